@@ -1,0 +1,1 @@
+# etc/: configuration, job scripts, examples, the one-machine cluster.

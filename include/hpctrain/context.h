@@ -1,0 +1,40 @@
+/* hpctrain/context.h - who we are among the ranks of this run.
+ *
+ * The layout is read from the plugin's config (HPC_TRAIN_CONFIG, HPC_TRAIN_CONFIG_FILE), else from
+ * SLURM_* variables, else from mpirun's, else the process stands alone. */
+#ifndef HPCTRAIN_CONTEXT_H
+#define HPCTRAIN_CONTEXT_H
+
+#include <hpctrain/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct hpct_context hpct_context;
+
+/* Joins the other ranks; returns once all are there. One context per process. Collective: every
+ * wait has a deadline, and a rank that does not come is named (HPCT_ERR_PEER).
+ * While a context is open a watch notices a peer that dies or stops answering: the process then
+ * prints which one on stderr and ends with exit code 69, because the other ranks' collectives can
+ * no longer finish. */
+HPCT_API hpct_status hpct_context_open(hpct_context **out);
+
+/* Leaves in order; collective. NULL is allowed. */
+HPCT_API void hpct_context_close(hpct_context *context);
+
+/* For a program about to end with an error of its own: tells the other ranks, who end with the same
+ * exit code and name this rank, then frees the context without waiting for them. Ends nothing here. */
+HPCT_API void hpct_context_abort(hpct_context *context, hpct_status status);
+
+HPCT_API int hpct_context_rank(const hpct_context *context);
+HPCT_API int hpct_context_size(const hpct_context *context); /* ranks in all */
+HPCT_API int hpct_context_local_rank(const hpct_context *context);
+
+/* The folder or file that `--hpc-train-stage` put on this node's disk, NULL when there is none. */
+HPCT_API const char *hpct_context_data(const hpct_context *context);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

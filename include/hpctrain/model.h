@@ -1,0 +1,110 @@
+/* hpctrain/model.h - describing a model, layer by layer, as Keras users do.
+ *
+ * Pictures are [height][width][channels] (channels last), batches have the sample first. Weights
+ * have Keras' shapes: Conv2D kernels [kh][kw][in][out], Dense kernels [in][out].
+ *
+ * The hpct_model_add_… functions return nothing: the first thing that is wrong is kept in the model
+ * (with the layer's name) and returned by hpct_model_compile, so that a model reads as a list. */
+#ifndef HPCTRAIN_MODEL_H
+#define HPCTRAIN_MODEL_H
+
+#include <hpctrain/status.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define HPCT_MAX_RANK 4 /* dimensions of one sample, without the batch */
+
+typedef struct hpct_model hpct_model;
+
+/* The shape of one sample, for example HPCT_SHAPE(28, 28, 1). */
+typedef struct hpct_shape {
+    int rank;
+    int size[HPCT_MAX_RANK];
+} hpct_shape;
+#define HPCT_SHAPE(...)                                                                            \
+    ((hpct_shape){.rank = (int) (sizeof((int[]){__VA_ARGS__}) / sizeof(int)), .size = {__VA_ARGS__}})
+
+typedef enum hpct_activation { HPCT_LINEAR, HPCT_RELU, HPCT_SOFTMAX } hpct_activation;
+typedef enum hpct_padding { HPCT_VALID, HPCT_SAME } hpct_padding;
+
+typedef struct hpct_conv2d {
+    int filters;
+    int kernel[2];  /* height, width */
+    int strides[2]; /* height, width; 0 means 1 */
+    hpct_padding padding;
+    hpct_activation activation;
+} hpct_conv2d;
+
+typedef struct hpct_max_pool2d {
+    int pool[2];    /* height, width */
+    int strides[2]; /* 0 means the pool's own size */
+    hpct_padding padding;
+} hpct_max_pool2d;
+
+typedef struct hpct_dense {
+    int units;
+    hpct_activation activation;
+} hpct_dense;
+
+/* A new model without layers; `name` and `input` are copied. NULL only when out of memory.
+ * The caller owns the model and frees it with hpct_model_free (NULL is allowed there). */
+HPCT_API hpct_model *hpct_model_new(const char *name, hpct_shape input);
+HPCT_API void hpct_model_free(hpct_model *model);
+
+HPCT_API void hpct_model_add_conv2d(hpct_model *model, const hpct_conv2d *conv);
+HPCT_API void hpct_model_add_max_pool2d(hpct_model *model, const hpct_max_pool2d *pool);
+HPCT_API void hpct_model_add_dense(hpct_model *model, const hpct_dense *dense);
+HPCT_API void hpct_model_add_flatten(hpct_model *model);
+HPCT_API void hpct_model_add_reshape(hpct_model *model, hpct_shape shape);
+HPCT_API void hpct_model_add_activation(hpct_model *model, hpct_activation activation);
+
+/* A built-in model: "mnist-cnn" (Conv 32 3x3, Dense 128, Dense 10 logits; 2,770,634 parameters) or
+ * "mnist-convnet" (Conv 32 5x5, pool, Conv 64 5x5, pool, Dense 10 softmax; 62,346 parameters).
+ * HPCT_ERR_USAGE, with the names there are, for any other. */
+HPCT_API hpct_status hpct_model_builtin(hpct_model **out, const char *name);
+
+typedef enum hpct_loss {
+    HPCT_SPARSE_CATEGORICAL_CROSSENTROPY,            /* outputs are probabilities */
+    HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS,
+} hpct_loss;
+
+typedef enum hpct_optimizer_kind { HPCT_SGD } hpct_optimizer_kind;
+
+typedef struct hpct_optimizer {
+    hpct_optimizer_kind kind;
+    double learning_rate;
+    double momentum; /* velocity = momentum * velocity - learning_rate * gradient; 0 for none */
+} hpct_optimizer;
+
+/* Checks the layers (the first fault of the hpct_model_add_… calls is returned here, HPCT_ERR_USAGE)
+ * and fixes loss and optimizer. After it no layer can be added. */
+HPCT_API hpct_status hpct_model_compile(hpct_model *model, hpct_loss loss,
+                                        const hpct_optimizer *optimizer);
+
+/* Draws all weights anew: Glorot uniform for kernels, zeros for biases, as Keras' defaults.
+ * The values depend on `seed`, the layer's position and nothing else. */
+HPCT_API hpct_status hpct_model_initialize(hpct_model *model, uint64_t seed);
+
+HPCT_API const char *hpct_model_name(const hpct_model *model);
+HPCT_API size_t hpct_model_count_parameters(const hpct_model *model);
+HPCT_API hpct_shape hpct_model_input_shape(const hpct_model *model);
+HPCT_API hpct_shape hpct_model_output_shape(const hpct_model *model);
+
+/* Prints layers, output shapes and parameters in the form of Keras' model.summary(). */
+HPCT_API hpct_status hpct_model_summary(const hpct_model *model, FILE *stream);
+
+/* Weights in and out as safetensors, Keras' layer names and shapes ("conv2d/kernel"). Saving writes a
+ * temporary file beside PATH, syncs it and renames it: PATH is never half written. Loading checks
+ * names, types, shapes and lengths before it changes anything. */
+HPCT_API hpct_status hpct_model_save_weights(const hpct_model *model, const char *path);
+HPCT_API hpct_status hpct_model_load_weights(hpct_model *model, const char *path);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

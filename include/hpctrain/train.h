@@ -1,0 +1,55 @@
+/* hpctrain/train.h - fit and evaluate, over all ranks of a context. */
+#ifndef HPCTRAIN_TRAIN_H
+#define HPCTRAIN_TRAIN_H
+
+#include <hpctrain/context.h>
+#include <hpctrain/dataset.h>
+#include <hpctrain/model.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What Keras' model.fit takes. Zero means the default named. */
+typedef struct hpct_fit_options {
+    int epochs;                      /* default 1 */
+    int batch_size;                  /* samples per rank and step; default 32 */
+    int global_batch_size;           /* samples per step over all ranks; instead of batch_size */
+    int64_t steps_per_epoch;         /* default: one pass, the last batch may be short */
+    uint64_t seed;                   /* order of the samples; the same for every number of ranks */
+    const hpct_dataset *validation;  /* evaluated after each epoch; default none */
+    int verbose;                     /* as Keras: 0 silent, 1 bar, 2 a line an epoch */
+    const char *log_dir;             /* history.csv goes there (rank 0); default nowhere */
+    const char *summary_json;        /* written once, at the end, by rank 0; default nowhere */
+} hpct_fit_options;
+
+typedef struct hpct_metrics {
+    double loss;     /* mean over the samples */
+    double accuracy; /* 0 to 1 */
+} hpct_metrics;
+
+typedef struct hpct_fit_result {
+    hpct_metrics train;      /* of the last epoch, as the steps saw it */
+    hpct_metrics validation; /* of the last epoch; NaN without validation data */
+    double seconds;          /* first step to the end */
+} hpct_fit_result;
+
+/* Trains. A compiled, initialized model; collective: all ranks pass the same model, data and options.
+ * The samples of global batch t come from (seed, t) alone and each rank takes its slice, so the loss
+ * curve does not depend on the number of ranks beyond fp32 rounding. `result` may be NULL.
+ * HPCT_ERR_DATA when the data do not fit the model (shapes, labels out of range). On SIGINT or SIGTERM
+ * all ranks stop after the same step and HPCT_ERR_STOPPED is returned. */
+HPCT_API hpct_status hpct_fit(hpct_context *context, hpct_model *model, const hpct_dataset *train,
+                              const hpct_fit_options *options, hpct_fit_result *result);
+
+/* Mean loss and accuracy over the whole data set, each sample counted once; collective.
+ * batch_size is per rank, 0 for the default. */
+HPCT_API hpct_status hpct_evaluate(hpct_context *context, hpct_model *model,
+                                   const hpct_dataset *dataset, int batch_size,
+                                   hpct_metrics *metrics);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

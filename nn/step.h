@@ -1,0 +1,65 @@
+/* nn/step.h - one replica's arithmetic on one model, a batch at a time: forward, loss, backward,
+ * update. Between the trainer (agent/) and nn; it knows nothing of ranks or data sets.
+ *
+ * Arenas: all parameters lie in one contiguous buffer and all gradients in another of the same
+ * layout, ordered so that backward finishes gradients from the arena's beginning to its end
+ * (last layer first). Reduction, update and broadcast work on ranges of them. The layout inside a
+ * parameter is the backend's own; two processes have the same one iff their fingerprints agree. */
+#ifndef HPCT_NN_STEP_H
+#define HPCT_NN_STEP_H
+
+#include <hpctrain/model.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Floats behind the gradients that belong to the caller: sums that ride in the same collective. */
+#define HPCT_ARENA_TAIL 16
+
+typedef struct hpct_build_options {
+    const char *backend;    /* "cpu" or "ref" */
+    const int *batch_sizes; /* every batch size that forward will be called with, > 0 */
+    int num_batch_sizes;
+    bool inference_only;    /* no gradients, no optimizer slots */
+    bool fuse_update;       /* backward applies the update itself wherever that saves memory traffic;
+                               gradients() then has no defined content, and update() does the rest.
+                               For when nobody else needs the gradient (one rank). */
+} hpct_build_options;
+
+/* Sums over a batch, not means: they add up over ranks. */
+typedef struct hpct_batch_sums {
+    double loss;
+    int64_t correct; /* samples whose largest output is at the label */
+} hpct_batch_sums;
+
+/* Allocates and plans everything for these batch sizes; the step allocates nothing. The model must be
+ * compiled. Weights and optimizer slots set before are kept, also from an earlier build. */
+hpct_status hpct_model_build(hpct_model *model, const hpct_build_options *options);
+
+/* The arenas, 64-byte aligned; valid until the next build. *count: floats, padding of the backend's
+ * layouts included, the tail not. */
+float *hpct_model_parameters(hpct_model *model, size_t *count);
+float *hpct_model_gradients(hpct_model *model, size_t *count);
+uint64_t hpct_model_layout_fingerprint(const hpct_model *model);
+
+/* Where the next batch goes: input [largest batch size][one sample, floats], labels [largest]. */
+float *hpct_model_input(hpct_model *model);
+int32_t *hpct_model_labels(hpct_model *model);
+
+/* The model's outputs of the last forward: [n][outputs] floats. */
+const float *hpct_model_output(const hpct_model *model);
+
+/* Forward over the first n samples of the input; n must be one of the built batch sizes. */
+hpct_status hpct_model_forward(hpct_model *model, int n, bool training);
+
+/* Loss and accuracy of the last forward against the labels (each within 0 … outputs-1, checked by the
+ * caller). With `scale` != 0 also leaves scale * d(sum of losses)/d(output) for backward: a mean over
+ * a global batch of G is scale = 1/G on every rank. */
+hpct_status hpct_model_loss(hpct_model *model, int n, float scale, hpct_batch_sums *sums);
+
+/* Fills the gradient arena (overwrites; does not accumulate). After a loss with scale != 0. */
+hpct_status hpct_model_backward(hpct_model *model, int n);
+
+/* The optimizer's step over the whole arena, with the learning rate of hpct_model_compile. */
+hpct_status hpct_model_update(hpct_model *model);
+
+#endif

@@ -1,0 +1,1 @@
+# spank/: the SPANK plugin. Only here is <slurm/spank.h> included.

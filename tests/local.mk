@@ -1,0 +1,35 @@
+# tests/: every test prints TAP; automake's driver counts each `ok` line.
+TEST_EXTENSIONS = .t
+LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh
+T_LOG_DRIVER = $(LOG_DRIVER)
+T_LOG_COMPILER = $(BASH)
+BASH = bash
+
+AM_TESTS_ENVIRONMENT = CMOCKA_MESSAGE_OUTPUT=TAP; export CMOCKA_MESSAGE_OUTPUT; \
+	top_srcdir='$(abs_top_srcdir)'; export top_srcdir; \
+	top_builddir='$(abs_top_builddir)'; export top_builddir;
+
+# Unit tests: cmocka programs, one per file or idea under test. `unit_tests` is what
+# check-valgrind runs once more under valgrind.
+unit_tests =
+if HAVE_CMOCKA
+unit_tests += tests/unit/test_status
+endif
+check_PROGRAMS += $(unit_tests)
+TESTS += $(unit_tests)
+
+test_cppflags = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_test_status_SOURCES = tests/unit/test_status.c tests/unit/unit.h
+tests_unit_test_status_CPPFLAGS = $(test_cppflags)
+tests_unit_test_status_LDADD = base/libbase.la $(CMOCKA_LIBS)
+
+# The unit tests once more, under valgrind; any error or definite leak fails.
+check-valgrind: $(unit_tests)
+	@failed=0; for test in $(unit_tests); do \
+	  CMOCKA_MESSAGE_OUTPUT=TAP top_srcdir='$(abs_top_srcdir)' top_builddir='$(abs_top_builddir)' \
+	  $(LIBTOOL) --quiet --mode=execute valgrind --quiet --error-exitcode=99 --leak-check=full \
+	    --errors-for-leak-kinds=definite $$test >$$test.valgrind.log 2>&1 \
+	    && echo "ok - valgrind $$test" \
+	    || { echo "not ok - valgrind $$test (see $$test.valgrind.log)"; failed=1; }; \
+	done; exit $$failed
+.PHONY: check-valgrind

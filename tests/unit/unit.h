@@ -1,0 +1,15 @@
+/* tests/unit/unit.h - cmocka and what it wants included before it. */
+#ifndef HPCT_TESTS_UNIT_H
+#define HPCT_TESTS_UNIT_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#endif
