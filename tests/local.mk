@@ -23,6 +23,8 @@ tests_unit_test_status_SOURCES = tests/unit/test_status.c tests/unit/unit.h
 tests_unit_test_status_CPPFLAGS = $(test_cppflags)
 tests_unit_test_status_LDADD = base/libbase.la $(CMOCKA_LIBS)
 
+include tests/cluster/local.mk
+
 # The unit tests once more, under valgrind; any error or definite leak fails.
 check-valgrind: $(unit_tests)
 	@failed=0; for test in $(unit_tests); do \

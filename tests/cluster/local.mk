@@ -1,0 +1,4 @@
+# tests/cluster/: TAP scripts that use a real Slurm in the sandbox; each skips itself where none runs.
+cluster_tests =
+TESTS += $(cluster_tests)
+EXTRA_DIST += $(cluster_tests) tests/cluster/lib.sh
