@@ -166,7 +166,12 @@ ends_with() { # HOW COMMAND...
     read -r supervisor init <"$temporary/one/state/pids"
     namespace=$(readlink "/proc/$init/ns/pid")
     before=$(processes_of "$namespace" | wc -l)
-    with one run sleep 50 &
+    with one run sh -c 'touch busy; exec srun -N2 sleep 50' 2>/dev/null &
+    for _ in {1..50}; do
+        [ -e "$temporary/one/shared/home/user/busy" ] && break
+        sleep 0.1
+    done
+    rm -f "$temporary/one/shared/home/user/busy"
     export supervisor init
     "$@" >/dev/null
     ok $? "$how"
