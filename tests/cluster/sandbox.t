@@ -100,6 +100,31 @@ kill -TERM $pid
 wait $pid
 is "$? $(tail -n 1 "$temporary/signal")" "3 ended" "run hands on signals"
 
+# A terminal: typed Ctrl-C must arrive, and once, as srun takes a second one for "at once".
+cat >"$temporary/one/shared/interrupted" <<'END'
+trap 'count=$((count + 1))' INT
+tty && touch listening
+sleep 1
+sleep 1
+echo "interrupted ${count-0} times"
+END
+in_terminal() {
+    for _ in {1..50}; do
+        [ -e "$temporary/one/shared/home/user/listening" ] && break
+        sleep 0.1
+    done
+    sleep 0.3
+    printf '\003'
+    sleep 3
+}
+if command -v script >/dev/null; then
+    capture script -qec "HPC_TRAIN_SANDBOX=$temporary/one $sandbox run bash /shared/interrupted" /dev/null < <(in_terminal)
+    like "$out" "^/dev/pts/[0-9]+" "run on a terminal: the command sees it"
+    like "$out" "interrupted 1 times" "run on a terminal: Ctrl-C arrives, once"
+else
+    skip "run on a terminal" "the program script is missing"
+fi
+
 is "$(with one run srun -N2 hostname | sort | xargs)" "node0 node1" "each node has a name of its own"
 with one run srun -N1 -w node0 touch /tmp/mark /dev/shm/mark /var/tmp/mark mark
 is "$(with one run srun -N1 -w node1 sh -c 'ls /tmp /dev/shm /var/tmp | grep -c mark; ls mark')" $'0\nmark' \
@@ -147,6 +172,10 @@ awk "BEGIN { exit !($shaped >= 1.8 && $shaped < 20 && $free < $shaped) }"
 ok $? "25 MB take 2 s over 100 Mb/s: $shaped s, and $free s without a limit" || true
 capture with two down
 is "$status" 0 "down"
+capture with two up 20
+is "$status" 0 "up 20" || diag "$err"
+is "$(with two run srun -N20 hostname | sort -u | wc -l)" 20 "a job on 20 nodes"
+with two down >/dev/null
 is "$(with one run echo alive)" alive "the first cluster is still there"
 
 # ---- the end -------------------------------------------------------------------------------------------------------
