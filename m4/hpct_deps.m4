@@ -13,6 +13,8 @@ AC_DEFUN([HPCT_WITH_DIR], [
   hpct_$1_cppflags=
   hpct_$1_ldflags=
   AS_CASE([$with_$1], [yes|no], [], [
+    AS_IF([test ! -d "$with_$1"],
+      [AC_MSG_ERROR([--with-$1=$with_$1: there is no such folder; give its installation prefix])])
     hpct_$1_cppflags="-I$with_$1/include"
     for hpct_dir in lib64 lib lib/x86_64-linux-gnu lib/aarch64-linux-gnu; do
       AS_IF([test -d "$with_$1/$hpct_dir"],
@@ -69,7 +71,7 @@ AC_DEFUN([HPCT_NEED_SLURM], [
 # The compiler wrapper knows the flags; only agent/comm/mpi uses them.
 AC_DEFUN([HPCT_NEED_MPI], [
   AS_CASE([$with_mpi], [yes|no], [hpct_mpi_path=$PATH],
-    [hpct_mpi_path="$with_mpi/bin$PATH_SEPARATOR$PATH"])
+    [hpct_mpi_path="$with_mpi/bin"])
   AC_PATH_PROGS([MPICC], [mpicc.openmpi mpicc], [], [$hpct_mpi_path])
   hpct_mpi=no
   AS_IF([test -n "$MPICC"], [
@@ -121,10 +123,8 @@ AC_DEFUN([HPCT_OPTIONAL], [
   hpct_have_$1=no
   AS_IF([test "$with_$1" != no], [
     AC_MSG_CHECKING([for $2])
-    AS_IF([test -z "$hpct_$1_cppflags" && test -n "$hpct_cuda_cppflags"],
-      [hpct_$1_cppflags=$hpct_cuda_cppflags; hpct_$1_ldflags=$hpct_cuda_ldflags],
-      [hpct_$1_cppflags="$hpct_$1_cppflags $hpct_cuda_cppflags"
-       hpct_$1_ldflags="$hpct_$1_ldflags $hpct_cuda_ldflags"])
+    hpct_$1_cppflags="$hpct_$1_cppflags $hpct_cuda_cppflags"
+    hpct_$1_ldflags="$hpct_$1_ldflags $hpct_cuda_ldflags"
     HPCT_TRY_LINK([$1], [$3], [$4], [$5], [hpct_have_$1=yes])
     AC_MSG_RESULT([$hpct_have_$1])
     AS_IF([test $hpct_have_$1 = no && test "$with_$1" != yes],
@@ -132,7 +132,7 @@ AC_DEFUN([HPCT_OPTIONAL], [
   AS_IF([test $hpct_have_$1 = yes], [HPCT_FOUND([$2], [found])], [HPCT_FOUND([$2], [not found])])
 ])
 
-# GPUs: looked for and reported.
+# GPUs: looked for and reported; the version is built for CPUs alone so far.
 AC_DEFUN([HPCT_WANT_CUDA], [
   AS_IF([test "$with_cuda" = yes && test -d /usr/local/cuda/include], [
     hpct_cuda_cppflags="-I/usr/local/cuda/include"
@@ -141,6 +141,7 @@ AC_DEFUN([HPCT_WANT_CUDA], [
 #if CUDART_VERSION < 12000
 #error too old
 #endif]], [[cudaFree(0);]])
+  AS_IF([test $hpct_have_cuda = no], [with_cudnn=no; with_nccl=no])
   HPCT_OPTIONAL([cudnn], [cuDNN 9], [-lcudnn], [[#include <cudnn.h>
 #if CUDNN_MAJOR < 9
 #error too old

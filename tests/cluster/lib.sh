@@ -1,0 +1,101 @@
+# lib.sh: TAP in bash, and the way into the running sandbox; sourced by tests/cluster/*.t. Offers on_cluster, sandbox_run,
+# capture, ok, is, like, unlike, skip, diag, limit and done_testing. It must not know what is being tested.
+# shellcheck shell=bash
+
+top_srcdir=${top_srcdir:-$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)}
+sandbox=$top_srcdir/etc/sandbox/sandbox
+tests_run=0
+finished=
+
+# ---- results -------------------------------------------------------------------------------------------------------
+
+# ok STATUS NAME: passes when STATUS is 0. Typically: some command; ok $? "does it".
+ok() {
+    tests_run=$((tests_run + 1))
+    if [ "$1" = 0 ]; then echo "ok $tests_run - $2"; else echo "not ok $tests_run - $2"; fi
+    return "$1"
+}
+
+# is GOT WANT NAME: passes when both strings are the same.
+is() {
+    if [ "$1" = "$2" ]; then ok 0 "$3"; else ok 1 "$3" || diag "got:  $1" "want: $2"; fi
+}
+
+# like GOT REGEX NAME: passes when GOT matches the extended regular expression; unlike when it does not.
+like() {
+    if [[ $1 =~ $2 ]]; then ok 0 "$3"; else ok 1 "$3" || diag "got:        $1" "should match: $2"; fi
+}
+unlike() {
+    if [[ ! $1 =~ $2 ]]; then ok 0 "$3"; else ok 1 "$3" || diag "got:            $1" "should not match: $2"; fi
+}
+
+# skip NAME REASON: counts one test as skipped.
+skip() {
+    tests_run=$((tests_run + 1))
+    echo "ok $tests_run - $1 # SKIP $2"
+}
+
+# skip_all REASON: ends the program; call it before the first test.
+skip_all() {
+    echo "1..0 # SKIP $1"
+    finished=1
+    exit 0
+}
+
+# diag LINE...: a remark on the results, each line marked as a comment.
+diag() { printf '%s\n' "$@" | sed 's/^/# /'; }
+
+# done_testing: prints the plan. A program that ends without it fails.
+done_testing() {
+    echo "1..$tests_run"
+    finished=1
+}
+
+# at_exit COMMAND: runs it when the program ends, whatever ends it.
+exit_commands=
+at_exit() { exit_commands="$1; $exit_commands"; }
+ending() {
+    local status=$?
+    trap '' INT TERM HUP
+    eval "$exit_commands"
+    [ -n "$finished" ] || echo "Bail out! ended early with status $status"
+    exit $status
+}
+trap ending EXIT
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+# ---- running things ------------------------------------------------------------------------------------------------
+
+# limit SECONDS CMD...: runs CMD, ends it when it takes too long (status 124, or 137 when it had to be killed).
+limit() { timeout --foreground --kill-after=5 "$@"; }
+
+# capture CMD...: runs CMD; leaves its standard output in $out, its standard error in $err, its exit status in $status.
+# shellcheck disable=SC2034
+capture() {
+    local errors
+    errors=$(mktemp)
+    out=$("$@" 2>"$errors")
+    status=$?
+    err=$(cat "$errors")
+    rm -f "$errors"
+}
+
+# sandbox_run [--root] CMD...: runs CMD on the login node as the ordinary user, for at most $run_limit seconds.
+run_limit=120
+sandbox_run() { limit "$run_limit" "$sandbox" run "$@"; }
+
+# on_cluster [N]: goes on only where a sandbox with at least N nodes (default 2) runs; otherwise all tests are skipped.
+# Leaves $work, a fresh folder in the shared file system as the cluster sees it, and $work_here, the same seen from outside.
+on_cluster() {
+    local nodes
+    [ "$(id -u)" = 0 ] || skip_all "the sandbox needs root"
+    "$sandbox" status >/dev/null 2>&1 || skip_all "no sandbox runs: ./quickstart up, or set HPC_TRAIN_SANDBOX"
+    nodes=$(sandbox_run sinfo --noheader --Node --format=%n | wc -l)
+    [ "$nodes" -ge "${1:-2}" ] || skip_all "the sandbox has $nodes nodes, ${1:-2} are needed"
+    work=$(sandbox_run mktemp -d "/shared/home/user/${0##*/}.XXXXXX") || exit
+    # shellcheck disable=SC2034
+    work_here=${HPC_TRAIN_SANDBOX:-$top_srcdir/.sandbox}$work
+    at_exit "sandbox_run rm -rf '$work'"
+}
