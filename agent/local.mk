@@ -1,4 +1,4 @@
 # agent/: libhpctrain and the hpc-train command.
-nobase_include_HEADERS += include/hpctrain/hpctrain.h include/hpctrain/context.h \
+hpctrain_HEADERS += include/hpctrain/hpctrain.h include/hpctrain/context.h \
 	include/hpctrain/dataset.h include/hpctrain/train.h
 include agent/cluster/local.mk

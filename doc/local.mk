@@ -1,2 +1,2 @@
 # doc/: man pages and guides.
-dist_doc_DATA += doc/architecture.md
+dist_doc_DATA += doc/architecture.md doc/sandbox.md

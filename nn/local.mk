@@ -1,2 +1,2 @@
 # nn/: tensors, the model graph, layers, losses, optimizers, models. Knows nothing of ranks.
-nobase_include_HEADERS += include/hpctrain/model.h
+hpctrain_HEADERS += include/hpctrain/model.h

@@ -12,11 +12,17 @@ AM_TESTS_ENVIRONMENT = CMOCKA_MESSAGE_OUTPUT=TAP; export CMOCKA_MESSAGE_OUTPUT; 
 # Unit tests: cmocka programs, one per file or idea under test. `unit_tests` is what
 # check-valgrind runs once more under valgrind.
 unit_tests =
+fuzz_targets =
 if HAVE_CMOCKA
 unit_tests += tests/unit/test_status
 endif
-check_PROGRAMS += $(unit_tests)
-TESTS += $(unit_tests)
+check_PROGRAMS += $(unit_tests) $(fuzz_targets)
+TESTS += $(unit_tests) $(fuzz_targets)
+
+# Tests of the build itself: a second one with sanitizers, valgrind, what configure says.
+build_tests = tests/build/configure.t
+TESTS += $(build_tests)
+EXTRA_DIST += $(build_tests) tests/build/lib.sh
 
 test_cppflags = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_test_status_SOURCES = tests/unit/test_status.c tests/unit/unit.h
@@ -24,6 +30,13 @@ tests_unit_test_status_CPPFLAGS = $(test_cppflags)
 tests_unit_test_status_LDADD = base/libbase.la $(CMOCKA_LIBS)
 
 include tests/cluster/local.mk
+
+# Everything that `make check` needs, without running it.
+check-programs: $(check_PROGRAMS)
+
+# The unit tests and the fuzz targets' corpora alone (they need no cluster).
+check-unit: $(check_PROGRAMS)
+	$(MAKE) check-TESTS TESTS="$(unit_tests) $(fuzz_targets)"
 
 # The unit tests once more, under valgrind; any error or definite leak fails.
 check-valgrind: $(unit_tests)
@@ -34,4 +47,4 @@ check-valgrind: $(unit_tests)
 	    && echo "ok - valgrind $$test" \
 	    || { echo "not ok - valgrind $$test (see $$test.valgrind.log)"; failed=1; }; \
 	done; exit $$failed
-.PHONY: check-valgrind
+.PHONY: check-programs check-unit check-valgrind

@@ -54,7 +54,15 @@ done_testing() {
 # at_exit COMMAND: runs it when the program ends, whatever ends it.
 exit_commands=
 at_exit() { exit_commands="$1; $exit_commands"; }
-trap 'status=$?; eval "$exit_commands"; [ -n "$finished" ] || echo "Bail out! ended early with status $status"; exit $status' EXIT
+ending() {
+    local status=$?
+    trap '' INT TERM HUP
+    eval "$exit_commands"
+    [ -n "$finished" ] || echo "Bail out! ended early with status $status"
+    exit $status
+}
+trap ending EXIT
+trap 'exit 129' HUP
 trap 'exit 130' INT
 trap 'exit 143' TERM
 

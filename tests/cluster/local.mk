@@ -1,4 +1,6 @@
 # tests/cluster/: TAP scripts that use a real Slurm in the sandbox; each skips itself where none runs.
-cluster_tests =
+cluster_tests = \
+	tests/cluster/quickstart.t \
+	tests/cluster/sandbox.t
 TESTS += $(cluster_tests)
 EXTRA_DIST += $(cluster_tests) tests/cluster/lib.sh

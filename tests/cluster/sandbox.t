@@ -1,0 +1,226 @@
+#!/bin/bash
+# sandbox.t: the one-machine cluster itself: refusals, up, run, down, what a node has of its own, link rates, and that
+# nothing is left when it ends, however it ends. Uses clusters of its own in a temporary folder.
+
+# shellcheck source=tests/cluster/lib.sh disable=SC2016
+. "$(dirname "$0")/lib.sh"
+[ "$(id -u)" = 0 ] || skip_all "the sandbox needs root"
+
+temporary=$(mktemp -d /var/tmp/hpc-train-sandbox.XXXXXX)
+at_exit "rm -rf '$temporary'"
+chmod 755 "$temporary"
+
+# with FOLDER ARGUMENT...: the sandbox command on another folder.
+with() { HPC_TRAIN_SANDBOX=$temporary/$1 limit 60 "$sandbox" "${@:2}"; }
+at_exit "with one down >/dev/null; with two down >/dev/null"
+
+# in_spoilt_machine COMMAND: runs a shell command where mounts are seen by nobody else.
+in_spoilt_machine() {
+    HPC_TRAIN_SANDBOX=$temporary/one limit 60 unshare --mount --propagation unchanged \
+        bash -c "mount --namespace /proc/self/ns/mnt --make-rprivate / && $1"
+}
+
+# ---- refusals ------------------------------------------------------------------------------------------------------
+
+refused() { # STATUS REGEX ARGUMENT...
+    capture with one "${@:3}"
+    is "$status" "$1" "sandbox ${*:3}: exit status $1"
+    like "$err" "$2" "sandbox ${*:3}: says why"
+}
+refused 64 "'0' is not a number of nodes" up 0
+refused 64 "'many' is not a number of nodes" up many
+refused 64 "'201' is not a number of nodes" up 201
+refused 64 "not '2' and '3'" up 2 3
+refused 64 "'fast' is not a rate" up --rate fast
+refused 64 "--rate needs a value" up 2 --rate
+refused 64 "unknown option --colour" up --colour
+refused 64 "unknown command 'start'" start
+refused 64 "which command" run
+refused 78 "no cluster runs in $temporary/one" run true
+
+cp -r "$top_srcdir/etc/sandbox" "$temporary/copy"
+capture limit 20 setpriv --reuid=65534 --clear-groups env HPC_TRAIN_SANDBOX=/nonexistent "$temporary/copy/sandbox" up
+is "$status" 78 "without root: exit status 78"
+like "$err" "need root" "without root: says so"
+
+capture in_spoilt_machine "mount --bind /dev/null '$(command -v munged)'; '$sandbox' up"
+is "$status" 78 "without a program: exit status 78"
+like "$err" "munged is missing: apt-get install munge" "without a program: names it and its package"
+
+capture in_spoilt_machine "mount --bind /bin/false '$(command -v munged)'; '$sandbox' up"
+is "$status" 70 "a daemon that ends at once: exit status 70"
+like "$err" "munged ended while waiting for munged to answer" "a daemon that ends at once: is named"
+[ ! -e "$temporary/one/state/ready" ] && capture with one status
+is "$out" "no cluster runs in $temporary/one" "a failed start leaves no cluster"
+
+# ---- one cluster ---------------------------------------------------------------------------------------------------
+
+# What the machine would show of a cluster that leaks.
+outside() {
+    ip -oneline link | cut -d: -f2
+    grep -F "$temporary" /proc/mounts
+    ls -la --time-style=full-iso /run/netns /run/munge /etc/slurm /etc/munge /var/spool /var/log /shared /opt/hpc-train 2>&1
+}
+outside_before=$(outside)
+
+capture with one up 2
+is "$status" 0 "up" || diag "$err"
+capture with one up
+is "$status" 78 "up again: exit status 78"
+like "$err" "already runs in $temporary/one" "up again: says so"
+capture with one status
+is "$status" 0 "status: exit status 0"
+like "$out" "supervisor pid [0-9]+, 2 nodes" "status: names the supervisor"
+is "$(grep -c idle <<<"$out")" 2 "status: both nodes are idle"
+
+capture with one run sh -c 'echo out; echo error >&2; exit 7'
+is "$status $out $err" "7 out error" "run hands on exit status, output and errors, and adds nothing"
+capture with one run sh -c 'kill -9 $$'
+is "$status $out$err" "137 " "run hands on death by a signal"
+capture with one run no-such-program
+is "$status" 127 "run of no such program"
+head -c 3000000 /dev/urandom >"$temporary/bytes"
+with one run cat <"$temporary/bytes" >"$temporary/copied"
+cmp "$temporary/bytes" "$temporary/copied"
+ok $? "run hands on standard input and output, byte by byte"
+is "$(with one run sh -c 'id -un; pwd; echo $HOME; uname -n')" \
+    $'user\n/shared/home/user\n/shared/home/user\nlogin' "run starts in HOME as the ordinary user"
+is "$(with one run --root id -u)" 0 "run --root"
+capture with one run --root touch /usr/outside
+like "$err" "Read-only" "not even root can write outside the cluster"
+
+HPC_TRAIN_SANDBOX=$temporary/one "$sandbox" run sh -c 'trap "echo ended; exit 3" TERM; echo ready; sleep 20 & wait' \
+    >"$temporary/signal" &
+pid=$!
+for _ in {1..100}; do
+    [ -s "$temporary/signal" ] && break
+    sleep 0.1
+done
+kill -TERM $pid
+wait $pid
+is "$? $(tail -n 1 "$temporary/signal")" "3 ended" "run hands on signals"
+
+# A terminal: typed Ctrl-C must arrive, and once, as srun takes a second one for "at once".
+cat >"$temporary/one/shared/interrupted" <<'END'
+trap 'count=$((count + 1))' INT
+tty && touch listening
+sleep 1
+sleep 1
+echo "interrupted ${count-0} times"
+END
+in_terminal() {
+    for _ in {1..50}; do
+        [ -e "$temporary/one/shared/home/user/listening" ] && break
+        sleep 0.1
+    done
+    sleep 0.3
+    printf '\003'
+    sleep 3
+}
+if command -v script >/dev/null; then
+    capture script -qec "HPC_TRAIN_SANDBOX=$temporary/one $sandbox run bash /shared/interrupted" /dev/null < <(in_terminal)
+    like "$out" "^/dev/pts/[0-9]+" "run on a terminal: the command sees it"
+    like "$out" "interrupted 1 times" "run on a terminal: Ctrl-C arrives, once"
+else
+    skip "run on a terminal" "the program script is missing"
+fi
+
+is "$(with one run srun -N2 hostname | sort | xargs)" "node0 node1" "each node has a name of its own"
+with one run srun -N1 -w node0 touch /tmp/mark /dev/shm/mark /var/tmp/mark mark
+is "$(with one run srun -N1 -w node1 sh -c 'ls /tmp /dev/shm /var/tmp | grep -c mark; ls mark')" $'0\nmark' \
+    "each node has temporary folders of its own, and HOME is shared"
+is "$(with one run srun -N2 --gres=gpu:2 sh -c 'echo $CUDA_VISIBLE_DEVICES')" $'0,1\n0,1' "each node has two GPUs"
+is "$(with one run srun -N1 --gres=gpu:1 sh -c 'test -c /dev/gpu$CUDA_VISIBLE_DEVICES && echo device')" device \
+    "a GPU is a device"
+
+printf '#!/bin/sh\n#SBATCH -N2 -o batch.out\nsrun hostname\n' | with one run sbatch --wait >/dev/null
+is "$(with one run sort batch.out | xargs)" "node0 node1" "the ordinary user submits a batch job"
+
+cat >"$temporary/ring.c" <<'END'
+#include <mpi.h>
+#include <stdio.h>
+int main(int argc, char **argv)
+{
+    int rank, size, sum = 0;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    if (rank == 0)
+        printf("%d ranks, sum %d\n", size, sum);
+    return MPI_Finalize();
+}
+END
+mpicc -o "$temporary/one/shared/ring" "$temporary/ring.c"
+capture with one run srun -N2 --ntasks-per-node=2 --mpi=pmix /shared/ring
+is "$out$err" "4 ranks, sum 6" "an MPI program runs over both nodes"
+
+like "$(with one logs slurmctld)" "slurmctld version" "logs of one daemon"
+like "$(with one logs)" "==> node1.log <==" "logs of all"
+
+# ---- two at once, one with slow links ------------------------------------------------------------------------------
+
+capture with two up 1 --rate 100mbit
+is "$status" 0 "a second cluster in another folder" || diag "$err"
+like "$(with two status)" "1 nodes, link rate 100mbit" "status: the rate"
+seconds_to_fetch() { # FOLDER: how long 25 MB take from node0 to the login node
+    local TIMEFORMAT=%R
+    { time with "$1" run srun -N1 -w node0 head -c 25000000 /dev/zero >/dev/null; } 2>&1
+}
+free=$(seconds_to_fetch one) shaped=$(seconds_to_fetch two)
+awk "BEGIN { exit !($shaped >= 1.8 && $shaped < 20 && $free < $shaped) }"
+ok $? "25 MB take 2 s over 100 Mb/s: $shaped s, and $free s without a limit" || true
+capture with two down
+is "$status" 0 "down"
+capture with two up 20
+is "$status" 0 "up 20" || diag "$err"
+is "$(with two run srun -N20 hostname | sort -u | wc -l)" 20 "a job on 20 nodes"
+with two down >/dev/null
+is "$(with one run echo alive)" alive "the first cluster is still there"
+
+# ---- the end -------------------------------------------------------------------------------------------------------
+
+# The processes in the pid namespace of process $1, which need not live any more.
+processes_of() {
+    local process
+    for process in /proc/[0-9]*; do
+        if [ "$(readlink "$process/ns/pid")" = "$1" ]; then echo "${process#/proc/}"; fi
+    done 2>/dev/null
+}
+
+# Ends the cluster with a command, and tests that all of it is gone.
+ends_with() { # HOW COMMAND...
+    local how=$1 supervisor init namespace before
+    shift
+    read -r supervisor init <"$temporary/one/state/pids"
+    namespace=$(readlink "/proc/$init/ns/pid")
+    before=$(processes_of "$namespace" | wc -l)
+    with one run sh -c 'touch busy; exec srun -N2 sleep 50' 2>/dev/null &
+    for _ in {1..50}; do
+        [ -e "$temporary/one/shared/home/user/busy" ] && break
+        sleep 0.1
+    done
+    rm -f "$temporary/one/shared/home/user/busy"
+    export supervisor init
+    "$@" >/dev/null
+    ok $? "$how"
+    for _ in {1..50}; do
+        [ -z "$(processes_of "$namespace")" ] && break
+        sleep 0.1
+    done
+    [ "$before" -ge 5 ] && [ -z "$(processes_of "$namespace")" ]
+    ok $? "$how: its $before processes are gone"
+    wait $!
+    is "$(outside)" "$outside_before" "$how: no mount, interface or file is left"
+    is "$(with one status)" "no cluster runs in $temporary/one" "$how: status says so"
+}
+
+ends_with "down" with one down
+with one up 2 >/dev/null
+ok $? "up after down"
+ends_with "kill -9 of the supervisor" sh -c 'kill -9 $supervisor'
+with one up 2 >/dev/null
+ok $? "up after that"
+ends_with "kill -9 of the supervisor's child" sh -c 'kill -9 $init'
+is "$(ls -A "$temporary/one/mnt")" "" "nothing was written below mnt/"
+done_testing
