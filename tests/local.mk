@@ -29,6 +29,8 @@ tests_unit_test_status_SOURCES = tests/unit/test_status.c tests/unit/unit.h
 tests_unit_test_status_CPPFLAGS = $(test_cppflags)
 tests_unit_test_status_LDADD = base/libbase.la $(CMOCKA_LIBS)
 
+include tests/unit/cluster.mk
+include tests/fuzz/local.mk
 include tests/cluster/local.mk
 
 # Everything that `make check` needs, without running it.

@@ -1,3 +1,16 @@
 # agent/cluster/: node lists, task layouts, ports, config JSON; written by the plugin, read by the
-# agent, so it depends on jansson alone.
-EXTRA_DIST += agent/cluster/config.h
+# agent, so it depends on jansson alone. Whoever links it links base/libbase.la too.
+noinst_LTLIBRARIES += agent/cluster/libcluster.la
+agent_cluster_libcluster_la_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
+agent_cluster_libcluster_la_LIBADD = $(JANSSON_LIBS)
+agent_cluster_libcluster_la_SOURCES = \
+	agent/cluster/cluster.c agent/cluster/cluster.h \
+	agent/cluster/config.c agent/cluster/config.h \
+	agent/cluster/config_json.c agent/cluster/config_read.c \
+	agent/cluster/hostfile.c agent/cluster/hostfile.h \
+	agent/cluster/layout.c agent/cluster/layout.h \
+	agent/cluster/nodelist.c agent/cluster/nodelist.h \
+	agent/cluster/number.c agent/cluster/number.h \
+	agent/cluster/ports.c agent/cluster/ports.h \
+	agent/cluster/tasks.c agent/cluster/tasks.h \
+	agent/cluster/variables.c agent/cluster/variables.h

@@ -157,6 +157,8 @@ is "$out$err" "4 ranks, sum 6" "an MPI program runs over both nodes"
 
 like "$(with one logs slurmctld)" "slurmctld version" "logs of one daemon"
 like "$(with one logs)" "==> node1.log <==" "logs of all"
+capture with one logs node7
+is "$status" 66 "logs of a daemon that there is not: exit status 66"
 
 # ---- two at once, one with slow links ------------------------------------------------------------------------------
 

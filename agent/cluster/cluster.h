@@ -1,0 +1,35 @@
+/* agent/cluster/cluster.h - one step's cluster as Slurm's variables describe it, and each task's
+ * config from it. The plugin and the agent without plugin compute it with these same functions. */
+#ifndef HPCT_CLUSTER_CLUSTER_H
+#define HPCT_CLUSTER_CLUSTER_H
+
+#include <stdint.h>
+
+#include "agent/cluster/config.h"
+#include "agent/cluster/layout.h"
+#include "agent/cluster/ports.h"
+
+typedef struct hpct_cluster {
+    char **names; /* [layout.num_nodes] */
+    hpct_layout layout;
+    int *ports; /* [largest number of tasks on a node], by local id */
+} hpct_cluster;
+
+/* Reads SLURM_STEP_NODELIST, SLURM_STEP_TASKS_PER_NODE, SLURM_DISTRIBUTION, SLURM_DIST_PLANESIZE,
+ * and for arbitrary layouts the file SLURM_HOSTFILE names. HPCT_ERR_CONFIG, naming the variable. */
+hpct_status hpct_cluster_from_slurm(const hpct_environment *environment, hpct_cluster *out);
+
+/* Gives every local id its port: `range` when not NULL, else the ports that srun reserved
+ * (SLURM_STEP_RESV_PORTS) when they suffice, else a block of `otherwise`. */
+hpct_status hpct_cluster_set_ports(hpct_cluster *cluster, const hpct_environment *environment,
+                                   const hpct_port_range *range, hpct_port_range otherwise,
+                                   uint32_t job, uint32_t step);
+
+/* The config of one rank, without gpu, tmpdir and data; every rank is a worker. `gpus` (may be
+ * NULL) is the number of GPUs per node. *out is to be freed with hpct_config_free. */
+hpct_status hpct_cluster_config(const hpct_cluster *cluster, int rank, uint32_t job, uint32_t step,
+                                const int *gpus, hpct_config **out);
+
+void hpct_cluster_free(hpct_cluster *cluster);
+
+#endif

@@ -1,0 +1,14 @@
+/* agent/cluster/hostfile.h - SLURM_HOSTFILE: the node of each rank of an arbitrary layout. */
+#ifndef HPCT_CLUSTER_HOSTFILE_H
+#define HPCT_CLUSTER_HOSTFILE_H
+
+#include <hpctrain/status.h>
+
+/* Reads `path`: host lists, one or more a line, a factor allowed behind one ("node0*2"), comments
+ * behind '#'. *placed (to be freed) is the index in names[num_nodes] of the host of each of the
+ * first `size` ranks. HPCT_ERR_CONFIG, naming the file, when it cannot be read, names another host,
+ * or has fewer than `size` entries. */
+hpct_status hpct_hostfile_read(const char *path, char *const *names, int num_nodes, int size,
+                               int **placed);
+
+#endif

@@ -1,0 +1,98 @@
+/* Port ranges and the block of a step. */
+#include "agent/cluster/ports.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/cluster/number.h"
+#include "base/status.h"
+
+#define LOWEST 1024
+#define HIGHEST 65535
+#define DEFAULT_LOW 20000
+#define DEFAULT_HIGH 32767
+/* Distance in blocks between jobs whose numbers follow each other: room for that many steps. */
+#define JOB_STRIDE 37
+
+hpct_status hpct_port_range_parse(const char *text, hpct_port_range *out)
+{
+    const char *p = text;
+    long low = 0, high = 0;
+    if (!hpct_number_scan(&p, HIGHEST, &low))
+        goto fail;
+    high = low;
+    int single = *p == '\0';
+    if (!single && (*p != '-' || (p++, !hpct_number_scan(&p, HIGHEST, &high)) || *p != '\0'))
+        goto fail;
+    if (low < LOWEST || high < low)
+        goto fail;
+    *out = (hpct_port_range){.low = (int) low, .high = (int) high, .single = single};
+    return HPCT_OK;
+fail:
+    return hpct_fail(HPCT_ERR_USAGE,
+                     "'%.100s' is not a port or a range: write 22000 or 22000-23000, between %d "
+                     "and %d",
+                     text, LOWEST, HIGHEST);
+}
+
+hpct_port_range hpct_port_range_default(void)
+{
+    hpct_port_range range = {.low = DEFAULT_LOW, .high = DEFAULT_HIGH};
+    FILE *file = fopen("/proc/sys/net/ipv4/ip_local_port_range", "re");
+    int low = 0;
+    if (file != NULL) {
+        if (fscanf(file, "%d", &low) != 1)
+            low = 0;
+        fclose(file);
+    }
+    /* Where outgoing connections start so low that nothing would be left, the cut is not made. */
+    if (low > DEFAULT_LOW + HPCT_PORT_BLOCK && low <= DEFAULT_HIGH)
+        range.high = low - 1;
+    return range;
+}
+
+hpct_status hpct_port_base(hpct_port_range range, uint32_t job, uint32_t step, int max_tasks,
+                           int *base)
+{
+    int span = range.single ? HIGHEST - range.low + 1 : range.high - range.low + 1;
+    if (max_tasks > span)
+        return hpct_fail(
+            HPCT_ERR_CONFIG,
+            "ports %d-%d are too few for %d tasks on one node: give a wider range with "
+            "--hpc-train-port",
+            range.low, range.low + span - 1, max_tasks);
+    if (range.single) {
+        *base = range.low;
+        return HPCT_OK;
+    }
+    int size = (max_tasks + HPCT_PORT_BLOCK - 1) / HPCT_PORT_BLOCK * HPCT_PORT_BLOCK;
+    if (size > span)
+        size = max_tasks;
+    uint64_t blocks = (uint64_t) (span / size);
+    *base = range.low + (int) (((uint64_t) job * JOB_STRIDE + step) % blocks) * size;
+    return HPCT_OK;
+}
+
+hpct_status hpct_ports_reserved(const char *text, int *ports, int max, int *count)
+{
+    *count = 0;
+    for (const char *p = text;; p++) {
+        long low = 0, high = 0;
+        if (!hpct_number_scan(&p, HIGHEST, &low))
+            goto fail;
+        high = low;
+        if (*p == '-' && (p++, !hpct_number_scan(&p, HIGHEST, &high)))
+            goto fail;
+        if (low == 0 || high < low)
+            goto fail;
+        for (long port = low; port <= high && *count < max; port++)
+            ports[(*count)++] = (int) port;
+        if (*p == '\0')
+            return HPCT_OK;
+        if (*p != ',')
+            goto fail;
+    }
+fail:
+    return hpct_fail(HPCT_ERR_CONFIG, "SLURM_STEP_RESV_PORTS '%.100s' is not a list of ports",
+                     text);
+}

@@ -1,0 +1,22 @@
+# Fuzz targets: one file per parser with libFuzzer's entry point. `make check` replays each one's
+# corpus and some thousand mutations of it; with --enable-fuzzing they are libFuzzer programs.
+if FUZZING
+fuzz_driver =
+fuzz_ldflags = $(AM_LDFLAGS) -fsanitize=fuzzer
+else
+fuzz_driver = tests/fuzz/driver.c
+fuzz_ldflags = $(AM_LDFLAGS)
+endif
+EXTRA_DIST += tests/fuzz/driver.c tests/fuzz/corpus
+fuzz_libs = agent/cluster/libcluster.la base/libbase.la
+
+fuzz_targets += tests/fuzz/fuzz_nodelist tests/fuzz/fuzz_tasks tests/fuzz/fuzz_config
+tests_fuzz_fuzz_nodelist_SOURCES = tests/fuzz/fuzz_nodelist.c $(fuzz_driver)
+tests_fuzz_fuzz_nodelist_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_nodelist_LDADD = $(fuzz_libs)
+tests_fuzz_fuzz_tasks_SOURCES = tests/fuzz/fuzz_tasks.c $(fuzz_driver)
+tests_fuzz_fuzz_tasks_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_tasks_LDADD = $(fuzz_libs)
+tests_fuzz_fuzz_config_SOURCES = tests/fuzz/fuzz_config.c $(fuzz_driver)
+tests_fuzz_fuzz_config_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_config_LDADD = $(fuzz_libs)

@@ -1,0 +1,15 @@
+# Unit tests of agent/cluster.
+if HAVE_CMOCKA
+unit_tests += tests/unit/test_nodelist tests/unit/test_layout tests/unit/test_config
+endif
+cluster_test_libs = agent/cluster/libcluster.la base/libbase.la $(CMOCKA_LIBS)
+
+tests_unit_test_nodelist_SOURCES = tests/unit/test_nodelist.c tests/unit/unit.h
+tests_unit_test_nodelist_CPPFLAGS = $(test_cppflags)
+tests_unit_test_nodelist_LDADD = $(cluster_test_libs)
+tests_unit_test_layout_SOURCES = tests/unit/test_layout.c tests/unit/unit.h
+tests_unit_test_layout_CPPFLAGS = $(test_cppflags)
+tests_unit_test_layout_LDADD = $(cluster_test_libs)
+tests_unit_test_config_SOURCES = tests/unit/test_config.c tests/unit/unit.h
+tests_unit_test_config_CPPFLAGS = $(test_cppflags) $(JANSSON_CFLAGS)
+tests_unit_test_config_LDADD = $(cluster_test_libs) $(JANSSON_LIBS)
