@@ -8,6 +8,7 @@
 #include "base/status.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,7 @@ struct hpct_context {
     hpct_comm *comm;
     hpct_watch *watch; /* NULL for one rank */
     char node[HPCT_FRAME_NODE];
+    hpct_status agreed; /* the failure that all ranks know of */
 };
 
 static void context_free(hpct_context *context)
@@ -204,6 +206,18 @@ void hpct_context_abort(hpct_context *context, hpct_status status)
     context_free(context);
 }
 
+hpct_status hpct_context_finish(hpct_context *context, const char *program, hpct_status status)
+{
+    bool all_know = context != NULL && (context->agreed == status || context->config->size == 1);
+    if (status != HPCT_OK && (!all_know || context->config->rank == 0))
+        fprintf(stderr, "%s: %s\n", program, hpct_last_error());
+    if (status == HPCT_OK || all_know)
+        hpct_context_close(context);
+    else
+        hpct_context_abort(context, status);
+    return status;
+}
+
 /* ---- one answer for all ---- */
 
 typedef struct verdict {
@@ -220,6 +234,7 @@ hpct_status hpct_context_agree(hpct_context *context, hpct_status status)
     const verdict *first = NULL;
     if (comm->size == 1)
         return status;
+    context->agreed = HPCT_OK;
     memcpy(mine.node, context->node, sizeof mine.node);
     if (status != HPCT_OK)
         snprintf(mine.text, sizeof mine.text, "%.511s", hpct_last_error());
@@ -251,6 +266,7 @@ hpct_status hpct_context_agree(hpct_context *context, hpct_status status)
         status = hpct_fail((hpct_status) first->status, "rank %d (%s), and %d more: %s",
                            (int) (first - all), first->node, failed - 1, first->text);
     free(all);
+    context->agreed = status;
     return status;
 }
 

@@ -36,6 +36,13 @@ HPCT_API hpct_status hpct_context_agree(hpct_context *context, hpct_status statu
  * context without waiting for them. Ends nothing here. NULL is allowed. */
 HPCT_API void hpct_context_abort(hpct_context *context, hpct_status status);
 
+/* The end of a program: closes the context when `status` is HPCT_OK. Else prints "PROGRAM: MESSAGE" with
+ * hpct_last_error on stderr, once: rank 0 does, when all ranks have this error from a collective
+ * function, and then all leave in order; otherwise the rank that has it, and hpct_context_abort
+ * follows. `context` may be NULL (it could not be opened). Returns `status`, for main to return. */
+HPCT_API hpct_status hpct_context_finish(hpct_context *context, const char *program,
+                                         hpct_status status);
+
 HPCT_API int hpct_context_rank(const hpct_context *context);
 HPCT_API int hpct_context_size(const hpct_context *context); /* ranks in all */
 HPCT_API int hpct_context_local_rank(const hpct_context *context);
