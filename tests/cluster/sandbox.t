@@ -20,6 +20,14 @@ in_spoilt_machine() {
         bash -c "mount --namespace /proc/self/ns/mnt --make-rprivate / && $1"
 }
 
+# until_there FILE: waits until it has content, for 5 seconds at most.
+until_there() {
+    for _ in {1..50}; do
+        [ -s "$1" ] && break
+        sleep 0.1
+    done
+}
+
 # ---- refusals ------------------------------------------------------------------------------------------------------
 
 refused() { # STATUS REGEX ARGUMENT...
@@ -92,27 +100,34 @@ like "$err" "Read-only" "not even root can write outside the cluster"
 HPC_TRAIN_SANDBOX=$temporary/one "$sandbox" run sh -c 'trap "echo ended; exit 3" TERM; echo ready; sleep 20 & wait' \
     >"$temporary/signal" &
 pid=$!
-for _ in {1..100}; do
-    [ -s "$temporary/signal" ] && break
-    sleep 0.1
-done
+until_there "$temporary/signal"
 kill -TERM $pid
 wait $pid
 is "$? $(tail -n 1 "$temporary/signal")" "3 ended" "run hands on signals"
 
+HPC_TRAIN_SANDBOX=$temporary/one "$sandbox" run sh -c 'echo $$ >pid; exec sleep 60' 2>/dev/null &
+pid=$!
+until_there "$temporary/one/shared/home/user/pid"
+inner=$(cat "$temporary/one/shared/home/user/pid")
+kill -KILL $pid
+wait $pid 2>/dev/null
+for _ in {1..50}; do
+    with one run --root test -e "/proc/$inner" || break
+    sleep 0.1
+done
+with one run --root test ! -e "/proc/$inner"
+ok $? "a killed run takes its command with it"
+
 # A terminal: typed Ctrl-C must arrive, and once, as srun takes a second one for "at once".
 cat >"$temporary/one/shared/interrupted" <<'END'
 trap 'count=$((count + 1))' INT
-tty && touch listening
+tty | tee listening
 sleep 1
 sleep 1
 echo "interrupted ${count-0} times"
 END
 in_terminal() {
-    for _ in {1..50}; do
-        [ -e "$temporary/one/shared/home/user/listening" ] && break
-        sleep 0.1
-    done
+    until_there "$temporary/one/shared/home/user/listening"
     sleep 0.3
     printf '\003'
     sleep 3
@@ -197,11 +212,8 @@ ends_with() { # HOW COMMAND...
     read -r supervisor init <"$temporary/one/state/pids"
     namespace=$(readlink "/proc/$init/ns/pid")
     before=$(processes_of "$namespace" | wc -l)
-    with one run sh -c 'touch busy; exec srun -N2 sleep 50' 2>/dev/null &
-    for _ in {1..50}; do
-        [ -e "$temporary/one/shared/home/user/busy" ] && break
-        sleep 0.1
-    done
+    with one run sh -c 'echo >busy; exec srun -N2 sleep 50' 2>/dev/null &
+    until_there "$temporary/one/shared/home/user/busy"
     rm -f "$temporary/one/shared/home/user/busy"
     export supervisor init
     "$@" >/dev/null
