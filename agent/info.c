@@ -5,7 +5,7 @@
 #include "agent/comm/comm.h"
 #include "agent/threads.h"
 #include "base/status.h"
-#include "nn/step.h"
+#include "nn/cpu/shim.h"
 
 #include <hpctrain/info.h>
 #include <stdbool.h>
@@ -93,7 +93,7 @@ hpct_status hpct_info_print(FILE *stream)
     gethostname(host, sizeof host - 1);
     fprintf(stream, "hpc-train %s, built with\n", hpct_version());
     fprintf(stream, "  MPI        %s\n", hpct_comm_mpi_version());
-    fprintf(stream, "  oneDNN     %s\n", hpct_cpu_library());
+    fprintf(stream, "  oneDNN     %s\n", hpct_shim_version());
     fprintf(stream, "  GPUs       not built\n");
     fprintf(stream, "on %s\n", host);
     print_processor(stream);

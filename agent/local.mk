@@ -1,14 +1,14 @@
 # agent/: libhpctrain and the hpc-train command.
 include agent/cluster/local.mk
 
-nobase_include_HEADERS += include/hpctrain/hpctrain.h include/hpctrain/context.h \
+hpctrain_HEADERS += include/hpctrain/hpctrain.h include/hpctrain/context.h \
 	include/hpctrain/dataset.h include/hpctrain/info.h include/hpctrain/train.h
 
 # Everything of the agent; the library below and the unit tests are linked with it.
 noinst_LTLIBRARIES += agent/libagent.la
-agent_libagent_la_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) $(ZLIB_CFLAGS) $(LIBARCHIVE_CFLAGS)
+agent_libagent_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE $(JANSSON_CFLAGS) $(ZLIB_CFLAGS) $(LIBARCHIVE_CFLAGS)
 agent_libagent_la_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
-agent_libagent_la_LIBADD = agent/comm/libcommmpi.la $(JANSSON_LIBS) $(ZLIB_LIBS) $(LIBARCHIVE_LIBS)
+agent_libagent_la_LIBADD = agent/comm/libcommmpi.la $(OPENMP_CFLAGS) $(JANSSON_LIBS) $(ZLIB_LIBS) $(LIBARCHIVE_LIBS)
 agent_libagent_la_SOURCES = \
 	agent/comm/comm.h agent/comm/self.c \
 	agent/comm/deadline.c agent/comm/deadline.h \
