@@ -41,7 +41,8 @@ agent_comm_libcommmpi_la_CPPFLAGS = $(AM_CPPFLAGS) $(MPI_CFLAGS)
 agent_comm_libcommmpi_la_LIBADD = $(MPI_LIBS)
 agent_comm_libcommmpi_la_SOURCES = agent/comm/mpi.c
 
-hpct_parts = agent/libagent.la agent/cluster/libcluster.la nn/libnn.la base/libbase.la
+# libnn carries base/libbase.la in it.
+hpct_parts = agent/libagent.la agent/cluster/libcluster.la nn/libnn.la
 
 lib_LTLIBRARIES += libhpctrain.la
 libhpctrain_la_SOURCES =

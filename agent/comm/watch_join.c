@@ -94,11 +94,11 @@ bool hpct_watch_still_joining(hpct_watch *watch, int64_t now, hpct_frame *missin
                      others);
         return false;
     }
+    if (watch->notice_ms == 0)
+        watch->notice_ms = watch->join_began_ms + FIRST_NOTICE_MS;
     if (now >= watch->notice_ms) {
         say_who_is_missing(watch);
         watch->notice_ms = now + NOTICE_MS;
-    } else if (watch->notice_ms == 0) {
-        watch->notice_ms = watch->join_began_ms + FIRST_NOTICE_MS;
     }
     return true;
 }
