@@ -132,12 +132,12 @@ in_terminal() {
     printf '\003'
     sleep 3
 }
-if command -v script >/dev/null; then
+if script -qec true /dev/null >/dev/null 2>&1; then
     capture script -qec "HPC_TRAIN_SANDBOX=$temporary/one $sandbox run bash /shared/interrupted" /dev/null < <(in_terminal)
     like "$out" "^/dev/pts/[0-9]+" "run on a terminal: the command sees it"
     like "$out" "interrupted 1 times" "run on a terminal: Ctrl-C arrives, once"
 else
-    skip "run on a terminal" "the program script is missing"
+    skip "run on a terminal" "there are no terminals here, or no program script"
 fi
 
 is "$(with one run srun -N2 hostname | sort | xargs)" "node0 node1" "each node has a name of its own"
