@@ -109,6 +109,7 @@ static hpct_status start_watch(hpct_context *context, const hpct_rendezvous *mee
         .num_addresses = meet->num_addresses,
         .rank_nodes = (const char *const *) hosts,
         .join_seconds = seconds,
+        .end_step = hpct_comm_mpi_end_step,
     };
     memcpy(options.token, meet->token, sizeof options.token);
     hpct_status status = hpct_watch_start(&context->watch, &options);

@@ -37,7 +37,7 @@ agent_libagent_la_SOURCES = \
 
 # Apart, because only this part is compiled with MPI's flags.
 noinst_LTLIBRARIES += agent/comm/libcommmpi.la
-agent_comm_libcommmpi_la_CPPFLAGS = $(AM_CPPFLAGS) $(MPI_CFLAGS)
+agent_comm_libcommmpi_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE $(MPI_CFLAGS)
 agent_comm_libcommmpi_la_LIBADD = $(MPI_LIBS)
 agent_comm_libcommmpi_la_SOURCES = agent/comm/mpi.c
 

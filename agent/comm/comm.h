@@ -43,6 +43,10 @@ hpct_status hpct_comm_self_open(hpct_comm **out);
  * (srun without --mpi=pmix), when it is not. Initialises MPI. */
 hpct_status hpct_comm_mpi_open(hpct_comm **out, int rank, int size);
 
+/* Has the launcher kill all ranks of the step, also those that do not answer any more, and ends this
+ * process with `status`; returns where MPI is not running. From any thread. */
+void hpct_comm_mpi_end_step(int status);
+
 /* "Open MPI v4.1.4 …", the library's own words; static storage. */
 const char *hpct_comm_mpi_version(void);
 

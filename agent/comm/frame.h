@@ -24,7 +24,7 @@ typedef enum hpct_frame_type {
 
 typedef struct hpct_frame {
     hpct_frame_type type;
-    uint8_t status;             /* ABORT: the exit code */
+    uint8_t status;             /* ABORT: the exit code; LOST: 1 if it was silent */
     uint32_t rank;              /* whom it speaks of */
     char node[HPCT_FRAME_NODE]; /* NUL-terminated, printable */
     char text[HPCT_FRAME_TEXT]; /* NUL-terminated, printable */

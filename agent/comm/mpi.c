@@ -4,6 +4,7 @@
 #include "agent/comm/comm.h"
 #include "base/status.h"
 
+#include <dlfcn.h>
 #include <limits.h>
 #include <mpi.h>
 #include <stdbool.h>
@@ -90,6 +91,19 @@ static const hpct_comm_ops mpi_ops = {
     .abandon = mpi_abandon,
 };
 
+/* Open MPI prints a page when a connection breaks, and one for MPI_Abort; the watch has said it in a
+ * line that names the rank. There is no setting for it, but this function, of Open MPI 4 alone. */
+static void silence_pages(void)
+{
+    typedef int suppress_function(const char *file, const char *topic);
+    suppress_function *suppress;
+    *(void **) &suppress = dlsym(RTLD_DEFAULT, "orte_show_help_suppress");
+    if (suppress == NULL)
+        return;
+    suppress("help-mpi-btl-tcp.txt", "peer hung up");
+    suppress("help-mpi-api.txt", "mpi-abort");
+}
+
 /* Waiting ranks give their core to whoever has work: several ranks, and their OpenMP threads, may
  * share cores. What the user has set stays. */
 static void prefer_yielding(void)
@@ -113,6 +127,7 @@ hpct_status hpct_comm_mpi_open(hpct_comm **out, int rank, int size)
     if (status != HPCT_OK)
         goto fail;
     initialised = true;
+    silence_pages();
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_size(MPI_COMM_WORLD, &world_size);
     if (world_size != size) {
@@ -144,6 +159,14 @@ fail:
         MPI_Finalize();
     free(mpi);
     return status;
+}
+
+void hpct_comm_mpi_end_step(int status)
+{
+    int initialised = 0, finalized = 0;
+    if (MPI_Initialized(&initialised) == MPI_SUCCESS && initialised &&
+        MPI_Finalized(&finalized) == MPI_SUCCESS && !finalized)
+        MPI_Abort(MPI_COMM_WORLD, status);
 }
 
 const char *hpct_comm_mpi_version(void)

@@ -86,12 +86,22 @@ static void give_up(hpct_watch *watch, hpct_status status, const char *text)
             isatty(STDERR_FILENO) ? "\n" : "", watch->options.rank, watch->node, text,
             (int) status);
     linger(watch);
+    if (watch->end_step && watch->options.end_step != NULL)
+        watch->options.end_step((int) status);
     _exit((int) status);
+}
+
+/* Who was silent may be stopped, not dead: it would keep the step, and its node, for ever. One of us
+ * has it killed, after the others have ended with their own exit codes. */
+static bool is_silent_ones_judge(const hpct_watch *watch, uint32_t silent)
+{
+    return watch->options.rank == (silent == 0 ? 1 : 0);
 }
 
 static void give_up_lost(hpct_watch *watch, const hpct_frame *lost)
 {
     char text[512];
+    watch->end_step = lost->status != 0 && is_silent_ones_judge(watch, lost->rank);
     if (lost->rank == (uint32_t) watch->options.rank)
         snprintf(text, sizeof text, "the other ranks gave this one up: %s", lost->text);
     else
@@ -108,9 +118,10 @@ static void give_up_aborted(hpct_watch *watch, const hpct_frame *frame)
     give_up(watch, status, text);
 }
 
-static void lose(hpct_watch *watch, hpct_member *member, const char *how)
+static void lose(hpct_watch *watch, hpct_member *member, const char *how, bool silent)
 {
-    hpct_frame lost = {.type = HPCT_FRAME_LOST, .rank = (uint32_t) member->rank};
+    hpct_frame lost = {
+        .type = HPCT_FRAME_LOST, .rank = (uint32_t) member->rank, .status = silent ? 1 : 0};
     memcpy(lost.node, member->node, sizeof lost.node);
     hpct_frame_set(lost.text, sizeof lost.text, how);
     if (is_zero(watch))
@@ -176,7 +187,8 @@ static void receive(hpct_watch *watch, hpct_member *member, int64_t now)
                 lose(watch, member,
                      result == HPCT_LINK_CLOSED
                          ? "its connection closed (the process was killed or ended early)"
-                         : "it sent what no rank of this run sends");
+                         : "it sent what no rank of this run sends",
+                     false);
         }
     }
 }
@@ -236,7 +248,7 @@ static void judge_silence(hpct_watch *watch, int64_t now)
         } else if (member->rank >= 0 && silent > watch->options.silence_ms) {
             snprintf(how, sizeof how, "no sign of life for %.0f s (stopped, or its node is gone)",
                      (double) silent / 1000);
-            lose(watch, member, how);
+            lose(watch, member, how, true);
         }
     }
 }

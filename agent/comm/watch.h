@@ -25,6 +25,7 @@ typedef struct hpct_watch_options {
     const char *const *rank_nodes;   /* [size] the node of each rank, to name who does not come, or NULL */
     int join_seconds;                /* how long to wait for all */
     int beat_ms, silence_ms;         /* 0: 1000 and 6000 */
+    void (*end_step)(int status);    /* has the launcher kill what does not answer, or NULL */
 } hpct_watch_options;
 
 /* Joins the others; returns when all have come. Collective. HPCT_ERR_PEER naming who did not come or

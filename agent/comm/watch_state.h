@@ -36,6 +36,7 @@ struct hpct_watch {
     int here, left; /* rank 0: how many have come, how many said goodbye */
     int listen_fd, wake_fd;
     hpct_watch_phase phase;
+    bool end_step; /* this rank has the launcher end the step */
     int64_t join_began_ms, notice_ms, beat_ms, turn_ms;
 
     pthread_t thread;
