@@ -33,6 +33,7 @@ include tests/unit/cluster.mk
 include tests/unit/nn.mk
 include tests/bench/nn.mk
 include tests/fuzz/local.mk
+include tests/stage/local.mk
 include tests/cluster/local.mk
 
 # Everything that `make check` needs, without running it.
