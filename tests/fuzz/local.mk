@@ -25,3 +25,8 @@ fuzz_targets += tests/fuzz/fuzz_options
 tests_fuzz_fuzz_options_SOURCES = tests/fuzz/fuzz_options.c $(fuzz_driver)
 tests_fuzz_fuzz_options_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_options_LDADD = spank/libspank.la $(fuzz_libs)
+
+fuzz_targets += tests/fuzz/fuzz_safetensors
+tests_fuzz_fuzz_safetensors_SOURCES = tests/fuzz/fuzz_safetensors.c $(fuzz_driver)
+tests_fuzz_fuzz_safetensors_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_safetensors_LDADD = nn/libnn.la
