@@ -138,6 +138,9 @@ static void bad_values_are_named(void **state)
     }
     assert_int_equal(hpct_option_check(HPCT_OPTION_ON, NULL), HPCT_OK);
     assert_int_equal(hpct_option_check(HPCT_OPTION_HIDE, NULL), HPCT_OK);
+    /* as Slurm hands an option without a value on to the steps of a job */
+    assert_int_equal(hpct_option_check(HPCT_OPTION_ON, "(null)"), HPCT_OK);
+    assert_int_equal(hpct_option_check(HPCT_OPTION_HIDE, "(null)"), HPCT_OK);
     /* a variable is named as such */
     hpct_options options = {0};
     hpct_choices choices = {0};

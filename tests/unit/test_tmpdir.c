@@ -63,8 +63,8 @@ static void a_directory_is_made_and_removed(void **state)
     (void) state;
     struct stat info;
     umask(077);
-    assert_int_equal(hpct_tmpdir_make(parent, 42, 0, uid, gid), HPCT_OK);
-    assert_int_equal(hpct_tmpdir_make(parent, 42, 0, uid, gid), HPCT_OK); /* the next step */
+    assert_int_equal(hpct_tmpdir_make(parent, 42, uid, gid), HPCT_OK);
+    assert_int_equal(hpct_tmpdir_make(parent, 42, uid, gid), HPCT_OK); /* the next step */
     umask(022);
     assert_int_equal(stat(in("%s/42", parent), &info), 0);
     assert_int_equal(info.st_uid, uid);
@@ -82,17 +82,16 @@ static void a_directory_is_made_and_removed(void **state)
     assert_int_equal(hpct_tmpdir_remove(in("%s/none", base), 42), HPCT_OK);
 }
 
-static void requeued_jobs_start_afresh(void **state)
+static void jobs_do_not_touch_one_another(void **state)
 {
     (void) state;
-    char *path = hpct_tmpdir_path("/p", 42, 3);
-    assert_string_equal(path, "/p/42-r3");
+    char *path = hpct_tmpdir_path("/p", 42);
+    assert_string_equal(path, "/p/42");
     free(path);
-    assert_int_equal(hpct_tmpdir_make(parent, 42, 0, uid, gid), HPCT_OK);
-    assert_int_equal(hpct_tmpdir_make(parent, 42, 1, uid, gid), HPCT_OK);
-    assert_int_equal(hpct_tmpdir_make(parent, 421, 0, uid, gid), HPCT_OK);
+    assert_int_equal(hpct_tmpdir_make(parent, 42, uid, gid), HPCT_OK);
+    assert_int_equal(hpct_tmpdir_make(parent, 421, uid, gid), HPCT_OK);
     assert_int_equal(hpct_tmpdir_remove(parent, 42), HPCT_OK);
-    assert_false(exists(in("%s/42", parent)) || exists(in("%s/42-r1", parent)));
+    assert_false(exists(in("%s/42", parent)));
     assert_true(exists(in("%s/421", parent)));
     assert_int_equal(hpct_tmpdir_remove(parent, 421), HPCT_OK);
 }
@@ -100,7 +99,7 @@ static void requeued_jobs_start_afresh(void **state)
 static void links_are_removed_and_not_followed(void **state)
 {
     (void) state;
-    assert_int_equal(hpct_tmpdir_make(parent, 1, 0, uid, gid), HPCT_OK);
+    assert_int_equal(hpct_tmpdir_make(parent, 1, uid, gid), HPCT_OK);
     shell(in("mkdir -p %s/precious && touch %s/precious/file", base, base));
     shell(in("ln -s %s/precious %s/1/link && ln -s %s/precious %s/7", base, parent, base, parent));
     assert_int_equal(hpct_tmpdir_remove(parent, 1), HPCT_OK);
@@ -109,7 +108,7 @@ static void links_are_removed_and_not_followed(void **state)
     assert_true(exists(in("%s/precious/file", base)));
     /* a link planted at the name of a job's directory is replaced, not used */
     shell(in("ln -s %s/precious %s/8", base, parent));
-    assert_int_equal(hpct_tmpdir_make(parent, 8, 0, uid, gid), HPCT_OK);
+    assert_int_equal(hpct_tmpdir_make(parent, 8, uid, gid), HPCT_OK);
     struct stat info;
     assert_int_equal(lstat(in("%s/8", parent), &info), 0);
     assert_true(S_ISDIR(info.st_mode));
@@ -123,9 +122,9 @@ static void what_another_user_left_is_removed(void **state)
     (void) state;
     if (geteuid() != 0)
         skip();
-    assert_int_equal(hpct_tmpdir_make(parent, 9, 0, uid + 1, gid), HPCT_OK);
+    assert_int_equal(hpct_tmpdir_make(parent, 9, uid + 1, gid), HPCT_OK);
     shell(in("touch %s/9/secret", parent));
-    assert_int_equal(hpct_tmpdir_make(parent, 9, 0, uid, gid), HPCT_OK);
+    assert_int_equal(hpct_tmpdir_make(parent, 9, uid, gid), HPCT_OK);
     assert_false(exists(in("%s/9/secret", parent)));
     assert_int_equal(hpct_tmpdir_remove(parent, 9), HPCT_OK);
 }
@@ -138,22 +137,22 @@ static void unsafe_parents_are_refused(void **state)
         in("mkdir -m 777 %s/open && mkdir -m 1777 %s/sticky && mkdir %s/real && ln -s real %s/link",
            base, base, base, base));
     /* others could rename what is in it */
-    assert_int_equal(hpct_tmpdir_make(in("%s/open", base), 1, 0, uid, gid), HPCT_ERR_CONFIG);
+    assert_int_equal(hpct_tmpdir_make(in("%s/open", base), 1, uid, gid), HPCT_ERR_CONFIG);
     assert_non_null(strstr(hpct_last_error(), "written by others"));
-    assert_int_equal(hpct_tmpdir_make(in("%s/open/jobs", base), 1, 0, uid, gid), HPCT_ERR_CONFIG);
+    assert_int_equal(hpct_tmpdir_make(in("%s/open/jobs", base), 1, uid, gid), HPCT_ERR_CONFIG);
     /* in a sticky one they cannot, but could make the job directories' names their own */
-    assert_int_equal(hpct_tmpdir_make(in("%s/sticky", base), 1, 0, uid, gid), HPCT_ERR_CONFIG);
-    assert_int_equal(hpct_tmpdir_make(in("%s/sticky/jobs", base), 1, 0, uid, gid), HPCT_OK);
-    assert_int_equal(hpct_tmpdir_make(in("%s/link/jobs", base), 1, 0, uid, gid), HPCT_ERR_CONFIG);
+    assert_int_equal(hpct_tmpdir_make(in("%s/sticky", base), 1, uid, gid), HPCT_ERR_CONFIG);
+    assert_int_equal(hpct_tmpdir_make(in("%s/sticky/jobs", base), 1, uid, gid), HPCT_OK);
+    assert_int_equal(hpct_tmpdir_make(in("%s/link/jobs", base), 1, uid, gid), HPCT_ERR_CONFIG);
     assert_false(exists(in("%s/real/jobs", base)));
     shell(in("touch %s/file", base));
-    assert_int_equal(hpct_tmpdir_make(in("%s/file", base), 1, 0, uid, gid), HPCT_ERR_CONFIG);
-    assert_int_equal(hpct_tmpdir_make(in("%s/no/where", base), 1, 0, uid, gid), HPCT_ERR_CONFIG);
+    assert_int_equal(hpct_tmpdir_make(in("%s/file", base), 1, uid, gid), HPCT_ERR_CONFIG);
+    assert_int_equal(hpct_tmpdir_make(in("%s/no/where", base), 1, uid, gid), HPCT_ERR_CONFIG);
     if (geteuid() == 0) {
         shell(in("mkdir -m 755 %s/theirs && chown %u %s/theirs", base, uid, base));
-        assert_int_equal(hpct_tmpdir_make(in("%s/theirs", base), 1, 0, uid, gid), HPCT_ERR_CONFIG);
+        assert_int_equal(hpct_tmpdir_make(in("%s/theirs", base), 1, uid, gid), HPCT_ERR_CONFIG);
         assert_non_null(strstr(hpct_last_error(), "belongs to user"));
-        assert_int_equal(hpct_tmpdir_make(in("%s/theirs/jobs", base), 1, 0, uid, gid),
+        assert_int_equal(hpct_tmpdir_make(in("%s/theirs/jobs", base), 1, uid, gid),
                          HPCT_ERR_CONFIG);
     }
     assert_int_equal(stat(in("%s/open", base), &info), 0);
@@ -169,7 +168,7 @@ static void steps_may_race(void **state)
         for (int i = 0; i < 8; i++) {
             children[i] = fork();
             if (children[i] == 0)
-                _exit(hpct_tmpdir_make(parent, job, 0, uid, gid) == HPCT_OK ? 0 : 1);
+                _exit(hpct_tmpdir_make(parent, job, uid, gid) == HPCT_OK ? 0 : 1);
         }
         for (int i = 0; i < 8; i++) {
             int end = 0;
@@ -185,7 +184,7 @@ static void steps_may_race(void **state)
 static void deep_trees_are_removed(void **state)
 {
     (void) state;
-    assert_int_equal(hpct_tmpdir_make(parent, 5, 0, uid, gid), HPCT_OK);
+    assert_int_equal(hpct_tmpdir_make(parent, 5, uid, gid), HPCT_OK);
     int at = open(in("%s/5", parent), O_RDONLY | O_DIRECTORY);
     for (int i = 0; i < 1500; i++) { /* longer than a path may be */
         assert_int_equal(mkdirat(at, "deeper", 0755), 0);
@@ -205,7 +204,7 @@ static void a_racing_user_gains_nothing(void **state)
     (void) state;
     shell(in("rm -rf %s/root && mkdir %s/root && touch %s/root/file", base, base, base));
     for (int round = 0; round < 40; round++) {
-        assert_int_equal(hpct_tmpdir_make(parent, 6, 0, uid, gid), HPCT_OK);
+        assert_int_equal(hpct_tmpdir_make(parent, 6, uid, gid), HPCT_OK);
         shell(in("mkdir -p %s/6/a/b %s/6/c && ln -s %s/root %s/6/l && touch %s/6/a/b/file", parent,
                  parent, base, parent, parent));
         int fd = open(in("%s/6", parent), O_RDONLY | O_DIRECTORY);
@@ -234,7 +233,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_directory_is_made_and_removed),
-        cmocka_unit_test(requeued_jobs_start_afresh),
+        cmocka_unit_test(jobs_do_not_touch_one_another),
         cmocka_unit_test(links_are_removed_and_not_followed),
         cmocka_unit_test(what_another_user_left_is_removed),
         cmocka_unit_test(unsafe_parents_are_refused),
