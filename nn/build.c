@@ -72,6 +72,18 @@ static hpct_status copy_options(hpct_run *run, const hpct_build_options *options
     return HPCT_OK;
 }
 
+/* Operations count elements with ints. */
+static hpct_status check_sizes(const hpct_model *model, const hpct_run *run)
+{
+    for (int i = 0; i < model->num_tensors; i++) {
+        size_t count = hpct_shape_count(&model->tensors[i].shape);
+        if (count * (size_t) run->largest_batch > INT32_MAX)
+            return hpct_fail(HPCT_ERR_USAGE, "batch size %d is too large for model %s: at most %d",
+                             run->largest_batch, model->name, (int) (INT32_MAX / count));
+    }
+    return HPCT_OK;
+}
+
 /* Makes the operations. A node has a backward part when something at or before it learns. */
 static hpct_status make_ops(const hpct_model *model, hpct_run *run,
                             const hpct_build_options *options)
@@ -259,6 +271,8 @@ hpct_status hpct_model_build(hpct_model *model, const hpct_build_options *option
         run->num_nodes = model->num_nodes;
         status = copy_options(run, options);
     }
+    if (status == HPCT_OK)
+        status = check_sizes(model, run);
     if (status == HPCT_OK)
         status = make_ops(model, run, options);
     if (status == HPCT_OK)

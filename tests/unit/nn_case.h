@@ -19,7 +19,7 @@ typedef struct nn_result {
     int num_params;
     float *dst, *diff_src, *grad[HPCT_OP_MAX_PARAMS], *param[HPCT_OP_MAX_PARAMS];
     size_t bad_padding; /* numbers in the arenas that should be zero or were never written */
-    double forward_seconds, backward_seconds; /* of the last repetition */
+    double forward_seconds, backward_seconds; /* the shortest of all repetitions */
 } nn_result;
 
 /* Inputs depend on `seed` alone. All that the operation has to write is NaN before. Backward starts from

@@ -401,6 +401,11 @@ static void misuse_is_refused(void **state)
     options.backend = "cpu";
     options.batch_sizes = &zero;
     assert_int_equal(hpct_model_build(model, &options), HPCT_ERR_USAGE);
+    int huge = 2000000; /* times 8 x 10 x 16 cells */
+    options.batch_sizes = &huge;
+    assert_int_equal(hpct_model_build(model, &options), HPCT_ERR_USAGE);
+    assert_string_equal(hpct_last_error(),
+                        "batch size 2000000 is too large for model small: at most 1677721");
     options.num_batch_sizes = 0;
     assert_int_equal(hpct_model_build(model, &options), HPCT_ERR_USAGE);
     options = (hpct_build_options){.backend = "cpu", .batch_sizes = &two, .num_batch_sizes = 1};
