@@ -114,8 +114,12 @@ HPCT_TARGET static void HPCT_VARIANT(direct_backward)(const hpct_direct *d, cons
     int tap = 0;
     for (; tap + 9 <= d->taps; tap += 9)
         DIRECT_DIFF_TAPS(9);
+    for (; tap + 7 <= d->taps; tap += 7)
+        DIRECT_DIFF_TAPS(7);
     for (; tap + 4 <= d->taps; tap += 4)
         DIRECT_DIFF_TAPS(4);
+    for (; tap + 2 <= d->taps; tap += 2)
+        DIRECT_DIFF_TAPS(2);
     for (; tap < d->taps; tap++)
         DIRECT_DIFF_TAPS(1);
 }
