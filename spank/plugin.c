@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/status.h"
 
@@ -101,7 +102,12 @@ EXPORT int slurm_spank_task_init(spank_t spank, int count, char *arguments[])
 {
     (void) count;
     (void) arguments;
-    return hpct_task_start(&plugin, spank) == HPCT_OK ? 0 : -1;
+    hpct_status status = hpct_task_start(&plugin, spank);
+    /* This is the task's own process. The failure of an optional plugin would not keep slurmstepd
+     * from starting the program here. */
+    if (status != HPCT_OK)
+        _exit(status);
+    return 0;
 }
 
 EXPORT int slurm_spank_job_prolog(spank_t spank, int count, char *arguments[])

@@ -23,6 +23,7 @@ struct hpct_share {
     atomic_int worker, worker_pid; /* for messages, read without lead */
     atomic_uint progress;
     atomic_flag first;
+    char message[1024];
 };
 
 hpct_status hpct_share_make(hpct_share **out)
@@ -93,21 +94,24 @@ hpct_status hpct_share_once(hpct_share *share, int me, const char *what, int sta
     hpct_status status;
     if (error == EOWNERDEAD) {
         pthread_mutex_consistent(&share->lead);
-        share->state = ENDED;
-        share->status = HPCT_ERR_IO;
         status = hpct_fail(HPCT_ERR_IO, "task %d (pid %d), which was to %s, was killed",
                            atomic_load(&share->worker), atomic_load(&share->worker_pid), what);
+        strncpy(share->message, hpct_last_error(), sizeof share->message - 1);
+        share->state = ENDED;
+        share->status = status;
     } else if (share->state == NOT_STARTED) {
         share->state = RUNNING;
         atomic_store(&share->worker, me);
         atomic_store(&share->worker_pid, (int) getpid());
         status = work(context, share);
+        if (status != HPCT_OK)
+            strncpy(share->message, hpct_last_error(), sizeof share->message - 1);
         share->status = status;
         share->state = ENDED;
     } else {
         status = share->status;
         if (status != HPCT_OK)
-            hpct_fail(status, "task %d could not %s", atomic_load(&share->worker), what);
+            hpct_fail(status, "%s", share->message);
     }
     pthread_mutex_unlock(&share->lead);
     return status;

@@ -15,8 +15,8 @@ void hpct_share_free(hpct_share *share);
 /* The work: *share is for hpct_share_progress. */
 typedef hpct_status (*hpct_share_work)(void *context, hpct_share *share);
 
-/* Does `work` in one of the processes that call this, and returns its status in all of them, with
- * its message only in the one. The others wait as long as it makes progress; when there was none
+/* Does `work` in one of the processes that call this, and returns its status and message in all of
+ * them. The others wait as long as it makes progress; when there was none
  * for `stall_seconds`, they give up and say that they waited for `what`, done by which process.
  * When the working process is killed, they are told at once. `me` is the caller's task id. */
 hpct_status hpct_share_once(hpct_share *share, int me, const char *what, int stall_seconds,

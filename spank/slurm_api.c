@@ -67,14 +67,15 @@ hpct_status hpct_slurm_set(hpct_slurm *slurm, const char *name, const char *valu
 }
 
 /* In Slurm's library, which the daemons bring; programs that load the plugin without it still can.
- */
-extern int slurm_kill_job_step(uint32_t job_id, uint32_t step_id, uint16_t signal)
+ * It signals the tasks through the nodes' daemons. (slurm_kill_job_step would go through slurmctld,
+ * and make srun call the step aborted.) */
+extern int slurm_signal_job_step(uint32_t job_id, uint32_t step_id, uint32_t number)
     __attribute__((weak));
 
 void hpct_slurm_end_step(uint32_t job, uint32_t step)
 {
-    if (slurm_kill_job_step != NULL)
-        slurm_kill_job_step(job, step, SIGKILL);
+    if (slurm_signal_job_step != NULL)
+        slurm_signal_job_step(job, step, SIGKILL);
 }
 
 void hpct_slurm_error(const char *format, ...)

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "agent/cluster/variables.h"
 #include "base/status.h"
@@ -10,6 +11,8 @@
 #include "spank/ports_check.h"
 #include "spank/stage_run.h"
 #include "spank/tmpdir.h"
+
+#define LAUNCH_SECONDS 1
 
 static hpct_status set(void *slurm, const char *name, const char *value)
 {
@@ -103,6 +106,23 @@ static hpct_status prepare(hpct_plugin *plugin, hpct_slurm *slurm, const char *t
     return status;
 }
 
+/* One voice per node is enough, and one request to end the step. */
+static void report(hpct_plugin *plugin, hpct_slurm *slurm)
+{
+    uint32_t tasks = 0;
+    hpct_environment environment = hpct_slurm_environment(slurm);
+    const char *node = environment.get(environment.context, "SLURMD_NODENAME");
+    if (plugin->share != NULL && !hpct_share_first(plugin->share))
+        return;
+    hpct_slurm_error("%s: %s", node == NULL ? "?" : node, hpct_last_error());
+    if (hpct_slurm_step_kind(plugin->step) != HPCT_STEP_TASKS ||
+        (hpct_slurm_get(slurm, HPCT_SLURM_TOTAL_TASKS, &tasks) && tasks == 1))
+        return;
+    /* By then the other nodes have started theirs, and can be told. */
+    nanosleep(&(struct timespec){.tv_sec = LAUNCH_SECONDS}, NULL);
+    hpct_slurm_end_step(plugin->job, plugin->step);
+}
+
 hpct_status hpct_task_start(hpct_plugin *plugin, hpct_slurm *slurm)
 {
     if (!plugin->on)
@@ -110,15 +130,7 @@ hpct_status hpct_task_start(hpct_plugin *plugin, hpct_slurm *slurm)
     char *tmpdir = hpct_tmpdir_path(plugin->settings.tmpdir, plugin->job, plugin->restarts);
     hpct_status status = tmpdir == NULL ? hpct_fail_memory(0) : prepare(plugin, slurm, tmpdir);
     free(tmpdir);
-    if (status == HPCT_OK)
-        return HPCT_OK;
-    /* One voice per node is enough, and one request to end the step. */
-    if (plugin->share == NULL || hpct_share_first(plugin->share)) {
-        hpct_environment environment = hpct_slurm_environment(slurm);
-        const char *node = environment.get(environment.context, "SLURMD_NODENAME");
-        hpct_slurm_error("%s: %s", node == NULL ? "?" : node, hpct_last_error());
-        if (hpct_slurm_step_kind(plugin->step) == HPCT_STEP_TASKS)
-            hpct_slurm_end_step(plugin->job, plugin->step);
-    }
+    if (status != HPCT_OK)
+        report(plugin, slurm);
     return status;
 }
