@@ -1,5 +1,5 @@
-/* Building a model for a backend: operations, arenas, buffers; and taking it apart again without losing
- * its weights. */
+/* Building a model for a backend: operations, arenas, buffers; and taking it apart again without
+ * losing its weights. */
 #include "nn/run.h"
 
 #include "base/status.h"
@@ -14,7 +14,7 @@ void hpct_run_find_loss(const hpct_model *model, int *tensor, hpct_loss_form *fo
     *tensor = model->output;
     *skipped = -1;
     *form = model->loss == HPCT_SPARSE_CATEGORICAL_CROSSENTROPY ? HPCT_LOSS_PROBABILITIES
-                                                                 : HPCT_LOSS_LOGITS;
+                                                                : HPCT_LOSS_LOGITS;
     if (*form == HPCT_LOSS_LOGITS)
         return;
     for (int i = 0; i < model->num_nodes; i++) {
@@ -168,8 +168,8 @@ static hpct_status allocate(const hpct_model *model, hpct_run *run)
         run->gradients = take(run, arena + HPCT_ARENA_TAIL * sizeof(float), &status);
     if (run->training && model->optimizer.momentum > 0)
         run->velocity = take(run, arena, &status);
-    run->input = take(run, batch * hpct_shape_count(&model->tensors[0].shape) * sizeof(float),
-                      &status);
+    run->input =
+        take(run, batch * hpct_shape_count(&model->tensors[0].shape) * sizeof(float), &status);
     run->labels = take(run, batch * sizeof *run->labels, &status);
     size_t scratch = 0;
     for (int i = 0; i < model->num_nodes; i++) {

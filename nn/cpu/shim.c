@@ -1,5 +1,5 @@
-/* oneDNN 2 and 3 behind one face. What differs between them: memory descriptors are a struct in 2 and a
- * handle in 3, and 2 goes through operation descriptors to make a primitive descriptor. */
+/* oneDNN 2 and 3 behind one face. What differs between them: memory descriptors are a struct in 2
+ * and a handle in 3, and 2 goes through operation descriptors to make a primitive descriptor. */
 #include "nn/cpu/shim.h"
 
 #include "base/status.h"
@@ -340,7 +340,8 @@ static dnnl_prop_kind_t prop_kind(which what)
 #if V3
 
 static dnnl_status_t describe_conv(dnnl_primitive_desc_t *out, which what, const window_mds *m,
-                                   dnnl_primitive_attr_t attributes, const_dnnl_primitive_desc_t hint)
+                                   dnnl_primitive_attr_t attributes,
+                                   const_dnnl_primitive_desc_t hint)
 {
     const dnnl_alg_kind_t direct = dnnl_convolution_direct;
     if (what == BACKWARD_DATA)
@@ -357,7 +358,8 @@ static dnnl_status_t describe_conv(dnnl_primitive_desc_t *out, which what, const
 }
 
 static dnnl_status_t describe_pool(dnnl_primitive_desc_t *out, which what, const window_mds *m,
-                                   dnnl_primitive_attr_t attributes, const_dnnl_primitive_desc_t hint)
+                                   dnnl_primitive_attr_t attributes,
+                                   const_dnnl_primitive_desc_t hint)
 {
     if (what == BACKWARD_DATA)
         return dnnl_pooling_backward_primitive_desc_create(
@@ -371,7 +373,8 @@ static dnnl_status_t describe_pool(dnnl_primitive_desc_t *out, which what, const
 #else
 
 static dnnl_status_t describe_conv(dnnl_primitive_desc_t *out, which what, const window_mds *m,
-                                   dnnl_primitive_attr_t attributes, const_dnnl_primitive_desc_t hint)
+                                   dnnl_primitive_attr_t attributes,
+                                   const_dnnl_primitive_desc_t hint)
 {
     const dnnl_alg_kind_t direct = dnnl_convolution_direct;
     dnnl_convolution_desc_t op;
@@ -392,7 +395,8 @@ static dnnl_status_t describe_conv(dnnl_primitive_desc_t *out, which what, const
 }
 
 static dnnl_status_t describe_pool(dnnl_primitive_desc_t *out, which what, const window_mds *m,
-                                   dnnl_primitive_attr_t attributes, const_dnnl_primitive_desc_t hint)
+                                   dnnl_primitive_attr_t attributes,
+                                   const_dnnl_primitive_desc_t hint)
 {
     dnnl_pooling_desc_t op;
     dnnl_status_t status =
@@ -424,8 +428,9 @@ static hpct_status make_windowed(hpct_prim **out, describe_function *describe, w
     if (status == HPCT_OK)
         status = check(make_attributes(&attributes, relu), "setting attributes");
     if (status == HPCT_OK)
-        status = check(describe(&desc, what, &m, attributes, forward != NULL ? forward->desc : NULL),
-                       "describing a primitive");
+        status =
+            check(describe(&desc, what, &m, attributes, forward != NULL ? forward->desc : NULL),
+                  "describing a primitive");
     if (status == HPCT_OK)
         status = finish(out, desc, args, num_args);
     dnnl_primitive_attr_destroy(attributes);
@@ -481,7 +486,8 @@ hpct_status hpct_shim_max_pool_backward(hpct_prim **out, const hpct_window *w, i
     return make_windowed(out, describe_pool, BACKWARD_DATA, w, n, false, forward, args, 3);
 }
 
-hpct_status hpct_shim_reorder(hpct_prim **out, const hpct_kernel_layout *from, const hpct_kernel_layout *to)
+hpct_status hpct_shim_reorder(hpct_prim **out, const hpct_kernel_layout *from,
+                              const hpct_kernel_layout *to)
 {
     static const wanted_arg args[] = {{DNNL_ARG_FROM, dnnl_query_src_md, 0},
                                       {DNNL_ARG_TO, dnnl_query_dst_md, 0}};

@@ -1,5 +1,5 @@
-/* tests/bench/ops.c - forward and backward time of single operations on every backend, by the driver
- * that the unit tests compare them with (tests/unit/nn_case.h).
+/* tests/bench/ops.c - forward and backward time of single operations on every backend, by the
+ * driver that the unit tests compare them with (tests/unit/nn_case.h).
  *
  *   ops [BACKEND [REPEAT]] */
 #include "tests/unit/nn_case.h"
@@ -8,7 +8,9 @@
 #include <string.h>
 
 #define CONV(NAME, N, H, W, C, OUT, KERNEL, STRIDE, SAME, DIFF)                                    \
-    {NAME, HPCT_OP_CONV2D, N, {H, W, C}, OUT, KERNEL, STRIDE, SAME, DIFF}
+    {                                                                                              \
+        NAME, HPCT_OP_CONV2D, N, {H, W, C}, OUT, KERNEL, STRIDE, SAME, DIFF                        \
+    }
 
 static const struct {
     const char *name;
@@ -47,7 +49,8 @@ int main(int argc, char **argv)
     printf("%-30s %12s %10s %12s %10s\n", "", "forward ms", "GFLOP/s", "backward ms", "GFLOP/s");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         nn_case c = {.spec = {.kind = cases[i].kind, .relu = cases[i].kind != HPCT_OP_MAX_POOL2D},
-                     .n = cases[i].n, .needs_diff_src = cases[i].diff};
+                     .n = cases[i].n,
+                     .needs_diff_src = cases[i].diff};
         if (cases[i].kind == HPCT_OP_DENSE) {
             c.spec.dense.rows = 1;
             c.spec.dense.in = cases[i].in[0];
