@@ -31,10 +31,12 @@ tests_unit_test_status_LDADD = base/libbase.la $(CMOCKA_LIBS)
 
 include tests/unit/cluster.mk
 include tests/unit/nn.mk
+include tests/unit/agent.mk
 include tests/bench/nn.mk
 include tests/peers/local.mk
 include tests/fuzz/local.mk
 include tests/stage/local.mk
+include tests/fuzz/agent.mk
 include tests/cluster/local.mk
 
 # Everything that `make check` needs, without running it.
