@@ -78,14 +78,14 @@ static void rows(const hpct_loops *loops)
 }
 
 /* One sample, row by row. */
-static void direct(const hpct_loops *loops, int out_w, int out, int kernel)
+static void direct(const hpct_loops *loops, int out_w, int out, int kernel_h, int kernel_w)
 {
-    int in[3] = {kernel + 1, out_w + kernel - 1, 2}, size[2] = {kernel, kernel},
+    int in[3] = {kernel_h + 1, out_w + kernel_w - 1, 2}, size[2] = {kernel_h, kernel_w},
         strides[2] = {1, 1};
     hpct_window w = nn_window(in, out, size, strides, false);
     int offsets[64], taps = 0;
-    for (int u = 0; u < kernel; u++)
-        for (int v = 0; v < kernel * 2; v++)
+    for (int u = 0; u < kernel_h; u++)
+        for (int v = 0; v < kernel_w * 2; v++)
             offsets[taps++] = u * in[1] * 2 + v;
     hpct_direct d = {.out_h = w.out_h,
                      .out_w = out_w,
@@ -127,8 +127,8 @@ static void all_variants_match(void **state)
             continue;
         elementwise(loops);
         rows(loops);
-        for (int out_w = 1; out_w <= 14; out_w++)
-            direct(loops, out_w, 16 * (1 + out_w % 4), 1 + out_w % 5);
+        for (int k = 1; k <= 30; k++) /* 2 to 50 taps */
+            direct(loops, 1 + k % 14, 16 * (1 + k % 4), 1 + k % 5, 1 + k % 6 % 5);
         ran++;
     }
     assert_true(ran >= 1);

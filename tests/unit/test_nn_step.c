@@ -370,6 +370,23 @@ static void probabilities_need_no_softmax_layer(void **state)
     hpct_model_free(model);
 }
 
+/* The trainer may look at it after the update. */
+static void output_stays_until_the_next_forward(void **state)
+{
+    (void) state;
+    hpct_model *model = ready("cpu", 0.9);
+    float kept[8 * 4];
+    hpct_batch_sums sums;
+    fill(model, 8, 1);
+    assert_int_equal(hpct_model_forward(model, 8, true), HPCT_OK);
+    memcpy(kept, hpct_model_output(model), sizeof kept);
+    assert_int_equal(hpct_model_loss(model, 8, 1, &sums), HPCT_OK);
+    assert_int_equal(hpct_model_backward(model, 8), HPCT_OK);
+    assert_int_equal(hpct_model_update(model), HPCT_OK);
+    assert_memory_equal(kept, hpct_model_output(model), sizeof kept);
+    hpct_model_free(model);
+}
+
 static void correct_samples_are_counted(void **state)
 {
     (void) state;
@@ -496,6 +513,7 @@ int main(void)
         cmocka_unit_test(whole_gradient_is_numerical),
         cmocka_unit_test(softmax_and_its_loss_are_fused),
         cmocka_unit_test(probabilities_need_no_softmax_layer),
+        cmocka_unit_test(output_stays_until_the_next_forward),
         cmocka_unit_test(correct_samples_are_counted),
         cmocka_unit_test(misuse_is_refused),
         cmocka_unit_test(inference_needs_less_memory),
