@@ -22,7 +22,10 @@ typedef struct hpct_build_options {
     bool inference_only;    /* no gradients, no optimizer slots */
     bool fuse_update;       /* backward applies the update itself wherever that saves memory traffic;
                                gradients() then has no defined content, and update() does the rest.
-                               For when nobody else needs the gradient (one rank). */
+                               For when nobody else needs the gradient (one rank). Without effect
+                               with momentum. */
+    bool plain_layout;      /* parameters in a layout that does not depend on the processor, for when
+                               fingerprints differ between ranks; may cost speed */
 } hpct_build_options;
 
 /* Sums over a batch, not means: they add up over ranks. */
@@ -47,6 +50,11 @@ int32_t *hpct_model_labels(hpct_model *model);
 
 /* The model's outputs of the last forward: [n][outputs] floats. */
 const float *hpct_model_output(const hpct_model *model);
+
+/* Threads that the cpu backend computes with, when called from this thread; at least 1. Without a call
+ * OpenMP decides (OMP_NUM_THREADS, else the processors that this process may run on). */
+void hpct_cpu_set_threads(int threads);
+int hpct_cpu_threads(void);
 
 /* Forward over the first n samples of the input; n must be one of the built batch sizes. */
 hpct_status hpct_model_forward(hpct_model *model, int n, bool training);

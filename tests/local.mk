@@ -30,6 +30,8 @@ tests_unit_test_status_CPPFLAGS = $(test_cppflags)
 tests_unit_test_status_LDADD = base/libbase.la $(CMOCKA_LIBS)
 
 include tests/unit/cluster.mk
+include tests/unit/nn.mk
+include tests/bench/nn.mk
 include tests/fuzz/local.mk
 include tests/cluster/local.mk
 

@@ -1,0 +1,277 @@
+/* Building a model for a backend: operations, arenas, buffers; and taking it apart again without losing
+ * its weights. */
+#include "nn/run.h"
+
+#include "base/status.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define ARENA_ALIGN 16 /* floats: 64 bytes */
+
+void hpct_run_find_loss(const hpct_model *model, int *tensor, hpct_loss_form *form, int *skipped)
+{
+    *tensor = model->output;
+    *skipped = -1;
+    *form = model->loss == HPCT_SPARSE_CATEGORICAL_CROSSENTROPY ? HPCT_LOSS_PROBABILITIES
+                                                                 : HPCT_LOSS_LOGITS;
+    if (*form == HPCT_LOSS_LOGITS)
+        return;
+    for (int i = 0; i < model->num_nodes; i++) {
+        const hpct_node *node = &model->nodes[i];
+        bool makes_output = model->tensors[node->output].root == model->tensors[model->output].root;
+        if (makes_output && node->spec.kind == HPCT_OP_SOFTMAX && node->spec.dense.rows == 1) {
+            *tensor = node->inputs[0];
+            *form = HPCT_LOSS_LOGITS;
+            *skipped = i;
+        }
+    }
+}
+
+void hpct_run_free(hpct_run *run)
+{
+    if (run == NULL)
+        return;
+    for (int i = 0; i < run->num_nodes; i++) {
+        if (run->nodes[i].op != NULL)
+            run->nodes[i].op->class->destroy(run->nodes[i].op);
+    }
+    const hpct_backend *backend = run->backend;
+    backend->release(run->parameters);
+    backend->release(run->gradients);
+    backend->release(run->velocity);
+    backend->release(run->input);
+    backend->release(run->labels);
+    backend->release(run->block);
+    backend->release(run->scratch);
+    free(run->param_offsets);
+    free(run->updates);
+    free(run->batch_sizes);
+    free(run->nodes);
+    free(run);
+}
+
+static hpct_status copy_options(hpct_run *run, const hpct_build_options *options)
+{
+    if (options->num_batch_sizes < 1)
+        return hpct_fail(HPCT_ERR_USAGE, "build: at least one batch size is needed");
+    size_t bytes = (size_t) options->num_batch_sizes * sizeof *run->batch_sizes;
+    run->batch_sizes = malloc(bytes);
+    if (run->batch_sizes == NULL)
+        return hpct_fail_memory(bytes);
+    memcpy(run->batch_sizes, options->batch_sizes, bytes);
+    run->num_batch_sizes = options->num_batch_sizes;
+    for (int i = 0; i < run->num_batch_sizes; i++) {
+        if (run->batch_sizes[i] < 1)
+            return hpct_fail(HPCT_ERR_USAGE, "batch size %d must be at least 1",
+                             run->batch_sizes[i]);
+        if (run->batch_sizes[i] > run->largest_batch)
+            run->largest_batch = run->batch_sizes[i];
+    }
+    run->training = !options->inference_only;
+    return HPCT_OK;
+}
+
+/* Makes the operations. A node has a backward part when something at or before it learns. */
+static hpct_status make_ops(const hpct_model *model, hpct_run *run,
+                            const hpct_build_options *options)
+{
+    int skipped;
+    hpct_run_find_loss(model, &run->loss_tensor, &run->form, &skipped);
+    run->classes = model->tensors[run->loss_tensor].shape.size[0];
+    bool *learns = calloc((size_t) model->num_tensors, sizeof *learns); /* by root tensor */
+    if (learns == NULL)
+        return hpct_fail_memory(0);
+    hpct_status status = HPCT_OK;
+    for (int i = 0; i < model->num_nodes && status == HPCT_OK; i++) {
+        const hpct_node *node = &model->nodes[i];
+        hpct_op_build build = {
+            .batch_sizes = run->batch_sizes,
+            .num_batch_sizes = run->num_batch_sizes,
+            .fuse_update = run->fuse_update,
+            .plain_layout = options->plain_layout,
+        };
+        for (int k = 0; k < node->num_inputs; k++)
+            build.needs_diff_src |= learns[model->tensors[node->inputs[k]].root];
+        bool any = build.needs_diff_src || node->num_params > 0;
+        learns[model->tensors[node->output].root] = any && run->training;
+        run->nodes[i].backward = any && run->training && i != skipped;
+        build.training = run->nodes[i].backward;
+        build.needs_diff_src = build.needs_diff_src && build.training;
+        status = run->backend->make_op(&run->nodes[i].op, &node->spec, &build);
+        if (status != HPCT_OK)
+            hpct_fail_within(status, model->layers[node->layer].name);
+    }
+    free(learns);
+    return status;
+}
+
+/* Offsets of the parameters, in the order in which backward finishes their gradients. */
+static hpct_status lay_out_arena(const hpct_model *model, hpct_run *run)
+{
+    size_t num = (size_t) model->num_params + 1;
+    run->param_offsets = calloc(num, sizeof *run->param_offsets);
+    run->updates = calloc(num, sizeof *run->updates);
+    if (run->param_offsets == NULL || run->updates == NULL)
+        return hpct_fail_memory(num * sizeof *run->updates);
+    uint64_t hash = HPCT_HASH_START;
+    size_t offset = 0;
+    for (int i = model->num_nodes - 1; i >= 0; i--) {
+        const hpct_node *node = &model->nodes[i];
+        const hpct_op *op = run->nodes[i].op;
+        for (int k = 0; k < node->num_params; k++) {
+            size_t count = (op->param_floats[k] + ARENA_ALIGN - 1) / ARENA_ALIGN * ARENA_ALIGN;
+            run->param_offsets[node->first_param + k] = offset;
+            uint64_t facts[2] = {op->param_layout[k], op->param_floats[k]};
+            hash = hpct_hash(hash, facts, sizeof facts);
+            hpct_range *last = run->num_updates > 0 ? &run->updates[run->num_updates - 1] : NULL;
+            if (!op->param_fused[k] && last != NULL && last->offset + last->count == offset)
+                last->count += count;
+            else if (!op->param_fused[k])
+                run->updates[run->num_updates++] = (hpct_range){offset, count};
+            offset += count;
+        }
+    }
+    run->arena_floats = offset;
+    run->fingerprint = hash;
+    return HPCT_OK;
+}
+
+static void *take(const hpct_run *run, size_t bytes, hpct_status *status)
+{
+    if (*status != HPCT_OK)
+        return NULL;
+    void *memory = run->backend->allocate(bytes);
+    if (memory == NULL)
+        *status = hpct_fail_memory(bytes);
+    return memory;
+}
+
+static hpct_status allocate(const hpct_model *model, hpct_run *run)
+{
+    hpct_status status = HPCT_OK;
+    size_t arena = run->arena_floats * sizeof(float), batch = (size_t) run->largest_batch;
+    run->parameters = take(run, arena, &status);
+    if (run->training)
+        run->gradients = take(run, arena + HPCT_ARENA_TAIL * sizeof(float), &status);
+    if (run->training && model->optimizer.momentum > 0)
+        run->velocity = take(run, arena, &status);
+    run->input = take(run, batch * hpct_shape_count(&model->tensors[0].shape) * sizeof(float),
+                      &status);
+    run->labels = take(run, batch * sizeof *run->labels, &status);
+    size_t scratch = 0;
+    for (int i = 0; i < model->num_nodes; i++) {
+        if (run->nodes[i].op->scratch_bytes > scratch)
+            scratch = run->nodes[i].op->scratch_bytes;
+    }
+    run->scratch = take(run, scratch, &status);
+    return status == HPCT_OK ? hpct_run_place(model, run) : status;
+}
+
+static void point_at_params(const hpct_model *model, hpct_run *run)
+{
+    for (int i = 0; i < model->num_params; i++) {
+        hpct_run_node *node = &run->nodes[model->params[i].node];
+        int index = model->params[i].index;
+        node->param[index] = run->parameters + run->param_offsets[i];
+        if (run->gradients != NULL)
+            node->grad[index] = run->gradients + run->param_offsets[i];
+    }
+}
+
+/* From the model into the arenas. What the run has no arena for stays in the model. */
+static hpct_status move_in(hpct_model *model, hpct_run *run)
+{
+    hpct_status status = HPCT_OK;
+    for (int i = 0; i < model->num_params && status == HPCT_OK; i++) {
+        hpct_param *param = &model->params[i];
+        hpct_op *op = run->nodes[param->node].op;
+        size_t at = run->param_offsets[i];
+        if (param->value != NULL)
+            status = op->class->import_param(op, param->index, param->value, run->parameters + at);
+        if (status == HPCT_OK && param->velocity != NULL && run->velocity != NULL)
+            status = op->class->import_param(op, param->index, param->velocity, run->velocity + at);
+    }
+    for (int i = 0; i < model->num_params && status == HPCT_OK; i++) {
+        free(model->params[i].value);
+        model->params[i].value = NULL;
+        if (run->velocity != NULL) {
+            free(model->params[i].velocity);
+            model->params[i].velocity = NULL;
+        }
+    }
+    return status;
+}
+
+/* One parameter or its slot out of an arena into *kept, which is allocated if need be. */
+static hpct_status keep(const hpct_model *model, int index, const float *arena, float **kept)
+{
+    const hpct_param *param = &model->params[index];
+    hpct_op *op = model->run->nodes[param->node].op;
+    size_t bytes = hpct_shape_count(&param->shape) * sizeof(float);
+    if (*kept == NULL)
+        *kept = malloc(bytes);
+    if (*kept == NULL)
+        return hpct_fail_memory(bytes);
+    return op->class->export_param(op, param->index, arena + model->run->param_offsets[index],
+                                   *kept);
+}
+
+hpct_status hpct_model_unbuild(hpct_model *model)
+{
+    hpct_run *run = model->run;
+    if (run == NULL)
+        return HPCT_OK;
+    for (int i = 0; i < model->num_params; i++) {
+        hpct_status status = keep(model, i, run->parameters, &model->params[i].value);
+        if (status == HPCT_OK && run->velocity != NULL)
+            status = keep(model, i, run->velocity, &model->params[i].velocity);
+        if (status != HPCT_OK)
+            return status;
+    }
+    model->run = NULL;
+    hpct_run_free(run);
+    return HPCT_OK;
+}
+
+hpct_status hpct_model_build(hpct_model *model, const hpct_build_options *options)
+{
+    const hpct_backend *backend;
+    if (!model->compiled)
+        return hpct_fail(HPCT_ERR_USAGE, "model %s must be compiled before it is built",
+                         model->name);
+    if (model->status != HPCT_OK) /* a layer was added after compile */
+        return hpct_fail(model->status, "%s",
+                         model->message != NULL ? model->message : "out of memory");
+    hpct_status status = hpct_backend_find(&backend, options->backend);
+    if (status == HPCT_OK)
+        status = hpct_model_unbuild(model);
+    if (status != HPCT_OK)
+        return status;
+    hpct_run *run = calloc(1, sizeof *run);
+    if (run == NULL)
+        return hpct_fail_memory(sizeof *run);
+    run->backend = backend;
+    run->fuse_update = options->fuse_update && model->optimizer.momentum == 0;
+    run->nodes = calloc((size_t) model->num_nodes + 1, sizeof *run->nodes);
+    status = run->nodes != NULL ? HPCT_OK : hpct_fail_memory(0);
+    if (status == HPCT_OK) {
+        run->num_nodes = model->num_nodes;
+        status = copy_options(run, options);
+    }
+    if (status == HPCT_OK)
+        status = make_ops(model, run, options);
+    if (status == HPCT_OK)
+        status = lay_out_arena(model, run);
+    if (status == HPCT_OK)
+        status = allocate(model, run);
+    if (status == HPCT_OK) {
+        point_at_params(model, run);
+        status = move_in(model, run);
+    }
+    if (status == HPCT_OK)
+        model->run = run;
+    else
+        hpct_run_free(run);
+    return status;
+}

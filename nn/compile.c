@@ -1,0 +1,70 @@
+/* Checks a described model, fixes loss and optimizer, and answers questions about it. */
+#include "nn/run.h"
+
+#include "base/status.h"
+
+#include <math.h>
+
+static hpct_status check_optimizer(const hpct_optimizer *optimizer)
+{
+    if (optimizer->kind != HPCT_SGD)
+        return hpct_fail(HPCT_ERR_USAGE, "there is no optimizer %d", (int) optimizer->kind);
+    if (!isfinite(optimizer->learning_rate) || optimizer->learning_rate < 0)
+        return hpct_fail(HPCT_ERR_USAGE, "learning rate %g must be a number from 0 on",
+                         optimizer->learning_rate);
+    if (!(optimizer->momentum >= 0 && optimizer->momentum < 1))
+        return hpct_fail(HPCT_ERR_USAGE, "momentum %g must lie in [0, 1)", optimizer->momentum);
+    return HPCT_OK;
+}
+
+hpct_status hpct_model_compile(hpct_model *model, hpct_loss loss, const hpct_optimizer *optimizer)
+{
+    if (model->status != HPCT_OK)
+        return hpct_fail(model->status, "%s",
+                         model->message != NULL ? model->message : "out of memory");
+    if (model->num_layers == 0)
+        return hpct_fail(HPCT_ERR_USAGE, "model %s has no layers", model->name);
+    const hpct_layer *last = &model->layers[model->num_layers - 1];
+    const hpct_shape *output = &model->tensors[model->output].shape;
+    if (output->rank != 1) {
+        char text[HPCT_SHAPE_TEXT];
+        hpct_shape_format(output, text);
+        return hpct_fail(HPCT_ERR_USAGE, "%s: the model's output must be one row of classes, but it "
+                                         "is %s; add a flatten and a dense", last->name, text);
+    }
+    if (loss != HPCT_SPARSE_CATEGORICAL_CROSSENTROPY &&
+        loss != HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS)
+        return hpct_fail(HPCT_ERR_USAGE, "there is no loss %d", (int) loss);
+    hpct_status status = check_optimizer(optimizer);
+    if (status == HPCT_OK)
+        status = hpct_model_unbuild(model);
+    if (status != HPCT_OK)
+        return status;
+    model->loss = loss;
+    model->optimizer = *optimizer;
+    model->compiled = true;
+    return HPCT_OK;
+}
+
+const char *hpct_model_name(const hpct_model *model)
+{
+    return model->name;
+}
+
+size_t hpct_model_count_parameters(const hpct_model *model)
+{
+    size_t count = 0;
+    for (int i = 0; i < model->num_layers; i++)
+        count += model->layers[i].parameters;
+    return count;
+}
+
+hpct_shape hpct_model_input_shape(const hpct_model *model)
+{
+    return model->tensors[0].shape;
+}
+
+hpct_shape hpct_model_output_shape(const hpct_model *model)
+{
+    return model->tensors[model->output].shape;
+}

@@ -1,0 +1,72 @@
+/* The cpu backend: oneDNN for convolutions, poolings and matrix products, own loops for the rest. */
+#include "nn/cpu/cpu.h"
+
+#include "nn/cpu/loops.h"
+#include "nn/ref/ref.h"
+
+#include <omp.h>
+
+static hpct_status make_op(hpct_op **out, const hpct_op_spec *spec, const hpct_op_build *build)
+{
+    hpct_op *op = NULL;
+    hpct_status status = HPCT_OK;
+    switch (spec->kind) {
+    case HPCT_OP_CONV2D:
+        status = hpct_cpu_direct_fits(spec, build) ? hpct_cpu_make_direct(&op, spec, build)
+                                                   : hpct_cpu_make_conv2d(&op, spec, build);
+        break;
+    case HPCT_OP_MAX_POOL2D:
+        status = hpct_cpu_make_max_pool2d(&op, spec, build);
+        break;
+    case HPCT_OP_DENSE:
+        status = hpct_cpu_make_dense(&op, spec, build);
+        break;
+    case HPCT_OP_RELU:
+        status = hpct_cpu_make_relu(&op, spec, build);
+        break;
+    case HPCT_OP_SOFTMAX: /* some hundred numbers a batch */
+    case HPCT_OP_KINDS:
+        status = hpct_ref_make_op(&op, spec, build);
+        break;
+    }
+    if (status != HPCT_OK && op != NULL) {
+        op->class->destroy(op);
+        op = NULL;
+    }
+    *out = op;
+    return status;
+}
+
+static void update_part(size_t first, size_t count, void *arg)
+{
+    const hpct_sgd_call *call = arg;
+    hpct_loops_best()->sgd(count, call->learning_rate, call->momentum, call->grad + first,
+                           call->velocity != NULL ? call->velocity + first : NULL,
+                           call->param + first);
+}
+
+static hpct_status sgd(const hpct_sgd_call *call)
+{
+    hpct_sgd_call copy = *call;
+    hpct_loops_split(call->count, 16384, update_part, &copy);
+    return HPCT_OK;
+}
+
+void hpct_cpu_set_threads(int threads)
+{
+    omp_set_num_threads(threads < 1 ? 1 : threads);
+}
+
+int hpct_cpu_threads(void)
+{
+    return omp_get_max_threads();
+}
+
+const hpct_backend hpct_backend_cpu = {
+    .name = "cpu",
+    .allocate = hpct_host_allocate,
+    .release = hpct_host_release,
+    .make_op = make_op,
+    .loss = hpct_ref_loss, /* some hundred numbers a batch */
+    .sgd = sgd,
+};

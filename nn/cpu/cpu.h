@@ -1,0 +1,23 @@
+/* nn/cpu/cpu.h - the cpu backend's operations, one maker per kind. Each fills the op's class, sizes and
+ * needs; `spec` and `build` are set by the caller. */
+#ifndef HPCT_NN_CPU_CPU_H
+#define HPCT_NN_CPU_CPU_H
+
+#include "nn/backend.h"
+
+/* *out is set also on failure when there is something to destroy. */
+hpct_status hpct_cpu_make_conv2d(hpct_op **out, const hpct_op_spec *spec,
+                                 const hpct_op_build *build);
+hpct_status hpct_cpu_make_direct(hpct_op **out, const hpct_op_spec *spec,
+                                 const hpct_op_build *build);
+hpct_status hpct_cpu_make_dense(hpct_op **out, const hpct_op_spec *spec,
+                                const hpct_op_build *build);
+hpct_status hpct_cpu_make_max_pool2d(hpct_op **out, const hpct_op_spec *spec,
+                                     const hpct_op_build *build);
+hpct_status hpct_cpu_make_relu(hpct_op **out, const hpct_op_spec *spec, const hpct_op_build *build);
+
+/* Whether the direct loops serve this convolution: few input channels, no padding, nothing to pass
+ * further back. */
+bool hpct_cpu_direct_fits(const hpct_op_spec *spec, const hpct_op_build *build);
+
+#endif

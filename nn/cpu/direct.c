@@ -1,0 +1,159 @@
+/* Conv2D with few input channels by own loops: oneDNN's kernels block input channels, of which a first
+ * layer has one or three. The output channels fill the vectors; forward and backward read and write
+ * the large picture once, with ReLU and the bias gradient on the way. Keras' kernel layout. */
+#include "nn/cpu/cpu.h"
+
+#include "base/status.h"
+#include "nn/cpu/loops.h"
+#include "nn/ref/ref.h"
+
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_TAPS 256 /* beyond, general kernels win */
+#define MAX_IN 4
+
+typedef struct direct_op {
+    hpct_op op;
+    hpct_direct direct;
+    int threads; /* most that backward has room for */
+    int offsets[MAX_TAPS];
+} direct_op;
+
+typedef struct job {
+    const direct_op *op;
+    const hpct_op_call *call;
+} job;
+
+bool hpct_cpu_direct_fits(const hpct_op_spec *spec, const hpct_op_build *build)
+{
+    const hpct_window *w = &spec->window;
+    bool padded = w->pad_top > 0 || w->pad_left > 0 ||
+                  (w->out_h - 1) * w->stride_h + w->kernel_h > w->in_h ||
+                  (w->out_w - 1) * w->stride_w + w->kernel_w > w->in_w;
+    return !padded && w->in_c <= MAX_IN && w->kernel_h * w->kernel_w * w->in_c <= MAX_TAPS &&
+           w->out_c % HPCT_LANES == 0 && !build->needs_diff_src;
+}
+
+static size_t dst_floats(const direct_op *direct)
+{
+    return (size_t) direct->direct.out_w * (size_t) direct->direct.out;
+}
+
+/* Rows are counted over the whole batch. */
+static void find_row(const direct_op *direct, size_t row, size_t *src, size_t *dst)
+{
+    size_t rows = (size_t) direct->direct.out_h;
+    *src = row / rows * direct->direct.src_floats + row % rows * direct->direct.row_step;
+    *dst = row * dst_floats(direct);
+}
+
+static void forward_rows(size_t first, size_t count, void *arg)
+{
+    const job *j = arg;
+    const hpct_loops *loops = hpct_loops_best();
+    for (size_t row = first; row < first + count; row++) {
+        size_t src, dst;
+        find_row(j->op, row, &src, &dst);
+        loops->direct_forward(&j->op->direct, j->call->src[0] + src, j->call->param[HPCT_OP_KERNEL],
+                              j->call->param[HPCT_OP_BIAS], j->call->dst + dst);
+    }
+}
+
+static hpct_status forward(hpct_op *op, const hpct_op_call *call)
+{
+    job j = {.op = (const direct_op *) op, .call = call};
+    hpct_loops_split((size_t) call->n * (size_t) op->spec.window.out_h, 16, forward_rows, &j);
+    return HPCT_OK;
+}
+
+/* Floats of one thread's sums and of its masked row. */
+static size_t sums_floats(const direct_op *direct)
+{
+    return ((size_t) direct->direct.taps + 1) * (size_t) direct->direct.out;
+}
+
+static size_t thread_floats(const direct_op *direct)
+{
+    return sums_floats(direct) + dst_floats(direct);
+}
+
+static void backward_rows(const direct_op *direct, const hpct_op_call *call, size_t first,
+                          size_t end, float *sums)
+{
+    const hpct_loops *loops = hpct_loops_best();
+    memset(sums, 0, sums_floats(direct) * sizeof *sums);
+    for (size_t row = first; row < end; row++) {
+        size_t src, dst;
+        find_row(direct, row, &src, &dst);
+        loops->direct_backward(&direct->direct, call->src[0] + src, call->dst + dst,
+                               call->diff_dst + dst, sums + sums_floats(direct), sums);
+    }
+}
+
+static hpct_status backward(hpct_op *op, const hpct_op_call *call)
+{
+    const direct_op *direct = (const direct_op *) op;
+    size_t rows = (size_t) call->n * (size_t) op->spec.window.out_h;
+    int threads = omp_get_max_threads();
+    if (threads > direct->threads)
+        threads = direct->threads;
+    float *sums = call->scratch;
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (int t = 0; t < threads; t++)
+        backward_rows(direct, call, rows * (size_t) t / (size_t) threads,
+                      rows * ((size_t) t + 1) / (size_t) threads,
+                      sums + (size_t) t * thread_floats(direct));
+    for (int t = 1; t < threads; t++)
+        hpct_loops_best()->add(sums_floats(direct), sums + (size_t) t * thread_floats(direct), sums);
+    size_t kernel = op->param_floats[HPCT_OP_KERNEL];
+    memcpy(call->grad[HPCT_OP_KERNEL], sums, kernel * sizeof *sums);
+    memcpy(call->grad[HPCT_OP_BIAS], sums + kernel, op->param_floats[HPCT_OP_BIAS] * sizeof *sums);
+    return HPCT_OK;
+}
+
+static void destroy(hpct_op *op)
+{
+    free(op);
+}
+
+hpct_status hpct_cpu_make_direct(hpct_op **out, const hpct_op_spec *spec, const hpct_op_build *build)
+{
+    static const hpct_op_class class = {.forward = forward, .backward = backward,
+                                        .import_param = hpct_ref_import,
+                                        .export_param = hpct_ref_export, .destroy = destroy};
+    const hpct_window *w = &spec->window;
+    direct_op *direct = calloc(1, sizeof *direct);
+    if (direct == NULL)
+        return hpct_fail_memory(sizeof *direct);
+    hpct_op *op = *out = &direct->op;
+    op->class = &class;
+    op->spec = *spec;
+    op->build = *build;
+    int taps = 0;
+    for (int u = 0; u < w->kernel_h; u++)
+        for (int v = 0; v < w->kernel_w * w->in_c; v++)
+            direct->offsets[taps++] = u * w->in_w * w->in_c + v;
+    direct->direct = (hpct_direct){
+        .out_h = w->out_h,
+        .out_w = w->out_w,
+        .out = w->out_c,
+        .taps = taps,
+        .offsets = direct->offsets,
+        .row_step = (size_t) w->stride_h * (size_t) w->in_w * (size_t) w->in_c,
+        .cell_step = (size_t) w->stride_w * (size_t) w->in_c,
+        .src_floats = (size_t) w->in_h * (size_t) w->in_w * (size_t) w->in_c,
+        .relu = spec->relu,
+    };
+    op->num_params = 2;
+    op->param_floats[HPCT_OP_KERNEL] = (size_t) taps * (size_t) w->out_c;
+    op->param_floats[HPCT_OP_BIAS] = (size_t) w->out_c;
+    op->backward_reads_src = true;
+    op->backward_reads_dst = spec->relu;
+    direct->threads = omp_get_num_procs() > omp_get_max_threads() ? omp_get_num_procs()
+                                                                 : omp_get_max_threads();
+    if (build->training)
+        op->scratch_bytes = (size_t) direct->threads * thread_floats(direct) * sizeof(float);
+    return HPCT_OK;
+}

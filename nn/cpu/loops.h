@@ -1,0 +1,56 @@
+/* nn/cpu/loops.h - our own vector loops, for what is bound by memory or too small for oneDNN. Compiled
+ * for several instruction sets and chosen once at run time, because one binary serves many nodes. */
+#ifndef HPCT_NN_CPU_LOOPS_H
+#define HPCT_NN_CPU_LOOPS_H
+
+#include "nn/op.h"
+
+#define HPCT_LANES 16 /* floats handled at once; the compiler splits them where registers are shorter */
+
+/* A convolution without padding as a dot product: output cell (i, j) takes `taps` input floats at
+ * src + (i * row_step + j * cell_step) + offsets[t], and the kernel is [taps][out]. */
+typedef struct hpct_direct {
+    int out_h, out_w, out; /* out is a multiple of HPCT_LANES */
+    int taps;
+    const int *offsets; /* [taps] */
+    size_t row_step, cell_step, src_floats; /* src_floats: one sample */
+    bool relu;
+} hpct_direct;
+
+typedef struct hpct_loops {
+    const char *name;
+    bool (*supported)(void);
+
+    /* One output row: dst[out_w][out]; src points at the row's first input. */
+    void (*direct_forward)(const hpct_direct *d, const float *src, const float *kernel,
+                           const float *bias, float *dst);
+    /* Adds one output row's share to diff[taps + 1][out], whose last row is the bias. `masked` is
+     * scratch for out_w * out floats; dst is only read with relu. */
+    void (*direct_backward)(const hpct_direct *d, const float *src, const float *dst,
+                            const float *diff_dst, float *masked, float *diff);
+
+    /* dst[rows][out] = src[out][rows] transposed + bias[out], through max(0, x) with relu. */
+    void (*bias_transposed)(size_t rows, size_t out, const float *src, const float *bias, bool relu,
+                            float *dst);
+    /* diff_bias[out] = column sums of diff[rows][out]; with `dst` not NULL first diff = 0 where
+     * dst <= 0. */
+    void (*mask_and_sum)(size_t rows, size_t out, const float *dst, float *diff, float *diff_bias);
+
+    void (*relu_forward)(size_t count, const float *src, float *dst);
+    void (*relu_backward)(size_t count, const float *dst, const float *diff_dst, float *diff_src);
+    void (*add)(size_t count, const float *src, float *dst); /* dst += src */
+    void (*sgd)(size_t count, float rate, float momentum, const float *grad, float *velocity,
+                float *param);
+} hpct_loops;
+
+/* From the fastest to the one that runs everywhere, ended by NULL. */
+extern const hpct_loops *const hpct_loops_variants[];
+
+/* The first that this processor supports. */
+const hpct_loops *hpct_loops_best(void);
+
+/* Calls body(first, count, arg) for equal parts of 0 … total-1, in parallel if that pays. */
+void hpct_loops_split(size_t total, size_t least, void (*body)(size_t first, size_t count, void *arg),
+                      void *arg);
+
+#endif

@@ -1,0 +1,538 @@
+/* oneDNN 2 and 3 behind one face. What differs between them: memory descriptors are a struct in 2 and a
+ * handle in 3, and 2 goes through operation descriptors to make a primitive descriptor. */
+#include "nn/cpu/shim.h"
+
+#include "base/status.h"
+
+#include <oneapi/dnnl/dnnl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define V3 (DNNL_VERSION_MAJOR >= 3)
+
+/* A memory descriptor that owns itself in both versions. */
+typedef dnnl_memory_desc_t md;
+#if V3
+typedef const_dnnl_memory_desc_t md_ref; /* how functions take one */
+#define MD(m) (m)
+#else
+typedef const dnnl_memory_desc_t *md_ref;
+#define MD(m) (&(m))
+#endif
+
+struct hpct_layout {
+    md desc;
+};
+
+struct hpct_prim {
+    dnnl_primitive_desc_t desc;
+    dnnl_primitive_t primitive;
+    md_ref kernel; /* belongs to desc; NULL when it has none */
+    size_t scratch_bytes, workspace_bytes;
+    int num_args; /* without the scratchpad, which is the last of `args` */
+    dnnl_exec_arg_t args[HPCT_PRIM_MAX_ARGS + 1];
+};
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static dnnl_engine_t engine;
+static dnnl_stream_t stream;
+
+static void open_engine(void)
+{
+    if (dnnl_engine_create(&engine, dnnl_cpu, 0) == dnnl_success)
+        dnnl_stream_create(&stream, engine, dnnl_stream_default_flags);
+}
+
+static hpct_status check(dnnl_status_t status, const char *what)
+{
+    if (status == dnnl_success)
+        return HPCT_OK;
+    if (status == dnnl_out_of_memory)
+        return hpct_fail_memory(0);
+    return hpct_fail(HPCT_ERR_INTERNAL, "oneDNN: %s failed with status %d", what, (int) status);
+}
+
+/* ---- memory descriptors ---- */
+
+static dnnl_status_t md_make(md *out, int rank, const dnnl_dim_t *sizes, dnnl_format_tag_t tag)
+{
+    dnnl_dims_t dims;
+    memcpy(dims, sizes, (size_t) rank * sizeof *sizes);
+#if V3
+    return dnnl_memory_desc_create_with_tag(out, rank, dims, dnnl_f32, tag);
+#else
+    return dnnl_memory_desc_init_by_tag(out, rank, dims, dnnl_f32, tag);
+#endif
+}
+
+static dnnl_status_t md_copy(md *out, md_ref from)
+{
+#if V3
+    return dnnl_memory_desc_clone(out, from);
+#else
+    *out = *from;
+    return dnnl_success;
+#endif
+}
+
+static void md_free(md *desc)
+{
+#if V3
+    if (*desc != NULL)
+        dnnl_memory_desc_destroy(*desc);
+    *desc = NULL;
+#else
+    (void) desc;
+#endif
+}
+
+/* The descriptors of a window over n samples. */
+typedef struct window_mds {
+    md src, kernel, bias, dst;
+    dnnl_dims_t strides, size, pad_begin, pad_end, dilation;
+} window_mds;
+
+static int64_t far_padding(int in, int out, int size, int stride, int begin)
+{
+    int64_t needed = (int64_t) (out - 1) * stride + size - in - begin;
+    return needed > 0 ? needed : 0;
+}
+
+static hpct_status open_window(window_mds *m, const hpct_window *w, int n)
+{
+    memset(m, 0, sizeof *m);
+    pthread_once(&once, open_engine);
+    if (stream == NULL)
+        return hpct_fail(HPCT_ERR_INTERNAL, "oneDNN: there is no CPU engine");
+    const dnnl_dim_t src[] = {n, w->in_c, w->in_h, w->in_w},
+                     kernel[] = {w->out_c, w->in_c, w->kernel_h, w->kernel_w}, bias[] = {w->out_c},
+                     dst[] = {n, w->out_c, w->out_h, w->out_w};
+    m->strides[0] = w->stride_h;
+    m->strides[1] = w->stride_w;
+    m->size[0] = w->kernel_h;
+    m->size[1] = w->kernel_w;
+    m->pad_begin[0] = w->pad_top;
+    m->pad_begin[1] = w->pad_left;
+    m->pad_end[0] = far_padding(w->in_h, w->out_h, w->kernel_h, w->stride_h, w->pad_top);
+    m->pad_end[1] = far_padding(w->in_w, w->out_w, w->kernel_w, w->stride_w, w->pad_left);
+    dnnl_status_t status = md_make(&m->src, 4, src, dnnl_nhwc);
+    if (status == dnnl_success)
+        status = md_make(&m->kernel, 4, kernel, dnnl_format_tag_any);
+    if (status == dnnl_success)
+        status = md_make(&m->bias, 1, bias, dnnl_a);
+    if (status == dnnl_success)
+        status = md_make(&m->dst, 4, dst, dnnl_nhwc);
+    return check(status, "describing memory");
+}
+
+static void close_window(window_mds *m)
+{
+    md_free(&m->src);
+    md_free(&m->kernel);
+    md_free(&m->bias);
+    md_free(&m->dst);
+}
+
+/* ---- layouts of kernels ---- */
+
+static hpct_status layout_of(hpct_layout **out, md_ref desc)
+{
+    hpct_layout *layout = calloc(1, sizeof *layout);
+    if (layout == NULL)
+        return hpct_fail_memory(sizeof *layout);
+    hpct_status status = check(md_copy(&layout->desc, desc), "copying a descriptor");
+    if (status == HPCT_OK)
+        *out = layout;
+    else
+        free(layout);
+    return status;
+}
+
+hpct_status hpct_layout_plain(hpct_layout **out, const hpct_window *w)
+{
+    const dnnl_dim_t kernel[] = {w->out_c, w->in_c, w->kernel_h, w->kernel_w};
+    md desc;
+    hpct_status status = check(md_make(&desc, 4, kernel, dnnl_hwio), "describing memory");
+    if (status != HPCT_OK)
+        return status;
+    status = layout_of(out, MD(desc));
+    md_free(&desc);
+    return status;
+}
+
+void hpct_layout_free(hpct_layout *layout)
+{
+    if (layout == NULL)
+        return;
+    md_free(&layout->desc);
+    free(layout);
+}
+
+bool hpct_layout_equal(const hpct_layout *a, const hpct_layout *b)
+{
+    return dnnl_memory_desc_equal(MD(a->desc), MD(b->desc)) != 0;
+}
+
+size_t hpct_layout_floats(const hpct_layout *layout)
+{
+    return dnnl_memory_desc_get_size(MD(layout->desc)) / sizeof(float);
+}
+
+uint64_t hpct_layout_fingerprint(const hpct_layout *layout)
+{
+    uint64_t hash = HPCT_HASH_START;
+    int rank, blocks;
+    const dnnl_dim_t *padded, *strides, *sizes, *axes;
+#if V3
+    const_dnnl_memory_desc_t desc = layout->desc;
+    dnnl_dims_t *array[4];
+    dnnl_memory_desc_query(desc, dnnl_query_ndims_s32, &rank);
+    dnnl_memory_desc_query(desc, dnnl_query_inner_nblks_s32, &blocks);
+    dnnl_memory_desc_query(desc, dnnl_query_padded_dims, &array[0]);
+    dnnl_memory_desc_query(desc, dnnl_query_strides, &array[1]);
+    dnnl_memory_desc_query(desc, dnnl_query_inner_blks, &array[2]);
+    dnnl_memory_desc_query(desc, dnnl_query_inner_idxs, &array[3]);
+    padded = *array[0];
+    strides = *array[1];
+    sizes = *array[2];
+    axes = *array[3];
+#else
+    const dnnl_blocking_desc_t *blocking = &layout->desc.format_desc.blocking;
+    rank = layout->desc.ndims;
+    blocks = blocking->inner_nblks;
+    padded = layout->desc.padded_dims;
+    strides = blocking->strides;
+    sizes = blocking->inner_blks;
+    axes = blocking->inner_idxs;
+#endif
+    hash = hpct_hash(hash, padded, (size_t) rank * sizeof *padded);
+    hash = hpct_hash(hash, strides, (size_t) rank * sizeof *strides);
+    hash = hpct_hash(hash, sizes, (size_t) blocks * sizeof *sizes);
+    return hpct_hash(hash, axes, (size_t) blocks * sizeof *axes);
+}
+
+/* ---- primitives ---- */
+
+void hpct_prim_free(hpct_prim *prim)
+{
+    if (prim == NULL)
+        return;
+    for (int i = 0; i < prim->num_args + 1; i++) {
+        if (prim->args[i].memory != NULL)
+            dnnl_memory_destroy(prim->args[i].memory);
+    }
+    if (prim->primitive != NULL)
+        dnnl_primitive_destroy(prim->primitive);
+    if (prim->desc != NULL)
+        dnnl_primitive_desc_destroy(prim->desc);
+    free(prim);
+}
+
+size_t hpct_prim_scratch_bytes(const hpct_prim *prim)
+{
+    return prim->scratch_bytes;
+}
+
+size_t hpct_prim_workspace_bytes(const hpct_prim *prim)
+{
+    return prim->workspace_bytes;
+}
+
+hpct_status hpct_prim_kernel_layout(const hpct_prim *prim, hpct_layout **out)
+{
+    return layout_of(out, prim->kernel);
+}
+
+/* One argument, with the descriptor that the primitive settled on. */
+typedef struct wanted_arg {
+    int arg;
+    dnnl_query_t query;
+    int index; /* of the query */
+} wanted_arg;
+
+static dnnl_status_t add_memory(hpct_prim *prim, int slot, int arg, md_ref desc)
+{
+    prim->args[slot].arg = arg;
+    return dnnl_memory_create(&prim->args[slot].memory, desc, engine, DNNL_MEMORY_NONE);
+}
+
+/* Attributes: scratchpad from the caller and, if wanted, ReLU on the result. */
+static dnnl_status_t make_attributes(dnnl_primitive_attr_t *out, bool relu)
+{
+    dnnl_post_ops_t post = NULL;
+    dnnl_status_t status = dnnl_primitive_attr_create(out);
+    if (status == dnnl_success)
+        status = dnnl_primitive_attr_set_scratchpad_mode(*out, dnnl_scratchpad_mode_user);
+    if (status != dnnl_success || !relu)
+        return status;
+    status = dnnl_post_ops_create(&post);
+    if (status == dnnl_success) {
+#if V3
+        status = dnnl_post_ops_append_eltwise(post, dnnl_eltwise_relu, 0.0f, 0.0f);
+#else
+        status = dnnl_post_ops_append_eltwise(post, 1.0f, dnnl_eltwise_relu, 0.0f, 0.0f);
+#endif
+        if (status == dnnl_success)
+            status = dnnl_primitive_attr_set_post_ops(*out, post);
+        dnnl_post_ops_destroy(post);
+    }
+    return status;
+}
+
+/* Takes `desc` over and makes everything that execution needs. */
+static hpct_status finish(hpct_prim **out, dnnl_primitive_desc_t desc, const wanted_arg *wanted,
+                          int num_args)
+{
+    hpct_prim *prim = calloc(1, sizeof *prim);
+    if (prim == NULL) {
+        dnnl_primitive_desc_destroy(desc);
+        return hpct_fail_memory(sizeof *prim);
+    }
+    prim->desc = desc;
+    prim->num_args = num_args;
+    dnnl_status_t status = dnnl_primitive_create(&prim->primitive, desc);
+    for (int i = 0; i < num_args && status == dnnl_success; i++) {
+        md_ref memory = dnnl_primitive_desc_query_md(desc, wanted[i].query, wanted[i].index);
+        status = add_memory(prim, i, wanted[i].arg, memory);
+        bool kernel = wanted[i].arg == DNNL_ARG_WEIGHTS || wanted[i].arg == DNNL_ARG_DIFF_WEIGHTS;
+        if (kernel)
+            prim->kernel = memory;
+        if (wanted[i].arg == DNNL_ARG_WORKSPACE)
+            prim->workspace_bytes = dnnl_memory_desc_get_size(memory);
+    }
+    if (status == dnnl_success) {
+        md_ref scratch = dnnl_primitive_desc_query_md(desc, dnnl_query_scratchpad_md, 0);
+        prim->scratch_bytes = dnnl_memory_desc_get_size(scratch);
+        status = add_memory(prim, num_args, DNNL_ARG_SCRATCHPAD, scratch);
+    }
+    if (status != dnnl_success) {
+        hpct_prim_free(prim);
+        return check(status, "creating a primitive");
+    }
+    *out = prim;
+    return HPCT_OK;
+}
+
+hpct_status hpct_prim_execute(hpct_prim *prim, void *scratch, void *const args[])
+{
+    dnnl_status_t status = dnnl_success;
+    for (int i = 0; i < prim->num_args + 1 && status == dnnl_success; i++) {
+        void *wanted = i < prim->num_args ? args[i] : scratch, *set = NULL;
+        status = dnnl_memory_get_data_handle(prim->args[i].memory, &set);
+        if (status == dnnl_success && set != wanted) /* setting costs more than looking */
+            status = dnnl_memory_set_data_handle(prim->args[i].memory, wanted);
+    }
+    if (status == dnnl_success)
+        status = dnnl_primitive_execute(prim->primitive, stream, prim->num_args + 1, prim->args);
+    if (status == dnnl_success)
+        status = dnnl_stream_wait(stream);
+    return status == dnnl_success ? HPCT_OK : check(status, "executing a primitive");
+}
+
+hpct_status hpct_shim_conv_forward(hpct_prim **out, const hpct_window *w, int n, bool training,
+                                   bool relu)
+{
+    static const wanted_arg args[] = {{DNNL_ARG_SRC, dnnl_query_src_md, 0},
+                                      {DNNL_ARG_WEIGHTS, dnnl_query_weights_md, 0},
+                                      {DNNL_ARG_BIAS, dnnl_query_weights_md, 1},
+                                      {DNNL_ARG_DST, dnnl_query_dst_md, 0}};
+    dnnl_prop_kind_t kind = training ? dnnl_forward_training : dnnl_forward_inference;
+    dnnl_primitive_attr_t attributes = NULL;
+    dnnl_primitive_desc_t desc = NULL;
+    window_mds m;
+    hpct_status status = open_window(&m, w, n);
+    if (status == HPCT_OK)
+        status = check(make_attributes(&attributes, relu), "setting attributes");
+    if (status == HPCT_OK) {
+#if V3
+        dnnl_status_t made = dnnl_convolution_forward_primitive_desc_create(
+            &desc, engine, kind, dnnl_convolution_direct, m.src, m.kernel, m.bias, m.dst, m.strides,
+            m.dilation, m.pad_begin, m.pad_end, attributes);
+#else
+        dnnl_convolution_desc_t op;
+        dnnl_status_t made = dnnl_convolution_forward_desc_init(
+            &op, kind, dnnl_convolution_direct, &m.src, &m.kernel, &m.bias, &m.dst, m.strides,
+            m.pad_begin, m.pad_end);
+        if (made == dnnl_success)
+            made = dnnl_primitive_desc_create(&desc, &op, attributes, engine, NULL);
+#endif
+        status = check(made, "describing a convolution");
+    }
+    if (status == HPCT_OK)
+        status = finish(out, desc, args, 4);
+    dnnl_primitive_attr_destroy(attributes);
+    close_window(&m);
+    return status;
+}
+
+hpct_status hpct_shim_conv_backward_data(hpct_prim **out, const hpct_window *w, int n,
+                                         const hpct_prim *forward)
+{
+    static const wanted_arg args[] = {{DNNL_ARG_DIFF_DST, dnnl_query_diff_dst_md, 0},
+                                      {DNNL_ARG_WEIGHTS, dnnl_query_weights_md, 0},
+                                      {DNNL_ARG_DIFF_SRC, dnnl_query_diff_src_md, 0}};
+    dnnl_primitive_attr_t attributes = NULL;
+    dnnl_primitive_desc_t desc = NULL;
+    window_mds m;
+    hpct_status status = open_window(&m, w, n);
+    if (status == HPCT_OK)
+        status = check(make_attributes(&attributes, false), "setting attributes");
+    if (status == HPCT_OK) {
+#if V3
+        dnnl_status_t made = dnnl_convolution_backward_data_primitive_desc_create(
+            &desc, engine, dnnl_convolution_direct, m.src, m.kernel, m.dst, m.strides, m.dilation,
+            m.pad_begin, m.pad_end, forward->desc, attributes);
+#else
+        dnnl_convolution_desc_t op;
+        dnnl_status_t made = dnnl_convolution_backward_data_desc_init(
+            &op, dnnl_convolution_direct, &m.src, &m.kernel, &m.dst, m.strides, m.pad_begin,
+            m.pad_end);
+        if (made == dnnl_success)
+            made = dnnl_primitive_desc_create(&desc, &op, attributes, engine, forward->desc);
+#endif
+        status = check(made, "describing a convolution's gradient");
+    }
+    if (status == HPCT_OK)
+        status = finish(out, desc, args, 3);
+    dnnl_primitive_attr_destroy(attributes);
+    close_window(&m);
+    return status;
+}
+
+hpct_status hpct_shim_conv_backward_weights(hpct_prim **out, const hpct_window *w, int n,
+                                            const hpct_prim *forward)
+{
+    static const wanted_arg args[] = {{DNNL_ARG_SRC, dnnl_query_src_md, 0},
+                                      {DNNL_ARG_DIFF_DST, dnnl_query_diff_dst_md, 0},
+                                      {DNNL_ARG_DIFF_WEIGHTS, dnnl_query_diff_weights_md, 0},
+                                      {DNNL_ARG_DIFF_BIAS, dnnl_query_diff_weights_md, 1}};
+    dnnl_primitive_attr_t attributes = NULL;
+    dnnl_primitive_desc_t desc = NULL;
+    window_mds m;
+    hpct_status status = open_window(&m, w, n);
+    if (status == HPCT_OK)
+        status = check(make_attributes(&attributes, false), "setting attributes");
+    if (status == HPCT_OK) {
+#if V3
+        dnnl_status_t made = dnnl_convolution_backward_weights_primitive_desc_create(
+            &desc, engine, dnnl_convolution_direct, m.src, m.kernel, m.bias, m.dst, m.strides,
+            m.dilation, m.pad_begin, m.pad_end, forward->desc, attributes);
+#else
+        dnnl_convolution_desc_t op;
+        dnnl_status_t made = dnnl_convolution_backward_weights_desc_init(
+            &op, dnnl_convolution_direct, &m.src, &m.kernel, &m.bias, &m.dst, m.strides,
+            m.pad_begin, m.pad_end);
+        if (made == dnnl_success)
+            made = dnnl_primitive_desc_create(&desc, &op, attributes, engine, forward->desc);
+#endif
+        status = check(made, "describing a convolution's weight gradient");
+    }
+    if (status == HPCT_OK)
+        status = finish(out, desc, args, 4);
+    dnnl_primitive_attr_destroy(attributes);
+    close_window(&m);
+    return status;
+}
+
+hpct_status hpct_shim_max_pool_forward(hpct_prim **out, const hpct_window *w, int n, bool training)
+{
+    static const wanted_arg args[] = {{DNNL_ARG_SRC, dnnl_query_src_md, 0},
+                                      {DNNL_ARG_DST, dnnl_query_dst_md, 0},
+                                      {DNNL_ARG_WORKSPACE, dnnl_query_workspace_md, 0}};
+    dnnl_prop_kind_t kind = training ? dnnl_forward_training : dnnl_forward_inference;
+    dnnl_primitive_attr_t attributes = NULL;
+    dnnl_primitive_desc_t desc = NULL;
+    window_mds m;
+    hpct_status status = open_window(&m, w, n);
+    if (status == HPCT_OK)
+        status = check(make_attributes(&attributes, false), "setting attributes");
+    if (status == HPCT_OK) {
+#if V3
+        dnnl_status_t made = dnnl_pooling_forward_primitive_desc_create(
+            &desc, engine, kind, dnnl_pooling_max, m.src, m.dst, m.strides, m.size, m.dilation,
+            m.pad_begin, m.pad_end, attributes);
+#else
+        dnnl_pooling_desc_t op;
+        dnnl_status_t made =
+            dnnl_pooling_forward_desc_init(&op, kind, dnnl_pooling_max, &m.src, &m.dst, m.strides,
+                                           m.size, m.pad_begin, m.pad_end);
+        if (made == dnnl_success)
+            made = dnnl_primitive_desc_create(&desc, &op, attributes, engine, NULL);
+#endif
+        status = check(made, "describing a pooling");
+    }
+    if (status == HPCT_OK)
+        status = finish(out, desc, args, training ? 3 : 2);
+    dnnl_primitive_attr_destroy(attributes);
+    close_window(&m);
+    return status;
+}
+
+hpct_status hpct_shim_max_pool_backward(hpct_prim **out, const hpct_window *w, int n,
+                                        const hpct_prim *forward)
+{
+    static const wanted_arg args[] = {{DNNL_ARG_DIFF_DST, dnnl_query_diff_dst_md, 0},
+                                      {DNNL_ARG_DIFF_SRC, dnnl_query_diff_src_md, 0},
+                                      {DNNL_ARG_WORKSPACE, dnnl_query_workspace_md, 0}};
+    dnnl_primitive_attr_t attributes = NULL;
+    dnnl_primitive_desc_t desc = NULL;
+    window_mds m;
+    hpct_status status = open_window(&m, w, n);
+    if (status == HPCT_OK)
+        status = check(make_attributes(&attributes, false), "setting attributes");
+    if (status == HPCT_OK) {
+#if V3
+        dnnl_status_t made = dnnl_pooling_backward_primitive_desc_create(
+            &desc, engine, dnnl_pooling_max, m.src, m.dst, m.strides, m.size, m.dilation,
+            m.pad_begin, m.pad_end, forward->desc, attributes);
+#else
+        dnnl_pooling_desc_t op;
+        dnnl_status_t made =
+            dnnl_pooling_backward_desc_init(&op, dnnl_pooling_max, &m.src, &m.dst, m.strides,
+                                            m.size, m.pad_begin, m.pad_end);
+        if (made == dnnl_success)
+            made = dnnl_primitive_desc_create(&desc, &op, attributes, engine, forward->desc);
+#endif
+        status = check(made, "describing a pooling's gradient");
+    }
+    if (status == HPCT_OK)
+        status = finish(out, desc, args, 3);
+    dnnl_primitive_attr_destroy(attributes);
+    close_window(&m);
+    return status;
+}
+
+hpct_status hpct_shim_reorder(hpct_prim **out, const hpct_layout *from, const hpct_layout *to)
+{
+    static const wanted_arg args[] = {{DNNL_ARG_FROM, dnnl_query_src_md, 0},
+                                      {DNNL_ARG_TO, dnnl_query_dst_md, 0}};
+    pthread_once(&once, open_engine);
+    dnnl_primitive_attr_t attributes = NULL;
+    dnnl_primitive_desc_t desc = NULL;
+    hpct_status status = check(make_attributes(&attributes, false), "setting attributes");
+    if (status == HPCT_OK)
+        status = check(dnnl_reorder_primitive_desc_create(&desc, MD(from->desc), engine,
+                                                          MD(to->desc), engine, attributes),
+                       "describing a reorder");
+    if (status == HPCT_OK)
+        status = finish(out, desc, args, 2);
+    dnnl_primitive_attr_destroy(attributes);
+    return status;
+}
+
+hpct_status hpct_shim_gemm(const hpct_gemm *g)
+{
+    return check(dnnl_sgemm(g->trans_a, g->trans_b, (dnnl_dim_t) g->m, (dnnl_dim_t) g->n,
+                            (dnnl_dim_t) g->k, g->alpha, g->a, (dnnl_dim_t) g->lda, g->b,
+                            (dnnl_dim_t) g->ldb, g->beta, g->c, (dnnl_dim_t) g->ldc),
+                 "dnnl_sgemm");
+}
+
+const char *hpct_shim_version(void)
+{
+    static _Thread_local char text[48];
+    const dnnl_version_t *version = dnnl_version();
+    snprintf(text, sizeof text, "oneDNN %d.%d.%d", version->major, version->minor, version->patch);
+    return text;
+}

@@ -1,0 +1,67 @@
+/* nn/cpu/shim.h - the only door to oneDNN: the primitives we use, behind types that look the same with
+ * oneDNN 2 and 3. Only shim.c includes oneDNN's headers.
+ *
+ * Pictures are NHWC, biases plain; convolution kernels may have any layout that oneDNN likes. Every
+ * memory and scratchpad is the caller's; executing allocates nothing of ours. */
+#ifndef HPCT_NN_CPU_SHIM_H
+#define HPCT_NN_CPU_SHIM_H
+
+#include "nn/op.h"
+
+/* How the kernel of one convolution lies in memory. */
+typedef struct hpct_layout hpct_layout;
+
+hpct_status hpct_layout_plain(hpct_layout **out, const hpct_window *w); /* [kh][kw][in][out] */
+void hpct_layout_free(hpct_layout *layout);                             /* NULL is allowed */
+bool hpct_layout_equal(const hpct_layout *a, const hpct_layout *b);
+size_t hpct_layout_floats(const hpct_layout *layout);        /* padding included */
+uint64_t hpct_layout_fingerprint(const hpct_layout *layout); /* equal iff the layouts are */
+
+/* One oneDNN primitive with its memory objects. */
+typedef struct hpct_prim hpct_prim;
+
+/* Each gives the arguments of hpct_prim_execute in order. `forward` is the forward primitive of the
+ * same window and batch, which oneDNN wants as a hint. */
+
+/* src, kernel, bias, dst; dst = max(0, ·) with `relu`. */
+hpct_status hpct_shim_conv_forward(hpct_prim **out, const hpct_window *w, int n, bool training,
+                                   bool relu);
+/* diff_dst, kernel, diff_src */
+hpct_status hpct_shim_conv_backward_data(hpct_prim **out, const hpct_window *w, int n,
+                                         const hpct_prim *forward);
+/* src, diff_dst, diff_kernel, diff_bias */
+hpct_status hpct_shim_conv_backward_weights(hpct_prim **out, const hpct_window *w, int n,
+                                            const hpct_prim *forward);
+/* src, dst and, with `training`, workspace */
+hpct_status hpct_shim_max_pool_forward(hpct_prim **out, const hpct_window *w, int n, bool training);
+/* diff_dst, diff_src, workspace */
+hpct_status hpct_shim_max_pool_backward(hpct_prim **out, const hpct_window *w, int n,
+                                        const hpct_prim *forward);
+/* from, to; padding of `to` is set to zero. */
+hpct_status hpct_shim_reorder(hpct_prim **out, const hpct_layout *from, const hpct_layout *to);
+
+#define HPCT_PRIM_MAX_ARGS 4
+void hpct_prim_free(hpct_prim *prim); /* NULL is allowed */
+size_t hpct_prim_scratch_bytes(const hpct_prim *prim);
+size_t hpct_prim_workspace_bytes(const hpct_prim *prim);
+/* The layout it wants for its kernel (or diff_kernel); the caller owns *out. */
+hpct_status hpct_prim_kernel_layout(const hpct_prim *prim, hpct_layout **out);
+/* Returns when it is done. */
+hpct_status hpct_prim_execute(hpct_prim *prim, void *scratch, void *const args[]);
+
+/* C = alpha op(A) op(B) + beta C, row-major: C [m][n], op(A) [m][k], op(B) [k][n]; `trans` 'T' means
+ * that the operand is stored the other way round. */
+typedef struct hpct_gemm {
+    char trans_a, trans_b;
+    size_t m, n, k;
+    float alpha, beta;
+    const float *a, *b;
+    size_t lda, ldb, ldc;
+    float *c;
+} hpct_gemm;
+hpct_status hpct_shim_gemm(const hpct_gemm *gemm);
+
+/* "oneDNN 2.6.3" */
+const char *hpct_shim_version(void);
+
+#endif

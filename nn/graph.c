@@ -1,0 +1,185 @@
+/* Growing the graph, one layer after the other; the first fault is kept for compile. */
+#include "nn/graph.h"
+
+#include "base/status.h"
+#include "nn/run.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Keeps hpct_last_error's message as the model's. */
+static void keep_failure(hpct_model *model, hpct_status status)
+{
+    if (model->status != HPCT_OK)
+        return;
+    model->status = status;
+    model->message = strdup(hpct_last_error()); /* NULL: compile then says "out of memory" */
+}
+
+void hpct_layer_fail(hpct_model *model, const char *format, ...)
+{
+    char text[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    const char *layer = model->num_layers > 0 ? model->layers[model->num_layers - 1].name : "input";
+    hpct_fail(HPCT_ERR_USAGE, "%s: %s", layer, text);
+    keep_failure(model, HPCT_ERR_USAGE);
+}
+
+/* Makes room for one element more, zeroed; NULL (and the model fails) when out of memory. */
+static void *grow(hpct_model *model, void **array, int *count, size_t size)
+{
+    size_t bytes = ((size_t) *count + 1) * size;
+    char *grown = realloc(*array, bytes);
+    if (grown == NULL) {
+        keep_failure(model, hpct_fail_memory(bytes));
+        return NULL;
+    }
+    *array = grown;
+    void *element = grown + (size_t) *count * size;
+    memset(element, 0, size);
+    (*count)++;
+    return element;
+}
+#define GROW(model, array, count) grow(model, (void **) &(model)->array, &(model)->count,            \
+                                       sizeof *(model)->array)
+
+static int add_tensor(hpct_model *model, const hpct_shape *shape)
+{
+    hpct_tensor *tensor = GROW(model, tensors, num_tensors);
+    if (tensor == NULL)
+        return -1;
+    tensor->shape = *shape;
+    tensor->root = model->num_tensors - 1;
+    return tensor->root;
+}
+
+hpct_model *hpct_model_new(const char *name, hpct_shape input)
+{
+    hpct_model *model = calloc(1, sizeof *model);
+    if (model == NULL)
+        return NULL;
+    model->name = strdup(name != NULL ? name : "model");
+    if (model->name == NULL || add_tensor(model, &input) < 0) {
+        hpct_model_free(model);
+        return NULL;
+    }
+    if (!hpct_shape_valid(&input))
+        hpct_layer_fail(model, "the shape needs 1 to %d positive sizes and fewer than 2^31 elements",
+                        HPCT_MAX_RANK);
+    return model;
+}
+
+void hpct_model_free(hpct_model *model)
+{
+    if (model == NULL)
+        return;
+    hpct_run_free(model->run);
+    for (int i = 0; i < model->num_params; i++) {
+        free(model->params[i].value);
+        free(model->params[i].velocity);
+    }
+    free(model->params);
+    free(model->layers);
+    free(model->tensors);
+    free(model->nodes);
+    free(model->message);
+    free(model->name);
+    free(model);
+}
+
+/* Keras numbers the layers of a model by kind: dense, dense_1, dense_2. */
+static void name_layer(const hpct_model *model, hpct_layer *layer, const char *type,
+                       const char *stem)
+{
+    int same = 0;
+    for (const hpct_layer *other = model->layers; other < layer; other++)
+        same += strcmp(other->type, type) == 0;
+    if (same == 0)
+        snprintf(layer->name, sizeof layer->name, "%s", stem);
+    else
+        snprintf(layer->name, sizeof layer->name, "%s_%d", stem, same);
+}
+
+bool hpct_layer_begin(hpct_model *model, const char *type, const char *stem, hpct_shape *input)
+{
+    if (model->status == HPCT_OK && model->compiled)
+        keep_failure(model, hpct_fail(HPCT_ERR_USAGE,
+                                      "%s: the model is compiled already; add %s before that",
+                                      model->name, stem));
+    if (model->status != HPCT_OK)
+        return false;
+    hpct_layer *layer = GROW(model, layers, num_layers);
+    if (layer == NULL)
+        return false;
+    layer->type = type;
+    name_layer(model, layer, type, stem);
+    *input = model->tensors[model->output].shape;
+    layer->output = *input;
+    return true;
+}
+
+bool hpct_layer_add_node(hpct_model *model, const hpct_op_spec *spec, const hpct_shape *output)
+{
+    if (model->status != HPCT_OK)
+        return false;
+    if (!hpct_shape_valid(output)) {
+        hpct_layer_fail(model, "its output would have 2^31 elements or more");
+        return false;
+    }
+    int source = model->output;
+    int tensor = add_tensor(model, output);
+    hpct_node *node = tensor < 0 ? NULL : GROW(model, nodes, num_nodes);
+    if (node == NULL)
+        return false;
+    node->spec = *spec;
+    node->num_inputs = 1;
+    node->inputs[0] = source;
+    node->output = tensor;
+    node->layer = model->num_layers - 1;
+    node->first_param = model->num_params;
+    model->output = tensor;
+    model->layers[node->layer].output = *output;
+    return true;
+}
+
+bool hpct_layer_add_param(hpct_model *model, const char *name, const hpct_shape *shape,
+                          hpct_initializer initializer, double fan_in, double fan_out)
+{
+    if (model->status != HPCT_OK)
+        return false;
+    hpct_layer *layer = &model->layers[model->num_layers - 1];
+    if (!hpct_shape_valid(shape)) {
+        hpct_layer_fail(model, "its %s would have 2^31 elements or more", name);
+        return false;
+    }
+    hpct_param *param = GROW(model, params, num_params);
+    if (param == NULL)
+        return false;
+    snprintf(param->name, sizeof param->name, "%s/%s", layer->name, name);
+    param->shape = *shape;
+    param->initializer = initializer;
+    param->fan_in = fan_in;
+    param->fan_out = fan_out;
+    param->node = model->num_nodes - 1;
+    param->index = model->nodes[param->node].num_params++;
+    layer->parameters += hpct_shape_count(shape);
+    return true;
+}
+
+bool hpct_layer_add_view(hpct_model *model, const hpct_shape *output)
+{
+    if (model->status != HPCT_OK)
+        return false;
+    int source = model->output;
+    int tensor = add_tensor(model, output);
+    if (tensor < 0)
+        return false;
+    model->tensors[tensor].root = model->tensors[source].root;
+    model->output = tensor;
+    model->layers[model->num_layers - 1].output = *output;
+    return true;
+}

@@ -1,0 +1,85 @@
+/* nn/graph.h - what hpct_model is made of: layers as the user named them, the parameters they own, and
+ * the nodes (operations) and tensors they were lowered to. Private to nn/.
+ *
+ * A node has a list of inputs and one output, so that branches need nothing new here; a layer may
+ * lower to several nodes (Dense with softmax) or to none (Flatten: its tensor is a view). */
+#ifndef HPCT_NN_GRAPH_H
+#define HPCT_NN_GRAPH_H
+
+#include "nn/op.h"
+#include "nn/shape.h"
+
+#define HPCT_NAME_SIZE 64
+
+typedef struct hpct_layer {
+    char name[HPCT_NAME_SIZE]; /* "conv2d_1" */
+    const char *type;          /* "Conv2D" */
+    hpct_shape output;
+    size_t parameters; /* floats, in Keras' shapes */
+} hpct_layer;
+
+typedef enum hpct_initializer { HPCT_INIT_ZEROS, HPCT_INIT_GLOROT_UNIFORM } hpct_initializer;
+
+typedef struct hpct_param {
+    char name[HPCT_NAME_SIZE + 16]; /* "conv2d_1/kernel" */
+    hpct_shape shape;               /* Keras' */
+    hpct_initializer initializer;
+    double fan_in, fan_out; /* of Glorot */
+    int node, index;        /* whose parameter, and which of that node's */
+    /* In Keras' layout while the model is not built (NULL: not set); built, the arenas hold them. */
+    float *value;
+    float *velocity;
+} hpct_param;
+
+typedef struct hpct_tensor {
+    hpct_shape shape;
+    int root; /* the tensor whose memory this one shares; itself when it has its own */
+} hpct_tensor;
+
+#define HPCT_NODE_MAX_INPUTS 1 /* no operation joins branches yet */
+
+typedef struct hpct_node {
+    hpct_op_spec spec;
+    int num_inputs;
+    int inputs[HPCT_NODE_MAX_INPUTS]; /* tensors */
+    int output;                       /* tensor */
+    int layer;
+    int first_param, num_params;
+} hpct_node;
+
+typedef struct hpct_run hpct_run; /* nn/run.h */
+
+struct hpct_model {
+    char *name;
+    hpct_status status; /* of the first thing that went wrong while layers were added */
+    char *message;
+    bool compiled;
+    hpct_layer *layers;
+    int num_layers;
+    hpct_param *params;
+    int num_params;
+    hpct_tensor *tensors; /* 0 is the model's input */
+    int num_tensors;
+    hpct_node *nodes; /* in an order in which they can be computed */
+    int num_nodes;
+    int output; /* tensor */
+    hpct_loss loss;
+    hpct_optimizer optimizer;
+    hpct_run *run; /* NULL until built */
+};
+
+/* For the hpct_model_add_… functions. Each returns false, and does nothing, once the model has failed.
+ *
+ * begin names the next layer ("conv2d", then "conv2d_1") and gives its input's shape; the layer is
+ * then described with add_node, add_param and add_view, in this order, on the model's last tensor. */
+bool hpct_layer_begin(hpct_model *model, const char *type, const char *stem, hpct_shape *input);
+bool hpct_layer_add_node(hpct_model *model, const hpct_op_spec *spec, const hpct_shape *output);
+bool hpct_layer_add_param(hpct_model *model, const char *name, const hpct_shape *shape,
+                          hpct_initializer initializer, double fan_in, double fan_out);
+bool hpct_layer_add_view(hpct_model *model, const hpct_shape *output);
+
+/* Keeps "LAYER: message" as the model's failure, unless there is one already. */
+void hpct_layer_fail(hpct_model *model, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+#endif

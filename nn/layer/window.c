@@ -1,0 +1,70 @@
+/* The sliding window shared by Conv2D and the poolings. */
+#include "nn/layer/window.h"
+
+/* Outputs along one axis and the padding before its first cell. */
+static int slide(int in, int size, int stride, hpct_padding padding, int *pad)
+{
+    *pad = 0;
+    if (padding == HPCT_VALID)
+        return (in - size) / stride + 1;
+    int out = (in - 1) / stride + 1;
+    int64_t missing = (int64_t) (out - 1) * stride + size - in;
+    if (missing > 0)
+        *pad = (int) (missing / 2);
+    return out;
+}
+
+static bool config_ok(hpct_model *model, const hpct_shape *input, const hpct_window_config *config)
+{
+    char text[HPCT_SHAPE_TEXT];
+    hpct_shape_format(input, text);
+    if (input->rank != 3) {
+        hpct_layer_fail(model, "the input must be height x width x channels, but it is %s; "
+                               "put a reshape before it", text);
+        return false;
+    }
+    if (config->size[0] < 1 || config->size[1] < 1) {
+        hpct_layer_fail(model, "%s %dx%d must be at least 1x1", config->what, config->size[0],
+                        config->size[1]);
+        return false;
+    }
+    if (config->strides[0] < 1 || config->strides[1] < 1) {
+        hpct_layer_fail(model, "strides %dx%d must be at least 1x1", config->strides[0],
+                        config->strides[1]);
+        return false;
+    }
+    if (config->padding != HPCT_VALID && config->padding != HPCT_SAME) {
+        hpct_layer_fail(model, "padding must be HPCT_VALID or HPCT_SAME");
+        return false;
+    }
+    bool fits = config->size[0] <= input->size[0] && config->size[1] <= input->size[1];
+    if (config->padding == HPCT_VALID && !fits) {
+        hpct_layer_fail(model, "%s %dx%d does not fit input %s", config->what, config->size[0],
+                        config->size[1], text);
+        return false;
+    }
+    return true;
+}
+
+bool hpct_window_make(hpct_model *model, const hpct_shape *input, const hpct_window_config *config,
+                      hpct_window *window, hpct_shape *output)
+{
+    if (!config_ok(model, input, config))
+        return false;
+    *window = (hpct_window){
+        .in_h = input->size[0],
+        .in_w = input->size[1],
+        .in_c = input->size[2],
+        .kernel_h = config->size[0],
+        .kernel_w = config->size[1],
+        .stride_h = config->strides[0],
+        .stride_w = config->strides[1],
+        .out_c = config->channels > 0 ? config->channels : input->size[2],
+    };
+    window->out_h = slide(window->in_h, window->kernel_h, window->stride_h, config->padding,
+                          &window->pad_top);
+    window->out_w = slide(window->in_w, window->kernel_w, window->stride_w, config->padding,
+                          &window->pad_left);
+    *output = HPCT_SHAPE(window->out_h, window->out_w, window->out_c);
+    return true;
+}

@@ -1,0 +1,109 @@
+/* nn/op.h - one operation of the graph as a backend carries it out: what it is (hpct_op_spec), how it
+ * was built (hpct_op), and one call of it (hpct_op_call). The border between the graph and the
+ * backends; neither layers nor the trainer see behind it.
+ *
+ * Activations are plain fp32, sample first and channels last, in every backend. Parameters lie in the
+ * arenas in a layout of the backend's own, which import_param and export_param translate. */
+#ifndef HPCT_NN_OP_H
+#define HPCT_NN_OP_H
+
+#include <hpctrain/model.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define HPCT_OP_MAX_PARAMS 2
+#define HPCT_OP_KERNEL 0 /* index of a Conv2D's or Dense's kernel among its parameters */
+#define HPCT_OP_BIAS 1
+
+typedef enum hpct_op_kind {
+    HPCT_OP_CONV2D,
+    HPCT_OP_MAX_POOL2D,
+    HPCT_OP_DENSE,
+    HPCT_OP_RELU,
+    HPCT_OP_SOFTMAX,
+    HPCT_OP_KINDS
+} hpct_op_kind;
+
+/* A window that slides over one sample. Cells outside the input are zeros to a convolution and are
+ * not there for a maximum. The padding at the far ends follows from the other numbers. */
+typedef struct hpct_window {
+    int in_h, in_w, in_c;
+    int out_h, out_w, out_c;
+    int kernel_h, kernel_w;
+    int stride_h, stride_w;
+    int pad_top, pad_left;
+} hpct_window;
+
+typedef struct hpct_op_spec {
+    hpct_op_kind kind;
+    bool relu; /* CONV2D, DENSE: the result goes through max(0, x) */
+    union {
+        hpct_window window; /* CONV2D, MAX_POOL2D */
+        struct {
+            int rows; /* per sample; DENSE and SOFTMAX work on the last axis */
+            int in, out;
+        } dense; /* DENSE, SOFTMAX and RELU (in == out) */
+    };
+} hpct_op_spec;
+
+typedef struct hpct_op_build {
+    const int *batch_sizes;
+    int num_batch_sizes;
+    bool training;       /* backward will be called */
+    bool needs_diff_src; /* backward has to deliver the gradient of the source */
+    bool fuse_update;    /* backward may apply SGD to a parameter instead of storing its gradient */
+    bool plain_layout;   /* parameters in a layout that is the same on every processor */
+} hpct_op_build;
+
+/* One call. Arrays over inputs have one entry for each of the node's inputs. */
+typedef struct hpct_op_call {
+    int batch; /* index into hpct_op_build.batch_sizes */
+    int n;     /* that batch size */
+    const float *const *src;
+    float *dst;
+    float *diff_dst;            /* backward may overwrite it */
+    float *const *diff_src;     /* entries are NULL where no gradient is wanted */
+    float *const *param;        /* [num_params] */
+    float *const *grad;         /* [num_params], overwritten */
+    void *workspace;            /* forward's notes for backward, 64-byte aligned */
+    void *scratch;              /* free to use within the call, 64-byte aligned */
+    float learning_rate;        /* of a fused update */
+} hpct_op_call;
+
+typedef struct hpct_op hpct_op;
+
+typedef struct hpct_op_class {
+    hpct_status (*forward)(hpct_op *op, const hpct_op_call *call);
+    hpct_status (*backward)(hpct_op *op, const hpct_op_call *call);
+    /* Between Keras' layout on the host and the arena's. Import sets padding to zero. */
+    hpct_status (*import_param)(hpct_op *op, int which, const float *keras, float *arena);
+    hpct_status (*export_param)(hpct_op *op, int which, const float *arena, float *keras);
+    void (*destroy)(hpct_op *op);
+} hpct_op_class;
+
+/* The head of every backend's own operation structs. */
+struct hpct_op {
+    const hpct_op_class *class;
+    hpct_op_spec spec;
+    hpct_op_build build; /* batch_sizes belongs to the model and outlives the op */
+    int num_params;
+    size_t param_floats[HPCT_OP_MAX_PARAMS];   /* in the arena, padding included */
+    uint64_t param_layout[HPCT_OP_MAX_PARAMS]; /* equal numbers, equal layouts */
+    bool param_fused[HPCT_OP_MAX_PARAMS];      /* backward updates this one itself */
+    size_t workspace_bytes;
+    size_t scratch_bytes;
+    bool backward_reads_src, backward_reads_dst;
+};
+
+/* FNV-1a over `size` bytes, for layout fingerprints; start with HPCT_HASH_START. */
+#define HPCT_HASH_START UINT64_C(0xcbf29ce484222325)
+static inline uint64_t hpct_hash(uint64_t hash, const void *data, size_t size)
+{
+    const unsigned char *bytes = data;
+    for (size_t i = 0; i < size; i++)
+        hash = (hash ^ bytes[i]) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+#endif

@@ -1,0 +1,92 @@
+/* Parameters in Keras' layout, whether they are in the model or in a backend's arena; initial values. */
+#include "nn/run.h"
+
+#include "base/status.h"
+#include "nn/rng.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static hpct_op *op_of(const hpct_model *model, const hpct_param *param)
+{
+    return model->run->nodes[param->node].op;
+}
+
+hpct_status hpct_param_get(const hpct_model *model, int index, float *keras)
+{
+    const hpct_param *param = &model->params[index];
+    if (model->run != NULL) {
+        hpct_op *op = op_of(model, param);
+        const float *arena = model->run->parameters + model->run->param_offsets[index];
+        return op->class->export_param(op, param->index, arena, keras);
+    }
+    if (param->value == NULL)
+        return hpct_fail(HPCT_ERR_USAGE, "model %s has no weights yet: initialize or load them",
+                         model->name);
+    memcpy(keras, param->value, hpct_shape_count(&param->shape) * sizeof(float));
+    return HPCT_OK;
+}
+
+hpct_status hpct_param_set(hpct_model *model, int index, const float *keras)
+{
+    hpct_param *param = &model->params[index];
+    if (model->run != NULL) {
+        hpct_op *op = op_of(model, param);
+        float *arena = model->run->parameters + model->run->param_offsets[index];
+        return op->class->import_param(op, param->index, keras, arena);
+    }
+    size_t bytes = hpct_shape_count(&param->shape) * sizeof(float);
+    if (param->value == NULL)
+        param->value = malloc(bytes);
+    if (param->value == NULL)
+        return hpct_fail_memory(bytes);
+    memcpy(param->value, keras, bytes);
+    return HPCT_OK;
+}
+
+/* Glorot and Bengio, Understanding the difficulty of training deep feedforward neural networks, 2010:
+ * uniform within sqrt(6 / (fan_in + fan_out)); the fans of a kernel include its receptive field. */
+static void draw(const hpct_param *param, uint32_t stream, uint64_t seed, float *values)
+{
+    size_t count = hpct_shape_count(&param->shape);
+    if (param->initializer == HPCT_INIT_ZEROS) {
+        memset(values, 0, count * sizeof *values);
+        return;
+    }
+    float limit = (float) sqrt(6.0 / (param->fan_in + param->fan_out));
+    for (size_t i = 0; i < count; i++)
+        values[i] = limit * (2.0f * hpct_uniform(seed, stream, i) - 1.0f);
+}
+
+/* A fresh start: the optimizer forgets as well. */
+static void forget_velocity(hpct_model *model)
+{
+    for (int i = 0; i < model->num_params; i++) {
+        free(model->params[i].velocity);
+        model->params[i].velocity = NULL;
+    }
+    hpct_run *run = model->run;
+    if (run != NULL && run->velocity != NULL)
+        memset(run->velocity, 0, run->arena_floats * sizeof(float));
+}
+
+hpct_status hpct_model_initialize(hpct_model *model, uint64_t seed)
+{
+    if (!model->compiled)
+        return hpct_fail(HPCT_ERR_USAGE, "model %s must be compiled before it is initialized",
+                         model->name);
+    hpct_status status = HPCT_OK;
+    for (int i = 0; i < model->num_params && status == HPCT_OK; i++) {
+        size_t bytes = hpct_shape_count(&model->params[i].shape) * sizeof(float);
+        float *values = malloc(bytes);
+        if (values == NULL)
+            return hpct_fail_memory(bytes);
+        draw(&model->params[i], (uint32_t) i, seed, values);
+        status = hpct_param_set(model, i, values);
+        free(values);
+    }
+    if (status == HPCT_OK)
+        forget_velocity(model);
+    return status;
+}

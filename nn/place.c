@@ -1,0 +1,136 @@
+/* Where every activation, gradient and workspace lies: lifetimes from the order of the step, then
+ * nn/plan.h, then pointers. */
+#include "nn/plan.h"
+#include "nn/run.h"
+
+#include "base/status.h"
+
+#include <stdlib.h>
+
+/* Items of the plan: one per tensor for its values, one per tensor for its gradient, one per node for
+ * its workspace. Unused ones have no bytes. */
+typedef struct placing {
+    const hpct_model *model;
+    hpct_run *run;
+    hpct_plan_item *values, *diffs, *workspaces, *items;
+    int num_items;
+    int end; /* later than everything */
+} placing;
+
+static int root_of(const hpct_model *model, int tensor)
+{
+    return model->tensors[tensor].root;
+}
+
+static void live(hpct_plan_item *item, int time)
+{
+    if (time < item->first)
+        item->first = time;
+    if (time > item->last)
+        item->last = time;
+}
+
+static size_t tensor_bytes(const placing *p, int tensor)
+{
+    return hpct_shape_count(&p->model->tensors[tensor].shape) * (size_t) p->run->largest_batch *
+           sizeof(float);
+}
+
+static void find_lifetimes(placing *p)
+{
+    const hpct_model *model = p->model;
+    const hpct_run *run = p->run;
+    int num = model->num_nodes;
+    for (int i = 0; i < num; i++) {
+        const hpct_node *node = &model->nodes[i];
+        const hpct_op *op = run->nodes[i].op;
+        bool backward = run->nodes[i].backward;
+        int back = 2 * num - i;
+        int dst = root_of(model, node->output);
+        p->values[dst].bytes = tensor_bytes(p, dst);
+        live(&p->values[dst], i);
+        if (backward && op->backward_reads_dst)
+            live(&p->values[dst], back);
+        if (backward)
+            live(&p->diffs[dst], back);
+        for (int k = 0; k < node->num_inputs; k++) {
+            int src = root_of(model, node->inputs[k]);
+            live(&p->values[src], i);
+            if (backward && op->backward_reads_src)
+                live(&p->values[src], back);
+            if (backward && op->build.needs_diff_src) {
+                p->diffs[src].bytes = tensor_bytes(p, src);
+                live(&p->diffs[src], back);
+            }
+        }
+        p->workspaces[i].bytes = op->workspace_bytes;
+        live(&p->workspaces[i], i);
+        live(&p->workspaces[i], run->training ? back : i);
+    }
+    int output = root_of(model, model->output), loss = root_of(model, run->loss_tensor);
+    live(&p->values[output], p->end);
+    live(&p->values[loss], num);
+    if (run->training && loss != root_of(model, 0)) {
+        p->diffs[loss].bytes = tensor_bytes(p, loss);
+        live(&p->diffs[loss], num);
+    }
+    p->values[root_of(model, 0)].bytes = 0; /* the input has its own memory */
+}
+
+static float *value_at(const placing *p, int tensor)
+{
+    int root = root_of(p->model, tensor);
+    if (root == root_of(p->model, 0))
+        return p->run->input;
+    return (float *) (void *) (p->run->block + p->values[root].offset);
+}
+
+static float *diff_at(const placing *p, int tensor)
+{
+    int root = root_of(p->model, tensor);
+    if (p->diffs[root].bytes == 0)
+        return NULL;
+    return (float *) (void *) (p->run->block + p->diffs[root].offset);
+}
+
+static void set_pointers(const placing *p)
+{
+    hpct_run *run = p->run;
+    for (int i = 0; i < p->model->num_nodes; i++) {
+        const hpct_node *node = &p->model->nodes[i];
+        hpct_run_node *placed = &run->nodes[i];
+        placed->dst = value_at(p, node->output);
+        placed->diff_dst = placed->backward ? diff_at(p, node->output) : NULL;
+        placed->workspace = run->block + p->workspaces[i].offset;
+        for (int k = 0; k < node->num_inputs; k++) {
+            placed->src[k] = value_at(p, node->inputs[k]);
+            placed->diff_src[k] = placed->backward && placed->op->build.needs_diff_src
+                                      ? diff_at(p, node->inputs[k])
+                                      : NULL;
+        }
+    }
+    run->output = value_at(p, p->model->output);
+    run->loss_src = value_at(p, run->loss_tensor);
+    run->loss_diff = diff_at(p, run->loss_tensor);
+}
+
+hpct_status hpct_run_place(const hpct_model *model, hpct_run *run)
+{
+    placing p = {.model = model, .run = run, .end = 2 * model->num_nodes + 1};
+    p.num_items = 2 * model->num_tensors + model->num_nodes;
+    p.items = calloc((size_t) p.num_items, sizeof *p.items);
+    if (p.items == NULL)
+        return hpct_fail_memory((size_t) p.num_items * sizeof *p.items);
+    p.values = p.items;
+    p.diffs = p.values + model->num_tensors;
+    p.workspaces = p.diffs + model->num_tensors;
+    for (int i = 0; i < p.num_items; i++)
+        p.items[i].first = p.end;
+    find_lifetimes(&p);
+    run->block_bytes = hpct_plan(p.items, p.num_items);
+    run->block = run->backend->allocate(run->block_bytes);
+    if (run->block != NULL)
+        set_pointers(&p);
+    free(p.items);
+    return run->block != NULL ? HPCT_OK : hpct_fail_memory(run->block_bytes);
+}

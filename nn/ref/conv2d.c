@@ -1,0 +1,135 @@
+/* Conv2D, straight from its sum. */
+#include "nn/ref/kernels.h"
+
+
+/* The input row that output row i meets with kernel row u; out of range means padding. */
+static int row_at(const hpct_window *w, int i, int u)
+{
+    return i * w->stride_h + u - w->pad_top;
+}
+
+static int column_at(const hpct_window *w, int j, int v)
+{
+    return j * w->stride_w + v - w->pad_left;
+}
+
+static size_t src_at(const hpct_window *w, int s, int y, int x)
+{
+    return (((size_t) s * (size_t) w->in_h + (size_t) y) * (size_t) w->in_w + (size_t) x) *
+           (size_t) w->in_c;
+}
+
+static size_t dst_at(const hpct_window *w, int s, int i, int j)
+{
+    return (((size_t) s * (size_t) w->out_h + (size_t) i) * (size_t) w->out_w + (size_t) j) *
+           (size_t) w->out_c;
+}
+
+static size_t kernel_at(const hpct_window *w, int u, int v, int c)
+{
+    return (((size_t) u * (size_t) w->kernel_w + (size_t) v) * (size_t) w->in_c + (size_t) c) *
+           (size_t) w->out_c;
+}
+
+static bool inside(const hpct_window *w, int y, int x)
+{
+    return y >= 0 && y < w->in_h && x >= 0 && x < w->in_w;
+}
+
+static double value_at(const hpct_window *w, const hpct_real *src, const hpct_real *kernel, int s,
+                       int i, int j, int o)
+{
+    double sum = 0;
+    for (int u = 0; u < w->kernel_h; u++) {
+        for (int v = 0; v < w->kernel_w; v++) {
+            int y = row_at(w, i, u), x = column_at(w, j, v);
+            if (!inside(w, y, x))
+                continue;
+            const hpct_real *cell = src + src_at(w, s, y, x);
+            for (int c = 0; c < w->in_c; c++)
+                sum += (double) cell[c] * (double) kernel[kernel_at(w, u, v, c) + (size_t) o];
+        }
+    }
+    return sum;
+}
+
+void HPCT_REF(conv2d_forward)(const hpct_window *w, int n, const hpct_real *src,
+                              const hpct_real *kernel, const hpct_real *bias, hpct_real *dst)
+{
+    for (int s = 0; s < n; s++)
+        for (int i = 0; i < w->out_h; i++)
+            for (int j = 0; j < w->out_w; j++)
+                for (int o = 0; o < w->out_c; o++)
+                    dst[dst_at(w, s, i, j) + (size_t) o] =
+                        (hpct_real) ((double) bias[o] + value_at(w, src, kernel, s, i, j, o));
+}
+
+/* The gradient of one input cell: all output cells whose window covers it. */
+static double diff_at(const hpct_window *w, const hpct_real *diff_dst, const hpct_real *kernel,
+                      int s, int y, int x, int c)
+{
+    double sum = 0;
+    for (int u = 0; u < w->kernel_h; u++) {
+        for (int v = 0; v < w->kernel_w; v++) {
+            int i = y + w->pad_top - u, j = x + w->pad_left - v;
+            if (i < 0 || j < 0 || i % w->stride_h != 0 || j % w->stride_w != 0)
+                continue;
+            i /= w->stride_h;
+            j /= w->stride_w;
+            if (i >= w->out_h || j >= w->out_w)
+                continue;
+            for (int o = 0; o < w->out_c; o++)
+                sum += (double) diff_dst[dst_at(w, s, i, j) + (size_t) o] *
+                       (double) kernel[kernel_at(w, u, v, c) + (size_t) o];
+        }
+    }
+    return sum;
+}
+
+void HPCT_REF(conv2d_backward_data)(const hpct_window *w, int n, const hpct_real *diff_dst,
+                                    const hpct_real *kernel, hpct_real *diff_src)
+{
+    for (int s = 0; s < n; s++)
+        for (int y = 0; y < w->in_h; y++)
+            for (int x = 0; x < w->in_w; x++)
+                for (int c = 0; c < w->in_c; c++)
+                    diff_src[src_at(w, s, y, x) + (size_t) c] =
+                        (hpct_real) diff_at(w, diff_dst, kernel, s, y, x, c);
+}
+
+/* The gradient of one kernel element: all samples and output cells. */
+static double kernel_diff_at(const hpct_window *w, int n, const hpct_real *src,
+                             const hpct_real *diff_dst, int u, int v, int c, int o)
+{
+    double sum = 0;
+    for (int s = 0; s < n; s++) {
+        for (int i = 0; i < w->out_h; i++) {
+            for (int j = 0; j < w->out_w; j++) {
+                int y = row_at(w, i, u), x = column_at(w, j, v);
+                if (inside(w, y, x))
+                    sum += (double) src[src_at(w, s, y, x) + (size_t) c] *
+                           (double) diff_dst[dst_at(w, s, i, j) + (size_t) o];
+            }
+        }
+    }
+    return sum;
+}
+
+void HPCT_REF(conv2d_backward_weights)(const hpct_window *w, int n, const hpct_real *src,
+                                       const hpct_real *diff_dst, hpct_real *diff_kernel,
+                                       hpct_real *diff_bias)
+{
+    for (int u = 0; u < w->kernel_h; u++)
+        for (int v = 0; v < w->kernel_w; v++)
+            for (int c = 0; c < w->in_c; c++)
+                for (int o = 0; o < w->out_c; o++)
+                    diff_kernel[kernel_at(w, u, v, c) + (size_t) o] =
+                        (hpct_real) kernel_diff_at(w, n, src, diff_dst, u, v, c, o);
+    size_t cells = (size_t) n * (size_t) w->out_h * (size_t) w->out_w, width = (size_t) w->out_c;
+    for (size_t o = 0; o < width; o++) {
+        double sum = 0;
+        for (size_t cell = 0; cell < cells; cell++)
+            sum += (double) diff_dst[cell * width + o];
+        diff_bias[o] = (hpct_real) sum;
+    }
+}

@@ -1,0 +1,196 @@
+/* The reference backend: kernels.h behind the backend table. Parameters keep Keras' layout. */
+#include "nn/ref/ref.h"
+
+#include "base/status.h"
+#include "nn/ref/kernels.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+hpct_status hpct_ref_import(hpct_op *op, int which, const float *keras, float *arena)
+{
+    memcpy(arena, keras, op->param_floats[which] * sizeof(float));
+    return HPCT_OK;
+}
+
+hpct_status hpct_ref_export(hpct_op *op, int which, const float *arena, float *keras)
+{
+    memcpy(keras, arena, op->param_floats[which] * sizeof(float));
+    return HPCT_OK;
+}
+
+static void destroy(hpct_op *op)
+{
+    free(op);
+}
+
+static size_t dst_count(const hpct_op *op, int n)
+{
+    const hpct_op_spec *spec = &op->spec;
+    if (spec->kind == HPCT_OP_CONV2D || spec->kind == HPCT_OP_MAX_POOL2D)
+        return (size_t) n * (size_t) spec->window.out_h * (size_t) spec->window.out_w *
+               (size_t) spec->window.out_c;
+    return (size_t) n * (size_t) spec->dense.rows * (size_t) spec->dense.out;
+}
+
+/* A ReLU at the end of Conv2D and Dense. */
+static void finish_forward(const hpct_op *op, const hpct_op_call *call)
+{
+    if (op->spec.relu)
+        hpct_ref_relu_forward(dst_count(op, call->n), call->dst, call->dst);
+}
+
+static void start_backward(const hpct_op *op, const hpct_op_call *call)
+{
+    if (op->spec.relu)
+        hpct_ref_relu_backward(dst_count(op, call->n), call->dst, call->diff_dst, call->diff_dst);
+}
+
+static hpct_status conv2d_forward(hpct_op *op, const hpct_op_call *call)
+{
+    hpct_ref_conv2d_forward(&op->spec.window, call->n, call->src[0], call->param[HPCT_OP_KERNEL],
+                            call->param[HPCT_OP_BIAS], call->dst);
+    finish_forward(op, call);
+    return HPCT_OK;
+}
+
+static hpct_status conv2d_backward(hpct_op *op, const hpct_op_call *call)
+{
+    start_backward(op, call);
+    hpct_ref_conv2d_backward_weights(&op->spec.window, call->n, call->src[0], call->diff_dst,
+                                     call->grad[HPCT_OP_KERNEL], call->grad[HPCT_OP_BIAS]);
+    if (call->diff_src[0] != NULL)
+        hpct_ref_conv2d_backward_data(&op->spec.window, call->n, call->diff_dst,
+                                      call->param[HPCT_OP_KERNEL], call->diff_src[0]);
+    return HPCT_OK;
+}
+
+static hpct_status max_pool2d_forward(hpct_op *op, const hpct_op_call *call)
+{
+    hpct_ref_max_pool2d_forward(&op->spec.window, call->n, call->src[0], call->dst);
+    return HPCT_OK;
+}
+
+static hpct_status max_pool2d_backward(hpct_op *op, const hpct_op_call *call)
+{
+    if (call->diff_src[0] != NULL)
+        hpct_ref_max_pool2d_backward(&op->spec.window, call->n, call->src[0], call->diff_dst,
+                                     call->diff_src[0]);
+    return HPCT_OK;
+}
+
+static hpct_status dense_forward(hpct_op *op, const hpct_op_call *call)
+{
+    hpct_ref_dense_forward(call->n * op->spec.dense.rows, op->spec.dense.in, op->spec.dense.out,
+                           call->src[0], call->param[HPCT_OP_KERNEL], call->param[HPCT_OP_BIAS],
+                           call->dst);
+    finish_forward(op, call);
+    return HPCT_OK;
+}
+
+static hpct_status dense_backward(hpct_op *op, const hpct_op_call *call)
+{
+    int rows = call->n * op->spec.dense.rows, in = op->spec.dense.in, out = op->spec.dense.out;
+    start_backward(op, call);
+    hpct_ref_dense_backward_weights(rows, in, out, call->src[0], call->diff_dst,
+                                    call->grad[HPCT_OP_KERNEL], call->grad[HPCT_OP_BIAS]);
+    if (call->diff_src[0] != NULL)
+        hpct_ref_dense_backward_data(rows, in, out, call->diff_dst, call->param[HPCT_OP_KERNEL],
+                                     call->diff_src[0]);
+    return HPCT_OK;
+}
+
+static hpct_status relu_forward(hpct_op *op, const hpct_op_call *call)
+{
+    hpct_ref_relu_forward(dst_count(op, call->n), call->src[0], call->dst);
+    return HPCT_OK;
+}
+
+static hpct_status relu_backward(hpct_op *op, const hpct_op_call *call)
+{
+    if (call->diff_src[0] != NULL)
+        hpct_ref_relu_backward(dst_count(op, call->n), call->dst, call->diff_dst,
+                               call->diff_src[0]);
+    return HPCT_OK;
+}
+
+static hpct_status softmax_forward(hpct_op *op, const hpct_op_call *call)
+{
+    hpct_ref_softmax_forward(call->n * op->spec.dense.rows, op->spec.dense.out, call->src[0],
+                             call->dst);
+    return HPCT_OK;
+}
+
+static hpct_status softmax_backward(hpct_op *op, const hpct_op_call *call)
+{
+    if (call->diff_src[0] != NULL)
+        hpct_ref_softmax_backward(call->n * op->spec.dense.rows, op->spec.dense.out, call->dst,
+                                  call->diff_dst, call->diff_src[0]);
+    return HPCT_OK;
+}
+
+#define CLASS(kind)                                                                                \
+    {                                                                                              \
+        .forward = kind##_forward, .backward = kind##_backward, .import_param = hpct_ref_import,   \
+        .export_param = hpct_ref_export, .destroy = destroy                                        \
+    }
+static const hpct_op_class classes[HPCT_OP_KINDS] = {
+    [HPCT_OP_CONV2D] = CLASS(conv2d), [HPCT_OP_MAX_POOL2D] = CLASS(max_pool2d),
+    [HPCT_OP_DENSE] = CLASS(dense),   [HPCT_OP_RELU] = CLASS(relu),
+    [HPCT_OP_SOFTMAX] = CLASS(softmax),
+};
+
+static void count_params(hpct_op *op)
+{
+    const hpct_window *w = &op->spec.window;
+    if (op->spec.kind == HPCT_OP_CONV2D) {
+        op->num_params = 2;
+        op->param_floats[HPCT_OP_KERNEL] = (size_t) w->kernel_h * (size_t) w->kernel_w *
+                                           (size_t) w->in_c * (size_t) w->out_c;
+        op->param_floats[HPCT_OP_BIAS] = (size_t) w->out_c;
+    } else if (op->spec.kind == HPCT_OP_DENSE) {
+        op->num_params = 2;
+        op->param_floats[HPCT_OP_KERNEL] =
+            (size_t) op->spec.dense.in * (size_t) op->spec.dense.out;
+        op->param_floats[HPCT_OP_BIAS] = (size_t) op->spec.dense.out;
+    }
+}
+
+hpct_status hpct_ref_make_op(hpct_op **out, const hpct_op_spec *spec, const hpct_op_build *build)
+{
+    hpct_op *op = calloc(1, sizeof *op);
+    if (op == NULL)
+        return hpct_fail_memory(sizeof *op);
+    op->class = &classes[spec->kind];
+    op->spec = *spec;
+    op->build = *build;
+    count_params(op);
+    bool activation = spec->kind == HPCT_OP_RELU || spec->kind == HPCT_OP_SOFTMAX;
+    op->backward_reads_src = !activation;
+    op->backward_reads_dst = activation || spec->relu;
+    *out = op;
+    return HPCT_OK;
+}
+
+hpct_status hpct_ref_loss(const hpct_loss_call *call)
+{
+    hpct_ref_cross_entropy(call->form, call->n, call->classes, call->src, call->labels,
+                           (double) call->scale, call->diff_src, call->sums);
+    return HPCT_OK;
+}
+
+static hpct_status sgd(const hpct_sgd_call *call)
+{
+    hpct_ref_sgd(call->count, call->learning_rate, call->momentum, call->grad, call->velocity,
+                 call->param);
+    return HPCT_OK;
+}
+
+const hpct_backend hpct_backend_ref = {
+    .name = "ref",
+    .allocate = hpct_host_allocate,
+    .release = hpct_host_release,
+    .make_op = hpct_ref_make_op,
+    .loss = hpct_ref_loss,
+    .sgd = sgd,
+};

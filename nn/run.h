@@ -1,0 +1,77 @@
+/* nn/run.h - a model as built for one backend and a list of batch sizes: operations, arenas, planned
+ * buffers. Private to nn/; the trainer sees nn/step.h. */
+#ifndef HPCT_NN_RUN_H
+#define HPCT_NN_RUN_H
+
+#include "nn/backend.h"
+#include "nn/graph.h"
+
+typedef struct hpct_run_node {
+    hpct_op *op;
+    bool backward; /* false: nothing before it learns, or the loss has taken its place */
+    const float *src[HPCT_NODE_MAX_INPUTS];
+    float *diff_src[HPCT_NODE_MAX_INPUTS];
+    float *dst, *diff_dst;
+    float *param[HPCT_OP_MAX_PARAMS], *grad[HPCT_OP_MAX_PARAMS];
+    void *workspace;
+} hpct_run_node;
+
+typedef struct hpct_range {
+    size_t offset, count; /* floats in the arenas */
+} hpct_range;
+
+typedef enum hpct_run_stage { HPCT_STAGE_NONE, HPCT_STAGE_FORWARD, HPCT_STAGE_LOSS } hpct_run_stage;
+
+struct hpct_run {
+    const hpct_backend *backend;
+    int *batch_sizes;
+    int num_batch_sizes;
+    int largest_batch;
+    bool training, fuse_update;
+    hpct_run_node *nodes; /* [model->num_nodes] */
+    int num_nodes;
+
+    size_t arena_floats;
+    size_t *param_offsets; /* [model->num_params] */
+    float *parameters, *gradients, *velocity;
+    uint64_t fingerprint;
+    hpct_range *updates; /* what is left for update() */
+    int num_updates;
+
+    float *input;
+    int32_t *labels;
+    char *block; /* activations, their gradients, workspaces: as planned */
+    size_t block_bytes;
+    void *scratch;
+
+    const float *output;   /* of the model */
+    hpct_loss_form form;   /* and where the loss starts: */
+    int loss_tensor;
+    int classes;
+    const float *loss_src;
+    float *loss_diff;
+
+    hpct_run_stage stage;
+    int stage_n;
+};
+
+void hpct_run_free(hpct_run *run);
+
+/* Where the loss attaches: the tensor it reads and its form. Probabilities that a softmax just made
+ * are taken at the softmax's input, as Keras does, which keeps small ones exact; *skipped is then that
+ * softmax's node, which backward leaves out, else -1. */
+void hpct_run_find_loss(const hpct_model *model, int *tensor, hpct_loss_form *form, int *skipped);
+
+/* Times of the static plan: forward of node i at i, the loss at N, backward of node i at 2N - i. */
+/* Allocates run->block and sets the pointers of every node; ops must have been made. */
+hpct_status hpct_run_place(const hpct_model *model, hpct_run *run);
+
+/* Moves parameters and optimizer slots out of the arenas into the model (Keras' layout) and frees the
+ * run; nothing when the model is not built. */
+hpct_status hpct_model_unbuild(hpct_model *model);
+
+/* One parameter in Keras' layout, wherever it is now. get: HPCT_ERR_USAGE when it was never set. */
+hpct_status hpct_param_get(const hpct_model *model, int param, float *keras);
+hpct_status hpct_param_set(hpct_model *model, int param, const float *keras);
+
+#endif

@@ -1,0 +1,40 @@
+/* Arithmetic on shapes of one sample. */
+#include "nn/shape.h"
+
+#include <limits.h>
+
+bool hpct_shape_valid(const hpct_shape *shape)
+{
+    if (shape->rank < 1 || shape->rank > HPCT_MAX_RANK)
+        return false;
+    int64_t count = 1;
+    for (int i = 0; i < shape->rank; i++) {
+        if (shape->size[i] < 1)
+            return false;
+        count *= shape->size[i];
+        if (count > INT32_MAX)
+            return false;
+    }
+    return true;
+}
+
+size_t hpct_shape_count(const hpct_shape *shape)
+{
+    size_t count = 1;
+    for (int i = 0; i < shape->rank; i++)
+        count *= (size_t) shape->size[i];
+    return count;
+}
+
+void hpct_shape_format(const hpct_shape *shape, char text[HPCT_SHAPE_TEXT])
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (int i = 0; i < shape->rank && i < HPCT_MAX_RANK; i++) {
+        int written = snprintf(text + used, HPCT_SHAPE_TEXT - used, i == 0 ? "%d" : "x%d",
+                               shape->size[i]);
+        if (written < 0 || (size_t) written >= HPCT_SHAPE_TEXT - used)
+            return;
+        used += (size_t) written;
+    }
+}

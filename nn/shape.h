@@ -1,0 +1,18 @@
+/* nn/shape.h - arithmetic on shapes of one sample. Knows nothing of memory or layers. */
+#ifndef HPCT_NN_SHAPE_H
+#define HPCT_NN_SHAPE_H
+
+#include <hpctrain/model.h>
+#include <stdbool.h>
+
+/* Rank within 1 … HPCT_MAX_RANK, sizes positive, and at most INT32_MAX elements in all. */
+bool hpct_shape_valid(const hpct_shape *shape);
+
+/* Elements of a valid shape. */
+size_t hpct_shape_count(const hpct_shape *shape);
+
+/* "28x28x1"; `text` always ends up terminated. */
+#define HPCT_SHAPE_TEXT 64
+void hpct_shape_format(const hpct_shape *shape, char text[HPCT_SHAPE_TEXT]);
+
+#endif

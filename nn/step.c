@@ -1,0 +1,152 @@
+/* The step itself: forward, loss, backward, update over what build prepared. Allocates nothing. */
+#include "nn/run.h"
+
+#include "base/status.h"
+
+static hpct_status find_batch(const hpct_model *model, int n, int *batch)
+{
+    if (model->run == NULL)
+        return hpct_fail(HPCT_ERR_USAGE, "model %s is not built", model->name);
+    for (int i = 0; i < model->run->num_batch_sizes; i++) {
+        if (model->run->batch_sizes[i] == n) {
+            *batch = i;
+            return HPCT_OK;
+        }
+    }
+    return hpct_fail(HPCT_ERR_USAGE, "model %s was not built for batches of %d", model->name, n);
+}
+
+static hpct_op_call make_call(const hpct_model *model, const hpct_run_node *node, int batch, int n)
+{
+    return (hpct_op_call){
+        .batch = batch,
+        .n = n,
+        .src = node->src,
+        .dst = node->dst,
+        .diff_dst = node->diff_dst,
+        .diff_src = node->diff_src,
+        .param = node->param,
+        .grad = node->grad,
+        .workspace = node->workspace,
+        .scratch = model->run->scratch,
+        .learning_rate = (float) model->optimizer.learning_rate,
+    };
+}
+
+hpct_status hpct_model_forward(hpct_model *model, int n, bool training)
+{
+    int batch;
+    hpct_status status = find_batch(model, n, &batch);
+    if (status != HPCT_OK)
+        return status;
+    hpct_run *run = model->run;
+    if (training && !run->training)
+        return hpct_fail(HPCT_ERR_USAGE, "model %s was built for inference only", model->name);
+    run->stage = HPCT_STAGE_NONE;
+    for (int i = 0; i < run->num_nodes && status == HPCT_OK; i++) {
+        hpct_op_call call = make_call(model, &run->nodes[i], batch, n);
+        status = run->nodes[i].op->class->forward(run->nodes[i].op, &call);
+    }
+    if (status == HPCT_OK)
+        run->stage = HPCT_STAGE_FORWARD;
+    run->stage_n = n;
+    return status;
+}
+
+hpct_status hpct_model_loss(hpct_model *model, int n, float scale, hpct_batch_sums *sums)
+{
+    hpct_run *run = model->run;
+    if (run == NULL || run->stage == HPCT_STAGE_NONE || run->stage_n != n)
+        return hpct_fail(HPCT_ERR_USAGE, "model %s: loss needs a forward of %d samples before it",
+                         model->name, n);
+    bool wants_diff = scale != 0.0f;
+    if (wants_diff && !run->training)
+        return hpct_fail(HPCT_ERR_USAGE, "model %s was built for inference only", model->name);
+    hpct_loss_call call = {
+        .form = run->form,
+        .n = n,
+        .classes = run->classes,
+        .src = run->loss_src,
+        .labels = run->labels,
+        .scale = scale,
+        .diff_src = wants_diff ? run->loss_diff : NULL,
+        .sums = sums,
+    };
+    run->stage = wants_diff ? HPCT_STAGE_LOSS : HPCT_STAGE_FORWARD;
+    return run->backend->loss(&call);
+}
+
+hpct_status hpct_model_backward(hpct_model *model, int n)
+{
+    int batch;
+    hpct_status status = find_batch(model, n, &batch);
+    if (status != HPCT_OK)
+        return status;
+    hpct_run *run = model->run;
+    if (run->stage != HPCT_STAGE_LOSS || run->stage_n != n)
+        return hpct_fail(HPCT_ERR_USAGE,
+                         "model %s: backward needs a loss with a scale over %d samples before it",
+                         model->name, n);
+    run->stage = HPCT_STAGE_NONE; /* gradients of activations are consumed */
+    for (int i = run->num_nodes - 1; i >= 0 && status == HPCT_OK; i--) {
+        hpct_run_node *node = &run->nodes[i];
+        if (!node->backward)
+            continue;
+        hpct_op_call call = make_call(model, node, batch, n);
+        status = node->op->class->backward(node->op, &call);
+    }
+    return status;
+}
+
+hpct_status hpct_model_update(hpct_model *model)
+{
+    hpct_run *run = model->run;
+    if (run == NULL || !run->training)
+        return hpct_fail(HPCT_ERR_USAGE, "model %s is not built for training", model->name);
+    hpct_status status = HPCT_OK;
+    for (int i = 0; i < run->num_updates && status == HPCT_OK; i++) {
+        size_t at = run->updates[i].offset;
+        hpct_sgd_call call = {
+            .learning_rate = (float) model->optimizer.learning_rate,
+            .momentum = (float) model->optimizer.momentum,
+            .param = run->parameters + at,
+            .velocity = run->velocity != NULL ? run->velocity + at : NULL,
+            .grad = run->gradients + at,
+            .count = run->updates[i].count,
+        };
+        status = run->backend->sgd(&call);
+    }
+    return status;
+}
+
+float *hpct_model_parameters(hpct_model *model, size_t *count)
+{
+    *count = model->run != NULL ? model->run->arena_floats : 0;
+    return model->run != NULL ? model->run->parameters : NULL;
+}
+
+float *hpct_model_gradients(hpct_model *model, size_t *count)
+{
+    *count = model->run != NULL ? model->run->arena_floats : 0;
+    return model->run != NULL ? model->run->gradients : NULL;
+}
+
+uint64_t hpct_model_layout_fingerprint(const hpct_model *model)
+{
+    return model->run != NULL ? model->run->fingerprint : 0;
+}
+
+float *hpct_model_input(hpct_model *model)
+{
+    return model->run != NULL ? model->run->input : NULL;
+}
+
+int32_t *hpct_model_labels(hpct_model *model)
+{
+    return model->run != NULL ? model->run->labels : NULL;
+}
+
+const float *hpct_model_output(const hpct_model *model)
+{
+    return model->run != NULL ? model->run->output : NULL;
+}

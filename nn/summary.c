@@ -1,0 +1,80 @@
+/* hpct_model_summary: the table that Keras' model.summary() prints. */
+#include "nn/graph.h"
+
+#include "base/status.h"
+
+#include <string.h>
+
+#define WIDTH 65
+static const int columns[] = {29, 55, 65};
+
+static void rule(FILE *stream, char mark)
+{
+    for (int i = 0; i < WIDTH; i++)
+        fputc(mark, stream);
+    fputc('\n', stream);
+}
+
+/* One line; each cell starts after a blank and is cut at its column's end. */
+static void row(FILE *stream, const char *first, const char *second, const char *third)
+{
+    const char *cells[] = {first, second, third};
+    char line[WIDTH + 1];
+    int start = 0;
+    memset(line, ' ', WIDTH);
+    line[WIDTH] = '\0';
+    for (int i = 0; i < 3; i++) {
+        int room = columns[i] - start - 1;
+        int length = (int) strlen(cells[i]);
+        memcpy(line + start + (i == 0), cells[i], (size_t) (length < room ? length : room));
+        start = columns[i];
+    }
+    fprintf(stream, "%s\n", line);
+}
+
+/* 2770634 as "2,770,634". */
+static void with_commas(size_t number, char text[32])
+{
+    char digits[24];
+    int length = snprintf(digits, sizeof digits, "%zu", number), out = 0;
+    for (int i = 0; i < length; i++) {
+        if (i > 0 && (length - i) % 3 == 0)
+            text[out++] = ',';
+        text[out++] = digits[i];
+    }
+    text[out] = '\0';
+}
+
+static void shape_text(const hpct_shape *shape, char text[HPCT_SHAPE_TEXT])
+{
+    size_t used = (size_t) snprintf(text, HPCT_SHAPE_TEXT, "(None");
+    for (int i = 0; i < shape->rank; i++)
+        used += (size_t) snprintf(text + used, HPCT_SHAPE_TEXT - used, ", %d", shape->size[i]);
+    snprintf(text + used, HPCT_SHAPE_TEXT - used, ")");
+}
+
+hpct_status hpct_model_summary(const hpct_model *model, FILE *stream)
+{
+    char count[32], shape[HPCT_SHAPE_TEXT], title[2 * HPCT_NAME_SIZE];
+    if (model->status != HPCT_OK)
+        return hpct_fail(model->status, "%s",
+                         model->message != NULL ? model->message : "out of memory");
+    fprintf(stream, "Model: \"%s\"\n", model->name);
+    rule(stream, '_');
+    row(stream, "Layer (type)", "Output Shape", "Param #");
+    rule(stream, '=');
+    for (int i = 0; i < model->num_layers; i++) {
+        const hpct_layer *layer = &model->layers[i];
+        snprintf(title, sizeof title, "%s (%s)", layer->name, layer->type);
+        shape_text(&layer->output, shape);
+        snprintf(count, sizeof count, "%zu", layer->parameters);
+        row(stream, title, shape, count);
+        row(stream, "", "", "");
+    }
+    rule(stream, '=');
+    with_commas(hpct_model_count_parameters(model), count);
+    fprintf(stream, "Total params: %s\nTrainable params: %s\nNon-trainable params: 0\n", count,
+            count);
+    rule(stream, '_');
+    return ferror(stream) ? hpct_fail(HPCT_ERR_IO, "writing the summary failed") : HPCT_OK;
+}

@@ -1,0 +1,225 @@
+/* One operation with random numbers, carried out by any backend. */
+#include "tests/unit/nn_case.h"
+
+#include "nn/rng.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { STREAM_SRC, STREAM_DIFF, STREAM_PARAM };
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double) t.tv_sec + 1e-9 * (double) t.tv_nsec;
+}
+
+static int along(int in, int kernel, int stride, bool same, int *pad)
+{
+    int out = same ? (in + stride - 1) / stride : (in - kernel) / stride + 1;
+    int missing = (out - 1) * stride + kernel - in;
+    *pad = same && missing > 0 ? missing / 2 : 0;
+    return out;
+}
+
+hpct_window nn_window(const int in[3], int out_c, const int kernel[2], const int strides[2],
+                      bool same)
+{
+    hpct_window w = {.in_h = in[0], .in_w = in[1], .in_c = in[2], .out_c = out_c,
+                     .kernel_h = kernel[0], .kernel_w = kernel[1],
+                     .stride_h = strides[0], .stride_w = strides[1]};
+    w.out_h = along(w.in_h, w.kernel_h, w.stride_h, same, &w.pad_top);
+    w.out_w = along(w.in_w, w.kernel_w, w.stride_w, same, &w.pad_left);
+    return w;
+}
+
+static bool has_window(const hpct_op_spec *spec)
+{
+    return spec->kind == HPCT_OP_CONV2D || spec->kind == HPCT_OP_MAX_POOL2D;
+}
+
+static void count(const nn_case *c, nn_result *r)
+{
+    const hpct_window *w = &c->spec.window;
+    size_t n = (size_t) c->n;
+    if (has_window(&c->spec)) {
+        r->src_count = n * (size_t) (w->in_h * w->in_w * w->in_c);
+        r->dst_count = n * (size_t) (w->out_h * w->out_w * w->out_c);
+    } else {
+        r->src_count = n * (size_t) (c->spec.dense.rows * c->spec.dense.in);
+        r->dst_count = n * (size_t) (c->spec.dense.rows * c->spec.dense.out);
+    }
+    if (c->spec.kind == HPCT_OP_CONV2D) {
+        r->param_count[HPCT_OP_KERNEL] =
+            (size_t) (w->kernel_h * w->kernel_w * w->in_c * w->out_c);
+        r->param_count[HPCT_OP_BIAS] = (size_t) w->out_c;
+    } else if (c->spec.kind == HPCT_OP_DENSE) {
+        r->param_count[HPCT_OP_KERNEL] = (size_t) (c->spec.dense.in * c->spec.dense.out);
+        r->param_count[HPCT_OP_BIAS] = (size_t) c->spec.dense.out;
+    }
+}
+
+static float *poisoned(size_t count)
+{
+    float *memory = hpct_host_allocate(count * sizeof *memory);
+    for (size_t i = 0; memory != NULL && i < count; i++)
+        memory[i] = NAN;
+    return memory;
+}
+
+/* Never zero, so that padding can be told from numbers. */
+static float *random_floats(size_t count, uint64_t seed, uint32_t stream, int small_integers)
+{
+    float *memory = hpct_host_allocate(count * sizeof *memory);
+    for (size_t i = 0; memory != NULL && i < count; i++) {
+        float u = 2 * hpct_uniform(seed, stream, i) - 1;
+        memory[i] = small_integers != 0 ? floorf(u * (float) small_integers)
+                                        : u + (u < 0 ? -1e-3f : 1e-3f);
+    }
+    return memory;
+}
+
+/* An arena that holds more than `real` numbers, or one never written. */
+static size_t count_bad_padding(const float *arena, size_t floats, size_t real)
+{
+    size_t numbers = 0, unwritten = 0;
+    for (size_t i = 0; i < floats; i++) {
+        numbers += arena[i] != 0;
+        unwritten += isnan(arena[i]) != 0;
+    }
+    return unwritten + (numbers > real ? numbers - real : 0);
+}
+
+typedef struct arenas {
+    float *param[HPCT_OP_MAX_PARAMS], *grad[HPCT_OP_MAX_PARAMS];
+} arenas;
+
+static hpct_status import_params(hpct_op *op, const nn_result *r, uint64_t seed, arenas *a)
+{
+    hpct_status status = HPCT_OK;
+    for (int i = 0; i < op->num_params && status == HPCT_OK; i++) {
+        float *keras = random_floats(r->param_count[i], seed, STREAM_PARAM + (uint32_t) i, 0);
+        a->param[i] = poisoned(op->param_floats[i]);
+        a->grad[i] = poisoned(op->param_floats[i]);
+        status = op->class->import_param(op, i, keras, a->param[i]);
+        hpct_host_release(keras);
+    }
+    return status;
+}
+
+static hpct_status export_params(hpct_op *op, nn_result *r, const arenas *a)
+{
+    hpct_status status = HPCT_OK;
+    for (int i = 0; i < op->num_params && status == HPCT_OK; i++) {
+        r->grad[i] = poisoned(r->param_count[i]);
+        r->param[i] = poisoned(r->param_count[i]);
+        status = op->class->export_param(op, i, a->param[i], r->param[i]);
+        r->bad_padding += count_bad_padding(a->param[i], op->param_floats[i], r->param_count[i]);
+        if (status != HPCT_OK || op->param_fused[i])
+            continue;
+        status = op->class->export_param(op, i, a->grad[i], r->grad[i]);
+        r->bad_padding += count_bad_padding(a->grad[i], op->param_floats[i], r->param_count[i]);
+    }
+    return status;
+}
+
+static hpct_status run(const nn_case *c, hpct_op *op, uint64_t seed, const float *given_dst,
+                       int repeat, nn_result *r, const arenas *a)
+{
+    hpct_status status = HPCT_OK;
+    float *src = random_floats(r->src_count, seed, STREAM_SRC, c->small_integers);
+    float *diff = random_floats(r->dst_count, seed, STREAM_DIFF, 0);
+    float *dst = poisoned(r->dst_count), *diff_dst = poisoned(r->dst_count);
+    float *workspace = poisoned(op->workspace_bytes / 4 + 1);
+    float *scratch = poisoned(op->scratch_bytes / 4 + 1);
+    r->dst = poisoned(r->dst_count);
+    r->diff_src = c->needs_diff_src ? poisoned(r->src_count) : NULL;
+    const float *sources[] = {src};
+    float *diff_sources[] = {r->diff_src};
+    hpct_op_call call = {.batch = c->other_n > 0 ? 1 : 0, .n = c->n, .src = sources, .dst = dst,
+                         .diff_dst = diff_dst, .diff_src = diff_sources, .param = a->param,
+                         .grad = a->grad, .workspace = workspace, .scratch = scratch,
+                         .learning_rate = 0.5f};
+    for (int i = 0; i < repeat && status == HPCT_OK; i++) {
+        double started = now();
+        status = op->class->forward(op, &call);
+        r->forward_seconds = now() - started;
+        memcpy(r->dst, dst, r->dst_count * sizeof *dst);
+        if (given_dst != NULL)
+            memcpy(dst, given_dst, r->dst_count * sizeof *dst);
+        memcpy(diff_dst, diff, r->dst_count * sizeof *diff);
+        started = now();
+        if (status == HPCT_OK)
+            status = op->class->backward(op, &call);
+        r->backward_seconds = now() - started;
+    }
+    hpct_host_release(src);
+    hpct_host_release(diff);
+    hpct_host_release(dst);
+    hpct_host_release(diff_dst);
+    hpct_host_release(workspace);
+    hpct_host_release(scratch);
+    return status;
+}
+
+nn_result *nn_case_run(const nn_case *c, const hpct_backend *backend, uint64_t seed,
+                       const float *given_dst, int repeat)
+{
+    nn_result *r = calloc(1, sizeof *r);
+    if (r == NULL)
+        return NULL;
+    int batches[2] = {c->other_n > 0 ? c->other_n : c->n, c->n};
+    hpct_op_build build = {.batch_sizes = batches, .num_batch_sizes = c->other_n > 0 ? 2 : 1,
+                           .training = true, .needs_diff_src = c->needs_diff_src,
+                           .fuse_update = c->fuse_update, .plain_layout = c->plain_layout};
+    hpct_op *op = NULL;
+    arenas a = {0};
+    count(c, r);
+    hpct_status status = backend->make_op(&op, &c->spec, &build);
+    if (status == HPCT_OK) {
+        r->num_params = op->num_params;
+        status = import_params(op, r, seed, &a);
+    }
+    if (status == HPCT_OK)
+        status = run(c, op, seed, given_dst, repeat, r, &a);
+    if (status == HPCT_OK)
+        status = export_params(op, r, &a);
+    for (int i = 0; i < HPCT_OP_MAX_PARAMS; i++) {
+        hpct_host_release(a.param[i]);
+        hpct_host_release(a.grad[i]);
+    }
+    if (op != NULL)
+        op->class->destroy(op);
+    if (status == HPCT_OK)
+        return r;
+    nn_result_free(r);
+    return NULL;
+}
+
+void nn_result_free(nn_result *r)
+{
+    if (r == NULL)
+        return;
+    hpct_host_release(r->dst);
+    hpct_host_release(r->diff_src);
+    for (int i = 0; i < HPCT_OP_MAX_PARAMS; i++) {
+        hpct_host_release(r->grad[i]);
+        hpct_host_release(r->param[i]);
+    }
+    free(r);
+}
+
+double nn_difference(const float *a, const float *b, size_t count)
+{
+    double largest = 0, difference = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!isfinite(a[i]) || !isfinite(b[i]))
+            return INFINITY;
+        largest = fmax(largest, fabs((double) b[i]));
+        difference = fmax(difference, fabs((double) a[i] - (double) b[i]));
+    }
+    return largest > 0 ? difference / largest : difference;
+}

@@ -1,0 +1,39 @@
+/* tests/unit/nn_case.h - one operation with random numbers, carried out by any backend: the unit tests
+ * compare the results, tests/bench/ops times the same code. */
+#ifndef HPCT_TESTS_NN_CASE_H
+#define HPCT_TESTS_NN_CASE_H
+
+#include "nn/backend.h"
+
+typedef struct nn_case {
+    hpct_op_spec spec;
+    int n;
+    int other_n; /* also built for this batch size; 0 for none */
+    bool needs_diff_src, fuse_update, plain_layout;
+    int small_integers; /* not 0: inputs are whole numbers below it, so that there are ties */
+} nn_case;
+
+/* What one backend made of it, on the host, kernels in Keras' layout. */
+typedef struct nn_result {
+    size_t src_count, dst_count, param_count[HPCT_OP_MAX_PARAMS];
+    int num_params;
+    float *dst, *diff_src, *grad[HPCT_OP_MAX_PARAMS], *param[HPCT_OP_MAX_PARAMS];
+    size_t bad_padding; /* numbers in the arenas that should be zero or were never written */
+    double forward_seconds, backward_seconds; /* of the last repetition */
+} nn_result;
+
+/* Inputs depend on `seed` alone. All that the operation has to write is NaN before. Backward starts from
+ * `given_dst` where that is not NULL, so that results near zero fall on the same side of a ReLU for
+ * every backend. Forward and backward run `repeat` times. NULL, and hpct_last_error, on failure. */
+nn_result *nn_case_run(const nn_case *c, const hpct_backend *backend, uint64_t seed,
+                       const float *given_dst, int repeat);
+void nn_result_free(nn_result *result);
+
+/* Largest |a - b| over largest |b|; infinite where a is not a number. */
+double nn_difference(const float *a, const float *b, size_t count);
+
+/* A Conv2D or MaxPool2D window over h x w x c; `same` is Keras' padding. */
+hpct_window nn_window(const int in[3], int out_c, const int kernel[2], const int strides[2],
+                      bool same);
+
+#endif
