@@ -1,4 +1,55 @@
 # agent/: libhpctrain and the hpc-train command.
-hpctrain_HEADERS += include/hpctrain/hpctrain.h include/hpctrain/context.h \
-	include/hpctrain/dataset.h include/hpctrain/train.h
 include agent/cluster/local.mk
+
+hpctrain_HEADERS += include/hpctrain/hpctrain.h include/hpctrain/context.h \
+	include/hpctrain/dataset.h include/hpctrain/info.h include/hpctrain/train.h
+
+# Everything of the agent; the library below and the unit tests are linked with it.
+noinst_LTLIBRARIES += agent/libagent.la
+agent_libagent_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE $(JANSSON_CFLAGS) $(ZLIB_CFLAGS) $(LIBARCHIVE_CFLAGS)
+agent_libagent_la_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
+agent_libagent_la_LIBADD = agent/comm/libcommmpi.la $(OPENMP_CFLAGS) $(JANSSON_LIBS) $(ZLIB_LIBS) $(LIBARCHIVE_LIBS)
+agent_libagent_la_SOURCES = \
+	agent/comm/comm.h agent/comm/self.c \
+	agent/comm/deadline.c agent/comm/deadline.h \
+	agent/comm/frame.c agent/comm/frame.h \
+	agent/comm/link.c agent/comm/link.h \
+	agent/comm/rendezvous.c agent/comm/rendezvous.h \
+	agent/comm/watch.c agent/comm/watch.h \
+	agent/comm/watch_join.c agent/comm/watch_state.h \
+	agent/context.c agent/context.h \
+	agent/data/dataset.c agent/data/dataset.h \
+	agent/data/grow.c agent/data/grow.h \
+	agent/data/idx.c agent/data/idx.h \
+	agent/data/npy.c agent/data/npy.h \
+	agent/data/npz.c agent/data/npz.h \
+	agent/data/sampler.c agent/data/sampler.h \
+	agent/evaluate.c agent/evaluate.h \
+	agent/fit.c \
+	agent/history.c agent/history.h \
+	agent/info.c \
+	agent/process.c agent/process.h \
+	agent/progress.c agent/progress.h \
+	agent/stop.c agent/stop.h \
+	agent/strategy/multi_worker_mirrored.c agent/strategy/strategy.h \
+	agent/summary.c agent/summary.h \
+	agent/threads.c agent/threads.h
+
+# Apart, because only this part is compiled with MPI's flags.
+noinst_LTLIBRARIES += agent/comm/libcommmpi.la
+agent_comm_libcommmpi_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE $(MPI_CFLAGS)
+agent_comm_libcommmpi_la_LIBADD = $(MPI_LIBS)
+agent_comm_libcommmpi_la_SOURCES = agent/comm/mpi.c
+
+# libnn carries base/libbase.la in it.
+hpct_parts = agent/libagent.la agent/cluster/libcluster.la nn/libnn.la
+
+lib_LTLIBRARIES += libhpctrain.la
+libhpctrain_la_SOURCES =
+libhpctrain_la_LIBADD = $(hpct_parts)
+libhpctrain_la_LDFLAGS = $(AM_LDFLAGS) -version-info 0:0:0 -no-undefined
+
+bin_PROGRAMS += hpc-train
+hpc_train_SOURCES = agent/cli/cli.h agent/cli/common.c agent/cli/main.c agent/cli/fit.c \
+	agent/cli/evaluate.c agent/cli/info.c
+hpc_train_LDADD = libhpctrain.la

@@ -1,1 +1,40 @@
-# spank/: the SPANK plugin. Only here is <slurm/spank.h> included.
+# spank/: the SPANK plugin, thin, and the helper that it starts as the user. Only slurm_api.c and
+# plugin.c include Slurm's headers; the rest is libspank.la, tested without Slurm.
+bin_PROGRAMS += hpc-train-stage
+noinst_LTLIBRARIES += spank/libspank.la spank/stage/libstage.la
+spank_LTLIBRARIES += spank/spank_hpc_train.la
+
+spank_stage_libstage_la_SOURCES = \
+	spank/stage/bytes.c spank/stage/bytes.h \
+	spank/stage/copy.c spank/stage/copy.h \
+	spank/stage/entry.c spank/stage/entry.h \
+	spank/stage/place.c spank/stage/place.h \
+	spank/stage/report.c spank/stage/report.h \
+	spank/stage/tree.c spank/stage/tree.h
+hpc_train_stage_SOURCES = spank/stage/main.c
+hpc_train_stage_CPPFLAGS = $(AM_CPPFLAGS) -DHPCT_VERSION='"$(PACKAGE_VERSION)"'
+hpc_train_stage_LDADD = spank/stage/libstage.la agent/cluster/libcluster.la base/libbase.la
+
+spank_libspank_la_CPPFLAGS = $(AM_CPPFLAGS) -DHPCT_DEFAULT_HELPER='"$(bindir)/hpc-train-stage"'
+spank_libspank_la_SOURCES = \
+	spank/describe.c spank/describe.h \
+	spank/gpu.c spank/gpu.h \
+	spank/options.c spank/options.h \
+	spank/ports_check.c spank/ports_check.h \
+	spank/remove.c spank/remove.h \
+	spank/settings.c spank/settings.h \
+	spank/share.c spank/share.h \
+	spank/stage_run.c spank/stage_run.h \
+	spank/tmpdir.c spank/tmpdir.h \
+	spank/stage/bytes.c spank/stage/bytes.h \
+	spank/stage/entry.c spank/stage/entry.h
+
+EXTRA_DIST += spank/spank_hpc_train.map
+spank_spank_hpc_train_la_CPPFLAGS = $(AM_CPPFLAGS) $(SLURM_CPPFLAGS)
+spank_spank_hpc_train_la_SOURCES = spank/plugin.c spank/contexts.h \
+	spank/client.c spank/job.c spank/slurm_api.c spank/slurm_api.h spank/step.c spank/task.c
+spank_spank_hpc_train_la_LIBADD = spank/libspank.la agent/cluster/libcluster.la base/libbase.la
+spank_spank_hpc_train_la_DEPENDENCIES = $(spank_spank_hpc_train_la_LIBADD) \
+	spank/spank_hpc_train.map
+spank_spank_hpc_train_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared \
+	-Wl,--version-script=$(top_srcdir)/spank/spank_hpc_train.map

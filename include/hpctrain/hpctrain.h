@@ -8,6 +8,7 @@
 
 #include <hpctrain/context.h>
 #include <hpctrain/dataset.h>
+#include <hpctrain/info.h>
 #include <hpctrain/model.h>
 #include <hpctrain/status.h>
 #include <hpctrain/train.h>

@@ -17,7 +17,7 @@ typedef struct stage {
 
 typedef struct conv_op {
     hpct_op op;
-    hpct_layout *plain, *arena;
+    hpct_kernel_layout *plain, *arena;
     stage *forward, *data, *weights; /* by batch size */
     size_t reordered_bytes;          /* the first part of the scratch: a kernel in another layout */
 } conv_op;
@@ -103,7 +103,7 @@ static hpct_status backward(hpct_op *op, const hpct_op_call *call)
 }
 
 /* A reorder for one use: not in the step. */
-static hpct_status reorder_once(const hpct_layout *from, const void *src, const hpct_layout *to,
+static hpct_status reorder_once(const hpct_kernel_layout *from, const void *src, const hpct_kernel_layout *to,
                                 void *dst)
 {
     hpct_prim *prim = NULL;
@@ -153,8 +153,8 @@ static void destroy(hpct_op *op)
     free_stages(conv->forward, op->build.num_batch_sizes);
     free_stages(conv->data, op->build.num_batch_sizes);
     free_stages(conv->weights, op->build.num_batch_sizes);
-    hpct_layout_free(conv->plain);
-    hpct_layout_free(conv->arena);
+    hpct_kernel_layout_free(conv->plain);
+    hpct_kernel_layout_free(conv->arena);
     free(conv);
 }
 
@@ -167,17 +167,17 @@ static void at_least(size_t *bytes, size_t needed)
 /* Adds the reorder that a stage needs, and grows the scratch. */
 static hpct_status connect(conv_op *conv, stage *s, bool from_arena, size_t *scratch)
 {
-    hpct_layout *wanted = NULL;
+    hpct_kernel_layout *wanted = NULL;
     hpct_status status = hpct_prim_kernel_layout(s->prim, &wanted);
-    if (status == HPCT_OK && !hpct_layout_equal(wanted, conv->arena)) {
+    if (status == HPCT_OK && !hpct_kernel_layout_equal(wanted, conv->arena)) {
         status = from_arena ? hpct_shim_reorder(&s->reorder, conv->arena, wanted)
                             : hpct_shim_reorder(&s->reorder, wanted, conv->arena);
-        at_least(&conv->reordered_bytes, (hpct_layout_floats(wanted) * sizeof(float) + 63) / 64 * 64);
+        at_least(&conv->reordered_bytes, (hpct_kernel_layout_floats(wanted) * sizeof(float) + 63) / 64 * 64);
     }
     at_least(scratch, hpct_prim_scratch_bytes(s->prim));
     if (s->reorder != NULL)
         at_least(scratch, hpct_prim_scratch_bytes(s->reorder));
-    hpct_layout_free(wanted);
+    hpct_kernel_layout_free(wanted);
     return status;
 }
 
@@ -191,7 +191,7 @@ static hpct_status make_batch(conv_op *conv, int i, size_t *scratch)
     hpct_status status =
         hpct_shim_conv_forward(&fwd->prim, w, n, build->training, conv->op.spec.relu);
     if (status == HPCT_OK && conv->arena == NULL)
-        status = build->plain_layout ? hpct_layout_plain(&conv->arena, w)
+        status = build->plain_layout ? hpct_kernel_layout_plain(&conv->arena, w)
                                      : hpct_prim_kernel_layout(fwd->prim, &conv->arena);
     if (status == HPCT_OK)
         status = connect(conv, fwd, true, scratch);
@@ -227,7 +227,7 @@ hpct_status hpct_cpu_make_conv2d(hpct_op **out, const hpct_op_spec *spec, const 
     int largest = 0;
     for (int i = 1; i < build->num_batch_sizes; i++)
         largest = build->batch_sizes[i] > build->batch_sizes[largest] ? i : largest;
-    hpct_status status = hpct_layout_plain(&conv->plain, &spec->window);
+    hpct_status status = hpct_kernel_layout_plain(&conv->plain, &spec->window);
     if (status == HPCT_OK)
         status = make_batch(conv, largest, &scratch);
     for (int i = 0; i < build->num_batch_sizes && status == HPCT_OK; i++) {
@@ -237,9 +237,9 @@ hpct_status hpct_cpu_make_conv2d(hpct_op **out, const hpct_op_spec *spec, const 
     if (status != HPCT_OK)
         return status;
     op->num_params = 2;
-    op->param_floats[HPCT_OP_KERNEL] = hpct_layout_floats(conv->arena);
+    op->param_floats[HPCT_OP_KERNEL] = hpct_kernel_layout_floats(conv->arena);
     op->param_floats[HPCT_OP_BIAS] = (size_t) spec->window.out_c;
-    op->param_layout[HPCT_OP_KERNEL] = hpct_layout_fingerprint(conv->arena);
+    op->param_layout[HPCT_OP_KERNEL] = hpct_kernel_layout_fingerprint(conv->arena);
     op->backward_reads_src = true;
     op->backward_reads_dst = spec->relu;
     op->scratch_bytes = conv->reordered_bytes + scratch;

@@ -21,7 +21,7 @@ typedef const dnnl_memory_desc_t *md_ref;
 #define MD(m) (&(m))
 #endif
 
-struct hpct_layout {
+struct hpct_kernel_layout {
     md desc;
 };
 
@@ -136,9 +136,9 @@ static void close_window(window_mds *m)
 
 /* ---- layouts of kernels ---- */
 
-static hpct_status layout_of(hpct_layout **out, md_ref desc)
+static hpct_status layout_of(hpct_kernel_layout **out, md_ref desc)
 {
-    hpct_layout *layout = calloc(1, sizeof *layout);
+    hpct_kernel_layout *layout = calloc(1, sizeof *layout);
     if (layout == NULL)
         return hpct_fail_memory(sizeof *layout);
     hpct_status status = check(md_copy(&layout->desc, desc), "copying a descriptor");
@@ -149,7 +149,7 @@ static hpct_status layout_of(hpct_layout **out, md_ref desc)
     return status;
 }
 
-hpct_status hpct_layout_plain(hpct_layout **out, const hpct_window *w)
+hpct_status hpct_kernel_layout_plain(hpct_kernel_layout **out, const hpct_window *w)
 {
     const dnnl_dim_t kernel[] = {w->out_c, w->in_c, w->kernel_h, w->kernel_w};
     md desc;
@@ -161,7 +161,7 @@ hpct_status hpct_layout_plain(hpct_layout **out, const hpct_window *w)
     return status;
 }
 
-void hpct_layout_free(hpct_layout *layout)
+void hpct_kernel_layout_free(hpct_kernel_layout *layout)
 {
     if (layout == NULL)
         return;
@@ -169,17 +169,17 @@ void hpct_layout_free(hpct_layout *layout)
     free(layout);
 }
 
-bool hpct_layout_equal(const hpct_layout *a, const hpct_layout *b)
+bool hpct_kernel_layout_equal(const hpct_kernel_layout *a, const hpct_kernel_layout *b)
 {
     return dnnl_memory_desc_equal(MD(a->desc), MD(b->desc)) != 0;
 }
 
-size_t hpct_layout_floats(const hpct_layout *layout)
+size_t hpct_kernel_layout_floats(const hpct_kernel_layout *layout)
 {
     return dnnl_memory_desc_get_size(MD(layout->desc)) / sizeof(float);
 }
 
-uint64_t hpct_layout_fingerprint(const hpct_layout *layout)
+uint64_t hpct_kernel_layout_fingerprint(const hpct_kernel_layout *layout)
 {
     uint64_t hash = HPCT_HASH_START;
     int rank, blocks;
@@ -239,7 +239,7 @@ size_t hpct_prim_workspace_bytes(const hpct_prim *prim)
     return prim->workspace_bytes;
 }
 
-hpct_status hpct_prim_kernel_layout(const hpct_prim *prim, hpct_layout **out)
+hpct_status hpct_prim_kernel_layout(const hpct_prim *prim, hpct_kernel_layout **out)
 {
     return layout_of(out, prim->kernel);
 }
@@ -503,7 +503,7 @@ hpct_status hpct_shim_max_pool_backward(hpct_prim **out, const hpct_window *w, i
     return status;
 }
 
-hpct_status hpct_shim_reorder(hpct_prim **out, const hpct_layout *from, const hpct_layout *to)
+hpct_status hpct_shim_reorder(hpct_prim **out, const hpct_kernel_layout *from, const hpct_kernel_layout *to)
 {
     static const wanted_arg args[] = {{DNNL_ARG_FROM, dnnl_query_src_md, 0},
                                       {DNNL_ARG_TO, dnnl_query_dst_md, 0}};

@@ -9,13 +9,13 @@
 #include "nn/op.h"
 
 /* How the kernel of one convolution lies in memory. */
-typedef struct hpct_layout hpct_layout;
+typedef struct hpct_kernel_layout hpct_kernel_layout;
 
-hpct_status hpct_layout_plain(hpct_layout **out, const hpct_window *w); /* [kh][kw][in][out] */
-void hpct_layout_free(hpct_layout *layout);                             /* NULL is allowed */
-bool hpct_layout_equal(const hpct_layout *a, const hpct_layout *b);
-size_t hpct_layout_floats(const hpct_layout *layout);        /* padding included */
-uint64_t hpct_layout_fingerprint(const hpct_layout *layout); /* equal iff the layouts are */
+hpct_status hpct_kernel_layout_plain(hpct_kernel_layout **out, const hpct_window *w); /* [kh][kw][in][out] */
+void hpct_kernel_layout_free(hpct_kernel_layout *layout);                             /* NULL is allowed */
+bool hpct_kernel_layout_equal(const hpct_kernel_layout *a, const hpct_kernel_layout *b);
+size_t hpct_kernel_layout_floats(const hpct_kernel_layout *layout);        /* padding included */
+uint64_t hpct_kernel_layout_fingerprint(const hpct_kernel_layout *layout); /* equal iff the layouts are */
 
 /* One oneDNN primitive with its memory objects. */
 typedef struct hpct_prim hpct_prim;
@@ -38,14 +38,14 @@ hpct_status hpct_shim_max_pool_forward(hpct_prim **out, const hpct_window *w, in
 hpct_status hpct_shim_max_pool_backward(hpct_prim **out, const hpct_window *w, int n,
                                         const hpct_prim *forward);
 /* from, to; padding of `to` is set to zero. */
-hpct_status hpct_shim_reorder(hpct_prim **out, const hpct_layout *from, const hpct_layout *to);
+hpct_status hpct_shim_reorder(hpct_prim **out, const hpct_kernel_layout *from, const hpct_kernel_layout *to);
 
 #define HPCT_PRIM_MAX_ARGS 4
 void hpct_prim_free(hpct_prim *prim); /* NULL is allowed */
 size_t hpct_prim_scratch_bytes(const hpct_prim *prim);
 size_t hpct_prim_workspace_bytes(const hpct_prim *prim);
 /* The layout it wants for its kernel (or diff_kernel); the caller owns *out. */
-hpct_status hpct_prim_kernel_layout(const hpct_prim *prim, hpct_layout **out);
+hpct_status hpct_prim_kernel_layout(const hpct_prim *prim, hpct_kernel_layout **out);
 /* Returns when it is done. */
 hpct_status hpct_prim_execute(hpct_prim *prim, void *scratch, void *const args[]);
 

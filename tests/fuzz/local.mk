@@ -20,3 +20,8 @@ tests_fuzz_fuzz_tasks_LDADD = $(fuzz_libs)
 tests_fuzz_fuzz_config_SOURCES = tests/fuzz/fuzz_config.c $(fuzz_driver)
 tests_fuzz_fuzz_config_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_config_LDADD = $(fuzz_libs)
+
+fuzz_targets += tests/fuzz/fuzz_safetensors
+tests_fuzz_fuzz_safetensors_SOURCES = tests/fuzz/fuzz_safetensors.c $(fuzz_driver)
+tests_fuzz_fuzz_safetensors_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_safetensors_LDADD = nn/libnn.la

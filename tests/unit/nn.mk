@@ -1,10 +1,35 @@
 # Unit tests of nn/.
 if HAVE_CMOCKA
-unit_tests += tests/unit/test_nn_ops
+unit_tests += tests/unit/test_nn_model tests/unit/test_nn_ops tests/unit/test_nn_loops \
+	tests/unit/test_nn_gradients tests/unit/test_nn_step tests/unit/test_nn_weights
+check_LTLIBRARIES += tests/unit/libref64.la
 endif
 nn_test_libs = nn/libnn.la $(CMOCKA_LIBS)
 nn_case = tests/unit/nn_case.c tests/unit/nn_case.h
 
+# The reference in double precision, for numerical gradients.
+tests_unit_libref64_la_SOURCES = $(nn_ref_kernels)
+tests_unit_libref64_la_CPPFLAGS = $(AM_CPPFLAGS) -DHPCT_REF_REAL=double
+
+tests_unit_test_nn_model_SOURCES = tests/unit/test_nn_model.c tests/unit/unit.h
+tests_unit_test_nn_model_CPPFLAGS = $(test_cppflags)
+tests_unit_test_nn_model_LDADD = $(nn_test_libs)
 tests_unit_test_nn_ops_SOURCES = tests/unit/test_nn_ops.c $(nn_case) tests/unit/unit.h
 tests_unit_test_nn_ops_CPPFLAGS = $(test_cppflags)
 tests_unit_test_nn_ops_LDADD = $(nn_test_libs)
+tests_unit_test_nn_loops_SOURCES = tests/unit/test_nn_loops.c $(nn_case) tests/unit/unit.h
+tests_unit_test_nn_loops_CPPFLAGS = $(test_cppflags)
+tests_unit_test_nn_loops_LDADD = $(nn_test_libs)
+tests_unit_test_nn_gradients_SOURCES = tests/unit/test_nn_gradients.c $(nn_case) tests/unit/unit.h
+tests_unit_test_nn_gradients_CPPFLAGS = $(test_cppflags)
+tests_unit_test_nn_gradients_LDADD = tests/unit/libref64.la $(nn_test_libs)
+
+# Calls that allocate are counted in all that is linked statically: nn, not the libraries below it.
+tests_unit_test_nn_step_SOURCES = tests/unit/test_nn_step.c tests/unit/unit.h
+tests_unit_test_nn_step_CPPFLAGS = $(test_cppflags)
+tests_unit_test_nn_step_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc \
+	-Wl,--wrap=realloc -Wl,--wrap=aligned_alloc
+tests_unit_test_nn_step_LDADD = $(nn_test_libs)
+tests_unit_test_nn_weights_SOURCES = tests/unit/test_nn_weights.c tests/unit/unit.h
+tests_unit_test_nn_weights_CPPFLAGS = $(test_cppflags)
+tests_unit_test_nn_weights_LDADD = $(nn_test_libs)

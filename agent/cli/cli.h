@@ -1,0 +1,46 @@
+/* agent/cli/cli.h - what the subcommands share. The command uses the public headers alone. */
+#ifndef HPCT_CLI_H
+#define HPCT_CLI_H
+
+#include <argp.h>
+#include <hpctrain/hpctrain.h>
+#include <stdint.h>
+
+/* A subcommand: one file each. argv[0] is "hpc-train NAME". Returns the exit code. */
+typedef struct hpct_command {
+    const char *name, *summary;
+    int (*run)(int argc, char **argv);
+} hpct_command;
+
+extern const hpct_command hpct_command_fit;
+extern const hpct_command hpct_command_evaluate;
+extern const hpct_command hpct_command_info;
+
+/* Wrong usage: rank 0 prints "hpc-train: …" on stderr, all end with exit code 64. */
+__attribute__((format(printf, 1, 2), noreturn)) void hpct_cli_usage(const char *format, ...);
+
+/* argp_parse for a subcommand: underscores in option names are taken for dashes, an unknown option is
+ * refused with the list of those there are, no other arguments are allowed, only rank 0 prints. */
+void hpct_cli_parse(const struct argp *argp, int argc, char **argv, void *input);
+
+/* Values of options; hpct_cli_usage when they are not numbers in the range. */
+int64_t hpct_cli_integer(const char *option, const char *text, int64_t min, int64_t max);
+double hpct_cli_number(const char *option, const char *text, double min, double max);
+
+/* The built-in models, and what suits each when the user does not say. */
+typedef struct hpct_cli_model {
+    const char *name;
+    int batch_size;
+    double learning_rate;
+    hpct_loss loss;
+} hpct_cli_model;
+
+/* Makes and compiles the model; hpct_cli_usage for an unknown name. `learning_rate` < 0 means the
+ * model's own. The caller frees *out. */
+hpct_status hpct_cli_make_model(hpct_model **out, const hpct_cli_model **defaults, const char *name,
+                                double learning_rate, double momentum);
+
+/* --data, else what `--hpc-train-stage` put on this node; hpct_cli_usage when there is neither. */
+const char *hpct_cli_data(const hpct_context *context, const char *option);
+
+#endif

@@ -1,0 +1,157 @@
+/* Options, values and models: what the subcommands share. */
+#include "agent/cli/cli.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void hpct_cli_usage(const char *format, ...)
+{
+    if (hpct_context_rank_hint() == 0) {
+        va_list args;
+        va_start(args, format);
+        fputs("hpc-train: ", stderr);
+        vfprintf(stderr, format, args);
+        fputc('\n', stderr);
+        va_end(args);
+    }
+    exit(HPCT_ERR_USAGE);
+}
+
+/* ---- options ---- */
+
+/* --batch_size=64 becomes --batch-size=64. */
+static void accept_underscores(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        if (strncmp(argv[i], "--", 2) != 0)
+            continue;
+        for (char *c = argv[i]; *c != '\0' && *c != '='; c++) {
+            if (*c == '_')
+                *c = '-';
+        }
+    }
+}
+
+static bool is_help(const char *argument)
+{
+    return strcmp(argument, "--help") == 0 || strcmp(argument, "-?") == 0 ||
+           strcmp(argument, "--usage") == 0;
+}
+
+/* Whether a word after "--" is an option's name or the beginning of one, as getopt_long takes it. */
+static bool is_known(const struct argp_option *options, const char *word)
+{
+    size_t length = strcspn(word, "=");
+    if (strncmp(word, "help", length) == 0 || strncmp(word, "usage", length) == 0)
+        return true;
+    for (; options->name != NULL || options->key != 0 || options->doc != NULL; options++) {
+        if (options->name != NULL && strncmp(options->name, word, length) == 0)
+            return true;
+    }
+    return false;
+}
+
+static _Noreturn void refuse_option(const struct argp_option *options, const char *command,
+                                    const char *argument)
+{
+    char list[2048];
+    size_t length = 0;
+    list[0] = '\0';
+    for (; options->name != NULL || options->key != 0 || options->doc != NULL; options++) {
+        if (options->name != NULL && length < sizeof list)
+            length += (size_t) snprintf(list + length, sizeof list - length, "%s--%s",
+                                        length > 0 ? ", " : "", options->name);
+    }
+    hpct_cli_usage("unknown option '%s'; the options of %s are: %s", argument, command, list);
+}
+
+void hpct_cli_parse(const struct argp *argp, int argc, char **argv, void *input)
+{
+    int first_left = argc;
+    bool speaks = hpct_context_rank_hint() == 0;
+    accept_underscores(argc, argv);
+    for (int i = 1; i < argc; i++) {
+        if (is_help(argv[i]) && !speaks)
+            exit(HPCT_OK);
+        if (strncmp(argv[i], "--", 2) == 0 && argv[i][2] != '\0' &&
+            !is_known(argp->options, argv[i] + 2))
+            refuse_option(argp->options, argv[0], argv[i]);
+    }
+    argp_err_exit_status = HPCT_ERR_USAGE;
+    unsigned flags = speaks ? 0 : ARGP_SILENT;
+    if (argp_parse(argp, argc, argv, flags, &first_left, input) != 0)
+        exit(HPCT_ERR_USAGE);
+    if (first_left < argc)
+        hpct_cli_usage("'%s' is no option: see %s --help", argv[first_left], argv[0]);
+}
+
+int64_t hpct_cli_integer(const char *option, const char *text, int64_t min, int64_t max)
+{
+    char *end = NULL;
+    errno = 0;
+    long long value = strtoll(text, &end, 10);
+    if (errno != 0 || end == text || *end != '\0' || value < min || value > max)
+        hpct_cli_usage("--%s: '%s' is not a whole number from %lld to %lld", option, text,
+                       (long long) min, (long long) max);
+    return value;
+}
+
+double hpct_cli_number(const char *option, const char *text, double min, double max)
+{
+    char *end = NULL;
+    errno = 0;
+    double value = strtod(text, &end);
+    if (errno != 0 || end == text || *end != '\0' || !(value >= min && value <= max))
+        hpct_cli_usage("--%s: '%s' is not a number from %g to %g", option, text, min, max);
+    return value;
+}
+
+/* ---- models and data ---- */
+
+static const hpct_cli_model models[] = {
+    {"mnist-cnn", 64, 0.2, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS},
+    {"mnist-convnet", 100, 0.01, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY},
+};
+#define NUM_MODELS (sizeof models / sizeof models[0])
+
+hpct_status hpct_cli_make_model(hpct_model **out, const hpct_cli_model **defaults, const char *name,
+                                double learning_rate, double momentum)
+{
+    const hpct_cli_model *found = NULL;
+    if (name == NULL)
+        hpct_cli_usage("--model is missing; there are: %s, %s", models[0].name, models[1].name);
+    for (size_t i = 0; i < NUM_MODELS; i++) {
+        if (strcmp(models[i].name, name) == 0)
+            found = &models[i];
+    }
+    hpct_status status = hpct_model_builtin(out, name);
+    if (status == HPCT_ERR_USAGE || (status == HPCT_OK && found == NULL))
+        hpct_cli_usage("--model: %s", hpct_last_error());
+    if (status != HPCT_OK)
+        return status;
+    hpct_optimizer optimizer = {
+        .kind = HPCT_SGD,
+        .learning_rate = learning_rate < 0 ? found->learning_rate : learning_rate,
+        .momentum = momentum,
+    };
+    status = hpct_model_compile(*out, found->loss, &optimizer);
+    if (status != HPCT_OK) {
+        hpct_model_free(*out);
+        return status;
+    }
+    *defaults = found;
+    return HPCT_OK;
+}
+
+const char *hpct_cli_data(const hpct_context *context, const char *option)
+{
+    const char *path = option != NULL ? option : hpct_context_data(context);
+    if (path == NULL)
+        hpct_cli_usage("--data is missing: give a folder with MNIST's files or an .npz, or stage one "
+                       "with srun --hpc-train-stage=PATH");
+    return path;
+}

@@ -1,0 +1,90 @@
+/* hpc-train evaluate */
+#include "agent/cli/cli.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+typedef struct arguments {
+    const char *model, *weights, *data;
+    int batch_size;
+} arguments;
+
+enum { KEY_MODEL = 256, KEY_WEIGHTS, KEY_DATA, KEY_BATCH_SIZE };
+
+static const struct argp_option options[] = {
+    {"model", KEY_MODEL, "NAME", 0, "mnist-cnn or mnist-convnet", 0},
+    {"weights", KEY_WEIGHTS, "FILE", 0, "weights as fit --save-weights wrote them", 0},
+    {"data", KEY_DATA, "PATH", 0,
+     "folder with MNIST's files, or .npz; its test pictures are used (default: $HPC_TRAIN_DATA)", 0},
+    {"batch-size", KEY_BATCH_SIZE, "N", 0, "pictures at a time on each rank (default 128)", 0},
+    {0},
+};
+
+static error_t parse(int key, char *value, struct argp_state *state)
+{
+    arguments *a = state->input;
+    switch (key) {
+    case KEY_MODEL:
+        a->model = value;
+        return 0;
+    case KEY_WEIGHTS:
+        a->weights = value;
+        return 0;
+    case KEY_DATA:
+        a->data = value;
+        return 0;
+    case KEY_BATCH_SIZE:
+        a->batch_size = (int) hpct_cli_integer("batch-size", value, 1, 1 << 20);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static hpct_status evaluate(hpct_context *context, hpct_model *model, const arguments *a)
+{
+    hpct_dataset *data = NULL;
+    hpct_metrics metrics;
+    const char *path = hpct_cli_data(context, a->data);
+    hpct_status status = hpct_model_load_weights(model, a->weights);
+    if (status == HPCT_OK)
+        status = hpct_dataset_open(&data, path, HPCT_TEST);
+    status = hpct_context_agree(context, status);
+    if (status == HPCT_OK)
+        status = hpct_evaluate(context, model, data, a->batch_size, &metrics);
+    if (status == HPCT_OK && hpct_context_rank(context) == 0)
+        printf("%zu samples - accuracy: %.4f - loss: %.4f\n", hpct_dataset_size(data),
+               metrics.accuracy, metrics.loss);
+    hpct_dataset_free(data);
+    return status;
+}
+
+static int run(int argc, char **argv)
+{
+    static const struct argp argp = {
+        .options = options,
+        .parser = parse,
+        .doc = "Mean loss and accuracy of saved weights over the test pictures of a data set.",
+    };
+    arguments a = {0};
+    const hpct_cli_model *defaults;
+    hpct_model *model = NULL;
+    hpct_context *context = NULL;
+    hpct_cli_parse(&argp, argc, argv, &a);
+    if (a.weights == NULL)
+        hpct_cli_usage("--weights is missing: a file written by fit --save-weights");
+    hpct_status status = hpct_cli_make_model(&model, &defaults, a.model, -1, 0);
+    if (status == HPCT_OK)
+        status = hpct_context_open(&context);
+    if (status == HPCT_OK)
+        status = evaluate(context, model, &a);
+    status = hpct_context_finish(context, "hpc-train", status);
+    hpct_model_free(model);
+    return (int) status;
+}
+
+const hpct_command hpct_command_evaluate = {
+    .name = "evaluate",
+    .summary = "loss and accuracy of saved weights over test pictures",
+    .run = run,
+};

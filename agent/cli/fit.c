@@ -1,0 +1,205 @@
+/* hpc-train fit */
+#include "agent/cli/cli.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct arguments {
+    const char *model, *data, *validation_data;
+    double learning_rate, momentum; /* learning_rate < 0: the model's own */
+    hpct_fit_options fit;
+} arguments;
+
+enum {
+    KEY_MODEL = 256,
+    KEY_DATA,
+    KEY_VALIDATION_DATA,
+    KEY_EPOCHS,
+    KEY_STEPS_PER_EPOCH,
+    KEY_BATCH_SIZE,
+    KEY_GLOBAL_BATCH_SIZE,
+    KEY_OPTIMIZER,
+    KEY_LEARNING_RATE,
+    KEY_MOMENTUM,
+    KEY_DEVICE,
+    KEY_SEED,
+    KEY_LOG_DIR,
+    KEY_SAVE_WEIGHTS,
+    KEY_SUMMARY_JSON,
+    KEY_VERBOSE,
+};
+
+static const struct argp_option options[] = {
+    {NULL, 0, NULL, 0, "What to train:", 1},
+    {"model", KEY_MODEL, "NAME", 0, "mnist-cnn or mnist-convnet", 1},
+    {"data", KEY_DATA, "PATH", 0,
+     "folder with MNIST's files, or .npz (default: $HPC_TRAIN_DATA, which --hpc-train-stage sets)",
+     1},
+    {"validation-data", KEY_VALIDATION_DATA, "PATH", 0,
+     "the test pictures there are evaluated after each epoch", 1},
+    {NULL, 0, NULL, 0, "How:", 2},
+    {"epochs", KEY_EPOCHS, "N", 0, "default 1", 2},
+    {"steps-per-epoch", KEY_STEPS_PER_EPOCH, "N", 0,
+     "default: one pass over the data, the last batch may be short", 2},
+    {"batch-size", KEY_BATCH_SIZE, "N", 0,
+     "pictures per rank and step (default: mnist-cnn 64, mnist-convnet 100)", 2},
+    {"global-batch-size", KEY_GLOBAL_BATCH_SIZE, "N", 0,
+     "pictures per step over all ranks, instead of --batch-size", 2},
+    {"optimizer", KEY_OPTIMIZER, "NAME", 0, "sgd", 2},
+    {"learning-rate", KEY_LEARNING_RATE, "X", 0,
+     "default: mnist-cnn 0.2, mnist-convnet 0.01", 2},
+    {"momentum", KEY_MOMENTUM, "X", 0, "0 to 1, default 0", 2},
+    {"seed", KEY_SEED, "N", 0, "initial weights and order of the pictures (default 0)", 2},
+    {"device", KEY_DEVICE, "NAME", 0, "auto or cpu", 2},
+    {NULL, 0, NULL, 0, "What to say and write (rank 0 does):", 3},
+    {"verbose", KEY_VERBOSE, "0|1|2", 0,
+     "0 nothing, 1 a bar, 2 a line an epoch (default: 1 on a terminal, else 2)", 3},
+    {"log-dir", KEY_LOG_DIR, "DIR", 0, "history.csv and metrics.jsonl go there", 3},
+    {"save-weights", KEY_SAVE_WEIGHTS, "FILE", 0,
+     "the trained weights go there (safetensors), also when stopped by a signal", 3},
+    {"summary-json", KEY_SUMMARY_JSON, "FILE", 0, "one object with times and results, at the end",
+     3},
+    {0},
+};
+
+/* "auto or cpu": one word of a list. */
+static void check_word(const char *option, const char *value, const char *const *words,
+                       const char *list)
+{
+    for (; *words != NULL; words++) {
+        if (strcmp(value, *words) == 0)
+            return;
+    }
+    hpct_cli_usage("--%s: '%s' is unknown; there is: %s", option, value, list);
+}
+
+static error_t parse(int key, char *value, struct argp_state *state)
+{
+    static const char *const optimizers[] = {"sgd", NULL}, *const devices[] = {"auto", "cpu", NULL};
+    arguments *a = state->input;
+    switch (key) {
+    case KEY_MODEL:
+        a->model = value;
+        return 0;
+    case KEY_DATA:
+        a->data = value;
+        return 0;
+    case KEY_VALIDATION_DATA:
+        a->validation_data = value;
+        return 0;
+    case KEY_EPOCHS:
+        a->fit.epochs = (int) hpct_cli_integer("epochs", value, 1, INT_MAX);
+        return 0;
+    case KEY_STEPS_PER_EPOCH:
+        a->fit.steps_per_epoch = hpct_cli_integer("steps-per-epoch", value, 1, INT_MAX);
+        return 0;
+    case KEY_BATCH_SIZE:
+        a->fit.batch_size = (int) hpct_cli_integer("batch-size", value, 1, 1 << 20);
+        return 0;
+    case KEY_GLOBAL_BATCH_SIZE:
+        a->fit.global_batch_size = (int) hpct_cli_integer("global-batch-size", value, 1, 1 << 28);
+        return 0;
+    case KEY_OPTIMIZER:
+        check_word("optimizer", value, optimizers, "sgd");
+        return 0;
+    case KEY_LEARNING_RATE:
+        a->learning_rate = hpct_cli_number("learning-rate", value, 0, 1e6);
+        return 0;
+    case KEY_MOMENTUM:
+        a->momentum = hpct_cli_number("momentum", value, 0, 1);
+        return 0;
+    case KEY_DEVICE:
+        check_word("device", value, devices, "auto, cpu");
+        return 0;
+    case KEY_SEED:
+        a->fit.seed = (uint64_t) hpct_cli_integer("seed", value, 0, INT64_MAX);
+        return 0;
+    case KEY_LOG_DIR:
+        a->fit.log_dir = value;
+        return 0;
+    case KEY_SAVE_WEIGHTS:
+        a->fit.save_weights = value;
+        return 0;
+    case KEY_SUMMARY_JSON:
+        a->fit.summary_json = value;
+        return 0;
+    case KEY_VERBOSE:
+        a->fit.verbose = (int) hpct_cli_integer("verbose", value, 0, 2);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static void say_what_begins(hpct_context *context, const hpct_model *model,
+                            const hpct_dataset *train, const arguments *a)
+{
+    int ranks = hpct_context_size(context);
+    if (a->fit.verbose == 0 || hpct_context_rank(context) != 0)
+        return;
+    printf("%s: %zu parameters, %zu pictures, %d rank%s, global batch %d\n",
+           hpct_model_name(model), hpct_model_count_parameters(model), hpct_dataset_size(train),
+           ranks, ranks == 1 ? "" : "s",
+           a->fit.global_batch_size > 0 ? a->fit.global_batch_size : a->fit.batch_size * ranks);
+    fflush(stdout);
+}
+
+static hpct_status fit(hpct_context *context, hpct_model *model, arguments *a,
+                       hpct_fit_result *result)
+{
+    hpct_dataset *train = NULL, *validation = NULL;
+    const char *path = hpct_cli_data(context, a->data);
+    hpct_status status = hpct_dataset_open(&train, path, HPCT_TRAIN);
+    if (status == HPCT_OK && a->validation_data != NULL)
+        status = hpct_dataset_open(&validation, a->validation_data, HPCT_TEST);
+    status = hpct_context_agree(context, status);
+    if (status == HPCT_OK) {
+        a->fit.validation = validation;
+        say_what_begins(context, model, train, a);
+        status = hpct_fit(context, model, train, &a->fit, result);
+    }
+    hpct_dataset_free(train);
+    hpct_dataset_free(validation);
+    return status;
+}
+
+static int run(int argc, char **argv)
+{
+    static const struct argp argp = {
+        .options = options,
+        .parser = parse,
+        .doc = "Trains a model on all ranks: one step's pictures are shared among the tasks of the "
+               "Slurm step (or of mpirun), and gradients are summed after each step. SIGINT and "
+               "SIGTERM stop all ranks after the same step.",
+    };
+    arguments a = {.learning_rate = -1, .fit = {.epochs = 1, .verbose = HPCT_VERBOSE_AUTO}};
+    const hpct_cli_model *defaults;
+    hpct_model *model = NULL;
+    hpct_context *context = NULL;
+    hpct_fit_result result = {0};
+    hpct_cli_parse(&argp, argc, argv, &a);
+    if (a.fit.batch_size > 0 && a.fit.global_batch_size > 0)
+        hpct_cli_usage("--batch-size (per rank) and --global-batch-size are both given: give one");
+    hpct_status status =
+        hpct_cli_make_model(&model, &defaults, a.model, a.learning_rate, a.momentum);
+    if (status == HPCT_OK && a.fit.batch_size == 0 && a.fit.global_batch_size == 0)
+        a.fit.batch_size = defaults->batch_size;
+    if (status == HPCT_OK)
+        status = hpct_model_initialize(model, a.fit.seed);
+    if (status == HPCT_OK)
+        status = hpct_context_open(&context);
+    if (status == HPCT_OK)
+        status = fit(context, model, &a, &result);
+    status = hpct_context_finish(context, "hpc-train", status);
+    hpct_model_free(model);
+    /* Exit code 75 would ask for a requeue, which needs a checkpoint to go on from. */
+    return status == HPCT_ERR_STOPPED ? 128 + result.signal : (int) status;
+}
+
+const hpct_command hpct_command_fit = {
+    .name = "fit",
+    .summary = "train a model",
+    .run = run,
+};

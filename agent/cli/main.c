@@ -1,0 +1,50 @@
+/* hpc-train: picks the subcommand. */
+#include "agent/cli/cli.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const hpct_command *const commands[] = {
+    &hpct_command_fit,
+    &hpct_command_evaluate,
+    &hpct_command_info,
+};
+#define NUM_COMMANDS (sizeof commands / sizeof commands[0])
+
+static void print_help(void)
+{
+    printf("Usage: hpc-train COMMAND [OPTION…]\n"
+           "Train neural networks, alone or over all tasks of a Slurm step.\n\n"
+           "Commands:\n");
+    for (size_t i = 0; i < NUM_COMMANDS; i++)
+        printf("  %-10s %s\n", commands[i]->name, commands[i]->summary);
+    printf("\n`hpc-train COMMAND --help` lists the command's options.\n"
+           "For example, on two nodes:\n"
+           "  srun -N2 --hpc-train hpc-train fit --model mnist-cnn --data DIR --epochs 3\n");
+}
+
+int main(int argc, char **argv)
+{
+    char name[64];
+    if (argc < 2)
+        hpct_cli_usage("a command is missing: fit, evaluate or info (see hpc-train --help)");
+    if (strcmp(argv[1], "--version") == 0) {
+        if (hpct_context_rank_hint() == 0)
+            printf("hpc-train %s\n", hpct_version());
+        return HPCT_OK;
+    }
+    if (strcmp(argv[1], "--help") == 0) {
+        if (hpct_context_rank_hint() == 0)
+            print_help();
+        return HPCT_OK;
+    }
+    for (size_t i = 0; i < NUM_COMMANDS; i++) {
+        if (strcmp(argv[1], commands[i]->name) != 0)
+            continue;
+        snprintf(name, sizeof name, "hpc-train %s", argv[1]);
+        argv[1] = name;
+        return commands[i]->run(argc - 1, argv + 1);
+    }
+    hpct_cli_usage("unknown command '%s'; there are: fit, evaluate, info (see hpc-train --help)",
+                   argv[1]);
+}

@@ -1,0 +1,53 @@
+/* agent/comm/comm.h - what the ranks say to one another while they train: one table of collectives,
+ * filled by one file per transport (self.c, mpi.c).
+ * Offers the table and its makers; knows nothing of models, data or the watch. */
+#ifndef HPCT_COMM_COMM_H
+#define HPCT_COMM_COMM_H
+
+#include <hpctrain/status.h>
+#include <stddef.h>
+
+typedef struct hpct_comm hpct_comm;
+
+/* Every operation is collective: all ranks call it, in the same order, with the same sizes. An error
+ * means that the group is broken (HPCT_ERR_PEER) and that only `close` may follow. */
+typedef struct hpct_comm_ops {
+    const char *name; /* "self", "mpi" */
+
+    /* data[count] becomes the element-wise sum over the ranks; all ranks get the same bits. */
+    hpct_status (*allreduce_sum)(hpct_comm *comm, float *data, size_t count);
+
+    /* data[bytes] of rank `root` replaces everybody's. */
+    hpct_status (*broadcast)(hpct_comm *comm, void *data, size_t bytes, int root);
+
+    /* all[size][bytes] receives each rank's mine[bytes], by rank. For small records. */
+    hpct_status (*allgather)(hpct_comm *comm, const void *mine, void *all, size_t bytes);
+
+    /* Leaves the group in order and frees it; collective. */
+    void (*close)(hpct_comm *comm);
+
+    /* Frees what can be freed when the others may be gone: waits for nobody. */
+    void (*abandon)(hpct_comm *comm);
+} hpct_comm_ops;
+
+/* The part that every transport's own struct begins with. */
+struct hpct_comm {
+    const hpct_comm_ops *ops;
+    int rank, size;
+};
+
+/* The group of one. */
+hpct_status hpct_comm_self_open(hpct_comm **out);
+
+/* The group that MPI knows, which must be `rank` of `size`; HPCT_ERR_CONFIG, with the likely cause
+ * (srun without --mpi=pmix), when it is not. Initialises MPI. */
+hpct_status hpct_comm_mpi_open(hpct_comm **out, int rank, int size);
+
+/* Has the launcher kill all ranks of the step, also those that do not answer any more, and ends this
+ * process with `status`; returns where MPI is not running. From any thread. */
+void hpct_comm_mpi_end_step(int status);
+
+/* "Open MPI v4.1.4 …", the library's own words; static storage. */
+const char *hpct_comm_mpi_version(void);
+
+#endif

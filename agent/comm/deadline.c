@@ -1,0 +1,82 @@
+/* A thread that sleeps until it is told to go, or ends the process. */
+#include "agent/comm/deadline.h"
+
+#include "base/status.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+struct hpct_deadline {
+    pthread_t thread;
+    pthread_mutex_t mutex;
+    pthread_cond_t ended_condition;
+    bool ended;
+    struct timespec until;
+    hpct_status status;
+    char line[400];
+};
+
+static void *wait_for_end(void *argument)
+{
+    hpct_deadline *deadline = argument;
+    int error = 0;
+    pthread_mutex_lock(&deadline->mutex);
+    while (!deadline->ended && error != ETIMEDOUT)
+        error = pthread_cond_timedwait(&deadline->ended_condition, &deadline->mutex,
+                                       &deadline->until);
+    if (!deadline->ended) {
+        dprintf(STDERR_FILENO, "%s\n", deadline->line);
+        _exit((int) deadline->status);
+    }
+    pthread_mutex_unlock(&deadline->mutex);
+    return NULL;
+}
+
+hpct_status hpct_deadline_begin(hpct_deadline **out, int seconds, hpct_status status,
+                                const char *line)
+{
+    pthread_condattr_t attributes;
+    sigset_t all, before;
+    hpct_deadline *deadline = calloc(1, sizeof *deadline);
+    if (deadline == NULL)
+        return hpct_fail_memory(sizeof *deadline);
+    deadline->status = status;
+    snprintf(deadline->line, sizeof deadline->line, "%s", line);
+    clock_gettime(CLOCK_MONOTONIC, &deadline->until);
+    deadline->until.tv_sec += seconds;
+    pthread_mutex_init(&deadline->mutex, NULL);
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&deadline->ended_condition, &attributes);
+    pthread_condattr_destroy(&attributes);
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(&deadline->thread, NULL, wait_for_end, deadline);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (error != 0) {
+        free(deadline);
+        return hpct_fail(HPCT_ERR_INTERNAL, "cannot start a thread: %s", strerror(error));
+    }
+    *out = deadline;
+    return HPCT_OK;
+}
+
+void hpct_deadline_end(hpct_deadline *deadline)
+{
+    pthread_mutex_lock(&deadline->mutex);
+    deadline->ended = true;
+    pthread_cond_signal(&deadline->ended_condition);
+    pthread_mutex_unlock(&deadline->mutex);
+    pthread_join(deadline->thread, NULL);
+    pthread_cond_destroy(&deadline->ended_condition);
+    pthread_mutex_destroy(&deadline->mutex);
+    free(deadline);
+}

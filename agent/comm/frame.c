@@ -1,0 +1,83 @@
+/* Frames of the watch: big-endian, 256 bytes: magic, version, type, status, 0, rank, 0, token, node,
+ * text. */
+#include "agent/comm/frame.h"
+
+#include <string.h>
+
+enum {
+    AT_MAGIC = 0,
+    AT_VERSION = 4,
+    AT_TYPE = 5,
+    AT_STATUS = 6,
+    AT_ZERO = 7,
+    AT_RANK = 8,
+    AT_TOKEN = 16,
+    AT_NODE = AT_TOKEN + HPCT_TOKEN_BYTES,
+    AT_TEXT = AT_NODE + HPCT_FRAME_NODE,
+};
+_Static_assert(AT_TEXT + HPCT_FRAME_TEXT == HPCT_FRAME_BYTES, "a frame's parts fill it");
+
+static const uint8_t magic[4] = {'H', 'P', 'C', 'W'};
+#define VERSION 1
+
+void hpct_frame_set(char *out, size_t size, const char *text)
+{
+    size_t length = text == NULL ? 0 : strnlen(text, size - 1);
+    memset(out, 0, size);
+    if (length > 0)
+        memcpy(out, text, length);
+}
+
+void hpct_frame_encode(uint8_t out[HPCT_FRAME_BYTES], const hpct_frame *frame,
+                       const uint8_t token[HPCT_TOKEN_BYTES])
+{
+    memset(out, 0, HPCT_FRAME_BYTES);
+    memcpy(out + AT_MAGIC, magic, sizeof magic);
+    out[AT_VERSION] = VERSION;
+    out[AT_TYPE] = (uint8_t) frame->type;
+    out[AT_STATUS] = frame->status;
+    for (int i = 0; i < 4; i++)
+        out[AT_RANK + i] = (uint8_t) (frame->rank >> (24 - 8 * i));
+    memcpy(out + AT_TOKEN, token, HPCT_TOKEN_BYTES);
+    memcpy(out + AT_NODE, frame->node, HPCT_FRAME_NODE);
+    memcpy(out + AT_TEXT, frame->text, HPCT_FRAME_TEXT);
+}
+
+/* Copies a string field; false when it is not terminated. It may be printed on a terminal later. */
+static bool take_text(char *out, const uint8_t *in, size_t size)
+{
+    memcpy(out, in, size);
+    if (memchr(out, '\0', size) == NULL)
+        return false;
+    for (char *c = out; *c != '\0'; c++) {
+        if ((unsigned char) *c < 0x20 || *c == 0x7f)
+            *c = '?';
+    }
+    return true;
+}
+
+/* Takes the same time wherever the first difference is. */
+static bool same_token(const uint8_t *a, const uint8_t *b)
+{
+    unsigned difference = 0;
+    for (int i = 0; i < HPCT_TOKEN_BYTES; i++)
+        difference |= (unsigned) (a[i] ^ b[i]);
+    return difference == 0;
+}
+
+bool hpct_frame_decode(hpct_frame *out, const uint8_t in[HPCT_FRAME_BYTES],
+                       const uint8_t token[HPCT_TOKEN_BYTES])
+{
+    if (memcmp(in + AT_MAGIC, magic, sizeof magic) != 0 || in[AT_VERSION] != VERSION ||
+        in[AT_ZERO] != 0 || !same_token(in + AT_TOKEN, token))
+        return false;
+    if (in[AT_TYPE] < HPCT_FRAME_HELLO || in[AT_TYPE] > HPCT_FRAME_ABORT)
+        return false;
+    out->type = (hpct_frame_type) in[AT_TYPE];
+    out->status = in[AT_STATUS];
+    out->rank = 0;
+    for (int i = 0; i < 4; i++)
+        out->rank = out->rank << 8 | in[AT_RANK + i];
+    return take_text(out->node, in + AT_NODE, HPCT_FRAME_NODE) &&
+           take_text(out->text, in + AT_TEXT, HPCT_FRAME_TEXT);
+}

@@ -1,0 +1,43 @@
+/* agent/comm/frame.h - what the watch's connections carry: frames of one fixed size, each with the
+ * run's token. Offers encoding and strict decoding; knows nothing of sockets. */
+#ifndef HPCT_COMM_FRAME_H
+#define HPCT_COMM_FRAME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define HPCT_FRAME_BYTES 256
+#define HPCT_FRAME_NODE 64
+#define HPCT_FRAME_TEXT 160
+#define HPCT_TOKEN_BYTES 16
+
+typedef enum hpct_frame_type {
+    HPCT_FRAME_HELLO = 1, /* rank r to rank 0: here I am, on this node */
+    HPCT_FRAME_WELCOME,   /* rank 0 to r: you are one of us */
+    HPCT_FRAME_READY,     /* rank 0 to all: everybody has come */
+    HPCT_FRAME_BEAT,      /* both ways, every second: I live */
+    HPCT_FRAME_BYE,       /* r to 0: I am done; 0 to all: all are done */
+    HPCT_FRAME_LOST,      /* 0 to all: `rank` on `node` was lost, and how */
+    HPCT_FRAME_ABORT,     /* r to 0, 0 to all: `rank` on `node` ends with `status`, and why */
+} hpct_frame_type;
+
+typedef struct hpct_frame {
+    hpct_frame_type type;
+    uint8_t status;             /* ABORT: the exit code; LOST: 1 if it was silent */
+    uint32_t rank;              /* whom it speaks of */
+    char node[HPCT_FRAME_NODE]; /* NUL-terminated, printable */
+    char text[HPCT_FRAME_TEXT]; /* NUL-terminated, printable */
+} hpct_frame;
+
+void hpct_frame_encode(uint8_t out[HPCT_FRAME_BYTES], const hpct_frame *frame,
+                       const uint8_t token[HPCT_TOKEN_BYTES]);
+
+/* False for anything that a peer holding `token` would not have sent. */
+bool hpct_frame_decode(hpct_frame *out, const uint8_t in[HPCT_FRAME_BYTES],
+                       const uint8_t token[HPCT_TOKEN_BYTES]);
+
+/* Copies text into out[size], cut to fit. */
+void hpct_frame_set(char *out, size_t size, const char *text);
+
+#endif

@@ -1,0 +1,180 @@
+/* The communicator over MPI (Open MPI 4.1 or later). The only file that includes mpi.h.
+ * Works on a duplicate of MPI_COMM_WORLD whose errors are returned, so that a lost peer does not end
+ * the process before the watch has named it. */
+#include "agent/comm/comm.h"
+#include "base/status.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <mpi.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct mpi_comm {
+    hpct_comm base;
+    MPI_Comm group;
+} mpi_comm;
+
+/* MPI counts in ints. */
+#define MAX_CHUNK ((size_t) 1 << 30)
+
+static hpct_status check(int code, const char *what)
+{
+    if (code == MPI_SUCCESS)
+        return HPCT_OK;
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int length = 0;
+    MPI_Error_string(code, text, &length);
+    return hpct_fail(HPCT_ERR_PEER, "%s failed, probably because another rank was lost: %s", what,
+                     text);
+}
+
+static hpct_status allreduce_sum(hpct_comm *comm, float *data, size_t count)
+{
+    const mpi_comm *mpi = (const mpi_comm *) comm;
+    while (count > 0) {
+        size_t chunk = count < MAX_CHUNK ? count : MAX_CHUNK;
+        int code =
+            MPI_Allreduce(MPI_IN_PLACE, data, (int) chunk, MPI_FLOAT, MPI_SUM, mpi->group);
+        if (code != MPI_SUCCESS)
+            return check(code, "MPI_Allreduce");
+        data += chunk;
+        count -= chunk;
+    }
+    return HPCT_OK;
+}
+
+static hpct_status broadcast(hpct_comm *comm, void *data, size_t bytes, int root)
+{
+    const mpi_comm *mpi = (const mpi_comm *) comm;
+    for (char *next = data; bytes > 0;) {
+        size_t chunk = bytes < MAX_CHUNK ? bytes : MAX_CHUNK;
+        int code = MPI_Bcast(next, (int) chunk, MPI_BYTE, root, mpi->group);
+        if (code != MPI_SUCCESS)
+            return check(code, "MPI_Bcast");
+        next += chunk;
+        bytes -= chunk;
+    }
+    return HPCT_OK;
+}
+
+static hpct_status allgather(hpct_comm *comm, const void *mine, void *all, size_t bytes)
+{
+    const mpi_comm *mpi = (const mpi_comm *) comm;
+    if (bytes > INT_MAX)
+        return hpct_fail(HPCT_ERR_INTERNAL, "allgather: records of %zu bytes", bytes);
+    int code = MPI_Allgather(mine, (int) bytes, MPI_BYTE, all, (int) bytes, MPI_BYTE, mpi->group);
+    return check(code, "MPI_Allgather");
+}
+
+static void mpi_close(hpct_comm *comm)
+{
+    mpi_comm *mpi = (mpi_comm *) comm;
+    if (mpi->group != MPI_COMM_NULL)
+        MPI_Comm_free(&mpi->group);
+    MPI_Finalize();
+    free(mpi);
+}
+
+static void mpi_abandon(hpct_comm *comm)
+{
+    free(comm); /* MPI_Finalize would wait for the others */
+}
+
+static const hpct_comm_ops mpi_ops = {
+    .name = "mpi",
+    .allreduce_sum = allreduce_sum,
+    .broadcast = broadcast,
+    .allgather = allgather,
+    .close = mpi_close,
+    .abandon = mpi_abandon,
+};
+
+/* Open MPI prints a page when a connection breaks, and one for MPI_Abort; the watch has said it in a
+ * line that names the rank. There is no setting for it, but this function, of Open MPI 4 alone. */
+static void silence_pages(void)
+{
+    typedef int suppress_function(const char *file, const char *topic);
+    suppress_function *suppress;
+    *(void **) &suppress = dlsym(RTLD_DEFAULT, "orte_show_help_suppress");
+    if (suppress == NULL)
+        return;
+    suppress("help-mpi-btl-tcp.txt", "peer hung up");
+    suppress("help-mpi-api.txt", "mpi-abort");
+}
+
+/* Waiting ranks give their core to whoever has work: several ranks, and their OpenMP threads, may
+ * share cores. What the user has set stays. */
+static void prefer_yielding(void)
+{
+    setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
+}
+
+hpct_status hpct_comm_mpi_open(hpct_comm **out, int rank, int size)
+{
+    mpi_comm *mpi = calloc(1, sizeof *mpi);
+    hpct_status status = HPCT_OK;
+    bool initialised = false;
+    int world_size = 0, thread_level = 0;
+    if (mpi == NULL)
+        return hpct_fail_memory(sizeof *mpi);
+    mpi->base.ops = &mpi_ops;
+    mpi->group = MPI_COMM_NULL;
+
+    prefer_yielding();
+    status = check(MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &thread_level), "MPI_Init");
+    if (status != HPCT_OK)
+        goto fail;
+    initialised = true;
+    silence_pages();
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_size(MPI_COMM_WORLD, &world_size);
+    if (world_size != size) {
+        status = hpct_fail(HPCT_ERR_CONFIG,
+                           "MPI sees %d rank%s where the job has %d: start it with srun --mpi=pmix "
+                           "(Open MPI must be built with PMIx), or with mpirun",
+                           world_size, world_size == 1 ? "" : "s", size);
+        goto fail;
+    }
+    /* Ranks are the job's, whatever order MPI counts in. */
+    status = check(MPI_Comm_split(MPI_COMM_WORLD, 0, rank, &mpi->group), "MPI_Comm_split");
+    if (status != HPCT_OK)
+        goto fail;
+    MPI_Comm_set_errhandler(mpi->group, MPI_ERRORS_RETURN);
+    mpi->base.size = size;
+    MPI_Comm_rank(mpi->group, &mpi->base.rank);
+    if (mpi->base.rank != rank) {
+        status = hpct_fail(HPCT_ERR_CONFIG, "MPI says this is rank %d, the job says %d: two tasks "
+                                            "have the same rank", mpi->base.rank, rank);
+        goto fail;
+    }
+    *out = &mpi->base;
+    return HPCT_OK;
+
+fail:
+    if (mpi->group != MPI_COMM_NULL)
+        MPI_Comm_free(&mpi->group);
+    if (initialised && world_size == 1)
+        MPI_Finalize();
+    free(mpi);
+    return status;
+}
+
+void hpct_comm_mpi_end_step(int status)
+{
+    int initialised = 0, finalized = 0;
+    if (MPI_Initialized(&initialised) == MPI_SUCCESS && initialised &&
+        MPI_Finalized(&finalized) == MPI_SUCCESS && !finalized)
+        MPI_Abort(MPI_COMM_WORLD, status);
+}
+
+const char *hpct_comm_mpi_version(void)
+{
+    static char text[MPI_MAX_LIBRARY_VERSION_STRING];
+    int length = 0;
+    if (MPI_Get_library_version(text, &length) != MPI_SUCCESS)
+        return "unknown";
+    text[strcspn(text, ",\n")] = '\0'; /* "Open MPI v4.1.4, package: …" */
+    return text;
+}

@@ -1,0 +1,448 @@
+/* The watch's thread: it sleeps in poll, sends and hears beats, and ends the process when the run
+ * cannot go on. */
+#include "agent/comm/watch.h"
+
+#include "agent/comm/watch_state.h"
+#include "base/status.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define SPARE_MEMBERS 16   /* connections that have not said hello yet */
+#define HELLO_MS 5000      /* and how long they may take */
+#define LINGER_MS 1000     /* how long to wait for others to have read our last words */
+#define JUMP_MS 500        /* a turn this much late: it was us who did not run */
+#define FRAMES_PER_TURN 16 /* from one connection, so that none keeps us from the others */
+
+static bool is_zero(const hpct_watch *watch)
+{
+    return watch->options.rank == 0;
+}
+
+/* Sends to every member that has joined and not left, but `except`. */
+static void tell_all(hpct_watch *watch, const hpct_frame *frame, const hpct_member *except)
+{
+    for (int i = 0; i < watch->num_members; i++) {
+        hpct_member *member = &watch->members[i];
+        if (member != except && member->link.fd >= 0 && member->rank >= 0)
+            hpct_link_send(&member->link, frame, watch->options.token);
+    }
+}
+
+/* Sees to it that the last frames arrive: a socket closed with unread input would take them back.
+ * Ends early when all have closed their end. */
+static void linger(hpct_watch *watch)
+{
+    int64_t deadline = hpct_link_now_ms() + LINGER_MS;
+    char discarded[1024];
+    for (int i = 0; i < watch->num_members; i++) {
+        hpct_link *link = &watch->members[i].link;
+        hpct_link_flush(link);
+        if (link->fd >= 0)
+            shutdown(link->fd, SHUT_WR);
+    }
+    for (int64_t now = hpct_link_now_ms(); now < deadline; now = hpct_link_now_ms()) {
+        nfds_t open = 0;
+        for (int i = 0; i < watch->num_members; i++) {
+            hpct_link *link = &watch->members[i].link;
+            if (link->fd < 0)
+                continue;
+            ssize_t got;
+            while ((got = recv(link->fd, discarded, sizeof discarded, MSG_DONTWAIT)) > 0)
+                ;
+            if (got == 0 || (errno != EAGAIN && errno != EINTR))
+                hpct_link_close(link);
+            else
+                watch->polls[open++] = (struct pollfd){.fd = link->fd, .events = POLLIN};
+        }
+        if (open == 0)
+            return;
+        poll(watch->polls, open, (int) (deadline - now));
+    }
+}
+
+/* The run cannot go on. While joining the caller of hpct_watch_start gets the error; later nobody
+ * could use one: the main thread may wait for ever in a collective. */
+static void give_up(hpct_watch *watch, hpct_status status, const char *text)
+{
+    if (watch->phase == HPCT_WATCH_JOINING) {
+        linger(watch);
+        pthread_mutex_lock(&watch->mutex);
+        watch->failure = status;
+        snprintf(watch->failure_text, sizeof watch->failure_text, "%s", text);
+        pthread_cond_signal(&watch->joined_or_failed);
+        pthread_mutex_unlock(&watch->mutex);
+        watch->phase = HPCT_WATCH_DONE;
+        return;
+    }
+    dprintf(STDERR_FILENO, "%shpc-train: rank %d (%s): %s; ending with exit code %d\n",
+            isatty(STDERR_FILENO) ? "\n" : "", watch->options.rank, watch->node, text,
+            (int) status);
+    linger(watch);
+    if (watch->end_step && watch->options.end_step != NULL)
+        watch->options.end_step((int) status);
+    _exit((int) status);
+}
+
+/* Who was silent may be stopped, not dead: it would keep the step, and its node, for ever. One of us
+ * has it killed, after the others have ended with their own exit codes. */
+static bool is_silent_ones_judge(const hpct_watch *watch, uint32_t silent)
+{
+    return watch->options.rank == (silent == 0 ? 1 : 0);
+}
+
+static void give_up_lost(hpct_watch *watch, const hpct_frame *lost)
+{
+    char text[512];
+    watch->end_step = lost->status != 0 && is_silent_ones_judge(watch, lost->rank);
+    if (lost->rank == (uint32_t) watch->options.rank)
+        snprintf(text, sizeof text, "the other ranks gave this one up: %s", lost->text);
+    else
+        snprintf(text, sizeof text, "rank %u on %s was lost: %s", lost->rank, lost->node,
+                 lost->text);
+    give_up(watch, HPCT_ERR_PEER, text);
+}
+
+static void give_up_aborted(hpct_watch *watch, const hpct_frame *frame)
+{
+    char text[512];
+    hpct_status status = frame->status == 0 ? HPCT_ERR_PEER : (hpct_status) frame->status;
+    snprintf(text, sizeof text, "rank %u on %s ended: %s", frame->rank, frame->node, frame->text);
+    give_up(watch, status, text);
+}
+
+static void lose(hpct_watch *watch, hpct_member *member, const char *how, bool silent)
+{
+    hpct_frame lost = {
+        .type = HPCT_FRAME_LOST, .rank = (uint32_t) member->rank, .status = silent ? 1 : 0};
+    memcpy(lost.node, member->node, sizeof lost.node);
+    hpct_frame_set(lost.text, sizeof lost.text, how);
+    if (is_zero(watch))
+        tell_all(watch, &lost, NULL); /* the silent one too: it may wake up */
+    give_up_lost(watch, &lost);
+}
+
+static void set_joined(hpct_watch *watch)
+{
+    watch->phase = HPCT_WATCH_RUNNING;
+    pthread_mutex_lock(&watch->mutex);
+    watch->joined = true;
+    pthread_cond_signal(&watch->joined_or_failed);
+    pthread_mutex_unlock(&watch->mutex);
+}
+
+/* ---- what is heard ---- */
+
+static void heard_by_zero(hpct_watch *watch, hpct_member *member, hpct_frame *frame)
+{
+    if (frame->type == HPCT_FRAME_BYE && !member->left) {
+        member->left = true;
+        watch->left++;
+    } else if (frame->type == HPCT_FRAME_ABORT) {
+        frame->rank = (uint32_t) member->rank;
+        memcpy(frame->node, member->node, sizeof frame->node);
+        tell_all(watch, frame, member);
+        give_up_aborted(watch, frame);
+    }
+}
+
+static void heard_from_zero(hpct_watch *watch, const hpct_frame *frame)
+{
+    if (frame->type == HPCT_FRAME_READY && watch->phase == HPCT_WATCH_JOINING)
+        set_joined(watch);
+    else if (frame->type == HPCT_FRAME_LOST)
+        give_up_lost(watch, frame);
+    else if (frame->type == HPCT_FRAME_ABORT)
+        give_up_aborted(watch, frame);
+    else if (frame->type == HPCT_FRAME_BYE && watch->phase == HPCT_WATCH_CLOSING)
+        watch->phase = HPCT_WATCH_DONE;
+}
+
+static void receive(hpct_watch *watch, hpct_member *member, int64_t now)
+{
+    for (int i = 0; i < FRAMES_PER_TURN && member->link.fd >= 0; i++) {
+        hpct_frame frame;
+        hpct_link_result result = hpct_link_receive(&member->link, &frame, watch->options.token);
+        if (result == HPCT_LINK_NOTHING || watch->phase == HPCT_WATCH_DONE)
+            return;
+        if (result == HPCT_LINK_FRAME && member->rank < 0) {
+            member->heard_ms = now;
+            hpct_watch_hello(watch, member, &frame);
+        } else if (result == HPCT_LINK_FRAME) {
+            member->heard_ms = now;
+            if (is_zero(watch))
+                heard_by_zero(watch, member, &frame);
+            else
+                heard_from_zero(watch, &frame);
+        } else {
+            hpct_link_close(&member->link);
+            if (member->rank >= 0 && !member->left)
+                lose(watch, member,
+                     result == HPCT_LINK_CLOSED
+                         ? "its connection closed (the process was killed or ended early)"
+                         : "it sent what no rank of this run sends",
+                     false);
+        }
+    }
+}
+
+/* ---- what is done once a turn ---- */
+
+static void join_turn(hpct_watch *watch, int64_t now)
+{
+    hpct_frame missing, ready = {.type = HPCT_FRAME_READY};
+    if (watch->here == watch->options.size - 1) {
+        close(watch->listen_fd);
+        watch->listen_fd = -1;
+        for (int i = 0; i < watch->num_members; i++) {
+            if (watch->members[i].rank < 0)
+                hpct_link_close(&watch->members[i].link);
+        }
+        tell_all(watch, &ready, NULL);
+        set_joined(watch);
+    } else if (!hpct_watch_still_joining(watch, now, &missing)) {
+        tell_all(watch, &missing, NULL);
+        give_up_lost(watch, &missing);
+    }
+}
+
+static void serve_requests(hpct_watch *watch)
+{
+    hpct_frame bye = {.type = HPCT_FRAME_BYE};
+    pthread_mutex_lock(&watch->mutex);
+    bool stop = watch->stop_requested, abort = watch->abort_requested;
+    pthread_mutex_unlock(&watch->mutex);
+    if (abort) {
+        tell_all(watch, &watch->abort_frame, NULL);
+        linger(watch);
+        watch->phase = HPCT_WATCH_DONE;
+    } else if (stop && watch->phase == HPCT_WATCH_RUNNING) {
+        watch->phase = HPCT_WATCH_CLOSING;
+        if (!is_zero(watch))
+            tell_all(watch, &bye, NULL);
+    }
+    if (watch->phase == HPCT_WATCH_CLOSING && is_zero(watch) && watch->left == watch->here) {
+        tell_all(watch, &bye, NULL);
+        linger(watch);
+        watch->phase = HPCT_WATCH_DONE;
+    }
+}
+
+static void judge_silence(hpct_watch *watch, int64_t now)
+{
+    char how[HPCT_FRAME_TEXT];
+    for (int i = 0; i < watch->num_members && watch->phase != HPCT_WATCH_DONE; i++) {
+        hpct_member *member = &watch->members[i];
+        int64_t silent = now - member->heard_ms;
+        if (member->link.fd < 0 || member->left)
+            continue;
+        if (member->rank < 0 && silent > HELLO_MS) {
+            hpct_link_close(&member->link);
+        } else if (member->rank >= 0 && silent > watch->options.silence_ms) {
+            snprintf(how, sizeof how, "no sign of life for %.0f s (stopped, or its node is gone)",
+                     (double) silent / 1000);
+            lose(watch, member, how, true);
+        }
+    }
+}
+
+static void send_beats(hpct_watch *watch, int64_t now)
+{
+    hpct_frame beat = {.type = HPCT_FRAME_BEAT};
+    if (now < watch->beat_ms)
+        return;
+    tell_all(watch, &beat, NULL);
+    watch->beat_ms = now + watch->options.beat_ms;
+}
+
+/* This process did not run for a while: what the others sent meanwhile is still to be read, and what
+ * they did not send is not their fault when the whole job slept. */
+static void forgive_own_absence(hpct_watch *watch, int64_t now, int64_t expected_ms)
+{
+    int64_t absent = now - watch->turn_ms - expected_ms;
+    watch->turn_ms = now;
+    if (absent < JUMP_MS)
+        return;
+    for (int i = 0; i < watch->num_members; i++)
+        watch->members[i].heard_ms += absent;
+    watch->join_began_ms += absent;
+}
+
+static void *watch_main(void *argument)
+{
+    hpct_watch *watch = argument;
+    watch->turn_ms = hpct_link_now_ms();
+    while (watch->phase != HPCT_WATCH_DONE) {
+        nfds_t count = 0;
+        watch->polls[count++] = (struct pollfd){.fd = watch->wake_fd, .events = POLLIN};
+        watch->polls[count++] = (struct pollfd){.fd = watch->listen_fd, .events = POLLIN};
+        for (int i = 0; i < watch->num_members; i++) {
+            const hpct_link *link = &watch->members[i].link;
+            short events = link->out_filled > 0 ? POLLIN | POLLOUT : POLLIN;
+            watch->polls[count++] = (struct pollfd){.fd = link->fd, .events = events};
+        }
+        int64_t now = hpct_link_now_ms();
+        int64_t timeout = watch->beat_ms > now ? watch->beat_ms - now : 0;
+        poll(watch->polls, count, (int) timeout);
+        now = hpct_link_now_ms();
+        forgive_own_absence(watch, now, timeout);
+
+        uint64_t wakes;
+        if (watch->polls[0].revents != 0 && read(watch->wake_fd, &wakes, sizeof wakes) < 0)
+            wakes = 0;
+        for (int i = 0; i < watch->num_members && watch->phase != HPCT_WATCH_DONE; i++) {
+            hpct_link_flush(&watch->members[i].link);
+            if (watch->members[i].link.fd >= 0 && watch->polls[2 + i].revents != 0)
+                receive(watch, &watch->members[i], now);
+        }
+        if (watch->phase != HPCT_WATCH_DONE && watch->listen_fd >= 0) {
+            hpct_watch_accept(watch, now);
+            join_turn(watch, now);
+        }
+        if (watch->phase != HPCT_WATCH_DONE)
+            judge_silence(watch, now);
+        if (watch->phase != HPCT_WATCH_DONE)
+            send_beats(watch, now);
+        if (watch->phase != HPCT_WATCH_DONE)
+            serve_requests(watch);
+    }
+    return NULL;
+}
+
+/* ---- the owner's side ---- */
+
+static void watch_free(hpct_watch *watch)
+{
+    for (int i = 0; i < watch->num_members; i++)
+        hpct_link_close(&watch->members[i].link);
+    if (watch->listen_fd >= 0)
+        close(watch->listen_fd);
+    if (watch->wake_fd >= 0)
+        close(watch->wake_fd);
+    pthread_cond_destroy(&watch->joined_or_failed);
+    pthread_mutex_destroy(&watch->mutex);
+    free(watch->members);
+    free(watch->polls);
+    free(watch);
+}
+
+/* One descriptor per rank. */
+static void allow_descriptors(int wanted)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < (rlim_t) wanted) {
+        limit.rlim_cur = limit.rlim_max < (rlim_t) wanted ? limit.rlim_max : (rlim_t) wanted;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+static hpct_watch *watch_new(const hpct_watch_options *options)
+{
+    hpct_watch *watch = calloc(1, sizeof *watch);
+    if (watch == NULL)
+        return NULL;
+    watch->options = *options;
+    watch->options.beat_ms = options->beat_ms > 0 ? options->beat_ms : 1000;
+    watch->options.silence_ms = options->silence_ms > 0 ? options->silence_ms : 6000;
+    watch->listen_fd = options->rank == 0 ? options->listen_fd : -1;
+    watch->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    pthread_mutex_init(&watch->mutex, NULL);
+    pthread_cond_init(&watch->joined_or_failed, NULL);
+    hpct_frame_set(watch->node, sizeof watch->node, options->node);
+    watch->join_began_ms = hpct_link_now_ms();
+    size_t count = options->rank == 0 ? (size_t) options->size - 1 + SPARE_MEMBERS : 1;
+    watch->members = calloc(count, sizeof *watch->members);
+    watch->polls = calloc(count + 2, sizeof *watch->polls);
+    if (watch->members == NULL || watch->polls == NULL || watch->wake_fd < 0) {
+        watch_free(watch);
+        return NULL;
+    }
+    watch->num_members = (int) count;
+    for (size_t i = 0; i < count; i++) {
+        watch->members[i].link.fd = -1;
+        watch->members[i].rank = -1;
+    }
+    return watch;
+}
+
+/* Signals are the main thread's. */
+static int start_thread(hpct_watch *watch)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(&watch->thread, NULL, watch_main, watch);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return error;
+}
+
+hpct_status hpct_watch_start(hpct_watch **out, const hpct_watch_options *options)
+{
+    hpct_status status = HPCT_OK;
+    if (options->rank == 0)
+        allow_descriptors(options->size + SPARE_MEMBERS + 256);
+    hpct_watch *watch = watch_new(options);
+    if (watch == NULL) {
+        if (options->rank == 0)
+            close(options->listen_fd);
+        return hpct_fail_memory(0);
+    }
+    if (options->rank != 0)
+        status = hpct_watch_reach(watch);
+    if (status != HPCT_OK)
+        goto fail;
+    int error = start_thread(watch);
+    if (error != 0) {
+        status = hpct_fail(HPCT_ERR_INTERNAL, "cannot start a thread: %s", strerror(error));
+        goto fail;
+    }
+    pthread_mutex_lock(&watch->mutex);
+    while (!watch->joined && watch->failure == HPCT_OK)
+        pthread_cond_wait(&watch->joined_or_failed, &watch->mutex);
+    pthread_mutex_unlock(&watch->mutex);
+    if (watch->failure != HPCT_OK) {
+        pthread_join(watch->thread, NULL);
+        status = hpct_fail(watch->failure, "%s", watch->failure_text);
+        goto fail;
+    }
+    *out = watch;
+    return HPCT_OK;
+
+fail:
+    watch_free(watch);
+    return status;
+}
+
+static void request(hpct_watch *watch, bool *flag)
+{
+    uint64_t one = 1;
+    pthread_mutex_lock(&watch->mutex);
+    *flag = true;
+    pthread_mutex_unlock(&watch->mutex);
+    while (write(watch->wake_fd, &one, sizeof one) < 0 && errno == EINTR)
+        ;
+    pthread_join(watch->thread, NULL);
+    watch_free(watch);
+}
+
+void hpct_watch_stop(hpct_watch *watch)
+{
+    request(watch, &watch->stop_requested);
+}
+
+void hpct_watch_abort(hpct_watch *watch, hpct_status status, const char *text)
+{
+    watch->abort_frame = (hpct_frame){.type = HPCT_FRAME_ABORT,
+                                      .status = (uint8_t) status,
+                                      .rank = (uint32_t) watch->options.rank};
+    memcpy(watch->abort_frame.node, watch->node, sizeof watch->node);
+    hpct_frame_set(watch->abort_frame.text, sizeof watch->abort_frame.text, text);
+    request(watch, &watch->abort_requested);
+}

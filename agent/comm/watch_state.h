@@ -1,0 +1,63 @@
+/* agent/comm/watch_state.h - the watch's state, shared by its thread (watch.c) and by the two ways of
+ * joining (watch_join.c). */
+#ifndef HPCT_COMM_WATCH_STATE_H
+#define HPCT_COMM_WATCH_STATE_H
+
+#include "agent/comm/link.h"
+#include "agent/comm/watch.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <stdbool.h>
+
+/* One connection and whom it speaks for: of rank 0, one per other rank (and a few spare ones for
+ * those who have not said hello yet); of the others, the one to rank 0. */
+typedef struct hpct_member {
+    hpct_link link;
+    int rank; /* -1 until it said hello */
+    bool left;
+    int64_t heard_ms; /* when it last showed a sign of life */
+    char node[HPCT_FRAME_NODE];
+} hpct_member;
+
+typedef enum hpct_watch_phase {
+    HPCT_WATCH_JOINING,
+    HPCT_WATCH_RUNNING,
+    HPCT_WATCH_CLOSING,
+    HPCT_WATCH_DONE,
+} hpct_watch_phase;
+
+struct hpct_watch {
+    hpct_watch_options options; /* node, addresses and rank_nodes are valid while joining only */
+    char node[HPCT_FRAME_NODE];
+    hpct_member *members;
+    struct pollfd *polls; /* [2 + num_members] */
+    int num_members;
+    int here, left; /* rank 0: how many have come, how many said goodbye */
+    int listen_fd, wake_fd;
+    hpct_watch_phase phase;
+    bool end_step; /* this rank has the launcher end the step */
+    int64_t join_began_ms, notice_ms, beat_ms, turn_ms;
+
+    pthread_t thread;
+    pthread_mutex_t mutex; /* guards what follows, which both threads use */
+    pthread_cond_t joined_or_failed;
+    bool joined, stop_requested, abort_requested;
+    hpct_frame abort_frame;
+    hpct_status failure;
+    char failure_text[512];
+};
+
+/* Connects to rank 0 and says hello; fills members[0]. Runs in the caller's thread. */
+hpct_status hpct_watch_reach(hpct_watch *watch);
+
+/* Rank 0, in the watch's thread: takes new connections; a first frame from `member`; and once a turn,
+ * who is still missing. False when joining has failed, with the text and the rank to name. */
+void hpct_watch_accept(hpct_watch *watch, int64_t now);
+void hpct_watch_hello(hpct_watch *watch, hpct_member *member, const hpct_frame *frame);
+bool hpct_watch_still_joining(hpct_watch *watch, int64_t now, hpct_frame *missing);
+
+/* The node of a rank as far as it is known while joining: "node1", or "its node". */
+const char *hpct_watch_node_of(const hpct_watch *watch, int rank);
+
+#endif

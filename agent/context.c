@@ -1,0 +1,319 @@
+/* The context: layout, communicator and watch of one process, opened and closed in the right order. */
+#include "agent/context.h"
+
+#include "agent/comm/deadline.h"
+#include "agent/comm/link.h"
+#include "agent/comm/rendezvous.h"
+#include "agent/comm/watch.h"
+#include "base/status.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define JOIN_SECONDS 300 /* staging may end minutes later on one node than on another */
+#define AGREE_TEXT 512
+
+struct hpct_context {
+    hpct_config *config;
+    hpct_comm *comm;
+    hpct_watch *watch; /* NULL for one rank */
+    char node[HPCT_FRAME_NODE];
+    hpct_status agreed; /* the failure that all ranks know of */
+};
+
+static void context_free(hpct_context *context)
+{
+    hpct_config_free(context->config);
+    free(context);
+}
+
+static void set_node(hpct_context *context)
+{
+    const hpct_config *config = context->config;
+    char host[256] = "localhost";
+    gethostname(host, sizeof host - 1);
+    if (config->nodes != NULL && config->node_rank < config->num_nodes)
+        hpct_frame_set(context->node, sizeof context->node, config->nodes[config->node_rank].name);
+    else
+        hpct_frame_set(context->node, sizeof context->node, host);
+}
+
+/* HPC_TRAIN_JOIN_SECONDS: how long to wait for all ranks. */
+static hpct_status join_seconds(int *seconds)
+{
+    const char *text = getenv("HPC_TRAIN_JOIN_SECONDS");
+    char *end = NULL;
+    *seconds = JOIN_SECONDS;
+    if (text == NULL || *text == '\0')
+        return HPCT_OK;
+    errno = 0;
+    long value = strtol(text, &end, 10);
+    if (errno != 0 || *end != '\0' || value < 1 || value > 86400)
+        return hpct_fail(HPCT_ERR_CONFIG,
+                         "HPC_TRAIN_JOIN_SECONDS='%s' is not a number of seconds from 1 to 86400",
+                         text);
+    *seconds = (int) value;
+    return HPCT_OK;
+}
+
+static hpct_status open_mpi(hpct_context *context, int seconds)
+{
+    char line[300];
+    hpct_deadline *deadline;
+    const hpct_config *config = context->config;
+    snprintf(line, sizeof line,
+             "hpc-train: rank %d (%s): MPI_Init did not return within %d s: another rank has not "
+             "come, or MPI found no network to it; ending with exit code %d",
+             config->rank, context->node, seconds, HPCT_ERR_PEER);
+    hpct_status status = hpct_deadline_begin(&deadline, seconds, HPCT_ERR_PEER, line);
+    if (status != HPCT_OK)
+        return status;
+    status = hpct_comm_mpi_open(&context->comm, config->rank, config->size);
+    hpct_deadline_end(deadline);
+    return status;
+}
+
+/* The hosts of config->addresses; the caller frees each and the array (NULL-terminated). */
+static char **hosts_by_rank(const hpct_config *config)
+{
+    char host[256];
+    int port;
+    char **hosts = calloc((size_t) config->size + 1, sizeof *hosts);
+    for (int rank = 0; hosts != NULL && rank < config->size; rank++) {
+        if (!hpct_link_split_address(config->addresses[rank], host, sizeof host, &port))
+            snprintf(host, sizeof host, "%.200s", config->addresses[rank]);
+        hosts[rank] = strdup(host);
+        if (hosts[rank] == NULL)
+            break;
+    }
+    return hosts;
+}
+
+static hpct_status start_watch(hpct_context *context, const hpct_rendezvous *meet, int seconds)
+{
+    const hpct_config *config = context->config;
+    const char *addresses[HPCT_RENDEZVOUS_ADDRESSES];
+    char **hosts = config->addresses == NULL ? NULL : hosts_by_rank(config);
+    for (int i = 0; i < meet->num_addresses; i++)
+        addresses[i] = meet->addresses[i];
+    hpct_watch_options options = {
+        .rank = config->rank,
+        .size = config->size,
+        .node = context->node,
+        .listen_fd = meet->listen_fd,
+        .addresses = addresses,
+        .num_addresses = meet->num_addresses,
+        .rank_nodes = (const char *const *) hosts,
+        .join_seconds = seconds,
+        .end_step = hpct_comm_mpi_end_step,
+    };
+    memcpy(options.token, meet->token, sizeof options.token);
+    hpct_status status = hpct_watch_start(&context->watch, &options);
+    for (int rank = 0; hosts != NULL && hosts[rank] != NULL; rank++)
+        free(hosts[rank]);
+    free(hosts);
+    return status;
+}
+
+/* Where the addresses are known, the ranks meet under the watch first: MPI_Init itself can wait for
+ * ever for a rank that does not come. */
+static hpct_status join(hpct_context *context)
+{
+    hpct_rendezvous meet;
+    int seconds;
+    bool watch_first = context->config->addresses != NULL;
+    hpct_status status = join_seconds(&seconds);
+    if (status == HPCT_OK && watch_first)
+        status = hpct_rendezvous_from_config(&meet, context->config);
+    if (status == HPCT_OK && watch_first)
+        status = start_watch(context, &meet, seconds);
+    if (status == HPCT_OK)
+        status = open_mpi(context, seconds);
+    if (status == HPCT_OK && !watch_first)
+        status = hpct_rendezvous_through(&meet, context->comm);
+    if (status == HPCT_OK && !watch_first)
+        status = start_watch(context, &meet, seconds);
+    return status;
+}
+
+hpct_status hpct_context_open(hpct_context **out)
+{
+    hpct_context *context = calloc(1, sizeof *context);
+    if (context == NULL)
+        return hpct_fail_memory(sizeof *context);
+    hpct_status status = hpct_config_read(&context->config);
+    if (status != HPCT_OK) {
+        free(context);
+        return status;
+    }
+    set_node(context);
+    if (context->config->size == 1)
+        status = hpct_comm_self_open(&context->comm);
+    else
+        status = join(context);
+    if (status != HPCT_OK) {
+        hpct_context_abort(context, status);
+        return status;
+    }
+    *out = context;
+    return HPCT_OK;
+}
+
+hpct_status hpct_context_open_alone(hpct_context **out)
+{
+    hpct_context *context = calloc(1, sizeof *context);
+    if (context == NULL)
+        return hpct_fail_memory(sizeof *context);
+    context->config = calloc(1, sizeof *context->config);
+    if (context->config == NULL) {
+        free(context);
+        return hpct_fail_memory(sizeof *context->config);
+    }
+    *context->config = (hpct_config){
+        .source = HPCT_CONFIG_ALONE, .size = 1, .local_size = 1, .num_nodes = 1};
+    set_node(context);
+    hpct_status status = hpct_comm_self_open(&context->comm);
+    if (status != HPCT_OK) {
+        context_free(context);
+        return status;
+    }
+    *out = context;
+    return HPCT_OK;
+}
+
+/* The communicator first: while it waits for the others, the watch still notices who dies. */
+void hpct_context_close(hpct_context *context)
+{
+    if (context == NULL)
+        return;
+    context->comm->ops->close(context->comm);
+    if (context->watch != NULL)
+        hpct_watch_stop(context->watch);
+    context_free(context);
+}
+
+void hpct_context_abort(hpct_context *context, hpct_status status)
+{
+    if (context == NULL)
+        return;
+    if (context->watch != NULL)
+        hpct_watch_abort(context->watch, status, hpct_last_error());
+    if (context->comm != NULL)
+        context->comm->ops->abandon(context->comm);
+    context_free(context);
+}
+
+hpct_status hpct_context_finish(hpct_context *context, const char *program, hpct_status status)
+{
+    bool all_know = context != NULL && (context->agreed == status || context->config->size == 1);
+    if (status != HPCT_OK && (!all_know || context->config->rank == 0))
+        fprintf(stderr, "%s: %s\n", program, hpct_last_error());
+    if (status == HPCT_OK || all_know)
+        hpct_context_close(context);
+    else
+        hpct_context_abort(context, status);
+    return status;
+}
+
+/* ---- one answer for all ---- */
+
+typedef struct verdict {
+    int32_t status;
+    char node[HPCT_FRAME_NODE];
+    char text[AGREE_TEXT];
+} verdict;
+
+hpct_status hpct_context_agree(hpct_context *context, hpct_status status)
+{
+    hpct_comm *comm = context->comm;
+    verdict mine = {.status = (int32_t) status};
+    int failed = 0, alike = 0;
+    const verdict *first = NULL;
+    if (comm->size == 1)
+        return status;
+    context->agreed = HPCT_OK;
+    memcpy(mine.node, context->node, sizeof mine.node);
+    if (status != HPCT_OK)
+        snprintf(mine.text, sizeof mine.text, "%.511s", hpct_last_error());
+    verdict *all = calloc((size_t) comm->size, sizeof *all);
+    if (all == NULL)
+        return hpct_fail_memory((size_t) comm->size * sizeof *all);
+    hpct_status gathered = comm->ops->allgather(comm, &mine, all, sizeof mine);
+    if (gathered != HPCT_OK) {
+        free(all);
+        return gathered;
+    }
+    for (int rank = 0; rank < comm->size; rank++) {
+        if (all[rank].status == HPCT_OK)
+            continue;
+        failed++;
+        if (first == NULL)
+            first = &all[rank];
+        if (strcmp(all[rank].text, first->text) == 0)
+            alike++;
+    }
+    if (first == NULL)
+        status = HPCT_OK;
+    else if (alike == comm->size)
+        status = hpct_fail((hpct_status) first->status, "%s", first->text);
+    else if (failed == 1)
+        status = hpct_fail((hpct_status) first->status, "rank %d (%s): %s", (int) (first - all),
+                           first->node, first->text);
+    else
+        status = hpct_fail((hpct_status) first->status, "rank %d (%s), and %d more: %s",
+                           (int) (first - all), first->node, failed - 1, first->text);
+    free(all);
+    context->agreed = status;
+    return status;
+}
+
+/* ---- who am I ---- */
+
+int hpct_context_rank(const hpct_context *context)
+{
+    return context->config->rank;
+}
+
+int hpct_context_size(const hpct_context *context)
+{
+    return context->config->size;
+}
+
+int hpct_context_rank_hint(void)
+{
+    hpct_config *config;
+    if (hpct_config_read(&config) != HPCT_OK)
+        return 0;
+    int rank = config->rank;
+    hpct_config_free(config);
+    return rank;
+}
+
+int hpct_context_local_rank(const hpct_context *context)
+{
+    return context->config->local_rank;
+}
+
+const char *hpct_context_data(const hpct_context *context)
+{
+    return context->config->data;
+}
+
+hpct_comm *hpct_context_comm(hpct_context *context)
+{
+    return context->comm;
+}
+
+const hpct_config *hpct_context_config(const hpct_context *context)
+{
+    return context->config;
+}
+
+const char *hpct_context_node(const hpct_context *context)
+{
+    return context->node;
+}

@@ -1,0 +1,17 @@
+/* agent/context.h - what the trainer knows of a context beyond the public header. */
+#ifndef HPCT_CONTEXT_INTERNAL_H
+#define HPCT_CONTEXT_INTERNAL_H
+
+#include "agent/cluster/config.h"
+#include "agent/comm/comm.h"
+
+#include <hpctrain/context.h>
+
+hpct_comm *hpct_context_comm(hpct_context *context);
+const hpct_config *hpct_context_config(const hpct_context *context);
+const char *hpct_context_node(const hpct_context *context); /* this rank's node */
+
+/* The context of a process that stands alone, whatever its environment says; for tests. */
+hpct_status hpct_context_open_alone(hpct_context **out);
+
+#endif

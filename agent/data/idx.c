@@ -1,0 +1,212 @@
+/* IDX, the format of MNIST (LeCun): big-endian; two zero bytes, a type, the number of dimensions,
+ * their sizes, then the elements. Plain or gzip, four files in a folder. */
+#include "agent/data/idx.h"
+
+#include "agent/data/dataset.h"
+#include "agent/data/grow.h"
+#include "base/status.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#define TYPE_UBYTE 0x08
+
+static const char *const names[2][2] = {
+    [HPCT_TRAIN] = {"train-images-idx3-ubyte", "train-labels-idx1-ubyte"},
+    [HPCT_TEST] = {"t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"},
+};
+
+/* Exactly `bytes` from the stream; what is missing or broken is HPCT_ERR_DATA. */
+static hpct_status read_exactly(gzFile stream, void *out, size_t bytes, const char *path)
+{
+    size_t filled = 0;
+    while (filled < bytes) {
+        size_t left = bytes - filled;
+        int got = gzread(stream, (char *) out + filled, left < INT_MAX ? (unsigned) left : INT_MAX);
+        int code = Z_OK;
+        if (got > 0) {
+            filled += (size_t) got;
+            continue;
+        }
+        const char *why = gzerror(stream, &code);
+        if (code == Z_ERRNO)
+            return hpct_fail(HPCT_ERR_IO, "%s: reading failed: %s", path, strerror(errno));
+        if (code != Z_OK && code != Z_STREAM_END && code != Z_BUF_ERROR)
+            return hpct_fail(HPCT_ERR_DATA, "%s: it is damaged: %s", path, why);
+        return hpct_fail(HPCT_ERR_DATA, "%s: it is truncated: %zu of %zu bytes are missing", path,
+                         left, bytes);
+    }
+    return HPCT_OK;
+}
+
+static uint32_t big_endian(const uint8_t *bytes)
+{
+    return (uint32_t) bytes[0] << 24 | (uint32_t) bytes[1] << 16 | (uint32_t) bytes[2] << 8 |
+           bytes[3];
+}
+
+typedef struct source {
+    gzFile stream;
+    const char *path;
+} source;
+
+static hpct_status read_some(void *from, void *out, size_t bytes)
+{
+    source *s = from;
+    return read_exactly(s->stream, out, bytes, s->path);
+}
+
+static hpct_status read_stream(hpct_idx *out, gzFile stream, int rank, const char *path)
+{
+    uint8_t header[4], sizes[4 * HPCT_IDX_MAX_RANK];
+    uint64_t bytes = 1;
+    source from = {stream, path};
+    hpct_status status = read_exactly(stream, header, sizeof header, path);
+    if (status != HPCT_OK)
+        return status;
+    if (header[0] != 0 || header[1] != 0 || header[2] != TYPE_UBYTE || header[3] != rank)
+        return hpct_fail(HPCT_ERR_DATA,
+                         "%s: wrong magic number 0x%08" PRIx32 ", 0x%08x was expected (IDX, "
+                         "unsigned bytes, %d dimension%s)",
+                         path, big_endian(header), TYPE_UBYTE << 8 | rank, rank,
+                         rank == 1 ? "" : "s");
+    status = read_exactly(stream, sizes, 4 * (size_t) rank, path);
+    if (status != HPCT_OK)
+        return status;
+    for (int i = 0; i < rank; i++) {
+        out->sizes[i] = big_endian(sizes + 4 * i);
+        if (__builtin_mul_overflow(bytes, out->sizes[i], &bytes) || bytes > SIZE_MAX / 2)
+            return hpct_fail(HPCT_ERR_DATA, "%s: its header's sizes cannot be right", path);
+    }
+    status = hpct_read_growing(&out->bytes, (size_t) bytes, read_some, &from);
+    if (status != HPCT_OK)
+        return status;
+    uint8_t extra;
+    if (gzread(stream, &extra, 1) > 0)
+        return hpct_fail(HPCT_ERR_DATA, "%s: it is longer than its header says", path);
+    /* Only at the end does zlib compare the checksum. */
+    int code = Z_OK;
+    const char *why = gzerror(stream, &code);
+    if (code != Z_OK && code != Z_STREAM_END)
+        return hpct_fail(HPCT_ERR_DATA, "%s: it is damaged: %s", path,
+                         code == Z_BUF_ERROR ? "its end is missing" : why);
+    return HPCT_OK;
+}
+
+hpct_status hpct_idx_read(hpct_idx *out, int fd, int rank, const char *path)
+{
+    memset(out, 0, sizeof *out);
+    gzFile stream = gzdopen(fd, "rb");
+    if (stream == NULL) {
+        close(fd);
+        return hpct_fail_memory(0);
+    }
+    gzbuffer(stream, 1 << 17);
+    hpct_status status = read_stream(out, stream, rank, path);
+    if (status != HPCT_OK) {
+        free(out->bytes);
+        out->bytes = NULL;
+    }
+    gzclose_r(stream);
+    return status;
+}
+
+/* ---- the folder ---- */
+
+/* FOLDER/NAME or FOLDER/NAME.gz, opened; the caller frees *found. */
+static hpct_status open_either(const char *folder, const char *name, int *fd, char **found)
+{
+    static const char *const suffixes[] = {"", ".gz"};
+    int error = ENOENT;
+    *fd = -1;
+    for (int i = 0; i < 2 && *fd < 0; i++) {
+        if (asprintf(found, "%s/%s%s", folder, name, suffixes[i]) < 0) {
+            *found = NULL;
+            return hpct_fail_memory(0);
+        }
+        *fd = open(*found, O_RDONLY | O_CLOEXEC);
+        if (*fd >= 0)
+            return HPCT_OK;
+        if (errno != ENOENT)
+            error = errno;
+        free(*found);
+        *found = NULL;
+    }
+    return hpct_fail(HPCT_ERR_NO_INPUT, "%s/%s (or %s.gz): %s", folder, name, name,
+                     strerror(error));
+}
+
+static hpct_status read_one(hpct_idx *out, const char *folder, const char *name, int rank,
+                            char **found)
+{
+    int fd;
+    hpct_status status = open_either(folder, name, &fd, found);
+    return status == HPCT_OK ? hpct_idx_read(out, fd, rank, *found) : status;
+}
+
+static bool claims(const char *path, bool is_folder)
+{
+    if (!is_folder)
+        return false;
+    /* Any of the files: the message then names the one that is missing. */
+    for (int i = 0; i < 4; i++) {
+        int fd;
+        char *found;
+        if (open_either(path, names[i / 2][i % 2], &fd, &found) == HPCT_OK) {
+            close(fd);
+            free(found);
+            return true;
+        }
+    }
+    return false;
+}
+
+static hpct_status read_split(hpct_dataset *dataset, const char *folder, hpct_split split)
+{
+    hpct_idx pictures = {0}, labels = {0};
+    char *picture_path = NULL;
+    hpct_status status = read_one(&pictures, folder, names[split][0], 3, &picture_path);
+    if (status != HPCT_OK)
+        goto fail;
+    dataset->pixels = pictures.bytes;
+    status = hpct_dataset_set_shape(dataset, 2, pictures.sizes + 1, picture_path);
+    if (status != HPCT_OK)
+        goto fail;
+    status = read_one(&labels, folder, names[split][1], 1, &dataset->path);
+    if (status != HPCT_OK)
+        goto fail;
+    if (labels.sizes[0] != pictures.sizes[0]) {
+        status = hpct_fail(HPCT_ERR_DATA, "%s has %" PRIu64 " labels, but %s has %" PRIu64
+                                          " pictures: they do not belong together",
+                           dataset->path, labels.sizes[0], picture_path, pictures.sizes[0]);
+        goto fail;
+    }
+    dataset->size = (size_t) labels.sizes[0];
+    dataset->labels = malloc((dataset->size + 1) * sizeof *dataset->labels);
+    if (dataset->labels == NULL) {
+        status = hpct_fail_memory(dataset->size * sizeof *dataset->labels);
+        goto fail;
+    }
+    for (size_t i = 0; i < dataset->size; i++)
+        dataset->labels[i] = labels.bytes[i];
+
+fail:
+    free(labels.bytes);
+    free(picture_path);
+    return status;
+}
+
+const hpct_format hpct_format_idx = {
+    .name = "idx",
+    .looks_like = "a folder with train-images-idx3-ubyte[.gz], train-labels-idx1-ubyte[.gz], "
+                  "t10k-images-idx3-ubyte[.gz] and t10k-labels-idx1-ubyte[.gz]",
+    .claims = claims,
+    .read = read_split,
+};

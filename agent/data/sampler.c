@@ -1,0 +1,124 @@
+/* The order of the samples. Shuffled by Fisher and Yates' method with numbers that depend on (seed,
+ * pass, position) alone: SplitMix64's finaliser (Steele, Lea, Flood 2014) over a counter. */
+#include "agent/data/sampler.h"
+
+#include "base/status.h"
+
+#include <stdlib.h>
+
+struct hpct_sampler {
+    hpct_sampler_options options;
+    int64_t steps;
+    int full, tail; /* this rank's share of a full batch and of a short one */
+    uint32_t *order; /* [samples] of `pass` */
+    uint64_t pass;
+    uint32_t *indices; /* [full] */
+};
+
+static uint64_t mix(uint64_t x)
+{
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+}
+
+void hpct_shuffle(uint32_t *order, size_t count, uint64_t seed, uint64_t pass)
+{
+    uint64_t key = mix(seed + 0x9e3779b97f4a7c15u);
+    key = mix(key ^ mix(pass + 0xd1b54a32d192ed03u));
+    for (size_t i = 0; i < count; i++)
+        order[i] = (uint32_t) i;
+    for (size_t i = count; i > 1; i--) {
+        /* A number below i: the high half of a 64 by 64 bit product (Lemire 2019). The bias is
+         * below 2^-32. */
+        uint64_t random = mix(key + i * 0x9e3779b97f4a7c15u);
+        size_t j = (size_t) (((unsigned __int128) random * i) >> 64);
+        uint32_t swap = order[i - 1];
+        order[i - 1] = order[j];
+        order[j] = swap;
+    }
+}
+
+int64_t hpct_slice(int64_t total, int rank, int size, int64_t *begin)
+{
+    int64_t each = total / size, more = total % size;
+    *begin = each * rank + (rank < more ? rank : more);
+    return each + (rank < more ? 1 : 0);
+}
+
+static void go_to_pass(hpct_sampler *sampler, uint64_t pass)
+{
+    hpct_shuffle(sampler->order, sampler->options.samples, sampler->options.seed, pass);
+    sampler->pass = pass;
+}
+
+hpct_status hpct_sampler_new(hpct_sampler **out, const hpct_sampler_options *options)
+{
+    int64_t samples = (int64_t) options->samples, batch = options->global_batch, begin;
+    hpct_sampler *sampler = calloc(1, sizeof *sampler);
+    if (sampler == NULL)
+        return hpct_fail_memory(sizeof *sampler);
+    sampler->options = *options;
+    sampler->full = (int) hpct_slice(batch, options->rank, options->size, &begin);
+    sampler->steps = options->steps_per_epoch;
+    if (sampler->steps == 0) {
+        sampler->steps = (samples + batch - 1) / batch;
+        sampler->tail = (int) hpct_slice(samples % batch, options->rank, options->size, &begin);
+    }
+    sampler->order = malloc(options->samples * sizeof *sampler->order);
+    sampler->indices = malloc(((size_t) sampler->full + 1) * sizeof *sampler->indices);
+    if (sampler->order == NULL || sampler->indices == NULL) {
+        hpct_sampler_free(sampler);
+        return hpct_fail_memory(options->samples * sizeof *sampler->order);
+    }
+    go_to_pass(sampler, 0);
+    *out = sampler;
+    return HPCT_OK;
+}
+
+void hpct_sampler_free(hpct_sampler *sampler)
+{
+    if (sampler == NULL)
+        return;
+    free(sampler->order);
+    free(sampler->indices);
+    free(sampler);
+}
+
+int64_t hpct_sampler_steps_per_epoch(const hpct_sampler *sampler)
+{
+    return sampler->steps;
+}
+
+int hpct_sampler_full_count(const hpct_sampler *sampler)
+{
+    return sampler->full;
+}
+
+int hpct_sampler_short_count(const hpct_sampler *sampler)
+{
+    return sampler->tail;
+}
+
+hpct_batch hpct_sampler_batch(hpct_sampler *sampler, int64_t epoch, int64_t step)
+{
+    const hpct_sampler_options *options = &sampler->options;
+    int64_t samples = (int64_t) options->samples, global = options->global_batch, begin;
+    int64_t position; /* in the endless stream of passes */
+    if (options->steps_per_epoch == 0) {
+        position = epoch * samples + step * global;
+        if (samples - step * global < global)
+            global = samples - step * global;
+    } else {
+        position = (epoch * options->steps_per_epoch + step) * global;
+    }
+    int64_t count = hpct_slice(global, options->rank, options->size, &begin);
+    position += begin;
+    for (int64_t i = 0; i < count; i++, position++) {
+        uint64_t pass = (uint64_t) (position / samples);
+        if (pass != sampler->pass)
+            go_to_pass(sampler, pass);
+        sampler->indices[i] = sampler->order[position % samples];
+    }
+    return (hpct_batch){sampler->indices, (int) count, (int) global};
+}

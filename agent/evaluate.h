@@ -1,0 +1,16 @@
+/* agent/evaluate.h - evaluation of a model that is already built. */
+#ifndef HPCT_AGENT_EVALUATE_H
+#define HPCT_AGENT_EVALUATE_H
+
+#include <hpctrain/train.h>
+
+/* The batch sizes with which this rank evaluates its share of the data set in batches of `batch`:
+ * sizes[0..2), returns how many there are (0 to 2). */
+int hpct_evaluate_batch_sizes(hpct_context *context, const hpct_dataset *dataset, int batch,
+                              int sizes[2]);
+
+/* hpct_evaluate on a model built for those sizes; collective. */
+hpct_status hpct_evaluate_built(hpct_context *context, hpct_model *model,
+                                const hpct_dataset *dataset, int batch, hpct_metrics *metrics);
+
+#endif

@@ -1,0 +1,422 @@
+/* fit: the training loop of every strategy and model. Everything is made before step 1. */
+#include "agent/context.h"
+#include "agent/data/dataset.h"
+#include "agent/data/sampler.h"
+#include "agent/evaluate.h"
+#include "agent/history.h"
+#include "agent/process.h"
+#include "agent/progress.h"
+#include "agent/stop.h"
+#include "agent/strategy/strategy.h"
+#include "agent/summary.h"
+#include "agent/threads.h"
+#include "base/status.h"
+#include "nn/step.h"
+
+#include <errno.h>
+#include <hpctrain/train.h>
+#include <inttypes.h>
+#include <libgen.h>
+#include <limits.h>
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define DEFAULT_BATCH 32
+#define MIN_EVALUATION_BATCH 100
+#define MAX_STEP_TIMES ((int64_t) 1 << 20) /* of the latest steps, for the median */
+
+/* Sums over the steps of one epoch. */
+typedef struct running {
+    double loss, correct;
+    int64_t samples, steps;
+    double began, first_step_ended; /* clock */
+} running;
+
+typedef struct fit_run {
+    hpct_context *context;
+    hpct_model *model;
+    const hpct_dataset *train, *validation;
+    hpct_fit_options options;
+    hpct_sampler *sampler;
+    hpct_strategy *strategy;
+    hpct_history *history; /* rank 0 with log_dir */
+    hpct_progress progress;
+    int global_batch, evaluation_batch;
+    double *step_times; /* seconds, a ring of num_step_times; step 1 is left out */
+    int64_t num_step_times, steps_done;
+    double *epoch_seconds;
+    int epochs_done, signal;
+    int64_t samples_done;
+    double start_seconds, began;
+    hpct_fit_result result;
+} fit_run;
+
+/* ---- before step 1 ---- */
+
+static hpct_status check_options(fit_run *run)
+{
+    const hpct_fit_options *o = &run->options;
+    int size = hpct_context_size(run->context);
+    if (o->epochs < 0 || o->steps_per_epoch < 0 || o->batch_size < 0 || o->global_batch_size < 0)
+        return hpct_fail(HPCT_ERR_USAGE, "epochs, steps per epoch and batch sizes cannot be negative");
+    if (o->batch_size > 0 && o->global_batch_size > 0)
+        return hpct_fail(HPCT_ERR_USAGE,
+                         "batch size (per rank) and global batch size are both given: give one");
+    if (o->verbose < HPCT_VERBOSE_AUTO || o->verbose > 2)
+        return hpct_fail(HPCT_ERR_USAGE, "verbose is %d, it must be 0, 1 or 2", o->verbose);
+    if (o->epochs == 0)
+        run->options.epochs = 1;
+    int64_t global = o->global_batch_size;
+    if (global == 0)
+        global = (int64_t) (o->batch_size > 0 ? o->batch_size : DEFAULT_BATCH) * size;
+    if (global > INT_MAX / 2)
+        return hpct_fail(HPCT_ERR_USAGE, "a global batch of %" PRId64 " samples is too large",
+                         global);
+    if (global < size)
+        return hpct_fail(HPCT_ERR_USAGE,
+                         "a global batch of %" PRId64 " cannot be shared among %d ranks: give at "
+                         "least one sample to each",
+                         global, size);
+    run->global_batch = (int) global;
+    return HPCT_OK;
+}
+
+static hpct_status check_data(const fit_run *run)
+{
+    hpct_shape input = hpct_model_input_shape(run->model);
+    hpct_shape output = hpct_model_output_shape(run->model);
+    hpct_status status = hpct_dataset_check(run->train, input, output.size[output.rank - 1]);
+    if (status == HPCT_OK && run->validation != NULL)
+        status = hpct_dataset_check(run->validation, input, output.size[output.rank - 1]);
+    return status;
+}
+
+/* That a file can be made there, before hours of training. */
+static hpct_status check_writable(const char *what, const char *path)
+{
+    if (path == NULL)
+        return HPCT_OK;
+    char *copy = strdup(path);
+    if (copy == NULL)
+        return hpct_fail_memory(strlen(path));
+    const char *folder = dirname(copy);
+    hpct_status status = HPCT_OK;
+    if (access(folder, W_OK | X_OK) != 0)
+        status = hpct_fail(HPCT_ERR_IO, "%s: %s cannot be written: the folder %s: %s", what, path,
+                           folder, strerror(errno));
+    free(copy);
+    return status;
+}
+
+static hpct_status check_outputs(const fit_run *run)
+{
+    if (hpct_context_rank(run->context) != 0)
+        return HPCT_OK;
+    hpct_status status = check_writable("summary_json", run->options.summary_json);
+    return status == HPCT_OK ? check_writable("save_weights", run->options.save_weights) : status;
+}
+
+static hpct_status allocate(fit_run *run)
+{
+    hpct_sampler_options sampling = {
+        .samples = run->train->size,
+        .global_batch = run->global_batch,
+        .steps_per_epoch = run->options.steps_per_epoch,
+        .rank = hpct_context_rank(run->context),
+        .size = hpct_context_size(run->context),
+        .seed = run->options.seed,
+    };
+    hpct_status status = hpct_sampler_new(&run->sampler, &sampling);
+    if (status != HPCT_OK)
+        return status;
+    int64_t steps;
+    if (__builtin_mul_overflow(hpct_sampler_steps_per_epoch(run->sampler),
+                               (int64_t) run->options.epochs, &steps) ||
+        __builtin_mul_overflow(steps, (int64_t) run->global_batch, &steps))
+        return hpct_fail(HPCT_ERR_USAGE, "so many epochs and steps cannot be counted");
+    steps /= run->global_batch;
+    run->num_step_times = steps < MAX_STEP_TIMES ? steps : MAX_STEP_TIMES;
+    run->step_times = calloc((size_t) run->num_step_times, sizeof *run->step_times);
+    run->epoch_seconds = calloc((size_t) run->options.epochs, sizeof *run->epoch_seconds);
+    if (run->step_times == NULL || run->epoch_seconds == NULL)
+        return hpct_fail_memory((size_t) run->num_step_times * sizeof *run->step_times);
+    if (hpct_context_rank(run->context) == 0 && run->options.log_dir != NULL)
+        status = hpct_history_open(&run->history, run->options.log_dir, run->validation != NULL);
+    return status;
+}
+
+static hpct_status open_strategy(fit_run *run)
+{
+    int sizes[4], num = 0;
+    int full = hpct_sampler_full_count(run->sampler), tail = hpct_sampler_short_count(run->sampler);
+    if (full > 0)
+        sizes[num++] = full;
+    if (tail > 0 && tail != full)
+        sizes[num++] = tail;
+    run->evaluation_batch = full > MIN_EVALUATION_BATCH ? full : MIN_EVALUATION_BATCH;
+    if (run->validation != NULL)
+        num += hpct_evaluate_batch_sizes(run->context, run->validation, run->evaluation_batch,
+                                         sizes + num);
+    hpct_strategy_plan plan = {
+        .context = run->context,
+        .model = run->model,
+        .backend = "cpu",
+        .batch_sizes = sizes,
+        .num_batch_sizes = num,
+    };
+    return hpct_multi_worker_mirrored.open(&run->strategy, &plan);
+}
+
+static hpct_status prepare(fit_run *run)
+{
+    hpct_status status = check_options(run);
+    if (status == HPCT_OK)
+        status = check_data(run);
+    if (status == HPCT_OK)
+        status = check_outputs(run);
+    if (status == HPCT_OK)
+        status = allocate(run);
+    status = hpct_context_agree(run->context, status);
+    if (status == HPCT_OK)
+        status = hpct_threads_set(run->context);
+    if (status == HPCT_OK)
+        status = open_strategy(run);
+    return status;
+}
+
+/* ---- training ---- */
+
+static hpct_metrics mean(double loss, double correct, int64_t samples)
+{
+    return (hpct_metrics){loss / (double) samples, correct / (double) samples};
+}
+
+/* One step; adds to the epoch's sums. */
+static hpct_status train_step(fit_run *run, int epoch, int64_t step, running *sums)
+{
+    double began = hpct_process_clock();
+    hpct_batch batch = hpct_sampler_batch(run->sampler, epoch, step);
+    hpct_dataset_gather(run->train, batch.indices, batch.count, hpct_model_input(run->model),
+                        hpct_model_labels(run->model));
+    int signal = hpct_stop_signal();
+    hpct_step_sums step_sums = {.interrupted = signal == SIGINT, .terminated = signal == SIGTERM};
+    hpct_status status =
+        run->strategy->ops->step(run->strategy, batch.count, batch.global_count, &step_sums);
+    if (status != HPCT_OK)
+        return status;
+    double ended = hpct_process_clock();
+    if (run->steps_done > 0)
+        run->step_times[(run->steps_done - 1) % run->num_step_times] = ended - began;
+    run->steps_done++;
+    run->samples_done += batch.global_count;
+    sums->loss += step_sums.loss;
+    sums->correct += step_sums.correct;
+    sums->samples += batch.global_count;
+    if (++sums->steps == 1)
+        sums->first_step_ended = ended;
+    if (step_sums.interrupted > 0 || step_sums.terminated > 0)
+        run->signal = step_sums.terminated > 0 ? SIGTERM : SIGINT;
+    if (run->history != NULL) {
+        hpct_metrics one = mean(step_sums.loss, step_sums.correct, batch.global_count);
+        hpct_history_step(run->history, epoch + 1, step + 1, &one);
+    }
+    return HPCT_OK;
+}
+
+/* Seconds of one step, the epoch's first left out where there are others. */
+static double step_seconds(const running *sums, double now)
+{
+    if (sums->steps < 2)
+        return now - sums->began;
+    return (now - sums->first_step_ended) / (double) (sums->steps - 1);
+}
+
+static hpct_status train_epoch(fit_run *run, int epoch)
+{
+    int64_t steps = hpct_sampler_steps_per_epoch(run->sampler);
+    running sums = {.began = hpct_process_clock()};
+    hpct_metrics *train = &run->result.train, *validation = &run->result.validation;
+    hpct_status status = HPCT_OK;
+    hpct_progress_begin(&run->progress, epoch + 1, run->options.epochs, steps);
+    for (int64_t step = 0; step < steps && run->signal == 0; step++) {
+        status = train_step(run, epoch, step, &sums);
+        if (status != HPCT_OK)
+            return status;
+        if (run->progress.verbose != 0) {
+            double now = hpct_process_clock();
+            *train = mean(sums.loss, sums.correct, sums.samples);
+            hpct_progress_step(&run->progress, sums.steps, now - sums.began,
+                               step_seconds(&sums, now), train);
+        }
+    }
+    double ended = hpct_process_clock();
+    bool stopped = sums.steps < steps, validated = run->validation != NULL && !stopped;
+    *train = mean(sums.loss, sums.correct, sums.samples);
+    if (validated)
+        status = hpct_evaluate_built(run->context, run->model, run->validation,
+                                     run->evaluation_batch, validation);
+    if (status != HPCT_OK)
+        return status;
+    hpct_progress_end(&run->progress, sums.steps, hpct_process_clock() - sums.began,
+                      step_seconds(&sums, ended), train, validated ? validation : NULL);
+    if (stopped)
+        return HPCT_OK;
+    run->epoch_seconds[run->epochs_done++] = ended - sums.began;
+    if (run->options.log_dir == NULL)
+        return HPCT_OK;
+    if (run->history != NULL)
+        status = hpct_history_epoch(run->history, epoch, train, validation);
+    return hpct_context_agree(run->context, status);
+}
+
+/* ---- at the end ---- */
+
+static int compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *) a, y = *(const double *) b;
+    return (x > y) - (x < y);
+}
+
+static double median_step_seconds(fit_run *run)
+{
+    int64_t count = run->steps_done - 1;
+    if (count > run->num_step_times)
+        count = run->num_step_times;
+    if (count < 1)
+        return NAN;
+    qsort(run->step_times, (size_t) count, sizeof *run->step_times, compare_doubles);
+    return run->step_times[count / 2];
+}
+
+static hpct_status largest_peak(fit_run *run, double *peak)
+{
+    hpct_comm *comm = hpct_context_comm(run->context);
+    double mine = hpct_process_peak_mb(), *all = malloc((size_t) comm->size * sizeof *all);
+    hpct_status status = hpct_context_agree(
+        run->context, all == NULL ? hpct_fail_memory((size_t) comm->size * sizeof *all) : HPCT_OK);
+    if (status == HPCT_OK)
+        status = comm->ops->allgather(comm, &mine, all, sizeof mine);
+    *peak = mine;
+    for (int rank = 0; status == HPCT_OK && rank < comm->size; rank++)
+        *peak = all[rank] > *peak ? all[rank] : *peak;
+    free(all);
+    return status;
+}
+
+static hpct_status write_summary(fit_run *run)
+{
+    double seconds = 0;
+    hpct_summary summary = {
+        .model = hpct_model_name(run->model),
+        .strategy = run->strategy->ops->name,
+        .device = "cpu",
+        .precision = "float32",
+        .workers = hpct_context_size(run->context),
+        .replicas = 1,
+        .threads = hpct_cpu_threads(),
+        .global_batch = run->global_batch,
+        .epochs = run->epochs_done,
+        .steps = run->steps_done,
+        .parameters = hpct_model_count_parameters(run->model),
+        .seed = run->options.seed,
+        .start_seconds = run->start_seconds,
+        .train_seconds = run->result.seconds,
+        .epoch_seconds = run->epoch_seconds,
+        .train = run->result.train,
+        .validation = run->result.validation,
+        .bytes_sent_per_step = run->strategy->ops->bytes_per_step(run->strategy),
+        .signal = run->signal,
+    };
+    hpct_status status = largest_peak(run, &summary.peak_rss_mb);
+    if (status != HPCT_OK)
+        return status;
+    if (hpct_context_rank(run->context) == 0) {
+        double step = median_step_seconds(run);
+        summary.step_ms = 1e3 * step;
+        for (int i = 0; i < run->epochs_done; i++)
+            seconds += run->epoch_seconds[i];
+        summary.images_per_second = run->epochs_done > 0 && run->signal == 0
+                                        ? (double) run->samples_done / seconds
+                                        : (double) run->global_batch / step;
+        status = hpct_summary_write(&summary, run->options.summary_json);
+    }
+    return hpct_context_agree(run->context, status);
+}
+
+static hpct_status stopped(const fit_run *run)
+{
+    const char *where = run->options.save_weights;
+    return hpct_fail(HPCT_ERR_STOPPED, "stopped by %s after step %" PRId64 ", in epoch %d of %d%s%s",
+                     run->signal == SIGINT ? "SIGINT" : "SIGTERM", run->steps_done,
+                     run->epochs_done + 1, run->options.epochs,
+                     where == NULL ? "" : "; the weights so far are in ",
+                     where == NULL ? "" : where);
+}
+
+static hpct_status finish(fit_run *run)
+{
+    hpct_status status = HPCT_OK;
+    bool speaks = hpct_context_rank(run->context) == 0;
+    run->result.seconds = hpct_process_clock() - run->began;
+    run->result.steps = run->steps_done;
+    run->result.signal = run->signal;
+    if (run->options.save_weights != NULL) {
+        if (speaks)
+            status = hpct_model_save_weights(run->model, run->options.save_weights);
+        status = hpct_context_agree(run->context, status);
+    }
+    if (status == HPCT_OK && run->options.summary_json != NULL)
+        status = write_summary(run);
+    if (status == HPCT_OK && run->options.log_dir != NULL) {
+        status = hpct_context_agree(run->context, hpct_history_close(run->history));
+        run->history = NULL;
+    }
+    if (status == HPCT_OK && run->signal != 0)
+        status = hpct_context_agree(run->context, stopped(run));
+    return status;
+}
+
+static void run_free(fit_run *run)
+{
+    hpct_history_close(run->history);
+    if (run->strategy != NULL)
+        run->strategy->ops->close(run->strategy);
+    hpct_sampler_free(run->sampler);
+    free(run->step_times);
+    free(run->epoch_seconds);
+}
+
+hpct_status hpct_fit(hpct_context *context, hpct_model *model, const hpct_dataset *train,
+                     const hpct_fit_options *options, hpct_fit_result *result)
+{
+    fit_run run = {
+        .context = context,
+        .model = model,
+        .train = train,
+        .options = *options,
+        .validation = options->validation,
+        .result = {.train = {NAN, NAN}, .validation = {NAN, NAN}},
+    };
+    hpct_status status = prepare(&run);
+    if (status != HPCT_OK)
+        goto fail;
+    hpct_progress_init(&run.progress, stdout,
+                       hpct_context_rank(context) == 0 ? options->verbose : 0);
+    hpct_stop_begin();
+    run.start_seconds = hpct_process_age();
+    run.began = hpct_process_clock();
+    for (int epoch = 0; epoch < run.options.epochs && run.signal == 0 && status == HPCT_OK; epoch++)
+        status = train_epoch(&run, epoch);
+    if (status == HPCT_OK)
+        status = finish(&run);
+    hpct_stop_end();
+    if (result != NULL)
+        *result = run.result;
+
+fail:
+    run_free(&run);
+    return status;
+}

@@ -1,0 +1,141 @@
+/* history.csv and metrics.jsonl. */
+#include "agent/history.h"
+
+#include "base/status.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+typedef struct log_file {
+    FILE *stream;
+    char *path;
+} log_file;
+
+struct hpct_history {
+    bool with_validation;
+    log_file csv, steps;
+};
+
+/* mkdir -p */
+static hpct_status make_folders(const char *folder)
+{
+    char *path = strdup(folder);
+    if (path == NULL)
+        return hpct_fail_memory(strlen(folder));
+    for (char *slash = path + 1;; slash++) {
+        if (*slash != '/' && *slash != '\0')
+            continue;
+        bool last = *slash == '\0';
+        *slash = '\0';
+        if (mkdir(path, 0777) != 0 && errno != EEXIST) {
+            hpct_status status = hpct_fail(HPCT_ERR_IO, "the folder %s cannot be made: %s",
+                                           path, strerror(errno));
+            free(path);
+            return status;
+        }
+        if (last)
+            break;
+        *slash = '/';
+    }
+    free(path);
+    return HPCT_OK;
+}
+
+static hpct_status open_file(log_file *file, const char *folder, const char *name)
+{
+    if (asprintf(&file->path, "%s/%s", folder, name) < 0) {
+        file->path = NULL;
+        return hpct_fail_memory(0);
+    }
+    file->stream = fopen(file->path, "we");
+    if (file->stream == NULL)
+        return hpct_fail(HPCT_ERR_IO, "%s cannot be written: %s", file->path, strerror(errno));
+    return HPCT_OK;
+}
+
+static hpct_status check(log_file *file, int result)
+{
+    if (result == 0 && !ferror(file->stream))
+        return HPCT_OK;
+    return hpct_fail(HPCT_ERR_IO, "%s cannot be written: %s", file->path, strerror(errno));
+}
+
+hpct_status hpct_history_open(hpct_history **out, const char *folder, bool with_validation)
+{
+    hpct_history *history = calloc(1, sizeof *history);
+    if (history == NULL)
+        return hpct_fail_memory(sizeof *history);
+    history->with_validation = with_validation;
+    hpct_status status = make_folders(folder);
+    if (status == HPCT_OK)
+        status = open_file(&history->csv, folder, "history.csv");
+    if (status == HPCT_OK)
+        status = open_file(&history->steps, folder, "metrics.jsonl");
+    if (status != HPCT_OK) {
+        hpct_history_close(history);
+        return status;
+    }
+    fputs(with_validation ? "epoch,accuracy,loss,val_accuracy,val_loss\n" : "epoch,accuracy,loss\n",
+          history->csv.stream);
+    *out = history;
+    return HPCT_OK;
+}
+
+/* JSON has no NaN and no infinity. */
+static void print_json_number(FILE *stream, double value)
+{
+    if (isfinite(value))
+        fprintf(stream, "%.9g", value);
+    else
+        fputs("null", stream);
+}
+
+void hpct_history_step(hpct_history *history, int epoch, int64_t step, const hpct_metrics *metrics)
+{
+    FILE *stream = history->steps.stream;
+    fprintf(stream, "{\"epoch\": %d, \"step\": %" PRId64 ", \"loss\": ", epoch, step);
+    print_json_number(stream, metrics->loss);
+    fputs(", \"accuracy\": ", stream);
+    print_json_number(stream, metrics->accuracy);
+    fputs("}\n", stream);
+}
+
+hpct_status hpct_history_epoch(hpct_history *history, int epoch, const hpct_metrics *metrics,
+                               const hpct_metrics *validation)
+{
+    FILE *stream = history->csv.stream;
+    fprintf(stream, "%d,%.9g,%.9g", epoch, metrics->accuracy, metrics->loss);
+    if (history->with_validation)
+        fprintf(stream, ",%.9g,%.9g", validation->accuracy, validation->loss);
+    fputc('\n', stream);
+    hpct_status status = check(&history->csv, fflush(stream));
+    hpct_status steps = check(&history->steps, fflush(history->steps.stream));
+    return status == HPCT_OK ? steps : status;
+}
+
+static hpct_status close_file(log_file *file)
+{
+    hpct_status status = HPCT_OK;
+    if (file->stream != NULL) {
+        bool failed = ferror(file->stream) != 0;
+        if (fclose(file->stream) != 0 || failed)
+            status = hpct_fail(HPCT_ERR_IO, "%s cannot be written: %s", file->path,
+                               strerror(errno));
+    }
+    free(file->path);
+    return status;
+}
+
+hpct_status hpct_history_close(hpct_history *history)
+{
+    if (history == NULL)
+        return HPCT_OK;
+    hpct_status csv = close_file(&history->csv), steps = close_file(&history->steps);
+    free(history);
+    return csv == HPCT_OK ? steps : csv;
+}

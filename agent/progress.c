@@ -1,0 +1,103 @@
+/* Keras' progress output: a bar of 20 that is redrawn, or a line an epoch. */
+#include "agent/progress.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BAR_WIDTH 20
+#define REDRAW_SECONDS 0.1
+#define DONE_COLOUR "\033[32m"
+#define REST_COLOUR "\033[37m"
+#define NO_COLOUR "\033[0m"
+#define CLEAR_LINE "\033[K"
+
+void hpct_progress_init(hpct_progress *progress, FILE *stream, int verbose)
+{
+    *progress = (hpct_progress){.stream = stream, .verbose = verbose};
+    if (verbose == HPCT_VERBOSE_AUTO)
+        progress->verbose = isatty(fileno(stream)) ? 1 : 2;
+}
+
+void hpct_progress_begin(hpct_progress *progress, int epoch, int epochs, int64_t steps)
+{
+    progress->steps = steps;
+    progress->drawn_at = -REDRAW_SECONDS;
+    if (progress->verbose == 0)
+        return;
+    fprintf(progress->stream, "Epoch %d/%d\n", epoch, epochs);
+    fflush(progress->stream);
+}
+
+static void print_step_time(FILE *stream, double seconds)
+{
+    if (seconds >= 1)
+        fprintf(stream, "%.0fs/step", seconds);
+    else if (seconds >= 1e-3)
+        fprintf(stream, "%.0fms/step", seconds * 1e3);
+    else
+        fprintf(stream, "%.0fus/step", seconds * 1e6);
+}
+
+static void print_time_left(FILE *stream, double seconds)
+{
+    long left = (long) (seconds + 0.5);
+    if (left >= 3600)
+        fprintf(stream, "%ld:%02ld:%02ld ", left / 3600, left / 60 % 60, left % 60);
+    else if (left >= 60)
+        fprintf(stream, "%ld:%02ld ", left / 60, left % 60);
+    else
+        fprintf(stream, "%lds ", left);
+}
+
+static void print_metrics(FILE *stream, const hpct_metrics *metrics, const char *prefix)
+{
+    fprintf(stream, " - %saccuracy: %.4f - %sloss: %.4f", prefix, metrics->accuracy, prefix,
+            metrics->loss);
+}
+
+static void print_bar(FILE *stream, int64_t done, int64_t steps)
+{
+    int filled = steps > 0 ? (int) (done * BAR_WIDTH / steps) : BAR_WIDTH;
+    fprintf(stream, "\r%" PRId64 "/%" PRId64 " " DONE_COLOUR, done, steps);
+    for (int i = 0; i < BAR_WIDTH; i++)
+        fputs(i == filled ? REST_COLOUR "━" : "━", stream);
+    fputs(NO_COLOUR " ", stream);
+}
+
+void hpct_progress_step(hpct_progress *progress, int64_t done, double seconds, double step_seconds,
+                        const hpct_metrics *metrics)
+{
+    if (progress->verbose != 1 || done == progress->steps ||
+        seconds - progress->drawn_at < REDRAW_SECONDS)
+        return;
+    progress->drawn_at = seconds;
+    print_bar(progress->stream, done, progress->steps);
+    print_time_left(progress->stream, step_seconds * (double) (progress->steps - done));
+    print_step_time(progress->stream, step_seconds);
+    print_metrics(progress->stream, metrics, "");
+    fputs(CLEAR_LINE, progress->stream);
+    fflush(progress->stream);
+}
+
+void hpct_progress_end(hpct_progress *progress, int64_t done, double seconds, double step_seconds,
+                       const hpct_metrics *metrics, const hpct_metrics *validation)
+{
+    if (progress->verbose == 0)
+        return;
+    if (progress->verbose == 1) {
+        print_bar(progress->stream, done, progress->steps);
+        fprintf(progress->stream, "%.0fs ", seconds);
+    } else {
+        fprintf(progress->stream, "%" PRId64 "/%" PRId64 " - %.0fs - ", done, progress->steps,
+                seconds);
+    }
+    print_step_time(progress->stream, step_seconds);
+    print_metrics(progress->stream, metrics, "");
+    if (validation != NULL)
+        print_metrics(progress->stream, validation, "val_");
+    if (progress->verbose == 1)
+        fputs(CLEAR_LINE, progress->stream);
+    fputc('\n', progress->stream);
+    fflush(progress->stream);
+}

@@ -1,0 +1,31 @@
+/* agent/progress.h - what rank 0 shows while it trains, in Keras' form.
+ * Formats what it is told; knows no clock, model or rank. */
+#ifndef HPCT_AGENT_PROGRESS_H
+#define HPCT_AGENT_PROGRESS_H
+
+#include <hpctrain/train.h>
+#include <stdint.h>
+#include <stdio.h>
+
+typedef struct hpct_progress {
+    FILE *stream;
+    int verbose; /* 0, 1 or 2 */
+    int64_t steps;
+    double drawn_at; /* when the bar was drawn last, in seconds of the epoch */
+} hpct_progress;
+
+/* `verbose` may be HPCT_VERBOSE_AUTO. */
+void hpct_progress_init(hpct_progress *progress, FILE *stream, int verbose);
+
+/* Epoch `epoch` of `epochs`, from 1; `steps` in it. */
+void hpct_progress_begin(hpct_progress *progress, int epoch, int epochs, int64_t steps);
+
+/* After `done` steps: seconds since the epoch began, seconds of one step (step 1 left out). */
+void hpct_progress_step(hpct_progress *progress, int64_t done, double seconds, double step_seconds,
+                        const hpct_metrics *metrics);
+
+/* The epoch's last line; `validation` may be NULL. */
+void hpct_progress_end(hpct_progress *progress, int64_t done, double seconds, double step_seconds,
+                       const hpct_metrics *metrics, const hpct_metrics *validation);
+
+#endif

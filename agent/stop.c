@@ -1,0 +1,56 @@
+/* Handlers that only remember. */
+#include "agent/stop.h"
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+static const int signals[] = {SIGINT, SIGTERM};
+#define NUM_SIGNALS ((int) (sizeof signals / sizeof signals[0]))
+
+static volatile sig_atomic_t received;
+static struct sigaction before[NUM_SIGNALS];
+static bool ours[NUM_SIGNALS];
+
+/* The handler runs on a stack of its own: oneDNN's sgemm (2.6.3, AVX-512) does not keep the ABI's rules
+ * for the stack pointer, and a signal's frame on the normal stack corrupts memory (a loop of
+ * dnnl_sgemm under a timer signal shows it within a second). */
+static char handler_stack[65536] __attribute__((aligned(64)));
+static bool own_stack;
+
+static void remember(int signal)
+{
+    received = signal;
+}
+
+void hpct_stop_begin(void)
+{
+    struct sigaction action = {.sa_handler = remember,
+                               .sa_flags = (int) SA_RESETHAND | SA_RESTART | SA_ONSTACK};
+    stack_t stack = {.ss_sp = handler_stack, .ss_size = sizeof handler_stack}, current;
+    own_stack = sigaltstack(NULL, &current) == 0 && (current.ss_flags & SS_DISABLE) &&
+                sigaltstack(&stack, NULL) == 0;
+    sigemptyset(&action.sa_mask);
+    received = 0;
+    for (int i = 0; i < NUM_SIGNALS; i++) {
+        ours[i] = sigaction(signals[i], NULL, &before[i]) == 0 && before[i].sa_handler == SIG_DFL &&
+                  sigaction(signals[i], &action, NULL) == 0;
+    }
+}
+
+void hpct_stop_end(void)
+{
+    for (int i = 0; i < NUM_SIGNALS; i++) {
+        if (ours[i])
+            sigaction(signals[i], &before[i], NULL);
+        ours[i] = false;
+    }
+    if (own_stack)
+        sigaltstack(&(stack_t){.ss_flags = SS_DISABLE}, NULL);
+    own_stack = false;
+}
+
+int hpct_stop_signal(void)
+{
+    return received;
+}

@@ -1,0 +1,177 @@
+/* Every rank has the whole model and a slice of each global batch; one all-reduce of the gradient
+ * arena a step, with the loss and metric sums and the stop signals in its tail. */
+#include "agent/strategy/strategy.h"
+#include "base/status.h"
+#include "nn/step.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Where in the arena's tail. */
+enum { TAIL_LOSS, TAIL_CORRECT, TAIL_INTERRUPTED, TAIL_TERMINATED, TAIL_USED };
+_Static_assert((int) TAIL_USED <= HPCT_ARENA_TAIL, "the sums fit the tail");
+
+typedef struct mirrored {
+    hpct_strategy base;
+    hpct_comm *comm;
+    hpct_model *model;
+    float *gradients; /* [count + HPCT_ARENA_TAIL] */
+    size_t count;
+} mirrored;
+
+/* ---- opening ---- */
+
+typedef struct layout_record {
+    uint64_t fingerprint, count;
+    char node[64];
+} layout_record;
+
+/* *differs: the first rank whose arena is laid out otherwise than rank 0's, or 0. */
+static hpct_status compare_layouts(mirrored *m, hpct_context *context, int *differs,
+                                   layout_record *zero, layout_record *other)
+{
+    layout_record mine = {.fingerprint = hpct_model_layout_fingerprint(m->model),
+                          .count = m->count};
+    size_t bytes = (size_t) m->comm->size * sizeof mine;
+    layout_record *all = malloc(bytes);
+    *differs = 0;
+    if (all == NULL)
+        return hpct_fail_memory(bytes);
+    strncpy(mine.node, hpct_context_node(context), sizeof mine.node - 1);
+    hpct_status status = m->comm->ops->allgather(m->comm, &mine, all, sizeof mine);
+    for (int rank = 1; status == HPCT_OK && *differs == 0 && rank < m->comm->size; rank++) {
+        if (all[rank].fingerprint == all[0].fingerprint && all[rank].count == all[0].count)
+            continue;
+        *differs = rank;
+        *zero = all[0];
+        *other = all[rank];
+    }
+    free(all);
+    return status;
+}
+
+static hpct_status build(mirrored *m, const hpct_strategy_plan *plan, bool plain_layout)
+{
+    hpct_build_options options = {
+        .backend = plan->backend,
+        .batch_sizes = plan->batch_sizes,
+        .num_batch_sizes = plan->num_batch_sizes,
+        .fuse_update = m->comm->size == 1,
+        .plain_layout = plain_layout,
+    };
+    hpct_status status = hpct_context_agree(plan->context, hpct_model_build(m->model, &options));
+    if (status == HPCT_OK)
+        m->gradients = hpct_model_gradients(m->model, &m->count);
+    return status;
+}
+
+/* Builds in the fastest layout, or, where processors differ and with them the layouts, in the one
+ * that all have. */
+static hpct_status build_alike(mirrored *m, const hpct_strategy_plan *plan)
+{
+    int differs = 0;
+    layout_record zero, other;
+    hpct_status status = build(m, plan, false);
+    if (status == HPCT_OK)
+        status = compare_layouts(m, plan->context, &differs, &zero, &other);
+    if (status != HPCT_OK || differs == 0)
+        return status;
+    status = build(m, plan, true);
+    if (status == HPCT_OK)
+        status = compare_layouts(m, plan->context, &differs, &zero, &other);
+    if (status == HPCT_OK && differs != 0)
+        status = hpct_fail(HPCT_ERR_CONFIG,
+                           "rank %d (%s) and rank 0 (%s) do not have the same model: they must run "
+                           "the same program with the same options and the same version of hpc-train",
+                           differs, other.node, zero.node);
+    return status;
+}
+
+static void mirrored_close(hpct_strategy *strategy)
+{
+    free(strategy);
+}
+
+static hpct_status mirrored_open(hpct_strategy **out, const hpct_strategy_plan *plan)
+{
+    mirrored *m = calloc(1, sizeof *m);
+    hpct_status status =
+        hpct_context_agree(plan->context, m == NULL ? hpct_fail_memory(sizeof *m) : HPCT_OK);
+    if (status != HPCT_OK)
+        goto fail;
+    m->base.ops = &hpct_multi_worker_mirrored;
+    m->comm = hpct_context_comm(plan->context);
+    m->model = plan->model;
+    status = build_alike(m, plan);
+    if (status != HPCT_OK)
+        goto fail;
+    size_t count;
+    float *parameters = hpct_model_parameters(m->model, &count);
+    status = m->comm->ops->broadcast(m->comm, parameters, count * sizeof *parameters, 0);
+    if (status != HPCT_OK)
+        goto fail;
+    *out = &m->base;
+    return HPCT_OK;
+
+fail:
+    free(m);
+    return status;
+}
+
+/* ---- a step ---- */
+
+static hpct_status compute(mirrored *m, int count, int global_count, hpct_batch_sums *local)
+{
+    if (count == 0) { /* a short batch had none for this rank: it adds nothing */
+        memset(m->gradients, 0, m->count * sizeof *m->gradients);
+        return HPCT_OK;
+    }
+    hpct_status status = hpct_model_forward(m->model, count, true);
+    if (status == HPCT_OK)
+        status = hpct_model_loss(m->model, count, 1.0f / (float) global_count, local);
+    if (status == HPCT_OK)
+        status = hpct_model_backward(m->model, count);
+    return status;
+}
+
+static hpct_status mirrored_step(hpct_strategy *strategy, int count, int global_count,
+                                 hpct_step_sums *sums)
+{
+    mirrored *m = (mirrored *) strategy;
+    hpct_batch_sums local = {0};
+    hpct_status status = compute(m, count, global_count, &local);
+    if (status != HPCT_OK)
+        return status;
+    sums->loss = local.loss;
+    sums->correct = (double) local.correct;
+    if (m->comm->size > 1) {
+        float *tail = m->gradients + m->count;
+        memset(tail, 0, HPCT_ARENA_TAIL * sizeof *tail);
+        tail[TAIL_LOSS] = (float) local.loss;
+        tail[TAIL_CORRECT] = (float) local.correct;
+        tail[TAIL_INTERRUPTED] = (float) sums->interrupted;
+        tail[TAIL_TERMINATED] = (float) sums->terminated;
+        status = m->comm->ops->allreduce_sum(m->comm, m->gradients, m->count + TAIL_USED);
+        if (status != HPCT_OK)
+            return status;
+        sums->loss = (double) tail[TAIL_LOSS];
+        sums->correct = (double) tail[TAIL_CORRECT];
+        sums->interrupted = (int) tail[TAIL_INTERRUPTED];
+        sums->terminated = (int) tail[TAIL_TERMINATED];
+    }
+    return hpct_model_update(m->model);
+}
+
+static int64_t mirrored_bytes_per_step(const hpct_strategy *strategy)
+{
+    const mirrored *m = (const mirrored *) strategy;
+    return m->comm->size == 1 ? 0 : (int64_t) ((m->count + TAIL_USED) * sizeof *m->gradients);
+}
+
+const hpct_strategy_ops hpct_multi_worker_mirrored = {
+    .name = "multi-worker-mirrored",
+    .open = mirrored_open,
+    .step = mirrored_step,
+    .bytes_per_step = mirrored_bytes_per_step,
+    .close = mirrored_close,
+};

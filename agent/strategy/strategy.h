@@ -1,0 +1,54 @@
+/* agent/strategy/strategy.h - how the ranks share the work of one training step: one table, one file
+ * per strategy. A strategy builds the model, so that it decides what each rank computes and when
+ * gradients travel. Knows communicators and arenas; nothing of layers, data sets or output. */
+#ifndef HPCT_STRATEGY_STRATEGY_H
+#define HPCT_STRATEGY_STRATEGY_H
+
+#include "agent/context.h"
+
+#include <hpctrain/model.h>
+#include <stdint.h>
+
+typedef struct hpct_strategy hpct_strategy;
+
+typedef struct hpct_strategy_plan {
+    hpct_context *context;
+    hpct_model *model;      /* compiled, with weights */
+    const char *backend;    /* as in hpct_build_options */
+    const int *batch_sizes; /* every count that this rank steps with or evaluates with, but 0 */
+    int num_batch_sizes;
+} hpct_strategy_plan;
+
+/* What every rank knows after a step, and (as `mine`) what it brings. */
+typedef struct hpct_step_sums {
+    double loss, correct;            /* sums over the global batch */
+    int interrupted, terminated;     /* how many ranks have got SIGINT, SIGTERM */
+} hpct_step_sums;
+
+typedef struct hpct_strategy_ops {
+    const char *name; /* as the user writes it */
+
+    /* Builds the model, checks that all ranks can add up what they send, makes rank 0's weights
+     * everybody's and allocates all that a step needs. Collective. */
+    hpct_status (*open)(hpct_strategy **out, const hpct_strategy_plan *plan);
+
+    /* One step on the `count` samples in hpct_model_input (0 is allowed), of `global_count` on all
+     * ranks: forward, backward, reduction, update. In: this rank's signals in *sums. Out: the sums
+     * over all ranks, the same everywhere. Allocates nothing. */
+    hpct_status (*step)(hpct_strategy *strategy, int count, int global_count,
+                        hpct_step_sums *sums);
+
+    /* Bytes that one rank hands to collectives in a step; 0 when alone. */
+    int64_t (*bytes_per_step)(const hpct_strategy *strategy);
+
+    void (*close)(hpct_strategy *strategy);
+} hpct_strategy_ops;
+
+/* The part that every strategy's own struct begins with. */
+struct hpct_strategy {
+    const hpct_strategy_ops *ops;
+};
+
+extern const hpct_strategy_ops hpct_multi_worker_mirrored;
+
+#endif

@@ -1,0 +1,29 @@
+/* agent/summary.h - the one JSON object that a run leaves behind (--summary-json). */
+#ifndef HPCT_AGENT_SUMMARY_H
+#define HPCT_AGENT_SUMMARY_H
+
+#include <hpctrain/train.h>
+#include <stdint.h>
+
+typedef struct hpct_summary {
+    const char *model, *strategy, *device, *precision;
+    int workers, replicas, threads; /* threads of one worker */
+    int global_batch, epochs;       /* epochs finished */
+    int64_t steps;                  /* done in all */
+    size_t parameters;
+    uint64_t seed;
+    double start_seconds; /* process start to first step */
+    double train_seconds; /* first step to the end */
+    const double *epoch_seconds; /* [epochs] training alone, without validation */
+    double step_ms;              /* median */
+    double images_per_second;
+    hpct_metrics train, validation; /* NaN becomes null */
+    double peak_rss_mb;             /* of the largest rank */
+    int64_t bytes_sent_per_step;    /* handed to collectives by one rank */
+    int signal;                     /* that stopped it, or 0 */
+} hpct_summary;
+
+/* Writes beside `path`, syncs, renames: `path` is never half written. HPCT_ERR_IO naming it. */
+hpct_status hpct_summary_write(const hpct_summary *summary, const char *path);
+
+#endif

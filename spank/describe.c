@@ -1,0 +1,180 @@
+/* A task's config. The layout is computed from variables that the user's srun sent, so every task
+ * compares it with what slurmstepd knows of the task: where all of them agree, it is right. */
+#include "spank/describe.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/cluster/cluster.h"
+#include "agent/cluster/number.h"
+#include "base/status.h"
+
+#define MAX_GPUS 4096
+
+static const char *get(const hpct_environment *environment, const char *name)
+{
+    const char *value = environment->get(environment->context, name);
+    return value != NULL && *value != '\0' ? value : NULL;
+}
+
+static hpct_status check(const hpct_task_facts *facts, const hpct_cluster *cluster,
+                         const hpct_environment *environment)
+{
+    const hpct_layout *layout = &cluster->layout;
+    const char *het = get(environment, "SLURM_HET_SIZE");
+    const char *name = get(environment, "SLURMD_NODENAME");
+    if ((long) facts->total_tasks != layout->size && het != NULL)
+        return hpct_fail(HPCT_ERR_CONFIG,
+                         "steps over several components of a heterogeneous job cannot be prepared: "
+                         "start each component with an srun of its own, or use --hpc-train=off");
+    if ((long) facts->total_tasks != layout->size || (long) facts->rank >= layout->size)
+        return hpct_fail(HPCT_ERR_CONFIG,
+                         "Slurm counts %u tasks, SLURM_STEP_TASKS_PER_NODE %d: do not set SLURM_* "
+                         "variables for srun",
+                         facts->total_tasks, layout->size);
+    int node = layout->node[facts->rank];
+    if ((long) facts->node != node || (long) facts->local_rank != layout->local[facts->rank] ||
+        (long) facts->local_tasks != layout->tasks[node] ||
+        (name != NULL && strcmp(name, cluster->names[node]) != 0))
+        return hpct_fail(
+            HPCT_ERR_CONFIG,
+            "rank %u is task %u of node %u (%s), but was expected as task %d of node %d "
+            "(%s): the layout of this step cannot be worked out; use "
+            "--distribution=block, cyclic or plane",
+            facts->rank, facts->local_rank, facts->node, name == NULL ? "?" : name,
+            layout->local[facts->rank], node, cluster->names[node]);
+    return HPCT_OK;
+}
+
+/* GPUs per node. Slurm tells a task only of its own node; --gres and --gpus-per-node give every
+ * node as many, --gpus does not. */
+static int *count_gpus(const hpct_environment *environment, int node, int num_nodes)
+{
+    long own = 0;
+    const char *text = get(environment, "SLURM_GPUS_ON_NODE");
+    if (text == NULL || !hpct_number_parse(text, 0, MAX_GPUS, &own))
+        own = hpct_gpu_count(get(environment, "CUDA_VISIBLE_DEVICES"));
+    int *gpus = calloc((size_t) num_nodes, sizeof *gpus);
+    for (int i = 0; gpus != NULL && i < num_nodes; i++)
+        gpus[i] = i == node || get(environment, "SLURM_GPUS") == NULL ? (int) own : 0;
+    return gpus;
+}
+
+static hpct_status add_places(hpct_config *config, const char *tmpdir, const hpct_choices *choices)
+{
+    config->tmpdir = strdup(tmpdir);
+    if (config->tmpdir == NULL)
+        return hpct_fail_memory(0);
+    if (choices->stage.count == 0)
+        return HPCT_OK;
+    const char *first = choices->stage.entries[0].dst;
+    size_t size = strlen(tmpdir) + 1 + strlen(first) + 1;
+    config->data = malloc(size);
+    if (config->data == NULL)
+        return hpct_fail_memory(size);
+    snprintf(config->data, size, "%s/%s", tmpdir, first);
+    return HPCT_OK;
+}
+
+hpct_status hpct_task_describe(const hpct_task_facts *facts, const hpct_choices *choices,
+                               const hpct_settings *settings, const hpct_environment *environment,
+                               hpct_config **out)
+{
+    hpct_cluster cluster = {0};
+    hpct_config *config = NULL;
+    int *gpus = NULL;
+    hpct_status status = hpct_cluster_from_slurm(environment, &cluster);
+    if (status != HPCT_OK)
+        return status;
+    status = check(facts, &cluster, environment);
+    if (status == HPCT_OK)
+        status = hpct_cluster_set_ports(
+            &cluster, environment, choices->has_port ? &choices->port : NULL,
+            settings->has_ports ? settings->ports : hpct_port_range_default(), facts->job,
+            facts->step);
+    if (status != HPCT_OK)
+        goto end;
+    gpus = count_gpus(environment, (int) facts->node, cluster.layout.num_nodes);
+    if (gpus == NULL) {
+        status = hpct_fail_memory(0);
+        goto end;
+    }
+    status =
+        hpct_cluster_config(&cluster, (int) facts->rank, facts->job, facts->step, gpus, &config);
+    if (status == HPCT_OK)
+        status = hpct_gpu_choose(&choices->bind, get(environment, "CUDA_VISIBLE_DEVICES"),
+                                 config->local_rank, &config->gpu);
+    if (status == HPCT_OK)
+        status = add_places(config, facts->tmpdir, choices);
+    if (status == HPCT_OK) {
+        *out = config;
+        config = NULL;
+    }
+end:
+    free(gpus);
+    hpct_config_free(config);
+    hpct_cluster_free(&cluster);
+    return status;
+}
+
+static hpct_status write_all(int fd, const char *text, const char *path)
+{
+    size_t size = strlen(text);
+    while (size > 0) {
+        ssize_t wrote = write(fd, text, size);
+        if (wrote < 0 && errno == EINTR)
+            continue;
+        if (wrote < 0)
+            return hpct_fail(HPCT_ERR_IO, "%s cannot be written: %s", path, strerror(errno));
+        text += wrote;
+        size -= (size_t) wrote;
+    }
+    return HPCT_OK;
+}
+
+hpct_status hpct_config_write(const char *tmpdir, uint32_t step, uint32_t rank, const char *text,
+                              char **out)
+{
+    size_t room = strlen(tmpdir) + 64;
+    char *path = malloc(room), *fresh = malloc(room);
+    hpct_status status = HPCT_OK;
+    int fd = -1;
+    if (path == NULL || fresh == NULL) {
+        status = hpct_fail_memory(room);
+        goto fail;
+    }
+    snprintf(path, room, "%s/" HPCT_PRIVATE_FOLDER, tmpdir);
+    if (mkdir(path, 0700) != 0 && errno != EEXIST) {
+        status = hpct_fail(HPCT_ERR_IO, "%s cannot be made: %s", path, strerror(errno));
+        goto fail;
+    }
+    snprintf(path, room, "%s/" HPCT_PRIVATE_FOLDER "/config.%u.%u.json", tmpdir, step, rank);
+    snprintf(fresh, room, "%s.new", path);
+    unlink(fresh);
+    fd = open(fresh, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0) {
+        status = hpct_fail(HPCT_ERR_IO, "%s cannot be made: %s", fresh, strerror(errno));
+        goto fail;
+    }
+    status = write_all(fd, text, fresh);
+    if (status == HPCT_OK && (close(fd) != 0 || (fd = -1, rename(fresh, path) != 0))) {
+        fd = -1;
+        status = hpct_fail(HPCT_ERR_IO, "%s cannot be written: %s", path, strerror(errno));
+    }
+    if (status != HPCT_OK)
+        goto fail;
+    free(fresh);
+    *out = path;
+    return HPCT_OK;
+fail:
+    if (fd >= 0)
+        close(fd);
+    free(path);
+    free(fresh);
+    return status;
+}

@@ -1,0 +1,27 @@
+/* spank/describe.h - one task's config, from what Slurm says of the task and of the step, which
+ * must agree. Knows nothing of SPANK. */
+#ifndef HPCT_SPANK_DESCRIBE_H
+#define HPCT_SPANK_DESCRIBE_H
+
+#include "spank/options.h"
+#include "spank/settings.h"
+
+/* Slurm's own word, not the environment's. */
+typedef struct hpct_task_facts {
+    uint32_t job, step;
+    uint32_t rank, local_rank, node, local_tasks, total_tasks;
+    const char *tmpdir;
+} hpct_task_facts;
+
+/* *out (to be freed) has everything in it: layout, ports, gpu, tmpdir, data. HPCT_ERR_CONFIG when
+ * the layout cannot be worked out, with what to do about it. */
+hpct_status hpct_task_describe(const hpct_task_facts *facts, const hpct_choices *choices,
+                               const hpct_settings *settings, const hpct_environment *environment,
+                               hpct_config **out);
+
+/* Writes the text to TMPDIR/.hpc-train/config.STEP.RANK.json, whole or not at all; *path is to be
+ * freed. HPCT_ERR_IO naming the file. */
+hpct_status hpct_config_write(const char *tmpdir, uint32_t step, uint32_t rank, const char *text,
+                              char **path);
+
+#endif

@@ -1,0 +1,162 @@
+/* The option table. */
+#include "spank/options.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/cluster/variables.h"
+#include "base/status.h"
+
+static hpct_status read_switch(const char *text, bool *on)
+{
+    if (strcmp(text, "on") != 0 && strcmp(text, "off") != 0)
+        return hpct_fail(HPCT_ERR_USAGE, "'%.100s' is neither on nor off", text);
+    *on = strcmp(text, "on") == 0;
+    return HPCT_OK;
+}
+
+static hpct_status apply_on(const char *text, hpct_choices *choices)
+{
+    return read_switch(text, &choices->on);
+}
+
+static hpct_status apply_env(const char *text, hpct_choices *choices)
+{
+    return hpct_frameworks_parse(text, &choices->frameworks);
+}
+
+static hpct_status apply_port(const char *text, hpct_choices *choices)
+{
+    choices->has_port = true;
+    return hpct_port_range_parse(text, &choices->port);
+}
+
+static hpct_status apply_stage(const char *text, hpct_choices *choices)
+{
+    hpct_stage_list_free(&choices->stage);
+    return hpct_stage_list_parse(text, &choices->stage);
+}
+
+static hpct_status apply_bind(const char *text, hpct_choices *choices)
+{
+    return hpct_gpu_bind_parse(text, &choices->bind);
+}
+
+static hpct_status apply_hide(const char *text, hpct_choices *choices)
+{
+    return read_switch(text, &choices->hide);
+}
+
+const hpct_option_info hpct_option_table[HPCT_NUM_OPTIONS] = {
+    [HPCT_OPTION_ON] = {"hpc-train", "on|off", HPCT_ARGUMENT_OPTIONAL,
+                        "prepare the tasks for distributed training; every other hpc-train option "
+                        "implies it",
+                        "HPC_TRAIN", "on", apply_on},
+    [HPCT_OPTION_ENV] = {"hpc-train-env", "LIST", HPCT_ARGUMENT_NEEDED,
+                         "set the variables of tf, torch, jax, mpi, all (the default) or none",
+                         "HPC_TRAIN_ENV", NULL, apply_env},
+    [HPCT_OPTION_PORT] = {"hpc-train-port", "PORT|LO-HI", HPCT_ARGUMENT_NEEDED,
+                          "where the tasks listen: from PORT on, or within LO-HI", "HPC_TRAIN_PORT",
+                          NULL, apply_port},
+    [HPCT_OPTION_STAGE] = {"hpc-train-stage", "SRC[:DST],...", HPCT_ARGUMENT_NEEDED,
+                           "copy files or folders to $SLURM_TMPDIR/DST on every node before the "
+                           "tasks start",
+                           "HPC_TRAIN_STAGE", NULL, apply_stage},
+    [HPCT_OPTION_BIND] = {"hpc-train-bind", "rank|map:I,J,...|none", HPCT_ARGUMENT_NEEDED,
+                          "which of the step's GPUs a task calls its own", "HPC_TRAIN_BIND", NULL,
+                          apply_bind},
+    [HPCT_OPTION_HIDE] = {"hpc-train-hide", NULL, HPCT_ARGUMENT_NONE,
+                          "show each task only its own GPU", "HPC_TRAIN_HIDE", "on", apply_hide},
+};
+
+hpct_status hpct_options_set(hpct_options *options, hpct_option option, const char *text)
+{
+    if (text == NULL || *text == '\0')
+        text = hpct_option_table[option].implied != NULL ? hpct_option_table[option].implied : "";
+    char *copy = strdup(text);
+    if (copy == NULL)
+        return hpct_fail_memory(strlen(text) + 1);
+    free(options->values[option]);
+    options->values[option] = copy;
+    return HPCT_OK;
+}
+
+static hpct_status apply(hpct_option option, const char *text, bool from_variable,
+                         hpct_choices *choices)
+{
+    const hpct_option_info *info = &hpct_option_table[option];
+    hpct_status status = info->apply(text, choices);
+    if (status == HPCT_OK)
+        return HPCT_OK;
+    char prefix[64] = "--";
+    if (from_variable)
+        prefix[0] = '\0';
+    strcat(prefix, from_variable ? info->variable : info->name);
+    return hpct_fail_within(status, prefix);
+}
+
+hpct_status hpct_option_check(hpct_option option, const char *text)
+{
+    hpct_choices scratch = {0};
+    if (text == NULL || *text == '\0')
+        text = hpct_option_table[option].implied != NULL ? hpct_option_table[option].implied : "";
+    hpct_status status = apply(option, text, false, &scratch);
+    hpct_choices_free(&scratch);
+    return status;
+}
+
+/* The environment's value of an option; an empty variable counts as not set. */
+static const char *default_of(const hpct_environment *environment, hpct_option option)
+{
+    const char *text = environment->get(environment->context, hpct_option_table[option].variable);
+    return text != NULL && *text != '\0' ? text : NULL;
+}
+
+void hpct_options_switch(const hpct_options *options, const hpct_environment *environment,
+                         bool by_default, bool *on, bool *off_by_user)
+{
+    const char *said = options->values[HPCT_OPTION_ON];
+    *on = by_default;
+    *off_by_user = false;
+    for (int i = HPCT_OPTION_ON + 1; i < HPCT_NUM_OPTIONS; i++) {
+        if (options->values[i] != NULL || default_of(environment, (hpct_option) i) != NULL)
+            *on = true;
+    }
+    if (said == NULL) {
+        /* HPC_TRAIN=off is a default: options on the command line are nearer. */
+        said = default_of(environment, HPCT_OPTION_ON);
+        for (int i = HPCT_OPTION_ON + 1; i < HPCT_NUM_OPTIONS; i++)
+            said = options->values[i] != NULL ? "on" : said;
+    }
+    if (said != NULL) {
+        *off_by_user = strcmp(said, "off") == 0;
+        *on = !*off_by_user;
+    }
+}
+
+hpct_status hpct_options_resolve(const hpct_options *options, const hpct_environment *environment,
+                                 bool by_default, hpct_choices *out)
+{
+    hpct_choices choices = {.frameworks = HPCT_FRAMEWORK_ALL};
+    for (int i = 0; i < HPCT_NUM_OPTIONS; i++) {
+        hpct_option option = (hpct_option) i;
+        const char *text = options->values[i];
+        bool from_variable = text == NULL;
+        if (from_variable)
+            text = default_of(environment, option);
+        hpct_status status = text == NULL ? HPCT_OK : apply(option, text, from_variable, &choices);
+        if (status != HPCT_OK) {
+            hpct_choices_free(&choices);
+            return status;
+        }
+    }
+    hpct_options_switch(options, environment, by_default, &choices.on, &choices.off_by_user);
+    *out = choices;
+    return HPCT_OK;
+}
+
+void hpct_choices_free(hpct_choices *choices)
+{
+    hpct_stage_list_free(&choices->stage);
+    hpct_gpu_bind_free(&choices->bind);
+}

@@ -1,0 +1,138 @@
+/* The plugin's entry points: which part is called when. Slurm calls only these. */
+#include "spank/contexts.h"
+
+#include <slurm/spank.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/status.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+EXPORT extern const char plugin_name[], plugin_type[];
+EXPORT extern const unsigned int plugin_version, spank_plugin_version;
+const char plugin_name[] = "spank_hpc_train";
+const char plugin_type[] = "spank";
+const unsigned int plugin_version = SLURM_VERSION_NUMBER;
+const unsigned int spank_plugin_version = 1;
+
+static hpct_plugin plugin;
+
+static bool in_client(void)
+{
+    spank_context_t context = spank_context();
+    return context == S_CTX_LOCAL || context == S_CTX_ALLOCATOR;
+}
+
+/* One callback for all options; `value` is the option's place in the table. In slurmstepd an error
+ * here would only be logged, so the tasks check again. */
+static int take_option(int value, const char *argument, int remote)
+{
+    hpct_option option = (hpct_option) value;
+    if (!remote && hpct_option_check(option, argument) != HPCT_OK) {
+        hpct_slurm_error("%s", hpct_last_error());
+        return -1;
+    }
+    return hpct_options_set(&plugin.options, option, argument) == HPCT_OK ? 0 : -1;
+}
+
+/* SPANK wants strings that are not const, and keeps pointers to them. */
+static char *keep(const char *text)
+{
+    return text == NULL ? NULL : strdup(text);
+}
+
+static void register_options(spank_t spank)
+{
+    for (int i = 0; i < HPCT_NUM_OPTIONS; i++) {
+        const hpct_option_info *info = &hpct_option_table[i];
+        struct spank_option option = {
+            .name = keep(info->name),
+            .arginfo = keep(info->argument),
+            .usage = keep(info->usage),
+            .has_arg = (int) info->has_argument,
+            .val = i,
+            .cb = take_option,
+        };
+        if (spank_option_register(spank, &option) != ESPANK_SUCCESS)
+            hpct_slurm_error("option --%s cannot be registered", info->name);
+        free(option.name);
+        free(option.arginfo);
+        free(option.usage);
+    }
+}
+
+/* Prolog and epilog run in a process of their own, where Slurm does not call slurm_spank_init. */
+static void read_settings(int count, char *arguments[])
+{
+    hpct_settings_free(&plugin.settings);
+    plugin.trouble[0] = '\0';
+    if (hpct_settings_read(count, arguments, &plugin.settings) != HPCT_OK)
+        snprintf(plugin.trouble, sizeof plugin.trouble, "%s", hpct_last_error());
+}
+
+EXPORT int slurm_spank_init(spank_t spank, int count, char *arguments[])
+{
+    spank_context_t context = spank_context();
+    read_settings(count, arguments);
+    /* Steps that want nothing of us must run all the same, so this is no failure of the load. */
+    if (plugin.trouble[0] != '\0' && context != S_CTX_REMOTE)
+        hpct_slurm_error("%s", plugin.trouble);
+    if (in_client() || context == S_CTX_REMOTE)
+        register_options(spank);
+    return 0;
+}
+
+EXPORT int slurm_spank_init_post_opt(spank_t spank, int count, char *arguments[])
+{
+    (void) count;
+    (void) arguments;
+    if (spank_context() == S_CTX_REMOTE)
+        hpct_step_start(&plugin, spank);
+    /* srun and its like go on when an optional plugin fails here, and a job that cannot run must
+     * not be queued: so the command is ended, as it ends itself for a wrong option. */
+    else if (in_client() && !hpct_client_check(&plugin))
+        exit(HPCT_ERR_USAGE);
+    return 0;
+}
+
+EXPORT int slurm_spank_task_init(spank_t spank, int count, char *arguments[])
+{
+    (void) count;
+    (void) arguments;
+    hpct_status status = hpct_task_start(&plugin, spank);
+    /* This is the task's own process. The failure of an optional plugin would not keep slurmstepd
+     * from starting the program here. */
+    if (status != HPCT_OK)
+        _exit(status);
+    return 0;
+}
+
+EXPORT int slurm_spank_job_prolog(spank_t spank, int count, char *arguments[])
+{
+    read_settings(count, arguments);
+    hpct_job_clean(&plugin, spank);
+    return 0; /* a failure would drain the node */
+}
+
+EXPORT int slurm_spank_job_epilog(spank_t spank, int count, char *arguments[])
+{
+    read_settings(count, arguments);
+    hpct_job_clean(&plugin, spank);
+    return 0;
+}
+
+EXPORT int slurm_spank_exit(spank_t spank, int count, char *arguments[])
+{
+    (void) spank;
+    (void) count;
+    (void) arguments;
+    for (int i = 0; i < HPCT_NUM_OPTIONS; i++)
+        free(plugin.options.values[i]);
+    hpct_settings_free(&plugin.settings);
+    hpct_share_free(plugin.share);
+    plugin = (hpct_plugin){0};
+    return 0;
+}

@@ -1,0 +1,164 @@
+/* key=value arguments. */
+#include "spank/settings.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/status.h"
+#include "spank/stage/bytes.h"
+
+#ifndef HPCT_DEFAULT_TMPDIR
+#define HPCT_DEFAULT_TMPDIR "/tmp/hpc-train"
+#endif
+
+/* An absolute path without "." and ".." and empty parts, other than "/". */
+static bool is_plain_path(const char *path)
+{
+    if (path[0] != '/' || path[1] == '\0')
+        return false;
+    while (*path == '/') {
+        size_t size = strcspn(++path, "/");
+        if (size == 0 || strncmp(path, ".", size) == 0 || strncmp(path, "..", size) == 0)
+            return false;
+        path += size;
+    }
+    return true;
+}
+
+static hpct_status set_path(const char *value, char **path)
+{
+    if (!is_plain_path(value))
+        return hpct_fail(HPCT_ERR_CONFIG, "'%s' is not an absolute path without '.' and '..'",
+                         value);
+    char *copy = strdup(value);
+    if (copy == NULL)
+        return hpct_fail_memory(0);
+    free(*path);
+    *path = copy;
+    return HPCT_OK;
+}
+
+static hpct_status set_tmpdir(const char *value, hpct_settings *settings)
+{
+    return set_path(value, &settings->tmpdir);
+}
+
+static hpct_status set_helper(const char *value, hpct_settings *settings)
+{
+    return set_path(value, &settings->helper);
+}
+
+static hpct_status set_ports(const char *value, hpct_settings *settings)
+{
+    if (hpct_port_range_parse(value, &settings->ports) != HPCT_OK || settings->ports.single)
+        return hpct_fail(HPCT_ERR_CONFIG, "'%s' is no range of ports such as 20000-29999", value);
+    settings->has_ports = true;
+    return HPCT_OK;
+}
+
+static hpct_status set_default(const char *value, hpct_settings *settings)
+{
+    if (strcmp(value, "on") != 0 && strcmp(value, "off") != 0)
+        return hpct_fail(HPCT_ERR_CONFIG, "'%s' is neither on nor off", value);
+    settings->on_by_default = strcmp(value, "on") == 0;
+    return HPCT_OK;
+}
+
+static hpct_status set_stage_max(const char *value, hpct_settings *settings)
+{
+    if (!hpct_bytes_parse(value, &settings->stage_max) || settings->stage_max == 0)
+        return hpct_fail(HPCT_ERR_CONFIG, "'%s' is no size such as 500G", value);
+    return HPCT_OK;
+}
+
+/* Prefixes, with commas between them. */
+static hpct_status set_stage_src(const char *value, hpct_settings *settings)
+{
+    hpct_status status = HPCT_OK;
+    char *copy = strdup(value), *rest = NULL;
+    if (copy == NULL)
+        return hpct_fail_memory(0);
+    for (char *part = strtok_r(copy, ",", &rest); part != NULL && status == HPCT_OK;
+         part = strtok_r(NULL, ",", &rest)) {
+        if (settings->num_stage_src == HPCT_MAX_STAGE_SRC)
+            status = hpct_fail(HPCT_ERR_CONFIG, "more than %d prefixes", HPCT_MAX_STAGE_SRC);
+        else
+            status = set_path(part, &settings->stage_src[settings->num_stage_src]);
+        settings->num_stage_src += status == HPCT_OK;
+    }
+    free(copy);
+    if (status == HPCT_OK && settings->num_stage_src == 0)
+        status = hpct_fail(HPCT_ERR_CONFIG, "no prefix is given");
+    return status;
+}
+
+static hpct_status set_log(const char *value, hpct_settings *settings)
+{
+    if (strcmp(value, "error") != 0 && strcmp(value, "info") != 0)
+        return hpct_fail(HPCT_ERR_CONFIG, "'%s' is neither error nor info", value);
+    settings->verbose = strcmp(value, "info") == 0;
+    return HPCT_OK;
+}
+
+static const struct {
+    const char *key;
+    hpct_status (*set)(const char *value, hpct_settings *settings);
+} keys[] = {
+    {"tmpdir", set_tmpdir},
+    {"ports", set_ports},
+    {"default", set_default},
+    {"stage_max", set_stage_max},
+    {"stage_src", set_stage_src},
+    {"helper", set_helper},
+    {"log", set_log},
+};
+enum { NUM_KEYS = sizeof keys / sizeof *keys };
+
+static hpct_status read_argument(const char *argument, bool *seen, hpct_settings *settings)
+{
+    size_t size = strcspn(argument, "=");
+    for (size_t i = 0; i < NUM_KEYS; i++) {
+        if (strlen(keys[i].key) != size || strncmp(keys[i].key, argument, size) != 0)
+            continue;
+        if (argument[size] != '=' || argument[size + 1] == '\0')
+            return hpct_fail(HPCT_ERR_CONFIG, "plugstack.conf: '%s' needs a value", argument);
+        if (seen[i])
+            return hpct_fail(HPCT_ERR_CONFIG, "plugstack.conf: %s= is given twice", keys[i].key);
+        seen[i] = true;
+        hpct_status status = keys[i].set(argument + size + 1, settings);
+        char prefix[64];
+        snprintf(prefix, sizeof prefix, "plugstack.conf: %s=", keys[i].key);
+        return status == HPCT_OK ? HPCT_OK : hpct_fail_within(status, prefix);
+    }
+    return hpct_fail(HPCT_ERR_CONFIG,
+                     "plugstack.conf: argument '%s' is not known: tmpdir=, ports=, default=, "
+                     "stage_max=, stage_src=, helper= and log= are",
+                     argument);
+}
+
+hpct_status hpct_settings_read(int count, char *const *arguments, hpct_settings *out)
+{
+    bool seen[NUM_KEYS] = {false};
+    *out = (hpct_settings){
+        .tmpdir = strdup(HPCT_DEFAULT_TMPDIR),
+        .helper = strdup(HPCT_DEFAULT_HELPER),
+    };
+    if (out->tmpdir == NULL || out->helper == NULL)
+        return hpct_fail_memory(0);
+    for (int i = 0; i < count; i++) {
+        hpct_status status = read_argument(arguments[i], seen, out);
+        if (status != HPCT_OK)
+            return status;
+    }
+    return HPCT_OK;
+}
+
+void hpct_settings_free(hpct_settings *settings)
+{
+    for (int i = 0; i < settings->num_stage_src; i++)
+        free(settings->stage_src[i]);
+    free(settings->tmpdir);
+    free(settings->helper);
+    *settings = (hpct_settings){0};
+}

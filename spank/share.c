@@ -1,0 +1,118 @@
+/* The worker holds a robust mutex while it works, so the kernel itself wakes the waiters when it
+ * ends, in whatever way. Progress is a counter that the waiters look at once a second. */
+#include <config.h>
+
+#include "spank/share.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/status.h"
+
+enum { NOT_STARTED, RUNNING, ENDED };
+
+struct hpct_share {
+    pthread_mutex_t lead;
+    int state; /* guarded by lead, as are status and ... */
+    hpct_status status;
+    atomic_int worker, worker_pid; /* for messages, read without lead */
+    atomic_uint progress;
+    atomic_flag first;
+    char message[1024];
+};
+
+hpct_status hpct_share_make(hpct_share **out)
+{
+    pthread_mutexattr_t attributes;
+    hpct_share *share =
+        mmap(NULL, sizeof *share, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (share == MAP_FAILED)
+        return hpct_fail_memory(sizeof *share);
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+    pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
+    pthread_mutex_init(&share->lead, &attributes);
+    pthread_mutexattr_destroy(&attributes);
+    atomic_flag_clear(&share->first);
+    *out = share;
+    return HPCT_OK;
+}
+
+void hpct_share_free(hpct_share *share)
+{
+    if (share != NULL)
+        munmap(share, sizeof *share);
+}
+
+void hpct_share_progress(hpct_share *share)
+{
+    atomic_fetch_add(&share->progress, 1);
+}
+
+bool hpct_share_first(hpct_share *share)
+{
+    return !atomic_flag_test_and_set(&share->first);
+}
+
+/* 0 or EOWNERDEAD with the mutex held, ETIMEDOUT after stall_seconds without progress. */
+static int lock_while_it_progresses(hpct_share *share, int stall_seconds)
+{
+    unsigned seen = atomic_load(&share->progress);
+    for (int idle = 0;; idle++) {
+        struct timespec end;
+        clock_gettime(CLOCK_MONOTONIC, &end);
+        end.tv_sec++;
+        int error = pthread_mutex_clocklock(&share->lead, CLOCK_MONOTONIC, &end);
+        if (error != ETIMEDOUT)
+            return error;
+        unsigned now = atomic_load(&share->progress);
+        if (now != seen)
+            idle = 0;
+        seen = now;
+        if (idle >= stall_seconds)
+            return ETIMEDOUT;
+    }
+}
+
+hpct_status hpct_share_once(hpct_share *share, int me, const char *what, int stall_seconds,
+                            hpct_share_work work, void *context)
+{
+    int error = lock_while_it_progresses(share, stall_seconds);
+    if (error == ETIMEDOUT)
+        return hpct_fail(
+            HPCT_ERR_IO,
+            "waited for task %d (pid %d) to %s, but it made no progress for %d seconds",
+            atomic_load(&share->worker), atomic_load(&share->worker_pid), what, stall_seconds);
+    if (error != 0 && error != EOWNERDEAD)
+        return hpct_fail(HPCT_ERR_INTERNAL, "cannot wait for others to %s: %s", what,
+                         strerror(error));
+    hpct_status status;
+    if (error == EOWNERDEAD) {
+        pthread_mutex_consistent(&share->lead);
+        status = hpct_fail(HPCT_ERR_IO, "task %d (pid %d), which was to %s, was killed",
+                           atomic_load(&share->worker), atomic_load(&share->worker_pid), what);
+        strncpy(share->message, hpct_last_error(), sizeof share->message - 1);
+        share->state = ENDED;
+        share->status = status;
+    } else if (share->state == NOT_STARTED) {
+        share->state = RUNNING;
+        atomic_store(&share->worker, me);
+        atomic_store(&share->worker_pid, (int) getpid());
+        status = work(context, share);
+        if (status != HPCT_OK)
+            strncpy(share->message, hpct_last_error(), sizeof share->message - 1);
+        share->status = status;
+        share->state = ENDED;
+    } else {
+        status = share->status;
+        if (status != HPCT_OK)
+            hpct_fail(status, "%s", share->message);
+    }
+    pthread_mutex_unlock(&share->lead);
+    return status;
+}

@@ -1,0 +1,31 @@
+/* spank/share.h - what the tasks of one step on one node have in common: memory mapped before they
+ * are forked. One of them is elected to do a piece of work, the others wait for it. */
+#ifndef HPCT_SPANK_SHARE_H
+#define HPCT_SPANK_SHARE_H
+
+#include <hpctrain/status.h>
+#include <stdbool.h>
+
+typedef struct hpct_share hpct_share;
+
+/* To be called before the fork; HPCT_ERR_INTERNAL when there is no memory. */
+hpct_status hpct_share_make(hpct_share **out);
+void hpct_share_free(hpct_share *share);
+
+/* The work: *share is for hpct_share_progress. */
+typedef hpct_status (*hpct_share_work)(void *context, hpct_share *share);
+
+/* Does `work` in one of the processes that call this, and returns its status and message in all of
+ * them. The others wait as long as it makes progress; when there was none
+ * for `stall_seconds`, they give up and say that they waited for `what`, done by which process.
+ * When the working process is killed, they are told at once. `me` is the caller's task id. */
+hpct_status hpct_share_once(hpct_share *share, int me, const char *what, int stall_seconds,
+                            hpct_share_work work, void *context);
+
+/* Says that the work goes on. */
+void hpct_share_progress(hpct_share *share);
+
+/* True for the first caller on this node only. */
+bool hpct_share_first(hpct_share *share);
+
+#endif

@@ -1,0 +1,99 @@
+/* The thin layer over SPANK. */
+#include "spank/slurm_api.h"
+
+#include <signal.h>
+#include <slurm/slurm.h>
+#include <slurm/spank.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/status.h"
+
+bool hpct_slurm_get(hpct_slurm *slurm, hpct_slurm_item item, uint32_t *value)
+{
+    static const spank_item_t items[] = {
+        [HPCT_SLURM_UID] = S_JOB_UID,
+        [HPCT_SLURM_GID] = S_JOB_GID,
+        [HPCT_SLURM_JOB] = S_JOB_ID,
+        [HPCT_SLURM_STEP] = S_JOB_STEPID,
+        [HPCT_SLURM_RESTARTS] = S_SLURM_RESTART_COUNT,
+        [HPCT_SLURM_NODE] = S_JOB_NODEID,
+        [HPCT_SLURM_LOCAL_TASKS] = S_JOB_LOCAL_TASK_COUNT,
+        [HPCT_SLURM_TOTAL_TASKS] = S_JOB_TOTAL_TASK_COUNT,
+        [HPCT_SLURM_TASK] = S_TASK_ID,
+        [HPCT_SLURM_RANK] = S_TASK_GLOBAL_ID,
+    };
+    /* uid_t, gid_t and int are as wide as uint32_t wherever Slurm runs */
+    return spank_get_item(slurm, items[item], value) == ESPANK_SUCCESS;
+}
+
+hpct_step_kind hpct_slurm_step_kind(uint32_t step)
+{
+    if (step == SLURM_BATCH_SCRIPT || step == SLURM_INTERACTIVE_STEP)
+        return HPCT_STEP_SCRIPT;
+    return step > SLURM_MAX_NORMAL_STEP_ID ? HPCT_STEP_OTHER : HPCT_STEP_TASKS;
+}
+
+static const char *get(void *context, const char *name)
+{
+    char **environment = NULL;
+    size_t size = strlen(name);
+    if (spank_get_item(context, S_JOB_ENV, &environment) != ESPANK_SUCCESS || environment == NULL)
+        return NULL;
+    for (; *environment != NULL; environment++) {
+        if (strncmp(*environment, name, size) == 0 && (*environment)[size] == '=')
+            return *environment + size + 1;
+    }
+    return NULL;
+}
+
+hpct_environment hpct_slurm_environment(hpct_slurm *slurm)
+{
+    return (hpct_environment){.get = get, .context = slurm};
+}
+
+hpct_status hpct_slurm_set(hpct_slurm *slurm, const char *name, const char *value)
+{
+    if (value == NULL) {
+        spank_unsetenv(slurm, name);
+        return HPCT_OK;
+    }
+    spank_err_t error = spank_setenv(slurm, name, value, 1);
+    if (error != ESPANK_SUCCESS)
+        return hpct_fail(HPCT_ERR_INTERNAL, "Slurm does not take the variable %s: %s", name,
+                         spank_strerror(error));
+    return HPCT_OK;
+}
+
+/* In Slurm's library, which the daemons bring; programs that load the plugin without it still can.
+ * It signals the tasks through the nodes' daemons. (slurm_kill_job_step would go through slurmctld,
+ * and make srun call the step aborted.) */
+extern int slurm_signal_job_step(uint32_t job_id, uint32_t step_id, uint32_t number)
+    __attribute__((weak));
+
+void hpct_slurm_end_step(uint32_t job, uint32_t step)
+{
+    if (slurm_signal_job_step != NULL)
+        slurm_signal_job_step(job, step, SIGKILL);
+}
+
+void hpct_slurm_error(const char *format, ...)
+{
+    char text[2048];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    slurm_error("hpc-train: %s", text);
+}
+
+void hpct_slurm_info(const char *format, ...)
+{
+    char text[2048];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    slurm_info("hpc-train: %s", text);
+}

@@ -1,0 +1,154 @@
+/* SRC[:DST] lists. */
+#include "spank/stage/entry.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/status.h"
+
+/* Copies up to an unescaped `end` byte (or '\0'), without the escapes; *text is left there. */
+static char *cut(const char **text, const char *ends)
+{
+    const char *p = *text;
+    char *part = malloc(strlen(p) + 1), *out = part;
+    if (part == NULL)
+        return NULL;
+    while (*p != '\0' && strchr(ends, *p) == NULL) {
+        if (*p == '\\' && (p[1] == ',' || p[1] == ':' || p[1] == '\\'))
+            p++;
+        *out++ = *p++;
+    }
+    *out = '\0';
+    *text = p;
+    return part;
+}
+
+static void strip_slashes(char *path)
+{
+    size_t size = strlen(path);
+    while (size > 1 && path[size - 1] == '/')
+        path[--size] = '\0';
+}
+
+static const char *last_part(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash == NULL ? path : slash + 1;
+}
+
+/* Every part of `dst` must be a name. */
+static bool is_below(const char *dst)
+{
+    if (*dst == '\0')
+        return false;
+    for (const char *p = dst;; p++) {
+        size_t size = strcspn(p, "/");
+        if (size == 0 || size > 255 || (size == 1 && p[0] == '.') ||
+            (size == 2 && p[0] == '.' && p[1] == '.'))
+            return false;
+        p += size;
+        if (*p == '\0')
+            return true;
+    }
+}
+
+/* "a/b" lies upon or within "a". */
+static bool within(const char *path, const char *folder)
+{
+    size_t size = strlen(folder);
+    return strncmp(path, folder, size) == 0 && (path[size] == '\0' || path[size] == '/');
+}
+
+static hpct_status check(const hpct_stage_list *list, const hpct_stage_entry *entry)
+{
+    if (!is_below(entry->dst))
+        return hpct_fail(HPCT_ERR_USAGE,
+                         "destination '%s' must be a path below $SLURM_TMPDIR, without '..': write "
+                         "SRC:DST with DST such as data/train",
+                         entry->dst);
+    if (within(entry->dst, HPCT_PRIVATE_FOLDER))
+        return hpct_fail(HPCT_ERR_USAGE, "destination '%s' is kept for hpc-train itself",
+                         entry->dst);
+    for (int i = 0; i < list->count; i++) {
+        const char *other = list->entries[i].dst;
+        if (within(entry->dst, other) || within(other, entry->dst))
+            return hpct_fail(HPCT_ERR_USAGE,
+                             "'%s' and '%s' would both be put at '%s': give them destinations of "
+                             "their own with SRC:DST",
+                             list->entries[i].src, entry->src,
+                             strlen(other) < strlen(entry->dst) ? other : entry->dst);
+    }
+    return HPCT_OK;
+}
+
+static hpct_status add(hpct_stage_list *list, const char **text, const char *ends)
+{
+    hpct_status status = HPCT_OK;
+    char both[8] = ":";
+    strcat(both, ends);
+    hpct_stage_entry entry = {.src = cut(text, both)};
+    if (entry.src == NULL)
+        return hpct_fail_memory(0);
+    strip_slashes(entry.src);
+    if (**text == ':') {
+        (*text)++;
+        entry.dst = cut(text, ends);
+    } else {
+        entry.dst = strdup(last_part(entry.src));
+    }
+    hpct_stage_entry *entries =
+        realloc(list->entries, (size_t) (list->count + 1) * sizeof *list->entries);
+    if (entries != NULL)
+        list->entries = entries;
+    if (entry.dst == NULL || entries == NULL) {
+        status = hpct_fail_memory(0);
+        goto fail;
+    }
+    strip_slashes(entry.dst);
+    if (*entry.src == '\0') {
+        status = hpct_fail(HPCT_ERR_USAGE, "there is an entry without a source: write "
+                                           "SRC[:DST][,SRC[:DST]...]");
+        goto fail;
+    }
+    status = check(list, &entry);
+    if (status != HPCT_OK)
+        goto fail;
+    list->entries[list->count++] = entry;
+    return HPCT_OK;
+fail:
+    free(entry.src);
+    free(entry.dst);
+    return status;
+}
+
+hpct_status hpct_stage_list_add(hpct_stage_list *list, const char *text)
+{
+    return add(list, &text, "");
+}
+
+hpct_status hpct_stage_list_parse(const char *text, hpct_stage_list *out)
+{
+    hpct_stage_list list = {0};
+    for (;; text++) {
+        hpct_status status = add(&list, &text, ",");
+        if (status != HPCT_OK) {
+            hpct_stage_list_free(&list);
+            return status;
+        }
+        if (*text == '\0')
+            break;
+    }
+    *out = list;
+    return HPCT_OK;
+}
+
+void hpct_stage_list_free(hpct_stage_list *list)
+{
+    for (int i = 0; i < list->count; i++) {
+        free(list->entries[i].src);
+        free(list->entries[i].dst);
+    }
+    free(list->entries);
+    *list = (hpct_stage_list){0};
+}

@@ -1,0 +1,31 @@
+/* spank/stage/entry.h - one thing to stage, as a user writes it: SRC[:DST]. Shared by the plugin,
+ * which refuses bad ones before a job is queued, and by hpc-train-stage. Touches no file. */
+#ifndef HPCT_STAGE_ENTRY_H
+#define HPCT_STAGE_ENTRY_H
+
+#include <hpctrain/status.h>
+
+/* The folder in the job directory that is ours: config files, lock, unfinished copies. */
+#define HPCT_PRIVATE_FOLDER ".hpc-train"
+
+typedef struct hpct_stage_entry {
+    char *src; /* as written, without slashes at its end */
+    char *dst; /* below the job directory: relative, without "." and ".." */
+} hpct_stage_entry;
+
+typedef struct hpct_stage_list {
+    hpct_stage_entry *entries;
+    int count;
+} hpct_stage_list;
+
+/* Reads "SRC[:DST][,SRC[:DST]…]"; a backslash takes the meaning from the comma, colon or backslash
+ * behind it. DST defaults to the last part of SRC. HPCT_ERR_USAGE, saying what to write instead,
+ * for an empty SRC, a DST that leaves the job directory or takes our folder's name, and for two
+ * entries of which one would lie upon or within the other. Freed with hpct_stage_list_free. */
+hpct_status hpct_stage_list_parse(const char *text, hpct_stage_list *out);
+
+/* Adds the one entry in `text` (commas mean nothing there) to a list, with the same checks. */
+hpct_status hpct_stage_list_add(hpct_stage_list *list, const char *text);
+void hpct_stage_list_free(hpct_stage_list *list);
+
+#endif

@@ -1,0 +1,135 @@
+/* hpc-train-stage: copies files and folders below a folder, whole or not at all. Started by the
+ * plugin as the job's user; also a command of its own. */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/cluster/number.h"
+#include "base/status.h"
+#include "spank/stage/bytes.h"
+#include "spank/stage/place.h"
+
+#define MAX_ALLOWED 64
+
+static const char usage[] =
+    "usage: hpc-train-stage [OPTION]... --to DIR SRC[:DST]...\n"
+    "Copies each file or folder SRC to DIR/DST (default: its own name), whole or not at all.\n"
+    "  --to DIR          the folder to copy to\n"
+    "  --list LIST       more entries, with commas between them\n"
+    "  --max BYTES       refuse to copy more than this (K, M, G, T may follow)\n"
+    "  --allow PREFIX    copy only from below PREFIX; may be given several times\n"
+    "  --progress-fd N   write a byte to file descriptor N now and then while all goes well\n"
+    "  -v, --verbose     say what was copied and what was there already\n"
+    "  --help, --version\n"
+    "A backslash before a comma or colon makes it part of a name.\n";
+
+typedef struct arguments {
+    hpct_place place;
+    hpct_stage_list list;
+    char *allowed[MAX_ALLOWED];
+    bool verbose;
+    int progress_fd;
+} arguments;
+
+enum {
+    OPTION_TO = 256,
+    OPTION_LIST,
+    OPTION_MAX,
+    OPTION_ALLOW,
+    OPTION_PROGRESS,
+    OPTION_HELP,
+    OPTION_VERSION
+};
+
+static hpct_status take(arguments *a, int option, char *value)
+{
+    long number = 0;
+    switch (option) {
+    case OPTION_TO:
+        a->place.to = value;
+        return HPCT_OK;
+    case OPTION_LIST:
+        hpct_stage_list_free(&a->list);
+        return hpct_stage_list_parse(value, &a->list);
+    case OPTION_MAX:
+        if (!hpct_bytes_parse(value, &a->place.max))
+            return hpct_fail(HPCT_ERR_USAGE, "--max: '%s' is no size such as 500G", value);
+        return HPCT_OK;
+    case OPTION_ALLOW:
+        if (a->place.num_allowed == MAX_ALLOWED)
+            return hpct_fail(HPCT_ERR_USAGE, "--allow: more than %d prefixes", MAX_ALLOWED);
+        a->allowed[a->place.num_allowed++] = value;
+        return HPCT_OK;
+    case OPTION_PROGRESS:
+        if (!hpct_number_parse(value, 0, 1 << 20, &number))
+            return hpct_fail(HPCT_ERR_USAGE, "--progress-fd: '%s' is no number", value);
+        a->progress_fd = (int) number;
+        return HPCT_OK;
+    case 'v':
+        a->verbose = true;
+        return HPCT_OK;
+    default:
+        return hpct_fail(HPCT_ERR_USAGE, "see hpc-train-stage --help");
+    }
+}
+
+/* -1: go on; else the exit status. */
+static int read_arguments(int argc, char **argv, arguments *a)
+{
+    static const struct option options[] = {
+        {"to", required_argument, NULL, OPTION_TO},
+        {"list", required_argument, NULL, OPTION_LIST},
+        {"max", required_argument, NULL, OPTION_MAX},
+        {"allow", required_argument, NULL, OPTION_ALLOW},
+        {"progress-fd", required_argument, NULL, OPTION_PROGRESS},
+        {"verbose", no_argument, NULL, 'v'},
+        {"help", no_argument, NULL, OPTION_HELP},
+        {"version", no_argument, NULL, OPTION_VERSION},
+        {0},
+    };
+    hpct_status status = HPCT_OK;
+    for (int option; (option = getopt_long(argc, argv, "v", options, NULL)) != -1;) {
+        if (option == OPTION_HELP)
+            return fputs(usage, stdout) < 0;
+        if (option == OPTION_VERSION)
+            return printf("hpc-train-stage %s\n", HPCT_VERSION) < 0;
+        status = take(a, option, optarg);
+        if (status != HPCT_OK)
+            goto fail;
+    }
+    for (; optind < argc; optind++) {
+        status = hpct_stage_list_add(&a->list, argv[optind]);
+        if (status != HPCT_OK)
+            goto fail;
+    }
+    if (a->place.to == NULL || a->list.count == 0) {
+        status = hpct_fail(HPCT_ERR_USAGE, "--to DIR and at least one source are needed; see "
+                                           "hpc-train-stage --help");
+        goto fail;
+    }
+    return -1;
+fail:
+    fprintf(stderr, "hpc-train-stage: %s\n", hpct_last_error());
+    return (int) status;
+}
+
+int main(int argc, char **argv)
+{
+    arguments a = {.progress_fd = -1};
+    hpct_report report;
+    a.place.allowed = a.allowed;
+    hpct_report_catch_signals();
+    int done = read_arguments(argc, argv, &a);
+    if (done < 0) {
+        hpct_report_start(&report, a.verbose, a.progress_fd);
+        hpct_status status = hpct_place_all(&a.place, &a.list, &report);
+        if (status == HPCT_OK)
+            hpct_report_end(&report, a.place.to);
+        else
+            hpct_report_say("%s", hpct_last_error());
+        done = (int) status;
+    }
+    hpct_stage_list_free(&a.list);
+    return done;
+}

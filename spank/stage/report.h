@@ -1,0 +1,33 @@
+/* spank/stage/report.h - what the helper says while it works: to people on standard error, to the
+ * plugin as bytes through a pipe. Also carries the wish to end (SIGTERM and its like). */
+#ifndef HPCT_STAGE_REPORT_H
+#define HPCT_STAGE_REPORT_H
+
+#include <hpctrain/status.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct hpct_report {
+    bool verbose;
+    int progress_fd;                    /* -1: nobody listens */
+    uint64_t files, bytes;              /* copied so far */
+    uint64_t total;                     /* bytes to copy */
+    double start, last_line, last_byte; /* seconds */
+} hpct_report;
+
+void hpct_report_start(hpct_report *report, bool verbose, int progress_fd);
+
+/* To be called between pieces of work, at least every few megabytes. HPCT_ERR_STOPPED when a signal
+ * asked to end. Prints a line every few seconds. */
+hpct_status hpct_report_tick(hpct_report *report, uint64_t bytes);
+
+/* "hpc-train-stage: NODE: …" on standard error, whole lines. */
+void hpct_report_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* The last line: what, bytes, seconds; only after a while or when verbose. */
+void hpct_report_end(const hpct_report *report, const char *to);
+
+/* SIGTERM, SIGINT, SIGHUP, SIGXCPU from now on ask to end. */
+void hpct_report_catch_signals(void);
+
+#endif

@@ -1,0 +1,22 @@
+/* spank/stage_run.h - runs hpc-train-stage as the calling user, without a shell, and watches it. */
+#ifndef HPCT_SPANK_STAGE_RUN_H
+#define HPCT_SPANK_STAGE_RUN_H
+
+#include "spank/settings.h"
+#include "spank/share.h"
+
+/* A helper that says nothing for so long is taken for stuck. */
+#define HPCT_STALL_SECONDS 300
+
+typedef struct hpct_stage_run {
+    const hpct_settings *settings;
+    const char *to;   /* the job directory */
+    const char *list; /* the value of --hpc-train-stage, checked */
+    int stall_seconds;
+} hpct_stage_run;
+
+/* An hpct_share_work on an hpct_stage_run. The helper's own messages go to standard error.
+ * HPCT_ERR_* as the helper ended; HPCT_ERR_IO when it was killed or made no progress. */
+hpct_status hpct_stage_run_work(void *run, hpct_share *share);
+
+#endif

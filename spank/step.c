@@ -1,0 +1,66 @@
+/* In slurmstepd, as root. Of what the user says it looks at nothing but whether hpc-train is on:
+ * values are parsed later, by the tasks, with the user's rights. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/cluster/variables.h"
+#include "base/status.h"
+#include "spank/contexts.h"
+#include "spank/tmpdir.h"
+
+static void keep_trouble(hpct_plugin *plugin)
+{
+    snprintf(plugin->trouble, sizeof plugin->trouble, "%s", hpct_last_error());
+}
+
+/* A step switched off inside a job that is on inherits variables that describe another step, and a
+ * TMPDIR that this node may not have. What the user himself set has other values and stays. */
+static void take_away(hpct_plugin *plugin, hpct_slurm *slurm)
+{
+    hpct_environment environment = hpct_slurm_environment(slurm);
+    bool inherited = environment.get(environment.context, "HPC_TRAIN_CONFIG_FILE") != NULL;
+    char *path = hpct_tmpdir_path(plugin->settings.tmpdir, plugin->job, plugin->restarts);
+    for (int i = 0; path != NULL && hpct_variable_names[i] != NULL; i++) {
+        const char *name = hpct_variable_names[i];
+        const char *value = environment.get(environment.context, name);
+        bool folder = strcmp(name, "TMPDIR") == 0 || strcmp(name, "SLURM_TMPDIR") == 0;
+        if (value != NULL && (folder ? strcmp(value, path) == 0 : inherited))
+            hpct_slurm_set(slurm, name, NULL);
+    }
+    free(path);
+}
+
+void hpct_step_start(hpct_plugin *plugin, hpct_slurm *slurm)
+{
+    uint32_t uid = 0, gid = 0;
+    bool off_by_user = false;
+    hpct_environment environment = hpct_slurm_environment(slurm);
+    hpct_options_switch(&plugin->options, &environment, plugin->settings.on_by_default, &plugin->on,
+                        &off_by_user);
+    if (!plugin->on && !off_by_user)
+        return;
+    if (!hpct_slurm_get(slurm, HPCT_SLURM_JOB, &plugin->job) ||
+        !hpct_slurm_get(slurm, HPCT_SLURM_STEP, &plugin->step) ||
+        !hpct_slurm_get(slurm, HPCT_SLURM_UID, &uid) ||
+        !hpct_slurm_get(slurm, HPCT_SLURM_GID, &gid)) {
+        snprintf(plugin->trouble, sizeof plugin->trouble, "Slurm does not say whose job this is");
+        return;
+    }
+    if (!hpct_slurm_get(slurm, HPCT_SLURM_RESTARTS, &plugin->restarts))
+        plugin->restarts = 0;
+    if (plugin->trouble[0] != '\0')
+        return;
+    if (!plugin->on) {
+        take_away(plugin, slurm);
+        return;
+    }
+    if (hpct_slurm_step_kind(plugin->step) == HPCT_STEP_OTHER) {
+        plugin->on = false;
+        return;
+    }
+    if (hpct_tmpdir_make(plugin->settings.tmpdir, plugin->job, plugin->restarts, uid, gid) !=
+            HPCT_OK ||
+        hpct_share_make(&plugin->share) != HPCT_OK)
+        keep_trouble(plugin);
+}

@@ -1,0 +1,136 @@
+/* In each task, as the user, just before its program starts. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "agent/cluster/variables.h"
+#include "base/status.h"
+#include "spank/contexts.h"
+#include "spank/describe.h"
+#include "spank/ports_check.h"
+#include "spank/stage_run.h"
+#include "spank/tmpdir.h"
+
+#define LAUNCH_SECONDS 1
+
+static hpct_status set(void *slurm, const char *name, const char *value)
+{
+    return hpct_slurm_set(slurm, name, value);
+}
+
+static hpct_status read_facts(hpct_plugin *plugin, hpct_slurm *slurm, hpct_task_facts *facts)
+{
+    facts->job = plugin->job;
+    facts->step = plugin->step;
+    if (hpct_slurm_get(slurm, HPCT_SLURM_RANK, &facts->rank) &&
+        hpct_slurm_get(slurm, HPCT_SLURM_TASK, &facts->local_rank) &&
+        hpct_slurm_get(slurm, HPCT_SLURM_NODE, &facts->node) &&
+        hpct_slurm_get(slurm, HPCT_SLURM_LOCAL_TASKS, &facts->local_tasks) &&
+        hpct_slurm_get(slurm, HPCT_SLURM_TOTAL_TASKS, &facts->total_tasks))
+        return HPCT_OK;
+    return hpct_fail(HPCT_ERR_INTERNAL, "Slurm does not say which task this is");
+}
+
+static hpct_status set_environment(hpct_plugin *plugin, hpct_slurm *slurm,
+                                   const hpct_choices *choices, const hpct_config *config,
+                                   hpct_task_facts *facts)
+{
+    char *json = NULL, *file = NULL;
+    const char *dropped = NULL;
+    hpct_status status = hpct_config_to_json(config, &json);
+    if (status == HPCT_OK)
+        status = hpct_config_write(config->tmpdir, plugin->step, facts->rank, json, &file);
+    if (status == HPCT_OK)
+        status = hpct_variables_emit(config, choices->frameworks, json, file, set, slurm, &dropped);
+    if (status == HPCT_OK && choices->hide && config->gpu != NULL)
+        status = hpct_slurm_set(slurm, "CUDA_VISIBLE_DEVICES", config->gpu);
+    if (status == HPCT_OK && dropped != NULL && config->rank == 0)
+        hpct_slurm_error("warning: %s is not set: for %d tasks it would be longer than a variable "
+                         "can be; read the file $HPC_TRAIN_CONFIG_FILE instead",
+                         dropped, config->size);
+    free(json);
+    free(file);
+    return status;
+}
+
+static hpct_status stage(hpct_plugin *plugin, const hpct_environment *environment,
+                         const hpct_choices *choices, const hpct_config *config)
+{
+    if (choices->stage.count == 0)
+        return HPCT_OK;
+    const char *list = plugin->options.values[HPCT_OPTION_STAGE];
+    if (list == NULL)
+        list =
+            environment->get(environment->context, hpct_option_table[HPCT_OPTION_STAGE].variable);
+    hpct_stage_run run = {
+        .settings = &plugin->settings,
+        .to = config->tmpdir,
+        .list = list,
+        .stall_seconds = HPCT_STALL_SECONDS,
+    };
+    /* who waits gives up a little later than who works, whose message says more */
+    return hpct_share_once(plugin->share, config->local_rank, "stage the data",
+                           HPCT_STALL_SECONDS + 10, hpct_stage_run_work, &run);
+}
+
+static hpct_status prepare(hpct_plugin *plugin, hpct_slurm *slurm, const char *tmpdir)
+{
+    hpct_environment environment = hpct_slurm_environment(slurm);
+    hpct_choices choices = {0};
+    hpct_config *config = NULL;
+    hpct_task_facts facts = {.tmpdir = tmpdir};
+    if (plugin->trouble[0] != '\0')
+        return hpct_fail(HPCT_ERR_CONFIG, "%s", plugin->trouble);
+    if (hpct_slurm_step_kind(plugin->step) == HPCT_STEP_SCRIPT) {
+        hpct_status status = hpct_slurm_set(slurm, "SLURM_TMPDIR", tmpdir);
+        return status == HPCT_OK ? hpct_slurm_set(slurm, "TMPDIR", tmpdir) : status;
+    }
+    hpct_status status = hpct_options_resolve(&plugin->options, &environment,
+                                              plugin->settings.on_by_default, &choices);
+    if (status == HPCT_OK)
+        status = read_facts(plugin, slurm, &facts);
+    if (status == HPCT_OK)
+        status = hpct_task_describe(&facts, &choices, &plugin->settings, &environment, &config);
+    if (status == HPCT_OK) {
+        const char *address = config->addresses[config->rank];
+        status =
+            hpct_port_check(atoi(strrchr(address, ':') + 1), config->nodes[config->node_rank].name);
+    }
+    if (status == HPCT_OK)
+        status = stage(plugin, &environment, &choices, config);
+    if (status == HPCT_OK)
+        status = set_environment(plugin, slurm, &choices, config, &facts);
+    hpct_config_free(config);
+    hpct_choices_free(&choices);
+    return status;
+}
+
+/* One voice per node is enough, and one request to end the step. */
+static void report(hpct_plugin *plugin, hpct_slurm *slurm)
+{
+    uint32_t tasks = 0;
+    hpct_environment environment = hpct_slurm_environment(slurm);
+    const char *node = environment.get(environment.context, "SLURMD_NODENAME");
+    if (plugin->share != NULL && !hpct_share_first(plugin->share))
+        return;
+    hpct_slurm_error("%s: %s", node == NULL ? "?" : node, hpct_last_error());
+    if (hpct_slurm_step_kind(plugin->step) != HPCT_STEP_TASKS ||
+        (hpct_slurm_get(slurm, HPCT_SLURM_TOTAL_TASKS, &tasks) && tasks == 1))
+        return;
+    /* By then the other nodes have started theirs, and can be told. */
+    nanosleep(&(struct timespec){.tv_sec = LAUNCH_SECONDS}, NULL);
+    hpct_slurm_end_step(plugin->job, plugin->step);
+}
+
+hpct_status hpct_task_start(hpct_plugin *plugin, hpct_slurm *slurm)
+{
+    if (!plugin->on)
+        return HPCT_OK;
+    char *tmpdir = hpct_tmpdir_path(plugin->settings.tmpdir, plugin->job, plugin->restarts);
+    hpct_status status = tmpdir == NULL ? hpct_fail_memory(0) : prepare(plugin, slurm, tmpdir);
+    free(tmpdir);
+    if (status != HPCT_OK)
+        report(plugin, slurm);
+    return status;
+}

@@ -1,0 +1,21 @@
+# Fuzz targets of agent/data and agent/comm.
+fuzz_targets += tests/fuzz/fuzz_frame tests/fuzz/fuzz_idx tests/fuzz/fuzz_npy tests/fuzz/fuzz_npz
+agent_fuzz_cppflags = $(AM_CPPFLAGS) -D_GNU_SOURCE $(LIBARCHIVE_CFLAGS)
+agent_fuzz_libs = $(hpct_parts) $(LIBARCHIVE_LIBS)
+
+tests_fuzz_fuzz_frame_SOURCES = tests/fuzz/fuzz_frame.c $(fuzz_driver)
+tests_fuzz_fuzz_frame_CPPFLAGS = $(agent_fuzz_cppflags)
+tests_fuzz_fuzz_frame_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_frame_LDADD = $(agent_fuzz_libs)
+tests_fuzz_fuzz_idx_SOURCES = tests/fuzz/fuzz_idx.c $(fuzz_driver)
+tests_fuzz_fuzz_idx_CPPFLAGS = $(agent_fuzz_cppflags)
+tests_fuzz_fuzz_idx_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_idx_LDADD = $(agent_fuzz_libs)
+tests_fuzz_fuzz_npy_SOURCES = tests/fuzz/fuzz_npy.c $(fuzz_driver)
+tests_fuzz_fuzz_npy_CPPFLAGS = $(agent_fuzz_cppflags)
+tests_fuzz_fuzz_npy_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_npy_LDADD = $(agent_fuzz_libs)
+tests_fuzz_fuzz_npz_SOURCES = tests/fuzz/fuzz_npz.c $(fuzz_driver)
+tests_fuzz_fuzz_npz_CPPFLAGS = $(agent_fuzz_cppflags)
+tests_fuzz_fuzz_npz_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_npz_LDADD = $(agent_fuzz_libs)

@@ -1,0 +1,7 @@
+# Comparisons with other frameworks; each skips itself where the framework is not installed.
+check_PROGRAMS += tests/peers/nn_losses
+tests_peers_nn_losses_SOURCES = tests/peers/nn_losses.c
+tests_peers_nn_losses_LDADD = nn/libnn.la
+peer_tests = tests/peers/nn_keras.t
+TESTS += $(peer_tests)
+EXTRA_DIST += $(peer_tests) tests/peers/nn_keras.py

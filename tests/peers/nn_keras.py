@@ -1,0 +1,105 @@
+"""Repeats what nn_losses did in Keras, from the same weights and pictures, and compares: losses and
+accuracies of every step, outputs, weights in the end. Prints TAP.
+
+usage: nn_keras.py NN_LOSSES"""
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+import keras
+from keras import layers
+from safetensors.numpy import load_file
+
+CASES = [  # model, batch, rate, momentum
+    ("mnist-cnn", 64, 0.2, 0.0),
+    ("mnist-cnn", 16, 0.05, 0.9),
+    ("mnist-convnet", 100, 0.05, 0.0),
+    ("mnist-convnet", 20, 0.02, 0.9),
+]
+
+
+def build(name):
+    if name == "mnist-cnn":
+        return keras.Sequential([
+            layers.Input((28, 28)), layers.Reshape((28, 28, 1)),
+            layers.Conv2D(32, 3, activation="relu"), layers.Flatten(),
+            layers.Dense(128, activation="relu"), layers.Dense(10)]), True
+    return keras.Sequential([
+        layers.Input((28, 28, 1)), layers.Conv2D(32, 5, activation="relu"), layers.MaxPooling2D(),
+        layers.Conv2D(64, 5, activation="relu"), layers.MaxPooling2D(), layers.Flatten(),
+        layers.Dense(10, activation="softmax")]), False
+
+
+def set_weights(model, path):
+    tensors = load_file(path)
+    named = [(w, tensors.pop(w.path.split("/", 1)[1] if w.path.startswith("sequential") else w.path))
+             for w in model.weights]
+    assert not tensors, f"left over: {list(tensors)}"
+    for weight, values in named:
+        weight.assign(values)
+
+
+def relative(a, b):
+    a, b = np.asarray(a, np.float64), np.asarray(b, np.float64)
+    return np.abs(a - b).max() / np.abs(b).max()
+
+
+def run(program, backend, name, batch, steps, rate, momentum):
+    with tempfile.TemporaryDirectory() as folder:
+        command = [program, name, backend, str(batch), str(steps), str(rate), str(momentum), folder]
+        ours = np.array([line.split() for line in
+                         subprocess.run(command, check=True, capture_output=True, text=True)
+                         .stdout.splitlines()], np.float64)
+        keras.backend.clear_session()  # layers are named from the start again
+        model, logits = build(name)
+        set_weights(model, folder + "/first.safetensors")
+        model.compile(optimizer=keras.optimizers.SGD(rate, momentum=momentum),
+                      loss=keras.losses.SparseCategoricalCrossentropy(from_logits=logits),
+                      metrics=["accuracy"])
+        x = np.fromfile(folder + "/inputs.f32", np.float32).reshape((steps, batch) + model.input_shape[1:])
+        y = np.fromfile(folder + "/labels.i32", np.int32).reshape(steps, batch)
+        theirs = []
+        for t in range(steps):
+            if t == steps - 1:
+                outputs = model.predict(x[t], batch_size=batch, verbose=0)
+            theirs.append(model.train_on_batch(x[t], y[t]))
+            model.reset_metrics()
+        theirs = np.array(theirs, np.float64)
+        mine = np.fromfile(folder + "/outputs.f32", np.float32).reshape(outputs.shape)
+        last = load_file(folder + "/last.safetensors")
+        weights = max(relative(last[w.path.split("/", 1)[1] if w.path.startswith("sequential") else w.path],
+                               w.numpy()) for w in model.weights)
+        return {"loss": np.abs(ours[:, 0] / theirs[:, 0] - 1).max(),
+                "accuracy": np.abs(ours[:, 1] - theirs[:, 1]).max(),
+                "outputs": relative(mine, outputs), "weights": weights,
+                "from": theirs[0, 0], "to": theirs[-1, 0]}
+
+
+def check(program, backend, name, batch, steps, rate, momentum):
+    """Few steps: everything agrees to rounding. Many: rounding decides which of two nearly equal cells
+    is a maximum, and grows from there, so that only losses and accuracies are compared."""
+    r = run(program, backend, name, batch, steps, rate, momentum)
+    few = steps <= 3
+    good = r["loss"] < (1e-5 if few else 1e-3) and r["accuracy"] < (1e-6 if few else 0.011)
+    if few:
+        good = good and r["outputs"] < 1e-5 and r["weights"] < 1e-4
+    text = (f"{name} on {backend}, batch {batch}, momentum {momentum}, {steps} steps: loss {r['from']:.4f} "
+            f"to {r['to']:.4f}; largest differences: loss {r['loss']:.1e}, accuracy {r['accuracy']:.1e}, "
+            f"outputs {r['outputs']:.1e}, weights {r['weights']:.1e}")
+    return good, text
+
+
+def main():
+    program = sys.argv[1]
+    runs = [(program, "cpu", name, batch, steps, rate, momentum)
+            for name, batch, rate, momentum in CASES for steps in (3, 20)]
+    runs += [(program, "ref", name, 4, 3, rate, momentum) for name, _, rate, momentum in CASES]
+    print(f"1..{len(runs)}")
+    results = [check(*arguments) for arguments in runs]
+    for number, (good, text) in enumerate(results, 1):
+        print(f"{'ok' if good else 'not ok'} {number} - {text}")
+    return not all(good for good, _ in results)
+
+
+sys.exit(main())

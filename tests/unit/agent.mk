@@ -1,0 +1,24 @@
+# Unit tests of agent/.
+if HAVE_CMOCKA
+unit_tests += tests/unit/test_data tests/unit/test_fit tests/unit/test_report \
+	tests/unit/test_sampler tests/unit/test_watch
+endif
+agent_test_libs = $(hpct_parts) $(CMOCKA_LIBS)
+agent_test_cppflags = $(test_cppflags) -D_GNU_SOURCE
+pictures = tests/unit/pictures.c tests/unit/pictures.h
+
+tests_unit_test_data_SOURCES = tests/unit/test_data.c $(pictures) tests/unit/unit.h
+tests_unit_test_data_CPPFLAGS = $(agent_test_cppflags)
+tests_unit_test_data_LDADD = $(agent_test_libs)
+tests_unit_test_fit_SOURCES = tests/unit/test_fit.c $(pictures) tests/unit/unit.h
+tests_unit_test_fit_CPPFLAGS = $(agent_test_cppflags)
+tests_unit_test_fit_LDADD = $(agent_test_libs)
+tests_unit_test_report_SOURCES = tests/unit/test_report.c $(pictures) tests/unit/unit.h
+tests_unit_test_report_CPPFLAGS = $(agent_test_cppflags) $(JANSSON_CFLAGS)
+tests_unit_test_report_LDADD = $(agent_test_libs)
+tests_unit_test_sampler_SOURCES = tests/unit/test_sampler.c tests/unit/unit.h
+tests_unit_test_sampler_CPPFLAGS = $(agent_test_cppflags)
+tests_unit_test_sampler_LDADD = $(agent_test_libs)
+tests_unit_test_watch_SOURCES = tests/unit/test_watch.c tests/unit/unit.h
+tests_unit_test_watch_CPPFLAGS = $(agent_test_cppflags)
+tests_unit_test_watch_LDADD = $(agent_test_libs)

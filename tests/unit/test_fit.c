@@ -1,0 +1,194 @@
+/* fit and evaluate on one rank, with real arithmetic on small pictures. */
+#include "agent/context.h"
+#include "tests/unit/pictures.h"
+#include "tests/unit/unit.h"
+
+#include <hpctrain/hpctrain.h>
+#include <math.h>
+#include <signal.h>
+#include <unistd.h>
+
+static hpct_context *context;
+static const char *folder;
+static hpct_dataset *train, *test;
+
+static int open_all(void **state)
+{
+    (void) state;
+    folder = pictures_folder();
+    pictures_mnist_like(folder, 203, 57, 10, false);
+    return hpct_context_open_alone(&context) != HPCT_OK ||
+           hpct_dataset_open(&train, folder, HPCT_TRAIN) != HPCT_OK ||
+           hpct_dataset_open(&test, folder, HPCT_TEST) != HPCT_OK;
+}
+
+static int close_all(void **state)
+{
+    (void) state;
+    hpct_dataset_free(train);
+    hpct_dataset_free(test);
+    hpct_context_close(context);
+    return 0;
+}
+
+static hpct_model *small_model(int classes)
+{
+    hpct_model *model = hpct_model_new("small", HPCT_SHAPE(28, 28));
+    hpct_model_add_flatten(model);
+    hpct_model_add_dense(model, &(hpct_dense){.units = 16, .activation = HPCT_RELU});
+    hpct_model_add_dense(model, &(hpct_dense){.units = classes});
+    assert_int_equal(hpct_model_compile(model, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS,
+                                        &(hpct_optimizer){.learning_rate = 0.1}),
+                     HPCT_OK);
+    assert_int_equal(hpct_model_initialize(model, 1), HPCT_OK);
+    return model;
+}
+
+static int count_lines(const char *name)
+{
+    char path[4096];
+    int lines = 0;
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "r");
+    for (int c; file != NULL && (c = fgetc(file)) != EOF;)
+        lines += c == '\n';
+    if (file != NULL)
+        fclose(file);
+    return lines;
+}
+
+static void a_model_learns(void **state)
+{
+    (void) state;
+    hpct_model *model = small_model(10);
+    hpct_fit_result result;
+    hpct_metrics metrics;
+    hpct_fit_options options = {.epochs = 6, .batch_size = 32, .validation = test,
+                                .log_dir = folder};
+    assert_int_equal(hpct_fit(context, model, train, &options, &result), HPCT_OK);
+    assert_int_equal(result.steps, 6 * 7); /* 203 samples: the last batch has 11 */
+    assert_int_equal(result.signal, 0);
+    assert_true(result.train.accuracy > 0.95);
+    assert_true(result.validation.accuracy > 0.95);
+    assert_int_equal(count_lines("history.csv"), 1 + 6);
+    assert_int_equal(count_lines("metrics.jsonl"), 6 * 7);
+    assert_int_equal(hpct_evaluate(context, model, test, 10, &metrics), HPCT_OK);
+    assert_true(fabs(metrics.loss - result.validation.loss) < 1e-5 * result.validation.loss);
+    assert_true(metrics.accuracy == result.validation.accuracy);
+    hpct_model_free(model);
+}
+
+/* The same seed gives the same run, another another; so does going on after evaluate. */
+static void a_run_is_a_function_of_its_seed(void **state)
+{
+    (void) state;
+    double losses[3];
+    for (int i = 0; i < 3; i++) {
+        hpct_model *model = small_model(10);
+        hpct_fit_result result;
+        hpct_fit_options options = {.epochs = 2, .batch_size = 32, .seed = i == 2 ? 4 : 3};
+        assert_int_equal(hpct_fit(context, model, train, &options, &result), HPCT_OK);
+        losses[i] = result.train.loss;
+        hpct_model_free(model);
+    }
+    assert_true(losses[0] == losses[1]);
+    assert_true(losses[0] != losses[2]);
+}
+
+static void steps_per_epoch_are_kept(void **state)
+{
+    (void) state;
+    hpct_model *model = small_model(10);
+    hpct_fit_result result;
+    hpct_fit_options options = {.epochs = 3, .global_batch_size = 50, .steps_per_epoch = 9};
+    assert_int_equal(hpct_fit(context, model, train, &options, &result), HPCT_OK);
+    assert_int_equal(result.steps, 27); /* more than a pass in an epoch: it goes on */
+    assert_true(isnan(result.validation.loss));
+    hpct_model_free(model);
+}
+
+static void impossible_options_are_refused(void **state)
+{
+    (void) state;
+    hpct_model *model = small_model(10);
+    const hpct_fit_options wrong[] = {
+        {.epochs = -1},
+        {.batch_size = 8, .global_batch_size = 8},
+        {.batch_size = -8},
+        {.steps_per_epoch = -1},
+        {.verbose = 3},
+        {.epochs = 2147483647, .steps_per_epoch = INT64_MAX / 4},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        assert_int_equal(hpct_fit(context, model, train, &wrong[i], NULL), HPCT_ERR_USAGE);
+    const hpct_fit_options unwritable[] = {
+        {.summary_json = "/no/such/folder/s.json"},
+        {.save_weights = "/no/such/folder/w"},
+        {.log_dir = "/dev/null/x"},
+    };
+    for (size_t i = 0; i < sizeof unwritable / sizeof unwritable[0]; i++) {
+        assert_int_equal(hpct_fit(context, model, train, &unwritable[i], NULL), HPCT_ERR_IO);
+        assert_true(strstr(hpct_last_error(), "/no/such/folder") != NULL ||
+                    strstr(hpct_last_error(), "/dev/null/x") != NULL);
+    }
+    hpct_model_free(model);
+}
+
+static void labels_out_of_range_are_refused(void **state)
+{
+    (void) state;
+    hpct_model *model = small_model(9);
+    hpct_metrics metrics;
+    hpct_fit_options options = {0}, validating = {.validation = test};
+    assert_int_equal(hpct_fit(context, model, train, &options, NULL), HPCT_ERR_DATA);
+    assert_non_null(strstr(hpct_last_error(), "label 9 of sample 9 is out of range"));
+    assert_int_equal(hpct_fit(context, model, train, &validating, NULL), HPCT_ERR_DATA);
+    assert_int_equal(hpct_evaluate(context, model, test, 0, &metrics), HPCT_ERR_DATA);
+    hpct_model_free(model);
+}
+
+static void a_signal_stops_it(void **state)
+{
+    (void) state;
+    const int signals[] = {SIGINT, SIGTERM};
+    char weights[4096];
+    snprintf(weights, sizeof weights, "%s/w.safetensors", folder);
+    for (int i = 0; i < 2; i++) {
+        hpct_model *model = small_model(10), *loaded = small_model(10);
+        hpct_fit_result result;
+        hpct_metrics a, b;
+        hpct_fit_options options = {.epochs = 1000000, .batch_size = 32, .save_weights = weights};
+        pid_t child = fork();
+        if (child == 0) { /* another process, so that the test itself may wait in fit */
+            usleep(200000);
+            kill(getppid(), signals[i]);
+            _exit(0);
+        }
+        assert_int_equal(hpct_fit(context, model, train, &options, &result), HPCT_ERR_STOPPED);
+        assert_int_equal(result.signal, signals[i]);
+        assert_true(result.steps > 0);
+        assert_non_null(strstr(hpct_last_error(), i == 0 ? "SIGINT" : "SIGTERM"));
+        assert_int_equal(hpct_model_load_weights(loaded, weights), HPCT_OK);
+        assert_int_equal(hpct_evaluate(context, model, test, 0, &a), HPCT_OK);
+        assert_int_equal(hpct_evaluate(context, loaded, test, 0, &b), HPCT_OK);
+        assert_true(a.loss == b.loss);
+        hpct_model_free(model);
+        hpct_model_free(loaded);
+    }
+    struct sigaction action;
+    assert_int_equal(sigaction(SIGINT, NULL, &action), 0);
+    assert_true(action.sa_handler == SIG_DFL); /* as it was before */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_model_learns),
+        cmocka_unit_test(a_run_is_a_function_of_its_seed),
+        cmocka_unit_test(steps_per_epoch_are_kept),
+        cmocka_unit_test(impossible_options_are_refused),
+        cmocka_unit_test(labels_out_of_range_are_refused),
+        cmocka_unit_test(a_signal_stops_it),
+    };
+    return cmocka_run_group_tests(tests, open_all, close_all);
+}

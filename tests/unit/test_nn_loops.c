@@ -1,0 +1,164 @@
+/* The vector loops of every instruction set that this processor has, against the reference. The backend
+ * only ever uses the best one; here all are run. */
+#include "nn/cpu/loops.h"
+#include "nn/ref/kernels.h"
+#include "nn/rng.h"
+#include "tests/unit/nn_case.h"
+#include "tests/unit/unit.h"
+
+#include <math.h>
+
+static uint64_t draws;
+
+static float *numbers(size_t count)
+{
+    float *memory = hpct_host_allocate(count * sizeof *memory);
+    for (size_t i = 0; i < count; i++)
+        memory[i] = hpct_uniform(5, 5, draws++) - 0.5f;
+    return memory;
+}
+
+/* Allocated to the last byte, so that a sanitizer or valgrind sees a read behind the end. */
+static float *exactly(const float *from, size_t count)
+{
+    float *memory = malloc(count * sizeof *memory);
+    memcpy(memory, from, count * sizeof *memory);
+    return memory;
+}
+
+static void elementwise(const hpct_loops *loops)
+{
+    static const size_t counts[] = {1, 15, 16, 17, 100};
+    for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
+        size_t n = counts[c];
+        float *a = numbers(n), *b = numbers(n), *v = numbers(n), *w = numbers(n);
+        float *ea = exactly(a, n), *eb = exactly(b, n), *ev = exactly(v, n), *ew = exactly(w, n);
+        loops->relu_forward(n, ea, ev);
+        hpct_ref_relu_forward(n, a, v);
+        assert_memory_equal(ev, v, n * sizeof *v);
+        loops->relu_backward(n, ea, eb, ev);
+        hpct_ref_relu_backward(n, a, b, v);
+        assert_memory_equal(ev, v, n * sizeof *v);
+        loops->add(n, ea, eb);
+        for (size_t i = 0; i < n; i++)
+            assert_true(eb[i] == a[i] + b[i]);
+        memcpy(eb, b, n * sizeof *b);
+        loops->sgd(n, 0.1f, 0.9f, ea, eb, ew);
+        hpct_ref_sgd(n, 0.1f, 0.9f, a, b, w);
+        assert_true(nn_difference(eb, b, n) < 1e-6 && nn_difference(ew, w, n) < 1e-6);
+        loops->sgd(n, 0.1f, 0, ea, NULL, ew);
+        hpct_ref_sgd(n, 0.1f, 0, a, NULL, w);
+        assert_true(nn_difference(ew, w, n) < 1e-6);
+        free(ea), free(eb), free(ev), free(ew);
+        hpct_host_release(a), hpct_host_release(b), hpct_host_release(v), hpct_host_release(w);
+    }
+}
+
+static void rows(const hpct_loops *loops)
+{
+    for (size_t out = 1; out < 40; out += 3) {
+        size_t n = 1 + out % 7, count = n * out;
+        float *x = numbers(count), *bias = numbers(out), *g = numbers(count), *sums = numbers(out);
+        float *ex = exactly(x, count), *eg = exactly(g, count), *y = exactly(g, count);
+        loops->bias_transposed(n, out, ex, bias, true, y);
+        for (size_t r = 0; r < n; r++)
+            for (size_t o = 0; o < out; o++)
+                assert_true(y[r * out + o] == fmaxf(0, x[o * n + r] + bias[o]));
+        loops->mask_and_sum(n, out, ex, eg, sums);
+        for (size_t o = 0; o < out; o++) {
+            float sum = 0;
+            for (size_t r = 0; r < n; r++)
+                sum += x[r * out + o] > 0 ? g[r * out + o] : 0;
+            assert_true(fabsf(sum - sums[o]) < 1e-5f);
+        }
+        free(ex), free(eg), free(y);
+        hpct_host_release(x), hpct_host_release(bias), hpct_host_release(g), hpct_host_release(sums);
+    }
+}
+
+/* One sample, row by row. */
+static void direct(const hpct_loops *loops, int out_w, int out, int kernel)
+{
+    int in[3] = {kernel + 1, out_w + kernel - 1, 2}, size[2] = {kernel, kernel}, strides[2] = {1, 1};
+    hpct_window w = nn_window(in, out, size, strides, false);
+    int offsets[64], taps = 0;
+    for (int u = 0; u < kernel; u++)
+        for (int v = 0; v < kernel * 2; v++)
+            offsets[taps++] = u * in[1] * 2 + v;
+    hpct_direct d = {.out_h = w.out_h, .out_w = out_w, .out = out, .taps = taps, .offsets = offsets,
+                     .row_step = (size_t) in[1] * 2, .cell_step = 2, .relu = true};
+    size_t src = (size_t) (in[0] * in[1] * 2), row = (size_t) (out_w * out), outs = (size_t) out,
+           dst = row * (size_t) w.out_h, weights = (size_t) taps * outs;
+    float *x = numbers(src), *k = numbers(weights), *bias = numbers(outs), *y = numbers(dst),
+          *g = numbers(dst), *dk = numbers(weights), *db = numbers(outs);
+    float *ex = exactly(x, src), *ek = exactly(k, weights), *ey = exactly(y, dst),
+          *eg = exactly(g, dst), *masked = exactly(g, row), *sums = calloc(weights + outs, 4);
+    hpct_ref_conv2d_forward(&w, 1, x, k, bias, y);
+    hpct_ref_relu_forward(dst, y, y);
+    hpct_ref_relu_backward(dst, y, g, g);
+    hpct_ref_conv2d_backward_weights(&w, 1, x, g, dk, db);
+    for (size_t i = 0; i < (size_t) w.out_h; i++) {
+        loops->direct_forward(&d, ex + i * d.row_step, ek, bias, ey + i * row);
+        loops->direct_backward(&d, ex + i * d.row_step, y + i * row, eg + i * row, masked, sums);
+    }
+    assert_true(nn_difference(ey, y, dst) < 1e-5);
+    assert_true(nn_difference(sums, dk, weights) < 1e-5);
+    assert_true(nn_difference(sums + weights, db, outs) < 1e-5);
+    free(ex), free(ek), free(ey), free(eg), free(masked), free(sums);
+    hpct_host_release(x), hpct_host_release(k), hpct_host_release(bias), hpct_host_release(y);
+    hpct_host_release(g), hpct_host_release(dk), hpct_host_release(db);
+}
+
+static void all_variants_match(void **state)
+{
+    (void) state;
+    int ran = 0;
+    for (int i = 0; hpct_loops_variants[i] != NULL; i++) {
+        const hpct_loops *loops = hpct_loops_variants[i];
+        if (!loops->supported())
+            continue;
+        elementwise(loops);
+        rows(loops);
+        for (int out_w = 1; out_w <= 14; out_w++)
+            direct(loops, out_w, 16 * (1 + out_w % 4), 1 + out_w % 5);
+        ran++;
+    }
+    assert_true(ran >= 1);
+}
+
+static void best_is_the_first_supported(void **state)
+{
+    (void) state;
+    int first = 0;
+    while (!hpct_loops_variants[first]->supported())
+        first++;
+    assert_ptr_equal(hpct_loops_best(), hpct_loops_variants[first]);
+}
+
+static void mark(size_t first, size_t count, void *arg)
+{
+    unsigned char *seen = arg;
+    for (size_t i = first; i < first + count; i++)
+        seen[i]++;
+}
+
+static void split_covers_everything_once(void **state)
+{
+    (void) state;
+    for (size_t total = 0; total < 300; total++) {
+        unsigned char seen[300] = {0};
+        hpct_loops_split(total, 7, mark, seen);
+        for (size_t i = 0; i < sizeof seen; i++)
+            assert_int_equal(seen[i], i < total);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_variants_match),
+        cmocka_unit_test(best_is_the_first_supported),
+        cmocka_unit_test(split_covers_everything_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

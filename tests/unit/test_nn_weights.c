@@ -1,0 +1,256 @@
+/* Weights in files: what is written, what is refused, and that a failure changes nothing. */
+#include "nn/run.h"
+#include "tests/unit/unit.h"
+
+#include <dirent.h>
+#include <math.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char folder[] = "/tmp/hpct-weights-XXXXXX";
+
+static const char *in_folder(const char *name)
+{
+    static char path[512];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return path;
+}
+
+static int make_folder(void **state)
+{
+    (void) state;
+    return mkdtemp(folder) == NULL;
+}
+
+static int count_files(void)
+{
+    int count = 0;
+    DIR *dir = opendir(folder);
+    for (struct dirent *entry; (entry = readdir(dir)) != NULL;)
+        count += entry->d_name[0] != '.';
+    closedir(dir);
+    return count;
+}
+
+static int empty_folder(void **state)
+{
+    (void) state;
+    DIR *dir = opendir(folder);
+    for (struct dirent *entry; (entry = readdir(dir)) != NULL;) {
+        if (entry->d_name[0] != '.')
+            unlink(in_folder(entry->d_name));
+    }
+    closedir(dir);
+    return 0;
+}
+
+static int remove_folder(void **state)
+{
+    empty_folder(state);
+    return rmdir(folder);
+}
+
+/* Two parameters: dense/kernel [2][3], dense/bias [3]; 36 bytes. */
+static hpct_model *tiny(uint64_t seed)
+{
+    hpct_model *model = hpct_model_new("tiny", HPCT_SHAPE(2));
+    hpct_model_add_dense(model, &(hpct_dense){.units = 3});
+    hpct_optimizer sgd = {.kind = HPCT_SGD, .learning_rate = 0.1};
+    assert_int_equal(
+        hpct_model_compile(model, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS, &sgd), HPCT_OK);
+    if (seed > 0)
+        assert_int_equal(hpct_model_initialize(model, seed), HPCT_OK);
+    return model;
+}
+
+static void assert_same(const hpct_model *a, const hpct_model *b)
+{
+    for (int i = 0; i < a->num_params; i++) {
+        size_t bytes = hpct_shape_count(&a->params[i].shape) * sizeof(float);
+        float *x = malloc(bytes), *y = malloc(bytes);
+        assert_int_equal(hpct_param_get(a, i, x), HPCT_OK);
+        assert_int_equal(hpct_param_get(b, i, y), HPCT_OK);
+        assert_memory_equal(x, y, bytes);
+        free(x);
+        free(y);
+    }
+}
+
+static void weights_come_back(void **state)
+{
+    (void) state;
+    hpct_model *model, *other;
+    int batch = 4;
+    hpct_optimizer sgd = {.kind = HPCT_SGD, .learning_rate = 0.1};
+    hpct_model **both[] = {&model, &other};
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(hpct_model_builtin(both[i], "mnist-convnet"), HPCT_OK);
+        assert_int_equal(hpct_model_compile(*both[i], HPCT_SPARSE_CATEGORICAL_CROSSENTROPY, &sgd),
+                         HPCT_OK);
+        assert_int_equal(hpct_model_initialize(*both[i], (uint64_t) i + 1), HPCT_OK);
+    }
+    hpct_build_options options = {.backend = "cpu", .batch_sizes = &batch, .num_batch_sizes = 1};
+    assert_int_equal(hpct_model_build(model, &options), HPCT_OK); /* saved from an arena */
+    assert_int_equal(hpct_model_save_weights(model, in_folder("w")), HPCT_OK);
+    assert_int_equal(hpct_model_load_weights(other, in_folder("w")), HPCT_OK);
+    assert_same(model, other);
+    assert_int_equal(hpct_model_initialize(model, 9), HPCT_OK);
+    assert_int_equal(hpct_model_load_weights(model, in_folder("w")), HPCT_OK); /* into an arena */
+    assert_same(model, other);
+    assert_int_equal(count_files(), 1);
+    hpct_model_free(model);
+    hpct_model_free(other);
+}
+
+static void file_is_safetensors(void **state)
+{
+    (void) state;
+    static const char header[] = "{\"dense/kernel\":{\"dtype\":\"F32\",\"shape\":[2,3],"
+                                 "\"data_offsets\":[0,24]},\"dense/bias\":{\"dtype\":\"F32\","
+                                 "\"shape\":[3],\"data_offsets\":[24,36]}}";
+    hpct_model *model = tiny(5);
+    assert_int_equal(hpct_model_save_weights(model, in_folder("w")), HPCT_OK);
+    struct stat info;
+    assert_int_equal(stat(in_folder("w"), &info), 0);
+    mode_t mask = umask(0);
+    umask(mask);
+    assert_int_equal(info.st_mode & 0777, 0666 & ~mask);
+    unsigned char bytes[400];
+    FILE *file = fopen(in_folder("w"), "rb");
+    size_t size = fread(bytes, 1, sizeof bytes, file);
+    fclose(file);
+    size_t padded = (sizeof header - 1 + 7) / 8 * 8;
+    assert_int_equal(size, 8 + padded + 36);
+    assert_true(bytes[0] == padded && bytes[1] == 0 && bytes[7] == 0);
+    assert_memory_equal(bytes + 8, header, sizeof header - 1);
+    float kernel[6];
+    assert_int_equal(hpct_param_get(model, 0, kernel), HPCT_OK);
+    assert_memory_equal(bytes + 8 + padded, kernel, sizeof kernel);
+    hpct_model_free(model);
+}
+
+static void write_file(const char *name, uint64_t length, const char *header, size_t data)
+{
+    FILE *file = fopen(in_folder(name), "wb");
+    fwrite(&length, sizeof length, 1, file);
+    fwrite(header, 1, strlen(header), file);
+    for (size_t i = 0; i < data; i++)
+        fputc(0, file);
+    fclose(file);
+}
+
+#define KERNEL "\"dense/kernel\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[0,24]}"
+#define BIAS "\"dense/bias\":{\"dtype\":\"F32\",\"shape\":[3],\"data_offsets\":[24,36]}"
+
+static void faulty_files_are_refused(void **state)
+{
+    (void) state;
+    static const struct {
+        const char *header;
+        long long length; /* -1: the header's */
+        size_t data;
+        const char *message; /* part of it */
+    } cases[] = {
+        {"{" KERNEL "," BIAS "}", 1ll << 40, 36, "not a safetensors file"},
+        {"{" KERNEL "," BIAS "}", 100000, 36, "not a safetensors file"},
+        {"{" KERNEL "," BIAS, -1, 36, "not JSON"},
+        {"[1]", -1, 36, "not a JSON object"},
+        {"{" KERNEL "," KERNEL "," BIAS "}", -1, 36, "not JSON: duplicate"},
+        {"{" KERNEL "}", -1, 24, "\"dense/bias\" is missing"},
+        {"{" KERNEL "," BIAS ",\"x\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[36,40]}}", -1,
+         40, "the model has no \"x\""},
+        {"{" KERNEL "," BIAS "}", -1, 35, "behind the end of the file"},
+        {"{" KERNEL "," BIAS "}", -1, 40, "longer than its tensors"},
+        {"{" KERNEL ",\"dense/bias\":{\"dtype\":\"F32\",\"shape\":[3],\"data_offsets\":[20,32]}}", -1,
+         36, "overlaps"},
+        {"{" KERNEL ",\"dense/bias\":{\"dtype\":\"F32\",\"shape\":[3],\"data_offsets\":[28,40]}}", -1,
+         40, "a gap"},
+        {"{" KERNEL ",\"dense/bias\":{\"dtype\":\"F32\",\"shape\":[4],\"data_offsets\":[24,36]}}", -1,
+         36, "disagree"},
+        {"{" KERNEL ",\"dense/bias\":{\"dtype\":\"F32\",\"shape\":[1,3],\"data_offsets\":[24,36]}}",
+         -1, 36, "does not have the model's shape 3"},
+        {"{" KERNEL ",\"dense/bias\":{\"dtype\":\"I32\",\"shape\":[3],\"data_offsets\":[24,36]}}", -1,
+         36, "is I32, not F32"},
+        {"{" KERNEL ",\"dense/bias\":{\"dtype\":\"Q9\",\"shape\":[3],\"data_offsets\":[24,36]}}", -1,
+         36, "dtype is missing or unknown"},
+        {"{" KERNEL ",\"dense/bias\":{\"dtype\":\"F32\",\"shape\":[-3],\"data_offsets\":[24,36]}}",
+         -1, 36, "not a whole number"},
+        {"{" KERNEL ",\"dense/bias\":{\"dtype\":\"F32\",\"shape\":[4294967296,4294967296],"
+         "\"data_offsets\":[24,36]}}", -1, 36, "too large"},
+        {"{" KERNEL ",\"dense/bias\":{\"dtype\":\"F32\",\"shape\":[1,1,1,1,1,1,1,1,3],"
+         "\"data_offsets\":[24,36]}}", -1, 36, "at most 8 sizes"},
+        {"{" KERNEL ",\"dense/bias\":{\"dtype\":\"F32\",\"shape\":[3],\"data_offsets\":[36,24]}}", -1,
+         36, "not [begin, end]"},
+        {"{" KERNEL ",\"dense/bias\":7}", -1, 36, "dtype is missing or unknown"},
+    };
+    hpct_model *model = tiny(5), *same = tiny(5);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        uint64_t length = cases[i].length < 0 ? strlen(cases[i].header) : (uint64_t) cases[i].length;
+        write_file("bad", length, cases[i].header, cases[i].data);
+        assert_int_equal(hpct_model_load_weights(model, in_folder("bad")), HPCT_ERR_DATA);
+        if (strstr(hpct_last_error(), cases[i].message) == NULL ||
+            strstr(hpct_last_error(), in_folder("bad")) == NULL)
+            fail_msg("case %zu: %s", i, hpct_last_error());
+        assert_same(model, same);
+    }
+    write_file("bad", 0, "", 0);
+    assert_int_equal(truncate(in_folder("bad"), 5), 0);
+    assert_int_equal(hpct_model_load_weights(model, in_folder("bad")), HPCT_ERR_DATA);
+    assert_int_equal(hpct_model_load_weights(model, in_folder("absent")), HPCT_ERR_NO_INPUT);
+    assert_int_equal(hpct_model_load_weights(model, folder), HPCT_ERR_NO_INPUT);
+    write_file("good", strlen("{" KERNEL "," BIAS "}"), "{" KERNEL "," BIAS "}", 36);
+    assert_int_equal(hpct_model_load_weights(model, in_folder("good")), HPCT_OK);
+    write_file("good", strlen("{\"__metadata__\":{\"a\":\"b\"}," KERNEL "," BIAS "}"),
+               "{\"__metadata__\":{\"a\":\"b\"}," KERNEL "," BIAS "}", 36);
+    assert_int_equal(hpct_model_load_weights(model, in_folder("good")), HPCT_OK);
+    hpct_model_free(model);
+    hpct_model_free(same);
+}
+
+/* As on a full disk: the file that was there stays, and nothing is left beside it. */
+static void a_failed_save_leaves_the_old_file(void **state)
+{
+    (void) state;
+    hpct_model *model = tiny(5), *other = tiny(6), *back = tiny(7);
+    assert_int_equal(hpct_model_save_weights(model, in_folder("w")), HPCT_OK);
+    struct rlimit limit, small;
+    getrlimit(RLIMIT_FSIZE, &limit);
+    small = limit;
+    small.rlim_cur = 100;
+    signal(SIGXFSZ, SIG_IGN);
+    setrlimit(RLIMIT_FSIZE, &small);
+    hpct_status status = hpct_model_save_weights(other, in_folder("w"));
+    setrlimit(RLIMIT_FSIZE, &limit);
+    assert_int_equal(status, HPCT_ERR_IO);
+    assert_non_null(strstr(hpct_last_error(), in_folder("w")));
+    assert_int_equal(count_files(), 1);
+    assert_int_equal(hpct_model_load_weights(back, in_folder("w")), HPCT_OK);
+    assert_same(back, model);
+    assert_int_equal(hpct_model_save_weights(model, in_folder("no/such/w")), HPCT_ERR_IO);
+    hpct_model_free(model);
+    hpct_model_free(other);
+    hpct_model_free(back);
+}
+
+static void there_must_be_weights_to_save(void **state)
+{
+    (void) state;
+    hpct_model *model = tiny(0);
+    assert_int_equal(hpct_model_save_weights(model, in_folder("w")), HPCT_ERR_USAGE);
+    assert_int_equal(count_files(), 0);
+    hpct_model_free(model);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(weights_come_back, empty_folder),
+        cmocka_unit_test_teardown(file_is_safetensors, empty_folder),
+        cmocka_unit_test_teardown(faulty_files_are_refused, empty_folder),
+        cmocka_unit_test_teardown(a_failed_save_leaves_the_old_file, empty_folder),
+        cmocka_unit_test_teardown(there_must_be_weights_to_save, empty_folder),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

@@ -1,0 +1,379 @@
+/* agent/comm: frames, and the watch over real processes and sockets on this machine. */
+#include "agent/comm/link.h"
+#include "agent/comm/watch.h"
+#include "base/status.h"
+#include "tests/unit/unit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define RANKS 4
+#define SILENCE_MS 1500
+
+static const uint8_t token[HPCT_TOKEN_BYTES] = "a token of tests";
+
+static void sleep_ms(int ms)
+{
+    struct timespec wait = {ms / 1000, ms % 1000 * 1000000L};
+    nanosleep(&wait, NULL);
+}
+
+/* ---- frames ---- */
+
+static void frames_survive_the_way(void **state)
+{
+    (void) state;
+    uint8_t bytes[HPCT_FRAME_BYTES];
+    hpct_frame in = {.type = HPCT_FRAME_ABORT, .status = 66, .rank = 70000}, out;
+    hpct_frame_set(in.node, sizeof in.node, "node1");
+    hpct_frame_set(in.text, sizeof in.text, "no such file");
+    hpct_frame_encode(bytes, &in, token);
+    assert_true(hpct_frame_decode(&out, bytes, token));
+    assert_int_equal(out.type, HPCT_FRAME_ABORT);
+    assert_int_equal(out.status, 66);
+    assert_int_equal(out.rank, 70000);
+    assert_string_equal(out.node, "node1");
+    assert_string_equal(out.text, "no such file");
+}
+
+static void wrong_frames_are_refused(void **state)
+{
+    (void) state;
+    uint8_t good[HPCT_FRAME_BYTES], bytes[HPCT_FRAME_BYTES];
+    hpct_frame in = {.type = HPCT_FRAME_HELLO, .rank = 1}, out;
+    hpct_frame_encode(good, &in, token);
+    for (int i = 0; i < 32; i++) { /* magic, version, type, …, token: any changed bit but the data's */
+        if (i == 6 || (i >= 8 && i < 16))
+            continue;
+        memcpy(bytes, good, sizeof bytes);
+        bytes[i] ^= 0x40;
+        assert_false(hpct_frame_decode(&out, bytes, token));
+    }
+    memcpy(bytes, good, sizeof bytes);
+    memset(bytes + 32, 'x', 64); /* a node name without an end */
+    assert_false(hpct_frame_decode(&out, bytes, token));
+    memcpy(bytes, good, sizeof bytes);
+    memcpy(bytes + 32, "a\033[2J", 6);
+    assert_true(hpct_frame_decode(&out, bytes, token));
+    assert_string_equal(out.node, "a?[2J"); /* it may be printed on a terminal */
+}
+
+static void addresses_are_split(void **state)
+{
+    (void) state;
+    char host[32];
+    int port;
+    assert_true(hpct_link_split_address("node0:22000", host, sizeof host, &port));
+    assert_string_equal(host, "node0");
+    assert_int_equal(port, 22000);
+    assert_true(hpct_link_split_address("[fe80::1]:80", host, sizeof host, &port));
+    assert_string_equal(host, "fe80::1");
+    const char *const wrong[] = {"node0", ":80", "node0:", "node0:0", "node0:65536", "node0:8x",
+                                 "a-name-that-is-longer-than-32-bytes:80"};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        assert_false(hpct_link_split_address(wrong[i], host, sizeof host, &port));
+}
+
+static void a_port_in_use_is_named(void **state)
+{
+    (void) state;
+    int first, second, port = 0;
+    assert_int_equal(hpct_link_listen(&first, &port, "here", 1), HPCT_OK);
+    assert_true(port > 0);
+    assert_int_equal(hpct_link_listen(&second, &port, "here", 1), HPCT_ERR_CONFIG);
+    char text[64];
+    snprintf(text, sizeof text, "port %d on here is in use", port);
+    assert_non_null(strstr(hpct_last_error(), text));
+    assert_non_null(strstr(hpct_last_error(), "--hpc-train-port"));
+    close(first);
+}
+
+/* ---- a group of processes under a watch ---- */
+
+typedef struct group {
+    pid_t pids[RANKS];
+    int out[RANKS]; /* each rank's stderr */
+    int listen_fd, port;
+    int join_seconds;
+} group;
+
+typedef void rank_function(hpct_watch *watch, int rank);
+
+static void run_rank(const group *g, int rank, rank_function *function)
+{
+    char address[32], node[16];
+    const char *addresses[] = {address}, *nodes[RANKS] = {"node0", "node1", "node2", "node3"};
+    hpct_watch *watch = NULL;
+    snprintf(address, sizeof address, "127.0.0.1:%d", g->port);
+    snprintf(node, sizeof node, "node%d", rank);
+    hpct_watch_options options = {
+        .rank = rank,
+        .size = RANKS,
+        .node = node,
+        .listen_fd = rank == 0 ? g->listen_fd : -1,
+        .addresses = addresses,
+        .num_addresses = 1,
+        .rank_nodes = nodes,
+        .join_seconds = g->join_seconds,
+        .beat_ms = 200,
+        .silence_ms = SILENCE_MS,
+    };
+    memcpy(options.token, token, sizeof token);
+    hpct_status status = hpct_watch_start(&watch, &options);
+    if (status != HPCT_OK) {
+        dprintf(STDERR_FILENO, "%s\n", hpct_last_error());
+        _exit((int) status);
+    }
+    function(watch, rank);
+    _exit(0);
+}
+
+/* Starts all ranks but `absent` (-1 for none). */
+static void start(group *g, rank_function *function, int absent)
+{
+    g->port = 0;
+    g->join_seconds = g->join_seconds > 0 ? g->join_seconds : 20;
+    assert_int_equal(hpct_link_listen(&g->listen_fd, &g->port, "here", 16), HPCT_OK);
+    for (int rank = 0; rank < RANKS; rank++) {
+        int pipes[2];
+        g->pids[rank] = -1;
+        if (rank == absent)
+            continue;
+        assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
+        g->out[rank] = pipes[0];
+        g->pids[rank] = fork();
+        assert_true(g->pids[rank] >= 0);
+        if (g->pids[rank] == 0) {
+            alarm(60);
+            dup2(pipes[1], STDERR_FILENO);
+            if (rank != 0)
+                close(g->listen_fd);
+            run_rank(g, rank, function);
+        }
+        close(pipes[1]);
+    }
+    close(g->listen_fd);
+}
+
+/* Waits for a rank; its exit code (128 + signal when killed), and what it said. */
+static int finish(group *g, int rank, char *said, size_t size)
+{
+    int status;
+    size_t length = 0;
+    ssize_t got;
+    while ((got = read(g->out[rank], said + length, size - 1 - length)) > 0)
+        length += (size_t) got;
+    said[length] = '\0';
+    close(g->out[rank]);
+    assert_int_equal(waitpid(g->pids[rank], &status, 0), g->pids[rank]);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static void leave_after_a_while(hpct_watch *watch, int rank)
+{
+    sleep_ms(100 * rank);
+    hpct_watch_stop(watch);
+}
+
+static void work_for_ever(hpct_watch *watch, int rank)
+{
+    (void) watch;
+    (void) rank;
+    sleep_ms(50000);
+}
+
+static void all_come_and_leave(void **state)
+{
+    (void) state;
+    group g = {0};
+    char said[1024];
+    start(&g, leave_after_a_while, -1);
+    for (int rank = 0; rank < RANKS; rank++) {
+        assert_int_equal(finish(&g, rank, said, sizeof said), 0);
+        assert_string_equal(said, "");
+    }
+}
+
+static void check_others(group *g, int victim, int code, const char *named)
+{
+    char said[1024];
+    for (int rank = 0; rank < RANKS; rank++) {
+        if (rank == victim || g->pids[rank] < 0)
+            continue;
+        assert_int_equal(finish(g, rank, said, sizeof said), code);
+        if (strstr(said, named) == NULL)
+            fail_msg("rank %d said '%s', not '%s'", rank, said, named);
+    }
+}
+
+static void a_killed_rank_is_named(void **state)
+{
+    (void) state;
+    const int victims[] = {2, 0};
+    for (int i = 0; i < 2; i++) {
+        group g = {0};
+        char said[1024], named[32];
+        start(&g, work_for_ever, -1);
+        sleep_ms(500);
+        kill(g.pids[victims[i]], SIGKILL);
+        snprintf(named, sizeof named, "rank %d on node%d was lost", victims[i], victims[i]);
+        check_others(&g, victims[i], HPCT_ERR_PEER, named);
+        assert_int_equal(finish(&g, victims[i], said, sizeof said), 128 + SIGKILL);
+    }
+}
+
+static void a_stopped_rank_is_named(void **state)
+{
+    (void) state;
+    const int victims[] = {3, 0};
+    for (int i = 0; i < 2; i++) {
+        group g = {0};
+        char said[1024], named[64];
+        start(&g, work_for_ever, -1);
+        sleep_ms(500);
+        int64_t began = hpct_link_now_ms();
+        kill(g.pids[victims[i]], SIGSTOP);
+        snprintf(named, sizeof named, "rank %d on node%d was lost: no sign of life", victims[i],
+                 victims[i]);
+        check_others(&g, victims[i], HPCT_ERR_PEER, named);
+        assert_true(hpct_link_now_ms() - began < SILENCE_MS + 3000);
+        kill(g.pids[victims[i]], SIGCONT); /* it finds out by itself */
+        assert_int_equal(finish(&g, victims[i], said, sizeof said), HPCT_ERR_PEER);
+    }
+}
+
+static void a_pause_of_all_is_no_loss(void **state)
+{
+    (void) state;
+    group g = {0};
+    char said[1024];
+    start(&g, work_for_ever, -1);
+    sleep_ms(500);
+    for (int rank = 0; rank < RANKS; rank++)
+        kill(g.pids[rank], SIGSTOP);
+    sleep_ms(2 * SILENCE_MS);
+    for (int rank = 0; rank < RANKS; rank++)
+        kill(g.pids[rank], SIGCONT);
+    sleep_ms(SILENCE_MS + 1000);
+    for (int rank = 0; rank < RANKS; rank++)
+        assert_int_equal(waitpid(g.pids[rank], NULL, WNOHANG), 0); /* all are still at work */
+    kill(g.pids[1], SIGKILL);
+    check_others(&g, 1, HPCT_ERR_PEER, "rank 1 on node1 was lost");
+    finish(&g, 1, said, sizeof said);
+}
+
+static void abort_at_two(hpct_watch *watch, int rank)
+{
+    if (rank != 2)
+        sleep_ms(50000);
+    sleep_ms(300);
+    hpct_watch_abort(watch, HPCT_ERR_NO_INPUT, "x.gz: No such file");
+    _exit(HPCT_ERR_NO_INPUT);
+}
+
+static void abort_at_zero(hpct_watch *watch, int rank)
+{
+    if (rank != 0)
+        sleep_ms(50000);
+    sleep_ms(300);
+    hpct_watch_abort(watch, HPCT_ERR_IO, "disk full");
+    _exit(HPCT_ERR_IO);
+}
+
+static void an_abort_reaches_all(void **state)
+{
+    (void) state;
+    group g = {0};
+    char said[1024];
+    start(&g, abort_at_two, -1);
+    check_others(&g, 2, HPCT_ERR_NO_INPUT, "rank 2 on node2 ended: x.gz: No such file");
+    assert_int_equal(finish(&g, 2, said, sizeof said), HPCT_ERR_NO_INPUT);
+    start(&g, abort_at_zero, -1);
+    check_others(&g, 0, HPCT_ERR_IO, "rank 0 on node0 ended: disk full");
+    assert_int_equal(finish(&g, 0, said, sizeof said), HPCT_ERR_IO);
+}
+
+static void who_does_not_come_is_named(void **state)
+{
+    (void) state;
+    const int absent[] = {2, 0};
+    for (int i = 0; i < 2; i++) {
+        group g = {.join_seconds = 1};
+        char named[64];
+        start(&g, work_for_ever, absent[i]);
+        snprintf(named, sizeof named, "rank %d on node%d was lost: it did not come within 1 s",
+                 absent[i], absent[i]);
+        check_others(&g, absent[i], HPCT_ERR_PEER, named);
+    }
+}
+
+/* Somebody who connects to rank 0's port and sends `bytes`. */
+static int stranger(int port, const void *bytes, size_t size)
+{
+    char address[32];
+    int fd;
+    snprintf(address, sizeof address, "127.0.0.1:%d", port);
+    assert_int_equal(hpct_link_connect(&fd, address, 1000), HPCT_OK);
+    assert_int_equal(send(fd, bytes, size, MSG_NOSIGNAL), size);
+    return fd;
+}
+
+static void strangers_change_nothing(void **state)
+{
+    (void) state;
+    group g = {.join_seconds = 20};
+    uint8_t bytes[HPCT_FRAME_BYTES], other_token[HPCT_TOKEN_BYTES] = "another run's tk";
+    hpct_frame hello = {.type = HPCT_FRAME_HELLO, .rank = 1},
+               out_of_range = {.type = HPCT_FRAME_HELLO, .rank = RANKS},
+               early = {.type = HPCT_FRAME_ABORT, .rank = 1, .status = 70};
+    int fds[5];
+    char said[1024];
+    start(&g, leave_after_a_while, 3);
+    sleep_ms(300);
+    fds[0] = stranger(g.port, "GET / HTTP/1.0\r\n\r\n", 18);
+    memset(bytes, 0xff, sizeof bytes);
+    fds[1] = stranger(g.port, bytes, sizeof bytes);
+    hpct_frame_encode(bytes, &hello, other_token);
+    fds[2] = stranger(g.port, bytes, sizeof bytes);
+    hpct_frame_encode(bytes, &out_of_range, token);
+    fds[3] = stranger(g.port, bytes, sizeof bytes);
+    hpct_frame_encode(bytes, &early, token);
+    fds[4] = stranger(g.port, bytes, sizeof bytes);
+    sleep_ms(300);
+    for (int rank = 0; rank < 3; rank++)
+        assert_int_equal(waitpid(g.pids[rank], NULL, WNOHANG), 0);
+    g.pids[3] = fork();
+    if (g.pids[3] == 0)
+        run_rank(&g, 3, leave_after_a_while);
+    for (int rank = 0; rank < 3; rank++) {
+        assert_int_equal(finish(&g, rank, said, sizeof said), 0);
+        assert_string_equal(said, "");
+    }
+    assert_int_equal(waitpid(g.pids[3], NULL, 0), g.pids[3]);
+    for (int i = 0; i < 5; i++)
+        close(fds[i]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(frames_survive_the_way),
+        cmocka_unit_test(wrong_frames_are_refused),
+        cmocka_unit_test(addresses_are_split),
+        cmocka_unit_test(a_port_in_use_is_named),
+        cmocka_unit_test(all_come_and_leave),
+        cmocka_unit_test(a_killed_rank_is_named),
+        cmocka_unit_test(a_stopped_rank_is_named),
+        cmocka_unit_test(a_pause_of_all_is_no_loss),
+        cmocka_unit_test(an_abort_reaches_all),
+        cmocka_unit_test(who_does_not_come_is_named),
+        cmocka_unit_test(strangers_change_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
