@@ -38,6 +38,7 @@ include tests/unit/agent.mk
 include tests/bench/nn.mk
 include tests/peers/local.mk
 include tests/fuzz/local.mk
+include tests/stage/local.mk
 include tests/fuzz/agent.mk
 include tests/cluster/local.mk
 
