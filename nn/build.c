@@ -1,5 +1,5 @@
-/* Building a model for a backend: operations, arenas, buffers; and taking it apart again without losing
- * its weights. */
+/* Building a model for a backend: operations, arenas, buffers; and taking it apart again without
+ * losing its weights. */
 #include "nn/run.h"
 
 #include "base/status.h"
@@ -14,7 +14,7 @@ void hpct_run_find_loss(const hpct_model *model, int *tensor, hpct_loss_form *fo
     *tensor = model->output;
     *skipped = -1;
     *form = model->loss == HPCT_SPARSE_CATEGORICAL_CROSSENTROPY ? HPCT_LOSS_PROBABILITIES
-                                                                 : HPCT_LOSS_LOGITS;
+                                                                : HPCT_LOSS_LOGITS;
     if (*form == HPCT_LOSS_LOGITS)
         return;
     for (int i = 0; i < model->num_nodes; i++) {
@@ -69,6 +69,18 @@ static hpct_status copy_options(hpct_run *run, const hpct_build_options *options
             run->largest_batch = run->batch_sizes[i];
     }
     run->training = !options->inference_only;
+    return HPCT_OK;
+}
+
+/* Operations count elements with ints. */
+static hpct_status check_sizes(const hpct_model *model, const hpct_run *run)
+{
+    for (int i = 0; i < model->num_tensors; i++) {
+        size_t count = hpct_shape_count(&model->tensors[i].shape);
+        if (count * (size_t) run->largest_batch > INT32_MAX)
+            return hpct_fail(HPCT_ERR_USAGE, "batch size %d is too large for model %s: at most %d",
+                             run->largest_batch, model->name, (int) (INT32_MAX / count));
+    }
     return HPCT_OK;
 }
 
@@ -156,8 +168,8 @@ static hpct_status allocate(const hpct_model *model, hpct_run *run)
         run->gradients = take(run, arena + HPCT_ARENA_TAIL * sizeof(float), &status);
     if (run->training && model->optimizer.momentum > 0)
         run->velocity = take(run, arena, &status);
-    run->input = take(run, batch * hpct_shape_count(&model->tensors[0].shape) * sizeof(float),
-                      &status);
+    run->input =
+        take(run, batch * hpct_shape_count(&model->tensors[0].shape) * sizeof(float), &status);
     run->labels = take(run, batch * sizeof *run->labels, &status);
     size_t scratch = 0;
     for (int i = 0; i < model->num_nodes; i++) {
@@ -259,6 +271,8 @@ hpct_status hpct_model_build(hpct_model *model, const hpct_build_options *option
         run->num_nodes = model->num_nodes;
         status = copy_options(run, options);
     }
+    if (status == HPCT_OK)
+        status = check_sizes(model, run);
     if (status == HPCT_OK)
         status = make_ops(model, run, options);
     if (status == HPCT_OK)

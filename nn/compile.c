@@ -29,8 +29,10 @@ hpct_status hpct_model_compile(hpct_model *model, hpct_loss loss, const hpct_opt
     if (output->rank != 1) {
         char text[HPCT_SHAPE_TEXT];
         hpct_shape_format(output, text);
-        return hpct_fail(HPCT_ERR_USAGE, "%s: the model's output must be one row of classes, but it "
-                                         "is %s; add a flatten and a dense", last->name, text);
+        return hpct_fail(HPCT_ERR_USAGE,
+                         "%s: the model's output must be one row of classes, but it "
+                         "is %s; add a flatten and a dense",
+                         last->name, text);
     }
     if (loss != HPCT_SPARSE_CATEGORICAL_CROSSENTROPY &&
         loss != HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS)

@@ -44,8 +44,8 @@ static void *grow(hpct_model *model, void **array, int *count, size_t size)
     (*count)++;
     return element;
 }
-#define GROW(model, array, count) grow(model, (void **) &(model)->array, &(model)->count,            \
-                                       sizeof *(model)->array)
+#define GROW(model, array, count)                                                                  \
+    grow(model, (void **) &(model)->array, &(model)->count, sizeof *(model)->array)
 
 static int add_tensor(hpct_model *model, const hpct_shape *shape)
 {
@@ -68,7 +68,8 @@ hpct_model *hpct_model_new(const char *name, hpct_shape input)
         return NULL;
     }
     if (!hpct_shape_valid(&input))
-        hpct_layer_fail(model, "the shape needs 1 to %d positive sizes and fewer than 2^31 elements",
+        hpct_layer_fail(model,
+                        "the shape needs 1 to %d positive sizes and fewer than 2^31 elements",
                         HPCT_MAX_RANK);
     return model;
 }

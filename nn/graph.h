@@ -1,5 +1,5 @@
-/* nn/graph.h - what hpct_model is made of: layers as the user named them, the parameters they own, and
- * the nodes (operations) and tensors they were lowered to. Private to nn/.
+/* nn/graph.h - what hpct_model is made of: layers as the user named them, the parameters they own,
+ * and the nodes (operations) and tensors they were lowered to. Private to nn/.
  *
  * A node has a list of inputs and one output, so that branches need nothing new here; a layer may
  * lower to several nodes (Dense with softmax) or to none (Flatten: its tensor is a view). */
@@ -26,7 +26,8 @@ typedef struct hpct_param {
     hpct_initializer initializer;
     double fan_in, fan_out; /* of Glorot */
     int node, index;        /* whose parameter, and which of that node's */
-    /* In Keras' layout while the model is not built (NULL: not set); built, the arenas hold them. */
+    /* In Keras' layout while the model is not built (NULL: not set); built, the arenas hold them.
+     */
     float *value;
     float *velocity;
 } hpct_param;
@@ -68,10 +69,12 @@ struct hpct_model {
     hpct_run *run; /* NULL until built */
 };
 
-/* For the hpct_model_add_… functions. Each returns false, and does nothing, once the model has failed.
+/* For the hpct_model_add_… functions. Each returns false, and does nothing, once the model has
+ * failed.
  *
  * begin names the next layer ("conv2d", then "conv2d_1") and gives its input's shape; the layer is
- * then described with add_node, add_param and add_view, in this order, on the model's last tensor. */
+ * then described with add_node, add_param and add_view, in this order, on the model's last tensor.
+ */
 bool hpct_layer_begin(hpct_model *model, const char *type, const char *stem, hpct_shape *input);
 bool hpct_layer_add_node(hpct_model *model, const hpct_op_spec *spec, const hpct_shape *output);
 bool hpct_layer_add_param(hpct_model *model, const char *name, const hpct_shape *shape,

@@ -1,9 +1,9 @@
-/* nn/op.h - one operation of the graph as a backend carries it out: what it is (hpct_op_spec), how it
- * was built (hpct_op), and one call of it (hpct_op_call). The border between the graph and the
+/* nn/op.h - one operation of the graph as a backend carries it out: what it is (hpct_op_spec), how
+ * it was built (hpct_op), and one call of it (hpct_op_call). The border between the graph and the
  * backends; neither layers nor the trainer see behind it.
  *
- * Activations are plain fp32, sample first and channels last, in every backend. Parameters lie in the
- * arenas in a layout of the backend's own, which import_param and export_param translate. */
+ * Activations are plain fp32, sample first and channels last, in every backend. Parameters lie in
+ * the arenas in a layout of the backend's own, which import_param and export_param translate. */
 #ifndef HPCT_NN_OP_H
 #define HPCT_NN_OP_H
 
@@ -62,13 +62,13 @@ typedef struct hpct_op_call {
     int n;     /* that batch size */
     const float *const *src;
     float *dst;
-    float *diff_dst;            /* backward may overwrite it */
-    float *const *diff_src;     /* entries are NULL where no gradient is wanted */
-    float *const *param;        /* [num_params] */
-    float *const *grad;         /* [num_params], overwritten */
-    void *workspace;            /* forward's notes for backward, 64-byte aligned */
-    void *scratch;              /* free to use within the call, 64-byte aligned */
-    float learning_rate;        /* of a fused update */
+    float *diff_dst;        /* backward may overwrite it */
+    float *const *diff_src; /* entries are NULL where no gradient is wanted */
+    float *const *param;    /* [num_params] */
+    float *const *grad;     /* [num_params], overwritten */
+    void *workspace;        /* forward's notes for backward, 64-byte aligned */
+    void *scratch;          /* free to use within the call, 64-byte aligned */
+    float learning_rate;    /* of a fused update */
 } hpct_op_call;
 
 typedef struct hpct_op hpct_op;

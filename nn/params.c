@@ -1,4 +1,5 @@
-/* Parameters in Keras' layout, whether they are in the model or in a backend's arena; initial values. */
+/* Parameters in Keras' layout, whether they are in the model or in a backend's arena; initial
+ * values. */
 #include "nn/run.h"
 
 #include "base/status.h"
@@ -45,8 +46,9 @@ hpct_status hpct_param_set(hpct_model *model, int index, const float *keras)
     return HPCT_OK;
 }
 
-/* Glorot and Bengio, Understanding the difficulty of training deep feedforward neural networks, 2010:
- * uniform within sqrt(6 / (fan_in + fan_out)); the fans of a kernel include its receptive field. */
+/* Glorot and Bengio, Understanding the difficulty of training deep feedforward neural networks,
+ * 2010: uniform within sqrt(6 / (fan_in + fan_out)); the fans of a kernel include its receptive
+ * field. */
 static void draw(const hpct_param *param, uint32_t stream, uint64_t seed, float *values)
 {
     size_t count = hpct_shape_count(&param->shape);

@@ -7,8 +7,8 @@
 
 #include <stdlib.h>
 
-/* Items of the plan: one per tensor for its values, one per tensor for its gradient, one per node for
- * its workspace. Unused ones have no bytes. */
+/* Items of the plan: one per tensor for its values, one per tensor for its gradient, one per node
+ * for its workspace. Unused ones have no bytes. */
 typedef struct placing {
     const hpct_model *model;
     hpct_run *run;

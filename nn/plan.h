@@ -11,9 +11,9 @@ typedef struct hpct_plan_item {
     size_t offset;   /* out: a multiple of 64 */
 } hpct_plan_item;
 
-/* Fills the offsets and returns the size of the block. Greedy by size: the largest item first, each at
- * the lowest offset free during its whole life (Pisarchyk and Lee, Efficient Memory Management for
- * Deep Neural Net Inference, 2020). */
+/* Fills the offsets and returns the size of the block. Greedy by size: the largest item first, each
+ * at the lowest offset free during its whole life (Pisarchyk and Lee, Efficient Memory Management
+ * for Deep Neural Net Inference, 2020). */
 size_t hpct_plan(hpct_plan_item *items, int count);
 
 #endif

@@ -1,5 +1,5 @@
-/* nn/rng.h - random numbers as a function of (seed, stream, index), so that they do not depend on who
- * draws them, in which order, on how many threads. */
+/* nn/rng.h - random numbers as a function of (seed, stream, index), so that they do not depend on
+ * who draws them, in which order, on how many threads. */
 #ifndef HPCT_NN_RNG_H
 #define HPCT_NN_RNG_H
 

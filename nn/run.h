@@ -1,5 +1,5 @@
-/* nn/run.h - a model as built for one backend and a list of batch sizes: operations, arenas, planned
- * buffers. Private to nn/; the trainer sees nn/step.h. */
+/* nn/run.h - a model as built for one backend and a list of batch sizes: operations, arenas,
+ * planned buffers. Private to nn/; the trainer sees nn/step.h. */
 #ifndef HPCT_NN_RUN_H
 #define HPCT_NN_RUN_H
 
@@ -44,8 +44,8 @@ struct hpct_run {
     size_t block_bytes;
     void *scratch;
 
-    const float *output;   /* of the model */
-    hpct_loss_form form;   /* and where the loss starts: */
+    const float *output; /* of the model */
+    hpct_loss_form form; /* and where the loss starts: */
     int loss_tensor;
     int classes;
     const float *loss_src;
@@ -58,16 +58,16 @@ struct hpct_run {
 void hpct_run_free(hpct_run *run);
 
 /* Where the loss attaches: the tensor it reads and its form. Probabilities that a softmax just made
- * are taken at the softmax's input, as Keras does, which keeps small ones exact; *skipped is then that
- * softmax's node, which backward leaves out, else -1. */
+ * are taken at the softmax's input, as Keras does, which keeps small ones exact; *skipped is then
+ * that softmax's node, which backward leaves out, else -1. */
 void hpct_run_find_loss(const hpct_model *model, int *tensor, hpct_loss_form *form, int *skipped);
 
-/* Times of the static plan: forward of node i at i, the loss at N, backward of node i at 2N - i. */
-/* Allocates run->block and sets the pointers of every node; ops must have been made. */
+/* Allocates run->block and sets the pointers of every node; ops must have been made. Times of the
+ * plan: forward of node i at i, the loss at N, backward of node i at 2N - i. */
 hpct_status hpct_run_place(const hpct_model *model, hpct_run *run);
 
-/* Moves parameters and optimizer slots out of the arenas into the model (Keras' layout) and frees the
- * run; nothing when the model is not built. */
+/* Moves parameters and optimizer slots out of the arenas into the model (Keras' layout) and frees
+ * the run; nothing when the model is not built. */
 hpct_status hpct_model_unbuild(hpct_model *model);
 
 /* One parameter in Keras' layout, wherever it is now. get: HPCT_ERR_USAGE when it was never set. */

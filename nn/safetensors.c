@@ -18,9 +18,9 @@ static unsigned element_bytes(const char *dtype)
     static const struct {
         const char *name;
         unsigned bytes;
-    } types[] = {{"F64", 8}, {"F32", 4}, {"F16", 2}, {"BF16", 2}, {"I64", 8}, {"I32", 4},
-                 {"I16", 2}, {"I8", 1},  {"U64", 8}, {"U32", 4},  {"U16", 2}, {"U8", 1},
-                 {"BOOL", 1}};
+    } types[] = {{"F64", 8}, {"F32", 4}, {"F16", 2}, {"BF16", 2}, {"I64", 8},
+                 {"I32", 4}, {"I16", 2}, {"I8", 1},  {"U64", 8},  {"U32", 4},
+                 {"U16", 2}, {"U8", 1},  {"BOOL", 1}};
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         if (strcmp(types[i].name, dtype) == 0)
             return types[i].bytes;
@@ -116,8 +116,7 @@ static hpct_status read_entries(hpct_st_index *out, json_t *root, uint64_t data_
     out->entries = calloc(size, sizeof *out->entries);
     if (out->entries == NULL)
         return hpct_fail_memory(size * sizeof *out->entries);
-    json_object_foreach(root, name, value)
-    {
+    json_object_foreach (root, name, value) {
         if (strcmp(name, "__metadata__") == 0)
             continue;
         hpct_status status = read_entry(&out->entries[out->count++], name, value, data_bytes);

@@ -31,8 +31,8 @@ void hpct_shape_format(const hpct_shape *shape, char text[HPCT_SHAPE_TEXT])
     size_t used = 0;
     text[0] = '\0';
     for (int i = 0; i < shape->rank && i < HPCT_MAX_RANK; i++) {
-        int written = snprintf(text + used, HPCT_SHAPE_TEXT - used, i == 0 ? "%d" : "x%d",
-                               shape->size[i]);
+        int written =
+            snprintf(text + used, HPCT_SHAPE_TEXT - used, i == 0 ? "%d" : "x%d", shape->size[i]);
         if (written < 0 || (size_t) written >= HPCT_SHAPE_TEXT - used)
             return;
         used += (size_t) written;

@@ -19,13 +19,13 @@ typedef struct hpct_build_options {
     const char *backend;    /* "cpu" or "ref" */
     const int *batch_sizes; /* every batch size that forward will be called with, > 0 */
     int num_batch_sizes;
-    bool inference_only;    /* no gradients, no optimizer slots */
-    bool fuse_update;       /* backward applies the update itself wherever that saves memory traffic;
-                               gradients() then has no defined content, and update() does the rest.
-                               For when nobody else needs the gradient (one rank). Without effect
-                               with momentum. */
-    bool plain_layout;      /* parameters in a layout that does not depend on the processor, for when
-                               fingerprints differ between ranks; may cost speed */
+    bool inference_only; /* no gradients, no optimizer slots */
+    bool fuse_update;    /* backward applies the update itself wherever that saves memory traffic;
+                            gradients() then has no defined content, and update() does the rest.
+                            For when nobody else needs the gradient (one rank). Without effect
+                            with momentum. */
+    bool plain_layout;   /* parameters in a layout that does not depend on the processor, for when
+                            fingerprints differ between ranks; may cost speed */
 } hpct_build_options;
 
 /* Sums over a batch, not means: they add up over ranks. */
@@ -34,8 +34,8 @@ typedef struct hpct_batch_sums {
     int64_t correct; /* samples whose largest output is at the label */
 } hpct_batch_sums;
 
-/* Allocates and plans everything for these batch sizes; the step allocates nothing. The model must be
- * compiled. Weights and optimizer slots set before are kept, also from an earlier build. */
+/* Allocates and plans everything for these batch sizes; the step allocates nothing. The model must
+ * be compiled. Weights and optimizer slots set before are kept, also from an earlier build. */
 hpct_status hpct_model_build(hpct_model *model, const hpct_build_options *options);
 
 /* The arenas, 64-byte aligned; valid until the next build. *count: floats, padding of the backend's
@@ -51,17 +51,17 @@ int32_t *hpct_model_labels(hpct_model *model);
 /* The model's outputs of the last forward: [n][outputs] floats. */
 const float *hpct_model_output(const hpct_model *model);
 
-/* Threads that the cpu backend computes with, when called from this thread; at least 1. Without a call
- * OpenMP decides (OMP_NUM_THREADS, else the processors that this process may run on). */
+/* Threads that the cpu backend computes with, when called from this thread; at least 1. Without a
+ * call OpenMP decides (OMP_NUM_THREADS, else the processors that this process may run on). */
 void hpct_cpu_set_threads(int threads);
 int hpct_cpu_threads(void);
 
 /* Forward over the first n samples of the input; n must be one of the built batch sizes. */
 hpct_status hpct_model_forward(hpct_model *model, int n, bool training);
 
-/* Loss and accuracy of the last forward against the labels (each within 0 … outputs-1, checked by the
- * caller). With `scale` != 0 also leaves scale * d(sum of losses)/d(output) for backward: a mean over
- * a global batch of G is scale = 1/G on every rank. */
+/* Loss and accuracy of the last forward against the labels (each within 0 … outputs-1, checked by
+ * the caller). With `scale` != 0 also leaves scale * d(sum of losses)/d(output) for backward: a
+ * mean over a global batch of G is scale = 1/G on every rank. */
 hpct_status hpct_model_loss(hpct_model *model, int n, float scale, hpct_batch_sums *sums);
 
 /* Fills the gradient arena (overwrites; does not accumulate). After a loss with scale != 0. */

@@ -1,5 +1,5 @@
-/* A model's weights in a safetensors file: saved so that the file is whole or absent, loaded so that the
- * model is changed wholly or not at all. */
+/* A model's weights in a safetensors file: saved so that the file is whole or absent, loaded so
+ * that the model is changed wholly or not at all. */
 #include "nn/run.h"
 #include "nn/safetensors.h"
 

@@ -14,7 +14,7 @@ typedef struct hpct_plugin {
     hpct_options options;
     /* slurmstepd only */
     bool on;
-    uint32_t job, step, restarts;
+    uint32_t job, step;
     hpct_share *share;
 } hpct_plugin;
 

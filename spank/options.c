@@ -69,10 +69,19 @@ const hpct_option_info hpct_option_table[HPCT_NUM_OPTIONS] = {
                           "show each task only its own GPU", "HPC_TRAIN_HIDE", "on", apply_hide},
 };
 
+/* What an option without a value stands for. Slurm hands such an option on to a job's steps as
+ * printf shows a null pointer. */
+static const char *value_or_implied(hpct_option option, const char *text)
+{
+    const char *implied = hpct_option_table[option].implied;
+    if (text != NULL && *text != '\0' && (implied == NULL || strcmp(text, "(null)") != 0))
+        return text;
+    return implied != NULL ? implied : "";
+}
+
 hpct_status hpct_options_set(hpct_options *options, hpct_option option, const char *text)
 {
-    if (text == NULL || *text == '\0')
-        text = hpct_option_table[option].implied != NULL ? hpct_option_table[option].implied : "";
+    text = value_or_implied(option, text);
     char *copy = strdup(text);
     if (copy == NULL)
         return hpct_fail_memory(strlen(text) + 1);
@@ -98,9 +107,7 @@ static hpct_status apply(hpct_option option, const char *text, bool from_variabl
 hpct_status hpct_option_check(hpct_option option, const char *text)
 {
     hpct_choices scratch = {0};
-    if (text == NULL || *text == '\0')
-        text = hpct_option_table[option].implied != NULL ? hpct_option_table[option].implied : "";
-    hpct_status status = apply(option, text, false, &scratch);
+    hpct_status status = apply(option, value_or_implied(option, text), false, &scratch);
     hpct_choices_free(&scratch);
     return status;
 }

@@ -17,7 +17,6 @@ bool hpct_slurm_get(hpct_slurm *slurm, hpct_slurm_item item, uint32_t *value)
         [HPCT_SLURM_GID] = S_JOB_GID,
         [HPCT_SLURM_JOB] = S_JOB_ID,
         [HPCT_SLURM_STEP] = S_JOB_STEPID,
-        [HPCT_SLURM_RESTARTS] = S_SLURM_RESTART_COUNT,
         [HPCT_SLURM_NODE] = S_JOB_NODEID,
         [HPCT_SLURM_LOCAL_TASKS] = S_JOB_LOCAL_TASK_COUNT,
         [HPCT_SLURM_TOTAL_TASKS] = S_JOB_TOTAL_TASK_COUNT,

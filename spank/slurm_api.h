@@ -15,7 +15,6 @@ typedef enum hpct_slurm_item {
     HPCT_SLURM_GID,
     HPCT_SLURM_JOB,
     HPCT_SLURM_STEP,
-    HPCT_SLURM_RESTARTS,
     HPCT_SLURM_NODE,        /* this node's place in the step */
     HPCT_SLURM_LOCAL_TASKS, /* on this node */
     HPCT_SLURM_TOTAL_TASKS,

@@ -20,7 +20,7 @@ static void take_away(hpct_plugin *plugin, hpct_slurm *slurm)
 {
     hpct_environment environment = hpct_slurm_environment(slurm);
     bool inherited = environment.get(environment.context, "HPC_TRAIN_CONFIG_FILE") != NULL;
-    char *path = hpct_tmpdir_path(plugin->settings.tmpdir, plugin->job, plugin->restarts);
+    char *path = hpct_tmpdir_path(plugin->settings.tmpdir, plugin->job);
     for (int i = 0; path != NULL && hpct_variable_names[i] != NULL; i++) {
         const char *name = hpct_variable_names[i];
         const char *value = environment.get(environment.context, name);
@@ -47,8 +47,6 @@ void hpct_step_start(hpct_plugin *plugin, hpct_slurm *slurm)
         snprintf(plugin->trouble, sizeof plugin->trouble, "Slurm does not say whose job this is");
         return;
     }
-    if (!hpct_slurm_get(slurm, HPCT_SLURM_RESTARTS, &plugin->restarts))
-        plugin->restarts = 0;
     if (plugin->trouble[0] != '\0')
         return;
     if (!plugin->on) {
@@ -59,8 +57,7 @@ void hpct_step_start(hpct_plugin *plugin, hpct_slurm *slurm)
         plugin->on = false;
         return;
     }
-    if (hpct_tmpdir_make(plugin->settings.tmpdir, plugin->job, plugin->restarts, uid, gid) !=
-            HPCT_OK ||
+    if (hpct_tmpdir_make(plugin->settings.tmpdir, plugin->job, uid, gid) != HPCT_OK ||
         hpct_share_make(&plugin->share) != HPCT_OK)
         keep_trouble(plugin);
 }

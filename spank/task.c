@@ -127,7 +127,7 @@ hpct_status hpct_task_start(hpct_plugin *plugin, hpct_slurm *slurm)
 {
     if (!plugin->on)
         return HPCT_OK;
-    char *tmpdir = hpct_tmpdir_path(plugin->settings.tmpdir, plugin->job, plugin->restarts);
+    char *tmpdir = hpct_tmpdir_path(plugin->settings.tmpdir, plugin->job);
     hpct_status status = tmpdir == NULL ? hpct_fail_memory(0) : prepare(plugin, slurm, tmpdir);
     free(tmpdir);
     if (status != HPCT_OK)

@@ -4,7 +4,6 @@
 
 #include "spank/tmpdir.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -14,33 +13,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/cluster/number.h"
 #include "base/status.h"
 #include "spank/remove.h"
 
-#define NAME_SIZE 48
+#define NAME_SIZE 16
 
-static void job_name(uint32_t job, uint32_t restarts, char name[NAME_SIZE])
+static void job_name(uint32_t job, char name[NAME_SIZE])
 {
-    if (restarts == 0)
-        snprintf(name, NAME_SIZE, "%u", job);
-    else
-        snprintf(name, NAME_SIZE, "%u-r%u", job, restarts);
+    snprintf(name, NAME_SIZE, "%u", job);
 }
 
-/* "42" and "42-r7" are names of job 42. */
-static bool is_of_job(const char *name, uint32_t job)
-{
-    long number = 0;
-    if (!hpct_number_scan(&name, UINT32_MAX, &number) || number != (long) job)
-        return false;
-    return *name == '\0' || strncmp(name, "-r", 2) == 0;
-}
-
-char *hpct_tmpdir_path(const char *parent, uint32_t job, uint32_t restarts)
+char *hpct_tmpdir_path(const char *parent, uint32_t job)
 {
     char name[NAME_SIZE];
-    job_name(job, restarts, name);
+    job_name(job, name);
     size_t size = strlen(parent) + 1 + strlen(name) + 1;
     char *path = malloc(size);
     if (path != NULL)
@@ -170,15 +156,14 @@ end:
     return status; /* HPCT_OK: another step was quicker; the caller looks again */
 }
 
-hpct_status hpct_tmpdir_make(const char *parent, uint32_t job, uint32_t restarts, uid_t uid,
-                             gid_t gid)
+hpct_status hpct_tmpdir_make(const char *parent, uint32_t job, uid_t uid, gid_t gid)
 {
     int fd = -1;
     char name[NAME_SIZE];
-    char *path = hpct_tmpdir_path(parent, job, restarts);
+    char *path = hpct_tmpdir_path(parent, job);
     if (path == NULL)
         return hpct_fail_memory(0);
-    job_name(job, restarts, name);
+    job_name(job, name);
     hpct_status status = open_parent(parent, true, &fd);
     for (int tries = 0; status == HPCT_OK; tries++) {
         int found = look(fd, name, uid);
@@ -200,23 +185,14 @@ hpct_status hpct_tmpdir_make(const char *parent, uint32_t job, uint32_t restarts
 hpct_status hpct_tmpdir_remove(const char *parent, uint32_t job)
 {
     int fd = -1;
+    char name[NAME_SIZE];
     hpct_status status = open_parent(parent, false, &fd);
     if (status != HPCT_OK || fd < 0)
         return status;
-    DIR *folder = fdopendir(fd);
-    if (folder == NULL) {
-        status = hpct_fail(HPCT_ERR_IO, "%s: %s", parent, strerror(errno));
-        close(fd);
-        return status;
-    }
-    for (struct dirent *entry; (entry = readdir(folder)) != NULL;) {
-        char path[8192];
-        if (!is_of_job(entry->d_name, job))
-            continue;
-        snprintf(path, sizeof path, "%s/%s", parent, entry->d_name);
-        hpct_status removed = hpct_remove(fd, entry->d_name, path);
-        status = removed == HPCT_OK ? status : removed;
-    }
-    closedir(folder);
+    char *path = hpct_tmpdir_path(parent, job);
+    job_name(job, name);
+    status = path == NULL ? hpct_fail_memory(0) : hpct_remove(fd, name, path);
+    free(path);
+    close(fd);
     return status;
 }

@@ -9,22 +9,21 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* The path of the job's directory: "PARENT/42", or "PARENT/42-r1" after a first requeue, so that a
- * restarted job never meets what an earlier run left. To be freed; NULL when out of memory. */
-char *hpct_tmpdir_path(const char *parent, uint32_t job, uint32_t restarts);
+/* The path of the job's directory, "PARENT/42". To be freed; NULL when out of memory. (Slurm tells
+ * the steps of a requeued job nothing of its restarts, so the name is the same: it is the prolog
+ * and the epilog that make a restarted job start afresh.) */
+char *hpct_tmpdir_path(const char *parent, uint32_t job);
 
 /* Makes the job's directory, mode 0700 and the user's; fine when it is there already, however many
  * steps of the job do this at once. The parent is made (0711, root's) when only it is missing; it
  * and every folder above it must belong to root and be writable by root alone, or be sticky as /tmp
  * is. Something left at the directory's name by another user is removed.
  * HPCT_ERR_CONFIG or HPCT_ERR_IO, naming the path. */
-hpct_status hpct_tmpdir_make(const char *parent, uint32_t job, uint32_t restarts, uid_t uid,
-                             gid_t gid);
+hpct_status hpct_tmpdir_make(const char *parent, uint32_t job, uid_t uid, gid_t gid);
 
-/* Removes every directory of the job, whatever its restart count, with all that is in it; fine when
- * there is none. Links are removed, not followed; other file systems mounted within are left alone
- * (and then the directory stays: HPCT_ERR_IO). Ends within about 20 seconds, even while a process
- * of the user still adds files. */
+/* Removes the job's directory with all that is in it; fine when there is none. Links are removed,
+ * not followed; other file systems mounted within are left alone (and then the directory stays:
+ * HPCT_ERR_IO). Ends within about 20 seconds, even while a process of the user still adds files. */
 hpct_status hpct_tmpdir_remove(const char *parent, uint32_t job);
 
 #endif

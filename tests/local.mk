@@ -20,9 +20,12 @@ check_PROGRAMS += $(unit_tests) $(fuzz_targets)
 TESTS += $(unit_tests) $(fuzz_targets)
 
 # Tests of the build itself: a second one with sanitizers, valgrind, what configure says.
-build_tests = tests/build/configure.t
+build_tests = tests/build/configure.t tests/build/sanitizers.t tests/build/valgrind.t
 TESTS += $(build_tests)
-EXTRA_DIST += $(build_tests) tests/build/lib.sh
+EXTRA_DIST += $(build_tests) tests/build/lib.sh tests/build/lsan.supp tests/build/valgrind.supp
+check_LTLIBRARIES += tests/build/keep_modules.la
+tests_build_keep_modules_la_SOURCES = tests/build/keep_modules.c
+tests_build_keep_modules_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
 
 test_cppflags = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_test_status_SOURCES = tests/unit/test_status.c tests/unit/unit.h
@@ -35,11 +38,12 @@ include tests/unit/agent.mk
 include tests/bench/nn.mk
 include tests/peers/local.mk
 include tests/fuzz/local.mk
+include tests/stage/local.mk
 include tests/fuzz/agent.mk
 include tests/cluster/local.mk
 
 # Everything that `make check` needs, without running it.
-check-programs: $(check_PROGRAMS)
+check-programs: $(check_PROGRAMS) $(check_LTLIBRARIES)
 
 # The unit tests and the fuzz targets' corpora alone (they need no cluster).
 check-unit: $(check_PROGRAMS)
@@ -47,13 +51,10 @@ check-unit: $(check_PROGRAMS)
 
 # The unit tests once more, under valgrind; any error or definite leak fails. oneDNN is held to SSE:
 # the matrix product that it generates for AVX2 loads (and ignores) what lies behind its own buffers.
-check-valgrind: $(unit_tests)
-	@failed=0; for test in $(unit_tests); do \
-	  CMOCKA_MESSAGE_OUTPUT=TAP top_srcdir='$(abs_top_srcdir)' top_builddir='$(abs_top_builddir)' \
-	  DNNL_MAX_CPU_ISA=SSE41 ONEDNN_MAX_CPU_ISA=SSE41 \
-	  $(LIBTOOL) --quiet --mode=execute valgrind --quiet --error-exitcode=99 --leak-check=full \
-	    --errors-for-leak-kinds=definite $$test >$$test.valgrind.log 2>&1 \
-	    && echo "ok - valgrind $$test" \
-	    || { echo "not ok - valgrind $$test (see $$test.valgrind.log)"; failed=1; }; \
-	done; exit $$failed
+check-valgrind: $(unit_tests:=.valgrind)
+%.valgrind: %
+	@DNNL_MAX_CPU_ISA=SSE41 ONEDNN_MAX_CPU_ISA=SSE41 top_srcdir='$(abs_top_srcdir)' \
+	  top_builddir='$(abs_top_builddir)' $(LIBTOOL) --quiet --mode=execute \
+	  valgrind --quiet --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite $< \
+	  >$<.valgrind.log 2>&1 || { echo "valgrind found something in $<:"; cat $<.valgrind.log; exit 1; }
 .PHONY: check-programs check-unit check-valgrind

@@ -92,11 +92,14 @@ static const hpct_comm_ops mpi_ops = {
 };
 
 /* Open MPI prints a page when a connection breaks, and one for MPI_Abort; the watch has said it in a
- * line that names the rank. There is no setting for it, but this function, of Open MPI 4 alone. */
+ * line that names the rank. There is no setting for it, but this function, of Open MPI 4 alone. Under
+ * mpirun, which gathers and prints the pages itself, it cannot be reached and would say so. */
 static void silence_pages(void)
 {
     typedef int suppress_function(const char *file, const char *topic);
     suppress_function *suppress;
+    if (getenv("OMPI_COMM_WORLD_SIZE") != NULL)
+        return;
     *(void **) &suppress = dlsym(RTLD_DEFAULT, "orte_show_help_suppress");
     if (suppress == NULL)
         return;

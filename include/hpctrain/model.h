@@ -27,7 +27,8 @@ typedef struct hpct_shape {
     int size[HPCT_MAX_RANK];
 } hpct_shape;
 #define HPCT_SHAPE(...)                                                                            \
-    ((hpct_shape){.rank = (int) (sizeof((int[]){__VA_ARGS__}) / sizeof(int)), .size = {__VA_ARGS__}})
+    ((hpct_shape){.rank = (int) (sizeof((int[]){__VA_ARGS__}) / sizeof(int)),                      \
+                  .size = {__VA_ARGS__}})
 
 typedef enum hpct_activation { HPCT_LINEAR, HPCT_RELU, HPCT_SOFTMAX } hpct_activation;
 typedef enum hpct_padding { HPCT_VALID, HPCT_SAME } hpct_padding;
@@ -60,6 +61,7 @@ HPCT_API void hpct_model_add_conv2d(hpct_model *model, const hpct_conv2d *conv);
 HPCT_API void hpct_model_add_max_pool2d(hpct_model *model, const hpct_max_pool2d *pool);
 HPCT_API void hpct_model_add_dense(hpct_model *model, const hpct_dense *dense);
 HPCT_API void hpct_model_add_flatten(hpct_model *model);
+/* One size may be -1 and is then worked out. */
 HPCT_API void hpct_model_add_reshape(hpct_model *model, hpct_shape shape);
 HPCT_API void hpct_model_add_activation(hpct_model *model, hpct_activation activation);
 
@@ -69,7 +71,7 @@ HPCT_API void hpct_model_add_activation(hpct_model *model, hpct_activation activ
 HPCT_API hpct_status hpct_model_builtin(hpct_model **out, const char *name);
 
 typedef enum hpct_loss {
-    HPCT_SPARSE_CATEGORICAL_CROSSENTROPY,            /* outputs are probabilities */
+    HPCT_SPARSE_CATEGORICAL_CROSSENTROPY, /* outputs are probabilities */
     HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS,
 } hpct_loss;
 
@@ -81,8 +83,8 @@ typedef struct hpct_optimizer {
     double momentum; /* velocity = momentum * velocity - learning_rate * gradient; 0 for none */
 } hpct_optimizer;
 
-/* Checks the layers (the first fault of the hpct_model_add_… calls is returned here, HPCT_ERR_USAGE)
- * and fixes loss and optimizer. After it no layer can be added. */
+/* Checks the layers (the first fault of the hpct_model_add_… calls is returned here,
+ * HPCT_ERR_USAGE) and fixes loss and optimizer. After it no layer can be added. */
 HPCT_API hpct_status hpct_model_compile(hpct_model *model, hpct_loss loss,
                                         const hpct_optimizer *optimizer);
 
@@ -98,8 +100,8 @@ HPCT_API hpct_shape hpct_model_output_shape(const hpct_model *model);
 /* Prints layers, output shapes and parameters in the form of Keras' model.summary(). */
 HPCT_API hpct_status hpct_model_summary(const hpct_model *model, FILE *stream);
 
-/* Weights in and out as safetensors, Keras' layer names and shapes ("conv2d/kernel"). Saving writes a
- * temporary file beside PATH, syncs it and renames it: PATH is never half written. Loading checks
+/* Weights in and out as safetensors, Keras' layer names and shapes ("conv2d/kernel"). Saving writes
+ * a temporary file beside PATH, syncs it and renames it: PATH is never half written. Loading checks
  * names, types, shapes and lengths before it changes anything. */
 HPCT_API hpct_status hpct_model_save_weights(const hpct_model *model, const char *path);
 HPCT_API hpct_status hpct_model_load_weights(hpct_model *model, const char *path);

@@ -51,8 +51,8 @@ static void destroy(hpct_op *op)
 
 hpct_status hpct_cpu_make_relu(hpct_op **out, const hpct_op_spec *spec, const hpct_op_build *build)
 {
-    static const hpct_op_class class = {.forward = forward, .backward = backward,
-                                        .destroy = destroy};
+    static const hpct_op_class class = {
+        .forward = forward, .backward = backward, .destroy = destroy};
     hpct_op *op = calloc(1, sizeof *op);
     if (op == NULL)
         return hpct_fail_memory(sizeof *op);

@@ -1,5 +1,5 @@
-/* Conv2D by oneDNN. The arena keeps the kernel as the forward primitive of the largest batch wants it;
- * where another primitive wants it differently, a reorder stands in between. */
+/* Conv2D by oneDNN. The arena keeps the kernel as the forward primitive of the largest batch wants
+ * it; where another primitive wants it differently, a reorder stands in between. */
 #include "nn/cpu/cpu.h"
 
 #include "base/status.h"
@@ -38,7 +38,8 @@ static void *prim_scratch(const conv_op *conv, const hpct_op_call *call)
 }
 
 /* The arena's kernel as `s` wants it. */
-static hpct_status kernel_for(conv_op *conv, const stage *s, const hpct_op_call *call, void **kernel)
+static hpct_status kernel_for(conv_op *conv, const stage *s, const hpct_op_call *call,
+                              void **kernel)
 {
     *kernel = call->param[HPCT_OP_KERNEL];
     if (s->reorder == NULL)
@@ -56,7 +57,8 @@ static hpct_status forward(hpct_op *op, const hpct_op_call *call)
     hpct_status status = kernel_for(conv, s, call, &kernel);
     if (status != HPCT_OK)
         return status;
-    void *args[] = {(void *) (uintptr_t) call->src[0], kernel, call->param[HPCT_OP_BIAS], call->dst};
+    void *args[] = {(void *) (uintptr_t) call->src[0], kernel, call->param[HPCT_OP_BIAS],
+                    call->dst};
     return hpct_prim_execute(s->prim, prim_scratch(conv, call), args);
 }
 
@@ -103,8 +105,8 @@ static hpct_status backward(hpct_op *op, const hpct_op_call *call)
 }
 
 /* A reorder for one use: not in the step. */
-static hpct_status reorder_once(const hpct_kernel_layout *from, const void *src, const hpct_kernel_layout *to,
-                                void *dst)
+static hpct_status reorder_once(const hpct_kernel_layout *from, const void *src,
+                                const hpct_kernel_layout *to, void *dst)
 {
     hpct_prim *prim = NULL;
     hpct_status status = hpct_shim_reorder(&prim, from, to);
@@ -172,7 +174,8 @@ static hpct_status connect(conv_op *conv, stage *s, bool from_arena, size_t *scr
     if (status == HPCT_OK && !hpct_kernel_layout_equal(wanted, conv->arena)) {
         status = from_arena ? hpct_shim_reorder(&s->reorder, conv->arena, wanted)
                             : hpct_shim_reorder(&s->reorder, wanted, conv->arena);
-        at_least(&conv->reordered_bytes, (hpct_kernel_layout_floats(wanted) * sizeof(float) + 63) / 64 * 64);
+        at_least(&conv->reordered_bytes,
+                 (hpct_kernel_layout_floats(wanted) * sizeof(float) + 63) / 64 * 64);
     }
     at_least(scratch, hpct_prim_scratch_bytes(s->prim));
     if (s->reorder != NULL)
@@ -206,10 +209,13 @@ static hpct_status make_batch(conv_op *conv, int i, size_t *scratch)
     return status;
 }
 
-hpct_status hpct_cpu_make_conv2d(hpct_op **out, const hpct_op_spec *spec, const hpct_op_build *build)
+hpct_status hpct_cpu_make_conv2d(hpct_op **out, const hpct_op_spec *spec,
+                                 const hpct_op_build *build)
 {
-    static const hpct_op_class class = {.forward = forward, .backward = backward,
-                                        .import_param = import_param, .export_param = export_param,
+    static const hpct_op_class class = {.forward = forward,
+                                        .backward = backward,
+                                        .import_param = import_param,
+                                        .export_param = export_param,
                                         .destroy = destroy};
     size_t num = (size_t) build->num_batch_sizes, scratch = 0;
     conv_op *conv = calloc(1, sizeof *conv);

@@ -1,4 +1,5 @@
-/* The cpu backend: oneDNN for convolutions, poolings and matrix products, own loops for the rest. */
+/* The cpu backend: oneDNN for convolutions, poolings and matrix products, own loops for the rest.
+ */
 #include "nn/cpu/cpu.h"
 
 #include "nn/cpu/loops.h"

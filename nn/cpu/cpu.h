@@ -1,5 +1,5 @@
-/* nn/cpu/cpu.h - the cpu backend's operations, one maker per kind. Each fills the op's class, sizes and
- * needs; `spec` and `build` are set by the caller. */
+/* nn/cpu/cpu.h - the cpu backend's operations, one maker per kind. Each fills the op's class, sizes
+ * and needs; `spec` and `build` are set by the caller. */
 #ifndef HPCT_NN_CPU_CPU_H
 #define HPCT_NN_CPU_CPU_H
 

@@ -1,6 +1,6 @@
-/* Dense by three matrix products. The kernel is kept transposed, [out][in], which leaves the source's
- * gradient and the kernel's gradient without any transposition of a large matrix; forward computes
- * the transposed result, whose transposition back is small. */
+/* Dense by three matrix products. The kernel is kept transposed, [out][in], which leaves the
+ * source's gradient and the kernel's gradient without any transposition of a large matrix; forward
+ * computes the transposed result, whose transposition back is small. */
 #include "nn/cpu/cpu.h"
 
 #include "base/status.h"
@@ -20,10 +20,18 @@ static hpct_status forward(hpct_op *op, const hpct_op_call *call)
            out = (size_t) op->spec.dense.out;
     float *transposed = call->scratch; /* [out][rows] */
     hpct_gemm product = {
-        .trans_a = 'N', .trans_b = 'T', .m = out, .n = rows, .k = in, .alpha = 1,
-        .a = call->param[HPCT_OP_KERNEL], .lda = in,
-        .b = call->src[0], .ldb = in,
-        .c = transposed, .ldc = rows,
+        .trans_a = 'N',
+        .trans_b = 'T',
+        .m = out,
+        .n = rows,
+        .k = in,
+        .alpha = 1,
+        .a = call->param[HPCT_OP_KERNEL],
+        .lda = in,
+        .b = call->src[0],
+        .ldb = in,
+        .c = transposed,
+        .ldc = rows,
     };
     hpct_status status = hpct_shim_gemm(&product);
     if (status == HPCT_OK)
@@ -42,20 +50,36 @@ static hpct_status backward(hpct_op *op, const hpct_op_call *call)
     hpct_status status = HPCT_OK;
     if (call->diff_src[0] != NULL) { /* before a fused update changes the kernel */
         hpct_gemm product = {
-            .trans_a = 'N', .trans_b = 'N', .m = rows, .n = in, .k = out, .alpha = 1,
-            .a = call->diff_dst, .lda = out,
-            .b = kernel, .ldb = in,
-            .c = call->diff_src[0], .ldc = in,
+            .trans_a = 'N',
+            .trans_b = 'N',
+            .m = rows,
+            .n = in,
+            .k = out,
+            .alpha = 1,
+            .a = call->diff_dst,
+            .lda = out,
+            .b = kernel,
+            .ldb = in,
+            .c = call->diff_src[0],
+            .ldc = in,
         };
         status = hpct_shim_gemm(&product);
     }
     bool fused = op->param_fused[HPCT_OP_KERNEL];
     hpct_gemm product = {
-        .trans_a = 'T', .trans_b = 'N', .m = out, .n = in, .k = rows,
-        .alpha = fused ? -call->learning_rate : 1, .beta = fused ? 1 : 0,
-        .a = call->diff_dst, .lda = out,
-        .b = call->src[0], .ldb = in,
-        .c = fused ? kernel : call->grad[HPCT_OP_KERNEL], .ldc = in,
+        .trans_a = 'T',
+        .trans_b = 'N',
+        .m = out,
+        .n = in,
+        .k = rows,
+        .alpha = fused ? -call->learning_rate : 1,
+        .beta = fused ? 1 : 0,
+        .a = call->diff_dst,
+        .lda = out,
+        .b = call->src[0],
+        .ldb = in,
+        .c = fused ? kernel : call->grad[HPCT_OP_KERNEL],
+        .ldc = in,
     };
     return status == HPCT_OK ? hpct_shim_gemm(&product) : status;
 }
@@ -88,8 +112,10 @@ static void destroy(hpct_op *op)
 
 hpct_status hpct_cpu_make_dense(hpct_op **out, const hpct_op_spec *spec, const hpct_op_build *build)
 {
-    static const hpct_op_class class = {.forward = forward, .backward = backward,
-                                        .import_param = import_param, .export_param = export_param,
+    static const hpct_op_class class = {.forward = forward,
+                                        .backward = backward,
+                                        .import_param = import_param,
+                                        .export_param = export_param,
                                         .destroy = destroy};
     static const char layout[] = "dense [out][in]";
     hpct_op *op = calloc(1, sizeof *op);

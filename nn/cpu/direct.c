@@ -1,6 +1,7 @@
-/* Conv2D with few input channels by own loops: oneDNN's kernels block input channels, of which a first
- * layer has one or three. The output channels fill the vectors; forward and backward read and write
- * the large picture once, with ReLU and the bias gradient on the way. Keras' kernel layout. */
+/* Conv2D with few input channels by own loops: oneDNN's kernels block input channels, of which a
+ * first layer has one or three. The output channels fill the vectors; forward and backward read and
+ * write the large picture once, with ReLU and the bias gradient on the way. Keras' kernel layout.
+ */
 #include "nn/cpu/cpu.h"
 
 #include "base/status.h"
@@ -106,7 +107,8 @@ static hpct_status backward(hpct_op *op, const hpct_op_call *call)
                       rows * ((size_t) t + 1) / (size_t) threads,
                       sums + (size_t) t * thread_floats(direct));
     for (int t = 1; t < threads; t++)
-        hpct_loops_best()->add(sums_floats(direct), sums + (size_t) t * thread_floats(direct), sums);
+        hpct_loops_best()->add(sums_floats(direct), sums + (size_t) t * thread_floats(direct),
+                               sums);
     size_t kernel = op->param_floats[HPCT_OP_KERNEL];
     memcpy(call->grad[HPCT_OP_KERNEL], sums, kernel * sizeof *sums);
     memcpy(call->grad[HPCT_OP_BIAS], sums + kernel, op->param_floats[HPCT_OP_BIAS] * sizeof *sums);
@@ -118,11 +120,14 @@ static void destroy(hpct_op *op)
     free(op);
 }
 
-hpct_status hpct_cpu_make_direct(hpct_op **out, const hpct_op_spec *spec, const hpct_op_build *build)
+hpct_status hpct_cpu_make_direct(hpct_op **out, const hpct_op_spec *spec,
+                                 const hpct_op_build *build)
 {
-    static const hpct_op_class class = {.forward = forward, .backward = backward,
+    static const hpct_op_class class = {.forward = forward,
+                                        .backward = backward,
                                         .import_param = hpct_ref_import,
-                                        .export_param = hpct_ref_export, .destroy = destroy};
+                                        .export_param = hpct_ref_export,
+                                        .destroy = destroy};
     const hpct_window *w = &spec->window;
     direct_op *direct = calloc(1, sizeof *direct);
     if (direct == NULL)
@@ -151,8 +156,8 @@ hpct_status hpct_cpu_make_direct(hpct_op **out, const hpct_op_spec *spec, const 
     op->param_floats[HPCT_OP_BIAS] = (size_t) w->out_c;
     op->backward_reads_src = true;
     op->backward_reads_dst = spec->relu;
-    direct->threads = omp_get_num_procs() > omp_get_max_threads() ? omp_get_num_procs()
-                                                                 : omp_get_max_threads();
+    direct->threads =
+        omp_get_num_procs() > omp_get_max_threads() ? omp_get_num_procs() : omp_get_max_threads();
     if (build->training)
         op->scratch_bytes = (size_t) direct->threads * thread_floats(direct) * sizeof(float);
     return HPCT_OK;

@@ -58,8 +58,8 @@ const hpct_loops *hpct_loops_best(void)
     return hpct_loops_variants[i];
 }
 
-void hpct_loops_split(size_t total, size_t least, void (*body)(size_t first, size_t count, void *arg),
-                      void *arg)
+void hpct_loops_split(size_t total, size_t least,
+                      void (*body)(size_t first, size_t count, void *arg), void *arg)
 {
     size_t parts = (size_t) omp_get_max_threads();
     if (total / least < parts)

@@ -1,18 +1,20 @@
-/* nn/cpu/loops.h - our own vector loops, for what is bound by memory or too small for oneDNN. Compiled
- * for several instruction sets and chosen once at run time, because one binary serves many nodes. */
+/* nn/cpu/loops.h - our own vector loops, for what is bound by memory or too small for oneDNN.
+ * Compiled for several instruction sets and chosen once at run time, because one binary serves many
+ * nodes. */
 #ifndef HPCT_NN_CPU_LOOPS_H
 #define HPCT_NN_CPU_LOOPS_H
 
 #include "nn/op.h"
 
-#define HPCT_LANES 16 /* floats handled at once; the compiler splits them where registers are shorter */
+#define HPCT_LANES                                                                                 \
+    16 /* floats handled at once; the compiler splits them where registers are shorter */
 
 /* A convolution without padding as a dot product: output cell (i, j) takes `taps` input floats at
  * src + (i * row_step + j * cell_step) + offsets[t], and the kernel is [taps][out]. */
 typedef struct hpct_direct {
     int out_h, out_w, out; /* out is a multiple of HPCT_LANES */
     int taps;
-    const int *offsets; /* [taps] */
+    const int *offsets;                     /* [taps] */
     size_t row_step, cell_step, src_floats; /* src_floats: one sample */
     bool relu;
 } hpct_direct;
@@ -50,7 +52,7 @@ extern const hpct_loops *const hpct_loops_variants[];
 const hpct_loops *hpct_loops_best(void);
 
 /* Calls body(first, count, arg) for equal parts of 0 … total-1, in parallel if that pays. */
-void hpct_loops_split(size_t total, size_t least, void (*body)(size_t first, size_t count, void *arg),
-                      void *arg);
+void hpct_loops_split(size_t total, size_t least,
+                      void (*body)(size_t first, size_t count, void *arg), void *arg);
 
 #endif

@@ -1,43 +1,46 @@
 /* nn/cpu/loops_body.h - the loops of loops.h, included once for each instruction set with
  *   HPCT_TARGET    the function attribute that allows its instructions
  *   HPCT_VARIANT(name)  a name of its own
- * Vectors are the compiler's generic ones; functions must carry the attribute themselves, since generic
- * vectors are split by the function that they are written in. */
+ * Vectors are the compiler's generic ones; functions must carry the attribute themselves, since
+ * generic vectors are split by the function that they are written in. */
 
 /* Loads and stores that need not be aligned. */
 typedef float HPCT_VARIANT(vec) __attribute__((vector_size(4 * HPCT_LANES)));
-typedef float HPCT_VARIANT(vecu) __attribute__((vector_size(4 * HPCT_LANES), aligned(4), may_alias));
+typedef float HPCT_VARIANT(vecu)
+    __attribute__((vector_size(4 * HPCT_LANES), aligned(4), may_alias));
 typedef int HPCT_VARIANT(mask) __attribute__((vector_size(4 * HPCT_LANES)));
 #define vec HPCT_VARIANT(vec)
 #define LOAD(p) (*(const HPCT_VARIANT(vecu) *) (p))
 #define STORE(p, v) (*(HPCT_VARIANT(vecu) *) (p) = (v))
-#define MASKED(v, m) ((vec) ((HPCT_VARIANT(mask)) (v) & (m)))
+#define MASKED(v, m) ((vec) ((HPCT_VARIANT(mask))(v) & (m)))
+
+/* An inner loop whose count is known: unrolled, so that arrays become registers. */
+#define EACH(i, n) HPCT_UNROLL for (int i = 0; i < (n); i++)
 
 /* P output cells by V vectors of output channels: sums stay in registers. */
 #define DIRECT_TILE(P, V)                                                                          \
     do {                                                                                           \
         vec sum[P][V];                                                                             \
-        HPCT_UNROLL for (int p = 0; p < (P); p++)                                                  \
-            HPCT_UNROLL for (int v = 0; v < (V); v++)                                              \
+        EACH (p, P)                                                                                \
+            EACH (v, V)                                                                            \
                 sum[p][v] = LOAD(bias + o + v * HPCT_LANES);                                       \
         for (int t = 0; t < d->taps; t++) {                                                        \
             const float *at = cell + d->offsets[t];                                                \
             const float *k = kernel + (size_t) t * out + o;                                        \
             vec weight[V];                                                                         \
-            HPCT_UNROLL for (int v = 0; v < (V); v++)                                              \
+            EACH (v, V)                                                                            \
                 weight[v] = LOAD(k + v * HPCT_LANES);                                              \
-            HPCT_UNROLL for (int p = 0; p < (P); p++)                                              \
-                HPCT_UNROLL for (int v = 0; v < (V); v++)                                          \
+            EACH (p, P)                                                                            \
+                EACH (v, V)                                                                        \
                     sum[p][v] += at[(size_t) p * d->cell_step] * weight[v];                        \
         }                                                                                          \
-        HPCT_UNROLL for (int p = 0; p < (P); p++)                                                  \
-            HPCT_UNROLL for (int v = 0; v < (V); v++)                                              \
-        {                                                                                          \
-            vec value = sum[p][v];                                                                 \
-            if (d->relu)                                                                           \
-                value = MASKED(value, value > 0);                                                  \
-            STORE(dst + ((size_t) (j + p)) * out + o + v * HPCT_LANES, value);                     \
-        }                                                                                          \
+        EACH (p, P)                                                                                \
+            EACH (v, V) {                                                                          \
+                vec value = sum[p][v];                                                             \
+                if (d->relu)                                                                       \
+                    value = MASKED(value, value > 0);                                              \
+                STORE(dst + ((size_t) (j + p)) * out + o + v * HPCT_LANES, value);                 \
+            }                                                                                      \
     } while (0)
 
 HPCT_TARGET static void HPCT_VARIANT(direct_forward)(const hpct_direct *d, const float *src,
@@ -65,21 +68,21 @@ HPCT_TARGET static void HPCT_VARIANT(direct_forward)(const hpct_direct *d, const
 #define DIRECT_DIFF_TILE(T, V)                                                                     \
     do {                                                                                           \
         vec sum[T][V];                                                                             \
-        HPCT_UNROLL for (int t = 0; t < (T); t++)                                                  \
-            HPCT_UNROLL for (int v = 0; v < (V); v++)                                              \
+        EACH (t, T)                                                                                \
+            EACH (v, V)                                                                            \
                 sum[t][v] = LOAD(diff + (size_t) (tap + t) * out + o + v * HPCT_LANES);            \
         const int *offsets = d->offsets + tap;                                                     \
         const float *cell = src, *g = masked + o;                                                  \
         for (int j = 0; j < d->out_w; j++, cell += d->cell_step, g += out) {                       \
             vec value[V];                                                                          \
-            HPCT_UNROLL for (int v = 0; v < (V); v++)                                              \
+            EACH (v, V)                                                                            \
                 value[v] = LOAD(g + v * HPCT_LANES);                                               \
-            HPCT_UNROLL for (int t = 0; t < (T); t++)                                              \
-                HPCT_UNROLL for (int v = 0; v < (V); v++)                                          \
+            EACH (t, T)                                                                            \
+                EACH (v, V)                                                                        \
                     sum[t][v] += cell[offsets[t]] * value[v];                                      \
         }                                                                                          \
-        HPCT_UNROLL for (int t = 0; t < (T); t++)                                                  \
-            HPCT_UNROLL for (int v = 0; v < (V); v++)                                              \
+        EACH (t, T)                                                                                \
+            EACH (v, V)                                                                            \
                 STORE(diff + (size_t) (tap + t) * out + o + v * HPCT_LANES, sum[t][v]);            \
     } while (0)
 
@@ -114,8 +117,12 @@ HPCT_TARGET static void HPCT_VARIANT(direct_backward)(const hpct_direct *d, cons
     int tap = 0;
     for (; tap + 9 <= d->taps; tap += 9)
         DIRECT_DIFF_TAPS(9);
+    for (; tap + 7 <= d->taps; tap += 7)
+        DIRECT_DIFF_TAPS(7);
     for (; tap + 4 <= d->taps; tap += 4)
         DIRECT_DIFF_TAPS(4);
+    for (; tap + 2 <= d->taps; tap += 2)
+        DIRECT_DIFF_TAPS(2);
     for (; tap < d->taps; tap++)
         DIRECT_DIFF_TAPS(1);
 }
@@ -228,6 +235,7 @@ static const hpct_loops HPCT_VARIANT(loops) = {
 #undef LOAD
 #undef STORE
 #undef MASKED
+#undef EACH
 #undef DIRECT_TILE
 #undef DIRECT_DIFF_TILE
 #undef DIRECT_DIFF_TAPS

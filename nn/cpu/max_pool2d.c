@@ -53,8 +53,8 @@ static void at_least(size_t *bytes, size_t needed)
 hpct_status hpct_cpu_make_max_pool2d(hpct_op **out, const hpct_op_spec *spec,
                                      const hpct_op_build *build)
 {
-    static const hpct_op_class class = {.forward = forward, .backward = backward,
-                                        .destroy = destroy};
+    static const hpct_op_class class = {
+        .forward = forward, .backward = backward, .destroy = destroy};
     size_t num = (size_t) build->num_batch_sizes;
     pool_op *pool = calloc(1, sizeof *pool);
     if (pool == NULL)
@@ -72,8 +72,8 @@ hpct_status hpct_cpu_make_max_pool2d(hpct_op **out, const hpct_op_spec *spec,
         hpct_status status =
             hpct_shim_max_pool_forward(&pool->forward[i], &spec->window, n, build->training);
         if (status == HPCT_OK && build->training)
-            status = hpct_shim_max_pool_backward(&pool->backward[i], &spec->window, n,
-                                                 pool->forward[i]);
+            status =
+                hpct_shim_max_pool_backward(&pool->backward[i], &spec->window, n, pool->forward[i]);
         if (status != HPCT_OK)
             return status;
         at_least(&op->workspace_bytes, hpct_prim_workspace_bytes(pool->forward[i]));

@@ -1,5 +1,5 @@
-/* oneDNN 2 and 3 behind one face. What differs between them: memory descriptors are a struct in 2 and a
- * handle in 3, and 2 goes through operation descriptors to make a primitive descriptor. */
+/* oneDNN 2 and 3 behind one face. What differs between them: memory descriptors are a struct in 2
+ * and a handle in 3, and 2 goes through operation descriptors to make a primitive descriptor. */
 #include "nn/cpu/shim.h"
 
 #include "base/status.h"
@@ -330,6 +330,114 @@ hpct_status hpct_prim_execute(hpct_prim *prim, void *scratch, void *const args[]
     return status == dnnl_success ? HPCT_OK : check(status, "executing a primitive");
 }
 
+typedef enum which { FORWARD, INFERENCE, BACKWARD_DATA, BACKWARD_WEIGHTS } which;
+
+static dnnl_prop_kind_t prop_kind(which what)
+{
+    return what == FORWARD ? dnnl_forward_training : dnnl_forward_inference;
+}
+
+#if V3
+
+static dnnl_status_t describe_conv(dnnl_primitive_desc_t *out, which what, const window_mds *m,
+                                   dnnl_primitive_attr_t attributes,
+                                   const_dnnl_primitive_desc_t hint)
+{
+    const dnnl_alg_kind_t direct = dnnl_convolution_direct;
+    if (what == BACKWARD_DATA)
+        return dnnl_convolution_backward_data_primitive_desc_create(
+            out, engine, direct, m->src, m->kernel, m->dst, m->strides, m->dilation, m->pad_begin,
+            m->pad_end, hint, attributes);
+    if (what == BACKWARD_WEIGHTS)
+        return dnnl_convolution_backward_weights_primitive_desc_create(
+            out, engine, direct, m->src, m->kernel, m->bias, m->dst, m->strides, m->dilation,
+            m->pad_begin, m->pad_end, hint, attributes);
+    return dnnl_convolution_forward_primitive_desc_create(
+        out, engine, prop_kind(what), direct, m->src, m->kernel, m->bias, m->dst, m->strides,
+        m->dilation, m->pad_begin, m->pad_end, attributes);
+}
+
+static dnnl_status_t describe_pool(dnnl_primitive_desc_t *out, which what, const window_mds *m,
+                                   dnnl_primitive_attr_t attributes,
+                                   const_dnnl_primitive_desc_t hint)
+{
+    if (what == BACKWARD_DATA)
+        return dnnl_pooling_backward_primitive_desc_create(
+            out, engine, dnnl_pooling_max, m->src, m->dst, m->strides, m->size, m->dilation,
+            m->pad_begin, m->pad_end, hint, attributes);
+    return dnnl_pooling_forward_primitive_desc_create(
+        out, engine, prop_kind(what), dnnl_pooling_max, m->src, m->dst, m->strides, m->size,
+        m->dilation, m->pad_begin, m->pad_end, attributes);
+}
+
+#else
+
+static dnnl_status_t describe_conv(dnnl_primitive_desc_t *out, which what, const window_mds *m,
+                                   dnnl_primitive_attr_t attributes,
+                                   const_dnnl_primitive_desc_t hint)
+{
+    const dnnl_alg_kind_t direct = dnnl_convolution_direct;
+    dnnl_convolution_desc_t op;
+    dnnl_status_t status;
+    if (what == BACKWARD_DATA)
+        status = dnnl_convolution_backward_data_desc_init(&op, direct, &m->src, &m->kernel, &m->dst,
+                                                          m->strides, m->pad_begin, m->pad_end);
+    else if (what == BACKWARD_WEIGHTS)
+        status = dnnl_convolution_backward_weights_desc_init(&op, direct, &m->src, &m->kernel,
+                                                             &m->bias, &m->dst, m->strides,
+                                                             m->pad_begin, m->pad_end);
+    else
+        status = dnnl_convolution_forward_desc_init(&op, prop_kind(what), direct, &m->src,
+                                                    &m->kernel, &m->bias, &m->dst, m->strides,
+                                                    m->pad_begin, m->pad_end);
+    return status == dnnl_success ? dnnl_primitive_desc_create(out, &op, attributes, engine, hint)
+                                  : status;
+}
+
+static dnnl_status_t describe_pool(dnnl_primitive_desc_t *out, which what, const window_mds *m,
+                                   dnnl_primitive_attr_t attributes,
+                                   const_dnnl_primitive_desc_t hint)
+{
+    dnnl_pooling_desc_t op;
+    dnnl_status_t status =
+        what == BACKWARD_DATA
+            ? dnnl_pooling_backward_desc_init(&op, dnnl_pooling_max, &m->src, &m->dst, m->strides,
+                                              m->size, m->pad_begin, m->pad_end)
+            : dnnl_pooling_forward_desc_init(&op, prop_kind(what), dnnl_pooling_max, &m->src,
+                                             &m->dst, m->strides, m->size, m->pad_begin,
+                                             m->pad_end);
+    return status == dnnl_success ? dnnl_primitive_desc_create(out, &op, attributes, engine, hint)
+                                  : status;
+}
+
+#endif
+
+typedef dnnl_status_t describe_function(dnnl_primitive_desc_t *out, which what, const window_mds *m,
+                                        dnnl_primitive_attr_t attributes,
+                                        const_dnnl_primitive_desc_t hint);
+
+/* A primitive over a window, with these arguments. */
+static hpct_status make_windowed(hpct_prim **out, describe_function *describe, which what,
+                                 const hpct_window *w, int n, bool relu, const hpct_prim *forward,
+                                 const wanted_arg *args, int num_args)
+{
+    dnnl_primitive_attr_t attributes = NULL;
+    dnnl_primitive_desc_t desc = NULL;
+    window_mds m;
+    hpct_status status = open_window(&m, w, n);
+    if (status == HPCT_OK)
+        status = check(make_attributes(&attributes, relu), "setting attributes");
+    if (status == HPCT_OK)
+        status =
+            check(describe(&desc, what, &m, attributes, forward != NULL ? forward->desc : NULL),
+                  "describing a primitive");
+    if (status == HPCT_OK)
+        status = finish(out, desc, args, num_args);
+    dnnl_primitive_attr_destroy(attributes);
+    close_window(&m);
+    return status;
+}
+
 hpct_status hpct_shim_conv_forward(hpct_prim **out, const hpct_window *w, int n, bool training,
                                    bool relu)
 {
@@ -337,33 +445,8 @@ hpct_status hpct_shim_conv_forward(hpct_prim **out, const hpct_window *w, int n,
                                       {DNNL_ARG_WEIGHTS, dnnl_query_weights_md, 0},
                                       {DNNL_ARG_BIAS, dnnl_query_weights_md, 1},
                                       {DNNL_ARG_DST, dnnl_query_dst_md, 0}};
-    dnnl_prop_kind_t kind = training ? dnnl_forward_training : dnnl_forward_inference;
-    dnnl_primitive_attr_t attributes = NULL;
-    dnnl_primitive_desc_t desc = NULL;
-    window_mds m;
-    hpct_status status = open_window(&m, w, n);
-    if (status == HPCT_OK)
-        status = check(make_attributes(&attributes, relu), "setting attributes");
-    if (status == HPCT_OK) {
-#if V3
-        dnnl_status_t made = dnnl_convolution_forward_primitive_desc_create(
-            &desc, engine, kind, dnnl_convolution_direct, m.src, m.kernel, m.bias, m.dst, m.strides,
-            m.dilation, m.pad_begin, m.pad_end, attributes);
-#else
-        dnnl_convolution_desc_t op;
-        dnnl_status_t made = dnnl_convolution_forward_desc_init(
-            &op, kind, dnnl_convolution_direct, &m.src, &m.kernel, &m.bias, &m.dst, m.strides,
-            m.pad_begin, m.pad_end);
-        if (made == dnnl_success)
-            made = dnnl_primitive_desc_create(&desc, &op, attributes, engine, NULL);
-#endif
-        status = check(made, "describing a convolution");
-    }
-    if (status == HPCT_OK)
-        status = finish(out, desc, args, 4);
-    dnnl_primitive_attr_destroy(attributes);
-    close_window(&m);
-    return status;
+    return make_windowed(out, describe_conv, training ? FORWARD : INFERENCE, w, n, relu, NULL, args,
+                         4);
 }
 
 hpct_status hpct_shim_conv_backward_data(hpct_prim **out, const hpct_window *w, int n,
@@ -372,32 +455,7 @@ hpct_status hpct_shim_conv_backward_data(hpct_prim **out, const hpct_window *w, 
     static const wanted_arg args[] = {{DNNL_ARG_DIFF_DST, dnnl_query_diff_dst_md, 0},
                                       {DNNL_ARG_WEIGHTS, dnnl_query_weights_md, 0},
                                       {DNNL_ARG_DIFF_SRC, dnnl_query_diff_src_md, 0}};
-    dnnl_primitive_attr_t attributes = NULL;
-    dnnl_primitive_desc_t desc = NULL;
-    window_mds m;
-    hpct_status status = open_window(&m, w, n);
-    if (status == HPCT_OK)
-        status = check(make_attributes(&attributes, false), "setting attributes");
-    if (status == HPCT_OK) {
-#if V3
-        dnnl_status_t made = dnnl_convolution_backward_data_primitive_desc_create(
-            &desc, engine, dnnl_convolution_direct, m.src, m.kernel, m.dst, m.strides, m.dilation,
-            m.pad_begin, m.pad_end, forward->desc, attributes);
-#else
-        dnnl_convolution_desc_t op;
-        dnnl_status_t made = dnnl_convolution_backward_data_desc_init(
-            &op, dnnl_convolution_direct, &m.src, &m.kernel, &m.dst, m.strides, m.pad_begin,
-            m.pad_end);
-        if (made == dnnl_success)
-            made = dnnl_primitive_desc_create(&desc, &op, attributes, engine, forward->desc);
-#endif
-        status = check(made, "describing a convolution's gradient");
-    }
-    if (status == HPCT_OK)
-        status = finish(out, desc, args, 3);
-    dnnl_primitive_attr_destroy(attributes);
-    close_window(&m);
-    return status;
+    return make_windowed(out, describe_conv, BACKWARD_DATA, w, n, false, forward, args, 3);
 }
 
 hpct_status hpct_shim_conv_backward_weights(hpct_prim **out, const hpct_window *w, int n,
@@ -407,32 +465,7 @@ hpct_status hpct_shim_conv_backward_weights(hpct_prim **out, const hpct_window *
                                       {DNNL_ARG_DIFF_DST, dnnl_query_diff_dst_md, 0},
                                       {DNNL_ARG_DIFF_WEIGHTS, dnnl_query_diff_weights_md, 0},
                                       {DNNL_ARG_DIFF_BIAS, dnnl_query_diff_weights_md, 1}};
-    dnnl_primitive_attr_t attributes = NULL;
-    dnnl_primitive_desc_t desc = NULL;
-    window_mds m;
-    hpct_status status = open_window(&m, w, n);
-    if (status == HPCT_OK)
-        status = check(make_attributes(&attributes, false), "setting attributes");
-    if (status == HPCT_OK) {
-#if V3
-        dnnl_status_t made = dnnl_convolution_backward_weights_primitive_desc_create(
-            &desc, engine, dnnl_convolution_direct, m.src, m.kernel, m.bias, m.dst, m.strides,
-            m.dilation, m.pad_begin, m.pad_end, forward->desc, attributes);
-#else
-        dnnl_convolution_desc_t op;
-        dnnl_status_t made = dnnl_convolution_backward_weights_desc_init(
-            &op, dnnl_convolution_direct, &m.src, &m.kernel, &m.bias, &m.dst, m.strides,
-            m.pad_begin, m.pad_end);
-        if (made == dnnl_success)
-            made = dnnl_primitive_desc_create(&desc, &op, attributes, engine, forward->desc);
-#endif
-        status = check(made, "describing a convolution's weight gradient");
-    }
-    if (status == HPCT_OK)
-        status = finish(out, desc, args, 4);
-    dnnl_primitive_attr_destroy(attributes);
-    close_window(&m);
-    return status;
+    return make_windowed(out, describe_conv, BACKWARD_WEIGHTS, w, n, false, forward, args, 4);
 }
 
 hpct_status hpct_shim_max_pool_forward(hpct_prim **out, const hpct_window *w, int n, bool training)
@@ -440,33 +473,8 @@ hpct_status hpct_shim_max_pool_forward(hpct_prim **out, const hpct_window *w, in
     static const wanted_arg args[] = {{DNNL_ARG_SRC, dnnl_query_src_md, 0},
                                       {DNNL_ARG_DST, dnnl_query_dst_md, 0},
                                       {DNNL_ARG_WORKSPACE, dnnl_query_workspace_md, 0}};
-    dnnl_prop_kind_t kind = training ? dnnl_forward_training : dnnl_forward_inference;
-    dnnl_primitive_attr_t attributes = NULL;
-    dnnl_primitive_desc_t desc = NULL;
-    window_mds m;
-    hpct_status status = open_window(&m, w, n);
-    if (status == HPCT_OK)
-        status = check(make_attributes(&attributes, false), "setting attributes");
-    if (status == HPCT_OK) {
-#if V3
-        dnnl_status_t made = dnnl_pooling_forward_primitive_desc_create(
-            &desc, engine, kind, dnnl_pooling_max, m.src, m.dst, m.strides, m.size, m.dilation,
-            m.pad_begin, m.pad_end, attributes);
-#else
-        dnnl_pooling_desc_t op;
-        dnnl_status_t made =
-            dnnl_pooling_forward_desc_init(&op, kind, dnnl_pooling_max, &m.src, &m.dst, m.strides,
-                                           m.size, m.pad_begin, m.pad_end);
-        if (made == dnnl_success)
-            made = dnnl_primitive_desc_create(&desc, &op, attributes, engine, NULL);
-#endif
-        status = check(made, "describing a pooling");
-    }
-    if (status == HPCT_OK)
-        status = finish(out, desc, args, training ? 3 : 2);
-    dnnl_primitive_attr_destroy(attributes);
-    close_window(&m);
-    return status;
+    return make_windowed(out, describe_pool, training ? FORWARD : INFERENCE, w, n, false, NULL,
+                         args, training ? 3 : 2);
 }
 
 hpct_status hpct_shim_max_pool_backward(hpct_prim **out, const hpct_window *w, int n,
@@ -475,35 +483,11 @@ hpct_status hpct_shim_max_pool_backward(hpct_prim **out, const hpct_window *w, i
     static const wanted_arg args[] = {{DNNL_ARG_DIFF_DST, dnnl_query_diff_dst_md, 0},
                                       {DNNL_ARG_DIFF_SRC, dnnl_query_diff_src_md, 0},
                                       {DNNL_ARG_WORKSPACE, dnnl_query_workspace_md, 0}};
-    dnnl_primitive_attr_t attributes = NULL;
-    dnnl_primitive_desc_t desc = NULL;
-    window_mds m;
-    hpct_status status = open_window(&m, w, n);
-    if (status == HPCT_OK)
-        status = check(make_attributes(&attributes, false), "setting attributes");
-    if (status == HPCT_OK) {
-#if V3
-        dnnl_status_t made = dnnl_pooling_backward_primitive_desc_create(
-            &desc, engine, dnnl_pooling_max, m.src, m.dst, m.strides, m.size, m.dilation,
-            m.pad_begin, m.pad_end, forward->desc, attributes);
-#else
-        dnnl_pooling_desc_t op;
-        dnnl_status_t made =
-            dnnl_pooling_backward_desc_init(&op, dnnl_pooling_max, &m.src, &m.dst, m.strides,
-                                            m.size, m.pad_begin, m.pad_end);
-        if (made == dnnl_success)
-            made = dnnl_primitive_desc_create(&desc, &op, attributes, engine, forward->desc);
-#endif
-        status = check(made, "describing a pooling's gradient");
-    }
-    if (status == HPCT_OK)
-        status = finish(out, desc, args, 3);
-    dnnl_primitive_attr_destroy(attributes);
-    close_window(&m);
-    return status;
+    return make_windowed(out, describe_pool, BACKWARD_DATA, w, n, false, forward, args, 3);
 }
 
-hpct_status hpct_shim_reorder(hpct_prim **out, const hpct_kernel_layout *from, const hpct_kernel_layout *to)
+hpct_status hpct_shim_reorder(hpct_prim **out, const hpct_kernel_layout *from,
+                              const hpct_kernel_layout *to)
 {
     static const wanted_arg args[] = {{DNNL_ARG_FROM, dnnl_query_src_md, 0},
                                       {DNNL_ARG_TO, dnnl_query_dst_md, 0}};

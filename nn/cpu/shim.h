@@ -1,5 +1,5 @@
-/* nn/cpu/shim.h - the only door to oneDNN: the primitives we use, behind types that look the same with
- * oneDNN 2 and 3. Only shim.c includes oneDNN's headers.
+/* nn/cpu/shim.h - the only door to oneDNN: the primitives we use, behind types that look the same
+ * with oneDNN 2 and 3. Only shim.c includes oneDNN's headers.
  *
  * Pictures are NHWC, biases plain; convolution kernels may have any layout that oneDNN likes. Every
  * memory and scratchpad is the caller's; executing allocates nothing of ours. */
@@ -11,11 +11,13 @@
 /* How the kernel of one convolution lies in memory. */
 typedef struct hpct_kernel_layout hpct_kernel_layout;
 
-hpct_status hpct_kernel_layout_plain(hpct_kernel_layout **out, const hpct_window *w); /* [kh][kw][in][out] */
-void hpct_kernel_layout_free(hpct_kernel_layout *layout);                             /* NULL is allowed */
+hpct_status hpct_kernel_layout_plain(hpct_kernel_layout **out,
+                                     const hpct_window *w); /* [kh][kw][in][out] */
+void hpct_kernel_layout_free(hpct_kernel_layout *layout);   /* NULL is allowed */
 bool hpct_kernel_layout_equal(const hpct_kernel_layout *a, const hpct_kernel_layout *b);
-size_t hpct_kernel_layout_floats(const hpct_kernel_layout *layout);        /* padding included */
-uint64_t hpct_kernel_layout_fingerprint(const hpct_kernel_layout *layout); /* equal iff the layouts are */
+size_t hpct_kernel_layout_floats(const hpct_kernel_layout *layout); /* padding included */
+uint64_t
+hpct_kernel_layout_fingerprint(const hpct_kernel_layout *layout); /* equal iff the layouts are */
 
 /* One oneDNN primitive with its memory objects. */
 typedef struct hpct_prim hpct_prim;
@@ -38,7 +40,8 @@ hpct_status hpct_shim_max_pool_forward(hpct_prim **out, const hpct_window *w, in
 hpct_status hpct_shim_max_pool_backward(hpct_prim **out, const hpct_window *w, int n,
                                         const hpct_prim *forward);
 /* from, to; padding of `to` is set to zero. */
-hpct_status hpct_shim_reorder(hpct_prim **out, const hpct_kernel_layout *from, const hpct_kernel_layout *to);
+hpct_status hpct_shim_reorder(hpct_prim **out, const hpct_kernel_layout *from,
+                              const hpct_kernel_layout *to);
 
 #define HPCT_PRIM_MAX_ARGS 4
 void hpct_prim_free(hpct_prim *prim); /* NULL is allowed */
@@ -49,8 +52,8 @@ hpct_status hpct_prim_kernel_layout(const hpct_prim *prim, hpct_kernel_layout **
 /* Returns when it is done. */
 hpct_status hpct_prim_execute(hpct_prim *prim, void *scratch, void *const args[]);
 
-/* C = alpha op(A) op(B) + beta C, row-major: C [m][n], op(A) [m][k], op(B) [k][n]; `trans` 'T' means
- * that the operand is stored the other way round. */
+/* C = alpha op(A) op(B) + beta C, row-major: C [m][n], op(A) [m][k], op(B) [k][n]; `trans` 'T'
+ * means that the operand is stored the other way round. */
 typedef struct hpct_gemm {
     char trans_a, trans_b;
     size_t m, n, k;

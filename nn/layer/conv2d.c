@@ -25,8 +25,7 @@ void hpct_model_add_conv2d(hpct_model *model, const hpct_conv2d *conv)
     if (!hpct_window_make(model, &input, &config, &spec.window, &output) ||
         !hpct_layer_add_node(model, &spec, &output))
         return;
-    hpct_shape kernel =
-        HPCT_SHAPE(conv->kernel[0], conv->kernel[1], input.size[2], conv->filters);
+    hpct_shape kernel = HPCT_SHAPE(conv->kernel[0], conv->kernel[1], input.size[2], conv->filters);
     hpct_shape bias = HPCT_SHAPE(conv->filters);
     double field = (double) conv->kernel[0] * conv->kernel[1];
     if (!hpct_layer_add_param(model, "kernel", &kernel, HPCT_INIT_GLOROT_UNIFORM,

@@ -19,8 +19,10 @@ static bool config_ok(hpct_model *model, const hpct_shape *input, const hpct_win
     char text[HPCT_SHAPE_TEXT];
     hpct_shape_format(input, text);
     if (input->rank != 3) {
-        hpct_layer_fail(model, "the input must be height x width x channels, but it is %s; "
-                               "put a reshape before it", text);
+        hpct_layer_fail(model,
+                        "the input must be height x width x channels, but it is %s; "
+                        "put a reshape before it",
+                        text);
         return false;
     }
     if (config->size[0] < 1 || config->size[1] < 1) {
@@ -61,10 +63,10 @@ bool hpct_window_make(hpct_model *model, const hpct_shape *input, const hpct_win
         .stride_w = config->strides[1],
         .out_c = config->channels > 0 ? config->channels : input->size[2],
     };
-    window->out_h = slide(window->in_h, window->kernel_h, window->stride_h, config->padding,
-                          &window->pad_top);
-    window->out_w = slide(window->in_w, window->kernel_w, window->stride_w, config->padding,
-                          &window->pad_left);
+    window->out_h =
+        slide(window->in_h, window->kernel_h, window->stride_h, config->padding, &window->pad_top);
+    window->out_w =
+        slide(window->in_w, window->kernel_w, window->stride_w, config->padding, &window->pad_left);
     *output = HPCT_SHAPE(window->out_h, window->out_w, window->out_c);
     return true;
 }

@@ -1,4 +1,5 @@
-/* nn/layer/window.h - the sliding window shared by Conv2D and the poolings: checks and output size. */
+/* nn/layer/window.h - the sliding window shared by Conv2D and the poolings: checks and output size.
+ */
 #ifndef HPCT_NN_LAYER_WINDOW_H
 #define HPCT_NN_LAYER_WINDOW_H
 
@@ -13,8 +14,8 @@ typedef struct hpct_window_config {
 } hpct_window_config;
 
 /* Fills *window and *output as Keras does: `valid` keeps to windows inside the input, `same` gives
- * ceil(size / stride) outputs with the odd cell of padding at the far end. False, with the model failed
- * and the layer named, when the window does not fit. */
+ * ceil(size / stride) outputs with the odd cell of padding at the far end. False, with the model
+ * failed and the layer named, when the window does not fit. */
 bool hpct_window_make(hpct_model *model, const hpct_shape *input, const hpct_window_config *config,
                       hpct_window *window, hpct_shape *output);
 

@@ -4,8 +4,8 @@
 static void describe(hpct_model *model)
 {
     hpct_model_add_reshape(model, HPCT_SHAPE(28, 28, 1));
-    hpct_model_add_conv2d(
-        model, &(hpct_conv2d){.filters = 32, .kernel = {3, 3}, .activation = HPCT_RELU});
+    hpct_model_add_conv2d(model,
+                          &(hpct_conv2d){.filters = 32, .kernel = {3, 3}, .activation = HPCT_RELU});
     hpct_model_add_flatten(model);
     hpct_model_add_dense(model, &(hpct_dense){.units = 128, .activation = HPCT_RELU});
     hpct_model_add_dense(model, &(hpct_dense){.units = 10});

@@ -3,11 +3,11 @@
 
 static void describe(hpct_model *model)
 {
-    hpct_model_add_conv2d(
-        model, &(hpct_conv2d){.filters = 32, .kernel = {5, 5}, .activation = HPCT_RELU});
+    hpct_model_add_conv2d(model,
+                          &(hpct_conv2d){.filters = 32, .kernel = {5, 5}, .activation = HPCT_RELU});
     hpct_model_add_max_pool2d(model, &(hpct_max_pool2d){.pool = {2, 2}});
-    hpct_model_add_conv2d(
-        model, &(hpct_conv2d){.filters = 64, .kernel = {5, 5}, .activation = HPCT_RELU});
+    hpct_model_add_conv2d(model,
+                          &(hpct_conv2d){.filters = 64, .kernel = {5, 5}, .activation = HPCT_RELU});
     hpct_model_add_max_pool2d(model, &(hpct_max_pool2d){.pool = {2, 2}});
     hpct_model_add_flatten(model);
     hpct_model_add_dense(model, &(hpct_dense){.units = 10, .activation = HPCT_SOFTMAX});

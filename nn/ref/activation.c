@@ -29,8 +29,8 @@ void HPCT_REF(softmax_forward)(int rows, int size, const hpct_real *src, hpct_re
     }
 }
 
-void HPCT_REF(softmax_backward)(int rows, int size, const hpct_real *dst,
-                                const hpct_real *diff_dst, hpct_real *diff_src)
+void HPCT_REF(softmax_backward)(int rows, int size, const hpct_real *dst, const hpct_real *diff_dst,
+                                hpct_real *diff_src)
 {
     for (int r = 0; r < rows; r++, dst += size, diff_dst += size, diff_src += size) {
         double dot = 0;

@@ -1,7 +1,6 @@
 /* Conv2D, straight from its sum. */
 #include "nn/ref/kernels.h"
 
-
 /* The input row that output row i meets with kernel row u; out of range means padding. */
 static int row_at(const hpct_window *w, int i, int u)
 {

@@ -1,8 +1,9 @@
-/* nn/ref/kernels.h - every operation as a plain loop over its definition: what the fast backends are
- * tested against. Sums are kept in double. Compiled with HPCT_REF_REAL=double for numerical gradients.
+/* nn/ref/kernels.h - every operation as a plain loop over its definition: what the fast backends
+ * are tested against. Sums are kept in double. Compiled with HPCT_REF_REAL=double for numerical
+ * gradients.
  *
- * Shapes: pictures [n][h][w][c], rows [rows][features], Conv2D kernels [kh][kw][in][out], Dense kernels
- * [in][out]: Keras' own. Outputs are overwritten. */
+ * Shapes: pictures [n][h][w][c], rows [rows][features], Conv2D kernels [kh][kw][in][out], Dense
+ * kernels [in][out]: Keras' own. Outputs are overwritten. */
 #ifndef HPCT_NN_REF_KERNELS_H
 #define HPCT_NN_REF_KERNELS_H
 
@@ -25,7 +26,8 @@ void HPCT_REF(conv2d_backward_weights)(const hpct_window *w, int n, const hpct_r
                                        hpct_real *diff_bias);
 
 /* Of equal largest cells the first one (by row, then column) gets the gradient. */
-void HPCT_REF(max_pool2d_forward)(const hpct_window *w, int n, const hpct_real *src, hpct_real *dst);
+void HPCT_REF(max_pool2d_forward)(const hpct_window *w, int n, const hpct_real *src,
+                                  hpct_real *dst);
 void HPCT_REF(max_pool2d_backward)(const hpct_window *w, int n, const hpct_real *src,
                                    const hpct_real *diff_dst, hpct_real *diff_src);
 
@@ -44,16 +46,17 @@ void HPCT_REF(relu_backward)(size_t count, const hpct_real *dst, const hpct_real
 
 /* exp(x - max) / sum, row by row. backward: y (g - sum(g y)). */
 void HPCT_REF(softmax_forward)(int rows, int size, const hpct_real *src, hpct_real *dst);
-void HPCT_REF(softmax_backward)(int rows, int size, const hpct_real *dst,
-                                const hpct_real *diff_dst, hpct_real *diff_src);
+void HPCT_REF(softmax_backward)(int rows, int size, const hpct_real *dst, const hpct_real *diff_dst,
+                                hpct_real *diff_src);
 
-/* Sum of losses and number of correct rows (first largest element at the label); diff_src gets scale
- * times the gradient, unless NULL. */
+/* Sum of losses and number of correct rows (first largest element at the label); diff_src gets
+ * scale times the gradient, unless NULL. */
 void HPCT_REF(cross_entropy)(hpct_loss_form form, int n, int classes, const hpct_real *src,
                              const int32_t *labels, double scale, hpct_real *diff_src,
                              hpct_batch_sums *sums);
 
-/* velocity = momentum velocity - rate grad; param += velocity. NULL velocity: param -= rate grad. */
+/* velocity = momentum velocity - rate grad; param += velocity. NULL velocity: param -= rate grad.
+ */
 void HPCT_REF(sgd)(size_t count, hpct_real rate, hpct_real momentum, const hpct_real *grad,
                    hpct_real *velocity, hpct_real *param);
 

@@ -135,8 +135,8 @@ static hpct_status softmax_backward(hpct_op *op, const hpct_op_call *call)
         .export_param = hpct_ref_export, .destroy = destroy                                        \
     }
 static const hpct_op_class classes[HPCT_OP_KINDS] = {
-    [HPCT_OP_CONV2D] = CLASS(conv2d), [HPCT_OP_MAX_POOL2D] = CLASS(max_pool2d),
-    [HPCT_OP_DENSE] = CLASS(dense),   [HPCT_OP_RELU] = CLASS(relu),
+    [HPCT_OP_CONV2D] = CLASS(conv2d),   [HPCT_OP_MAX_POOL2D] = CLASS(max_pool2d),
+    [HPCT_OP_DENSE] = CLASS(dense),     [HPCT_OP_RELU] = CLASS(relu),
     [HPCT_OP_SOFTMAX] = CLASS(softmax),
 };
 
@@ -145,13 +145,12 @@ static void count_params(hpct_op *op)
     const hpct_window *w = &op->spec.window;
     if (op->spec.kind == HPCT_OP_CONV2D) {
         op->num_params = 2;
-        op->param_floats[HPCT_OP_KERNEL] = (size_t) w->kernel_h * (size_t) w->kernel_w *
-                                           (size_t) w->in_c * (size_t) w->out_c;
+        op->param_floats[HPCT_OP_KERNEL] =
+            (size_t) w->kernel_h * (size_t) w->kernel_w * (size_t) w->in_c * (size_t) w->out_c;
         op->param_floats[HPCT_OP_BIAS] = (size_t) w->out_c;
     } else if (op->spec.kind == HPCT_OP_DENSE) {
         op->num_params = 2;
-        op->param_floats[HPCT_OP_KERNEL] =
-            (size_t) op->spec.dense.in * (size_t) op->spec.dense.out;
+        op->param_floats[HPCT_OP_KERNEL] = (size_t) op->spec.dense.in * (size_t) op->spec.dense.out;
         op->param_floats[HPCT_OP_BIAS] = (size_t) op->spec.dense.out;
     }
 }

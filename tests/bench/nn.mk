@@ -1,4 +1,9 @@
-# Benchmarks of nn/, built with `make bench`, run by hand.
-EXTRA_PROGRAMS += tests/bench/step
+# Benchmarks of nn/: `make bench-nn` builds them; run by hand on a quiet machine.
+EXTRA_PROGRAMS += tests/bench/step tests/bench/ops
 tests_bench_step_SOURCES = tests/bench/step.c
 tests_bench_step_LDADD = nn/libnn.la
+tests_bench_ops_SOURCES = tests/bench/ops.c $(nn_case)
+tests_bench_ops_LDADD = nn/libnn.la
+bench-nn: tests/bench/step tests/bench/ops
+.PHONY: bench-nn
+CLEANFILES += tests/bench/step$(EXEEXT) tests/bench/ops$(EXEEXT)

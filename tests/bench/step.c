@@ -1,5 +1,5 @@
-/* tests/bench/step.c - what one training step costs: time of each layer, GFLOP/s, and the step over its
- * floor, the step's FLOPs at the rate of a 2048^3 matrix product measured in the same run.
+/* tests/bench/step.c - what one training step costs: time of each layer, GFLOP/s, and the step over
+ * its floor, the step's FLOPs at the rate of a 2048^3 matrix product measured in the same run.
  *
  *   step [--model NAME] [--batch N] [--steps N] [--threads N] [--momentum M] [--no-fuse]
  *
@@ -90,9 +90,18 @@ static void time_gemm(times *t)
         for (size_t i = 0; i < (size_t) GEMM_SIZE * GEMM_SIZE; i++)
             a[i] = b[i] = (float) (i % 17) * 0.01f;
     }
-    hpct_gemm gemm = {.trans_a = 'N', .trans_b = 'N', .m = GEMM_SIZE, .n = GEMM_SIZE,
-                      .k = GEMM_SIZE, .alpha = 1, .a = a, .b = b, .c = c, .lda = GEMM_SIZE,
-                      .ldb = GEMM_SIZE, .ldc = GEMM_SIZE};
+    hpct_gemm gemm = {.trans_a = 'N',
+                      .trans_b = 'N',
+                      .m = GEMM_SIZE,
+                      .n = GEMM_SIZE,
+                      .k = GEMM_SIZE,
+                      .alpha = 1,
+                      .a = a,
+                      .b = b,
+                      .c = c,
+                      .lda = GEMM_SIZE,
+                      .ldb = GEMM_SIZE,
+                      .ldc = GEMM_SIZE};
     double started = now();
     check(hpct_shim_gemm(&gemm));
     add(t, started);
@@ -130,9 +139,15 @@ static void timed_step(hpct_model *model, times *forward, times *backward, times
         int k = back ? 2 * run->num_nodes - 1 - i : i;
         hpct_run_node *node = &run->nodes[k];
         hpct_op_call call = {
-            .n = settings.batch, .src = node->src, .dst = node->dst, .diff_dst = node->diff_dst,
-            .diff_src = node->diff_src, .param = node->param, .grad = node->grad,
-            .workspace = node->workspace, .scratch = run->scratch,
+            .n = settings.batch,
+            .src = node->src,
+            .dst = node->dst,
+            .diff_dst = node->diff_dst,
+            .diff_src = node->diff_src,
+            .param = node->param,
+            .grad = node->grad,
+            .workspace = node->workspace,
+            .scratch = run->scratch,
             .learning_rate = (float) model->optimizer.learning_rate,
         };
         if (i == run->num_nodes) {
@@ -162,20 +177,35 @@ static void print_line(const char *what, const char *part, double seconds, doubl
 
 static void parse(int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"model", required_argument, NULL, 'm'},   {"batch", required_argument, NULL, 'b'},
-        {"steps", required_argument, NULL, 's'},   {"threads", required_argument, NULL, 't'},
-        {"momentum", required_argument, NULL, 'M'}, {"no-fuse", no_argument, NULL, 'F'},
-        {0}};
+    static const struct option options[] = {{"model", required_argument, NULL, 'm'},
+                                            {"batch", required_argument, NULL, 'b'},
+                                            {"steps", required_argument, NULL, 's'},
+                                            {"threads", required_argument, NULL, 't'},
+                                            {"momentum", required_argument, NULL, 'M'},
+                                            {"no-fuse", no_argument, NULL, 'F'},
+                                            {0}};
     for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         switch (c) {
-        case 'm': settings.model = optarg; break;
-        case 'b': settings.batch = atoi(optarg); break;
-        case 's': settings.steps = atoi(optarg); break;
-        case 't': settings.threads = atoi(optarg); break;
-        case 'M': settings.momentum = atof(optarg); break;
-        case 'F': settings.fuse = false; break;
-        default: exit(HPCT_ERR_USAGE);
+        case 'm':
+            settings.model = optarg;
+            break;
+        case 'b':
+            settings.batch = atoi(optarg);
+            break;
+        case 's':
+            settings.steps = atoi(optarg);
+            break;
+        case 't':
+            settings.threads = atoi(optarg);
+            break;
+        case 'M':
+            settings.momentum = atof(optarg);
+            break;
+        case 'F':
+            settings.fuse = false;
+            break;
+        default:
+            exit(HPCT_ERR_USAGE);
         }
     }
     if (settings.batch < 1 || settings.steps < 1 || settings.steps > MAX_STEPS)
@@ -196,14 +226,17 @@ int main(int argc, char **argv)
                                     : HPCT_SPARSE_CATEGORICAL_CROSSENTROPY,
                              &sgd));
     check(hpct_model_initialize(model, 1));
-    hpct_build_options build = {.backend = "cpu", .batch_sizes = &settings.batch,
-                                .num_batch_sizes = 1, .fuse_update = settings.fuse};
+    hpct_build_options build = {.backend = "cpu",
+                                .batch_sizes = &settings.batch,
+                                .num_batch_sizes = 1,
+                                .fuse_update = settings.fuse};
     check(hpct_model_build(model, &build));
     fill(model);
 
     hpct_run *run = model->run;
     times *forward = calloc((size_t) run->num_nodes, sizeof *forward),
-          *backward = calloc((size_t) run->num_nodes, sizeof *backward), *rest = calloc(4, sizeof *rest);
+          *backward = calloc((size_t) run->num_nodes, sizeof *backward),
+          *rest = calloc(4, sizeof *rest);
     times *loss = &rest[0], *update = &rest[1], *step = &rest[2], *gemm = &rest[3];
     for (int i = 0; i < 5; i++)
         whole_step(model);
@@ -243,7 +276,8 @@ int main(int argc, char **argv)
     print_line("update", "", median(update), 0);
     printf("step    %8.3f ms (%.4f GFLOP, %.1f GFLOP/s)\n", median(step) * 1e3, flops * 1e-9,
            flops / median(step) * 1e-9);
-    printf("floor   %8.3f ms (dnnl_sgemm %d^3: %.1f GFLOP/s)\n", floor * 1e3, GEMM_SIZE, rate * 1e-9);
+    printf("floor   %8.3f ms (dnnl_sgemm %d^3: %.1f GFLOP/s)\n", floor * 1e3, GEMM_SIZE,
+           rate * 1e-9);
     printf("ratio   %8.2f\n", median(step) / floor);
     free(forward);
     free(backward);

@@ -92,6 +92,9 @@ on_cluster() {
     local nodes
     [ "$(id -u)" = 0 ] || skip_all "the sandbox needs root"
     "$sandbox" status >/dev/null 2>&1 || skip_all "no sandbox runs: ./quickstart up, or set HPC_TRAIN_SANDBOX"
+    # One program at a time: some of them fill a node's disk or take its ports.
+    exec {cluster_lock}>"${HPC_TRAIN_SANDBOX:-$top_srcdir/.sandbox}/tests.lock"
+    flock --timeout 1200 "$cluster_lock" || skip_all "other tests have held the sandbox for 20 minutes"
     nodes=$(sandbox_run sinfo --noheader --Node --format=%n | wc -l)
     [ "$nodes" -ge "${1:-2}" ] || skip_all "the sandbox has $nodes nodes, ${1:-2} are needed"
     work=$(sandbox_run mktemp -d "/shared/home/user/${0##*/}.XXXXXX") || exit

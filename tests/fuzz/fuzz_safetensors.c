@@ -1,4 +1,5 @@
-/* Fuzz target: the header of a safetensors file, as loading weights reads it: u64 length, JSON, data. */
+/* Fuzz target: the header of a safetensors file, as loading weights reads it: u64 length, JSON,
+ * data. */
 #include "nn/safetensors.h"
 
 #include <stdlib.h>

@@ -21,6 +21,11 @@ tests_fuzz_fuzz_config_SOURCES = tests/fuzz/fuzz_config.c $(fuzz_driver)
 tests_fuzz_fuzz_config_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_config_LDADD = $(fuzz_libs)
 
+fuzz_targets += tests/fuzz/fuzz_options
+tests_fuzz_fuzz_options_SOURCES = tests/fuzz/fuzz_options.c $(fuzz_driver)
+tests_fuzz_fuzz_options_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_options_LDADD = spank/libspank.la $(fuzz_libs)
+
 fuzz_targets += tests/fuzz/fuzz_safetensors
 tests_fuzz_fuzz_safetensors_SOURCES = tests/fuzz/fuzz_safetensors.c $(fuzz_driver)
 tests_fuzz_fuzz_safetensors_LDFLAGS = $(fuzz_ldflags)

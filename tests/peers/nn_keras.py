@@ -1,5 +1,5 @@
-"""Repeats what nn_losses did in Keras, from the same weights and pictures, and compares: losses and
-accuracies of every step, outputs, weights in the end. Prints TAP.
+"""Repeats what nn_losses did in Keras, from the same weights and pictures, and compares: losses
+and accuracies of every step, outputs, weights in the end. Prints TAP.
 
 usage: nn_keras.py NN_LOSSES"""
 import subprocess
@@ -31,13 +31,16 @@ def build(name):
         layers.Dense(10, activation="softmax")]), False
 
 
+def name_of(weight):
+    """dense/kernel, whether Keras puts the model's name before it or not."""
+    return "/".join(weight.path.split("/")[-2:])
+
+
 def set_weights(model, path):
     tensors = load_file(path)
-    named = [(w, tensors.pop(w.path.split("/", 1)[1] if w.path.startswith("sequential") else w.path))
-             for w in model.weights]
+    for weight in model.weights:
+        weight.assign(tensors.pop(name_of(weight)))
     assert not tensors, f"left over: {list(tensors)}"
-    for weight, values in named:
-        weight.assign(values)
 
 
 def relative(a, b):
@@ -57,7 +60,8 @@ def run(program, backend, name, batch, steps, rate, momentum):
         model.compile(optimizer=keras.optimizers.SGD(rate, momentum=momentum),
                       loss=keras.losses.SparseCategoricalCrossentropy(from_logits=logits),
                       metrics=["accuracy"])
-        x = np.fromfile(folder + "/inputs.f32", np.float32).reshape((steps, batch) + model.input_shape[1:])
+        x = np.fromfile(folder + "/inputs.f32", np.float32)
+        x = x.reshape((steps, batch) + model.input_shape[1:])
         y = np.fromfile(folder + "/labels.i32", np.int32).reshape(steps, batch)
         theirs = []
         for t in range(steps):
@@ -68,8 +72,7 @@ def run(program, backend, name, batch, steps, rate, momentum):
         theirs = np.array(theirs, np.float64)
         mine = np.fromfile(folder + "/outputs.f32", np.float32).reshape(outputs.shape)
         last = load_file(folder + "/last.safetensors")
-        weights = max(relative(last[w.path.split("/", 1)[1] if w.path.startswith("sequential") else w.path],
-                               w.numpy()) for w in model.weights)
+        weights = max(relative(last[name_of(w)], w.numpy()) for w in model.weights)
         return {"loss": np.abs(ours[:, 0] / theirs[:, 0] - 1).max(),
                 "accuracy": np.abs(ours[:, 1] - theirs[:, 1]).max(),
                 "outputs": relative(mine, outputs), "weights": weights,
@@ -77,16 +80,16 @@ def run(program, backend, name, batch, steps, rate, momentum):
 
 
 def check(program, backend, name, batch, steps, rate, momentum):
-    """Few steps: everything agrees to rounding. Many: rounding decides which of two nearly equal cells
-    is a maximum, and grows from there, so that only losses and accuracies are compared."""
+    """Few steps: everything agrees to rounding. Many: rounding decides which of two nearly equal
+    cells is a maximum, and grows from there, so that only losses and accuracies are compared."""
     r = run(program, backend, name, batch, steps, rate, momentum)
     few = steps <= 3
     good = r["loss"] < (1e-5 if few else 1e-3) and r["accuracy"] < (1e-6 if few else 0.011)
     if few:
         good = good and r["outputs"] < 1e-5 and r["weights"] < 1e-4
-    text = (f"{name} on {backend}, batch {batch}, momentum {momentum}, {steps} steps: loss {r['from']:.4f} "
-            f"to {r['to']:.4f}; largest differences: loss {r['loss']:.1e}, accuracy {r['accuracy']:.1e}, "
-            f"outputs {r['outputs']:.1e}, weights {r['weights']:.1e}")
+    text = (f"{name} on {backend}, batch {batch}, momentum {momentum}, {steps} steps: "
+            f"loss {r['from']:.4f} to {r['to']:.4f}; largest differences: loss {r['loss']:.1e}, "
+            f"accuracy {r['accuracy']:.1e}, outputs {r['outputs']:.1e}, weights {r['weights']:.1e}")
     return good, text
 
 

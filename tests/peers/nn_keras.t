@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Our training against Keras' own. Needs a Python with keras and safetensors: HPC_TRAIN_PEERS_PYTHON, or
-# python3; skipped where there is none.
+# Our training against Keras' own. Needs a Python with keras and safetensors, HPC_TRAIN_PEERS_PYTHON
+# or python3; skipped where there is none.
 python=${HPC_TRAIN_PEERS_PYTHON:-python3}
 if ! "$python" -c 'import keras, safetensors' 2>/dev/null; then
     echo "1..0 # SKIP $python has no keras or no safetensors"

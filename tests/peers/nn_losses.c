@@ -1,6 +1,7 @@
-/* tests/peers/nn_losses.c - trains a built-in model for some steps and leaves what another framework
- * needs to repeat it: FOLDER/first.safetensors, last.safetensors, inputs.f32, labels.i32 (all batches one
- * after the other), outputs.f32 (of the last batch). Prints one loss (mean) and accuracy per step.
+/* tests/peers/nn_losses.c - trains a built-in model for some steps and leaves what another
+ * framework needs to repeat it: FOLDER/first.safetensors, last.safetensors, inputs.f32, labels.i32
+ * (all batches one after the other), outputs.f32 (of the last batch). Prints one loss (mean) and
+ * accuracy per step.
  *
  *   nn_losses MODEL BACKEND BATCH STEPS RATE MOMENTUM FOLDER */
 #include "nn/rng.h"
@@ -60,16 +61,16 @@ int main(int argc, char **argv)
     hpct_model *model;
     check(hpct_model_builtin(&model, argv[1]));
     bool logits = strcmp(argv[1], "mnist-cnn") == 0;
-    hpct_optimizer sgd = {.kind = HPCT_SGD, .learning_rate = atof(argv[5]),
-                          .momentum = atof(argv[6])};
+    hpct_optimizer sgd = {
+        .kind = HPCT_SGD, .learning_rate = atof(argv[5]), .momentum = atof(argv[6])};
     check(hpct_model_compile(model,
                              logits ? HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS
                                     : HPCT_SPARSE_CATEGORICAL_CROSSENTROPY,
                              &sgd));
     check(hpct_model_initialize(model, 1));
     check(hpct_model_save_weights(model, path_in(folder, "first.safetensors")));
-    hpct_build_options options = {.backend = argv[2], .batch_sizes = &batch, .num_batch_sizes = 1,
-                                  .fuse_update = true};
+    hpct_build_options options = {
+        .backend = argv[2], .batch_sizes = &batch, .num_batch_sizes = 1, .fuse_update = true};
     check(hpct_model_build(model, &options));
     hpct_shape shape = hpct_model_input_shape(model);
     size_t size = hpct_shape_count(&shape), n = (size_t) batch;

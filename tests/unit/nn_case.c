@@ -28,9 +28,14 @@ static int along(int in, int kernel, int stride, bool same, int *pad)
 hpct_window nn_window(const int in[3], int out_c, const int kernel[2], const int strides[2],
                       bool same)
 {
-    hpct_window w = {.in_h = in[0], .in_w = in[1], .in_c = in[2], .out_c = out_c,
-                     .kernel_h = kernel[0], .kernel_w = kernel[1],
-                     .stride_h = strides[0], .stride_w = strides[1]};
+    hpct_window w = {.in_h = in[0],
+                     .in_w = in[1],
+                     .in_c = in[2],
+                     .out_c = out_c,
+                     .kernel_h = kernel[0],
+                     .kernel_w = kernel[1],
+                     .stride_h = strides[0],
+                     .stride_w = strides[1]};
     w.out_h = along(w.in_h, w.kernel_h, w.stride_h, same, &w.pad_top);
     w.out_w = along(w.in_w, w.kernel_w, w.stride_w, same, &w.pad_left);
     return w;
@@ -53,8 +58,7 @@ static void count(const nn_case *c, nn_result *r)
         r->dst_count = n * (size_t) (c->spec.dense.rows * c->spec.dense.out);
     }
     if (c->spec.kind == HPCT_OP_CONV2D) {
-        r->param_count[HPCT_OP_KERNEL] =
-            (size_t) (w->kernel_h * w->kernel_w * w->in_c * w->out_c);
+        r->param_count[HPCT_OP_KERNEL] = (size_t) (w->kernel_h * w->kernel_w * w->in_c * w->out_c);
         r->param_count[HPCT_OP_BIAS] = (size_t) w->out_c;
     } else if (c->spec.kind == HPCT_OP_DENSE) {
         r->param_count[HPCT_OP_KERNEL] = (size_t) (c->spec.dense.in * c->spec.dense.out);
@@ -76,8 +80,8 @@ static float *random_floats(size_t count, uint64_t seed, uint32_t stream, int sm
     float *memory = hpct_host_allocate(count * sizeof *memory);
     for (size_t i = 0; memory != NULL && i < count; i++) {
         float u = 2 * hpct_uniform(seed, stream, i) - 1;
-        memory[i] = small_integers != 0 ? floorf(u * (float) small_integers)
-                                        : u + (u < 0 ? -1e-3f : 1e-3f);
+        memory[i] =
+            small_integers != 0 ? floorf(u * (float) small_integers) : u + (u < 0 ? -1e-3f : 1e-3f);
     }
     return memory;
 }
@@ -126,6 +130,12 @@ static hpct_status export_params(hpct_op *op, nn_result *r, const arenas *a)
     return status;
 }
 
+static void keep_least(double *seconds, double taken)
+{
+    if (*seconds == 0 || taken < *seconds)
+        *seconds = taken;
+}
+
 static hpct_status run(const nn_case *c, hpct_op *op, uint64_t seed, const float *given_dst,
                        int repeat, nn_result *r, const arenas *a)
 {
@@ -139,14 +149,21 @@ static hpct_status run(const nn_case *c, hpct_op *op, uint64_t seed, const float
     r->diff_src = c->needs_diff_src ? poisoned(r->src_count) : NULL;
     const float *sources[] = {src};
     float *diff_sources[] = {r->diff_src};
-    hpct_op_call call = {.batch = c->other_n > 0 ? 1 : 0, .n = c->n, .src = sources, .dst = dst,
-                         .diff_dst = diff_dst, .diff_src = diff_sources, .param = a->param,
-                         .grad = a->grad, .workspace = workspace, .scratch = scratch,
+    hpct_op_call call = {.batch = c->other_n > 0 ? 1 : 0,
+                         .n = c->n,
+                         .src = sources,
+                         .dst = dst,
+                         .diff_dst = diff_dst,
+                         .diff_src = diff_sources,
+                         .param = a->param,
+                         .grad = a->grad,
+                         .workspace = workspace,
+                         .scratch = scratch,
                          .learning_rate = 0.5f};
     for (int i = 0; i < repeat && status == HPCT_OK; i++) {
         double started = now();
         status = op->class->forward(op, &call);
-        r->forward_seconds = now() - started;
+        keep_least(&r->forward_seconds, now() - started);
         memcpy(r->dst, dst, r->dst_count * sizeof *dst);
         if (given_dst != NULL)
             memcpy(dst, given_dst, r->dst_count * sizeof *dst);
@@ -154,7 +171,7 @@ static hpct_status run(const nn_case *c, hpct_op *op, uint64_t seed, const float
         started = now();
         if (status == HPCT_OK)
             status = op->class->backward(op, &call);
-        r->backward_seconds = now() - started;
+        keep_least(&r->backward_seconds, now() - started);
     }
     hpct_host_release(src);
     hpct_host_release(diff);
@@ -172,9 +189,12 @@ nn_result *nn_case_run(const nn_case *c, const hpct_backend *backend, uint64_t s
     if (r == NULL)
         return NULL;
     int batches[2] = {c->other_n > 0 ? c->other_n : c->n, c->n};
-    hpct_op_build build = {.batch_sizes = batches, .num_batch_sizes = c->other_n > 0 ? 2 : 1,
-                           .training = true, .needs_diff_src = c->needs_diff_src,
-                           .fuse_update = c->fuse_update, .plain_layout = c->plain_layout};
+    hpct_op_build build = {.batch_sizes = batches,
+                           .num_batch_sizes = c->other_n > 0 ? 2 : 1,
+                           .training = true,
+                           .needs_diff_src = c->needs_diff_src,
+                           .fuse_update = c->fuse_update,
+                           .plain_layout = c->plain_layout};
     hpct_op *op = NULL;
     arenas a = {0};
     count(c, r);

@@ -1,5 +1,5 @@
-/* tests/unit/nn_case.h - one operation with random numbers, carried out by any backend: the unit tests
- * compare the results, tests/bench/ops times the same code. */
+/* tests/unit/nn_case.h - one operation with random numbers, carried out by any backend: the unit
+ * tests compare the results, tests/bench/ops times the same code. */
 #ifndef HPCT_TESTS_NN_CASE_H
 #define HPCT_TESTS_NN_CASE_H
 
@@ -19,12 +19,13 @@ typedef struct nn_result {
     int num_params;
     float *dst, *diff_src, *grad[HPCT_OP_MAX_PARAMS], *param[HPCT_OP_MAX_PARAMS];
     size_t bad_padding; /* numbers in the arenas that should be zero or were never written */
-    double forward_seconds, backward_seconds; /* of the last repetition */
+    double forward_seconds, backward_seconds; /* the shortest of all repetitions */
 } nn_result;
 
-/* Inputs depend on `seed` alone. All that the operation has to write is NaN before. Backward starts from
- * `given_dst` where that is not NULL, so that results near zero fall on the same side of a ReLU for
- * every backend. Forward and backward run `repeat` times. NULL, and hpct_last_error, on failure. */
+/* Inputs depend on `seed` alone. All that the operation has to write is NaN before. Backward starts
+ * from `given_dst` where that is not NULL, so that results near zero fall on the same side of a
+ * ReLU for every backend. Forward and backward run `repeat` times. NULL, and hpct_last_error, on
+ * failure. */
 nn_result *nn_case_run(const nn_case *c, const hpct_backend *backend, uint64_t seed,
                        const float *given_dst, int repeat);
 void nn_result_free(nn_result *result);

@@ -46,7 +46,8 @@ static double scalar(const probe *p)
     return sum;
 }
 
-static void check(const probe *p, const char *what, double *at, const double *gradient, size_t count)
+static void check(const probe *p, const char *what, double *at, const double *gradient,
+                  size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         double kept = at[i];
@@ -109,10 +110,15 @@ static void windows_agree(void **state)
                dst = (size_t) (n * w->out_h * w->out_w * w->out_c),
                kernel = (size_t) (w->kernel_h * w->kernel_w * w->in_c * w->out_c),
                bias = (size_t) w->out_c;
-        probe p = {.forward = conv ? conv2d : max_pool2d, .spec = &spec, .n = n,
-                   .src = random_doubles(src), .kernel = random_doubles(kernel),
-                   .bias = random_doubles(bias), .dst = random_doubles(dst),
-                   .weight = random_doubles(dst), .dst_count = dst};
+        probe p = {.forward = conv ? conv2d : max_pool2d,
+                   .spec = &spec,
+                   .n = n,
+                   .src = random_doubles(src),
+                   .kernel = random_doubles(kernel),
+                   .bias = random_doubles(bias),
+                   .dst = random_doubles(dst),
+                   .weight = random_doubles(dst),
+                   .dst_count = dst};
         double *diff_src = random_doubles(src), *diff_kernel = random_doubles(kernel),
                *diff_bias = random_doubles(bias);
         if (conv) {
@@ -137,11 +143,18 @@ static void rows_agree(void **state)
         hpct_op_spec spec = {.dense = {.rows = pick(1, 3), .in = pick(1, 6)}};
         spec.dense.out = kind == 0 ? pick(1, 6) : spec.dense.in;
         int rows = n * spec.dense.rows, in = spec.dense.in, out = spec.dense.out;
-        size_t src = (size_t) (rows * in), dst = (size_t) (rows * out), kernel = (size_t) (in * out);
+        size_t src = (size_t) (rows * in), dst = (size_t) (rows * out),
+               kernel = (size_t) (in * out);
         void (*const forward[])(const probe *) = {dense, relu, softmax};
-        probe p = {.forward = forward[kind], .spec = &spec, .n = n, .src = random_doubles(src),
-                   .kernel = random_doubles(kernel), .bias = random_doubles((size_t) out),
-                   .dst = random_doubles(dst), .weight = random_doubles(dst), .dst_count = dst};
+        probe p = {.forward = forward[kind],
+                   .spec = &spec,
+                   .n = n,
+                   .src = random_doubles(src),
+                   .kernel = random_doubles(kernel),
+                   .bias = random_doubles((size_t) out),
+                   .dst = random_doubles(dst),
+                   .weight = random_doubles(dst),
+                   .dst_count = dst};
         double *diff_src = random_doubles(src), *diff_kernel = random_doubles(kernel),
                *diff_bias = random_doubles((size_t) out);
         p.forward(&p);
@@ -197,8 +210,8 @@ static void losses_agree(void **state)
 static void losses_have_keras_values(void **state)
 {
     (void) state;
-    const double p[] = {0.05, 0.95, 0, 0.1, 0.8, 0.1}, sure[] = {1, 0, 0},
-                 logits[] = {2, 1, 0.1}, huge[] = {1e4, 0, -1e4};
+    const double p[] = {0.05, 0.95, 0, 0.1, 0.8, 0.1}, sure[] = {1, 0, 0}, logits[] = {2, 1, 0.1},
+                 huge[] = {1e4, 0, -1e4};
     double diff[3];
     hpct_batch_sums sums;
     hpct_ref64_cross_entropy(HPCT_LOSS_PROBABILITIES, 2, 3, p, (int32_t[]){1, 2}, 0, NULL, &sums);

@@ -1,5 +1,5 @@
-/* The vector loops of every instruction set that this processor has, against the reference. The backend
- * only ever uses the best one; here all are run. */
+/* The vector loops of every instruction set that this processor has, against the reference. The
+ * backend only ever uses the best one; here all are run. */
 #include "nn/cpu/loops.h"
 #include "nn/ref/kernels.h"
 #include "nn/rng.h"
@@ -72,21 +72,29 @@ static void rows(const hpct_loops *loops)
             assert_true(fabsf(sum - sums[o]) < 1e-5f);
         }
         free(ex), free(eg), free(y);
-        hpct_host_release(x), hpct_host_release(bias), hpct_host_release(g), hpct_host_release(sums);
+        hpct_host_release(x), hpct_host_release(bias), hpct_host_release(g),
+            hpct_host_release(sums);
     }
 }
 
 /* One sample, row by row. */
-static void direct(const hpct_loops *loops, int out_w, int out, int kernel)
+static void direct(const hpct_loops *loops, int out_w, int out, int kernel_h, int kernel_w)
 {
-    int in[3] = {kernel + 1, out_w + kernel - 1, 2}, size[2] = {kernel, kernel}, strides[2] = {1, 1};
+    int in[3] = {kernel_h + 1, out_w + kernel_w - 1, 2}, size[2] = {kernel_h, kernel_w},
+        strides[2] = {1, 1};
     hpct_window w = nn_window(in, out, size, strides, false);
     int offsets[64], taps = 0;
-    for (int u = 0; u < kernel; u++)
-        for (int v = 0; v < kernel * 2; v++)
+    for (int u = 0; u < kernel_h; u++)
+        for (int v = 0; v < kernel_w * 2; v++)
             offsets[taps++] = u * in[1] * 2 + v;
-    hpct_direct d = {.out_h = w.out_h, .out_w = out_w, .out = out, .taps = taps, .offsets = offsets,
-                     .row_step = (size_t) in[1] * 2, .cell_step = 2, .relu = true};
+    hpct_direct d = {.out_h = w.out_h,
+                     .out_w = out_w,
+                     .out = out,
+                     .taps = taps,
+                     .offsets = offsets,
+                     .row_step = (size_t) in[1] * 2,
+                     .cell_step = 2,
+                     .relu = true};
     size_t src = (size_t) (in[0] * in[1] * 2), row = (size_t) (out_w * out), outs = (size_t) out,
            dst = row * (size_t) w.out_h, weights = (size_t) taps * outs;
     float *x = numbers(src), *k = numbers(weights), *bias = numbers(outs), *y = numbers(dst),
@@ -119,8 +127,8 @@ static void all_variants_match(void **state)
             continue;
         elementwise(loops);
         rows(loops);
-        for (int out_w = 1; out_w <= 14; out_w++)
-            direct(loops, out_w, 16 * (1 + out_w % 4), 1 + out_w % 5);
+        for (int k = 1; k <= 30; k++) /* 2 to 50 taps */
+            direct(loops, 1 + k % 14, 16 * (1 + k % 4), 1 + k % 5, 1 + k % 6 % 5);
         ran++;
     }
     assert_true(ran >= 1);

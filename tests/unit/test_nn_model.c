@@ -1,5 +1,5 @@
-/* Describing models: shapes, names, counts, messages, summary, initial values, random numbers, memory
- * plan. */
+/* Describing models: shapes, names, counts, messages, summary, initial values, random numbers,
+ * memory plan. */
 #include "nn/plan.h"
 #include "nn/rng.h"
 #include "nn/run.h"
@@ -41,8 +41,9 @@ static void unknown_model_lists_the_names(void **state)
     (void) state;
     hpct_model *model;
     assert_int_equal(hpct_model_builtin(&model, "resnet9000"), HPCT_ERR_USAGE);
-    assert_string_equal(hpct_last_error(), "there is no model \"resnet9000\"; there are: mnist-cnn, "
-                                           "mnist-convnet");
+    assert_string_equal(hpct_last_error(),
+                        "there is no model \"resnet9000\"; there are: mnist-cnn, "
+                        "mnist-convnet");
 }
 
 /* Each describes a faulty model; the first fault is what compile returns. */
@@ -112,8 +113,9 @@ static void first_fault_is_kept_with_the_layers_name(void **state)
         {no_filters, "conv2d: filters must be at least 1, not 0"},
         {no_kernel, "conv2d: kernel 0x3 must be at least 1x1"},
         {bad_strides, "max_pooling2d: strides -1x1 must be at least 1x1"},
-        {flat_pool, "max_pooling2d: the input must be height x width x channels, but it is 784; put "
-                    "a reshape before it"},
+        {flat_pool,
+         "max_pooling2d: the input must be height x width x channels, but it is 784; put "
+         "a reshape before it"},
         {no_units, "dense_1: units must be at least 1, not -1"},
         {bad_activation, "activation: there is no activation 77"},
         {bad_reshape, "reshape: input 28x28x1 cannot take the shape 28x29"},
@@ -133,8 +135,9 @@ static void first_fault_is_kept_with_the_layers_name(void **state)
     hpct_model *model = hpct_model_new("m", HPCT_SHAPE(0, 3));
     hpct_model_add_flatten(model);
     assert_int_equal(compile(model), HPCT_ERR_USAGE);
-    assert_string_equal(hpct_last_error(),
-                        "input: the shape needs 1 to 4 positive sizes and fewer than 2^31 elements");
+    assert_string_equal(
+        hpct_last_error(),
+        "input: the shape needs 1 to 4 positive sizes and fewer than 2^31 elements");
     hpct_model_free(model);
 }
 
@@ -164,15 +167,17 @@ static void shapes_follow_keras(void **state)
 {
     (void) state;
     hpct_model *m = hpct_model_new("m", HPCT_SHAPE(7, 8, 3));
-    hpct_model_add_conv2d(m, &(hpct_conv2d){.filters = 4, .kernel = {3, 2}, .strides = {2, 3},
-                                            .padding = HPCT_SAME}); /* 4x3x4 */
+    hpct_model_add_conv2d(m, &(hpct_conv2d){.filters = 4,
+                                            .kernel = {3, 2},
+                                            .strides = {2, 3},
+                                            .padding = HPCT_SAME});                      /* 4x3x4 */
     hpct_model_add_max_pool2d(m, &(hpct_max_pool2d){.pool = {3, 2}, .strides = {1, 1}}); /* 2x2x4 */
     hpct_model_add_reshape(m, HPCT_SHAPE(2, -1));                                        /* 2x8 */
     hpct_model_add_dense(m, &(hpct_dense){.units = 5, .activation = HPCT_SOFTMAX});      /* 2x5 */
     hpct_model_add_activation(m, HPCT_LINEAR);
     hpct_model_add_flatten(m);
     const hpct_shape expected[] = {HPCT_SHAPE(4, 3, 4), HPCT_SHAPE(2, 2, 4), HPCT_SHAPE(2, 8),
-                                   HPCT_SHAPE(2, 5), HPCT_SHAPE(2, 5), HPCT_SHAPE(10)};
+                                   HPCT_SHAPE(2, 5),    HPCT_SHAPE(2, 5),    HPCT_SHAPE(10)};
     assert_int_equal(compile(m), HPCT_OK);
     assert_int_equal(m->num_layers, 6);
     for (int i = 0; i < 6; i++) {
@@ -254,7 +259,8 @@ static float *values_of(const hpct_model *model, int param)
     return values;
 }
 
-/* Keras: sqrt(6 / (fan_in + fan_out)); of a 3x3 kernel from 1 to 32 channels the fans are 9 and 288. */
+/* Keras: sqrt(6 / (fan_in + fan_out)); of a 3x3 kernel from 1 to 32 channels the fans are 9 and
+ * 288. */
 static void initial_values_are_glorot_uniform(void **state)
 {
     (void) state;
@@ -268,8 +274,8 @@ static void initial_values_are_glorot_uniform(void **state)
     for (size_t k = 0; k < sizeof kernels / sizeof *kernels; k++) {
         size_t count = hpct_shape_count(&model->params[kernels[k].param].shape);
         double limit = sqrt(6 / kernels[k].fans), sum = 0, squares = 0, largest = 0;
-        float *values = values_of(model, kernels[k].param), *bias =
-            values_of(model, kernels[k].param + 1);
+        float *values = values_of(model, kernels[k].param),
+              *bias = values_of(model, kernels[k].param + 1);
         for (size_t i = 0; i < count; i++) {
             sum += (double) values[i];
             squares += (double) values[i] * (double) values[i];

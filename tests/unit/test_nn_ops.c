@@ -1,5 +1,5 @@
-/* Every operation of every backend against the reference: forward, both gradients, fused updates, over
- * random shapes. */
+/* Every operation of every backend against the reference: forward, both gradients, fused updates,
+ * over random shapes. */
 #include "tests/unit/nn_case.h"
 #include "tests/unit/unit.h"
 
@@ -21,10 +21,10 @@ static void describe(const nn_case *c)
     const hpct_window *w = &c->spec.window;
     if (c->spec.kind == HPCT_OP_CONV2D || c->spec.kind == HPCT_OP_MAX_POOL2D)
         print_error("kind %d n %d/%d in %dx%dx%d kernel %dx%d stride %dx%d pad %d,%d out %dx%dx%d "
-                    "relu %d diff %d plain %d\n", (int) c->spec.kind, c->n, c->other_n, w->in_h,
-                    w->in_w, w->in_c, w->kernel_h, w->kernel_w, w->stride_h, w->stride_w,
-                    w->pad_top, w->pad_left, w->out_h, w->out_w, w->out_c, c->spec.relu,
-                    c->needs_diff_src, c->plain_layout);
+                    "relu %d diff %d plain %d\n",
+                    (int) c->spec.kind, c->n, c->other_n, w->in_h, w->in_w, w->in_c, w->kernel_h,
+                    w->kernel_w, w->stride_h, w->stride_w, w->pad_top, w->pad_left, w->out_h,
+                    w->out_w, w->out_c, c->spec.relu, c->needs_diff_src, c->plain_layout);
     else
         print_error("kind %d n %d/%d rows %d in %d out %d relu %d diff %d fuse %d\n",
                     (int) c->spec.kind, c->n, c->other_n, c->spec.dense.rows, c->spec.dense.in,
@@ -197,8 +197,8 @@ static void sgd_matches(void **state)
             for (size_t j = 0; j < count; j++)
                 arrays[k][j] = expected[k][j] = hpct_uniform(draws, (uint32_t) k, j) - 0.5f;
         }
-        hpct_sgd_call call = {.learning_rate = 0.1f, .momentum = i % 2 == 0 ? 0.9f : 0.0f,
-                              .count = count};
+        hpct_sgd_call call = {
+            .learning_rate = 0.1f, .momentum = i % 2 == 0 ? 0.9f : 0.0f, .count = count};
         for (int b = 0; hpct_backends[b] != NULL; b++) {
             bool ref = hpct_backends[b] == &hpct_backend_ref;
             call.param = ref ? expected[0] : arrays[0];

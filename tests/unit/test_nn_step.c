@@ -1,4 +1,5 @@
-/* The step on whole models: backends against each other, arenas, rebuilding, misuse, allocations. */
+/* The step on whole models: backends against each other, arenas, rebuilding, misuse, allocations.
+ */
 #include "nn/rng.h"
 #include "nn/run.h"
 #include "tests/unit/unit.h"
@@ -42,11 +43,11 @@ static hpct_model *small_model(bool softmax)
 {
     hpct_model *m = hpct_model_new("small", HPCT_SHAPE(120));
     hpct_model_add_reshape(m, HPCT_SHAPE(10, 12, 1));
-    hpct_model_add_conv2d(
-        m, &(hpct_conv2d){.filters = 16, .kernel = {3, 3}, .activation = HPCT_RELU});
+    hpct_model_add_conv2d(m,
+                          &(hpct_conv2d){.filters = 16, .kernel = {3, 3}, .activation = HPCT_RELU});
     hpct_model_add_max_pool2d(m, &(hpct_max_pool2d){.pool = {2, 2}});
-    hpct_model_add_conv2d(m, &(hpct_conv2d){.filters = 5, .kernel = {3, 3}, .strides = {2, 1},
-                                            .padding = HPCT_SAME});
+    hpct_model_add_conv2d(
+        m, &(hpct_conv2d){.filters = 5, .kernel = {3, 3}, .strides = {2, 1}, .padding = HPCT_SAME});
     hpct_model_add_activation(m, HPCT_RELU);
     hpct_model_add_flatten(m);
     hpct_model_add_dense(m, &(hpct_dense){.units = 13, .activation = HPCT_RELU});
@@ -92,7 +93,8 @@ static void fill(hpct_model *model, int n, uint32_t t)
         hpct_model_labels(model)[s] = label;
         for (size_t i = 0; i < size; i++)
             hpct_model_input(model)[(size_t) s * size + i] =
-                hpct_uniform(2, t, (uint64_t) s * size + i) * (i % (size_t) classes == (size_t) label ? 2 : 1);
+                hpct_uniform(2, t, (uint64_t) s * size + i) *
+                (i % (size_t) classes == (size_t) label ? 2 : 1);
     }
 }
 
@@ -152,8 +154,10 @@ static void mnist_cnn_trains_alike(void **state)
     for (int i = 0; i < 2; i++) {
         assert_int_equal(hpct_model_builtin(&models[i], "mnist-cnn"), HPCT_OK);
         compile(models[i], HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS, 0);
-        build(models[i], (hpct_build_options){.backend = backends[i], .batch_sizes = &batch,
-                                              .num_batch_sizes = 1, .fuse_update = i == 0});
+        build(models[i], (hpct_build_options){.backend = backends[i],
+                                              .batch_sizes = &batch,
+                                              .num_batch_sizes = 1,
+                                              .fuse_update = i == 0});
     }
     for (uint32_t t = 0; t < 3; t++) {
         double a = step(models[0], batch, t), b = step(models[1], batch, t);
@@ -185,8 +189,8 @@ static void momentum_is_keras(void **state)
     (void) state;
     hpct_model *model = ready("cpu", 0.5);
     size_t count;
-    float *weights = hpct_model_parameters(model, &count), *gradients =
-        hpct_model_gradients(model, &count);
+    float *weights = hpct_model_parameters(model, &count),
+          *gradients = hpct_model_gradients(model, &count);
     float before = weights[0], velocity = 0;
     for (uint32_t t = 0; t < 4; t++) {
         step(model, 8, t);
@@ -209,8 +213,10 @@ static void rebuilding_keeps_weights_and_velocity(void **state)
         if (t % 4 != 3)
             continue;
         int batch = 3 + (int) t;
-        build(moved, (hpct_build_options){.backend = "cpu", .inference_only = true,
-                                          .batch_sizes = &batch, .num_batch_sizes = 1});
+        build(moved, (hpct_build_options){.backend = "cpu",
+                                          .inference_only = true,
+                                          .batch_sizes = &batch,
+                                          .num_batch_sizes = 1});
         build(moved, (hpct_build_options){.backend = backends[t / 4], .plain_layout = t > 6});
         assert_same_weights(moved, stayed, 1e-4f);
     }
@@ -364,6 +370,23 @@ static void probabilities_need_no_softmax_layer(void **state)
     hpct_model_free(model);
 }
 
+/* The trainer may look at it after the update. */
+static void output_stays_until_the_next_forward(void **state)
+{
+    (void) state;
+    hpct_model *model = ready("cpu", 0.9);
+    float kept[8 * 4];
+    hpct_batch_sums sums;
+    fill(model, 8, 1);
+    assert_int_equal(hpct_model_forward(model, 8, true), HPCT_OK);
+    memcpy(kept, hpct_model_output(model), sizeof kept);
+    assert_int_equal(hpct_model_loss(model, 8, 1, &sums), HPCT_OK);
+    assert_int_equal(hpct_model_backward(model, 8), HPCT_OK);
+    assert_int_equal(hpct_model_update(model), HPCT_OK);
+    assert_memory_equal(kept, hpct_model_output(model), sizeof kept);
+    hpct_model_free(model);
+}
+
 static void correct_samples_are_counted(void **state)
 {
     (void) state;
@@ -401,6 +424,11 @@ static void misuse_is_refused(void **state)
     options.backend = "cpu";
     options.batch_sizes = &zero;
     assert_int_equal(hpct_model_build(model, &options), HPCT_ERR_USAGE);
+    int huge = 2000000; /* times 8 x 10 x 16 cells */
+    options.batch_sizes = &huge;
+    assert_int_equal(hpct_model_build(model, &options), HPCT_ERR_USAGE);
+    assert_string_equal(hpct_last_error(),
+                        "batch size 2000000 is too large for model small: at most 1677721");
     options.num_batch_sizes = 0;
     assert_int_equal(hpct_model_build(model, &options), HPCT_ERR_USAGE);
     options = (hpct_build_options){.backend = "cpu", .batch_sizes = &two, .num_batch_sizes = 1};
@@ -485,6 +513,7 @@ int main(void)
         cmocka_unit_test(whole_gradient_is_numerical),
         cmocka_unit_test(softmax_and_its_loss_are_fused),
         cmocka_unit_test(probabilities_need_no_softmax_layer),
+        cmocka_unit_test(output_stays_until_the_next_forward),
         cmocka_unit_test(correct_samples_are_counted),
         cmocka_unit_test(misuse_is_refused),
         cmocka_unit_test(inference_needs_less_memory),

@@ -159,35 +159,38 @@ static void faulty_files_are_refused(void **state)
         {"[1]", -1, 36, "not a JSON object"},
         {"{" KERNEL "," KERNEL "," BIAS "}", -1, 36, "not JSON: duplicate"},
         {"{" KERNEL "}", -1, 24, "\"dense/bias\" is missing"},
-        {"{" KERNEL "," BIAS ",\"x\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[36,40]}}", -1,
-         40, "the model has no \"x\""},
+        {"{" KERNEL "," BIAS ",\"x\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[36,40]}}",
+         -1, 40, "the model has no \"x\""},
         {"{" KERNEL "," BIAS "}", -1, 35, "behind the end of the file"},
         {"{" KERNEL "," BIAS "}", -1, 40, "longer than its tensors"},
-        {"{" KERNEL ",\"dense/bias\":{\"dtype\":\"F32\",\"shape\":[3],\"data_offsets\":[20,32]}}", -1,
-         36, "overlaps"},
-        {"{" KERNEL ",\"dense/bias\":{\"dtype\":\"F32\",\"shape\":[3],\"data_offsets\":[28,40]}}", -1,
-         40, "a gap"},
-        {"{" KERNEL ",\"dense/bias\":{\"dtype\":\"F32\",\"shape\":[4],\"data_offsets\":[24,36]}}", -1,
-         36, "disagree"},
+        {"{" KERNEL ",\"dense/bias\":{\"dtype\":\"F32\",\"shape\":[3],\"data_offsets\":[20,32]}}",
+         -1, 36, "overlaps"},
+        {"{" KERNEL ",\"dense/bias\":{\"dtype\":\"F32\",\"shape\":[3],\"data_offsets\":[28,40]}}",
+         -1, 40, "a gap"},
+        {"{" KERNEL ",\"dense/bias\":{\"dtype\":\"F32\",\"shape\":[4],\"data_offsets\":[24,36]}}",
+         -1, 36, "disagree"},
         {"{" KERNEL ",\"dense/bias\":{\"dtype\":\"F32\",\"shape\":[1,3],\"data_offsets\":[24,36]}}",
          -1, 36, "does not have the model's shape 3"},
-        {"{" KERNEL ",\"dense/bias\":{\"dtype\":\"I32\",\"shape\":[3],\"data_offsets\":[24,36]}}", -1,
-         36, "is I32, not F32"},
-        {"{" KERNEL ",\"dense/bias\":{\"dtype\":\"Q9\",\"shape\":[3],\"data_offsets\":[24,36]}}", -1,
-         36, "dtype is missing or unknown"},
+        {"{" KERNEL ",\"dense/bias\":{\"dtype\":\"I32\",\"shape\":[3],\"data_offsets\":[24,36]}}",
+         -1, 36, "is I32, not F32"},
+        {"{" KERNEL ",\"dense/bias\":{\"dtype\":\"Q9\",\"shape\":[3],\"data_offsets\":[24,36]}}",
+         -1, 36, "dtype is missing or unknown"},
         {"{" KERNEL ",\"dense/bias\":{\"dtype\":\"F32\",\"shape\":[-3],\"data_offsets\":[24,36]}}",
          -1, 36, "not a whole number"},
         {"{" KERNEL ",\"dense/bias\":{\"dtype\":\"F32\",\"shape\":[4294967296,4294967296],"
-         "\"data_offsets\":[24,36]}}", -1, 36, "too large"},
+         "\"data_offsets\":[24,36]}}",
+         -1, 36, "too large"},
         {"{" KERNEL ",\"dense/bias\":{\"dtype\":\"F32\",\"shape\":[1,1,1,1,1,1,1,1,3],"
-         "\"data_offsets\":[24,36]}}", -1, 36, "at most 8 sizes"},
-        {"{" KERNEL ",\"dense/bias\":{\"dtype\":\"F32\",\"shape\":[3],\"data_offsets\":[36,24]}}", -1,
-         36, "not [begin, end]"},
+         "\"data_offsets\":[24,36]}}",
+         -1, 36, "at most 8 sizes"},
+        {"{" KERNEL ",\"dense/bias\":{\"dtype\":\"F32\",\"shape\":[3],\"data_offsets\":[36,24]}}",
+         -1, 36, "not [begin, end]"},
         {"{" KERNEL ",\"dense/bias\":7}", -1, 36, "dtype is missing or unknown"},
     };
     hpct_model *model = tiny(5), *same = tiny(5);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        uint64_t length = cases[i].length < 0 ? strlen(cases[i].header) : (uint64_t) cases[i].length;
+        uint64_t length =
+            cases[i].length < 0 ? strlen(cases[i].header) : (uint64_t) cases[i].length;
         write_file("bad", length, cases[i].header, cases[i].data);
         assert_int_equal(hpct_model_load_weights(model, in_folder("bad")), HPCT_ERR_DATA);
         if (strstr(hpct_last_error(), cases[i].message) == NULL ||

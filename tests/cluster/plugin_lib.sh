@@ -1,0 +1,51 @@
+# plugin_lib.sh: what the tests of the plugin on the cluster share. Sourced after lib.sh and on_cluster.
+# shellcheck shell=bash
+
+# needs_plugin: all tests are skipped where the sandbox was started before the plugin was installed.
+needs_plugin() {
+    sandbox_run srun --help 2>/dev/null | grep -q -- --hpc-train-stage ||
+        skip_all "this sandbox has no plugin: make install DESTDIR=SANDBOX/root, then start it again"
+}
+
+# on_node NODE CMD...: as root on a node, in its own mounts.
+on_node() {
+    local node=$1
+    shift
+    # shellcheck disable=SC2016 # the inner shell expands it
+    sandbox_run --root bash -c '
+        for pid in $(pgrep -x slurmd); do
+            if [ "$(nsenter --target "$pid" --uts hostname)" = "$1" ]; then
+                shift
+                exec nsenter --target "$pid" --mount --uts --net --ipc --root --wd=/ "$@"
+            fi
+        done
+        exit 99' on_node "$node" "$@"
+}
+
+# The nodes, one per line.
+all_nodes() { sandbox_run sinfo --noheader --Node --format=%n; }
+
+# is_clean JOB NAME: after the epilog no node has a directory of the job, and none is drained.
+is_clean() {
+    local node left='' i
+    for ((i = 0; i < 100; i++)); do
+        left=
+        for node in $(all_nodes); do
+            on_node "$node" sh -c "ls -d /tmp/hpc-train/$1 2>/dev/null" | grep -q . && left+=" $node"
+        done
+        [ -z "$left" ] && break
+        sleep 0.1
+    done
+    is "$left" "" "$2: no job directory is left"
+    is "$(sandbox_run sinfo --noheader --Node --states=drain,down,fail --format=%n)" "" "$2: no node is drained"
+}
+
+# job_of TEXT: the job id that a step of ours printed as "job=N".
+job_of() { sed -n 's/.*job=\([0-9]*\).*/\1/p' <<<"$1" | head -n 1; }
+
+# ran NAME: passes when what was captured last ended with 0; shows its errors when not.
+# shellcheck disable=SC2154 # capture sets them
+ran() {
+    [ "$status" = 0 ] || diag "status $status: $err"
+    ok "$status" "$1"
+}

@@ -1,0 +1,74 @@
+#!/bin/bash
+# plugin_safety.t: an ordinary user cannot make root touch what is not the job's, nor drain a node.
+
+# shellcheck source=tests/cluster/lib.sh
+. "$(dirname "$0")/lib.sh"
+on_cluster 2
+# shellcheck source=tests/cluster/plugin_lib.sh
+. "$(dirname "$0")/plugin_lib.sh"
+needs_plugin
+node=$(all_nodes | tail -n 1)
+parent=/tmp/hpc-train
+
+# shellcheck disable=SC2016
+run_on() { capture sandbox_run srun -N1 -w "$node" --hpc-train "$@"; }
+
+# ---- the parent is root's ----
+run_on true
+ran "a first job runs"
+is "$(on_node "$node" stat -c '%U %a' $parent)" "root 711" "the parent belongs to root, and users may only pass through"
+run_on bash -c "touch $parent/x || mkdir $parent/999999 || mv $parent $parent.old || rmdir $parent; ls $parent"
+ok "$([ "$status" != 0 ]; echo $?)" "a user can neither write, nor list, nor move it"
+is "$(on_node "$node" ls -A $parent)" "" "and nothing is there"
+# shellcheck disable=SC2016
+run_on bash -c 'stat -c "%U %a" $SLURM_TMPDIR; echo job=$SLURM_JOB_ID'
+like "$out" "^user 700" "the job's directory is the user's alone"
+
+# ---- links planted where root works ----
+on_node "$node" bash -c 'mkdir -p /tmp/precious && echo keep >/tmp/precious/file && chmod 755 /tmp/precious'
+run_on bash -c 'rm -rf $SLURM_TMPDIR/* && ln -s /tmp/precious $SLURM_TMPDIR/link && ln -s /tmp/precious $SLURM_TMPDIR/.hpc-train2
+    rm -rf $SLURM_TMPDIR/.hpc-train && ln -s /tmp/precious $SLURM_TMPDIR/.hpc-train; echo job=$SLURM_JOB_ID'
+is_clean "$(job_of "$out")" "a directory full of links"
+is "$(on_node "$node" bash -c 'cat /tmp/precious/file; stat -c %U:%a /tmp/precious')" $'keep\nroot:755' "what they led to is untouched"
+
+# Somebody took the parent's name before the first job did (as could happen in a sticky folder).
+on_node "$node" bash -c "rmdir $parent && mkdir $parent && chown 12000:12000 $parent"
+run_on true
+is "$status" 78 "a parent of another owner is refused"
+like "$err" "$parent belongs to user 12000, not to root" "and named"
+on_node "$node" bash -c "rmdir $parent && ln -s /tmp/precious $parent"
+run_on true
+is "$status" 78 "a parent that is a link is refused"
+is "$(on_node "$node" ls /tmp/precious)" file "and nothing is made behind it"
+on_node "$node" bash -c "rm $parent && mkdir -m 777 $parent"
+run_on true
+like "$status $err" "^78 .*can be written by others" "a parent open to all is refused"
+on_node "$node" rmdir $parent
+capture sandbox_run srun -N1 -w "$node" true
+is "$status" 0 "jobs without hpc-train run all the same"
+run_on true
+ran "and with it again, once the way is free"
+is "$(sandbox_run sinfo --noheader --Node --states=drain,down,fail --format=%n)" "" "no node is drained by any of this"
+
+# ---- variables and options that want to reach root ----
+hostile=$'$(touch /tmp/owned);`touch /tmp/owned`\n../../../tmp/owned'
+for variable in SLURM_JOB_ID SLURM_STEP_NODELIST SLURM_STEP_TASKS_PER_NODE SLURM_DISTRIBUTION SLURM_DIST_PLANESIZE SLURM_TMPDIR TMPDIR \
+    SLURM_HOSTFILE SLURM_STEP_RESV_PORTS SLURM_RESTART_COUNT HPC_TRAIN_CONFIG_FILE CUDA_VISIBLE_DEVICES SLURM_GPUS_ON_NODE; do
+    capture sandbox_run srun -N1 -w "$node" --hpc-train --export="ALL,$variable=${hostile//,/}" true
+    ok "$([ "$status" -lt 128 ]; echo $?)" "a hostile $variable ends in an orderly way ($status)"
+done
+long=$(printf 'x%.0s' {1..100000})
+capture sandbox_run srun -N1 -w "$node" --hpc-train --export="ALL,SLURM_HOSTFILE=/$long" true
+is "$status" 0 "a very long variable does no harm"
+is "$(on_node "$node" bash -c 'ls -d /tmp/owned /owned 2>/dev/null')" "" "nothing was run or made"
+
+# ---- processes that outlive the job ----
+run_on bash -c 'cd $SLURM_TMPDIR && mkdir -p a/b && (setsid sleep 30 & cd a/b && exec 9>held && setsid sleep 30 &) ; echo job=$SLURM_JOB_ID'
+is_clean "$(job_of "$out")" "a process left in the directory"
+run_on bash -c 'p=$SLURM_TMPDIR; for i in $(seq 300); do mkdir d; cd d; done; echo job=$SLURM_JOB_ID'
+is_clean "$(job_of "$out")" "a deep tree"
+run_on bash -c 'cd $SLURM_TMPDIR && mkdir ro && touch ro/file && chmod 0 ro && chmod 500 . ; echo job=$SLURM_JOB_ID'
+is_clean "$(job_of "$out")" "folders without permissions"
+on_node "$node" rm -rf /tmp/precious
+
+done_testing

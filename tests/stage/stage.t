@@ -1,0 +1,188 @@
+#!/bin/bash
+# stage.t: hpc-train-stage as a command, without a cluster: what it copies, refuses, reuses and leaves behind.
+
+# shellcheck source=tests/cluster/lib.sh
+. "$(dirname "$0")/../cluster/lib.sh"
+stage=${top_builddir:?run by make check}/hpc-train-stage
+work=$(mktemp -d /tmp/hpc-train-stage.XXXXXX)
+at_exit "chmod -R u+rwx '$work' 2>/dev/null; rm -rf '$work'"
+cd "$work" || exit
+
+fresh() { chmod -R u+rwx to 2>/dev/null; rm -rf to; mkdir to; }
+run() { capture limit 60 "$@"; }
+
+# A tree as a user may have it.
+mkdir -p 'src/sub dir/empty' src/locked
+printf 'one' >src/one
+printf 'odd' >$'src/sub dir/new\nline \xff"'
+head -c 20000000 /dev/urandom >src/large
+: >src/nothing
+ln -s one src/link
+ln -s ../one 'src/sub dir/up'
+ln -s missing src/dangling
+printf 'x' >src/locked/file
+chmod 640 src/one
+chmod 755 src/large
+touch -d '2001-02-03 04:05:06.789' src/one 'src/sub dir/empty'
+chmod 555 src/locked
+
+# ---- what is copied ----
+fresh
+run "$stage" --to to src one=1 2>/dev/null
+is "$status" 66 "a missing source ends with 66"
+like "$err" "one=1 cannot be read: No such file" "and is named"
+ok "$([ ! -e to/src ]; echo $?)" "and nothing is copied then"
+
+run "$stage" --to to src src/one:deep/er/uno
+is "$status" 0 "a folder and a file are copied"
+is "$err" "" "without a word"
+listing() { (cd "$1" && find . -printf '%P|%y|%m|%s|%T@|%l\n' | LC_ALL=C grep -av '^[^|]*|d|' | LC_ALL=C sort; find . -type d -printf '%P|%m|%T@\n' | LC_ALL=C sort); }
+is "$(listing to/src)" "$(listing src)" "names, kinds, modes, sizes, times and links are kept"
+ok "$(diff -r --no-dereference src to/src >/dev/null; echo $?)" "content is kept"
+is "$(cat to/deep/er/uno)" one "a destination of its own is made with its folders"
+is "$(ls to/.hpc-train)" lock "nothing but the lock is left of the work"
+
+# ---- again ----
+inode=$(stat -c %i to/src/large)
+run "$stage" --verbose --to to src
+like "$err" "src is at to/src already, unchanged" "what is there unchanged is reused"
+is "$(stat -c %i to/src/large)" "$inode" "and not touched"
+printf 'two' >src/one
+run "$stage" --verbose --to to src
+is "$status $(cat to/src/one)" "0 two" "what changed is copied again"
+touch -d 2002-01-01 src/nothing
+run "$stage" --to to src
+is "$(stat -c %Y to/src/nothing)" "$(stat -c %Y src/nothing)" "also when only a time changed"
+rm to/src/nothing
+run "$stage" --to to src
+ok "$([ -e to/src/nothing ]; echo $?)" "or an entry of the copy is missing"
+touch to/src/extra
+run "$stage" --to to src
+ok "$([ ! -e to/src/extra ]; echo $?)" "or it has one too many"
+run "$stage" --to to src/one:src
+is "$(cat to/src)" two "a file may take the place of a folder"
+run "$stage" --to to src
+is "$(cat to/src/one)" two "and a folder that of a file"
+
+# ---- what is refused ----
+fresh
+refused() { # STATUS MESSAGE NAME ARGUMENT...
+    run "$stage" --to to "${@:4}"
+    is "$status" "$1" "$3: status $1"
+    like "$err" "$2" "$3: says so"
+    is "$(cd to && find . -not -path './.hpc-train*' | LC_ALL=C sort)" . "$3: nothing is copied"
+}
+mkdir bad1 bad2 bad3 bad4
+ln -s ../src/one bad1/out
+ln -s /etc/passwd bad2/abs
+mkdir -p bad3/sub
+ln -s sub/../../src bad3/sneaky
+mkfifo bad4/pipe
+refused 65 "bad1/out is a link to '../src/one', out of the folder" "a link out of the tree" bad1
+refused 65 "bad2/abs is a link to '/etc/passwd'" "an absolute link" bad2
+refused 65 "bad3/sneaky is a link" "a link that climbs behind a name" bad3
+refused 65 "bad4/pipe is neither a file nor a folder" "a pipe" bad4
+refused 64 "below .SLURM_TMPDIR" "a destination above" src:../x
+refused 64 "both be put at" "two sources for one place" src bad1:src
+refused 78 "at most 10 MB may be" "more than --max" --max 10000000 src
+refused 78 "lies in no folder that may be staged" "a source outside --allow" --allow "$work/src" bad1
+refused 64 "no size" "a wrong --max" --max lots src
+ln -s src allowed-looking
+refused 78 "lies in no folder" "a link to outside --allow" --allow "$work/bad1" allowed-looking
+run "$stage" --allow "$work/bad1" --allow "$work/src" --to to src/one
+is "$status" 0 "a source below --allow is copied"
+if [ "$(id -u)" != 0 ]; then
+    chmod 000 src/one
+    refused 66 "src/one cannot be read" "an unreadable file" src
+    chmod 644 src/one
+else
+    mkdir -m 755 theirs && cp "$stage" theirs/stage && chmod 755 "$work" theirs && mkdir -m 777 theirs/to
+    mkdir theirs/src && echo x >theirs/src/file && chmod 600 theirs/src/file
+    cat >theirs/run <<END
+cd '$work/theirs' && exec setpriv --reuid=12345 --regid=12345 --clear-groups ./stage --to to src
+END
+    cp "$(dirname "$stage")/.libs/hpc-train-stage" theirs/stage 2>/dev/null
+    run bash theirs/run
+    is "$status" 66 "an unreadable file: status 66"
+    like "$err" "src/file cannot be read: Permission denied" "an unreadable file: says so"
+fi
+run "$stage" --to nowhere src
+is "$status" 74 "a missing --to ends with 74"
+run "$stage" src
+is "$status" 64 "no --to ends with 64"
+run "$stage" --to to
+is "$status" 64 "no source ends with 64"
+run "$stage" --help
+like "$out" "usage: hpc-train-stage" "--help"
+run "$stage" --nonsense
+is "$status" 64 "an unknown option ends with 64"
+
+# ---- a full disk ----
+if [ "$(id -u)" = 0 ] && mkdir small && mount -t tmpfs -o size=64m tmpfs small 2>/dev/null; then
+    at_exit "umount '$work/small'"
+    truncate -s 70000000 too-large
+    run "$stage" --to small too-large
+    is "$status" 74 "too small a disk is found out before copying: status 74"
+    like "$err" "small needs 70 MB, but only .* are free" "and says how much is missing"
+    is "$(ls small)" "" "and nothing is left"
+    # Two at once, each of which fits: the room ends while they copy.
+    truncate -s 45000000 fits
+    mkdir small/a small/b
+    seen=0 wrong=
+    for ((i = 0; i < 30 && !seen; i++)); do
+        for to in a b; do { "$stage" --to small/$to fits 2>small.$to; echo $? >small.$to.status; } & done
+        wait
+        for to in a b; do
+            left=$(ls small/$to; ls small/$to/.hpc-train)
+            case $(cat small.$to.status) in
+            0) [ "$left" = $'fits\nlock' ] || wrong="a copy: $left" ;;
+            74) if grep -q "fits: the copy cannot be written: No space left" small.$to; then seen=1; fi
+                [ "$left" = lock ] || wrong="no copy: $left" ;;
+            *) wrong="status $(cat small.$to.status): $(cat small.$to)" ;;
+            esac
+            rm -f small/$to/fits
+        done
+    done
+    is "$seen" 1 "a disk that fills while it copies is told, with 74 and the file's name"
+    is "$wrong" "" "and then nothing is left"
+else
+    skip "full disk" "no mount here"
+fi
+
+# ---- ended on the way ----
+fresh
+truncate -s 4000000000 sparse-large
+"$stage" --to to sparse-large:big 2>errors &
+pid=$!
+for ((i = 0; i < 100; i++)); do [ -e to/.hpc-train/incoming/0 ] && break; sleep 0.02; done
+ok "$([ -e to/.hpc-train/incoming/0 ]; echo $?)" "a long copy has begun"
+start=${EPOCHREALTIME/./}
+kill -TERM $pid
+wait $pid
+is $? 75 "SIGTERM ends it with 75"
+took=$(((${EPOCHREALTIME/./} - start) / 1000))
+ok "$([ $took -lt 1000 ]; echo $?)" "within a second ($took ms)"
+is "$(ls to; ls to/.hpc-train)" lock "and nothing is left"
+like "$(cat errors)" "ended by signal 15" "and it says so"
+"$stage" --to to sparse-large:big 2>errors &
+pid=$!
+for ((i = 0; i < 100; i++)); do [ -e to/.hpc-train/incoming/0 ] && break; sleep 0.02; done
+kill -KILL $pid
+wait $pid 2>/dev/null
+is "$(ls to)" "" "after SIGKILL there is no copy under its final name"
+run "$stage" --to to src
+is "$status $(ls to/.hpc-train)" "0 lock" "and the next one clears the rest away"
+
+# ---- two at once ----
+fresh
+pids=()
+for i in 1 2 3 4; do
+    "$stage" --to to src &
+    pids+=($!)
+done
+failed=0
+for pid in "${pids[@]}"; do wait "$pid" || failed=1; done
+is "$failed" 0 "four at once do not fight"
+ok "$(diff -r --no-dereference src to/src >/dev/null; echo $?)" "and leave one whole copy"
+
+done_testing

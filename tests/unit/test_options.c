@@ -1,0 +1,400 @@
+/* spank: options, plugstack arguments, GPUs, sizes, and the config of one task. */
+#include "spank/describe.h"
+#include "spank/options.h"
+#include "spank/settings.h"
+#include "spank/stage/bytes.h"
+#include "tests/unit/unit.h"
+
+#include <limits.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/cluster/variables.h"
+
+static const char *get(void *context, const char *name)
+{
+    size_t size = strlen(name);
+    for (const char *const *entry = context; *entry != NULL; entry++) {
+        if (strncmp(*entry, name, size) == 0 && (*entry)[size] == '=')
+            return *entry + size + 1;
+    }
+    return NULL;
+}
+
+#define ENV(...)                                                                                   \
+    (&(hpct_environment){.get = get, .context = (void *) (const char *[]){__VA_ARGS__, NULL}})
+#define NO_ENV ENV(NULL)
+
+static void free_options(hpct_options *options)
+{
+    for (int i = 0; i < HPCT_NUM_OPTIONS; i++)
+        free(options->values[i]);
+    *options = (hpct_options){0};
+}
+
+/* Whether it is on, given the command line ("option=value;…"), the environment and the default. */
+static bool is_on(const hpct_option *given, const char *const *values, int count,
+                  const hpct_environment *environment, bool by_default)
+{
+    hpct_options options = {0};
+    hpct_choices choices = {0};
+    for (int i = 0; i < count; i++)
+        hpct_options_set(&options, given[i], values[i]);
+    assert_int_equal(hpct_options_resolve(&options, environment, by_default, &choices), HPCT_OK);
+    bool on = choices.on;
+    hpct_choices_free(&choices);
+    free_options(&options);
+    return on;
+}
+
+static void the_nearest_word_decides(void **state)
+{
+    (void) state;
+    const hpct_option on[] = {HPCT_OPTION_ON}, port[] = {HPCT_OPTION_PORT};
+    const hpct_option both[] = {HPCT_OPTION_ON, HPCT_OPTION_PORT};
+    const char *const yes[] = {"on"}, *const no[] = {"off"}, *const bare[] = {NULL};
+    const char *const number[] = {"22000"}, *const off_and_port[] = {"off", "22000"};
+    assert_false(is_on(NULL, NULL, 0, NO_ENV, false));
+    assert_true(is_on(NULL, NULL, 0, NO_ENV, true));
+    assert_true(is_on(on, yes, 1, NO_ENV, false));
+    assert_true(is_on(on, bare, 1, NO_ENV, false));
+    assert_false(is_on(on, no, 1, NO_ENV, true));
+    assert_true(is_on(port, number, 1, NO_ENV, false)); /* implied */
+    assert_false(is_on(both, off_and_port, 2, NO_ENV, false));
+    assert_true(is_on(NULL, NULL, 0, ENV("HPC_TRAIN=on"), false));
+    assert_false(is_on(NULL, NULL, 0, ENV("HPC_TRAIN=off"), true));
+    assert_true(is_on(NULL, NULL, 0, ENV("HPC_TRAIN_STAGE=/data"), false));
+    assert_false(is_on(NULL, NULL, 0, ENV("HPC_TRAIN_STAGE="), false));
+    assert_false(is_on(NULL, NULL, 0, ENV("HPC_TRAIN=off", "HPC_TRAIN_STAGE=/data"), true));
+    assert_true(is_on(port, number, 1, ENV("HPC_TRAIN=off"), false));
+    assert_false(is_on(on, no, 1, ENV("HPC_TRAIN=on"), true));
+    assert_true(is_on(on, yes, 1, ENV("HPC_TRAIN=off"), false));
+}
+
+static void the_command_line_wins_over_the_environment(void **state)
+{
+    (void) state;
+    hpct_options options = {0};
+    hpct_choices choices = {0};
+    hpct_environment *environment =
+        ENV("HPC_TRAIN_PORT=21000", "HPC_TRAIN_ENV=jax", "HPC_TRAIN_BIND=none",
+            "HPC_TRAIN_STAGE=/a:b,/c", "HPC_TRAIN_HIDE=on");
+    hpct_options_set(&options, HPCT_OPTION_PORT, "22000");
+    hpct_options_set(&options, HPCT_OPTION_PORT, "23000-24000"); /* the last one */
+    hpct_options_set(&options, HPCT_OPTION_ENV, "tf");
+    assert_int_equal(hpct_options_resolve(&options, environment, false, &choices), HPCT_OK);
+    assert_true(choices.has_port);
+    assert_int_equal(choices.port.low, 23000);
+    assert_int_equal(choices.frameworks, HPCT_FRAMEWORK_TF);
+    assert_int_equal(choices.bind.kind, HPCT_GPU_BIND_NONE);
+    assert_true(choices.hide);
+    assert_int_equal(choices.stage.count, 2);
+    assert_string_equal(choices.stage.entries[0].dst, "b");
+    assert_string_equal(choices.stage.entries[1].dst, "c");
+    hpct_choices_free(&choices);
+    free_options(&options);
+    assert_int_equal(hpct_options_resolve(&options, NO_ENV, true, &choices), HPCT_OK);
+    assert_int_equal(choices.frameworks, HPCT_FRAMEWORK_ALL);
+    assert_int_equal(choices.bind.kind, HPCT_GPU_BIND_RANK);
+    assert_false(choices.has_port || choices.hide);
+    hpct_choices_free(&choices);
+}
+
+static void bad_values_are_named(void **state)
+{
+    (void) state;
+    static const struct {
+        hpct_option option;
+        const char *value, *says;
+    } cases[] = {
+        {HPCT_OPTION_ON, "maybe", "--hpc-train: 'maybe'"},
+        {HPCT_OPTION_ENV, "tf,keras", "--hpc-train-env: 'keras'"},
+        {HPCT_OPTION_ENV, "", "--hpc-train-env"},
+        {HPCT_OPTION_PORT, "80", "--hpc-train-port: '80'"},
+        {HPCT_OPTION_PORT, "", "--hpc-train-port"},
+        {HPCT_OPTION_BIND, "closest", "--hpc-train-bind: 'closest'"},
+        {HPCT_OPTION_BIND, "map:", "--hpc-train-bind"},
+        {HPCT_OPTION_BIND, "map:0,,1", "--hpc-train-bind"},
+        {HPCT_OPTION_BIND, "map:-1", "--hpc-train-bind"},
+        {HPCT_OPTION_HIDE, "yes", "--hpc-train-hide"},
+        {HPCT_OPTION_STAGE, "", "without a source"},
+        {HPCT_OPTION_STAGE, "/a,,/b", "without a source"},
+        {HPCT_OPTION_STAGE, "/a:../b", "below $SLURM_TMPDIR"},
+        {HPCT_OPTION_STAGE, "/a:/b", "below $SLURM_TMPDIR"},
+        {HPCT_OPTION_STAGE, "/a:b//c", "below $SLURM_TMPDIR"},
+        {HPCT_OPTION_STAGE, "/a:", "below $SLURM_TMPDIR"},
+        {HPCT_OPTION_STAGE, "/", "below $SLURM_TMPDIR"},
+        {HPCT_OPTION_STAGE, "..", "below $SLURM_TMPDIR"},
+        {HPCT_OPTION_STAGE, "/a:.hpc-train/x", "kept for hpc-train"},
+        {HPCT_OPTION_STAGE, "/a/x,/b/x", "would both be put at 'x'"},
+        {HPCT_OPTION_STAGE, "/a:x,/b:x/y", "would both be put at 'x'"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        if (hpct_option_check(cases[i].option, cases[i].value) != HPCT_ERR_USAGE &&
+            !(cases[i].option == HPCT_OPTION_ON && *cases[i].value == '\0'))
+            fail_msg("'%s' was not refused", cases[i].value);
+        if (strstr(hpct_last_error(), cases[i].says) == NULL)
+            fail_msg("'%s' does not say '%s'", hpct_last_error(), cases[i].says);
+    }
+    assert_int_equal(hpct_option_check(HPCT_OPTION_ON, NULL), HPCT_OK);
+    assert_int_equal(hpct_option_check(HPCT_OPTION_HIDE, NULL), HPCT_OK);
+    /* as Slurm hands an option without a value on to the steps of a job */
+    assert_int_equal(hpct_option_check(HPCT_OPTION_ON, "(null)"), HPCT_OK);
+    assert_int_equal(hpct_option_check(HPCT_OPTION_HIDE, "(null)"), HPCT_OK);
+    /* a variable is named as such */
+    hpct_options options = {0};
+    hpct_choices choices = {0};
+    assert_int_equal(hpct_options_resolve(&options, ENV("HPC_TRAIN_PORT=x"), false, &choices),
+                     HPCT_ERR_USAGE);
+    assert_int_equal(strncmp(hpct_last_error(), "HPC_TRAIN_PORT: ", 16), 0);
+}
+
+static void stage_lists_are_cut(void **state)
+{
+    (void) state;
+    hpct_stage_list list;
+    assert_int_equal(hpct_stage_list_parse("/a/b/,c\\,d\\:e:x/y,/data/my set:z\\\\", &list),
+                     HPCT_OK);
+    assert_int_equal(list.count, 3);
+    assert_string_equal(list.entries[0].src, "/a/b");
+    assert_string_equal(list.entries[0].dst, "b");
+    assert_string_equal(list.entries[1].src, "c,d:e");
+    assert_string_equal(list.entries[1].dst, "x/y");
+    assert_string_equal(list.entries[2].src, "/data/my set");
+    assert_string_equal(list.entries[2].dst, "z\\");
+    hpct_stage_list_free(&list);
+}
+
+/* ---- plugstack.conf ---- */
+
+static hpct_status read_settings(char *const *arguments, hpct_settings *settings)
+{
+    int count = 0;
+    while (arguments[count] != NULL)
+        count++;
+    return hpct_settings_read(count, arguments, settings);
+}
+
+#define ARGUMENTS(...) ((char *const[]){__VA_ARGS__, NULL})
+#define S(text) ((char[]){text})
+
+static void settings_are_read(void **state)
+{
+    (void) state;
+    hpct_settings settings;
+    assert_int_equal(hpct_settings_read(0, NULL, &settings), HPCT_OK);
+    assert_string_equal(settings.tmpdir, "/tmp/hpc-train");
+    assert_false(settings.on_by_default || settings.has_ports || settings.verbose);
+    assert_int_equal(settings.stage_max, 0);
+    hpct_settings_free(&settings);
+    assert_int_equal(
+        read_settings(ARGUMENTS(S("tmpdir=/local/jobs"), S("ports=21000-21999"), S("default=on"),
+                                S("stage_max=2G"), S("stage_src=/home,/project"),
+                                S("helper=/opt/x/hpc-train-stage"), S("log=info")),
+                      &settings),
+        HPCT_OK);
+    assert_string_equal(settings.tmpdir, "/local/jobs");
+    assert_int_equal(settings.ports.high, 21999);
+    assert_true(settings.on_by_default && settings.verbose);
+    assert_int_equal(settings.stage_max, 2ul << 30);
+    assert_int_equal(settings.num_stage_src, 2);
+    assert_string_equal(settings.stage_src[1], "/project");
+    assert_string_equal(settings.helper, "/opt/x/hpc-train-stage");
+    hpct_settings_free(&settings);
+}
+
+static void wrong_settings_are_refused(void **state)
+{
+    (void) state;
+    static const char *const bad[] = {
+        "tmpdir",       "tmpdir=",        "tmpdir=tmp",
+        "tmpdir=/",     "tmpdir=/a/../b", "tmpdir=/a//b",
+        "tmpdir=/a/",   "ports=22000",    "ports=80-90",
+        "default=yes",  "stage_max=0",    "stage_max=1X",
+        "stage_max=-1", "stage_src=home", "stage_src=,",
+        "helper=sh",    "log=debug",      "tmp_dir=/a",
+        "=x",           "unknown",        "stage_max=99999999T",
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        hpct_settings settings;
+        char *argument = strdup(bad[i]);
+        if (read_settings(ARGUMENTS(argument), &settings) != HPCT_ERR_CONFIG)
+            fail_msg("'%s' was not refused", bad[i]);
+        assert_non_null(strstr(hpct_last_error(), "plugstack.conf"));
+        hpct_settings_free(&settings);
+        free(argument);
+    }
+    hpct_settings settings;
+    assert_int_equal(read_settings(ARGUMENTS(S("log=info"), S("log=info")), &settings),
+                     HPCT_ERR_CONFIG);
+    assert_non_null(strstr(hpct_last_error(), "twice"));
+    hpct_settings_free(&settings);
+}
+
+static void sizes_are_shown(void **state)
+{
+    (void) state;
+    char text[32];
+    uint64_t bytes = 0;
+    assert_string_equal(hpct_bytes_show(0, text, sizeof text), "0 B");
+    assert_string_equal(hpct_bytes_show(999, text, sizeof text), "999 B");
+    assert_string_equal(hpct_bytes_show(1500, text, sizeof text), "1.5 kB");
+    assert_string_equal(hpct_bytes_show(130000000000, text, sizeof text), "130 GB");
+    assert_string_equal(hpct_bytes_show(UINT64_MAX, text, sizeof text), "18 EB");
+    assert_true(hpct_bytes_parse("3K", &bytes) && bytes == 3072);
+    assert_true(hpct_bytes_parse("1T", &bytes) && bytes == 1ul << 40);
+    assert_false(hpct_bytes_parse("", &bytes) || hpct_bytes_parse("K", &bytes) ||
+                 hpct_bytes_parse("1KB", &bytes));
+}
+
+/* ---- GPUs ---- */
+
+static void chosen(const char *bind_text, const char *visible, int local_rank, const char *want)
+{
+    hpct_gpu_bind bind = {0};
+    char *gpu = NULL;
+    assert_int_equal(hpct_gpu_bind_parse(bind_text, &bind), HPCT_OK);
+    hpct_status status = hpct_gpu_choose(&bind, visible, local_rank, &gpu);
+    if (want != NULL && strcmp(want, "refused") == 0) {
+        assert_int_equal(status, HPCT_ERR_CONFIG);
+    } else {
+        assert_int_equal(status, HPCT_OK);
+        if (want == NULL)
+            assert_null(gpu);
+        else
+            assert_string_equal(gpu, want);
+    }
+    free(gpu);
+    hpct_gpu_bind_free(&bind);
+}
+
+static void gpus_are_chosen(void **state)
+{
+    (void) state;
+    chosen("rank", "0,1", 0, "0");
+    chosen("rank", "0,1", 1, "1");
+    chosen("rank", "2,5", 3, "5");
+    chosen("rank", "GPU-1a,MIG-2b", 1, "MIG-2b");
+    chosen("rank", "3", 7, "3");
+    chosen("rank", NULL, 0, NULL);
+    chosen("rank", "", 0, NULL);
+    chosen("rank", "NoDevFiles", 0, NULL);
+    chosen("none", "0,1", 1, NULL);
+    chosen("map:1,0", "4,6", 0, "6");
+    chosen("map:1,0", "4,6", 2, "6");
+    chosen("map:0,2", "4,6", 1, "refused");
+    chosen("map:0", NULL, 0, "refused");
+}
+
+/* ---- one task ---- */
+
+#define STEP                                                                                       \
+    "SLURM_STEP_NODELIST=node[0-1]", "SLURM_STEP_TASKS_PER_NODE=2(x2)", "SLURM_DISTRIBUTION=cyclic"
+
+static hpct_status describe(const hpct_environment *environment, hpct_task_facts facts,
+                            const char *stage, hpct_config **config)
+{
+    hpct_options options = {0};
+    hpct_choices choices = {0};
+    hpct_settings settings;
+    if (stage != NULL)
+        hpct_options_set(&options, HPCT_OPTION_STAGE, stage);
+    assert_int_equal(hpct_settings_read(0, NULL, &settings), HPCT_OK);
+    assert_int_equal(hpct_options_resolve(&options, environment, true, &choices), HPCT_OK);
+    facts.tmpdir = "/tmp/hpc-train/42";
+    hpct_status status = hpct_task_describe(&facts, &choices, &settings, environment, config);
+    hpct_choices_free(&choices);
+    hpct_settings_free(&settings);
+    free_options(&options);
+    return status;
+}
+
+static const hpct_task_facts task3 = {
+    .job = 42, .rank = 3, .local_rank = 1, .node = 1, .local_tasks = 2, .total_tasks = 4};
+
+static void a_task_is_described(void **state)
+{
+    (void) state;
+    hpct_config *config = NULL;
+    assert_int_equal(describe(ENV(STEP, "SLURMD_NODENAME=node1", "CUDA_VISIBLE_DEVICES=0,1"), task3,
+                              "/data/mnist:d/m,/x", &config),
+                     HPCT_OK);
+    assert_string_equal(config->gpu, "1");
+    assert_int_equal(config->nodes[0].gpus, 2);
+    assert_string_equal(config->data, "/tmp/hpc-train/42/d/m");
+    assert_string_equal(config->tmpdir, "/tmp/hpc-train/42");
+    assert_string_equal(config->job, "42.0");
+    assert_int_equal(config->local_rank, 1);
+    hpct_config_free(config);
+    assert_int_equal(describe(ENV(STEP), task3, NULL, &config), HPCT_OK);
+    assert_null(config->data);
+    assert_null(config->gpu);
+    hpct_config_free(config);
+}
+
+static void a_layout_that_slurm_contradicts_is_refused(void **state)
+{
+    (void) state;
+    hpct_config *config = NULL;
+    hpct_task_facts facts = task3;
+    facts.node = 0;
+    assert_int_equal(describe(ENV(STEP), facts, NULL, &config), HPCT_ERR_CONFIG);
+    assert_non_null(strstr(hpct_last_error(), "use --distribution=block"));
+    facts = task3;
+    facts.local_rank = 0;
+    assert_int_equal(describe(ENV(STEP), facts, NULL, &config), HPCT_ERR_CONFIG);
+    facts = task3;
+    facts.local_tasks = 3;
+    assert_int_equal(describe(ENV(STEP), facts, NULL, &config), HPCT_ERR_CONFIG);
+    facts = task3;
+    facts.total_tasks = 5;
+    assert_int_equal(describe(ENV(STEP), facts, NULL, &config), HPCT_ERR_CONFIG);
+    assert_non_null(strstr(hpct_last_error(), "do not set SLURM_*"));
+    assert_int_equal(describe(ENV(STEP, "SLURM_HET_SIZE=2"), facts, NULL, &config),
+                     HPCT_ERR_CONFIG);
+    assert_non_null(strstr(hpct_last_error(), "heterogeneous"));
+    assert_int_equal(describe(ENV(STEP, "SLURMD_NODENAME=node7"), task3, NULL, &config),
+                     HPCT_ERR_CONFIG);
+    assert_non_null(strstr(hpct_last_error(), "node7"));
+}
+
+static void the_config_file_is_written(void **state)
+{
+    (void) state;
+    char folder[] = "/tmp/hpc-train-write.XXXXXX", command[PATH_MAX], *path = NULL, text[64];
+    struct stat info;
+    assert_non_null(mkdtemp(folder));
+    for (int i = 0; i < 2; i++) { /* also over an earlier one */
+        assert_int_equal(hpct_config_write(folder, 3, 7, "{\"a\":1}", &path), HPCT_OK);
+        assert_non_null(strstr(path, "/.hpc-train/config.3.7.json"));
+        FILE *file = fopen(path, "r");
+        assert_non_null(fgets(text, sizeof text, file));
+        fclose(file);
+        assert_string_equal(text, "{\"a\":1}");
+        assert_int_equal(stat(path, &info), 0);
+        assert_int_equal(info.st_mode & 0777, 0600);
+        free(path);
+    }
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    assert_int_equal(system(command), 0);
+    assert_int_equal(hpct_config_write(folder, 3, 7, "{}", &path), HPCT_ERR_IO);
+    assert_non_null(strstr(hpct_last_error(), folder));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_nearest_word_decides),
+        cmocka_unit_test(the_command_line_wins_over_the_environment),
+        cmocka_unit_test(bad_values_are_named),
+        cmocka_unit_test(stage_lists_are_cut),
+        cmocka_unit_test(settings_are_read),
+        cmocka_unit_test(wrong_settings_are_refused),
+        cmocka_unit_test(sizes_are_shown),
+        cmocka_unit_test(gpus_are_chosen),
+        cmocka_unit_test(a_task_is_described),
+        cmocka_unit_test(a_layout_that_slurm_contradicts_is_refused),
+        cmocka_unit_test(the_config_file_is_written),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
