@@ -135,8 +135,7 @@ static hpct_status read_cluster(const reading *r, json_t *cluster)
     config->roles = calloc(json_object_size(cluster), sizeof *config->roles);
     if (config->roles == NULL)
         return hpct_fail_memory(0);
-    json_object_foreach(cluster, name, list)
-    {
+    json_object_foreach (cluster, name, list) {
         hpct_config_role *role = &config->roles[config->num_roles];
         if (!json_is_array(list) || json_array_size(list) > HPCT_MAX_TASKS)
             return wrong(r, "\"cluster\" must hold lists of addresses");
@@ -153,8 +152,7 @@ static hpct_status read_cluster(const reading *r, json_t *cluster)
     if (config->addresses == NULL)
         return hpct_fail_memory(size * sizeof *config->addresses);
     config->size = (int) size;
-    json_object_foreach(cluster, name, list)
-    {
+    json_object_foreach (cluster, name, list) {
         json_array_foreach(list, index, address)
         {
             if (!is_address(address))

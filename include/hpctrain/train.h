@@ -50,9 +50,10 @@ typedef struct hpct_fit_result {
  * HPCT_ERR_USAGE for options that cannot be, HPCT_ERR_DATA when the data do not fit the model (shapes,
  * labels out of range), HPCT_ERR_IO when a log cannot be written: the same on all ranks.
  * On SIGINT or SIGTERM (to any rank) all ranks stop after the same step and HPCT_ERR_STOPPED is
- * returned, with the model as trained so far; a second signal ends the process at once. Signals that
- * the program handles itself stay its own; their handlers must have SA_ONSTACK and a sigaltstack,
- * because oneDNN's kernels do not bear a signal's frame on the thread's own stack. */
+ * returned, with the model as trained so far; a second signal, two seconds later or more, ends the
+ * process at once. Signals that the program handles itself stay its own; their handlers must have
+ * SA_ONSTACK and a sigaltstack, because oneDNN's kernels do not bear a signal's frame on the thread's
+ * own stack. */
 HPCT_API hpct_status hpct_fit(hpct_context *context, hpct_model *model, const hpct_dataset *train,
                               const hpct_fit_options *options, hpct_fit_result *result);
 

@@ -14,7 +14,7 @@ names() { sed -n 's/^\([A-Za-z_][A-Za-z_0-9]*\)=.*/\1/p' | LC_ALL=C sort -u; }
 capture sandbox_run srun -N2 env
 without=$(names <<<"$out")
 capture sandbox_run srun --hpc-train -N2 env
-is "$status" 0 "srun --hpc-train -N2 env runs" || diag "$err"
+ran "srun --hpc-train -N2 env runs"
 with=$(names <<<"$out")
 common="HPC_TRAIN_CONFIG HPC_TRAIN_CONFIG_FILE HPC_TRAIN_LOCAL_RANK HPC_TRAIN_LOCAL_SIZE HPC_TRAIN_NODE_RANK"
 common+=" HPC_TRAIN_NUM_NODES HPC_TRAIN_RANK HPC_TRAIN_ROLE HPC_TRAIN_ROLE_INDEX HPC_TRAIN_WORLD_SIZE"
@@ -127,7 +127,7 @@ ok "$([ "$status" != 0 ] && [ $((SECONDS - start)) -lt 20 ]; echo $?)" "a port i
 like "$err" "port $taken on [a-z]+[0-9]+ cannot be used: Address already in use; choose others with --hpc-train-port" "and port, node and option are named"
 wait
 capture sandbox_run srun --hpc-train-port=$taken -N1 true
-is "$status" 0 "and once it is free the step runs" || diag "$err"
+ran "and once it is free the step runs"
 capture sandbox_run srun --hpc-train-port=23000-23002 -N1 -n4 true
 is "$status" 78 "too narrow a range ends the step"
 like "$err" "ports 23000-23002 are too few for 4 tasks" "and says so"
@@ -154,13 +154,13 @@ srun --hpc-train-env=tf -N1 -n1 bash -c 'echo "changed: ${MASTER_ADDR-none} ${TF
 END
 sandbox_run --root chmod 755 "$work/job.sh"
 capture sandbox_run sbatch --wait --output="$work/job.out" "$work/job.sh"
-is "$status" 0 "a batch job with #SBATCH --hpc-train lines runs" || diag "$err"
+ran "a batch job with #SBATCH --hpc-train lines runs"
 out=$(cat "$work_here/job.out")
 job=$(job_of "$out")
 is "$(grep batch: <<<"$out")" "job=$job batch: /tmp/hpc-train/$job /tmp/hpc-train/$job none none" "the script has the directory and no cluster"
 like "$out" "step: 1 none 2[34][0-9]* .*from-batch" "its steps are prepared, in the same directory"
 # Slurm sets TMPDIR=/tmp for the first task of a node
-is "$(grep -cE "off: none none none (/tmp|none)$" <<<"$out")" 3 "--hpc-train=off in a step undoes the job's, on all nodes" || diag "$out"
+is "$(grep -cE "off: none none none (/tmp|none)$" <<<"$out")" 3 "--hpc-train=off in a step undoes the job's, on all nodes"
 like "$out" "own: mine" "and leaves the user's own variables"
 like "$out" "nested: none none none" "also where it inherits them from a prepared task"
 like "$out" 'changed: none \{"cluster":' "a step's option replaces the job's"

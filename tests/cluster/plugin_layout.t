@@ -46,7 +46,7 @@ judge() {
 
 right() { # NAME TASKS SRUN-OPTION...
     capture sandbox_run "${prefix[@]}" srun --hpc-train "${@:3}" "$work/show"
-    is "$(judge <<<"$out")" "$2 tasks" "$1: srun ${*:3}" || diag "$err"
+    is "$(judge <<<"$out")" "$2 tasks" "$1: srun ${*:3}"
 }
 
 prefix=()

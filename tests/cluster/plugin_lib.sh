@@ -42,3 +42,10 @@ is_clean() {
 
 # job_of TEXT: the job id that a step of ours printed as "job=N".
 job_of() { sed -n 's/.*job=\([0-9]*\).*/\1/p' <<<"$1" | head -n 1; }
+
+# ran NAME: passes when what was captured last ended with 0; shows its errors when not.
+# shellcheck disable=SC2154 # capture sets them
+ran() {
+    [ "$status" = 0 ] || diag "status $status: $err"
+    ok "$status" "$1"
+}

@@ -20,7 +20,7 @@ capture sandbox_run srun --hpc-train-stage="$work/set:data/train,$work/three" -N
     echo "job=$SLURM_JOB_ID $(cat "$SLURM_TMPDIR/data/train/a b/two" "$SLURM_TMPDIR/three" "$HPC_TRAIN_DATA/one" | tr "\n" " ")$(stat -c %U "$HPC_TRAIN_DATA/one")"
     echo "$HPC_TRAIN_CONFIG" | grep -o "\"data\":\"[^\"]*\"" >&2'
 job=$(job_of "$out")
-is "$(sort -u <<<"$out")" "job=$job two three one user" "files and folders are on every node before the tasks start" || diag "$err"
+is "$(sort -u <<<"$out")" "job=$job two three one user" "files and folders are on every node before the tasks start"
 is "$(grep -c job= <<<"$out")" 4 "for every task"
 is "$(grep -o '"data":.*' <<<"$err" | sort -u)" "\"data\":\"/tmp/hpc-train/$job/data/train\"" "HPC_TRAIN_DATA and the config name the first one"
 is_clean "$job" "staging"
@@ -43,7 +43,7 @@ is "$(sort <<<"$out" | uniq -c | tr -s ' ')" " 4 one" "steps at once do not figh
 fails() { # NAME STATUS MESSAGE SRUN-OPTION...
     local start=$SECONDS
     capture sandbox_run srun "${@:4}" sleep 60
-    is "$status" "$2" "$1: the step ends with $2" || diag "$err"
+    is "$status" "$2" "$1: the step ends with $2"
     ok "$([ $((SECONDS - start)) -lt 20 ]; echo $?)" "$1: soon"
     like "$err" "$3" "$1: and says why"
 }
@@ -81,7 +81,7 @@ for ((i = 0; i < 10; i++)); do
     [[ $out == *"cannot be written: No space"* ]] && break
 done
 like "$out" "fits: the copy cannot be written: No space left on device" "a disk that fills while copying is told with the file's name"
-is "$(on_node "$victim" bash -c 'ls -A /tmp/hpc-train | wc -l')" 0 "and nothing is left there" || diag "$(on_node "$victim" bash -c 'ls -lA /tmp/hpc-train')"
+is "$(on_node "$victim" bash -c 'ls -A /tmp/hpc-train | wc -l')" 0 "and nothing is left there"
 capture on_node "$victim" mount -o remount,size=50% /tmp
 
 # ---- cancelling ----
