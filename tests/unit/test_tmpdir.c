@@ -240,8 +240,8 @@ static void what_is_mounted_is_not_entered(void **state)
         mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
         skip();
     assert_int_equal(hpct_tmpdir_make(parent, 10, uid, gid), HPCT_OK);
-    shell(in("mkdir -p %s/mine %s/10/a/m %s/10/b && touch %s/mine/file", base, parent, parent,
-             base));
+    shell(
+        in("mkdir -p %s/mine %s/10/a/m %s/10/b && touch %s/mine/file", base, parent, parent, base));
     assert_int_equal(mount(in("%s/mine", base), in("%s/10/a/m", parent), NULL, MS_BIND, NULL), 0);
     assert_int_equal(hpct_tmpdir_remove(parent, 10), HPCT_ERR_IO);
     assert_non_null(strstr(hpct_last_error(), "/.gone-10-"));
