@@ -12,8 +12,9 @@
 #include "spank/stage_run.h"
 #include "spank/tmpdir.h"
 
-/* When the other nodes are told that the step has failed, in seconds from one time to the next: most
- * have started their tasks after the first; one whose prolog or daemon is slow needs longer. */
+/* When the other nodes are told that the step has failed, in seconds from one time to the next:
+ * most have started their tasks after the first; one whose prolog or daemon is slow needs longer.
+ */
 static const int tell_after[] = {1, 1, 2, 4, 8};
 
 static hpct_status set(void *slurm, const char *name, const char *value)
