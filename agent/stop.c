@@ -15,8 +15,8 @@ static struct timespec received_at;
 static struct sigaction before[NUM_SIGNALS];
 static bool ours[NUM_SIGNALS];
 
-/* The handler runs on a stack of its own: oneDNN's sgemm (2.6.3, AVX-512) does not keep the ABI's rules
- * for the stack pointer, and a signal's frame on the normal stack corrupts memory (a loop of
+/* The handler runs on a stack of its own: oneDNN's sgemm (2.6.3, AVX-512) does not keep the ABI's
+ * rules for the stack pointer, and a signal's frame on the normal stack corrupts memory (a loop of
  * dnnl_sgemm under a timer signal shows it within a second). */
 static char handler_stack[65536] __attribute__((aligned(64)));
 static bool own_stack;
@@ -40,8 +40,7 @@ static void remember(int signal)
 
 void hpct_stop_begin(void)
 {
-    struct sigaction action = {.sa_handler = remember,
-                               .sa_flags = SA_RESTART | SA_ONSTACK};
+    struct sigaction action = {.sa_handler = remember, .sa_flags = SA_RESTART | SA_ONSTACK};
     stack_t stack = {.ss_sp = handler_stack, .ss_size = sizeof handler_stack}, current;
     own_stack = sigaltstack(NULL, &current) == 0 && (current.ss_flags & SS_DISABLE) &&
                 sigaltstack(&stack, NULL) == 0;

@@ -13,8 +13,8 @@ static hpct_model *make_model(void)
 {
     hpct_model *model = hpct_model_new("mnist", HPCT_SHAPE(28, 28));
     hpct_model_add_reshape(model, HPCT_SHAPE(28, 28, 1));
-    hpct_model_add_conv2d(model, &(hpct_conv2d){
-                                     .filters = 32, .kernel = {3, 3}, .activation = HPCT_RELU});
+    hpct_model_add_conv2d(model,
+                          &(hpct_conv2d){.filters = 32, .kernel = {3, 3}, .activation = HPCT_RELU});
     hpct_model_add_flatten(model);
     hpct_model_add_dense(model, &(hpct_dense){.units = 128, .activation = HPCT_RELU});
     hpct_model_add_dense(model, &(hpct_dense){.units = 10});
@@ -31,8 +31,7 @@ static hpct_status train(hpct_context *context, hpct_model *model, const char *p
     status = hpct_context_agree(context, status); /* missing on one node? then all end */
 
     if (status == HPCT_OK) {
-        hpct_fit_options options = {
-            .epochs = 3, .batch_size = 64, .verbose = HPCT_VERBOSE_AUTO};
+        hpct_fit_options options = {.epochs = 3, .batch_size = 64, .verbose = HPCT_VERBOSE_AUTO};
         status = hpct_fit(context, model, pictures, &options, NULL);
     }
     if (status == HPCT_OK)
