@@ -1,4 +1,5 @@
-/* The context: layout, communicator and watch of one process, opened and closed in the right order. */
+/* The context: layout, communicator and watch of one process, opened and closed in the right order.
+ */
 #include "agent/context.h"
 
 #include "agent/comm/deadline.h"
@@ -173,8 +174,8 @@ hpct_status hpct_context_open_alone(hpct_context **out)
         free(context);
         return hpct_fail_memory(sizeof *context->config);
     }
-    *context->config = (hpct_config){
-        .source = HPCT_CONFIG_ALONE, .size = 1, .local_size = 1, .num_nodes = 1};
+    *context->config =
+        (hpct_config){.source = HPCT_CONFIG_ALONE, .size = 1, .local_size = 1, .num_nodes = 1};
     set_node(context);
     hpct_status status = hpct_comm_self_open(&context->comm);
     if (status != HPCT_OK) {

@@ -60,7 +60,8 @@ hpct_status hpct_evaluate_built(hpct_context *context, hpct_model *model,
     hpct_comm *comm = hpct_context_comm(context);
     hpct_batch_sums mine = {0}, sum = {0};
     hpct_batch_sums *all = malloc((size_t) comm->size * sizeof *all);
-    hpct_status status = all == NULL ? hpct_fail_memory((size_t) comm->size * sizeof *all) : HPCT_OK;
+    hpct_status status =
+        all == NULL ? hpct_fail_memory((size_t) comm->size * sizeof *all) : HPCT_OK;
     if (status == HPCT_OK)
         status = evaluate_share(context, model, dataset, batch, &mine);
     status = hpct_context_agree(context, status);

@@ -61,7 +61,8 @@ static hpct_status check_options(fit_run *run)
     const hpct_fit_options *o = &run->options;
     int size = hpct_context_size(run->context);
     if (o->epochs < 0 || o->steps_per_epoch < 0 || o->batch_size < 0 || o->global_batch_size < 0)
-        return hpct_fail(HPCT_ERR_USAGE, "epochs, steps per epoch and batch sizes cannot be negative");
+        return hpct_fail(HPCT_ERR_USAGE,
+                         "epochs, steps per epoch and batch sizes cannot be negative");
     if (o->batch_size > 0 && o->global_batch_size > 0)
         return hpct_fail(HPCT_ERR_USAGE,
                          "batch size (per rank) and global batch size are both given: give one");
@@ -349,11 +350,11 @@ static hpct_status write_summary(fit_run *run)
 static hpct_status stopped(const fit_run *run)
 {
     const char *where = run->options.save_weights;
-    return hpct_fail(HPCT_ERR_STOPPED, "stopped by %s after step %" PRId64 ", in epoch %d of %d%s%s",
-                     run->signal == SIGINT ? "SIGINT" : "SIGTERM", run->steps_done,
-                     run->epochs_done + 1, run->options.epochs,
-                     where == NULL ? "" : "; the weights so far are in ",
-                     where == NULL ? "" : where);
+    return hpct_fail(
+        HPCT_ERR_STOPPED, "stopped by %s after step %" PRId64 ", in epoch %d of %d%s%s",
+        run->signal == SIGINT ? "SIGINT" : "SIGTERM", run->steps_done, run->epochs_done + 1,
+        run->options.epochs, where == NULL ? "" : "; the weights so far are in ",
+        where == NULL ? "" : where);
 }
 
 static hpct_status finish(fit_run *run)

@@ -33,8 +33,8 @@ static hpct_status make_folders(const char *folder)
         bool last = *slash == '\0';
         *slash = '\0';
         if (mkdir(path, 0777) != 0 && errno != EEXIST) {
-            hpct_status status = hpct_fail(HPCT_ERR_IO, "the folder %s cannot be made: %s",
-                                           path, strerror(errno));
+            hpct_status status =
+                hpct_fail(HPCT_ERR_IO, "the folder %s cannot be made: %s", path, strerror(errno));
             free(path);
             return status;
         }
@@ -124,8 +124,8 @@ static hpct_status close_file(log_file *file)
     if (file->stream != NULL) {
         bool failed = ferror(file->stream) != 0;
         if (fclose(file->stream) != 0 || failed)
-            status = hpct_fail(HPCT_ERR_IO, "%s cannot be written: %s", file->path,
-                               strerror(errno));
+            status =
+                hpct_fail(HPCT_ERR_IO, "%s cannot be written: %s", file->path, strerror(errno));
     }
     free(file->path);
     return status;

@@ -32,8 +32,10 @@ double hpct_process_age(void)
     /* Field 22, counted from the last ')': the command's name may hold anything. */
     const char *after = strrchr(text, ')');
     if (after == NULL ||
-        sscanf(after + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
-                          "%*d %*d %llu", &began) != 1)
+        sscanf(after + 1,
+               " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
+               "%*d %*d %llu",
+               &began) != 1)
         return 0;
     return seconds_of(CLOCK_BOOTTIME) - (double) began / (double) sysconf(_SC_CLK_TCK);
 }

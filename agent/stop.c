@@ -1,32 +1,46 @@
 /* Handlers that only remember. */
 #include "agent/stop.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <time.h>
 
 static const int signals[] = {SIGINT, SIGTERM};
 #define NUM_SIGNALS ((int) (sizeof signals / sizeof signals[0]))
 
 static volatile sig_atomic_t received;
+static struct timespec received_at;
 static struct sigaction before[NUM_SIGNALS];
 static bool ours[NUM_SIGNALS];
 
-/* The handler runs on a stack of its own: oneDNN's sgemm (2.6.3, AVX-512) does not keep the ABI's rules
- * for the stack pointer, and a signal's frame on the normal stack corrupts memory (a loop of
+/* The handler runs on a stack of its own: oneDNN's sgemm (2.6.3, AVX-512) does not keep the ABI's
+ * rules for the stack pointer, and a signal's frame on the normal stack corrupts memory (a loop of
  * dnnl_sgemm under a timer signal shows it within a second). */
 static char handler_stack[65536] __attribute__((aligned(64)));
 static bool own_stack;
 
+/* Slurm may deliver one signal twice: what comes within a second of the first is the same wish. */
 static void remember(int signal)
 {
-    received = signal;
+    struct timespec now;
+    int error = errno;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    if (received == 0) {
+        received = signal;
+        received_at = now;
+    } else if (now.tv_sec - received_at.tv_sec >= 2) {
+        struct sigaction action = {.sa_handler = SIG_DFL};
+        sigaction(signal, &action, NULL);
+        raise(signal);
+    }
+    errno = error;
 }
 
 void hpct_stop_begin(void)
 {
-    struct sigaction action = {.sa_handler = remember,
-                               .sa_flags = (int) SA_RESETHAND | SA_RESTART | SA_ONSTACK};
+    struct sigaction action = {.sa_handler = remember, .sa_flags = SA_RESTART | SA_ONSTACK};
     stack_t stack = {.ss_sp = handler_stack, .ss_size = sizeof handler_stack}, current;
     own_stack = sigaltstack(NULL, &current) == 0 && (current.ss_flags & SS_DISABLE) &&
                 sigaltstack(&stack, NULL) == 0;

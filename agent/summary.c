@@ -70,14 +70,12 @@ hpct_status hpct_summary_write(const hpct_summary *summary, const char *path)
     }
     fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (fd < 0) {
-        status = hpct_fail(HPCT_ERR_IO, "%s cannot be written: %s", path,
-                           strerror(errno));
+        status = hpct_fail(HPCT_ERR_IO, "%s cannot be written: %s", path, strerror(errno));
         goto end;
     }
     bool written = write_all(fd, line, strlen(line)) && fsync(fd) == 0;
     if (close(fd) != 0 || !written || rename(temporary, path) != 0) {
-        status = hpct_fail(HPCT_ERR_IO, "%s cannot be written: %s", path,
-                           strerror(errno));
+        status = hpct_fail(HPCT_ERR_IO, "%s cannot be written: %s", path, strerror(errno));
         unlink(temporary);
     }
 end:

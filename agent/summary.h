@@ -12,8 +12,8 @@ typedef struct hpct_summary {
     int64_t steps;                  /* done in all */
     size_t parameters;
     uint64_t seed;
-    double start_seconds; /* process start to first step */
-    double train_seconds; /* first step to the end */
+    double start_seconds;        /* process start to first step */
+    double train_seconds;        /* first step to the end */
     const double *epoch_seconds; /* [epochs] training alone, without validation */
     double step_ms;              /* median */
     double images_per_second;

@@ -115,8 +115,8 @@ hpct_status hpct_threads_set(hpct_context *context)
     const char *wanted = getenv("OMP_NUM_THREADS");
     cpu_set_t *mask = hpct_threads_mask(&bytes);
     hpct_status status = hpct_context_agree(
-        context, mask == NULL ? hpct_fail(HPCT_ERR_INTERNAL, "the processor affinity is unknown")
-                              : HPCT_OK);
+        context,
+        mask == NULL ? hpct_fail(HPCT_ERR_INTERNAL, "the processor affinity is unknown") : HPCT_OK);
     if (status == HPCT_OK)
         status = count_sharers(context, mask, bytes, &sharers);
     if (status == HPCT_OK && (wanted == NULL || atoi(wanted) < 1))

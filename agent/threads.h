@@ -7,9 +7,9 @@
 #include <sched.h>
 #include <stddef.h>
 
-/* Sets the number of threads of this rank's computation: OMP_NUM_THREADS where that is set, else one
- * per processor core of this rank's affinity mask, shared among the ranks of the node that have the
- * same mask, and never more than the processors that Slurm gave the task. Collective. */
+/* Sets the number of threads of this rank's computation: OMP_NUM_THREADS where that is set, else
+ * one per processor core of this rank's affinity mask, shared among the ranks of the node that have
+ * the same mask, and never more than the processors that Slurm gave the task. Collective. */
 hpct_status hpct_threads_set(hpct_context *context);
 
 /* The calling process's affinity mask, for CPU_…_S macros, to be freed with CPU_FREE. */
@@ -18,8 +18,8 @@ cpu_set_t *hpct_threads_mask(size_t *bytes);
 /* Cores in a mask: two hardware threads of a core count once. */
 int hpct_threads_cores(const cpu_set_t *mask, size_t bytes);
 
-/* What is left of `cores` when `sharers` ranks have the same mask and Slurm says so much (NULL where
- * it says nothing); at least 1. */
+/* What is left of `cores` when `sharers` ranks have the same mask and Slurm says so much (NULL
+ * where it says nothing); at least 1. */
 int hpct_threads_share(int cores, int sharers, const char *cpus_per_task, const char *cpus_on_node,
                        int local_size);
 

@@ -1,4 +1,5 @@
 # etc/: configuration, job scripts, examples, the one-machine cluster.
+include etc/examples/local.mk
 EXTRA_DIST += etc/sandbox/common etc/sandbox/controller etc/sandbox/enter etc/sandbox/node etc/sandbox/sandbox \
 	etc/sandbox/supervisor quickstart
 

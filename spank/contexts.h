@@ -35,4 +35,7 @@ hpct_status hpct_task_start(hpct_plugin *plugin, hpct_slurm *slurm);
  * one, is removed. */
 void hpct_job_clean(hpct_plugin *plugin, hpct_slurm *slurm);
 
+/* Epilog only, where nobody waits for a job to start: what earlier removals had to leave. */
+void hpct_job_sweep(hpct_plugin *plugin);
+
 #endif

@@ -16,3 +16,9 @@ void hpct_job_clean(hpct_plugin *plugin, hpct_slurm *slurm)
     if (hpct_tmpdir_remove(plugin->settings.tmpdir, job) != HPCT_OK)
         hpct_slurm_error("%s", hpct_last_error());
 }
+
+void hpct_job_sweep(hpct_plugin *plugin)
+{
+    if (plugin->trouble[0] == '\0')
+        hpct_tmpdir_sweep(plugin->settings.tmpdir);
+}

@@ -121,6 +121,7 @@ EXPORT int slurm_spank_job_epilog(spank_t spank, int count, char *arguments[])
 {
     read_settings(count, arguments);
     hpct_job_clean(&plugin, spank);
+    hpct_job_sweep(&plugin);
     return 0;
 }
 

@@ -1,5 +1,5 @@
-/* Safe removal: openat, O_NOFOLLOW, unlinkat, on descriptors only. The depth of descriptors is
- * bounded: what lies deeper is first moved up to the top. */
+/* Safe removal: openat2, unlinkat, on descriptors only. The depth of descriptors is bounded: what
+ * lies deeper is first moved up to the top. */
 #include <config.h>
 
 #include "spank/remove.h"
@@ -7,17 +7,19 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/status.h"
 
 #define MAX_DEPTH 64
-#define MAX_SECONDS 20
+#define PATIENCE_SECONDS 5 /* for what is still added to */
 
 typedef struct removal {
     int top; /* the tree's own directory */
@@ -34,6 +36,26 @@ static time_t now(void)
 }
 
 static void empty(removal *r, int folder, int depth);
+
+/* Opens a folder that is no link and on which nothing is mounted (else: EXDEV). The kernel itself
+ * looks: device numbers do not tell a bind mount from a folder, and the open of a user's FUSE mount
+ * would wait for his answer. Kernels before 5.6 cannot; there the device numbers must do. */
+static int open_folder(int at, const char *name)
+{
+    const struct open_how how = {
+        .flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
+        .resolve = RESOLVE_NO_XDEV | RESOLVE_NO_SYMLINKS,
+    };
+    long fd = syscall(SYS_openat2, at, name, &how, sizeof how);
+    if (fd < 0 && errno == ENOSYS)
+        fd = openat(at, name, (int) how.flags);
+    return (int) fd;
+}
+
+static hpct_status fail_mounted(const char *path)
+{
+    return hpct_fail(HPCT_ERR_IO, "%s cannot be removed: a file system is mounted on it", path);
+}
 
 /* What is too deep gets a name at the top; a later pass finds it there. */
 static void move_up(removal *r, int folder, const char *name)
@@ -55,7 +77,7 @@ static void remove_entry(removal *r, int folder, const char *name, int depth)
         move_up(r, folder, name);
         return;
     }
-    int fd = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int fd = open_folder(folder, name);
     if (fd < 0)
         return;
     struct stat info;
@@ -81,11 +103,14 @@ static void empty(removal *r, int fd, int depth)
     closedir(folder);
 }
 
-hpct_status hpct_remove(int parent, const char *name, const char *path)
+hpct_status hpct_remove(int parent, const char *name, const char *path, int seconds, bool once)
 {
     struct stat info, above;
-    removal r = {.end = now() + MAX_SECONDS};
-    r.top = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    time_t start = now();
+    removal r = {.end = start + seconds};
+    r.top = open_folder(parent, name);
+    if (r.top < 0 && errno == EXDEV)
+        return fail_mounted(path);
     if (r.top < 0) { /* no directory: a link or a file, or nothing */
         if (unlinkat(parent, name, 0) == 0 || errno == ENOENT)
             return HPCT_OK;
@@ -93,7 +118,7 @@ hpct_status hpct_remove(int parent, const char *name, const char *path)
     }
     if (fstat(r.top, &info) != 0 || fstat(parent, &above) != 0 || info.st_dev != above.st_dev) {
         close(r.top);
-        return hpct_fail(HPCT_ERR_IO, "%s cannot be removed: a file system is mounted on it", path);
+        return fail_mounted(path);
     }
     r.device = info.st_dev;
     if (fchown(r.top, geteuid(), getegid()) != 0 || fchmod(r.top, 0700) != 0) {
@@ -111,12 +136,14 @@ hpct_status hpct_remove(int parent, const char *name, const char *path)
             return HPCT_OK;
         }
         error = errno;
-        if (now() >= r.end)
+        if (now() >= r.end || error == EBUSY)
             break;
-        if (moved == r.moved) /* somebody adds to it, or something cannot be removed */
-            nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
-        if (error == EBUSY || (moved == r.moved && now() >= r.end - MAX_SECONDS + 5))
+        if (moved != r.moved)
+            continue;
+        /* somebody adds to it, or something cannot be removed */
+        if (once || now() >= start + PATIENCE_SECONDS)
             break;
+        nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
     }
     close(r.top);
     return hpct_fail(HPCT_ERR_IO, "%s cannot be removed whole: %s", path, strerror(error));

@@ -92,8 +92,10 @@ hpct_status hpct_share_once(hpct_share *share, int me, const char *what, int sta
         return hpct_fail(HPCT_ERR_INTERNAL, "cannot wait for others to %s: %s", what,
                          strerror(error));
     hpct_status status;
-    if (error == EOWNERDEAD) {
+    if (error == EOWNERDEAD)
         pthread_mutex_consistent(&share->lead);
+    /* who died may also have been one who only came to read the result */
+    if (error == EOWNERDEAD && share->state == RUNNING) {
         status = hpct_fail(HPCT_ERR_IO, "task %d (pid %d), which was to %s, was killed",
                            atomic_load(&share->worker), atomic_load(&share->worker_pid), what);
         strncpy(share->message, hpct_last_error(), sizeof share->message - 1);

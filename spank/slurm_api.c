@@ -71,10 +71,9 @@ hpct_status hpct_slurm_set(hpct_slurm *slurm, const char *name, const char *valu
 extern int slurm_signal_job_step(uint32_t job_id, uint32_t step_id, uint32_t number)
     __attribute__((weak));
 
-void hpct_slurm_end_step(uint32_t job, uint32_t step)
+bool hpct_slurm_end_step(uint32_t job, uint32_t step)
 {
-    if (slurm_signal_job_step != NULL)
-        slurm_signal_job_step(job, step, SIGKILL);
+    return slurm_signal_job_step == NULL || slurm_signal_job_step(job, step, SIGKILL) == 0;
 }
 
 void hpct_slurm_error(const char *format, ...)

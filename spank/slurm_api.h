@@ -39,8 +39,9 @@ hpct_environment hpct_slurm_environment(hpct_slurm *slurm);
 hpct_status hpct_slurm_set(hpct_slurm *slurm, const char *name, const char *value);
 
 /* Ends the whole step, on all nodes, as its user. Without it the tasks of other nodes would wait
- * for those that never started. */
-void hpct_slurm_end_step(uint32_t job, uint32_t step);
+ * for those that never started. False when a node did not know the step: it has not started its
+ * tasks yet, or they have ended. */
+bool hpct_slurm_end_step(uint32_t job, uint32_t step);
 
 /* To the user who waits for the command or the step, and to the daemon's log. */
 void hpct_slurm_error(const char *format, ...) __attribute__((format(printf, 1, 2)));

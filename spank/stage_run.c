@@ -12,12 +12,14 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/status.h"
 #include "spank/stage/entry.h"
 
 #define PROGRESS_FD 3
+#define KILL_SECONDS 5
 
 /* In the forked child: nothing but the helper's own three files, no blocked or ignored signals, an
  * environment without the user's loader variables. */
@@ -63,6 +65,21 @@ static bool watch(int progress, int stall_seconds, hpct_share *share)
     }
 }
 
+/* A process in the midst of a call to a file server that does not answer ends when that does, even
+ * if it was killed. False when it did not within `seconds`, or cannot be waited for. */
+static bool await_end(pid_t child, int *state, int seconds)
+{
+    for (int i = 0; i < seconds * 50; i++) {
+        pid_t ended = waitpid(child, state, WNOHANG);
+        if (ended == child)
+            return true;
+        if (ended < 0 && errno != EINTR)
+            return false;
+        nanosleep(&(struct timespec){.tv_nsec = i < 50 ? 1000000 : 20000000}, NULL);
+    }
+    return false;
+}
+
 static hpct_status run(char **arguments, const hpct_stage_run *r, hpct_share *share)
 {
     int ends[2], state = 0;
@@ -81,9 +98,12 @@ static hpct_status run(char **arguments, const hpct_stage_run *r, hpct_share *sh
     bool alive = watch(ends[0], r->stall_seconds, share);
     if (!alive)
         kill(child, SIGKILL);
-    while (waitpid(child, &state, 0) < 0 && errno == EINTR)
-        ;
+    bool ended = await_end(child, &state, alive ? r->stall_seconds : KILL_SECONDS);
     close(ends[0]);
+    if (alive && !ended) {
+        kill(child, SIGKILL);
+        return hpct_fail(HPCT_ERR_IO, "%s did not end, or its status is lost", arguments[0]);
+    }
     if (!alive)
         return hpct_fail(HPCT_ERR_IO, "%s made no progress for %d seconds and was ended",
                          arguments[0], r->stall_seconds);

@@ -47,17 +47,18 @@ void hpct_step_start(hpct_plugin *plugin, hpct_slurm *slurm)
         snprintf(plugin->trouble, sizeof plugin->trouble, "Slurm does not say whose job this is");
         return;
     }
-    if (plugin->trouble[0] != '\0')
-        return;
     if (!plugin->on) {
-        take_away(plugin, slurm);
+        if (plugin->trouble[0] == '\0')
+            take_away(plugin, slurm);
         return;
     }
     if (hpct_slurm_step_kind(plugin->step) == HPCT_STEP_OTHER) {
         plugin->on = false;
         return;
     }
-    if (hpct_tmpdir_make(plugin->settings.tmpdir, plugin->job, uid, gid) != HPCT_OK ||
-        hpct_share_make(&plugin->share) != HPCT_OK)
+    /* first, as it also keeps the tasks from saying the same trouble one after the other */
+    if (hpct_share_make(&plugin->share) != HPCT_OK ||
+        (plugin->trouble[0] == '\0' &&
+         hpct_tmpdir_make(plugin->settings.tmpdir, plugin->job, uid, gid) != HPCT_OK))
         keep_trouble(plugin);
 }

@@ -12,7 +12,10 @@
 #include "spank/stage_run.h"
 #include "spank/tmpdir.h"
 
-#define LAUNCH_SECONDS 1
+/* When the other nodes are told that the step has failed, in seconds from one time to the next:
+ * most have started their tasks after the first; one whose prolog or daemon is slow needs longer.
+ */
+static const int tell_after[] = {1, 1, 2, 4, 8};
 
 static hpct_status set(void *slurm, const char *name, const char *value)
 {
@@ -118,9 +121,11 @@ static void report(hpct_plugin *plugin, hpct_slurm *slurm)
     if (hpct_slurm_step_kind(plugin->step) != HPCT_STEP_TASKS ||
         (hpct_slurm_get(slurm, HPCT_SLURM_TOTAL_TASKS, &tasks) && tasks == 1))
         return;
-    /* By then the other nodes have started theirs, and can be told. */
-    nanosleep(&(struct timespec){.tv_sec = LAUNCH_SECONDS}, NULL);
-    hpct_slurm_end_step(plugin->job, plugin->step);
+    bool told = false;
+    for (size_t i = 0; !told && i < sizeof tell_after / sizeof *tell_after; i++) {
+        nanosleep(&(struct timespec){.tv_sec = tell_after[i]}, NULL);
+        told = hpct_slurm_end_step(plugin->job, plugin->step);
+    }
 }
 
 hpct_status hpct_task_start(hpct_plugin *plugin, hpct_slurm *slurm)

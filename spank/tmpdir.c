@@ -4,6 +4,7 @@
 
 #include "spank/tmpdir.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -11,12 +12,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/status.h"
 #include "spank/remove.h"
 
 #define NAME_SIZE 16
+#define REMOVE_SECONDS 20
+#define GONE ".gone-" /* what a job directory is called while it is being removed */
 
 static void job_name(uint32_t job, char name[NAME_SIZE])
 {
@@ -156,6 +160,21 @@ end:
     return status; /* HPCT_OK: another step was quicker; the caller looks again */
 }
 
+/* The name is taken away first: whatever becomes of the removal, it is free for the next run, and
+ * hpct_tmpdir_sweep finds what is left. */
+static hpct_status clear(int fd, const char *parent, const char *name)
+{
+    char gone[NAME_SIZE + 32], path[4096];
+    snprintf(gone, sizeof gone, GONE "%s-%d", name, (int) getpid());
+    if (renameat2(fd, name, fd, gone, RENAME_NOREPLACE) != 0) {
+        if (errno == ENOENT)
+            return HPCT_OK;
+        snprintf(gone, sizeof gone, "%s", name); /* then under its own: it may be a mount */
+    }
+    snprintf(path, sizeof path, "%s/%s", parent, gone);
+    return hpct_remove(fd, gone, path, REMOVE_SECONDS, false);
+}
+
 hpct_status hpct_tmpdir_make(const char *parent, uint32_t job, uid_t uid, gid_t gid)
 {
     int fd = -1;
@@ -174,7 +193,7 @@ hpct_status hpct_tmpdir_make(const char *parent, uint32_t job, uid_t uid, gid_t 
         else if (found == 0)
             status = make(fd, name, uid, gid, path);
         else
-            status = hpct_remove(fd, name, path);
+            status = clear(fd, parent, name);
     }
     if (fd >= 0)
         close(fd);
@@ -189,10 +208,26 @@ hpct_status hpct_tmpdir_remove(const char *parent, uint32_t job)
     hpct_status status = open_parent(parent, false, &fd);
     if (status != HPCT_OK || fd < 0)
         return status;
-    char *path = hpct_tmpdir_path(parent, job);
     job_name(job, name);
-    status = path == NULL ? hpct_fail_memory(0) : hpct_remove(fd, name, path);
-    free(path);
+    status = clear(fd, parent, name);
     close(fd);
     return status;
+}
+
+void hpct_tmpdir_sweep(const char *parent)
+{
+    int fd = -1;
+    time_t end = time(NULL) + REMOVE_SECONDS;
+    if (open_parent(parent, false, &fd) != HPCT_OK || fd < 0)
+        return;
+    DIR *folder = fdopendir(fd);
+    if (folder == NULL) {
+        close(fd);
+        return;
+    }
+    for (struct dirent *entry; time(NULL) < end && (entry = readdir(folder)) != NULL;) {
+        if (strncmp(entry->d_name, GONE, strlen(GONE)) == 0)
+            hpct_remove(fd, entry->d_name, entry->d_name, (int) (end - time(NULL)), true);
+    }
+    closedir(folder);
 }

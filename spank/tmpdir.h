@@ -22,8 +22,13 @@ char *hpct_tmpdir_path(const char *parent, uint32_t job);
 hpct_status hpct_tmpdir_make(const char *parent, uint32_t job, uid_t uid, gid_t gid);
 
 /* Removes the job's directory with all that is in it; fine when there is none. Links are removed,
- * not followed; other file systems mounted within are left alone (and then the directory stays:
- * HPCT_ERR_IO). Ends within about 20 seconds, even while a process of the user still adds files. */
+ * not followed; what is mounted within is left alone. Ends within about 20 seconds, even while a
+ * process of the user still adds files. What is left then (HPCT_ERR_IO) lies beside the job
+ * directories, under a name of its own that root alone can reach. */
 hpct_status hpct_tmpdir_remove(const char *parent, uint32_t job);
+
+/* Goes on, for up to 20 seconds, with removals that did not end: more files than can be removed in
+ * that time, a process that went on writing, something mounted. */
+void hpct_tmpdir_sweep(const char *parent);
 
 #endif

@@ -19,8 +19,9 @@ extern const hpct_command hpct_command_info;
 /* Wrong usage: rank 0 prints "hpc-train: …" on stderr, all end with exit code 64. */
 __attribute__((format(printf, 1, 2), noreturn)) void hpct_cli_usage(const char *format, ...);
 
-/* argp_parse for a subcommand: underscores in option names are taken for dashes, an unknown option is
- * refused with the list of those there are, no other arguments are allowed, only rank 0 prints. */
+/* argp_parse for a subcommand: underscores in option names are taken for dashes, an unknown option
+ * is refused with the list of those there are, no other arguments are allowed, only rank 0 prints.
+ */
 void hpct_cli_parse(const struct argp *argp, int argc, char **argv, void *input);
 
 /* Values of options; hpct_cli_usage when they are not numbers in the range. */

@@ -42,7 +42,8 @@ static bool is_help(const char *argument)
            strcmp(argument, "--usage") == 0;
 }
 
-/* Whether a word after "--" is an option's name or the beginning of one, as getopt_long takes it. */
+/* Whether a word after "--" is an option's name or the beginning of one, as getopt_long takes it.
+ */
 static bool is_known(const struct argp_option *options, const char *word)
 {
     size_t length = strcspn(word, "=");
@@ -151,7 +152,8 @@ const char *hpct_cli_data(const hpct_context *context, const char *option)
 {
     const char *path = option != NULL ? option : hpct_context_data(context);
     if (path == NULL)
-        hpct_cli_usage("--data is missing: give a folder with MNIST's files or an .npz, or stage one "
-                       "with srun --hpc-train-stage=PATH");
+        hpct_cli_usage(
+            "--data is missing: give a folder with MNIST's files or an .npz, or stage one "
+            "with srun --hpc-train-stage=PATH");
     return path;
 }

@@ -48,8 +48,7 @@ static const struct argp_option options[] = {
     {"global-batch-size", KEY_GLOBAL_BATCH_SIZE, "N", 0,
      "pictures per step over all ranks, instead of --batch-size", 2},
     {"optimizer", KEY_OPTIMIZER, "NAME", 0, "sgd", 2},
-    {"learning-rate", KEY_LEARNING_RATE, "X", 0,
-     "default: mnist-cnn 0.2, mnist-convnet 0.01", 2},
+    {"learning-rate", KEY_LEARNING_RATE, "X", 0, "default: mnist-cnn 0.2, mnist-convnet 0.01", 2},
     {"momentum", KEY_MOMENTUM, "X", 0, "0 to 1, default 0", 2},
     {"seed", KEY_SEED, "N", 0, "initial weights and order of the pictures (default 0)", 2},
     {"device", KEY_DEVICE, "NAME", 0, "auto or cpu", 2},
@@ -139,9 +138,9 @@ static void say_what_begins(hpct_context *context, const hpct_model *model,
     int ranks = hpct_context_size(context);
     if (a->fit.verbose == 0 || hpct_context_rank(context) != 0)
         return;
-    printf("%s: %zu parameters, %zu pictures, %d rank%s, global batch %d\n",
-           hpct_model_name(model), hpct_model_count_parameters(model), hpct_dataset_size(train),
-           ranks, ranks == 1 ? "" : "s",
+    printf("%s: %zu parameters, %zu pictures, %d rank%s, global batch %d\n", hpct_model_name(model),
+           hpct_model_count_parameters(model), hpct_dataset_size(train), ranks,
+           ranks == 1 ? "" : "s",
            a->fit.global_batch_size > 0 ? a->fit.global_batch_size : a->fit.batch_size * ranks);
     fflush(stdout);
 }

@@ -17,8 +17,9 @@ static int run(int argc, char **argv)
     static const struct argp argp = {
         .options = options,
         .parser = parse,
-        .doc = "Prints what was built in, and what is here: libraries, processor, CPUs by affinity, "
-               "and the layout of the step as this task reads it. Under srun each task prints.",
+        .doc =
+            "Prints what was built in, and what is here: libraries, processor, CPUs by affinity, "
+            "and the layout of the step as this task reads it. Under srun each task prints.",
     };
     hpct_cli_parse(&argp, argc, argv, NULL);
     hpct_status status = hpct_info_print(stdout);

@@ -37,18 +37,7 @@ fail:
 
 hpct_port_range hpct_port_range_default(void)
 {
-    hpct_port_range range = {.low = DEFAULT_LOW, .high = DEFAULT_HIGH};
-    FILE *file = fopen("/proc/sys/net/ipv4/ip_local_port_range", "re");
-    int low = 0;
-    if (file != NULL) {
-        if (fscanf(file, "%d", &low) != 1)
-            low = 0;
-        fclose(file);
-    }
-    /* Where outgoing connections start so low that nothing would be left, the cut is not made. */
-    if (low > DEFAULT_LOW + HPCT_PORT_BLOCK && low <= DEFAULT_HIGH)
-        range.high = low - 1;
-    return range;
+    return (hpct_port_range){.low = DEFAULT_LOW, .high = DEFAULT_HIGH};
 }
 
 hpct_status hpct_port_base(hpct_port_range range, uint32_t job, uint32_t step, int max_tasks,

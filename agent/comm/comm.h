@@ -9,8 +9,8 @@
 
 typedef struct hpct_comm hpct_comm;
 
-/* Every operation is collective: all ranks call it, in the same order, with the same sizes. An error
- * means that the group is broken (HPCT_ERR_PEER) and that only `close` may follow. */
+/* Every operation is collective: all ranks call it, in the same order, with the same sizes. An
+ * error means that the group is broken (HPCT_ERR_PEER) and that only `close` may follow. */
 typedef struct hpct_comm_ops {
     const char *name; /* "self", "mpi" */
 
@@ -43,8 +43,8 @@ hpct_status hpct_comm_self_open(hpct_comm **out);
  * (srun without --mpi=pmix), when it is not. Initialises MPI. */
 hpct_status hpct_comm_mpi_open(hpct_comm **out, int rank, int size);
 
-/* Has the launcher kill all ranks of the step, also those that do not answer any more, and ends this
- * process with `status`; returns where MPI is not running. From any thread. */
+/* Has the launcher kill all ranks of the step, also those that do not answer any more, and ends
+ * this process with `status`; returns where MPI is not running. From any thread. */
 void hpct_comm_mpi_end_step(int status);
 
 /* "Open MPI v4.1.4 …", the library's own words; static storage. */

@@ -29,8 +29,8 @@ static void *wait_for_end(void *argument)
     int error = 0;
     pthread_mutex_lock(&deadline->mutex);
     while (!deadline->ended && error != ETIMEDOUT)
-        error = pthread_cond_timedwait(&deadline->ended_condition, &deadline->mutex,
-                                       &deadline->until);
+        error =
+            pthread_cond_timedwait(&deadline->ended_condition, &deadline->mutex, &deadline->until);
     if (!deadline->ended) {
         dprintf(STDERR_FILENO, "%s\n", deadline->line);
         _exit((int) deadline->status);

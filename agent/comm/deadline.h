@@ -6,8 +6,8 @@
 
 typedef struct hpct_deadline hpct_deadline;
 
-/* Unless hpct_deadline_end comes within `seconds`, the process prints `line` on stderr and ends with
- * the exit code `status`. */
+/* Unless hpct_deadline_end comes within `seconds`, the process prints `line` on stderr and ends
+ * with the exit code `status`. */
 hpct_status hpct_deadline_begin(hpct_deadline **out, int seconds, hpct_status status,
                                 const char *line);
 void hpct_deadline_end(hpct_deadline *deadline);

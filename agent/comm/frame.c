@@ -1,5 +1,5 @@
-/* Frames of the watch: big-endian, 256 bytes: magic, version, type, status, 0, rank, 0, token, node,
- * text. */
+/* Frames of the watch: big-endian, 256 bytes: magic, version, type, status, 0, rank, 0, token,
+ * node, text. */
 #include "agent/comm/frame.h"
 
 #include <string.h>

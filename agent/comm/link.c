@@ -66,8 +66,8 @@ hpct_link_result hpct_link_receive(hpct_link *link, hpct_frame *frame,
                                    const uint8_t token[HPCT_TOKEN_BYTES])
 {
     while (link->in_filled < HPCT_FRAME_BYTES) {
-        ssize_t got = recv(link->fd, link->in + link->in_filled,
-                           HPCT_FRAME_BYTES - link->in_filled, MSG_DONTWAIT);
+        ssize_t got = recv(link->fd, link->in + link->in_filled, HPCT_FRAME_BYTES - link->in_filled,
+                           MSG_DONTWAIT);
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))

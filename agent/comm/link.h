@@ -1,5 +1,5 @@
-/* agent/comm/link.h - one TCP connection of the watch: sockets made, frames sent and received without
- * ever blocking. Knows nothing of who is who. */
+/* agent/comm/link.h - one TCP connection of the watch: sockets made, frames sent and received
+ * without ever blocking. Knows nothing of who is who. */
 #ifndef HPCT_COMM_LINK_H
 #define HPCT_COMM_LINK_H
 

@@ -1,6 +1,6 @@
 /* The communicator over MPI (Open MPI 4.1 or later). The only file that includes mpi.h.
- * Works on a duplicate of MPI_COMM_WORLD whose errors are returned, so that a lost peer does not end
- * the process before the watch has named it. */
+ * Works on a duplicate of MPI_COMM_WORLD whose errors are returned, so that a lost peer does not
+ * end the process before the watch has named it. */
 #include "agent/comm/comm.h"
 #include "base/status.h"
 
@@ -35,8 +35,7 @@ static hpct_status allreduce_sum(hpct_comm *comm, float *data, size_t count)
     const mpi_comm *mpi = (const mpi_comm *) comm;
     while (count > 0) {
         size_t chunk = count < MAX_CHUNK ? count : MAX_CHUNK;
-        int code =
-            MPI_Allreduce(MPI_IN_PLACE, data, (int) chunk, MPI_FLOAT, MPI_SUM, mpi->group);
+        int code = MPI_Allreduce(MPI_IN_PLACE, data, (int) chunk, MPI_FLOAT, MPI_SUM, mpi->group);
         if (code != MPI_SUCCESS)
             return check(code, "MPI_Allreduce");
         data += chunk;
@@ -91,9 +90,10 @@ static const hpct_comm_ops mpi_ops = {
     .abandon = mpi_abandon,
 };
 
-/* Open MPI prints a page when a connection breaks, and one for MPI_Abort; the watch has said it in a
- * line that names the rank. There is no setting for it, but this function, of Open MPI 4 alone. Under
- * mpirun, which gathers and prints the pages itself, it cannot be reached and would say so. */
+/* Open MPI prints a page when a connection breaks, and one for MPI_Abort; the watch has said it in
+ * a line that names the rank. There is no setting for it, but this function, of Open MPI 4 alone.
+ * Under mpirun, which gathers and prints the pages itself, it cannot be reached and would say so.
+ */
 static void silence_pages(void)
 {
     typedef int suppress_function(const char *file, const char *topic);
@@ -148,8 +148,10 @@ hpct_status hpct_comm_mpi_open(hpct_comm **out, int rank, int size)
     mpi->base.size = size;
     MPI_Comm_rank(mpi->group, &mpi->base.rank);
     if (mpi->base.rank != rank) {
-        status = hpct_fail(HPCT_ERR_CONFIG, "MPI says this is rank %d, the job says %d: two tasks "
-                                            "have the same rank", mpi->base.rank, rank);
+        status = hpct_fail(HPCT_ERR_CONFIG,
+                           "MPI says this is rank %d, the job says %d: two tasks "
+                           "have the same rank",
+                           mpi->base.rank, rank);
         goto fail;
     }
     *out = &mpi->base;

@@ -91,8 +91,8 @@ static void give_up(hpct_watch *watch, hpct_status status, const char *text)
     _exit((int) status);
 }
 
-/* Who was silent may be stopped, not dead: it would keep the step, and its node, for ever. One of us
- * has it killed, after the others have ended with their own exit codes. */
+/* Who was silent may be stopped, not dead: it would keep the step, and its node, for ever. One of
+ * us has it killed, after the others have ended with their own exit codes. */
 static bool is_silent_ones_judge(const hpct_watch *watch, uint32_t silent)
 {
     return watch->options.rank == (silent == 0 ? 1 : 0);
@@ -262,8 +262,8 @@ static void send_beats(hpct_watch *watch, int64_t now)
     watch->beat_ms = now + watch->options.beat_ms;
 }
 
-/* This process did not run for a while: what the others sent meanwhile is still to be read, and what
- * they did not send is not their fault when the whole job slept. */
+/* This process did not run for a while: what the others sent meanwhile is still to be read, and
+ * what they did not send is not their fault when the whole job slept. */
 static void forgive_own_absence(hpct_watch *watch, int64_t now, int64_t expected_ms)
 {
     int64_t absent = now - watch->turn_ms - expected_ms;

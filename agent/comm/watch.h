@@ -1,10 +1,11 @@
-/* agent/comm/watch.h - the watch over the ranks: a thread of its own, beside MPI, on a TCP star whose
- * middle is rank 0. It notices a rank that dies or stops answering, and passes on a rank's own error,
- * and ends the process with one line that names the rank: its collectives could never finish.
+/* agent/comm/watch.h - the watch over the ranks: a thread of its own, beside MPI, on a TCP star
+ * whose middle is rank 0. It notices a rank that dies or stops answering, and passes on a rank's
+ * own error, and ends the process with one line that names the rank: its collectives could never
+ * finish.
  *
- * Everyone sends a beat each second; who is silent for `silence_ms` is lost. A process that finds its
- * own clock jumped (it was stopped, or the system slept) gives the others that time too.
- * Knows nothing of MPI, models or data. */
+ * Everyone sends a beat each second; who is silent for `silence_ms` is lost. A process that finds
+ * its own clock jumped (it was stopped, or the system slept) gives the others that time too. Knows
+ * nothing of MPI, models or data. */
 #ifndef HPCT_COMM_WATCH_H
 #define HPCT_COMM_WATCH_H
 
@@ -22,14 +23,15 @@ typedef struct hpct_watch_options {
     int listen_fd;                   /* rank 0: from hpct_link_listen; taken over */
     const char *const *addresses;    /* others: where rank 0 listens, "host:port", tried in turn */
     int num_addresses;
-    const char *const *rank_nodes;   /* [size] the node of each rank, to name who does not come, or NULL */
-    int join_seconds;                /* how long to wait for all */
-    int beat_ms, silence_ms;         /* 0: 1000 and 6000 */
-    void (*end_step)(int status);    /* has the launcher kill what does not answer, or NULL */
+    const char *const
+        *rank_nodes;         /* [size] the node of each rank, to name who does not come, or NULL */
+    int join_seconds;        /* how long to wait for all */
+    int beat_ms, silence_ms; /* 0: 1000 and 6000 */
+    void (*end_step)(int status); /* has the launcher kill what does not answer, or NULL */
 } hpct_watch_options;
 
-/* Joins the others; returns when all have come. Collective. HPCT_ERR_PEER naming who did not come or
- * was lost meanwhile; HPCT_ERR_CONFIG when another program has rank 0's port. */
+/* Joins the others; returns when all have come. Collective. HPCT_ERR_PEER naming who did not come
+ * or was lost meanwhile; HPCT_ERR_CONFIG when another program has rank 0's port. */
 hpct_status hpct_watch_start(hpct_watch **out, const hpct_watch_options *options);
 
 /* Leaves in order: waits until all ranks leave (who dies meanwhile is still noticed). */

@@ -73,8 +73,7 @@ static void say_who_is_missing(const hpct_watch *watch)
         length += snprintf(line + length, sizeof line - (size_t) length, "%s rank %d (%.60s)",
                            named++ > 0 ? "," : "", rank, hpct_watch_node_of(watch, rank));
     }
-    fprintf(stderr, "%s%s\n", line,
-            named < watch->options.size - 1 - watch->here ? ", …" : "");
+    fprintf(stderr, "%s%s\n", line, named < watch->options.size - 1 - watch->here ? ", …" : "");
 }
 
 bool hpct_watch_still_joining(hpct_watch *watch, int64_t now, hpct_frame *missing)
@@ -90,8 +89,8 @@ bool hpct_watch_still_joining(hpct_watch *watch, int64_t now, hpct_frame *missin
         int others = watch->options.size - 1 - watch->here - 1;
         if (others > 0)
             snprintf(missing->text, sizeof missing->text,
-                     "it did not come within %d s, and %d more did not", watch->options.join_seconds,
-                     others);
+                     "it did not come within %d s, and %d more did not",
+                     watch->options.join_seconds, others);
         return false;
     }
     if (watch->notice_ms == 0)
@@ -161,10 +160,9 @@ hpct_status hpct_watch_reach(hpct_watch *watch)
                              "another port with --hpc-train-port=PORT or --hpc-train-port=LO-HI",
                              foreign);
         if (now - began >= (int64_t) options->join_seconds * 1000)
-            return hpct_fail(HPCT_ERR_PEER,
-                             "rank 0 on %s was lost: it did not come within %d s (tried %s)",
-                             hpct_watch_node_of(watch, 0), options->join_seconds,
-                             options->addresses[0]);
+            return hpct_fail(
+                HPCT_ERR_PEER, "rank 0 on %s was lost: it did not come within %d s (tried %s)",
+                hpct_watch_node_of(watch, 0), options->join_seconds, options->addresses[0]);
         if (!said && now - began >= FIRST_NOTICE_MS && options->rank == 1) {
             fprintf(stderr, "hpc-train: waiting for rank 0 (%s) at %s\n",
                     hpct_watch_node_of(watch, 0), options->addresses[0]);

@@ -1,5 +1,5 @@
-/* agent/comm/watch_state.h - the watch's state, shared by its thread (watch.c) and by the two ways of
- * joining (watch_join.c). */
+/* agent/comm/watch_state.h - the watch's state, shared by its thread (watch.c) and by the two ways
+ * of joining (watch_join.c). */
 #ifndef HPCT_COMM_WATCH_STATE_H
 #define HPCT_COMM_WATCH_STATE_H
 
@@ -51,8 +51,8 @@ struct hpct_watch {
 /* Connects to rank 0 and says hello; fills members[0]. Runs in the caller's thread. */
 hpct_status hpct_watch_reach(hpct_watch *watch);
 
-/* Rank 0, in the watch's thread: takes new connections; a first frame from `member`; and once a turn,
- * who is still missing. False when joining has failed, with the text and the rank to name. */
+/* Rank 0, in the watch's thread: takes new connections; a first frame from `member`; and once a
+ * turn, who is still missing. False when joining has failed, with the text and the rank to name. */
 void hpct_watch_accept(hpct_watch *watch, int64_t now);
 void hpct_watch_hello(hpct_watch *watch, hpct_member *member, const hpct_frame *frame);
 bool hpct_watch_still_joining(hpct_watch *watch, int64_t now, hpct_frame *missing);

@@ -107,8 +107,8 @@ static const char *shape_text(char *text, size_t size, hpct_shape shape)
     size_t length = 0;
     text[0] = '\0';
     for (int i = 0; i < shape.rank && length < size; i++)
-        length += (size_t) snprintf(text + length, size - length, i > 0 ? "x%d" : "%d",
-                                    shape.size[i]);
+        length +=
+            (size_t) snprintf(text + length, size - length, i > 0 ? "x%d" : "%d", shape.size[i]);
     return text;
 }
 

@@ -42,8 +42,8 @@ hpct_status hpct_dataset_set_shape(hpct_dataset *dataset, int rank, const uint64
 void hpct_dataset_gather(const hpct_dataset *dataset, const uint32_t *indices, int count,
                          float *pixels, int32_t *labels);
 
-/* Whether samples of this data set can be the input of a model, axes of size 1 aside, and whether its
- * labels are within 0 … outputs-1; HPCT_ERR_DATA, naming the file, when not. */
+/* Whether samples of this data set can be the input of a model, axes of size 1 aside, and whether
+ * its labels are within 0 … outputs-1; HPCT_ERR_DATA, naming the file, when not. */
 hpct_status hpct_dataset_check(const hpct_dataset *dataset, hpct_shape input, int outputs);
 
 #endif

@@ -183,8 +183,9 @@ static hpct_status read_split(hpct_dataset *dataset, const char *folder, hpct_sp
     if (status != HPCT_OK)
         goto fail;
     if (labels.sizes[0] != pictures.sizes[0]) {
-        status = hpct_fail(HPCT_ERR_DATA, "%s has %" PRIu64 " labels, but %s has %" PRIu64
-                                          " pictures: they do not belong together",
+        status = hpct_fail(HPCT_ERR_DATA,
+                           "%s has %" PRIu64 " labels, but %s has %" PRIu64
+                           " pictures: they do not belong together",
                            dataset->path, labels.sizes[0], picture_path, pictures.sizes[0]);
         goto fail;
     }

@@ -20,8 +20,8 @@ typedef struct hpct_npy {
 /* Length of what precedes the header's text: magic, version, length. */
 #define HPCT_NPY_PREFIX 12
 
-/* From the first HPCT_NPY_PREFIX bytes: how long prefix and text are. The prefix of version 1 is two
- * bytes shorter: those bytes belong to the text already. HPCT_ERR_DATA for anything else. */
+/* From the first HPCT_NPY_PREFIX bytes: how long prefix and text are. The prefix of version 1 is
+ * two bytes shorter: those bytes belong to the text already. HPCT_ERR_DATA for anything else. */
 hpct_status hpct_npy_read_prefix(const uint8_t prefix[HPCT_NPY_PREFIX], size_t *prefix_length,
                                  size_t *text_length, const char *name);
 

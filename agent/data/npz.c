@@ -95,8 +95,10 @@ static hpct_status convert_labels(int32_t *labels, const array *y, size_t count,
             value |= (uint64_t) y->bytes[i * width + b] << (8 * b);
         bool negative = y->header.kind == 'i' && (value >> (8 * width - 1)) != 0;
         if (negative || value > INT32_MAX)
-            return hpct_fail(HPCT_ERR_DATA, "%s: the label of sample %zu is out of range: it must "
-                                            "be 0 or more", name, i);
+            return hpct_fail(HPCT_ERR_DATA,
+                             "%s: the label of sample %zu is out of range: it must "
+                             "be 0 or more",
+                             name, i);
         labels[i] = (int32_t) value;
     }
     return HPCT_OK;
@@ -118,8 +120,8 @@ static hpct_status combine(hpct_dataset *dataset, array *x, const array *y, cons
                          "%s has %" PRIu64 " labels, but %s has %" PRIu64
                          " pictures: they do not belong together",
                          y_name, y->header.sizes[0], x_name, x->header.sizes[0]);
-    hpct_status status = hpct_dataset_set_shape(dataset, x->header.rank - 1, x->header.sizes + 1,
-                                                x_name);
+    hpct_status status =
+        hpct_dataset_set_shape(dataset, x->header.rank - 1, x->header.sizes + 1, x_name);
     if (status != HPCT_OK)
         return status;
     dataset->size = (size_t) x->header.sizes[0];
@@ -168,8 +170,8 @@ hpct_status hpct_npz_read(hpct_dataset *dataset, struct archive *archive, const 
     }
     for (int i = 0; i < 2; i++) {
         if (arrays[i].bytes == NULL) {
-            status = hpct_fail(HPCT_ERR_DATA, "%s: there is no array '%s' in it", path,
-                               names[split][i]);
+            status =
+                hpct_fail(HPCT_ERR_DATA, "%s: there is no array '%s' in it", path, names[split][i]);
             goto fail;
         }
     }

@@ -6,8 +6,8 @@
 
 #include <archive.h>
 
-/* Reads x_train and y_train (or x_test, y_test) into `dataset` as hpct_format.read does. `path` is for
- * messages; they read "mnist.npz/x_train: …". */
+/* Reads x_train and y_train (or x_test, y_test) into `dataset` as hpct_format.read does. `path` is
+ * for messages; they read "mnist.npz/x_train: …". */
 hpct_status hpct_npz_read(hpct_dataset *dataset, struct archive *archive, const char *path,
                           hpct_split split);
 

@@ -9,7 +9,7 @@
 struct hpct_sampler {
     hpct_sampler_options options;
     int64_t steps;
-    int full, tail; /* this rank's share of a full batch and of a short one */
+    int full, tail;  /* this rank's share of a full batch and of a short one */
     uint32_t *order; /* [samples] of `pass` */
     uint64_t pass;
     uint32_t *indices; /* [full] */

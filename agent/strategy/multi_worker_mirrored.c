@@ -80,10 +80,11 @@ static hpct_status build_alike(mirrored *m, const hpct_strategy_plan *plan)
     if (status == HPCT_OK)
         status = compare_layouts(m, plan->context, &differs, &zero, &other);
     if (status == HPCT_OK && differs != 0)
-        status = hpct_fail(HPCT_ERR_CONFIG,
-                           "rank %d (%s) and rank 0 (%s) do not have the same model: they must run "
-                           "the same program with the same options and the same version of hpc-train",
-                           differs, other.node, zero.node);
+        status =
+            hpct_fail(HPCT_ERR_CONFIG,
+                      "rank %d (%s) and rank 0 (%s) do not have the same model: they must run "
+                      "the same program with the same options and the same version of hpc-train",
+                      differs, other.node, zero.node);
     return status;
 }
 

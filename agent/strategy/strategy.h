@@ -1,6 +1,6 @@
-/* agent/strategy/strategy.h - how the ranks share the work of one training step: one table, one file
- * per strategy. A strategy builds the model, so that it decides what each rank computes and when
- * gradients travel. Knows communicators and arenas; nothing of layers, data sets or output. */
+/* agent/strategy/strategy.h - how the ranks share the work of one training step: one table, one
+ * file per strategy. A strategy builds the model, so that it decides what each rank computes and
+ * when gradients travel. Knows communicators and arenas; nothing of layers, data sets or output. */
 #ifndef HPCT_STRATEGY_STRATEGY_H
 #define HPCT_STRATEGY_STRATEGY_H
 
@@ -21,8 +21,8 @@ typedef struct hpct_strategy_plan {
 
 /* What every rank knows after a step, and (as `mine`) what it brings. */
 typedef struct hpct_step_sums {
-    double loss, correct;            /* sums over the global batch */
-    int interrupted, terminated;     /* how many ranks have got SIGINT, SIGTERM */
+    double loss, correct;        /* sums over the global batch */
+    int interrupted, terminated; /* how many ranks have got SIGINT, SIGTERM */
 } hpct_step_sums;
 
 typedef struct hpct_strategy_ops {
@@ -35,8 +35,7 @@ typedef struct hpct_strategy_ops {
     /* One step on the `count` samples in hpct_model_input (0 is allowed), of `global_count` on all
      * ranks: forward, backward, reduction, update. In: this rank's signals in *sums. Out: the sums
      * over all ranks, the same everywhere. Allocates nothing. */
-    hpct_status (*step)(hpct_strategy *strategy, int count, int global_count,
-                        hpct_step_sums *sums);
+    hpct_status (*step)(hpct_strategy *strategy, int count, int global_count, hpct_step_sums *sums);
 
     /* Bytes that one rank hands to collectives in a step; 0 when alone. */
     int64_t (*bytes_per_step)(const hpct_strategy *strategy);

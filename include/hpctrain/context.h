@@ -15,31 +15,31 @@ typedef struct hpct_context hpct_context;
 
 /* Joins the other ranks; returns once all are there. One context per process. Collective: every
  * wait has a deadline (300 s, HPC_TRAIN_JOIN_SECONDS changes it), and a rank that does not come is
- * named (HPCT_ERR_PEER). HPCT_ERR_CONFIG when the cluster's description is wrong, rank 0's port is in
- * use, or MPI sees other ranks than the job has.
- * While a context is open a watch notices a peer that dies or stops answering: the process then
- * prints which one on stderr and ends with exit code 69, because the other ranks' collectives can
- * no longer finish. */
+ * named (HPCT_ERR_PEER). HPCT_ERR_CONFIG when the cluster's description is wrong, rank 0's port is
+ * in use, or MPI sees other ranks than the job has. While a context is open a watch notices a peer
+ * that dies or stops answering: the process then prints which one on stderr and ends with exit code
+ * 69, because the other ranks' collectives can no longer finish. */
 HPCT_API hpct_status hpct_context_open(hpct_context **out);
 
 /* Leaves in order; collective. NULL is allowed. */
 HPCT_API void hpct_context_close(hpct_context *context);
 
-/* Makes a step that each rank takes for itself (opening its data, say) end alike on all: each passes
- * its own status, and all get that of the lowest rank that failed, with its message in
- * hpct_last_error, the rank and node named unless all failed alike. Then rank 0 alone need print it.
- * Collective. What collective functions return is the same on all ranks in the same way. */
+/* Makes a step that each rank takes for itself (opening its data, say) end alike on all: each
+ * passes its own status, and all get that of the lowest rank that failed, with its message in
+ * hpct_last_error, the rank and node named unless all failed alike. Then rank 0 alone need print
+ * it. Collective. What collective functions return is the same on all ranks in the same way. */
 HPCT_API hpct_status hpct_context_agree(hpct_context *context, hpct_status status);
 
-/* For a program about to end with an error of its own that the others do not know of: tells them (with
- * this thread's hpct_last_error); they end with the same exit code and name this rank. Then frees the
- * context without waiting for them. Ends nothing here. NULL is allowed. */
+/* For a program about to end with an error of its own that the others do not know of: tells them
+ * (with this thread's hpct_last_error); they end with the same exit code and name this rank. Then
+ * frees the context without waiting for them. Ends nothing here. NULL is allowed. */
 HPCT_API void hpct_context_abort(hpct_context *context, hpct_status status);
 
-/* The end of a program: closes the context when `status` is HPCT_OK. Else prints "PROGRAM: MESSAGE" with
- * hpct_last_error on stderr, once: rank 0 does, when all ranks have this error from a collective
- * function, and then all leave in order; otherwise the rank that has it, and hpct_context_abort
- * follows. `context` may be NULL (it could not be opened). Returns `status`, for main to return. */
+/* The end of a program: closes the context when `status` is HPCT_OK. Else prints "PROGRAM: MESSAGE"
+ * with hpct_last_error on stderr, once: rank 0 does, when all ranks have this error from a
+ * collective function, and then all leave in order; otherwise the rank that has it, and
+ * hpct_context_abort follows. `context` may be NULL (it could not be opened). Returns `status`, for
+ * main to return. */
 HPCT_API hpct_status hpct_context_finish(hpct_context *context, const char *program,
                                          hpct_status status);
 
@@ -47,8 +47,8 @@ HPCT_API int hpct_context_rank(const hpct_context *context);
 HPCT_API int hpct_context_size(const hpct_context *context); /* ranks in all */
 HPCT_API int hpct_context_local_rank(const hpct_context *context);
 
-/* The rank as the environment alone tells it, before any context is open; 0 when it does not. So that
- * of many tasks with the same wrong option one prints. */
+/* The rank as the environment alone tells it, before any context is open; 0 when it does not. So
+ * that of many tasks with the same wrong option one prints. */
 HPCT_API int hpct_context_rank_hint(void);
 
 /* The folder or file that `--hpc-train-stage` put on this node's disk, NULL when there is none. */

@@ -15,19 +15,19 @@ extern "C" {
 
 /* What Keras' model.fit takes. Zero means the default named. */
 typedef struct hpct_fit_options {
-    int epochs;                      /* default 1 */
-    int batch_size;                  /* samples per rank and step; default 32 */
-    int global_batch_size;           /* samples per step over all ranks; instead of batch_size */
-    int64_t steps_per_epoch;         /* default: one pass an epoch, the last batch may be short; else
-                                        passes follow one another without end, and every batch is full */
-    uint64_t seed;                   /* order of the samples; the same for every number of ranks */
-    const hpct_dataset *validation;  /* evaluated after each epoch; default none */
-    int verbose;                     /* as Keras: 0 silent, 1 bar, 2 a line an epoch */
-    const char *log_dir;             /* history.csv and metrics.jsonl (loss and accuracy of each step)
-                                        go there, by rank 0; default nowhere */
-    const char *save_weights;        /* rank 0 saves the weights there at the end, also when stopped;
-                                        default nowhere */
-    const char *summary_json;        /* written once, at the end, by rank 0; default nowhere */
+    int epochs;                     /* default 1 */
+    int batch_size;                 /* samples per rank and step; default 32 */
+    int global_batch_size;          /* samples per step over all ranks; instead of batch_size */
+    int64_t steps_per_epoch;        /* default: one pass an epoch, the last batch may be short; else
+                                       passes follow one another without end, and every batch is full */
+    uint64_t seed;                  /* order of the samples; the same for every number of ranks */
+    const hpct_dataset *validation; /* evaluated after each epoch; default none */
+    int verbose;                    /* as Keras: 0 silent, 1 bar, 2 a line an epoch */
+    const char *log_dir;      /* history.csv and metrics.jsonl (loss and accuracy of each step)
+                                 go there, by rank 0; default nowhere */
+    const char *save_weights; /* rank 0 saves the weights there at the end, also when stopped;
+                                 default nowhere */
+    const char *summary_json; /* written once, at the end, by rank 0; default nowhere */
 } hpct_fit_options;
 
 typedef struct hpct_metrics {
@@ -40,19 +40,19 @@ typedef struct hpct_fit_result {
     hpct_metrics validation; /* of the last epoch; NaN without validation data */
     double seconds;          /* first step to the end */
     int64_t steps;           /* done in all */
-    int signal;              /* SIGINT or SIGTERM when that stopped it, else 0; the same on all ranks */
+    int signal; /* SIGINT or SIGTERM when that stopped it, else 0; the same on all ranks */
 } hpct_fit_result;
 
-/* Trains. A compiled, initialized model; collective: all ranks pass the same model, data and options,
- * and rank 0's weights are everybody's from the first step on.
- * The samples of global batch t come from (seed, t) alone and each rank takes its slice, so the loss
- * curve does not depend on the number of ranks beyond fp32 rounding. `result` may be NULL.
- * HPCT_ERR_USAGE for options that cannot be, HPCT_ERR_DATA when the data do not fit the model (shapes,
- * labels out of range), HPCT_ERR_IO when a log cannot be written: the same on all ranks.
- * On SIGINT or SIGTERM (to any rank) all ranks stop after the same step and HPCT_ERR_STOPPED is
- * returned, with the model as trained so far; a second signal ends the process at once. Signals that
- * the program handles itself stay its own; their handlers must have SA_ONSTACK and a sigaltstack,
- * because oneDNN's kernels do not bear a signal's frame on the thread's own stack. */
+/* Trains. A compiled, initialized model; collective: all ranks pass the same model, data and
+ * options, and rank 0's weights are everybody's from the first step on. The samples of global batch
+ * t come from (seed, t) alone and each rank takes its slice, so the loss curve does not depend on
+ * the number of ranks beyond fp32 rounding. `result` may be NULL. HPCT_ERR_USAGE for options that
+ * cannot be, HPCT_ERR_DATA when the data do not fit the model (shapes, labels out of range),
+ * HPCT_ERR_IO when a log cannot be written: the same on all ranks. On SIGINT or SIGTERM (to any
+ * rank) all ranks stop after the same step and HPCT_ERR_STOPPED is returned, with the model as
+ * trained so far; a second signal, two seconds later or more, ends the process at once. Signals
+ * that the program handles itself stay its own; their handlers must have SA_ONSTACK and a
+ * sigaltstack, because oneDNN's kernels do not bear a signal's frame on the thread's own stack. */
 HPCT_API hpct_status hpct_fit(hpct_context *context, hpct_model *model, const hpct_dataset *train,
                               const hpct_fit_options *options, hpct_fit_result *result);
 

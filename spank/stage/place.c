@@ -82,6 +82,7 @@ static hpct_status prepare(placing *p)
     hpct_status status = take_lock(p);
     if (status != HPCT_OK)
         return status;
+    p->report->touch_fd = p->lock;
     hpct_tree_remove(p->own, "incoming");
     p->incoming = open_folder(p->own, "incoming");
     return p->incoming < 0 ? fail_in(to, HPCT_PRIVATE_FOLDER "/incoming") : HPCT_OK;
@@ -89,6 +90,7 @@ static hpct_status prepare(placing *p)
 
 static void finish(placing *p)
 {
+    p->report->touch_fd = -1;
     if (p->incoming >= 0) {
         close(p->incoming);
         hpct_tree_remove(p->own, "incoming");
@@ -201,7 +203,6 @@ static hpct_status place_one(placing *p, int src, const hpct_stage_entry *entry,
         status = hpct_report_tick(p->report, 0);
     if (status == HPCT_OK)
         status = put(p, fresh, above, last, entry->dst);
-    futimens(p->lock, NULL);
 end:
     close(above);
     return status;

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -43,7 +44,12 @@ void hpct_report_start(hpct_report *report, bool verbose, int progress_fd)
 {
     double start = now();
     *report = (hpct_report){
-        .verbose = verbose, .progress_fd = progress_fd, .start = start, .last_line = start};
+        .verbose = verbose,
+        .progress_fd = progress_fd,
+        .touch_fd = -1,
+        .start = start,
+        .last_line = start,
+    };
 }
 
 void hpct_report_say(const char *format, ...)
@@ -64,9 +70,11 @@ hpct_status hpct_report_tick(hpct_report *report, uint64_t bytes)
     if (stop_signal != 0)
         return hpct_fail(HPCT_ERR_STOPPED, "ended by signal %d", (int) stop_signal);
     double time = now();
-    if (report->progress_fd >= 0 && time - report->last_byte >= ALIVE_SECONDS) {
+    if (time - report->last_byte >= ALIVE_SECONDS) {
         report->last_byte = time;
-        if (write(report->progress_fd, "", 1) < 0)
+        if (report->touch_fd >= 0)
+            futimens(report->touch_fd, NULL);
+        if (report->progress_fd >= 0 && write(report->progress_fd, "", 1) < 0)
             report->progress_fd = -1; /* nobody listens any more; the data is still wanted */
     }
     if (time - report->last_line >= LINE_SECONDS && report->total > 0) {

@@ -10,6 +10,7 @@
 typedef struct hpct_report {
     bool verbose;
     int progress_fd;                    /* -1: nobody listens */
+    int touch_fd;                       /* a file whose time shows that the work goes on, or -1 */
     uint64_t files, bytes;              /* copied so far */
     uint64_t total;                     /* bytes to copy */
     double start, last_line, last_byte; /* seconds */

@@ -5,6 +5,8 @@ cluster_tests = \
 	tests/cluster/plugin_safety.t \
 	tests/cluster/plugin_settings.t tests/cluster/plugin_stage.t \
 	tests/cluster/quickstart.t \
-	tests/cluster/sandbox.t
+	tests/cluster/sandbox.t \
+	tests/cluster/train.t \
+	tests/cluster/train_failures.t
 TESTS += $(cluster_tests)
-EXTRA_DIST += $(cluster_tests) tests/cluster/lib.sh tests/cluster/plugin_lib.sh
+EXTRA_DIST += $(cluster_tests) tests/cluster/lib.sh tests/cluster/plugin_lib.sh tests/cluster/train_lib.sh

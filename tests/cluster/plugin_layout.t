@@ -99,4 +99,12 @@ like "$err" "steps over several components of a heterogeneous job cannot be prep
 capture sandbox_run srun --hpc-train -N2 -n2 --export=ALL,SLURM_STEP_TASKS_PER_NODE='7(x2)' true
 like "$status $err" "^0 |do not agree|do not set SLURM" "a false SLURM_STEP_TASKS_PER_NODE is overwritten or refused"
 
+# Nodes that are set up differently come to the same addresses.
+range=/proc/sys/net/ipv4/ip_local_port_range
+outgoing=$(on_node "$last" cat $range)
+at_exit "on_node '$last' sh -c \"echo '$outgoing' >$range\""
+on_node "$last" sh -c "echo 25000 60999 >$range"
+capture sandbox_run srun --hpc-train -w "$first,$last" -N2 printenv JAX_COORDINATOR_ADDRESS
+is "$status $(sort -u <<<"$out" | wc -l)" "0 1" "the ports do not depend on what a node says of its own"
+
 done_testing

@@ -35,6 +35,8 @@ is "$(on_node "$node" bash -c 'cat /tmp/precious/file; stat -c %U:%a /tmp/precio
 on_node "$node" bash -c "rmdir $parent && mkdir $parent && chown 12000:12000 $parent"
 run_on true
 is "$status" 78 "a parent of another owner is refused"
+capture sandbox_run srun -N1 -w "$node" -n8 --hpc-train true
+is "$(grep -c "hpc-train: .*belongs to user" <<<"$err")" 1 "which eight tasks say once"
 like "$err" "$parent belongs to user 12000, not to root" "and named"
 on_node "$node" bash -c "rmdir $parent && ln -s /tmp/precious $parent"
 run_on true
@@ -70,5 +72,25 @@ is_clean "$(job_of "$out")" "a deep tree"
 run_on bash -c 'cd $SLURM_TMPDIR && mkdir ro && touch ro/file && chmod 0 ro && chmod 500 . ; echo job=$SLURM_JOB_ID'
 is_clean "$(job_of "$out")" "folders without permissions"
 on_node "$node" rm -rf /tmp/precious
+
+# ---- a node that starts its tasks late still learns that the step has failed ----
+other=$(all_nodes | head -n 1)
+port=24321
+on_node "$other" timeout 60 python3 -c "
+import socket, time
+s = socket.socket(); s.bind(('', $port)); s.listen(); time.sleep(55)" &
+listener=$!
+late() { on_node "$node" bash -c "pgrep -x slurmd | while read -r pid; do
+    [ \"\$(nsenter --target \$pid --uts hostname)\" = $node ] && kill -$1 \$pid; done"; }
+for ((i = 0; i < 50; i++)); do on_node "$other" grep -q ":$(printf %04X $port) 00000000:0000 0A" /proc/net/tcp && break; sleep 0.1; done
+late STOP
+(sleep 3 && late CONT) &
+start=$SECONDS
+capture sandbox_run srun -N2 -w "$other,$node" --hpc-train-port=$port sleep 60
+ok "$([ "$status" != 0 ] && [ $((SECONDS - start)) -lt 30 ]; echo $?)" "a node that is late does not keep a failed step ($((SECONDS - start)) s)"
+like "$err" "port $port on $other cannot be used" "which says why it failed"
+kill $listener
+wait
+is "$(sandbox_run sinfo --noheader --Node --states=drain,down,fail --format=%n)" "" "no node is drained by any of this"
 
 done_testing

@@ -160,6 +160,9 @@ truncate -s 4000000000 sparse-large
 pid=$!
 for ((i = 0; i < 100; i++)); do [ -e to/.hpc-train/incoming/0 ] && break; sleep 0.02; done
 ok "$([ -e to/.hpc-train/incoming/0 ]; echo $?)" "a long copy has begun"
+touched=$(stat -c %y to/.hpc-train/lock)
+for ((i = 0; i < 100; i++)); do [ "$(stat -c %y to/.hpc-train/lock)" = "$touched" ] || break; sleep 0.02; done
+ok "$([ $i -lt 100 ] && [ -e to/.hpc-train/incoming/0 ]; echo $?)" "the lock shows those who wait for it that the copy goes on"
 start=${EPOCHREALTIME/./}
 kill -TERM $pid
 wait $pid

@@ -81,8 +81,8 @@ static void write_split(const char *folder, const char *prefix, int count, int c
         memset(pixels + (size_t) i * 784 + (size_t) (2 * labels[i] + 2) * 28, 200 + i % 50, 28);
         pixels[(size_t) i * 784 + (size_t) (i * 31 % 784)] = 99;
     }
-    size_t size = pictures_idx(file, 0x803, 3, (uint32_t[]){(uint32_t) count, 28, 28}, pixels,
-                               elements);
+    size_t size =
+        pictures_idx(file, 0x803, 3, (uint32_t[]){(uint32_t) count, 28, 28}, pixels, elements);
     snprintf(name, sizeof name, "%s-images-idx3-ubyte%s", prefix, suffix);
     pictures_write(folder, name, file, size, gz);
     size = pictures_idx(file, 0x801, 1, (uint32_t[]){(uint32_t) count}, labels, (size_t) count);

@@ -16,8 +16,8 @@ void pictures_write(const char *folder, const char *name, const void *bytes, siz
 size_t pictures_idx(uint8_t *out, uint32_t magic, int rank, const uint32_t *sizes,
                     const uint8_t *elements, size_t count);
 
-/* The four IDX files with `train` and `test` pictures of 28x28; label i is i % classes, and a picture
- * shows its label as a bright row, so that a model can learn it. */
+/* The four IDX files with `train` and `test` pictures of 28x28; label i is i % classes, and a
+ * picture shows its label as a bright row, so that a model can learn it. */
 void pictures_mnist_like(const char *folder, int train, int test, int classes, bool gz);
 
 /* An .npy in memory, its header being `text`. */

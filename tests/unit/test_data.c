@@ -91,16 +91,24 @@ static void wrong_idx_files_are_refused(void **state)
     pictures_idx(file, 0x801, 3, sizes, pixels, sizeof pixels);
     refused(folder_with(IMAGES, file, size, false), HPCT_TRAIN, HPCT_ERR_DATA, IMAGES,
             "wrong magic number 0x00000801");
-    refused(folder_with(LABELS, "\0\0\x0d\x01\0\0\0\x01" "abcd", 12, false), HPCT_TRAIN,
-            HPCT_ERR_DATA, LABELS, "wrong magic number 0x00000d01");
-    refused(folder_with(LABELS, "\0\0\x08\x01\0\0\0\x03" "\0\1\2", 11, false), HPCT_TRAIN,
-            HPCT_ERR_DATA, LABELS, "3 labels");
+    refused(folder_with(LABELS,
+                        "\0\0\x0d\x01\0\0\0\x01"
+                        "abcd",
+                        12, false),
+            HPCT_TRAIN, HPCT_ERR_DATA, LABELS, "wrong magic number 0x00000d01");
+    refused(folder_with(LABELS,
+                        "\0\0\x08\x01\0\0\0\x03"
+                        "\0\1\2",
+                        11, false),
+            HPCT_TRAIN, HPCT_ERR_DATA, LABELS, "3 labels");
     refused(folder_with(IMAGES, "\0\0\x08\x03\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 16,
                         false),
             HPCT_TRAIN, HPCT_ERR_DATA, IMAGES, "sizes cannot be right");
     /* A header that claims 4 GiB - 1 of pictures in a file of 20 bytes asks for little memory. */
-    refused(folder_with(IMAGES, "\0\0\x08\x03\xff\xff\xff\xff\0\0\0\x01\0\0\0\x01" "abcd", 20,
-                        false),
+    refused(folder_with(IMAGES,
+                        "\0\0\x08\x03\xff\xff\xff\xff\0\0\0\x01\0\0\0\x01"
+                        "abcd",
+                        20, false),
             HPCT_TRAIN, HPCT_ERR_DATA, IMAGES, "truncated");
     refused(folder_with(IMAGES, "\0\0\x08\x03\0\0\0\0\0\0\0\x1c\0\0\0\x1c", 16, false), HPCT_TRAIN,
             HPCT_ERR_DATA, LABELS, "4 labels");
@@ -197,9 +205,9 @@ static void wrong_npz_files_are_refused(void **state)
     refused(npz_with(X_TEXT, 12, "{'descr': '|i1', 'fortran_order': False, 'shape': (3,), }",
                      negative, 3),
             HPCT_TRAIN, HPCT_ERR_DATA, "a.npz/y_train", "label of sample 1 is out of range");
-    refused(npz_with("{'descr': '|u1', 'fortran_order': True, 'shape': (3, 2, 2), }", 12, good, y,
-                     3),
-            HPCT_TRAIN, HPCT_ERR_DATA, "a.npz/x_train", "Fortran");
+    refused(
+        npz_with("{'descr': '|u1', 'fortran_order': True, 'shape': (3, 2, 2), }", 12, good, y, 3),
+        HPCT_TRAIN, HPCT_ERR_DATA, "a.npz/x_train", "Fortran");
     folder = pictures_folder();
     pictures_write(folder, "b.npz", "this is no zip", 14, false);
     char path[4096];

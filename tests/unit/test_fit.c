@@ -63,8 +63,8 @@ static void a_model_learns(void **state)
     hpct_model *model = small_model(10);
     hpct_fit_result result;
     hpct_metrics metrics;
-    hpct_fit_options options = {.epochs = 6, .batch_size = 32, .validation = test,
-                                .log_dir = folder};
+    hpct_fit_options options = {
+        .epochs = 6, .batch_size = 32, .validation = test, .log_dir = folder};
     assert_int_equal(hpct_fit(context, model, train, &options, &result), HPCT_OK);
     assert_int_equal(result.steps, 6 * 7); /* 203 samples: the last batch has 11 */
     assert_int_equal(result.signal, 0);
@@ -112,12 +112,9 @@ static void impossible_options_are_refused(void **state)
     (void) state;
     hpct_model *model = small_model(10);
     const hpct_fit_options wrong[] = {
-        {.epochs = -1},
-        {.batch_size = 8, .global_batch_size = 8},
-        {.batch_size = -8},
-        {.steps_per_epoch = -1},
-        {.verbose = 3},
-        {.epochs = 2147483647, .steps_per_epoch = INT64_MAX / 4},
+        {.epochs = -1},     {.batch_size = 8, .global_batch_size = 8},
+        {.batch_size = -8}, {.steps_per_epoch = -1},
+        {.verbose = 3},     {.epochs = 2147483647, .steps_per_epoch = INT64_MAX / 4},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
         assert_int_equal(hpct_fit(context, model, train, &wrong[i], NULL), HPCT_ERR_USAGE);

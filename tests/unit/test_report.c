@@ -1,5 +1,5 @@
-/* What rank 0 shows and writes: progress, history.csv, metrics.jsonl, the summary; and how many threads
- * a rank takes. */
+/* What rank 0 shows and writes: progress, history.csv, metrics.jsonl, the summary; and how many
+ * threads a rank takes. */
 #include "agent/history.h"
 #include "agent/progress.h"
 #include "agent/summary.h"
@@ -34,11 +34,13 @@ static void lines_are_as_keras_writes_them(void **state)
 {
     (void) state;
     char *text = shown(2, NULL, 0.034);
-    assert_string_equal(text, "Epoch 1/8\n4/4 - 12s - 34ms/step - accuracy: 0.9812 - loss: 0.0612\n");
+    assert_string_equal(text,
+                        "Epoch 1/8\n4/4 - 12s - 34ms/step - accuracy: 0.9812 - loss: 0.0612\n");
     free(text);
     text = shown(2, &validation, 0.0002);
-    assert_string_equal(text, "Epoch 1/8\n4/4 - 12s - 200us/step - accuracy: 0.9812 - loss: 0.0612 - "
-                              "val_accuracy: 0.9700 - val_loss: 0.1000\n");
+    assert_string_equal(text,
+                        "Epoch 1/8\n4/4 - 12s - 200us/step - accuracy: 0.9812 - loss: 0.0612 - "
+                        "val_accuracy: 0.9700 - val_loss: 0.1000\n");
     free(text);
     text = shown(0, &validation, 1);
     assert_string_equal(text, "");
@@ -107,17 +109,25 @@ static void a_full_disk_shows(void **state)
 static void the_summary_has_what_is_promised(void **state)
 {
     (void) state;
-    static const char *const keys[] = {
-        "model",         "strategy",    "device",        "precision",     "workers",
-        "replicas",      "global_batch", "epochs",       "steps",         "parameters",
-        "start_seconds", "train_seconds", "epoch_seconds", "step_ms",     "images_per_second",
-        "loss",          "accuracy",    "val_loss",      "val_accuracy",  "peak_rss_mb",
-        "bytes_sent_per_step"};
+    static const char *const keys[] = {"model",         "strategy",      "device",
+                                       "precision",     "workers",       "replicas",
+                                       "global_batch",  "epochs",        "steps",
+                                       "parameters",    "start_seconds", "train_seconds",
+                                       "epoch_seconds", "step_ms",       "images_per_second",
+                                       "loss",          "accuracy",      "val_loss",
+                                       "val_accuracy",  "peak_rss_mb",   "bytes_sent_per_step"};
     char path[4096], wrong[] = "/no/such/folder/s.json";
     const double seconds[] = {1.5, 2.5};
-    hpct_summary summary = {.model = "m", .strategy = "s", .device = "cpu", .precision = "float32",
-                            .workers = 2, .epochs = 2, .epoch_seconds = seconds, .train = train,
-                            .validation = {NAN, NAN}, .parameters = 2770634};
+    hpct_summary summary = {.model = "m",
+                            .strategy = "s",
+                            .device = "cpu",
+                            .precision = "float32",
+                            .workers = 2,
+                            .epochs = 2,
+                            .epoch_seconds = seconds,
+                            .train = train,
+                            .validation = {NAN, NAN},
+                            .parameters = 2770634};
     snprintf(path, sizeof path, "%s/s.json", pictures_folder());
     assert_int_equal(hpct_summary_write(&summary, path), HPCT_OK);
     json_t *object = json_load_file(path, JSON_REJECT_DUPLICATES, NULL);
@@ -138,11 +148,11 @@ static void threads_are_what_the_task_was_given(void **state)
 {
     (void) state;
     assert_int_equal(hpct_threads_share(8, 1, NULL, NULL, 1), 8);
-    assert_int_equal(hpct_threads_share(8, 4, NULL, NULL, 4), 2);  /* mpirun, not bound */
+    assert_int_equal(hpct_threads_share(8, 4, NULL, NULL, 4), 2); /* mpirun, not bound */
     assert_int_equal(hpct_threads_share(8, 16, NULL, NULL, 16), 1);
-    assert_int_equal(hpct_threads_share(8, 1, "3", "64", 1), 3);   /* srun -c3 */
-    assert_int_equal(hpct_threads_share(2, 1, "3", "64", 1), 2);   /* bound to fewer */
-    assert_int_equal(hpct_threads_share(8, 1, NULL, "1", 1), 1);   /* srun without -c, not bound */
+    assert_int_equal(hpct_threads_share(8, 1, "3", "64", 1), 3); /* srun -c3 */
+    assert_int_equal(hpct_threads_share(2, 1, "3", "64", 1), 2); /* bound to fewer */
+    assert_int_equal(hpct_threads_share(8, 1, NULL, "1", 1), 1); /* srun without -c, not bound */
     assert_int_equal(hpct_threads_share(64, 1, NULL, "16", 4), 4);
     assert_int_equal(hpct_threads_share(64, 1, NULL, "2", 4), 1);
 }

@@ -8,6 +8,7 @@
 
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -156,6 +157,23 @@ static void a_killed_worker_is_noticed_at_once(void **state)
     assert_true(now() - start < 3);
 }
 
+/* The mutex comes first in the share; the worker is done when a task dies that only reads. */
+static void a_killed_reader_spoils_nothing(void **state)
+{
+    (void) state;
+    int good = 0, bad = 0;
+    assert_int_equal(hpct_share_once(share, 0, "stage", 5, short_work, NULL), HPCT_OK);
+    pid_t reader = fork();
+    if (reader == 0) {
+        pthread_mutex_lock((pthread_mutex_t *) (void *) share);
+        _exit(0);
+    }
+    waitpid(reader, NULL, 0);
+    run_tasks(short_work, 5, "", &good, &bad);
+    assert_int_equal(good, 4);
+    assert_int_equal(*calls, 1);
+}
+
 /* ---- the helper, played by shell scripts ---- */
 
 static char helper[64];
@@ -215,6 +233,24 @@ static void a_stopped_helper_is_ended(void **state)
     assert_true(now() - start < 5);
 }
 
+static void a_helper_that_does_not_end_is_ended(void **state)
+{
+    (void) state;
+    double start = now();
+    assert_int_equal(run_helper("exec 3>&- sleep 100", 1), HPCT_ERR_IO);
+    assert_non_null(strstr(hpct_last_error(), "did not end"));
+    assert_true(now() - start < 5);
+}
+
+static void a_lost_status_is_no_success(void **state)
+{
+    (void) state;
+    signal(SIGCHLD, SIG_IGN);
+    hpct_status status = run_helper("exit 66", 10);
+    signal(SIGCHLD, SIG_DFL);
+    assert_int_equal(status, HPCT_ERR_IO);
+}
+
 /* ---- ports ---- */
 
 static int listen_on(int family, int port)
@@ -266,9 +302,12 @@ int main(void)
         WITH_SHARE(waiting_goes_on_with_progress),
         WITH_SHARE(waiting_ends_without_progress),
         WITH_SHARE(a_killed_worker_is_noticed_at_once),
+        WITH_SHARE(a_killed_reader_spoils_nothing),
         WITH_SHARE(the_helper_is_called_as_told),
         WITH_SHARE(the_helpers_end_is_told),
         WITH_SHARE(a_stopped_helper_is_ended),
+        WITH_SHARE(a_helper_that_does_not_end_is_ended),
+        WITH_SHARE(a_lost_status_is_no_success),
         cmocka_unit_test(taken_ports_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

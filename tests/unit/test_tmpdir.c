@@ -6,7 +6,9 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -221,12 +223,58 @@ static void a_racing_user_gains_nothing(void **state)
         kill(child, SIGKILL);
         waitpid(child, NULL, 0);
         if (status != HPCT_OK) /* it added to the directory up to the end */
-            assert_int_equal(hpct_tmpdir_remove(parent, 6), HPCT_OK);
+            hpct_tmpdir_sweep(parent);
+        shell(in("test -z \"$(ls -A %s)\"", parent));
         assert_true(exists(in("%s/root/file", base)));
         struct stat info;
         assert_int_equal(stat(in("%s/root", base), &info), 0);
         assert_int_equal(info.st_uid, geteuid());
     }
+}
+
+/* A bind mount has the device number of the file system around it. */
+static void what_is_mounted_is_not_entered(void **state)
+{
+    (void) state;
+    if (geteuid() != 0 || unshare(CLONE_NEWNS) != 0 ||
+        mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
+        skip();
+    assert_int_equal(hpct_tmpdir_make(parent, 10, uid, gid), HPCT_OK);
+    shell(
+        in("mkdir -p %s/mine %s/10/a/m %s/10/b && touch %s/mine/file", base, parent, parent, base));
+    assert_int_equal(mount(in("%s/mine", base), in("%s/10/a/m", parent), NULL, MS_BIND, NULL), 0);
+    assert_int_equal(hpct_tmpdir_remove(parent, 10), HPCT_ERR_IO);
+    assert_non_null(strstr(hpct_last_error(), "/.gone-10-"));
+    assert_true(exists(in("%s/mine/file", base)));
+    assert_false(exists(in("%s/10", parent))); /* the name is free for the job's next run */
+    hpct_tmpdir_sweep(parent);
+    assert_true(exists(in("%s/mine/file", base)));
+    shell(in("test -n \"$(ls -A %s)\"", parent));
+    assert_int_equal(umount(in("%s/.gone-10-%d/a/m", parent, (int) getpid())), 0);
+    hpct_tmpdir_sweep(parent);
+    shell(in("test -z \"$(ls -A %s)\"", parent));
+    assert_true(exists(in("%s/mine/file", base)));
+
+    assert_int_equal(hpct_tmpdir_make(parent, 11, uid, gid), HPCT_OK);
+    assert_int_equal(mount(in("%s/mine", base), in("%s/11", parent), NULL, MS_BIND, NULL), 0);
+    assert_int_equal(hpct_tmpdir_remove(parent, 11), HPCT_ERR_IO);
+    assert_non_null(strstr(hpct_last_error(), "/11 cannot be removed: a file system is mounted"));
+    assert_true(exists(in("%s/mine/file", base)));
+    assert_int_equal(umount(in("%s/11", parent)), 0);
+    assert_int_equal(hpct_tmpdir_remove(parent, 11), HPCT_OK);
+}
+
+static void what_was_left_is_swept_up(void **state)
+{
+    (void) state;
+    assert_int_equal(hpct_tmpdir_make(parent, 12, uid, gid), HPCT_OK);
+    shell(in("mkdir -p %s/.gone-13-1/deep/er && touch %s/.gone-13-1/file %s/12/file", parent,
+             parent, parent));
+    hpct_tmpdir_sweep(parent);
+    assert_false(exists(in("%s/.gone-13-1", parent)));
+    assert_true(exists(in("%s/12/file", parent)));
+    assert_int_equal(hpct_tmpdir_remove(parent, 12), HPCT_OK);
+    hpct_tmpdir_sweep(in("%s/none", base));
 }
 
 int main(void)
@@ -240,6 +288,8 @@ int main(void)
         cmocka_unit_test(steps_may_race),
         cmocka_unit_test(deep_trees_are_removed),
         cmocka_unit_test(a_racing_user_gains_nothing),
+        cmocka_unit_test(what_was_left_is_swept_up),
+        cmocka_unit_test(what_is_mounted_is_not_entered),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

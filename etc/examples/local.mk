@@ -1,0 +1,7 @@
+# etc/examples/: programs against the public headers, installed as source and built by make check.
+examplesdir = $(docdir)/examples
+dist_examples_DATA = etc/examples/mnist.c
+check_PROGRAMS += etc/examples/mnist
+etc_examples_mnist_SOURCES = etc/examples/mnist.c
+etc_examples_mnist_CPPFLAGS = -I$(top_srcdir)/include
+etc_examples_mnist_LDADD = libhpctrain.la

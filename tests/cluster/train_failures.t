@@ -1,0 +1,137 @@
+#!/bin/bash
+# Training when something is wrong: each time a clear message, the exit code, nothing hanging and nothing left.
+# shellcheck disable=SC2154
+. "${top_srcdir:-.}/tests/cluster/lib.sh"
+. "$top_srcdir/tests/cluster/train_lib.sh"
+on_cluster 3
+need_training
+all_tasks='s/.*tasks\{0,1\} [0-9,-]*: Exited with exit code \([0-9]*\)/\1/p'
+
+# fails CODE REGEX WHAT CMD…: all tasks end with CODE within 15 s, hpc-train prints one line, which matches.
+fails() {
+    local code=$1 regex=$2 what=$3 said
+    shift 3
+    mark
+    capture sandbox_run "$@"
+    is "$status" "$code" "$what: exit code $code"
+    said=$(grep '^hpc-train: ' <<<"$err")
+    like "$said" "$regex" "$what: the message"
+    is "$(grep -c . <<<"$said")" 1 "$what: said once"
+    is "$(sed -n "$all_tasks" <<<"$err" | sort -u)" "$code" "$what: all tasks alike"
+    ok $((SECONDS - marked > 15)) "$what: at once"
+}
+
+# ---- wrong usage ----------------------------------------------------------------------------------------------------
+fails 64 "unknown option '--epoch-count=3'.*--epochs.*--summary-json" "unknown option" srun -N2 $fit --epoch-count=3
+fails 64 'unknown command .train.; there are: fit, evaluate, info' "unknown command" srun -N2 hpc-train train
+fails 64 'no-such-model.*mnist-cnn.*mnist-convnet' "unknown model" srun -N2 hpc-train fit --model no-such-model --data "$data"
+fails 64 "--epochs: 'many' is not a whole number" "no number" srun -N2 $fit --data "$data" --epochs many
+fails 64 '--data is missing' "no data" srun -N2 $fit
+fails 64 'global batch of 2 cannot be shared among 3 ranks' "too small a batch" srun -N3 $fit --data "$data" --global-batch-size 2
+
+# ---- wrong data -----------------------------------------------------------------------------------------------------
+labels=train-labels-idx1-ubyte images=train-images-idx3-ubyte
+fails 66 "^hpc-train: $work/none: No such file" "missing folder" srun -N3 $fit --data "$work/none"
+copy_data missing && rm "$work_here/missing/$labels.gz"
+fails 66 "missing/$labels .*No such file" "missing file" srun -N3 $fit --data "$work/missing"
+copy_data truncated && truncate --size=1000000 "$work_here/truncated/$images.gz"
+fails 65 "truncated/$images.gz: it is truncated" "truncated file" srun -N3 $fit --data "$work/truncated"
+copy_data magic && gzip -dc "$fashion/$images.gz" >"$work_here/magic/$images" &&
+    printf '\001' | dd of="$work_here/magic/$images" bs=1 seek=3 conv=notrunc 2>/dev/null
+fails 65 "magic/$images: wrong magic number 0x00000801" "wrong magic" srun -N3 $fit --data "$work/magic"
+copy_data range && gzip -dc "$fashion/$labels.gz" >"$work_here/range/$labels" &&
+    printf '\013' | dd of="$work_here/range/$labels" bs=1 seek=$((8 + 41)) conv=notrunc 2>/dev/null
+fails 65 "range/$labels: label 11 of sample 41 is out of range" "label out of range" srun -N3 $fit --data "$work/range"
+
+# On one node only: the others are told.
+sandbox_run srun -N3 bash -c "mkdir -p /tmp/${work##*/} && cp $data/* /tmp/${work##*/}/"
+at_exit "sandbox_run srun -N3 rm -rf '/tmp/${work##*/}' >/dev/null 2>&1"
+sandbox_run srun -N3 bash -c "[ \$SLURM_PROCID != 1 ] || rm /tmp/${work##*/}/$labels.gz"
+fails 66 "rank 1 \(node1\): /tmp/.*$labels .*No such file" "missing on one node" srun -N3 $fit --data "/tmp/${work##*/}"
+
+# ---- what cannot be written -----------------------------------------------------------------------------------------
+fails 74 "/no/such/folder/s.json cannot be written" "no folder for the summary" \
+    srun -N2 $fit --data "$data" --summary-json /no/such/folder/s.json
+fails 74 "/proc/logs" "no folder for the logs" srun -N2 $fit --data "$data" --log-dir /proc/logs
+
+# ---- a port in use --------------------------------------------------------------------------------------------------
+ports=$((23000 + $$ % 500 * 2))
+listen="use IO::Socket::INET; my \$s = IO::Socket::INET->new(Listen => 5, LocalPort => $ports) or die; print qq(listening $work\n); \$| = 1; sleep 60"
+begin srun -N1 -n1 -w node0 perl -e "\$| = 1; $listen"
+listener=$began
+wait_for grep -q listening "$work_here/out"
+mark
+capture sandbox_run srun -N2 -w node0,node1 env SLURM_STEP_RESV_PORTS=$ports-$((ports + 1)) $fit --data "$data"
+is "$status" 78 "port in use: exit code 78"
+like "$err" "port $ports on node0 is in use .*--hpc-train-port" "port in use: port, host and option are named"
+ok $((SECONDS - marked > 30)) "port in use: no rank waits for long"
+for pid in $(processes perl); do kill "$pid"; done
+wait "$listener"
+
+# ---- a rank that does not come, or is lost --------------------------------------------------------------------------
+mark
+capture sandbox_run srun -N2 bash -c "[ \$SLURM_PROCID = 0 ] || exit 0; HPC_TRAIN_JOIN_SECONDS=3 exec $fit --data $data"
+is "$status" 69 "a rank that never comes: exit code 69"
+like "$err" 'rank 1 on node1 was lost: it did not come within 3 s' "a rank that never comes is named"
+ok $((SECONDS - marked > 13)) "a rank that never comes: in time"
+
+# loses RANK SIGNAL NODES: sends the signal to a rank that trains; the others must end with 69 within 10 s and name it.
+loses() {
+    local what="rank $1 of $3 gets SIG$2" others
+    begin srun -N"$3" $fit --data "$data" --epochs 1000
+    wait_for trains
+    sleep 0.5
+    mark
+    kill "-$2" "$(rank_pid "$1")"
+    finish
+    others=$(sed -n "s/.*: \(tasks\{0,1\} [0-9,-]*\): Exited with exit code 69/\1/p" <<<"$err")
+    ok $((seconds > 10)) "$what: the others end within 10 s"
+    like "$err" "hpc-train: rank [0-9]+ \(node[0-9]\): rank $1 on node$1 was lost" "$what: it is named"
+    like "$others" 'task' "$what: the others end with 69"
+    unlike "$err" 'MPI_ABORT|An MPI communication peer|core dumped' "$what: nothing else is said"
+    ok "$(wait_for none_left; echo $?)" "$what: no process is left"
+    wait_for none_drained
+    ok $? "$what: no node is drained"
+}
+loses 1 KILL 3
+loses 0 KILL 3
+loses 2 STOP 3
+loses 0 STOP 2
+
+# ---- signals that ask to stop ---------------------------------------------------------------------------------------
+srun_pid() { processes srun | sort -n | head -n1; }
+
+# srun hands a single Ctrl-C on when told so.
+begin srun -N2 --disable-status $fit --data "$data" --epochs 1000 --save-weights "$work/stopped.safetensors" \
+    --summary-json "$work/stopped.json"
+wait_for trains
+sleep 0.5
+kill -INT "$(srun_pid)"
+finish
+is "$status" 130 "Ctrl-C: exit code 130"
+like "$err" 'hpc-train: stopped by SIGINT after step [0-9]+, in epoch [0-9]+ of 1000' "Ctrl-C: says where it stopped"
+is "$(grep -c '^hpc-train:' <<<"$err")" 1 "Ctrl-C: said once"
+is "$(number stopped_by "$work_here/stopped.json")" '"SIGINT"' "Ctrl-C: the summary is written"
+capture sandbox_run hpc-train evaluate --model mnist-cnn --data "$data" --weights "$work/stopped.safetensors"
+is "$status" 0 "Ctrl-C: the weights so far are saved"
+
+# Otherwise the second within a second makes srun kill the step.
+begin srun -N2 $fit --data "$data" --epochs 1000
+wait_for trains
+mark
+pid=$(srun_pid)
+kill -INT "$pid"
+sleep 0.2
+kill -INT "$pid"
+finish
+ok $((status == 0 || seconds > 10)) "Ctrl-C twice: the step ends within 10 s"
+ok "$(wait_for none_left; echo $?)" "Ctrl-C twice: no process is left"
+
+begin srun -N2 $fit --data "$data" --epochs 1000
+wait_for trains
+kill -TERM "$(rank_pid 1)"
+finish
+is "$status" 143 "SIGTERM to one rank stops all: exit code 143"
+ok "$(wait_for none_left; echo $?)" "no process is left"
+ok "$(none_drained; echo $?)" "no node is drained"
+done_testing

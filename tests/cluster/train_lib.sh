@@ -1,0 +1,73 @@
+# train_lib.sh: what the tests of training share; sourced after lib.sh. Offers the data set, running in the background, and
+# finding a rank's process. Every command line holds $work, which tells this test's processes from all others.
+# shellcheck shell=bash disable=SC2154,SC2034
+
+fashion=/usr/share/datasets/fashion-mnist
+
+# need_training: goes on only where hpc-train is installed on the cluster and Fashion-MNIST is here; leaves it in $data.
+need_training() {
+    [ -e "$fashion/train-images-idx3-ubyte.gz" ] || skip_all "Fashion-MNIST is missing: apt-get install dataset-fashion-mnist"
+    sandbox_run hpc-train --version >/dev/null 2>&1 || skip_all "hpc-train is not installed on the cluster: ./quickstart up"
+    data=$work/data
+    copy_data data
+}
+
+# copy_data NAME: another copy of the data set, $work/NAME, to be spoilt.
+copy_data() {
+    mkdir "$work_here/$1" && cp "$fashion"/*.gz "$work_here/$1/" && chown -R --reference="$work_here" "$work_here/$1"
+}
+
+# fit OPTIONS…: what every run here has in common.
+fit="hpc-train fit --model mnist-cnn"
+
+# begin CMD…: runs CMD on the cluster in the background, until `finish`; its output goes to $work_here/out and err.
+begin() {
+    sandbox_run "$@" >"$work_here/out" 2>"$work_here/err" &
+    began=$!
+}
+
+# finish: waits for it; leaves $out, $err, $status and $seconds since `mark`.
+finish() {
+    wait "$began"
+    status=$?
+    seconds=$((SECONDS - marked))
+    out=$(cat "$work_here/out")
+    err=$(cat "$work_here/err")
+}
+
+mark() { marked=$SECONDS; }
+
+# wait_for COMMAND…: until it succeeds, at most 30 s.
+wait_for() {
+    local tries
+    for ((tries = 0; tries < 300; tries++)); do
+        "$@" && return 0
+        sleep 0.1
+    done
+    return 1
+}
+
+trains() { grep -q '^Epoch 1/' "$work_here/out"; }
+
+# processes PROGRAM: the pids of this test's processes that run it.
+processes() {
+    local dir
+    for dir in /proc/[0-9]*; do
+        [[ $(readlink "$dir/exe" 2>/dev/null) == */$1 ]] || continue
+        tr '\0' ' ' <"$dir/cmdline" 2>/dev/null | grep -qF "$work" && echo "${dir#/proc/}"
+    done
+}
+
+# rank_pid RANK: the process of that rank.
+rank_pid() {
+    local pid
+    for pid in $(processes hpc-train); do
+        if tr '\0' '\n' <"/proc/$pid/environ" 2>/dev/null | grep -qx "SLURM_PROCID=$1"; then echo "$pid"; fi
+    done
+}
+
+none_left() { [ -z "$(processes hpc-train)" ]; }
+none_drained() { ! sandbox_run sinfo --noheader --Node --format=%T | grep -qE 'drain|down|fail'; }
+
+# number KEY FILE: the value of a key in a JSON file that has one key on a line.
+number() { sed -n "s/^ *\"$1\": \(.*[^,]\),\{0,1\}\$/\1/p" "$2"; }
