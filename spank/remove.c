@@ -37,9 +37,38 @@ static time_t now(void)
 
 static void empty(removal *r, int folder, int depth);
 
+/* The mount that an open folder belongs to; -1 when /proc does not say. */
+static long mount_of(int fd)
+{
+    char path[64], line[128];
+    long mount = -1;
+    snprintf(path, sizeof path, "/proc/self/fdinfo/%d", fd);
+    FILE *file = fopen(path, "re");
+    if (file == NULL)
+        return -1;
+    while (mount < 0 && fgets(line, sizeof line, file) != NULL) {
+        if (sscanf(line, "mnt_id: %ld", &mount) != 1)
+            mount = -1;
+    }
+    fclose(file);
+    return mount;
+}
+
+/* Kernels before 5.6 do not look themselves; there the mounts are compared once both are open. */
+static int open_folder_and_compare(int at, const char *name, int flags)
+{
+    int fd = openat(at, name, flags);
+    if (fd >= 0 && mount_of(fd) != mount_of(at)) {
+        close(fd);
+        errno = EXDEV;
+        return -1;
+    }
+    return fd;
+}
+
 /* Opens a folder that is no link and on which nothing is mounted (else: EXDEV). The kernel itself
  * looks: device numbers do not tell a bind mount from a folder, and the open of a user's FUSE mount
- * would wait for his answer. Kernels before 5.6 cannot; there the device numbers must do. */
+ * would wait for his answer. */
 static int open_folder(int at, const char *name)
 {
     const struct open_how how = {
@@ -48,7 +77,7 @@ static int open_folder(int at, const char *name)
     };
     long fd = syscall(SYS_openat2, at, name, &how, sizeof how);
     if (fd < 0 && errno == ENOSYS)
-        fd = openat(at, name, (int) how.flags);
+        fd = open_folder_and_compare(at, name, (int) how.flags);
     return (int) fd;
 }
 
