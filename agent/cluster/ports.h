@@ -18,9 +18,9 @@ typedef struct hpct_port_range {
 /* "22000" or "22000-23000", between 1024 and 65535. HPCT_ERR_USAGE saying what is wrong. */
 hpct_status hpct_port_range_parse(const char *text, hpct_port_range *out);
 
-/* 20000-32767: below the ports that Linux gives to outgoing connections, which could be taken at any
- * moment. Never what this machine says of them (ip_local_port_range): the nodes of a step must come
- * to the same numbers, and that setting need not be the same on all of them. */
+/* 20000-32767: below the ports that Linux gives to outgoing connections, which could be taken at
+ * any moment. Never what this machine says of them (ip_local_port_range): the nodes of a step must
+ * come to the same numbers, and that setting need not be the same on all of them. */
 hpct_port_range hpct_port_range_default(void);
 
 /* The port of local id 0. A range is cut into blocks; the steps of one job take one after the other

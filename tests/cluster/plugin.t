@@ -180,11 +180,10 @@ END
 sandbox_run --root chmod 755 "$work/requeue.sh"
 capture sandbox_run sbatch --output="$work/requeue.out" --open-mode=append "$work/requeue.sh"
 job=${out##* }
-sandbox_run scontrol update "JobId=$job" StartTime=now >/dev/null 2>&1
+# A requeued job is held back for minutes, but its begin can be set; not too often, as each time puts it off a little.
 for ((i = 0; i < 300; i++)); do
     grep -q "run 1" "$work_here/requeue.out" 2>/dev/null && break
-    # a requeued job is held back for a while; its begin time can be set
-    sandbox_run scontrol update "JobId=$job" StartTime=now >/dev/null 2>&1
+    ((i % 20)) || sandbox_run scontrol update "JobId=$job" StartTime=now >/dev/null 2>&1
     sleep 0.2
 done
 out=$(cat "$work_here/requeue.out")

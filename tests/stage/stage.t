@@ -78,9 +78,13 @@ ln -s /etc/passwd bad2/abs
 mkdir -p bad3/sub
 ln -s sub/../../src bad3/sneaky
 mkfifo bad4/pipe
+mkdir -p bad5/a
+ln -s .. bad5/a/top
+ln -s top/.. bad5/a/above
 refused 65 "bad1/out is a link to '../src/one', out of the folder" "a link out of the tree" bad1
 refused 65 "bad2/abs is a link to '/etc/passwd'" "an absolute link" bad2
 refused 65 "bad3/sneaky is a link" "a link that climbs behind a name" bad3
+refused 65 "bad5/a/above is a link" "a link that climbs behind another link" bad5
 refused 65 "bad4/pipe is neither a file nor a folder" "a pipe" bad4
 refused 64 "below .SLURM_TMPDIR" "a destination above" src:../x
 refused 64 "both be put at" "two sources for one place" src bad1:src

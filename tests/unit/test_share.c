@@ -199,7 +199,9 @@ static void the_helper_is_called_as_told(void **state)
 {
     (void) state;
     setenv("LD_PRELOAD_TEST", "1", 1);
-    int secret = open("/proc/version", O_RDONLY); /* not close-on-exec */
+    int first = open("/proc/version", O_RDONLY), secret = dup2(first, 20); /* not close-on-exec */
+    close(first);
+    assert_int_equal(secret, 20);
     assert_int_equal(run_helper("[ \"$*\" = '--progress-fd 3 --max 1000 --allow /allowed --to /to "
                                 "--list /a,/b:c' ] && [ -z \"$LD_PRELOAD_TEST\" ] && "
                                 "! ls -l /proc/$$/fd | grep -q /proc/version",
