@@ -37,9 +37,19 @@ static time_t now(void)
 
 static void empty(removal *r, int folder, int depth);
 
+/* The mount that a name leads to, or -1 where the file system cannot say. Opens nothing. */
+static int mount_of(int at, const char *name, int flags)
+{
+    struct file_handle handle = {.handle_bytes = 0}; /* too small for a handle; the number comes */
+    int mount = -1;
+    if (name_to_handle_at(at, name, &handle, &mount, flags) != 0 && errno != EOVERFLOW)
+        return -1;
+    return mount;
+}
+
 /* Opens a folder that is no link and on which nothing is mounted (else: EXDEV). The kernel itself
  * looks: device numbers do not tell a bind mount from a folder, and the open of a user's FUSE mount
- * would wait for his answer. Kernels before 5.6 cannot; there the device numbers must do. */
+ * would wait for his answer. Kernels before 5.6 cannot; there the mounts are compared first. */
 static int open_folder(int at, const char *name)
 {
     const struct open_how how = {
@@ -47,9 +57,13 @@ static int open_folder(int at, const char *name)
         .resolve = RESOLVE_NO_XDEV | RESOLVE_NO_SYMLINKS,
     };
     long fd = syscall(SYS_openat2, at, name, &how, sizeof how);
-    if (fd < 0 && errno == ENOSYS)
-        fd = openat(at, name, (int) how.flags);
-    return (int) fd;
+    if (fd >= 0 || errno != ENOSYS)
+        return (int) fd;
+    if (mount_of(at, name, 0) != mount_of(at, "", AT_EMPTY_PATH)) {
+        errno = EXDEV;
+        return -1;
+    }
+    return openat(at, name, (int) how.flags);
 }
 
 static hpct_status fail_mounted(const char *path)

@@ -237,12 +237,12 @@ static void what_is_mounted_is_not_entered(void **state)
 {
     (void) state;
     if (geteuid() != 0 || unshare(CLONE_NEWNS) != 0 ||
-        mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
+        mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL) != 0)
         skip();
     assert_int_equal(hpct_tmpdir_make(parent, 10, uid, gid), HPCT_OK);
     shell(
         in("mkdir -p %s/mine %s/10/a/m %s/10/b && touch %s/mine/file", base, parent, parent, base));
-    assert_int_equal(mount(in("%s/mine", base), in("%s/10/a/m", parent), NULL, MS_BIND, NULL), 0);
+    assert_int_equal(mount(in("%s/mine", base), in("%s/10/a/m", parent), "none", MS_BIND, NULL), 0);
     assert_int_equal(hpct_tmpdir_remove(parent, 10), HPCT_ERR_IO);
     assert_non_null(strstr(hpct_last_error(), "/.gone-10-"));
     assert_true(exists(in("%s/mine/file", base)));
@@ -256,7 +256,7 @@ static void what_is_mounted_is_not_entered(void **state)
     assert_true(exists(in("%s/mine/file", base)));
 
     assert_int_equal(hpct_tmpdir_make(parent, 11, uid, gid), HPCT_OK);
-    assert_int_equal(mount(in("%s/mine", base), in("%s/11", parent), NULL, MS_BIND, NULL), 0);
+    assert_int_equal(mount(in("%s/mine", base), in("%s/11", parent), "none", MS_BIND, NULL), 0);
     assert_int_equal(hpct_tmpdir_remove(parent, 11), HPCT_ERR_IO);
     assert_non_null(strstr(hpct_last_error(), "/11 cannot be removed: a file system is mounted"));
     assert_true(exists(in("%s/mine/file", base)));
