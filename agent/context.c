@@ -61,6 +61,11 @@ static hpct_status join_seconds(int *seconds)
     return HPCT_OK;
 }
 
+static void meet(void *watch)
+{
+    hpct_watch_meet(watch);
+}
+
 static hpct_status open_mpi(hpct_context *context, int seconds)
 {
     char line[300];
@@ -73,7 +78,8 @@ static hpct_status open_mpi(hpct_context *context, int seconds)
     hpct_status status = hpct_deadline_begin(&deadline, seconds, HPCT_ERR_PEER, line);
     if (status != HPCT_OK)
         return status;
-    status = hpct_comm_mpi_open(&context->comm, config->rank, config->size);
+    status = hpct_comm_mpi_open(&context->comm, config->rank, config->size,
+                                context->watch == NULL ? NULL : meet, context->watch);
     hpct_deadline_end(deadline);
     return status;
 }

@@ -37,38 +37,19 @@ static time_t now(void)
 
 static void empty(removal *r, int folder, int depth);
 
-/* The mount that an open folder belongs to; -1 when /proc does not say. */
-static long mount_of(int fd)
+/* The mount that a name leads to, or -1 where the file system cannot say. Opens nothing. */
+static int mount_of(int at, const char *name, int flags)
 {
-    char path[64], line[128];
-    long mount = -1;
-    snprintf(path, sizeof path, "/proc/self/fdinfo/%d", fd);
-    FILE *file = fopen(path, "re");
-    if (file == NULL)
+    struct file_handle handle = {.handle_bytes = 0}; /* too small for a handle; the number comes */
+    int mount = -1;
+    if (name_to_handle_at(at, name, &handle, &mount, flags) != 0 && errno != EOVERFLOW)
         return -1;
-    while (mount < 0 && fgets(line, sizeof line, file) != NULL) {
-        if (sscanf(line, "mnt_id: %ld", &mount) != 1)
-            mount = -1;
-    }
-    fclose(file);
     return mount;
-}
-
-/* Kernels before 5.6 do not look themselves; there the mounts are compared once both are open. */
-static int open_folder_and_compare(int at, const char *name, int flags)
-{
-    int fd = openat(at, name, flags);
-    if (fd >= 0 && mount_of(fd) != mount_of(at)) {
-        close(fd);
-        errno = EXDEV;
-        return -1;
-    }
-    return fd;
 }
 
 /* Opens a folder that is no link and on which nothing is mounted (else: EXDEV). The kernel itself
  * looks: device numbers do not tell a bind mount from a folder, and the open of a user's FUSE mount
- * would wait for his answer. */
+ * would wait for his answer. Kernels before 5.6 cannot; there the mounts are compared first. */
 static int open_folder(int at, const char *name)
 {
     const struct open_how how = {
@@ -76,9 +57,13 @@ static int open_folder(int at, const char *name)
         .resolve = RESOLVE_NO_XDEV | RESOLVE_NO_SYMLINKS,
     };
     long fd = syscall(SYS_openat2, at, name, &how, sizeof how);
-    if (fd < 0 && errno == ENOSYS)
-        fd = open_folder_and_compare(at, name, (int) how.flags);
-    return (int) fd;
+    if (fd >= 0 || errno != ENOSYS)
+        return (int) fd;
+    if (mount_of(at, name, 0) != mount_of(at, "", AT_EMPTY_PATH)) {
+        errno = EXDEV;
+        return -1;
+    }
+    return openat(at, name, (int) how.flags);
 }
 
 static hpct_status fail_mounted(const char *path)

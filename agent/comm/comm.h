@@ -40,8 +40,10 @@ struct hpct_comm {
 hpct_status hpct_comm_self_open(hpct_comm **out);
 
 /* The group that MPI knows, which must be `rank` of `size`; HPCT_ERR_CONFIG, with the likely cause
- * (srun without --mpi=pmix), when it is not. Initialises MPI. */
-hpct_status hpct_comm_mpi_open(hpct_comm **out, int rank, int size);
+ * (srun without --mpi=pmix), when it is not. Initialises MPI; `meet`, unless it is NULL, is called then
+ * and must return once every rank has come so far. */
+hpct_status hpct_comm_mpi_open(hpct_comm **out, int rank, int size, void (*meet)(void *argument),
+                               void *argument);
 
 /* Has the launcher kill all ranks of the step, also those that do not answer any more, and ends
  * this process with `status`; returns where MPI is not running. From any thread. */

@@ -71,7 +71,7 @@ bool hpct_frame_decode(hpct_frame *out, const uint8_t in[HPCT_FRAME_BYTES],
     if (memcmp(in + AT_MAGIC, magic, sizeof magic) != 0 || in[AT_VERSION] != VERSION ||
         in[AT_ZERO] != 0 || !same_token(in + AT_TOKEN, token))
         return false;
-    if (in[AT_TYPE] < HPCT_FRAME_HELLO || in[AT_TYPE] > HPCT_FRAME_ABORT)
+    if (in[AT_TYPE] < HPCT_FRAME_HELLO || in[AT_TYPE] > HPCT_FRAME_ARRIVED)
         return false;
     out->type = (hpct_frame_type) in[AT_TYPE];
     out->status = in[AT_STATUS];

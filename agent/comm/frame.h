@@ -20,6 +20,7 @@ typedef enum hpct_frame_type {
     HPCT_FRAME_BYE,       /* r to 0: I am done; 0 to all: all are done */
     HPCT_FRAME_LOST,      /* 0 to all: `rank` on `node` was lost, and how */
     HPCT_FRAME_ABORT,     /* r to 0, 0 to all: `rank` on `node` ends with `status`, and why */
+    HPCT_FRAME_ARRIVED,   /* r to 0: I am at the meeting; 0 to all: so are all */
 } hpct_frame_type;
 
 typedef struct hpct_frame {

@@ -114,7 +114,8 @@ static void prefer_yielding(void)
     setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
 }
 
-hpct_status hpct_comm_mpi_open(hpct_comm **out, int rank, int size)
+hpct_status hpct_comm_mpi_open(hpct_comm **out, int rank, int size, void (*meet)(void *argument),
+                               void *argument)
 {
     mpi_comm *mpi = calloc(1, sizeof *mpi);
     hpct_status status = HPCT_OK;
@@ -140,6 +141,11 @@ hpct_status hpct_comm_mpi_open(hpct_comm **out, int rank, int size)
                            world_size, world_size == 1 ? "" : "s", size);
         goto fail;
     }
+    /* Under Slurm's PMIx, MPI_Init (Open MPI 4.1.4) may return while another rank is still in it; a
+     * message that reaches that rank before it is ready for any ends it with a segmentation fault.
+     */
+    if (meet != NULL)
+        meet(argument);
     /* Ranks are the job's, whatever order MPI counts in. */
     status = check(MPI_Comm_split(MPI_COMM_WORLD, 0, rank, &mpi->group), "MPI_Comm_split");
     if (status != HPCT_OK)

@@ -77,7 +77,7 @@ static void give_up(hpct_watch *watch, hpct_status status, const char *text)
         pthread_mutex_lock(&watch->mutex);
         watch->failure = status;
         snprintf(watch->failure_text, sizeof watch->failure_text, "%s", text);
-        pthread_cond_signal(&watch->joined_or_failed);
+        pthread_cond_signal(&watch->changed);
         pthread_mutex_unlock(&watch->mutex);
         watch->phase = HPCT_WATCH_DONE;
         return;
@@ -134,7 +134,15 @@ static void set_joined(hpct_watch *watch)
     watch->phase = HPCT_WATCH_RUNNING;
     pthread_mutex_lock(&watch->mutex);
     watch->joined = true;
-    pthread_cond_signal(&watch->joined_or_failed);
+    pthread_cond_signal(&watch->changed);
+    pthread_mutex_unlock(&watch->mutex);
+}
+
+static void set_met(hpct_watch *watch)
+{
+    pthread_mutex_lock(&watch->mutex);
+    watch->meeting = false;
+    pthread_cond_signal(&watch->changed);
     pthread_mutex_unlock(&watch->mutex);
 }
 
@@ -142,7 +150,9 @@ static void set_joined(hpct_watch *watch)
 
 static void heard_by_zero(hpct_watch *watch, hpct_member *member, hpct_frame *frame)
 {
-    if (frame->type == HPCT_FRAME_BYE && !member->left) {
+    if (frame->type == HPCT_FRAME_ARRIVED) {
+        watch->arrived++;
+    } else if (frame->type == HPCT_FRAME_BYE && !member->left) {
         member->left = true;
         watch->left++;
     } else if (frame->type == HPCT_FRAME_ABORT) {
@@ -157,7 +167,10 @@ static void heard_from_zero(hpct_watch *watch, const hpct_frame *frame)
 {
     if (frame->type == HPCT_FRAME_READY && watch->phase == HPCT_WATCH_JOINING)
         set_joined(watch);
-    else if (frame->type == HPCT_FRAME_LOST)
+    else if (frame->type == HPCT_FRAME_ARRIVED && watch->arrival_told) {
+        watch->arrival_told = false;
+        set_met(watch);
+    } else if (frame->type == HPCT_FRAME_LOST)
         give_up_lost(watch, frame);
     else if (frame->type == HPCT_FRAME_ABORT)
         give_up_aborted(watch, frame);
@@ -213,12 +226,29 @@ static void join_turn(hpct_watch *watch, int64_t now)
     }
 }
 
+/* This rank is at the meeting. */
+static void attend(hpct_watch *watch)
+{
+    hpct_frame arrived = {.type = HPCT_FRAME_ARRIVED};
+    if (is_zero(watch) && watch->arrived == watch->here) {
+        watch->arrived = 0;
+        tell_all(watch, &arrived, NULL);
+        set_met(watch);
+    } else if (!is_zero(watch) && !watch->arrival_told) {
+        watch->arrival_told = true;
+        tell_all(watch, &arrived, NULL);
+    }
+}
+
 static void serve_requests(hpct_watch *watch)
 {
     hpct_frame bye = {.type = HPCT_FRAME_BYE};
     pthread_mutex_lock(&watch->mutex);
+    bool meeting = watch->meeting;
     bool stop = watch->stop_requested, abort = watch->abort_requested;
     pthread_mutex_unlock(&watch->mutex);
+    if (meeting)
+        attend(watch);
     if (abort) {
         tell_all(watch, &watch->abort_frame, NULL);
         linger(watch);
@@ -326,7 +356,7 @@ static void watch_free(hpct_watch *watch)
         close(watch->listen_fd);
     if (watch->wake_fd >= 0)
         close(watch->wake_fd);
-    pthread_cond_destroy(&watch->joined_or_failed);
+    pthread_cond_destroy(&watch->changed);
     pthread_mutex_destroy(&watch->mutex);
     free(watch->members);
     free(watch->polls);
@@ -354,7 +384,7 @@ static hpct_watch *watch_new(const hpct_watch_options *options)
     watch->listen_fd = options->rank == 0 ? options->listen_fd : -1;
     watch->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     pthread_mutex_init(&watch->mutex, NULL);
-    pthread_cond_init(&watch->joined_or_failed, NULL);
+    pthread_cond_init(&watch->changed, NULL);
     hpct_frame_set(watch->node, sizeof watch->node, options->node);
     watch->join_began_ms = hpct_link_now_ms();
     size_t count = options->rank == 0 ? (size_t) options->size - 1 + SPARE_MEMBERS : 1;
@@ -405,7 +435,7 @@ hpct_status hpct_watch_start(hpct_watch **out, const hpct_watch_options *options
     }
     pthread_mutex_lock(&watch->mutex);
     while (!watch->joined && watch->failure == HPCT_OK)
-        pthread_cond_wait(&watch->joined_or_failed, &watch->mutex);
+        pthread_cond_wait(&watch->changed, &watch->mutex);
     pthread_mutex_unlock(&watch->mutex);
     if (watch->failure != HPCT_OK) {
         pthread_join(watch->thread, NULL);
@@ -428,13 +458,27 @@ static void request(hpct_watch *watch, bool *flag)
     pthread_mutex_unlock(&watch->mutex);
     while (write(watch->wake_fd, &one, sizeof one) < 0 && errno == EINTR)
         ;
+}
+
+static void end(hpct_watch *watch)
+{
     pthread_join(watch->thread, NULL);
     watch_free(watch);
+}
+
+void hpct_watch_meet(hpct_watch *watch)
+{
+    request(watch, &watch->meeting);
+    pthread_mutex_lock(&watch->mutex);
+    while (watch->meeting)
+        pthread_cond_wait(&watch->changed, &watch->mutex);
+    pthread_mutex_unlock(&watch->mutex);
 }
 
 void hpct_watch_stop(hpct_watch *watch)
 {
     request(watch, &watch->stop_requested);
+    end(watch);
 }
 
 void hpct_watch_abort(hpct_watch *watch, hpct_status status, const char *text)
@@ -445,4 +489,5 @@ void hpct_watch_abort(hpct_watch *watch, hpct_status status, const char *text)
     memcpy(watch->abort_frame.node, watch->node, sizeof watch->node);
     hpct_frame_set(watch->abort_frame.text, sizeof watch->abort_frame.text, text);
     request(watch, &watch->abort_requested);
+    end(watch);
 }

@@ -34,6 +34,10 @@ typedef struct hpct_watch_options {
  * or was lost meanwhile; HPCT_ERR_CONFIG when another program has rank 0's port. */
 hpct_status hpct_watch_start(hpct_watch **out, const hpct_watch_options *options);
 
+/* Returns once every rank has called it; collective. Waits for as long as the others live: the caller
+ * sets the deadline. */
+void hpct_watch_meet(hpct_watch *watch);
+
 /* Leaves in order: waits until all ranks leave (who dies meanwhile is still noticed). */
 void hpct_watch_stop(hpct_watch *watch);
 

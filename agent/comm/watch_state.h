@@ -34,6 +34,8 @@ struct hpct_watch {
     struct pollfd *polls; /* [2 + num_members] */
     int num_members;
     int here, left; /* rank 0: how many have come, how many said goodbye */
+    int arrived;    /* rank 0: how many others are at the meeting */
+    bool arrival_told;
     int listen_fd, wake_fd;
     hpct_watch_phase phase;
     bool end_step; /* this rank has the launcher end the step */
@@ -41,8 +43,8 @@ struct hpct_watch {
 
     pthread_t thread;
     pthread_mutex_t mutex; /* guards what follows, which both threads use */
-    pthread_cond_t joined_or_failed;
-    bool joined, stop_requested, abort_requested;
+    pthread_cond_t changed; /* joined, failed, or met */
+    bool joined, meeting, stop_requested, abort_requested;
     hpct_frame abort_frame;
     hpct_status failure;
     char failure_text[512];

@@ -7,7 +7,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -206,6 +208,34 @@ static void all_come_and_leave(void **state)
     }
 }
 
+static atomic_int *arrivals; /* shared by the ranks */
+
+static void meet_often(hpct_watch *watch, int rank)
+{
+    for (int round = 1; round <= 10; round++) {
+        sleep_ms((rank * 7 + round * 13) % 30);
+        atomic_fetch_add(arrivals, 1);
+        hpct_watch_meet(watch);
+        if (atomic_load(arrivals) < round * RANKS)
+            _exit(1);
+    }
+    hpct_watch_stop(watch);
+}
+
+static void nobody_leaves_a_meeting_early(void **state)
+{
+    (void) state;
+    group g = {0};
+    char said[1024];
+    arrivals =
+        mmap(NULL, sizeof *arrivals, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(arrivals, MAP_FAILED);
+    start(&g, meet_often, -1);
+    for (int rank = 0; rank < RANKS; rank++)
+        assert_int_equal(finish(&g, rank, said, sizeof said), 0);
+    munmap(arrivals, sizeof *arrivals);
+}
+
 static void check_others(group *g, int victim, int code, const char *named)
 {
     char said[1024];
@@ -374,7 +404,7 @@ int main(void)
         cmocka_unit_test(all_come_and_leave),       cmocka_unit_test(a_killed_rank_is_named),
         cmocka_unit_test(a_stopped_rank_is_named),  cmocka_unit_test(a_pause_of_all_is_no_loss),
         cmocka_unit_test(an_abort_reaches_all),     cmocka_unit_test(who_does_not_come_is_named),
-        cmocka_unit_test(strangers_change_nothing),
+        cmocka_unit_test(strangers_change_nothing), cmocka_unit_test(nobody_leaves_a_meeting_early),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
