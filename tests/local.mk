@@ -42,6 +42,13 @@ include tests/stage/local.mk
 include tests/fuzz/agent.mk
 include tests/cluster/local.mk
 
+# Suites that take minutes: `make check-long` runs these and, with HPC_TRAIN_LONG=1 set, those of
+# `make check` that try more cases then.
+long_tests =
+scaled_tests =
+check-long: check-programs
+	HPC_TRAIN_LONG=1 $(MAKE) check-TESTS TESTS="$(long_tests) $(scaled_tests)"
+
 # Everything that `make check` needs, without running it.
 check-programs: $(check_PROGRAMS) $(check_LTLIBRARIES)
 
@@ -57,4 +64,4 @@ check-valgrind: $(unit_tests:=.valgrind)
 	  top_builddir='$(abs_top_builddir)' $(LIBTOOL) --quiet --mode=execute \
 	  valgrind --quiet --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite $< \
 	  >$<.valgrind.log 2>&1 || { echo "valgrind found something in $<:"; cat $<.valgrind.log; exit 1; }
-.PHONY: check-programs check-unit check-valgrind
+.PHONY: check-long check-programs check-unit check-valgrind
