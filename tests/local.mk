@@ -13,6 +13,8 @@ AM_TESTS_ENVIRONMENT = CMOCKA_MESSAGE_OUTPUT=TAP; export CMOCKA_MESSAGE_OUTPUT; 
 # check-valgrind runs once more under valgrind.
 unit_tests =
 fuzz_targets =
+long_tests =
+scaled_tests =
 if HAVE_CMOCKA
 unit_tests += tests/unit/test_status
 endif
@@ -44,8 +46,6 @@ include tests/cluster/local.mk
 
 # Suites that take minutes: `make check-long` runs these and, with HPC_TRAIN_LONG=1 set, those of
 # `make check` that try more cases then.
-long_tests =
-scaled_tests =
 check-long: check-programs
 	HPC_TRAIN_LONG=1 $(MAKE) check-TESTS TESTS="$(long_tests) $(scaled_tests)"
 
