@@ -8,6 +8,11 @@ spank_stage_libstage_la_SOURCES = \
 	spank/stage/bytes.c spank/stage/bytes.h \
 	spank/stage/copy.c spank/stage/copy.h \
 	spank/stage/entry.c spank/stage/entry.h \
+	spank/stage/out.c spank/stage/out.h \
+	spank/stage/out_entry.c spank/stage/out_entry.h \
+	spank/stage/out_main.c \
+	spank/stage/out_record.c spank/stage/out_record.h \
+	spank/stage/out_tree.c spank/stage/out_tree.h \
 	spank/stage/place.c spank/stage/place.h \
 	spank/stage/report.c spank/stage/report.h \
 	spank/stage/tree.c spank/stage/tree.h
@@ -29,7 +34,9 @@ spank_libspank_la_SOURCES = \
 	spank/stage_run.c spank/stage_run.h \
 	spank/tmpdir.c spank/tmpdir.h \
 	spank/stage/bytes.c spank/stage/bytes.h \
-	spank/stage/entry.c spank/stage/entry.h
+	spank/stage/entry.c spank/stage/entry.h \
+	spank/stage/out_entry.c spank/stage/out_entry.h \
+	spank/stage/out_record.c spank/stage/out_record.h
 
 EXTRA_DIST += spank/spank_hpc_train.map
 spank_spank_hpc_train_la_CPPFLAGS = $(AM_CPPFLAGS) $(SLURM_CPPFLAGS)

@@ -63,13 +63,30 @@ void hpct_report_say(const char *format, ...)
     dprintf(STDERR_FILENO, "hpc-train-stage: %s: %s\n", host, text);
 }
 
+static hpct_status check_end(hpct_report *report, double time)
+{
+    if (report->limit > 0 && time >= report->start + report->limit)
+        return hpct_fail(HPCT_ERR_STOPPED, "the time of %.0f s was over", report->limit);
+    if (stop_signal == 0)
+        return HPCT_OK;
+    if (report->stop <= 0) {
+        report->stop = time + report->grace;
+        if (report->grace > 0)
+            hpct_report_say("the job is being ended: %.1f s are left to copy", report->grace);
+    }
+    return time < report->stop
+               ? HPCT_OK
+               : hpct_fail(HPCT_ERR_STOPPED, "ended by signal %d", (int) stop_signal);
+}
+
 hpct_status hpct_report_tick(hpct_report *report, uint64_t bytes)
 {
     char done[32], total[32], rate[32];
     report->bytes += bytes;
-    if (stop_signal != 0)
-        return hpct_fail(HPCT_ERR_STOPPED, "ended by signal %d", (int) stop_signal);
     double time = now();
+    hpct_status status = check_end(report, time);
+    if (status != HPCT_OK)
+        return status;
     if (time - report->last_byte >= ALIVE_SECONDS) {
         report->last_byte = time;
         if (report->touch_fd >= 0)
