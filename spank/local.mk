@@ -26,6 +26,8 @@ hpc_train_stage_LDADD = spank/stage/libstage.la agent/cluster/libcluster.la base
 
 spank_libspank_la_CPPFLAGS = $(AM_CPPFLAGS) -DHPCT_DEFAULT_HELPER='"$(bindir)/hpc-train-stage"'
 spank_libspank_la_SOURCES = \
+	spank/cgroup.c spank/cgroup.h \
+	spank/child.c spank/child.h \
 	spank/describe.c spank/describe.h \
 	spank/gpu.c spank/gpu.h \
 	spank/options.c spank/options.h \
