@@ -34,9 +34,10 @@ typedef struct hpct_child {
     void *context;
 } hpct_child;
 
-/* Waits for the program, whose standard output goes where its standard error does. What it returns is HPCT_OK, or its exit status with a message that names `what`; HPCT_ERR_IO when it
- * was killed or made no progress (HPCT_ERR_STOPPED after limit_seconds), HPCT_ERR_INTERNAL when it
- * could not be started. */
+/* Waits for the program, whose standard output goes where its standard error does. What it returns
+ * is HPCT_OK, or its exit status with a message that names `what`; HPCT_ERR_IO when it was killed
+ * or made no progress (HPCT_ERR_STOPPED after limit_seconds), HPCT_ERR_INTERNAL when it could not
+ * be started. */
 hpct_status hpct_child_run(const hpct_child *child, const char *what);
 
 #endif

@@ -2,13 +2,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "agent/cluster/variables.h"
 #include "base/status.h"
 #include "spank/contexts.h"
 #include "spank/describe.h"
 #include "spank/ports_check.h"
+#include "spank/stage/out_record.h"
 #include "spank/stage_run.h"
 #include "spank/tmpdir.h"
 
@@ -62,10 +65,7 @@ static hpct_status stage(hpct_plugin *plugin, const hpct_environment *environmen
 {
     if (choices->stage.count == 0)
         return HPCT_OK;
-    const char *list = plugin->options.values[HPCT_OPTION_STAGE];
-    if (list == NULL)
-        list =
-            environment->get(environment->context, hpct_option_table[HPCT_OPTION_STAGE].variable);
+    const char *list = hpct_options_text(&plugin->options, environment, HPCT_OPTION_STAGE);
     hpct_stage_run run = {
         .settings = &plugin->settings,
         .to = config->tmpdir,
@@ -75,6 +75,45 @@ static hpct_status stage(hpct_plugin *plugin, const hpct_environment *environmen
     /* who waits gives up a little later than who works, whose message says more */
     return hpct_share_once(plugin->share, config->local_rank, "stage the data",
                            HPCT_STALL_SECONDS + 10, hpct_stage_run_work, &run);
+}
+
+/* Once per node: what is to be copied out, left where the user's own processes find it again. */
+static hpct_status record_out(hpct_plugin *plugin, hpct_slurm *slurm,
+                              const hpct_environment *environment, const char *tmpdir)
+{
+    char step[HPCT_STEP_NAME];
+    uint32_t tasks = 0, nodes = 0, node = 0;
+    hpct_choices choices = {0};
+    hpct_out_record record = {.job = plugin->job, .step = step};
+    if (!hpct_share_first(plugin->share, HPCT_SHARE_STARTED) || !plugin->out)
+        return HPCT_OK;
+    hpct_status status = hpct_options_resolve(&plugin->options, environment, true, &choices);
+    if (status != HPCT_OK)
+        return status;
+    if (!hpct_slurm_get(slurm, HPCT_SLURM_NODES, &nodes) ||
+        !hpct_slurm_get(slurm, HPCT_SLURM_NODE, &node) ||
+        !hpct_slurm_get(slurm, HPCT_SLURM_LOCAL_TASKS, &tasks))
+        status = hpct_fail(HPCT_ERR_INTERNAL, "Slurm does not say which task this is");
+    /* the batch script runs on one */
+    if (status == HPCT_OK && nodes > 1 && hpct_slurm_step_kind(plugin->step) == HPCT_STEP_TASKS)
+        status = hpct_out_list_check_nodes(&choices.out);
+    hpct_step_name(plugin->step, step);
+    record.node = node;
+    record.cwd = getcwd(NULL, 0);
+    record.list = strdup(hpct_options_text(&plugin->options, environment, HPCT_OPTION_STAGE_OUT));
+    record.tasks = calloc(tasks + 1, sizeof *record.tasks);
+    record.umask = umask(0);
+    umask(record.umask);
+    if (status == HPCT_OK && (record.cwd == NULL || record.list == NULL || record.tasks == NULL))
+        status = hpct_fail_memory(0);
+    record.step = strdup(step);
+    for (; status == HPCT_OK && record.num_tasks < tasks; record.num_tasks++)
+        hpct_slurm_task_of(slurm, record.num_tasks, &record.tasks[record.num_tasks]);
+    if (status == HPCT_OK)
+        status = record.step == NULL ? hpct_fail_memory(0) : hpct_out_record_write(tmpdir, &record);
+    hpct_out_record_free(&record);
+    hpct_choices_free(&choices);
+    return status;
 }
 
 static hpct_status prepare(hpct_plugin *plugin, hpct_slurm *slurm, const char *tmpdir)
@@ -87,7 +126,9 @@ static hpct_status prepare(hpct_plugin *plugin, hpct_slurm *slurm, const char *t
         return hpct_fail(HPCT_ERR_CONFIG, "%s", plugin->trouble);
     if (hpct_slurm_step_kind(plugin->step) == HPCT_STEP_SCRIPT) {
         hpct_status status = hpct_slurm_set(slurm, "SLURM_TMPDIR", tmpdir);
-        return status == HPCT_OK ? hpct_slurm_set(slurm, "TMPDIR", tmpdir) : status;
+        if (status == HPCT_OK)
+            status = hpct_slurm_set(slurm, "TMPDIR", tmpdir);
+        return status == HPCT_OK ? record_out(plugin, slurm, &environment, tmpdir) : status;
     }
     hpct_status status = hpct_options_resolve(&plugin->options, &environment,
                                               plugin->settings.on_by_default, &choices);
@@ -104,6 +145,8 @@ static hpct_status prepare(hpct_plugin *plugin, hpct_slurm *slurm, const char *t
         status = stage(plugin, &environment, &choices, config);
     if (status == HPCT_OK)
         status = set_environment(plugin, slurm, &choices, config, &facts);
+    if (status == HPCT_OK)
+        status = record_out(plugin, slurm, &environment, tmpdir);
     hpct_config_free(config);
     hpct_choices_free(&choices);
     return status;
@@ -115,7 +158,7 @@ static void report(hpct_plugin *plugin, hpct_slurm *slurm)
     uint32_t tasks = 0;
     hpct_environment environment = hpct_slurm_environment(slurm);
     const char *node = environment.get(environment.context, "SLURMD_NODENAME");
-    if (plugin->share != NULL && !hpct_share_first(plugin->share))
+    if (plugin->share != NULL && !hpct_share_first(plugin->share, HPCT_SHARE_REPORTED))
         return;
     hpct_slurm_error("%s: %s", node == NULL ? "?" : node, hpct_last_error());
     if (hpct_slurm_step_kind(plugin->step) != HPCT_STEP_TASKS ||
