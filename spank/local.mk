@@ -29,8 +29,10 @@ spank_libspank_la_SOURCES = \
 	spank/cgroup.c spank/cgroup.h \
 	spank/child.c spank/child.h \
 	spank/describe.c spank/describe.h \
+	spank/folder.c spank/folder.h \
 	spank/gpu.c spank/gpu.h \
 	spank/options.c spank/options.h \
+	spank/parent.c spank/parent.h \
 	spank/ports_check.c spank/ports_check.h \
 	spank/remove.c spank/remove.h \
 	spank/settings.c spank/settings.h \
@@ -43,7 +45,7 @@ spank_libspank_la_SOURCES = \
 EXTRA_DIST += spank/spank_hpc_train.map
 spank_spank_hpc_train_la_CPPFLAGS = $(AM_CPPFLAGS) $(SLURM_CPPFLAGS)
 spank_spank_hpc_train_la_SOURCES = spank/plugin.c spank/contexts.h \
-	spank/client.c spank/job.c spank/slurm_api.c spank/slurm_api.h spank/step.c spank/task.c
+	spank/client.c spank/daemon.c spank/job.c spank/slurm_api.c spank/slurm_api.h spank/step.c spank/task.c
 spank_spank_hpc_train_la_LIBADD = spank/libspank.la agent/cluster/libcluster.la base/libbase.la
 spank_spank_hpc_train_la_DEPENDENCIES = $(spank_spank_hpc_train_la_LIBADD) \
 	spank/spank_hpc_train.map
