@@ -38,6 +38,7 @@ include tests/unit/cluster.mk
 include tests/unit/gpu.mk
 include tests/unit/nn.mk
 include tests/unit/agent.mk
+include tests/unit/stage.mk
 include tests/bench/nn.mk
 include tests/peers/local.mk
 include tests/fuzz/local.mk

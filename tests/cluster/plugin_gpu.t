@@ -10,14 +10,14 @@
 installed=${HPC_TRAIN_SANDBOX:-$top_srcdir/.sandbox}/root/opt/hpc-train
 [ -e "$installed/lib/slurm/spank_hpc_train.so" ] || skip_all "the plugin is not installed in the sandbox's folder"
 [ "$(nproc --all)" -gt 1 ] || skip_all "tasks cannot be bound to different CPUs on a machine with one"
-pin=$top_builddir/tests/cluster/.libs/pin.so
+pin=${top_builddir:-$top_srcdir/build}/tests/cluster/.libs/pin.so
 [ -e "$pin" ] || skip_all "tests/cluster/pin.la is not built"
 own=$(mktemp -d /tmp/hpc-train-sandbox.XXXXXX)
 export HPC_TRAIN_SANDBOX=$own
 at_exit "'$sandbox' down >/dev/null; rm -rf '$own'"
 mkdir -p "$own/root/opt" "$own/shared/gpu"
 cp -a "$installed" "$own/root/opt"
-cp "$pin" "$top_builddir"/tests/unit/.libs/libnvidia-ml.so.1 "$own/shared/gpu"
+cp "$pin" "${pin%/tests/*}"/tests/unit/.libs/libnvidia-ml.so.1 "$own/shared/gpu"
 cp "$top_srcdir"/tests/fixtures/gpu/{interleaved2,mig_a100}* "$own/shared/gpu"
 
 # The helper as installed, on the machine that the file `machine` names; without one, on this machine.
@@ -93,14 +93,16 @@ unlike "$err" "warning" "and none when it was not"
 machine interleaved2
 gpus 1,0 --hpc-train-bind=closest -N1 -n2 --gres=gpu:2
 is "$out" $'0 own=1 visible=0,1\n1 own=0 visible=0,1' "by NVML, where there is one"
+# shellcheck disable=SC2001
+own() { sed 's/ visible.*//' <<<"$out"; }
 near() { capture sandbox_run env TEST_CPUS="$1" TEST_VISIBLE="$2" srun --hpc-train-bind=closest -N1 -n2 bash -c "$show"; out=$(sort -n <<<"$out"); }
 near 0,1 GPU-00000003-0000-4000-8000-000000000001,GPU-00000003-0000-4000-8000-000000000000
-is "$(sed 's/ visible.*//' <<<"$out")" $'0 own=GPU-00000003-0000-4000-8000-000000000000\n1 own=GPU-00000003-0000-4000-8000-000000000001' "by UUID"
+is "$(own)" $'0 own=GPU-00000003-0000-4000-8000-000000000000\n1 own=GPU-00000003-0000-4000-8000-000000000001' "by UUID"
 near 0,1 GPU-00000003-0000-4000-8000-000000000001,GPU-unknown
 like "$err" "NVML knows no GPU 'GPU-unknown'" "a GPU that is not there is named"
 machine mig_a100
 near 1,1 MIG-0000000a-0001-5000-8000-000000000000,MIG-0000000a-0000-5000-8000-000000000003
-is "$(sed 's/ visible.*//' <<<"$out")" $'0 own=MIG-0000000a-0001-5000-8000-000000000000\n1 own=MIG-0000000a-0000-5000-8000-000000000003' "slices, which have names only"
+is "$(own)" $'0 own=MIG-0000000a-0001-5000-8000-000000000000\n1 own=MIG-0000000a-0000-5000-8000-000000000003' "slices, which have names only"
 
 is "$(sandbox_run sinfo --noheader --Node --states=drain,down,fail --format=%n)" "" "no node is drained"
 done_testing

@@ -204,23 +204,26 @@ static void settings_are_read(void **state)
     assert_string_equal(settings.helper, "/opt/x/hpc-train-stage");
     assert_string_equal(settings.gpu_helper, "/opt/y/gpus");
     hpct_settings_free(&settings);
+    /* as people write folders */
+    assert_int_equal(
+        read_settings(ARGUMENTS(S("tmpdir=/local//"), S("stage_src=/a/,/b")), &settings), HPCT_OK);
+    assert_string_equal(settings.tmpdir, "/local");
+    assert_string_equal(settings.stage_src[0], "/a");
+    hpct_settings_free(&settings);
 }
 
 static void wrong_settings_are_refused(void **state)
 {
     (void) state;
     static const char *const bad[] = {
-        "tmpdir",         "tmpdir=",
-        "tmpdir=tmp",     "tmpdir=/",
-        "tmpdir=/a/../b", "tmpdir=/a//b",
-        "tmpdir=/a/",     "ports=22000",
-        "ports=80-90",    "default=yes",
-        "stage_max=0",    "stage_max=1X",
-        "stage_max=-1",   "stage_src=home",
-        "stage_src=,",    "gpu_helper=x",
-        "helper=sh",      "log=debug",
-        "tmp_dir=/a",     "=x",
-        "unknown",        "stage_max=99999999T",
+        "tmpdir",       "tmpdir=",        "tmpdir=tmp",
+        "tmpdir=/",     "tmpdir=/a/../b", "tmpdir=/a//b",
+        "tmpdir=//",    "ports=22000",    "ports=80-90",
+        "default=yes",  "stage_max=0",    "stage_max=1X",
+        "stage_max=-1", "stage_src=home", "stage_src=,",
+        "helper=sh",    "log=debug",      "tmp_dir=/a",
+        "=x",           "unknown",        "stage_max=99999999T",
+        "gpu_helper=x",
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         hpct_settings settings;
