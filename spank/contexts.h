@@ -2,6 +2,7 @@
 #ifndef HPCT_SPANK_CONTEXTS_H
 #define HPCT_SPANK_CONTEXTS_H
 
+#include "spank/gpu_meet.h"
 #include "spank/options.h"
 #include "spank/settings.h"
 #include "spank/share.h"
@@ -21,6 +22,7 @@ typedef struct hpct_plugin {
     hpct_person user;     /* who then does it */
     char *cgroup;         /* the first task's, when that is not slurmstepd's own */
     uint32_t tasks_ended; /* on this node */
+    hpct_gpu_meet *gpus;
 } hpct_plugin;
 
 /* srun, sbatch, salloc, before anything is queued: checks what the environment says (the command
@@ -43,6 +45,10 @@ void hpct_step_start(hpct_plugin *plugin, hpct_slurm *slurm);
 /* Each task, as the user: data, environment, GPU, port. HPCT_OK when it may start; after anything
  * else the message was printed and the step is being ended. */
 hpct_status hpct_task_start(hpct_plugin *plugin, hpct_slurm *slurm);
+
+/* Each task, as the user, last: the first one of the node writes down what is to be copied out. */
+hpct_status hpct_task_record_out(hpct_plugin *plugin, hpct_slurm *slurm,
+                                 const hpct_environment *environment, const char *tmpdir);
 
 /* slurmstepd, as root: a task has been forked; one has ended. With the last one of the node,
  * results are copied out: srun waits for that, and still shows what is said. */

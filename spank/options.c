@@ -72,7 +72,7 @@ const hpct_option_info hpct_option_table[HPCT_NUM_OPTIONS] = {
                                "copy $SLURM_TMPDIR/SRC to DST when the node's last task has ended, "
                                "in whatever way; %j %s %n %N %t in names as for --output",
                                "HPC_TRAIN_STAGE_OUT", NULL, apply_stage_out},
-    [HPCT_OPTION_BIND] = {"hpc-train-bind", "rank|map:I,J,...|none", HPCT_ARGUMENT_NEEDED,
+    [HPCT_OPTION_BIND] = {"hpc-train-bind", "closest|rank|map:I,J,...|none", HPCT_ARGUMENT_NEEDED,
                           "which of the step's GPUs a task calls its own", "HPC_TRAIN_BIND", NULL,
                           apply_bind},
     [HPCT_OPTION_HIDE] = {"hpc-train-hide", NULL, HPCT_ARGUMENT_NONE,

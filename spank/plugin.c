@@ -166,6 +166,7 @@ EXPORT int slurm_spank_exit(spank_t spank, int count, char *arguments[])
     hpct_share_free(plugin.share);
     hpct_person_free(&plugin.user);
     free(plugin.cgroup);
+    hpct_gpu_meet_free(plugin.gpus);
     plugin = (hpct_plugin){0};
     return 0;
 }

@@ -2,16 +2,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "agent/cluster/variables.h"
 #include "base/status.h"
 #include "spank/contexts.h"
 #include "spank/describe.h"
+#include "spank/gpu_closest.h"
 #include "spank/ports_check.h"
-#include "spank/stage/out_record.h"
 #include "spank/stage_run.h"
 #include "spank/tmpdir.h"
 
@@ -77,43 +75,28 @@ static hpct_status stage(hpct_plugin *plugin, const hpct_environment *environmen
                            HPCT_STALL_SECONDS + 10, hpct_stage_run_work, &run);
 }
 
-/* Once per node: what is to be copied out, left where the user's own processes find it again. */
-static hpct_status record_out(hpct_plugin *plugin, hpct_slurm *slurm,
-                              const hpct_environment *environment, const char *tmpdir)
+/* Where nothing better can be found out, the GPU by rank, which the config has already, stays. */
+static void bind_closest(hpct_plugin *plugin, const hpct_environment *environment,
+                         const hpct_choices *choices, int task, hpct_config *config)
 {
-    char step[HPCT_STEP_NAME];
-    uint32_t tasks = 0, nodes = 0, node = 0;
-    hpct_choices choices = {0};
-    hpct_out_record record = {.job = plugin->job, .step = step};
-    if (!hpct_share_first(plugin->share, HPCT_SHARE_STARTED) || !plugin->out)
-        return HPCT_OK;
-    hpct_status status = hpct_options_resolve(&plugin->options, environment, true, &choices);
-    if (status != HPCT_OK)
-        return status;
-    if (!hpct_slurm_get(slurm, HPCT_SLURM_NODES, &nodes) ||
-        !hpct_slurm_get(slurm, HPCT_SLURM_NODE, &node) ||
-        !hpct_slurm_get(slurm, HPCT_SLURM_LOCAL_TASKS, &tasks))
-        status = hpct_fail(HPCT_ERR_INTERNAL, "Slurm does not say which task this is");
-    /* the batch script runs on one */
-    if (status == HPCT_OK && nodes > 1 && hpct_slurm_step_kind(plugin->step) == HPCT_STEP_TASKS)
-        status = hpct_out_list_check_nodes(&choices.out);
-    hpct_step_name(plugin->step, step);
-    record.node = node;
-    record.cwd = getcwd(NULL, 0);
-    record.list = strdup(hpct_options_text(&plugin->options, environment, HPCT_OPTION_STAGE_OUT));
-    record.tasks = calloc(tasks + 1, sizeof *record.tasks);
-    record.umask = umask(0);
-    umask(record.umask);
-    if (status == HPCT_OK && (record.cwd == NULL || record.list == NULL || record.tasks == NULL))
-        status = hpct_fail_memory(0);
-    record.step = strdup(step);
-    for (; status == HPCT_OK && record.num_tasks < tasks; record.num_tasks++)
-        hpct_slurm_task_of(slurm, record.num_tasks, &record.tasks[record.num_tasks]);
-    if (status == HPCT_OK)
-        status = record.step == NULL ? hpct_fail_memory(0) : hpct_out_record_write(tmpdir, &record);
-    hpct_out_record_free(&record);
-    hpct_choices_free(&choices);
-    return status;
+    const char *visible = environment->get(environment->context, "CUDA_VISIBLE_DEVICES");
+    const char *node = environment->get(environment->context, "SLURMD_NODENAME");
+    int place = -1;
+    if (choices->bind.kind != HPCT_GPU_BIND_CLOSEST || plugin->gpus == NULL ||
+        task >= hpct_gpu_meet_tasks(plugin->gpus))
+        return;
+    hpct_status status = hpct_gpu_closest_place(plugin->gpus, task, visible,
+                                                plugin->settings.gpu_helper, node, &place);
+    if (status != HPCT_OK && choices->bind.asked)
+        hpct_slurm_error("warning: --hpc-train-bind=closest: %s; GPUs are given out by local rank",
+                         hpct_last_error());
+    else if (status != HPCT_OK && plugin->settings.verbose)
+        hpct_slurm_info("GPUs are given out by local rank: %s", hpct_last_error());
+    char *gpu = place < 0 ? NULL : hpct_gpu_entry(visible, place);
+    if (gpu == NULL)
+        return;
+    free(config->gpu);
+    config->gpu = gpu;
 }
 
 static hpct_status prepare(hpct_plugin *plugin, hpct_slurm *slurm, const char *tmpdir)
@@ -128,7 +111,8 @@ static hpct_status prepare(hpct_plugin *plugin, hpct_slurm *slurm, const char *t
         hpct_status status = hpct_slurm_set(slurm, "SLURM_TMPDIR", tmpdir);
         if (status == HPCT_OK)
             status = hpct_slurm_set(slurm, "TMPDIR", tmpdir);
-        return status == HPCT_OK ? record_out(plugin, slurm, &environment, tmpdir) : status;
+        return status == HPCT_OK ? hpct_task_record_out(plugin, slurm, &environment, tmpdir)
+                                 : status;
     }
     hpct_status status = hpct_options_resolve(&plugin->options, &environment,
                                               plugin->settings.on_by_default, &choices);
@@ -142,11 +126,13 @@ static hpct_status prepare(hpct_plugin *plugin, hpct_slurm *slurm, const char *t
             hpct_port_check(atoi(strrchr(address, ':') + 1), config->nodes[config->node_rank].name);
     }
     if (status == HPCT_OK)
+        bind_closest(plugin, &environment, &choices, (int) facts.local_rank, config);
+    if (status == HPCT_OK)
         status = stage(plugin, &environment, &choices, config);
     if (status == HPCT_OK)
         status = set_environment(plugin, slurm, &choices, config, &facts);
     if (status == HPCT_OK)
-        status = record_out(plugin, slurm, &environment, tmpdir);
+        status = hpct_task_record_out(plugin, slurm, &environment, tmpdir);
     hpct_config_free(config);
     hpct_choices_free(&choices);
     return status;
