@@ -2,6 +2,7 @@
 #ifndef HPCT_SPANK_CONTEXTS_H
 #define HPCT_SPANK_CONTEXTS_H
 
+#include "spank/gpu_meet.h"
 #include "spank/options.h"
 #include "spank/settings.h"
 #include "spank/share.h"
@@ -16,11 +17,15 @@ typedef struct hpct_plugin {
     bool on;
     uint32_t job, step;
     hpct_share *share;
+    hpct_gpu_meet *gpus;
 } hpct_plugin;
 
 /* srun, sbatch, salloc, before anything is queued: checks what the environment says (the command
  * line was checked option by option). False, after a message, when the command must end. */
 bool hpct_client_check(hpct_plugin *plugin);
+
+/* slurmd, as root, when it starts, before any job: the job directories' parent is made. */
+void hpct_daemon_start(hpct_plugin *plugin);
 
 /* slurmstepd, as root, before it becomes the user: decides whether hpc-train is on for this step,
  * and makes the job directory. Keeps what goes wrong in plugin->trouble, for the tasks to report:
