@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/status.h"
-#include "spank/stage/copy.h"
+#include "spank/stage/content.h"
 #include "spank/stage/entry.h"
 
 #define MAX_DEPTH 256
