@@ -22,14 +22,12 @@ install-plugstack: etc/plugstack.conf.d/hpc-train.conf
 uninstall-plugstack:
 	@if cmp -s etc/plugstack.conf.d/hpc-train.conf "$(plugstack_installed)"; then rm -f "$(plugstack_installed)"; fi
 
-# bash loads the first for a command of that name, and the second when it starts.
+# bash loads the first ones for a command of that name, and the last when it starts: Slurm has files
+# of its own for its commands.
 completiondir = $(datadir)/bash-completion/completions
-dist_completion_DATA = etc/completion/hpc-train
+dist_completion_DATA = etc/completion/hpc-train etc/completion/hpc-train-stage
 startcompletiondir = $(sysconfdir)/bash_completion.d
 dist_startcompletion_DATA = etc/completion/hpc-train-slurm
-link-completion:
-	cd "$(DESTDIR)$(completiondir)" && rm -f hpc-train-stage && $(LN_S) hpc-train hpc-train-stage
-install-data-hook: install-plugstack link-completion
+install-data-hook: install-plugstack
 uninstall-hook: uninstall-plugstack
-	rm -f "$(DESTDIR)$(completiondir)/hpc-train-stage"
-.PHONY: install-plugstack link-completion uninstall-plugstack
+.PHONY: install-plugstack uninstall-plugstack

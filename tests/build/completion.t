@@ -59,6 +59,8 @@ complete_line hpc-train info --ad
 is "$out" --admin "an option without a value"
 complete_line hpc-train fit --data=dat
 is "$out" data.npz "a file"
+# shellcheck source=etc/completion/hpc-train-stage
+. "$top_srcdir/etc/completion/hpc-train-stage"
 complete_line hpc-train-stage --prog
 like "$out" "^--progress-fd" "hpc-train-stage's options"
 complete_line hpc-train-stage dat
