@@ -1,8 +1,11 @@
 /* In each task, as the user, just before its program starts. */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "agent/cluster/variables.h"
 #include "base/status.h"
@@ -15,8 +18,11 @@
 
 /* When the other nodes are told that the step has failed, in seconds from one time to the next:
  * most have started their tasks after the first; one whose prolog or daemon is slow needs longer.
+ * One that has ended its tasks cannot be told either. That is likely when the step is being killed,
+ * and then nobody shall wait for us.
  */
 static const int tell_after[] = {1, 1, 2, 4, 8};
+enum { TELLS = sizeof tell_after / sizeof *tell_after, TELLS_WHEN_KILLED = 2 };
 
 static hpct_status set(void *slurm, const char *name, const char *value)
 {
@@ -151,7 +157,8 @@ static void report(hpct_plugin *plugin, hpct_slurm *slurm)
         (hpct_slurm_get(slurm, HPCT_SLURM_TOTAL_TASKS, &tasks) && tasks == 1))
         return;
     bool told = false;
-    for (size_t i = 0; !told && i < sizeof tell_after / sizeof *tell_after; i++) {
+    bool killed = plugin->share != NULL && hpct_share_marked(plugin->share, HPCT_SHARE_KILLED);
+    for (int i = 0; !told && i < (killed ? TELLS_WHEN_KILLED : TELLS); i++) {
         nanosleep(&(struct timespec){.tv_sec = tell_after[i]}, NULL);
         told = hpct_slurm_end_step(plugin->job, plugin->step);
     }
@@ -161,6 +168,10 @@ hpct_status hpct_task_start(hpct_plugin *plugin, hpct_slurm *slurm)
 {
     if (!plugin->on)
         return HPCT_OK;
+    /* Nobody would watch over the task, or clean up behind it, when slurmstepd is killed. */
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != plugin->daemon)
+        return hpct_fail(HPCT_ERR_INTERNAL, "slurmstepd has ended");
     char *tmpdir = hpct_tmpdir_path(plugin->settings.tmpdir, plugin->job);
     hpct_status status = tmpdir == NULL ? hpct_fail_memory(0) : prepare(plugin, slurm, tmpdir);
     free(tmpdir);
