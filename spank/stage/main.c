@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "agent/cluster/number.h"
 #include "base/status.h"
@@ -142,6 +143,7 @@ int main(int argc, char **argv)
     arguments a = {.progress_fd = -1};
     hpct_report report;
     a.place.allowed = a.allowed;
+    umask(0); /* every mode is said in full, and staged files keep theirs without a further call */
     hpct_report_catch_signals();
     int done = read_arguments(argc, argv, &a);
     if (done < 0) {
