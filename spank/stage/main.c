@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "agent/cluster/number.h"
 #include "base/status.h"
@@ -149,6 +150,7 @@ int main(int argc, char **argv)
     setlocale(LC_CTYPE, "C.UTF-8"); /* libarchive keeps only names that the locale has */
     if (argc > 1 && strcmp(argv[1], "--out") == 0)
         return hpct_out_main(argc - 1, argv + 1);
+    umask(0); /* every mode is said in full, and staged files keep theirs without a further call */
     int done = read_arguments(argc, argv, &a);
     if (done < 0) {
         hpct_report_start(&report, a.verbose, a.progress_fd);
