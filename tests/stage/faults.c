@@ -293,7 +293,7 @@ static const char *judge(const char *to, const outcome *out, int kind, const fil
     if (strstr(out->text, "hpc-train-stage: ") == NULL)
         return "failed without a message";
     if (kind == FAULT_FILL && strstr(out->text, "No space left") == NULL &&
-        strstr(out->text, "are free there") == NULL)
+        strstr(out->text, "are free there") == NULL && strstr(out->text, "free space") == NULL)
         return "failed without saying that the disk is full";
     spell(path, "%s/x", to);
     if (access(path, F_OK) == 0)

@@ -26,8 +26,8 @@ if [ -n "${HPC_TRAIN_LONG-}" ]; then
         (cd "$work/tree" && python3 - <<'END') && modes+=(t.zip)
 import os, stat, zipfile
 with zipfile.ZipFile("../t.zip", "w", zipfile.ZIP_DEFLATED) as z:
-    for folder, _, names in os.walk("."):
-        for name in names:
+    for folder, folders, names in os.walk("."):
+        for name in names + [name for name in folders if os.path.islink(os.path.join(folder, name))]:
             path = os.path.join(folder, name)
             if os.path.islink(path):
                 link = zipfile.ZipInfo(path[2:])
