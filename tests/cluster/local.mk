@@ -4,6 +4,7 @@ cluster_tests = \
 	tests/cluster/plugin.t \
 	tests/cluster/plugin_gpu.t \
 	tests/cluster/plugin_layout.t \
+	tests/cluster/plugin_out.t \
 	tests/cluster/plugin_safety.t \
 	tests/cluster/plugin_settings.t tests/cluster/plugin_stage.t \
 	tests/cluster/quickstart.t \
