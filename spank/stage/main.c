@@ -1,9 +1,11 @@
 /* hpc-train-stage: copies or unpacks files and folders below a folder, whole or not at all. Started
  * by the plugin as the job's user; also a command of its own. */
 #include <getopt.h>
+#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "agent/cluster/number.h"
 #include "base/status.h"
@@ -145,8 +147,10 @@ int main(int argc, char **argv)
     hpct_report report;
     a.place.allowed = a.allowed;
     hpct_report_catch_signals();
+    setlocale(LC_CTYPE, "C.UTF-8"); /* libarchive keeps only names that the locale has */
     if (argc > 1 && strcmp(argv[1], "--out") == 0)
         return hpct_out_main(argc - 1, argv + 1);
+    umask(0); /* every mode is said in full, and staged files keep theirs without a further call */
     int done = read_arguments(argc, argv, &a);
     if (done < 0) {
         hpct_report_start(&report, a.verbose, a.progress_fd);

@@ -60,7 +60,7 @@ struct hpct_lane {
     uint64_t block, at, end; /* bytes of the file */
     bool present;
     hpct_hasher *given, *found; /* of what was handed in, of what was read back */
-    char back[PIECE];
+    char *back;                 /* [PIECE], on whole pages: copying is faster */
 };
 
 /* ---- messages ---- */
@@ -246,11 +246,16 @@ static hpct_status make_folder(hpct_writer *w, const hpct_item *item, int fd, co
     return status == HPCT_OK ? remember(w, item) : status;
 }
 
+static hpct_status fail_link(const hpct_writer *w, const char *path, const char *text)
+{
+    return hpct_fail(HPCT_ERR_DATA, "%s/%s is a link to '%s', out of the folder that is staged",
+                     w->name, path, text);
+}
+
 static hpct_status make_symlink(hpct_writer *w, const hpct_item *item, int fd, const char *last)
 {
     if (!hpct_item_link_stays(item->path, item->target))
-        return hpct_fail(HPCT_ERR_DATA, "%s/%s is a link to '%s', out of the folder that is staged",
-                         w->name, item->path, item->target);
+        return fail_link(w, item->path, item->target);
     while (symlinkat(item->target, fd, last) != 0) {
         if (!make_room(w, fd, last))
             return fail_new(w, item->path);
@@ -276,6 +281,15 @@ static hpct_status make_hard_link(hpct_writer *w, const hpct_item *item, int fd,
                            w->name, item->path, item->target);
         goto end;
     }
+    if (S_ISLNK(info.st_mode)) { /* elsewhere in the tree its text leads elsewhere */
+        char text[PATH_MAX];
+        ssize_t size = readlinkat(from, name, text, sizeof text - 1);
+        text[size < 0 ? 0 : size] = '\0';
+        if (!hpct_item_link_stays(item->path, text)) {
+            status = fail_link(w, item->path, text);
+            goto end;
+        }
+    }
     if (strcmp(item->path, item->target) == 0)
         goto end; /* some archives say so; nothing is to be done */
     while (linkat(from, name, fd, last, 0) != 0) {
@@ -293,11 +307,11 @@ hpct_status hpct_writer_add(hpct_writer *w, const hpct_item *item)
 {
     int fd = -1;
     const char *last = NULL;
+    if (w->options.loose && w->fd >= 0 && *item->path == '\0' && item->kind == HPCT_ITEM_FOLDER)
+        return remember(w, item); /* an archive's own "./" */
     hpct_status status = check(w, item);
     if (status == HPCT_OK && *item->path == '\0' && item->kind != HPCT_ITEM_FOLDER)
         status = fail_about(w, HPCT_ERR_DATA, item->path, "it is neither a file nor a folder");
-    if (status == HPCT_OK)
-        status = take(w, 0);
     if (status == HPCT_OK)
         status = enter(w, item->path, &fd, &last);
     if (status != HPCT_OK)
@@ -485,7 +499,8 @@ hpct_lane *hpct_lane_new(void)
     lane->sink = NULL;
     lane->given = hpct_hasher_new();
     lane->found = hpct_hasher_new();
-    if (lane->given == NULL || lane->found == NULL) {
+    lane->back = aligned_alloc(4096, PIECE);
+    if (lane->given == NULL || lane->found == NULL || lane->back == NULL) {
         hpct_lane_free(lane);
         return NULL;
     }
@@ -498,6 +513,7 @@ void hpct_lane_free(hpct_lane *lane)
         return;
     hpct_hasher_free(lane->given);
     hpct_hasher_free(lane->found);
+    free(lane->back);
     free(lane);
 }
 
