@@ -58,19 +58,17 @@ hpct_status hpct_stage_run_work(void *context, hpct_share *share)
     arguments[n++] = to;
     arguments[n++] = list_option;
     arguments[n++] = list;
-    bool killed = false;
     const hpct_child child = {
         .arguments = arguments,
         .stall_seconds = r->stall_seconds,
         .end_signal = SIGTERM,
-        .killed = &killed,
         .alive = alive,
         .context = share,
     };
     hpct_status status =
         to == NULL || list == NULL ? hpct_fail_memory(0) : hpct_child_run(&child, "staging");
-    if (killed)
-        hpct_share_first(share, HPCT_SHARE_KILLED);
+    if (status == HPCT_ERR_STOPPED)
+        hpct_share_first(share, HPCT_SHARE_STOPPED);
     free(to);
     free(list);
     free(arguments);

@@ -18,11 +18,10 @@
 
 /* When the other nodes are told that the step has failed, in seconds from one time to the next:
  * most have started their tasks after the first; one whose prolog or daemon is slow needs longer.
- * One that has ended its tasks cannot be told either. That is likely when the step is being killed,
- * and then nobody shall wait for us.
- */
+ * One that has ended its tasks cannot be told either. That is likely when the step is being ended,
+ * and then nobody shall wait for us. */
 static const int tell_after[] = {1, 1, 2, 4, 8};
-enum { TELLS = sizeof tell_after / sizeof *tell_after, TELLS_WHEN_KILLED = 2 };
+enum { TELLS = sizeof tell_after / sizeof *tell_after, TELLS_WHEN_STOPPED = 2 };
 
 static hpct_status set(void *slurm, const char *name, const char *value)
 {
@@ -159,8 +158,8 @@ static void report(hpct_plugin *plugin, hpct_slurm *slurm)
         (hpct_slurm_get(slurm, HPCT_SLURM_TOTAL_TASKS, &tasks) && tasks == 1))
         return;
     bool told = false;
-    bool killed = plugin->share != NULL && hpct_share_marked(plugin->share, HPCT_SHARE_KILLED);
-    for (int i = 0; !told && i < (killed ? TELLS_WHEN_KILLED : TELLS); i++) {
+    bool stopped = plugin->share != NULL && hpct_share_marked(plugin->share, HPCT_SHARE_STOPPED);
+    for (int i = 0; !told && i < (stopped ? TELLS_WHEN_STOPPED : TELLS); i++) {
         nanosleep(&(struct timespec){.tv_sec = tell_after[i]}, NULL);
         told = hpct_slurm_end_step(plugin->job, plugin->step);
     }
@@ -172,7 +171,8 @@ hpct_status hpct_task_start(hpct_plugin *plugin, hpct_slurm *slurm)
         return HPCT_OK;
     /* Nobody would watch over the task, or clean up behind it, when slurmstepd is killed. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != plugin->daemon)
+    pid_t parent = getppid(); /* 0: it is in another namespace */
+    if (parent != 0 && parent != plugin->daemon)
         return hpct_fail(HPCT_ERR_INTERNAL, "slurmstepd has ended");
     char *tmpdir = hpct_tmpdir_path(plugin->settings.tmpdir, plugin->job);
     hpct_status status = tmpdir == NULL ? hpct_fail_memory(0) : prepare(plugin, slurm, tmpdir);
