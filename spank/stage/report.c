@@ -72,6 +72,8 @@ hpct_status hpct_report_tick(hpct_report *report, uint64_t bytes)
     double time = now();
     if (time - report->last_byte >= ALIVE_SECONDS) {
         report->last_byte = time;
+        if (report->alive != NULL)
+            report->alive(report->alive_context);
         if (report->touch_fd >= 0)
             futimens(report->touch_fd, NULL);
         if (report->progress_fd >= 0 && write(report->progress_fd, "", 1) < 0)

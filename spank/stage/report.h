@@ -14,6 +14,8 @@ typedef struct hpct_report {
     uint64_t files, bytes;              /* copied so far */
     uint64_t total;                     /* bytes to copy */
     double start, last_line, last_byte; /* seconds */
+    void (*alive)(void *context);       /* called now and then while all goes well; NULL: not */
+    void *alive_context;
 } hpct_report;
 
 void hpct_report_start(hpct_report *report, bool verbose, int progress_fd);
