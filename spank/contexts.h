@@ -22,6 +22,9 @@ typedef struct hpct_plugin {
  * line was checked option by option). False, after a message, when the command must end. */
 bool hpct_client_check(hpct_plugin *plugin);
 
+/* slurmd, as root, when it starts, before any job: the job directories' parent is made. */
+void hpct_daemon_start(hpct_plugin *plugin);
+
 /* slurmstepd, as root, before it becomes the user: decides whether hpc-train is on for this step,
  * and makes the job directory. Keeps what goes wrong in plugin->trouble, for the tasks to report:
  * an error of a step must never look like an error of the node. */

@@ -28,12 +28,19 @@ static bool is_plain_path(const char *path)
 
 static hpct_status set_path(const char *value, char **path)
 {
-    if (!is_plain_path(value))
-        return hpct_fail(HPCT_ERR_CONFIG, "'%s' is not an absolute path without '.' and '..'",
-                         value);
     char *copy = strdup(value);
     if (copy == NULL)
         return hpct_fail_memory(0);
+    size_t size = strlen(copy);
+    while (size > 1 && copy[size - 1] == '/') /* as people write folders */
+        copy[--size] = '\0';
+    if (!is_plain_path(copy)) {
+        free(copy);
+        return hpct_fail(HPCT_ERR_CONFIG,
+                         "'%s' is not the path of a folder or file as it must be written: from / "
+                         "on, without '.', '..' and '//'",
+                         value);
+    }
     free(*path);
     *path = copy;
     return HPCT_OK;

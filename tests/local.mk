@@ -37,6 +37,7 @@ tests_unit_test_status_LDADD = base/libbase.la $(CMOCKA_LIBS)
 include tests/unit/cluster.mk
 include tests/unit/nn.mk
 include tests/unit/agent.mk
+include tests/unit/stage.mk
 include tests/bench/nn.mk
 include tests/peers/local.mk
 include tests/fuzz/local.mk

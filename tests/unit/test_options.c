@@ -201,6 +201,12 @@ static void settings_are_read(void **state)
     assert_string_equal(settings.stage_src[1], "/project");
     assert_string_equal(settings.helper, "/opt/x/hpc-train-stage");
     hpct_settings_free(&settings);
+    /* as people write folders */
+    assert_int_equal(
+        read_settings(ARGUMENTS(S("tmpdir=/local//"), S("stage_src=/a/,/b")), &settings), HPCT_OK);
+    assert_string_equal(settings.tmpdir, "/local");
+    assert_string_equal(settings.stage_src[0], "/a");
+    hpct_settings_free(&settings);
 }
 
 static void wrong_settings_are_refused(void **state)
@@ -209,7 +215,7 @@ static void wrong_settings_are_refused(void **state)
     static const char *const bad[] = {
         "tmpdir",       "tmpdir=",        "tmpdir=tmp",
         "tmpdir=/",     "tmpdir=/a/../b", "tmpdir=/a//b",
-        "tmpdir=/a/",   "ports=22000",    "ports=80-90",
+        "tmpdir=//",    "ports=22000",    "ports=80-90",
         "default=yes",  "stage_max=0",    "stage_max=1X",
         "stage_max=-1", "stage_src=home", "stage_src=,",
         "helper=sh",    "log=debug",      "tmp_dir=/a",
