@@ -41,6 +41,9 @@ AC_DEFUN([HPCT_PKG], [
 ])
 
 AC_DEFUN([HPCT_NEED_JANSSON], [HPCT_PKG([JANSSON], [jansson >= 2.12], [jansson], [libjansson-dev])])
+# Headers only: the library is loaded at run time, where a node has it.
+AC_DEFUN([HPCT_NEED_HWLOC],
+  [HPCT_PKG([HWLOC], [hwloc >= 2.1], [hwloc], [libhwloc-dev])])
 AC_DEFUN([HPCT_NEED_ZLIB], [HPCT_PKG([ZLIB], [zlib], [zlib], [zlib1g-dev])])
 AC_DEFUN([HPCT_NEED_LIBARCHIVE],
   [HPCT_PKG([LIBARCHIVE], [libarchive >= 3.4], [libarchive], [libarchive-dev])])

@@ -2,6 +2,7 @@
 #ifndef HPCT_SPANK_CONTEXTS_H
 #define HPCT_SPANK_CONTEXTS_H
 
+#include "spank/gpu_meet.h"
 #include "spank/options.h"
 #include "spank/settings.h"
 #include "spank/share.h"
@@ -16,6 +17,7 @@ typedef struct hpct_plugin {
     bool on;
     uint32_t job, step;
     hpct_share *share;
+    hpct_gpu_meet *gpus;
 } hpct_plugin;
 
 /* srun, sbatch, salloc, before anything is queued: checks what the environment says (the command

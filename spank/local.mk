@@ -24,13 +24,31 @@ hpc_train_stage_SOURCES = spank/stage/main.c
 hpc_train_stage_CPPFLAGS = $(AM_CPPFLAGS) -DHPCT_VERSION='"$(PACKAGE_VERSION)"'
 hpc_train_stage_LDADD = spank/stage/libstage.la agent/cluster/libcluster.la base/libbase.la
 
-spank_libspank_la_CPPFLAGS = $(AM_CPPFLAGS) -DHPCT_DEFAULT_HELPER='"$(bindir)/hpc-train-stage"'
+# Which GPU is whose: a helper, so that hwloc and NVML are loaded there and nowhere else.
+pkglibexec_PROGRAMS += hpc-train-gpus
+noinst_LTLIBRARIES += spank/gpu/libgpu.la
+spank_gpu_libgpu_la_CPPFLAGS = $(AM_CPPFLAGS) $(HWLOC_CFLAGS)
+spank_gpu_libgpu_la_SOURCES = \
+	spank/gpu/assign.c spank/gpu/assign.h \
+	spank/gpu/closest.c spank/gpu/closest.h \
+	spank/gpu/gres.c spank/gpu/gres.h \
+	spank/gpu/nvml.c spank/gpu/nvml.h \
+	spank/gpu/request.c spank/gpu/request.h \
+	spank/gpu/topology.c spank/gpu/topology.h
+hpc_train_gpus_SOURCES = spank/gpu/main.c
+hpc_train_gpus_LDADD = spank/gpu/libgpu.la agent/cluster/libcluster.la base/libbase.la
+
+spank_libspank_la_CPPFLAGS = $(AM_CPPFLAGS) -DHPCT_DEFAULT_HELPER='"$(bindir)/hpc-train-stage"' \
+	-DHPCT_DEFAULT_GPU_HELPER='"$(pkglibexecdir)/hpc-train-gpus"'
 spank_libspank_la_SOURCES = \
 	spank/cgroup.c spank/cgroup.h \
 	spank/child.c spank/child.h \
 	spank/describe.c spank/describe.h \
 	spank/folder.c spank/folder.h \
 	spank/gpu.c spank/gpu.h \
+	spank/gpu_ask.c spank/gpu_ask.h \
+	spank/gpu_closest.c spank/gpu_closest.h \
+	spank/gpu_meet.c spank/gpu_meet.h \
 	spank/options.c spank/options.h \
 	spank/parent.c spank/parent.h \
 	spank/ports_check.c spank/ports_check.h \

@@ -136,6 +136,7 @@ EXPORT int slurm_spank_exit(spank_t spank, int count, char *arguments[])
         free(plugin.options.values[i]);
     hpct_settings_free(&plugin.settings);
     hpct_share_free(plugin.share);
+    hpct_gpu_meet_free(plugin.gpus);
     plugin = (hpct_plugin){0};
     return 0;
 }

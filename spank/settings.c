@@ -56,6 +56,11 @@ static hpct_status set_helper(const char *value, hpct_settings *settings)
     return set_path(value, &settings->helper);
 }
 
+static hpct_status set_gpu_helper(const char *value, hpct_settings *settings)
+{
+    return set_path(value, &settings->gpu_helper);
+}
+
 static hpct_status set_ports(const char *value, hpct_settings *settings)
 {
     if (hpct_port_range_parse(value, &settings->ports) != HPCT_OK || settings->ports.single)
@@ -112,13 +117,10 @@ static const struct {
     const char *key;
     hpct_status (*set)(const char *value, hpct_settings *settings);
 } keys[] = {
-    {"tmpdir", set_tmpdir},
-    {"ports", set_ports},
-    {"default", set_default},
-    {"stage_max", set_stage_max},
-    {"stage_src", set_stage_src},
-    {"helper", set_helper},
-    {"log", set_log},
+    {"tmpdir", set_tmpdir},         {"ports", set_ports},
+    {"default", set_default},       {"stage_max", set_stage_max},
+    {"stage_src", set_stage_src},   {"helper", set_helper},
+    {"gpu_helper", set_gpu_helper}, {"log", set_log},
 };
 enum { NUM_KEYS = sizeof keys / sizeof *keys };
 
@@ -140,7 +142,7 @@ static hpct_status read_argument(const char *argument, bool *seen, hpct_settings
     }
     return hpct_fail(HPCT_ERR_CONFIG,
                      "plugstack.conf: argument '%s' is not known: tmpdir=, ports=, default=, "
-                     "stage_max=, stage_src=, helper= and log= are",
+                     "stage_max=, stage_src=, helper=, gpu_helper= and log= are",
                      argument);
 }
 
@@ -150,8 +152,9 @@ hpct_status hpct_settings_read(int count, char *const *arguments, hpct_settings 
     *out = (hpct_settings){
         .tmpdir = strdup(HPCT_DEFAULT_TMPDIR),
         .helper = strdup(HPCT_DEFAULT_HELPER),
+        .gpu_helper = strdup(HPCT_DEFAULT_GPU_HELPER),
     };
-    if (out->tmpdir == NULL || out->helper == NULL)
+    if (out->tmpdir == NULL || out->helper == NULL || out->gpu_helper == NULL)
         return hpct_fail_memory(0);
     for (int i = 0; i < count; i++) {
         hpct_status status = read_argument(arguments[i], seen, out);
@@ -167,5 +170,6 @@ void hpct_settings_free(hpct_settings *settings)
         free(settings->stage_src[i]);
     free(settings->tmpdir);
     free(settings->helper);
+    free(settings->gpu_helper);
     *settings = (hpct_settings){0};
 }

@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "spank/contexts.h"
 #include "spank/describe.h"
+#include "spank/gpu_closest.h"
 #include "spank/ports_check.h"
 #include "spank/stage_run.h"
 #include "spank/tmpdir.h"
@@ -77,6 +78,30 @@ static hpct_status stage(hpct_plugin *plugin, const hpct_environment *environmen
                            HPCT_STALL_SECONDS + 10, hpct_stage_run_work, &run);
 }
 
+/* Where nothing better can be found out, the GPU by rank, which the config has already, stays. */
+static void bind_closest(hpct_plugin *plugin, const hpct_environment *environment,
+                         const hpct_choices *choices, int task, hpct_config *config)
+{
+    const char *visible = environment->get(environment->context, "CUDA_VISIBLE_DEVICES");
+    const char *node = environment->get(environment->context, "SLURMD_NODENAME");
+    int place = -1;
+    if (choices->bind.kind != HPCT_GPU_BIND_CLOSEST || plugin->gpus == NULL ||
+        task >= hpct_gpu_meet_tasks(plugin->gpus))
+        return;
+    hpct_status status = hpct_gpu_closest_place(plugin->gpus, task, visible,
+                                                plugin->settings.gpu_helper, node, &place);
+    if (status != HPCT_OK && choices->bind.asked)
+        hpct_slurm_error("warning: --hpc-train-bind=closest: %s; GPUs are given out by local rank",
+                         hpct_last_error());
+    else if (status != HPCT_OK && plugin->settings.verbose)
+        hpct_slurm_info("GPUs are given out by local rank: %s", hpct_last_error());
+    char *gpu = place < 0 ? NULL : hpct_gpu_entry(visible, place);
+    if (gpu == NULL)
+        return;
+    free(config->gpu);
+    config->gpu = gpu;
+}
+
 static hpct_status prepare(hpct_plugin *plugin, hpct_slurm *slurm, const char *tmpdir)
 {
     hpct_environment environment = hpct_slurm_environment(slurm);
@@ -100,6 +125,8 @@ static hpct_status prepare(hpct_plugin *plugin, hpct_slurm *slurm, const char *t
         status =
             hpct_port_check(atoi(strrchr(address, ':') + 1), config->nodes[config->node_rank].name);
     }
+    if (status == HPCT_OK)
+        bind_closest(plugin, &environment, &choices, (int) facts.local_rank, config);
     if (status == HPCT_OK)
         status = stage(plugin, &environment, &choices, config);
     if (status == HPCT_OK)

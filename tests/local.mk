@@ -35,6 +35,7 @@ tests_unit_test_status_CPPFLAGS = $(test_cppflags)
 tests_unit_test_status_LDADD = base/libbase.la $(CMOCKA_LIBS)
 
 include tests/unit/cluster.mk
+include tests/unit/gpu.mk
 include tests/unit/nn.mk
 include tests/unit/agent.mk
 include tests/unit/stage.mk
