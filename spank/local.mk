@@ -4,10 +4,20 @@ bin_PROGRAMS += hpc-train-stage
 noinst_LTLIBRARIES += spank/libspank.la spank/stage/libstage.la
 spank_LTLIBRARIES += spank/spank_hpc_train.la
 
-spank_stage_libstage_la_CPPFLAGS = $(AM_CPPFLAGS) $(XXHASH_CFLAGS)
-spank_stage_libstage_la_LIBADD = $(XXHASH_LIBS)
+spank_stage_libstage_la_CPPFLAGS = $(AM_CPPFLAGS) $(XXHASH_CFLAGS) $(MUNGE_CFLAGS)
+spank_stage_libstage_la_LIBADD = $(XXHASH_LIBS) $(MUNGE_LIBS)
 spank_stage_libstage_la_SOURCES = \
 	spank/stage/arena.c spank/stage/arena.h \
+	spank/stage/broadcast.c spank/stage/broadcast.h spank/stage/broadcast_state.h \
+	spank/stage/broadcast_auth.c spank/stage/broadcast_auth.h \
+	spank/stage/broadcast_join.c \
+	spank/stage/broadcast_link.c spank/stage/broadcast_link.h \
+	spank/stage/broadcast_loop.c \
+	spank/stage/broadcast_send.c spank/stage/broadcast_send.h \
+	spank/stage/broadcast_take.c spank/stage/broadcast_take.h \
+	spank/stage/broadcast_team.c spank/stage/broadcast_team.h \
+	spank/stage/broadcast_tree.c spank/stage/broadcast_tree.h \
+	spank/stage/broadcast_wire.c spank/stage/broadcast_wire.h \
 	spank/stage/bytes.c spank/stage/bytes.h \
 	spank/stage/copy.c spank/stage/copy.h \
 	spank/stage/entry.c spank/stage/entry.h \
@@ -15,8 +25,11 @@ spank_stage_libstage_la_SOURCES = \
 	spank/stage/hash.c spank/stage/hash.h \
 	spank/stage/inodes.c spank/stage/inodes.h \
 	spank/stage/item.c spank/stage/item.h \
+	spank/stage/mode.c spank/stage/mode.h \
+	spank/stage/pack.c spank/stage/pack.h \
 	spank/stage/place.c spank/stage/place.h \
 	spank/stage/report.c spank/stage/report.h \
+	spank/stage/together.c spank/stage/together.h \
 	spank/stage/tree.c spank/stage/tree.h \
 	spank/stage/walk.c spank/stage/walk.h \
 	spank/stage/writer.c spank/stage/writer.h
@@ -58,7 +71,8 @@ spank_libspank_la_SOURCES = \
 	spank/stage_run.c spank/stage_run.h \
 	spank/tmpdir.c spank/tmpdir.h \
 	spank/stage/bytes.c spank/stage/bytes.h \
-	spank/stage/entry.c spank/stage/entry.h
+	spank/stage/entry.c spank/stage/entry.h \
+	spank/stage/mode.c spank/stage/mode.h
 
 EXTRA_DIST += spank/spank_hpc_train.map
 spank_spank_hpc_train_la_CPPFLAGS = $(AM_CPPFLAGS) $(SLURM_CPPFLAGS)

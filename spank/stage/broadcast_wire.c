@@ -3,7 +3,8 @@
 #include "spank/stage/broadcast_wire.h"
 
 #include <string.h>
-#include <xxhash.h>
+
+#include "spank/stage/hash.h"
 
 enum { AT_MAGIC = 0, AT_VERSION = 4, AT_TYPE = 5, AT_SIZE = 8, AT_CHECK = 12, AT_SEQUENCE = 16, AT_HASH = 24 };
 
@@ -38,7 +39,7 @@ static uint32_t check_of(const uint8_t *header)
     uint8_t rest[HPCT_WIRE_HEADER];
     memcpy(rest, header, sizeof rest);
     memset(rest + AT_CHECK, 0, 4);
-    return (uint32_t) XXH3_64bits(rest, sizeof rest);
+    return (uint32_t) hpct_hash(rest, sizeof rest);
 }
 
 static uint32_t most(hpct_wire_type type)
@@ -76,7 +77,7 @@ void hpct_wire_encode_again(uint8_t out[HPCT_WIRE_HEADER], const hpct_wire_heade
 
 void hpct_wire_encode(uint8_t out[HPCT_WIRE_HEADER], hpct_wire_header *header, const void *data)
 {
-    header->hash = XXH3_64bits(data, header->size);
+    header->hash = hpct_hash(data, header->size);
     hpct_wire_encode_again(out, header);
 }
 
@@ -95,7 +96,7 @@ bool hpct_wire_decode(hpct_wire_header *out, const uint8_t in[HPCT_WIRE_HEADER])
 
 bool hpct_wire_check(const hpct_wire_header *header, const void *data)
 {
-    return XXH3_64bits(data, header->size) == header->hash;
+    return hpct_hash(data, header->size) == header->hash;
 }
 
 size_t hpct_wire_put_failure(uint8_t out[HPCT_WIRE_FAILURE_MAX], const hpct_wire_failure *failure)
