@@ -3,6 +3,8 @@ TEST_EXTENSIONS = .t
 LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh
 T_LOG_DRIVER = $(LOG_DRIVER)
 T_LOG_COMPILER = $(BASH)
+LOG_COMPILER = $(BASH) $(top_srcdir)/tests/unit/run
+EXTRA_DIST += tests/unit/run
 BASH = bash
 
 AM_TESTS_ENVIRONMENT = CMOCKA_MESSAGE_OUTPUT=TAP; export CMOCKA_MESSAGE_OUTPUT; \
