@@ -37,6 +37,11 @@ static hpct_status apply_stage(const char *text, hpct_choices *choices)
     return hpct_stage_list_parse(text, &choices->stage);
 }
 
+static hpct_status apply_stage_mode(const char *text, hpct_choices *choices)
+{
+    return hpct_stage_mode_parse(text, &choices->stage_mode);
+}
+
 static hpct_status apply_bind(const char *text, hpct_choices *choices)
 {
     return hpct_gpu_bind_parse(text, &choices->bind);
@@ -62,6 +67,11 @@ const hpct_option_info hpct_option_table[HPCT_NUM_OPTIONS] = {
                            "copy files or folders to $SLURM_TMPDIR/DST on every node before the "
                            "tasks start",
                            "HPC_TRAIN_STAGE", NULL, apply_stage},
+    [HPCT_OPTION_STAGE_MODE] = {"hpc-train-stage-mode", "auto|copy|broadcast|extract",
+                                HPCT_ARGUMENT_NEEDED,
+                                "each node reads the data, or one node reads and sends it to the "
+                                "others, or archives are unpacked on the way",
+                                "HPC_TRAIN_STAGE_MODE", NULL, apply_stage_mode},
     [HPCT_OPTION_BIND] = {"hpc-train-bind", "closest|rank|map:I,J,...|none",
                           HPCT_ARGUMENT_NEEDED,
                           "which of the step's GPUs a task calls its own", "HPC_TRAIN_BIND", NULL,

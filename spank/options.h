@@ -9,12 +9,14 @@
 #include "agent/cluster/ports.h"
 #include "spank/gpu.h"
 #include "spank/stage/entry.h"
+#include "spank/stage/mode.h"
 
 typedef enum hpct_option {
     HPCT_OPTION_ON, /* --hpc-train */
     HPCT_OPTION_ENV,
     HPCT_OPTION_PORT,
     HPCT_OPTION_STAGE,
+    HPCT_OPTION_STAGE_MODE,
     HPCT_OPTION_BIND,
     HPCT_OPTION_HIDE,
     HPCT_NUM_OPTIONS,
@@ -34,6 +36,7 @@ typedef struct hpct_choices {
     bool has_port;
     hpct_port_range port;
     hpct_stage_list stage;
+    hpct_stage_mode stage_mode;
     hpct_gpu_bind bind;
     bool hide;
 } hpct_choices;

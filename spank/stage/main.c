@@ -19,6 +19,13 @@ static const char usage[] =
     "  --list LIST       more entries, with commas between them\n"
     "  --max BYTES       refuse to copy more than this (K, M, G, T may follow)\n"
     "  --allow PREFIX    copy only from below PREFIX; may be given several times\n"
+    "  --mode MODE       auto, copy, broadcast (one node reads and sends to the others), extract\n"
+    "                    (unpack archives); extract,copy and extract,broadcast\n"
+    "  --nodes FILE      the nodes that stage the same at the same time, one HOST[:PORT] per line\n"
+    "  --index I         which line of it this node is, from 0\n"
+    "  --port P          where nodes without a PORT of their own listen\n"
+    "  --job NAME        what tells this run from others of the same user (such as 42.0)\n"
+    "  --wait SECONDS    how long the other nodes may take to come (default 600)\n"
     "  --progress-fd N   write a byte to file descriptor N now and then while all goes well\n"
     "  -v, --verbose     say what was copied and what was there already\n"
     "  --help, --version\n"
@@ -26,6 +33,8 @@ static const char usage[] =
 
 typedef struct arguments {
     hpct_place place;
+    const char *nodes;
+    long index, port, wait;
     hpct_stage_list list;
     char *allowed[MAX_ALLOWED];
     bool verbose;
@@ -37,14 +46,30 @@ enum {
     OPTION_LIST,
     OPTION_MAX,
     OPTION_ALLOW,
+    OPTION_MODE,
+    OPTION_NODES,
+    OPTION_INDEX,
+    OPTION_PORT,
+    OPTION_JOB,
+    OPTION_WAIT,
     OPTION_PROGRESS,
     OPTION_HELP,
     OPTION_VERSION
 };
 
+static hpct_status take_number(const char *option, const char *value, long low, long high,
+                               long *number)
+{
+    if (hpct_number_parse(value, low, high, number))
+        return HPCT_OK;
+    return hpct_fail(HPCT_ERR_USAGE, "%s: '%s' is no number between %ld and %ld", option, value,
+                     low, high);
+}
+
 static hpct_status take(arguments *a, int option, char *value)
 {
     long number = 0;
+    hpct_status status;
     switch (option) {
     case OPTION_TO:
         a->place.to = value;
@@ -61,6 +86,24 @@ static hpct_status take(arguments *a, int option, char *value)
             return hpct_fail(HPCT_ERR_USAGE, "--allow: more than %d prefixes", MAX_ALLOWED);
         a->allowed[a->place.num_allowed++] = value;
         return HPCT_OK;
+    case OPTION_MODE:
+        status = hpct_stage_mode_parse(value, &a->place.mode);
+        return status == HPCT_OK ? HPCT_OK : hpct_fail_within(status, "--mode");
+    case OPTION_NODES:
+        a->nodes = value;
+        return HPCT_OK;
+    case OPTION_INDEX:
+        return take_number("--index", value, 0, HPCT_MAX_TEAM - 1, &a->index);
+    case OPTION_PORT:
+        return take_number("--port", value, 1, 65535, &a->port);
+    case OPTION_WAIT:
+        return take_number("--wait", value, 1, 86400, &a->wait);
+    case OPTION_JOB:
+        if (*value == '\0' || strlen(value) > HPCT_MAX_RUN_NAME)
+            return hpct_fail(HPCT_ERR_USAGE, "--job: '%s' is empty or longer than %d characters",
+                             value, HPCT_MAX_RUN_NAME);
+        a->place.team.run = value;
+        return HPCT_OK;
     case OPTION_PROGRESS:
         if (!hpct_number_parse(value, 0, 1 << 20, &number))
             return hpct_fail(HPCT_ERR_USAGE, "--progress-fd: '%s' is no number", value);
@@ -74,6 +117,26 @@ static hpct_status take(arguments *a, int option, char *value)
     }
 }
 
+/* The nodes, if there are more than this one. */
+static hpct_status read_team(arguments *a)
+{
+    hpct_team *team = &a->place.team;
+    team->wait_seconds = (int) a->wait;
+    if (a->nodes == NULL)
+        return HPCT_OK;
+    hpct_status status = hpct_team_read(a->nodes, (int) a->port, team);
+    if (status != HPCT_OK)
+        return status;
+    if (a->index < 0 || a->index >= team->count)
+        return hpct_fail(HPCT_ERR_USAGE, "--index, the line of %s for this node, must be 0 to %d",
+                         a->nodes, team->count - 1);
+    if (team->run == NULL)
+        return hpct_fail(HPCT_ERR_USAGE, "--nodes needs --job NAME, the same on all nodes and "
+                                         "another one for each run");
+    team->index = (int) a->index;
+    return HPCT_OK;
+}
+
 /* -1: go on; else the exit status. */
 static int read_arguments(int argc, char **argv, arguments *a)
 {
@@ -82,6 +145,12 @@ static int read_arguments(int argc, char **argv, arguments *a)
         {"list", required_argument, NULL, OPTION_LIST},
         {"max", required_argument, NULL, OPTION_MAX},
         {"allow", required_argument, NULL, OPTION_ALLOW},
+        {"mode", required_argument, NULL, OPTION_MODE},
+        {"nodes", required_argument, NULL, OPTION_NODES},
+        {"index", required_argument, NULL, OPTION_INDEX},
+        {"port", required_argument, NULL, OPTION_PORT},
+        {"job", required_argument, NULL, OPTION_JOB},
+        {"wait", required_argument, NULL, OPTION_WAIT},
         {"progress-fd", required_argument, NULL, OPTION_PROGRESS},
         {"verbose", no_argument, NULL, 'v'},
         {"help", no_argument, NULL, OPTION_HELP},
@@ -108,6 +177,9 @@ static int read_arguments(int argc, char **argv, arguments *a)
                                            "hpc-train-stage --help");
         goto fail;
     }
+    status = read_team(a);
+    if (status != HPCT_OK)
+        goto fail;
     return -1;
 fail:
     fprintf(stderr, "hpc-train-stage: %s\n", hpct_last_error());
@@ -116,7 +188,7 @@ fail:
 
 int main(int argc, char **argv)
 {
-    arguments a = {.progress_fd = -1};
+    arguments a = {.progress_fd = -1, .index = -1, .wait = 600};
     hpct_report report;
     a.place.allowed = a.allowed;
     hpct_report_catch_signals();
@@ -131,5 +203,6 @@ int main(int argc, char **argv)
         done = (int) status;
     }
     hpct_stage_list_free(&a.list);
+    hpct_team_free(&a.place.team);
     return done;
 }

@@ -4,7 +4,9 @@
 #ifndef HPCT_STAGE_PLACE_H
 #define HPCT_STAGE_PLACE_H
 
+#include "spank/stage/broadcast_team.h"
 #include "spank/stage/entry.h"
+#include "spank/stage/mode.h"
 #include "spank/stage/report.h"
 
 typedef struct hpct_place {
@@ -12,6 +14,8 @@ typedef struct hpct_place {
     uint64_t max;         /* bytes in all; 0: no bound but the disk */
     char *const *allowed; /* [num_allowed] prefixes that sources must lie below; none: any */
     int num_allowed;
+    hpct_stage_mode mode;
+    hpct_team team; /* count 0 or 1: this node stages alone */
 } hpct_place;
 
 /* HPCT_ERR_NO_INPUT: a source is missing or unreadable; HPCT_ERR_DATA: it holds what cannot be
