@@ -12,10 +12,12 @@
 #include <unistd.h>
 
 #include "base/status.h"
+#include "spank/stage/extract.h"
 #include "spank/stage/hash.h"
 #include "spank/stage/pack.h"
 
 #define NUM_READERS 4                      /* as many files are opened and read at a time */
+#define CRUMB 4096                         /* data shorter than that is not begun in a block */
 #define SMALL_FILE (HPCT_BLOCK_BYTES / 2)  /* goes whole into a block; larger ones in pieces */
 
 /* One thread's block. */
@@ -35,6 +37,7 @@ struct hpct_sender {
     hpct_broadcast *broadcast;
     hpct_send_source *sources;
     int count;
+    hpct_report *report;
     pthread_t thread;
     /* the source whose files are being read */
     hpct_walk *walk;
@@ -73,6 +76,16 @@ static hpct_status pack(packer *p, hpct_pack_record *record, uint8_t **data)
     return status;
 }
 
+/* Room for the data of a DATA record, in the next block when there is little in this one. */
+static size_t room_for_data(packer *p, hpct_status *status)
+{
+    const hpct_pack_record record = {.kind = HPCT_PACK_DATA};
+    size_t need = hpct_pack_need(&record);
+    if (p->pack.room - p->pack.size < need + CRUMB)
+        *status = flush(p);
+    return p->pack.room - p->pack.size - need;
+}
+
 /* ---- files ---- */
 
 static hpct_status send_small(reader *r, size_t index, const hpct_item *item)
@@ -92,11 +105,8 @@ static hpct_status send_data(reader *r, size_t index, int fd, uint64_t *at, uint
     packer *p = &r->packer;
     hpct_pack_record record = {.kind = HPCT_PACK_DATA};
     uint8_t *content = NULL;
-    size_t need = hpct_pack_need(&record);
     hpct_status status = HPCT_OK;
-    if (p->pack.room - p->pack.size < need + 4096) /* no crumbs */
-        status = flush(p);
-    size_t room = p->pack.room - p->pack.size - need;
+    size_t room = room_for_data(p, &status);
     record.size = end - *at < room ? end - *at : room;
     if (status == HPCT_OK)
         status = pack(p, &record, &content);
@@ -164,8 +174,7 @@ static void *read_files(void *context)
     return NULL;
 }
 
-/* False when the broadcast has failed. */
-static bool send_files(hpct_sender *s)
+static hpct_status send_files(hpct_sender *s)
 {
     reader readers[NUM_READERS] = {0};
     pthread_t threads[NUM_READERS];
@@ -194,10 +203,8 @@ static bool send_files(hpct_sender *s)
         hpct_hasher_free(readers[i].hasher);
         free(readers[i].packer.pack.data);
     }
-    return hpct_broadcast_failure(s->broadcast, &elsewhere) == HPCT_OK;
+    return hpct_broadcast_failure(s->broadcast, &elsewhere);
 }
-
-/* ---- all of it ---- */
 
 static hpct_status send_others(hpct_sender *s, packer *p, bool hard_links)
 {
@@ -213,6 +220,115 @@ static hpct_status send_others(hpct_sender *s, packer *p, bool hard_links)
     return status;
 }
 
+/* ---- archives: one thread reads, and packs what it unpacks in the order of the archive ---- */
+
+typedef struct unpacked {
+    packer *packer;
+    hpct_hasher *hasher;
+    uint64_t items;
+} unpacked;
+
+static hpct_status take_item(void *context, const hpct_item *item)
+{
+    unpacked *u = context;
+    hpct_pack_record record = {.kind = HPCT_PACK_ITEM, .item = *item};
+    u->items++;
+    return pack(u->packer, &record, NULL);
+}
+
+static hpct_status take_whole(void *context, const hpct_item *item, const void *content)
+{
+    unpacked *u = context;
+    uint8_t *to = NULL;
+    hpct_pack_record record = {
+        .kind = HPCT_PACK_WHOLE, .item = *item, .hash = hpct_hash(content, (size_t) item->size)};
+    hpct_status status = pack(u->packer, &record, &to);
+    if (status == HPCT_OK && item->size > 0)
+        memcpy(to, content, (size_t) item->size);
+    u->items++;
+    return status;
+}
+
+static hpct_status take_begin(void *context, const hpct_item *item)
+{
+    unpacked *u = context;
+    hpct_pack_record record = {.kind = HPCT_PACK_BEGIN, .item = *item};
+    hpct_hasher_reset(u->hasher);
+    u->items++;
+    return pack(u->packer, &record, NULL);
+}
+
+static hpct_status take_data(void *context, const void *data, size_t size)
+{
+    unpacked *u = context;
+    const uint8_t *from = data;
+    hpct_status status = HPCT_OK;
+    hpct_hasher_add(u->hasher, data, size);
+    while (size > 0 && status == HPCT_OK) {
+        hpct_pack_record record = {.kind = HPCT_PACK_DATA};
+        uint8_t *to = NULL;
+        size_t room = room_for_data(u->packer, &status);
+        record.size = size < room ? size : room;
+        if (status == HPCT_OK)
+            status = pack(u->packer, &record, &to);
+        if (status != HPCT_OK)
+            break;
+        memcpy(to, from, (size_t) record.size);
+        from += record.size;
+        size -= (size_t) record.size;
+    }
+    return status;
+}
+
+static hpct_status take_hole(void *context, uint64_t size)
+{
+    unpacked *u = context;
+    hpct_pack_record record = {.kind = HPCT_PACK_HOLE, .size = size};
+    hpct_hasher_add(u->hasher, NULL, size);
+    return pack(u->packer, &record, NULL);
+}
+
+static hpct_status take_end(void *context)
+{
+    unpacked *u = context;
+    hpct_pack_record record = {.kind = HPCT_PACK_END, .hash = hpct_hasher_end(u->hasher)};
+    return pack(u->packer, &record, NULL);
+}
+
+static hpct_status send_archive(hpct_sender *s, const hpct_send_source *source, packer *p,
+                                uint64_t *items)
+{
+    unpacked u = {.packer = p, .hasher = hpct_hasher_new()};
+    const hpct_taker taker = {.context = &u,
+                              .add = take_item,
+                              .whole = take_whole,
+                              .begin = take_begin,
+                              .data = take_data,
+                              .hole = take_hole,
+                              .end = take_end};
+    if (u.hasher == NULL)
+        return hpct_fail_memory(0);
+    hpct_status status = hpct_extract_file(source->walk, source->name, &taker, s->report);
+    hpct_hasher_free(u.hasher);
+    *items = u.items;
+    return status;
+}
+
+/* ---- everything ---- */
+
+static hpct_status send_tree(hpct_sender *s, packer *p, uint64_t *items)
+{
+    hpct_status status = send_others(s, p, false);
+    if (status == HPCT_OK)
+        status = flush(p);
+    if (status == HPCT_OK)
+        status = send_files(s);
+    if (status == HPCT_OK)
+        status = send_others(s, p, true);
+    *items = hpct_walk_count(s->walk);
+    return status;
+}
+
 static void *send_all(void *context)
 {
     hpct_sender *s = context;
@@ -222,14 +338,8 @@ static void *send_all(void *context)
         hpct_pack_record done = {.kind = HPCT_PACK_DONE};
         s->walk = s->sources[i].walk;
         s->entry = p.entry = s->sources[i].entry;
-        status = send_others(s, &p, false);
-        if (status == HPCT_OK)
-            status = flush(&p);
-        if (status == HPCT_OK && !send_files(s))
-            break;
-        if (status == HPCT_OK)
-            status = send_others(s, &p, true);
-        done.size = hpct_walk_count(s->walk);
+        status = s->sources[i].extract ? send_archive(s, &s->sources[i], &p, &done.size)
+                                       : send_tree(s, &p, &done.size);
         if (status == HPCT_OK)
             status = pack(&p, &done, NULL);
         if (status == HPCT_OK)
@@ -244,12 +354,13 @@ static void *send_all(void *context)
 }
 
 hpct_status hpct_sender_start(hpct_broadcast *broadcast, const hpct_send_source *sources, int count,
-                              hpct_sender **out)
+                              hpct_report *report, hpct_sender **out)
 {
     hpct_sender *s = calloc(1, sizeof *s);
     if (s == NULL)
         return hpct_fail_memory(sizeof *s);
     s->broadcast = broadcast;
+    s->report = report;
     s->count = count;
     s->sources = calloc((size_t) count + 1, sizeof *s->sources);
     if (s->sources == NULL) {

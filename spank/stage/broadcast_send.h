@@ -9,6 +9,8 @@
 typedef struct hpct_send_source {
     uint32_t entry; /* its number in the list of what is staged */
     hpct_walk *walk;
+    bool extract;     /* it is an archive: its content is sent */
+    const char *name; /* for messages */
 } hpct_send_source;
 
 typedef struct hpct_sender hpct_sender;
@@ -16,7 +18,7 @@ typedef struct hpct_sender hpct_sender;
 /* Begins to send; `sources` are copied, their walks must live on. What goes wrong fails the
  * broadcast, and is found there. */
 hpct_status hpct_sender_start(hpct_broadcast *broadcast, const hpct_send_source *sources, int count,
-                              hpct_sender **out);
+                              hpct_report *report, hpct_sender **out);
 
 /* Waits for the threads to end, which they do soon after the end of the stream or a failure. NULL is
  * fine. */

@@ -24,16 +24,16 @@ typedef struct stream {
     char *path; /* for messages */
 } stream;
 
-struct hpct_taker {
+struct hpct_receiver {
     taking *trees;
     int count;
     stream streams[MAX_STREAMS];
     hpct_report *report;
 };
 
-hpct_taker *hpct_taker_new(const hpct_take_target *targets, int count, hpct_report *report)
+hpct_receiver *hpct_receiver_new(const hpct_take_target *targets, int count, hpct_report *report)
 {
-    hpct_taker *t = calloc(1, sizeof *t);
+    hpct_receiver *t = calloc(1, sizeof *t);
     if (t == NULL)
         return NULL;
     t->trees = calloc((size_t) count + 1, sizeof *t->trees);
@@ -56,16 +56,16 @@ static void drop(stream *s)
     *s = (stream){0};
 }
 
-void hpct_taker_free(hpct_taker *taker)
+void hpct_receiver_free(hpct_receiver *receiver)
 {
-    if (taker == NULL)
+    if (receiver == NULL)
         return;
     for (int i = 0; i < MAX_STREAMS; i++)
-        drop(&taker->streams[i]);
-    for (int i = 0; i < taker->count; i++)
-        hpct_writer_close(taker->trees[i].writer);
-    free(taker->trees);
-    free(taker);
+        drop(&receiver->streams[i]);
+    for (int i = 0; i < receiver->count; i++)
+        hpct_writer_close(receiver->trees[i].writer);
+    free(receiver->trees);
+    free(receiver);
 }
 
 static hpct_status fail_nonsense(void)
@@ -79,14 +79,14 @@ static hpct_status fail_hash(const taking *tree, const char *path)
                      tree->target->options.name, *path == '\0' ? "" : "/", path);
 }
 
-static hpct_status find_tree(hpct_taker *t, uint32_t entry, taking **out)
+static hpct_status find_tree(hpct_receiver *t, uint32_t entry, taking **out)
 {
     for (int i = 0; i < t->count; i++) {
         taking *found = &t->trees[i];
         if (found->target->entry != entry || found->done)
             continue;
         *out = found;
-        if (found->writer != NULL)
+        if (found->writer != NULL || found->target->root == NULL)
             return HPCT_OK;
         return hpct_writer_open(&found->writer, found->target->folder, found->target->root,
                                 &found->target->options);
@@ -116,7 +116,7 @@ static hpct_status end(stream *s, uint64_t want)
     return status;
 }
 
-static hpct_status end_tree(hpct_taker *t, taking *tree, uint64_t items)
+static hpct_status end_tree(hpct_receiver *t, taking *tree, uint64_t items)
 {
     for (int i = 0; i < MAX_STREAMS; i++) {
         if (t->streams[i].tree == tree && t->streams[i].sink != NULL)
@@ -128,13 +128,17 @@ static hpct_status end_tree(hpct_taker *t, taking *tree, uint64_t items)
     return hpct_writer_finish(tree->writer);
 }
 
-static hpct_status take(hpct_taker *t, const hpct_pack_record *record)
+static hpct_status take(hpct_receiver *t, const hpct_pack_record *record)
 {
     taking *tree = NULL;
     uint64_t hash = 0;
     hpct_status status = find_tree(t, record->entry, &tree);
     if (status != HPCT_OK)
         return status;
+    if (tree->target->root == NULL) {
+        tree->done = record->kind == HPCT_PACK_DONE;
+        return hpct_report_tick(t->report, 0);
+    }
     if (record->stream >= MAX_STREAMS)
         return fail_nonsense();
     stream *s = &t->streams[record->stream];
@@ -179,7 +183,7 @@ static hpct_status take(hpct_taker *t, const hpct_pack_record *record)
     return status;
 }
 
-hpct_status hpct_taker_block(hpct_taker *taker, const uint8_t *data, size_t size)
+hpct_status hpct_receiver_block(hpct_receiver *receiver, const uint8_t *data, size_t size)
 {
     hpct_pack_record record;
     size_t at = 0;
@@ -188,15 +192,15 @@ hpct_status hpct_taker_block(hpct_taker *taker, const uint8_t *data, size_t size
         int got = hpct_pack_next(data, size, &at, &record);
         if (got == 0)
             return HPCT_OK;
-        status = got < 0 ? fail_nonsense() : take(taker, &record);
+        status = got < 0 ? fail_nonsense() : take(receiver, &record);
     }
     return status;
 }
 
-hpct_status hpct_taker_end(hpct_taker *taker)
+hpct_status hpct_receiver_end(hpct_receiver *receiver)
 {
-    for (int i = 0; i < taker->count; i++) {
-        if (!taker->trees[i].done)
+    for (int i = 0; i < receiver->count; i++) {
+        if (!receiver->trees[i].done)
             return fail_nonsense();
     }
     return HPCT_OK;
@@ -205,20 +209,20 @@ hpct_status hpct_taker_end(hpct_taker *taker)
 hpct_status hpct_take_all(hpct_broadcast *broadcast, const hpct_take_target *targets, int count,
                           hpct_report *report)
 {
-    hpct_taker *taker = hpct_taker_new(targets, count, report);
-    hpct_status status = taker == NULL ? hpct_fail_memory(0) : HPCT_OK;
+    hpct_receiver *receiver = hpct_receiver_new(targets, count, report);
+    hpct_status status = receiver == NULL ? hpct_fail_memory(0) : HPCT_OK;
     while (status == HPCT_OK) {
         const uint8_t *data = NULL;
         size_t size = 0;
         status = hpct_broadcast_take(broadcast, &data, &size);
         if (status != HPCT_OK || size == 0)
             break;
-        status = hpct_taker_block(taker, data, size);
+        status = hpct_receiver_block(receiver, data, size);
         if (status == HPCT_OK)
             hpct_broadcast_taken(broadcast);
     }
     if (status == HPCT_OK)
-        status = hpct_taker_end(taker);
-    hpct_taker_free(taker);
+        status = hpct_receiver_end(receiver);
+    hpct_receiver_free(receiver);
     return status;
 }

@@ -9,7 +9,7 @@
 typedef struct hpct_take_target {
     uint32_t entry;
     int folder;       /* as of hpct_writer_open */
-    const char *root; /* one name, which does not exist yet */
+    const char *root; /* one name, which does not exist yet; NULL: this node needs none of it */
     hpct_writer_options options;
 } hpct_take_target;
 
@@ -19,11 +19,11 @@ typedef struct hpct_take_target {
 hpct_status hpct_take_all(hpct_broadcast *broadcast, const hpct_take_target *targets, int count,
                           hpct_report *report);
 
-/* The same of one block, for tests: hpct_taker_block until the end, then hpct_taker_end. */
-typedef struct hpct_taker hpct_taker;
-hpct_taker *hpct_taker_new(const hpct_take_target *targets, int count, hpct_report *report);
-hpct_status hpct_taker_block(hpct_taker *taker, const uint8_t *data, size_t size);
-hpct_status hpct_taker_end(hpct_taker *taker); /* everything has come and is finished */
-void hpct_taker_free(hpct_taker *taker);
+/* The same of one block, for tests: hpct_receiver_block until the end, then hpct_receiver_end. */
+typedef struct hpct_receiver hpct_receiver;
+hpct_receiver *hpct_receiver_new(const hpct_take_target *targets, int count, hpct_report *report);
+hpct_status hpct_receiver_block(hpct_receiver *receiver, const uint8_t *data, size_t size);
+hpct_status hpct_receiver_end(hpct_receiver *receiver); /* everything has come and is finished */
+void hpct_receiver_free(hpct_receiver *receiver);
 
 #endif

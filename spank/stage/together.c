@@ -8,7 +8,7 @@
 
 #include "base/status.h"
 
-enum { OFFER_WORDS = 6 + 4, OFFER_BYTES = 8 * OFFER_WORDS };
+enum { OFFER_WORDS = 6 + 5, OFFER_BYTES = 8 * OFFER_WORDS };
 
 void hpct_offer_identify(hpct_offer *offer, const struct stat *info)
 {
@@ -53,7 +53,7 @@ static void write_offer(uint8_t *out, const hpct_offer *offer)
     const uint64_t words[OFFER_WORDS] = {
         offer->identity[0], offer->identity[1], offer->identity[2], offer->identity[3],
         offer->identity[4], offer->identity[5], offer->digest,      offer->bytes,
-        offer->blocks,      offer->entries,
+        offer->blocks,      offer->entries,     offer->extract,
     };
     for (int i = 0; i < OFFER_WORDS; i++)
         hpct_wire_put64(out + 8 * i, words[i]);
@@ -67,6 +67,7 @@ static void read_offer(const uint8_t *in, hpct_offer *offer)
     offer->bytes = hpct_wire_get64(in + 56);
     offer->blocks = hpct_wire_get64(in + 64);
     offer->entries = hpct_wire_get64(in + 72);
+    offer->extract = hpct_wire_get64(in + 80) != 0;
 }
 
 hpct_status hpct_together_offer(hpct_broadcast *b, bool first, uint64_t task, hpct_offer *offers,
@@ -101,7 +102,7 @@ static hpct_how choose(hpct_stage_mode mode, int nodes, const hpct_offer *offer,
     const hpct_stage_facts facts = {
         .nodes = nodes,
         .same = (votes & HPCT_VOTE_SAME) != 0,
-        .extract = mode.extract,
+        .extract = offer->extract,
         .bytes = offer->bytes,
         .entries = offer->entries,
     };

@@ -14,6 +14,7 @@ typedef struct hpct_offer {
     uint64_t identity[6];            /* see hpct_offer_identify */
     uint64_t digest;                 /* of what will be sent: hpct_walk_digest or its like */
     uint64_t bytes, blocks, entries; /* hpct_walk_totals */
+    bool extract;                    /* it is an archive, and its content will be sent */
 } hpct_offer;
 
 /* Inode number, size and both times: the same on all nodes for a file or folder of a shared file
