@@ -4,8 +4,9 @@ bin_PROGRAMS += hpc-train-stage
 noinst_LTLIBRARIES += spank/libspank.la spank/stage/libstage.la
 spank_LTLIBRARIES += spank/spank_hpc_train.la
 
-spank_stage_libstage_la_CPPFLAGS = $(AM_CPPFLAGS) $(XXHASH_CFLAGS) $(MUNGE_CFLAGS)
-spank_stage_libstage_la_LIBADD = $(XXHASH_LIBS) $(MUNGE_LIBS)
+spank_stage_libstage_la_CPPFLAGS = $(AM_CPPFLAGS) $(XXHASH_CFLAGS) $(LIBARCHIVE_CFLAGS) \
+	$(ZLIB_CFLAGS) $(MUNGE_CFLAGS)
+spank_stage_libstage_la_LIBADD = $(XXHASH_LIBS) $(LIBARCHIVE_LIBS) $(ZLIB_LIBS) $(MUNGE_LIBS)
 spank_stage_libstage_la_SOURCES = \
 	spank/stage/arena.c spank/stage/arena.h \
 	spank/stage/broadcast.c spank/stage/broadcast.h spank/stage/broadcast_state.h \
@@ -19,18 +20,25 @@ spank_stage_libstage_la_SOURCES = \
 	spank/stage/broadcast_tree.c spank/stage/broadcast_tree.h \
 	spank/stage/broadcast_wire.c spank/stage/broadcast_wire.h \
 	spank/stage/bytes.c spank/stage/bytes.h \
+	spank/stage/content.c spank/stage/content.h \
 	spank/stage/copy.c spank/stage/copy.h \
 	spank/stage/entry.c spank/stage/entry.h \
+	spank/stage/extract.c spank/stage/extract.h \
 	spank/stage/folders.c spank/stage/folders.h \
 	spank/stage/hash.c spank/stage/hash.h \
 	spank/stage/inodes.c spank/stage/inodes.h \
 	spank/stage/item.c spank/stage/item.h \
+	spank/stage/manifest.c spank/stage/manifest.h \
 	spank/stage/mode.c spank/stage/mode.h \
 	spank/stage/pack.c spank/stage/pack.h \
-	spank/stage/place.c spank/stage/place.h \
+	spank/stage/place.c spank/stage/place.h spank/stage/place_state.h \
+	spank/stage/place_together.c \
 	spank/stage/report.c spank/stage/report.h \
+	spank/stage/room.c spank/stage/room.h \
+	spank/stage/taker.c spank/stage/taker.h \
 	spank/stage/together.c spank/stage/together.h \
 	spank/stage/tree.c spank/stage/tree.h \
+	spank/stage/unpack.c spank/stage/unpack.h \
 	spank/stage/walk.c spank/stage/walk.h \
 	spank/stage/writer.c spank/stage/writer.h
 hpc_train_stage_SOURCES = spank/stage/main.c

@@ -46,11 +46,7 @@ static void destroy(hpct_broadcast *b)
     free(b);
 }
 
-static void show_alive(void *context)
-{
-    hpct_broadcast *b = context;
-    b->alive_at = hpct_stage_now();
-}
+static hpct_status show_alive(void *context);
 
 hpct_status hpct_broadcast_open(const hpct_team *team, hpct_report *report, hpct_broadcast **out)
 {
@@ -139,6 +135,15 @@ hpct_status hpct_broadcast_failure(hpct_broadcast *b, bool *elsewhere)
     *elsewhere = b->failed && b->elsewhere;
     pthread_mutex_unlock(&b->lock);
     return status;
+}
+
+/* While this node works; what happens elsewhere ends it. */
+static hpct_status show_alive(void *context)
+{
+    hpct_broadcast *b = context;
+    bool elsewhere;
+    b->alive_at = hpct_stage_now();
+    return hpct_broadcast_failure(b, &elsewhere);
 }
 
 /* ---- waiting; all with the lock ---- */

@@ -1,5 +1,5 @@
-/* hpc-train-stage: copies files and folders below a folder, whole or not at all. Started by the
- * plugin as the job's user; also a command of its own. */
+/* hpc-train-stage: copies or unpacks files and folders below a folder, whole or not at all. Started
+ * by the plugin as the job's user; also a command of its own. */
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,10 +17,13 @@ static const char usage[] =
     "Copies each file or folder SRC to DIR/DST (default: its own name), whole or not at all.\n"
     "  --to DIR          the folder to copy to\n"
     "  --list LIST       more entries, with commas between them\n"
+    "  --mode MODE       auto (default), copy: each node reads; broadcast: one reads and sends;\n"
+    "                    extract: put what is in the archive SRC into DIR/DST, in the best way,\n"
+    "                    or as said in extract,copy or extract,broadcast\n"
+    "  --links MODE      links out of a folder SRC: refuse (default), or follow\n"
     "  --max BYTES       refuse to copy more than this (K, M, G, T may follow)\n"
+    "  --memory BYTES    what the job may use, where DIR lies in memory\n"
     "  --allow PREFIX    copy only from below PREFIX; may be given several times\n"
-    "  --mode MODE       auto, copy, broadcast (one node reads and sends to the others), extract\n"
-    "                    (unpack archives); extract,copy and extract,broadcast\n"
     "  --nodes FILE      the nodes that stage the same at the same time, one HOST[:PORT] per line\n"
     "  --index I         which line of it this node is, from 0\n"
     "  --port P          where nodes without a PORT of their own listen\n"
@@ -44,9 +47,11 @@ typedef struct arguments {
 enum {
     OPTION_TO = 256,
     OPTION_LIST,
-    OPTION_MAX,
-    OPTION_ALLOW,
     OPTION_MODE,
+    OPTION_LINKS,
+    OPTION_MAX,
+    OPTION_MEMORY,
+    OPTION_ALLOW,
     OPTION_NODES,
     OPTION_INDEX,
     OPTION_PORT,
@@ -77,6 +82,15 @@ static hpct_status take(arguments *a, int option, char *value)
     case OPTION_LIST:
         hpct_stage_list_free(&a->list);
         return hpct_stage_list_parse(value, &a->list);
+    case OPTION_LINKS:
+        if (strcmp(value, "refuse") != 0 && strcmp(value, "follow") != 0)
+            return hpct_fail(HPCT_ERR_USAGE, "--links: '%s' is neither refuse nor follow", value);
+        a->place.follow = *value == 'f';
+        return HPCT_OK;
+    case OPTION_MEMORY:
+        if (!hpct_bytes_parse(value, &a->place.memory))
+            return hpct_fail(HPCT_ERR_USAGE, "--memory: '%s' is no size such as 16G", value);
+        return HPCT_OK;
     case OPTION_MAX:
         if (!hpct_bytes_parse(value, &a->place.max))
             return hpct_fail(HPCT_ERR_USAGE, "--max: '%s' is no size such as 500G", value);
@@ -143,9 +157,11 @@ static int read_arguments(int argc, char **argv, arguments *a)
     static const struct option options[] = {
         {"to", required_argument, NULL, OPTION_TO},
         {"list", required_argument, NULL, OPTION_LIST},
+        {"mode", required_argument, NULL, OPTION_MODE},
+        {"links", required_argument, NULL, OPTION_LINKS},
+        {"memory", required_argument, NULL, OPTION_MEMORY},
         {"max", required_argument, NULL, OPTION_MAX},
         {"allow", required_argument, NULL, OPTION_ALLOW},
-        {"mode", required_argument, NULL, OPTION_MODE},
         {"nodes", required_argument, NULL, OPTION_NODES},
         {"index", required_argument, NULL, OPTION_INDEX},
         {"port", required_argument, NULL, OPTION_PORT},
@@ -198,7 +214,7 @@ int main(int argc, char **argv)
         hpct_status status = hpct_place_all(&a.place, &a.list, &report);
         if (status == HPCT_OK)
             hpct_report_end(&report, a.place.to);
-        else
+        else if (!report.told)
             hpct_report_say("%s", hpct_last_error());
         done = (int) status;
     }

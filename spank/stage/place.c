@@ -2,7 +2,7 @@
  * lock touches and which is emptied by whoever comes next. */
 #include <config.h>
 
-#include "spank/stage/place.h"
+#include "spank/stage/place_state.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,21 +12,17 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/status.h"
 #include "spank/stage/bytes.h"
+#include "spank/stage/copy.h"
+#include "spank/stage/extract.h"
+#include "spank/stage/hash.h"
 #include "spank/stage/tree.h"
 
-#define LOCK_SECONDS 300 /* a holder that makes no progress for so long is stuck */
-
-typedef struct placing {
-    const hpct_place *place;
-    hpct_report *report;
-    int to, own, incoming, lock; /* TO, TO/.hpc-train, …/incoming, …/lock */
-} placing;
+#define CLEAN_SECONDS 0.4 /* after a signal; what is left, the next run or the epilog removes */
 
 static hpct_status fail_in(const char *to, const char *what)
 {
@@ -41,7 +37,7 @@ static int open_folder(int at, const char *name)
 }
 
 /* The holder touches the lock file as it goes; its time tells the others that it lives. */
-static hpct_status take_lock(placing *p)
+static hpct_status take_lock(hpct_placing *p)
 {
     struct stat info;
     struct timespec seen = {0};
@@ -57,17 +53,28 @@ static hpct_status take_lock(placing *p)
             if (status != HPCT_OK)
                 return status;
         }
-        if (++idle > LOCK_SECONDS * 10)
+        if (++idle > HPCT_LOCK_SECONDS * 10)
             return hpct_fail(
                 HPCT_ERR_IO,
                 "another step of the job stages to %s, without progress for %d seconds",
-                p->place->to, LOCK_SECONDS);
+                p->place->to, HPCT_LOCK_SECONDS);
         nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
     }
     return HPCT_OK;
 }
 
-static hpct_status prepare(placing *p)
+bool hpct_place_try_lock(hpct_placing *p)
+{
+    return flock(p->lock, LOCK_EX | LOCK_NB) == 0;
+}
+
+void hpct_place_unlock(hpct_placing *p)
+{
+    flock(p->lock, LOCK_UN);
+}
+
+/* With the nodes of `b`, or alone where it is NULL. */
+static hpct_status prepare(hpct_placing *p, hpct_broadcast *b)
 {
     const char *to = p->place->to;
     p->to = open(to, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -79,22 +86,28 @@ static hpct_status prepare(placing *p)
     p->lock = openat(p->own, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (p->lock < 0)
         return fail_in(to, HPCT_PRIVATE_FOLDER "/lock");
-    hpct_status status = take_lock(p);
+    hpct_status status = b != NULL ? hpct_place_lock_together(p, b) : take_lock(p);
     if (status != HPCT_OK)
         return status;
     p->report->touch_fd = p->lock;
     hpct_tree_remove(p->own, "incoming");
     p->incoming = open_folder(p->own, "incoming");
-    return p->incoming < 0 ? fail_in(to, HPCT_PRIVATE_FOLDER "/incoming") : HPCT_OK;
+    p->staged = open_folder(p->own, "staged");
+    return p->incoming < 0 || p->staged < 0 ? fail_in(to, HPCT_PRIVATE_FOLDER) : HPCT_OK;
 }
 
-static void finish(placing *p)
+static void finish(hpct_placing *p, bool stopped)
 {
     p->report->touch_fd = -1;
     if (p->incoming >= 0) {
         close(p->incoming);
-        hpct_tree_remove(p->own, "incoming");
+        if (stopped)
+            hpct_tree_remove_within(p->own, "incoming", CLEAN_SECONDS);
+        else
+            hpct_tree_remove(p->own, "incoming");
     }
+    if (p->staged >= 0)
+        close(p->staged);
     if (p->lock >= 0)
         close(p->lock);
     if (p->own >= 0)
@@ -128,31 +141,46 @@ static hpct_status check_allowed(const hpct_place *place, int src, const char *n
                      name, path);
 }
 
-static hpct_status check_space(const placing *p, const hpct_tree_size *size)
+/* What is not there yet must fit. An archive's content is measured while it is written. */
+hpct_status hpct_place_check_space(hpct_placing *p, const hpct_source *sources, int count)
 {
-    struct statvfs disk;
-    char need[32], have[32];
     const hpct_place *place = p->place;
-    if (place->max != 0 && size->bytes > place->max)
+    hpct_walk_totals sum = {0};
+    char need[32], have[32];
+    bool known = true;
+    for (int i = 0; i < count; i++) {
+        const hpct_walk_totals *one = &sources[i].totals;
+        if (sources[i].there)
+            continue;
+        if (sources[i].extract) {
+            known = false;
+            continue;
+        }
+        sum.bytes += one->bytes;
+        sum.blocks += one->blocks;
+        sum.entries += one->entries;
+    }
+    if (place->max != 0 && sum.bytes > place->max)
         return hpct_fail(HPCT_ERR_CONFIG, "%s are to be staged, but at most %s may be (stage_max)",
-                         hpct_bytes_show(size->bytes, need, sizeof need),
+                         hpct_bytes_show(sum.bytes, need, sizeof need),
                          hpct_bytes_show(place->max, have, sizeof have));
-    if (fstatvfs(p->to, &disk) != 0)
-        return hpct_fail(HPCT_ERR_IO, "%s: %s", place->to, strerror(errno));
-    uint64_t free_bytes = (uint64_t) disk.f_bavail * disk.f_frsize;
-    if (size->blocks > free_bytes)
-        return hpct_fail(HPCT_ERR_IO, "%s needs %s, but only %s are free there", place->to,
-                         hpct_bytes_show(size->blocks, need, sizeof need),
-                         hpct_bytes_show(free_bytes, have, sizeof have));
-    if (disk.f_files != 0 && size->entries > disk.f_favail)
-        return hpct_fail(HPCT_ERR_IO, "%s needs %llu files, but only %llu can still be made there",
-                         place->to, (unsigned long long) size->entries,
-                         (unsigned long long) disk.f_favail);
-    return HPCT_OK;
+    p->report->total = known ? sum.bytes : 0;
+    p->report->total_files = known ? sum.entries : 0;
+    hpct_status status = hpct_room_measure(p->to, place->to, place->memory, &p->room);
+    return status == HPCT_OK ? hpct_room_check(&p->room, sum.blocks, sum.entries) : status;
+}
+
+/* What an archive may still bring: the rest of stage_max and of the room. */
+static uint64_t bytes_left(const hpct_placing *p)
+{
+    uint64_t used = p->report->bytes, left = p->room.bytes;
+    if (p->place->max != 0 && p->place->max < left)
+        left = p->place->max;
+    return left > used ? left - used : 1;
 }
 
 /* The folder in which `dst` is to lie, made where it is missing; *last is dst's last part. */
-static int open_above(const placing *p, const char *dst, const char **last)
+static int open_above(const hpct_placing *p, const char *dst, const char **last)
 {
     int at = dup(p->to);
     char part[NAME_MAX + 1];
@@ -168,7 +196,7 @@ static int open_above(const placing *p, const char *dst, const char **last)
 }
 
 /* Moves the finished copy to its name; what had that name goes. */
-static hpct_status put(placing *p, const char *fresh, int above, const char *last, const char *dst)
+static hpct_status put(hpct_placing *p, const char *fresh, int above, const char *last, const char *dst)
 {
     if (renameat(p->incoming, fresh, above, last) == 0)
         return HPCT_OK;
@@ -183,71 +211,211 @@ static hpct_status put(placing *p, const char *fresh, int above, const char *las
     return HPCT_OK;
 }
 
-static hpct_status place_one(placing *p, int src, const hpct_stage_entry *entry, int number)
+hpct_status hpct_place_fresh(hpct_placing *p, hpct_source *src, int number, hpct_fresh *fresh)
 {
-    char fresh[24];
+    *fresh = (hpct_fresh){.source = src, .manifest = hpct_manifest_new()};
+    if (fresh->manifest == NULL)
+        return hpct_fail_memory(0);
+    snprintf(fresh->name, sizeof fresh->name, "%d", number);
+    fresh->options =
+        (hpct_writer_options){.name = src->entry->src, .manifest = fresh->manifest};
+    if (src->extract) {
+        fresh->options.loose = true;
+        fresh->options.max_bytes = bytes_left(p);
+        fresh->options.max_entries = p->room.files == UINT64_MAX ? 0 : p->room.files;
+    }
+    return HPCT_OK;
+}
+
+hpct_status hpct_place_fresh_put(hpct_placing *p, hpct_fresh *fresh)
+{
+    const hpct_source *src = fresh->source;
     const char *last = NULL;
     hpct_status status = HPCT_OK;
-    int above = open_above(p, entry->dst, &last);
+    int above = open_above(p, src->entry->dst, &last);
     if (above < 0)
-        return fail_in(p->place->to, entry->dst);
-    if (hpct_tree_same(src, above, last, p->report)) {
-        if (p->report->verbose)
-            hpct_report_say("%s is at %s/%s already, unchanged", entry->src, p->place->to,
-                            entry->dst);
-        goto end;
-    }
-    snprintf(fresh, sizeof fresh, "%d", number);
-    status = hpct_tree_copy(src, entry->src, p->incoming, fresh, p->report);
-    if (status == HPCT_OK)
-        status = hpct_report_tick(p->report, 0);
-    if (status == HPCT_OK)
-        status = put(p, fresh, above, last, entry->dst);
-end:
+        return fail_in(p->place->to, src->entry->dst);
+    unlinkat(p->staged, src->manifest, 0);
+    status = put(p, fresh->name, above, last, src->entry->dst);
+    if (status == HPCT_OK &&
+        hpct_manifest_save(fresh->manifest, p->staged, src->manifest, src->digest) != HPCT_OK)
+        hpct_report_say("%s: %s; a later step will stage it again", src->entry->dst,
+                        hpct_last_error());
     close(above);
+    return status;
+}
+
+void hpct_place_fresh_end(hpct_fresh *fresh)
+{
+    hpct_manifest_free(fresh->manifest);
+    fresh->manifest = NULL;
+}
+
+static hpct_status make(hpct_placing *p, const hpct_fresh *fresh)
+{
+    hpct_writer *writer = NULL;
+    hpct_source *src = fresh->source;
+    hpct_status status = hpct_writer_open(&writer, p->incoming, fresh->name, &fresh->options);
+    if (status != HPCT_OK)
+        return status;
+    if (src->extract) {
+        hpct_writer_taker to;
+        hpct_taker taker = hpct_writer_taker_begin(&to, writer, p->report);
+        status = hpct_extract_file(src->walk, src->entry->src, &taker, p->report);
+        hpct_writer_taker_end(&to);
+    } else {
+        status = hpct_copy_tree(src->walk, writer, p->report);
+    }
+    if (status == HPCT_OK)
+        status = hpct_writer_finish(writer);
+    hpct_writer_close(writer);
+    return status == HPCT_OK ? hpct_report_tick(p->report, 0) : status;
+}
+
+hpct_status hpct_place_one(hpct_placing *p, hpct_source *src, int number)
+{
+    hpct_fresh fresh;
+    hpct_status status = hpct_place_fresh(p, src, number, &fresh);
+    if (status == HPCT_OK)
+        status = make(p, &fresh);
+    if (status == HPCT_OK)
+        status = hpct_place_fresh_put(p, &fresh);
+    hpct_place_fresh_end(&fresh);
+    return status;
+}
+
+/* Whether an earlier run staged just this, and it is still what it was. */
+static bool is_there(hpct_placing *p, const hpct_source *src)
+{
+    hpct_manifest *manifest = NULL;
+    const char *last = NULL;
+    bool there = false;
+    int above = open_above(p, src->entry->dst, &last);
+    if (above < 0)
+        return false;
+    if (faccessat(above, last, F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
+        there = hpct_manifest_load(&manifest, p->staged, src->manifest, src->digest) == HPCT_OK &&
+                hpct_manifest_holds(manifest, above, last, p->report);
+        if (!there && p->report->verbose)
+            hpct_report_say("%s/%s is staged again: %s", p->place->to, src->entry->dst,
+                            hpct_last_error());
+    }
+    hpct_manifest_free(manifest);
+    close(above);
+    return there;
+}
+
+void hpct_place_look(hpct_placing *p, hpct_source *src)
+{
+    const hpct_team *team = &p->place->team;
+    snprintf(src->manifest, sizeof src->manifest, "%016llx",
+             (unsigned long long) hpct_hash(src->entry->dst, strlen(src->entry->dst)));
+    src->there = is_there(p, src);
+    /* of many nodes one may speak for all */
+    if (src->there && (team->count < 2 || team->index == 0 || p->report->verbose))
+        hpct_report_say("%s is at %s/%s already, unchanged", src->entry->src, p->place->to,
+                        src->entry->dst);
+}
+
+static hpct_status follow_allowed(void *context, int fd, const char *name)
+{
+    return check_allowed(context, fd, name);
+}
+
+/* What another node reads need not be seen from here. */
+static hpct_status open_source(const hpct_place *place, hpct_source *src, bool needed)
+{
+    const char *name = src->entry->src;
+    src->fd = open(name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (src->fd < 0 && !needed)
+        return HPCT_OK;
+    if (src->fd < 0)
+        return hpct_fail(HPCT_ERR_NO_INPUT, "%s cannot be read: %s", name, strerror(errno));
+    return check_allowed(place, src->fd, name);
+}
+
+hpct_status hpct_place_list(hpct_placing *p, hpct_source *src)
+{
+    const hpct_walk_options options = {.follow = p->place->follow,
+                                       .allowed = follow_allowed,
+                                       .context = (void *) (uintptr_t) p->place};
+    hpct_item root;
+    hpct_status status = hpct_walk_open(&src->walk, src->fd, src->entry->src, &options, p->report);
+    if (status != HPCT_OK)
+        return status;
+    hpct_walk_item(src->walk, 0, &root, NULL, NULL);
+    src->extract = p->place->mode.extract && root.kind == HPCT_ITEM_FILE;
+    src->totals = hpct_walk_sum(src->walk);
+    const uint64_t how[] = {hpct_walk_digest(src->walk), src->extract};
+    src->digest = hpct_hash(how, sizeof how);
+    hpct_place_look(p, src);
+    return hpct_report_tick(p->report, 0);
+}
+
+static hpct_status place_alone(hpct_placing *p, hpct_source *sources, int count)
+{
+    hpct_status status = prepare(p, NULL);
+    for (int i = 0; i < count && status == HPCT_OK; i++)
+        status = hpct_place_list(p, &sources[i]);
+    if (status == HPCT_OK)
+        status = hpct_place_check_space(p, sources, count);
+    for (int i = 0; i < count && status == HPCT_OK; i++) {
+        if (!sources[i].there)
+            status = hpct_place_one(p, &sources[i], i);
+    }
+    return status;
+}
+
+/* The lock is taken when all nodes are there, so that nobody is kept waiting for those who come
+ * late. */
+static hpct_status place_with_team(hpct_placing *p, hpct_source *sources, int count)
+{
+    hpct_broadcast *b = NULL;
+    bool elsewhere = false;
+    hpct_status status = hpct_place_meet(p, &b);
+    if (status == HPCT_OK)
+        status = prepare(p, b);
+    if (status == HPCT_OK)
+        status = hpct_place_together(p, b, sources, count);
+    if (b == NULL)
+        return status;
+    if (status != HPCT_OK) {
+        hpct_broadcast_fail(b, status, hpct_last_error());
+        status = hpct_broadcast_failure(b, &elsewhere); /* what failed first */
+    }
+    /* who failed says so, and the first node; not all the others */
+    p->report->told = elsewhere && p->place->team.index != 0 && !p->report->verbose;
+    hpct_broadcast_close(b);
     return status;
 }
 
 hpct_status hpct_place_all(const hpct_place *place, const hpct_stage_list *list,
                            hpct_report *report)
 {
-    placing p = {.place = place, .report = report, .to = -1, .own = -1, .incoming = -1, .lock = -1};
+    hpct_placing p = {.place = place,
+                      .report = report,
+                      .to = -1,
+                      .own = -1,
+                      .staged = -1,
+                      .incoming = -1,
+                      .lock = -1};
+    const bool alone = place->team.count < 2 || place->mode.way == HPCT_WAY_COPY;
     hpct_status status = HPCT_OK;
-    hpct_tree_size size = {0};
-    int *sources = malloc((size_t) list->count * sizeof *sources);
-    int opened = 0;
+    hpct_source *sources = calloc((size_t) list->count, sizeof *sources);
     if (sources == NULL)
         return hpct_fail_memory(0);
-    for (; opened < list->count && status == HPCT_OK; opened++) {
-        const char *name = list->entries[opened].src;
-        int src = sources[opened] = open(name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-        if (src < 0)
-            status = hpct_fail(HPCT_ERR_NO_INPUT, "%s cannot be read: %s", name, strerror(errno));
-        if (status == HPCT_OK)
-            status = check_allowed(place, src, name);
-    }
-    if (status == HPCT_OK)
-        status = prepare(&p);
-    /* Only what is not there yet needs room. */
-    for (int i = 0; i < list->count && status == HPCT_OK; i++) {
-        const char *last = NULL;
-        int above = open_above(&p, list->entries[i].dst, &last);
-        if (above < 0)
-            status = fail_in(place->to, list->entries[i].dst);
-        else if (!hpct_tree_same(sources[i], above, last, report))
-            status = hpct_tree_measure(sources[i], list->entries[i].src, report, &size);
-        if (above >= 0)
-            close(above);
-    }
-    if (status == HPCT_OK)
-        status = check_space(&p, &size);
-    report->total = size.bytes;
+    for (int i = 0; i < list->count; i++)
+        sources[i] = (hpct_source){.entry = &list->entries[i], .fd = -1};
     for (int i = 0; i < list->count && status == HPCT_OK; i++)
-        status = place_one(&p, sources[i], &list->entries[i], i);
-    finish(&p);
-    for (int i = 0; i < opened; i++) {
-        if (sources[i] >= 0)
-            close(sources[i]);
+        status = open_source(place, &sources[i], alone || place->team.index == 0);
+    if (status == HPCT_OK)
+        status = alone ? place_alone(&p, sources, list->count)
+                       : place_with_team(&p, sources, list->count);
+    finish(&p, status == HPCT_ERR_STOPPED);
+    for (int i = 0; i < list->count; i++) {
+        hpct_walk_close(sources[i].walk);
+        if (sources[i].fd >= 0)
+            close(sources[i].fd);
     }
     free(sources);
     return status;

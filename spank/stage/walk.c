@@ -16,6 +16,7 @@
 #include "base/status.h"
 #include "spank/stage/arena.h"
 #include "spank/stage/folders.h"
+#include "spank/stage/hash.h"
 #include "spank/stage/inodes.h"
 
 #define FOLDER_FLAGS (O_RDONLY | O_DIRECTORY | O_CLOEXEC)
@@ -26,7 +27,7 @@ typedef struct node {
     const char *name;   /* its last part */
     const char *target; /* symlink: its text */
     uint64_t size, inode;
-    struct timespec times[2];
+    struct timespec times[2], changed;
     uint32_t parent, first; /* first: hard link: the index of the earlier name */
     uint16_t mode;
     uint8_t kind;
@@ -106,6 +107,7 @@ static void describe(node *n, const struct stat *info)
     n->mode = (uint16_t) (info->st_mode & 0777);
     n->times[0] = info->st_atim;
     n->times[1] = info->st_mtim;
+    n->changed = info->st_ctim;
     n->inode = (uint64_t) info->st_ino;
 }
 
@@ -404,11 +406,11 @@ size_t hpct_walk_count(const hpct_walk *w)
     return w->count;
 }
 
-void hpct_walk_item(const hpct_walk *w, size_t index, hpct_item *item, char path[PATH_MAX],
-                    char target[PATH_MAX])
+void hpct_walk_item(const hpct_walk *w, size_t index, hpct_item *item, char *path, char *target)
 {
     const node *n = &w->nodes[index];
-    path_of(w, index, path);
+    if (path != NULL)
+        path_of(w, index, path);
     *item = (hpct_item){.kind = (hpct_item_kind) n->kind,
                         .path = path,
                         .size = n->size,
@@ -423,6 +425,36 @@ void hpct_walk_item(const hpct_walk *w, size_t index, hpct_item *item, char path
     else
         return;
     item->target = target;
+}
+
+struct timespec hpct_walk_changed(const hpct_walk *w, size_t index)
+{
+    return w->nodes[index].changed;
+}
+
+uint64_t hpct_walk_digest(const hpct_walk *w)
+{
+    hpct_hasher *hasher = hpct_hasher_new();
+    if (hasher == NULL)
+        return 0; /* equal to no digest but by chance */
+    for (size_t i = 0; i < w->count; i++) {
+        const node *n = &w->nodes[i];
+        const uint64_t numbers[] = {n->parent,
+                                    n->first,
+                                    n->kind,
+                                    n->mode,
+                                    n->size,
+                                    n->inode,
+                                    (uint64_t) n->times[1].tv_sec,
+                                    (uint64_t) n->times[1].tv_nsec};
+        hpct_hasher_add(hasher, numbers, sizeof numbers);
+        hpct_hasher_add(hasher, n->name, strlen(n->name) + 1);
+        if (n->target != NULL)
+            hpct_hasher_add(hasher, n->target, strlen(n->target) + 1);
+    }
+    uint64_t digest = hpct_hasher_end(hasher);
+    hpct_hasher_free(hasher);
+    return digest;
 }
 
 /* ---- reading ---- */

@@ -40,7 +40,8 @@ listing() { (cd "$1" && find . -printf '%P|%y|%m|%s|%T@|%l\n' | LC_ALL=C grep -a
 is "$(listing to/src)" "$(listing src)" "names, kinds, modes, sizes, times and links are kept"
 ok "$(diff -r --no-dereference src to/src >/dev/null; echo $?)" "content is kept"
 is "$(cat to/deep/er/uno)" one "a destination of its own is made with its folders"
-is "$(ls to/.hpc-train)" lock "nothing but the lock is left of the work"
+is "$(ls to/.hpc-train)" "lock
+staged" "nothing but the lock is left of the work"
 
 # ---- again ----
 inode=$(stat -c %i to/src/large)
@@ -124,13 +125,13 @@ is "$status" 64 "an unknown option ends with 64"
 # ---- a full disk ----
 if [ "$(id -u)" = 0 ] && mkdir small && mount -t tmpfs -o size=64m tmpfs small 2>/dev/null; then
     at_exit "umount '$work/small'"
-    truncate -s 70000000 too-large
+    head -c 70000000 /dev/zero >too-large
     run "$stage" --to small too-large
     is "$status" 74 "too small a disk is found out before copying: status 74"
     like "$err" "small needs 70 MB, but only .* are free" "and says how much is missing"
     is "$(ls small)" "" "and nothing is left"
     # Two at once, each of which fits: the room ends while they copy.
-    truncate -s 45000000 fits
+    head -c 45000000 /dev/zero >fits
     mkdir small/a small/b
     seen=0 wrong=
     for ((i = 0; i < 30 && !seen; i++)); do
@@ -139,9 +140,9 @@ if [ "$(id -u)" = 0 ] && mkdir small && mount -t tmpfs -o size=64m tmpfs small 2
         for to in a b; do
             left=$(ls small/$to; ls small/$to/.hpc-train)
             case $(cat small.$to.status) in
-            0) [ "$left" = $'fits\nlock' ] || wrong="a copy: $left" ;;
+            0) [ "$left" = $'fits\nlock\nstaged' ] || wrong="a copy: $left" ;;
             74) if grep -q "fits: the copy cannot be written: No space left" small.$to; then seen=1; fi
-                [ "$left" = lock ] || wrong="no copy: $left" ;;
+                [ "$left" = $'lock\nstaged' ] || wrong="no copy: $left" ;;
             *) wrong="status $(cat small.$to.status): $(cat small.$to)" ;;
             esac
             rm -f small/$to/fits
@@ -155,8 +156,8 @@ fi
 
 # ---- ended on the way ----
 fresh
-truncate -s 4000000000 sparse-large
-"$stage" --to to sparse-large:big 2>errors &
+head -c 1500000000 /dev/zero >very-large
+"$stage" --to to very-large:big 2>errors &
 pid=$!
 for ((i = 0; i < 100; i++)); do [ -e to/.hpc-train/incoming/0 ] && break; sleep 0.02; done
 ok "$([ -e to/.hpc-train/incoming/0 ]; echo $?)" "a long copy has begun"
@@ -169,16 +170,16 @@ wait $pid
 is $? 75 "SIGTERM ends it with 75"
 took=$(((${EPOCHREALTIME/./} - start) / 1000))
 ok "$([ $took -lt 1000 ]; echo $?)" "within a second ($took ms)"
-is "$(ls to; ls to/.hpc-train)" lock "and nothing is left"
+is "$(ls to; ls to/.hpc-train)" $'lock\nstaged' "and nothing is left"
 like "$(cat errors)" "ended by signal 15" "and it says so"
-"$stage" --to to sparse-large:big 2>errors &
+"$stage" --to to very-large:big 2>errors &
 pid=$!
 for ((i = 0; i < 100; i++)); do [ -e to/.hpc-train/incoming/0 ] && break; sleep 0.02; done
 kill -KILL $pid
 wait $pid 2>/dev/null
 is "$(ls to)" "" "after SIGKILL there is no copy under its final name"
 run "$stage" --to to src
-is "$status $(ls to/.hpc-train)" "0 lock" "and the next one clears the rest away"
+is "$status $(ls to/.hpc-train)" $'0 lock\nstaged' "and the next one clears the rest away"
 
 # ---- two at once ----
 fresh
