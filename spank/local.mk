@@ -82,6 +82,15 @@ spank_libspank_la_SOURCES = \
 	spank/stage/entry.c spank/stage/entry.h \
 	spank/stage/mode.c spank/stage/mode.h
 
+# Tells an administrator what is wrong on a node; `hpc-train info --admin` starts it.
+sbin_PROGRAMS += hpc-train-check
+hpc_train_check_SOURCES = spank/check/main.c \
+	spank/check/elf.c spank/check/elf.h \
+	spank/check/plugstack.c spank/check/plugstack.h \
+	spank/check/slurm.c spank/check/slurm.h
+hpc_train_check_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
+hpc_train_check_LDADD = spank/libspank.la agent/cluster/libcluster.la base/libbase.la
+
 EXTRA_DIST += spank/spank_hpc_train.map
 spank_spank_hpc_train_la_CPPFLAGS = $(AM_CPPFLAGS) $(SLURM_CPPFLAGS)
 spank_spank_hpc_train_la_SOURCES = spank/plugin.c spank/contexts.h \
