@@ -354,7 +354,11 @@ hpct_status hpct_place_list(hpct_placing *p, hpct_source *src)
 
 static hpct_status place_alone(hpct_placing *p, hpct_source *sources, int count)
 {
-    hpct_status status = prepare(p, NULL);
+    hpct_status status = HPCT_OK;
+    for (int i = 0; i < count && status == HPCT_OK; i++)
+        status = open_source(p->place, &sources[i], true);
+    if (status == HPCT_OK)
+        status = prepare(p, NULL);
     for (int i = 0; i < count && status == HPCT_OK; i++)
         status = hpct_place_list(p, &sources[i]);
     if (status == HPCT_OK)
@@ -372,13 +376,17 @@ static hpct_status place_with_team(hpct_placing *p, hpct_source *sources, int co
 {
     hpct_broadcast *b = NULL;
     bool elsewhere = false;
-    hpct_status status = hpct_place_meet(p, &b);
+    hpct_status status = hpct_broadcast_open(&p->place->team, p->report, &b);
+    if (status != HPCT_OK)
+        return status;
+    for (int i = 0; i < count && status == HPCT_OK; i++)
+        status = open_source(p->place, &sources[i], p->place->team.index == 0);
+    if (status == HPCT_OK)
+        status = hpct_broadcast_meet(b);
     if (status == HPCT_OK)
         status = prepare(p, b);
     if (status == HPCT_OK)
         status = hpct_place_together(p, b, sources, count);
-    if (b == NULL)
-        return status;
     if (status != HPCT_OK) {
         hpct_broadcast_fail(b, status, hpct_last_error());
         status = hpct_broadcast_failure(b, &elsewhere); /* what failed first */
@@ -406,11 +414,8 @@ hpct_status hpct_place_all(const hpct_place *place, const hpct_stage_list *list,
         return hpct_fail_memory(0);
     for (int i = 0; i < list->count; i++)
         sources[i] = (hpct_source){.entry = &list->entries[i], .fd = -1};
-    for (int i = 0; i < list->count && status == HPCT_OK; i++)
-        status = open_source(place, &sources[i], alone || place->team.index == 0);
-    if (status == HPCT_OK)
-        status = alone ? place_alone(&p, sources, list->count)
-                       : place_with_team(&p, sources, list->count);
+    status = alone ? place_alone(&p, sources, list->count)
+                   : place_with_team(&p, sources, list->count);
     finish(&p, status == HPCT_ERR_STOPPED);
     for (int i = 0; i < list->count; i++) {
         hpct_walk_close(sources[i].walk);

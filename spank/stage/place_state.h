@@ -60,9 +60,7 @@ void hpct_place_fresh_end(hpct_fresh *fresh);
 bool hpct_place_try_lock(hpct_placing *p);
 void hpct_place_unlock(hpct_placing *p);
 
-/* place_together.c: everything once the sources are open, with the nodes of p->place->team. `named`:
- * the list as it was given, the same on all nodes. */
-hpct_status hpct_place_meet(hpct_placing *p, hpct_broadcast **out);
+/* place_together.c: with the other nodes of p->place->team, when all have met. */
 hpct_status hpct_place_lock_together(hpct_placing *p, hpct_broadcast *b);
 hpct_status hpct_place_together(hpct_placing *p, hpct_broadcast *b, hpct_source *sources, int count);
 

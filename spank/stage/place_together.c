@@ -19,12 +19,6 @@ static bool is_first(const hpct_placing *p)
     return p->place->team.index == 0;
 }
 
-hpct_status hpct_place_meet(hpct_placing *p, hpct_broadcast **out)
-{
-    hpct_status status = hpct_broadcast_open(&p->place->team, p->report, out);
-    return status == HPCT_OK ? hpct_broadcast_meet(*out) : status;
-}
-
 /* Waits a little, differently long in each process, so that two steps that want the same nodes do
  * not meet again and again. */
 static void back_off(void)
