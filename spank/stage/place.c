@@ -370,6 +370,28 @@ static hpct_status place_alone(hpct_placing *p, hpct_source *sources, int count)
     return status;
 }
 
+/* "rchar" of /proc/self/io: all that was read from files. */
+static unsigned long long bytes_read(void)
+{
+    unsigned long long bytes = 0;
+    FILE *io = fopen("/proc/self/io", "re");
+    if (io == NULL || fscanf(io, "rchar: %llu", &bytes) != 1)
+        bytes = 0;
+    if (io != NULL)
+        fclose(io);
+    return bytes;
+}
+
+static void say_traffic(hpct_placing *p, hpct_broadcast *b)
+{
+    uint64_t received = 0, sent = 0;
+    hpct_broadcast_traffic(b, &received, &sent);
+    if (p->report->verbose && received + sent > 0)
+        hpct_report_say("%llu bytes received from other nodes, %llu sent to them; %llu read from "
+                        "files, the check of what was written included",
+                        (unsigned long long) received, (unsigned long long) sent, bytes_read());
+}
+
 /* The lock is taken when all nodes are there, so that nobody is kept waiting for those who come
  * late. */
 static hpct_status place_with_team(hpct_placing *p, hpct_source *sources, int count)
@@ -393,6 +415,8 @@ static hpct_status place_with_team(hpct_placing *p, hpct_source *sources, int co
     }
     /* who failed says so, and the first node; not all the others */
     p->report->told = elsewhere && p->place->team.index != 0 && !p->report->verbose;
+    if (status == HPCT_OK)
+        say_traffic(p, b);
     hpct_broadcast_close(b);
     return status;
 }
