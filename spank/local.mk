@@ -24,6 +24,11 @@ spank_stage_libstage_la_SOURCES = \
 	spank/stage/copy.c spank/stage/copy.h \
 	spank/stage/entry.c spank/stage/entry.h \
 	spank/stage/extract.c spank/stage/extract.h \
+	spank/stage/out.c spank/stage/out.h \
+	spank/stage/out_entry.c spank/stage/out_entry.h \
+	spank/stage/out_main.c \
+	spank/stage/out_record.c spank/stage/out_record.h \
+	spank/stage/out_tree.c spank/stage/out_tree.h \
 	spank/stage/folders.c spank/stage/folders.h \
 	spank/stage/hash.c spank/stage/hash.h \
 	spank/stage/inodes.c spank/stage/inodes.h \
@@ -71,16 +76,22 @@ spank_libspank_la_SOURCES = \
 	spank/gpu_closest.c spank/gpu_closest.h \
 	spank/gpu_meet.c spank/gpu_meet.h \
 	spank/options.c spank/options.h \
+	spank/marker.c spank/marker.h \
+	spank/nodes_asked.c spank/nodes_asked.h \
+	spank/orphans.c spank/orphans.h \
 	spank/parent.c spank/parent.h \
 	spank/ports_check.c spank/ports_check.h \
 	spank/remove.c spank/remove.h \
 	spank/settings.c spank/settings.h \
 	spank/share.c spank/share.h \
+	spank/stage_out.c spank/stage_out.h \
 	spank/stage_run.c spank/stage_run.h \
 	spank/tmpdir.c spank/tmpdir.h \
 	spank/stage/bytes.c spank/stage/bytes.h \
 	spank/stage/entry.c spank/stage/entry.h \
-	spank/stage/mode.c spank/stage/mode.h
+	spank/stage/mode.c spank/stage/mode.h \
+	spank/stage/out_entry.c spank/stage/out_entry.h \
+	spank/stage/out_record.c spank/stage/out_record.h
 
 # Tells an administrator what is wrong on a node; `hpc-train info --admin` starts it.
 sbin_PROGRAMS += hpc-train-check
@@ -94,7 +105,7 @@ hpc_train_check_LDADD = spank/libspank.la agent/cluster/libcluster.la base/libba
 EXTRA_DIST += spank/spank_hpc_train.map
 spank_spank_hpc_train_la_CPPFLAGS = $(AM_CPPFLAGS) $(SLURM_CPPFLAGS)
 spank_spank_hpc_train_la_SOURCES = spank/plugin.c spank/contexts.h \
-	spank/client.c spank/daemon.c spank/job.c spank/slurm_api.c spank/slurm_api.h spank/step.c spank/task.c
+	spank/client.c spank/daemon.c spank/job.c spank/task_end.c spank/task_out.c spank/slurm_api.c spank/slurm_api.h spank/step.c spank/task.c
 spank_spank_hpc_train_la_LIBADD = spank/libspank.la agent/cluster/libcluster.la base/libbase.la
 spank_spank_hpc_train_la_DEPENDENCIES = $(spank_spank_hpc_train_la_LIBADD) \
 	spank/spank_hpc_train.map

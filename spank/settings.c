@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/cluster/number.h"
 #include "base/status.h"
 #include "spank/stage/bytes.h"
 
@@ -105,6 +106,15 @@ static hpct_status set_stage_src(const char *value, hpct_settings *settings)
     return status;
 }
 
+static hpct_status set_last_try(const char *value, hpct_settings *settings)
+{
+    long seconds = 0;
+    if (!hpct_number_parse(value, 0, 3600, &seconds))
+        return hpct_fail(HPCT_ERR_CONFIG, "'%s' is no number of seconds from 0 to 3600", value);
+    settings->last_try = (int) seconds;
+    return HPCT_OK;
+}
+
 static hpct_status set_log(const char *value, hpct_settings *settings)
 {
     if (strcmp(value, "error") != 0 && strcmp(value, "info") != 0)
@@ -117,10 +127,11 @@ static const struct {
     const char *key;
     hpct_status (*set)(const char *value, hpct_settings *settings);
 } keys[] = {
-    {"tmpdir", set_tmpdir},         {"ports", set_ports},
-    {"default", set_default},       {"stage_max", set_stage_max},
-    {"stage_src", set_stage_src},   {"helper", set_helper},
-    {"gpu_helper", set_gpu_helper}, {"log", set_log},
+    {"tmpdir", set_tmpdir},           {"ports", set_ports},
+    {"default", set_default},         {"stage_max", set_stage_max},
+    {"stage_src", set_stage_src},     {"helper", set_helper},
+    {"gpu_helper", set_gpu_helper},   {"log", set_log},
+    {"stage_last_try", set_last_try},
 };
 enum { NUM_KEYS = sizeof keys / sizeof *keys };
 
@@ -152,6 +163,7 @@ hpct_status hpct_settings_read(int count, char *const *arguments, hpct_settings 
     *out = (hpct_settings){
         .tmpdir = strdup(HPCT_DEFAULT_TMPDIR),
         .helper = strdup(HPCT_DEFAULT_HELPER),
+        .last_try = 60,
         .gpu_helper = strdup(HPCT_DEFAULT_GPU_HELPER),
     };
     if (out->tmpdir == NULL || out->helper == NULL || out->gpu_helper == NULL)

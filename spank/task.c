@@ -58,16 +58,6 @@ static hpct_status set_environment(hpct_plugin *plugin, hpct_slurm *slurm,
     return status;
 }
 
-/* As given, or as the environment has it; NULL or "": not given. */
-static const char *text_of(const hpct_plugin *plugin, const hpct_environment *environment,
-                           hpct_option option)
-{
-    const char *text = plugin->options.values[option];
-    if (text == NULL)
-        text = environment->get(environment->context, hpct_option_table[option].variable);
-    return text != NULL && *text != '\0' ? text : NULL;
-}
-
 static hpct_status stage(hpct_plugin *plugin, const hpct_environment *environment,
                          const hpct_choices *choices, const hpct_config *config,
                          const hpct_team_facts *team)
@@ -77,8 +67,8 @@ static hpct_status stage(hpct_plugin *plugin, const hpct_environment *environmen
     hpct_stage_run run = {
         .settings = &plugin->settings,
         .to = config->tmpdir,
-        .list = text_of(plugin, environment, HPCT_OPTION_STAGE),
-        .mode = text_of(plugin, environment, HPCT_OPTION_STAGE_MODE),
+        .list = hpct_options_text(&plugin->options, environment, HPCT_OPTION_STAGE),
+        .mode = hpct_options_text(&plugin->options, environment, HPCT_OPTION_STAGE_MODE),
         .hosts = team->hosts,
         .node = config->node_rank,
         .job = config->job,
@@ -129,7 +119,10 @@ static hpct_status prepare(hpct_plugin *plugin, hpct_slurm *slurm, const char *t
         return hpct_fail(HPCT_ERR_CONFIG, "%s", plugin->trouble);
     if (hpct_slurm_step_kind(plugin->step) == HPCT_STEP_SCRIPT) {
         hpct_status status = hpct_slurm_set(slurm, "SLURM_TMPDIR", tmpdir);
-        return status == HPCT_OK ? hpct_slurm_set(slurm, "TMPDIR", tmpdir) : status;
+        if (status == HPCT_OK)
+            status = hpct_slurm_set(slurm, "TMPDIR", tmpdir);
+        return status == HPCT_OK ? hpct_task_record_out(plugin, slurm, &environment, tmpdir)
+                                 : status;
     }
     hpct_status status = hpct_options_resolve(&plugin->options, &environment,
                                               plugin->settings.on_by_default, &choices);
@@ -149,6 +142,8 @@ static hpct_status prepare(hpct_plugin *plugin, hpct_slurm *slurm, const char *t
         status = hpct_port_check(own_port(config), config->nodes[config->node_rank].name);
     if (status == HPCT_OK)
         status = set_environment(plugin, slurm, &choices, config, &facts);
+    if (status == HPCT_OK)
+        status = hpct_task_record_out(plugin, slurm, &environment, tmpdir);
     free(team.hosts);
     hpct_config_free(config);
     hpct_choices_free(&choices);
@@ -161,7 +156,7 @@ static void report(hpct_plugin *plugin, hpct_slurm *slurm)
     uint32_t tasks = 0;
     hpct_environment environment = hpct_slurm_environment(slurm);
     const char *node = environment.get(environment.context, "SLURMD_NODENAME");
-    if (plugin->share != NULL && !hpct_share_first(plugin->share))
+    if (plugin->share != NULL && !hpct_share_first(plugin->share, HPCT_SHARE_REPORTED))
         return;
     hpct_slurm_error("%s: %s", node == NULL ? "?" : node, hpct_last_error());
     if (hpct_slurm_step_kind(plugin->step) != HPCT_STEP_TASKS ||

@@ -14,7 +14,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/status.h"
@@ -24,6 +23,7 @@
 #define SMALL PIECE
 #define BATCH 64 /* small files in a piece of work */
 #define BATCH_BYTES (2u << 20)
+#define LOOK_EVERY 8
 #define FIRST_THREADS 4
 #define MOST_THREADS 8
 
@@ -56,7 +56,8 @@ typedef struct copying {
 typedef struct worker {
     copying *c;
     hpct_lane *lane;
-    char *data; /* [SMALL] */
+    char *data;             /* [SMALL] */
+    unsigned reads, waited; /* of the source, in this piece of work: looked at; blocked */
 } worker;
 
 /* What a worker fetched: the items from `begin` to before `end`, or a block. */
@@ -74,6 +75,19 @@ static void fail(copying *c, hpct_status status)
         snprintf(c->message, sizeof c->message, "%s", hpct_last_error());
     }
     pthread_mutex_unlock(&c->mutex);
+}
+
+/* Whether reading the source blocks, which more threads would make up for: a look at some reads. */
+static long count_waits(void)
+{
+    struct rusage usage;
+    return getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_nvcsw : 0;
+}
+
+static void note_wait(worker *wk, long before)
+{
+    wk->reads++;
+    wk->waited += count_waits() > before;
 }
 
 /* ---- large files ---- */
@@ -167,7 +181,9 @@ static hpct_status copy_data(worker *wk, large *l, int src, uint64_t at, uint64_
     hpct_status status = HPCT_OK;
     while (at < end && status == HPCT_OK) {
         size_t size = end - at < PIECE ? (size_t) (end - at) : PIECE;
+        long waits = count_waits();
         status = hpct_walk_read(c->walk, l->index, src, wk->data, size, at);
+        note_wait(wk, waits);
         if (status == HPCT_OK)
             status = hpct_lane_data(wk->lane, wk->data, size);
         if (status == HPCT_OK)
@@ -230,7 +246,11 @@ static hpct_status copy_small(worker *wk, size_t index)
     char path[PATH_MAX];
     hpct_item item;
     hpct_walk_item(c->walk, index, &item, path, NULL);
+    bool look = index % LOOK_EVERY == 0;
+    long waits = look ? count_waits() : 0;
     hpct_status status = hpct_walk_whole(c->walk, index, wk->data);
+    if (look)
+        note_wait(wk, waits);
     if (status == HPCT_OK)
         status = hpct_writer_whole(c->writer, &item, wk->data, NULL);
     c->report->files++;
@@ -309,13 +329,6 @@ static void add_thread(copying *c)
     pthread_mutex_unlock(&c->mutex);
 }
 
-static double seconds(clockid_t clock)
-{
-    struct timespec time;
-    clock_gettime(clock, &time);
-    return (double) time.tv_sec + (double) time.tv_nsec * 1e-9;
-}
-
 static hpct_status do_work(worker *wk, const work *w)
 {
     hpct_status status = HPCT_OK;
@@ -332,20 +345,18 @@ static hpct_status do_work(worker *wk, const work *w)
 static void *run(void *context)
 {
     copying *c = context;
-    worker wk = {.c = c, .lane = hpct_lane_new(), .data = malloc(SMALL)};
+    worker wk = {.c = c, .lane = hpct_lane_new(), .data = aligned_alloc(4096, SMALL)};
     work w;
     if (wk.lane == NULL || wk.data == NULL)
         fail(c, hpct_fail_memory(SMALL));
     while (fetch(c, &w)) {
-        double wall = seconds(CLOCK_MONOTONIC), busy = seconds(CLOCK_THREAD_CPUTIME_ID);
+        wk.reads = wk.waited = 0;
         hpct_status status = do_work(&wk, &w);
         if (status != HPCT_OK)
             fail(c, status);
         if (w.large != NULL)
             leave_large(c, w.large);
-        wall = seconds(CLOCK_MONOTONIC) - wall;
-        busy = seconds(CLOCK_THREAD_CPUTIME_ID) - busy;
-        if (wall > 0.005 && busy < wall * 0.5) /* it waited for the storage */
+        if (wk.waited * 2 > wk.reads)
             add_thread(c);
     }
     hpct_lane_free(wk.lane);

@@ -278,14 +278,13 @@ static hpct_status check_end(extracting *e)
     return HPCT_OK;
 }
 
-static hpct_status begin(extracting *e)
+static hpct_status begin(extracting *e, int (*zip)(struct archive *))
 {
     e->small = malloc(HPCT_TAKER_SMALL);
     e->archive = archive_read_new();
     if (e->small == NULL || e->archive == NULL)
         return hpct_fail_memory(HPCT_TAKER_SMALL);
-    if (archive_read_support_format_tar(e->archive) != ARCHIVE_OK ||
-        archive_read_support_format_zip(e->archive) != ARCHIVE_OK)
+    if (archive_read_support_format_tar(e->archive) != ARCHIVE_OK || zip(e->archive) != ARCHIVE_OK)
         return fail_archive(e);
     return HPCT_OK;
 }
@@ -302,7 +301,7 @@ hpct_status hpct_extract(const hpct_bytes_source *from, const char *name,
                          const struct timespec when[2], const hpct_taker *taker)
 {
     extracting e = {.taker = taker, .name = name};
-    hpct_status status = begin(&e);
+    hpct_status status = begin(&e, archive_read_support_format_zip_streamable);
     if (status == HPCT_OK)
         status = hpct_unpack_open(&e.unpack, from, name);
     if (status == HPCT_OK && archive_read_open(e.archive, &e, NULL, feed, NULL) != ARCHIVE_OK)
@@ -317,7 +316,7 @@ hpct_status hpct_extract(const hpct_bytes_source *from, const char *name,
 
 static hpct_status extract_zip(extracting *e, const struct timespec when[2])
 {
-    hpct_status status = begin(e);
+    hpct_status status = begin(e, archive_read_support_format_zip_seekable);
     if (status == HPCT_OK && (archive_read_set_seek_callback(e->archive, seek_zip) != ARCHIVE_OK ||
                               archive_read_open(e->archive, e, NULL, feed_zip, NULL) != ARCHIVE_OK))
         status = fail_archive(e);

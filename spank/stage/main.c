@@ -4,16 +4,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "agent/cluster/number.h"
 #include "base/status.h"
 #include "spank/stage/bytes.h"
+#include "spank/stage/out.h"
 #include "spank/stage/place.h"
 
 #define MAX_ALLOWED 64
 
 static const char usage[] =
     "usage: hpc-train-stage [OPTION]... --to DIR SRC[:DST]...\n"
+    "       hpc-train-stage --out [OPTION]... SRC:DST... (see --out --help)\n"
     "Copies each file or folder SRC to DIR/DST (default: its own name), whole or not at all.\n"
     "  --to DIR          the folder to copy to\n"
     "  --list LIST       more entries, with commas between them\n"
@@ -208,6 +211,9 @@ int main(int argc, char **argv)
     hpct_report report;
     a.place.allowed = a.allowed;
     hpct_report_catch_signals();
+    if (argc > 1 && strcmp(argv[1], "--out") == 0)
+        return hpct_out_main(argc - 1, argv + 1);
+    umask(0); /* every mode is said in full, and staged files keep theirs without a further call */
     int done = read_arguments(argc, argv, &a);
     if (done < 0) {
         hpct_report_start(&report, a.verbose, a.progress_fd);

@@ -64,6 +64,22 @@ void hpct_report_say(const char *format, ...)
     dprintf(STDERR_FILENO, "hpc-train-stage: %s: %s\n", host, text);
 }
 
+static hpct_status check_end(hpct_report *report, double time)
+{
+    if (report->limit > 0 && time >= report->start + report->limit)
+        return hpct_fail(HPCT_ERR_STOPPED, "the time of %.0f s was over", report->limit);
+    if (stop_signal == 0)
+        return HPCT_OK;
+    if (report->stop <= 0) {
+        report->stop = time + report->grace;
+        if (report->grace > 0)
+            hpct_report_say("the job is being ended: %.1f s are left to copy", report->grace);
+    }
+    return time < report->stop
+               ? HPCT_OK
+               : hpct_fail(HPCT_ERR_STOPPED, "ended by signal %d", (int) stop_signal);
+}
+
 /* "1.2 GB of 5.0 GB, 300 of 60000 files, 1.1 GB/s, 0:04 left": what is not known is left out. */
 static void say_progress(const hpct_report *report, double seconds)
 {
@@ -103,12 +119,16 @@ static void say_progress(const hpct_report *report, double seconds)
 hpct_status hpct_report_tick(hpct_report *report, uint64_t bytes)
 {
     atomic_fetch_add_explicit(&report->bytes, bytes, memory_order_relaxed);
-    if (stop_signal != 0)
+    if (stop_signal != 0 && report->grace <= 0)
         return hpct_fail(HPCT_ERR_STOPPED, "ended by signal %d", (int) stop_signal);
     if (pthread_mutex_trylock(&report->mutex) != 0)
         return HPCT_OK; /* another thread is at it */
-    hpct_status status = HPCT_OK;
     double time = now();
+    hpct_status status = check_end(report, time);
+    if (status != HPCT_OK) {
+        pthread_mutex_unlock(&report->mutex);
+        return status;
+    }
     if (time - report->last_byte >= ALIVE_SECONDS) {
         report->last_byte = time;
         if (report->alive != NULL)

@@ -19,6 +19,9 @@ typedef struct hpct_report {
     uint64_t read_total;                /* of so many bytes; 0: it is none */
     pthread_mutex_t mutex;              /* for the times below: several threads may tick */
     double start, last_line, last_byte; /* seconds */
+    double grace;                       /* seconds for which the work goes on after a signal */
+    double limit;                       /* seconds for all of it; 0: none */
+    double stop;                        /* when the grace is over; 0: no signal yet */
     /* Called now and then while all goes well; a failure ends the work. NULL: not. */
     hpct_status (*alive)(void *context);
     void *alive_context;
@@ -28,7 +31,7 @@ typedef struct hpct_report {
 void hpct_report_start(hpct_report *report, bool verbose, int progress_fd);
 
 /* To be called between pieces of work, at least every few megabytes. HPCT_ERR_STOPPED when a signal
- * asked to end. Prints a line every few seconds. Several threads may. */
+ * asked to end, or the time is over. Prints a line every few seconds. Several threads may. */
 hpct_status hpct_report_tick(hpct_report *report, uint64_t bytes);
 
 /* "hpc-train-stage: NODE: …" on standard error, whole lines. */

@@ -474,30 +474,35 @@ hpct_status hpct_walk_unchanged(hpct_walk *w, size_t index, int fd)
     return is_same(&w->nodes[index], &info) ? HPCT_OK : fail_changed(w, index);
 }
 
-hpct_status hpct_walk_file(hpct_walk *w, size_t index, int *out)
+static hpct_status open_file(hpct_walk *w, size_t index, int *fd)
 {
     char path[PATH_MAX];
     const char *last = NULL;
-    int fd = -1;
+    *fd = -1;
     if (!w->is_folder) {
-        fd = fcntl(w->src, F_DUPFD_CLOEXEC, 0);
+        *fd = fcntl(w->src, F_DUPFD_CLOEXEC, 0);
     } else {
         path_of(w, index, path);
         int folder = hpct_folders_get(w->folders, path, &last);
         if (folder >= 0) {
-            fd = openat(folder, last, FILE_FLAGS | (w->options.follow ? 0 : O_NOFOLLOW));
+            *fd = openat(folder, last, FILE_FLAGS | (w->options.follow ? 0 : O_NOFOLLOW));
             int kept = errno;
             hpct_folders_put(w->folders, folder);
             errno = kept;
         }
     }
-    if (fd < 0)
-        return fail_read(w, index);
-    hpct_status status = hpct_walk_unchanged(w, index, fd);
-    if (status != HPCT_OK)
-        close(fd);
-    else
-        *out = fd;
+    return *fd < 0 ? fail_read(w, index) : HPCT_OK;
+}
+
+hpct_status hpct_walk_file(hpct_walk *w, size_t index, int *fd)
+{
+    hpct_status status = open_file(w, index, fd);
+    if (status == HPCT_OK)
+        status = hpct_walk_unchanged(w, index, *fd);
+    if (status != HPCT_OK && *fd >= 0) {
+        close(*fd);
+        *fd = -1;
+    }
     return status;
 }
 
@@ -547,15 +552,16 @@ hpct_status hpct_walk_extent(hpct_walk *w, size_t index, int fd, uint64_t at, ui
     return HPCT_OK;
 }
 
+/* One look at the file is enough, after reading: it was the one listed all the time, or is not. */
 hpct_status hpct_walk_whole(hpct_walk *w, size_t index, void *data)
 {
     int fd = -1;
-    hpct_status status = hpct_walk_file(w, index, &fd);
+    hpct_status status = open_file(w, index, &fd);
     if (status != HPCT_OK)
         return status;
-    status = hpct_walk_read(w, index, fd, data, (size_t) w->nodes[index].size, 0);
-    if (status == HPCT_OK)
-        status = hpct_walk_unchanged(w, index, fd);
+    hpct_status read = hpct_walk_read(w, index, fd, data, (size_t) w->nodes[index].size, 0);
+    if (read == HPCT_OK)
+        read = hpct_walk_unchanged(w, index, fd);
     close(fd);
-    return status;
+    return read;
 }

@@ -60,7 +60,7 @@ struct hpct_lane {
     uint64_t block, at, end; /* bytes of the file */
     bool present;
     hpct_hasher *given, *found; /* of what was handed in, of what was read back */
-    char back[PIECE];
+    char *back;                 /* [PIECE], on whole pages: copying is faster */
 };
 
 /* ---- messages ---- */
@@ -293,11 +293,11 @@ hpct_status hpct_writer_add(hpct_writer *w, const hpct_item *item)
 {
     int fd = -1;
     const char *last = NULL;
+    if (w->options.loose && w->fd >= 0 && *item->path == '\0' && item->kind == HPCT_ITEM_FOLDER)
+        return remember(w, item); /* an archive's own "./" */
     hpct_status status = check(w, item);
     if (status == HPCT_OK && *item->path == '\0' && item->kind != HPCT_ITEM_FOLDER)
         status = fail_about(w, HPCT_ERR_DATA, item->path, "it is neither a file nor a folder");
-    if (status == HPCT_OK)
-        status = take(w, 0);
     if (status == HPCT_OK)
         status = enter(w, item->path, &fd, &last);
     if (status != HPCT_OK)
@@ -485,7 +485,8 @@ hpct_lane *hpct_lane_new(void)
     lane->sink = NULL;
     lane->given = hpct_hasher_new();
     lane->found = hpct_hasher_new();
-    if (lane->given == NULL || lane->found == NULL) {
+    lane->back = aligned_alloc(4096, PIECE);
+    if (lane->given == NULL || lane->found == NULL || lane->back == NULL) {
         hpct_lane_free(lane);
         return NULL;
     }
@@ -498,6 +499,7 @@ void hpct_lane_free(hpct_lane *lane)
         return;
     hpct_hasher_free(lane->given);
     hpct_hasher_free(lane->found);
+    free(lane->back);
     free(lane);
 }
 

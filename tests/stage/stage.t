@@ -65,6 +65,56 @@ is "$(cat to/src)" two "a file may take the place of a folder"
 run "$stage" --to to src
 is "$(cat to/src/one)" two "and a folder that of a file"
 
+# A file that was written to since is read again, even if size and time are as before.
+time=$(stat -c %y src/large)
+printf X | dd of=to/src/large bs=1 seek=10000000 conv=notrunc status=none
+touch -d "$time" to/src/large
+run "$stage" --verbose --to to src
+like "$err" "staged again: large was changed in the copy" "content that changed under the same size and time is found"
+ok "$(cmp src/large to/src/large >/dev/null; echo $?)" "and staged again"
+touch to/src/large && touch -d "$time" to/src/large
+inode=$(stat -c %i to/src/large)
+run "$stage" --to to src
+is "$(stat -c %i to/src/large)" "$inode" "a file that was touched, but holds what it held, is reused"
+like "$err" "src is at to/src already, unchanged" "and that is said"
+for list in to/.hpc-train/staged/*; do printf X | dd of="$list" bs=1 seek=100 conv=notrunc status=none; done
+run "$stage" --verbose --to to src
+like "$err" "the list of what was staged is damaged" "a damaged list is found"
+is "$status $(diff -r --no-dereference src to/src)" "0 " "and all is staged again"
+
+# ---- holes, further names ----
+fresh
+mkdir shape
+truncate -s 300M shape/hole
+printf x | dd of=shape/hole bs=1 seek=150000000 conv=notrunc status=none
+truncate -s 1T shape/terabyte
+head -c 5000000 /dev/urandom >shape/first
+ln shape/first shape/second
+mkdir shape/sub && ln shape/first shape/sub/third && ln -s ../second shape/sub/link
+start=$SECONDS
+run "$stage" --to to shape
+is "$status$err" 0 "holes and hard links are copied"
+ok "$([ "$(du -k to/shape | tail -n 1 | cut -f 1)" -lt 8000 ]; echo $?)" "holes stay holes"
+ok "$([ $((SECONDS - start)) -lt 20 ]; echo $?)" "a terabyte of them takes no time"
+is "$(stat -c %s to/shape/terabyte)" 1099511627776 "and has its size"
+ok "$(cmp shape/hole to/shape/hole; echo $?)" "what is between them is kept"
+is "$(stat -c '%i %h' to/shape/first to/shape/second to/shape/sub/third | sort -u | wc -l)" 1 "three names of one file stay one file"
+run "$stage" --to to shape
+like "$err" "already, unchanged" "which is recognized later"
+rm -r shape/terabyte
+
+# ---- links out, followed ----
+fresh
+mkdir -p far/deep && echo far >far/deep/file && mkdir links && ln -s ../far links/away && ln -s ../src/one links/one
+ln -s away/deep/file links/inside
+run "$stage" --links follow --to to links
+is "$status $(cat to/links/away/deep/file to/links/one to/links/inside | tr '\n' ' ')" "0 far twofar " "--links follow: what links out lead to is copied"
+is "$(readlink to/links/inside)" away/deep/file "links within are kept"
+run "$stage" --links follow --allow "$work/links" --to to links:l2
+is "$status" 78 "nothing outside --allow is reached through a link"
+run "$stage" --links sometimes --to to links
+is "$status" 64 "a wrong --links"
+
 # ---- what is refused ----
 fresh
 refused() { # STATUS MESSAGE NAME ARGUMENT...
@@ -130,6 +180,14 @@ if [ "$(id -u)" = 0 ] && mkdir small && mount -t tmpfs -o size=64m tmpfs small 2
     is "$status" 74 "too small a disk is found out before copying: status 74"
     like "$err" "small needs 70 MB, but only .* are free" "and says how much is missing"
     is "$(ls small)" "" "and nothing is left"
+    run "$stage" --to small too-large:x src:y
+    is "$(ls small)" "" "nor of anything else that was to be staged"
+    run "$stage" --memory 10M --to small src:own
+    is "$status" 74 "more than the memory that the job has, in a folder that lies in memory: status 74"
+    like "$err" "small needs 20 MB and lies in memory, of which the job has only 10 MB" "and says so"
+    run "$stage" --memory 40M --to small src:own
+    is "$status" 0 "within the memory it is copied"
+    chmod -R u+rwx small/own && rm -rf small/own small/.hpc-train
     # Two at once, each of which fits: the room ends while they copy.
     head -c 45000000 /dev/zero >fits
     mkdir small/a small/b
@@ -185,7 +243,7 @@ is "$status $(ls to/.hpc-train)" $'0 lock\nstaged' "and the next one clears the 
 fresh
 pids=()
 for i in 1 2 3 4; do
-    "$stage" --to to src &
+    "$stage" --to to src 2>/dev/null &
     pids+=($!)
 done
 failed=0
