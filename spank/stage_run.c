@@ -50,8 +50,9 @@ hpct_status hpct_stage_run_work(void *context, hpct_share *share)
     static char max_option[] = "--max", allow_option[] = "--allow", to_option[] = "--to";
     static char list_option[] = "--list", mode_option[] = "--mode", nodes_option[] = "--nodes";
     static char index_option[] = "--index", job_option[] = "--job";
-    char max[32], progress[16], nodes[32], index[16];
-    size_t n = 0, room = (size_t) settings->num_stage_src * 2 + 20;
+    static char links_option[] = "--links", follow[] = "follow", memory_option[] = "--memory";
+    char max[32], memory[32], progress[16], nodes[32], index[16];
+    size_t n = 0, room = (size_t) settings->num_stage_src * 2 + 24;
     int hosts = -1;
     char **arguments = calloc(room, sizeof *arguments);
     if (arguments == NULL)
@@ -66,6 +67,15 @@ hpct_status hpct_stage_run_work(void *context, hpct_share *share)
         snprintf(max, sizeof max, "%llu", (unsigned long long) settings->stage_max);
         arguments[n++] = max_option;
         arguments[n++] = max;
+    }
+    if (settings->stage_follow) {
+        arguments[n++] = links_option;
+        arguments[n++] = follow;
+    }
+    if (r->memory != 0) {
+        snprintf(memory, sizeof memory, "%llu", (unsigned long long) r->memory);
+        arguments[n++] = memory_option;
+        arguments[n++] = memory;
     }
     for (int i = 0; i < settings->num_stage_src; i++) {
         arguments[n++] = allow_option;

@@ -58,9 +58,9 @@ static hpct_status set_environment(hpct_plugin *plugin, hpct_slurm *slurm,
     return status;
 }
 
-static hpct_status stage(hpct_plugin *plugin, const hpct_environment *environment,
-                         const hpct_choices *choices, const hpct_config *config,
-                         const hpct_team_facts *team)
+static hpct_status stage(hpct_plugin *plugin, hpct_slurm *slurm,
+                         const hpct_environment *environment, const hpct_choices *choices,
+                         const hpct_config *config, const hpct_team_facts *team)
 {
     if (choices->stage.count == 0)
         return HPCT_OK;
@@ -72,6 +72,7 @@ static hpct_status stage(hpct_plugin *plugin, const hpct_environment *environmen
         .hosts = team->hosts,
         .node = config->node_rank,
         .job = config->job,
+        .memory = hpct_slurm_memory(slurm),
         .stall_seconds = HPCT_STALL_SECONDS,
     };
     /* who waits gives up a little later than who works, whose message says more */
@@ -136,7 +137,7 @@ static hpct_status prepare(hpct_plugin *plugin, hpct_slurm *slurm, const char *t
     if (status == HPCT_OK)
         bind_closest(plugin, &environment, &choices, (int) facts.local_rank, config);
     if (status == HPCT_OK)
-        status = stage(plugin, &environment, &choices, config, &team);
+        status = stage(plugin, slurm, &environment, &choices, config, &team);
     /* while data was staged over it, another task of the node used it, and found it free */
     if (status == HPCT_OK && own_port(config) == team.port)
         status = hpct_port_check(own_port(config), config->nodes[config->node_rank].name);

@@ -1,6 +1,7 @@
 /* hpc-train-stage: copies or unpacks files and folders below a folder, whole or not at all. Started
  * by the plugin as the job's user; also a command of its own. */
 #include <getopt.h>
+#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -211,6 +212,7 @@ int main(int argc, char **argv)
     hpct_report report;
     a.place.allowed = a.allowed;
     hpct_report_catch_signals();
+    setlocale(LC_CTYPE, "C.UTF-8"); /* libarchive keeps only names that the locale has */
     if (argc > 1 && strcmp(argv[1], "--out") == 0)
         return hpct_out_main(argc - 1, argv + 1);
     umask(0); /* every mode is said in full, and staged files keep theirs without a further call */

@@ -23,7 +23,8 @@
 
 typedef struct record {
     uint64_t path; /* XXH3 of it */
-    uint64_t hash; /* file: of its content; symbolic link: of its text */
+    uint64_t hash; /* file: of its content; symbolic link: of its text; further name, until all are
+                      noted: of the earlier one */
     uint64_t size;
     int64_t seconds; /* modification time of a file or link */
     uint32_t nanoseconds;
@@ -79,6 +80,8 @@ hpct_status hpct_manifest_note(hpct_manifest *m, const hpct_item *item, uint64_t
     } else if (item->kind == HPCT_ITEM_SYMLINK) {
         r.hash = hash_text(item->target);
     }
+    if (item->kind == HPCT_ITEM_HARDLINK)
+        r.hash = hash_text(item->target);
     if (item->kind == HPCT_ITEM_FILE || item->kind == HPCT_ITEM_SYMLINK) {
         r.seconds = item->times[1].tv_sec;
         r.nanoseconds = (uint32_t) item->times[1].tv_nsec;
@@ -111,6 +114,33 @@ static int by_path(const void *a, const void *b)
     return x->order < y->order ? -1 : x->order > y->order;
 }
 
+static const record *find(const hpct_manifest *m, uint64_t path)
+{
+    size_t low = 0, high = m->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (m->records[middle].path < path)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < m->count && m->records[low].path == path ? &m->records[low] : NULL;
+}
+
+/* A further name stands for the same file as the earlier one. */
+static void settle(const hpct_manifest *m, record *r)
+{
+    const record *same = r;
+    for (int i = 0; i < 64 && same != NULL && same->kind == HPCT_ITEM_HARDLINK; i++)
+        same = find(m, same->hash);
+    if (same == NULL)
+        return; /* then it is of no kind that a copy has, and will be staged again */
+    record settled = *same;
+    settled.path = r->path;
+    settled.order = r->order;
+    *r = settled;
+}
+
 /* Of several records for one path the last one stays. */
 static void sort(hpct_manifest *m)
 {
@@ -123,6 +153,10 @@ static void sort(hpct_manifest *m)
         m->records[kept++] = m->records[i];
     }
     m->count = kept;
+    for (size_t i = 0; i < kept; i++) {
+        if (m->records[i].kind == HPCT_ITEM_HARDLINK)
+            settle(m, &m->records[i]);
+    }
     m->sorted = true;
 }
 
@@ -238,19 +272,6 @@ end:
 
 /* ---- comparing ---- */
 
-static const record *find(const hpct_manifest *m, uint64_t path)
-{
-    size_t low = 0, high = m->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (m->records[middle].path < path)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < m->count && m->records[low].path == path ? &m->records[low] : NULL;
-}
-
 /* Whether the file was changed in any way since the manifest was saved. */
 static bool touched(const hpct_manifest *m, struct timespec changed)
 {
@@ -307,12 +328,13 @@ static hpct_status check(hpct_manifest *m, hpct_walk *copy, size_t index, size_t
         return differs(path);
     ++*matched;
     hpct_item_kind kind = (hpct_item_kind) r->kind;
-    /* Which of a file's names counts as the first depends on their order. */
-    if (kind == HPCT_ITEM_HARDLINK || item.kind == HPCT_ITEM_HARDLINK)
-        return (kind == HPCT_ITEM_HARDLINK || kind == HPCT_ITEM_FILE) &&
-                       (item.kind == HPCT_ITEM_HARDLINK || item.kind == HPCT_ITEM_FILE)
+    if (item.kind == HPCT_ITEM_HARDLINK) { /* of a file that is looked at by its other name */
+        const record *other = find(m, hash_text(target));
+        return kind == HPCT_ITEM_FILE && other != NULL && other->kind == HPCT_ITEM_FILE &&
+                       r->hash == other->hash && r->size == other->size
                    ? HPCT_OK
                    : differs(path);
+    }
     if (kind != item.kind || (kind != HPCT_ITEM_SYMLINK && r->mode != item.mode))
         return differs(path);
     if (kind == HPCT_ITEM_FOLDER)

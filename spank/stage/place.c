@@ -154,6 +154,7 @@ hpct_status hpct_place_check_space(hpct_placing *p, const hpct_source *sources, 
             continue;
         if (sources[i].extract) {
             known = false;
+            sum.blocks += 4096; /* the least: a full disk is told as such */
             continue;
         }
         sum.bytes += one->bytes;
@@ -195,18 +196,43 @@ static int open_above(const hpct_placing *p, const char *dst, const char **last)
     return at;
 }
 
+/* Renames. A folder that its owner may not write to cannot be moved to another one, as its ".."
+ * changes: it may for the moment. */
+static int move(int from, const char *name, int to, const char *new_name)
+{
+    struct stat info;
+    if (renameat(from, name, to, new_name) == 0)
+        return 0;
+    if (errno != EACCES || fstatat(from, name, &info, AT_SYMLINK_NOFOLLOW) != 0 ||
+        !S_ISDIR(info.st_mode) || (info.st_mode & S_IWUSR) != 0)
+        return -1;
+    mode_t mode = info.st_mode & 07777;
+    if (fchmodat(from, name, mode | S_IWUSR, 0) != 0)
+        return -1;
+    bool moved = renameat(from, name, to, new_name) == 0;
+    int error = errno;
+    if (fchmodat(moved ? to : from, moved ? new_name : name, mode, 0) != 0 && moved)
+        return -1;
+    errno = error;
+    return moved ? 0 : -1;
+}
+
 /* Moves the finished copy to its name; what had that name goes. */
 static hpct_status put(hpct_placing *p, const char *fresh, int above, const char *last, const char *dst)
 {
-    if (renameat(p->incoming, fresh, above, last) == 0)
+    if (move(p->incoming, fresh, above, last) == 0)
         return HPCT_OK;
     if (errno != EEXIST && errno != ENOTEMPTY && errno != EISDIR && errno != ENOTDIR)
         return fail_in(p->place->to, dst);
     char old[32];
     snprintf(old, sizeof old, "%s.old", fresh);
-    if (renameat(above, last, p->incoming, old) != 0 ||
-        renameat(p->incoming, fresh, above, last) != 0)
+    if (move(above, last, p->incoming, old) != 0)
         return fail_in(p->place->to, dst);
+    if (move(p->incoming, fresh, above, last) != 0) {
+        hpct_status status = fail_in(p->place->to, dst);
+        move(p->incoming, old, above, last);
+        return status;
+    }
     hpct_tree_remove(p->incoming, old);
     return HPCT_OK;
 }

@@ -29,11 +29,12 @@ static uint64_t read_number(const char *folder, const char *name)
     return found ? value : UINT64_MAX;
 }
 
-/* Memory that the kernel gives back when it is needed: cached files (of tmpfs it cannot). */
+/* Memory that the kernel gives back when it is needed: cached files (of tmpfs it cannot). Version 1
+ * counts those of the groups below apart, in "total_...". */
 static uint64_t read_cache(const char *folder)
 {
     char path[PATH_MAX + 64], key[64];
-    unsigned long long value = 0, sum = 0;
+    unsigned long long value = 0, sum = 0, total = 0;
     snprintf(path, sizeof path, "%s/memory.stat", folder);
     FILE *file = fopen(path, "re");
     if (file == NULL)
@@ -41,9 +42,11 @@ static uint64_t read_cache(const char *folder)
     while (fscanf(file, "%63s %llu", key, &value) == 2) {
         if (strcmp(key, "inactive_file") == 0 || strcmp(key, "active_file") == 0)
             sum += value;
+        if (strcmp(key, "total_inactive_file") == 0 || strcmp(key, "total_active_file") == 0)
+            total += value;
     }
     fclose(file);
-    return sum;
+    return total > sum ? total : sum;
 }
 
 static uint64_t left_in(const char *folder, const char *limit_name, const char *used_name)

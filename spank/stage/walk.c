@@ -27,11 +27,13 @@ typedef struct node {
     const char *name;   /* its last part */
     const char *target; /* symlink: its text */
     uint64_t size, inode;
+    uint64_t device;
     struct timespec times[2], changed;
     uint32_t parent, first; /* first: hard link: the index of the earlier name */
     uint16_t mode;
     uint8_t kind;
     bool holes;
+    bool followed; /* a folder that a link leads to */
 } node;
 
 struct hpct_walk {
@@ -50,11 +52,11 @@ struct hpct_walk {
 
 /* ---- messages ---- */
 
-static void path_of(const hpct_walk *w, size_t index, char path[PATH_MAX])
+static void path_below(const hpct_walk *w, size_t top, size_t index, char path[PATH_MAX])
 {
     size_t end = PATH_MAX - 1;
     path[end] = '\0';
-    for (size_t i = index; i != 0; i = w->nodes[i].parent) {
+    for (size_t i = index; i != top; i = w->nodes[i].parent) {
         size_t size = strlen(w->nodes[i].name);
         if (end != PATH_MAX - 1)
             path[--end] = '/';
@@ -62,6 +64,11 @@ static void path_of(const hpct_walk *w, size_t index, char path[PATH_MAX])
         memcpy(path + end, w->nodes[i].name, size);
     }
     memmove(path, path + end, PATH_MAX - end);
+}
+
+static void path_of(const hpct_walk *w, size_t index, char path[PATH_MAX])
+{
+    path_below(w, 0, index, path);
 }
 
 /* `what` follows the name directly. */
@@ -109,6 +116,7 @@ static void describe(node *n, const struct stat *info)
     n->times[1] = info->st_mtim;
     n->changed = info->st_ctim;
     n->inode = (uint64_t) info->st_ino;
+    n->device = (uint64_t) info->st_dev;
 }
 
 static uint64_t in_blocks(uint64_t bytes)
@@ -176,15 +184,22 @@ static hpct_status add_file(hpct_walk *w, size_t index, int fd, const char *name
     return HPCT_OK;
 }
 
-/* *follow: the link leads out, and is to stand for what it leads to. */
-static hpct_status add_link(hpct_walk *w, size_t index, int fd, const char *name, bool *follow)
+/* *follow: the link leads out, and is to stand for what it leads to. (Not inlined, as follow_link:
+ * their buffers must not lie on the stack once for each level of folders.) */
+__attribute__((noinline)) static hpct_status add_link(hpct_walk *w, size_t index, int fd,
+                                                      const char *name, bool *follow)
 {
     char text[PATH_MAX], path[PATH_MAX], what[PATH_MAX + 256];
     ssize_t size = readlinkat(fd, name, text, sizeof text - 1);
     if (size < 0)
         return fail_read(w, index);
     text[size] = '\0';
-    path_of(w, index, path);
+    /* Below a link that was followed, ".." leads to where that folder is, not to our tree. */
+    size_t top = index;
+    do
+        top = w->nodes[top].parent;
+    while (top != 0 && !w->nodes[top].followed);
+    path_below(w, top, index, path);
     *follow = false;
     if (!hpct_item_link_stays(path, text)) {
         *follow = w->options.follow;
@@ -206,8 +221,8 @@ static hpct_status add_link(hpct_walk *w, size_t index, int fd, const char *name
 }
 
 /* What a followed link leads to; a folder that it lies in itself would be walked for ever. */
-static hpct_status follow_link(hpct_walk *w, size_t index, int fd, const char *name,
-                               struct stat *info)
+__attribute__((noinline)) static hpct_status follow_link(hpct_walk *w, size_t index, int fd,
+                                                         const char *name, struct stat *info)
 {
     char path[PATH_MAX], full[2 * PATH_MAX];
     hpct_status status = HPCT_OK;
@@ -222,7 +237,8 @@ static hpct_status follow_link(hpct_walk *w, size_t index, int fd, const char *n
         close(target);
     for (size_t i = index; status == HPCT_OK && S_ISDIR(info->st_mode) && i != 0;) {
         i = w->nodes[i].parent;
-        if (w->nodes[i].inode == (uint64_t) info->st_ino)
+        if (w->nodes[i].inode == (uint64_t) info->st_ino &&
+            w->nodes[i].device == (uint64_t) info->st_dev)
             status = fail_about(w, index, HPCT_ERR_DATA,
                                 " is a link to a folder that it lies in: it cannot be followed");
     }
@@ -236,7 +252,6 @@ static hpct_status add_entry(hpct_walk *w, size_t parent, int fd, const char *na
     struct stat info;
     size_t index = 0;
     bool follow = false;
-    char path[PATH_MAX];
     hpct_status status = add_node(w, parent, name, &index);
     if (status != HPCT_OK)
         return status;
@@ -259,7 +274,7 @@ static hpct_status add_entry(hpct_walk *w, size_t parent, int fd, const char *na
     int inner = openat(fd, name, FOLDER_FLAGS | (follow ? 0 : O_NOFOLLOW));
     if (inner < 0)
         return fail_read(w, index);
-    path_of(w, index, path);
+    w->nodes[index].followed = follow;
     status = list_folder(w, index, inner, depth + 1);
     close(inner);
     return status;

@@ -246,11 +246,16 @@ static hpct_status make_folder(hpct_writer *w, const hpct_item *item, int fd, co
     return status == HPCT_OK ? remember(w, item) : status;
 }
 
+static hpct_status fail_link(const hpct_writer *w, const char *path, const char *text)
+{
+    return hpct_fail(HPCT_ERR_DATA, "%s/%s is a link to '%s', out of the folder that is staged",
+                     w->name, path, text);
+}
+
 static hpct_status make_symlink(hpct_writer *w, const hpct_item *item, int fd, const char *last)
 {
     if (!hpct_item_link_stays(item->path, item->target))
-        return hpct_fail(HPCT_ERR_DATA, "%s/%s is a link to '%s', out of the folder that is staged",
-                         w->name, item->path, item->target);
+        return fail_link(w, item->path, item->target);
     while (symlinkat(item->target, fd, last) != 0) {
         if (!make_room(w, fd, last))
             return fail_new(w, item->path);
@@ -275,6 +280,15 @@ static hpct_status make_hard_link(hpct_writer *w, const hpct_item *item, int fd,
         status = hpct_fail(HPCT_ERR_DATA, "%s/%s is a further name of '%s', which is not there",
                            w->name, item->path, item->target);
         goto end;
+    }
+    if (S_ISLNK(info.st_mode)) { /* elsewhere in the tree its text leads elsewhere */
+        char text[PATH_MAX];
+        ssize_t size = readlinkat(from, name, text, sizeof text - 1);
+        text[size < 0 ? 0 : size] = '\0';
+        if (!hpct_item_link_stays(item->path, text)) {
+            status = fail_link(w, item->path, text);
+            goto end;
+        }
     }
     if (strcmp(item->path, item->target) == 0)
         goto end; /* some archives say so; nothing is to be done */
