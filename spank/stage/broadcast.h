@@ -6,8 +6,8 @@
  * threads wait for it here. Every wait ends: when a node fails, is lost or silent, when it does not
  * come in time, when a signal asks to end; the message names the node.
  *
- * The order, the same on all nodes: open, meet, any number of letters and votes, the stream, finish,
- * close. After any failure: fail (if it was this node's), close. */
+ * The order, the same on all nodes: open, meet, any number of letters and votes, the stream,
+ * finish, close. After any failure: fail (if it was this node's), close. */
 #ifndef HPCT_STAGE_BROADCAST_H
 #define HPCT_STAGE_BROADCAST_H
 
@@ -37,8 +37,8 @@ hpct_status hpct_broadcast_hear(hpct_broadcast *broadcast, uint8_t **data, size_
  * The other nodes do not wait. */
 hpct_status hpct_broadcast_vote(hpct_broadcast *broadcast, uint8_t *votes, size_t size);
 
-/* Node 0, from any thread: hands on the *block of `size` bytes (HPCT_BLOCK_BYTES at most, not 0) and
- * gives back another one to fill. Blocks handed on by one thread keep their order. */
+/* Node 0, from any thread: hands on the *block of `size` bytes (HPCT_BLOCK_BYTES at most, not 0)
+ * and gives back another one to fill. Blocks handed on by one thread keep their order. */
 uint8_t *hpct_broadcast_block(void); /* the first one, to be freed; NULL when out of memory */
 hpct_status hpct_broadcast_put(hpct_broadcast *broadcast, uint8_t **block, size_t size);
 hpct_status hpct_broadcast_put_end(hpct_broadcast *broadcast);

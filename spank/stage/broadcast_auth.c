@@ -1,5 +1,5 @@
-/* libmunge. The claim is the credential's payload, which munged encrypts and, because the credential
- * is restricted to our own user, hands to nobody else. */
+/* libmunge. The claim is the credential's payload, which munged encrypts and, because the
+ * credential is restricted to our own user, hands to nobody else. */
 #include <config.h>
 
 #include "spank/stage/broadcast_auth.h"

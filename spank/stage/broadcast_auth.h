@@ -13,12 +13,12 @@
 
 /* What a credential speaks of; both ends know it but for the numbers drawn. */
 typedef struct hpct_auth_claim {
-    const char *run;      /* job.step */
-    bool from_listener;   /* WELCOME, not HELLO */
-    uint8_t channel;      /* which of the connections between the two */
-    uint32_t connector, listener; /* nodes */
+    const char *run;                     /* job.step */
+    bool from_listener;                  /* WELCOME, not HELLO */
+    uint8_t channel;                     /* which of the connections between the two */
+    uint32_t connector, listener;        /* nodes */
     uint8_t challenge[HPCT_NONCE_BYTES]; /* drawn by who listens, sent in the clear */
-    uint8_t answer[HPCT_NONCE_BYTES];    /* drawn by who connects, known from its credential alone */
+    uint8_t answer[HPCT_NONCE_BYTES]; /* drawn by who connects, known from its credential alone */
 } hpct_auth_claim;
 
 hpct_status hpct_auth_draw(uint8_t nonce[HPCT_NONCE_BYTES]);

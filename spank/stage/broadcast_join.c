@@ -264,8 +264,8 @@ static void greet(hpct_broadcast *b, hpct_stranger *s)
         goto drop;
     free(credential);
     if (!hpct_stage_link_follow(&s->link, &n->link)) /* what was to be said before it came */
-        hpct_broadcast_fail_locked(b, (uint32_t) b->team->index, HPCT_ERR_INTERNAL,
-                                   "out of memory", false);
+        hpct_broadcast_fail_locked(b, (uint32_t) b->team->index, HPCT_ERR_INTERNAL, "out of memory",
+                                   false);
     n->link = s->link;
     n->up = true;
     n->polled = -1;
@@ -342,9 +342,8 @@ void hpct_join_step(hpct_broadcast *b, const struct pollfd *polls, int64_t now)
         char why[512];
         if (n->up)
             continue;
-        snprintf(why, sizeof why, "it did not come within %d seconds%s%s%s",
-                 b->team->wait_seconds, n->trouble[0] != '\0' ? " (" : "", n->trouble,
-                 n->trouble[0] != '\0' ? ")" : "");
+        snprintf(why, sizeof why, "it did not come within %d seconds%s%s%s", b->team->wait_seconds,
+                 n->trouble[0] != '\0' ? " (" : "", n->trouble, n->trouble[0] != '\0' ? ")" : "");
         hpct_broadcast_fail_locked(b, (uint32_t) n->node, HPCT_ERR_PEER, why, false);
         return;
     }

@@ -88,8 +88,8 @@ hpct_stage_link_result hpct_stage_link_read(hpct_stage_link *link, uint32_t most
             return HPCT_STAGE_LINK_DAMAGED;
     }
     while (link->filled < whole) {
-        hpct_stage_link_result result = read_some(
-            link, link->data + (link->filled - HPCT_WIRE_HEADER), whole - link->filled);
+        hpct_stage_link_result result =
+            read_some(link, link->data + (link->filled - HPCT_WIRE_HEADER), whole - link->filled);
         if (result != HPCT_STAGE_LINK_FRAME)
             return result;
     }
@@ -166,7 +166,8 @@ bool hpct_stage_link_send(hpct_stage_link *link, const uint8_t head[HPCT_WIRE_HE
         size_t in_data = *sent < HPCT_WIRE_HEADER ? 0 : *sent - HPCT_WIRE_HEADER;
         /* sendmsg only reads */
         struct iovec parts[2] = {
-            {.iov_base = (void *) (uintptr_t) (head + HPCT_WIRE_HEADER - in_head), .iov_len = in_head},
+            {.iov_base = (void *) (uintptr_t) (head + HPCT_WIRE_HEADER - in_head),
+             .iov_len = in_head},
             {.iov_base = (void *) (uintptr_t) (data + in_data), .iov_len = size - in_data},
         };
         struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
@@ -184,8 +185,7 @@ bool hpct_stage_link_send(hpct_stage_link *link, const uint8_t head[HPCT_WIRE_HE
 static int listen_on(int family, int port)
 {
     const int yes = 1, no = 0;
-    const struct sockaddr_in6 any6 = {.sin6_family = AF_INET6,
-                                      .sin6_port = htons((uint16_t) port)};
+    const struct sockaddr_in6 any6 = {.sin6_family = AF_INET6, .sin6_port = htons((uint16_t) port)};
     const struct sockaddr_in any4 = {.sin_family = AF_INET, .sin_port = htons((uint16_t) port)};
     int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)

@@ -39,7 +39,8 @@ void hpct_stage_link_open(hpct_stage_link *link, int fd);
 void hpct_stage_link_close(hpct_stage_link *link, bool reset);
 
 /* Reads on, to the end of the header first and then to the end of the data. Call
- * hpct_stage_link_next after a FRAME was used. With `most`, headers that announce more are damaged. */
+ * hpct_stage_link_next after a FRAME was used. With `most`, headers that announce more are damaged.
+ */
 hpct_stage_link_result hpct_stage_link_read(hpct_stage_link *link, uint32_t most);
 void hpct_stage_link_next(hpct_stage_link *link);
 

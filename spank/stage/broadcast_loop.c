@@ -94,7 +94,8 @@ static hpct_block *block_of(hpct_broadcast *b, uint64_t sequence)
 static void damaged(hpct_broadcast *b, const hpct_neighbour *n)
 {
     char why[512];
-    snprintf(why, sizeof why, "what it got from %s was damaged on the way", hpct_node_name(b, n->node));
+    snprintf(why, sizeof why, "what it got from %s was damaged on the way",
+             hpct_node_name(b, n->node));
     hpct_broadcast_fail_locked(b, (uint32_t) b->team->index, HPCT_ERR_IO, why, false);
 }
 

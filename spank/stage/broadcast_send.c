@@ -16,9 +16,9 @@
 #include "spank/stage/hash.h"
 #include "spank/stage/pack.h"
 
-#define NUM_READERS 4                      /* as many files are opened and read at a time */
-#define CRUMB 4096                         /* data shorter than that is not begun in a block */
-#define SMALL_FILE (HPCT_BLOCK_BYTES / 2)  /* goes whole into a block; larger ones in pieces */
+#define NUM_READERS 4                     /* as many files are opened and read at a time */
+#define CRUMB 4096                        /* data shorter than that is not begun in a block */
+#define SMALL_FILE (HPCT_BLOCK_BYTES / 2) /* goes whole into a block; larger ones in pieces */
 
 /* One thread's block. */
 typedef struct packer {

@@ -20,8 +20,8 @@ typedef struct hpct_sender hpct_sender;
 hpct_status hpct_sender_start(hpct_broadcast *broadcast, const hpct_send_source *sources, int count,
                               hpct_report *report, hpct_sender **out);
 
-/* Waits for the threads to end, which they do soon after the end of the stream or a failure. NULL is
- * fine. */
+/* Waits for the threads to end, which they do soon after the end of the stream or a failure. NULL
+ * is fine. */
 void hpct_sender_end(hpct_sender *sender);
 
 #endif

@@ -111,10 +111,10 @@ struct hpct_broadcast {
     int64_t put_at;      /* node 0: when the last was put; 0: none yet, or the end was */
     uint64_t bytes_in, bytes_out;
     /* letters */
-    uint64_t tells;                    /* sent on or received so far */
-    hpct_letter *heard, **heard_last;  /* received, not yet asked for */
-    uint64_t round;                    /* of votes, the one that is being taken */
-    uint8_t *votes;                    /* combined so far, NULL: none yet */
+    uint64_t tells;                   /* sent on or received so far */
+    hpct_letter *heard, **heard_last; /* received, not yet asked for */
+    uint64_t round;                   /* of votes, the one that is being taken */
+    uint8_t *votes;                   /* combined so far, NULL: none yet */
     size_t votes_size;
     bool voted;
     uint8_t *result; /* node 0: of the last whole round, until it is asked for */

@@ -14,8 +14,8 @@ typedef struct hpct_take_target {
 } hpct_take_target;
 
 /* Until the end of the stream. The content of each file is compared with the hash that came with
- * it. HPCT_ERR_DATA when the stream has what cannot be meant; otherwise the errors of the writer and
- * of the broadcast. What was made is left to the caller, also after an error. */
+ * it. HPCT_ERR_DATA when the stream has what cannot be meant; otherwise the errors of the writer
+ * and of the broadcast. What was made is left to the caller, also after an error. */
 hpct_status hpct_take_all(hpct_broadcast *broadcast, const hpct_take_target *targets, int count,
                           hpct_report *report);
 

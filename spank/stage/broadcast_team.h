@@ -12,9 +12,9 @@ typedef struct hpct_team {
     char **hosts; /* [count], names or addresses */
     int *ports;   /* [count] */
     int count;
-    int index;            /* of this node; -1: not said yet */
-    const char *run;      /* what tells this run from others, such as "42.0" (job.step) */
-    int wait_seconds;     /* how long the others may take to come */
+    int index;        /* of this node; -1: not said yet */
+    const char *run;  /* what tells this run from others, such as "42.0" (job.step) */
+    int wait_seconds; /* how long the others may take to come */
 } hpct_team;
 
 /* Reads a file with one "HOST", "HOST:PORT" or "[ADDRESS]:PORT" per line, in the order of the

@@ -6,7 +6,15 @@
 
 #include "spank/stage/hash.h"
 
-enum { AT_MAGIC = 0, AT_VERSION = 4, AT_TYPE = 5, AT_SIZE = 8, AT_CHECK = 12, AT_SEQUENCE = 16, AT_HASH = 24 };
+enum {
+    AT_MAGIC = 0,
+    AT_VERSION = 4,
+    AT_TYPE = 5,
+    AT_SIZE = 8,
+    AT_CHECK = 12,
+    AT_SEQUENCE = 16,
+    AT_HASH = 24
+};
 
 static const uint8_t magic[4] = {'H', 'P', 'C', 'B'};
 #define VERSION 1

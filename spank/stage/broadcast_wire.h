@@ -9,9 +9,9 @@
 #include <stdint.h>
 
 #define HPCT_WIRE_HEADER 32
-#define HPCT_BLOCK_BYTES (256u << 10)  /* the most that a frame of data holds */
-#define HPCT_LETTER_BYTES (1u << 20)   /* the most that another frame holds */
-#define HPCT_GREETING_BYTES 4096u      /* the most before the other end is known */
+#define HPCT_BLOCK_BYTES (256u << 10) /* the most that a frame of data holds */
+#define HPCT_LETTER_BYTES (1u << 20)  /* the most that another frame holds */
+#define HPCT_GREETING_BYTES 4096u     /* the most before the other end is known */
 
 typedef enum hpct_wire_type {
     HPCT_WIRE_CHALLENGE = 1, /* who listens: prove who you are, with this in it */

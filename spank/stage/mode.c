@@ -43,7 +43,8 @@ hpct_status hpct_stage_mode_parse(const char *text, hpct_stage_mode *mode)
 hpct_stage_way hpct_stage_mode_choose(const hpct_stage_facts *facts, char *why, size_t size)
 {
     char bytes[32];
-    const uint64_t nodes = (uint64_t) facts->nodes, entries = facts->entries == 0 ? 1 : facts->entries;
+    const uint64_t nodes = (uint64_t) facts->nodes,
+                   entries = facts->entries == 0 ? 1 : facts->entries;
     hpct_bytes_show(facts->bytes, bytes, sizeof bytes);
     if (facts->nodes == 1) {
         snprintf(why, size, "there is one node");

@@ -46,8 +46,8 @@ bool hpct_pack_put(hpct_pack *pack, const hpct_pack_record *record, uint8_t **da
 /* Sets the hash of a WHOLE record, known only when its content at `data` has been read. */
 void hpct_pack_set_hash(uint8_t *data, uint64_t hash);
 
-/* Takes the record at *at, which moves behind it. 1: there was one; 0: the end; -1: what is there is
- * no record. Texts and data point into the block. */
+/* Takes the record at *at, which moves behind it. 1: there was one; 0: the end; -1: what is there
+ * is no record. Texts and data point into the block. */
 int hpct_pack_next(const uint8_t *block, size_t size, size_t *at, hpct_pack_record *record);
 
 #endif

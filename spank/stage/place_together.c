@@ -28,6 +28,8 @@ static void back_off(void)
     nanosleep(&(struct timespec){.tv_nsec = 50000000 + now.tv_nsec % 250000000}, NULL);
 }
 
+/* All nodes try, again and again until every one has its lock; who has it gives it back in between:
+ * two steps that each waited for the other's would wait for ever. */
 hpct_status hpct_place_lock_together(hpct_placing *p, hpct_broadcast *b)
 {
     struct timespec seen = {0};
@@ -35,7 +37,7 @@ hpct_status hpct_place_lock_together(hpct_placing *p, hpct_broadcast *b)
     time_t changed_at = time(NULL);
     for (int tries = 0;; tries++) {
         bool go = false, mine = hpct_place_try_lock(p);
-        hpct_status status = hpct_together_locked(b, is_first(p), mine, &go);
+        hpct_status status = hpct_together_all(b, is_first(p), mine, &go);
         if (status == HPCT_OK && !go)
             status = hpct_report_tick(p->report, 0);
         if (status != HPCT_OK || go)
@@ -45,7 +47,8 @@ hpct_status hpct_place_lock_together(hpct_placing *p, hpct_broadcast *b)
         else if (tries == 10)
             hpct_report_say("another step of the job stages to %s: waiting for it", p->place->to);
         /* the holder touches the file as it goes */
-        if (mine || (fstat(p->lock, &info) == 0 && memcmp(&seen, &info.st_mtim, sizeof seen) != 0)) {
+        if (mine ||
+            (fstat(p->lock, &info) == 0 && memcmp(&seen, &info.st_mtim, sizeof seen) != 0)) {
             seen = info.st_mtim;
             changed_at = time(NULL);
         }
@@ -100,9 +103,8 @@ static hpct_status exchange_offers(hpct_placing *p, hpct_broadcast *b, hpct_sour
         hpct_source *src = &sources[i];
         src->digest = offers[i].digest;
         src->extract = offers[i].extract;
-        src->totals = (hpct_walk_totals){.bytes = offers[i].bytes,
-                                         .blocks = offers[i].blocks,
-                                         .entries = offers[i].entries};
+        src->totals = (hpct_walk_totals){
+            .bytes = offers[i].bytes, .blocks = offers[i].blocks, .entries = offers[i].entries};
         hpct_place_look(p, src);
         status = hpct_report_tick(p->report, 0);
     }
@@ -155,6 +157,7 @@ static hpct_status receive(hpct_placing *p, hpct_broadcast *b, hpct_source *sour
     hpct_status status =
         targets == NULL || to_send == NULL || fresh == NULL ? hpct_fail_memory(0) : HPCT_OK;
     int sent = 0;
+    bool all = false;
     for (int i = 0; i < count && status == HPCT_OK; i++) {
         hpct_source *src = &sources[i];
         if (how[i] != HPCT_HOW_BROADCAST)
@@ -178,6 +181,8 @@ static hpct_status receive(hpct_placing *p, hpct_broadcast *b, hpct_source *sour
     if (status != HPCT_OK) /* also ends the sender */
         hpct_broadcast_fail(b, status, hpct_last_error());
     hpct_sender_end(sender);
+    if (status == HPCT_OK) /* what one did not get whole, none has under its name */
+        status = hpct_together_all(b, is_first(p), true, &all);
     for (int i = 0; i < count && status == HPCT_OK; i++) {
         if (fresh[i].manifest != NULL)
             status = hpct_place_fresh_put(p, &fresh[i]);

@@ -27,7 +27,7 @@ bool hpct_offer_is(const hpct_offer *offer, const struct stat *info)
     return memcmp(offer->identity, other.identity, sizeof other.identity) == 0;
 }
 
-hpct_status hpct_together_locked(hpct_broadcast *b, bool first, bool mine, bool *go)
+hpct_status hpct_together_all(hpct_broadcast *b, bool first, bool mine, bool *all)
 {
     uint8_t vote = mine;
     uint8_t *heard = NULL;
@@ -36,14 +36,14 @@ hpct_status hpct_together_locked(hpct_broadcast *b, bool first, bool mine, bool 
     if (status != HPCT_OK)
         return status;
     if (first) {
-        *go = vote != 0;
+        *all = vote != 0;
         return hpct_broadcast_tell(b, &vote, 1);
     }
     status = hpct_broadcast_hear(b, &heard, &size);
     if (status == HPCT_OK && size != 1)
         status = hpct_fail(HPCT_ERR_INTERNAL, "the first node's answer makes no sense");
     if (status == HPCT_OK)
-        *go = heard[0] != 0;
+        *all = heard[0] != 0;
     free(heard);
     return status;
 }

@@ -1,6 +1,6 @@
 /* spank/stage/together.h - what the nodes of a step agree on before they stage: the source as the
- * first node sees it, who has it already, whether all see the same one, and so how each entry of the
- * list comes to each node. Knows nothing of copying. */
+ * first node sees it, who has it already, whether all see the same one, and so how each entry of
+ * the list comes to each node. Knows nothing of copying. */
 #ifndef HPCT_STAGE_TOGETHER_H
 #define HPCT_STAGE_TOGETHER_H
 
@@ -34,10 +34,8 @@ typedef enum hpct_how {
     HPCT_HOW_BROADCAST,
 } hpct_how;
 
-/* Whether every node has its lock: all of them call it after trying, again and again until it says
- * yes; who has it gives it back in between (two steps that each waited for the other's would wait for
- * ever). *go: all have it. */
-hpct_status hpct_together_locked(hpct_broadcast *broadcast, bool first, bool mine, bool *go);
+/* Every node says whether it is ready; *all: every one is. Returns when each has said it. */
+hpct_status hpct_together_all(hpct_broadcast *broadcast, bool first, bool mine, bool *all);
 
 /* The first node gives its offers, the others get them. `task` stands for what was asked for (list,
  * mode) and must be the same on all: HPCT_ERR_USAGE. */
