@@ -18,10 +18,10 @@
 
 /* When the other nodes are told that the step has failed, in seconds from one time to the next:
  * most have started their tasks after the first; one whose prolog or daemon is slow needs longer.
- * One that has ended its tasks cannot be told either. That is likely when the step is being ended,
- * and then nobody shall wait for us. */
+ * One that has ended its tasks cannot be told either; that is likely when we fail because others
+ * have, or because the step is being ended, and then nobody shall wait for us. */
 static const int tell_after[] = {1, 1, 2, 4, 8};
-enum { TELLS = sizeof tell_after / sizeof *tell_after, TELLS_WHEN_STOPPED = 2 };
+enum { TELLS = sizeof tell_after / sizeof *tell_after, TELLS_AS_FOLLOWER = 2 };
 
 static hpct_status set(void *slurm, const char *name, const char *value)
 {
@@ -169,8 +169,8 @@ static void report(hpct_plugin *plugin, hpct_slurm *slurm)
         (hpct_slurm_get(slurm, HPCT_SLURM_TOTAL_TASKS, &tasks) && tasks == 1))
         return;
     bool told = false;
-    bool stopped = plugin->share != NULL && hpct_share_marked(plugin->share, HPCT_SHARE_STOPPED);
-    for (int i = 0; !told && i < (stopped ? TELLS_WHEN_STOPPED : TELLS); i++) {
+    bool follows = plugin->share != NULL && hpct_share_marked(plugin->share, HPCT_SHARE_FOLLOWS);
+    for (int i = 0; !told && i < (follows ? TELLS_AS_FOLLOWER : TELLS); i++) {
         nanosleep(&(struct timespec){.tv_sec = tell_after[i]}, NULL);
         told = hpct_slurm_end_step(plugin->job, plugin->step);
     }

@@ -5,6 +5,7 @@ cluster_tests = \
 	tests/cluster/plugin_broadcast.t \
 	tests/cluster/plugin_gpu.t \
 	tests/cluster/plugin_layout.t \
+	tests/cluster/plugin_life.t \
 	tests/cluster/plugin_out.t \
 	tests/cluster/plugin_safety.t \
 	tests/cluster/plugin_settings.t tests/cluster/plugin_stage.t \
@@ -13,6 +14,7 @@ cluster_tests = \
 	tests/cluster/train.t \
 	tests/cluster/train_failures.t
 TESTS += $(cluster_tests)
+scaled_tests += tests/cluster/plugin_life.t
 EXTRA_DIST += $(cluster_tests) tests/cluster/lib.sh tests/cluster/plugin_lib.sh tests/cluster/train_lib.sh
 
 # Who knocks in plugin_broadcast.t.
