@@ -10,7 +10,7 @@ static const char *get(void *context, const char *name)
     return getenv(name);
 }
 
-bool hpct_client_check(hpct_plugin *plugin)
+hpct_status hpct_client_check(hpct_plugin *plugin)
 {
     hpct_environment own = {.get = get};
     hpct_choices choices = {0};
@@ -18,12 +18,12 @@ bool hpct_client_check(hpct_plugin *plugin)
         hpct_options_resolve(&plugin->options, &own, plugin->settings.on_by_default, &choices);
     if (status != HPCT_OK) {
         hpct_slurm_error("%s", hpct_last_error());
-        return false;
+        return status;
     }
     bool usable = !choices.on || plugin->trouble[0] == '\0';
     hpct_choices_free(&choices);
     if (!usable)
         hpct_slurm_error("it was asked for, but cannot be used until the administrator has mended "
                          "this");
-    return usable;
+    return usable ? HPCT_OK : HPCT_ERR_CONFIG;
 }

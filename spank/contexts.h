@@ -19,8 +19,9 @@ typedef struct hpct_plugin {
 } hpct_plugin;
 
 /* srun, sbatch, salloc, before anything is queued: checks what the environment says (the command
- * line was checked option by option). False, after a message, when the command must end. */
-bool hpct_client_check(hpct_plugin *plugin);
+ * line was checked option by option). Other than HPCT_OK, after a message, when the command must
+ * end with that status: HPCT_ERR_CONFIG when it is the administrator's arguments that are wrong. */
+hpct_status hpct_client_check(hpct_plugin *plugin);
 
 /* slurmstepd, as root, before it becomes the user: decides whether hpc-train is on for this step,
  * and makes the job directory. Keeps what goes wrong in plugin->trouble, for the tasks to report:

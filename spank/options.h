@@ -7,6 +7,7 @@
 
 #include "agent/cluster/config.h"
 #include "agent/cluster/ports.h"
+#include "agent/cluster/roles.h"
 #include "spank/gpu.h"
 #include "spank/stage/entry.h"
 
@@ -14,6 +15,7 @@ typedef enum hpct_option {
     HPCT_OPTION_ON, /* --hpc-train */
     HPCT_OPTION_ENV,
     HPCT_OPTION_PORT,
+    HPCT_OPTION_ROLES,
     HPCT_OPTION_STAGE,
     HPCT_OPTION_BIND,
     HPCT_OPTION_HIDE,
@@ -33,6 +35,7 @@ typedef struct hpct_choices {
     unsigned frameworks;
     bool has_port;
     hpct_port_range port;
+    hpct_roles roles;
     hpct_stage_list stage;
     hpct_gpu_bind bind;
     bool hide;

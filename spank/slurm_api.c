@@ -65,6 +65,19 @@ hpct_status hpct_slurm_set(hpct_slurm *slurm, const char *name, const char *valu
     return HPCT_OK;
 }
 
+/* No item of SPANK has it, and to ask slurmctld for ten thousand nodes in every task is too much;
+ * what the daemons themselves look up is already in slurmstepd's memory. It is not in the public
+ * headers, so without it the nodes go by their names. */
+extern char *slurm_conf_get_nodeaddr(const char *node_name) __attribute__((weak));
+
+char *hpct_slurm_address(const char *node)
+{
+    const char *address = slurm_conf_get_nodeaddr == NULL ? NULL : slurm_conf_get_nodeaddr(node);
+    /* Slurm's copy goes when the task's program takes this process over; how Slurm frees it differs
+     * from release to release. */
+    return address == NULL ? NULL : strdup(address);
+}
+
 /* In Slurm's library, which the daemons bring; programs that load the plugin without it still can.
  * It signals the tasks through the nodes' daemons. (slurm_kill_job_step would go through slurmctld,
  * and make srun call the step aborted.) */

@@ -38,6 +38,10 @@ hpct_environment hpct_slurm_environment(hpct_slurm *slurm);
 /* Sets a variable there, or takes it away when value is NULL. HPCT_ERR_INTERNAL naming it. */
 hpct_status hpct_slurm_set(hpct_slurm *slurm, const char *name, const char *value);
 
+/* The address (NodeAddr) under which Slurm's configuration has a node, to be freed; NULL when it is
+ * not known. */
+char *hpct_slurm_address(const char *node);
+
 /* Ends the whole step, on all nodes, as its user. Without it the tasks of other nodes would wait
  * for those that never started. False when a node did not know the step: it has not started its
  * tasks yet, or they have ended. */

@@ -36,14 +36,14 @@ static hpct_status read_facts(hpct_plugin *plugin, hpct_slurm *slurm, hpct_task_
 }
 
 static hpct_status set_environment(hpct_plugin *plugin, hpct_slurm *slurm,
-                                   const hpct_choices *choices, const hpct_config *config,
-                                   hpct_task_facts *facts)
+                                   const hpct_choices *choices, const hpct_config *config)
 {
     char *json = NULL, *file = NULL;
     const char *dropped = NULL;
     hpct_status status = hpct_config_to_json(config, &json);
     if (status == HPCT_OK)
-        status = hpct_config_write(config->tmpdir, plugin->step, facts->rank, json, &file);
+        status = hpct_config_write(config->tmpdir, plugin->step, (uint32_t) config->rank, json,
+                                   &file);
     if (status == HPCT_OK)
         status = hpct_variables_emit(config, choices->frameworks, json, file, set, slurm, &dropped);
     if (status == HPCT_OK && choices->hide && config->gpu != NULL)
@@ -82,7 +82,7 @@ static hpct_status prepare(hpct_plugin *plugin, hpct_slurm *slurm, const char *t
     hpct_environment environment = hpct_slurm_environment(slurm);
     hpct_choices choices = {0};
     hpct_config *config = NULL;
-    hpct_task_facts facts = {.tmpdir = tmpdir};
+    hpct_task_facts facts = {.tmpdir = tmpdir, .address_of = hpct_slurm_address};
     if (plugin->trouble[0] != '\0')
         return hpct_fail(HPCT_ERR_CONFIG, "%s", plugin->trouble);
     if (hpct_slurm_step_kind(plugin->step) == HPCT_STEP_SCRIPT) {
@@ -97,13 +97,16 @@ static hpct_status prepare(hpct_plugin *plugin, hpct_slurm *slurm, const char *t
         status = hpct_task_describe(&facts, &choices, &plugin->settings, &environment, &config);
     if (status == HPCT_OK) {
         const char *address = config->addresses[config->rank];
-        status =
-            hpct_port_check(atoi(strrchr(address, ':') + 1), config->nodes[config->node_rank].name);
+        const char *node = config->nodes[config->node_rank].name;
+        int port = atoi(strrchr(address, ':') + 1);
+        status = hpct_port_hold(port, node);
+        if (status == HPCT_OK)
+            status = hpct_port_check(port, node);
     }
     if (status == HPCT_OK)
         status = stage(plugin, &environment, &choices, config);
     if (status == HPCT_OK)
-        status = set_environment(plugin, slurm, &choices, config, &facts);
+        status = set_environment(plugin, slurm, &choices, config);
     hpct_config_free(config);
     hpct_choices_free(&choices);
     return status;
