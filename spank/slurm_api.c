@@ -65,16 +65,21 @@ hpct_status hpct_slurm_set(hpct_slurm *slurm, const char *name, const char *valu
     return HPCT_OK;
 }
 
-/* No item of SPANK has it, and to ask slurmctld for ten thousand nodes in every task is too much;
- * what the daemons themselves look up is already in slurmstepd's memory. It is not in the public
- * headers, so without it the nodes go by their names. */
-extern char *slurm_conf_get_nodeaddr(const char *node_name) __attribute__((weak));
+/* No item of SPANK has it, and to ask slurmctld for ten thousand nodes in every task is too much; but
+ * it is in the configuration that slurmstepd has in its memory. These are not in the public headers;
+ * without them the nodes go by their names. The first takes a NodeHostname, the second a NodeName. */
+extern char *slurm_conf_get_nodeaddr(const char *host) __attribute__((weak));
+extern char *slurm_conf_get_hostname(const char *node) __attribute__((weak));
 
 char *hpct_slurm_address(const char *node)
 {
-    const char *address = slurm_conf_get_nodeaddr == NULL ? NULL : slurm_conf_get_nodeaddr(node);
-    /* Slurm's copy goes when the task's program takes this process over; how Slurm frees it differs
-     * from release to release. */
+    if (slurm_conf_get_nodeaddr == NULL || slurm_conf_get_hostname == NULL)
+        return NULL;
+    const char *address = slurm_conf_get_nodeaddr(node), *host; /* mostly both are the same */
+    if (address == NULL && (host = slurm_conf_get_hostname(node)) != NULL)
+        address = slurm_conf_get_nodeaddr(host);
+    /* Slurm's own strings go when the task's program takes this process over; how Slurm frees them
+     * differs from release to release. */
     return address == NULL ? NULL : strdup(address);
 }
 
