@@ -10,4 +10,5 @@ EXTRA_DIST += etc/plugstack.conf.d/hpc-train.conf.in
 CLEANFILES += $(plugstack_DATA)
 etc/plugstack.conf.d/hpc-train.conf: etc/plugstack.conf.d/hpc-train.conf.in Makefile
 	$(AM_V_GEN)$(MKDIR_P) $(@D) && $(SED) -e 's|@bindir[@]|$(bindir)|g' -e 's|@spankdir[@]|$(spankdir)|g' \
+	  -e 's|@pkglibexecdir[@]|$(pkglibexecdir)|g' \
 	  $(srcdir)/etc/plugstack.conf.d/hpc-train.conf.in >$@

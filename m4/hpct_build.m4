@@ -32,5 +32,5 @@ AC_DEFUN([HPCT_FUZZING], [
     [AS_HELP_STRING([--enable-fuzzing], [link tests/fuzz with libFuzzer (CC=clang)])],
     [], [enable_fuzzing=no])
   AM_CONDITIONAL([FUZZING], [test "$enable_fuzzing" = yes])
-  AS_IF([test "$enable_fuzzing" = yes], [SAN_CFLAGS="$SAN_CFLAGS -fsanitize=fuzzer-no-link"])
+  AS_IF([test "$enable_fuzzing" = yes], [SAN_CFLAGS="$SAN_CFLAGS -fsanitize=fuzzer-no-link -DHPCT_MAX_NODES=2000"])
 ])

@@ -41,9 +41,22 @@ AC_DEFUN([HPCT_PKG], [
 ])
 
 AC_DEFUN([HPCT_NEED_JANSSON], [HPCT_PKG([JANSSON], [jansson >= 2.12], [jansson], [libjansson-dev])])
+# Headers only: the library is loaded at run time, where a node has it.
+AC_DEFUN([HPCT_NEED_HWLOC],
+  [HPCT_PKG([HWLOC], [hwloc >= 2.1], [hwloc], [libhwloc-dev])])
 AC_DEFUN([HPCT_NEED_ZLIB], [HPCT_PKG([ZLIB], [zlib], [zlib], [zlib1g-dev])])
 AC_DEFUN([HPCT_NEED_LIBARCHIVE],
   [HPCT_PKG([LIBARCHIVE], [libarchive >= 3.4], [libarchive], [libarchive-dev])])
+
+# Debian's has versions for AVX2 and AVX512 beside the plain one, picked at run time.
+AC_DEFUN([HPCT_NEED_XXHASH], [
+  HPCT_PKG([XXHASH], [libxxhash >= 0.8.0], [xxHash], [libxxhash-dev])
+  hpct_xxhash_cppflags=$XXHASH_CFLAGS
+  hpct_xxhash_ldflags=
+  HPCT_TRY_LINK([xxhash], [$XXHASH_LIBS], [[#include <xxhash.h>
+#include <xxh_x86dispatch.h>]], [[return (int) XXH3_64bits_dispatch("", 0);]],
+    [AC_DEFINE([HAVE_XXH_DISPATCH], [1], [xxHash chooses its instructions at run time.])], [])
+])
 
 # The plugin is built for one Slurm major.minor: its headers decide which.
 AC_DEFUN([HPCT_NEED_SLURM], [

@@ -2,6 +2,7 @@
 #ifndef HPCT_SPANK_CONTEXTS_H
 #define HPCT_SPANK_CONTEXTS_H
 
+#include "spank/gpu_meet.h"
 #include "spank/options.h"
 #include "spank/settings.h"
 #include "spank/share.h"
@@ -16,12 +17,16 @@ typedef struct hpct_plugin {
     bool on;
     uint32_t job, step;
     hpct_share *share;
+    hpct_gpu_meet *gpus;
 } hpct_plugin;
 
 /* srun, sbatch, salloc, before anything is queued: checks what the environment says (the command
  * line was checked option by option). Other than HPCT_OK, after a message, when the command must
  * end with that status: HPCT_ERR_CONFIG when it is the administrator's arguments that are wrong. */
 hpct_status hpct_client_check(hpct_plugin *plugin);
+
+/* slurmd, as root, when it starts, before any job: the job directories' parent is made. */
+void hpct_daemon_start(hpct_plugin *plugin);
 
 /* slurmstepd, as root, before it becomes the user: decides whether hpc-train is on for this step,
  * and makes the job directory. Keeps what goes wrong in plugin->trouble, for the tasks to report:

@@ -71,7 +71,8 @@ const hpct_option_info hpct_option_table[HPCT_NUM_OPTIONS] = {
                            "copy files or folders to $SLURM_TMPDIR/DST on every node before the "
                            "tasks start",
                            "HPC_TRAIN_STAGE", NULL, apply_stage},
-    [HPCT_OPTION_BIND] = {"hpc-train-bind", "rank|map:I,J,...|none", HPCT_ARGUMENT_NEEDED,
+    [HPCT_OPTION_BIND] = {"hpc-train-bind", "closest|rank|map:I,J,...|none",
+                          HPCT_ARGUMENT_NEEDED,
                           "which of the step's GPUs a task calls its own", "HPC_TRAIN_BIND", NULL,
                           apply_bind},
     [HPCT_OPTION_HIDE] = {"hpc-train-hide", NULL, HPCT_ARGUMENT_NONE,

@@ -82,6 +82,8 @@ EXPORT int slurm_spank_init(spank_t spank, int count, char *arguments[])
         hpct_slurm_error("%s", plugin.trouble);
     if (in_client() || context == S_CTX_REMOTE)
         register_options(spank);
+    if (context == S_CTX_SLURMD)
+        hpct_daemon_start(&plugin);
     return 0;
 }
 
@@ -137,6 +139,7 @@ EXPORT int slurm_spank_exit(spank_t spank, int count, char *arguments[])
         free(plugin.options.values[i]);
     hpct_settings_free(&plugin.settings);
     hpct_share_free(plugin.share);
+    hpct_gpu_meet_free(plugin.gpus);
     plugin = (hpct_plugin){0};
     return 0;
 }

@@ -1,5 +1,5 @@
-/* Safe removal: openat2, unlinkat, on descriptors only. The depth of descriptors is bounded: what
- * lies deeper is first moved up to the top. */
+/* Safe removal, on descriptors only. The depth of descriptors is bounded: what lies deeper is first
+ * moved up to the top. */
 #include <config.h>
 
 #include "spank/remove.h"
@@ -7,25 +7,25 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/status.h"
+#include "spank/folder.h"
 
 #define MAX_DEPTH 64
-#define PATIENCE_SECONDS 5 /* for what is still added to */
 
 typedef struct removal {
     int top; /* the tree's own directory */
-    dev_t device;
     time_t end;
-    unsigned moved;
+    unsigned long done; /* what went, or moved; a pass without any is the last one */
+    unsigned names;     /* given to what was moved up */
+    int error;          /* why `stuck`, the first of a pass, would not go */
+    char stuck[256];
 } removal;
 
 static time_t now(void)
@@ -37,69 +37,68 @@ static time_t now(void)
 
 static void empty(removal *r, int folder, int depth);
 
-/* The mount that a name leads to, or -1 where the file system cannot say. Opens nothing. */
-static int mount_of(int at, const char *name, int flags)
+static void keep_error(removal *r, const char *name, int error)
 {
-    struct file_handle handle = {.handle_bytes = 0}; /* too small for a handle; the number comes */
-    int mount = -1;
-    if (name_to_handle_at(at, name, &handle, &mount, flags) != 0 && errno != EOVERFLOW)
-        return -1;
-    return mount;
+    if (r->error != 0)
+        return;
+    r->error = error;
+    snprintf(r->stuck, sizeof r->stuck, "%s", name);
 }
 
-/* Opens a folder that is no link and on which nothing is mounted (else: EXDEV). The kernel itself
- * looks: device numbers do not tell a bind mount from a folder, and the open of a user's FUSE mount
- * would wait for his answer. Kernels before 5.6 cannot; there the mounts are compared first. */
-static int open_folder(int at, const char *name)
+/* The kernel asks the directory's owner and mode at each change, not when it was opened. */
+static bool take_over(int fd)
 {
-    const struct open_how how = {
-        .flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
-        .resolve = RESOLVE_NO_XDEV | RESOLVE_NO_SYMLINKS,
-    };
-    long fd = syscall(SYS_openat2, at, name, &how, sizeof how);
-    if (fd >= 0 || errno != ENOSYS)
-        return (int) fd;
-    if (mount_of(at, name, 0) != mount_of(at, "", AT_EMPTY_PATH)) {
-        errno = EXDEV;
-        return -1;
-    }
-    return openat(at, name, (int) how.flags);
-}
-
-static hpct_status fail_mounted(const char *path)
-{
-    return hpct_fail(HPCT_ERR_IO, "%s cannot be removed: a file system is mounted on it", path);
+    return fchown(fd, geteuid(), getegid()) == 0 && fchmod(fd, 0700) == 0;
 }
 
 /* What is too deep gets a name at the top; a later pass finds it there. */
-static void move_up(removal *r, int folder, const char *name)
+static bool move_up(removal *r, int folder, const char *name)
 {
     char fresh[48];
-    snprintf(fresh, sizeof fresh, ".deep-%d-%u", (int) getpid(), r->moved++);
-    renameat(folder, name, r->top, fresh);
+    snprintf(fresh, sizeof fresh, ".deep-%d-%u", (int) getpid(), r->names++);
+    return renameat(folder, name, r->top, fresh) == 0;
+}
+
+/* Without what is in it; false and ENOTEMPTY when there is something. */
+static bool remove_itself(int folder, const char *name)
+{
+    for (int mounts = 0; mounts < 100; mounts++) { /* one may be mounted on the other */
+        if (unlinkat(folder, name, 0) == 0 || errno == ENOENT)
+            return true;
+        int error = errno;
+        if (error == EISDIR || error == EPERM) { /* EPERM: what POSIX wants for folders */
+            if (unlinkat(folder, name, AT_REMOVEDIR) == 0)
+                return true;
+            error = errno == ENOTDIR ? error : errno == EEXIST ? ENOTEMPTY : errno;
+        }
+        if (error != EBUSY || !hpct_folder_unmount(folder, name)) {
+            errno = error;
+            return false;
+        }
+    }
+    return false;
 }
 
 static void remove_entry(removal *r, int folder, const char *name, int depth)
 {
-    if (unlinkat(folder, name, 0) == 0)
-        return;
-    if (errno != EISDIR && errno != EPERM)
-        return;
-    if (unlinkat(folder, name, AT_REMOVEDIR) == 0)
-        return;
-    if (depth == MAX_DEPTH) {
-        move_up(r, folder, name);
-        return;
+    bool gone = remove_itself(folder, name);
+    if (!gone && errno == ENOTEMPTY) {
+        if (depth == MAX_DEPTH) {
+            gone = move_up(r, folder, name);
+        } else {
+            int fd = hpct_folder_open(folder, name);
+            if (fd >= 0 && take_over(fd)) {
+                empty(r, fd, depth + 1); /* takes fd */
+                gone = unlinkat(folder, name, AT_REMOVEDIR) == 0;
+            } else if (fd >= 0) {
+                close(fd);
+            }
+        }
     }
-    int fd = open_folder(folder, name);
-    if (fd < 0)
-        return;
-    struct stat info;
-    if (fstat(fd, &info) == 0 && info.st_dev == r->device)
-        empty(r, fd, depth + 1); /* takes fd */
+    if (gone)
+        r->done++;
     else
-        close(fd);
-    unlinkat(folder, name, AT_REMOVEDIR);
+        keep_error(r, name, errno);
 }
 
 /* Removes what `fd` holds, as far as it can; closes fd. */
@@ -107,6 +106,7 @@ static void empty(removal *r, int fd, int depth)
 {
     DIR *folder = fdopendir(fd);
     if (folder == NULL) {
+        keep_error(r, "a folder", errno);
         close(fd);
         return;
     }
@@ -117,48 +117,43 @@ static void empty(removal *r, int fd, int depth)
     closedir(folder);
 }
 
-hpct_status hpct_remove(int parent, const char *name, const char *path, int seconds, bool once)
+static hpct_status fail_whole(const removal *r, const char *path, int seconds)
 {
-    struct stat info, above;
-    time_t start = now();
-    removal r = {.end = start + seconds};
-    r.top = open_folder(parent, name);
-    if (r.top < 0 && errno == EXDEV)
-        return fail_mounted(path);
-    if (r.top < 0) { /* no directory: a link or a file, or nothing */
-        if (unlinkat(parent, name, 0) == 0 || errno == ENOENT)
-            return HPCT_OK;
+    if (now() >= r->end)
+        return hpct_fail(HPCT_ERR_IO,
+                         "%s is not removed yet after %d seconds: the epilogs of later jobs go on",
+                         path, seconds);
+    return hpct_fail(HPCT_ERR_IO, "%s cannot be removed whole: '%s': %s", path, r->stuck,
+                     strerror(r->error));
+}
+
+hpct_status hpct_remove(int parent, const char *name, const char *path, int seconds)
+{
+    removal r = {.end = now() + seconds};
+    if (remove_itself(parent, name))
+        return HPCT_OK;
+    r.error = errno;
+    r.top = errno == ENOTEMPTY ? hpct_folder_open(parent, name) : -1;
+    if (r.top < 0 && (errno == EXDEV || errno == EBUSY))
+        return hpct_fail(HPCT_ERR_IO, "%s cannot be removed: a file system is mounted on it", path);
+    if (r.top < 0)
         return hpct_fail(HPCT_ERR_IO, "%s cannot be removed: %s", path, strerror(errno));
-    }
-    if (fstat(r.top, &info) != 0 || fstat(parent, &above) != 0 || info.st_dev != above.st_dev) {
-        close(r.top);
-        return fail_mounted(path);
-    }
-    r.device = info.st_dev;
-    if (fchown(r.top, geteuid(), getegid()) != 0 || fchmod(r.top, 0700) != 0) {
+    if (!take_over(r.top)) {
         close(r.top);
         return hpct_fail(HPCT_ERR_IO, "%s cannot be taken over: %s", path, strerror(errno));
     }
-    int error = 0;
-    for (;;) {
+    bool gone = false;
+    for (unsigned long done = 0; !gone; done = r.done) {
         int copy = openat(r.top, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        unsigned moved = r.moved;
+        r.error = 0;
         if (copy >= 0)
             empty(&r, copy, 0);
-        if (unlinkat(parent, name, AT_REMOVEDIR) == 0 || errno == ENOENT) {
-            close(r.top);
-            return HPCT_OK;
-        }
-        error = errno;
-        if (now() >= r.end || error == EBUSY)
+        gone = unlinkat(parent, name, AT_REMOVEDIR) == 0 || errno == ENOENT;
+        if (!gone && r.error == 0)
+            keep_error(&r, name, errno);
+        if (now() >= r.end || done == r.done)
             break;
-        if (moved != r.moved)
-            continue;
-        /* somebody adds to it, or something cannot be removed */
-        if (once || now() >= start + PATIENCE_SECONDS)
-            break;
-        nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
     }
     close(r.top);
-    return hpct_fail(HPCT_ERR_IO, "%s cannot be removed whole: %s", path, strerror(error));
+    return gone ? HPCT_OK : fail_whole(&r, path, seconds);
 }

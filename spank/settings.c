@@ -28,12 +28,19 @@ static bool is_plain_path(const char *path)
 
 static hpct_status set_path(const char *value, char **path)
 {
-    if (!is_plain_path(value))
-        return hpct_fail(HPCT_ERR_CONFIG, "'%s' is not an absolute path without '.' and '..'",
-                         value);
     char *copy = strdup(value);
     if (copy == NULL)
         return hpct_fail_memory(0);
+    size_t size = strlen(copy);
+    while (size > 1 && copy[size - 1] == '/') /* as people write folders */
+        copy[--size] = '\0';
+    if (!is_plain_path(copy)) {
+        free(copy);
+        return hpct_fail(HPCT_ERR_CONFIG,
+                         "'%s' is not the path of a folder or file as it must be written: from / "
+                         "on, without '.', '..' and '//'",
+                         value);
+    }
     free(*path);
     *path = copy;
     return HPCT_OK;
@@ -47,6 +54,11 @@ static hpct_status set_tmpdir(const char *value, hpct_settings *settings)
 static hpct_status set_helper(const char *value, hpct_settings *settings)
 {
     return set_path(value, &settings->helper);
+}
+
+static hpct_status set_gpu_helper(const char *value, hpct_settings *settings)
+{
+    return set_path(value, &settings->gpu_helper);
 }
 
 static hpct_status set_ports(const char *value, hpct_settings *settings)
@@ -105,13 +117,10 @@ static const struct {
     const char *key;
     hpct_status (*set)(const char *value, hpct_settings *settings);
 } keys[] = {
-    {"tmpdir", set_tmpdir},
-    {"ports", set_ports},
-    {"default", set_default},
-    {"stage_max", set_stage_max},
-    {"stage_src", set_stage_src},
-    {"helper", set_helper},
-    {"log", set_log},
+    {"tmpdir", set_tmpdir},         {"ports", set_ports},
+    {"default", set_default},       {"stage_max", set_stage_max},
+    {"stage_src", set_stage_src},   {"helper", set_helper},
+    {"gpu_helper", set_gpu_helper}, {"log", set_log},
 };
 enum { NUM_KEYS = sizeof keys / sizeof *keys };
 
@@ -133,7 +142,7 @@ static hpct_status read_argument(const char *argument, bool *seen, hpct_settings
     }
     return hpct_fail(HPCT_ERR_CONFIG,
                      "plugstack.conf: argument '%s' is not known: tmpdir=, ports=, default=, "
-                     "stage_max=, stage_src=, helper= and log= are",
+                     "stage_max=, stage_src=, helper=, gpu_helper= and log= are",
                      argument);
 }
 
@@ -143,8 +152,9 @@ hpct_status hpct_settings_read(int count, char *const *arguments, hpct_settings 
     *out = (hpct_settings){
         .tmpdir = strdup(HPCT_DEFAULT_TMPDIR),
         .helper = strdup(HPCT_DEFAULT_HELPER),
+        .gpu_helper = strdup(HPCT_DEFAULT_GPU_HELPER),
     };
-    if (out->tmpdir == NULL || out->helper == NULL)
+    if (out->tmpdir == NULL || out->helper == NULL || out->gpu_helper == NULL)
         return hpct_fail_memory(0);
     for (int i = 0; i < count; i++) {
         hpct_status status = read_argument(arguments[i], seen, out);
@@ -160,5 +170,6 @@ void hpct_settings_free(hpct_settings *settings)
         free(settings->stage_src[i]);
     free(settings->tmpdir);
     free(settings->helper);
+    free(settings->gpu_helper);
     *settings = (hpct_settings){0};
 }

@@ -94,6 +94,23 @@ bool hpct_slurm_end_step(uint32_t job, uint32_t step)
     return slurm_signal_job_step == NULL || slurm_signal_job_step(job, step, SIGKILL) == 0;
 }
 
+/* Names that users choose (a node's variable, a file) must not begin lines in the daemon's log. */
+static void make_one_line(char *text)
+{
+    for (; *text != '\0'; text++) {
+        if ((unsigned char) *text < 0x20 || *text == 0x7f)
+            *text = '?';
+    }
+}
+
+extern int slurm_kill_job_step(uint32_t job_id, uint32_t step_id, uint16_t number)
+    __attribute__((weak));
+
+bool hpct_slurm_cancel_step(uint32_t job, uint32_t step)
+{
+    return slurm_kill_job_step != NULL && slurm_kill_job_step(job, step, SIGKILL) == 0;
+}
+
 void hpct_slurm_error(const char *format, ...)
 {
     char text[2048];
@@ -101,6 +118,7 @@ void hpct_slurm_error(const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
+    make_one_line(text);
     slurm_error("hpc-train: %s", text);
 }
 
@@ -111,5 +129,6 @@ void hpct_slurm_info(const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
+    make_one_line(text);
     slurm_info("hpc-train: %s", text);
 }

@@ -47,6 +47,10 @@ char *hpct_slurm_address(const char *node);
  * tasks yet, or they have ended. */
 bool hpct_slurm_end_step(uint32_t job, uint32_t step);
 
+/* The same for a step over several components, through slurmctld, which knows them all. False when it
+ * did not take the request: the step has ended. */
+bool hpct_slurm_cancel_step(uint32_t job, uint32_t step);
+
 /* To the user who waits for the command or the step, and to the daemon's log. */
 void hpct_slurm_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void hpct_slurm_info(const char *format, ...) __attribute__((format(printf, 1, 2)));

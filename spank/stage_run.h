@@ -2,11 +2,9 @@
 #ifndef HPCT_SPANK_STAGE_RUN_H
 #define HPCT_SPANK_STAGE_RUN_H
 
+#include "spank/child.h"
 #include "spank/settings.h"
 #include "spank/share.h"
-
-/* A helper that says nothing for so long is taken for stuck. */
-#define HPCT_STALL_SECONDS 300
 
 typedef struct hpct_stage_run {
     const hpct_settings *settings;

@@ -33,7 +33,7 @@ static void take_away(hpct_plugin *plugin, hpct_slurm *slurm)
 
 void hpct_step_start(hpct_plugin *plugin, hpct_slurm *slurm)
 {
-    uint32_t uid = 0, gid = 0;
+    uint32_t uid = 0, gid = 0, tasks = 0;
     bool off_by_user = false;
     hpct_environment environment = hpct_slurm_environment(slurm);
     hpct_options_switch(&plugin->options, &environment, plugin->settings.on_by_default, &plugin->on,
@@ -61,4 +61,7 @@ void hpct_step_start(hpct_plugin *plugin, hpct_slurm *slurm)
         (plugin->trouble[0] == '\0' &&
          hpct_tmpdir_make(plugin->settings.tmpdir, plugin->job, uid, gid) != HPCT_OK))
         keep_trouble(plugin);
+    /* without it, GPUs are given out by rank */
+    if (hpct_slurm_get(slurm, HPCT_SLURM_LOCAL_TASKS, &tasks) && tasks > 0 && tasks <= INT16_MAX)
+        hpct_gpu_meet_make((int) tasks, &plugin->gpus);
 }

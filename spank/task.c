@@ -4,10 +4,13 @@
 #include <string.h>
 #include <time.h>
 
+#include "agent/cluster/number.h"
+#include "agent/cluster/tasks.h"
 #include "agent/cluster/variables.h"
 #include "base/status.h"
 #include "spank/contexts.h"
 #include "spank/describe.h"
+#include "spank/gpu_closest.h"
 #include "spank/ports_check.h"
 #include "spank/stage_run.h"
 #include "spank/tmpdir.h"
@@ -77,6 +80,30 @@ static hpct_status stage(hpct_plugin *plugin, const hpct_environment *environmen
                            HPCT_STALL_SECONDS + 10, hpct_stage_run_work, &run);
 }
 
+/* Where nothing better can be found out, the GPU by rank, which the config has already, stays. */
+static void bind_closest(hpct_plugin *plugin, const hpct_environment *environment,
+                         const hpct_choices *choices, int task, hpct_config *config)
+{
+    const char *visible = environment->get(environment->context, "CUDA_VISIBLE_DEVICES");
+    const char *node = environment->get(environment->context, "SLURMD_NODENAME");
+    int place = -1;
+    if (choices->bind.kind != HPCT_GPU_BIND_CLOSEST || plugin->gpus == NULL ||
+        task >= hpct_gpu_meet_tasks(plugin->gpus))
+        return;
+    hpct_status status = hpct_gpu_closest_place(plugin->gpus, task, visible,
+                                                plugin->settings.gpu_helper, node, &place);
+    if (status != HPCT_OK && choices->bind.asked)
+        hpct_slurm_error("warning: --hpc-train-bind=closest: %s; GPUs are given out by local rank",
+                         hpct_last_error());
+    else if (status != HPCT_OK && plugin->settings.verbose)
+        hpct_slurm_info("GPUs are given out by local rank: %s", hpct_last_error());
+    char *gpu = place < 0 ? NULL : hpct_gpu_entry(visible, place);
+    if (gpu == NULL)
+        return;
+    free(config->gpu);
+    config->gpu = gpu;
+}
+
 static hpct_status prepare(hpct_plugin *plugin, hpct_slurm *slurm, const char *tmpdir)
 {
     hpct_environment environment = hpct_slurm_environment(slurm);
@@ -104,12 +131,44 @@ static hpct_status prepare(hpct_plugin *plugin, hpct_slurm *slurm, const char *t
             status = hpct_port_check(port, node);
     }
     if (status == HPCT_OK)
+        bind_closest(plugin, &environment, &choices, (int) facts.local_rank, config);
+    if (status == HPCT_OK)
         status = stage(plugin, &environment, &choices, config);
     if (status == HPCT_OK)
         status = set_environment(plugin, slurm, &choices, config);
     hpct_config_free(config);
     hpct_choices_free(&choices);
     return status;
+}
+
+static long number_of(const hpct_environment *environment, const char *name, long max)
+{
+    const char *text = environment->get(environment->context, name);
+    long value = -1;
+    return text != NULL && hpct_number_parse(text, 0, max, &value) ? value : -1;
+}
+
+/* The job of component i, or -1. (srun's own allocation has only the older of the two names.) */
+static long component_job(const hpct_environment *environment, int i)
+{
+    char name[64];
+    snprintf(name, sizeof name, "SLURM_JOB_ID_HET_GROUP_%d", i);
+    long job = number_of(environment, name, UINT32_MAX);
+    snprintf(name, sizeof name, "SLURM_JOB_ID_PACK_GROUP_%d", i);
+    return job >= 0 ? job : number_of(environment, name, UINT32_MAX);
+}
+
+/* Each component is a step of a job of its own, or all are steps of one job. True when there is
+ * nothing left to end. */
+static bool end_components(const hpct_environment *environment, uint32_t job, uint32_t step)
+{
+    bool left = hpct_slurm_cancel_step(job, step);
+    long other;
+    for (int i = 0; (other = component_job(environment, i)) >= 0; i++) {
+        if ((uint32_t) other != job)
+            left = hpct_slurm_cancel_step((uint32_t) other, step) || left;
+    }
+    return !left;
 }
 
 /* One voice per node is enough, and one request to end the step. */
@@ -122,12 +181,14 @@ static void report(hpct_plugin *plugin, hpct_slurm *slurm)
         return;
     hpct_slurm_error("%s: %s", node == NULL ? "?" : node, hpct_last_error());
     if (hpct_slurm_step_kind(plugin->step) != HPCT_STEP_TASKS ||
-        (hpct_slurm_get(slurm, HPCT_SLURM_TOTAL_TASKS, &tasks) && tasks == 1))
+        !hpct_slurm_get(slurm, HPCT_SLURM_TOTAL_TASKS, &tasks))
         return;
-    bool told = false;
+    long all = number_of(&environment, "SLURM_STEP_NUM_TASKS", HPCT_MAX_TASKS);
+    bool components = all > (long) tasks, told = tasks == 1 && !components;
     for (size_t i = 0; !told && i < sizeof tell_after / sizeof *tell_after; i++) {
         nanosleep(&(struct timespec){.tv_sec = tell_after[i]}, NULL);
-        told = hpct_slurm_end_step(plugin->job, plugin->step);
+        told = components ? end_components(&environment, plugin->job, plugin->step)
+                          : hpct_slurm_end_step(plugin->job, plugin->step);
     }
 }
 

@@ -1,9 +1,12 @@
-/* The job directory's life. The parent is walked to from "/" with every folder on the way checked,
- * and from then on only its descriptor is used. Removal is in remove.c. */
+/* The job directory's life. Besides the jobs' numbers the parent holds, all of them for root alone:
+ * .new-JOB-PID  a directory that is being made; gets its name when it is the user's
+ * .gone-JOB-PID one that is being removed; its name is free for the job's next run
+ * .boot         the kernel's number for this run of the machine. No job outlives it. */
 #include <config.h>
 
 #include "spank/tmpdir.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -16,11 +19,15 @@
 #include <unistd.h>
 
 #include "base/status.h"
+#include "spank/folder.h"
+#include "spank/parent.h"
 #include "spank/remove.h"
 
 #define NAME_SIZE 16
 #define REMOVE_SECONDS 20
-#define GONE ".gone-" /* what a job directory is called while it is being removed */
+#define NEW ".new-"
+#define GONE ".gone-"
+#define BOOT ".boot"
 
 static void job_name(uint32_t job, char name[NAME_SIZE])
 {
@@ -38,162 +45,139 @@ char *hpct_tmpdir_path(const char *parent, uint32_t job)
     return path;
 }
 
-/* The owner whom everything above the job directories must have: root, or in tests, who runs them.
- */
-static bool is_ours(const struct stat *info)
+static time_t now(void)
 {
-    return info->st_uid == geteuid();
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return time.tv_sec;
 }
 
-static hpct_status check_folder(int fd, const char *path, bool last)
+/* Another open description: reading it moves no other one's place. */
+static DIR *list(int fd)
 {
-    struct stat info;
-    if (fstat(fd, &info) != 0)
-        return hpct_fail(HPCT_ERR_IO, "%s: %s", path, strerror(errno));
-    if (!is_ours(&info) && info.st_uid != 0)
-        return hpct_fail(HPCT_ERR_CONFIG,
-                         "%s belongs to user %u, not to root: remove it, or set tmpdir= in "
-                         "plugstack.conf",
-                         path, info.st_uid);
-    bool open_to_all = (info.st_mode & (S_IWGRP | S_IWOTH)) != 0;
-    if (open_to_all && (last || (info.st_mode & S_ISVTX) == 0))
-        return hpct_fail(HPCT_ERR_CONFIG,
-                         "%s can be written by others than root (mode %o): set its mode to 711, or "
-                         "tmpdir= in plugstack.conf",
-                         path, info.st_mode & 07777);
-    return HPCT_OK;
+    int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *folder = copy < 0 ? NULL : fdopendir(copy);
+    if (copy >= 0 && folder == NULL)
+        close(copy);
+    return folder;
 }
 
-/* Opens `path` part by part. With `create`, its last part is made when it is missing; without, a
- * missing part gives *out = -1 and HPCT_OK. */
-static hpct_status open_parent(const char *path, bool create, int *out)
+/* Renames to a name that is free. Kernels and file systems without RENAME_NOREPLACE replace what is
+ * there only when it is an empty directory, which is as good. */
+static int rename_free(int fd, const char *from, const char *to)
 {
-    hpct_status status = HPCT_OK;
-    char walked[4096] = "", part[256];
-    int at = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    *out = -1;
-    if (at < 0)
-        return hpct_fail(HPCT_ERR_IO, "/: %s", strerror(errno));
-    for (const char *p = path; *p == '/';) {
-        size_t size = strcspn(++p, "/");
-        bool last = p[size] == '\0';
-        if (size >= sizeof part || strlen(path) >= sizeof walked) {
-            status = hpct_fail(HPCT_ERR_CONFIG, "%.200s: the name is too long", path);
-            goto end;
+    if (renameat2(fd, from, fd, to, RENAME_NOREPLACE) == 0)
+        return 0;
+    return errno == EINVAL || errno == ENOSYS ? renameat(fd, from, fd, to) : -1;
+}
+
+/* The name is taken away first: whatever becomes of the removal, it is free for the next run, and
+ * hpct_tmpdir_sweep finds what is left. *gone is empty when there was nothing. */
+static hpct_status put_aside(int fd, const char *parent, const char *name, char gone[NAME_SIZE * 4])
+{
+    int error = EEXIST;
+    for (int i = 0; i < 100 && error != 0; i++) {
+        snprintf(gone, NAME_SIZE * 4, GONE "%s-%d-%d", name, (int) getpid(), i);
+        error = rename_free(fd, name, gone) == 0 ? 0 : errno;
+        if (error == ENOENT) {
+            gone[0] = '\0';
+            return HPCT_OK;
         }
-        memcpy(part, p, size);
-        part[size] = '\0';
-        p += size;
-        memcpy(walked, path, (size_t) (p - path));
-        walked[p - path] = '\0';
-        int flags = O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | (last ? O_RDONLY : O_PATH);
-        int next = openat(at, part, flags);
-        if (next < 0 && errno == ENOENT && last && create) {
-            if (mkdirat(at, part, 0711) != 0 && errno != EEXIST) {
-                status = hpct_fail(HPCT_ERR_IO, "%s cannot be made: %s", walked, strerror(errno));
-                goto end;
-            }
-            next = openat(at, part, flags);
-            struct stat info; /* the umask may have taken the x bits that users need to pass */
-            if (next >= 0 && fstat(next, &info) == 0 && is_ours(&info))
-                fchmod(next, 0711);
-        }
-        if (next < 0) {
-            if (errno != ENOENT || create)
-                status = hpct_fail(HPCT_ERR_CONFIG,
-                                   "%s is no folder that can be used (%s): set "
-                                   "tmpdir= in plugstack.conf to a real path",
-                                   walked, strerror(errno));
-            goto end;
-        }
-        close(at);
-        at = next;
-        status = check_folder(at, walked, last);
-        if (status != HPCT_OK)
-            goto end;
+        if (error == EBUSY && !hpct_folder_unmount(fd, name))
+            return hpct_fail(HPCT_ERR_IO, "%s/%s cannot be removed: a file system is mounted on it",
+                             parent, name);
+        if (error != EBUSY && error != EEXIST && error != ENOTEMPTY)
+            break;
     }
-    *out = at;
-    return HPCT_OK;
-end:
-    close(at);
-    return status;
+    return error == 0 ? HPCT_OK
+                      : hpct_fail(HPCT_ERR_IO, "%s/%s cannot be removed: %s", parent, name,
+                                  strerror(error));
 }
 
-/* 1 when `name` is the user's directory, 0 when it is not there, -1 when it is something else. */
-static int look(int parent, const char *name, uid_t uid)
+static hpct_status clear(int fd, const char *parent, const char *name)
+{
+    char gone[NAME_SIZE * 4], path[4096];
+    hpct_status status = put_aside(fd, parent, name, gone);
+    if (status != HPCT_OK || gone[0] == '\0')
+        return status;
+    snprintf(path, sizeof path, "%s/%s", parent, gone);
+    return hpct_remove(fd, gone, path, REMOVE_SECONDS);
+}
+
+/* ---- making ---------------------------------------------------------------------------------- */
+
+typedef enum found { NOTHING, THE_USERS, SOMETHING_ELSE, UNKNOWN } found;
+
+/* What lies at the name. Another step of the job may be using it: only what is certainly not the
+ * user's directory is called something else. */
+static found look(int parent, const char *name, uid_t uid)
 {
     struct stat info;
-    if (fstatat(parent, name, &info, AT_SYMLINK_NOFOLLOW) != 0)
-        return errno == ENOENT ? 0 : -1;
-    return S_ISDIR(info.st_mode) && info.st_uid == uid ? 1 : -1;
+    int fd = hpct_folder_open(parent, name);
+    if (fd < 0)
+        return errno == ENOENT                      ? NOTHING
+               : errno == ENOTDIR || errno == ELOOP ? SOMETHING_ELSE
+                                                    : UNKNOWN;
+    found result = UNKNOWN;
+    if (fstat(fd, &info) == 0)
+        result = info.st_uid == uid ? THE_USERS : SOMETHING_ELSE;
+    int error = errno;
+    close(fd);
+    errno = error;
+    return result;
 }
 
 /* Made under a name of its own and renamed when it is the user's: nobody ever sees it half made. */
 static hpct_status make(int parent, const char *name, uid_t uid, gid_t gid, const char *path)
 {
-    char fresh[NAME_SIZE + 32];
-    snprintf(fresh, sizeof fresh, ".new-%s-%d", name, (int) getpid());
+    char fresh[NAME_SIZE * 4];
+    snprintf(fresh, sizeof fresh, NEW "%s-%d", name, (int) getpid());
     hpct_status status = HPCT_OK;
     int fd = -1;
-    if (mkdirat(parent, fresh, 0700) != 0)
+    if (mkdirat(parent, fresh, 0700) != 0) {
+        if (errno == EEXIST) /* of a step with this process number that was killed */
+            return hpct_remove(parent, fresh, path, REMOVE_SECONDS);
         return hpct_fail(HPCT_ERR_IO, "%s cannot be made: %s", path, strerror(errno));
+    }
     fd = openat(parent, fresh, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0 || fchown(fd, uid, gid) != 0 || fchmod(fd, 0700) != 0) {
+    if (fd < 0 || fchown(fd, uid, gid) != 0 || fchmod(fd, 0700) != 0)
         status =
             hpct_fail(HPCT_ERR_IO, "%s cannot be given to user %u: %s", path, uid, strerror(errno));
-        goto end;
-    }
-    if (renameat2(parent, fresh, parent, name, RENAME_NOREPLACE) == 0) {
-        close(fd);
-        return HPCT_OK;
-    }
-    if (errno == EINVAL && renameat(parent, fresh, parent, name) == 0) {
-        close(fd);
-        return HPCT_OK;
-    }
-    if (errno != EEXIST && errno != ENOTEMPTY)
+    else if (rename_free(parent, fresh, name) == 0)
+        fresh[0] = '\0';
+    else if (errno != EEXIST && errno != ENOTEMPTY)
         status = hpct_fail(HPCT_ERR_IO, "%s cannot be made: %s", path, strerror(errno));
-end:
     if (fd >= 0)
         close(fd);
-    unlinkat(parent, fresh, AT_REMOVEDIR);
-    return status; /* HPCT_OK: another step was quicker; the caller looks again */
-}
-
-/* The name is taken away first: whatever becomes of the removal, it is free for the next run, and
- * hpct_tmpdir_sweep finds what is left. */
-static hpct_status clear(int fd, const char *parent, const char *name)
-{
-    char gone[NAME_SIZE + 32], path[4096];
-    snprintf(gone, sizeof gone, GONE "%s-%d", name, (int) getpid());
-    if (renameat2(fd, name, fd, gone, RENAME_NOREPLACE) != 0) {
-        if (errno == ENOENT)
-            return HPCT_OK;
-        snprintf(gone, sizeof gone, "%s", name); /* then under its own: it may be a mount */
-    }
-    snprintf(path, sizeof path, "%s/%s", parent, gone);
-    return hpct_remove(fd, gone, path, REMOVE_SECONDS, false);
+    if (fresh[0] != '\0')
+        unlinkat(parent, fresh, AT_REMOVEDIR);
+    return status; /* HPCT_OK: it is there, or another step was quicker; the caller looks again */
 }
 
 hpct_status hpct_tmpdir_make(const char *parent, uint32_t job, uid_t uid, gid_t gid)
 {
     int fd = -1;
-    char name[NAME_SIZE];
+    char name[NAME_SIZE], gone[NAME_SIZE * 4];
     char *path = hpct_tmpdir_path(parent, job);
     if (path == NULL)
         return hpct_fail_memory(0);
     job_name(job, name);
-    hpct_status status = open_parent(parent, true, &fd);
+    hpct_status status = hpct_parent_open(parent, true, &fd);
     for (int tries = 0; status == HPCT_OK; tries++) {
-        int found = look(fd, name, uid);
-        if (found == 1)
+        found there = look(fd, name, uid);
+        if (there == THE_USERS)
             break;
-        if (tries == 3)
+        if (there == UNKNOWN && errno == EXDEV)
+            status =
+                hpct_fail(HPCT_ERR_IO, "%s cannot be used: a file system is mounted on it", path);
+        else if (there == UNKNOWN)
+            status = hpct_fail(HPCT_ERR_IO, "%s cannot be opened: %s", path, strerror(errno));
+        else if (tries == 3)
             status = hpct_fail(HPCT_ERR_IO, "%s is in the way and cannot be removed", path);
-        else if (found == 0)
+        else if (there == NOTHING)
             status = make(fd, name, uid, gid, path);
-        else
-            status = clear(fd, parent, name);
+        else /* the job's epilog removes it: tasks that start do not wait for that */
+            status = put_aside(fd, parent, name, gone);
     }
     if (fd >= 0)
         close(fd);
@@ -201,14 +185,24 @@ hpct_status hpct_tmpdir_make(const char *parent, uint32_t job, uid_t uid, gid_t 
     return status;
 }
 
+/* ---- removing -------------------------------------------------------------------------------- */
+
 hpct_status hpct_tmpdir_remove(const char *parent, uint32_t job)
 {
     int fd = -1;
-    char name[NAME_SIZE];
-    hpct_status status = open_parent(parent, false, &fd);
+    char name[NAME_SIZE], half_made[NAME_SIZE * 2];
+    hpct_status status = hpct_parent_open(parent, false, &fd);
     if (status != HPCT_OK || fd < 0)
         return status;
     job_name(job, name);
+    snprintf(half_made, sizeof half_made, NEW "%s-", name);
+    DIR *folder = list(fd);
+    for (struct dirent *entry; folder != NULL && (entry = readdir(folder)) != NULL;) {
+        if (strncmp(entry->d_name, half_made, strlen(half_made)) == 0)
+            hpct_remove(fd, entry->d_name, entry->d_name, REMOVE_SECONDS);
+    }
+    if (folder != NULL)
+        closedir(folder);
     status = clear(fd, parent, name);
     close(fd);
     return status;
@@ -217,17 +211,72 @@ hpct_status hpct_tmpdir_remove(const char *parent, uint32_t job)
 void hpct_tmpdir_sweep(const char *parent)
 {
     int fd = -1;
-    time_t end = time(NULL) + REMOVE_SECONDS;
-    if (open_parent(parent, false, &fd) != HPCT_OK || fd < 0)
+    time_t end = now() + REMOVE_SECONDS;
+    if (hpct_parent_open(parent, false, &fd) != HPCT_OK || fd < 0)
         return;
-    DIR *folder = fdopendir(fd);
-    if (folder == NULL) {
-        close(fd);
-        return;
-    }
-    for (struct dirent *entry; time(NULL) < end && (entry = readdir(folder)) != NULL;) {
+    DIR *folder = list(fd);
+    for (struct dirent *entry; folder != NULL && now() < end && (entry = readdir(folder)) != NULL;)
         if (strncmp(entry->d_name, GONE, strlen(GONE)) == 0)
-            hpct_remove(fd, entry->d_name, entry->d_name, (int) (end - time(NULL)), true);
+            hpct_remove(fd, entry->d_name, entry->d_name, (int) (end - now()));
+    if (folder != NULL)
+        closedir(folder);
+    close(fd);
+}
+
+/* ---- a new run of the machine ---------------------------------------------------------------- */
+
+static bool read_line(int at, const char *path, char *line, size_t size)
+{
+    int fd = openat(at, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    ssize_t got = fd < 0 ? -1 : read(fd, line, size - 1);
+    if (fd >= 0)
+        close(fd);
+    line[got > 0 ? got : 0] = '\0';
+    return got > 0;
+}
+
+/* A job's number, or a directory that was being made for one. */
+static bool is_of_a_job(const char *name)
+{
+    return strncmp(name, NEW, strlen(NEW)) == 0 ||
+           (isdigit((unsigned char) name[0]) && name[strspn(name, "0123456789")] == '\0' &&
+            strlen(name) < NAME_SIZE);
+}
+
+static hpct_status put_all_aside(int fd, const char *parent)
+{
+    hpct_status status = HPCT_OK;
+    char gone[NAME_SIZE * 4];
+    DIR *folder = list(fd);
+    for (struct dirent *entry; folder != NULL && (entry = readdir(folder)) != NULL;) {
+        if (is_of_a_job(entry->d_name) && put_aside(fd, parent, entry->d_name, gone) != HPCT_OK)
+            status = HPCT_ERR_IO;
     }
-    closedir(folder);
+    if (folder != NULL)
+        closedir(folder);
+    return status;
+}
+
+hpct_status hpct_tmpdir_prepare(const char *parent)
+{
+    int fd = -1;
+    char boot[64] = "", before[64] = "";
+    hpct_status status = hpct_parent_open(parent, true, &fd);
+    if (status != HPCT_OK)
+        return status;
+    bool known = read_line(fd, BOOT, before, sizeof before);
+    if (read_line(AT_FDCWD, "/proc/sys/kernel/random/boot_id", boot, sizeof boot) &&
+        strcmp(boot, before) != 0) {
+        if (known)
+            status = put_all_aside(fd, parent);
+        unlinkat(fd, BOOT, 0);
+        int file = openat(fd, BOOT, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        if (file < 0 || write(file, boot, strlen(boot)) != (ssize_t) strlen(boot))
+            status = hpct_fail(HPCT_ERR_IO, "%s/" BOOT " cannot be written: %s", parent,
+                               strerror(errno));
+        if (file >= 0)
+            close(file);
+    }
+    close(fd);
+    return status;
 }

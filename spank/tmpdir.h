@@ -14,21 +14,25 @@
  * and the epilog that make a restarted job start afresh.) */
 char *hpct_tmpdir_path(const char *parent, uint32_t job);
 
+/* When the node's daemon starts: makes the parent, before any user can take its name in a folder
+ * like /tmp, and after a restart of the machine puts aside what the jobs of before have left. Fine
+ * when called again. HPCT_ERR_CONFIG or HPCT_ERR_IO, naming the path. */
+hpct_status hpct_tmpdir_prepare(const char *parent);
+
 /* Makes the job's directory, mode 0700 and the user's; fine when it is there already, however many
- * steps of the job do this at once. The parent is made (0711, root's) when only it is missing; it
- * and every folder above it must belong to root and be writable by root alone, or be sticky as /tmp
- * is. Something left at the directory's name by another user is removed.
+ * steps of the job do this at once. The parent is made when only it is missing, and must be as
+ * hpct_parent_open wants it. Something left at the directory's name by another user is put aside.
  * HPCT_ERR_CONFIG or HPCT_ERR_IO, naming the path. */
 hpct_status hpct_tmpdir_make(const char *parent, uint32_t job, uid_t uid, gid_t gid);
 
-/* Removes the job's directory with all that is in it; fine when there is none. Links are removed,
- * not followed; what is mounted within is left alone. Ends within about 20 seconds, even while a
- * process of the user still adds files. What is left then (HPCT_ERR_IO) lies beside the job
- * directories, under a name of its own that root alone can reach. */
+/* Removes the job's directory with all that is in it, as hpct_remove does, and what steps that were
+ * killed while they made it have left; fine when there is none. To be called when the job has no
+ * step on the node. Ends within about 20 seconds. What is left then (HPCT_ERR_IO) lies beside the
+ * job directories, under a name of its own that root alone can reach. */
 hpct_status hpct_tmpdir_remove(const char *parent, uint32_t job);
 
 /* Goes on, for up to 20 seconds, with removals that did not end: more files than can be removed in
- * that time, a process that went on writing, something mounted. */
+ * that time, something mounted. */
 void hpct_tmpdir_sweep(const char *parent);
 
 #endif

@@ -3,6 +3,8 @@ TEST_EXTENSIONS = .t
 LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh
 T_LOG_DRIVER = $(LOG_DRIVER)
 T_LOG_COMPILER = $(BASH)
+LOG_COMPILER = $(BASH) $(top_srcdir)/tests/unit/run
+EXTRA_DIST += tests/unit/run
 BASH = bash
 
 AM_TESTS_ENVIRONMENT = CMOCKA_MESSAGE_OUTPUT=TAP; export CMOCKA_MESSAGE_OUTPUT; \
@@ -35,8 +37,10 @@ tests_unit_test_status_CPPFLAGS = $(test_cppflags)
 tests_unit_test_status_LDADD = base/libbase.la $(CMOCKA_LIBS)
 
 include tests/unit/cluster.mk
+include tests/unit/gpu.mk
 include tests/unit/nn.mk
 include tests/unit/agent.mk
+include tests/unit/stage.mk
 include tests/bench/nn.mk
 include tests/peers/local.mk
 include tests/fuzz/local.mk

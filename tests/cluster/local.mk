@@ -1,6 +1,7 @@
 # tests/cluster/: TAP scripts that use a real Slurm in the sandbox; each skips itself where none runs.
 cluster_tests = \
 	tests/cluster/plugin.t \
+	tests/cluster/plugin_gpu.t \
 	tests/cluster/plugin_jobs.t \
 	tests/cluster/plugin_layout.t \
 	tests/cluster/plugin_names.t \
@@ -12,3 +13,9 @@ cluster_tests = \
 	tests/cluster/train_failures.t
 TESTS += $(cluster_tests)
 EXTRA_DIST += $(cluster_tests) tests/cluster/layout_lib.sh tests/cluster/lib.sh tests/cluster/plugin_lib.sh tests/cluster/train_lib.sh
+
+# What plugin_gpu.t binds tasks with.
+check_LTLIBRARIES += tests/cluster/pin.la
+tests_cluster_pin_la_SOURCES = tests/cluster/pin.c
+tests_cluster_pin_la_CPPFLAGS = $(AM_CPPFLAGS) $(SLURM_CPPFLAGS) -D_GNU_SOURCE
+tests_cluster_pin_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere

@@ -26,6 +26,11 @@ tests_fuzz_fuzz_options_SOURCES = tests/fuzz/fuzz_options.c $(fuzz_driver)
 tests_fuzz_fuzz_options_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_options_LDADD = spank/libspank.la $(fuzz_libs)
 
+fuzz_targets += tests/fuzz/fuzz_settings
+tests_fuzz_fuzz_settings_SOURCES = tests/fuzz/fuzz_settings.c $(fuzz_driver)
+tests_fuzz_fuzz_settings_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_settings_LDADD = spank/libspank.la $(fuzz_libs)
+
 fuzz_targets += tests/fuzz/fuzz_safetensors
 tests_fuzz_fuzz_safetensors_SOURCES = tests/fuzz/fuzz_safetensors.c $(fuzz_driver)
 tests_fuzz_fuzz_safetensors_LDFLAGS = $(fuzz_ldflags)

@@ -19,14 +19,20 @@ tests_unit_test_config_LDADD = $(cluster_test_libs) $(JANSSON_LIBS)
 
 # Unit tests of spank/, linked without Slurm.
 if HAVE_CMOCKA
-unit_tests += tests/unit/test_options tests/unit/test_tmpdir tests/unit/test_share
+unit_tests += tests/unit/test_options tests/unit/test_removal tests/unit/test_share \
+	tests/unit/test_tmpdir
+scaled_tests += tests/unit/test_removal
 endif
 spank_test_libs = spank/libspank.la agent/cluster/libcluster.la base/libbase.la $(CMOCKA_LIBS)
 
 tests_unit_test_options_SOURCES = tests/unit/test_options.c tests/unit/unit.h
 tests_unit_test_options_CPPFLAGS = $(test_cppflags)
 tests_unit_test_options_LDADD = $(spank_test_libs)
-tests_unit_test_tmpdir_SOURCES = tests/unit/test_tmpdir.c tests/unit/unit.h
+place = tests/unit/place.c tests/unit/place.h
+tests_unit_test_removal_SOURCES = tests/unit/test_removal.c $(place) tests/unit/unit.h
+tests_unit_test_removal_CPPFLAGS = $(test_cppflags) -D_GNU_SOURCE
+tests_unit_test_removal_LDADD = $(spank_test_libs)
+tests_unit_test_tmpdir_SOURCES = tests/unit/test_tmpdir.c $(place) tests/unit/unit.h
 tests_unit_test_tmpdir_CPPFLAGS = $(test_cppflags) -D_GNU_SOURCE
 tests_unit_test_tmpdir_LDADD = $(spank_test_libs)
 tests_unit_test_share_SOURCES = tests/unit/test_share.c tests/unit/unit.h

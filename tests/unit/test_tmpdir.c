@@ -1,64 +1,23 @@
 /* spank: the job directory's making and removal, against names, links and owners that are not what
  * they should be. Runs as root (with an unprivileged uid for the job) or as any user (for himself).
  */
+#include "spank/parent.h"
 #include "spank/tmpdir.h"
+#include "tests/unit/place.h"
 #include "tests/unit/unit.h"
 
 #include <fcntl.h>
-#include <limits.h>
-#include <sched.h>
-#include <signal.h>
-#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-static char base[64], parent[128];
-static uid_t uid;
-static gid_t gid;
-
-static char *in(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static char *in(const char *format, ...)
-{
-    static char texts[8][PATH_MAX];
-    static int next;
-    char *text = texts[next++ % 8];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, PATH_MAX, format, args);
-    va_end(args);
-    return text;
-}
-
-static void shell(const char *command)
-{
-    if (system(command) != 0)
-        fail_msg("failed: %s", command);
-}
-
-static bool exists(const char *path)
-{
-    struct stat info;
-    return lstat(path, &info) == 0;
-}
-
-static int setup(void **state)
-{
-    (void) state;
-    uid = geteuid() == 0 ? 12345 : geteuid();
-    gid = geteuid() == 0 ? 12345 : getegid();
-    strcpy(base, "/tmp/hpc-train-tmpdir.XXXXXX");
-    if (mkdtemp(base) == NULL)
-        return -1;
-    snprintf(parent, sizeof parent, "%s/jobs", base);
-    return chmod(base, 0755);
-}
-
-static int teardown(void **state)
-{
-    (void) state;
-    return system(in("rm -rf %s", base));
-}
+#define base place_base
+#define parent place_parent
+#define uid place_uid
+#define gid place_gid
+#define in place_text
+#define shell place_shell
+#define exists place_exists
 
 static void a_directory_is_made_and_removed(void **state)
 {
@@ -129,6 +88,9 @@ static void what_another_user_left_is_removed(void **state)
     assert_int_equal(hpct_tmpdir_make(parent, 9, uid, gid), HPCT_OK);
     assert_false(exists(in("%s/9/secret", parent)));
     assert_int_equal(hpct_tmpdir_remove(parent, 9), HPCT_OK);
+    shell(in("test -e %s/.gone-9-*/secret", parent)); /* tasks that start do not wait for this */
+    hpct_tmpdir_sweep(parent);
+    shell(in("test -z \"$(ls -A %s)\"", parent));
 }
 
 static void unsafe_parents_are_refused(void **state)
@@ -183,87 +145,6 @@ static void steps_may_race(void **state)
     shell(in("test -z \"$(ls -A %s)\"", parent)); /* no half-made ones stay */
 }
 
-static void deep_trees_are_removed(void **state)
-{
-    (void) state;
-    assert_int_equal(hpct_tmpdir_make(parent, 5, uid, gid), HPCT_OK);
-    int at = open(in("%s/5", parent), O_RDONLY | O_DIRECTORY);
-    for (int i = 0; i < 1500; i++) { /* longer than a path may be */
-        assert_int_equal(mkdirat(at, "deeper", 0755), 0);
-        int next = openat(at, "deeper", O_RDONLY | O_DIRECTORY);
-        close(at);
-        at = next;
-    }
-    close(at);
-    assert_int_equal(hpct_tmpdir_remove(parent, 5), HPCT_OK);
-    assert_false(exists(in("%s/5", parent)));
-}
-
-/* A process of the user swaps a folder for a link to what only root may change, as fast as it can.
- */
-static void a_racing_user_gains_nothing(void **state)
-{
-    (void) state;
-    shell(in("rm -rf %s/root && mkdir %s/root && touch %s/root/file", base, base, base));
-    for (int round = 0; round < 40; round++) {
-        assert_int_equal(hpct_tmpdir_make(parent, 6, uid, gid), HPCT_OK);
-        shell(in("mkdir -p %s/6/a/b %s/6/c && ln -s %s/root %s/6/l && touch %s/6/a/b/file", parent,
-                 parent, base, parent, parent));
-        int fd = open(in("%s/6", parent), O_RDONLY | O_DIRECTORY);
-        pid_t child = fork();
-        if (child == 0) { /* holds the directory open, as a surviving process would */
-            for (;;) {
-                renameat2(fd, "a", fd, "l", 2 /* RENAME_EXCHANGE */);
-                mkdirat(fd, "new", 0755);
-            }
-        }
-        close(fd);
-        usleep(500);
-        hpct_status status = hpct_tmpdir_remove(parent, 6);
-        kill(child, SIGKILL);
-        waitpid(child, NULL, 0);
-        if (status != HPCT_OK) /* it added to the directory up to the end */
-            hpct_tmpdir_sweep(parent);
-        shell(in("test -z \"$(ls -A %s)\"", parent));
-        assert_true(exists(in("%s/root/file", base)));
-        struct stat info;
-        assert_int_equal(stat(in("%s/root", base), &info), 0);
-        assert_int_equal(info.st_uid, geteuid());
-    }
-}
-
-/* A bind mount has the device number of the file system around it. */
-static void what_is_mounted_is_not_entered(void **state)
-{
-    (void) state;
-    if (geteuid() != 0 || unshare(CLONE_NEWNS) != 0 ||
-        mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL) != 0)
-        skip();
-    assert_int_equal(hpct_tmpdir_make(parent, 10, uid, gid), HPCT_OK);
-    shell(
-        in("mkdir -p %s/mine %s/10/a/m %s/10/b && touch %s/mine/file", base, parent, parent, base));
-    assert_int_equal(mount(in("%s/mine", base), in("%s/10/a/m", parent), "none", MS_BIND, NULL), 0);
-    assert_int_equal(hpct_tmpdir_remove(parent, 10), HPCT_ERR_IO);
-    assert_non_null(strstr(hpct_last_error(), "/.gone-10-"));
-    assert_true(exists(in("%s/mine/file", base)));
-    assert_false(exists(in("%s/10", parent))); /* the name is free for the job's next run */
-    hpct_tmpdir_sweep(parent);
-    assert_true(exists(in("%s/mine/file", base)));
-    shell(in("test -n \"$(ls -A %s)\"", parent));
-    assert_int_equal(umount(in("%s/.gone-10-%d/a/m", parent, (int) getpid())), 0);
-    hpct_tmpdir_sweep(parent);
-    shell(in("test -z \"$(ls -A %s)\"", parent));
-    assert_true(exists(in("%s/mine/file", base)));
-
-    assert_int_equal(hpct_tmpdir_make(parent, 11, uid, gid), HPCT_OK);
-    assert_int_equal(mount(in("%s/mine", base), in("%s/11", parent), "none", MS_BIND, NULL), 0);
-    assert_int_equal(hpct_tmpdir_remove(parent, 11), HPCT_ERR_IO);
-    assert_non_null(strstr(hpct_last_error(), "/11 cannot be removed: a file system is mounted"));
-    assert_true(exists(in("%s/mine/file", base)));
-    assert_int_equal(umount(in("%s/11", parent)), 0);
-    assert_int_equal(hpct_tmpdir_remove(parent, 11), HPCT_OK);
-}
-
 static void what_was_left_is_swept_up(void **state)
 {
     (void) state;
@@ -277,6 +158,66 @@ static void what_was_left_is_swept_up(void **state)
     hpct_tmpdir_sweep(in("%s/none", base));
 }
 
+static void half_made_ones_go_with_the_job(void **state)
+{
+    (void) state;
+    assert_int_equal(hpct_tmpdir_make(parent, 14, uid, gid), HPCT_OK);
+    shell(in("mkdir -p %s/.new-14-1/full %s/.new-14-%d %s/.new-15-1 %s/.new-140-1", parent, parent,
+             (int) getpid(), parent, parent));
+    assert_int_equal(hpct_tmpdir_remove(parent, 14), HPCT_OK);
+    assert_false(exists(in("%s/.new-14-1", parent)) || exists(in("%s/14", parent)));
+    assert_true(exists(in("%s/.new-15-1", parent)) && exists(in("%s/.new-140-1", parent)));
+    /* nor are they in the way of a process that has the number of the one that was killed */
+    shell(in("mkdir -p %s/.new-14-%d", parent, (int) getpid()));
+    assert_int_equal(hpct_tmpdir_make(parent, 14, uid, gid), HPCT_OK);
+    assert_int_equal(hpct_tmpdir_remove(parent, 14), HPCT_OK);
+    shell(in("rmdir %s/.new-15-1 %s/.new-140-1", parent, parent));
+}
+
+static void a_new_run_of_the_machine_starts_afresh(void **state)
+{
+    (void) state;
+    struct stat info;
+    shell(in("rm -rf %s", parent));
+    umask(077);
+    assert_int_equal(hpct_tmpdir_prepare(parent), HPCT_OK);
+    umask(022);
+    assert_int_equal(stat(parent, &info), 0);
+    assert_int_equal(info.st_mode & 07777, 0711);
+    assert_int_equal(hpct_tmpdir_make(parent, 21, uid, gid), HPCT_OK);
+    shell(in("touch %s/21/data && mkdir %s/.new-21-7 %s/lost+found", parent, parent, parent));
+    assert_int_equal(hpct_tmpdir_prepare(parent), HPCT_OK); /* the daemon alone started again */
+    assert_true(exists(in("%s/21/data", parent)));
+    shell(in("rm %s/.boot", parent)); /* nothing is known of the run before */
+    assert_int_equal(hpct_tmpdir_prepare(parent), HPCT_OK);
+    assert_true(exists(in("%s/21/data", parent)));
+    shell(in("echo 0123 >%s/.boot", parent));
+    assert_int_equal(hpct_tmpdir_prepare(parent), HPCT_OK);
+    assert_false(exists(in("%s/21", parent)) || exists(in("%s/.new-21-7", parent)));
+    assert_true(exists(in("%s/lost+found", parent)));
+    shell(in("cmp %s/.boot /proc/sys/kernel/random/boot_id", parent));
+    hpct_tmpdir_sweep(parent);
+    shell(in("test \"$(ls -A %s)\" = \"$(printf '.boot\\nlost+found')\"", parent));
+    shell(in("rm -r %s", parent));
+    if (geteuid() == 0) {
+        shell(in("mkdir %s && chown %u %s", parent, uid, parent));
+        assert_int_equal(hpct_tmpdir_prepare(parent), HPCT_ERR_CONFIG);
+        assert_non_null(strstr(hpct_last_error(), "belongs to user"));
+        shell(in("rmdir %s", parent));
+    }
+}
+
+static void network_file_systems_are_known(void **state)
+{
+    (void) state;
+    assert_string_equal(hpct_network_file_system(0x6969), "NFS");
+    assert_string_equal(hpct_network_file_system(0x0bd00bd0), "Lustre");
+    assert_string_equal(hpct_network_file_system(0xff534d42), "CIFS");
+    static const unsigned long local[] = {0xef53, 0x58465342, 0x01021994, 0x9123683e, 0x794c7630};
+    for (size_t i = 0; i < sizeof local / sizeof *local; i++)
+        assert_null(hpct_network_file_system(local[i]));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -286,10 +227,10 @@ int main(void)
         cmocka_unit_test(what_another_user_left_is_removed),
         cmocka_unit_test(unsafe_parents_are_refused),
         cmocka_unit_test(steps_may_race),
-        cmocka_unit_test(deep_trees_are_removed),
-        cmocka_unit_test(a_racing_user_gains_nothing),
         cmocka_unit_test(what_was_left_is_swept_up),
-        cmocka_unit_test(what_is_mounted_is_not_entered),
+        cmocka_unit_test(half_made_ones_go_with_the_job),
+        cmocka_unit_test(a_new_run_of_the_machine_starts_afresh),
+        cmocka_unit_test(network_file_systems_are_known),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, place_setup, place_teardown);
 }

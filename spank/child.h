@@ -1,0 +1,40 @@
+/* spank/child.h - runs a program as the job's user, without a shell, and watches it. Knows nothing
+ * of Slurm. */
+#ifndef HPCT_SPANK_CHILD_H
+#define HPCT_SPANK_CHILD_H
+
+#include <hpctrain/status.h>
+#include <sys/types.h>
+
+/* A program that says nothing for so long is taken for stuck. */
+#define HPCT_STALL_SECONDS 300
+
+/* Where the program may write a byte now and then, to say that it is alive. */
+#define HPCT_PROGRESS_FD 3
+
+/* Whom a child of root is to become, as Slurm says it: no look-up in a directory that may hang. */
+typedef struct hpct_person {
+    uid_t uid;
+    gid_t gid;
+    gid_t *groups; /* [num_groups] */
+    size_t num_groups;
+} hpct_person;
+
+typedef struct hpct_child {
+    char *const *arguments; /* the first is the program's path */
+    int stall_seconds;
+    int limit_seconds;     /* in all; 0: as long as it makes progress */
+    const hpct_person *as; /* NULL: who calls */
+    const char *cgroup;    /* a folder to enter first, as hpct_cgroup_of names it; NULL: none */
+    int end_signal;        /* what the program gets when the caller dies */
+    void (*alive)(void *context); /* called when it says that it is alive; may be NULL */
+    void *context;
+} hpct_child;
+
+/* Waits for the program, whose standard output and error go to the caller's standard error. What
+ * it returns is HPCT_OK, or its exit status with a message that names `what`; HPCT_ERR_IO when it
+ * was killed or made no progress (HPCT_ERR_STOPPED after limit_seconds), HPCT_ERR_INTERNAL when it
+ * could not be started. */
+hpct_status hpct_child_run(const hpct_child *child, const char *what);
+
+#endif

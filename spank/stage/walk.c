@@ -1,0 +1,529 @@
+/* Listing a tree, and opening what was listed. */
+#include <config.h>
+
+#include "spank/stage/walk.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/status.h"
+#include "spank/stage/arena.h"
+#include "spank/stage/folders.h"
+#include "spank/stage/inodes.h"
+
+#define FOLDER_FLAGS (O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+#define FILE_FLAGS (O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+#define HOLES_FROM (1 << 20) /* smaller files are taken as having none */
+
+typedef struct node {
+    const char *name;   /* its last part */
+    const char *target; /* symlink: its text */
+    uint64_t size, inode;
+    struct timespec times[2];
+    uint32_t parent, first; /* first: hard link: the index of the earlier name */
+    uint16_t mode;
+    uint8_t kind;
+    bool holes;
+} node;
+
+struct hpct_walk {
+    hpct_walk_options options;
+    char *name;
+    int src;
+    bool is_folder;
+    hpct_folders *folders;
+    hpct_arena *arena;
+    node *nodes;
+    size_t count, room;
+    hpct_walk_totals totals;
+    hpct_inodes *inodes; /* of files with several names, while listing */
+    hpct_report *report; /* while listing */
+};
+
+/* ---- messages ---- */
+
+static void path_of(const hpct_walk *w, size_t index, char path[PATH_MAX])
+{
+    size_t end = PATH_MAX - 1;
+    path[end] = '\0';
+    for (size_t i = index; i != 0; i = w->nodes[i].parent) {
+        size_t size = strlen(w->nodes[i].name);
+        if (end != PATH_MAX - 1)
+            path[--end] = '/';
+        end -= size;
+        memcpy(path + end, w->nodes[i].name, size);
+    }
+    memmove(path, path + end, PATH_MAX - end);
+}
+
+/* `what` follows the name directly. */
+static hpct_status fail_about(const hpct_walk *w, size_t index, hpct_status status,
+                              const char *what)
+{
+    char path[PATH_MAX];
+    path_of(w, index, path);
+    return hpct_fail(status, "%s%s%s%s", w->name, *path == '\0' ? "" : "/", path, what);
+}
+
+static hpct_status fail_read(const hpct_walk *w, size_t index)
+{
+    char what[256];
+    snprintf(what, sizeof what, " cannot be read: %s", strerror(errno));
+    return fail_about(w, index, HPCT_ERR_NO_INPUT, what);
+}
+
+static hpct_status fail_changed(const hpct_walk *w, size_t index)
+{
+    return fail_about(w, index, HPCT_ERR_IO, " changed while it was copied");
+}
+
+/* ---- listing ---- */
+
+static hpct_status add_node(hpct_walk *w, size_t parent, const char *name, size_t *index)
+{
+    if (w->count == w->room) {
+        size_t room = w->room * 2 + 64;
+        node *nodes = room > UINT32_MAX ? NULL : realloc(w->nodes, room * sizeof *nodes);
+        if (nodes == NULL)
+            return hpct_fail_memory(room * sizeof *nodes);
+        w->nodes = nodes;
+        w->room = room;
+    }
+    *index = w->count++;
+    w->nodes[*index] = (node){.name = name, .parent = (uint32_t) parent};
+    return HPCT_OK;
+}
+
+static void describe(node *n, const struct stat *info)
+{
+    n->mode = (uint16_t) (info->st_mode & 0777);
+    n->times[0] = info->st_atim;
+    n->times[1] = info->st_mtim;
+    n->inode = (uint64_t) info->st_ino;
+}
+
+static uint64_t in_blocks(uint64_t bytes)
+{
+    return (bytes + 4095) & ~UINT64_C(4095);
+}
+
+/* The bytes in a file that are no hole. */
+static hpct_status count_data(hpct_walk *w, size_t index, int fd, uint64_t *bytes)
+{
+    uint64_t size = w->nodes[index].size;
+    *bytes = 0;
+    for (uint64_t at = 0, end = 0; at < size; at = end) {
+        bool hole = false;
+        hpct_status status = hpct_walk_extent(w, index, fd, at, &end, &hole);
+        if (status != HPCT_OK)
+            return status;
+        if (!hole)
+            *bytes += end - at;
+        w->nodes[index].holes |= hole;
+    }
+    return HPCT_OK;
+}
+
+/* `fd`: the open folder and `name` in it, or the file itself and NULL. */
+static hpct_status add_file(hpct_walk *w, size_t index, int fd, const char *name,
+                            const struct stat *info)
+{
+    node *n = &w->nodes[index];
+    uint64_t bytes = (uint64_t) info->st_size;
+    bool maybe_holes = bytes >= HOLES_FROM && (uint64_t) info->st_blocks * 512 < bytes;
+    n->kind = HPCT_ITEM_FILE;
+    n->size = bytes;
+    if (info->st_nlink > 1 && name != NULL) {
+        size_t first = index;
+        hpct_status status = hpct_inodes_add(w->inodes, info->st_dev, info->st_ino, &first);
+        if (status != HPCT_OK)
+            return status;
+        if (first != index) {
+            n->kind = HPCT_ITEM_HARDLINK;
+            n->first = (uint32_t) first;
+            n->size = 0;
+            w->totals.entries++;
+            return HPCT_OK;
+        }
+    }
+    /* Found out before anything is copied. All may read most files: no need to ask. */
+    if (name != NULL && (info->st_mode & 0444) != 0444 &&
+        faccessat(fd, name, R_OK, AT_EACCESS) != 0)
+        return fail_read(w, index);
+    if (maybe_holes) {
+        int file = name == NULL ? fd : openat(fd, name, FILE_FLAGS);
+        if (file < 0)
+            return fail_read(w, index);
+        n->holes = true; /* so that they are looked for */
+        hpct_status status = count_data(w, index, file, &bytes);
+        if (file != fd)
+            close(file);
+        if (status != HPCT_OK)
+            return status;
+    }
+    w->totals.bytes += bytes;
+    w->totals.blocks += in_blocks(bytes);
+    w->totals.entries++;
+    return HPCT_OK;
+}
+
+/* *follow: the link leads out, and is to stand for what it leads to. */
+static hpct_status add_link(hpct_walk *w, size_t index, int fd, const char *name, bool *follow)
+{
+    char text[PATH_MAX], path[PATH_MAX], what[PATH_MAX + 256];
+    ssize_t size = readlinkat(fd, name, text, sizeof text - 1);
+    if (size < 0)
+        return fail_read(w, index);
+    text[size] = '\0';
+    path_of(w, index, path);
+    *follow = false;
+    if (!hpct_item_link_stays(path, text)) {
+        *follow = w->options.follow;
+        if (*follow)
+            return HPCT_OK;
+        snprintf(what, sizeof what,
+                 " is a link to '%s', out of the folder that is staged: replace it by what it "
+                 "leads to, stage that by itself, or have links followed",
+                 text);
+        return fail_about(w, index, HPCT_ERR_DATA, what);
+    }
+    w->nodes[index].kind = HPCT_ITEM_SYMLINK;
+    w->nodes[index].target = hpct_arena_keep(w->arena, text, (size_t) size);
+    if (w->nodes[index].target == NULL)
+        return hpct_fail_memory(0);
+    w->totals.blocks += 4096;
+    w->totals.entries++;
+    return HPCT_OK;
+}
+
+/* What a followed link leads to; a folder that it lies in itself would be walked for ever. */
+static hpct_status follow_link(hpct_walk *w, size_t index, int fd, const char *name,
+                               struct stat *info)
+{
+    char path[PATH_MAX], full[2 * PATH_MAX];
+    hpct_status status = HPCT_OK;
+    int target = openat(fd, name, O_PATH | O_CLOEXEC);
+    if (target < 0 || fstat(target, info) != 0)
+        status = fail_read(w, index);
+    path_of(w, index, path);
+    snprintf(full, sizeof full, "%s/%s", w->name, path);
+    if (status == HPCT_OK && w->options.allowed != NULL)
+        status = w->options.allowed(w->options.context, target, full);
+    if (target >= 0)
+        close(target);
+    for (size_t i = index; status == HPCT_OK && S_ISDIR(info->st_mode) && i != 0;) {
+        i = w->nodes[i].parent;
+        if (w->nodes[i].inode == (uint64_t) info->st_ino)
+            status = fail_about(w, index, HPCT_ERR_DATA,
+                                " is a link to a folder that it lies in: it cannot be followed");
+    }
+    return status;
+}
+
+static hpct_status list_folder(hpct_walk *w, size_t index, int fd, int depth);
+
+static hpct_status add_entry(hpct_walk *w, size_t parent, int fd, const char *name, int depth)
+{
+    struct stat info;
+    size_t index = 0;
+    bool follow = false;
+    char path[PATH_MAX];
+    hpct_status status = add_node(w, parent, name, &index);
+    if (status != HPCT_OK)
+        return status;
+    if (fstatat(fd, name, &info, AT_SYMLINK_NOFOLLOW) != 0)
+        return fail_read(w, index);
+    if (S_ISLNK(info.st_mode)) {
+        describe(&w->nodes[index], &info);
+        status = add_link(w, index, fd, name, &follow);
+        if (status != HPCT_OK || !follow)
+            return status;
+        status = follow_link(w, index, fd, name, &info);
+        if (status != HPCT_OK)
+            return status;
+    }
+    describe(&w->nodes[index], &info);
+    if (S_ISREG(info.st_mode))
+        return add_file(w, index, fd, name, &info);
+    if (!S_ISDIR(info.st_mode))
+        return fail_about(w, index, HPCT_ERR_DATA, " is neither a file nor a folder nor a link");
+    int inner = openat(fd, name, FOLDER_FLAGS | (follow ? 0 : O_NOFOLLOW));
+    if (inner < 0)
+        return fail_read(w, index);
+    path_of(w, index, path);
+    status = list_folder(w, index, inner, depth + 1);
+    close(inner);
+    return status;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *) a, *(const char *const *) b);
+}
+
+static hpct_status read_names(hpct_walk *w, size_t index, DIR *folder, const char ***out,
+                              size_t *count)
+{
+    size_t room = 0;
+    for (;;) {
+        errno = 0;
+        struct dirent *found = readdir(folder);
+        if (found == NULL)
+            return errno == 0 ? HPCT_OK : fail_read(w, index);
+        if (strcmp(found->d_name, ".") == 0 || strcmp(found->d_name, "..") == 0)
+            continue;
+        if (*count == room) {
+            room = room * 2 + 64;
+            const char **names = realloc(*out, room * sizeof *names);
+            if (names == NULL)
+                return hpct_fail_memory(room * sizeof *names);
+            *out = names;
+        }
+        const char *name = hpct_arena_keep(w->arena, found->d_name, strlen(found->d_name));
+        if (name == NULL)
+            return hpct_fail_memory(0);
+        (*out)[(*count)++] = name;
+    }
+}
+
+/* A path of an item below this folder may be so long. */
+static bool too_long(const hpct_walk *w, size_t index, const char *name)
+{
+    size_t size = strlen(name) + 1;
+    for (size_t i = index; i != 0; i = w->nodes[i].parent)
+        size += strlen(w->nodes[i].name) + 1;
+    return size > PATH_MAX;
+}
+
+static hpct_status list_folder(hpct_walk *w, size_t index, int fd, int depth)
+{
+    const char **names = NULL;
+    size_t count = 0;
+    hpct_status status = HPCT_OK;
+    w->nodes[index].kind = HPCT_ITEM_FOLDER;
+    w->totals.entries++;
+    w->totals.blocks += 4096;
+    if (depth > HPCT_ITEM_DEPTH - 1)
+        return fail_about(w, index, HPCT_ERR_DATA, ": folders are nested too deep");
+    int copy = openat(fd, ".", FOLDER_FLAGS);
+    DIR *folder = copy < 0 ? NULL : fdopendir(copy);
+    if (folder == NULL) {
+        status = fail_read(w, index);
+        if (copy >= 0)
+            close(copy);
+        return status;
+    }
+    status = read_names(w, index, folder, &names, &count);
+    closedir(folder);
+    if (status == HPCT_OK && count > 0)
+        qsort(names, count, sizeof *names, by_name);
+    for (size_t i = 0; i < count && status == HPCT_OK; i++) {
+        status = hpct_report_tick(w->report, 0);
+        if (status == HPCT_OK && too_long(w, index, names[i]))
+            status = fail_about(w, index, HPCT_ERR_DATA, ": a path in it is too long");
+        if (status == HPCT_OK)
+            status = add_entry(w, index, fd, names[i], depth);
+    }
+    free(names);
+    return status;
+}
+
+static hpct_status list_root(hpct_walk *w)
+{
+    struct stat info;
+    size_t index = 0;
+    hpct_status status = add_node(w, 0, "", &index);
+    if (status != HPCT_OK)
+        return status;
+    if (fstat(w->src, &info) != 0)
+        return fail_read(w, 0);
+    describe(&w->nodes[0], &info);
+    w->is_folder = S_ISDIR(info.st_mode);
+    if (w->is_folder)
+        return list_folder(w, 0, w->src, 0);
+    if (!S_ISREG(info.st_mode))
+        return fail_about(w, 0, HPCT_ERR_DATA, " is neither a file nor a folder nor a link");
+    return add_file(w, 0, w->src, NULL, &info);
+}
+
+hpct_status hpct_walk_open(hpct_walk **out, int src, const char *name,
+                           const hpct_walk_options *options, hpct_report *report)
+{
+    hpct_walk *w = calloc(1, sizeof *w);
+    hpct_status status = HPCT_OK;
+    if (w == NULL)
+        return hpct_fail_memory(sizeof *w);
+    w->options = *options;
+    w->src = src;
+    w->report = report;
+    w->name = strdup(name);
+    w->folders = hpct_folders_new(src, false, options->follow);
+    w->arena = hpct_arena_new();
+    w->inodes = hpct_inodes_new();
+    if (w->name == NULL || w->folders == NULL || w->arena == NULL || w->inodes == NULL)
+        status = hpct_fail_memory(0);
+    if (status == HPCT_OK)
+        status = list_root(w);
+    hpct_inodes_free(w->inodes);
+    w->inodes = NULL;
+    if (status != HPCT_OK) {
+        hpct_walk_close(w);
+        return status;
+    }
+    *out = w;
+    return HPCT_OK;
+}
+
+void hpct_walk_close(hpct_walk *w)
+{
+    if (w == NULL)
+        return;
+    hpct_folders_free(w->folders);
+    hpct_arena_free(w->arena);
+    free(w->nodes);
+    free(w->name);
+    free(w);
+}
+
+/* ---- what was listed ---- */
+
+hpct_walk_totals hpct_walk_sum(const hpct_walk *w)
+{
+    return w->totals;
+}
+
+size_t hpct_walk_count(const hpct_walk *w)
+{
+    return w->count;
+}
+
+void hpct_walk_item(const hpct_walk *w, size_t index, hpct_item *item, char path[PATH_MAX],
+                    char target[PATH_MAX])
+{
+    const node *n = &w->nodes[index];
+    path_of(w, index, path);
+    *item = (hpct_item){.kind = (hpct_item_kind) n->kind,
+                        .path = path,
+                        .size = n->size,
+                        .mode = n->mode,
+                        .times = {n->times[0], n->times[1]}};
+    if (target == NULL)
+        return;
+    if (n->kind == HPCT_ITEM_SYMLINK)
+        memcpy(target, n->target, strlen(n->target) + 1);
+    else if (n->kind == HPCT_ITEM_HARDLINK)
+        path_of(w, n->first, target);
+    else
+        return;
+    item->target = target;
+}
+
+/* ---- reading ---- */
+
+static bool is_same(const node *n, const struct stat *info)
+{
+    return S_ISREG(info->st_mode) && (uint64_t) info->st_size == n->size &&
+           (uint64_t) info->st_ino == n->inode && info->st_mtim.tv_sec == n->times[1].tv_sec &&
+           info->st_mtim.tv_nsec == n->times[1].tv_nsec;
+}
+
+hpct_status hpct_walk_unchanged(hpct_walk *w, size_t index, int fd)
+{
+    struct stat info;
+    if (fstat(fd, &info) != 0)
+        return fail_read(w, index);
+    return is_same(&w->nodes[index], &info) ? HPCT_OK : fail_changed(w, index);
+}
+
+hpct_status hpct_walk_file(hpct_walk *w, size_t index, int *out)
+{
+    char path[PATH_MAX];
+    const char *last = NULL;
+    int fd = -1;
+    if (!w->is_folder) {
+        fd = fcntl(w->src, F_DUPFD_CLOEXEC, 0);
+    } else {
+        path_of(w, index, path);
+        int folder = hpct_folders_get(w->folders, path, &last);
+        if (folder >= 0) {
+            fd = openat(folder, last, FILE_FLAGS | (w->options.follow ? 0 : O_NOFOLLOW));
+            int kept = errno;
+            hpct_folders_put(w->folders, folder);
+            errno = kept;
+        }
+    }
+    if (fd < 0)
+        return fail_read(w, index);
+    hpct_status status = hpct_walk_unchanged(w, index, fd);
+    if (status != HPCT_OK)
+        close(fd);
+    else
+        *out = fd;
+    return status;
+}
+
+hpct_status hpct_walk_read(hpct_walk *w, size_t index, int fd, void *data, size_t size, uint64_t at)
+{
+    char *p = data;
+    while (size > 0) {
+        ssize_t got = pread(fd, p, size, (off_t) at);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return fail_read(w, index);
+        if (got == 0)
+            return fail_about(w, index, HPCT_ERR_IO, " became shorter while it was copied");
+        p += got;
+        size -= (size_t) got;
+        at += (uint64_t) got;
+    }
+    return HPCT_OK;
+}
+
+hpct_status hpct_walk_extent(hpct_walk *w, size_t index, int fd, uint64_t at, uint64_t *end,
+                             bool *hole)
+{
+    const node *n = &w->nodes[index];
+    *end = n->size;
+    *hole = false;
+    if (!n->holes)
+        return HPCT_OK;
+    off_t data = lseek(fd, (off_t) at, SEEK_DATA);
+    if (data < 0 && errno == ENXIO) {
+        *hole = true; /* up to the end */
+        return HPCT_OK;
+    }
+    if (data < 0) /* a file system that knows no holes */
+        return errno == EINVAL ? HPCT_OK : fail_read(w, index);
+    if ((uint64_t) data > at) {
+        *hole = true;
+        *end = (uint64_t) data < n->size ? (uint64_t) data : n->size;
+        return HPCT_OK;
+    }
+    off_t next = lseek(fd, data, SEEK_HOLE);
+    if (next < 0)
+        return fail_read(w, index);
+    if ((uint64_t) next < n->size && (uint64_t) next > at)
+        *end = (uint64_t) next;
+    return HPCT_OK;
+}
+
+hpct_status hpct_walk_whole(hpct_walk *w, size_t index, void *data)
+{
+    int fd = -1;
+    hpct_status status = hpct_walk_file(w, index, &fd);
+    if (status != HPCT_OK)
+        return status;
+    status = hpct_walk_read(w, index, fd, data, (size_t) w->nodes[index].size, 0);
+    if (status == HPCT_OK)
+        status = hpct_walk_unchanged(w, index, fd);
+    close(fd);
+    return status;
+}
