@@ -158,17 +158,17 @@ static long component_job(const hpct_environment *environment, int i)
     return job >= 0 ? job : number_of(environment, name, UINT32_MAX);
 }
 
-/* Each component is a step of a job of its own, or all are steps of one job. True when there is
- * nothing left to end. */
+/* Each component is a step of a job of its own, or all are steps of one job. True when all were
+ * told. */
 static bool end_components(const hpct_environment *environment, uint32_t job, uint32_t step)
 {
-    bool left = hpct_slurm_cancel_step(job, step);
-    long other;
-    for (int i = 0; (other = component_job(environment, i)) >= 0; i++) {
-        if ((uint32_t) other != job)
-            left = hpct_slurm_cancel_step((uint32_t) other, step) || left;
-    }
-    return !left;
+    if (component_job(environment, 0) < 0)
+        return !hpct_slurm_cancel_step(job, step); /* again, until there is nothing left */
+    bool told = true;
+    long each;
+    for (int i = 0; (each = component_job(environment, i)) >= 0; i++)
+        told = hpct_slurm_end_step((uint32_t) each, step) && told;
+    return told;
 }
 
 /* One voice per node is enough, and one request to end the step. */
