@@ -60,19 +60,18 @@ static hpct_status set_environment(hpct_plugin *plugin, hpct_slurm *slurm,
     return status;
 }
 
-static hpct_status stage(hpct_plugin *plugin, const hpct_environment *environment,
-                         const hpct_choices *choices, const hpct_config *config)
+static hpct_status stage(hpct_plugin *plugin, hpct_slurm *slurm,
+                         const hpct_environment *environment, const hpct_choices *choices,
+                         const hpct_config *config)
 {
     if (choices->stage.count == 0)
         return HPCT_OK;
-    const char *list = plugin->options.values[HPCT_OPTION_STAGE];
-    if (list == NULL)
-        list =
-            environment->get(environment->context, hpct_option_table[HPCT_OPTION_STAGE].variable);
+    const char *list = hpct_options_text(&plugin->options, environment, HPCT_OPTION_STAGE);
     hpct_stage_run run = {
         .settings = &plugin->settings,
         .to = config->tmpdir,
         .list = list,
+        .memory = hpct_slurm_memory(slurm),
         .stall_seconds = HPCT_STALL_SECONDS,
     };
     /* who waits gives up a little later than who works, whose message says more */
@@ -114,7 +113,10 @@ static hpct_status prepare(hpct_plugin *plugin, hpct_slurm *slurm, const char *t
         return hpct_fail(HPCT_ERR_CONFIG, "%s", plugin->trouble);
     if (hpct_slurm_step_kind(plugin->step) == HPCT_STEP_SCRIPT) {
         hpct_status status = hpct_slurm_set(slurm, "SLURM_TMPDIR", tmpdir);
-        return status == HPCT_OK ? hpct_slurm_set(slurm, "TMPDIR", tmpdir) : status;
+        if (status == HPCT_OK)
+            status = hpct_slurm_set(slurm, "TMPDIR", tmpdir);
+        return status == HPCT_OK ? hpct_task_record_out(plugin, slurm, &environment, tmpdir)
+                                 : status;
     }
     hpct_status status = hpct_options_resolve(&plugin->options, &environment,
                                               plugin->settings.on_by_default, &choices);
@@ -133,9 +135,11 @@ static hpct_status prepare(hpct_plugin *plugin, hpct_slurm *slurm, const char *t
     if (status == HPCT_OK)
         bind_closest(plugin, &environment, &choices, (int) facts.local_rank, config);
     if (status == HPCT_OK)
-        status = stage(plugin, &environment, &choices, config);
+        status = stage(plugin, slurm, &environment, &choices, config);
     if (status == HPCT_OK)
         status = set_environment(plugin, slurm, &choices, config);
+    if (status == HPCT_OK)
+        status = hpct_task_record_out(plugin, slurm, &environment, tmpdir);
     hpct_config_free(config);
     hpct_choices_free(&choices);
     return status;
@@ -177,7 +181,7 @@ static void report(hpct_plugin *plugin, hpct_slurm *slurm)
     uint32_t tasks = 0;
     hpct_environment environment = hpct_slurm_environment(slurm);
     const char *node = environment.get(environment.context, "SLURMD_NODENAME");
-    if (plugin->share != NULL && !hpct_share_first(plugin->share))
+    if (plugin->share != NULL && !hpct_share_first(plugin->share, HPCT_SHARE_REPORTED))
         return;
     hpct_slurm_error("%s: %s", node == NULL ? "?" : node, hpct_last_error());
     if (hpct_slurm_step_kind(plugin->step) != HPCT_STEP_TASKS ||

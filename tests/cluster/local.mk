@@ -1,10 +1,12 @@
 # tests/cluster/: TAP scripts that use a real Slurm in the sandbox; each skips itself where none runs.
 cluster_tests = \
+	tests/cluster/admin.t \
 	tests/cluster/plugin.t \
 	tests/cluster/plugin_gpu.t \
 	tests/cluster/plugin_jobs.t \
 	tests/cluster/plugin_layout.t \
 	tests/cluster/plugin_names.t \
+	tests/cluster/plugin_out.t \
 	tests/cluster/plugin_safety.t \
 	tests/cluster/plugin_settings.t tests/cluster/plugin_stage.t \
 	tests/cluster/quickstart.t \
@@ -19,3 +21,9 @@ check_LTLIBRARIES += tests/cluster/pin.la
 tests_cluster_pin_la_SOURCES = tests/cluster/pin.c
 tests_cluster_pin_la_CPPFLAGS = $(AM_CPPFLAGS) $(SLURM_CPPFLAGS) -D_GNU_SOURCE
 tests_cluster_pin_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
+
+# What admin.t puts in the plugin's place.
+check_LTLIBRARIES += tests/cluster/old/spank_hpc_train.la
+tests_cluster_old_spank_hpc_train_la_SOURCES = tests/cluster/old/plugin.c
+tests_cluster_old_spank_hpc_train_la_CPPFLAGS = $(AM_CPPFLAGS) $(SLURM_CPPFLAGS)
+tests_cluster_old_spank_hpc_train_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
