@@ -13,6 +13,40 @@ END
     sandbox_run --root chmod 755 "$work/show"
 }
 
+# make_het_srun: puts a program `het-srun` into $work, which is srun for steps over components. With PMIx, srun of Slurm
+# 22.05 itself now and then waits for ever for a thread of its own (pmixp_abort_agent_stop), when all tasks have ended and
+# the steps are gone: then it is ended, and all is done once more. Only then: a step that does not end is a failure.
+make_het_srun() {
+    cat >"$work_here/het-srun" <<'END'
+#!/bin/bash
+name=het-$$
+files=$(mktemp -d) || exit
+trap 'rm -rf "$files"' EXIT
+for try in 1 2 3; do
+    srun --job-name="$name" "$@" >"$files/out" 2>"$files/err" </dev/null &
+    for ((i = 0; i < 150; i++)); do
+        kill -0 $! 2>/dev/null || break
+        sleep 0.1
+    done
+    if kill -0 $! 2>/dev/null && ! squeue --noheader --steps --format=%j | grep -qx "$name"; then
+        echo "srun has not ended with its steps, try $try" >"$files/again"
+        kill -KILL $! $(pgrep --parent $!)
+        wait $! 2>/dev/null
+        [ -n "${SLURM_JOB_ID-}" ] || scancel --name="$name"
+        continue
+    fi
+    wait $!
+    status=$?
+    cat "$files/out"
+    cat "$files/err" >&2
+    exit $status
+done
+cat "$files/again" >&2
+exit 124
+END
+    sandbox_run --root chmod 755 "$work/het-srun"
+}
+
 # judge: reads the tasks' lines; prints what does not agree, or "N tasks" when all does. JSON has no blanks here.
 judge() {
     awk '

@@ -5,10 +5,10 @@ cluster_tests = \
 	tests/cluster/plugin_gpu.t \
 	tests/cluster/plugin_jobs.t \
 	tests/cluster/plugin_layout.t \
-	tests/cluster/plugin_names.t \
 	tests/cluster/plugin_out.t \
 	tests/cluster/plugin_safety.t \
 	tests/cluster/plugin_settings.t tests/cluster/plugin_stage.t \
+	tests/cluster/plugin_slurm_conf.t \
 	tests/cluster/quickstart.t \
 	tests/cluster/sandbox.t \
 	tests/cluster/train.t \

@@ -1,6 +1,6 @@
 #!/bin/bash
 # plugin_jobs.t: every kind of job: roles, heterogeneous jobs, arrays, steps at once, --export, --multi-prog, one task,
-# interactive and batch steps, reserved ports.
+# interactive and batch steps, requeued jobs.
 
 # shellcheck source=tests/cluster/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -11,6 +11,7 @@ needs_plugin
 # shellcheck source=tests/cluster/layout_lib.sh
 . "$(dirname "$0")/layout_lib.sh"
 make_show
+make_het_srun
 nodes=$(all_nodes | wc -l)
 first=$(all_nodes | head -n 1)
 last=$(all_nodes | tail -n 1)
@@ -55,7 +56,7 @@ like "$err" "name chief first" "and a chief that is not rank 0"
 # ---- heterogeneous jobs and steps ----
 # het NAME TASKS ARGUMENT...: srun with `show` in each of its components.
 het() {
-    capture sandbox_run "${prefix[@]}" srun --hpc-train "${@:3}"
+    capture sandbox_run "${prefix[@]}" "$work/het-srun" --hpc-train "${@:3}"
     is "$(judge <<<"$out")" "$2 tasks" "$1"
 }
 prefix=()
@@ -70,10 +71,10 @@ if [ "$nodes" -ge 4 ]; then
     het "three components" 4 -w "$last" -n1 "$show" : -w "$first" -n2 "$show" : -w "$second" -n1 "$show"
     prefix=(salloc -N4 --ntasks-per-node=4)
     het "components of a step within an ordinary job" 5 -N1 -n2 -w "$last" "$show" : -N2 -n3 -w "$first,$second" "$show"
-    capture sandbox_run "${prefix[@]}" srun --hpc-train --mpi=none -N1 -n2 -w "$last" sleep 60 : -N1 -n2 -w "$first" sleep 60
+    capture sandbox_run "${prefix[@]}" "$work/het-srun" --hpc-train --mpi=none -N1 -n2 -w "$last" sleep 60 : -N1 -n2 -w "$first" sleep 60
     fails "such a step without PMIx" "use srun --mpi=pmix"
     prefix=()
-    capture sandbox_run srun --hpc-train --mpi=none -N2 -n4 -m cyclic sleep 60 : -N2 -n4 sleep 60
+    capture sandbox_run "$work/het-srun" --hpc-train --mpi=none -N2 -n4 -m cyclic sleep 60 : -N2 -n4 sleep 60
     fails "a distribution that nobody tells, without PMIx" "in a step over several components block, or srun --mpi=pmix"
 fi
 cat >"$work_here/het.sh" <<'END'
@@ -82,11 +83,12 @@ cat >"$work_here/het.sh" <<'END'
 #SBATCH hetjob
 #SBATCH -N1 -n3
 cd "$1"
+PATH=$1:$PATH
 srun -n1 true # the numbers of the components' steps differ by now
-srun --het-group=0,1 "$1/show" >both
+het-srun --het-group=0,1 "$1/show" >both
 srun --het-group=1 "$1/show" >second
-srun --het-group=0,1 printenv SLURM_TMPDIR >tmpdirs
-srun --het-group=0 -n1 bash -c 'exit 7' : --het-group=1 true 2>/dev/null
+het-srun --het-group=0,1 printenv SLURM_TMPDIR >tmpdirs
+het-srun --het-group=0 -n1 bash -c 'exit 7' : --het-group=1 true 2>/dev/null
 echo "job=$SLURM_JOB_ID"
 END
 sandbox_run --root chmod 755 "$work/het.sh"
@@ -101,7 +103,7 @@ is "$(sort -u "$work_here/tmpdirs" | paste -sd' ')" "/tmp/hpc-train/$job /tmp/hp
 is_clean "$job" "the first component"
 is_clean "$((job + 1))" "the second"
 start=$SECONDS
-capture sandbox_run srun --hpc-train-bind=map:5 -N1 --gres=gpu:1 sleep 60 : -N1 sleep 60
+capture sandbox_run "$work/het-srun" --hpc-train-bind=map:5 -N1 --gres=gpu:1 sleep 60 : -N1 sleep 60
 ok "$([ "$status" != 0 ] && [ $((SECONDS - start)) -lt 30 ]; echo $?)" "a component that cannot be prepared ends the others"
 
 # ---- arrays, and steps at once ----
@@ -154,16 +156,5 @@ is "$out" "job=$job /tmp/hpc-train/$job none"$'\n'"0 /tmp/hpc-train/$job" "the i
 is_clean "$job" "interactive step"
 capture sandbox_run srun --hpc-train --pty -n1 bash -c 'echo "rank $HPC_TRAIN_RANK"'
 like "$out" "rank 0" "--pty"
-
-# ---- reserved ports ----
-capture sandbox_run srun --resv-ports=2 --hpc-train -N2 --ntasks-per-node=2 bash -c 'echo "$SLURM_STEP_RESV_PORTS $TF_CONFIG"'
-ports=$(cut -d' ' -f1 <<<"$out" | sort -u)
-is "$(grep -o 'node[0-9]*:[0-9]*' <<<"$out" | cut -d: -f2 | sort -nu | paste -sd-)" "$ports" "--resv-ports: those are used"
-capture sandbox_run srun --resv-ports=1 --hpc-train -N2 -n4 bash -c 'echo "$SLURM_STEP_RESV_PORTS $TF_CONFIG"'
-unlike "$out" ":$(cut -d' ' -f1 <<<"$out" | head -n 1)\"" "too few of them: none is used"
-capture sandbox_run srun --resv-ports=2 --hpc-train-port=23900 -N1 printenv MASTER_PORT
-is "$out" 23900 "--hpc-train-port wins over them"
-capture sandbox_run srun --resv-ports=2 --hpc-train -N1 -n2 "$work/show" : -N1 -n1 "$work/show"
-is "$(judge <<<"$out")" "3 tasks" "over components all have the same addresses"
 
 done_testing

@@ -62,7 +62,7 @@ like "$err" "nothing says which rank is where: name the hosts in a file .* SLURM
 
 # ---- layouts drawn at random, all in one job ----
 # Each line of the plan is a number of srun options; what Slurm itself refuses is left out.
-tries=24
+tries=12
 [ -z "${HPC_TRAIN_LONG-}" ] || tries=200
 RANDOM=${HPC_TRAIN_SEED:-$(date +%s)}
 seed=$RANDOM
@@ -98,6 +98,7 @@ plan() {
 plan >"$work_here/plan"
 cat >"$work_here/run-plan" <<'END'
 #!/bin/bash
+unset SLURM_NTASKS_PER_NODE SLURM_TASKS_PER_NODE SLURM_NTASKS SLURM_NPROCS # salloc's, which srun would take as options
 i=0
 while read -r -a options; do
     i=$((i + 1))
@@ -115,13 +116,14 @@ sandbox_run --root sh -c "chmod 755 '$work/run-plan'; chmod 644 '$work/plan'"
 run_limit=$((tries * 5))
 capture sandbox_run salloc -N"$nodes" --ntasks-per-node=8 "$work/run-plan" "$work"
 run_limit=120
+waiting='step creation temporarily disabled\|Step created for job' # Slurm, of the step before
 compared=0 i=0
 while read -r options; do
     i=$((i + 1))
     grep -q "Unable to create step" "$work_here/random.$i.err" && continue # Slurm's own refusal
     compared=$((compared + 1))
     want=$(wc -l <"$work_here/random.$i")
-    is "$(cat "$work_here/random.$i.rc") $(judge <"$work_here/random.$i") $(cat "$work_here/random.$i.err")" "0 $want tasks " "drawn with $seed: srun $options"
+    is "$(cat "$work_here/random.$i.rc") $(judge <"$work_here/random.$i") $(grep -v "$waiting" "$work_here/random.$i.err")" "0 $want tasks " "drawn with $seed: srun $options"
 done <"$work_here/plan"
 diag "$compared of $i layouts compared; Slurm itself refused the others"
 ok "$([ "$compared" -ge $((i / 2)) ]; echo $?)" "half of the layouts and more could be compared"
