@@ -10,6 +10,7 @@
 #include "agent/cluster/roles.h"
 #include "spank/gpu.h"
 #include "spank/stage/entry.h"
+#include "spank/stage/mode.h"
 #include "spank/stage/out_entry.h"
 
 typedef enum hpct_option {
@@ -18,6 +19,7 @@ typedef enum hpct_option {
     HPCT_OPTION_PORT,
     HPCT_OPTION_ROLES,
     HPCT_OPTION_STAGE,
+    HPCT_OPTION_STAGE_MODE,
     HPCT_OPTION_STAGE_OUT,
     HPCT_OPTION_BIND,
     HPCT_OPTION_HIDE,
@@ -39,6 +41,7 @@ typedef struct hpct_choices {
     hpct_port_range port;
     hpct_roles roles;
     hpct_stage_list stage;
+    hpct_stage_mode stage_mode;
     hpct_out_list out;
     hpct_gpu_bind bind;
     bool hide;

@@ -72,7 +72,7 @@ for option in hpc-train hpc-train-env hpc-train-port hpc-train-roles hpc-train-s
     done
 done
 is "$(sandbox_run srun --help | grep -o -- '--hpc-train[a-z-]*' | sort -u | tr '\n' ' ')" \
-    "--hpc-train --hpc-train-bind --hpc-train-env --hpc-train-hide --hpc-train-port --hpc-train-roles --hpc-train-stage --hpc-train-stage-out " "and no other option of ours"
+    "--hpc-train --hpc-train-bind --hpc-train-env --hpc-train-hide --hpc-train-port --hpc-train-roles --hpc-train-stage --hpc-train-stage-mode --hpc-train-stage-out " "and no other option of ours"
 
 # ---- environment defaults; the command line wins ----
 capture sandbox_run env HPC_TRAIN_PORT=23100 srun -N1 printenv MASTER_PORT

@@ -77,6 +77,17 @@ if [ "$nodes" -ge 4 ]; then
     capture sandbox_run "$work/het-srun" --hpc-train --mpi=none -N2 -n4 -m cyclic sleep 60 : -N2 -n4 sleep 60
     fails "a distribution that nobody tells, without PMIx" "in a step over several components block, or srun --mpi=pmix"
 fi
+mkdir "$work_here/out"
+sandbox_run --root chmod 777 "$work" "$work/out"
+# shellcheck disable=SC2016
+capture sandbox_run "$work/het-srun" --hpc-train-stage=/etc/hostname --hpc-train-stage-mode=broadcast \
+    --hpc-train-stage-out="r%t:$work/out/%n.%t" -N1 -n2 bash -c 'cp "$HPC_TRAIN_DATA" "$SLURM_TMPDIR/r$SLURM_PROCID"' : \
+    -N2 -n2 bash -c 'cp "$HPC_TRAIN_DATA" "$SLURM_TMPDIR/r$SLURM_PROCID"'
+ran "staging in and out over components"
+is "$(cd "$work_here/out" && echo *)" "0.0 0.1 1.2 2.3" "names of results count nodes and tasks through all components"
+is "$(cat "$work_here"/out/* | sort -u | wc -l)" 1 "one node has read the data for all"
+capture sandbox_run "$work/het-srun" --hpc-train-stage-out="r:$work/out/r" -N1 sleep 60 : -N1 sleep 60
+fails "nodes of two components that would write to one name" "--hpc-train-stage-out: .*%N"
 cat >"$work_here/het.sh" <<'END'
 #!/bin/bash
 #SBATCH -N1 -n2 --hpc-train
@@ -92,7 +103,6 @@ het-srun --het-group=0 -n1 bash -c 'exit 7' : --het-group=1 true 2>/dev/null
 echo "job=$SLURM_JOB_ID"
 END
 sandbox_run --root chmod 755 "$work/het.sh"
-sandbox_run --root chmod 777 "$work"
 capture sandbox_run sbatch --wait --output="$work/het.out" "$work/het.sh" "$work"
 ran "a heterogeneous batch job runs"
 is "$(judge <"$work_here/both")" "5 tasks" "its step over both components is one cluster"

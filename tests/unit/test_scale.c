@@ -59,6 +59,7 @@ static void prepare(const char *folder, uint32_t rank, environment *e, char **fi
     hpct_environment of_step = {.get = get};
     hpct_choices choices = {.frameworks = HPCT_FRAMEWORK_ALL};
     hpct_settings settings;
+    hpct_team_facts team = {0};
     hpct_config *config = NULL;
     const char *dropped = NULL;
     hpct_task_facts facts = {.job = 42,
@@ -70,7 +71,8 @@ static void prepare(const char *folder, uint32_t rank, environment *e, char **fi
                              .tmpdir = folder,
                              .address_of = address_of};
     assert_int_equal(hpct_settings_read(0, NULL, &settings), HPCT_OK);
-    assert_int_equal(hpct_task_describe(&facts, &choices, &settings, &of_step, &config), HPCT_OK);
+    assert_int_equal(hpct_task_describe(&facts, &choices, &settings, &of_step, &team, &config),
+                     HPCT_OK);
     assert_int_equal(hpct_config_to_json(config, json), HPCT_OK);
     assert_int_equal(hpct_config_write(folder, 0, rank, *json, file), HPCT_OK);
     assert_int_equal(
