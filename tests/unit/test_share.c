@@ -243,7 +243,7 @@ static void a_helper_that_does_not_end_is_ended(void **state)
     (void) state;
     double start = now();
     assert_int_equal(run_helper("exec 3>&- sleep 100", 1), HPCT_ERR_IO);
-    assert_non_null(strstr(hpct_last_error(), "did not end"));
+    assert_non_null(strstr(hpct_last_error(), "no progress for 1 seconds"));
     assert_true(now() - start < 5);
 }
 
