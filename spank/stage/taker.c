@@ -1,6 +1,6 @@
 /* From an archive to the writer, by threads: one decodes, others make files. Each has a ring of
- * batches of records; all that belongs to one name goes to the same thread, in order, so that of two
- * files with one name the later one stays. */
+ * batches of records; all that belongs to one name goes to the same thread, in order, so that of
+ * two files with one name the later one stays. */
 #include <config.h>
 
 #include "spank/stage/taker.h"
@@ -20,11 +20,11 @@
 #define BATCH (3 * HPCT_TAKER_SMALL)
 #define FILTER 65536 /* bits */
 
-typedef enum what { WHOLE, BEGIN, DATA, HOLE, END } what;
+typedef enum kind { WHOLE, BEGIN, DATA, HOLE, END } kind;
 
 /* Then the path with its '\0', then the data; the next one begins at a multiple of 8. */
 typedef struct record {
-    what what;
+    kind what;
     mode_t mode;
     uint64_t size; /* of the file, or of a hole */
     struct timespec times[2];
@@ -52,7 +52,7 @@ struct hpct_hands {
     hpct_report *report;
     int count;
     hand hand[MOST_HANDS];
-    hand *larger; /* who makes the file that was begun */
+    hand *larger;                  /* who makes the file that was begun */
     uint64_t waiting[FILTER / 64]; /* names given since all was done, by their hash */
     _Atomic bool failed;
     pthread_mutex_t mutex; /* of the first failure: */
@@ -73,11 +73,11 @@ static void note_failure(hpct_hands *h, hpct_status status)
     h->failed = true;
 }
 
-static hpct_status make(hand *hand, const record *r)
+static hpct_status make(hand *one, const record *r)
 {
-    hpct_hands *h = hand->all;
+    hpct_hands *h = one->all;
     const char *path = (const char *) (r + 1), *data = path + r->path_size;
-    hpct_sink *sink = hand->sink;
+    hpct_sink *sink = one->sink;
     hpct_status status = HPCT_OK;
     const hpct_item item = {.kind = HPCT_ITEM_FILE,
                             .path = path,
@@ -89,14 +89,14 @@ static hpct_status make(hand *hand, const record *r)
         status = hpct_writer_whole(h->writer, &item, data, NULL);
         break;
     case BEGIN:
-        return hpct_writer_begin(h->writer, &item, &hand->sink);
+        return hpct_writer_begin(h->writer, &item, &one->sink);
     case DATA:
         status = hpct_sink_data(sink, data, r->data_size);
         break;
     case HOLE:
         return hpct_sink_hole(sink, r->size);
     case END:
-        hand->sink = NULL;
+        one->sink = NULL;
         status = hpct_sink_end(sink, NULL);
         break;
     }
@@ -110,35 +110,35 @@ static size_t record_size(const record *r)
     return (sizeof *r + r->path_size + r->data_size + 7) & ~(size_t) 7;
 }
 
-static void make_all(hand *hand, const batch *b)
+static void make_all(hand *one, const batch *b)
 {
-    for (size_t at = 0; at < b->used && !hand->all->failed;) {
+    for (size_t at = 0; at < b->used && !one->all->failed;) {
         const record *r = (const record *) (const void *) (b->records + at);
-        hpct_status status = make(hand, r);
+        hpct_status status = make(one, r);
         if (status != HPCT_OK)
-            note_failure(hand->all, status);
+            note_failure(one->all, status);
         at += record_size(r);
     }
 }
 
 static void *run(void *context)
 {
-    hand *hand = context;
-    pthread_mutex_lock(&hand->mutex);
+    hand *one = context;
+    pthread_mutex_lock(&one->mutex);
     for (;;) {
-        while (hand->done == hand->given && !hand->over)
-            pthread_cond_wait(&hand->changed, &hand->mutex);
-        if (hand->done == hand->given)
+        while (one->done == one->given && !one->over)
+            pthread_cond_wait(&one->changed, &one->mutex);
+        if (one->done == one->given)
             break;
-        batch *b = hand->ring[hand->done % DEPTH];
-        pthread_mutex_unlock(&hand->mutex);
-        make_all(hand, b);
+        batch *b = one->ring[one->done % DEPTH];
+        pthread_mutex_unlock(&one->mutex);
+        make_all(one, b);
         b->used = 0;
-        pthread_mutex_lock(&hand->mutex);
-        hand->done++;
-        pthread_cond_signal(&hand->changed);
+        pthread_mutex_lock(&one->mutex);
+        one->done++;
+        pthread_cond_signal(&one->changed);
     }
-    pthread_mutex_unlock(&hand->mutex);
+    pthread_mutex_unlock(&one->mutex);
     return NULL;
 }
 
@@ -150,16 +150,16 @@ static hpct_status check(hpct_hands *h)
 }
 
 /* Gives what was collected, and waits until at most `most` batches of this hand are unfinished. */
-static void give(hand *hand, size_t most)
+static void give(hand *one, size_t most)
 {
-    pthread_mutex_lock(&hand->mutex);
-    if (hand->ring[hand->given % DEPTH]->used > 0) {
-        hand->given++;
-        pthread_cond_signal(&hand->changed);
+    pthread_mutex_lock(&one->mutex);
+    if (one->ring[one->given % DEPTH]->used > 0) {
+        one->given++;
+        pthread_cond_signal(&one->changed);
     }
-    while (hand->given - hand->done > most)
-        pthread_cond_wait(&hand->changed, &hand->mutex);
-    pthread_mutex_unlock(&hand->mutex);
+    while (one->given - one->done > most)
+        pthread_cond_wait(&one->changed, &one->mutex);
+    pthread_mutex_unlock(&one->mutex);
 }
 
 static hpct_status wait_for_all(hpct_hands *h)
@@ -186,13 +186,13 @@ static bool may_wait(const hpct_hands *h, const char *path)
     return (h->waiting[hash % FILTER / 64] >> (hash % 64) & 1) != 0;
 }
 
-static hpct_status append(hand *hand, const record *r, const char *path, const void *data)
+static hpct_status append(hand *one, const record *r, const char *path, const void *data)
 {
     size_t size = record_size(r);
-    batch *b = hand->ring[hand->given % DEPTH];
+    batch *b = one->ring[one->given % DEPTH];
     if (size > BATCH - b->used) {
-        give(hand, DEPTH - 1);
-        b = hand->ring[hand->given % DEPTH];
+        give(one, DEPTH - 1);
+        b = one->ring[one->given % DEPTH];
     }
     char *at = b->records + b->used;
     memcpy(at, r, sizeof *r);
@@ -201,10 +201,10 @@ static hpct_status append(hand *hand, const record *r, const char *path, const v
     if (r->data_size > 0)
         memcpy(at + sizeof *r + r->path_size, data, r->data_size);
     b->used += size;
-    return check(hand->all);
+    return check(one->all);
 }
 
-static record record_of(what what, const hpct_item *item)
+static record record_of(kind what, const hpct_item *item)
 {
     return (record){.what = what,
                     .mode = item->mode,
@@ -218,8 +218,7 @@ static hpct_status add(void *context, const hpct_item *item)
 {
     hpct_hands *h = context;
     hpct_status status = HPCT_OK;
-    if (may_wait(h, item->path) ||
-        (item->kind == HPCT_ITEM_HARDLINK && may_wait(h, item->target)))
+    if (may_wait(h, item->path) || (item->kind == HPCT_ITEM_HARDLINK && may_wait(h, item->target)))
         status = wait_for_all(h);
     if (status == HPCT_OK)
         status = hpct_writer_add(h->writer, item);
@@ -277,25 +276,25 @@ static hpct_status done(void *context)
 
 /* ---- beginning and end ---- */
 
-static bool start_hand(hpct_hands *h, hand *hand)
+static bool start_hand(hpct_hands *h, hand *one)
 {
-    hand->all = h;
+    one->all = h;
     for (int i = 0; i < DEPTH; i++)
-        hand->ring[i] = malloc(sizeof *hand->ring[i]);
+        one->ring[i] = malloc(sizeof *one->ring[i]);
     for (int i = 0; i < DEPTH; i++) {
-        if (hand->ring[i] == NULL)
+        if (one->ring[i] == NULL)
             goto fail;
-        hand->ring[i]->used = 0;
+        one->ring[i]->used = 0;
     }
-    pthread_mutex_init(&hand->mutex, NULL);
-    pthread_cond_init(&hand->changed, NULL);
-    if (pthread_create(&hand->thread, NULL, run, hand) == 0)
+    pthread_mutex_init(&one->mutex, NULL);
+    pthread_cond_init(&one->changed, NULL);
+    if (pthread_create(&one->thread, NULL, run, one) == 0)
         return true;
-    pthread_cond_destroy(&hand->changed);
-    pthread_mutex_destroy(&hand->mutex);
+    pthread_cond_destroy(&one->changed);
+    pthread_mutex_destroy(&one->mutex);
 fail:
     for (int i = 0; i < DEPTH; i++)
-        free(hand->ring[i]);
+        free(one->ring[i]);
     return false;
 }
 
@@ -334,17 +333,17 @@ void hpct_hands_close(hpct_hands *h)
         return;
     h->failed = true; /* what was given and not made is not wanted any more */
     for (int i = 0; i < h->count; i++) {
-        hand *hand = &h->hand[i];
-        pthread_mutex_lock(&hand->mutex);
-        hand->over = true;
-        pthread_cond_signal(&hand->changed);
-        pthread_mutex_unlock(&hand->mutex);
-        pthread_join(hand->thread, NULL);
-        pthread_cond_destroy(&hand->changed);
-        pthread_mutex_destroy(&hand->mutex);
-        hpct_sink_drop(hand->sink);
+        hand *one = &h->hand[i];
+        pthread_mutex_lock(&one->mutex);
+        one->over = true;
+        pthread_cond_signal(&one->changed);
+        pthread_mutex_unlock(&one->mutex);
+        pthread_join(one->thread, NULL);
+        pthread_cond_destroy(&one->changed);
+        pthread_mutex_destroy(&one->mutex);
+        hpct_sink_drop(one->sink);
         for (int b = 0; b < DEPTH; b++)
-            free(hand->ring[b]);
+            free(one->ring[b]);
     }
     pthread_mutex_destroy(&h->mutex);
     free(h);
