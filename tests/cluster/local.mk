@@ -9,4 +9,6 @@ cluster_tests = \
 	tests/cluster/train.t \
 	tests/cluster/train_failures.t
 TESTS += $(cluster_tests)
-EXTRA_DIST += $(cluster_tests) tests/cluster/lib.sh tests/cluster/plugin_lib.sh tests/cluster/train_lib.sh
+long_tests += tests/cluster/plugin_sanitizers.t
+EXTRA_DIST += $(cluster_tests) tests/cluster/plugin_sanitizers.t tests/cluster/asan_options.c \
+	tests/cluster/lib.sh tests/cluster/plugin_lib.sh tests/cluster/train_lib.sh
