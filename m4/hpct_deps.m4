@@ -41,6 +41,9 @@ AC_DEFUN([HPCT_PKG], [
 ])
 
 AC_DEFUN([HPCT_NEED_JANSSON], [HPCT_PKG([JANSSON], [jansson >= 2.12], [jansson], [libjansson-dev])])
+# Headers only: the library is loaded at run time, where a node has it.
+AC_DEFUN([HPCT_NEED_HWLOC],
+  [HPCT_PKG([HWLOC], [hwloc >= 2.1], [hwloc], [libhwloc-dev])])
 AC_DEFUN([HPCT_NEED_ZLIB], [HPCT_PKG([ZLIB], [zlib], [zlib], [zlib1g-dev])])
 AC_DEFUN([HPCT_NEED_LIBARCHIVE],
   [HPCT_PKG([LIBARCHIVE], [libarchive >= 3.4], [libarchive], [libarchive-dev])])
@@ -76,6 +79,40 @@ AC_DEFUN([HPCT_NEED_SLURM], [
   AS_IF([test $hpct_slurm = no],
     [HPCT_MISSING([Slurm 22.05 or later (slurm/spank.h)], [libslurm-dev], [--with-slurm=DIR])])
   AC_SUBST([SLURM_CPPFLAGS], [$hpct_slurm_cppflags])
+])
+
+# Where this Slurm loads plugins from, and has its configuration. Installed for the whole machine
+# (under /usr, or without --prefix), the plugin goes there; under another prefix it stays below that.
+AC_DEFUN([HPCT_SLURM_PLACES], [
+  AC_ARG_WITH([spank-dir],
+    [AS_HELP_STRING([--with-spank-dir=DIR], [install the SPANK plugin there @<:@where Slurm looks; LIBDIR/slurm with another prefix@:>@])],
+    [], [with_spank_dir=])
+  AC_ARG_WITH([slurm-conf-dir],
+    [AS_HELP_STRING([--with-slurm-conf-dir=DIR], [install plugstack.conf.d/hpc-train.conf there @<:@/etc/slurm; SYSCONFDIR/slurm with another prefix@:>@])],
+    [], [with_slurm_conf_dir=])
+  AC_MSG_CHECKING([where Slurm loads plugins from])
+  hpct_slurm_plugins=
+  hpct_slurm_prefix=/usr
+  AS_CASE([$with_slurm], [yes|no], [], [hpct_slurm_prefix=$with_slurm])
+  hpct_multiarch=$($CC -print-multiarch 2>/dev/null)
+  for hpct_dir in "$hpct_slurm_prefix/lib/$hpct_multiarch/slurm-wlm" "$hpct_slurm_prefix/lib64/slurm" \
+      "$hpct_slurm_prefix/lib/slurm" "$hpct_slurm_prefix/lib/$hpct_multiarch/slurm"; do
+    AS_IF([test -z "$hpct_slurm_plugins" && test -e "$hpct_dir/auth_munge.so"],
+      [hpct_slurm_plugins=$hpct_dir])
+  done
+  AS_IF([test -z "$hpct_slurm_plugins"],
+    [hpct_slurm_plugins=$(timeout 5 scontrol show config 2>/dev/null |
+      $SED -n 's/^PluginDir *= *\([[^:]]*\).*/\1/p')])
+  AC_MSG_RESULT([${hpct_slurm_plugins:-no Slurm is installed here}])
+  AS_CASE([$prefix], [NONE|/usr],
+    [spankdir=${hpct_slurm_plugins:-'${libdir}/slurm'} slurmconfdir=/etc/slurm],
+    [spankdir='${libdir}/slurm' slurmconfdir='${sysconfdir}/slurm'])
+  AS_IF([test -n "$with_spank_dir"], [spankdir=$with_spank_dir])
+  AS_IF([test -n "$with_slurm_conf_dir"], [slurmconfdir=$with_slurm_conf_dir])
+  AC_SUBST([spankdir])
+  AC_SUBST([slurmconfdir])
+  AC_SUBST([SLURM_RELEASE], [$(printf '%d.%02d' $hpct_slurm_major $hpct_slurm_minor)])
+  AC_SUBST([SLURM_NEXT_RELEASE], [$(printf '%d.%02d' $hpct_slurm_major $((hpct_slurm_minor + 1)))])
 ])
 
 # The compiler wrapper knows the flags; only agent/comm/mpi uses them.

@@ -20,6 +20,7 @@
 #include "spank/cgroup.h"
 
 #define KILL_SECONDS 5
+#define MAX_LINES 40
 
 /* For good: real, effective and saved, groups first, and looked at again. */
 static bool become(const hpct_person *person)
@@ -43,11 +44,13 @@ static void give_up(const char *program, const char *why)
 
 /* In the forked child: nothing but the program's own three files and the pipe, no blocked or
  * ignored signals, an environment without the user's loader variables. */
-static void become_program(const hpct_child *child, int progress, pid_t parent)
+static void become_program(const hpct_child *child, int progress, int errors, pid_t parent)
 {
     static char *const environment[] = {"PATH=/usr/bin:/bin", "LC_ALL=C.UTF-8", NULL};
     const char *program = child->arguments[0];
     sigset_t none;
+    if (errors >= 0 && dup2(errors, 2) < 0)
+        _exit(HPCT_ERR_INTERNAL);
     if (child->cgroup != NULL && hpct_cgroup_enter(child->cgroup) != HPCT_OK)
         give_up(program, hpct_last_error());
     if (child->as != NULL && !become(child->as))
@@ -81,32 +84,87 @@ static double now(void)
 
 typedef enum outcome { ENDED, STALLED, OUT_OF_TIME } outcome;
 
-/* Until the program closes the pipe. */
-static outcome watch(int progress, const hpct_child *child)
+/* What the program writes to standard error, cut into lines. It may be under the hands of the user,
+ * so what is not printable is replaced, and there is an end to it. */
+typedef struct lines {
+    const hpct_child *child;
+    char text[1024];
+    size_t size;
+    int count;
+} lines;
+
+static void end_line(lines *l)
 {
-    struct pollfd wait = {.fd = progress, .events = POLLIN};
+    l->text[l->size] = '\0';
+    if (l->size > 0 && l->count++ < MAX_LINES)
+        l->child->line(l->child->context, l->text);
+    l->size = 0;
+}
+
+static void take_bytes(lines *l, const char *bytes, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        unsigned char byte = (unsigned char) bytes[i];
+        if (byte == '\n' || l->size == sizeof l->text - 1)
+            end_line(l);
+        if (byte != '\n')
+            l->text[l->size++] = byte < ' ' || byte == 127 ? '?' : bytes[i];
+    }
+}
+
+/* Reads what is there; false at its end. */
+static bool take_input(struct pollfd *from, lines *l, const hpct_child *child)
+{
+    char bytes[4096];
+    if (from->revents == 0)
+        return true;
+    ssize_t got = read(from->fd, bytes, sizeof bytes);
+    if (got < 0)
+        return errno == EINTR || errno == EAGAIN;
+    if (l != NULL)
+        take_bytes(l, bytes, (size_t) got);
+    else if (got > 0 && child->alive != NULL)
+        child->alive(child->context);
+    return got > 0;
+}
+
+/* Until the program closes the pipe of its progress. */
+static outcome watch(int progress, int errors, const hpct_child *child)
+{
+    struct pollfd from[2] = {{.fd = progress, .events = POLLIN}, {.fd = errors, .events = POLLIN}};
+    lines l = {.child = child};
     double start = now(), heard = start;
+    outcome how = ENDED;
     for (;;) {
-        char bytes[64];
         double end = heard + child->stall_seconds;
         bool limited = child->limit_seconds > 0 && start + child->limit_seconds < end;
         if (limited)
             end = start + child->limit_seconds;
         double left = end - now();
-        int ready = left <= 0 ? 0 : poll(&wait, 1, (int) (left * 1000) + 1);
+        int ready = left <= 0 ? 0 : poll(from, 2, (int) (left * 1000) + 1);
         if (ready < 0 && errno == EINTR)
             continue;
-        if (ready == 0)
-            return limited ? OUT_OF_TIME : STALLED;
-        ssize_t got = read(progress, bytes, sizeof bytes);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            return ENDED;
-        heard = now();
-        if (child->alive != NULL)
-            child->alive(child->context);
+        if (ready == 0) {
+            how = limited ? OUT_OF_TIME : STALLED;
+            break;
+        }
+        if (from[0].revents != 0)
+            heard = now();
+        if (!take_input(&from[1], &l, child))
+            from[1].fd = -1; /* poll passes over it from now on */
+        if (!take_input(&from[0], NULL, child))
+            break;
     }
+    /* what it said last, without waiting for somebody else who may hold the pipe */
+    for (char bytes[4096]; errors >= 0;) {
+        ssize_t got = read(errors, bytes, sizeof bytes);
+        if (got <= 0)
+            break;
+        take_bytes(&l, bytes, (size_t) got);
+    }
+    if (child->line != NULL)
+        end_line(&l);
+    return how;
 }
 
 /* A process in the midst of a call to a file server that does not answer ends when that does, even
@@ -124,26 +182,36 @@ static bool await_end(pid_t pid, int *state, int seconds)
     return false;
 }
 
+static void close_all(int fds[], int count)
+{
+    for (int i = 0; i < count; i++) {
+        if (fds[i] >= 0)
+            close(fds[i]);
+    }
+}
+
 hpct_status hpct_child_run(const hpct_child *child, const char *what)
 {
     const char *program = child->arguments[0];
-    int ends[2], state = 0;
-    if (pipe2(ends, O_CLOEXEC) != 0)
+    int ends[4] = {-1, -1, -1, -1}, state = 0; /* of the pipes for progress and for errors */
+    if (pipe2(ends, O_CLOEXEC) != 0 ||
+        (child->line != NULL && pipe2(ends + 2, O_CLOEXEC | O_NONBLOCK) != 0)) {
+        close_all(ends, 4);
         return hpct_fail(HPCT_ERR_INTERNAL, "no pipe for %s: %s", program, strerror(errno));
+    }
     pid_t parent = getpid(), pid = fork();
     if (pid < 0) {
-        close(ends[0]);
-        close(ends[1]);
+        close_all(ends, 4);
         return hpct_fail(HPCT_ERR_INTERNAL, "%s cannot be started: %s", program, strerror(errno));
     }
     if (pid == 0)
-        become_program(child, ends[1], parent);
-    close(ends[1]);
-    outcome how = watch(ends[0], child);
+        become_program(child, ends[1], ends[3], parent);
+    close_all((int[]){ends[1], ends[3]}, 2);
+    outcome how = watch(ends[0], ends[2], child);
     if (how != ENDED)
         kill(pid, SIGKILL);
     bool ended = await_end(pid, &state, how == ENDED ? child->stall_seconds : KILL_SECONDS);
-    close(ends[0]);
+    close_all((int[]){ends[0], ends[2]}, 2);
     if (how == ENDED && !ended) {
         kill(pid, SIGKILL);
         return hpct_fail(HPCT_ERR_IO, "%s did not end, or its status is lost", program);

@@ -28,13 +28,16 @@ typedef struct hpct_child {
     const char *cgroup;    /* a folder to enter first, as hpct_cgroup_of names it; NULL: none */
     int end_signal;        /* what the program gets when the caller dies */
     void (*alive)(void *context); /* called when it says that it is alive; may be NULL */
+    /* Gets each line that it writes to standard error, without control characters, 40 at most;
+     * NULL: they go to the caller's standard error. */
+    void (*line)(void *context, const char *text);
     void *context;
 } hpct_child;
 
-/* Waits for the program, whose standard output and error go to the caller's standard error. What
- * it returns is HPCT_OK, or its exit status with a message that names `what`; HPCT_ERR_IO when it
- * was killed or made no progress (HPCT_ERR_STOPPED after limit_seconds), HPCT_ERR_INTERNAL when it
- * could not be started. */
+/* Waits for the program, whose standard output goes where its standard error does. What it returns
+ * is HPCT_OK, or its exit status with a message that names `what`; HPCT_ERR_IO when it was killed
+ * or made no progress (HPCT_ERR_STOPPED after limit_seconds), HPCT_ERR_INTERNAL when it could not
+ * be started. */
 hpct_status hpct_child_run(const hpct_child *child, const char *what);
 
 #endif

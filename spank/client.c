@@ -2,7 +2,11 @@
 #include "base/status.h"
 #include "spank/contexts.h"
 
+#include "spank/nodes_asked.h"
+
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const char *get(void *context, const char *name)
 {
@@ -10,14 +14,31 @@ static const char *get(void *context, const char *name)
     return getenv(name);
 }
 
-bool hpct_client_check(hpct_plugin *plugin)
+/* Before the job is queued. */
+static hpct_status check_nodes(const hpct_choices *choices, bool srun)
+{
+    if (srun || choices->out.count == 0 || hpct_nodes_asked_one_here())
+        return HPCT_OK;
+    hpct_status status = hpct_out_list_check_nodes(&choices->out);
+    if (status == HPCT_OK)
+        return HPCT_OK;
+    hpct_fail_within(status, "--hpc-train-stage-out");
+    char text[1024];
+    snprintf(text, sizeof text, "%s", hpct_last_error());
+    return hpct_fail(status, "%s; or ask for one node, with -N1", text);
+}
+
+bool hpct_client_check(hpct_plugin *plugin, bool srun)
 {
     hpct_environment own = {.get = get};
     hpct_choices choices = {0};
     hpct_status status =
         hpct_options_resolve(&plugin->options, &own, plugin->settings.on_by_default, &choices);
+    if (status == HPCT_OK && choices.on)
+        status = check_nodes(&choices, srun);
     if (status != HPCT_OK) {
         hpct_slurm_error("%s", hpct_last_error());
+        hpct_choices_free(&choices);
         return false;
     }
     bool usable = !choices.on || plugin->trouble[0] == '\0';
@@ -26,4 +47,22 @@ bool hpct_client_check(hpct_plugin *plugin)
         hpct_slurm_error("it was asked for, but cannot be used until the administrator has mended "
                          "this");
     return usable;
+}
+
+bool hpct_client_check_nodes(hpct_plugin *plugin, hpct_slurm *slurm)
+{
+    uint32_t nodes = 0;
+    hpct_environment own = {.get = get};
+    hpct_choices choices = {0};
+    if (!hpct_slurm_get(slurm, HPCT_SLURM_NODES, &nodes) || nodes == 1 ||
+        hpct_options_resolve(&plugin->options, &own, plugin->settings.on_by_default, &choices) !=
+            HPCT_OK)
+        return true;
+    hpct_status status = choices.on ? hpct_out_list_check_nodes(&choices.out) : HPCT_OK;
+    if (status != HPCT_OK) {
+        hpct_fail_within(status, "--hpc-train-stage-out");
+        hpct_slurm_error("%s", hpct_last_error());
+    }
+    hpct_choices_free(&choices);
+    return status == HPCT_OK;
 }

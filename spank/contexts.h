@@ -2,10 +2,12 @@
 #ifndef HPCT_SPANK_CONTEXTS_H
 #define HPCT_SPANK_CONTEXTS_H
 
+#include "spank/gpu_meet.h"
 #include "spank/options.h"
 #include "spank/settings.h"
 #include "spank/share.h"
 #include "spank/slurm_api.h"
+#include "spank/stage_out.h"
 
 /* What lives as long as the plugin is loaded. In slurmstepd the tasks are forked with a copy. */
 typedef struct hpct_plugin {
@@ -16,11 +18,21 @@ typedef struct hpct_plugin {
     bool on;
     uint32_t job, step;
     hpct_share *share;
+    bool out;             /* results are to be copied out */
+    hpct_person user;     /* who then does it */
+    char *cgroup;         /* the first task's, when that is not slurmstepd's own */
+    uint32_t tasks_ended; /* on this node */
+    hpct_gpu_meet *gpus;
 } hpct_plugin;
 
 /* srun, sbatch, salloc, before anything is queued: checks what the environment says (the command
- * line was checked option by option). False, after a message, when the command must end. */
-bool hpct_client_check(hpct_plugin *plugin);
+ * line was checked option by option). False, after a message, when the command must end. `srun`: it
+ * is srun, which will ask about the nodes later, when it knows them. */
+bool hpct_client_check(hpct_plugin *plugin, bool srun);
+
+/* srun, when it knows the step's nodes and before any task starts. False, after a message, when
+ * they would write over each other's results. */
+bool hpct_client_check_nodes(hpct_plugin *plugin, hpct_slurm *slurm);
 
 /* slurmd, as root, when it starts, before any job: the job directories' parent is made. */
 void hpct_daemon_start(hpct_plugin *plugin);
@@ -34,8 +46,23 @@ void hpct_step_start(hpct_plugin *plugin, hpct_slurm *slurm);
  * else the message was printed and the step is being ended. */
 hpct_status hpct_task_start(hpct_plugin *plugin, hpct_slurm *slurm);
 
+/* Each task, as the user, last: the first one of the node writes down what is to be copied out. */
+hpct_status hpct_task_record_out(hpct_plugin *plugin, hpct_slurm *slurm,
+                                 const hpct_environment *environment, const char *tmpdir);
+
+/* slurmstepd, as root: a task has been forked; one has ended. With the last one of the node,
+ * results are copied out: srun waits for that, and still shows what is said. */
+void hpct_task_forked(hpct_plugin *plugin, hpct_slurm *slurm);
+void hpct_task_ended(hpct_plugin *plugin, hpct_slurm *slurm);
+
+/* slurmstepd, as root, at its orderly end. */
+void hpct_step_end(hpct_plugin *plugin);
+
+/* The step as users name it: "0", "batch". */
+void hpct_step_name(uint32_t step, char name[HPCT_STEP_NAME]);
+
 /* Prolog and epilog of a job on a node, as root: the job directory of an earlier run, or of this
- * one, is removed. */
+ * one, is removed, after a last try to copy out what is in it. */
 void hpct_job_clean(hpct_plugin *plugin, hpct_slurm *slurm);
 
 /* Epilog only, where nobody waits for a job to start: what earlier removals had to leave. */

@@ -33,9 +33,11 @@ static hpct_status parse_map(const char *text, hpct_gpu_bind *out)
 
 hpct_status hpct_gpu_bind_parse(const char *text, hpct_gpu_bind *out)
 {
-    hpct_gpu_bind bind = {0};
+    hpct_gpu_bind bind = {.asked = true};
     hpct_status status = HPCT_OK;
-    if (strcmp(text, "rank") == 0) {
+    if (strcmp(text, "closest") == 0) {
+        bind.kind = HPCT_GPU_BIND_CLOSEST;
+    } else if (strcmp(text, "rank") == 0) {
         bind.kind = HPCT_GPU_BIND_RANK;
     } else if (strcmp(text, "none") == 0) {
         bind.kind = HPCT_GPU_BIND_NONE;
@@ -43,7 +45,8 @@ hpct_status hpct_gpu_bind_parse(const char *text, hpct_gpu_bind *out)
         bind.kind = HPCT_GPU_BIND_MAP;
         status = parse_map(text + 4, &bind);
     } else {
-        status = hpct_fail(HPCT_ERR_USAGE, "'%.100s' is none of rank, map:I,J,... and none", text);
+        status = hpct_fail(HPCT_ERR_USAGE,
+                           "'%.100s' is none of closest, rank, map:I,J,... and none", text);
     }
     if (status != HPCT_OK) {
         hpct_gpu_bind_free(&bind);
@@ -71,6 +74,13 @@ int hpct_gpu_count(const char *visible)
     return count;
 }
 
+char *hpct_gpu_entry(const char *visible, int place)
+{
+    for (; place > 0; place--)
+        visible += strcspn(visible, ",") + 1;
+    return strndup(visible, strcspn(visible, ","));
+}
+
 hpct_status hpct_gpu_choose(const hpct_gpu_bind *bind, const char *visible, int local_rank,
                             char **gpu)
 {
@@ -91,9 +101,6 @@ hpct_status hpct_gpu_choose(const hpct_gpu_bind *bind, const char *visible, int 
     } else {
         place = local_rank % count;
     }
-    const char *entry = visible;
-    for (; place > 0; place--)
-        entry = strchr(entry, ',') + 1;
-    *gpu = strndup(entry, strcspn(entry, ","));
+    *gpu = hpct_gpu_entry(visible, place);
     return *gpu != NULL ? HPCT_OK : hpct_fail_memory(0);
 }

@@ -37,6 +37,12 @@ static hpct_status apply_stage(const char *text, hpct_choices *choices)
     return hpct_stage_list_parse(text, &choices->stage);
 }
 
+static hpct_status apply_stage_out(const char *text, hpct_choices *choices)
+{
+    hpct_out_list_free(&choices->out);
+    return hpct_out_list_parse(text, &choices->out);
+}
+
 static hpct_status apply_bind(const char *text, hpct_choices *choices)
 {
     return hpct_gpu_bind_parse(text, &choices->bind);
@@ -62,7 +68,11 @@ const hpct_option_info hpct_option_table[HPCT_NUM_OPTIONS] = {
                            "copy files or folders to $SLURM_TMPDIR/DST on every node before the "
                            "tasks start",
                            "HPC_TRAIN_STAGE", NULL, apply_stage},
-    [HPCT_OPTION_BIND] = {"hpc-train-bind", "rank|map:I,J,...|none", HPCT_ARGUMENT_NEEDED,
+    [HPCT_OPTION_STAGE_OUT] = {"hpc-train-stage-out", "SRC:DST,...", HPCT_ARGUMENT_NEEDED,
+                               "copy $SLURM_TMPDIR/SRC to DST when the node's last task has ended, "
+                               "in whatever way; %j %s %n %N %t in names as for --output",
+                               "HPC_TRAIN_STAGE_OUT", NULL, apply_stage_out},
+    [HPCT_OPTION_BIND] = {"hpc-train-bind", "closest|rank|map:I,J,...|none", HPCT_ARGUMENT_NEEDED,
                           "which of the step's GPUs a task calls its own", "HPC_TRAIN_BIND", NULL,
                           apply_bind},
     [HPCT_OPTION_HIDE] = {"hpc-train-hide", NULL, HPCT_ARGUMENT_NONE,
@@ -119,6 +129,13 @@ static const char *default_of(const hpct_environment *environment, hpct_option o
     return text != NULL && *text != '\0' ? text : NULL;
 }
 
+const char *hpct_options_text(const hpct_options *options, const hpct_environment *environment,
+                              hpct_option option)
+{
+    const char *given = options->values[option];
+    return given != NULL ? given : default_of(environment, option);
+}
+
 void hpct_options_switch(const hpct_options *options, const hpct_environment *environment,
                          bool by_default, bool *on, bool *off_by_user)
 {
@@ -165,5 +182,6 @@ hpct_status hpct_options_resolve(const hpct_options *options, const hpct_environ
 void hpct_choices_free(hpct_choices *choices)
 {
     hpct_stage_list_free(&choices->stage);
+    hpct_out_list_free(&choices->out);
     hpct_gpu_bind_free(&choices->bind);
 }

@@ -9,12 +9,14 @@
 #include "agent/cluster/ports.h"
 #include "spank/gpu.h"
 #include "spank/stage/entry.h"
+#include "spank/stage/out_entry.h"
 
 typedef enum hpct_option {
     HPCT_OPTION_ON, /* --hpc-train */
     HPCT_OPTION_ENV,
     HPCT_OPTION_PORT,
     HPCT_OPTION_STAGE,
+    HPCT_OPTION_STAGE_OUT,
     HPCT_OPTION_BIND,
     HPCT_OPTION_HIDE,
     HPCT_NUM_OPTIONS,
@@ -34,6 +36,7 @@ typedef struct hpct_choices {
     bool has_port;
     hpct_port_range port;
     hpct_stage_list stage;
+    hpct_out_list out;
     hpct_gpu_bind bind;
     bool hide;
 } hpct_choices;
@@ -61,6 +64,11 @@ hpct_status hpct_options_set(hpct_options *options, hpct_option option, const ch
 
 /* Checks one value; HPCT_ERR_USAGE with "--NAME: why". */
 hpct_status hpct_option_check(hpct_option option, const char *text);
+
+/* What was said for an option: its value, else its variable's; NULL when nothing was. Not checked,
+ * and not to be looked into by root. */
+const char *hpct_options_text(const hpct_options *options, const hpct_environment *environment,
+                              hpct_option option);
 
 /* Only whether hpc-train is on: the command line's values, then `environment`'s, then `by_default`.
  * "off" wins over options that would imply "on". Looks at nothing else, so that root may call it.

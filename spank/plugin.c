@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/status.h"
+#include "spank/marker.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -95,8 +96,33 @@ EXPORT int slurm_spank_init_post_opt(spank_t spank, int count, char *arguments[]
         hpct_step_start(&plugin, spank);
     /* srun and its like go on when an optional plugin fails here, and a job that cannot run must
      * not be queued: so the command is ended, as it ends itself for a wrong option. */
-    else if (in_client() && !hpct_client_check(&plugin))
+    else if (in_client() && !hpct_client_check(&plugin, spank_context() == S_CTX_LOCAL))
         exit(HPCT_ERR_USAGE);
+    return 0;
+}
+
+EXPORT int slurm_spank_local_user_init(spank_t spank, int count, char *arguments[])
+{
+    (void) count;
+    (void) arguments;
+    if (!hpct_client_check_nodes(&plugin, spank))
+        exit(HPCT_ERR_USAGE); /* srun gives its allocation back */
+    return 0;
+}
+
+EXPORT int slurm_spank_task_post_fork(spank_t spank, int count, char *arguments[])
+{
+    (void) count;
+    (void) arguments;
+    hpct_task_forked(&plugin, spank);
+    return 0;
+}
+
+EXPORT int slurm_spank_task_exit(spank_t spank, int count, char *arguments[])
+{
+    (void) count;
+    (void) arguments;
+    hpct_task_ended(&plugin, spank);
     return 0;
 }
 
@@ -132,10 +158,15 @@ EXPORT int slurm_spank_exit(spank_t spank, int count, char *arguments[])
     (void) spank;
     (void) count;
     (void) arguments;
+    if (spank_context() == S_CTX_REMOTE)
+        hpct_step_end(&plugin);
     for (int i = 0; i < HPCT_NUM_OPTIONS; i++)
         free(plugin.options.values[i]);
     hpct_settings_free(&plugin.settings);
     hpct_share_free(plugin.share);
+    hpct_person_free(&plugin.user);
+    free(plugin.cgroup);
+    hpct_gpu_meet_free(plugin.gpus);
     plugin = (hpct_plugin){0};
     return 0;
 }

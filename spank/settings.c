@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/cluster/number.h"
 #include "base/status.h"
 #include "spank/stage/bytes.h"
 
@@ -56,6 +57,11 @@ static hpct_status set_helper(const char *value, hpct_settings *settings)
     return set_path(value, &settings->helper);
 }
 
+static hpct_status set_gpu_helper(const char *value, hpct_settings *settings)
+{
+    return set_path(value, &settings->gpu_helper);
+}
+
 static hpct_status set_ports(const char *value, hpct_settings *settings)
 {
     if (hpct_port_range_parse(value, &settings->ports) != HPCT_OK || settings->ports.single)
@@ -100,6 +106,15 @@ static hpct_status set_stage_src(const char *value, hpct_settings *settings)
     return status;
 }
 
+static hpct_status set_last_try(const char *value, hpct_settings *settings)
+{
+    long seconds = 0;
+    if (!hpct_number_parse(value, 0, 3600, &seconds))
+        return hpct_fail(HPCT_ERR_CONFIG, "'%s' is no number of seconds from 0 to 3600", value);
+    settings->last_try = (int) seconds;
+    return HPCT_OK;
+}
+
 static hpct_status set_log(const char *value, hpct_settings *settings)
 {
     if (strcmp(value, "error") != 0 && strcmp(value, "info") != 0)
@@ -112,13 +127,11 @@ static const struct {
     const char *key;
     hpct_status (*set)(const char *value, hpct_settings *settings);
 } keys[] = {
-    {"tmpdir", set_tmpdir},
-    {"ports", set_ports},
-    {"default", set_default},
-    {"stage_max", set_stage_max},
-    {"stage_src", set_stage_src},
-    {"helper", set_helper},
-    {"log", set_log},
+    {"tmpdir", set_tmpdir},           {"ports", set_ports},
+    {"default", set_default},         {"stage_max", set_stage_max},
+    {"stage_src", set_stage_src},     {"helper", set_helper},
+    {"gpu_helper", set_gpu_helper},   {"log", set_log},
+    {"stage_last_try", set_last_try},
 };
 enum { NUM_KEYS = sizeof keys / sizeof *keys };
 
@@ -140,7 +153,7 @@ static hpct_status read_argument(const char *argument, bool *seen, hpct_settings
     }
     return hpct_fail(HPCT_ERR_CONFIG,
                      "plugstack.conf: argument '%s' is not known: tmpdir=, ports=, default=, "
-                     "stage_max=, stage_src=, helper= and log= are",
+                     "stage_max=, stage_src=, helper=, gpu_helper= and log= are",
                      argument);
 }
 
@@ -150,8 +163,10 @@ hpct_status hpct_settings_read(int count, char *const *arguments, hpct_settings 
     *out = (hpct_settings){
         .tmpdir = strdup(HPCT_DEFAULT_TMPDIR),
         .helper = strdup(HPCT_DEFAULT_HELPER),
+        .last_try = 60,
+        .gpu_helper = strdup(HPCT_DEFAULT_GPU_HELPER),
     };
-    if (out->tmpdir == NULL || out->helper == NULL)
+    if (out->tmpdir == NULL || out->helper == NULL || out->gpu_helper == NULL)
         return hpct_fail_memory(0);
     for (int i = 0; i < count; i++) {
         hpct_status status = read_argument(arguments[i], seen, out);
@@ -167,5 +182,6 @@ void hpct_settings_free(hpct_settings *settings)
         free(settings->stage_src[i]);
     free(settings->tmpdir);
     free(settings->helper);
+    free(settings->gpu_helper);
     *settings = (hpct_settings){0};
 }

@@ -18,8 +18,10 @@ typedef struct hpct_settings {
     uint64_t stage_max;                  /* bytes per step and node; 0: no bound but the disk's */
     char *stage_src[HPCT_MAX_STAGE_SRC]; /* allowed prefixes; none: every source */
     int num_stage_src;
-    char *helper; /* hpc-train-stage */
-    bool verbose; /* log=info */
+    int last_try;     /* seconds that an epilog may spend on results that were not copied out */
+    char *helper;     /* hpc-train-stage */
+    char *gpu_helper; /* hpc-train-gpus */
+    bool verbose;     /* log=info */
 } hpct_settings;
 
 /* Reads `count` arguments of the form key=value. Unknown keys, keys given twice (stage_src may be)

@@ -22,7 +22,7 @@ struct hpct_share {
     hpct_status status;
     atomic_int worker, worker_pid; /* for messages, read without lead */
     atomic_uint progress;
-    atomic_flag first;
+    atomic_uint marks;
     char message[1024];
 };
 
@@ -38,7 +38,6 @@ hpct_status hpct_share_make(hpct_share **out)
     pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
     pthread_mutex_init(&share->lead, &attributes);
     pthread_mutexattr_destroy(&attributes);
-    atomic_flag_clear(&share->first);
     *out = share;
     return HPCT_OK;
 }
@@ -54,9 +53,14 @@ void hpct_share_progress(hpct_share *share)
     atomic_fetch_add(&share->progress, 1);
 }
 
-bool hpct_share_first(hpct_share *share)
+bool hpct_share_first(hpct_share *share, hpct_share_mark mark)
 {
-    return !atomic_flag_test_and_set(&share->first);
+    return (atomic_fetch_or(&share->marks, mark) & mark) == 0;
+}
+
+bool hpct_share_marked(hpct_share *share, hpct_share_mark mark)
+{
+    return (atomic_load(&share->marks) & mark) != 0;
 }
 
 /* 0 or EOWNERDEAD with the mutex held, ETIMEDOUT after stall_seconds without progress. */

@@ -25,7 +25,15 @@ hpct_status hpct_share_once(hpct_share *share, int me, const char *what, int sta
 /* Says that the work goes on. */
 void hpct_share_progress(hpct_share *share);
 
-/* True for the first caller on this node only. */
-bool hpct_share_first(hpct_share *share);
+typedef enum hpct_share_mark {
+    HPCT_SHARE_REPORTED = 1, /* a failure was reported */
+    HPCT_SHARE_STARTED = 2,  /* a task's program starts */
+} hpct_share_mark;
+
+/* Sets the mark; true for the first caller on this node only. */
+bool hpct_share_first(hpct_share *share, hpct_share_mark mark);
+
+/* Whether somebody has set it. */
+bool hpct_share_marked(hpct_share *share, hpct_share_mark mark);
 
 #endif

@@ -6,6 +6,7 @@
 #include <slurm/spank.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/status.h"
@@ -22,9 +23,52 @@ bool hpct_slurm_get(hpct_slurm *slurm, hpct_slurm_item item, uint32_t *value)
         [HPCT_SLURM_TOTAL_TASKS] = S_JOB_TOTAL_TASK_COUNT,
         [HPCT_SLURM_TASK] = S_TASK_ID,
         [HPCT_SLURM_RANK] = S_TASK_GLOBAL_ID,
+        [HPCT_SLURM_NODES] = S_JOB_NNODES,
+        [HPCT_SLURM_PID] = S_TASK_PID,
     };
     /* uid_t, gid_t and int are as wide as uint32_t wherever Slurm runs */
     return spank_get_item(slurm, items[item], value) == ESPANK_SUCCESS;
+}
+
+bool hpct_slurm_task_of(hpct_slurm *slurm, uint32_t local, uint32_t *task)
+{
+    return spank_get_item(slurm, S_JOB_LOCAL_TO_GLOBAL_ID, local, task) == ESPANK_SUCCESS;
+}
+
+bool hpct_slurm_person(hpct_slurm *slurm, hpct_person *person)
+{
+    uint32_t uid = 0, gid = 0;
+    gid_t *groups = NULL;
+    int count = 0;
+    if (!hpct_slurm_get(slurm, HPCT_SLURM_UID, &uid) ||
+        !hpct_slurm_get(slurm, HPCT_SLURM_GID, &gid) ||
+        spank_get_item(slurm, S_JOB_SUPPLEMENTARY_GIDS, &groups, &count) != ESPANK_SUCCESS ||
+        count < 0)
+        return false;
+    *person = (hpct_person){.uid = uid, .gid = gid, .num_groups = (size_t) count};
+    person->groups = calloc(person->num_groups + 1, sizeof *person->groups);
+    if (person->groups == NULL)
+        return false;
+    if (count > 0)
+        memcpy(person->groups, groups, person->num_groups * sizeof *groups);
+    return true;
+}
+
+/* Slurm's configuration as the process that loaded the plugin has read it. Its form is of one
+ * major version, as is the plugin; weak, for programs without Slurm's library. */
+extern slurm_conf_t slurm_conf __attribute__((weak));
+
+int hpct_slurm_kill_wait(void)
+{
+    int seconds = &slurm_conf == NULL ? 0 : (int) slurm_conf.kill_wait;
+    return seconds < 5 ? 5 : seconds; /* as slurmd has it */
+}
+
+int hpct_slurm_epilog_limit(void)
+{
+    if (&slurm_conf == NULL || slurm_conf.prolog_epilog_timeout >= NO_VAL16)
+        return 0;
+    return (int) slurm_conf.prolog_epilog_timeout;
 }
 
 hpct_step_kind hpct_slurm_step_kind(uint32_t step)

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "agent/cluster/config.h"
+#include "spank/child.h"
 
 typedef struct spank_handle hpct_slurm; /* what SPANK calls a spank_t points to */
 
@@ -20,6 +21,8 @@ typedef enum hpct_slurm_item {
     HPCT_SLURM_TOTAL_TASKS,
     HPCT_SLURM_TASK, /* this task's place on the node; in task_init only, as is the next */
     HPCT_SLURM_RANK,
+    HPCT_SLURM_NODES, /* of the step; in srun, from local_user_init on */
+    HPCT_SLURM_PID,   /* of the task; in task_post_fork and task_exit */
 } hpct_slurm_item;
 
 /* False when Slurm does not know it in this context. */
@@ -31,6 +34,19 @@ typedef enum hpct_step_kind {
     HPCT_STEP_OTHER,  /* Slurm's own, such as extern */
 } hpct_step_kind;
 hpct_step_kind hpct_slurm_step_kind(uint32_t step);
+
+/* The global number of the node's task `local`. False when Slurm does not know it. */
+bool hpct_slurm_task_of(hpct_slurm *slurm, uint32_t local, uint32_t *task);
+
+/* In slurmstepd: the step's user with all his groups; to be freed with hpct_person_free. False when
+ * Slurm does not say. */
+bool hpct_slurm_person(hpct_slurm *slurm, hpct_person *person);
+
+/* The seconds from the signal that asks a job's processes to end to the one that ends them. */
+int hpct_slurm_kill_wait(void);
+
+/* The seconds that a prolog or epilog may take; 0: no bound. */
+int hpct_slurm_epilog_limit(void);
 
 /* The step's environment (in task_init: the task's), looked up where it is. */
 hpct_environment hpct_slurm_environment(hpct_slurm *slurm);

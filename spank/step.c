@@ -7,6 +7,7 @@
 #include "agent/cluster/variables.h"
 #include "base/status.h"
 #include "spank/contexts.h"
+#include "spank/marker.h"
 #include "spank/tmpdir.h"
 
 static void keep_trouble(hpct_plugin *plugin)
@@ -31,9 +32,21 @@ static void take_away(hpct_plugin *plugin, hpct_slurm *slurm)
     free(path);
 }
 
+/* For the epilog, should this process not live to see the last task end. */
+static hpct_status prepare_out(hpct_plugin *plugin, hpct_slurm *slurm)
+{
+    hpct_environment environment = hpct_slurm_environment(slurm);
+    if (hpct_options_text(&plugin->options, &environment, HPCT_OPTION_STAGE_OUT) == NULL)
+        return HPCT_OK;
+    if (!hpct_slurm_person(slurm, &plugin->user))
+        return hpct_fail(HPCT_ERR_INTERNAL, "Slurm does not say who the user is");
+    plugin->out = true;
+    return hpct_marker_out(plugin->settings.tmpdir, plugin->job, &plugin->user);
+}
+
 void hpct_step_start(hpct_plugin *plugin, hpct_slurm *slurm)
 {
-    uint32_t uid = 0, gid = 0;
+    uint32_t uid = 0, gid = 0, tasks = 0;
     bool off_by_user = false;
     hpct_environment environment = hpct_slurm_environment(slurm);
     hpct_options_switch(&plugin->options, &environment, plugin->settings.on_by_default, &plugin->on,
@@ -57,8 +70,32 @@ void hpct_step_start(hpct_plugin *plugin, hpct_slurm *slurm)
         return;
     }
     /* first, as it also keeps the tasks from saying the same trouble one after the other */
-    if (hpct_share_make(&plugin->share) != HPCT_OK ||
-        (plugin->trouble[0] == '\0' &&
-         hpct_tmpdir_make(plugin->settings.tmpdir, plugin->job, uid, gid) != HPCT_OK))
+    hpct_status status = hpct_share_make(&plugin->share);
+    if (plugin->trouble[0] != '\0')
+        return;
+    if (status == HPCT_OK)
+        status = hpct_marker_step(plugin->settings.tmpdir, plugin->job, plugin->step, true);
+    if (status == HPCT_OK)
+        status = hpct_tmpdir_make(plugin->settings.tmpdir, plugin->job, uid, gid);
+    if (status == HPCT_OK)
+        status = prepare_out(plugin, slurm);
+    if (status != HPCT_OK)
         keep_trouble(plugin);
+    /* without it, GPUs are given out by rank */
+    if (hpct_slurm_get(slurm, HPCT_SLURM_LOCAL_TASKS, &tasks) && tasks > 0 && tasks <= INT16_MAX)
+        hpct_gpu_meet_make((int) tasks, &plugin->gpus);
+}
+
+void hpct_step_end(hpct_plugin *plugin)
+{
+    if (plugin->on && plugin->trouble[0] == '\0')
+        hpct_marker_step(plugin->settings.tmpdir, plugin->job, plugin->step, false);
+}
+
+void hpct_step_name(uint32_t step, char name[HPCT_STEP_NAME])
+{
+    if (hpct_slurm_step_kind(step) == HPCT_STEP_TASKS)
+        snprintf(name, HPCT_STEP_NAME, "%u", step);
+    else
+        snprintf(name, HPCT_STEP_NAME, "batch");
 }

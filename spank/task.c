@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "spank/contexts.h"
 #include "spank/describe.h"
+#include "spank/gpu_closest.h"
 #include "spank/ports_check.h"
 #include "spank/stage_run.h"
 #include "spank/tmpdir.h"
@@ -62,10 +63,7 @@ static hpct_status stage(hpct_plugin *plugin, const hpct_environment *environmen
 {
     if (choices->stage.count == 0)
         return HPCT_OK;
-    const char *list = plugin->options.values[HPCT_OPTION_STAGE];
-    if (list == NULL)
-        list =
-            environment->get(environment->context, hpct_option_table[HPCT_OPTION_STAGE].variable);
+    const char *list = hpct_options_text(&plugin->options, environment, HPCT_OPTION_STAGE);
     hpct_stage_run run = {
         .settings = &plugin->settings,
         .to = config->tmpdir,
@@ -75,6 +73,30 @@ static hpct_status stage(hpct_plugin *plugin, const hpct_environment *environmen
     /* who waits gives up a little later than who works, whose message says more */
     return hpct_share_once(plugin->share, config->local_rank, "stage the data",
                            HPCT_STALL_SECONDS + 10, hpct_stage_run_work, &run);
+}
+
+/* Where nothing better can be found out, the GPU by rank, which the config has already, stays. */
+static void bind_closest(hpct_plugin *plugin, const hpct_environment *environment,
+                         const hpct_choices *choices, int task, hpct_config *config)
+{
+    const char *visible = environment->get(environment->context, "CUDA_VISIBLE_DEVICES");
+    const char *node = environment->get(environment->context, "SLURMD_NODENAME");
+    int place = -1;
+    if (choices->bind.kind != HPCT_GPU_BIND_CLOSEST || plugin->gpus == NULL ||
+        task >= hpct_gpu_meet_tasks(plugin->gpus))
+        return;
+    hpct_status status = hpct_gpu_closest_place(plugin->gpus, task, visible,
+                                                plugin->settings.gpu_helper, node, &place);
+    if (status != HPCT_OK && choices->bind.asked)
+        hpct_slurm_error("warning: --hpc-train-bind=closest: %s; GPUs are given out by local rank",
+                         hpct_last_error());
+    else if (status != HPCT_OK && plugin->settings.verbose)
+        hpct_slurm_info("GPUs are given out by local rank: %s", hpct_last_error());
+    char *gpu = place < 0 ? NULL : hpct_gpu_entry(visible, place);
+    if (gpu == NULL)
+        return;
+    free(config->gpu);
+    config->gpu = gpu;
 }
 
 static hpct_status prepare(hpct_plugin *plugin, hpct_slurm *slurm, const char *tmpdir)
@@ -87,7 +109,10 @@ static hpct_status prepare(hpct_plugin *plugin, hpct_slurm *slurm, const char *t
         return hpct_fail(HPCT_ERR_CONFIG, "%s", plugin->trouble);
     if (hpct_slurm_step_kind(plugin->step) == HPCT_STEP_SCRIPT) {
         hpct_status status = hpct_slurm_set(slurm, "SLURM_TMPDIR", tmpdir);
-        return status == HPCT_OK ? hpct_slurm_set(slurm, "TMPDIR", tmpdir) : status;
+        if (status == HPCT_OK)
+            status = hpct_slurm_set(slurm, "TMPDIR", tmpdir);
+        return status == HPCT_OK ? hpct_task_record_out(plugin, slurm, &environment, tmpdir)
+                                 : status;
     }
     hpct_status status = hpct_options_resolve(&plugin->options, &environment,
                                               plugin->settings.on_by_default, &choices);
@@ -101,9 +126,13 @@ static hpct_status prepare(hpct_plugin *plugin, hpct_slurm *slurm, const char *t
             hpct_port_check(atoi(strrchr(address, ':') + 1), config->nodes[config->node_rank].name);
     }
     if (status == HPCT_OK)
+        bind_closest(plugin, &environment, &choices, (int) facts.local_rank, config);
+    if (status == HPCT_OK)
         status = stage(plugin, &environment, &choices, config);
     if (status == HPCT_OK)
         status = set_environment(plugin, slurm, &choices, config, &facts);
+    if (status == HPCT_OK)
+        status = hpct_task_record_out(plugin, slurm, &environment, tmpdir);
     hpct_config_free(config);
     hpct_choices_free(&choices);
     return status;
@@ -115,7 +144,7 @@ static void report(hpct_plugin *plugin, hpct_slurm *slurm)
     uint32_t tasks = 0;
     hpct_environment environment = hpct_slurm_environment(slurm);
     const char *node = environment.get(environment.context, "SLURMD_NODENAME");
-    if (plugin->share != NULL && !hpct_share_first(plugin->share))
+    if (plugin->share != NULL && !hpct_share_first(plugin->share, HPCT_SHARE_REPORTED))
         return;
     hpct_slurm_error("%s: %s", node == NULL ? "?" : node, hpct_last_error());
     if (hpct_slurm_step_kind(plugin->step) != HPCT_STEP_TASKS ||

@@ -3,6 +3,8 @@ TEST_EXTENSIONS = .t
 LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh
 T_LOG_DRIVER = $(LOG_DRIVER)
 T_LOG_COMPILER = $(BASH)
+LOG_COMPILER = $(BASH) $(top_srcdir)/tests/unit/run
+EXTRA_DIST += tests/unit/run
 BASH = bash
 
 AM_TESTS_ENVIRONMENT = CMOCKA_MESSAGE_OUTPUT=TAP; export CMOCKA_MESSAGE_OUTPUT; \
@@ -22,7 +24,7 @@ check_PROGRAMS += $(unit_tests) $(fuzz_targets)
 TESTS += $(unit_tests) $(fuzz_targets)
 
 # Tests of the build itself: a second one with sanitizers, valgrind, what configure says.
-build_tests = tests/build/configure.t tests/build/sanitizers.t tests/build/valgrind.t
+build_tests = tests/build/completion.t tests/build/configure.t tests/build/install.t tests/build/sanitizers.t tests/build/valgrind.t
 TESTS += $(build_tests)
 EXTRA_DIST += $(build_tests) tests/build/lib.sh tests/build/lsan.supp tests/build/valgrind.supp
 check_LTLIBRARIES += tests/build/keep_modules.la
@@ -35,6 +37,7 @@ tests_unit_test_status_CPPFLAGS = $(test_cppflags)
 tests_unit_test_status_LDADD = base/libbase.la $(CMOCKA_LIBS)
 
 include tests/unit/cluster.mk
+include tests/unit/gpu.mk
 include tests/unit/nn.mk
 include tests/unit/agent.mk
 include tests/unit/stage.mk

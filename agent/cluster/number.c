@@ -9,7 +9,7 @@ bool hpct_number_scan(const char **text, long max, long *value)
         return false;
     for (; *p >= '0' && *p <= '9'; p++) {
         long digit = *p - '0';
-        if (number > (max - digit) / 10)
+        if (digit > max || number > (max - digit) / 10)
             return false;
         number = number * 10 + digit;
     }

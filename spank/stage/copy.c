@@ -1,105 +1,425 @@
-/* File content: reflink, copy_file_range, read/write. */
+/* Threads that fetch pieces of work: some small files, or one block of a large file. */
 #include <config.h>
 
 #include "spank/stage/copy.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/fs.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/status.h"
+#include "spank/stage/hash.h"
 
-#define CHUNK (4u << 20) /* small enough that a signal is answered within a second */
+#define PIECE (128u << 10) /* stays in the processor's cache from reading to reading back */
+#define SMALL PIECE
+#define BATCH 64 /* small files in a piece of work */
+#define BATCH_BYTES (2u << 20)
+#define LOOK_EVERY 8
+#define FIRST_THREADS 4
+#define MOST_THREADS 8
 
-static hpct_status fail_write(const char *name)
+typedef enum way { WAY_READ, WAY_RANGE, WAY_CLONED } way;
+
+/* A large file on its way; the last who uses it ends it. */
+typedef struct large {
+    size_t index;
+    uint64_t size, blocks, next; /* next: block to be fetched */
+    hpct_sink *sink;
+    int users;
+    _Atomic int way;
+    _Atomic uint64_t done;
+} large;
+
+typedef struct copying {
+    hpct_walk *walk;
+    hpct_writer *writer;
+    hpct_report *report;
+    pthread_mutex_t mutex; /* for all below */
+    size_t next;           /* item to look at */
+    large *large;          /* whose blocks are being fetched; NULL: none */
+    hpct_status status;    /* of what failed first */
+    char message[1024];
+    pthread_t threads[MOST_THREADS - 1];
+    int num_threads; /* besides the caller */
+    _Atomic bool no_clone, no_range;
+} copying;
+
+typedef struct worker {
+    copying *c;
+    hpct_lane *lane;
+    char *data;             /* [SMALL] */
+    unsigned reads, waited; /* of the source, in this piece of work: looked at; blocked */
+} worker;
+
+/* What a worker fetched: the items from `begin` to before `end`, or a block. */
+typedef struct work {
+    size_t begin, end;
+    large *large;
+    uint64_t block;
+} work;
+
+static void fail(copying *c, hpct_status status)
 {
-    return hpct_fail(HPCT_ERR_IO, "%s: the copy cannot be written: %s", name, strerror(errno));
-}
-
-/* 1: done, 0: this way is closed, go on from *done in another one, -1: failed (message kept). */
-static int copy_range(int src, int dst, uint64_t size, uint64_t *done, const char *name,
-                      hpct_report *report)
-{
-    while (*done < size) {
-        uint64_t left = size - *done;
-        ssize_t got = copy_file_range(src, NULL, dst, NULL, left < CHUNK ? left : CHUNK, 0);
-        if (got < 0 && errno == EINTR)
-            got = 0;
-        else if (got < 0 && (errno == ENOSPC || errno == EDQUOT || errno == EIO || errno == EFBIG))
-            return fail_write(name), -1;
-        else if (got <= 0)
-            return 0; /* not these file systems, or (on some) not this file */
-        *done += (uint64_t) got;
-        if (hpct_report_tick(report, (uint64_t) got) != HPCT_OK)
-            return -1;
+    pthread_mutex_lock(&c->mutex);
+    if (c->status == HPCT_OK) {
+        c->status = status;
+        snprintf(c->message, sizeof c->message, "%s", hpct_last_error());
     }
-    return 1;
+    pthread_mutex_unlock(&c->mutex);
 }
 
-static hpct_status copy_bytes(int src, int dst, uint64_t size, uint64_t done, const char *name,
-                              hpct_report *report)
+/* Whether reading the source blocks, which more threads would make up for: a look at some reads. */
+static long count_waits(void)
 {
+    struct rusage usage;
+    return getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_nvcsw : 0;
+}
+
+static void note_wait(worker *wk, long before)
+{
+    wk->reads++;
+    wk->waited += count_waits() > before;
+}
+
+/* ---- large files ---- */
+
+static hpct_status begin_large(copying *c, size_t index, large **out)
+{
+    char path[PATH_MAX];
+    hpct_item item;
+    large *l = calloc(1, sizeof *l);
+    if (l == NULL)
+        return hpct_fail_memory(sizeof *l);
+    hpct_walk_item(c->walk, index, &item, path, NULL);
+    l->index = index;
+    l->size = item.size;
+    l->blocks = hpct_hash_count(item.size);
+    l->users = 1;
+    hpct_status status = hpct_writer_begin(c->writer, &item, &l->sink);
+    if (status != HPCT_OK) {
+        free(l);
+        return status;
+    }
+    l->way = c->no_range ? WAY_READ : WAY_RANGE;
+    if (!c->no_clone) {
+        int src = -1;
+        status = hpct_walk_file(c->walk, index, &src);
+        if (status == HPCT_OK && ioctl(hpct_sink_fd(l->sink), FICLONE, src) == 0)
+            l->way = WAY_CLONED;
+        else if (status == HPCT_OK)
+            c->no_clone = true; /* nor for the next file, as good as always */
+        if (src >= 0)
+            close(src);
+    }
+    if (status != HPCT_OK) {
+        hpct_sink_drop(l->sink);
+        free(l);
+        return status;
+    }
+    *out = l;
+    return HPCT_OK;
+}
+
+static hpct_status end_large(copying *c, large *l)
+{
+    int src = -1;
     hpct_status status = HPCT_OK;
-    char *buffer = malloc(CHUNK);
-    if (buffer == NULL)
-        return hpct_fail_memory(CHUNK);
-    while (done < size && status == HPCT_OK) {
-        ssize_t got = read(src, buffer, CHUNK);
-        if (got < 0 && errno == EINTR) {
-            status = hpct_report_tick(report, 0);
-            continue;
-        }
-        if (got < 0)
-            status = hpct_fail(HPCT_ERR_NO_INPUT, "%s cannot be read: %s", name, strerror(errno));
-        else if (got == 0)
-            status = hpct_fail(HPCT_ERR_IO, "%s became shorter while it was copied", name);
-        for (ssize_t at = 0; at < got && status == HPCT_OK;) {
-            ssize_t put = write(dst, buffer + at, (size_t) (got - at));
-            if (put < 0 && errno == EINTR)
-                put = 0;
-            if (put < 0) {
-                status = fail_write(name);
-                break;
-            }
-            at += put;
-            done += (uint64_t) put;
-            status = hpct_report_tick(report, (uint64_t) put);
-        }
+    if (l->done < l->blocks) { /* something failed */
+        hpct_sink_drop(l->sink);
+    } else {
+        status = hpct_sink_end(l->sink, NULL);
+        if (status == HPCT_OK)
+            status = hpct_walk_file(c->walk, l->index, &src); /* unchanged until now */
+        if (src >= 0)
+            close(src);
+        c->report->files++;
     }
-    free(buffer);
+    free(l);
     return status;
 }
 
-static bool same(const struct stat *a, const struct stat *b)
+static void leave_large(copying *c, large *l)
 {
-    return a->st_size == b->st_size && a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
-           a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+    pthread_mutex_lock(&c->mutex);
+    bool last = --l->users == 0;
+    pthread_mutex_unlock(&c->mutex);
+    if (!last)
+        return;
+    hpct_status status = end_large(c, l);
+    if (status != HPCT_OK)
+        fail(c, status);
 }
 
-hpct_status hpct_copy_content(int src, const struct stat *info, int dst, const char *name,
-                              hpct_report *report)
+/* Lets the kernel copy; false when it does not for these files. */
+static bool copy_range(int src, int dst, uint64_t at, uint64_t size)
 {
-    uint64_t size = (uint64_t) info->st_size, done = 0;
-    struct stat after;
-    hpct_status status = HPCT_OK;
-    if (size > 0 && ioctl(dst, FICLONE, src) == 0) {
-        status = hpct_report_tick(report, size);
-    } else {
-        int way = copy_range(src, dst, size, &done, name, report);
-        if (way < 0)
-            status = hpct_report_tick(report, 0) != HPCT_OK ? HPCT_ERR_STOPPED : HPCT_ERR_IO;
-        else if (way == 0)
-            status = copy_bytes(src, dst, size, done, name, report);
+    while (size > 0) {
+        off_t from = (off_t) at, to = (off_t) at;
+        ssize_t got = copy_file_range(src, &from, dst, &to, (size_t) size, 0);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return false;
+        at += (uint64_t) got;
+        size -= (uint64_t) got;
     }
+    return true;
+}
+
+static hpct_status copy_data(worker *wk, large *l, int src, uint64_t at, uint64_t end)
+{
+    copying *c = wk->c;
+    hpct_status status = HPCT_OK;
+    while (at < end && status == HPCT_OK) {
+        size_t size = end - at < PIECE ? (size_t) (end - at) : PIECE;
+        long waits = count_waits();
+        status = hpct_walk_read(c->walk, l->index, src, wk->data, size, at);
+        note_wait(wk, waits);
+        if (status == HPCT_OK)
+            status = hpct_lane_data(wk->lane, wk->data, size);
+        if (status == HPCT_OK)
+            status = hpct_report_tick(c->report, size);
+        at += size;
+    }
+    return status;
+}
+
+/* The extents of a block. Each block has a descriptor of its own, with reading ahead of its own. */
+static hpct_status copy_block(worker *wk, large *l, uint64_t block)
+{
+    copying *c = wk->c;
+    int src = -1;
+    uint64_t at = block * HPCT_HASH_BLOCK, left = l->size - at;
+    uint64_t end = at + (left < HPCT_HASH_BLOCK ? left : HPCT_HASH_BLOCK);
+    hpct_status status = hpct_walk_file(c->walk, l->index, &src);
     if (status != HPCT_OK)
         return status;
-    if (fstat(src, &after) != 0 || !same(info, &after))
-        return hpct_fail(HPCT_ERR_IO, "%s changed while it was copied", name);
-    const struct timespec times[2] = {info->st_atim, info->st_mtim};
-    if (fchmod(dst, info->st_mode & 0777) != 0 || futimens(dst, times) != 0)
-        return fail_write(name);
-    return HPCT_OK;
+    posix_fadvise(src, (off_t) at, (off_t) (end - at), POSIX_FADV_SEQUENTIAL);
+    bool present = l->way == WAY_CLONED;
+    if (l->way == WAY_RANGE) {
+        bool hole = true; /* is kept: the kernel might fill it */
+        uint64_t until = 0;
+        status = hpct_walk_extent(c->walk, l->index, src, at, &until, &hole);
+        bool whole = status == HPCT_OK && !hole && until >= end;
+        present = whole && copy_range(src, hpct_sink_fd(l->sink), at, end - at);
+        if (whole && !present)
+            c->no_range = true; /* nor for the next one, as good as always */
+        if (!present)
+            l->way = WAY_READ;
+    }
+    if (status == HPCT_OK)
+        status = hpct_lane_begin(wk->lane, l->sink, block, present);
+    while (at < end && status == HPCT_OK) {
+        bool hole = false;
+        uint64_t until = 0;
+        status = hpct_walk_extent(c->walk, l->index, src, at, &until, &hole);
+        if (until > end)
+            until = end;
+        if (status == HPCT_OK)
+            status = hole ? hpct_lane_hole(wk->lane, until - at) : copy_data(wk, l, src, at, until);
+        at = until;
+    }
+    if (status == HPCT_OK)
+        status = hpct_lane_end(wk->lane);
+    if (status == HPCT_OK)
+        status = hpct_walk_unchanged(c->walk, l->index, src);
+    close(src);
+    if (status == HPCT_OK)
+        l->done++;
+    return status;
+}
+
+/* ---- small files ---- */
+
+static hpct_status copy_small(worker *wk, size_t index)
+{
+    copying *c = wk->c;
+    char path[PATH_MAX];
+    hpct_item item;
+    hpct_walk_item(c->walk, index, &item, path, NULL);
+    bool look = index % LOOK_EVERY == 0;
+    long waits = look ? count_waits() : 0;
+    hpct_status status = hpct_walk_whole(c->walk, index, wk->data);
+    if (look)
+        note_wait(wk, waits);
+    if (status == HPCT_OK)
+        status = hpct_writer_whole(c->writer, &item, wk->data, NULL);
+    c->report->files++;
+    return status == HPCT_OK ? hpct_report_tick(c->report, item.size) : status;
+}
+
+static bool is_file(const copying *c, size_t index, uint64_t *size)
+{
+    hpct_item item;
+    hpct_walk_item(c->walk, index, &item, NULL, NULL);
+    *size = item.size;
+    return item.kind == HPCT_ITEM_FILE;
+}
+
+/* ---- sharing the work out ---- */
+
+/* False when there is no more, or something failed. With the mutex held. */
+static bool fetch_locked(copying *c, work *w)
+{
+    uint64_t bytes = 0, size = 0;
+    size_t count = hpct_walk_count(c->walk), files = 0;
+    *w = (work){0};
+    if (c->status != HPCT_OK)
+        return false;
+    if (c->large == NULL) {
+        while (c->next < count && !is_file(c, c->next, &size))
+            c->next++;
+        if (c->next < count && size > SMALL) {
+            hpct_status status = begin_large(c, c->next++, &c->large);
+            if (status != HPCT_OK) {
+                c->status = status;
+                snprintf(c->message, sizeof c->message, "%s", hpct_last_error());
+                return false;
+            }
+        }
+    }
+    if (c->large != NULL) {
+        w->large = c->large;
+        w->block = c->large->next++;
+        c->large->users++;
+        if (c->large->next == c->large->blocks) {
+            c->large->users--; /* ours passes to the worker */
+            c->large = NULL;
+        }
+        return true;
+    }
+    w->begin = c->next;
+    for (; c->next < count && files < BATCH && bytes < BATCH_BYTES; c->next++) {
+        if (!is_file(c, c->next, &size))
+            continue;
+        if (size > SMALL)
+            break;
+        files++;
+        bytes += size;
+    }
+    w->end = c->next;
+    return w->begin < w->end;
+}
+
+static bool fetch(copying *c, work *w)
+{
+    pthread_mutex_lock(&c->mutex);
+    bool more = fetch_locked(c, w);
+    pthread_mutex_unlock(&c->mutex);
+    return more;
+}
+
+static void *run(void *context);
+
+static void add_thread(copying *c)
+{
+    pthread_mutex_lock(&c->mutex);
+    if (c->num_threads < MOST_THREADS - 1 && c->status == HPCT_OK &&
+        pthread_create(&c->threads[c->num_threads], NULL, run, c) == 0)
+        c->num_threads++; /* without one more it goes on more slowly */
+    pthread_mutex_unlock(&c->mutex);
+}
+
+static hpct_status do_work(worker *wk, const work *w)
+{
+    hpct_status status = HPCT_OK;
+    uint64_t size = 0;
+    if (w->large != NULL)
+        return copy_block(wk, w->large, w->block);
+    for (size_t i = w->begin; i < w->end && status == HPCT_OK; i++) {
+        if (is_file(wk->c, i, &size))
+            status = copy_small(wk, i);
+    }
+    return status;
+}
+
+static void *run(void *context)
+{
+    copying *c = context;
+    worker wk = {.c = c, .lane = hpct_lane_new(), .data = aligned_alloc(4096, SMALL)};
+    work w;
+    if (wk.lane == NULL || wk.data == NULL)
+        fail(c, hpct_fail_memory(SMALL));
+    while (fetch(c, &w)) {
+        wk.reads = wk.waited = 0;
+        hpct_status status = do_work(&wk, &w);
+        if (status != HPCT_OK)
+            fail(c, status);
+        if (w.large != NULL)
+            leave_large(c, w.large);
+        if (wk.waited * 2 > wk.reads)
+            add_thread(c);
+    }
+    hpct_lane_free(wk.lane);
+    free(wk.data);
+    return NULL;
+}
+
+static void copy_files(copying *c)
+{
+    cpu_set_t cpus;
+    hpct_walk_totals sum = hpct_walk_sum(c->walk);
+    uint64_t pieces = sum.entries / BATCH + sum.bytes / HPCT_HASH_BLOCK;
+    int most = sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : 1;
+    if (most > FIRST_THREADS)
+        most = FIRST_THREADS;
+    while (c->num_threads + 1 < most && (uint64_t) c->num_threads < pieces)
+        add_thread(c);
+    run(c);
+    /* Only workers add threads, and this one is done: those that are left are waited for in turn,
+     * those that they add meanwhile too. */
+    for (int i = 0;; i++) {
+        pthread_mutex_lock(&c->mutex);
+        int count = c->num_threads;
+        pthread_mutex_unlock(&c->mutex);
+        if (i == count)
+            break;
+        pthread_join(c->threads[i], NULL);
+    }
+    if (c->large != NULL)
+        leave_large(c, c->large);
+}
+
+/* ---- the tree ---- */
+
+/* Folders and symbolic links before the files, further names after them. */
+static hpct_status make_others(copying *c, bool hard_links)
+{
+    char path[PATH_MAX], target[PATH_MAX];
+    hpct_item item;
+    hpct_status status = HPCT_OK;
+    for (size_t i = 0; i < hpct_walk_count(c->walk) && status == HPCT_OK; i++) {
+        hpct_walk_item(c->walk, i, &item, NULL, NULL);
+        if (item.kind == HPCT_ITEM_FILE || (item.kind == HPCT_ITEM_HARDLINK) != hard_links)
+            continue;
+        hpct_walk_item(c->walk, i, &item, path, target);
+        status = hpct_writer_add(c->writer, &item);
+        if (status == HPCT_OK)
+            status = hpct_report_tick(c->report, 0);
+        if (item.kind != HPCT_ITEM_FOLDER)
+            c->report->files++;
+    }
+    return status;
+}
+
+hpct_status hpct_copy_tree(hpct_walk *walk, hpct_writer *writer, hpct_report *report)
+{
+    copying c = {
+        .walk = walk, .writer = writer, .report = report, .mutex = PTHREAD_MUTEX_INITIALIZER};
+    hpct_status status = make_others(&c, false);
+    if (status != HPCT_OK)
+        return status;
+    copy_files(&c);
+    if (c.status != HPCT_OK)
+        return hpct_fail(c.status, "%s", c.message);
+    return make_others(&c, true);
 }

@@ -7,8 +7,7 @@
 
 #include "base/status.h"
 
-/* Copies up to an unescaped `end` byte (or '\0'), without the escapes; *text is left there. */
-static char *cut(const char **text, const char *ends)
+char *hpct_entry_cut(const char **text, const char *ends)
 {
     const char *p = *text;
     char *part = malloc(strlen(p) + 1), *out = part;
@@ -87,13 +86,13 @@ static hpct_status add(hpct_stage_list *list, const char **text, const char *end
     hpct_status status = HPCT_OK;
     char both[8] = ":";
     strcat(both, ends);
-    hpct_stage_entry entry = {.src = cut(text, both)};
+    hpct_stage_entry entry = {.src = hpct_entry_cut(text, both)};
     if (entry.src == NULL)
         return hpct_fail_memory(0);
     strip_slashes(entry.src);
     if (**text == ':') {
         (*text)++;
-        entry.dst = cut(text, ends);
+        entry.dst = hpct_entry_cut(text, ends);
     } else {
         entry.dst = strdup(last_part(entry.src));
     }

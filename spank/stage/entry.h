@@ -28,4 +28,8 @@ hpct_status hpct_stage_list_parse(const char *text, hpct_stage_list *out);
 hpct_status hpct_stage_list_add(hpct_stage_list *list, const char *text);
 void hpct_stage_list_free(hpct_stage_list *list);
 
+/* Copies *text up to one of the bytes in `ends` that has no backslash before it (or to the end),
+ * without the backslashes; *text is left there. To be freed; NULL when out of memory. */
+char *hpct_entry_cut(const char **text, const char *ends);
+
 #endif

@@ -14,9 +14,10 @@
 #define ZEROS 65536
 
 struct hpct_hasher {
-    XXH3_state_t block; /* the block being filled */
-    XXH3_state_t file;  /* of the blocks before it */
-    uint64_t filled, blocks;
+    XXH3_state_t block;      /* the block being filled */
+    XXH3_state_t file;       /* of the blocks before it */
+    uint64_t filled, blocks; /* filled: bytes of the block */
+    uint64_t zeros;          /* the first of them, which are zeros and not hashed yet */
 };
 
 hpct_hasher *hpct_hasher_new(void)
@@ -38,7 +39,7 @@ void hpct_hasher_reset(hpct_hasher *hasher)
 {
     XXH3_64bits_reset(&hasher->block);
     XXH3_64bits_reset(&hasher->file);
-    hasher->filled = hasher->blocks = 0;
+    hasher->filled = hasher->blocks = hasher->zeros = 0;
 }
 
 static void add_hash(XXH3_state_t *file, uint64_t hash)
@@ -49,71 +50,73 @@ static void add_hash(XXH3_state_t *file, uint64_t hash)
     XXH3_64bits_update(file, bytes, sizeof bytes);
 }
 
-/* A block is closed only when more comes: the last one may be all of the file. */
-static void close_block(hpct_hasher *hasher)
-{
-    add_hash(&hasher->file, XXH3_64bits_digest(&hasher->block));
-    XXH3_64bits_reset(&hasher->block);
-    hasher->blocks++;
-    hasher->filled = 0;
-}
-
-static uint64_t hash_of_zeros(void)
+static void feed_zeros(XXH3_state_t *state, uint64_t size)
 {
     static const char zeros[ZEROS];
+    for (uint64_t part; size > 0; size -= part) {
+        part = size < ZEROS ? size : ZEROS;
+        XXH3_64bits_update(state, zeros, (size_t) part);
+    }
+}
+
+static uint64_t hash_of_zero_block(void)
+{
     static _Thread_local uint64_t known;
     if (known == 0) {
         XXH3_state_t state;
         XXH3_64bits_reset(&state);
-        for (uint64_t at = 0; at < HPCT_HASH_BLOCK; at += ZEROS)
-            XXH3_64bits_update(&state, zeros, ZEROS);
+        feed_zeros(&state, HPCT_HASH_BLOCK);
         known = XXH3_64bits_digest(&state);
     }
     return known;
 }
 
-static void add_zeros(hpct_hasher *hasher, uint64_t size)
+/* Of a block that is one hole the hash is known: a terabyte of them takes no time. */
+static uint64_t end_block(hpct_hasher *hasher)
 {
-    static const char zeros[ZEROS];
-    while (size > 0) {
-        uint64_t part = size < ZEROS ? size : ZEROS;
-        /* A whole block of zeros with more behind it: its hash is known. */
-        if (hasher->filled == 0 && size > HPCT_HASH_BLOCK) {
-            add_hash(&hasher->file, hash_of_zeros());
-            hasher->blocks++;
-            size -= HPCT_HASH_BLOCK;
-            continue;
-        }
-        hpct_hasher_add(hasher, zeros, part);
-        size -= part;
-        if (hasher->filled == HPCT_HASH_BLOCK && size > 0)
-            close_block(hasher);
-    }
+    if (hasher->zeros == HPCT_HASH_BLOCK)
+        return hash_of_zero_block();
+    feed_zeros(&hasher->block, hasher->zeros);
+    hasher->zeros = 0;
+    return XXH3_64bits_digest(&hasher->block);
+}
+
+static void close_block(hpct_hasher *hasher)
+{
+    add_hash(&hasher->file, end_block(hasher));
+    XXH3_64bits_reset(&hasher->block);
+    hasher->blocks++;
+    hasher->filled = hasher->zeros = 0;
 }
 
 void hpct_hasher_add(hpct_hasher *hasher, const void *data, uint64_t size)
 {
     const char *p = data;
-    if (size > 0 && hasher->filled == HPCT_HASH_BLOCK)
-        close_block(hasher);
-    if (p == NULL) {
-        add_zeros(hasher, size);
-        return;
-    }
     while (size > 0) {
-        uint64_t room = HPCT_HASH_BLOCK - hasher->filled, part = size < room ? size : room;
-        XXH3_64bits_update(&hasher->block, p, (size_t) part);
-        hasher->filled += part;
-        p += part;
-        size -= part;
-        if (size > 0)
+        /* A block is closed only when more comes: the last one may be all of the file. */
+        if (hasher->filled == HPCT_HASH_BLOCK)
             close_block(hasher);
+        uint64_t room = HPCT_HASH_BLOCK - hasher->filled, part = size < room ? size : room;
+        if (p == NULL && hasher->zeros == hasher->filled) {
+            hasher->zeros += part;
+        } else {
+            feed_zeros(&hasher->block, hasher->zeros);
+            hasher->zeros = 0;
+            if (p == NULL)
+                feed_zeros(&hasher->block, part);
+            else
+                XXH3_64bits_update(&hasher->block, p, (size_t) part);
+        }
+        hasher->filled += part;
+        size -= part;
+        if (p != NULL)
+            p += part;
     }
 }
 
 uint64_t hpct_hasher_end(hpct_hasher *hasher)
 {
-    uint64_t last = XXH3_64bits_digest(&hasher->block);
+    uint64_t last = end_block(hasher);
     if (hasher->blocks == 0)
         return last;
     add_hash(&hasher->file, last);

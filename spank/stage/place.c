@@ -12,20 +12,40 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/status.h"
 #include "spank/stage/bytes.h"
+#include "spank/stage/copy.h"
+#include "spank/stage/extract.h"
+#include "spank/stage/hash.h"
+#include "spank/stage/manifest.h"
+#include "spank/stage/room.h"
 #include "spank/stage/tree.h"
+#include "spank/stage/walk.h"
+#include "spank/stage/writer.h"
 
+#define CLEAN_SECONDS                                                                              \
+    0.4                  /* after a signal; what is left then, the next run or the epilog removes */
 #define LOCK_SECONDS 300 /* a holder that makes no progress for so long is stuck */
+
+/* One entry of the list. */
+typedef struct source {
+    const hpct_stage_entry *entry;
+    int fd;
+    hpct_walk *walk;
+    bool extract;
+    uint64_t digest;   /* of the source, and of how it is staged */
+    char manifest[32]; /* its file's name */
+    bool there;        /* from an earlier run, unchanged */
+} source;
 
 typedef struct placing {
     const hpct_place *place;
     hpct_report *report;
-    int to, own, incoming, lock; /* TO, TO/.hpc-train, …/incoming, …/lock */
+    hpct_room room;
+    int to, own, staged, incoming, lock; /* TO, TO/.hpc-train, …/staged, …/incoming, …/lock */
 } placing;
 
 static hpct_status fail_in(const char *to, const char *what)
@@ -85,16 +105,22 @@ static hpct_status prepare(placing *p)
     p->report->touch_fd = p->lock;
     hpct_tree_remove(p->own, "incoming");
     p->incoming = open_folder(p->own, "incoming");
-    return p->incoming < 0 ? fail_in(to, HPCT_PRIVATE_FOLDER "/incoming") : HPCT_OK;
+    p->staged = open_folder(p->own, "staged");
+    return p->incoming < 0 || p->staged < 0 ? fail_in(to, HPCT_PRIVATE_FOLDER) : HPCT_OK;
 }
 
-static void finish(placing *p)
+static void finish(placing *p, bool stopped)
 {
     p->report->touch_fd = -1;
     if (p->incoming >= 0) {
         close(p->incoming);
-        hpct_tree_remove(p->own, "incoming");
+        if (stopped)
+            hpct_tree_remove_within(p->own, "incoming", CLEAN_SECONDS);
+        else
+            hpct_tree_remove(p->own, "incoming");
     }
+    if (p->staged >= 0)
+        close(p->staged);
     if (p->lock >= 0)
         close(p->lock);
     if (p->own >= 0)
@@ -128,27 +154,42 @@ static hpct_status check_allowed(const hpct_place *place, int src, const char *n
                      name, path);
 }
 
-static hpct_status check_space(const placing *p, const hpct_tree_size *size)
+/* What is not there yet must fit. An archive's content is measured while it is written. */
+static hpct_status check_space(placing *p, const source *sources, int count)
 {
-    struct statvfs disk;
-    char need[32], have[32];
     const hpct_place *place = p->place;
-    if (place->max != 0 && size->bytes > place->max)
+    hpct_walk_totals sum = {0};
+    char need[32], have[32];
+    bool known = true;
+    for (int i = 0; i < count; i++) {
+        hpct_walk_totals one = hpct_walk_sum(sources[i].walk);
+        if (sources[i].there)
+            continue;
+        if (sources[i].extract) {
+            known = false;
+            continue;
+        }
+        sum.bytes += one.bytes;
+        sum.blocks += one.blocks;
+        sum.entries += one.entries;
+    }
+    if (place->max != 0 && sum.bytes > place->max)
         return hpct_fail(HPCT_ERR_CONFIG, "%s are to be staged, but at most %s may be (stage_max)",
-                         hpct_bytes_show(size->bytes, need, sizeof need),
+                         hpct_bytes_show(sum.bytes, need, sizeof need),
                          hpct_bytes_show(place->max, have, sizeof have));
-    if (fstatvfs(p->to, &disk) != 0)
-        return hpct_fail(HPCT_ERR_IO, "%s: %s", place->to, strerror(errno));
-    uint64_t free_bytes = (uint64_t) disk.f_bavail * disk.f_frsize;
-    if (size->blocks > free_bytes)
-        return hpct_fail(HPCT_ERR_IO, "%s needs %s, but only %s are free there", place->to,
-                         hpct_bytes_show(size->blocks, need, sizeof need),
-                         hpct_bytes_show(free_bytes, have, sizeof have));
-    if (disk.f_files != 0 && size->entries > disk.f_favail)
-        return hpct_fail(HPCT_ERR_IO, "%s needs %llu files, but only %llu can still be made there",
-                         place->to, (unsigned long long) size->entries,
-                         (unsigned long long) disk.f_favail);
-    return HPCT_OK;
+    p->report->total = known ? sum.bytes : 0;
+    p->report->total_files = known ? sum.entries : 0;
+    hpct_status status = hpct_room_measure(p->to, place->to, place->memory, &p->room);
+    return status == HPCT_OK ? hpct_room_check(&p->room, sum.blocks, sum.entries) : status;
+}
+
+/* What an archive may still bring: the rest of stage_max and of the room. */
+static uint64_t bytes_left(const placing *p)
+{
+    uint64_t used = p->report->bytes, left = p->room.bytes;
+    if (p->place->max != 0 && p->place->max < left)
+        left = p->place->max;
+    return left > used ? left - used : 1;
 }
 
 /* The folder in which `dst` is to lie, made where it is missing; *last is dst's last part. */
@@ -167,87 +208,191 @@ static int open_above(const placing *p, const char *dst, const char **last)
     return at;
 }
 
+/* Renames. A folder that its owner may not write to cannot be moved to another one, as its ".."
+ * changes: it may for the moment. */
+static int move(int from, const char *name, int to, const char *new_name)
+{
+    struct stat info;
+    if (renameat(from, name, to, new_name) == 0)
+        return 0;
+    if (errno != EACCES || fstatat(from, name, &info, AT_SYMLINK_NOFOLLOW) != 0 ||
+        !S_ISDIR(info.st_mode) || (info.st_mode & S_IWUSR) != 0)
+        return -1;
+    mode_t mode = info.st_mode & 07777;
+    if (fchmodat(from, name, mode | S_IWUSR, 0) != 0)
+        return -1;
+    bool moved = renameat(from, name, to, new_name) == 0;
+    int error = errno;
+    if (fchmodat(moved ? to : from, moved ? new_name : name, mode, 0) != 0 && moved)
+        return -1;
+    errno = error;
+    return moved ? 0 : -1;
+}
+
 /* Moves the finished copy to its name; what had that name goes. */
 static hpct_status put(placing *p, const char *fresh, int above, const char *last, const char *dst)
 {
-    if (renameat(p->incoming, fresh, above, last) == 0)
+    if (move(p->incoming, fresh, above, last) == 0)
         return HPCT_OK;
     if (errno != EEXIST && errno != ENOTEMPTY && errno != EISDIR && errno != ENOTDIR)
         return fail_in(p->place->to, dst);
     char old[32];
     snprintf(old, sizeof old, "%s.old", fresh);
-    if (renameat(above, last, p->incoming, old) != 0 ||
-        renameat(p->incoming, fresh, above, last) != 0)
+    if (move(above, last, p->incoming, old) != 0)
         return fail_in(p->place->to, dst);
+    if (move(p->incoming, fresh, above, last) != 0) {
+        hpct_status status = fail_in(p->place->to, dst);
+        move(p->incoming, old, above, last);
+        return status;
+    }
     hpct_tree_remove(p->incoming, old);
     return HPCT_OK;
 }
 
-static hpct_status place_one(placing *p, int src, const hpct_stage_entry *entry, int number)
+static hpct_status make(placing *p, source *src, const char *fresh, hpct_manifest *manifest)
+{
+    hpct_writer *writer = NULL;
+    hpct_writer_options options = {.name = src->entry->src, .manifest = manifest};
+    if (src->extract) {
+        options.loose = true;
+        options.max_bytes = bytes_left(p);
+        options.max_entries = p->room.files == UINT64_MAX ? 0 : p->room.files;
+    }
+    hpct_status status = hpct_writer_open(&writer, p->incoming, fresh, &options);
+    if (status != HPCT_OK)
+        return status;
+    if (src->extract) {
+        hpct_writer_taker to;
+        hpct_taker taker = hpct_writer_taker_begin(&to, writer, p->report);
+        status = hpct_extract_file(src->walk, src->entry->src, &taker, p->report);
+        hpct_writer_taker_end(&to);
+    } else {
+        status = hpct_copy_tree(src->walk, writer, p->report);
+    }
+    if (status == HPCT_OK)
+        status = hpct_writer_finish(writer);
+    hpct_writer_close(writer);
+    return status == HPCT_OK ? hpct_report_tick(p->report, 0) : status;
+}
+
+static hpct_status place_one(placing *p, source *src, int number)
 {
     char fresh[24];
     const char *last = NULL;
+    hpct_manifest *manifest = hpct_manifest_new();
+    int above = open_above(p, src->entry->dst, &last);
     hpct_status status = HPCT_OK;
-    int above = open_above(p, entry->dst, &last);
-    if (above < 0)
-        return fail_in(p->place->to, entry->dst);
-    if (hpct_tree_same(src, above, last, p->report)) {
-        if (p->report->verbose)
-            hpct_report_say("%s is at %s/%s already, unchanged", entry->src, p->place->to,
-                            entry->dst);
-        goto end;
-    }
     snprintf(fresh, sizeof fresh, "%d", number);
-    status = hpct_tree_copy(src, entry->src, p->incoming, fresh, p->report);
+    if (above < 0)
+        status = fail_in(p->place->to, src->entry->dst);
+    else if (manifest == NULL)
+        status = hpct_fail_memory(0);
     if (status == HPCT_OK)
-        status = hpct_report_tick(p->report, 0);
-    if (status == HPCT_OK)
-        status = put(p, fresh, above, last, entry->dst);
-end:
-    close(above);
+        status = make(p, src, fresh, manifest);
+    if (status == HPCT_OK) {
+        unlinkat(p->staged, src->manifest, 0);
+        status = put(p, fresh, above, last, src->entry->dst);
+    }
+    if (status == HPCT_OK &&
+        hpct_manifest_save(manifest, p->staged, src->manifest, src->digest) != HPCT_OK)
+        hpct_report_say("%s: %s; a later step will stage it again", src->entry->dst,
+                        hpct_last_error());
+    hpct_manifest_free(manifest);
+    if (above >= 0)
+        close(above);
     return status;
+}
+
+/* Whether an earlier run staged just this, and it is still what it was. */
+static bool is_there(placing *p, const source *src)
+{
+    hpct_manifest *manifest = NULL;
+    const char *last = NULL;
+    bool there = false;
+    int above = open_above(p, src->entry->dst, &last);
+    if (above < 0)
+        return false;
+    if (faccessat(above, last, F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
+        there = hpct_manifest_load(&manifest, p->staged, src->manifest, src->digest) == HPCT_OK &&
+                hpct_manifest_holds(manifest, above, last, p->report);
+        if (!there && p->report->verbose)
+            hpct_report_say("%s/%s is staged again: %s", p->place->to, src->entry->dst,
+                            hpct_last_error());
+    }
+    hpct_manifest_free(manifest);
+    close(above);
+    return there;
+}
+
+static hpct_status follow_allowed(void *context, int fd, const char *name)
+{
+    return check_allowed(context, fd, name);
+}
+
+static hpct_status open_source(const hpct_place *place, source *src)
+{
+    const char *name = src->entry->src;
+    src->fd = open(name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (src->fd < 0)
+        return hpct_fail(HPCT_ERR_NO_INPUT, "%s cannot be read: %s", name, strerror(errno));
+    return check_allowed(place, src->fd, name);
+}
+
+static hpct_status list_source(placing *p, source *src)
+{
+    const hpct_walk_options options = {.follow = p->place->follow,
+                                       .allowed = follow_allowed,
+                                       .context = (void *) (uintptr_t) p->place};
+    hpct_item root;
+    hpct_status status = hpct_walk_open(&src->walk, src->fd, src->entry->src, &options, p->report);
+    if (status != HPCT_OK)
+        return status;
+    hpct_walk_item(src->walk, 0, &root, NULL, NULL);
+    src->extract = p->place->mode == HPCT_STAGE_EXTRACT && root.kind == HPCT_ITEM_FILE;
+    const uint64_t how[] = {hpct_walk_digest(src->walk), src->extract};
+    src->digest = hpct_hash(how, sizeof how);
+    snprintf(src->manifest, sizeof src->manifest, "%016llx",
+             (unsigned long long) hpct_hash(src->entry->dst, strlen(src->entry->dst)));
+    src->there = is_there(p, src);
+    if (src->there)
+        hpct_report_say("%s is at %s/%s already, unchanged", src->entry->src, p->place->to,
+                        src->entry->dst);
+    return hpct_report_tick(p->report, 0);
 }
 
 hpct_status hpct_place_all(const hpct_place *place, const hpct_stage_list *list,
                            hpct_report *report)
 {
-    placing p = {.place = place, .report = report, .to = -1, .own = -1, .incoming = -1, .lock = -1};
+    placing p = {.place = place,
+                 .report = report,
+                 .to = -1,
+                 .own = -1,
+                 .staged = -1,
+                 .incoming = -1,
+                 .lock = -1};
     hpct_status status = HPCT_OK;
-    hpct_tree_size size = {0};
-    int *sources = malloc((size_t) list->count * sizeof *sources);
-    int opened = 0;
+    source *sources = calloc((size_t) list->count, sizeof *sources);
     if (sources == NULL)
         return hpct_fail_memory(0);
-    for (; opened < list->count && status == HPCT_OK; opened++) {
-        const char *name = list->entries[opened].src;
-        int src = sources[opened] = open(name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-        if (src < 0)
-            status = hpct_fail(HPCT_ERR_NO_INPUT, "%s cannot be read: %s", name, strerror(errno));
-        if (status == HPCT_OK)
-            status = check_allowed(place, src, name);
-    }
+    for (int i = 0; i < list->count; i++)
+        sources[i] = (source){.entry = &list->entries[i], .fd = -1};
+    for (int i = 0; i < list->count && status == HPCT_OK; i++)
+        status = open_source(place, &sources[i]);
     if (status == HPCT_OK)
         status = prepare(&p);
-    /* Only what is not there yet needs room. */
-    for (int i = 0; i < list->count && status == HPCT_OK; i++) {
-        const char *last = NULL;
-        int above = open_above(&p, list->entries[i].dst, &last);
-        if (above < 0)
-            status = fail_in(place->to, list->entries[i].dst);
-        else if (!hpct_tree_same(sources[i], above, last, report))
-            status = hpct_tree_measure(sources[i], list->entries[i].src, report, &size);
-        if (above >= 0)
-            close(above);
-    }
-    if (status == HPCT_OK)
-        status = check_space(&p, &size);
-    report->total = size.bytes;
     for (int i = 0; i < list->count && status == HPCT_OK; i++)
-        status = place_one(&p, sources[i], &list->entries[i], i);
-    finish(&p);
-    for (int i = 0; i < opened; i++) {
-        if (sources[i] >= 0)
-            close(sources[i]);
+        status = list_source(&p, &sources[i]);
+    if (status == HPCT_OK)
+        status = check_space(&p, sources, list->count);
+    for (int i = 0; i < list->count && status == HPCT_OK; i++) {
+        if (!sources[i].there)
+            status = place_one(&p, &sources[i], i);
+    }
+    finish(&p, status == HPCT_ERR_STOPPED);
+    for (int i = 0; i < list->count; i++) {
+        hpct_walk_close(sources[i].walk);
+        if (sources[i].fd >= 0)
+            close(sources[i].fd);
     }
     free(sources);
     return status;

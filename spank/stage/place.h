@@ -1,14 +1,22 @@
 /* spank/stage/place.h - puts the entries of a list below a folder: under a lock, after checking
  * that they fit, under names of our own first and then renamed, so that a name below the folder is
- * always a whole copy. */
+ * always a whole copy. What an earlier run put there and is unchanged, source and copy, is left. */
 #ifndef HPCT_STAGE_PLACE_H
 #define HPCT_STAGE_PLACE_H
 
 #include "spank/stage/entry.h"
 #include "spank/stage/report.h"
 
+typedef enum hpct_stage_mode {
+    HPCT_STAGE_COPY,
+    HPCT_STAGE_EXTRACT, /* files are archives, whose content is put into a folder DST */
+} hpct_stage_mode;
+
 typedef struct hpct_place {
     const char *to;
+    hpct_stage_mode mode;
+    bool follow;          /* links out of a source's folder stand for what they lead to */
+    uint64_t memory;      /* bytes that the job has on this node; 0: not known */
     uint64_t max;         /* bytes in all; 0: no bound but the disk */
     char *const *allowed; /* [num_allowed] prefixes that sources must lie below; none: any */
     int num_allowed;

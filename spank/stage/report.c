@@ -49,6 +49,7 @@ void hpct_report_start(hpct_report *report, bool verbose, int progress_fd)
         .touch_fd = -1,
         .start = start,
         .last_line = start,
+        .mutex = PTHREAD_MUTEX_INITIALIZER,
     };
 }
 
@@ -63,13 +64,71 @@ void hpct_report_say(const char *format, ...)
     dprintf(STDERR_FILENO, "hpc-train-stage: %s: %s\n", host, text);
 }
 
+static hpct_status check_end(hpct_report *report, double time)
+{
+    if (report->limit > 0 && time >= report->start + report->limit)
+        return hpct_fail(HPCT_ERR_STOPPED, "the time of %.0f s was over", report->limit);
+    if (stop_signal == 0)
+        return HPCT_OK;
+    if (report->stop <= 0) {
+        report->stop = time + report->grace;
+        if (report->grace > 0)
+            hpct_report_say("the job is being ended: %.1f s are left to copy", report->grace);
+    }
+    return time < report->stop
+               ? HPCT_OK
+               : hpct_fail(HPCT_ERR_STOPPED, "ended by signal %d", (int) stop_signal);
+}
+
+/* "1.2 GB of 5.0 GB, 300 of 60000 files, 1.1 GB/s, 0:04 left": what is not known is left out. */
+static void say_progress(const hpct_report *report, double seconds)
+{
+    char line[256], done[32], total[32], rate[32];
+    uint64_t bytes = report->bytes, files = report->files;
+    double speed = (double) bytes / seconds;
+    size_t used = 0;
+    hpct_bytes_show(bytes, done, sizeof done);
+    if (report->total > 0)
+        used += (size_t) snprintf(line, sizeof line, "%s of %s", done,
+                                  hpct_bytes_show(report->total, total, sizeof total));
+    else
+        used += (size_t) snprintf(line, sizeof line, "%s", done);
+    used +=
+        (size_t) snprintf(line + used, sizeof line - used, ", %llu", (unsigned long long) files);
+    if (report->total_files > 0)
+        used += (size_t) snprintf(line + used, sizeof line - used, " of %llu",
+                                  (unsigned long long) report->total_files);
+    used += (size_t) snprintf(line + used, sizeof line - used, " files, %s/s",
+                              hpct_bytes_show((uint64_t) speed, rate, sizeof rate));
+    double done_part = report->total > 0 ? (double) bytes / (double) report->total
+                       : report->read_total > 0
+                           ? (double) report->read / (double) report->read_total
+                           : 1;
+    if (done_part > 0 && done_part < 1) {
+        double left = seconds / done_part - seconds;
+        unsigned long rest = left < 359999 ? (unsigned long) left + 1 : 359999;
+        if (rest >= 3600)
+            snprintf(line + used, sizeof line - used, ", %lu:%02lu:%02lu left", rest / 3600,
+                     rest / 60 % 60, rest % 60);
+        else
+            snprintf(line + used, sizeof line - used, ", %lu:%02lu left", rest / 60, rest % 60);
+    }
+    hpct_report_say("%s", line);
+}
+
 hpct_status hpct_report_tick(hpct_report *report, uint64_t bytes)
 {
-    char done[32], total[32], rate[32];
-    report->bytes += bytes;
-    if (stop_signal != 0)
+    atomic_fetch_add_explicit(&report->bytes, bytes, memory_order_relaxed);
+    if (stop_signal != 0 && report->grace <= 0)
         return hpct_fail(HPCT_ERR_STOPPED, "ended by signal %d", (int) stop_signal);
+    if (pthread_mutex_trylock(&report->mutex) != 0)
+        return HPCT_OK; /* another thread is at it */
     double time = now();
+    hpct_status status = check_end(report, time);
+    if (status != HPCT_OK) {
+        pthread_mutex_unlock(&report->mutex);
+        return status;
+    }
     if (time - report->last_byte >= ALIVE_SECONDS) {
         report->last_byte = time;
         if (report->touch_fd >= 0)
@@ -77,14 +136,11 @@ hpct_status hpct_report_tick(hpct_report *report, uint64_t bytes)
         if (report->progress_fd >= 0 && write(report->progress_fd, "", 1) < 0)
             report->progress_fd = -1; /* nobody listens any more; the data is still wanted */
     }
-    if (time - report->last_line >= LINE_SECONDS && report->total > 0) {
+    if (time - report->last_line >= LINE_SECONDS && report->bytes + report->files > 0) {
         report->last_line = time;
-        hpct_report_say(
-            "%s of %s copied, %s/s", hpct_bytes_show(report->bytes, done, sizeof done),
-            hpct_bytes_show(report->total, total, sizeof total),
-            hpct_bytes_show((uint64_t) ((double) report->bytes / (time - report->start)), rate,
-                            sizeof rate));
+        say_progress(report, time - report->start);
     }
+    pthread_mutex_unlock(&report->mutex);
     return HPCT_OK;
 }
 
@@ -92,10 +148,11 @@ void hpct_report_end(const hpct_report *report, const char *to)
 {
     char bytes[32], rate[32];
     double seconds = now() - report->start;
-    if (report->files == 0 || (!report->verbose && seconds < QUIET_SECONDS))
+    uint64_t files = report->files, count = report->bytes;
+    if (files == 0 || (!report->verbose && seconds < QUIET_SECONDS))
         return;
     hpct_report_say(
-        "%llu files, %s, to %s in %.1f s (%s/s)", (unsigned long long) report->files,
-        hpct_bytes_show(report->bytes, bytes, sizeof bytes), to, seconds,
-        hpct_bytes_show((uint64_t) ((double) report->bytes / (seconds + 1e-9)), rate, sizeof rate));
+        "%llu files, %s, to %s in %.1f s (%s/s)", (unsigned long long) files,
+        hpct_bytes_show(count, bytes, sizeof bytes), to, seconds,
+        hpct_bytes_show((uint64_t) ((double) count / (seconds + 1e-9)), rate, sizeof rate));
 }

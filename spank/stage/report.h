@@ -4,6 +4,8 @@
 #define HPCT_STAGE_REPORT_H
 
 #include <hpctrain/status.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -11,15 +13,21 @@ typedef struct hpct_report {
     bool verbose;
     int progress_fd;                    /* -1: nobody listens */
     int touch_fd;                       /* a file whose time shows that the work goes on, or -1 */
-    uint64_t files, bytes;              /* copied so far */
-    uint64_t total;                     /* bytes to copy */
+    _Atomic uint64_t files, bytes;      /* copied so far */
+    uint64_t total, total_files;        /* to copy; 0: not known */
+    _Atomic uint64_t read;              /* of an archive, */
+    uint64_t read_total;                /* of so many bytes; 0: it is none */
+    pthread_mutex_t mutex;              /* for the times below: several threads may tick */
     double start, last_line, last_byte; /* seconds */
+    double grace;                       /* seconds for which the work goes on after a signal */
+    double limit;                       /* seconds for all of it; 0: none */
+    double stop;                        /* when the grace is over; 0: no signal yet */
 } hpct_report;
 
 void hpct_report_start(hpct_report *report, bool verbose, int progress_fd);
 
 /* To be called between pieces of work, at least every few megabytes. HPCT_ERR_STOPPED when a signal
- * asked to end. Prints a line every few seconds. */
+ * asked to end, or the time is over. Prints a line every few seconds. Several threads may. */
 hpct_status hpct_report_tick(hpct_report *report, uint64_t bytes);
 
 /* "hpc-train-stage: NODE: …" on standard error, whole lines. */

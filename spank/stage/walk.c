@@ -16,6 +16,7 @@
 #include "base/status.h"
 #include "spank/stage/arena.h"
 #include "spank/stage/folders.h"
+#include "spank/stage/hash.h"
 #include "spank/stage/inodes.h"
 
 #define FOLDER_FLAGS (O_RDONLY | O_DIRECTORY | O_CLOEXEC)
@@ -26,11 +27,13 @@ typedef struct node {
     const char *name;   /* its last part */
     const char *target; /* symlink: its text */
     uint64_t size, inode;
-    struct timespec times[2];
+    uint64_t device;
+    struct timespec times[2], changed;
     uint32_t parent, first; /* first: hard link: the index of the earlier name */
     uint16_t mode;
     uint8_t kind;
     bool holes;
+    bool followed; /* a folder that a link leads to */
 } node;
 
 struct hpct_walk {
@@ -49,11 +52,11 @@ struct hpct_walk {
 
 /* ---- messages ---- */
 
-static void path_of(const hpct_walk *w, size_t index, char path[PATH_MAX])
+static void path_below(const hpct_walk *w, size_t top, size_t index, char path[PATH_MAX])
 {
     size_t end = PATH_MAX - 1;
     path[end] = '\0';
-    for (size_t i = index; i != 0; i = w->nodes[i].parent) {
+    for (size_t i = index; i != top; i = w->nodes[i].parent) {
         size_t size = strlen(w->nodes[i].name);
         if (end != PATH_MAX - 1)
             path[--end] = '/';
@@ -61,6 +64,11 @@ static void path_of(const hpct_walk *w, size_t index, char path[PATH_MAX])
         memcpy(path + end, w->nodes[i].name, size);
     }
     memmove(path, path + end, PATH_MAX - end);
+}
+
+static void path_of(const hpct_walk *w, size_t index, char path[PATH_MAX])
+{
+    path_below(w, 0, index, path);
 }
 
 /* `what` follows the name directly. */
@@ -106,7 +114,9 @@ static void describe(node *n, const struct stat *info)
     n->mode = (uint16_t) (info->st_mode & 0777);
     n->times[0] = info->st_atim;
     n->times[1] = info->st_mtim;
+    n->changed = info->st_ctim;
     n->inode = (uint64_t) info->st_ino;
+    n->device = (uint64_t) info->st_dev;
 }
 
 static uint64_t in_blocks(uint64_t bytes)
@@ -174,15 +184,22 @@ static hpct_status add_file(hpct_walk *w, size_t index, int fd, const char *name
     return HPCT_OK;
 }
 
-/* *follow: the link leads out, and is to stand for what it leads to. */
-static hpct_status add_link(hpct_walk *w, size_t index, int fd, const char *name, bool *follow)
+/* *follow: the link leads out, and is to stand for what it leads to. (Not inlined, as follow_link:
+ * their buffers must not lie on the stack once for each level of folders.) */
+__attribute__((noinline)) static hpct_status add_link(hpct_walk *w, size_t index, int fd,
+                                                      const char *name, bool *follow)
 {
     char text[PATH_MAX], path[PATH_MAX], what[PATH_MAX + 256];
     ssize_t size = readlinkat(fd, name, text, sizeof text - 1);
     if (size < 0)
         return fail_read(w, index);
     text[size] = '\0';
-    path_of(w, index, path);
+    /* Below a link that was followed, ".." leads to where that folder is, not to our tree. */
+    size_t top = index;
+    do
+        top = w->nodes[top].parent;
+    while (top != 0 && !w->nodes[top].followed);
+    path_below(w, top, index, path);
     *follow = false;
     if (!hpct_item_link_stays(path, text)) {
         *follow = w->options.follow;
@@ -204,8 +221,8 @@ static hpct_status add_link(hpct_walk *w, size_t index, int fd, const char *name
 }
 
 /* What a followed link leads to; a folder that it lies in itself would be walked for ever. */
-static hpct_status follow_link(hpct_walk *w, size_t index, int fd, const char *name,
-                               struct stat *info)
+__attribute__((noinline)) static hpct_status follow_link(hpct_walk *w, size_t index, int fd,
+                                                         const char *name, struct stat *info)
 {
     char path[PATH_MAX], full[2 * PATH_MAX];
     hpct_status status = HPCT_OK;
@@ -220,7 +237,8 @@ static hpct_status follow_link(hpct_walk *w, size_t index, int fd, const char *n
         close(target);
     for (size_t i = index; status == HPCT_OK && S_ISDIR(info->st_mode) && i != 0;) {
         i = w->nodes[i].parent;
-        if (w->nodes[i].inode == (uint64_t) info->st_ino)
+        if (w->nodes[i].inode == (uint64_t) info->st_ino &&
+            w->nodes[i].device == (uint64_t) info->st_dev)
             status = fail_about(w, index, HPCT_ERR_DATA,
                                 " is a link to a folder that it lies in: it cannot be followed");
     }
@@ -234,7 +252,6 @@ static hpct_status add_entry(hpct_walk *w, size_t parent, int fd, const char *na
     struct stat info;
     size_t index = 0;
     bool follow = false;
-    char path[PATH_MAX];
     hpct_status status = add_node(w, parent, name, &index);
     if (status != HPCT_OK)
         return status;
@@ -257,7 +274,7 @@ static hpct_status add_entry(hpct_walk *w, size_t parent, int fd, const char *na
     int inner = openat(fd, name, FOLDER_FLAGS | (follow ? 0 : O_NOFOLLOW));
     if (inner < 0)
         return fail_read(w, index);
-    path_of(w, index, path);
+    w->nodes[index].followed = follow;
     status = list_folder(w, index, inner, depth + 1);
     close(inner);
     return status;
@@ -404,11 +421,11 @@ size_t hpct_walk_count(const hpct_walk *w)
     return w->count;
 }
 
-void hpct_walk_item(const hpct_walk *w, size_t index, hpct_item *item, char path[PATH_MAX],
-                    char target[PATH_MAX])
+void hpct_walk_item(const hpct_walk *w, size_t index, hpct_item *item, char *path, char *target)
 {
     const node *n = &w->nodes[index];
-    path_of(w, index, path);
+    if (path != NULL)
+        path_of(w, index, path);
     *item = (hpct_item){.kind = (hpct_item_kind) n->kind,
                         .path = path,
                         .size = n->size,
@@ -423,6 +440,36 @@ void hpct_walk_item(const hpct_walk *w, size_t index, hpct_item *item, char path
     else
         return;
     item->target = target;
+}
+
+struct timespec hpct_walk_changed(const hpct_walk *w, size_t index)
+{
+    return w->nodes[index].changed;
+}
+
+uint64_t hpct_walk_digest(const hpct_walk *w)
+{
+    hpct_hasher *hasher = hpct_hasher_new();
+    if (hasher == NULL)
+        return 0; /* equal to no digest but by chance */
+    for (size_t i = 0; i < w->count; i++) {
+        const node *n = &w->nodes[i];
+        const uint64_t numbers[] = {n->parent,
+                                    n->first,
+                                    n->kind,
+                                    n->mode,
+                                    n->size,
+                                    n->inode,
+                                    (uint64_t) n->times[1].tv_sec,
+                                    (uint64_t) n->times[1].tv_nsec};
+        hpct_hasher_add(hasher, numbers, sizeof numbers);
+        hpct_hasher_add(hasher, n->name, strlen(n->name) + 1);
+        if (n->target != NULL)
+            hpct_hasher_add(hasher, n->target, strlen(n->target) + 1);
+    }
+    uint64_t digest = hpct_hasher_end(hasher);
+    hpct_hasher_free(hasher);
+    return digest;
 }
 
 /* ---- reading ---- */
@@ -442,30 +489,35 @@ hpct_status hpct_walk_unchanged(hpct_walk *w, size_t index, int fd)
     return is_same(&w->nodes[index], &info) ? HPCT_OK : fail_changed(w, index);
 }
 
-hpct_status hpct_walk_file(hpct_walk *w, size_t index, int *out)
+static hpct_status open_file(hpct_walk *w, size_t index, int *fd)
 {
     char path[PATH_MAX];
     const char *last = NULL;
-    int fd = -1;
+    *fd = -1;
     if (!w->is_folder) {
-        fd = fcntl(w->src, F_DUPFD_CLOEXEC, 0);
+        *fd = fcntl(w->src, F_DUPFD_CLOEXEC, 0);
     } else {
         path_of(w, index, path);
         int folder = hpct_folders_get(w->folders, path, &last);
         if (folder >= 0) {
-            fd = openat(folder, last, FILE_FLAGS | (w->options.follow ? 0 : O_NOFOLLOW));
+            *fd = openat(folder, last, FILE_FLAGS | (w->options.follow ? 0 : O_NOFOLLOW));
             int kept = errno;
             hpct_folders_put(w->folders, folder);
             errno = kept;
         }
     }
-    if (fd < 0)
-        return fail_read(w, index);
-    hpct_status status = hpct_walk_unchanged(w, index, fd);
-    if (status != HPCT_OK)
-        close(fd);
-    else
-        *out = fd;
+    return *fd < 0 ? fail_read(w, index) : HPCT_OK;
+}
+
+hpct_status hpct_walk_file(hpct_walk *w, size_t index, int *fd)
+{
+    hpct_status status = open_file(w, index, fd);
+    if (status == HPCT_OK)
+        status = hpct_walk_unchanged(w, index, *fd);
+    if (status != HPCT_OK && *fd >= 0) {
+        close(*fd);
+        *fd = -1;
+    }
     return status;
 }
 
@@ -515,15 +567,16 @@ hpct_status hpct_walk_extent(hpct_walk *w, size_t index, int fd, uint64_t at, ui
     return HPCT_OK;
 }
 
+/* One look at the file is enough, after reading: it was the one listed all the time, or is not. */
 hpct_status hpct_walk_whole(hpct_walk *w, size_t index, void *data)
 {
     int fd = -1;
-    hpct_status status = hpct_walk_file(w, index, &fd);
+    hpct_status status = open_file(w, index, &fd);
     if (status != HPCT_OK)
         return status;
-    status = hpct_walk_read(w, index, fd, data, (size_t) w->nodes[index].size, 0);
-    if (status == HPCT_OK)
-        status = hpct_walk_unchanged(w, index, fd);
+    hpct_status read = hpct_walk_read(w, index, fd, data, (size_t) w->nodes[index].size, 0);
+    if (read == HPCT_OK)
+        read = hpct_walk_unchanged(w, index, fd);
     close(fd);
-    return status;
+    return read;
 }

@@ -48,10 +48,17 @@ hpct_walk_totals hpct_walk_sum(const hpct_walk *walk);
 /* Items 0 to count - 1; item 0 is the root. */
 size_t hpct_walk_count(const hpct_walk *walk);
 
-/* Describes an item; item->path and item->target lie in `path` and `target`, the caller's buffers.
- * `target` may be NULL where only files and folders are of interest. */
-void hpct_walk_item(const hpct_walk *walk, size_t index, hpct_item *item, char path[PATH_MAX],
-                    char target[PATH_MAX]);
+/* Describes an item; item->path and item->target lie in `path` and `target`, the caller's buffers
+ * of PATH_MAX bytes. `target` may be NULL where only files and folders are of interest, `path` too
+ * where only kind, size and so on are. */
+void hpct_walk_item(const hpct_walk *walk, size_t index, hpct_item *item, char *path, char *target);
+
+/* When the inode was last changed in any way, which no program can set. */
+struct timespec hpct_walk_changed(const hpct_walk *walk, size_t index);
+
+/* Stands for the whole listing: names, kinds, sizes, modes, modification times, inode numbers and
+ * link texts. Equal when nothing was changed between two listings. */
+uint64_t hpct_walk_digest(const hpct_walk *walk);
 
 /* Opens a file for reading with hpct_walk_read; closed with close. An error when it is not the file
  * that was listed, or has another size or modification time. */

@@ -17,6 +17,7 @@
 #include "base/status.h"
 #include "spank/stage/folders.h"
 #include "spank/stage/hash.h"
+#include "spank/stage/manifest.h"
 
 #define PIECE (128u << 10) /* read back while it is in the processor's cache */
 
@@ -48,9 +49,18 @@ struct hpct_sink {
     char *path;
     mode_t mode;
     struct timespec times[2];
-    uint64_t size, at;
+    uint64_t size;
+    hpct_lane *lane;  /* of hpct_sink_data; made when it is needed */
+    uint64_t *hashes; /* [hpct_hash_count(size)] */
+    _Atomic uint64_t blocks_done;
+};
+
+struct hpct_lane {
+    hpct_sink *sink;
+    uint64_t block, at, end; /* bytes of the file */
+    bool present;
     hpct_hasher *given, *found; /* of what was handed in, of what was read back */
-    char *back;                 /* [PIECE] */
+    char *back;                 /* [PIECE], on whole pages: copying is faster */
 };
 
 /* ---- messages ---- */
@@ -236,11 +246,16 @@ static hpct_status make_folder(hpct_writer *w, const hpct_item *item, int fd, co
     return status == HPCT_OK ? remember(w, item) : status;
 }
 
+static hpct_status fail_link(const hpct_writer *w, const char *path, const char *text)
+{
+    return hpct_fail(HPCT_ERR_DATA, "%s/%s is a link to '%s', out of the folder that is staged",
+                     w->name, path, text);
+}
+
 static hpct_status make_symlink(hpct_writer *w, const hpct_item *item, int fd, const char *last)
 {
     if (!hpct_item_link_stays(item->path, item->target))
-        return hpct_fail(HPCT_ERR_DATA, "%s/%s is a link to '%s', out of the folder that is staged",
-                         w->name, item->path, item->target);
+        return fail_link(w, item->path, item->target);
     while (symlinkat(item->target, fd, last) != 0) {
         if (!make_room(w, fd, last))
             return fail_new(w, item->path);
@@ -266,6 +281,15 @@ static hpct_status make_hard_link(hpct_writer *w, const hpct_item *item, int fd,
                            w->name, item->path, item->target);
         goto end;
     }
+    if (S_ISLNK(info.st_mode)) { /* elsewhere in the tree its text leads elsewhere */
+        char text[PATH_MAX];
+        ssize_t size = readlinkat(from, name, text, sizeof text - 1);
+        text[size < 0 ? 0 : size] = '\0';
+        if (!hpct_item_link_stays(item->path, text)) {
+            status = fail_link(w, item->path, text);
+            goto end;
+        }
+    }
     if (strcmp(item->path, item->target) == 0)
         goto end; /* some archives say so; nothing is to be done */
     while (linkat(from, name, fd, last, 0) != 0) {
@@ -283,11 +307,11 @@ hpct_status hpct_writer_add(hpct_writer *w, const hpct_item *item)
 {
     int fd = -1;
     const char *last = NULL;
+    if (w->options.loose && w->fd >= 0 && *item->path == '\0' && item->kind == HPCT_ITEM_FOLDER)
+        return remember(w, item); /* an archive's own "./" */
     hpct_status status = check(w, item);
     if (status == HPCT_OK && *item->path == '\0' && item->kind != HPCT_ITEM_FOLDER)
         status = fail_about(w, HPCT_ERR_DATA, item->path, "it is neither a file nor a folder");
-    if (status == HPCT_OK)
-        status = take(w, 0);
     if (status == HPCT_OK)
         status = enter(w, item->path, &fd, &last);
     if (status != HPCT_OK)
@@ -303,6 +327,8 @@ hpct_status hpct_writer_add(hpct_writer *w, const hpct_item *item)
     leave(w, fd);
     if (*item->path == '\0')
         w->has_root = true;
+    if (status == HPCT_OK && w->options.manifest != NULL)
+        status = hpct_manifest_note(w->options.manifest, item, 0);
     return status;
 }
 
@@ -406,6 +432,12 @@ static hpct_status fail_differs(const hpct_writer *w, const char *path)
                       "of this node is bad");
 }
 
+static hpct_status fail_more(const hpct_sink *sink)
+{
+    return fail_about(sink->writer, HPCT_ERR_DATA, sink->path,
+                      "there is more in it than its size says");
+}
+
 static hpct_status set_mode_and_times(const hpct_writer *w, int fd, const char *path, mode_t mode,
                                       const struct timespec times[2])
 {
@@ -421,6 +453,7 @@ hpct_status hpct_writer_whole(hpct_writer *w, const hpct_item *item, const void 
     static _Thread_local char back[PIECE];
     int fd = -1;
     size_t size = (size_t) item->size;
+    uint64_t given = 0;
     if (item->size > sizeof back) {
         hpct_sink *sink = NULL;
         hpct_status begun = hpct_writer_begin(w, item, &sink);
@@ -441,7 +474,7 @@ hpct_status hpct_writer_whole(hpct_writer *w, const hpct_item *item, const void 
     if (status == HPCT_OK)
         status = read_at(w, fd, item->path, back, size, 0);
     if (status == HPCT_OK) {
-        uint64_t given = hpct_hash(content, size);
+        given = hpct_hash(content, size);
         if (hpct_hash(back, size) != given)
             status = fail_differs(w, item->path);
         if (hash != NULL)
@@ -451,28 +484,121 @@ hpct_status hpct_writer_whole(hpct_writer *w, const hpct_item *item, const void 
         status = set_mode_and_times(w, fd, item->path, item->mode, item->times);
     if (close(fd) != 0 && status == HPCT_OK)
         status = fail_make(w, item->path);
+    if (status == HPCT_OK && w->options.manifest != NULL)
+        status = hpct_manifest_note(w->options.manifest, item, given);
     return status;
+}
+
+/* ---- files in pieces ---- */
+
+hpct_lane *hpct_lane_new(void)
+{
+    hpct_lane *lane = malloc(sizeof *lane);
+    if (lane == NULL)
+        return NULL;
+    lane->sink = NULL;
+    lane->given = hpct_hasher_new();
+    lane->found = hpct_hasher_new();
+    lane->back = aligned_alloc(4096, PIECE);
+    if (lane->given == NULL || lane->found == NULL || lane->back == NULL) {
+        hpct_lane_free(lane);
+        return NULL;
+    }
+    return lane;
+}
+
+void hpct_lane_free(hpct_lane *lane)
+{
+    if (lane == NULL)
+        return;
+    hpct_hasher_free(lane->given);
+    hpct_hasher_free(lane->found);
+    free(lane->back);
+    free(lane);
+}
+
+hpct_status hpct_lane_begin(hpct_lane *lane, hpct_sink *sink, uint64_t block, bool present)
+{
+    uint64_t left = sink->size - block * HPCT_HASH_BLOCK;
+    lane->sink = sink;
+    lane->block = block;
+    lane->present = present;
+    lane->at = block * HPCT_HASH_BLOCK;
+    lane->end = lane->at + (left < HPCT_HASH_BLOCK ? left : HPCT_HASH_BLOCK);
+    hpct_hasher_reset(lane->given);
+    hpct_hasher_reset(lane->found);
+    return HPCT_OK;
+}
+
+hpct_status hpct_lane_data(hpct_lane *lane, const void *data, size_t size)
+{
+    hpct_sink *sink = lane->sink;
+    const hpct_writer *w = sink->writer;
+    const char *p = data;
+    hpct_status status = size > lane->end - lane->at ? fail_more(sink) : HPCT_OK;
+    if (status == HPCT_OK)
+        status = take(sink->writer, size);
+    while (size > 0 && status == HPCT_OK) {
+        size_t part = size < PIECE ? size : PIECE;
+        hpct_hasher_add(lane->given, p, part);
+        if (!lane->present)
+            status = write_at(w, sink->fd, sink->path, p, part, lane->at);
+        if (status == HPCT_OK)
+            status = read_at(w, sink->fd, sink->path, lane->back, part, lane->at);
+        if (status == HPCT_OK)
+            hpct_hasher_add(lane->found, lane->back, part);
+        p += part;
+        size -= part;
+        lane->at += part;
+    }
+    return status;
+}
+
+hpct_status hpct_lane_hole(hpct_lane *lane, uint64_t size)
+{
+    if (size > lane->end - lane->at)
+        return fail_more(lane->sink);
+    /* Nothing is written, so that there is nothing to read back. */
+    hpct_hasher_add(lane->given, NULL, size);
+    hpct_hasher_add(lane->found, NULL, size);
+    lane->at += size;
+    return HPCT_OK;
+}
+
+hpct_status hpct_lane_end(hpct_lane *lane)
+{
+    hpct_sink *sink = lane->sink;
+    uint64_t hash = hpct_hasher_end(lane->found);
+    if (lane->at != lane->end)
+        return fail_about(sink->writer, HPCT_ERR_DATA, sink->path,
+                          "there is less in it than its size says");
+    if (hash != hpct_hasher_end(lane->given))
+        return fail_differs(sink->writer, sink->path);
+    sink->hashes[lane->block] = hash;
+    atomic_fetch_add(&sink->blocks_done, 1);
+    return HPCT_OK;
 }
 
 hpct_status hpct_writer_begin(hpct_writer *w, const hpct_item *item, hpct_sink **out)
 {
     hpct_sink *sink = calloc(1, sizeof *sink);
     hpct_status status = HPCT_OK;
+    uint64_t count = hpct_hash_count(item->size);
     if (sink == NULL)
         return hpct_fail_memory(sizeof *sink);
-    *sink = (hpct_sink){
-        .writer = w,
-        .fd = -1,
-        .path = strdup(item->path),
-        .mode = item->mode,
-        .times = {item->times[0], item->times[1]},
-        .size = item->size,
-        .given = hpct_hasher_new(),
-        .found = hpct_hasher_new(),
-        .back = malloc(PIECE),
-    };
-    if (sink->path == NULL || sink->given == NULL || sink->found == NULL || sink->back == NULL)
-        status = hpct_fail_memory(PIECE);
+    sink->writer = w;
+    sink->fd = -1;
+    sink->path = strdup(item->path);
+    sink->mode = item->mode;
+    sink->times[0] = item->times[0];
+    sink->times[1] = item->times[1];
+    sink->size = item->size;
+    if (item->size > INT64_MAX)
+        status = fail_about(w, HPCT_ERR_DATA, item->path, "no file can be so large");
+    else
+        sink->hashes = malloc((size_t) count * sizeof *sink->hashes);
+    if (status == HPCT_OK && (sink->path == NULL || sink->hashes == NULL))
+        status = hpct_fail_memory((size_t) count * sizeof *sink->hashes);
     if (status == HPCT_OK)
         status = create(w, item, &sink->fd);
     if (status != HPCT_OK) {
@@ -489,60 +615,70 @@ void hpct_sink_drop(hpct_sink *sink)
         return;
     if (sink->fd >= 0)
         close(sink->fd);
-    hpct_hasher_free(sink->given);
-    hpct_hasher_free(sink->found);
-    free(sink->back);
+    hpct_lane_free(sink->lane);
+    free(sink->hashes);
     free(sink->path);
     free(sink);
 }
 
-static hpct_status fits(const hpct_sink *sink, uint64_t size)
+int hpct_sink_fd(const hpct_sink *sink)
 {
-    if (size > sink->size - sink->at)
-        return fail_about(sink->writer, HPCT_ERR_DATA, sink->path,
-                          "there is more in it than its size says");
-    return HPCT_OK;
+    return sink->fd;
 }
 
-hpct_status hpct_sink_data(hpct_sink *sink, const void *data, size_t size)
+/* From block to block. NULL data: a hole. */
+static hpct_status append(hpct_sink *sink, const char *data, uint64_t size)
 {
-    const char *p = data;
-    hpct_status status = fits(sink, size);
-    if (status == HPCT_OK)
-        status = take(sink->writer, size);
+    hpct_status status = HPCT_OK;
+    if (sink->lane == NULL) {
+        sink->lane = hpct_lane_new();
+        if (sink->lane == NULL)
+            return hpct_fail_memory(sizeof *sink->lane);
+        hpct_lane_begin(sink->lane, sink, 0, false);
+    }
+    if (size > sink->size - sink->lane->at)
+        return fail_more(sink);
     while (size > 0 && status == HPCT_OK) {
-        size_t part = size < PIECE ? size : PIECE;
-        hpct_hasher_add(sink->given, p, part);
-        status = write_at(sink->writer, sink->fd, sink->path, p, part, sink->at);
-        if (status == HPCT_OK)
-            status = read_at(sink->writer, sink->fd, sink->path, sink->back, part, sink->at);
-        if (status == HPCT_OK)
-            hpct_hasher_add(sink->found, sink->back, part);
-        p += part;
+        hpct_lane *lane = sink->lane;
+        if (lane->at == lane->end) {
+            status = hpct_lane_end(lane);
+            hpct_lane_begin(lane, sink, lane->block + 1, false);
+            continue;
+        }
+        uint64_t left = lane->end - lane->at, part = size < left ? size : left;
+        if (data == NULL) {
+            status = hpct_lane_hole(lane, part);
+        } else {
+            status = hpct_lane_data(lane, data, (size_t) part);
+            data += part;
+        }
         size -= part;
-        sink->at += part;
     }
     return status;
 }
 
+hpct_status hpct_sink_data(hpct_sink *sink, const void *data, size_t size)
+{
+    return append(sink, data, size);
+}
+
 hpct_status hpct_sink_hole(hpct_sink *sink, uint64_t size)
 {
-    hpct_status status = fits(sink, size);
-    if (status != HPCT_OK)
-        return status;
-    /* Nothing is written, so that there is nothing to read back. */
-    hpct_hasher_add(sink->given, NULL, size);
-    hpct_hasher_add(sink->found, NULL, size);
-    sink->at += size;
-    return HPCT_OK;
+    return append(sink, NULL, size);
 }
 
 hpct_status hpct_sink_end(hpct_sink *sink, uint64_t *hash)
 {
-    const hpct_writer *w = sink->writer;
+    hpct_writer *w = sink->writer;
     struct stat info;
+    uint64_t count = hpct_hash_count(sink->size), found = 0;
     hpct_status status = HPCT_OK;
-    if (sink->at != sink->size)
+    if (sink->lane != NULL || sink->size == 0) {
+        status = append(sink, NULL, 0);
+        if (status == HPCT_OK)
+            status = hpct_lane_end(sink->lane);
+    }
+    if (status == HPCT_OK && sink->blocks_done != count)
         status = fail_about(w, HPCT_ERR_DATA, sink->path, "there is less in it than its size says");
     /* A hole at the end. */
     if (status == HPCT_OK && fstat(sink->fd, &info) != 0)
@@ -550,15 +686,22 @@ hpct_status hpct_sink_end(hpct_sink *sink, uint64_t *hash)
     if (status == HPCT_OK && (uint64_t) info.st_size < sink->size &&
         ftruncate(sink->fd, (off_t) sink->size) != 0)
         status = fail_make(w, sink->path);
-    uint64_t found = hpct_hasher_end(sink->found);
-    if (status == HPCT_OK && found != hpct_hasher_end(sink->given))
-        status = fail_differs(w, sink->path);
+    if (status == HPCT_OK)
+        found = hpct_hash_blocks(sink->hashes, count);
     if (status == HPCT_OK)
         status = set_mode_and_times(w, sink->fd, sink->path, sink->mode, sink->times);
     int fd = sink->fd;
     sink->fd = -1;
     if (close(fd) != 0 && status == HPCT_OK)
         status = fail_make(w, sink->path);
+    if (status == HPCT_OK && w->options.manifest != NULL) {
+        hpct_item item = {.kind = HPCT_ITEM_FILE,
+                          .path = sink->path,
+                          .size = sink->size,
+                          .mode = sink->mode,
+                          .times = {sink->times[0], sink->times[1]}};
+        status = hpct_manifest_note(w->options.manifest, &item, found);
+    }
     if (hash != NULL)
         *hash = found;
     hpct_sink_drop(sink);

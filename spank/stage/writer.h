@@ -32,6 +32,8 @@
 
 typedef struct hpct_writer hpct_writer;
 typedef struct hpct_sink hpct_sink;
+typedef struct hpct_lane hpct_lane;
+struct hpct_manifest;
 
 typedef struct hpct_writer_options {
     const char *name;     /* for messages: the source as the user wrote it */
@@ -39,6 +41,7 @@ typedef struct hpct_writer_options {
     uint64_t max_entries; /* refuse more items (HPCT_ERR_CONFIG); 0: no bound */
     bool loose;           /* archives: folders that no item named are made, and a later file or
                            * link takes the place of an earlier one. Else both are errors */
+    struct hpct_manifest *manifest; /* every item is noted there with its hash; NULL: not */
 } hpct_writer_options;
 
 /* Makes the tree as `root` (one name, which does not exist) in the open folder `folder`, which
@@ -70,6 +73,23 @@ hpct_status hpct_sink_end(hpct_sink *sink, uint64_t *hash);
 
 /* Frees the sink of a file that is not wanted any more; the file is left unfinished. */
 void hpct_sink_drop(hpct_sink *sink);
+
+/* ---- blocks of one file by several threads ----
+ *
+ * Between hpct_writer_begin and hpct_sink_end, instead of hpct_sink_data: each block of
+ * HPCT_HASH_BLOCK bytes by one lane, which belongs to one thread. All blocks must be done. */
+hpct_lane *hpct_lane_new(void);       /* NULL when out of memory */
+void hpct_lane_free(hpct_lane *lane); /* NULL is fine */
+
+/* The block's bytes follow. `present`: they are in the file already (the kernel put them there),
+ * and are only compared with what is handed in. */
+hpct_status hpct_lane_begin(hpct_lane *lane, hpct_sink *sink, uint64_t block, bool present);
+hpct_status hpct_lane_data(hpct_lane *lane, const void *data, size_t size);
+hpct_status hpct_lane_hole(hpct_lane *lane, uint64_t size);
+hpct_status hpct_lane_end(hpct_lane *lane);
+
+/* The file itself, for those who let the kernel fill it. It stays the sink's. */
+int hpct_sink_fd(const hpct_sink *sink);
 
 /* Gives the folders their modes and times, the innermost first. All sinks must have ended. */
 hpct_status hpct_writer_finish(hpct_writer *writer);

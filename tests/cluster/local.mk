@@ -1,7 +1,11 @@
 # tests/cluster/: TAP scripts that use a real Slurm in the sandbox; each skips itself where none runs.
 cluster_tests = \
+	tests/cluster/admin.t \
 	tests/cluster/plugin.t \
+	tests/cluster/plugin_attacks.t \
+	tests/cluster/plugin_gpu.t \
 	tests/cluster/plugin_layout.t \
+	tests/cluster/plugin_out.t \
 	tests/cluster/plugin_safety.t \
 	tests/cluster/plugin_settings.t tests/cluster/plugin_stage.t \
 	tests/cluster/quickstart.t \
@@ -9,6 +13,19 @@ cluster_tests = \
 	tests/cluster/train.t \
 	tests/cluster/train_failures.t
 TESTS += $(cluster_tests)
+EXTRA_DIST += $(cluster_tests) tests/cluster/lib.sh tests/cluster/plugin_lib.sh tests/cluster/train_lib.sh
 long_tests += tests/cluster/plugin_sanitizers.t
-EXTRA_DIST += $(cluster_tests) tests/cluster/plugin_sanitizers.t tests/cluster/asan_options.c \
-	tests/cluster/lib.sh tests/cluster/plugin_lib.sh tests/cluster/train_lib.sh
+scaled_tests += tests/cluster/plugin_attacks.t
+EXTRA_DIST += tests/cluster/plugin_sanitizers.t tests/cluster/asan_options.c
+
+# What plugin_gpu.t binds tasks with.
+check_LTLIBRARIES += tests/cluster/pin.la
+tests_cluster_pin_la_SOURCES = tests/cluster/pin.c
+tests_cluster_pin_la_CPPFLAGS = $(AM_CPPFLAGS) $(SLURM_CPPFLAGS) -D_GNU_SOURCE
+tests_cluster_pin_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
+
+# What admin.t puts in the plugin's place.
+check_LTLIBRARIES += tests/cluster/old/spank_hpc_train.la
+tests_cluster_old_spank_hpc_train_la_SOURCES = tests/cluster/old/plugin.c
+tests_cluster_old_spank_hpc_train_la_CPPFLAGS = $(AM_CPPFLAGS) $(SLURM_CPPFLAGS)
+tests_cluster_old_spank_hpc_train_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere

@@ -57,7 +57,7 @@ refused() { # OPTION MESSAGE
 refused --hpc-train=perhaps "--hpc-train: 'perhaps' is neither on nor off"
 refused --hpc-train-env=keras "--hpc-train-env: 'keras' is no framework"
 refused --hpc-train-port=80 "--hpc-train-port: '80' is not a port"
-refused --hpc-train-bind=closest "--hpc-train-bind: 'closest' is none of"
+refused --hpc-train-bind=nearest "--hpc-train-bind: 'nearest' is none of"
 refused --hpc-train-stage=/data:../up "below .SLURM_TMPDIR"
 refused --hpc-train-strategy=x "unrecognized option"
 capture sandbox_run env HPC_TRAIN_PORT=80 srun -N1 true
@@ -72,7 +72,7 @@ for option in hpc-train hpc-train-env hpc-train-port hpc-train-stage hpc-train-b
     done
 done
 is "$(sandbox_run srun --help | grep -o -- '--hpc-train[a-z-]*' | sort -u | tr '\n' ' ')" \
-    "--hpc-train --hpc-train-bind --hpc-train-env --hpc-train-hide --hpc-train-port --hpc-train-stage " "and no other option of ours"
+    "--hpc-train --hpc-train-bind --hpc-train-env --hpc-train-hide --hpc-train-port --hpc-train-stage --hpc-train-stage-out " "and no other option of ours"
 
 # ---- environment defaults; the command line wins ----
 capture sandbox_run env HPC_TRAIN_PORT=23100 srun -N1 printenv MASTER_PORT

@@ -52,7 +52,7 @@ like "$err" "/nowhere/helper cannot be started: No such file .*helper=" "and say
 undrained "helper="
 
 # ---- right ones ----
-mkdir -p "$own/shared/data" && truncate -s 2M "$own/shared/data/two" && chmod -R a+rX "$own/shared"
+mkdir -p "$own/shared/data" && head -c 2M /dev/zero >"$own/shared/data/two" && chmod -R a+rX "$own/shared"
 with tmpdir=/var/tmp/jobs ports=21000-21999 default=on stage_max=1M stage_src=/shared,/srv log=info
 # shellcheck disable=SC2016
 capture sandbox_run srun -N2 bash -c 'echo "$SLURM_TMPDIR $MASTER_PORT"'
@@ -65,7 +65,7 @@ like "$err" "2.1 MB are to be staged, but at most 1.0 MB may be" "and says so"
 capture sandbox_run srun --hpc-train-stage=/etc/hostname -N1 true
 is "$status" 78 "outside stage_src: 78"
 like "$err" "/etc/hostname .* lies in no folder that may be staged" "and says so"
-truncate -s 1K "$own/shared/data/two"
+head -c 1000 /dev/zero >"$own/shared/data/two"
 capture sandbox_run srun --hpc-train-stage=/shared/data -N1 true
 ran "within both it is staged"
 like "$err" "hpc-train-stage: node[01]: .* files, 1.0 kB, to /var/tmp/jobs/[0-9]+ in" "log=info says what was copied"

@@ -54,8 +54,10 @@ fails "an unreadable source" 66 "$work/secret cannot be read: Permission denied"
 sandbox_run bash -c "ln -s /etc/passwd '$work/set/out'"
 fails "a link out of the tree" 65 "set/out is a link to '/etc/passwd'" --hpc-train-stage="$work/set" -N1
 sandbox_run rm "$work/set/out"
-sandbox_run truncate -s 1T "$work/huge"
-fails "a disk too small" 74 "needs 1.1 TB, but only .* are free" --hpc-train-stage="$work/huge" -N2
+sandbox_run head -c 90M /dev/zero >"$work_here/huge"
+for node in $(all_nodes | head -n 2); do capture on_node "$node" mount -o remount,size=80m /tmp; done
+fails "a disk too small" 74 "needs 94 MB, but only .* are free" --hpc-train-stage="$work/huge" -N2
+for node in $(all_nodes | head -n 2); do capture on_node "$node" mount -o remount,size=50% /tmp; done
 sandbox_run rm "$work/huge"
 
 # Only one node fails: the tasks on the others are not left waiting.
@@ -72,7 +74,7 @@ on_node "$victim" umount /tmp/only
 
 # The disk fills while it is copied: two steps at once, each of which would fit.
 capture on_node "$victim" mount -o remount,size=80m /tmp
-sandbox_run truncate -s 45M "$work/fits"
+sandbox_run head -c 45M /dev/zero >"$work_here/fits"
 # shellcheck disable=SC2016
 for ((i = 0; i < 10; i++)); do
     capture sandbox_run bash -c '
@@ -84,7 +86,7 @@ is "$(on_node "$victim" bash -c 'ls -A --ignore=.boot /tmp/hpc-train | wc -l')" 
 capture on_node "$victim" mount -o remount,size=50% /tmp
 
 # ---- cancelling ----
-sandbox_run truncate -s 3G "$work/large"
+sandbox_run head -c 2G /dev/zero >"$work_here/large"
 cancelled() { # NAME HOW
     local pid helper start i
     sandbox_run srun --job-name="stage-$$" --hpc-train-stage="$work/large" -N1 -w "$other" -n2 sleep 60 2>"$work_here/errors" &

@@ -40,7 +40,8 @@ listing() { (cd "$1" && find . -printf '%P|%y|%m|%s|%T@|%l\n' | LC_ALL=C grep -a
 is "$(listing to/src)" "$(listing src)" "names, kinds, modes, sizes, times and links are kept"
 ok "$(diff -r --no-dereference src to/src >/dev/null; echo $?)" "content is kept"
 is "$(cat to/deep/er/uno)" one "a destination of its own is made with its folders"
-is "$(ls to/.hpc-train)" lock "nothing but the lock is left of the work"
+is "$(ls to/.hpc-train)" "lock
+staged" "nothing but the lock is left of the work"
 
 # ---- again ----
 inode=$(stat -c %i to/src/large)
@@ -63,6 +64,56 @@ run "$stage" --to to src/one:src
 is "$(cat to/src)" two "a file may take the place of a folder"
 run "$stage" --to to src
 is "$(cat to/src/one)" two "and a folder that of a file"
+
+# A file that was written to since is read again, even if size and time are as before.
+time=$(stat -c %y src/large)
+printf X | dd of=to/src/large bs=1 seek=10000000 conv=notrunc status=none
+touch -d "$time" to/src/large
+run "$stage" --verbose --to to src
+like "$err" "staged again: large was changed in the copy" "content that changed under the same size and time is found"
+ok "$(cmp src/large to/src/large >/dev/null; echo $?)" "and staged again"
+touch to/src/large && touch -d "$time" to/src/large
+inode=$(stat -c %i to/src/large)
+run "$stage" --to to src
+is "$(stat -c %i to/src/large)" "$inode" "a file that was touched, but holds what it held, is reused"
+like "$err" "src is at to/src already, unchanged" "and that is said"
+for list in to/.hpc-train/staged/*; do printf X | dd of="$list" bs=1 seek=100 conv=notrunc status=none; done
+run "$stage" --verbose --to to src
+like "$err" "the list of what was staged is damaged" "a damaged list is found"
+is "$status $(diff -r --no-dereference src to/src)" "0 " "and all is staged again"
+
+# ---- holes, further names ----
+fresh
+mkdir shape
+truncate -s 300M shape/hole
+printf x | dd of=shape/hole bs=1 seek=150000000 conv=notrunc status=none
+truncate -s 1T shape/terabyte
+head -c 5000000 /dev/urandom >shape/first
+ln shape/first shape/second
+mkdir shape/sub && ln shape/first shape/sub/third && ln -s ../second shape/sub/link
+start=$SECONDS
+run "$stage" --to to shape
+is "$status$err" 0 "holes and hard links are copied"
+ok "$([ "$(du -k to/shape | tail -n 1 | cut -f 1)" -lt 8000 ]; echo $?)" "holes stay holes"
+ok "$([ $((SECONDS - start)) -lt 20 ]; echo $?)" "a terabyte of them takes no time"
+is "$(stat -c %s to/shape/terabyte)" 1099511627776 "and has its size"
+ok "$(cmp shape/hole to/shape/hole; echo $?)" "what is between them is kept"
+is "$(stat -c '%i %h' to/shape/first to/shape/second to/shape/sub/third | sort -u | wc -l)" 1 "three names of one file stay one file"
+run "$stage" --to to shape
+like "$err" "already, unchanged" "which is recognized later"
+rm -r shape/terabyte
+
+# ---- links out, followed ----
+fresh
+mkdir -p far/deep && echo far >far/deep/file && mkdir links && ln -s ../far links/away && ln -s ../src/one links/one
+ln -s away/deep/file links/inside
+run "$stage" --links follow --to to links
+is "$status $(cat to/links/away/deep/file to/links/one to/links/inside | tr '\n' ' ')" "0 far twofar " "--links follow: what links out lead to is copied"
+is "$(readlink to/links/inside)" away/deep/file "links within are kept"
+run "$stage" --links follow --allow "$work/links" --to to links:l2
+is "$status" 78 "nothing outside --allow is reached through a link"
+run "$stage" --links sometimes --to to links
+is "$status" 64 "a wrong --links"
 
 # ---- what is refused ----
 fresh
@@ -124,13 +175,21 @@ is "$status" 64 "an unknown option ends with 64"
 # ---- a full disk ----
 if [ "$(id -u)" = 0 ] && mkdir small && mount -t tmpfs -o size=64m tmpfs small 2>/dev/null; then
     at_exit "umount '$work/small'"
-    truncate -s 70000000 too-large
+    head -c 70000000 /dev/zero >too-large
     run "$stage" --to small too-large
     is "$status" 74 "too small a disk is found out before copying: status 74"
     like "$err" "small needs 70 MB, but only .* are free" "and says how much is missing"
     is "$(ls small)" "" "and nothing is left"
+    run "$stage" --to small too-large:x src:y
+    is "$(ls small)" "" "nor of anything else that was to be staged"
+    run "$stage" --memory 10M --to small src:own
+    is "$status" 74 "more than the memory that the job has, in a folder that lies in memory: status 74"
+    like "$err" "small needs 20 MB and lies in memory, of which the job has only 10 MB" "and says so"
+    run "$stage" --memory 40M --to small src:own
+    is "$status" 0 "within the memory it is copied"
+    chmod -R u+rwx small/own && rm -rf small/own small/.hpc-train
     # Two at once, each of which fits: the room ends while they copy.
-    truncate -s 45000000 fits
+    head -c 45000000 /dev/zero >fits
     mkdir small/a small/b
     seen=0 wrong=
     for ((i = 0; i < 30 && !seen; i++)); do
@@ -139,9 +198,9 @@ if [ "$(id -u)" = 0 ] && mkdir small && mount -t tmpfs -o size=64m tmpfs small 2
         for to in a b; do
             left=$(ls small/$to; ls small/$to/.hpc-train)
             case $(cat small.$to.status) in
-            0) [ "$left" = $'fits\nlock' ] || wrong="a copy: $left" ;;
+            0) [ "$left" = $'fits\nlock\nstaged' ] || wrong="a copy: $left" ;;
             74) if grep -q "fits: the copy cannot be written: No space left" small.$to; then seen=1; fi
-                [ "$left" = lock ] || wrong="no copy: $left" ;;
+                [ "$left" = $'lock\nstaged' ] || wrong="no copy: $left" ;;
             *) wrong="status $(cat small.$to.status): $(cat small.$to)" ;;
             esac
             rm -f small/$to/fits
@@ -155,8 +214,8 @@ fi
 
 # ---- ended on the way ----
 fresh
-truncate -s 4000000000 sparse-large
-"$stage" --to to sparse-large:big 2>errors &
+head -c 1500000000 /dev/zero >very-large
+"$stage" --to to very-large:big 2>errors &
 pid=$!
 for ((i = 0; i < 100; i++)); do [ -e to/.hpc-train/incoming/0 ] && break; sleep 0.02; done
 ok "$([ -e to/.hpc-train/incoming/0 ]; echo $?)" "a long copy has begun"
@@ -169,22 +228,22 @@ wait $pid
 is $? 75 "SIGTERM ends it with 75"
 took=$(((${EPOCHREALTIME/./} - start) / 1000))
 ok "$([ $took -lt 1000 ]; echo $?)" "within a second ($took ms)"
-is "$(ls to; ls to/.hpc-train)" lock "and nothing is left"
+is "$(ls to; ls to/.hpc-train)" $'lock\nstaged' "and nothing is left"
 like "$(cat errors)" "ended by signal 15" "and it says so"
-"$stage" --to to sparse-large:big 2>errors &
+"$stage" --to to very-large:big 2>errors &
 pid=$!
 for ((i = 0; i < 100; i++)); do [ -e to/.hpc-train/incoming/0 ] && break; sleep 0.02; done
 kill -KILL $pid
 wait $pid 2>/dev/null
 is "$(ls to)" "" "after SIGKILL there is no copy under its final name"
 run "$stage" --to to src
-is "$status $(ls to/.hpc-train)" "0 lock" "and the next one clears the rest away"
+is "$status $(ls to/.hpc-train)" $'0 lock\nstaged' "and the next one clears the rest away"
 
 # ---- two at once ----
 fresh
 pids=()
 for i in 1 2 3 4; do
-    "$stage" --to to src &
+    "$stage" --to to src 2>/dev/null &
     pids+=($!)
 done
 failed=0

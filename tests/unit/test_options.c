@@ -95,7 +95,8 @@ static void the_command_line_wins_over_the_environment(void **state)
     free_options(&options);
     assert_int_equal(hpct_options_resolve(&options, NO_ENV, true, &choices), HPCT_OK);
     assert_int_equal(choices.frameworks, HPCT_FRAMEWORK_ALL);
-    assert_int_equal(choices.bind.kind, HPCT_GPU_BIND_RANK);
+    assert_int_equal(choices.bind.kind, HPCT_GPU_BIND_CLOSEST);
+    assert_false(choices.bind.asked);
     assert_false(choices.has_port || choices.hide);
     hpct_choices_free(&choices);
 }
@@ -112,7 +113,7 @@ static void bad_values_are_named(void **state)
         {HPCT_OPTION_ENV, "", "--hpc-train-env"},
         {HPCT_OPTION_PORT, "80", "--hpc-train-port: '80'"},
         {HPCT_OPTION_PORT, "", "--hpc-train-port"},
-        {HPCT_OPTION_BIND, "closest", "--hpc-train-bind: 'closest'"},
+        {HPCT_OPTION_BIND, "nearest", "--hpc-train-bind: 'nearest'"},
         {HPCT_OPTION_BIND, "map:", "--hpc-train-bind"},
         {HPCT_OPTION_BIND, "map:0,,1", "--hpc-train-bind"},
         {HPCT_OPTION_BIND, "map:-1", "--hpc-train-bind"},
@@ -190,7 +191,8 @@ static void settings_are_read(void **state)
     assert_int_equal(
         read_settings(ARGUMENTS(S("tmpdir=/local/jobs"), S("ports=21000-21999"), S("default=on"),
                                 S("stage_max=2G"), S("stage_src=/home,/project"),
-                                S("helper=/opt/x/hpc-train-stage"), S("log=info")),
+                                S("helper=/opt/x/hpc-train-stage"), S("gpu_helper=/opt/y/gpus"),
+                                S("log=info")),
                       &settings),
         HPCT_OK);
     assert_string_equal(settings.tmpdir, "/local/jobs");
@@ -200,6 +202,7 @@ static void settings_are_read(void **state)
     assert_int_equal(settings.num_stage_src, 2);
     assert_string_equal(settings.stage_src[1], "/project");
     assert_string_equal(settings.helper, "/opt/x/hpc-train-stage");
+    assert_string_equal(settings.gpu_helper, "/opt/y/gpus");
     hpct_settings_free(&settings);
     /* as people write folders */
     assert_int_equal(
@@ -220,6 +223,7 @@ static void wrong_settings_are_refused(void **state)
         "stage_max=-1", "stage_src=home", "stage_src=,",
         "helper=sh",    "log=debug",      "tmp_dir=/a",
         "=x",           "unknown",        "stage_max=99999999T",
+        "gpu_helper=x",
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         hpct_settings settings;
@@ -285,6 +289,7 @@ static void gpus_are_chosen(void **state)
     chosen("rank", NULL, 0, NULL);
     chosen("rank", "", 0, NULL);
     chosen("rank", "NoDevFiles", 0, NULL);
+    chosen("closest", "4,6", 3, "6"); /* where nothing better is known */
     chosen("none", "0,1", 1, NULL);
     chosen("map:1,0", "4,6", 0, "6");
     chosen("map:1,0", "4,6", 2, "6");

@@ -113,8 +113,8 @@ static void one_works_for_all(void **state)
     run_tasks(short_work, 5, "", &good, &bad);
     assert_int_equal(good, 4);
     assert_int_equal(*calls, 1);
-    assert_true(hpct_share_first(share));
-    assert_false(hpct_share_first(share));
+    assert_true(hpct_share_first(share, HPCT_SHARE_REPORTED));
+    assert_false(hpct_share_first(share, HPCT_SHARE_REPORTED));
 }
 
 static void all_learn_of_a_failure(void **state)

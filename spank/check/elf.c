@@ -1,0 +1,99 @@
+/* Every offset and size in the file is checked against the file's size before it is used. */
+#include "spank/check/elf.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/status.h"
+
+typedef struct image {
+    const unsigned char *bytes;
+    size_t size;
+} image;
+
+static bool copy(const image *file, uint64_t offset, void *to, size_t size)
+{
+    if (offset > file->size || size > file->size - offset)
+        return false;
+    memcpy(to, file->bytes + offset, size);
+    return true;
+}
+
+static bool is_called(const image *file, const Elf64_Shdr *names, uint32_t at, const char *name)
+{
+    size_t size = strlen(name) + 1;
+    return at < names->sh_size && size <= names->sh_size - at && names->sh_offset < file->size &&
+           at < file->size - names->sh_offset && size <= file->size - names->sh_offset - at &&
+           memcmp(file->bytes + names->sh_offset + at, name, size) == 0;
+}
+
+/* The place in the file of what is at an address when it is loaded. */
+static bool find_place(const image *file, const Elf64_Ehdr *head, uint64_t address, uint64_t *place)
+{
+    for (unsigned i = 0; i < head->e_phnum; i++) {
+        Elf64_Phdr part;
+        if (!copy(file, head->e_phoff + i * sizeof part, &part, sizeof part))
+            return false;
+        if (part.p_type == PT_LOAD && address >= part.p_vaddr &&
+            address - part.p_vaddr < part.p_filesz) {
+            *place = address - part.p_vaddr + part.p_offset;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool find_number(const image *file, const char *name, uint32_t *value)
+{
+    Elf64_Ehdr head;
+    Elf64_Shdr symbols, names;
+    if (!copy(file, 0, &head, sizeof head) || memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 ||
+        head.e_ident[EI_CLASS] != ELFCLASS64 || head.e_type != ET_DYN)
+        return false;
+    for (unsigned i = 0; i < head.e_shnum; i++) {
+        if (!copy(file, head.e_shoff + i * sizeof symbols, &symbols, sizeof symbols))
+            return false;
+        if (symbols.sh_type != SHT_DYNSYM ||
+            !copy(file, head.e_shoff + symbols.sh_link * sizeof names, &names, sizeof names))
+            continue;
+        for (uint64_t at = 0; at + sizeof(Elf64_Sym) <= symbols.sh_size; at += sizeof(Elf64_Sym)) {
+            Elf64_Sym symbol;
+            uint64_t place;
+            if (!copy(file, symbols.sh_offset + at, &symbol, sizeof symbol))
+                return false;
+            if (symbol.st_size == sizeof *value && is_called(file, &names, symbol.st_name, name))
+                return find_place(file, &head, symbol.st_value, &place) &&
+                       copy(file, place, value, sizeof *value);
+        }
+    }
+    return false;
+}
+
+hpct_status hpct_elf_number(const char *path, const char *name, uint32_t *value)
+{
+    struct stat info;
+    void *bytes = MAP_FAILED;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0 && fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0)
+        bytes = mmap(NULL, (size_t) info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (fd < 0 || bytes == MAP_FAILED) {
+        hpct_status status =
+            fd < 0 ? hpct_fail(HPCT_ERR_NO_INPUT, "%s cannot be read: %s", path, strerror(errno))
+                   : hpct_fail(HPCT_ERR_DATA, "%s is no plugin", path);
+        if (fd >= 0)
+            close(fd);
+        return status;
+    }
+    close(fd);
+    image file = {.bytes = bytes, .size = (size_t) info.st_size};
+    bool found = find_number(&file, name, value);
+    munmap(bytes, file.size);
+    return found ? HPCT_OK : hpct_fail(HPCT_ERR_DATA, "%s is no plugin with a %s", path, name);
+}

@@ -1,0 +1,266 @@
+/* hpc-train-check: tells an administrator, on a node, what keeps hpc-train from working there. Uses
+ * the plugin's own code to read its arguments and to judge its folder. */
+#include <config.h>
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "base/status.h"
+#include "spank/check/elf.h"
+#include "spank/check/plugstack.h"
+#include "spank/check/slurm.h"
+#include "spank/parent.h"
+#include "spank/settings.h"
+#include "spank/stage/bytes.h"
+
+#define PLUGIN "spank_hpc_train.so"
+#define LEAST_DISK (UINT64_C(1) << 30) /* a data set on a smaller disk is a mistake */
+
+static bool anything_wrong;
+
+__attribute__((format(printf, 2, 3))) static void right(const char *what, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    printf("ok     %-10s ", what);
+    vprintf(format, args);
+    putchar('\n');
+    va_end(args);
+}
+
+__attribute__((format(printf, 2, 3))) static void wrong(const char *what, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    printf("WRONG  %-10s ", what);
+    vprintf(format, args);
+    putchar('\n');
+    va_end(args);
+    anything_wrong = true;
+}
+
+/* A file that root's or the users' processes will load or run: nobody else may have a hand in it.
+ */
+static bool check_file(const char *what, const char *path, int mode, const char *mend)
+{
+    struct stat info;
+    if (stat(path, &info) != 0)
+        wrong(what, "%s: %s; %s", path, strerror(errno), mend);
+    else if (!S_ISREG(info.st_mode) || ((int) info.st_mode & mode) != mode)
+        wrong(what, "%s is no file that everybody can %s; %s", path, mode & 0111 ? "run" : "read",
+              mend);
+    else if (info.st_uid != 0 || (info.st_mode & 022) != 0)
+        wrong(what, "%s must belong to root and be writable by root alone: chown root, chmod go-w",
+              path);
+    else
+        return true;
+    return false;
+}
+
+/* The plugin's path, looked up in Slurm's folders when it is not absolute. To be freed. */
+static char *find_plugin(const char *written, const hpct_slurm_here *slurm)
+{
+    char *path = NULL, *rest = NULL, *dirs;
+    if (written[0] == '/' || slurm->plugin_dirs[0] == '\0')
+        return strdup(written);
+    dirs = strdup(slurm->plugin_dirs);
+    for (char *dir = dirs == NULL ? NULL : strtok_r(dirs, ":", &rest); dir != NULL;
+         dir = strtok_r(NULL, ":", &rest)) {
+        free(path);
+        if (asprintf(&path, "%s/%s", dir, written) < 0)
+            path = NULL;
+        if (path != NULL && access(path, F_OK) == 0)
+            break;
+    }
+    free(dirs);
+    return path;
+}
+
+static bool check_plugin(const char *path, const hpct_slurm_here *slurm)
+{
+    uint32_t version = 0;
+    if (!check_file("plugin", path, 0444, "install it, or mend plugstack.conf"))
+        return false;
+    if (hpct_elf_number(path, "plugin_version", &version) != HPCT_OK) {
+        wrong("plugin", "%s", hpct_last_error());
+        return false;
+    }
+    int major = (int) (version >> 16 & 0xff), minor = (int) (version >> 8 & 0xff);
+    if (slurm->major == 0)
+        wrong("slurm", "neither slurmd nor srun is found in PATH: no Slurm is installed here");
+    else if (major != slurm->major || minor != slurm->minor)
+        wrong("plugin",
+              "%s is built for Slurm %d.%02d, but Slurm %d.%02d runs here and will not load it: "
+              "build it with the headers of %d.%02d",
+              path, major, minor, slurm->major, slurm->minor, slurm->major, slurm->minor);
+    else
+        right("plugin", "%s, for Slurm %d.%02d", path, major, minor);
+    return major == slurm->major && minor == slurm->minor;
+}
+
+/* slurmd of this node, if it runs, must have the plugin in it; else nobody calls prolog and epilog.
+ */
+static void check_daemon(const char *plugin)
+{
+    char path[300], text[4096], own[64] = "", other[64];
+    struct dirent *entry;
+    DIR *processes = opendir("/proc");
+    if (readlink("/proc/self/ns/mnt", own, sizeof own - 1) < 0)
+        own[0] = '\0';
+    while (processes != NULL && (entry = readdir(processes)) != NULL) {
+        bool loaded = false;
+        if (!isdigit((unsigned char) entry->d_name[0]))
+            continue;
+        snprintf(path, sizeof path, "/proc/%.20s/comm", entry->d_name);
+        FILE *file = fopen(path, "re");
+        bool is_slurmd = file != NULL && fgets(text, sizeof text, file) != NULL &&
+                         strncmp(text, "slurmd", 6) == 0;
+        if (file != NULL)
+            fclose(file);
+        memset(other, 0, sizeof other);
+        snprintf(path, sizeof path, "/proc/%.20s/ns/mnt", entry->d_name);
+        if (!is_slurmd || readlink(path, other, sizeof other - 1) < 0 || strcmp(own, other) != 0)
+            continue;
+        snprintf(path, sizeof path, "/proc/%.20s/maps", entry->d_name);
+        file = fopen(path, "re");
+        if (file == NULL)
+            continue;
+        while (!loaded && fgets(text, sizeof text, file) != NULL)
+            loaded = strstr(text, PLUGIN) != NULL;
+        fclose(file);
+        if (loaded)
+            right("slurmd", "pid %.20s has loaded the plugin", entry->d_name);
+        else
+            wrong("slurmd",
+                  "pid %.20s was started without %s: restart slurmd, or job directories are not "
+                  "removed",
+                  entry->d_name, plugin);
+    }
+    if (processes != NULL)
+        closedir(processes);
+}
+
+static void check_munge(void)
+{
+    char line[256];
+    int status = hpct_first_line("timeout 10 munge --no-input 2>&1", line, sizeof line);
+    if (status == 0)
+        right("munge", "munged answers");
+    else if (status == 127)
+        wrong("munge", "the command munge is not installed: nodes cannot trust each other when "
+                       "they broadcast; install munge");
+    else
+        wrong("munge", "munged does not answer: %s", line);
+}
+
+static void check_folder(const hpct_settings *settings)
+{
+    struct statvfs disk;
+    char *path = strdup(settings->tmpdir), least[32], size[32], left[32];
+    int fd = -1;
+    hpct_status status = hpct_parent_open(settings->tmpdir, false, &fd);
+    if (status != HPCT_OK)
+        wrong("directory", "%s", hpct_last_error());
+    else
+        right("directory", "%s%s", settings->tmpdir,
+              fd < 0 ? ", which slurmd makes when it starts" : "");
+    if (fd >= 0)
+        close(fd);
+    while (path != NULL && statvfs(path, &disk) != 0 && strlen(path) > 1) {
+        char *slash = strrchr(path, '/');
+        slash[slash == path ? 1 : 0] = '\0';
+    }
+    if (path != NULL && statvfs(path, &disk) == 0) {
+        uint64_t bytes = (uint64_t) disk.f_blocks * disk.f_frsize;
+        uint64_t need = settings->stage_max > LEAST_DISK ? settings->stage_max : LEAST_DISK;
+        hpct_bytes_show(bytes, size, sizeof size);
+        hpct_bytes_show((uint64_t) disk.f_bavail * disk.f_frsize, left, sizeof left);
+        if (bytes < need)
+            wrong("disk", "%s has %s in all, less than %s%s: give tmpdir= on a larger disk", path,
+                  size, hpct_bytes_show(need, least, sizeof least),
+                  need == settings->stage_max ? " (stage_max=)" : "");
+        else
+            right("disk", "%s: %s in all, %s free", path, size, left);
+    }
+    free(path);
+}
+
+static void check_ports(const hpct_settings *settings)
+{
+    int low = 0, high = 0;
+    hpct_port_range ports = settings->has_ports ? settings->ports : hpct_port_range_default();
+    FILE *file = fopen("/proc/sys/net/ipv4/ip_local_port_range", "re");
+    if (file == NULL || fscanf(file, "%d %d", &low, &high) != 2)
+        low = high = 0;
+    if (file != NULL)
+        fclose(file);
+    if (low > 0 && ports.low <= high && ports.high >= low)
+        wrong("ports",
+              "%d-%d meet the kernel's ports of outgoing connections, %d-%d "
+              "(net.ipv4.ip_local_port_range): give ports= below or above them",
+              ports.low, ports.high, low, high);
+    else
+        right("ports", "%d-%d", ports.low, ports.high);
+}
+
+static void check_settings(const hpct_plugstack_line *line)
+{
+    hpct_settings settings;
+    if (hpct_settings_read(line->count, line->arguments, &settings) != HPCT_OK) {
+        wrong("arguments", "%s", hpct_last_error());
+        hpct_settings_free(&settings);
+        return;
+    }
+    right("arguments", "%d given", line->count);
+    if (check_file("helper", settings.helper, 0555, "install hpc-train-stage, or set helper="))
+        right("helper", "%s", settings.helper);
+    if (check_file("gpu_helper", settings.gpu_helper, 0555,
+                   "install hpc-train-gpus, or set gpu_helper="))
+        right("gpu_helper", "%s", settings.gpu_helper);
+    check_folder(&settings);
+    check_ports(&settings);
+    hpct_settings_free(&settings);
+}
+
+int main(int argc, char **argv)
+{
+    hpct_slurm_here slurm;
+    hpct_plugstack_line line;
+    if (argc > 1 && strcmp(argv[1], "--version") == 0) {
+        printf("hpc-train-check %s\n", PACKAGE_VERSION);
+        return HPCT_OK;
+    }
+    if (argc > 1) {
+        bool help = strcmp(argv[1], "--help") == 0;
+        fprintf(help ? stdout : stderr,
+                "Usage: hpc-train-check\n"
+                "Says what is wrong with this node's installation of hpc-train's Slurm plugin.\n"
+                "Ends with 0 when nothing is, else with 78. As root it sees most.\n");
+        return help ? HPCT_OK : HPCT_ERR_USAGE;
+    }
+    hpct_slurm_here_ask(&slurm);
+    if (!slurm.controller_answers)
+        wrong("slurm", "`scontrol show config` fails: start slurmctld, or mend slurm.conf");
+    if (hpct_plugstack_find(slurm.plug_stack, PLUGIN, &line) != HPCT_OK) {
+        wrong("plugstack", "%s: add a line `optional /path/to/" PLUGIN "`", hpct_last_error());
+    } else {
+        char *plugin = find_plugin(line.plugin, &slurm);
+        right("plugstack", "%s, line %d (%s)", line.file, line.line,
+              line.required ? "required" : "optional");
+        if (plugin != NULL && check_plugin(plugin, &slurm))
+            check_daemon(plugin);
+        check_settings(&line);
+        free(plugin);
+        hpct_plugstack_line_free(&line);
+    }
+    check_munge();
+    return anything_wrong ? HPCT_ERR_CONFIG : HPCT_OK;
+}

@@ -1,0 +1,71 @@
+/* `slurmd -V` is the version that loads the plugin on a node, `srun -V` on a login node. */
+#include "spank/check/slurm.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int end(FILE *pipe)
+{
+    int state = pclose(pipe);
+    return state >= 0 && WIFEXITED(state) ? WEXITSTATUS(state) : 127;
+}
+
+int hpct_first_line(const char *command, char *line, size_t size)
+{
+    char rest[256];
+    FILE *pipe = popen(command, "re");
+    line[0] = '\0';
+    if (pipe == NULL)
+        return 127;
+    if (fgets(line, (int) size, pipe) != NULL)
+        line[strcspn(line, "\n")] = '\0';
+    while (fgets(rest, sizeof rest, pipe) != NULL)
+        ;
+    return end(pipe);
+}
+
+/* "slurm-wlm 22.05.8", "slurm 23.11.4-1" */
+static bool read_version(const char *command, hpct_slurm_here *out)
+{
+    char line[256];
+    return hpct_first_line(command, line, sizeof line) == 0 &&
+           sscanf(line, "%*s %d.%d", &out->major, &out->minor) == 2;
+}
+
+static void read_value(const char *line, const char *key, char *value, size_t size)
+{
+    size_t length = strlen(key);
+    if (strncmp(line, key, length) != 0 || (line[length] != ' ' && line[length] != '='))
+        return;
+    line += length;
+    line += strspn(line, " =");
+    snprintf(value, size, "%.*s", (int) strcspn(line, "\n"), line);
+}
+
+void hpct_slurm_here_ask(hpct_slurm_here *out)
+{
+    char line[8192], configless[] = "/run/slurm/conf/plugstack.conf";
+    memset(out, 0, sizeof *out);
+    if (!read_version("slurmd -V 2>/dev/null", out) && !read_version("srun -V 2>/dev/null", out))
+        out->major = out->minor = 0;
+    FILE *pipe = popen("timeout 10 scontrol show config 2>/dev/null", "re");
+    while (pipe != NULL && fgets(line, sizeof line, pipe) != NULL) {
+        read_value(line, "PlugStackConfig", out->plug_stack, sizeof out->plug_stack);
+        read_value(line, "PluginDir", out->plugin_dirs, sizeof out->plugin_dirs);
+    }
+    out->controller_answers = pipe != NULL && end(pipe) == 0;
+    /* a configless node has its own copy, and the controller's path means nothing there */
+    if (access(out->plug_stack, F_OK) == 0)
+        return;
+    const char *conf = getenv("SLURM_CONF");
+    if (access(configless, F_OK) == 0)
+        snprintf(out->plug_stack, sizeof out->plug_stack, "%s", configless);
+    else if (out->plug_stack[0] == '\0' && conf != NULL && strrchr(conf, '/') != NULL)
+        snprintf(out->plug_stack, sizeof out->plug_stack, "%.*s/plugstack.conf",
+                 (int) (strrchr(conf, '/') - conf), conf);
+    else if (out->plug_stack[0] == '\0')
+        snprintf(out->plug_stack, sizeof out->plug_stack, "/etc/slurm/plugstack.conf");
+}

@@ -1,0 +1,93 @@
+/* Words of a command line, and of lines that stand for one. */
+#include <config.h>
+
+#include "spank/nodes_asked.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MAX_BYTES 65536 /* of a command line, and of a script's beginning */
+
+static bool is_one(const char *value)
+{
+    return strcmp(value, "1") == 0 || strcmp(value, "1-1") == 0;
+}
+
+/* `next` follows `word`, or is NULL. */
+static bool says_one(const char *word, const char *next)
+{
+    if (strcmp(word, "-N") == 0 || strcmp(word, "--nodes") == 0)
+        return next != NULL && is_one(next);
+    if (strncmp(word, "--nodes=", 8) == 0)
+        return is_one(word + 8);
+    return strncmp(word, "-N", 2) == 0 && is_one(word + 2);
+}
+
+static bool line_says_one(char *line)
+{
+    char *rest = NULL, *word = strtok_r(line, " \t", &rest);
+    if (word == NULL || strcmp(word, "#SBATCH") != 0)
+        return false;
+    for (word = strtok_r(NULL, " \t", &rest); word != NULL;) {
+        char *next = strtok_r(NULL, " \t", &rest);
+        if (says_one(word, next))
+            return true;
+        word = next;
+    }
+    return false;
+}
+
+/* 1: a script that says one node, 0: a script, -1: none. */
+static int read_script(const char *path, char *text)
+{
+    struct stat info;
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    ssize_t size = fd >= 0 && fstat(fd, &info) == 0 && S_ISREG(info.st_mode)
+                       ? read(fd, text, MAX_BYTES - 1)
+                       : -1;
+    if (fd >= 0)
+        close(fd);
+    if (size < 2 || strncmp(text, "#!", 2) != 0)
+        return -1;
+    text[size] = '\0';
+    char *rest = NULL;
+    for (char *line = strtok_r(text, "\n", &rest); line != NULL;
+         line = strtok_r(NULL, "\n", &rest)) {
+        if (line_says_one(line))
+            return 1;
+    }
+    return 0;
+}
+
+bool hpct_nodes_asked_one(char *const *arguments)
+{
+    char *text = malloc(MAX_BYTES);
+    bool one = false, script = false;
+    for (int i = 1; text != NULL && arguments[i] != NULL && !one; i++) {
+        one = says_one(arguments[i], arguments[i + 1]);
+        int found = script || arguments[i][0] == '-' ? -1 : read_script(arguments[i], text);
+        script = script || found >= 0;
+        one = one || found == 1;
+    }
+    free(text);
+    return one;
+}
+
+bool hpct_nodes_asked_one_here(void)
+{
+    char *text = calloc(1, MAX_BYTES + 2), *arguments[1024];
+    int count = 0, fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+    ssize_t size = fd < 0 || text == NULL ? 0 : read(fd, text, MAX_BYTES);
+    for (ssize_t at = 0; at < size && count < 1023; at += (ssize_t) strlen(text + at) + 1)
+        arguments[count++] = text + at;
+    arguments[count] = NULL;
+    bool one = count > 0 && hpct_nodes_asked_one(arguments);
+    if (fd >= 0)
+        close(fd);
+    free(text);
+    return one;
+}

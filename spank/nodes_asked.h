@@ -1,0 +1,16 @@
+/* spank/nodes_asked.h - whether sbatch or salloc was asked for one node. SPANK does not tell, so it
+ * is looked for in the command line and in the script. */
+#ifndef HPCT_SPANK_NODES_ASKED_H
+#define HPCT_SPANK_NODES_ASKED_H
+
+#include <stdbool.h>
+
+/* True when `arguments` (ended by NULL; the first is the program) or the #SBATCH lines of the first
+ * script among them say -N1 or --nodes=1. What stands there is taken for the command's own without
+ * knowing its options: the steps, which know their nodes, check again. */
+bool hpct_nodes_asked_one(char *const *arguments);
+
+/* The same for this process. */
+bool hpct_nodes_asked_one_here(void);
+
+#endif

@@ -1,0 +1,256 @@
+/* SRC:DST lists and their patterns. */
+#include <config.h>
+
+#include "spank/stage/out_entry.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/status.h"
+#include "spank/stage/entry.h"
+
+#define MAX_WIDTH 10 /* digits of a number, as sbatch has it */
+
+/* ---- patterns -------------------------------------------------------------------------------- */
+
+/* One pattern behind a percent sign: its letter, its width; returns what follows it. */
+static const char *read_pattern(const char *p, char *letter, int *width)
+{
+    *width = 0;
+    for (; *p >= '0' && *p <= '9' && *width <= MAX_WIDTH; p++)
+        *width = *width * 10 + (*p - '0');
+    *letter = *p;
+    return *p == '\0' ? p : p + 1;
+}
+
+static bool has_pattern(const char *text, const char *letters)
+{
+    for (const char *p = text; (p = strchr(p, '%')) != NULL;) {
+        char letter;
+        int width;
+        p = read_pattern(p + 1, &letter, &width);
+        if (letter != '\0' && strchr(letters, letter) != NULL)
+            return true;
+    }
+    return false;
+}
+
+static hpct_status check_patterns(const char *text)
+{
+    for (const char *p = text; (p = strchr(p, '%')) != NULL;) {
+        char letter;
+        int width;
+        const char *start = p;
+        p = read_pattern(p + 1, &letter, &width);
+        if (letter == '\0' || strchr("jsnNt%", letter) == NULL || width > MAX_WIDTH)
+            return hpct_fail(HPCT_ERR_USAGE,
+                             "'%.*s' in '%.200s' stands for nothing: there are %%j (job), %%s "
+                             "(step), %%n (number of the node), %%N (name of the node), %%t "
+                             "(task), and %%%% for a percent sign",
+                             (int) (p - start), start, text);
+    }
+    return HPCT_OK;
+}
+
+char *hpct_out_name(const char *pattern, const hpct_out_names *names)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (out == NULL)
+        return NULL;
+    for (const char *p = pattern; *p != '\0';) {
+        char letter;
+        int width;
+        if (*p != '%') {
+            fputc(*p++, out);
+            continue;
+        }
+        p = read_pattern(p + 1, &letter, &width);
+        if (letter == 'j')
+            fprintf(out, "%0*u", width, names->job);
+        else if (letter == 'n')
+            fprintf(out, "%0*u", width, names->node);
+        else if (letter == 't')
+            fprintf(out, "%0*u", width, names->task);
+        else if (letter == 's' && names->step[strspn(names->step, "0123456789")] == '\0')
+            fprintf(out, "%0*lu", width, strtoul(names->step, NULL, 10));
+        else
+            fputs(letter == 's' ? names->step : letter == 'N' ? names->host : "%", out);
+    }
+    if (fclose(out) != 0) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
+/* ---- entries --------------------------------------------------------------------------------- */
+
+/* "." or parts that are all names. */
+static bool is_below(const char *src)
+{
+    if (strcmp(src, ".") == 0)
+        return true;
+    for (const char *p = src;; p++) {
+        size_t size = strcspn(p, "/");
+        if (size == 0 || size > 255 || (size == 1 && p[0] == '.') ||
+            (size == 2 && p[0] == '.' && p[1] == '.'))
+            return false;
+        p += size;
+        if (*p == '\0')
+            return true;
+    }
+}
+
+static void strip_slashes(char *path)
+{
+    size_t size = strlen(path);
+    while (size > 1 && path[size - 1] == '/')
+        path[--size] = '\0';
+}
+
+static const char *last_part(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash == NULL ? path : slash + 1;
+}
+
+/* "folder/" becomes "folder/NAME", with the name that SRC has. */
+static hpct_status finish_dst(hpct_out_entry *entry)
+{
+    size_t size = strlen(entry->dst);
+    bool into = size > 0 && entry->dst[size - 1] == '/' && strcmp(entry->src, ".") != 0;
+    strip_slashes(entry->dst);
+    if (into) {
+        char *whole = NULL;
+        if (asprintf(&whole, "%s/%s", strcmp(entry->dst, "/") == 0 ? "" : entry->dst,
+                     last_part(entry->src)) < 0)
+            return hpct_fail_memory(0);
+        free(entry->dst);
+        entry->dst = whole;
+    }
+    return HPCT_OK;
+}
+
+static hpct_status check(const hpct_out_list *list, const hpct_out_entry *entry)
+{
+    const char *last = last_part(entry->dst);
+    if (!is_below(entry->src) ||
+        strncmp(entry->src, HPCT_PRIVATE_FOLDER "/", sizeof HPCT_PRIVATE_FOLDER) == 0 ||
+        strcmp(entry->src, HPCT_PRIVATE_FOLDER) == 0)
+        return hpct_fail(HPCT_ERR_USAGE,
+                         "source '%.200s' must be a path below $SLURM_TMPDIR, without '..': write "
+                         "SRC:DST with SRC such as results",
+                         entry->src);
+    if (*last == '\0' || strcmp(last, ".") == 0 || strcmp(last, "..") == 0)
+        return hpct_fail(HPCT_ERR_USAGE,
+                         "destination '%.200s' has no name: write SRC:DST with DST such as "
+                         "/home/me/results-%%j-%%n",
+                         entry->dst);
+    hpct_status status = check_patterns(entry->src);
+    if (status == HPCT_OK)
+        status = check_patterns(entry->dst);
+    if (status != HPCT_OK)
+        return status;
+    if (has_pattern(entry->src, "t") != has_pattern(entry->dst, "t"))
+        return hpct_fail(HPCT_ERR_USAGE,
+                         "%%t in '%.200s:%.200s' must be on both sides, as it stands for a copy "
+                         "for each task: write for example out.%%t:/home/me/out.%%t",
+                         entry->src, entry->dst);
+    for (int i = 0; i < list->count; i++) {
+        if (strcmp(list->entries[i].dst, entry->dst) == 0)
+            return hpct_fail(HPCT_ERR_USAGE,
+                             "'%.200s' and '%.200s' would both be copied to '%.200s': give them "
+                             "destinations of their own",
+                             list->entries[i].src, entry->src, entry->dst);
+    }
+    return HPCT_OK;
+}
+
+static void free_entry(hpct_out_entry *entry)
+{
+    free(entry->src);
+    free(entry->dst);
+}
+
+static hpct_status add(hpct_out_list *list, const char **text, const char *ends)
+{
+    hpct_status status = HPCT_OK;
+    char both[8] = ":";
+    strcat(both, ends);
+    hpct_out_entry entry = {.src = hpct_entry_cut(text, both)};
+    if (**text == ':') {
+        (*text)++;
+        entry.dst = hpct_entry_cut(text, ends);
+    } else {
+        entry.dst = strdup("");
+    }
+    hpct_out_entry *entries =
+        realloc(list->entries, (size_t) (list->count + 1) * sizeof *list->entries);
+    if (entries != NULL)
+        list->entries = entries;
+    if (entry.src == NULL || entry.dst == NULL || entries == NULL) {
+        status = hpct_fail_memory(0);
+        goto fail;
+    }
+    strip_slashes(entry.src);
+    if (*entry.src == '\0' || *entry.dst == '\0') {
+        status = hpct_fail(HPCT_ERR_USAGE,
+                           "'%.200s' has no %s: write SRC:DST[,SRC:DST...], such as "
+                           "results:/home/me/results-%%j-%%n",
+                           *entry.src == '\0' ? entry.dst : entry.src,
+                           *entry.src == '\0' ? "source" : "destination");
+        goto fail;
+    }
+    status = finish_dst(&entry);
+    if (status == HPCT_OK)
+        status = check(list, &entry);
+    if (status != HPCT_OK)
+        goto fail;
+    entry.per_task = has_pattern(entry.dst, "t");
+    list->entries[list->count++] = entry;
+    return HPCT_OK;
+fail:
+    free_entry(&entry);
+    return status;
+}
+
+hpct_status hpct_out_list_parse(const char *text, hpct_out_list *out)
+{
+    hpct_status status = HPCT_OK;
+    *out = (hpct_out_list){0};
+    do {
+        status = add(out, &text, ",");
+    } while (status == HPCT_OK && *text++ == ',');
+    if (status != HPCT_OK)
+        hpct_out_list_free(out);
+    return status;
+}
+
+hpct_status hpct_out_list_add(hpct_out_list *list, const char *text)
+{
+    return add(list, &text, "");
+}
+
+void hpct_out_list_free(hpct_out_list *list)
+{
+    for (int i = 0; i < list->count; i++)
+        free_entry(&list->entries[i]);
+    free(list->entries);
+    *list = (hpct_out_list){0};
+}
+
+hpct_status hpct_out_list_check_nodes(const hpct_out_list *list)
+{
+    for (int i = 0; i < list->count; i++) {
+        const hpct_out_entry *entry = &list->entries[i];
+        if (!entry->per_task && !has_pattern(entry->dst, "nN"))
+            return hpct_fail(HPCT_ERR_USAGE,
+                             "each node would write to '%.200s', one over the other: add %%n (the "
+                             "node's number) or %%N (its name) to it, such as '%.200s-%%n'",
+                             entry->dst, entry->dst);
+    }
+    return HPCT_OK;
+}

@@ -1,0 +1,270 @@
+/* hpc-train-stage --out: a command of its own for users; with --record for the plugin when a step
+ * ends, and with --all for the last try when a job has ended. */
+#include <config.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/cluster/number.h"
+#include "base/status.h"
+#include "spank/stage/entry.h"
+#include "spank/stage/out.h"
+#include "spank/stage/out_entry.h"
+
+static const char usage[] =
+    "usage: hpc-train-stage --out [OPTION]... SRC:DST...\n"
+    "Copies each file or folder SRC below $SLURM_TMPDIR to DST: first beside it, then renamed.\n"
+    "A folder that is there already gets what is new or changed; what else is in it stays.\n"
+    "  --from DIR        where to copy from instead of $SLURM_TMPDIR\n"
+    "  --list LIST       more entries, with commas between them\n"
+    "  --seconds N       end after N seconds\n"
+    "  --grace N         go on for N seconds after a signal that asks to end\n"
+    "  --record NAME     what DIR/.hpc-train/NAME says; it is removed when all is copied\n"
+    "  --all             what all such records say, as the last try\n"
+    "  --progress-fd N   write a byte to file descriptor N now and then while all goes well\n"
+    "  -v, --verbose     say what was copied\n"
+    "  --help\n"
+    "Names may hold %j (job), %s (step), %n (number of the node), %N (its name), %t (task), %%.\n"
+    "A backslash before a comma or colon makes it part of a name.\n";
+
+typedef struct arguments {
+    hpct_out_job job;
+    const char *record;
+    bool all, verbose;
+    int progress_fd;
+    double seconds, grace;
+    char *list; /* what was given on the command line, as one list */
+} arguments;
+
+enum {
+    OPTION_FROM = 256,
+    OPTION_LIST,
+    OPTION_SECONDS,
+    OPTION_GRACE,
+    OPTION_RECORD,
+    OPTION_ALL,
+    OPTION_PROGRESS,
+    OPTION_HELP
+};
+
+static hpct_status add_list(arguments *a, const char *text)
+{
+    char *longer = NULL;
+    if (asprintf(&longer, "%s%s%s", a->list == NULL ? "" : a->list, a->list == NULL ? "" : ",",
+                 text) < 0)
+        return hpct_fail_memory(strlen(text));
+    free(a->list);
+    a->list = longer;
+    return HPCT_OK;
+}
+
+/* An entry that stands alone may hold commas. */
+static hpct_status add_entry(arguments *a, const char *text)
+{
+    char *escaped = malloc(strlen(text) * 2 + 1), *out = escaped;
+    if (escaped == NULL)
+        return hpct_fail_memory(strlen(text));
+    for (const char *p = text; *p != '\0'; p++) {
+        if (*p == ',')
+            *out++ = '\\';
+        else if (*p == '\\' && p[1] != '\0')
+            *out++ = *p++;
+        *out++ = *p;
+    }
+    *out = '\0';
+    hpct_status status = add_list(a, escaped);
+    free(escaped);
+    return status;
+}
+
+static hpct_status take_seconds(const char *name, const char *value, double *seconds)
+{
+    char *end;
+    double read = strtod(value, &end);
+    if (end == value || *end != '\0' || !(read >= 0 && read <= 1e6))
+        return hpct_fail(HPCT_ERR_USAGE, "%s: '%s' is no number of seconds", name, value);
+    *seconds = read;
+    return HPCT_OK;
+}
+
+static hpct_status take(arguments *a, int option, char *value)
+{
+    long number = 0;
+    switch (option) {
+    case OPTION_FROM:
+        a->job.from = value;
+        return HPCT_OK;
+    case OPTION_LIST:
+        return add_list(a, value);
+    case OPTION_SECONDS:
+        return take_seconds("--seconds", value, &a->seconds);
+    case OPTION_GRACE:
+        return take_seconds("--grace", value, &a->grace);
+    case OPTION_RECORD:
+        a->record = value;
+        return HPCT_OK;
+    case OPTION_ALL:
+        a->all = true;
+        return HPCT_OK;
+    case OPTION_PROGRESS:
+        if (!hpct_number_parse(value, 0, 1 << 20, &number))
+            return hpct_fail(HPCT_ERR_USAGE, "--progress-fd: '%s' is no number", value);
+        a->progress_fd = (int) number;
+        return HPCT_OK;
+    case 'v':
+        a->verbose = true;
+        return HPCT_OK;
+    default:
+        return hpct_fail(HPCT_ERR_USAGE, "see hpc-train-stage --out --help");
+    }
+}
+
+/* -1: go on; else the exit status. */
+static int read_arguments(int argc, char **argv, arguments *a)
+{
+    static const struct option options[] = {
+        {"from", required_argument, NULL, OPTION_FROM},
+        {"list", required_argument, NULL, OPTION_LIST},
+        {"seconds", required_argument, NULL, OPTION_SECONDS},
+        {"grace", required_argument, NULL, OPTION_GRACE},
+        {"record", required_argument, NULL, OPTION_RECORD},
+        {"all", no_argument, NULL, OPTION_ALL},
+        {"progress-fd", required_argument, NULL, OPTION_PROGRESS},
+        {"verbose", no_argument, NULL, 'v'},
+        {"help", no_argument, NULL, OPTION_HELP},
+        {0},
+    };
+    hpct_status status = HPCT_OK;
+    for (int option;
+         status == HPCT_OK && (option = getopt_long(argc, argv, "v", options, NULL)) != -1;) {
+        if (option == OPTION_HELP)
+            return fputs(usage, stdout) < 0;
+        status = take(a, option, optarg);
+    }
+    for (; status == HPCT_OK && optind < argc; optind++)
+        status = add_entry(a, argv[optind]);
+    if (status == HPCT_OK && a->job.from == NULL)
+        a->job.from = getenv("SLURM_TMPDIR");
+    if (status == HPCT_OK && (a->job.from == NULL || *a->job.from == '\0'))
+        status = hpct_fail(HPCT_ERR_USAGE, "$SLURM_TMPDIR is not set: give --from DIR");
+    if (status == HPCT_OK && (a->list != NULL) + (a->record != NULL) + a->all != 1)
+        status = hpct_fail(HPCT_ERR_USAGE, "at least one SRC:DST is needed, and then neither "
+                                           "--record nor --all; see hpc-train-stage --out --help");
+    if (status == HPCT_OK)
+        return -1;
+    fprintf(stderr, "hpc-train-stage: %s\n", hpct_last_error());
+    return (int) status;
+}
+
+/* ---- what to do ------------------------------------------------------------------------------ */
+
+static uint32_t number_of(const char *variable)
+{
+    long number = 0;
+    const char *text = getenv(variable);
+    return text != NULL && hpct_number_parse(text, 0, UINT32_MAX, &number) ? (uint32_t) number : 0;
+}
+
+/* As a command, in a task or script of a job. */
+static hpct_status run_list(const arguments *a, hpct_report *report)
+{
+    char *step = getenv("SLURM_STEP_ID"), *cwd = getcwd(NULL, 0), batch[] = "batch";
+    uint32_t task = number_of("SLURM_PROCID");
+    mode_t mask = umask(0);
+    const hpct_out_record record = {
+        .job = number_of("SLURM_JOB_ID"),
+        .step = step == NULL || strchr(step, '/') != NULL ? batch : step,
+        .node = number_of("SLURM_NODEID"),
+        .umask = mask,
+        .cwd = cwd,
+        .list = a->list,
+        .tasks = &task,
+        .num_tasks = 1,
+    };
+    umask(mask);
+    if (cwd == NULL)
+        return hpct_fail(HPCT_ERR_IO, "the current folder cannot be told: %s", strerror(errno));
+    hpct_status status = hpct_out_run(&a->job, &record, report);
+    free(cwd);
+    return status;
+}
+
+static hpct_status run_record(const hpct_out_job *job, int folder, const char *name,
+                              hpct_report *report)
+{
+    hpct_out_record record;
+    hpct_status status = hpct_out_record_read(folder, name, &record);
+    if (status != HPCT_OK)
+        return status;
+    status = hpct_out_run(job, &record, report);
+    if (status == HPCT_OK)
+        unlinkat(folder, name, 0);
+    hpct_out_record_free(&record);
+    return status;
+}
+
+static hpct_status run_all(hpct_out_job *job, int folder, hpct_report *report)
+{
+    hpct_status status = HPCT_OK;
+    DIR *entries = fdopendir(dup(folder));
+    if (entries == NULL)
+        return hpct_fail(HPCT_ERR_NO_INPUT, "%s cannot be read: %s", job->from, strerror(errno));
+    for (struct dirent *found; (found = readdir(entries)) != NULL;) {
+        if (strncmp(found->d_name, HPCT_OUT_RECORD_PREFIX, strlen(HPCT_OUT_RECORD_PREFIX)) != 0)
+            continue;
+        hpct_status this = run_record(job, folder, found->d_name, report);
+        if (this != HPCT_OK)
+            hpct_report_say("%s: %s", found->d_name, hpct_last_error());
+        status = status == HPCT_OK ? this : status;
+    }
+    closedir(entries);
+    return status == HPCT_OK ? HPCT_OK
+                             : hpct_fail(status, "not all results of the job were copied");
+}
+
+static hpct_status run_records(arguments *a, hpct_report *report)
+{
+    char *path = NULL;
+    if (asprintf(&path, "%s/" HPCT_PRIVATE_FOLDER, a->job.from) < 0)
+        return hpct_fail_memory(0);
+    int folder = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    hpct_status status = HPCT_OK;
+    if (folder < 0 && !(a->all && errno == ENOENT))
+        status = hpct_fail(HPCT_ERR_NO_INPUT, "%s cannot be read: %s", path, strerror(errno));
+    else if (folder >= 0)
+        status = a->all ? run_all(&a->job, folder, report)
+                        : run_record(&a->job, folder, a->record, report);
+    if (folder >= 0)
+        close(folder);
+    free(path);
+    return status;
+}
+
+int hpct_out_main(int argc, char **argv)
+{
+    arguments a = {.progress_fd = -1};
+    hpct_report report;
+    int done = read_arguments(argc, argv, &a);
+    if (done < 0) {
+        hpct_report_start(&report, a.verbose, a.progress_fd);
+        report.grace = a.grace;
+        report.limit = a.seconds;
+        a.job.again = a.job.note = a.all;
+        a.job.last = a.record == NULL;
+        hpct_status status = a.list != NULL ? run_list(&a, &report) : run_records(&a, &report);
+        if (status != HPCT_OK)
+            hpct_report_say("%s", hpct_last_error());
+        else
+            hpct_report_end(&report, "where they belong");
+        done = (int) status;
+    }
+    free(a.list);
+    return done;
+}

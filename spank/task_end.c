@@ -1,0 +1,50 @@
+/* In slurmstepd, as root, when tasks are forked and when they have ended. */
+#include <stdlib.h>
+
+#include "base/status.h"
+#include "spank/cgroup.h"
+#include "spank/contexts.h"
+#include "spank/tmpdir.h"
+
+/* Slurm stops a job's processes this much before it kills them; some of it is for putting away
+ * what is half copied and for saying so. */
+#define MARGIN_SECONDS 1.5
+
+void hpct_task_forked(hpct_plugin *plugin, hpct_slurm *slurm)
+{
+    uint32_t pid = 0;
+    if (plugin->out && plugin->cgroup == NULL && hpct_slurm_get(slurm, HPCT_SLURM_PID, &pid))
+        plugin->cgroup = hpct_cgroup_of((pid_t) pid);
+}
+
+static hpct_status copy_out(const hpct_plugin *plugin)
+{
+    char step[HPCT_STEP_NAME];
+    char *from = hpct_tmpdir_path(plugin->settings.tmpdir, plugin->job);
+    const hpct_stage_out out = {.settings = &plugin->settings, .from = from, .as = &plugin->user};
+    hpct_step_name(plugin->step, step);
+    hpct_status status = from == NULL
+                             ? hpct_fail_memory(0)
+                             : hpct_stage_out_step(&out, step, plugin->cgroup,
+                                                   hpct_slurm_kill_wait() - MARGIN_SECONDS);
+    free(from);
+    return status;
+}
+
+void hpct_task_ended(hpct_plugin *plugin, hpct_slurm *slurm)
+{
+    uint32_t tasks = 0;
+    if (!plugin->on || !plugin->out || plugin->share == NULL ||
+        !hpct_slurm_get(slurm, HPCT_SLURM_LOCAL_TASKS, &tasks) || ++plugin->tasks_ended != tasks ||
+        !hpct_share_marked(plugin->share, HPCT_SHARE_STARTED))
+        return;
+    hpct_environment environment = hpct_slurm_environment(slurm);
+    const char *node = environment.get(environment.context, "SLURMD_NODENAME");
+    if (copy_out(plugin) != HPCT_OK)
+        hpct_slurm_error("%s: not all of '%s' is copied out: %s; it is tried once more when the "
+                         "job ends, and what is lost then is told in hpc-train-lost.%u.* in the "
+                         "step's folder",
+                         node == NULL ? "?" : node,
+                         hpct_options_text(&plugin->options, &environment, HPCT_OPTION_STAGE_OUT),
+                         hpct_last_error(), plugin->job);
+}

@@ -1,0 +1,48 @@
+/* In the first task of a node, as the user, before its program starts: what is to be copied out
+ * when the last one ends, left where the user's own processes find it again. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/status.h"
+#include "spank/contexts.h"
+#include "spank/stage/out_record.h"
+
+hpct_status hpct_task_record_out(hpct_plugin *plugin, hpct_slurm *slurm,
+                                 const hpct_environment *environment, const char *tmpdir)
+{
+    char step[HPCT_STEP_NAME];
+    uint32_t tasks = 0, nodes = 0, node = 0;
+    hpct_choices choices = {0};
+    hpct_out_record record = {.job = plugin->job, .step = step};
+    if (!hpct_share_first(plugin->share, HPCT_SHARE_STARTED) || !plugin->out)
+        return HPCT_OK;
+    hpct_status status = hpct_options_resolve(&plugin->options, environment, true, &choices);
+    if (status != HPCT_OK)
+        return status;
+    if (!hpct_slurm_get(slurm, HPCT_SLURM_NODES, &nodes) ||
+        !hpct_slurm_get(slurm, HPCT_SLURM_NODE, &node) ||
+        !hpct_slurm_get(slurm, HPCT_SLURM_LOCAL_TASKS, &tasks))
+        status = hpct_fail(HPCT_ERR_INTERNAL, "Slurm does not say which task this is");
+    /* the batch script runs on one */
+    if (status == HPCT_OK && nodes > 1 && hpct_slurm_step_kind(plugin->step) == HPCT_STEP_TASKS)
+        status = hpct_out_list_check_nodes(&choices.out);
+    hpct_step_name(plugin->step, step);
+    record.node = node;
+    record.cwd = getcwd(NULL, 0);
+    record.list = strdup(hpct_options_text(&plugin->options, environment, HPCT_OPTION_STAGE_OUT));
+    record.tasks = calloc(tasks + 1, sizeof *record.tasks);
+    record.umask = umask(0);
+    umask(record.umask);
+    if (status == HPCT_OK && (record.cwd == NULL || record.list == NULL || record.tasks == NULL))
+        status = hpct_fail_memory(0);
+    record.step = strdup(step);
+    for (; status == HPCT_OK && record.num_tasks < tasks; record.num_tasks++)
+        hpct_slurm_task_of(slurm, record.num_tasks, &record.tasks[record.num_tasks]);
+    if (status == HPCT_OK)
+        status = record.step == NULL ? hpct_fail_memory(0) : hpct_out_record_write(tmpdir, &record);
+    hpct_out_record_free(&record);
+    hpct_choices_free(&choices);
+    return status;
+}

@@ -1,0 +1,57 @@
+#!/bin/bash
+# install.t: what make install puts where, that an administrator's changes stay, and that uninstalling takes back the rest.
+# shellcheck disable=SC2154
+
+# shellcheck source=tests/cluster/lib.sh
+. "$(dirname "$0")/../cluster/lib.sh"
+top_builddir=${top_builddir:-$top_srcdir/build}
+root=$(mktemp -d /tmp/hpc-train-install.XXXXXX)
+at_exit "rm -rf '$root'"
+value() { env -u MAKEFLAGS -u MAKELEVEL make --silent -C "${2:-$top_builddir}" --eval "show:;@echo \$($1)" show; }
+run_make() { capture env -u MAKEFLAGS -u MAKELEVEL make -C "$top_builddir" --silent "$@" DESTDIR="$root"; }
+
+run_make install
+ok "$status" "make install" || diag "$err"
+for file in bindir/hpc-train bindir/hpc-train-stage sbindir/hpc-train-check pkglibexecdir/hpc-train-gpus \
+    libdir/libhpctrain.so spankdir/spank_hpc_train.so slurmconfdir/plugstack.conf.d/hpc-train.conf \
+    startcompletiondir/hpc-train-slurm completiondir/hpc-train completiondir/hpc-train-stage hpctraindir/hpctrain.h \
+    man1dir/hpc-train.1 man1dir/hpc-train-stage.1 man8dir/spank_hpc_train.8 man8dir/hpc-train-check.8; do
+    ok "$([ -s "$root$(value "${file%%/*}")/${file#*/}" ]; echo $?)" "$file is installed"
+done
+
+# ---- plugstack.conf.d/hpc-train.conf ----
+conf=$(value slurmconfdir)/plugstack.conf.d/hpc-train.conf
+installed=$root$conf
+manual() { sed -e 's/\\f[A-Z]//g' -e 's/\\//g' "$top_srcdir/doc/spank_hpc_train.8"; }
+is "$(grep -v '^#' "$installed")" "optional $(value spankdir)/spank_hpc_train.so" "it loads the plugin from where it is, and is optional"
+# every argument that the plugin knows is explained in the file and in the manual
+keys=$(grep -o '{"[a-z_]*", set_' "$top_srcdir/spank/settings.c" | cut -d '"' -f 2)
+like "$keys" tmpdir "the plugin's arguments are found"
+for key in $keys; do
+    ok "$(grep -q "^#   $key=" "$installed"; echo $?)" "$key= is in the file's comments"
+    ok "$(manual | grep -q "^\.B[IR]* $key="; echo $?)" "$key= is in the manual"
+done
+while read -r option; do
+    ok "$(manual | grep -q -e "^--${option}[=[]" -e "^.B --$option\$"; echo $?)" "--$option is in the manual"
+done < <(sed -n 's/.*{"\(hpc-train[a-z-]*\)",.*/\1/p' "$top_srcdir/spank/options.c")
+echo "# changed" >>"$installed"
+run_make install
+like "$out" "$installed has been changed and stays" "a changed file stays, and make install says so"
+is "$(tail -n 1 "$installed")" "# changed" "it is as it was"
+run_make uninstall
+ok "$status" "make uninstall" || diag "$err"
+is "$(cd "$root" && find . -not -type d)" ".$conf" "nothing else is left"
+rm "$installed"
+run_make install
+run_make uninstall
+is "$(find "$root" -not -type d)" "" "an unchanged one goes as well"
+
+# ---- without --prefix the plugin goes where this Slurm looks ----
+mkdir "$root/build" && cd "$root/build" || exit
+capture "$top_srcdir/configure" --quiet
+ok "$status" "configure without a prefix" || diag "$err"
+dir=$(value spankdir .)
+ok "$([ -e "$dir/auth_munge.so" ]; echo $?)" "the plugin goes to Slurm's plugins" || diag "$dir"
+is "$(value slurmconfdir .)" /etc/slurm "its line beside slurm.conf"
+like "$(grep -A1 '^Requires:  *slurm' hpc-train.spec | tr '\n' ' ')" 'slurm >= ([0-9]+\.[0-9]+) Requires:  *slurm < [0-9]+\.[0-9]+' "the RPM needs this release of Slurm"
+done_testing

@@ -1,0 +1,131 @@
+#!/bin/bash
+# admin.t: hpc-train info --admin (hpc-train-check) on a node of a sandbox of its own: each thing that it looks at is
+# broken once, named, and mended again.
+
+# shellcheck disable=SC2016 # inner shells expand
+# shellcheck source=tests/cluster/lib.sh
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=tests/cluster/plugin_lib.sh
+. "$(dirname "$0")/plugin_lib.sh"
+[ "$(id -u)" = 0 ] || skip_all "the sandbox needs root"
+installed=${HPC_TRAIN_SANDBOX:-$top_srcdir/.sandbox}/root/opt/hpc-train
+[ -e "$installed/lib/slurm/spank_hpc_train.so" ] || skip_all "the plugin is not installed in the sandbox's folder"
+old_abi=${top_builddir:-$top_srcdir/build}/tests/cluster/old/.libs/spank_hpc_train.so
+[ -e "$old_abi" ] || skip_all "tests/cluster/old/spank_hpc_train.la is not built"
+own=$(mktemp -d /tmp/hpc-train-sandbox.XXXXXX)
+export HPC_TRAIN_SANDBOX=$own
+at_exit "'$sandbox' down >/dev/null; rm -rf '$own'"
+mkdir -p "$own/root/opt"
+cp -a "$installed" "$own/root/opt"
+here=$own/root/opt/hpc-train plugin=/opt/hpc-train/lib/slurm/spank_hpc_train.so
+chmod -R go-w "$here" # what the checker's umask left
+
+check() { capture on_node node0 env "$@" /opt/hpc-train/bin/hpc-train info --admin; }
+# found LINE NAME: the only thing wrong is LINE, and the exit status is 78.
+found() {
+    is "$status" 78 "$2: ends with 78"
+    like "$(grep ^WRONG <<<"$out")" "^WRONG  $1[^"$'\n'"]*\$" "$2: says so, and no more"
+}
+conf() { sandbox_run --root sh -c 'echo "$1" >/etc/slurm/plugstack.conf.d/hpc-train.conf' conf "$1"; }
+
+# ---- slurmd was started before the plugin was installed ----
+mv "$here/lib/slurm/spank_hpc_train.so" "$own/plugin.so"
+limit 60 "$sandbox" up 2 >/dev/null || { ok 1 "a sandbox without the plugin starts"; exit 1; }
+check
+found "plugstack +neither /etc/slurm/plugstack.conf nor a file that it includes names spank_hpc_train.so: add a line" "no line in plugstack.conf"
+mv "$own/plugin.so" "$here/lib/slurm/spank_hpc_train.so"
+conf "optional $plugin"
+check
+like "$out" "WRONG  slurmd +pid [0-9]+ was started without $plugin: restart slurmd" "a slurmd from before is noticed"
+is "$status" 78 "and is wrong"
+"$sandbox" down >/dev/null
+
+# ---- all is well ----
+limit 60 "$sandbox" up 2 >/dev/null || { ok 1 "a sandbox starts"; exit 1; }
+check
+is "$status" 0 "nothing is wrong in a fresh sandbox" || diag "$out$err"
+is "$(awk '{ print $1, $2 }' <<<"$out")" "$(printf 'ok %s\n' plugstack plugin slurmd arguments helper gpu_helper directory disk ports munge)" "and everything was looked at"
+capture sandbox_run hpc-train info --admin
+is "$status" 0 "an ordinary user may ask as well" || diag "$out$err"
+
+# ---- Slurm and the plugin's file ----
+on_node node0 sh -c 'mkdir /tmp/mute && for name in sh timeout slurmd munge; do ln -s "$(command -v $name)" /tmp/mute/$name; done'
+check PATH=/tmp/mute
+found "slurm +.scontrol show config. fails: start slurmctld" "no controller"
+mv "$here/lib/slurm/spank_hpc_train.so" "$own/plugin.so"
+check
+found "plugin +$plugin: No such file or directory; install it" "no plugin"
+cp "$old_abi" "$here/lib/slurm/spank_hpc_train.so"
+check
+found "plugin +$plugin is built for Slurm 21.08, but Slurm [0-9]+.[0-9]+ runs here and will not load it: build it" "another Slurm's plugin"
+echo "no plugin at all" >"$here/lib/slurm/spank_hpc_train.so"
+check
+found "plugin +$plugin is no plugin with a plugin_version" "a file that is none"
+head -c 2000 "$own/plugin.so" >"$here/lib/slurm/spank_hpc_train.so"
+check
+found "plugin +$plugin is no plugin with a plugin_version" "a plugin that is cut off"
+rm "$here/lib/slurm/spank_hpc_train.so"
+cp "$own/plugin.so" "$here/lib/slurm/spank_hpc_train.so"
+chmod 666 "$here/lib/slurm/spank_hpc_train.so"
+check
+found "plugin +$plugin must belong to root and be writable by root alone" "a plugin that others may write"
+chmod 644 "$here/lib/slurm/spank_hpc_train.so"
+chown 12000 "$here/lib/slurm/spank_hpc_train.so"
+check
+found "plugin +$plugin must belong to root" "a plugin of another owner"
+rm "$here/lib/slurm/spank_hpc_train.so"
+mv "$own/plugin.so" "$here/lib/slurm/spank_hpc_train.so" # the very file that slurmd has loaded
+chmod 755 "$here/lib/slurm/spank_hpc_train.so"
+conf "optional spank_hpc_train.so"
+check
+found "plugin +.*/spank_hpc_train.so: No such file or directory" "a relative path is looked up in Slurm's folder"
+
+# ---- its arguments and what they name ----
+conf "optional $plugin tmp_dir=/tmp"
+check
+found "arguments +plugstack.conf: argument 'tmp_dir=/tmp' is not known" "an unknown argument"
+conf "optional $plugin helper=/nowhere/stage"
+check
+found "helper +/nowhere/stage: No such file or directory; install hpc-train-stage" "no helper"
+conf "optional $plugin gpu_helper=/etc/passwd"
+check
+found "gpu_helper +/etc/passwd is no file that everybody can run" "a helper that cannot be run"
+conf "optional $plugin ports=30000-40000"
+check
+found "ports +30000-40000 meet the kernel's ports of outgoing connections" "ports that the kernel gives away"
+
+# ---- the directory and its disk ----
+conf "required $plugin tmpdir=/var/tmp/jobs"
+on_node node0 install -d -o 12000 -m 711 /var/tmp/jobs
+check
+found "directory +/var/tmp/jobs .*" "a directory of another owner"
+on_node node0 sh -c 'chown 0 /var/tmp/jobs; chmod 777 /var/tmp/jobs'
+check
+found "directory +/var/tmp/jobs .*" "a directory that everybody may write"
+on_node node0 sh -c 'rmdir /var/tmp/jobs; mkdir -m 711 /var/tmp/elsewhere; ln -s elsewhere /var/tmp/jobs'
+check
+found "directory +/var/tmp/jobs .*" "a directory behind a link"
+on_node node0 sh -c 'rm /var/tmp/jobs; mkdir -m 711 /var/tmp/jobs; mount -t tmpfs -o size=8m,mode=711 small /var/tmp/jobs'
+check
+found "disk +/var/tmp/jobs has 8.4 MB in all, less than 1.1 GB: give tmpdir= on a larger disk" "too small a disk"
+on_node node0 umount /var/tmp/jobs
+conf "required $plugin tmpdir=/var/tmp/jobs stage_max=900T"
+check
+found "disk +/var/tmp/jobs has .*, less than 990 TB .stage_max=." "a disk smaller than what may be staged"
+conf "optional $plugin"
+
+# ---- munge, and the checker itself ----
+capture on_node node0 unshare --mount sh -c 'mount -t tmpfs none /run/munge && exec env SLURM_CONF=/etc/slurm/slurm.conf /opt/hpc-train/bin/hpc-train info --admin'
+is "$status" 78 "no munged: ends with 78"
+like "$out" "WRONG  munge +munged does not answer: " "no munged: says so"
+on_node node0 sh -c 'mkdir /tmp/bin && for name in scontrol slurmd srun sh timeout; do ln -s "$(command -v $name)" /tmp/bin/$name; done'
+check PATH=/tmp/bin
+found "munge +the command munge is not installed" "no munge"
+mv "$here/sbin/hpc-train-check" "$own/hpc-train-check"
+check
+is "$status" 78 "without the plugin's package it ends with 78"
+like "$err" "hpc-train-check cannot be started: No such file or directory; it is installed with the Slurm plugin" "and says what is missing"
+mv "$own/hpc-train-check" "$here/sbin/hpc-train-check"
+check
+is "$status" 0 "at last nothing is wrong" || diag "$out$err"
+done_testing

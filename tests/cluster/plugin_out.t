@@ -1,0 +1,125 @@
+#!/bin/bash
+# plugin_out.t: results on the cluster: copied out by every node as the user, however its tasks end; what is refused before
+# the job starts; what the epilog tries again, and how a loss is told.
+
+# shellcheck source=tests/cluster/lib.sh
+. "$(dirname "$0")/lib.sh"
+on_cluster 2
+# shellcheck source=tests/cluster/plugin_lib.sh
+. "$(dirname "$0")/plugin_lib.sh"
+needs_plugin
+state=${HPC_TRAIN_SANDBOX:-$top_srcdir/.sandbox}
+
+# What a task does: results in the job directory, then whatever is asked.
+cat >"$work_here/task" <<'END'
+#!/bin/bash
+mkdir -p "$SLURM_TMPDIR/res"
+echo "$SLURMD_NODENAME" >"$SLURM_TMPDIR/res/task$SLURM_PROCID"
+echo "job=$SLURM_JOB_ID"
+"$@"
+END
+chmod 755 "$work_here/task"
+task=$work/task
+res=$work/out res_here=$work_here/out
+clear_out() { sandbox_run rm -rf "$res"; }
+files() { (cd "$res_here" 2>/dev/null && find . -type f -printf '%P\n' | sort | xargs); }
+
+# ---- the way it should go ----
+capture sandbox_run srun -N2 -n4 --ntasks-per-node=2 --hpc-train-stage-out="res:$res/%j-%s-%n" "$task" sleep 0.2
+ran "a step with results"
+job=$(job_of "$out")
+is "$(files)" "$job-0-0/task0 $job-0-0/task1 $job-0-1/task2 $job-0-1/task3" "when srun ends, each node's results are there, once per node"
+is "$(sandbox_run find "$res" ! -user user)" "" "and belong to the user"
+is_clean "$job" "results"
+clear_out
+capture sandbox_run bash -c "cd '$work' && umask 027 && HPC_TRAIN_STAGE_OUT='res/task%t:out/%N.%3t' srun -N2 '$task'"
+is "$(files)" "node0.000 node1.001" "from the environment, by task, relative to where srun was started"
+is "$(stat -c %a "$res_here")" 750 "with the step's umask"
+clear_out
+capture sandbox_run srun -N2 --hpc-train-stage-out="res:$res/%N,nothing:$res/none-%n" "$task"
+is "$status $(files)" "0 node0/task0 node1/task1" "a source that is missing is no failure"
+is "$(grep -c "nothing is not there: nothing is copied to $res/none-[01]" <<<"$err")" 2 "and is told"
+clear_out
+
+# ---- however it ends ----
+capture sandbox_run srun -N2 --hpc-train-stage-out="res:$res/%N" "$task" bash -c 'exit 3'
+is "$status $(files)" "3 node0/task0 node1/task1" "a task that fails"
+clear_out
+# shellcheck disable=SC2016
+capture sandbox_run srun -N2 --hpc-train-stage-out="res:$res/%N" "$task" bash -c 'kill -9 $$'
+is "$status $(files)" "137 node0/task0 node1/task1" "a task that is killed"
+clear_out
+sandbox_run srun -N2 --job-name="out-$$" --hpc-train-stage-out="res:$res/%N" "$task" sleep 60 2>"$work_here/errors" >"$work_here/output" &
+for ((i = 0; i < 100; i++)); do [ "$(grep -c job= "$work_here/output")" = 2 ] && break; sleep 0.1; done
+sandbox_run scancel --name="out-$$"
+wait $!
+is "$(files)" "node0/task0 node1/task1" "scancel"
+is_clean "$(job_of "$(cat "$work_here/output")")" "scancel"
+clear_out
+cat >"$work_here/job" <<END
+#!/bin/bash
+#SBATCH --nodes=1 --output=$work/job.out
+#SBATCH --hpc-train-stage-out=res:$res/%s
+mkdir \$SLURM_TMPDIR/res
+srun '$task' >/dev/null
+echo script >\$SLURM_TMPDIR/res/script
+END
+capture sandbox_run sbatch --wait "$work/job"
+ran "a batch job"
+is "$(files)" "0/task0 batch/script batch/task0" "its steps' results, and at the end the script's"
+clear_out
+
+# ---- refused before it starts ----
+refused() { # NAME COMMAND...
+    capture sandbox_run "${@:2}"
+    like "$status $err" "^64 .*each node would write to '$res/x', one over the other: add %n .*or %N .*such as '$res/x-%n'" "$1 is refused"
+}
+refused "one name for two nodes" srun -N2 --hpc-train-stage-out="res:$res/x" touch "$work/ran"
+refused "in a job" env HPC_TRAIN=off salloc -N2 srun --hpc-train-stage-out="res:$res/x" touch "$work/ran"
+refused "a job of two nodes" sbatch -N2 --hpc-train-stage-out="res:$res/x" --wrap="touch '$work/ran'"
+refused "an allocation of nobody knows how many" salloc -n8 --hpc-train-stage-out="res:$res/x" touch "$work/ran"
+like "$err" "or ask for one node, with -N1" "which says how to tell"
+sed 's/nodes=1/nodes=2/; s/%s/x/' "$work_here/job" >"$work_here/job2"
+refused "a script for two nodes" sbatch "$work/job2"
+ok "$([ ! -e "$work_here/ran" ]; echo $?)" "and nothing has run"
+is "$(sandbox_run squeue --noheader)" "" "and nothing is queued"
+capture sandbox_run salloc -N1 --hpc-train-stage-out="res:$res/x" srun "$task"
+is "$status $(files)" "0 x/task0" "one node may have one name"
+clear_out
+capture sandbox_run srun --hpc-train-stage-out="../etc:$res/x" true
+like "$status $err" "--hpc-train-stage-out: source '../etc' must be a path below" "a source elsewhere is refused"
+
+# ---- as the user and nobody else ----
+sandbox_run --root bash -c "mkdir '$work/team' '$work/roots' && chgrp team '$work/team' && chmod 770 '$work/team' && chmod 755 '$work/roots'"
+capture sandbox_run srun -N1 --hpc-train-stage-out="res:$work/team/x" "$task"
+ran "where only a group may write that the user is a member of"
+is "$(stat -c %u:%g "$work_here/team/x/task0")" 12000:12000 "files are the user's"
+capture sandbox_run srun -N1 --chdir="$work" --hpc-train-stage-out="res:$work/roots/x,res/task0:$res/other" "$task"
+is "$status $(files)" "0 other" "a destination that may not be written does not keep the others"
+like "$err" "res to $work/roots/x: $work/roots/x cannot be written: Permission denied" "the loss is in the step's standard error"
+like "$err" "node[0-9]: not all of 'res:.*' is copied out: .*it is tried once more when the job ends" "with what happens next"
+job=$(job_of "$out")
+is_clean "$job" "a loss"
+is "$(ls "$work_here/roots")" "" "nothing was written with root's rights"
+like "$(cat "$work_here/hpc-train-lost.$job.0.0")" "not copied out of job $job, step 0, node 0.*$work/roots/x: .*Permission denied" "what is lost is told in the step's folder"
+is "$(stat -c %u "$work_here/hpc-train-lost.$job.0.0")" 12000 "in a file of the user's"
+like "$(cat "$state"/log/node*.log)" "job $job: results of user 12000 were not copied out and are lost" "and in the daemon's log"
+sandbox_run rm -f "$work/hpc-train-lost.$job.0.0"
+clear_out
+
+# ---- the last try ----
+# shellcheck disable=SC2016
+capture sandbox_run salloc -N1 --chdir="$work" bash -c '
+    touch "$1"
+    srun --hpc-train-stage-out="res:$1/a/b" "$2" 2>&1
+    rm "$1"' x "$res" "$task"
+like "$out" "res to $res/a/b: .*Not a directory.*it is tried once more" "a destination that fails when the step ends"
+job=$(job_of "$out")
+is_clean "$job" "last try"
+is "$(files)" "a/b/task0" "and not when the job ends is served then"
+is "$(ls "$work_here"/hpc-train-lost* 2>/dev/null)" "" "and nothing is called lost"
+for node in $(all_nodes); do
+    is "$(on_node "$node" sh -c 'ls -A /tmp/hpc-train | grep -v "^.boot$"')" "" "$node: root keeps nothing of it all"
+done
+
+done_testing

@@ -1,0 +1,92 @@
+#!/bin/bash
+# edges.t: hpc-train-stage with the sources that users really have: read-only trees, links to links, names in any
+# script, programs that change what was staged. As an ordinary user, for whom modes count.
+
+# shellcheck source=tests/cluster/lib.sh
+. "$(dirname "$0")/../cluster/lib.sh"
+stage=${top_builddir:?run by make check}/hpc-train-stage
+work=$(mktemp -d /tmp/hpc-train-edges.XXXXXX)
+at_exit "chmod -R u+rwx '$work' 2>/dev/null; rm -rf '$work'"
+cp "$(dirname "$stage")/.libs/hpc-train-stage" "$work/stage" 2>/dev/null || cp "$stage" "$work/stage"
+chmod 777 "$work"
+cd "$work" || exit
+
+as=()
+[ "$(id -u)" = 0 ] && as=(setpriv --reuid=12345 --regid=12345 --clear-groups)
+user() { "${as[@]}" "$@"; }
+run() { capture limit 60 "${as[@]}" "$work/stage" "$@"; }
+user mkdir to
+
+# ---- read-only ----
+user mkdir -p ro/sub
+user bash -c 'echo x >ro/f; echo y >ro/sub/g; chmod 444 ro/f; chmod 555 ro/sub ro'
+run --to to ro
+is "$status $err" "0 " "a folder that nobody may write to is staged"
+is "$(stat -c %a to/ro to/ro/sub to/ro/f | xargs)" "555 555 444" "and stays so"
+run --to to ro
+like "$err" "already, unchanged" "and is found again"
+user bash -c 'chmod 755 ro; echo z >ro/new; chmod 555 ro'
+run --to to ro
+is "$status $(cat to/ro/new)" "0 z" "and is replaced when it changed"
+run --to to ro/f:ro
+is "$status $(cat to/ro)" "0 x" "by a file, too"
+is "$(ls -A to/.hpc-train)" $'lock\nstaged' "nothing of it is left"
+
+# ---- further names ----
+user bash -c 'mkdir names; echo one >names/a; ln names/a names/b; ln names/a names/z'
+run --to to names
+run --to to names
+like "$err" "already, unchanged" "a file with several names is found again"
+user bash -c 'echo two >x; touch -r to/names/b x; mv x to/names/b'
+run --to to names
+is "$status $(cat to/names/b)" "0 one" "one of its names that was given another content is staged again"
+user bash -c 'cd to/names; echo six >x; touch -r a x; ln -f x a; ln -f x b; ln -f x z; rm x'
+run --to to names
+is "$status $(cat to/names/z)" "0 one" "and so are all"
+user bash -c 'cd names; tar cf ../names.tar z a b'
+run --to to --mode extract names.tar:unpacked
+user bash -c 'cd to/unpacked; t=$(stat -c %y z); echo BAD >z; touch -d "$t" z'
+run --to to --mode extract names.tar:unpacked
+is "$status $(cat to/unpacked/a)" "0 one" "and what an archive brought, in whatever order"
+run --to to --mode extract names.tar:unpacked
+like "$err" "already, unchanged" "and then it is found again"
+
+# ---- links ----
+python3 - <<'END'
+import tarfile
+with tarfile.open("climb.tar", "w") as t:
+    for name, kind, link in (("d", tarfile.DIRTYPE, ""), ("d/e", tarfile.DIRTYPE, ""),
+                             ("d/e/in", tarfile.SYMTYPE, "../../x"), ("out", tarfile.LNKTYPE, "d/e/in")):
+        i = tarfile.TarInfo(name)
+        i.type, i.linkname, i.mode = kind, link, 0o755
+        t.addfile(i)
+END
+run --to to --mode extract climb.tar:climb
+is "$status" 65 "a further name of a link, from where it leads out: status 65"
+like "$err" "climb.tar/out is a link to '../../x', out of the folder" "and is named"
+is "$(ls to | grep climb)" "" "and nothing is there"
+user bash -c 'mkdir -p far/sub tree; echo far >far/b; echo tree >tree/b; ln -s ../b far/sub/link; ln -s ../far/sub tree/ext'
+run --links follow --to to tree
+is "$status $(cat to/tree/ext/link)" "0 far" "a link within a followed folder leads where it led"
+
+# ---- names ----
+python3 - <<'END'
+import io, tarfile, zipfile
+with zipfile.ZipFile("names.zip", "w") as z:
+    z.writestr("\u00e9/\u65e5\u672c.txt", "zip")
+with tarfile.open("odd.tar", "w") as t:
+    for name in ("\u65e5\u672c", "\udcff\udcfe", "with\nline"):
+        i = tarfile.TarInfo(name)
+        i.size = 3
+        t.addfile(i, io.BytesIO(b"tar"))
+END
+run --to to --mode extract names.zip odd.tar
+is "$status$err" 0 "archives with names in any script are unpacked"
+is "$(cat $'to/names.zip/\xc3\xa9/\xe6\x97\xa5\xe6\x9c\xac.txt')" zip "zip"
+is "$(cat $'to/odd.tar/\xe6\x97\xa5\xe6\x9c\xac' $'to/odd.tar/\xff\xfe' $'to/odd.tar/with\nline')" tartartar "tar"
+
+# ---- deep ----
+user bash -c 'ulimit -s 1024; p=deep; for i in $(seq 250); do p=$p/d; done; mkdir -p $p; echo end >$p/f; ./stage --to to deep 2>errors'
+is "$? $(cat errors)" "0 " "250 folders deep, with little stack"
+
+done_testing

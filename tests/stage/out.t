@@ -1,0 +1,166 @@
+#!/bin/bash
+# out.t: hpc-train-stage --out as a command, without a cluster: what is copied out, merged, refused, saved and left behind.
+
+# shellcheck source=tests/cluster/lib.sh
+. "$(dirname "$0")/../cluster/lib.sh"
+stage=${top_builddir:?run by make check}/hpc-train-stage
+work=$(mktemp -d /tmp/hpc-train-out.XXXXXX)
+at_exit "chmod -R u+rwx '$work' 2>/dev/null; rm -rf '$work'"
+cd "$work" || exit
+export SLURM_TMPDIR=$work/job SLURM_JOB_ID=42 SLURM_STEP_ID=3 SLURM_NODEID=7 SLURM_PROCID=12
+host=$(hostname)
+host=${host%%.*}
+
+# Root reads what a user may not; the rest runs without that right.
+run() { capture limit 60 setpriv --bounding-set=-dac_override,-dac_read_search "$stage" --out "$@"; }
+[ "$(id -u)" = 0 ] || run() { capture limit 60 "$stage" --out "$@"; }
+
+mkdir -p 'job/results/sub dir/empty' job/.hpc-train
+printf 'one' >job/results/one
+printf 'odd' >$'job/results/sub dir/new\nline \xff"'
+head -c 5000000 /dev/urandom >job/results/large
+ln -s one job/results/link
+ln -s /nowhere/at/all job/results/absolute
+chmod 640 job/results/one
+touch -d '2001-02-03 04:05:06.789' job/results/one 'job/results/sub dir'
+listing() { (cd "$1" && find . -printf '%P|%y|%m|%s|%T@|%l\n' | grep -av '^|' | sed 's/^\([^|]*|d|[0-7]*|\)[0-9]*/\1/' | LC_ALL=C sort); }
+
+# ---- what is copied ----
+run results:out/%j/%s-%3n-%N-%%
+is "$status" 0 "a folder is copied out"
+is "$err" "" "without a word"
+to=out/42/3-007-$host-%
+is "$(listing $to)" "$(listing job/results)" "to the name that the patterns make, with names, kinds, modes, times and links"
+ok "$(cmp job/results/large $to/large >/dev/null; echo $?)" "and content"
+is "$(ls -A out/42)" "3-007-$host-%" "and nothing is left beside it"
+run results/one:out/folder/ results/one:out/uno .:out/all
+is "$status $(cat out/folder/one out/uno) $(ls -A out/all)" "0 oneone results" "into a folder, to a name, and all but our own folder"
+mkdir -p job/t.12
+run t.%t:out/t.%5t
+ok "$([ -d out/t.00012 ]; echo $?)" "for each task"
+
+# ---- again ----
+inode=$(stat -c %i $to/large)
+touch $to/theirs job/results/more
+printf 'changed' >job/results/one
+run --verbose "results:$to%"
+is "$status $(cat $to/one) $(stat -c %i $to/large)" "0 changed $inode" "again, only what has changed is copied"
+ok "$([ -e $to/theirs ] && [ -e $to/more ]; echo $?)" "what else is at the destination stays"
+like "$err" "2 files, 7 B" "and it says how much it was"
+
+# ---- what cannot be copied ----
+run nothing:out/nothing results/one:out/after
+is "$status $(cat out/after)" "0 changed" "a source that is not there is no failure, and the next one is copied"
+like "$err" "job/nothing is not there: nothing is copied to $work/out/nothing" "but it is said"
+mkfifo job/results/pipe
+touch job/results/secret
+mkdir -m 0 job/results/closed
+chmod 0 job/results/secret
+run results:out/some
+is "$status" 66 "what cannot be read ends with 66"
+like "$err" "not copied out: results/secret cannot be read: Permission denied" "and is named"
+like "$err" "not copied out: results/closed cannot be read" "folders too"
+like "$err" "results/pipe is no file, folder or link, and is left out" "a pipe is left out"
+is "$(cat out/some/one)" changed "the rest is there, at its name"
+chmod 700 job/results/secret job/results/closed
+rm -r job/results/{secret,closed,pipe}
+mkdir out/full
+run results/one:out/full
+is "$status" 74 "a file upon a folder is refused"
+like "$err" "out/full is a folder and results/one a file: write $work/out/full/" "and what to write instead"
+touch out/file
+run results:out/file
+is "$status" 74 "a folder upon a file too"
+run results:out/file/below/it
+like "$err" "out/file/below cannot be opened: Not a directory" "a destination that cannot be made is named"
+if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=3m none out/full 2>/dev/null; then
+    at_exit "umount '$work/out/full' 2>/dev/null"
+    run results:out/full/copy
+    is "$status" 74 "a full disk ends with 74"
+    like "$err" "the copy cannot be written: No space left on device" "and says so"
+    is "$(ls -A out/full)" copy.partial "what could be copied is kept under a name that says so"
+    ok "$([ ! -e out/full/copy.partial/large ]; echo $?)" "without half files"
+    umount out/full
+else
+    skip "a full disk" "cannot mount"
+fi
+
+# ---- being ended ----
+# Stopped at once, so that the signal finds it in the midst of its work.
+mkdir job/many
+(cd job/many && seq 20000 | xargs touch)
+ended() { # NAME OPTION...
+    local pid
+    rm -rf out/many*
+    "$stage" --out "${@:2}" many:out/many results:out/late 2>errors &
+    pid=$!
+    for ((i = 0; i < 500; i++)); do [ -e out/.hpc-train-out.42.3.7.0 ] && break; sleep 0.01; done
+    kill -STOP $pid
+    kill -TERM $pid
+    kill -CONT $pid
+    wait $pid
+    status=$?
+    err=$(cat errors)
+}
+ended "a signal"
+is "$status" 75 "a signal ends it with 75"
+like "$err" "many to .*out/many: ended by signal 15.*results to .*out/late: ended by signal 15" "each entry that was not copied is named"
+is "$(ls -A out | grep -c '^many$\|late\|hpc-train-out')" 0 "nothing is at its name, or under one of ours"
+ended "grace" --grace 30
+is "$status $(ls out/many | wc -l)" "0 20000" "with a grace it goes on"
+like "$err" "the job is being ended: 30.0 s are left to copy" "and says so"
+rm -rf out/many out/late
+run --seconds 0.001 many:out/many results:out/late
+is "$status" 75 "the end of its time ends it too"
+like "$err" "many to .*out/many: the time of 0 s was over.*results to .*out/late: the time" "with the reason"
+rm -r job/many
+echo x >job/small
+
+# ---- records ----
+record() { printf 'job=%s\0' 42 | cat - <(printf 'step=0\0node=1\0umask=18\0cwd=%s\0list=%s\0task=4\0task=6\0end=\0' "$work" "$1") >job/.hpc-train/out.0; }
+echo 4 >job/r.4
+echo 6 >job/r.6
+record 'r.%t:out/%n.r.%t,small:out/small'
+run --record out.0
+is "$status $(cat out/1.r.4 out/1.r.6 | xargs) $(cat out/small)" "0 4 6 x" "a record is carried out"
+ok "$([ ! -e job/.hpc-train/out.0 ]; echo $?)" "and removed"
+record 'small:out/file/x,r.4:out/r'
+run --record out.0
+is "$status $(cat out/r)" "74 4" "what fails does not keep the next entry"
+ok "$([ -e job/.hpc-train/out.0 ]; echo $?)" "and keeps the record"
+rm out/file
+run --all
+is "$status $(cat out/file/x)" "0 x" "for the last try"
+is "$(ls -A job/.hpc-train; ls hpc-train-lost* 2>/dev/null)" "" "after which nothing is left to say"
+touch out/file2
+record 'small:out/file2/x'
+run --all
+is "$status" 74 "a last try that fails"
+like "$(cat hpc-train-lost.42.0.1)" "not copied out of job 42, step 0, node 1.*small to $work/out/file2/x: .*Not a directory" "leaves a file that says what is lost"
+printf 'nonsense\0' >job/.hpc-train/out.0
+run --all
+is "$status" 65 "a broken record is told"
+rm -r job/.hpc-train
+run --all
+is "$status" 0 "without records there is nothing to do"
+
+# ---- words that are refused ----
+refused() { # LIST MESSAGE
+    run --list "$1"
+    like "$status $err" "^64 .*$2" "'$1' is refused"
+}
+refused results "has no destination"
+refused :x "has no source"
+refused ../x:y "must be a path below"
+refused /tmp/x:y "must be a path below"
+refused .hpc-train/out.0:y "must be a path below"
+refused a:/x/.. "has no name"
+refused a:%q "stands for nothing"
+refused a:x% "stands for nothing"
+refused a:%t "must be on both sides"
+refused a.%t:b "must be on both sides"
+refused a:x,b:x "would both be copied"
+run --from job
+like "$status $err" "^64 .*at least one SRC:DST" "nothing to do is refused"
+
+done_testing
