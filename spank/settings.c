@@ -106,6 +106,14 @@ static hpct_status set_stage_src(const char *value, hpct_settings *settings)
     return status;
 }
 
+static hpct_status set_stage_links(const char *value, hpct_settings *settings)
+{
+    if (strcmp(value, "refuse") != 0 && strcmp(value, "follow") != 0)
+        return hpct_fail(HPCT_ERR_CONFIG, "'%s' is neither refuse nor follow", value);
+    settings->stage_follow = strcmp(value, "follow") == 0;
+    return HPCT_OK;
+}
+
 static hpct_status set_last_try(const char *value, hpct_settings *settings)
 {
     long seconds = 0;
@@ -131,7 +139,7 @@ static const struct {
     {"default", set_default},         {"stage_max", set_stage_max},
     {"stage_src", set_stage_src},     {"helper", set_helper},
     {"gpu_helper", set_gpu_helper},   {"log", set_log},
-    {"stage_last_try", set_last_try},
+    {"stage_last_try", set_last_try}, {"stage_links", set_stage_links},
 };
 enum { NUM_KEYS = sizeof keys / sizeof *keys };
 
@@ -151,10 +159,12 @@ static hpct_status read_argument(const char *argument, bool *seen, hpct_settings
         snprintf(prefix, sizeof prefix, "plugstack.conf: %s=", keys[i].key);
         return status == HPCT_OK ? HPCT_OK : hpct_fail_within(status, prefix);
     }
-    return hpct_fail(HPCT_ERR_CONFIG,
-                     "plugstack.conf: argument '%s' is not known: tmpdir=, ports=, default=, "
-                     "stage_max=, stage_src=, helper=, gpu_helper= and log= are",
-                     argument);
+    return hpct_fail(
+        HPCT_ERR_CONFIG,
+        "plugstack.conf: argument '%s' is not known: tmpdir=, ports=, default=, "
+        "stage_max=, stage_src=, stage_links=, stage_last_try=, helper=, gpu_helper= and "
+        "log= are",
+        argument);
 }
 
 hpct_status hpct_settings_read(int count, char *const *arguments, hpct_settings *out)

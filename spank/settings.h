@@ -18,10 +18,11 @@ typedef struct hpct_settings {
     uint64_t stage_max;                  /* bytes per step and node; 0: no bound but the disk's */
     char *stage_src[HPCT_MAX_STAGE_SRC]; /* allowed prefixes; none: every source */
     int num_stage_src;
-    int last_try;     /* seconds that an epilog may spend on results that were not copied out */
-    char *helper;     /* hpc-train-stage */
-    char *gpu_helper; /* hpc-train-gpus */
-    bool verbose;     /* log=info */
+    bool stage_follow; /* stage_links=follow: links out of a source stand for what they lead to */
+    int last_try;      /* seconds that an epilog may spend on results that were not copied out */
+    char *helper;      /* hpc-train-stage */
+    char *gpu_helper;  /* hpc-train-gpus */
+    bool verbose;      /* log=info */
 } hpct_settings;
 
 /* Reads `count` arguments of the form key=value. Unknown keys, keys given twice (stage_src may be)

@@ -35,6 +35,15 @@ bool hpct_slurm_task_of(hpct_slurm *slurm, uint32_t local, uint32_t *task)
     return spank_get_item(slurm, S_JOB_LOCAL_TO_GLOBAL_ID, local, task) == ESPANK_SUCCESS;
 }
 
+uint64_t hpct_slurm_memory(hpct_slurm *slurm)
+{
+    uint64_t megabytes = 0;
+    if (spank_get_item(slurm, S_JOB_ALLOC_MEM, &megabytes) != ESPANK_SUCCESS ||
+        megabytes >= NO_VAL64 || megabytes > UINT64_MAX >> 20)
+        return 0;
+    return megabytes << 20;
+}
+
 bool hpct_slurm_person(hpct_slurm *slurm, hpct_person *person)
 {
     uint32_t uid = 0, gid = 0;

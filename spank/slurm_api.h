@@ -42,6 +42,9 @@ bool hpct_slurm_task_of(hpct_slurm *slurm, uint32_t local, uint32_t *task);
  * Slurm does not say. */
 bool hpct_slurm_person(hpct_slurm *slurm, hpct_person *person);
 
+/* In slurmstepd: bytes of memory that the job has on this node; 0 where Slurm does not count it. */
+uint64_t hpct_slurm_memory(hpct_slurm *slurm);
+
 /* The seconds from the signal that asks a job's processes to end to the one that ends them. */
 int hpct_slurm_kill_wait(void);
 

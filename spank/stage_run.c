@@ -23,8 +23,9 @@ hpct_status hpct_stage_run_work(void *context, hpct_share *share)
     static char progress_option[] = "--progress-fd", verbose_option[] = "--verbose";
     static char max_option[] = "--max", allow_option[] = "--allow", to_option[] = "--to";
     static char list_option[] = "--list";
-    char max[32], progress[16];
-    size_t n = 0, room = (size_t) settings->num_stage_src * 2 + 12;
+    static char links_option[] = "--links", follow[] = "follow", memory_option[] = "--memory";
+    char max[32], memory[32], progress[16];
+    size_t n = 0, room = (size_t) settings->num_stage_src * 2 + 16;
     char **arguments = calloc(room, sizeof *arguments);
     if (arguments == NULL)
         return hpct_fail_memory(0);
@@ -38,6 +39,15 @@ hpct_status hpct_stage_run_work(void *context, hpct_share *share)
         snprintf(max, sizeof max, "%llu", (unsigned long long) settings->stage_max);
         arguments[n++] = max_option;
         arguments[n++] = max;
+    }
+    if (settings->stage_follow) {
+        arguments[n++] = links_option;
+        arguments[n++] = follow;
+    }
+    if (r->memory != 0) {
+        snprintf(memory, sizeof memory, "%llu", (unsigned long long) r->memory);
+        arguments[n++] = memory_option;
+        arguments[n++] = memory;
     }
     for (int i = 0; i < settings->num_stage_src; i++) {
         arguments[n++] = allow_option;

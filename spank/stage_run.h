@@ -10,6 +10,7 @@ typedef struct hpct_stage_run {
     const hpct_settings *settings;
     const char *to;   /* the job directory */
     const char *list; /* the value of --hpc-train-stage, checked */
+    uint64_t memory;  /* bytes that the job may use on this node; 0: not known */
     int stall_seconds;
 } hpct_stage_run;
 

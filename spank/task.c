@@ -58,8 +58,9 @@ static hpct_status set_environment(hpct_plugin *plugin, hpct_slurm *slurm,
     return status;
 }
 
-static hpct_status stage(hpct_plugin *plugin, const hpct_environment *environment,
-                         const hpct_choices *choices, const hpct_config *config)
+static hpct_status stage(hpct_plugin *plugin, hpct_slurm *slurm,
+                         const hpct_environment *environment, const hpct_choices *choices,
+                         const hpct_config *config)
 {
     if (choices->stage.count == 0)
         return HPCT_OK;
@@ -68,6 +69,7 @@ static hpct_status stage(hpct_plugin *plugin, const hpct_environment *environmen
         .settings = &plugin->settings,
         .to = config->tmpdir,
         .list = list,
+        .memory = hpct_slurm_memory(slurm),
         .stall_seconds = HPCT_STALL_SECONDS,
     };
     /* who waits gives up a little later than who works, whose message says more */
@@ -128,7 +130,7 @@ static hpct_status prepare(hpct_plugin *plugin, hpct_slurm *slurm, const char *t
     if (status == HPCT_OK)
         bind_closest(plugin, &environment, &choices, (int) facts.local_rank, config);
     if (status == HPCT_OK)
-        status = stage(plugin, &environment, &choices, config);
+        status = stage(plugin, slurm, &environment, &choices, config);
     if (status == HPCT_OK)
         status = set_environment(plugin, slurm, &choices, config, &facts);
     if (status == HPCT_OK)

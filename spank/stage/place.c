@@ -167,6 +167,7 @@ static hpct_status check_space(placing *p, const source *sources, int count)
             continue;
         if (sources[i].extract) {
             known = false;
+            sum.blocks += 4096; /* the least: a full disk is told as such */
             continue;
         }
         sum.bytes += one.bytes;

@@ -191,14 +191,15 @@ static void settings_are_read(void **state)
     assert_int_equal(
         read_settings(ARGUMENTS(S("tmpdir=/local/jobs"), S("ports=21000-21999"), S("default=on"),
                                 S("stage_max=2G"), S("stage_src=/home,/project"),
-                                S("helper=/opt/x/hpc-train-stage"), S("gpu_helper=/opt/y/gpus"),
-                                S("log=info")),
+                                S("stage_links=follow"), S("helper=/opt/x/hpc-train-stage"),
+                                S("gpu_helper=/opt/y/gpus"), S("log=info")),
                       &settings),
         HPCT_OK);
     assert_string_equal(settings.tmpdir, "/local/jobs");
     assert_int_equal(settings.ports.high, 21999);
     assert_true(settings.on_by_default && settings.verbose);
     assert_int_equal(settings.stage_max, 2ul << 30);
+    assert_true(settings.stage_follow);
     assert_int_equal(settings.num_stage_src, 2);
     assert_string_equal(settings.stage_src[1], "/project");
     assert_string_equal(settings.helper, "/opt/x/hpc-train-stage");
@@ -216,13 +217,17 @@ static void wrong_settings_are_refused(void **state)
 {
     (void) state;
     static const char *const bad[] = {
-        "tmpdir",       "tmpdir=",        "tmpdir=tmp",
-        "tmpdir=/",     "tmpdir=/a/../b", "tmpdir=/a//b",
-        "tmpdir=//",    "ports=22000",    "ports=80-90",
-        "default=yes",  "stage_max=0",    "stage_max=1X",
-        "stage_max=-1", "stage_src=home", "stage_src=,",
-        "helper=sh",    "log=debug",      "tmp_dir=/a",
-        "=x",           "unknown",        "stage_max=99999999T",
+        "tmpdir",         "tmpdir=",
+        "tmpdir=tmp",     "tmpdir=/",
+        "tmpdir=/a/../b", "tmpdir=/a//b",
+        "tmpdir=//",      "ports=22000",
+        "ports=80-90",    "default=yes",
+        "stage_max=0",    "stage_max=1X",
+        "stage_max=-1",   "stage_links=maybe",
+        "stage_src=home", "stage_src=,",
+        "helper=sh",      "log=debug",
+        "tmp_dir=/a",     "=x",
+        "unknown",        "stage_max=99999999T",
         "gpu_helper=x",
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {

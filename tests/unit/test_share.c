@@ -180,11 +180,15 @@ static char helper[64];
 
 static hpct_status run_helper(const char *script, int stall_seconds)
 {
-    hpct_settings settings = {.helper = helper, .stage_max = 1000, .num_stage_src = 1};
+    hpct_settings settings = {
+        .helper = helper, .stage_max = 1000, .stage_follow = true, .num_stage_src = 1};
     char prefix[] = "/allowed";
     settings.stage_src[0] = prefix;
-    hpct_stage_run run = {
-        .settings = &settings, .to = "/to", .list = "/a,/b:c", .stall_seconds = stall_seconds};
+    hpct_stage_run run = {.settings = &settings,
+                          .to = "/to",
+                          .list = "/a,/b:c",
+                          .memory = 4096,
+                          .stall_seconds = stall_seconds};
     strcpy(helper, "/tmp/hpc-train-helper.XXXXXX");
     int fd = mkstemp(helper);
     fchmod(fd, 0700);
@@ -202,11 +206,12 @@ static void the_helper_is_called_as_told(void **state)
     int first = open("/proc/version", O_RDONLY), secret = dup2(first, 20); /* not close-on-exec */
     close(first);
     assert_int_equal(secret, 20);
-    assert_int_equal(run_helper("[ \"$*\" = '--progress-fd 3 --max 1000 --allow /allowed --to /to "
-                                "--list /a,/b:c' ] && [ -z \"$LD_PRELOAD_TEST\" ] && "
-                                "! ls -l /proc/$$/fd | grep -q /proc/version",
-                                10),
-                     HPCT_OK);
+    assert_int_equal(
+        run_helper("[ \"$*\" = '--progress-fd 3 --max 1000 --links follow --memory 4096 "
+                   "--allow /allowed --to /to --list /a,/b:c' ] && [ -z \"$LD_PRELOAD_TEST\" ] && "
+                   "! ls -l /proc/$$/fd | grep -q /proc/version",
+                   10),
+        HPCT_OK);
     close(secret);
 }
 

@@ -1,0 +1,66 @@
+#!/bin/bash
+# faults.t: one thing goes wrong in each of many runs: each is reported or harmless, none silent. `make check-long` makes
+# 10,000 of them, over all kinds of archives; `make check` some hundred.
+
+# shellcheck source=tests/cluster/lib.sh
+. "$(dirname "$0")/../cluster/lib.sh"
+: "${top_builddir:?run by make check}"
+faults=$top_builddir/tests/stage/faults
+stage=$top_builddir/hpc-train-stage
+module=$top_builddir/tests/stage/.libs/fault.so
+work=$(mktemp -d /tmp/hpc-train-faults.XXXXXX)
+at_exit "rm -rf '$work'"
+seed=${HPC_TRAIN_SEED:-$RANDOM}
+echo "# seed $seed (HPC_TRAIN_SEED=$seed repeats it)"
+
+"$faults" --tree "$work" || exit
+tar -C "$work/tree" -czf "$work/t.tar.gz" .
+modes=(copy t.tar.gz)
+tries=100 full=20
+if [ -n "${HPC_TRAIN_LONG-}" ]; then
+    tries=10000 full=100
+    tar -C "$work/tree" -cf "$work/t.tar" . && modes+=(t.tar)
+    if command -v zstd >/dev/null; then zstd -q "$work/t.tar" -o "$work/t.tar.zst" && modes+=(t.tar.zst); fi
+    if command -v xz >/dev/null; then xz -1 -k "$work/t.tar" && modes+=(t.tar.xz); fi
+    if command -v python3 >/dev/null; then
+        (cd "$work/tree" && python3 - <<'END') && modes+=(t.zip)
+import os, stat, zipfile
+with zipfile.ZipFile("../t.zip", "w", zipfile.ZIP_DEFLATED) as z:
+    for folder, folders, names in os.walk("."):
+        for name in names + [name for name in folders if os.path.islink(os.path.join(folder, name))]:
+            path = os.path.join(folder, name)
+            if os.path.islink(path):
+                link = zipfile.ZipInfo(path[2:])
+                link.create_system = 3
+                link.external_attr = (stat.S_IFLNK | 0o777) << 16
+                z.writestr(link, os.readlink(path))
+            else:
+                z.write(path)
+END
+    fi
+fi
+
+run() { # WHAT COMMAND...: its TAP is ours
+    local line
+    while IFS= read -r line; do
+        case $line in
+        'ok '*) ok 0 "${line#ok * - }" ;;
+        'not ok '*) ok 1 "${line#not ok * - }" ;;
+        1..*) ;;
+        *) diag "$line" ;;
+        esac
+    done < <("${@:2}" 2>&1; status=$?; [ $status = 0 ] || echo "not ok 0 - $1 ended with $status")
+}
+run faults "$faults" "$stage" "$module" "$work" $tries "$seed" all "${modes[@]}"
+
+# A disk that somebody else fills, at any moment: of a mount of our own.
+# shellcheck disable=SC2016
+if unshare -m true 2>/dev/null; then
+    mkdir -p "$work/to"
+    run "full disk" unshare -m bash -c 'mount -t tmpfs -o size=3m tmpfs "$1/to" && shift && exec "$@"' x "$work" \
+        "$faults" "$stage" "$module" "$work" $full "$seed" fill copy t.tar.gz
+else
+    skip "full disk" "no mount here"
+fi
+
+done_testing
