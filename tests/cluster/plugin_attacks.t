@@ -100,10 +100,10 @@ cat $parent/.boot
 END
 chmod 755 "$work_here/spy" && chmod 711 "$work_here"
 cp "$work_here/spy" "${work_here%/home/*}/spy.$$" # the user's home is his
-capture as_other srun -N1 -w "$node" --hpc-train sh "/shared/spy.$$"
+capture as_other srun -N1 -w "$node" --hpc-train sh -c "sh /shared/spy.$$ | tr '\\0' '\\n'"
 rm -f "${work_here%/home/*}/spy.$$"
 like "$out" "^12001" "another user's job runs on the same node"
-unlike "$out" "sesame|HPC_TRAIN_DATA=$parent/$job|^$job|boot" "and sees nothing of the first one's"
+is "$(grep -E "sesame|HPC_TRAIN_DATA=$parent/$job|^$job\$|boot" <<<"$out")" "" "and sees nothing of the first one's"
 is "$(on_node "$node" sh -c "stat -c '%U %a' $parent/$job; ls -A $parent/$job; ls -d /tmp/taken /tmp/parent 2>/dev/null")" \
     $'user 700\n.hpc-train\nsecret' "nor changes anything"
 touch "$work_here/enough"
@@ -157,7 +157,7 @@ used=$(on_node "$node" df --output=iused /tmp | tail -n 1)
 on_node "$node" mount -o "remount,nr_inodes=$((used))" /tmp
 run_on --mpi=none true
 on_node "$node" mount -o remount,nr_inodes=1000000 /tmp
-like "$status $err" "^74 .*$parent/[0-9]+ cannot be made: No space left on device" "a disk without a free inode: said, with status 74"
+like "$status $err" "^74 .*$parent/[.0-9a-z-]+ cannot be (made|written): No space left on device" "a disk without a free inode: said, with status 74"
 on_node "$node" bash -c 'mkdir -p /tmp/fill && mount -o remount,size=1M /tmp && dd if=/dev/zero of=/tmp/fill/all bs=4k status=none' 2>/dev/null
 run_on --hpc-train-stage=/bin/true true
 on_node "$node" bash -c 'rm -r /tmp/fill; mount -o remount,size=50% /tmp'
