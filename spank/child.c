@@ -55,12 +55,15 @@ static void become_program(const hpct_child *child, int progress, int errors, pi
         give_up(program, hpct_last_error());
     if (child->as != NULL && !become(child->as))
         give_up(program, "it cannot be given to the job's user");
-    int null = open("/dev/null", O_RDONLY);
+    int null = open("/dev/null", O_RDONLY), file = -1;
+    if (child->file > 0 && (file = fcntl(child->file, F_DUPFD, HPCT_CHILD_FILE_FD)) < 0)
+        _exit(HPCT_ERR_INTERNAL); /* it might have been in the way of the pipe */
     if (null < 0 || dup2(null, 0) < 0 || dup2(2, 1) < 0 || dup2(progress, HPCT_PROGRESS_FD) < 0 ||
         /* dup2 leaves it as it is when it has that number */
-        fcntl(HPCT_PROGRESS_FD, F_SETFD, 0) != 0)
+        fcntl(HPCT_PROGRESS_FD, F_SETFD, 0) != 0 ||
+        (file >= 0 && dup2(file, HPCT_CHILD_FILE_FD) < 0))
         _exit(HPCT_ERR_INTERNAL);
-    close_range(HPCT_PROGRESS_FD + 1, ~0u, 0);
+    close_range(file >= 0 ? HPCT_CHILD_FILE_FD + 1 : HPCT_PROGRESS_FD + 1, ~0u, 0);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     for (int number = 1; number < NSIG; number++)

@@ -81,9 +81,24 @@ static hpct_status add_places(hpct_config *config, const char *tmpdir, const hpc
     return HPCT_OK;
 }
 
+static hpct_status add_team(const hpct_cluster *cluster, const hpct_choices *choices,
+                            const hpct_settings *settings, const hpct_environment *environment,
+                            hpct_team_facts *team)
+{
+    *team = (hpct_team_facts){0};
+    if (choices->stage.count == 0 || choices->stage_mode.way == HPCT_WAY_COPY ||
+        cluster->layout.num_nodes == 1)
+        return HPCT_OK;
+    team->port = hpct_cluster_spare_port(
+        cluster, environment, choices->has_port ? &choices->port : NULL,
+        settings->has_ports ? settings->ports : hpct_port_range_default());
+    team->hosts = hpct_cluster_hosts(cluster, team->port);
+    return team->hosts == NULL ? hpct_fail_memory(0) : HPCT_OK;
+}
+
 hpct_status hpct_task_describe(const hpct_task_facts *facts, const hpct_choices *choices,
                                const hpct_settings *settings, const hpct_environment *environment,
-                               hpct_config **out)
+                               hpct_team_facts *team, hpct_config **out)
 {
     hpct_cluster cluster = {0};
     hpct_config *config = NULL;
@@ -111,6 +126,8 @@ hpct_status hpct_task_describe(const hpct_task_facts *facts, const hpct_choices 
                                  config->local_rank, &config->gpu);
     if (status == HPCT_OK)
         status = add_places(config, facts->tmpdir, choices);
+    if (status == HPCT_OK)
+        status = add_team(&cluster, choices, settings, environment, team);
     if (status == HPCT_OK) {
         *out = config;
         config = NULL;

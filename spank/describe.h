@@ -13,11 +13,17 @@ typedef struct hpct_task_facts {
     const char *tmpdir;
 } hpct_task_facts;
 
+/* What the nodes need to stage together. */
+typedef struct hpct_team_facts {
+    char *hosts; /* "HOST:PORT" lines, one for each node, to be freed; NULL: one node, or no staging */
+    int port;    /* 0: none is needed */
+} hpct_team_facts;
+
 /* *out (to be freed) has everything in it: layout, ports, gpu, tmpdir, data. HPCT_ERR_CONFIG when
  * the layout cannot be worked out, with what to do about it. */
 hpct_status hpct_task_describe(const hpct_task_facts *facts, const hpct_choices *choices,
                                const hpct_settings *settings, const hpct_environment *environment,
-                               hpct_config **out);
+                               hpct_team_facts *team, hpct_config **out);
 
 /* Writes the text to TMPDIR/.hpc-train/config.STEP.RANK.json, whole or not at all; *path is to be
  * freed. HPCT_ERR_IO naming the file. */

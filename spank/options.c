@@ -37,6 +37,11 @@ static hpct_status apply_stage(const char *text, hpct_choices *choices)
     return hpct_stage_list_parse(text, &choices->stage);
 }
 
+static hpct_status apply_stage_mode(const char *text, hpct_choices *choices)
+{
+    return hpct_stage_mode_parse(text, &choices->stage_mode);
+}
+
 static hpct_status apply_stage_out(const char *text, hpct_choices *choices)
 {
     hpct_out_list_free(&choices->out);
@@ -68,6 +73,11 @@ const hpct_option_info hpct_option_table[HPCT_NUM_OPTIONS] = {
                            "copy files or folders to $SLURM_TMPDIR/DST on every node before the "
                            "tasks start",
                            "HPC_TRAIN_STAGE", NULL, apply_stage},
+    [HPCT_OPTION_STAGE_MODE] = {"hpc-train-stage-mode", "auto|copy|broadcast|extract",
+                                HPCT_ARGUMENT_NEEDED,
+                                "each node reads the data, or one node reads and sends it to the "
+                                "others, or archives are unpacked on the way",
+                                "HPC_TRAIN_STAGE_MODE", NULL, apply_stage_mode},
     [HPCT_OPTION_STAGE_OUT] = {"hpc-train-stage-out", "SRC:DST,...", HPCT_ARGUMENT_NEEDED,
                                "copy $SLURM_TMPDIR/SRC to DST when the node's last task has ended, "
                                "in whatever way; %j %s %n %N %t in names as for --output",

@@ -9,6 +9,7 @@
 #include "agent/cluster/ports.h"
 #include "spank/gpu.h"
 #include "spank/stage/entry.h"
+#include "spank/stage/mode.h"
 #include "spank/stage/out_entry.h"
 
 typedef enum hpct_option {
@@ -16,6 +17,7 @@ typedef enum hpct_option {
     HPCT_OPTION_ENV,
     HPCT_OPTION_PORT,
     HPCT_OPTION_STAGE,
+    HPCT_OPTION_STAGE_MODE,
     HPCT_OPTION_STAGE_OUT,
     HPCT_OPTION_BIND,
     HPCT_OPTION_HIDE,
@@ -36,6 +38,7 @@ typedef struct hpct_choices {
     bool has_port;
     hpct_port_range port;
     hpct_stage_list stage;
+    hpct_stage_mode stage_mode;
     hpct_out_list out;
     hpct_gpu_bind bind;
     bool hide;

@@ -60,15 +60,18 @@ static hpct_status set_environment(hpct_plugin *plugin, hpct_slurm *slurm,
 
 static hpct_status stage(hpct_plugin *plugin, hpct_slurm *slurm,
                          const hpct_environment *environment, const hpct_choices *choices,
-                         const hpct_config *config)
+                         const hpct_config *config, const hpct_team_facts *team)
 {
     if (choices->stage.count == 0)
         return HPCT_OK;
-    const char *list = hpct_options_text(&plugin->options, environment, HPCT_OPTION_STAGE);
     hpct_stage_run run = {
         .settings = &plugin->settings,
         .to = config->tmpdir,
-        .list = list,
+        .list = hpct_options_text(&plugin->options, environment, HPCT_OPTION_STAGE),
+        .mode = hpct_options_text(&plugin->options, environment, HPCT_OPTION_STAGE_MODE),
+        .hosts = team->hosts,
+        .node = config->node_rank,
+        .job = config->job,
         .memory = hpct_slurm_memory(slurm),
         .stall_seconds = HPCT_STALL_SECONDS,
     };
@@ -101,12 +104,18 @@ static void bind_closest(hpct_plugin *plugin, const hpct_environment *environmen
     config->gpu = gpu;
 }
 
+static int own_port(const hpct_config *config)
+{
+    return atoi(strrchr(config->addresses[config->rank], ':') + 1);
+}
+
 static hpct_status prepare(hpct_plugin *plugin, hpct_slurm *slurm, const char *tmpdir)
 {
     hpct_environment environment = hpct_slurm_environment(slurm);
     hpct_choices choices = {0};
     hpct_config *config = NULL;
     hpct_task_facts facts = {.tmpdir = tmpdir};
+    hpct_team_facts team = {0};
     if (plugin->trouble[0] != '\0')
         return hpct_fail(plugin->status, "%s", plugin->trouble);
     if (hpct_slurm_step_kind(plugin->step) == HPCT_STEP_SCRIPT) {
@@ -121,20 +130,22 @@ static hpct_status prepare(hpct_plugin *plugin, hpct_slurm *slurm, const char *t
     if (status == HPCT_OK)
         status = read_facts(plugin, slurm, &facts);
     if (status == HPCT_OK)
-        status = hpct_task_describe(&facts, &choices, &plugin->settings, &environment, &config);
-    if (status == HPCT_OK) {
-        const char *address = config->addresses[config->rank];
-        status =
-            hpct_port_check(atoi(strrchr(address, ':') + 1), config->nodes[config->node_rank].name);
-    }
+        status = hpct_task_describe(&facts, &choices, &plugin->settings, &environment, &team,
+                                    &config);
+    if (status == HPCT_OK && own_port(config) != team.port)
+        status = hpct_port_check(own_port(config), config->nodes[config->node_rank].name);
     if (status == HPCT_OK)
         bind_closest(plugin, &environment, &choices, (int) facts.local_rank, config);
     if (status == HPCT_OK)
-        status = stage(plugin, slurm, &environment, &choices, config);
+        status = stage(plugin, slurm, &environment, &choices, config, &team);
+    /* while data was staged over it, another task of the node used it, and found it free */
+    if (status == HPCT_OK && own_port(config) == team.port)
+        status = hpct_port_check(own_port(config), config->nodes[config->node_rank].name);
     if (status == HPCT_OK)
         status = set_environment(plugin, slurm, &choices, config, &facts);
     if (status == HPCT_OK)
         status = hpct_task_record_out(plugin, slurm, &environment, tmpdir);
+    free(team.hosts);
     hpct_config_free(config);
     hpct_choices_free(&choices);
     return status;

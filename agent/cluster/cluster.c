@@ -100,6 +100,47 @@ hpct_status hpct_cluster_set_ports(hpct_cluster *cluster, const hpct_environment
     return HPCT_OK;
 }
 
+int hpct_cluster_spare_port(const hpct_cluster *cluster, const hpct_environment *environment,
+                            const hpct_port_range *range, hpct_port_range otherwise)
+{
+    const int max = hpct_layout_max_tasks(&cluster->layout);
+    const int *ports = cluster->ports;
+    const char *reserved = environment->get(environment->context, "SLURM_STEP_RESV_PORTS");
+    int spare = ports[0], count = 0;
+    if (range == NULL && reserved != NULL && *reserved != '\0') {
+        int *all = calloc((size_t) max + 1, sizeof *all);
+        if (all != NULL && hpct_ports_reserved(reserved, all, max + 1, &count) == HPCT_OK &&
+            all[0] == ports[0]) {
+            spare = count > max ? all[max] : ports[0];
+            free(all);
+            return spare;
+        }
+        free(all);
+    }
+    const hpct_port_range from = range != NULL ? *range : otherwise;
+    const int high = from.single ? HPCT_HIGHEST_PORT : from.high;
+    /* the step's block goes on to the next multiple */
+    if (ports[max - 1] + 1 <= high && (from.single || max % HPCT_PORT_BLOCK != 0))
+        spare = ports[max - 1] + 1;
+    return spare;
+}
+
+char *hpct_cluster_hosts(const hpct_cluster *cluster, int port)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *file = open_memstream(&text, &size);
+    if (file == NULL)
+        return NULL;
+    for (int i = 0; i < cluster->layout.num_nodes; i++)
+        fprintf(file, "%s:%d\n", cluster->names[i], port);
+    if (ferror(file) != 0 || fclose(file) != 0) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
 static char *format_address(const hpct_cluster *cluster, int rank)
 {
     char text[HPCT_MAX_NODE_NAME + 16];

@@ -3,6 +3,7 @@ cluster_tests = \
 	tests/cluster/admin.t \
 	tests/cluster/plugin.t \
 	tests/cluster/plugin_attacks.t \
+	tests/cluster/plugin_broadcast.t \
 	tests/cluster/plugin_gpu.t \
 	tests/cluster/plugin_layout.t \
 	tests/cluster/plugin_out.t \
@@ -17,6 +18,12 @@ EXTRA_DIST += $(cluster_tests) tests/cluster/lib.sh tests/cluster/plugin_lib.sh 
 long_tests += tests/cluster/plugin_sanitizers.t
 scaled_tests += tests/cluster/plugin_attacks.t
 EXTRA_DIST += tests/cluster/plugin_sanitizers.t tests/cluster/asan_options.c
+
+# Who knocks in plugin_broadcast.t.
+check_PROGRAMS += tests/stage/intruder
+tests_stage_intruder_SOURCES = tests/stage/intruder.c
+tests_stage_intruder_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
+tests_stage_intruder_LDADD = spank/stage/libstage.la agent/cluster/libcluster.la base/libbase.la
 
 # What plugin_gpu.t binds tasks with.
 check_LTLIBRARIES += tests/cluster/pin.la

@@ -313,12 +313,14 @@ static hpct_status describe(const hpct_environment *environment, hpct_task_facts
     hpct_options options = {0};
     hpct_choices choices = {0};
     hpct_settings settings;
+    hpct_team_facts team = {0};
     if (stage != NULL)
         hpct_options_set(&options, HPCT_OPTION_STAGE, stage);
     assert_int_equal(hpct_settings_read(0, NULL, &settings), HPCT_OK);
     assert_int_equal(hpct_options_resolve(&options, environment, true, &choices), HPCT_OK);
     facts.tmpdir = "/tmp/hpc-train/42";
-    hpct_status status = hpct_task_describe(&facts, &choices, &settings, environment, config);
+    hpct_status status = hpct_task_describe(&facts, &choices, &settings, environment, &team, config);
+    free(team.hosts);
     hpct_choices_free(&choices);
     hpct_settings_free(&settings);
     free_options(&options);
