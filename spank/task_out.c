@@ -31,7 +31,9 @@ hpct_status hpct_task_record_out(hpct_plugin *plugin, hpct_slurm *slurm,
         before = (uint32_t) config->rank - rank;
     }
     if (status == HPCT_OK && config != NULL && config->num_nodes > 1)
-        status = hpct_fail_within(hpct_out_list_check_nodes(&choices.out), "--hpc-train-stage-out");
+        status = hpct_out_list_check_nodes(&choices.out);
+    if (status != HPCT_OK)
+        hpct_fail_within(status, "--hpc-train-stage-out");
     hpct_step_name(plugin->step, step);
     record.node = node;
     record.cwd = getcwd(NULL, 0);
