@@ -4,6 +4,7 @@
 #define HPCT_SPANK_CHILD_H
 
 #include <hpctrain/status.h>
+#include <stdbool.h>
 #include <sys/types.h>
 
 /* A program that says nothing for so long is taken for stuck. */
@@ -31,6 +32,8 @@ typedef struct hpct_child {
     const char *cgroup;    /* a folder to enter first, as hpct_cgroup_of names it; NULL: none */
     int file;              /* given to it as HPCT_CHILD_FILE_FD; 0 or less: none */
     int end_signal;        /* what the program gets when the caller dies */
+    bool alone; /* whatever it has started ends with it, for up to 5 seconds; for a caller that has
+                   one thread and no other children */
     void (*alive)(void *context); /* called when it says that it is alive; may be NULL */
     /* Gets each line that it writes to standard error, without control characters, 40 at most;
      * NULL: they go to the caller's standard error. */

@@ -13,6 +13,7 @@
 typedef struct hpct_plugin {
     hpct_settings settings;
     char trouble[1024]; /* why hpc-train cannot be used; "" when it can */
+    hpct_status status; /* and what kind of reason that is */
     hpct_options options;
     /* slurmstepd only */
     bool on;

@@ -70,7 +70,8 @@ static void read_settings(int count, char *arguments[])
 {
     hpct_settings_free(&plugin.settings);
     plugin.trouble[0] = '\0';
-    if (hpct_settings_read(count, arguments, &plugin.settings) != HPCT_OK)
+    plugin.status = hpct_settings_read(count, arguments, &plugin.settings);
+    if (plugin.status != HPCT_OK)
         snprintf(plugin.trouble, sizeof plugin.trouble, "%s", hpct_last_error());
 }
 

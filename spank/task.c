@@ -117,7 +117,7 @@ static hpct_status prepare(hpct_plugin *plugin, hpct_slurm *slurm, const char *t
     hpct_task_facts facts = {.tmpdir = tmpdir};
     hpct_team_facts team = {0};
     if (plugin->trouble[0] != '\0')
-        return hpct_fail(HPCT_ERR_CONFIG, "%s", plugin->trouble);
+        return hpct_fail(plugin->status, "%s", plugin->trouble);
     if (hpct_slurm_step_kind(plugin->step) == HPCT_STEP_SCRIPT) {
         hpct_status status = hpct_slurm_set(slurm, "SLURM_TMPDIR", tmpdir);
         if (status == HPCT_OK)

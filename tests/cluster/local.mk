@@ -3,6 +3,7 @@ cluster_tests = \
 	tests/cluster/broadcast_faults.t \
 	tests/cluster/admin.t \
 	tests/cluster/plugin.t \
+	tests/cluster/plugin_attacks.t \
 	tests/cluster/plugin_broadcast.t \
 	tests/cluster/plugin_gpu.t \
 	tests/cluster/plugin_layout.t \
@@ -16,6 +17,9 @@ cluster_tests = \
 TESTS += $(cluster_tests)
 scaled_tests += tests/cluster/broadcast_faults.t
 EXTRA_DIST += $(cluster_tests) tests/cluster/lib.sh tests/cluster/plugin_lib.sh tests/cluster/train_lib.sh
+long_tests += tests/cluster/plugin_sanitizers.t
+scaled_tests += tests/cluster/plugin_attacks.t
+EXTRA_DIST += tests/cluster/plugin_sanitizers.t tests/cluster/asan_options.c
 
 # Who knocks in plugin_broadcast.t.
 check_PROGRAMS += tests/stage/intruder

@@ -16,12 +16,15 @@ tests_unit_test_config_LDADD = $(cluster_test_libs) $(JANSSON_LIBS)
 
 # Unit tests of spank/, linked without Slurm.
 if HAVE_CMOCKA
-unit_tests += tests/unit/test_options tests/unit/test_removal tests/unit/test_share \
-	tests/unit/test_tmpdir
+unit_tests += tests/unit/test_child tests/unit/test_options tests/unit/test_removal \
+	tests/unit/test_share tests/unit/test_tmpdir
 scaled_tests += tests/unit/test_removal
 endif
 spank_test_libs = spank/libspank.la agent/cluster/libcluster.la base/libbase.la $(CMOCKA_LIBS)
 
+tests_unit_test_child_SOURCES = tests/unit/test_child.c tests/unit/unit.h
+tests_unit_test_child_CPPFLAGS = $(test_cppflags) -D_GNU_SOURCE
+tests_unit_test_child_LDADD = $(spank_test_libs)
 tests_unit_test_options_SOURCES = tests/unit/test_options.c tests/unit/unit.h
 tests_unit_test_options_CPPFLAGS = $(test_cppflags)
 tests_unit_test_options_LDADD = $(spank_test_libs)
