@@ -275,6 +275,8 @@ static void begin(const char *to, const mode *m, int node)
         arguments[n++] = index;
         arguments[n++] = "--job";
         arguments[n++] = "faults";
+        arguments[n++] = "--wait";
+        arguments[n++] = "10";
     } else {
         arguments[n++] = m->archive == NULL ? "copy" : "extract";
     }
@@ -379,7 +381,8 @@ static void clean(const char *to)
 }
 
 /* NULL, or what is wrong on a node. */
-static const char *judge_node(const char *to, int status, int kind, const file *changed)
+static const char *judge_node(const char *to, const mode *m, int status, int kind,
+                              const file *changed)
 {
     static char why[ROOM];
     char path[ROOM];
@@ -395,7 +398,8 @@ static const char *judge_node(const char *to, int status, int kind, const file *
         return why;
     }
     spell(path, "%s/x", to);
-    if (access(path, F_OK) == 0)
+    /* When the last word between the nodes is lost, all have the whole of it. */
+    if (access(path, F_OK) == 0 && (!m->team || judge_copy(to, kind, changed) != NULL))
         return "failed, but left a copy";
     spell(path, "%s/.hpc-train/incoming", to);
     if (access(path, F_OK) == 0)
@@ -420,7 +424,7 @@ static const char *judge(const char *to, const mode *m, int victim, const outcom
         if (kind == FAULT_KILL && node == victim && out->status[node] < 0)
             continue; /* it can neither say nor clean anything */
         place_of(place, to, m, node);
-        const char *why = judge_node(place, out->status[node], kind, changed);
+        const char *why = judge_node(place, m, out->status[node], kind, changed);
         if (why != NULL)
             return why;
         judged++;
