@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -24,6 +25,7 @@ static ssize_t (*real_pread)(int, void *, size_t, off_t);
 static ssize_t (*real_pwrite)(int, const void *, size_t, off_t);
 static int (*real_openat)(int, const char *, int, ...);
 static int (*real_fstat)(int, struct stat *);
+static ssize_t (*real_recv)(int, void *, size_t, int);
 
 __attribute__((constructor)) static void read_settings(void)
 {
@@ -32,6 +34,7 @@ __attribute__((constructor)) static void read_settings(void)
     *(void **) &real_pwrite = dlsym(RTLD_NEXT, "pwrite64");
     *(void **) &real_openat = dlsym(RTLD_NEXT, "openat64");
     *(void **) &real_fstat = dlsym(RTLD_NEXT, "fstat64");
+    *(void **) &real_recv = dlsym(RTLD_NEXT, "recv");
     path = getenv("HPCT_FAULT_PATH");
     if (text != NULL && sscanf(text, "%d:%ld:%lu", &kind, &number, &chance) != 3)
         kind = -1;
@@ -142,6 +145,7 @@ EXPORT ssize_t pread(int fd, void *data, size_t size, off_t at);
 EXPORT ssize_t pread64(int fd, void *data, size_t size, off_t at);
 EXPORT ssize_t pwrite(int fd, const void *data, size_t size, off_t at);
 EXPORT ssize_t pwrite64(int fd, const void *data, size_t size, off_t at);
+EXPORT ssize_t recv(int fd, void *data, size_t size, int flags);
 EXPORT int openat(int folder, const char *name, int flags, ...);
 EXPORT int openat64(int folder, const char *name, int flags, ...);
 EXPORT int fstat(int fd, struct stat *info);
@@ -165,6 +169,22 @@ ssize_t pwrite(int fd, const void *data, size_t size, off_t at)
 ssize_t pwrite64(int fd, const void *data, size_t size, off_t at)
 {
     return faulty_pwrite(fd, data, size, at);
+}
+
+ssize_t recv(int fd, void *data, size_t size, int flags)
+{
+    if (kind == FAULT_NET_SHORT && chance % 2 == 0) /* all come so */
+        size = size / 2 + 1;
+    ssize_t got = real_recv(fd, data, size, flags);
+    if (got <= 0 || !is_due(FAULT_FIRST_NET, FAULT_LAST_NET))
+        return got;
+    if (kind == FAULT_NET_ERROR || kind == FAULT_NET_END) {
+        shutdown(fd, SHUT_RDWR); /* what comes after it is not seen either */
+        return kind == FAULT_NET_END ? 0 : (errno = ECONNRESET, -1);
+    }
+    if (kind == FAULT_NET_FLIP)
+        ((char *) data)[chance % (unsigned long) got] ^= (char) (1 << chance % 7);
+    return got;
 }
 
 static int faulty_openat(int folder, const char *name, int flags, mode_t mode)

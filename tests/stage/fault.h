@@ -21,12 +21,19 @@ enum fault {
     FAULT_REWRITE, /* every byte, the size stays */
     FAULT_REPLACE, /* by a link to a file outside */
     FAULT_FILL,    /* the disk of the copy */
+    /* at what comes from another node */
+    FAULT_NET_FLIP,  /* a bit is wrong */
+    FAULT_NET_SHORT, /* harmless */
+    FAULT_NET_END,   /* the other one is gone */
+    FAULT_NET_ERROR,
     /* before it starts: archives */
     FAULT_FLIP, /* a bit */
     FAULT_CUT,  /* the end */
     NUM_FAULTS,
     FAULT_FIRST_CHANGE = FAULT_TRUNCATE,
     FAULT_LAST_CHANGE = FAULT_FILL,
+    FAULT_FIRST_NET = FAULT_NET_FLIP,
+    FAULT_LAST_NET = FAULT_NET_ERROR,
 };
 
 #define FAULT_GROWTH "more"

@@ -1,7 +1,9 @@
 /* faults: runs hpc-train-stage again and again with one thing going wrong in each run, and checks
  * that it was reported, with nothing left behind, or did no harm: the copy is the whole source, as
  * it was or as it became. Usage: faults HELPER MODULE FOLDER TRIES SEED KIND[,KIND...] MODE...
- * Modes: copy, or an archive of the tree (made by `faults --tree FOLDER`) to extract. */
+ * Modes: copy, or an archive of the tree (made by `faults --tree FOLDER`) to extract; broadcast, or
+ * broadcast: before the archive's name: with other nodes, one of which the fault happens to (where
+ * munged runs). */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +21,10 @@
 #include "tests/stage/fault.h"
 
 #define NUM_FILES 24
+#define NUM_NODES 3 /* of a broadcast */
+#define FIRST_PORT 20000
 #define DEADLINE 30
+#define WAIT "10" /* seconds for another node */
 
 static const char *const names[NUM_FAULTS] = {
     [FAULT_WRITE] = "write",
@@ -37,6 +42,10 @@ static const char *const names[NUM_FAULTS] = {
     [FAULT_REWRITE] = "rewrite",
     [FAULT_REPLACE] = "replace",
     [FAULT_FILL] = "fill",
+    [FAULT_NET_FLIP] = "net-flip",
+    [FAULT_NET_SHORT] = "net-short",
+    [FAULT_NET_END] = "net-end",
+    [FAULT_NET_ERROR] = "net-error",
     [FAULT_FLIP] = "flip",
     [FAULT_CUT] = "cut",
 };
@@ -214,52 +223,127 @@ typedef struct outcome {
     char text[4096];
 } outcome;
 
-static void run(const char *to, const char *mode, const char *fault, const char *path, outcome *out)
+/* How a mode is written, taken apart. */
+typedef struct way {
+    const char *archive; /* NULL: the tree */
+    int nodes;
+} way;
+
+static way way_of(const char *mode)
 {
-    int ends[2], state_of = 0;
-    if (pipe(ends) != 0)
-        die("pipe");
-    pid_t child = fork();
-    if (child == 0) {
-        bool copy = strcmp(mode, "copy") == 0;
-        char source[ROOM];
-        spell(source, "%s:x", copy ? "tree" : mode);
-        dup2(ends[1], 2);
-        dup2(ends[1], 1);
-        close(ends[0]);
-        close(ends[1]);
-        alarm(DEADLINE);
-        setenv("LD_PRELOAD", module, 1);
-        setenv("HPCT_FAULT", fault, 1);
-        setenv("HPCT_FAULT_PATH", path, 1);
-        execl(helper, helper, "--to", to, "--mode", copy ? "copy" : "extract", source,
-              (char *) NULL);
-        _exit(99);
-    }
-    close(ends[1]);
-    size_t used = 0;
-    for (ssize_t got; used < sizeof out->text - 1 &&
-                      (got = read(ends[0], out->text + used, sizeof out->text - 1 - used)) > 0;)
-        used += (size_t) got;
-    out->text[used] = '\0';
-    close(ends[0]);
-    while (waitpid(child, &state_of, 0) < 0) {
-    }
-    out->status = WIFEXITED(state_of) ? WEXITSTATUS(state_of) : -1;
+    static const char broadcast[] = "broadcast:";
+    if (strcmp(mode, "copy") == 0)
+        return (way){NULL, 1};
+    if (strcmp(mode, "broadcast") == 0)
+        return (way){NULL, NUM_NODES};
+    if (strncmp(mode, broadcast, strlen(broadcast)) == 0)
+        return (way){mode + strlen(broadcast), NUM_NODES};
+    return (way){mode, 1};
 }
 
-static long count_calls(const char *to, const char *mode, int kind)
+static void folder_of(const char *to, int node, char path[ROOM])
+{
+    spell(path, node == 0 ? "%s" : "%s/node%d", to, node);
+}
+
+/* Ports that no run before took, so that nothing from it may come. */
+static void write_nodes(int nodes, int *run_number)
+{
+    static int run;
+    FILE *f = fopen("nodes", "w");
+    if (f == NULL)
+        die("nodes");
+    run = (run + 1) % 3000;
+    for (int i = 0; i < nodes; i++)
+        fprintf(f, "127.0.0.1:%d\n", FIRST_PORT + run * NUM_NODES + i);
+    if (fclose(f) != 0)
+        die("nodes");
+    *run_number = run;
+}
+
+/* One node; its two outputs go to `end`. */
+static void run_node(const way *w, const char *to, int node, int run_number, int end)
+{
+    char source[ROOM], folder[ROOM], index[16], job[32];
+    const char *argv[24] = {helper, "--to", folder, "--mode"};
+    int count = 4;
+    folder_of(to, node, folder);
+    spell(source, "%s:x", w->archive == NULL ? "tree" : w->archive);
+    if (w->nodes > 1) {
+        snprintf(index, sizeof index, "%d", node);
+        snprintf(job, sizeof job, "1.%d", run_number);
+        argv[count++] = w->archive == NULL ? "broadcast" : "extract,broadcast";
+        const char *const more[] = {"--nodes", "nodes", "--index", index,
+                                    "--job",   job,     "--wait",  WAIT};
+        for (size_t i = 0; i < sizeof more / sizeof *more; i++)
+            argv[count++] = more[i];
+    } else {
+        argv[count++] = w->archive == NULL ? "copy" : "extract";
+    }
+    argv[count++] = source;
+    dup2(end, 2);
+    dup2(end, 1);
+    alarm(DEADLINE);
+    execv(helper, (char **) (uintptr_t) argv);
+    _exit(99);
+}
+
+/* The fault happens to node `victim`. */
+static void run(const char *to, const char *mode, int victim, const char *fault, const char *path,
+                outcome out[NUM_NODES])
+{
+    const way w = way_of(mode);
+    int ends[NUM_NODES][2], run_number = 0;
+    pid_t children[NUM_NODES];
+    if (w.nodes > 1)
+        write_nodes(w.nodes, &run_number);
+    for (int i = 0; i < w.nodes; i++) {
+        char folder[ROOM];
+        folder_of(to, i, folder);
+        if (mkdir(folder, 0755) != 0 && errno != EEXIST)
+            die(folder);
+        if (pipe2(ends[i], O_CLOEXEC) != 0)
+            die("pipe");
+        children[i] = fork();
+        if (children[i] != 0) {
+            close(ends[i][1]);
+            continue;
+        }
+        if (i == victim) {
+            setenv("LD_PRELOAD", module, 1);
+            setenv("HPCT_FAULT", fault, 1);
+            setenv("HPCT_FAULT_PATH", path, 1);
+        }
+        run_node(&w, to, i, run_number, ends[i][1]);
+    }
+    for (int i = 0; i < w.nodes; i++) {
+        size_t used = 0;
+        int state_of = 0;
+        for (ssize_t got;
+             used < sizeof out[i].text - 1 &&
+             (got = read(ends[i][0], out[i].text + used, sizeof out[i].text - 1 - used)) > 0;)
+            used += (size_t) got;
+        out[i].text[used] = '\0';
+        close(ends[i][0]);
+        while (waitpid(children[i], &state_of, 0) < 0) {
+        }
+        out[i].status = WIFEXITED(state_of) ? WEXITSTATUS(state_of) : -1;
+    }
+}
+
+static long count_calls(const char *to, const char *mode, int victim, int kind)
 {
     char fault[32];
-    outcome out;
+    outcome out[NUM_NODES];
     long count = 0;
     setenv("HPCT_FAULT_COUNT", "calls", 1);
     snprintf(fault, sizeof fault, "%d:0:0", kind);
-    run(to, mode, fault, "nothing", &out);
+    run(to, mode, victim, fault, "nothing", out);
     unsetenv("HPCT_FAULT_COUNT");
     FILE *f = fopen("calls", "r");
-    if (out.status != 0 || f == NULL || fscanf(f, "%ld", &count) != 1) {
-        printf("Bail out! without a fault it fails already: %d %s\n", out.status, out.text);
+    if (out[victim].status != 0 || f == NULL || fscanf(f, "%ld", &count) != 1) {
+        printf("Bail out! without a fault it fails already: %d %s\n", out[victim].status,
+               out[victim].text);
         exit(1);
     }
     fclose(f);
@@ -274,29 +358,47 @@ static void clean(const char *to)
         die(command);
 }
 
-/* NULL, or what is wrong. */
-static const char *judge(const char *to, const outcome *out, int kind, const file *changed)
+static bool says(const outcome *out, int nodes, const char *text)
+{
+    for (int i = 0; i < nodes; i++) {
+        if (strstr(out[i].text, text) != NULL)
+            return true;
+    }
+    return false;
+}
+
+/* NULL, or what is wrong with one node's folder `to`. Of several nodes those whom another one told
+ * what failed need not say it again; and after all had all, one may be lost: a copy that is left
+ * then is whole. */
+static const char *judge(const char *to, const outcome *mine, const outcome *out, int nodes,
+                         int kind, const file *changed)
 {
     static char why[ROOM];
     char path[ROOM];
-    if (out->status == 0) {
-        const char *bad = judge_copy(to, kind, changed);
-        if (bad == NULL)
-            return NULL;
-        spell(why, "SILENT: %s is wrong in the copy", bad);
-        return why;
-    }
-    if (out->status != 65 && out->status != 66 && out->status != 74 && out->status != 78) {
-        spell(why, "ended with %d", out->status);
-        return why;
-    }
-    if (strstr(out->text, "hpc-train-stage: ") == NULL)
-        return "failed without a message";
-    if (kind == FAULT_FILL && strstr(out->text, "No space left") == NULL &&
-        strstr(out->text, "are free there") == NULL && strstr(out->text, "free space") == NULL)
-        return "failed without saying that the disk is full";
+    const bool lost = nodes > 1 && mine->status == 69;
     spell(path, "%s/x", to);
-    if (access(path, F_OK) == 0)
+    bool copy = access(path, F_OK) == 0;
+    if (mine->status == 0 || (copy && nodes > 1)) {
+        const char *bad = judge_copy(to, kind, changed);
+        spell(why, "%s: %s is wrong in the copy", mine->status == 0 ? "SILENT" : "reported, but",
+              bad == NULL ? "" : bad);
+        if (bad != NULL)
+            return why;
+        copy = false;
+    }
+    if (mine->status == 0)
+        return NULL;
+    if (mine->status != 65 && mine->status != 66 && mine->status != 74 && mine->status != 78 &&
+        !lost) {
+        spell(why, "ended with %d", mine->status);
+        return why;
+    }
+    if (!says(out, nodes, "hpc-train-stage: "))
+        return "failed without a message";
+    if (kind == FAULT_FILL && !says(out, nodes, "No space left") &&
+        !says(out, nodes, "are free there") && !says(out, nodes, "free space"))
+        return "failed without saying that the disk is full";
+    if (copy)
         return "failed, but left a copy";
     spell(path, "%s/.hpc-train/incoming", to);
     if (access(path, F_OK) == 0)
@@ -308,41 +410,53 @@ typedef struct totals {
     long tries, reported, harmless, bad;
 } totals;
 
-static void try_one(const char *to, const char *mode, int kind, long calls, totals *sum)
+static void try_one(const char *to, const char *mode, const long calls[NUM_NODES], int kind,
+                    totals *sum)
 {
-    char fault[64], path[ROOM];
-    outcome out;
-    bool copy = strcmp(mode, "copy") == 0;
-    const file *changed = copy ? &files[draw(NUM_FILES)] : NULL;
+    char fault[64], path[ROOM], folder[ROOM];
+    outcome out[NUM_NODES];
+    const way w = way_of(mode);
+    const file *changed = w.archive == NULL ? &files[draw(NUM_FILES)] : NULL;
     size_t size = 0;
-    long call = calls > 0 ? 1 + (long) draw((uint64_t) calls) : 0;
-    unsigned char *archive = copy ? NULL : get(mode, &size);
+    int victim = (int) draw((uint64_t) w.nodes);
+    long call = calls[victim] > 0 ? 1 + (long) draw((uint64_t) calls[victim]) : 0;
+    unsigned char *archive = w.archive == NULL ? NULL : get(w.archive, &size);
+    bool failed = false, bad = false;
     snprintf(fault, sizeof fault, "%d:%ld:%llu", kind, call, (unsigned long long) draw(1 << 30));
-    spell(path, "%s", mode);
-    if (copy)
+    if (w.archive == NULL)
         spell(path, "tree/%s", changed->path);
+    else
+        spell(path, "%s", w.archive);
     if (kind == FAULT_FILL)
         spell(path, "%s/filler", to);
     if (kind == FAULT_FLIP || kind == FAULT_CUT) {
         size_t at = draw(size);
         unsigned char kept = archive[at];
         archive[at] ^= (unsigned char) (1 << draw(8));
-        put(mode, archive, kind == FAULT_FLIP ? size : at);
+        put(w.archive, archive, kind == FAULT_FLIP ? size : at);
         archive[at] = kept;
     }
-    run(to, mode, fault, path, &out);
-    const char *why = judge(to, &out, kind, changed);
-    sum->tries++;
-    sum->reported += out.status != 0;
-    sum->harmless += out.status == 0;
-    if (why != NULL) {
-        sum->bad++;
-        printf("# %s %s %s: %s\n# it said: %s\n", mode, names[kind], fault, why, out.text);
+    run(to, mode, victim, fault, path, out);
+    for (int i = 0; i < w.nodes; i++) {
+        folder_of(to, i, folder);
+        const char *why = judge(folder, &out[i], out, w.nodes, kind, changed);
+        failed = failed || out[i].status != 0;
+        if (why == NULL)
+            continue;
+        bad = true;
+        printf("# %s %s %s, to node %d: node %d: %s\n", mode, names[kind], fault, victim, i, why);
+        for (int said = 0; said < w.nodes; said++)
+            printf("# node %d ended with %d and said: %s\n", said, out[said].status,
+                   out[said].text);
     }
-    if (copy && kind >= FAULT_FIRST_CHANGE && kind <= FAULT_LAST_CHANGE)
+    sum->tries++;
+    sum->reported += failed;
+    sum->harmless += !failed;
+    sum->bad += bad;
+    if (changed != NULL && kind >= FAULT_FIRST_CHANGE && kind <= FAULT_LAST_CHANGE)
         put_file(changed);
-    if (!copy)
-        put(mode, archive, size);
+    if (w.archive != NULL)
+        put(w.archive, archive, size);
     free(archive);
     clean(to);
 }
@@ -359,11 +473,13 @@ static bool wanted(const char *list, const char *name)
 
 static bool applies(int kind, const char *mode)
 {
-    bool at_rest = kind == FAULT_FLIP || kind == FAULT_CUT;
-    if (strcmp(mode, "copy") == 0)
-        return !at_rest;
+    const way w = way_of(mode);
+    if (w.nodes == 1 && kind >= FAULT_FIRST_NET && kind <= FAULT_LAST_NET)
+        return false;
+    if (w.archive == NULL)
+        return kind != FAULT_FLIP && kind != FAULT_CUT;
     /* These have no sums over names and modes, or none at all. */
-    const char *end = strrchr(mode, '.');
+    const char *end = strrchr(w.archive, '.');
     return kind != FAULT_FLIP || (strcmp(end, ".zip") != 0 && strcmp(end, ".tar") != 0);
 }
 
@@ -396,12 +512,15 @@ int main(int argc, char **argv)
             totals sum = {0};
             if (!wanted(argv[6], names[kind]) || !applies(kind, argv[m]))
                 continue;
-            long calls =
-                kind == FAULT_FLIP || kind == FAULT_CUT ? 0 : count_calls(to, argv[m], kind);
-            clean(to);
+            long calls[NUM_NODES] = {0};
+            for (int i = 0; i < way_of(argv[m]).nodes && kind != FAULT_FLIP && kind != FAULT_CUT;
+                 i++) {
+                calls[i] = count_calls(to, argv[m], i, kind);
+                clean(to);
+            }
             long share = tries / pairs + (pair < tries % pairs);
             for (long i = 0; i < share; i++)
-                try_one(to, argv[m], kind, calls, &sum);
+                try_one(to, argv[m], calls, kind, &sum);
             printf("%s %d - %s, %s: %ld tries, %ld reported, %ld harmless, %ld neither\n",
                    sum.bad == 0 && sum.tries > 0 ? "ok" : "not ok", ++pair, argv[m], names[kind],
                    sum.tries, sum.reported, sum.harmless, sum.bad);
