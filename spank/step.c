@@ -76,11 +76,13 @@ void hpct_step_start(hpct_plugin *plugin, hpct_slurm *slurm)
     if (plugin->trouble[0] != '\0')
         return;
     if (status == HPCT_OK)
-        status = hpct_marker_step(plugin->settings.tmpdir, plugin->job, plugin->step, true);
-    if (status == HPCT_OK)
         status = hpct_tmpdir_make(plugin->settings.tmpdir, plugin->job, uid, gid);
     if (status == HPCT_OK)
         status = prepare_out(plugin, slurm);
+    /* last: other jobs' epilogs forget what has no directory, and one without tasks to be left
+     * behind needs none */
+    if (status == HPCT_OK)
+        status = hpct_marker_step(plugin->settings.tmpdir, plugin->job, plugin->step, true);
     if (status != HPCT_OK)
         keep_trouble(plugin, status);
     /* without it, GPUs are given out by rank */

@@ -1,5 +1,6 @@
 # tests/cluster/: TAP scripts that use a real Slurm in the sandbox; each skips itself where none runs.
 cluster_tests = \
+	tests/cluster/broadcast_faults.t \
 	tests/cluster/admin.t \
 	tests/cluster/plugin.t \
 	tests/cluster/plugin_attacks.t \
@@ -14,6 +15,7 @@ cluster_tests = \
 	tests/cluster/train.t \
 	tests/cluster/train_failures.t
 TESTS += $(cluster_tests)
+scaled_tests += tests/cluster/broadcast_faults.t
 EXTRA_DIST += $(cluster_tests) tests/cluster/lib.sh tests/cluster/plugin_lib.sh tests/cluster/train_lib.sh
 long_tests += tests/cluster/plugin_sanitizers.t
 scaled_tests += tests/cluster/plugin_attacks.t

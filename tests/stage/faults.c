@@ -2,8 +2,8 @@
  * that it was reported, with nothing left behind, or did no harm: the copy is the whole source, as
  * it was or as it became. Usage: faults HELPER MODULE FOLDER TRIES SEED KIND[,KIND...] MODE...
  * Modes: copy, or an archive of the tree (made by `faults --tree FOLDER`) to extract; broadcast, or
- * broadcast: before the archive's name: with other nodes, one of which the fault happens to (where
- * munged runs). */
+ * broadcast:ARCHIVE, by three nodes, one of which has the fault: then all must have failed, or
+ * none. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -21,10 +21,8 @@
 #include "tests/stage/fault.h"
 
 #define NUM_FILES 24
-#define NUM_NODES 3 /* of a broadcast */
-#define FIRST_PORT 20000
-#define DEADLINE 30
-#define WAIT "10" /* seconds for another node */
+#define DEADLINE 60
+#define TEAM 3
 
 static const char *const names[NUM_FAULTS] = {
     [FAULT_WRITE] = "write",
@@ -42,10 +40,12 @@ static const char *const names[NUM_FAULTS] = {
     [FAULT_REWRITE] = "rewrite",
     [FAULT_REPLACE] = "replace",
     [FAULT_FILL] = "fill",
-    [FAULT_NET_FLIP] = "net-flip",
-    [FAULT_NET_SHORT] = "net-short",
-    [FAULT_NET_END] = "net-end",
-    [FAULT_NET_ERROR] = "net-error",
+    [FAULT_RECV] = "recv",
+    [FAULT_RECV_SHORT] = "recv-short",
+    [FAULT_RECV_END] = "recv-end",
+    [FAULT_SEND_SHORT] = "send-short",
+    [FAULT_SEND_ERROR] = "send-error",
+    [FAULT_KILL] = "kill",
     [FAULT_FLIP] = "flip",
     [FAULT_CUT] = "cut",
 };
@@ -55,6 +55,12 @@ typedef struct file {
     size_t size;
     unsigned char *bytes;
 } file;
+
+/* Of a broadcast or not, and the archive that is staged, NULL: the tree. */
+typedef struct mode {
+    const char *name, *archive;
+    bool team;
+} mode;
 
 static file files[NUM_FILES];
 static uint64_t state;
@@ -219,131 +225,147 @@ static const char *judge_copy(const char *to, int kind, const file *changed)
 /* ---- one run ---- */
 
 typedef struct outcome {
-    int status; /* -1: killed */
-    char text[4096];
+    int status[TEAM]; /* -1: killed */
+    char text[8192];
 } outcome;
 
-/* How a mode is written, taken apart. */
-typedef struct way {
-    const char *archive; /* NULL: the tree */
-    int nodes;
-} way;
-
-static way way_of(const char *mode)
+static int nodes_of(const mode *m)
 {
-    static const char broadcast[] = "broadcast:";
-    if (strcmp(mode, "copy") == 0)
-        return (way){NULL, 1};
-    if (strcmp(mode, "broadcast") == 0)
-        return (way){NULL, NUM_NODES};
-    if (strncmp(mode, broadcast, strlen(broadcast)) == 0)
-        return (way){mode + strlen(broadcast), NUM_NODES};
-    return (way){mode, 1};
+    return m->team ? TEAM : 1;
 }
 
-static void folder_of(const char *to, int node, char path[ROOM])
+static mode mode_of(const char *name)
 {
-    spell(path, node == 0 ? "%s" : "%s/node%d", to, node);
+    static const char broadcast[] = "broadcast";
+    size_t size = strlen(broadcast);
+    mode m = {.name = name, .archive = name};
+    if (strncmp(name, broadcast, size) == 0 && (name[size] == ':' || name[size] == '\0')) {
+        m.team = true;
+        m.archive = name[size] == ':' ? name + size + 1 : NULL;
+    } else if (strcmp(name, "copy") == 0) {
+        m.archive = NULL;
+    }
+    return m;
 }
 
-/* Ports that no run before took, so that nothing from it may come. */
-static void write_nodes(int nodes, int *run_number)
+static void place_of(char out[ROOM], const char *to, const mode *m, int node)
+{
+    if (m->team)
+        spell(out, "%s/%d", to, node);
+    else
+        spell(out, "%s", to);
+}
+
+static void begin(const char *to, const mode *m, int node)
+{
+    const char *arguments[32] = {helper};
+    char source[ROOM], place[ROOM], index[8];
+    int n = 1;
+    spell(source, "%s:x", m->archive == NULL ? "tree" : m->archive);
+    place_of(place, to, m, node);
+    snprintf(index, sizeof index, "%d", node);
+    arguments[n++] = "--to";
+    arguments[n++] = place;
+    arguments[n++] = "--mode";
+    if (m->team) {
+        arguments[n++] = m->archive == NULL ? "broadcast" : "extract,broadcast";
+        arguments[n++] = "--nodes";
+        arguments[n++] = "nodes";
+        arguments[n++] = "--index";
+        arguments[n++] = index;
+        arguments[n++] = "--job";
+        arguments[n++] = "faults";
+        arguments[n++] = "--wait";
+        arguments[n++] = "10";
+    } else {
+        arguments[n++] = m->archive == NULL ? "copy" : "extract";
+    }
+    arguments[n++] = source;
+    alarm(DEADLINE);
+    execv(helper, (char *const *) (uintptr_t) arguments);
+    _exit(99);
+}
+
+/* Other ports than in the run before. */
+static void write_nodes(void)
 {
     static int run;
     FILE *f = fopen("nodes", "w");
     if (f == NULL)
         die("nodes");
-    run = (run + 1) % 3000;
-    for (int i = 0; i < nodes; i++)
-        fprintf(f, "127.0.0.1:%d\n", FIRST_PORT + run * NUM_NODES + i);
+    for (int i = 0; i < TEAM; i++)
+        fprintf(f, "127.0.0.1:%d\n", 28000 + run % 500 * TEAM + i);
     if (fclose(f) != 0)
         die("nodes");
-    *run_number = run;
+    run++;
 }
 
-/* One node; its two outputs go to `end`. */
-static void run_node(const way *w, const char *to, int node, int run_number, int end)
+/* The fault is the node's `victim`. */
+static void run(const char *to, const mode *m, int victim, const char *fault, const char *path,
+                outcome *out)
 {
-    char source[ROOM], folder[ROOM], index[16], job[32];
-    const char *argv[24] = {helper, "--to", folder, "--mode"};
-    int count = 4;
-    folder_of(to, node, folder);
-    spell(source, "%s:x", w->archive == NULL ? "tree" : w->archive);
-    if (w->nodes > 1) {
-        snprintf(index, sizeof index, "%d", node);
-        snprintf(job, sizeof job, "1.%d", run_number);
-        argv[count++] = w->archive == NULL ? "broadcast" : "extract,broadcast";
-        const char *const more[] = {"--nodes", "nodes", "--index", index,
-                                    "--job",   job,     "--wait",  WAIT};
-        for (size_t i = 0; i < sizeof more / sizeof *more; i++)
-            argv[count++] = more[i];
-    } else {
-        argv[count++] = w->archive == NULL ? "copy" : "extract";
-    }
-    argv[count++] = source;
-    dup2(end, 2);
-    dup2(end, 1);
-    alarm(DEADLINE);
-    execv(helper, (char **) (uintptr_t) argv);
-    _exit(99);
-}
-
-/* The fault happens to node `victim`. */
-static void run(const char *to, const char *mode, int victim, const char *fault, const char *path,
-                outcome out[NUM_NODES])
-{
-    const way w = way_of(mode);
-    int ends[NUM_NODES][2], run_number = 0;
-    pid_t children[NUM_NODES];
-    if (w.nodes > 1)
-        write_nodes(w.nodes, &run_number);
-    for (int i = 0; i < w.nodes; i++) {
-        char folder[ROOM];
-        folder_of(to, i, folder);
-        if (mkdir(folder, 0755) != 0 && errno != EEXIST)
-            die(folder);
-        if (pipe2(ends[i], O_CLOEXEC) != 0)
-            die("pipe");
-        children[i] = fork();
-        if (children[i] != 0) {
-            close(ends[i][1]);
+    int ends[2];
+    pid_t children[TEAM];
+    if (pipe(ends) != 0)
+        die("pipe");
+    if (m->team)
+        write_nodes();
+    for (int node = 0; node < nodes_of(m); node++) {
+        char place[ROOM];
+        place_of(place, to, m, node);
+        mkdir(place, 0755);
+        children[node] = fork();
+        if (children[node] != 0)
             continue;
-        }
-        if (i == victim) {
+        dup2(ends[1], 2);
+        dup2(ends[1], 1);
+        close(ends[0]);
+        close(ends[1]);
+        if (node == victim) {
             setenv("LD_PRELOAD", module, 1);
             setenv("HPCT_FAULT", fault, 1);
             setenv("HPCT_FAULT_PATH", path, 1);
+        } else {
+            unsetenv("HPCT_FAULT_COUNT");
         }
-        run_node(&w, to, i, run_number, ends[i][1]);
+        begin(to, m, node);
     }
-    for (int i = 0; i < w.nodes; i++) {
-        size_t used = 0;
+    close(ends[1]);
+    size_t used = 0;
+    char rest[512];
+    for (ssize_t got;;) {
+        bool room = used < sizeof out->text - 1;
+        got = room ? read(ends[0], out->text + used, sizeof out->text - 1 - used)
+                   : read(ends[0], rest, sizeof rest);
+        if (got <= 0)
+            break;
+        used += room ? (size_t) got : 0;
+    }
+    out->text[used] = '\0';
+    close(ends[0]);
+    for (int node = 0; node < nodes_of(m); node++) {
         int state_of = 0;
-        for (ssize_t got;
-             used < sizeof out[i].text - 1 &&
-             (got = read(ends[i][0], out[i].text + used, sizeof out[i].text - 1 - used)) > 0;)
-            used += (size_t) got;
-        out[i].text[used] = '\0';
-        close(ends[i][0]);
-        while (waitpid(children[i], &state_of, 0) < 0) {
+        while (waitpid(children[node], &state_of, 0) < 0) {
         }
-        out[i].status = WIFEXITED(state_of) ? WEXITSTATUS(state_of) : -1;
+        out->status[node] = WIFEXITED(state_of) ? WEXITSTATUS(state_of) : -1;
     }
 }
 
-static long count_calls(const char *to, const char *mode, int victim, int kind)
+static long count_calls(const char *to, const mode *m, int victim, int kind)
 {
     char fault[32];
-    outcome out[NUM_NODES];
+    outcome out;
     long count = 0;
+    bool good = true;
     setenv("HPCT_FAULT_COUNT", "calls", 1);
     snprintf(fault, sizeof fault, "%d:0:0", kind);
-    run(to, mode, victim, fault, "nothing", out);
+    run(to, m, victim, fault, "nothing", &out);
     unsetenv("HPCT_FAULT_COUNT");
+    for (int node = 0; node < nodes_of(m); node++)
+        good = good && out.status[node] == 0;
     FILE *f = fopen("calls", "r");
-    if (out[victim].status != 0 || f == NULL || fscanf(f, "%ld", &count) != 1) {
-        printf("Bail out! without a fault it fails already: %d %s\n", out[victim].status,
-               out[victim].text);
+    if (!good || f == NULL || fscanf(f, "%ld", &count) != 1) {
+        printf("Bail out! without a fault it fails already: %s\n", out.text);
         exit(1);
     }
     fclose(f);
@@ -358,47 +380,26 @@ static void clean(const char *to)
         die(command);
 }
 
-static bool says(const outcome *out, int nodes, const char *text)
-{
-    for (int i = 0; i < nodes; i++) {
-        if (strstr(out[i].text, text) != NULL)
-            return true;
-    }
-    return false;
-}
-
-/* NULL, or what is wrong with one node's folder `to`. Of several nodes those whom another one told
- * what failed need not say it again; and after all had all, one may be lost: a copy that is left
- * then is whole. */
-static const char *judge(const char *to, const outcome *mine, const outcome *out, int nodes,
-                         int kind, const file *changed)
+/* NULL, or what is wrong on a node. */
+static const char *judge_node(const char *to, const mode *m, int status, int kind,
+                              const file *changed)
 {
     static char why[ROOM];
     char path[ROOM];
-    const bool lost = nodes > 1 && mine->status == 69;
-    spell(path, "%s/x", to);
-    bool copy = access(path, F_OK) == 0;
-    if (mine->status == 0 || (copy && nodes > 1)) {
+    if (status == 0) {
         const char *bad = judge_copy(to, kind, changed);
-        spell(why, "%s: %s is wrong in the copy", mine->status == 0 ? "SILENT" : "reported, but",
-              bad == NULL ? "" : bad);
-        if (bad != NULL)
-            return why;
-        copy = false;
-    }
-    if (mine->status == 0)
-        return NULL;
-    if (mine->status != 65 && mine->status != 66 && mine->status != 74 && mine->status != 78 &&
-        !lost) {
-        spell(why, "ended with %d", mine->status);
+        if (bad == NULL)
+            return NULL;
+        spell(why, "SILENT: %s is wrong in the copy", bad);
         return why;
     }
-    if (!says(out, nodes, "hpc-train-stage: "))
-        return "failed without a message";
-    if (kind == FAULT_FILL && !says(out, nodes, "No space left") &&
-        !says(out, nodes, "are free there") && !says(out, nodes, "free space"))
-        return "failed without saying that the disk is full";
-    if (copy)
+    if (status != 65 && status != 66 && status != 69 && status != 74 && status != 78) {
+        spell(why, "ended with %d", status);
+        return why;
+    }
+    spell(path, "%s/x", to);
+    /* When the last word between the nodes is lost, all have the whole of it. */
+    if (access(path, F_OK) == 0 && (!m->team || judge_copy(to, kind, changed) != NULL))
         return "failed, but left a copy";
     spell(path, "%s/.hpc-train/incoming", to);
     if (access(path, F_OK) == 0)
@@ -406,57 +407,80 @@ static const char *judge(const char *to, const outcome *mine, const outcome *out
     return NULL;
 }
 
+static bool has_failed(const outcome *out, const mode *m)
+{
+    bool failed = false;
+    for (int node = 0; node < nodes_of(m); node++)
+        failed = failed || out->status[node] != 0;
+    return failed;
+}
+
+static const char *judge(const char *to, const mode *m, int victim, const outcome *out, int kind,
+                         const file *changed)
+{
+    int failed = 0, judged = 0;
+    for (int node = 0; node < nodes_of(m); node++) {
+        char place[ROOM];
+        if (kind == FAULT_KILL && node == victim && out->status[node] < 0)
+            continue; /* it can neither say nor clean anything */
+        place_of(place, to, m, node);
+        const char *why = judge_node(place, m, out->status[node], kind, changed);
+        if (why != NULL)
+            return why;
+        judged++;
+        failed += out->status[node] != 0;
+    }
+    if (failed != 0 && failed != judged)
+        return "it failed on some nodes only";
+    if (failed != 0 && strstr(out->text, "hpc-train-stage: ") == NULL)
+        return "failed without a message";
+    if (failed != 0 && kind == FAULT_FILL && strstr(out->text, "No space left") == NULL &&
+        strstr(out->text, "are free there") == NULL && strstr(out->text, "free space") == NULL)
+        return "failed without saying that the disk is full";
+    return NULL;
+}
+
 typedef struct totals {
     long tries, reported, harmless, bad;
 } totals;
 
-static void try_one(const char *to, const char *mode, const long calls[NUM_NODES], int kind,
-                    totals *sum)
+static void try_one(const char *to, const mode *m, int kind, int victim, long calls, totals *sum)
 {
-    char fault[64], path[ROOM], folder[ROOM];
-    outcome out[NUM_NODES];
-    const way w = way_of(mode);
-    const file *changed = w.archive == NULL ? &files[draw(NUM_FILES)] : NULL;
+    char fault[64], path[ROOM];
+    outcome out;
+    const bool copy = m->archive == NULL;
+    const file *changed = copy ? &files[draw(NUM_FILES)] : NULL;
     size_t size = 0;
-    int victim = (int) draw((uint64_t) w.nodes);
-    long call = calls[victim] > 0 ? 1 + (long) draw((uint64_t) calls[victim]) : 0;
-    unsigned char *archive = w.archive == NULL ? NULL : get(w.archive, &size);
-    bool failed = false, bad = false;
+    long call = calls > 0 ? 1 + (long) draw((uint64_t) calls) : 0;
+    unsigned char *archive = copy ? NULL : get(m->archive, &size);
     snprintf(fault, sizeof fault, "%d:%ld:%llu", kind, call, (unsigned long long) draw(1 << 30));
-    if (w.archive == NULL)
+    if (copy)
         spell(path, "tree/%s", changed->path);
     else
-        spell(path, "%s", w.archive);
+        spell(path, "%s", m->archive);
     if (kind == FAULT_FILL)
         spell(path, "%s/filler", to);
     if (kind == FAULT_FLIP || kind == FAULT_CUT) {
         size_t at = draw(size);
         unsigned char kept = archive[at];
         archive[at] ^= (unsigned char) (1 << draw(8));
-        put(w.archive, archive, kind == FAULT_FLIP ? size : at);
+        put(m->archive, archive, kind == FAULT_FLIP ? size : at);
         archive[at] = kept;
     }
-    run(to, mode, victim, fault, path, out);
-    for (int i = 0; i < w.nodes; i++) {
-        folder_of(to, i, folder);
-        const char *why = judge(folder, &out[i], out, w.nodes, kind, changed);
-        failed = failed || out[i].status != 0;
-        if (why == NULL)
-            continue;
-        bad = true;
-        printf("# %s %s %s, to node %d: node %d: %s\n", mode, names[kind], fault, victim, i, why);
-        for (int said = 0; said < w.nodes; said++)
-            printf("# node %d ended with %d and said: %s\n", said, out[said].status,
-                   out[said].text);
-    }
+    run(to, m, victim, fault, path, &out);
+    const char *why = judge(to, m, victim, &out, kind, changed);
     sum->tries++;
-    sum->reported += failed;
-    sum->harmless += !failed;
-    sum->bad += bad;
-    if (changed != NULL && kind >= FAULT_FIRST_CHANGE && kind <= FAULT_LAST_CHANGE)
+    sum->reported += has_failed(&out, m);
+    sum->harmless += !has_failed(&out, m);
+    if (why != NULL) {
+        sum->bad++;
+        printf("# %s %s %s on %d: %s\n# it said: %s\n", m->name, names[kind], fault, victim, why,
+               out.text);
+    }
+    if (copy && kind >= FAULT_FIRST_CHANGE && kind <= FAULT_LAST_CHANGE)
         put_file(changed);
-    if (w.archive != NULL)
-        put(w.archive, archive, size);
+    if (!copy)
+        put(m->archive, archive, size);
     free(archive);
     clean(to);
 }
@@ -471,16 +495,37 @@ static bool wanted(const char *list, const char *name)
     return strcmp(list, "all") == 0 && strcmp(name, "fill") != 0;
 }
 
-static bool applies(int kind, const char *mode)
+static bool applies(int kind, const mode *m)
 {
-    const way w = way_of(mode);
-    if (w.nodes == 1 && kind >= FAULT_FIRST_NET && kind <= FAULT_LAST_NET)
+    bool at_rest = kind == FAULT_FLIP || kind == FAULT_CUT;
+    if (kind >= FAULT_FIRST_NET && kind <= FAULT_LAST_NET && !m->team)
         return false;
-    if (w.archive == NULL)
-        return kind != FAULT_FLIP && kind != FAULT_CUT;
+    if (m->archive == NULL)
+        return !at_rest;
     /* These have no sums over names and modes, or none at all. */
-    const char *end = strrchr(w.archive, '.');
+    const char *end = strrchr(m->archive, '.');
     return kind != FAULT_FLIP || (strcmp(end, ".zip") != 0 && strcmp(end, ".tar") != 0);
+}
+
+/* Only the first node reads the source. */
+static int victims_of(int kind, const mode *m)
+{
+    bool reading = kind >= FAULT_READ_SHORT && kind <= FAULT_READ_ERROR;
+    return reading || kind == FAULT_FLIP || kind == FAULT_CUT ? 1 : nodes_of(m);
+}
+
+static void try_all(const char *to, const mode *m, int kind, long tries, totals *sum)
+{
+    const int victims = victims_of(kind, m);
+    long calls[TEAM] = {0};
+    for (int i = 0; i < victims && kind != FAULT_FLIP && kind != FAULT_CUT; i++) {
+        calls[i] = count_calls(to, m, i, kind);
+        clean(to);
+    }
+    for (long i = 0; i < tries; i++) {
+        int victim = (int) draw((uint64_t) victims);
+        try_one(to, m, kind, victim, calls[victim], sum);
+    }
 }
 
 int main(int argc, char **argv)
@@ -503,26 +548,21 @@ int main(int argc, char **argv)
     mkdir("to", 0755);
     clean(to);
     for (int kind = 0; kind < NUM_FAULTS; kind++) {
-        for (int m = 7; m < argc; m++)
-            pairs += wanted(argv[6], names[kind]) && applies(kind, argv[m]);
+        for (int i = 7; i < argc; i++) {
+            const mode m = mode_of(argv[i]);
+            pairs += wanted(argv[6], names[kind]) && applies(kind, &m);
+        }
     }
     printf("1..%d\n", pairs);
     for (int kind = 0; kind < NUM_FAULTS; kind++) {
-        for (int m = 7; m < argc; m++) {
+        for (int i = 7; i < argc; i++) {
+            const mode m = mode_of(argv[i]);
             totals sum = {0};
-            if (!wanted(argv[6], names[kind]) || !applies(kind, argv[m]))
+            if (!wanted(argv[6], names[kind]) || !applies(kind, &m))
                 continue;
-            long calls[NUM_NODES] = {0};
-            for (int i = 0; i < way_of(argv[m]).nodes && kind != FAULT_FLIP && kind != FAULT_CUT;
-                 i++) {
-                calls[i] = count_calls(to, argv[m], i, kind);
-                clean(to);
-            }
-            long share = tries / pairs + (pair < tries % pairs);
-            for (long i = 0; i < share; i++)
-                try_one(to, argv[m], calls, kind, &sum);
+            try_all(to, &m, kind, tries / pairs + (pair < tries % pairs), &sum);
             printf("%s %d - %s, %s: %ld tries, %ld reported, %ld harmless, %ld neither\n",
-                   sum.bad == 0 && sum.tries > 0 ? "ok" : "not ok", ++pair, argv[m], names[kind],
+                   sum.bad == 0 && sum.tries > 0 ? "ok" : "not ok", ++pair, m.name, names[kind],
                    sum.tries, sum.reported, sum.harmless, sum.bad);
         }
     }
