@@ -33,6 +33,8 @@ typedef struct hpct_child {
     int file;              /* given to it as HPCT_CHILD_FILE_FD; 0 or less: none */
     int end_signal;        /* what the program gets when the caller dies */
     bool *killed;          /* set when a signal ended it that was not the caller's; may be NULL */
+    bool alone; /* whatever it has started ends with it, for up to 5 seconds; for a caller that has
+                   one thread and no other children */
     void (*alive)(void *context); /* called when it says that it is alive; may be NULL */
     /* Gets each line that it writes to standard error, without control characters, 40 at most;
      * NULL: they go to the caller's standard error. */

@@ -84,7 +84,7 @@ hpct_status hpct_stage_run_work(void *context, hpct_share *share)
     }
     char *to = strdup(r->to), *list = strdup(r->list);
     char *mode = r->mode == NULL ? NULL : strdup(r->mode);
-    char *job = strdup(r->job);
+    char *job = r->hosts == NULL ? NULL : strdup(r->job);
     if (mode != NULL) {
         arguments[n++] = mode_option;
         arguments[n++] = mode;
@@ -113,7 +113,8 @@ hpct_status hpct_stage_run_work(void *context, hpct_share *share)
         .alive = alive,
         .context = share,
     };
-    if (to == NULL || list == NULL || job == NULL || (r->mode != NULL && mode == NULL))
+    if (to == NULL || list == NULL || (r->hosts != NULL && job == NULL) ||
+        (r->mode != NULL && mode == NULL))
         status = hpct_fail_memory(0);
     if (status == HPCT_OK)
         status = hpct_child_run(&child, "staging");

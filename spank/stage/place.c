@@ -285,10 +285,12 @@ static hpct_status make(hpct_placing *p, const hpct_fresh *fresh)
     if (status != HPCT_OK)
         return status;
     if (src->extract) {
-        hpct_writer_taker to;
-        hpct_taker taker = hpct_writer_taker_begin(&to, writer, p->report);
-        status = hpct_extract_file(src->walk, src->entry->src, &taker, p->report);
-        hpct_writer_taker_end(&to);
+        hpct_hands *hands = NULL;
+        hpct_taker taker;
+        status = hpct_hands_open(&hands, writer, p->report, &taker);
+        if (status == HPCT_OK)
+            status = hpct_extract_file(src->walk, src->entry->src, &taker, p->report);
+        hpct_hands_close(hands);
     } else {
         status = hpct_copy_tree(src->walk, writer, p->report);
     }
