@@ -125,15 +125,18 @@ static hpct_status prepare(hpct_plugin *plugin, hpct_slurm *slurm, const char *t
     hpct_team_facts team = {0};
     if (plugin->trouble[0] != '\0')
         return hpct_fail(plugin->status, "%s", plugin->trouble);
+    hpct_status status = hpct_tmpdir_check(tmpdir);
+    if (status != HPCT_OK)
+        return status;
     if (hpct_slurm_step_kind(plugin->step) == HPCT_STEP_SCRIPT) {
-        hpct_status status = hpct_slurm_set(slurm, "SLURM_TMPDIR", tmpdir);
+        status = hpct_slurm_set(slurm, "SLURM_TMPDIR", tmpdir);
         if (status == HPCT_OK)
             status = hpct_slurm_set(slurm, "TMPDIR", tmpdir);
         return status == HPCT_OK ? hpct_task_record_out(plugin, slurm, &environment, NULL, tmpdir)
                                  : status;
     }
-    hpct_status status = hpct_options_resolve(&plugin->options, &environment,
-                                              plugin->settings.on_by_default, &choices);
+    status = hpct_options_resolve(&plugin->options, &environment, plugin->settings.on_by_default,
+                                  &choices);
     if (status == HPCT_OK)
         status = read_facts(plugin, slurm, &facts);
     if (status == HPCT_OK)
