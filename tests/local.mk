@@ -47,6 +47,7 @@ include tests/fuzz/local.mk
 include tests/stage/local.mk
 include tests/fuzz/agent.mk
 include tests/cluster/local.mk
+include tests/packages/local.mk
 
 # Suites that take minutes: `make check-long` runs these and, with HPC_TRAIN_LONG=1 set, those of
 # `make check` that try more cases then.
