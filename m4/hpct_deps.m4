@@ -58,6 +58,8 @@ AC_DEFUN([HPCT_NEED_XXHASH], [
     [AC_DEFINE([HAVE_XXH_DISPATCH], [1], [xxHash chooses its instructions at run time.])], [])
 ])
 
+AC_DEFUN([HPCT_NEED_MUNGE], [HPCT_PKG([MUNGE], [munge], [munge], [libmunge-dev])])
+
 # The plugin is built for one Slurm major.minor: its headers decide which.
 AC_DEFUN([HPCT_NEED_SLURM], [
   AC_MSG_CHECKING([for slurm/spank.h])

@@ -4,6 +4,7 @@
 #define HPCT_SPANK_CHILD_H
 
 #include <hpctrain/status.h>
+#include <stdbool.h>
 #include <sys/types.h>
 
 /* A program that says nothing for so long is taken for stuck. */
@@ -11,6 +12,9 @@
 
 /* Where the program may write a byte now and then, to say that it is alive. */
 #define HPCT_PROGRESS_FD 3
+
+/* Where it finds an open file that it was given. */
+#define HPCT_CHILD_FILE_FD 4
 
 /* Whom a child of root is to become, as Slurm says it: no look-up in a directory that may hang. */
 typedef struct hpct_person {
@@ -26,7 +30,10 @@ typedef struct hpct_child {
     int limit_seconds;     /* in all; 0: as long as it makes progress */
     const hpct_person *as; /* NULL: who calls */
     const char *cgroup;    /* a folder to enter first, as hpct_cgroup_of names it; NULL: none */
+    int file;              /* given to it as HPCT_CHILD_FILE_FD; 0 or less: none */
     int end_signal;        /* what the program gets when the caller dies */
+    bool alone; /* whatever it has started ends with it, for up to 5 seconds; for a caller that has
+                   one thread and no other children */
     void (*alive)(void *context); /* called when it says that it is alive; may be NULL */
     /* Gets each line that it writes to standard error, without control characters, 40 at most;
      * NULL: they go to the caller's standard error. */

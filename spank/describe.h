@@ -3,21 +3,30 @@
 #ifndef HPCT_SPANK_DESCRIBE_H
 #define HPCT_SPANK_DESCRIBE_H
 
+#include "agent/cluster/hosts.h"
 #include "spank/options.h"
 #include "spank/settings.h"
 
-/* Slurm's own word, not the environment's. */
+/* Slurm's own word, not the environment's. In a step over several components it is that of the
+ * task's component alone. */
 typedef struct hpct_task_facts {
     uint32_t job, step;
     uint32_t rank, local_rank, node, local_tasks, total_tasks;
     const char *tmpdir;
+    hpct_address_lookup address_of; /* may be NULL */
 } hpct_task_facts;
+
+/* What the nodes need to stage together. */
+typedef struct hpct_team_facts {
+    char *hosts; /* "HOST:PORT" lines, one for each node, to be freed; NULL: one node, or no staging */
+    int port;    /* 0: none is needed */
+} hpct_team_facts;
 
 /* *out (to be freed) has everything in it: layout, ports, gpu, tmpdir, data. HPCT_ERR_CONFIG when
  * the layout cannot be worked out, with what to do about it. */
 hpct_status hpct_task_describe(const hpct_task_facts *facts, const hpct_choices *choices,
                                const hpct_settings *settings, const hpct_environment *environment,
-                               hpct_config **out);
+                               hpct_team_facts *team, hpct_config **out);
 
 /* Writes the text to TMPDIR/.hpc-train/config.STEP.RANK.json, whole or not at all; *path is to be
  * freed. HPCT_ERR_IO naming the file. */

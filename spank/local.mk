@@ -4,10 +4,21 @@ bin_PROGRAMS += hpc-train-stage
 noinst_LTLIBRARIES += spank/libspank.la spank/stage/libstage.la
 spank_LTLIBRARIES += spank/spank_hpc_train.la
 
-spank_stage_libstage_la_CPPFLAGS = $(AM_CPPFLAGS) $(XXHASH_CFLAGS) $(LIBARCHIVE_CFLAGS) $(ZLIB_CFLAGS)
-spank_stage_libstage_la_LIBADD = $(XXHASH_LIBS) $(LIBARCHIVE_LIBS) $(ZLIB_LIBS)
+spank_stage_libstage_la_CPPFLAGS = $(AM_CPPFLAGS) $(XXHASH_CFLAGS) $(LIBARCHIVE_CFLAGS) \
+	$(ZLIB_CFLAGS) $(MUNGE_CFLAGS)
+spank_stage_libstage_la_LIBADD = $(XXHASH_LIBS) $(LIBARCHIVE_LIBS) $(ZLIB_LIBS) $(MUNGE_LIBS)
 spank_stage_libstage_la_SOURCES = \
 	spank/stage/arena.c spank/stage/arena.h \
+	spank/stage/broadcast.c spank/stage/broadcast.h spank/stage/broadcast_state.h \
+	spank/stage/broadcast_auth.c spank/stage/broadcast_auth.h \
+	spank/stage/broadcast_join.c \
+	spank/stage/broadcast_link.c spank/stage/broadcast_link.h \
+	spank/stage/broadcast_loop.c \
+	spank/stage/broadcast_send.c spank/stage/broadcast_send.h \
+	spank/stage/broadcast_take.c spank/stage/broadcast_take.h \
+	spank/stage/broadcast_team.c spank/stage/broadcast_team.h \
+	spank/stage/broadcast_tree.c spank/stage/broadcast_tree.h \
+	spank/stage/broadcast_wire.c spank/stage/broadcast_wire.h \
 	spank/stage/bytes.c spank/stage/bytes.h \
 	spank/stage/content.c spank/stage/content.h \
 	spank/stage/copy.c spank/stage/copy.h \
@@ -23,10 +34,14 @@ spank_stage_libstage_la_SOURCES = \
 	spank/stage/inodes.c spank/stage/inodes.h \
 	spank/stage/item.c spank/stage/item.h \
 	spank/stage/manifest.c spank/stage/manifest.h \
-	spank/stage/place.c spank/stage/place.h \
+	spank/stage/mode.c spank/stage/mode.h \
+	spank/stage/pack.c spank/stage/pack.h \
+	spank/stage/place.c spank/stage/place.h spank/stage/place_state.h \
+	spank/stage/place_together.c \
 	spank/stage/report.c spank/stage/report.h \
 	spank/stage/room.c spank/stage/room.h \
 	spank/stage/taker.c spank/stage/taker.h \
+	spank/stage/together.c spank/stage/together.h \
 	spank/stage/tree.c spank/stage/tree.h \
 	spank/stage/unpack.c spank/stage/unpack.h \
 	spank/stage/walk.c spank/stage/walk.h \
@@ -74,6 +89,7 @@ spank_libspank_la_SOURCES = \
 	spank/tmpdir.c spank/tmpdir.h \
 	spank/stage/bytes.c spank/stage/bytes.h \
 	spank/stage/entry.c spank/stage/entry.h \
+	spank/stage/mode.c spank/stage/mode.h \
 	spank/stage/out_entry.c spank/stage/out_entry.h \
 	spank/stage/out_record.c spank/stage/out_record.h
 

@@ -7,15 +7,19 @@
 
 #include "agent/cluster/config.h"
 #include "agent/cluster/ports.h"
+#include "agent/cluster/roles.h"
 #include "spank/gpu.h"
 #include "spank/stage/entry.h"
+#include "spank/stage/mode.h"
 #include "spank/stage/out_entry.h"
 
 typedef enum hpct_option {
     HPCT_OPTION_ON, /* --hpc-train */
     HPCT_OPTION_ENV,
     HPCT_OPTION_PORT,
+    HPCT_OPTION_ROLES,
     HPCT_OPTION_STAGE,
+    HPCT_OPTION_STAGE_MODE,
     HPCT_OPTION_STAGE_OUT,
     HPCT_OPTION_BIND,
     HPCT_OPTION_HIDE,
@@ -35,7 +39,9 @@ typedef struct hpct_choices {
     unsigned frameworks;
     bool has_port;
     hpct_port_range port;
+    hpct_roles roles;
     hpct_stage_list stage;
+    hpct_stage_mode stage_mode;
     hpct_out_list out;
     hpct_gpu_bind bind;
     bool hide;

@@ -76,6 +76,7 @@ hpct_status hpct_stage_out_last(const hpct_stage_out *out, int seconds,
         .limit_seconds = seconds + 5,
         .as = out->as,
         .end_signal = SIGKILL,
+        .alone = true, /* here no control group would end it */
         .line = line,
         .context = context,
     };

@@ -10,8 +10,9 @@
 #include "spank/marker.h"
 #include "spank/tmpdir.h"
 
-static void keep_trouble(hpct_plugin *plugin)
+static void keep_trouble(hpct_plugin *plugin, hpct_status status)
 {
+    plugin->status = status;
     snprintf(plugin->trouble, sizeof plugin->trouble, "%s", hpct_last_error());
 }
 
@@ -57,7 +58,8 @@ void hpct_step_start(hpct_plugin *plugin, hpct_slurm *slurm)
         !hpct_slurm_get(slurm, HPCT_SLURM_STEP, &plugin->step) ||
         !hpct_slurm_get(slurm, HPCT_SLURM_UID, &uid) ||
         !hpct_slurm_get(slurm, HPCT_SLURM_GID, &gid)) {
-        snprintf(plugin->trouble, sizeof plugin->trouble, "Slurm does not say whose job this is");
+        hpct_fail(HPCT_ERR_INTERNAL, "Slurm does not say whose job this is");
+        keep_trouble(plugin, HPCT_ERR_INTERNAL);
         return;
     }
     if (!plugin->on) {
@@ -74,13 +76,15 @@ void hpct_step_start(hpct_plugin *plugin, hpct_slurm *slurm)
     if (plugin->trouble[0] != '\0')
         return;
     if (status == HPCT_OK)
-        status = hpct_marker_step(plugin->settings.tmpdir, plugin->job, plugin->step, true);
-    if (status == HPCT_OK)
         status = hpct_tmpdir_make(plugin->settings.tmpdir, plugin->job, uid, gid);
     if (status == HPCT_OK)
         status = prepare_out(plugin, slurm);
+    /* last: other jobs' epilogs forget what has no directory, and one without tasks to be left
+     * behind needs none */
+    if (status == HPCT_OK)
+        status = hpct_marker_step(plugin->settings.tmpdir, plugin->job, plugin->step, true);
     if (status != HPCT_OK)
-        keep_trouble(plugin);
+        keep_trouble(plugin, status);
     /* without it, GPUs are given out by rank */
     if (hpct_slurm_get(slurm, HPCT_SLURM_LOCAL_TASKS, &tasks) && tasks > 0 && tasks <= INT16_MAX)
         hpct_gpu_meet_make((int) tasks, &plugin->gpus);

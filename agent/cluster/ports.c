@@ -8,7 +8,6 @@
 #include "base/status.h"
 
 #define LOWEST 1024
-#define HIGHEST 65535
 #define DEFAULT_LOW 20000
 #define DEFAULT_HIGH 32767
 /* Distance in blocks between jobs whose numbers follow each other: room for that many steps. */
@@ -18,11 +17,11 @@ hpct_status hpct_port_range_parse(const char *text, hpct_port_range *out)
 {
     const char *p = text;
     long low = 0, high = 0;
-    if (!hpct_number_scan(&p, HIGHEST, &low))
+    if (!hpct_number_scan(&p, HPCT_HIGHEST_PORT, &low))
         goto fail;
     high = low;
     int single = *p == '\0';
-    if (!single && (*p != '-' || (p++, !hpct_number_scan(&p, HIGHEST, &high)) || *p != '\0'))
+    if (!single && (*p != '-' || (p++, !hpct_number_scan(&p, HPCT_HIGHEST_PORT, &high)) || *p != '\0'))
         goto fail;
     if (low < LOWEST || high < low)
         goto fail;
@@ -32,7 +31,7 @@ fail:
     return hpct_fail(HPCT_ERR_USAGE,
                      "'%.100s' is not a port or a range: write 22000 or 22000-23000, between %d "
                      "and %d",
-                     text, LOWEST, HIGHEST);
+                     text, LOWEST, HPCT_HIGHEST_PORT);
 }
 
 hpct_port_range hpct_port_range_default(void)
@@ -43,7 +42,7 @@ hpct_port_range hpct_port_range_default(void)
 hpct_status hpct_port_base(hpct_port_range range, uint32_t job, uint32_t step, int max_tasks,
                            int *base)
 {
-    int span = range.single ? HIGHEST - range.low + 1 : range.high - range.low + 1;
+    int span = range.single ? HPCT_HIGHEST_PORT - range.low + 1 : range.high - range.low + 1;
     if (max_tasks > span)
         return hpct_fail(
             HPCT_ERR_CONFIG,
@@ -67,10 +66,10 @@ hpct_status hpct_ports_reserved(const char *text, int *ports, int max, int *coun
     *count = 0;
     for (const char *p = text;; p++) {
         long low = 0, high = 0;
-        if (!hpct_number_scan(&p, HIGHEST, &low))
+        if (!hpct_number_scan(&p, HPCT_HIGHEST_PORT, &low))
             goto fail;
         high = low;
-        if (*p == '-' && (p++, !hpct_number_scan(&p, HIGHEST, &high)))
+        if (*p == '-' && (p++, !hpct_number_scan(&p, HPCT_HIGHEST_PORT, &high)))
             goto fail;
         if (low == 0 || high < low)
             goto fail;

@@ -9,6 +9,8 @@
 /* Steps of at most this many tasks per node get a block of this many ports each. */
 #define HPCT_PORT_BLOCK 64
 
+#define HPCT_HIGHEST_PORT 65535
+
 /* low..high, or with `single` the port of local id 0, the next ones following. */
 typedef struct hpct_port_range {
     int low, high;

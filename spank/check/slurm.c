@@ -66,6 +66,7 @@ void hpct_slurm_here_ask(hpct_slurm_here *out)
         read_value(line, "PlugStackConfig", out->plug_stack, sizeof out->plug_stack);
         read_value(line, "PluginDir", out->plugin_dirs, sizeof out->plugin_dirs);
         read_value(line, "SLURM_CONF", slurm_conf, sizeof slurm_conf);
+        read_value(line, "JobContainerType", out->job_container, sizeof out->job_container);
     }
     out->controller_answers = pipe != NULL && end(pipe) == 0;
     if (variable != NULL && *variable != '\0')

@@ -256,6 +256,8 @@ static hpct_status take_all(extracting *e, const struct timespec when[2])
             return hpct_fail(HPCT_ERR_DATA, "%s: it is encrypted", e->name);
         status = take_item(e, entry);
     }
+    if (status == HPCT_OK && e->taker->done != NULL)
+        status = e->taker->done(e->taker->context);
     return status;
 }
 

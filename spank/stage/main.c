@@ -21,11 +21,18 @@ static const char usage[] =
     "Copies each file or folder SRC to DIR/DST (default: its own name), whole or not at all.\n"
     "  --to DIR          the folder to copy to\n"
     "  --list LIST       more entries, with commas between them\n"
-    "  --mode MODE       copy (default), or extract: put what is in the archive SRC into DIR/DST\n"
+    "  --mode MODE       auto (default), copy: each node reads; broadcast: one reads and sends;\n"
+    "                    extract: put what is in the archive SRC into DIR/DST, in the best way,\n"
+    "                    or as said in extract,copy or extract,broadcast\n"
     "  --links MODE      links out of a folder SRC: refuse (default), or follow\n"
     "  --max BYTES       refuse to copy more than this (K, M, G, T may follow)\n"
     "  --memory BYTES    what the job may use, where DIR lies in memory\n"
     "  --allow PREFIX    copy only from below PREFIX; may be given several times\n"
+    "  --nodes FILE      the nodes that stage the same at the same time, one HOST[:PORT] per line\n"
+    "  --index I         which line of it this node is, from 0\n"
+    "  --port P          where nodes without a PORT of their own listen\n"
+    "  --job NAME        what tells this run from others of the same user (such as 42.0)\n"
+    "  --wait SECONDS    how long the other nodes may take to come (default 600)\n"
     "  --progress-fd N   write a byte to file descriptor N now and then while all goes well\n"
     "  -v, --verbose     say what was copied and what was there already\n"
     "  --help, --version\n"
@@ -33,6 +40,8 @@ static const char usage[] =
 
 typedef struct arguments {
     hpct_place place;
+    const char *nodes;
+    long index, port, wait;
     hpct_stage_list list;
     char *allowed[MAX_ALLOWED];
     bool verbose;
@@ -47,14 +56,29 @@ enum {
     OPTION_MAX,
     OPTION_MEMORY,
     OPTION_ALLOW,
+    OPTION_NODES,
+    OPTION_INDEX,
+    OPTION_PORT,
+    OPTION_JOB,
+    OPTION_WAIT,
     OPTION_PROGRESS,
     OPTION_HELP,
     OPTION_VERSION
 };
 
+static hpct_status take_number(const char *option, const char *value, long low, long high,
+                               long *number)
+{
+    if (hpct_number_parse(value, low, high, number))
+        return HPCT_OK;
+    return hpct_fail(HPCT_ERR_USAGE, "%s: '%s' is no number between %ld and %ld", option, value,
+                     low, high);
+}
+
 static hpct_status take(arguments *a, int option, char *value)
 {
     long number = 0;
+    hpct_status status;
     switch (option) {
     case OPTION_TO:
         a->place.to = value;
@@ -62,11 +86,6 @@ static hpct_status take(arguments *a, int option, char *value)
     case OPTION_LIST:
         hpct_stage_list_free(&a->list);
         return hpct_stage_list_parse(value, &a->list);
-    case OPTION_MODE:
-        if (strcmp(value, "copy") != 0 && strcmp(value, "extract") != 0)
-            return hpct_fail(HPCT_ERR_USAGE, "--mode: '%s' is neither copy nor extract", value);
-        a->place.mode = *value == 'e' ? HPCT_STAGE_EXTRACT : HPCT_STAGE_COPY;
-        return HPCT_OK;
     case OPTION_LINKS:
         if (strcmp(value, "refuse") != 0 && strcmp(value, "follow") != 0)
             return hpct_fail(HPCT_ERR_USAGE, "--links: '%s' is neither refuse nor follow", value);
@@ -85,6 +104,24 @@ static hpct_status take(arguments *a, int option, char *value)
             return hpct_fail(HPCT_ERR_USAGE, "--allow: more than %d prefixes", MAX_ALLOWED);
         a->allowed[a->place.num_allowed++] = value;
         return HPCT_OK;
+    case OPTION_MODE:
+        status = hpct_stage_mode_parse(value, &a->place.mode);
+        return status == HPCT_OK ? HPCT_OK : hpct_fail_within(status, "--mode");
+    case OPTION_NODES:
+        a->nodes = value;
+        return HPCT_OK;
+    case OPTION_INDEX:
+        return take_number("--index", value, 0, HPCT_MAX_TEAM - 1, &a->index);
+    case OPTION_PORT:
+        return take_number("--port", value, 1, 65535, &a->port);
+    case OPTION_WAIT:
+        return take_number("--wait", value, 1, 86400, &a->wait);
+    case OPTION_JOB:
+        if (*value == '\0' || strlen(value) > HPCT_MAX_RUN_NAME)
+            return hpct_fail(HPCT_ERR_USAGE, "--job: '%s' is empty or longer than %d characters",
+                             value, HPCT_MAX_RUN_NAME);
+        a->place.team.run = value;
+        return HPCT_OK;
     case OPTION_PROGRESS:
         if (!hpct_number_parse(value, 0, 1 << 20, &number))
             return hpct_fail(HPCT_ERR_USAGE, "--progress-fd: '%s' is no number", value);
@@ -98,6 +135,26 @@ static hpct_status take(arguments *a, int option, char *value)
     }
 }
 
+/* The nodes, if there are more than this one. */
+static hpct_status read_team(arguments *a)
+{
+    hpct_team *team = &a->place.team;
+    team->wait_seconds = (int) a->wait;
+    if (a->nodes == NULL)
+        return HPCT_OK;
+    hpct_status status = hpct_team_read(a->nodes, (int) a->port, team);
+    if (status != HPCT_OK)
+        return status;
+    if (a->index < 0 || a->index >= team->count)
+        return hpct_fail(HPCT_ERR_USAGE, "--index, the line of %s for this node, must be 0 to %d",
+                         a->nodes, team->count - 1);
+    if (team->run == NULL)
+        return hpct_fail(HPCT_ERR_USAGE, "--nodes needs --job NAME, the same on all nodes and "
+                                         "another one for each run");
+    team->index = (int) a->index;
+    return HPCT_OK;
+}
+
 /* -1: go on; else the exit status. */
 static int read_arguments(int argc, char **argv, arguments *a)
 {
@@ -109,6 +166,11 @@ static int read_arguments(int argc, char **argv, arguments *a)
         {"memory", required_argument, NULL, OPTION_MEMORY},
         {"max", required_argument, NULL, OPTION_MAX},
         {"allow", required_argument, NULL, OPTION_ALLOW},
+        {"nodes", required_argument, NULL, OPTION_NODES},
+        {"index", required_argument, NULL, OPTION_INDEX},
+        {"port", required_argument, NULL, OPTION_PORT},
+        {"job", required_argument, NULL, OPTION_JOB},
+        {"wait", required_argument, NULL, OPTION_WAIT},
         {"progress-fd", required_argument, NULL, OPTION_PROGRESS},
         {"verbose", no_argument, NULL, 'v'},
         {"help", no_argument, NULL, OPTION_HELP},
@@ -135,6 +197,9 @@ static int read_arguments(int argc, char **argv, arguments *a)
                                            "hpc-train-stage --help");
         goto fail;
     }
+    status = read_team(a);
+    if (status != HPCT_OK)
+        goto fail;
     return -1;
 fail:
     fprintf(stderr, "hpc-train-stage: %s\n", hpct_last_error());
@@ -143,7 +208,7 @@ fail:
 
 int main(int argc, char **argv)
 {
-    arguments a = {.progress_fd = -1};
+    arguments a = {.progress_fd = -1, .index = -1, .wait = 600};
     hpct_report report;
     a.place.allowed = a.allowed;
     hpct_report_catch_signals();
@@ -157,10 +222,11 @@ int main(int argc, char **argv)
         hpct_status status = hpct_place_all(&a.place, &a.list, &report);
         if (status == HPCT_OK)
             hpct_report_end(&report, a.place.to);
-        else
+        else if (!report.told)
             hpct_report_say("%s", hpct_last_error());
         done = (int) status;
     }
     hpct_stage_list_free(&a.list);
+    hpct_team_free(&a.place.team);
     return done;
 }

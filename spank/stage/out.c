@@ -62,6 +62,16 @@ static hpct_status fail_place(const place *p)
     return hpct_fail(HPCT_ERR_IO, "%s cannot be written: %s", p->path, strerror(errno));
 }
 
+static hpct_status into_folder(hpct_out *out, int src, const char *name, const place *p)
+{
+    int folder = openat(p->at, p->part, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0)
+        return fail_place(p);
+    hpct_status status = hpct_out_folder(out, src, name, folder, false);
+    close(folder);
+    return status;
+}
+
 /* A folder that is not there yet: gets its name when all of it is there. */
 static hpct_status new_folder(hpct_out *out, const hpct_out_job *job, int src, const char *name,
                               const place *p)
@@ -75,9 +85,14 @@ static hpct_status new_folder(hpct_out *out, const hpct_out_job *job, int src, c
         return fail_place(p);
     hpct_status status = hpct_out_folder(out, src, name, temp, true);
     close(temp);
-    if (status == HPCT_OK && renameat2(p->at, out->temp, p->at, p->part, RENAME_NOREPLACE) != 0 &&
-        (errno != EINVAL || renameat(p->at, out->temp, p->at, p->part) != 0))
-        status = fail_place(p);
+    if (status != HPCT_OK || renameat2(p->at, out->temp, p->at, p->part, RENAME_NOREPLACE) == 0 ||
+        (errno == EINVAL && renameat(p->at, out->temp, p->at, p->part) == 0))
+        return status;
+    if (errno != EEXIST && errno != ENOTEMPTY)
+        return fail_place(p);
+    status = into_folder(out, src, name, p); /* another step was quicker */
+    if (status == HPCT_OK)
+        hpct_tree_remove(p->at, out->temp);
     return status;
 }
 
@@ -114,14 +129,7 @@ static hpct_status copy_to(hpct_out *out, const hpct_out_job *job, int src, cons
     }
     if (!S_ISDIR(info.st_mode))
         return hpct_fail(HPCT_ERR_DATA, "%s is neither a file nor a folder", name);
-    if (!there)
-        return new_folder(out, job, src, name, p);
-    int folder = openat(p->at, p->part, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (folder < 0)
-        return fail_place(p);
-    hpct_status status = hpct_out_folder(out, src, name, folder, false);
-    close(folder);
-    return status;
+    return there ? into_folder(out, src, name, p) : new_folder(out, job, src, name, p);
 }
 
 /* Names and numbers for one copy, and where it goes. */
@@ -146,8 +154,10 @@ static hpct_status run_copy(hpct_out *out, const hpct_out_job *job, const hpct_o
         status = hpct_fail_memory(0);
         goto end;
     }
-    snprintf(out->temp, sizeof out->temp, ".hpc-train-out.%u.%s.%u.%u", record->job, record->step,
-             record->node, c->number);
+    int size = snprintf(out->temp, sizeof out->temp, ".hpc-train-out.%u.%s.%u.%u", record->job,
+                        record->step, record->node, c->number);
+    if (job->process != 0 && (size_t) size < sizeof out->temp)
+        snprintf(out->temp + size, sizeof out->temp - (size_t) size, ".%d", job->process);
     status = hpct_report_tick(out->report, 0);
     if (status != HPCT_OK)
         goto end;
@@ -214,10 +224,17 @@ static void each_copy(hpct_out *out, const hpct_out_job *job, const hpct_out_rec
 static void write_loss(const hpct_out_record *record, const char *text)
 {
     char *path = NULL;
+    struct stat info;
     if (asprintf(&path, "%s/hpc-train-lost.%u.%s.%u", record->cwd, record->job, record->step,
                  record->node) < 0)
         return;
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    /* A job that was requeued may have lost something before. */
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
+    if (fd >= 0 && (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode))) {
+        close(fd);
+        fd = -1;
+        errno = EEXIST;
+    }
     if (fd < 0)
         hpct_report_say("%s cannot be written: %s", path, strerror(errno));
     else if (dprintf(fd, "hpc-train: not copied out of job %u, step %s, node %u, and removed:\n%s",

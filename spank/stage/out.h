@@ -10,6 +10,8 @@ typedef struct hpct_out_job {
     const char *from; /* the job directory */
     bool again;       /* an earlier try was cut off: go on with what it had begun */
     bool last;        /* nobody tries after this: half copied folders get the name DST.partial */
+    int process;      /* sets unfinished copies apart from those of the step's other tasks; 0: no
+                         other one copies for this step and node */
     bool note;        /* what is lost is written to CWD/hpc-train-lost.JOB.STEP.NODE as well */
 } hpct_out_job;
 

@@ -258,6 +258,7 @@ int hpct_out_main(int argc, char **argv)
         report.limit = a.seconds;
         a.job.again = a.job.note = a.all;
         a.job.last = a.record == NULL;
+        a.job.process = a.list != NULL ? (int) getpid() : 0;
         hpct_status status = a.list != NULL ? run_list(&a, &report) : run_records(&a, &report);
         if (status != HPCT_OK)
             hpct_report_say("%s", hpct_last_error());

@@ -195,6 +195,16 @@ static bool is_ours(const char *name, int depth)
            (depth == 0 && strcmp(name, HPCT_PRIVATE_FOLDER) == 0);
 }
 
+/* A folder that was made in a group's folder (with the set-group-ID bit) stays the group's. */
+static int set_mode(int at, mode_t mode)
+{
+    struct stat have;
+    if (fstat(at, &have) != 0)
+        return -1;
+    mode = (mode & 0777) | (have.st_mode & S_ISGID);
+    return mode == (have.st_mode & 07777) ? 0 : fchmod(at, mode);
+}
+
 static hpct_status walk(hpct_out *out, int src, const char *name, int at, bool whole, int depth)
 {
     struct stat info;
@@ -221,8 +231,7 @@ static hpct_status walk(hpct_out *out, int src, const char *name, int at, bool w
         free(path);
     }
     const struct timespec times[2] = {info.st_atim, info.st_mtim};
-    if (status == HPCT_OK && whole &&
-        (fchmod(at, info.st_mode & 0777) != 0 || futimens(at, times) != 0))
+    if (status == HPCT_OK && whole && (set_mode(at, info.st_mode) != 0 || futimens(at, times) != 0))
         status = fail_write(name);
 end:
     if (entries != NULL)

@@ -2,7 +2,7 @@
  * lock touches and which is emptied by whoever comes next. */
 #include <config.h>
 
-#include "spank/stage/place.h"
+#include "spank/stage/place_state.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,33 +20,9 @@
 #include "spank/stage/copy.h"
 #include "spank/stage/extract.h"
 #include "spank/stage/hash.h"
-#include "spank/stage/manifest.h"
-#include "spank/stage/room.h"
 #include "spank/stage/tree.h"
-#include "spank/stage/walk.h"
-#include "spank/stage/writer.h"
 
-#define CLEAN_SECONDS                                                                              \
-    0.4                  /* after a signal; what is left then, the next run or the epilog removes */
-#define LOCK_SECONDS 300 /* a holder that makes no progress for so long is stuck */
-
-/* One entry of the list. */
-typedef struct source {
-    const hpct_stage_entry *entry;
-    int fd;
-    hpct_walk *walk;
-    bool extract;
-    uint64_t digest;   /* of the source, and of how it is staged */
-    char manifest[32]; /* its file's name */
-    bool there;        /* from an earlier run, unchanged */
-} source;
-
-typedef struct placing {
-    const hpct_place *place;
-    hpct_report *report;
-    hpct_room room;
-    int to, own, staged, incoming, lock; /* TO, TO/.hpc-train, …/staged, …/incoming, …/lock */
-} placing;
+#define CLEAN_SECONDS 0.4 /* after a signal; what is left, the next run or the epilog removes */
 
 static hpct_status fail_in(const char *to, const char *what)
 {
@@ -61,7 +37,7 @@ static int open_folder(int at, const char *name)
 }
 
 /* The holder touches the lock file as it goes; its time tells the others that it lives. */
-static hpct_status take_lock(placing *p)
+static hpct_status take_lock(hpct_placing *p)
 {
     struct stat info;
     struct timespec seen = {0};
@@ -77,17 +53,28 @@ static hpct_status take_lock(placing *p)
             if (status != HPCT_OK)
                 return status;
         }
-        if (++idle > LOCK_SECONDS * 10)
+        if (++idle > HPCT_LOCK_SECONDS * 10)
             return hpct_fail(
                 HPCT_ERR_IO,
                 "another step of the job stages to %s, without progress for %d seconds",
-                p->place->to, LOCK_SECONDS);
+                p->place->to, HPCT_LOCK_SECONDS);
         nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
     }
     return HPCT_OK;
 }
 
-static hpct_status prepare(placing *p)
+bool hpct_place_try_lock(hpct_placing *p)
+{
+    return flock(p->lock, LOCK_EX | LOCK_NB) == 0;
+}
+
+void hpct_place_unlock(hpct_placing *p)
+{
+    flock(p->lock, LOCK_UN);
+}
+
+/* With the nodes of `b`, or alone where it is NULL. */
+static hpct_status prepare(hpct_placing *p, hpct_broadcast *b)
 {
     const char *to = p->place->to;
     p->to = open(to, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -99,7 +86,7 @@ static hpct_status prepare(placing *p)
     p->lock = openat(p->own, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (p->lock < 0)
         return fail_in(to, HPCT_PRIVATE_FOLDER "/lock");
-    hpct_status status = take_lock(p);
+    hpct_status status = b != NULL ? hpct_place_lock_together(p, b) : take_lock(p);
     if (status != HPCT_OK)
         return status;
     p->report->touch_fd = p->lock;
@@ -109,7 +96,7 @@ static hpct_status prepare(placing *p)
     return p->incoming < 0 || p->staged < 0 ? fail_in(to, HPCT_PRIVATE_FOLDER) : HPCT_OK;
 }
 
-static void finish(placing *p, bool stopped)
+static void finish(hpct_placing *p, bool stopped)
 {
     p->report->touch_fd = -1;
     if (p->incoming >= 0) {
@@ -155,14 +142,14 @@ static hpct_status check_allowed(const hpct_place *place, int src, const char *n
 }
 
 /* What is not there yet must fit. An archive's content is measured while it is written. */
-static hpct_status check_space(placing *p, const source *sources, int count)
+hpct_status hpct_place_check_space(hpct_placing *p, const hpct_source *sources, int count)
 {
     const hpct_place *place = p->place;
     hpct_walk_totals sum = {0};
     char need[32], have[32];
     bool known = true;
     for (int i = 0; i < count; i++) {
-        hpct_walk_totals one = hpct_walk_sum(sources[i].walk);
+        const hpct_walk_totals *one = &sources[i].totals;
         if (sources[i].there)
             continue;
         if (sources[i].extract) {
@@ -170,9 +157,9 @@ static hpct_status check_space(placing *p, const source *sources, int count)
             sum.blocks += 4096; /* the least: a full disk is told as such */
             continue;
         }
-        sum.bytes += one.bytes;
-        sum.blocks += one.blocks;
-        sum.entries += one.entries;
+        sum.bytes += one->bytes;
+        sum.blocks += one->blocks;
+        sum.entries += one->entries;
     }
     if (place->max != 0 && sum.bytes > place->max)
         return hpct_fail(HPCT_ERR_CONFIG, "%s are to be staged, but at most %s may be (stage_max)",
@@ -185,7 +172,7 @@ static hpct_status check_space(placing *p, const source *sources, int count)
 }
 
 /* What an archive may still bring: the rest of stage_max and of the room. */
-static uint64_t bytes_left(const placing *p)
+static uint64_t bytes_left(const hpct_placing *p)
 {
     uint64_t used = p->report->bytes, left = p->room.bytes;
     if (p->place->max != 0 && p->place->max < left)
@@ -194,7 +181,7 @@ static uint64_t bytes_left(const placing *p)
 }
 
 /* The folder in which `dst` is to lie, made where it is missing; *last is dst's last part. */
-static int open_above(const placing *p, const char *dst, const char **last)
+static int open_above(const hpct_placing *p, const char *dst, const char **last)
 {
     int at = dup(p->to);
     char part[NAME_MAX + 1];
@@ -231,7 +218,7 @@ static int move(int from, const char *name, int to, const char *new_name)
 }
 
 /* Moves the finished copy to its name; what had that name goes. */
-static hpct_status put(placing *p, const char *fresh, int above, const char *last, const char *dst)
+static hpct_status put(hpct_placing *p, const char *fresh, int above, const char *last, const char *dst)
 {
     if (move(p->incoming, fresh, above, last) == 0)
         return HPCT_OK;
@@ -250,23 +237,60 @@ static hpct_status put(placing *p, const char *fresh, int above, const char *las
     return HPCT_OK;
 }
 
-static hpct_status make(placing *p, source *src, const char *fresh, hpct_manifest *manifest)
+hpct_status hpct_place_fresh(hpct_placing *p, hpct_source *src, int number, hpct_fresh *fresh)
+{
+    *fresh = (hpct_fresh){.source = src, .manifest = hpct_manifest_new()};
+    if (fresh->manifest == NULL)
+        return hpct_fail_memory(0);
+    snprintf(fresh->name, sizeof fresh->name, "%d", number);
+    fresh->options =
+        (hpct_writer_options){.name = src->entry->src, .manifest = fresh->manifest};
+    if (src->extract) {
+        fresh->options.loose = true;
+        fresh->options.max_bytes = bytes_left(p);
+        fresh->options.max_entries = p->room.files == UINT64_MAX ? 0 : p->room.files;
+    }
+    return HPCT_OK;
+}
+
+hpct_status hpct_place_fresh_put(hpct_placing *p, hpct_fresh *fresh)
+{
+    const hpct_source *src = fresh->source;
+    const char *last = NULL;
+    hpct_status status = HPCT_OK;
+    int above = open_above(p, src->entry->dst, &last);
+    if (above < 0)
+        return fail_in(p->place->to, src->entry->dst);
+    unlinkat(p->staged, src->manifest, 0);
+    status = put(p, fresh->name, above, last, src->entry->dst);
+    if (status == HPCT_OK &&
+        hpct_manifest_save(fresh->manifest, p->staged, src->manifest, src->digest) != HPCT_OK)
+        hpct_report_say("%s: %s; a later step will stage it again", src->entry->dst,
+                        hpct_last_error());
+    close(above);
+    return status;
+}
+
+void hpct_place_fresh_end(hpct_fresh *fresh)
+{
+    hpct_manifest_free(fresh->manifest);
+    fresh->manifest = NULL;
+}
+
+static hpct_status make(hpct_placing *p, const hpct_fresh *fresh)
 {
     hpct_writer *writer = NULL;
-    hpct_writer_options options = {.name = src->entry->src, .manifest = manifest};
-    if (src->extract) {
-        options.loose = true;
-        options.max_bytes = bytes_left(p);
-        options.max_entries = p->room.files == UINT64_MAX ? 0 : p->room.files;
-    }
-    hpct_status status = hpct_writer_open(&writer, p->incoming, fresh, &options);
+    hpct_source *src = fresh->source;
+    hpct_status status = hpct_writer_open(&writer, p->incoming, fresh->name, &fresh->options);
     if (status != HPCT_OK)
         return status;
     if (src->extract) {
-        hpct_writer_taker to;
-        hpct_taker taker = hpct_writer_taker_begin(&to, writer, p->report);
-        status = hpct_extract_file(src->walk, src->entry->src, &taker, p->report);
-        hpct_writer_taker_end(&to);
+        hpct_hands *hands = NULL;
+        hpct_taker taker;
+        status = hpct_hands_open(&hands, writer, p->report, &taker);
+        if (status == HPCT_OK)
+            status = hpct_extract_file(src->walk, src->entry->src, &taker, p->report);
+        hpct_hands_close(hands);
     } else {
         status = hpct_copy_tree(src->walk, writer, p->report);
     }
@@ -276,36 +300,20 @@ static hpct_status make(placing *p, source *src, const char *fresh, hpct_manifes
     return status == HPCT_OK ? hpct_report_tick(p->report, 0) : status;
 }
 
-static hpct_status place_one(placing *p, source *src, int number)
+hpct_status hpct_place_one(hpct_placing *p, hpct_source *src, int number)
 {
-    char fresh[24];
-    const char *last = NULL;
-    hpct_manifest *manifest = hpct_manifest_new();
-    int above = open_above(p, src->entry->dst, &last);
-    hpct_status status = HPCT_OK;
-    snprintf(fresh, sizeof fresh, "%d", number);
-    if (above < 0)
-        status = fail_in(p->place->to, src->entry->dst);
-    else if (manifest == NULL)
-        status = hpct_fail_memory(0);
+    hpct_fresh fresh;
+    hpct_status status = hpct_place_fresh(p, src, number, &fresh);
     if (status == HPCT_OK)
-        status = make(p, src, fresh, manifest);
-    if (status == HPCT_OK) {
-        unlinkat(p->staged, src->manifest, 0);
-        status = put(p, fresh, above, last, src->entry->dst);
-    }
-    if (status == HPCT_OK &&
-        hpct_manifest_save(manifest, p->staged, src->manifest, src->digest) != HPCT_OK)
-        hpct_report_say("%s: %s; a later step will stage it again", src->entry->dst,
-                        hpct_last_error());
-    hpct_manifest_free(manifest);
-    if (above >= 0)
-        close(above);
+        status = make(p, &fresh);
+    if (status == HPCT_OK)
+        status = hpct_place_fresh_put(p, &fresh);
+    hpct_place_fresh_end(&fresh);
     return status;
 }
 
 /* Whether an earlier run staged just this, and it is still what it was. */
-static bool is_there(placing *p, const source *src)
+static bool is_there(hpct_placing *p, const hpct_source *src)
 {
     hpct_manifest *manifest = NULL;
     const char *last = NULL;
@@ -325,21 +333,36 @@ static bool is_there(placing *p, const source *src)
     return there;
 }
 
+void hpct_place_look(hpct_placing *p, hpct_source *src)
+{
+    const hpct_team *team = &p->place->team;
+    snprintf(src->manifest, sizeof src->manifest, "%016llx",
+             (unsigned long long) hpct_hash(src->entry->dst, strlen(src->entry->dst)));
+    src->there = is_there(p, src);
+    /* of many nodes one may speak for all */
+    if (src->there && (team->count < 2 || team->index == 0 || p->report->verbose))
+        hpct_report_say("%s is at %s/%s already, unchanged", src->entry->src, p->place->to,
+                        src->entry->dst);
+}
+
 static hpct_status follow_allowed(void *context, int fd, const char *name)
 {
     return check_allowed(context, fd, name);
 }
 
-static hpct_status open_source(const hpct_place *place, source *src)
+/* What another node reads need not be seen from here. */
+static hpct_status open_source(const hpct_place *place, hpct_source *src, bool needed)
 {
     const char *name = src->entry->src;
     src->fd = open(name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (src->fd < 0 && !needed)
+        return HPCT_OK;
     if (src->fd < 0)
         return hpct_fail(HPCT_ERR_NO_INPUT, "%s cannot be read: %s", name, strerror(errno));
     return check_allowed(place, src->fd, name);
 }
 
-static hpct_status list_source(placing *p, source *src)
+hpct_status hpct_place_list(hpct_placing *p, hpct_source *src)
 {
     const hpct_walk_options options = {.follow = p->place->follow,
                                        .allowed = follow_allowed,
@@ -349,46 +372,102 @@ static hpct_status list_source(placing *p, source *src)
     if (status != HPCT_OK)
         return status;
     hpct_walk_item(src->walk, 0, &root, NULL, NULL);
-    src->extract = p->place->mode == HPCT_STAGE_EXTRACT && root.kind == HPCT_ITEM_FILE;
+    src->extract = p->place->mode.extract && root.kind == HPCT_ITEM_FILE;
+    src->totals = hpct_walk_sum(src->walk);
     const uint64_t how[] = {hpct_walk_digest(src->walk), src->extract};
     src->digest = hpct_hash(how, sizeof how);
-    snprintf(src->manifest, sizeof src->manifest, "%016llx",
-             (unsigned long long) hpct_hash(src->entry->dst, strlen(src->entry->dst)));
-    src->there = is_there(p, src);
-    if (src->there)
-        hpct_report_say("%s is at %s/%s already, unchanged", src->entry->src, p->place->to,
-                        src->entry->dst);
+    hpct_place_look(p, src);
     return hpct_report_tick(p->report, 0);
+}
+
+static hpct_status place_alone(hpct_placing *p, hpct_source *sources, int count)
+{
+    hpct_status status = HPCT_OK;
+    for (int i = 0; i < count && status == HPCT_OK; i++)
+        status = open_source(p->place, &sources[i], true);
+    if (status == HPCT_OK)
+        status = prepare(p, NULL);
+    for (int i = 0; i < count && status == HPCT_OK; i++)
+        status = hpct_place_list(p, &sources[i]);
+    if (status == HPCT_OK)
+        status = hpct_place_check_space(p, sources, count);
+    for (int i = 0; i < count && status == HPCT_OK; i++) {
+        if (!sources[i].there)
+            status = hpct_place_one(p, &sources[i], i);
+    }
+    return status;
+}
+
+/* "rchar" of /proc/self/io: all that was read from files. */
+static unsigned long long bytes_read(void)
+{
+    unsigned long long bytes = 0;
+    FILE *io = fopen("/proc/self/io", "re");
+    if (io == NULL || fscanf(io, "rchar: %llu", &bytes) != 1)
+        bytes = 0;
+    if (io != NULL)
+        fclose(io);
+    return bytes;
+}
+
+static void say_traffic(hpct_placing *p, hpct_broadcast *b)
+{
+    uint64_t received = 0, sent = 0;
+    hpct_broadcast_traffic(b, &received, &sent);
+    if (p->report->verbose && received + sent > 0)
+        hpct_report_say("%llu bytes received from other nodes, %llu sent to them; %llu read from "
+                        "files, the check of what was written included",
+                        (unsigned long long) received, (unsigned long long) sent, bytes_read());
+}
+
+/* The lock is taken when all nodes are there, so that nobody is kept waiting for those who come
+ * late. */
+static hpct_status place_with_team(hpct_placing *p, hpct_source *sources, int count)
+{
+    hpct_broadcast *b = NULL;
+    bool elsewhere = false;
+    hpct_status status = hpct_broadcast_open(&p->place->team, p->report, &b);
+    if (status != HPCT_OK)
+        return status;
+    for (int i = 0; i < count && status == HPCT_OK; i++)
+        status = open_source(p->place, &sources[i], p->place->team.index == 0);
+    if (status == HPCT_OK)
+        status = hpct_broadcast_meet(b);
+    if (status == HPCT_OK)
+        status = prepare(p, b);
+    if (status == HPCT_OK)
+        status = hpct_place_together(p, b, sources, count);
+    if (status != HPCT_OK) {
+        hpct_broadcast_fail(b, status, hpct_last_error());
+        status = hpct_broadcast_failure(b, &elsewhere); /* what failed first */
+    }
+    /* who failed says so, and the first node; not all the others */
+    p->report->told = elsewhere && p->place->team.index != 0 && !p->report->verbose;
+    if (status == HPCT_OK)
+        say_traffic(p, b);
+    hpct_broadcast_close(b);
+    return status;
 }
 
 hpct_status hpct_place_all(const hpct_place *place, const hpct_stage_list *list,
                            hpct_report *report)
 {
-    placing p = {.place = place,
-                 .report = report,
-                 .to = -1,
-                 .own = -1,
-                 .staged = -1,
-                 .incoming = -1,
-                 .lock = -1};
+    hpct_placing p = {.place = place,
+                      .report = report,
+                      .to = -1,
+                      .own = -1,
+                      .staged = -1,
+                      .incoming = -1,
+                      .lock = -1};
+    const bool alone = place->team.count < 2 || place->mode.way == HPCT_WAY_COPY;
     hpct_status status = HPCT_OK;
-    source *sources = calloc((size_t) list->count, sizeof *sources);
+    hpct_source *sources = calloc((size_t) list->count, sizeof *sources);
     if (sources == NULL)
         return hpct_fail_memory(0);
     for (int i = 0; i < list->count; i++)
-        sources[i] = (source){.entry = &list->entries[i], .fd = -1};
-    for (int i = 0; i < list->count && status == HPCT_OK; i++)
-        status = open_source(place, &sources[i]);
-    if (status == HPCT_OK)
-        status = prepare(&p);
-    for (int i = 0; i < list->count && status == HPCT_OK; i++)
-        status = list_source(&p, &sources[i]);
-    if (status == HPCT_OK)
-        status = check_space(&p, sources, list->count);
-    for (int i = 0; i < list->count && status == HPCT_OK; i++) {
-        if (!sources[i].there)
-            status = place_one(&p, &sources[i], i);
-    }
+        sources[i] = (hpct_source){.entry = &list->entries[i], .fd = -1};
+    status = alone ? place_alone(&p, sources, list->count)
+                   : place_with_team(&p, sources, list->count);
     finish(&p, status == HPCT_ERR_STOPPED);
     for (int i = 0; i < list->count; i++) {
         hpct_walk_close(sources[i].walk);

@@ -4,22 +4,20 @@
 #ifndef HPCT_STAGE_PLACE_H
 #define HPCT_STAGE_PLACE_H
 
+#include "spank/stage/broadcast_team.h"
 #include "spank/stage/entry.h"
+#include "spank/stage/mode.h"
 #include "spank/stage/report.h"
-
-typedef enum hpct_stage_mode {
-    HPCT_STAGE_COPY,
-    HPCT_STAGE_EXTRACT, /* files are archives, whose content is put into a folder DST */
-} hpct_stage_mode;
 
 typedef struct hpct_place {
     const char *to;
-    hpct_stage_mode mode;
+    hpct_stage_mode mode; /* extract: files are archives, whose content is put into a folder DST */
     bool follow;          /* links out of a source's folder stand for what they lead to */
     uint64_t memory;      /* bytes that the job has on this node; 0: not known */
     uint64_t max;         /* bytes in all; 0: no bound but the disk */
     char *const *allowed; /* [num_allowed] prefixes that sources must lie below; none: any */
     int num_allowed;
+    hpct_team team; /* count 0 or 1: this node stages alone */
 } hpct_place;
 
 /* HPCT_ERR_NO_INPUT: a source is missing or unreadable; HPCT_ERR_DATA: it holds what cannot be

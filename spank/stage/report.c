@@ -131,6 +131,8 @@ hpct_status hpct_report_tick(hpct_report *report, uint64_t bytes)
     }
     if (time - report->last_byte >= ALIVE_SECONDS) {
         report->last_byte = time;
+        if (report->alive != NULL)
+            status = report->alive(report->alive_context);
         if (report->touch_fd >= 0)
             futimens(report->touch_fd, NULL);
         if (report->progress_fd >= 0 && write(report->progress_fd, "", 1) < 0)
@@ -141,7 +143,7 @@ hpct_status hpct_report_tick(hpct_report *report, uint64_t bytes)
         say_progress(report, time - report->start);
     }
     pthread_mutex_unlock(&report->mutex);
-    return HPCT_OK;
+    return status;
 }
 
 void hpct_report_end(const hpct_report *report, const char *to)

@@ -22,6 +22,10 @@ typedef struct hpct_report {
     double grace;                       /* seconds for which the work goes on after a signal */
     double limit;                       /* seconds for all of it; 0: none */
     double stop;                        /* when the grace is over; 0: no signal yet */
+    /* Called now and then while all goes well; a failure ends the work. NULL: not. */
+    hpct_status (*alive)(void *context);
+    void *alive_context;
+    bool told; /* the failure is another node's, which says it itself */
 } hpct_report;
 
 void hpct_report_start(hpct_report *report, bool verbose, int progress_fd);

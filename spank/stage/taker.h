@@ -19,20 +19,18 @@ typedef struct hpct_taker {
     hpct_status (*begin)(void *context, const hpct_item *item); /* a larger file; then */
     hpct_status (*data)(void *context, const void *data, size_t size);
     hpct_status (*hole)(void *context, uint64_t size);
-    hpct_status (*end)(void *context); /* which is not called after a failure */
+    hpct_status (*end)(void *context);  /* which is not called after a failure */
+    hpct_status (*done)(void *context); /* after the last item; NULL: not wanted */
 } hpct_taker;
 
 #define HPCT_TAKER_SMALL (128u << 10)
 
-/* Gives everything to a writer, opened with `loose`. Fill it in with hpct_writer_taker; after use
- * call hpct_writer_taker_end, which drops a file that was not ended. */
-typedef struct hpct_writer_taker {
-    hpct_writer *writer;
-    hpct_sink *sink;
-    hpct_report *report;
-} hpct_writer_taker;
-
-hpct_taker hpct_writer_taker_begin(hpct_writer_taker *to, hpct_writer *writer, hpct_report *report);
-void hpct_writer_taker_end(hpct_writer_taker *to);
+/* Gives everything to a writer, opened with `loose`: threads of its own make the files, while the
+ * caller goes on reading. What fails there is told by a later call, at the latest by `done`. */
+typedef struct hpct_hands hpct_hands;
+hpct_status hpct_hands_open(hpct_hands **hands, hpct_writer *writer, hpct_report *report,
+                            hpct_taker *taker);
+/* Ends the threads; without `done` before, files may be missing or unfinished. NULL is fine. */
+void hpct_hands_close(hpct_hands *hands);
 
 #endif

@@ -347,7 +347,8 @@ hpct_status hpct_writer_finish(hpct_writer *w)
 {
     if (!w->has_root)
         return hpct_fail(HPCT_ERR_DATA, "%s: there is nothing in it", w->name);
-    qsort(w->list, w->count, sizeof *w->list, by_depth);
+    if (w->count > 0)
+        qsort(w->list, w->count, sizeof *w->list, by_depth);
     for (size_t i = 0; i < w->count; i++) {
         const folder *f = &w->list[i];
         int above = -1;

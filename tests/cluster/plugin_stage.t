@@ -48,7 +48,7 @@ fails() { # NAME STATUS MESSAGE SRUN-OPTION...
     like "$err" "$3" "$1: and says why"
 }
 fails "a missing source" 66 "$work/nothing cannot be read: No such file" --hpc-train-stage="$work/nothing" -N2 -n3
-is "$(grep -c "hpc-train-stage: .*cannot be read" <<<"$err")" 2 "a missing source: once per node"
+is "$(grep -c "hpc-train-stage: .*cannot be read" <<<"$err")" 1 "a missing source: once for all nodes"
 sandbox_run --root bash -c "mkdir -m 700 '$work/secret'"
 fails "an unreadable source" 66 "$work/secret cannot be read: Permission denied" --hpc-train-stage="$work/secret" -N1
 sandbox_run bash -c "ln -s /etc/passwd '$work/set/out'"

@@ -35,3 +35,8 @@ fuzz_targets += tests/fuzz/fuzz_safetensors
 tests_fuzz_fuzz_safetensors_SOURCES = tests/fuzz/fuzz_safetensors.c $(fuzz_driver)
 tests_fuzz_fuzz_safetensors_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_safetensors_LDADD = nn/libnn.la
+
+fuzz_targets += tests/fuzz/fuzz_broadcast
+tests_fuzz_fuzz_broadcast_SOURCES = tests/fuzz/fuzz_broadcast.c $(fuzz_driver)
+tests_fuzz_fuzz_broadcast_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_broadcast_LDADD = spank/stage/libstage.la $(fuzz_libs)

@@ -9,7 +9,8 @@ at_exit "chmod -R u+rwx '$work' 2>/dev/null; rm -rf '$work'"
 cd "$work" || exit
 
 fresh() { chmod -R u+rwx to 2>/dev/null; rm -rf to; mkdir to; }
-run() { capture limit 60 "$@"; }
+# What took long, on a busy machine, ends with a line that is no matter here.
+run() { capture limit 60 "$@"; err=$(grep -v ' files, .* in [0-9.]* s (' <<<"$err"); }
 unpack() { run "$stage" --mode extract --to to "$@"; }
 
 mkdir -p 'src/sub dir/empty' src/locked src/many
@@ -166,7 +167,7 @@ END
     hostile "a device" "neither a file" device.tar
     hostile "a pipe" "neither a file" pipe.tar
     hostile "a file below a file" "lies in what is no folder" under-file.tar
-    hostile "a file in place of a folder" "comes twice" over-folder.tar
+    hostile "a file in place of a folder" "(comes twice|lies in what is no folder)" over-folder.tar
     fresh
     unpack twice.tar:x
     is "$status $(cat to/x/f to/x/l)" "0 newfile" "the later of two with one name counts"

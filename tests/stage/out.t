@@ -94,7 +94,7 @@ ended() { # NAME OPTION...
     rm -rf out/many*
     "$stage" --out "${@:2}" many:out/many results:out/late 2>errors &
     pid=$!
-    for ((i = 0; i < 500; i++)); do [ -e out/.hpc-train-out.42.3.7.0 ] && break; sleep 0.01; done
+    for ((i = 0; i < 500; i++)); do [ -e out/.hpc-train-out.42.3.7.0.$pid ] && break; sleep 0.01; done
     kill -STOP $pid
     kill -TERM $pid
     kill -CONT $pid

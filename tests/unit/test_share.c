@@ -178,6 +178,8 @@ static void a_killed_reader_spoils_nothing(void **state)
 
 static char helper[64];
 
+static const char *hosts; /* for the next one */
+
 static hpct_status run_helper(const char *script, int stall_seconds)
 {
     hpct_settings settings = {
@@ -187,6 +189,10 @@ static hpct_status run_helper(const char *script, int stall_seconds)
     hpct_stage_run run = {.settings = &settings,
                           .to = "/to",
                           .list = "/a,/b:c",
+                          .mode = hosts == NULL ? NULL : "broadcast",
+                          .hosts = hosts,
+                          .node = 1,
+                          .job = hosts == NULL ? NULL : "42.0",
                           .memory = 4096,
                           .stall_seconds = stall_seconds};
     strcpy(helper, "/tmp/hpc-train-helper.XXXXXX");
@@ -212,6 +218,15 @@ static void the_helper_is_called_as_told(void **state)
                    "! ls -l /proc/$$/fd | grep -q /proc/version",
                    10),
         HPCT_OK);
+    hosts = "a:1\nb:2\n";
+    assert_int_equal(
+        run_helper("case \"$*\" in *'--mode broadcast --nodes /proc/self/fd/4 --index 1 "
+                   "--job 42.0 --to /to'*) ;; *) exit 1;; esac; "
+                   "[ \"$(cat /proc/self/fd/4)\" = \"$(printf 'a:1\\nb:2')\" ] && "
+                   "! ls -l /proc/$$/fd | grep -q /proc/version",
+                   10),
+        HPCT_OK);
+    hosts = NULL;
     close(secret);
 }
 
@@ -243,7 +258,7 @@ static void a_helper_that_does_not_end_is_ended(void **state)
     (void) state;
     double start = now();
     assert_int_equal(run_helper("exec 3>&- sleep 100", 1), HPCT_ERR_IO);
-    assert_non_null(strstr(hpct_last_error(), "did not end"));
+    assert_non_null(strstr(hpct_last_error(), "no progress for 1 seconds"));
     assert_true(now() - start < 5);
 }
 

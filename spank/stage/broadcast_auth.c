@@ -1,0 +1,117 @@
+/* libmunge. The claim is the credential's payload, which munged encrypts and, because the
+ * credential is restricted to our own user, hands to nobody else. */
+#include <config.h>
+
+#include "spank/stage/broadcast_auth.h"
+
+#include <munge.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/status.h"
+#include "spank/stage/broadcast_team.h"
+#include "spank/stage/broadcast_wire.h"
+
+enum {
+    AT_MAGIC = 0,
+    AT_KIND = 8,
+    AT_CHANNEL = 9,
+    AT_CONNECTOR = 10,
+    AT_LISTENER = 14,
+    AT_CHALLENGE = 18,
+    AT_ANSWER = AT_CHALLENGE + HPCT_NONCE_BYTES,
+    AT_RUN = AT_ANSWER + HPCT_NONCE_BYTES,
+    CLAIM_BYTES = AT_RUN + HPCT_MAX_RUN_NAME + 1,
+};
+
+static const char magic[8] = "hpctstg1";
+
+static void write_claim(uint8_t out[CLAIM_BYTES], const hpct_auth_claim *claim)
+{
+    memset(out, 0, CLAIM_BYTES);
+    memcpy(out + AT_MAGIC, magic, sizeof magic);
+    out[AT_KIND] = claim->from_listener ? 2 : 1;
+    out[AT_CHANNEL] = claim->channel;
+    hpct_wire_put32(out + AT_CONNECTOR, claim->connector);
+    hpct_wire_put32(out + AT_LISTENER, claim->listener);
+    memcpy(out + AT_CHALLENGE, claim->challenge, HPCT_NONCE_BYTES);
+    memcpy(out + AT_ANSWER, claim->answer, HPCT_NONCE_BYTES);
+    memcpy(out + AT_RUN, claim->run, strnlen(claim->run, HPCT_MAX_RUN_NAME));
+}
+
+hpct_status hpct_auth_draw(uint8_t nonce[HPCT_NONCE_BYTES])
+{
+    if (getrandom(nonce, HPCT_NONCE_BYTES, 0) != HPCT_NONCE_BYTES)
+        return hpct_fail(HPCT_ERR_INTERNAL, "no random numbers");
+    return HPCT_OK;
+}
+
+hpct_status hpct_auth_make(const hpct_auth_claim *claim, char **credential)
+{
+    uint8_t payload[CLAIM_BYTES];
+    munge_ctx_t context = munge_ctx_create();
+    if (context == NULL)
+        return hpct_fail_memory(0);
+    write_claim(payload, claim);
+    munge_err_t error = munge_ctx_set(context, MUNGE_OPT_UID_RESTRICTION, geteuid());
+    if (error == EMUNGE_SUCCESS)
+        error = munge_encode(credential, context, payload, sizeof payload);
+    hpct_status status = HPCT_OK;
+    if (error != EMUNGE_SUCCESS) {
+        const char *text = munge_ctx_strerror(context);
+        status = hpct_fail(HPCT_ERR_CONFIG,
+                           "munge makes no credential: %s; nodes can only send data to each other "
+                           "where munged runs, else use --hpc-train-stage-mode=copy",
+                           text != NULL ? text : munge_strerror(error));
+    }
+    munge_ctx_destroy(context);
+    return status;
+}
+
+hpct_auth_result hpct_auth_check(const char *credential, size_t size, hpct_auth_claim *claim,
+                                 const char **why)
+{
+    uint8_t want[CLAIM_BYTES];
+    uint8_t *payload = NULL;
+    int length = 0;
+    uid_t uid = (uid_t) -1;
+    hpct_auth_result result = HPCT_AUTH_STRANGER;
+    char *text = strndup(credential, size);
+    if (text == NULL) {
+        *why = "out of memory";
+        return HPCT_AUTH_STRANGER;
+    }
+    void *opaque = NULL;
+    munge_err_t error = munge_decode(text, NULL, &opaque, &length, &uid, NULL);
+    payload = opaque;
+    if (error != EMUNGE_SUCCESS) {
+        *why = munge_strerror(error);
+        result = error == EMUNGE_CRED_REPLAYED || error == EMUNGE_CRED_EXPIRED ||
+                         error == EMUNGE_CRED_REWOUND
+                     ? HPCT_AUTH_WRONG
+                     : HPCT_AUTH_STRANGER;
+    } else if (uid != geteuid()) {
+        *why = "it is another user's";
+    } else if (length != CLAIM_BYTES || memcmp(payload, magic, sizeof magic) != 0) {
+        *why = "its credential was made for something else";
+        result = HPCT_AUTH_WRONG;
+    } else {
+        if (!claim->from_listener) {
+            claim->channel = payload[AT_CHANNEL];
+            claim->connector = hpct_wire_get32(payload + AT_CONNECTOR);
+            memcpy(claim->answer, payload + AT_ANSWER, HPCT_NONCE_BYTES);
+        }
+        write_claim(want, claim);
+        result = memcmp(payload, want, sizeof want) == 0 ? HPCT_AUTH_GOOD : HPCT_AUTH_WRONG;
+        *why = memcmp(payload + AT_RUN, want + AT_RUN, CLAIM_BYTES - AT_RUN) != 0
+                   ? "it is of another job or step"
+                   : "its credential was made for another connection";
+    }
+    if (payload != NULL)
+        memset(payload, 0, (size_t) length);
+    free(payload);
+    free(text);
+    return result;
+}

@@ -1,0 +1,387 @@
+/* Of each source: the folders and symbolic links, then the files by several readers, each filling
+ * blocks of its own, then the hard links. So whatever order the blocks come in, a folder is there
+ * before what lies in it, and a file before its other names. */
+#include <config.h>
+
+#include "spank/stage/broadcast_send.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/status.h"
+#include "spank/stage/extract.h"
+#include "spank/stage/hash.h"
+#include "spank/stage/pack.h"
+
+#define NUM_READERS 4                     /* as many files are opened and read at a time */
+#define CRUMB 4096                        /* data shorter than that is not begun in a block */
+#define SMALL_FILE (HPCT_BLOCK_BYTES / 2) /* goes whole into a block; larger ones in pieces */
+
+/* One thread's block. */
+typedef struct packer {
+    hpct_broadcast *broadcast;
+    hpct_pack pack;
+    uint32_t entry, stream;
+} packer;
+
+typedef struct reader {
+    struct hpct_sender *sender;
+    packer packer;
+    hpct_hasher *hasher;
+} reader;
+
+struct hpct_sender {
+    hpct_broadcast *broadcast;
+    hpct_send_source *sources;
+    int count;
+    hpct_report *report;
+    pthread_t thread;
+    /* the source whose files are being read */
+    hpct_walk *walk;
+    uint32_t entry;
+    atomic_size_t next; /* item */
+};
+
+/* ---- packing ---- */
+
+static hpct_status open_packer(packer *p, hpct_broadcast *broadcast)
+{
+    *p = (packer){.broadcast = broadcast, .pack.room = HPCT_BLOCK_BYTES};
+    p->pack.data = hpct_broadcast_block();
+    return p->pack.data == NULL ? hpct_fail_memory(HPCT_BLOCK_BYTES) : HPCT_OK;
+}
+
+static hpct_status flush(packer *p)
+{
+    if (p->pack.size == 0)
+        return HPCT_OK;
+    hpct_status status = hpct_broadcast_put(p->broadcast, &p->pack.data, p->pack.size);
+    p->pack.size = 0;
+    return status;
+}
+
+/* Puts a record, in the next block when this one is full. */
+static hpct_status pack(packer *p, hpct_pack_record *record, uint8_t **data)
+{
+    record->entry = p->entry;
+    record->stream = p->stream;
+    if (hpct_pack_put(&p->pack, record, data))
+        return HPCT_OK;
+    hpct_status status = flush(p);
+    if (status == HPCT_OK && !hpct_pack_put(&p->pack, record, data))
+        status = hpct_fail(HPCT_ERR_INTERNAL, "a record is larger than a block");
+    return status;
+}
+
+/* Room for the data of a DATA record, in the next block when there is little in this one. */
+static size_t room_for_data(packer *p, hpct_status *status)
+{
+    const hpct_pack_record record = {.kind = HPCT_PACK_DATA};
+    size_t need = hpct_pack_need(&record);
+    if (p->pack.room - p->pack.size < need + CRUMB)
+        *status = flush(p);
+    return p->pack.room - p->pack.size - need;
+}
+
+/* ---- files ---- */
+
+static hpct_status send_small(reader *r, size_t index, const hpct_item *item)
+{
+    uint8_t *content = NULL;
+    hpct_pack_record record = {.kind = HPCT_PACK_WHOLE, .item = *item};
+    hpct_status status = pack(&r->packer, &record, &content);
+    if (status == HPCT_OK)
+        status = hpct_walk_whole(r->sender->walk, index, content);
+    if (status == HPCT_OK)
+        hpct_pack_set_hash(content, hpct_hash(content, (size_t) item->size));
+    return status;
+}
+
+static hpct_status send_data(reader *r, size_t index, int fd, uint64_t *at, uint64_t end)
+{
+    packer *p = &r->packer;
+    hpct_pack_record record = {.kind = HPCT_PACK_DATA};
+    uint8_t *content = NULL;
+    hpct_status status = HPCT_OK;
+    size_t room = room_for_data(p, &status);
+    record.size = end - *at < room ? end - *at : room;
+    if (status == HPCT_OK)
+        status = pack(p, &record, &content);
+    if (status == HPCT_OK)
+        status = hpct_walk_read(r->sender->walk, index, fd, content, (size_t) record.size, *at);
+    if (status != HPCT_OK)
+        return status;
+    hpct_hasher_add(r->hasher, content, record.size);
+    *at += record.size;
+    return HPCT_OK;
+}
+
+static hpct_status send_pieces(reader *r, size_t index, const hpct_item *item)
+{
+    int fd = -1;
+    hpct_pack_record record = {.kind = HPCT_PACK_BEGIN, .item = *item};
+    hpct_status status = hpct_walk_file(r->sender->walk, index, &fd);
+    if (status != HPCT_OK)
+        return status;
+    status = pack(&r->packer, &record, NULL);
+    hpct_hasher_reset(r->hasher);
+    for (uint64_t at = 0, end; at < item->size && status == HPCT_OK;) {
+        bool hole = false;
+        status = hpct_walk_extent(r->sender->walk, index, fd, at, &end, &hole);
+        if (status == HPCT_OK && hole) {
+            record = (hpct_pack_record){.kind = HPCT_PACK_HOLE, .size = end - at};
+            hpct_hasher_add(r->hasher, NULL, end - at);
+            status = pack(&r->packer, &record, NULL);
+            at = end;
+        }
+        while (status == HPCT_OK && !hole && at < end)
+            status = send_data(r, index, fd, &at, end);
+    }
+    if (status == HPCT_OK)
+        status = hpct_walk_unchanged(r->sender->walk, index, fd);
+    if (status == HPCT_OK) {
+        record = (hpct_pack_record){.kind = HPCT_PACK_END, .hash = hpct_hasher_end(r->hasher)};
+        status = pack(&r->packer, &record, NULL);
+    }
+    close(fd);
+    return status;
+}
+
+static void *read_files(void *context)
+{
+    reader *r = context;
+    hpct_sender *s = r->sender;
+    const size_t count = hpct_walk_count(s->walk);
+    char path[PATH_MAX];
+    hpct_item item;
+    hpct_status status = HPCT_OK;
+    bool elsewhere;
+    r->packer.entry = s->entry;
+    for (size_t i; status == HPCT_OK && (i = atomic_fetch_add(&s->next, 1)) < count;) {
+        hpct_walk_item(s->walk, i, &item, path, NULL);
+        if (item.kind != HPCT_ITEM_FILE)
+            continue;
+        status = item.size <= SMALL_FILE ? send_small(r, i, &item) : send_pieces(r, i, &item);
+    }
+    if (status == HPCT_OK)
+        status = flush(&r->packer);
+    /* when it failed because the broadcast had, that is what counts */
+    if (status != HPCT_OK && hpct_broadcast_failure(s->broadcast, &elsewhere) == HPCT_OK)
+        hpct_broadcast_fail(s->broadcast, status, hpct_last_error());
+    return NULL;
+}
+
+static hpct_status send_files(hpct_sender *s)
+{
+    reader readers[NUM_READERS] = {0};
+    pthread_t threads[NUM_READERS];
+    hpct_status status = HPCT_OK;
+    bool elsewhere;
+    int started = 0;
+    atomic_store(&s->next, 0);
+    for (int i = 0; i < NUM_READERS && status == HPCT_OK; i++) {
+        reader *r = &readers[i];
+        r->sender = s;
+        status = open_packer(&r->packer, s->broadcast);
+        r->packer.stream = (uint32_t) i;
+        r->hasher = hpct_hasher_new();
+        if (status == HPCT_OK && r->hasher == NULL)
+            status = hpct_fail_memory(0);
+        if (status == HPCT_OK && pthread_create(&threads[started], NULL, read_files, r) == 0)
+            started++;
+    }
+    if (status == HPCT_OK && started == 0)
+        status = hpct_fail(HPCT_ERR_INTERNAL, "no thread can be started");
+    if (status != HPCT_OK)
+        hpct_broadcast_fail(s->broadcast, status, hpct_last_error());
+    for (int i = 0; i < started; i++)
+        pthread_join(threads[i], NULL);
+    for (int i = 0; i < NUM_READERS; i++) {
+        hpct_hasher_free(readers[i].hasher);
+        free(readers[i].packer.pack.data);
+    }
+    return hpct_broadcast_failure(s->broadcast, &elsewhere);
+}
+
+static hpct_status send_others(hpct_sender *s, packer *p, bool hard_links)
+{
+    hpct_status status = HPCT_OK;
+    char path[PATH_MAX], target[PATH_MAX];
+    for (size_t i = 0; i < hpct_walk_count(s->walk) && status == HPCT_OK; i++) {
+        hpct_pack_record record = {.kind = HPCT_PACK_ITEM};
+        hpct_walk_item(s->walk, i, &record.item, path, target);
+        if (record.item.kind != HPCT_ITEM_FILE &&
+            (record.item.kind == HPCT_ITEM_HARDLINK) == hard_links)
+            status = pack(p, &record, NULL);
+    }
+    return status;
+}
+
+/* ---- archives: one thread reads, and packs what it unpacks in the order of the archive ---- */
+
+typedef struct unpacked {
+    packer *packer;
+    hpct_hasher *hasher;
+    uint64_t items;
+} unpacked;
+
+static hpct_status take_item(void *context, const hpct_item *item)
+{
+    unpacked *u = context;
+    hpct_pack_record record = {.kind = HPCT_PACK_ITEM, .item = *item};
+    u->items++;
+    return pack(u->packer, &record, NULL);
+}
+
+static hpct_status take_whole(void *context, const hpct_item *item, const void *content)
+{
+    unpacked *u = context;
+    uint8_t *to = NULL;
+    hpct_pack_record record = {
+        .kind = HPCT_PACK_WHOLE, .item = *item, .hash = hpct_hash(content, (size_t) item->size)};
+    hpct_status status = pack(u->packer, &record, &to);
+    if (status == HPCT_OK && item->size > 0)
+        memcpy(to, content, (size_t) item->size);
+    u->items++;
+    return status;
+}
+
+static hpct_status take_begin(void *context, const hpct_item *item)
+{
+    unpacked *u = context;
+    hpct_pack_record record = {.kind = HPCT_PACK_BEGIN, .item = *item};
+    hpct_hasher_reset(u->hasher);
+    u->items++;
+    return pack(u->packer, &record, NULL);
+}
+
+static hpct_status take_data(void *context, const void *data, size_t size)
+{
+    unpacked *u = context;
+    const uint8_t *from = data;
+    hpct_status status = HPCT_OK;
+    hpct_hasher_add(u->hasher, data, size);
+    while (size > 0 && status == HPCT_OK) {
+        hpct_pack_record record = {.kind = HPCT_PACK_DATA};
+        uint8_t *to = NULL;
+        size_t room = room_for_data(u->packer, &status);
+        record.size = size < room ? size : room;
+        if (status == HPCT_OK)
+            status = pack(u->packer, &record, &to);
+        if (status != HPCT_OK)
+            break;
+        memcpy(to, from, (size_t) record.size);
+        from += record.size;
+        size -= (size_t) record.size;
+    }
+    return status;
+}
+
+static hpct_status take_hole(void *context, uint64_t size)
+{
+    unpacked *u = context;
+    hpct_pack_record record = {.kind = HPCT_PACK_HOLE, .size = size};
+    hpct_hasher_add(u->hasher, NULL, size);
+    return pack(u->packer, &record, NULL);
+}
+
+static hpct_status take_end(void *context)
+{
+    unpacked *u = context;
+    hpct_pack_record record = {.kind = HPCT_PACK_END, .hash = hpct_hasher_end(u->hasher)};
+    return pack(u->packer, &record, NULL);
+}
+
+static hpct_status send_archive(hpct_sender *s, const hpct_send_source *source, packer *p,
+                                uint64_t *items)
+{
+    unpacked u = {.packer = p, .hasher = hpct_hasher_new()};
+    const hpct_taker taker = {.context = &u,
+                              .add = take_item,
+                              .whole = take_whole,
+                              .begin = take_begin,
+                              .data = take_data,
+                              .hole = take_hole,
+                              .end = take_end};
+    if (u.hasher == NULL)
+        return hpct_fail_memory(0);
+    hpct_status status = hpct_extract_file(source->walk, source->name, &taker, s->report);
+    hpct_hasher_free(u.hasher);
+    *items = u.items;
+    return status;
+}
+
+/* ---- everything ---- */
+
+static hpct_status send_tree(hpct_sender *s, packer *p, uint64_t *items)
+{
+    hpct_status status = send_others(s, p, false);
+    if (status == HPCT_OK)
+        status = flush(p);
+    if (status == HPCT_OK)
+        status = send_files(s);
+    if (status == HPCT_OK)
+        status = send_others(s, p, true);
+    *items = hpct_walk_count(s->walk);
+    return status;
+}
+
+static void *send_all(void *context)
+{
+    hpct_sender *s = context;
+    packer p;
+    hpct_status status = open_packer(&p, s->broadcast);
+    for (int i = 0; i < s->count && status == HPCT_OK; i++) {
+        hpct_pack_record done = {.kind = HPCT_PACK_DONE};
+        s->walk = s->sources[i].walk;
+        s->entry = p.entry = s->sources[i].entry;
+        status = s->sources[i].extract ? send_archive(s, &s->sources[i], &p, &done.size)
+                                       : send_tree(s, &p, &done.size);
+        if (status == HPCT_OK)
+            status = pack(&p, &done, NULL);
+        if (status == HPCT_OK)
+            status = flush(&p);
+    }
+    if (status == HPCT_OK)
+        status = hpct_broadcast_put_end(s->broadcast);
+    if (status != HPCT_OK)
+        hpct_broadcast_fail(s->broadcast, status, hpct_last_error());
+    free(p.pack.data);
+    return NULL;
+}
+
+hpct_status hpct_sender_start(hpct_broadcast *broadcast, const hpct_send_source *sources, int count,
+                              hpct_report *report, hpct_sender **out)
+{
+    hpct_sender *s = calloc(1, sizeof *s);
+    if (s == NULL)
+        return hpct_fail_memory(sizeof *s);
+    s->broadcast = broadcast;
+    s->report = report;
+    s->count = count;
+    s->sources = calloc((size_t) count + 1, sizeof *s->sources);
+    if (s->sources == NULL) {
+        free(s);
+        return hpct_fail_memory(0);
+    }
+    memcpy(s->sources, sources, (size_t) count * sizeof *sources);
+    if (pthread_create(&s->thread, NULL, send_all, s) != 0) {
+        free(s->sources);
+        free(s);
+        return hpct_fail(HPCT_ERR_INTERNAL, "no thread can be started");
+    }
+    *out = s;
+    return HPCT_OK;
+}
+
+void hpct_sender_end(hpct_sender *sender)
+{
+    if (sender == NULL)
+        return;
+    pthread_join(sender->thread, NULL);
+    free(sender->sources);
+    free(sender);
+}

@@ -1,0 +1,119 @@
+/* spank: a program that runs as the user, who may do with it what he wants: it is watched all the
+ * same. Played by shell scripts. */
+#include "base/status.h"
+#include "spank/child.h"
+#include "tests/unit/unit.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double) time.tv_sec + (double) time.tv_nsec * 1e-9;
+}
+
+static char heard[256 * 1024];
+static int num_lines;
+
+static void keep_line(void *context, const char *text)
+{
+    (void) context;
+    num_lines++;
+    strncat(heard, text, sizeof heard - strlen(heard) - 1);
+    strncat(heard, "\n", sizeof heard - strlen(heard) - 1);
+}
+
+static double seconds; /* that the last one took */
+
+static hpct_status run(hpct_child child, const char *text)
+{
+    char shell[] = "/bin/sh", option[] = "-c";
+    char *script = strdup(text), *arguments[] = {shell, option, script, NULL};
+    double start = now();
+    heard[0] = '\0';
+    num_lines = 0;
+    child.arguments = arguments;
+    hpct_status status = hpct_child_run(&child, "the test");
+    seconds = now() - start;
+    free(script);
+    return status;
+}
+
+static const hpct_child patient = {.stall_seconds = 20, .end_signal = SIGKILL};
+
+static void what_it_says_is_kept_and_cleaned(void **state)
+{
+    (void) state;
+    hpct_child child = patient;
+    child.line = keep_line;
+    assert_int_equal(run(child, "printf 'a\\033b\\nlast' >&2; exit 74"), HPCT_ERR_IO);
+    assert_string_equal(heard, "a?b\nlast\n");
+    assert_int_equal(run(child, "seq 100000 >&2"), HPCT_OK);
+    assert_int_equal(num_lines, 40);
+}
+
+/* Another process of the user's can open the pipes through /proc and keep them. */
+static void others_that_keep_its_pipes_are_not_waited_for(void **state)
+{
+    (void) state;
+    hpct_child child = patient;
+    static const char script[] =
+        "(for i in 1 2 3 4 5 6 7 8 9 10; do echo >&3; sleep 0.5; done) >/dev/null 2>&1 & exit 66";
+    assert_int_equal(run(child, script), HPCT_ERR_NO_INPUT);
+    assert_true(seconds < 4);
+    child.line = keep_line;
+    assert_int_equal(run(child, "timeout 5 yes >&2 3>&- & sleep 0.1; exit 66"), HPCT_ERR_NO_INPUT);
+    assert_true(seconds < 4);
+    assert_int_equal(num_lines, 40);
+}
+
+static void one_that_closes_its_pipes_has_no_more_time_for_it(void **state)
+{
+    (void) state;
+    hpct_child child = patient;
+    child.limit_seconds = 1;
+    assert_int_equal(run(child, "exec 3>&- 2>&-; sleep 30"), HPCT_ERR_STOPPED);
+    assert_non_null(strstr(hpct_last_error(), "had not ended after 1 seconds"));
+    assert_true(seconds < 4);
+    child = (hpct_child){.stall_seconds = 1, .end_signal = SIGKILL};
+    assert_int_equal(run(child, "exec 3>&-; sleep 30"), HPCT_ERR_IO);
+    assert_non_null(strstr(hpct_last_error(), "no progress for 1 seconds"));
+    assert_true(seconds < 4);
+}
+
+static void what_it_leaves_behind_ends_with_it(void **state)
+{
+    (void) state;
+    char text[256];
+    int pids[2] = {0};
+    hpct_child child = patient;
+    child.line = keep_line;
+    child.alone = true;
+    assert_int_equal(run(child, "setsid sh -c 'sleep 30 & echo $! $$ >&2; wait' 3>&- & sleep 0.3"),
+                     HPCT_OK);
+    snprintf(text, sizeof text, "%.200s", heard);
+    assert_int_equal(sscanf(text, "%d %d", pids, pids + 1), 2);
+    for (int i = 0; i < 2; i++) {
+        assert_true(pids[i] > 1);
+        assert_int_equal(kill(pids[i], 0), -1);
+        assert_int_equal(errno, ESRCH);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_it_says_is_kept_and_cleaned),
+        cmocka_unit_test(others_that_keep_its_pipes_are_not_waited_for),
+        cmocka_unit_test(one_that_closes_its_pipes_has_no_more_time_for_it),
+        cmocka_unit_test(what_it_leaves_behind_ends_with_it),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,390 @@
+/* What a broadcast is made of, without a network: the trees, the frames, the packed items and what
+ * becomes of wrong ones, the file of nodes, the choice of the way. */
+#include <config.h>
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/unit/unit.h"
+
+#include "base/status.h"
+#include "spank/stage/broadcast_take.h"
+#include "spank/stage/broadcast_team.h"
+#include "spank/stage/broadcast_tree.h"
+#include "spank/stage/broadcast_wire.h"
+#include "spank/stage/hash.h"
+#include "spank/stage/mode.h"
+#include "spank/stage/pack.h"
+#include "spank/stage/tree.h"
+
+/* A changed size may ask for more memory than there is, which must be an error and no end. */
+const char *__asan_default_options(void);
+__attribute__((visibility("default"))) const char *__asan_default_options(void)
+{
+    return "allocator_may_return_null=1";
+}
+
+static char base[] = "/tmp/hpc-train-test.XXXXXX";
+static int base_fd;
+static hpct_report quiet;
+
+static int set_up(void **state)
+{
+    (void) state;
+    assert_non_null(mkdtemp(base));
+    base_fd = open(base, O_RDONLY | O_DIRECTORY);
+    hpct_report_start(&quiet, false, -1);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void) state;
+    close(base_fd);
+    hpct_tree_remove(AT_FDCWD, base);
+    return 0;
+}
+
+/* ---- the trees ---- */
+
+static void check_tree(int tree, int count, int *inner)
+{
+    int parent, children[HPCT_MAX_CHILDREN], its_parent, its_children[HPCT_MAX_CHILDREN];
+    for (int me = 0; me < count; me++) {
+        int found = hpct_tree_place(tree, count, me, &parent, children), steps = 0;
+        assert_in_range(found, 0, me == 0 ? 1 : HPCT_MAX_CHILDREN);
+        assert_true((parent < 0) == (me == 0));
+        inner[me] += found > 0 && me > 0;
+        for (int i = 0; i < found; i++) {
+            hpct_tree_place(tree, count, children[i], &its_parent, its_children);
+            assert_int_equal(its_parent, me);
+        }
+        for (int at = me; at > 0; at = parent, steps++)
+            hpct_tree_place(tree, count, at, &parent, children);
+        assert_in_range(steps, 0, hpct_tree_depth(count) + 1);
+    }
+}
+
+static void each_node_has_two_places_and_sends_from_one(void **state)
+{
+    (void) state;
+    for (int count = 2; count <= 130; count++) {
+        int *inner = calloc((size_t) count, sizeof *inner);
+        assert_non_null(inner);
+        for (int tree = 0; tree < HPCT_NUM_TREES; tree++)
+            check_tree(tree, count, inner);
+        for (int i = 1; i < count; i++)
+            assert_in_range(inner[i], 0, 1); /* so nobody sends more than he gets */
+        free(inner);
+    }
+    assert_in_range(hpct_tree_depth(10000), 13, 15);
+}
+
+/* ---- frames ---- */
+
+static void a_frame_is_read_as_it_was_written(void **state)
+{
+    (void) state;
+    uint8_t head[HPCT_WIRE_HEADER];
+    char data[100] = "some bytes";
+    hpct_wire_header header = {.type = HPCT_WIRE_BLOCK,
+                               .size = sizeof data,
+                               .sequence = 1ull << 40},
+                     read;
+    hpct_wire_encode(head, &header, data);
+    assert_true(hpct_wire_decode(&read, head));
+    assert_int_equal(read.type, HPCT_WIRE_BLOCK);
+    assert_int_equal(read.size, sizeof data);
+    assert_true(read.sequence == 1ull << 40);
+    assert_true(hpct_wire_check(&read, data));
+    for (size_t i = 0; i < 8 * sizeof data; i++) {
+        data[i / 8] = (char) (data[i / 8] ^ 1 << i % 8);
+        assert_false(hpct_wire_check(&read, data));
+        data[i / 8] = (char) (data[i / 8] ^ 1 << i % 8);
+    }
+}
+
+static void no_bit_of_a_header_may_change(void **state)
+{
+    (void) state;
+    uint8_t head[HPCT_WIRE_HEADER];
+    hpct_wire_header header = {.type = HPCT_WIRE_TELL, .size = 3, .sequence = 7}, read;
+    hpct_wire_encode(head, &header, "abc");
+    for (size_t i = 0; i < 8 * sizeof head; i++) {
+        head[i / 8] = (uint8_t) (head[i / 8] ^ 1 << i % 8);
+        assert_false(hpct_wire_decode(&read, head));
+        head[i / 8] = (uint8_t) (head[i / 8] ^ 1 << i % 8);
+    }
+    header = (hpct_wire_header){.type = HPCT_WIRE_BLOCK, .size = HPCT_BLOCK_BYTES + 1};
+    hpct_wire_encode_again(head, &header);
+    assert_false(hpct_wire_decode(&read, head));
+}
+
+static void what_failed_is_told_in_printable_text(void **state)
+{
+    (void) state;
+    uint8_t out[HPCT_WIRE_FAILURE_MAX];
+    hpct_wire_failure failure = {.node = 3, .status = HPCT_ERR_IO, .text = "a\033[2Jb"}, read;
+    size_t size = hpct_wire_put_failure(out, &failure);
+    assert_true(hpct_wire_get_failure(&read, out, size));
+    assert_int_equal(read.node, 3);
+    assert_int_equal(read.status, HPCT_ERR_IO);
+    assert_string_equal(read.text, "a?[2Jb");
+    assert_false(hpct_wire_get_failure(&read, out, 4));
+    out[4] = 0; /* a failure that is none */
+    assert_false(hpct_wire_get_failure(&read, out, size));
+}
+
+/* ---- packed items ---- */
+
+static hpct_item an_item(hpct_item_kind kind, const char *path)
+{
+    return (hpct_item){.kind = kind,
+                       .path = path,
+                       .mode = kind == HPCT_ITEM_FOLDER ? 0750 : 0640,
+                       .times = {{.tv_sec = 5, .tv_nsec = 6}, {.tv_sec = 7, .tv_nsec = 8}}};
+}
+
+static void put(hpct_pack *pack, hpct_pack_record record, const void *content)
+{
+    uint8_t *data = NULL;
+    uint64_t size = record.kind == HPCT_PACK_WHOLE ? record.item.size : record.size;
+    assert_true(hpct_pack_put(pack, &record, &data));
+    if (content != NULL)
+        memcpy(data, content, (size_t) size);
+}
+
+/* A folder, a small file, and one that comes in two pieces with a hole between them. */
+static void pack_tree(hpct_pack *pack)
+{
+    static const char text[] = "0123456789";
+    hpct_item small = an_item(HPCT_ITEM_FILE, "a/small"), large = an_item(HPCT_ITEM_FILE, "large");
+    char whole[10 + 4096 + 10] = {0};
+    memcpy(whole, text, 10);
+    memcpy(whole + 10 + 4096, text, 10);
+    small.size = 10;
+    large.size = sizeof whole;
+    put(pack, (hpct_pack_record){.kind = HPCT_PACK_ITEM, .item = an_item(HPCT_ITEM_FOLDER, "")},
+        NULL);
+    put(pack, (hpct_pack_record){.kind = HPCT_PACK_ITEM, .item = an_item(HPCT_ITEM_FOLDER, "a")},
+        NULL);
+    put(pack,
+        (hpct_pack_record){.kind = HPCT_PACK_WHOLE, .item = small, .hash = hpct_hash(text, 10)},
+        text);
+    put(pack, (hpct_pack_record){.kind = HPCT_PACK_BEGIN, .item = large, .stream = 2}, NULL);
+    put(pack, (hpct_pack_record){.kind = HPCT_PACK_DATA, .stream = 2, .size = 10}, text);
+    put(pack, (hpct_pack_record){.kind = HPCT_PACK_HOLE, .stream = 2, .size = 4096}, NULL);
+    put(pack, (hpct_pack_record){.kind = HPCT_PACK_DATA, .stream = 2, .size = 10}, text);
+    put(pack,
+        (hpct_pack_record){
+            .kind = HPCT_PACK_END, .stream = 2, .hash = hpct_hash(whole, sizeof whole)},
+        NULL);
+    put(pack, (hpct_pack_record){.kind = HPCT_PACK_DONE, .size = 4}, NULL);
+}
+
+static hpct_status take(const uint8_t *data, size_t size)
+{
+    const hpct_take_target target = {
+        .entry = 0, .folder = base_fd, .root = "tree", .options = {.name = "SRC"}};
+    hpct_receiver *receiver = hpct_receiver_new(&target, 1, &quiet);
+    assert_non_null(receiver);
+    hpct_status status = hpct_receiver_block(receiver, data, size);
+    if (status == HPCT_OK)
+        status = hpct_receiver_end(receiver);
+    hpct_receiver_free(receiver);
+    return status;
+}
+
+static void packed_items_become_what_they_were(void **state)
+{
+    (void) state;
+    uint8_t data[8192];
+    char text[64] = "";
+    struct stat info;
+    hpct_pack pack = {.data = data, .room = sizeof data};
+    pack_tree(&pack);
+    assert_int_equal(take(data, pack.size), HPCT_OK);
+    int fd = openat(base_fd, "tree/a/small", O_RDONLY);
+    assert_int_equal(read(fd, text, sizeof text), 10);
+    assert_string_equal(text, "0123456789");
+    assert_int_equal(fstat(fd, &info), 0);
+    assert_int_equal(info.st_mode & 07777, 0640);
+    assert_int_equal(info.st_mtim.tv_sec, 7);
+    assert_int_equal(info.st_mtim.tv_nsec, 8);
+    close(fd);
+    fd = openat(base_fd, "tree/large", O_RDONLY);
+    assert_int_equal(pread(fd, text, sizeof text, 10 + 4096), 10);
+    close(fd);
+    assert_int_equal(fstatat(base_fd, "tree/a", &info, 0), 0);
+    assert_int_equal(info.st_mode & 07777, 0750);
+    hpct_tree_remove(base_fd, "tree");
+}
+
+/* Each byte changed, the block cut anywhere: never accepted as something else than it was, never
+ * outside the tree. (On the way the frame's hash would find it out first.) */
+static void damaged_items_are_refused(void **state)
+{
+    (void) state;
+    uint8_t data[8192], wrong[8192];
+    hpct_pack pack = {.data = data, .room = sizeof data};
+    struct stat info;
+    pack_tree(&pack);
+    for (size_t i = 0; i < pack.size; i++) {
+        memcpy(wrong, data, pack.size);
+        assert_true(take(wrong, i) != HPCT_OK);
+        hpct_tree_remove(base_fd, "tree");
+    }
+    for (size_t i = 0; i < pack.size; i++) {
+        memcpy(wrong, data, pack.size);
+        wrong[i] ^= 0x11;
+        /* other names, modes and times are as good as the right ones */
+        if (take(wrong, pack.size) == HPCT_OK && fstatat(base_fd, "tree/large", &info, 0) == 0)
+            assert_int_equal(info.st_size, 10 + 4096 + 10);
+        hpct_tree_remove(base_fd, "tree");
+        assert_int_equal(fstatat(AT_FDCWD, base, &info, 0), 0);
+    }
+}
+
+static void expect(const hpct_pack_record *records, size_t count, bool good)
+{
+    uint8_t data[4096];
+    hpct_pack pack = {.data = data, .room = sizeof data};
+    const hpct_pack_record root = {.kind = HPCT_PACK_ITEM, .item = an_item(HPCT_ITEM_FOLDER, "")};
+    put(&pack, root, NULL);
+    for (size_t i = 0; i < count; i++)
+        put(&pack, records[i], NULL);
+    assert_true((take(data, pack.size) == HPCT_OK) == good);
+    hpct_tree_remove(base_fd, "tree");
+}
+
+static void expect_nonsense(const hpct_pack_record *records, size_t count)
+{
+    expect(records, count, false);
+}
+
+static void items_that_make_no_sense_are_refused(void **state)
+{
+    (void) state;
+    hpct_item file = an_item(HPCT_ITEM_FILE, "file"), link = an_item(HPCT_ITEM_SYMLINK, "link");
+    const hpct_pack_record begin = {.kind = HPCT_PACK_BEGIN, .item = file};
+    const hpct_pack_record end = {.kind = HPCT_PACK_END, .hash = hpct_hash("", 0)};
+    const hpct_pack_record done = {.kind = HPCT_PACK_DONE, .size = 2};
+    const hpct_pack_record data = {.kind = HPCT_PACK_HOLE, .size = 5};
+    const hpct_pack_record many = {.kind = HPCT_PACK_END, .stream = 1000};
+    const hpct_pack_record other = {.kind = HPCT_PACK_DONE, .entry = 1, .size = 1};
+    const hpct_pack_record few = {.kind = HPCT_PACK_DONE, .size = 3};
+    link.target = "../../../etc/passwd";
+    const hpct_pack_record out = {.kind = HPCT_PACK_ITEM, .item = link};
+    const hpct_pack_record up = {.kind = HPCT_PACK_ITEM,
+                                 .item = an_item(HPCT_ITEM_FOLDER, "../up")};
+    expect((hpct_pack_record[]){begin, end, done}, 3, true);
+    expect_nonsense((hpct_pack_record[]){begin, begin}, 2); /* begun twice */
+    expect_nonsense((hpct_pack_record[]){end}, 1);          /* an end of nothing */
+    expect_nonsense((hpct_pack_record[]){data}, 1);
+    expect_nonsense((hpct_pack_record[]){many}, 1);
+    expect_nonsense((hpct_pack_record[]){other}, 1);            /* nobody asked for it */
+    expect_nonsense((hpct_pack_record[]){begin, done}, 2);      /* one not ended */
+    expect_nonsense((hpct_pack_record[]){begin, data, end}, 3); /* longer than it said */
+    expect_nonsense((hpct_pack_record[]){begin, end, few}, 3);  /* one missing */
+    expect_nonsense((hpct_pack_record[]){begin, end, done, end}, 4);
+    expect_nonsense((hpct_pack_record[]){begin, end, done, done}, 4);
+    expect_nonsense((hpct_pack_record[]){begin, end}, 2); /* no end of all */
+    expect_nonsense((hpct_pack_record[]){out, done}, 2);
+    expect_nonsense((hpct_pack_record[]){up, done}, 2);
+}
+
+/* ---- the file of nodes ---- */
+
+static hpct_status read_team(const char *text, hpct_team *team)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/nodes", base);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+    *team = (hpct_team){0};
+    hpct_status status = hpct_team_read(path, 0, team);
+    if (status != HPCT_OK)
+        hpct_team_free(team);
+    return status;
+}
+
+static void nodes_are_read_line_by_line(void **state)
+{
+    (void) state;
+    hpct_team team;
+    assert_int_equal(read_team("n009:22000\nn010.cluster:1\n[fe80::1]:65535", &team), HPCT_OK);
+    assert_int_equal(team.count, 3);
+    assert_string_equal(team.hosts[0], "n009");
+    assert_string_equal(team.hosts[2], "fe80::1");
+    assert_int_equal(team.ports[1], 1);
+    assert_int_equal(team.ports[2], 65535);
+    hpct_team_free(&team);
+    static const char *const wrong[] = {"",        "n1",        "n1:0\n", "n1:65536\n", ":22\n",
+                                        "a b:1\n", "n1:22\n\n", "[a:1\n", "n1:x\n"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_int_equal(read_team(wrong[i], &team), HPCT_ERR_USAGE);
+}
+
+/* ---- the choice ---- */
+
+static hpct_stage_way choose(int nodes, bool same, bool extract, uint64_t bytes, uint64_t entries,
+                             const char *because)
+{
+    char why[256] = "";
+    const hpct_stage_facts facts = {
+        .nodes = nodes, .same = same, .extract = extract, .bytes = bytes, .entries = entries};
+    hpct_stage_way way = hpct_stage_mode_choose(&facts, why, sizeof why);
+    assert_non_null(strstr(why, because));
+    return way;
+}
+
+static void the_way_follows_from_size_number_and_nodes(void **state)
+{
+    (void) state;
+    const uint64_t GB = 1000000000;
+    assert_int_equal(choose(1, true, false, 100 * GB, 1, "one node"), HPCT_WAY_COPY);
+    assert_int_equal(choose(8, false, false, 100 * GB, 1, "local"), HPCT_WAY_COPY);
+    assert_int_equal(choose(8, true, false, 1000, 2, "few enough"), HPCT_WAY_COPY);
+    assert_int_equal(choose(2, true, false, 100 * GB, 10, "large files"), HPCT_WAY_COPY);
+    assert_int_equal(choose(2, true, false, GB, 60000, "read once"), HPCT_WAY_BROADCAST);
+    assert_int_equal(choose(8, true, false, 100 * GB, 10, "read once"), HPCT_WAY_BROADCAST);
+    assert_int_equal(choose(1000, true, false, 1000000, 1, "read once"), HPCT_WAY_BROADCAST);
+}
+
+static void modes_are_read(void **state)
+{
+    (void) state;
+    hpct_stage_mode mode;
+    assert_int_equal(hpct_stage_mode_parse("extract,broadcast", &mode), HPCT_OK);
+    assert_int_equal(mode.way, HPCT_WAY_BROADCAST);
+    assert_true(mode.extract);
+    assert_int_equal(hpct_stage_mode_parse("auto", &mode), HPCT_OK);
+    assert_int_equal(mode.way, HPCT_WAY_AUTO);
+    assert_false(mode.extract);
+    assert_int_equal(hpct_stage_mode_parse("copy,broadcast", &mode), HPCT_ERR_USAGE);
+    assert_int_equal(hpct_stage_mode_parse("", &mode), HPCT_ERR_USAGE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_node_has_two_places_and_sends_from_one),
+        cmocka_unit_test(a_frame_is_read_as_it_was_written),
+        cmocka_unit_test(no_bit_of_a_header_may_change),
+        cmocka_unit_test(what_failed_is_told_in_printable_text),
+        cmocka_unit_test(packed_items_become_what_they_were),
+        cmocka_unit_test(damaged_items_are_refused),
+        cmocka_unit_test(items_that_make_no_sense_are_refused),
+        cmocka_unit_test(nodes_are_read_line_by_line),
+        cmocka_unit_test(the_way_follows_from_size_number_and_nodes),
+        cmocka_unit_test(modes_are_read),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
