@@ -29,9 +29,9 @@ tar -xf "$tarball" -C "$bare/srv"
 source=/srv/$(basename "$tarball" .tar.xz)
 apt_in "$bare" build-dep "$source"
 ok $? "what is needed to build can be installed"
-limit 900 in_bare "$bare" env --chdir="$source" dpkg-buildpackage -us -uc -b >>"$log" 2>&1
+in_bare "$bare" timeout 1800 env --chdir="$source" dpkg-buildpackage -us -uc -b >>"$log" 2>&1
 ok $? "dpkg-buildpackage builds, and the unit tests pass" || { diag "$(tail -n 30 "$log")"; exit 1; }
-capture limit 120 in_bare "$bare" sh -c 'lintian --allow-root --fail-on error,warning /srv/*.changes'
+capture in_bare "$bare" timeout 300 sh -c 'lintian --allow-root --fail-on error,warning /srv/*.changes'
 ok "$status" "lintian finds no error and no warning" || diag "$out$err"
 debs=$bare_work/debs
 mkdir "$debs" && cp "$bare"/srv/*.deb "$debs"
