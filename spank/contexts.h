@@ -17,6 +17,7 @@ typedef struct hpct_plugin {
     hpct_options options;
     /* slurmstepd only */
     bool on;
+    bool marked; /* the step has a marker, which its orderly end takes away */
     uint32_t job, step;
     hpct_share *share;
     bool out;             /* results are to be copied out */

@@ -77,6 +77,7 @@ void hpct_step_start(hpct_plugin *plugin, hpct_slurm *slurm)
         return;
     if (status == HPCT_OK)
         status = hpct_marker_step(plugin->settings.tmpdir, plugin->job, plugin->step, true);
+    plugin->marked = status == HPCT_OK;
     if (status == HPCT_OK)
         status = hpct_tmpdir_make(plugin->settings.tmpdir, plugin->job, uid, gid);
     if (status == HPCT_OK)
@@ -90,7 +91,7 @@ void hpct_step_start(hpct_plugin *plugin, hpct_slurm *slurm)
 
 void hpct_step_end(hpct_plugin *plugin)
 {
-    if (plugin->on && plugin->trouble[0] == '\0')
+    if (plugin->marked)
         hpct_marker_step(plugin->settings.tmpdir, plugin->job, plugin->step, false);
 }
 

@@ -83,7 +83,7 @@ on_node "$node" bash -c 'rm -rf /tmp/own.*'
 # ---- another user's data ----
 sandbox_run --root sh -c 'grep -q ^other: /etc/passwd || { echo other:x:12001:12001::/shared:/bin/sh >>/etc/passwd; echo other:x:12001: >>/etc/group; }'
 as_other() { sandbox_run --root setpriv --reuid=12001 --regid=12001 --clear-groups env --chdir=/shared "$@"; }
-(umask 077 && echo sesame >"$work_here/secret") && chown 12000:12000 "$work_here/secret"
+echo sesame >"$work_here/secret" && chown 12000:12000 "$work_here/secret" # whose mode does not protect the copy
 # shellcheck disable=SC2016
 sandbox_run srun -N1 -w "$node" --hpc-train-stage="$work/secret" bash -c 'cd $SLURM_TMPDIR && exec 8<secret && echo job=$SLURM_JOB_ID &&
     for i in $(seq 100); do [ -e '"$work"'/enough ] && exit; sleep 0.2; done' >"$work_here/victim" &
@@ -145,6 +145,7 @@ ok "$([ $((SECONDS - start)) -lt 25 ]; echo $?)" "a FUSE mount that never answer
 like "$(cat "$work_here/steps.out" "$work_here/steps.err")" "status=74" "the next step is told"
 like "$(cat "$work_here/steps.err")" "$parent/$job cannot be used: a file system is mounted on it" "what is wrong"
 only_boot "FUSE mounts"
+is "$(sandbox_run --root grep -c "job $job: a slurmstepd was killed" "/var/log/slurm/$node.log")" 0 "a step that was refused has ended in an orderly way"
 is "$(on_node "$node" grep -c "$parent" /proc/mounts)" 0 "and nothing stays mounted"
 sandbox_run --root pkill -f "python3 $work/fuse.py" # in the sandbox's own processes
 wait $mounter
