@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "agent/cluster/variables.h"
 #include "base/status.h"
@@ -71,17 +72,19 @@ void hpct_step_start(hpct_plugin *plugin, hpct_slurm *slurm)
         plugin->on = false;
         return;
     }
+    plugin->daemon = getpid();
     /* first, as it also keeps the tasks from saying the same trouble one after the other */
     hpct_status status = hpct_share_make(&plugin->share);
     if (plugin->trouble[0] != '\0')
         return;
     if (status == HPCT_OK)
-        status = hpct_marker_step(plugin->settings.tmpdir, plugin->job, plugin->step, true);
-    plugin->marked = status == HPCT_OK;
-    if (status == HPCT_OK)
         status = hpct_tmpdir_make(plugin->settings.tmpdir, plugin->job, uid, gid);
     if (status == HPCT_OK)
         status = prepare_out(plugin, slurm);
+    /* last: other jobs' epilogs forget what has no directory, and one without tasks to be left
+     * behind needs none */
+    if (status == HPCT_OK)
+        status = hpct_marker_step(plugin->settings.tmpdir, plugin->job, plugin->step, true);
     if (status != HPCT_OK)
         keep_trouble(plugin, status);
     /* without it, GPUs are given out by rank */
@@ -91,7 +94,7 @@ void hpct_step_start(hpct_plugin *plugin, hpct_slurm *slurm)
 
 void hpct_step_end(hpct_plugin *plugin)
 {
-    if (plugin->marked)
+    if (plugin->on && plugin->trouble[0] == '\0')
         hpct_marker_step(plugin->settings.tmpdir, plugin->job, plugin->step, false);
 }
 

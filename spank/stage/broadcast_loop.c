@@ -210,7 +210,8 @@ bool hpct_votes_add(hpct_broadcast *b, const uint8_t *votes, size_t size)
         b->votes = malloc(size + 1);
         if (b->votes == NULL)
             return false;
-        memcpy(b->votes, votes, size);
+        if (size > 0)
+            memcpy(b->votes, votes, size);
         b->votes_size = size;
         return true;
     }

@@ -4,11 +4,13 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -24,6 +26,9 @@ static ssize_t (*real_pread)(int, void *, size_t, off_t);
 static ssize_t (*real_pwrite)(int, const void *, size_t, off_t);
 static int (*real_openat)(int, const char *, int, ...);
 static int (*real_fstat)(int, struct stat *);
+static ssize_t (*real_recv)(int, void *, size_t, int);
+static ssize_t (*real_send)(int, const void *, size_t, int);
+static ssize_t (*real_sendmsg)(int, const struct msghdr *, int);
 
 __attribute__((constructor)) static void read_settings(void)
 {
@@ -32,6 +37,9 @@ __attribute__((constructor)) static void read_settings(void)
     *(void **) &real_pwrite = dlsym(RTLD_NEXT, "pwrite64");
     *(void **) &real_openat = dlsym(RTLD_NEXT, "openat64");
     *(void **) &real_fstat = dlsym(RTLD_NEXT, "fstat64");
+    *(void **) &real_recv = dlsym(RTLD_NEXT, "recv");
+    *(void **) &real_send = dlsym(RTLD_NEXT, "send");
+    *(void **) &real_sendmsg = dlsym(RTLD_NEXT, "sendmsg");
     path = getenv("HPCT_FAULT_PATH");
     if (text != NULL && sscanf(text, "%d:%ld:%lu", &kind, &number, &chance) != 3)
         kind = -1;
@@ -94,6 +102,8 @@ static void event(void)
 {
     if (is_due(FAULT_FIRST_CHANGE, FAULT_LAST_CHANGE))
         change();
+    if (is_due(FAULT_KILL, FAULT_KILL))
+        raise(SIGKILL);
 }
 
 static int is_copy(int fd)
@@ -203,6 +213,55 @@ int fstat64(int fd, struct stat64 *info)
 {
     event();
     return real_fstat(fd, (struct stat *) info); /* the same, where off_t has 64 bits */
+}
+
+/* ---- the network ---- */
+
+EXPORT ssize_t recv(int fd, void *data, size_t size, int flags);
+EXPORT ssize_t send(int fd, const void *data, size_t size, int flags);
+EXPORT ssize_t sendmsg(int fd, const struct msghdr *message, int flags);
+
+ssize_t recv(int fd, void *data, size_t size, int flags)
+{
+    event();
+    if (is_due(FAULT_RECV_SHORT, FAULT_RECV_SHORT))
+        return real_recv(fd, data, size / 2 + 1, flags);
+    ssize_t got = real_recv(fd, data, size, flags);
+    if (got <= 0) /* counted where something came */
+        return got;
+    if (is_due(FAULT_RECV, FAULT_RECV))
+        ((char *) data)[chance % (unsigned long) got] ^= (char) (1 << chance % 7);
+    if (is_due(FAULT_RECV_END, FAULT_RECV_END)) {
+        shutdown(fd, SHUT_RDWR);
+        return 0;
+    }
+    return got;
+}
+
+ssize_t send(int fd, const void *data, size_t size, int flags)
+{
+    event();
+    if (!is_due(FAULT_SEND_SHORT, FAULT_SEND_ERROR))
+        return real_send(fd, data, size, flags);
+    if (kind == FAULT_SEND_SHORT)
+        return real_send(fd, data, size / 2 + 1, flags);
+    return errno = ECONNRESET, -1;
+}
+
+ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
+{
+    event();
+    if (!is_due(FAULT_SEND_SHORT, FAULT_SEND_ERROR))
+        return real_sendmsg(fd, message, flags);
+    if (kind == FAULT_SEND_ERROR)
+        return errno = ECONNRESET, -1;
+    struct msghdr less = *message; /* only what is in its first part */
+    while (less.msg_iovlen > 1 && less.msg_iov[0].iov_len == 0) {
+        less.msg_iov++;
+        less.msg_iovlen--;
+    }
+    less.msg_iovlen = 1;
+    return real_sendmsg(fd, &less, flags);
 }
 
 /* How many calls there were, for the driver to choose from. */

@@ -21,12 +21,21 @@ enum fault {
     FAULT_REWRITE, /* every byte, the size stays */
     FAULT_REPLACE, /* by a link to a file outside */
     FAULT_FILL,    /* the disk of the copy */
+    /* of a broadcast, at something that is sent or received */
+    FAULT_RECV,       /* a bit is wrong in what comes */
+    FAULT_RECV_SHORT, /* harmless */
+    FAULT_RECV_END,   /* the other end closes */
+    FAULT_SEND_SHORT, /* harmless */
+    FAULT_SEND_ERROR,
+    FAULT_KILL, /* the node dies at any call */
     /* before it starts: archives */
     FAULT_FLIP, /* a bit */
     FAULT_CUT,  /* the end */
     NUM_FAULTS,
     FAULT_FIRST_CHANGE = FAULT_TRUNCATE,
     FAULT_LAST_CHANGE = FAULT_FILL,
+    FAULT_FIRST_NET = FAULT_RECV,
+    FAULT_LAST_NET = FAULT_KILL,
 };
 
 #define FAULT_GROWTH "more"

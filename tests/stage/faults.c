@@ -1,7 +1,9 @@
 /* faults: runs hpc-train-stage again and again with one thing going wrong in each run, and checks
  * that it was reported, with nothing left behind, or did no harm: the copy is the whole source, as
  * it was or as it became. Usage: faults HELPER MODULE FOLDER TRIES SEED KIND[,KIND...] MODE...
- * Modes: copy, or an archive of the tree (made by `faults --tree FOLDER`) to extract. */
+ * Modes: copy, or an archive of the tree (made by `faults --tree FOLDER`) to extract; broadcast, or
+ * broadcast:ARCHIVE, by three nodes, one of which has the fault: then all must have failed, or
+ * none. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +21,8 @@
 #include "tests/stage/fault.h"
 
 #define NUM_FILES 24
-#define DEADLINE 30
+#define DEADLINE 60
+#define TEAM 3
 
 static const char *const names[NUM_FAULTS] = {
     [FAULT_WRITE] = "write",
@@ -37,6 +40,12 @@ static const char *const names[NUM_FAULTS] = {
     [FAULT_REWRITE] = "rewrite",
     [FAULT_REPLACE] = "replace",
     [FAULT_FILL] = "fill",
+    [FAULT_RECV] = "recv",
+    [FAULT_RECV_SHORT] = "recv-short",
+    [FAULT_RECV_END] = "recv-end",
+    [FAULT_SEND_SHORT] = "send-short",
+    [FAULT_SEND_ERROR] = "send-error",
+    [FAULT_KILL] = "kill",
     [FAULT_FLIP] = "flip",
     [FAULT_CUT] = "cut",
 };
@@ -46,6 +55,12 @@ typedef struct file {
     size_t size;
     unsigned char *bytes;
 } file;
+
+/* Of a broadcast or not, and the archive that is staged, NULL: the tree. */
+typedef struct mode {
+    const char *name, *archive;
+    bool team;
+} mode;
 
 static file files[NUM_FILES];
 static uint64_t state;
@@ -210,56 +225,147 @@ static const char *judge_copy(const char *to, int kind, const file *changed)
 /* ---- one run ---- */
 
 typedef struct outcome {
-    int status; /* -1: killed */
-    char text[4096];
+    int status[TEAM]; /* -1: killed */
+    char text[8192];
 } outcome;
 
-static void run(const char *to, const char *mode, const char *fault, const char *path, outcome *out)
+static int nodes_of(const mode *m)
 {
-    int ends[2], state_of = 0;
+    return m->team ? TEAM : 1;
+}
+
+static mode mode_of(const char *name)
+{
+    static const char broadcast[] = "broadcast";
+    size_t size = strlen(broadcast);
+    mode m = {.name = name, .archive = name};
+    if (strncmp(name, broadcast, size) == 0 && (name[size] == ':' || name[size] == '\0')) {
+        m.team = true;
+        m.archive = name[size] == ':' ? name + size + 1 : NULL;
+    } else if (strcmp(name, "copy") == 0) {
+        m.archive = NULL;
+    }
+    return m;
+}
+
+static void place_of(char out[ROOM], const char *to, const mode *m, int node)
+{
+    if (m->team)
+        spell(out, "%s/%d", to, node);
+    else
+        spell(out, "%s", to);
+}
+
+static void begin(const char *to, const mode *m, int node)
+{
+    const char *arguments[32] = {helper};
+    char source[ROOM], place[ROOM], index[8];
+    int n = 1;
+    spell(source, "%s:x", m->archive == NULL ? "tree" : m->archive);
+    place_of(place, to, m, node);
+    snprintf(index, sizeof index, "%d", node);
+    arguments[n++] = "--to";
+    arguments[n++] = place;
+    arguments[n++] = "--mode";
+    if (m->team) {
+        arguments[n++] = m->archive == NULL ? "broadcast" : "extract,broadcast";
+        arguments[n++] = "--nodes";
+        arguments[n++] = "nodes";
+        arguments[n++] = "--index";
+        arguments[n++] = index;
+        arguments[n++] = "--job";
+        arguments[n++] = "faults";
+        arguments[n++] = "--wait";
+        arguments[n++] = "10";
+    } else {
+        arguments[n++] = m->archive == NULL ? "copy" : "extract";
+    }
+    arguments[n++] = source;
+    alarm(DEADLINE);
+    execv(helper, (char *const *) (uintptr_t) arguments);
+    _exit(99);
+}
+
+/* Other ports than in the run before. */
+static void write_nodes(void)
+{
+    static int run;
+    FILE *f = fopen("nodes", "w");
+    if (f == NULL)
+        die("nodes");
+    for (int i = 0; i < TEAM; i++)
+        fprintf(f, "127.0.0.1:%d\n", 28000 + run % 500 * TEAM + i);
+    if (fclose(f) != 0)
+        die("nodes");
+    run++;
+}
+
+/* The fault is the node's `victim`. */
+static void run(const char *to, const mode *m, int victim, const char *fault, const char *path,
+                outcome *out)
+{
+    int ends[2];
+    pid_t children[TEAM];
     if (pipe(ends) != 0)
         die("pipe");
-    pid_t child = fork();
-    if (child == 0) {
-        bool copy = strcmp(mode, "copy") == 0;
-        char source[ROOM];
-        spell(source, "%s:x", copy ? "tree" : mode);
+    if (m->team)
+        write_nodes();
+    for (int node = 0; node < nodes_of(m); node++) {
+        char place[ROOM];
+        place_of(place, to, m, node);
+        mkdir(place, 0755);
+        children[node] = fork();
+        if (children[node] != 0)
+            continue;
         dup2(ends[1], 2);
         dup2(ends[1], 1);
         close(ends[0]);
         close(ends[1]);
-        alarm(DEADLINE);
-        setenv("LD_PRELOAD", module, 1);
-        setenv("HPCT_FAULT", fault, 1);
-        setenv("HPCT_FAULT_PATH", path, 1);
-        execl(helper, helper, "--to", to, "--mode", copy ? "copy" : "extract", source,
-              (char *) NULL);
-        _exit(99);
+        if (node == victim) {
+            setenv("LD_PRELOAD", module, 1);
+            setenv("HPCT_FAULT", fault, 1);
+            setenv("HPCT_FAULT_PATH", path, 1);
+        } else {
+            unsetenv("HPCT_FAULT_COUNT");
+        }
+        begin(to, m, node);
     }
     close(ends[1]);
     size_t used = 0;
-    for (ssize_t got; used < sizeof out->text - 1 &&
-                      (got = read(ends[0], out->text + used, sizeof out->text - 1 - used)) > 0;)
-        used += (size_t) got;
+    char rest[512];
+    for (ssize_t got;;) {
+        bool room = used < sizeof out->text - 1;
+        got = room ? read(ends[0], out->text + used, sizeof out->text - 1 - used)
+                   : read(ends[0], rest, sizeof rest);
+        if (got <= 0)
+            break;
+        used += room ? (size_t) got : 0;
+    }
     out->text[used] = '\0';
     close(ends[0]);
-    while (waitpid(child, &state_of, 0) < 0) {
+    for (int node = 0; node < nodes_of(m); node++) {
+        int state_of = 0;
+        while (waitpid(children[node], &state_of, 0) < 0) {
+        }
+        out->status[node] = WIFEXITED(state_of) ? WEXITSTATUS(state_of) : -1;
     }
-    out->status = WIFEXITED(state_of) ? WEXITSTATUS(state_of) : -1;
 }
 
-static long count_calls(const char *to, const char *mode, int kind)
+static long count_calls(const char *to, const mode *m, int victim, int kind)
 {
     char fault[32];
     outcome out;
     long count = 0;
+    bool good = true;
     setenv("HPCT_FAULT_COUNT", "calls", 1);
     snprintf(fault, sizeof fault, "%d:0:0", kind);
-    run(to, mode, fault, "nothing", &out);
+    run(to, m, victim, fault, "nothing", &out);
     unsetenv("HPCT_FAULT_COUNT");
+    for (int node = 0; node < nodes_of(m); node++)
+        good = good && out.status[node] == 0;
     FILE *f = fopen("calls", "r");
-    if (out.status != 0 || f == NULL || fscanf(f, "%ld", &count) != 1) {
-        printf("Bail out! without a fault it fails already: %d %s\n", out.status, out.text);
+    if (!good || f == NULL || fscanf(f, "%ld", &count) != 1) {
+        printf("Bail out! without a fault it fails already: %s\n", out.text);
         exit(1);
     }
     fclose(f);
@@ -274,29 +380,26 @@ static void clean(const char *to)
         die(command);
 }
 
-/* NULL, or what is wrong. */
-static const char *judge(const char *to, const outcome *out, int kind, const file *changed)
+/* NULL, or what is wrong on a node. */
+static const char *judge_node(const char *to, const mode *m, int status, int kind,
+                              const file *changed)
 {
     static char why[ROOM];
     char path[ROOM];
-    if (out->status == 0) {
+    if (status == 0) {
         const char *bad = judge_copy(to, kind, changed);
         if (bad == NULL)
             return NULL;
         spell(why, "SILENT: %s is wrong in the copy", bad);
         return why;
     }
-    if (out->status != 65 && out->status != 66 && out->status != 74 && out->status != 78) {
-        spell(why, "ended with %d", out->status);
+    if (status != 65 && status != 66 && status != 69 && status != 74 && status != 78) {
+        spell(why, "ended with %d", status);
         return why;
     }
-    if (strstr(out->text, "hpc-train-stage: ") == NULL)
-        return "failed without a message";
-    if (kind == FAULT_FILL && strstr(out->text, "No space left") == NULL &&
-        strstr(out->text, "are free there") == NULL && strstr(out->text, "free space") == NULL)
-        return "failed without saying that the disk is full";
     spell(path, "%s/x", to);
-    if (access(path, F_OK) == 0)
+    /* When the last word between the nodes is lost, all have the whole of it. */
+    if (access(path, F_OK) == 0 && (!m->team || judge_copy(to, kind, changed) != NULL))
         return "failed, but left a copy";
     spell(path, "%s/.hpc-train/incoming", to);
     if (access(path, F_OK) == 0)
@@ -304,45 +407,80 @@ static const char *judge(const char *to, const outcome *out, int kind, const fil
     return NULL;
 }
 
+static bool has_failed(const outcome *out, const mode *m)
+{
+    bool failed = false;
+    for (int node = 0; node < nodes_of(m); node++)
+        failed = failed || out->status[node] != 0;
+    return failed;
+}
+
+static const char *judge(const char *to, const mode *m, int victim, const outcome *out, int kind,
+                         const file *changed)
+{
+    int failed = 0, judged = 0;
+    for (int node = 0; node < nodes_of(m); node++) {
+        char place[ROOM];
+        if (kind == FAULT_KILL && node == victim && out->status[node] < 0)
+            continue; /* it can neither say nor clean anything */
+        place_of(place, to, m, node);
+        const char *why = judge_node(place, m, out->status[node], kind, changed);
+        if (why != NULL)
+            return why;
+        judged++;
+        failed += out->status[node] != 0;
+    }
+    if (failed != 0 && failed != judged)
+        return "it failed on some nodes only";
+    if (failed != 0 && strstr(out->text, "hpc-train-stage: ") == NULL)
+        return "failed without a message";
+    if (failed != 0 && kind == FAULT_FILL && strstr(out->text, "No space left") == NULL &&
+        strstr(out->text, "are free there") == NULL && strstr(out->text, "free space") == NULL)
+        return "failed without saying that the disk is full";
+    return NULL;
+}
+
 typedef struct totals {
     long tries, reported, harmless, bad;
 } totals;
 
-static void try_one(const char *to, const char *mode, int kind, long calls, totals *sum)
+static void try_one(const char *to, const mode *m, int kind, int victim, long calls, totals *sum)
 {
     char fault[64], path[ROOM];
     outcome out;
-    bool copy = strcmp(mode, "copy") == 0;
+    const bool copy = m->archive == NULL;
     const file *changed = copy ? &files[draw(NUM_FILES)] : NULL;
     size_t size = 0;
     long call = calls > 0 ? 1 + (long) draw((uint64_t) calls) : 0;
-    unsigned char *archive = copy ? NULL : get(mode, &size);
+    unsigned char *archive = copy ? NULL : get(m->archive, &size);
     snprintf(fault, sizeof fault, "%d:%ld:%llu", kind, call, (unsigned long long) draw(1 << 30));
-    spell(path, "%s", mode);
     if (copy)
         spell(path, "tree/%s", changed->path);
+    else
+        spell(path, "%s", m->archive);
     if (kind == FAULT_FILL)
         spell(path, "%s/filler", to);
     if (kind == FAULT_FLIP || kind == FAULT_CUT) {
         size_t at = draw(size);
         unsigned char kept = archive[at];
         archive[at] ^= (unsigned char) (1 << draw(8));
-        put(mode, archive, kind == FAULT_FLIP ? size : at);
+        put(m->archive, archive, kind == FAULT_FLIP ? size : at);
         archive[at] = kept;
     }
-    run(to, mode, fault, path, &out);
-    const char *why = judge(to, &out, kind, changed);
+    run(to, m, victim, fault, path, &out);
+    const char *why = judge(to, m, victim, &out, kind, changed);
     sum->tries++;
-    sum->reported += out.status != 0;
-    sum->harmless += out.status == 0;
+    sum->reported += has_failed(&out, m);
+    sum->harmless += !has_failed(&out, m);
     if (why != NULL) {
         sum->bad++;
-        printf("# %s %s %s: %s\n# it said: %s\n", mode, names[kind], fault, why, out.text);
+        printf("# %s %s %s on %d: %s\n# it said: %s\n", m->name, names[kind], fault, victim, why,
+               out.text);
     }
     if (copy && kind >= FAULT_FIRST_CHANGE && kind <= FAULT_LAST_CHANGE)
         put_file(changed);
     if (!copy)
-        put(mode, archive, size);
+        put(m->archive, archive, size);
     free(archive);
     clean(to);
 }
@@ -357,14 +495,37 @@ static bool wanted(const char *list, const char *name)
     return strcmp(list, "all") == 0 && strcmp(name, "fill") != 0;
 }
 
-static bool applies(int kind, const char *mode)
+static bool applies(int kind, const mode *m)
 {
     bool at_rest = kind == FAULT_FLIP || kind == FAULT_CUT;
-    if (strcmp(mode, "copy") == 0)
+    if (kind >= FAULT_FIRST_NET && kind <= FAULT_LAST_NET && !m->team)
+        return false;
+    if (m->archive == NULL)
         return !at_rest;
     /* These have no sums over names and modes, or none at all. */
-    const char *end = strrchr(mode, '.');
+    const char *end = strrchr(m->archive, '.');
     return kind != FAULT_FLIP || (strcmp(end, ".zip") != 0 && strcmp(end, ".tar") != 0);
+}
+
+/* Only the first node reads the source. */
+static int victims_of(int kind, const mode *m)
+{
+    bool reading = kind >= FAULT_READ_SHORT && kind <= FAULT_READ_ERROR;
+    return reading || kind == FAULT_FLIP || kind == FAULT_CUT ? 1 : nodes_of(m);
+}
+
+static void try_all(const char *to, const mode *m, int kind, long tries, totals *sum)
+{
+    const int victims = victims_of(kind, m);
+    long calls[TEAM] = {0};
+    for (int i = 0; i < victims && kind != FAULT_FLIP && kind != FAULT_CUT; i++) {
+        calls[i] = count_calls(to, m, i, kind);
+        clean(to);
+    }
+    for (long i = 0; i < tries; i++) {
+        int victim = (int) draw((uint64_t) victims);
+        try_one(to, m, kind, victim, calls[victim], sum);
+    }
 }
 
 int main(int argc, char **argv)
@@ -387,23 +548,21 @@ int main(int argc, char **argv)
     mkdir("to", 0755);
     clean(to);
     for (int kind = 0; kind < NUM_FAULTS; kind++) {
-        for (int m = 7; m < argc; m++)
-            pairs += wanted(argv[6], names[kind]) && applies(kind, argv[m]);
+        for (int i = 7; i < argc; i++) {
+            const mode m = mode_of(argv[i]);
+            pairs += wanted(argv[6], names[kind]) && applies(kind, &m);
+        }
     }
     printf("1..%d\n", pairs);
     for (int kind = 0; kind < NUM_FAULTS; kind++) {
-        for (int m = 7; m < argc; m++) {
+        for (int i = 7; i < argc; i++) {
+            const mode m = mode_of(argv[i]);
             totals sum = {0};
-            if (!wanted(argv[6], names[kind]) || !applies(kind, argv[m]))
+            if (!wanted(argv[6], names[kind]) || !applies(kind, &m))
                 continue;
-            long calls =
-                kind == FAULT_FLIP || kind == FAULT_CUT ? 0 : count_calls(to, argv[m], kind);
-            clean(to);
-            long share = tries / pairs + (pair < tries % pairs);
-            for (long i = 0; i < share; i++)
-                try_one(to, argv[m], kind, calls, &sum);
+            try_all(to, &m, kind, tries / pairs + (pair < tries % pairs), &sum);
             printf("%s %d - %s, %s: %ld tries, %ld reported, %ld harmless, %ld neither\n",
-                   sum.bad == 0 && sum.tries > 0 ? "ok" : "not ok", ++pair, argv[m], names[kind],
+                   sum.bad == 0 && sum.tries > 0 ? "ok" : "not ok", ++pair, m.name, names[kind],
                    sum.tries, sum.reported, sum.harmless, sum.bad);
         }
     }
