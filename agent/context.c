@@ -147,6 +147,26 @@ static hpct_status join(hpct_context *context)
     return status;
 }
 
+/* Every rank trains and holds the whole model: a step with parameter servers or an evaluator is meant
+ * for another program, and to wait for those tasks would be in vain. A chief is the worker that
+ * reports and saves, and here that is rank 0. */
+static hpct_status check_roles(const hpct_config *config)
+{
+    for (int i = 0; i < config->num_roles; i++) {
+        const char *role = config->roles[i].name;
+        if (strcmp(role, "chief") == 0 && i > 0)
+            return hpct_fail(HPCT_ERR_CONFIG,
+                             "rank 0 reports and saves, but the chief is another one: name chief "
+                             "first in --hpc-train-roles");
+        if (strcmp(role, "worker") != 0 && strcmp(role, "chief") != 0)
+            return hpct_fail(HPCT_ERR_CONFIG,
+                             "this step has %d task%s of the role %s, but hpc-train trains with "
+                             "workers (and a chief) alone: leave out --hpc-train-roles",
+                             config->roles[i].count, config->roles[i].count == 1 ? "" : "s", role);
+    }
+    return HPCT_OK;
+}
+
 hpct_status hpct_context_open(hpct_context **out)
 {
     hpct_context *context = calloc(1, sizeof *context);
@@ -158,10 +178,10 @@ hpct_status hpct_context_open(hpct_context **out)
         return status;
     }
     set_node(context);
-    if (context->config->size == 1)
-        status = hpct_comm_self_open(&context->comm);
-    else
-        status = join(context);
+    status = check_roles(context->config);
+    if (status == HPCT_OK)
+        status =
+            context->config->size == 1 ? hpct_comm_self_open(&context->comm) : join(context);
     if (status != HPCT_OK) {
         hpct_context_abort(context, status);
         return status;

@@ -28,7 +28,7 @@ static hpct_status check_nodes(const hpct_choices *choices, bool srun)
     return hpct_fail(status, "%s; or ask for one node, with -N1", text);
 }
 
-bool hpct_client_check(hpct_plugin *plugin, bool srun)
+hpct_status hpct_client_check(hpct_plugin *plugin, bool srun)
 {
     hpct_environment own = {.get = get};
     hpct_choices choices = {0};
@@ -39,14 +39,14 @@ bool hpct_client_check(hpct_plugin *plugin, bool srun)
     if (status != HPCT_OK) {
         hpct_slurm_error("%s", hpct_last_error());
         hpct_choices_free(&choices);
-        return false;
+        return status;
     }
     bool usable = !choices.on || plugin->trouble[0] == '\0';
     hpct_choices_free(&choices);
     if (!usable)
         hpct_slurm_error("it was asked for, but cannot be used until the administrator has mended "
                          "this");
-    return usable;
+    return usable ? HPCT_OK : HPCT_ERR_CONFIG;
 }
 
 bool hpct_client_check_nodes(hpct_plugin *plugin, hpct_slurm *slurm)

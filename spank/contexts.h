@@ -2,6 +2,7 @@
 #ifndef HPCT_SPANK_CONTEXTS_H
 #define HPCT_SPANK_CONTEXTS_H
 
+#include "agent/cluster/config.h"
 #include "spank/gpu_meet.h"
 #include "spank/options.h"
 #include "spank/settings.h"
@@ -27,9 +28,10 @@ typedef struct hpct_plugin {
 } hpct_plugin;
 
 /* srun, sbatch, salloc, before anything is queued: checks what the environment says (the command
- * line was checked option by option). False, after a message, when the command must end. `srun`: it
- * is srun, which will ask about the nodes later, when it knows them. */
-bool hpct_client_check(hpct_plugin *plugin, bool srun);
+ * line was checked option by option). Other than HPCT_OK, after a message, when the command must
+ * end with that status: HPCT_ERR_CONFIG when it is the administrator's arguments that are wrong.
+ * `srun`: it is srun, which will ask about the nodes later, when it knows them. */
+hpct_status hpct_client_check(hpct_plugin *plugin, bool srun);
 
 /* srun, when it knows the step's nodes and before any task starts. False, after a message, when
  * they would write over each other's results. */
@@ -47,9 +49,11 @@ void hpct_step_start(hpct_plugin *plugin, hpct_slurm *slurm);
  * else the message was printed and the step is being ended. */
 hpct_status hpct_task_start(hpct_plugin *plugin, hpct_slurm *slurm);
 
-/* Each task, as the user, last: the first one of the node writes down what is to be copied out. */
+/* Each task, as the user, last: the first one of the node writes down what is to be copied out.
+ * `config` is NULL in a script. */
 hpct_status hpct_task_record_out(hpct_plugin *plugin, hpct_slurm *slurm,
-                                 const hpct_environment *environment, const char *tmpdir);
+                                 const hpct_environment *environment, const hpct_config *config,
+                                 const char *tmpdir);
 
 /* slurmstepd, as root: a task has been forked; one has ended. With the last one of the node,
  * results are copied out: srun waits for that, and still shows what is said. */

@@ -22,32 +22,64 @@ static const char *get(const hpct_environment *environment, const char *name)
     return value != NULL && *value != '\0' ? value : NULL;
 }
 
-static hpct_status check(const hpct_task_facts *facts, const hpct_cluster *cluster,
+/* A task as the whole step numbers it. */
+typedef struct place {
+    uint32_t job;
+    long rank, node;
+} place;
+
+static hpct_status get_number(const hpct_environment *environment, const char *name, long max,
+                              long *value)
+{
+    const char *text = get(environment, name);
+    if (text == NULL || !hpct_number_parse(text, 0, max, value))
+        return hpct_fail(HPCT_ERR_CONFIG, "%s is '%.40s', not a number from 0 to %ld", name,
+                         text == NULL ? "" : text, max);
+    return HPCT_OK;
+}
+
+/* In a step over components SPANK counts within the component; slurmstepd, which sets these
+ * variables for each task, has the first one's job id and counts through all of them. */
+static hpct_status find_place(const hpct_task_facts *facts, const hpct_layout *layout,
+                              const hpct_environment *environment, place *out)
+{
+    long job = 0;
+    *out = (place){.job = facts->job, .rank = facts->rank, .node = facts->node};
+    if ((long) facts->total_tasks == layout->size)
+        return (long) facts->rank < layout->size
+                   ? HPCT_OK
+                   : hpct_fail(HPCT_ERR_CONFIG, "Slurm's rank %u is not below its %u tasks",
+                               facts->rank, facts->total_tasks);
+    hpct_status status = get_number(environment, "SLURM_PROCID", layout->size - 1, &out->rank);
+    if (status == HPCT_OK)
+        status = get_number(environment, "SLURM_NODEID", layout->num_nodes - 1, &out->node);
+    if (status == HPCT_OK)
+        status = get_number(environment, "SLURM_JOB_ID", UINT32_MAX, &job);
+    if (status == HPCT_OK && (out->rank < (long) facts->rank || out->node < (long) facts->node))
+        status = hpct_fail(HPCT_ERR_CONFIG,
+                           "SLURM_PROCID %ld and SLURM_NODEID %ld are not those of task %u of node "
+                           "%u of a component",
+                           out->rank, out->node, facts->rank, facts->node);
+    out->job = (uint32_t) job;
+    return status;
+}
+
+static hpct_status check(const hpct_task_facts *facts, const place *at, const hpct_cluster *cluster,
                          const hpct_environment *environment)
 {
     const hpct_layout *layout = &cluster->layout;
-    const char *het = get(environment, "SLURM_HET_SIZE");
     const char *name = get(environment, "SLURMD_NODENAME");
-    if ((long) facts->total_tasks != layout->size && het != NULL)
-        return hpct_fail(HPCT_ERR_CONFIG,
-                         "steps over several components of a heterogeneous job cannot be prepared: "
-                         "start each component with an srun of its own, or use --hpc-train=off");
-    if ((long) facts->total_tasks != layout->size || (long) facts->rank >= layout->size)
-        return hpct_fail(HPCT_ERR_CONFIG,
-                         "Slurm counts %u tasks, SLURM_STEP_TASKS_PER_NODE %d: do not set SLURM_* "
-                         "variables for srun",
-                         facts->total_tasks, layout->size);
-    int node = layout->node[facts->rank];
-    if ((long) facts->node != node || (long) facts->local_rank != layout->local[facts->rank] ||
+    int node = layout->node[at->rank];
+    if (at->node != node || (long) facts->local_rank != layout->local[at->rank] ||
         (long) facts->local_tasks != layout->tasks[node] ||
         (name != NULL && strcmp(name, cluster->names[node]) != 0))
         return hpct_fail(
             HPCT_ERR_CONFIG,
-            "rank %u is task %u of node %u (%s), but was expected as task %d of node %d "
-            "(%s): the layout of this step cannot be worked out; use "
-            "--distribution=block, cyclic or plane",
-            facts->rank, facts->local_rank, facts->node, name == NULL ? "?" : name,
-            layout->local[facts->rank], node, cluster->names[node]);
+            "rank %ld is task %u of node %ld (%s), but was expected as task %d of node %d "
+            "(%s): the layout of this step cannot be worked out; use --distribution=block, cyclic "
+            "or plane, in a step over several components block, or srun --mpi=pmix",
+            at->rank, facts->local_rank, at->node, name == NULL ? "?" : name,
+            layout->local[at->rank], node, cluster->names[node]);
     return HPCT_OK;
 }
 
@@ -102,25 +134,29 @@ hpct_status hpct_task_describe(const hpct_task_facts *facts, const hpct_choices 
 {
     hpct_cluster cluster = {0};
     hpct_config *config = NULL;
+    place at = {0};
     int *gpus = NULL;
-    hpct_status status = hpct_cluster_from_slurm(environment, &cluster);
+    hpct_status status = hpct_cluster_from_slurm(environment, facts->total_tasks, &cluster);
     if (status != HPCT_OK)
         return status;
-    status = check(facts, &cluster, environment);
+    status = find_place(facts, &cluster.layout, environment, &at);
+    if (status == HPCT_OK)
+        status = check(facts, &at, &cluster, environment);
+    if (status == HPCT_OK)
+        status = hpct_cluster_set_hosts(&cluster, environment, facts->address_of);
     if (status == HPCT_OK)
         status = hpct_cluster_set_ports(
             &cluster, environment, choices->has_port ? &choices->port : NULL,
-            settings->has_ports ? settings->ports : hpct_port_range_default(), facts->job,
-            facts->step);
+            settings->has_ports ? settings->ports : hpct_port_range_default(), at.job, facts->step);
     if (status != HPCT_OK)
         goto end;
-    gpus = count_gpus(environment, (int) facts->node, cluster.layout.num_nodes);
+    gpus = count_gpus(environment, (int) at.node, cluster.layout.num_nodes);
     if (gpus == NULL) {
         status = hpct_fail_memory(0);
         goto end;
     }
-    status =
-        hpct_cluster_config(&cluster, (int) facts->rank, facts->job, facts->step, gpus, &config);
+    status = hpct_cluster_config(&cluster, (int) at.rank, at.job, facts->step, &choices->roles,
+                                 gpus, &config);
     if (status == HPCT_OK)
         status = hpct_gpu_choose(&choices->bind, get(environment, "CUDA_VISIBLE_DEVICES"),
                                  config->local_rank, &config->gpu);

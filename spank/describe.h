@@ -3,14 +3,17 @@
 #ifndef HPCT_SPANK_DESCRIBE_H
 #define HPCT_SPANK_DESCRIBE_H
 
+#include "agent/cluster/hosts.h"
 #include "spank/options.h"
 #include "spank/settings.h"
 
-/* Slurm's own word, not the environment's. */
+/* Slurm's own word, not the environment's. In a step over several components it is that of the
+ * task's component alone. */
 typedef struct hpct_task_facts {
     uint32_t job, step;
     uint32_t rank, local_rank, node, local_tasks, total_tasks;
     const char *tmpdir;
+    hpct_address_lookup address_of; /* may be NULL */
 } hpct_task_facts;
 
 /* What the nodes need to stage together. */

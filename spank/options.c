@@ -31,6 +31,11 @@ static hpct_status apply_port(const char *text, hpct_choices *choices)
     return hpct_port_range_parse(text, &choices->port);
 }
 
+static hpct_status apply_roles(const char *text, hpct_choices *choices)
+{
+    return hpct_roles_parse(text, &choices->roles);
+}
+
 static hpct_status apply_stage(const char *text, hpct_choices *choices)
 {
     hpct_stage_list_free(&choices->stage);
@@ -69,6 +74,10 @@ const hpct_option_info hpct_option_table[HPCT_NUM_OPTIONS] = {
     [HPCT_OPTION_PORT] = {"hpc-train-port", "PORT|LO-HI", HPCT_ARGUMENT_NEEDED,
                           "where the tasks listen: from PORT on, or within LO-HI", "HPC_TRAIN_PORT",
                           NULL, apply_port},
+    [HPCT_OPTION_ROLES] = {"hpc-train-roles", "ROLE[:N],...", HPCT_ARGUMENT_NEEDED,
+                           "by rank, who is worker, ps, chief and evaluator, such as "
+                           "ps:2,worker:6,chief",
+                           "HPC_TRAIN_ROLES", NULL, apply_roles},
     [HPCT_OPTION_STAGE] = {"hpc-train-stage", "SRC[:DST],...", HPCT_ARGUMENT_NEEDED,
                            "copy files or folders to $SLURM_TMPDIR/DST on every node before the "
                            "tasks start",
@@ -183,6 +192,12 @@ hpct_status hpct_options_resolve(const hpct_options *options, const hpct_environ
             hpct_choices_free(&choices);
             return status;
         }
+    }
+    if (choices.hide && choices.bind.kind == HPCT_GPU_BIND_NONE) {
+        hpct_choices_free(&choices);
+        return hpct_fail(HPCT_ERR_USAGE,
+                         "--hpc-train-hide shows a task only its own GPU, and with "
+                         "--hpc-train-bind=none it has none: leave out one of the two");
     }
     hpct_options_switch(options, environment, by_default, &choices.on, &choices.off_by_user);
     *out = choices;

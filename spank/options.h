@@ -7,6 +7,7 @@
 
 #include "agent/cluster/config.h"
 #include "agent/cluster/ports.h"
+#include "agent/cluster/roles.h"
 #include "spank/gpu.h"
 #include "spank/stage/entry.h"
 #include "spank/stage/mode.h"
@@ -16,6 +17,7 @@ typedef enum hpct_option {
     HPCT_OPTION_ON, /* --hpc-train */
     HPCT_OPTION_ENV,
     HPCT_OPTION_PORT,
+    HPCT_OPTION_ROLES,
     HPCT_OPTION_STAGE,
     HPCT_OPTION_STAGE_MODE,
     HPCT_OPTION_STAGE_OUT,
@@ -37,6 +39,7 @@ typedef struct hpct_choices {
     unsigned frameworks;
     bool has_port;
     hpct_port_range port;
+    hpct_roles roles;
     hpct_stage_list stage;
     hpct_stage_mode stage_mode;
     hpct_out_list out;

@@ -93,12 +93,15 @@ EXPORT int slurm_spank_init_post_opt(spank_t spank, int count, char *arguments[]
 {
     (void) count;
     (void) arguments;
-    if (spank_context() == S_CTX_REMOTE)
+    if (spank_context() == S_CTX_REMOTE) {
         hpct_step_start(&plugin, spank);
-    /* srun and its like go on when an optional plugin fails here, and a job that cannot run must
-     * not be queued: so the command is ended, as it ends itself for a wrong option. */
-    else if (in_client() && !hpct_client_check(&plugin, spank_context() == S_CTX_LOCAL))
-        exit(HPCT_ERR_USAGE);
+    } else if (in_client()) {
+        hpct_status status = hpct_client_check(&plugin, spank_context() == S_CTX_LOCAL);
+        /* srun and its like go on when an optional plugin fails here, and a job that cannot run
+         * must not be queued: so the command is ended, as it ends itself for a wrong option. */
+        if (status != HPCT_OK)
+            exit(status);
+    }
     return 0;
 }
 

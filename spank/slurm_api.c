@@ -118,6 +118,24 @@ hpct_status hpct_slurm_set(hpct_slurm *slurm, const char *name, const char *valu
     return HPCT_OK;
 }
 
+/* No item of SPANK has it, and to ask slurmctld for ten thousand nodes in every task is too much; but
+ * it is in the configuration that slurmstepd has in its memory. These are not in the public headers;
+ * without them the nodes go by their names. The first takes a NodeHostname, the second a NodeName. */
+extern char *slurm_conf_get_nodeaddr(const char *host) __attribute__((weak));
+extern char *slurm_conf_get_hostname(const char *node) __attribute__((weak));
+
+char *hpct_slurm_address(const char *node)
+{
+    if (slurm_conf_get_nodeaddr == NULL || slurm_conf_get_hostname == NULL)
+        return NULL;
+    const char *address = slurm_conf_get_nodeaddr(node), *host; /* mostly both are the same */
+    if (address == NULL && (host = slurm_conf_get_hostname(node)) != NULL)
+        address = slurm_conf_get_nodeaddr(host);
+    /* Slurm's own strings go when the task's program takes this process over; how Slurm frees them
+     * differs from release to release. */
+    return address == NULL ? NULL : strdup(address);
+}
+
 /* In Slurm's library, which the daemons bring; programs that load the plugin without it still can.
  * It signals the tasks through the nodes' daemons. (slurm_kill_job_step would go through slurmctld,
  * and make srun call the step aborted.) */
@@ -136,6 +154,14 @@ static void make_one_line(char *text)
         if ((unsigned char) *text < 0x20 || *text == 0x7f)
             *text = '?';
     }
+}
+
+extern int slurm_kill_job_step(uint32_t job_id, uint32_t step_id, uint16_t number)
+    __attribute__((weak));
+
+bool hpct_slurm_cancel_step(uint32_t job, uint32_t step)
+{
+    return slurm_kill_job_step != NULL && slurm_kill_job_step(job, step, SIGKILL) == 0;
 }
 
 void hpct_slurm_error(const char *format, ...)

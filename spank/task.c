@@ -4,6 +4,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "agent/cluster/number.h"
+#include "agent/cluster/tasks.h"
 #include "agent/cluster/variables.h"
 #include "base/status.h"
 #include "spank/contexts.h"
@@ -37,14 +39,14 @@ static hpct_status read_facts(hpct_plugin *plugin, hpct_slurm *slurm, hpct_task_
 }
 
 static hpct_status set_environment(hpct_plugin *plugin, hpct_slurm *slurm,
-                                   const hpct_choices *choices, const hpct_config *config,
-                                   hpct_task_facts *facts)
+                                   const hpct_choices *choices, const hpct_config *config)
 {
     char *json = NULL, *file = NULL;
     const char *dropped = NULL;
     hpct_status status = hpct_config_to_json(config, &json);
     if (status == HPCT_OK)
-        status = hpct_config_write(config->tmpdir, plugin->step, facts->rank, json, &file);
+        status = hpct_config_write(config->tmpdir, plugin->step, (uint32_t) config->rank, json,
+                                   &file);
     if (status == HPCT_OK)
         status = hpct_variables_emit(config, choices->frameworks, json, file, set, slurm, &dropped);
     if (status == HPCT_OK && choices->hide && config->gpu != NULL)
@@ -114,7 +116,7 @@ static hpct_status prepare(hpct_plugin *plugin, hpct_slurm *slurm, const char *t
     hpct_environment environment = hpct_slurm_environment(slurm);
     hpct_choices choices = {0};
     hpct_config *config = NULL;
-    hpct_task_facts facts = {.tmpdir = tmpdir};
+    hpct_task_facts facts = {.tmpdir = tmpdir, .address_of = hpct_slurm_address};
     hpct_team_facts team = {0};
     if (plugin->trouble[0] != '\0')
         return hpct_fail(plugin->status, "%s", plugin->trouble);
@@ -122,7 +124,7 @@ static hpct_status prepare(hpct_plugin *plugin, hpct_slurm *slurm, const char *t
         hpct_status status = hpct_slurm_set(slurm, "SLURM_TMPDIR", tmpdir);
         if (status == HPCT_OK)
             status = hpct_slurm_set(slurm, "TMPDIR", tmpdir);
-        return status == HPCT_OK ? hpct_task_record_out(plugin, slurm, &environment, tmpdir)
+        return status == HPCT_OK ? hpct_task_record_out(plugin, slurm, &environment, NULL, tmpdir)
                                  : status;
     }
     hpct_status status = hpct_options_resolve(&plugin->options, &environment,
@@ -132,6 +134,8 @@ static hpct_status prepare(hpct_plugin *plugin, hpct_slurm *slurm, const char *t
     if (status == HPCT_OK)
         status = hpct_task_describe(&facts, &choices, &plugin->settings, &environment, &team,
                                     &config);
+    if (status == HPCT_OK)
+        status = hpct_port_hold(own_port(config), config->nodes[config->node_rank].name);
     if (status == HPCT_OK && own_port(config) != team.port)
         status = hpct_port_check(own_port(config), config->nodes[config->node_rank].name);
     if (status == HPCT_OK)
@@ -142,13 +146,43 @@ static hpct_status prepare(hpct_plugin *plugin, hpct_slurm *slurm, const char *t
     if (status == HPCT_OK && own_port(config) == team.port)
         status = hpct_port_check(own_port(config), config->nodes[config->node_rank].name);
     if (status == HPCT_OK)
-        status = set_environment(plugin, slurm, &choices, config, &facts);
+        status = set_environment(plugin, slurm, &choices, config);
     if (status == HPCT_OK)
-        status = hpct_task_record_out(plugin, slurm, &environment, tmpdir);
+        status = hpct_task_record_out(plugin, slurm, &environment, config, tmpdir);
     free(team.hosts);
     hpct_config_free(config);
     hpct_choices_free(&choices);
     return status;
+}
+
+static long number_of(const hpct_environment *environment, const char *name, long max)
+{
+    const char *text = environment->get(environment->context, name);
+    long value = -1;
+    return text != NULL && hpct_number_parse(text, 0, max, &value) ? value : -1;
+}
+
+/* The job of component i, or -1. (srun's own allocation has only the older of the two names.) */
+static long component_job(const hpct_environment *environment, int i)
+{
+    char name[64];
+    snprintf(name, sizeof name, "SLURM_JOB_ID_HET_GROUP_%d", i);
+    long job = number_of(environment, name, UINT32_MAX);
+    snprintf(name, sizeof name, "SLURM_JOB_ID_PACK_GROUP_%d", i);
+    return job >= 0 ? job : number_of(environment, name, UINT32_MAX);
+}
+
+/* Each component is a step of a job of its own, or all are steps of one job. True when all were
+ * told. */
+static bool end_components(const hpct_environment *environment, uint32_t job, uint32_t step)
+{
+    if (component_job(environment, 0) < 0)
+        return !hpct_slurm_cancel_step(job, step); /* again, until there is nothing left */
+    bool told = true;
+    long each;
+    for (int i = 0; (each = component_job(environment, i)) >= 0; i++)
+        told = hpct_slurm_end_step((uint32_t) each, step) && told;
+    return told;
 }
 
 /* One voice per node is enough, and one request to end the step. */
@@ -161,12 +195,14 @@ static void report(hpct_plugin *plugin, hpct_slurm *slurm)
         return;
     hpct_slurm_error("%s: %s", node == NULL ? "?" : node, hpct_last_error());
     if (hpct_slurm_step_kind(plugin->step) != HPCT_STEP_TASKS ||
-        (hpct_slurm_get(slurm, HPCT_SLURM_TOTAL_TASKS, &tasks) && tasks == 1))
+        !hpct_slurm_get(slurm, HPCT_SLURM_TOTAL_TASKS, &tasks))
         return;
-    bool told = false;
+    long all = number_of(&environment, "SLURM_STEP_NUM_TASKS", HPCT_MAX_TASKS);
+    bool components = all > (long) tasks, told = tasks == 1 && !components;
     for (size_t i = 0; !told && i < sizeof tell_after / sizeof *tell_after; i++) {
         nanosleep(&(struct timespec){.tv_sec = tell_after[i]}, NULL);
-        told = hpct_slurm_end_step(plugin->job, plugin->step);
+        told = components ? end_components(&environment, plugin->job, plugin->step)
+                          : hpct_slurm_end_step(plugin->job, plugin->step);
     }
 }
 

@@ -10,10 +10,11 @@
 #include "spank/stage/out_record.h"
 
 hpct_status hpct_task_record_out(hpct_plugin *plugin, hpct_slurm *slurm,
-                                 const hpct_environment *environment, const char *tmpdir)
+                                 const hpct_environment *environment, const hpct_config *config,
+                                 const char *tmpdir)
 {
     char step[HPCT_STEP_NAME];
-    uint32_t tasks = 0, nodes = 0, node = 0;
+    uint32_t tasks = 0, node = 0, rank = 0, before = 0; /* tasks of the components before this one */
     hpct_choices choices = {0};
     hpct_out_record record = {.job = plugin->job, .step = step};
     if (!hpct_share_first(plugin->share, HPCT_SHARE_STARTED) || !plugin->out)
@@ -21,13 +22,18 @@ hpct_status hpct_task_record_out(hpct_plugin *plugin, hpct_slurm *slurm,
     hpct_status status = hpct_options_resolve(&plugin->options, environment, true, &choices);
     if (status != HPCT_OK)
         return status;
-    if (!hpct_slurm_get(slurm, HPCT_SLURM_NODES, &nodes) ||
-        !hpct_slurm_get(slurm, HPCT_SLURM_NODE, &node) ||
+    if (!hpct_slurm_get(slurm, HPCT_SLURM_NODE, &node) ||
+        !hpct_slurm_get(slurm, HPCT_SLURM_RANK, &rank) ||
         !hpct_slurm_get(slurm, HPCT_SLURM_LOCAL_TASKS, &tasks))
         status = hpct_fail(HPCT_ERR_INTERNAL, "Slurm does not say which task this is");
-    /* the batch script runs on one */
-    if (status == HPCT_OK && nodes > 1 && hpct_slurm_step_kind(plugin->step) == HPCT_STEP_TASKS)
+    if (config != NULL) {
+        node = (uint32_t) config->node_rank;
+        before = (uint32_t) config->rank - rank;
+    }
+    if (status == HPCT_OK && config != NULL && config->num_nodes > 1)
         status = hpct_out_list_check_nodes(&choices.out);
+    if (status != HPCT_OK)
+        hpct_fail_within(status, "--hpc-train-stage-out");
     hpct_step_name(plugin->step, step);
     record.node = node;
     record.cwd = getcwd(NULL, 0);
@@ -38,8 +44,10 @@ hpct_status hpct_task_record_out(hpct_plugin *plugin, hpct_slurm *slurm,
     if (status == HPCT_OK && (record.cwd == NULL || record.list == NULL || record.tasks == NULL))
         status = hpct_fail_memory(0);
     record.step = strdup(step);
-    for (; status == HPCT_OK && record.num_tasks < tasks; record.num_tasks++)
+    for (; status == HPCT_OK && record.num_tasks < tasks; record.num_tasks++) {
         hpct_slurm_task_of(slurm, record.num_tasks, &record.tasks[record.num_tasks]);
+        record.tasks[record.num_tasks] += before;
+    }
     if (status == HPCT_OK)
         status = record.step == NULL ? hpct_fail_memory(0) : hpct_out_record_write(tmpdir, &record);
     hpct_out_record_free(&record);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/cluster/components.h"
 #include "agent/cluster/hostfile.h"
 #include "agent/cluster/nodelist.h"
 #include "agent/cluster/tasks.h"
@@ -18,11 +19,76 @@ static hpct_status need(const hpct_environment *environment, const char *name, c
     return HPCT_OK;
 }
 
-static hpct_status read_layout(const hpct_environment *environment, hpct_cluster *cluster,
-                               int num_nodes)
+/* The nodes of a step over components are listed sorted by name, but numbered through the
+ * components: the one with rank 0 first, and so on. */
+static hpct_status order_by_rank(hpct_cluster *cluster, int *tasks, int num_nodes, int *placed,
+                                 int size)
+{
+    int done = 0;
+    int *fresh = malloc((size_t) num_nodes * sizeof *fresh); /* a node's number, by its place */
+    int *old_tasks = malloc((size_t) num_nodes * sizeof *old_tasks);
+    char **names = malloc((size_t) num_nodes * sizeof *names);
+    if (fresh == NULL || old_tasks == NULL || names == NULL) {
+        free(fresh);
+        free(old_tasks);
+        free(names);
+        return hpct_fail_memory((size_t) num_nodes * sizeof *names);
+    }
+    memcpy(old_tasks, tasks, (size_t) num_nodes * sizeof *tasks);
+    for (int i = 0; i < num_nodes; i++)
+        fresh[i] = -1;
+    for (int rank = 0; rank < size; rank++) {
+        int place = placed[rank];
+        if (fresh[place] < 0) { /* every node has a task, so that all are found */
+            names[done] = cluster->names[place];
+            tasks[done] = old_tasks[place];
+            fresh[place] = done++;
+        }
+        placed[rank] = fresh[place];
+    }
+    free(cluster->names);
+    cluster->names = names;
+    free(fresh);
+    free(old_tasks);
+    return HPCT_OK;
+}
+
+/* Whether the step spans components; HPCT_ERR_CONFIG when what Slurm counts cannot be part of it. */
+static hpct_status is_spanned(const hpct_environment *environment, const hpct_cluster *cluster,
+                              int num_nodes, long size, long slurm_tasks, bool *spanned)
+{
+    *spanned = slurm_tasks < size;
+    if (slurm_tasks <= 0)
+        return hpct_components_spanned(environment, cluster->names, num_nodes, spanned);
+    if (slurm_tasks > size)
+        return hpct_fail(HPCT_ERR_CONFIG,
+                         "Slurm counts %ld tasks, SLURM_STEP_TASKS_PER_NODE %ld: do not set SLURM_* "
+                         "variables for srun",
+                         slurm_tasks, size);
+    return HPCT_OK;
+}
+
+/* Where the ranks of a layout lie that is not dealt out by a rule; NULL when nothing says so. */
+static hpct_status read_places(const hpct_environment *environment, const hpct_cluster *cluster,
+                               const int *tasks, int num_nodes, int size, bool spanned,
+                               int **placed)
+{
+    hpct_status status = hpct_map_place(environment, tasks, num_nodes, placed);
+    if (status != HPCT_OK || *placed != NULL)
+        return status;
+    if (spanned)
+        return hpct_components_place(environment, cluster->names, tasks, num_nodes, placed);
+    const char *file = environment->get(environment->context, "SLURM_HOSTFILE");
+    return file == NULL ? HPCT_OK
+                        : hpct_hostfile_read(file, cluster->names, num_nodes, size, placed);
+}
+
+static hpct_status read_layout(const hpct_environment *environment, long slurm_tasks,
+                               hpct_cluster *cluster, int num_nodes)
 {
     const char *text = NULL;
-    int *tasks = NULL, *placed = NULL;
+    int *tasks = NULL, *placed = NULL, size = 0;
+    bool spanned = false;
     hpct_distribution distribution;
     hpct_status status = need(environment, "SLURM_STEP_TASKS_PER_NODE", &text);
     if (status != HPCT_OK)
@@ -30,30 +96,34 @@ static hpct_status read_layout(const hpct_environment *environment, hpct_cluster
     status = hpct_tasks_expand(text, num_nodes, &tasks);
     if (status != HPCT_OK)
         return hpct_fail_within(status, "SLURM_STEP_TASKS_PER_NODE");
-    status = hpct_distribution_parse(environment->get(environment->context, "SLURM_DISTRIBUTION"),
-                                     environment->get(environment->context, "SLURM_DIST_PLANESIZE"),
-                                     &distribution);
+    for (int node = 0; node < num_nodes; node++)
+        size += tasks[node];
+    status = is_spanned(environment, cluster, num_nodes, size, slurm_tasks, &spanned);
+    if (status == HPCT_OK)
+        status = hpct_distribution_parse(
+            environment->get(environment->context, "SLURM_DISTRIBUTION"),
+            environment->get(environment->context, "SLURM_DIST_PLANESIZE"), &distribution);
     if (status != HPCT_OK) {
         hpct_fail_within(status, "SLURM_DISTRIBUTION");
         goto end;
     }
-    const char *hostfile = environment->get(environment->context, "SLURM_HOSTFILE");
-    if (distribution.kind == HPCT_DISTRIBUTION_ARBITRARY && hostfile != NULL) {
-        long size = 0;
-        for (int node = 0; node < num_nodes; node++)
-            size += tasks[node];
-        status = hpct_hostfile_read(hostfile, cluster->names, num_nodes, (int) size, &placed);
-        if (status != HPCT_OK)
-            goto end;
-    }
-    status = hpct_layout_make(tasks, num_nodes, distribution, placed, &cluster->layout);
+    if (spanned) /* the variable is that of some component */
+        distribution.kind = HPCT_DISTRIBUTION_ARBITRARY;
+    if (distribution.kind == HPCT_DISTRIBUTION_ARBITRARY)
+        status = read_places(environment, cluster, tasks, num_nodes, size, spanned, &placed);
+    if (status == HPCT_OK && spanned)
+        status = order_by_rank(cluster, tasks, num_nodes, placed, size);
+    cluster->spans_components = spanned;
+    if (status == HPCT_OK)
+        status = hpct_layout_make(tasks, num_nodes, distribution, placed, &cluster->layout);
 end:
     free(placed);
     free(tasks);
     return status;
 }
 
-hpct_status hpct_cluster_from_slurm(const hpct_environment *environment, hpct_cluster *out)
+hpct_status hpct_cluster_from_slurm(const hpct_environment *environment, long slurm_tasks,
+                                    hpct_cluster *out)
 {
     const char *text = NULL;
     int num_nodes = 0;
@@ -64,13 +134,22 @@ hpct_status hpct_cluster_from_slurm(const hpct_environment *environment, hpct_cl
     status = hpct_nodelist_expand(text, &cluster.names, &num_nodes);
     if (status != HPCT_OK)
         return hpct_fail_within(status, "SLURM_STEP_NODELIST");
-    status = read_layout(environment, &cluster, num_nodes);
+    status = read_layout(environment, slurm_tasks, &cluster, num_nodes);
     if (status != HPCT_OK) {
         hpct_names_free(cluster.names, num_nodes);
         return status;
     }
     *out = cluster;
     return HPCT_OK;
+}
+
+hpct_status hpct_cluster_set_hosts(hpct_cluster *cluster, const hpct_environment *environment,
+                                   hpct_address_lookup lookup)
+{
+    hpct_names_free(cluster->hosts, cluster->layout.num_nodes);
+    cluster->hosts = NULL;
+    return hpct_hosts_find(environment, cluster->names, cluster->layout.num_nodes, lookup,
+                           &cluster->hosts);
 }
 
 hpct_status hpct_cluster_set_ports(hpct_cluster *cluster, const hpct_environment *environment,
@@ -84,7 +163,7 @@ hpct_status hpct_cluster_set_ports(hpct_cluster *cluster, const hpct_environment
     int count = 0, base = 0;
     hpct_status status = HPCT_OK;
     const char *reserved = environment->get(environment->context, "SLURM_STEP_RESV_PORTS");
-    if (range == NULL && reserved != NULL && *reserved != '\0')
+    if (range == NULL && !cluster->spans_components && reserved != NULL && *reserved != '\0')
         status = hpct_ports_reserved(reserved, ports, max, &count);
     if (status == HPCT_OK && count < max) {
         status = hpct_port_base(range != NULL ? *range : otherwise, job, step, max, &base);
@@ -125,6 +204,13 @@ int hpct_cluster_spare_port(const hpct_cluster *cluster, const hpct_environment 
     return spare;
 }
 
+/* IPv6 addresses stand in brackets before a port. */
+static void format_host(const hpct_cluster *cluster, int node, int port, char *text, size_t size)
+{
+    const char *host = cluster->hosts != NULL ? cluster->hosts[node] : cluster->names[node];
+    snprintf(text, size, strchr(host, ':') == NULL ? "%s:%d" : "[%s]:%d", host, port);
+}
+
 char *hpct_cluster_hosts(const hpct_cluster *cluster, int port)
 {
     char *text = NULL;
@@ -132,8 +218,11 @@ char *hpct_cluster_hosts(const hpct_cluster *cluster, int port)
     FILE *file = open_memstream(&text, &size);
     if (file == NULL)
         return NULL;
-    for (int i = 0; i < cluster->layout.num_nodes; i++)
-        fprintf(file, "%s:%d\n", cluster->names[i], port);
+    for (int i = 0; i < cluster->layout.num_nodes; i++) {
+        char line[HPCT_MAX_NODE_NAME + 16];
+        format_host(cluster, i, port, line, sizeof line);
+        fprintf(file, "%s\n", line);
+    }
     if (ferror(file) != 0 || fclose(file) != 0) {
         free(text);
         return NULL;
@@ -144,14 +233,63 @@ char *hpct_cluster_hosts(const hpct_cluster *cluster, int port)
 static char *format_address(const hpct_cluster *cluster, int rank)
 {
     char text[HPCT_MAX_NODE_NAME + 16];
-    int node = cluster->layout.node[rank];
-    snprintf(text, sizeof text, "%s:%d", cluster->names[node],
-             cluster->ports[cluster->layout.local[rank]]);
+    format_host(cluster, cluster->layout.node[rank], cluster->ports[cluster->layout.local[rank]],
+                text, sizeof text);
     return strdup(text);
 }
 
+static hpct_status set_roles(hpct_config *config, const hpct_roles *given)
+{
+    const hpct_roles all_workers = {.count = 0};
+    hpct_roles roles;
+    hpct_status status = hpct_roles_fit(given == NULL ? &all_workers : given, config->size, &roles);
+    if (status != HPCT_OK)
+        return status;
+    int own = hpct_roles_of(&roles, config->rank, &config->role_index);
+    config->role = strdup(roles.list[own].name);
+    config->roles = calloc((size_t) roles.count, sizeof *config->roles);
+    if (config->role == NULL || config->roles == NULL)
+        return hpct_fail_memory(0);
+    for (; config->num_roles < roles.count; config->num_roles++) {
+        hpct_config_role *role = &config->roles[config->num_roles];
+        role->count = roles.list[config->num_roles].count;
+        role->name = strdup(roles.list[config->num_roles].name);
+        if (role->name == NULL)
+            return hpct_fail_memory(0);
+    }
+    return HPCT_OK;
+}
+
+static hpct_status set_nodes(hpct_config *config, const hpct_cluster *cluster, const int *gpus)
+{
+    config->nodes = calloc((size_t) config->num_nodes, sizeof *config->nodes);
+    if (config->nodes == NULL)
+        return hpct_fail_memory(0);
+    for (int node = 0; node < config->num_nodes; node++) {
+        config->nodes[node].tasks = cluster->layout.tasks[node];
+        config->nodes[node].gpus = gpus == NULL ? 0 : gpus[node];
+        config->nodes[node].name = strdup(cluster->names[node]);
+        if (config->nodes[node].name == NULL)
+            return hpct_fail_memory(0);
+    }
+    return HPCT_OK;
+}
+
+static hpct_status set_addresses(hpct_config *config, const hpct_cluster *cluster)
+{
+    config->addresses = calloc((size_t) config->size, sizeof *config->addresses);
+    if (config->addresses == NULL)
+        return hpct_fail_memory(0);
+    for (int rank = 0; rank < config->size; rank++) {
+        config->addresses[rank] = format_address(cluster, rank);
+        if (config->addresses[rank] == NULL)
+            return hpct_fail_memory(0);
+    }
+    return HPCT_OK;
+}
+
 hpct_status hpct_cluster_config(const hpct_cluster *cluster, int rank, uint32_t job, uint32_t step,
-                                const int *gpus, hpct_config **out)
+                                const hpct_roles *roles, const int *gpus, hpct_config **out)
 {
     const hpct_layout *layout = &cluster->layout;
     char name[32];
@@ -164,47 +302,25 @@ hpct_status hpct_cluster_config(const hpct_cluster *cluster, int rank, uint32_t 
     config->num_nodes = layout->num_nodes;
     config->local_rank = layout->local[rank];
     config->local_size = layout->tasks[config->node_rank];
-    config->role_index = rank;
     snprintf(name, sizeof name, "%u.%u", job, step);
     config->job = strdup(name);
-    config->role = strdup("worker");
-    config->roles = calloc(1, sizeof *config->roles);
-    config->nodes = calloc((size_t) layout->num_nodes, sizeof *config->nodes);
-    if (config->job == NULL || config->role == NULL || config->roles == NULL ||
-        config->nodes == NULL)
-        goto fail;
-    config->num_roles = 1;
-    config->roles[0].count = layout->size;
-    config->roles[0].name = strdup("worker");
-    if (config->roles[0].name == NULL)
-        goto fail;
-    for (int node = 0; node < layout->num_nodes; node++) {
-        config->nodes[node].tasks = layout->tasks[node];
-        config->nodes[node].gpus = gpus == NULL ? 0 : gpus[node];
-        config->nodes[node].name = strdup(cluster->names[node]);
-        if (config->nodes[node].name == NULL)
-            goto fail;
-    }
-    if (cluster->ports != NULL) {
-        config->addresses = calloc((size_t) layout->size, sizeof *config->addresses);
-        if (config->addresses == NULL)
-            goto fail;
-        for (int i = 0; i < layout->size; i++) {
-            config->addresses[i] = format_address(cluster, i);
-            if (config->addresses[i] == NULL)
-                goto fail;
-        }
+    hpct_status status = config->job == NULL ? hpct_fail_memory(0) : set_roles(config, roles);
+    if (status == HPCT_OK)
+        status = set_nodes(config, cluster, gpus);
+    if (status == HPCT_OK && cluster->ports != NULL)
+        status = set_addresses(config, cluster);
+    if (status != HPCT_OK) {
+        hpct_config_free(config);
+        return status;
     }
     *out = config;
     return HPCT_OK;
-fail:
-    hpct_config_free(config);
-    return hpct_fail_memory(0);
 }
 
 void hpct_cluster_free(hpct_cluster *cluster)
 {
     hpct_names_free(cluster->names, cluster->layout.num_nodes);
+    hpct_names_free(cluster->hosts, cluster->layout.num_nodes);
     hpct_layout_free(&cluster->layout);
     free(cluster->ports);
     *cluster = (hpct_cluster){0};

@@ -122,7 +122,7 @@ static hpct_status read_slurm(const hpct_environment *environment, hpct_config *
     if (status == HPCT_OK)
         status = get_number(environment, "SLURM_STEP_ID", UINT32_MAX, -1, &step);
     if (status == HPCT_OK)
-        status = hpct_cluster_from_slurm(environment, &cluster);
+        status = hpct_cluster_from_slurm(environment, 0, &cluster);
     if (status != HPCT_OK)
         return status;
     if (size != cluster.layout.size || rank >= size) {
@@ -135,8 +135,10 @@ static hpct_status read_slurm(const hpct_environment *environment, hpct_config *
     status = hpct_cluster_set_ports(&cluster, environment, NULL, hpct_port_range_default(),
                                     (uint32_t) job, (uint32_t) step);
     if (status == HPCT_OK)
+        status = hpct_cluster_set_hosts(&cluster, environment, NULL);
+    if (status == HPCT_OK)
         status = hpct_cluster_config(&cluster, (int) rank, (uint32_t) job, (uint32_t) step, NULL,
-                                     &config);
+                                     NULL, &config);
     if (status == HPCT_OK)
         status = check_slurm(config, "SLURM_STEP_TASKS_PER_NODE", node, local);
     if (status == HPCT_OK) {

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/cluster/names.h"
 #include "agent/cluster/nodelist.h"
 #include "agent/cluster/number.h"
 #include "agent/cluster/tasks.h"
@@ -18,8 +19,8 @@
 
 typedef struct placing {
     const char *path;
-    char *const *names;
-    int num_nodes, size;
+    hpct_names_index index;
+    int size;
     int *placed;
     int done;
 } placing;
@@ -40,10 +41,8 @@ static hpct_status add_hosts(placing *p, char *entry)
     if (status != HPCT_OK)
         return hpct_fail_within(status, p->path);
     for (int i = 0; i < count && status == HPCT_OK; i++) {
-        int node = 0;
-        while (node < p->num_nodes && strcmp(p->names[node], hosts[i]) != 0)
-            node++;
-        if (node == p->num_nodes)
+        int node = hpct_names_find(&p->index, hosts[i]);
+        if (node < 0)
             status = hpct_fail(HPCT_ERR_CONFIG, "%s: host '%s' is not part of the step", p->path,
                                hosts[i]);
         for (long n = 0; n < factor && p->done < p->size && status == HPCT_OK; n++)
@@ -57,7 +56,7 @@ hpct_status hpct_hostfile_read(const char *path, char *const *names, int num_nod
                                int **placed)
 {
     hpct_status status = HPCT_OK;
-    placing p = {.path = path, .names = names, .num_nodes = num_nodes, .size = size};
+    placing p = {.path = path, .size = size};
     char *line = NULL;
     size_t capacity = 0;
     struct stat info;
@@ -73,7 +72,7 @@ hpct_status hpct_hostfile_read(const char *path, char *const *names, int num_nod
         goto end;
     }
     p.placed = calloc((size_t) size + 1, sizeof *p.placed);
-    if (p.placed == NULL) {
+    if (p.placed == NULL || !hpct_names_index_make(names, num_nodes, &p.index)) {
         status = hpct_fail_memory((size_t) size * sizeof *p.placed);
         goto end;
     }
@@ -90,6 +89,7 @@ hpct_status hpct_hostfile_read(const char *path, char *const *names, int num_nod
         status = hpct_fail(HPCT_ERR_CONFIG, "%s names %d hosts, the step has %d tasks", path,
                            p.done, size);
 end:
+    hpct_names_index_free(&p.index);
     free(line);
     if (file != NULL)
         fclose(file);

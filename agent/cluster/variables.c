@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/cluster/nodelist.h"
 #include "base/status.h"
 
 const char *const hpct_variable_names[] = {
@@ -92,14 +93,18 @@ static bool fits(const char *name, const char *value)
     return strlen(name) + 1 + strlen(value) + 1 < HPCT_MAX_VARIABLE;
 }
 
+/* TensorFlow's evaluator stands beside the cluster: it is told that it is one, and the others are
+ * not told of it (they would wait for it). */
 static char *make_tf_config(const hpct_config *config)
 {
     json_t *cluster = json_object();
     int rank = 0;
-    for (int i = 0; i < config->num_roles; i++) {
+    for (int i = 0; i < config->num_roles; rank += config->roles[i++].count) {
+        if (strcmp(config->roles[i].name, "evaluator") == 0)
+            continue;
         json_t *list = json_array();
         for (int n = 0; n < config->roles[i].count; n++)
-            json_array_append_new(list, json_string(config->addresses[rank++]));
+            json_array_append_new(list, json_string(config->addresses[rank + n]));
         json_object_set_new(cluster, config->roles[i].name, list);
     }
     json_t *all = json_pack("{s:o, s:{s:s, s:i}}", "cluster", cluster, "task", "type", config->role,
@@ -109,8 +114,23 @@ static char *make_tf_config(const hpct_config *config)
     return text;
 }
 
+/* Whether the addresses alone, each in quotes and with a comma, are too long: then the text need not
+ * be made, which takes as long as all the rest. */
+static bool surely_too_long(const hpct_config *config)
+{
+    size_t size = 0;
+    for (int rank = 0; rank < config->size && size < 2 * HPCT_MAX_VARIABLE; rank++)
+        size += strlen(config->addresses[rank]) + strlen("\"\",");
+    return size >= HPCT_MAX_VARIABLE + HPCT_MAX_NODE_NAME + 16; /* one, of an evaluator, is left out */
+}
+
 static void put_tf(emission *e, const hpct_config *config, const char **dropped)
 {
+    if (surely_too_long(config)) {
+        put(e, "TF_CONFIG", NULL);
+        *dropped = "TF_CONFIG";
+        return;
+    }
     char *text = make_tf_config(config);
     if (text == NULL) {
         e->status = hpct_fail_memory(0);
@@ -123,13 +143,14 @@ static void put_tf(emission *e, const hpct_config *config, const char **dropped)
     free(text);
 }
 
-/* Rank 0 is where torch and JAX meet. */
+/* Rank 0 is where torch and JAX meet. They know nothing of roles: all tasks count. */
 static void put_meeting_point(emission *e, const hpct_config *config, unsigned frameworks)
 {
     const char *address = config->addresses[0], *colon = strrchr(address, ':');
     if (frameworks & HPCT_FRAMEWORK_TORCH) {
         char host[256];
-        snprintf(host, sizeof host, "%.*s", (int) (colon - address), address);
+        bool v6 = address[0] == '[';
+        snprintf(host, sizeof host, "%.*s", (int) (colon - address) - 2 * v6, address + v6);
         put(e, "MASTER_ADDR", host);
         put(e, "MASTER_PORT", colon + 1);
         put_number(e, "RANK", config->rank);

@@ -6,19 +6,21 @@ cluster_tests = \
 	tests/cluster/plugin_attacks.t \
 	tests/cluster/plugin_broadcast.t \
 	tests/cluster/plugin_gpu.t \
+	tests/cluster/plugin_jobs.t \
 	tests/cluster/plugin_layout.t \
 	tests/cluster/plugin_out.t \
 	tests/cluster/plugin_safety.t \
 	tests/cluster/plugin_settings.t tests/cluster/plugin_stage.t \
+	tests/cluster/plugin_slurm_conf.t \
 	tests/cluster/quickstart.t \
 	tests/cluster/sandbox.t \
 	tests/cluster/train.t \
 	tests/cluster/train_failures.t
 TESTS += $(cluster_tests)
 scaled_tests += tests/cluster/broadcast_faults.t
-EXTRA_DIST += $(cluster_tests) tests/cluster/lib.sh tests/cluster/plugin_lib.sh tests/cluster/train_lib.sh
+EXTRA_DIST += $(cluster_tests) tests/cluster/layout_lib.sh tests/cluster/lib.sh tests/cluster/plugin_lib.sh tests/cluster/train_lib.sh
 long_tests += tests/cluster/plugin_sanitizers.t
-scaled_tests += tests/cluster/plugin_attacks.t
+scaled_tests += tests/cluster/plugin_attacks.t tests/cluster/plugin_layout.t
 EXTRA_DIST += tests/cluster/plugin_sanitizers.t tests/cluster/asan_options.c
 
 # Who knocks in plugin_broadcast.t.

@@ -10,39 +10,9 @@ on_cluster 2
 needs_plugin
 nodes=$(all_nodes | wc -l)
 
-cat >"$work_here/show" <<'END'
-#!/bin/bash
-# one write per line, so that lines of several tasks do not mix
-printf '%s %s %s %s %s %s %s %s\n' "$SLURM_PROCID" "$SLURM_NODEID" "$SLURM_LOCALID" "$SLURMD_NODENAME" \
-    "$HPC_TRAIN_RANK" "$HPC_TRAIN_NODE_RANK" "$HPC_TRAIN_LOCAL_RANK" "$HPC_TRAIN_CONFIG"
-END
-sandbox_run --root chmod 755 "$work/show"
-
-# Reads the tasks' lines; prints what does not agree, or "N tasks" when all does.
-judge() {
-    awk '
-    {
-        n++
-        if ($1 != $5 || $2 != $6 || $3 != $7) print "task", $1, $2, $3, "was told", $5, $6, $7
-        list = $8
-        sub(/.*"worker":\[/, "", list)
-        sub(/\].*/, "", list)
-        gsub(/"/, "", list)
-        if (all == "") all = list
-        if (list != all) print "rank", $1, "has another list:", list, "not", all
-        host[$1] = $4
-    }
-    END {
-        size = split(all, address, ",")
-        if (size != n) print n, "tasks,", size, "addresses"
-        for (i = 1; i <= size; i++) {
-            split(address[i], part, ":")
-            if (part[1] != host[i - 1]) print "rank", i - 1, "is on", host[i - 1], "but its address is", address[i]
-            if (seen[address[i]]++) print "address", address[i], "is given twice"
-        }
-        print n, "tasks"
-    }'
-}
+# shellcheck source=tests/cluster/layout_lib.sh
+. "$(dirname "$0")/layout_lib.sh"
+make_show
 
 right() { # NAME TASKS SRUN-OPTION...
     capture sandbox_run "${prefix[@]}" srun --hpc-train "${@:3}" "$work/show"
@@ -85,19 +55,85 @@ sandbox_run --root chmod 644 "$work/hosts"
 prefix=(env "SLURM_HOSTFILE=$work/hosts")
 right arbitrary 5 -n5 -m arbitrary
 prefix=()
-capture sandbox_run srun --hpc-train -n3 -m arbitrary -w "$last,$first,$last" sleep 60
-ok "$([ "$status" != 0 ]; echo $?)" "arbitrary without a host file is refused"
+right "arbitrary, as PMIx knows it" 3 -n3 -m arbitrary -w "$last,$first,$last"
+capture sandbox_run srun --hpc-train --mpi=none -n3 -m arbitrary -w "$last,$first,$last" sleep 60
+ok "$([ "$status" != 0 ]; echo $?)" "arbitrary without a host file and without PMIx is refused"
 like "$err" "nothing says which rank is where: name the hosts in a file .* SLURM_HOSTFILE, or use block" "and says what to do"
 
-# Heterogeneous steps are refused; a component by itself is right.
-start=$SECONDS
-capture sandbox_run srun --hpc-train -N1 -n1 sleep 60 : -N1 -n2 sleep 60
-ok "$([ "$status" != 0 ] && [ $((SECONDS - start)) -lt 40 ]; echo $?)" "a step over components is refused"
-like "$err" "steps over several components of a heterogeneous job cannot be prepared" "and says why"
+# ---- layouts drawn at random, all in one job ----
+# Each line of the plan is a number of srun options; what Slurm itself refuses is left out.
+tries=12
+[ -z "${HPC_TRAIN_LONG-}" ] || tries=200
+RANDOM=${HPC_TRAIN_SEED:-$(date +%s)}
+seed=$RANDOM
+RANDOM=$seed
+pick() { echo "${@:1+RANDOM%$#:1}"; }
+some_nodes() { all_nodes | shuf --random-source=<(yes "$RANDOM") | head -n "$1" | paste -sd,; }
+plan() {
+    local i n options
+    for ((i = 0; i < tries; i++)); do
+        n=$((1 + RANDOM % nodes))
+        case $((RANDOM % 5)) in
+        0) options="-w $(some_nodes "$n") -N$n" ;;
+        1) [ "$n" -lt "$nodes" ] && options="-x $(some_nodes $((nodes - n))) -N$n" || options="-N$n" ;;
+        2) options="-r$((nodes - n)) -N$n" ;;
+        *) options="-N$n" ;;
+        esac
+        case $((RANDOM % 3)) in
+        0) options+=" --ntasks-per-node=$((1 + RANDOM % 4))" ;;
+        *) options+=" -n$((n + RANDOM % (6 * n)))" ;;
+        esac
+        options+=" $(pick '' '' -c1 -c2 -c3 -O '-O -c2')"
+        options+=" -m $(pick block cyclic plane=1 plane=2 plane=3 plane=5 '*' block:block cyclic:cyclic '*:cyclic' \
+            block:cyclic,NoPack cyclic:fcyclic block,Pack)"
+        options+=" --mpi=$(pick pmix none)"
+        echo "$options"
+    done
+    # arbitrary: hosts drawn one by one
+    for ((i = 0; i < tries / 6; i++)); do
+        n=$((2 + RANDOM % 6))
+        echo "-m arbitrary -n$n --mpi=$(pick pmix none) $(for ((j = 0; j < n; j++)); do some_nodes 1; done | paste -sd,)"
+    done
+}
+plan >"$work_here/plan"
+cat >"$work_here/run-plan" <<'END'
+#!/bin/bash
+unset SLURM_NTASKS_PER_NODE SLURM_TASKS_PER_NODE SLURM_NTASKS SLURM_NPROCS # salloc's, which srun would take as options
+i=0
+while read -r -a options; do
+    i=$((i + 1))
+    if [ "${options[1]}" = arbitrary ]; then
+        tr , '\n' <<<"${options[-1]}" >"$1/hosts.$i"
+        unset "options[-1]"
+        SLURM_HOSTFILE=$1/hosts.$i srun --hpc-train "${options[@]}" "$1/show" >"$1/random.$i" 2>"$1/random.$i.err" </dev/null
+    else
+        srun --hpc-train "${options[@]}" "$1/show" >"$1/random.$i" 2>"$1/random.$i.err" </dev/null
+    fi
+    echo $? >"$1/random.$i.rc"
+done <"$1/plan"
+END
+sandbox_run --root sh -c "chmod 755 '$work/run-plan'; chmod 644 '$work/plan'"
+run_limit=$((tries * 5))
+capture sandbox_run salloc -N"$nodes" --ntasks-per-node=8 "$work/run-plan" "$work"
+run_limit=120
+waiting='step creation temporarily disabled\|Step created for job' # Slurm, of the step before
+compared=0 i=0
+while read -r options; do
+    i=$((i + 1))
+    grep -q "Unable to create step" "$work_here/random.$i.err" && continue # Slurm's own refusal
+    compared=$((compared + 1))
+    want=$(wc -l <"$work_here/random.$i")
+    is "$(cat "$work_here/random.$i.rc") $(judge <"$work_here/random.$i") $(grep -v "$waiting" "$work_here/random.$i.err")" "0 $want tasks " "drawn with $seed: srun $options"
+done <"$work_here/plan"
+diag "$compared of $i layouts compared; Slurm itself refused the others"
+ok "$([ "$compared" -ge $((i / 2)) ]; echo $?)" "half of the layouts and more could be compared"
 
-# What a user sets to mislead is noticed, not believed.
-capture sandbox_run srun --hpc-train -N2 -n2 --export=ALL,SLURM_STEP_TASKS_PER_NODE='7(x2)' true
-like "$status $err" "^0 |do not agree|do not set SLURM" "a false SLURM_STEP_TASKS_PER_NODE is overwritten or refused"
+# What a user sets to mislead is overwritten by srun.
+capture sandbox_run env SLURM_STEP_TASKS_PER_NODE='7(x2)' SLURM_STEP_NODELIST=x SLURM_PMIX_MAPPING_SERV=y \
+    srun --hpc-train -N2 -n2 "$work/show"
+is "$(judge <<<"$out")" "2 tasks" "false SLURM_STEP_* in srun's own environment change nothing"
+capture sandbox_run srun --hpc-train -N2 -n2 --export=ALL,SLURM_STEP_TASKS_PER_NODE='7(x2)' "$work/show"
+is "$status $(judge <<<"$out")" "0 2 tasks" "nor do those that --export sets"
 
 # Nodes that are set up differently come to the same addresses.
 range=/proc/sys/net/ipv4/ip_local_port_range

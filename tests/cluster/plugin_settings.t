@@ -28,9 +28,9 @@ for wrong in unknown=1 tmpdir=relative ports=1 default=maybe "log=info log=info"
     is "$status" 0 "$wrong: a step without hpc-train runs"
     like "$err" "plugstack.conf: .*${wrong%%=*}" "$wrong: the client names the argument"
     capture sandbox_run srun --hpc-train -N2 true
-    is "$status" 64 "$wrong: a step with it is refused"
+    is "$status" 78 "$wrong: a step with it is refused"
     capture sandbox_run sbatch --hpc-train --wrap=true
-    is "$status" 64 "$wrong: and a batch job"
+    is "$status" 78 "$wrong: and a batch job"
     capture sandbox_run sbatch --wait --wrap=true
     ran "$wrong: while one without runs"
     undrained "$wrong"

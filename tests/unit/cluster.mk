@@ -1,6 +1,6 @@
 # Unit tests of agent/cluster.
 if HAVE_CMOCKA
-unit_tests += tests/unit/test_nodelist tests/unit/test_layout tests/unit/test_config
+unit_tests += tests/unit/test_nodelist tests/unit/test_layout tests/unit/test_config tests/unit/test_cluster
 endif
 cluster_test_libs = agent/cluster/libcluster.la base/libbase.la $(CMOCKA_LIBS)
 
@@ -10,6 +10,9 @@ tests_unit_test_nodelist_LDADD = $(cluster_test_libs)
 tests_unit_test_layout_SOURCES = tests/unit/test_layout.c tests/unit/unit.h
 tests_unit_test_layout_CPPFLAGS = $(test_cppflags)
 tests_unit_test_layout_LDADD = $(cluster_test_libs)
+tests_unit_test_cluster_SOURCES = tests/unit/test_cluster.c tests/unit/unit.h
+tests_unit_test_cluster_CPPFLAGS = $(test_cppflags)
+tests_unit_test_cluster_LDADD = $(cluster_test_libs)
 tests_unit_test_config_SOURCES = tests/unit/test_config.c tests/unit/unit.h
 tests_unit_test_config_CPPFLAGS = $(test_cppflags) $(JANSSON_CFLAGS)
 tests_unit_test_config_LDADD = $(cluster_test_libs) $(JANSSON_LIBS)
@@ -38,3 +41,12 @@ tests_unit_test_tmpdir_LDADD = $(spank_test_libs)
 tests_unit_test_share_SOURCES = tests/unit/test_share.c tests/unit/unit.h
 tests_unit_test_share_CPPFLAGS = $(test_cppflags)
 tests_unit_test_share_LDADD = $(spank_test_libs)
+
+# Measured times and memory: not among the unit tests, which also run under valgrind and sanitizers.
+if HAVE_CMOCKA
+check_PROGRAMS += tests/unit/test_scale
+TESTS += tests/unit/test_scale
+endif
+tests_unit_test_scale_SOURCES = tests/unit/test_scale.c tests/unit/unit.h
+tests_unit_test_scale_CPPFLAGS = $(test_cppflags)
+tests_unit_test_scale_LDADD = $(spank_test_libs)

@@ -77,7 +77,7 @@ static void the_command_line_wins_over_the_environment(void **state)
     hpct_options options = {0};
     hpct_choices choices = {0};
     hpct_environment *environment =
-        ENV("HPC_TRAIN_PORT=21000", "HPC_TRAIN_ENV=jax", "HPC_TRAIN_BIND=none",
+        ENV("HPC_TRAIN_PORT=21000", "HPC_TRAIN_ENV=jax", "HPC_TRAIN_BIND=map:0",
             "HPC_TRAIN_STAGE=/a:b,/c", "HPC_TRAIN_HIDE=on");
     hpct_options_set(&options, HPCT_OPTION_PORT, "22000");
     hpct_options_set(&options, HPCT_OPTION_PORT, "23000-24000"); /* the last one */
@@ -86,7 +86,7 @@ static void the_command_line_wins_over_the_environment(void **state)
     assert_true(choices.has_port);
     assert_int_equal(choices.port.low, 23000);
     assert_int_equal(choices.frameworks, HPCT_FRAMEWORK_TF);
-    assert_int_equal(choices.bind.kind, HPCT_GPU_BIND_NONE);
+    assert_int_equal(choices.bind.kind, HPCT_GPU_BIND_MAP);
     assert_true(choices.hide);
     assert_int_equal(choices.stage.count, 2);
     assert_string_equal(choices.stage.entries[0].dst, "b");
@@ -113,6 +113,7 @@ static void bad_values_are_named(void **state)
         {HPCT_OPTION_ENV, "", "--hpc-train-env"},
         {HPCT_OPTION_PORT, "80", "--hpc-train-port: '80'"},
         {HPCT_OPTION_PORT, "", "--hpc-train-port"},
+        {HPCT_OPTION_ROLES, "boss", "--hpc-train-roles: 'boss' is no role"},
         {HPCT_OPTION_BIND, "nearest", "--hpc-train-bind: 'nearest'"},
         {HPCT_OPTION_BIND, "map:", "--hpc-train-bind"},
         {HPCT_OPTION_BIND, "map:0,,1", "--hpc-train-bind"},
@@ -368,12 +369,49 @@ static void a_layout_that_slurm_contradicts_is_refused(void **state)
     facts.total_tasks = 5;
     assert_int_equal(describe(ENV(STEP), facts, NULL, &config), HPCT_ERR_CONFIG);
     assert_non_null(strstr(hpct_last_error(), "do not set SLURM_*"));
-    assert_int_equal(describe(ENV(STEP, "SLURM_HET_SIZE=2"), facts, NULL, &config),
-                     HPCT_ERR_CONFIG);
-    assert_non_null(strstr(hpct_last_error(), "heterogeneous"));
     assert_int_equal(describe(ENV(STEP, "SLURMD_NODENAME=node7"), task3, NULL, &config),
                      HPCT_ERR_CONFIG);
     assert_non_null(strstr(hpct_last_error(), "node7"));
+}
+
+/* SPANK counts within the component, the variables through all of them. */
+static void a_task_of_a_component_is_described(void **state)
+{
+    (void) state;
+    hpct_config *config = NULL;
+    hpct_task_facts second = {
+        .job = 43, .rank = 1, .local_rank = 1, .node = 0, .local_tasks = 2, .total_tasks = 2};
+    hpct_environment *step =
+        ENV("SLURM_STEP_NODELIST=node[0-1]", "SLURM_STEP_TASKS_PER_NODE=2(x2)", "SLURM_PROCID=3",
+            "SLURM_NODEID=1", "SLURM_JOB_ID=42", "SLURMD_NODENAME=node0",
+            "SLURM_PMIX_MAPPING_SERV=(vector,(1,1,2),(0,1,2))");
+    assert_int_equal(describe(step, second, NULL, &config), HPCT_OK);
+    assert_string_equal(config->job, "42.0");
+    assert_int_equal(config->rank, 3);
+    assert_int_equal(config->node_rank, 1);
+    assert_int_equal(config->local_rank, 1);
+    assert_string_equal(config->nodes[1].name, "node0");
+    hpct_config_free(config);
+    second.local_rank = 0;
+    assert_int_equal(describe(step, second, NULL, &config), HPCT_ERR_CONFIG);
+    assert_non_null(strstr(hpct_last_error(), "cannot be worked out"));
+    second.local_rank = 1;
+    second.rank = 4;
+    assert_int_equal(describe(step, second, NULL, &config), HPCT_ERR_CONFIG);
+    assert_non_null(strstr(hpct_last_error(), "of a component"));
+}
+
+static void nothing_to_hide_is_no_hiding(void **state)
+{
+    (void) state;
+    hpct_options options = {0};
+    hpct_choices choices = {0};
+    hpct_environment *environment = ENV("HPC_TRAIN_BIND=none");
+    hpct_options_set(&options, HPCT_OPTION_HIDE, NULL);
+    assert_int_equal(hpct_options_resolve(&options, environment, false, &choices), HPCT_ERR_USAGE);
+    assert_non_null(strstr(hpct_last_error(), "--hpc-train-hide"));
+    assert_non_null(strstr(hpct_last_error(), "--hpc-train-bind=none"));
+    free_options(&options);
 }
 
 static void the_config_file_is_written(void **state)
@@ -412,6 +450,8 @@ int main(void)
         cmocka_unit_test(gpus_are_chosen),
         cmocka_unit_test(a_task_is_described),
         cmocka_unit_test(a_layout_that_slurm_contradicts_is_refused),
+        cmocka_unit_test(a_task_of_a_component_is_described),
+        cmocka_unit_test(nothing_to_hide_is_no_hiding),
         cmocka_unit_test(the_config_file_is_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,53 @@
+#!/bin/bash
+# plugin_slurm_conf.t: in a sandbox of its own, what slurm.conf can change: nodes whose NodeName is neither their host
+# name nor resolves anywhere are reached by the addresses that the tasks are told; ports that Slurm reserves are used.
+
+# shellcheck source=tests/cluster/lib.sh
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=tests/cluster/plugin_lib.sh
+. "$(dirname "$0")/plugin_lib.sh"
+[ "$(id -u)" = 0 ] || skip_all "the sandbox needs root"
+installed=${HPC_TRAIN_SANDBOX:-$top_srcdir/.sandbox}/root/opt/hpc-train
+[ -e "$installed/lib/slurm/spank_hpc_train.so" ] || skip_all "the plugin is not installed in the sandbox's folder"
+own=$(mktemp -d /tmp/hpc-train-sandbox.XXXXXX)
+export HPC_TRAIN_SANDBOX=$own
+at_exit "'$sandbox' down >/dev/null; rm -rf '$own'"
+mkdir -p "$own/root/opt"
+cp -a "$installed" "$own/root/opt"
+HPC_TRAIN_NODE_NAMES=x HPC_TRAIN_SLURM_CONF=MpiParams=ports=13000-13999 limit 60 "$sandbox" up 2 >/dev/null
+ok $? "a sandbox starts whose nodes are x0 and x1 to Slurm" || exit 1
+
+# ---- names ----
+
+capture sandbox_run srun -N2 bash -c 'echo "$SLURMD_NODENAME $(hostname) $(getent hosts x0 x1)"'
+is "$(sort <<<"$out")" $'x0 node0 \nx1 node1 ' "names and host names differ, and the names resolve nowhere"
+capture sandbox_run srun --hpc-train-port=23000 -N2 bash -c 'echo "$SLURM_PROCID $TF_CONFIG $MASTER_ADDR $HPC_TRAIN_CONFIG"'
+ran "a step there is prepared"
+like "$(sort <<<"$out")" '^0 \{"cluster":\{"worker":\["10.77.1.1:23000","10.77.1.2:23000"\]\}.* 10.77.1.1 ' "by their addresses"
+like "$out" '"nodes":\[\{"name":"x0","tasks":1,"gpus":0\},\{"name":"x1"' "and named as Slurm names them"
+# Its ranks meet at these addresses before anything else.
+capture sandbox_run env HPC_TRAIN_JOIN_SECONDS=20 srun --hpc-train -N2 hpc-train fit --model mnist-cnn \
+    --data /usr/share/datasets/fashion-mnist --epochs 1 --steps-per-epoch 2
+ran "two ranks of hpc-train find each other"
+capture sandbox_run srun --mpi=none --hpc-train -N1 -n1 printenv MASTER_ADDR : -N1 -n1 printenv MASTER_ADDR
+is "$out" $'10.77.1.1\n10.77.1.1' "also over components"
+
+# ---- reserved ports ----
+# shellcheck disable=SC2016 # the tasks expand it
+tell='echo "$SLURM_STEP_RESV_PORTS $TF_CONFIG"'
+ports_of() { grep -o '10\.77[.0-9]*:[0-9]*' <<<"$1" | cut -d: -f2 | sort -nu | paste -sd-; }
+capture sandbox_run srun --resv-ports=2 --hpc-train -N2 --ntasks-per-node=2 bash -c "$tell"
+ran "a step with --resv-ports runs"
+like "$out" '^13[0-9]*-13[0-9]* ' "Slurm reserves ports"
+is "$(ports_of "$out")" "$(cut -d' ' -f1 <<<"$out" | sort -u)" "and those are used"
+capture sandbox_run srun --hpc-train -N2 --ntasks-per-node=2 bash -c "$tell"
+like "$(ports_of "$out")" '^13[0-9]*-13[0-9]*$' "so they are where MpiParams makes Slurm reserve some without being asked"
+capture sandbox_run srun --resv-ports=1 --hpc-train -N2 -n4 bash -c "$tell"
+like "$(ports_of "$out")" '^2[0-9]*-2[0-9-]*$' "too few of them: none is used"
+capture sandbox_run srun --resv-ports=0 --hpc-train -N2 -n4 bash -c "$tell"
+like "$(ports_of "$out")" '^2[0-9]*-2[0-9-]*$' "none are wanted"
+capture sandbox_run srun --resv-ports=2 --hpc-train-port=23900 -N1 printenv MASTER_PORT
+is "$out" 23900 "--hpc-train-port wins over them"
+capture sandbox_run srun --mpi=none --resv-ports=2 --hpc-train -N1 -n2 bash -c "$tell" : -N1 -n1 bash -c "$tell"
+is "$(cut -d' ' -f2 <<<"$out" | sed 's/"task".*//' | sort | uniq -c | awk '{ print $1 }')" 3 "over components all have the same addresses"
+done_testing
