@@ -55,6 +55,7 @@ void hpct_slurm_here_ask(hpct_slurm_here *out)
     while (pipe != NULL && fgets(line, sizeof line, pipe) != NULL) {
         read_value(line, "PlugStackConfig", out->plug_stack, sizeof out->plug_stack);
         read_value(line, "PluginDir", out->plugin_dirs, sizeof out->plugin_dirs);
+        read_value(line, "JobContainerType", out->job_container, sizeof out->job_container);
     }
     out->controller_answers = pipe != NULL && end(pipe) == 0;
     /* a configless node has its own copy, and the controller's path means nothing there */
