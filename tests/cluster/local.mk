@@ -8,6 +8,7 @@ cluster_tests = \
 	tests/cluster/plugin_gpu.t \
 	tests/cluster/plugin_jobs.t \
 	tests/cluster/plugin_layout.t \
+	tests/cluster/plugin_life.t \
 	tests/cluster/plugin_out.t \
 	tests/cluster/plugin_safety.t \
 	tests/cluster/plugin_settings.t tests/cluster/plugin_stage.t \
@@ -20,7 +21,7 @@ TESTS += $(cluster_tests)
 scaled_tests += tests/cluster/broadcast_faults.t
 EXTRA_DIST += $(cluster_tests) tests/cluster/layout_lib.sh tests/cluster/lib.sh tests/cluster/plugin_lib.sh tests/cluster/train_lib.sh
 long_tests += tests/cluster/plugin_sanitizers.t
-scaled_tests += tests/cluster/plugin_attacks.t tests/cluster/plugin_layout.t
+scaled_tests += tests/cluster/plugin_attacks.t tests/cluster/plugin_layout.t tests/cluster/plugin_life.t
 EXTRA_DIST += tests/cluster/plugin_sanitizers.t tests/cluster/asan_options.c
 
 # Who knocks in plugin_broadcast.t.
