@@ -19,7 +19,7 @@ like "$release" '^[0-9]+\.[0-9]+$' "the release of Slurm's headers is known"
 timeout 1800 rpmbuild -ta --nodeps --nocheck --define "_topdir $bare_work/rpm" "$tarball" >"$log" 2>&1
 ok $? "rpmbuild -ta builds" || { diag "$(tail -n 30 "$log")"; exit 1; }
 rpm_of() { ls "$bare_work"/rpm/RPMS/*/"$1"-[0-9]*.rpm; }
-contents() { rpm --query --package --list "$(rpm_of "$1")" 2>>"$log" | grep -v -e '^/usr/share/doc/' -e '^/usr/share/licenses' -e '^/usr/lib/.build-id' | LC_ALL=C sort; }
+contents() { rpm --query --package --list "$(rpm_of "$1")" 2>>"$log" | grep -v -e '^/usr/share/doc/' -e '^/usr/share/licenses' -e '^/usr/lib/.build-id' | sed 's/\.gz$//' | LC_ALL=C sort; }
 is "$(contents slurm-spank-hpc-train)" "\
 /etc/bash_completion.d/hpc-train-slurm
 /etc/slurm/plugstack.conf.d
@@ -30,15 +30,15 @@ is "$(contents slurm-spank-hpc-train)" "\
 /usr/libexec/hpc-train/hpc-train-gpus
 /usr/sbin/hpc-train-check
 /usr/share/bash-completion/completions/hpc-train-stage
-/usr/share/man/man1/hpc-train-stage.1.gz
-/usr/share/man/man8/hpc-train-check.8.gz
-/usr/share/man/man8/spank_hpc_train.8.gz" "the plugin's package"
+/usr/share/man/man1/hpc-train-stage.1
+/usr/share/man/man8/hpc-train-check.8
+/usr/share/man/man8/spank_hpc_train.8" "the plugin's package"
 is "$(contents hpc-train)" "\
 /usr/bin/hpc-train
 /usr/lib64/libhpctrain.so.0
 /usr/lib64/libhpctrain.so.0.0.0
 /usr/share/bash-completion/completions/hpc-train
-/usr/share/man/man1/hpc-train.1.gz" "the command's"
+/usr/share/man/man1/hpc-train.1" "the command's"
 is "$(contents hpc-train-devel | grep -v '\.h$')" $'/usr/include/hpctrain\n/usr/lib64/libhpctrain.so' "the headers'"
 requires() { rpm --query --package --requires "$@" 2>>"$log"; }
 like "$(requires "$(rpm_of slurm-spank-hpc-train)" | grep '^slurm' | sort | tr '\n' ' ')" "^slurm < ${release%.*}\.[0-9]+ slurm >= $release \$" "the plugin's package needs this release of Slurm"
@@ -59,8 +59,13 @@ ok $? "rpm --verify finds them whole"
 in_root --erase slurm-spank-hpc-train hpc-train hpc-train-devel
 ok $? "rpm removes them"
 is "$(find "$root" -not -type d -not -path "$root/var/lib/rpm/*")" "" "and leaves no file"
+# What rpmlint says beside this is for the one who signs and publishes (signature, packager, group), or is meant: the
+# library and its command are one package; rpm itself calls ldconfig; the newer hash section alone is used.
+meant='no-signature|no-packager-tag|no-group-tag|(non-versioned-file|executable)-in-library-package|no-binary'
+meant+='|library-without-ldconfig-post(u|i)n|missing-hash-section'
 if command -v rpmlint >/dev/null; then
     out=$(rpmlint "$bare_work/hpc-train.spec" "$bare_work"/rpm/RPMS/*/*.rpm 2>&1)
-    is "$(grep ': E: ' <<<"$out")" "" "rpmlint finds no error"
+    like "$out" "[0-9]+ errors" "rpmlint reads the spec and the packages"
+    is "$(grep ': E: ' <<<"$out" | grep -vE ": E: ($meant)")" "" "and finds no other error"
 fi
 done_testing
