@@ -41,3 +41,12 @@ check_LTLIBRARIES += tests/cluster/old/spank_hpc_train.la
 tests_cluster_old_spank_hpc_train_la_SOURCES = tests/cluster/old/plugin.c
 tests_cluster_old_spank_hpc_train_la_CPPFLAGS = $(AM_CPPFLAGS) $(SLURM_CPPFLAGS)
 tests_cluster_old_spank_hpc_train_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
+
+# What plugin_attacks.t brings along: a plugin of a user's own, and a spy in the environment.
+check_LTLIBRARIES += tests/cluster/own/spank_hpc_train.la tests/cluster/spy.la
+tests_cluster_own_spank_hpc_train_la_SOURCES = tests/cluster/own/plugin.c
+tests_cluster_own_spank_hpc_train_la_CPPFLAGS = $(AM_CPPFLAGS) $(SLURM_CPPFLAGS)
+tests_cluster_own_spank_hpc_train_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
+tests_cluster_own_spank_hpc_train_la_LIBADD = spank/libspank.la agent/cluster/libcluster.la base/libbase.la
+tests_cluster_spy_la_SOURCES = tests/cluster/spy.c
+tests_cluster_spy_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
