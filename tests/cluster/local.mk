@@ -19,9 +19,9 @@ cluster_tests = \
 TESTS += $(cluster_tests)
 scaled_tests += tests/cluster/broadcast_faults.t
 EXTRA_DIST += $(cluster_tests) tests/cluster/layout_lib.sh tests/cluster/lib.sh tests/cluster/plugin_lib.sh tests/cluster/train_lib.sh
-long_tests += tests/cluster/plugin_sanitizers.t
+long_tests += tests/cluster/plugin_cost.t tests/cluster/plugin_sanitizers.t
 scaled_tests += tests/cluster/plugin_attacks.t tests/cluster/plugin_layout.t
-EXTRA_DIST += tests/cluster/plugin_sanitizers.t tests/cluster/asan_options.c
+EXTRA_DIST += tests/cluster/plugin_cost.t tests/cluster/plugin_sanitizers.t tests/cluster/asan_options.c
 
 # Who knocks in plugin_broadcast.t.
 check_PROGRAMS += tests/stage/intruder

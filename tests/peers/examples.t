@@ -1,5 +1,6 @@
 #!/bin/bash
-# examples.t: the example programs of TensorFlow and PyTorch train on two nodes from their own job scripts. Skipped where
+# examples.t: the example programs of TensorFlow and PyTorch train on two nodes from their own job scripts, and
+# TensorFlow's ParameterServerStrategy from roles. Skipped where
 # a framework is missing; HPC_TRAIN_TF_PYTHON and HPC_TRAIN_TORCH_PYTHON name the interpreters (default python3).
 
 # shellcheck source=tests/cluster/lib.sh
@@ -32,7 +33,13 @@ tf=${HPC_TRAIN_TF_PYTHON:-python3}
 unlike "$(cat "$work_here/mnist_tensorflow.py" | sed '/^"""/,/"""$/d')" "TF_CONFIG|SLURM" "the program has no TF_CONFIG code of its own"
 if sandbox_run srun -N1 "$tf" -c 'import tensorflow, tf_keras' 2>/dev/null; then
     submit "$tf" mnist_tensorflow.sbatch
+    cp "$(dirname "$0")/parameter_server.py" "$work_here" && sandbox_run --root chmod -R a+rX "$work"
+    # srun ends the workers and the server, which wait for ever, after the chief
+    capture sandbox_run env TF_CPP_MIN_LOG_LEVEL=3 srun --hpc-train-roles=chief,worker:2,ps --wait=2 -N2 -n4 \
+        "$tf" "$work/parameter_server.py"
+    is "$out" "chief: x is 2.00 on job:ps/replica:0, 2 workers" "ParameterServerStrategy reads the roles" || diag "$err"
 else
+    skip "ParameterServerStrategy" "no tensorflow for $tf"
     skip "MultiWorkerMirroredStrategy" "no tensorflow with tf_keras for $tf"
 fi
 torch=${HPC_TRAIN_TORCH_PYTHON:-python3}
