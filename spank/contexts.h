@@ -19,6 +19,7 @@ typedef struct hpct_plugin {
     /* slurmstepd only */
     bool on;
     uint32_t job, step;
+    pid_t daemon; /* slurmstepd itself */
     hpct_share *share;
     bool out;             /* results are to be copied out */
     hpct_person user;     /* who then does it */

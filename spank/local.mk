@@ -22,6 +22,7 @@ spank_stage_libstage_la_SOURCES = \
 	spank/stage/bytes.c spank/stage/bytes.h \
 	spank/stage/content.c spank/stage/content.h \
 	spank/stage/copy.c spank/stage/copy.h \
+	spank/stage/crew.c spank/stage/crew.h \
 	spank/stage/entry.c spank/stage/entry.h \
 	spank/stage/extract.c spank/stage/extract.h \
 	spank/stage/out.c spank/stage/out.h \

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "agent/cluster/variables.h"
 #include "base/status.h"
@@ -71,6 +72,7 @@ void hpct_step_start(hpct_plugin *plugin, hpct_slurm *slurm)
         plugin->on = false;
         return;
     }
+    plugin->daemon = getpid();
     /* first, as it also keeps the tasks from saying the same trouble one after the other */
     hpct_status status = hpct_share_make(&plugin->share);
     if (plugin->trouble[0] != '\0')

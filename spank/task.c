@@ -1,8 +1,11 @@
 /* In each task, as the user, just before its program starts. */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "agent/cluster/number.h"
 #include "agent/cluster/tasks.h"
@@ -17,8 +20,10 @@
 
 /* When the other nodes are told that the step has failed, in seconds from one time to the next:
  * most have started their tasks after the first; one whose prolog or daemon is slow needs longer.
- */
+ * One that has ended its tasks cannot be told either; that is likely when we fail because others
+ * have, or because the step is being ended, and then nobody shall wait for us. */
 static const int tell_after[] = {1, 1, 2, 4, 8};
+enum { TELLS = sizeof tell_after / sizeof *tell_after, TELLS_AS_FOLLOWER = 2 };
 
 static hpct_status set(void *slurm, const char *name, const char *value)
 {
@@ -120,15 +125,18 @@ static hpct_status prepare(hpct_plugin *plugin, hpct_slurm *slurm, const char *t
     hpct_team_facts team = {0};
     if (plugin->trouble[0] != '\0')
         return hpct_fail(plugin->status, "%s", plugin->trouble);
+    hpct_status status = hpct_tmpdir_check(tmpdir);
+    if (status != HPCT_OK)
+        return status;
     if (hpct_slurm_step_kind(plugin->step) == HPCT_STEP_SCRIPT) {
-        hpct_status status = hpct_slurm_set(slurm, "SLURM_TMPDIR", tmpdir);
+        status = hpct_slurm_set(slurm, "SLURM_TMPDIR", tmpdir);
         if (status == HPCT_OK)
             status = hpct_slurm_set(slurm, "TMPDIR", tmpdir);
         return status == HPCT_OK ? hpct_task_record_out(plugin, slurm, &environment, NULL, tmpdir)
                                  : status;
     }
-    hpct_status status = hpct_options_resolve(&plugin->options, &environment,
-                                              plugin->settings.on_by_default, &choices);
+    status = hpct_options_resolve(&plugin->options, &environment, plugin->settings.on_by_default,
+                                  &choices);
     if (status == HPCT_OK)
         status = read_facts(plugin, slurm, &facts);
     if (status == HPCT_OK)
@@ -199,7 +207,8 @@ static void report(hpct_plugin *plugin, hpct_slurm *slurm)
         return;
     long all = number_of(&environment, "SLURM_STEP_NUM_TASKS", HPCT_MAX_TASKS);
     bool components = all > (long) tasks, told = tasks == 1 && !components;
-    for (size_t i = 0; !told && i < sizeof tell_after / sizeof *tell_after; i++) {
+    bool follows = plugin->share != NULL && hpct_share_marked(plugin->share, HPCT_SHARE_FOLLOWS);
+    for (int i = 0; !told && i < (follows ? TELLS_AS_FOLLOWER : TELLS); i++) {
         nanosleep(&(struct timespec){.tv_sec = tell_after[i]}, NULL);
         told = components ? end_components(&environment, plugin->job, plugin->step)
                           : hpct_slurm_end_step(plugin->job, plugin->step);
@@ -210,6 +219,11 @@ hpct_status hpct_task_start(hpct_plugin *plugin, hpct_slurm *slurm)
 {
     if (!plugin->on)
         return HPCT_OK;
+    /* Nobody would watch over the task, or clean up behind it, when slurmstepd is killed. */
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    pid_t parent = getppid(); /* 0: it is in another namespace */
+    if (parent != 0 && parent != plugin->daemon)
+        return hpct_fail(HPCT_ERR_INTERNAL, "slurmstepd has ended");
     char *tmpdir = hpct_tmpdir_path(plugin->settings.tmpdir, plugin->job);
     hpct_status status = tmpdir == NULL ? hpct_fail_memory(0) : prepare(plugin, slurm, tmpdir);
     free(tmpdir);

@@ -31,20 +31,37 @@ static hpct_status copy_out(const hpct_plugin *plugin)
     return status;
 }
 
+/* A task that is killed while data comes in cannot say so, and on the other nodes they wait for its
+ * node's share in the work. */
+static void end_step(hpct_plugin *plugin, hpct_slurm *slurm, const char *node)
+{
+    uint32_t nodes = 0;
+    if (hpct_slurm_step_kind(plugin->step) != HPCT_STEP_TASKS ||
+        !hpct_slurm_get(slurm, HPCT_SLURM_NODES, &nodes) || nodes < 2 ||
+        !hpct_share_first(plugin->share, HPCT_SHARE_REPORTED))
+        return;
+    hpct_slurm_error("%s: its tasks were ended before their programs started: the step is ended",
+                     node);
+    hpct_slurm_end_step(plugin->job, plugin->step);
+}
+
 void hpct_task_ended(hpct_plugin *plugin, hpct_slurm *slurm)
 {
     uint32_t tasks = 0;
-    if (!plugin->on || !plugin->out || plugin->share == NULL ||
-        !hpct_slurm_get(slurm, HPCT_SLURM_LOCAL_TASKS, &tasks) || ++plugin->tasks_ended != tasks ||
-        !hpct_share_marked(plugin->share, HPCT_SHARE_STARTED))
+    if (!plugin->on || plugin->share == NULL ||
+        !hpct_slurm_get(slurm, HPCT_SLURM_LOCAL_TASKS, &tasks) || ++plugin->tasks_ended != tasks)
         return;
     hpct_environment environment = hpct_slurm_environment(slurm);
     const char *node = environment.get(environment.context, "SLURMD_NODENAME");
-    if (copy_out(plugin) != HPCT_OK)
+    if (node == NULL)
+        node = "?";
+    if (!hpct_share_marked(plugin->share, HPCT_SHARE_STARTED))
+        end_step(plugin, slurm, node);
+    else if (plugin->out && copy_out(plugin) != HPCT_OK)
         hpct_slurm_error("%s: not all of '%s' is copied out: %s; it is tried once more when the "
                          "job ends, and what is lost then is told in hpc-train-lost.%u.* in the "
                          "step's folder",
-                         node == NULL ? "?" : node,
+                         node,
                          hpct_options_text(&plugin->options, &environment, HPCT_OPTION_STAGE_OUT),
                          hpct_last_error(), plugin->job);
 }

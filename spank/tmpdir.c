@@ -185,6 +185,19 @@ hpct_status hpct_tmpdir_make(const char *parent, uint32_t job, uid_t uid, gid_t 
     return status;
 }
 
+hpct_status hpct_tmpdir_check(const char *path)
+{
+    if (access(path, W_OK | X_OK) == 0)
+        return HPCT_OK;
+    if (errno != ENOENT)
+        return hpct_fail(HPCT_ERR_IO, "%s cannot be used: %s", path, strerror(errno));
+    return hpct_fail(HPCT_ERR_CONFIG,
+                     "%s was made, but the tasks do not see it: where Slurm gives each job a /tmp "
+                     "of its own (JobContainerType), the administrator must set tmpdir= in "
+                     "plugstack.conf to a folder elsewhere",
+                     path);
+}
+
 /* ---- removing -------------------------------------------------------------------------------- */
 
 hpct_status hpct_tmpdir_remove(const char *parent, uint32_t job)

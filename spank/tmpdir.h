@@ -25,6 +25,10 @@ hpct_status hpct_tmpdir_prepare(const char *parent);
  * HPCT_ERR_CONFIG or HPCT_ERR_IO, naming the path. */
 hpct_status hpct_tmpdir_make(const char *parent, uint32_t job, uid_t uid, gid_t gid);
 
+/* In a task, as the user: whether it is there for him, too. HPCT_ERR_CONFIG, saying what the
+ * administrator is to do, when it is not. */
+hpct_status hpct_tmpdir_check(const char *path);
+
 /* Removes the job's directory with all that is in it, as hpct_remove does, and what steps that were
  * killed while they made it have left; fine when there is none. To be called when the job has no
  * step on the node. Ends within about 20 seconds. What is left then (HPCT_ERR_IO) lies beside the

@@ -24,7 +24,7 @@ check_PROGRAMS += $(unit_tests) $(fuzz_targets)
 TESTS += $(unit_tests) $(fuzz_targets)
 
 # Tests of the build itself: a second one with sanitizers, valgrind, what configure says.
-build_tests = tests/build/completion.t tests/build/configure.t tests/build/install.t tests/build/sanitizers.t tests/build/valgrind.t
+build_tests = tests/build/completion.t tests/build/configure.t tests/build/documents.t tests/build/install.t tests/build/sanitizers.t tests/build/valgrind.t
 TESTS += $(build_tests)
 EXTRA_DIST += $(build_tests) tests/build/lib.sh tests/build/lsan.supp tests/build/valgrind.supp
 check_LTLIBRARIES += tests/build/keep_modules.la
@@ -47,6 +47,7 @@ include tests/fuzz/local.mk
 include tests/stage/local.mk
 include tests/fuzz/agent.mk
 include tests/cluster/local.mk
+include tests/packages/local.mk
 
 # Suites that take minutes: `make check-long` runs these and, with HPC_TRAIN_LONG=1 set, those of
 # `make check` that try more cases then.

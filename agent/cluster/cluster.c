@@ -99,10 +99,11 @@ static hpct_status read_layout(const hpct_environment *environment, long slurm_t
     for (int node = 0; node < num_nodes; node++)
         size += tasks[node];
     status = is_spanned(environment, cluster, num_nodes, size, slurm_tasks, &spanned);
-    if (status == HPCT_OK)
-        status = hpct_distribution_parse(
-            environment->get(environment->context, "SLURM_DISTRIBUTION"),
-            environment->get(environment->context, "SLURM_DIST_PLANESIZE"), &distribution);
+    if (status != HPCT_OK)
+        goto end;
+    status = hpct_distribution_parse(environment->get(environment->context, "SLURM_DISTRIBUTION"),
+                                     environment->get(environment->context, "SLURM_DIST_PLANESIZE"),
+                                     &distribution);
     if (status != HPCT_OK) {
         hpct_fail_within(status, "SLURM_DISTRIBUTION");
         goto end;

@@ -161,7 +161,14 @@ static void check_munge(void)
         wrong("munge", "munged does not answer: %s", line);
 }
 
-static void check_folder(const hpct_settings *settings)
+/* Whether Slurm mounts something of the job's own over the folder, behind our back. */
+static bool is_hidden(const char *tmpdir, const hpct_slurm_here *slurm)
+{
+    return strcmp(slurm->job_container, "job_container/tmpfs") == 0 &&
+           (strncmp(tmpdir, "/tmp/", 5) == 0 || strncmp(tmpdir, "/dev/shm/", 9) == 0);
+}
+
+static void check_folder(const hpct_settings *settings, const hpct_slurm_here *slurm)
 {
     struct statvfs disk;
     char *path = strdup(settings->tmpdir), least[32], size[32], left[32];
@@ -169,6 +176,11 @@ static void check_folder(const hpct_settings *settings)
     hpct_status status = hpct_parent_open(settings->tmpdir, false, &fd);
     if (status != HPCT_OK)
         wrong("directory", "%s", hpct_last_error());
+    else if (is_hidden(settings->tmpdir, slurm))
+        wrong("directory",
+              "%s is hidden from the tasks, as %s gives each job a /tmp and a /dev/shm of its own: "
+              "give tmpdir= elsewhere",
+              settings->tmpdir, slurm->job_container);
     else
         right("directory", "%s%s", settings->tmpdir,
               fd < 0 ? ", which slurmd makes when it starts" : "");
@@ -211,7 +223,7 @@ static void check_ports(const hpct_settings *settings)
         right("ports", "%d-%d", ports.low, ports.high);
 }
 
-static void check_settings(const hpct_plugstack_line *line)
+static void check_settings(const hpct_plugstack_line *line, const hpct_slurm_here *slurm)
 {
     hpct_settings settings;
     if (hpct_settings_read(line->count, line->arguments, &settings) != HPCT_OK) {
@@ -225,7 +237,7 @@ static void check_settings(const hpct_plugstack_line *line)
     if (check_file("gpu_helper", settings.gpu_helper, 0555,
                    "install hpc-train-gpus, or set gpu_helper="))
         right("gpu_helper", "%s", settings.gpu_helper);
-    check_folder(&settings);
+    check_folder(&settings, slurm);
     check_ports(&settings);
     hpct_settings_free(&settings);
 }
@@ -257,7 +269,7 @@ int main(int argc, char **argv)
               line.required ? "required" : "optional");
         if (plugin != NULL && check_plugin(plugin, &slurm))
             check_daemon(plugin);
-        check_settings(&line);
+        check_settings(&line, &slurm);
         free(plugin);
         hpct_plugstack_line_free(&line);
     }

@@ -9,7 +9,8 @@ typedef struct hpct_slurm_here {
     int major, minor;        /* 22, 5; 0 when no Slurm command was found */
     char plug_stack[4096];   /* the path of plugstack.conf on this node */
     char plugin_dirs[4096];  /* with ':' between them; "" when nobody said */
-    bool controller_answers; /* else the two above are guesses */
+    char job_container[256]; /* "job_container/tmpfs"; "" when nobody said */
+    bool controller_answers; /* else the three above are guesses */
 } hpct_slurm_here;
 
 void hpct_slurm_here_ask(hpct_slurm_here *out);

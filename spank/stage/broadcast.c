@@ -341,13 +341,14 @@ hpct_status hpct_broadcast_take(hpct_broadcast *b, const uint8_t **data, size_t 
 {
     hpct_status status = HPCT_OK;
     pthread_mutex_lock(&b->lock);
-    const hpct_block *block = &b->blocks[b->taken % HPCT_WINDOW];
+    const hpct_block *block = &b->blocks[b->given % HPCT_WINDOW];
     if (b->failed)
         status = failure(b);
-    while (status == HPCT_OK && !(block->filled && block->sequence == b->taken))
+    while (status == HPCT_OK && !(block->filled && block->sequence == b->given))
         status = wait_attended(b);
     *data = block->data;
     *size = block->size;
+    b->given += status == HPCT_OK;
     pthread_mutex_unlock(&b->lock);
     return status;
 }

@@ -44,7 +44,9 @@ hpct_status hpct_broadcast_put(hpct_broadcast *broadcast, uint8_t **block, size_
 hpct_status hpct_broadcast_put_end(hpct_broadcast *broadcast);
 
 /* Every node, node 0 too: the next block in order; *size is 0 at the end. It stays valid until
- * hpct_broadcast_taken. */
+ * hpct_broadcast_taken, which is for the oldest one that was taken; at most HPCT_BROADCAST_HELD may
+ * be held. */
+#define HPCT_BROADCAST_HELD 12
 hpct_status hpct_broadcast_take(hpct_broadcast *broadcast, const uint8_t **data, size_t *size);
 void hpct_broadcast_taken(hpct_broadcast *broadcast);
 

@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/status.h"
@@ -16,7 +17,10 @@
 #include "spank/stage/hash.h"
 #include "spank/stage/pack.h"
 
-#define NUM_READERS 4                     /* as many files are opened and read at a time */
+#define FIRST_READERS 4 /* as many files are opened and read at a time, */
+#define MOST_READERS 16 /* and so many where reading is mostly waiting */
+#define LOOK_EVERY 8    /* files, whether reading them was waiting */
+#define LOOKS 4
 #define CRUMB 4096                        /* data shorter than that is not begun in a block */
 #define SMALL_FILE (HPCT_BLOCK_BYTES / 2) /* goes whole into a block; larger ones in pieces */
 
@@ -31,6 +35,7 @@ typedef struct reader {
     struct hpct_sender *sender;
     packer packer;
     hpct_hasher *hasher;
+    pthread_t thread;
 } reader;
 
 struct hpct_sender {
@@ -42,7 +47,10 @@ struct hpct_sender {
     /* the source whose files are being read */
     hpct_walk *walk;
     uint32_t entry;
-    atomic_size_t next; /* item */
+    atomic_size_t next;    /* item */
+    pthread_mutex_t mutex; /* for both: */
+    reader readers[MOST_READERS];
+    int num_readers;
 };
 
 /* ---- packing ---- */
@@ -88,13 +96,24 @@ static size_t room_for_data(packer *p, hpct_status *status)
 
 /* ---- files ---- */
 
-static hpct_status send_small(reader *r, size_t index, const hpct_item *item)
+static long count_waits(void)
+{
+    struct rusage usage;
+    return getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_nvcsw : 0;
+}
+
+/* *waits: how often reading it made the thread wait; NULL: not wanted. */
+static hpct_status send_small(reader *r, size_t index, const hpct_item *item, long *waits)
 {
     uint8_t *content = NULL;
     hpct_pack_record record = {.kind = HPCT_PACK_WHOLE, .item = *item};
     hpct_status status = pack(&r->packer, &record, &content);
+    if (waits != NULL)
+        *waits = -count_waits();
     if (status == HPCT_OK)
         status = hpct_walk_whole(r->sender->walk, index, content);
+    if (waits != NULL)
+        *waits += count_waits();
     if (status == HPCT_OK)
         hpct_pack_set_hash(content, hpct_hash(content, (size_t) item->size));
     return status;
@@ -150,6 +169,25 @@ static hpct_status send_pieces(reader *r, size_t index, const hpct_item *item)
     return status;
 }
 
+static void add_reader(hpct_sender *s);
+
+/* Looks now and then whether reading the source blocks; more readers make up for that. */
+static hpct_status send_small_looking(reader *r, size_t index, const hpct_item *item, int *looks,
+                                      int *waits)
+{
+    if (index % LOOK_EVERY != 0)
+        return send_small(r, index, item, NULL);
+    long waited = 0;
+    hpct_status status = send_small(r, index, item, &waited);
+    *waits += waited > 0;
+    if (++*looks == LOOKS) {
+        if (*waits * 2 > LOOKS)
+            add_reader(r->sender);
+        *looks = *waits = 0;
+    }
+    return status;
+}
+
 static void *read_files(void *context)
 {
     reader *r = context;
@@ -159,12 +197,14 @@ static void *read_files(void *context)
     hpct_item item;
     hpct_status status = HPCT_OK;
     bool elsewhere;
+    int looks = 0, waits = 0;
     r->packer.entry = s->entry;
     for (size_t i; status == HPCT_OK && (i = atomic_fetch_add(&s->next, 1)) < count;) {
         hpct_walk_item(s->walk, i, &item, path, NULL);
         if (item.kind != HPCT_ITEM_FILE)
             continue;
-        status = item.size <= SMALL_FILE ? send_small(r, i, &item) : send_pieces(r, i, &item);
+        status = item.size <= SMALL_FILE ? send_small_looking(r, i, &item, &looks, &waits)
+                                         : send_pieces(r, i, &item);
     }
     if (status == HPCT_OK)
         status = flush(&r->packer);
@@ -174,34 +214,45 @@ static void *read_files(void *context)
     return NULL;
 }
 
+/* Without one more it goes on more slowly. */
+static void add_reader(hpct_sender *s)
+{
+    pthread_mutex_lock(&s->mutex);
+    if (s->num_readers < MOST_READERS) {
+        reader *r = &s->readers[s->num_readers];
+        *r = (reader){.sender = s, .hasher = hpct_hasher_new()};
+        hpct_status status = open_packer(&r->packer, s->broadcast);
+        r->packer.stream = (uint32_t) s->num_readers;
+        if (status == HPCT_OK && r->hasher != NULL &&
+            pthread_create(&r->thread, NULL, read_files, r) == 0) {
+            s->num_readers++;
+        } else {
+            hpct_hasher_free(r->hasher);
+            free(r->packer.pack.data);
+        }
+    }
+    pthread_mutex_unlock(&s->mutex);
+}
+
 static hpct_status send_files(hpct_sender *s)
 {
-    reader readers[NUM_READERS] = {0};
-    pthread_t threads[NUM_READERS];
-    hpct_status status = HPCT_OK;
     bool elsewhere;
-    int started = 0;
     atomic_store(&s->next, 0);
-    for (int i = 0; i < NUM_READERS && status == HPCT_OK; i++) {
-        reader *r = &readers[i];
-        r->sender = s;
-        status = open_packer(&r->packer, s->broadcast);
-        r->packer.stream = (uint32_t) i;
-        r->hasher = hpct_hasher_new();
-        if (status == HPCT_OK && r->hasher == NULL)
-            status = hpct_fail_memory(0);
-        if (status == HPCT_OK && pthread_create(&threads[started], NULL, read_files, r) == 0)
-            started++;
-    }
-    if (status == HPCT_OK && started == 0)
-        status = hpct_fail(HPCT_ERR_INTERNAL, "no thread can be started");
-    if (status != HPCT_OK)
-        hpct_broadcast_fail(s->broadcast, status, hpct_last_error());
-    for (int i = 0; i < started; i++)
-        pthread_join(threads[i], NULL);
-    for (int i = 0; i < NUM_READERS; i++) {
-        hpct_hasher_free(readers[i].hasher);
-        free(readers[i].packer.pack.data);
+    s->num_readers = 0;
+    for (int i = 0; i < FIRST_READERS; i++)
+        add_reader(s);
+    if (s->num_readers == 0)
+        hpct_broadcast_fail(s->broadcast, HPCT_ERR_INTERNAL, "no thread can be started to read");
+    /* Readers add readers: those that come meanwhile are waited for, too. */
+    for (int i = 0;; i++) {
+        pthread_mutex_lock(&s->mutex);
+        bool all = i == s->num_readers;
+        pthread_mutex_unlock(&s->mutex);
+        if (all)
+            break;
+        pthread_join(s->readers[i].thread, NULL);
+        hpct_hasher_free(s->readers[i].hasher);
+        free(s->readers[i].packer.pack.data);
     }
     return hpct_broadcast_failure(s->broadcast, &elsewhere);
 }
@@ -359,16 +410,19 @@ hpct_status hpct_sender_start(hpct_broadcast *broadcast, const hpct_send_source 
     hpct_sender *s = calloc(1, sizeof *s);
     if (s == NULL)
         return hpct_fail_memory(sizeof *s);
+    pthread_mutex_init(&s->mutex, NULL);
     s->broadcast = broadcast;
     s->report = report;
     s->count = count;
     s->sources = calloc((size_t) count + 1, sizeof *s->sources);
     if (s->sources == NULL) {
+        pthread_mutex_destroy(&s->mutex);
         free(s);
         return hpct_fail_memory(0);
     }
     memcpy(s->sources, sources, (size_t) count * sizeof *sources);
     if (pthread_create(&s->thread, NULL, send_all, s) != 0) {
+        pthread_mutex_destroy(&s->mutex);
         free(s->sources);
         free(s);
         return hpct_fail(HPCT_ERR_INTERNAL, "no thread can be started");
@@ -382,6 +436,7 @@ void hpct_sender_end(hpct_sender *sender)
     if (sender == NULL)
         return;
     pthread_join(sender->thread, NULL);
+    pthread_mutex_destroy(&sender->mutex);
     free(sender->sources);
     free(sender);
 }

@@ -107,8 +107,9 @@ struct hpct_broadcast {
     hpct_wire_failure failure;
     /* blocks */
     hpct_block blocks[HPCT_WINDOW];
-    uint64_t put, taken; /* sequences: the next to be put (node 0), the next to be taken */
-    int64_t put_at;      /* node 0: when the last was put; 0: none yet, or the end was */
+    uint64_t put;          /* sequences: the next to be put (node 0), */
+    uint64_t given, taken; /* to be given to who takes, to be no longer needed by him */
+    int64_t put_at;        /* node 0: when the last was put; 0: none yet, or the end was */
     uint64_t bytes_in, bytes_out;
     /* letters */
     uint64_t tells;                   /* sent on or received so far */

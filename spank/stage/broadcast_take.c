@@ -1,15 +1,19 @@
-/* Records to the writer of their entry. */
+/* Records to the writer of their entry. Blocks of nothing but small files of a tree, whose names
+ * differ, are worked off by a crew; all else by the caller, in order. */
 #include <config.h>
 
 #include "spank/stage/broadcast_take.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/status.h"
+#include "spank/stage/crew.h"
 #include "spank/stage/pack.h"
 
 #define MAX_STREAMS 16
+#define MAX_THREADS 4
 
 typedef struct taking {
     const hpct_take_target *target;
@@ -29,6 +33,7 @@ struct hpct_receiver {
     int count;
     stream streams[MAX_STREAMS];
     hpct_report *report;
+    hpct_crew *crew; /* NULL: the caller does all */
 };
 
 hpct_receiver *hpct_receiver_new(const hpct_take_target *targets, int count, hpct_report *report)
@@ -60,6 +65,7 @@ void hpct_receiver_free(hpct_receiver *receiver)
 {
     if (receiver == NULL)
         return;
+    hpct_crew_free(receiver->crew); /* before what it works with */
     for (int i = 0; i < MAX_STREAMS; i++)
         drop(&receiver->streams[i]);
     for (int i = 0; i < receiver->count; i++)
@@ -128,10 +134,26 @@ static hpct_status end_tree(hpct_receiver *t, taking *tree, uint64_t items)
     return hpct_writer_finish(tree->writer);
 }
 
+/* In any thread. */
+static hpct_status take_whole(hpct_receiver *t, const taking *tree, const hpct_pack_record *record)
+{
+    uint64_t hash = 0;
+    hpct_status status = hpct_writer_whole(tree->writer, &record->item, record->data, &hash);
+    if (status == HPCT_OK && hash != record->hash)
+        status = fail_hash(tree, record->item.path);
+    t->report->files++;
+    return status == HPCT_OK ? hpct_report_tick(t->report, record->item.size) : status;
+}
+
+/* For what needs the files that came before it. */
+static hpct_status wait_for_crew(hpct_receiver *t)
+{
+    return t->crew == NULL ? HPCT_OK : hpct_crew_wait(t->crew);
+}
+
 static hpct_status take(hpct_receiver *t, const hpct_pack_record *record)
 {
     taking *tree = NULL;
-    uint64_t hash = 0;
     hpct_status status = find_tree(t, record->entry, &tree);
     if (status != HPCT_OK)
         return status;
@@ -148,17 +170,18 @@ static hpct_status take(hpct_receiver *t, const hpct_pack_record *record)
         return fail_nonsense();
     switch (record->kind) {
     case HPCT_PACK_ITEM:
-        status = hpct_writer_add(tree->writer, &record->item);
+        if (record->item.kind == HPCT_ITEM_HARDLINK)
+            status = wait_for_crew(t);
+        if (status == HPCT_OK)
+            status = hpct_writer_add(tree->writer, &record->item);
+        t->report->files += record->item.kind != HPCT_ITEM_FOLDER;
         break;
     case HPCT_PACK_WHOLE:
-        status = hpct_writer_whole(tree->writer, &record->item, record->data, &hash);
-        if (status == HPCT_OK && hash != record->hash)
-            status = fail_hash(tree, record->item.path);
-        if (status == HPCT_OK)
-            status = hpct_report_tick(t->report, record->item.size);
+        status = take_whole(t, tree, record);
         break;
     case HPCT_PACK_BEGIN:
         status = begin(tree, s, &record->item);
+        t->report->files++;
         break;
     case HPCT_PACK_DATA:
         status = hpct_sink_data(s->sink, record->data, (size_t) record->size);
@@ -172,14 +195,14 @@ static hpct_status take(hpct_receiver *t, const hpct_pack_record *record)
         status = end(s, record->hash);
         break;
     case HPCT_PACK_DONE:
-        status = end_tree(t, tree, record->size);
+        status = wait_for_crew(t);
+        if (status == HPCT_OK)
+            status = end_tree(t, tree, record->size);
         break;
     }
     if (record->kind == HPCT_PACK_ITEM || record->kind == HPCT_PACK_WHOLE ||
-        record->kind == HPCT_PACK_BEGIN) {
+        record->kind == HPCT_PACK_BEGIN)
         tree->items++;
-        t->report->files++;
-    }
     return status;
 }
 
@@ -197,6 +220,49 @@ hpct_status hpct_receiver_block(hpct_receiver *receiver, const uint8_t *data, si
     return status;
 }
 
+/* ---- by the crew ---- */
+
+/* The tree whose small files alone are in the block, NULL: there is something else in it. In an
+ * archive a later file may replace an earlier one. */
+static taking *only_files_of(hpct_receiver *t, const uint8_t *data, size_t size)
+{
+    hpct_pack_record record;
+    taking *tree = NULL;
+    size_t at = 0;
+    uint64_t count = 0;
+    for (int got; (got = hpct_pack_next(data, size, &at, &record)) != 0; count++) {
+        if (got < 0 || record.kind != HPCT_PACK_WHOLE)
+            return NULL;
+        for (int i = 0; tree == NULL && i < t->count; i++) {
+            if (t->trees[i].target->entry == record.entry)
+                tree = &t->trees[i];
+        }
+        if (tree == NULL || tree->target->entry != record.entry || tree->done ||
+            tree->writer == NULL || tree->target->options.loose)
+            return NULL;
+    }
+    if (tree != NULL)
+        tree->items += count;
+    return tree;
+}
+
+static hpct_status work_off(void *context, const uint8_t *data, size_t size)
+{
+    hpct_receiver *t = context;
+    hpct_pack_record record;
+    size_t at = 0;
+    const taking *tree = NULL;
+    hpct_status status = HPCT_OK;
+    while (status == HPCT_OK && hpct_pack_next(data, size, &at, &record) > 0) {
+        for (int i = 0; tree == NULL; i++) {
+            if (t->trees[i].target->entry == record.entry)
+                tree = &t->trees[i];
+        }
+        status = take_whole(t, tree, &record);
+    }
+    return status;
+}
+
 hpct_status hpct_receiver_end(hpct_receiver *receiver)
 {
     for (int i = 0; i < receiver->count; i++) {
@@ -206,23 +272,60 @@ hpct_status hpct_receiver_end(hpct_receiver *receiver)
     return HPCT_OK;
 }
 
+typedef struct giving {
+    hpct_receiver *receiver;
+    hpct_broadcast *broadcast;
+} giving;
+
+static hpct_status work_off_given(void *context, const uint8_t *data, size_t size)
+{
+    const giving *g = context;
+    return work_off(g->receiver, data, size);
+}
+
+static void give_back(void *context)
+{
+    const giving *g = context;
+    hpct_broadcast_taken(g->broadcast);
+}
+
+static hpct_status take_block(hpct_receiver *t, const uint8_t *data, size_t size)
+{
+    if (only_files_of(t, data, size) != NULL)
+        return hpct_crew_give(t->crew, data, size);
+    hpct_status status = hpct_receiver_block(t, data, size);
+    if (status == HPCT_OK)
+        hpct_crew_give_done(t->crew);
+    return status;
+}
+
+static int count_threads(void)
+{
+    cpu_set_t cpus;
+    int count = sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : 1;
+    return count < MAX_THREADS ? count : MAX_THREADS;
+}
+
 hpct_status hpct_take_all(hpct_broadcast *broadcast, const hpct_take_target *targets, int count,
                           hpct_report *report)
 {
-    hpct_receiver *receiver = hpct_receiver_new(targets, count, report);
-    hpct_status status = receiver == NULL ? hpct_fail_memory(0) : HPCT_OK;
+    giving g = {.receiver = hpct_receiver_new(targets, count, report), .broadcast = broadcast};
+    const hpct_crew_job job = {.work = work_off_given, .back = give_back, .context = &g};
+    hpct_status status = HPCT_OK;
+    if (g.receiver != NULL)
+        g.receiver->crew = hpct_crew_new(&job, count_threads(), HPCT_BROADCAST_HELD);
+    if (g.receiver == NULL || g.receiver->crew == NULL)
+        status = hpct_fail_memory(0);
     while (status == HPCT_OK) {
         const uint8_t *data = NULL;
         size_t size = 0;
         status = hpct_broadcast_take(broadcast, &data, &size);
         if (status != HPCT_OK || size == 0)
             break;
-        status = hpct_receiver_block(receiver, data, size);
-        if (status == HPCT_OK)
-            hpct_broadcast_taken(broadcast);
+        status = take_block(g.receiver, data, size);
     }
     if (status == HPCT_OK)
-        status = hpct_receiver_end(receiver);
-    hpct_receiver_free(receiver);
+        status = hpct_receiver_end(g.receiver);
+    hpct_receiver_free(g.receiver);
     return status;
 }

@@ -22,18 +22,7 @@ done
 # ---- plugstack.conf.d/hpc-train.conf ----
 conf=$(value slurmconfdir)/plugstack.conf.d/hpc-train.conf
 installed=$root$conf
-manual() { sed -e 's/\\f[A-Z]//g' -e 's/\\//g' "$top_srcdir/doc/spank_hpc_train.8"; }
 is "$(grep -v '^#' "$installed")" "optional $(value spankdir)/spank_hpc_train.so" "it loads the plugin from where it is, and is optional"
-# every argument that the plugin knows is explained in the file and in the manual
-keys=$(grep -o '{"[a-z_]*", set_' "$top_srcdir/spank/settings.c" | cut -d '"' -f 2)
-like "$keys" tmpdir "the plugin's arguments are found"
-for key in $keys; do
-    ok "$(grep -q "^#   $key=" "$installed"; echo $?)" "$key= is in the file's comments"
-    ok "$(manual | grep -q "^\.B[IR]* $key="; echo $?)" "$key= is in the manual"
-done
-while read -r option; do
-    ok "$(manual | grep -q -e "^--${option}[=[]" -e "^.B --$option\$"; echo $?)" "--$option is in the manual"
-done < <(sed -n 's/.*{"\(hpc-train[a-z-]*\)",.*/\1/p' "$top_srcdir/spank/options.c")
 echo "# changed" >>"$installed"
 run_make install
 like "$out" "$installed has been changed and stays" "a changed file stays, and make install says so"

@@ -47,6 +47,11 @@ is "$status" 0 "nothing is wrong in a fresh sandbox" || diag "$out$err"
 is "$(awk '{ print $1, $2 }' <<<"$out")" "$(printf 'ok %s\n' plugstack plugin slurmd arguments helper gpu_helper directory disk ports munge)" "and everything was looked at"
 capture sandbox_run hpc-train info --admin
 is "$status" 0 "an ordinary user may ask as well" || diag "$out$err"
+sandbox_run --root sh -c "sed -i /^PlugStackConfig/d /etc/slurm/slurm.conf && scontrol reconfigure"
+capture sandbox_run scontrol show config
+like "$out" "PlugStackConfig += \(null\)" "slurm.conf need not name plugstack.conf"
+check
+is "$status" 0 "which lies beside it" || diag "$out$err"
 
 # ---- Slurm and the plugin's file ----
 on_node node0 sh -c 'mkdir /tmp/mute && for name in sh timeout slurmd munge; do ln -s "$(command -v $name)" /tmp/mute/$name; done'
@@ -109,6 +114,13 @@ on_node node0 sh -c 'rm /var/tmp/jobs; mkdir -m 711 /var/tmp/jobs; mount -t tmpf
 check
 found "disk +/var/tmp/jobs has 8.4 MB in all, less than 1.1 GB: give tmpdir= on a larger disk" "too small a disk"
 on_node node0 umount /var/tmp/jobs
+on_node node0 sh -c 'mkdir /tmp/container && printf "#!/bin/sh\n%s \"\$@\" | sed s,job_container/none,job_container/tmpfs,\n" "$(command -v scontrol)" \
+    >/tmp/container/scontrol && chmod 755 /tmp/container/scontrol'
+check PATH="/tmp/container:$PATH"
+is "$status" 0 "jobs with a /tmp of their own are fine with a directory elsewhere" || diag "$out$err"
+conf "required $plugin"
+check PATH="/tmp/container:$PATH"
+found "directory +/tmp/hpc-train is hidden from the tasks, as job_container/tmpfs .*give tmpdir= elsewhere" "a directory that the tasks do not see"
 conf "required $plugin tmpdir=/var/tmp/jobs stage_max=900T"
 check
 found "disk +/var/tmp/jobs has .*, less than 990 TB .stage_max=." "a disk smaller than what may be staged"

@@ -43,4 +43,25 @@ run faults sandbox_run "$faults" "$stage" "$module" $work $tries "$seed" all bro
 sandbox_run --root bash -c "rm -rf $work/to; mkdir -p $work/to; mount -t tmpfs -o size=8m,mode=1777 none $work/to"
 run "full disk" sandbox_run "$faults" "$stage" "$module" $work $full "$seed" fill broadcast broadcast:t.tar.gz
 
+# A node that hangs, at any moment: nothing is heard of it.
+if [ -n "${HPC_TRAIN_LONG-}" ]; then
+    # shellcheck disable=SC2016
+    capture sandbox_run bash -c '
+        cd "$1" && head -c 400M /dev/zero >huge || exit
+        for i in 0 1 2; do
+            echo "127.0.0.1:$((29700 + i))"
+            mkdir -p hung/$i
+        done >hung.nodes
+        for i in 0 1 2; do
+            timeout 100 "$2" --to hung/$i --mode broadcast --nodes hung.nodes --index $i --job hung huge & pids[i]=$!
+        done
+        for ((i = 0; i < 2000; i++)); do [ -s hung/1/.hpc-train/incoming/0 ] && break; sleep 0.005; done
+        pkill -STOP -P ${pids[1]}
+        for i in 0 2; do wait ${pids[i]}; echo $?; done
+        pkill -KILL -P ${pids[1]}
+        ls hung/[02] | grep -c huge' hung "$work" "$stage"
+    is "$(tr '\n' ' ' <<<"$out")" "69 69 0 " "a node that hangs: the others end, without a copy"
+    like "$err" "it was lost: nothing was heard of it for 30 seconds" "and say why"
+fi
+
 done_testing

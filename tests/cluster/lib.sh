@@ -82,9 +82,23 @@ capture() {
     rm -f "$errors"
 }
 
-# sandbox_run [--root] CMD...: runs CMD on the login node as the ordinary user, for at most $run_limit seconds.
+# sandbox_run [--root] CMD...: runs CMD on the login node as the ordinary user, for at most $run_limit seconds. What is not
+# done by then is ended with all that it has started: they are a process group of their own. One srun that stayed would keep
+# the output open, and so everybody who reads it.
 run_limit=120
-sandbox_run() { limit "$run_limit" "$sandbox" run "$@"; }
+cluster_end= # when all of the program is to have ended, as $SECONDS counts
+sandbox_run() {
+    local seconds=$run_limit
+    if [ -n "$cluster_end" ] && [ $((cluster_end - SECONDS)) -lt "$seconds" ]; then
+        seconds=$((cluster_end - SECONDS))
+        # Later, and in what it does at its end, there is still a little time for each command.
+        [ $seconds -gt 0 ] || { kill -TERM $$ && seconds=20; }
+    fi
+    # 9: nobody but the program itself shall hold the lock.
+    setpriv --pdeathsig=TERM timeout --kill-after=5 "$seconds" "$sandbox" run "$@" 9>&-
+}
+# In a process group that is not the terminal's, a command that reads from it would be stopped.
+if [ -t 0 ]; then exec </dev/null; fi
 
 # on_cluster [N]: goes on only where a sandbox with at least N nodes (default 2) runs; otherwise all tests are skipped.
 # Leaves $work, a fresh folder in the shared file system as the cluster sees it, and $work_here, the same seen from outside.
@@ -93,12 +107,13 @@ on_cluster() {
     [ "$(id -u)" = 0 ] || skip_all "the sandbox needs root"
     "$sandbox" status >/dev/null 2>&1 || skip_all "no sandbox runs: ./quickstart up, or set HPC_TRAIN_SANDBOX"
     # One program at a time: some of them fill a node's disk or take its ports.
-    exec {cluster_lock}>"${HPC_TRAIN_SANDBOX:-$top_srcdir/.sandbox}/tests.lock"
-    flock --timeout 1200 "$cluster_lock" || skip_all "other tests have held the sandbox for 20 minutes"
+    exec 9>"${HPC_TRAIN_SANDBOX:-$top_srcdir/.sandbox}/tests.lock"
+    flock --timeout 1200 9 || skip_all "other tests have held the sandbox for 20 minutes"
+    cluster_end=$((SECONDS + ${HPC_TRAIN_LONG:+3}600))
     nodes=$(sandbox_run sinfo --noheader --Node --format=%n | wc -l)
     [ "$nodes" -ge "${1:-2}" ] || skip_all "the sandbox has $nodes nodes, ${1:-2} are needed"
     work=$(sandbox_run mktemp -d "/shared/home/user/${0##*/}.XXXXXX") || exit
     # shellcheck disable=SC2034
     work_here=${HPC_TRAIN_SANDBOX:-$top_srcdir/.sandbox}$work
-    at_exit "sandbox_run rm -rf '$work'"
+    at_exit "sandbox_run scancel --user=user; sandbox_run rm -rf '$work'"
 }

@@ -8,6 +8,7 @@ cluster_tests = \
 	tests/cluster/plugin_gpu.t \
 	tests/cluster/plugin_jobs.t \
 	tests/cluster/plugin_layout.t \
+	tests/cluster/plugin_life.t \
 	tests/cluster/plugin_out.t \
 	tests/cluster/plugin_safety.t \
 	tests/cluster/plugin_settings.t tests/cluster/plugin_stage.t \
@@ -19,9 +20,13 @@ cluster_tests = \
 TESTS += $(cluster_tests)
 scaled_tests += tests/cluster/broadcast_faults.t
 EXTRA_DIST += $(cluster_tests) tests/cluster/layout_lib.sh tests/cluster/lib.sh tests/cluster/plugin_lib.sh tests/cluster/train_lib.sh
-long_tests += tests/cluster/plugin_cost.t tests/cluster/plugin_sanitizers.t
-scaled_tests += tests/cluster/plugin_attacks.t tests/cluster/plugin_layout.t
-EXTRA_DIST += tests/cluster/plugin_cost.t tests/cluster/plugin_sanitizers.t tests/cluster/asan_options.c
+long_tests += tests/cluster/plugin_sanitizers.t
+scaled_tests += tests/cluster/plugin_attacks.t tests/cluster/plugin_layout.t tests/cluster/plugin_life.t
+EXTRA_DIST += tests/cluster/plugin_sanitizers.t tests/cluster/asan_options.c
+
+# What the plugin costs.
+long_tests += tests/cluster/plugin_cost.t
+EXTRA_DIST += tests/cluster/plugin_cost.t tests/bench/latency.sh tests/bench/memory.sh
 
 # Who knocks in plugin_broadcast.t.
 check_PROGRAMS += tests/stage/intruder
@@ -40,3 +45,12 @@ check_LTLIBRARIES += tests/cluster/old/spank_hpc_train.la
 tests_cluster_old_spank_hpc_train_la_SOURCES = tests/cluster/old/plugin.c
 tests_cluster_old_spank_hpc_train_la_CPPFLAGS = $(AM_CPPFLAGS) $(SLURM_CPPFLAGS)
 tests_cluster_old_spank_hpc_train_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
+
+# What plugin_attacks.t brings along: a plugin of a user's own, and a spy in the environment.
+check_LTLIBRARIES += tests/cluster/own/spank_hpc_train.la tests/cluster/spy.la
+tests_cluster_own_spank_hpc_train_la_SOURCES = tests/cluster/own/plugin.c
+tests_cluster_own_spank_hpc_train_la_CPPFLAGS = $(AM_CPPFLAGS) $(SLURM_CPPFLAGS)
+tests_cluster_own_spank_hpc_train_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
+tests_cluster_own_spank_hpc_train_la_LIBADD = spank/libspank.la agent/cluster/libcluster.la base/libbase.la
+tests_cluster_spy_la_SOURCES = tests/cluster/spy.c
+tests_cluster_spy_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere

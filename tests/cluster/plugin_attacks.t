@@ -10,6 +10,7 @@ on_cluster 2
 needs_plugin
 node=$(all_nodes | tail -n 1)
 parent=/tmp/hpc-train
+built=${top_builddir:-$top_srcdir/build}/tests/cluster
 state=${HPC_TRAIN_SANDBOX:-$top_srcdir/.sandbox}
 races=8
 [ "${HPC_TRAIN_LONG-}" = 1 ] && races=200
@@ -83,7 +84,7 @@ on_node "$node" bash -c 'rm -rf /tmp/own.*'
 # ---- another user's data ----
 sandbox_run --root sh -c 'grep -q ^other: /etc/passwd || { echo other:x:12001:12001::/shared:/bin/sh >>/etc/passwd; echo other:x:12001: >>/etc/group; }'
 as_other() { sandbox_run --root setpriv --reuid=12001 --regid=12001 --clear-groups env --chdir=/shared "$@"; }
-(umask 077 && echo sesame >"$work_here/secret") && chown 12000:12000 "$work_here/secret"
+echo sesame >"$work_here/secret" && chown 12000:12000 "$work_here/secret" # whose mode does not protect the copy
 # shellcheck disable=SC2016
 sandbox_run srun -N1 -w "$node" --hpc-train-stage="$work/secret" bash -c 'cd $SLURM_TMPDIR && exec 8<secret && echo job=$SLURM_JOB_ID &&
     for i in $(seq 100); do [ -e '"$work"'/enough ] && exit; sleep 0.2; done' >"$work_here/victim" &
@@ -154,6 +155,51 @@ run_on bash -c 'cd $SLURM_TMPDIR; mkdir m; unshare -Urm true 2>/dev/null || { ec
     setsid unshare -Urm sh -c "mount -t tmpfs none m && cd m && touch mounted; sleep 3" >/dev/null 2>&1 & sleep 0.3; echo job=$SLURM_JOB_ID'
 if [ "$out" = no ]; then skip "a mount in a user's own namespace" "this kernel gives users none"; else only_boot "a mount in a user's own namespace"; fi
 
+# ---- values that no client has checked, before slurmstepd ----
+mkdir -p "$work_here/client" && cp "$built/own/.libs/spank_hpc_train.so" "$work_here/client/"
+echo "required $work/client/spank_hpc_train.so" >"$work_here/client/plugstack.conf"
+sandbox_run sed "s|^PlugStackConfig=.*|PlugStackConfig=$work/client/plugstack.conf|" /etc/slurm/slurm.conf >"$work_here/client/slurm.conf"
+own_srun() { capture sandbox_run env SLURM_CONF="$work/client/slurm.conf" srun -N1 -w "$node" "$@" true; }
+own_srun --hpc-train=on --hpc-train-port=no-port
+like "$status $err" "^64 .*slurmstepd-$node: .*--hpc-train-port: " "a client of the user's own lets everything pass, a task does not"
+options=$(sandbox_run srun --help | grep -o -- '--hpc-train[-a-z]*' | sort -u)
+orderly=
+# shellcheck disable=SC2016
+for text in $'%s%n%999999d\nforged line\e[2J' '../../../../etc/passwd:/etc/shadow,$(touch /tmp/owned);`touch /tmp/owned`' \
+    "$(printf 'x%.0s' {1..100000})" "$(printf 'a:b,%.0s' {1..20000})" $'\xff\xfe:\x01'; do
+    # shellcheck disable=SC2046
+    own_srun --hpc-train=on $(sed '/train$/d; s/$/=x/' <<<"$options")
+    for option in $options; do
+        [ "$text" = "${text:0:200}" ] || [[ $option =~ stage ]] || continue
+        own_srun --hpc-train=on "$option=$text"
+        # 0: what is no value for --hpc-train leaves it off, or on
+        [[ $status =~ ^(0|64|65|66|74|78)$ ]] || orderly+="$option=${text:0:60}: $status ${err:0:300}"
+    done
+done
+is "$orderly" "" "whatever they hold, slurmstepd ends the step in an orderly way"
+is "$(on_node "$node" sh -c 'ls -d /tmp/owned /owned' 2>/dev/null)" "" "and runs nothing"
+is "$(sandbox_run --root sh -c 'cat /var/log/slurm/*.log | grep -c "^forged"')" 0 "nor does anything begin a line of a log"
+
+# ---- variables that would make root's programs do something ----
+cp "$built/.libs/spy.so" "$work_here/" && touch "$work_here/spy.so.seen" && chmod 666 "$work_here/spy.so.seen"
+cat >"$work_here/srun" <<END
+export LD_PRELOAD=$work/spy.so LD_AUDIT=$work/spy.so LD_LIBRARY_PATH=$work BASH_ENV=$work/rc ENV=$work/rc PATH=$work/bin:/usr/bin:/bin IFS=/
+export GCONV_PATH=$work TMPDIR=$work SLURM_CONF=$work/client/slurm.conf SPANK_HPC_TRAIN_STAGE=/etc/shadow:x SPANK_JOB_ENV=x
+srun -N1 -w $node --hpc-train-bind=closest --hpc-train-stage=/etc/hostname --hpc-train-stage-out=hostname:$work/result.%s,gone:$work/gone sh -c 'echo job=\$SLURM_JOB_ID'
+END
+mkdir "$work_here/bin"
+for name in hpc-train-stage hpc-train-gpus sh rm umount fusermount; do
+    printf '#!/bin/bash\nLD_PRELOAD=%s /usr/bin/id\n' "$work/spy.so" >"$work_here/bin/$name"
+done
+chmod 755 "$work_here"/bin/*
+chown -R 12000:12000 "$work_here"
+capture sandbox_run sbatch -N1 -w "$node" --wait --hpc-train --output="$work/batch" --wrap ". $work/srun"
+for ((i = 0; i < 100; i++)); do [ "$(on_node "$node" ls -A $parent)" = .boot ] && break; sleep 0.1; done # the epilog has run
+like "$(cat "$work_here/spy.so.seen")" "12000 12000 " "a spy in the user's environment sees the user's programs"
+is "$(grep -Ev '^12000 12000 ' "$work_here/spy.so.seen")" "" "but none of root's"
+is "$(grep -c ' hpc-train-' "$work_here/spy.so.seen")" 0 "nor those that root starts for the user"
+is "$(stat -c %U "$work_here"/result.* 2>/dev/null | sort -u)" "$(stat -c %U "$work_here/bin")" "these did their work, as the user"
+
 # ---- a disk without room ----
 used=$(on_node "$node" df --output=iused /tmp | tail -n 1)
 on_node "$node" mount -o "remount,nr_inodes=$((used))" /tmp
@@ -176,6 +222,7 @@ run_on --hpc-train-stage="/$long" true
 ok "$([ "$status" != 0 ]; echo $?)" "a name of 120,000 letters ($status)"
 capture sandbox_run srun -N1 -w "$node" --hpc-train --export="ALL,HPC_TRAIN_STAGE=/$long" true
 ok "$([ "$status" != 0 ] && [ "$status" -lt 128 ]; echo $?)" "and one that the client does not see ($status)"
+failed=0
 forged=$'x\nforged line in a log\n'
 for name in HPC_TRAIN_STAGE HPC_TRAIN_PORT HPC_TRAIN_ENV HPC_TRAIN SLURMD_NODENAME SLURM_STEP_NODELIST \
     _SLURM_SPANK_OPTION_spank_hpc_train_hpc-train-port _SLURM_SPANK_OPTION_spank_hpc_train_hpc_train_port; do
@@ -196,6 +243,31 @@ for i in range(3000):
     os.mkdir("deeper"); os.chdir("deeper")'
 ran "a wide and deep tree is made"
 only_boot "a wide and deep tree"
+
+# ---- helpers that the user stops, again and again ----
+if [ "${HPC_TRAIN_LONG-}" = 1 ]; then
+    # shellcheck disable=SC2016
+    sandbox_run srun -N1 -w "$node" bash -c 'end=$((SECONDS + 130)); while [ $SECONDS -lt $end ] && [ ! -e '"$work"'/enough2 ]; do
+        pkill -STOP -f -- "hpc-train-stage --out" ; sleep 0.01; done' &
+    stopper=$!
+    # shellcheck disable=SC2016
+    sandbox_run srun -N1 -w "$node" --hpc-train-stage-out="x:$work/x" bash -c 'echo job=$SLURM_JOB_ID; head -c 100M /dev/zero >$SLURM_TMPDIR/x' \
+        >"$work_here/stopped" 2>&1 &
+    step=$!
+    sleep 5
+    job=$(job_of "$(cat "$work_here/stopped")")
+    # shellcheck disable=SC2016
+    is "$(on_node "$node" sh -c 'cat /proc/$(pgrep -f "hpc-train-stage --out" | head -n 1)/stat | cut -d " " -f 3')" T "a helper is stopped"
+    sandbox_run scancel "$job"
+    start=$SECONDS
+    wait $step
+    ok "$([ $((SECONDS - start)) -lt 30 ]; echo $?)" "it does not keep a cancelled step ($((SECONDS - start)) s)"
+    for ((i = 0; i < 1000; i++)); do [ "$(sandbox_run squeue --noheader --job="$job" 2>/dev/null)" = "" ] && break; sleep 0.1; done
+    ok "$([ $((SECONDS - start)) -lt 90 ]; echo $?)" "nor the epilog for longer than its last try may take ($((SECONDS - start)) s)"
+    touch "$work_here/enough2"
+    wait $stopper
+    only_boot "a stopped helper"
+fi
 
 # ---- and the node is as before ----
 run_on true

@@ -1,5 +1,5 @@
 #!/bin/bash
-# plugin_sanitizers.t: the plugin's tests once more, in a sandbox in which the plugin and hpc-train-stage are built with
+# plugin_sanitizers.t: the plugin's tests once more, in a sandbox in which the plugin and its helpers are built with
 # ASan and UBSan. The runtime is loaded into those programs of Slurm that load the plugin. A finding ends the process that
 # made it, and is written to a file.
 # HPC_TRAIN_SANITIZED="plugin.t plugin_safety.t" runs these instead of all.
@@ -22,7 +22,7 @@ logged() {
 }
 : >"$build/log"
 [ -e "$build/Makefile" ] || logged env --chdir="$build" "$top_srcdir/configure" -q --prefix=/opt/hpc-train --enable-sanitizers
-logged make -C "$build" -s -j"$(nproc)" spank/spank_hpc_train.la hpc-train-stage
+logged make -C "$build" -s -j"$(nproc)" spank/spank_hpc_train.la hpc-train-stage hpc-train-gpus
 ok 0 "builds with sanitizers"
 
 own=$(mktemp -d /tmp/hpc-train-sanitized.XXXXXX)
@@ -32,6 +32,7 @@ mkdir -p "$own/root/opt"
 cp -a "$installed" "$own/root/opt"
 cp "$build/spank/.libs/spank_hpc_train.so" "$own/root/opt/hpc-train/lib/slurm/"
 cp "$build/hpc-train-stage" "$own/root/opt/hpc-train/bin/"
+cp "$build/hpc-train-gpus" "$own/root/opt/hpc-train/libexec/hpc-train/"
 preload=/opt/hpc-train/lib/asan_options.so
 logged gcc -shared -fPIC -o "$own/root$preload" "$top_srcdir/tests/cluster/asan_options.c"
 mkdir -p "$own/root/opt/hpc-train/real" "$own/shared" && mkdir -m 1777 "$own/shared/sanitizer"

@@ -20,8 +20,8 @@ tests_unit_test_config_LDADD = $(cluster_test_libs) $(JANSSON_LIBS)
 # Unit tests of spank/, linked without Slurm.
 if HAVE_CMOCKA
 unit_tests += tests/unit/test_child tests/unit/test_options tests/unit/test_removal \
-	tests/unit/test_share tests/unit/test_tmpdir
-scaled_tests += tests/unit/test_removal
+	tests/unit/test_share tests/unit/test_staging_races tests/unit/test_tmpdir
+scaled_tests += tests/unit/test_removal tests/unit/test_staging_races
 endif
 spank_test_libs = spank/libspank.la agent/cluster/libcluster.la base/libbase.la $(CMOCKA_LIBS)
 
@@ -35,6 +35,9 @@ place = tests/unit/place.c tests/unit/place.h
 tests_unit_test_removal_SOURCES = tests/unit/test_removal.c $(place) tests/unit/unit.h
 tests_unit_test_removal_CPPFLAGS = $(test_cppflags) -D_GNU_SOURCE
 tests_unit_test_removal_LDADD = $(spank_test_libs)
+tests_unit_test_staging_races_SOURCES = tests/unit/test_staging_races.c $(place) tests/unit/unit.h
+tests_unit_test_staging_races_CPPFLAGS = $(test_cppflags) -D_GNU_SOURCE
+tests_unit_test_staging_races_LDADD = spank/stage/libstage.la $(spank_test_libs)
 tests_unit_test_tmpdir_SOURCES = tests/unit/test_tmpdir.c $(place) tests/unit/unit.h
 tests_unit_test_tmpdir_CPPFLAGS = $(test_cppflags) -D_GNU_SOURCE
 tests_unit_test_tmpdir_LDADD = $(spank_test_libs)

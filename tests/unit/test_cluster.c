@@ -165,6 +165,7 @@ static void without_a_map_the_components_of_the_job_are_taken(void **state)
     lies(ENV(HET, "SLURM_JOB_NODELIST_HET_GROUP_0=node[2-", "SLURM_JOB_NODELIST_HET_GROUP_1=node0"),
          3, "SLURM_JOB_NODELIST_HET_GROUP");
     lies(ENV(HET), 6, "do not set SLURM_*");
+    assert_null(strstr(hpct_last_error(), "DISTRIBUTION"));
 }
 
 static void a_component_alone_is_an_ordinary_step(void **state)

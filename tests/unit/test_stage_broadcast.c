@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@
 #include "spank/stage/broadcast_team.h"
 #include "spank/stage/broadcast_tree.h"
 #include "spank/stage/broadcast_wire.h"
+#include "spank/stage/crew.h"
 #include "spank/stage/hash.h"
 #include "spank/stage/mode.h"
 #include "spank/stage/pack.h"
@@ -298,6 +300,78 @@ static void items_that_make_no_sense_are_refused(void **state)
     expect_nonsense((hpct_pack_record[]){up, done}, 2);
 }
 
+/* ---- the crew ---- */
+
+#define NUM_BLOCKS 500
+
+typedef struct work {
+    uint8_t blocks[NUM_BLOCKS];
+    atomic_int done[NUM_BLOCKS], done_in_all;
+    int back;
+    int bad; /* block that fails, or -1 */
+} work;
+
+static hpct_status do_block(void *context, const uint8_t *data, size_t size)
+{
+    work *w = context;
+    int number = (int) (data - w->blocks);
+    assert_int_equal(size, 1);
+    if (number % 7 == 0) /* so that later ones overtake it */
+        usleep(200);
+    w->done[number]++;
+    w->done_in_all++;
+    return number == w->bad ? hpct_fail(HPCT_ERR_IO, "block %d", number) : HPCT_OK;
+}
+
+static void get_back(void *context)
+{
+    work *w = context;
+    if (w->bad < 0)
+        assert_int_equal(w->done[w->back], 1); /* the oldest one, and not before it was done */
+    w->back++;
+}
+
+static void blocks_are_given_back_in_order(void **state)
+{
+    (void) state;
+    work *w = calloc(1, sizeof *w);
+    assert_non_null(w);
+    w->bad = -1;
+    const hpct_crew_job job = {.work = do_block, .back = get_back, .context = w};
+    hpct_crew *crew = hpct_crew_new(&job, 4, 12);
+    for (int i = 0; i < NUM_BLOCKS; i++) {
+        if (i % 5 == 0) { /* the caller's own */
+            w->done[i]++;
+            hpct_crew_give_done(crew);
+        } else {
+            assert_int_equal(hpct_crew_give(crew, &w->blocks[i], 1), HPCT_OK);
+        }
+    }
+    assert_int_equal(hpct_crew_wait(crew), HPCT_OK);
+    assert_int_equal(w->back, NUM_BLOCKS);
+    hpct_crew_free(crew);
+    free(w);
+}
+
+static void a_crew_tells_what_failed_first(void **state)
+{
+    (void) state;
+    work *w = calloc(1, sizeof *w);
+    hpct_status status = HPCT_OK;
+    assert_non_null(w);
+    w->bad = 3;
+    const hpct_crew_job job = {.work = do_block, .back = get_back, .context = w};
+    hpct_crew *crew = hpct_crew_new(&job, 4, 12);
+    for (int i = 0; i < NUM_BLOCKS && status == HPCT_OK; i++)
+        status = hpct_crew_give(crew, &w->blocks[i], 1);
+    assert_int_equal(status, HPCT_ERR_IO);
+    assert_string_equal(hpct_last_error(), "block 3");
+    assert_int_equal(hpct_crew_wait(crew), HPCT_ERR_IO);
+    assert_in_range(w->done_in_all, 4, 3 + 12 + 1);
+    hpct_crew_free(crew);
+    free(w);
+}
+
 /* ---- the file of nodes ---- */
 
 static hpct_status read_team(const char *text, hpct_team *team)
@@ -382,6 +456,8 @@ int main(void)
         cmocka_unit_test(packed_items_become_what_they_were),
         cmocka_unit_test(damaged_items_are_refused),
         cmocka_unit_test(items_that_make_no_sense_are_refused),
+        cmocka_unit_test(blocks_are_given_back_in_order),
+        cmocka_unit_test(a_crew_tells_what_failed_first),
         cmocka_unit_test(nodes_are_read_line_by_line),
         cmocka_unit_test(the_way_follows_from_size_number_and_nodes),
         cmocka_unit_test(modes_are_read),

@@ -207,6 +207,16 @@ static void a_new_run_of_the_machine_starts_afresh(void **state)
     }
 }
 
+static void tasks_that_do_not_see_it_say_so(void **state)
+{
+    (void) state;
+    assert_int_equal(hpct_tmpdir_check(in("%s/none", parent)), HPCT_ERR_CONFIG);
+    assert_non_null(strstr(hpct_last_error(), "/none was made, but the tasks do not see it"));
+    assert_non_null(strstr(hpct_last_error(), "tmpdir="));
+    assert_int_equal(hpct_tmpdir_check("/tmp"), HPCT_OK);
+    assert_int_equal(hpct_tmpdir_check("/proc/version/x"), HPCT_ERR_IO);
+}
+
 static void network_file_systems_are_known(void **state)
 {
     (void) state;
@@ -230,6 +240,7 @@ int main(void)
         cmocka_unit_test(what_was_left_is_swept_up),
         cmocka_unit_test(half_made_ones_go_with_the_job),
         cmocka_unit_test(a_new_run_of_the_machine_starts_afresh),
+        cmocka_unit_test(tasks_that_do_not_see_it_say_so),
         cmocka_unit_test(network_file_systems_are_known),
     };
     return cmocka_run_group_tests(tests, place_setup, place_teardown);

@@ -1,0 +1,217 @@
+#!/bin/bash
+# plugin_life.t: what is left when something is killed: the staging helper, a task, slurmstepd, slurmd, or the whole job by
+# scancel or its time limit; while data comes in, while the tasks run, while results go out, in the epilog. In a sandbox of its own.
+# Once each in `make check` (without the time limit, which Slurm counts in minutes); 20 times each with HPC_TRAIN_LONG=1.
+
+# shellcheck source=tests/cluster/lib.sh
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=tests/cluster/plugin_lib.sh
+. "$(dirname "$0")/plugin_lib.sh"
+[ "$(id -u)" = 0 ] || skip_all "the sandbox needs root"
+installed=${HPC_TRAIN_SANDBOX:-$top_srcdir/.sandbox}/root/opt/hpc-train
+[ -e "$installed/lib/slurm/spank_hpc_train.so" ] || skip_all "the plugin is not installed in the sandbox's folder"
+times=${HPC_TRAIN_LIFE_TIMES:-${HPC_TRAIN_LONG:+20}}
+times=${times:-1}
+own=$(mktemp -d /tmp/hpc-train-sandbox.XXXXXX)
+export HPC_TRAIN_SANDBOX=$own
+at_exit "'$sandbox' down >/dev/null; rm -rf '$own'"
+mkdir -p "$own/root/opt" "$own/shared/life"
+cp -a "$installed" "$own/root/opt"
+
+# Stands for hpc-train-stage where the storage is slow: before it starts it waits for as many seconds as the names say,
+# without a process of its own.
+cat >"$own/root/opt/hpc-train/bin/slow-stage" <<'END'
+#!/bin/bash
+all=" $* "
+if [[ $all == *" --record "* ]]; then
+    trap '' TERM
+    from=${all#* --from } record=${all#* --record }
+    all=$(tr '\0' '\n' <"${from%% *}/.hpc-train/${record%% *}")
+    [[ $all == *slow-last-* ]] && exit 74 # left to the last try
+    [[ $all =~ slow-out-([0-9]+) ]]
+elif [[ $all == *" --all "* ]]; then
+    from=${all#* --from }
+    all=$(cat "${from%% *}"/.hpc-train/out.* 2>/dev/null | tr '\0' '\n')
+    [[ $all =~ slow-last-([0-9]+) ]]
+else
+    [[ $all == *" --to "* && $all =~ slow-in-([0-9]+) ]]
+fi
+if [ -n "${BASH_REMATCH[1]}" ]; then read -r -t "${BASH_REMATCH[1]}" -u 9 9<>/tmp/slow; fi
+exec /opt/hpc-train/bin/hpc-train-stage "$@"
+END
+
+# A task: results first, then training for as long as it is told. The name is there to be found by.
+cat >"$own/shared/life/task" <<'END'
+#!/bin/bash
+mkdir "$SLURM_TMPDIR/res"
+seq 100 >"$SLURM_TMPDIR/res/$3"
+touch "/shared/life/begun/$1$SLURM_NODEID"
+sleep "$2"
+END
+
+# drive VICTIM PHASE I: one job, as the user, and what happens to it; run as root on the login node, beside others of its
+# kind. Prints one line with what is left.
+cat >"$own/shared/life/drive" <<'END'
+#!/bin/bash
+victim=$1 phase=$2 i=$3 name=life-$1-$2-$3- dir=/shared/life
+in=data out=results train=1 time=10
+wait=3
+[ "$victim" = time ] && time=1 wait=150
+[ "$victim" = slurmd ] && wait=6
+case $phase in
+in) in=slow-in-$wait ;;
+train) train=$((wait - 1)) ;;
+out) out=slow-out-$wait train=0.1 ;;
+last) out=slow-last-$wait train=0.1 ;;
+esac
+setpriv --reuid=user --regid=user --init-groups env HOME=$dir srun --quiet -N2 -n2 --time=$time --job-name="$name" --chdir=$dir \
+    --hpc-train-stage="$dir/in/$in" --hpc-train-stage-out="res/$out:$dir/out/$name%n" $dir/task "$name" $train "$out" >"$dir/log/$name" 2>&1 &
+srun=$!
+job=
+until_done() { # SECONDS COMMAND...
+    local end=$((SECONDS + $1))
+    shift
+    until "$@"; do [ $SECONDS -lt $end ] || return; sleep 0.1; done
+}
+running() { job=$(squeue --noheader --name="$name" --states=R --format=%A); [ -n "$job" ]; }
+until_done 30 running
+step() { # the step's daemons (0), or their tasks before their programs start (1)
+    local pid all
+    all=" $(pgrep -f "^slurmstepd: \[$job\.0\]" | xargs) "
+    for pid in $all; do
+        [[ $all == *" $(ps -o ppid= -p "$pid" | xargs) "* ]]
+        [ $? != "$1" ] && echo "$pid"
+    done
+}
+here() {
+    case $phase in
+    in) pgrep -f "stage .*--to /tmp/hpc-train/$job " >/dev/null ;;
+    train) [ -e "$dir/begun/${name}0" ] && [ -e "$dir/begun/${name}1" ] ;;
+    out) pgrep -f "stage .*--from /tmp/hpc-train/$job --record" >/dev/null ;;
+    last) pgrep -f "stage .*--from /tmp/hpc-train/$job --all" >/dev/null ;;
+    esac
+}
+until_done 30 here || echo "$victim $phase: job $job did not get there"
+touch "$dir/there/$victim-$phase-$i"
+case $victim-$phase in
+helper-in) pid=$(pgrep -f "stage .*--to /tmp/hpc-train/$job " | shuf -n 1) ;;
+helper-out) pid=$(pgrep -f "stage .*--from /tmp/hpc-train/$job --record" | shuf -n 1) ;;
+task-in) pid=$(step 1 | shuf -n 1) ;;
+task-train) pid=$(pgrep -f "bash $dir/task $name " | shuf -n 1) ;;
+stepd-*) pid=$(step 0 | shuf -n 1) ;;
+scancel-*) pid=0; scancel "$job" ;;
+*) pid=0 ;;
+esac
+case $pid in
+0) ;;
+'') echo "$victim $phase: nobody to kill in job $job" ;;
+*) kill -KILL "$pid" ;;
+esac
+ended() { ! kill -0 $srun 2>/dev/null; }
+# Slurm itself does not notice that a slurmstepd was killed; a person or the time limit ends such a job.
+[ $victim = stepd ] && { until_done 2 ended || scancel "$job"; }
+until_done 200 ended || echo "$victim $phase: srun of job $job does not end"
+kill -KILL $srun 2>/dev/null
+wait $srun
+gone() { [ -z "$(squeue --noheader --name="$name" --format=%A)" ]; }
+until_done 60 gone || echo "$victim $phase: job $job does not leave the queue"
+left=$(pgrep -fa "$name|/tmp/hpc-train/$job( |/|\$)|^slurmstepd: \[$job\." | grep -v "$dir/drive" | xargs)
+for node in 0 1; do
+    if cmp -s "$dir/out/$name$node" <(seq 100); then
+        results=complete
+    elif [ -e "$dir/out/$name$node" ]; then
+        results=TORN
+    elif [ ! -e "$dir/begun/$name$node" ]; then
+        results=none
+    elif grep -qs "not copied out" "$dir/hpc-train-lost.$job.0.$node"; then
+        results=reported
+    else
+        results=LOST
+    fi
+    echo "$victim $phase job=$job $SECONDS s node$node: results $results, left: $left"
+done
+END
+mkdir "$own"/shared/life/{in,out,log,begun,there}
+for name in data slow-in-3 slow-in-6 slow-in-150; do echo data >"$own/shared/life/in/$name"; done
+chmod 755 "$own/root/opt/hpc-train/bin/slow-stage" "$own"/shared/life/{task,drive}
+HPC_TRAIN_PLUGSTACK_ARGS="helper=/opt/hpc-train/bin/slow-stage stage_last_try=20" limit 60 "$sandbox" up 2 >/dev/null || exit 1
+for node in node0 node1; do on_node "$node" mkfifo -m 666 /tmp/slow; done
+sandbox_run --root chown -R user: /shared/life
+
+# drive_all CASE...: each of them, `times` times, a few at once; leaves what they say in $said.
+run_limit=3000
+drive_all() { # AT_ONCE CASE...
+    local case i
+    said=$(for case in "${@:2}"; do
+        for ((i = 0; i < times; i++)); do echo "${case/-/ } $i"; done
+    done | sandbox_run --root xargs -P "$1" -L 1 /shared/life/drive)
+    diag "$said" "at $SECONDS s"
+}
+# settled CASE: what must hold of every job of a case.
+settled() {
+    local lines complete none reported
+    lines=$(grep "^${1/-/ }[ :]" <<<"$said")
+    complete=$(grep -c "results complete" <<<"$lines")
+    none=$(grep -c "results none" <<<"$lines")
+    reported=$(grep -c "results reported" <<<"$lines")
+    is "$(grep -vE ": results (complete|none|reported), left: \$" <<<"$lines")" "" "$1: nothing is lost without a word, no process is left"
+    is "$((complete + none + reported))" $((2 * times)) "$1: $times jobs on two nodes: results of $complete complete, $reported reported lost, $none had none"
+}
+clean() { # NAME
+    local node
+    for node in node0 node1; do
+        is "$(on_node "$node" sh -c 'ls -A /tmp/hpc-train | grep -v "^.boot$"')" "" "$1: $node has no directory and no note of a job left"
+    done
+    is "$(sandbox_run pgrep -u user -a | grep -v pgrep)" "" "$1: the user has no process left"
+    is "$(sandbox_run sinfo --noheader --Node --states=drain,down,fail --format=%n)" "" "$1: no node is drained"
+}
+
+# ---- one process, or all, of a job ----
+cases=(helper-in helper-out task-in task-train stepd-in stepd-train stepd-out scancel-in scancel-train scancel-out)
+drive_all 10 "${cases[@]}"
+for case in "${cases[@]}"; do settled "$case"; done
+clean "kills"
+
+# ---- slurmd ----
+# Something must keep the node's namespaces while no daemon is in them.
+# shellcheck disable=SC2016
+on_node node0 bash -c 'echo $$ >/shared/life/holder; exec sleep 4000' &
+for ((i = 0; i < 100; i++)); do [ -s "$own/shared/life/holder" ] && break; sleep 0.1; done
+holder=$(cat "$own/shared/life/holder")
+on_holder() { sandbox_run --root nsenter --target "$holder" --mount --uts --net --ipc --root --wd=/ "$@"; }
+restart_slurmd() { # TURN: when all of its jobs are where they should be
+    local i
+    for ((i = 0; i < 300; i++)); do
+        [ "$(find "$own/shared/life/there" -name "slurmd-*-$1" | wc -l)" = ${#cases[@]} ] && break
+        sleep 0.1
+    done
+    # shellcheck disable=SC2016
+    on_holder bash -c 'for pid in $(pgrep -x slurmd); do [ "$(nsenter --target $pid --uts hostname)" = node0 ] && kill -KILL $pid; done'
+    sleep 0.5
+    on_holder slurmd -N node0
+}
+cases=(slurmd-in slurmd-train slurmd-out)
+[ -z "${HPC_TRAIN_LONG-}" ] || cases+=(slurmd-last) # until slurmctld asks again that the job be ended
+all=
+for ((turn = 0; turn < times; turn++)); do
+    restart_slurmd $turn &
+    said=$(for case in "${cases[@]}"; do echo "${case/-/ } $turn"; done | sandbox_run --root xargs -P 4 -L 1 /shared/life/drive)
+    wait $!
+    all+=$said$'\n'
+done
+said=$all
+diag "$said" "at $SECONDS s"
+for case in "${cases[@]}"; do settled "$case"; done
+clean "slurmd"
+
+# ---- the time limit ----
+if [ -n "${HPC_TRAIN_LONG-}" ]; then
+    cases=(time-in time-train time-out)
+    drive_all 60 "${cases[@]}"
+    for case in "${cases[@]}"; do settled "$case"; done
+    clean "time limit"
+else
+    skip "the time limit" "takes two minutes: make check-long"
+fi
+
+done_testing
