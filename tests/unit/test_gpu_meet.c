@@ -144,7 +144,7 @@ static void tasks_with_different_devices_are_treated_apart(void **state)
     const char *const visible[] = {"0,1", "0,1", "0,1", "0,1"};
     int results[4];
     if (geteuid() != 0 || !more_than_one_cpu() || unshare(CLONE_NEWNS) != 0 ||
-        mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+        mount("", "/", "", MS_REC | MS_PRIVATE, "") != 0 ||
         mount("dev", "/dev", "tmpfs", 0, "mode=755") != 0)
         skip();
     for (unsigned i = 0; i < 4; i++) {
