@@ -24,6 +24,10 @@ long_tests += tests/cluster/plugin_sanitizers.t
 scaled_tests += tests/cluster/plugin_attacks.t tests/cluster/plugin_layout.t tests/cluster/plugin_life.t
 EXTRA_DIST += tests/cluster/plugin_sanitizers.t tests/cluster/asan_options.c
 
+# What the plugin costs.
+long_tests += tests/cluster/plugin_cost.t
+EXTRA_DIST += tests/cluster/plugin_cost.t tests/bench/latency.sh tests/bench/memory.sh
+
 # Who knocks in plugin_broadcast.t.
 check_PROGRAMS += tests/stage/intruder
 tests_stage_intruder_SOURCES = tests/stage/intruder.c

@@ -120,6 +120,9 @@ static void bad_values_are_named(void **state)
         {HPCT_OPTION_BIND, "map:-1", "--hpc-train-bind"},
         {HPCT_OPTION_HIDE, "yes", "--hpc-train-hide"},
         {HPCT_OPTION_STAGE, "", "without a source"},
+        {HPCT_OPTION_STAGE, "/a,~/b:c", "no shell replaces '~'"},
+        {HPCT_OPTION_STAGE_OUT, "a:~/b", "no shell replaces '~'"},
+        {HPCT_OPTION_STAGE_OUT, "a:$HOME/b", "no shell replaces '$'"},
         {HPCT_OPTION_STAGE, "/a,,/b", "without a source"},
         {HPCT_OPTION_STAGE, "/a:../b", "below $SLURM_TMPDIR"},
         {HPCT_OPTION_STAGE, "/a:/b", "below $SLURM_TMPDIR"},
@@ -364,7 +367,8 @@ static hpct_status describe(const hpct_environment *environment, hpct_task_facts
     assert_int_equal(hpct_settings_read(0, NULL, &settings), HPCT_OK);
     assert_int_equal(hpct_options_resolve(&options, environment, true, &choices), HPCT_OK);
     facts.tmpdir = "/tmp/hpc-train/42";
-    hpct_status status = hpct_task_describe(&facts, &choices, &settings, environment, &team, config);
+    hpct_status status =
+        hpct_task_describe(&facts, &choices, &settings, environment, &team, config);
     free(team.hosts);
     hpct_choices_free(&choices);
     hpct_settings_free(&settings);
