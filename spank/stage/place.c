@@ -45,12 +45,15 @@ static hpct_status take_lock(hpct_placing *p)
     for (int idle = 0; flock(p->lock, LOCK_EX | LOCK_NB) != 0;) {
         if (errno != EWOULDBLOCK && errno != EINTR)
             return fail_in(p->place->to, HPCT_PRIVATE_FOLDER "/lock");
+        hpct_status status = hpct_report_stopped();
+        if (status != HPCT_OK)
+            return status;
         if (idle == 20)
             hpct_report_say("another step of the job stages to %s: waiting for it", p->place->to);
         if (fstat(p->lock, &info) == 0 && memcmp(&seen, &info.st_mtim, sizeof seen) != 0) {
             seen = info.st_mtim;
             idle = idle > 20 ? 21 : idle; /* said once */
-            hpct_status status = hpct_report_tick(p->report, 0);
+            status = hpct_report_tick(p->report, 0);
             if (status != HPCT_OK)
                 return status;
         }

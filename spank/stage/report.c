@@ -116,11 +116,18 @@ static void say_progress(const hpct_report *report, double seconds)
     hpct_report_say("%s", line);
 }
 
+hpct_status hpct_report_stopped(void)
+{
+    return stop_signal == 0
+               ? HPCT_OK
+               : hpct_fail(HPCT_ERR_STOPPED, "ended by signal %d", (int) stop_signal);
+}
+
 hpct_status hpct_report_tick(hpct_report *report, uint64_t bytes)
 {
     atomic_fetch_add_explicit(&report->bytes, bytes, memory_order_relaxed);
     if (stop_signal != 0 && report->grace <= 0)
-        return hpct_fail(HPCT_ERR_STOPPED, "ended by signal %d", (int) stop_signal);
+        return hpct_report_stopped();
     if (pthread_mutex_trylock(&report->mutex) != 0)
         return HPCT_OK; /* another thread is at it */
     double time = now();

@@ -35,6 +35,9 @@ void hpct_report_start(hpct_report *report, bool verbose, int progress_fd);
  * asked to end, or the time is over. Prints a line every few seconds. Several threads may. */
 hpct_status hpct_report_tick(hpct_report *report, uint64_t bytes);
 
+/* HPCT_ERR_STOPPED when a signal asked to end. For who waits, and has no progress to tell of. */
+hpct_status hpct_report_stopped(void);
+
 /* "hpc-train-stage: NODE: …" on standard error, whole lines. */
 void hpct_report_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
