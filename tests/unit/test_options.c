@@ -367,7 +367,8 @@ static hpct_status describe(const hpct_environment *environment, hpct_task_facts
     assert_int_equal(hpct_settings_read(0, NULL, &settings), HPCT_OK);
     assert_int_equal(hpct_options_resolve(&options, environment, true, &choices), HPCT_OK);
     facts.tmpdir = "/tmp/hpc-train/42";
-    hpct_status status = hpct_task_describe(&facts, &choices, &settings, environment, &team, config);
+    hpct_status status =
+        hpct_task_describe(&facts, &choices, &settings, environment, &team, config);
     free(team.hosts);
     hpct_choices_free(&choices);
     hpct_settings_free(&settings);
