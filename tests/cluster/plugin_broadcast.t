@@ -108,6 +108,19 @@ ok "$([ "$most" -ge "$size" ] && [ "$most" -lt $((size + 1000000)) ]; echo $?)" 
 most=$(sed -n 's/.* \([0-9]*\) sent to them.*/\1/p' <<<"$err" | sort -n | tail -n 1)
 ok "$([ "$most" -lt $((size + size / 10)) ]; echo $?)" "no node sends more than it gets: at most $most"
 
+# Of an archive's items with one name the last one counts, in whatever order several threads come to them.
+mkdir "$work_here/twice"
+for ((i = 0; i < 3000; i++)); do printf 'first %d' $i >"$work_here/twice/$i"; done
+seq 0 2999 | tar -cf "$work_here/twice.tar" -C "$work_here/twice" -T -
+for ((i = 0; i < 3000; i += 2)); do printf 'second %d' $i >"$work_here/twice/$i"; done
+for ((i = 1; i < 3000; i += 100)); do ln -sf 0 "$work_here/twice/$i"; done
+seq 2999 -1 0 | tar -rf "$work_here/twice.tar" -C "$work_here/twice" -T -
+clear_team
+team 3 --mode extract,broadcast "$work/twice.tar:twice"
+# shellcheck disable=SC2016
+is "$out $(sandbox_run bash -c 'for i in 0 1 2; do diff -r --no-dereference "$0/twice" /tmp/team/$i/twice && echo same; done' "$work" | uniq -c | tr -s ' ')" \
+    "0 0 0  3 same" "an archive's later items replace earlier ones" || diag "$err"
+
 # What `auto` picks, and why.
 clear_team
 team 4 "$work/file"
