@@ -148,6 +148,18 @@ is "$(cat "$work_here/own.out")" own "and each has its own"
 clear_team
 during=:
 
+# Where no munged runs.
+# shellcheck disable=SC2016
+capture sandbox_run --root bash -c '
+    cd "$0" && mkdir -p /tmp/team/0 && printf "127.0.0.1:%d\n" $1 $(($1 + 1)) >nodes
+    unshare --mount bash -c "mount -t tmpfs none /run/munge
+        $2 --verbose --to /tmp/team/0 --nodes nodes --index 0 --job alone $0/file
+        $2 --mode broadcast --wait 5 --to /tmp/team/0 --nodes nodes --index 0 --job alone $0/set"' \
+    "$work" $((base += 10)) "$stage"
+like "$err" "copied by each node: no munged runs here" "auto: without munge"
+like "$err" "munge makes no credential|did not come within 5 seconds" "broadcast is not to be had there"
+clear_team
+
 # ---- failures ----
 failed() { # NAME STATUSES MESSAGE
     like "$out" "^$2$" "$1: everybody ends with the right status"
