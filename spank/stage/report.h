@@ -11,6 +11,7 @@
 
 typedef struct hpct_report {
     bool verbose;
+    bool quiet;                         /* another node says how far it is, for all */
     int progress_fd;                    /* -1: nobody listens */
     int touch_fd;                       /* a file whose time shows that the work goes on, or -1 */
     _Atomic uint64_t files, bytes;      /* copied so far */
