@@ -51,8 +51,8 @@ static hpct_status set_environment(hpct_plugin *plugin, hpct_slurm *slurm,
     const char *dropped = NULL;
     hpct_status status = hpct_config_to_json(config, &json);
     if (status == HPCT_OK)
-        status = hpct_config_write(config->tmpdir, plugin->step, (uint32_t) config->rank, json,
-                                   &file);
+        status =
+            hpct_config_write(config->tmpdir, plugin->step, (uint32_t) config->rank, json, &file);
     if (status == HPCT_OK)
         status = hpct_variables_emit(config, choices->frameworks, json, file, set, slurm, &dropped);
     if (status == HPCT_OK && choices->hide && config->gpu != NULL)
@@ -141,8 +141,8 @@ static hpct_status prepare(hpct_plugin *plugin, hpct_slurm *slurm, const char *t
     if (status == HPCT_OK)
         status = read_facts(plugin, slurm, &facts);
     if (status == HPCT_OK)
-        status = hpct_task_describe(&facts, &choices, &plugin->settings, &environment, &team,
-                                    &config);
+        status =
+            hpct_task_describe(&facts, &choices, &plugin->settings, &environment, &team, &config);
     if (status == HPCT_OK)
         status = hpct_port_hold(own_port(config), config->nodes[config->node_rank].name);
     if (status == HPCT_OK && own_port(config) != team.port)

@@ -2,6 +2,7 @@
 # latency.sh [PAIRS [OPTION...]]: what `srun --hpc-train -N2 true` takes longer than `srun -N2 true` on the running sandbox,
 # as the median of paired runs (default 30 pairs; OPTIONs replace --hpc-train). Each pair is run in alternating order, each
 # run on a cluster that is idle.
+# shellcheck disable=SC2016 # the inner shell expands
 set -u
 top=$(cd "$(dirname "$0")/../.." && pwd)
 pairs=${1:-30}

@@ -2,6 +2,7 @@
 # memory.sh [STEPS]: the resident memory of slurmstepd while its tasks run, in kB, on the running sandbox: without the
 # plugin (its line is taken out of plugstack.conf meanwhile), with the plugin but not asked for, and with --hpc-train; the
 # median of STEPS steps each (default 10), all of it (VmRSS) and the part of its own (RssAnon).
+# shellcheck disable=SC2016 # the inner shell expands
 set -u
 top=$(cd "$(dirname "$0")/../.." && pwd)
 sandbox=$top/etc/sandbox/sandbox
@@ -27,7 +28,8 @@ median() { sort -n | awk '{ v[NR] = $1 } END { if (NR == 0) exit 1; print v[int(
 report() { # NAME OPTION...
     local lines name=$1
     shift
-    lines=$(measure "$@") && [ "$(wc -l <<<"$lines")" = "$steps" ] || { echo "memory.sh: steps failed" >&2; exit 1; }
+    lines=$(measure "$@")
+    [ "$(wc -l <<<"$lines")" = "$steps" ] || { echo "memory.sh: a step has failed" >&2; exit 1; }
     rss=$(cut -d' ' -f1 <<<"$lines" | median)
     own=$(cut -d' ' -f2 <<<"$lines" | median)
     printf '%-34s VmRSS %6d kB  RssAnon %6d kB' "$name" "$rss" "$own"

@@ -19,6 +19,12 @@ for file in bindir/hpc-train bindir/hpc-train-stage sbindir/hpc-train-check pkgl
     ok "$([ -s "$root$(value "${file%%/*}")/${file#*/}" ]; echo $?)" "$file is installed"
 done
 
+# ---- what Slurm's processes get with the plugin, and what a node without GPUs need not have ----
+needs() { readelf --dynamic "$root$(value "${1%%/*}")/${1#*/}" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | grep -vE '^(libc|libasan|libubsan|ld-linux.*)\.so'; }
+is "$(needs spankdir/spank_hpc_train.so)" libjansson.so.4 "the plugin needs libc and jansson alone"
+is "$(needs pkglibexecdir/hpc-train-gpus)" "" "hpc-train-gpus needs neither hwloc nor NVML to start"
+is "$(nm --dynamic --defined-only "$root$(value spankdir)/spank_hpc_train.so" | awk '{ print $3 }' | grep -vE '^(slurm_spank_|plugin_(name|type|version)$|spank_plugin_version$)')" "" "the plugin shows Slurm its entries alone"
+
 # ---- plugstack.conf.d/hpc-train.conf ----
 conf=$(value slurmconfdir)/plugstack.conf.d/hpc-train.conf
 installed=$root$conf
@@ -42,5 +48,5 @@ ok "$status" "configure without a prefix" || diag "$err"
 dir=$(value spankdir .)
 ok "$([ -e "$dir/auth_munge.so" ]; echo $?)" "the plugin goes to Slurm's plugins" || diag "$dir"
 is "$(value slurmconfdir .)" /etc/slurm "its line beside slurm.conf"
-like "$(grep -A1 '^Requires:  *slurm' hpc-train.spec | tr '\n' ' ')" 'slurm >= ([0-9]+\.[0-9]+) Requires:  *slurm < [0-9]+\.[0-9]+' "the RPM needs this release of Slurm"
+like "$(cat hpc-train.spec)" '\|\| echo [0-9]+\.[0-9]+\)' "the RPM needs the release of Slurm whose headers there are"
 done_testing

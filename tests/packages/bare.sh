@@ -1,18 +1,22 @@
 # bare.sh: bare Debian systems in folders, entered in namespaces of their own; sourced by tests/packages/*.t after lib.sh.
-# Offers needs_bare, new_bare, in_bare, into_bare. What is mounted for a system is seen by its processes alone, and ends
-# with them.
+# Offers new_work, make_tarball, needs_bare, new_bare, in_bare, start_bare and into_bare. What is mounted for a system is
+# seen by its processes alone, and ends with them.
 # shellcheck shell=bash disable=SC2016,SC2034,SC2154 # inner shells expand; others read what is left
 
 # The folder of a system to copy (as debootstrap --variant=minbase makes it); without it one is made, from the network.
 pristine=${HPC_TRAIN_BARE_SYSTEM-}
 
+# new_work: an empty folder, $bare_work, until the test ends.
+new_work() {
+    bare_work=$(mktemp -d "${TMPDIR:-/var/tmp}/hpc-train-packages.XXXXXX") || exit
+    at_exit "rm -rf --one-file-system '$bare_work'"
+}
+
 needs_bare() {
     [ "$(id -u)" = 0 ] || skip_all "a system in a folder needs root"
     unshare --mount --pid --net --fork true 2>/dev/null || skip_all "this kernel lets nobody make namespaces"
     [ -n "$pristine" ] || command -v debootstrap >/dev/null || skip_all "debootstrap is not installed"
-    # shellcheck disable=SC2154
-    bare_work=$(mktemp -d "${TMPDIR:-/var/tmp}/hpc-train-packages.XXXXXX") || exit
-    at_exit "rm -rf --one-file-system '$bare_work'"
+    new_work
     if [ -z "$pristine" ]; then
         pristine=$bare_work/pristine
         limit 900 debootstrap --variant=minbase bookworm "$pristine" >"$bare_work/debootstrap.log" 2>&1 ||

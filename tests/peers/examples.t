@@ -30,7 +30,7 @@ submit() { # PYTHON SCRIPT
 }
 
 tf=${HPC_TRAIN_TF_PYTHON:-python3}
-unlike "$(cat "$work_here/mnist_tensorflow.py" | sed '/^"""/,/"""$/d')" "TF_CONFIG|SLURM" "the program has no TF_CONFIG code of its own"
+unlike "$(sed '/^"""/,/"""$/d' "$work_here/mnist_tensorflow.py")" "TF_CONFIG|SLURM" "the program has no TF_CONFIG code of its own"
 if sandbox_run srun -N1 "$tf" -c 'import tensorflow, tf_keras' 2>/dev/null; then
     submit "$tf" mnist_tensorflow.sbatch
     cp "$(dirname "$0")/parameter_server.py" "$work_here" && sandbox_run --root chmod -R a+rX "$work"
