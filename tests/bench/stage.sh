@@ -127,7 +127,7 @@ run_case() {
         ;;
     extract*)
         mode=extract,$mode source=$work/archive.tar.gz
-        cp "$archive" "$source"
+        cp -f "$archive" "$source"
         command='mkdir "$dst" && tar xf "$1" -C "$dst"'
         compare "archive, $mode / tar xf"
         ;;
