@@ -114,7 +114,6 @@ AC_DEFUN([HPCT_SLURM_PLACES], [
   AC_SUBST([spankdir])
   AC_SUBST([slurmconfdir])
   AC_SUBST([SLURM_RELEASE], [$(printf '%d.%02d' $hpct_slurm_major $hpct_slurm_minor)])
-  AC_SUBST([SLURM_NEXT_RELEASE], [$(printf '%d.%02d' $hpct_slurm_major $((hpct_slurm_minor + 1)))])
 ])
 
 # The compiler wrapper knows the flags; only agent/comm/mpi uses them.

@@ -14,15 +14,20 @@ static const char *get(void *context, const char *name)
     return getenv(name);
 }
 
-/* Before the job is queued. */
+/* Before the job is queued. srun knows its nodes later, when it has waited for them, but not those
+ * of a heterogeneous step's other components. */
 static hpct_status check_nodes(const hpct_choices *choices, bool srun)
 {
-    if (srun || choices->out.count == 0 || hpct_nodes_asked_one_here())
+    if (choices->out.count == 0 ||
+        (srun ? !hpct_nodes_asked_several_here() && !hpct_nodes_asked_parts_here()
+              : hpct_nodes_asked_one_here()))
         return HPCT_OK;
     hpct_status status = hpct_out_list_check_nodes(&choices->out);
     if (status == HPCT_OK)
         return HPCT_OK;
     hpct_fail_within(status, "--hpc-train-stage-out");
+    if (srun)
+        return status;
     char text[1024];
     snprintf(text, sizeof text, "%s", hpct_last_error());
     return hpct_fail(status, "%s; or ask for one node, with -N1", text);

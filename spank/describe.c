@@ -121,9 +121,9 @@ static hpct_status add_team(const hpct_cluster *cluster, const hpct_choices *cho
     if (choices->stage.count == 0 || choices->stage_mode.way == HPCT_WAY_COPY ||
         cluster->layout.num_nodes == 1)
         return HPCT_OK;
-    team->port = hpct_cluster_spare_port(
-        cluster, environment, choices->has_port ? &choices->port : NULL,
-        settings->has_ports ? settings->ports : hpct_port_range_default());
+    team->port =
+        hpct_cluster_spare_port(cluster, environment, choices->has_port ? &choices->port : NULL,
+                                settings->has_ports ? settings->ports : hpct_port_range_default());
     team->hosts = hpct_cluster_hosts(cluster, team->port);
     return team->hosts == NULL ? hpct_fail_memory(0) : HPCT_OK;
 }

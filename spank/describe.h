@@ -18,7 +18,8 @@ typedef struct hpct_task_facts {
 
 /* What the nodes need to stage together. */
 typedef struct hpct_team_facts {
-    char *hosts; /* "HOST:PORT" lines, one for each node, to be freed; NULL: one node, or no staging */
+    char *hosts; /* "HOST:PORT" lines, one for each node, to be freed; NULL: one node, or no staging
+                  */
     int port;    /* 0: none is needed */
 } hpct_team_facts;
 

@@ -36,6 +36,7 @@ spank_stage_libstage_la_SOURCES = \
 	spank/stage/item.c spank/stage/item.h \
 	spank/stage/manifest.c spank/stage/manifest.h \
 	spank/stage/mode.c spank/stage/mode.h \
+	spank/stage/names.c spank/stage/names.h \
 	spank/stage/pack.c spank/stage/pack.h \
 	spank/stage/place.c spank/stage/place.h spank/stage/place_state.h \
 	spank/stage/place_together.c \
@@ -88,6 +89,7 @@ spank_libspank_la_SOURCES = \
 	spank/stage_out.c spank/stage_out.h \
 	spank/stage_run.c spank/stage_run.h \
 	spank/tmpdir.c spank/tmpdir.h \
+	spank/turn.c spank/turn.h \
 	spank/stage/bytes.c spank/stage/bytes.h \
 	spank/stage/entry.c spank/stage/entry.h \
 	spank/stage/mode.c spank/stage/mode.h \

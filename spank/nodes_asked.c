@@ -27,18 +27,21 @@ static bool says_one(const char *word, const char *next)
     return strncmp(word, "-N", 2) == 0 && is_one(word + 2);
 }
 
-static bool line_says_one(char *line)
+/* 1: one node, 0: nothing of them, -1: a component of several begins. */
+static int line_says(char *line)
 {
     char *rest = NULL, *word = strtok_r(line, " \t", &rest);
     if (word == NULL || strcmp(word, "#SBATCH") != 0)
-        return false;
+        return 0;
     for (word = strtok_r(NULL, " \t", &rest); word != NULL;) {
         char *next = strtok_r(NULL, " \t", &rest);
         if (says_one(word, next))
-            return true;
+            return 1;
+        if (strcmp(word, "hetjob") == 0 || strcmp(word, "packjob") == 0)
+            return -1;
         word = next;
     }
-    return false;
+    return 0;
 }
 
 /* 1: a script that says one node, 0: a script, -1: none. */
@@ -55,16 +58,30 @@ static int read_script(const char *path, char *text)
         return -1;
     text[size] = '\0';
     char *rest = NULL;
+    bool one = false;
     for (char *line = strtok_r(text, "\n", &rest); line != NULL;
          line = strtok_r(NULL, "\n", &rest)) {
-        if (line_says_one(line))
-            return 1;
+        int said = line_says(line);
+        if (said < 0)
+            return 0;
+        one = one || said > 0;
     }
-    return 0;
+    return one;
+}
+
+bool hpct_nodes_asked_parts(char *const *arguments)
+{
+    for (int i = 1; arguments[i] != NULL; i++) {
+        if (strcmp(arguments[i], ":") == 0)
+            return true;
+    }
+    return false;
 }
 
 bool hpct_nodes_asked_one(char *const *arguments)
 {
+    if (hpct_nodes_asked_parts(arguments))
+        return false;
     char *text = malloc(MAX_BYTES);
     bool one = false, script = false;
     for (int i = 1; text != NULL && arguments[i] != NULL && !one; i++) {
@@ -77,7 +94,38 @@ bool hpct_nodes_asked_one(char *const *arguments)
     return one;
 }
 
-bool hpct_nodes_asked_one_here(void)
+bool hpct_nodes_asked_several(char *const *arguments)
+{
+    static const char alone[] = "EHOQXZbhklsuvV"; /* srun's letters that take no value */
+    for (int i = 1; arguments[i] != NULL; i++) {
+        const char *word = arguments[i];
+        if (word[0] != '-' || word[1] == '\0' || strcmp(word, "--") == 0)
+            return false; /* the program */
+        bool letters = word[1] != '-', last = word[strcspn(word, "=")] == '\0';
+        const char *value = strncmp(word, "--nodes=", 8) == 0 ? word + 8 : NULL;
+        if (letters) {
+            const char *letter = word + 1 + strspn(word + 1, alone);
+            if (*letter == '\0' || *letter == 'I' || *letter == 'K') /* or none that stands apart */
+                continue;
+            const char *behind = letter[1] != '\0' ? letter + 1 : arguments[++i];
+            if (behind == NULL)
+                return false;
+            value = *letter == 'N' ? behind : NULL;
+        } else if (last && strcmp(word, "--nodes") == 0) {
+            value = arguments[++i];
+            if (value == NULL)
+                return false;
+        } else if (last && arguments[i + 1] != NULL && arguments[i + 1][0] != '-') {
+            return false; /* its value, or the program? */
+        }
+        if (value != NULL && strtol(value, NULL, 10) > 1)
+            return true;
+    }
+    return false;
+}
+
+/* What `ask` says of this process's command line. */
+static bool ask_here(bool (*ask)(char *const *arguments))
 {
     char *text = calloc(1, MAX_BYTES + 2), *arguments[1024];
     int count = 0, fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
@@ -85,9 +133,24 @@ bool hpct_nodes_asked_one_here(void)
     for (ssize_t at = 0; at < size && count < 1023; at += (ssize_t) strlen(text + at) + 1)
         arguments[count++] = text + at;
     arguments[count] = NULL;
-    bool one = count > 0 && hpct_nodes_asked_one(arguments);
+    bool said = count > 0 && ask(arguments);
     if (fd >= 0)
         close(fd);
     free(text);
-    return one;
+    return said;
+}
+
+bool hpct_nodes_asked_one_here(void)
+{
+    return ask_here(hpct_nodes_asked_one);
+}
+
+bool hpct_nodes_asked_parts_here(void)
+{
+    return ask_here(hpct_nodes_asked_parts);
+}
+
+bool hpct_nodes_asked_several_here(void)
+{
+    return ask_here(hpct_nodes_asked_several);
 }

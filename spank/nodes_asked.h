@@ -1,5 +1,6 @@
-/* spank/nodes_asked.h - whether sbatch or salloc was asked for one node. SPANK does not tell, so it
- * is looked for in the command line and in the script. */
+/* spank/nodes_asked.h - whether srun, sbatch or salloc was asked for one node, or for a job of
+ * several components. SPANK does not tell, so it is looked for in the command line and in the
+ * script. */
 #ifndef HPCT_SPANK_NODES_ASKED_H
 #define HPCT_SPANK_NODES_ASKED_H
 
@@ -10,7 +11,16 @@
  * knowing its options: the steps, which know their nodes, check again. */
 bool hpct_nodes_asked_one(char *const *arguments);
 
+/* True when there are several components, with a colon between them; no node is then all there is.
+ */
+bool hpct_nodes_asked_parts(char *const *arguments);
+
+/* True when srun's own options, before the program, surely say that it is two nodes or more. */
+bool hpct_nodes_asked_several(char *const *arguments);
+
 /* The same for this process. */
 bool hpct_nodes_asked_one_here(void);
+bool hpct_nodes_asked_parts_here(void);
+bool hpct_nodes_asked_several_here(void);
 
 #endif

@@ -1,6 +1,7 @@
-/* One bind per address family. A promise is the name of a socket of the abstract kind, which belongs
- * to a network namespace, as ports do, and goes with the last process that has it open. It has the
- * task's process id in it, as what a task leaves behind when it ends inherits the socket. */
+/* One bind per address family. A promise is the name of a socket of the abstract kind, which
+ * belongs to a network namespace, as ports do, and goes with the last process that has it open. It
+ * has the task's process id in it, as what a task leaves behind when it ends inherits the socket.
+ */
 #include "spank/ports_check.h"
 
 #include <errno.h>

@@ -11,10 +11,10 @@
 hpct_status hpct_port_check(int port, const char *node);
 
 /* Promises the port to the calling process and the program that it becomes, until that ends or
- * closes an open descriptor: a step's programs may bind their ports minutes from now, and until then
- * a second step would find them free. Only holds against others that call this. When the port is
- * promised already, waits up to a second for a process that is just ending. HPCT_ERR_CONFIG, naming
- * port, `node` and the option. */
+ * closes an open descriptor: a step's programs may bind their ports minutes from now, and until
+ * then a second step would find them free. Only holds against others that call this. When the port
+ * is promised already, waits up to a second for a process that is just ending. HPCT_ERR_CONFIG,
+ * naming port, `node` and the option. */
 hpct_status hpct_port_hold(int port, const char *node);
 
 #endif

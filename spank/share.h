@@ -28,6 +28,7 @@ void hpct_share_progress(hpct_share *share);
 typedef enum hpct_share_mark {
     HPCT_SHARE_REPORTED = 1, /* a failure was reported */
     HPCT_SHARE_STARTED = 2,  /* a task's program starts */
+    HPCT_SHARE_RECORDED = 8, /* a task has left word of what to copy out, or tried to */
     HPCT_SHARE_FOLLOWS = 4,  /* what failed here did so because of others, who may have told all */
 } hpct_share_mark;
 

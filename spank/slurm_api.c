@@ -118,9 +118,10 @@ hpct_status hpct_slurm_set(hpct_slurm *slurm, const char *name, const char *valu
     return HPCT_OK;
 }
 
-/* No item of SPANK has it, and to ask slurmctld for ten thousand nodes in every task is too much; but
- * it is in the configuration that slurmstepd has in its memory. These are not in the public headers;
- * without them the nodes go by their names. The first takes a NodeHostname, the second a NodeName. */
+/* No item of SPANK has it, and to ask slurmctld for ten thousand nodes in every task is too much;
+ * but it is in the configuration that slurmstepd has in its memory. These are not in the public
+ * headers; without them the nodes go by their names. The first takes a NodeHostname, the second a
+ * NodeName. */
 extern char *slurm_conf_get_nodeaddr(const char *host) __attribute__((weak));
 extern char *slurm_conf_get_hostname(const char *node) __attribute__((weak));
 

@@ -66,8 +66,8 @@ char *hpct_slurm_address(const char *node);
  * tasks yet, or they have ended. */
 bool hpct_slurm_end_step(uint32_t job, uint32_t step);
 
-/* The same through slurmctld, which also knows the components of a step within one job. False when it
- * did not take the request: the step has ended. To be avoided where it can: srun 22.05 does not
+/* The same through slurmctld, which also knows the components of a step within one job. False when
+ * it did not take the request: the step has ended. To be avoided where it can: srun 22.05 does not
  * return from a step over components under PMIx that was ended so (nor after scancel). */
 bool hpct_slurm_cancel_step(uint32_t job, uint32_t step);
 

@@ -9,16 +9,15 @@
 #include "spank/contexts.h"
 #include "spank/stage/out_record.h"
 
-hpct_status hpct_task_record_out(hpct_plugin *plugin, hpct_slurm *slurm,
-                                 const hpct_environment *environment, const hpct_config *config,
-                                 const char *tmpdir)
+static hpct_status record_out(hpct_plugin *plugin, hpct_slurm *slurm,
+                              const hpct_environment *environment, const hpct_config *config,
+                              const char *tmpdir)
 {
     char step[HPCT_STEP_NAME];
-    uint32_t tasks = 0, node = 0, rank = 0, before = 0; /* tasks of the components before this one */
+    uint32_t tasks = 0, node = 0, rank = 0,
+             before = 0; /* tasks of the components before this one */
     hpct_choices choices = {0};
     hpct_out_record record = {.job = plugin->job, .step = step};
-    if (!hpct_share_first(plugin->share, HPCT_SHARE_STARTED) || !plugin->out)
-        return HPCT_OK;
     hpct_status status = hpct_options_resolve(&plugin->options, environment, true, &choices);
     if (status != HPCT_OK)
         return status;
@@ -52,5 +51,17 @@ hpct_status hpct_task_record_out(hpct_plugin *plugin, hpct_slurm *slurm,
         status = record.step == NULL ? hpct_fail_memory(0) : hpct_out_record_write(tmpdir, &record);
     hpct_out_record_free(&record);
     hpct_choices_free(&choices);
+    return status;
+}
+
+hpct_status hpct_task_record_out(hpct_plugin *plugin, hpct_slurm *slurm,
+                                 const hpct_environment *environment, const hpct_config *config,
+                                 const char *tmpdir)
+{
+    hpct_status status = HPCT_OK;
+    if (plugin->out && hpct_share_first(plugin->share, HPCT_SHARE_RECORDED))
+        status = record_out(plugin, slurm, environment, config, tmpdir);
+    if (status == HPCT_OK)
+        hpct_share_first(plugin->share, HPCT_SHARE_STARTED);
     return status;
 }

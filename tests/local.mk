@@ -24,7 +24,7 @@ check_PROGRAMS += $(unit_tests) $(fuzz_targets)
 TESTS += $(unit_tests) $(fuzz_targets)
 
 # Tests of the build itself: a second one with sanitizers, valgrind, what configure says.
-build_tests = tests/build/completion.t tests/build/configure.t tests/build/install.t tests/build/sanitizers.t tests/build/valgrind.t
+build_tests = tests/build/completion.t tests/build/configure.t tests/build/documents.t tests/build/install.t tests/build/sanitizers.t tests/build/valgrind.t
 TESTS += $(build_tests)
 EXTRA_DIST += $(build_tests) tests/build/lib.sh tests/build/lsan.supp tests/build/valgrind.supp
 check_LTLIBRARIES += tests/build/keep_modules.la
@@ -48,6 +48,7 @@ include tests/fuzz/local.mk
 include tests/stage/local.mk
 include tests/fuzz/agent.mk
 include tests/cluster/local.mk
+include tests/packages/local.mk
 
 # Suites that take minutes: `make check-long` runs these and, with HPC_TRAIN_LONG=1 set, those of
 # `make check` that try more cases then.
@@ -63,9 +64,10 @@ check-unit: $(check_PROGRAMS)
 
 # The unit tests once more, under valgrind; any error or definite leak fails. oneDNN is held to SSE:
 # the matrix product that it generates for AVX2 loads (and ignores) what lies behind its own buffers.
+# HPC_TRAIN_SHORT=1: fewer random cases.
 check-valgrind: $(unit_tests:=.valgrind)
 %.valgrind: %
-	@DNNL_MAX_CPU_ISA=SSE41 ONEDNN_MAX_CPU_ISA=SSE41 top_srcdir='$(abs_top_srcdir)' \
+	@HPC_TRAIN_SHORT=1 DNNL_MAX_CPU_ISA=SSE41 ONEDNN_MAX_CPU_ISA=SSE41 top_srcdir='$(abs_top_srcdir)' \
 	  top_builddir='$(abs_top_builddir)' $(LIBTOOL) --quiet --mode=execute \
 	  valgrind --quiet --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite $< \
 	  >$<.valgrind.log 2>&1 || { echo "valgrind found something in $<:"; cat $<.valgrind.log; exit 1; }

@@ -53,7 +53,8 @@ static hpct_status order_by_rank(hpct_cluster *cluster, int *tasks, int num_node
     return HPCT_OK;
 }
 
-/* Whether the step spans components; HPCT_ERR_CONFIG when what Slurm counts cannot be part of it. */
+/* Whether the step spans components; HPCT_ERR_CONFIG when what Slurm counts cannot be part of it.
+ */
 static hpct_status is_spanned(const hpct_environment *environment, const hpct_cluster *cluster,
                               int num_nodes, long size, long slurm_tasks, bool *spanned)
 {
@@ -61,10 +62,11 @@ static hpct_status is_spanned(const hpct_environment *environment, const hpct_cl
     if (slurm_tasks <= 0)
         return hpct_components_spanned(environment, cluster->names, num_nodes, spanned);
     if (slurm_tasks > size)
-        return hpct_fail(HPCT_ERR_CONFIG,
-                         "Slurm counts %ld tasks, SLURM_STEP_TASKS_PER_NODE %ld: do not set SLURM_* "
-                         "variables for srun",
-                         slurm_tasks, size);
+        return hpct_fail(
+            HPCT_ERR_CONFIG,
+            "Slurm counts %ld tasks, SLURM_STEP_TASKS_PER_NODE %ld: do not set SLURM_* "
+            "variables for srun",
+            slurm_tasks, size);
     return HPCT_OK;
 }
 

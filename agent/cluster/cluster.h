@@ -39,9 +39,9 @@ hpct_status hpct_cluster_set_ports(hpct_cluster *cluster, const hpct_environment
                                    const hpct_port_range *range, hpct_port_range otherwise,
                                    uint32_t job, uint32_t step);
 
-/* A port beside those of the tasks, the same on every node, for what happens before the tasks start;
- * where there is none to spare (all that were reserved, or the whole block, belong to tasks), that
- * of local id 0. After hpct_cluster_set_ports, with the same arguments. */
+/* A port beside those of the tasks, the same on every node, for what happens before the tasks
+ * start; where there is none to spare (all that were reserved, or the whole block, belong to
+ * tasks), that of local id 0. After hpct_cluster_set_ports, with the same arguments. */
 int hpct_cluster_spare_port(const hpct_cluster *cluster, const hpct_environment *environment,
                             const hpct_port_range *range, hpct_port_range otherwise);
 

@@ -49,9 +49,9 @@ static bool read_map(const char *text, int num_nodes, int size, int *left, int *
     text += strlen(start);
     while (skip(&text, ',')) {
         long first = 0, nodes = 0, each = 0;
-        if (!skip(&text, '(') || !hpct_number_scan(&text, num_nodes, &first) ||
-            !skip(&text, ',') || !hpct_number_scan(&text, num_nodes - first, &nodes) ||
-            !skip(&text, ',') || !hpct_number_scan(&text, size, &each) || !skip(&text, ')'))
+        if (!skip(&text, '(') || !hpct_number_scan(&text, num_nodes, &first) || !skip(&text, ',') ||
+            !hpct_number_scan(&text, num_nodes - first, &nodes) || !skip(&text, ',') ||
+            !hpct_number_scan(&text, size, &each) || !skip(&text, ')'))
             return false;
         for (long node = first; node < first + nodes; node++) {
             for (long i = 0; i < each; i++) {

@@ -36,7 +36,7 @@ int hpct_names_find(const hpct_names_index *index, const char *name)
     hpct_names_entry key = {.name = name};
     if (index->count == 0)
         return -1;
-    const hpct_names_entry *found = bsearch(&key, index->entries, (size_t) index->count,
-                                            sizeof *index->entries, compare);
+    const hpct_names_entry *found =
+        bsearch(&key, index->entries, (size_t) index->count, sizeof *index->entries, compare);
     return found == NULL ? -1 : found->place;
 }

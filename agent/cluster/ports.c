@@ -21,7 +21,8 @@ hpct_status hpct_port_range_parse(const char *text, hpct_port_range *out)
         goto fail;
     high = low;
     int single = *p == '\0';
-    if (!single && (*p != '-' || (p++, !hpct_number_scan(&p, HPCT_HIGHEST_PORT, &high)) || *p != '\0'))
+    if (!single &&
+        (*p != '-' || (p++, !hpct_number_scan(&p, HPCT_HIGHEST_PORT, &high)) || *p != '\0'))
         goto fail;
     if (low < LOWEST || high < low)
         goto fail;

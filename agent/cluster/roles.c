@@ -88,10 +88,11 @@ hpct_status hpct_roles_fit(const hpct_roles *roles, int size, hpct_roles *out)
             open = &fit.list[i];
     }
     if (open != NULL ? sum >= size : sum != size)
-        return hpct_fail(HPCT_ERR_CONFIG,
-                         "--hpc-train-roles: the roles are %s%ld tasks, but the step has %d: change "
-                         "the list, or the number of tasks (-n)",
-                         open == NULL ? "" : "at least ", open == NULL ? sum : sum + 1, size);
+        return hpct_fail(
+            HPCT_ERR_CONFIG,
+            "--hpc-train-roles: the roles are %s%ld tasks, but the step has %d: change "
+            "the list, or the number of tasks (-n)",
+            open == NULL ? "" : "at least ", open == NULL ? sum : sum + 1, size);
     if (open != NULL)
         open->count = size - (int) sum;
     *out = fit;

@@ -114,14 +114,15 @@ static char *make_tf_config(const hpct_config *config)
     return text;
 }
 
-/* Whether the addresses alone, each in quotes and with a comma, are too long: then the text need not
- * be made, which takes as long as all the rest. */
+/* Whether the addresses alone, each in quotes and with a comma, are too long: then the text need
+ * not be made, which takes as long as all the rest. */
 static bool surely_too_long(const hpct_config *config)
 {
     size_t size = 0;
     for (int rank = 0; rank < config->size && size < 2 * HPCT_MAX_VARIABLE; rank++)
         size += strlen(config->addresses[rank]) + strlen("\"\",");
-    return size >= HPCT_MAX_VARIABLE + HPCT_MAX_NODE_NAME + 16; /* one, of an evaluator, is left out */
+    return size >=
+           HPCT_MAX_VARIABLE + HPCT_MAX_NODE_NAME + 16; /* one, of an evaluator, is left out */
 }
 
 static void put_tf(emission *e, const hpct_config *config, const char **dropped)

@@ -42,12 +42,22 @@ static void read_value(const char *line, const char *key, char *value, size_t si
         return;
     line += length;
     line += strspn(line, " =");
-    snprintf(value, size, "%.*s", (int) strcspn(line, "\n"), line);
+    if (strncmp(line, "(null)", 6) != 0) /* not set in slurm.conf */
+        snprintf(value, size, "%.*s", (int) strcspn(line, "\n"), line);
+}
+
+/* Slurm's own default: the file beside slurm.conf. */
+static void put_beside(const char *slurm_conf, char *path, size_t size)
+{
+    const char *slash = strrchr(slurm_conf, '/');
+    if (slash != NULL)
+        snprintf(path, size, "%.*s/plugstack.conf", (int) (slash - slurm_conf), slurm_conf);
 }
 
 void hpct_slurm_here_ask(hpct_slurm_here *out)
 {
-    char line[8192], configless[] = "/run/slurm/conf/plugstack.conf";
+    char line[8192], slurm_conf[4096] = "";
+    const char configless[] = "/run/slurm/conf/plugstack.conf", *variable = getenv("SLURM_CONF");
     memset(out, 0, sizeof *out);
     if (!read_version("slurmd -V 2>/dev/null", out) && !read_version("srun -V 2>/dev/null", out))
         out->major = out->minor = 0;
@@ -55,18 +65,16 @@ void hpct_slurm_here_ask(hpct_slurm_here *out)
     while (pipe != NULL && fgets(line, sizeof line, pipe) != NULL) {
         read_value(line, "PlugStackConfig", out->plug_stack, sizeof out->plug_stack);
         read_value(line, "PluginDir", out->plugin_dirs, sizeof out->plugin_dirs);
+        read_value(line, "SLURM_CONF", slurm_conf, sizeof slurm_conf);
         read_value(line, "JobContainerType", out->job_container, sizeof out->job_container);
     }
     out->controller_answers = pipe != NULL && end(pipe) == 0;
+    if (variable != NULL && *variable != '\0')
+        snprintf(slurm_conf, sizeof slurm_conf, "%s", variable);
+    if (out->plug_stack[0] == '\0')
+        put_beside(slurm_conf[0] != '\0' ? slurm_conf : "/etc/slurm/slurm.conf", out->plug_stack,
+                   sizeof out->plug_stack);
     /* a configless node has its own copy, and the controller's path means nothing there */
-    if (access(out->plug_stack, F_OK) == 0)
-        return;
-    const char *conf = getenv("SLURM_CONF");
-    if (access(configless, F_OK) == 0)
+    if (access(out->plug_stack, F_OK) != 0 && access(configless, F_OK) == 0)
         snprintf(out->plug_stack, sizeof out->plug_stack, "%s", configless);
-    else if (out->plug_stack[0] == '\0' && conf != NULL && strrchr(conf, '/') != NULL)
-        snprintf(out->plug_stack, sizeof out->plug_stack, "%.*s/plugstack.conf",
-                 (int) (strrchr(conf, '/') - conf), conf);
-    else if (out->plug_stack[0] == '\0')
-        snprintf(out->plug_stack, sizeof out->plug_stack, "/etc/slurm/plugstack.conf");
 }

@@ -48,6 +48,14 @@ hpct_status hpct_auth_draw(uint8_t nonce[HPCT_NONCE_BYTES])
     return HPCT_OK;
 }
 
+bool hpct_auth_is_here(void)
+{
+    char *credential = NULL;
+    munge_err_t error = munge_encode(&credential, NULL, NULL, 0);
+    free(credential);
+    return error != EMUNGE_SOCKET;
+}
+
 hpct_status hpct_auth_make(const hpct_auth_claim *claim, char **credential)
 {
     uint8_t payload[CLAIM_BYTES];

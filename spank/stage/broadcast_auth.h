@@ -11,6 +11,9 @@
 
 #define HPCT_NONCE_BYTES 32
 
+/* Whether a munged answers on this node. */
+bool hpct_auth_is_here(void);
+
 /* What a credential speaks of; both ends know it but for the numbers drawn. */
 typedef struct hpct_auth_claim {
     const char *run;                     /* job.step */

@@ -1,5 +1,6 @@
-/* Records to the writer of their entry. Blocks of nothing but small files of a tree, whose names
- * differ, are worked off by a crew; all else by the caller, in order. */
+/* Records to the writer of their entry. The caller makes folders, links and large files, in order;
+ * a crew makes the small files, as they come. Where their order matters, the crew is waited for:
+ * before further names, and before an archive's next item of a name that the crew has. */
 #include <config.h>
 
 #include "spank/stage/broadcast_take.h"
@@ -10,6 +11,7 @@
 
 #include "base/status.h"
 #include "spank/stage/crew.h"
+#include "spank/stage/names.h"
 #include "spank/stage/pack.h"
 
 #define MAX_STREAMS 16
@@ -33,7 +35,8 @@ struct hpct_receiver {
     int count;
     stream streams[MAX_STREAMS];
     hpct_report *report;
-    hpct_crew *crew; /* NULL: the caller does all */
+    hpct_crew *crew;   /* NULL: the caller does all */
+    hpct_names *names; /* given to the crew from archives, since it was waited for */
 };
 
 hpct_receiver *hpct_receiver_new(const hpct_take_target *targets, int count, hpct_report *report)
@@ -66,6 +69,7 @@ void hpct_receiver_free(hpct_receiver *receiver)
     if (receiver == NULL)
         return;
     hpct_crew_free(receiver->crew); /* before what it works with */
+    hpct_names_free(receiver->names);
     for (int i = 0; i < MAX_STREAMS; i++)
         drop(&receiver->streams[i]);
     for (int i = 0; i < receiver->count; i++)
@@ -148,7 +152,17 @@ static hpct_status take_whole(hpct_receiver *t, const taking *tree, const hpct_p
 /* For what needs the files that came before it. */
 static hpct_status wait_for_crew(hpct_receiver *t)
 {
-    return t->crew == NULL ? HPCT_OK : hpct_crew_wait(t->crew);
+    if (t->crew == NULL)
+        return HPCT_OK;
+    hpct_names_clear(t->names);
+    return hpct_crew_wait(t->crew);
+}
+
+/* Of an archive the later item of a name stays. */
+static bool comes_again(const hpct_receiver *t, const hpct_pack_record *record)
+{
+    return record->item.path != NULL && t->crew != NULL &&
+           hpct_names_has(t->names, record->item.path);
 }
 
 static hpct_status take(hpct_receiver *t, const hpct_pack_record *record)
@@ -168,12 +182,13 @@ static hpct_status take(hpct_receiver *t, const hpct_pack_record *record)
                    record->kind == HPCT_PACK_END;
     if (goes_on && (s->sink == NULL || s->tree != tree))
         return fail_nonsense();
+    if (comes_again(t, record) || record->item.kind == HPCT_ITEM_HARDLINK)
+        status = wait_for_crew(t);
+    if (status != HPCT_OK)
+        return status;
     switch (record->kind) {
     case HPCT_PACK_ITEM:
-        if (record->item.kind == HPCT_ITEM_HARDLINK)
-            status = wait_for_crew(t);
-        if (status == HPCT_OK)
-            status = hpct_writer_add(tree->writer, &record->item);
+        status = hpct_writer_add(tree->writer, &record->item);
         t->report->files += record->item.kind != HPCT_ITEM_FOLDER;
         break;
     case HPCT_PACK_WHOLE:
@@ -222,43 +237,69 @@ hpct_status hpct_receiver_block(hpct_receiver *receiver, const uint8_t *data, si
 
 /* ---- by the crew ---- */
 
-/* The tree whose small files alone are in the block, NULL: there is something else in it. In an
- * archive a later file may replace an earlier one. */
-static taking *only_files_of(hpct_receiver *t, const uint8_t *data, size_t size)
+static taking *tree_of(hpct_receiver *t, const hpct_pack_record *record)
 {
-    hpct_pack_record record;
-    taking *tree = NULL;
-    size_t at = 0;
-    uint64_t count = 0;
-    for (int got; (got = hpct_pack_next(data, size, &at, &record)) != 0; count++) {
-        if (got < 0 || record.kind != HPCT_PACK_WHOLE)
-            return NULL;
-        for (int i = 0; tree == NULL && i < t->count; i++) {
-            if (t->trees[i].target->entry == record.entry)
-                tree = &t->trees[i];
-        }
-        if (tree == NULL || tree->target->entry != record.entry || tree->done ||
-            tree->writer == NULL || tree->target->options.loose)
-            return NULL;
+    for (int i = 0; i < t->count; i++) {
+        if (t->trees[i].target->entry == record->entry)
+            return &t->trees[i];
     }
-    if (tree != NULL)
-        tree->items += count;
-    return tree;
+    return NULL;
 }
 
-static hpct_status work_off(void *context, const uint8_t *data, size_t size)
+static bool is_for_crew(hpct_receiver *t, const taking *tree, const hpct_pack_record *record)
 {
-    hpct_receiver *t = context;
+    if (tree == NULL || tree->done || tree->target->root == NULL)
+        return false;
+    if (record->kind != HPCT_PACK_WHOLE &&
+        (record->kind != HPCT_PACK_ITEM || record->item.kind == HPCT_ITEM_HARDLINK))
+        return false;
+    return !tree->target->options.loose || (!hpct_names_has(t->names, record->item.path) &&
+                                            hpct_names_add(t->names, record->item.path));
+}
+
+/* Whether all that is in the block are small files, for the crew, and folders and links that may be
+ * made before them. */
+static bool fits_crew(hpct_receiver *t, const uint8_t *data, size_t size)
+{
     hpct_pack_record record;
     size_t at = 0;
-    const taking *tree = NULL;
+    bool files = false;
+    for (int got; (got = hpct_pack_next(data, size, &at, &record)) != 0;) {
+        if (got < 0 || !is_for_crew(t, tree_of(t, &record), &record))
+            return false;
+        files = files || record.kind == HPCT_PACK_WHOLE;
+    }
+    return files;
+}
+
+/* By the caller, before the crew gets the block. */
+static hpct_status prepare(hpct_receiver *t, const uint8_t *data, size_t size)
+{
+    hpct_pack_record record;
+    size_t at = 0;
     hpct_status status = HPCT_OK;
     while (status == HPCT_OK && hpct_pack_next(data, size, &at, &record) > 0) {
-        for (int i = 0; tree == NULL; i++) {
-            if (t->trees[i].target->entry == record.entry)
-                tree = &t->trees[i];
-        }
-        status = take_whole(t, tree, &record);
+        taking *tree = NULL;
+        status = find_tree(t, record.entry, &tree);
+        if (status != HPCT_OK)
+            break;
+        tree->items++;
+        if (record.kind != HPCT_PACK_ITEM)
+            continue;
+        status = hpct_writer_add(tree->writer, &record.item);
+        t->report->files += record.item.kind != HPCT_ITEM_FOLDER;
+    }
+    return status;
+}
+
+static hpct_status work_off(hpct_receiver *t, const uint8_t *data, size_t size)
+{
+    hpct_pack_record record;
+    size_t at = 0;
+    hpct_status status = HPCT_OK;
+    while (status == HPCT_OK && hpct_pack_next(data, size, &at, &record) > 0) {
+        if (record.kind == HPCT_PACK_WHOLE)
+            status = take_whole(t, tree_of(t, &record), &record);
     }
     return status;
 }
@@ -291,9 +332,10 @@ static void give_back(void *context)
 
 static hpct_status take_block(hpct_receiver *t, const uint8_t *data, size_t size)
 {
-    if (only_files_of(t, data, size) != NULL)
+    const bool for_crew = fits_crew(t, data, size);
+    hpct_status status = for_crew ? prepare(t, data, size) : hpct_receiver_block(t, data, size);
+    if (status == HPCT_OK && for_crew)
         return hpct_crew_give(t->crew, data, size);
-    hpct_status status = hpct_receiver_block(t, data, size);
     if (status == HPCT_OK)
         hpct_crew_give_done(t->crew);
     return status;
@@ -314,7 +356,9 @@ hpct_status hpct_take_all(hpct_broadcast *broadcast, const hpct_take_target *tar
     hpct_status status = HPCT_OK;
     if (g.receiver != NULL)
         g.receiver->crew = hpct_crew_new(&job, count_threads(), HPCT_BROADCAST_HELD);
-    if (g.receiver == NULL || g.receiver->crew == NULL)
+    if (g.receiver != NULL)
+        g.receiver->names = hpct_names_new();
+    if (g.receiver == NULL || g.receiver->crew == NULL || g.receiver->names == NULL)
         status = hpct_fail_memory(0);
     while (status == HPCT_OK) {
         const uint8_t *data = NULL;

@@ -59,6 +59,16 @@ static bool within(const char *path, const char *folder)
     return strncmp(path, folder, size) == 0 && (path[size] == '\0' || path[size] == '/');
 }
 
+hpct_status hpct_entry_check_shell(const char *path)
+{
+    if (path[0] != '$' && strcmp(path, "~") != 0 && strncmp(path, "~/", 2) != 0)
+        return HPCT_OK;
+    return hpct_fail(HPCT_ERR_USAGE,
+                     "'%.200s': no shell replaces '%c' there: write the whole path, such as "
+                     "/home/me/data",
+                     path, path[0]);
+}
+
 static hpct_status check(const hpct_stage_list *list, const hpct_stage_entry *entry)
 {
     if (!is_below(entry->dst))
@@ -110,7 +120,9 @@ static hpct_status add(hpct_stage_list *list, const char **text, const char *end
                                            "SRC[:DST][,SRC[:DST]...]");
         goto fail;
     }
-    status = check(list, &entry);
+    status = hpct_entry_check_shell(entry.src);
+    if (status == HPCT_OK)
+        status = check(list, &entry);
     if (status != HPCT_OK)
         goto fail;
     list->entries[list->count++] = entry;

@@ -20,13 +20,18 @@ typedef struct hpct_stage_list {
 
 /* Reads "SRC[:DST][,SRC[:DST]…]"; a backslash takes the meaning from the comma, colon or backslash
  * behind it. DST defaults to the last part of SRC. HPCT_ERR_USAGE, saying what to write instead,
- * for an empty SRC, a DST that leaves the job directory or takes our folder's name, and for two
- * entries of which one would lie upon or within the other. Freed with hpct_stage_list_free. */
+ * for an empty SRC or one for a shell (hpct_entry_check_shell), a DST that leaves the job directory
+ * or takes our folder's name, and for two entries of which one would lie upon or within the other.
+ * Freed with hpct_stage_list_free. */
 hpct_status hpct_stage_list_parse(const char *text, hpct_stage_list *out);
 
 /* Adds the one entry in `text` (commas mean nothing there) to a list, with the same checks. */
 hpct_status hpct_stage_list_add(hpct_stage_list *list, const char *text);
 void hpct_stage_list_free(hpct_stage_list *list);
+
+/* HPCT_ERR_USAGE when a path begins with "~/" or "$": no shell replaces these within an option or
+ * in an #SBATCH line, and a folder of that name is never meant. */
+hpct_status hpct_entry_check_shell(const char *path);
 
 /* Copies *text up to one of the bytes in `ends` that has no backslash before it (or to the end),
  * without the backslashes; *text is left there. To be freed; NULL when out of memory. */

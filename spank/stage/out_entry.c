@@ -149,7 +149,9 @@ static hpct_status check(const hpct_out_list *list, const hpct_out_entry *entry)
                          "destination '%.200s' has no name: write SRC:DST with DST such as "
                          "/home/me/results-%%j-%%n",
                          entry->dst);
-    hpct_status status = check_patterns(entry->src);
+    hpct_status status = hpct_entry_check_shell(entry->dst);
+    if (status == HPCT_OK)
+        status = check_patterns(entry->src);
     if (status == HPCT_OK)
         status = check_patterns(entry->dst);
     if (status != HPCT_OK)

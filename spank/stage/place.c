@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/status.h"
+#include "spank/stage/broadcast_auth.h"
 #include "spank/stage/bytes.h"
 #include "spank/stage/copy.h"
 #include "spank/stage/extract.h"
@@ -44,12 +45,15 @@ static hpct_status take_lock(hpct_placing *p)
     for (int idle = 0; flock(p->lock, LOCK_EX | LOCK_NB) != 0;) {
         if (errno != EWOULDBLOCK && errno != EINTR)
             return fail_in(p->place->to, HPCT_PRIVATE_FOLDER "/lock");
+        hpct_status status = hpct_report_stopped();
+        if (status != HPCT_OK)
+            return status;
         if (idle == 20)
             hpct_report_say("another step of the job stages to %s: waiting for it", p->place->to);
         if (fstat(p->lock, &info) == 0 && memcmp(&seen, &info.st_mtim, sizeof seen) != 0) {
             seen = info.st_mtim;
             idle = idle > 20 ? 21 : idle; /* said once */
-            hpct_status status = hpct_report_tick(p->report, 0);
+            status = hpct_report_tick(p->report, 0);
             if (status != HPCT_OK)
                 return status;
         }
@@ -218,7 +222,8 @@ static int move(int from, const char *name, int to, const char *new_name)
 }
 
 /* Moves the finished copy to its name; what had that name goes. */
-static hpct_status put(hpct_placing *p, const char *fresh, int above, const char *last, const char *dst)
+static hpct_status put(hpct_placing *p, const char *fresh, int above, const char *last,
+                       const char *dst)
 {
     if (move(p->incoming, fresh, above, last) == 0)
         return HPCT_OK;
@@ -243,8 +248,7 @@ hpct_status hpct_place_fresh(hpct_placing *p, hpct_source *src, int number, hpct
     if (fresh->manifest == NULL)
         return hpct_fail_memory(0);
     snprintf(fresh->name, sizeof fresh->name, "%d", number);
-    fresh->options =
-        (hpct_writer_options){.name = src->entry->src, .manifest = fresh->manifest};
+    fresh->options = (hpct_writer_options){.name = src->entry->src, .manifest = fresh->manifest};
     if (src->extract) {
         fresh->options.loose = true;
         fresh->options.max_bytes = bytes_left(p);
@@ -426,6 +430,7 @@ static hpct_status place_with_team(hpct_placing *p, hpct_source *sources, int co
 {
     hpct_broadcast *b = NULL;
     bool elsewhere = false;
+    p->report->quiet = p->place->team.index != 0 && !p->report->verbose;
     hpct_status status = hpct_broadcast_open(&p->place->team, p->report, &b);
     if (status != HPCT_OK)
         return status;
@@ -459,15 +464,20 @@ hpct_status hpct_place_all(const hpct_place *place, const hpct_stage_list *list,
                       .staged = -1,
                       .incoming = -1,
                       .lock = -1};
-    const bool alone = place->team.count < 2 || place->mode.way == HPCT_WAY_COPY;
+    bool alone = place->team.count < 2 || place->mode.way == HPCT_WAY_COPY;
     hpct_status status = HPCT_OK;
     hpct_source *sources = calloc((size_t) list->count, sizeof *sources);
     if (sources == NULL)
         return hpct_fail_memory(0);
     for (int i = 0; i < list->count; i++)
         sources[i] = (hpct_source){.entry = &list->entries[i], .fd = -1};
-    status = alone ? place_alone(&p, sources, list->count)
-                   : place_with_team(&p, sources, list->count);
+    if (!alone && place->mode.way == HPCT_WAY_AUTO && !hpct_auth_is_here()) {
+        alone = true; /* as on all nodes: a cluster has munge, or not */
+        if (report->verbose)
+            hpct_report_say("copied by each node: no munged runs here");
+    }
+    status =
+        alone ? place_alone(&p, sources, list->count) : place_with_team(&p, sources, list->count);
     finish(&p, status == HPCT_ERR_STOPPED);
     for (int i = 0; i < list->count; i++) {
         hpct_walk_close(sources[i].walk);

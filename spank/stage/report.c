@@ -116,11 +116,18 @@ static void say_progress(const hpct_report *report, double seconds)
     hpct_report_say("%s", line);
 }
 
+hpct_status hpct_report_stopped(void)
+{
+    return stop_signal == 0
+               ? HPCT_OK
+               : hpct_fail(HPCT_ERR_STOPPED, "ended by signal %d", (int) stop_signal);
+}
+
 hpct_status hpct_report_tick(hpct_report *report, uint64_t bytes)
 {
     atomic_fetch_add_explicit(&report->bytes, bytes, memory_order_relaxed);
     if (stop_signal != 0 && report->grace <= 0)
-        return hpct_fail(HPCT_ERR_STOPPED, "ended by signal %d", (int) stop_signal);
+        return hpct_report_stopped();
     if (pthread_mutex_trylock(&report->mutex) != 0)
         return HPCT_OK; /* another thread is at it */
     double time = now();
@@ -138,7 +145,8 @@ hpct_status hpct_report_tick(hpct_report *report, uint64_t bytes)
         if (report->progress_fd >= 0 && write(report->progress_fd, "", 1) < 0)
             report->progress_fd = -1; /* nobody listens any more; the data is still wanted */
     }
-    if (time - report->last_line >= LINE_SECONDS && report->bytes + report->files > 0) {
+    if (!report->quiet && time - report->last_line >= LINE_SECONDS &&
+        report->bytes + report->files > 0) {
         report->last_line = time;
         say_progress(report, time - report->start);
     }
@@ -151,7 +159,7 @@ void hpct_report_end(const hpct_report *report, const char *to)
     char bytes[32], rate[32];
     double seconds = now() - report->start;
     uint64_t files = report->files, count = report->bytes;
-    if (files == 0 || (!report->verbose && seconds < QUIET_SECONDS))
+    if (files == 0 || report->quiet || (!report->verbose && seconds < QUIET_SECONDS))
         return;
     hpct_report_say(
         "%llu files, %s, to %s in %.1f s (%s/s)", (unsigned long long) files,

@@ -11,6 +11,7 @@
 
 typedef struct hpct_report {
     bool verbose;
+    bool quiet;                         /* another node says how far it is, for all */
     int progress_fd;                    /* -1: nobody listens */
     int touch_fd;                       /* a file whose time shows that the work goes on, or -1 */
     _Atomic uint64_t files, bytes;      /* copied so far */
@@ -33,6 +34,9 @@ void hpct_report_start(hpct_report *report, bool verbose, int progress_fd);
 /* To be called between pieces of work, at least every few megabytes. HPCT_ERR_STOPPED when a signal
  * asked to end, or the time is over. Prints a line every few seconds. Several threads may. */
 hpct_status hpct_report_tick(hpct_report *report, uint64_t bytes);
+
+/* HPCT_ERR_STOPPED when a signal asked to end. For who waits, and has no progress to tell of. */
+hpct_status hpct_report_stopped(void);
 
 /* "hpc-train-stage: NODE: …" on standard error, whole lines. */
 void hpct_report_say(const char *format, ...) __attribute__((format(printf, 1, 2)));

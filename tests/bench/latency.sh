@@ -1,6 +1,8 @@
 #!/bin/bash
 # latency.sh [PAIRS [OPTION...]]: what `srun --hpc-train -N2 true` takes longer than `srun -N2 true` on the running sandbox,
-# as the median of paired runs (default 30 pairs; OPTIONs replace --hpc-train). Each pair is run in alternating order.
+# as the median of paired runs (default 30 pairs; OPTIONs replace --hpc-train). Each pair is run in alternating order, each
+# run on a cluster that is idle.
+# shellcheck disable=SC2016 # the inner shell expands
 set -u
 top=$(cd "$(dirname "$0")/../.." && pwd)
 pairs=${1:-30}
@@ -12,7 +14,10 @@ pairs=${1:-30}
     pairs=$1
     shift
     milliseconds() { # COMMAND...: into $took
-        local start=${EPOCHREALTIME/./} end
+        local start end
+        # the epilogs of the run before are not to be waited for, nor to take part
+        while sinfo --noheader --states=allocated,mixed,completing --format=%n | grep -q .; do sleep 0.05; done
+        start=${EPOCHREALTIME/./}
         "$@" || exit
         end=${EPOCHREALTIME/./}
         took=$((end - start))

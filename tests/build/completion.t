@@ -83,6 +83,8 @@ complete_line srun --hpc-train=o
 is "$out" "on off" "on and off"
 complete_line srun --hpc-train-env=to
 is "$out" torch "frameworks"
+complete_line srun --hpc-train-roles=ch
+is "$out" chief "roles"
 complete_line srun --hpc-train-stage=dat
 is "$out" data.npz "files to stage"
 complete_line srun --h

@@ -47,6 +47,11 @@ is "$status" 0 "nothing is wrong in a fresh sandbox" || diag "$out$err"
 is "$(awk '{ print $1, $2 }' <<<"$out")" "$(printf 'ok %s\n' plugstack plugin slurmd arguments helper gpu_helper directory disk ports munge)" "and everything was looked at"
 capture sandbox_run hpc-train info --admin
 is "$status" 0 "an ordinary user may ask as well" || diag "$out$err"
+sandbox_run --root sh -c "sed -i /^PlugStackConfig/d /etc/slurm/slurm.conf && scontrol reconfigure"
+capture sandbox_run scontrol show config
+like "$out" "PlugStackConfig += \(null\)" "slurm.conf need not name plugstack.conf"
+check
+is "$status" 0 "which lies beside it" || diag "$out$err"
 
 # ---- Slurm and the plugin's file ----
 on_node node0 sh -c 'mkdir /tmp/mute && for name in sh timeout slurmd munge; do ln -s "$(command -v $name)" /tmp/mute/$name; done'

@@ -1,6 +1,6 @@
-/* Loaded beside the sanitizer's runtime: says how it is to behave, and keeps it out of the programs
- * that the one it was loaded into starts. Leaks are no matter here (Slurm's own), they are looked
- * for in the unit tests. */
+/* Loaded beside the sanitizer's runtime, or linked: says how it is to behave, and keeps it out of
+ * programs that the one it was loaded into starts. Leaks are no matter here (Slurm's own), they are
+ * looked for in the unit tests. */
 #include <stdlib.h>
 
 #define FINDINGS "log_path=/shared/sanitizer/report:log_exe_name=1"

@@ -18,11 +18,15 @@ cluster_tests = \
 	tests/cluster/train.t \
 	tests/cluster/train_failures.t
 TESTS += $(cluster_tests)
-scaled_tests += tests/cluster/broadcast_faults.t
+scaled_tests += tests/cluster/broadcast_faults.t tests/cluster/plugin_broadcast.t
 EXTRA_DIST += $(cluster_tests) tests/cluster/layout_lib.sh tests/cluster/lib.sh tests/cluster/plugin_lib.sh tests/cluster/train_lib.sh
 long_tests += tests/cluster/plugin_sanitizers.t
 scaled_tests += tests/cluster/plugin_attacks.t tests/cluster/plugin_layout.t tests/cluster/plugin_life.t
 EXTRA_DIST += tests/cluster/plugin_sanitizers.t tests/cluster/asan_options.c
+
+# What the plugin costs.
+long_tests += tests/cluster/plugin_cost.t
+EXTRA_DIST += tests/cluster/plugin_cost.t tests/bench/latency.sh tests/bench/memory.sh
 
 # Who knocks in plugin_broadcast.t.
 check_PROGRAMS += tests/stage/intruder

@@ -164,8 +164,9 @@ own_srun --hpc-train=on --hpc-train-port=no-port
 like "$status $err" "^64 .*slurmstepd-$node: .*--hpc-train-port: " "a client of the user's own lets everything pass, a task does not"
 options=$(sandbox_run srun --help | grep -o -- '--hpc-train[-a-z]*' | sort -u)
 orderly=
-for text in $'%s%n%999999d\nforged line\e[2J' '../../../../etc/passwd:/etc/shadow,$(touch /tmp/owned);`touch /tmp/owned`' \
-    "$(printf 'x%.0s' {1..100000})" "$(printf 'a:b,%.0s' {1..20000})" $'\xff\xfe:\x01'; do
+# shellcheck disable=SC2016
+for text in $'%s%n%999999d\nforged line\e[2J../../etc/passwd:/etc/shadow,$(touch /tmp/owned);`touch /tmp/owned`\xff\x01' \
+    "$(printf 'x%.0s' {1..100000})" "$(printf 'a:b,%.0s' {1..20000})"; do
     # shellcheck disable=SC2046
     own_srun --hpc-train=on $(sed '/train$/d; s/$/=x/' <<<"$options")
     for option in $options; do
@@ -255,6 +256,7 @@ if [ "${HPC_TRAIN_LONG-}" = 1 ]; then
     step=$!
     sleep 5
     job=$(job_of "$(cat "$work_here/stopped")")
+    # shellcheck disable=SC2016
     is "$(on_node "$node" sh -c 'cat /proc/$(pgrep -f "hpc-train-stage --out" | head -n 1)/stat | cut -d " " -f 3')" T "a helper is stopped"
     sandbox_run scancel "$job"
     start=$SECONDS

@@ -1,6 +1,7 @@
 #!/bin/bash
 # plugin_jobs.t: every kind of job: roles, heterogeneous jobs, arrays, steps at once, --export, --multi-prog, one task,
-# interactive and batch steps, requeued jobs.
+# interactive and batch steps.
+# shellcheck disable=SC2016 # the tasks expand
 
 # shellcheck source=tests/cluster/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -23,7 +24,6 @@ fails() {
 }
 
 # ---- roles ----
-# shellcheck disable=SC2016 # the tasks expand it
 tell='echo "$SLURM_PROCID $HPC_TRAIN_ROLE $HPC_TRAIN_ROLE_INDEX $RANK/$WORLD_SIZE $JAX_PROCESS_ID $TF_CONFIG"'
 capture sandbox_run srun --hpc-train-roles=ps:2,worker:3,chief,evaluator -N2 -n7 bash -c "$tell"
 ran "a step with roles runs"
@@ -79,7 +79,6 @@ if [ "$nodes" -ge 4 ]; then
 fi
 mkdir "$work_here/out"
 sandbox_run --root chmod 777 "$work" "$work/out"
-# shellcheck disable=SC2016
 capture sandbox_run "$work/het-srun" --hpc-train-stage=/etc/hostname --hpc-train-stage-mode=broadcast \
     --hpc-train-stage-out="r%t:$work/out/%n.%t" -N1 -n2 bash -c 'cp "$HPC_TRAIN_DATA" "$SLURM_TMPDIR/r$SLURM_PROCID"' : \
     -N2 -n2 bash -c 'cp "$HPC_TRAIN_DATA" "$SLURM_TMPDIR/r$SLURM_PROCID"'
@@ -121,7 +120,6 @@ capture sandbox_run sbatch --wait --output="$work/array.%a" --array=0-2 --hpc-tr
     --wrap='srun bash -c "echo \$SLURM_JOB_ID \$HPC_TRAIN_CONFIG"'
 is "$(sed 's/^\([0-9]*\) .*"job":"\([0-9]*\)\.0".*"tmpdir":"\/tmp\/hpc-train\/\([0-9]*\)".*/\1 \2 \3/' "$work_here"/array.? |
     awk '$1 == $2 && $2 == $3' | sort -u | wc -l)" 3 "each task of an array has its own job in the config, and its directory"
-# shellcheck disable=SC2016
 capture sandbox_run salloc -N2 -n4 bash -c '
     for i in 1 2 3; do srun --hpc-train --overlap -N2 -n4 bash -c "echo \$SLURM_STEP_ID \$JAX_COORDINATOR_ADDRESS; sleep 1" & done; wait'
 is "$(sort -u <<<"$out" | wc -l) $(cut -d: -f2 <<<"$out" | sort -u | wc -l)" "3 3" "--overlap: steps at once have ports of their own"

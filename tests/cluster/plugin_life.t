@@ -102,19 +102,23 @@ stepd-*) pid=$(step 0 | shuf -n 1) ;;
 scancel-*) pid=0; scancel "$job" ;;
 *) pid=0 ;;
 esac
-case $pid in
-0) ;;
-'') echo "$victim $phase: nobody to kill in job $job" ;;
-*) kill -KILL "$pid" ;;
-esac
 ended() { ! kill -0 $srun 2>/dev/null; }
+[ "$pid" = 0 ] || { here && kill -KILL $pid; } 2>/dev/null || {
+    # On a busy machine it may be too late for what it was to meet: once more.
+    until_done 100 ended
+    wait $srun
+    [ ${#i} -lt 6 ] && exec "$0" "$victim" "$phase" "${i}x"
+    echo "$victim $phase: it was too late to kill $pid in job $job"
+}
 # Slurm itself does not notice that a slurmstepd was killed; a person or the time limit ends such a job.
 [ $victim = stepd ] && { until_done 2 ended || scancel "$job"; }
 until_done 200 ended || echo "$victim $phase: srun of job $job does not end"
 kill -KILL $srun 2>/dev/null
 wait $srun
+patience=60
+[ $phase = last ] && patience=200 # slurmctld asks again that the job be ended, but not at once
 gone() { [ -z "$(squeue --noheader --name="$name" --format=%A)" ]; }
-until_done 60 gone || echo "$victim $phase: job $job does not leave the queue"
+until_done $patience gone || echo "$victim $phase: job $job does not leave the queue"
 left=$(pgrep -fa "$name|/tmp/hpc-train/$job( |/|\$)|^slurmstepd: \[$job\." | grep -v "$dir/drive" | xargs)
 for node in 0 1; do
     if cmp -s "$dir/out/$name$node" <(seq 100); then

@@ -41,6 +41,12 @@ is "$status $(files)" "0 node0/task0 node1/task1" "a source that is missing is n
 is "$(grep -c "nothing is not there: nothing is copied to $res/none-[01]" <<<"$err")" 2 "and is told"
 clear_out
 
+# shellcheck disable=SC2016
+capture sandbox_run srun -N2 -n4 --ntasks-per-node=2 --hpc-train-stage-out="res:$res/%N" bash -c '
+    mkdir -p "$SLURM_TMPDIR/res"; sleep 0.$((SLURM_LOCALID * 6)); echo end >"$SLURM_TMPDIR/res/$SLURM_LOCALID"'
+is "$(files)" "node0/0 node0/1 node1/0 node1/1" "a node waits for its last task"
+clear_out
+
 # ---- however it ends ----
 capture sandbox_run srun -N2 --hpc-train-stage-out="res:$res/%N" "$task" bash -c 'exit 3'
 is "$status $(files)" "3 node0/task0 node1/task1" "a task that fails"
@@ -55,6 +61,28 @@ sandbox_run scancel --name="out-$$"
 wait $!
 is "$(files)" "node0/task0 node1/task1" "scancel"
 is_clean "$(job_of "$(cat "$work_here/output")")" "scancel"
+clear_out
+# Storage so slow that KillWait is over first: the helper is stopped while it copies, and goes on at the last moment.
+# shellcheck disable=SC2016
+sandbox_run srun -N1 --job-name="slow-$$" --hpc-train-stage-out="res:$res/slow" "$task" bash -c \
+    'cd "$SLURM_TMPDIR/res" && seq 20000 | xargs touch' 2>"$work_here/errors" >"$work_here/output" &
+# shellcheck disable=SC2016
+sandbox_run bash -c '
+    for ((i = 0; i < 2000; i++)); do
+        for temp in "$1"/.hpc-train-out.*; do [ -e "$temp" ] && break 2; done
+        sleep 0.01
+    done
+    pid=$(pgrep -f "hpc-train-stage --[o]ut")
+    kill -STOP $pid
+    scancel --name="$2"
+    sleep 4
+    kill -CONT $pid' x "$res" "slow-$$"
+wait $!
+job=$(job_of "$(cat "$work_here/output")")
+is_clean "$job" "KillWait"
+like "$(cat "$work_here/errors")" "not copied out: res to $res/slow: ended by signal 15|was killed by signal 9" "what KillWait is too short for is told with the reason"
+like "$(cat "$work_here/errors")" "not all of 'res:$res/slow' is copied out: .*it is tried once more when the job ends" "and is left to the epilog"
+is "$(find "$res_here/slow" -type f | wc -l) $(ls -A "$res_here")" "20001 slow" "which does it as a whole"
 clear_out
 cat >"$work_here/job" <<END
 #!/bin/bash
@@ -76,11 +104,19 @@ refused() { # NAME COMMAND...
 }
 refused "one name for two nodes" srun -N2 --hpc-train-stage-out="res:$res/x" touch "$work/ran"
 refused "in a job" env HPC_TRAIN=off salloc -N2 srun --hpc-train-stage-out="res:$res/x" touch "$work/ran"
+for nodes in -N2 "-lN 2" --nodes=2-3 "-J here --nodes 2"; do
+    # shellcheck disable=SC2086
+    refused "before it is queued, $nodes" timeout 20 srun --hold $nodes --hpc-train-stage-out="res:$res/x" touch "$work/ran"
+done
+refused "a step of two components" srun -N1 --hpc-train-stage-out="res:$res/x" touch "$work/ran" : -N1 touch "$work/ran"
+refused "a job of two components" sbatch -N1 --hpc-train-stage-out="res:$res/x" : -N1 --wrap="touch '$work/ran'"
 refused "a job of two nodes" sbatch -N2 --hpc-train-stage-out="res:$res/x" --wrap="touch '$work/ran'"
 refused "an allocation of nobody knows how many" salloc -n8 --hpc-train-stage-out="res:$res/x" touch "$work/ran"
 like "$err" "or ask for one node, with -N1" "which says how to tell"
 sed 's/nodes=1/nodes=2/; s/%s/x/' "$work_here/job" >"$work_here/job2"
 refused "a script for two nodes" sbatch "$work/job2"
+sed 's/%s/x/; s/^mkdir/#SBATCH hetjob\n#SBATCH -N1\n&/' "$work_here/job" >"$work_here/job3"
+refused "a script for two components" sbatch "$work/job3"
 ok "$([ ! -e "$work_here/ran" ]; echo $?)" "and nothing has run"
 is "$(sandbox_run squeue --noheader)" "" "and nothing is queued"
 capture sandbox_run salloc -N1 --hpc-train-stage-out="res:$res/x" srun "$task"

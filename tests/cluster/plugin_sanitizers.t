@@ -23,6 +23,10 @@ logged() {
 : >"$build/log"
 [ -e "$build/Makefile" ] || logged env --chdir="$build" "$top_srcdir/configure" -q --prefix=/opt/hpc-train --enable-sanitizers
 logged make -C "$build" -s -j"$(nproc)" spank/spank_hpc_train.la hpc-train-stage hpc-train-gpus
+# The helpers get no environment that would tell them where to write what is found.
+logged gcc -c -o "$build/asan_options.o" "$top_srcdir/tests/cluster/asan_options.c"
+rm -f "$build/hpc-train-stage" "$build/hpc-train-gpus"
+logged make -C "$build" -s hpc-train-stage hpc-train-gpus LIBS="$(sed -n 's/^LIBS = //p' "$build/Makefile") $build/asan_options.o"
 ok 0 "builds with sanitizers"
 
 own=$(mktemp -d /tmp/hpc-train-sanitized.XXXXXX)
@@ -41,7 +45,7 @@ for program in srun sbatch salloc slurmd slurmstepd; do
     cp "$path" "$own/root/opt/hpc-train/real/$program"
     mkdir -p "$instead${path%/*}"
     # shellcheck disable=SC2016
-    printf '#!/bin/sh\nLD_PRELOAD="%s %s" exec /opt/hpc-train/real/%s "$@"\n' $preload "$runtime" $program >"$instead$path"
+    printf '#!/bin/bash\nLD_PRELOAD="%s %s" exec -a %s /opt/hpc-train/real/%s "$@"\n' $preload "$runtime" $program $program >"$instead$path"
     chmod 755 "$instead$path"
 done
 
@@ -56,6 +60,9 @@ start
 ok $? "a sandbox with the sanitizers' runtime starts" || exit
 is "$(sandbox_run --root bash -c 'grep -l libasan $(pgrep -x slurmd | sed "s|.*|/proc/&/maps|") | wc -l')" 4 "slurmd has it"
 like "$(nm -D "$own/root/opt/hpc-train/lib/slurm/spank_hpc_train.so")" "__asan_report_" "the plugin is checked"
+for helper in hpc-train-stage hpc-train-gpus; do
+    like "$(nm "$build/$helper")" " T __asan_default_options" "$helper says where all can see it what is found"
+done
 
 # A wrong address in srun itself.
 capture sandbox_run env BAD=1 srun -N1 true

@@ -1,6 +1,7 @@
 #!/bin/bash
 # plugin_slurm_conf.t: in a sandbox of its own, what slurm.conf can change: nodes whose NodeName is neither their host
 # name nor resolves anywhere are reached by the addresses that the tasks are told; ports that Slurm reserves are used.
+# shellcheck disable=SC2016 # the tasks expand
 
 # shellcheck source=tests/cluster/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -33,7 +34,6 @@ capture sandbox_run srun --mpi=none --hpc-train -N1 -n1 printenv MASTER_ADDR : -
 is "$out" $'10.77.1.1\n10.77.1.1' "also over components"
 
 # ---- reserved ports ----
-# shellcheck disable=SC2016 # the tasks expand it
 tell='echo "$SLURM_STEP_RESV_PORTS $TF_CONFIG"'
 ports_of() { grep -o '10\.77[.0-9]*:[0-9]*' <<<"$1" | cut -d: -f2 | sort -nu | paste -sd-; }
 capture sandbox_run srun --resv-ports=2 --hpc-train -N2 --ntasks-per-node=2 bash -c "$tell"

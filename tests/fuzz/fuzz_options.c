@@ -7,6 +7,32 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+static bool leads_out(const char *path)
+{
+    return *path == '/' || strcmp(path, "..") == 0 || strncmp(path, "../", 3) == 0 ||
+           strstr(path, "/../") != NULL ||
+           (strlen(path) >= 3 && strcmp(path + strlen(path) - 3, "/..") == 0);
+}
+
+/* Neither as written nor with the names that it stands for. */
+static void check_out(const char *text)
+{
+    const hpct_out_names names = {.job = 42, .step = "batch", .node = 3, .host = "n3", .task = 7};
+    hpct_out_list list;
+    if (hpct_out_list_parse(text, &list) != HPCT_OK)
+        return;
+    for (int i = 0; i < list.count; i++) {
+        char *src = hpct_out_name(list.entries[i].src, &names);
+        char *dst = hpct_out_name(list.entries[i].dst, &names);
+        if (src == NULL || dst == NULL || *src == '\0' || *dst == '\0' ||
+            leads_out(list.entries[i].src) || leads_out(src))
+            abort();
+        free(src);
+        free(dst);
+    }
+    hpct_out_list_free(&list);
+}
+
 static void check_stage(const char *text)
 {
     hpct_stage_list list;
@@ -16,8 +42,7 @@ static void check_stage(const char *text)
         abort();
     for (int i = 0; i < list.count; i++) {
         const char *dst = list.entries[i].dst;
-        if (*dst == '\0' || *dst == '/' || strstr(dst, "//") != NULL || strcmp(dst, "..") == 0 ||
-            strncmp(dst, "../", 3) == 0 || strstr(dst, "/../") != NULL)
+        if (*dst == '\0' || strstr(dst, "//") != NULL || leads_out(dst))
             abort();
     }
     hpct_stage_list_free(&list);
@@ -34,6 +59,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             abort();
         if (which == HPCT_OPTION_STAGE)
             check_stage(text);
+        if (which == HPCT_OPTION_STAGE_OUT)
+            check_out(text);
     }
     free(text);
     return 0;

@@ -21,6 +21,11 @@ tests_fuzz_fuzz_config_SOURCES = tests/fuzz/fuzz_config.c $(fuzz_driver)
 tests_fuzz_fuzz_config_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_config_LDADD = $(fuzz_libs)
 
+fuzz_targets += tests/fuzz/fuzz_cluster
+tests_fuzz_fuzz_cluster_SOURCES = tests/fuzz/fuzz_cluster.c $(fuzz_driver)
+tests_fuzz_fuzz_cluster_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_cluster_LDADD = $(fuzz_libs)
+
 fuzz_targets += tests/fuzz/fuzz_options
 tests_fuzz_fuzz_options_SOURCES = tests/fuzz/fuzz_options.c $(fuzz_driver)
 tests_fuzz_fuzz_options_LDFLAGS = $(fuzz_ldflags)

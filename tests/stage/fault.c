@@ -1,6 +1,7 @@
 /* Loaded before libc into hpc-train-stage by faults.c: at one call, chosen by number, a read or a
  * write goes wrong, or somebody else changes the source or fills the disk.
  * HPCT_FAULT=KIND:NUMBER:RANDOM, HPCT_FAULT_PATH: the file to change, or to fill the disk with. */
+#undef _FORTIFY_SOURCE /* its headers have bodies for the very functions that are defined here */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>

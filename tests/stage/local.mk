@@ -1,10 +1,10 @@
 # tests/stage/: hpc-train-stage as a command, without a cluster.
-stage_tests = tests/stage/edges.t tests/stage/extract.t tests/stage/faults.t tests/stage/out.t tests/stage/stage.t
+stage_tests = tests/stage/edges.t tests/stage/extract.t tests/stage/faults.t tests/stage/out.t tests/stage/signals.t tests/stage/stage.t
 TESTS += $(stage_tests)
 EXTRA_DIST += $(stage_tests)
 
 # One thing goes wrong in each run of hpc-train-stage.
-scaled_tests += tests/stage/faults.t
+scaled_tests += tests/stage/faults.t tests/stage/signals.t
 check_PROGRAMS += tests/stage/faults
 check_LTLIBRARIES += tests/stage/fault.la
 tests_stage_faults_SOURCES = tests/stage/faults.c tests/stage/fault.h

@@ -88,7 +88,7 @@ fi
 # ---- being ended ----
 # Stopped at once, so that the signal finds it in the midst of its work.
 mkdir job/many
-(cd job/many && seq 20000 | xargs touch)
+(cd job/many && seq 5000 | xargs touch)
 ended() { # NAME OPTION...
     local pid
     rm -rf out/many*
@@ -106,9 +106,9 @@ ended "a signal"
 is "$status" 75 "a signal ends it with 75"
 like "$err" "many to .*out/many: ended by signal 15.*results to .*out/late: ended by signal 15" "each entry that was not copied is named"
 is "$(ls -A out | grep -c '^many$\|late\|hpc-train-out')" 0 "nothing is at its name, or under one of ours"
-ended "grace" --grace 30
-is "$status $(ls out/many | wc -l)" "0 20000" "with a grace it goes on"
-like "$err" "the job is being ended: 30.0 s are left to copy" "and says so"
+ended "grace" --grace 60
+is "$status $(ls out/many | wc -l)" "0 5000" "with a grace it goes on"
+like "$err" "the job is being ended: 60.0 s are left to copy" "and says so"
 rm -rf out/many out/late
 run --seconds 0.001 many:out/many results:out/late
 is "$status" 75 "the end of its time ends it too"

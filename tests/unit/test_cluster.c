@@ -152,8 +152,10 @@ static void without_a_map_the_components_of_the_job_are_taken(void **state)
              "SLURM_JOB_NODELIST_PACK_GROUP_1=node0"),
          0, want);
     /* one that the outer step left, for other numbers of tasks, or no map at all */
-    static const char *const foreign[] = {MAP("(vector,(0,3,1))"), MAP("(vector,(1,1,2),(2,1,1))"),
-                                          MAP("(vector,(0,9,1))"), MAP("(vector"),
+    static const char *const foreign[] = {MAP("(vector,(0,3,1))"),
+                                          MAP("(vector,(1,1,2),(2,1,1))"),
+                                          MAP("(vector,(0,9,1))"),
+                                          MAP("(vector"),
                                           MAP("(vector,(1,1,2),(2,1,1),(0,1,2)) "),
                                           MAP("(vector,(2,2,2),(0,1,1))")};
     for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
@@ -173,7 +175,8 @@ static void a_component_alone_is_an_ordinary_step(void **state)
     (void) state;
     lies(ENV("SLURM_STEP_NODELIST=node[0,2-3]", "SLURM_STEP_TASKS_PER_NODE=2(x2),1",
              "SLURM_DISTRIBUTION=cyclic", "SLURM_HET_SIZE=2",
-             "SLURM_JOB_NODELIST_HET_GROUP_0=node[0-3]", "SLURM_JOB_NODELIST_HET_GROUP_1=node[4-7]"),
+             "SLURM_JOB_NODELIST_HET_GROUP_0=node[0-3]",
+             "SLURM_JOB_NODELIST_HET_GROUP_1=node[4-7]"),
          0, "node0:0 node2:0 node3:0 node0:1 node2:1");
 }
 
@@ -181,9 +184,9 @@ static void arbitrary_layouts_are_read_from_the_map(void **state)
 {
     (void) state;
     hpct_cluster cluster;
-    hpct_environment *step = ENV("SLURM_STEP_NODELIST=node[0-1]", "SLURM_STEP_TASKS_PER_NODE=1,2",
-                                 "SLURM_DISTRIBUTION=arbitrary",
-                                 MAP("(vector,(1,1,1),(0,1,1),(1,1,1))"));
+    hpct_environment *step =
+        ENV("SLURM_STEP_NODELIST=node[0-1]", "SLURM_STEP_TASKS_PER_NODE=1,2",
+            "SLURM_DISTRIBUTION=arbitrary", MAP("(vector,(1,1,1),(0,1,1),(1,1,1))"));
     assert_int_equal(hpct_cluster_from_slurm(step, 3, &cluster), HPCT_OK);
     assert_string_equal(cluster.names[cluster.layout.node[0]], "node1");
     assert_int_equal(cluster.layout.node[1], 0); /* here nodes keep their numbers */

@@ -298,6 +298,8 @@ static void known_answers_are_given(void **state)
          "48-63 0,1,2,3,4,5,6,7\n64-79 0,1,2,3,4,5,6,7\n80-95 0,1,2,3,4,5,6,7\n"
          "96-111 0,1,2,3,4,5,6,7\n112-127 0,1,2,3,4,5,6,7\n",
          "0\n2\n3\n1\n4\n6\n7\n5\n"},
+        /* the sockets without GPUs: the neighbour's, not the opposite one's */
+        {"quad_socket", "", "32-47 0,1,2,3\n48-63 0,1,2,3\n", "2\n1\n"},
         /* one per socket, the other way round than by rank */
         {"dgx1", "", "20-39 0,4\n0-19 0,4\n", "1\n0\n"},
         {"interleaved2", "", "1,3,5 0,1\n", "1\n"},

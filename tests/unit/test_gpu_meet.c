@@ -5,12 +5,15 @@
 #include "tests/unit/unit.h"
 
 #include <sched.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 static char folder[64], helper[96], count_file[96];
+static const uid_t *users; /* whom each task becomes; NULL: nobody else */
 
 static int set_up(void **state)
 {
@@ -68,6 +71,8 @@ static void run_tasks(int tasks, const char *const *visible, bool bound, int *re
         CPU_ZERO(&one);
         CPU_SET(0, &one);
         if (bound && sched_setaffinity(0, sizeof one, &one) != 0)
+            _exit(255);
+        if (users != NULL && setresuid(users[i], users[i], users[i]) != 0)
             _exit(255);
         if (visible[i] == NULL)
             _exit(0);
@@ -127,6 +132,39 @@ static void those_without_a_choice_do_not_wait(void **state)
     run_tasks(3, each_one, true, results);
     assert_true(results[0] == 0 && results[1] == 0 && time(NULL) - start < 5);
     assert_int_equal(times_asked(), 0);
+}
+
+/* ConstrainDevices with --gpus-per-task: every task calls its GPUs 0 and 1, and they are different
+ * ones. In a /dev of the test's own, whose devices belong to the one user or the other. */
+static void tasks_with_different_devices_are_treated_apart(void **state)
+{
+    (void) state;
+    static const uid_t owners[] = {12001, 12001, 12002, 12002},
+                       mixed[] = {12001, 12002, 12001, 12002};
+    const char *const visible[] = {"0,1", "0,1", "0,1", "0,1"};
+    int results[4];
+    if (geteuid() != 0 || !more_than_one_cpu() || unshare(CLONE_NEWNS) != 0 ||
+        mount("", "/", "", MS_REC | MS_PRIVATE, "") != 0 ||
+        mount("dev", "/dev", "tmpfs", 0, "mode=755") != 0)
+        skip();
+    for (unsigned i = 0; i < 4; i++) {
+        char path[32];
+        snprintf(path, sizeof path, "/dev/nvidia%u", i);
+        assert_int_equal(mknod(path, S_IFCHR | 0600, makedev(1, 3)), 0);
+        assert_int_equal(chown(path, owners[i], 0), 0);
+    }
+    assert_int_equal(mknod("/dev/null", S_IFCHR | 0666, makedev(1, 3)), 0);
+    assert_int_equal(chmod("/dev/null", 0666), 0);
+    write_helper("read -r a; read -r b; read -r c && exit 1; echo 1; echo 0");
+    fclose(fopen(count_file, "w"));
+    assert_true(chmod(folder, 0755) == 0 && chmod(count_file, 0666) == 0);
+    users = mixed;
+    run_tasks(4, visible, true, results);
+    users = NULL;
+    umount2("/dev", MNT_DETACH);
+    assert_int_equal(times_asked(), 2);
+    assert_true(results[0] == 2 && results[2] == 1); /* the two of each user, in their order */
+    assert_true(results[1] == 2 && results[3] == 1);
 }
 
 static void nobody_asks_when_no_task_is_bound(void **state)
@@ -225,6 +263,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(one_asks_for_all, set_up, tear_down),
         cmocka_unit_test_setup_teardown(those_without_a_choice_do_not_wait, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(tasks_with_different_devices_are_treated_apart, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(nobody_asks_when_no_task_is_bound, set_up, tear_down),
         cmocka_unit_test_setup_teardown(without_an_answer_one_says_so_and_all_go_on, set_up,
                                         tear_down),

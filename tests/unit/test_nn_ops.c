@@ -103,7 +103,7 @@ static nn_case random_window_case(hpct_op_kind kind, int max_in_c, int max_out_c
 static void conv2d_matches(void **state)
 {
     (void) state;
-    for (int i = 0; i < 150; i++) {
+    for (int i = 0; i < unit_cases(150); i++) {
         nn_case c = random_window_case(HPCT_OP_CONV2D, 20, 40);
         check_case(&c);
     }
@@ -113,7 +113,7 @@ static void conv2d_matches(void **state)
 static void conv2d_of_round_channels_matches(void **state)
 {
     (void) state;
-    for (int i = 0; i < 40; i++) {
+    for (int i = 0; i < unit_cases(40); i++) {
         nn_case c = random_window_case(HPCT_OP_CONV2D, 1, 1);
         int in[3] = {c.spec.window.in_h, c.spec.window.in_w, 16 * pick(1, 3)};
         int kernel[2] = {c.spec.window.kernel_h, c.spec.window.kernel_w};
@@ -127,7 +127,7 @@ static void conv2d_of_round_channels_matches(void **state)
 static void conv2d_of_pictures_matches(void **state)
 {
     (void) state;
-    for (int i = 0; i < 60; i++) {
+    for (int i = 0; i < unit_cases(60); i++) {
         int kernel[2] = {pick(1, 7), pick(1, 7)}, strides[2] = {pick(1, 2), pick(1, 2)};
         int in[3] = {pick(kernel[0], 20), pick(kernel[1], 30), pick(1, 4)};
         nn_case c = {.n = pick(1, 9), .other_n = pick(0, 1) * pick(1, 12)};
@@ -141,7 +141,7 @@ static void conv2d_of_pictures_matches(void **state)
 static void max_pool2d_matches(void **state)
 {
     (void) state;
-    for (int i = 0; i < 120; i++) {
+    for (int i = 0; i < unit_cases(120); i++) {
         nn_case c = random_window_case(HPCT_OP_MAX_POOL2D, 40, 0);
         check_case(&c);
     }
@@ -150,7 +150,7 @@ static void max_pool2d_matches(void **state)
 static void max_pool2d_gives_ties_to_the_first(void **state)
 {
     (void) state;
-    for (int i = 0; i < 40; i++) {
+    for (int i = 0; i < unit_cases(40); i++) {
         nn_case c = random_window_case(HPCT_OP_MAX_POOL2D, 40, 0);
         c.small_integers = 2;
         check_case(&c);
@@ -160,7 +160,7 @@ static void max_pool2d_gives_ties_to_the_first(void **state)
 static void dense_matches(void **state)
 {
     (void) state;
-    for (int i = 0; i < 120; i++) {
+    for (int i = 0; i < unit_cases(120); i++) {
         nn_case c = {.n = pick(1, 70), .other_n = pick(0, 1) * pick(1, 70)};
         c.spec.kind = HPCT_OP_DENSE;
         c.spec.relu = pick(0, 1) == 1;
@@ -176,7 +176,7 @@ static void dense_matches(void **state)
 static void activations_match(void **state)
 {
     (void) state;
-    for (int i = 0; i < 60; i++) {
+    for (int i = 0; i < unit_cases(60); i++) {
         nn_case c = {.n = pick(1, 30), .needs_diff_src = true};
         c.spec.kind = i % 2 == 0 ? HPCT_OP_RELU : HPCT_OP_SOFTMAX;
         c.spec.dense.rows = pick(1, 40);
@@ -188,7 +188,7 @@ static void activations_match(void **state)
 static void sgd_matches(void **state)
 {
     (void) state;
-    for (int i = 0; i < 40; i++) {
+    for (int i = 0; i < unit_cases(40); i++) {
         size_t count = (size_t) pick(1, 70000);
         float *arrays[3], *expected[3];
         for (int k = 0; k < 3; k++) {

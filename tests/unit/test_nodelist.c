@@ -129,15 +129,16 @@ static void random_list(char *out)
 static void lists_are_expanded_as_scontrol_does(void **state)
 {
     (void) state;
-    enum { LISTS = 10000 };
-    static char lists[LISTS][512];
+    enum { MOST = 10000 };
+    static char lists[MOST][512];
+    const int num_lists = unit_cases(MOST);
     char conf[] = "/tmp/hpc-train-conf.XXXXXX", asked[] = "/tmp/hpc-train-asked.XXXXXX";
     int conf_fd = mkstemp(conf), asked_fd = mkstemp(asked);
     assert_true(conf_fd >= 0 && asked_fd >= 0);
     dprintf(conf_fd, "ClusterName=x\nSlurmctldHost=localhost\nNodeName=n0\nPartitionName=p "
                      "Nodes=n0\n");
     FILE *ask = fdopen(asked_fd, "w");
-    for (int i = 0; i < LISTS; i++) {
+    for (int i = 0; i < num_lists; i++) {
         random_list(lists[i]);
         fprintf(ask, "show hostnames %s,END\n", lists[i]);
     }
@@ -154,7 +155,7 @@ static void lists_are_expanded_as_scontrol_does(void **state)
     FILE *answers = popen(command, "r");
     char line[1024];
     long hosts = 0;
-    for (int i = 0; i < LISTS; i++) {
+    for (int i = 0; i < num_lists; i++) {
         char **names = NULL;
         int count = 0, at = 0;
         if (hpct_nodelist_expand(lists[i], &names, &count) != HPCT_OK)
@@ -180,7 +181,7 @@ static void lists_are_expanded_as_scontrol_does(void **state)
     pclose(answers);
     unlink(conf);
     unlink(asked);
-    assert_true(hosts > 20 * LISTS);
+    assert_true(hosts > 20 * num_lists);
 }
 
 /* ---- tasks per node ---- */

@@ -1,5 +1,6 @@
 /* spank: options, plugstack arguments, GPUs, sizes, and the config of one task. */
 #include "spank/describe.h"
+#include "spank/nodes_asked.h"
 #include "spank/options.h"
 #include "spank/settings.h"
 #include "spank/stage/bytes.h"
@@ -120,6 +121,9 @@ static void bad_values_are_named(void **state)
         {HPCT_OPTION_BIND, "map:-1", "--hpc-train-bind"},
         {HPCT_OPTION_HIDE, "yes", "--hpc-train-hide"},
         {HPCT_OPTION_STAGE, "", "without a source"},
+        {HPCT_OPTION_STAGE, "/a,~/b:c", "no shell replaces '~'"},
+        {HPCT_OPTION_STAGE_OUT, "a:~/b", "no shell replaces '~'"},
+        {HPCT_OPTION_STAGE_OUT, "a:$HOME/b", "no shell replaces '$'"},
         {HPCT_OPTION_STAGE, "/a,,/b", "without a source"},
         {HPCT_OPTION_STAGE, "/a:../b", "below $SLURM_TMPDIR"},
         {HPCT_OPTION_STAGE, "/a:/b", "below $SLURM_TMPDIR"},
@@ -149,6 +153,32 @@ static void bad_values_are_named(void **state)
     assert_int_equal(hpct_options_resolve(&options, ENV("HPC_TRAIN_PORT=x"), false, &choices),
                      HPCT_ERR_USAGE);
     assert_int_equal(strncmp(hpct_last_error(), "HPC_TRAIN_PORT: ", 16), 0);
+}
+
+#define WORDS(...) ((char *[]){(char[]){"srun"}, __VA_ARGS__, NULL})
+#define WORD(text) ((char[]){text})
+
+static void nodes_are_found_in_a_command_line(void **state)
+{
+    (void) state;
+    assert_true(hpct_nodes_asked_several(WORDS(WORD("-N2"), WORD("true"))));
+    assert_true(hpct_nodes_asked_several(WORDS(WORD("-lN"), WORD("2-4"), WORD("true"))));
+    assert_true(hpct_nodes_asked_several(WORDS(WORD("-p"), WORD("main"), WORD("--nodes=3"))));
+    assert_true(hpct_nodes_asked_several(WORDS(WORD("--mem=4G"), WORD("--nodes"), WORD("3"))));
+    assert_true(hpct_nodes_asked_several(WORDS(WORD("-K"), WORD("--label"), WORD("-N4"))));
+    /* one, or not known */
+    assert_false(hpct_nodes_asked_several(WORDS(WORD("-N1"), WORD("true"))));
+    assert_false(hpct_nodes_asked_several(WORDS(WORD("-N1-4"), WORD("true"))));
+    assert_false(hpct_nodes_asked_several(WORDS(WORD("-n8"), WORD("true"))));
+    assert_false(hpct_nodes_asked_several(WORDS(WORD("--nodes"))));
+    assert_false(hpct_nodes_asked_several(WORDS(WORD("-N"))));
+    /* the program's own, or perhaps */
+    assert_false(hpct_nodes_asked_several(WORDS(WORD("-l"), WORD("prog"), WORD("-N4"))));
+    assert_false(hpct_nodes_asked_several(WORDS(WORD("--label"), WORD("prog"), WORD("-N4"))));
+    assert_false(hpct_nodes_asked_several(WORDS(WORD("-JN4"), WORD("prog"), WORD("--nodes=4"))));
+    assert_false(hpct_nodes_asked_several(WORDS(WORD("--"), WORD("-N4"))));
+    assert_true(hpct_nodes_asked_parts(WORDS(WORD("-N1"), WORD("a"), WORD(":"), WORD("b"))));
+    assert_false(hpct_nodes_asked_parts(WORDS(WORD("-N1"), WORD("a:b"))));
 }
 
 static void stage_lists_are_cut(void **state)
@@ -212,6 +242,50 @@ static void settings_are_read(void **state)
     assert_string_equal(settings.tmpdir, "/local");
     assert_string_equal(settings.stage_src[0], "/a");
     hpct_settings_free(&settings);
+}
+
+/* The comments of hpc-train.conf: what is written there is right, and what bounds nothing is the
+ * default. */
+static void the_administrators_file_is_right(void **state)
+{
+    (void) state;
+    char path[512], line[512], *examples[32], *defaults[32];
+    int count = 0, kept = 0;
+    hpct_settings plain, given;
+    const char *top = getenv("top_builddir");
+    snprintf(path, sizeof path, "%s/etc/plugstack.conf.d/hpc-train.conf", top != NULL ? top : ".");
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    while (count < 32 && fgets(line, sizeof line, file) != NULL) {
+        if (strncmp(line, "#   ", 4) != 0 || line[4] == ' ')
+            continue;
+        examples[count] = strndup(line + 4, strcspn(line + 4, " \n"));
+        if (strncmp(examples[count], "stage_max=", 10) != 0 &&
+            strncmp(examples[count], "stage_src=", 10) != 0)
+            defaults[kept++] = examples[count];
+        count++;
+    }
+    fclose(file);
+    assert_true(kept > 5 && kept == count - 2);
+    if (hpct_settings_read(count, examples, &given) != HPCT_OK)
+        fail_msg("%s", hpct_last_error());
+    assert_true(given.stage_max > 0 && given.num_stage_src > 1);
+    hpct_settings_free(&given);
+    assert_int_equal(hpct_settings_read(0, NULL, &plain), HPCT_OK);
+    assert_int_equal(hpct_settings_read(kept, defaults, &given), HPCT_OK);
+    hpct_port_range ports = hpct_port_range_default();
+    assert_true(given.ports.low == ports.low && given.ports.high == ports.high);
+    assert_string_equal(given.tmpdir, plain.tmpdir);
+    assert_string_equal(given.helper, plain.helper);
+    assert_string_equal(given.gpu_helper, plain.gpu_helper);
+    assert_int_equal(given.on_by_default, plain.on_by_default);
+    assert_int_equal(given.stage_follow, plain.stage_follow);
+    assert_int_equal(given.last_try, plain.last_try);
+    assert_int_equal(given.verbose, plain.verbose);
+    hpct_settings_free(&plain);
+    hpct_settings_free(&given);
+    for (int i = 0; i < count; i++)
+        free(examples[i]);
 }
 
 static void wrong_settings_are_refused(void **state)
@@ -320,7 +394,8 @@ static hpct_status describe(const hpct_environment *environment, hpct_task_facts
     assert_int_equal(hpct_settings_read(0, NULL, &settings), HPCT_OK);
     assert_int_equal(hpct_options_resolve(&options, environment, true, &choices), HPCT_OK);
     facts.tmpdir = "/tmp/hpc-train/42";
-    hpct_status status = hpct_task_describe(&facts, &choices, &settings, environment, &team, config);
+    hpct_status status =
+        hpct_task_describe(&facts, &choices, &settings, environment, &team, config);
     free(team.hosts);
     hpct_choices_free(&choices);
     hpct_settings_free(&settings);
@@ -444,7 +519,9 @@ int main(void)
         cmocka_unit_test(the_command_line_wins_over_the_environment),
         cmocka_unit_test(bad_values_are_named),
         cmocka_unit_test(stage_lists_are_cut),
+        cmocka_unit_test(nodes_are_found_in_a_command_line),
         cmocka_unit_test(settings_are_read),
+        cmocka_unit_test(the_administrators_file_is_right),
         cmocka_unit_test(wrong_settings_are_refused),
         cmocka_unit_test(sizes_are_shown),
         cmocka_unit_test(gpus_are_chosen),

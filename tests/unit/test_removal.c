@@ -288,8 +288,14 @@ static void deep_trees_are_removed(void **state)
     }
     close(at);
     double start = now();
-    assert_int_equal(hpct_tmpdir_remove(parent, 5), HPCT_OK);
-    print_message("%d levels: %.2f s\n", levels, now() - start);
+    int goes = 1;
+    for (hpct_status status = hpct_tmpdir_remove(parent, 5); status != HPCT_OK; goes++) {
+        assert_non_null(strstr(hpct_last_error(), "not removed yet"));
+        assert_true(goes < 30); /* on a slow or busy machine later epilogs go on */
+        hpct_tmpdir_sweep(parent);
+        status = is_empty(parent) ? HPCT_OK : status;
+    }
+    print_message("%d levels: %.2f s in %d goes\n", levels, now() - start, goes);
     assert_true(is_empty(parent));
 }
 

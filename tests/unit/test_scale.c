@@ -1,8 +1,8 @@
 /* 10,000 nodes with 8 tasks each: what one task does before its program starts, in the plugin's own
  * code, in how much time and memory; and that the kernel starts a program with what it sets. */
+#include "agent/cluster/variables.h"
 #include "base/status.h"
 #include "spank/describe.h"
-#include "agent/cluster/variables.h"
 #include "tests/unit/unit.h"
 
 #include <errno.h>
@@ -14,10 +14,12 @@
 
 enum { NODES = 10000, EACH = 8, RANKS = NODES * EACH, MAX_VARIABLES = 64 };
 
-static const char *const step[] = {
-    "SLURM_STEP_NODELIST=rack[01-20]-node[001-500]", "SLURM_STEP_TASKS_PER_NODE=8(x10000)",
-    "SLURM_DISTRIBUTION=cyclic", "SLURMD_NODENAME=rack20-node500", "CUDA_VISIBLE_DEVICES=0,1,2,3",
-    NULL};
+static const char *const step[] = {"SLURM_STEP_NODELIST=rack[01-20]-node[001-500]",
+                                   "SLURM_STEP_TASKS_PER_NODE=8(x10000)",
+                                   "SLURM_DISTRIBUTION=cyclic",
+                                   "SLURMD_NODENAME=rack20-node500",
+                                   "CUDA_VISIBLE_DEVICES=0,1,2,3",
+                                   NULL};
 
 static const char *get(void *context, const char *name)
 {

@@ -13,4 +13,10 @@
 
 #include <cmocka.h>
 
+/* How many random cases to try: few of them where each takes long, under valgrind. */
+static inline int unit_cases(int usually)
+{
+    return getenv("HPC_TRAIN_SHORT") != NULL ? (usually + 9) / 10 : usually;
+}
+
 #endif
