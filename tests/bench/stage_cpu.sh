@@ -1,6 +1,6 @@
 #!/bin/bash
-# stage_cpu.sh ARCHIVE.tar.gz [BUILD]: CPU seconds (of user and kernel) of staging four times at once, to folders in memory, beside
-# cp, rsync and tar. Where several nodes share the cores, as in the sandbox, their ratio is that of the times, whatever
+# stage_cpu.sh ARCHIVE.tar.gz [BUILD]: CPU seconds (of user and kernel) of staging four times at once, to folders in
+# memory, beside cp, rsync and tar. Where several nodes share the cores, as in the sandbox, their ratio is that of the times, whatever
 # else the machine does. Run it in the sandbox (./quickstart run), where broadcasts find munged.
 set -u
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
