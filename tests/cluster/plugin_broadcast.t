@@ -131,6 +131,7 @@ like "$err" "$work/set/one: copied by each node: 3 B in 1 entries are few enough
 clear_team
 # shellcheck disable=SC2016
 sandbox_run bash -c 'mkdir -p /tmp/team/own; for i in 0 1; do mkdir -p "$0/own$i"; head -c 9M /dev/urandom >"$0/own$i/data"; done' "$work"
+# shellcheck disable=SC2016
 sandbox_run --root bash -c '
     cd "$0" || exit
     printf "127.0.0.1:%d\n" $1 $(($1 + 1)) >nodes
