@@ -14,12 +14,13 @@ static const char *get(void *context, const char *name)
     return getenv(name);
 }
 
-/* Before the job is queued. srun knows its nodes later, but not those of a heterogeneous step's
- * other components. */
+/* Before the job is queued. srun knows its nodes later, when it has waited for them, but not those
+ * of a heterogeneous step's other components. */
 static hpct_status check_nodes(const hpct_choices *choices, bool srun)
 {
     if (choices->out.count == 0 ||
-        (srun ? !hpct_nodes_asked_parts_here() : hpct_nodes_asked_one_here()))
+        (srun ? !hpct_nodes_asked_several_here() && !hpct_nodes_asked_parts_here()
+              : hpct_nodes_asked_one_here()))
         return HPCT_OK;
     hpct_status status = hpct_out_list_check_nodes(&choices->out);
     if (status == HPCT_OK)

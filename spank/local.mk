@@ -89,6 +89,7 @@ spank_libspank_la_SOURCES = \
 	spank/stage_out.c spank/stage_out.h \
 	spank/stage_run.c spank/stage_run.h \
 	spank/tmpdir.c spank/tmpdir.h \
+	spank/turn.c spank/turn.h \
 	spank/stage/bytes.c spank/stage/bytes.h \
 	spank/stage/entry.c spank/stage/entry.h \
 	spank/stage/mode.c spank/stage/mode.h \

@@ -94,6 +94,36 @@ bool hpct_nodes_asked_one(char *const *arguments)
     return one;
 }
 
+bool hpct_nodes_asked_several(char *const *arguments)
+{
+    static const char alone[] = "EHOQXZbhklsuvV"; /* srun's letters that take no value */
+    for (int i = 1; arguments[i] != NULL; i++) {
+        const char *word = arguments[i];
+        if (word[0] != '-' || word[1] == '\0' || strcmp(word, "--") == 0)
+            return false; /* the program */
+        bool letters = word[1] != '-', last = word[strcspn(word, "=")] == '\0';
+        const char *value = strncmp(word, "--nodes=", 8) == 0 ? word + 8 : NULL;
+        if (letters) {
+            const char *letter = word + 1 + strspn(word + 1, alone);
+            if (*letter == '\0' || *letter == 'I' || *letter == 'K') /* or none that stands apart */
+                continue;
+            const char *behind = letter[1] != '\0' ? letter + 1 : arguments[++i];
+            if (behind == NULL)
+                return false;
+            value = *letter == 'N' ? behind : NULL;
+        } else if (last && strcmp(word, "--nodes") == 0) {
+            value = arguments[++i];
+            if (value == NULL)
+                return false;
+        } else if (last && arguments[i + 1] != NULL && arguments[i + 1][0] != '-') {
+            return false; /* its value, or the program? */
+        }
+        if (value != NULL && strtol(value, NULL, 10) > 1)
+            return true;
+    }
+    return false;
+}
+
 /* What `ask` says of this process's command line. */
 static bool ask_here(bool (*ask)(char *const *arguments))
 {
@@ -118,4 +148,9 @@ bool hpct_nodes_asked_one_here(void)
 bool hpct_nodes_asked_parts_here(void)
 {
     return ask_here(hpct_nodes_asked_parts);
+}
+
+bool hpct_nodes_asked_several_here(void)
+{
+    return ask_here(hpct_nodes_asked_several);
 }

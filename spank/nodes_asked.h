@@ -15,8 +15,12 @@ bool hpct_nodes_asked_one(char *const *arguments);
  */
 bool hpct_nodes_asked_parts(char *const *arguments);
 
+/* True when srun's own options, before the program, surely say that it is two nodes or more. */
+bool hpct_nodes_asked_several(char *const *arguments);
+
 /* The same for this process. */
 bool hpct_nodes_asked_one_here(void);
 bool hpct_nodes_asked_parts_here(void);
+bool hpct_nodes_asked_several_here(void);
 
 #endif

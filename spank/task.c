@@ -17,6 +17,7 @@
 #include "spank/ports_check.h"
 #include "spank/stage_run.h"
 #include "spank/tmpdir.h"
+#include "spank/turn.h"
 
 /* When the other nodes are told that the step has failed, in seconds from one time to the next:
  * most have started their tasks after the first; one whose prolog or daemon is slow needs longer.
@@ -196,7 +197,7 @@ static bool end_components(const hpct_environment *environment, uint32_t job, ui
 /* One voice per node is enough, and one request to end the step. */
 static void report(hpct_plugin *plugin, hpct_slurm *slurm)
 {
-    uint32_t tasks = 0;
+    uint32_t tasks = 0, number = 0;
     hpct_environment environment = hpct_slurm_environment(slurm);
     const char *node = environment.get(environment.context, "SLURMD_NODENAME");
     if (plugin->share != NULL && !hpct_share_first(plugin->share, HPCT_SHARE_REPORTED))
@@ -208,6 +209,8 @@ static void report(hpct_plugin *plugin, hpct_slurm *slurm)
     long all = number_of(&environment, "SLURM_STEP_NUM_TASKS", HPCT_MAX_TASKS);
     bool components = all > (long) tasks, told = tasks == 1 && !components;
     bool follows = plugin->share != NULL && hpct_share_marked(plugin->share, HPCT_SHARE_FOLLOWS);
+    if (!told && hpct_slurm_get(slurm, HPCT_SLURM_NODE, &number))
+        nanosleep(&(struct timespec){.tv_sec = hpct_turn_seconds(number)}, NULL);
     for (int i = 0; !told && i < (follows ? TELLS_AS_FOLLOWER : TELLS); i++) {
         nanosleep(&(struct timespec){.tv_sec = tell_after[i]}, NULL);
         told = components ? end_components(&environment, plugin->job, plugin->step)

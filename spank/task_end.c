@@ -1,10 +1,12 @@
 /* In slurmstepd, as root, when tasks are forked and when they have ended. */
 #include <stdlib.h>
+#include <time.h>
 
 #include "base/status.h"
 #include "spank/cgroup.h"
 #include "spank/contexts.h"
 #include "spank/tmpdir.h"
+#include "spank/turn.h"
 
 /* Slurm stops a job's processes this much before it kills them; some of it is for putting away
  * what is half copied and for saying so. */
@@ -35,13 +37,18 @@ static hpct_status copy_out(const hpct_plugin *plugin)
  * node's share in the work. */
 static void end_step(hpct_plugin *plugin, hpct_slurm *slurm, const char *node)
 {
-    uint32_t nodes = 0;
+    uint32_t nodes = 0, number = 0;
     if (hpct_slurm_step_kind(plugin->step) != HPCT_STEP_TASKS ||
         !hpct_slurm_get(slurm, HPCT_SLURM_NODES, &nodes) || nodes < 2 ||
         !hpct_share_first(plugin->share, HPCT_SHARE_REPORTED))
         return;
     hpct_slurm_error("%s: its tasks were ended before their programs started: the step is ended",
                      node);
+    if (hpct_slurm_get(slurm, HPCT_SLURM_NODE, &number)) {
+        int wait = hpct_turn_spread(number);
+        nanosleep(&(struct timespec){.tv_sec = wait / 1000, .tv_nsec = wait % 1000 * 1000000},
+                  NULL);
+    }
     hpct_slurm_end_step(plugin->job, plugin->step);
 }
 

@@ -181,9 +181,11 @@ static hpct_status copy_data(worker *wk, large *l, int src, uint64_t at, uint64_
     hpct_status status = HPCT_OK;
     while (at < end && status == HPCT_OK) {
         size_t size = end - at < PIECE ? (size_t) (end - at) : PIECE;
-        long waits = count_waits();
+        bool look = at / PIECE % LOOK_EVERY == 0;
+        long waits = look ? count_waits() : 0;
         status = hpct_walk_read(c->walk, l->index, src, wk->data, size, at);
-        note_wait(wk, waits);
+        if (look)
+            note_wait(wk, waits);
         if (status == HPCT_OK)
             status = hpct_lane_data(wk->lane, wk->data, size);
         if (status == HPCT_OK)

@@ -18,7 +18,7 @@ cluster_tests = \
 	tests/cluster/train.t \
 	tests/cluster/train_failures.t
 TESTS += $(cluster_tests)
-scaled_tests += tests/cluster/broadcast_faults.t
+scaled_tests += tests/cluster/broadcast_faults.t tests/cluster/plugin_broadcast.t
 EXTRA_DIST += $(cluster_tests) tests/cluster/layout_lib.sh tests/cluster/lib.sh tests/cluster/plugin_lib.sh tests/cluster/train_lib.sh
 long_tests += tests/cluster/plugin_sanitizers.t
 scaled_tests += tests/cluster/plugin_attacks.t tests/cluster/plugin_layout.t tests/cluster/plugin_life.t

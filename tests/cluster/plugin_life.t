@@ -56,6 +56,8 @@ cat >"$own/shared/life/drive" <<'END'
 victim=$1 phase=$2 i=$3 name=life-$1-$2-$3- dir=/shared/life
 in=data out=results train=1 time=10
 wait=3
+again=${i//[!x]/} # an x for each time that it was too late, on a busy machine
+wait=$((wait + 8 * ${#again}))
 [ "$victim" = time ] && time=1 wait=150
 [ "$victim" = slurmd ] && wait=6
 case $phase in
@@ -76,12 +78,9 @@ until_done() { # SECONDS COMMAND...
 running() { job=$(squeue --noheader --name="$name" --states=R --format=%A); [ -n "$job" ]; }
 until_done 30 running
 step() { # the step's daemons (0), or their tasks before their programs start (1)
-    local pid all
-    all=" $(pgrep -f "^slurmstepd: \[$job\.0\]" | xargs) "
-    for pid in $all; do
-        [[ $all == *" $(ps -o ppid= -p "$pid" | xargs) "* ]]
-        [ $? != "$1" ] && echo "$pid"
-    done
+    ps -eo pid,ppid,args | awk -v job="[$job.0]" -v task="$1" '
+        $3 == "slurmstepd:" && $4 == job { parent[$1] = $2 }
+        END { for (pid in parent) if ((parent[pid] in parent) == task) print pid }'
 }
 here() {
     case $phase in
@@ -104,10 +103,9 @@ scancel-*) pid=0; scancel "$job" ;;
 esac
 ended() { ! kill -0 $srun 2>/dev/null; }
 [ "$pid" = 0 ] || { here && kill -KILL $pid; } 2>/dev/null || {
-    # On a busy machine it may be too late for what it was to meet: once more.
     until_done 100 ended
     wait $srun
-    [ ${#i} -lt 6 ] && exec "$0" "$victim" "$phase" "${i}x"
+    [ ${#again} -lt 5 ] && exec "$0" "$victim" "$phase" "${i}x"
     echo "$victim $phase: it was too late to kill $pid in job $job"
 }
 # Slurm itself does not notice that a slurmstepd was killed; a person or the time limit ends such a job.
@@ -136,7 +134,7 @@ for node in 0 1; do
 done
 END
 mkdir "$own"/shared/life/{in,out,log,begun,there}
-for name in data slow-in-3 slow-in-6 slow-in-150; do echo data >"$own/shared/life/in/$name"; done
+for name in data slow-in-{3,6,11,19,27,35,43,150}; do echo data >"$own/shared/life/in/$name"; done
 chmod 755 "$own/root/opt/hpc-train/bin/slow-stage" "$own"/shared/life/{task,drive}
 HPC_TRAIN_PLUGSTACK_ARGS="helper=/opt/hpc-train/bin/slow-stage stage_last_try=20" limit 60 "$sandbox" up 2 >/dev/null || exit 1
 for node in node0 node1; do on_node "$node" mkfifo -m 666 /tmp/slow; done

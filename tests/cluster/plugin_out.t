@@ -104,6 +104,10 @@ refused() { # NAME COMMAND...
 }
 refused "one name for two nodes" srun -N2 --hpc-train-stage-out="res:$res/x" touch "$work/ran"
 refused "in a job" env HPC_TRAIN=off salloc -N2 srun --hpc-train-stage-out="res:$res/x" touch "$work/ran"
+for nodes in -N2 "-lN 2" --nodes=2-3 "-J here --nodes 2"; do
+    # shellcheck disable=SC2086
+    refused "before it is queued, $nodes" timeout 20 srun --hold $nodes --hpc-train-stage-out="res:$res/x" touch "$work/ran"
+done
 refused "a step of two components" srun -N1 --hpc-train-stage-out="res:$res/x" touch "$work/ran" : -N1 touch "$work/ran"
 refused "a job of two components" sbatch -N1 --hpc-train-stage-out="res:$res/x" : -N1 --wrap="touch '$work/ran'"
 refused "a job of two nodes" sbatch -N2 --hpc-train-stage-out="res:$res/x" --wrap="touch '$work/ran'"

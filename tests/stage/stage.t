@@ -249,7 +249,7 @@ sleep 5.2
 kill -CONT $pid
 wait $pid
 is $? 0 "a long copy"
-like "$(cat errors)" "hpc-train-stage: [^ ]*: [0-9.]+ .B of 1.5 GB, 0 of 1 files, [^ ]+ .B/s, [0-9]+:[0-9]+ left" \
+like "$(cat errors)" "hpc-train-stage: [^ ]*: [0-9.]+ [a-zA-Z]+ of 1.5 GB, 0 of 1 files, [0-9.]+ [a-zA-Z]+/s, [0-9]+:[0-9:]+ left" \
     "says how far it is: bytes, files, rate, time left"
 like "$(cat errors)" "1 files, 1.5 GB, to to in [0-9.]+ s \([0-9.]+ .B/s\)" "and at the end what was copied"
 "$stage" --to to very-large:two 2>errors &

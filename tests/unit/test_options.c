@@ -1,5 +1,6 @@
 /* spank: options, plugstack arguments, GPUs, sizes, and the config of one task. */
 #include "spank/describe.h"
+#include "spank/nodes_asked.h"
 #include "spank/options.h"
 #include "spank/settings.h"
 #include "spank/stage/bytes.h"
@@ -152,6 +153,32 @@ static void bad_values_are_named(void **state)
     assert_int_equal(hpct_options_resolve(&options, ENV("HPC_TRAIN_PORT=x"), false, &choices),
                      HPCT_ERR_USAGE);
     assert_int_equal(strncmp(hpct_last_error(), "HPC_TRAIN_PORT: ", 16), 0);
+}
+
+#define WORDS(...) ((char *[]){(char[]){"srun"}, __VA_ARGS__, NULL})
+#define WORD(text) ((char[]){text})
+
+static void nodes_are_found_in_a_command_line(void **state)
+{
+    (void) state;
+    assert_true(hpct_nodes_asked_several(WORDS(WORD("-N2"), WORD("true"))));
+    assert_true(hpct_nodes_asked_several(WORDS(WORD("-lN"), WORD("2-4"), WORD("true"))));
+    assert_true(hpct_nodes_asked_several(WORDS(WORD("-p"), WORD("main"), WORD("--nodes=3"))));
+    assert_true(hpct_nodes_asked_several(WORDS(WORD("--mem=4G"), WORD("--nodes"), WORD("3"))));
+    assert_true(hpct_nodes_asked_several(WORDS(WORD("-K"), WORD("--label"), WORD("-N4"))));
+    /* one, or not known */
+    assert_false(hpct_nodes_asked_several(WORDS(WORD("-N1"), WORD("true"))));
+    assert_false(hpct_nodes_asked_several(WORDS(WORD("-N1-4"), WORD("true"))));
+    assert_false(hpct_nodes_asked_several(WORDS(WORD("-n8"), WORD("true"))));
+    assert_false(hpct_nodes_asked_several(WORDS(WORD("--nodes"))));
+    assert_false(hpct_nodes_asked_several(WORDS(WORD("-N"))));
+    /* the program's own, or perhaps */
+    assert_false(hpct_nodes_asked_several(WORDS(WORD("-l"), WORD("prog"), WORD("-N4"))));
+    assert_false(hpct_nodes_asked_several(WORDS(WORD("--label"), WORD("prog"), WORD("-N4"))));
+    assert_false(hpct_nodes_asked_several(WORDS(WORD("-JN4"), WORD("prog"), WORD("--nodes=4"))));
+    assert_false(hpct_nodes_asked_several(WORDS(WORD("--"), WORD("-N4"))));
+    assert_true(hpct_nodes_asked_parts(WORDS(WORD("-N1"), WORD("a"), WORD(":"), WORD("b"))));
+    assert_false(hpct_nodes_asked_parts(WORDS(WORD("-N1"), WORD("a:b"))));
 }
 
 static void stage_lists_are_cut(void **state)
@@ -492,6 +519,7 @@ int main(void)
         cmocka_unit_test(the_command_line_wins_over_the_environment),
         cmocka_unit_test(bad_values_are_named),
         cmocka_unit_test(stage_lists_are_cut),
+        cmocka_unit_test(nodes_are_found_in_a_command_line),
         cmocka_unit_test(settings_are_read),
         cmocka_unit_test(the_administrators_file_is_right),
         cmocka_unit_test(wrong_settings_are_refused),

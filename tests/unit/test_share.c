@@ -4,6 +4,7 @@
 #include "spank/ports_check.h"
 #include "spank/share.h"
 #include "spank/stage_run.h"
+#include "spank/turn.h"
 #include "tests/unit/unit.h"
 
 #include <fcntl.h>
@@ -312,6 +313,24 @@ static void taken_ports_are_named(void **state)
     }
 }
 
+/* ---- turns ---- */
+
+static void few_nodes_speak_at_once(void **state)
+{
+    (void) state;
+    int due[32] = {0};
+    for (uint32_t node = 0; node < 10000; node++) {
+        due[hpct_turn_seconds(node)]++;
+        assert_true(hpct_turn_spread(node) <= 10000);
+    }
+    assert_int_equal(due[0], 16);
+    assert_int_equal(due[1], 16);
+    assert_int_equal(hpct_turn_seconds(9999), 10);
+    assert_int_equal(hpct_turn_spread(15), 0);
+    assert_int_equal(hpct_turn_spread(9999), 9999);
+    assert_int_equal(hpct_turn_spread(UINT32_MAX), 20000);
+}
+
 #define WITH_SHARE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
@@ -328,6 +347,7 @@ int main(void)
         WITH_SHARE(a_stopped_helper_is_ended),
         WITH_SHARE(a_helper_that_does_not_end_is_ended),
         WITH_SHARE(a_lost_status_is_no_success),
+        cmocka_unit_test(few_nodes_speak_at_once),
         cmocka_unit_test(taken_ports_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
