@@ -248,7 +248,7 @@ only_boot "a wide and deep tree"
 if [ "${HPC_TRAIN_LONG-}" = 1 ]; then
     # shellcheck disable=SC2016
     sandbox_run srun -N1 -w "$node" bash -c 'end=$((SECONDS + 130)); while [ $SECONDS -lt $end ] && [ ! -e '"$work"'/enough2 ]; do
-        pkill -STOP -f -- "hpc-train-stage --out" ; sleep 0.01; done' &
+        pkill -STOP -f -- "bin/hpc-train-stage --ou[t]"; done' &
     stopper=$!
     # shellcheck disable=SC2016
     sandbox_run srun -N1 -w "$node" --hpc-train-stage-out="x:$work/x" bash -c 'echo job=$SLURM_JOB_ID; head -c 100M /dev/zero >$SLURM_TMPDIR/x' \
@@ -257,7 +257,7 @@ if [ "${HPC_TRAIN_LONG-}" = 1 ]; then
     sleep 5
     job=$(job_of "$(cat "$work_here/stopped")")
     # shellcheck disable=SC2016
-    is "$(on_node "$node" sh -c 'cat /proc/$(pgrep -f "hpc-train-stage --out" | head -n 1)/stat | cut -d " " -f 3')" T "a helper is stopped"
+    is "$(on_node "$node" sh -c 'cat /proc/$(pgrep -f "bin/hpc-train-stage --ou[t]" | head -n 1)/stat | cut -d " " -f 3')" T "a helper is stopped"
     sandbox_run scancel "$job"
     start=$SECONDS
     wait $step

@@ -105,9 +105,9 @@ while read -r -a options; do
     if [ "${options[1]}" = arbitrary ]; then
         tr , '\n' <<<"${options[-1]}" >"$1/hosts.$i"
         unset "options[-1]"
-        SLURM_HOSTFILE=$1/hosts.$i srun --hpc-train "${options[@]}" "$1/show" >"$1/random.$i" 2>"$1/random.$i.err" </dev/null
+        SLURM_HOSTFILE=$1/hosts.$i srun --hpc-train --overlap "${options[@]}" "$1/show" >"$1/random.$i" 2>"$1/random.$i.err" </dev/null
     else
-        srun --hpc-train "${options[@]}" "$1/show" >"$1/random.$i" 2>"$1/random.$i.err" </dev/null
+        srun --hpc-train --overlap "${options[@]}" "$1/show" >"$1/random.$i" 2>"$1/random.$i.err" </dev/null
     fi
     echo $? >"$1/random.$i.rc"
 done <"$1/plan"

@@ -44,8 +44,12 @@ for program in srun sbatch salloc slurmd slurmstepd; do
     path=$(command -v $program) instead=$own/root/opt/hpc-train/instead
     cp "$path" "$own/root/opt/hpc-train/real/$program"
     mkdir -p "$instead${path%/*}"
+    case $program in # as they are called otherwise; slurmstepd writes its title over that
+    slurm*) called=$path ;;
+    *) called=$program ;;
+    esac
     # shellcheck disable=SC2016
-    printf '#!/bin/bash\nLD_PRELOAD="%s %s" exec -a %s /opt/hpc-train/real/%s "$@"\n' $preload "$runtime" $program $program >"$instead$path"
+    printf '#!/bin/bash\nLD_PRELOAD="%s %s" exec -a %s /opt/hpc-train/real/%s "$@"\n' $preload "$runtime" "$called" $program >"$instead$path"
     chmod 755 "$instead$path"
 done
 
