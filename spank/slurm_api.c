@@ -137,7 +137,8 @@ char *hpct_slurm_address(const char *node)
     return address == NULL ? NULL : strdup(address);
 }
 
-/* In Slurm's library, which the daemons bring; programs that load the plugin without it still can. */
+/* In Slurm's library, which the daemons bring; programs that load the plugin without it still can.
+ */
 extern int slurm_signal_job_step(uint32_t job_id, uint32_t step_id, uint32_t number)
     __attribute__((weak));
 

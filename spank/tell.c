@@ -14,14 +14,14 @@
  * (KillWait and 2 s): while slurmstepd waits here, the status of its tasks is not known. */
 #define BEFORE_MS 2000
 
-/* Component's steps are told directly, and one may not have started its tasks yet. */
+/* A component's tasks are told directly, and one may not have started its tasks yet. */
 #define AGAIN_MS 2000
 
 static void pause_ms(int milliseconds)
 {
-    nanosleep(&(struct timespec){.tv_sec = milliseconds / 1000,
-                                 .tv_nsec = milliseconds % 1000 * 1000000},
-              NULL);
+    nanosleep(
+        &(struct timespec){.tv_sec = milliseconds / 1000, .tv_nsec = milliseconds % 1000 * 1000000},
+        NULL);
 }
 
 static long number_of(const hpct_environment *environment, const char *name, long max)
@@ -62,7 +62,8 @@ void hpct_tell_step_failed(uint32_t job, uint32_t step, hpct_slurm *slurm)
     if (!hpct_slurm_get(slurm, HPCT_SLURM_NODES, &nodes) ||
         !hpct_slurm_get(slurm, HPCT_SLURM_TOTAL_TASKS, &tasks))
         return;
-    bool components = number_of(&environment, "SLURM_STEP_NUM_TASKS", HPCT_MAX_TASKS) > (long) tasks;
+    bool components =
+        number_of(&environment, "SLURM_STEP_NUM_TASKS", HPCT_MAX_TASKS) > (long) tasks;
     if (nodes < 2 && tasks < 2 && !components)
         return;
     if (hpct_slurm_get(slurm, HPCT_SLURM_NODE, &number))
