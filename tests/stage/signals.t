@@ -23,7 +23,10 @@ export SLURM_TMPDIR=$work/job
 
 # Ends the process, and leaves how in $status and the milliseconds it took in $took.
 end() { # PID
-    local start=${EPOCHREALTIME/./}
+    local start
+    # Before it is another program it is this one, with its traps.
+    while [ "/proc/$1/exe" -ef /proc/$$/exe ]; do sleep 0.001; done
+    start=${EPOCHREALTIME/./}
     kill -TERM "$1" 2>/dev/null
     wait "$1" 2>/dev/null
     status=$?
