@@ -267,8 +267,6 @@ hpct_status hpct_child_run(const hpct_child *child, const char *what)
     if (how == OUT_OF_TIME)
         return hpct_fail(HPCT_ERR_STOPPED, "%s had not ended after %d seconds and was ended",
                          program, child->limit_seconds);
-    if (child->killed != NULL)
-        *child->killed = WIFSIGNALED(state);
     if (WIFSIGNALED(state))
         return hpct_fail(HPCT_ERR_IO, "%s was killed by signal %d", program, WTERMSIG(state));
     if (WEXITSTATUS(state) != 0)

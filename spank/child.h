@@ -32,7 +32,6 @@ typedef struct hpct_child {
     const char *cgroup;    /* a folder to enter first, as hpct_cgroup_of names it; NULL: none */
     int file;              /* given to it as HPCT_CHILD_FILE_FD; 0 or less: none */
     int end_signal;        /* what the program gets when the caller dies */
-    bool *killed;          /* set when a signal ended it that was not the caller's; may be NULL */
     bool alone; /* whatever it has started ends with it, for up to 5 seconds; for a caller that has
                    one thread and no other children */
     void (*alive)(void *context); /* called when it says that it is alive; may be NULL */

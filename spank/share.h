@@ -29,7 +29,7 @@ typedef enum hpct_share_mark {
     HPCT_SHARE_REPORTED = 1, /* a failure was reported */
     HPCT_SHARE_STARTED = 2,  /* a task's program starts */
     HPCT_SHARE_RECORDED = 8, /* a task has left word of what to copy out, or tried to */
-    HPCT_SHARE_FOLLOWS = 4,  /* what failed here did so because of others, who may have told all */
+    HPCT_SHARE_TOLD = 4,     /* slurmstepd sees to it that the step ends */
 } hpct_share_mark;
 
 /* Sets the mark; true for the first caller on this node only. */

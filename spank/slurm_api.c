@@ -138,14 +138,22 @@ char *hpct_slurm_address(const char *node)
 }
 
 /* In Slurm's library, which the daemons bring; programs that load the plugin without it still can.
- * It signals the tasks through the nodes' daemons. (slurm_kill_job_step would go through slurmctld,
- * and make srun call the step aborted.) */
+ */
 extern int slurm_signal_job_step(uint32_t job_id, uint32_t step_id, uint32_t number)
     __attribute__((weak));
 
 bool hpct_slurm_end_step(uint32_t job, uint32_t step)
 {
     return slurm_signal_job_step == NULL || slurm_signal_job_step(job, step, SIGKILL) == 0;
+}
+
+extern int slurm_kill_job_step(uint32_t job_id, uint32_t step_id, uint16_t number)
+    __attribute__((weak));
+
+void hpct_slurm_cancel_step(uint32_t job, uint32_t step)
+{
+    if (slurm_kill_job_step != NULL)
+        slurm_kill_job_step(job, step, SIGKILL);
 }
 
 /* Names that users choose (a node's variable, a file) must not begin lines in the daemon's log. */
@@ -155,14 +163,6 @@ static void make_one_line(char *text)
         if ((unsigned char) *text < 0x20 || *text == 0x7f)
             *text = '?';
     }
-}
-
-extern int slurm_kill_job_step(uint32_t job_id, uint32_t step_id, uint16_t number)
-    __attribute__((weak));
-
-bool hpct_slurm_cancel_step(uint32_t job, uint32_t step)
-{
-    return slurm_kill_job_step != NULL && slurm_kill_job_step(job, step, SIGKILL) == 0;
 }
 
 void hpct_slurm_error(const char *format, ...)

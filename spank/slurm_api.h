@@ -61,15 +61,14 @@ hpct_status hpct_slurm_set(hpct_slurm *slurm, const char *name, const char *valu
  * not known. */
 char *hpct_slurm_address(const char *node);
 
-/* Ends the whole step, on all nodes, as its user. Without it the tasks of other nodes would wait
- * for those that never started. False when a node did not know the step: it has not started its
- * tasks yet, or they have ended. */
-bool hpct_slurm_end_step(uint32_t job, uint32_t step);
+/* Has slurmctld end the whole step, and the components of a step within one job. Nothing happens
+ * where that is being done already. */
+void hpct_slurm_cancel_step(uint32_t job, uint32_t step);
 
-/* The same through slurmctld, which also knows the components of a step within one job. False when
- * it did not take the request: the step has ended. To be avoided where it can: srun 22.05 does not
- * return from a step over components under PMIx that was ended so (nor after scancel). */
-bool hpct_slurm_cancel_step(uint32_t job, uint32_t step);
+/* Kills the step's tasks through the nodes' daemons. False when a node did not know the step: it
+ * has not started its tasks yet, or they have ended. For components that are jobs of their own:
+ * srun 22.05 does not return from those under PMIx when slurmctld ends them (nor after scancel). */
+bool hpct_slurm_end_step(uint32_t job, uint32_t step);
 
 /* To the user who waits for the command or the step, and to the daemon's log. */
 void hpct_slurm_error(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -54,7 +54,6 @@ hpct_status hpct_stage_run_work(void *context, hpct_share *share)
     char max[32], memory[32], progress[16], nodes[32], index[16];
     size_t n = 0, room = (size_t) settings->num_stage_src * 2 + 24;
     int hosts = -1;
-    bool killed = false;
     char **arguments = calloc(room, sizeof *arguments);
     if (arguments == NULL)
         return hpct_fail_memory(0);
@@ -109,7 +108,6 @@ hpct_status hpct_stage_run_work(void *context, hpct_share *share)
         .stall_seconds = r->stall_seconds,
         .end_signal = SIGTERM,
         .file = hosts,
-        .killed = &killed,
         .alive = alive,
         .context = share,
     };
@@ -118,8 +116,6 @@ hpct_status hpct_stage_run_work(void *context, hpct_share *share)
         status = hpct_fail_memory(0);
     if (status == HPCT_OK)
         status = hpct_child_run(&child, "staging");
-    if (killed || status == HPCT_ERR_STOPPED || status == HPCT_ERR_PEER)
-        hpct_share_first(share, HPCT_SHARE_FOLLOWS);
     if (hosts >= 0)
         close(hosts);
     free(job);

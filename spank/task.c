@@ -4,10 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "agent/cluster/number.h"
 #include "agent/cluster/tasks.h"
 #include "agent/cluster/variables.h"
 #include "base/status.h"
@@ -17,14 +15,6 @@
 #include "spank/ports_check.h"
 #include "spank/stage_run.h"
 #include "spank/tmpdir.h"
-#include "spank/turn.h"
-
-/* When the other nodes are told that the step has failed, in seconds from one time to the next:
- * most have started their tasks after the first; one whose prolog or daemon is slow needs longer.
- * One that has ended its tasks cannot be told either; that is likely when we fail because others
- * have, or because the step is being ended, and then nobody shall wait for us. */
-static const int tell_after[] = {1, 1, 2, 4, 8};
-enum { TELLS = sizeof tell_after / sizeof *tell_after, TELLS_AS_FOLLOWER = 2 };
 
 static hpct_status set(void *slurm, const char *name, const char *value)
 {
@@ -164,58 +154,14 @@ static hpct_status prepare(hpct_plugin *plugin, hpct_slurm *slurm, const char *t
     return status;
 }
 
-static long number_of(const hpct_environment *environment, const char *name, long max)
-{
-    const char *text = environment->get(environment->context, name);
-    long value = -1;
-    return text != NULL && hpct_number_parse(text, 0, max, &value) ? value : -1;
-}
-
-/* The job of component i, or -1. (srun's own allocation has only the older of the two names.) */
-static long component_job(const hpct_environment *environment, int i)
-{
-    char name[64];
-    snprintf(name, sizeof name, "SLURM_JOB_ID_HET_GROUP_%d", i);
-    long job = number_of(environment, name, UINT32_MAX);
-    snprintf(name, sizeof name, "SLURM_JOB_ID_PACK_GROUP_%d", i);
-    return job >= 0 ? job : number_of(environment, name, UINT32_MAX);
-}
-
-/* Each component is a step of a job of its own, or all are steps of one job. True when all were
- * told. */
-static bool end_components(const hpct_environment *environment, uint32_t job, uint32_t step)
-{
-    if (component_job(environment, 0) < 0)
-        return !hpct_slurm_cancel_step(job, step); /* again, until there is nothing left */
-    bool told = true;
-    long each;
-    for (int i = 0; (each = component_job(environment, i)) >= 0; i++)
-        told = hpct_slurm_end_step((uint32_t) each, step) && told;
-    return told;
-}
-
-/* One voice per node is enough, and one request to end the step. */
+/* One voice per node is enough. slurmstepd sees this task end, and ends the step elsewhere: a task
+ * that did so itself would be ended with all others, before its own status can be seen. */
 static void report(hpct_plugin *plugin, hpct_slurm *slurm)
 {
-    uint32_t tasks = 0, number = 0;
     hpct_environment environment = hpct_slurm_environment(slurm);
     const char *node = environment.get(environment.context, "SLURMD_NODENAME");
-    if (plugin->share != NULL && !hpct_share_first(plugin->share, HPCT_SHARE_REPORTED))
-        return;
-    hpct_slurm_error("%s: %s", node == NULL ? "?" : node, hpct_last_error());
-    if (hpct_slurm_step_kind(plugin->step) != HPCT_STEP_TASKS ||
-        !hpct_slurm_get(slurm, HPCT_SLURM_TOTAL_TASKS, &tasks))
-        return;
-    long all = number_of(&environment, "SLURM_STEP_NUM_TASKS", HPCT_MAX_TASKS);
-    bool components = all > (long) tasks, told = tasks == 1 && !components;
-    bool follows = plugin->share != NULL && hpct_share_marked(plugin->share, HPCT_SHARE_FOLLOWS);
-    if (!told && hpct_slurm_get(slurm, HPCT_SLURM_NODE, &number))
-        nanosleep(&(struct timespec){.tv_sec = hpct_turn_seconds(number)}, NULL);
-    for (int i = 0; !told && i < (follows ? TELLS_AS_FOLLOWER : TELLS); i++) {
-        nanosleep(&(struct timespec){.tv_sec = tell_after[i]}, NULL);
-        told = components ? end_components(&environment, plugin->job, plugin->step)
-                          : hpct_slurm_end_step(plugin->job, plugin->step);
-    }
+    if (plugin->share == NULL || hpct_share_first(plugin->share, HPCT_SHARE_REPORTED))
+        hpct_slurm_error("%s: %s", node == NULL ? "?" : node, hpct_last_error());
 }
 
 hpct_status hpct_task_start(hpct_plugin *plugin, hpct_slurm *slurm)

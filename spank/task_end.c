@@ -1,12 +1,11 @@
 /* In slurmstepd, as root, when tasks are forked and when they have ended. */
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/status.h"
 #include "spank/cgroup.h"
 #include "spank/contexts.h"
+#include "spank/tell.h"
 #include "spank/tmpdir.h"
-#include "spank/turn.h"
 
 /* Slurm stops a job's processes this much before it kills them; some of it is for putting away
  * what is half copied and for saying so. */
@@ -33,38 +32,35 @@ static hpct_status copy_out(const hpct_plugin *plugin)
     return status;
 }
 
-/* A task that is killed while data comes in cannot say so, and on the other nodes they wait for its
- * node's share in the work. */
+/* On the other nodes they wait for this one's share in the work. A task that was killed while data
+ * came in could not even say so. */
 static void end_step(hpct_plugin *plugin, hpct_slurm *slurm, const char *node)
 {
-    uint32_t nodes = 0, number = 0;
-    if (hpct_slurm_step_kind(plugin->step) != HPCT_STEP_TASKS ||
-        !hpct_slurm_get(slurm, HPCT_SLURM_NODES, &nodes) || nodes < 2 ||
-        !hpct_share_first(plugin->share, HPCT_SHARE_REPORTED))
+    if (hpct_slurm_step_kind(plugin->step) != HPCT_STEP_TASKS)
         return;
-    hpct_slurm_error("%s: its tasks were ended before their programs started: the step is ended",
-                     node);
-    if (hpct_slurm_get(slurm, HPCT_SLURM_NODE, &number)) {
-        int wait = hpct_turn_spread(number);
-        nanosleep(&(struct timespec){.tv_sec = wait / 1000, .tv_nsec = wait % 1000 * 1000000},
-                  NULL);
-    }
-    hpct_slurm_end_step(plugin->job, plugin->step);
+    if (hpct_share_first(plugin->share, HPCT_SHARE_REPORTED))
+        hpct_slurm_error("%s: its tasks were ended before their programs started: the step is "
+                         "ended",
+                         node);
+    if (hpct_share_first(plugin->share, HPCT_SHARE_TOLD))
+        hpct_tell_step_failed(plugin->job, plugin->step, slurm);
 }
 
 void hpct_task_ended(hpct_plugin *plugin, hpct_slurm *slurm)
 {
     uint32_t tasks = 0;
     if (!plugin->on || plugin->share == NULL ||
-        !hpct_slurm_get(slurm, HPCT_SLURM_LOCAL_TASKS, &tasks) || ++plugin->tasks_ended != tasks)
+        !hpct_slurm_get(slurm, HPCT_SLURM_LOCAL_TASKS, &tasks))
         return;
     hpct_environment environment = hpct_slurm_environment(slurm);
     const char *node = environment.get(environment.context, "SLURMD_NODENAME");
+    bool last = ++plugin->tasks_ended == tasks;
+    bool started = hpct_share_marked(plugin->share, HPCT_SHARE_STARTED);
     if (node == NULL)
         node = "?";
-    if (!hpct_share_marked(plugin->share, HPCT_SHARE_STARTED))
+    if (hpct_share_marked(plugin->share, HPCT_SHARE_REPORTED) || (last && !started))
         end_step(plugin, slurm, node);
-    else if (plugin->out && copy_out(plugin) != HPCT_OK)
+    if (last && started && plugin->out && copy_out(plugin) != HPCT_OK)
         hpct_slurm_error("%s: not all of '%s' is copied out: %s; it is tried once more when the "
                          "job ends, and what is lost then is told in hpc-train-lost.%u.* in the "
                          "step's folder",

@@ -2,17 +2,11 @@
 #include "spank/turn.h"
 
 #define AT_ONCE 16
-#define LONGEST 20000
+#define LONGEST_MS 2000
 
-int hpct_turn_seconds(uint32_t node)
+int hpct_turn_ms(uint32_t node, uint32_t nodes)
 {
-    int seconds = 0;
-    for (; node >= AT_ONCE; node /= 2)
-        seconds++;
-    return seconds;
-}
-
-int hpct_turn_spread(uint32_t node)
-{
-    return node < AT_ONCE ? 0 : node < LONGEST ? (int) node : LONGEST;
+    if (node < AT_ONCE || node >= nodes)
+        return 0;
+    return (int) ((uint64_t) node * LONGEST_MS / nodes);
 }

@@ -318,17 +318,20 @@ static void taken_ports_are_named(void **state)
 static void few_nodes_speak_at_once(void **state)
 {
     (void) state;
-    int due[32] = {0};
+    int at_once = 0, most = 0, per_tenth[20] = {0};
     for (uint32_t node = 0; node < 10000; node++) {
-        due[hpct_turn_seconds(node)]++;
-        assert_true(hpct_turn_spread(node) <= 10000);
+        int turn = hpct_turn_ms(node, 10000);
+        assert_in_range(turn, 0, 1999);
+        at_once += turn == 0;
+        per_tenth[turn / 100]++;
     }
-    assert_int_equal(due[0], 16);
-    assert_int_equal(due[1], 16);
-    assert_int_equal(hpct_turn_seconds(9999), 10);
-    assert_int_equal(hpct_turn_spread(15), 0);
-    assert_int_equal(hpct_turn_spread(9999), 9999);
-    assert_int_equal(hpct_turn_spread(UINT32_MAX), 20000);
+    for (int i = 0; i < 20; i++)
+        most = per_tenth[i] > most ? per_tenth[i] : most;
+    assert_int_equal(at_once, 16);
+    assert_in_range(most, 500, 520);
+    assert_int_equal(hpct_turn_ms(15, 16), 0);
+    assert_int_equal(hpct_turn_ms(5, 3), 0);
+    assert_int_equal(hpct_turn_ms(UINT32_MAX - 1, UINT32_MAX), 1999);
 }
 
 #define WITH_SHARE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)

@@ -1,0 +1,75 @@
+/* In slurmstepd, as root. */
+#include "spank/tell.h"
+
+#include <stdio.h>
+#include <time.h>
+
+#include "agent/cluster/number.h"
+#include "agent/cluster/tasks.h"
+#include "spank/options.h"
+#include "spank/turn.h"
+
+/* Nodes on which the same fails end their tasks by themselves meanwhile, each with its own status,
+ * which a killed task has not. Together with a turn it must be less than srun gives a step to end
+ * (KillWait and 2 s): while slurmstepd waits here, the status of its tasks is not known. */
+#define BEFORE_MS 2000
+
+/* A component's tasks are told directly, and one may not have started its tasks yet. */
+#define AGAIN_MS 2000
+
+static void pause_ms(int milliseconds)
+{
+    nanosleep(
+        &(struct timespec){.tv_sec = milliseconds / 1000, .tv_nsec = milliseconds % 1000 * 1000000},
+        NULL);
+}
+
+static long number_of(const hpct_environment *environment, const char *name, long max)
+{
+    const char *text = environment->get(environment->context, name);
+    long value = -1;
+    return text != NULL && hpct_number_parse(text, 0, max, &value) ? value : -1;
+}
+
+/* The job of component i, or -1. (srun's own allocation has only the older of the two names.) */
+static long component_job(const hpct_environment *environment, int i)
+{
+    char name[64];
+    snprintf(name, sizeof name, "SLURM_JOB_ID_HET_GROUP_%d", i);
+    long job = number_of(environment, name, UINT32_MAX);
+    snprintf(name, sizeof name, "SLURM_JOB_ID_PACK_GROUP_%d", i);
+    return job >= 0 ? job : number_of(environment, name, UINT32_MAX);
+}
+
+/* Each component may be a step of a job of its own. True when nobody needs to be told again. */
+static bool tell(const hpct_environment *environment, bool components, uint32_t job, uint32_t step)
+{
+    if (!components || component_job(environment, 0) < 0) {
+        hpct_slurm_cancel_step(job, step);
+        return true;
+    }
+    bool told = true;
+    long each;
+    for (int i = 0; (each = component_job(environment, i)) >= 0; i++)
+        told = hpct_slurm_end_step((uint32_t) each, step) && told;
+    return told;
+}
+
+void hpct_tell_step_failed(uint32_t job, uint32_t step, hpct_slurm *slurm)
+{
+    uint32_t nodes = 0, number = 0, tasks = 0;
+    hpct_environment environment = hpct_slurm_environment(slurm);
+    if (!hpct_slurm_get(slurm, HPCT_SLURM_NODES, &nodes) ||
+        !hpct_slurm_get(slurm, HPCT_SLURM_TOTAL_TASKS, &tasks))
+        return;
+    bool components =
+        number_of(&environment, "SLURM_STEP_NUM_TASKS", HPCT_MAX_TASKS) > (long) tasks;
+    if (nodes < 2 && tasks < 2 && !components)
+        return;
+    if (hpct_slurm_get(slurm, HPCT_SLURM_NODE, &number))
+        pause_ms(BEFORE_MS + hpct_turn_ms(number, nodes));
+    if (!tell(&environment, components, job, step)) {
+        pause_ms(AGAIN_MS);
+        tell(&environment, components, job, step);
+    }
+}
