@@ -14,6 +14,7 @@
 #include "spank/gpu_closest.h"
 #include "spank/ports_check.h"
 #include "spank/stage_run.h"
+#include "spank/tell.h"
 #include "spank/tmpdir.h"
 
 static hpct_status set(void *slurm, const char *name, const char *value)
@@ -160,8 +161,11 @@ static void report(hpct_plugin *plugin, hpct_slurm *slurm)
 {
     hpct_environment environment = hpct_slurm_environment(slurm);
     const char *node = environment.get(environment.context, "SLURMD_NODENAME");
-    if (plugin->share == NULL || hpct_share_first(plugin->share, HPCT_SHARE_REPORTED))
-        hpct_slurm_error("%s: %s", node == NULL ? "?" : node, hpct_last_error());
+    if (plugin->share != NULL && !hpct_share_first(plugin->share, HPCT_SHARE_REPORTED))
+        return;
+    hpct_slurm_error("%s: %s", node == NULL ? "?" : node, hpct_last_error());
+    if (hpct_slurm_step_kind(plugin->step) == HPCT_STEP_TASKS)
+        hpct_tell_components(slurm, plugin->job, plugin->step);
 }
 
 hpct_status hpct_task_start(hpct_plugin *plugin, hpct_slurm *slurm)

@@ -43,7 +43,7 @@ static void end_step(hpct_plugin *plugin, hpct_slurm *slurm, const char *node)
                          "ended",
                          node);
     if (hpct_share_first(plugin->share, HPCT_SHARE_TOLD))
-        hpct_tell_step_failed(plugin->job, plugin->step, slurm);
+        hpct_tell_step_failed(slurm, plugin->job, plugin->step);
 }
 
 void hpct_task_ended(hpct_plugin *plugin, hpct_slurm *slurm)

@@ -1,4 +1,5 @@
-/* In slurmstepd, as root. */
+/* Slurm's library does the telling. As root nothing is ended but the step itself: the numbers of
+ * other jobs are known from the environment alone, which is the user's. */
 #include "spank/tell.h"
 
 #include <stdio.h>
@@ -14,7 +15,7 @@
  * (KillWait and 2 s): while slurmstepd waits here, the status of its tasks is not known. */
 #define BEFORE_MS 2000
 
-/* A component's tasks are told directly, and one may not have started its tasks yet. */
+/* A component may not have started its tasks yet. */
 #define AGAIN_MS 2000
 
 static void pause_ms(int milliseconds)
@@ -41,35 +42,36 @@ static long component_job(const hpct_environment *environment, int i)
     return job >= 0 ? job : number_of(environment, name, UINT32_MAX);
 }
 
-/* Each component may be a step of a job of its own. True when nobody needs to be told again. */
-static bool tell(const hpct_environment *environment, bool components, uint32_t job, uint32_t step)
+void hpct_tell_components(hpct_slurm *slurm, uint32_t job, uint32_t step)
 {
-    if (!components || component_job(environment, 0) < 0) {
-        hpct_slurm_cancel_step(job, step);
-        return true;
+    hpct_environment environment = hpct_slurm_environment(slurm);
+    if (component_job(&environment, 0) < 0)
+        return;
+    bool told = false;
+    pause_ms(BEFORE_MS);
+    for (int go = 0; go < 2 && !told; go++) {
+        long each;
+        if (go > 0)
+            pause_ms(AGAIN_MS);
+        told = true;
+        for (int i = 0; (each = component_job(&environment, i)) >= 0; i++) {
+            if (each != (long) job)
+                told = hpct_slurm_end_step((uint32_t) each, step) && told;
+        }
     }
-    bool told = true;
-    long each;
-    for (int i = 0; (each = component_job(environment, i)) >= 0; i++)
-        told = hpct_slurm_end_step((uint32_t) each, step) && told;
-    return told;
 }
 
-void hpct_tell_step_failed(uint32_t job, uint32_t step, hpct_slurm *slurm)
+void hpct_tell_step_failed(hpct_slurm *slurm, uint32_t job, uint32_t step)
 {
     uint32_t nodes = 0, number = 0, tasks = 0;
     hpct_environment environment = hpct_slurm_environment(slurm);
     if (!hpct_slurm_get(slurm, HPCT_SLURM_NODES, &nodes) ||
         !hpct_slurm_get(slurm, HPCT_SLURM_TOTAL_TASKS, &tasks))
         return;
-    bool components =
-        number_of(&environment, "SLURM_STEP_NUM_TASKS", HPCT_MAX_TASKS) > (long) tasks;
-    if (nodes < 2 && tasks < 2 && !components)
-        return;
+    if (nodes < 2 && tasks < 2 &&
+        number_of(&environment, "SLURM_STEP_NUM_TASKS", HPCT_MAX_TASKS) <= (long) tasks)
+        return; /* nobody else is there */
     if (hpct_slurm_get(slurm, HPCT_SLURM_NODE, &number))
         pause_ms(BEFORE_MS + hpct_turn_ms(number, nodes));
-    if (!tell(&environment, components, job, step)) {
-        pause_ms(AGAIN_MS);
-        tell(&environment, components, job, step);
-    }
+    hpct_slurm_cancel_step(job, step);
 }

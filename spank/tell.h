@@ -1,4 +1,4 @@
-/* spank/tell.h - a step whose task failed before its program started is ended on its other nodes. */
+/* spank/tell.h - a step whose task failed before its program started is ended everywhere else. */
 #ifndef HPCT_SPANK_TELL_H
 #define HPCT_SPANK_TELL_H
 
@@ -6,8 +6,12 @@
 
 #include "spank/slurm_api.h"
 
-/* slurmstepd, as root, once per step and node: has slurmctld end the step, after 2 to 4 seconds.
+/* The failing task, as the user: where components of a heterogeneous job are jobs of their own, the
+ * others' tasks are killed, after 2 to 4 seconds. */
+void hpct_tell_components(hpct_slurm *slurm, uint32_t job, uint32_t step);
+
+/* slurmstepd, as root, once per step and node: has slurmctld end this step, after 2 to 4 seconds.
  * Without it the tasks of other nodes would wait for those that never started. */
-void hpct_tell_step_failed(uint32_t job, uint32_t step, hpct_slurm *slurm);
+void hpct_tell_step_failed(hpct_slurm *slurm, uint32_t job, uint32_t step);
 
 #endif

@@ -269,6 +269,21 @@ if [ "${HPC_TRAIN_LONG-}" = 1 ]; then
     only_boot "a stopped helper"
 fi
 
+# ---- another user's job, said to be a component of one's own step ----
+as_other srun -N1 -w "$node" --job-name=others sleep 60 &
+others=$!
+for ((i = 0; i < 100; i++)); do
+    job=$(sandbox_run --root squeue --noheader --name=others --states=R --format=%A)
+    [ -n "$job" ] && break
+    sleep 0.1
+done
+capture sandbox_run env SLURM_JOB_ID_HET_GROUP_0="$job" SLURM_JOB_ID_PACK_GROUP_0="$job" SLURM_STEP_NUM_TASKS=99 \
+    srun -N1 -n2 -w "$node" --hpc-train-stage=/nonexistent true
+is "$status" 66 "a step that names another user's job as its component fails by itself"
+is "$(sandbox_run --root squeue --noheader --job="$job" --format=%T)" RUNNING "which does not end that job"
+sandbox_run --root scancel "$job"
+wait $others
+
 # ---- and the node is as before ----
 run_on true
 ran "the node still runs jobs with hpc-train"
