@@ -87,7 +87,7 @@ loses() {
     others=$(sed -n "s/.*: \(tasks\{0,1\} [0-9,-]*\): Exited with exit code 69/\1/p" <<<"$err")
     ok $((seconds > 10)) "$what: the others end within 10 s"
     like "$err" "hpc-train: rank [0-9]+ \(node[0-9]\): rank $1 on node$1 was lost" "$what: it is named"
-    like "$others" 'task' "$what: the others end with 69"
+    like "$others; $err" "^task" "$what: the others end with 69"
     unlike "$err" 'MPI_ABORT|An MPI communication peer|core dumped' "$what: nothing else is said"
     ok "$(wait_for none_left; echo $?)" "$what: no process is left"
     wait_for none_drained
