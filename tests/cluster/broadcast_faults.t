@@ -10,7 +10,9 @@ on_cluster 2
 . "$(dirname "$0")/plugin_lib.sh"
 needs_plugin
 stage=/opt/hpc-train/bin/hpc-train-stage
-module=${top_builddir:?run by make check}/tests/stage/.libs/fault.so
+# Where the user can read them, wherever this was built.
+cp "${top_builddir:?run by make check}"/tests/stage/{faults,.libs/fault.so} "$work_here"
+faults=$work/faults module=$work/fault.so
 seed=${HPC_TRAIN_SEED:-$RANDOM}
 echo "# seed $seed (HPC_TRAIN_SEED=$seed repeats it)"
 tries=16 full=2 kinds=write,create,read-end,grow,recv,send-error,flip,cut
@@ -33,7 +35,6 @@ run() { # WHAT COMMAND...
 work=/tmp/broadcast-faults
 at_exit "sandbox_run --root bash -c 'umount $work/to 2>/dev/null; rm -rf $work'"
 sandbox_run --root bash -c "umount $work/to 2>/dev/null; rm -rf $work"
-faults=$top_builddir/tests/stage/faults
 sandbox_run mkdir $work
 sandbox_run "$faults" --tree $work || exit
 sandbox_run tar -C $work/tree -czf $work/t.tar.gz .

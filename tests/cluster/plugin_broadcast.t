@@ -8,7 +8,9 @@ on_cluster 4
 # shellcheck source=tests/cluster/plugin_lib.sh
 . "$(dirname "$0")/plugin_lib.sh"
 needs_plugin
-intruder=${top_builddir:?run by make check}/tests/stage/intruder
+# Where the user can read it, wherever this was built.
+cp "${top_builddir:?run by make check}/tests/stage/intruder" "$work_here/intruder"
+intruder=$work/intruder
 stage=/opt/hpc-train/bin/hpc-train-stage
 
 # A tree with everything in it: odd names, links, holes, many small files, one larger than a block.

@@ -172,6 +172,8 @@ static void nobody_asks_when_no_task_is_bound(void **state)
     (void) state;
     const char *const visible[] = {"0,1", "0,1"};
     int results[2];
+    if (access("/sys/devices/system/cpu/online", R_OK) != 0) /* a task's all may be a part */
+        skip();
     write_helper("exit 1");
     run_tasks(2, visible, false, results);
     assert_true(results[0] == 0 && results[1] == 0);
