@@ -1,7 +1,6 @@
 /* SRC[:DST] lists. */
 #include "spank/stage/entry.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,25 +22,24 @@ char *hpct_entry_cut(const char **text, const char *ends)
     return part;
 }
 
-static void strip_slashes(char *path)
+void hpct_entry_strip(char *path)
 {
     size_t size = strlen(path);
     while (size > 1 && path[size - 1] == '/')
         path[--size] = '\0';
 }
 
-static const char *last_part(const char *path)
+const char *hpct_entry_last_part(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash == NULL ? path : slash + 1;
 }
 
-/* Every part of `dst` must be a name. */
-static bool is_below(const char *dst)
+bool hpct_entry_is_below(const char *path)
 {
-    if (*dst == '\0')
+    if (*path == '\0')
         return false;
-    for (const char *p = dst;; p++) {
+    for (const char *p = path;; p++) {
         size_t size = strcspn(p, "/");
         if (size == 0 || size > 255 || (size == 1 && p[0] == '.') ||
             (size == 2 && p[0] == '.' && p[1] == '.'))
@@ -71,7 +69,7 @@ hpct_status hpct_entry_check_shell(const char *path)
 
 static hpct_status check(const hpct_stage_list *list, const hpct_stage_entry *entry)
 {
-    if (!is_below(entry->dst))
+    if (!hpct_entry_is_below(entry->dst))
         return hpct_fail(HPCT_ERR_USAGE,
                          "destination '%s' must be a path below $SLURM_TMPDIR, without '..': write "
                          "SRC:DST with DST such as data/train",
@@ -99,12 +97,12 @@ static hpct_status add(hpct_stage_list *list, const char **text, const char *end
     hpct_stage_entry entry = {.src = hpct_entry_cut(text, both)};
     if (entry.src == NULL)
         return hpct_fail_memory(0);
-    strip_slashes(entry.src);
+    hpct_entry_strip(entry.src);
     if (**text == ':') {
         (*text)++;
         entry.dst = hpct_entry_cut(text, ends);
     } else {
-        entry.dst = strdup(last_part(entry.src));
+        entry.dst = strdup(hpct_entry_last_part(entry.src));
     }
     hpct_stage_entry *entries =
         realloc(list->entries, (size_t) (list->count + 1) * sizeof *list->entries);
@@ -114,7 +112,7 @@ static hpct_status add(hpct_stage_list *list, const char **text, const char *end
         status = hpct_fail_memory(0);
         goto fail;
     }
-    strip_slashes(entry.dst);
+    hpct_entry_strip(entry.dst);
     if (*entry.src == '\0') {
         status = hpct_fail(HPCT_ERR_USAGE, "there is an entry without a source: write "
                                            "SRC[:DST][,SRC[:DST]...]");

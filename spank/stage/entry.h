@@ -4,6 +4,7 @@
 #define HPCT_STAGE_ENTRY_H
 
 #include <hpctrain/status.h>
+#include <stdbool.h>
 
 /* The folder in the job directory that is ours: config files, lock, unfinished copies. */
 #define HPCT_PRIVATE_FOLDER ".hpc-train"
@@ -36,5 +37,14 @@ hpct_status hpct_entry_check_shell(const char *path);
 /* Copies *text up to one of the bytes in `ends` that has no backslash before it (or to the end),
  * without the backslashes; *text is left there. To be freed; NULL when out of memory. */
 char *hpct_entry_cut(const char **text, const char *ends);
+
+/* Takes the slashes from a path's end; "/" stays. */
+void hpct_entry_strip(char *path);
+
+/* What follows the last slash; the path itself without one. */
+const char *hpct_entry_last_part(const char *path);
+
+/* Whether a path is relative and each part of it a name, neither "." nor "..". */
+bool hpct_entry_is_below(const char *path);
 
 #endif

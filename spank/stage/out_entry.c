@@ -88,45 +88,16 @@ char *hpct_out_name(const char *pattern, const hpct_out_names *names)
 
 /* ---- entries --------------------------------------------------------------------------------- */
 
-/* "." or parts that are all names. */
-static bool is_below(const char *src)
-{
-    if (strcmp(src, ".") == 0)
-        return true;
-    for (const char *p = src;; p++) {
-        size_t size = strcspn(p, "/");
-        if (size == 0 || size > 255 || (size == 1 && p[0] == '.') ||
-            (size == 2 && p[0] == '.' && p[1] == '.'))
-            return false;
-        p += size;
-        if (*p == '\0')
-            return true;
-    }
-}
-
-static void strip_slashes(char *path)
-{
-    size_t size = strlen(path);
-    while (size > 1 && path[size - 1] == '/')
-        path[--size] = '\0';
-}
-
-static const char *last_part(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash == NULL ? path : slash + 1;
-}
-
 /* "folder/" becomes "folder/NAME", with the name that SRC has. */
 static hpct_status finish_dst(hpct_out_entry *entry)
 {
     size_t size = strlen(entry->dst);
     bool into = size > 0 && entry->dst[size - 1] == '/' && strcmp(entry->src, ".") != 0;
-    strip_slashes(entry->dst);
+    hpct_entry_strip(entry->dst);
     if (into) {
         char *whole = NULL;
         if (asprintf(&whole, "%s/%s", strcmp(entry->dst, "/") == 0 ? "" : entry->dst,
-                     last_part(entry->src)) < 0)
+                     hpct_entry_last_part(entry->src)) < 0)
             return hpct_fail_memory(0);
         free(entry->dst);
         entry->dst = whole;
@@ -136,8 +107,8 @@ static hpct_status finish_dst(hpct_out_entry *entry)
 
 static hpct_status check(const hpct_out_list *list, const hpct_out_entry *entry)
 {
-    const char *last = last_part(entry->dst);
-    if (!is_below(entry->src) ||
+    const char *last = hpct_entry_last_part(entry->dst);
+    if (!(strcmp(entry->src, ".") == 0 || hpct_entry_is_below(entry->src)) ||
         strncmp(entry->src, HPCT_PRIVATE_FOLDER "/", sizeof HPCT_PRIVATE_FOLDER) == 0 ||
         strcmp(entry->src, HPCT_PRIVATE_FOLDER) == 0)
         return hpct_fail(HPCT_ERR_USAGE,
@@ -197,7 +168,7 @@ static hpct_status add(hpct_out_list *list, const char **text, const char *ends)
         status = hpct_fail_memory(0);
         goto fail;
     }
-    strip_slashes(entry.src);
+    hpct_entry_strip(entry.src);
     if (*entry.src == '\0' || *entry.dst == '\0') {
         status = hpct_fail(HPCT_ERR_USAGE,
                            "'%.200s' has no %s: write SRC:DST[,SRC:DST...], such as "

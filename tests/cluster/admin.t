@@ -7,16 +7,9 @@
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=tests/cluster/plugin_lib.sh
 . "$(dirname "$0")/plugin_lib.sh"
-[ "$(id -u)" = 0 ] || skip_all "the sandbox needs root"
-installed=${HPC_TRAIN_SANDBOX:-$top_srcdir/.sandbox}/root/opt/hpc-train
-[ -e "$installed/lib/slurm/spank_hpc_train.so" ] || skip_all "the plugin is not installed in the sandbox's folder"
 old_abi=${top_builddir:-$top_srcdir/build}/tests/cluster/old/.libs/spank_hpc_train.so
 [ -e "$old_abi" ] || skip_all "tests/cluster/old/spank_hpc_train.la is not built"
-own=$(mktemp -d /tmp/hpc-train-sandbox.XXXXXX)
-export HPC_TRAIN_SANDBOX=$own
-at_exit "'$sandbox' down >/dev/null; rm -rf '$own'"
-mkdir -p "$own/root/opt"
-cp -a "$installed" "$own/root/opt"
+own_sandbox
 here=$own/root/opt/hpc-train plugin=/opt/hpc-train/lib/slurm/spank_hpc_train.so
 chmod -R go-w "$here" # what the checker's umask left
 

@@ -18,19 +18,6 @@ echo "# seed $seed (HPC_TRAIN_SEED=$seed repeats it)"
 tries=16 full=2 kinds=write,create,read-end,grow,recv,send-error,flip,cut
 if [ -n "${HPC_TRAIN_LONG-}" ]; then tries=2400 full=100 kinds=all; fi
 
-# The driver's TAP becomes ours.
-run() { # WHAT COMMAND...
-    local line
-    while IFS= read -r line; do
-        case $line in
-        'ok '*) ok 0 "${line#ok * - }" ;;
-        'not ok '*) ok 1 "${line#not ok * - }" ;;
-        1..*) ;;
-        *) diag "$line" ;;
-        esac
-    done < <("${@:2}" 2>&1; status=$?; [ $status = 0 ] || echo "not ok 0 - $1 ended with $status")
-}
-
 # Within the sandbox, where munged runs, on the login node's own disk.
 work=/tmp/broadcast-faults
 at_exit "sandbox_run --root bash -c 'umount $work/to 2>/dev/null; rm -rf $work'"
@@ -38,11 +25,11 @@ sandbox_run --root bash -c "umount $work/to 2>/dev/null; rm -rf $work"
 sandbox_run mkdir $work
 sandbox_run "$faults" --tree $work || exit
 sandbox_run tar -C $work/tree -czf $work/t.tar.gz .
-run faults sandbox_run "$faults" "$stage" "$module" $work $tries "$seed" "$kinds" broadcast broadcast:t.tar.gz
+tap_of faults sandbox_run "$faults" "$stage" "$module" $work $tries "$seed" "$kinds" broadcast broadcast:t.tar.gz
 
 # A disk that somebody else fills, at any moment.
 sandbox_run --root bash -c "rm -rf $work/to; mkdir -p $work/to; mount -t tmpfs -o size=8m,mode=1777 none $work/to"
-run "full disk" sandbox_run "$faults" "$stage" "$module" $work $full "$seed" fill broadcast broadcast:t.tar.gz
+tap_of "full disk" sandbox_run "$faults" "$stage" "$module" $work $full "$seed" fill broadcast broadcast:t.tar.gz
 
 # A node that hangs, at any moment: nothing is heard of it.
 if [ -n "${HPC_TRAIN_LONG-}" ]; then

@@ -29,6 +29,19 @@ unlike() {
     if [[ ! $1 =~ $2 ]]; then ok 0 "$3"; else ok 1 "$3" || diag "got:            $1" "should not match: $2"; fi
 }
 
+# tap_of WHAT COMMAND...: the TAP that COMMAND prints becomes ours; one more failure when it ends with an error.
+tap_of() {
+    local line
+    while IFS= read -r line; do
+        case $line in
+        'ok '*) ok 0 "${line#ok * - }" ;;
+        'not ok '*) ok 1 "${line#not ok * - }" ;;
+        1..*) ;;
+        *) diag "$line" ;;
+        esac
+    done < <("${@:2}" 2>&1; status=$?; [ $status = 0 ] || echo "not ok 0 - $1 ended with $status")
+}
+
 # skip NAME REASON: counts one test as skipped.
 skip() {
     tests_run=$((tests_run + 1))

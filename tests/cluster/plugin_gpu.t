@@ -6,17 +6,11 @@
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=tests/cluster/plugin_lib.sh
 . "$(dirname "$0")/plugin_lib.sh"
-[ "$(id -u)" = 0 ] || skip_all "the sandbox needs root"
-installed=${HPC_TRAIN_SANDBOX:-$top_srcdir/.sandbox}/root/opt/hpc-train
-[ -e "$installed/lib/slurm/spank_hpc_train.so" ] || skip_all "the plugin is not installed in the sandbox's folder"
 [ "$(nproc --all)" -gt 1 ] || skip_all "tasks cannot be bound to different CPUs on a machine with one"
 pin=${top_builddir:-$top_srcdir/build}/tests/cluster/.libs/pin.so
 [ -e "$pin" ] || skip_all "tests/cluster/pin.la is not built"
-own=$(mktemp -d /tmp/hpc-train-sandbox.XXXXXX)
-export HPC_TRAIN_SANDBOX=$own
-at_exit "'$sandbox' down >/dev/null; rm -rf '$own'"
-mkdir -p "$own/root/opt" "$own/shared/gpu"
-cp -a "$installed" "$own/root/opt"
+own_sandbox
+mkdir -p "$own/shared/gpu"
 cp "$pin" "${pin%/tests/*}"/tests/unit/.libs/libnvidia-ml.so.1 "$own/shared/gpu"
 cp "$top_srcdir"/tests/fixtures/gpu/{interleaved2,mig_a100}* "$own/shared/gpu"
 

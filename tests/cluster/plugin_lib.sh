@@ -7,6 +7,18 @@ needs_plugin() {
         skip_all "this sandbox has no plugin: make install DESTDIR=SANDBOX/root, then start it again"
 }
 
+# own_sandbox: a folder $own for a sandbox of the test's own, with what is installed in the common one; it is not started.
+own_sandbox() {
+    local installed=${HPC_TRAIN_SANDBOX:-$top_srcdir/.sandbox}/root/opt/hpc-train
+    [ "$(id -u)" = 0 ] || skip_all "the sandbox needs root"
+    [ -e "$installed/lib/slurm/spank_hpc_train.so" ] || skip_all "the plugin is not installed in the sandbox's folder"
+    own=$(mktemp -d /tmp/hpc-train-sandbox.XXXXXX)
+    export HPC_TRAIN_SANDBOX=$own
+    at_exit "'$sandbox' down >/dev/null; rm -rf '$own'"
+    mkdir -p "$own/root/opt"
+    cp -a "$installed" "$own/root/opt"
+}
+
 # on_node NODE CMD...: as root on a node, in its own mounts.
 on_node() {
     local node=$1

@@ -7,16 +7,10 @@
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=tests/cluster/plugin_lib.sh
 . "$(dirname "$0")/plugin_lib.sh"
-[ "$(id -u)" = 0 ] || skip_all "the sandbox needs root"
-installed=${HPC_TRAIN_SANDBOX:-$top_srcdir/.sandbox}/root/opt/hpc-train
-[ -e "$installed/lib/slurm/spank_hpc_train.so" ] || skip_all "the plugin is not installed in the sandbox's folder"
 times=${HPC_TRAIN_LIFE_TIMES:-${HPC_TRAIN_LONG:+20}}
 times=${times:-1}
-own=$(mktemp -d /tmp/hpc-train-sandbox.XXXXXX)
-export HPC_TRAIN_SANDBOX=$own
-at_exit "'$sandbox' down >/dev/null; rm -rf '$own'"
-mkdir -p "$own/root/opt" "$own/shared/life"
-cp -a "$installed" "$own/root/opt"
+own_sandbox
+mkdir -p "$own/shared/life"
 
 # Stands for hpc-train-stage where the storage is slow: before it starts it waits for as many seconds as the names say,
 # without a process of its own.

@@ -6,14 +6,7 @@
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=tests/cluster/plugin_lib.sh
 . "$(dirname "$0")/plugin_lib.sh"
-[ "$(id -u)" = 0 ] || skip_all "the sandbox needs root"
-installed=${HPC_TRAIN_SANDBOX:-$top_srcdir/.sandbox}/root/opt/hpc-train
-[ -e "$installed/lib/slurm/spank_hpc_train.so" ] || skip_all "the plugin is not installed in the sandbox's folder"
-own=$(mktemp -d /tmp/hpc-train-sandbox.XXXXXX)
-export HPC_TRAIN_SANDBOX=$own
-at_exit "'$sandbox' down >/dev/null; rm -rf '$own'"
-mkdir -p "$own/root/opt"
-cp -a "$installed" "$own/root/opt"
+own_sandbox
 
 with() { # ARGUMENTS...
     "$sandbox" down >/dev/null

@@ -40,24 +40,13 @@ END
     fi
 fi
 
-run() { # WHAT COMMAND...: its TAP is ours
-    local line
-    while IFS= read -r line; do
-        case $line in
-        'ok '*) ok 0 "${line#ok * - }" ;;
-        'not ok '*) ok 1 "${line#not ok * - }" ;;
-        1..*) ;;
-        *) diag "$line" ;;
-        esac
-    done < <("${@:2}" 2>&1; status=$?; [ $status = 0 ] || echo "not ok 0 - $1 ended with $status")
-}
-run faults "$faults" "$stage" "$module" "$work" $tries "$seed" all "${modes[@]}"
+tap_of faults "$faults" "$stage" "$module" "$work" $tries "$seed" all "${modes[@]}"
 
 # A disk that somebody else fills, at any moment: of a mount of our own.
 # shellcheck disable=SC2016
 if unshare -m true 2>/dev/null; then
     mkdir -p "$work/to"
-    run "full disk" unshare -m bash -c 'mount -t tmpfs -o size=3m tmpfs "$1/to" && shift && exec "$@"' x "$work" \
+    tap_of "full disk" unshare -m bash -c 'mount -t tmpfs -o size=3m tmpfs "$1/to" && shift && exec "$@"' x "$work" \
         "$faults" "$stage" "$module" "$work" $full "$seed" fill copy t.tar.gz
 else
     skip "full disk" "no mount here"
