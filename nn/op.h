@@ -32,12 +32,21 @@ typedef struct hpct_window {
     int out_h, out_w, out_c;
     int kernel_h, kernel_w;
     int stride_h, stride_w;
+    int dilation_h, dilation_w; /* distance between neighbouring cells of the kernel, 1 or more */
     int pad_top, pad_left;
+    int groups; /* CONV2D: so many convolutions side by side, each of its share of the channels */
 } hpct_window;
+
+/* Input cells that a window reaches over. */
+static inline int hpct_window_reach(int kernel, int dilation)
+{
+    return (kernel - 1) * dilation + 1;
+}
 
 typedef struct hpct_op_spec {
     hpct_op_kind kind;
-    bool relu; /* CONV2D, DENSE: the result goes through max(0, x) */
+    bool relu;    /* CONV2D, DENSE: the result goes through max(0, x) */
+    bool no_bias; /* CONV2D, DENSE: the kernel is the only parameter */
     union {
         hpct_window window; /* CONV2D, MAX_POOL2D */
         struct {

@@ -1,7 +1,7 @@
 /* hpctrain/model.h - describing a model, layer by layer, as Keras users do.
  *
  * Pictures are [height][width][channels] (channels last), batches have the sample first. Weights
- * have Keras' shapes: Conv2D kernels [kh][kw][in][out], Dense kernels [in][out].
+ * have Keras' shapes: Conv2D kernels [kh][kw][in / groups][out], Dense kernels [in][out].
  *
  * The hpct_model_add_… functions return nothing: the first thing that is wrong is kept in the model
  * (with the layer's name) and returned by hpct_model_compile, so that a model reads as a list. */
@@ -9,6 +9,7 @@
 #define HPCTRAIN_MODEL_H
 
 #include <hpctrain/status.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -35,11 +36,25 @@ typedef enum hpct_padding { HPCT_VALID, HPCT_SAME } hpct_padding;
 
 typedef struct hpct_conv2d {
     int filters;
-    int kernel[2];  /* height, width */
-    int strides[2]; /* height, width; 0 means 1 */
+    int kernel[2];   /* height, width */
+    int strides[2];  /* height, width; 0 means 1 */
+    int dilation[2]; /* height, width; 0 means 1; not above 1 together with strides above 1 */
+    int groups;      /* 0 means 1; divides the input's channels and the filters */
     hpct_padding padding;
+    bool no_bias;
     hpct_activation activation;
 } hpct_conv2d;
+
+/* Each input channel has `multiplier` filters of its own; kernel [kh][kw][in][multiplier]. */
+typedef struct hpct_depthwise_conv2d {
+    int kernel[2];
+    int strides[2];
+    int dilation[2];
+    int multiplier; /* 0 means 1 */
+    hpct_padding padding;
+    bool no_bias;
+    hpct_activation activation;
+} hpct_depthwise_conv2d;
 
 typedef struct hpct_max_pool2d {
     int pool[2];    /* height, width */
@@ -49,6 +64,7 @@ typedef struct hpct_max_pool2d {
 
 typedef struct hpct_dense {
     int units;
+    bool no_bias;
     hpct_activation activation;
 } hpct_dense;
 
@@ -58,6 +74,7 @@ HPCT_API hpct_model *hpct_model_new(const char *name, hpct_shape input);
 HPCT_API void hpct_model_free(hpct_model *model);
 
 HPCT_API void hpct_model_add_conv2d(hpct_model *model, const hpct_conv2d *conv);
+HPCT_API void hpct_model_add_depthwise_conv2d(hpct_model *model, const hpct_depthwise_conv2d *conv);
 HPCT_API void hpct_model_add_max_pool2d(hpct_model *model, const hpct_max_pool2d *pool);
 HPCT_API void hpct_model_add_dense(hpct_model *model, const hpct_dense *dense);
 HPCT_API void hpct_model_add_flatten(hpct_model *model);

@@ -70,10 +70,9 @@ hpct_status hpct_cpu_make_max_pool2d(hpct_op **out, const hpct_op_spec *spec,
     for (size_t i = 0; i < num; i++) {
         int n = build->batch_sizes[i];
         hpct_status status =
-            hpct_shim_max_pool_forward(&pool->forward[i], &spec->window, n, build->training);
+            hpct_shim_max_pool_forward(&pool->forward[i], spec, n, build->training);
         if (status == HPCT_OK && build->training)
-            status =
-                hpct_shim_max_pool_backward(&pool->backward[i], &spec->window, n, pool->forward[i]);
+            status = hpct_shim_max_pool_backward(&pool->backward[i], spec, n, pool->forward[i]);
         if (status != HPCT_OK)
             return status;
         at_least(&op->workspace_bytes, hpct_prim_workspace_bytes(pool->forward[i]));

@@ -12,6 +12,8 @@ void hpct_model_add_max_pool2d(hpct_model *model, const hpct_max_pool2d *pool)
         .size = {pool->pool[0], pool->pool[1]},
         .strides = {pool->strides[0] == 0 ? pool->pool[0] : pool->strides[0],
                     pool->strides[1] == 0 ? pool->pool[1] : pool->strides[1]},
+        .dilation = {1, 1},
+        .groups = 1,
         .padding = pool->padding,
     };
     if (hpct_window_make(model, &input, &config, &spec.window, &output))

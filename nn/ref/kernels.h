@@ -2,8 +2,9 @@
  * are tested against. Sums are kept in double. Compiled with HPCT_REF_REAL=double for numerical
  * gradients.
  *
- * Shapes: pictures [n][h][w][c], rows [rows][features], Conv2D kernels [kh][kw][in][out], Dense
- * kernels [in][out]: Keras' own. Outputs are overwritten. */
+ * Shapes: pictures [n][h][w][c], rows [rows][features], Conv2D kernels [kh][kw][in / groups]
+ * [out], Dense kernels [in][out]: Keras' own. Outputs are overwritten; biases and their gradients
+ * may be NULL. */
 #ifndef HPCT_NN_REF_KERNELS_H
 #define HPCT_NN_REF_KERNELS_H
 

@@ -144,12 +144,12 @@ static void count_params(hpct_op *op)
 {
     const hpct_window *w = &op->spec.window;
     if (op->spec.kind == HPCT_OP_CONV2D) {
-        op->num_params = 2;
-        op->param_floats[HPCT_OP_KERNEL] =
-            (size_t) w->kernel_h * (size_t) w->kernel_w * (size_t) w->in_c * (size_t) w->out_c;
+        op->num_params = op->spec.no_bias ? 1 : 2;
+        op->param_floats[HPCT_OP_KERNEL] = (size_t) w->kernel_h * (size_t) w->kernel_w *
+                                           (size_t) (w->in_c / w->groups) * (size_t) w->out_c;
         op->param_floats[HPCT_OP_BIAS] = (size_t) w->out_c;
     } else if (op->spec.kind == HPCT_OP_DENSE) {
-        op->num_params = 2;
+        op->num_params = op->spec.no_bias ? 1 : 2;
         op->param_floats[HPCT_OP_KERNEL] = (size_t) op->spec.dense.in * (size_t) op->spec.dense.out;
         op->param_floats[HPCT_OP_BIAS] = (size_t) op->spec.dense.out;
     }

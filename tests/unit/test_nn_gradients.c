@@ -91,10 +91,14 @@ static void softmax(const probe *p)
 static hpct_op_spec random_window(hpct_op_kind kind)
 {
     int kernel[2] = {pick(1, 3), pick(1, 3)}, strides[2] = {pick(1, 3), pick(1, 3)};
-    int in[3] = {pick(kernel[0], 6), pick(kernel[1], 6), pick(1, 3)};
+    int dilation[2] = {1, 1}, groups = kind == HPCT_OP_CONV2D ? pick(1, 3) : 1;
+    for (int k = 0; k < 2 && kind == HPCT_OP_CONV2D; k++)
+        dilation[k] = pick(1, 2); /* together with strides: not in Keras, but defined */
+    int in[3] = {pick(hpct_window_reach(kernel[0], dilation[0]), 6),
+                 pick(hpct_window_reach(kernel[1], dilation[1]), 6), groups * pick(1, 3)};
     hpct_op_spec spec = {.kind = kind};
-    spec.window = nn_window(in, kind == HPCT_OP_CONV2D ? pick(1, 3) : in[2], kernel, strides,
-                            pick(0, 1) == 1);
+    spec.window = nn_dilated_window(in, kind == HPCT_OP_CONV2D ? groups * pick(1, 3) : in[2],
+                                    kernel, strides, dilation, groups, pick(0, 1) == 1);
     return spec;
 }
 
@@ -108,7 +112,7 @@ static void windows_agree(void **state)
         int n = pick(1, 3);
         size_t src = (size_t) (n * w->in_h * w->in_w * w->in_c),
                dst = (size_t) (n * w->out_h * w->out_w * w->out_c),
-               kernel = (size_t) (w->kernel_h * w->kernel_w * w->in_c * w->out_c),
+               kernel = (size_t) (w->kernel_h * w->kernel_w * w->in_c / w->groups * w->out_c),
                bias = (size_t) w->out_c;
         probe p = {.forward = conv ? conv2d : max_pool2d,
                    .spec = &spec,
