@@ -70,4 +70,5 @@ const hpct_backend hpct_backend_cpu = {
     .make_op = make_op,
     .loss = hpct_ref_loss, /* some hundred numbers a batch */
     .sgd = sgd,
+    .measure = hpct_cpu_measure,
 };
