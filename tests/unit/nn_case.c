@@ -53,7 +53,8 @@ hpct_window nn_window(const int in[3], int out_c, const int kernel[2], const int
 
 static bool has_window(const hpct_op_spec *spec)
 {
-    return spec->kind == HPCT_OP_CONV2D || spec->kind == HPCT_OP_MAX_POOL2D;
+    return spec->kind == HPCT_OP_CONV2D || spec->kind == HPCT_OP_MAX_POOL2D ||
+           spec->kind == HPCT_OP_AVERAGE_POOL2D;
 }
 
 static void count(const nn_case *c, nn_result *r)
