@@ -1,4 +1,4 @@
-/* The step itself: forward, loss, backward, update over what build prepared. Allocates nothing. */
+/* The step itself: forward, loss, backward over what build prepared. Allocates nothing. */
 #include "nn/run.h"
 
 #include "base/status.h"
@@ -29,7 +29,7 @@ static hpct_op_call make_call(const hpct_model *model, const hpct_run_node *node
         .grad = node->grad,
         .workspace = node->workspace,
         .scratch = model->run->scratch,
-        .learning_rate = (float) model->optimizer.learning_rate,
+        .learning_rate = (float) hpct_model_learning_rate(model),
     };
 }
 
@@ -94,27 +94,6 @@ hpct_status hpct_model_backward(hpct_model *model, int n)
             continue;
         hpct_op_call call = make_call(model, node, batch, n);
         status = node->op->class->backward(node->op, &call);
-    }
-    return status;
-}
-
-hpct_status hpct_model_update(hpct_model *model)
-{
-    hpct_run *run = model->run;
-    if (run == NULL || !run->training)
-        return hpct_fail(HPCT_ERR_USAGE, "model %s is not built for training", model->name);
-    hpct_status status = HPCT_OK;
-    for (int i = 0; i < run->num_updates && status == HPCT_OK; i++) {
-        size_t at = run->updates[i].offset;
-        hpct_sgd_call call = {
-            .learning_rate = (float) model->optimizer.learning_rate,
-            .momentum = (float) model->optimizer.momentum,
-            .param = run->parameters + at,
-            .velocity = run->velocity != NULL ? run->velocity + at : NULL,
-            .grad = run->gradients + at,
-            .count = run->updates[i].count,
-        };
-        status = run->backend->sgd(&call);
     }
     return status;
 }

@@ -16,6 +16,9 @@ hpct_status hpct_cpu_make_max_pool2d(hpct_op **out, const hpct_op_spec *spec,
                                      const hpct_op_build *build);
 hpct_status hpct_cpu_make_relu(hpct_op **out, const hpct_op_spec *spec, const hpct_op_build *build);
 
+hpct_status hpct_cpu_update(const hpct_update_call *call);
+hpct_status hpct_cpu_accumulate(size_t count, const float *src, float *dst, bool first);
+
 /* Whether the direct loops serve this convolution: few input channels, no padding, nothing to pass
  * further back. */
 bool hpct_cpu_direct_fits(const hpct_op_spec *spec, const hpct_op_build *build);
