@@ -5,6 +5,7 @@
 
 #include "nn/op.h"
 #include "nn/optimizer.h"
+#include "nn/profile.h"
 #include "nn/step.h"
 
 typedef enum hpct_loss_form {
@@ -71,6 +72,7 @@ typedef struct hpct_backend {
     hpct_status (*update)(const hpct_update_call *call);
     /* dst += src, or dst = src when it is the first. */
     hpct_status (*accumulate)(size_t count, const float *src, float *dst, bool first);
+    hpct_status (*measure)(hpct_rates *rates); /* NULL: it has no rates to compare with */
 } hpct_backend;
 
 extern const hpct_backend hpct_backend_ref;

@@ -33,6 +33,19 @@ static hpct_op_call make_call(const hpct_model *model, const hpct_run_node *node
     };
 }
 
+double hpct_run_began(const hpct_run *run)
+{
+    return run->times == NULL ? 0 : hpct_run_clock();
+}
+
+void hpct_run_ended(const hpct_run *run, int slot, double begin)
+{
+    const hpct_run_times *times = run->times;
+    if (times != NULL && times->step >= 0 && times->step < times->steps)
+        times->seconds[(size_t) times->step * (size_t) times->slots + (size_t) slot] +=
+            hpct_run_clock() - begin;
+}
+
 hpct_status hpct_model_forward(hpct_model *model, int n, bool training)
 {
     int batch;
@@ -43,9 +56,13 @@ hpct_status hpct_model_forward(hpct_model *model, int n, bool training)
     if (training && !run->training)
         return hpct_fail(HPCT_ERR_USAGE, "model %s was built for inference only", model->name);
     run->stage = HPCT_STAGE_NONE;
+    if (run->times != NULL && training)
+        run->times->step++;
     for (int i = 0; i < run->num_nodes && status == HPCT_OK; i++) {
         hpct_op_call call = make_call(model, &run->nodes[i], batch, n);
+        double begin = hpct_run_began(run);
         status = run->nodes[i].op->class->forward(run->nodes[i].op, &call);
+        hpct_run_ended(run, HPCT_TIME_FORWARD(i), begin);
     }
     if (status == HPCT_OK)
         run->stage = HPCT_STAGE_FORWARD;
@@ -73,7 +90,10 @@ hpct_status hpct_model_loss(hpct_model *model, int n, float scale, hpct_batch_su
         .sums = sums,
     };
     run->stage = wants_diff ? HPCT_STAGE_LOSS : HPCT_STAGE_FORWARD;
-    return run->backend->loss(&call);
+    double begin = hpct_run_began(run);
+    hpct_status status = run->backend->loss(&call);
+    hpct_run_ended(run, HPCT_TIME_LOSS(run->num_nodes), begin);
+    return status;
 }
 
 hpct_status hpct_model_backward(hpct_model *model, int n)
@@ -93,7 +113,9 @@ hpct_status hpct_model_backward(hpct_model *model, int n)
         if (!node->backward)
             continue;
         hpct_op_call call = make_call(model, node, batch, n);
+        double begin = hpct_run_began(run);
         status = node->op->class->backward(node->op, &call);
+        hpct_run_ended(run, HPCT_TIME_BACKWARD(i), begin);
     }
     return status;
 }

@@ -63,6 +63,9 @@ hpct_status hpct_model_update(hpct_model *model)
         .ranges = run->updates,
         .num_ranges = run->num_updates,
     };
+    double begin = hpct_run_began(run);
+    status = run->backend->update(&call);
+    hpct_run_ended(run, HPCT_TIME_UPDATE(run->num_nodes), begin);
     model->steps++;
-    return run->backend->update(&call);
+    return status;
 }
