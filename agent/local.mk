@@ -6,9 +6,9 @@ hpctrain_HEADERS += include/hpctrain/hpctrain.h include/hpctrain/context.h \
 
 # Everything of the agent; the library below and the unit tests are linked with it.
 noinst_LTLIBRARIES += agent/libagent.la
-agent_libagent_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE $(JANSSON_CFLAGS) $(ZLIB_CFLAGS) $(LIBARCHIVE_CFLAGS)
+agent_libagent_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE $(JANSSON_CFLAGS) $(ZLIB_CFLAGS) $(LIBARCHIVE_CFLAGS) $(LIBJPEG_CFLAGS) $(LIBPNG_CFLAGS)
 agent_libagent_la_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
-agent_libagent_la_LIBADD = agent/comm/libcommmpi.la $(OPENMP_CFLAGS) $(JANSSON_LIBS) $(ZLIB_LIBS) $(LIBARCHIVE_LIBS)
+agent_libagent_la_LIBADD = agent/comm/libcommmpi.la $(OPENMP_CFLAGS) $(JANSSON_LIBS) $(ZLIB_LIBS) $(LIBARCHIVE_LIBS) $(LIBJPEG_LIBS) $(LIBPNG_LIBS)
 agent_libagent_la_SOURCES = \
 	agent/comm/comm.h agent/comm/self.c \
 	agent/comm/deadline.c agent/comm/deadline.h \
@@ -18,16 +18,28 @@ agent_libagent_la_SOURCES = \
 	agent/comm/watch.c agent/comm/watch.h \
 	agent/comm/watch_join.c agent/comm/watch_state.h \
 	agent/context.c agent/context.h \
+	agent/data/cifar.c agent/data/cifar.h agent/data/cifar_pickle.c \
 	agent/data/dataset.c agent/data/dataset.h \
+	agent/data/describe.c \
+	agent/data/encoded.c agent/data/encoded.h \
+	agent/data/folder.c \
 	agent/data/grow.c agent/data/grow.h \
 	agent/data/idx.c agent/data/idx.h \
+	agent/data/jpeg.c \
+	agent/data/listing.c agent/data/listing.h \
 	agent/data/npy.c agent/data/npy.h \
 	agent/data/npz.c agent/data/npz.h \
+	agent/data/pickle.c agent/data/pickle.h \
+	agent/data/picture.c agent/data/picture.h \
+	agent/data/png.c \
 	agent/data/sampler.c agent/data/sampler.h \
+	agent/data/synthetic.c \
+	agent/data/tar.c agent/data/tar.h \
 	agent/evaluate.c agent/evaluate.h \
 	agent/fit.c \
 	agent/history.c agent/history.h \
 	agent/info.c \
+	agent/memory.c agent/memory.h \
 	agent/process.c agent/process.h \
 	agent/progress.c agent/progress.h \
 	agent/stop.c agent/stop.h \
