@@ -1,7 +1,7 @@
 # agent/: libhpctrain and the hpc-train command.
 include agent/cluster/local.mk
 
-hpctrain_HEADERS += include/hpctrain/hpctrain.h include/hpctrain/context.h \
+hpctrain_HEADERS += include/hpctrain/hpctrain.h include/hpctrain/bench.h include/hpctrain/context.h \
 	include/hpctrain/dataset.h include/hpctrain/info.h include/hpctrain/train.h
 
 # Everything of the agent; the library below and the unit tests are linked with it.
@@ -10,6 +10,7 @@ agent_libagent_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE $(JANSSON_CFLAGS) $(ZL
 agent_libagent_la_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
 agent_libagent_la_LIBADD = agent/comm/libcommmpi.la $(OPENMP_CFLAGS) $(JANSSON_LIBS) $(ZLIB_LIBS) $(LIBARCHIVE_LIBS) $(LIBJPEG_LIBS) $(LIBPNG_LIBS)
 agent_libagent_la_SOURCES = \
+	agent/bench.c \
 	agent/comm/comm.h agent/comm/self.c \
 	agent/comm/deadline.c agent/comm/deadline.h \
 	agent/comm/frame.c agent/comm/frame.h \
@@ -41,6 +42,7 @@ agent_libagent_la_SOURCES = \
 	agent/info.c \
 	agent/memory.c agent/memory.h \
 	agent/process.c agent/process.h \
+	agent/profile.c agent/profile.h \
 	agent/progress.c agent/progress.h \
 	agent/stop.c agent/stop.h \
 	agent/strategy/multi_worker_mirrored.c agent/strategy/strategy.h \
@@ -63,6 +65,6 @@ libhpctrain_la_LDFLAGS = $(AM_LDFLAGS) -version-info 0:0:0 -no-undefined
 
 bin_PROGRAMS += hpc-train
 hpc_train_SOURCES = agent/cli/cli.h agent/cli/common.c agent/cli/main.c agent/cli/fit.c \
-	agent/cli/evaluate.c agent/cli/info.c
+	agent/cli/bench.c agent/cli/evaluate.c agent/cli/info.c
 hpc_train_CPPFLAGS = $(AM_CPPFLAGS) -DHPCT_CHECK='"$(sbindir)/hpc-train-check"'
 hpc_train_LDADD = libhpctrain.la

@@ -4,6 +4,7 @@
 #define HPCT_NN_BACKEND_H
 
 #include "nn/op.h"
+#include "nn/profile.h"
 #include "nn/step.h"
 
 typedef enum hpct_loss_form {
@@ -37,6 +38,7 @@ typedef struct hpct_backend {
     hpct_status (*make_op)(hpct_op **out, const hpct_op_spec *spec, const hpct_op_build *build);
     hpct_status (*loss)(const hpct_loss_call *call);
     hpct_status (*sgd)(const hpct_sgd_call *call);
+    hpct_status (*measure)(hpct_rates *rates); /* NULL: it has no rates to compare with */
 } hpct_backend;
 
 extern const hpct_backend hpct_backend_ref;

@@ -19,31 +19,45 @@
 typedef enum hpct_op_kind {
     HPCT_OP_CONV2D,
     HPCT_OP_MAX_POOL2D,
+    HPCT_OP_AVERAGE_POOL2D,
     HPCT_OP_DENSE,
     HPCT_OP_RELU,
     HPCT_OP_SOFTMAX,
+    HPCT_OP_RELU6,
+    HPCT_OP_SIGMOID,
+    HPCT_OP_TANH,
+    HPCT_OP_GELU,
     HPCT_OP_KINDS
 } hpct_op_kind;
 
 /* A window that slides over one sample. Cells outside the input are zeros to a convolution and are
- * not there for a maximum. The padding at the far ends follows from the other numbers. */
+ * not there for a maximum or a mean. The padding at the far ends follows from the other numbers. */
 typedef struct hpct_window {
     int in_h, in_w, in_c;
     int out_h, out_w, out_c;
     int kernel_h, kernel_w;
     int stride_h, stride_w;
+    int dilation_h, dilation_w; /* distance between neighbouring cells of the kernel, 1 or more */
     int pad_top, pad_left;
+    int groups; /* CONV2D: so many convolutions side by side, each of its share of the channels */
 } hpct_window;
+
+/* Input cells that a window reaches over. */
+static inline int hpct_window_reach(int kernel, int dilation)
+{
+    return (kernel - 1) * dilation + 1;
+}
 
 typedef struct hpct_op_spec {
     hpct_op_kind kind;
-    bool relu; /* CONV2D, DENSE: the result goes through max(0, x) */
+    bool relu;    /* CONV2D, DENSE: the result goes through max(0, x) */
+    bool no_bias; /* CONV2D, DENSE: the kernel is the only parameter */
     union {
-        hpct_window window; /* CONV2D, MAX_POOL2D */
+        hpct_window window; /* CONV2D, MAX_POOL2D, AVERAGE_POOL2D */
         struct {
             int rows; /* per sample; DENSE and SOFTMAX work on the last axis */
             int in, out;
-        } dense; /* DENSE, SOFTMAX and RELU (in == out) */
+        } dense; /* DENSE and the activations (in == out) */
     };
 } hpct_op_spec;
 

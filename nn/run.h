@@ -20,6 +20,19 @@ typedef struct hpct_range {
     size_t offset, count; /* floats in the arenas */
 } hpct_range;
 
+/* Seconds of the parts of each step, noted while somebody profiles (nn/profile.h). */
+typedef struct hpct_run_times {
+    int slots, steps;
+    int step; /* the one that is running; those before the first and after the last are lost */
+    double *seconds; /* [steps][slots] */
+} hpct_run_times;
+#define HPCT_TIME_FORWARD(node) (2 * (node))
+#define HPCT_TIME_BACKWARD(node) (2 * (node) + 1)
+#define HPCT_TIME_LOSS(nodes) (2 * (nodes))
+#define HPCT_TIME_UPDATE(nodes) (2 * (nodes) + 1)
+#define HPCT_TIMES_OF(nodes) (2 * (nodes) + 2) /* slots */
+double hpct_run_clock(void);
+
 typedef enum hpct_run_stage { HPCT_STAGE_NONE, HPCT_STAGE_FORWARD, HPCT_STAGE_LOSS } hpct_run_stage;
 
 struct hpct_run {
@@ -53,6 +66,7 @@ struct hpct_run {
 
     hpct_run_stage stage;
     int stage_n;
+    hpct_run_times *times; /* NULL: nobody profiles */
 };
 
 void hpct_run_free(hpct_run *run);

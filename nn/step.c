@@ -33,6 +33,20 @@ static hpct_op_call make_call(const hpct_model *model, const hpct_run_node *node
     };
 }
 
+/* The clock is asked only where a profile is taken. */
+static double began(const hpct_run *run)
+{
+    return run->times == NULL ? 0 : hpct_run_clock();
+}
+
+static void ended(const hpct_run *run, int slot, double begin)
+{
+    const hpct_run_times *times = run->times;
+    if (times != NULL && times->step >= 0 && times->step < times->steps)
+        times->seconds[(size_t) times->step * (size_t) times->slots + (size_t) slot] +=
+            hpct_run_clock() - begin;
+}
+
 hpct_status hpct_model_forward(hpct_model *model, int n, bool training)
 {
     int batch;
@@ -43,9 +57,13 @@ hpct_status hpct_model_forward(hpct_model *model, int n, bool training)
     if (training && !run->training)
         return hpct_fail(HPCT_ERR_USAGE, "model %s was built for inference only", model->name);
     run->stage = HPCT_STAGE_NONE;
+    if (run->times != NULL && training)
+        run->times->step++;
     for (int i = 0; i < run->num_nodes && status == HPCT_OK; i++) {
         hpct_op_call call = make_call(model, &run->nodes[i], batch, n);
+        double begin = began(run);
         status = run->nodes[i].op->class->forward(run->nodes[i].op, &call);
+        ended(run, HPCT_TIME_FORWARD(i), begin);
     }
     if (status == HPCT_OK)
         run->stage = HPCT_STAGE_FORWARD;
@@ -73,7 +91,10 @@ hpct_status hpct_model_loss(hpct_model *model, int n, float scale, hpct_batch_su
         .sums = sums,
     };
     run->stage = wants_diff ? HPCT_STAGE_LOSS : HPCT_STAGE_FORWARD;
-    return run->backend->loss(&call);
+    double begin = began(run);
+    hpct_status status = run->backend->loss(&call);
+    ended(run, HPCT_TIME_LOSS(run->num_nodes), begin);
+    return status;
 }
 
 hpct_status hpct_model_backward(hpct_model *model, int n)
@@ -93,7 +114,9 @@ hpct_status hpct_model_backward(hpct_model *model, int n)
         if (!node->backward)
             continue;
         hpct_op_call call = make_call(model, node, batch, n);
+        double begin = began(run);
         status = node->op->class->backward(node->op, &call);
+        ended(run, HPCT_TIME_BACKWARD(i), begin);
     }
     return status;
 }
@@ -104,6 +127,7 @@ hpct_status hpct_model_update(hpct_model *model)
     if (run == NULL || !run->training)
         return hpct_fail(HPCT_ERR_USAGE, "model %s is not built for training", model->name);
     hpct_status status = HPCT_OK;
+    double begin = began(run);
     for (int i = 0; i < run->num_updates && status == HPCT_OK; i++) {
         size_t at = run->updates[i].offset;
         hpct_sgd_call call = {
@@ -116,6 +140,7 @@ hpct_status hpct_model_update(hpct_model *model)
         };
         status = run->backend->sgd(&call);
     }
+    ended(run, HPCT_TIME_UPDATE(run->num_nodes), begin);
     return status;
 }
 

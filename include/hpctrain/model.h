@@ -1,7 +1,7 @@
 /* hpctrain/model.h - describing a model, layer by layer, as Keras users do.
  *
  * Pictures are [height][width][channels] (channels last), batches have the sample first. Weights
- * have Keras' shapes: Conv2D kernels [kh][kw][in][out], Dense kernels [in][out].
+ * have Keras' shapes: Conv2D kernels [kh][kw][in / groups][out], Dense kernels [in][out].
  *
  * The hpct_model_add_… functions return nothing: the first thing that is wrong is kept in the model
  * (with the layer's name) and returned by hpct_model_compile, so that a model reads as a list. */
@@ -9,6 +9,7 @@
 #define HPCTRAIN_MODEL_H
 
 #include <hpctrain/status.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -30,25 +31,50 @@ typedef struct hpct_shape {
     ((hpct_shape){.rank = (int) (sizeof((int[]){__VA_ARGS__}) / sizeof(int)),                      \
                   .size = {__VA_ARGS__}})
 
-typedef enum hpct_activation { HPCT_LINEAR, HPCT_RELU, HPCT_SOFTMAX } hpct_activation;
+typedef enum hpct_activation {
+    HPCT_LINEAR,
+    HPCT_RELU,    /* max(0, x) */
+    HPCT_SOFTMAX, /* along the last axis */
+    HPCT_RELU6,   /* min(max(0, x), 6) */
+    HPCT_SIGMOID,
+    HPCT_TANH,
+    HPCT_GELU, /* x (1 + erf(x / sqrt 2)) / 2, not the approximation */
+} hpct_activation;
 typedef enum hpct_padding { HPCT_VALID, HPCT_SAME } hpct_padding;
 
 typedef struct hpct_conv2d {
     int filters;
-    int kernel[2];  /* height, width */
-    int strides[2]; /* height, width; 0 means 1 */
+    int kernel[2];   /* height, width */
+    int strides[2];  /* height, width; 0 means 1 */
+    int dilation[2]; /* height, width; 0 means 1; not above 1 together with strides above 1 */
+    int groups;      /* 0 means 1; divides the input's channels and the filters */
     hpct_padding padding;
+    bool no_bias;
     hpct_activation activation;
 } hpct_conv2d;
 
-typedef struct hpct_max_pool2d {
+/* Each input channel has `multiplier` filters of its own; kernel [kh][kw][in][multiplier]. */
+typedef struct hpct_depthwise_conv2d {
+    int kernel[2];
+    int strides[2];
+    int dilation[2];
+    int multiplier; /* 0 means 1 */
+    hpct_padding padding;
+    bool no_bias;
+    hpct_activation activation;
+} hpct_depthwise_conv2d;
+
+typedef struct hpct_pool2d {
     int pool[2];    /* height, width */
     int strides[2]; /* 0 means the pool's own size */
     hpct_padding padding;
-} hpct_max_pool2d;
+} hpct_pool2d;
+typedef hpct_pool2d hpct_max_pool2d;
+typedef hpct_pool2d hpct_average_pool2d; /* cells of the padding are not counted */
 
 typedef struct hpct_dense {
     int units;
+    bool no_bias;
     hpct_activation activation;
 } hpct_dense;
 
@@ -58,7 +84,9 @@ HPCT_API hpct_model *hpct_model_new(const char *name, hpct_shape input);
 HPCT_API void hpct_model_free(hpct_model *model);
 
 HPCT_API void hpct_model_add_conv2d(hpct_model *model, const hpct_conv2d *conv);
+HPCT_API void hpct_model_add_depthwise_conv2d(hpct_model *model, const hpct_depthwise_conv2d *conv);
 HPCT_API void hpct_model_add_max_pool2d(hpct_model *model, const hpct_max_pool2d *pool);
+HPCT_API void hpct_model_add_average_pool2d(hpct_model *model, const hpct_average_pool2d *pool);
 HPCT_API void hpct_model_add_dense(hpct_model *model, const hpct_dense *dense);
 HPCT_API void hpct_model_add_flatten(hpct_model *model);
 /* One size may be -1 and is then worked out. */

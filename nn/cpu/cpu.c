@@ -17,13 +17,20 @@ static hpct_status make_op(hpct_op **out, const hpct_op_spec *spec, const hpct_o
                                                    : hpct_cpu_make_conv2d(&op, spec, build);
         break;
     case HPCT_OP_MAX_POOL2D:
-        status = hpct_cpu_make_max_pool2d(&op, spec, build);
+    case HPCT_OP_AVERAGE_POOL2D:
+        status = hpct_cpu_make_pool2d(&op, spec, build);
         break;
     case HPCT_OP_DENSE:
         status = hpct_cpu_make_dense(&op, spec, build);
         break;
     case HPCT_OP_RELU:
         status = hpct_cpu_make_relu(&op, spec, build);
+        break;
+    case HPCT_OP_RELU6:
+    case HPCT_OP_SIGMOID:
+    case HPCT_OP_TANH:
+    case HPCT_OP_GELU:
+        status = hpct_cpu_make_eltwise(&op, spec, build);
         break;
     case HPCT_OP_SOFTMAX: /* some hundred numbers a batch */
     case HPCT_OP_KINDS:
@@ -70,4 +77,5 @@ const hpct_backend hpct_backend_cpu = {
     .make_op = make_op,
     .loss = hpct_ref_loss, /* some hundred numbers a batch */
     .sgd = sgd,
+    .measure = hpct_cpu_measure,
 };

@@ -8,6 +8,7 @@
 #include "nn/cpu/shim.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static size_t rows_of(const hpct_op *op, int n)
 {
@@ -34,9 +35,11 @@ static hpct_status forward(hpct_op *op, const hpct_op_call *call)
         .ldc = rows,
     };
     hpct_status status = hpct_shim_gemm(&product);
+    const float *bias = call->param[HPCT_OP_BIAS];
+    if (op->spec.no_bias)
+        bias = memset(transposed + rows * out, 0, out * sizeof *bias);
     if (status == HPCT_OK)
-        hpct_loops_best()->bias_transposed(rows, out, transposed, call->param[HPCT_OP_BIAS],
-                                           op->spec.relu, call->dst);
+        hpct_loops_best()->bias_transposed(rows, out, transposed, bias, op->spec.relu, call->dst);
     return status;
 }
 
@@ -46,7 +49,7 @@ static hpct_status backward(hpct_op *op, const hpct_op_call *call)
            out = (size_t) op->spec.dense.out;
     float *kernel = call->param[HPCT_OP_KERNEL];
     hpct_loops_best()->mask_and_sum(rows, out, op->spec.relu ? call->dst : NULL, call->diff_dst,
-                                    call->grad[HPCT_OP_BIAS]);
+                                    op->spec.no_bias ? call->scratch : call->grad[HPCT_OP_BIAS]);
     hpct_status status = HPCT_OK;
     if (call->diff_src[0] != NULL) { /* before a fused update changes the kernel */
         hpct_gemm product = {
@@ -124,7 +127,7 @@ hpct_status hpct_cpu_make_dense(hpct_op **out, const hpct_op_spec *spec, const h
     op->class = &class;
     op->spec = *spec;
     op->build = *build;
-    op->num_params = 2;
+    op->num_params = spec->no_bias ? 1 : 2;
     op->param_floats[HPCT_OP_KERNEL] = (size_t) spec->dense.in * (size_t) spec->dense.out;
     op->param_floats[HPCT_OP_BIAS] = (size_t) spec->dense.out;
     op->param_layout[HPCT_OP_KERNEL] = hpct_hash(HPCT_HASH_START, layout, sizeof layout);
@@ -134,7 +137,8 @@ hpct_status hpct_cpu_make_dense(hpct_op **out, const hpct_op_spec *spec, const h
     int largest = 0;
     for (int i = 0; i < build->num_batch_sizes; i++)
         largest = build->batch_sizes[i] > largest ? build->batch_sizes[i] : largest;
-    op->scratch_bytes = rows_of(op, largest) * (size_t) spec->dense.out * sizeof(float);
+    /* The transposed result; behind it zeros for a bias. */
+    op->scratch_bytes = (rows_of(op, largest) + 1) * (size_t) spec->dense.out * sizeof(float);
     *out = op;
     return HPCT_OK;
 }

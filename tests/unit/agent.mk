@@ -1,12 +1,16 @@
 # Unit tests of agent/.
 if HAVE_CMOCKA
-unit_tests += tests/unit/test_data tests/unit/test_fit tests/unit/test_report \
+unit_tests += tests/unit/test_bench tests/unit/test_data tests/unit/test_fit tests/unit/test_report \
 	tests/unit/test_sampler tests/unit/test_watch
 endif
 agent_test_libs = $(hpct_parts) $(CMOCKA_LIBS)
 agent_test_cppflags = $(test_cppflags) -D_GNU_SOURCE
 pictures = tests/unit/pictures.c tests/unit/pictures.h
 
+tests_unit_test_bench_SOURCES = tests/unit/test_bench.c tests/unit/unit.h
+tests_unit_test_bench_CPPFLAGS = $(agent_test_cppflags)
+tests_unit_test_bench_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=hpct_run_clock
+tests_unit_test_bench_LDADD = $(agent_test_libs)
 tests_unit_test_data_SOURCES = tests/unit/test_data.c $(pictures) tests/unit/unit.h
 tests_unit_test_data_CPPFLAGS = $(agent_test_cppflags)
 tests_unit_test_data_LDADD = $(agent_test_libs)

@@ -17,16 +17,17 @@ static double now(void)
     return (double) t.tv_sec + 1e-9 * (double) t.tv_nsec;
 }
 
-static int along(int in, int kernel, int stride, bool same, int *pad)
+static int along(int in, int kernel, int stride, int dilation, bool same, int *pad)
 {
-    int out = same ? (in + stride - 1) / stride : (in - kernel) / stride + 1;
-    int missing = (out - 1) * stride + kernel - in;
+    int reach = hpct_window_reach(kernel, dilation);
+    int out = same ? (in + stride - 1) / stride : (in - reach) / stride + 1;
+    int missing = (out - 1) * stride + reach - in;
     *pad = same && missing > 0 ? missing / 2 : 0;
     return out;
 }
 
-hpct_window nn_window(const int in[3], int out_c, const int kernel[2], const int strides[2],
-                      bool same)
+hpct_window nn_dilated_window(const int in[3], int out_c, const int kernel[2], const int strides[2],
+                              const int dilation[2], int groups, bool same)
 {
     hpct_window w = {.in_h = in[0],
                      .in_w = in[1],
@@ -35,15 +36,25 @@ hpct_window nn_window(const int in[3], int out_c, const int kernel[2], const int
                      .kernel_h = kernel[0],
                      .kernel_w = kernel[1],
                      .stride_h = strides[0],
-                     .stride_w = strides[1]};
-    w.out_h = along(w.in_h, w.kernel_h, w.stride_h, same, &w.pad_top);
-    w.out_w = along(w.in_w, w.kernel_w, w.stride_w, same, &w.pad_left);
+                     .stride_w = strides[1],
+                     .dilation_h = dilation[0],
+                     .dilation_w = dilation[1],
+                     .groups = groups};
+    w.out_h = along(w.in_h, w.kernel_h, w.stride_h, w.dilation_h, same, &w.pad_top);
+    w.out_w = along(w.in_w, w.kernel_w, w.stride_w, w.dilation_w, same, &w.pad_left);
     return w;
+}
+
+hpct_window nn_window(const int in[3], int out_c, const int kernel[2], const int strides[2],
+                      bool same)
+{
+    return nn_dilated_window(in, out_c, kernel, strides, (int[]){1, 1}, 1, same);
 }
 
 static bool has_window(const hpct_op_spec *spec)
 {
-    return spec->kind == HPCT_OP_CONV2D || spec->kind == HPCT_OP_MAX_POOL2D;
+    return spec->kind == HPCT_OP_CONV2D || spec->kind == HPCT_OP_MAX_POOL2D ||
+           spec->kind == HPCT_OP_AVERAGE_POOL2D;
 }
 
 static void count(const nn_case *c, nn_result *r)
@@ -58,7 +69,8 @@ static void count(const nn_case *c, nn_result *r)
         r->dst_count = n * (size_t) (c->spec.dense.rows * c->spec.dense.out);
     }
     if (c->spec.kind == HPCT_OP_CONV2D) {
-        r->param_count[HPCT_OP_KERNEL] = (size_t) (w->kernel_h * w->kernel_w * w->in_c * w->out_c);
+        r->param_count[HPCT_OP_KERNEL] =
+            (size_t) (w->kernel_h * w->kernel_w * w->in_c / w->groups * w->out_c);
         r->param_count[HPCT_OP_BIAS] = (size_t) w->out_c;
     } else if (c->spec.kind == HPCT_OP_DENSE) {
         r->param_count[HPCT_OP_KERNEL] = (size_t) (c->spec.dense.in * c->spec.dense.out);

@@ -36,5 +36,7 @@ double nn_difference(const float *a, const float *b, size_t count);
 /* A Conv2D or MaxPool2D window over h x w x c; `same` is Keras' padding. */
 hpct_window nn_window(const int in[3], int out_c, const int kernel[2], const int strides[2],
                       bool same);
+hpct_window nn_dilated_window(const int in[3], int out_c, const int kernel[2], const int strides[2],
+                              const int dilation[2], int groups, bool same);
 
 #endif

@@ -19,12 +19,15 @@ static int pick(int low, int high)
 static void describe(const nn_case *c)
 {
     const hpct_window *w = &c->spec.window;
-    if (c->spec.kind == HPCT_OP_CONV2D || c->spec.kind == HPCT_OP_MAX_POOL2D)
-        print_error("kind %d n %d/%d in %dx%dx%d kernel %dx%d stride %dx%d pad %d,%d out %dx%dx%d "
-                    "relu %d diff %d plain %d\n",
-                    (int) c->spec.kind, c->n, c->other_n, w->in_h, w->in_w, w->in_c, w->kernel_h,
-                    w->kernel_w, w->stride_h, w->stride_w, w->pad_top, w->pad_left, w->out_h,
-                    w->out_w, w->out_c, c->spec.relu, c->needs_diff_src, c->plain_layout);
+    if (c->spec.kind == HPCT_OP_CONV2D || c->spec.kind == HPCT_OP_MAX_POOL2D ||
+        c->spec.kind == HPCT_OP_AVERAGE_POOL2D)
+        print_error(
+            "kind %d n %d/%d in %dx%dx%d kernel %dx%d stride %dx%d dilation %dx%d pad %d,%d "
+            "out %dx%dx%d groups %d relu %d no bias %d diff %d plain %d\n",
+            (int) c->spec.kind, c->n, c->other_n, w->in_h, w->in_w, w->in_c, w->kernel_h,
+            w->kernel_w, w->stride_h, w->stride_w, w->dilation_h, w->dilation_w, w->pad_top,
+            w->pad_left, w->out_h, w->out_w, w->out_c, w->groups, c->spec.relu, c->spec.no_bias,
+            c->needs_diff_src, c->plain_layout);
     else
         print_error("kind %d n %d/%d rows %d in %d out %d relu %d diff %d fuse %d\n",
                     (int) c->spec.kind, c->n, c->other_n, c->spec.dense.rows, c->spec.dense.in,
@@ -94,6 +97,7 @@ static nn_case random_window_case(hpct_op_kind kind, int max_in_c, int max_out_c
     c.spec.kind = kind;
     c.spec.window = nn_window(in, conv ? pick(1, max_out_c) : in[2], kernel, strides, same);
     c.spec.relu = conv && pick(0, 1) == 1;
+    c.spec.no_bias = conv && pick(0, 3) == 0;
     c.needs_diff_src = !conv || pick(0, 1) == 1;
     c.other_n = pick(0, 2) == 0 ? pick(1, 9) : 0;
     c.plain_layout = pick(0, 3) == 0;
@@ -123,6 +127,30 @@ static void conv2d_of_round_channels_matches(void **state)
     }
 }
 
+/* Dilated and grouped ones, and depthwise ones, whose groups have one channel. */
+static void conv2d_of_groups_and_holes_matches(void **state)
+{
+    (void) state;
+    for (int i = 0; i < unit_cases(60); i++) {
+        nn_case c = {.n = pick(1, 5), .other_n = pick(0, 2) == 0 ? pick(1, 9) : 0};
+        int kernel[2] = {pick(1, 4), pick(1, 4)}, strides[2] = {1, 1}, dilation[2] = {1, 1};
+        int *apart = pick(0, 2) == 0 ? strides : dilation;
+        apart[0] = pick(1, 3);
+        apart[1] = pick(1, 3);
+        int groups = pick(1, 3) == 1 ? 1 : pick(2, 20), each = pick(0, 2) == 0 ? 1 : pick(1, 17);
+        int in[3] = {pick(hpct_window_reach(kernel[0], dilation[0]), 14),
+                     pick(hpct_window_reach(kernel[1], dilation[1]), 14), groups * each};
+        c.spec.kind = HPCT_OP_CONV2D;
+        c.spec.window = nn_dilated_window(in, groups * pick(1, 4), kernel, strides, dilation,
+                                          groups, pick(0, 1) == 1);
+        c.spec.relu = pick(0, 1) == 1;
+        c.spec.no_bias = pick(0, 1) == 1;
+        c.needs_diff_src = pick(0, 1) == 1;
+        c.plain_layout = pick(0, 3) == 0;
+        check_case(&c);
+    }
+}
+
 /* First layers: few input channels, nothing to pass back. */
 static void conv2d_of_pictures_matches(void **state)
 {
@@ -134,6 +162,7 @@ static void conv2d_of_pictures_matches(void **state)
         c.spec.kind = HPCT_OP_CONV2D;
         c.spec.window = nn_window(in, 16 * pick(1, 5), kernel, strides, false);
         c.spec.relu = pick(0, 1) == 1;
+        c.spec.no_bias = pick(0, 1) == 1;
         check_case(&c);
     }
 }
@@ -143,6 +172,15 @@ static void max_pool2d_matches(void **state)
     (void) state;
     for (int i = 0; i < unit_cases(120); i++) {
         nn_case c = random_window_case(HPCT_OP_MAX_POOL2D, 40, 0);
+        check_case(&c);
+    }
+}
+
+static void average_pool2d_matches(void **state)
+{
+    (void) state;
+    for (int i = 0; i < unit_cases(80); i++) {
+        nn_case c = random_window_case(HPCT_OP_AVERAGE_POOL2D, 40, 0);
         check_case(&c);
     }
 }
@@ -164,6 +202,7 @@ static void dense_matches(void **state)
         nn_case c = {.n = pick(1, 70), .other_n = pick(0, 1) * pick(1, 70)};
         c.spec.kind = HPCT_OP_DENSE;
         c.spec.relu = pick(0, 1) == 1;
+        c.spec.no_bias = pick(0, 3) == 0;
         c.spec.dense.rows = pick(0, 3) == 0 ? pick(2, 4) : 1;
         c.spec.dense.in = pick(1, 300);
         c.spec.dense.out = pick(1, 70);
@@ -176,9 +215,14 @@ static void dense_matches(void **state)
 static void activations_match(void **state)
 {
     (void) state;
-    for (int i = 0; i < unit_cases(60); i++) {
-        nn_case c = {.n = pick(1, 30), .needs_diff_src = true};
-        c.spec.kind = i % 2 == 0 ? HPCT_OP_RELU : HPCT_OP_SOFTMAX;
+    static const hpct_op_kind kinds[] = {HPCT_OP_RELU,    HPCT_OP_SOFTMAX, HPCT_OP_RELU6,
+                                         HPCT_OP_SIGMOID, HPCT_OP_TANH,    HPCT_OP_GELU};
+    for (int i = 0; i < unit_cases(120); i++) {
+        nn_case c = {.n = pick(1, 30),
+                     .other_n = pick(0, 1) * pick(1, 30),
+                     .needs_diff_src = true,
+                     .small_integers = pick(0, 1) * 9}; /* 0 and 6 among them: ReLU6 bends there */
+        c.spec.kind = kinds[i % 6];
         c.spec.dense.rows = pick(1, 40);
         c.spec.dense.in = c.spec.dense.out = pick(1, 100);
         check_case(&c);
@@ -219,8 +263,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(conv2d_matches),
         cmocka_unit_test(conv2d_of_round_channels_matches),
+        cmocka_unit_test(conv2d_of_groups_and_holes_matches),
         cmocka_unit_test(conv2d_of_pictures_matches),
         cmocka_unit_test(max_pool2d_matches),
+        cmocka_unit_test(average_pool2d_matches),
         cmocka_unit_test(max_pool2d_gives_ties_to_the_first),
         cmocka_unit_test(dense_matches),
         cmocka_unit_test(activations_match),
