@@ -5,16 +5,16 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Prints the splits that there are; fails as the first of them does where there is none. */
+/* Prints the splits that there are; fails where there is none. */
 static hpct_status print_info(const char *path)
 {
     static const struct {
         hpct_split split;
         const char *name;
-    } splits[] = {{HPCT_TEST, "test"}, {HPCT_TRAIN, "training"}};
+    } splits[] = {{HPCT_TRAIN, "training"}, {HPCT_TEST, "test"}};
     bool found = false;
     hpct_status status = HPCT_OK;
-    for (int i = 1; i >= 0; i--) { /* training first; what fails last is said */
+    for (int i = 0; i < 2; i++) {
         hpct_dataset *dataset = NULL;
         status = hpct_dataset_open(&dataset, path, splits[i].split);
         if (status == HPCT_OK) {
@@ -33,9 +33,19 @@ static hpct_status print_info(const char *path)
 
 static int run(int argc, char **argv)
 {
-    static const char usage[] = "Usage: hpc-train data info PATH\n"
-                                "Says what PATH holds: format, splits, samples, shape, memory, and "
-                                "the classes with\ntheir counts. All of it is read and checked.\n";
+    static const char usage[] =
+        "Usage: hpc-train data info PATH\n"
+        "Says what PATH holds: format, splits, samples, shape, memory, and "
+        "the classes with\ntheir counts. All of it is read and checked.\n\n"
+        "PATH may be\n"
+        "  a folder with MNIST's four IDX files, plain or .gz\n"
+        "  an .npz with x_train, y_train, x_test, y_test\n"
+        "  a folder with CIFAR-10 or CIFAR-100, binary or Python version\n"
+        "  a folder with JPEG and PNG pictures: train/CLASS/x.jpg, "
+        "test/CLASS/x.jpg (or val/),\n    or CLASS/x.jpg\n"
+        "  a .tar, plain or compressed, of such folders, or with KEY.jpg and "
+        "KEY.cls\n    (WebDataset), or a folder with train*.tar and "
+        "test*.tar\n";
     if (argc == 2 && strcmp(argv[1], "--help") == 0) {
         fputs(usage, stdout);
         return HPCT_OK;

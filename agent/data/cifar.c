@@ -63,8 +63,9 @@ hpct_status hpct_cifar_read_binary(hpct_dataset *dataset, FILE *file, int label_
     if (ferror(file) != 0)
         return hpct_fail(HPCT_ERR_IO, "%s: reading failed: %s", path, strerror(errno));
     if (got != 0)
-        return hpct_fail(HPCT_ERR_DATA, "%s: it is truncated: its last picture has %zu of %zu bytes",
-                         path, got, length);
+        return hpct_fail(HPCT_ERR_DATA,
+                         "%s: it is truncated: its last picture has %zu of %zu bytes", path, got,
+                         length);
     return HPCT_OK;
 }
 
@@ -164,8 +165,9 @@ static hpct_status read_split(hpct_dataset *dataset, const char *path, hpct_spli
 
 const hpct_format hpct_format_cifar_binary = {
     .name = "CIFAR binary",
-    .looks_like = "a folder with CIFAR-10's data_batch_1.bin to 5 and test_batch.bin, or CIFAR-100's "
-                  "train.bin and test.bin",
+    .looks_like =
+        "a folder with CIFAR-10's data_batch_1.bin to 5 and test_batch.bin, or CIFAR-100's "
+        "train.bin and test.bin",
     .claims = claims,
     .read = read_split,
 };

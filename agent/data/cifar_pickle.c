@@ -1,5 +1,5 @@
-/* CIFAR-10 and CIFAR-100, Python version: each file one pickled dictionary, "data" being an array of
- * uint8 [n][3072] in three planes. */
+/* CIFAR-10 and CIFAR-100, Python version: each file one pickled dictionary, "data" being an array
+ * of uint8 [n][3072] in three planes. */
 #include "agent/data/cifar.h"
 #include "agent/data/pickle.h"
 #include "base/status.h"
@@ -45,9 +45,9 @@ hpct_status hpct_cifar_read_pickle(hpct_dataset *dataset, const uint8_t *bytes, 
     const hpct_pickle_value *value;
     hpct_status status = hpct_pickle_read(&pickle, &value, bytes, num_bytes, path);
     if (status == HPCT_OK)
-        status = add_batch(dataset, hpct_pickle_get(value, "data"),
-                           hpct_pickle_get(value, kind == 100 ? "fine_labels" : "labels"), kind,
-                           path);
+        status =
+            add_batch(dataset, hpct_pickle_get(value, "data"),
+                      hpct_pickle_get(value, kind == 100 ? "fine_labels" : "labels"), kind, path);
     hpct_pickle_free(pickle);
     return status;
 }

@@ -257,10 +257,12 @@ hpct_status hpct_dataset_check(const hpct_dataset *dataset, hpct_shape input, in
                          dataset->encoded.entries[dataset->encoded.odd].name);
     hpct_shape a = without_ones(dataset->shape), b = without_ones(input);
     if (a.rank != b.rank || memcmp(a.size, b.size, sizeof a.size) != 0)
-        return hpct_fail(HPCT_ERR_DATA, "%s: samples are %s, the model's input is %s; pictures of another size can "
-                         "be resized (--resize WxH)",
-                         dataset->path, hpct_shape_text(have, sizeof have, dataset->shape),
-                         hpct_shape_text(want, sizeof want, input));
+        return hpct_fail(
+            HPCT_ERR_DATA,
+            "%s: samples are %s, the model's input is %s; pictures of another size can "
+            "be resized (--resize WxH)",
+            dataset->path, hpct_shape_text(have, sizeof have, dataset->shape),
+            hpct_shape_text(want, sizeof want, input));
     for (size_t i = 0; dataset->max_label >= outputs && i < dataset->size; i++) {
         if (dataset->labels[i] >= outputs)
             return hpct_fail(HPCT_ERR_DATA,

@@ -19,13 +19,12 @@ static void print_bytes(FILE *stream, size_t bytes)
 static void print_storage(const hpct_dataset *dataset, FILE *stream)
 {
     bool decoded = dataset->pixels != NULL;
-    size_t bytes =
-        decoded ? dataset->size * dataset->stored_elements : dataset->encoded.num_bytes;
+    size_t bytes = decoded ? dataset->size * dataset->stored_elements : dataset->encoded.num_bytes;
     fputs("  in memory: ", stream);
     print_bytes(stream, bytes);
-    fputs(decoded                            ? " of pixels\n"
+    fputs(decoded                          ? " of pixels\n"
           : dataset->encoded.bytes != NULL ? " of JPEG and PNG, decoded for each step\n"
-                                             : " in files, read and decoded for each step\n",
+                                           : " in files, read and decoded for each step\n",
           stream);
 }
 

@@ -209,7 +209,8 @@ hpct_status hpct_encoded_fetch(const hpct_dataset *dataset, size_t index, hpct_r
     hpct_status status = find_coded(dataset, index, room, &coded);
     if (status != HPCT_OK)
         return status; /* names the file */
-    return with_path(dataset, hpct_picture_decode(room->decoder, &coded, channels_of(dataset), out));
+    return with_path(dataset,
+                     hpct_picture_decode(room->decoder, &coded, channels_of(dataset), out));
 }
 
 /* That the header is whole; notes the first picture whose size is not that of the first of all. */
@@ -318,7 +319,7 @@ hpct_status hpct_encoded_take(hpct_dataset *dataset, hpct_listing *listing, uint
 {
     size_t memory = hpct_dataset_memory(dataset) / 2;
     dataset->size = listing->count;
-    dataset->encoded = (hpct_encoded){listing->entries, bytes, num_bytes};
+    dataset->encoded = (hpct_encoded){listing->entries, bytes, num_bytes, SIZE_MAX};
     dataset->classes = listing->classes;
     dataset->num_classes = listing->num_classes;
     *listing = (hpct_listing){0};

@@ -35,8 +35,7 @@ static hpct_status look(walk *w, const char *below, int depth)
            (entry = readdir(folder)) != NULL) {
         bool picture = hpct_is_picture_name(entry->d_name);
         char *name = NULL;
-        if (entry->d_name[0] == '.' || (!picture && depth == MAX_DEPTH) ||
-            (picture && depth == 1))
+        if (entry->d_name[0] == '.' || (!picture && depth == MAX_DEPTH) || (picture && depth == 1))
             continue; /* pictures beside the folders are of no class */
         if (asprintf(&name, "%s%s%s", below, entry->d_name, picture ? "" : "/") < 0) {
             status = hpct_fail_memory(0);
@@ -75,7 +74,8 @@ static hpct_status read_split(hpct_dataset *dataset, const char *path, hpct_spli
 
 const hpct_format hpct_format_folder = {
     .name = "folder of pictures",
-    .looks_like = "a folder with pictures as train/CLASS/x.jpg and test/CLASS/x.jpg, or CLASS/x.png",
+    .looks_like =
+        "a folder with pictures as train/CLASS/x.jpg and test/CLASS/x.jpg, or CLASS/x.png",
     .claims = claims,
     .read = read_split,
 };

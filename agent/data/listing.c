@@ -109,8 +109,7 @@ static size_t count_classes(const hpct_listing *listing)
 {
     size_t count = 0;
     for (size_t i = 0; i < listing->count; i++)
-        count +=
-            i == 0 || compare_classes(&listing->entries[i - 1], &listing->entries[i]) != 0;
+        count += i == 0 || compare_classes(&listing->entries[i - 1], &listing->entries[i]) != 0;
     return count;
 }
 

@@ -1,5 +1,5 @@
-/* The pickle machine, as far as plain values and numpy's integer arrays need it. A value lives until
- * the pickle is freed, so that references among values, also circular ones, do no harm. */
+/* The pickle machine, as far as plain values and numpy's integer arrays need it. A value lives
+ * until the pickle is freed, so that references among values, also circular ones, do no harm. */
 #include "agent/data/pickle.h"
 
 #include "base/status.h"
@@ -117,7 +117,7 @@ static hpct_status take(hpct_pickle *p, uint64_t count, const uint8_t **out)
 /* `width` bytes, little-endian. */
 static hpct_status take_number(hpct_pickle *p, int width, uint64_t *out)
 {
-    const uint8_t *bytes;
+    const uint8_t *bytes = NULL;
     hpct_status status = take(p, (uint64_t) width, &bytes);
     *out = 0;
     for (int i = 0; status == HPCT_OK && i < width; i++)
@@ -145,7 +145,6 @@ static hpct_status pop(hpct_pickle *p, hpct_pickle_value **out)
     return HPCT_OK;
 }
 
-
 static hpct_status push_integer(hpct_pickle *p, hpct_pickle_kind kind, int64_t integer)
 {
     hpct_pickle_value *value = new_value(p, kind);
@@ -157,7 +156,7 @@ static hpct_status push_integer(hpct_pickle *p, hpct_pickle_kind kind, int64_t i
 static hpct_status push_bytes(hpct_pickle *p, int length_width)
 {
     uint64_t count;
-    const uint8_t *bytes;
+    const uint8_t *bytes = NULL;
     hpct_status status = take_number(p, length_width, &count);
     if (status == HPCT_OK)
         status = take(p, count, &bytes);
@@ -282,8 +281,8 @@ static hpct_status read_line(hpct_pickle *p, const uint8_t **line, size_t *lengt
 
 static hpct_status do_global(hpct_pickle *p)
 {
-    const uint8_t *module, *attribute;
-    size_t m, a;
+    const uint8_t *module = NULL, *attribute = NULL;
+    size_t m = 0, a = 0;
     hpct_status status = read_line(p, &module, &m);
     if (status == HPCT_OK)
         status = read_line(p, &attribute, &a);
@@ -292,7 +291,7 @@ static hpct_status do_global(hpct_pickle *p)
 
 static hpct_status do_stack_global(hpct_pickle *p)
 {
-    hpct_pickle_value *module, *attribute;
+    hpct_pickle_value *module = NULL, *attribute = NULL;
     hpct_status status = pop(p, &attribute);
     if (status == HPCT_OK)
         status = pop(p, &module);
@@ -320,7 +319,8 @@ static bool is_text(const hpct_pickle_value *value, const char *text)
            memcmp(value->bytes, text, value->count) == 0;
 }
 
-/* Python 3 writes bytes under protocol 2 as text whose characters are the bytes: UTF-8 of 0 … 255. */
+/* Python 3 writes bytes under protocol 2 as text whose characters are the bytes: UTF-8 of 0 … 255.
+ */
 static hpct_status encode_latin1(hpct_pickle *p, const hpct_pickle_value *arguments)
 {
     const hpct_pickle_value *text = item(arguments, 0, HPCT_PICKLE_BYTES);
@@ -432,7 +432,7 @@ static hpct_status make_scalar(hpct_pickle *p, const hpct_pickle_value *argument
 
 static hpct_status do_reduce(hpct_pickle *p)
 {
-    hpct_pickle_value *arguments, *called;
+    hpct_pickle_value *arguments = NULL, *called = NULL;
     hpct_status status = pop(p, &arguments);
     if (status == HPCT_OK)
         status = pop(p, &called);
@@ -457,11 +457,11 @@ static hpct_status do_reduce(hpct_pickle *p)
     return damaged(p, "something is called that cannot be");
 }
 
-/* The state of an array, (version, shape, dtype, Fortran order, bytes), or of a dtype, (version, byte
- * order, …). */
+/* The state of an array, (version, shape, dtype, Fortran order, bytes), or of a dtype, (version,
+ * byte order, …). */
 static hpct_status do_build(hpct_pickle *p)
 {
-    hpct_pickle_value *state, *of;
+    hpct_pickle_value *state = NULL, *of;
     hpct_status status = pop(p, &state);
     if (status != HPCT_OK)
         return status;
@@ -486,7 +486,7 @@ static hpct_status do_build(hpct_pickle *p)
 static hpct_status do_long(hpct_pickle *p)
 {
     uint64_t width;
-    const uint8_t *bytes;
+    const uint8_t *bytes = NULL;
     int64_t value = 0;
     hpct_status status = take_number(p, 1, &width);
     if (status == HPCT_OK && width > 8)
@@ -507,7 +507,8 @@ static hpct_status do_integer(hpct_pickle *p, int width)
     hpct_status status = take_number(p, width, &value);
     if (status != HPCT_OK)
         return status;
-    return push_integer(p, HPCT_PICKLE_INT, width == 4 ? (int32_t) (uint32_t) value : (int64_t) value);
+    return push_integer(p, HPCT_PICKLE_INT,
+                        width == 4 ? (int32_t) (uint32_t) value : (int64_t) value);
 }
 
 static hpct_status do_memo(hpct_pickle *p, int width,
@@ -608,9 +609,9 @@ static hpct_status step(hpct_pickle *p, uint8_t opcode)
 
 static hpct_status run(hpct_pickle *p, const hpct_pickle_value **value)
 {
-    hpct_pickle_value *result;
+    hpct_pickle_value *result = NULL;
     for (;;) {
-        const uint8_t *opcode;
+        const uint8_t *opcode = NULL;
         hpct_status status = take(p, 1, &opcode);
         if (status == HPCT_OK && *opcode == '.') {
             status = pop(p, &result);

@@ -96,8 +96,7 @@ static hpct_status read_picture(void *state, hpct_decoder *decoder, const hpct_c
 {
     (void) state;
     source from = {.coded = coded};
-    png_structp png =
-        png_create_read_struct(PNG_LIBPNG_VER_STRING, &from, on_error, on_warning);
+    png_structp png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &from, on_error, on_warning);
     if (png == NULL)
         return hpct_fail_memory(0);
     png_infop info = png_create_info_struct(png);

@@ -61,10 +61,9 @@ hpct_status hpct_dataset_synthetic(hpct_dataset **out, hpct_shape shape, int cla
         sizes[i] = (uint64_t) shape.size[i];
     dataset->size = samples;
     hpct_status status = hpct_dataset_set_shape(dataset, shape.rank, sizes, "synthetic");
-    if (status == HPCT_OK &&
-        (__builtin_mul_overflow((uint64_t) samples + (uint64_t) classes, dataset->stored_elements,
-                                &bytes) ||
-         bytes > hpct_dataset_memory(dataset)))
+    if (status == HPCT_OK && (__builtin_mul_overflow((uint64_t) samples + (uint64_t) classes,
+                                                     dataset->stored_elements, &bytes) ||
+                              bytes > hpct_dataset_memory(dataset)))
         status = hpct_fail(HPCT_ERR_CONFIG, "%zu synthetic samples do not fit the memory", samples);
     if (status == HPCT_OK)
         status = fill(dataset, classes, split);

@@ -203,8 +203,8 @@ hpct_status hpct_tar_read(hpct_tar *tar, struct archive *archive, const char *pa
     if (status == HPCT_OK && code != ARCHIVE_EOF)
         status = archive_failure(archive, path);
     if (status == HPCT_OK && waiting.name != NULL)
-        status = hpct_fail(HPCT_ERR_DATA, "%s/%s: there is no picture beside it", path,
-                           waiting.name);
+        status =
+            hpct_fail(HPCT_ERR_DATA, "%s/%s: there is no picture beside it", path, waiting.name);
     free(waiting.name);
     return status == HPCT_OK ? check_labelled(tar, path) : status;
 }
@@ -303,12 +303,12 @@ static hpct_status read_shards(hpct_tar *tar, const char *folder, hpct_split spl
 {
     struct dirent **names = NULL;
     hpct_status status = HPCT_OK;
-    int others, count = scandir(folder, &names, split == HPCT_TRAIN ? is_train_shard : is_test_shard,
-                                by_name);
+    int others, count = scandir(folder, &names,
+                                split == HPCT_TRAIN ? is_train_shard : is_test_shard, by_name);
     if (count == 0) {
         free_names(names, count);
-        others = scandir(folder, &names, split == HPCT_TRAIN ? is_test_shard : is_train_shard,
-                         by_name);
+        others =
+            scandir(folder, &names, split == HPCT_TRAIN ? is_test_shard : is_train_shard, by_name);
         free_names(names, others);
         if (others != 0)
             return hpct_fail(HPCT_ERR_NO_INPUT, "%s: there are no %s shards in it", folder,
@@ -348,8 +348,9 @@ static hpct_status read_split(hpct_dataset *dataset, const char *path, hpct_spli
 
 const hpct_format hpct_format_tar = {
     .name = "tar of pictures",
-    .looks_like = "a .tar[.gz] with KEY.jpg and KEY.cls (WebDataset) or CLASS/x.jpg, or a folder with "
-                  "train*.tar and test*.tar",
+    .looks_like =
+        "a .tar[.gz] with KEY.jpg and KEY.cls (WebDataset) or CLASS/x.jpg, or a folder with "
+        "train*.tar and test*.tar",
     .claims = claims,
     .read = read_split,
 };
