@@ -2,7 +2,6 @@
  */
 #include "nn/cpu/cpu.h"
 
-#include "nn/cpu/loops.h"
 #include "nn/ref/ref.h"
 
 #include <omp.h>
@@ -45,21 +44,6 @@ static hpct_status make_op(hpct_op **out, const hpct_op_spec *spec, const hpct_o
     return status;
 }
 
-static void update_part(size_t first, size_t count, void *arg)
-{
-    const hpct_sgd_call *call = arg;
-    hpct_loops_best()->sgd(count, call->learning_rate, call->momentum, call->grad + first,
-                           call->velocity != NULL ? call->velocity + first : NULL,
-                           call->param + first);
-}
-
-static hpct_status sgd(const hpct_sgd_call *call)
-{
-    hpct_sgd_call copy = *call;
-    hpct_loops_split(call->count, 16384, update_part, &copy);
-    return HPCT_OK;
-}
-
 void hpct_cpu_set_threads(int threads)
 {
     omp_set_num_threads(threads < 1 ? 1 : threads);
@@ -76,6 +60,7 @@ const hpct_backend hpct_backend_cpu = {
     .release = hpct_host_release,
     .make_op = make_op,
     .loss = hpct_ref_loss, /* some hundred numbers a batch */
-    .sgd = sgd,
+    .update = hpct_cpu_update,
+    .accumulate = hpct_cpu_accumulate,
     .measure = hpct_cpu_measure,
 };

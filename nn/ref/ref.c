@@ -215,18 +215,12 @@ hpct_status hpct_ref_loss(const hpct_loss_call *call)
     return HPCT_OK;
 }
 
-static hpct_status sgd(const hpct_sgd_call *call)
-{
-    hpct_ref_sgd(call->count, call->learning_rate, call->momentum, call->grad, call->velocity,
-                 call->param);
-    return HPCT_OK;
-}
-
 const hpct_backend hpct_backend_ref = {
     .name = "ref",
     .allocate = hpct_host_allocate,
     .release = hpct_host_release,
     .make_op = hpct_ref_make_op,
     .loss = hpct_ref_loss,
-    .sgd = sgd,
+    .update = hpct_ref_update,
+    .accumulate = hpct_ref_accumulate,
 };
