@@ -4,20 +4,20 @@
 const char *hpct_op_kind_name(hpct_op_kind kind)
 {
     static const char *const names[HPCT_OP_KINDS] = {
-        [HPCT_OP_CONV2D] = "conv2d",
-        [HPCT_OP_MAX_POOL2D] = "max_pool2d",
-        [HPCT_OP_DENSE] = "dense",
-        [HPCT_OP_RELU] = "relu",
-        [HPCT_OP_SOFTMAX] = "softmax",
-        [HPCT_OP_ADD] = "add",
-        [HPCT_OP_CONCATENATE] = "concatenate",
+        [HPCT_OP_CONV2D] = "conv2d",   [HPCT_OP_MAX_POOL2D] = "max_pool2d",
+        [HPCT_OP_DENSE] = "dense",     [HPCT_OP_RELU] = "relu",
+        [HPCT_OP_SOFTMAX] = "softmax", [HPCT_OP_AVERAGE_POOL2D] = "average_pool2d",
+        [HPCT_OP_RELU6] = "relu6",     [HPCT_OP_SIGMOID] = "sigmoid",
+        [HPCT_OP_TANH] = "tanh",       [HPCT_OP_GELU] = "gelu",
+        [HPCT_OP_ADD] = "add",         [HPCT_OP_CONCATENATE] = "concatenate",
     };
     return names[kind];
 }
 
 static bool has_window(const hpct_op_spec *spec)
 {
-    return spec->kind == HPCT_OP_CONV2D || spec->kind == HPCT_OP_MAX_POOL2D;
+    return spec->kind == HPCT_OP_CONV2D || spec->kind == HPCT_OP_MAX_POOL2D ||
+           spec->kind == HPCT_OP_AVERAGE_POOL2D;
 }
 
 static bool joins(const hpct_op_spec *spec)

@@ -20,16 +20,21 @@
 typedef enum hpct_op_kind {
     HPCT_OP_CONV2D,
     HPCT_OP_MAX_POOL2D,
+    HPCT_OP_AVERAGE_POOL2D,
     HPCT_OP_DENSE,
     HPCT_OP_RELU,
     HPCT_OP_SOFTMAX,
     HPCT_OP_ADD,
     HPCT_OP_CONCATENATE,
+    HPCT_OP_RELU6,
+    HPCT_OP_SIGMOID,
+    HPCT_OP_TANH,
+    HPCT_OP_GELU,
     HPCT_OP_KINDS
 } hpct_op_kind;
 
 /* A window that slides over one sample. Cells outside the input are zeros to a convolution and are
- * not there for a maximum. The padding at the far ends follows from the other numbers. */
+ * not there for a maximum or a mean. The padding at the far ends follows from the other numbers. */
 typedef struct hpct_window {
     int in_h, in_w, in_c;
     int out_h, out_w, out_c;
@@ -51,11 +56,11 @@ typedef struct hpct_op_spec {
     bool relu;    /* CONV2D, DENSE, ADD: the result goes through max(0, x) */
     bool no_bias; /* CONV2D, DENSE: the kernel is the only parameter */
     union {
-        hpct_window window; /* CONV2D, MAX_POOL2D */
+        hpct_window window; /* CONV2D, MAX_POOL2D, AVERAGE_POOL2D */
         struct {
             int rows; /* per sample; DENSE and SOFTMAX work on the last axis */
             int in, out;
-        } dense; /* DENSE, SOFTMAX and RELU (in == out) */
+        } dense; /* DENSE and the activations (in == out) */
         struct {
             int rows; /* per sample: all axes but the last */
             int count;

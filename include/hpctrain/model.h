@@ -40,7 +40,15 @@ typedef struct hpct_shape {
     ((hpct_shape){.rank = (int) (sizeof((int[]){__VA_ARGS__}) / sizeof(int)),                      \
                   .size = {__VA_ARGS__}})
 
-typedef enum hpct_activation { HPCT_LINEAR, HPCT_RELU, HPCT_SOFTMAX } hpct_activation;
+typedef enum hpct_activation {
+    HPCT_LINEAR,
+    HPCT_RELU,    /* max(0, x) */
+    HPCT_SOFTMAX, /* along the last axis */
+    HPCT_RELU6,   /* min(max(0, x), 6) */
+    HPCT_SIGMOID,
+    HPCT_TANH,
+    HPCT_GELU, /* x (1 + erf(x / sqrt 2)) / 2, not the approximation */
+} hpct_activation;
 typedef enum hpct_padding { HPCT_VALID, HPCT_SAME } hpct_padding;
 
 typedef struct hpct_conv2d {
@@ -65,11 +73,13 @@ typedef struct hpct_depthwise_conv2d {
     hpct_activation activation;
 } hpct_depthwise_conv2d;
 
-typedef struct hpct_max_pool2d {
+typedef struct hpct_pool2d {
     int pool[2];    /* height, width */
     int strides[2]; /* 0 means the pool's own size */
     hpct_padding padding;
-} hpct_max_pool2d;
+} hpct_pool2d;
+typedef hpct_pool2d hpct_max_pool2d;
+typedef hpct_pool2d hpct_average_pool2d; /* cells of the padding are not counted */
 
 typedef struct hpct_dense {
     int units;
@@ -85,6 +95,7 @@ HPCT_API void hpct_model_free(hpct_model *model);
 HPCT_API void hpct_model_add_conv2d(hpct_model *model, const hpct_conv2d *conv);
 HPCT_API void hpct_model_add_depthwise_conv2d(hpct_model *model, const hpct_depthwise_conv2d *conv);
 HPCT_API void hpct_model_add_max_pool2d(hpct_model *model, const hpct_max_pool2d *pool);
+HPCT_API void hpct_model_add_average_pool2d(hpct_model *model, const hpct_average_pool2d *pool);
 HPCT_API void hpct_model_add_dense(hpct_model *model, const hpct_dense *dense);
 HPCT_API void hpct_model_add_flatten(hpct_model *model);
 /* One size may be -1 and is then worked out. */

@@ -17,7 +17,8 @@ static hpct_status make_op(hpct_op **out, const hpct_op_spec *spec, const hpct_o
                                                    : hpct_cpu_make_conv2d(&op, spec, build);
         break;
     case HPCT_OP_MAX_POOL2D:
-        status = hpct_cpu_make_max_pool2d(&op, spec, build);
+    case HPCT_OP_AVERAGE_POOL2D:
+        status = hpct_cpu_make_pool2d(&op, spec, build);
         break;
     case HPCT_OP_DENSE:
         status = hpct_cpu_make_dense(&op, spec, build);
@@ -28,6 +29,12 @@ static hpct_status make_op(hpct_op **out, const hpct_op_spec *spec, const hpct_o
     case HPCT_OP_ADD:
     case HPCT_OP_CONCATENATE:
         status = hpct_cpu_make_join(&op, spec, build);
+        break;
+    case HPCT_OP_RELU6:
+    case HPCT_OP_SIGMOID:
+    case HPCT_OP_TANH:
+    case HPCT_OP_GELU:
+        status = hpct_cpu_make_eltwise(&op, spec, build);
         break;
     case HPCT_OP_SOFTMAX: /* some hundred numbers a batch */
     case HPCT_OP_KINDS:

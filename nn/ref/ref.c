@@ -75,6 +75,20 @@ static hpct_status max_pool2d_backward(hpct_op *op, const hpct_op_call *call)
     return HPCT_OK;
 }
 
+static hpct_status average_pool2d_forward(hpct_op *op, const hpct_op_call *call)
+{
+    hpct_ref_average_pool2d_forward(&op->spec.window, call->n, call->src[0], call->dst);
+    return HPCT_OK;
+}
+
+static hpct_status average_pool2d_backward(hpct_op *op, const hpct_op_call *call)
+{
+    if (call->diff_src[0] != NULL)
+        hpct_ref_average_pool2d_backward(&op->spec.window, call->n, call->diff_dst,
+                                         call->diff_src[0]);
+    return HPCT_OK;
+}
+
 static hpct_status dense_forward(hpct_op *op, const hpct_op_call *call)
 {
     hpct_ref_dense_forward(call->n * op->spec.dense.rows, op->spec.dense.in, op->spec.dense.out,
@@ -96,17 +110,31 @@ static hpct_status dense_backward(hpct_op *op, const hpct_op_call *call)
     return HPCT_OK;
 }
 
-static hpct_status relu_forward(hpct_op *op, const hpct_op_call *call)
+/* Activations of single elements: the gradient follows from the result, or from the source. */
+static const struct {
+    void (*forward)(size_t count, const float *src, float *dst);
+    void (*backward)(size_t count, const float *data, const float *diff_dst, float *diff_src);
+    bool from_src;
+} elements[HPCT_OP_KINDS] = {
+    [HPCT_OP_RELU] = {hpct_ref_relu_forward, hpct_ref_relu_backward, false},
+    [HPCT_OP_RELU6] = {hpct_ref_relu6_forward, hpct_ref_relu6_backward, false},
+    [HPCT_OP_SIGMOID] = {hpct_ref_sigmoid_forward, hpct_ref_sigmoid_backward, false},
+    [HPCT_OP_TANH] = {hpct_ref_tanh_forward, hpct_ref_tanh_backward, false},
+    [HPCT_OP_GELU] = {hpct_ref_gelu_forward, hpct_ref_gelu_backward, true},
+};
+
+static hpct_status element_forward(hpct_op *op, const hpct_op_call *call)
 {
-    hpct_ref_relu_forward(dst_count(op, call->n), call->src[0], call->dst);
+    elements[op->spec.kind].forward(dst_count(op, call->n), call->src[0], call->dst);
     return HPCT_OK;
 }
 
-static hpct_status relu_backward(hpct_op *op, const hpct_op_call *call)
+static hpct_status element_backward(hpct_op *op, const hpct_op_call *call)
 {
     if (call->diff_src[0] != NULL)
-        hpct_ref_relu_backward(dst_count(op, call->n), call->dst, call->diff_dst,
-                               call->diff_src[0]);
+        elements[op->spec.kind].backward(dst_count(op, call->n),
+                                         op->backward_reads_src ? call->src[0] : call->dst,
+                                         call->diff_dst, call->diff_src[0]);
     return HPCT_OK;
 }
 
@@ -174,9 +202,14 @@ static hpct_status concatenate_backward(hpct_op *op, const hpct_op_call *call)
 static const hpct_op_class classes[HPCT_OP_KINDS] = {
     [HPCT_OP_CONV2D] = CLASS(conv2d),
     [HPCT_OP_MAX_POOL2D] = CLASS(max_pool2d),
+    [HPCT_OP_AVERAGE_POOL2D] = CLASS(average_pool2d),
     [HPCT_OP_DENSE] = CLASS(dense),
-    [HPCT_OP_RELU] = CLASS(relu),
     [HPCT_OP_SOFTMAX] = CLASS(softmax),
+    [HPCT_OP_RELU] = CLASS(element),
+    [HPCT_OP_RELU6] = CLASS(element),
+    [HPCT_OP_SIGMOID] = CLASS(element),
+    [HPCT_OP_TANH] = CLASS(element),
+    [HPCT_OP_GELU] = CLASS(element),
     [HPCT_OP_ADD] = CLASS(add),
     [HPCT_OP_CONCATENATE] = CLASS(concatenate),
 };
@@ -192,10 +225,11 @@ hpct_status hpct_ref_make_op(hpct_op **out, const hpct_op_spec *spec, const hpct
     op->num_params = hpct_op_num_params(spec);
     for (int i = 0; i < op->num_params; i++)
         op->param_floats[i] = hpct_op_param_floats(spec, i);
-    bool activation = spec->kind == HPCT_OP_RELU || spec->kind == HPCT_OP_SOFTMAX;
     bool joins = spec->kind == HPCT_OP_ADD || spec->kind == HPCT_OP_CONCATENATE;
-    op->backward_reads_src = !activation && !joins;
-    op->backward_reads_dst = activation || spec->relu;
+    bool from_dst = spec->kind == HPCT_OP_SOFTMAX ||
+                    (elements[spec->kind].backward != NULL && !elements[spec->kind].from_src);
+    op->backward_reads_src = !from_dst && !joins && spec->kind != HPCT_OP_AVERAGE_POOL2D;
+    op->backward_reads_dst = from_dst || spec->relu;
     op->backward_keeps_diff_dst = !spec->relu;
     op->adds_diff_src = joins;
     op->passes_diff_dst = spec->kind == HPCT_OP_ADD;

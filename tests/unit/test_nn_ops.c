@@ -19,7 +19,8 @@ static int pick(int low, int high)
 static void describe(const nn_case *c)
 {
     const hpct_window *w = &c->spec.window;
-    if (c->spec.kind == HPCT_OP_CONV2D || c->spec.kind == HPCT_OP_MAX_POOL2D)
+    if (c->spec.kind == HPCT_OP_CONV2D || c->spec.kind == HPCT_OP_MAX_POOL2D ||
+        c->spec.kind == HPCT_OP_AVERAGE_POOL2D)
         print_error("%s n %d/%d in %dx%dx%d kernel %dx%d stride %dx%d dilation %dx%d pad %d,%d "
                     "out %dx%dx%d groups %d relu %d no bias %d diff %d plain %d\n",
                     hpct_op_kind_name(c->spec.kind), c->n, c->other_n, w->in_h, w->in_w, w->in_c,
@@ -184,6 +185,15 @@ static void max_pool2d_matches(void **state)
     }
 }
 
+static void average_pool2d_matches(void **state)
+{
+    (void) state;
+    for (int i = 0; i < unit_cases(80); i++) {
+        nn_case c = random_window_case(HPCT_OP_AVERAGE_POOL2D, 40, 0);
+        check_case(&c);
+    }
+}
+
 static void max_pool2d_gives_ties_to_the_first(void **state)
 {
     (void) state;
@@ -214,9 +224,14 @@ static void dense_matches(void **state)
 static void activations_match(void **state)
 {
     (void) state;
-    for (int i = 0; i < unit_cases(60); i++) {
-        nn_case c = {.n = pick(1, 30), .needs_diff_src = true};
-        c.spec.kind = i % 2 == 0 ? HPCT_OP_RELU : HPCT_OP_SOFTMAX;
+    static const hpct_op_kind kinds[] = {HPCT_OP_RELU,    HPCT_OP_SOFTMAX, HPCT_OP_RELU6,
+                                         HPCT_OP_SIGMOID, HPCT_OP_TANH,    HPCT_OP_GELU};
+    for (int i = 0; i < unit_cases(120); i++) {
+        nn_case c = {.n = pick(1, 30),
+                     .other_n = pick(0, 1) * pick(1, 30),
+                     .needs_diff_src = true,
+                     .small_integers = pick(0, 1) * 9}; /* 0 and 6 among them: ReLU6 bends there */
+        c.spec.kind = kinds[i % 6];
         c.spec.dense.rows = pick(1, 40);
         c.spec.dense.in = c.spec.dense.out = pick(1, 100);
         check_case(&c);
@@ -298,6 +313,7 @@ int main(void)
         cmocka_unit_test(conv2d_of_groups_and_holes_matches),
         cmocka_unit_test(conv2d_of_pictures_matches),
         cmocka_unit_test(max_pool2d_matches),
+        cmocka_unit_test(average_pool2d_matches),
         cmocka_unit_test(max_pool2d_gives_ties_to_the_first),
         cmocka_unit_test(dense_matches),
         cmocka_unit_test(activations_match),
