@@ -33,7 +33,8 @@ agent_libagent_la_SOURCES = \
 	agent/profile.c agent/profile.h \
 	agent/progress.c agent/progress.h \
 	agent/stop.c agent/stop.h \
-	agent/strategy/multi_worker_mirrored.c agent/strategy/strategy.h \
+	agent/strategy/multi_worker_mirrored.c \
+	agent/strategy/strategy.c agent/strategy/strategy.h \
 	agent/summary.c agent/summary.h \
 	agent/threads.c agent/threads.h
 
