@@ -1,6 +1,7 @@
 /* hpc-train: picks the subcommand. */
 #include "agent/cli/cli.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,8 +34,12 @@ static void spin_briefly(char **argv)
 {
     if (getenv("OMP_WAIT_POLICY") != NULL || getenv("GOMP_SPINCOUNT") != NULL)
         return;
-    if (setenv("GOMP_SPINCOUNT", "3000", 1) == 0)
-        execv("/proc/self/exe", argv);
+    char program[PATH_MAX]; /* by its own name, which ps shows */
+    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+    if (length < 0 || setenv("GOMP_SPINCOUNT", "3000", 1) != 0)
+        return;
+    program[length] = '\0';
+    execv(program, argv);
 }
 
 int main(int argc, char **argv)
