@@ -18,12 +18,12 @@ typedef struct hpct_dropout {
     float scale;        /* of kept ones, so that the mean stays: 1 / (1 - rate) */
 } hpct_dropout;
 
-/* `rate` lies within [0, 1). */
+/* `rate` lies within [0, 1]; at 1 everything is kept, times zero. */
 static inline hpct_dropout hpct_dropout_make(const hpct_draw *draw, double rate)
 {
     return (hpct_dropout){.draw = *draw,
-                          .threshold = (uint32_t) (rate * 0x1p32),
-                          .scale = (float) (1 / (1 - rate))};
+                          .threshold = rate < 1 ? (uint32_t) (rate * 0x1p32) : 0,
+                          .scale = rate < 1 ? (float) (1 / (1 - rate)) : 0};
 }
 
 #endif

@@ -26,8 +26,8 @@ hpct_box hpct_box_random(const hpct_picture *picture, const hpct_draw *draw, uin
  * as Keras 3 does. */
 bool hpct_flips(const hpct_draw *draw, uint32_t sample);
 
-/* Where an output cell looks along one axis: between two cells of the input, counted within the box.
- * Cell centres lie at halves, as in tf.image.resize. */
+/* Where an output cell looks along one axis: between two cells of the input, counted within the
+ * box. Cell centres lie at halves, as in tf.image.resize. */
 typedef struct hpct_between {
     int low, high;
     double part; /* how far from low to high */

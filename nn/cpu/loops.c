@@ -2,6 +2,9 @@
 #include "nn/cpu/loops.h"
 
 #include <omp.h>
+#include <string.h>
+
+_Static_assert(HPCT_DROPOUT_LANES == HPCT_LANES, "a group of draws is a vector");
 
 #ifdef __clang__
 #define HPCT_UNROLL _Pragma("unroll")

@@ -4,6 +4,7 @@
 #ifndef HPCT_NN_CPU_LOOPS_H
 #define HPCT_NN_CPU_LOOPS_H
 
+#include "nn/dropout.h"
 #include "nn/op.h"
 
 #define HPCT_LANES                                                                                 \
@@ -40,6 +41,10 @@ typedef struct hpct_loops {
 
     void (*relu_forward)(size_t count, const float *src, float *dst);
     void (*relu_backward)(size_t count, const float *dst, const float *diff_dst, float *diff_src);
+    void (*rescaling)(size_t count, float scale, float offset, const float *src, float *dst);
+    /* `count` elements of one sample, from the first of this group on. */
+    void (*dropout)(const hpct_dropout *dropout, uint32_t sample, uint32_t group, size_t count,
+                    const float *src, float *dst);
     void (*add)(size_t count, const float *src, float *dst); /* dst += src */
     void (*sgd)(size_t count, float rate, float momentum, const float *grad, float *velocity,
                 float *param);

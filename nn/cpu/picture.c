@@ -169,8 +169,7 @@ static void backward_samples(size_t first, size_t count, void *arg)
     const job *j = arg;
     const hpct_picture *p = &j->picture->op.spec.picture;
     for (size_t sample = first; sample < first + count; sample++) {
-        const float *diff_dst =
-            j->call->diff_dst + sample * (size_t) p->out_h * row_floats(p);
+        const float *diff_dst = j->call->diff_dst + sample * (size_t) p->out_h * row_floats(p);
         float *diff_src = j->call->diff_src[0] + sample * in_floats(p);
         if (j->picture->op.spec.kind == HPCT_OP_RANDOM_FLIP) { /* its own inverse */
             bool turn = turned(j->picture, j->call, sample);
@@ -222,8 +221,7 @@ hpct_status hpct_cpu_make_picture(hpct_op **out, const hpct_op_spec *spec,
     op->class = &class;
     op->spec = *spec;
     op->build = *build;
-    picture->box =
-        spec->kind == HPCT_OP_RANDOM_CROP ? hpct_box_centre(p) : hpct_box_whole(p);
+    picture->box = spec->kind == HPCT_OP_RANDOM_CROP ? hpct_box_centre(p) : hpct_box_whole(p);
     picture->rows = make_looks(p->out_h, picture->box.height, 1);
     picture->columns = make_looks(p->out_w, picture->box.width, p->channels);
     return picture->rows != NULL && picture->columns != NULL ? HPCT_OK : hpct_fail_memory(0);

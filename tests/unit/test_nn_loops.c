@@ -39,6 +39,9 @@ static void elementwise(const hpct_loops *loops)
         loops->relu_backward(n, ea, eb, ev);
         hpct_ref_relu_backward(n, a, b, v);
         assert_memory_equal(ev, v, n * sizeof *v);
+        loops->rescaling(n, 0.5f, 2, ea, ev);
+        hpct_ref_rescaling(n, 0.5f, 2, a, v);
+        assert_true(nn_difference(ev, v, n) < 1e-6);
         loops->add(n, ea, eb);
         for (size_t i = 0; i < n; i++)
             assert_true(eb[i] == a[i] + b[i]);
@@ -51,6 +54,23 @@ static void elementwise(const hpct_loops *loops)
         assert_true(nn_difference(ew, w, n) < 1e-6);
         free(ea), free(eb), free(ev), free(ew);
         hpct_host_release(a), hpct_host_release(b), hpct_host_release(v), hpct_host_release(w);
+    }
+}
+
+static void dropout(const hpct_loops *loops)
+{
+    static const size_t counts[] = {1, 16, 63, 64, 65, 200};
+    const hpct_draw draw = {.seed = UINT64_C(0x123456789abcdef), .stream = 5, .step = 77};
+    const hpct_dropout half = hpct_dropout_make(&draw, 0.5);
+    for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
+        size_t n = 128 + counts[c];
+        float *a = numbers(n), *y = numbers(n), *ea = exactly(a + 128, n - 128),
+              *ey = exactly(y, n - 128);
+        loops->dropout(&half, 9, 2, n - 128, ea, ey); /* from the third group on */
+        hpct_ref_dropout(&half, 9, 1, n, a, y);
+        assert_memory_equal(ey, y + 128, (n - 128) * sizeof *y);
+        free(ea), free(ey);
+        hpct_host_release(a), hpct_host_release(y);
     }
 }
 
@@ -126,6 +146,7 @@ static void all_variants_match(void **state)
         if (!loops->supported())
             continue;
         elementwise(loops);
+        dropout(loops);
         rows(loops);
         for (int k = 1; k <= 30; k++) /* 2 to 50 taps */
             direct(loops, 1 + k % 14, 16 * (1 + k % 4), 1 + k % 5, 1 + k % 6 % 5);
