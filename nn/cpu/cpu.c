@@ -26,6 +26,10 @@ static hpct_status make_op(hpct_op **out, const hpct_op_spec *spec, const hpct_o
     case HPCT_OP_RELU:
         status = hpct_cpu_make_relu(&op, spec, build);
         break;
+    case HPCT_OP_ADD:
+    case HPCT_OP_CONCATENATE:
+        status = hpct_cpu_make_join(&op, spec, build);
+        break;
     case HPCT_OP_RELU6:
     case HPCT_OP_SIGMOID:
     case HPCT_OP_TANH:
@@ -71,6 +75,37 @@ static hpct_status sgd(const hpct_sgd_call *call)
     return HPCT_OK;
 }
 
+typedef struct vectors {
+    const float *src;
+    float factor, *dst;
+} vectors;
+
+static void add_part(size_t first, size_t count, void *arg)
+{
+    const vectors *v = arg;
+    hpct_loops_best()->add(count, v->src + first, v->dst + first);
+}
+
+static hpct_status add(size_t count, const float *src, float *dst)
+{
+    vectors v = {.src = src, .dst = dst};
+    hpct_loops_split(count, 16384, add_part, &v);
+    return HPCT_OK;
+}
+
+static void scale_part(size_t first, size_t count, void *arg)
+{
+    const vectors *v = arg;
+    hpct_loops_best()->scale(count, v->factor, v->dst + first);
+}
+
+static hpct_status scale(size_t count, float factor, float *dst)
+{
+    vectors v = {.factor = factor, .dst = dst};
+    hpct_loops_split(count, 16384, scale_part, &v);
+    return HPCT_OK;
+}
+
 void hpct_cpu_set_threads(int threads)
 {
     omp_set_num_threads(threads < 1 ? 1 : threads);
@@ -88,5 +123,7 @@ const hpct_backend hpct_backend_cpu = {
     .make_op = make_op,
     .loss = hpct_ref_loss, /* some hundred numbers a batch */
     .sgd = sgd,
+    .add = add,
+    .scale = scale,
     .measure = hpct_cpu_measure,
 };

@@ -221,6 +221,7 @@ hpct_status hpct_cpu_make_picture(hpct_op **out, const hpct_op_spec *spec,
     op->class = &class;
     op->spec = *spec;
     op->build = *build;
+    op->backward_keeps_diff_dst = true;
     picture->box = spec->kind == HPCT_OP_RANDOM_CROP ? hpct_box_centre(p) : hpct_box_whole(p);
     picture->rows = make_looks(p->out_h, picture->box.height, 1);
     picture->columns = make_looks(p->out_w, picture->box.width, p->channels);

@@ -49,6 +49,7 @@ hpct_status hpct_cpu_make_rescaling(hpct_op **out, const hpct_op_spec *spec,
     op->class = &class;
     op->spec = *spec;
     op->build = *build;
+    op->backward_keeps_diff_dst = true;
     *out = op;
     return HPCT_OK;
 }
