@@ -1,6 +1,6 @@
 /* Random layers: what they draw is a function of seed, step and sample, not of the batch that a
  * sample is computed in; how often; and that they do nothing in inference. */
-#include "nn/step.h"
+#include "nn/run.h"
 #include "tests/unit/unit.h"
 
 #include <math.h>
@@ -293,6 +293,41 @@ static void inference_draws_nothing(void **state)
     }
 }
 
+/* A dropped unit gets no gradient; without training every unit gets one. */
+static void backward_drops_what_forward_dropped(void **state)
+{
+    (void) state;
+    enum { UNITS = 150 };
+    for (int b = 0; b < 2; b++) {
+        hpct_model *model = hpct_model_new("m", HPCT_SHAPE(3));
+        hpct_model_add_dense(model, &(hpct_dense){.units = UNITS});
+        drop(model);
+        assert_int_equal(
+            hpct_model_compile(model, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS, &sgd),
+            HPCT_OK);
+        assert_int_equal(hpct_model_initialize(model, 1), HPCT_OK);
+        int one = 1;
+        hpct_build_options options = {
+            .backend = backends[b], .batch_sizes = &one, .num_batch_sizes = 1};
+        assert_int_equal(hpct_model_build(model, &options), HPCT_OK);
+        for (int training = 0; training < 2; training++) {
+            hpct_batch_sums sums;
+            float *y = outputs(model, 1, 3, 9, 4, training == 1);
+            assert_int_equal(hpct_model_loss(model, 1, 1, &sums), HPCT_OK);
+            assert_int_equal(hpct_model_backward(model, 1), HPCT_OK);
+            const float *bias = model->run->nodes[0].grad[HPCT_OP_BIAS];
+            int dropped = 0;
+            for (int i = 0; i < UNITS; i++) {
+                assert_true((y[i] == 0) == (bias[i] == 0));
+                dropped += y[i] == 0;
+            }
+            assert_true(training == 1 ? dropped > UNITS / 10 : dropped == 0);
+            free(y);
+        }
+        hpct_model_free(model);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -304,6 +339,7 @@ int main(void)
         cmocka_unit_test(flips_turn_about_half),
         cmocka_unit_test(crops_come_from_everywhere),
         cmocka_unit_test(inference_draws_nothing),
+        cmocka_unit_test(backward_drops_what_forward_dropped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
