@@ -66,6 +66,8 @@ struct hpct_model {
     int num_nodes;
     int output; /* tensor */
     hpct_loss loss;
+    double label_smoothing;
+    int top_k;
     hpct_optimizer optimizer; /* resolved */
     int64_t steps;            /* of the optimizer so far, in batches */
     hpct_run *run;            /* NULL until built */
