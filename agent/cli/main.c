@@ -1,16 +1,15 @@
 /* hpc-train: picks the subcommand. */
 #include "agent/cli/cli.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 static const hpct_command *const commands[] = {
-    &hpct_command_fit,
-    &hpct_command_evaluate,
-    &hpct_command_bench,
-    &hpct_command_info,
+    &hpct_command_fit,  &hpct_command_evaluate, &hpct_command_bench,
+    &hpct_command_data, &hpct_command_info,
 };
 #define NUM_COMMANDS (sizeof commands / sizeof commands[0])
 
@@ -35,8 +34,12 @@ static void spin_briefly(char **argv)
 {
     if (getenv("OMP_WAIT_POLICY") != NULL || getenv("GOMP_SPINCOUNT") != NULL)
         return;
-    if (setenv("GOMP_SPINCOUNT", "3000", 1) == 0)
-        execv("/proc/self/exe", argv);
+    char program[PATH_MAX]; /* by its own name, which ps shows */
+    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+    if (length < 0 || setenv("GOMP_SPINCOUNT", "3000", 1) != 0)
+        return;
+    program[length] = '\0';
+    execv(program, argv);
 }
 
 int main(int argc, char **argv)
@@ -44,7 +47,8 @@ int main(int argc, char **argv)
     char name[64];
     spin_briefly(argv);
     if (argc < 2)
-        hpct_cli_usage("a command is missing: fit, evaluate, bench or info (see hpc-train --help)");
+        hpct_cli_usage(
+            "a command is missing: fit, evaluate, bench, data or info (see hpc-train --help)");
     if (strcmp(argv[1], "--version") == 0) {
         if (hpct_context_rank_hint() == 0)
             printf("hpc-train %s\n", hpct_version());
@@ -63,6 +67,6 @@ int main(int argc, char **argv)
         return commands[i]->run(argc - 1, argv + 1);
     }
     hpct_cli_usage(
-        "unknown command '%s'; there are: fit, evaluate, bench, info (see hpc-train --help)",
+        "unknown command '%s'; there are: fit, evaluate, bench, data, info (see hpc-train --help)",
         argv[1]);
 }
