@@ -83,6 +83,7 @@ typedef struct hpct_backend {
     hpct_status (*update)(const hpct_update_call *call);
     /* dst += src, or dst = src when it is the first. */
     hpct_status (*accumulate)(size_t count, const float *src, float *dst, bool first);
+    hpct_status (*scale)(size_t count, float factor, float *dst); /* dst *= factor */
     hpct_status (*measure)(hpct_rates *rates); /* NULL: it has no rates to compare with */
 } hpct_backend;
 

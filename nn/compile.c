@@ -7,6 +7,19 @@
 
 #include <limits.h>
 
+/* Every layer must lead to the output. */
+static hpct_status check_readers(const hpct_model *model)
+{
+    for (int t = 0; t < model->num_tensors; t++) {
+        const hpct_tensor *tensor = &model->tensors[t];
+        if (!tensor->read && t != model->output)
+            return hpct_fail(
+                HPCT_ERR_USAGE, "%s: nothing reads its output, which is not model %s's",
+                tensor->layer < 0 ? "input" : model->layers[tensor->layer].name, model->name);
+    }
+    return HPCT_OK;
+}
+
 static hpct_status check_layers(const hpct_model *model)
 {
     if (model->status != HPCT_OK)
@@ -15,9 +28,11 @@ static hpct_status check_layers(const hpct_model *model)
     if (model->num_layers == 0)
         return hpct_fail(HPCT_ERR_USAGE, "model %s has no layers", model->name);
     const hpct_layer *last = &model->layers[model->num_layers - 1];
+    if (model->tensors[model->output].layer >= 0)
+        last = &model->layers[model->tensors[model->output].layer];
     const hpct_shape *output = &model->tensors[model->output].shape;
     if (output->rank == 1)
-        return HPCT_OK;
+        return check_readers(model);
     char text[HPCT_SHAPE_TEXT];
     hpct_shape_format(output, text);
     return hpct_fail(HPCT_ERR_USAGE,
@@ -115,6 +130,14 @@ size_t hpct_model_count_parameters(const hpct_model *model)
     size_t count = 0;
     for (int i = 0; i < model->num_layers; i++)
         count += model->layers[i].parameters;
+    return count;
+}
+
+size_t hpct_model_count_trainable(const hpct_model *model)
+{
+    size_t count = hpct_model_count_parameters(model);
+    for (int i = 0; i < model->num_layers; i++)
+        count -= model->layers[i].states;
     return count;
 }
 

@@ -2,6 +2,7 @@
  */
 #include "nn/cpu/cpu.h"
 
+#include "nn/cpu/loops.h"
 #include "nn/ref/ref.h"
 
 #include <omp.h>
@@ -25,6 +26,10 @@ static hpct_status make_op(hpct_op **out, const hpct_op_spec *spec, const hpct_o
     case HPCT_OP_RELU:
         status = hpct_cpu_make_relu(&op, spec, build);
         break;
+    case HPCT_OP_ADD:
+    case HPCT_OP_CONCATENATE:
+        status = hpct_cpu_make_join(&op, spec, build);
+        break;
     case HPCT_OP_RELU6:
     case HPCT_OP_SIGMOID:
     case HPCT_OP_TANH:
@@ -42,6 +47,23 @@ static hpct_status make_op(hpct_op **out, const hpct_op_spec *spec, const hpct_o
     }
     *out = op;
     return status;
+}
+
+typedef struct vector {
+    float factor, *dst;
+} vector;
+
+static void scale_part(size_t first, size_t count, void *arg)
+{
+    const vector *v = arg;
+    hpct_loops_best()->scale(count, v->factor, v->dst + first);
+}
+
+static hpct_status scale(size_t count, float factor, float *dst)
+{
+    vector v = {.factor = factor, .dst = dst};
+    hpct_loops_split(count, 16384, scale_part, &v);
+    return HPCT_OK;
 }
 
 void hpct_cpu_set_threads(int threads)
@@ -62,5 +84,6 @@ const hpct_backend hpct_backend_cpu = {
     .loss = hpct_ref_loss, /* some hundred numbers a batch */
     .update = hpct_cpu_update,
     .accumulate = hpct_cpu_accumulate,
+    .scale = scale,
     .measure = hpct_cpu_measure,
 };

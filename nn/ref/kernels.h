@@ -72,6 +72,18 @@ void HPCT_REF(softmax_forward)(int rows, int size, const hpct_real *src, hpct_re
 void HPCT_REF(softmax_backward)(int rows, int size, const hpct_real *dst, const hpct_real *diff_dst,
                                 hpct_real *diff_src);
 
+/* dst = the sum of `num` arrays; dst += src; dst *= factor. */
+void HPCT_REF(add_forward)(size_t count, int num, const hpct_real *const *src, hpct_real *dst);
+void HPCT_REF(add_to)(size_t count, const hpct_real *src, hpct_real *dst);
+void HPCT_REF(scale)(size_t count, hpct_real factor, hpct_real *dst);
+
+/* Rows of size[0], size[1], … one behind the other; backward takes the part of one input out again,
+ * with `add` onto what is there. */
+void HPCT_REF(concatenate_forward)(size_t rows, int num, const int *size,
+                                   const hpct_real *const *src, hpct_real *dst);
+void HPCT_REF(concatenate_backward)(size_t rows, int num, const int *size, int which,
+                                    const hpct_real *diff_dst, bool add, hpct_real *diff_src);
+
 /* Fills call->sums; diff_src gets call->scale times the gradient, unless NULL. call->src and
  * call->diff_src are not looked at. */
 void HPCT_REF(loss_rows)(const hpct_loss_call *call, const hpct_real *src, hpct_real *diff_src);
