@@ -98,6 +98,11 @@ hpct_status hpct_model_loss(hpct_model *model, int n, float scale, hpct_batch_su
         .classes = run->classes,
         .src = run->loss_src,
         .labels = run->labels,
+        .targets = run->targets,
+        .label_smoothing = (float) model->label_smoothing,
+        /* Keras' binary accuracy looks at the outputs, here still before their sigmoid */
+        .threshold = run->loss_src != run->output ? 0.0f : 0.5f,
+        .top_k = model->top_k,
         .scale = scale,
         .diff_src = wants_diff ? run->loss_diff : NULL,
         .sums = sums,
@@ -167,6 +172,11 @@ float *hpct_model_input(hpct_model *model)
 int32_t *hpct_model_labels(hpct_model *model)
 {
     return model->run != NULL ? model->run->labels : NULL;
+}
+
+float *hpct_model_targets(hpct_model *model)
+{
+    return model->run != NULL ? model->run->targets : NULL;
 }
 
 const float *hpct_model_output(const hpct_model *model)

@@ -142,16 +142,37 @@ HPCT_API void hpct_model_add_concatenate(hpct_model *model, const int *tensors, 
  * HPCT_ERR_USAGE, with the names there are, for any other. */
 HPCT_API hpct_status hpct_model_builtin(hpct_model **out, const char *name);
 
+/* Each sample's loss; where Keras wants target rows and labels are given, the row is 1 at the label
+ * and 0 elsewhere, and with one output it is the label itself. Outputs are probabilities unless the
+ * name says logits. */
 typedef enum hpct_loss {
-    HPCT_SPARSE_CATEGORICAL_CROSSENTROPY, /* outputs are probabilities */
+    HPCT_SPARSE_CATEGORICAL_CROSSENTROPY,
     HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS,
+    HPCT_CATEGORICAL_CROSSENTROPY,
+    HPCT_CATEGORICAL_CROSSENTROPY_FROM_LOGITS,
+    HPCT_BINARY_CROSSENTROPY,
+    HPCT_BINARY_CROSSENTROPY_FROM_LOGITS,
+    HPCT_MEAN_SQUARED_ERROR,
+    HPCT_LOSSES
 } hpct_loss;
+
+typedef struct hpct_compile_options {
+    hpct_loss loss;
+    double label_smoothing; /* of the (not sparse) categorical and the binary losses; 0 to 1 */
+    int top_k; /* counts samples whose label is among the k largest outputs; default: does not */
+    hpct_optimizer optimizer;
+} hpct_compile_options;
 
 /* Checks the layers (the first fault of the hpct_model_add_… calls is returned here,
  * HPCT_ERR_USAGE) and fixes loss and optimizer, which begins anew. After it no layer can be added.
  */
 HPCT_API hpct_status hpct_model_compile(hpct_model *model, hpct_loss loss,
                                         const hpct_optimizer *optimizer);
+
+/* The same with everything there is to say. HPCT_ERR_USAGE also for smoothing of a loss that has
+ * none. */
+HPCT_API hpct_status hpct_model_compile_with(hpct_model *model,
+                                             const hpct_compile_options *options);
 
 /* The learning rate of the next step. */
 HPCT_API double hpct_model_learning_rate(const hpct_model *model);

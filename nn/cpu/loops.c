@@ -78,3 +78,10 @@ void hpct_loops_split(size_t total, size_t least,
         body(first, end - first, arg);
     }
 }
+
+void hpct_loops_each(size_t count, void (*body)(size_t index, void *arg), void *arg)
+{
+#pragma omp parallel for schedule(dynamic, 1)
+    for (size_t i = 0; i < count; i++)
+        body(i, arg);
+}

@@ -78,4 +78,7 @@ const hpct_loops *hpct_loops_best(void);
 void hpct_loops_split(size_t total, size_t least,
                       void (*body)(size_t first, size_t count, void *arg), void *arg);
 
+/* Calls body(index, arg) for 0 … count-1, each thread taking the next as it becomes free. */
+void hpct_loops_each(size_t count, void (*body)(size_t index, void *arg), void *arg);
+
 #endif

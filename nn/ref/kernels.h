@@ -102,10 +102,8 @@ void HPCT_REF(concatenate_forward)(size_t rows, int num, const int *size,
 void HPCT_REF(concatenate_backward)(size_t rows, int num, const int *size, int which,
                                     const hpct_real *diff_dst, bool add, hpct_real *diff_src);
 
-/* Sum of losses and number of correct rows (first largest element at the label); diff_src gets
- * scale times the gradient, unless NULL. */
-void HPCT_REF(cross_entropy)(hpct_loss_form form, int n, int classes, const hpct_real *src,
-                             const int32_t *labels, double scale, hpct_real *diff_src,
-                             hpct_batch_sums *sums);
+/* Fills call->sums; diff_src gets call->scale times the gradient, unless NULL. call->src and
+ * call->diff_src are not looked at. */
+void HPCT_REF(loss_rows)(const hpct_loss_call *call, const hpct_real *src, hpct_real *diff_src);
 
 #endif

@@ -320,8 +320,7 @@ hpct_status hpct_ref_make_op(hpct_op **out, const hpct_op_spec *spec, const hpct
 
 hpct_status hpct_ref_loss(const hpct_loss_call *call)
 {
-    hpct_ref_cross_entropy(call->form, call->n, call->classes, call->src, call->labels,
-                           (double) call->scale, call->diff_src, call->sums);
+    hpct_ref_loss_rows(call, call->src, call->diff_src);
     return HPCT_OK;
 }
 

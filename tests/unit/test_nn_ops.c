@@ -213,7 +213,7 @@ static void dense_matches(void **state)
         c.spec.relu = pick(0, 1) == 1;
         c.spec.no_bias = pick(0, 3) == 0;
         c.spec.dense.rows = pick(0, 3) == 0 ? pick(2, 4) : 1;
-        c.spec.dense.in = pick(1, 300);
+        c.spec.dense.in = i % 20 == 0 ? pick(4000, 9000) : pick(1, 300); /* block by block */
         c.spec.dense.out = pick(1, 70);
         c.needs_diff_src = pick(0, 1) == 1;
         c.fuse_update = pick(0, 1) == 1;
