@@ -64,6 +64,7 @@ hpct_status hpct_cpu_make_pool2d(hpct_op **out, const hpct_op_spec *spec,
     op->class = &class;
     op->spec = *spec;
     op->build = *build;
+    op->backward_keeps_diff_dst = true;
     pool->forward = calloc(num, sizeof *pool->forward);
     pool->backward = calloc(num, sizeof *pool->backward);
     if (pool->forward == NULL || pool->backward == NULL)
