@@ -205,6 +205,10 @@ static hpct_status train_step(fit_run *run, int epoch, int64_t step, running *su
     hpct_batch batch = hpct_sampler_batch(run->sampler, epoch, step);
     hpct_dataset_gather(run->train, batch.indices, batch.count, hpct_model_input(run->model),
                         hpct_model_labels(run->model));
+    int64_t first;
+    hpct_slice(batch.global_count, hpct_context_rank(run->context), hpct_context_size(run->context),
+               &first);
+    hpct_model_set_position(run->model, run->options.seed, run->steps_done, first);
     int signal = hpct_stop_signal();
     hpct_step_sums step_sums = {.interrupted = signal == SIGINT, .terminated = signal == SIGTERM};
     hpct_status status =

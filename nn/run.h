@@ -83,6 +83,7 @@ struct hpct_run {
 
     hpct_run_stage stage;
     int stage_n;
+    bool stage_training;   /* what the forward of this stage was called with */
     hpct_run_times *times; /* NULL: nobody profiles */
 };
 

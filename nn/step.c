@@ -34,6 +34,7 @@ static hpct_op_call make_call(const hpct_model *model, const hpct_run_node *node
         .seed = model->position.seed,
         .step = model->position.step,
         .first_sample = model->position.first_sample,
+        .training = model->run->stage_training,
     };
 }
 
@@ -67,11 +68,11 @@ hpct_status hpct_model_forward(hpct_model *model, int n, bool training)
     if (training && !run->training)
         return hpct_fail(HPCT_ERR_USAGE, "model %s was built for inference only", model->name);
     run->stage = HPCT_STAGE_NONE;
+    run->stage_training = training;
     if (run->times != NULL && training)
         run->times->step++;
     for (int i = 0; i < run->num_nodes && status == HPCT_OK; i++) {
         hpct_op_call call = make_call(model, &run->nodes[i], batch, n);
-        call.training = training;
         double begin = hpct_run_began(run);
         status = run->nodes[i].op->class->forward(run->nodes[i].op, &call);
         hpct_run_ended(run, HPCT_TIME_FORWARD(i), begin);

@@ -82,6 +82,8 @@ typedef struct hpct_pool2d {
 typedef hpct_pool2d hpct_max_pool2d;
 typedef hpct_pool2d hpct_average_pool2d; /* cells of the padding are not counted */
 
+typedef enum hpct_flip { HPCT_FLIP_BOTH, HPCT_FLIP_HORIZONTAL, HPCT_FLIP_VERTICAL } hpct_flip;
+
 typedef struct hpct_dense {
     int units;
     bool no_bias;
@@ -102,6 +104,23 @@ HPCT_API void hpct_model_add_flatten(hpct_model *model);
 /* One size may be -1 and is then worked out. */
 HPCT_API void hpct_model_add_reshape(hpct_model *model, hpct_shape shape);
 HPCT_API void hpct_model_add_activation(hpct_model *model, hpct_activation activation);
+
+/* In training each element becomes 0 with probability `rate`, within [0, 1], and the others grow by
+ * 1 / (1 - rate); in inference nothing happens. What random layers draw is a function of the seed,
+ * the step and the sample's place in the global batch: not of ranks and threads. */
+HPCT_API void hpct_model_add_dropout(hpct_model *model, double rate);
+
+/* Layers on pictures, mostly the first of a model. Rescaling, on any shape: x * scale + offset.
+ * Resizing: bilinear, cell centres at halves, no antialiasing. */
+HPCT_API void hpct_model_add_rescaling(hpct_model *model, double scale, double offset);
+HPCT_API void hpct_model_add_resizing(hpct_model *model, int height, int width);
+/* In training each picture is turned with probability 1/2: left to right, upside down, or
+ * (HPCT_FLIP_BOTH) both at once; in inference none is. */
+HPCT_API void hpct_model_add_random_flip(hpct_model *model, hpct_flip mode);
+/* In training a part of this size from a random place of each picture. In inference, and when the
+ * input is not larger than that both ways: the largest part of these proportions from the middle,
+ * resized. */
+HPCT_API void hpct_model_add_random_crop(hpct_model *model, int height, int width);
 
 /* The tensor that the next layer reads: the output of the layer added last, or what set_head named.
  * A number for set_head, add and concatenate; 0 is the model's input. */

@@ -3,6 +3,9 @@
 
 #include <math.h>
 #include <omp.h>
+#include <string.h>
+
+_Static_assert(HPCT_DROPOUT_LANES == HPCT_LANES, "a group of draws is a vector");
 
 #ifdef __clang__
 #define HPCT_UNROLL _Pragma("unroll")

@@ -248,6 +248,88 @@ static void rows_agree(void **state)
     }
 }
 
+/* Linear operations: backward is forward's transpose, <forward(x), y> = <x, backward(y)>. */
+static void compare_products(const char *what, const double *x, const double *back, size_t in,
+                             const double *forth, const double *y, size_t out)
+{
+    double left = 0, right = 0;
+    for (size_t i = 0; i < out; i++)
+        left += forth[i] * y[i];
+    for (size_t i = 0; i < in; i++)
+        right += x[i] * back[i];
+    if (fabs(left - right) > 1e-12 * (double) (in + out))
+        fail_msg("%s: %.15g forward, %.15g backward", what, left, right);
+}
+
+static void pictures_agree(void **state)
+{
+    (void) state;
+    const hpct_draw draw = {.seed = 9, .stream = 2, .step = 4};
+    for (int i = 0; i < 100; i++) {
+        hpct_picture p = {.in_h = pick(1, 7),
+                          .in_w = pick(1, 7),
+                          .out_h = pick(1, 7),
+                          .out_w = pick(1, 7),
+                          .channels = pick(1, 3),
+                          .horizontal = pick(0, 1) == 1,
+                          .vertical = pick(0, 1) == 1};
+        size_t in = (size_t) (p.in_h * p.in_w * p.channels),
+               out = (size_t) (p.out_h * p.out_w * p.channels);
+        double *x = random_doubles(in), *y = random_doubles(out), *forth = random_doubles(out),
+               *back = random_doubles(in), *flipped = random_doubles(in), *z = random_doubles(in);
+        const hpct_box boxes[] = {hpct_box_whole(&p), hpct_box_centre(&p),
+                                  hpct_box_random(&p, &draw, (uint32_t) i)};
+        for (int b = 0; b < 3; b++) {
+            hpct_ref64_resize_forward(&p, &boxes[b], x, forth);
+            hpct_ref64_resize_backward(&p, &boxes[b], y, back);
+            compare_products("resize", x, back, in, forth, y, out);
+        }
+        p.out_h = p.in_h;
+        p.out_w = p.in_w;
+        hpct_ref64_flip(&p, x, flipped);
+        hpct_ref64_flip(&p, z, back);
+        compare_products("flip", x, back, in, flipped, z, in);
+        free(x), free(y), free(forth), free(back), free(flipped), free(z);
+    }
+}
+
+static void dropout_agrees(void **state)
+{
+    (void) state;
+    const hpct_draw draw = {.seed = 9, .stream = 2, .step = 4};
+    const hpct_dropout dropout = hpct_dropout_make(&draw, 0.4);
+    double *x = random_doubles(300), *y = random_doubles(300), *forth = random_doubles(300),
+           *back = random_doubles(300);
+    hpct_ref64_dropout(&dropout, 3, 3, 100, x, forth);
+    hpct_ref64_dropout(&dropout, 3, 3, 100, y, back);
+    compare_products("dropout", x, back, 300, forth, y, 300);
+    free(x), free(y), free(forth), free(back);
+}
+
+/* tf.image.resize of [[1, 2], [3, 4]] to 4 x 4, and of five cells to two and to three. */
+static void resizing_has_tensorflow_values(void **state)
+{
+    (void) state;
+    static const double square[] = {1, 2, 3, 4}, row[] = {1, 2, 4, 8, 16};
+    static const double large[] = {1,   1.25, 1.75, 2,   1.5, 1.75, 2.25, 2.5,
+                                   2.5, 2.75, 3.25, 3.5, 3,   3.25, 3.75, 4};
+    static const double two[] = {1.75, 10}, three[] = {4.0 / 3, 4, 40.0 / 3};
+    double got[16];
+    hpct_picture p = {.in_h = 2, .in_w = 2, .out_h = 4, .out_w = 4, .channels = 1};
+    hpct_box box = hpct_box_whole(&p);
+    hpct_ref64_resize_forward(&p, &box, square, got);
+    for (int i = 0; i < 16; i++)
+        assert_true(fabs(got[i] - large[i]) < 1e-12);
+    p = (hpct_picture){.in_h = 1, .in_w = 5, .out_h = 1, .out_w = 2, .channels = 1};
+    box = hpct_box_whole(&p);
+    hpct_ref64_resize_forward(&p, &box, row, got);
+    assert_true(fabs(got[0] - two[0]) < 1e-12 && fabs(got[1] - two[1]) < 1e-12);
+    p.out_w = 3;
+    hpct_ref64_resize_forward(&p, &box, row, got);
+    for (int i = 0; i < 3; i++)
+        assert_true(fabs(got[i] - three[i]) < 1e-12);
+}
+
 static double loss_of(hpct_loss_call call, const double *x, double *diff)
 {
     hpct_batch_sums sums;
@@ -393,9 +475,15 @@ static void metrics_are_keras(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(windows_agree),     cmocka_unit_test(rows_agree),
-        cmocka_unit_test(elements_agree),    cmocka_unit_test(activations_have_keras_values),
-        cmocka_unit_test(losses_agree),      cmocka_unit_test(losses_have_keras_values),
+        cmocka_unit_test(windows_agree),
+        cmocka_unit_test(rows_agree),
+        cmocka_unit_test(elements_agree),
+        cmocka_unit_test(activations_have_keras_values),
+        cmocka_unit_test(pictures_agree),
+        cmocka_unit_test(dropout_agrees),
+        cmocka_unit_test(resizing_has_tensorflow_values),
+        cmocka_unit_test(losses_agree),
+        cmocka_unit_test(losses_have_keras_values),
         cmocka_unit_test(metrics_are_keras),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
