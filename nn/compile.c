@@ -50,6 +50,7 @@ hpct_status hpct_model_compile(hpct_model *model, hpct_loss loss, const hpct_opt
     model->loss = loss;
     model->optimizer = resolved;
     hpct_model_forget_slots(model);
+    hpct_model_fuse(model);
     model->compiled = true;
     return HPCT_OK;
 }

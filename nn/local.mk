@@ -10,6 +10,7 @@ nn_libnn_la_SOURCES = \
 	nn/cost.c \
 	nn/cost.h \
 	nn/flow.c \
+	nn/fuse.c \
 	nn/graph.c \
 	nn/graph.h \
 	nn/op.c \
@@ -38,6 +39,7 @@ nn_libnn_la_SOURCES = \
 	nn/weights.c \
 	nn/layer/activation.c \
 	nn/layer/activation.h \
+	nn/layer/batch_normalization.c \
 	nn/layer/conv2d.c \
 	nn/layer/dense.c \
 	nn/layer/flatten.c \
@@ -46,6 +48,7 @@ nn_libnn_la_SOURCES = \
 	nn/layer/reshape.c \
 	nn/layer/window.c \
 	nn/layer/window.h \
+	nn/layer/zero_padding2d.c \
 	nn/model/builtin.c \
 	nn/model/builtin.h \
 	nn/model/mnist_cnn.c \
@@ -60,16 +63,19 @@ nn_libnn_la_LIBADD = nn/libnncpu.la base/libbase.la $(JANSSON_LIBS)
 nn_ref_kernels = \
 	nn/ref/activation.c \
 	nn/ref/average_pool2d.c \
+	nn/ref/batch_norm.c \
 	nn/ref/conv2d.c \
 	nn/ref/dense.c \
 	nn/ref/join.c \
 	nn/ref/kernels.h \
 	nn/ref/loss.c \
-	nn/ref/max_pool2d.c
+	nn/ref/max_pool2d.c \
+	nn/ref/pad2d.c
 
 # The cpu backend: OpenMP and oneDNN stay in here.
 nn_libnncpu_la_SOURCES = \
 	nn/cpu/activation.c \
+	nn/cpu/batch_norm.c \
 	nn/cpu/conv2d.c \
 	nn/cpu/cpu.c \
 	nn/cpu/cpu.h \
@@ -80,6 +86,7 @@ nn_libnncpu_la_SOURCES = \
 	nn/cpu/loops.c \
 	nn/cpu/loops.h \
 	nn/cpu/loops_body.h \
+	nn/cpu/pad2d.c \
 	nn/cpu/pool2d.c \
 	nn/cpu/rates.c \
 	nn/cpu/shim.c \

@@ -82,6 +82,7 @@ struct hpct_run {
 
     hpct_run_stage stage;
     int stage_n;
+    bool stage_training;
     hpct_run_times *times; /* NULL: nobody profiles */
 };
 

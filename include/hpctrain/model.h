@@ -80,6 +80,20 @@ typedef struct hpct_pool2d {
     hpct_padding padding;
 } hpct_pool2d;
 typedef hpct_pool2d hpct_max_pool2d;
+/* Over samples and all axes but the last, per channel: gamma (x - mean) / sqrt(variance + epsilon) +
+ * beta. Training takes mean and (biased) variance from the batch, of this replica alone, and moves
+ * the moving statistics towards them; otherwise the moving statistics are taken. Parameters gamma
+ * and beta, state moving_mean and moving_variance. */
+typedef struct hpct_batch_normalization {
+    double momentum;          /* moving = momentum * moving + (1 - momentum) * batch; 0 means 0.99 */
+    double epsilon;           /* 0 means 1e-3 */
+    bool no_center, no_scale; /* without beta, without gamma */
+} hpct_batch_normalization;
+
+typedef struct hpct_zero_padding2d {
+    int padding[2][2]; /* rows of zeros above and below, columns of zeros left and right */
+} hpct_zero_padding2d;
+
 typedef hpct_pool2d hpct_average_pool2d; /* cells of the padding are not counted */
 
 typedef struct hpct_dense {
@@ -97,6 +111,12 @@ HPCT_API void hpct_model_add_conv2d(hpct_model *model, const hpct_conv2d *conv);
 HPCT_API void hpct_model_add_depthwise_conv2d(hpct_model *model, const hpct_depthwise_conv2d *conv);
 HPCT_API void hpct_model_add_max_pool2d(hpct_model *model, const hpct_max_pool2d *pool);
 HPCT_API void hpct_model_add_average_pool2d(hpct_model *model, const hpct_average_pool2d *pool);
+/* Over the whole picture: height x width x channels becomes channels. */
+HPCT_API void hpct_model_add_global_average_pool2d(hpct_model *model);
+HPCT_API void hpct_model_add_global_max_pool2d(hpct_model *model);
+HPCT_API void hpct_model_add_batch_normalization(hpct_model *model,
+                                                 const hpct_batch_normalization *norm);
+HPCT_API void hpct_model_add_zero_padding2d(hpct_model *model, const hpct_zero_padding2d *padding);
 HPCT_API void hpct_model_add_dense(hpct_model *model, const hpct_dense *dense);
 HPCT_API void hpct_model_add_flatten(hpct_model *model);
 /* One size may be -1 and is then worked out. */

@@ -102,6 +102,8 @@ static hpct_status import_params(hpct_op *op, const nn_result *r, uint64_t seed,
     hpct_status status = HPCT_OK;
     for (int i = 0; i < op->num_params && status == HPCT_OK; i++) {
         float *keras = random_floats(r->param_count[i], seed, STREAM_PARAM + (uint32_t) i, 0);
+        for (size_t k = 0; hpct_op_param_is_state(&op->spec, i) && k < r->param_count[i]; k++)
+            keras[k] = fabsf(keras[k]); /* variances */
         a->param[i] = poisoned(op->param_floats[i]);
         if (!hpct_op_param_is_state(&op->spec, i))
             a->grad[i] = poisoned(op->param_floats[i]);
@@ -163,7 +165,7 @@ static hpct_status run(const nn_case *c, hpct_op *op, uint64_t seed, const float
                          .workspace = workspace,
                          .scratch = scratch,
                          .learning_rate = 0.5f,
-                         .training = true};
+                         .training = !c->inference};
     for (int i = 0; i < repeat && status == HPCT_OK; i++) {
         double started = now();
         status = op->class->forward(op, &call);
@@ -177,7 +179,7 @@ static hpct_status run(const nn_case *c, hpct_op *op, uint64_t seed, const float
                 memcpy(r->diff_src[k], before[k], r->src_count[k] * sizeof *diff);
         }
         started = now();
-        if (status == HPCT_OK)
+        if (status == HPCT_OK && !c->inference)
             status = op->class->backward(op, &call);
         keep_least(&r->backward_seconds, now() - started);
     }
@@ -220,6 +222,10 @@ nn_result *nn_case_run(const nn_case *c, const hpct_backend *backend, uint64_t s
     }
     if (status == HPCT_OK)
         status = run(c, op, seed, given_dst, repeat, r, &a);
+    for (int i = 0; i < HPCT_OP_MAX_PARAMS && c->inference; i++) {
+        hpct_host_release(a.grad[i]);
+        a.grad[i] = NULL;
+    }
     if (status == HPCT_OK)
         status = export_params(op, r, &a);
     for (int i = 0; i < HPCT_OP_MAX_PARAMS; i++) {
