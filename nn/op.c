@@ -18,6 +18,11 @@ const char *hpct_op_kind_name(hpct_op_kind kind)
         [HPCT_OP_CONCATENATE] = "concatenate",
         [HPCT_OP_BATCH_NORM] = "batch_norm",
         [HPCT_OP_PAD2D] = "pad2d",
+        [HPCT_OP_DROPOUT] = "dropout",
+        [HPCT_OP_RESCALING] = "rescaling",
+        [HPCT_OP_RESIZING] = "resizing",
+        [HPCT_OP_RANDOM_CROP] = "random_crop",
+        [HPCT_OP_RANDOM_FLIP] = "random_flip",
     };
     return names[kind];
 }
@@ -33,6 +38,12 @@ static bool joins(const hpct_op_spec *spec)
     return spec->kind == HPCT_OP_ADD || spec->kind == HPCT_OP_CONCATENATE;
 }
 
+static bool shows(const hpct_op_spec *spec)
+{
+    return spec->kind == HPCT_OP_RESIZING || spec->kind == HPCT_OP_RANDOM_CROP ||
+           spec->kind == HPCT_OP_RANDOM_FLIP;
+}
+
 int hpct_op_num_inputs(const hpct_op_spec *spec)
 {
     return joins(spec) ? spec->join.count : 1;
@@ -41,20 +52,26 @@ int hpct_op_num_inputs(const hpct_op_spec *spec)
 size_t hpct_op_src_floats(const hpct_op_spec *spec, int input)
 {
     const hpct_window *w = &spec->window;
+    const hpct_picture *p = &spec->picture;
     if (has_window(spec))
         return (size_t) w->in_h * (size_t) w->in_w * (size_t) w->in_c;
     if (joins(spec))
         return (size_t) spec->join.rows * (size_t) spec->join.size[input];
     if (spec->kind == HPCT_OP_BATCH_NORM)
         return (size_t) spec->norm.rows * (size_t) spec->norm.channels;
+    if (shows(spec))
+        return (size_t) p->in_h * (size_t) p->in_w * (size_t) p->channels;
     return (size_t) spec->dense.rows * (size_t) spec->dense.in;
 }
 
 size_t hpct_op_dst_floats(const hpct_op_spec *spec)
 {
     const hpct_window *w = &spec->window;
+    const hpct_picture *p = &spec->picture;
     if (has_window(spec))
         return (size_t) w->out_h * (size_t) w->out_w * (size_t) w->out_c;
+    if (shows(spec))
+        return (size_t) p->out_h * (size_t) p->out_w * (size_t) p->channels;
     if (spec->kind == HPCT_OP_CONCATENATE) {
         size_t floats = 0;
         for (int k = 0; k < spec->join.count; k++)

@@ -110,7 +110,7 @@ static void find_moments(const norm_op *norm, const job *j)
         size_t first, rows = share(j, t, threads, &first);
         float *sums = sums_of(j, t);
         hpct_loops_best()->column_moments(rows, channels, j->call->src[0] + first * channels, sums,
-                                   sums + padded(channels));
+                                          sums + padded(channels));
     }
     join_moments(j, threads);
 }

@@ -1,7 +1,8 @@
 /* ResNet-50, -101 and -152: He, Zhang, Ren and Sun, Deep Residual Learning for Image Recognition,
- * 2015, and Identity Mappings in Deep Residual Networks, 2016 (V2), with the layer graphs, names and
- * parameter counts of keras.applications. resnet50 is the form known as v1.5: the stride of a block
- * is in its 3x3 convolution, where Keras' ResNet50 has it in the first 1x1; all else is Keras'. */
+ * 2015, and Identity Mappings in Deep Residual Networks, 2016 (V2), with the layer graphs, names
+ * and parameter counts of keras.applications. resnet50 is the form known as v1.5: the stride of a
+ * block is in its 3x3 convolution, where Keras' ResNet50 has it in the first 1x1; all else is
+ * Keras'. */
 #include "nn/model/builtin.h"
 
 #include <stdio.h>
@@ -38,8 +39,7 @@ static void add_relu(hpct_model *model, const char *block, const char *part)
 static void add_frame(hpct_model *model, const char *block, const char *part, int width)
 {
     name(model, block, part);
-    hpct_model_add_zero_padding2d(
-        model, &(hpct_zero_padding2d){{{width, width}, {width, width}}});
+    hpct_model_add_zero_padding2d(model, &(hpct_zero_padding2d){{{width, width}, {width, width}}});
 }
 
 /* ---- V2: normalization and ReLU come first ---- */
@@ -52,14 +52,14 @@ static void add_block_v2(hpct_model *model, const char *block, int filters, int 
     add_relu(model, block, "preact_relu");
     int preact = hpct_model_head(model);
     if (conv_shortcut) {
-        add_conv(model, block, "0_conv",
-                 &(hpct_conv2d){
-                     .filters = 4 * filters, .kernel = {1, 1}, .strides = {stride, stride}});
+        add_conv(
+            model, block, "0_conv",
+            &(hpct_conv2d){.filters = 4 * filters, .kernel = {1, 1}, .strides = {stride, stride}});
         shortcut = hpct_model_head(model);
     } else if (stride > 1) {
         hpct_model_set_head(model, shortcut);
-        hpct_model_add_max_pool2d(
-            model, &(hpct_max_pool2d){.pool = {1, 1}, .strides = {stride, stride}});
+        hpct_model_add_max_pool2d(model,
+                                  &(hpct_max_pool2d){.pool = {1, 1}, .strides = {stride, stride}});
         shortcut = hpct_model_head(model);
     }
     hpct_model_set_head(model, preact);
@@ -68,11 +68,10 @@ static void add_block_v2(hpct_model *model, const char *block, int filters, int 
     add_norm(model, block, "1_bn");
     add_relu(model, block, "1_relu");
     add_frame(model, block, "2_pad", 1);
-    add_conv(model, block, "2_conv",
-             &(hpct_conv2d){.filters = filters,
-                            .kernel = {3, 3},
-                            .strides = {stride, stride},
-                            .no_bias = true});
+    add_conv(
+        model, block, "2_conv",
+        &(hpct_conv2d){
+            .filters = filters, .kernel = {3, 3}, .strides = {stride, stride}, .no_bias = true});
     add_norm(model, block, "2_bn");
     add_relu(model, block, "2_relu");
     add_conv(model, block, "3_conv", &(hpct_conv2d){.filters = 4 * filters, .kernel = {1, 1}});
@@ -100,9 +99,9 @@ static void add_block(hpct_model *model, const char *block, int filters, int str
 {
     int input = hpct_model_head(model), shortcut = input;
     if (conv_shortcut) {
-        add_conv(model, block, "0_conv",
-                 &(hpct_conv2d){
-                     .filters = 4 * filters, .kernel = {1, 1}, .strides = {stride, stride}});
+        add_conv(
+            model, block, "0_conv",
+            &(hpct_conv2d){.filters = 4 * filters, .kernel = {1, 1}, .strides = {stride, stride}});
         add_norm(model, block, "0_bn");
         shortcut = hpct_model_head(model);
     }

@@ -165,7 +165,10 @@ static hpct_status run(const nn_case *c, hpct_op *op, uint64_t seed, const float
                          .workspace = workspace,
                          .scratch = scratch,
                          .learning_rate = 0.5f,
-                         .training = !c->inference};
+                         .training = !c->inference,
+                         .seed = seed,
+                         .step = 2,
+                         .first_sample = 6};
     for (int i = 0; i < repeat && status == HPCT_OK; i++) {
         double started = now();
         status = op->class->forward(op, &call);
@@ -179,7 +182,7 @@ static hpct_status run(const nn_case *c, hpct_op *op, uint64_t seed, const float
                 memcpy(r->diff_src[k], before[k], r->src_count[k] * sizeof *diff);
         }
         started = now();
-        if (status == HPCT_OK && !c->inference)
+        if (status == HPCT_OK && !c->forward_only)
             status = op->class->backward(op, &call);
         keep_least(&r->backward_seconds, now() - started);
     }
@@ -211,7 +214,8 @@ nn_result *nn_case_run(const nn_case *c, const hpct_backend *backend, uint64_t s
                            .training = true,
                            .needs_diff_src = c->needs_diff_src,
                            .fuse_update = c->fuse_update,
-                           .plain_layout = c->plain_layout};
+                           .plain_layout = c->plain_layout,
+                           .stream = 3};
     hpct_op *op = NULL;
     arenas a = {0};
     count(c, r);
@@ -222,7 +226,7 @@ nn_result *nn_case_run(const nn_case *c, const hpct_backend *backend, uint64_t s
     }
     if (status == HPCT_OK)
         status = run(c, op, seed, given_dst, repeat, r, &a);
-    for (int i = 0; i < HPCT_OP_MAX_PARAMS && c->inference; i++) {
+    for (int i = 0; i < HPCT_OP_MAX_PARAMS && c->forward_only; i++) {
         hpct_host_release(a.grad[i]);
         a.grad[i] = NULL;
     }
