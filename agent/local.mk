@@ -32,7 +32,9 @@ agent_libagent_la_SOURCES = \
 	agent/data/npz.c agent/data/npz.h \
 	agent/data/pickle.c agent/data/pickle.h \
 	agent/data/picture.c agent/data/picture.h \
+	agent/data/pipeline.c agent/data/pipeline.h \
 	agent/data/png.c \
+	agent/data/resize.c agent/data/resize.h agent/data/resize_body.h \
 	agent/data/sampler.c agent/data/sampler.h \
 	agent/data/synthetic.c \
 	agent/data/tar.c agent/data/tar.h \
