@@ -1,6 +1,7 @@
 /* fit: the training loop of every strategy and model. Everything is made before step 1. */
 #include "agent/context.h"
 #include "agent/data/dataset.h"
+#include "agent/data/pipeline.h"
 #include "agent/data/sampler.h"
 #include "agent/evaluate.h"
 #include "agent/history.h"
@@ -30,7 +31,7 @@
 
 /* Sums over the steps of one epoch. */
 typedef struct running {
-    double loss, correct;
+    double loss, correct, in_top_k;
     int64_t samples, steps;
     double began, first_step_ended; /* clock */
 } running;
@@ -41,6 +42,7 @@ typedef struct fit_run {
     const hpct_dataset *train, *validation;
     hpct_fit_options options;
     hpct_sampler *sampler;
+    hpct_pipeline *pipeline;
     hpct_strategy *strategy;
     hpct_history *history; /* rank 0 with log_dir */
     hpct_progress progress;
@@ -88,10 +90,10 @@ static hpct_status check_options(fit_run *run)
 static hpct_status check_data(const fit_run *run)
 {
     hpct_shape input = hpct_model_input_shape(run->model);
-    hpct_shape output = hpct_model_output_shape(run->model);
-    hpct_status status = hpct_dataset_check(run->train, input, output.size[output.rank - 1]);
+    int labels = hpct_model_count_labels(run->model);
+    hpct_status status = hpct_dataset_check(run->train, input, labels);
     if (status == HPCT_OK && run->validation != NULL)
-        status = hpct_dataset_check(run->validation, input, output.size[output.rank - 1]);
+        status = hpct_dataset_check(run->validation, input, labels);
     return status;
 }
 
@@ -145,7 +147,9 @@ static hpct_status allocate(fit_run *run)
     if (run->step_times == NULL || run->epoch_seconds == NULL)
         return hpct_fail_memory((size_t) run->num_step_times * sizeof *run->step_times);
     if (hpct_context_rank(run->context) == 0 && run->options.log_dir != NULL)
-        status = hpct_history_open(&run->history, run->options.log_dir, run->validation != NULL);
+        status = hpct_history_open(&run->history, run->options.log_dir,
+                                   (run->validation != NULL ? HPCT_HISTORY_VALIDATION : 0) |
+                                       (hpct_model_top_k(run->model) > 0 ? HPCT_HISTORY_TOP_K : 0));
     return status;
 }
 
@@ -171,6 +175,31 @@ static hpct_status open_strategy(fit_run *run)
     return hpct_multi_worker_mirrored.open(&run->strategy, &plan);
 }
 
+static hpct_batch batch_of_step(void *argument, int64_t number)
+{
+    fit_run *run = argument;
+    int64_t steps = hpct_sampler_steps_per_epoch(run->sampler);
+    return hpct_sampler_batch(run->sampler, number / steps, number % steps);
+}
+
+static hpct_status open_pipeline(fit_run *run)
+{
+    bool plain = hpct_dataset_is_plain(run->train, true);
+    hpct_pipeline_options options = {
+        .dataset = run->train,
+        .batches = hpct_sampler_steps_per_epoch(run->sampler) * run->options.epochs,
+        .largest = hpct_sampler_full_count(run->sampler),
+        .training = true,
+        .seed = run->options.seed,
+        .threads = hpct_cpu_threads(),
+        .batch = batch_of_step,
+        .from = run,
+        .pixels = plain ? hpct_model_input(run->model) : NULL,
+        .labels = plain ? hpct_model_labels(run->model) : NULL,
+    };
+    return hpct_context_agree(run->context, hpct_pipeline_open(&run->pipeline, &options));
+}
+
 static hpct_status prepare(fit_run *run)
 {
     hpct_status status = check_options(run);
@@ -185,43 +214,53 @@ static hpct_status prepare(fit_run *run)
         status = hpct_threads_set(run->context);
     if (status == HPCT_OK)
         status = open_strategy(run);
+    if (status == HPCT_OK)
+        status = open_pipeline(run);
     return status;
 }
 
 /* ---- training ---- */
 
-static hpct_metrics mean(double loss, double correct, int64_t samples)
+static hpct_metrics mean(double loss, double correct, double in_top_k, int64_t samples)
 {
-    return (hpct_metrics){loss / (double) samples, correct / (double) samples};
+    double n = (double) samples;
+    return (hpct_metrics){loss / n, correct / n, in_top_k / n};
 }
 
 /* One step; adds to the epoch's sums. */
 static hpct_status train_step(fit_run *run, int epoch, int64_t step, running *sums)
 {
     double began = hpct_process_clock();
-    hpct_batch batch = hpct_sampler_batch(run->sampler, epoch, step);
-    hpct_dataset_gather(run->train, batch.indices, batch.count, hpct_model_input(run->model),
-                        hpct_model_labels(run->model));
+    hpct_input input;
+    hpct_status status = hpct_pipeline_next(run->pipeline, &input);
+    if (status != HPCT_OK)
+        return status;
+    hpct_model_set_input(run->model, input.pixels, input.labels);
+    int64_t first;
+    hpct_slice(input.global_count, hpct_context_rank(run->context), hpct_context_size(run->context),
+               &first);
+    hpct_model_set_position(run->model, run->options.seed, run->steps_done, first);
     int signal = hpct_stop_signal();
     hpct_step_sums step_sums = {.interrupted = signal == SIGINT, .terminated = signal == SIGTERM};
-    hpct_status status =
-        run->strategy->ops->step(run->strategy, batch.count, batch.global_count, &step_sums);
+    status = hpct_strategy_step(run->strategy, input.count, input.global_count, &step_sums);
     if (status != HPCT_OK)
         return status;
     double ended = hpct_process_clock();
     if (run->steps_done > 0)
         run->step_times[(run->steps_done - 1) % run->num_step_times] = ended - began;
     run->steps_done++;
-    run->samples_done += batch.global_count;
+    run->samples_done += input.global_count;
     sums->loss += step_sums.loss;
     sums->correct += step_sums.correct;
-    sums->samples += batch.global_count;
+    sums->in_top_k += step_sums.in_top_k;
+    sums->samples += input.global_count;
     if (++sums->steps == 1)
         sums->first_step_ended = ended;
     if (step_sums.interrupted > 0 || step_sums.terminated > 0)
         run->signal = step_sums.terminated > 0 ? SIGTERM : SIGINT;
     if (run->history != NULL) {
-        hpct_metrics one = mean(step_sums.loss, step_sums.correct, batch.global_count);
+        hpct_metrics one =
+            mean(step_sums.loss, step_sums.correct, step_sums.in_top_k, input.global_count);
         hpct_history_step(run->history, epoch + 1, step + 1, &one);
     }
     return HPCT_OK;
@@ -248,14 +287,14 @@ static hpct_status train_epoch(fit_run *run, int epoch)
             return status;
         if (run->progress.verbose != 0) {
             double now = hpct_process_clock();
-            *train = mean(sums.loss, sums.correct, sums.samples);
+            *train = mean(sums.loss, sums.correct, sums.in_top_k, sums.samples);
             hpct_progress_step(&run->progress, sums.steps, now - sums.began,
                                step_seconds(&sums, now), train);
         }
     }
     double ended = hpct_process_clock();
     bool stopped = sums.steps < steps, validated = run->validation != NULL && !stopped;
-    *train = mean(sums.loss, sums.correct, sums.samples);
+    *train = mean(sums.loss, sums.correct, sums.in_top_k, sums.samples);
     if (validated)
         status = hpct_evaluate_built(run->context, run->model, run->validation,
                                      run->evaluation_batch, validation);
@@ -269,7 +308,8 @@ static hpct_status train_epoch(fit_run *run, int epoch)
     if (run->options.log_dir == NULL)
         return HPCT_OK;
     if (run->history != NULL)
-        status = hpct_history_epoch(run->history, epoch, train, validation);
+        status = hpct_history_epoch(run->history, epoch, train, validation,
+                                    hpct_model_learning_rate(run->model));
     return hpct_context_agree(run->context, status);
 }
 
@@ -326,8 +366,12 @@ static hpct_status write_summary(fit_run *run)
         .start_seconds = run->start_seconds,
         .train_seconds = run->result.seconds,
         .epoch_seconds = run->epoch_seconds,
+        .input_wait_seconds = hpct_pipeline_waited(run->pipeline),
         .train = run->result.train,
         .validation = run->result.validation,
+        .top_k = hpct_model_top_k(run->model),
+        .optimizer = hpct_optimizer_name(hpct_model_optimizer(run->model)->kind),
+        .learning_rate = hpct_model_learning_rate(run->model),
         .bytes_sent_per_step = run->strategy->ops->bytes_per_step(run->strategy),
         .signal = run->signal,
     };
@@ -385,6 +429,7 @@ static void run_free(fit_run *run)
     hpct_history_close(run->history);
     if (run->strategy != NULL)
         run->strategy->ops->close(run->strategy);
+    hpct_pipeline_close(run->pipeline);
     hpct_sampler_free(run->sampler);
     free(run->step_times);
     free(run->epoch_seconds);
@@ -399,13 +444,14 @@ hpct_status hpct_fit(hpct_context *context, hpct_model *model, const hpct_datase
         .train = train,
         .options = *options,
         .validation = options->validation,
-        .result = {.train = {NAN, NAN}, .validation = {NAN, NAN}},
+        .result = {.train = {NAN, NAN, NAN}, .validation = {NAN, NAN, NAN}},
     };
     hpct_status status = prepare(&run);
     if (status != HPCT_OK)
         goto fail;
     hpct_progress_init(&run.progress, stdout,
-                       hpct_context_rank(context) == 0 ? options->verbose : 0);
+                       hpct_context_rank(context) == 0 ? options->verbose : 0,
+                       hpct_model_top_k(model) > 0);
     hpct_stop_begin();
     run.start_seconds = hpct_process_age();
     run.began = hpct_process_clock();

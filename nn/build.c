@@ -7,22 +7,34 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ARENA_ALIGN 16 /* floats: 64 bytes */
+/* The loss on outputs as they are, and on the inputs of an activation that may come before it. */
+static const struct loss_kind {
+    hpct_loss_form form;
+    hpct_op_kind activation;
+    hpct_loss_form before_activation;
+} losses[HPCT_LOSSES] = {
+    [HPCT_SPARSE_CATEGORICAL_CROSSENTROPY] = {HPCT_LOSS_PROBABILITIES, HPCT_OP_SOFTMAX,
+                                              HPCT_LOSS_LOGITS},
+    [HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS] = {HPCT_LOSS_LOGITS, HPCT_OP_KINDS, 0},
+    [HPCT_CATEGORICAL_CROSSENTROPY] = {HPCT_LOSS_DISTRIBUTION, HPCT_OP_SOFTMAX, HPCT_LOSS_LOGITS},
+    [HPCT_CATEGORICAL_CROSSENTROPY_FROM_LOGITS] = {HPCT_LOSS_LOGITS, HPCT_OP_KINDS, 0},
+    [HPCT_BINARY_CROSSENTROPY] = {HPCT_LOSS_BINARY, HPCT_OP_SIGMOID, HPCT_LOSS_BINARY_LOGITS},
+    [HPCT_BINARY_CROSSENTROPY_FROM_LOGITS] = {HPCT_LOSS_BINARY_LOGITS, HPCT_OP_KINDS, 0},
+    [HPCT_MEAN_SQUARED_ERROR] = {HPCT_LOSS_SQUARED, HPCT_OP_KINDS, 0},
+};
 
 void hpct_run_find_loss(const hpct_model *model, int *tensor, hpct_loss_form *form, int *skipped)
 {
+    const struct loss_kind *loss = &losses[model->loss];
     *tensor = model->output;
     *skipped = -1;
-    *form = model->loss == HPCT_SPARSE_CATEGORICAL_CROSSENTROPY ? HPCT_LOSS_PROBABILITIES
-                                                                : HPCT_LOSS_LOGITS;
-    if (*form == HPCT_LOSS_LOGITS)
-        return;
+    *form = loss->form;
     for (int i = 0; i < model->num_nodes; i++) {
         const hpct_node *node = &model->nodes[i];
         bool makes_output = model->tensors[node->output].root == model->tensors[model->output].root;
-        if (makes_output && node->spec.kind == HPCT_OP_SOFTMAX && node->spec.dense.rows == 1) {
+        if (makes_output && node->spec.kind == loss->activation && node->spec.dense.rows == 1) {
             *tensor = node->inputs[0];
-            *form = HPCT_LOSS_LOGITS;
+            *form = loss->before_activation;
             *skipped = i;
         }
     }
@@ -39,12 +51,16 @@ void hpct_run_free(hpct_run *run)
     const hpct_backend *backend = run->backend;
     backend->release(run->parameters);
     backend->release(run->gradients);
-    backend->release(run->velocity);
-    backend->release(run->input);
-    backend->release(run->labels);
+    for (int k = 0; k < HPCT_NUM_SLOTS; k++)
+        backend->release(run->slot[k]);
+    backend->release(run->states);
+    backend->release(run->own_input);
+    backend->release(run->own_labels);
+    backend->release(run->targets);
     backend->release(run->block);
     backend->release(run->scratch);
     free(run->param_offsets);
+    free(run->learns);
     free(run->updates);
     free(run->batch_sizes);
     free(run->nodes);
@@ -69,6 +85,7 @@ static hpct_status copy_options(hpct_run *run, const hpct_build_options *options
             run->largest_batch = run->batch_sizes[i];
     }
     run->training = !options->inference_only;
+    run->dense_targets = options->dense_targets;
     return HPCT_OK;
 }
 
@@ -84,16 +101,25 @@ static hpct_status check_sizes(const hpct_model *model, const hpct_run *run)
     return HPCT_OK;
 }
 
+static bool has_trained_params(const hpct_model *model, const hpct_node *node)
+{
+    for (int k = 0; k < node->num_params; k++) {
+        if (!model->params[node->first_param + k].state)
+            return true;
+    }
+    return false;
+}
+
 /* Makes the operations. A node has a backward part when something at or before it learns. */
 static hpct_status make_ops(const hpct_model *model, hpct_run *run,
                             const hpct_build_options *options)
 {
     int skipped;
     hpct_run_find_loss(model, &run->loss_tensor, &run->form, &skipped);
-    run->classes = model->tensors[run->loss_tensor].shape.size[0];
-    bool *learns = calloc((size_t) model->num_tensors, sizeof *learns); /* by root tensor */
+    run->classes = (int) hpct_shape_count(&model->tensors[run->loss_tensor].shape);
+    bool *learns = run->learns = calloc((size_t) model->num_tensors, sizeof *learns);
     if (learns == NULL)
-        return hpct_fail_memory(0);
+        return hpct_fail_memory((size_t) model->num_tensors * sizeof *learns);
     hpct_status status = HPCT_OK;
     for (int i = 0; i < model->num_nodes && status == HPCT_OK; i++) {
         const hpct_node *node = &model->nodes[i];
@@ -102,10 +128,11 @@ static hpct_status make_ops(const hpct_model *model, hpct_run *run,
             .num_batch_sizes = run->num_batch_sizes,
             .fuse_update = run->fuse_update,
             .plain_layout = options->plain_layout,
+            .stream = (uint32_t) i,
         };
         for (int k = 0; k < node->num_inputs; k++)
             build.needs_diff_src |= learns[model->tensors[node->inputs[k]].root];
-        bool any = build.needs_diff_src || node->num_params > 0;
+        bool any = build.needs_diff_src || has_trained_params(model, node);
         learns[model->tensors[node->output].root] = any && run->training;
         run->nodes[i].backward = any && run->training && i != skipped;
         build.training = run->nodes[i].backward;
@@ -114,8 +141,21 @@ static hpct_status make_ops(const hpct_model *model, hpct_run *run,
         if (status != HPCT_OK)
             hpct_fail_within(status, model->layers[node->layer].name);
     }
-    free(learns);
     return status;
+}
+
+/* Leaves the parameter for update(), together with the one before it where the optimizer allows. */
+static void add_update(const hpct_model *model, hpct_run *run, const hpct_param *param,
+                       size_t offset, size_t count)
+{
+    const hpct_optimizer *optimizer = &model->optimizer;
+    hpct_update_range *last = run->num_updates > 0 ? &run->updates[run->num_updates - 1] : NULL;
+    if (last != NULL && last->offset + last->count == offset &&
+        !hpct_optimizer_by_parameter(optimizer))
+        last->count += count;
+    else
+        run->updates[run->num_updates++] = (hpct_update_range){
+            offset, count, .adapt = param->shape.rank > 1 || optimizer->trust_all};
 }
 
 /* Offsets of the parameters, in the order in which backward finishes their gradients. */
@@ -132,15 +172,19 @@ static hpct_status lay_out_arena(const hpct_model *model, hpct_run *run)
         const hpct_node *node = &model->nodes[i];
         const hpct_op *op = run->nodes[i].op;
         for (int k = 0; k < node->num_params; k++) {
-            size_t count = (op->param_floats[k] + ARENA_ALIGN - 1) / ARENA_ALIGN * ARENA_ALIGN;
-            run->param_offsets[node->first_param + k] = offset;
+            int param = node->first_param + k;
+            size_t count =
+                (op->param_floats[k] + HPCT_ARENA_ALIGN - 1) / HPCT_ARENA_ALIGN * HPCT_ARENA_ALIGN;
             uint64_t facts[2] = {op->param_layout[k], op->param_floats[k]};
             hash = hpct_hash(hash, facts, sizeof facts);
-            hpct_range *last = run->num_updates > 0 ? &run->updates[run->num_updates - 1] : NULL;
-            if (!op->param_fused[k] && last != NULL && last->offset + last->count == offset)
-                last->count += count;
-            else if (!op->param_fused[k])
-                run->updates[run->num_updates++] = (hpct_range){offset, count};
+            if (model->params[param].state) {
+                run->param_offsets[param] = run->state_floats;
+                run->state_floats += count;
+                continue;
+            }
+            run->param_offsets[param] = offset;
+            if (!op->param_fused[k])
+                add_update(model, run, &model->params[param], offset, count);
             offset += count;
         }
     }
@@ -162,15 +206,18 @@ static void *take(const hpct_run *run, size_t bytes, hpct_status *status)
 static hpct_status allocate(const hpct_model *model, hpct_run *run)
 {
     hpct_status status = HPCT_OK;
-    size_t arena = run->arena_floats * sizeof(float), batch = (size_t) run->largest_batch;
+    size_t arena = run->arena_floats * sizeof(float);
     run->parameters = take(run, arena, &status);
+    run->states = take(run, run->state_floats * sizeof(float), &status);
     if (run->training)
         run->gradients = take(run, arena + HPCT_ARENA_TAIL * sizeof(float), &status);
-    if (run->training && model->optimizer.momentum > 0)
-        run->velocity = take(run, arena, &status);
-    run->input =
-        take(run, batch * hpct_shape_count(&model->tensors[0].shape) * sizeof(float), &status);
-    run->labels = take(run, batch * sizeof *run->labels, &status);
+    for (int k = 0; run->training && k < hpct_optimizer_num_slots(&model->optimizer); k++)
+        run->slot[k] = take(run, arena, &status);
+    if (run->training && model->optimizer.gradient_accumulation_steps > 1)
+        run->slot[HPCT_SLOT_ACCUMULATED] = take(run, arena, &status);
+    if (run->dense_targets)
+        run->targets =
+            take(run, (size_t) run->largest_batch * (size_t) run->classes * sizeof(float), &status);
     size_t scratch = 0;
     for (int i = 0; i < model->num_nodes; i++) {
         if (run->nodes[i].op->scratch_bytes > scratch)
@@ -180,15 +227,39 @@ static hpct_status allocate(const hpct_model *model, hpct_run *run)
     return status == HPCT_OK ? hpct_run_place(model, run) : status;
 }
 
+float *hpct_run_param(const hpct_model *model, const hpct_run *run, int param)
+{
+    float *arena = model->params[param].state ? run->states : run->parameters;
+    return arena + run->param_offsets[param];
+}
+
 static void point_at_params(const hpct_model *model, hpct_run *run)
 {
     for (int i = 0; i < model->num_params; i++) {
         hpct_run_node *node = &run->nodes[model->params[i].node];
         int index = model->params[i].index;
-        node->param[index] = run->parameters + run->param_offsets[i];
-        if (run->gradients != NULL)
+        node->param[index] = hpct_run_param(model, run, i);
+        if (run->gradients != NULL && !model->params[i].state)
             node->grad[index] = run->gradients + run->param_offsets[i];
     }
+}
+
+static hpct_status import(const hpct_run *run, const hpct_model *model, int index,
+                          const float *kept, float *arena)
+{
+    if (kept == NULL || arena == NULL)
+        return HPCT_OK;
+    const hpct_param *param = &model->params[index];
+    hpct_op *op = run->nodes[param->node].op;
+    return op->class->import_param(op, param->index, kept, arena + run->param_offsets[index]);
+}
+
+static void drop(float **kept, const float *arena)
+{
+    if (arena == NULL)
+        return;
+    free(*kept);
+    *kept = NULL;
 }
 
 /* From the model into the arenas. What the run has no arena for stays in the model. */
@@ -196,27 +267,22 @@ static hpct_status move_in(hpct_model *model, hpct_run *run)
 {
     hpct_status status = HPCT_OK;
     for (int i = 0; i < model->num_params && status == HPCT_OK; i++) {
-        hpct_param *param = &model->params[i];
-        hpct_op *op = run->nodes[param->node].op;
-        size_t at = run->param_offsets[i];
-        if (param->value != NULL)
-            status = op->class->import_param(op, param->index, param->value, run->parameters + at);
-        if (status == HPCT_OK && param->velocity != NULL && run->velocity != NULL)
-            status = op->class->import_param(op, param->index, param->velocity, run->velocity + at);
+        bool state = model->params[i].state;
+        status =
+            import(run, model, i, model->params[i].value, state ? run->states : run->parameters);
+        for (int k = 0; k < HPCT_NUM_SLOTS && status == HPCT_OK; k++)
+            status = import(run, model, i, model->params[i].slot[k], run->slot[k]);
     }
     for (int i = 0; i < model->num_params && status == HPCT_OK; i++) {
-        free(model->params[i].value);
-        model->params[i].value = NULL;
-        if (run->velocity != NULL) {
-            free(model->params[i].velocity);
-            model->params[i].velocity = NULL;
-        }
+        drop(&model->params[i].value, run->parameters);
+        for (int k = 0; k < HPCT_NUM_SLOTS; k++)
+            drop(&model->params[i].slot[k], run->slot[k]);
     }
     return status;
 }
 
-/* One parameter or its slot out of an arena into *kept, which is allocated if need be. */
-static hpct_status keep(const hpct_model *model, int index, const float *arena, float **kept)
+/* One parameter or its slot into *kept, which is allocated if need be. */
+static hpct_status keep(const hpct_model *model, int index, const float *from, float **kept)
 {
     const hpct_param *param = &model->params[index];
     hpct_op *op = model->run->nodes[param->node].op;
@@ -225,8 +291,7 @@ static hpct_status keep(const hpct_model *model, int index, const float *arena, 
         *kept = malloc(bytes);
     if (*kept == NULL)
         return hpct_fail_memory(bytes);
-    return op->class->export_param(op, param->index, arena + model->run->param_offsets[index],
-                                   *kept);
+    return op->class->export_param(op, param->index, from, *kept);
 }
 
 hpct_status hpct_model_unbuild(hpct_model *model)
@@ -235,9 +300,12 @@ hpct_status hpct_model_unbuild(hpct_model *model)
     if (run == NULL)
         return HPCT_OK;
     for (int i = 0; i < model->num_params; i++) {
-        hpct_status status = keep(model, i, run->parameters, &model->params[i].value);
-        if (status == HPCT_OK && run->velocity != NULL)
-            status = keep(model, i, run->velocity, &model->params[i].velocity);
+        hpct_param *param = &model->params[i];
+        hpct_status status = keep(model, i, hpct_run_param(model, run, i), &param->value);
+        for (int k = 0; k < HPCT_NUM_SLOTS && status == HPCT_OK; k++) {
+            if (run->slot[k] != NULL && !param->state)
+                status = keep(model, i, run->slot[k] + run->param_offsets[i], &param->slot[k]);
+        }
         if (status != HPCT_OK)
             return status;
     }
@@ -264,7 +332,7 @@ hpct_status hpct_model_build(hpct_model *model, const hpct_build_options *option
     if (run == NULL)
         return hpct_fail_memory(sizeof *run);
     run->backend = backend;
-    run->fuse_update = options->fuse_update && model->optimizer.momentum == 0;
+    run->fuse_update = options->fuse_update && hpct_optimizer_is_plain(&model->optimizer);
     run->nodes = calloc((size_t) model->num_nodes + 1, sizeof *run->nodes);
     status = run->nodes != NULL ? HPCT_OK : hpct_fail_memory(0);
     if (status == HPCT_OK) {

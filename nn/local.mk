@@ -1,26 +1,103 @@
 # nn/: tensors, the model graph, layers, losses, optimizers, models. Knows nothing of ranks.
-hpctrain_HEADERS += include/hpctrain/model.h
+hpctrain_HEADERS += include/hpctrain/model.h include/hpctrain/optimizer.h
 noinst_LTLIBRARIES += nn/libnn.la nn/libnncpu.la
 
-nn_libnn_la_SOURCES = nn/backend.c nn/backend.h nn/build.c nn/compile.c nn/graph.c nn/graph.h \
-	nn/op.h nn/params.c nn/place.c nn/plan.c nn/plan.h nn/rng.c nn/rng.h nn/run.h \
-	nn/safetensors.c nn/safetensors.h nn/shape.c nn/shape.h nn/step.c nn/step.h nn/summary.c \
+nn_libnn_la_SOURCES = \
+	nn/backend.c \
+	nn/backend.h \
+	nn/build.c \
+	nn/compile.c \
+	nn/cost.c \
+	nn/cost.h \
+	nn/dropout.h \
+	nn/flow.c \
+	nn/graph.c \
+	nn/graph.h \
+	nn/op.c \
+	nn/op.h \
+	nn/optimizer.c \
+	nn/optimizer.h \
+	nn/params.c \
+	nn/picture.c \
+	nn/picture.h \
+	nn/place.c \
+	nn/plan.c \
+	nn/plan.h \
+	nn/profile.c \
+	nn/profile.h \
+	nn/rng.c \
+	nn/rng.h \
+	nn/run.h \
+	nn/safetensors.c \
+	nn/safetensors.h \
+	nn/schedule.c \
+	nn/schedule.h \
+	nn/shape.c \
+	nn/shape.h \
+	nn/step.c \
+	nn/step.h \
+	nn/summary.c \
+	nn/update.c \
 	nn/weights.c \
-	nn/layer/activation.c nn/layer/activation.h nn/layer/conv2d.c nn/layer/dense.c \
-	nn/layer/flatten.c nn/layer/max_pool2d.c nn/layer/reshape.c nn/layer/window.c \
+	nn/layer/activation.c \
+	nn/layer/activation.h \
+	nn/layer/conv2d.c \
+	nn/layer/dense.c \
+	nn/layer/dropout.c \
+	nn/layer/flatten.c \
+	nn/layer/join.c \
+	nn/layer/picture.c \
+	nn/layer/pool2d.c \
+	nn/layer/rescaling.c \
+	nn/layer/reshape.c \
+	nn/layer/window.c \
 	nn/layer/window.h \
-	nn/model/builtin.c nn/model/builtin.h nn/model/mnist_cnn.c nn/model/mnist_convnet.c \
-	nn/ref/ref.c nn/ref/ref.h $(nn_ref_kernels)
+	nn/model/builtin.c \
+	nn/model/builtin.h \
+	nn/model/mnist_cnn.c \
+	nn/model/mnist_convnet.c \
+	nn/ref/ref.c \
+	nn/ref/ref.h \
+	nn/ref/update.c \
+	$(nn_ref_kernels)
 nn_libnn_la_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 nn_libnn_la_LIBADD = nn/libnncpu.la base/libbase.la $(JANSSON_LIBS)
 
-nn_ref_kernels = nn/ref/kernels.h nn/ref/activation.c nn/ref/conv2d.c nn/ref/dense.c \
-	nn/ref/loss.c nn/ref/max_pool2d.c nn/ref/sgd.c
+nn_ref_kernels = \
+	nn/ref/activation.c \
+	nn/ref/average_pool2d.c \
+	nn/ref/conv2d.c \
+	nn/ref/dense.c \
+	nn/ref/dropout.c \
+	nn/ref/join.c \
+	nn/ref/kernels.h \
+	nn/ref/loss.c \
+	nn/ref/max_pool2d.c \
+	nn/ref/picture.c \
+	nn/ref/rescaling.c
 
 # The cpu backend: OpenMP and oneDNN stay in here.
-nn_libnncpu_la_SOURCES = nn/cpu/activation.c nn/cpu/conv2d.c nn/cpu/cpu.c nn/cpu/cpu.h \
-	nn/cpu/dense.c nn/cpu/direct.c nn/cpu/loops.c nn/cpu/loops.h nn/cpu/loops_body.h \
-	nn/cpu/max_pool2d.c nn/cpu/shim.c nn/cpu/shim.h
+nn_libnncpu_la_SOURCES = \
+	nn/cpu/activation.c \
+	nn/cpu/conv2d.c \
+	nn/cpu/cpu.c \
+	nn/cpu/cpu.h \
+	nn/cpu/dense.c \
+	nn/cpu/direct.c \
+	nn/cpu/dropout.c \
+	nn/cpu/eltwise.c \
+	nn/cpu/join.c \
+	nn/cpu/loops.c \
+	nn/cpu/loops.h \
+	nn/cpu/loops_body.h \
+	nn/cpu/picture.c \
+	nn/cpu/pool2d.c \
+	nn/cpu/rates.c \
+	nn/cpu/rescaling.c \
+	nn/cpu/shim.c \
+	nn/cpu/shim.h \
+	nn/cpu/update.c
 nn_libnncpu_la_CPPFLAGS = $(AM_CPPFLAGS) $(ONEDNN_CPPFLAGS)
-nn_libnncpu_la_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
+# sqrtf becomes one instruction where it need not set errno.
+nn_libnncpu_la_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS) -fno-math-errno
 nn_libnncpu_la_LIBADD = $(ONEDNN_LIBS) $(OPENMP_CFLAGS)

@@ -6,19 +6,44 @@
 #include "nn/backend.h"
 #include "nn/graph.h"
 
+/* How a node's backward leaves its part of an input's gradient. */
+typedef enum hpct_diff_mode {
+    HPCT_DIFF_NONE,      /* nobody wants it */
+    HPCT_DIFF_WRITE,     /* it is the first part */
+    HPCT_DIFF_PASS,      /* it is the first part, and the output's gradient itself: no copy */
+    HPCT_DIFF_ADD,       /* the operation adds to what is there */
+    HPCT_DIFF_ADD_AFTER, /* the operation writes elsewhere, and the step adds that */
+} hpct_diff_mode;
+
 typedef struct hpct_run_node {
     hpct_op *op;
     bool backward; /* false: nothing before it learns, or the loss has taken its place */
     const float *src[HPCT_NODE_MAX_INPUTS];
     float *diff_src[HPCT_NODE_MAX_INPUTS];
+    hpct_diff_mode mode[HPCT_NODE_MAX_INPUTS];
+    bool add[HPCT_NODE_MAX_INPUTS]; /* mode is HPCT_DIFF_ADD */
+    float *add_after;               /* where diff_src[0] is added then; else NULL */
     float *dst, *diff_dst;
     float *param[HPCT_OP_MAX_PARAMS], *grad[HPCT_OP_MAX_PARAMS];
     void *workspace;
 } hpct_run_node;
 
-typedef struct hpct_range {
-    size_t offset, count; /* floats in the arenas */
-} hpct_range;
+/* Seconds of the parts of each step, noted while somebody profiles (nn/profile.h). */
+typedef struct hpct_run_times {
+    int slots, steps;
+    int step; /* the one that is running; those before the first and after the last are lost */
+    double *seconds; /* [steps][slots] */
+} hpct_run_times;
+#define HPCT_TIME_FORWARD(node) (2 * (node))
+#define HPCT_TIME_BACKWARD(node) (2 * (node) + 1)
+#define HPCT_TIME_LOSS(nodes) (2 * (nodes))
+#define HPCT_TIME_UPDATE(nodes) (2 * (nodes) + 1)
+#define HPCT_TIMES_OF(nodes) (2 * (nodes) + 2) /* slots */
+double hpct_run_clock(void);
+
+/* Around a part of the step; the clock is asked only where a profile is taken. */
+double hpct_run_began(const hpct_run *run);
+void hpct_run_ended(const hpct_run *run, int slot, double begin);
 
 typedef enum hpct_run_stage { HPCT_STAGE_NONE, HPCT_STAGE_FORWARD, HPCT_STAGE_LOSS } hpct_run_stage;
 
@@ -27,48 +52,71 @@ struct hpct_run {
     int *batch_sizes;
     int num_batch_sizes;
     int largest_batch;
-    bool training, fuse_update;
+    bool training, fuse_update, dense_targets;
     hpct_run_node *nodes; /* [model->num_nodes] */
     int num_nodes;
 
     size_t arena_floats;
-    size_t *param_offsets; /* [model->num_params] */
-    float *parameters, *gradients, *velocity;
+    size_t *param_offsets; /* [model->num_params], in the arena of its kind */
+    float *parameters, *gradients;
+    float *slot[HPCT_NUM_SLOTS]; /* NULL where the optimizer needs none */
+    size_t state_floats;
+    float *states; /* parameters that are not trained */
     uint64_t fingerprint;
-    hpct_range *updates; /* what is left for update() */
+    hpct_update_range *updates; /* what is left for update() */
     int num_updates;
 
-    float *input;
+    float *input; /* of the next forward: the caller's or own_input; NULL before either is set */
     int32_t *labels;
-    char *block; /* activations, their gradients, workspaces: as planned */
+    float *own_input; /* made when asked for, with own_labels */
+    int32_t *own_labels;
+    float *targets; /* NULL: the labels say it */
+    char *block;    /* activations, their gradients, workspaces: as planned */
     size_t block_bytes;
     void *scratch;
 
     const float *output; /* of the model */
     hpct_loss_form form; /* and where the loss starts: */
     int loss_tensor;
+    bool *learns; /* [model->num_tensors], by root: has a gradient */
     int classes;
     const float *loss_src;
     float *loss_diff;
 
     hpct_run_stage stage;
     int stage_n;
+    bool stage_training;   /* what the forward of this stage was called with */
+    hpct_run_times *times; /* NULL: nobody profiles */
 };
 
 void hpct_run_free(hpct_run *run);
 
-/* Where the loss attaches: the tensor it reads and its form. Probabilities that a softmax just made
- * are taken at the softmax's input, as Keras does, which keeps small ones exact; *skipped is then
- * that softmax's node, which backward leaves out, else -1. */
+/* Where the loss attaches: the tensor it reads and its form. Probabilities that a softmax or
+ * sigmoid just made are taken at its input, as Keras does, which keeps small ones exact; *skipped
+ * is then that node, which backward leaves out, else -1. */
 void hpct_run_find_loss(const hpct_model *model, int *tensor, hpct_loss_form *form, int *skipped);
+
+/* Decides every node's modes: which reader of a tensor, in the order of backward, writes its
+ * gradient, which add to it, and where an Add can pass its own on. diff_root[num_tensors]: the
+ * tensor in whose memory the gradient of each (root) tensor lies. */
+hpct_status hpct_run_flow(const hpct_model *model, hpct_run *run, int *diff_root);
+
+/* Where the i-th parameter lies. */
+float *hpct_run_param(const hpct_model *model, const hpct_run *run, int param);
 
 /* Allocates run->block and sets the pointers of every node; ops must have been made. Times of the
  * plan: forward of node i at i, the loss at N, backward of node i at 2N - i. */
 hpct_status hpct_run_place(const hpct_model *model, hpct_run *run);
 
+/* Makes every node that reads the model's input read it there. */
+void hpct_run_set_input(const hpct_model *model, hpct_run *run, float *input);
+
 /* Moves parameters and optimizer slots out of the arenas into the model (Keras' layout) and frees
  * the run; nothing when the model is not built. */
 hpct_status hpct_model_unbuild(hpct_model *model);
+
+/* The optimizer begins anew: its slots are dropped or set to zero. */
+void hpct_model_forget_slots(hpct_model *model);
 
 /* One parameter in Keras' layout, wherever it is now. get: HPCT_ERR_USAGE when it was never set. */
 hpct_status hpct_param_get(const hpct_model *model, int param, float *keras);

@@ -1,4 +1,4 @@
-/* The step itself: forward, loss, backward, update over what build prepared. Allocates nothing. */
+/* The step itself: forward, loss, backward over what build prepared. Allocates nothing. */
 #include "nn/run.h"
 
 #include "base/status.h"
@@ -25,12 +25,37 @@ static hpct_op_call make_call(const hpct_model *model, const hpct_run_node *node
         .dst = node->dst,
         .diff_dst = node->diff_dst,
         .diff_src = node->diff_src,
+        .add = node->add,
         .param = node->param,
         .grad = node->grad,
         .workspace = node->workspace,
         .scratch = model->run->scratch,
-        .learning_rate = (float) model->optimizer.learning_rate,
+        .learning_rate = (float) hpct_model_learning_rate(model),
+        .seed = model->position.seed,
+        .step = model->position.step,
+        .first_sample = model->position.first_sample,
+        .training = model->run->stage_training,
     };
+}
+
+void hpct_model_set_position(hpct_model *model, uint64_t seed, int64_t step, int64_t first_sample)
+{
+    model->position.seed = seed;
+    model->position.step = step;
+    model->position.first_sample = first_sample;
+}
+
+double hpct_run_began(const hpct_run *run)
+{
+    return run->times == NULL ? 0 : hpct_run_clock();
+}
+
+void hpct_run_ended(const hpct_run *run, int slot, double begin)
+{
+    const hpct_run_times *times = run->times;
+    if (times != NULL && times->step >= 0 && times->step < times->steps)
+        times->seconds[(size_t) times->step * (size_t) times->slots + (size_t) slot] +=
+            hpct_run_clock() - begin;
 }
 
 hpct_status hpct_model_forward(hpct_model *model, int n, bool training)
@@ -42,10 +67,17 @@ hpct_status hpct_model_forward(hpct_model *model, int n, bool training)
     hpct_run *run = model->run;
     if (training && !run->training)
         return hpct_fail(HPCT_ERR_USAGE, "model %s was built for inference only", model->name);
+    if (run->input == NULL)
+        return hpct_fail(HPCT_ERR_USAGE, "model %s was given no input", model->name);
     run->stage = HPCT_STAGE_NONE;
+    run->stage_training = training;
+    if (run->times != NULL && training)
+        run->times->step++;
     for (int i = 0; i < run->num_nodes && status == HPCT_OK; i++) {
         hpct_op_call call = make_call(model, &run->nodes[i], batch, n);
+        double begin = hpct_run_began(run);
         status = run->nodes[i].op->class->forward(run->nodes[i].op, &call);
+        hpct_run_ended(run, HPCT_TIME_FORWARD(i), begin);
     }
     if (status == HPCT_OK)
         run->stage = HPCT_STAGE_FORWARD;
@@ -68,12 +100,20 @@ hpct_status hpct_model_loss(hpct_model *model, int n, float scale, hpct_batch_su
         .classes = run->classes,
         .src = run->loss_src,
         .labels = run->labels,
+        .targets = run->targets,
+        .label_smoothing = (float) model->label_smoothing,
+        /* Keras' binary accuracy looks at the outputs, here still before their sigmoid */
+        .threshold = run->loss_src != run->output ? 0.0f : 0.5f,
+        .top_k = model->top_k,
         .scale = scale,
         .diff_src = wants_diff ? run->loss_diff : NULL,
         .sums = sums,
     };
     run->stage = wants_diff ? HPCT_STAGE_LOSS : HPCT_STAGE_FORWARD;
-    return run->backend->loss(&call);
+    double begin = hpct_run_began(run);
+    hpct_status status = run->backend->loss(&call);
+    hpct_run_ended(run, HPCT_TIME_LOSS(run->num_nodes), begin);
+    return status;
 }
 
 hpct_status hpct_model_backward(hpct_model *model, int n)
@@ -93,28 +133,12 @@ hpct_status hpct_model_backward(hpct_model *model, int n)
         if (!node->backward)
             continue;
         hpct_op_call call = make_call(model, node, batch, n);
+        double begin = hpct_run_began(run);
         status = node->op->class->backward(node->op, &call);
-    }
-    return status;
-}
-
-hpct_status hpct_model_update(hpct_model *model)
-{
-    hpct_run *run = model->run;
-    if (run == NULL || !run->training)
-        return hpct_fail(HPCT_ERR_USAGE, "model %s is not built for training", model->name);
-    hpct_status status = HPCT_OK;
-    for (int i = 0; i < run->num_updates && status == HPCT_OK; i++) {
-        size_t at = run->updates[i].offset;
-        hpct_sgd_call call = {
-            .learning_rate = (float) model->optimizer.learning_rate,
-            .momentum = (float) model->optimizer.momentum,
-            .param = run->parameters + at,
-            .velocity = run->velocity != NULL ? run->velocity + at : NULL,
-            .grad = run->gradients + at,
-            .count = run->updates[i].count,
-        };
-        status = run->backend->sgd(&call);
+        if (status == HPCT_OK && node->add_after != NULL)
+            status = run->backend->accumulate((size_t) n * hpct_op_src_floats(&node->op->spec, 0),
+                                              node->diff_src[0], node->add_after, false);
+        hpct_run_ended(run, HPCT_TIME_BACKWARD(i), begin);
     }
     return status;
 }
@@ -131,19 +155,54 @@ float *hpct_model_gradients(hpct_model *model, size_t *count)
     return model->run != NULL ? model->run->gradients : NULL;
 }
 
+float *hpct_model_states(hpct_model *model, size_t *count)
+{
+    *count = model->run != NULL ? model->run->state_floats : 0;
+    return model->run != NULL ? model->run->states : NULL;
+}
+
 uint64_t hpct_model_layout_fingerprint(const hpct_model *model)
 {
     return model->run != NULL ? model->run->fingerprint : 0;
 }
 
+void hpct_model_set_input(hpct_model *model, float *input, int32_t *labels)
+{
+    if (model->run == NULL)
+        return;
+    hpct_run_set_input(model, model->run, input);
+    model->run->labels = labels;
+}
+
+static bool make_own_input(const hpct_model *model, hpct_run *run)
+{
+    size_t batch = (size_t) run->largest_batch;
+    size_t sample = hpct_shape_count(&model->tensors[0].shape);
+    if (run->own_input == NULL)
+        run->own_input = run->backend->allocate(batch * sample * sizeof(float));
+    if (run->own_labels == NULL)
+        run->own_labels = run->backend->allocate(batch * sizeof *run->own_labels);
+    return run->own_input != NULL && run->own_labels != NULL;
+}
+
 float *hpct_model_input(hpct_model *model)
 {
-    return model->run != NULL ? model->run->input : NULL;
+    hpct_run *run = model->run;
+    if (run == NULL || !make_own_input(model, run))
+        return NULL;
+    if (run->input != run->own_input || run->labels != run->own_labels)
+        hpct_model_set_input(model, run->own_input, run->own_labels);
+    return run->own_input;
 }
 
 int32_t *hpct_model_labels(hpct_model *model)
 {
-    return model->run != NULL ? model->run->labels : NULL;
+    return hpct_model_input(model) != NULL ? model->run->own_labels : NULL;
+}
+
+float *hpct_model_targets(hpct_model *model)
+{
+    return model->run != NULL ? model->run->targets : NULL;
 }
 
 const float *hpct_model_output(const hpct_model *model)

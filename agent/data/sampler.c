@@ -15,7 +15,7 @@ struct hpct_sampler {
     uint32_t *indices; /* [full] */
 };
 
-static uint64_t mix(uint64_t x)
+uint64_t hpct_mix(uint64_t x)
 {
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
     x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
@@ -24,19 +24,26 @@ static uint64_t mix(uint64_t x)
 
 void hpct_shuffle(uint32_t *order, size_t count, uint64_t seed, uint64_t pass)
 {
-    uint64_t key = mix(seed + 0x9e3779b97f4a7c15u);
-    key = mix(key ^ mix(pass + 0xd1b54a32d192ed03u));
+    uint64_t key = hpct_mix(seed + 0x9e3779b97f4a7c15u);
+    key = hpct_mix(key ^ hpct_mix(pass + 0xd1b54a32d192ed03u));
     for (size_t i = 0; i < count; i++)
         order[i] = (uint32_t) i;
     for (size_t i = count; i > 1; i--) {
         /* A number below i: the high half of a 64 by 64 bit product (Lemire 2019). The bias is
          * below 2^-32. */
-        uint64_t random = mix(key + i * 0x9e3779b97f4a7c15u);
+        uint64_t random = hpct_mix(key + i * 0x9e3779b97f4a7c15u);
         size_t j = (size_t) (((unsigned __int128) random * i) >> 64);
         uint32_t swap = order[i - 1];
         order[i - 1] = order[j];
         order[j] = swap;
     }
+}
+
+uint64_t hpct_sample_bits(uint64_t seed, uint64_t pass, uint32_t sample)
+{
+    uint64_t key = hpct_mix(seed + 0x632be59bd9b4e019u);
+    key = hpct_mix(key ^ hpct_mix(pass + 0xd1b54a32d192ed03u));
+    return hpct_mix(key + (sample + (uint64_t) 1) * 0x9e3779b97f4a7c15u);
 }
 
 int64_t hpct_slice(int64_t total, int rank, int size, int64_t *begin)
@@ -114,11 +121,12 @@ hpct_batch hpct_sampler_batch(hpct_sampler *sampler, int64_t epoch, int64_t step
     }
     int64_t count = hpct_slice(global, options->rank, options->size, &begin);
     position += begin;
+    hpct_batch batch = {sampler->indices, (int) count, (int) global, position};
     for (int64_t i = 0; i < count; i++, position++) {
         uint64_t pass = (uint64_t) (position / samples);
         if (pass != sampler->pass)
             go_to_pass(sampler, pass);
         sampler->indices[i] = sampler->order[position % samples];
     }
-    return (hpct_batch){sampler->indices, (int) count, (int) global};
+    return batch;
 }

@@ -1,14 +1,25 @@
 /* hpctrain/model.h - describing a model, layer by layer, as Keras users do.
  *
  * Pictures are [height][width][channels] (channels last), batches have the sample first. Weights
- * have Keras' shapes: Conv2D kernels [kh][kw][in][out], Dense kernels [in][out].
+ * have Keras' shapes: Conv2D kernels [kh][kw][in / groups][out], Dense kernels [in][out].
  *
  * The hpct_model_add_… functions return nothing: the first thing that is wrong is kept in the model
- * (with the layer's name) and returned by hpct_model_compile, so that a model reads as a list. */
+ * (with the layer's name) and returned by hpct_model_compile, so that a model reads as a list.
+ *
+ * Layers follow each other: each reads the model's head, the output of the layer before it. A model
+ * with branches remembers heads and goes on from them, and joins them again:
+ *
+ *     int shortcut = hpct_model_head(model);
+ *     hpct_model_add_conv2d(model, …);
+ *     hpct_model_add_add(model, (int[]){shortcut, hpct_model_head(model)}, 2);
+ *
+ * The head at hpct_model_compile is the model's output; every other tensor must have a reader. */
 #ifndef HPCTRAIN_MODEL_H
 #define HPCTRAIN_MODEL_H
 
+#include <hpctrain/optimizer.h>
 #include <hpctrain/status.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -30,25 +41,52 @@ typedef struct hpct_shape {
     ((hpct_shape){.rank = (int) (sizeof((int[]){__VA_ARGS__}) / sizeof(int)),                      \
                   .size = {__VA_ARGS__}})
 
-typedef enum hpct_activation { HPCT_LINEAR, HPCT_RELU, HPCT_SOFTMAX } hpct_activation;
+typedef enum hpct_activation {
+    HPCT_LINEAR,
+    HPCT_RELU,    /* max(0, x) */
+    HPCT_SOFTMAX, /* along the last axis */
+    HPCT_RELU6,   /* min(max(0, x), 6) */
+    HPCT_SIGMOID,
+    HPCT_TANH,
+    HPCT_GELU, /* x (1 + erf(x / sqrt 2)) / 2, not the approximation */
+} hpct_activation;
 typedef enum hpct_padding { HPCT_VALID, HPCT_SAME } hpct_padding;
 
 typedef struct hpct_conv2d {
     int filters;
-    int kernel[2];  /* height, width */
-    int strides[2]; /* height, width; 0 means 1 */
+    int kernel[2];   /* height, width */
+    int strides[2];  /* height, width; 0 means 1 */
+    int dilation[2]; /* height, width; 0 means 1; not above 1 together with strides above 1 */
+    int groups;      /* 0 means 1; divides the input's channels and the filters */
     hpct_padding padding;
+    bool no_bias;
     hpct_activation activation;
 } hpct_conv2d;
 
-typedef struct hpct_max_pool2d {
+/* Each input channel has `multiplier` filters of its own; kernel [kh][kw][in][multiplier]. */
+typedef struct hpct_depthwise_conv2d {
+    int kernel[2];
+    int strides[2];
+    int dilation[2];
+    int multiplier; /* 0 means 1 */
+    hpct_padding padding;
+    bool no_bias;
+    hpct_activation activation;
+} hpct_depthwise_conv2d;
+
+typedef struct hpct_pool2d {
     int pool[2];    /* height, width */
     int strides[2]; /* 0 means the pool's own size */
     hpct_padding padding;
-} hpct_max_pool2d;
+} hpct_pool2d;
+typedef hpct_pool2d hpct_max_pool2d;
+typedef hpct_pool2d hpct_average_pool2d; /* cells of the padding are not counted */
+
+typedef enum hpct_flip { HPCT_FLIP_BOTH, HPCT_FLIP_HORIZONTAL, HPCT_FLIP_VERTICAL } hpct_flip;
 
 typedef struct hpct_dense {
     int units;
+    bool no_bias;
     hpct_activation activation;
 } hpct_dense;
 
@@ -58,42 +96,95 @@ HPCT_API hpct_model *hpct_model_new(const char *name, hpct_shape input);
 HPCT_API void hpct_model_free(hpct_model *model);
 
 HPCT_API void hpct_model_add_conv2d(hpct_model *model, const hpct_conv2d *conv);
+HPCT_API void hpct_model_add_depthwise_conv2d(hpct_model *model, const hpct_depthwise_conv2d *conv);
 HPCT_API void hpct_model_add_max_pool2d(hpct_model *model, const hpct_max_pool2d *pool);
+HPCT_API void hpct_model_add_average_pool2d(hpct_model *model, const hpct_average_pool2d *pool);
 HPCT_API void hpct_model_add_dense(hpct_model *model, const hpct_dense *dense);
 HPCT_API void hpct_model_add_flatten(hpct_model *model);
 /* One size may be -1 and is then worked out. */
 HPCT_API void hpct_model_add_reshape(hpct_model *model, hpct_shape shape);
 HPCT_API void hpct_model_add_activation(hpct_model *model, hpct_activation activation);
 
+/* In training each element becomes 0 with probability `rate`, within [0, 1], and the others grow by
+ * 1 / (1 - rate); in inference nothing happens. What random layers draw is a function of the seed,
+ * the step and the sample's place in the global batch: not of ranks and threads. */
+HPCT_API void hpct_model_add_dropout(hpct_model *model, double rate);
+
+/* Layers on pictures, mostly the first of a model. Rescaling, on any shape: x * scale + offset.
+ * Resizing: bilinear, cell centres at halves, no antialiasing. */
+HPCT_API void hpct_model_add_rescaling(hpct_model *model, double scale, double offset);
+HPCT_API void hpct_model_add_resizing(hpct_model *model, int height, int width);
+/* In training each picture is turned with probability 1/2: left to right, upside down, or
+ * (HPCT_FLIP_BOTH) both at once; in inference none is. */
+HPCT_API void hpct_model_add_random_flip(hpct_model *model, hpct_flip mode);
+/* In training a part of this size from a random place of each picture. In inference, and when the
+ * input is not larger than that both ways: the largest part of these proportions from the middle,
+ * resized. */
+HPCT_API void hpct_model_add_random_crop(hpct_model *model, int height, int width);
+
+/* The tensor that the next layer reads: the output of the layer added last, or what set_head named.
+ * A number for set_head, add and concatenate; 0 is the model's input. */
+HPCT_API int hpct_model_head(const hpct_model *model);
+/* Goes on from an earlier tensor of this model. */
+HPCT_API void hpct_model_set_head(hpct_model *model, int tensor);
+
+/* Names the next layer added; `name` is copied. Else layers are numbered by kind as Keras does:
+ * dense, dense_1, dense_2. Names are unique in a model. */
+HPCT_API void hpct_model_name_layer(hpct_model *model, const char *name);
+
+/* Join 2 to 8 tensors, whatever the head is. Add: the sum of tensors of one shape. Concatenate: one
+ * behind the other along the last axis; the other axes are the same. */
+HPCT_API void hpct_model_add_add(hpct_model *model, const int *tensors, int count);
+HPCT_API void hpct_model_add_concatenate(hpct_model *model, const int *tensors, int count);
+
 /* A built-in model: "mnist-cnn" (Conv 32 3x3, Dense 128, Dense 10 logits; 2,770,634 parameters) or
  * "mnist-convnet" (Conv 32 5x5, pool, Conv 64 5x5, pool, Dense 10 softmax; 62,346 parameters).
  * HPCT_ERR_USAGE, with the names there are, for any other. */
 HPCT_API hpct_status hpct_model_builtin(hpct_model **out, const char *name);
 
+/* Each sample's loss; where Keras wants target rows and labels are given, the row is 1 at the label
+ * and 0 elsewhere, and with one output it is the label itself. Outputs are probabilities unless the
+ * name says logits. */
 typedef enum hpct_loss {
-    HPCT_SPARSE_CATEGORICAL_CROSSENTROPY, /* outputs are probabilities */
+    HPCT_SPARSE_CATEGORICAL_CROSSENTROPY,
     HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS,
+    HPCT_CATEGORICAL_CROSSENTROPY,
+    HPCT_CATEGORICAL_CROSSENTROPY_FROM_LOGITS,
+    HPCT_BINARY_CROSSENTROPY,
+    HPCT_BINARY_CROSSENTROPY_FROM_LOGITS,
+    HPCT_MEAN_SQUARED_ERROR,
+    HPCT_LOSSES
 } hpct_loss;
 
-typedef enum hpct_optimizer_kind { HPCT_SGD } hpct_optimizer_kind;
-
-typedef struct hpct_optimizer {
-    hpct_optimizer_kind kind;
-    double learning_rate;
-    double momentum; /* velocity = momentum * velocity - learning_rate * gradient; 0 for none */
-} hpct_optimizer;
+typedef struct hpct_compile_options {
+    hpct_loss loss;
+    double label_smoothing; /* of the (not sparse) categorical and the binary losses; 0 to 1 */
+    int top_k; /* counts samples whose label is among the k largest outputs; default: does not */
+    hpct_optimizer optimizer;
+} hpct_compile_options;
 
 /* Checks the layers (the first fault of the hpct_model_add_… calls is returned here,
- * HPCT_ERR_USAGE) and fixes loss and optimizer. After it no layer can be added. */
+ * HPCT_ERR_USAGE) and fixes loss and optimizer, which begins anew. After it no layer can be added.
+ */
 HPCT_API hpct_status hpct_model_compile(hpct_model *model, hpct_loss loss,
                                         const hpct_optimizer *optimizer);
+
+/* The same with everything there is to say. HPCT_ERR_USAGE also for smoothing of a loss that has
+ * none. */
+HPCT_API hpct_status hpct_model_compile_with(hpct_model *model,
+                                             const hpct_compile_options *options);
+
+/* The learning rate of the next step. */
+HPCT_API double hpct_model_learning_rate(const hpct_model *model);
 
 /* Draws all weights anew: Glorot uniform for kernels, zeros for biases, as Keras' defaults.
  * The values depend on `seed`, the layer's position and nothing else. */
 HPCT_API hpct_status hpct_model_initialize(hpct_model *model, uint64_t seed);
 
 HPCT_API const char *hpct_model_name(const hpct_model *model);
-HPCT_API size_t hpct_model_count_parameters(const hpct_model *model);
+HPCT_API size_t hpct_model_count_parameters(const hpct_model *model); /* of all kinds */
+/* Those that the optimizer changes; the others are state, such as moving statistics. */
+HPCT_API size_t hpct_model_count_trainable(const hpct_model *model);
 HPCT_API hpct_shape hpct_model_input_shape(const hpct_model *model);
 HPCT_API hpct_shape hpct_model_output_shape(const hpct_model *model);
 

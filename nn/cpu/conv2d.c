@@ -57,8 +57,8 @@ static hpct_status forward(hpct_op *op, const hpct_op_call *call)
     hpct_status status = kernel_for(conv, s, call, &kernel);
     if (status != HPCT_OK)
         return status;
-    void *args[] = {(void *) (uintptr_t) call->src[0], kernel, call->param[HPCT_OP_BIAS],
-                    call->dst};
+    void *args[] = {(void *) (uintptr_t) call->src[0], kernel, call->dst,
+                    op->spec.no_bias ? NULL : call->param[HPCT_OP_BIAS]};
     return hpct_prim_execute(s->prim, prim_scratch(conv, call), args);
 }
 
@@ -96,7 +96,7 @@ static hpct_status backward(hpct_op *op, const hpct_op_call *call)
     const stage *s = &conv->weights[call->batch];
     void *kernel = s->reorder == NULL ? (void *) call->grad[HPCT_OP_KERNEL] : call->scratch;
     void *args[] = {(void *) (uintptr_t) call->src[0], call->diff_dst, kernel,
-                    call->grad[HPCT_OP_BIAS]};
+                    op->spec.no_bias ? NULL : call->grad[HPCT_OP_BIAS]};
     status = hpct_prim_execute(s->prim, prim_scratch(conv, call), args);
     if (status != HPCT_OK || s->reorder == NULL)
         return status;
@@ -188,22 +188,21 @@ static hpct_status connect(conv_op *conv, stage *s, bool from_arena, size_t *scr
 static hpct_status make_batch(conv_op *conv, int i, size_t *scratch)
 {
     const hpct_op_build *build = &conv->op.build;
-    const hpct_window *w = &conv->op.spec.window;
+    const hpct_op_spec *spec = &conv->op.spec;
     int n = build->batch_sizes[i];
     stage *fwd = &conv->forward[i], *data = &conv->data[i], *weights = &conv->weights[i];
-    hpct_status status =
-        hpct_shim_conv_forward(&fwd->prim, w, n, build->training, conv->op.spec.relu);
+    hpct_status status = hpct_shim_conv_forward(&fwd->prim, spec, n, build->training);
     if (status == HPCT_OK && conv->arena == NULL)
-        status = build->plain_layout ? hpct_kernel_layout_plain(&conv->arena, w)
+        status = build->plain_layout ? hpct_kernel_layout_plain(&conv->arena, &spec->window)
                                      : hpct_prim_kernel_layout(fwd->prim, &conv->arena);
     if (status == HPCT_OK)
         status = connect(conv, fwd, true, scratch);
     if (status == HPCT_OK && build->needs_diff_src)
-        status = hpct_shim_conv_backward_data(&data->prim, w, n, fwd->prim);
+        status = hpct_shim_conv_backward_data(&data->prim, spec, n, fwd->prim);
     if (status == HPCT_OK && build->needs_diff_src)
         status = connect(conv, data, true, scratch);
     if (status == HPCT_OK && build->training)
-        status = hpct_shim_conv_backward_weights(&weights->prim, w, n, fwd->prim);
+        status = hpct_shim_conv_backward_weights(&weights->prim, spec, n, fwd->prim);
     if (status == HPCT_OK && build->training)
         status = connect(conv, weights, false, scratch);
     return status;
@@ -242,12 +241,13 @@ hpct_status hpct_cpu_make_conv2d(hpct_op **out, const hpct_op_spec *spec,
     }
     if (status != HPCT_OK)
         return status;
-    op->num_params = 2;
+    op->num_params = spec->no_bias ? 1 : 2;
     op->param_floats[HPCT_OP_KERNEL] = hpct_kernel_layout_floats(conv->arena);
     op->param_floats[HPCT_OP_BIAS] = (size_t) spec->window.out_c;
     op->param_layout[HPCT_OP_KERNEL] = hpct_kernel_layout_fingerprint(conv->arena);
     op->backward_reads_src = true;
     op->backward_reads_dst = spec->relu;
+    op->backward_keeps_diff_dst = !spec->relu;
     op->scratch_bytes = conv->reordered_bytes + scratch;
     return HPCT_OK;
 }

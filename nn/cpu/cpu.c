@@ -17,13 +17,35 @@ static hpct_status make_op(hpct_op **out, const hpct_op_spec *spec, const hpct_o
                                                    : hpct_cpu_make_conv2d(&op, spec, build);
         break;
     case HPCT_OP_MAX_POOL2D:
-        status = hpct_cpu_make_max_pool2d(&op, spec, build);
+    case HPCT_OP_AVERAGE_POOL2D:
+        status = hpct_cpu_make_pool2d(&op, spec, build);
         break;
     case HPCT_OP_DENSE:
         status = hpct_cpu_make_dense(&op, spec, build);
         break;
     case HPCT_OP_RELU:
         status = hpct_cpu_make_relu(&op, spec, build);
+        break;
+    case HPCT_OP_ADD:
+    case HPCT_OP_CONCATENATE:
+        status = hpct_cpu_make_join(&op, spec, build);
+        break;
+    case HPCT_OP_RELU6:
+    case HPCT_OP_SIGMOID:
+    case HPCT_OP_TANH:
+    case HPCT_OP_GELU:
+        status = hpct_cpu_make_eltwise(&op, spec, build);
+        break;
+    case HPCT_OP_DROPOUT:
+        status = hpct_cpu_make_dropout(&op, spec, build);
+        break;
+    case HPCT_OP_RESCALING:
+        status = hpct_cpu_make_rescaling(&op, spec, build);
+        break;
+    case HPCT_OP_RESIZING:
+    case HPCT_OP_RANDOM_CROP:
+    case HPCT_OP_RANDOM_FLIP:
+        status = hpct_cpu_make_picture(&op, spec, build);
         break;
     case HPCT_OP_SOFTMAX: /* some hundred numbers a batch */
     case HPCT_OP_KINDS:
@@ -38,18 +60,20 @@ static hpct_status make_op(hpct_op **out, const hpct_op_spec *spec, const hpct_o
     return status;
 }
 
-static void update_part(size_t first, size_t count, void *arg)
+typedef struct vector {
+    float factor, *dst;
+} vector;
+
+static void scale_part(size_t first, size_t count, void *arg)
 {
-    const hpct_sgd_call *call = arg;
-    hpct_loops_best()->sgd(count, call->learning_rate, call->momentum, call->grad + first,
-                           call->velocity != NULL ? call->velocity + first : NULL,
-                           call->param + first);
+    const vector *v = arg;
+    hpct_loops_best()->scale(count, v->factor, v->dst + first);
 }
 
-static hpct_status sgd(const hpct_sgd_call *call)
+static hpct_status scale(size_t count, float factor, float *dst)
 {
-    hpct_sgd_call copy = *call;
-    hpct_loops_split(call->count, 16384, update_part, &copy);
+    vector v = {.factor = factor, .dst = dst};
+    hpct_loops_split(count, 16384, scale_part, &v);
     return HPCT_OK;
 }
 
@@ -69,5 +93,8 @@ const hpct_backend hpct_backend_cpu = {
     .release = hpct_host_release,
     .make_op = make_op,
     .loss = hpct_ref_loss, /* some hundred numbers a batch */
-    .sgd = sgd,
+    .update = hpct_cpu_update,
+    .accumulate = hpct_cpu_accumulate,
+    .scale = scale,
+    .measure = hpct_cpu_measure,
 };

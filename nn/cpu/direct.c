@@ -18,7 +18,8 @@
 typedef struct direct_op {
     hpct_op op;
     hpct_direct direct;
-    int threads; /* most that backward has room for */
+    int threads;  /* most that backward has room for */
+    float *zeros; /* [out], in place of a bias */
     int offsets[MAX_TAPS];
 } direct_op;
 
@@ -34,6 +35,7 @@ bool hpct_cpu_direct_fits(const hpct_op_spec *spec, const hpct_op_build *build)
                   (w->out_h - 1) * w->stride_h + w->kernel_h > w->in_h ||
                   (w->out_w - 1) * w->stride_w + w->kernel_w > w->in_w;
     return !padded && w->in_c <= MAX_IN && w->kernel_h * w->kernel_w * w->in_c <= MAX_TAPS &&
+           w->dilation_h == 1 && w->dilation_w == 1 && w->groups == 1 &&
            w->out_c % HPCT_LANES == 0 && !build->needs_diff_src;
 }
 
@@ -54,11 +56,12 @@ static void forward_rows(size_t first, size_t count, void *arg)
 {
     const job *j = arg;
     const hpct_loops *loops = hpct_loops_best();
+    const float *bias = j->op->zeros != NULL ? j->op->zeros : j->call->param[HPCT_OP_BIAS];
     for (size_t row = first; row < first + count; row++) {
         size_t src, dst;
         find_row(j->op, row, &src, &dst);
         loops->direct_forward(&j->op->direct, j->call->src[0] + src, j->call->param[HPCT_OP_KERNEL],
-                              j->call->param[HPCT_OP_BIAS], j->call->dst + dst);
+                              bias, j->call->dst + dst);
     }
 }
 
@@ -111,12 +114,15 @@ static hpct_status backward(hpct_op *op, const hpct_op_call *call)
                                sums);
     size_t kernel = op->param_floats[HPCT_OP_KERNEL];
     memcpy(call->grad[HPCT_OP_KERNEL], sums, kernel * sizeof *sums);
-    memcpy(call->grad[HPCT_OP_BIAS], sums + kernel, op->param_floats[HPCT_OP_BIAS] * sizeof *sums);
+    if (!op->spec.no_bias)
+        memcpy(call->grad[HPCT_OP_BIAS], sums + kernel,
+               op->param_floats[HPCT_OP_BIAS] * sizeof *sums);
     return HPCT_OK;
 }
 
 static void destroy(hpct_op *op)
 {
+    free(((direct_op *) op)->zeros);
     free(op);
 }
 
@@ -136,6 +142,10 @@ hpct_status hpct_cpu_make_direct(hpct_op **out, const hpct_op_spec *spec,
     op->class = &class;
     op->spec = *spec;
     op->build = *build;
+    if (spec->no_bias)
+        direct->zeros = calloc((size_t) w->out_c, sizeof *direct->zeros);
+    if (spec->no_bias && direct->zeros == NULL)
+        return hpct_fail_memory((size_t) w->out_c * sizeof *direct->zeros);
     int taps = 0;
     for (int u = 0; u < w->kernel_h; u++)
         for (int v = 0; v < w->kernel_w * w->in_c; v++)
@@ -151,11 +161,12 @@ hpct_status hpct_cpu_make_direct(hpct_op **out, const hpct_op_spec *spec,
         .src_floats = (size_t) w->in_h * (size_t) w->in_w * (size_t) w->in_c,
         .relu = spec->relu,
     };
-    op->num_params = 2;
+    op->num_params = spec->no_bias ? 1 : 2;
     op->param_floats[HPCT_OP_KERNEL] = (size_t) taps * (size_t) w->out_c;
     op->param_floats[HPCT_OP_BIAS] = (size_t) w->out_c;
     op->backward_reads_src = true;
     op->backward_reads_dst = spec->relu;
+    op->backward_keeps_diff_dst = true;
     direct->threads =
         omp_get_num_procs() > omp_get_max_threads() ? omp_get_num_procs() : omp_get_max_threads();
     if (build->training)

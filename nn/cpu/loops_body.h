@@ -9,7 +9,12 @@ typedef float HPCT_VARIANT(vec) __attribute__((vector_size(4 * HPCT_LANES)));
 typedef float HPCT_VARIANT(vecu)
     __attribute__((vector_size(4 * HPCT_LANES), aligned(4), may_alias));
 typedef int HPCT_VARIANT(mask) __attribute__((vector_size(4 * HPCT_LANES)));
+typedef uint32_t HPCT_VARIANT(words) __attribute__((vector_size(4 * HPCT_LANES)));
+typedef uint64_t HPCT_VARIANT(pairs) __attribute__((vector_size(4 * HPCT_LANES)));
+typedef double HPCT_VARIANT(wide) __attribute__((vector_size(8 * HPCT_LANES)));
 #define vec HPCT_VARIANT(vec)
+#define words HPCT_VARIANT(words)
+#define pairs HPCT_VARIANT(pairs)
 #define LOAD(p) (*(const HPCT_VARIANT(vecu) *) (p))
 #define STORE(p, v) (*(HPCT_VARIANT(vecu) *) (p) = (v))
 #define MASKED(v, m) ((vec) ((HPCT_VARIANT(mask))(v) & (m)))
@@ -189,6 +194,73 @@ HPCT_TARGET static void HPCT_VARIANT(relu_backward)(size_t count, const float *d
         diff_src[i] = dst[i] > 0 ? diff_dst[i] : 0;
 }
 
+HPCT_TARGET static void HPCT_VARIANT(rescaling)(size_t count, float scale, float offset,
+                                                const float *src, float *dst)
+{
+    size_t i = 0;
+    for (; i + HPCT_LANES <= count; i += HPCT_LANES)
+        STORE(dst + i, LOAD(src + i) * scale + offset);
+    for (; i < count; i++)
+        dst[i] = src[i] * scale + offset;
+}
+
+/* The upper and lower halves of the 64-bit products with a constant. */
+#define MULTIPLY(factor, c, high, low)                                                             \
+    do {                                                                                           \
+        pairs even = ((pairs) (c) &0xffffffff) * (factor), odd = ((pairs) (c) >> 32) * (factor);   \
+        high = (words) (even >> 32 | (odd & UINT64_C(0xffffffff00000000)));                        \
+        low = (words) ((even & 0xffffffff) | odd << 32);                                           \
+    } while (0)
+
+/* hpct_draw_words for HPCT_LANES blocks at once; `out` has the first words of all, then the second
+ * ones. */
+HPCT_TARGET static void HPCT_VARIANT(draw_group)(const hpct_draw *draw, uint32_t sample,
+                                                 uint32_t group, uint32_t *out)
+{
+    words c0 = {0}, c1 = {0}, c2 = {0}, c3 = {0}, high0, low0, high2, low2;
+    uint32_t k0 = (uint32_t) draw->seed, k1 = (uint32_t) (draw->seed >> 32);
+    EACH (i, HPCT_LANES)
+        c0[i] = (uint32_t) i;
+    c0 += group * HPCT_LANES;
+    c1 += sample;
+    c2 += draw->step;
+    c3 += hpct_draw_tag(draw);
+    for (int round = 0; round < 10; round++) {
+        MULTIPLY(UINT64_C(0xD2511F53), c0, high0, low0);
+        MULTIPLY(UINT64_C(0xCD9E8D57), c2, high2, low2);
+        c0 = high2 ^ c1 ^ k0;
+        c2 = high0 ^ c3 ^ k1;
+        c1 = low2;
+        c3 = low0;
+        k0 += UINT32_C(0x9E3779B9);
+        k1 += UINT32_C(0xBB67AE85);
+    }
+    words all[4] = {c0, c1, c2, c3};
+    memcpy(out, all, sizeof all);
+}
+
+HPCT_TARGET static void HPCT_VARIANT(dropout)(const hpct_dropout *dropout, uint32_t sample,
+                                              uint32_t group, size_t count, const float *src,
+                                              float *dst)
+{
+    uint32_t drawn[HPCT_DROPOUT_GROUP];
+    for (; count >= HPCT_DROPOUT_GROUP; count -= HPCT_DROPOUT_GROUP, group++) {
+        HPCT_VARIANT(draw_group)(&dropout->draw, sample, group, drawn);
+        EACH (w, 4) {
+            words word;
+            memcpy(&word, drawn + w * HPCT_LANES, sizeof word);
+            STORE(dst + w * HPCT_LANES,
+                  MASKED(LOAD(src + w * HPCT_LANES) * dropout->scale, word >= dropout->threshold));
+        }
+        src += HPCT_DROPOUT_GROUP;
+        dst += HPCT_DROPOUT_GROUP;
+    }
+    if (count > 0)
+        HPCT_VARIANT(draw_group)(&dropout->draw, sample, group, drawn);
+    for (size_t i = 0; i < count; i++)
+        dst[i] = drawn[i] >= dropout->threshold ? src[i] * dropout->scale : 0;
+}
+
 HPCT_TARGET static void HPCT_VARIANT(add)(size_t count, const float *src, float *dst)
 {
     size_t i = 0;
@@ -198,23 +270,169 @@ HPCT_TARGET static void HPCT_VARIANT(add)(size_t count, const float *src, float 
         dst[i] += src[i];
 }
 
-HPCT_TARGET static void HPCT_VARIANT(sgd)(size_t count, float rate, float momentum,
-                                          const float *grad, float *velocity, float *param)
+HPCT_TARGET static void HPCT_VARIANT(scale)(size_t count, float factor, float *dst)
+{
+    size_t i = 0;
+    for (; i + HPCT_LANES <= count; i += HPCT_LANES)
+        STORE(dst + i, factor * LOAD(dst + i));
+    for (; i < count; i++)
+        dst[i] *= factor;
+}
+
+HPCT_TARGET static void HPCT_VARIANT(sum)(size_t count, const float *a, const float *b, bool relu,
+                                          float *dst)
 {
     size_t i = 0;
     for (; i + HPCT_LANES <= count; i += HPCT_LANES) {
-        vec change = -rate * LOAD(grad + i);
-        if (velocity != NULL) {
-            change += momentum * LOAD(velocity + i);
-            STORE(velocity + i, change);
-        }
-        STORE(param + i, LOAD(param + i) + change);
+        vec x = LOAD(a + i) + LOAD(b + i);
+        STORE(dst + i, relu ? MASKED(x, x > 0) : x);
     }
     for (; i < count; i++) {
-        float change = -rate * grad[i];
-        if (velocity != NULL)
-            change = velocity[i] = momentum * velocity[i] + change;
-        param[i] += change;
+        float x = a[i] + b[i];
+        dst[i] = relu && !(x > 0) ? 0 : x;
+    }
+}
+
+/* ---- optimizers ---- */
+
+#define SELECT(m, a, b) ((vec) (((HPCT_VARIANT(mask))(a) & (m)) | ((HPCT_VARIANT(mask))(b) & ~(m))))
+#define SPREAD(x) ((vec){0} + (x))
+
+#define SQRT(v)                                                                                    \
+    ({                                                                                             \
+        vec root_;                                                                                 \
+        EACH (k_, HPCT_LANES)                                                                      \
+            root_[k_] = sqrtf((v)[k_]);                                                            \
+        root_;                                                                                     \
+    })
+
+/* The gradient at i, scaled and clipped by value. Not a number stays not a number. */
+#define GRADIENT(c, span, i)                                                                       \
+    ({                                                                                             \
+        vec g_ = (span)->scale * LOAD((c)->grad + (i));                                            \
+        if ((c)->clipvalue > 0) {                                                                  \
+            g_ = SELECT(g_ > (c)->clipvalue, SPREAD((c)->clipvalue), g_);                          \
+            g_ = SELECT(g_ < -(c)->clipvalue, SPREAD(-(c)->clipvalue), g_);                        \
+        }                                                                                          \
+        g_;                                                                                        \
+    })
+
+#define EACH_VECTOR(i, span)                                                                       \
+    for (size_t i = (span)->first; i < (span)->first + (span)->count; i += HPCT_LANES)
+
+/* In double, so that the sum hardly depends on how it is shared among threads. */
+#define ADD_SQUARES(sum, v)                                                                        \
+    do {                                                                                           \
+        HPCT_VARIANT(wide) wide_ = __builtin_convertvector(v, HPCT_VARIANT(wide));                 \
+        (sum) += wide_ * wide_;                                                                    \
+    } while (0)
+
+#define TOTAL(sum)                                                                                 \
+    ({                                                                                             \
+        double total_ = 0;                                                                         \
+        EACH (k_, HPCT_LANES)                                                                      \
+            total_ += (sum)[k_];                                                                   \
+        total_;                                                                                    \
+    })
+
+HPCT_TARGET static void HPCT_VARIANT(sgd)(const hpct_update_call *c, const hpct_update_span *span,
+                                          double sums[2])
+{
+    (void) sums;
+    float momentum = c->momentum, *m = c->slot[0];
+    EACH_VECTOR(i, span)
+    {
+        vec w = LOAD(c->param + i), step = -span->rate * GRADIENT(c, span, i), change = step;
+        if (m != NULL) {
+            change += momentum * LOAD(m + i);
+            STORE(m + i, change);
+            if (c->nesterov)
+                change = momentum * change + step;
+        }
+        STORE(c->param + i, w - span->decay * w + change);
+    }
+}
+
+/* Moves both moments towards the gradient and its square. */
+#define MOMENTS(c, span, i, m, v)                                                                  \
+    do {                                                                                           \
+        vec g = GRADIENT(c, span, i);                                                              \
+        m = LOAD((c)->slot[0] + (i));                                                              \
+        v = LOAD((c)->slot[1] + (i));                                                              \
+        m += (g - m) * (c)->mix_1;                                                                 \
+        v += (g * g - v) * (c)->mix_2;                                                             \
+        STORE((c)->slot[0] + (i), m);                                                              \
+        STORE((c)->slot[1] + (i), v);                                                              \
+    } while (0)
+
+HPCT_TARGET static void HPCT_VARIANT(adam)(const hpct_update_call *c, const hpct_update_span *span,
+                                           double sums[2])
+{
+    (void) sums;
+    float alpha = span->rate * sqrtf(c->bias_2) / c->bias_1;
+    EACH_VECTOR(i, span)
+    {
+        vec w = LOAD(c->param + i), m, v;
+        MOMENTS(c, span, i, m, v);
+        STORE(c->param + i, w - span->decay * w - alpha * m / (SQRT(v) + c->epsilon));
+    }
+}
+
+#define LAMB_STEP(c, m, v) ((m) / (c)->bias_1 / (SQRT((v) / (c)->bias_2) + (c)->epsilon))
+
+HPCT_TARGET static void HPCT_VARIANT(moments)(const hpct_update_call *c,
+                                              const hpct_update_span *span, double sums[2])
+{
+    HPCT_VARIANT(wide) weights = {0}, steps = {0};
+    EACH_VECTOR(i, span)
+    {
+        vec w = LOAD(c->param + i), m, v;
+        MOMENTS(c, span, i, m, v);
+        w -= span->decay * w;
+        STORE(c->param + i, w);
+        vec u = LAMB_STEP(c, m, v);
+        ADD_SQUARES(weights, w);
+        ADD_SQUARES(steps, u);
+    }
+    sums[0] = TOTAL(weights);
+    sums[1] = TOTAL(steps);
+}
+
+HPCT_TARGET static void HPCT_VARIANT(lamb)(const hpct_update_call *c, const hpct_update_span *span,
+                                           double sums[2])
+{
+    (void) sums;
+    EACH_VECTOR(i, span)
+    {
+        vec m = LOAD(c->slot[0] + i), v = LOAD(c->slot[1] + i);
+        STORE(c->param + i, LOAD(c->param + i) - span->rate * LAMB_STEP(c, m, v));
+    }
+}
+
+HPCT_TARGET static void HPCT_VARIANT(norms)(const hpct_update_call *c, const hpct_update_span *span,
+                                            double sums[2])
+{
+    HPCT_VARIANT(wide) weights = {0}, gradients = {0};
+    EACH_VECTOR(i, span)
+    {
+        vec w = LOAD(c->param + i), g = GRADIENT(c, span, i);
+        ADD_SQUARES(weights, w);
+        ADD_SQUARES(gradients, g);
+    }
+    sums[0] = TOTAL(weights);
+    sums[1] = TOTAL(gradients);
+}
+
+HPCT_TARGET static void HPCT_VARIANT(lars)(const hpct_update_call *c, const hpct_update_span *span,
+                                           double sums[2])
+{
+    (void) sums;
+    EACH_VECTOR(i, span)
+    {
+        vec w = LOAD(c->param + i), g = GRADIENT(c, span, i);
+        vec m = c->momentum * LOAD(c->slot[0] + i) - span->rate * (g + span->decay * w);
+        STORE(c->slot[0] + i, m);
+        STORE(c->param + i, w + m);
     }
 }
 
@@ -227,11 +445,32 @@ static const hpct_loops HPCT_VARIANT(loops) = {
     .mask_and_sum = HPCT_VARIANT(mask_and_sum),
     .relu_forward = HPCT_VARIANT(relu_forward),
     .relu_backward = HPCT_VARIANT(relu_backward),
+    .rescaling = HPCT_VARIANT(rescaling),
+    .dropout = HPCT_VARIANT(dropout),
     .add = HPCT_VARIANT(add),
+    .scale = HPCT_VARIANT(scale),
+    .sum = HPCT_VARIANT(sum),
     .sgd = HPCT_VARIANT(sgd),
+    .adam = HPCT_VARIANT(adam),
+    .lars = HPCT_VARIANT(lars),
+    .lamb = HPCT_VARIANT(lamb),
+    .norms = HPCT_VARIANT(norms),
+    .moments = HPCT_VARIANT(moments),
 };
 
+#undef SELECT
+#undef SPREAD
+#undef SQRT
+#undef GRADIENT
+#undef EACH_VECTOR
+#undef ADD_SQUARES
+#undef TOTAL
+#undef MOMENTS
+#undef LAMB_STEP
 #undef vec
+#undef words
+#undef pairs
+#undef MULTIPLY
 #undef LOAD
 #undef STORE
 #undef MASKED

@@ -89,38 +89,52 @@ static void md_free(md *desc)
 
 /* The descriptors of a window over n samples. */
 typedef struct window_mds {
-    md src, kernel, bias, dst;
+    md src, kernel, bias, dst; /* `bias` has no sizes without one */
     dnnl_dims_t strides, size, pad_begin, pad_end, dilation;
+    dnnl_alg_kind_t pooling;
 } window_mds;
 
-static int64_t far_padding(int in, int out, int size, int stride, int begin)
+static int64_t far_padding(int in, int out, int reach, int stride, int begin)
 {
-    int64_t needed = (int64_t) (out - 1) * stride + size - in - begin;
+    int64_t needed = (int64_t) (out - 1) * stride + reach - in - begin;
     return needed > 0 ? needed : 0;
 }
 
-static hpct_status open_window(window_mds *m, const hpct_window *w, int n)
+/* A convolution's kernel; in groups, these come first. */
+static dnnl_status_t make_kernel(md *out, const hpct_window *w, bool plain)
+{
+    const dnnl_dim_t sizes[] = {w->groups, w->out_c / w->groups, w->in_c / w->groups, w->kernel_h,
+                                w->kernel_w};
+    if (w->groups > 1)
+        return md_make(out, 5, sizes, plain ? dnnl_hwigo : dnnl_format_tag_any);
+    return md_make(out, 4, sizes + 1, plain ? dnnl_hwio : dnnl_format_tag_any);
+}
+
+static hpct_status open_window(window_mds *m, const hpct_window *w, int n, bool bias)
 {
     memset(m, 0, sizeof *m);
     pthread_once(&once, open_engine);
     if (stream == NULL)
         return hpct_fail(HPCT_ERR_INTERNAL, "oneDNN: there is no CPU engine");
-    const dnnl_dim_t src[] = {n, w->in_c, w->in_h, w->in_w},
-                     kernel[] = {w->out_c, w->in_c, w->kernel_h, w->kernel_w}, bias[] = {w->out_c},
+    const dnnl_dim_t src[] = {n, w->in_c, w->in_h, w->in_w}, channels[] = {w->out_c},
                      dst[] = {n, w->out_c, w->out_h, w->out_w};
+    int reach_h = hpct_window_reach(w->kernel_h, w->dilation_h),
+        reach_w = hpct_window_reach(w->kernel_w, w->dilation_w);
     m->strides[0] = w->stride_h;
     m->strides[1] = w->stride_w;
     m->size[0] = w->kernel_h;
     m->size[1] = w->kernel_w;
+    m->dilation[0] = w->dilation_h - 1; /* cells between */
+    m->dilation[1] = w->dilation_w - 1;
     m->pad_begin[0] = w->pad_top;
     m->pad_begin[1] = w->pad_left;
-    m->pad_end[0] = far_padding(w->in_h, w->out_h, w->kernel_h, w->stride_h, w->pad_top);
-    m->pad_end[1] = far_padding(w->in_w, w->out_w, w->kernel_w, w->stride_w, w->pad_left);
+    m->pad_end[0] = far_padding(w->in_h, w->out_h, reach_h, w->stride_h, w->pad_top);
+    m->pad_end[1] = far_padding(w->in_w, w->out_w, reach_w, w->stride_w, w->pad_left);
     dnnl_status_t status = md_make(&m->src, 4, src, dnnl_nhwc);
     if (status == dnnl_success)
-        status = md_make(&m->kernel, 4, kernel, dnnl_format_tag_any);
-    if (status == dnnl_success)
-        status = md_make(&m->bias, 1, bias, dnnl_a);
+        status = make_kernel(&m->kernel, w, false);
+    if (status == dnnl_success && bias)
+        status = md_make(&m->bias, 1, channels, dnnl_a);
     if (status == dnnl_success)
         status = md_make(&m->dst, 4, dst, dnnl_nhwc);
     return check(status, "describing memory");
@@ -151,9 +165,8 @@ static hpct_status layout_of(hpct_kernel_layout **out, md_ref desc)
 
 hpct_status hpct_kernel_layout_plain(hpct_kernel_layout **out, const hpct_window *w)
 {
-    const dnnl_dim_t kernel[] = {w->out_c, w->in_c, w->kernel_h, w->kernel_w};
     md desc;
-    hpct_status status = check(md_make(&desc, 4, kernel, dnnl_hwio), "describing memory");
+    hpct_status status = check(make_kernel(&desc, w, true), "describing memory");
     if (status != HPCT_OK)
         return status;
     status = layout_of(out, MD(desc));
@@ -363,11 +376,11 @@ static dnnl_status_t describe_pool(dnnl_primitive_desc_t *out, which what, const
 {
     if (what == BACKWARD_DATA)
         return dnnl_pooling_backward_primitive_desc_create(
-            out, engine, dnnl_pooling_max, m->src, m->dst, m->strides, m->size, m->dilation,
-            m->pad_begin, m->pad_end, hint, attributes);
+            out, engine, m->pooling, m->src, m->dst, m->strides, m->size, m->dilation, m->pad_begin,
+            m->pad_end, hint, attributes);
     return dnnl_pooling_forward_primitive_desc_create(
-        out, engine, prop_kind(what), dnnl_pooling_max, m->src, m->dst, m->strides, m->size,
-        m->dilation, m->pad_begin, m->pad_end, attributes);
+        out, engine, prop_kind(what), m->pooling, m->src, m->dst, m->strides, m->size, m->dilation,
+        m->pad_begin, m->pad_end, attributes);
 }
 
 #else
@@ -380,16 +393,17 @@ static dnnl_status_t describe_conv(dnnl_primitive_desc_t *out, which what, const
     dnnl_convolution_desc_t op;
     dnnl_status_t status;
     if (what == BACKWARD_DATA)
-        status = dnnl_convolution_backward_data_desc_init(&op, direct, &m->src, &m->kernel, &m->dst,
-                                                          m->strides, m->pad_begin, m->pad_end);
+        status = dnnl_dilated_convolution_backward_data_desc_init(&op, direct, &m->src, &m->kernel,
+                                                                  &m->dst, m->strides, m->dilation,
+                                                                  m->pad_begin, m->pad_end);
     else if (what == BACKWARD_WEIGHTS)
-        status = dnnl_convolution_backward_weights_desc_init(&op, direct, &m->src, &m->kernel,
-                                                             &m->bias, &m->dst, m->strides,
-                                                             m->pad_begin, m->pad_end);
+        status = dnnl_dilated_convolution_backward_weights_desc_init(
+            &op, direct, &m->src, &m->kernel, &m->bias, &m->dst, m->strides, m->dilation,
+            m->pad_begin, m->pad_end);
     else
-        status = dnnl_convolution_forward_desc_init(&op, prop_kind(what), direct, &m->src,
-                                                    &m->kernel, &m->bias, &m->dst, m->strides,
-                                                    m->pad_begin, m->pad_end);
+        status = dnnl_dilated_convolution_forward_desc_init(
+            &op, prop_kind(what), direct, &m->src, &m->kernel, &m->bias, &m->dst, m->strides,
+            m->dilation, m->pad_begin, m->pad_end);
     return status == dnnl_success ? dnnl_primitive_desc_create(out, &op, attributes, engine, hint)
                                   : status;
 }
@@ -401,11 +415,10 @@ static dnnl_status_t describe_pool(dnnl_primitive_desc_t *out, which what, const
     dnnl_pooling_desc_t op;
     dnnl_status_t status =
         what == BACKWARD_DATA
-            ? dnnl_pooling_backward_desc_init(&op, dnnl_pooling_max, &m->src, &m->dst, m->strides,
+            ? dnnl_pooling_backward_desc_init(&op, m->pooling, &m->src, &m->dst, m->strides,
                                               m->size, m->pad_begin, m->pad_end)
-            : dnnl_pooling_forward_desc_init(&op, prop_kind(what), dnnl_pooling_max, &m->src,
-                                             &m->dst, m->strides, m->size, m->pad_begin,
-                                             m->pad_end);
+            : dnnl_pooling_forward_desc_init(&op, prop_kind(what), m->pooling, &m->src, &m->dst,
+                                             m->strides, m->size, m->pad_begin, m->pad_end);
     return status == dnnl_success ? dnnl_primitive_desc_create(out, &op, attributes, engine, hint)
                                   : status;
 }
@@ -418,13 +431,16 @@ typedef dnnl_status_t describe_function(dnnl_primitive_desc_t *out, which what, 
 
 /* A primitive over a window, with these arguments. */
 static hpct_status make_windowed(hpct_prim **out, describe_function *describe, which what,
-                                 const hpct_window *w, int n, bool relu, const hpct_prim *forward,
+                                 const hpct_op_spec *spec, int n, const hpct_prim *forward,
                                  const wanted_arg *args, int num_args)
 {
     dnnl_primitive_attr_t attributes = NULL;
     dnnl_primitive_desc_t desc = NULL;
     window_mds m;
-    hpct_status status = open_window(&m, w, n);
+    bool conv = spec->kind == HPCT_OP_CONV2D, relu = spec->relu && what <= INFERENCE;
+    hpct_status status = open_window(&m, &spec->window, n, conv && !spec->no_bias);
+    m.pooling =
+        spec->kind == HPCT_OP_AVERAGE_POOL2D ? dnnl_pooling_avg_exclude_padding : dnnl_pooling_max;
     if (status == HPCT_OK)
         status = check(make_attributes(&attributes, relu), "setting attributes");
     if (status == HPCT_OK)
@@ -438,52 +454,140 @@ static hpct_status make_windowed(hpct_prim **out, describe_function *describe, w
     return status;
 }
 
-hpct_status hpct_shim_conv_forward(hpct_prim **out, const hpct_window *w, int n, bool training,
-                                   bool relu)
+hpct_status hpct_shim_conv_forward(hpct_prim **out, const hpct_op_spec *spec, int n, bool training)
 {
     static const wanted_arg args[] = {{DNNL_ARG_SRC, dnnl_query_src_md, 0},
                                       {DNNL_ARG_WEIGHTS, dnnl_query_weights_md, 0},
-                                      {DNNL_ARG_BIAS, dnnl_query_weights_md, 1},
-                                      {DNNL_ARG_DST, dnnl_query_dst_md, 0}};
-    return make_windowed(out, describe_conv, training ? FORWARD : INFERENCE, w, n, relu, NULL, args,
-                         4);
+                                      {DNNL_ARG_DST, dnnl_query_dst_md, 0},
+                                      {DNNL_ARG_BIAS, dnnl_query_weights_md, 1}};
+    return make_windowed(out, describe_conv, training ? FORWARD : INFERENCE, spec, n, NULL, args,
+                         spec->no_bias ? 3 : 4);
 }
 
-hpct_status hpct_shim_conv_backward_data(hpct_prim **out, const hpct_window *w, int n,
+hpct_status hpct_shim_conv_backward_data(hpct_prim **out, const hpct_op_spec *spec, int n,
                                          const hpct_prim *forward)
 {
     static const wanted_arg args[] = {{DNNL_ARG_DIFF_DST, dnnl_query_diff_dst_md, 0},
                                       {DNNL_ARG_WEIGHTS, dnnl_query_weights_md, 0},
                                       {DNNL_ARG_DIFF_SRC, dnnl_query_diff_src_md, 0}};
-    return make_windowed(out, describe_conv, BACKWARD_DATA, w, n, false, forward, args, 3);
+    return make_windowed(out, describe_conv, BACKWARD_DATA, spec, n, forward, args, 3);
 }
 
-hpct_status hpct_shim_conv_backward_weights(hpct_prim **out, const hpct_window *w, int n,
+hpct_status hpct_shim_conv_backward_weights(hpct_prim **out, const hpct_op_spec *spec, int n,
                                             const hpct_prim *forward)
 {
     static const wanted_arg args[] = {{DNNL_ARG_SRC, dnnl_query_src_md, 0},
                                       {DNNL_ARG_DIFF_DST, dnnl_query_diff_dst_md, 0},
                                       {DNNL_ARG_DIFF_WEIGHTS, dnnl_query_diff_weights_md, 0},
                                       {DNNL_ARG_DIFF_BIAS, dnnl_query_diff_weights_md, 1}};
-    return make_windowed(out, describe_conv, BACKWARD_WEIGHTS, w, n, false, forward, args, 4);
+    return make_windowed(out, describe_conv, BACKWARD_WEIGHTS, spec, n, forward, args,
+                         spec->no_bias ? 3 : 4);
 }
 
-hpct_status hpct_shim_max_pool_forward(hpct_prim **out, const hpct_window *w, int n, bool training)
+hpct_status hpct_shim_pool_forward(hpct_prim **out, const hpct_op_spec *spec, int n, bool training)
 {
     static const wanted_arg args[] = {{DNNL_ARG_SRC, dnnl_query_src_md, 0},
                                       {DNNL_ARG_DST, dnnl_query_dst_md, 0},
                                       {DNNL_ARG_WORKSPACE, dnnl_query_workspace_md, 0}};
-    return make_windowed(out, describe_pool, training ? FORWARD : INFERENCE, w, n, false, NULL,
-                         args, training ? 3 : 2);
+    bool workspace = training && spec->kind == HPCT_OP_MAX_POOL2D;
+    return make_windowed(out, describe_pool, training ? FORWARD : INFERENCE, spec, n, NULL, args,
+                         workspace ? 3 : 2);
 }
 
-hpct_status hpct_shim_max_pool_backward(hpct_prim **out, const hpct_window *w, int n,
-                                        const hpct_prim *forward)
+hpct_status hpct_shim_pool_backward(hpct_prim **out, const hpct_op_spec *spec, int n,
+                                    const hpct_prim *forward)
 {
     static const wanted_arg args[] = {{DNNL_ARG_DIFF_DST, dnnl_query_diff_dst_md, 0},
                                       {DNNL_ARG_DIFF_SRC, dnnl_query_diff_src_md, 0},
                                       {DNNL_ARG_WORKSPACE, dnnl_query_workspace_md, 0}};
-    return make_windowed(out, describe_pool, BACKWARD_DATA, w, n, false, forward, args, 3);
+    return make_windowed(out, describe_pool, BACKWARD_DATA, spec, n, forward, args,
+                         spec->kind == HPCT_OP_MAX_POOL2D ? 3 : 2);
+}
+
+typedef struct eltwise {
+    dnnl_alg_kind_t algorithm;
+    float alpha, beta;
+} eltwise;
+
+static eltwise eltwise_of(hpct_op_kind kind)
+{
+    switch (kind) {
+    case HPCT_OP_SIGMOID:
+        return (eltwise){.algorithm = dnnl_eltwise_logistic_use_dst_for_bwd};
+    case HPCT_OP_TANH:
+        return (eltwise){.algorithm = dnnl_eltwise_tanh_use_dst_for_bwd};
+    case HPCT_OP_GELU:
+        return (eltwise){.algorithm = dnnl_eltwise_gelu_erf};
+    default:
+        return (eltwise){.algorithm = dnnl_eltwise_clip_v2_use_dst_for_bwd, .beta = 6};
+    }
+}
+
+static dnnl_status_t describe_eltwise(dnnl_primitive_desc_t *out, which what, const eltwise *e,
+                                      const md *row, dnnl_primitive_attr_t attributes,
+                                      const_dnnl_primitive_desc_t hint)
+{
+#if V3
+    if (what == BACKWARD_DATA)
+        return dnnl_eltwise_backward_primitive_desc_create(
+            out, engine, e->algorithm, *row, *row, *row, e->alpha, e->beta, hint, attributes);
+    return dnnl_eltwise_forward_primitive_desc_create(out, engine, prop_kind(what), e->algorithm,
+                                                      *row, *row, e->alpha, e->beta, attributes);
+#else
+    dnnl_eltwise_desc_t op;
+    dnnl_status_t status =
+        what == BACKWARD_DATA
+            ? dnnl_eltwise_backward_desc_init(&op, e->algorithm, row, row, e->alpha, e->beta)
+            : dnnl_eltwise_forward_desc_init(&op, prop_kind(what), e->algorithm, row, e->alpha,
+                                             e->beta);
+    return status == dnnl_success ? dnnl_primitive_desc_create(out, &op, attributes, engine, hint)
+                                  : status;
+#endif
+}
+
+static hpct_status make_eltwise(hpct_prim **out, which what, hpct_op_kind kind, size_t count,
+                                const hpct_prim *forward, const wanted_arg *args, int num_args)
+{
+    const dnnl_dim_t sizes[] = {(dnnl_dim_t) count};
+    eltwise e = eltwise_of(kind);
+    dnnl_primitive_attr_t attributes = NULL;
+    dnnl_primitive_desc_t desc = NULL;
+    md row;
+    pthread_once(&once, open_engine);
+    hpct_status status = check(md_make(&row, 1, sizes, dnnl_a), "describing memory");
+    if (status != HPCT_OK)
+        return status;
+    status = check(make_attributes(&attributes, false), "setting attributes");
+    if (status == HPCT_OK)
+        status = check(describe_eltwise(&desc, what, &e, &row, attributes,
+                                        forward != NULL ? forward->desc : NULL),
+                       "describing a primitive");
+    if (status == HPCT_OK)
+        status = finish(out, desc, args, num_args);
+    dnnl_primitive_attr_destroy(attributes);
+    md_free(&row);
+    return status;
+}
+
+hpct_status hpct_shim_eltwise_forward(hpct_prim **out, hpct_op_kind kind, size_t count,
+                                      bool training)
+{
+    static const wanted_arg args[] = {{DNNL_ARG_SRC, dnnl_query_src_md, 0},
+                                      {DNNL_ARG_DST, dnnl_query_dst_md, 0}};
+    return make_eltwise(out, training ? FORWARD : INFERENCE, kind, count, NULL, args, 2);
+}
+
+hpct_status hpct_shim_eltwise_backward(hpct_prim **out, hpct_op_kind kind, size_t count,
+                                       const hpct_prim *forward)
+{
+    static const wanted_arg from_dst[] = {{DNNL_ARG_DIFF_DST, dnnl_query_diff_dst_md, 0},
+                                          {DNNL_ARG_DST, dnnl_query_dst_md, 0},
+                                          {DNNL_ARG_DIFF_SRC, dnnl_query_diff_src_md, 0}},
+                            from_src[] = {{DNNL_ARG_DIFF_DST, dnnl_query_diff_dst_md, 0},
+                                          {DNNL_ARG_SRC, dnnl_query_src_md, 0},
+                                          {DNNL_ARG_DIFF_SRC, dnnl_query_diff_src_md, 0}};
+    return make_eltwise(out, BACKWARD_DATA, kind, count, forward,
+                        kind == HPCT_OP_GELU ? from_src : from_dst, 3);
 }
 
 hpct_status hpct_shim_reorder(hpct_prim **out, const hpct_kernel_layout *from,

@@ -11,9 +11,8 @@
 /* How the kernel of one convolution lies in memory. */
 typedef struct hpct_kernel_layout hpct_kernel_layout;
 
-hpct_status hpct_kernel_layout_plain(hpct_kernel_layout **out,
-                                     const hpct_window *w); /* [kh][kw][in][out] */
-void hpct_kernel_layout_free(hpct_kernel_layout *layout);   /* NULL is allowed */
+hpct_status hpct_kernel_layout_plain(hpct_kernel_layout **out, const hpct_window *w); /* Keras' */
+void hpct_kernel_layout_free(hpct_kernel_layout *layout); /* NULL is allowed */
 bool hpct_kernel_layout_equal(const hpct_kernel_layout *a, const hpct_kernel_layout *b);
 size_t hpct_kernel_layout_floats(const hpct_kernel_layout *layout); /* padding included */
 uint64_t
@@ -25,20 +24,25 @@ typedef struct hpct_prim hpct_prim;
 /* Each gives the arguments of hpct_prim_execute in order. `forward` is the forward primitive of the
  * same window and batch, which oneDNN wants as a hint. */
 
-/* src, kernel, bias, dst; dst = max(0, ·) with `relu`. */
-hpct_status hpct_shim_conv_forward(hpct_prim **out, const hpct_window *w, int n, bool training,
-                                   bool relu);
+/* src, kernel, dst and, unless no_bias, bias; dst = max(0, ·) with `relu`. */
+hpct_status hpct_shim_conv_forward(hpct_prim **out, const hpct_op_spec *spec, int n, bool training);
 /* diff_dst, kernel, diff_src */
-hpct_status hpct_shim_conv_backward_data(hpct_prim **out, const hpct_window *w, int n,
+hpct_status hpct_shim_conv_backward_data(hpct_prim **out, const hpct_op_spec *spec, int n,
                                          const hpct_prim *forward);
-/* src, diff_dst, diff_kernel, diff_bias */
-hpct_status hpct_shim_conv_backward_weights(hpct_prim **out, const hpct_window *w, int n,
+/* src, diff_dst, diff_kernel and, unless no_bias, diff_bias */
+hpct_status hpct_shim_conv_backward_weights(hpct_prim **out, const hpct_op_spec *spec, int n,
                                             const hpct_prim *forward);
-/* src, dst and, with `training`, workspace */
-hpct_status hpct_shim_max_pool_forward(hpct_prim **out, const hpct_window *w, int n, bool training);
-/* diff_dst, diff_src, workspace */
-hpct_status hpct_shim_max_pool_backward(hpct_prim **out, const hpct_window *w, int n,
-                                        const hpct_prim *forward);
+/* src, dst and, for a maximum with `training`, workspace */
+hpct_status hpct_shim_pool_forward(hpct_prim **out, const hpct_op_spec *spec, int n, bool training);
+/* diff_dst, diff_src and, for a maximum, workspace */
+hpct_status hpct_shim_pool_backward(hpct_prim **out, const hpct_op_spec *spec, int n,
+                                    const hpct_prim *forward);
+/* src, dst: `count` numbers through RELU6, SIGMOID, TANH or GELU */
+hpct_status hpct_shim_eltwise_forward(hpct_prim **out, hpct_op_kind kind, size_t count,
+                                      bool training);
+/* diff_dst, dst (GELU: src), diff_src */
+hpct_status hpct_shim_eltwise_backward(hpct_prim **out, hpct_op_kind kind, size_t count,
+                                       const hpct_prim *forward);
 /* from, to; padding of `to` is set to zero. */
 hpct_status hpct_shim_reorder(hpct_prim **out, const hpct_kernel_layout *from,
                               const hpct_kernel_layout *to);

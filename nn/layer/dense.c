@@ -15,6 +15,7 @@ void hpct_model_add_dense(hpct_model *model, const hpct_dense *dense)
     hpct_op_spec spec = {
         .kind = HPCT_OP_DENSE,
         .relu = dense->activation == HPCT_RELU,
+        .no_bias = dense->no_bias,
         .dense = {.rows = (int) hpct_shape_count(&input) / in, .in = in, .out = dense->units},
     };
     hpct_shape output = input;
@@ -23,7 +24,7 @@ void hpct_model_add_dense(hpct_model *model, const hpct_dense *dense)
     if (!hpct_layer_add_node(model, &spec, &output) ||
         !hpct_layer_add_param(model, "kernel", &kernel, HPCT_INIT_GLOROT_UNIFORM, in,
                               dense->units) ||
-        !hpct_layer_add_param(model, "bias", &bias, HPCT_INIT_ZEROS, 0, 0))
+        (!dense->no_bias && !hpct_layer_add_param(model, "bias", &bias, HPCT_INIT_ZEROS, 0, 0)))
         return;
     hpct_activation_finish(model, dense->activation, &output);
 }

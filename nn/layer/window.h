@@ -5,13 +5,17 @@
 
 #include "nn/graph.h"
 
-/* What a user gave; strides of 0 have been replaced by their default. */
+/* What a user gave; zeros have been replaced by their default. */
 typedef struct hpct_window_config {
     const char *what; /* "kernel" or "pool", for messages */
-    int size[2], strides[2];
+    int size[2], strides[2], dilation[2];
     hpct_padding padding;
     int channels; /* of the output; 0: those of the input */
+    int groups;
 } hpct_window_config;
+
+/* Whether the input is a picture; fails the model, naming the layer, where it is not. */
+bool hpct_window_takes(hpct_model *model, const hpct_shape *input);
 
 /* Fills *window and *output as Keras does: `valid` keeps to windows inside the input, `same` gives
  * ceil(size / stride) outputs with the odd cell of padding at the far end. False, with the model

@@ -4,12 +4,12 @@
 /* The input row that output row i meets with kernel row u; out of range means padding. */
 static int row_at(const hpct_window *w, int i, int u)
 {
-    return i * w->stride_h + u - w->pad_top;
+    return i * w->stride_h + u * w->dilation_h - w->pad_top;
 }
 
 static int column_at(const hpct_window *w, int j, int v)
 {
-    return j * w->stride_w + v - w->pad_left;
+    return j * w->stride_w + v * w->dilation_w - w->pad_left;
 }
 
 static size_t src_at(const hpct_window *w, int s, int y, int x)
@@ -24,10 +24,18 @@ static size_t dst_at(const hpct_window *w, int s, int i, int j)
            (size_t) w->out_c;
 }
 
+/* `c` counts the input channels of one group. */
 static size_t kernel_at(const hpct_window *w, int u, int v, int c)
 {
-    return (((size_t) u * (size_t) w->kernel_w + (size_t) v) * (size_t) w->in_c + (size_t) c) *
+    return (((size_t) u * (size_t) w->kernel_w + (size_t) v) * (size_t) (w->in_c / w->groups) +
+            (size_t) c) *
            (size_t) w->out_c;
+}
+
+/* The first input channel that output channel o sees. */
+static int first_channel(const hpct_window *w, int o)
+{
+    return o / (w->out_c / w->groups) * (w->in_c / w->groups);
 }
 
 static bool inside(const hpct_window *w, int y, int x)
@@ -44,8 +52,8 @@ static double value_at(const hpct_window *w, const hpct_real *src, const hpct_re
             int y = row_at(w, i, u), x = column_at(w, j, v);
             if (!inside(w, y, x))
                 continue;
-            const hpct_real *cell = src + src_at(w, s, y, x);
-            for (int c = 0; c < w->in_c; c++)
+            const hpct_real *cell = src + src_at(w, s, y, x) + first_channel(w, o);
+            for (int c = 0; c < w->in_c / w->groups; c++)
                 sum += (double) cell[c] * (double) kernel[kernel_at(w, u, v, c) + (size_t) o];
         }
     }
@@ -60,26 +68,28 @@ void HPCT_REF(conv2d_forward)(const hpct_window *w, int n, const hpct_real *src,
             for (int j = 0; j < w->out_w; j++)
                 for (int o = 0; o < w->out_c; o++)
                     dst[dst_at(w, s, i, j) + (size_t) o] =
-                        (hpct_real) ((double) bias[o] + value_at(w, src, kernel, s, i, j, o));
+                        (hpct_real) ((bias != NULL ? (double) bias[o] : 0) +
+                                     value_at(w, src, kernel, s, i, j, o));
 }
 
 /* The gradient of one input cell: all output cells whose window covers it. */
 static double diff_at(const hpct_window *w, const hpct_real *diff_dst, const hpct_real *kernel,
                       int s, int y, int x, int c)
 {
+    int group = c / (w->in_c / w->groups), outs = w->out_c / w->groups;
     double sum = 0;
     for (int u = 0; u < w->kernel_h; u++) {
         for (int v = 0; v < w->kernel_w; v++) {
-            int i = y + w->pad_top - u, j = x + w->pad_left - v;
+            int i = y + w->pad_top - u * w->dilation_h, j = x + w->pad_left - v * w->dilation_w;
             if (i < 0 || j < 0 || i % w->stride_h != 0 || j % w->stride_w != 0)
                 continue;
             i /= w->stride_h;
             j /= w->stride_w;
             if (i >= w->out_h || j >= w->out_w)
                 continue;
-            for (int o = 0; o < w->out_c; o++)
+            for (int o = group * outs; o < (group + 1) * outs; o++)
                 sum += (double) diff_dst[dst_at(w, s, i, j) + (size_t) o] *
-                       (double) kernel[kernel_at(w, u, v, c) + (size_t) o];
+                       (double) kernel[kernel_at(w, u, v, c % (w->in_c / w->groups)) + (size_t) o];
         }
     }
     return sum;
@@ -106,7 +116,7 @@ static double kernel_diff_at(const hpct_window *w, int n, const hpct_real *src,
             for (int j = 0; j < w->out_w; j++) {
                 int y = row_at(w, i, u), x = column_at(w, j, v);
                 if (inside(w, y, x))
-                    sum += (double) src[src_at(w, s, y, x) + (size_t) c] *
+                    sum += (double) src[src_at(w, s, y, x) + (size_t) (first_channel(w, o) + c)] *
                            (double) diff_dst[dst_at(w, s, i, j) + (size_t) o];
             }
         }
@@ -120,12 +130,12 @@ void HPCT_REF(conv2d_backward_weights)(const hpct_window *w, int n, const hpct_r
 {
     for (int u = 0; u < w->kernel_h; u++)
         for (int v = 0; v < w->kernel_w; v++)
-            for (int c = 0; c < w->in_c; c++)
+            for (int c = 0; c < w->in_c / w->groups; c++)
                 for (int o = 0; o < w->out_c; o++)
                     diff_kernel[kernel_at(w, u, v, c) + (size_t) o] =
                         (hpct_real) kernel_diff_at(w, n, src, diff_dst, u, v, c, o);
     size_t cells = (size_t) n * (size_t) w->out_h * (size_t) w->out_w, width = (size_t) w->out_c;
-    for (size_t o = 0; o < width; o++) {
+    for (size_t o = 0; diff_bias != NULL && o < width; o++) {
         double sum = 0;
         for (size_t cell = 0; cell < cells; cell++)
             sum += (double) diff_dst[cell * width + o];

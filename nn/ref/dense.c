@@ -7,7 +7,7 @@ void HPCT_REF(dense_forward)(int rows, int in, int out, const hpct_real *src,
     size_t ins = (size_t) in, outs = (size_t) out;
     for (size_t r = 0; r < (size_t) rows; r++) {
         for (size_t o = 0; o < outs; o++) {
-            double sum = (double) bias[o];
+            double sum = bias != NULL ? (double) bias[o] : 0;
             for (size_t i = 0; i < ins; i++)
                 sum += (double) src[r * ins + i] * (double) kernel[i * outs + o];
             dst[r * outs + o] = (hpct_real) sum;
@@ -38,7 +38,8 @@ void HPCT_REF(dense_backward_weights)(int rows, int in, int out, const hpct_real
         double bias = 0;
         for (size_t r = 0; r < (size_t) rows; r++)
             bias += (double) diff_dst[r * outs + o];
-        diff_bias[o] = (hpct_real) bias;
+        if (diff_bias != NULL)
+            diff_bias[o] = (hpct_real) bias;
         for (size_t i = 0; i < ins; i++) {
             double sum = 0;
             for (size_t r = 0; r < (size_t) rows; r++)

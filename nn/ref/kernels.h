@@ -2,12 +2,15 @@
  * are tested against. Sums are kept in double. Compiled with HPCT_REF_REAL=double for numerical
  * gradients.
  *
- * Shapes: pictures [n][h][w][c], rows [rows][features], Conv2D kernels [kh][kw][in][out], Dense
- * kernels [in][out]: Keras' own. Outputs are overwritten. */
+ * Shapes: pictures [n][h][w][c], rows [rows][features], Conv2D kernels [kh][kw][in / groups]
+ * [out], Dense kernels [in][out]: Keras' own. Outputs are overwritten; biases and their gradients
+ * may be NULL. */
 #ifndef HPCT_NN_REF_KERNELS_H
 #define HPCT_NN_REF_KERNELS_H
 
 #include "nn/backend.h"
+#include "nn/dropout.h"
+#include "nn/picture.h"
 
 #ifndef HPCT_REF_REAL
 #define HPCT_REF_REAL float
@@ -31,6 +34,12 @@ void HPCT_REF(max_pool2d_forward)(const hpct_window *w, int n, const hpct_real *
 void HPCT_REF(max_pool2d_backward)(const hpct_window *w, int n, const hpct_real *src,
                                    const hpct_real *diff_dst, hpct_real *diff_src);
 
+/* The mean over the cells inside the picture. */
+void HPCT_REF(average_pool2d_forward)(const hpct_window *w, int n, const hpct_real *src,
+                                      hpct_real *dst);
+void HPCT_REF(average_pool2d_backward)(const hpct_window *w, int n, const hpct_real *diff_dst,
+                                       hpct_real *diff_src);
+
 void HPCT_REF(dense_forward)(int rows, int in, int out, const hpct_real *src,
                              const hpct_real *kernel, const hpct_real *bias, hpct_real *dst);
 void HPCT_REF(dense_backward_data)(int rows, int in, int out, const hpct_real *diff_dst,
@@ -39,9 +48,41 @@ void HPCT_REF(dense_backward_weights)(int rows, int in, int out, const hpct_real
                                       const hpct_real *diff_dst, hpct_real *diff_kernel,
                                       hpct_real *diff_bias);
 
+/* `size` elements of each of n samples; backward is the same with the gradients. */
+void HPCT_REF(dropout)(const hpct_dropout *dropout, int first_sample, int n, size_t size,
+                       const hpct_real *src, hpct_real *dst);
+
+/* src * scale + offset; backward the same with the gradients and no offset. */
+void HPCT_REF(rescaling)(size_t count, hpct_real scale, hpct_real offset, const hpct_real *src,
+                         hpct_real *dst);
+
+/* One sample: a part of the picture, bilinearly resized. */
+void HPCT_REF(resize_forward)(const hpct_picture *picture, const hpct_box *box,
+                              const hpct_real *src, hpct_real *dst);
+void HPCT_REF(resize_backward)(const hpct_picture *picture, const hpct_box *box,
+                               const hpct_real *diff_dst, hpct_real *diff_src);
+/* One sample turned; its own inverse. */
+void HPCT_REF(flip)(const hpct_picture *picture, const hpct_real *src, hpct_real *dst);
+
 /* In place allowed. backward: the gradient where dst > 0, else zero. */
 void HPCT_REF(relu_forward)(size_t count, const hpct_real *src, hpct_real *dst);
 void HPCT_REF(relu_backward)(size_t count, const hpct_real *dst, const hpct_real *diff_dst,
+                             hpct_real *diff_src);
+
+/* As relu: gradients from dst; at 0 and 6 it is zero. */
+void HPCT_REF(relu6_forward)(size_t count, const hpct_real *src, hpct_real *dst);
+void HPCT_REF(relu6_backward)(size_t count, const hpct_real *dst, const hpct_real *diff_dst,
+                              hpct_real *diff_src);
+void HPCT_REF(sigmoid_forward)(size_t count, const hpct_real *src, hpct_real *dst);
+void HPCT_REF(sigmoid_backward)(size_t count, const hpct_real *dst, const hpct_real *diff_dst,
+                                hpct_real *diff_src);
+void HPCT_REF(tanh_forward)(size_t count, const hpct_real *src, hpct_real *dst);
+void HPCT_REF(tanh_backward)(size_t count, const hpct_real *dst, const hpct_real *diff_dst,
+                             hpct_real *diff_src);
+
+/* x Phi(x), Phi the normal distribution; the gradient, Phi(x) + x phi(x), from src. */
+void HPCT_REF(gelu_forward)(size_t count, const hpct_real *src, hpct_real *dst);
+void HPCT_REF(gelu_backward)(size_t count, const hpct_real *src, const hpct_real *diff_dst,
                              hpct_real *diff_src);
 
 /* exp(x - max) / sum, row by row. backward: y (g - sum(g y)). */
@@ -49,15 +90,20 @@ void HPCT_REF(softmax_forward)(int rows, int size, const hpct_real *src, hpct_re
 void HPCT_REF(softmax_backward)(int rows, int size, const hpct_real *dst, const hpct_real *diff_dst,
                                 hpct_real *diff_src);
 
-/* Sum of losses and number of correct rows (first largest element at the label); diff_src gets
- * scale times the gradient, unless NULL. */
-void HPCT_REF(cross_entropy)(hpct_loss_form form, int n, int classes, const hpct_real *src,
-                             const int32_t *labels, double scale, hpct_real *diff_src,
-                             hpct_batch_sums *sums);
+/* dst = the sum of `num` arrays; dst += src; dst *= factor. */
+void HPCT_REF(add_forward)(size_t count, int num, const hpct_real *const *src, hpct_real *dst);
+void HPCT_REF(add_to)(size_t count, const hpct_real *src, hpct_real *dst);
+void HPCT_REF(scale)(size_t count, hpct_real factor, hpct_real *dst);
 
-/* velocity = momentum velocity - rate grad; param += velocity. NULL velocity: param -= rate grad.
- */
-void HPCT_REF(sgd)(size_t count, hpct_real rate, hpct_real momentum, const hpct_real *grad,
-                   hpct_real *velocity, hpct_real *param);
+/* Rows of size[0], size[1], … one behind the other; backward takes the part of one input out again,
+ * with `add` onto what is there. */
+void HPCT_REF(concatenate_forward)(size_t rows, int num, const int *size,
+                                   const hpct_real *const *src, hpct_real *dst);
+void HPCT_REF(concatenate_backward)(size_t rows, int num, const int *size, int which,
+                                    const hpct_real *diff_dst, bool add, hpct_real *diff_src);
+
+/* Fills call->sums; diff_src gets call->scale times the gradient, unless NULL. call->src and
+ * call->diff_src are not looked at. */
+void HPCT_REF(loss_rows)(const hpct_loss_call *call, const hpct_real *src, hpct_real *diff_src);
 
 #endif

@@ -1,7 +1,8 @@
 # Unit tests of nn/.
 if HAVE_CMOCKA
-unit_tests += tests/unit/test_nn_model tests/unit/test_nn_ops tests/unit/test_nn_loops \
-	tests/unit/test_nn_gradients tests/unit/test_nn_step tests/unit/test_nn_weights
+unit_tests += tests/unit/test_nn_graph tests/unit/test_nn_model tests/unit/test_nn_ops \
+	tests/unit/test_nn_loops tests/unit/test_nn_optimizer \
+	tests/unit/test_nn_gradients tests/unit/test_nn_random tests/unit/test_nn_step tests/unit/test_nn_weights
 check_LTLIBRARIES += tests/unit/libref64.la
 endif
 nn_test_libs = nn/libnn.la $(CMOCKA_LIBS)
@@ -14,12 +15,21 @@ tests_unit_libref64_la_CPPFLAGS = $(AM_CPPFLAGS) -DHPCT_REF_REAL=double
 tests_unit_test_nn_model_SOURCES = tests/unit/test_nn_model.c tests/unit/unit.h
 tests_unit_test_nn_model_CPPFLAGS = $(test_cppflags)
 tests_unit_test_nn_model_LDADD = $(nn_test_libs)
+tests_unit_test_nn_graph_SOURCES = tests/unit/test_nn_graph.c $(nn_case) tests/unit/unit.h
+tests_unit_test_nn_graph_CPPFLAGS = $(test_cppflags)
+tests_unit_test_nn_graph_LDADD = $(nn_test_libs)
+tests_unit_test_nn_optimizer_SOURCES = tests/unit/test_nn_optimizer.c tests/unit/unit.h
+tests_unit_test_nn_optimizer_CPPFLAGS = $(test_cppflags)
+tests_unit_test_nn_optimizer_LDADD = $(nn_test_libs)
 tests_unit_test_nn_ops_SOURCES = tests/unit/test_nn_ops.c $(nn_case) tests/unit/unit.h
 tests_unit_test_nn_ops_CPPFLAGS = $(test_cppflags)
 tests_unit_test_nn_ops_LDADD = $(nn_test_libs)
 tests_unit_test_nn_loops_SOURCES = tests/unit/test_nn_loops.c $(nn_case) tests/unit/unit.h
 tests_unit_test_nn_loops_CPPFLAGS = $(test_cppflags)
 tests_unit_test_nn_loops_LDADD = $(nn_test_libs)
+tests_unit_test_nn_random_SOURCES = tests/unit/test_nn_random.c tests/unit/unit.h
+tests_unit_test_nn_random_CPPFLAGS = $(test_cppflags)
+tests_unit_test_nn_random_LDADD = $(nn_test_libs)
 tests_unit_test_nn_gradients_SOURCES = tests/unit/test_nn_gradients.c $(nn_case) tests/unit/unit.h
 tests_unit_test_nn_gradients_CPPFLAGS = $(test_cppflags)
 tests_unit_test_nn_gradients_LDADD = tests/unit/libref64.la $(nn_test_libs)

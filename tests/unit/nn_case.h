@@ -10,14 +10,18 @@ typedef struct nn_case {
     int n;
     int other_n; /* also built for this batch size; 0 for none */
     bool needs_diff_src, fuse_update, plain_layout;
+    bool inference;     /* forward, and the backward after it, without `training` */
+    bool add;           /* the sources' gradients are added to what is there */
     int small_integers; /* not 0: inputs are whole numbers below it, so that there are ties */
 } nn_case;
 
 /* What one backend made of it, on the host, kernels in Keras' layout. */
 typedef struct nn_result {
-    size_t src_count, dst_count, param_count[HPCT_OP_MAX_PARAMS];
-    int num_params;
-    float *dst, *diff_src, *grad[HPCT_OP_MAX_PARAMS], *param[HPCT_OP_MAX_PARAMS];
+    size_t src_count[HPCT_NODE_MAX_INPUTS], dst_count, param_count[HPCT_OP_MAX_PARAMS];
+    int num_inputs, num_params;
+    float *dst, *diff_src[HPCT_NODE_MAX_INPUTS];
+    float *grad[HPCT_OP_MAX_PARAMS], *param[HPCT_OP_MAX_PARAMS]; /* states have no grad */
+    bool broke_promise; /* changed diff_dst though it said that it keeps it */
     size_t bad_padding; /* numbers in the arenas that should be zero or were never written */
     double forward_seconds, backward_seconds; /* the shortest of all repetitions */
 } nn_result;
@@ -36,5 +40,7 @@ double nn_difference(const float *a, const float *b, size_t count);
 /* A Conv2D or MaxPool2D window over h x w x c; `same` is Keras' padding. */
 hpct_window nn_window(const int in[3], int out_c, const int kernel[2], const int strides[2],
                       bool same);
+hpct_window nn_dilated_window(const int in[3], int out_c, const int kernel[2], const int strides[2],
+                              const int dilation[2], int groups, bool same);
 
 #endif

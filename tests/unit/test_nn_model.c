@@ -61,9 +61,55 @@ static void no_kernel(hpct_model *m)
 {
     hpct_model_add_conv2d(m, &(hpct_conv2d){.filters = 2, .kernel = {0, 3}});
 }
+static void strided_and_dilated(hpct_model *m)
+{
+    hpct_model_add_conv2d(
+        m, &(hpct_conv2d){.filters = 2, .kernel = {3, 3}, .strides = {1, 2}, .dilation = {2, 1}});
+}
+static void bad_dilation(hpct_model *m)
+{
+    hpct_model_add_conv2d(m, &(hpct_conv2d){.filters = 2, .kernel = {3, 3}, .dilation = {1, -2}});
+}
+static void dilated_too_far(hpct_model *m)
+{
+    hpct_model_add_conv2d(m, &(hpct_conv2d){.filters = 2, .kernel = {3, 15}, .dilation = {1, 2}});
+}
+static void dilated_beyond_numbers(hpct_model *m)
+{
+    hpct_model_add_conv2d(
+        m, &(hpct_conv2d){
+               .filters = 2, .kernel = {3, 3}, .dilation = {1, 2147483647}, .padding = HPCT_SAME});
+}
+static void bad_groups(hpct_model *m)
+{
+    hpct_model_add_conv2d(m, &(hpct_conv2d){.filters = 6, .kernel = {3, 3}});
+    hpct_model_add_conv2d(m, &(hpct_conv2d){.filters = 9, .kernel = {3, 3}, .groups = 2});
+}
+static void negative_groups(hpct_model *m)
+{
+    hpct_model_add_conv2d(m, &(hpct_conv2d){.filters = 9, .kernel = {3, 3}, .groups = -1});
+}
+static void bad_multiplier(hpct_model *m)
+{
+    hpct_model_add_depthwise_conv2d(m,
+                                    &(hpct_depthwise_conv2d){.kernel = {3, 3}, .multiplier = -1});
+}
+static void flat_depthwise(hpct_model *m)
+{
+    hpct_model_add_flatten(m);
+    hpct_model_add_depthwise_conv2d(m, &(hpct_depthwise_conv2d){.kernel = {3, 3}});
+}
 static void bad_strides(hpct_model *m)
 {
     hpct_model_add_max_pool2d(m, &(hpct_max_pool2d){.pool = {2, 2}, .strides = {-1, 1}});
+}
+static void negative_average(hpct_model *m)
+{
+    hpct_model_add_average_pool2d(m, &(hpct_average_pool2d){.pool = {2, -2}});
+}
+static void bad_padding(hpct_model *m)
+{
+    hpct_model_add_average_pool2d(m, &(hpct_average_pool2d){.pool = {2, 2}, .padding = 7});
 }
 static void flat_pool(hpct_model *m)
 {
@@ -84,9 +130,67 @@ static void bad_reshape(hpct_model *m)
 {
     hpct_model_add_reshape(m, HPCT_SHAPE(28, 29));
 }
+static void indivisible(hpct_model *m)
+{
+    hpct_model_add_reshape(m, HPCT_SHAPE(-1, 5));
+}
+static void negative_size(hpct_model *m)
+{
+    hpct_model_add_reshape(m, HPCT_SHAPE(28, -28, -1));
+}
+static void zero_size(hpct_model *m)
+{
+    hpct_model_add_reshape(m, HPCT_SHAPE(0, -1));
+}
+static void enormous_sizes(hpct_model *m)
+{
+    hpct_model_add_reshape(m, HPCT_SHAPE(2147483647, 2147483647, 2147483647, -1));
+}
+static void many_sizes(hpct_model *m)
+{
+    hpct_model_add_reshape(m, (hpct_shape){.rank = 5});
+}
+static void no_sizes(hpct_model *m)
+{
+    hpct_model_add_reshape(m, (hpct_shape){0});
+}
 static void two_open_sizes(hpct_model *m)
 {
     hpct_model_add_reshape(m, HPCT_SHAPE(-1, -1));
+}
+static void rate_too_large(hpct_model *m)
+{
+    hpct_model_add_dropout(m, 0.5);
+    hpct_model_add_dropout(m, 1.5);
+}
+static void no_rate(hpct_model *m)
+{
+    hpct_model_add_dropout(m, NAN);
+}
+static void infinite_scale(hpct_model *m)
+{
+    hpct_model_add_rescaling(m, INFINITY, 0);
+}
+static void flat_resizing(hpct_model *m)
+{
+    hpct_model_add_flatten(m);
+    hpct_model_add_resizing(m, 5, 5);
+}
+static void empty_resizing(hpct_model *m)
+{
+    hpct_model_add_resizing(m, 0, 5);
+}
+static void negative_crop(hpct_model *m)
+{
+    hpct_model_add_random_crop(m, 5, -5);
+}
+static void unknown_flip(hpct_model *m)
+{
+    hpct_model_add_random_flip(m, (hpct_flip) 9);
+}
+static void huge_resizing(hpct_model *m)
+{
+    hpct_model_add_resizing(m, 65536, 65536);
 }
 static void huge_layer(hpct_model *m)
 {
@@ -112,14 +216,43 @@ static void first_fault_is_kept_with_the_layers_name(void **state)
         {small_input, "conv2d_1: kernel 5x5 does not fit input 3x3x1"},
         {no_filters, "conv2d: filters must be at least 1, not 0"},
         {no_kernel, "conv2d: kernel 0x3 must be at least 1x1"},
+        {strided_and_dilated, "conv2d: strides 1x2 and dilation 2x1 cannot both be above 1"},
+        {bad_dilation, "conv2d: dilation 1x-2 must be at least 1x1"},
+        {dilated_too_far, "conv2d: kernel 3x15, dilated, does not fit input 28x28x1"},
+        {dilated_beyond_numbers, "conv2d: kernel 3x3, dilated, is too large"},
+        {bad_groups, "conv2d_1: 2 groups do not divide 6 input channels and 9 filters"},
+        {negative_groups, "conv2d: groups must be at least 1, not -1"},
+        {bad_multiplier, "depthwise_conv2d: the depth multiplier must be at least 1, not -1"},
+        {flat_depthwise,
+         "depthwise_conv2d: the input must be height x width x channels, but it is 784; put a "
+         "reshape before it"},
         {bad_strides, "max_pooling2d: strides -1x1 must be at least 1x1"},
+        {negative_average, "average_pooling2d: pool 2x-2 must be at least 1x1"},
+        {bad_padding, "average_pooling2d: padding must be HPCT_VALID or HPCT_SAME"},
         {flat_pool,
          "max_pooling2d: the input must be height x width x channels, but it is 784; put "
          "a reshape before it"},
         {no_units, "dense_1: units must be at least 1, not -1"},
         {bad_activation, "activation: there is no activation 77"},
         {bad_reshape, "reshape: input 28x28x1 cannot take the shape 28x29"},
-        {two_open_sizes, "reshape: input 28x28x1 cannot take the shape -1x-1"},
+        {indivisible, "reshape: input 28x28x1 cannot take the shape -1x5"},
+        {negative_size, "reshape: sizes must be at least 1, or -1 for one of them, not 28x-28x-1"},
+        {zero_size, "reshape: sizes must be at least 1, or -1 for one of them, not 0x-1"},
+        {enormous_sizes, "reshape: input 28x28x1 cannot take the shape "
+                         "2147483647x2147483647x2147483647x-1"},
+        {many_sizes, "reshape: the shape must have 1 to 4 sizes, not 5"},
+        {no_sizes, "reshape: the shape must have 1 to 4 sizes, not 0"},
+        {two_open_sizes, "reshape: only one size can be -1, but the shape is -1x-1"},
+        {rate_too_large, "dropout_1: the rate must lie between 0 and 1, but it is 1.5"},
+        {no_rate, "dropout: the rate must lie between 0 and 1, but it is nan"},
+        {infinite_scale, "rescaling: scale inf and offset 0 must be numbers"},
+        {flat_resizing,
+         "resizing: the input must be height x width x channels, but it is 784; put a reshape "
+         "before it"},
+        {empty_resizing, "resizing: the size 0x5 must be at least 1x1"},
+        {negative_crop, "random_crop: the size 5x-5 must be at least 1x1"},
+        {unknown_flip, "random_flip: there is no flip 9"},
+        {huge_resizing, "resizing: its output would have 2^31 elements or more"},
         {huge_layer, "dense: its kernel would have 2^31 elements or more"},
         {pictures_out, "conv2d: the model's output must be one row of classes, but it is 26x26x2; "
                        "add a flatten and a dense"},
@@ -175,20 +308,107 @@ static void shapes_follow_keras(void **state)
     hpct_model_add_reshape(m, HPCT_SHAPE(2, -1));                                        /* 2x8 */
     hpct_model_add_dense(m, &(hpct_dense){.units = 5, .activation = HPCT_SOFTMAX});      /* 2x5 */
     hpct_model_add_activation(m, HPCT_LINEAR);
+    hpct_model_add_reshape(m, HPCT_SHAPE(5, 2, 1));
+    hpct_model_add_average_pool2d(m, &(hpct_average_pool2d){.pool = {2, 2}, .padding = HPCT_SAME});
+    hpct_model_add_conv2d(
+        m, &(hpct_conv2d){.filters = 4, .kernel = {1, 1}, .activation = HPCT_GELU}); /* 3x1x4 */
+    hpct_model_add_activation(m, HPCT_TANH);
     hpct_model_add_flatten(m);
     const hpct_shape expected[] = {HPCT_SHAPE(4, 3, 4), HPCT_SHAPE(2, 2, 4), HPCT_SHAPE(2, 8),
-                                   HPCT_SHAPE(2, 5),    HPCT_SHAPE(2, 5),    HPCT_SHAPE(10)};
+                                   HPCT_SHAPE(2, 5),    HPCT_SHAPE(2, 5),    HPCT_SHAPE(5, 2, 1),
+                                   HPCT_SHAPE(3, 1, 1), HPCT_SHAPE(3, 1, 4), HPCT_SHAPE(3, 1, 4),
+                                   HPCT_SHAPE(12)};
     assert_int_equal(compile(m), HPCT_OK);
-    assert_int_equal(m->num_layers, 6);
-    for (int i = 0; i < 6; i++) {
+    assert_int_equal(m->num_layers, 10);
+    for (int i = 0; i < 10; i++) {
         char got[HPCT_SHAPE_TEXT], wanted[HPCT_SHAPE_TEXT];
         hpct_shape_format(&m->layers[i].output, got);
         hpct_shape_format(&expected[i], wanted);
         assert_string_equal(got, wanted);
     }
     assert_string_equal(m->params[2].name, "dense/kernel");
-    assert_int_equal(hpct_model_count_parameters(m), 3 * 2 * 3 * 4 + 4 + 8 * 5 + 5);
-    assert_int_equal(m->num_nodes, 4); /* conv2d, pool, dense, softmax; the rest are views */
+    assert_int_equal(hpct_model_count_parameters(m), 3 * 2 * 3 * 4 + 4 + 8 * 5 + 5 + 8);
+    /* conv2d, pool, dense, softmax, pool, conv2d, gelu, tanh; the rest are views */
+    assert_int_equal(m->num_nodes, 8);
+    assert_int_equal(m->nodes[6].spec.kind, HPCT_OP_GELU);
+    assert_string_equal(m->layers[6].name, "average_pooling2d");
+    hpct_model_free(m);
+}
+
+static void picture_layers_have_keras_shapes_and_names(void **state)
+{
+    (void) state;
+    hpct_model *m = hpct_model_new("m", HPCT_SHAPE(30, 32, 3));
+    hpct_model_add_rescaling(m, 1.0 / 255, 0);
+    hpct_model_add_random_flip(m, HPCT_FLIP_HORIZONTAL);
+    hpct_model_add_random_crop(m, 28, 24);
+    hpct_model_add_resizing(m, 64, 48);
+    hpct_model_add_flatten(m);
+    hpct_model_add_dropout(m, 0.5);
+    assert_int_equal(compile(m), HPCT_OK);
+    static const char *const layers[][2] = {{"rescaling", "30x32x3"},   {"random_flip", "30x32x3"},
+                                            {"random_crop", "28x24x3"}, {"resizing", "64x48x3"},
+                                            {"flatten", "9216"},        {"dropout", "9216"}};
+    for (int i = 0; i < 6; i++) {
+        char text[HPCT_SHAPE_TEXT];
+        hpct_shape_format(&m->layers[i].output, text);
+        assert_string_equal(m->layers[i].name, layers[i][0]);
+        assert_string_equal(text, layers[i][1]);
+    }
+    assert_int_equal(hpct_model_count_parameters(m), 0);
+    hpct_model_free(m);
+}
+
+/* Output shapes and parameter shapes that Keras gives the same layers. */
+static void convolutions_have_keras_shapes(void **state)
+{
+    (void) state;
+    hpct_model *m = hpct_model_new("m", HPCT_SHAPE(11, 12, 6));
+    hpct_model_add_conv2d(m, &(hpct_conv2d){.filters = 8,
+                                            .kernel = {3, 2},
+                                            .dilation = {2, 3},
+                                            .groups = 2,
+                                            .no_bias = true}); /* 7x9x8 */
+    hpct_model_add_depthwise_conv2d(m, &(hpct_depthwise_conv2d){.kernel = {2, 3},
+                                                                .strides = {2, 2},
+                                                                .multiplier = 3,
+                                                                .padding = HPCT_SAME}); /* 4x5x24 */
+    hpct_model_add_depthwise_conv2d(
+        m, &(hpct_depthwise_conv2d){.kernel = {3, 3}, .dilation = {1, 2}, .no_bias = true});
+    hpct_model_add_conv2d(m, &(hpct_conv2d){.filters = 2,
+                                            .kernel = {3, 3},
+                                            .dilation = {3, 3},
+                                            .padding = HPCT_SAME}); /* 2x1x2 */
+    hpct_model_add_flatten(m);
+    hpct_model_add_dense(m, &(hpct_dense){.units = 3, .no_bias = true});
+    assert_int_equal(compile(m), HPCT_OK);
+    static const char *const outputs[] = {"7x9x8", "4x5x24", "2x1x24", "2x1x2", "4", "3"};
+    for (int i = 0; i < 6; i++) {
+        char text[HPCT_SHAPE_TEXT];
+        hpct_shape_format(&m->layers[i].output, text);
+        assert_string_equal(text, outputs[i]);
+    }
+    static const struct {
+        const char *name, *shape;
+        double fan_in, fan_out;
+    } params[] = {
+        {"conv2d/kernel", "3x2x3x8", 18, 48},
+        {"depthwise_conv2d/kernel", "2x3x8x3", 48, 18},
+        {"depthwise_conv2d/bias", "24", 0, 0},
+        {"depthwise_conv2d_1/kernel", "3x3x24x1", 216, 9},
+        {"conv2d_1/kernel", "3x3x24x2", 216, 18},
+        {"conv2d_1/bias", "2", 0, 0},
+        {"dense/kernel", "4x3", 4, 3},
+    };
+    assert_int_equal(m->num_params, sizeof params / sizeof *params);
+    for (int i = 0; i < m->num_params; i++) {
+        char text[HPCT_SHAPE_TEXT];
+        hpct_shape_format(&m->params[i].shape, text);
+        assert_string_equal(m->params[i].name, params[i].name);
+        assert_string_equal(text, params[i].shape);
+        assert_true(m->params[i].fan_in == params[i].fan_in);
+        assert_true(m->params[i].fan_out == params[i].fan_out);
+    }
     hpct_model_free(m);
 }
 
@@ -353,6 +573,8 @@ int main(void)
         cmocka_unit_test(first_fault_is_kept_with_the_layers_name),
         cmocka_unit_test(compile_refuses_bad_settings),
         cmocka_unit_test(shapes_follow_keras),
+        cmocka_unit_test(picture_layers_have_keras_shapes_and_names),
+        cmocka_unit_test(convolutions_have_keras_shapes),
         cmocka_unit_test(summary_has_keras_form),
         cmocka_unit_test(philox_gives_the_published_numbers),
         cmocka_unit_test(initial_values_are_glorot_uniform),

@@ -1,0 +1,239 @@
+/* bench: steps of a model on made-up pictures, timed. */
+#include "agent/context.h"
+#include "agent/data/sampler.h"
+#include "agent/process.h"
+#include "agent/profile.h"
+#include "agent/strategy/strategy.h"
+#include "agent/summary.h"
+#include "agent/threads.h"
+#include "base/status.h"
+#include "nn/profile.h"
+#include "nn/step.h"
+
+#include <hpctrain/bench.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define DEFAULT_BATCH 32
+#define DEFAULT_STEPS 100
+#define WARM_UP 5
+
+typedef struct bench_run {
+    hpct_context *context;
+    hpct_model *model;
+    hpct_bench_options options;
+    int count, global_count; /* samples of this rank and of all in a step */
+    hpct_strategy *strategy;
+    hpct_profile *profile;
+    double *seconds; /* [steps] */
+    int *order;      /* [steps], the fastest step first */
+    double start_seconds, total_seconds, peak_mb;
+    hpct_metrics last;
+} bench_run;
+
+static hpct_status check_options(bench_run *run)
+{
+    hpct_bench_options *o = &run->options;
+    int rank = hpct_context_rank(run->context), size = hpct_context_size(run->context);
+    if (o->batch_size < 0 || o->global_batch_size < 0 || o->steps < 0)
+        return hpct_fail(HPCT_ERR_USAGE, "steps and batch sizes cannot be negative");
+    if (o->batch_size > 0 && o->global_batch_size > 0)
+        return hpct_fail(HPCT_ERR_USAGE,
+                         "batch size (per rank) and global batch size are both given: give one");
+    int64_t global = o->global_batch_size, begin;
+    if (global == 0)
+        global = (int64_t) (o->batch_size > 0 ? o->batch_size : DEFAULT_BATCH) * size;
+    if (global > INT_MAX / 2 || global < size)
+        return hpct_fail(HPCT_ERR_USAGE,
+                         "a global batch of %" PRId64 " samples is not possible with %d ranks",
+                         global, size);
+    if (o->steps == 0)
+        o->steps = DEFAULT_STEPS;
+    run->global_count = (int) global;
+    run->count = (int) hpct_slice(global, rank, size, &begin);
+    return HPCT_OK;
+}
+
+/* As pictures are, multiples of 1/255; labels in turn. */
+static hpct_status make_up_batch(const bench_run *run)
+{
+    hpct_shape input = hpct_model_input_shape(run->model);
+    hpct_shape output = hpct_model_output_shape(run->model);
+    float *pixels = hpct_model_input(run->model);
+    int32_t *labels = hpct_model_labels(run->model);
+    size_t elements = (size_t) run->count;
+    if (pixels == NULL)
+        return hpct_fail_memory(0);
+    uint64_t state = (uint64_t) hpct_context_rank(run->context);
+    for (int i = 0; i < input.rank; i++)
+        elements *= (size_t) input.size[i];
+    for (size_t i = 0; i < elements; i++) {
+        state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407); /* Knuth's */
+        pixels[i] = (float) (state >> 56) * (1.0f / 255.0f);
+    }
+    for (int i = 0; i < run->count; i++)
+        labels[i] = i % output.size[output.rank - 1];
+    return HPCT_OK;
+}
+
+static hpct_status prepare(bench_run *run)
+{
+    hpct_strategy_plan plan = {
+        .context = run->context,
+        .model = run->model,
+        .backend = "cpu",
+        .batch_sizes = &run->count,
+        .num_batch_sizes = 1,
+    };
+    hpct_status status = check_options(run);
+    if (status == HPCT_OK) {
+        size_t steps = (size_t) run->options.steps;
+        run->seconds = calloc(steps, sizeof *run->seconds);
+        run->order = calloc(steps, sizeof *run->order);
+        if (run->seconds == NULL || run->order == NULL)
+            status = hpct_fail_memory(steps * sizeof *run->seconds);
+    }
+    status = hpct_context_agree(run->context, status);
+    if (status == HPCT_OK)
+        status = hpct_threads_set(run->context);
+    if (status == HPCT_OK)
+        status = hpct_multi_worker_mirrored.open(&run->strategy, &plan);
+    if (status == HPCT_OK)
+        status = hpct_context_agree(run->context, make_up_batch(run));
+    return status;
+}
+
+static hpct_status one_step(bench_run *run, double *seconds)
+{
+    hpct_step_sums sums = {0};
+    double began = hpct_process_clock();
+    hpct_status status = hpct_strategy_step(run->strategy, run->count, run->global_count, &sums);
+    *seconds = hpct_process_clock() - began;
+    run->last = (hpct_metrics){.loss = sums.loss / run->global_count,
+                               .accuracy = sums.correct / run->global_count};
+    return status;
+}
+
+static hpct_status train(bench_run *run)
+{
+    double ignored;
+    hpct_status status = HPCT_OK;
+    run->start_seconds = hpct_process_age();
+    for (int i = 0; i < WARM_UP && status == HPCT_OK; i++)
+        status = one_step(run, &ignored);
+    if (status == HPCT_OK && run->options.profile)
+        status = hpct_context_agree(
+            run->context, hpct_profile_start(&run->profile, run->model, run->options.steps));
+    double began = hpct_process_clock();
+    for (int i = 0; i < run->options.steps && status == HPCT_OK; i++)
+        status = one_step(run, &run->seconds[i]);
+    run->total_seconds = hpct_process_clock() - began;
+    return status;
+}
+
+/* ---- results ---- */
+
+static int compare_steps(const void *a, const void *b, void *seconds)
+{
+    double x = ((double *) seconds)[*(const int *) a], y = ((double *) seconds)[*(const int *) b];
+    return (x > y) - (x < y);
+}
+
+static void sort_steps(bench_run *run)
+{
+    for (int i = 0; i < run->options.steps; i++)
+        run->order[i] = i;
+    qsort_r(run->order, (size_t) run->options.steps, sizeof *run->order, compare_steps,
+            run->seconds);
+}
+
+static hpct_status print_profile(bench_run *run)
+{
+    int steps = run->options.steps, quarter = steps / 4, count = steps - 2 * quarter, num_rows;
+    hpct_rates rates;
+    double sum = 0;
+    hpct_status status = hpct_model_measure_rates(run->model, &rates);
+    if (status != HPCT_OK || hpct_context_rank(run->context) != 0)
+        return status;
+    for (int i = 0; i < count; i++)
+        sum += run->seconds[run->order[quarter + i]];
+    const hpct_profile_row *rows =
+        hpct_profile_rows(run->profile, run->order + quarter, count, &num_rows);
+    hpct_profile_print(stdout, rows, num_rows, sum / count, &rates);
+    return HPCT_OK;
+}
+
+static hpct_status largest_peak(bench_run *run)
+{
+    hpct_comm *comm = hpct_context_comm(run->context);
+    double mine = hpct_process_peak_mb(), *all = malloc((size_t) comm->size * sizeof *all);
+    hpct_status status = hpct_context_agree(
+        run->context, all == NULL ? hpct_fail_memory((size_t) comm->size * sizeof *all) : HPCT_OK);
+    if (status == HPCT_OK)
+        status = comm->ops->allgather(comm, &mine, all, sizeof mine);
+    run->peak_mb = mine;
+    for (int rank = 0; status == HPCT_OK && rank < comm->size; rank++)
+        run->peak_mb = fmax(run->peak_mb, all[rank]);
+    free(all);
+    return status;
+}
+
+static hpct_status write_summary(const bench_run *run, const hpct_bench_result *result)
+{
+    hpct_status status = HPCT_OK;
+    hpct_summary summary = {
+        .model = hpct_model_name(run->model),
+        .strategy = run->strategy->ops->name,
+        .device = "cpu",
+        .precision = "float32",
+        .workers = hpct_context_size(run->context),
+        .replicas = 1,
+        .threads = hpct_cpu_threads(),
+        .global_batch = run->global_count,
+        .epochs = 0,
+        .steps = run->options.steps,
+        .parameters = hpct_model_count_parameters(run->model),
+        .start_seconds = run->start_seconds,
+        .train_seconds = run->total_seconds,
+        .step_ms = 1e3 * result->step_seconds,
+        .images_per_second = result->images_per_second,
+        .train = run->last,
+        .optimizer = hpct_optimizer_name(hpct_model_optimizer(run->model)->kind),
+        .learning_rate = hpct_model_learning_rate(run->model),
+        .validation = {NAN, NAN, NAN},
+        .peak_rss_mb = run->peak_mb,
+        .bytes_sent_per_step = run->strategy->ops->bytes_per_step(run->strategy),
+    };
+    if (hpct_context_rank(run->context) == 0)
+        status = hpct_summary_write(&summary, run->options.summary_json);
+    return hpct_context_agree(run->context, status);
+}
+
+hpct_status hpct_bench(hpct_context *context, hpct_model *model, const hpct_bench_options *options,
+                       hpct_bench_result *result)
+{
+    bench_run run = {.context = context, .model = model, .options = *options};
+    hpct_status status = prepare(&run);
+    if (status == HPCT_OK)
+        status = train(&run);
+    if (status == HPCT_OK)
+        status = largest_peak(&run); /* before the rates are measured, which needs memory */
+    if (status == HPCT_OK) {
+        sort_steps(&run);
+        result->step_seconds = run.seconds[run.order[run.options.steps / 2]];
+        result->images_per_second = run.global_count / result->step_seconds;
+    }
+    if (status == HPCT_OK && options->profile)
+        status = hpct_context_agree(context, print_profile(&run));
+    if (status == HPCT_OK && options->summary_json != NULL)
+        status = write_summary(&run, result);
+    hpct_profile_stop(run.profile);
+    if (run.strategy != NULL)
+        run.strategy->ops->close(run.strategy);
+    free(run.seconds);
+    free(run.order);
+    return status;
+}

@@ -1,0 +1,112 @@
+/* hpc-train bench */
+#include "agent/cli/cli.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct arguments {
+    const char *model;
+    double momentum;
+    hpct_bench_options bench;
+} arguments;
+
+enum {
+    KEY_MODEL = 256,
+    KEY_BATCH_SIZE,
+    KEY_GLOBAL_BATCH_SIZE,
+    KEY_STEPS,
+    KEY_MOMENTUM,
+    KEY_DEVICE,
+    KEY_PROFILE,
+    KEY_SUMMARY_JSON,
+};
+
+static const struct argp_option options[] = {
+    {"model", KEY_MODEL, "NAME", 0, "mnist-cnn or mnist-convnet", 0},
+    {"batch-size", KEY_BATCH_SIZE, "N", 0,
+     "pictures per rank and step (default: mnist-cnn 64, mnist-convnet 100)", 0},
+    {"global-batch-size", KEY_GLOBAL_BATCH_SIZE, "N", 0,
+     "pictures per step over all ranks, instead of --batch-size", 0},
+    {"steps", KEY_STEPS, "N", 0, "default 100", 0},
+    {"momentum", KEY_MOMENTUM, "X", 0, "0 to 1, default 0", 0},
+    {"device", KEY_DEVICE, "NAME", 0, "auto or cpu", 0},
+    {"profile", KEY_PROFILE, NULL, 0, "print where the time of a step goes, layer by layer", 0},
+    {"summary-json", KEY_SUMMARY_JSON, "FILE", 0, "one object with times, at the end", 0},
+    {0},
+};
+
+static error_t parse(int key, char *value, struct argp_state *state)
+{
+    arguments *a = state->input;
+    switch (key) {
+    case KEY_MODEL:
+        a->model = value;
+        return 0;
+    case KEY_BATCH_SIZE:
+        a->bench.batch_size = (int) hpct_cli_integer("batch-size", value, 1, 1 << 20);
+        return 0;
+    case KEY_GLOBAL_BATCH_SIZE:
+        a->bench.global_batch_size = (int) hpct_cli_integer("global-batch-size", value, 1, 1 << 28);
+        return 0;
+    case KEY_STEPS:
+        a->bench.steps = (int) hpct_cli_integer("steps", value, 1, 1 << 20);
+        return 0;
+    case KEY_MOMENTUM:
+        a->momentum = hpct_cli_number("momentum", value, 0, 1);
+        return 0;
+    case KEY_DEVICE:
+        if (strcmp(value, "auto") != 0 && strcmp(value, "cpu") != 0)
+            hpct_cli_usage("--device: '%s' is unknown; there is: auto, cpu", value);
+        return 0;
+    case KEY_PROFILE:
+        a->bench.profile = true;
+        return 0;
+    case KEY_SUMMARY_JSON:
+        a->bench.summary_json = value;
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static int run(int argc, char **argv)
+{
+    static const struct argp argp = {
+        .options = options,
+        .parser = parse,
+        .doc = "Trains a model for some steps on made-up pictures that are in memory already, and "
+               "says how many a second that is.",
+    };
+    const double tiny = 1e-6; /* learning rate: the arithmetic of training, on ordinary numbers */
+    arguments a = {0};
+    const hpct_cli_model *defaults;
+    hpct_model *model = NULL;
+    hpct_context *context = NULL;
+    hpct_bench_result result;
+    hpct_cli_parse(&argp, argc, argv, &a);
+    if (a.bench.batch_size > 0 && a.bench.global_batch_size > 0)
+        hpct_cli_usage("--batch-size (per rank) and --global-batch-size are both given: give one");
+    hpct_status status = hpct_cli_make_model(&model, &defaults, a.model, tiny, a.momentum);
+    if (status == HPCT_OK && a.bench.batch_size == 0 && a.bench.global_batch_size == 0)
+        a.bench.batch_size = defaults->batch_size;
+    if (status == HPCT_OK)
+        status = hpct_model_initialize(model, 0);
+    if (status == HPCT_OK)
+        status = hpct_context_open(&context);
+    if (status == HPCT_OK)
+        status = hpct_bench(context, model, &a.bench, &result);
+    if (status == HPCT_OK && hpct_context_rank(context) == 0)
+        printf("%s: %.1f images/s, %.3f ms/step (median), %d rank%s\n", hpct_model_name(model),
+               result.images_per_second, 1e3 * result.step_seconds, hpct_context_size(context),
+               hpct_context_size(context) == 1 ? "" : "s");
+    status = hpct_context_finish(context, "hpc-train", status);
+    hpct_model_free(model);
+    return (int) status;
+}
+
+const hpct_command hpct_command_bench = {
+    .name = "bench",
+    .summary = "how fast a model trains here",
+    .run = run,
+};

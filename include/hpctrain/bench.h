@@ -1,0 +1,43 @@
+/* hpctrain/bench.h - how fast a model trains here, and where the time goes. */
+#ifndef HPCTRAIN_BENCH_H
+#define HPCTRAIN_BENCH_H
+
+#include <hpctrain/context.h>
+#include <hpctrain/model.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Zero means the default named. */
+typedef struct hpct_bench_options {
+    int batch_size;           /* samples per rank and step; default 32 */
+    int global_batch_size;    /* samples per step over all ranks; instead of batch_size */
+    int steps;                /* measured; default 100. Five more go before them. */
+    bool profile;             /* rank 0 prints a table by layers */
+    const char *summary_json; /* as hpct_fit writes it; default nowhere */
+} hpct_bench_options;
+
+typedef struct hpct_bench_result {
+    double step_seconds;      /* median, of rank 0 */
+    double images_per_second; /* global batch over step_seconds */
+} hpct_bench_result;
+
+/* Trains a compiled, initialized model on made-up pictures that lie in memory already, so that the
+ * steps alone are measured: forward, backward, reduction, update. Collective; changes the weights.
+ *
+ * The table of `profile` has a row for each layer, and for loss, update and the rest (between ranks
+ * the reduction, and waiting). Its times are means over the half of the steps that is nearest to
+ * the median, so that its sum is those steps' time. Beneath, the floor: the step's FLOPs at the
+ * rate of a large matrix product and its bytes, each read and written once by each operation, at
+ * the rate of copying, both measured then; whichever takes longer. A layer that works within the
+ * caches may be faster than the floor of bytes says. */
+HPCT_API hpct_status hpct_bench(hpct_context *context, hpct_model *model,
+                                const hpct_bench_options *options, hpct_bench_result *result);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

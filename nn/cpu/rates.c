@@ -1,0 +1,82 @@
+/* What these cores do at best: dnnl_sgemm of two large matrices, and copying more memory than the
+ * caches hold; the best of a few runs each, because whatever else runs can only take away. */
+#include "nn/cpu/cpu.h"
+
+#include "base/status.h"
+#include "nn/cpu/loops.h"
+#include "nn/cpu/shim.h"
+
+#include <string.h>
+#include <time.h>
+
+#define GEMM_SIZE 2048
+#define COPY_BYTES ((size_t) 256 << 20)
+#define RUNS 5
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double) time.tv_sec + 1e-9 * (double) time.tv_nsec;
+}
+
+typedef struct copy {
+    const char *src;
+    char *dst;
+} copy;
+
+static void copy_part(size_t first, size_t count, void *arg)
+{
+    const copy *c = arg;
+    memcpy(c->dst + first, c->src + first, count);
+}
+
+static hpct_status measure_gemm(float *memory, double *rate)
+{
+    size_t size = (size_t) GEMM_SIZE * GEMM_SIZE;
+    hpct_gemm gemm = {
+        .trans_a = 'N',
+        .trans_b = 'N',
+        .m = GEMM_SIZE,
+        .n = GEMM_SIZE,
+        .k = GEMM_SIZE,
+        .alpha = 1,
+        .a = memory,
+        .b = memory + size,
+        .c = memory + 2 * size,
+        .lda = GEMM_SIZE,
+        .ldb = GEMM_SIZE,
+        .ldc = GEMM_SIZE,
+    };
+    for (size_t i = 0; i < 2 * size; i++)
+        memory[i] = (float) (i % 17) * 0.01f;
+    hpct_status status = HPCT_OK;
+    *rate = 0;
+    for (int i = 0; i < RUNS + 1 && status == HPCT_OK; i++) { /* the first finds its kernels */
+        double began = now();
+        status = hpct_shim_gemm(&gemm);
+        double one = 2.0 * GEMM_SIZE * GEMM_SIZE * GEMM_SIZE / (now() - began);
+        *rate = one > *rate ? one : *rate;
+    }
+    return status;
+}
+
+hpct_status hpct_cpu_measure(hpct_rates *rates)
+{
+    copy c = {.src = hpct_host_allocate(COPY_BYTES), .dst = hpct_host_allocate(COPY_BYTES)};
+    hpct_status status = HPCT_OK;
+    rates->bytes = 0;
+    if (c.src == NULL || c.dst == NULL)
+        status = hpct_fail_memory(2 * COPY_BYTES);
+    for (int i = 0; i < RUNS && status == HPCT_OK; i++) {
+        double began = now();
+        hpct_loops_split(COPY_BYTES, 4096, copy_part, &c);
+        double one = 2.0 * (double) COPY_BYTES / (now() - began);
+        rates->bytes = one > rates->bytes ? one : rates->bytes;
+    }
+    if (status == HPCT_OK)
+        status = measure_gemm((float *) (void *) c.dst, &rates->flops);
+    hpct_host_release((void *) (uintptr_t) c.src);
+    hpct_host_release(c.dst);
+    return status;
+}
