@@ -2,7 +2,7 @@
 include agent/cluster/local.mk
 
 hpctrain_HEADERS += include/hpctrain/hpctrain.h include/hpctrain/bench.h include/hpctrain/context.h \
-	include/hpctrain/dataset.h include/hpctrain/info.h include/hpctrain/train.h
+	include/hpctrain/dataset.h include/hpctrain/info.h include/hpctrain/train.h include/hpctrain/trainer.h
 
 # Everything of the agent; the library below and the unit tests are linked with it.
 noinst_LTLIBRARIES += agent/libagent.la
@@ -32,12 +32,14 @@ agent_libagent_la_SOURCES = \
 	agent/data/npz.c agent/data/npz.h \
 	agent/data/pickle.c agent/data/pickle.h \
 	agent/data/picture.c agent/data/picture.h \
+	agent/data/pipeline.c agent/data/pipeline.h \
 	agent/data/png.c \
+	agent/data/resize.c agent/data/resize.h agent/data/resize_body.h \
 	agent/data/sampler.c agent/data/sampler.h \
 	agent/data/synthetic.c \
 	agent/data/tar.c agent/data/tar.h \
 	agent/evaluate.c agent/evaluate.h \
-	agent/fit.c \
+	agent/fit.c agent/fit.h \
 	agent/history.c agent/history.h \
 	agent/info.c \
 	agent/memory.c agent/memory.h \
@@ -48,7 +50,8 @@ agent_libagent_la_SOURCES = \
 	agent/strategy/multi_worker_mirrored.c \
 	agent/strategy/strategy.c agent/strategy/strategy.h \
 	agent/summary.c agent/summary.h \
-	agent/threads.c agent/threads.h
+	agent/threads.c agent/threads.h \
+	agent/train_and_evaluate.c agent/trainer.c
 
 # Apart, because only this part is compiled with MPI's flags.
 noinst_LTLIBRARIES += agent/comm/libcommmpi.la
@@ -66,6 +69,6 @@ libhpctrain_la_LDFLAGS = $(AM_LDFLAGS) -version-info 0:0:0 -no-undefined
 
 bin_PROGRAMS += hpc-train
 hpc_train_SOURCES = agent/cli/cli.h agent/cli/common.c agent/cli/training.c agent/cli/main.c agent/cli/fit.c \
-	agent/cli/bench.c agent/cli/data.c agent/cli/evaluate.c agent/cli/info.c
+	agent/cli/bench.c agent/cli/data.c agent/cli/evaluate.c agent/cli/info.c agent/cli/input.c
 hpc_train_CPPFLAGS = $(AM_CPPFLAGS) -DHPCT_CHECK='"$(sbindir)/hpc-train-check"'
 hpc_train_LDADD = libhpctrain.la
