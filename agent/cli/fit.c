@@ -2,13 +2,14 @@
 #include "agent/cli/cli.h"
 
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 typedef struct arguments {
     const char *model, *data, *validation_data;
-    double learning_rate, momentum; /* learning_rate < 0: the model's own */
+    hpct_cli_training training;
     hpct_fit_options fit;
 } arguments;
 
@@ -20,9 +21,6 @@ enum {
     KEY_STEPS_PER_EPOCH,
     KEY_BATCH_SIZE,
     KEY_GLOBAL_BATCH_SIZE,
-    KEY_OPTIMIZER,
-    KEY_LEARNING_RATE,
-    KEY_MOMENTUM,
     KEY_DEVICE,
     KEY_SEED,
     KEY_LOG_DIR,
@@ -48,19 +46,16 @@ static const struct argp_option options[] = {
      "pictures per rank and step (default: mnist-cnn 64, mnist-convnet 100)", 2},
     {"global-batch-size", KEY_GLOBAL_BATCH_SIZE, "N", 0,
      "pictures per step over all ranks, instead of --batch-size", 2},
-    {"optimizer", KEY_OPTIMIZER, "NAME", 0, "sgd", 2},
-    {"learning-rate", KEY_LEARNING_RATE, "X", 0, "default: mnist-cnn 0.2, mnist-convnet 0.01", 2},
-    {"momentum", KEY_MOMENTUM, "X", 0, "0 to 1, default 0", 2},
     {"seed", KEY_SEED, "N", 0, "initial weights and order of the pictures (default 0)", 2},
     {"device", KEY_DEVICE, "NAME", 0, "auto or cpu", 2},
-    {NULL, 0, NULL, 0, "What to say and write (rank 0 does):", 3},
+    {NULL, 0, NULL, 0, "What to say and write (rank 0 does):", 4},
     {"verbose", KEY_VERBOSE, "0|1|2", 0,
-     "0 nothing, 1 a bar, 2 a line an epoch (default: 1 on a terminal, else 2)", 3},
-    {"log-dir", KEY_LOG_DIR, "DIR", 0, "history.csv and metrics.jsonl go there", 3},
+     "0 nothing, 1 a bar, 2 a line an epoch (default: 1 on a terminal, else 2)", 4},
+    {"log-dir", KEY_LOG_DIR, "DIR", 0, "history.csv and metrics.jsonl go there", 4},
     {"save-weights", KEY_SAVE_WEIGHTS, "FILE", 0,
-     "the trained weights go there (safetensors), also when stopped by a signal", 3},
+     "the trained weights go there (safetensors), also when stopped by a signal", 4},
     {"summary-json", KEY_SUMMARY_JSON, "FILE", 0, "one object with times and results, at the end",
-     3},
+     4},
     {0},
 };
 
@@ -77,9 +72,12 @@ static void check_word(const char *option, const char *value, const char *const 
 
 static error_t parse(int key, char *value, struct argp_state *state)
 {
-    static const char *const optimizers[] = {"sgd", NULL}, *const devices[] = {"auto", "cpu", NULL};
+    static const char *const devices[] = {"auto", "cpu", NULL};
     arguments *a = state->input;
     switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &a->training;
+        return 0;
     case KEY_MODEL:
         a->model = value;
         return 0;
@@ -100,15 +98,6 @@ static error_t parse(int key, char *value, struct argp_state *state)
         return 0;
     case KEY_GLOBAL_BATCH_SIZE:
         a->fit.global_batch_size = (int) hpct_cli_integer("global-batch-size", value, 1, 1 << 28);
-        return 0;
-    case KEY_OPTIMIZER:
-        check_word("optimizer", value, optimizers, "sgd");
-        return 0;
-    case KEY_LEARNING_RATE:
-        a->learning_rate = hpct_cli_number("learning-rate", value, 0, 1e6);
-        return 0;
-    case KEY_MOMENTUM:
-        a->momentum = hpct_cli_number("momentum", value, 0, 1);
         return 0;
     case KEY_DEVICE:
         check_word("device", value, devices, "auto, cpu");
@@ -146,8 +135,20 @@ static void say_what_begins(hpct_context *context, const hpct_model *model,
     fflush(stdout);
 }
 
-static hpct_status fit(hpct_context *context, hpct_model *model, arguments *a,
-                       hpct_fit_result *result)
+/* Schedules are given in epochs: now it is known how many steps one has. */
+static hpct_status compile(hpct_context *context, hpct_model *model, const hpct_cli_model *defaults,
+                           const hpct_dataset *train, const arguments *a)
+{
+    int ranks = hpct_context_size(context);
+    double batch = a->fit.global_batch_size > 0 ? a->fit.global_batch_size
+                                                : (double) a->fit.batch_size * ranks;
+    double steps = a->fit.steps_per_epoch > 0 ? (double) a->fit.steps_per_epoch
+                                              : ceil((double) hpct_dataset_size(train) / batch);
+    return hpct_cli_compile(model, defaults, &a->training, ranks, steps, a->fit.epochs);
+}
+
+static hpct_status fit(hpct_context *context, hpct_model *model, const hpct_cli_model *defaults,
+                       arguments *a, hpct_fit_result *result)
 {
     hpct_dataset *train = NULL, *validation = NULL;
     const char *path = hpct_cli_data(context, a->data);
@@ -155,6 +156,8 @@ static hpct_status fit(hpct_context *context, hpct_model *model, arguments *a,
     if (status == HPCT_OK && a->validation_data != NULL)
         status = hpct_dataset_open(&validation, a->validation_data, HPCT_TEST);
     status = hpct_context_agree(context, status);
+    if (status == HPCT_OK)
+        status = compile(context, model, defaults, train, a);
     if (status == HPCT_OK) {
         a->fit.validation = validation;
         say_what_begins(context, model, train, a);
@@ -167,14 +170,16 @@ static hpct_status fit(hpct_context *context, hpct_model *model, arguments *a,
 
 static int run(int argc, char **argv)
 {
+    static const struct argp_child children[] = {{&hpct_cli_training_argp, 0, NULL, 0}, {0}};
     static const struct argp argp = {
         .options = options,
         .parser = parse,
+        .children = children,
         .doc = "Trains a model on all ranks: one step's pictures are shared among the tasks of the "
                "Slurm step (or of mpirun), and gradients are summed after each step. SIGINT and "
                "SIGTERM stop all ranks after the same step.",
     };
-    arguments a = {.learning_rate = -1, .fit = {.epochs = 1, .verbose = HPCT_VERBOSE_AUTO}};
+    arguments a = {.fit = {.epochs = 1, .verbose = HPCT_VERBOSE_AUTO}};
     const hpct_cli_model *defaults;
     hpct_model *model = NULL;
     hpct_context *context = NULL;
@@ -182,8 +187,10 @@ static int run(int argc, char **argv)
     hpct_cli_parse(&argp, argc, argv, &a);
     if (a.fit.batch_size > 0 && a.fit.global_batch_size > 0)
         hpct_cli_usage("--batch-size (per rank) and --global-batch-size are both given: give one");
-    hpct_status status =
-        hpct_cli_make_model(&model, &defaults, a.model, a.learning_rate, a.momentum);
+    if (a.fit.global_batch_size > 0 && a.training.scaling != HPCT_CLI_SCALING_NONE)
+        hpct_cli_usage("--lr-scaling is for batches that grow with the ranks; --global-batch-size "
+                       "does not");
+    hpct_status status = hpct_cli_make_model(&model, &defaults, a.model, -1, 0);
     if (status == HPCT_OK && a.fit.batch_size == 0 && a.fit.global_batch_size == 0)
         a.fit.batch_size = defaults->batch_size;
     if (status == HPCT_OK)
@@ -191,7 +198,7 @@ static int run(int argc, char **argv)
     if (status == HPCT_OK)
         status = hpct_context_open(&context);
     if (status == HPCT_OK)
-        status = fit(context, model, &a, &result);
+        status = fit(context, model, defaults, &a, &result);
     status = hpct_context_finish(context, "hpc-train", status);
     hpct_model_free(model);
     /* Exit code 75 would ask for a requeue, which needs a checkpoint to go on from. */
