@@ -38,20 +38,20 @@ def cases():
     for activation in ACTIVATIONS:
         yield one(f"Conv2D with {activation}", layers.Conv2D(4, 3, activation=activation))
         yield one(f"Dense with {activation}", layers.Dense(7, activation=activation))
-        yield one(f"Activation {activation}", layers.Activation(activation))
+        yield one(f"Activation {activation}", layers.Rescaling(4), layers.Activation(activation))  # beyond 6
     yield one("Dense without bias", layers.Flatten(), layers.Dense(7, use_bias=False, activation="tanh"))
     yield one("DepthwiseConv2D", layers.DepthwiseConv2D(3))
     yield one("DepthwiseConv2D strides 2, same, multiplier 2",
               layers.DepthwiseConv2D((3, 4), strides=2, padding="same", depth_multiplier=2))
     yield one("DepthwiseConv2D dilated, no bias, of 16 channels", layers.Conv2D(16, 1),
               layers.DepthwiseConv2D(3, dilation_rate=(2, 2), use_bias=False, activation="relu6"))
-    yield one("AveragePooling2D", layers.AveragePooling2D())
+    yield one("AveragePooling2D", layers.AveragePooling2D(2))
     yield one("AveragePooling2D 3x2 by 2x3, same",
               layers.AveragePooling2D((3, 2), strides=(2, 3), padding="same"))
     yield one("AveragePooling2D 4x4 by 1x1, same",
               layers.AveragePooling2D(4, strides=1, padding="same"))
     yield one("MaxPooling2D 3x3 by 2x2, same", layers.MaxPooling2D(3, strides=2, padding="same"))
-    yield one("Reshape and Flatten", layers.Reshape((10, -1, 2)), layers.Dense(3), layers.Flatten())
+    yield one("Reshape and Flatten", layers.Reshape((12, -1, 2)), layers.Dense(3), layers.Flatten())
     yield one("Rescaling", layers.Rescaling(1 / 127.5, offset=-1))
     yield one("Resizing to 13x7", layers.Resizing(13, 7))
     yield one("Resizing to 4x21", layers.Resizing(4, 21))
@@ -194,9 +194,10 @@ def check(program, shape, under_test, training, seed):
     model = keras.Sequential([layers.Input(shape), layers.Conv2D(6, 2), *under_test, layers.Flatten(),
                               layers.Dense(CLASSES)])
     random = np.random.default_rng(seed)
-    for weight in model.weights:
-        weight.assign(random.normal(0, 0.5, weight.shape))
-    x = random.normal(0, 2, (BATCH, *shape)).astype(np.float32)
+    for weight in model.weights:  # logits about 1, so that no gradient is a difference of large numbers
+        fan_in = np.prod(weight.shape[:-1]) if len(weight.shape) > 1 else 10
+        weight.assign(random.normal(0, fan_in ** -0.5, weight.shape))
+    x = random.normal(0, 1, (BATCH, *shape)).astype(np.float32)
     y = random.integers(0, CLASSES, BATCH).astype(np.int32)
     worst, where = 0, "nothing"
     with tempfile.TemporaryDirectory() as folder:
