@@ -43,6 +43,17 @@ typedef struct hpct_cli_model {
 hpct_status hpct_cli_make_model(hpct_model **out, const hpct_cli_model **defaults, const char *name,
                                 double learning_rate, double momentum);
 
+/* Values of --resize (WIDTHxHEIGHT), --scale and --augment (flip,crop:N); hpct_cli_usage for
+ * others. */
+void hpct_cli_resize(const char *value, hpct_dataset_options *out);
+void hpct_cli_scale(const char *value, hpct_dataset_options *out);
+void hpct_cli_augment(const char *value, hpct_dataset_options *out);
+
+/* Opens PATH, or makes up "synthetic[:SAMPLES]", for this model; test pictures are not augmented.
+ */
+hpct_status hpct_cli_open_data(hpct_dataset **out, const char *path, hpct_split split,
+                               const hpct_model *model, const hpct_dataset_options *options);
+
 /* What the options of optimizer, schedule and loss say; zeros before they are parsed. */
 typedef enum hpct_cli_scaling {
     HPCT_CLI_SCALING_NONE,

@@ -126,7 +126,7 @@ double hpct_cli_number(const char *option, const char *text, double min, double 
     return value;
 }
 
-/* ---- models and data ---- */
+/* ---- models ---- */
 
 static const hpct_cli_model models[] = {
     {"mnist-cnn", 64, 0.2, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS},
@@ -161,14 +161,4 @@ hpct_status hpct_cli_make_model(hpct_model **out, const hpct_cli_model **default
     }
     *defaults = found;
     return HPCT_OK;
-}
-
-const char *hpct_cli_data(const hpct_context *context, const char *option)
-{
-    const char *path = option != NULL ? option : hpct_context_data(context);
-    if (path == NULL)
-        hpct_cli_usage(
-            "--data is missing: give the path of a data set (see hpc-train data --help), or stage "
-            "one with srun --hpc-train-stage=PATH");
-    return path;
 }

@@ -9,6 +9,7 @@
 
 typedef struct arguments {
     const char *model, *data, *validation_data;
+    hpct_dataset_options input;
     hpct_cli_training training;
     hpct_fit_options fit;
 } arguments;
@@ -17,6 +18,9 @@ enum {
     KEY_MODEL = 256,
     KEY_DATA,
     KEY_VALIDATION_DATA,
+    KEY_RESIZE,
+    KEY_SCALE,
+    KEY_AUGMENT,
     KEY_EPOCHS,
     KEY_STEPS_PER_EPOCH,
     KEY_BATCH_SIZE,
@@ -33,11 +37,20 @@ static const struct argp_option options[] = {
     {NULL, 0, NULL, 0, "What to train:", 1},
     {"model", KEY_MODEL, "NAME", 0, "mnist-cnn or mnist-convnet", 1},
     {"data", KEY_DATA, "PATH", 0,
-     "a data set (see hpc-train data --help; default: $HPC_TRAIN_DATA, which --hpc-train-stage "
-     "sets)",
+     "a data set (see hpc-train data --help), or synthetic[:SAMPLES] (default: $HPC_TRAIN_DATA, "
+     "which --hpc-train-stage sets)",
      1},
     {"validation-data", KEY_VALIDATION_DATA, "PATH", 0,
-     "the test pictures there are evaluated after each epoch", 1},
+     "the test pictures there are evaluated after each epoch; may be the same path", 1},
+    {"resize", KEY_RESIZE, "WxH", 0, "resize the pictures, bilinear as tf.image.resize", 1},
+    {"scale", KEY_SCALE, "NAME", 0,
+     "what becomes of a byte x: unit (x/255, the default), symmetric (x/127.5-1, what Keras' "
+     "ResNet50V2 weights want) or none",
+     1},
+    {"augment", KEY_AUGMENT, "LIST", 0,
+     "of the training pictures: flip (half of them are mirrored), crop:N (moved by up to N pixels "
+     "each way)",
+     1},
     {NULL, 0, NULL, 0, "How:", 2},
     {"epochs", KEY_EPOCHS, "N", 0, "default 1", 2},
     {"steps-per-epoch", KEY_STEPS_PER_EPOCH, "N", 0,
@@ -86,6 +99,15 @@ static error_t parse(int key, char *value, struct argp_state *state)
         return 0;
     case KEY_VALIDATION_DATA:
         a->validation_data = value;
+        return 0;
+    case KEY_RESIZE:
+        hpct_cli_resize(value, &a->input);
+        return 0;
+    case KEY_SCALE:
+        hpct_cli_scale(value, &a->input);
+        return 0;
+    case KEY_AUGMENT:
+        hpct_cli_augment(value, &a->input);
         return 0;
     case KEY_EPOCHS:
         a->fit.epochs = (int) hpct_cli_integer("epochs", value, 1, INT_MAX);
@@ -152,9 +174,9 @@ static hpct_status fit(hpct_context *context, hpct_model *model, const hpct_cli_
 {
     hpct_dataset *train = NULL, *validation = NULL;
     const char *path = hpct_cli_data(context, a->data);
-    hpct_status status = hpct_dataset_open(&train, path, HPCT_TRAIN);
+    hpct_status status = hpct_cli_open_data(&train, path, HPCT_TRAIN, model, &a->input);
     if (status == HPCT_OK && a->validation_data != NULL)
-        status = hpct_dataset_open(&validation, a->validation_data, HPCT_TEST);
+        status = hpct_cli_open_data(&validation, a->validation_data, HPCT_TEST, model, &a->input);
     status = hpct_context_agree(context, status);
     if (status == HPCT_OK)
         status = compile(context, model, defaults, train, a);

@@ -67,6 +67,12 @@ complete_line hpc-train info --ad
 is "$out" --admin "an option without a value"
 complete_line hpc-train fit --data=dat
 is "$out" data.npz "a file"
+complete_line hpc-train fit --scale=sy
+is "$out" symmetric "a scaling"
+complete_line hpc-train data i
+is "$out" info "data's command"
+complete_line hpc-train data info dat
+is "$out" data.npz "and its path"
 # shellcheck source=etc/completion/hpc-train-stage
 . "$top_srcdir/etc/completion/hpc-train-stage"
 complete_line hpc-train-stage --prog
