@@ -6,14 +6,26 @@ nn_libnn_la_SOURCES = nn/backend.c nn/backend.h nn/build.c nn/compile.c nn/cost.
 	nn/graph.c nn/graph.h \
 	nn/op.h nn/params.c nn/place.c nn/plan.c nn/plan.h nn/profile.c nn/profile.h nn/rng.c nn/rng.h nn/run.h \
 	nn/safetensors.c nn/safetensors.h nn/shape.c nn/shape.h nn/step.c nn/step.h nn/summary.c \
-	nn/weights.c \
+	nn/file.c nn/file.h nn/weights.c nn/weights.h nn/weights_safetensors.c \
+	$(nn_keras) \
 	nn/layer/activation.c nn/layer/activation.h nn/layer/conv2d.c nn/layer/dense.c \
 	nn/layer/flatten.c nn/layer/max_pool2d.c nn/layer/reshape.c nn/layer/window.c \
 	nn/layer/window.h \
 	nn/model/builtin.c nn/model/builtin.h nn/model/mnist_cnn.c nn/model/mnist_convnet.c \
 	nn/ref/ref.c nn/ref/ref.h $(nn_ref_kernels)
-nn_libnn_la_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
+nn_libnn_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE $(JANSSON_CFLAGS) $(HDF5_CPPFLAGS)
 nn_libnn_la_LIBADD = nn/libnncpu.la base/libbase.la $(JANSSON_LIBS)
+
+# Keras' files: models as JSON, weights as HDF5. HDF5's library is loaded at run time.
+nn_keras = nn/keras/initializers.c nn/keras/initializers.h nn/keras/keras.h nn/keras/layers.c \
+	nn/keras/order.c nn/keras/order.h nn/keras/read.c nn/keras/settings.c \
+	nn/keras/weights_h5.h
+if HAVE_HDF5
+nn_keras += nn/keras/hdf5.c nn/keras/hdf5.h nn/keras/hdf5_library.c nn/keras/hdf5_library.h \
+	nn/keras/weights_h5.c
+else
+nn_keras += nn/keras/no_hdf5.c
+endif
 
 nn_ref_kernels = nn/ref/kernels.h nn/ref/activation.c nn/ref/conv2d.c nn/ref/dense.c \
 	nn/ref/loss.c nn/ref/max_pool2d.c nn/ref/sgd.c
