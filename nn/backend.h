@@ -38,6 +38,8 @@ typedef struct hpct_backend {
     hpct_status (*make_op)(hpct_op **out, const hpct_op_spec *spec, const hpct_op_build *build);
     hpct_status (*loss)(const hpct_loss_call *call);
     hpct_status (*sgd)(const hpct_sgd_call *call);
+    hpct_status (*add)(size_t count, const float *src, float *dst); /* dst += src */
+    hpct_status (*scale)(size_t count, float factor, float *dst);   /* dst *= factor */
     hpct_status (*measure)(hpct_rates *rates); /* NULL: it has no rates to compare with */
 } hpct_backend;
 

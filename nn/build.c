@@ -40,11 +40,13 @@ void hpct_run_free(hpct_run *run)
     backend->release(run->parameters);
     backend->release(run->gradients);
     backend->release(run->velocity);
+    backend->release(run->states);
     backend->release(run->input);
     backend->release(run->labels);
     backend->release(run->block);
     backend->release(run->scratch);
     free(run->param_offsets);
+    free(run->learns);
     free(run->updates);
     free(run->batch_sizes);
     free(run->nodes);
@@ -84,6 +86,15 @@ static hpct_status check_sizes(const hpct_model *model, const hpct_run *run)
     return HPCT_OK;
 }
 
+static bool has_trained_params(const hpct_model *model, const hpct_node *node)
+{
+    for (int k = 0; k < node->num_params; k++) {
+        if (!model->params[node->first_param + k].state)
+            return true;
+    }
+    return false;
+}
+
 /* Makes the operations. A node has a backward part when something at or before it learns. */
 static hpct_status make_ops(const hpct_model *model, hpct_run *run,
                             const hpct_build_options *options)
@@ -91,9 +102,9 @@ static hpct_status make_ops(const hpct_model *model, hpct_run *run,
     int skipped;
     hpct_run_find_loss(model, &run->loss_tensor, &run->form, &skipped);
     run->classes = model->tensors[run->loss_tensor].shape.size[0];
-    bool *learns = calloc((size_t) model->num_tensors, sizeof *learns); /* by root tensor */
+    bool *learns = run->learns = calloc((size_t) model->num_tensors, sizeof *learns);
     if (learns == NULL)
-        return hpct_fail_memory(0);
+        return hpct_fail_memory((size_t) model->num_tensors * sizeof *learns);
     hpct_status status = HPCT_OK;
     for (int i = 0; i < model->num_nodes && status == HPCT_OK; i++) {
         const hpct_node *node = &model->nodes[i];
@@ -102,10 +113,11 @@ static hpct_status make_ops(const hpct_model *model, hpct_run *run,
             .num_batch_sizes = run->num_batch_sizes,
             .fuse_update = run->fuse_update,
             .plain_layout = options->plain_layout,
+            .stream = (uint32_t) i,
         };
         for (int k = 0; k < node->num_inputs; k++)
             build.needs_diff_src |= learns[model->tensors[node->inputs[k]].root];
-        bool any = build.needs_diff_src || node->num_params > 0;
+        bool any = build.needs_diff_src || has_trained_params(model, node);
         learns[model->tensors[node->output].root] = any && run->training;
         run->nodes[i].backward = any && run->training && i != skipped;
         build.training = run->nodes[i].backward;
@@ -114,7 +126,6 @@ static hpct_status make_ops(const hpct_model *model, hpct_run *run,
         if (status != HPCT_OK)
             hpct_fail_within(status, model->layers[node->layer].name);
     }
-    free(learns);
     return status;
 }
 
@@ -132,10 +143,16 @@ static hpct_status lay_out_arena(const hpct_model *model, hpct_run *run)
         const hpct_node *node = &model->nodes[i];
         const hpct_op *op = run->nodes[i].op;
         for (int k = 0; k < node->num_params; k++) {
+            int param = node->first_param + k;
             size_t count = (op->param_floats[k] + ARENA_ALIGN - 1) / ARENA_ALIGN * ARENA_ALIGN;
-            run->param_offsets[node->first_param + k] = offset;
             uint64_t facts[2] = {op->param_layout[k], op->param_floats[k]};
             hash = hpct_hash(hash, facts, sizeof facts);
+            if (model->params[param].state) {
+                run->param_offsets[param] = run->state_floats;
+                run->state_floats += count;
+                continue;
+            }
+            run->param_offsets[param] = offset;
             hpct_range *last = run->num_updates > 0 ? &run->updates[run->num_updates - 1] : NULL;
             if (!op->param_fused[k] && last != NULL && last->offset + last->count == offset)
                 last->count += count;
@@ -164,6 +181,7 @@ static hpct_status allocate(const hpct_model *model, hpct_run *run)
     hpct_status status = HPCT_OK;
     size_t arena = run->arena_floats * sizeof(float), batch = (size_t) run->largest_batch;
     run->parameters = take(run, arena, &status);
+    run->states = take(run, run->state_floats * sizeof(float), &status);
     if (run->training)
         run->gradients = take(run, arena + HPCT_ARENA_TAIL * sizeof(float), &status);
     if (run->training && model->optimizer.momentum > 0)
@@ -180,13 +198,19 @@ static hpct_status allocate(const hpct_model *model, hpct_run *run)
     return status == HPCT_OK ? hpct_run_place(model, run) : status;
 }
 
+float *hpct_run_param(const hpct_model *model, const hpct_run *run, int param)
+{
+    float *arena = model->params[param].state ? run->states : run->parameters;
+    return arena + run->param_offsets[param];
+}
+
 static void point_at_params(const hpct_model *model, hpct_run *run)
 {
     for (int i = 0; i < model->num_params; i++) {
         hpct_run_node *node = &run->nodes[model->params[i].node];
         int index = model->params[i].index;
-        node->param[index] = run->parameters + run->param_offsets[i];
-        if (run->gradients != NULL)
+        node->param[index] = hpct_run_param(model, run, i);
+        if (run->gradients != NULL && !model->params[i].state)
             node->grad[index] = run->gradients + run->param_offsets[i];
     }
 }
@@ -198,11 +222,12 @@ static hpct_status move_in(hpct_model *model, hpct_run *run)
     for (int i = 0; i < model->num_params && status == HPCT_OK; i++) {
         hpct_param *param = &model->params[i];
         hpct_op *op = run->nodes[param->node].op;
-        size_t at = run->param_offsets[i];
         if (param->value != NULL)
-            status = op->class->import_param(op, param->index, param->value, run->parameters + at);
+            status = op->class->import_param(op, param->index, param->value,
+                                             hpct_run_param(model, run, i));
         if (status == HPCT_OK && param->velocity != NULL && run->velocity != NULL)
-            status = op->class->import_param(op, param->index, param->velocity, run->velocity + at);
+            status = op->class->import_param(op, param->index, param->velocity,
+                                             run->velocity + run->param_offsets[i]);
     }
     for (int i = 0; i < model->num_params && status == HPCT_OK; i++) {
         free(model->params[i].value);
@@ -215,8 +240,8 @@ static hpct_status move_in(hpct_model *model, hpct_run *run)
     return status;
 }
 
-/* One parameter or its slot out of an arena into *kept, which is allocated if need be. */
-static hpct_status keep(const hpct_model *model, int index, const float *arena, float **kept)
+/* One parameter or its slot into *kept, which is allocated if need be. */
+static hpct_status keep(const hpct_model *model, int index, const float *from, float **kept)
 {
     const hpct_param *param = &model->params[index];
     hpct_op *op = model->run->nodes[param->node].op;
@@ -225,8 +250,7 @@ static hpct_status keep(const hpct_model *model, int index, const float *arena, 
         *kept = malloc(bytes);
     if (*kept == NULL)
         return hpct_fail_memory(bytes);
-    return op->class->export_param(op, param->index, arena + model->run->param_offsets[index],
-                                   *kept);
+    return op->class->export_param(op, param->index, from, *kept);
 }
 
 hpct_status hpct_model_unbuild(hpct_model *model)
@@ -235,9 +259,10 @@ hpct_status hpct_model_unbuild(hpct_model *model)
     if (run == NULL)
         return HPCT_OK;
     for (int i = 0; i < model->num_params; i++) {
-        hpct_status status = keep(model, i, run->parameters, &model->params[i].value);
-        if (status == HPCT_OK && run->velocity != NULL)
-            status = keep(model, i, run->velocity, &model->params[i].velocity);
+        hpct_param *param = &model->params[i];
+        hpct_status status = keep(model, i, hpct_run_param(model, run, i), &param->value);
+        if (status == HPCT_OK && run->velocity != NULL && !param->state)
+            status = keep(model, i, run->velocity + run->param_offsets[i], &param->velocity);
         if (status != HPCT_OK)
             return status;
     }

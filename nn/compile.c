@@ -17,6 +17,19 @@ static hpct_status check_optimizer(const hpct_optimizer *optimizer)
     return HPCT_OK;
 }
 
+/* Every layer must lead to the output. */
+static hpct_status check_readers(const hpct_model *model)
+{
+    for (int t = 0; t < model->num_tensors; t++) {
+        const hpct_tensor *tensor = &model->tensors[t];
+        if (!tensor->read && t != model->output)
+            return hpct_fail(
+                HPCT_ERR_USAGE, "%s: nothing reads its output, which is not model %s's",
+                tensor->layer < 0 ? "input" : model->layers[tensor->layer].name, model->name);
+    }
+    return HPCT_OK;
+}
+
 hpct_status hpct_model_compile(hpct_model *model, hpct_loss loss, const hpct_optimizer *optimizer)
 {
     if (model->status != HPCT_OK)
@@ -25,6 +38,8 @@ hpct_status hpct_model_compile(hpct_model *model, hpct_loss loss, const hpct_opt
     if (model->num_layers == 0)
         return hpct_fail(HPCT_ERR_USAGE, "model %s has no layers", model->name);
     const hpct_layer *last = &model->layers[model->num_layers - 1];
+    if (model->tensors[model->output].layer >= 0)
+        last = &model->layers[model->tensors[model->output].layer];
     const hpct_shape *output = &model->tensors[model->output].shape;
     if (output->rank != 1) {
         char text[HPCT_SHAPE_TEXT];
@@ -37,7 +52,9 @@ hpct_status hpct_model_compile(hpct_model *model, hpct_loss loss, const hpct_opt
     if (loss != HPCT_SPARSE_CATEGORICAL_CROSSENTROPY &&
         loss != HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS)
         return hpct_fail(HPCT_ERR_USAGE, "there is no loss %d", (int) loss);
-    hpct_status status = check_optimizer(optimizer);
+    hpct_status status = check_readers(model);
+    if (status == HPCT_OK)
+        status = check_optimizer(optimizer);
     if (status == HPCT_OK)
         status = hpct_model_unbuild(model);
     if (status != HPCT_OK)
@@ -58,6 +75,14 @@ size_t hpct_model_count_parameters(const hpct_model *model)
     size_t count = 0;
     for (int i = 0; i < model->num_layers; i++)
         count += model->layers[i].parameters;
+    return count;
+}
+
+size_t hpct_model_count_trainable(const hpct_model *model)
+{
+    size_t count = hpct_model_count_parameters(model);
+    for (int i = 0; i < model->num_layers; i++)
+        count -= model->layers[i].states;
     return count;
 }
 

@@ -54,7 +54,29 @@ static int add_tensor(hpct_model *model, const hpct_shape *shape)
         return -1;
     tensor->shape = *shape;
     tensor->root = model->num_tensors - 1;
+    tensor->layer = model->num_layers - 1;
     return tensor->root;
+}
+
+/* The head after one more operation of the layer being described. */
+static void set_output(hpct_model *model, int tensor)
+{
+    hpct_layer *layer = &model->layers[model->num_layers - 1];
+    model->output = layer->tensor = tensor;
+    layer->output = model->tensors[tensor].shape;
+}
+
+int hpct_model_head(const hpct_model *model)
+{
+    return model->output;
+}
+
+void hpct_model_set_head(hpct_model *model, int tensor)
+{
+    if (tensor >= 0 && tensor < model->num_tensors)
+        model->output = tensor;
+    else
+        hpct_layer_fail(model, "the layer after it cannot read tensor %d: there is none", tensor);
 }
 
 hpct_model *hpct_model_new(const char *name, hpct_shape input)
@@ -92,20 +114,39 @@ void hpct_model_free(hpct_model *model)
     free(model);
 }
 
-/* Keras numbers the layers of a model by kind: dense, dense_1, dense_2. */
-static void name_layer(const hpct_model *model, hpct_layer *layer, const char *type,
-                       const char *stem)
+void hpct_model_name_layer(hpct_model *model, const char *name)
+{
+    if (strlen(name) >= HPCT_NAME_SIZE || name[0] == '\0') {
+        hpct_layer_fail(model, "the next layer's name \"%s\" must have 1 to %d characters", name,
+                        HPCT_NAME_SIZE - 1);
+        return;
+    }
+    snprintf(model->next_name, sizeof model->next_name, "%s", name);
+}
+
+/* By the user, or by kind as Keras numbers the layers of a model: dense, dense_1, dense_2. */
+static void name_layer(hpct_model *model, hpct_layer *layer, const char *type, const char *stem)
 {
     int same = 0;
+    layer->named = model->next_name[0] != '\0';
     for (const hpct_layer *other = model->layers; other < layer; other++)
-        same += strcmp(other->type, type) == 0;
-    if (same == 0)
+        same += !other->named && strcmp(other->type, type) == 0;
+    if (layer->named)
+        snprintf(layer->name, sizeof layer->name, "%s", model->next_name);
+    else if (same == 0)
         snprintf(layer->name, sizeof layer->name, "%s", stem);
     else
         snprintf(layer->name, sizeof layer->name, "%s_%d", stem, same);
+    model->next_name[0] = '\0';
+    for (const hpct_layer *other = model->layers; other < layer; other++) {
+        if (strcmp(other->name, layer->name) == 0) {
+            hpct_layer_fail(model, "there is a layer of this name already");
+            return;
+        }
+    }
 }
 
-bool hpct_layer_begin(hpct_model *model, const char *type, const char *stem, hpct_shape *input)
+static bool begin(hpct_model *model, const char *type, const char *stem)
 {
     if (model->status == HPCT_OK && model->compiled)
         keep_failure(model, hpct_fail(HPCT_ERR_USAGE,
@@ -118,12 +159,43 @@ bool hpct_layer_begin(hpct_model *model, const char *type, const char *stem, hpc
         return false;
     layer->type = type;
     name_layer(model, layer, type, stem);
-    *input = model->tensors[model->output].shape;
-    layer->output = *input;
+    return model->status == HPCT_OK;
+}
+
+bool hpct_layer_begin(hpct_model *model, const char *type, const char *stem, hpct_shape *input)
+{
+    if (!begin(model, type, stem))
+        return false;
+    hpct_layer *layer = &model->layers[model->num_layers - 1];
+    layer->num_inputs = 1;
+    layer->inputs[0] = layer->tensor = model->output;
+    layer->output = *input = model->tensors[model->output].shape;
     return true;
 }
 
-bool hpct_layer_add_node(hpct_model *model, const hpct_op_spec *spec, const hpct_shape *output)
+bool hpct_layer_begin_join(hpct_model *model, const char *type, const char *stem,
+                           const int *tensors, int count)
+{
+    if (!begin(model, type, stem))
+        return false;
+    if (count < 2 || count > HPCT_NODE_MAX_INPUTS) {
+        hpct_layer_fail(model, "it joins 2 to %d tensors, not %d", HPCT_NODE_MAX_INPUTS, count);
+        return false;
+    }
+    hpct_layer *layer = &model->layers[model->num_layers - 1];
+    layer->num_inputs = count;
+    for (int k = 0; k < count; k++) {
+        if (tensors[k] < 0 || tensors[k] >= model->num_tensors) {
+            hpct_layer_fail(model, "there is no tensor %d", tensors[k]);
+            return false;
+        }
+        layer->inputs[k] = tensors[k];
+    }
+    return true;
+}
+
+bool hpct_layer_add_join(hpct_model *model, const hpct_op_spec *spec, const int *tensors, int count,
+                         const hpct_shape *output)
 {
     if (model->status != HPCT_OK)
         return false;
@@ -131,20 +203,26 @@ bool hpct_layer_add_node(hpct_model *model, const hpct_op_spec *spec, const hpct
         hpct_layer_fail(model, "its output would have 2^31 elements or more");
         return false;
     }
-    int source = model->output;
     int tensor = add_tensor(model, output);
     hpct_node *node = tensor < 0 ? NULL : GROW(model, nodes, num_nodes);
     if (node == NULL)
         return false;
     node->spec = *spec;
-    node->num_inputs = 1;
-    node->inputs[0] = source;
+    node->num_inputs = count;
+    for (int k = 0; k < count; k++) {
+        node->inputs[k] = tensors[k];
+        model->tensors[tensors[k]].read = true;
+    }
     node->output = tensor;
     node->layer = model->num_layers - 1;
     node->first_param = model->num_params;
-    model->output = tensor;
-    model->layers[node->layer].output = *output;
+    set_output(model, tensor);
     return true;
+}
+
+bool hpct_layer_add_node(hpct_model *model, const hpct_op_spec *spec, const hpct_shape *output)
+{
+    return hpct_layer_add_join(model, spec, &model->output, 1, output);
 }
 
 bool hpct_layer_add_param(hpct_model *model, const char *name, const hpct_shape *shape,
@@ -167,7 +245,9 @@ bool hpct_layer_add_param(hpct_model *model, const char *name, const hpct_shape 
     param->fan_out = fan_out;
     param->node = model->num_nodes - 1;
     param->index = model->nodes[param->node].num_params++;
+    param->state = hpct_op_param_is_state(&model->nodes[param->node].spec, param->index);
     layer->parameters += hpct_shape_count(shape);
+    layer->states += param->state ? hpct_shape_count(shape) : 0;
     return true;
 }
 
@@ -180,7 +260,7 @@ bool hpct_layer_add_view(hpct_model *model, const hpct_shape *output)
     if (tensor < 0)
         return false;
     model->tensors[tensor].root = model->tensors[source].root;
-    model->output = tensor;
-    model->layers[model->num_layers - 1].output = *output;
+    model->tensors[source].read = true;
+    set_output(model, tensor);
     return true;
 }

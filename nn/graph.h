@@ -12,20 +12,32 @@
 #define HPCT_NAME_SIZE 64
 
 typedef struct hpct_layer {
-    char name[HPCT_NAME_SIZE]; /* "conv2d_1" */
-    const char *type;          /* "Conv2D" */
+    char name[HPCT_NAME_SIZE];                            /* "conv2d_1" */
+    bool named;                                           /* by the user */
+    const char *type;                                     /* "Conv2D" */
+    int num_inputs, inputs[HPCT_NODE_MAX_INPUTS], tensor; /* what it reads and gives */
     hpct_shape output;
-    size_t parameters; /* floats, in Keras' shapes */
+    size_t parameters, states; /* floats, in Keras' shapes; states among the parameters */
 } hpct_layer;
 
-typedef enum hpct_initializer { HPCT_INIT_ZEROS, HPCT_INIT_GLOROT_UNIFORM } hpct_initializer;
+typedef enum hpct_initializer {
+    HPCT_INIT_ZEROS,
+    HPCT_INIT_ONES,
+    HPCT_INIT_GLOROT_UNIFORM,
+    HPCT_INIT_CONSTANT,        /* init[0] */
+    HPCT_INIT_UNIFORM,         /* from init[0] to init[1] */
+    HPCT_INIT_NORMAL,          /* mean init[0], standard deviation init[1] */
+    HPCT_INIT_TRUNCATED_NORMAL /* drawn anew beyond two standard deviations */
+} hpct_initializer;
 
 typedef struct hpct_param {
     char name[HPCT_NAME_SIZE + 16]; /* "conv2d_1/kernel" */
     hpct_shape shape;               /* Keras' */
     hpct_initializer initializer;
     double fan_in, fan_out; /* of Glorot */
+    double init[2];         /* of the others */
     int node, index;        /* whose parameter, and which of that node's */
+    bool state;             /* not trained: no gradient, no optimizer slot, an arena of its own */
     /* In Keras' layout while the model is not built (NULL: not set); built, the arenas hold them.
      */
     float *value;
@@ -35,9 +47,9 @@ typedef struct hpct_param {
 typedef struct hpct_tensor {
     hpct_shape shape;
     int root; /* the tensor whose memory this one shares; itself when it has its own */
+    int layer;
+    bool read; /* by a node or a view */
 } hpct_tensor;
-
-#define HPCT_NODE_MAX_INPUTS 1 /* no operation joins branches yet */
 
 typedef struct hpct_node {
     hpct_op_spec spec;
@@ -63,7 +75,10 @@ struct hpct_model {
     int num_tensors;
     hpct_node *nodes; /* in an order in which they can be computed */
     int num_nodes;
-    int output; /* tensor */
+    int output;                     /* tensor: the head */
+    char next_name[HPCT_NAME_SIZE]; /* of the next layer; "" for a number */
+    uint64_t seed;                  /* what stochastic layers draw from: hpct_model_set_position */
+    int64_t step, first_sample;
     hpct_loss loss;
     hpct_optimizer optimizer;
     hpct_run *run; /* NULL until built */
@@ -73,10 +88,14 @@ struct hpct_model {
  * failed.
  *
  * begin names the next layer ("conv2d", then "conv2d_1") and gives its input's shape; the layer is
- * then described with add_node, add_param and add_view, in this order, on the model's last tensor.
- */
+ * then described with add_node, add_param and add_view, in this order, on the model's head. A layer
+ * that joins tensors calls begin_join and add_join instead of begin and add_node. */
 bool hpct_layer_begin(hpct_model *model, const char *type, const char *stem, hpct_shape *input);
+bool hpct_layer_begin_join(hpct_model *model, const char *type, const char *stem,
+                           const int *tensors, int count);
 bool hpct_layer_add_node(hpct_model *model, const hpct_op_spec *spec, const hpct_shape *output);
+bool hpct_layer_add_join(hpct_model *model, const hpct_op_spec *spec, const int *tensors, int count,
+                         const hpct_shape *output);
 bool hpct_layer_add_param(hpct_model *model, const char *name, const hpct_shape *shape,
                           hpct_initializer initializer, double fan_in, double fan_out);
 bool hpct_layer_add_view(hpct_model *model, const hpct_shape *output);

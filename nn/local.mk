@@ -2,14 +2,14 @@
 hpctrain_HEADERS += include/hpctrain/model.h
 noinst_LTLIBRARIES += nn/libnn.la nn/libnncpu.la
 
-nn_libnn_la_SOURCES = nn/backend.c nn/backend.h nn/build.c nn/compile.c nn/cost.c nn/cost.h \
+nn_libnn_la_SOURCES = nn/backend.c nn/backend.h nn/build.c nn/flow.c nn/op.c nn/compile.c nn/cost.c nn/cost.h \
 	nn/graph.c nn/graph.h \
 	nn/op.h nn/params.c nn/place.c nn/plan.c nn/plan.h nn/profile.c nn/profile.h nn/rng.c nn/rng.h nn/run.h \
 	nn/safetensors.c nn/safetensors.h nn/shape.c nn/shape.h nn/step.c nn/step.h nn/summary.c \
 	nn/file.c nn/file.h nn/weights.c nn/weights.h nn/weights_safetensors.c \
 	$(nn_keras) \
 	nn/layer/activation.c nn/layer/activation.h nn/layer/conv2d.c nn/layer/dense.c \
-	nn/layer/flatten.c nn/layer/max_pool2d.c nn/layer/reshape.c nn/layer/window.c \
+	nn/layer/flatten.c nn/layer/join.c nn/layer/pool2d.c nn/layer/reshape.c nn/layer/window.c \
 	nn/layer/window.h \
 	nn/model/builtin.c nn/model/builtin.h nn/model/mnist_cnn.c nn/model/mnist_convnet.c \
 	nn/ref/ref.c nn/ref/ref.h $(nn_ref_kernels)
@@ -27,13 +27,13 @@ else
 nn_keras += nn/keras/no_hdf5.c
 endif
 
-nn_ref_kernels = nn/ref/kernels.h nn/ref/activation.c nn/ref/conv2d.c nn/ref/dense.c \
-	nn/ref/loss.c nn/ref/max_pool2d.c nn/ref/sgd.c
+nn_ref_kernels = nn/ref/kernels.h nn/ref/activation.c nn/ref/average_pool2d.c nn/ref/conv2d.c \
+	nn/ref/dense.c nn/ref/join.c nn/ref/loss.c nn/ref/max_pool2d.c nn/ref/sgd.c
 
 # The cpu backend: OpenMP and oneDNN stay in here.
 nn_libnncpu_la_SOURCES = nn/cpu/activation.c nn/cpu/conv2d.c nn/cpu/cpu.c nn/cpu/cpu.h \
-	nn/cpu/dense.c nn/cpu/direct.c nn/cpu/loops.c nn/cpu/loops.h nn/cpu/loops_body.h \
-	nn/cpu/max_pool2d.c nn/cpu/rates.c nn/cpu/shim.c nn/cpu/shim.h
+	nn/cpu/dense.c nn/cpu/direct.c nn/cpu/eltwise.c nn/cpu/join.c nn/cpu/loops.c nn/cpu/loops.h \
+	nn/cpu/loops_body.h nn/cpu/pool2d.c nn/cpu/rates.c nn/cpu/shim.c nn/cpu/shim.h
 nn_libnncpu_la_CPPFLAGS = $(AM_CPPFLAGS) $(ONEDNN_CPPFLAGS)
 nn_libnncpu_la_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
 nn_libnncpu_la_LIBADD = $(ONEDNN_LIBS) $(OPENMP_CFLAGS)

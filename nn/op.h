@@ -12,21 +12,29 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HPCT_OP_MAX_PARAMS 2
+#define HPCT_NODE_MAX_INPUTS 8
+#define HPCT_OP_MAX_PARAMS 4
 #define HPCT_OP_KERNEL 0 /* index of a Conv2D's or Dense's kernel among its parameters */
 #define HPCT_OP_BIAS 1
 
 typedef enum hpct_op_kind {
     HPCT_OP_CONV2D,
     HPCT_OP_MAX_POOL2D,
+    HPCT_OP_AVERAGE_POOL2D,
     HPCT_OP_DENSE,
     HPCT_OP_RELU,
     HPCT_OP_SOFTMAX,
+    HPCT_OP_ADD,
+    HPCT_OP_CONCATENATE,
+    HPCT_OP_RELU6,
+    HPCT_OP_SIGMOID,
+    HPCT_OP_TANH,
+    HPCT_OP_GELU,
     HPCT_OP_KINDS
 } hpct_op_kind;
 
 /* A window that slides over one sample. Cells outside the input are zeros to a convolution and are
- * not there for a maximum. The padding at the far ends follows from the other numbers. */
+ * not there for a maximum or a mean. The padding at the far ends follows from the other numbers. */
 typedef struct hpct_window {
     int in_h, in_w, in_c;
     int out_h, out_w, out_c;
@@ -45,24 +53,39 @@ static inline int hpct_window_reach(int kernel, int dilation)
 
 typedef struct hpct_op_spec {
     hpct_op_kind kind;
-    bool relu;    /* CONV2D, DENSE: the result goes through max(0, x) */
+    bool relu;    /* CONV2D, DENSE, ADD: the result goes through max(0, x) */
     bool no_bias; /* CONV2D, DENSE: the kernel is the only parameter */
     union {
-        hpct_window window; /* CONV2D, MAX_POOL2D */
+        hpct_window window; /* CONV2D, MAX_POOL2D, AVERAGE_POOL2D */
         struct {
             int rows; /* per sample; DENSE and SOFTMAX work on the last axis */
             int in, out;
-        } dense; /* DENSE, SOFTMAX and RELU (in == out) */
+        } dense; /* DENSE and the activations (in == out) */
+        struct {
+            int rows; /* per sample: all axes but the last */
+            int count;
+            int size[HPCT_NODE_MAX_INPUTS]; /* each input's last axis; ADD: all the same */
+        } join;                             /* ADD, CONCATENATE */
     };
 } hpct_op_spec;
+
+/* What follows from a spec alone. Floats of one sample; of a parameter in Keras' layout. */
+const char *hpct_op_kind_name(hpct_op_kind kind); /* "conv2d" */
+int hpct_op_num_inputs(const hpct_op_spec *spec);
+size_t hpct_op_src_floats(const hpct_op_spec *spec, int input);
+size_t hpct_op_dst_floats(const hpct_op_spec *spec);
+int hpct_op_num_params(const hpct_op_spec *spec);
+size_t hpct_op_param_floats(const hpct_op_spec *spec, int which);
+bool hpct_op_param_is_state(const hpct_op_spec *spec, int which); /* not trained: no gradient */
 
 typedef struct hpct_op_build {
     const int *batch_sizes;
     int num_batch_sizes;
     bool training;       /* backward will be called */
-    bool needs_diff_src; /* backward has to deliver the gradient of the source */
+    bool needs_diff_src; /* backward has to deliver the gradient of a source */
     bool fuse_update;    /* backward may apply SGD to a parameter instead of storing its gradient */
     bool plain_layout;   /* parameters in a layout that is the same on every processor */
+    uint32_t stream;     /* of random numbers: another one for each node of a model */
 } hpct_op_build;
 
 /* One call. Arrays over inputs have one entry for each of the node's inputs. */
@@ -71,13 +94,18 @@ typedef struct hpct_op_call {
     int n;     /* that batch size */
     const float *const *src;
     float *dst;
-    float *diff_dst;        /* backward may overwrite it */
+    float *diff_dst;        /* backward may overwrite it unless backward_keeps_diff_dst */
     float *const *diff_src; /* entries are NULL where no gradient is wanted */
+    const bool *add;        /* backward adds to this diff_src; only set with adds_diff_src */
     float *const *param;    /* [num_params] */
-    float *const *grad;     /* [num_params], overwritten */
+    float *const *grad;     /* [num_params], overwritten; entries of state are NULL */
     void *workspace;        /* forward's notes for backward, 64-byte aligned */
     void *scratch;          /* free to use within the call, 64-byte aligned */
     float learning_rate;    /* of a fused update */
+    bool training;          /* forward: backward may follow; state may be updated */
+    uint64_t seed;          /* what random numbers depend on, besides hpct_op_build.stream: */
+    int64_t step;           /* steps since training began, and */
+    int64_t first_sample;   /* where in the global batch this call's samples begin */
 } hpct_op_call;
 
 typedef struct hpct_op hpct_op;
@@ -103,6 +131,12 @@ struct hpct_op {
     size_t workspace_bytes;
     size_t scratch_bytes;
     bool backward_reads_src, backward_reads_dst;
+    bool backward_keeps_diff_dst; /* backward leaves diff_dst as it was */
+    /* Backward can add to a diff_src that has a part of the gradient already; wanted of all
+     * operations with several inputs. For the others the step adds, through memory of its own. */
+    bool adds_diff_src;
+    /* A diff_src may be diff_dst itself, and is then complete without a copy (ADD). */
+    bool passes_diff_dst;
 };
 
 /* FNV-1a over `size` bytes, for layout fingerprints; start with HPCT_HASH_START. */

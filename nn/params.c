@@ -19,7 +19,7 @@ hpct_status hpct_param_get(const hpct_model *model, int index, float *keras)
     const hpct_param *param = &model->params[index];
     if (model->run != NULL) {
         hpct_op *op = op_of(model, param);
-        const float *arena = model->run->parameters + model->run->param_offsets[index];
+        const float *arena = hpct_run_param(model, model->run, index);
         return op->class->export_param(op, param->index, arena, keras);
     }
     if (param->value == NULL)
@@ -34,7 +34,7 @@ hpct_status hpct_param_set(hpct_model *model, int index, const float *keras)
     hpct_param *param = &model->params[index];
     if (model->run != NULL) {
         hpct_op *op = op_of(model, param);
-        float *arena = model->run->parameters + model->run->param_offsets[index];
+        float *arena = hpct_run_param(model, model->run, index);
         return op->class->import_param(op, param->index, keras, arena);
     }
     size_t bytes = hpct_shape_count(&param->shape) * sizeof(float);
@@ -52,8 +52,9 @@ hpct_status hpct_param_set(hpct_model *model, int index, const float *keras)
 static void draw(const hpct_param *param, uint32_t stream, uint64_t seed, float *values)
 {
     size_t count = hpct_shape_count(&param->shape);
-    if (param->initializer == HPCT_INIT_ZEROS) {
-        memset(values, 0, count * sizeof *values);
+    if (param->initializer != HPCT_INIT_GLOROT_UNIFORM) {
+        for (size_t i = 0; i < count; i++)
+            values[i] = param->initializer == HPCT_INIT_ONES ? 1 : 0;
         return;
     }
     float limit = (float) sqrt(6.0 / (param->fan_in + param->fan_out));

@@ -8,18 +8,25 @@
 #include <stdlib.h>
 
 /* Items of the plan: one per tensor for its values, one per tensor for its gradient, one per node
- * for its workspace. Unused ones have no bytes. */
+ * for its workspace, and one per node for a gradient that is yet to be added. Unused ones have no
+ * bytes. */
 typedef struct placing {
     const hpct_model *model;
     hpct_run *run;
-    hpct_plan_item *values, *diffs, *workspaces, *items;
+    hpct_plan_item *values, *diffs, *workspaces, *parts, *items;
     int num_items;
-    int end; /* later than everything */
+    int *diff_root; /* hpct_run_flow */
+    int end;        /* later than everything */
 } placing;
 
 static int root_of(const hpct_model *model, int tensor)
 {
     return model->tensors[tensor].root;
+}
+
+static int diff_root_of(const placing *p, int tensor)
+{
+    return p->diff_root[root_of(p->model, tensor)];
 }
 
 static void live(hpct_plan_item *item, int time)
@@ -52,15 +59,20 @@ static void find_lifetimes(placing *p)
         if (backward && op->backward_reads_dst)
             live(&p->values[dst], back);
         if (backward)
-            live(&p->diffs[dst], back);
+            live(&p->diffs[diff_root_of(p, dst)], back);
         for (int k = 0; k < node->num_inputs; k++) {
             int src = root_of(model, node->inputs[k]);
             live(&p->values[src], i);
             if (backward && op->backward_reads_src)
                 live(&p->values[src], back);
-            if (backward && op->build.needs_diff_src) {
-                p->diffs[src].bytes = tensor_bytes(p, src);
-                live(&p->diffs[src], back);
+            if (run->nodes[i].mode[k] != HPCT_DIFF_NONE) {
+                hpct_plan_item *diff = &p->diffs[diff_root_of(p, src)];
+                diff->bytes = tensor_bytes(p, src); /* the same size for all that share it */
+                live(diff, back);
+            }
+            if (run->nodes[i].mode[k] == HPCT_DIFF_ADD_AFTER) {
+                p->parts[i].bytes = tensor_bytes(p, src);
+                live(&p->parts[i], back);
             }
         }
         p->workspaces[i].bytes = op->workspace_bytes;
@@ -87,10 +99,8 @@ static float *value_at(const placing *p, int tensor)
 
 static float *diff_at(const placing *p, int tensor)
 {
-    int root = root_of(p->model, tensor);
-    if (p->diffs[root].bytes == 0)
-        return NULL;
-    return (float *) (void *) (p->run->block + p->diffs[root].offset);
+    const hpct_plan_item *item = &p->diffs[diff_root_of(p, tensor)];
+    return item->bytes == 0 ? NULL : (float *) (void *) (p->run->block + item->offset);
 }
 
 static void set_pointers(const placing *p)
@@ -104,9 +114,13 @@ static void set_pointers(const placing *p)
         placed->workspace = run->block + p->workspaces[i].offset;
         for (int k = 0; k < node->num_inputs; k++) {
             placed->src[k] = value_at(p, node->inputs[k]);
-            placed->diff_src[k] = placed->backward && placed->op->build.needs_diff_src
-                                      ? diff_at(p, node->inputs[k])
-                                      : NULL;
+            placed->add[k] = placed->mode[k] == HPCT_DIFF_ADD;
+            if (placed->mode[k] != HPCT_DIFF_NONE)
+                placed->diff_src[k] = diff_at(p, node->inputs[k]);
+            if (placed->mode[k] == HPCT_DIFF_ADD_AFTER) {
+                placed->add_after = placed->diff_src[k];
+                placed->diff_src[k] = (float *) (void *) (run->block + p->parts[i].offset);
+            }
         }
     }
     run->output = value_at(p, p->model->output);
@@ -117,13 +131,20 @@ static void set_pointers(const placing *p)
 hpct_status hpct_run_place(const hpct_model *model, hpct_run *run)
 {
     placing p = {.model = model, .run = run, .end = 2 * model->num_nodes + 1};
-    p.num_items = 2 * model->num_tensors + model->num_nodes;
+    p.num_items = 2 * (model->num_tensors + model->num_nodes);
     p.items = calloc((size_t) p.num_items, sizeof *p.items);
-    if (p.items == NULL)
-        return hpct_fail_memory((size_t) p.num_items * sizeof *p.items);
+    p.diff_root = calloc((size_t) model->num_tensors, sizeof *p.diff_root);
+    hpct_status status = HPCT_OK;
+    if (p.items == NULL || p.diff_root == NULL)
+        status = hpct_fail_memory((size_t) p.num_items * sizeof *p.items);
+    if (status == HPCT_OK)
+        status = hpct_run_flow(model, run, p.diff_root);
+    if (status != HPCT_OK)
+        goto end;
     p.values = p.items;
     p.diffs = p.values + model->num_tensors;
     p.workspaces = p.diffs + model->num_tensors;
+    p.parts = p.workspaces + model->num_nodes;
     for (int i = 0; i < p.num_items; i++)
         p.items[i].first = p.end;
     find_lifetimes(&p);
@@ -131,6 +152,10 @@ hpct_status hpct_run_place(const hpct_model *model, hpct_run *run)
     run->block = run->backend->allocate(run->block_bytes);
     if (run->block != NULL)
         set_pointers(&p);
+    else
+        status = hpct_fail_memory(run->block_bytes);
+end:
     free(p.items);
-    return run->block != NULL ? HPCT_OK : hpct_fail_memory(run->block_bytes);
+    free(p.diff_root);
+    return status;
 }

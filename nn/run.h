@@ -6,11 +6,23 @@
 #include "nn/backend.h"
 #include "nn/graph.h"
 
+/* How a node's backward leaves its part of an input's gradient. */
+typedef enum hpct_diff_mode {
+    HPCT_DIFF_NONE,      /* nobody wants it */
+    HPCT_DIFF_WRITE,     /* it is the first part */
+    HPCT_DIFF_PASS,      /* it is the first part, and the output's gradient itself: no copy */
+    HPCT_DIFF_ADD,       /* the operation adds to what is there */
+    HPCT_DIFF_ADD_AFTER, /* the operation writes elsewhere, and the step adds that */
+} hpct_diff_mode;
+
 typedef struct hpct_run_node {
     hpct_op *op;
     bool backward; /* false: nothing before it learns, or the loss has taken its place */
     const float *src[HPCT_NODE_MAX_INPUTS];
     float *diff_src[HPCT_NODE_MAX_INPUTS];
+    hpct_diff_mode mode[HPCT_NODE_MAX_INPUTS];
+    bool add[HPCT_NODE_MAX_INPUTS]; /* mode is HPCT_DIFF_ADD */
+    float *add_after;               /* where diff_src[0] is added then; else NULL */
     float *dst, *diff_dst;
     float *param[HPCT_OP_MAX_PARAMS], *grad[HPCT_OP_MAX_PARAMS];
     void *workspace;
@@ -45,8 +57,10 @@ struct hpct_run {
     int num_nodes;
 
     size_t arena_floats;
-    size_t *param_offsets; /* [model->num_params] */
+    size_t *param_offsets; /* [model->num_params], in the arena of its kind */
     float *parameters, *gradients, *velocity;
+    size_t state_floats;
+    float *states; /* parameters that are not trained */
     uint64_t fingerprint;
     hpct_range *updates; /* what is left for update() */
     int num_updates;
@@ -60,6 +74,7 @@ struct hpct_run {
     const float *output; /* of the model */
     hpct_loss_form form; /* and where the loss starts: */
     int loss_tensor;
+    bool *learns; /* [model->num_tensors], by root: has a gradient */
     int classes;
     const float *loss_src;
     float *loss_diff;
@@ -75,6 +90,14 @@ void hpct_run_free(hpct_run *run);
  * are taken at the softmax's input, as Keras does, which keeps small ones exact; *skipped is then
  * that softmax's node, which backward leaves out, else -1. */
 void hpct_run_find_loss(const hpct_model *model, int *tensor, hpct_loss_form *form, int *skipped);
+
+/* Decides every node's modes: which reader of a tensor, in the order of backward, writes its
+ * gradient, which add to it, and where an Add can pass its own on. diff_root[num_tensors]: the
+ * tensor in whose memory the gradient of each (root) tensor lies. */
+hpct_status hpct_run_flow(const hpct_model *model, hpct_run *run, int *diff_root);
+
+/* Where the i-th parameter lies. */
+float *hpct_run_param(const hpct_model *model, const hpct_run *run, int param);
 
 /* Allocates run->block and sets the pointers of every node; ops must have been made. Times of the
  * plan: forward of node i at i, the loss at N, backward of node i at 2N - i. */

@@ -25,12 +25,23 @@ static hpct_op_call make_call(const hpct_model *model, const hpct_run_node *node
         .dst = node->dst,
         .diff_dst = node->diff_dst,
         .diff_src = node->diff_src,
+        .add = node->add,
         .param = node->param,
         .grad = node->grad,
         .workspace = node->workspace,
         .scratch = model->run->scratch,
         .learning_rate = (float) model->optimizer.learning_rate,
+        .seed = model->seed,
+        .step = model->step,
+        .first_sample = model->first_sample,
     };
+}
+
+void hpct_model_set_position(hpct_model *model, uint64_t seed, int64_t step, int64_t first_sample)
+{
+    model->seed = seed;
+    model->step = step;
+    model->first_sample = first_sample;
 }
 
 /* The clock is asked only where a profile is taken. */
@@ -61,6 +72,7 @@ hpct_status hpct_model_forward(hpct_model *model, int n, bool training)
         run->times->step++;
     for (int i = 0; i < run->num_nodes && status == HPCT_OK; i++) {
         hpct_op_call call = make_call(model, &run->nodes[i], batch, n);
+        call.training = training;
         double begin = began(run);
         status = run->nodes[i].op->class->forward(run->nodes[i].op, &call);
         ended(run, HPCT_TIME_FORWARD(i), begin);
@@ -116,6 +128,9 @@ hpct_status hpct_model_backward(hpct_model *model, int n)
         hpct_op_call call = make_call(model, node, batch, n);
         double begin = began(run);
         status = node->op->class->backward(node->op, &call);
+        if (status == HPCT_OK && node->add_after != NULL)
+            status = run->backend->add((size_t) n * hpct_op_src_floats(&node->op->spec, 0),
+                                       node->diff_src[0], node->add_after);
         ended(run, HPCT_TIME_BACKWARD(i), begin);
     }
     return status;
@@ -154,6 +169,12 @@ float *hpct_model_gradients(hpct_model *model, size_t *count)
 {
     *count = model->run != NULL ? model->run->arena_floats : 0;
     return model->run != NULL ? model->run->gradients : NULL;
+}
+
+float *hpct_model_states(hpct_model *model, size_t *count)
+{
+    *count = model->run != NULL ? model->run->state_floats : 0;
+    return model->run != NULL ? model->run->states : NULL;
 }
 
 uint64_t hpct_model_layout_fingerprint(const hpct_model *model)

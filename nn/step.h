@@ -4,7 +4,8 @@
  * Arenas: all parameters lie in one contiguous buffer and all gradients in another of the same
  * layout, ordered so that backward finishes gradients from the arena's beginning to its end
  * (last layer first). Reduction, update and broadcast work on ranges of them. The layout inside a
- * parameter is the backend's own; two processes have the same one iff their fingerprints agree. */
+ * parameter is the backend's own; two processes have the same one iff their fingerprints agree.
+ * Parameters that are not trained (moving statistics) lie in a third arena, the states. */
 #ifndef HPCT_NN_STEP_H
 #define HPCT_NN_STEP_H
 
@@ -42,6 +43,8 @@ hpct_status hpct_model_build(hpct_model *model, const hpct_build_options *option
  * layouts included, the tail not. */
 float *hpct_model_parameters(hpct_model *model, size_t *count);
 float *hpct_model_gradients(hpct_model *model, size_t *count);
+/* The same for the states; *count may be 0. Forward with `training` changes them. */
+float *hpct_model_states(hpct_model *model, size_t *count);
 uint64_t hpct_model_layout_fingerprint(const hpct_model *model);
 
 /* Where the next batch goes: input [largest batch size][one sample, floats], labels [largest]. */
@@ -55,6 +58,11 @@ const float *hpct_model_output(const hpct_model *model);
  * call OpenMP decides (OMP_NUM_THREADS, else the processors that this process may run on). */
 void hpct_cpu_set_threads(int threads);
 int hpct_cpu_threads(void);
+
+/* What random layers (Dropout) draw from until the next call: a function of the seed, the steps
+ * since training began, and where in the global batch this rank's samples begin, so that the
+ * numbers of ranks and threads make no difference. Zeros at first. */
+void hpct_model_set_position(hpct_model *model, uint64_t seed, int64_t step, int64_t first_sample);
 
 /* Forward over the first n samples of the input; n must be one of the built batch sizes. */
 hpct_status hpct_model_forward(hpct_model *model, int n, bool training);

@@ -72,9 +72,13 @@ hpct_status hpct_model_summary(const hpct_model *model, FILE *stream)
         row(stream, "", "", "");
     }
     rule(stream, '=');
-    with_commas(hpct_model_count_parameters(model), count);
-    fprintf(stream, "Total params: %s\nTrainable params: %s\nNon-trainable params: 0\n", count,
-            count);
+    size_t all = hpct_model_count_parameters(model), trainable = hpct_model_count_trainable(model);
+    with_commas(all, count);
+    fprintf(stream, "Total params: %s\n", count);
+    with_commas(trainable, count);
+    fprintf(stream, "Trainable params: %s\n", count);
+    with_commas(all - trainable, count);
+    fprintf(stream, "Non-trainable params: %s\n", count);
     rule(stream, '_');
     return ferror(stream) ? hpct_fail(HPCT_ERR_IO, "writing the summary failed") : HPCT_OK;
 }

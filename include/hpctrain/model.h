@@ -4,7 +4,16 @@
  * have Keras' shapes: Conv2D kernels [kh][kw][in / groups][out], Dense kernels [in][out].
  *
  * The hpct_model_add_… functions return nothing: the first thing that is wrong is kept in the model
- * (with the layer's name) and returned by hpct_model_compile, so that a model reads as a list. */
+ * (with the layer's name) and returned by hpct_model_compile, so that a model reads as a list.
+ *
+ * Layers follow each other: each reads the model's head, the output of the layer before it. A model
+ * with branches remembers heads and goes on from them, and joins them again:
+ *
+ *     int shortcut = hpct_model_head(model);
+ *     hpct_model_add_conv2d(model, …);
+ *     hpct_model_add_add(model, (int[]){shortcut, hpct_model_head(model)}, 2);
+ *
+ * The head at hpct_model_compile is the model's output; every other tensor must have a reader. */
 #ifndef HPCTRAIN_MODEL_H
 #define HPCTRAIN_MODEL_H
 
@@ -31,7 +40,15 @@ typedef struct hpct_shape {
     ((hpct_shape){.rank = (int) (sizeof((int[]){__VA_ARGS__}) / sizeof(int)),                      \
                   .size = {__VA_ARGS__}})
 
-typedef enum hpct_activation { HPCT_LINEAR, HPCT_RELU, HPCT_SOFTMAX } hpct_activation;
+typedef enum hpct_activation {
+    HPCT_LINEAR,
+    HPCT_RELU,    /* max(0, x) */
+    HPCT_SOFTMAX, /* along the last axis */
+    HPCT_RELU6,   /* min(max(0, x), 6) */
+    HPCT_SIGMOID,
+    HPCT_TANH,
+    HPCT_GELU, /* x (1 + erf(x / sqrt 2)) / 2, not the approximation */
+} hpct_activation;
 typedef enum hpct_padding { HPCT_VALID, HPCT_SAME } hpct_padding;
 
 typedef struct hpct_conv2d {
@@ -56,11 +73,13 @@ typedef struct hpct_depthwise_conv2d {
     hpct_activation activation;
 } hpct_depthwise_conv2d;
 
-typedef struct hpct_max_pool2d {
+typedef struct hpct_pool2d {
     int pool[2];    /* height, width */
     int strides[2]; /* 0 means the pool's own size */
     hpct_padding padding;
-} hpct_max_pool2d;
+} hpct_pool2d;
+typedef hpct_pool2d hpct_max_pool2d;
+typedef hpct_pool2d hpct_average_pool2d; /* cells of the padding are not counted */
 
 typedef struct hpct_dense {
     int units;
@@ -76,11 +95,27 @@ HPCT_API void hpct_model_free(hpct_model *model);
 HPCT_API void hpct_model_add_conv2d(hpct_model *model, const hpct_conv2d *conv);
 HPCT_API void hpct_model_add_depthwise_conv2d(hpct_model *model, const hpct_depthwise_conv2d *conv);
 HPCT_API void hpct_model_add_max_pool2d(hpct_model *model, const hpct_max_pool2d *pool);
+HPCT_API void hpct_model_add_average_pool2d(hpct_model *model, const hpct_average_pool2d *pool);
 HPCT_API void hpct_model_add_dense(hpct_model *model, const hpct_dense *dense);
 HPCT_API void hpct_model_add_flatten(hpct_model *model);
 /* One size may be -1 and is then worked out. */
 HPCT_API void hpct_model_add_reshape(hpct_model *model, hpct_shape shape);
 HPCT_API void hpct_model_add_activation(hpct_model *model, hpct_activation activation);
+
+/* The tensor that the next layer reads: the output of the layer added last, or what set_head named.
+ * A number for set_head, add and concatenate; 0 is the model's input. */
+HPCT_API int hpct_model_head(const hpct_model *model);
+/* Goes on from an earlier tensor of this model. */
+HPCT_API void hpct_model_set_head(hpct_model *model, int tensor);
+
+/* Names the next layer added; `name` is copied. Else layers are numbered by kind as Keras does:
+ * dense, dense_1, dense_2. Names are unique in a model. */
+HPCT_API void hpct_model_name_layer(hpct_model *model, const char *name);
+
+/* Join 2 to 8 tensors, whatever the head is. Add: the sum of tensors of one shape. Concatenate: one
+ * behind the other along the last axis; the other axes are the same. */
+HPCT_API void hpct_model_add_add(hpct_model *model, const int *tensors, int count);
+HPCT_API void hpct_model_add_concatenate(hpct_model *model, const int *tensors, int count);
 
 /* A built-in model: "mnist-cnn" (Conv 32 3x3, Dense 128, Dense 10 logits; 2,770,634 parameters) or
  * "mnist-convnet" (Conv 32 5x5, pool, Conv 64 5x5, pool, Dense 10 softmax; 62,346 parameters).
@@ -110,7 +145,9 @@ HPCT_API hpct_status hpct_model_compile(hpct_model *model, hpct_loss loss,
 HPCT_API hpct_status hpct_model_initialize(hpct_model *model, uint64_t seed);
 
 HPCT_API const char *hpct_model_name(const hpct_model *model);
-HPCT_API size_t hpct_model_count_parameters(const hpct_model *model);
+HPCT_API size_t hpct_model_count_parameters(const hpct_model *model); /* of all kinds */
+/* Those that the optimizer changes; the others are state, such as moving statistics. */
+HPCT_API size_t hpct_model_count_trainable(const hpct_model *model);
 HPCT_API hpct_shape hpct_model_input_shape(const hpct_model *model);
 HPCT_API hpct_shape hpct_model_output_shape(const hpct_model *model);
 

@@ -60,6 +60,7 @@ hpct_status hpct_cpu_make_relu(hpct_op **out, const hpct_op_spec *spec, const hp
     op->spec = *spec;
     op->build = *build;
     op->backward_reads_dst = true;
+    op->backward_keeps_diff_dst = true;
     *out = op;
     return HPCT_OK;
 }

@@ -247,6 +247,7 @@ hpct_status hpct_cpu_make_conv2d(hpct_op **out, const hpct_op_spec *spec,
     op->param_layout[HPCT_OP_KERNEL] = hpct_kernel_layout_fingerprint(conv->arena);
     op->backward_reads_src = true;
     op->backward_reads_dst = spec->relu;
+    op->backward_keeps_diff_dst = !spec->relu;
     op->scratch_bytes = conv->reordered_bytes + scratch;
     return HPCT_OK;
 }

@@ -17,13 +17,24 @@ static hpct_status make_op(hpct_op **out, const hpct_op_spec *spec, const hpct_o
                                                    : hpct_cpu_make_conv2d(&op, spec, build);
         break;
     case HPCT_OP_MAX_POOL2D:
-        status = hpct_cpu_make_max_pool2d(&op, spec, build);
+    case HPCT_OP_AVERAGE_POOL2D:
+        status = hpct_cpu_make_pool2d(&op, spec, build);
         break;
     case HPCT_OP_DENSE:
         status = hpct_cpu_make_dense(&op, spec, build);
         break;
     case HPCT_OP_RELU:
         status = hpct_cpu_make_relu(&op, spec, build);
+        break;
+    case HPCT_OP_ADD:
+    case HPCT_OP_CONCATENATE:
+        status = hpct_cpu_make_join(&op, spec, build);
+        break;
+    case HPCT_OP_RELU6:
+    case HPCT_OP_SIGMOID:
+    case HPCT_OP_TANH:
+    case HPCT_OP_GELU:
+        status = hpct_cpu_make_eltwise(&op, spec, build);
         break;
     case HPCT_OP_SOFTMAX: /* some hundred numbers a batch */
     case HPCT_OP_KINDS:
@@ -53,6 +64,37 @@ static hpct_status sgd(const hpct_sgd_call *call)
     return HPCT_OK;
 }
 
+typedef struct vectors {
+    const float *src;
+    float factor, *dst;
+} vectors;
+
+static void add_part(size_t first, size_t count, void *arg)
+{
+    const vectors *v = arg;
+    hpct_loops_best()->add(count, v->src + first, v->dst + first);
+}
+
+static hpct_status add(size_t count, const float *src, float *dst)
+{
+    vectors v = {.src = src, .dst = dst};
+    hpct_loops_split(count, 16384, add_part, &v);
+    return HPCT_OK;
+}
+
+static void scale_part(size_t first, size_t count, void *arg)
+{
+    const vectors *v = arg;
+    hpct_loops_best()->scale(count, v->factor, v->dst + first);
+}
+
+static hpct_status scale(size_t count, float factor, float *dst)
+{
+    vectors v = {.factor = factor, .dst = dst};
+    hpct_loops_split(count, 16384, scale_part, &v);
+    return HPCT_OK;
+}
+
 void hpct_cpu_set_threads(int threads)
 {
     omp_set_num_threads(threads < 1 ? 1 : threads);
@@ -70,5 +112,7 @@ const hpct_backend hpct_backend_cpu = {
     .make_op = make_op,
     .loss = hpct_ref_loss, /* some hundred numbers a batch */
     .sgd = sgd,
+    .add = add,
+    .scale = scale,
     .measure = hpct_cpu_measure,
 };

@@ -12,12 +12,16 @@ hpct_status hpct_cpu_make_direct(hpct_op **out, const hpct_op_spec *spec,
                                  const hpct_op_build *build);
 hpct_status hpct_cpu_make_dense(hpct_op **out, const hpct_op_spec *spec,
                                 const hpct_op_build *build);
-hpct_status hpct_cpu_make_max_pool2d(hpct_op **out, const hpct_op_spec *spec,
-                                     const hpct_op_build *build);
+hpct_status hpct_cpu_make_eltwise(hpct_op **out, const hpct_op_spec *spec,
+                                  const hpct_op_build *build);
+hpct_status hpct_cpu_make_pool2d(hpct_op **out, const hpct_op_spec *spec,
+                                 const hpct_op_build *build);
 hpct_status hpct_cpu_make_relu(hpct_op **out, const hpct_op_spec *spec, const hpct_op_build *build);
 
 /* The backend's `measure`. */
 hpct_status hpct_cpu_measure(hpct_rates *rates);
+
+hpct_status hpct_cpu_make_join(hpct_op **out, const hpct_op_spec *spec, const hpct_op_build *build);
 
 /* Whether the direct loops serve this convolution: few input channels, no padding, nothing to pass
  * further back. */

@@ -134,6 +134,7 @@ hpct_status hpct_cpu_make_dense(hpct_op **out, const hpct_op_spec *spec, const h
     op->param_fused[HPCT_OP_KERNEL] = build->fuse_update && build->training;
     op->backward_reads_src = true;
     op->backward_reads_dst = spec->relu;
+    op->backward_keeps_diff_dst = !spec->relu;
     int largest = 0;
     for (int i = 0; i < build->num_batch_sizes; i++)
         largest = build->batch_sizes[i] > largest ? build->batch_sizes[i] : largest;

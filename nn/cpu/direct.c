@@ -166,6 +166,7 @@ hpct_status hpct_cpu_make_direct(hpct_op **out, const hpct_op_spec *spec,
     op->param_floats[HPCT_OP_BIAS] = (size_t) w->out_c;
     op->backward_reads_src = true;
     op->backward_reads_dst = spec->relu;
+    op->backward_keeps_diff_dst = true;
     direct->threads =
         omp_get_num_procs() > omp_get_max_threads() ? omp_get_num_procs() : omp_get_max_threads();
     if (build->training)

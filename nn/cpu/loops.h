@@ -41,6 +41,9 @@ typedef struct hpct_loops {
     void (*relu_forward)(size_t count, const float *src, float *dst);
     void (*relu_backward)(size_t count, const float *dst, const float *diff_dst, float *diff_src);
     void (*add)(size_t count, const float *src, float *dst); /* dst += src */
+    void (*scale)(size_t count, float factor, float *dst);   /* dst *= factor */
+    /* dst = a + b, through max(0, x) with relu; dst may be a or b. */
+    void (*sum)(size_t count, const float *a, const float *b, bool relu, float *dst);
     void (*sgd)(size_t count, float rate, float momentum, const float *grad, float *velocity,
                 float *param);
 } hpct_loops;

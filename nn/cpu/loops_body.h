@@ -198,6 +198,29 @@ HPCT_TARGET static void HPCT_VARIANT(add)(size_t count, const float *src, float 
         dst[i] += src[i];
 }
 
+HPCT_TARGET static void HPCT_VARIANT(scale)(size_t count, float factor, float *dst)
+{
+    size_t i = 0;
+    for (; i + HPCT_LANES <= count; i += HPCT_LANES)
+        STORE(dst + i, factor * LOAD(dst + i));
+    for (; i < count; i++)
+        dst[i] *= factor;
+}
+
+HPCT_TARGET static void HPCT_VARIANT(sum)(size_t count, const float *a, const float *b, bool relu,
+                                          float *dst)
+{
+    size_t i = 0;
+    for (; i + HPCT_LANES <= count; i += HPCT_LANES) {
+        vec x = LOAD(a + i) + LOAD(b + i);
+        STORE(dst + i, relu ? MASKED(x, x > 0) : x);
+    }
+    for (; i < count; i++) {
+        float x = a[i] + b[i];
+        dst[i] = relu && !(x > 0) ? 0 : x;
+    }
+}
+
 HPCT_TARGET static void HPCT_VARIANT(sgd)(size_t count, float rate, float momentum,
                                           const float *grad, float *velocity, float *param)
 {
@@ -228,6 +251,8 @@ static const hpct_loops HPCT_VARIANT(loops) = {
     .relu_forward = HPCT_VARIANT(relu_forward),
     .relu_backward = HPCT_VARIANT(relu_backward),
     .add = HPCT_VARIANT(add),
+    .scale = HPCT_VARIANT(scale),
+    .sum = HPCT_VARIANT(sum),
     .sgd = HPCT_VARIANT(sgd),
 };
 

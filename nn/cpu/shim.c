@@ -91,6 +91,7 @@ static void md_free(md *desc)
 typedef struct window_mds {
     md src, kernel, bias, dst; /* `bias` has no sizes without one */
     dnnl_dims_t strides, size, pad_begin, pad_end, dilation;
+    dnnl_alg_kind_t pooling;
 } window_mds;
 
 static int64_t far_padding(int in, int out, int reach, int stride, int begin)
@@ -375,11 +376,11 @@ static dnnl_status_t describe_pool(dnnl_primitive_desc_t *out, which what, const
 {
     if (what == BACKWARD_DATA)
         return dnnl_pooling_backward_primitive_desc_create(
-            out, engine, dnnl_pooling_max, m->src, m->dst, m->strides, m->size, m->dilation,
-            m->pad_begin, m->pad_end, hint, attributes);
+            out, engine, m->pooling, m->src, m->dst, m->strides, m->size, m->dilation, m->pad_begin,
+            m->pad_end, hint, attributes);
     return dnnl_pooling_forward_primitive_desc_create(
-        out, engine, prop_kind(what), dnnl_pooling_max, m->src, m->dst, m->strides, m->size,
-        m->dilation, m->pad_begin, m->pad_end, attributes);
+        out, engine, prop_kind(what), m->pooling, m->src, m->dst, m->strides, m->size, m->dilation,
+        m->pad_begin, m->pad_end, attributes);
 }
 
 #else
@@ -414,11 +415,10 @@ static dnnl_status_t describe_pool(dnnl_primitive_desc_t *out, which what, const
     dnnl_pooling_desc_t op;
     dnnl_status_t status =
         what == BACKWARD_DATA
-            ? dnnl_pooling_backward_desc_init(&op, dnnl_pooling_max, &m->src, &m->dst, m->strides,
+            ? dnnl_pooling_backward_desc_init(&op, m->pooling, &m->src, &m->dst, m->strides,
                                               m->size, m->pad_begin, m->pad_end)
-            : dnnl_pooling_forward_desc_init(&op, prop_kind(what), dnnl_pooling_max, &m->src,
-                                             &m->dst, m->strides, m->size, m->pad_begin,
-                                             m->pad_end);
+            : dnnl_pooling_forward_desc_init(&op, prop_kind(what), m->pooling, &m->src, &m->dst,
+                                             m->strides, m->size, m->pad_begin, m->pad_end);
     return status == dnnl_success ? dnnl_primitive_desc_create(out, &op, attributes, engine, hint)
                                   : status;
 }
@@ -439,6 +439,8 @@ static hpct_status make_windowed(hpct_prim **out, describe_function *describe, w
     window_mds m;
     bool conv = spec->kind == HPCT_OP_CONV2D, relu = spec->relu && what <= INFERENCE;
     hpct_status status = open_window(&m, &spec->window, n, conv && !spec->no_bias);
+    m.pooling =
+        spec->kind == HPCT_OP_AVERAGE_POOL2D ? dnnl_pooling_avg_exclude_padding : dnnl_pooling_max;
     if (status == HPCT_OK)
         status = check(make_attributes(&attributes, relu), "setting attributes");
     if (status == HPCT_OK)
@@ -482,23 +484,110 @@ hpct_status hpct_shim_conv_backward_weights(hpct_prim **out, const hpct_op_spec 
                          spec->no_bias ? 3 : 4);
 }
 
-hpct_status hpct_shim_max_pool_forward(hpct_prim **out, const hpct_op_spec *spec, int n,
-                                       bool training)
+hpct_status hpct_shim_pool_forward(hpct_prim **out, const hpct_op_spec *spec, int n, bool training)
 {
     static const wanted_arg args[] = {{DNNL_ARG_SRC, dnnl_query_src_md, 0},
                                       {DNNL_ARG_DST, dnnl_query_dst_md, 0},
                                       {DNNL_ARG_WORKSPACE, dnnl_query_workspace_md, 0}};
+    bool workspace = training && spec->kind == HPCT_OP_MAX_POOL2D;
     return make_windowed(out, describe_pool, training ? FORWARD : INFERENCE, spec, n, NULL, args,
-                         training ? 3 : 2);
+                         workspace ? 3 : 2);
 }
 
-hpct_status hpct_shim_max_pool_backward(hpct_prim **out, const hpct_op_spec *spec, int n,
-                                        const hpct_prim *forward)
+hpct_status hpct_shim_pool_backward(hpct_prim **out, const hpct_op_spec *spec, int n,
+                                    const hpct_prim *forward)
 {
     static const wanted_arg args[] = {{DNNL_ARG_DIFF_DST, dnnl_query_diff_dst_md, 0},
                                       {DNNL_ARG_DIFF_SRC, dnnl_query_diff_src_md, 0},
                                       {DNNL_ARG_WORKSPACE, dnnl_query_workspace_md, 0}};
-    return make_windowed(out, describe_pool, BACKWARD_DATA, spec, n, forward, args, 3);
+    return make_windowed(out, describe_pool, BACKWARD_DATA, spec, n, forward, args,
+                         spec->kind == HPCT_OP_MAX_POOL2D ? 3 : 2);
+}
+
+typedef struct eltwise {
+    dnnl_alg_kind_t algorithm;
+    float alpha, beta;
+} eltwise;
+
+static eltwise eltwise_of(hpct_op_kind kind)
+{
+    switch (kind) {
+    case HPCT_OP_SIGMOID:
+        return (eltwise){.algorithm = dnnl_eltwise_logistic_use_dst_for_bwd};
+    case HPCT_OP_TANH:
+        return (eltwise){.algorithm = dnnl_eltwise_tanh_use_dst_for_bwd};
+    case HPCT_OP_GELU:
+        return (eltwise){.algorithm = dnnl_eltwise_gelu_erf};
+    default:
+        return (eltwise){.algorithm = dnnl_eltwise_clip_v2_use_dst_for_bwd, .beta = 6};
+    }
+}
+
+static dnnl_status_t describe_eltwise(dnnl_primitive_desc_t *out, which what, const eltwise *e,
+                                      const md *row, dnnl_primitive_attr_t attributes,
+                                      const_dnnl_primitive_desc_t hint)
+{
+#if V3
+    if (what == BACKWARD_DATA)
+        return dnnl_eltwise_backward_primitive_desc_create(
+            out, engine, e->algorithm, *row, *row, *row, e->alpha, e->beta, hint, attributes);
+    return dnnl_eltwise_forward_primitive_desc_create(out, engine, prop_kind(what), e->algorithm,
+                                                      *row, *row, e->alpha, e->beta, attributes);
+#else
+    dnnl_eltwise_desc_t op;
+    dnnl_status_t status =
+        what == BACKWARD_DATA
+            ? dnnl_eltwise_backward_desc_init(&op, e->algorithm, row, row, e->alpha, e->beta)
+            : dnnl_eltwise_forward_desc_init(&op, prop_kind(what), e->algorithm, row, e->alpha,
+                                             e->beta);
+    return status == dnnl_success ? dnnl_primitive_desc_create(out, &op, attributes, engine, hint)
+                                  : status;
+#endif
+}
+
+static hpct_status make_eltwise(hpct_prim **out, which what, hpct_op_kind kind, size_t count,
+                                const hpct_prim *forward, const wanted_arg *args, int num_args)
+{
+    const dnnl_dim_t sizes[] = {(dnnl_dim_t) count};
+    eltwise e = eltwise_of(kind);
+    dnnl_primitive_attr_t attributes = NULL;
+    dnnl_primitive_desc_t desc = NULL;
+    md row;
+    pthread_once(&once, open_engine);
+    hpct_status status = check(md_make(&row, 1, sizes, dnnl_a), "describing memory");
+    if (status != HPCT_OK)
+        return status;
+    status = check(make_attributes(&attributes, false), "setting attributes");
+    if (status == HPCT_OK)
+        status = check(describe_eltwise(&desc, what, &e, &row, attributes,
+                                        forward != NULL ? forward->desc : NULL),
+                       "describing a primitive");
+    if (status == HPCT_OK)
+        status = finish(out, desc, args, num_args);
+    dnnl_primitive_attr_destroy(attributes);
+    md_free(&row);
+    return status;
+}
+
+hpct_status hpct_shim_eltwise_forward(hpct_prim **out, hpct_op_kind kind, size_t count,
+                                      bool training)
+{
+    static const wanted_arg args[] = {{DNNL_ARG_SRC, dnnl_query_src_md, 0},
+                                      {DNNL_ARG_DST, dnnl_query_dst_md, 0}};
+    return make_eltwise(out, training ? FORWARD : INFERENCE, kind, count, NULL, args, 2);
+}
+
+hpct_status hpct_shim_eltwise_backward(hpct_prim **out, hpct_op_kind kind, size_t count,
+                                       const hpct_prim *forward)
+{
+    static const wanted_arg from_dst[] = {{DNNL_ARG_DIFF_DST, dnnl_query_diff_dst_md, 0},
+                                          {DNNL_ARG_DST, dnnl_query_dst_md, 0},
+                                          {DNNL_ARG_DIFF_SRC, dnnl_query_diff_src_md, 0}},
+                            from_src[] = {{DNNL_ARG_DIFF_DST, dnnl_query_diff_dst_md, 0},
+                                          {DNNL_ARG_SRC, dnnl_query_src_md, 0},
+                                          {DNNL_ARG_DIFF_SRC, dnnl_query_diff_src_md, 0}};
+    return make_eltwise(out, BACKWARD_DATA, kind, count, forward,
+                        kind == HPCT_OP_GELU ? from_src : from_dst, 3);
 }
 
 hpct_status hpct_shim_reorder(hpct_prim **out, const hpct_kernel_layout *from,

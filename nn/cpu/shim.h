@@ -32,12 +32,17 @@ hpct_status hpct_shim_conv_backward_data(hpct_prim **out, const hpct_op_spec *sp
 /* src, diff_dst, diff_kernel and, unless no_bias, diff_bias */
 hpct_status hpct_shim_conv_backward_weights(hpct_prim **out, const hpct_op_spec *spec, int n,
                                             const hpct_prim *forward);
-/* src, dst and, with `training`, workspace */
-hpct_status hpct_shim_max_pool_forward(hpct_prim **out, const hpct_op_spec *spec, int n,
-                                       bool training);
-/* diff_dst, diff_src, workspace */
-hpct_status hpct_shim_max_pool_backward(hpct_prim **out, const hpct_op_spec *spec, int n,
-                                        const hpct_prim *forward);
+/* src, dst and, for a maximum with `training`, workspace */
+hpct_status hpct_shim_pool_forward(hpct_prim **out, const hpct_op_spec *spec, int n, bool training);
+/* diff_dst, diff_src and, for a maximum, workspace */
+hpct_status hpct_shim_pool_backward(hpct_prim **out, const hpct_op_spec *spec, int n,
+                                    const hpct_prim *forward);
+/* src, dst: `count` numbers through RELU6, SIGMOID, TANH or GELU */
+hpct_status hpct_shim_eltwise_forward(hpct_prim **out, hpct_op_kind kind, size_t count,
+                                      bool training);
+/* diff_dst, dst (GELU: src), diff_src */
+hpct_status hpct_shim_eltwise_backward(hpct_prim **out, hpct_op_kind kind, size_t count,
+                                       const hpct_prim *forward);
 /* from, to; padding of `to` is set to zero. */
 hpct_status hpct_shim_reorder(hpct_prim **out, const hpct_kernel_layout *from,
                               const hpct_kernel_layout *to);

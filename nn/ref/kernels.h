@@ -32,6 +32,12 @@ void HPCT_REF(max_pool2d_forward)(const hpct_window *w, int n, const hpct_real *
 void HPCT_REF(max_pool2d_backward)(const hpct_window *w, int n, const hpct_real *src,
                                    const hpct_real *diff_dst, hpct_real *diff_src);
 
+/* The mean over the cells inside the picture. */
+void HPCT_REF(average_pool2d_forward)(const hpct_window *w, int n, const hpct_real *src,
+                                      hpct_real *dst);
+void HPCT_REF(average_pool2d_backward)(const hpct_window *w, int n, const hpct_real *diff_dst,
+                                       hpct_real *diff_src);
+
 void HPCT_REF(dense_forward)(int rows, int in, int out, const hpct_real *src,
                              const hpct_real *kernel, const hpct_real *bias, hpct_real *dst);
 void HPCT_REF(dense_backward_data)(int rows, int in, int out, const hpct_real *diff_dst,
@@ -45,10 +51,38 @@ void HPCT_REF(relu_forward)(size_t count, const hpct_real *src, hpct_real *dst);
 void HPCT_REF(relu_backward)(size_t count, const hpct_real *dst, const hpct_real *diff_dst,
                              hpct_real *diff_src);
 
+/* As relu: gradients from dst; at 0 and 6 it is zero. */
+void HPCT_REF(relu6_forward)(size_t count, const hpct_real *src, hpct_real *dst);
+void HPCT_REF(relu6_backward)(size_t count, const hpct_real *dst, const hpct_real *diff_dst,
+                              hpct_real *diff_src);
+void HPCT_REF(sigmoid_forward)(size_t count, const hpct_real *src, hpct_real *dst);
+void HPCT_REF(sigmoid_backward)(size_t count, const hpct_real *dst, const hpct_real *diff_dst,
+                                hpct_real *diff_src);
+void HPCT_REF(tanh_forward)(size_t count, const hpct_real *src, hpct_real *dst);
+void HPCT_REF(tanh_backward)(size_t count, const hpct_real *dst, const hpct_real *diff_dst,
+                             hpct_real *diff_src);
+
+/* x Phi(x), Phi the normal distribution; the gradient, Phi(x) + x phi(x), from src. */
+void HPCT_REF(gelu_forward)(size_t count, const hpct_real *src, hpct_real *dst);
+void HPCT_REF(gelu_backward)(size_t count, const hpct_real *src, const hpct_real *diff_dst,
+                             hpct_real *diff_src);
+
 /* exp(x - max) / sum, row by row. backward: y (g - sum(g y)). */
 void HPCT_REF(softmax_forward)(int rows, int size, const hpct_real *src, hpct_real *dst);
 void HPCT_REF(softmax_backward)(int rows, int size, const hpct_real *dst, const hpct_real *diff_dst,
                                 hpct_real *diff_src);
+
+/* dst = the sum of `num` arrays; dst += src; dst *= factor. */
+void HPCT_REF(add_forward)(size_t count, int num, const hpct_real *const *src, hpct_real *dst);
+void HPCT_REF(add_to)(size_t count, const hpct_real *src, hpct_real *dst);
+void HPCT_REF(scale)(size_t count, hpct_real factor, hpct_real *dst);
+
+/* Rows of size[0], size[1], … one behind the other; backward takes the part of one input out again,
+ * with `add` onto what is there. */
+void HPCT_REF(concatenate_forward)(size_t rows, int num, const int *size,
+                                   const hpct_real *const *src, hpct_real *dst);
+void HPCT_REF(concatenate_backward)(size_t rows, int num, const int *size, int which,
+                                    const hpct_real *diff_dst, bool add, hpct_real *diff_src);
 
 /* Sum of losses and number of correct rows (first largest element at the label); diff_src gets
  * scale times the gradient, unless NULL. */

@@ -26,11 +26,7 @@ static void destroy(hpct_op *op)
 
 static size_t dst_count(const hpct_op *op, int n)
 {
-    const hpct_op_spec *spec = &op->spec;
-    if (spec->kind == HPCT_OP_CONV2D || spec->kind == HPCT_OP_MAX_POOL2D)
-        return (size_t) n * (size_t) spec->window.out_h * (size_t) spec->window.out_w *
-               (size_t) spec->window.out_c;
-    return (size_t) n * (size_t) spec->dense.rows * (size_t) spec->dense.out;
+    return (size_t) n * hpct_op_dst_floats(&op->spec);
 }
 
 /* A ReLU at the end of Conv2D and Dense. */
@@ -79,6 +75,20 @@ static hpct_status max_pool2d_backward(hpct_op *op, const hpct_op_call *call)
     return HPCT_OK;
 }
 
+static hpct_status average_pool2d_forward(hpct_op *op, const hpct_op_call *call)
+{
+    hpct_ref_average_pool2d_forward(&op->spec.window, call->n, call->src[0], call->dst);
+    return HPCT_OK;
+}
+
+static hpct_status average_pool2d_backward(hpct_op *op, const hpct_op_call *call)
+{
+    if (call->diff_src[0] != NULL)
+        hpct_ref_average_pool2d_backward(&op->spec.window, call->n, call->diff_dst,
+                                         call->diff_src[0]);
+    return HPCT_OK;
+}
+
 static hpct_status dense_forward(hpct_op *op, const hpct_op_call *call)
 {
     hpct_ref_dense_forward(call->n * op->spec.dense.rows, op->spec.dense.in, op->spec.dense.out,
@@ -100,17 +110,31 @@ static hpct_status dense_backward(hpct_op *op, const hpct_op_call *call)
     return HPCT_OK;
 }
 
-static hpct_status relu_forward(hpct_op *op, const hpct_op_call *call)
+/* Activations of single elements: the gradient follows from the result, or from the source. */
+static const struct {
+    void (*forward)(size_t count, const float *src, float *dst);
+    void (*backward)(size_t count, const float *data, const float *diff_dst, float *diff_src);
+    bool from_src;
+} elements[HPCT_OP_KINDS] = {
+    [HPCT_OP_RELU] = {hpct_ref_relu_forward, hpct_ref_relu_backward, false},
+    [HPCT_OP_RELU6] = {hpct_ref_relu6_forward, hpct_ref_relu6_backward, false},
+    [HPCT_OP_SIGMOID] = {hpct_ref_sigmoid_forward, hpct_ref_sigmoid_backward, false},
+    [HPCT_OP_TANH] = {hpct_ref_tanh_forward, hpct_ref_tanh_backward, false},
+    [HPCT_OP_GELU] = {hpct_ref_gelu_forward, hpct_ref_gelu_backward, true},
+};
+
+static hpct_status element_forward(hpct_op *op, const hpct_op_call *call)
 {
-    hpct_ref_relu_forward(dst_count(op, call->n), call->src[0], call->dst);
+    elements[op->spec.kind].forward(dst_count(op, call->n), call->src[0], call->dst);
     return HPCT_OK;
 }
 
-static hpct_status relu_backward(hpct_op *op, const hpct_op_call *call)
+static hpct_status element_backward(hpct_op *op, const hpct_op_call *call)
 {
     if (call->diff_src[0] != NULL)
-        hpct_ref_relu_backward(dst_count(op, call->n), call->dst, call->diff_dst,
-                               call->diff_src[0]);
+        elements[op->spec.kind].backward(dst_count(op, call->n),
+                                         op->backward_reads_src ? call->src[0] : call->dst,
+                                         call->diff_dst, call->diff_src[0]);
     return HPCT_OK;
 }
 
@@ -129,31 +153,66 @@ static hpct_status softmax_backward(hpct_op *op, const hpct_op_call *call)
     return HPCT_OK;
 }
 
+static hpct_status add_forward(hpct_op *op, const hpct_op_call *call)
+{
+    hpct_ref_add_forward(dst_count(op, call->n), op->spec.join.count, call->src, call->dst);
+    finish_forward(op, call);
+    return HPCT_OK;
+}
+
+static hpct_status add_backward(hpct_op *op, const hpct_op_call *call)
+{
+    size_t count = dst_count(op, call->n);
+    start_backward(op, call);
+    for (int k = 0; k < op->spec.join.count; k++) {
+        float *diff_src = call->diff_src[k];
+        if (diff_src == NULL || diff_src == call->diff_dst)
+            continue;
+        if (call->add[k])
+            hpct_ref_add_to(count, call->diff_dst, diff_src);
+        else
+            memcpy(diff_src, call->diff_dst, count * sizeof *diff_src);
+    }
+    return HPCT_OK;
+}
+
+static hpct_status concatenate_forward(hpct_op *op, const hpct_op_call *call)
+{
+    hpct_ref_concatenate_forward((size_t) call->n * (size_t) op->spec.join.rows,
+                                 op->spec.join.count, op->spec.join.size, call->src, call->dst);
+    return HPCT_OK;
+}
+
+static hpct_status concatenate_backward(hpct_op *op, const hpct_op_call *call)
+{
+    for (int k = 0; k < op->spec.join.count; k++) {
+        if (call->diff_src[k] != NULL)
+            hpct_ref_concatenate_backward((size_t) call->n * (size_t) op->spec.join.rows,
+                                          op->spec.join.count, op->spec.join.size, k,
+                                          call->diff_dst, call->add[k], call->diff_src[k]);
+    }
+    return HPCT_OK;
+}
+
 #define CLASS(kind)                                                                                \
     {                                                                                              \
         .forward = kind##_forward, .backward = kind##_backward, .import_param = hpct_ref_import,   \
         .export_param = hpct_ref_export, .destroy = destroy                                        \
     }
 static const hpct_op_class classes[HPCT_OP_KINDS] = {
-    [HPCT_OP_CONV2D] = CLASS(conv2d),   [HPCT_OP_MAX_POOL2D] = CLASS(max_pool2d),
-    [HPCT_OP_DENSE] = CLASS(dense),     [HPCT_OP_RELU] = CLASS(relu),
+    [HPCT_OP_CONV2D] = CLASS(conv2d),
+    [HPCT_OP_MAX_POOL2D] = CLASS(max_pool2d),
+    [HPCT_OP_AVERAGE_POOL2D] = CLASS(average_pool2d),
+    [HPCT_OP_DENSE] = CLASS(dense),
     [HPCT_OP_SOFTMAX] = CLASS(softmax),
+    [HPCT_OP_RELU] = CLASS(element),
+    [HPCT_OP_RELU6] = CLASS(element),
+    [HPCT_OP_SIGMOID] = CLASS(element),
+    [HPCT_OP_TANH] = CLASS(element),
+    [HPCT_OP_GELU] = CLASS(element),
+    [HPCT_OP_ADD] = CLASS(add),
+    [HPCT_OP_CONCATENATE] = CLASS(concatenate),
 };
-
-static void count_params(hpct_op *op)
-{
-    const hpct_window *w = &op->spec.window;
-    if (op->spec.kind == HPCT_OP_CONV2D) {
-        op->num_params = op->spec.no_bias ? 1 : 2;
-        op->param_floats[HPCT_OP_KERNEL] = (size_t) w->kernel_h * (size_t) w->kernel_w *
-                                           (size_t) (w->in_c / w->groups) * (size_t) w->out_c;
-        op->param_floats[HPCT_OP_BIAS] = (size_t) w->out_c;
-    } else if (op->spec.kind == HPCT_OP_DENSE) {
-        op->num_params = op->spec.no_bias ? 1 : 2;
-        op->param_floats[HPCT_OP_KERNEL] = (size_t) op->spec.dense.in * (size_t) op->spec.dense.out;
-        op->param_floats[HPCT_OP_BIAS] = (size_t) op->spec.dense.out;
-    }
-}
 
 hpct_status hpct_ref_make_op(hpct_op **out, const hpct_op_spec *spec, const hpct_op_build *build)
 {
@@ -163,10 +222,17 @@ hpct_status hpct_ref_make_op(hpct_op **out, const hpct_op_spec *spec, const hpct
     op->class = &classes[spec->kind];
     op->spec = *spec;
     op->build = *build;
-    count_params(op);
-    bool activation = spec->kind == HPCT_OP_RELU || spec->kind == HPCT_OP_SOFTMAX;
-    op->backward_reads_src = !activation;
-    op->backward_reads_dst = activation || spec->relu;
+    op->num_params = hpct_op_num_params(spec);
+    for (int i = 0; i < op->num_params; i++)
+        op->param_floats[i] = hpct_op_param_floats(spec, i);
+    bool joins = spec->kind == HPCT_OP_ADD || spec->kind == HPCT_OP_CONCATENATE;
+    bool from_dst = spec->kind == HPCT_OP_SOFTMAX ||
+                    (elements[spec->kind].backward != NULL && !elements[spec->kind].from_src);
+    op->backward_reads_src = !from_dst && !joins && spec->kind != HPCT_OP_AVERAGE_POOL2D;
+    op->backward_reads_dst = from_dst || spec->relu;
+    op->backward_keeps_diff_dst = !spec->relu;
+    op->adds_diff_src = joins;
+    op->passes_diff_dst = spec->kind == HPCT_OP_ADD;
     *out = op;
     return HPCT_OK;
 }
@@ -185,6 +251,18 @@ static hpct_status sgd(const hpct_sgd_call *call)
     return HPCT_OK;
 }
 
+static hpct_status add(size_t count, const float *src, float *dst)
+{
+    hpct_ref_add_to(count, src, dst);
+    return HPCT_OK;
+}
+
+static hpct_status scale(size_t count, float factor, float *dst)
+{
+    hpct_ref_scale(count, factor, dst);
+    return HPCT_OK;
+}
+
 const hpct_backend hpct_backend_ref = {
     .name = "ref",
     .allocate = hpct_host_allocate,
@@ -192,4 +270,6 @@ const hpct_backend hpct_backend_ref = {
     .make_op = hpct_ref_make_op,
     .loss = hpct_ref_loss,
     .sgd = sgd,
+    .add = add,
+    .scale = scale,
 };

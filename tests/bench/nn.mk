@@ -7,3 +7,5 @@ tests_bench_ops_LDADD = nn/libnn.la
 bench-nn: tests/bench/step tests/bench/ops
 .PHONY: bench-nn
 CLEANFILES += tests/bench/step$(EXEEXT) tests/bench/ops$(EXEEXT)
+# Beside TensorFlow and PyTorch: tests/bench/peers.py, which calls the other two.
+EXTRA_DIST += tests/bench/peers.py tests/bench/peer_lib.py tests/bench/peer_tf.py tests/bench/peer_torch.py

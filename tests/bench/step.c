@@ -144,11 +144,13 @@ static void timed_step(hpct_model *model, times *forward, times *backward, times
             .dst = node->dst,
             .diff_dst = node->diff_dst,
             .diff_src = node->diff_src,
+            .add = node->add,
             .param = node->param,
             .grad = node->grad,
             .workspace = node->workspace,
             .scratch = run->scratch,
             .learning_rate = (float) model->optimizer.learning_rate,
+            .training = true,
         };
         if (i == run->num_nodes) {
             double started = now();

@@ -1,6 +1,6 @@
 # Unit tests of nn/.
 if HAVE_CMOCKA
-unit_tests += tests/unit/test_nn_model tests/unit/test_nn_ops tests/unit/test_nn_loops \
+unit_tests += tests/unit/test_nn_graph tests/unit/test_nn_model tests/unit/test_nn_ops tests/unit/test_nn_loops \
 	tests/unit/test_nn_gradients tests/unit/test_nn_step tests/unit/test_nn_weights
 check_LTLIBRARIES += tests/unit/libref64.la
 endif
@@ -14,6 +14,9 @@ tests_unit_libref64_la_CPPFLAGS = $(AM_CPPFLAGS) -DHPCT_REF_REAL=double
 tests_unit_test_nn_model_SOURCES = tests/unit/test_nn_model.c tests/unit/unit.h
 tests_unit_test_nn_model_CPPFLAGS = $(test_cppflags)
 tests_unit_test_nn_model_LDADD = $(nn_test_libs)
+tests_unit_test_nn_graph_SOURCES = tests/unit/test_nn_graph.c $(nn_case) tests/unit/unit.h
+tests_unit_test_nn_graph_CPPFLAGS = $(test_cppflags)
+tests_unit_test_nn_graph_LDADD = $(nn_test_libs)
 tests_unit_test_nn_ops_SOURCES = tests/unit/test_nn_ops.c $(nn_case) tests/unit/unit.h
 tests_unit_test_nn_ops_CPPFLAGS = $(test_cppflags)
 tests_unit_test_nn_ops_LDADD = $(nn_test_libs)

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { STREAM_SRC, STREAM_DIFF, STREAM_PARAM };
+enum { STREAM_SRC, STREAM_DIFF, STREAM_PARAM, STREAM_BEFORE = 100 };
 
 static double now(void)
 {
@@ -51,30 +51,15 @@ hpct_window nn_window(const int in[3], int out_c, const int kernel[2], const int
     return nn_dilated_window(in, out_c, kernel, strides, (int[]){1, 1}, 1, same);
 }
 
-static bool has_window(const hpct_op_spec *spec)
-{
-    return spec->kind == HPCT_OP_CONV2D || spec->kind == HPCT_OP_MAX_POOL2D;
-}
-
 static void count(const nn_case *c, nn_result *r)
 {
-    const hpct_window *w = &c->spec.window;
     size_t n = (size_t) c->n;
-    if (has_window(&c->spec)) {
-        r->src_count = n * (size_t) (w->in_h * w->in_w * w->in_c);
-        r->dst_count = n * (size_t) (w->out_h * w->out_w * w->out_c);
-    } else {
-        r->src_count = n * (size_t) (c->spec.dense.rows * c->spec.dense.in);
-        r->dst_count = n * (size_t) (c->spec.dense.rows * c->spec.dense.out);
-    }
-    if (c->spec.kind == HPCT_OP_CONV2D) {
-        r->param_count[HPCT_OP_KERNEL] =
-            (size_t) (w->kernel_h * w->kernel_w * w->in_c / w->groups * w->out_c);
-        r->param_count[HPCT_OP_BIAS] = (size_t) w->out_c;
-    } else if (c->spec.kind == HPCT_OP_DENSE) {
-        r->param_count[HPCT_OP_KERNEL] = (size_t) (c->spec.dense.in * c->spec.dense.out);
-        r->param_count[HPCT_OP_BIAS] = (size_t) c->spec.dense.out;
-    }
+    r->num_inputs = hpct_op_num_inputs(&c->spec);
+    for (int k = 0; k < r->num_inputs; k++)
+        r->src_count[k] = n * hpct_op_src_floats(&c->spec, k);
+    r->dst_count = n * hpct_op_dst_floats(&c->spec);
+    for (int i = 0; i < hpct_op_num_params(&c->spec); i++)
+        r->param_count[i] = hpct_op_param_floats(&c->spec, i);
 }
 
 static float *poisoned(size_t count)
@@ -118,7 +103,8 @@ static hpct_status import_params(hpct_op *op, const nn_result *r, uint64_t seed,
     for (int i = 0; i < op->num_params && status == HPCT_OK; i++) {
         float *keras = random_floats(r->param_count[i], seed, STREAM_PARAM + (uint32_t) i, 0);
         a->param[i] = poisoned(op->param_floats[i]);
-        a->grad[i] = poisoned(op->param_floats[i]);
+        if (!hpct_op_param_is_state(&op->spec, i))
+            a->grad[i] = poisoned(op->param_floats[i]);
         status = op->class->import_param(op, i, keras, a->param[i]);
         hpct_host_release(keras);
     }
@@ -133,7 +119,7 @@ static hpct_status export_params(hpct_op *op, nn_result *r, const arenas *a)
         r->param[i] = poisoned(r->param_count[i]);
         status = op->class->export_param(op, i, a->param[i], r->param[i]);
         r->bad_padding += count_bad_padding(a->param[i], op->param_floats[i], r->param_count[i]);
-        if (status != HPCT_OK || op->param_fused[i])
+        if (status != HPCT_OK || op->param_fused[i] || a->grad[i] == NULL)
             continue;
         status = op->class->export_param(op, i, a->grad[i], r->grad[i]);
         r->bad_padding += count_bad_padding(a->grad[i], op->param_floats[i], r->param_count[i]);
@@ -151,26 +137,33 @@ static hpct_status run(const nn_case *c, hpct_op *op, uint64_t seed, const float
                        int repeat, nn_result *r, const arenas *a)
 {
     hpct_status status = HPCT_OK;
-    float *src = random_floats(r->src_count, seed, STREAM_SRC, c->small_integers);
+    float *src[HPCT_NODE_MAX_INPUTS] = {NULL}, *before[HPCT_NODE_MAX_INPUTS] = {NULL};
+    bool add[HPCT_NODE_MAX_INPUTS] = {false};
+    for (int k = 0; k < r->num_inputs; k++) {
+        uint32_t own = 16 * (uint32_t) k;
+        src[k] = random_floats(r->src_count[k], seed, STREAM_SRC + own, c->small_integers);
+        add[k] = c->add && op->adds_diff_src;
+        before[k] = c->add ? random_floats(r->src_count[k], seed, STREAM_BEFORE + own, 0) : NULL;
+        r->diff_src[k] = c->needs_diff_src ? poisoned(r->src_count[k]) : NULL;
+    }
     float *diff = random_floats(r->dst_count, seed, STREAM_DIFF, 0);
     float *dst = poisoned(r->dst_count), *diff_dst = poisoned(r->dst_count);
     float *workspace = poisoned(op->workspace_bytes / 4 + 1);
     float *scratch = poisoned(op->scratch_bytes / 4 + 1);
     r->dst = poisoned(r->dst_count);
-    r->diff_src = c->needs_diff_src ? poisoned(r->src_count) : NULL;
-    const float *sources[] = {src};
-    float *diff_sources[] = {r->diff_src};
     hpct_op_call call = {.batch = c->other_n > 0 ? 1 : 0,
                          .n = c->n,
-                         .src = sources,
+                         .src = (const float *const *) src,
                          .dst = dst,
                          .diff_dst = diff_dst,
-                         .diff_src = diff_sources,
+                         .diff_src = r->diff_src,
+                         .add = add,
                          .param = a->param,
                          .grad = a->grad,
                          .workspace = workspace,
                          .scratch = scratch,
-                         .learning_rate = 0.5f};
+                         .learning_rate = 0.5f,
+                         .training = true};
     for (int i = 0; i < repeat && status == HPCT_OK; i++) {
         double started = now();
         status = op->class->forward(op, &call);
@@ -179,12 +172,23 @@ static hpct_status run(const nn_case *c, hpct_op *op, uint64_t seed, const float
         if (given_dst != NULL)
             memcpy(dst, given_dst, r->dst_count * sizeof *dst);
         memcpy(diff_dst, diff, r->dst_count * sizeof *diff);
+        for (int k = 0; k < r->num_inputs && c->add; k++) {
+            if (add[k])
+                memcpy(r->diff_src[k], before[k], r->src_count[k] * sizeof *diff);
+        }
         started = now();
         if (status == HPCT_OK)
             status = op->class->backward(op, &call);
         keep_least(&r->backward_seconds, now() - started);
     }
-    hpct_host_release(src);
+    r->broke_promise =
+        op->backward_keeps_diff_dst && memcmp(diff_dst, diff, r->dst_count * sizeof *diff) != 0;
+    for (int k = 0; k < r->num_inputs; k++) {
+        for (size_t i = 0; c->add && !add[k] && i < r->src_count[k]; i++)
+            r->diff_src[k][i] += before[k][i];
+        hpct_host_release(src[k]);
+        hpct_host_release(before[k]);
+    }
     hpct_host_release(diff);
     hpct_host_release(dst);
     hpct_host_release(diff_dst);
@@ -235,7 +239,8 @@ void nn_result_free(nn_result *r)
     if (r == NULL)
         return;
     hpct_host_release(r->dst);
-    hpct_host_release(r->diff_src);
+    for (int k = 0; k < r->num_inputs; k++)
+        hpct_host_release(r->diff_src[k]);
     for (int i = 0; i < HPCT_OP_MAX_PARAMS; i++) {
         hpct_host_release(r->grad[i]);
         hpct_host_release(r->param[i]);

@@ -10,14 +10,17 @@ typedef struct nn_case {
     int n;
     int other_n; /* also built for this batch size; 0 for none */
     bool needs_diff_src, fuse_update, plain_layout;
+    bool add;           /* the sources' gradients are added to what is there */
     int small_integers; /* not 0: inputs are whole numbers below it, so that there are ties */
 } nn_case;
 
 /* What one backend made of it, on the host, kernels in Keras' layout. */
 typedef struct nn_result {
-    size_t src_count, dst_count, param_count[HPCT_OP_MAX_PARAMS];
-    int num_params;
-    float *dst, *diff_src, *grad[HPCT_OP_MAX_PARAMS], *param[HPCT_OP_MAX_PARAMS];
+    size_t src_count[HPCT_NODE_MAX_INPUTS], dst_count, param_count[HPCT_OP_MAX_PARAMS];
+    int num_inputs, num_params;
+    float *dst, *diff_src[HPCT_NODE_MAX_INPUTS];
+    float *grad[HPCT_OP_MAX_PARAMS], *param[HPCT_OP_MAX_PARAMS]; /* states have no grad */
+    bool broke_promise; /* changed diff_dst though it said that it keeps it */
     size_t bad_padding; /* numbers in the arenas that should be zero or were never written */
     double forward_seconds, backward_seconds; /* the shortest of all repetitions */
 } nn_result;

@@ -72,20 +72,81 @@ static void max_pool2d(const probe *p)
     hpct_ref64_max_pool2d_forward(&p->spec->window, p->n, p->src, p->dst);
 }
 
+static void average_pool2d(const probe *p)
+{
+    hpct_ref64_average_pool2d_forward(&p->spec->window, p->n, p->src, p->dst);
+}
+
 static void dense(const probe *p)
 {
     hpct_ref64_dense_forward(p->n * p->spec->dense.rows, p->spec->dense.in, p->spec->dense.out,
                              p->src, p->kernel, p->bias, p->dst);
 }
 
-static void relu(const probe *p)
-{
-    hpct_ref64_relu_forward(p->dst_count, p->src, p->dst);
-}
-
 static void softmax(const probe *p)
 {
     hpct_ref64_softmax_forward(p->n * p->spec->dense.rows, p->spec->dense.out, p->src, p->dst);
+}
+
+/* Activations of single elements. */
+typedef void element_forward(size_t count, const double *src, double *dst);
+typedef void element_backward(size_t count, const double *data, const double *diff_dst,
+                              double *diff_src);
+
+static void elements_agree(void **state)
+{
+    (void) state;
+    static const struct {
+        const char *name;
+        element_forward *forward;
+        element_backward *backward;
+        bool from_src;
+    } kinds[] = {
+        {"relu", hpct_ref64_relu_forward, hpct_ref64_relu_backward, false},
+        {"relu6", hpct_ref64_relu6_forward, hpct_ref64_relu6_backward, false},
+        {"sigmoid", hpct_ref64_sigmoid_forward, hpct_ref64_sigmoid_backward, false},
+        {"tanh", hpct_ref64_tanh_forward, hpct_ref64_tanh_backward, false},
+        {"gelu", hpct_ref64_gelu_forward, hpct_ref64_gelu_backward, true},
+    };
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        for (int i = 0; i < 200; i++) {
+            double x[3], y[3], slope, one = 1;
+            x[1] = 9 * (2 * (double) hpct_uniform(11, 3, draws++) - 1);
+            x[0] = x[1] - STEP;
+            x[2] = x[1] + STEP;
+            kinds[k].forward(3, x, y);
+            kinds[k].backward(1, kinds[k].from_src ? &x[1] : &y[1], &one, &slope);
+            double numerical = (y[2] - y[0]) / (2 * STEP);
+            if (fabs(numerical - slope) > TOLERANCE)
+                fail_msg("%s at %g: %.12g, numerically %.12g", kinds[k].name, x[1], slope,
+                         numerical);
+        }
+    }
+}
+
+/* Numbers that Keras gives: keras.activations.f([-7, -1, -0.5, 0, 0.5, 1, 7]). */
+static void activations_have_keras_values(void **state)
+{
+    (void) state;
+    static const double x[7] = {-7, -1, -0.5, 0, 0.5, 1, 7};
+    static const struct {
+        element_forward *forward;
+        double y[7];
+    } kinds[] = {
+        {hpct_ref64_relu6_forward, {0, 0, 0, 0, 0.5, 1, 6}},
+        {hpct_ref64_sigmoid_forward,
+         {0.000911051, 0.268941421, 0.377540669, 0.5, 0.622459331, 0.731058579, 0.999088949}},
+        {hpct_ref64_tanh_forward,
+         {-0.999998337, -0.761594156, -0.462117157, 0, 0.462117157, 0.761594156, 0.999998337}},
+        {hpct_ref64_gelu_forward,
+         {-8.96e-12, -0.158655254, -0.154268770, 0, 0.345731230, 0.841344746, 7}},
+    };
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        double y[7];
+        kinds[k].forward(7, x, y);
+        for (int i = 0; i < 7; i++)
+            assert_true(fabs(y[i] - kinds[k].y[i]) < 1e-9);
+    }
 }
 
 static hpct_op_spec random_window(hpct_op_kind kind)
@@ -105,16 +166,24 @@ static hpct_op_spec random_window(hpct_op_kind kind)
 static void windows_agree(void **state)
 {
     (void) state;
-    for (int i = 0; i < 60; i++) {
-        bool conv = i % 3 != 0;
-        hpct_op_spec spec = random_window(conv ? HPCT_OP_CONV2D : HPCT_OP_MAX_POOL2D);
+    for (int i = 0; i < 80; i++) {
+        static const struct {
+            hpct_op_kind kind;
+            void (*forward)(const probe *);
+            const char *source;
+        } kinds[] = {{HPCT_OP_CONV2D, conv2d, "conv2d source"},
+                     {HPCT_OP_MAX_POOL2D, max_pool2d, "max_pool2d source"},
+                     {HPCT_OP_CONV2D, conv2d, "conv2d source"},
+                     {HPCT_OP_AVERAGE_POOL2D, average_pool2d, "average_pool2d source"}};
+        hpct_op_kind kind = kinds[i % 4].kind;
+        hpct_op_spec spec = random_window(kind);
         const hpct_window *w = &spec.window;
         int n = pick(1, 3);
         size_t src = (size_t) (n * w->in_h * w->in_w * w->in_c),
                dst = (size_t) (n * w->out_h * w->out_w * w->out_c),
                kernel = (size_t) (w->kernel_h * w->kernel_w * w->in_c / w->groups * w->out_c),
                bias = (size_t) w->out_c;
-        probe p = {.forward = conv ? conv2d : max_pool2d,
+        probe p = {.forward = kinds[i % 4].forward,
                    .spec = &spec,
                    .n = n,
                    .src = random_doubles(src),
@@ -125,15 +194,17 @@ static void windows_agree(void **state)
                    .dst_count = dst};
         double *diff_src = random_doubles(src), *diff_kernel = random_doubles(kernel),
                *diff_bias = random_doubles(bias);
-        if (conv) {
+        if (kind == HPCT_OP_CONV2D) {
             hpct_ref64_conv2d_backward_data(w, n, p.weight, p.kernel, diff_src);
             hpct_ref64_conv2d_backward_weights(w, n, p.src, p.weight, diff_kernel, diff_bias);
             check(&p, "conv2d kernel", p.kernel, diff_kernel, kernel);
             check(&p, "conv2d bias", p.bias, diff_bias, bias);
-        } else {
+        } else if (kind == HPCT_OP_MAX_POOL2D) {
             hpct_ref64_max_pool2d_backward(w, n, p.src, p.weight, diff_src);
+        } else {
+            hpct_ref64_average_pool2d_backward(w, n, p.weight, diff_src);
         }
-        check(&p, conv ? "conv2d source" : "max_pool2d source", p.src, diff_src, src);
+        check(&p, kinds[i % 4].source, p.src, diff_src, src);
         free(p.src), free(p.kernel), free(p.bias), free(p.dst), free(p.weight);
         free(diff_src), free(diff_kernel), free(diff_bias);
     }
@@ -143,14 +214,14 @@ static void rows_agree(void **state)
 {
     (void) state;
     for (int i = 0; i < 60; i++) {
-        int kind = i % 3, n = pick(1, 4);
+        int n = pick(1, 4);
+        bool is_dense = i % 2 == 0;
         hpct_op_spec spec = {.dense = {.rows = pick(1, 3), .in = pick(1, 6)}};
-        spec.dense.out = kind == 0 ? pick(1, 6) : spec.dense.in;
+        spec.dense.out = is_dense ? pick(1, 6) : spec.dense.in;
         int rows = n * spec.dense.rows, in = spec.dense.in, out = spec.dense.out;
         size_t src = (size_t) (rows * in), dst = (size_t) (rows * out),
                kernel = (size_t) (in * out);
-        void (*const forward[])(const probe *) = {dense, relu, softmax};
-        probe p = {.forward = forward[kind],
+        probe p = {.forward = is_dense ? dense : softmax,
                    .spec = &spec,
                    .n = n,
                    .src = random_doubles(src),
@@ -162,14 +233,12 @@ static void rows_agree(void **state)
         double *diff_src = random_doubles(src), *diff_kernel = random_doubles(kernel),
                *diff_bias = random_doubles((size_t) out);
         p.forward(&p);
-        if (kind == 0) {
+        if (is_dense) {
             hpct_ref64_dense_backward_data(rows, in, out, p.weight, p.kernel, diff_src);
             hpct_ref64_dense_backward_weights(rows, in, out, p.src, p.weight, diff_kernel,
                                               diff_bias);
             check(&p, "dense kernel", p.kernel, diff_kernel, kernel);
             check(&p, "dense bias", p.bias, diff_bias, (size_t) out);
-        } else if (kind == 1) {
-            hpct_ref64_relu_backward(dst, p.dst, p.weight, diff_src);
         } else {
             hpct_ref64_softmax_backward(rows, out, p.dst, p.weight, diff_src);
         }
@@ -233,10 +302,9 @@ static void losses_have_keras_values(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(windows_agree),
-        cmocka_unit_test(rows_agree),
-        cmocka_unit_test(losses_agree),
-        cmocka_unit_test(losses_have_keras_values),
+        cmocka_unit_test(windows_agree),  cmocka_unit_test(rows_agree),
+        cmocka_unit_test(elements_agree), cmocka_unit_test(activations_have_keras_values),
+        cmocka_unit_test(losses_agree),   cmocka_unit_test(losses_have_keras_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

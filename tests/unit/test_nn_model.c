@@ -103,6 +103,14 @@ static void bad_strides(hpct_model *m)
 {
     hpct_model_add_max_pool2d(m, &(hpct_max_pool2d){.pool = {2, 2}, .strides = {-1, 1}});
 }
+static void negative_average(hpct_model *m)
+{
+    hpct_model_add_average_pool2d(m, &(hpct_average_pool2d){.pool = {2, -2}});
+}
+static void bad_padding(hpct_model *m)
+{
+    hpct_model_add_average_pool2d(m, &(hpct_average_pool2d){.pool = {2, 2}, .padding = 7});
+}
 static void flat_pool(hpct_model *m)
 {
     hpct_model_add_flatten(m);
@@ -161,6 +169,8 @@ static void first_fault_is_kept_with_the_layers_name(void **state)
          "depthwise_conv2d: the input must be height x width x channels, but it is 784; put a "
          "reshape before it"},
         {bad_strides, "max_pooling2d: strides -1x1 must be at least 1x1"},
+        {negative_average, "average_pooling2d: pool 2x-2 must be at least 1x1"},
+        {bad_padding, "average_pooling2d: padding must be HPCT_VALID or HPCT_SAME"},
         {flat_pool,
          "max_pooling2d: the input must be height x width x channels, but it is 784; put "
          "a reshape before it"},
@@ -223,20 +233,30 @@ static void shapes_follow_keras(void **state)
     hpct_model_add_reshape(m, HPCT_SHAPE(2, -1));                                        /* 2x8 */
     hpct_model_add_dense(m, &(hpct_dense){.units = 5, .activation = HPCT_SOFTMAX});      /* 2x5 */
     hpct_model_add_activation(m, HPCT_LINEAR);
+    hpct_model_add_reshape(m, HPCT_SHAPE(5, 2, 1));
+    hpct_model_add_average_pool2d(m, &(hpct_average_pool2d){.pool = {2, 2}, .padding = HPCT_SAME});
+    hpct_model_add_conv2d(
+        m, &(hpct_conv2d){.filters = 4, .kernel = {1, 1}, .activation = HPCT_GELU}); /* 3x1x4 */
+    hpct_model_add_activation(m, HPCT_TANH);
     hpct_model_add_flatten(m);
     const hpct_shape expected[] = {HPCT_SHAPE(4, 3, 4), HPCT_SHAPE(2, 2, 4), HPCT_SHAPE(2, 8),
-                                   HPCT_SHAPE(2, 5),    HPCT_SHAPE(2, 5),    HPCT_SHAPE(10)};
+                                   HPCT_SHAPE(2, 5),    HPCT_SHAPE(2, 5),    HPCT_SHAPE(5, 2, 1),
+                                   HPCT_SHAPE(3, 1, 1), HPCT_SHAPE(3, 1, 4), HPCT_SHAPE(3, 1, 4),
+                                   HPCT_SHAPE(12)};
     assert_int_equal(compile(m), HPCT_OK);
-    assert_int_equal(m->num_layers, 6);
-    for (int i = 0; i < 6; i++) {
+    assert_int_equal(m->num_layers, 10);
+    for (int i = 0; i < 10; i++) {
         char got[HPCT_SHAPE_TEXT], wanted[HPCT_SHAPE_TEXT];
         hpct_shape_format(&m->layers[i].output, got);
         hpct_shape_format(&expected[i], wanted);
         assert_string_equal(got, wanted);
     }
     assert_string_equal(m->params[2].name, "dense/kernel");
-    assert_int_equal(hpct_model_count_parameters(m), 3 * 2 * 3 * 4 + 4 + 8 * 5 + 5);
-    assert_int_equal(m->num_nodes, 4); /* conv2d, pool, dense, softmax; the rest are views */
+    assert_int_equal(hpct_model_count_parameters(m), 3 * 2 * 3 * 4 + 4 + 8 * 5 + 5 + 8);
+    /* conv2d, pool, dense, softmax, pool, conv2d, gelu, tanh; the rest are views */
+    assert_int_equal(m->num_nodes, 8);
+    assert_int_equal(m->nodes[6].spec.kind, HPCT_OP_GELU);
+    assert_string_equal(m->layers[6].name, "average_pooling2d");
     hpct_model_free(m);
 }
 

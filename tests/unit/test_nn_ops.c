@@ -19,18 +19,23 @@ static int pick(int low, int high)
 static void describe(const nn_case *c)
 {
     const hpct_window *w = &c->spec.window;
-    if (c->spec.kind == HPCT_OP_CONV2D || c->spec.kind == HPCT_OP_MAX_POOL2D)
-        print_error(
-            "kind %d n %d/%d in %dx%dx%d kernel %dx%d stride %dx%d dilation %dx%d pad %d,%d "
-            "out %dx%dx%d groups %d relu %d no bias %d diff %d plain %d\n",
-            (int) c->spec.kind, c->n, c->other_n, w->in_h, w->in_w, w->in_c, w->kernel_h,
-            w->kernel_w, w->stride_h, w->stride_w, w->dilation_h, w->dilation_w, w->pad_top,
-            w->pad_left, w->out_h, w->out_w, w->out_c, w->groups, c->spec.relu, c->spec.no_bias,
-            c->needs_diff_src, c->plain_layout);
+    if (c->spec.kind == HPCT_OP_CONV2D || c->spec.kind == HPCT_OP_MAX_POOL2D ||
+        c->spec.kind == HPCT_OP_AVERAGE_POOL2D)
+        print_error("%s n %d/%d in %dx%dx%d kernel %dx%d stride %dx%d dilation %dx%d pad %d,%d "
+                    "out %dx%dx%d groups %d relu %d no bias %d diff %d plain %d\n",
+                    hpct_op_kind_name(c->spec.kind), c->n, c->other_n, w->in_h, w->in_w, w->in_c,
+                    w->kernel_h, w->kernel_w, w->stride_h, w->stride_w, w->dilation_h,
+                    w->dilation_w, w->pad_top, w->pad_left, w->out_h, w->out_w, w->out_c, w->groups,
+                    c->spec.relu, c->spec.no_bias, c->needs_diff_src, c->plain_layout);
+    else if (c->spec.kind == HPCT_OP_ADD || c->spec.kind == HPCT_OP_CONCATENATE)
+        print_error("%s n %d rows %d of %d inputs, first size %d, relu %d add %d\n",
+                    hpct_op_kind_name(c->spec.kind), c->n, c->spec.join.rows, c->spec.join.count,
+                    c->spec.join.size[0], c->spec.relu, c->add);
     else
-        print_error("kind %d n %d/%d rows %d in %d out %d relu %d diff %d fuse %d\n",
-                    (int) c->spec.kind, c->n, c->other_n, c->spec.dense.rows, c->spec.dense.in,
-                    c->spec.dense.out, c->spec.relu, c->needs_diff_src, c->fuse_update);
+        print_error("%s n %d/%d rows %d in %d out %d relu %d diff %d fuse %d\n",
+                    hpct_op_kind_name(c->spec.kind), c->n, c->other_n, c->spec.dense.rows,
+                    c->spec.dense.in, c->spec.dense.out, c->spec.relu, c->needs_diff_src,
+                    c->fuse_update);
 }
 
 static void compare(const nn_case *c, const char *what, const float *got, const float *expected,
@@ -75,8 +80,13 @@ static void check_case(const nn_case *c)
             fail_msg("%s: %s", hpct_backends[b]->name, hpct_last_error());
         }
         compare(c, "forward", got->dst, expected->dst, expected->dst_count);
-        if (c->needs_diff_src)
-            compare(c, "source gradient", got->diff_src, expected->diff_src, expected->src_count);
+        for (int k = 0; k < expected->num_inputs && c->needs_diff_src; k++)
+            compare(c, "source gradient", got->diff_src[k], expected->diff_src[k],
+                    expected->src_count[k]);
+        if (got->broke_promise || expected->broke_promise) {
+            describe(c);
+            fail_msg("diff_dst is not kept");
+        }
         compare_params(c, got, expected);
         if (got->bad_padding > 0) {
             describe(c);
@@ -175,6 +185,15 @@ static void max_pool2d_matches(void **state)
     }
 }
 
+static void average_pool2d_matches(void **state)
+{
+    (void) state;
+    for (int i = 0; i < unit_cases(80); i++) {
+        nn_case c = random_window_case(HPCT_OP_AVERAGE_POOL2D, 40, 0);
+        check_case(&c);
+    }
+}
+
 static void max_pool2d_gives_ties_to_the_first(void **state)
 {
     (void) state;
@@ -205,12 +224,55 @@ static void dense_matches(void **state)
 static void activations_match(void **state)
 {
     (void) state;
-    for (int i = 0; i < unit_cases(60); i++) {
-        nn_case c = {.n = pick(1, 30), .needs_diff_src = true};
-        c.spec.kind = i % 2 == 0 ? HPCT_OP_RELU : HPCT_OP_SOFTMAX;
+    static const hpct_op_kind kinds[] = {HPCT_OP_RELU,    HPCT_OP_SOFTMAX, HPCT_OP_RELU6,
+                                         HPCT_OP_SIGMOID, HPCT_OP_TANH,    HPCT_OP_GELU};
+    for (int i = 0; i < unit_cases(120); i++) {
+        nn_case c = {.n = pick(1, 30),
+                     .other_n = pick(0, 1) * pick(1, 30),
+                     .needs_diff_src = true,
+                     .small_integers = pick(0, 1) * 9}; /* 0 and 6 among them: ReLU6 bends there */
+        c.spec.kind = kinds[i % 6];
         c.spec.dense.rows = pick(1, 40);
         c.spec.dense.in = c.spec.dense.out = pick(1, 100);
         check_case(&c);
+    }
+}
+
+static void joins_match(void **state)
+{
+    (void) state;
+    for (int i = 0; i < unit_cases(80); i++) {
+        nn_case c = {.n = pick(1, 30), .needs_diff_src = true, .add = pick(0, 1) == 1};
+        c.spec.kind = i % 2 == 0 ? HPCT_OP_ADD : HPCT_OP_CONCATENATE;
+        c.spec.relu = i % 2 == 0 && pick(0, 1) == 1;
+        c.spec.join.rows = pick(1, 60);
+        c.spec.join.count = pick(2, HPCT_NODE_MAX_INPUTS);
+        for (int k = 0; k < c.spec.join.count; k++)
+            c.spec.join.size[k] = i % 2 == 0 && k > 0 ? c.spec.join.size[0] : pick(1, 50);
+        check_case(&c);
+    }
+}
+
+static void vectors_match(void **state)
+{
+    (void) state;
+    for (int i = 0; i < unit_cases(20); i++) {
+        size_t count = (size_t) pick(1, 70000);
+        float *a[2], *b = hpct_host_allocate(count * sizeof(float));
+        for (int k = 0; k < 2; k++) {
+            a[k] = hpct_host_allocate(count * sizeof(float));
+            for (size_t j = 0; j < count; j++) {
+                a[k][j] = hpct_uniform(draws, 0, j) - 0.5f;
+                b[j] = hpct_uniform(draws, 1, j) - 0.5f;
+            }
+            const hpct_backend *backend = k == 0 ? &hpct_backend_ref : hpct_backends[0];
+            assert_int_equal(backend->add(count, b, a[k]), HPCT_OK);
+            assert_int_equal(backend->scale(count, 0.3f, a[k]), HPCT_OK);
+        }
+        assert_true(nn_difference(a[1], a[0], count) < 1e-6);
+        hpct_host_release(a[0]);
+        hpct_host_release(a[1]);
+        hpct_host_release(b);
     }
 }
 
@@ -251,9 +313,12 @@ int main(void)
         cmocka_unit_test(conv2d_of_groups_and_holes_matches),
         cmocka_unit_test(conv2d_of_pictures_matches),
         cmocka_unit_test(max_pool2d_matches),
+        cmocka_unit_test(average_pool2d_matches),
         cmocka_unit_test(max_pool2d_gives_ties_to_the_first),
         cmocka_unit_test(dense_matches),
         cmocka_unit_test(activations_match),
+        cmocka_unit_test(joins_match),
+        cmocka_unit_test(vectors_match),
         cmocka_unit_test(sgd_matches),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

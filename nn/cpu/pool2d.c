@@ -1,4 +1,5 @@
-/* MaxPool2D by oneDNN; its workspace remembers where the largest cells were. */
+/* MaxPooling2D and AveragePooling2D by oneDNN; a workspace remembers where the largest cells were.
+ */
 #include "nn/cpu/cpu.h"
 
 #include "base/status.h"
@@ -50,8 +51,8 @@ static void at_least(size_t *bytes, size_t needed)
         *bytes = needed;
 }
 
-hpct_status hpct_cpu_make_max_pool2d(hpct_op **out, const hpct_op_spec *spec,
-                                     const hpct_op_build *build)
+hpct_status hpct_cpu_make_pool2d(hpct_op **out, const hpct_op_spec *spec,
+                                 const hpct_op_build *build)
 {
     static const hpct_op_class class = {
         .forward = forward, .backward = backward, .destroy = destroy};
@@ -63,16 +64,16 @@ hpct_status hpct_cpu_make_max_pool2d(hpct_op **out, const hpct_op_spec *spec,
     op->class = &class;
     op->spec = *spec;
     op->build = *build;
+    op->backward_keeps_diff_dst = true;
     pool->forward = calloc(num, sizeof *pool->forward);
     pool->backward = calloc(num, sizeof *pool->backward);
     if (pool->forward == NULL || pool->backward == NULL)
         return hpct_fail_memory(2 * num * sizeof *pool->forward);
     for (size_t i = 0; i < num; i++) {
         int n = build->batch_sizes[i];
-        hpct_status status =
-            hpct_shim_max_pool_forward(&pool->forward[i], spec, n, build->training);
+        hpct_status status = hpct_shim_pool_forward(&pool->forward[i], spec, n, build->training);
         if (status == HPCT_OK && build->training)
-            status = hpct_shim_max_pool_backward(&pool->backward[i], spec, n, pool->forward[i]);
+            status = hpct_shim_pool_backward(&pool->backward[i], spec, n, pool->forward[i]);
         if (status != HPCT_OK)
             return status;
         at_least(&op->workspace_bytes, hpct_prim_workspace_bytes(pool->forward[i]));

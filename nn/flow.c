@@ -1,0 +1,101 @@
+/* How gradients flow back through branches: which part of a sum is written and which are added, and
+ * where an Add needs no copy because its inputs' gradients are its output's, in the same memory. */
+#include "nn/run.h"
+
+#include "base/status.h"
+
+#include <limits.h>
+#include <stdlib.h>
+
+/* A (root) tensor's gradient in the times of the plan (nn/run.h): when its first part is there,
+ * when it is changed after that, and when it is last looked at. */
+typedef struct story {
+    int birth, first_change, last_change, last_use;
+} story;
+
+static void change(story *s, int time)
+{
+    s->first_change = time < s->first_change ? time : s->first_change;
+    s->last_change = time > s->last_change ? time : s->last_change;
+}
+
+/* Whether changing `a` spoils `b` where both share memory. A change at b's birth does not: b is
+ * born of what is there then. */
+static bool spoils(const story *a, const story *b)
+{
+    return a->first_change <= b->last_use && a->last_change > b->birth;
+}
+
+static int root_of(const hpct_model *model, int tensor)
+{
+    return model->tensors[tensor].root;
+}
+
+/* First reader in the order of backward writes, all others add. */
+static void tell(const hpct_model *model, hpct_run *run, story *stories)
+{
+    for (int t = 0; t < model->num_tensors; t++)
+        stories[t] = (story){.birth = INT_MAX, .first_change = INT_MAX, .last_change = -1};
+    stories[root_of(model, run->loss_tensor)].birth = model->num_nodes;
+    for (int i = model->num_nodes - 1; i >= 0; i--) {
+        const hpct_node *node = &model->nodes[i];
+        hpct_run_node *built = &run->nodes[i];
+        int now = 2 * model->num_nodes - i;
+        if (!built->backward)
+            continue;
+        story *dst = &stories[root_of(model, node->output)];
+        dst->last_use = now;
+        if (!built->op->backward_keeps_diff_dst)
+            change(dst, now);
+        for (int k = 0; k < node->num_inputs; k++) {
+            int root = root_of(model, node->inputs[k]);
+            story *src = &stories[root];
+            if (!run->learns[root])
+                continue;
+            if (src->birth == INT_MAX) {
+                src->birth = now;
+                built->mode[k] = HPCT_DIFF_WRITE;
+            } else {
+                change(src, now);
+                built->mode[k] = built->op->adds_diff_src ? HPCT_DIFF_ADD : HPCT_DIFF_ADD_AFTER;
+            }
+        }
+    }
+}
+
+/* Whether tensor `t` can join those whose gradients lie in root's memory. */
+static bool can_join(const hpct_model *model, const story *stories, const int *diff_root, int t,
+                     int root)
+{
+    for (int other = 0; other < model->num_tensors; other++) {
+        if (diff_root[other] == root && root_of(model, other) == other &&
+            (spoils(&stories[t], &stories[other]) || spoils(&stories[other], &stories[t])))
+            return false;
+    }
+    return true;
+}
+
+hpct_status hpct_run_flow(const hpct_model *model, hpct_run *run, int *diff_root)
+{
+    story *stories = calloc((size_t) model->num_tensors, sizeof *stories);
+    if (stories == NULL)
+        return hpct_fail_memory((size_t) model->num_tensors * sizeof *stories);
+    tell(model, run, stories);
+    for (int t = 0; t < model->num_tensors; t++)
+        diff_root[t] = t;
+    for (int i = model->num_nodes - 1; i >= 0; i--) {
+        const hpct_node *node = &model->nodes[i];
+        hpct_run_node *built = &run->nodes[i];
+        int root = diff_root[root_of(model, node->output)];
+        for (int k = 0; k < node->num_inputs && built->op->passes_diff_dst; k++) {
+            int src = root_of(model, node->inputs[k]);
+            if (built->mode[k] != HPCT_DIFF_WRITE ||
+                !can_join(model, stories, diff_root, src, root))
+                continue;
+            built->mode[k] = HPCT_DIFF_PASS;
+            diff_root[src] = root;
+        }
+    }
+    free(stories);
+    return HPCT_OK;
+}

@@ -1,0 +1,81 @@
+/* What follows from an operation's description alone: names and sizes. */
+#include "nn/op.h"
+
+const char *hpct_op_kind_name(hpct_op_kind kind)
+{
+    static const char *const names[HPCT_OP_KINDS] = {
+        [HPCT_OP_CONV2D] = "conv2d",   [HPCT_OP_MAX_POOL2D] = "max_pool2d",
+        [HPCT_OP_DENSE] = "dense",     [HPCT_OP_RELU] = "relu",
+        [HPCT_OP_SOFTMAX] = "softmax", [HPCT_OP_AVERAGE_POOL2D] = "average_pool2d",
+        [HPCT_OP_RELU6] = "relu6",     [HPCT_OP_SIGMOID] = "sigmoid",
+        [HPCT_OP_TANH] = "tanh",       [HPCT_OP_GELU] = "gelu",
+        [HPCT_OP_ADD] = "add",         [HPCT_OP_CONCATENATE] = "concatenate",
+    };
+    return names[kind];
+}
+
+static bool has_window(const hpct_op_spec *spec)
+{
+    return spec->kind == HPCT_OP_CONV2D || spec->kind == HPCT_OP_MAX_POOL2D ||
+           spec->kind == HPCT_OP_AVERAGE_POOL2D;
+}
+
+static bool joins(const hpct_op_spec *spec)
+{
+    return spec->kind == HPCT_OP_ADD || spec->kind == HPCT_OP_CONCATENATE;
+}
+
+int hpct_op_num_inputs(const hpct_op_spec *spec)
+{
+    return joins(spec) ? spec->join.count : 1;
+}
+
+size_t hpct_op_src_floats(const hpct_op_spec *spec, int input)
+{
+    const hpct_window *w = &spec->window;
+    if (has_window(spec))
+        return (size_t) w->in_h * (size_t) w->in_w * (size_t) w->in_c;
+    if (joins(spec))
+        return (size_t) spec->join.rows * (size_t) spec->join.size[input];
+    return (size_t) spec->dense.rows * (size_t) spec->dense.in;
+}
+
+size_t hpct_op_dst_floats(const hpct_op_spec *spec)
+{
+    const hpct_window *w = &spec->window;
+    if (has_window(spec))
+        return (size_t) w->out_h * (size_t) w->out_w * (size_t) w->out_c;
+    if (spec->kind == HPCT_OP_CONCATENATE) {
+        size_t floats = 0;
+        for (int k = 0; k < spec->join.count; k++)
+            floats += hpct_op_src_floats(spec, k);
+        return floats;
+    }
+    if (spec->kind == HPCT_OP_ADD)
+        return hpct_op_src_floats(spec, 0);
+    return (size_t) spec->dense.rows * (size_t) spec->dense.out;
+}
+
+int hpct_op_num_params(const hpct_op_spec *spec)
+{
+    bool linear = spec->kind == HPCT_OP_CONV2D || spec->kind == HPCT_OP_DENSE;
+    return !linear ? 0 : spec->no_bias ? 1 : 2;
+}
+
+size_t hpct_op_param_floats(const hpct_op_spec *spec, int which)
+{
+    const hpct_window *w = &spec->window;
+    bool kernel = which == HPCT_OP_KERNEL;
+    if (spec->kind == HPCT_OP_CONV2D)
+        return (size_t) w->out_c * (kernel ? (size_t) w->kernel_h * (size_t) w->kernel_w *
+                                                 (size_t) (w->in_c / w->groups)
+                                           : 1);
+    return (size_t) spec->dense.out * (kernel ? (size_t) spec->dense.in : 1);
+}
+
+bool hpct_op_param_is_state(const hpct_op_spec *spec, int which)
+{
+    (void) spec;
+    (void) which;
+    return false;
+}

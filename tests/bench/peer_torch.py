@@ -1,0 +1,108 @@
+"""One measurement for peers.py: MODEL eager|compile BATCH THREADS STEPS DATA, by PyTorch.
+
+Pictures are channels-last; the MNIST cases index a shuffled order into tensors in memory, which is faster than a
+DataLoader. The residual networks are Keras' V2 graphs, layer by layer."""
+import time
+
+import peer_lib as peer
+import torch
+from torch import nn
+from torch.nn import functional
+
+torch.set_num_threads(peer.THREADS)
+
+
+class Block(nn.Module):
+    """One bottleneck of ResNetV2: pre-activation, the stride in the 3x3."""
+
+    def __init__(self, channels, filters, stride, project):
+        super().__init__()
+        self.stride = stride
+        self.norm = nn.BatchNorm2d(channels, eps=1.001e-5, momentum=0.01)
+        self.project = nn.Conv2d(channels, 4 * filters, 1, stride) if project else None
+        self.first = nn.Conv2d(channels, filters, 1, bias=False)
+        self.first_norm = nn.BatchNorm2d(filters, eps=1.001e-5, momentum=0.01)
+        self.second = nn.Conv2d(filters, filters, 3, stride, padding=1, bias=False)
+        self.second_norm = nn.BatchNorm2d(filters, eps=1.001e-5, momentum=0.01)
+        self.third = nn.Conv2d(filters, 4 * filters, 1)
+
+    def forward(self, x):
+        active = functional.relu(self.norm(x))
+        if self.project is not None:
+            x = self.project(active)
+        elif self.stride > 1:
+            x = functional.max_pool2d(x, 1, self.stride)
+        y = functional.relu(self.first_norm(self.first(active)))
+        y = functional.relu(self.second_norm(self.second(y)))
+        return x + self.third(y)
+
+
+def resnet_v2(blocks):
+    parts, channels = [nn.Conv2d(3, 64, 7, 2, padding=3), nn.ConstantPad2d(1, 0.0), nn.MaxPool2d(3, 2)], 64
+    for stack, count in enumerate(blocks):
+        filters = 64 << stack
+        for i in range(count):
+            last = i == count - 1 and stack < 3
+            parts.append(Block(channels, filters, 2 if last else 1, i == 0))
+            channels = 4 * filters
+    norm = nn.BatchNorm2d(channels, eps=1.001e-5, momentum=0.01)
+    return nn.Sequential(*parts, norm, nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(channels, 10))
+
+
+def make_model():
+    if peer.MODEL == "mnist-cnn":
+        return nn.Sequential(nn.Conv2d(1, 32, 3), nn.ReLU(), nn.Flatten(), nn.Linear(21632, 128), nn.ReLU(),
+                             nn.Linear(128, 10)), 0.2
+    if peer.MODEL == "mnist-convnet":
+        return nn.Sequential(nn.Conv2d(1, 32, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(32, 64, 5), nn.ReLU(),
+                             nn.MaxPool2d(2), nn.Flatten(), nn.Linear(1024, 10)), 0.01
+    blocks = {"resnet50v2": (3, 4, 6, 3), "resnet101v2": (3, 4, 23, 3), "resnet152v2": (3, 8, 36, 3)}[peer.MODEL]
+    return resnet_v2(blocks), 0.01
+
+
+def batches():
+    if not peer.IS_MNIST:
+        pictures, labels = peer.made_up(channels_last=False)
+        pictures = torch.from_numpy(pictures).contiguous(memory_format=torch.channels_last)
+        labels = torch.from_numpy(labels)
+        while True:
+            yield pictures, labels
+    pictures, labels = (torch.from_numpy(array) for array in peer.mnist())
+    pictures = pictures[:, None]
+    while True:
+        order = torch.randperm(len(labels))
+        for at in range(0, len(order) - peer.BATCH + 1, peer.BATCH):
+            chosen = order[at:at + peer.BATCH]
+            yield pictures[chosen], labels[chosen]
+
+
+def main():
+    clock = peer.Clock()
+    model, rate = make_model()
+    model = model.to(memory_format=torch.channels_last)
+    compute = torch.compile(model) if peer.MODE == "compile" else model
+    optimizer = torch.optim.SGD(model.parameters(), rate)
+    source = batches()
+
+    def run(steps):
+        total, correct = torch.zeros(()), torch.zeros((), dtype=torch.long)
+        for _ in range(steps):
+            pictures, labels = next(source)
+            outputs = compute(pictures)
+            loss = functional.cross_entropy(outputs, labels)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            total += loss.detach()
+            correct += (outputs.detach().argmax(1) == labels).sum()
+            clock.step_ended()
+        return float(total) / steps, int(correct)
+
+    if peer.STEPS > 1:
+        run(peer.FIRST_STEPS)
+    began = time.perf_counter()
+    run(peer.STEPS)
+    peer.report(clock.first, time.perf_counter() - began)
+
+
+main()

@@ -1,0 +1,415 @@
+/* Branches: gradients that are sums, and the memory they share, over drawn graphs; joins; names;
+ * what leads nowhere. */
+#include "nn/rng.h"
+#include "nn/run.h"
+#include "tests/unit/nn_case.h"
+#include "tests/unit/unit.h"
+
+#include <math.h>
+
+#define MAX_TENSORS 64
+#define BATCH 3
+
+static uint64_t draws;
+
+static int pick(int low, int high)
+{
+    return low + (int) (hpct_uniform(5, 9, draws++) * (float) (high - low + 1));
+}
+
+static void compile(hpct_model *model)
+{
+    hpct_optimizer sgd = {.kind = HPCT_SGD, .learning_rate = 0.1};
+    if (hpct_model_compile(model, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS, &sgd) !=
+        HPCT_OK)
+        fail_msg("%s", hpct_last_error());
+    assert_int_equal(hpct_model_initialize(model, 3), HPCT_OK);
+}
+
+static void build(hpct_model *model, const char *backend)
+{
+    int batch = BATCH;
+    hpct_build_options options = {.backend = backend, .batch_sizes = &batch, .num_batch_sizes = 1};
+    if (hpct_model_build(model, &options) != HPCT_OK)
+        fail_msg("%s", hpct_last_error());
+}
+
+/* ---- a step with memory for every tensor, gradients always added one by one ---- */
+
+typedef struct plain {
+    float *value[MAX_TENSORS], *diff[MAX_TENSORS]; /* by root */
+} plain;
+
+static int root_of(const hpct_model *model, int tensor)
+{
+    return model->tensors[tensor].root;
+}
+
+static size_t floats_of(const hpct_model *model, int tensor)
+{
+    return hpct_shape_count(&model->tensors[tensor].shape) * BATCH;
+}
+
+static void plain_forward(const hpct_model *model, plain *p)
+{
+    p->value[0] = model->run->input;
+    for (int i = 0; i < model->num_nodes; i++) {
+        const hpct_node *node = &model->nodes[i];
+        const hpct_run_node *built = &model->run->nodes[i];
+        const float *src[HPCT_NODE_MAX_INPUTS];
+        for (int k = 0; k < node->num_inputs; k++)
+            src[k] = p->value[root_of(model, node->inputs[k])];
+        hpct_op_call call = {.n = BATCH,
+                             .src = src,
+                             .dst = p->value[node->output],
+                             .param = built->param,
+                             .scratch = model->run->scratch,
+                             .workspace = built->workspace,
+                             .training = true};
+        assert_int_equal(built->op->class->forward(built->op, &call), HPCT_OK);
+    }
+}
+
+/* `grad` takes the place of the gradient arena. */
+static void plain_backward(const hpct_model *model, plain *p, float *grad)
+{
+    float *part = hpct_host_allocate(1 << 20);
+    for (int i = model->num_nodes - 1; i >= 0; i--) {
+        const hpct_node *node = &model->nodes[i];
+        const hpct_run_node *built = &model->run->nodes[i];
+        float *grads[HPCT_OP_MAX_PARAMS];
+        const float *src[HPCT_NODE_MAX_INPUTS];
+        float *diff_src[HPCT_NODE_MAX_INPUTS] = {NULL}, *diff_dst = p->diff[node->output];
+        bool add[HPCT_NODE_MAX_INPUTS] = {false};
+        if (!built->backward)
+            continue;
+        for (int k = 0; k < node->num_params; k++)
+            grads[k] = grad + model->run->param_offsets[node->first_param + k];
+        size_t at = 0;
+        for (int k = 0; k < node->num_inputs; k++) {
+            src[k] = p->value[root_of(model, node->inputs[k])];
+            if (model->run->learns[root_of(model, node->inputs[k])])
+                diff_src[k] = part + at;
+            at += floats_of(model, node->inputs[k]);
+        }
+        hpct_op_call call = {.n = BATCH,
+                             .src = src,
+                             .dst = p->value[node->output],
+                             .diff_dst = diff_dst,
+                             .diff_src = diff_src,
+                             .add = add,
+                             .param = built->param,
+                             .grad = grads,
+                             .scratch = model->run->scratch,
+                             .workspace = built->workspace};
+        assert_int_equal(built->op->class->backward(built->op, &call), HPCT_OK);
+        for (int k = 0; k < node->num_inputs; k++) {
+            float *sum = p->diff[root_of(model, node->inputs[k])];
+            for (size_t j = 0; diff_src[k] != NULL && j < floats_of(model, node->inputs[k]); j++)
+                sum[j] += diff_src[k][j];
+        }
+    }
+    hpct_host_release(part);
+}
+
+/* The model's own step against the plain one, both with the backend's operations. Every buffer is
+ * NaN before the model's own. */
+static void check_gradients(hpct_model *model)
+{
+    plain p = {.value = {NULL}};
+    hpct_batch_sums sums, expected_sums;
+    hpct_run *run = model->run;
+    int classes = run->classes, loss = root_of(model, run->loss_tensor);
+    assert_true(model->num_tensors <= MAX_TENSORS);
+    hpct_shape shape = hpct_model_input_shape(model);
+    for (size_t i = 0; i < BATCH * hpct_shape_count(&shape); i++)
+        run->input[i] = hpct_uniform(draws, 3, i) - 0.5f;
+    for (int s = 0; s < BATCH; s++)
+        run->labels[s] = pick(0, classes - 1);
+    for (int t = 1; t < model->num_tensors; t++) {
+        p.value[t] = hpct_host_allocate(floats_of(model, t) * sizeof(float));
+        p.diff[t] = hpct_host_allocate(floats_of(model, t) * sizeof(float));
+    }
+    plain_forward(model, &p);
+    hpct_loss_call call = {.form = run->form,
+                           .n = BATCH,
+                           .classes = classes,
+                           .src = p.value[loss],
+                           .labels = run->labels,
+                           .scale = 1,
+                           .diff_src = p.diff[loss],
+                           .sums = &expected_sums};
+    assert_int_equal(run->backend->loss(&call), HPCT_OK);
+    float *expected = hpct_host_allocate(run->arena_floats * sizeof *expected);
+    plain_backward(model, &p, expected);
+
+    memset(run->block, 0xff, run->block_bytes);
+    assert_int_equal(hpct_model_forward(model, BATCH, true), HPCT_OK);
+    assert_int_equal(hpct_model_loss(model, BATCH, 1, &sums), HPCT_OK);
+    assert_true(sums.loss == expected_sums.loss);
+    assert_int_equal(hpct_model_backward(model, BATCH), HPCT_OK);
+    for (int i = 0; i < model->num_params; i++) {
+        size_t at = run->param_offsets[i], count = hpct_shape_count(&model->params[i].shape);
+        double difference = nn_difference(run->gradients + at, expected + at, count);
+        if (difference > 2e-5)
+            fail_msg("%s: gradient differs by %g", model->params[i].name, difference);
+    }
+    for (int t = 1; t < model->num_tensors; t++) {
+        hpct_host_release(p.value[t]);
+        hpct_host_release(p.diff[t]);
+    }
+    hpct_host_release(expected);
+}
+
+/* ---- drawn graphs ---- */
+
+static bool same_shape(const hpct_model *model, int a, int b)
+{
+    const hpct_shape *x = &model->tensors[a].shape, *y = &model->tensors[b].shape;
+    return x->size[0] == y->size[0] && x->size[1] == y->size[1] && x->size[2] == y->size[2];
+}
+
+static void draw_add(hpct_model *model, const int *heads, int num)
+{
+    int chosen[4] = {heads[pick(0, num - 1)]}, count = 1, wanted = pick(2, 4);
+    for (int tries = 0; tries < 20 && count < wanted; tries++) {
+        int other = heads[pick(0, num - 1)];
+        if (same_shape(model, other, chosen[0]))
+            chosen[count++] = other;
+    }
+    if (count > 1)
+        hpct_model_add_add(model, chosen, count);
+    else
+        hpct_model_add_activation(model, HPCT_RELU);
+}
+
+static void draw_layer(hpct_model *model, const int *heads, int num)
+{
+    int window = pick(1, 2);
+    hpct_model_set_head(model, heads[pick(num > 3 ? num - 3 : 0, num - 1)]);
+    switch (pick(0, 6)) {
+    case 0:
+    case 1:
+        hpct_model_add_conv2d(model,
+                              &(hpct_conv2d){.filters = pick(3, 4),
+                                             .kernel = {window, window},
+                                             .padding = HPCT_SAME,
+                                             .activation = pick(0, 1) ? HPCT_RELU : HPCT_LINEAR});
+        break;
+    case 2:
+        hpct_model_add_max_pool2d(
+            model, &(hpct_max_pool2d){.pool = {2, 2}, .strides = {1, 1}, .padding = HPCT_SAME});
+        break;
+    case 3:
+        hpct_model_add_activation(model, pick(0, 3) == 0 ? HPCT_LINEAR : HPCT_RELU);
+        break;
+    case 4:
+        hpct_model_add_concatenate(model, (int[]){heads[pick(0, num - 1)], hpct_model_head(model)},
+                                   2);
+        break;
+    default:
+        draw_add(model, heads, num);
+    }
+}
+
+/* All that has no reader is joined in the end. */
+static hpct_model *draw_model(void)
+{
+    int heads[MAX_TENSORS] = {0}, num = 1, open[MAX_TENSORS], num_open = 0;
+    hpct_model *model = hpct_model_new("drawn", HPCT_SHAPE(4, 4, 3));
+    int layers = pick(1, 16);
+    for (int i = 0; i < layers; i++) {
+        draw_layer(model, heads, num);
+        heads[num++] = hpct_model_head(model);
+    }
+    for (int t = 0; t < model->num_tensors; t++) {
+        if (!model->tensors[t].read)
+            open[num_open++] = t;
+    }
+    while (num_open > 1) {
+        int count = num_open < HPCT_NODE_MAX_INPUTS ? num_open : HPCT_NODE_MAX_INPUTS;
+        num_open -= count;
+        hpct_model_add_concatenate(model, open + num_open, count);
+        open[num_open++] = hpct_model_head(model);
+    }
+    hpct_model_set_head(model, open[0]);
+    hpct_model_add_flatten(model);
+    hpct_model_add_dense(model, &(hpct_dense){.units = 3});
+    return model;
+}
+
+static void drawn_graphs_have_right_gradients(void **state)
+{
+    (void) state;
+    int passed = 0, added = 0, added_after = 0;
+    for (int i = 0; i < unit_cases(120); i++) {
+        hpct_model *model = draw_model();
+        compile(model);
+        build(model, i % 2 == 0 ? "ref" : "cpu");
+        check_gradients(model);
+        for (int k = 0; k < model->num_nodes; k++) {
+            for (int j = 0; j < model->nodes[k].num_inputs; j++) {
+                passed += model->run->nodes[k].mode[j] == HPCT_DIFF_PASS;
+                added += model->run->nodes[k].mode[j] == HPCT_DIFF_ADD;
+                added_after += model->run->nodes[k].mode[j] == HPCT_DIFF_ADD_AFTER;
+            }
+        }
+        hpct_model_free(model);
+    }
+    assert_true(passed > 20 && added > 20 && added_after > 20); /* it is not an empty test */
+}
+
+/* ---- one residual block after the other ---- */
+
+static void residual(hpct_model *model)
+{
+    int shortcut = hpct_model_head(model);
+    hpct_conv2d conv = {.filters = 4, .kernel = {3, 3}, .padding = HPCT_SAME};
+    hpct_model_add_conv2d(model, &conv);
+    hpct_model_add_activation(model, HPCT_RELU);
+    hpct_model_add_conv2d(model, &conv);
+    hpct_model_add_add(model, (int[]){shortcut, hpct_model_head(model)}, 2);
+}
+
+static size_t plan_of_residuals(int blocks, int *copies)
+{
+    hpct_model *model = hpct_model_new("residual", HPCT_SHAPE(8, 8, 4));
+    hpct_model_add_conv2d(model, &(hpct_conv2d){.filters = 4, .kernel = {1, 1}});
+    for (int i = 0; i < blocks; i++)
+        residual(model);
+    hpct_model_add_flatten(model);
+    hpct_model_add_dense(model, &(hpct_dense){.units = 3});
+    compile(model);
+    build(model, "cpu");
+    check_gradients(model);
+    *copies = 0;
+    for (int i = 0; i < model->num_nodes; i++) {
+        for (int k = 0; k < model->nodes[i].num_inputs && model->nodes[i].num_inputs > 1; k++)
+            *copies += model->run->nodes[i].mode[k] != HPCT_DIFF_PASS;
+    }
+    size_t bytes = model->run->block_bytes;
+    hpct_model_free(model);
+    return bytes;
+}
+
+static void residual_blocks_copy_no_gradient(void **state)
+{
+    (void) state;
+    int copies;
+    size_t two = plan_of_residuals(2, &copies);
+    assert_int_equal(copies, 0);
+    size_t three = plan_of_residuals(3, &copies);
+    assert_int_equal(copies, 0);
+    /* one more block keeps four more activations for backward, and no more gradients */
+    assert_true(three - two <= (size_t) 4 * BATCH * 8 * 8 * 4 * sizeof(float));
+}
+
+/* ---- describing ---- */
+
+static void joins_have_shapes_and_names(void **state)
+{
+    (void) state;
+    hpct_model *m = hpct_model_new("m", HPCT_SHAPE(2, 3, 4));
+    assert_int_equal(hpct_model_head(m), 0);
+    hpct_model_name_layer(m, "left");
+    hpct_model_add_conv2d(m, &(hpct_conv2d){.filters = 5, .kernel = {1, 1}});
+    int left = hpct_model_head(m);
+    hpct_model_set_head(m, 0);
+    hpct_model_add_conv2d(m, &(hpct_conv2d){.filters = 5, .kernel = {1, 1}});
+    int right = hpct_model_head(m);
+    hpct_model_add_add(m, (int[]){left, right}, 2);
+    hpct_model_add_concatenate(m, (int[]){0, hpct_model_head(m), left}, 3);
+    hpct_shape shape = hpct_model_output_shape(m);
+    assert_true(shape.rank == 3 && shape.size[0] == 2 && shape.size[1] == 3 && shape.size[2] == 14);
+    const char *names[] = {"left", "conv2d", "add", "concatenate"};
+    for (int i = 0; i < 4; i++)
+        assert_string_equal(m->layers[i].name, names[i]);
+    assert_string_equal(m->params[0].name, "left/kernel");
+    assert_int_equal(m->layers[3].num_inputs, 3);
+    assert_int_equal(m->layers[3].inputs[2], left);
+    assert_int_equal(m->layers[0].tensor, left);
+    hpct_model_free(m);
+}
+
+static void two_branches(hpct_model *m)
+{
+    hpct_model_add_conv2d(m, &(hpct_conv2d){.filters = 5, .kernel = {1, 1}});
+    hpct_model_set_head(m, 0);
+}
+static void added_misfits(hpct_model *m)
+{
+    two_branches(m);
+    hpct_model_add_add(m, (int[]){0, 1}, 2);
+}
+static void concatenated_misfits(hpct_model *m)
+{
+    hpct_model_add_flatten(m);
+    hpct_model_add_concatenate(m, (int[]){0, hpct_model_head(m)}, 2);
+}
+static void lonely_add(hpct_model *m)
+{
+    hpct_model_add_add(m, (int[]){0}, 1);
+}
+static void unknown_tensor(hpct_model *m)
+{
+    hpct_model_add_add(m, (int[]){0, 7}, 2);
+}
+static void unknown_head(hpct_model *m)
+{
+    hpct_model_add_flatten(m);
+    hpct_model_set_head(m, -1);
+}
+static void dead_branch(hpct_model *m)
+{
+    two_branches(m);
+    hpct_model_add_flatten(m);
+}
+static void same_name(hpct_model *m)
+{
+    hpct_model_name_layer(m, "flatten");
+    hpct_model_add_activation(m, HPCT_RELU);
+    hpct_model_add_flatten(m);
+}
+static void empty_name(hpct_model *m)
+{
+    hpct_model_add_flatten(m);
+    hpct_model_name_layer(m, "");
+}
+
+static void faults_are_named(void **state)
+{
+    (void) state;
+    static const struct {
+        void (*describe)(hpct_model *);
+        const char *message;
+    } cases[] = {
+        {added_misfits, "add: 2x3x4 and 2x3x5 cannot be added"},
+        {concatenated_misfits, "concatenate: 2x3x4 and 24 cannot be concatenated"},
+        {lonely_add, "add: it joins 2 to 8 tensors, not 1"},
+        {unknown_tensor, "add: there is no tensor 7"},
+        {unknown_head, "flatten: the layer after it cannot read tensor -1: there is none"},
+        {dead_branch, "conv2d: nothing reads its output, which is not model m's"},
+        {same_name, "flatten: there is a layer of this name already"},
+        {empty_name, "flatten: the next layer's name \"\" must have 1 to 63 characters"},
+    };
+    hpct_optimizer sgd = {.kind = HPCT_SGD, .learning_rate = 0.1};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        hpct_model *m = hpct_model_new("m", HPCT_SHAPE(2, 3, 4));
+        cases[i].describe(m);
+        assert_int_equal(hpct_model_compile(m, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY, &sgd),
+                         HPCT_ERR_USAGE);
+        assert_string_equal(hpct_last_error(), cases[i].message);
+        hpct_model_free(m);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(drawn_graphs_have_right_gradients),
+        cmocka_unit_test(residual_blocks_copy_no_gradient),
+        cmocka_unit_test(joins_have_shapes_and_names),
+        cmocka_unit_test(faults_are_named),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
