@@ -191,13 +191,18 @@ AC_DEFUN([HPCT_WANT_HDF5], [
       PKG_CHECK_MODULES([HDF5], [hdf5 >= 1.10],
         [hpct_hdf5_cppflags=$HDF5_CFLAGS; hpct_hdf5_libs=$HDF5_LIBS], [:])])
     AC_MSG_CHECKING([for HDF5 1.10 or later])
-    HPCT_TRY_LINK([hdf5], [$hpct_hdf5_libs], [[#include <hdf5.h>
+    hpct_save_CPPFLAGS=$CPPFLAGS; hpct_save_LDFLAGS=$LDFLAGS; hpct_save_LIBS=$LIBS
+    CPPFLAGS="$CPPFLAGS $hpct_hdf5_cppflags"
+    LDFLAGS="$LDFLAGS $hpct_hdf5_ldflags"
+    LIBS="$hpct_hdf5_libs $LIBS"
+    AC_LINK_IFELSE([AC_LANG_PROGRAM([[#include <hdf5.h>
 #if H5_VERS_MAJOR * 100 + H5_VERS_MINOR < 110
 #error too old
-#endif]], [[return H5open();]], [
-      hpct_hdf5_library=$(readelf -d conftest$EXEEXT 2>/dev/null |
-        $SED -n 's/.*NEEDED.*@<:@\@<:@@:>@\(libhdf5@<:@^@:>@@:>@*\)@:>@.*/\1/p' | head -n 1)
+#endif]], [[return H5open();]])], [
+      hpct_hdf5_library=$(readelf -d conftest$EXEEXT 2>/dev/null | tr -d '@<:@@:>@' |
+        $AWK '/NEEDED.*libhdf5/ { print $NF; exit }')
       AS_IF([test -n "$hpct_hdf5_library"], [hpct_have_hdf5=yes])])
+    CPPFLAGS=$hpct_save_CPPFLAGS; LDFLAGS=$hpct_save_LDFLAGS; LIBS=$hpct_save_LIBS
     AC_MSG_RESULT([$hpct_have_hdf5])
     AS_IF([test $hpct_have_hdf5 = no && test "$with_hdf5" != yes],
       [AC_MSG_ERROR([HDF5 was asked for with --with-hdf5=$with_hdf5, but it is not there])])])

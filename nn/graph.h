@@ -11,12 +11,22 @@
 
 #define HPCT_NAME_SIZE 64
 
+/* What the user asked for, for the layers whose shapes do not say it all. */
+typedef union hpct_layer_config {
+    hpct_activation activation;
+    hpct_conv2d conv2d;
+    hpct_dense dense;
+    hpct_depthwise_conv2d depthwise_conv2d;
+    hpct_pool2d pool2d;
+} hpct_layer_config;
+
 typedef struct hpct_layer {
     char name[HPCT_NAME_SIZE];                            /* "conv2d_1" */
     bool named;                                           /* by the user */
     const char *type;                                     /* "Conv2D" */
     int num_inputs, inputs[HPCT_NODE_MAX_INPUTS], tensor; /* what it reads and gives */
     hpct_shape output;
+    hpct_layer_config config;  /* by `type` */
     size_t parameters, states; /* floats, in Keras' shapes; states among the parameters */
 } hpct_layer;
 
@@ -99,6 +109,12 @@ bool hpct_layer_add_join(hpct_model *model, const hpct_op_spec *spec, const int 
 bool hpct_layer_add_param(hpct_model *model, const char *name, const hpct_shape *shape,
                           hpct_initializer initializer, double fan_in, double fan_out);
 bool hpct_layer_add_view(hpct_model *model, const hpct_shape *output);
+
+/* The last layer's config, to be filled after begin. */
+static inline hpct_layer_config *hpct_layer_config_of(hpct_model *model)
+{
+    return &model->layers[model->num_layers - 1].config;
+}
 
 /* Keeps "LAYER: message" as the model's failure, unless there is one already. */
 void hpct_layer_fail(hpct_model *model, const char *format, ...)

@@ -4,7 +4,7 @@ noinst_LTLIBRARIES += nn/libnn.la nn/libnncpu.la
 
 nn_libnn_la_SOURCES = nn/backend.c nn/backend.h nn/build.c nn/flow.c nn/op.c nn/compile.c nn/cost.c nn/cost.h \
 	nn/graph.c nn/graph.h \
-	nn/op.h nn/params.c nn/place.c nn/plan.c nn/plan.h nn/profile.c nn/profile.h nn/rng.c nn/rng.h nn/run.h \
+	nn/op.h nn/params.c nn/place.c nn/plan.c nn/plan.h nn/predict.c nn/profile.c nn/profile.h nn/rng.c nn/rng.h nn/run.h \
 	nn/safetensors.c nn/safetensors.h nn/shape.c nn/shape.h nn/step.c nn/step.h nn/summary.c \
 	nn/file.c nn/file.h nn/weights.c nn/weights.h nn/weights_safetensors.c \
 	$(nn_keras) \
@@ -18,7 +18,7 @@ nn_libnn_la_LIBADD = nn/libnncpu.la base/libbase.la $(JANSSON_LIBS)
 
 # Keras' files: models as JSON, weights as HDF5. HDF5's library is loaded at run time.
 nn_keras = nn/keras/initializers.c nn/keras/initializers.h nn/keras/keras.h nn/keras/layers.c \
-	nn/keras/order.c nn/keras/order.h nn/keras/read.c nn/keras/settings.c \
+	nn/keras/order.c nn/keras/order.h nn/keras/read.c nn/keras/settings.c nn/keras/write.c \
 	nn/keras/weights_h5.h
 if HAVE_HDF5
 nn_keras += nn/keras/hdf5.c nn/keras/hdf5.h nn/keras/hdf5_library.c nn/keras/hdf5_library.h \

@@ -8,8 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define READ_ONLY 0x0000u /* H5F_ACC_RDONLY and _TRUNC; their macros would call into the library   \
-                           */
+#define READ_ONLY                                                                                  \
+    0x0000u /* H5F_ACC_RDONLY and _TRUNC; their macros would call into the library                 \
+             */
 #define TRUNCATE 0x0002u
 #define MAX_RANK 8
 #define MAX_STRINGS 100000

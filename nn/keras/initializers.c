@@ -17,7 +17,7 @@ static const struct scaling {
     const char *class_name, *word; /* older files have the word alone */
     double scale;
     fan mode;
-    distribution distribution;
+    distribution kind;
 } scalings[] = {
     {"GlorotNormal", "glorot_normal", 1, FAN_AVG, TRUNCATED_NORMAL},
     {"HeNormal", "he_normal", 2, FAN_IN, TRUNCATED_NORMAL},
@@ -26,16 +26,16 @@ static const struct scaling {
     {"LecunUniform", "lecun_uniform", 1, FAN_IN, UNIFORM},
 };
 
-static void scale_variance(hpct_param *param, double scale, fan mode, distribution distribution)
+static void scale_variance(hpct_param *param, double scale, fan mode, distribution kind)
 {
     double fans[] = {param->fan_in, param->fan_out, (param->fan_in + param->fan_out) / 2};
     double variance = scale / fmax(1, fans[mode]);
     param->init[0] = 0;
-    if (distribution == UNIFORM) {
+    if (kind == UNIFORM) {
         param->initializer = HPCT_INIT_UNIFORM;
         param->init[1] = sqrt(3 * variance);
         param->init[0] = -param->init[1];
-    } else if (distribution == TRUNCATED_NORMAL) {
+    } else if (kind == TRUNCATED_NORMAL) {
         param->initializer = HPCT_INIT_TRUNCATED_NORMAL;
         param->init[1] = sqrt(variance) / TRUNCATED_STDDEV;
     } else {
@@ -105,7 +105,7 @@ static bool set_by_name(hpct_param *param, const char *name, const json_t *confi
         for (size_t i = 0; has_fans && i < sizeof scalings / sizeof *scalings; i++) {
             const struct scaling *s = &scalings[i];
             if (strcmp(name, s->class_name) == 0 || strcmp(name, s->word) == 0) {
-                scale_variance(param, s->scale, s->mode, s->distribution);
+                scale_variance(param, s->scale, s->mode, s->kind);
                 return true;
             }
         }

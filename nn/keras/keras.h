@@ -52,6 +52,9 @@ typedef struct hpct_keras_class {
     const char *class_name;
     int min_inputs, max_inputs;
     void (*add)(hpct_keras_layer *layer); /* takes the settings and adds the layer to the model */
+    /* The settings of a layer of this class, besides its initializers; NULL for one that is written
+     * as another class. A new reference, NULL when out of memory. */
+    json_t *(*settings)(const hpct_layer *layer);
 } hpct_keras_class;
 
 /* NULL when there is none of this name. */

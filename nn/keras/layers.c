@@ -2,8 +2,7 @@
  * a function and a row of the table. */
 #include "nn/keras/keras.h"
 
-#include "nn/keras/initializers.h"
-
+#include <math.h>
 #include <string.h>
 
 /* Pictures are channels last here. */
@@ -13,10 +12,19 @@ static void take_data_format(hpct_keras_layer *layer)
     hpct_keras_word(layer, "data_format", words);
 }
 
-static void must_be(hpct_keras_layer *layer, const char *key, bool wanted)
+/* The last axis, which Keras writes as -1, as its number with the batch counted, or as a list of
+ * it. */
+static void take_last_axis(hpct_keras_layer *layer)
 {
-    if (hpct_keras_bool(layer, key, wanted) != wanted)
-        hpct_keras_fail(layer, "%s %s is not supported", key, wanted ? "false" : "true");
+    int rank = layer->model->tensors[layer->inputs[0]].shape.rank;
+    json_t *value = hpct_keras_take(layer, "axis");
+    if (value == NULL)
+        return;
+    const json_t *axis = json_array_size(value) == 1 ? json_array_get(value, 0) : value;
+    json_int_t number = json_integer_value(axis);
+    if (!json_is_integer(axis) || (number != -1 && number != rank))
+        hpct_keras_fail(layer, "axis other than the last, -1, is not supported");
+    json_decref(value);
 }
 
 static void add_conv2d(hpct_keras_layer *layer)
@@ -35,9 +43,30 @@ static void add_conv2d(hpct_keras_layer *layer)
         hpct_model_add_conv2d(layer->model, &conv);
 }
 
+static const char *padding_name(hpct_padding padding)
+{
+    return padding == HPCT_SAME ? "same" : "valid";
+}
+
+static int or_one(int number)
+{
+    return number == 0 ? 1 : number;
+}
+
+static json_t *conv2d_settings(const hpct_layer *layer)
+{
+    const hpct_conv2d *conv = &layer->config.conv2d;
+    return json_pack("{s:i, s:[i,i], s:[i,i], s:[i,i], s:i, s:s, s:b, s:s, s:s}", "filters",
+                     conv->filters, "kernel_size", conv->kernel[0], conv->kernel[1], "strides",
+                     or_one(conv->strides[0]), or_one(conv->strides[1]), "dilation_rate",
+                     or_one(conv->dilation[0]), or_one(conv->dilation[1]), "groups",
+                     or_one(conv->groups), "padding", padding_name(conv->padding), "use_bias",
+                     !conv->no_bias, "activation", hpct_keras_activation_name(conv->activation),
+                     "data_format", "channels_last");
+}
+
 static void add_depthwise_conv2d(hpct_keras_layer *layer)
 {
-    static const char *const groups[] = {"1", NULL};
     hpct_depthwise_conv2d conv = {0};
     take_data_format(layer);
     hpct_keras_pair(layer, "kernel_size", conv.kernel);
@@ -48,20 +77,54 @@ static void add_depthwise_conv2d(hpct_keras_layer *layer)
     conv.no_bias = !hpct_keras_bool(layer, "use_bias", true);
     conv.activation = hpct_keras_activation(layer);
     if (hpct_keras_int(layer, "groups", 1) != 1) /* Keras 2 writes 1, which means nothing */
-        hpct_keras_fail(layer, "groups other than %s are not supported", groups[0]);
+        hpct_keras_fail(layer, "groups other than 1 are not supported");
     if (hpct_keras_taken(layer))
         hpct_model_add_depthwise_conv2d(layer->model, &conv);
 }
 
-static void add_max_pool2d(hpct_keras_layer *layer)
+static json_t *depthwise_conv2d_settings(const hpct_layer *layer)
 {
-    hpct_max_pool2d pool = {.pool = {2, 2}};
+    const hpct_depthwise_conv2d *conv = &layer->config.depthwise_conv2d;
+    return json_pack("{s:[i,i], s:[i,i], s:[i,i], s:i, s:s, s:b, s:s, s:s}", "kernel_size",
+                     conv->kernel[0], conv->kernel[1], "strides", or_one(conv->strides[0]),
+                     or_one(conv->strides[1]), "dilation_rate", or_one(conv->dilation[0]),
+                     or_one(conv->dilation[1]), "depth_multiplier", or_one(conv->multiplier),
+                     "padding", padding_name(conv->padding), "use_bias", !conv->no_bias,
+                     "activation", hpct_keras_activation_name(conv->activation), "data_format",
+                     "channels_last");
+}
+
+static hpct_pool2d take_pool2d(hpct_keras_layer *layer)
+{
+    hpct_pool2d pool = {.pool = {2, 2}};
     take_data_format(layer);
     hpct_keras_pair(layer, "pool_size", pool.pool);
     hpct_keras_pair(layer, "strides", pool.strides);
     pool.padding = hpct_keras_padding(layer);
+    return pool;
+}
+
+static json_t *pool2d_settings(const hpct_layer *layer)
+{
+    const hpct_pool2d *pool = &layer->config.pool2d;
+    return json_pack("{s:[i,i], s:[i,i], s:s, s:s}", "pool_size", pool->pool[0], pool->pool[1],
+                     "strides", pool->strides[0] == 0 ? pool->pool[0] : pool->strides[0],
+                     pool->strides[1] == 0 ? pool->pool[1] : pool->strides[1], "padding",
+                     padding_name(pool->padding), "data_format", "channels_last");
+}
+
+static void add_max_pool2d(hpct_keras_layer *layer)
+{
+    hpct_max_pool2d pool = take_pool2d(layer);
     if (hpct_keras_taken(layer))
         hpct_model_add_max_pool2d(layer->model, &pool);
+}
+
+static void add_average_pool2d(hpct_keras_layer *layer)
+{
+    hpct_average_pool2d pool = take_pool2d(layer);
+    if (hpct_keras_taken(layer))
+        hpct_model_add_average_pool2d(layer->model, &pool);
 }
 
 static void add_dense(hpct_keras_layer *layer)
@@ -72,6 +135,19 @@ static void add_dense(hpct_keras_layer *layer)
     dense.activation = hpct_keras_activation(layer);
     if (hpct_keras_taken(layer))
         hpct_model_add_dense(layer->model, &dense);
+}
+
+static json_t *dense_settings(const hpct_layer *layer)
+{
+    const hpct_dense *dense = &layer->config.dense;
+    return json_pack("{s:i, s:b, s:s}", "units", dense->units, "use_bias", !dense->no_bias,
+                     "activation", hpct_keras_activation_name(dense->activation));
+}
+
+static json_t *no_settings(const hpct_layer *layer)
+{
+    (void) layer;
+    return json_object();
 }
 
 static void add_flatten(hpct_keras_layer *layer)
@@ -88,6 +164,14 @@ static void add_reshape(hpct_keras_layer *layer)
         hpct_model_add_reshape(layer->model, shape);
 }
 
+static json_t *reshape_settings(const hpct_layer *layer)
+{
+    json_t *sizes = json_array();
+    for (int i = 0; i < layer->output.rank; i++)
+        json_array_append_new(sizes, json_integer(layer->output.size[i]));
+    return json_pack("{s:o}", "target_shape", sizes);
+}
+
 static void add_activation(hpct_keras_layer *layer)
 {
     hpct_activation activation = hpct_keras_activation(layer);
@@ -95,19 +179,62 @@ static void add_activation(hpct_keras_layer *layer)
         hpct_model_add_activation(layer->model, activation);
 }
 
+static json_t *activation_settings(const hpct_layer *layer)
+{
+    return json_pack("{s:s}", "activation", hpct_keras_activation_name(layer->config.activation));
+}
+
+static void add_relu(hpct_keras_layer *layer)
+{
+    double most = hpct_keras_number(layer, "max_value", INFINITY);
+    if (most != 6 && most != INFINITY)
+        hpct_keras_fail(layer, "max_value %g is not supported; there is: none, 6", most);
+    if (hpct_keras_number(layer, "negative_slope", 0) != 0 ||
+        hpct_keras_number(layer, "threshold", 0) != 0)
+        hpct_keras_fail(layer, "a negative_slope or threshold other than 0 is not supported");
+    if (hpct_keras_taken(layer))
+        hpct_model_add_activation(layer->model, most == 6 ? HPCT_RELU6 : HPCT_RELU);
+}
+
 static void add_softmax(hpct_keras_layer *layer)
 {
-    if (hpct_keras_int(layer, "axis", -1) != -1)
-        hpct_keras_fail(layer, "axis other than -1 is not supported");
+    take_last_axis(layer);
     if (hpct_keras_taken(layer))
         hpct_model_add_activation(layer->model, HPCT_SOFTMAX);
 }
 
+static void add_add(hpct_keras_layer *layer)
+{
+    if (hpct_keras_taken(layer))
+        hpct_model_add_add(layer->model, layer->inputs, layer->num_inputs);
+}
+
+static void add_concatenate(hpct_keras_layer *layer)
+{
+    take_last_axis(layer);
+    if (hpct_keras_taken(layer))
+        hpct_model_add_concatenate(layer->model, layer->inputs, layer->num_inputs);
+}
+
+static json_t *concatenate_settings(const hpct_layer *layer)
+{
+    (void) layer;
+    return json_pack("{s:i}", "axis", -1);
+}
+
 static const hpct_keras_class classes[] = {
-    {"Activation", 1, 1, add_activation}, {"Conv2D", 1, 1, add_conv2d},
-    {"Dense", 1, 1, add_dense},           {"DepthwiseConv2D", 1, 1, add_depthwise_conv2d},
-    {"Flatten", 1, 1, add_flatten},       {"MaxPooling2D", 1, 1, add_max_pool2d},
-    {"Reshape", 1, 1, add_reshape},       {"Softmax", 1, 1, add_softmax},
+    {"Activation", 1, 1, add_activation, activation_settings},
+    {"Add", 2, HPCT_KERAS_MAX_INPUTS, add_add, no_settings},
+    {"AveragePooling2D", 1, 1, add_average_pool2d, pool2d_settings},
+    {"Concatenate", 2, HPCT_KERAS_MAX_INPUTS, add_concatenate, concatenate_settings},
+    {"Conv2D", 1, 1, add_conv2d, conv2d_settings},
+    {"Dense", 1, 1, add_dense, dense_settings},
+    {"DepthwiseConv2D", 1, 1, add_depthwise_conv2d, depthwise_conv2d_settings},
+    {"Flatten", 1, 1, add_flatten, no_settings},
+    {"MaxPooling2D", 1, 1, add_max_pool2d, pool2d_settings},
+    {"ReLU", 1, 1, add_relu, NULL},
+    {"Reshape", 1, 1, add_reshape, reshape_settings},
+    {"Softmax", 1, 1, add_softmax, NULL},
 };
 #define NUM_CLASSES (sizeof classes / sizeof *classes)
 

@@ -156,8 +156,8 @@ static const struct {
     const char *name;
     hpct_activation activation;
 } activations[] = {
-    {"linear", HPCT_LINEAR},
-    {"relu", HPCT_RELU},
+    {"linear", HPCT_LINEAR},   {"relu", HPCT_RELU}, {"relu6", HPCT_RELU6},
+    {"sigmoid", HPCT_SIGMOID}, {"tanh", HPCT_TANH}, {"gelu", HPCT_GELU},
     {"softmax", HPCT_SOFTMAX},
 };
 #define NUM_ACTIVATIONS (sizeof activations / sizeof *activations)

@@ -2,6 +2,9 @@
 check_PROGRAMS += tests/peers/nn_losses
 tests_peers_nn_losses_SOURCES = tests/peers/nn_losses.c
 tests_peers_nn_losses_LDADD = nn/libnn.la
+check_PROGRAMS += tests/peers/nn_files
+tests_peers_nn_files_SOURCES = tests/peers/nn_files.c
+tests_peers_nn_files_LDADD = nn/libnn.la
 peer_tests = tests/peers/frameworks.t tests/peers/nn_keras.t
 long_tests += tests/peers/examples.t
 TESTS += $(peer_tests)
