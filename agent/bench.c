@@ -107,8 +107,7 @@ static hpct_status one_step(bench_run *run, double *seconds)
 {
     hpct_step_sums sums = {0};
     double began = hpct_process_clock();
-    hpct_status status =
-        run->strategy->ops->step(run->strategy, run->count, run->global_count, &sums);
+    hpct_status status = hpct_strategy_step(run->strategy, run->count, run->global_count, &sums);
     *seconds = hpct_process_clock() - began;
     run->last = (hpct_metrics){sums.loss / run->global_count, sums.correct / run->global_count};
     return status;

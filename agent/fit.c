@@ -205,7 +205,7 @@ static hpct_status train_step(fit_run *run, int epoch, int64_t step, running *su
     int signal = hpct_stop_signal();
     hpct_step_sums step_sums = {.interrupted = signal == SIGINT, .terminated = signal == SIGTERM};
     hpct_status status =
-        run->strategy->ops->step(run->strategy, batch.count, batch.global_count, &step_sums);
+        hpct_strategy_step(run->strategy, batch.count, batch.global_count, &step_sums);
     if (status != HPCT_OK)
         return status;
     double ended = hpct_process_clock();

@@ -6,9 +6,9 @@ hpctrain_HEADERS += include/hpctrain/hpctrain.h include/hpctrain/bench.h include
 
 # Everything of the agent; the library below and the unit tests are linked with it.
 noinst_LTLIBRARIES += agent/libagent.la
-agent_libagent_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE $(JANSSON_CFLAGS) $(ZLIB_CFLAGS) $(LIBARCHIVE_CFLAGS)
+agent_libagent_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE $(JANSSON_CFLAGS) $(ZLIB_CFLAGS) $(LIBARCHIVE_CFLAGS) $(LIBJPEG_CFLAGS) $(LIBPNG_CFLAGS)
 agent_libagent_la_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
-agent_libagent_la_LIBADD = agent/comm/libcommmpi.la $(OPENMP_CFLAGS) $(JANSSON_LIBS) $(ZLIB_LIBS) $(LIBARCHIVE_LIBS)
+agent_libagent_la_LIBADD = agent/comm/libcommmpi.la $(OPENMP_CFLAGS) $(JANSSON_LIBS) $(ZLIB_LIBS) $(LIBARCHIVE_LIBS) $(LIBJPEG_LIBS) $(LIBPNG_LIBS)
 agent_libagent_la_SOURCES = \
 	agent/bench.c \
 	agent/comm/comm.h agent/comm/self.c \
@@ -19,21 +19,34 @@ agent_libagent_la_SOURCES = \
 	agent/comm/watch.c agent/comm/watch.h \
 	agent/comm/watch_join.c agent/comm/watch_state.h \
 	agent/context.c agent/context.h \
+	agent/data/cifar.c agent/data/cifar.h agent/data/cifar_pickle.c \
 	agent/data/dataset.c agent/data/dataset.h \
+	agent/data/describe.c \
+	agent/data/encoded.c agent/data/encoded.h \
+	agent/data/folder.c \
 	agent/data/grow.c agent/data/grow.h \
 	agent/data/idx.c agent/data/idx.h \
+	agent/data/jpeg.c \
+	agent/data/listing.c agent/data/listing.h \
 	agent/data/npy.c agent/data/npy.h \
 	agent/data/npz.c agent/data/npz.h \
+	agent/data/pickle.c agent/data/pickle.h \
+	agent/data/picture.c agent/data/picture.h \
+	agent/data/png.c \
 	agent/data/sampler.c agent/data/sampler.h \
+	agent/data/synthetic.c \
+	agent/data/tar.c agent/data/tar.h \
 	agent/evaluate.c agent/evaluate.h \
 	agent/fit.c \
 	agent/history.c agent/history.h \
 	agent/info.c \
+	agent/memory.c agent/memory.h \
 	agent/process.c agent/process.h \
 	agent/profile.c agent/profile.h \
 	agent/progress.c agent/progress.h \
 	agent/stop.c agent/stop.h \
-	agent/strategy/multi_worker_mirrored.c agent/strategy/strategy.h \
+	agent/strategy/multi_worker_mirrored.c \
+	agent/strategy/strategy.c agent/strategy/strategy.h \
 	agent/summary.c agent/summary.h \
 	agent/threads.c agent/threads.h
 
@@ -53,6 +66,6 @@ libhpctrain_la_LDFLAGS = $(AM_LDFLAGS) -version-info 0:0:0 -no-undefined
 
 bin_PROGRAMS += hpc-train
 hpc_train_SOURCES = agent/cli/cli.h agent/cli/common.c agent/cli/main.c agent/cli/fit.c \
-	agent/cli/bench.c agent/cli/evaluate.c agent/cli/info.c
+	agent/cli/bench.c agent/cli/data.c agent/cli/evaluate.c agent/cli/info.c
 hpc_train_CPPFLAGS = $(AM_CPPFLAGS) -DHPCT_CHECK='"$(sbindir)/hpc-train-check"'
 hpc_train_LDADD = libhpctrain.la

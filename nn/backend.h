@@ -4,6 +4,7 @@
 #define HPCT_NN_BACKEND_H
 
 #include "nn/op.h"
+#include "nn/optimizer.h"
 #include "nn/profile.h"
 #include "nn/step.h"
 
@@ -22,12 +23,43 @@ typedef struct hpct_loss_call {
     hpct_batch_sums *sums;
 } hpct_loss_call;
 
-typedef struct hpct_sgd_call {
-    float learning_rate, momentum;
-    float *param, *velocity; /* velocity is NULL without momentum */
+#define HPCT_ARENA_ALIGN 16 /* floats: every parameter begins at a multiple of 64 bytes */
+
+/* A part of the arenas that is updated: one parameter with its padding where the optimizer works by
+ * parameter, else as many as lie side by side. */
+typedef struct hpct_update_range {
+    size_t offset, count; /* floats, multiples of HPCT_ARENA_ALIGN */
+    bool adapt;           /* LARS: trust ratio and weight decay apply */
+} hpct_update_range;
+
+/* One optimizer step over all ranges, on arenas of one layout. With g the gradient times
+ * grad_scale, then clipped, t the number of this update from 1, and every sum over one range:
+ *
+ *   SGD         w *= 1 - rate decay; m = momentum m - rate g (-rate g without a slot);
+ *               w += nesterov ? momentum m - rate g : m
+ *   Adam(W)     w *= 1 - rate decay; m += (g - m)(1 - beta_1); v += (g^2 - v)(1 - beta_2);
+ *               w -= rate sqrt(1 - beta_2^t) / (1 - beta_1^t) m / (sqrt(v) + epsilon)
+ *   LAMB        w, m, v as Adam; u = m / (1 - beta_1^t) / (sqrt(v / (1 - beta_2^t)) + epsilon);
+ *               w -= rate ratio u, ratio = |w| / |u|, or 1 where one of them is 0
+ *   LARS        m = momentum m - rate ratio (g + decay w); w += m;
+ *               ratio = trust |w| / (|g| + decay |w|), or 1 where |w| or |g| is 0;
+ *               without adapt ratio = 1 and decay = 0
+ *
+ * Zeros in the padding of w, g and slots stay zeros. */
+typedef struct hpct_update_call {
+    hpct_optimizer_kind kind;
+    bool nesterov;
+    float learning_rate, weight_decay, momentum, epsilon, trust_coefficient;
+    float mix_1, mix_2;   /* 1 - beta_1, 1 - beta_2 */
+    float bias_1, bias_2; /* 1 - beta_1^t, 1 - beta_2^t */
+    float grad_scale;
+    float clipvalue, clipnorm, global_clipnorm; /* 0 for none */
+    float *param;
     const float *grad;
-    size_t count;
-} hpct_sgd_call;
+    float *slot[HPCT_MAX_SLOTS]; /* NULL where the optimizer has none */
+    const hpct_update_range *ranges;
+    int num_ranges;
+} hpct_update_call;
 
 typedef struct hpct_backend {
     const char *name;
@@ -37,9 +69,10 @@ typedef struct hpct_backend {
     /* The caller owns *out and ends it with op->class->destroy. */
     hpct_status (*make_op)(hpct_op **out, const hpct_op_spec *spec, const hpct_op_build *build);
     hpct_status (*loss)(const hpct_loss_call *call);
-    hpct_status (*sgd)(const hpct_sgd_call *call);
-    hpct_status (*add)(size_t count, const float *src, float *dst); /* dst += src */
-    hpct_status (*scale)(size_t count, float factor, float *dst);   /* dst *= factor */
+    hpct_status (*update)(const hpct_update_call *call);
+    /* dst += src, or dst = src when it is the first. */
+    hpct_status (*accumulate)(size_t count, const float *src, float *dst, bool first);
+    hpct_status (*scale)(size_t count, float factor, float *dst); /* dst *= factor */
     hpct_status (*measure)(hpct_rates *rates); /* NULL: it has no rates to compare with */
 } hpct_backend;
 

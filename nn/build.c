@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ARENA_ALIGN 16 /* floats: 64 bytes */
-
 void hpct_run_find_loss(const hpct_model *model, int *tensor, hpct_loss_form *form, int *skipped)
 {
     *tensor = model->output;
@@ -39,7 +37,8 @@ void hpct_run_free(hpct_run *run)
     const hpct_backend *backend = run->backend;
     backend->release(run->parameters);
     backend->release(run->gradients);
-    backend->release(run->velocity);
+    for (int k = 0; k < HPCT_NUM_SLOTS; k++)
+        backend->release(run->slot[k]);
     backend->release(run->states);
     backend->release(run->input);
     backend->release(run->labels);
@@ -129,6 +128,20 @@ static hpct_status make_ops(const hpct_model *model, hpct_run *run,
     return status;
 }
 
+/* Leaves the parameter for update(), together with the one before it where the optimizer allows. */
+static void add_update(const hpct_model *model, hpct_run *run, const hpct_param *param,
+                       size_t offset, size_t count)
+{
+    const hpct_optimizer *optimizer = &model->optimizer;
+    hpct_update_range *last = run->num_updates > 0 ? &run->updates[run->num_updates - 1] : NULL;
+    if (last != NULL && last->offset + last->count == offset &&
+        !hpct_optimizer_by_parameter(optimizer))
+        last->count += count;
+    else
+        run->updates[run->num_updates++] = (hpct_update_range){
+            offset, count, .adapt = param->shape.rank > 1 || optimizer->trust_all};
+}
+
 /* Offsets of the parameters, in the order in which backward finishes their gradients. */
 static hpct_status lay_out_arena(const hpct_model *model, hpct_run *run)
 {
@@ -144,7 +157,8 @@ static hpct_status lay_out_arena(const hpct_model *model, hpct_run *run)
         const hpct_op *op = run->nodes[i].op;
         for (int k = 0; k < node->num_params; k++) {
             int param = node->first_param + k;
-            size_t count = (op->param_floats[k] + ARENA_ALIGN - 1) / ARENA_ALIGN * ARENA_ALIGN;
+            size_t count =
+                (op->param_floats[k] + HPCT_ARENA_ALIGN - 1) / HPCT_ARENA_ALIGN * HPCT_ARENA_ALIGN;
             uint64_t facts[2] = {op->param_layout[k], op->param_floats[k]};
             hash = hpct_hash(hash, facts, sizeof facts);
             if (model->params[param].state) {
@@ -153,11 +167,8 @@ static hpct_status lay_out_arena(const hpct_model *model, hpct_run *run)
                 continue;
             }
             run->param_offsets[param] = offset;
-            hpct_range *last = run->num_updates > 0 ? &run->updates[run->num_updates - 1] : NULL;
-            if (!op->param_fused[k] && last != NULL && last->offset + last->count == offset)
-                last->count += count;
-            else if (!op->param_fused[k])
-                run->updates[run->num_updates++] = (hpct_range){offset, count};
+            if (!op->param_fused[k])
+                add_update(model, run, &model->params[param], offset, count);
             offset += count;
         }
     }
@@ -184,8 +195,10 @@ static hpct_status allocate(const hpct_model *model, hpct_run *run)
     run->states = take(run, run->state_floats * sizeof(float), &status);
     if (run->training)
         run->gradients = take(run, arena + HPCT_ARENA_TAIL * sizeof(float), &status);
-    if (run->training && model->optimizer.momentum > 0)
-        run->velocity = take(run, arena, &status);
+    for (int k = 0; run->training && k < hpct_optimizer_num_slots(&model->optimizer); k++)
+        run->slot[k] = take(run, arena, &status);
+    if (run->training && model->optimizer.gradient_accumulation_steps > 1)
+        run->slot[HPCT_SLOT_ACCUMULATED] = take(run, arena, &status);
     run->input =
         take(run, batch * hpct_shape_count(&model->tensors[0].shape) * sizeof(float), &status);
     run->labels = take(run, batch * sizeof *run->labels, &status);
@@ -215,27 +228,39 @@ static void point_at_params(const hpct_model *model, hpct_run *run)
     }
 }
 
+static hpct_status import(const hpct_run *run, const hpct_model *model, int index,
+                          const float *kept, float *arena)
+{
+    if (kept == NULL || arena == NULL)
+        return HPCT_OK;
+    const hpct_param *param = &model->params[index];
+    hpct_op *op = run->nodes[param->node].op;
+    return op->class->import_param(op, param->index, kept, arena + run->param_offsets[index]);
+}
+
+static void drop(float **kept, const float *arena)
+{
+    if (arena == NULL)
+        return;
+    free(*kept);
+    *kept = NULL;
+}
+
 /* From the model into the arenas. What the run has no arena for stays in the model. */
 static hpct_status move_in(hpct_model *model, hpct_run *run)
 {
     hpct_status status = HPCT_OK;
     for (int i = 0; i < model->num_params && status == HPCT_OK; i++) {
-        hpct_param *param = &model->params[i];
-        hpct_op *op = run->nodes[param->node].op;
-        if (param->value != NULL)
-            status = op->class->import_param(op, param->index, param->value,
-                                             hpct_run_param(model, run, i));
-        if (status == HPCT_OK && param->velocity != NULL && run->velocity != NULL)
-            status = op->class->import_param(op, param->index, param->velocity,
-                                             run->velocity + run->param_offsets[i]);
+        bool state = model->params[i].state;
+        status =
+            import(run, model, i, model->params[i].value, state ? run->states : run->parameters);
+        for (int k = 0; k < HPCT_NUM_SLOTS && status == HPCT_OK; k++)
+            status = import(run, model, i, model->params[i].slot[k], run->slot[k]);
     }
     for (int i = 0; i < model->num_params && status == HPCT_OK; i++) {
-        free(model->params[i].value);
-        model->params[i].value = NULL;
-        if (run->velocity != NULL) {
-            free(model->params[i].velocity);
-            model->params[i].velocity = NULL;
-        }
+        drop(&model->params[i].value, run->parameters);
+        for (int k = 0; k < HPCT_NUM_SLOTS; k++)
+            drop(&model->params[i].slot[k], run->slot[k]);
     }
     return status;
 }
@@ -261,8 +286,10 @@ hpct_status hpct_model_unbuild(hpct_model *model)
     for (int i = 0; i < model->num_params; i++) {
         hpct_param *param = &model->params[i];
         hpct_status status = keep(model, i, hpct_run_param(model, run, i), &param->value);
-        if (status == HPCT_OK && run->velocity != NULL && !param->state)
-            status = keep(model, i, run->velocity + run->param_offsets[i], &param->velocity);
+        for (int k = 0; k < HPCT_NUM_SLOTS && status == HPCT_OK; k++) {
+            if (run->slot[k] != NULL && !param->state)
+                status = keep(model, i, run->slot[k] + run->param_offsets[i], &param->slot[k]);
+        }
         if (status != HPCT_OK)
             return status;
     }
@@ -289,7 +316,7 @@ hpct_status hpct_model_build(hpct_model *model, const hpct_build_options *option
     if (run == NULL)
         return hpct_fail_memory(sizeof *run);
     run->backend = backend;
-    run->fuse_update = options->fuse_update && model->optimizer.momentum == 0;
+    run->fuse_update = options->fuse_update && hpct_optimizer_is_plain(&model->optimizer);
     run->nodes = calloc((size_t) model->num_nodes + 1, sizeof *run->nodes);
     status = run->nodes != NULL ? HPCT_OK : hpct_fail_memory(0);
     if (status == HPCT_OK) {

@@ -2,20 +2,7 @@
 #include "nn/run.h"
 
 #include "base/status.h"
-
-#include <math.h>
-
-static hpct_status check_optimizer(const hpct_optimizer *optimizer)
-{
-    if (optimizer->kind != HPCT_SGD)
-        return hpct_fail(HPCT_ERR_USAGE, "there is no optimizer %d", (int) optimizer->kind);
-    if (!isfinite(optimizer->learning_rate) || optimizer->learning_rate < 0)
-        return hpct_fail(HPCT_ERR_USAGE, "learning rate %g must be a number from 0 on",
-                         optimizer->learning_rate);
-    if (!(optimizer->momentum >= 0 && optimizer->momentum < 1))
-        return hpct_fail(HPCT_ERR_USAGE, "momentum %g must lie in [0, 1)", optimizer->momentum);
-    return HPCT_OK;
-}
+#include "nn/schedule.h"
 
 /* Every layer must lead to the output. */
 static hpct_status check_readers(const hpct_model *model)
@@ -52,17 +39,25 @@ hpct_status hpct_model_compile(hpct_model *model, hpct_loss loss, const hpct_opt
     if (loss != HPCT_SPARSE_CATEGORICAL_CROSSENTROPY &&
         loss != HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS)
         return hpct_fail(HPCT_ERR_USAGE, "there is no loss %d", (int) loss);
+    hpct_optimizer resolved;
     hpct_status status = check_readers(model);
     if (status == HPCT_OK)
-        status = check_optimizer(optimizer);
+        status = hpct_optimizer_resolve(&resolved, optimizer);
     if (status == HPCT_OK)
         status = hpct_model_unbuild(model);
     if (status != HPCT_OK)
         return status;
     model->loss = loss;
-    model->optimizer = *optimizer;
+    model->optimizer = resolved;
+    hpct_model_forget_slots(model);
     model->compiled = true;
     return HPCT_OK;
+}
+
+double hpct_model_learning_rate(const hpct_model *model)
+{
+    const hpct_optimizer *optimizer = &model->optimizer;
+    return hpct_schedule_rate(&optimizer->schedule, optimizer->learning_rate, model->steps);
 }
 
 const char *hpct_model_name(const hpct_model *model)

@@ -103,7 +103,8 @@ void hpct_model_free(hpct_model *model)
     hpct_run_free(model->run);
     for (int i = 0; i < model->num_params; i++) {
         free(model->params[i].value);
-        free(model->params[i].velocity);
+        for (int k = 0; k < HPCT_NUM_SLOTS; k++)
+            free(model->params[i].slot[k]);
     }
     free(model->params);
     free(model->layers);

@@ -7,6 +7,7 @@
 #define HPCT_NN_GRAPH_H
 
 #include "nn/op.h"
+#include "nn/optimizer.h"
 #include "nn/shape.h"
 
 #define HPCT_NAME_SIZE 64
@@ -51,7 +52,7 @@ typedef struct hpct_param {
     /* In Keras' layout while the model is not built (NULL: not set); built, the arenas hold them.
      */
     float *value;
-    float *velocity;
+    float *slot[HPCT_NUM_SLOTS];
 } hpct_param;
 
 typedef struct hpct_tensor {
@@ -87,11 +88,14 @@ struct hpct_model {
     int num_nodes;
     int output;                     /* tensor: the head */
     char next_name[HPCT_NAME_SIZE]; /* of the next layer; "" for a number */
-    uint64_t seed;                  /* what stochastic layers draw from: hpct_model_set_position */
-    int64_t step, first_sample;
+    struct {
+        uint64_t seed;
+        int64_t step, first_sample;
+    } position; /* what random layers draw from: hpct_model_set_position */
     hpct_loss loss;
-    hpct_optimizer optimizer;
-    hpct_run *run; /* NULL until built */
+    hpct_optimizer optimizer; /* resolved */
+    int64_t steps;            /* of the optimizer so far, in batches */
+    hpct_run *run;            /* NULL until built */
 };
 
 /* For the hpct_model_add_… functions. Each returns false, and does nothing, once the model has

@@ -93,16 +93,18 @@ static void draw(const hpct_param *param, uint32_t stream, uint64_t seed, float 
     }
 }
 
-/* A fresh start: the optimizer forgets as well. */
-static void forget_velocity(hpct_model *model)
+void hpct_model_forget_slots(hpct_model *model)
 {
-    for (int i = 0; i < model->num_params; i++) {
-        free(model->params[i].velocity);
-        model->params[i].velocity = NULL;
+    const hpct_run *run = model->run;
+    model->steps = 0;
+    for (int k = 0; k < HPCT_NUM_SLOTS; k++) {
+        for (int i = 0; i < model->num_params; i++) {
+            free(model->params[i].slot[k]);
+            model->params[i].slot[k] = NULL;
+        }
+        if (run != NULL && run->slot[k] != NULL)
+            memset(run->slot[k], 0, run->arena_floats * sizeof(float));
     }
-    hpct_run *run = model->run;
-    if (run != NULL && run->velocity != NULL)
-        memset(run->velocity, 0, run->arena_floats * sizeof(float));
 }
 
 hpct_status hpct_model_initialize(hpct_model *model, uint64_t seed)
@@ -121,6 +123,6 @@ hpct_status hpct_model_initialize(hpct_model *model, uint64_t seed)
         free(values);
     }
     if (status == HPCT_OK)
-        forget_velocity(model);
+        hpct_model_forget_slots(model); /* a fresh start */
     return status;
 }

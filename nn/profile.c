@@ -89,13 +89,17 @@ static void add_node(const hpct_profile *profile, int i, const int *num, int cou
     row->bytes += cost.bytes;
 }
 
-/* Parameter and slots read and written, the gradient read. */
+/* Parameter and slots read and written, the gradient read; norms that need a further pass are left
+ * out. */
 static double update_bytes(const hpct_run *run)
 {
     double floats = 0;
     for (int i = 0; i < run->num_updates; i++)
         floats += (double) run->updates[i].count;
-    return sizeof(float) * floats * (run->velocity != NULL ? 5 : 3);
+    int arenas = 3;
+    for (int k = 0; k < HPCT_MAX_SLOTS; k++)
+        arenas += run->slot[k] != NULL ? 2 : 0;
+    return sizeof(float) * floats * arenas;
 }
 
 const hpct_profile_row *hpct_profile_rows(hpct_profile *profile, const int *num, int count,

@@ -28,10 +28,6 @@ typedef struct hpct_run_node {
     void *workspace;
 } hpct_run_node;
 
-typedef struct hpct_range {
-    size_t offset, count; /* floats in the arenas */
-} hpct_range;
-
 /* Seconds of the parts of each step, noted while somebody profiles (nn/profile.h). */
 typedef struct hpct_run_times {
     int slots, steps;
@@ -44,6 +40,10 @@ typedef struct hpct_run_times {
 #define HPCT_TIME_UPDATE(nodes) (2 * (nodes) + 1)
 #define HPCT_TIMES_OF(nodes) (2 * (nodes) + 2) /* slots */
 double hpct_run_clock(void);
+
+/* Around a part of the step; the clock is asked only where a profile is taken. */
+double hpct_run_began(const hpct_run *run);
+void hpct_run_ended(const hpct_run *run, int slot, double begin);
 
 typedef enum hpct_run_stage { HPCT_STAGE_NONE, HPCT_STAGE_FORWARD, HPCT_STAGE_LOSS } hpct_run_stage;
 
@@ -58,11 +58,12 @@ struct hpct_run {
 
     size_t arena_floats;
     size_t *param_offsets; /* [model->num_params], in the arena of its kind */
-    float *parameters, *gradients, *velocity;
+    float *parameters, *gradients;
+    float *slot[HPCT_NUM_SLOTS]; /* NULL where the optimizer needs none */
     size_t state_floats;
     float *states; /* parameters that are not trained */
     uint64_t fingerprint;
-    hpct_range *updates; /* what is left for update() */
+    hpct_update_range *updates; /* what is left for update() */
     int num_updates;
 
     float *input;
@@ -106,6 +107,9 @@ hpct_status hpct_run_place(const hpct_model *model, hpct_run *run);
 /* Moves parameters and optimizer slots out of the arenas into the model (Keras' layout) and frees
  * the run; nothing when the model is not built. */
 hpct_status hpct_model_unbuild(hpct_model *model);
+
+/* The optimizer begins anew: its slots are dropped or set to zero. */
+void hpct_model_forget_slots(hpct_model *model);
 
 /* One parameter in Keras' layout, wherever it is now. get: HPCT_ERR_USAGE when it was never set. */
 hpct_status hpct_param_get(const hpct_model *model, int param, float *keras);

@@ -1,4 +1,4 @@
-/* The step itself: forward, loss, backward, update over what build prepared. Allocates nothing. */
+/* The step itself: forward, loss, backward over what build prepared. Allocates nothing. */
 #include "nn/run.h"
 
 #include "base/status.h"
@@ -30,27 +30,26 @@ static hpct_op_call make_call(const hpct_model *model, const hpct_run_node *node
         .grad = node->grad,
         .workspace = node->workspace,
         .scratch = model->run->scratch,
-        .learning_rate = (float) model->optimizer.learning_rate,
-        .seed = model->seed,
-        .step = model->step,
-        .first_sample = model->first_sample,
+        .learning_rate = (float) hpct_model_learning_rate(model),
+        .seed = model->position.seed,
+        .step = model->position.step,
+        .first_sample = model->position.first_sample,
     };
 }
 
 void hpct_model_set_position(hpct_model *model, uint64_t seed, int64_t step, int64_t first_sample)
 {
-    model->seed = seed;
-    model->step = step;
-    model->first_sample = first_sample;
+    model->position.seed = seed;
+    model->position.step = step;
+    model->position.first_sample = first_sample;
 }
 
-/* The clock is asked only where a profile is taken. */
-static double began(const hpct_run *run)
+double hpct_run_began(const hpct_run *run)
 {
     return run->times == NULL ? 0 : hpct_run_clock();
 }
 
-static void ended(const hpct_run *run, int slot, double begin)
+void hpct_run_ended(const hpct_run *run, int slot, double begin)
 {
     const hpct_run_times *times = run->times;
     if (times != NULL && times->step >= 0 && times->step < times->steps)
@@ -73,9 +72,9 @@ hpct_status hpct_model_forward(hpct_model *model, int n, bool training)
     for (int i = 0; i < run->num_nodes && status == HPCT_OK; i++) {
         hpct_op_call call = make_call(model, &run->nodes[i], batch, n);
         call.training = training;
-        double begin = began(run);
+        double begin = hpct_run_began(run);
         status = run->nodes[i].op->class->forward(run->nodes[i].op, &call);
-        ended(run, HPCT_TIME_FORWARD(i), begin);
+        hpct_run_ended(run, HPCT_TIME_FORWARD(i), begin);
     }
     if (status == HPCT_OK)
         run->stage = HPCT_STAGE_FORWARD;
@@ -103,9 +102,9 @@ hpct_status hpct_model_loss(hpct_model *model, int n, float scale, hpct_batch_su
         .sums = sums,
     };
     run->stage = wants_diff ? HPCT_STAGE_LOSS : HPCT_STAGE_FORWARD;
-    double begin = began(run);
+    double begin = hpct_run_began(run);
     hpct_status status = run->backend->loss(&call);
-    ended(run, HPCT_TIME_LOSS(run->num_nodes), begin);
+    hpct_run_ended(run, HPCT_TIME_LOSS(run->num_nodes), begin);
     return status;
 }
 
@@ -126,36 +125,13 @@ hpct_status hpct_model_backward(hpct_model *model, int n)
         if (!node->backward)
             continue;
         hpct_op_call call = make_call(model, node, batch, n);
-        double begin = began(run);
+        double begin = hpct_run_began(run);
         status = node->op->class->backward(node->op, &call);
         if (status == HPCT_OK && node->add_after != NULL)
-            status = run->backend->add((size_t) n * hpct_op_src_floats(&node->op->spec, 0),
-                                       node->diff_src[0], node->add_after);
-        ended(run, HPCT_TIME_BACKWARD(i), begin);
+            status = run->backend->accumulate((size_t) n * hpct_op_src_floats(&node->op->spec, 0),
+                                              node->diff_src[0], node->add_after, false);
+        hpct_run_ended(run, HPCT_TIME_BACKWARD(i), begin);
     }
-    return status;
-}
-
-hpct_status hpct_model_update(hpct_model *model)
-{
-    hpct_run *run = model->run;
-    if (run == NULL || !run->training)
-        return hpct_fail(HPCT_ERR_USAGE, "model %s is not built for training", model->name);
-    hpct_status status = HPCT_OK;
-    double begin = began(run);
-    for (int i = 0; i < run->num_updates && status == HPCT_OK; i++) {
-        size_t at = run->updates[i].offset;
-        hpct_sgd_call call = {
-            .learning_rate = (float) model->optimizer.learning_rate,
-            .momentum = (float) model->optimizer.momentum,
-            .param = run->parameters + at,
-            .velocity = run->velocity != NULL ? run->velocity + at : NULL,
-            .grad = run->gradients + at,
-            .count = run->updates[i].count,
-        };
-        status = run->backend->sgd(&call);
-    }
-    ended(run, HPCT_TIME_UPDATE(run->num_nodes), begin);
     return status;
 }
 

@@ -24,7 +24,7 @@ typedef struct hpct_build_options {
     bool fuse_update;    /* backward applies the update itself wherever that saves memory traffic;
                             gradients() then has no defined content, and update() does the rest.
                             For when nobody else needs the gradient (one rank). Without effect
-                            with momentum. */
+                            unless the update is rate * gradient and no more. */
     bool plain_layout;   /* parameters in a layout that does not depend on the processor, for when
                             fingerprints differ between ranks; may cost speed */
 } hpct_build_options;
@@ -75,7 +75,16 @@ hpct_status hpct_model_loss(hpct_model *model, int n, float scale, hpct_batch_su
 /* Fills the gradient arena (overwrites; does not accumulate). After a loss with scale != 0. */
 hpct_status hpct_model_backward(hpct_model *model, int n);
 
-/* The optimizer's step over the whole arena, with the learning rate of hpct_model_compile. */
+/* After backward, before the gradients of all ranks are summed. *due: whether update() follows;
+ * always, unless gradients of several batches are accumulated: then they are kept until the last
+ * of them, when the gradient arena receives their sum. */
+hpct_status hpct_model_accumulate(hpct_model *model, bool *due);
+
+/* Batches in one update; 1 without accumulation. */
+int hpct_model_gradient_accumulation(const hpct_model *model);
+
+/* The optimizer's step over the whole arena, with the learning rate that the schedule has for it.
+ * Counts one step; so does an accumulate after which no update is due. */
 hpct_status hpct_model_update(hpct_model *model);
 
 #endif

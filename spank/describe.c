@@ -113,13 +113,13 @@ static hpct_status add_places(hpct_config *config, const char *tmpdir, const hpc
     return HPCT_OK;
 }
 
-static hpct_status add_team(const hpct_cluster *cluster, const hpct_choices *choices,
+static hpct_status add_team(const hpct_cluster *cluster, bool munge, const hpct_choices *choices,
                             const hpct_settings *settings, const hpct_environment *environment,
                             hpct_team_facts *team)
 {
     *team = (hpct_team_facts){0};
     if (choices->stage.count == 0 || choices->stage_mode.way == HPCT_WAY_COPY ||
-        cluster->layout.num_nodes == 1)
+        (choices->stage_mode.way == HPCT_WAY_AUTO && !munge) || cluster->layout.num_nodes == 1)
         return HPCT_OK;
     team->port =
         hpct_cluster_spare_port(cluster, environment, choices->has_port ? &choices->port : NULL,
@@ -163,7 +163,7 @@ hpct_status hpct_task_describe(const hpct_task_facts *facts, const hpct_choices 
     if (status == HPCT_OK)
         status = add_places(config, facts->tmpdir, choices);
     if (status == HPCT_OK)
-        status = add_team(&cluster, choices, settings, environment, team);
+        status = add_team(&cluster, facts->munge, choices, settings, environment, team);
     if (status == HPCT_OK) {
         *out = config;
         config = NULL;

@@ -14,6 +14,8 @@ typedef struct hpct_task_facts {
     uint32_t rank, local_rank, node, local_tasks, total_tasks;
     const char *tmpdir;
     hpct_address_lookup address_of; /* may be NULL */
+    bool munge; /* the cluster has it for certain: without, nodes send to each other only on demand
+                 */
 } hpct_task_facts;
 
 /* What the nodes need to stage together. */

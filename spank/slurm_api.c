@@ -80,6 +80,12 @@ int hpct_slurm_epilog_limit(void)
     return (int) slurm_conf.prolog_epilog_timeout;
 }
 
+bool hpct_slurm_uses_munge(void)
+{
+    return &slurm_conf != NULL && slurm_conf.authtype != NULL &&
+           strcmp(slurm_conf.authtype, "auth/munge") == 0;
+}
+
 hpct_step_kind hpct_slurm_step_kind(uint32_t step)
 {
     if (step == SLURM_BATCH_SCRIPT || step == SLURM_INTERACTIVE_STEP)

@@ -51,6 +51,9 @@ int hpct_slurm_kill_wait(void);
 /* The seconds that a prolog or epilog may take; 0: no bound. */
 int hpct_slurm_epilog_limit(void);
 
+/* Whether Slurm's daemons use munge to know each other, which then runs on every node. */
+bool hpct_slurm_uses_munge(void);
+
 /* The step's environment (in task_init: the task's), looked up where it is. */
 hpct_environment hpct_slurm_environment(hpct_slurm *slurm);
 

@@ -113,7 +113,8 @@ static hpct_status prepare(hpct_plugin *plugin, hpct_slurm *slurm, const char *t
     hpct_environment environment = hpct_slurm_environment(slurm);
     hpct_choices choices = {0};
     hpct_config *config = NULL;
-    hpct_task_facts facts = {.tmpdir = tmpdir, .address_of = hpct_slurm_address};
+    hpct_task_facts facts = {
+        .tmpdir = tmpdir, .address_of = hpct_slurm_address, .munge = hpct_slurm_uses_munge()};
     hpct_team_facts team = {0};
     if (plugin->trouble[0] != '\0')
         return hpct_fail(plugin->status, "%s", plugin->trouble);

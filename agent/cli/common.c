@@ -153,7 +153,7 @@ const char *hpct_cli_data(const hpct_context *context, const char *option)
     const char *path = option != NULL ? option : hpct_context_data(context);
     if (path == NULL)
         hpct_cli_usage(
-            "--data is missing: give a folder with MNIST's files or an .npz, or stage one "
-            "with srun --hpc-train-stage=PATH");
+            "--data is missing: give the path of a data set (see hpc-train data --help), or stage "
+            "one with srun --hpc-train-stage=PATH");
     return path;
 }

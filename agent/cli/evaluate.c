@@ -15,7 +15,8 @@ static const struct argp_option options[] = {
     {"model", KEY_MODEL, "NAME", 0, "mnist-cnn or mnist-convnet", 0},
     {"weights", KEY_WEIGHTS, "FILE", 0, "weights as fit --save-weights wrote them", 0},
     {"data", KEY_DATA, "PATH", 0,
-     "folder with MNIST's files, or .npz; its test pictures are used (default: $HPC_TRAIN_DATA)",
+     "a data set (see hpc-train data --help); its test pictures are used (default: "
+     "$HPC_TRAIN_DATA)",
      0},
     {"batch-size", KEY_BATCH_SIZE, "N", 0, "pictures at a time on each rank (default 128)", 0},
     {0},

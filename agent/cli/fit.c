@@ -35,7 +35,8 @@ static const struct argp_option options[] = {
     {NULL, 0, NULL, 0, "What to train:", 1},
     {"model", KEY_MODEL, "NAME", 0, "mnist-cnn or mnist-convnet", 1},
     {"data", KEY_DATA, "PATH", 0,
-     "folder with MNIST's files, or .npz (default: $HPC_TRAIN_DATA, which --hpc-train-stage sets)",
+     "a data set (see hpc-train data --help; default: $HPC_TRAIN_DATA, which --hpc-train-stage "
+     "sets)",
      1},
     {"validation-data", KEY_VALIDATION_DATA, "PATH", 0,
      "the test pictures there are evaluated after each epoch", 1},

@@ -15,7 +15,7 @@ struct hpct_sampler {
     uint32_t *indices; /* [full] */
 };
 
-static uint64_t mix(uint64_t x)
+uint64_t hpct_mix(uint64_t x)
 {
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
     x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
@@ -24,14 +24,14 @@ static uint64_t mix(uint64_t x)
 
 void hpct_shuffle(uint32_t *order, size_t count, uint64_t seed, uint64_t pass)
 {
-    uint64_t key = mix(seed + 0x9e3779b97f4a7c15u);
-    key = mix(key ^ mix(pass + 0xd1b54a32d192ed03u));
+    uint64_t key = hpct_mix(seed + 0x9e3779b97f4a7c15u);
+    key = hpct_mix(key ^ hpct_mix(pass + 0xd1b54a32d192ed03u));
     for (size_t i = 0; i < count; i++)
         order[i] = (uint32_t) i;
     for (size_t i = count; i > 1; i--) {
         /* A number below i: the high half of a 64 by 64 bit product (Lemire 2019). The bias is
          * below 2^-32. */
-        uint64_t random = mix(key + i * 0x9e3779b97f4a7c15u);
+        uint64_t random = hpct_mix(key + i * 0x9e3779b97f4a7c15u);
         size_t j = (size_t) (((unsigned __int128) random * i) >> 64);
         uint32_t swap = order[i - 1];
         order[i - 1] = order[j];

@@ -45,4 +45,7 @@ int64_t hpct_slice(int64_t total, int rank, int size, int64_t *begin);
 /* order[count]: the numbers 0 … count-1 as pass `pass` of a run with this seed has them. */
 void hpct_shuffle(uint32_t *order, size_t count, uint64_t seed, uint64_t pass);
 
+/* 64 bits that all change with any bit of x. */
+uint64_t hpct_mix(uint64_t x);
+
 #endif

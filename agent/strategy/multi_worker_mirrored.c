@@ -17,6 +17,7 @@ typedef struct mirrored {
     hpct_model *model;
     float *gradients; /* [count + HPCT_ARENA_TAIL] */
     size_t count;
+    bool due; /* the step ends with an update */
 } mirrored;
 
 /* ---- opening ---- */
@@ -56,7 +57,7 @@ static hpct_status build(mirrored *m, const hpct_strategy_plan *plan, bool plain
         .backend = plan->backend,
         .batch_sizes = plan->batch_sizes,
         .num_batch_sizes = plan->num_batch_sizes,
-        .fuse_update = m->comm->size == 1,
+        .fuse_update = m->comm->size == 1 && !plan->keep_gradients,
         .plain_layout = plain_layout,
     };
     hpct_status status = hpct_context_agree(plan->context, hpct_model_build(m->model, &options));
@@ -121,58 +122,67 @@ fail:
 
 /* ---- a step ---- */
 
-static hpct_status compute(mirrored *m, int count, int global_count, hpct_batch_sums *local)
-{
-    if (count == 0) { /* a short batch had none for this rank: it adds nothing */
-        memset(m->gradients, 0, m->count * sizeof *m->gradients);
-        return HPCT_OK;
-    }
-    hpct_status status = hpct_model_forward(m->model, count, true);
-    if (status == HPCT_OK)
-        status = hpct_model_loss(m->model, count, 1.0f / (float) global_count, local);
-    if (status == HPCT_OK)
-        status = hpct_model_backward(m->model, count);
-    return status;
-}
-
-static hpct_status mirrored_step(hpct_strategy *strategy, int count, int global_count,
-                                 hpct_step_sums *sums)
+static hpct_status mirrored_backward(hpct_strategy *strategy, int count, int global_count,
+                                     hpct_step_sums *sums)
 {
     mirrored *m = (mirrored *) strategy;
     hpct_batch_sums local = {0};
-    hpct_status status = compute(m, count, global_count, &local);
-    if (status != HPCT_OK)
-        return status;
+    hpct_status status = HPCT_OK;
+    if (count == 0) { /* a short batch had none for this rank: it adds nothing */
+        memset(m->gradients, 0, m->count * sizeof *m->gradients);
+    } else {
+        status = hpct_model_forward(m->model, count, true);
+        if (status == HPCT_OK)
+            status = hpct_model_loss(m->model, count, 1.0f / (float) global_count, &local);
+        if (status == HPCT_OK)
+            status = hpct_model_backward(m->model, count);
+    }
     sums->loss = local.loss;
     sums->correct = (double) local.correct;
-    if (m->comm->size > 1) {
-        float *tail = m->gradients + m->count;
-        memset(tail, 0, HPCT_ARENA_TAIL * sizeof *tail);
-        tail[TAIL_LOSS] = (float) local.loss;
-        tail[TAIL_CORRECT] = (float) local.correct;
-        tail[TAIL_INTERRUPTED] = (float) sums->interrupted;
-        tail[TAIL_TERMINATED] = (float) sums->terminated;
-        status = m->comm->ops->allreduce_sum(m->comm, m->gradients, m->count + TAIL_USED);
-        if (status != HPCT_OK)
-            return status;
-        sums->loss = (double) tail[TAIL_LOSS];
-        sums->correct = (double) tail[TAIL_CORRECT];
-        sums->interrupted = (int) tail[TAIL_INTERRUPTED];
-        sums->terminated = (int) tail[TAIL_TERMINATED];
-    }
-    return hpct_model_update(m->model);
+    return status;
+}
+
+/* Gradients that wait for others of their accumulation stay here; only the sums travel. */
+static hpct_status mirrored_reduce(hpct_strategy *strategy, hpct_step_sums *sums)
+{
+    mirrored *m = (mirrored *) strategy;
+    hpct_status status = hpct_model_accumulate(m->model, &m->due);
+    if (status != HPCT_OK || m->comm->size == 1)
+        return status;
+    float *tail = m->gradients + m->count;
+    memset(tail, 0, HPCT_ARENA_TAIL * sizeof *tail);
+    tail[TAIL_LOSS] = (float) sums->loss;
+    tail[TAIL_CORRECT] = (float) sums->correct;
+    tail[TAIL_INTERRUPTED] = (float) sums->interrupted;
+    tail[TAIL_TERMINATED] = (float) sums->terminated;
+    status = m->comm->ops->allreduce_sum(m->comm, m->due ? m->gradients : tail,
+                                         (m->due ? m->count : 0) + TAIL_USED);
+    sums->loss = (double) tail[TAIL_LOSS];
+    sums->correct = (double) tail[TAIL_CORRECT];
+    sums->interrupted = (int) tail[TAIL_INTERRUPTED];
+    sums->terminated = (int) tail[TAIL_TERMINATED];
+    return status;
+}
+
+static hpct_status mirrored_apply(hpct_strategy *strategy)
+{
+    mirrored *m = (mirrored *) strategy;
+    return m->due ? hpct_model_update(m->model) : HPCT_OK;
 }
 
 static int64_t mirrored_bytes_per_step(const hpct_strategy *strategy)
 {
     const mirrored *m = (const mirrored *) strategy;
-    return m->comm->size == 1 ? 0 : (int64_t) ((m->count + TAIL_USED) * sizeof *m->gradients);
+    size_t gradients = m->count / (size_t) hpct_model_gradient_accumulation(m->model);
+    return m->comm->size == 1 ? 0 : (int64_t) ((gradients + TAIL_USED) * sizeof *m->gradients);
 }
 
 const hpct_strategy_ops hpct_multi_worker_mirrored = {
     .name = "multi-worker-mirrored",
     .open = mirrored_open,
-    .step = mirrored_step,
+    .backward = mirrored_backward,
+    .reduce = mirrored_reduce,
+    .apply = mirrored_apply,
     .bytes_per_step = mirrored_bytes_per_step,
     .close = mirrored_close,
 };

@@ -7,6 +7,7 @@
 #include "agent/context.h"
 
 #include <hpctrain/model.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef struct hpct_strategy hpct_strategy;
@@ -17,6 +18,7 @@ typedef struct hpct_strategy_plan {
     const char *backend;    /* as in hpct_build_options */
     const int *batch_sizes; /* every count that this rank steps with or evaluates with, but 0 */
     int num_batch_sizes;
+    bool keep_gradients; /* somebody reads them: no update inside backward */
 } hpct_strategy_plan;
 
 /* What every rank knows after a step, and (as `mine`) what it brings. */
@@ -32,12 +34,17 @@ typedef struct hpct_strategy_ops {
      * everybody's and allocates all that a step needs. Collective. */
     hpct_status (*open)(hpct_strategy **out, const hpct_strategy_plan *plan);
 
-    /* One step on the `count` samples in hpct_model_input (0 is allowed), of `global_count` on all
-     * ranks: forward, backward, reduction, update. In: this rank's signals in *sums. Out: the sums
-     * over all ranks, the same everywhere. Allocates nothing. */
-    hpct_status (*step)(hpct_strategy *strategy, int count, int global_count, hpct_step_sums *sums);
+    /* A step has three parts, which follow one another and allocate nothing (hpct_strategy_step
+     * makes all). backward: forward and backward over the `count` samples in hpct_model_input (0 is
+     * allowed), of `global_count` on all ranks; sets loss and metrics of *sums to this rank's.
+     * reduce, collective: the gradients of all ranks and *sums are added up and then the same
+     * everywhere. apply: the optimizer's update. */
+    hpct_status (*backward)(hpct_strategy *strategy, int count, int global_count,
+                            hpct_step_sums *sums);
+    hpct_status (*reduce)(hpct_strategy *strategy, hpct_step_sums *sums);
+    hpct_status (*apply)(hpct_strategy *strategy);
 
-    /* Bytes that one rank hands to collectives in a step; 0 when alone. */
+    /* Bytes that one rank hands to collectives in a step, on average; 0 when alone. */
     int64_t (*bytes_per_step)(const hpct_strategy *strategy);
 
     void (*close)(hpct_strategy *strategy);
@@ -49,5 +56,9 @@ struct hpct_strategy {
 };
 
 extern const hpct_strategy_ops hpct_multi_worker_mirrored;
+
+/* backward, reduce and apply. In: this rank's signals in *sums. Out: the sums over all ranks. */
+hpct_status hpct_strategy_step(hpct_strategy *strategy, int count, int global_count,
+                               hpct_step_sums *sums);
 
 #endif

@@ -1,10 +1,13 @@
-/* hpctrain/dataset.h - labelled pictures, kept in memory as the bytes they were stored as. */
+/* hpctrain/dataset.h - labelled pictures, kept in memory as the bytes they were stored as, and how
+ * they become the numbers that a model reads. */
 #ifndef HPCTRAIN_DATASET_H
 #define HPCTRAIN_DATASET_H
 
 #include <hpctrain/model.h>
 #include <hpctrain/status.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -13,17 +16,74 @@ extern "C" {
 typedef struct hpct_dataset hpct_dataset;
 typedef enum hpct_split { HPCT_TRAIN, HPCT_TEST } hpct_split;
 
-/* Opens one split of the data set at PATH: a folder with MNIST's four IDX files (plain or .gz), or
- * an .npz with x_train, y_train, x_test, y_test. Everything is read and checked here:
- * HPCT_ERR_NO_INPUT for what is missing, HPCT_ERR_DATA for wrong magic numbers, truncation, or
- * counts that differ between pictures and labels; the message names the file. The caller owns *out.
- */
+/* What becomes of a byte x. */
+typedef enum hpct_scaling {
+    HPCT_SCALE_UNIT,      /* x / 255: 0 to 1 */
+    HPCT_SCALE_SYMMETRIC, /* x / 127.5 - 1: -1 to 1, as Keras' resnet_v2.preprocess_input does */
+    HPCT_SCALE_NONE,      /* 0 to 255 */
+} hpct_scaling;
+
+/* Zero means the default named. */
+typedef struct hpct_dataset_options {
+    int height,
+        width;            /* pictures are resized to this: bilinear, half-pixel centres, no
+                             antialiasing, as tf.image.resize; default: all have one size and keep it */
+    int channels;         /* of JPEG and PNG pictures: 3 (default; grey ones become RGB) or 1 */
+    hpct_scaling scaling; /* default HPCT_SCALE_UNIT */
+    bool flip;            /* training: half of the pictures are mirrored, left to right */
+    int crop;      /* training: pictures are moved by up to so many pixels each way, what comes
+                      in being black (pad on all sides, then crop at random); default 0 */
+    int threads;   /* that decode, resize and augment beside the training; default: as many as
+                      compute */
+    size_t memory; /* bytes that the pictures may take; default: half of what this process may
+                      have (of its cgroup, of the machine) */
+} hpct_dataset_options;
+
+/* Opens one split of the data set at PATH:
+ *   - a folder with MNIST's four IDX files (plain or .gz)
+ *   - an .npz with x_train, y_train, x_test, y_test
+ *   - a folder with CIFAR-10 or CIFAR-100, binary version or Python version (nothing in a pickle is
+ *     ever called)
+ *   - a folder with JPEG and PNG pictures, train/CLASS/x.jpg and test/CLASS/x.jpg (also val/,
+ *     validation/), or CLASS/x.jpg; labels are numbered by the classes' sorted names
+ *   - a .tar, plain or compressed, of such folders, or a WebDataset (KEY.jpg, KEY.cls), or a folder
+ *     with shards train*.tar and test*.tar or val*.tar
+ * What has no splits (CLASS/x.jpg, a single WebDataset) is read whole, as either split.
+ *
+ * Pictures of one size are decoded here once. Where sizes differ, or the decoded ones do not fit
+ * the memory, they stay JPEG or PNG and are decoded for each step; where not even those fit, files
+ * are read again for each step. Everything else is read and checked here: HPCT_ERR_NO_INPUT for
+ * what is missing, HPCT_ERR_DATA for wrong magic numbers, truncation, damage, or counts that differ
+ * between pictures and labels; HPCT_ERR_CONFIG for what this build cannot read, or the memory not
+ * hold; the message names the file. (Sizes that differ are refused by hpct_fit, without
+ * options->height.) `options` may be NULL. The caller owns *out. */
+HPCT_API hpct_status hpct_dataset_open_as(hpct_dataset **out, const char *path, hpct_split split,
+                                          const hpct_dataset_options *options);
+
+/* The same with the defaults. */
 HPCT_API hpct_status hpct_dataset_open(hpct_dataset **out, const char *path, hpct_split split);
+
+/* `samples` pictures of this shape in `classes` classes, which a model can learn: noise over a
+ * pattern of the class. Always the same ones; the splits differ in the noise. */
+HPCT_API hpct_status hpct_dataset_synthetic(hpct_dataset **out, hpct_shape shape, int classes,
+                                            size_t samples, hpct_split split,
+                                            const hpct_dataset_options *options);
+
 HPCT_API void hpct_dataset_free(hpct_dataset *dataset);
 
-HPCT_API size_t hpct_dataset_size(const hpct_dataset *dataset);      /* samples */
-HPCT_API hpct_shape hpct_dataset_shape(const hpct_dataset *dataset); /* of one sample */
-HPCT_API int hpct_dataset_max_label(const hpct_dataset *dataset);    /* largest label present */
+HPCT_API size_t hpct_dataset_size(const hpct_dataset *dataset); /* samples */
+/* Of one sample as a model gets it; sizes that differ from sample to sample are 0. */
+HPCT_API hpct_shape hpct_dataset_shape(const hpct_dataset *dataset);
+HPCT_API int hpct_dataset_max_label(const hpct_dataset *dataset); /* largest label present */
+
+/* Classes that are named, or that labels are present of, whichever is more. */
+HPCT_API int hpct_dataset_num_classes(const hpct_dataset *dataset);
+
+/* "idx", "npz", "CIFAR binary", … */
+HPCT_API const char *hpct_dataset_format(const hpct_dataset *dataset);
+
+/* Prints samples, shape, memory taken, and each class with its name and number of samples. */
+HPCT_API hpct_status hpct_dataset_summary(const hpct_dataset *dataset, FILE *stream);
 
 #ifdef __cplusplus
 }

@@ -17,6 +17,7 @@
 #ifndef HPCTRAIN_MODEL_H
 #define HPCTRAIN_MODEL_H
 
+#include <hpctrain/optimizer.h>
 #include <hpctrain/status.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -127,18 +128,14 @@ typedef enum hpct_loss {
     HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS,
 } hpct_loss;
 
-typedef enum hpct_optimizer_kind { HPCT_SGD } hpct_optimizer_kind;
-
-typedef struct hpct_optimizer {
-    hpct_optimizer_kind kind;
-    double learning_rate;
-    double momentum; /* velocity = momentum * velocity - learning_rate * gradient; 0 for none */
-} hpct_optimizer;
-
 /* Checks the layers (the first fault of the hpct_model_add_… calls is returned here,
- * HPCT_ERR_USAGE) and fixes loss and optimizer. After it no layer can be added. */
+ * HPCT_ERR_USAGE) and fixes loss and optimizer, which begins anew. After it no layer can be added.
+ */
 HPCT_API hpct_status hpct_model_compile(hpct_model *model, hpct_loss loss,
                                         const hpct_optimizer *optimizer);
+
+/* The learning rate of the next step. */
+HPCT_API double hpct_model_learning_rate(const hpct_model *model);
 
 /* Draws all weights anew: Glorot uniform for kernels, zeros for biases, as Keras' defaults.
  * The values depend on `seed`, the layer's position and nothing else. */

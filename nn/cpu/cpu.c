@@ -49,48 +49,19 @@ static hpct_status make_op(hpct_op **out, const hpct_op_spec *spec, const hpct_o
     return status;
 }
 
-static void update_part(size_t first, size_t count, void *arg)
-{
-    const hpct_sgd_call *call = arg;
-    hpct_loops_best()->sgd(count, call->learning_rate, call->momentum, call->grad + first,
-                           call->velocity != NULL ? call->velocity + first : NULL,
-                           call->param + first);
-}
-
-static hpct_status sgd(const hpct_sgd_call *call)
-{
-    hpct_sgd_call copy = *call;
-    hpct_loops_split(call->count, 16384, update_part, &copy);
-    return HPCT_OK;
-}
-
-typedef struct vectors {
-    const float *src;
+typedef struct vector {
     float factor, *dst;
-} vectors;
-
-static void add_part(size_t first, size_t count, void *arg)
-{
-    const vectors *v = arg;
-    hpct_loops_best()->add(count, v->src + first, v->dst + first);
-}
-
-static hpct_status add(size_t count, const float *src, float *dst)
-{
-    vectors v = {.src = src, .dst = dst};
-    hpct_loops_split(count, 16384, add_part, &v);
-    return HPCT_OK;
-}
+} vector;
 
 static void scale_part(size_t first, size_t count, void *arg)
 {
-    const vectors *v = arg;
+    const vector *v = arg;
     hpct_loops_best()->scale(count, v->factor, v->dst + first);
 }
 
 static hpct_status scale(size_t count, float factor, float *dst)
 {
-    vectors v = {.factor = factor, .dst = dst};
+    vector v = {.factor = factor, .dst = dst};
     hpct_loops_split(count, 16384, scale_part, &v);
     return HPCT_OK;
 }
@@ -111,8 +82,8 @@ const hpct_backend hpct_backend_cpu = {
     .release = hpct_host_release,
     .make_op = make_op,
     .loss = hpct_ref_loss, /* some hundred numbers a batch */
-    .sgd = sgd,
-    .add = add,
+    .update = hpct_cpu_update,
+    .accumulate = hpct_cpu_accumulate,
     .scale = scale,
     .measure = hpct_cpu_measure,
 };

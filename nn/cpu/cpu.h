@@ -18,6 +18,8 @@ hpct_status hpct_cpu_make_pool2d(hpct_op **out, const hpct_op_spec *spec,
                                  const hpct_op_build *build);
 hpct_status hpct_cpu_make_relu(hpct_op **out, const hpct_op_spec *spec, const hpct_op_build *build);
 
+hpct_status hpct_cpu_update(const hpct_update_call *call);
+hpct_status hpct_cpu_accumulate(size_t count, const float *src, float *dst, bool first);
 /* The backend's `measure`. */
 hpct_status hpct_cpu_measure(hpct_rates *rates);
 

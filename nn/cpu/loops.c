@@ -1,6 +1,7 @@
 /* The loops for each instruction set, the choice between them, and splitting work over threads. */
 #include "nn/cpu/loops.h"
 
+#include <math.h>
 #include <omp.h>
 
 #ifdef __clang__

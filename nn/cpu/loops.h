@@ -4,7 +4,7 @@
 #ifndef HPCT_NN_CPU_LOOPS_H
 #define HPCT_NN_CPU_LOOPS_H
 
-#include "nn/op.h"
+#include "nn/backend.h"
 
 #define HPCT_LANES                                                                                 \
     16 /* floats handled at once; the compiler splits them where registers are shorter */
@@ -18,6 +18,17 @@ typedef struct hpct_direct {
     size_t row_step, cell_step, src_floats; /* src_floats: one sample */
     bool relu;
 } hpct_direct;
+
+/* A stretch of the arenas of an update, and what the norms around it came to. */
+typedef struct hpct_update_span {
+    size_t first, count; /* multiples of HPCT_LANES */
+    float scale;         /* of the gradient, before clipping by value */
+    float rate, decay;   /* of the weights */
+} hpct_update_span;
+
+/* sums[0] and sums[1] are set by those that say so. */
+typedef void hpct_update_loop(const hpct_update_call *call, const hpct_update_span *span,
+                              double sums[2]);
 
 typedef struct hpct_loops {
     const char *name;
@@ -44,8 +55,12 @@ typedef struct hpct_loops {
     void (*scale)(size_t count, float factor, float *dst);   /* dst *= factor */
     /* dst = a + b, through max(0, x) with relu; dst may be a or b. */
     void (*sum)(size_t count, const float *a, const float *b, bool relu, float *dst);
-    void (*sgd)(size_t count, float rate, float momentum, const float *grad, float *velocity,
-                float *param);
+
+    /* The optimizers of nn/backend.h. */
+    hpct_update_loop *sgd, *adam, *lars, *lamb;
+    hpct_update_loop *norms; /* sums of squares of weights and of gradients */
+    hpct_update_loop
+        *moments; /* of LAMB, with its weight decay; sums of squares of weights and of u */
 } hpct_loops;
 
 /* From the fastest to the one that runs everywhere, ended by NULL. */

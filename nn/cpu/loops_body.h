@@ -9,6 +9,7 @@ typedef float HPCT_VARIANT(vec) __attribute__((vector_size(4 * HPCT_LANES)));
 typedef float HPCT_VARIANT(vecu)
     __attribute__((vector_size(4 * HPCT_LANES), aligned(4), may_alias));
 typedef int HPCT_VARIANT(mask) __attribute__((vector_size(4 * HPCT_LANES)));
+typedef double HPCT_VARIANT(wide) __attribute__((vector_size(8 * HPCT_LANES)));
 #define vec HPCT_VARIANT(vec)
 #define LOAD(p) (*(const HPCT_VARIANT(vecu) *) (p))
 #define STORE(p, v) (*(HPCT_VARIANT(vecu) *) (p) = (v))
@@ -221,23 +222,146 @@ HPCT_TARGET static void HPCT_VARIANT(sum)(size_t count, const float *a, const fl
     }
 }
 
-HPCT_TARGET static void HPCT_VARIANT(sgd)(size_t count, float rate, float momentum,
-                                          const float *grad, float *velocity, float *param)
+/* ---- optimizers ---- */
+
+#define SELECT(m, a, b) ((vec) (((HPCT_VARIANT(mask))(a) & (m)) | ((HPCT_VARIANT(mask))(b) & ~(m))))
+#define SPREAD(x) ((vec){0} + (x))
+
+#define SQRT(v)                                                                                    \
+    ({                                                                                             \
+        vec root_;                                                                                 \
+        EACH (k_, HPCT_LANES)                                                                      \
+            root_[k_] = sqrtf((v)[k_]);                                                            \
+        root_;                                                                                     \
+    })
+
+/* The gradient at i, scaled and clipped by value. Not a number stays not a number. */
+#define GRADIENT(c, span, i)                                                                       \
+    ({                                                                                             \
+        vec g_ = (span)->scale * LOAD((c)->grad + (i));                                            \
+        if ((c)->clipvalue > 0) {                                                                  \
+            g_ = SELECT(g_ > (c)->clipvalue, SPREAD((c)->clipvalue), g_);                          \
+            g_ = SELECT(g_ < -(c)->clipvalue, SPREAD(-(c)->clipvalue), g_);                        \
+        }                                                                                          \
+        g_;                                                                                        \
+    })
+
+#define EACH_VECTOR(i, span)                                                                       \
+    for (size_t i = (span)->first; i < (span)->first + (span)->count; i += HPCT_LANES)
+
+/* In double, so that the sum hardly depends on how it is shared among threads. */
+#define ADD_SQUARES(sum, v)                                                                        \
+    do {                                                                                           \
+        HPCT_VARIANT(wide) wide_ = __builtin_convertvector(v, HPCT_VARIANT(wide));                 \
+        (sum) += wide_ * wide_;                                                                    \
+    } while (0)
+
+#define TOTAL(sum)                                                                                 \
+    ({                                                                                             \
+        double total_ = 0;                                                                         \
+        EACH (k_, HPCT_LANES)                                                                      \
+            total_ += (sum)[k_];                                                                   \
+        total_;                                                                                    \
+    })
+
+HPCT_TARGET static void HPCT_VARIANT(sgd)(const hpct_update_call *c, const hpct_update_span *span,
+                                          double sums[2])
 {
-    size_t i = 0;
-    for (; i + HPCT_LANES <= count; i += HPCT_LANES) {
-        vec change = -rate * LOAD(grad + i);
-        if (velocity != NULL) {
-            change += momentum * LOAD(velocity + i);
-            STORE(velocity + i, change);
+    (void) sums;
+    float momentum = c->momentum, *m = c->slot[0];
+    EACH_VECTOR(i, span)
+    {
+        vec w = LOAD(c->param + i), step = -span->rate * GRADIENT(c, span, i), change = step;
+        if (m != NULL) {
+            change += momentum * LOAD(m + i);
+            STORE(m + i, change);
+            if (c->nesterov)
+                change = momentum * change + step;
         }
-        STORE(param + i, LOAD(param + i) + change);
+        STORE(c->param + i, w - span->decay * w + change);
     }
-    for (; i < count; i++) {
-        float change = -rate * grad[i];
-        if (velocity != NULL)
-            change = velocity[i] = momentum * velocity[i] + change;
-        param[i] += change;
+}
+
+/* Moves both moments towards the gradient and its square. */
+#define MOMENTS(c, span, i, m, v)                                                                  \
+    do {                                                                                           \
+        vec g = GRADIENT(c, span, i);                                                              \
+        m = LOAD((c)->slot[0] + (i));                                                              \
+        v = LOAD((c)->slot[1] + (i));                                                              \
+        m += (g - m) * (c)->mix_1;                                                                 \
+        v += (g * g - v) * (c)->mix_2;                                                             \
+        STORE((c)->slot[0] + (i), m);                                                              \
+        STORE((c)->slot[1] + (i), v);                                                              \
+    } while (0)
+
+HPCT_TARGET static void HPCT_VARIANT(adam)(const hpct_update_call *c, const hpct_update_span *span,
+                                           double sums[2])
+{
+    (void) sums;
+    float alpha = span->rate * sqrtf(c->bias_2) / c->bias_1;
+    EACH_VECTOR(i, span)
+    {
+        vec w = LOAD(c->param + i), m, v;
+        MOMENTS(c, span, i, m, v);
+        STORE(c->param + i, w - span->decay * w - alpha * m / (SQRT(v) + c->epsilon));
+    }
+}
+
+#define LAMB_STEP(c, m, v) ((m) / (c)->bias_1 / (SQRT((v) / (c)->bias_2) + (c)->epsilon))
+
+HPCT_TARGET static void HPCT_VARIANT(moments)(const hpct_update_call *c,
+                                              const hpct_update_span *span, double sums[2])
+{
+    HPCT_VARIANT(wide) weights = {0}, steps = {0};
+    EACH_VECTOR(i, span)
+    {
+        vec w = LOAD(c->param + i), m, v;
+        MOMENTS(c, span, i, m, v);
+        w -= span->decay * w;
+        STORE(c->param + i, w);
+        vec u = LAMB_STEP(c, m, v);
+        ADD_SQUARES(weights, w);
+        ADD_SQUARES(steps, u);
+    }
+    sums[0] = TOTAL(weights);
+    sums[1] = TOTAL(steps);
+}
+
+HPCT_TARGET static void HPCT_VARIANT(lamb)(const hpct_update_call *c, const hpct_update_span *span,
+                                           double sums[2])
+{
+    (void) sums;
+    EACH_VECTOR(i, span)
+    {
+        vec m = LOAD(c->slot[0] + i), v = LOAD(c->slot[1] + i);
+        STORE(c->param + i, LOAD(c->param + i) - span->rate * LAMB_STEP(c, m, v));
+    }
+}
+
+HPCT_TARGET static void HPCT_VARIANT(norms)(const hpct_update_call *c, const hpct_update_span *span,
+                                            double sums[2])
+{
+    HPCT_VARIANT(wide) weights = {0}, gradients = {0};
+    EACH_VECTOR(i, span)
+    {
+        vec w = LOAD(c->param + i), g = GRADIENT(c, span, i);
+        ADD_SQUARES(weights, w);
+        ADD_SQUARES(gradients, g);
+    }
+    sums[0] = TOTAL(weights);
+    sums[1] = TOTAL(gradients);
+}
+
+HPCT_TARGET static void HPCT_VARIANT(lars)(const hpct_update_call *c, const hpct_update_span *span,
+                                           double sums[2])
+{
+    (void) sums;
+    EACH_VECTOR(i, span)
+    {
+        vec w = LOAD(c->param + i), g = GRADIENT(c, span, i);
+        vec m = c->momentum * LOAD(c->slot[0] + i) - span->rate * (g + span->decay * w);
+        STORE(c->slot[0] + i, m);
+        STORE(c->param + i, w + m);
     }
 }
 
@@ -254,8 +378,22 @@ static const hpct_loops HPCT_VARIANT(loops) = {
     .scale = HPCT_VARIANT(scale),
     .sum = HPCT_VARIANT(sum),
     .sgd = HPCT_VARIANT(sgd),
+    .adam = HPCT_VARIANT(adam),
+    .lars = HPCT_VARIANT(lars),
+    .lamb = HPCT_VARIANT(lamb),
+    .norms = HPCT_VARIANT(norms),
+    .moments = HPCT_VARIANT(moments),
 };
 
+#undef SELECT
+#undef SPREAD
+#undef SQRT
+#undef GRADIENT
+#undef EACH_VECTOR
+#undef ADD_SQUARES
+#undef TOTAL
+#undef MOMENTS
+#undef LAMB_STEP
 #undef vec
 #undef LOAD
 #undef STORE

@@ -90,9 +90,4 @@ void HPCT_REF(cross_entropy)(hpct_loss_form form, int n, int classes, const hpct
                              const int32_t *labels, double scale, hpct_real *diff_src,
                              hpct_batch_sums *sums);
 
-/* velocity = momentum velocity - rate grad; param += velocity. NULL velocity: param -= rate grad.
- */
-void HPCT_REF(sgd)(size_t count, hpct_real rate, hpct_real momentum, const hpct_real *grad,
-                   hpct_real *velocity, hpct_real *param);
-
 #endif

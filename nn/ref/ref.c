@@ -244,19 +244,6 @@ hpct_status hpct_ref_loss(const hpct_loss_call *call)
     return HPCT_OK;
 }
 
-static hpct_status sgd(const hpct_sgd_call *call)
-{
-    hpct_ref_sgd(call->count, call->learning_rate, call->momentum, call->grad, call->velocity,
-                 call->param);
-    return HPCT_OK;
-}
-
-static hpct_status add(size_t count, const float *src, float *dst)
-{
-    hpct_ref_add_to(count, src, dst);
-    return HPCT_OK;
-}
-
 static hpct_status scale(size_t count, float factor, float *dst)
 {
     hpct_ref_scale(count, factor, dst);
@@ -269,7 +256,7 @@ const hpct_backend hpct_backend_ref = {
     .release = hpct_host_release,
     .make_op = hpct_ref_make_op,
     .loss = hpct_ref_loss,
-    .sgd = sgd,
-    .add = add,
+    .update = hpct_ref_update,
+    .accumulate = hpct_ref_accumulate,
     .scale = scale,
 };

@@ -6,6 +6,8 @@
 
 hpct_status hpct_ref_make_op(hpct_op **out, const hpct_op_spec *spec, const hpct_op_build *build);
 hpct_status hpct_ref_loss(const hpct_loss_call *call);
+hpct_status hpct_ref_update(const hpct_update_call *call);
+hpct_status hpct_ref_accumulate(size_t count, const float *src, float *dst, bool first);
 
 /* Copies; the layout is Keras' own. */
 hpct_status hpct_ref_import(hpct_op *op, int which, const float *keras, float *arena);

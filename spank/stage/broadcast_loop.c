@@ -45,10 +45,13 @@ static void tell_failure(hpct_broadcast *b, int64_t now)
 {
     uint8_t text[HPCT_WIRE_FAILURE_MAX];
     size_t size = hpct_wire_put_failure(text, &b->failure);
-    bool late = !b->met && !b->elsewhere && b->failure.status != HPCT_ERR_STOPPED &&
+    bool stopped = hpct_report_stopped() != HPCT_OK;
+    bool late = !b->met && !b->elsewhere && !stopped && b->failure.status != HPCT_ERR_STOPPED &&
                 b->failure.node == (uint32_t) b->team->index;
     if (b->farewell_at == 0)
         b->farewell_at = now + (late ? HPCT_LATE_MS : HPCT_FAREWELL_MS);
+    else if (stopped && b->farewell_at > now + HPCT_FAREWELL_MS)
+        b->farewell_at = now + HPCT_FAREWELL_MS;
     for (int i = 0; i < b->num_neighbours; i++) {
         hpct_neighbour *n = &b->neighbours[i];
         if (hpct_neighbour_has_blocks(n)) {

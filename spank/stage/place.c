@@ -471,13 +471,14 @@ hpct_status hpct_place_all(const hpct_place *place, const hpct_stage_list *list,
         return hpct_fail_memory(0);
     for (int i = 0; i < list->count; i++)
         sources[i] = (hpct_source){.entry = &list->entries[i], .fd = -1};
-    if (!alone && place->mode.way == HPCT_WAY_AUTO && !hpct_auth_is_here()) {
-        alone = true; /* as on all nodes: a cluster has munge, or not */
-        if (report->verbose)
-            hpct_report_say("copied by each node: no munged runs here");
-    }
-    status =
-        alone ? place_alone(&p, sources, list->count) : place_with_team(&p, sources, list->count);
+    if (alone)
+        status = place_alone(&p, sources, list->count);
+    else if (hpct_auth_is_here())
+        status = place_with_team(&p, sources, list->count);
+    else /* others may have one, and would wait: this is no reason to copy */
+        status = hpct_fail(HPCT_ERR_CONFIG,
+                           "no munged answers here, and nodes can only send data to each other "
+                           "where it does: start it, or use --hpc-train-stage-mode=copy");
     finish(&p, status == HPCT_ERR_STOPPED);
     for (int i = 0; i < list->count; i++) {
         hpct_walk_close(sources[i].walk);

@@ -128,5 +128,5 @@ on_cluster() {
     work=$(sandbox_run mktemp -d "/shared/home/user/${0##*/}.XXXXXX") || exit
     # shellcheck disable=SC2034
     work_here=${HPC_TRAIN_SANDBOX:-$top_srcdir/.sandbox}$work
-    at_exit "sandbox_run scancel --user=user; sandbox_run rm -rf '$work'"
+    at_exit "sandbox_run scancel --user=user; sandbox_run --root rm -rf '$work'"
 }

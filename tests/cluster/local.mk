@@ -5,6 +5,7 @@ cluster_tests = \
 	tests/cluster/plugin.t \
 	tests/cluster/plugin_attacks.t \
 	tests/cluster/plugin_broadcast.t \
+	tests/cluster/plugin_cgroup.t \
 	tests/cluster/plugin_gpu.t \
 	tests/cluster/plugin_jobs.t \
 	tests/cluster/plugin_layout.t \
@@ -21,7 +22,7 @@ TESTS += $(cluster_tests)
 scaled_tests += tests/cluster/broadcast_faults.t tests/cluster/plugin_broadcast.t
 EXTRA_DIST += $(cluster_tests) tests/cluster/layout_lib.sh tests/cluster/lib.sh tests/cluster/plugin_lib.sh tests/cluster/train_lib.sh
 long_tests += tests/cluster/plugin_sanitizers.t
-scaled_tests += tests/cluster/plugin_attacks.t tests/cluster/plugin_layout.t tests/cluster/plugin_life.t
+scaled_tests += tests/cluster/plugin_attacks.t tests/cluster/plugin_cgroup.t tests/cluster/plugin_layout.t tests/cluster/plugin_life.t
 EXTRA_DIST += tests/cluster/plugin_sanitizers.t tests/cluster/asan_options.c
 
 # What the plugin costs.

@@ -151,17 +151,33 @@ is "$(cat "$work_here/own.out")" own "and each has its own"
 clear_team
 during=:
 
-# Where no munged runs.
-# shellcheck disable=SC2016
-capture sandbox_run --root bash -c '
-    cd "$0" && mkdir -p /tmp/team/0 && printf "127.0.0.1:%d\n" $1 $(($1 + 1)) >nodes
-    unshare --mount bash -c "mount -t tmpfs none /run/munge
-        $2 --verbose --to /tmp/team/0 --nodes nodes --index 0 --job alone $0/file
-        $2 --mode broadcast --wait 5 --to /tmp/team/0 --nodes nodes --index 0 --job alone $0/set"' \
-    "$work" $((base += 10)) "$stage"
-like "$err" "copied by each node: no munged runs here" "auto: without munge"
-like "$err" "munge makes no credential|did not come within 5 seconds" "broadcast is not to be had there"
+# Where no munged answers: that node says so at once, whatever the others do.
+for mode in auto broadcast; do
+    # shellcheck disable=SC2016
+    capture sandbox_run --root bash -c '
+        cd "$0" && mkdir -p /tmp/team/0 && printf "127.0.0.1:%d\n" $1 $(($1 + 1)) >nodes
+        unshare --mount bash -c "mount -t tmpfs none /run/munge
+            timeout 20 $2 --mode $3 --to /tmp/team/0 --nodes nodes --index 0 --job alone $0/file"' \
+        "$work" $((base += 10)) "$stage" $mode
+    like "$status $err" "^78 .*login: no munged answers here, .*--hpc-train-stage-mode=copy" "$mode: without munge"
+done
 clear_team
+# In a step: one node's munged answers root, and so Slurm, but not the user.
+broken=$(all_nodes | sed -n 2p)
+on_node "$broken" bash -c 'mkdir /run/aside && mount --bind /run/munge /run/aside && mount -t tmpfs -o mode=700 none /run/munge &&
+    touch /run/munge/munge.socket.2 && mount --bind /run/aside/munge.socket.2 /run/munge/munge.socket.2'
+mend() { on_node "$broken" bash -c '[ ! -d /run/aside ] || { umount /run/munge/munge.socket.2 /run/munge /run/aside; rmdir /run/aside; }'; }
+at_exit mend
+for mode in auto broadcast; do
+    start=$SECONDS
+    capture sandbox_run srun -N4 --hpc-train-stage="$work/file" --hpc-train-stage-mode=$mode true
+    is "$status" 78 "a step on a node without munge, $mode: status"
+    like "$err" "hpc-train-stage: $broken: no munged answers here" "names the node"
+    ok "$([ $((SECONDS - start)) -lt 30 ]; echo $?)" "and ends within seconds ($((SECONDS - start)) s)"
+done
+capture sandbox_run srun -N4 --hpc-train-stage="$work/file" --hpc-train-stage-mode=copy true
+ran "the mode that the message names works there"
+mend
 
 # ---- failures ----
 failed() { # NAME STATUSES MESSAGE
@@ -190,6 +206,23 @@ sandbox_run bash -c "head -c 400M /dev/zero >'$work/huge'"
     team 3 --mode broadcast --wait 2 --index 0 "$work/file" # all say that they are the first
     failed "a node that does not come" "(69|78) (69|78) (69|78)" "it did not come within 2 seconds"
 }
+# SIGTERM while the others have yet to come: to be waited for, or to be told of a failure.
+ends() { # NAME INDEX SOURCE STATUS
+    # shellcheck disable=SC2016
+    capture sandbox_run bash -c '
+        cd "$0" && mkdir -p /tmp/team/0 && printf "127.0.0.1:%d\n" $1 $(($1 + 1)) >nodes
+        "$2" --to /tmp/team/0 --nodes nodes --index $3 --job signals --mode broadcast "$4" &
+        sleep 1
+        start=${EPOCHREALTIME/./}
+        kill -TERM $! || exit
+        wait $!
+        echo $? $(((${EPOCHREALTIME/./} - start) / 1000))' "$work" $((base += 10)) "$stage" "$2" "$3"
+    ok "$([ "${out% *}" = "$4" ] && [ "${out#* }" -lt 1000 ]; echo $?)" "SIGTERM to $1: it ends within a second ($out ms)"
+    clear_team
+}
+ends "the first node" 0 "$work/file" 75
+ends "another" 1 "$work/file" 75
+ends "one that has failed" 0 "$work/not there" 66
 # One disk too small for what only its node is short of.
 capture sandbox_run --root bash -c 'mkdir -p /tmp/team/2 && mount -t tmpfs -o size=20m,mode=1777 none /tmp/team/2 && chown -R user: /tmp/team'
 during=

@@ -22,7 +22,7 @@ chmod 755 "$work_here/task"
 task=$work/task
 res=$work/out res_here=$work_here/out
 clear_out() { sandbox_run rm -rf "$res"; }
-files() { (cd "$res_here" 2>/dev/null && find . -type f -printf '%P\n' | sort | xargs); }
+files() { (cd "$res_here" 2>/dev/null && find . -type f -printf '%P\n' | sort | xargs | head -c 500); }
 
 # ---- the way it should go ----
 capture sandbox_run srun -N2 -n4 --ntasks-per-node=2 --hpc-train-stage-out="res:$res/%j-%s-%n" "$task" sleep 0.2

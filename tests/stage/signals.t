@@ -75,7 +75,7 @@ ended "an archive" to many.tree "$stage" --mode extract --to to many.tar.gz:many
 ended "results, a large file" out large "$stage" --out large:out/large
 ended "results, many small files" out many "$stage" --out many:out/many
 
-# ---- while it waits for others ----
+# ---- while it waits (for other nodes: plugin_broadcast.t) ----
 waits() { # NAME PID
     sleep 0.3
     ok "$([ -e "/proc/$2" ]; echo $?)" "$1: it waits"
@@ -92,15 +92,6 @@ kill -STOP $first
 waits "behind another run" $!
 kill -KILL $first
 wait $first 2>/dev/null
-printf '%s\n' 127.0.0.1 127.0.0.2 >nodes
-"$stage" --to to --nodes nodes --index 0 --port 21987 --job signals --mode broadcast src/large 2>/dev/null &
-waits "for the other nodes" $!
-if munge -n >/dev/null 2>&1; then
-    "$stage" --to to --nodes nodes --index 1 --port 21987 --job signals --mode broadcast src/large 2>/dev/null &
-    waits "for the first node" $!
-else
-    skip "for the first node" "no munged runs here"
-fi
 is "$(ls to)" "" "nothing came of it"
 
 done_testing

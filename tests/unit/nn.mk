@@ -1,6 +1,7 @@
 # Unit tests of nn/.
 if HAVE_CMOCKA
-unit_tests += tests/unit/test_nn_graph tests/unit/test_nn_model tests/unit/test_nn_ops tests/unit/test_nn_loops \
+unit_tests += tests/unit/test_nn_graph tests/unit/test_nn_model tests/unit/test_nn_ops \
+	tests/unit/test_nn_loops tests/unit/test_nn_optimizer \
 	tests/unit/test_nn_gradients tests/unit/test_nn_step tests/unit/test_nn_weights
 check_LTLIBRARIES += tests/unit/libref64.la
 endif
@@ -17,6 +18,9 @@ tests_unit_test_nn_model_LDADD = $(nn_test_libs)
 tests_unit_test_nn_graph_SOURCES = tests/unit/test_nn_graph.c $(nn_case) tests/unit/unit.h
 tests_unit_test_nn_graph_CPPFLAGS = $(test_cppflags)
 tests_unit_test_nn_graph_LDADD = $(nn_test_libs)
+tests_unit_test_nn_optimizer_SOURCES = tests/unit/test_nn_optimizer.c tests/unit/unit.h
+tests_unit_test_nn_optimizer_CPPFLAGS = $(test_cppflags)
+tests_unit_test_nn_optimizer_LDADD = $(nn_test_libs)
 tests_unit_test_nn_ops_SOURCES = tests/unit/test_nn_ops.c $(nn_case) tests/unit/unit.h
 tests_unit_test_nn_ops_CPPFLAGS = $(test_cppflags)
 tests_unit_test_nn_ops_LDADD = $(nn_test_libs)

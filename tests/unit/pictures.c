@@ -5,27 +5,26 @@
 
 #include <archive.h>
 #include <archive_entry.h>
-#include <dirent.h>
+#include <ftw.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
 static char *folders[64];
 static int num_folders;
 
+static int remove_one(const char *path, const struct stat *info, int kind, struct FTW *where)
+{
+    (void) info;
+    (void) kind;
+    (void) where;
+    return remove(path);
+}
+
 static void remove_folders(void)
 {
     for (int i = 0; i < num_folders; i++) {
-        DIR *dir = opendir(folders[i]);
-        const struct dirent *entry;
-        while (dir != NULL && (entry = readdir(dir)) != NULL) {
-            char path[4096];
-            snprintf(path, sizeof path, "%s/%s", folders[i], entry->d_name);
-            if (entry->d_name[0] != '.')
-                unlink(path);
-        }
-        if (dir != NULL)
-            closedir(dir);
-        rmdir(folders[i]);
+        nftw(folders[i], remove_one, 8, FTW_DEPTH | FTW_PHYS);
         free(folders[i]);
     }
     num_folders = 0;
@@ -45,11 +44,28 @@ char *pictures_folder(void)
 void pictures_write(const char *folder, const char *name, const void *bytes, size_t size, bool gz)
 {
     char path[4096];
+    for (const char *slash = strchr(name, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+        snprintf(path, sizeof path, "%s/%.*s", folder, (int) (slash - name), name);
+        mkdir(path, 0777);
+    }
     snprintf(path, sizeof path, "%s/%s", folder, name);
     gzFile file = gzopen(path, gz ? "wb" : "wbT");
     assert_non_null(file);
     assert_int_equal(size == 0 ? 0 : gzwrite(file, bytes, (unsigned) size), size);
     assert_int_equal(gzclose(file), Z_OK);
+}
+
+size_t pictures_seed(const char *name, uint8_t *out, size_t room)
+{
+    char path[4096];
+    const char *top = getenv("top_srcdir");
+    snprintf(path, sizeof path, "%s/tests/fuzz/corpus/%s", top != NULL ? top : ".", name);
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    size_t size = fread(out, 1, room, file);
+    assert_true(size < room);
+    fclose(file);
+    return size;
 }
 
 static size_t put_big_endian(uint8_t *out, uint32_t value)

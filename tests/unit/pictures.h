@@ -9,8 +9,11 @@
 /* A fresh folder, removed with all that is in it when the test program ends. */
 char *pictures_folder(void);
 
-/* FOLDER/NAME with these bytes; gzip when `gz`. */
+/* FOLDER/NAME with these bytes, and the folders that NAME names; gzip when `gz`. */
 void pictures_write(const char *folder, const char *name, const void *bytes, size_t size, bool gz);
+
+/* A file of tests/fuzz/corpus, which has small ones of every format; returns its length. */
+size_t pictures_seed(const char *name, uint8_t *out, size_t room);
 
 /* An IDX file in memory: magic, sizes, elements; returns its length. out has room for it. */
 size_t pictures_idx(uint8_t *out, uint32_t magic, int rank, const uint32_t *sizes,

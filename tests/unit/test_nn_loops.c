@@ -2,6 +2,7 @@
  * backend only ever uses the best one; here all are run. */
 #include "nn/cpu/loops.h"
 #include "nn/ref/kernels.h"
+#include "nn/ref/ref.h"
 #include "nn/rng.h"
 #include "tests/unit/nn_case.h"
 #include "tests/unit/unit.h"
@@ -31,8 +32,8 @@ static void elementwise(const hpct_loops *loops)
     static const size_t counts[] = {1, 15, 16, 17, 100};
     for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
         size_t n = counts[c];
-        float *a = numbers(n), *b = numbers(n), *v = numbers(n), *w = numbers(n);
-        float *ea = exactly(a, n), *eb = exactly(b, n), *ev = exactly(v, n), *ew = exactly(w, n);
+        float *a = numbers(n), *b = numbers(n), *v = numbers(n);
+        float *ea = exactly(a, n), *eb = exactly(b, n), *ev = exactly(v, n);
         loops->relu_forward(n, ea, ev);
         hpct_ref_relu_forward(n, a, v);
         assert_memory_equal(ev, v, n * sizeof *v);
@@ -43,14 +44,69 @@ static void elementwise(const hpct_loops *loops)
         for (size_t i = 0; i < n; i++)
             assert_true(eb[i] == a[i] + b[i]);
         memcpy(eb, b, n * sizeof *b);
-        loops->sgd(n, 0.1f, 0.9f, ea, eb, ew);
-        hpct_ref_sgd(n, 0.1f, 0.9f, a, b, w);
-        assert_true(nn_difference(eb, b, n) < 1e-6 && nn_difference(ew, w, n) < 1e-6);
-        loops->sgd(n, 0.1f, 0, ea, NULL, ew);
-        hpct_ref_sgd(n, 0.1f, 0, a, NULL, w);
-        assert_true(nn_difference(ew, w, n) < 1e-6);
-        free(ea), free(eb), free(ev), free(ew);
-        hpct_host_release(a), hpct_host_release(b), hpct_host_release(v), hpct_host_release(w);
+        free(ea), free(eb), free(ev);
+        hpct_host_release(a), hpct_host_release(b), hpct_host_release(v);
+    }
+}
+
+/* All optimizers of one instruction set against the reference. */
+static void updates(const hpct_loops *loops)
+{
+    enum { COUNT = 48, ARENAS = 4 };
+    for (int kind = 0; kind < 4; kind++) {
+        float *mine[ARENAS], *expected[ARENAS];
+        for (int k = 0; k < ARENAS; k++) {
+            float *values = numbers(COUNT);
+            for (int i = 0; i < COUNT; i++)
+                values[i] = k == 3 ? fabsf(values[i]) : values[i];
+            mine[k] = exactly(values, COUNT);
+            expected[k] = exactly(values, COUNT);
+            hpct_host_release(values);
+        }
+        static const hpct_optimizer_kind kinds[] = {HPCT_SGD, HPCT_ADAM, HPCT_LARS, HPCT_LAMB};
+        hpct_update_range range = {0, COUNT, true};
+        hpct_update_call call = {.kind = kinds[kind],
+                                 .nesterov = true,
+                                 .learning_rate = 0.1f,
+                                 .weight_decay = 0.01f,
+                                 .momentum = 0.9f,
+                                 .epsilon = 1e-7f,
+                                 .trust_coefficient = 0.5f,
+                                 .mix_1 = 0.1f,
+                                 .mix_2 = 0.02f,
+                                 .bias_1 = 0.1f,
+                                 .bias_2 = 0.02f,
+                                 .grad_scale = 0.5f,
+                                 .clipvalue = 0.2f,
+                                 .param = expected[0],
+                                 .grad = expected[1],
+                                 .slot = {expected[2], expected[3]},
+                                 .ranges = &range,
+                                 .num_ranges = 1};
+        hpct_ref_update(&call);
+        call.param = mine[0], call.grad = mine[1], call.slot[0] = mine[2], call.slot[1] = mine[3];
+        hpct_update_span span = {0, COUNT, 0.5f, 0.1f, 0.1f * 0.01f};
+        double sums[2];
+        if (kind == 0)
+            loops->sgd(&call, &span, sums);
+        if (kind == 1)
+            loops->adam(&call, &span, sums);
+        if (kind == 2) {
+            span.decay = 0.01f;
+            loops->norms(&call, &span, sums);
+            double w = sqrt(sums[0]), g = sqrt(sums[1]);
+            span.rate *= (float) (0.5 * w / (g + 0.01 * w));
+            loops->lars(&call, &span, sums);
+        }
+        if (kind == 3) {
+            loops->moments(&call, &span, sums);
+            span.rate *= (float) sqrt(sums[0] / sums[1]);
+            loops->lamb(&call, &span, sums);
+        }
+        for (int k = 0; k < ARENAS; k++) {
+            assert_true(nn_difference(mine[k], expected[k], COUNT) < 1e-6);
+            free(mine[k]), free(expected[k]);
+        }
     }
 }
 
@@ -126,6 +182,7 @@ static void all_variants_match(void **state)
         if (!loops->supported())
             continue;
         elementwise(loops);
+        updates(loops);
         rows(loops);
         for (int k = 1; k <= 30; k++) /* 2 to 50 taps */
             direct(loops, 1 + k % 14, 16 * (1 + k % 4), 1 + k % 5, 1 + k % 6 % 5);

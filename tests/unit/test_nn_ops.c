@@ -266,7 +266,7 @@ static void vectors_match(void **state)
                 b[j] = hpct_uniform(draws, 1, j) - 0.5f;
             }
             const hpct_backend *backend = k == 0 ? &hpct_backend_ref : hpct_backends[0];
-            assert_int_equal(backend->add(count, b, a[k]), HPCT_OK);
+            assert_int_equal(backend->accumulate(count, b, a[k], false), HPCT_OK);
             assert_int_equal(backend->scale(count, 0.3f, a[k]), HPCT_OK);
         }
         assert_true(nn_difference(a[1], a[0], count) < 1e-6);
@@ -276,32 +276,157 @@ static void vectors_match(void **state)
     }
 }
 
-static void sgd_matches(void **state)
+/* ---- optimizers ---- */
+
+enum { ARENA_PARAM, ARENA_GRAD, ARENA_SLOT, ARENAS = ARENA_SLOT + HPCT_MAX_SLOTS };
+
+/* Random settings of one optimizer; every third clips by value, by norm, by the norm of all. */
+static hpct_update_call random_update(hpct_optimizer_kind kind, int clip)
+{
+    return (hpct_update_call){
+        .kind = kind,
+        .nesterov = kind == HPCT_SGD && pick(0, 1) == 1,
+        .learning_rate = 0.01f * (float) pick(1, 20),
+        .weight_decay = pick(0, 1) == 1 ? 0.05f : 0,
+        .momentum = 0.9f,
+        .epsilon = 1e-7f,
+        .trust_coefficient = 0.1f,
+        .mix_1 = 0.1f,
+        .mix_2 = 0.02f,
+        .bias_1 = 0.271f,
+        .bias_2 = 0.0588f,
+        .grad_scale = pick(0, 1) == 1 ? 0.25f : 1,
+        .clipvalue = clip == 1 ? 0.03f : 0,
+        .clipnorm = clip == 2 ? 0.5f * (float) pick(1, 40) : 0,
+        .global_clipnorm = clip == 3 ? (float) pick(1, 40) : 0,
+    };
+}
+
+/* Parameters of random sizes behind each other, some with gaps that belong to nobody, one without
+ * weights and one without gradients; 16 zeros of padding behind each. */
+static size_t random_arenas(float *arenas[ARENAS], hpct_update_range *ranges, int num)
+{
+    size_t total = 0;
+    for (int r = 0; r < num; r++) {
+        size_t count = 16 * (size_t) (pick(0, 3) == 0 ? pick(2, 6000) : pick(2, 20));
+        total += 16 * (size_t) pick(0, 2);
+        ranges[r] = (hpct_update_range){total, count, .adapt = pick(0, 2) > 0};
+        total += count;
+    }
+    for (int k = 0; k < ARENAS; k++)
+        arenas[k] = hpct_host_allocate(total * sizeof(float));
+    for (int r = 0; r < num; r++) {
+        for (int k = 0; k < ARENAS; k++) {
+            bool none = (k == ARENA_PARAM && r == 1) || (k == ARENA_GRAD && r == 2);
+            for (size_t i = 0; i < ranges[r].count - 16 && !none; i++) {
+                float u = hpct_uniform(draws, (uint32_t) k, ranges[r].offset + i);
+                arenas[k][ranges[r].offset + i] = k == ARENA_SLOT + 1 ? 0.01f * u : u - 0.5f;
+            }
+        }
+    }
+    draws++;
+    return total;
+}
+
+static void run_update(const hpct_backend *backend, hpct_update_call call, float *arenas[ARENAS])
+{
+    bool slots = call.kind != HPCT_SGD || call.momentum != 0;
+    call.param = arenas[ARENA_PARAM];
+    call.grad = arenas[ARENA_GRAD];
+    for (int k = 0; k < HPCT_MAX_SLOTS && slots; k++)
+        call.slot[k] = arenas[ARENA_SLOT + k];
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(backend->update(&call), HPCT_OK);
+}
+
+static void check_update(hpct_update_call call)
+{
+    float *first[ARENAS], *expected[ARENAS], *got[ARENAS];
+    hpct_update_range ranges[5];
+    call.ranges = ranges;
+    call.num_ranges = pick(1, 5);
+    size_t total = random_arenas(first, ranges, call.num_ranges);
+    for (int k = 0; k < ARENAS; k++) {
+        expected[k] = hpct_host_allocate(total * sizeof(float));
+        got[k] = hpct_host_allocate(total * sizeof(float));
+        memcpy(expected[k], first[k], total * sizeof(float));
+    }
+    run_update(&hpct_backend_ref, call, expected);
+    assert_memory_not_equal(expected[ARENA_PARAM], first[ARENA_PARAM], total * sizeof(float));
+    for (int b = 0; hpct_backends[b] != NULL; b++) {
+        for (int k = 0; k < ARENAS; k++)
+            memcpy(got[k], first[k], total * sizeof(float));
+        run_update(hpct_backends[b], call, got);
+        for (int k = 0; k < ARENAS; k++) {
+            double difference = nn_difference(got[k], expected[k], total);
+            if (difference > 2e-6)
+                fail_msg("%s on %s, clip %g %g %g, arena %d: off by %g",
+                         hpct_optimizer_name(call.kind), hpct_backends[b]->name,
+                         (double) call.clipvalue, (double) call.clipnorm,
+                         (double) call.global_clipnorm, k, difference);
+            for (int r = 0; r < call.num_ranges; r++)
+                for (size_t i = ranges[r].offset + ranges[r].count - 16;
+                     i < ranges[r].offset + ranges[r].count; i++)
+                    assert_true(got[k][i] == 0);
+        }
+    }
+    for (int k = 0; k < ARENAS; k++) {
+        hpct_host_release(first[k]);
+        hpct_host_release(expected[k]);
+        hpct_host_release(got[k]);
+    }
+}
+
+static void updates_match(void **state)
 {
     (void) state;
-    for (int i = 0; i < unit_cases(40); i++) {
-        size_t count = (size_t) pick(1, 70000);
-        float *arrays[3], *expected[3];
-        for (int k = 0; k < 3; k++) {
-            arrays[k] = hpct_host_allocate(count * sizeof(float));
-            expected[k] = hpct_host_allocate(count * sizeof(float));
-            for (size_t j = 0; j < count; j++)
-                arrays[k][j] = expected[k][j] = hpct_uniform(draws, (uint32_t) k, j) - 0.5f;
+    for (int i = 0; i < unit_cases(100); i++) {
+        hpct_update_call call =
+            random_update((hpct_optimizer_kind) (i % HPCT_OPTIMIZER_KINDS), i / 5 % 4);
+        if (call.kind == HPCT_SGD && i % 3 == 0)
+            call.momentum = 0;
+        check_update(call);
+    }
+}
+
+/* A gradient that is not a number must show in the weights, however it is clipped. */
+static void a_gradient_that_is_no_number_shows(void **state)
+{
+    (void) state;
+    for (int b = 0; hpct_backends[b] != NULL; b++) {
+        for (int clip = 0; clip < 4; clip++) {
+            float arenas[3][16] = {{1}, {NAN, 1}, {0}};
+            hpct_update_range range = {0, 16, true};
+            hpct_update_call call = random_update(HPCT_SGD, clip);
+            call.param = arenas[0];
+            call.grad = arenas[1];
+            call.slot[0] = arenas[2];
+            call.ranges = &range;
+            call.num_ranges = 1;
+            assert_int_equal(hpct_backends[b]->update(&call), HPCT_OK);
+            assert_true(isnan(arenas[0][0]) && isnan(arenas[0][1]) == (clip > 1));
         }
-        hpct_sgd_call call = {
-            .learning_rate = 0.1f, .momentum = i % 2 == 0 ? 0.9f : 0.0f, .count = count};
-        for (int b = 0; hpct_backends[b] != NULL; b++) {
-            bool ref = hpct_backends[b] == &hpct_backend_ref;
-            call.param = ref ? expected[0] : arrays[0];
-            call.grad = ref ? expected[1] : arrays[1];
-            call.velocity = i % 2 != 0 ? NULL : ref ? expected[2] : arrays[2];
-            assert_int_equal(hpct_backends[b]->sgd(&call), HPCT_OK);
+    }
+}
+
+static void accumulation_matches(void **state)
+{
+    (void) state;
+    for (int b = 0; hpct_backends[b] != NULL; b++) {
+        size_t count = 16 * (size_t) pick(1, 5000);
+        float *src = hpct_host_allocate(count * sizeof *src),
+              *dst = hpct_host_allocate(count * sizeof *dst);
+        for (size_t i = 0; i < count; i++) {
+            src[i] = hpct_uniform(draws, 1, i);
+            dst[i] = NAN;
         }
-        for (int k = 0; k < 3; k++) {
-            assert_true(nn_difference(arrays[k], expected[k], count) < 1e-6);
-            hpct_host_release(arrays[k]);
-            hpct_host_release(expected[k]);
-        }
+        assert_int_equal(hpct_backends[b]->accumulate(count, src, dst, true), HPCT_OK);
+        assert_memory_equal(src, dst, count * sizeof *src);
+        assert_int_equal(hpct_backends[b]->accumulate(count, src, dst, false), HPCT_OK);
+        for (size_t i = 0; i < count; i++)
+            assert_true(dst[i] == 2 * src[i]);
+        hpct_host_release(src);
+        hpct_host_release(dst);
     }
 }
 
@@ -319,7 +444,9 @@ int main(void)
         cmocka_unit_test(activations_match),
         cmocka_unit_test(joins_match),
         cmocka_unit_test(vectors_match),
-        cmocka_unit_test(sgd_matches),
+        cmocka_unit_test(updates_match),
+        cmocka_unit_test(a_gradient_that_is_no_number_shows),
+        cmocka_unit_test(accumulation_matches),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -98,14 +98,42 @@ static void fill(hpct_model *model, int n, uint32_t t)
     }
 }
 
+/* One of every kind, with different clippings, schedules and accumulations. */
+static const hpct_optimizer optimizers[] = {
+    {.learning_rate = 0.1,
+     .momentum = 0.9,
+     .nesterov = true,
+     .weight_decay = 0.01,
+     .clipnorm = 0.5,
+     .schedule = {.kind = HPCT_COSINE_DECAY, .decay_steps = 40, .warmup_steps = 3}},
+    {.kind = HPCT_ADAM, .learning_rate = 0.01, .gradient_accumulation_steps = 2},
+    {.kind = HPCT_ADAMW, .learning_rate = 0.01, .clipvalue = 0.05},
+    {.kind = HPCT_LARS, .learning_rate = 1, .weight_decay = 0.01, .trust_coefficient = 0.02},
+    {.kind = HPCT_LAMB, .learning_rate = 0.02, .global_clipnorm = 1},
+};
+#define NUM_OPTIMIZERS (sizeof optimizers / sizeof *optimizers)
+
+static hpct_model *ready_with(const char *backend, const hpct_optimizer *optimizer)
+{
+    hpct_model *model = small_model(true);
+    assert_int_equal(hpct_model_compile(model, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY, optimizer),
+                     HPCT_OK);
+    assert_int_equal(hpct_model_initialize(model, 3), HPCT_OK);
+    build(model, (hpct_build_options){.backend = backend});
+    return model;
+}
+
 static double step(hpct_model *model, int n, uint32_t t)
 {
+    bool due;
     hpct_batch_sums sums;
     fill(model, n, t);
     assert_int_equal(hpct_model_forward(model, n, true), HPCT_OK);
     assert_int_equal(hpct_model_loss(model, n, 1.0f / (float) n, &sums), HPCT_OK);
     assert_int_equal(hpct_model_backward(model, n), HPCT_OK);
-    assert_int_equal(hpct_model_update(model), HPCT_OK);
+    assert_int_equal(hpct_model_accumulate(model, &due), HPCT_OK);
+    if (due)
+        assert_int_equal(hpct_model_update(model), HPCT_OK);
     return sums.loss / n;
 }
 
@@ -199,6 +227,154 @@ static void momentum_is_keras(void **state)
         assert_true(fabsf(weights[0] - before) < 1e-6f && gradients[0] != 0);
     }
     hpct_model_free(model);
+}
+
+static void optimizers_train_alike(void **state)
+{
+    (void) state;
+    for (size_t i = 0; i < NUM_OPTIMIZERS; i++) {
+        hpct_model *cpu = ready_with("cpu", &optimizers[i]),
+                   *ref = ready_with("ref", &optimizers[i]);
+        double first = 0, last = 0;
+        for (uint32_t t = 0; t < 60; t++) {
+            double a = step(cpu, 8, t % 2), b = step(ref, 8, t % 2);
+            if (t < 20 && fabs(a - b) > 1e-3 * b)
+                fail_msg("%s, step %u: loss %g, reference %g",
+                         hpct_optimizer_name(optimizers[i].kind), t, a, b);
+            first += t < 4 ? b : 0;
+            last += t >= 56 ? b : 0;
+        }
+        if (last > 0.8 * first)
+            fail_msg("%s: loss %g at first, %g at last", hpct_optimizer_name(optimizers[i].kind),
+                     first / 4, last / 4);
+        hpct_model_free(cpu);
+        hpct_model_free(ref);
+    }
+}
+
+/* Two equal batches accumulated are one: nothing moves at the first, and the second moves by the
+ * mean of both; the learning rate goes on with each batch. */
+static void accumulation_takes_the_mean(void **state)
+{
+    (void) state;
+    hpct_optimizer optimizer = {.learning_rate = 0.25,
+                                .momentum = 0.5,
+                                .gradient_accumulation_steps = 3,
+                                .schedule = {.kind = HPCT_PIECEWISE_CONSTANT,
+                                             .num_boundaries = 1,
+                                             .boundaries = {2},
+                                             .values = {0.1, 0.05}}};
+    hpct_model *three = ready_with("cpu", &optimizer), *one = ready("cpu", 0.5),
+               *first = ready("cpu", 0.5);
+    for (uint32_t t = 0; t < 3; t++) {
+        assert_same_weights(three, first, 0);
+        assert_true(hpct_model_learning_rate(three) == 0.1);
+        step(three, 8, 4);
+    }
+    assert_true(hpct_model_learning_rate(three) == 0.05);
+    step(one, 8, 4);
+    assert_same_weights(three, one, 1e-6f);
+    hpct_model_free(three);
+    hpct_model_free(one);
+    hpct_model_free(first);
+}
+
+static double norm_of(const float *values, size_t count)
+{
+    double sum = 0;
+    for (size_t i = 0; i < count; i++)
+        sum += (double) values[i] * (double) values[i];
+    return sqrt(sum);
+}
+
+/* What plain SGD with rate 1 moved each parameter by is the clipped gradient. */
+static void clipping_is_keras(void **state)
+{
+    (void) state;
+    for (int which = 0; which < 3; which++) {
+        hpct_optimizer optimizer = {.learning_rate = 1};
+        *(which == 0   ? &optimizer.clipvalue
+          : which == 1 ? &optimizer.clipnorm
+                       : &optimizer.global_clipnorm) = 0.3;
+        hpct_model *model = ready_with("cpu", &optimizer);
+        size_t count;
+        float *weights = hpct_model_parameters(model, &count),
+              *gradients = hpct_model_gradients(model, &count);
+        float *moved = malloc(count * sizeof *moved);
+        memcpy(moved, weights, count * sizeof *moved);
+        step(model, 8, 0);
+        for (size_t i = 0; i < count; i++)
+            moved[i] -= weights[i];
+        double all = norm_of(gradients, count);
+        assert_true(all > 0.3);
+        int clipped = 0;
+        for (int p = 0; p < model->num_params; p++) {
+            const hpct_param *param = &model->params[p];
+            size_t at = model->run->param_offsets[p], /* with the layout's padding */
+                size = model->run->nodes[param->node].op->param_floats[param->index];
+            double own = norm_of(gradients + at, size);
+            clipped += own > 0.3;
+            for (size_t i = at; i < at + size; i++) {
+                double g = (double) gradients[i];
+                double wanted = which == 0   ? fmax(-0.3, fmin(0.3, g))
+                                : which == 1 ? g * fmin(1, 0.3 / own)
+                                             : g * 0.3 / all;
+                if (fabs((double) moved[i] - wanted) > 1e-6)
+                    fail_msg("%s: moved by %g, not %g", param->name, (double) moved[i], wanted);
+            }
+        }
+        if (which == 1 && (clipped < 2 || clipped == model->num_params))
+            fail_msg("%d of %d were clipped", clipped, model->num_params);
+        free(moved);
+        hpct_model_free(model);
+    }
+}
+
+/* Through another backend and a build without optimizer slots, in the middle of an accumulation
+ * and of Adam's count. */
+static void rebuilding_keeps_the_optimizer(void **state)
+{
+    (void) state;
+    for (size_t i = 0; i < NUM_OPTIMIZERS; i++) {
+        hpct_model *moved = ready_with("cpu", &optimizers[i]),
+                   *stayed = ready_with("cpu", &optimizers[i]);
+        for (uint32_t t = 0; t < 8; t++) {
+            step(moved, 8, t);
+            step(stayed, 8, t);
+            if (t == 2)
+                build(moved, (hpct_build_options){.backend = "cpu", .inference_only = true});
+            if (t % 2 == 0)
+                build(moved, (hpct_build_options){.backend = t < 4 ? "ref" : "cpu"});
+            assert_same_weights(moved, stayed, 1e-4f);
+            assert_true(hpct_model_learning_rate(moved) == hpct_model_learning_rate(stayed));
+        }
+        hpct_model_free(moved);
+        hpct_model_free(stayed);
+    }
+}
+
+/* Compiling anew, as in Keras, begins with a new optimizer but the same weights. */
+static void compiling_forgets_the_optimizer(void **state)
+{
+    (void) state;
+    hpct_optimizer adam = {.kind = HPCT_ADAM};
+    hpct_model *model = ready("cpu", 0.9), *same = ready("cpu", 0.9);
+    step(model, 8, 0);
+    step(same, 8, 0);
+    for (int i = 0; i < 2; i++) {
+        hpct_optimizer other = {.learning_rate = 0.1, .momentum = 0.9};
+        assert_int_equal(hpct_model_compile(model, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY,
+                                            i == 0 ? &adam : &other),
+                         HPCT_OK);
+        build(model, (hpct_build_options){.backend = "cpu"});
+        assert_same_weights(model, same, 0);
+    }
+    size_t count;
+    hpct_model_parameters(model, &count);
+    assert_true(norm_of(model->run->slot[0], count) == 0);
+    assert_true(norm_of(same->run->slot[0], count) > 0);
+    hpct_model_free(model);
+    hpct_model_free(same);
 }
 
 /* Through another backend, other batch sizes, and a build without optimizer slots. */
@@ -469,17 +645,19 @@ static void inference_needs_less_memory(void **state)
 static void the_step_allocates_nothing(void **state)
 {
     (void) state;
-    hpct_model *model = ready("cpu", 0.9);
-    step(model, 8, 0);
-    long before = allocations;
-    for (uint32_t t = 0; t < 3; t++) {
-        step(model, 8, t);
-        step(model, 5, t);
+    for (size_t i = 0; i < NUM_OPTIMIZERS; i++) {
+        hpct_model *model = ready_with("cpu", &optimizers[i]);
+        step(model, 8, 0);
+        long before = allocations;
+        for (uint32_t t = 0; t < 3; t++) {
+            step(model, 8, t);
+            step(model, 5, t);
+        }
+        assert_int_equal(allocations, before);
+        build(model, (hpct_build_options){.backend = "cpu"});
+        assert_true(allocations > before); /* the count counts */
+        hpct_model_free(model);
     }
-    assert_int_equal(allocations, before);
-    build(model, (hpct_build_options){.backend = "cpu"});
-    assert_true(allocations > before); /* the count counts */
-    hpct_model_free(model);
 }
 
 static void threads_can_be_set(void **state)
@@ -507,6 +685,11 @@ int main(void)
         cmocka_unit_test(mnist_cnn_trains_alike),
         cmocka_unit_test(fused_update_changes_nothing),
         cmocka_unit_test(momentum_is_keras),
+        cmocka_unit_test(optimizers_train_alike),
+        cmocka_unit_test(accumulation_takes_the_mean),
+        cmocka_unit_test(clipping_is_keras),
+        cmocka_unit_test(rebuilding_keeps_the_optimizer),
+        cmocka_unit_test(compiling_forgets_the_optimizer),
         cmocka_unit_test(rebuilding_keeps_weights_and_velocity),
         cmocka_unit_test(arenas_are_as_promised),
         cmocka_unit_test(nothing_stale_is_read),

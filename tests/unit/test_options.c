@@ -449,6 +449,44 @@ static void a_layout_that_slurm_contradicts_is_refused(void **state)
     assert_non_null(strstr(hpct_last_error(), "node7"));
 }
 
+/* Whether the nodes are to stage together. */
+static bool together(bool munge, const char *mode)
+{
+    char variable[64];
+    hpct_task_facts facts = task3;
+    hpct_choices choices = {0};
+    hpct_settings settings;
+    hpct_team_facts team = {0};
+    hpct_options options = {0};
+    hpct_config *config = NULL;
+    snprintf(variable, sizeof variable, "HPC_TRAIN_STAGE_MODE=%s", mode);
+    hpct_environment *environment = ENV(STEP, "HPC_TRAIN_STAGE=/data", variable);
+    facts.munge = munge;
+    facts.tmpdir = "/tmp/hpc-train/42";
+    assert_int_equal(hpct_settings_read(0, NULL, &settings), HPCT_OK);
+    assert_int_equal(hpct_options_resolve(&options, environment, true, &choices), HPCT_OK);
+    assert_int_equal(
+        hpct_task_describe(&facts, &choices, &settings, environment, &team, &config), HPCT_OK);
+    bool result = team.hosts != NULL;
+    free(team.hosts);
+    hpct_config_free(config);
+    hpct_choices_free(&choices);
+    hpct_settings_free(&settings);
+    return result;
+}
+
+static void nodes_stage_together_where_munge_is_or_on_demand(void **state)
+{
+    (void) state;
+    assert_true(together(true, "auto"));
+    assert_true(together(true, "extract"));
+    assert_false(together(true, "copy"));
+    assert_false(together(false, "auto"));
+    assert_false(together(false, "extract"));
+    assert_true(together(false, "broadcast"));
+    assert_true(together(false, "extract,broadcast"));
+}
+
 /* SPANK counts within the component, the variables through all of them. */
 static void a_task_of_a_component_is_described(void **state)
 {
@@ -528,6 +566,7 @@ int main(void)
         cmocka_unit_test(a_task_is_described),
         cmocka_unit_test(a_layout_that_slurm_contradicts_is_refused),
         cmocka_unit_test(a_task_of_a_component_is_described),
+        cmocka_unit_test(nodes_stage_together_where_munge_is_or_on_demand),
         cmocka_unit_test(nothing_to_hide_is_no_hiding),
         cmocka_unit_test(the_config_file_is_written),
     };

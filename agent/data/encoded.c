@@ -1,0 +1,333 @@
+/* Pictures as they were stored. Reading and decoding at the start run on all threads. */
+#include "agent/data/encoded.h"
+
+#include "agent/data/dataset.h"
+#include "base/status.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MIB(bytes) ((double) (bytes) / (1024.0 * 1024.0))
+
+void hpct_room_free(hpct_room *room)
+{
+    hpct_decoder_free(room->decoder);
+    free(room->file);
+    *room = (hpct_room){0};
+}
+
+void hpct_encoded_free(hpct_encoded *encoded, size_t count)
+{
+    for (size_t i = 0; encoded->entries != NULL && i < count; i++)
+        free(encoded->entries[i].name);
+    free(encoded->entries);
+    free(encoded->bytes);
+    *encoded = (hpct_encoded){0};
+}
+
+/* ---- in parallel ---- */
+
+typedef hpct_status each_function(hpct_dataset *dataset, size_t index, hpct_room *room);
+
+/* Calls `each` for all samples. Of several failures the one of the first sample is returned. */
+static hpct_status for_all(hpct_dataset *dataset, each_function *each)
+{
+    size_t failed_at = SIZE_MAX;
+    hpct_status failed = HPCT_OK;
+    char *message = NULL;
+#pragma omp parallel
+    {
+        hpct_room room = {0};
+#pragma omp for schedule(dynamic, 64)
+        for (size_t i = 0; i < dataset->size; i++) {
+            size_t seen;
+#pragma omp atomic read
+            seen = failed_at;
+            hpct_status status = i < seen ? each(dataset, i, &room) : HPCT_OK;
+            if (status == HPCT_OK)
+                continue;
+#pragma omp critical(hpct_encoded_failure)
+            if (i < failed_at) {
+#pragma omp atomic write
+                failed_at = i;
+                failed = status;
+                free(message);
+                message = strdup(hpct_last_error());
+            }
+        }
+        hpct_room_free(&room);
+    }
+    if (failed != HPCT_OK)
+        hpct_fail(failed, "%s", message != NULL ? message : "out of memory");
+    free(message);
+    return failed;
+}
+
+/* ---- files ---- */
+
+/* "FOLDER/NAME"; the caller frees it. */
+static char *full_name(const hpct_dataset *dataset, size_t index)
+{
+    char *name = NULL;
+    if (asprintf(&name, "%s/%s", dataset->path, dataset->encoded.entries[index].name) < 0)
+        return NULL;
+    return name;
+}
+
+static hpct_status read_all(int fd, uint8_t *out, size_t bytes, const char *name)
+{
+    for (size_t have = 0; have < bytes;) {
+        ssize_t got = read(fd, out + have, bytes - have);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return hpct_fail(HPCT_ERR_IO, "%s: reading failed: %s", name, strerror(errno));
+        if (got == 0)
+            return hpct_fail(HPCT_ERR_DATA, "%s: it has become shorter", name);
+        have += (size_t) got;
+    }
+    return HPCT_OK;
+}
+
+static hpct_status open_file(const hpct_dataset *dataset, size_t index, int *fd, char **name)
+{
+    *name = full_name(dataset, index);
+    if (*name == NULL)
+        return hpct_fail_memory(0);
+    *fd = open(*name, O_RDONLY | O_CLOEXEC);
+    if (*fd >= 0)
+        return HPCT_OK;
+    hpct_status status = hpct_fail(HPCT_ERR_NO_INPUT, "%s: %s", *name, strerror(errno));
+    free(*name);
+    return status;
+}
+
+static hpct_status measure_file(hpct_dataset *dataset, size_t index, hpct_room *room)
+{
+    (void) room;
+    struct stat info;
+    char *name = full_name(dataset, index);
+    hpct_status status = HPCT_OK;
+    if (name == NULL)
+        return hpct_fail_memory(0);
+    if (stat(name, &info) != 0)
+        status = hpct_fail(HPCT_ERR_NO_INPUT, "%s: %s", name, strerror(errno));
+    else if (!S_ISREG(info.st_mode) || (uint64_t) info.st_size > HPCT_PICTURE_MAX_BYTES)
+        status = hpct_fail(HPCT_ERR_DATA, "%s: it is no picture's file", name);
+    else
+        dataset->encoded.entries[index].bytes = (size_t) info.st_size;
+    free(name);
+    return status;
+}
+
+/* Into its place in encoded->bytes. */
+static hpct_status read_file(hpct_dataset *dataset, size_t index, hpct_room *room)
+{
+    (void) room;
+    const hpct_entry *entry = &dataset->encoded.entries[index];
+    int fd;
+    char *name;
+    hpct_status status = open_file(dataset, index, &fd, &name);
+    if (status != HPCT_OK)
+        return status;
+    status = read_all(fd, dataset->encoded.bytes + entry->at, entry->bytes, name);
+    close(fd);
+    free(name);
+    return status;
+}
+
+/* Into the room. */
+static hpct_status read_again(const hpct_dataset *dataset, size_t index, hpct_room *room)
+{
+    size_t bytes = dataset->encoded.entries[index].bytes;
+    int fd;
+    char *name;
+    if (bytes > room->file_room) {
+        free(room->file);
+        room->file = malloc(bytes);
+        room->file_room = room->file != NULL ? bytes : 0;
+        if (room->file == NULL)
+            return hpct_fail_memory(bytes);
+    }
+    hpct_status status = open_file(dataset, index, &fd, &name);
+    if (status != HPCT_OK)
+        return status;
+    status = read_all(fd, room->file, bytes, name);
+    close(fd);
+    free(name);
+    return status;
+}
+
+/* ---- one picture ---- */
+
+static hpct_status find_coded(const hpct_dataset *dataset, size_t index, hpct_room *room,
+                              hpct_coded *coded)
+{
+    const hpct_encoded *encoded = &dataset->encoded;
+    const hpct_entry *entry = &encoded->entries[index];
+    hpct_status status = HPCT_OK;
+    if (room->decoder == NULL)
+        status = hpct_decoder_new(&room->decoder);
+    if (status == HPCT_OK && encoded->bytes == NULL)
+        status = read_again(dataset, index, room);
+    *coded = (hpct_coded){
+        .bytes = encoded->bytes != NULL ? encoded->bytes + entry->at : room->file,
+        .num_bytes = entry->bytes,
+        .name = entry->name,
+    };
+    return status;
+}
+
+static int channels_of(const hpct_dataset *dataset)
+{
+    return dataset->options.channels == 1 ? 1 : 3;
+}
+
+/* The picture's own name lacks the folder or archive. */
+static hpct_status with_path(const hpct_dataset *dataset, hpct_status status)
+{
+    if (status != HPCT_ERR_DATA)
+        return status;
+    char *prefix = NULL;
+    if (asprintf(&prefix, "%s/%s", dataset->path, hpct_last_error()) < 0)
+        return hpct_fail_memory(0);
+    hpct_fail(status, "%s", prefix);
+    free(prefix);
+    return status;
+}
+
+hpct_status hpct_encoded_fetch(const hpct_dataset *dataset, size_t index, hpct_room *room,
+                               hpct_picture *out)
+{
+    hpct_coded coded;
+    hpct_status status = find_coded(dataset, index, room, &coded);
+    if (status != HPCT_OK)
+        return status; /* names the file */
+    return with_path(dataset,
+                     hpct_picture_decode(room->decoder, &coded, channels_of(dataset), out));
+}
+
+/* That the header is whole; notes the first picture whose size is not that of the first of all. */
+static hpct_status check_header(hpct_dataset *dataset, size_t index, hpct_room *room)
+{
+    int size[2];
+    hpct_coded coded;
+    hpct_status status = find_coded(dataset, index, room, &coded);
+    if (status != HPCT_OK)
+        return status;
+    status = with_path(dataset, hpct_picture_size(room->decoder, &coded, size));
+    if (status != HPCT_OK ||
+        (size[0] == dataset->stored.size[0] && size[1] == dataset->stored.size[1]))
+        return status;
+#pragma omp critical(hpct_encoded_odd)
+    dataset->encoded.odd = index < dataset->encoded.odd ? index : dataset->encoded.odd;
+    return HPCT_OK;
+}
+
+static hpct_status decode_one(hpct_dataset *dataset, size_t index, hpct_room *room)
+{
+    hpct_picture picture;
+    hpct_status status = hpct_encoded_fetch(dataset, index, room, &picture);
+    if (status == HPCT_OK)
+        memcpy(dataset->pixels + index * dataset->stored_elements, picture.pixels,
+               dataset->stored_elements);
+    return status;
+}
+
+/* ---- at the start ---- */
+
+static hpct_status read_files(hpct_dataset *dataset, size_t memory)
+{
+    hpct_encoded *encoded = &dataset->encoded;
+    hpct_status status = for_all(dataset, measure_file);
+    if (status != HPCT_OK)
+        return status;
+    for (size_t i = 0; i < dataset->size; i++) {
+        encoded->entries[i].at = encoded->num_bytes;
+        encoded->num_bytes += encoded->entries[i].bytes;
+    }
+    if (encoded->num_bytes > memory)
+        return HPCT_OK; /* read again when needed */
+    encoded->bytes = malloc(encoded->num_bytes + 1);
+    if (encoded->bytes == NULL)
+        return hpct_fail_memory(encoded->num_bytes);
+    return for_all(dataset, read_file);
+}
+
+static hpct_status set_stored_shape(hpct_dataset *dataset)
+{
+    int size[2];
+    hpct_coded coded;
+    hpct_room room = {0};
+    hpct_status status = find_coded(dataset, 0, &room, &coded);
+    if (status == HPCT_OK)
+        status = with_path(dataset, hpct_picture_size(room.decoder, &coded, size));
+    hpct_room_free(&room);
+    if (status != HPCT_OK)
+        return status;
+    const uint64_t sizes[] = {(uint64_t) size[0], (uint64_t) size[1],
+                              (uint64_t) channels_of(dataset)};
+    return hpct_dataset_set_shape(dataset, 3, sizes, dataset->path);
+}
+
+/* Of files that are read when needed, to be resized, nothing more is read here. */
+static hpct_status check_headers(hpct_dataset *dataset)
+{
+    hpct_encoded *encoded = &dataset->encoded;
+    bool resized = dataset->options.height > 0;
+    encoded->odd = SIZE_MAX;
+    if (encoded->bytes == NULL && resized)
+        encoded->odd = 0;
+    else {
+        hpct_status status = for_all(dataset, check_header);
+        if (status != HPCT_OK)
+            return status;
+    }
+    if (encoded->odd != SIZE_MAX)
+        dataset->stored = (hpct_shape){0};
+    return HPCT_OK;
+}
+
+static hpct_status decode_all(hpct_dataset *dataset, size_t memory)
+{
+    hpct_encoded *encoded = &dataset->encoded;
+    uint64_t bytes;
+    hpct_status status = set_stored_shape(dataset);
+    if (status == HPCT_OK)
+        status = check_headers(dataset);
+    if (status != HPCT_OK || dataset->stored.rank == 0 || encoded->bytes == NULL ||
+        __builtin_mul_overflow((uint64_t) dataset->size, dataset->stored_elements, &bytes) ||
+        bytes > memory)
+        return status;
+    dataset->pixels = malloc((size_t) bytes);
+    if (dataset->pixels == NULL)
+        return hpct_fail_memory((size_t) bytes);
+    status = for_all(dataset, decode_one);
+    if (status == HPCT_OK)
+        hpct_encoded_free(encoded, dataset->size);
+    return status;
+}
+
+hpct_status hpct_encoded_take(hpct_dataset *dataset, hpct_listing *listing, uint8_t *bytes,
+                              size_t num_bytes)
+{
+    size_t memory = hpct_dataset_memory(dataset) / 2;
+    dataset->size = listing->count;
+    dataset->encoded = (hpct_encoded){listing->entries, bytes, num_bytes, SIZE_MAX};
+    dataset->classes = listing->classes;
+    dataset->num_classes = listing->num_classes;
+    *listing = (hpct_listing){0};
+    dataset->labels = malloc((dataset->size + 1) * sizeof *dataset->labels);
+    if (dataset->labels == NULL)
+        return hpct_fail_memory(dataset->size * sizeof *dataset->labels);
+    for (size_t i = 0; i < dataset->size; i++)
+        dataset->labels[i] = dataset->encoded.entries[i].label;
+    hpct_status status = bytes == NULL ? read_files(dataset, memory) : HPCT_OK;
+    return status == HPCT_OK ? decode_all(dataset, memory) : status;
+}

@@ -1,0 +1,93 @@
+/* hpctrain/optimizer.h - optimizers and learning rate schedules, as Keras 3 defines them. In every
+ * struct a field that is zero has Keras' default. */
+#ifndef HPCTRAIN_OPTIMIZER_H
+#define HPCTRAIN_OPTIMIZER_H
+
+#include <hpctrain/status.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum hpct_optimizer_kind {
+    HPCT_SGD,
+    HPCT_ADAM,  /* Kingma and Ba, Adam: A Method for Stochastic Optimization, 2014 */
+    HPCT_ADAMW, /* Adam whose weight_decay is 0.004 by default */
+    HPCT_LARS,  /* You, Gitman and Ginsburg, Large Batch Training of Convolutional Networks, 2017 */
+    HPCT_LAMB,  /* You et al., Large Batch Optimization for Deep Learning, 2019, in Keras' form */
+    HPCT_OPTIMIZER_KINDS
+} hpct_optimizer_kind;
+
+typedef enum hpct_schedule_kind {
+    HPCT_CONSTANT,
+    HPCT_PIECEWISE_CONSTANT,
+    HPCT_EXPONENTIAL_DECAY,
+    HPCT_COSINE_DECAY,
+    HPCT_POLYNOMIAL_DECAY,
+    HPCT_SCHEDULE_KINDS
+} hpct_schedule_kind;
+
+#define HPCT_MAX_BOUNDARIES 16
+
+/* The learning rate as a function of the step, which counts batches from 0. During the warm-up it
+ * rises linearly from warmup_start to where the schedule begins; the schedule's own steps count
+ * from the warm-up's end, as with Keras' CosineDecay. */
+typedef struct hpct_schedule {
+    hpct_schedule_kind kind;
+    int64_t warmup_steps;
+    double warmup_start;
+    int64_t decay_steps;      /* EXPONENTIAL, COSINE, POLYNOMIAL: must be given */
+    double decay_rate;        /* EXPONENTIAL: rate * decay_rate^(step / decay_steps) */
+    bool staircase;           /* EXPONENTIAL: step / decay_steps is rounded down */
+    double alpha;             /* COSINE: where it ends, as a fraction of the rate; default 0 */
+    double power;             /* POLYNOMIAL: default 1 */
+    double end_learning_rate; /* POLYNOMIAL: default 0.0001 */
+    bool to_zero;             /* POLYNOMIAL: ends at 0 instead */
+    int num_boundaries;       /* PIECEWISE: values[i] up to and with step boundaries[i], then */
+    int64_t boundaries[HPCT_MAX_BOUNDARIES]; /* values[i + 1]; learning_rate is not read */
+    double values[HPCT_MAX_BOUNDARIES + 1];
+} hpct_schedule;
+
+typedef struct hpct_optimizer {
+    hpct_optimizer_kind kind;
+    double learning_rate;   /* default: SGD 0.01, Adam, AdamW and LAMB 0.001; LARS has none */
+    hpct_schedule schedule; /* default: constant */
+
+    double momentum; /* SGD: default 0; LARS: default 0.9 */
+    bool nesterov;   /* SGD */
+    double beta_1;   /* Adam, AdamW, LAMB: default 0.9 */
+    double beta_2;   /* default 0.999 */
+    double epsilon;  /* default 1e-7 */
+
+    /* Every parameter is multiplied by 1 - rate * weight_decay before its update, biases too.
+     * Default: AdamW 0.004, else 0. In LARS it is the paper's: added to the gradient, inside the
+     * trust ratio. */
+    double weight_decay;
+
+    /* LARS: the rate of a parameter w with gradient g is multiplied by
+     * trust_coefficient * |w| / (|g| + weight_decay * |w|). Biases and BatchNormalization's
+     * parameters keep the plain rate and do not decay, unless trust_all. */
+    double trust_coefficient; /* default 0.001 */
+    bool trust_all;
+
+    /* Clipping of the gradient, summed over all ranks, before the update; at most one of them. */
+    double clipvalue;       /* each number to [-clipvalue, clipvalue] */
+    double clipnorm;        /* each parameter's gradient to this L2 norm */
+    double global_clipnorm; /* all gradients together to this L2 norm */
+
+    /* One update for this many batches, with the mean of their gradients; default 1. The schedule
+     * goes on counting batches. */
+    int gradient_accumulation_steps;
+} hpct_optimizer;
+
+/* The optimizer of this name ("sgd", "adam", "adamw", "lars", "lamb"); HPCT_ERR_USAGE, with the
+ * names there are, for any other. */
+HPCT_API hpct_status hpct_optimizer_find(hpct_optimizer_kind *kind, const char *name);
+HPCT_API const char *hpct_optimizer_name(hpct_optimizer_kind kind);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,119 @@
+/* The optimizers' updates, one number after the other, straight from the formulas in
+ * nn/backend.h. */
+#include "nn/ref/ref.h"
+
+#include <math.h>
+
+/* The gradient of number i, scaled and clipped; `scale` includes the clipping by norms. */
+static float gradient(const hpct_update_call *c, size_t i, double scale)
+{
+    double g = (double) c->grad[i] * scale, limit = (double) c->clipvalue;
+    if (limit > 0 && fabs(g) > limit)
+        g = g > 0 ? limit : -limit;
+    return (float) g;
+}
+
+static double norm(const float *values, const hpct_update_range *range)
+{
+    double sum = 0;
+    for (size_t i = range->offset; i < range->offset + range->count; i++)
+        sum += (double) values[i] * (double) values[i];
+    return sqrt(sum);
+}
+
+/* What a gradient of norm `length` is multiplied by so that it is no longer than `limit`. */
+static double shorten(double length, double limit)
+{
+    return limit > 0 && !(length <= limit) ? limit / length : 1;
+}
+
+static void sgd(const hpct_update_call *c, const hpct_update_range *range, double scale)
+{
+    float decay = c->learning_rate * c->weight_decay, *m = c->slot[0];
+    for (size_t i = range->offset; i < range->offset + range->count; i++) {
+        float step = -c->learning_rate * gradient(c, i, scale), change = step;
+        if (m != NULL) {
+            m[i] = c->momentum * m[i] + step;
+            change = c->nesterov ? c->momentum * m[i] + step : m[i];
+        }
+        c->param[i] += change - decay * c->param[i];
+    }
+}
+
+static void moments(const hpct_update_call *c, const hpct_update_range *range, double scale)
+{
+    float decay = c->learning_rate * c->weight_decay;
+    float *m = c->slot[0], *v = c->slot[1];
+    for (size_t i = range->offset; i < range->offset + range->count; i++) {
+        float g = gradient(c, i, scale);
+        m[i] += (g - m[i]) * c->mix_1;
+        v[i] += (g * g - v[i]) * c->mix_2;
+        c->param[i] -= decay * c->param[i];
+    }
+}
+
+static void adam(const hpct_update_call *c, const hpct_update_range *range, double scale)
+{
+    float alpha = c->learning_rate * sqrtf(c->bias_2) / c->bias_1;
+    moments(c, range, scale);
+    for (size_t i = range->offset; i < range->offset + range->count; i++)
+        c->param[i] -= alpha * c->slot[0][i] / (sqrtf(c->slot[1][i]) + c->epsilon);
+}
+
+static float lamb_update(const hpct_update_call *c, size_t i)
+{
+    return c->slot[0][i] / c->bias_1 / (sqrtf(c->slot[1][i] / c->bias_2) + c->epsilon);
+}
+
+static void lamb(const hpct_update_call *c, const hpct_update_range *range, double scale)
+{
+    moments(c, range, scale);
+    double w = norm(c->param, range), u = 0;
+    for (size_t i = range->offset; i < range->offset + range->count; i++)
+        u += (double) lamb_update(c, i) * (double) lamb_update(c, i);
+    u = sqrt(u);
+    float rate = c->learning_rate * (float) (w > 0 && u > 0 ? w / u : 1);
+    for (size_t i = range->offset; i < range->offset + range->count; i++)
+        c->param[i] -= rate * lamb_update(c, i);
+}
+
+static void lars(const hpct_update_call *c, const hpct_update_range *range, double scale)
+{
+    float decay = range->adapt ? c->weight_decay : 0, rate = c->learning_rate;
+    double w = norm(c->param, range), g = 0;
+    for (size_t i = range->offset; i < range->offset + range->count; i++)
+        g += (double) gradient(c, i, scale) * (double) gradient(c, i, scale);
+    g = sqrt(g);
+    if (range->adapt && w > 0 && g > 0)
+        rate *= (float) ((double) c->trust_coefficient * w / (g + (double) decay * w));
+    for (size_t i = range->offset; i < range->offset + range->count; i++) {
+        float *m = &c->slot[0][i];
+        *m = c->momentum * *m - rate * (gradient(c, i, scale) + decay * c->param[i]);
+        c->param[i] += *m;
+    }
+}
+
+hpct_status hpct_ref_update(const hpct_update_call *call)
+{
+    static void (*const updates[HPCT_OPTIMIZER_KINDS])(const hpct_update_call *,
+                                                       const hpct_update_range *, double) = {
+        [HPCT_SGD] = sgd,   [HPCT_ADAM] = adam, [HPCT_ADAMW] = adam,
+        [HPCT_LARS] = lars, [HPCT_LAMB] = lamb,
+    };
+    double scale = (double) call->grad_scale, all = 0;
+    for (int i = 0; i < call->num_ranges; i++)
+        all = hypot(all, norm(call->grad, &call->ranges[i]));
+    scale *= shorten(scale * all, (double) call->global_clipnorm);
+    for (int i = 0; i < call->num_ranges; i++) {
+        double own = scale * norm(call->grad, &call->ranges[i]);
+        updates[call->kind](call, &call->ranges[i], scale * shorten(own, (double) call->clipnorm));
+    }
+    return HPCT_OK;
+}
+
+hpct_status hpct_ref_accumulate(size_t count, const float *src, float *dst, bool first)
+{
+    for (size_t i = 0; i < count; i++)
+        dst[i] = first ? src[i] : dst[i] + src[i];
+    return HPCT_OK;
+}

@@ -1,0 +1,71 @@
+/* The end of a step: gradients that accumulate, and the optimizer's update. Allocates nothing. */
+#include "nn/run.h"
+
+#include "base/status.h"
+
+#include <math.h>
+
+static hpct_status need_training(const hpct_model *model)
+{
+    if (model->run == NULL || !model->run->training)
+        return hpct_fail(HPCT_ERR_USAGE, "model %s is not built for training", model->name);
+    return HPCT_OK;
+}
+
+int hpct_model_gradient_accumulation(const hpct_model *model)
+{
+    return model->optimizer.gradient_accumulation_steps;
+}
+
+hpct_status hpct_model_accumulate(hpct_model *model, bool *due)
+{
+    hpct_status status = need_training(model);
+    int cycle = model->optimizer.gradient_accumulation_steps;
+    int64_t place = cycle > 0 ? model->steps % cycle : 0;
+    *due = place == cycle - 1;
+    if (status != HPCT_OK || cycle == 1)
+        return status;
+    hpct_run *run = model->run;
+    float *sum = run->slot[HPCT_SLOT_ACCUMULATED];
+    if (*due)
+        return run->backend->accumulate(run->arena_floats, sum, run->gradients, false);
+    model->steps++;
+    return run->backend->accumulate(run->arena_floats, run->gradients, sum, place == 0);
+}
+
+hpct_status hpct_model_update(hpct_model *model)
+{
+    hpct_status status = need_training(model);
+    if (status != HPCT_OK)
+        return status;
+    const hpct_run *run = model->run;
+    const hpct_optimizer *o = &model->optimizer;
+    double t = (double) (model->steps / o->gradient_accumulation_steps + 1);
+    hpct_update_call call = {
+        .kind = o->kind,
+        .nesterov = o->nesterov,
+        .learning_rate = (float) hpct_model_learning_rate(model),
+        .weight_decay = (float) o->weight_decay,
+        .momentum = (float) o->momentum,
+        .mix_1 = (float) (1 - o->beta_1),
+        .mix_2 = (float) (1 - o->beta_2),
+        .epsilon = (float) o->epsilon,
+        .trust_coefficient = (float) o->trust_coefficient,
+        .bias_1 = (float) (1 - pow(o->beta_1, t)),
+        .bias_2 = (float) (1 - pow(o->beta_2, t)),
+        .grad_scale = 1.0f / (float) o->gradient_accumulation_steps,
+        .clipvalue = (float) o->clipvalue,
+        .clipnorm = (float) o->clipnorm,
+        .global_clipnorm = (float) o->global_clipnorm,
+        .param = run->parameters,
+        .grad = run->gradients,
+        .slot = {run->slot[0], run->slot[1]},
+        .ranges = run->updates,
+        .num_ranges = run->num_updates,
+    };
+    double begin = hpct_run_began(run);
+    status = run->backend->update(&call);
+    hpct_run_ended(run, HPCT_TIME_UPDATE(run->num_nodes), begin);
+    model->steps++;
+    return status;
+}
