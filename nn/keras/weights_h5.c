@@ -214,12 +214,14 @@ static hpct_status match_keras2(finder *f, const char *layer, int *next)
     return status;
 }
 
+/* `top` is "" for the file's root. */
 static hpct_status find_keras2(finder *f, const char *top)
 {
     char path[PATH_SIZE], **layers;
     size_t count = 0;
     int next = 0;
-    hpct_status status = hpct_hdf5_strings(f->file, top, "layer_names", &layers, &count);
+    hpct_status status =
+        hpct_hdf5_strings(f->file, top[0] != '\0' ? top : "/", "layer_names", &layers, &count);
     if (status != HPCT_OK)
         return status;
     for (size_t i = 0; i < count && status == HPCT_OK; i++) {
@@ -246,7 +248,7 @@ static hpct_status find_paths(finder *f)
             return find_keras3(f, tops[i]);
     }
     if (hpct_hdf5_has_attribute(f->file, "/", "layer_names"))
-        return find_keras2(f, ".");
+        return find_keras2(f, "");
     if (hpct_hdf5_has(f->file, "/model_weights"))
         return find_keras2(f, "/model_weights");
     return hpct_fail(HPCT_ERR_DATA, "not a file of Keras' weights: it has neither layers nor "

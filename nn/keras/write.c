@@ -28,11 +28,13 @@ static json_t *batch_shape(const hpct_shape *shape)
     return sizes;
 }
 
-/* An object as Keras serializes it; takes `config`. */
+/* An object as Keras serializes it; takes `config`. Functional has no public module and a
+ * registered name, the others the reverse. */
 static json_t *object(const char *module, const char *class_name, json_t *config)
 {
-    return json_pack("{s:s, s:s, s:o, s:n}", "module", module, "class_name", class_name, "config",
-                     config, "registered_name");
+    bool functional = strcmp(class_name, "Functional") == 0;
+    return json_pack("{s:s, s:s, s:o, s:s?}", "module", module, "class_name", class_name, "config",
+                     config, "registered_name", functional ? class_name : NULL);
 }
 
 /* Adds "kernel_initializer" and so on; Keras calls a depthwise kernel's by another name. */
@@ -155,9 +157,9 @@ static json_t *write_model(writer *w)
     const char *last = model->tensors[model->output].layer < 0
                            ? w->input
                            : model->layers[model->tensors[model->output].layer].name;
-    json_object_set_new(config, "input_layers", json_pack("[[s,i,i]]", w->input, 0, 0));
-    json_object_set_new(config, "output_layers", json_pack("[[s,i,i]]", last, 0, 0));
-    return object("keras", "Functional", config);
+    json_object_set_new(config, "input_layers", json_pack("[s,i,i]", w->input, 0, 0));
+    json_object_set_new(config, "output_layers", json_pack("[s,i,i]", last, 0, 0));
+    return object("keras.src.models.functional", "Functional", config);
 }
 
 static hpct_status write_text(void *arg, const char *name, int fd)
