@@ -109,7 +109,8 @@ static hpct_status one_step(bench_run *run, double *seconds)
     double began = hpct_process_clock();
     hpct_status status = hpct_strategy_step(run->strategy, run->count, run->global_count, &sums);
     *seconds = hpct_process_clock() - began;
-    run->last = (hpct_metrics){sums.loss / run->global_count, sums.correct / run->global_count};
+    run->last = (hpct_metrics){.loss = sums.loss / run->global_count,
+                               .accuracy = sums.correct / run->global_count};
     return status;
 }
 
@@ -197,7 +198,9 @@ static hpct_status write_summary(const bench_run *run, const hpct_bench_result *
         .step_ms = 1e3 * result->step_seconds,
         .images_per_second = result->images_per_second,
         .train = run->last,
-        .validation = {NAN, NAN},
+        .optimizer = hpct_optimizer_name(hpct_model_optimizer(run->model)->kind),
+        .learning_rate = hpct_model_learning_rate(run->model),
+        .validation = {NAN, NAN, NAN},
         .peak_rss_mb = run->peak_mb,
         .bytes_sent_per_step = run->strategy->ops->bytes_per_step(run->strategy),
     };

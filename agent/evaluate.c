@@ -49,6 +49,7 @@ static hpct_status evaluate_share(hpct_context *context, hpct_model *model,
             status = hpct_model_loss(model, n, 0, &one);
         sums->loss += one.loss;
         sums->correct += one.correct;
+        sums->in_top_k += one.in_top_k;
     }
     free(indices);
     return status;
@@ -70,17 +71,13 @@ hpct_status hpct_evaluate_built(hpct_context *context, hpct_model *model,
     for (int rank = 0; status == HPCT_OK && rank < comm->size; rank++) {
         sum.loss += all[rank].loss;
         sum.correct += all[rank].correct;
+        sum.in_top_k += all[rank].in_top_k;
     }
     metrics->loss = sum.loss / (double) dataset->size;
     metrics->accuracy = (double) sum.correct / (double) dataset->size;
+    metrics->top_k_accuracy = (double) sum.in_top_k / (double) dataset->size;
     free(all);
     return status;
-}
-
-static int outputs_of(const hpct_model *model)
-{
-    hpct_shape shape = hpct_model_output_shape(model);
-    return shape.size[shape.rank - 1];
 }
 
 hpct_status hpct_evaluate(hpct_context *context, hpct_model *model, const hpct_dataset *dataset,
@@ -91,7 +88,8 @@ hpct_status hpct_evaluate(hpct_context *context, hpct_model *model, const hpct_d
     if (batch < 1)
         status = hpct_fail(HPCT_ERR_USAGE, "batch_size is %d, it must be at least 1", batch_size);
     if (status == HPCT_OK)
-        status = hpct_dataset_check(dataset, hpct_model_input_shape(model), outputs_of(model));
+        status = hpct_dataset_check(dataset, hpct_model_input_shape(model),
+                                    hpct_model_count_labels(model));
     status = hpct_context_agree(context, status);
     if (status == HPCT_OK)
         status = hpct_threads_set(context);

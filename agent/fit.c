@@ -30,7 +30,7 @@
 
 /* Sums over the steps of one epoch. */
 typedef struct running {
-    double loss, correct;
+    double loss, correct, in_top_k;
     int64_t samples, steps;
     double began, first_step_ended; /* clock */
 } running;
@@ -88,10 +88,10 @@ static hpct_status check_options(fit_run *run)
 static hpct_status check_data(const fit_run *run)
 {
     hpct_shape input = hpct_model_input_shape(run->model);
-    hpct_shape output = hpct_model_output_shape(run->model);
-    hpct_status status = hpct_dataset_check(run->train, input, output.size[output.rank - 1]);
+    int labels = hpct_model_count_labels(run->model);
+    hpct_status status = hpct_dataset_check(run->train, input, labels);
     if (status == HPCT_OK && run->validation != NULL)
-        status = hpct_dataset_check(run->validation, input, output.size[output.rank - 1]);
+        status = hpct_dataset_check(run->validation, input, labels);
     return status;
 }
 
@@ -145,7 +145,9 @@ static hpct_status allocate(fit_run *run)
     if (run->step_times == NULL || run->epoch_seconds == NULL)
         return hpct_fail_memory((size_t) run->num_step_times * sizeof *run->step_times);
     if (hpct_context_rank(run->context) == 0 && run->options.log_dir != NULL)
-        status = hpct_history_open(&run->history, run->options.log_dir, run->validation != NULL);
+        status = hpct_history_open(&run->history, run->options.log_dir,
+                                   (run->validation != NULL ? HPCT_HISTORY_VALIDATION : 0) |
+                                       (hpct_model_top_k(run->model) > 0 ? HPCT_HISTORY_TOP_K : 0));
     return status;
 }
 
@@ -190,9 +192,10 @@ static hpct_status prepare(fit_run *run)
 
 /* ---- training ---- */
 
-static hpct_metrics mean(double loss, double correct, int64_t samples)
+static hpct_metrics mean(double loss, double correct, double in_top_k, int64_t samples)
 {
-    return (hpct_metrics){loss / (double) samples, correct / (double) samples};
+    double n = (double) samples;
+    return (hpct_metrics){loss / n, correct / n, in_top_k / n};
 }
 
 /* One step; adds to the epoch's sums. */
@@ -202,6 +205,10 @@ static hpct_status train_step(fit_run *run, int epoch, int64_t step, running *su
     hpct_batch batch = hpct_sampler_batch(run->sampler, epoch, step);
     hpct_dataset_gather(run->train, batch.indices, batch.count, hpct_model_input(run->model),
                         hpct_model_labels(run->model));
+    int64_t first;
+    hpct_slice(batch.global_count, hpct_context_rank(run->context), hpct_context_size(run->context),
+               &first);
+    hpct_model_set_position(run->model, run->options.seed, run->steps_done, first);
     int signal = hpct_stop_signal();
     hpct_step_sums step_sums = {.interrupted = signal == SIGINT, .terminated = signal == SIGTERM};
     hpct_status status =
@@ -215,13 +222,15 @@ static hpct_status train_step(fit_run *run, int epoch, int64_t step, running *su
     run->samples_done += batch.global_count;
     sums->loss += step_sums.loss;
     sums->correct += step_sums.correct;
+    sums->in_top_k += step_sums.in_top_k;
     sums->samples += batch.global_count;
     if (++sums->steps == 1)
         sums->first_step_ended = ended;
     if (step_sums.interrupted > 0 || step_sums.terminated > 0)
         run->signal = step_sums.terminated > 0 ? SIGTERM : SIGINT;
     if (run->history != NULL) {
-        hpct_metrics one = mean(step_sums.loss, step_sums.correct, batch.global_count);
+        hpct_metrics one =
+            mean(step_sums.loss, step_sums.correct, step_sums.in_top_k, batch.global_count);
         hpct_history_step(run->history, epoch + 1, step + 1, &one);
     }
     return HPCT_OK;
@@ -248,14 +257,14 @@ static hpct_status train_epoch(fit_run *run, int epoch)
             return status;
         if (run->progress.verbose != 0) {
             double now = hpct_process_clock();
-            *train = mean(sums.loss, sums.correct, sums.samples);
+            *train = mean(sums.loss, sums.correct, sums.in_top_k, sums.samples);
             hpct_progress_step(&run->progress, sums.steps, now - sums.began,
                                step_seconds(&sums, now), train);
         }
     }
     double ended = hpct_process_clock();
     bool stopped = sums.steps < steps, validated = run->validation != NULL && !stopped;
-    *train = mean(sums.loss, sums.correct, sums.samples);
+    *train = mean(sums.loss, sums.correct, sums.in_top_k, sums.samples);
     if (validated)
         status = hpct_evaluate_built(run->context, run->model, run->validation,
                                      run->evaluation_batch, validation);
@@ -269,7 +278,8 @@ static hpct_status train_epoch(fit_run *run, int epoch)
     if (run->options.log_dir == NULL)
         return HPCT_OK;
     if (run->history != NULL)
-        status = hpct_history_epoch(run->history, epoch, train, validation);
+        status = hpct_history_epoch(run->history, epoch, train, validation,
+                                    hpct_model_learning_rate(run->model));
     return hpct_context_agree(run->context, status);
 }
 
@@ -328,6 +338,9 @@ static hpct_status write_summary(fit_run *run)
         .epoch_seconds = run->epoch_seconds,
         .train = run->result.train,
         .validation = run->result.validation,
+        .top_k = hpct_model_top_k(run->model),
+        .optimizer = hpct_optimizer_name(hpct_model_optimizer(run->model)->kind),
+        .learning_rate = hpct_model_learning_rate(run->model),
         .bytes_sent_per_step = run->strategy->ops->bytes_per_step(run->strategy),
         .signal = run->signal,
     };
@@ -399,13 +412,14 @@ hpct_status hpct_fit(hpct_context *context, hpct_model *model, const hpct_datase
         .train = train,
         .options = *options,
         .validation = options->validation,
-        .result = {.train = {NAN, NAN}, .validation = {NAN, NAN}},
+        .result = {.train = {NAN, NAN, NAN}, .validation = {NAN, NAN, NAN}},
     };
     hpct_status status = prepare(&run);
     if (status != HPCT_OK)
         goto fail;
     hpct_progress_init(&run.progress, stdout,
-                       hpct_context_rank(context) == 0 ? options->verbose : 0);
+                       hpct_context_rank(context) == 0 ? options->verbose : 0,
+                       hpct_model_top_k(model) > 0);
     hpct_stop_begin();
     run.start_seconds = hpct_process_age();
     run.began = hpct_process_clock();

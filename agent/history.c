@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,7 @@ typedef struct log_file {
 } log_file;
 
 struct hpct_history {
-    bool with_validation;
+    int columns;
     log_file csv, steps;
 };
 
@@ -65,12 +66,12 @@ static hpct_status check(log_file *file, int result)
     return hpct_fail(HPCT_ERR_IO, "%s cannot be written: %s", file->path, strerror(errno));
 }
 
-hpct_status hpct_history_open(hpct_history **out, const char *folder, bool with_validation)
+hpct_status hpct_history_open(hpct_history **out, const char *folder, int columns)
 {
     hpct_history *history = calloc(1, sizeof *history);
     if (history == NULL)
         return hpct_fail_memory(sizeof *history);
-    history->with_validation = with_validation;
+    history->columns = columns;
     hpct_status status = make_folders(folder);
     if (status == HPCT_OK)
         status = open_file(&history->csv, folder, "history.csv");
@@ -80,8 +81,11 @@ hpct_status hpct_history_open(hpct_history **out, const char *folder, bool with_
         hpct_history_close(history);
         return status;
     }
-    fputs(with_validation ? "epoch,accuracy,loss,val_accuracy,val_loss\n" : "epoch,accuracy,loss\n",
-          history->csv.stream);
+    const char *top_k = columns & HPCT_HISTORY_TOP_K ? ",top_k_categorical_accuracy" : "";
+    const char *val_top_k = columns & HPCT_HISTORY_TOP_K ? ",val_top_k_categorical_accuracy" : "";
+    bool validation = columns & HPCT_HISTORY_VALIDATION;
+    fprintf(history->csv.stream, "epoch,accuracy,learning_rate,loss%s%s%s\n", top_k,
+            validation ? ",val_accuracy,val_loss" : "", validation ? val_top_k : "");
     *out = history;
     return HPCT_OK;
 }
@@ -106,12 +110,18 @@ void hpct_history_step(hpct_history *history, int epoch, int64_t step, const hpc
 }
 
 hpct_status hpct_history_epoch(hpct_history *history, int epoch, const hpct_metrics *metrics,
-                               const hpct_metrics *validation)
+                               const hpct_metrics *validation, double learning_rate)
 {
     FILE *stream = history->csv.stream;
-    fprintf(stream, "%d,%.9g,%.9g", epoch, metrics->accuracy, metrics->loss);
-    if (history->with_validation)
+    bool top_k = history->columns & HPCT_HISTORY_TOP_K;
+    fprintf(stream, "%d,%.9g,%.9g,%.9g", epoch, metrics->accuracy, learning_rate, metrics->loss);
+    if (top_k)
+        fprintf(stream, ",%.9g", metrics->top_k_accuracy);
+    if (history->columns & HPCT_HISTORY_VALIDATION) {
         fprintf(stream, ",%.9g,%.9g", validation->accuracy, validation->loss);
+        if (top_k)
+            fprintf(stream, ",%.9g", validation->top_k_accuracy);
+    }
     fputc('\n', stream);
     hpct_status status = check(&history->csv, fflush(stream));
     hpct_status steps = check(&history->steps, fflush(history->steps.stream));

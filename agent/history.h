@@ -4,20 +4,23 @@
 #define HPCT_AGENT_HISTORY_H
 
 #include <hpctrain/train.h>
-#include <stdbool.h>
 #include <stdint.h>
 
 typedef struct hpct_history hpct_history;
 
+/* Columns of history.csv that not every run has. */
+enum { HPCT_HISTORY_VALIDATION = 1, HPCT_HISTORY_TOP_K = 2 };
+
 /* Makes the folder where it is missing and starts both files anew. HPCT_ERR_IO, naming the file. */
-hpct_status hpct_history_open(hpct_history **out, const char *folder, bool with_validation);
+hpct_status hpct_history_open(hpct_history **out, const char *folder, int columns);
 
 /* One line of metrics.jsonl; epoch and step from 1. Errors show at the epoch's end. */
 void hpct_history_step(hpct_history *history, int epoch, int64_t step, const hpct_metrics *metrics);
 
-/* One line of history.csv, epoch from 0 as Keras counts there; flushes both files. */
+/* One line of history.csv, epoch from 0 as Keras counts there; flushes both files. The learning
+ * rate is that of the next step, as Keras notes it. */
 hpct_status hpct_history_epoch(hpct_history *history, int epoch, const hpct_metrics *metrics,
-                               const hpct_metrics *validation);
+                               const hpct_metrics *validation, double learning_rate);
 
 /* Closes; HPCT_ERR_IO when what was written did not all reach the files. NULL is allowed. */
 hpct_status hpct_history_close(hpct_history *history);

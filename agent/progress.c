@@ -12,9 +12,9 @@
 #define NO_COLOUR "\033[0m"
 #define CLEAR_LINE "\033[K"
 
-void hpct_progress_init(hpct_progress *progress, FILE *stream, int verbose)
+void hpct_progress_init(hpct_progress *progress, FILE *stream, int verbose, bool with_top_k)
 {
-    *progress = (hpct_progress){.stream = stream, .verbose = verbose};
+    *progress = (hpct_progress){.stream = stream, .verbose = verbose, .with_top_k = with_top_k};
     if (verbose == HPCT_VERBOSE_AUTO)
         progress->verbose = isatty(fileno(stream)) ? 1 : 2;
 }
@@ -50,10 +50,14 @@ static void print_time_left(FILE *stream, double seconds)
         fprintf(stream, "%lds ", left);
 }
 
-static void print_metrics(FILE *stream, const hpct_metrics *metrics, const char *prefix)
+static void print_metrics(const hpct_progress *progress, const hpct_metrics *metrics,
+                          const char *prefix)
 {
-    fprintf(stream, " - %saccuracy: %.4f - %sloss: %.4f", prefix, metrics->accuracy, prefix,
-            metrics->loss);
+    fprintf(progress->stream, " - %saccuracy: %.4f - %sloss: %.4f", prefix, metrics->accuracy,
+            prefix, metrics->loss);
+    if (progress->with_top_k)
+        fprintf(progress->stream, " - %stop_k_categorical_accuracy: %.4f", prefix,
+                metrics->top_k_accuracy);
 }
 
 static void print_bar(FILE *stream, int64_t done, int64_t steps)
@@ -75,7 +79,7 @@ void hpct_progress_step(hpct_progress *progress, int64_t done, double seconds, d
     print_bar(progress->stream, done, progress->steps);
     print_time_left(progress->stream, step_seconds * (double) (progress->steps - done));
     print_step_time(progress->stream, step_seconds);
-    print_metrics(progress->stream, metrics, "");
+    print_metrics(progress, metrics, "");
     fputs(CLEAR_LINE, progress->stream);
     fflush(progress->stream);
 }
@@ -93,9 +97,9 @@ void hpct_progress_end(hpct_progress *progress, int64_t done, double seconds, do
                 seconds);
     }
     print_step_time(progress->stream, step_seconds);
-    print_metrics(progress->stream, metrics, "");
+    print_metrics(progress, metrics, "");
     if (validation != NULL)
-        print_metrics(progress->stream, validation, "val_");
+        print_metrics(progress, validation, "val_");
     if (progress->verbose == 1)
         fputs(CLEAR_LINE, progress->stream);
     fputc('\n', progress->stream);

@@ -4,18 +4,20 @@
 #define HPCT_AGENT_PROGRESS_H
 
 #include <hpctrain/train.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
 typedef struct hpct_progress {
     FILE *stream;
     int verbose; /* 0, 1 or 2 */
+    bool with_top_k;
     int64_t steps;
     double drawn_at; /* when the bar was drawn last, in seconds of the epoch */
 } hpct_progress;
 
 /* `verbose` may be HPCT_VERBOSE_AUTO. */
-void hpct_progress_init(hpct_progress *progress, FILE *stream, int verbose);
+void hpct_progress_init(hpct_progress *progress, FILE *stream, int verbose, bool with_top_k);
 
 /* Epoch `epoch` of `epochs`, from 1; `steps` in it. */
 void hpct_progress_begin(hpct_progress *progress, int epoch, int epochs, int64_t steps);

@@ -26,7 +26,7 @@ static json_t *to_json(const hpct_summary *s)
         json_array_append_new(epoch_seconds, number(s->epoch_seconds[i]));
     return json_pack(
         "{s:s s:s s:s s:s s:i s:i s:i s:i s:i s:I s:I s:I s:o s:o s:o s:o s:o s:o s:o s:o s:o s:o "
-        "s:I s:o}",
+        "s:I s:o s:s s:o s:o s:o}",
         "model", s->model, "strategy", s->strategy, "device", s->device, "precision", s->precision,
         "workers", s->workers, "replicas", s->replicas, "threads", s->threads, "global_batch",
         s->global_batch, "epochs", s->epochs, "steps", (json_int_t) s->steps, "parameters",
@@ -37,7 +37,11 @@ static json_t *to_json(const hpct_summary *s)
         number(s->train.accuracy), "val_loss", number(s->validation.loss), "val_accuracy",
         number(s->validation.accuracy), "peak_rss_mb", number(s->peak_rss_mb),
         "bytes_sent_per_step", (json_int_t) s->bytes_sent_per_step, "stopped_by",
-        s->signal == 0 ? json_null() : json_string(s->signal == SIGINT ? "SIGINT" : "SIGTERM"));
+        s->signal == 0 ? json_null() : json_string(s->signal == SIGINT ? "SIGINT" : "SIGTERM"),
+        "optimizer", s->optimizer, "learning_rate", number(s->learning_rate),
+        "top_k_categorical_accuracy", number(s->top_k > 0 ? s->train.top_k_accuracy : NAN),
+        "val_top_k_categorical_accuracy",
+        number(s->top_k > 0 ? s->validation.top_k_accuracy : NAN));
 }
 
 static bool write_all(int fd, const char *text, size_t length)

@@ -18,9 +18,12 @@ typedef struct hpct_summary {
     double step_ms;              /* median */
     double images_per_second;
     hpct_metrics train, validation; /* NaN becomes null */
-    double peak_rss_mb;             /* of the largest rank */
-    int64_t bytes_sent_per_step;    /* handed to collectives by one rank */
-    int signal;                     /* that stopped it, or 0 */
+    int top_k;                      /* 0: the top-k accuracies are null */
+    const char *optimizer;
+    double learning_rate;        /* of the next step */
+    double peak_rss_mb;          /* of the largest rank */
+    int64_t bytes_sent_per_step; /* handed to collectives by one rank */
+    int signal;                  /* that stopped it, or 0 */
 } hpct_summary;
 
 /* Writes beside `path`, syncs, renames: `path` is never half written. HPCT_ERR_IO naming it. */

@@ -8,18 +8,29 @@
 #include "nn/profile.h"
 #include "nn/step.h"
 
+/* y: the target row, smoothed where label_smoothing says so. */
 typedef enum hpct_loss_form {
-    HPCT_LOSS_LOGITS,        /* -log softmax(x)[label], through the log-sum-exp */
+    HPCT_LOSS_LOGITS,        /* -sum y log softmax(x), through the log-sum-exp */
     HPCT_LOSS_PROBABILITIES, /* -log (q[label] / sum q), q = x clipped to [1e-7, 1 - 1e-7] */
+    HPCT_LOSS_DISTRIBUTION,  /* -sum y log q, q = x / sum x clipped */
+    HPCT_LOSS_BINARY_LOGITS, /* mean of -y log p - (1 - y) log(1 - p), p = sigmoid(x) */
+    HPCT_LOSS_BINARY,        /* the same with p = x clipped */
+    HPCT_LOSS_SQUARED,       /* mean of (x - y)^2 */
+    HPCT_LOSS_FORMS
 } hpct_loss_form;
 
 typedef struct hpct_loss_call {
     hpct_loss_form form;
     int n, classes;
-    const float *src;      /* [n][classes] */
-    const int32_t *labels; /* [n] */
-    float scale;           /* of diff_src */
-    float *diff_src;       /* [n][classes], or NULL */
+    const float *src; /* [n][classes] */
+    const int32_t
+        *labels; /* [n]; y is 1 at the label and 0 elsewhere, or with one output it itself */
+    const float *targets;  /* [n][classes], taken for y instead of the labels unless NULL */
+    float label_smoothing; /* y (1 - s) + s / classes, or s / 2 of the binary ones */
+    float threshold;       /* of a single output: above it means 1 */
+    int top_k;
+    float scale;     /* of diff_src */
+    float *diff_src; /* [n][classes], or NULL */
     hpct_batch_sums *sums;
 } hpct_loss_call;
 

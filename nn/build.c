@@ -7,20 +7,34 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The loss on outputs as they are, and on the inputs of an activation that may come before it. */
+static const struct loss_kind {
+    hpct_loss_form form;
+    hpct_op_kind activation;
+    hpct_loss_form before_activation;
+} losses[HPCT_LOSSES] = {
+    [HPCT_SPARSE_CATEGORICAL_CROSSENTROPY] = {HPCT_LOSS_PROBABILITIES, HPCT_OP_SOFTMAX,
+                                              HPCT_LOSS_LOGITS},
+    [HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS] = {HPCT_LOSS_LOGITS, HPCT_OP_KINDS, 0},
+    [HPCT_CATEGORICAL_CROSSENTROPY] = {HPCT_LOSS_DISTRIBUTION, HPCT_OP_SOFTMAX, HPCT_LOSS_LOGITS},
+    [HPCT_CATEGORICAL_CROSSENTROPY_FROM_LOGITS] = {HPCT_LOSS_LOGITS, HPCT_OP_KINDS, 0},
+    [HPCT_BINARY_CROSSENTROPY] = {HPCT_LOSS_BINARY, HPCT_OP_SIGMOID, HPCT_LOSS_BINARY_LOGITS},
+    [HPCT_BINARY_CROSSENTROPY_FROM_LOGITS] = {HPCT_LOSS_BINARY_LOGITS, HPCT_OP_KINDS, 0},
+    [HPCT_MEAN_SQUARED_ERROR] = {HPCT_LOSS_SQUARED, HPCT_OP_KINDS, 0},
+};
+
 void hpct_run_find_loss(const hpct_model *model, int *tensor, hpct_loss_form *form, int *skipped)
 {
+    const struct loss_kind *loss = &losses[model->loss];
     *tensor = model->output;
     *skipped = -1;
-    *form = model->loss == HPCT_SPARSE_CATEGORICAL_CROSSENTROPY ? HPCT_LOSS_PROBABILITIES
-                                                                : HPCT_LOSS_LOGITS;
-    if (*form == HPCT_LOSS_LOGITS)
-        return;
+    *form = loss->form;
     for (int i = 0; i < model->num_nodes; i++) {
         const hpct_node *node = &model->nodes[i];
         bool makes_output = model->tensors[node->output].root == model->tensors[model->output].root;
-        if (makes_output && node->spec.kind == HPCT_OP_SOFTMAX && node->spec.dense.rows == 1) {
+        if (makes_output && node->spec.kind == loss->activation && node->spec.dense.rows == 1) {
             *tensor = node->inputs[0];
-            *form = HPCT_LOSS_LOGITS;
+            *form = loss->before_activation;
             *skipped = i;
         }
     }
@@ -42,6 +56,7 @@ void hpct_run_free(hpct_run *run)
     backend->release(run->states);
     backend->release(run->input);
     backend->release(run->labels);
+    backend->release(run->targets);
     backend->release(run->block);
     backend->release(run->scratch);
     free(run->param_offsets);
@@ -70,6 +85,7 @@ static hpct_status copy_options(hpct_run *run, const hpct_build_options *options
             run->largest_batch = run->batch_sizes[i];
     }
     run->training = !options->inference_only;
+    run->dense_targets = options->dense_targets;
     return HPCT_OK;
 }
 
@@ -100,7 +116,7 @@ static hpct_status make_ops(const hpct_model *model, hpct_run *run,
 {
     int skipped;
     hpct_run_find_loss(model, &run->loss_tensor, &run->form, &skipped);
-    run->classes = model->tensors[run->loss_tensor].shape.size[0];
+    run->classes = (int) hpct_shape_count(&model->tensors[run->loss_tensor].shape);
     bool *learns = run->learns = calloc((size_t) model->num_tensors, sizeof *learns);
     if (learns == NULL)
         return hpct_fail_memory((size_t) model->num_tensors * sizeof *learns);
@@ -202,6 +218,8 @@ static hpct_status allocate(const hpct_model *model, hpct_run *run)
     run->input =
         take(run, batch * hpct_shape_count(&model->tensors[0].shape) * sizeof(float), &status);
     run->labels = take(run, batch * sizeof *run->labels, &status);
+    if (run->dense_targets)
+        run->targets = take(run, batch * (size_t) run->classes * sizeof(float), &status);
     size_t scratch = 0;
     for (int i = 0; i < model->num_nodes; i++) {
         if (run->nodes[i].op->scratch_bytes > scratch)

@@ -3,6 +3,9 @@
 
 #include "base/status.h"
 #include "nn/schedule.h"
+#include "nn/step.h"
+
+#include <limits.h>
 
 /* Every layer must lead to the output. */
 static hpct_status check_readers(const hpct_model *model)
@@ -17,7 +20,7 @@ static hpct_status check_readers(const hpct_model *model)
     return HPCT_OK;
 }
 
-hpct_status hpct_model_compile(hpct_model *model, hpct_loss loss, const hpct_optimizer *optimizer)
+static hpct_status check_layers(const hpct_model *model)
 {
     if (model->status != HPCT_OK)
         return hpct_fail(model->status, "%s",
@@ -28,30 +31,87 @@ hpct_status hpct_model_compile(hpct_model *model, hpct_loss loss, const hpct_opt
     if (model->tensors[model->output].layer >= 0)
         last = &model->layers[model->tensors[model->output].layer];
     const hpct_shape *output = &model->tensors[model->output].shape;
-    if (output->rank != 1) {
-        char text[HPCT_SHAPE_TEXT];
-        hpct_shape_format(output, text);
+    if (output->rank == 1)
+        return check_readers(model);
+    char text[HPCT_SHAPE_TEXT];
+    hpct_shape_format(output, text);
+    return hpct_fail(HPCT_ERR_USAGE,
+                     "%s: the model's output must be one row of classes, but it "
+                     "is %s; add a flatten and a dense",
+                     last->name, text);
+}
+
+static hpct_status check_loss(const hpct_compile_options *options)
+{
+    if ((int) options->loss < 0 || options->loss >= HPCT_LOSSES)
+        return hpct_fail(HPCT_ERR_USAGE, "there is no loss %d", (int) options->loss);
+    if (!(options->label_smoothing >= 0 && options->label_smoothing <= 1))
+        return hpct_fail(HPCT_ERR_USAGE, "label smoothing %g must lie in [0, 1]",
+                         options->label_smoothing);
+    bool smooth = options->loss == HPCT_CATEGORICAL_CROSSENTROPY ||
+                  options->loss == HPCT_CATEGORICAL_CROSSENTROPY_FROM_LOGITS ||
+                  options->loss == HPCT_BINARY_CROSSENTROPY ||
+                  options->loss == HPCT_BINARY_CROSSENTROPY_FROM_LOGITS;
+    if (options->label_smoothing > 0 && !smooth)
         return hpct_fail(HPCT_ERR_USAGE,
-                         "%s: the model's output must be one row of classes, but it "
-                         "is %s; add a flatten and a dense",
-                         last->name, text);
-    }
-    if (loss != HPCT_SPARSE_CATEGORICAL_CROSSENTROPY &&
-        loss != HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS)
-        return hpct_fail(HPCT_ERR_USAGE, "there is no loss %d", (int) loss);
+                         "the loss has no label smoothing: take categorical cross-entropy, sparse "
+                         "labels will do");
+    if (options->top_k < 0)
+        return hpct_fail(HPCT_ERR_USAGE, "top_k is %d, it must be positive", options->top_k);
+    return HPCT_OK;
+}
+
+hpct_status hpct_model_compile_with(hpct_model *model, const hpct_compile_options *options)
+{
     hpct_optimizer resolved;
-    hpct_status status = check_readers(model);
+    hpct_status status = check_layers(model);
     if (status == HPCT_OK)
-        status = hpct_optimizer_resolve(&resolved, optimizer);
+        status = check_loss(options);
+    if (status == HPCT_OK)
+        status = hpct_optimizer_resolve(&resolved, &options->optimizer);
     if (status == HPCT_OK)
         status = hpct_model_unbuild(model);
     if (status != HPCT_OK)
         return status;
-    model->loss = loss;
+    model->loss = options->loss;
+    model->label_smoothing = options->label_smoothing;
+    model->top_k = options->top_k;
     model->optimizer = resolved;
     hpct_model_forget_slots(model);
     model->compiled = true;
     return HPCT_OK;
+}
+
+hpct_status hpct_model_compile(hpct_model *model, hpct_loss loss, const hpct_optimizer *optimizer)
+{
+    return hpct_model_compile_with(model,
+                                   &(hpct_compile_options){.loss = loss, .optimizer = *optimizer});
+}
+
+int hpct_model_count_labels(const hpct_model *model)
+{
+    const hpct_shape *output = &model->tensors[model->output].shape;
+    int outputs = output->size[output->rank - 1];
+    if (outputs > 1)
+        return outputs;
+    bool binary = model->loss == HPCT_BINARY_CROSSENTROPY ||
+                  model->loss == HPCT_BINARY_CROSSENTROPY_FROM_LOGITS;
+    return binary ? 2 : model->loss == HPCT_MEAN_SQUARED_ERROR ? INT_MAX : 1;
+}
+
+int hpct_model_gradient_accumulation(const hpct_model *model)
+{
+    return model->optimizer.gradient_accumulation_steps;
+}
+
+int hpct_model_top_k(const hpct_model *model)
+{
+    return model->top_k;
+}
+
+const hpct_optimizer *hpct_model_optimizer(const hpct_model *model)
+{
+    return &model->optimizer;
 }
 
 double hpct_model_learning_rate(const hpct_model *model)

@@ -18,7 +18,12 @@ typedef union hpct_layer_config {
     hpct_conv2d conv2d;
     hpct_dense dense;
     hpct_depthwise_conv2d depthwise_conv2d;
+    hpct_flip random_flip;
     hpct_pool2d pool2d;
+    double dropout; /* rate */
+    struct {
+        double scale, offset;
+    } rescaling;
 } hpct_layer_config;
 
 typedef struct hpct_layer {
@@ -93,6 +98,8 @@ struct hpct_model {
         int64_t step, first_sample;
     } position; /* what random layers draw from: hpct_model_set_position */
     hpct_loss loss;
+    double label_smoothing;
+    int top_k;
     hpct_optimizer optimizer; /* resolved */
     int64_t steps;            /* of the optimizer so far, in batches */
     hpct_run *run;            /* NULL until built */

@@ -9,6 +9,7 @@ nn_libnn_la_SOURCES = \
 	nn/compile.c \
 	nn/cost.c \
 	nn/cost.h \
+	nn/dropout.h \
 	nn/file.c \
 	nn/file.h \
 	nn/flow.c \
@@ -19,6 +20,8 @@ nn_libnn_la_SOURCES = \
 	nn/optimizer.c \
 	nn/optimizer.h \
 	nn/params.c \
+	nn/picture.c \
+	nn/picture.h \
 	nn/place.c \
 	nn/plan.c \
 	nn/plan.h \
@@ -46,9 +49,12 @@ nn_libnn_la_SOURCES = \
 	nn/layer/activation.h \
 	nn/layer/conv2d.c \
 	nn/layer/dense.c \
+	nn/layer/dropout.c \
 	nn/layer/flatten.c \
 	nn/layer/join.c \
+	nn/layer/picture.c \
 	nn/layer/pool2d.c \
+	nn/layer/rescaling.c \
 	nn/layer/reshape.c \
 	nn/layer/window.c \
 	nn/layer/window.h \
@@ -91,10 +97,13 @@ nn_ref_kernels = \
 	nn/ref/average_pool2d.c \
 	nn/ref/conv2d.c \
 	nn/ref/dense.c \
+	nn/ref/dropout.c \
 	nn/ref/join.c \
 	nn/ref/kernels.h \
 	nn/ref/loss.c \
-	nn/ref/max_pool2d.c
+	nn/ref/max_pool2d.c \
+	nn/ref/picture.c \
+	nn/ref/rescaling.c
 
 # The cpu backend: OpenMP and oneDNN stay in here.
 nn_libnncpu_la_SOURCES = \
@@ -104,13 +113,16 @@ nn_libnncpu_la_SOURCES = \
 	nn/cpu/cpu.h \
 	nn/cpu/dense.c \
 	nn/cpu/direct.c \
+	nn/cpu/dropout.c \
 	nn/cpu/eltwise.c \
 	nn/cpu/join.c \
 	nn/cpu/loops.c \
 	nn/cpu/loops.h \
 	nn/cpu/loops_body.h \
+	nn/cpu/picture.c \
 	nn/cpu/pool2d.c \
 	nn/cpu/rates.c \
+	nn/cpu/rescaling.c \
 	nn/cpu/shim.c \
 	nn/cpu/shim.h \
 	nn/cpu/update.c

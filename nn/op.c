@@ -4,12 +4,23 @@
 const char *hpct_op_kind_name(hpct_op_kind kind)
 {
     static const char *const names[HPCT_OP_KINDS] = {
-        [HPCT_OP_CONV2D] = "conv2d",   [HPCT_OP_MAX_POOL2D] = "max_pool2d",
-        [HPCT_OP_DENSE] = "dense",     [HPCT_OP_RELU] = "relu",
-        [HPCT_OP_SOFTMAX] = "softmax", [HPCT_OP_AVERAGE_POOL2D] = "average_pool2d",
-        [HPCT_OP_RELU6] = "relu6",     [HPCT_OP_SIGMOID] = "sigmoid",
-        [HPCT_OP_TANH] = "tanh",       [HPCT_OP_GELU] = "gelu",
-        [HPCT_OP_ADD] = "add",         [HPCT_OP_CONCATENATE] = "concatenate",
+        [HPCT_OP_CONV2D] = "conv2d",
+        [HPCT_OP_MAX_POOL2D] = "max_pool2d",
+        [HPCT_OP_DENSE] = "dense",
+        [HPCT_OP_RELU] = "relu",
+        [HPCT_OP_SOFTMAX] = "softmax",
+        [HPCT_OP_AVERAGE_POOL2D] = "average_pool2d",
+        [HPCT_OP_RELU6] = "relu6",
+        [HPCT_OP_SIGMOID] = "sigmoid",
+        [HPCT_OP_TANH] = "tanh",
+        [HPCT_OP_GELU] = "gelu",
+        [HPCT_OP_ADD] = "add",
+        [HPCT_OP_CONCATENATE] = "concatenate",
+        [HPCT_OP_DROPOUT] = "dropout",
+        [HPCT_OP_RESCALING] = "rescaling",
+        [HPCT_OP_RESIZING] = "resizing",
+        [HPCT_OP_RANDOM_CROP] = "random_crop",
+        [HPCT_OP_RANDOM_FLIP] = "random_flip",
     };
     return names[kind];
 }
@@ -25,6 +36,12 @@ static bool joins(const hpct_op_spec *spec)
     return spec->kind == HPCT_OP_ADD || spec->kind == HPCT_OP_CONCATENATE;
 }
 
+static bool shows(const hpct_op_spec *spec)
+{
+    return spec->kind == HPCT_OP_RESIZING || spec->kind == HPCT_OP_RANDOM_CROP ||
+           spec->kind == HPCT_OP_RANDOM_FLIP;
+}
+
 int hpct_op_num_inputs(const hpct_op_spec *spec)
 {
     return joins(spec) ? spec->join.count : 1;
@@ -33,18 +50,24 @@ int hpct_op_num_inputs(const hpct_op_spec *spec)
 size_t hpct_op_src_floats(const hpct_op_spec *spec, int input)
 {
     const hpct_window *w = &spec->window;
+    const hpct_picture *p = &spec->picture;
     if (has_window(spec))
         return (size_t) w->in_h * (size_t) w->in_w * (size_t) w->in_c;
     if (joins(spec))
         return (size_t) spec->join.rows * (size_t) spec->join.size[input];
+    if (shows(spec))
+        return (size_t) p->in_h * (size_t) p->in_w * (size_t) p->channels;
     return (size_t) spec->dense.rows * (size_t) spec->dense.in;
 }
 
 size_t hpct_op_dst_floats(const hpct_op_spec *spec)
 {
     const hpct_window *w = &spec->window;
+    const hpct_picture *p = &spec->picture;
     if (has_window(spec))
         return (size_t) w->out_h * (size_t) w->out_w * (size_t) w->out_c;
+    if (shows(spec))
+        return (size_t) p->out_h * (size_t) p->out_w * (size_t) p->channels;
     if (spec->kind == HPCT_OP_CONCATENATE) {
         size_t floats = 0;
         for (int k = 0; k < spec->join.count; k++)

@@ -7,6 +7,8 @@
 #ifndef HPCT_NN_OP_H
 #define HPCT_NN_OP_H
 
+#include "nn/rng.h"
+
 #include <hpctrain/model.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,6 +32,11 @@ typedef enum hpct_op_kind {
     HPCT_OP_SIGMOID,
     HPCT_OP_TANH,
     HPCT_OP_GELU,
+    HPCT_OP_DROPOUT,
+    HPCT_OP_RESCALING,
+    HPCT_OP_RESIZING,
+    HPCT_OP_RANDOM_CROP,
+    HPCT_OP_RANDOM_FLIP,
     HPCT_OP_KINDS
 } hpct_op_kind;
 
@@ -45,6 +52,12 @@ typedef struct hpct_window {
     int groups; /* CONV2D: so many convolutions side by side, each of its share of the channels */
 } hpct_window;
 
+/* A picture in and one out; which part of the first the second shows is nn/picture.h's. */
+typedef struct hpct_picture {
+    int in_h, in_w, out_h, out_w, channels;
+    bool horizontal, vertical; /* RANDOM_FLIP: the ways it may be turned */
+} hpct_picture;
+
 /* Input cells that a window reaches over. */
 static inline int hpct_window_reach(int kernel, int dilation)
 {
@@ -53,14 +66,17 @@ static inline int hpct_window_reach(int kernel, int dilation)
 
 typedef struct hpct_op_spec {
     hpct_op_kind kind;
-    bool relu;    /* CONV2D, DENSE, ADD: the result goes through max(0, x) */
-    bool no_bias; /* CONV2D, DENSE: the kernel is the only parameter */
+    bool relu;           /* CONV2D, DENSE, ADD: the result goes through max(0, x) */
+    bool no_bias;        /* CONV2D, DENSE: the kernel is the only parameter */
+    double rate;         /* DROPOUT: the share of elements that becomes zero */
+    float scale, offset; /* RESCALING */
     union {
         hpct_window window; /* CONV2D, MAX_POOL2D, AVERAGE_POOL2D */
         struct {
             int rows; /* per sample; DENSE and SOFTMAX work on the last axis */
             int in, out;
-        } dense; /* DENSE and the activations (in == out) */
+        } dense;              /* DENSE; the activations, DROPOUT and RESCALING (in == out) */
+        hpct_picture picture; /* RESIZING, RANDOM_CROP, RANDOM_FLIP */
         struct {
             int rows; /* per sample: all axes but the last */
             int count;
@@ -102,7 +118,7 @@ typedef struct hpct_op_call {
     void *workspace;        /* forward's notes for backward, 64-byte aligned */
     void *scratch;          /* free to use within the call, 64-byte aligned */
     float learning_rate;    /* of a fused update */
-    bool training;          /* forward: backward may follow; state may be updated */
+    bool training;          /* backward may follow; state may be updated. Backward: as in forward */
     uint64_t seed;          /* what random numbers depend on, besides hpct_op_build.stream: */
     int64_t step;           /* steps since training began, and */
     int64_t first_sample;   /* where in the global batch this call's samples begin */
@@ -138,6 +154,13 @@ struct hpct_op {
     /* A diff_src may be diff_dst itself, and is then complete without a copy (ADD). */
     bool passes_diff_dst;
 };
+
+/* What an operation draws from in this call. */
+static inline hpct_draw hpct_op_draw(const hpct_op *op, const hpct_op_call *call)
+{
+    return (hpct_draw){
+        .seed = call->seed, .stream = op->build.stream, .step = (uint32_t) call->step};
+}
 
 /* FNV-1a over `size` bytes, for layout fingerprints; start with HPCT_HASH_START. */
 #define HPCT_HASH_START UINT64_C(0xcbf29ce484222325)

@@ -29,3 +29,10 @@ float hpct_uniform(uint64_t seed, uint32_t stream, uint64_t index)
     hpct_philox(counter, key, bits);
     return (float) (bits[index % 4] >> 8) * 0x1p-24f;
 }
+
+void hpct_draw_words(const hpct_draw *draw, uint32_t sample, uint32_t block, uint32_t out[4])
+{
+    uint32_t counter[4] = {block, sample, draw->step, hpct_draw_tag(draw)};
+    uint32_t key[2] = {(uint32_t) draw->seed, (uint32_t) (draw->seed >> 32)};
+    hpct_philox(counter, key, out);
+}

@@ -11,4 +11,20 @@ void hpct_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[
 /* Uniform in [0, 1), a multiple of 2^-24: the index-th number of that stream under that seed. */
 float hpct_uniform(uint64_t seed, uint32_t stream, uint64_t index);
 
+/* What random layers draw from in one step. The numbers have nothing to do with hpct_uniform's. */
+typedef struct hpct_draw {
+    uint64_t seed;
+    uint32_t stream; /* below 2^31: another one for each layer */
+    uint32_t step;
+} hpct_draw;
+
+/* The fourth word of Philox's counter; the others are block, sample and step. */
+static inline uint32_t hpct_draw_tag(const hpct_draw *draw)
+{
+    return draw->stream | UINT32_C(0x80000000);
+}
+
+/* Four of the words that belong to one sample of the global batch. */
+void hpct_draw_words(const hpct_draw *draw, uint32_t sample, uint32_t block, uint32_t out[4]);
+
 #endif

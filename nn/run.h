@@ -52,7 +52,7 @@ struct hpct_run {
     int *batch_sizes;
     int num_batch_sizes;
     int largest_batch;
-    bool training, fuse_update;
+    bool training, fuse_update, dense_targets;
     hpct_run_node *nodes; /* [model->num_nodes] */
     int num_nodes;
 
@@ -68,7 +68,8 @@ struct hpct_run {
 
     float *input;
     int32_t *labels;
-    char *block; /* activations, their gradients, workspaces: as planned */
+    float *targets; /* NULL: the labels say it */
+    char *block;    /* activations, their gradients, workspaces: as planned */
     size_t block_bytes;
     void *scratch;
 
@@ -82,14 +83,15 @@ struct hpct_run {
 
     hpct_run_stage stage;
     int stage_n;
+    bool stage_training;   /* what the forward of this stage was called with */
     hpct_run_times *times; /* NULL: nobody profiles */
 };
 
 void hpct_run_free(hpct_run *run);
 
-/* Where the loss attaches: the tensor it reads and its form. Probabilities that a softmax just made
- * are taken at the softmax's input, as Keras does, which keeps small ones exact; *skipped is then
- * that softmax's node, which backward leaves out, else -1. */
+/* Where the loss attaches: the tensor it reads and its form. Probabilities that a softmax or
+ * sigmoid just made are taken at its input, as Keras does, which keeps small ones exact; *skipped
+ * is then that node, which backward leaves out, else -1. */
 void hpct_run_find_loss(const hpct_model *model, int *tensor, hpct_loss_form *form, int *skipped);
 
 /* Decides every node's modes: which reader of a tensor, in the order of backward, writes its

@@ -34,6 +34,7 @@ static hpct_op_call make_call(const hpct_model *model, const hpct_run_node *node
         .seed = model->position.seed,
         .step = model->position.step,
         .first_sample = model->position.first_sample,
+        .training = model->run->stage_training,
     };
 }
 
@@ -67,11 +68,11 @@ hpct_status hpct_model_forward(hpct_model *model, int n, bool training)
     if (training && !run->training)
         return hpct_fail(HPCT_ERR_USAGE, "model %s was built for inference only", model->name);
     run->stage = HPCT_STAGE_NONE;
+    run->stage_training = training;
     if (run->times != NULL && training)
         run->times->step++;
     for (int i = 0; i < run->num_nodes && status == HPCT_OK; i++) {
         hpct_op_call call = make_call(model, &run->nodes[i], batch, n);
-        call.training = training;
         double begin = hpct_run_began(run);
         status = run->nodes[i].op->class->forward(run->nodes[i].op, &call);
         hpct_run_ended(run, HPCT_TIME_FORWARD(i), begin);
@@ -97,6 +98,11 @@ hpct_status hpct_model_loss(hpct_model *model, int n, float scale, hpct_batch_su
         .classes = run->classes,
         .src = run->loss_src,
         .labels = run->labels,
+        .targets = run->targets,
+        .label_smoothing = (float) model->label_smoothing,
+        /* Keras' binary accuracy looks at the outputs, here still before their sigmoid */
+        .threshold = run->loss_src != run->output ? 0.0f : 0.5f,
+        .top_k = model->top_k,
         .scale = scale,
         .diff_src = wants_diff ? run->loss_diff : NULL,
         .sums = sums,
@@ -166,6 +172,11 @@ float *hpct_model_input(hpct_model *model)
 int32_t *hpct_model_labels(hpct_model *model)
 {
     return model->run != NULL ? model->run->labels : NULL;
+}
+
+float *hpct_model_targets(hpct_model *model)
+{
+    return model->run != NULL ? model->run->targets : NULL;
 }
 
 const float *hpct_model_output(const hpct_model *model)

@@ -25,6 +25,7 @@ typedef struct hpct_build_options {
                             gradients() then has no defined content, and update() does the rest.
                             For when nobody else needs the gradient (one rank). Without effect
                             unless the update is rate * gradient and no more. */
+    bool dense_targets;  /* the loss takes hpct_model_targets instead of the labels */
     bool plain_layout;   /* parameters in a layout that does not depend on the processor, for when
                             fingerprints differ between ranks; may cost speed */
 } hpct_build_options;
@@ -32,7 +33,9 @@ typedef struct hpct_build_options {
 /* Sums over a batch, not means: they add up over ranks. */
 typedef struct hpct_batch_sums {
     double loss;
-    int64_t correct; /* samples whose largest output is at the label */
+    int64_t correct;  /* samples whose largest output is at the label; with one output, on its
+                         side of one half */
+    int64_t in_top_k; /* samples whose label's output is among the k largest; 0 without top_k */
 } hpct_batch_sums;
 
 /* Allocates and plans everything for these batch sizes; the step allocates nothing. The model must
@@ -47,9 +50,15 @@ float *hpct_model_gradients(hpct_model *model, size_t *count);
 float *hpct_model_states(hpct_model *model, size_t *count);
 uint64_t hpct_model_layout_fingerprint(const hpct_model *model);
 
-/* Where the next batch goes: input [largest batch size][one sample, floats], labels [largest]. */
+/* Where the next batch goes: input [largest batch size][one sample, floats], labels [largest]; with
+ * dense_targets also targets [largest][outputs], else NULL. */
 float *hpct_model_input(hpct_model *model);
 int32_t *hpct_model_labels(hpct_model *model);
+float *hpct_model_targets(hpct_model *model);
+
+/* Labels are 0 … this - 1: the outputs; two classes for binary cross-entropy of one output; any
+ * number for the mean squared error of one. */
+int hpct_model_count_labels(const hpct_model *model);
 
 /* The model's outputs of the last forward: [n][outputs] floats. */
 const float *hpct_model_output(const hpct_model *model);
@@ -67,9 +76,9 @@ void hpct_model_set_position(hpct_model *model, uint64_t seed, int64_t step, int
 /* Forward over the first n samples of the input; n must be one of the built batch sizes. */
 hpct_status hpct_model_forward(hpct_model *model, int n, bool training);
 
-/* Loss and accuracy of the last forward against the labels (each within 0 … outputs-1, checked by
- * the caller). With `scale` != 0 also leaves scale * d(sum of losses)/d(output) for backward: a
- * mean over a global batch of G is scale = 1/G on every rank. */
+/* Loss and accuracy of the last forward against the labels (each below hpct_model_count_labels,
+ * checked by the caller). With `scale` != 0 also leaves scale * d(sum of losses)/d(output) for
+ * backward: a mean over a global batch of G is scale = 1/G on every rank. */
 hpct_status hpct_model_loss(hpct_model *model, int n, float scale, hpct_batch_sums *sums);
 
 /* Fills the gradient arena (overwrites; does not accumulate). After a loss with scale != 0. */
@@ -80,8 +89,11 @@ hpct_status hpct_model_backward(hpct_model *model, int n);
  * of them, when the gradient arena receives their sum. */
 hpct_status hpct_model_accumulate(hpct_model *model, bool *due);
 
-/* Batches in one update; 1 without accumulation. */
+/* What hpct_model_compile fixed: batches in one update, 1 without accumulation; the k of the top-k
+ * metric, or 0; the optimizer with all defaults filled in. */
 int hpct_model_gradient_accumulation(const hpct_model *model);
+int hpct_model_top_k(const hpct_model *model);
+const hpct_optimizer *hpct_model_optimizer(const hpct_model *model);
 
 /* The optimizer's step over the whole arena, with the learning rate that the schedule has for it.
  * Counts one step; so does an accumulate after which no update is due. */

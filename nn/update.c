@@ -12,11 +12,6 @@ static hpct_status need_training(const hpct_model *model)
     return HPCT_OK;
 }
 
-int hpct_model_gradient_accumulation(const hpct_model *model)
-{
-    return model->optimizer.gradient_accumulation_steps;
-}
-
 hpct_status hpct_model_accumulate(hpct_model *model, bool *due)
 {
     hpct_status status = need_training(model);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* Where in the arena's tail. */
-enum { TAIL_LOSS, TAIL_CORRECT, TAIL_INTERRUPTED, TAIL_TERMINATED, TAIL_USED };
+enum { TAIL_LOSS, TAIL_CORRECT, TAIL_IN_TOP_K, TAIL_INTERRUPTED, TAIL_TERMINATED, TAIL_USED };
 _Static_assert((int) TAIL_USED <= HPCT_ARENA_TAIL, "the sums fit the tail");
 
 typedef struct mirrored {
@@ -139,6 +139,7 @@ static hpct_status mirrored_backward(hpct_strategy *strategy, int count, int glo
     }
     sums->loss = local.loss;
     sums->correct = (double) local.correct;
+    sums->in_top_k = (double) local.in_top_k;
     return status;
 }
 
@@ -153,12 +154,14 @@ static hpct_status mirrored_reduce(hpct_strategy *strategy, hpct_step_sums *sums
     memset(tail, 0, HPCT_ARENA_TAIL * sizeof *tail);
     tail[TAIL_LOSS] = (float) sums->loss;
     tail[TAIL_CORRECT] = (float) sums->correct;
+    tail[TAIL_IN_TOP_K] = (float) sums->in_top_k;
     tail[TAIL_INTERRUPTED] = (float) sums->interrupted;
     tail[TAIL_TERMINATED] = (float) sums->terminated;
     status = m->comm->ops->allreduce_sum(m->comm, m->due ? m->gradients : tail,
                                          (m->due ? m->count : 0) + TAIL_USED);
     sums->loss = (double) tail[TAIL_LOSS];
     sums->correct = (double) tail[TAIL_CORRECT];
+    sums->in_top_k = (double) tail[TAIL_IN_TOP_K];
     sums->interrupted = (int) tail[TAIL_INTERRUPTED];
     sums->terminated = (int) tail[TAIL_TERMINATED];
     return status;

@@ -23,8 +23,8 @@ typedef struct hpct_strategy_plan {
 
 /* What every rank knows after a step, and (as `mine`) what it brings. */
 typedef struct hpct_step_sums {
-    double loss, correct;        /* sums over the global batch */
-    int interrupted, terminated; /* how many ranks have got SIGINT, SIGTERM */
+    double loss, correct, in_top_k; /* sums over the global batch */
+    int interrupted, terminated;    /* how many ranks have got SIGINT, SIGTERM */
 } hpct_step_sums;
 
 typedef struct hpct_strategy_ops {

@@ -82,6 +82,8 @@ typedef struct hpct_pool2d {
 typedef hpct_pool2d hpct_max_pool2d;
 typedef hpct_pool2d hpct_average_pool2d; /* cells of the padding are not counted */
 
+typedef enum hpct_flip { HPCT_FLIP_BOTH, HPCT_FLIP_HORIZONTAL, HPCT_FLIP_VERTICAL } hpct_flip;
+
 typedef struct hpct_dense {
     int units;
     bool no_bias;
@@ -103,6 +105,23 @@ HPCT_API void hpct_model_add_flatten(hpct_model *model);
 HPCT_API void hpct_model_add_reshape(hpct_model *model, hpct_shape shape);
 HPCT_API void hpct_model_add_activation(hpct_model *model, hpct_activation activation);
 
+/* In training each element becomes 0 with probability `rate`, within [0, 1], and the others grow by
+ * 1 / (1 - rate); in inference nothing happens. What random layers draw is a function of the seed,
+ * the step and the sample's place in the global batch: not of ranks and threads. */
+HPCT_API void hpct_model_add_dropout(hpct_model *model, double rate);
+
+/* Layers on pictures, mostly the first of a model. Rescaling, on any shape: x * scale + offset.
+ * Resizing: bilinear, cell centres at halves, no antialiasing. */
+HPCT_API void hpct_model_add_rescaling(hpct_model *model, double scale, double offset);
+HPCT_API void hpct_model_add_resizing(hpct_model *model, int height, int width);
+/* In training each picture is turned with probability 1/2: left to right, upside down, or
+ * (HPCT_FLIP_BOTH) both at once; in inference none is. */
+HPCT_API void hpct_model_add_random_flip(hpct_model *model, hpct_flip mode);
+/* In training a part of this size from a random place of each picture. In inference, and when the
+ * input is not larger than that both ways: the largest part of these proportions from the middle,
+ * resized. */
+HPCT_API void hpct_model_add_random_crop(hpct_model *model, int height, int width);
+
 /* The tensor that the next layer reads: the output of the layer added last, or what set_head named.
  * A number for set_head, add and concatenate; 0 is the model's input. */
 HPCT_API int hpct_model_head(const hpct_model *model);
@@ -123,16 +142,37 @@ HPCT_API void hpct_model_add_concatenate(hpct_model *model, const int *tensors, 
  * HPCT_ERR_USAGE, with the names there are, for any other. */
 HPCT_API hpct_status hpct_model_builtin(hpct_model **out, const char *name);
 
+/* Each sample's loss; where Keras wants target rows and labels are given, the row is 1 at the label
+ * and 0 elsewhere, and with one output it is the label itself. Outputs are probabilities unless the
+ * name says logits. */
 typedef enum hpct_loss {
-    HPCT_SPARSE_CATEGORICAL_CROSSENTROPY, /* outputs are probabilities */
+    HPCT_SPARSE_CATEGORICAL_CROSSENTROPY,
     HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS,
+    HPCT_CATEGORICAL_CROSSENTROPY,
+    HPCT_CATEGORICAL_CROSSENTROPY_FROM_LOGITS,
+    HPCT_BINARY_CROSSENTROPY,
+    HPCT_BINARY_CROSSENTROPY_FROM_LOGITS,
+    HPCT_MEAN_SQUARED_ERROR,
+    HPCT_LOSSES
 } hpct_loss;
+
+typedef struct hpct_compile_options {
+    hpct_loss loss;
+    double label_smoothing; /* of the (not sparse) categorical and the binary losses; 0 to 1 */
+    int top_k; /* counts samples whose label is among the k largest outputs; default: does not */
+    hpct_optimizer optimizer;
+} hpct_compile_options;
 
 /* Checks the layers (the first fault of the hpct_model_add_… calls is returned here,
  * HPCT_ERR_USAGE) and fixes loss and optimizer, which begins anew. After it no layer can be added.
  */
 HPCT_API hpct_status hpct_model_compile(hpct_model *model, hpct_loss loss,
                                         const hpct_optimizer *optimizer);
+
+/* The same with everything there is to say. HPCT_ERR_USAGE also for smoothing of a loss that has
+ * none. */
+HPCT_API hpct_status hpct_model_compile_with(hpct_model *model,
+                                             const hpct_compile_options *options);
 
 /* The learning rate of the next step. */
 HPCT_API double hpct_model_learning_rate(const hpct_model *model);

@@ -31,8 +31,9 @@ typedef struct hpct_fit_options {
 } hpct_fit_options;
 
 typedef struct hpct_metrics {
-    double loss;     /* mean over the samples */
-    double accuracy; /* 0 to 1 */
+    double loss;           /* mean over the samples */
+    double accuracy;       /* 0 to 1 */
+    double top_k_accuracy; /* 0 unless hpct_compile_options.top_k asks for it */
 } hpct_metrics;
 
 typedef struct hpct_fit_result {

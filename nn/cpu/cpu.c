@@ -36,6 +36,17 @@ static hpct_status make_op(hpct_op **out, const hpct_op_spec *spec, const hpct_o
     case HPCT_OP_GELU:
         status = hpct_cpu_make_eltwise(&op, spec, build);
         break;
+    case HPCT_OP_DROPOUT:
+        status = hpct_cpu_make_dropout(&op, spec, build);
+        break;
+    case HPCT_OP_RESCALING:
+        status = hpct_cpu_make_rescaling(&op, spec, build);
+        break;
+    case HPCT_OP_RESIZING:
+    case HPCT_OP_RANDOM_CROP:
+    case HPCT_OP_RANDOM_FLIP:
+        status = hpct_cpu_make_picture(&op, spec, build);
+        break;
     case HPCT_OP_SOFTMAX: /* some hundred numbers a batch */
     case HPCT_OP_KINDS:
         status = hpct_ref_make_op(&op, spec, build);

@@ -12,10 +12,16 @@ hpct_status hpct_cpu_make_direct(hpct_op **out, const hpct_op_spec *spec,
                                  const hpct_op_build *build);
 hpct_status hpct_cpu_make_dense(hpct_op **out, const hpct_op_spec *spec,
                                 const hpct_op_build *build);
+hpct_status hpct_cpu_make_dropout(hpct_op **out, const hpct_op_spec *spec,
+                                  const hpct_op_build *build);
 hpct_status hpct_cpu_make_eltwise(hpct_op **out, const hpct_op_spec *spec,
+                                  const hpct_op_build *build);
+hpct_status hpct_cpu_make_picture(hpct_op **out, const hpct_op_spec *spec,
                                   const hpct_op_build *build);
 hpct_status hpct_cpu_make_pool2d(hpct_op **out, const hpct_op_spec *spec,
                                  const hpct_op_build *build);
+hpct_status hpct_cpu_make_rescaling(hpct_op **out, const hpct_op_spec *spec,
+                                    const hpct_op_build *build);
 hpct_status hpct_cpu_make_relu(hpct_op **out, const hpct_op_spec *spec, const hpct_op_build *build);
 
 hpct_status hpct_cpu_update(const hpct_update_call *call);

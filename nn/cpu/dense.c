@@ -7,8 +7,12 @@
 #include "nn/cpu/loops.h"
 #include "nn/cpu/shim.h"
 
+#include <omp.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define COLUMNS ((size_t) 512) /* of a block: with 128 rows of a kernel 256 KiB */
 
 static size_t rows_of(const hpct_op *op, int n)
 {
@@ -43,48 +47,80 @@ static hpct_status forward(hpct_op *op, const hpct_op_call *call)
     return status;
 }
 
-static hpct_status backward(hpct_op *op, const hpct_op_call *call)
+/* Both gradients of the inputs [first, first + count), which are columns of kernel and source. */
+static hpct_status backward_columns(const hpct_op *op, const hpct_op_call *call, size_t first,
+                                    size_t count)
 {
     size_t rows = rows_of(op, call->n), in = (size_t) op->spec.dense.in,
            out = (size_t) op->spec.dense.out;
-    float *kernel = call->param[HPCT_OP_KERNEL];
-    hpct_loops_best()->mask_and_sum(rows, out, op->spec.relu ? call->dst : NULL, call->diff_dst,
-                                    op->spec.no_bias ? call->scratch : call->grad[HPCT_OP_BIAS]);
-    hpct_status status = HPCT_OK;
-    if (call->diff_src[0] != NULL) { /* before a fused update changes the kernel */
-        hpct_gemm product = {
-            .trans_a = 'N',
-            .trans_b = 'N',
-            .m = rows,
-            .n = in,
-            .k = out,
-            .alpha = 1,
-            .a = call->diff_dst,
-            .lda = out,
-            .b = kernel,
-            .ldb = in,
-            .c = call->diff_src[0],
-            .ldc = in,
-        };
-        status = hpct_shim_gemm(&product);
-    }
+    float *kernel = call->param[HPCT_OP_KERNEL] + first;
     bool fused = op->param_fused[HPCT_OP_KERNEL];
-    hpct_gemm product = {
+    hpct_gemm diff_src = {
+        .trans_a = 'N',
+        .trans_b = 'N',
+        .m = rows,
+        .n = count,
+        .k = out,
+        .alpha = 1,
+        .a = call->diff_dst,
+        .lda = out,
+        .b = kernel,
+        .ldb = in,
+        .c = call->diff_src[0] + first,
+        .ldc = in,
+    };
+    hpct_gemm diff_kernel = {
         .trans_a = 'T',
         .trans_b = 'N',
         .m = out,
-        .n = in,
+        .n = count,
         .k = rows,
         .alpha = fused ? -call->learning_rate : 1,
         .beta = fused ? 1 : 0,
         .a = call->diff_dst,
         .lda = out,
-        .b = call->src[0],
+        .b = call->src[0] + first,
         .ldb = in,
-        .c = fused ? kernel : call->grad[HPCT_OP_KERNEL],
+        .c = fused ? kernel : call->grad[HPCT_OP_KERNEL] + first,
         .ldc = in,
     };
-    return status == HPCT_OK ? hpct_shim_gemm(&product) : status;
+    hpct_status status = HPCT_OK;
+    if (call->diff_src[0] != NULL) /* before a fused update changes the kernel */
+        status = hpct_shim_gemm(&diff_src);
+    return status == HPCT_OK ? hpct_shim_gemm(&diff_kernel) : status;
+}
+
+typedef struct column_job {
+    const hpct_op *op;
+    const hpct_op_call *call;
+    atomic_int status; /* of the last block that failed */
+} column_job;
+
+static void backward_block(size_t block, void *arg)
+{
+    column_job *job = arg;
+    size_t in = (size_t) job->op->spec.dense.in, first = block * COLUMNS;
+    hpct_status status =
+        backward_columns(job->op, job->call, first, in - first < COLUMNS ? in - first : COLUMNS);
+    if (status != HPCT_OK)
+        atomic_store(&job->status, (int) status);
+}
+
+/* A wide kernel goes block by block, one thread at each: what one product has brought into the
+ * cache the other uses again, and a thread that is held up leaves its blocks to the others. */
+static hpct_status backward(hpct_op *op, const hpct_op_call *call)
+{
+    size_t in = (size_t) op->spec.dense.in;
+    hpct_loops_best()->mask_and_sum(rows_of(op, call->n), (size_t) op->spec.dense.out,
+                                    op->spec.relu ? call->dst : NULL, call->diff_dst,
+                                    op->spec.no_bias ? call->scratch : call->grad[HPCT_OP_BIAS]);
+    if (in < 4 * COLUMNS * (size_t) omp_get_max_threads())
+        return backward_columns(op, call, 0, in);
+    column_job job = {.op = op, .call = call, .status = HPCT_OK};
+    hpct_loops_each((in + COLUMNS - 1) / COLUMNS, backward_block, &job);
+    hpct_status status = (hpct_status) atomic_load(&job.status);
+    return status == HPCT_OK ? HPCT_OK /* messages stay with the thread that has them */
+                             : hpct_fail(status, "a matrix product failed");
 }
 
 /* Between [in][out] and [out][in]; the bias is as it is. */

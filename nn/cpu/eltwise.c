@@ -64,6 +64,7 @@ hpct_status hpct_cpu_make_eltwise(hpct_op **out, const hpct_op_spec *spec,
     op->class = &class;
     op->spec = *spec;
     op->build = *build;
+    op->backward_keeps_diff_dst = true;
     op->backward_reads_src = spec->kind == HPCT_OP_GELU; /* its slope does not follow from dst */
     op->backward_reads_dst = !op->backward_reads_src;
     eltwise->forward = calloc(num, sizeof *eltwise->forward);

@@ -3,6 +3,9 @@
 
 #include <math.h>
 #include <omp.h>
+#include <string.h>
+
+_Static_assert(HPCT_DROPOUT_LANES == HPCT_LANES, "a group of draws is a vector");
 
 #ifdef __clang__
 #define HPCT_UNROLL _Pragma("unroll")
@@ -74,4 +77,11 @@ void hpct_loops_split(size_t total, size_t least,
         size_t first = total * part / parts, end = total * (part + 1) / parts;
         body(first, end - first, arg);
     }
+}
+
+void hpct_loops_each(size_t count, void (*body)(size_t index, void *arg), void *arg)
+{
+#pragma omp parallel for schedule(dynamic, 1)
+    for (size_t i = 0; i < count; i++)
+        body(i, arg);
 }

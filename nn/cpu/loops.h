@@ -5,6 +5,7 @@
 #define HPCT_NN_CPU_LOOPS_H
 
 #include "nn/backend.h"
+#include "nn/dropout.h"
 
 #define HPCT_LANES                                                                                 \
     16 /* floats handled at once; the compiler splits them where registers are shorter */
@@ -51,6 +52,10 @@ typedef struct hpct_loops {
 
     void (*relu_forward)(size_t count, const float *src, float *dst);
     void (*relu_backward)(size_t count, const float *dst, const float *diff_dst, float *diff_src);
+    void (*rescaling)(size_t count, float scale, float offset, const float *src, float *dst);
+    /* `count` elements of one sample, from the first of this group on. */
+    void (*dropout)(const hpct_dropout *dropout, uint32_t sample, uint32_t group, size_t count,
+                    const float *src, float *dst);
     void (*add)(size_t count, const float *src, float *dst); /* dst += src */
     void (*scale)(size_t count, float factor, float *dst);   /* dst *= factor */
     /* dst = a + b, through max(0, x) with relu; dst may be a or b. */
@@ -72,5 +77,8 @@ const hpct_loops *hpct_loops_best(void);
 /* Calls body(first, count, arg) for equal parts of 0 … total-1, in parallel if that pays. */
 void hpct_loops_split(size_t total, size_t least,
                       void (*body)(size_t first, size_t count, void *arg), void *arg);
+
+/* Calls body(index, arg) for 0 … count-1, each thread taking the next as it becomes free. */
+void hpct_loops_each(size_t count, void (*body)(size_t index, void *arg), void *arg);
 
 #endif

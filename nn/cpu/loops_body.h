@@ -9,8 +9,12 @@ typedef float HPCT_VARIANT(vec) __attribute__((vector_size(4 * HPCT_LANES)));
 typedef float HPCT_VARIANT(vecu)
     __attribute__((vector_size(4 * HPCT_LANES), aligned(4), may_alias));
 typedef int HPCT_VARIANT(mask) __attribute__((vector_size(4 * HPCT_LANES)));
+typedef uint32_t HPCT_VARIANT(words) __attribute__((vector_size(4 * HPCT_LANES)));
+typedef uint64_t HPCT_VARIANT(pairs) __attribute__((vector_size(4 * HPCT_LANES)));
 typedef double HPCT_VARIANT(wide) __attribute__((vector_size(8 * HPCT_LANES)));
 #define vec HPCT_VARIANT(vec)
+#define words HPCT_VARIANT(words)
+#define pairs HPCT_VARIANT(pairs)
 #define LOAD(p) (*(const HPCT_VARIANT(vecu) *) (p))
 #define STORE(p, v) (*(HPCT_VARIANT(vecu) *) (p) = (v))
 #define MASKED(v, m) ((vec) ((HPCT_VARIANT(mask))(v) & (m)))
@@ -188,6 +192,73 @@ HPCT_TARGET static void HPCT_VARIANT(relu_backward)(size_t count, const float *d
     }
     for (; i < count; i++)
         diff_src[i] = dst[i] > 0 ? diff_dst[i] : 0;
+}
+
+HPCT_TARGET static void HPCT_VARIANT(rescaling)(size_t count, float scale, float offset,
+                                                const float *src, float *dst)
+{
+    size_t i = 0;
+    for (; i + HPCT_LANES <= count; i += HPCT_LANES)
+        STORE(dst + i, LOAD(src + i) * scale + offset);
+    for (; i < count; i++)
+        dst[i] = src[i] * scale + offset;
+}
+
+/* The upper and lower halves of the 64-bit products with a constant. */
+#define MULTIPLY(factor, c, high, low)                                                             \
+    do {                                                                                           \
+        pairs even = ((pairs) (c) &0xffffffff) * (factor), odd = ((pairs) (c) >> 32) * (factor);   \
+        high = (words) (even >> 32 | (odd & UINT64_C(0xffffffff00000000)));                        \
+        low = (words) ((even & 0xffffffff) | odd << 32);                                           \
+    } while (0)
+
+/* hpct_draw_words for HPCT_LANES blocks at once; `out` has the first words of all, then the second
+ * ones. */
+HPCT_TARGET static void HPCT_VARIANT(draw_group)(const hpct_draw *draw, uint32_t sample,
+                                                 uint32_t group, uint32_t *out)
+{
+    words c0 = {0}, c1 = {0}, c2 = {0}, c3 = {0}, high0, low0, high2, low2;
+    uint32_t k0 = (uint32_t) draw->seed, k1 = (uint32_t) (draw->seed >> 32);
+    EACH (i, HPCT_LANES)
+        c0[i] = (uint32_t) i;
+    c0 += group * HPCT_LANES;
+    c1 += sample;
+    c2 += draw->step;
+    c3 += hpct_draw_tag(draw);
+    for (int round = 0; round < 10; round++) {
+        MULTIPLY(UINT64_C(0xD2511F53), c0, high0, low0);
+        MULTIPLY(UINT64_C(0xCD9E8D57), c2, high2, low2);
+        c0 = high2 ^ c1 ^ k0;
+        c2 = high0 ^ c3 ^ k1;
+        c1 = low2;
+        c3 = low0;
+        k0 += UINT32_C(0x9E3779B9);
+        k1 += UINT32_C(0xBB67AE85);
+    }
+    words all[4] = {c0, c1, c2, c3};
+    memcpy(out, all, sizeof all);
+}
+
+HPCT_TARGET static void HPCT_VARIANT(dropout)(const hpct_dropout *dropout, uint32_t sample,
+                                              uint32_t group, size_t count, const float *src,
+                                              float *dst)
+{
+    uint32_t drawn[HPCT_DROPOUT_GROUP];
+    for (; count >= HPCT_DROPOUT_GROUP; count -= HPCT_DROPOUT_GROUP, group++) {
+        HPCT_VARIANT(draw_group)(&dropout->draw, sample, group, drawn);
+        EACH (w, 4) {
+            words word;
+            memcpy(&word, drawn + w * HPCT_LANES, sizeof word);
+            STORE(dst + w * HPCT_LANES,
+                  MASKED(LOAD(src + w * HPCT_LANES) * dropout->scale, word >= dropout->threshold));
+        }
+        src += HPCT_DROPOUT_GROUP;
+        dst += HPCT_DROPOUT_GROUP;
+    }
+    if (count > 0)
+        HPCT_VARIANT(draw_group)(&dropout->draw, sample, group, drawn);
+    for (size_t i = 0; i < count; i++)
+        dst[i] = drawn[i] >= dropout->threshold ? src[i] * dropout->scale : 0;
 }
 
 HPCT_TARGET static void HPCT_VARIANT(add)(size_t count, const float *src, float *dst)
@@ -374,6 +445,8 @@ static const hpct_loops HPCT_VARIANT(loops) = {
     .mask_and_sum = HPCT_VARIANT(mask_and_sum),
     .relu_forward = HPCT_VARIANT(relu_forward),
     .relu_backward = HPCT_VARIANT(relu_backward),
+    .rescaling = HPCT_VARIANT(rescaling),
+    .dropout = HPCT_VARIANT(dropout),
     .add = HPCT_VARIANT(add),
     .scale = HPCT_VARIANT(scale),
     .sum = HPCT_VARIANT(sum),
@@ -395,6 +468,9 @@ static const hpct_loops HPCT_VARIANT(loops) = {
 #undef MOMENTS
 #undef LAMB_STEP
 #undef vec
+#undef words
+#undef pairs
+#undef MULTIPLY
 #undef LOAD
 #undef STORE
 #undef MASKED

@@ -27,6 +27,12 @@ static void take_last_axis(hpct_keras_layer *layer)
     json_decref(value);
 }
 
+static void must_not_be(hpct_keras_layer *layer, const char *key)
+{
+    if (hpct_keras_bool(layer, key, false))
+        hpct_keras_fail(layer, "%s true is not supported", key);
+}
+
 static void add_conv2d(hpct_keras_layer *layer)
 {
     hpct_conv2d conv = {0};
@@ -222,6 +228,87 @@ static json_t *concatenate_settings(const hpct_layer *layer)
     return json_pack("{s:i}", "axis", -1);
 }
 
+static void add_dropout(hpct_keras_layer *layer)
+{
+    double rate = hpct_keras_number(layer, "rate", 0);
+    hpct_keras_drop(layer, "seed"); /* hpct_model_initialize's decides */
+    if (hpct_keras_taken(layer))
+        hpct_model_add_dropout(layer->model, rate);
+}
+
+static json_t *dropout_settings(const hpct_layer *layer)
+{
+    return json_pack("{s:f}", "rate", layer->config.dropout);
+}
+
+static void add_rescaling(hpct_keras_layer *layer)
+{
+    double scale = hpct_keras_number(layer, "scale", 1);
+    double offset = hpct_keras_number(layer, "offset", 0);
+    if (hpct_keras_taken(layer))
+        hpct_model_add_rescaling(layer->model, scale, offset);
+}
+
+static json_t *rescaling_settings(const hpct_layer *layer)
+{
+    return json_pack("{s:f, s:f}", "scale", layer->config.rescaling.scale, "offset",
+                     layer->config.rescaling.offset);
+}
+
+static void add_resizing(hpct_keras_layer *layer)
+{
+    static const char *const words[] = {"bilinear", NULL};
+    int height = hpct_keras_int(layer, "height", 0), width = hpct_keras_int(layer, "width", 0);
+    take_data_format(layer);
+    hpct_keras_word(layer, "interpolation", words);
+    must_not_be(layer, "crop_to_aspect_ratio");
+    must_not_be(layer, "pad_to_aspect_ratio");
+    must_not_be(layer, "antialias");
+    hpct_keras_drop(layer, "fill_mode"); /* of padding, which there is none of */
+    hpct_keras_drop(layer, "fill_value");
+    if (hpct_keras_taken(layer))
+        hpct_model_add_resizing(layer->model, height, width);
+}
+
+static json_t *size_settings(const hpct_layer *layer)
+{
+    return json_pack("{s:i, s:i, s:s}", "height", layer->output.size[0], "width",
+                     layer->output.size[1], "data_format", "channels_last");
+}
+
+static const char *const flips[] = {
+    [HPCT_FLIP_BOTH] = "horizontal_and_vertical",
+    [HPCT_FLIP_HORIZONTAL] = "horizontal",
+    [HPCT_FLIP_VERTICAL] = "vertical",
+    NULL,
+};
+
+static void add_random_flip(hpct_keras_layer *layer)
+{
+    int mode = hpct_keras_word(layer, "mode", flips);
+    take_data_format(layer);
+    hpct_keras_drop(layer, "seed");
+    hpct_keras_drop(layer, "rng_type"); /* Keras 2: how its own numbers are made */
+    if (hpct_keras_taken(layer))
+        hpct_model_add_random_flip(layer->model, (hpct_flip) mode);
+}
+
+static json_t *random_flip_settings(const hpct_layer *layer)
+{
+    return json_pack("{s:s, s:s}", "mode", flips[layer->config.random_flip], "data_format",
+                     "channels_last");
+}
+
+static void add_random_crop(hpct_keras_layer *layer)
+{
+    int height = hpct_keras_int(layer, "height", 0), width = hpct_keras_int(layer, "width", 0);
+    take_data_format(layer);
+    hpct_keras_drop(layer, "seed");
+    hpct_keras_drop(layer, "rng_type");
+    if (hpct_keras_taken(layer))
+        hpct_model_add_random_crop(layer->model, height, width);
+}
+
 static const hpct_keras_class classes[] = {
     {"Activation", 1, 1, add_activation, activation_settings},
     {"Add", 2, HPCT_KERAS_MAX_INPUTS, add_add, no_settings},
@@ -230,10 +317,15 @@ static const hpct_keras_class classes[] = {
     {"Conv2D", 1, 1, add_conv2d, conv2d_settings},
     {"Dense", 1, 1, add_dense, dense_settings},
     {"DepthwiseConv2D", 1, 1, add_depthwise_conv2d, depthwise_conv2d_settings},
+    {"Dropout", 1, 1, add_dropout, dropout_settings},
     {"Flatten", 1, 1, add_flatten, no_settings},
     {"MaxPooling2D", 1, 1, add_max_pool2d, pool2d_settings},
+    {"RandomCrop", 1, 1, add_random_crop, size_settings},
+    {"RandomFlip", 1, 1, add_random_flip, random_flip_settings},
     {"ReLU", 1, 1, add_relu, NULL},
+    {"Rescaling", 1, 1, add_rescaling, rescaling_settings},
     {"Reshape", 1, 1, add_reshape, reshape_settings},
+    {"Resizing", 1, 1, add_resizing, size_settings},
     {"Softmax", 1, 1, add_softmax, NULL},
 };
 #define NUM_CLASSES (sizeof classes / sizeof *classes)

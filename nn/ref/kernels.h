@@ -9,6 +9,8 @@
 #define HPCT_NN_REF_KERNELS_H
 
 #include "nn/backend.h"
+#include "nn/dropout.h"
+#include "nn/picture.h"
 
 #ifndef HPCT_REF_REAL
 #define HPCT_REF_REAL float
@@ -45,6 +47,22 @@ void HPCT_REF(dense_backward_data)(int rows, int in, int out, const hpct_real *d
 void HPCT_REF(dense_backward_weights)(int rows, int in, int out, const hpct_real *src,
                                       const hpct_real *diff_dst, hpct_real *diff_kernel,
                                       hpct_real *diff_bias);
+
+/* `size` elements of each of n samples; backward is the same with the gradients. */
+void HPCT_REF(dropout)(const hpct_dropout *dropout, int first_sample, int n, size_t size,
+                       const hpct_real *src, hpct_real *dst);
+
+/* src * scale + offset; backward the same with the gradients and no offset. */
+void HPCT_REF(rescaling)(size_t count, hpct_real scale, hpct_real offset, const hpct_real *src,
+                         hpct_real *dst);
+
+/* One sample: a part of the picture, bilinearly resized. */
+void HPCT_REF(resize_forward)(const hpct_picture *picture, const hpct_box *box,
+                              const hpct_real *src, hpct_real *dst);
+void HPCT_REF(resize_backward)(const hpct_picture *picture, const hpct_box *box,
+                               const hpct_real *diff_dst, hpct_real *diff_src);
+/* One sample turned; its own inverse. */
+void HPCT_REF(flip)(const hpct_picture *picture, const hpct_real *src, hpct_real *dst);
 
 /* In place allowed. backward: the gradient where dst > 0, else zero. */
 void HPCT_REF(relu_forward)(size_t count, const hpct_real *src, hpct_real *dst);
@@ -84,10 +102,8 @@ void HPCT_REF(concatenate_forward)(size_t rows, int num, const int *size,
 void HPCT_REF(concatenate_backward)(size_t rows, int num, const int *size, int which,
                                     const hpct_real *diff_dst, bool add, hpct_real *diff_src);
 
-/* Sum of losses and number of correct rows (first largest element at the label); diff_src gets
- * scale times the gradient, unless NULL. */
-void HPCT_REF(cross_entropy)(hpct_loss_form form, int n, int classes, const hpct_real *src,
-                             const int32_t *labels, double scale, hpct_real *diff_src,
-                             hpct_batch_sums *sums);
+/* Fills call->sums; diff_src gets call->scale times the gradient, unless NULL. call->src and
+ * call->diff_src are not looked at. */
+void HPCT_REF(loss_rows)(const hpct_loss_call *call, const hpct_real *src, hpct_real *diff_src);
 
 #endif

@@ -1,5 +1,4 @@
-/* Sparse categorical cross-entropy, as Keras defines it on TensorFlow, from logits and from
- * probabilities. */
+/* Losses and metrics as Keras defines them on TensorFlow. */
 #include "nn/ref/kernels.h"
 
 #include <math.h>
@@ -13,34 +12,122 @@ static double clip(double p)
     return p < CLIP_LOW ? CLIP_LOW : p > CLIP_HIGH ? CLIP_HIGH : p;
 }
 
-/* log(sum exp x) - x[label], and softmax(x) - onehot(label). */
-static double from_logits(int classes, const hpct_real *x, int label, double scale, hpct_real *diff)
+static bool is_clipped(double p)
 {
-    double top = (double) x[0], sum = 0;
-    for (int i = 1; i < classes; i++)
-        top = fmax(top, (double) x[i]);
-    for (int i = 0; i < classes; i++)
-        sum += exp((double) x[i] - top);
-    for (int i = 0; diff != NULL && i < classes; i++) {
-        double p = exp((double) x[i] - top) / sum;
-        diff[i] = (hpct_real) (scale * (i == label ? p - 1 : p));
-    }
-    return log(sum) + top - (double) x[label];
+    return p < CLIP_LOW || p > CLIP_HIGH;
 }
 
-/* log(sum q) - log q[label]; an element that was clipped has no gradient. */
-static double from_probabilities(int classes, const hpct_real *x, int label, double scale,
+/* ---- targets ---- */
+
+/* What output i of sample s should be: a number of the target row, or made from the class. */
+static double wanted(const hpct_loss_call *c, int s, int i)
+{
+    if (c->targets != NULL)
+        return (double) c->targets[(size_t) s * (size_t) c->classes + (size_t) i];
+    if (c->classes == 1)
+        return c->labels[s];
+    return c->labels[s] == i;
+}
+
+static double smoothed(const hpct_loss_call *c, int s, int i)
+{
+    bool binary = c->form == HPCT_LOSS_BINARY || c->form == HPCT_LOSS_BINARY_LOGITS;
+    double smoothing = (double) c->label_smoothing;
+    return wanted(c, s, i) * (1 - smoothing) + smoothing / (binary ? 2 : c->classes);
+}
+
+/* ---- one sample ---- */
+
+/* sum y (log(sum exp x) - x), and sum(y) softmax(x) - y. */
+static double from_logits(const hpct_loss_call *c, int s, const hpct_real *x, hpct_real *diff)
+{
+    double top = (double) x[0], sum = 0, weight = 0, loss = 0;
+    for (int i = 1; i < c->classes; i++)
+        top = fmax(top, (double) x[i]);
+    for (int i = 0; i < c->classes; i++) {
+        sum += exp((double) x[i] - top);
+        weight += smoothed(c, s, i);
+        loss -= smoothed(c, s, i) * ((double) x[i] - top);
+    }
+    for (int i = 0; diff != NULL && i < c->classes; i++) {
+        double p = exp((double) x[i] - top) / sum;
+        diff[i] = (hpct_real) ((double) c->scale * (weight * p - smoothed(c, s, i)));
+    }
+    return loss + weight * log(sum);
+}
+
+/* log(sum q) - log q[label], q = clipped x; an element that was clipped has no gradient. */
+static double from_probabilities(const hpct_loss_call *c, int s, const hpct_real *x,
                                  hpct_real *diff)
 {
+    int label = c->labels[s];
     double sum = 0, q_label = clip((double) x[label]);
-    for (int i = 0; i < classes; i++)
+    for (int i = 0; i < c->classes; i++)
         sum += clip((double) x[i]);
-    for (int i = 0; diff != NULL && i < classes; i++) {
-        double p = (double) x[i], slope = 1 / sum - (i == label ? 1 / q_label : 0);
-        diff[i] = (hpct_real) (p < CLIP_LOW || p > CLIP_HIGH ? 0 : scale * slope);
+    for (int i = 0; diff != NULL && i < c->classes; i++) {
+        double slope = 1 / sum - (i == label ? 1 / q_label : 0);
+        diff[i] = (hpct_real) (is_clipped((double) x[i]) ? 0 : (double) c->scale * slope);
     }
     return log(sum) - log(q_label);
 }
+
+/* - sum y log clip(q), q = x / sum x. */
+static double from_distribution(const hpct_loss_call *c, int s, const hpct_real *x, hpct_real *diff)
+{
+    double sum = 0, loss = 0, inner = 0;
+    for (int i = 0; i < c->classes; i++)
+        sum += (double) x[i];
+    for (int i = 0; i < c->classes; i++) {
+        double q = (double) x[i] / sum;
+        loss -= smoothed(c, s, i) * log(clip(q));
+        inner += is_clipped(q) ? 0 : smoothed(c, s, i);
+    }
+    for (int i = 0; diff != NULL && i < c->classes; i++) {
+        double q = (double) x[i] / sum, own = is_clipped(q) ? 0 : smoothed(c, s, i) / q;
+        diff[i] = (hpct_real) ((double) c->scale * (inner - own) / sum);
+    }
+    return loss;
+}
+
+static double binary_from_logits(const hpct_loss_call *c, int s, const hpct_real *x,
+                                 hpct_real *diff)
+{
+    double loss = 0, share = 1.0 / c->classes;
+    for (int i = 0; i < c->classes; i++) {
+        double v = (double) x[i], y = smoothed(c, s, i);
+        loss += share * (fmax(v, 0) - v * y + log1p(exp(-fabs(v))));
+        if (diff != NULL)
+            diff[i] = (hpct_real) ((double) c->scale * share * (1 / (1 + exp(-v)) - y));
+    }
+    return loss;
+}
+
+static double binary(const hpct_loss_call *c, int s, const hpct_real *x, hpct_real *diff)
+{
+    double loss = 0, share = 1.0 / c->classes;
+    for (int i = 0; i < c->classes; i++) {
+        double p = clip((double) x[i]), y = smoothed(c, s, i);
+        double slope = is_clipped((double) x[i]) ? 0 : (1 - y) / (1 - p) - y / p;
+        loss -= share * (y * log(p) + (1 - y) * log(1 - p));
+        if (diff != NULL)
+            diff[i] = (hpct_real) ((double) c->scale * share * slope);
+    }
+    return loss;
+}
+
+static double squared(const hpct_loss_call *c, int s, const hpct_real *x, hpct_real *diff)
+{
+    double loss = 0, share = 1.0 / c->classes;
+    for (int i = 0; i < c->classes; i++) {
+        double error = (double) x[i] - wanted(c, s, i);
+        loss += share * error * error;
+        if (diff != NULL)
+            diff[i] = (hpct_real) ((double) c->scale * share * 2 * error);
+    }
+    return loss;
+}
+
+/* ---- metrics ---- */
 
 static int first_largest(int classes, const hpct_real *x)
 {
@@ -52,17 +139,55 @@ static int first_largest(int classes, const hpct_real *x)
     return best;
 }
 
-void HPCT_REF(cross_entropy)(hpct_loss_form form, int n, int classes, const hpct_real *src,
-                             const int32_t *labels, double scale, hpct_real *diff_src,
-                             hpct_batch_sums *sums)
+static int class_of(const hpct_loss_call *c, int s)
 {
-    *sums = (hpct_batch_sums){0};
-    for (int s = 0; s < n; s++) {
-        const hpct_real *x = src + (size_t) s * (size_t) classes;
-        hpct_real *diff = diff_src != NULL ? diff_src + (size_t) s * (size_t) classes : NULL;
-        sums->loss += form == HPCT_LOSS_LOGITS
-                          ? from_logits(classes, x, labels[s], scale, diff)
-                          : from_probabilities(classes, x, labels[s], scale, diff);
-        sums->correct += first_largest(classes, x) == labels[s];
+    int best = 0;
+    if (c->targets == NULL)
+        return c->labels[s];
+    for (int i = 1; i < c->classes; i++) {
+        if (wanted(c, s, i) > wanted(c, s, best))
+            best = i;
+    }
+    return best;
+}
+
+/* With one output Keras' binary accuracy, else whether the largest is that of the class. */
+static bool is_correct(const hpct_loss_call *c, int s, const hpct_real *x)
+{
+    if (c->classes == 1)
+        return (x[0] > (hpct_real) c->threshold) == (wanted(c, s, 0) != 0) &&
+               (wanted(c, s, 0) == 0 || wanted(c, s, 0) == 1);
+    return first_largest(c->classes, x) == class_of(c, s);
+}
+
+/* Fewer than top_k outputs are larger than that of the class. */
+static bool is_in_top(const hpct_loss_call *c, int s, const hpct_real *x)
+{
+    int class = class_of(c, s), larger = 0;
+    if (c->classes == 1 || !isfinite((double) x[class]))
+        return false;
+    for (int i = 0; i < c->classes; i++)
+        larger += x[i] > x[class];
+    return larger < c->top_k;
+}
+
+void HPCT_REF(loss_rows)(const hpct_loss_call *call, const hpct_real *src, hpct_real *diff_src)
+{
+    static double (*const losses[HPCT_LOSS_FORMS])(const hpct_loss_call *, int, const hpct_real *,
+                                                   hpct_real *) = {
+        [HPCT_LOSS_LOGITS] = from_logits,
+        [HPCT_LOSS_PROBABILITIES] = from_probabilities,
+        [HPCT_LOSS_DISTRIBUTION] = from_distribution,
+        [HPCT_LOSS_BINARY_LOGITS] = binary_from_logits,
+        [HPCT_LOSS_BINARY] = binary,
+        [HPCT_LOSS_SQUARED] = squared,
+    };
+    *call->sums = (hpct_batch_sums){0};
+    for (int s = 0; s < call->n; s++) {
+        size_t at = (size_t) s * (size_t) call->classes;
+        const hpct_real *x = src + at;
+        call->sums->loss += losses[call->form](call, s, x, diff_src != NULL ? diff_src + at : NULL);
+        call->sums->correct += is_correct(call, s, x);
+        call->sums->in_top_k += is_in_top(call, s, x);
     }
 }

@@ -153,6 +153,81 @@ static hpct_status softmax_backward(hpct_op *op, const hpct_op_call *call)
     return HPCT_OK;
 }
 
+static void drop(const hpct_op *op, const hpct_op_call *call, const float *src, float *dst)
+{
+    size_t size = (size_t) op->spec.dense.out;
+    hpct_draw draw = hpct_op_draw(op, call);
+    hpct_dropout dropout = hpct_dropout_make(&draw, op->spec.rate);
+    if (call->training)
+        hpct_ref_dropout(&dropout, (int) call->first_sample, call->n, size, src, dst);
+    else
+        memcpy(dst, src, (size_t) call->n * size * sizeof *dst);
+}
+
+static hpct_status dropout_forward(hpct_op *op, const hpct_op_call *call)
+{
+    drop(op, call, call->src[0], call->dst);
+    return HPCT_OK;
+}
+
+static hpct_status dropout_backward(hpct_op *op, const hpct_op_call *call)
+{
+    if (call->diff_src[0] != NULL)
+        drop(op, call, call->diff_dst, call->diff_src[0]);
+    return HPCT_OK;
+}
+
+static hpct_status rescaling_forward(hpct_op *op, const hpct_op_call *call)
+{
+    hpct_ref_rescaling(dst_count(op, call->n), op->spec.scale, op->spec.offset, call->src[0],
+                       call->dst);
+    return HPCT_OK;
+}
+
+static hpct_status rescaling_backward(hpct_op *op, const hpct_op_call *call)
+{
+    if (call->diff_src[0] != NULL)
+        hpct_ref_rescaling(dst_count(op, call->n), op->spec.scale, 0, call->diff_dst,
+                           call->diff_src[0]);
+    return HPCT_OK;
+}
+
+/* One sample forward, or its gradient backward. */
+static void show(const hpct_op *op, const hpct_op_call *call, int s, bool forward, const float *src,
+                 float *dst)
+{
+    const hpct_picture *p = &op->spec.picture;
+    bool draws = call->training && op->spec.kind != HPCT_OP_RESIZING;
+    uint32_t sample = (uint32_t) call->first_sample + (uint32_t) s;
+    hpct_draw draw = hpct_op_draw(op, call);
+    hpct_box box = op->spec.kind != HPCT_OP_RANDOM_CROP ? hpct_box_whole(p)
+                   : draws                              ? hpct_box_random(p, &draw, sample)
+                                                        : hpct_box_centre(p);
+    if (op->spec.kind == HPCT_OP_RANDOM_FLIP && draws && hpct_flips(&draw, sample))
+        hpct_ref_flip(p, src, dst);
+    else if (forward)
+        hpct_ref_resize_forward(p, &box, src, dst);
+    else
+        hpct_ref_resize_backward(p, &box, src, dst);
+}
+
+static hpct_status picture_forward(hpct_op *op, const hpct_op_call *call)
+{
+    size_t in = hpct_op_src_floats(&op->spec, 0), out = hpct_op_dst_floats(&op->spec);
+    for (int s = 0; s < call->n; s++)
+        show(op, call, s, true, call->src[0] + (size_t) s * in, call->dst + (size_t) s * out);
+    return HPCT_OK;
+}
+
+static hpct_status picture_backward(hpct_op *op, const hpct_op_call *call)
+{
+    size_t in = hpct_op_src_floats(&op->spec, 0), out = hpct_op_dst_floats(&op->spec);
+    for (int s = 0; call->diff_src[0] != NULL && s < call->n; s++)
+        show(op, call, s, false, call->diff_dst + (size_t) s * out,
+             call->diff_src[0] + (size_t) s * in);
+    return HPCT_OK;
+}
+
 static hpct_status add_forward(hpct_op *op, const hpct_op_call *call)
 {
     hpct_ref_add_forward(dst_count(op, call->n), op->spec.join.count, call->src, call->dst);
@@ -210,6 +285,11 @@ static const hpct_op_class classes[HPCT_OP_KINDS] = {
     [HPCT_OP_SIGMOID] = CLASS(element),
     [HPCT_OP_TANH] = CLASS(element),
     [HPCT_OP_GELU] = CLASS(element),
+    [HPCT_OP_DROPOUT] = CLASS(dropout),
+    [HPCT_OP_RESCALING] = CLASS(rescaling),
+    [HPCT_OP_RESIZING] = CLASS(picture),
+    [HPCT_OP_RANDOM_CROP] = CLASS(picture),
+    [HPCT_OP_RANDOM_FLIP] = CLASS(picture),
     [HPCT_OP_ADD] = CLASS(add),
     [HPCT_OP_CONCATENATE] = CLASS(concatenate),
 };
@@ -228,7 +308,8 @@ hpct_status hpct_ref_make_op(hpct_op **out, const hpct_op_spec *spec, const hpct
     bool joins = spec->kind == HPCT_OP_ADD || spec->kind == HPCT_OP_CONCATENATE;
     bool from_dst = spec->kind == HPCT_OP_SOFTMAX ||
                     (elements[spec->kind].backward != NULL && !elements[spec->kind].from_src);
-    op->backward_reads_src = !from_dst && !joins && spec->kind != HPCT_OP_AVERAGE_POOL2D;
+    op->backward_reads_src = elements[spec->kind].from_src || hpct_op_num_params(spec) > 0 ||
+                             spec->kind == HPCT_OP_MAX_POOL2D;
     op->backward_reads_dst = from_dst || spec->relu;
     op->backward_keeps_diff_dst = !spec->relu;
     op->adds_diff_src = joins;
@@ -239,8 +320,7 @@ hpct_status hpct_ref_make_op(hpct_op **out, const hpct_op_spec *spec, const hpct
 
 hpct_status hpct_ref_loss(const hpct_loss_call *call)
 {
-    hpct_ref_cross_entropy(call->form, call->n, call->classes, call->src, call->labels,
-                           (double) call->scale, call->diff_src, call->sums);
+    hpct_ref_loss_rows(call, call->src, call->diff_src);
     return HPCT_OK;
 }
 

@@ -24,8 +24,18 @@ static const struct {
     CONV("mnist-convnet conv2d", 100, 28, 28, 1, 32, 5, 1, false, false),
     {"mnist-convnet max_pooling2d", HPCT_OP_MAX_POOL2D, 100, {24, 24, 32}, 32, 2, 2, false, true},
     CONV("mnist-convnet conv2d_1", 100, 12, 12, 32, 64, 5, 1, false, true),
-    CONV("56x56x64 3x3 same", 8, 56, 56, 64, 64, 3, 1, true, true),
-    CONV("14x14x256 1x1", 8, 14, 14, 256, 512, 1, 1, false, true),
+    CONV("resnet50v2 conv1", 32, 134, 134, 3, 64, 7, 2, false, false),
+    CONV("resnet50v2 32x32 64-64 3x3", 32, 32, 32, 64, 64, 3, 1, true, true),
+    CONV("resnet50v2 32x32 64-256 1x1", 32, 32, 32, 64, 256, 1, 1, false, true),
+    CONV("resnet50v2 32x32 256-64 1x1", 32, 32, 32, 256, 64, 1, 1, false, true),
+    CONV("resnet50v2 32x32 64-64 3x3/2", 32, 34, 34, 64, 64, 3, 2, false, true),
+    CONV("resnet50v2 16x16 128-128 3x3", 32, 16, 16, 128, 128, 3, 1, true, true),
+    CONV("resnet50v2 16x16 128-512 1x1", 32, 16, 16, 128, 512, 1, 1, false, true),
+    CONV("resnet50v2 16x16 512-128 1x1", 32, 16, 16, 512, 128, 1, 1, false, true),
+    CONV("resnet50v2 8x8 256-256 3x3", 32, 8, 8, 256, 256, 3, 1, true, true),
+    CONV("resnet50v2 8x8 1024-256 1x1", 32, 8, 8, 1024, 256, 1, 1, false, true),
+    CONV("resnet50v2 4x4 512-512 3x3", 32, 4, 4, 512, 512, 3, 1, true, true),
+    CONV("resnet50v2 4x4 512-2048 1x1", 32, 4, 4, 512, 2048, 1, 1, false, true),
 };
 
 static double flops(const nn_case *c)

@@ -2,6 +2,9 @@
 if HAVE_CMOCKA
 unit_tests += tests/unit/test_bench tests/unit/test_data tests/unit/test_formats tests/unit/test_fit tests/unit/test_report \
 	tests/unit/test_sampler tests/unit/test_watch
+# The same training as so many ranks.
+check_PROGRAMS += tests/unit/fit_ranks
+TESTS += tests/unit/fit_ranks.t
 endif
 agent_test_libs = $(hpct_parts) $(CMOCKA_LIBS)
 agent_test_cppflags = $(test_cppflags) -D_GNU_SOURCE
@@ -20,6 +23,10 @@ tests_unit_test_formats_LDADD = $(agent_test_libs)
 tests_unit_test_fit_SOURCES = tests/unit/test_fit.c $(pictures) tests/unit/unit.h
 tests_unit_test_fit_CPPFLAGS = $(agent_test_cppflags)
 tests_unit_test_fit_LDADD = $(agent_test_libs)
+EXTRA_DIST += tests/unit/fit_ranks.t
+tests_unit_fit_ranks_SOURCES = tests/unit/fit_ranks.c $(pictures)
+tests_unit_fit_ranks_CPPFLAGS = $(agent_test_cppflags)
+tests_unit_fit_ranks_LDADD = $(agent_test_libs)
 tests_unit_test_report_SOURCES = tests/unit/test_report.c $(pictures) tests/unit/unit.h
 tests_unit_test_report_CPPFLAGS = $(agent_test_cppflags) $(JANSSON_CFLAGS)
 tests_unit_test_report_LDADD = $(agent_test_libs)

@@ -163,7 +163,10 @@ static hpct_status run(const nn_case *c, hpct_op *op, uint64_t seed, const float
                          .workspace = workspace,
                          .scratch = scratch,
                          .learning_rate = 0.5f,
-                         .training = true};
+                         .training = !c->inference,
+                         .seed = seed,
+                         .step = 2,
+                         .first_sample = 6};
     for (int i = 0; i < repeat && status == HPCT_OK; i++) {
         double started = now();
         status = op->class->forward(op, &call);
@@ -209,7 +212,8 @@ nn_result *nn_case_run(const nn_case *c, const hpct_backend *backend, uint64_t s
                            .training = true,
                            .needs_diff_src = c->needs_diff_src,
                            .fuse_update = c->fuse_update,
-                           .plain_layout = c->plain_layout};
+                           .plain_layout = c->plain_layout,
+                           .stream = 3};
     hpct_op *op = NULL;
     arenas a = {0};
     count(c, r);

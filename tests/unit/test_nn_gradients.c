@@ -248,38 +248,144 @@ static void rows_agree(void **state)
     }
 }
 
+/* Linear operations: backward is forward's transpose, <forward(x), y> = <x, backward(y)>. */
+static void compare_products(const char *what, const double *x, const double *back, size_t in,
+                             const double *forth, const double *y, size_t out)
+{
+    double left = 0, right = 0;
+    for (size_t i = 0; i < out; i++)
+        left += forth[i] * y[i];
+    for (size_t i = 0; i < in; i++)
+        right += x[i] * back[i];
+    if (fabs(left - right) > 1e-12 * (double) (in + out))
+        fail_msg("%s: %.15g forward, %.15g backward", what, left, right);
+}
+
+static void pictures_agree(void **state)
+{
+    (void) state;
+    const hpct_draw draw = {.seed = 9, .stream = 2, .step = 4};
+    for (int i = 0; i < 100; i++) {
+        hpct_picture p = {.in_h = pick(1, 7),
+                          .in_w = pick(1, 7),
+                          .out_h = pick(1, 7),
+                          .out_w = pick(1, 7),
+                          .channels = pick(1, 3),
+                          .horizontal = pick(0, 1) == 1,
+                          .vertical = pick(0, 1) == 1};
+        size_t in = (size_t) (p.in_h * p.in_w * p.channels),
+               out = (size_t) (p.out_h * p.out_w * p.channels);
+        double *x = random_doubles(in), *y = random_doubles(out), *forth = random_doubles(out),
+               *back = random_doubles(in), *flipped = random_doubles(in), *z = random_doubles(in);
+        const hpct_box boxes[] = {hpct_box_whole(&p), hpct_box_centre(&p),
+                                  hpct_box_random(&p, &draw, (uint32_t) i)};
+        for (int b = 0; b < 3; b++) {
+            hpct_ref64_resize_forward(&p, &boxes[b], x, forth);
+            hpct_ref64_resize_backward(&p, &boxes[b], y, back);
+            compare_products("resize", x, back, in, forth, y, out);
+        }
+        p.out_h = p.in_h;
+        p.out_w = p.in_w;
+        hpct_ref64_flip(&p, x, flipped);
+        hpct_ref64_flip(&p, z, back);
+        compare_products("flip", x, back, in, flipped, z, in);
+        free(x), free(y), free(forth), free(back), free(flipped), free(z);
+    }
+}
+
+static void dropout_agrees(void **state)
+{
+    (void) state;
+    const hpct_draw draw = {.seed = 9, .stream = 2, .step = 4};
+    const hpct_dropout dropout = hpct_dropout_make(&draw, 0.4);
+    double *x = random_doubles(300), *y = random_doubles(300), *forth = random_doubles(300),
+           *back = random_doubles(300);
+    hpct_ref64_dropout(&dropout, 3, 3, 100, x, forth);
+    hpct_ref64_dropout(&dropout, 3, 3, 100, y, back);
+    compare_products("dropout", x, back, 300, forth, y, 300);
+    free(x), free(y), free(forth), free(back);
+}
+
+/* tf.image.resize of [[1, 2], [3, 4]] to 4 x 4, and of five cells to two and to three. */
+static void resizing_has_tensorflow_values(void **state)
+{
+    (void) state;
+    static const double square[] = {1, 2, 3, 4}, row[] = {1, 2, 4, 8, 16};
+    static const double large[] = {1,   1.25, 1.75, 2,   1.5, 1.75, 2.25, 2.5,
+                                   2.5, 2.75, 3.25, 3.5, 3,   3.25, 3.75, 4};
+    static const double two[] = {1.75, 10}, three[] = {4.0 / 3, 4, 40.0 / 3};
+    double got[16];
+    hpct_picture p = {.in_h = 2, .in_w = 2, .out_h = 4, .out_w = 4, .channels = 1};
+    hpct_box box = hpct_box_whole(&p);
+    hpct_ref64_resize_forward(&p, &box, square, got);
+    for (int i = 0; i < 16; i++)
+        assert_true(fabs(got[i] - large[i]) < 1e-12);
+    p = (hpct_picture){.in_h = 1, .in_w = 5, .out_h = 1, .out_w = 2, .channels = 1};
+    box = hpct_box_whole(&p);
+    hpct_ref64_resize_forward(&p, &box, row, got);
+    assert_true(fabs(got[0] - two[0]) < 1e-12 && fabs(got[1] - two[1]) < 1e-12);
+    p.out_w = 3;
+    hpct_ref64_resize_forward(&p, &box, row, got);
+    for (int i = 0; i < 3; i++)
+        assert_true(fabs(got[i] - three[i]) < 1e-12);
+}
+
+static double loss_of(hpct_loss_call call, const double *x, double *diff)
+{
+    hpct_batch_sums sums;
+    call.sums = &sums;
+    hpct_ref64_loss_rows(&call, x, diff);
+    return sums.loss;
+}
+
+/* Every form, from labels and from rows of targets, smoothed and not. */
 static void losses_agree(void **state)
 {
     (void) state;
-    for (int i = 0; i < 60; i++) {
-        hpct_loss_form form = i % 2 == 0 ? HPCT_LOSS_LOGITS : HPCT_LOSS_PROBABILITIES;
-        int n = pick(1, 4), classes = pick(2, 6);
+    for (int i = 0; i < 120; i++) {
+        hpct_loss_form form = (hpct_loss_form) (i % HPCT_LOSS_FORMS);
+        bool probabilities = form == HPCT_LOSS_PROBABILITIES || form == HPCT_LOSS_DISTRIBUTION ||
+                             form == HPCT_LOSS_BINARY;
+        bool binary = form == HPCT_LOSS_BINARY || form == HPCT_LOSS_BINARY_LOGITS;
+        int n = pick(1, 4), classes = pick(binary ? 1 : 2, 6);
         size_t count = (size_t) (n * classes);
-        double scale = 0.25, *x = random_doubles(count), *diff = random_doubles(count);
+        double *x = random_doubles(count), *diff = random_doubles(count);
+        float targets[24];
         int32_t labels[4];
         for (int s = 0; s < n; s++)
-            labels[s] = pick(0, classes - 1);
-        for (size_t k = 0; form == HPCT_LOSS_PROBABILITIES && k < count; k++)
-            x[k] = 0.01 + 0.49 * (x[k] + 1); /* inside the clipping */
-        hpct_batch_sums sums;
-        hpct_ref64_cross_entropy(form, n, classes, x, labels, scale, diff, &sums);
+            labels[s] = pick(0, classes == 1 ? 1 : classes - 1);
         for (size_t k = 0; k < count; k++) {
-            hpct_batch_sums above, below;
+            targets[k] = hpct_uniform(11, 3, draws++);
+            if (probabilities)
+                x[k] = 0.01 + 0.49 * (x[k] + 1); /* inside the clipping */
+        }
+        bool smooth = form != HPCT_LOSS_PROBABILITIES && form != HPCT_LOSS_SQUARED;
+        hpct_loss_call call = {
+            .form = form,
+            .n = n,
+            .classes = classes,
+            .labels = labels,
+            .targets = form != HPCT_LOSS_PROBABILITIES && pick(0, 1) == 1 ? targets : NULL,
+            .label_smoothing = smooth && pick(0, 1) == 1 ? 0.1f : 0,
+            .scale = 0.25f};
+        loss_of(call, x, diff);
+        for (size_t k = 0; k < count; k++) {
             double kept = x[k];
             x[k] = kept + STEP;
-            hpct_ref64_cross_entropy(form, n, classes, x, labels, 0, NULL, &above);
+            double above = loss_of(call, x, NULL);
             x[k] = kept - STEP;
-            hpct_ref64_cross_entropy(form, n, classes, x, labels, 0, NULL, &below);
+            double below = loss_of(call, x, NULL);
             x[k] = kept;
-            double numerical = scale * (above.loss - below.loss) / (2 * STEP);
-            assert_true(fabs(numerical - diff[k]) < 1e-6 * (1 + fabs(numerical)));
+            double numerical = 0.25 * (above - below) / (2 * STEP);
+            if (fabs(numerical - diff[k]) > 1e-6 * (1 + fabs(numerical)))
+                fail_msg("form %d: %g, numerically %g", (int) form, diff[k], numerical);
         }
         free(x);
         free(diff);
     }
 }
 
-/* The two examples of Keras' documentation, and what clipping makes of certainty. */
+/* Examples of Keras' documentation, and what clipping makes of certainty. */
 static void losses_have_keras_values(void **state)
 {
     (void) state;
@@ -287,24 +393,98 @@ static void losses_have_keras_values(void **state)
                  huge[] = {1e4, 0, -1e4};
     double diff[3];
     hpct_batch_sums sums;
-    hpct_ref64_cross_entropy(HPCT_LOSS_PROBABILITIES, 2, 3, p, (int32_t[]){1, 2}, 0, NULL, &sums);
+    hpct_loss_call call = {.form = HPCT_LOSS_PROBABILITIES,
+                           .n = 2,
+                           .classes = 3,
+                           .labels = (int32_t[]){1, 2},
+                           .scale = 1,
+                           .sums = &sums};
+    hpct_ref64_loss_rows(&call, p, NULL);
     assert_true(fabs(sums.loss - (0.05129329 + 2.30258509)) < 1e-5);
     assert_int_equal(sums.correct, 1);
-    hpct_ref64_cross_entropy(HPCT_LOSS_PROBABILITIES, 1, 3, sure, (int32_t[]){1}, 1, diff, &sums);
-    assert_true(fabs(sums.loss - 16.118096) < 1e-5);
+    call.form = HPCT_LOSS_DISTRIBUTION;
+    hpct_ref64_loss_rows(&call, p, NULL);
+    assert_true(fabs(sums.loss - (0.05129329 + 2.30258509)) < 1e-5);
+    call.n = 1;
+    call.form = HPCT_LOSS_PROBABILITIES;
+    assert_true(fabs(loss_of(call, sure, diff) - 16.118096) < 1e-5);
     assert_true(diff[0] == 0 && diff[1] == 0 && diff[2] == 0);
-    hpct_ref64_cross_entropy(HPCT_LOSS_LOGITS, 1, 3, logits, (int32_t[]){0}, 0, NULL, &sums);
-    assert_true(fabs(sums.loss - 0.41703) < 1e-5);
-    hpct_ref64_cross_entropy(HPCT_LOSS_LOGITS, 1, 3, huge, (int32_t[]){2}, 1, diff, &sums);
-    assert_true(sums.loss == 2e4 && diff[0] == 1 && diff[2] == -1);
+    call.form = HPCT_LOSS_LOGITS;
+    call.labels = (int32_t[]){0};
+    assert_true(fabs(loss_of(call, logits, NULL) - 0.41703) < 1e-5);
+    call.labels = (int32_t[]){2};
+    assert_true(loss_of(call, huge, diff) == 2e4 && diff[0] == 1 && diff[2] == -1);
+    /* keras.losses.BinaryCrossentropy: 0.865 from logits, 0.714 of the second */
+    const double binary[] = {-18.6, 0.51, 2.94, -12.8}, chances[] = {0.6, 0.3, 0.2, 0.8};
+    call = (hpct_loss_call){.form = HPCT_LOSS_BINARY_LOGITS,
+                            .n = 1,
+                            .classes = 4,
+                            .targets = (float[]){0, 1, 0, 0},
+                            .sums = &sums};
+    assert_true(fabs(loss_of(call, binary, NULL) - 0.865) < 1e-3);
+    call.form = HPCT_LOSS_BINARY;
+    assert_true(fabs(loss_of(call, chances, NULL) -
+                     (0.916291 + 1.203973 + 0.223144 + 1.609438) / 4) < 1e-5);
+    call.form = HPCT_LOSS_SQUARED;
+    assert_true(fabs(loss_of(call, chances, NULL) - (0.36 + 0.49 + 0.04 + 0.64) / 4) < 1e-12);
+}
+
+static hpct_batch_sums metrics_of(hpct_loss_call call, const double *x)
+{
+    hpct_batch_sums sums;
+    call.sums = &sums;
+    hpct_ref64_loss_rows(&call, x, NULL);
+    return sums;
+}
+
+/* Of equal outputs the first is the largest, and all are in the top k (tf.math.in_top_k). */
+static void metrics_are_keras(void **state)
+{
+    (void) state;
+    const double x[] = {3, 1, 2, 1, /**/ 1, 3, 3, 0, /**/ 0, NAN, 1, 2};
+    hpct_loss_call call = {.form = HPCT_LOSS_SQUARED, .n = 3, .classes = 4, .top_k = 2};
+    const struct {
+        int32_t labels[3];
+        int64_t correct, in_top_k;
+    } cases[] = {{{0, 1, 3}, 3, 3}, {{2, 2, 2}, 0, 3}, {{1, 0, 1}, 0, 0}, {{3, 3, 0}, 0, 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        float targets[12] = {0};
+        for (int s = 0; s < 3; s++)
+            targets[s * 4 + cases[i].labels[s]] = 1;
+        for (int dense = 0; dense < 2; dense++) {
+            call.labels = cases[i].labels;
+            call.targets = dense ? targets : NULL;
+            hpct_batch_sums sums = metrics_of(call, x);
+            assert_int_equal(sums.correct, cases[i].correct);
+            assert_int_equal(sums.in_top_k, cases[i].in_top_k);
+        }
+    }
+    const double single[] = {0.2, 0.7, 0.5, 0.9};
+    call = (hpct_loss_call){.form = HPCT_LOSS_BINARY,
+                            .n = 4,
+                            .classes = 1,
+                            .threshold = 0.5f,
+                            .labels = (int32_t[]){0, 1, 1, 0}};
+    assert_int_equal(metrics_of(call, single).correct, 2);
+    call.threshold = 0.8f;
+    assert_int_equal(metrics_of(call, single).correct, 1);
+    call.targets = (float[]){0.2f, 0.7f, 0.5f, 0.9f}; /* no number that 0 or 1 is equal to */
+    assert_int_equal(metrics_of(call, single).correct, 0);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(windows_agree),  cmocka_unit_test(rows_agree),
-        cmocka_unit_test(elements_agree), cmocka_unit_test(activations_have_keras_values),
-        cmocka_unit_test(losses_agree),   cmocka_unit_test(losses_have_keras_values),
+        cmocka_unit_test(windows_agree),
+        cmocka_unit_test(rows_agree),
+        cmocka_unit_test(elements_agree),
+        cmocka_unit_test(activations_have_keras_values),
+        cmocka_unit_test(pictures_agree),
+        cmocka_unit_test(dropout_agrees),
+        cmocka_unit_test(resizing_has_tensorflow_values),
+        cmocka_unit_test(losses_agree),
+        cmocka_unit_test(losses_have_keras_values),
+        cmocka_unit_test(metrics_are_keras),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

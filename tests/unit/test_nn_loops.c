@@ -40,6 +40,9 @@ static void elementwise(const hpct_loops *loops)
         loops->relu_backward(n, ea, eb, ev);
         hpct_ref_relu_backward(n, a, b, v);
         assert_memory_equal(ev, v, n * sizeof *v);
+        loops->rescaling(n, 0.5f, 2, ea, ev);
+        hpct_ref_rescaling(n, 0.5f, 2, a, v);
+        assert_true(nn_difference(ev, v, n) < 1e-6);
         loops->add(n, ea, eb);
         for (size_t i = 0; i < n; i++)
             assert_true(eb[i] == a[i] + b[i]);
@@ -107,6 +110,23 @@ static void updates(const hpct_loops *loops)
             assert_true(nn_difference(mine[k], expected[k], COUNT) < 1e-6);
             free(mine[k]), free(expected[k]);
         }
+    }
+}
+
+static void dropout(const hpct_loops *loops)
+{
+    static const size_t counts[] = {1, 16, 63, 64, 65, 200};
+    const hpct_draw draw = {.seed = UINT64_C(0x123456789abcdef), .stream = 5, .step = 77};
+    const hpct_dropout half = hpct_dropout_make(&draw, 0.5);
+    for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
+        size_t n = 128 + counts[c];
+        float *a = numbers(n), *y = numbers(n), *ea = exactly(a + 128, n - 128),
+              *ey = exactly(y, n - 128);
+        loops->dropout(&half, 9, 2, n - 128, ea, ey); /* from the third group on */
+        hpct_ref_dropout(&half, 9, 1, n, a, y);
+        assert_memory_equal(ey, y + 128, (n - 128) * sizeof *y);
+        free(ea), free(ey);
+        hpct_host_release(a), hpct_host_release(y);
     }
 }
 
@@ -182,6 +202,7 @@ static void all_variants_match(void **state)
         if (!loops->supported())
             continue;
         elementwise(loops);
+        dropout(loops);
         updates(loops);
         rows(loops);
         for (int k = 1; k <= 30; k++) /* 2 to 50 taps */

@@ -130,9 +130,67 @@ static void bad_reshape(hpct_model *m)
 {
     hpct_model_add_reshape(m, HPCT_SHAPE(28, 29));
 }
+static void indivisible(hpct_model *m)
+{
+    hpct_model_add_reshape(m, HPCT_SHAPE(-1, 5));
+}
+static void negative_size(hpct_model *m)
+{
+    hpct_model_add_reshape(m, HPCT_SHAPE(28, -28, -1));
+}
+static void zero_size(hpct_model *m)
+{
+    hpct_model_add_reshape(m, HPCT_SHAPE(0, -1));
+}
+static void enormous_sizes(hpct_model *m)
+{
+    hpct_model_add_reshape(m, HPCT_SHAPE(2147483647, 2147483647, 2147483647, -1));
+}
+static void many_sizes(hpct_model *m)
+{
+    hpct_model_add_reshape(m, (hpct_shape){.rank = 5});
+}
+static void no_sizes(hpct_model *m)
+{
+    hpct_model_add_reshape(m, (hpct_shape){0});
+}
 static void two_open_sizes(hpct_model *m)
 {
     hpct_model_add_reshape(m, HPCT_SHAPE(-1, -1));
+}
+static void rate_too_large(hpct_model *m)
+{
+    hpct_model_add_dropout(m, 0.5);
+    hpct_model_add_dropout(m, 1.5);
+}
+static void no_rate(hpct_model *m)
+{
+    hpct_model_add_dropout(m, NAN);
+}
+static void infinite_scale(hpct_model *m)
+{
+    hpct_model_add_rescaling(m, INFINITY, 0);
+}
+static void flat_resizing(hpct_model *m)
+{
+    hpct_model_add_flatten(m);
+    hpct_model_add_resizing(m, 5, 5);
+}
+static void empty_resizing(hpct_model *m)
+{
+    hpct_model_add_resizing(m, 0, 5);
+}
+static void negative_crop(hpct_model *m)
+{
+    hpct_model_add_random_crop(m, 5, -5);
+}
+static void unknown_flip(hpct_model *m)
+{
+    hpct_model_add_random_flip(m, (hpct_flip) 9);
+}
+static void huge_resizing(hpct_model *m)
+{
+    hpct_model_add_resizing(m, 65536, 65536);
 }
 static void huge_layer(hpct_model *m)
 {
@@ -177,7 +235,24 @@ static void first_fault_is_kept_with_the_layers_name(void **state)
         {no_units, "dense_1: units must be at least 1, not -1"},
         {bad_activation, "activation: there is no activation 77"},
         {bad_reshape, "reshape: input 28x28x1 cannot take the shape 28x29"},
-        {two_open_sizes, "reshape: input 28x28x1 cannot take the shape -1x-1"},
+        {indivisible, "reshape: input 28x28x1 cannot take the shape -1x5"},
+        {negative_size, "reshape: sizes must be at least 1, or -1 for one of them, not 28x-28x-1"},
+        {zero_size, "reshape: sizes must be at least 1, or -1 for one of them, not 0x-1"},
+        {enormous_sizes, "reshape: input 28x28x1 cannot take the shape "
+                         "2147483647x2147483647x2147483647x-1"},
+        {many_sizes, "reshape: the shape must have 1 to 4 sizes, not 5"},
+        {no_sizes, "reshape: the shape must have 1 to 4 sizes, not 0"},
+        {two_open_sizes, "reshape: only one size can be -1, but the shape is -1x-1"},
+        {rate_too_large, "dropout_1: the rate must lie between 0 and 1, but it is 1.5"},
+        {no_rate, "dropout: the rate must lie between 0 and 1, but it is nan"},
+        {infinite_scale, "rescaling: scale inf and offset 0 must be numbers"},
+        {flat_resizing,
+         "resizing: the input must be height x width x channels, but it is 784; put a reshape "
+         "before it"},
+        {empty_resizing, "resizing: the size 0x5 must be at least 1x1"},
+        {negative_crop, "random_crop: the size 5x-5 must be at least 1x1"},
+        {unknown_flip, "random_flip: there is no flip 9"},
+        {huge_resizing, "resizing: its output would have 2^31 elements or more"},
         {huge_layer, "dense: its kernel would have 2^31 elements or more"},
         {pictures_out, "conv2d: the model's output must be one row of classes, but it is 26x26x2; "
                        "add a flatten and a dense"},
@@ -257,6 +332,30 @@ static void shapes_follow_keras(void **state)
     assert_int_equal(m->num_nodes, 8);
     assert_int_equal(m->nodes[6].spec.kind, HPCT_OP_GELU);
     assert_string_equal(m->layers[6].name, "average_pooling2d");
+    hpct_model_free(m);
+}
+
+static void picture_layers_have_keras_shapes_and_names(void **state)
+{
+    (void) state;
+    hpct_model *m = hpct_model_new("m", HPCT_SHAPE(30, 32, 3));
+    hpct_model_add_rescaling(m, 1.0 / 255, 0);
+    hpct_model_add_random_flip(m, HPCT_FLIP_HORIZONTAL);
+    hpct_model_add_random_crop(m, 28, 24);
+    hpct_model_add_resizing(m, 64, 48);
+    hpct_model_add_flatten(m);
+    hpct_model_add_dropout(m, 0.5);
+    assert_int_equal(compile(m), HPCT_OK);
+    static const char *const layers[][2] = {{"rescaling", "30x32x3"},   {"random_flip", "30x32x3"},
+                                            {"random_crop", "28x24x3"}, {"resizing", "64x48x3"},
+                                            {"flatten", "9216"},        {"dropout", "9216"}};
+    for (int i = 0; i < 6; i++) {
+        char text[HPCT_SHAPE_TEXT];
+        hpct_shape_format(&m->layers[i].output, text);
+        assert_string_equal(m->layers[i].name, layers[i][0]);
+        assert_string_equal(text, layers[i][1]);
+    }
+    assert_int_equal(hpct_model_count_parameters(m), 0);
     hpct_model_free(m);
 }
 
@@ -474,6 +573,7 @@ int main(void)
         cmocka_unit_test(first_fault_is_kept_with_the_layers_name),
         cmocka_unit_test(compile_refuses_bad_settings),
         cmocka_unit_test(shapes_follow_keras),
+        cmocka_unit_test(picture_layers_have_keras_shapes_and_names),
         cmocka_unit_test(convolutions_have_keras_shapes),
         cmocka_unit_test(summary_has_keras_form),
         cmocka_unit_test(philox_gives_the_published_numbers),

@@ -140,7 +140,7 @@ static void conv2d_of_round_channels_matches(void **state)
 static void conv2d_of_groups_and_holes_matches(void **state)
 {
     (void) state;
-    for (int i = 0; i < unit_cases(60); i++) {
+    for (int i = 0; i < unit_cases(40); i++) {
         nn_case c = {.n = pick(1, 5), .other_n = pick(0, 2) == 0 ? pick(1, 9) : 0};
         int kernel[2] = {pick(1, 4), pick(1, 4)}, strides[2] = {1, 1}, dilation[2] = {1, 1};
         int *apart = pick(0, 2) == 0 ? strides : dilation;
@@ -188,7 +188,7 @@ static void max_pool2d_matches(void **state)
 static void average_pool2d_matches(void **state)
 {
     (void) state;
-    for (int i = 0; i < unit_cases(80); i++) {
+    for (int i = 0; i < unit_cases(40); i++) {
         nn_case c = random_window_case(HPCT_OP_AVERAGE_POOL2D, 40, 0);
         check_case(&c);
     }
@@ -213,7 +213,7 @@ static void dense_matches(void **state)
         c.spec.relu = pick(0, 1) == 1;
         c.spec.no_bias = pick(0, 3) == 0;
         c.spec.dense.rows = pick(0, 3) == 0 ? pick(2, 4) : 1;
-        c.spec.dense.in = pick(1, 300);
+        c.spec.dense.in = i % 20 == 0 ? pick(4000, 9000) : pick(1, 300); /* block by block */
         c.spec.dense.out = pick(1, 70);
         c.needs_diff_src = pick(0, 1) == 1;
         c.fuse_update = pick(0, 1) == 1;
@@ -226,7 +226,7 @@ static void activations_match(void **state)
     (void) state;
     static const hpct_op_kind kinds[] = {HPCT_OP_RELU,    HPCT_OP_SOFTMAX, HPCT_OP_RELU6,
                                          HPCT_OP_SIGMOID, HPCT_OP_TANH,    HPCT_OP_GELU};
-    for (int i = 0; i < unit_cases(120); i++) {
+    for (int i = 0; i < unit_cases(60); i++) {
         nn_case c = {.n = pick(1, 30),
                      .other_n = pick(0, 1) * pick(1, 30),
                      .needs_diff_src = true,
@@ -273,6 +273,42 @@ static void vectors_match(void **state)
         hpct_host_release(a[0]);
         hpct_host_release(a[1]);
         hpct_host_release(b);
+    }
+}
+
+static void dropout_and_rescaling_match(void **state)
+{
+    (void) state;
+    for (int i = 0; i < unit_cases(40); i++) {
+        nn_case c = {.n = pick(1, 30), .needs_diff_src = true, .inference = pick(0, 4) == 0};
+        c.spec.kind = i % 2 == 0 ? HPCT_OP_DROPOUT : HPCT_OP_RESCALING;
+        c.spec.rate = pick(0, 10) == 0 ? 1 : pick(1, 9) / 10.0;
+        c.spec.scale = (float) pick(1, 5) / 3;
+        c.spec.offset = (float) pick(-2, 2);
+        c.spec.dense.rows = 1;
+        c.spec.dense.in = c.spec.dense.out = pick(1, 2000);
+        check_case(&c);
+    }
+}
+
+static void pictures_match(void **state)
+{
+    (void) state;
+    static const hpct_op_kind kinds[] = {HPCT_OP_RESIZING, HPCT_OP_RANDOM_CROP,
+                                         HPCT_OP_RANDOM_FLIP};
+    for (int i = 0; i < unit_cases(60); i++) {
+        nn_case c = {.n = pick(1, 9), .needs_diff_src = true, .inference = pick(0, 2) == 0};
+        hpct_picture *p = &c.spec.picture;
+        c.spec.kind = kinds[i % 3];
+        *p = (hpct_picture){.in_h = pick(1, 20),
+                            .in_w = pick(1, 20),
+                            .channels = pick(1, 5),
+                            .horizontal = pick(0, 1) == 1,
+                            .vertical = pick(0, 1) == 1};
+        bool larger = pick(0, 1) == 1; /* only then a crop is drawn */
+        p->out_h = i % 3 == 2 ? p->in_h : larger ? pick(1, p->in_h) : pick(1, 30);
+        p->out_w = i % 3 == 2 ? p->in_w : larger ? pick(1, p->in_w) : pick(1, 30);
+        check_case(&c);
     }
 }
 
@@ -444,6 +480,8 @@ int main(void)
         cmocka_unit_test(activations_match),
         cmocka_unit_test(joins_match),
         cmocka_unit_test(vectors_match),
+        cmocka_unit_test(dropout_and_rescaling_match),
+        cmocka_unit_test(pictures_match),
         cmocka_unit_test(updates_match),
         cmocka_unit_test(a_gradient_that_is_no_number_shows),
         cmocka_unit_test(accumulation_matches),

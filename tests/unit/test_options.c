@@ -465,8 +465,8 @@ static bool together(bool munge, const char *mode)
     facts.tmpdir = "/tmp/hpc-train/42";
     assert_int_equal(hpct_settings_read(0, NULL, &settings), HPCT_OK);
     assert_int_equal(hpct_options_resolve(&options, environment, true, &choices), HPCT_OK);
-    assert_int_equal(
-        hpct_task_describe(&facts, &choices, &settings, environment, &team, &config), HPCT_OK);
+    assert_int_equal(hpct_task_describe(&facts, &choices, &settings, environment, &team, &config),
+                     HPCT_OK);
     bool result = team.hosts != NULL;
     free(team.hosts);
     hpct_config_free(config);

@@ -11,17 +11,17 @@
 #include <math.h>
 #include <unistd.h>
 
-static const hpct_metrics train = {.loss = 0.0612, .accuracy = 0.98123};
-static const hpct_metrics validation = {.loss = 0.1, .accuracy = 0.97};
+static const hpct_metrics train = {.loss = 0.0612, .accuracy = 0.98123, .top_k_accuracy = 0.9975};
+static const hpct_metrics validation = {.loss = 0.1, .accuracy = 0.97, .top_k_accuracy = 0.995};
 
 /* What an epoch of 4 steps prints. */
-static char *shown(int verbose, const hpct_metrics *last, double step_seconds)
+static char *shown(int verbose, bool with_top_k, const hpct_metrics *last, double step_seconds)
 {
     char *text = NULL;
     size_t size;
     hpct_progress progress;
     FILE *stream = open_memstream(&text, &size);
-    hpct_progress_init(&progress, stream, verbose);
+    hpct_progress_init(&progress, stream, verbose, with_top_k);
     hpct_progress_begin(&progress, 1, 8, 4);
     hpct_progress_step(&progress, 1, 1.0, step_seconds, &train);
     hpct_progress_step(&progress, 2, 1.05, step_seconds, &train); /* too soon to be drawn again */
@@ -33,16 +33,22 @@ static char *shown(int verbose, const hpct_metrics *last, double step_seconds)
 static void lines_are_as_keras_writes_them(void **state)
 {
     (void) state;
-    char *text = shown(2, NULL, 0.034);
+    char *text = shown(2, false, NULL, 0.034);
     assert_string_equal(text,
                         "Epoch 1/8\n4/4 - 12s - 34ms/step - accuracy: 0.9812 - loss: 0.0612\n");
     free(text);
-    text = shown(2, &validation, 0.0002);
+    text = shown(2, false, &validation, 0.0002);
     assert_string_equal(text,
                         "Epoch 1/8\n4/4 - 12s - 200us/step - accuracy: 0.9812 - loss: 0.0612 - "
                         "val_accuracy: 0.9700 - val_loss: 0.1000\n");
     free(text);
-    text = shown(0, &validation, 1);
+    text = shown(2, true, &validation, 0.0002);
+    assert_string_equal(text,
+                        "Epoch 1/8\n4/4 - 12s - 200us/step - accuracy: 0.9812 - loss: 0.0612 - "
+                        "top_k_categorical_accuracy: 0.9975 - val_accuracy: 0.9700 - "
+                        "val_loss: 0.1000 - val_top_k_categorical_accuracy: 0.9950\n");
+    free(text);
+    text = shown(0, false, &validation, 1);
     assert_string_equal(text, "");
     free(text);
 }
@@ -50,7 +56,7 @@ static void lines_are_as_keras_writes_them(void **state)
 static void the_bar_fills(void **state)
 {
     (void) state;
-    char *text = shown(1, NULL, 30.0);
+    char *text = shown(1, false, NULL, 30.0);
     assert_string_equal(text, "Epoch 1/8\n"
                               "\r1/4 \033[32m━━━━━\033[37m━━━━━━━━━━━━━━━\033[0m 1:30 30s/step - "
                               "accuracy: 0.9812 - loss: 0.0612\033[K"
@@ -76,19 +82,27 @@ static void history_is_as_keras_writes_it(void **state)
     const char *folder = pictures_folder();
     hpct_history *history;
     const hpct_metrics nan = {.loss = NAN, .accuracy = 0.5};
-    assert_int_equal(hpct_history_open(&history, folder, true), HPCT_OK);
+    assert_int_equal(hpct_history_open(&history, folder, HPCT_HISTORY_VALIDATION), HPCT_OK);
     hpct_history_step(history, 1, 1, &train);
     hpct_history_step(history, 1, 2, &nan);
-    assert_int_equal(hpct_history_epoch(history, 0, &train, &validation), HPCT_OK);
+    assert_int_equal(hpct_history_epoch(history, 0, &train, &validation, 0.05), HPCT_OK);
     assert_int_equal(hpct_history_close(history), HPCT_OK);
     read_file(text, sizeof text, folder, "history.csv");
-    assert_string_equal(text, "epoch,accuracy,loss,val_accuracy,val_loss\n"
-                              "0,0.98123,0.0612,0.97,0.1\n");
+    assert_string_equal(text, "epoch,accuracy,learning_rate,loss,val_accuracy,val_loss\n"
+                              "0,0.98123,0.05,0.0612,0.97,0.1\n");
     read_file(text, sizeof text, folder, "metrics.jsonl");
     assert_string_equal(text,
                         "{\"epoch\": 1, \"step\": 1, \"loss\": 0.0612, \"accuracy\": 0.98123}\n"
                         "{\"epoch\": 1, \"step\": 2, \"loss\": null, \"accuracy\": 0.5}\n");
-    assert_int_equal(hpct_history_open(&history, "/dev/null/logs", false), HPCT_ERR_IO);
+    int all = HPCT_HISTORY_VALIDATION | HPCT_HISTORY_TOP_K;
+    assert_int_equal(hpct_history_open(&history, folder, all), HPCT_OK);
+    assert_int_equal(hpct_history_epoch(history, 1, &train, &validation, 0.05), HPCT_OK);
+    assert_int_equal(hpct_history_close(history), HPCT_OK);
+    read_file(text, sizeof text, folder, "history.csv");
+    assert_string_equal(text, "epoch,accuracy,learning_rate,loss,top_k_categorical_accuracy,"
+                              "val_accuracy,val_loss,val_top_k_categorical_accuracy\n"
+                              "1,0.98123,0.05,0.0612,0.9975,0.97,0.1,0.995\n");
+    assert_int_equal(hpct_history_open(&history, "/dev/null/logs", 0), HPCT_ERR_IO);
     assert_non_null(strstr(hpct_last_error(), "/dev/null/logs"));
 }
 
@@ -100,8 +114,8 @@ static void a_full_disk_shows(void **state)
     hpct_history *history;
     snprintf(csv, sizeof csv, "%s/history.csv", folder);
     assert_int_equal(symlink("/dev/full", csv), 0);
-    assert_int_equal(hpct_history_open(&history, folder, false), HPCT_OK);
-    assert_int_equal(hpct_history_epoch(history, 0, &train, NULL), HPCT_ERR_IO);
+    assert_int_equal(hpct_history_open(&history, folder, 0), HPCT_OK);
+    assert_int_equal(hpct_history_epoch(history, 0, &train, NULL, 0.05), HPCT_ERR_IO);
     assert_non_null(strstr(hpct_last_error(), csv));
     hpct_history_close(history);
 }
@@ -109,24 +123,44 @@ static void a_full_disk_shows(void **state)
 static void the_summary_has_what_is_promised(void **state)
 {
     (void) state;
-    static const char *const keys[] = {"model",         "strategy",      "device",
-                                       "precision",     "workers",       "replicas",
-                                       "global_batch",  "epochs",        "steps",
-                                       "parameters",    "start_seconds", "train_seconds",
-                                       "epoch_seconds", "step_ms",       "images_per_second",
-                                       "loss",          "accuracy",      "val_loss",
-                                       "val_accuracy",  "peak_rss_mb",   "bytes_sent_per_step"};
+    static const char *const keys[] = {"model",
+                                       "strategy",
+                                       "device",
+                                       "precision",
+                                       "workers",
+                                       "replicas",
+                                       "global_batch",
+                                       "epochs",
+                                       "steps",
+                                       "parameters",
+                                       "start_seconds",
+                                       "train_seconds",
+                                       "epoch_seconds",
+                                       "step_ms",
+                                       "images_per_second",
+                                       "loss",
+                                       "accuracy",
+                                       "val_loss",
+                                       "val_accuracy",
+                                       "peak_rss_mb",
+                                       "bytes_sent_per_step",
+                                       "optimizer",
+                                       "learning_rate",
+                                       "top_k_categorical_accuracy",
+                                       "val_top_k_categorical_accuracy"};
     char path[4096], wrong[] = "/no/such/folder/s.json";
     const double seconds[] = {1.5, 2.5};
     hpct_summary summary = {.model = "m",
                             .strategy = "s",
                             .device = "cpu",
                             .precision = "float32",
+                            .optimizer = "lamb",
+                            .learning_rate = 0.05,
                             .workers = 2,
                             .epochs = 2,
                             .epoch_seconds = seconds,
                             .train = train,
-                            .validation = {NAN, NAN},
+                            .validation = {NAN, NAN, NAN},
                             .parameters = 2770634};
     snprintf(path, sizeof path, "%s/s.json", pictures_folder());
     assert_int_equal(hpct_summary_write(&summary, path), HPCT_OK);

@@ -1,0 +1,59 @@
+/* tests/unit/fit_ranks.c - trains a small model with random layers on the ranks that it was started
+ * as; rank 0 prints the lines of metrics.jsonl. Each rank writes the same pictures for itself. */
+#include "tests/unit/pictures.h"
+
+#include <hpctrain/hpctrain.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static hpct_status make_model(hpct_model **out)
+{
+    hpct_model *model = *out = hpct_model_new("random", HPCT_SHAPE(28, 28));
+    hpct_model_add_reshape(model, HPCT_SHAPE(28, 28, 1));
+    hpct_model_add_random_flip(model, HPCT_FLIP_HORIZONTAL);
+    hpct_model_add_random_crop(model, 22, 24);
+    hpct_model_add_conv2d(model,
+                          &(hpct_conv2d){.filters = 8, .kernel = {3, 3}, .activation = HPCT_RELU});
+    hpct_model_add_dropout(model, 0.25);
+    hpct_model_add_flatten(model);
+    hpct_model_add_dense(model, &(hpct_dense){.units = 20, .activation = HPCT_TANH});
+    hpct_model_add_dropout(model, 0.5);
+    hpct_model_add_dense(model, &(hpct_dense){.units = 10});
+    hpct_status status = hpct_model_compile(model, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS,
+                                            &(hpct_optimizer){.learning_rate = 0.05});
+    return status == HPCT_OK ? hpct_model_initialize(model, 1) : status;
+}
+
+static void print_metrics(const char *folder)
+{
+    char path[4096], line[512];
+    snprintf(path, sizeof path, "%s/metrics.jsonl", folder);
+    FILE *file = fopen(path, "r");
+    while (file != NULL && fgets(line, sizeof line, file) != NULL)
+        fputs(line, stdout);
+    if (file != NULL)
+        fclose(file);
+}
+
+int main(void)
+{
+    hpct_context *context = NULL;
+    hpct_model *model = NULL;
+    hpct_dataset *train = NULL;
+    const char *folder = pictures_folder();
+    pictures_mnist_like(folder, 103, 1, 10, false);
+    hpct_status status = hpct_context_open(&context);
+    if (status == HPCT_OK)
+        status = make_model(&model);
+    if (status == HPCT_OK)
+        status = hpct_dataset_open(&train, folder, HPCT_TRAIN);
+    hpct_fit_options options = {.epochs = 2, .global_batch_size = 30, .seed = 5, .log_dir = folder};
+    if (status == HPCT_OK) /* 4 steps an epoch, the last one of 13 samples */
+        status = hpct_fit(context, model, train, &options, NULL);
+    if (status == HPCT_OK && hpct_context_rank(context) == 0)
+        print_metrics(folder);
+    hpct_dataset_free(train);
+    hpct_model_free(model);
+    return (int) hpct_context_finish(context, "fit_ranks", status);
+}
