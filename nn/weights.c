@@ -41,14 +41,24 @@ static hpct_status save_h5(void *arg, const char *name, int fd)
     return status == HPCT_OK ? HPCT_OK : hpct_fail_within(status, s->path);
 }
 
+hpct_status hpct_model_check_weights_name(const char *path)
+{
+    if (!ends_with(path, ".h5"))
+        return HPCT_OK;
+    if (!ends_with(path, ".weights.h5"))
+        return hpct_fail(HPCT_ERR_USAGE,
+                         "%s: Keras opens weights only under names that end in .weights.h5", path);
+    hpct_status status = hpct_h5_available();
+    return status == HPCT_OK ? HPCT_OK : hpct_fail_within(status, path);
+}
+
 hpct_status hpct_model_save_weights(const hpct_model *model, const char *path)
 {
     saving s = {model, path};
-    bool h5 = ends_with(path, ".h5");
-    if (h5 && !ends_with(path, ".weights.h5"))
-        return hpct_fail(HPCT_ERR_USAGE,
-                         "%s: Keras opens weights under names that end in .weights.h5 alone", path);
-    return hpct_file_replace(path, h5 ? save_h5 : save_safetensors, &s);
+    hpct_status status = hpct_model_check_weights_name(path);
+    if (status != HPCT_OK)
+        return status;
+    return hpct_file_replace(path, ends_with(path, ".h5") ? save_h5 : save_safetensors, &s);
 }
 
 /* ---- loading ---- */

@@ -200,6 +200,9 @@ HPCT_API hpct_status hpct_model_summary(const hpct_model *model, FILE *stream);
  * HPCT_ERR_CONFIG for .h5 where there is no HDF5. */
 HPCT_API hpct_status hpct_model_save_weights(const hpct_model *model, const char *path);
 HPCT_API hpct_status hpct_model_load_weights(hpct_model *model, const char *path);
+/* Whether weights can be saved under a name like this, for asking before a long training:
+ * HPCT_ERR_USAGE for an .h5 that is no .weights.h5, HPCT_ERR_CONFIG where there is no HDF5. */
+HPCT_API hpct_status hpct_model_check_weights_name(const char *path);
 
 /* A model as Keras writes it down (model.to_json()), Sequential or Functional, of Keras 2 or 3, with
  * one input and one output, made of layers that are here. What is not supported is refused with the

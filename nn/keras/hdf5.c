@@ -42,6 +42,12 @@ static hpct_status open_file(hpct_hdf5 **out, const char *path, bool create)
     return status;
 }
 
+hpct_status hpct_hdf5_available(void)
+{
+    const hpct_hdf5_library *library;
+    return hpct_hdf5_load(&library);
+}
+
 hpct_status hpct_hdf5_create(hpct_hdf5 **out, const char *path)
 {
     return open_file(out, path, true);

@@ -10,7 +10,10 @@
 
 typedef struct hpct_hdf5 hpct_hdf5;
 
-/* HPCT_ERR_CONFIG where hpc-train was built without HDF5, or the library is not on this machine. */
+/* Loads the library; HPCT_ERR_CONFIG where it is not on this machine. The others do so themselves.
+ */
+hpct_status hpct_hdf5_available(void);
+
 hpct_status hpct_hdf5_create(hpct_hdf5 **out, const char *path);
 /* For reading alone. HPCT_ERR_DATA when it is not an HDF5 file. */
 hpct_status hpct_hdf5_open(hpct_hdf5 **out, const char *path);

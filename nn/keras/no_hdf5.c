@@ -9,6 +9,11 @@ static hpct_status none(void)
                                       "file, or build it where libhdf5-dev is installed");
 }
 
+hpct_status hpct_h5_available(void)
+{
+    return none();
+}
+
 hpct_status hpct_h5_save(const hpct_model *model, const char *path)
 {
     (void) model;

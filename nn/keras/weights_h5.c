@@ -99,6 +99,11 @@ static hpct_status save_group(hpct_hdf5 *file, const hpct_model *model, const gr
     return status;
 }
 
+hpct_status hpct_h5_available(void)
+{
+    return hpct_hdf5_available();
+}
+
 hpct_status hpct_h5_save(const hpct_model *model, const char *path)
 {
     group *groups;

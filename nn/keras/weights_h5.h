@@ -14,6 +14,9 @@
 
 #include "nn/run.h"
 
+/* HPCT_ERR_CONFIG where hpc-train was built without HDF5, or the library is not on this machine. */
+hpct_status hpct_h5_available(void);
+
 /* Writes Keras 3's layout over the file `path`. Messages do not name the file. */
 hpct_status hpct_h5_save(const hpct_model *model, const char *path);
 
