@@ -62,4 +62,7 @@ const hpct_keras_class *hpct_keras_find(const char *class_name);
 /* "InputLayer, Conv2D, …": all there are. */
 void hpct_keras_list(char *text, size_t size);
 
+/* The model as Keras 3's JSON; the caller frees *text. */
+hpct_status hpct_keras_write(char **text, const hpct_model *model);
+
 #endif

@@ -27,7 +27,8 @@ static void refuse_value(hpct_keras_layer *layer, const char *key, const json_t 
     char text[80] = "";
     size_t length = json_dumpb(value, text, sizeof text - 1, JSON_COMPACT | JSON_ENCODE_ANY);
     text[length < sizeof text ? length : sizeof text - 1] = '\0';
-    hpct_keras_fail(layer, "%.63s %s is not supported; there is: %s", key, text, wanted);
+    hpct_keras_fail(layer, "%.63s %s is not supported%s%s", key, text,
+                    wanted != NULL ? "; there is: " : "", wanted != NULL ? wanted : "");
 }
 
 json_t *hpct_keras_take(hpct_keras_layer *layer, const char *key)
@@ -202,7 +203,7 @@ bool hpct_keras_taken(hpct_keras_layer *layer)
     json_t *value;
     json_object_foreach (layer->settings, key, value) {
         if (!json_is_null(value))
-            refuse_value(layer, key, value, "null");
+            refuse_value(layer, key, value, NULL);
     }
     return layer->status == HPCT_OK;
 }

@@ -10,12 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define INPUT_NAME "input_layer"
-
 typedef struct writer {
     const hpct_model *model;
-    const char *input; /* name of the input layer */
-    json_t *layers;    /* the list so far */
+    char input[HPCT_NAME_SIZE]; /* name of the input layer */
+    json_t *layers;             /* the list so far */
     hpct_status status;
 } writer;
 
@@ -129,14 +127,21 @@ static bool is_chain(const hpct_model *model)
     return model->num_layers > 0 && model->output == model->layers[model->num_layers - 1].tensor;
 }
 
-/* A name that no layer has. */
-static const char *input_name(const hpct_model *model)
+static bool is_taken(const hpct_model *model, const char *name)
 {
     for (int i = 0; i < model->num_layers; i++) {
-        if (strcmp(model->layers[i].name, INPUT_NAME) == 0)
-            return INPUT_NAME "_0";
+        if (strcmp(model->layers[i].name, name) == 0)
+            return true;
     }
-    return INPUT_NAME;
+    return false;
+}
+
+/* A name that no layer has. */
+static void name_input(writer *w)
+{
+    snprintf(w->input, sizeof w->input, "input_layer");
+    for (int i = 1; is_taken(w->model, w->input); i++)
+        snprintf(w->input, sizeof w->input, "input_layer_%d", i);
 }
 
 static json_t *write_model(writer *w)
@@ -169,20 +174,29 @@ static hpct_status write_text(void *arg, const char *name, int fd)
     return status == HPCT_OK ? hpct_file_write_all(fd, "\n", 1, name) : status;
 }
 
-hpct_status hpct_model_save_json(const hpct_model *model, const char *path)
+hpct_status hpct_keras_write(char **text, const hpct_model *model)
 {
-    writer w = {.model = model, .input = input_name(model), .layers = json_array()};
+    writer w = {.model = model, .layers = json_array()};
     if (model->status != HPCT_OK)
         return hpct_fail(model->status, "%s",
                          model->message != NULL ? model->message : "out of memory");
+    name_input(&w);
     json_t *root = write_model(&w);
-    char *text = w.status == HPCT_OK && root != NULL ? json_dumps(root, JSON_COMPACT) : NULL;
-    if (w.status == HPCT_OK && text == NULL)
+    *text = w.status == HPCT_OK && root != NULL ? json_dumps(root, JSON_COMPACT) : NULL;
+    if (w.status == HPCT_OK && *text == NULL)
         w.status = hpct_fail_memory(0);
-    if (w.status == HPCT_OK)
-        w.status = hpct_file_replace(path, write_text, text);
-    free(text);
     json_decref(root);
     json_decref(w.layers);
     return w.status;
+}
+
+hpct_status hpct_model_save_json(const hpct_model *model, const char *path)
+{
+    char *text;
+    hpct_status status = hpct_keras_write(&text, model);
+    if (status != HPCT_OK)
+        return status;
+    status = hpct_file_replace(path, write_text, text);
+    free(text);
+    return status;
 }
