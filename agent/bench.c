@@ -58,13 +58,15 @@ static hpct_status check_options(bench_run *run)
 }
 
 /* As pictures are, multiples of 1/255; labels in turn. */
-static void make_up_batch(const bench_run *run)
+static hpct_status make_up_batch(const bench_run *run)
 {
     hpct_shape input = hpct_model_input_shape(run->model);
     hpct_shape output = hpct_model_output_shape(run->model);
     float *pixels = hpct_model_input(run->model);
     int32_t *labels = hpct_model_labels(run->model);
     size_t elements = (size_t) run->count;
+    if (pixels == NULL)
+        return hpct_fail_memory(0);
     uint64_t state = (uint64_t) hpct_context_rank(run->context);
     for (int i = 0; i < input.rank; i++)
         elements *= (size_t) input.size[i];
@@ -74,6 +76,7 @@ static void make_up_batch(const bench_run *run)
     }
     for (int i = 0; i < run->count; i++)
         labels[i] = i % output.size[output.rank - 1];
+    return HPCT_OK;
 }
 
 static hpct_status prepare(bench_run *run)
@@ -99,7 +102,7 @@ static hpct_status prepare(bench_run *run)
     if (status == HPCT_OK)
         status = hpct_multi_worker_mirrored.open(&run->strategy, &plan);
     if (status == HPCT_OK)
-        make_up_batch(run);
+        status = hpct_context_agree(run->context, make_up_batch(run));
     return status;
 }
 

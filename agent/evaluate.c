@@ -3,6 +3,7 @@
 
 #include "agent/context.h"
 #include "agent/data/dataset.h"
+#include "agent/data/pipeline.h"
 #include "agent/data/sampler.h"
 #include "agent/threads.h"
 #include "base/status.h"
@@ -30,28 +31,70 @@ int hpct_evaluate_batch_sizes(hpct_context *context, const hpct_dataset *dataset
     return num;
 }
 
-static hpct_status evaluate_share(hpct_context *context, hpct_model *model,
-                                  const hpct_dataset *dataset, int batch, hpct_batch_sums *sums)
+/* The samples of this rank, in order. */
+typedef struct own_share {
+    int64_t begin, count;
+    int batch;
+    uint32_t *indices; /* [batch] */
+} own_share;
+
+static hpct_batch batch_of_share(void *argument, int64_t number)
 {
-    int64_t begin, count = share(context, dataset, &begin);
-    uint32_t *indices = malloc((size_t) batch * sizeof *indices);
+    own_share *s = argument;
+    int64_t done = number * s->batch, left = s->count - done;
+    int count = left < s->batch ? (int) left : s->batch;
+    for (int i = 0; i < count; i++)
+        s->indices[i] = (uint32_t) (s->begin + done + i);
+    return (hpct_batch){.indices = s->indices, .count = count, .global_count = count};
+}
+
+static hpct_status evaluate_batches(hpct_model *model, hpct_pipeline *pipeline, int64_t batches,
+                                    hpct_batch_sums *sums)
+{
     hpct_status status = HPCT_OK;
-    if (indices == NULL)
-        return hpct_fail_memory((size_t) batch * sizeof *indices);
-    for (int64_t done = 0; done < count && status == HPCT_OK; done += batch) {
+    for (int64_t i = 0; i < batches && status == HPCT_OK; i++) {
         hpct_batch_sums one = {0};
-        int n = count - done < batch ? (int) (count - done) : batch;
-        for (int i = 0; i < n; i++)
-            indices[i] = (uint32_t) (begin + done + i);
-        hpct_dataset_gather(dataset, indices, n, hpct_model_input(model), hpct_model_labels(model));
-        status = hpct_model_forward(model, n, false);
+        hpct_input input;
+        status = hpct_pipeline_next(pipeline, &input);
+        if (status != HPCT_OK)
+            break;
+        hpct_model_set_input(model, input.pixels, input.labels);
+        status = hpct_model_forward(model, input.count, false);
         if (status == HPCT_OK)
-            status = hpct_model_loss(model, n, 0, &one);
+            status = hpct_model_loss(model, input.count, 0, &one);
         sums->loss += one.loss;
         sums->correct += one.correct;
         sums->in_top_k += one.in_top_k;
     }
-    free(indices);
+    hpct_model_set_input(model, NULL, NULL); /* the pipeline's memory goes */
+    return status;
+}
+
+static hpct_status evaluate_share(hpct_context *context, hpct_model *model,
+                                  const hpct_dataset *dataset, int batch, hpct_batch_sums *sums)
+{
+    own_share mine = {.batch = batch};
+    mine.count = share(context, dataset, &mine.begin);
+    mine.indices = malloc((size_t) batch * sizeof *mine.indices);
+    if (mine.indices == NULL)
+        return hpct_fail_memory((size_t) batch * sizeof *mine.indices);
+    bool plain = hpct_dataset_is_plain(dataset, false);
+    hpct_pipeline *pipeline = NULL;
+    hpct_pipeline_options options = {
+        .dataset = dataset,
+        .batches = (mine.count + batch - 1) / batch,
+        .largest = mine.count < batch ? (int) mine.count : batch,
+        .threads = hpct_cpu_threads(),
+        .batch = batch_of_share,
+        .from = &mine,
+        .pixels = plain ? hpct_model_input(model) : NULL,
+        .labels = plain ? hpct_model_labels(model) : NULL,
+    };
+    hpct_status status = hpct_pipeline_open(&pipeline, &options);
+    if (status == HPCT_OK)
+        status = evaluate_batches(model, pipeline, options.batches, sums);
+    hpct_pipeline_close(pipeline);
+    free(mine.indices);
     return status;
 }
 

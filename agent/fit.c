@@ -1,6 +1,7 @@
 /* fit: the training loop of every strategy and model. Everything is made before step 1. */
 #include "agent/context.h"
 #include "agent/data/dataset.h"
+#include "agent/data/pipeline.h"
 #include "agent/data/sampler.h"
 #include "agent/evaluate.h"
 #include "agent/history.h"
@@ -41,6 +42,7 @@ typedef struct fit_run {
     const hpct_dataset *train, *validation;
     hpct_fit_options options;
     hpct_sampler *sampler;
+    hpct_pipeline *pipeline;
     hpct_strategy *strategy;
     hpct_history *history; /* rank 0 with log_dir */
     hpct_progress progress;
@@ -177,6 +179,31 @@ static hpct_status open_strategy(fit_run *run)
     return hpct_multi_worker_mirrored.open(&run->strategy, &plan);
 }
 
+static hpct_batch batch_of_step(void *argument, int64_t number)
+{
+    fit_run *run = argument;
+    int64_t steps = hpct_sampler_steps_per_epoch(run->sampler);
+    return hpct_sampler_batch(run->sampler, number / steps, number % steps);
+}
+
+static hpct_status open_pipeline(fit_run *run)
+{
+    bool plain = hpct_dataset_is_plain(run->train, true);
+    hpct_pipeline_options options = {
+        .dataset = run->train,
+        .batches = hpct_sampler_steps_per_epoch(run->sampler) * run->options.epochs,
+        .largest = hpct_sampler_full_count(run->sampler),
+        .training = true,
+        .seed = run->options.seed,
+        .threads = hpct_cpu_threads(),
+        .batch = batch_of_step,
+        .from = run,
+        .pixels = plain ? hpct_model_input(run->model) : NULL,
+        .labels = plain ? hpct_model_labels(run->model) : NULL,
+    };
+    return hpct_context_agree(run->context, hpct_pipeline_open(&run->pipeline, &options));
+}
+
 static hpct_status prepare(fit_run *run)
 {
     hpct_status status = check_options(run);
@@ -191,6 +218,8 @@ static hpct_status prepare(fit_run *run)
         status = hpct_threads_set(run->context);
     if (status == HPCT_OK)
         status = open_strategy(run);
+    if (status == HPCT_OK)
+        status = open_pipeline(run);
     return status;
 }
 
@@ -206,35 +235,36 @@ static hpct_metrics mean(double loss, double correct, double in_top_k, int64_t s
 static hpct_status train_step(fit_run *run, int epoch, int64_t step, running *sums)
 {
     double began = hpct_process_clock();
-    hpct_batch batch = hpct_sampler_batch(run->sampler, epoch, step);
-    hpct_dataset_gather(run->train, batch.indices, batch.count, hpct_model_input(run->model),
-                        hpct_model_labels(run->model));
+    hpct_input input;
+    hpct_status status = hpct_pipeline_next(run->pipeline, &input);
+    if (status != HPCT_OK)
+        return status;
+    hpct_model_set_input(run->model, input.pixels, input.labels);
     int64_t first;
-    hpct_slice(batch.global_count, hpct_context_rank(run->context), hpct_context_size(run->context),
+    hpct_slice(input.global_count, hpct_context_rank(run->context), hpct_context_size(run->context),
                &first);
     hpct_model_set_position(run->model, run->options.seed, run->steps_done, first);
     int signal = hpct_stop_signal();
     hpct_step_sums step_sums = {.interrupted = signal == SIGINT, .terminated = signal == SIGTERM};
-    hpct_status status =
-        hpct_strategy_step(run->strategy, batch.count, batch.global_count, &step_sums);
+    status = hpct_strategy_step(run->strategy, input.count, input.global_count, &step_sums);
     if (status != HPCT_OK)
         return status;
     double ended = hpct_process_clock();
     if (run->steps_done > 0)
         run->step_times[(run->steps_done - 1) % run->num_step_times] = ended - began;
     run->steps_done++;
-    run->samples_done += batch.global_count;
+    run->samples_done += input.global_count;
     sums->loss += step_sums.loss;
     sums->correct += step_sums.correct;
     sums->in_top_k += step_sums.in_top_k;
-    sums->samples += batch.global_count;
+    sums->samples += input.global_count;
     if (++sums->steps == 1)
         sums->first_step_ended = ended;
     if (step_sums.interrupted > 0 || step_sums.terminated > 0)
         run->signal = step_sums.terminated > 0 ? SIGTERM : SIGINT;
     if (run->history != NULL) {
         hpct_metrics one =
-            mean(step_sums.loss, step_sums.correct, step_sums.in_top_k, batch.global_count);
+            mean(step_sums.loss, step_sums.correct, step_sums.in_top_k, input.global_count);
         hpct_history_step(run->history, epoch + 1, step + 1, &one);
     }
     return HPCT_OK;
@@ -340,6 +370,7 @@ static hpct_status write_summary(fit_run *run)
         .start_seconds = run->start_seconds,
         .train_seconds = run->result.seconds,
         .epoch_seconds = run->epoch_seconds,
+        .input_wait_seconds = hpct_pipeline_waited(run->pipeline),
         .train = run->result.train,
         .validation = run->result.validation,
         .top_k = hpct_model_top_k(run->model),
@@ -402,6 +433,7 @@ static void run_free(fit_run *run)
     hpct_history_close(run->history);
     if (run->strategy != NULL)
         run->strategy->ops->close(run->strategy);
+    hpct_pipeline_close(run->pipeline);
     hpct_sampler_free(run->sampler);
     free(run->step_times);
     free(run->epoch_seconds);

@@ -32,7 +32,9 @@ agent_libagent_la_SOURCES = \
 	agent/data/npz.c agent/data/npz.h \
 	agent/data/pickle.c agent/data/pickle.h \
 	agent/data/picture.c agent/data/picture.h \
+	agent/data/pipeline.c agent/data/pipeline.h \
 	agent/data/png.c \
+	agent/data/resize.c agent/data/resize.h agent/data/resize_body.h \
 	agent/data/sampler.c agent/data/sampler.h \
 	agent/data/synthetic.c \
 	agent/data/tar.c agent/data/tar.h \
@@ -65,7 +67,7 @@ libhpctrain_la_LIBADD = $(hpct_parts)
 libhpctrain_la_LDFLAGS = $(AM_LDFLAGS) -version-info 0:0:0 -no-undefined
 
 bin_PROGRAMS += hpc-train
-hpc_train_SOURCES = agent/cli/cli.h agent/cli/common.c agent/cli/main.c agent/cli/fit.c \
-	agent/cli/bench.c agent/cli/data.c agent/cli/evaluate.c agent/cli/info.c
+hpc_train_SOURCES = agent/cli/cli.h agent/cli/common.c agent/cli/training.c agent/cli/main.c agent/cli/fit.c \
+	agent/cli/bench.c agent/cli/data.c agent/cli/evaluate.c agent/cli/info.c agent/cli/input.c
 hpc_train_CPPFLAGS = $(AM_CPPFLAGS) -DHPCT_CHECK='"$(sbindir)/hpc-train-check"'
 hpc_train_LDADD = libhpctrain.la

@@ -15,6 +15,7 @@ typedef struct hpct_summary {
     double start_seconds;        /* process start to first step */
     double train_seconds;        /* first step to the end */
     const double *epoch_seconds; /* [epochs] training alone, without validation */
+    double input_wait_seconds;   /* that steps waited for their input, on rank 0 */
     double step_ms;              /* median */
     double images_per_second;
     hpct_metrics train, validation; /* NaN becomes null */

@@ -54,8 +54,8 @@ void hpct_run_free(hpct_run *run)
     for (int k = 0; k < HPCT_NUM_SLOTS; k++)
         backend->release(run->slot[k]);
     backend->release(run->states);
-    backend->release(run->input);
-    backend->release(run->labels);
+    backend->release(run->own_input);
+    backend->release(run->own_labels);
     backend->release(run->targets);
     backend->release(run->block);
     backend->release(run->scratch);
@@ -206,7 +206,7 @@ static void *take(const hpct_run *run, size_t bytes, hpct_status *status)
 static hpct_status allocate(const hpct_model *model, hpct_run *run)
 {
     hpct_status status = HPCT_OK;
-    size_t arena = run->arena_floats * sizeof(float), batch = (size_t) run->largest_batch;
+    size_t arena = run->arena_floats * sizeof(float);
     run->parameters = take(run, arena, &status);
     run->states = take(run, run->state_floats * sizeof(float), &status);
     if (run->training)
@@ -215,11 +215,9 @@ static hpct_status allocate(const hpct_model *model, hpct_run *run)
         run->slot[k] = take(run, arena, &status);
     if (run->training && model->optimizer.gradient_accumulation_steps > 1)
         run->slot[HPCT_SLOT_ACCUMULATED] = take(run, arena, &status);
-    run->input =
-        take(run, batch * hpct_shape_count(&model->tensors[0].shape) * sizeof(float), &status);
-    run->labels = take(run, batch * sizeof *run->labels, &status);
     if (run->dense_targets)
-        run->targets = take(run, batch * (size_t) run->classes * sizeof(float), &status);
+        run->targets =
+            take(run, (size_t) run->largest_batch * (size_t) run->classes * sizeof(float), &status);
     size_t scratch = 0;
     for (int i = 0; i < model->num_nodes; i++) {
         if (run->nodes[i].op->scratch_bytes > scratch)

@@ -128,6 +128,25 @@ static void set_pointers(const placing *p)
     run->loss_diff = diff_at(p, run->loss_tensor);
 }
 
+void hpct_run_set_input(const hpct_model *model, hpct_run *run, float *input)
+{
+    int root = root_of(model, 0);
+    run->input = input;
+    for (int i = 0; i < model->num_nodes; i++) {
+        const hpct_node *node = &model->nodes[i];
+        if (root_of(model, node->output) == root)
+            run->nodes[i].dst = input;
+        for (int k = 0; k < node->num_inputs; k++) {
+            if (root_of(model, node->inputs[k]) == root)
+                run->nodes[i].src[k] = input;
+        }
+    }
+    if (root_of(model, model->output) == root)
+        run->output = input;
+    if (root_of(model, run->loss_tensor) == root)
+        run->loss_src = input;
+}
+
 hpct_status hpct_run_place(const hpct_model *model, hpct_run *run)
 {
     placing p = {.model = model, .run = run, .end = 2 * model->num_nodes + 1};

@@ -66,8 +66,10 @@ struct hpct_run {
     hpct_update_range *updates; /* what is left for update() */
     int num_updates;
 
-    float *input;
+    float *input; /* of the next forward: the caller's or own_input; NULL before either is set */
     int32_t *labels;
+    float *own_input; /* made when asked for, with own_labels */
+    int32_t *own_labels;
     float *targets; /* NULL: the labels say it */
     char *block;    /* activations, their gradients, workspaces: as planned */
     size_t block_bytes;
@@ -105,6 +107,9 @@ float *hpct_run_param(const hpct_model *model, const hpct_run *run, int param);
 /* Allocates run->block and sets the pointers of every node; ops must have been made. Times of the
  * plan: forward of node i at i, the loss at N, backward of node i at 2N - i. */
 hpct_status hpct_run_place(const hpct_model *model, hpct_run *run);
+
+/* Makes every node that reads the model's input read it there. */
+void hpct_run_set_input(const hpct_model *model, hpct_run *run, float *input);
 
 /* Moves parameters and optimizer slots out of the arenas into the model (Keras' layout) and frees
  * the run; nothing when the model is not built. */

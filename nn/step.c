@@ -67,6 +67,8 @@ hpct_status hpct_model_forward(hpct_model *model, int n, bool training)
     hpct_run *run = model->run;
     if (training && !run->training)
         return hpct_fail(HPCT_ERR_USAGE, "model %s was built for inference only", model->name);
+    if (run->input == NULL)
+        return hpct_fail(HPCT_ERR_USAGE, "model %s was given no input", model->name);
     run->stage = HPCT_STAGE_NONE;
     run->stage_training = training;
     if (run->times != NULL && training)
@@ -164,14 +166,38 @@ uint64_t hpct_model_layout_fingerprint(const hpct_model *model)
     return model->run != NULL ? model->run->fingerprint : 0;
 }
 
+void hpct_model_set_input(hpct_model *model, float *input, int32_t *labels)
+{
+    if (model->run == NULL)
+        return;
+    hpct_run_set_input(model, model->run, input);
+    model->run->labels = labels;
+}
+
+static bool make_own_input(const hpct_model *model, hpct_run *run)
+{
+    size_t batch = (size_t) run->largest_batch;
+    size_t sample = hpct_shape_count(&model->tensors[0].shape);
+    if (run->own_input == NULL)
+        run->own_input = run->backend->allocate(batch * sample * sizeof(float));
+    if (run->own_labels == NULL)
+        run->own_labels = run->backend->allocate(batch * sizeof *run->own_labels);
+    return run->own_input != NULL && run->own_labels != NULL;
+}
+
 float *hpct_model_input(hpct_model *model)
 {
-    return model->run != NULL ? model->run->input : NULL;
+    hpct_run *run = model->run;
+    if (run == NULL || !make_own_input(model, run))
+        return NULL;
+    if (run->input != run->own_input || run->labels != run->own_labels)
+        hpct_model_set_input(model, run->own_input, run->own_labels);
+    return run->own_input;
 }
 
 int32_t *hpct_model_labels(hpct_model *model)
 {
-    return model->run != NULL ? model->run->labels : NULL;
+    return hpct_model_input(model) != NULL ? model->run->own_labels : NULL;
 }
 
 float *hpct_model_targets(hpct_model *model)

@@ -50,8 +50,14 @@ float *hpct_model_gradients(hpct_model *model, size_t *count);
 float *hpct_model_states(hpct_model *model, size_t *count);
 uint64_t hpct_model_layout_fingerprint(const hpct_model *model);
 
-/* Where the next batch goes: input [largest batch size][one sample, floats], labels [largest]; with
- * dense_targets also targets [largest][outputs], else NULL. */
+/* Where forward reads its samples, [n][one sample, floats], 64-byte aligned, and loss their labels,
+ * [n], from now on: memory of the caller, who may fill another batch meanwhile. (A backend that
+ * computes elsewhere copies from there.) Nothing is written to it. */
+void hpct_model_set_input(hpct_model *model, float *input, int32_t *labels);
+
+/* The model's own memory for a batch, [largest batch size][one sample] and [largest]: made by the
+ * first call, and what forward and loss read from now on. NULL when the model is not built or there
+ * is no memory. targets: with dense_targets [largest][outputs], else NULL. */
 float *hpct_model_input(hpct_model *model);
 int32_t *hpct_model_labels(hpct_model *model);
 float *hpct_model_targets(hpct_model *model);

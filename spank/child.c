@@ -23,8 +23,8 @@
 #define MAX_LINES 40
 #define MAX_REST 64 /* pieces of 4096 bytes */
 
-/* For good: real, effective and saved, groups first, and looked at again. */
-static bool become(const hpct_person *person)
+/* Groups first, and looked at again. */
+bool hpct_person_become(const hpct_person *person)
 {
     uid_t uids[3];
     gid_t gids[3];
@@ -54,7 +54,7 @@ static void become_program(const hpct_child *child, int progress, int errors, pi
         _exit(HPCT_ERR_INTERNAL);
     if (child->cgroup != NULL && hpct_cgroup_enter(child->cgroup) != HPCT_OK)
         give_up(program, hpct_last_error());
-    if (child->as != NULL && !become(child->as))
+    if (child->as != NULL && !hpct_person_become(child->as))
         give_up(program, "it cannot be given to the job's user");
     int null = open("/dev/null", O_RDONLY), file = -1;
     if (child->file > 0 && (file = fcntl(child->file, F_DUPFD, HPCT_CHILD_FILE_FD)) < 0)

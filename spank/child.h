@@ -24,6 +24,10 @@ typedef struct hpct_person {
     size_t num_groups;
 } hpct_person;
 
+/* The calling process, which is root's, becomes that user for good: real, effective and saved ids,
+ * and groups. False when it did not, and must end. */
+bool hpct_person_become(const hpct_person *person);
+
 typedef struct hpct_child {
     char *const *arguments; /* the first is the program's path */
     int stall_seconds;

@@ -2,11 +2,14 @@
  * other jobs are known from the environment alone, which is the user's. */
 #include "spank/tell.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "agent/cluster/number.h"
 #include "agent/cluster/tasks.h"
+#include "spank/marker.h"
 #include "spank/options.h"
 #include "spank/turn.h"
 
@@ -59,6 +62,34 @@ void hpct_tell_components(hpct_slurm *slurm, uint32_t job, uint32_t step)
                 told = hpct_slurm_end_step((uint32_t) each, step) && told;
         }
     }
+}
+
+/* Other threads of slurmstepd may have held a lock at the fork, for which the child would wait. */
+static void end_in_time(void)
+{
+    sigset_t alarms;
+    sigemptyset(&alarms);
+    sigaddset(&alarms, SIGALRM);
+    signal(SIGALRM, SIG_DFL);
+    sigprocmask(SIG_UNBLOCK, &alarms, NULL);
+    alarm(5);
+}
+
+pid_t hpct_tell_components_as_user(hpct_slurm *slurm, uint32_t job, uint32_t step)
+{
+    hpct_person person = {0};
+    hpct_environment environment = hpct_slurm_environment(slurm);
+    if (component_job(&environment, 0) < 0 || !hpct_slurm_person(slurm, &person))
+        return -1;
+    pid_t child = fork();
+    if (child == 0) {
+        end_in_time();
+        if (hpct_person_become(&person))
+            hpct_tell_components(slurm, job, step);
+        _exit(0);
+    }
+    hpct_person_free(&person);
+    return child;
 }
 
 void hpct_tell_step_failed(hpct_slurm *slurm, uint32_t job, uint32_t step)

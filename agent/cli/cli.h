@@ -44,6 +44,40 @@ typedef struct hpct_cli_model {
 hpct_status hpct_cli_make_model(hpct_model **out, const hpct_cli_model **defaults, const char *name,
                                 double learning_rate, double momentum);
 
+/* Values of --resize (WIDTHxHEIGHT), --scale and --augment (flip,crop:N); hpct_cli_usage for
+ * others. */
+void hpct_cli_resize(const char *value, hpct_dataset_options *out);
+void hpct_cli_scale(const char *value, hpct_dataset_options *out);
+void hpct_cli_augment(const char *value, hpct_dataset_options *out);
+
+/* Opens PATH, or makes up "synthetic[:SAMPLES]", for this model; test pictures are not augmented.
+ */
+hpct_status hpct_cli_open_data(hpct_dataset **out, const char *path, hpct_split split,
+                               const hpct_model *model, const hpct_dataset_options *options);
+
+/* What the options of optimizer, schedule and loss say; zeros before they are parsed. */
+typedef enum hpct_cli_scaling {
+    HPCT_CLI_SCALING_NONE,
+    HPCT_CLI_SCALING_LINEAR,
+    HPCT_CLI_SCALING_SQRT
+} hpct_cli_scaling;
+
+typedef struct hpct_cli_training {
+    hpct_optimizer optimizer; /* its schedule still without steps */
+    double label_smoothing;
+    int top_k;
+    hpct_cli_scaling scaling;
+    double warmup_epochs, decay_epochs, boundary_epochs[HPCT_MAX_BOUNDARIES], factor;
+} hpct_cli_training;
+
+/* Those options, a child of a subcommand's argp; its input is an hpct_cli_training. */
+extern const struct argp hpct_cli_training_argp;
+
+/* Compiles the model anew as they say, once it is known how many steps an epoch has. */
+hpct_status hpct_cli_compile(hpct_model *model, const hpct_cli_model *defaults,
+                             const hpct_cli_training *training, int ranks, double steps_per_epoch,
+                             int epochs);
+
 /* --data, else what `--hpc-train-stage` put on this node; hpct_cli_usage when there is neither. */
 const char *hpct_cli_data(const hpct_context *context, const char *option);
 

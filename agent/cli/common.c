@@ -42,31 +42,47 @@ static bool is_help(const char *argument)
            strcmp(argument, "--usage") == 0;
 }
 
+/* Options of the parser and of its children, one after the other; NULL behind the last. */
+static const struct argp_option *option_at(const struct argp *argp, int index)
+{
+    const struct argp_child *child = argp->children;
+    const struct argp_option *option = argp->options;
+    for (;;) {
+        for (; option->name != NULL || option->key != 0 || option->doc != NULL; option++) {
+            if (option->name != NULL && index-- == 0)
+                return option;
+        }
+        if (child == NULL || child->argp == NULL)
+            return NULL;
+        option = child++->argp->options;
+    }
+}
+
 /* Whether a word after "--" is an option's name or the beginning of one, as getopt_long takes it.
  */
-static bool is_known(const struct argp_option *options, const char *word)
+static bool is_known(const struct argp *argp, const char *word)
 {
+    const struct argp_option *option;
     size_t length = strcspn(word, "=");
     if (strncmp(word, "help", length) == 0 || strncmp(word, "usage", length) == 0)
         return true;
-    for (; options->name != NULL || options->key != 0 || options->doc != NULL; options++) {
-        if (options->name != NULL && strncmp(options->name, word, length) == 0)
+    for (int i = 0; (option = option_at(argp, i)) != NULL; i++) {
+        if (strncmp(option->name, word, length) == 0)
             return true;
     }
     return false;
 }
 
-static _Noreturn void refuse_option(const struct argp_option *options, const char *command,
+static _Noreturn void refuse_option(const struct argp *argp, const char *command,
                                     const char *argument)
 {
+    const struct argp_option *option;
     char list[2048];
     size_t length = 0;
     list[0] = '\0';
-    for (; options->name != NULL || options->key != 0 || options->doc != NULL; options++) {
-        if (options->name != NULL && length < sizeof list)
-            length += (size_t) snprintf(list + length, sizeof list - length, "%s--%s",
-                                        length > 0 ? ", " : "", options->name);
-    }
+    for (int i = 0; (option = option_at(argp, i)) != NULL && length < sizeof list; i++)
+        length += (size_t) snprintf(list + length, sizeof list - length, "%s--%s",
+                                    length > 0 ? ", " : "", option->name);
     hpct_cli_usage("unknown option '%s'; the options of %s are: %s", argument, command, list);
 }
 
@@ -78,9 +94,8 @@ void hpct_cli_parse(const struct argp *argp, int argc, char **argv, void *input)
     for (int i = 1; i < argc; i++) {
         if (is_help(argv[i]) && !speaks)
             exit(HPCT_OK);
-        if (strncmp(argv[i], "--", 2) == 0 && argv[i][2] != '\0' &&
-            !is_known(argp->options, argv[i] + 2))
-            refuse_option(argp->options, argv[0], argv[i]);
+        if (strncmp(argv[i], "--", 2) == 0 && argv[i][2] != '\0' && !is_known(argp, argv[i] + 2))
+            refuse_option(argp, argv[0], argv[i]);
     }
     argp_err_exit_status = HPCT_ERR_USAGE;
     unsigned flags = speaks ? 0 : ARGP_SILENT;
@@ -111,7 +126,7 @@ double hpct_cli_number(const char *option, const char *text, double min, double 
     return value;
 }
 
-/* ---- models and data ---- */
+/* ---- models ---- */
 
 static const hpct_cli_model models[] = {
     {"mnist-cnn", 64, 0.2, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS},
@@ -167,14 +182,4 @@ hpct_status hpct_cli_make_model(hpct_model **out, const hpct_cli_model **default
         *out = NULL;
     }
     return status;
-}
-
-const char *hpct_cli_data(const hpct_context *context, const char *option)
-{
-    const char *path = option != NULL ? option : hpct_context_data(context);
-    if (path == NULL)
-        hpct_cli_usage(
-            "--data is missing: give the path of a data set (see hpc-train data --help), or stage "
-            "one with srun --hpc-train-stage=PATH");
-    return path;
 }

@@ -7,9 +7,10 @@
 typedef struct arguments {
     const char *model, *weights, *data;
     int batch_size;
+    hpct_dataset_options input;
 } arguments;
 
-enum { KEY_MODEL = 256, KEY_WEIGHTS, KEY_DATA, KEY_BATCH_SIZE };
+enum { KEY_MODEL = 256, KEY_WEIGHTS, KEY_DATA, KEY_BATCH_SIZE, KEY_RESIZE, KEY_SCALE };
 
 static const struct argp_option options[] = {
     {"model", KEY_MODEL, "NAME|FILE", 0,
@@ -20,6 +21,8 @@ static const struct argp_option options[] = {
      "a data set (see hpc-train data --help); its test pictures are used (default: "
      "$HPC_TRAIN_DATA)",
      0},
+    {"resize", KEY_RESIZE, "WxH", 0, "resize the pictures, as in fit", 0},
+    {"scale", KEY_SCALE, "NAME", 0, "unit, symmetric or none, as in fit", 0},
     {"batch-size", KEY_BATCH_SIZE, "N", 0, "pictures at a time on each rank (default 128)", 0},
     {0},
 };
@@ -40,6 +43,12 @@ static error_t parse(int key, char *value, struct argp_state *state)
     case KEY_BATCH_SIZE:
         a->batch_size = (int) hpct_cli_integer("batch-size", value, 1, 1 << 20);
         return 0;
+    case KEY_RESIZE:
+        hpct_cli_resize(value, &a->input);
+        return 0;
+    case KEY_SCALE:
+        hpct_cli_scale(value, &a->input);
+        return 0;
     default:
         return ARGP_ERR_UNKNOWN;
     }
@@ -52,7 +61,7 @@ static hpct_status evaluate(hpct_context *context, hpct_model *model, const argu
     const char *path = hpct_cli_data(context, a->data);
     hpct_status status = hpct_model_load_weights(model, a->weights);
     if (status == HPCT_OK)
-        status = hpct_dataset_open(&data, path, HPCT_TEST);
+        status = hpct_cli_open_data(&data, path, HPCT_TEST, model, &a->input);
     status = hpct_context_agree(context, status);
     if (status == HPCT_OK)
         status = hpct_evaluate(context, model, data, a->batch_size, &metrics);

@@ -2,13 +2,15 @@
 #include "agent/cli/cli.h"
 
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 typedef struct arguments {
     const char *model, *weights, *data, *validation_data;
-    double learning_rate, momentum; /* learning_rate < 0: the model's own */
+    hpct_dataset_options input;
+    hpct_cli_training training;
     hpct_fit_options fit;
 } arguments;
 
@@ -17,13 +19,13 @@ enum {
     KEY_WEIGHTS,
     KEY_DATA,
     KEY_VALIDATION_DATA,
+    KEY_RESIZE,
+    KEY_SCALE,
+    KEY_AUGMENT,
     KEY_EPOCHS,
     KEY_STEPS_PER_EPOCH,
     KEY_BATCH_SIZE,
     KEY_GLOBAL_BATCH_SIZE,
-    KEY_OPTIMIZER,
-    KEY_LEARNING_RATE,
-    KEY_MOMENTUM,
     KEY_DEVICE,
     KEY_SEED,
     KEY_LOG_DIR,
@@ -39,11 +41,20 @@ static const struct argp_option options[] = {
     {"weights", KEY_WEIGHTS, "FILE", 0,
      "initial weights: .safetensors, or .h5 of Keras (default: drawn anew, by --seed)", 1},
     {"data", KEY_DATA, "PATH", 0,
-     "a data set (see hpc-train data --help; default: $HPC_TRAIN_DATA, which --hpc-train-stage "
-     "sets)",
+     "a data set (see hpc-train data --help), or synthetic[:SAMPLES] (default: $HPC_TRAIN_DATA, "
+     "which --hpc-train-stage sets)",
      1},
     {"validation-data", KEY_VALIDATION_DATA, "PATH", 0,
-     "the test pictures there are evaluated after each epoch", 1},
+     "the test pictures there are evaluated after each epoch; may be the same path", 1},
+    {"resize", KEY_RESIZE, "WxH", 0, "resize the pictures, bilinear as tf.image.resize", 1},
+    {"scale", KEY_SCALE, "NAME", 0,
+     "what becomes of a byte x: unit (x/255, the default), symmetric (x/127.5-1, what Keras' "
+     "ResNet50V2 weights want) or none",
+     1},
+    {"augment", KEY_AUGMENT, "LIST", 0,
+     "of the training pictures: flip (half of them are mirrored), crop:N (moved by up to N pixels "
+     "each way)",
+     1},
     {NULL, 0, NULL, 0, "How:", 2},
     {"epochs", KEY_EPOCHS, "N", 0, "default 1", 2},
     {"steps-per-epoch", KEY_STEPS_PER_EPOCH, "N", 0,
@@ -52,22 +63,19 @@ static const struct argp_option options[] = {
      "pictures per rank and step (default: mnist-cnn 64, mnist-convnet 100)", 2},
     {"global-batch-size", KEY_GLOBAL_BATCH_SIZE, "N", 0,
      "pictures per step over all ranks, instead of --batch-size", 2},
-    {"optimizer", KEY_OPTIMIZER, "NAME", 0, "sgd", 2},
-    {"learning-rate", KEY_LEARNING_RATE, "X", 0, "default: mnist-cnn 0.2, mnist-convnet 0.01", 2},
-    {"momentum", KEY_MOMENTUM, "X", 0, "0 to 1, default 0", 2},
     {"seed", KEY_SEED, "N", 0, "initial weights and order of the pictures (default 0)", 2},
     {"device", KEY_DEVICE, "NAME", 0, "auto or cpu", 2},
-    {NULL, 0, NULL, 0, "What to say and write (rank 0 does):", 3},
+    {NULL, 0, NULL, 0, "What to say and write (rank 0 does):", 4},
     {"verbose", KEY_VERBOSE, "0|1|2", 0,
-     "0 nothing, 1 a bar, 2 a line an epoch (default: 1 on a terminal, else 2)", 3},
-    {"log-dir", KEY_LOG_DIR, "DIR", 0, "history.csv and metrics.jsonl go there", 3},
+     "0 nothing, 1 a bar, 2 a line an epoch (default: 1 on a terminal, else 2)", 4},
+    {"log-dir", KEY_LOG_DIR, "DIR", 0, "history.csv and metrics.jsonl go there", 4},
     {"save-weights", KEY_SAVE_WEIGHTS, "FILE", 0,
      "the trained weights go there, also when stopped by a signal: .weights.h5 for Keras, any "
      "other "
      "name for safetensors",
-     3},
+     4},
     {"summary-json", KEY_SUMMARY_JSON, "FILE", 0, "one object with times and results, at the end",
-     3},
+     4},
     {0},
 };
 
@@ -84,9 +92,12 @@ static void check_word(const char *option, const char *value, const char *const 
 
 static error_t parse(int key, char *value, struct argp_state *state)
 {
-    static const char *const optimizers[] = {"sgd", NULL}, *const devices[] = {"auto", "cpu", NULL};
+    static const char *const devices[] = {"auto", "cpu", NULL};
     arguments *a = state->input;
     switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &a->training;
+        return 0;
     case KEY_MODEL:
         a->model = value;
         return 0;
@@ -99,6 +110,15 @@ static error_t parse(int key, char *value, struct argp_state *state)
     case KEY_VALIDATION_DATA:
         a->validation_data = value;
         return 0;
+    case KEY_RESIZE:
+        hpct_cli_resize(value, &a->input);
+        return 0;
+    case KEY_SCALE:
+        hpct_cli_scale(value, &a->input);
+        return 0;
+    case KEY_AUGMENT:
+        hpct_cli_augment(value, &a->input);
+        return 0;
     case KEY_EPOCHS:
         a->fit.epochs = (int) hpct_cli_integer("epochs", value, 1, INT_MAX);
         return 0;
@@ -110,15 +130,6 @@ static error_t parse(int key, char *value, struct argp_state *state)
         return 0;
     case KEY_GLOBAL_BATCH_SIZE:
         a->fit.global_batch_size = (int) hpct_cli_integer("global-batch-size", value, 1, 1 << 28);
-        return 0;
-    case KEY_OPTIMIZER:
-        check_word("optimizer", value, optimizers, "sgd");
-        return 0;
-    case KEY_LEARNING_RATE:
-        a->learning_rate = hpct_cli_number("learning-rate", value, 0, 1e6);
-        return 0;
-    case KEY_MOMENTUM:
-        a->momentum = hpct_cli_number("momentum", value, 0, 1);
         return 0;
     case KEY_DEVICE:
         check_word("device", value, devices, "auto, cpu");
@@ -156,8 +167,20 @@ static void say_what_begins(hpct_context *context, const hpct_model *model,
     fflush(stdout);
 }
 
-static hpct_status fit(hpct_context *context, hpct_model *model, arguments *a,
-                       hpct_fit_result *result)
+/* Schedules are given in epochs: now it is known how many steps one has. */
+static hpct_status compile(hpct_context *context, hpct_model *model, const hpct_cli_model *defaults,
+                           const hpct_dataset *train, const arguments *a)
+{
+    int ranks = hpct_context_size(context);
+    double batch = a->fit.global_batch_size > 0 ? a->fit.global_batch_size
+                                                : (double) a->fit.batch_size * ranks;
+    double steps = a->fit.steps_per_epoch > 0 ? (double) a->fit.steps_per_epoch
+                                              : ceil((double) hpct_dataset_size(train) / batch);
+    return hpct_cli_compile(model, defaults, &a->training, ranks, steps, a->fit.epochs);
+}
+
+static hpct_status fit(hpct_context *context, hpct_model *model, const hpct_cli_model *defaults,
+                       arguments *a, hpct_fit_result *result)
 {
     hpct_dataset *train = NULL, *validation = NULL;
     const char *path = hpct_cli_data(context, a->data);
@@ -165,10 +188,12 @@ static hpct_status fit(hpct_context *context, hpct_model *model, arguments *a,
     if (a->weights != NULL && hpct_context_rank(context) == 0) /* the others get them from rank 0 */
         status = hpct_model_load_weights(model, a->weights);
     if (status == HPCT_OK)
-        status = hpct_dataset_open(&train, path, HPCT_TRAIN);
+        status = hpct_cli_open_data(&train, path, HPCT_TRAIN, model, &a->input);
     if (status == HPCT_OK && a->validation_data != NULL)
-        status = hpct_dataset_open(&validation, a->validation_data, HPCT_TEST);
+        status = hpct_cli_open_data(&validation, a->validation_data, HPCT_TEST, model, &a->input);
     status = hpct_context_agree(context, status);
+    if (status == HPCT_OK)
+        status = compile(context, model, defaults, train, a);
     if (status == HPCT_OK) {
         a->fit.validation = validation;
         say_what_begins(context, model, train, a);
@@ -181,14 +206,16 @@ static hpct_status fit(hpct_context *context, hpct_model *model, arguments *a,
 
 static int run(int argc, char **argv)
 {
+    static const struct argp_child children[] = {{&hpct_cli_training_argp, 0, NULL, 0}, {0}};
     static const struct argp argp = {
         .options = options,
         .parser = parse,
+        .children = children,
         .doc = "Trains a model on all ranks: one step's pictures are shared among the tasks of the "
                "Slurm step (or of mpirun), and gradients are summed after each step. SIGINT and "
                "SIGTERM stop all ranks after the same step.",
     };
-    arguments a = {.learning_rate = -1, .fit = {.epochs = 1, .verbose = HPCT_VERBOSE_AUTO}};
+    arguments a = {.fit = {.epochs = 1, .verbose = HPCT_VERBOSE_AUTO}};
     const hpct_cli_model *defaults;
     hpct_model *model = NULL;
     hpct_context *context = NULL;
@@ -196,8 +223,10 @@ static int run(int argc, char **argv)
     hpct_cli_parse(&argp, argc, argv, &a);
     if (a.fit.batch_size > 0 && a.fit.global_batch_size > 0)
         hpct_cli_usage("--batch-size (per rank) and --global-batch-size are both given: give one");
-    hpct_status status =
-        hpct_cli_make_model(&model, &defaults, a.model, a.learning_rate, a.momentum);
+    if (a.fit.global_batch_size > 0 && a.training.scaling != HPCT_CLI_SCALING_NONE)
+        hpct_cli_usage("--lr-scaling is for batches that grow with the ranks; --global-batch-size "
+                       "does not");
+    hpct_status status = hpct_cli_make_model(&model, &defaults, a.model, -1, 0);
     if (status == HPCT_OK && a.fit.batch_size == 0 && a.fit.global_batch_size == 0)
         a.fit.batch_size = defaults->batch_size;
     if (status == HPCT_OK)
@@ -205,7 +234,7 @@ static int run(int argc, char **argv)
     if (status == HPCT_OK)
         status = hpct_context_open(&context);
     if (status == HPCT_OK)
-        status = fit(context, model, &a, &result);
+        status = fit(context, model, defaults, &a, &result);
     status = hpct_context_finish(context, "hpc-train", status);
     hpct_model_free(model);
     /* Exit code 75 would ask for a requeue, which needs a checkpoint to go on from. */

@@ -39,6 +39,13 @@ void hpct_shuffle(uint32_t *order, size_t count, uint64_t seed, uint64_t pass)
     }
 }
 
+uint64_t hpct_sample_bits(uint64_t seed, uint64_t pass, uint32_t sample)
+{
+    uint64_t key = hpct_mix(seed + 0x632be59bd9b4e019u);
+    key = hpct_mix(key ^ hpct_mix(pass + 0xd1b54a32d192ed03u));
+    return hpct_mix(key + (sample + (uint64_t) 1) * 0x9e3779b97f4a7c15u);
+}
+
 int64_t hpct_slice(int64_t total, int rank, int size, int64_t *begin)
 {
     int64_t each = total / size, more = total % size;
@@ -114,11 +121,12 @@ hpct_batch hpct_sampler_batch(hpct_sampler *sampler, int64_t epoch, int64_t step
     }
     int64_t count = hpct_slice(global, options->rank, options->size, &begin);
     position += begin;
+    hpct_batch batch = {sampler->indices, (int) count, (int) global, position};
     for (int64_t i = 0; i < count; i++, position++) {
         uint64_t pass = (uint64_t) (position / samples);
         if (pass != sampler->pass)
             go_to_pass(sampler, pass);
         sampler->indices[i] = sampler->order[position % samples];
     }
-    return (hpct_batch){sampler->indices, (int) count, (int) global};
+    return batch;
 }

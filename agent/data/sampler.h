@@ -24,6 +24,7 @@ typedef struct hpct_batch {
     const uint32_t *indices; /* [count], valid until the next call */
     int count;               /* may be 0 for a short batch */
     int global_count;        /* over all ranks */
+    int64_t position;        /* of the first index in the endless stream of passes */
 } hpct_batch;
 
 hpct_status hpct_sampler_new(hpct_sampler **out, const hpct_sampler_options *options);
@@ -44,6 +45,9 @@ int64_t hpct_slice(int64_t total, int rank, int size, int64_t *begin);
 
 /* order[count]: the numbers 0 … count-1 as pass `pass` of a run with this seed has them. */
 void hpct_shuffle(uint32_t *order, size_t count, uint64_t seed, uint64_t pass);
+
+/* 64 random bits of a sample in a pass: what augmentation draws from. */
+uint64_t hpct_sample_bits(uint64_t seed, uint64_t pass, uint32_t sample);
 
 /* 64 bits that all change with any bit of x. */
 uint64_t hpct_mix(uint64_t x);

@@ -1,11 +1,9 @@
 # Benchmarks of nn/: `make bench-nn` builds them; run by hand on a quiet machine.
-EXTRA_PROGRAMS += tests/bench/step tests/bench/ops
-tests_bench_step_SOURCES = tests/bench/step.c
-tests_bench_step_LDADD = nn/libnn.la
+EXTRA_PROGRAMS += tests/bench/ops
 tests_bench_ops_SOURCES = tests/bench/ops.c $(nn_case)
 tests_bench_ops_LDADD = nn/libnn.la
-bench-nn: tests/bench/step tests/bench/ops
+bench-nn: tests/bench/ops
 .PHONY: bench-nn
-CLEANFILES += tests/bench/step$(EXEEXT) tests/bench/ops$(EXEEXT)
+CLEANFILES += tests/bench/ops$(EXEEXT)
 # Beside TensorFlow and PyTorch: tests/bench/peers.py, which calls the other two.
 EXTRA_DIST += tests/bench/peers.py tests/bench/peer_lib.py tests/bench/peer_tf.py tests/bench/peer_torch.py

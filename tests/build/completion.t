@@ -55,10 +55,24 @@ complete_line hpc-train fit --bat
 is "$out" "--batch-size=" "an option with its ="
 complete_line hpc-train fit --model=mnist-conv
 is "$out" mnist-convnet "a model"
+for name in $(sed -n 's/.*there are: \(.*\)/\1/p' <<<"$(hpc-train fit --optimizer none 2>&1)" | tr -d ,); do
+    complete_line hpc-train fit "--optimizer=$name"
+    like " $out " " $name " "the optimizer $name"
+done
+complete_line hpc-train fit --schedule=cos
+is "$out" cosine "a schedule"
+complete_line hpc-train fit --lr-scaling=
+is "$out" "none linear sqrt" "how the rate scales"
 complete_line hpc-train info --ad
 is "$out" --admin "an option without a value"
 complete_line hpc-train fit --data=dat
 is "$out" data.npz "a file"
+complete_line hpc-train fit --scale=sy
+is "$out" symmetric "a scaling"
+complete_line hpc-train data i
+is "$out" info "data's command"
+complete_line hpc-train data info dat
+is "$out" data.npz "and its path"
 # shellcheck source=etc/completion/hpc-train-stage
 . "$top_srcdir/etc/completion/hpc-train-stage"
 complete_line hpc-train-stage --prog

@@ -16,7 +16,7 @@ faults=$work/faults module=$work/fault.so
 seed=${HPC_TRAIN_SEED:-$RANDOM}
 echo "# seed $seed (HPC_TRAIN_SEED=$seed repeats it)"
 tries=16 full=2 kinds=write,create,read-end,grow,recv,send-error,flip,cut
-if [ -n "${HPC_TRAIN_LONG-}" ]; then tries=2400 full=100 kinds=all; fi
+if [ -n "${HPC_TRAIN_LONG-}" ]; then tries=2400 full=100 kinds=all run_limit=3000; fi
 
 # Within the sandbox, where munged runs, on the login node's own disk.
 work=/tmp/broadcast-faults

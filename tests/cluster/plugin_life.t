@@ -168,6 +168,26 @@ drive_all 10 "${cases[@]}"
 for case in "${cases[@]}"; do settled "$case"; done
 clean "kills"
 
+# ---- the only task of a component, while data comes in: the other component ends too ----
+sandbox_run srun --mpi=none --hpc-train-stage-mode=copy --hpc-train-stage=/shared/life/in/slow-in-150 -N1 sleep 100 : -N1 sleep 100 \
+    2>"$own/het.err" &
+het=$!
+# Tasks before their programs are children of slurmstepd that look like it.
+# shellcheck disable=SC2016
+task=$(sandbox_run --root timeout 30 bash -c 'until [ "$(wc -l <<<"$tasks")" = 2 ]; do
+        tasks=$(ps -eo pid,ppid,args | awk '\''$3 == "slurmstepd:" { parent[$1] = $2; step[$1] = $4 }
+            END { for (pid in parent) if (parent[pid] in parent) print step[pid], pid }'\'' | sort -V)
+        sleep 0.2
+    done
+    tail -n 1 <<<"$tasks" | cut -d " " -f 2')
+sandbox_run --root kill -KILL "$task"
+start=$SECONDS
+wait $het
+is "$? $([ $((SECONDS - start)) -lt 40 ]; echo $?)" "137 0" "a step of two components ends with the task of one ($((SECONDS - start)) s)"
+like "$(cat "$own/het.err")" "its tasks were ended before their programs started: the step is ended" "and says why"
+for ((i = 0; i < 200; i++)); do [ -z "$(sandbox_run squeue --noheader)" ] && break; sleep 0.1; done
+clean "components"
+
 # ---- slurmd ----
 # Something must keep the node's namespaces while no daemon is in them.
 # shellcheck disable=SC2016

@@ -25,38 +25,38 @@ clear_out() { sandbox_run rm -rf "$res"; }
 files() { (cd "$res_here" 2>/dev/null && find . -type f -printf '%P\n' | sort | xargs | head -c 500); }
 
 # ---- the way it should go ----
-capture sandbox_run srun -N2 -n4 --ntasks-per-node=2 --hpc-train-stage-out="res:$res/%j-%s-%n" "$task" sleep 0.2
+capture sandbox_run srun -N2 -w node0,node1 -n4 --ntasks-per-node=2 --hpc-train-stage-out="res:$res/%j-%s-%n" "$task" sleep 0.2
 ran "a step with results"
 job=$(job_of "$out")
 is "$(files)" "$job-0-0/task0 $job-0-0/task1 $job-0-1/task2 $job-0-1/task3" "when srun ends, each node's results are there, once per node"
 is "$(sandbox_run find "$res" ! -user user)" "" "and belong to the user"
 is_clean "$job" "results"
 clear_out
-capture sandbox_run bash -c "cd '$work' && umask 027 && HPC_TRAIN_STAGE_OUT='res/task%t:out/%N.%3t' srun -N2 '$task'"
+capture sandbox_run bash -c "cd '$work' && umask 027 && HPC_TRAIN_STAGE_OUT='res/task%t:out/%N.%3t' srun -N2 -w node0,node1 '$task'"
 is "$(files)" "node0.000 node1.001" "from the environment, by task, relative to where srun was started"
 is "$(stat -c %a "$res_here")" 750 "with the step's umask"
 clear_out
-capture sandbox_run srun -N2 --hpc-train-stage-out="res:$res/%N,nothing:$res/none-%n" "$task"
+capture sandbox_run srun -N2 -w node0,node1 --hpc-train-stage-out="res:$res/%N,nothing:$res/none-%n" "$task"
 is "$status $(files)" "0 node0/task0 node1/task1" "a source that is missing is no failure"
 is "$(grep -c "nothing is not there: nothing is copied to $res/none-[01]" <<<"$err")" 2 "and is told"
 clear_out
 
 # shellcheck disable=SC2016
-capture sandbox_run srun -N2 -n4 --ntasks-per-node=2 --hpc-train-stage-out="res:$res/%N" bash -c '
+capture sandbox_run srun -N2 -w node0,node1 -n4 --ntasks-per-node=2 --hpc-train-stage-out="res:$res/%N" bash -c '
     mkdir -p "$SLURM_TMPDIR/res"; sleep 0.$((SLURM_LOCALID * 6)); echo end >"$SLURM_TMPDIR/res/$SLURM_LOCALID"'
 is "$(files)" "node0/0 node0/1 node1/0 node1/1" "a node waits for its last task"
 clear_out
 
 # ---- however it ends ----
-capture sandbox_run srun -N2 --hpc-train-stage-out="res:$res/%N" "$task" bash -c 'exit 3'
+capture sandbox_run srun -N2 -w node0,node1 --hpc-train-stage-out="res:$res/%N" "$task" bash -c 'exit 3'
 is "$status $(files)" "3 node0/task0 node1/task1" "a task that fails"
 clear_out
 # shellcheck disable=SC2016
-capture sandbox_run srun -N2 --hpc-train-stage-out="res:$res/%N" "$task" bash -c 'kill -9 $$'
+capture sandbox_run srun -N2 -w node0,node1 --hpc-train-stage-out="res:$res/%N" "$task" bash -c 'kill -9 $$'
 is "$status $(files)" "137 node0/task0 node1/task1" "a task that is killed"
 clear_out
-sandbox_run srun -N2 --job-name="out-$$" --hpc-train-stage-out="res:$res/%N" "$task" sleep 60 2>"$work_here/errors" >"$work_here/output" &
-for ((i = 0; i < 100; i++)); do [ "$(grep -c job= "$work_here/output")" = 2 ] && break; sleep 0.1; done
+sandbox_run srun -N2 -w node0,node1 --job-name="out-$$" --hpc-train-stage-out="res:$res/%N" "$task" sleep 60 2>"$work_here/errors" >"$work_here/output" &
+for ((i = 0; i < 100; i++)); do [ "$(grep -c job= "$work_here/output" 2>/dev/null)" = 2 ] && break; sleep 0.1; done
 sandbox_run scancel --name="out-$$"
 wait $!
 is "$(files)" "node0/task0 node1/task1" "scancel"

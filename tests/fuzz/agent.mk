@@ -19,3 +19,27 @@ tests_fuzz_fuzz_npz_SOURCES = tests/fuzz/fuzz_npz.c $(fuzz_driver)
 tests_fuzz_fuzz_npz_CPPFLAGS = $(agent_fuzz_cppflags)
 tests_fuzz_fuzz_npz_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_npz_LDADD = $(agent_fuzz_libs)
+
+fuzz_targets += tests/fuzz/fuzz_cifar
+tests_fuzz_fuzz_cifar_SOURCES = tests/fuzz/fuzz_cifar.c $(fuzz_driver)
+tests_fuzz_fuzz_cifar_CPPFLAGS = $(agent_fuzz_cppflags)
+tests_fuzz_fuzz_cifar_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_cifar_LDADD = $(agent_fuzz_libs)
+
+fuzz_targets += tests/fuzz/fuzz_picture
+tests_fuzz_fuzz_picture_SOURCES = tests/fuzz/fuzz_picture.c $(fuzz_driver)
+tests_fuzz_fuzz_picture_CPPFLAGS = $(agent_fuzz_cppflags)
+tests_fuzz_fuzz_picture_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_picture_LDADD = $(agent_fuzz_libs)
+
+fuzz_targets += tests/fuzz/fuzz_pickle
+tests_fuzz_fuzz_pickle_SOURCES = tests/fuzz/fuzz_pickle.c $(fuzz_driver)
+tests_fuzz_fuzz_pickle_CPPFLAGS = $(agent_fuzz_cppflags)
+tests_fuzz_fuzz_pickle_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_pickle_LDADD = $(agent_fuzz_libs)
+
+fuzz_targets += tests/fuzz/fuzz_tar
+tests_fuzz_fuzz_tar_SOURCES = tests/fuzz/fuzz_tar.c $(fuzz_driver)
+tests_fuzz_fuzz_tar_CPPFLAGS = $(agent_fuzz_cppflags)
+tests_fuzz_fuzz_tar_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_tar_LDADD = $(agent_fuzz_libs)

@@ -8,4 +8,5 @@ tests_peers_nn_files_LDADD = nn/libnn.la
 peer_tests = tests/peers/frameworks.t tests/peers/nn_keras.t tests/peers/nn_files.t
 long_tests += tests/peers/examples.t
 TESTS += $(peer_tests)
+scaled_tests += tests/peers/nn_files.t
 EXTRA_DIST += $(peer_tests) tests/peers/examples.t tests/peers/nn_files.py tests/peers/nn_keras.py tests/peers/parameter_server.py tests/peers/tf_config.py tests/peers/torch_gloo.py

@@ -1,6 +1,6 @@
 # Unit tests of agent/.
 if HAVE_CMOCKA
-unit_tests += tests/unit/test_bench tests/unit/test_data tests/unit/test_formats tests/unit/test_fit tests/unit/test_report \
+unit_tests += tests/unit/test_bench tests/unit/test_data tests/unit/test_formats tests/unit/test_input tests/unit/test_fit tests/unit/test_report \
 	tests/unit/test_sampler tests/unit/test_watch
 # The same training as so many ranks.
 check_PROGRAMS += tests/unit/fit_ranks
@@ -20,6 +20,9 @@ tests_unit_test_data_LDADD = $(agent_test_libs)
 tests_unit_test_formats_SOURCES = tests/unit/test_formats.c $(pictures) tests/unit/unit.h
 tests_unit_test_formats_CPPFLAGS = $(agent_test_cppflags)
 tests_unit_test_formats_LDADD = $(agent_test_libs)
+tests_unit_test_input_SOURCES = tests/unit/test_input.c $(pictures) tests/unit/unit.h
+tests_unit_test_input_CPPFLAGS = $(agent_test_cppflags)
+tests_unit_test_input_LDADD = $(agent_test_libs)
 tests_unit_test_fit_SOURCES = tests/unit/test_fit.c $(pictures) tests/unit/unit.h
 tests_unit_test_fit_CPPFLAGS = $(agent_test_cppflags)
 tests_unit_test_fit_LDADD = $(agent_test_libs)

@@ -1,0 +1,91 @@
+/* --data and what becomes of its pictures: --resize, --scale, --augment. */
+#include "agent/cli/cli.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_SIDE 8192
+#define SYNTHETIC_SAMPLES 1024
+
+void hpct_cli_resize(const char *value, hpct_dataset_options *out)
+{
+    int width, height, end = 0;
+    if (sscanf(value, "%dx%d%n", &width, &height, &end) != 2 || value[end] != '\0' || width < 1 ||
+        height < 1 || width > MAX_SIDE || height > MAX_SIDE)
+        hpct_cli_usage("--resize: '%s' is not WIDTHxHEIGHT, 1 to %d each", value, MAX_SIDE);
+    out->width = width;
+    out->height = height;
+}
+
+void hpct_cli_scale(const char *value, hpct_dataset_options *out)
+{
+    static const char *const names[] = {[HPCT_SCALE_UNIT] = "unit",
+                                        [HPCT_SCALE_SYMMETRIC] = "symmetric",
+                                        [HPCT_SCALE_NONE] = "none"};
+    for (int i = 0; i <= HPCT_SCALE_NONE; i++) {
+        if (strcmp(value, names[i]) == 0) {
+            out->scaling = (hpct_scaling) i;
+            return;
+        }
+    }
+    hpct_cli_usage("--scale: '%s' is unknown; there are: unit, symmetric, none", value);
+}
+
+void hpct_cli_augment(const char *value, hpct_dataset_options *out)
+{
+    char copy[256], *state = NULL;
+    if (strlen(value) >= sizeof copy)
+        hpct_cli_usage("--augment: '%s' is too long", value);
+    strcpy(copy, value);
+    for (char *word = strtok_r(copy, ",", &state); word != NULL;
+         word = strtok_r(NULL, ",", &state)) {
+        if (strcmp(word, "flip") == 0)
+            out->flip = true;
+        else if (strncmp(word, "crop:", 5) == 0)
+            out->crop = (int) hpct_cli_integer("augment=crop", word + 5, 1, MAX_SIDE);
+        else
+            hpct_cli_usage("--augment: '%s' is unknown; there are: flip, crop:PIXELS", word);
+    }
+}
+
+/* "synthetic" or "synthetic:SAMPLES". */
+static bool is_synthetic(const char *path, size_t *samples)
+{
+    static const char name[] = "synthetic";
+    size_t length = sizeof name - 1;
+    if (strncmp(path, name, length) != 0 || (path[length] != '\0' && path[length] != ':'))
+        return false;
+    *samples = SYNTHETIC_SAMPLES;
+    if (path[length] == ':')
+        *samples = (size_t) hpct_cli_integer("data=synthetic", path + length + 1, 1, UINT32_MAX);
+    return true;
+}
+
+hpct_status hpct_cli_open_data(hpct_dataset **out, const char *path, hpct_split split,
+                               const hpct_model *model, const hpct_dataset_options *options)
+{
+    hpct_dataset_options all = *options;
+    hpct_shape input = hpct_model_input_shape(model), output = hpct_model_output_shape(model);
+    size_t samples;
+    if (split == HPCT_TEST) {
+        all.flip = false;
+        all.crop = 0;
+    }
+    if (is_synthetic(path, &samples))
+        return hpct_dataset_synthetic(out, input, output.size[output.rank - 1], samples, split,
+                                      &all);
+    if (input.rank == 2 || (input.rank == 3 && input.size[2] == 1))
+        all.channels = 1;
+    return hpct_dataset_open_as(out, path, split, &all);
+}
+
+const char *hpct_cli_data(const hpct_context *context, const char *option)
+{
+    const char *path = option != NULL ? option : hpct_context_data(context);
+    if (path == NULL)
+        hpct_cli_usage(
+            "--data is missing: give the path of a data set (see hpc-train data --help), or stage "
+            "one with srun --hpc-train-stage=PATH");
+    return path;
+}

@@ -1,0 +1,319 @@
+/* The input pipeline: a ring of buffers; threads fill the oldest that is not full, a few samples at
+ * a time; the step takes them in order. Who fills what does not matter to what it becomes. */
+#include "agent/data/pipeline.h"
+
+#include "agent/data/resize.h"
+#include "agent/process.h"
+#include "base/status.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NUM_BUFFERS 3 /* one is being computed with, two are filled ahead */
+#define MAX_THREADS 64
+#define PIECE 8 /* samples that a thread takes at a time, at most */
+
+typedef struct buffer {
+    float *pixels;
+    int32_t *labels;
+    uint32_t *indices; /* [largest] */
+    int64_t position;  /* of the first in the stream of passes */
+    int count, global_count;
+    int taken, left; /* samples that a thread has begun; that are not done */
+} buffer;
+
+/* What one thread works with. */
+typedef struct hands {
+    hpct_pipeline *pipeline;
+    pthread_t thread;
+    hpct_room room;
+    hpct_resizer *resizer;
+} hands;
+
+struct hpct_pipeline {
+    hpct_pipeline_options options;
+    bool plain;
+    hpct_preparation preparation;
+    buffer buffers[NUM_BUFFERS]; /* batch t is in t % NUM_BUFFERS */
+    float *own_pixels;
+    int32_t *own_labels;
+    uint32_t *own_indices;
+    int64_t planned, delivered; /* batches */
+    double waited;
+
+    hands caller, *workers;
+    int num_workers;
+    pthread_mutex_t lock; /* of what follows, and of taken and left */
+    pthread_cond_t work, done;
+    bool closing;
+    hpct_status status; /* the first failure, and its message */
+    char *message;
+};
+
+/* ---- one sample ---- */
+
+static void draw(const hpct_pipeline *p, int64_t position, uint32_t index, hpct_preparation *how)
+{
+    const hpct_dataset_options *o = &p->options.dataset->options;
+    uint64_t pass = (uint64_t) position / p->options.dataset->size;
+    uint64_t bits = hpct_sample_bits(p->options.seed, pass, index);
+    int span = 2 * o->crop + 1;
+    how->flip = o->flip && (bits & 1) != 0;
+    how->move_y = (int) ((bits >> 1 & 0x7fffff) * (uint64_t) span >> 23) - o->crop;
+    how->move_x = (int) ((bits >> 32 & 0x7fffff) * (uint64_t) span >> 23) - o->crop;
+}
+
+static hpct_status prepare_sample(hands *h, const buffer *b, int sample)
+{
+    const hpct_pipeline *p = h->pipeline;
+    const hpct_dataset *dataset = p->options.dataset;
+    uint32_t index = b->indices[sample];
+    hpct_picture picture;
+    hpct_preparation how = p->preparation;
+    b->labels[sample] = dataset->labels[index];
+    hpct_status status = hpct_dataset_fetch(dataset, index, &h->room, &picture);
+    if (status != HPCT_OK)
+        return status;
+    if (p->options.training)
+        draw(p, b->position + sample, index, &how);
+    return hpct_resize(h->resizer, &picture, &how, b->pixels + (size_t) sample * dataset->elements);
+}
+
+/* ---- pieces ---- */
+
+/* Some samples of the oldest batch that has any; false when there are none. */
+static bool take_piece(hpct_pipeline *p, buffer **b, int *first, int *count)
+{
+    for (int64_t t = p->delivered; t < p->planned; t++) {
+        buffer *candidate = &p->buffers[t % NUM_BUFFERS];
+        int rest = candidate->count - candidate->taken;
+        if (rest == 0)
+            continue;
+        *b = candidate;
+        *first = candidate->taken;
+        *count = rest / (2 * p->num_workers) + 1;
+        *count = *count > PIECE ? PIECE : *count;
+        candidate->taken += *count;
+        return true;
+    }
+    return false;
+}
+
+/* With the lock, which it leaves for the time of the work. */
+static void do_piece(hands *h, buffer *b, int first, int count)
+{
+    hpct_pipeline *p = h->pipeline;
+    hpct_status status = p->status;
+    pthread_mutex_unlock(&p->lock);
+    for (int i = 0; i < count && status == HPCT_OK; i++)
+        status = prepare_sample(h, b, first + i);
+    pthread_mutex_lock(&p->lock);
+    if (status != HPCT_OK && p->status == HPCT_OK) {
+        p->status = status;
+        p->message = strdup(hpct_last_error());
+    }
+    b->left -= count;
+    if (b->left == 0)
+        pthread_cond_signal(&p->done);
+}
+
+static void *work(void *argument)
+{
+    hands *h = argument;
+    hpct_pipeline *p = h->pipeline;
+    buffer *b;
+    int first, count;
+    pthread_mutex_lock(&p->lock);
+    while (!p->closing) {
+        if (take_piece(p, &b, &first, &count))
+            do_piece(h, b, first, count);
+        else
+            pthread_cond_wait(&p->work, &p->lock);
+    }
+    pthread_mutex_unlock(&p->lock);
+    return NULL;
+}
+
+/* ---- batches ---- */
+
+static void plan(hpct_pipeline *p)
+{
+    buffer *b = &p->buffers[p->planned % NUM_BUFFERS];
+    hpct_batch batch = p->options.batch(p->options.from, p->planned);
+    memcpy(b->indices, batch.indices, (size_t) batch.count * sizeof *b->indices);
+    b->position = batch.position;
+    b->global_count = batch.global_count;
+    pthread_mutex_lock(&p->lock);
+    b->count = b->left = batch.count;
+    b->taken = 0;
+    p->planned++;
+    pthread_cond_broadcast(&p->work);
+    pthread_mutex_unlock(&p->lock);
+}
+
+static hpct_status next_plain(hpct_pipeline *p, hpct_input *out)
+{
+    const buffer *b = &p->buffers[0];
+    hpct_batch batch = p->options.batch(p->options.from, p->delivered++);
+    hpct_dataset_gather(p->options.dataset, batch.indices, batch.count, b->pixels, b->labels);
+    *out = (hpct_input){b->pixels, b->labels, batch.count, batch.global_count};
+    return HPCT_OK;
+}
+
+static hpct_status next_prepared(hpct_pipeline *p, hpct_input *out)
+{
+    buffer *b = &p->buffers[p->delivered % NUM_BUFFERS], *piece;
+    int first, count;
+    pthread_mutex_lock(&p->lock);
+    while (b->left > 0 && b->taken < b->count && take_piece(p, &piece, &first, &count))
+        do_piece(&p->caller, piece, first, count);
+    while (b->left > 0)
+        pthread_cond_wait(&p->done, &p->lock);
+    p->delivered++;
+    hpct_status status = p->status;
+    pthread_mutex_unlock(&p->lock);
+    *out = (hpct_input){b->pixels, b->labels, b->count, b->global_count};
+    if (status != HPCT_OK)
+        return hpct_fail(status, "%s", p->message != NULL ? p->message : "out of memory");
+    return HPCT_OK;
+}
+
+hpct_status hpct_pipeline_next(hpct_pipeline *pipeline, hpct_input *out)
+{
+    double began = hpct_process_clock();
+    hpct_status status;
+    if (pipeline->plain) {
+        status = next_plain(pipeline, out);
+    } else {
+        /* the buffer that the model has read is free again */
+        while (pipeline->planned < pipeline->options.batches &&
+               pipeline->planned < pipeline->delivered + NUM_BUFFERS)
+            plan(pipeline);
+        status = next_prepared(pipeline, out);
+    }
+    pipeline->waited += hpct_process_clock() - began;
+    return status;
+}
+
+double hpct_pipeline_waited(const hpct_pipeline *pipeline)
+{
+    return pipeline->waited;
+}
+
+/* ---- opening and closing ---- */
+
+static hpct_status allocate(hpct_pipeline *p)
+{
+    const hpct_pipeline_options *o = &p->options;
+    size_t largest = (size_t) o->largest + 1, buffers = p->plain ? 1 : NUM_BUFFERS;
+    size_t bytes = (largest * o->dataset->elements * sizeof(float) + 63) & ~(size_t) 63;
+    if (p->plain && o->pixels != NULL) {
+        p->buffers[0] = (buffer){.pixels = o->pixels, .labels = o->labels};
+        return HPCT_OK;
+    }
+    p->own_pixels = aligned_alloc(64, buffers * bytes);
+    p->own_labels = malloc(buffers * largest * sizeof *p->own_labels);
+    p->own_indices = malloc(buffers * largest * sizeof *p->own_indices);
+    if (p->own_pixels == NULL || p->own_labels == NULL || p->own_indices == NULL)
+        return hpct_fail_memory(buffers * bytes);
+    for (size_t i = 0; i < buffers; i++)
+        p->buffers[i] = (buffer){
+            .pixels = p->own_pixels + i * (bytes / sizeof(float)),
+            .labels = p->own_labels + i * largest,
+            .indices = p->own_indices + i * largest,
+        };
+    return HPCT_OK;
+}
+
+static hpct_status make_hands(hpct_pipeline *p, hands *h)
+{
+    h->pipeline = p;
+    hpct_status status = hpct_resizer_new(&h->resizer);
+    return status == HPCT_OK ? hpct_decoder_new(&h->room.decoder) : status;
+}
+
+static void free_hands(hands *h)
+{
+    hpct_room_free(&h->room);
+    hpct_resizer_free(h->resizer);
+}
+
+/* Signals are for the thread that trains. */
+static hpct_status start(hpct_pipeline *p, int threads)
+{
+    sigset_t all, before;
+    hpct_status status = HPCT_OK;
+    p->workers = calloc((size_t) threads, sizeof *p->workers);
+    if (p->workers == NULL)
+        return hpct_fail_memory((size_t) threads * sizeof *p->workers);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    while (p->num_workers < threads && status == HPCT_OK) {
+        hands *h = &p->workers[p->num_workers];
+        status = make_hands(p, h);
+        if (status == HPCT_OK && pthread_create(&h->thread, NULL, work, h) != 0)
+            status = hpct_fail(HPCT_ERR_INTERNAL, "no more threads can be made");
+        if (status == HPCT_OK)
+            p->num_workers++;
+        else
+            free_hands(h);
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return status;
+}
+
+hpct_status hpct_pipeline_open(hpct_pipeline **out, const hpct_pipeline_options *options)
+{
+    const hpct_dataset *dataset = options->dataset;
+    int threads = dataset->options.threads > 0 ? dataset->options.threads : options->threads;
+    hpct_pipeline *p = calloc(1, sizeof *p);
+    if (p == NULL)
+        return hpct_fail_memory(sizeof *p);
+    p->options = *options;
+    p->plain = hpct_dataset_is_plain(dataset, options->training);
+    p->preparation.height = dataset->shape.size[0];
+    p->preparation.width = dataset->shape.rank > 1 ? dataset->shape.size[1] : 1;
+    hpct_dataset_scale(dataset, &p->preparation.factor, &p->preparation.offset);
+    pthread_mutex_init(&p->lock, NULL);
+    pthread_cond_init(&p->work, NULL);
+    pthread_cond_init(&p->done, NULL);
+    hpct_status status = allocate(p);
+    if (status == HPCT_OK && !p->plain)
+        status = make_hands(p, &p->caller);
+    if (status == HPCT_OK && !p->plain)
+        status = start(p, threads > MAX_THREADS ? MAX_THREADS : threads);
+    if (status != HPCT_OK) {
+        hpct_pipeline_close(p);
+        return status;
+    }
+    while (!p->plain && p->planned < options->batches && p->planned < NUM_BUFFERS - 1)
+        plan(p);
+    *out = p;
+    return HPCT_OK;
+}
+
+void hpct_pipeline_close(hpct_pipeline *pipeline)
+{
+    if (pipeline == NULL)
+        return;
+    pthread_mutex_lock(&pipeline->lock);
+    pipeline->closing = true;
+    pthread_cond_broadcast(&pipeline->work);
+    pthread_mutex_unlock(&pipeline->lock);
+    for (int i = 0; i < pipeline->num_workers; i++) {
+        pthread_join(pipeline->workers[i].thread, NULL);
+        free_hands(&pipeline->workers[i]);
+    }
+    free_hands(&pipeline->caller);
+    pthread_cond_destroy(&pipeline->done);
+    pthread_cond_destroy(&pipeline->work);
+    pthread_mutex_destroy(&pipeline->lock);
+    free(pipeline->workers);
+    free(pipeline->own_pixels);
+    free(pipeline->own_labels);
+    free(pipeline->own_indices);
+    free(pipeline->message);
+    free(pipeline);
+}

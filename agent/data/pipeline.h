@@ -1,0 +1,46 @@
+/* agent/data/pipeline.h - the batches of a run, in order, ready for the model: decoded, resized,
+ * scaled and augmented by threads that work ahead of the step. What is a plain gather of bytes in
+ * memory is done by the caller's own thread, which costs less than telling another.
+ * Knows data sets and samplers; nothing of models or ranks. */
+#ifndef HPCT_DATA_PIPELINE_H
+#define HPCT_DATA_PIPELINE_H
+
+#include "agent/data/dataset.h"
+#include "agent/data/sampler.h"
+
+typedef struct hpct_pipeline hpct_pipeline;
+
+typedef struct hpct_pipeline_options {
+    const hpct_dataset *dataset;
+    int64_t batches; /* that there will be */
+    int largest;     /* samples in the largest of them */
+    bool training;   /* augment, if the data set is to be */
+    uint64_t seed;   /* of augmentation, a function of (seed, pass, sample) alone */
+    int threads;     /* that work ahead, unless the data set's options say; at least 1 */
+    /* The indices of batch `number`; called for 0, 1, 2 … by the threads of open and next. */
+    hpct_batch (*batch)(void *from, int64_t number);
+    void *from;
+    float *pixels;   /* where a plain gather goes: [largest][sample] … */
+    int32_t *labels; /* … and [largest]; both NULL: memory of its own, as with all others */
+} hpct_pipeline_options;
+
+/* A batch that is ready; valid until the next one is asked for. */
+typedef struct hpct_input {
+    float *pixels;   /* [count][sample], 64-byte aligned */
+    int32_t *labels; /* [count] */
+    int count, global_count;
+} hpct_input;
+
+/* Begins with the first batches at once. */
+hpct_status hpct_pipeline_open(hpct_pipeline **out, const hpct_pipeline_options *options);
+
+/* The next batch; waits for it, and helps. HPCT_ERR_DATA naming a picture that cannot be decoded.
+ * Allocates nothing but what a picture larger than all before needs. */
+hpct_status hpct_pipeline_next(hpct_pipeline *pipeline, hpct_input *out);
+
+/* Seconds that hpct_pipeline_next has taken so far: what the step had to wait for its input. */
+double hpct_pipeline_waited(const hpct_pipeline *pipeline);
+
+void hpct_pipeline_close(hpct_pipeline *pipeline);
+
+#endif

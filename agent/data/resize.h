@@ -1,0 +1,49 @@
+/* agent/data/resize.h - a picture's bytes to the floats that a model reads: resized, scaled,
+ * mirrored, moved, in one go. Knows no data set. */
+#ifndef HPCT_DATA_RESIZE_H
+#define HPCT_DATA_RESIZE_H
+
+#include "agent/data/picture.h"
+
+/* What becomes of a picture: resized to height x width, bytes x becoming x * factor + offset; then
+ * mirrored left to right; then dst (y, x) is its (y + move_y, x + move_x), black where that is
+ * outside. */
+typedef struct hpct_preparation {
+    int height, width;
+    float factor, offset;
+    bool flip;
+    int move_y, move_x;
+} hpct_preparation;
+
+/* What one thread needs for it, kept from picture to picture. */
+typedef struct hpct_resizer hpct_resizer;
+hpct_status hpct_resizer_new(hpct_resizer **out);
+void hpct_resizer_free(hpct_resizer *resizer);
+
+/* dst[height][width][channels of src]. Bilinear with half-pixel centres and without antialiasing,
+ * as tf.image.resize and torch's interpolate(align_corners=False): output cell i lies at (i + 0.5)
+ * * src / dst - 0.5 of the source. */
+hpct_status hpct_resize(hpct_resizer *resizer, const hpct_picture *src, const hpct_preparation *how,
+                        float *dst);
+
+/* ---- the loops, for each instruction set ---- */
+
+typedef struct hpct_resize_loops {
+    const char *name;
+    bool (*supported)(void);
+    /* dst[i] = src[i] * factor + offset */
+    void (*widen)(size_t count, const uint8_t *src, float factor, float offset, float *dst);
+    /* dst[i] = src[low[i]] + (src[high[i]] - src[low[i]]) * weight[i] */
+    void (*columns)(size_t count, const float *src, const int32_t *low, const int32_t *high,
+                    const float *weight, float *dst);
+    /* dst[i] = a[i] + (b[i] - a[i]) * weight */
+    void (*rows)(size_t count, const float *a, const float *b, float weight, float *dst);
+} hpct_resize_loops;
+
+/* From the fastest to the one that runs everywhere, ended by NULL. */
+extern const hpct_resize_loops *const hpct_resize_variants[];
+
+/* hpct_resize with these loops; for tests and measurements. */
+void hpct_resizer_use(hpct_resizer *resizer, const hpct_resize_loops *loops);
+
+#endif

@@ -1,0 +1,95 @@
+#!/bin/bash
+# training.t: fit's options for optimizer, schedule and loss, on one rank and on several under mpirun.
+# shellcheck disable=SC2154,SC2034
+
+# shellcheck source=tests/build/lib.sh
+. "$(dirname "$0")/lib.sh"
+work=$(mktemp -d /tmp/hpc-train-training.XXXXXX)
+at_exit "rm -rf '$work'"
+first_pictures "$work/pictures"
+export OMP_NUM_THREADS=1 GOMP_SPINCOUNT=0
+fit() { # OPTION…: 8 epochs of 4 small steps
+    "$top_builddir/hpc-train" fit --model mnist-convnet --data "$work/pictures" --epochs 8 --steps-per-epoch 4 \
+        --log-dir "$work/log" --verbose 0 "$@"
+}
+# What history.csv has in the column NAME, epoch by epoch.
+column() { awk -F, -v name="$1" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) c = i; next } { printf "%s%.4g", s, $c; s = " " }' "$work/log/history.csv"; }
+
+# ---- schedules: the rate after each epoch ----
+rates() { # RATES NAME OPTION…
+    local want=$1 name=$2
+    shift 2
+    fit --batch-size 1 --learning-rate 0.08 "$@"
+    is "$(column learning_rate)" "$want" "$name"
+}
+rates "0.08 0.08 0.08 0.08 0.08 0.08 0.08 0.08" "a constant rate"
+rates "0.08 0.08 0.008 0.008 0.008 0.0008 0.0008 0.0008" "steps at epochs 3 and 6" --schedule step:3,6
+rates "0.08 0.04 0.04 0.04 0.04 0.04 0.04 0.04" "a factor of its own" --schedule step:2:0.5
+rates "0.04 0.02 0.01 0.005 0.0025 0.00125 0.000625 0.0003125" "exponential by epoch" --schedule exponential:0.5
+rates "0.08 0.08 0.08 0.02 0.02 0.02 0.02 0.005" "a staircase of four epochs" --schedule staircase:0.25:4
+rates "0.07696 0.06828 0.05531 0.04 0.02469 0.01172 0.003045 0" "a cosine over the run" --schedule cosine
+rates "0.07 0.06 0.05 0.04 0.03 0.02 0.01 0" "a line to zero" --schedule polynomial:1:0
+rates "0.04 0.08 0.07464 0.06 0.04 0.02 0.005359 0" "after a warm-up of two epochs a cosine takes the rest" \
+    --warmup-epochs 2 --schedule cosine
+rates "0.04 0.08 0.08 0.008 0.008 0.008 0.008 0.008" "epochs of steps count from the start of the run" \
+    --warmup-epochs 2 --schedule step:4
+rates "0.08 0.08 0.08 0.08 0.08 0.08 0.08 0.08" "one rank scales nothing" --lr-scaling linear
+
+# ---- what cannot be ----
+refused() { # MESSAGE OPTION…
+    local want=$1
+    shift
+    capture fit "$@"
+    is "$status" 64 "$* is refused"
+    like "$err" "$want" "and why"
+}
+refused "lars has no default" --optimizer lars
+refused "there is no optimizer .adagrad.; there are: sgd, adam, adamw, lars, lamb" --optimizer adagrad
+refused "adam has beta_1" --optimizer adam --momentum 0.5
+refused "the epochs must increase" --schedule step:3,2
+refused "step needs a number|.step. needs a number" --schedule step
+refused "should begin with a number" --schedule cosine:x
+refused "is unknown; there are: constant, step" --schedule sometimes
+refused "not after the warm-up" --schedule step:1 --warmup-epochs 1
+refused "give one" --clip-norm 1 --clip-value 1
+refused "--lr-scaling is for batches that grow" --lr-scaling sqrt --global-batch-size 64
+
+# ---- losses and metrics ----
+fit --batch-size 64 --top-k 3 --label-smoothing 0.2 --validation-data "$work/pictures" --summary-json "$work/s.json"
+is "$(head -n 1 "$work/log/history.csv")" \
+    "epoch,accuracy,learning_rate,loss,top_k_categorical_accuracy,val_accuracy,val_loss,val_top_k_categorical_accuracy" \
+    "the columns are Keras'"
+ok "$(column loss | awk '{ exit !($1 > 2.2 && $8 > 1) }'; echo $?)" "a smoothed loss stays above its entropy"
+ok "$(paste <(column accuracy | tr ' ' '\n') <(column top_k_categorical_accuracy | tr ' ' '\n') |
+    awk '$1 > $2 { bad = 1 } END { exit bad }'; echo $?)" "the best is among the best three"
+like "$(cat "$work/s.json")" '"optimizer": "sgd"' "the summary names the optimizer"
+like "$(cat "$work/s.json")" '"learning_rate": 0.01' "and the learning rate"
+
+# ---- the same on 1, 2 and 4 ranks ----
+ranks() { # NUMBER OPTION…: the loss of each step
+    local number=$1
+    shift
+    run_logged "$work/ranks.out" mpirun --allow-run-as-root --oversubscribe --bind-to none -n "$number" \
+        "$top_builddir/hpc-train" fit --model mnist-convnet --data "$work/pictures" --epochs 2 --global-batch-size 64 \
+        --steps-per-epoch 6 --log-dir "$work/log" --verbose 0 "$@" || return
+    sed 's/.*"loss": \([^,]*\),.*/\1/' "$work/log/metrics.jsonl"
+}
+for options in "--optimizer sgd --momentum 0.9 --nesterov --weight-decay 0.01 --clip-norm 0.1 --gradient-accumulation 2" \
+    "--optimizer lars --learning-rate 0.3 --weight-decay 0.001 --clip-value 0.01" \
+    "--optimizer lamb --global-clip-norm 0.5 --gradient-accumulation 3 --label-smoothing 0.1 --schedule cosine"; do
+    read -ra list <<<"$options"
+    ranks 1 "${list[@]}" >"$work/one"
+    for number in 2 4; do
+        ranks $number "${list[@]}" >"$work/more"
+        worst=$(paste "$work/one" "$work/more" | awk '
+            { d = ($1 - $2) / $1; if (d < 0) d = -d; if (d > worst) worst = d; lines++ }
+            END { print (lines == 12 && worst <= 1e-4) ? "fine" : lines " steps, off by " worst }')
+        is "$worst" fine "$number ranks have the losses of one: $options"
+    done
+done
+run_logged "$work/out" mpirun --allow-run-as-root --oversubscribe --bind-to none -n 4 "$top_builddir/hpc-train" fit \
+    --model mnist-convnet --data "$work/pictures" --batch-size 4 --steps-per-epoch 1 --learning-rate 0.01 --lr-scaling sqrt \
+    --log-dir "$work/log" --verbose 0
+is "$(column learning_rate)" 0.02 "the rate grows with the root of four ranks"
+
+done_testing

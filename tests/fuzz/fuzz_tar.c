@@ -1,0 +1,31 @@
+/* Tar archives of pictures, read from memory, and the classes in their names. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/data/tar.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    hpct_tar tar = {.memory = 1 << 22};
+    volatile int sum = 0;
+    struct archive *archive = hpct_tar_new_reader();
+    if (archive == NULL)
+        abort();
+    if (archive_read_open_memory(archive, data, size) == ARCHIVE_OK &&
+        hpct_tar_read(&tar, archive, "input") == HPCT_OK &&
+        (tar.web_dataset || hpct_listing_choose(&tar.pictures, HPCT_TRAIN, "input") == HPCT_OK)) {
+        for (size_t i = 0; i < tar.pictures.count; i++) {
+            const hpct_entry *entry = &tar.pictures.entries[i];
+            if (entry->label < 0 || (!tar.web_dataset && entry->label >= tar.pictures.num_classes))
+                abort();
+            for (size_t j = 0; j < entry->bytes; j++)
+                sum += tar.bytes[entry->at + j];
+        }
+    }
+    hpct_tar_free(&tar);
+    archive_read_free(archive);
+    return 0;
+}
