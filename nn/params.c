@@ -76,12 +76,14 @@ static void draw(const hpct_param *param, uint32_t stream, uint64_t seed, float 
         /* Glorot and Bengio, Understanding the difficulty of training deep feedforward neural
          * networks, 2010; the fans of a kernel include its receptive field. */
         second = sqrt(6.0 / (param->fan_in + param->fan_out));
+        hpct_uniforms(seed, stream, count, values);
         for (size_t i = 0; i < count; i++)
-            values[i] = (float) second * (2.0f * hpct_uniform(seed, stream, i) - 1.0f);
+            values[i] = (float) second * (2.0f * values[i] - 1.0f);
         return;
     case HPCT_INIT_UNIFORM:
+        hpct_uniforms(seed, stream, count, values);
         for (size_t i = 0; i < count; i++)
-            values[i] = (float) (first + (second - first) * hpct_uniform(seed, stream, i));
+            values[i] = (float) (first + (second - first) * (double) values[i]);
         return;
     case HPCT_INIT_TRUNCATED_NORMAL:
         limit = 2;
