@@ -103,6 +103,7 @@ struct hpct_model {
     hpct_optimizer optimizer; /* resolved */
     int64_t steps;            /* of the optimizer so far, in batches */
     hpct_run *run;            /* NULL until built */
+    int64_t builds;
 };
 
 /* For the hpct_model_add_… functions. Each returns false, and does nothing, once the model has
