@@ -23,7 +23,8 @@ enum {
 };
 
 static const struct argp_option options[] = {
-    {"model", KEY_MODEL, "NAME", 0, "mnist-cnn or mnist-convnet", 0},
+    {"model", KEY_MODEL, "NAME|FILE", 0,
+     "mnist-cnn, mnist-convnet, or FILE.json as Keras' to_json() wrote it", 0},
     {"batch-size", KEY_BATCH_SIZE, "N", 0,
      "pictures per rank and step (default: mnist-cnn 64, mnist-convnet 100)", 0},
     {"global-batch-size", KEY_GLOBAL_BATCH_SIZE, "N", 0,

@@ -30,7 +30,7 @@ void hpct_cli_parse(const struct argp *argp, int argc, char **argv, void *input)
 int64_t hpct_cli_integer(const char *option, const char *text, int64_t min, int64_t max);
 double hpct_cli_number(const char *option, const char *text, double min, double max);
 
-/* The built-in models, and what suits each when the user does not say. */
+/* What suits a model when the user does not say. */
 typedef struct hpct_cli_model {
     const char *name;
     int batch_size;
@@ -38,7 +38,8 @@ typedef struct hpct_cli_model {
     hpct_loss loss;
 } hpct_cli_model;
 
-/* Makes and compiles the model; hpct_cli_usage for an unknown name. `learning_rate` < 0 means the
+/* Makes the built-in model `name`, or reads Keras' NAME.json, and compiles it; hpct_cli_usage for an
+ * unknown name. `learning_rate` < 0 means the
  * model's own. The caller frees *out. */
 hpct_status hpct_cli_make_model(hpct_model **out, const hpct_cli_model **defaults, const char *name,
                                 double learning_rate, double momentum);

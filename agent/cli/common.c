@@ -134,31 +134,52 @@ static const hpct_cli_model models[] = {
 };
 #define NUM_MODELS (sizeof models / sizeof models[0])
 
-hpct_status hpct_cli_make_model(hpct_model **out, const hpct_cli_model **defaults, const char *name,
-                                double learning_rate, double momentum)
+/* A model of the user's own has Keras' defaults, and the loss that its last layer asks for. */
+static hpct_status load_model(hpct_model **out, const hpct_cli_model **defaults, const char *path)
+{
+    static hpct_cli_model own = {"", 32, 0.01, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS};
+    hpct_status status = hpct_model_load_json(out, path);
+    if (status == HPCT_OK && hpct_model_ends_in_softmax(*out))
+        own.loss = HPCT_SPARSE_CATEGORICAL_CROSSENTROPY;
+    *defaults = &own;
+    return status;
+}
+
+static hpct_status make_builtin(hpct_model **out, const hpct_cli_model **defaults, const char *name)
 {
     const hpct_cli_model *found = NULL;
-    if (name == NULL)
-        hpct_cli_usage("--model is missing; there are: %s, %s", models[0].name, models[1].name);
     for (size_t i = 0; i < NUM_MODELS; i++) {
         if (strcmp(models[i].name, name) == 0)
             found = &models[i];
     }
     hpct_status status = hpct_model_builtin(out, name);
     if (status == HPCT_ERR_USAGE || (status == HPCT_OK && found == NULL))
-        hpct_cli_usage("--model: %s", hpct_last_error());
+        hpct_cli_usage("--model: %s, and FILE.json of Keras", hpct_last_error());
+    *defaults = found;
+    return status;
+}
+
+hpct_status hpct_cli_make_model(hpct_model **out, const hpct_cli_model **defaults, const char *name,
+                                double learning_rate, double momentum)
+{
+    const char *dot = name != NULL ? strrchr(name, '.') : NULL;
+    if (name == NULL)
+        hpct_cli_usage("--model is missing; there are: %s, %s, and FILE.json of Keras",
+                       models[0].name, models[1].name);
+    hpct_status status = dot != NULL && strcmp(dot, ".json") == 0
+                             ? load_model(out, defaults, name)
+                             : make_builtin(out, defaults, name);
     if (status != HPCT_OK)
         return status;
     hpct_optimizer optimizer = {
         .kind = HPCT_SGD,
-        .learning_rate = learning_rate < 0 ? found->learning_rate : learning_rate,
+        .learning_rate = learning_rate < 0 ? (*defaults)->learning_rate : learning_rate,
         .momentum = momentum,
     };
-    status = hpct_model_compile(*out, found->loss, &optimizer);
+    status = hpct_model_compile(*out, (*defaults)->loss, &optimizer);
     if (status != HPCT_OK) {
         hpct_model_free(*out);
-        return status;
+        *out = NULL;
     }
-    *defaults = found;
-    return HPCT_OK;
+    return status;
 }
