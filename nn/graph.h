@@ -128,6 +128,9 @@ static inline hpct_layer_config *hpct_layer_config_of(hpct_model *model)
     return &model->layers[model->num_layers - 1].config;
 }
 
+/* Fuses nodes where that changes no result (nn/fuse.c); doing it again does nothing. */
+void hpct_model_fuse(hpct_model *model);
+
 /* Keeps "LAYER: message" as the model's failure, unless there is one already. */
 void hpct_layer_fail(hpct_model *model, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
