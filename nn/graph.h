@@ -15,11 +15,13 @@
 /* What the user asked for, for the layers whose shapes do not say it all. */
 typedef union hpct_layer_config {
     hpct_activation activation;
+    hpct_batch_normalization batch_normalization;
     hpct_conv2d conv2d;
     hpct_dense dense;
     hpct_depthwise_conv2d depthwise_conv2d;
     hpct_flip random_flip;
     hpct_pool2d pool2d;
+    hpct_zero_padding2d zero_padding2d;
     double dropout; /* rate */
     struct {
         double scale, offset;
@@ -127,6 +129,9 @@ static inline hpct_layer_config *hpct_layer_config_of(hpct_model *model)
 {
     return &model->layers[model->num_layers - 1].config;
 }
+
+/* Fuses nodes where that changes no result (nn/fuse.c); doing it again does nothing. */
+void hpct_model_fuse(hpct_model *model);
 
 /* Keeps "LAYER: message" as the model's failure, unless there is one already. */
 void hpct_layer_fail(hpct_model *model, const char *format, ...)
