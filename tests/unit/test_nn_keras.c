@@ -111,7 +111,7 @@ static void other_spellings(void **state)
 #define TENSOR(name)                                                                               \
     "{\"class_name\":\"__keras_tensor__\",\"config\":{\"shape\":[null,8,8,2],\"dtype\":"           \
     "\"float32\",\"keras_history\":[\"" name "\",0,0]}}"
-#define NEW(name) "[{\"args\":[" TENSOR(name) "],\"kwargs\":{\"mask\":null}}]"
+#define NEW(name) "[{\"args\":[" TENSOR(name) "],\"kwargs\":{\"mask\":null,\"training\":false}}]"
 #define OLD_SUM SUM("[[[\"in\",0,0,{}],[\"b\",0,0,{}]]]")
 #define NEW_SUM SUM("[{\"args\":[[" TENSOR("in") "," TENSOR("b") "]],\"kwargs\":{}}]")
 
@@ -198,6 +198,10 @@ static void what_is_wrong_is_named(void **state)
          "layer \"a\" (Conv2D): it is called 2 times; shared layers"},
         {FUNCTIONAL(IN "," CONV_A("[[[\"in\",1,0,{}]]]") "," OLD_SUM, ENDS_2), "more than once"},
         {FUNCTIONAL(IN "," CONV_A("[[[\"in\",0,0,{\"training\":true}]]]") "," OLD_SUM, ENDS_2),
+         "called with arguments"},
+        {FUNCTIONAL(
+             IN "," CONV_A("[{\"args\":[" TENSOR("in") "],\"kwargs\":{\"axis\":1}}]") "," OLD_SUM,
+             ENDS_2),
          "called with arguments"},
         {FUNCTIONAL(IN "," CONV_A("[{\"args\":[7],\"kwargs\":{}}]") "," OLD_SUM, ENDS_2),
          "something other than tensors"},
