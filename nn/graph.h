@@ -15,11 +15,13 @@
 /* What the user asked for, for the layers whose shapes do not say it all. */
 typedef union hpct_layer_config {
     hpct_activation activation;
+    hpct_batch_normalization batch_normalization;
     hpct_conv2d conv2d;
     hpct_dense dense;
     hpct_depthwise_conv2d depthwise_conv2d;
     hpct_flip random_flip;
     hpct_pool2d pool2d;
+    hpct_zero_padding2d zero_padding2d;
     double dropout; /* rate */
     struct {
         double scale, offset;

@@ -129,46 +129,66 @@ double hpct_cli_number(const char *option, const char *text, double min, double 
 /* ---- models ---- */
 
 static const hpct_cli_model models[] = {
-    {"mnist-cnn", 64, 0.2, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS},
-    {"mnist-convnet", 100, 0.01, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY},
+    {"mnist-cnn", 64, 0.2, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS, false},
+    {"mnist-convnet", 100, 0.01, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY, false},
+    {"resnet50", 32, 0.01, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY, true},
+    {"resnet50v2", 32, 0.01, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY, true},
+    {"resnet101v2", 32, 0.01, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY, true},
+    {"resnet152v2", 32, 0.01, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY, true},
 };
 #define NUM_MODELS (sizeof models / sizeof models[0])
 
 /* A model of the user's own has Keras' defaults, and the loss that its last layer asks for. */
-static hpct_status load_model(hpct_model **out, const hpct_cli_model **defaults, const char *path)
+static hpct_status load_model(hpct_model **out, const hpct_cli_model **defaults,
+                              const hpct_cli_choice *choice)
 {
-    static hpct_cli_model own = {"", 32, 0.01, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS};
-    hpct_status status = hpct_model_load_json(out, path);
+    static hpct_cli_model own = {.name = "",
+                                 .batch_size = 32,
+                                 .learning_rate = 0.01,
+                                 .loss = HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS};
+    if (choice->classes > 0)
+        hpct_cli_usage("--classes is for built-in models; %s has its own", choice->name);
+    hpct_status status = hpct_model_load_json(out, choice->name);
     if (status == HPCT_OK && hpct_model_ends_in_softmax(*out))
         own.loss = HPCT_SPARSE_CATEGORICAL_CROSSENTROPY;
     *defaults = &own;
     return status;
 }
 
-static hpct_status make_builtin(hpct_model **out, const hpct_cli_model **defaults, const char *name)
+static const hpct_cli_model *find_model(const char *name)
 {
-    const hpct_cli_model *found = NULL;
+    char names[256] = "";
     for (size_t i = 0; i < NUM_MODELS; i++) {
-        if (strcmp(models[i].name, name) == 0)
-            found = &models[i];
+        if (name != NULL && strcmp(models[i].name, name) == 0)
+            return &models[i];
+        size_t used = strlen(names);
+        snprintf(names + used, sizeof names - used, "%s%s", i == 0 ? "" : ", ", models[i].name);
     }
-    hpct_status status = hpct_model_builtin(out, name);
-    if (status == HPCT_ERR_USAGE || (status == HPCT_OK && found == NULL))
-        hpct_cli_usage("--model: %s, and FILE.json of Keras", hpct_last_error());
-    *defaults = found;
-    return status;
+    if (name == NULL)
+        hpct_cli_usage("--model is missing; there are: %s, and FILE.json of Keras", names);
+    hpct_cli_usage("--model: there is no model \"%s\"; there are: %s, and FILE.json of Keras", name,
+                   names);
 }
 
-hpct_status hpct_cli_make_model(hpct_model **out, const hpct_cli_model **defaults, const char *name,
-                                double learning_rate, double momentum)
+static hpct_status make_builtin(hpct_model **out, const hpct_cli_model **defaults,
+                                const hpct_cli_choice *choice)
 {
-    const char *dot = name != NULL ? strrchr(name, '.') : NULL;
-    if (name == NULL)
-        hpct_cli_usage("--model is missing; there are: %s, %s, and FILE.json of Keras",
-                       models[0].name, models[1].name);
+    const hpct_cli_model *found = find_model(choice->name);
+    hpct_builtin_options options = {.name = choice->name, .classes = choice->classes};
+    if (found->any_size && choice->width > 0)
+        options.input = HPCT_SHAPE(choice->height, choice->width, 3);
+    *defaults = found;
+    return hpct_model_builtin_with(out, &options);
+}
+
+hpct_status hpct_cli_make_model(hpct_model **out, const hpct_cli_model **defaults,
+                                const hpct_cli_choice *choice, double learning_rate,
+                                double momentum)
+{
+    const char *dot = choice->name != NULL ? strrchr(choice->name, '.') : NULL;
     hpct_status status = dot != NULL && strcmp(dot, ".json") == 0
-                             ? load_model(out, defaults, name)
-                             : make_builtin(out, defaults, name);
+                             ? load_model(out, defaults, choice)
+                             : make_builtin(out, defaults, choice);
     if (status != HPCT_OK)
         return status;
     hpct_optimizer optimizer = {

@@ -2,6 +2,7 @@
  * a function and a row of the table. */
 #include "nn/keras/keras.h"
 
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -309,16 +310,102 @@ static void add_random_crop(hpct_keras_layer *layer)
         hpct_model_add_random_crop(layer->model, height, width);
 }
 
+static void add_global_pool2d(hpct_keras_layer *layer, void (*add)(hpct_model *model))
+{
+    take_data_format(layer);
+    must_not_be(layer, "keepdims");
+    if (hpct_keras_taken(layer))
+        add(layer->model);
+}
+
+static void add_global_average_pool2d(hpct_keras_layer *layer)
+{
+    add_global_pool2d(layer, hpct_model_add_global_average_pool2d);
+}
+
+static void add_global_max_pool2d(hpct_keras_layer *layer)
+{
+    add_global_pool2d(layer, hpct_model_add_global_max_pool2d);
+}
+
+/* 0 would mean the default here. */
+static double take_positive(hpct_keras_layer *layer, const char *key)
+{
+    double number = hpct_keras_number(layer, key, -1);
+    if (number == 0)
+        hpct_keras_fail(layer, "%s 0 is not supported", key);
+    return number == -1 ? 0 : number;
+}
+
+static void add_batch_normalization(hpct_keras_layer *layer)
+{
+    hpct_batch_normalization norm = {0};
+    take_last_axis(layer);
+    norm.momentum = take_positive(layer, "momentum");
+    norm.epsilon = take_positive(layer, "epsilon");
+    norm.no_center = !hpct_keras_bool(layer, "center", true);
+    norm.no_scale = !hpct_keras_bool(layer, "scale", true);
+    must_not_be(layer, "synchronized");
+    must_not_be(layer, "renorm");
+    hpct_keras_drop(layer, "renorm_momentum"); /* of renorm, which there is none of */
+    if (hpct_keras_taken(layer))
+        hpct_model_add_batch_normalization(layer->model, &norm);
+}
+
+static json_t *batch_normalization_settings(const hpct_layer *layer)
+{
+    const hpct_batch_normalization *norm = &layer->config.batch_normalization;
+    return json_pack("{s:i, s:f, s:f, s:b, s:b}", "axis", -1, "momentum", norm->momentum, "epsilon",
+                     norm->epsilon, "center", !norm->no_center, "scale", !norm->no_scale);
+}
+
+/* 1, [1, 2] (both sides of height and width), or [[1, 2], [3, 4]]. */
+static bool read_frame(const json_t *value, int frame[2][2])
+{
+    for (int i = 0; i < 4; i++) {
+        const json_t *at = json_is_array(value) ? json_array_get(value, (size_t) i / 2) : value;
+        if (json_is_array(at))
+            at = json_array_get(at, (size_t) i % 2);
+        json_int_t number = json_integer_value(at);
+        if (!json_is_integer(at) || number < 0 || number > INT_MAX)
+            return false;
+        frame[i / 2][i % 2] = (int) number;
+    }
+    return true;
+}
+
+static void add_zero_padding2d(hpct_keras_layer *layer)
+{
+    hpct_zero_padding2d frame = {.padding = {{1, 1}, {1, 1}}};
+    take_data_format(layer);
+    json_t *value = hpct_keras_take(layer, "padding");
+    if (value != NULL && !read_frame(value, frame.padding))
+        hpct_keras_fail(layer, "padding is not one whole number, two, or two pairs");
+    json_decref(value);
+    if (hpct_keras_taken(layer))
+        hpct_model_add_zero_padding2d(layer->model, &frame);
+}
+
+static json_t *zero_padding2d_settings(const hpct_layer *layer)
+{
+    const int(*frame)[2] = layer->config.zero_padding2d.padding;
+    return json_pack("{s:[[i,i],[i,i]], s:s}", "padding", frame[0][0], frame[0][1], frame[1][0],
+                     frame[1][1], "data_format", "channels_last");
+}
+
 static const hpct_keras_class classes[] = {
     {"Activation", 1, 1, add_activation, activation_settings},
     {"Add", 2, HPCT_KERAS_MAX_INPUTS, add_add, no_settings},
     {"AveragePooling2D", 1, 1, add_average_pool2d, pool2d_settings},
+    {"BatchNormalization", 1, 1, add_batch_normalization, batch_normalization_settings},
     {"Concatenate", 2, HPCT_KERAS_MAX_INPUTS, add_concatenate, concatenate_settings},
     {"Conv2D", 1, 1, add_conv2d, conv2d_settings},
     {"Dense", 1, 1, add_dense, dense_settings},
     {"DepthwiseConv2D", 1, 1, add_depthwise_conv2d, depthwise_conv2d_settings},
     {"Dropout", 1, 1, add_dropout, dropout_settings},
     {"Flatten", 1, 1, add_flatten, no_settings},
+    {"GlobalAveragePooling2D", 1, 1, add_global_average_pool2d, no_settings},
+    {"GlobalMaxPooling2D", 1, 1, add_global_max_pool2d, no_settings},
     {"MaxPooling2D", 1, 1, add_max_pool2d, pool2d_settings},
     {"RandomCrop", 1, 1, add_random_crop, size_settings},
     {"RandomFlip", 1, 1, add_random_flip, random_flip_settings},
@@ -327,6 +414,7 @@ static const hpct_keras_class classes[] = {
     {"Reshape", 1, 1, add_reshape, reshape_settings},
     {"Resizing", 1, 1, add_resizing, size_settings},
     {"Softmax", 1, 1, add_softmax, NULL},
+    {"ZeroPadding2D", 1, 1, add_zero_padding2d, zero_padding2d_settings},
 };
 #define NUM_CLASSES (sizeof classes / sizeof *classes)
 

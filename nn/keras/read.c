@@ -279,12 +279,19 @@ static hpct_status collect(reader *r, const json_t *from, output **inputs, int *
     return status;
 }
 
-static bool all_null(json_t *object)
+/* Keras 3 writes down the defaults of some layers' `training`; its fit, evaluate and predict give
+ * another to all layers, so that it means nothing. */
+static bool has_meaning(const char *argument, const json_t *value)
+{
+    return !json_is_null(value) && strcmp(argument, "training") != 0;
+}
+
+static bool is_plain_call(json_t *object)
 {
     const char *key;
     json_t *value;
     json_object_foreach (object, key, value) {
-        if (!json_is_null(value))
+        if (has_meaning(key, value))
             return false;
     }
     return true;
@@ -300,7 +307,7 @@ static hpct_status read_call(reader *r, const json_t *entry, output **inputs, in
                          json_array_size(calls));
     if (!json_is_object(call)) /* Keras 2 */
         return collect(r, call, inputs, count);
-    if (!all_null(json_object_get(call, "kwargs")))
+    if (!is_plain_call(json_object_get(call, "kwargs")))
         return hpct_fail(HPCT_ERR_DATA, "it is called with arguments: not supported");
     return collect(r, json_object_get(call, "args"), inputs, count);
 }

@@ -38,7 +38,10 @@ def mnist_convnet(k):
 def branches(k):
     """Every layer there is, in a graph whose order of layers is not that of their making."""
     layers = k.layers
-    start = layers.Input((18, 14, 3), name="picture")
+    start = picture = layers.Input((20, 16, 3), name="picture")
+    for layer in [layers.Rescaling(2.0, -1.0), layers.RandomFlip("horizontal"),
+                  layers.Resizing(18, 14), layers.RandomCrop(18, 14)]:
+        start = layer(start)
     short = layers.Conv2D(8, 1, strides=2, name="late_short", use_bias=False,
                           kernel_initializer="he_normal")(start)
     x = layers.Conv2D(8, 3, padding="same", name="first")(start)
@@ -50,10 +53,14 @@ def branches(k):
     z = layers.ReLU(6.0)(z)
     w = layers.Conv2D(4, (1, 3), padding="same", activation="sigmoid")(z)
     x = layers.Concatenate()([y, x, w])
+    x = layers.BatchNormalization(momentum=0.9, epsilon=1e-5)(x)
+    x = layers.ZeroPadding2D(((1, 0), (2, 1)))(x)
     x = layers.MaxPooling2D((2, 2), strides=(2, 1), padding="same")(x)
-    x = layers.Flatten()(x)
+    v = layers.BatchNormalization(scale=False)(layers.GlobalAveragePooling2D()(x))
+    v = layers.Concatenate()([v, layers.GlobalMaxPooling2D()(x)])
+    x = layers.Dropout(0.5)(layers.Concatenate()([layers.Flatten()(x), v]))
     x = layers.Dense(20, use_bias=False, bias_initializer="ones")(x)
-    return k.Model(start, layers.Softmax()(x), name="branches")
+    return k.Model(picture, layers.Softmax()(x), name="branches")
 
 
 def resnet(name):

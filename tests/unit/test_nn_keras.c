@@ -111,7 +111,7 @@ static void other_spellings(void **state)
 #define TENSOR(name)                                                                               \
     "{\"class_name\":\"__keras_tensor__\",\"config\":{\"shape\":[null,8,8,2],\"dtype\":"           \
     "\"float32\",\"keras_history\":[\"" name "\",0,0]}}"
-#define NEW(name) "[{\"args\":[" TENSOR(name) "],\"kwargs\":{\"mask\":null}}]"
+#define NEW(name) "[{\"args\":[" TENSOR(name) "],\"kwargs\":{\"mask\":null,\"training\":false}}]"
 #define OLD_SUM SUM("[[[\"in\",0,0,{}],[\"b\",0,0,{}]]]")
 #define NEW_SUM SUM("[{\"args\":[[" TENSOR("in") "," TENSOR("b") "]],\"kwargs\":{}}]")
 
@@ -199,6 +199,10 @@ static void what_is_wrong_is_named(void **state)
         {FUNCTIONAL(IN "," CONV_A("[[[\"in\",1,0,{}]]]") "," OLD_SUM, ENDS_2), "more than once"},
         {FUNCTIONAL(IN "," CONV_A("[[[\"in\",0,0,{\"training\":true}]]]") "," OLD_SUM, ENDS_2),
          "called with arguments"},
+        {FUNCTIONAL(
+             IN "," CONV_A("[{\"args\":[" TENSOR("in") "],\"kwargs\":{\"axis\":1}}]") "," OLD_SUM,
+             ENDS_2),
+         "called with arguments"},
         {FUNCTIONAL(IN "," CONV_A("[{\"args\":[7],\"kwargs\":{}}]") "," OLD_SUM, ENDS_2),
          "something other than tensors"},
         {FUNCTIONAL(IN "," CONV_A(OLD("in")) "," CONV_B(OLD("in")) "," OLD_SUM, ENDS_2),
@@ -259,6 +263,9 @@ static hpct_model *every_layer(void)
     hpct_model_add_add(model, (int[]){branch, hpct_model_head(model)}, 2);
     hpct_model_add_activation(model, HPCT_RELU6);
     hpct_model_add_concatenate(model, (int[]){hpct_model_head(model), branch}, 2);
+    hpct_model_add_batch_normalization(
+        model, &(hpct_batch_normalization){.momentum = 0.9, .epsilon = 1e-5, .no_scale = true});
+    hpct_model_add_zero_padding2d(model, &(hpct_zero_padding2d){.padding = {{1, 2}, {3, 0}}});
     hpct_model_add_max_pool2d(model, &(hpct_max_pool2d){.pool = {2, 3}, .strides = {1, 2}});
     hpct_model_add_average_pool2d(model,
                                   &(hpct_average_pool2d){.pool = {2, 2}, .padding = HPCT_SAME});
