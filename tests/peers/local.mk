@@ -1,8 +1,10 @@
 # Comparisons with other frameworks; each skips itself where the framework is not installed.
-check_PROGRAMS += tests/peers/nn_losses
+check_PROGRAMS += tests/peers/nn_losses tests/peers/nn_optimizers
 tests_peers_nn_losses_SOURCES = tests/peers/nn_losses.c
 tests_peers_nn_losses_LDADD = nn/libnn.la
-peer_tests = tests/peers/frameworks.t tests/peers/nn_keras.t
+tests_peers_nn_optimizers_SOURCES = tests/peers/nn_optimizers.c
+tests_peers_nn_optimizers_LDADD = nn/libnn.la
+peer_tests = tests/peers/frameworks.t tests/peers/nn_keras.t tests/peers/nn_optimizers.t
 long_tests += tests/peers/examples.t
 TESTS += $(peer_tests)
-EXTRA_DIST += $(peer_tests) tests/peers/examples.t tests/peers/nn_keras.py tests/peers/parameter_server.py tests/peers/tf_config.py tests/peers/torch_gloo.py
+EXTRA_DIST += $(peer_tests) tests/peers/examples.t tests/peers/nn_keras.py tests/peers/nn_optimizers.py tests/peers/parameter_server.py tests/peers/tf_config.py tests/peers/torch_gloo.py
