@@ -1,6 +1,6 @@
 /* tests/peers/nn_layers.c - one step of a model that another framework wrote down, without the
  * update: FOLDER/model.json, weights.safetensors, inputs.f32 and labels.i32 are read; outputs.f32
- * and gradients.safetensors are left there. Prints the mean loss.
+ * and, in training, gradients.safetensors are left there. Prints the mean loss.
  *
  *   nn_layers FOLDER BACKEND BATCH TRAINING SEED STEP FIRST
  *
@@ -63,17 +63,18 @@ int main(int argc, char **argv)
                              &(hpct_optimizer){.learning_rate = 0.1}));
     check(hpct_model_initialize(model, 1));
     check(hpct_model_load_weights(model, in_folder("weights.safetensors")));
-    hpct_build_options options = {
-        .backend = argv[2], .batch_sizes = &batch, .num_batch_sizes = 1};
+    hpct_build_options options = {.backend = argv[2], .batch_sizes = &batch, .num_batch_sizes = 1};
     check(hpct_model_build(model, &options));
     hpct_shape input = hpct_model_input_shape(model), output = hpct_model_output_shape(model);
     read_all("inputs.f32", hpct_model_input(model), n * hpct_shape_count(&input) * sizeof(float));
     read_all("labels.i32", hpct_model_labels(model), n * sizeof(int32_t));
     hpct_batch_sums sums;
     hpct_model_set_position(model, strtoull(argv[5], NULL, 0), atoll(argv[6]), atoll(argv[7]));
-    check(hpct_model_forward(model, batch, atoi(argv[4]) != 0));
-    check(hpct_model_loss(model, batch, 1.0f / (float) batch, &sums));
-    check(hpct_model_backward(model, batch));
+    bool training = atoi(argv[4]) != 0;
+    check(hpct_model_forward(model, batch, training));
+    check(hpct_model_loss(model, batch, training ? 1.0f / (float) batch : 0, &sums));
+    if (training)
+        check(hpct_model_backward(model, batch));
     printf("%.9g\n", sums.loss / batch);
     FILE *outputs = open_file("outputs.f32", "wb");
     fwrite(hpct_model_output(model), sizeof(float), n * hpct_shape_count(&output), outputs);
@@ -81,7 +82,8 @@ int main(int argc, char **argv)
     size_t count;
     const float *gradients = hpct_model_gradients(model, &count);
     memcpy(hpct_model_parameters(model, &count), gradients, count * sizeof *gradients);
-    check(hpct_model_save_weights(model, in_folder("gradients.safetensors")));
+    if (training)
+        check(hpct_model_save_weights(model, in_folder("gradients.safetensors")));
     hpct_model_free(model);
     return failed ? HPCT_ERR_IO : 0;
 }

@@ -1,5 +1,5 @@
-"""Every layer beside Keras': the same weights, batch and random draws; outputs, loss and the gradient
-of every weight. Each layer under test stands between a convolution, whose gradient is what the
+"""Every layer beside Keras': the same weights, batch and random draws; outputs, loss and, in training, the
+gradient of every weight. Each layer under test stands between a convolution, whose gradient is what the
 layer passes back, and a Dense that makes logits. Prints TAP.
 
 usage: nn_layers.py NN_LAYERS"""
@@ -176,6 +176,8 @@ def theirs(model, x, y, training):
             out = call(layer, out, stream.get(layer), training)
         loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(y, out))
     gradients = tape.gradient(loss, [w.value for w in model.trainable_weights])
+    if not training:
+        return float(loss), out.numpy(), {}
     return float(loss), out.numpy(), {name_of(w): g.numpy() for w, g in
                                       zip(model.trainable_weights, gradients)}
 
@@ -186,7 +188,8 @@ def ours(program, folder, backend, training):
     if run.returncode != 0:
         raise RuntimeError(run.stderr.strip())
     outputs = np.fromfile(folder + "/outputs.f32", np.float32)
-    return float(run.stdout), outputs, load_file(folder + "/gradients.safetensors")
+    gradients = load_file(folder + "/gradients.safetensors") if training else {}
+    return float(run.stdout), outputs, gradients
 
 
 def check(program, shape, under_test, training, seed):
