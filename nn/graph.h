@@ -102,6 +102,9 @@ bool hpct_layer_add_param(hpct_model *model, const char *name, const hpct_shape 
                           hpct_initializer initializer, double fan_in, double fan_out);
 bool hpct_layer_add_view(hpct_model *model, const hpct_shape *output);
 
+/* Fuses nodes where that changes no result (nn/fuse.c); doing it again does nothing. */
+void hpct_model_fuse(hpct_model *model);
+
 /* Keeps "LAYER: message" as the model's failure, unless there is one already. */
 void hpct_layer_fail(hpct_model *model, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
