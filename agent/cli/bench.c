@@ -7,12 +7,16 @@
 
 typedef struct arguments {
     const char *model;
+    int classes;
+    hpct_dataset_options input; /* its size */
     double momentum;
     hpct_bench_options bench;
 } arguments;
 
 enum {
     KEY_MODEL = 256,
+    KEY_CLASSES,
+    KEY_RESIZE,
     KEY_BATCH_SIZE,
     KEY_GLOBAL_BATCH_SIZE,
     KEY_STEPS,
@@ -23,9 +27,11 @@ enum {
 };
 
 static const struct argp_option options[] = {
-    {"model", KEY_MODEL, "NAME", 0, "mnist-cnn or mnist-convnet", 0},
+    {"model", KEY_MODEL, "NAME", 0, "as in fit", 0},
+    {"classes", KEY_CLASSES, "N", 0, "as in fit", 0},
+    {"resize", KEY_RESIZE, "WxH", 0, "size of the pictures of a residual network", 0},
     {"batch-size", KEY_BATCH_SIZE, "N", 0,
-     "pictures per rank and step (default: mnist-cnn 64, mnist-convnet 100)", 0},
+     "pictures per rank and step (default: mnist-cnn 64, mnist-convnet 100, resnet 32)", 0},
     {"global-batch-size", KEY_GLOBAL_BATCH_SIZE, "N", 0,
      "pictures per step over all ranks, instead of --batch-size", 0},
     {"steps", KEY_STEPS, "N", 0, "default 100", 0},
@@ -42,6 +48,12 @@ static error_t parse(int key, char *value, struct argp_state *state)
     switch (key) {
     case KEY_MODEL:
         a->model = value;
+        return 0;
+    case KEY_CLASSES:
+        a->classes = (int) hpct_cli_integer("classes", value, 1, 1 << 24);
+        return 0;
+    case KEY_RESIZE:
+        hpct_cli_resize(value, &a->input);
         return 0;
     case KEY_BATCH_SIZE:
         a->bench.batch_size = (int) hpct_cli_integer("batch-size", value, 1, 1 << 20);
@@ -87,7 +99,8 @@ static int run(int argc, char **argv)
     hpct_cli_parse(&argp, argc, argv, &a);
     if (a.bench.batch_size > 0 && a.bench.global_batch_size > 0)
         hpct_cli_usage("--batch-size (per rank) and --global-batch-size are both given: give one");
-    hpct_status status = hpct_cli_make_model(&model, &defaults, a.model, tiny, a.momentum);
+    hpct_cli_choice choice = {a.model, a.classes, a.input.width, a.input.height};
+    hpct_status status = hpct_cli_make_model(&model, &defaults, &choice, tiny, a.momentum);
     if (status == HPCT_OK && a.bench.batch_size == 0 && a.bench.global_batch_size == 0)
         a.bench.batch_size = defaults->batch_size;
     if (status == HPCT_OK)

@@ -6,14 +6,15 @@
 
 typedef struct arguments {
     const char *model, *weights, *data;
-    int batch_size;
+    int batch_size, classes;
     hpct_dataset_options input;
 } arguments;
 
-enum { KEY_MODEL = 256, KEY_WEIGHTS, KEY_DATA, KEY_BATCH_SIZE, KEY_RESIZE, KEY_SCALE };
+enum { KEY_MODEL = 256, KEY_CLASSES, KEY_WEIGHTS, KEY_DATA, KEY_BATCH_SIZE, KEY_RESIZE, KEY_SCALE };
 
 static const struct argp_option options[] = {
-    {"model", KEY_MODEL, "NAME", 0, "mnist-cnn or mnist-convnet", 0},
+    {"model", KEY_MODEL, "NAME", 0, "as in fit", 0},
+    {"classes", KEY_CLASSES, "N", 0, "as in fit", 0},
     {"weights", KEY_WEIGHTS, "FILE", 0, "weights as fit --save-weights wrote them", 0},
     {"data", KEY_DATA, "PATH", 0,
      "a data set (see hpc-train data --help); its test pictures are used (default: "
@@ -31,6 +32,9 @@ static error_t parse(int key, char *value, struct argp_state *state)
     switch (key) {
     case KEY_MODEL:
         a->model = value;
+        return 0;
+    case KEY_CLASSES:
+        a->classes = (int) hpct_cli_integer("classes", value, 1, 1 << 24);
         return 0;
     case KEY_WEIGHTS:
         a->weights = value;
@@ -84,7 +88,8 @@ static int run(int argc, char **argv)
     hpct_cli_parse(&argp, argc, argv, &a);
     if (a.weights == NULL)
         hpct_cli_usage("--weights is missing: a file written by fit --save-weights");
-    hpct_status status = hpct_cli_make_model(&model, &defaults, a.model, -1, 0);
+    hpct_cli_choice choice = {a.model, a.classes, a.input.width, a.input.height};
+    hpct_status status = hpct_cli_make_model(&model, &defaults, &choice, -1, 0);
     if (status == HPCT_OK)
         status = hpct_context_open(&context);
     if (status == HPCT_OK)

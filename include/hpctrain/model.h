@@ -227,6 +227,12 @@ HPCT_API hpct_shape hpct_model_output_shape(const hpct_model *model);
 /* Prints layers, output shapes and parameters in the form of Keras' model.summary(). */
 HPCT_API hpct_status hpct_model_summary(const hpct_model *model, FILE *stream);
 
+/* Prints what each layer costs forward for one sample: arithmetic (a multiplication and an addition
+ * are two; backward does about twice as many) and the size of its result; then the memory that
+ * training with batches of `batch_size` takes on the CPU, as planned. After compile. A model that
+ * is built is taken apart for it, and keeps its weights. */
+HPCT_API hpct_status hpct_model_print_costs(hpct_model *model, int batch_size, FILE *stream);
+
 /* Weights in and out as safetensors, Keras' layer names and shapes ("conv2d/kernel"). Saving writes
  * a temporary file beside PATH, syncs it and renames it: PATH is never half written. Loading checks
  * names, types, shapes and lengths before it changes anything. */
