@@ -38,10 +38,10 @@ typedef struct hpct_cli_model {
     int batch_size;
     double learning_rate;
     hpct_loss loss;
-    bool any_size; /* of pictures, with three channels */
+    bool any_size; /* of pictures */
 } hpct_cli_model;
 
-/* What the user says of it: --model, --classes, --resize; 0 where he does not. */
+/* What --model, --classes and, for models of any size, --resize say; zeros for the defaults. */
 typedef struct hpct_cli_choice {
     const char *name;
     int classes, width, height;

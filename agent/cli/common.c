@@ -128,14 +128,13 @@ double hpct_cli_number(const char *option, const char *text, double min, double 
 
 /* ---- models ---- */
 
-#define PICTURES 32, 0.1, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY, true
 static const hpct_cli_model models[] = {
     {"mnist-cnn", 64, 0.2, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS, false},
     {"mnist-convnet", 100, 0.01, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY, false},
-    {"resnet50", PICTURES},
-    {"resnet50v2", PICTURES},
-    {"resnet101v2", PICTURES},
-    {"resnet152v2", PICTURES},
+    {"resnet50", 32, 0.01, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY, true},
+    {"resnet50v2", 32, 0.01, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY, true},
+    {"resnet101v2", 32, 0.01, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY, true},
+    {"resnet152v2", 32, 0.01, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY, true},
 };
 #define NUM_MODELS (sizeof models / sizeof models[0])
 
