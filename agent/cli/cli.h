@@ -60,7 +60,7 @@ void hpct_cli_scale(const char *value, hpct_dataset_options *out);
 void hpct_cli_augment(const char *value, hpct_dataset_options *out);
 
 /* Opens PATH, or makes up "synthetic[:SAMPLES]", for this model; test pictures are not augmented.
- */
+ * What is wrong is returned, not told by hpct_cli_usage: all ranks have to agree on it. */
 hpct_status hpct_cli_open_data(hpct_dataset **out, const char *path, hpct_split split,
                                const hpct_model *model, const hpct_dataset_options *options);
 
@@ -86,8 +86,5 @@ extern const struct argp hpct_cli_training_argp;
 hpct_status hpct_cli_compile(hpct_model *model, const hpct_cli_model *defaults,
                              const hpct_cli_training *training, int ranks, double steps_per_epoch,
                              int epochs);
-
-/* --data, else what `--hpc-train-stage` put on this node; hpct_cli_usage when there is neither. */
-const char *hpct_cli_data(const hpct_context *context, const char *option);
 
 #endif

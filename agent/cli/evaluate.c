@@ -64,7 +64,7 @@ static hpct_status evaluate(hpct_context *context, hpct_model *model, const argu
 {
     hpct_dataset *data = NULL;
     hpct_metrics metrics;
-    const char *path = hpct_cli_data(context, a->data);
+    const char *path = a->data != NULL ? a->data : hpct_context_data(context);
     hpct_status status = hpct_model_load_weights(model, a->weights);
     if (status == HPCT_OK)
         status = hpct_cli_open_data(&data, path, HPCT_TEST, model, &a->input);

@@ -195,7 +195,7 @@ static hpct_status fit(hpct_context *context, hpct_model *model, const hpct_cli_
                        arguments *a, hpct_fit_result *result)
 {
     hpct_dataset *train = NULL, *validation = NULL;
-    const char *path = hpct_cli_data(context, a->data);
+    const char *path = a->data != NULL ? a->data : hpct_context_data(context);
     hpct_status status = HPCT_OK;
     if (a->weights != NULL && hpct_context_rank(context) == 0) /* the others get them from rank 0 */
         status = hpct_model_load_weights(model, a->weights);

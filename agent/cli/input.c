@@ -1,6 +1,7 @@
 /* --data and what becomes of its pictures: --resize, --scale, --augment. */
 #include "agent/cli/cli.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,16 +50,19 @@ void hpct_cli_augment(const char *value, hpct_dataset_options *out)
     }
 }
 
-/* "synthetic" or "synthetic:SAMPLES". */
+/* "synthetic" or "synthetic:SAMPLES"; where that is no number the library refuses 0 samples. */
 static bool is_synthetic(const char *path, size_t *samples)
 {
     static const char name[] = "synthetic";
-    size_t length = sizeof name - 1;
-    if (strncmp(path, name, length) != 0 || (path[length] != '\0' && path[length] != ':'))
+    const char *rest = path + sizeof name - 1;
+    if (strncmp(path, name, sizeof name - 1) != 0 || (*rest != '\0' && *rest != ':'))
         return false;
-    *samples = SYNTHETIC_SAMPLES;
-    if (path[length] == ':')
-        *samples = (size_t) hpct_cli_integer("data=synthetic", path + length + 1, 1, UINT32_MAX);
+    int64_t number = SYNTHETIC_SAMPLES;
+    int end = 0;
+    if (*rest == ':' &&
+        (sscanf(rest, ":%" SCNd64 "%n", &number, &end) != 1 || rest[end] != '\0' || number < 0))
+        number = 0;
+    *samples = (size_t) number;
     return true;
 }
 
@@ -72,20 +76,10 @@ hpct_status hpct_cli_open_data(hpct_dataset **out, const char *path, hpct_split 
         all.flip = false;
         all.crop = 0;
     }
-    if (is_synthetic(path, &samples))
+    if (path != NULL && is_synthetic(path, &samples))
         return hpct_dataset_synthetic(out, input, output.size[output.rank - 1], samples, split,
                                       &all);
     if (input.rank == 2 || (input.rank == 3 && input.size[2] == 1))
         all.channels = 1;
     return hpct_dataset_open_as(out, path, split, &all);
-}
-
-const char *hpct_cli_data(const hpct_context *context, const char *option)
-{
-    const char *path = option != NULL ? option : hpct_context_data(context);
-    if (path == NULL)
-        hpct_cli_usage(
-            "--data is missing: give the path of a data set (see hpc-train data --help), or stage "
-            "one with srun --hpc-train-stage=PATH");
-    return path;
 }

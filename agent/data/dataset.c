@@ -100,6 +100,10 @@ hpct_status hpct_dataset_open_as(hpct_dataset **out, const char *path, hpct_spli
     hpct_status status = options != NULL ? check_options(options) : HPCT_OK;
     if (status != HPCT_OK)
         return status;
+    if (path == NULL)
+        return hpct_fail(HPCT_ERR_USAGE,
+                         "--data is missing: give the path of a data set (hpc-train data --help), "
+                         "or stage one with srun --hpc-train-stage=PATH");
     if (stat(path, &info) != 0)
         return hpct_fail(HPCT_ERR_NO_INPUT, "%s: %s", path, strerror(errno));
     for (size_t i = 0; i < NUM_FORMATS && format == NULL; i++) {
