@@ -41,6 +41,7 @@ include tests/unit/gpu.mk
 include tests/unit/nn.mk
 include tests/unit/agent.mk
 include tests/unit/stage.mk
+include tests/bench/data.mk
 include tests/bench/nn.mk
 include tests/bench/stage.mk
 include tests/peers/local.mk

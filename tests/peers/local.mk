@@ -2,7 +2,11 @@
 check_PROGRAMS += tests/peers/nn_losses
 tests_peers_nn_losses_SOURCES = tests/peers/nn_losses.c
 tests_peers_nn_losses_LDADD = nn/libnn.la
-peer_tests = tests/peers/frameworks.t tests/peers/nn_keras.t
+check_PROGRAMS += tests/peers/data_dump
+tests_peers_data_dump_SOURCES = tests/peers/data_dump.c
+tests_peers_data_dump_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
+tests_peers_data_dump_LDADD = $(hpct_parts)
+peer_tests = tests/peers/data.t tests/peers/frameworks.t tests/peers/nn_keras.t
 long_tests += tests/peers/examples.t
 TESTS += $(peer_tests)
-EXTRA_DIST += $(peer_tests) tests/peers/examples.t tests/peers/nn_keras.py tests/peers/parameter_server.py tests/peers/tf_config.py tests/peers/torch_gloo.py
+EXTRA_DIST += $(peer_tests) tests/peers/data_peers.py tests/peers/examples.t tests/peers/nn_keras.py tests/peers/parameter_server.py tests/peers/tf_config.py tests/peers/torch_gloo.py
