@@ -23,20 +23,26 @@ hpct_status hpct_backend_find(const hpct_backend **out, const char *name)
     return hpct_fail(HPCT_ERR_USAGE, "there is no backend \"%s\"; there are: %s", name, names);
 }
 
+/* Zeros from the system cost nothing until they are touched, and lie near the thread that does. So
+ * the aligned part is sought within what calloc gives, with calloc's own pointer right before it.
+ */
 void *hpct_host_allocate(size_t bytes)
 {
-    if (bytes > SIZE_MAX - 63)
+    const size_t align = 64;
+    if (bytes > SIZE_MAX - 2 * align)
         return NULL;
-    size_t rounded = (bytes + 63) & ~(size_t) 63;
-    if (rounded == 0)
-        rounded = 64;
-    void *memory = aligned_alloc(64, rounded);
-    if (memory != NULL)
-        memset(memory, 0, rounded);
+    char *whole = calloc(1, bytes + 2 * align);
+    if (whole == NULL)
+        return NULL;
+    char *memory = whole + 2 * align - (uintptr_t) whole % align;
+    memcpy(memory - sizeof whole, &whole, sizeof whole);
     return memory;
 }
 
 void hpct_host_release(void *memory)
 {
-    free(memory);
+    char *whole = NULL;
+    if (memory != NULL)
+        memcpy(&whole, (char *) memory - sizeof whole, sizeof whole);
+    free(whole);
 }

@@ -58,8 +58,9 @@ static void draw(const hpct_param *param, uint32_t stream, uint64_t seed, float 
         return;
     }
     float limit = (float) sqrt(6.0 / (param->fan_in + param->fan_out));
+    hpct_uniforms(seed, stream, count, values);
     for (size_t i = 0; i < count; i++)
-        values[i] = limit * (2.0f * hpct_uniform(seed, stream, i) - 1.0f);
+        values[i] = limit * (2.0f * values[i] - 1.0f);
 }
 
 void hpct_model_forget_slots(hpct_model *model)

@@ -1,6 +1,8 @@
 /* Philox4x32-10 and uniform floats from it. */
 #include "nn/rng.h"
 
+#include <string.h>
+
 void hpct_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4])
 {
     uint32_t c0 = counter[0], c1 = counter[1], c2 = counter[2], c3 = counter[3];
@@ -21,13 +23,30 @@ void hpct_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[
     out[3] = c3;
 }
 
-float hpct_uniform(uint64_t seed, uint32_t stream, uint64_t index)
+static void uniform_block(uint64_t seed, uint32_t stream, uint64_t block, float out[4])
 {
-    uint64_t block = index / 4;
     uint32_t counter[4] = {(uint32_t) block, (uint32_t) (block >> 32), stream, 0}, bits[4];
     uint32_t key[2] = {(uint32_t) seed, (uint32_t) (seed >> 32)};
     hpct_philox(counter, key, bits);
-    return (float) (bits[index % 4] >> 8) * 0x1p-24f;
+    for (int i = 0; i < 4; i++)
+        out[i] = (float) (bits[i] >> 8) * 0x1p-24f;
+}
+
+float hpct_uniform(uint64_t seed, uint32_t stream, uint64_t index)
+{
+    float out[4];
+    uniform_block(seed, stream, index / 4, out);
+    return out[index % 4];
+}
+
+void hpct_uniforms(uint64_t seed, uint32_t stream, size_t count, float *out)
+{
+    float last[4];
+    size_t whole = count / 4;
+    for (size_t block = 0; block < whole; block++)
+        uniform_block(seed, stream, block, out + 4 * block);
+    uniform_block(seed, stream, whole, last);
+    memcpy(out + 4 * whole, last, count % 4 * sizeof *out);
 }
 
 void hpct_draw_words(const hpct_draw *draw, uint32_t sample, uint32_t block, uint32_t out[4])

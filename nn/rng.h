@@ -3,6 +3,7 @@
 #ifndef HPCT_NN_RNG_H
 #define HPCT_NN_RNG_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* Philox4x32-10 (Salmon, Moraes, Dror, Shaw: Parallel Random Numbers: As Easy as 1, 2, 3, 2011). */
@@ -10,6 +11,9 @@ void hpct_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[
 
 /* Uniform in [0, 1), a multiple of 2^-24: the index-th number of that stream under that seed. */
 float hpct_uniform(uint64_t seed, uint32_t stream, uint64_t index);
+
+/* The first `count` of them, four at a time. */
+void hpct_uniforms(uint64_t seed, uint32_t stream, size_t count, float *out);
 
 /* What random layers draw from in one step. The numbers have nothing to do with hpct_uniform's. */
 typedef struct hpct_draw {

@@ -37,6 +37,7 @@ spank_stage_libstage_la_SOURCES = \
 	spank/stage/manifest.c spank/stage/manifest.h \
 	spank/stage/mode.c spank/stage/mode.h \
 	spank/stage/names.c spank/stage/names.h \
+	spank/stage/pace.c spank/stage/pace.h \
 	spank/stage/pack.c spank/stage/pack.h \
 	spank/stage/place.c spank/stage/place.h spank/stage/place_state.h \
 	spank/stage/place_together.c \

@@ -123,24 +123,29 @@ static hpct_status backward(hpct_op *op, const hpct_op_call *call)
                              : hpct_fail(status, "a matrix product failed");
 }
 
+/* to[columns][rows] = from[rows][columns], in squares that the cache holds. */
+static void transpose(size_t rows, size_t columns, const float *from, float *to)
+{
+    enum { SIDE = 32 };
+    for (size_t r = 0; r < rows; r += SIDE)
+        for (size_t c = 0; c < columns; c += SIDE)
+            for (size_t i = c; i < c + SIDE && i < columns; i++)
+                for (size_t k = r; k < r + SIDE && k < rows; k++)
+                    to[i * rows + k] = from[k * columns + i];
+}
+
 /* Between [in][out] and [out][in]; the bias is as it is. */
 static hpct_status import_param(hpct_op *op, int which, const float *keras, float *arena)
 {
     size_t in = which == HPCT_OP_KERNEL ? (size_t) op->spec.dense.in : 1;
-    size_t out = (size_t) op->spec.dense.out;
-    for (size_t o = 0; o < out; o++)
-        for (size_t i = 0; i < in; i++)
-            arena[o * in + i] = keras[i * out + o];
+    transpose(in, (size_t) op->spec.dense.out, keras, arena);
     return HPCT_OK;
 }
 
 static hpct_status export_param(hpct_op *op, int which, const float *arena, float *keras)
 {
     size_t in = which == HPCT_OP_KERNEL ? (size_t) op->spec.dense.in : 1;
-    size_t out = (size_t) op->spec.dense.out;
-    for (size_t i = 0; i < in; i++)
-        for (size_t o = 0; o < out; o++)
-            keras[i * out + o] = arena[o * in + i];
+    transpose((size_t) op->spec.dense.out, in, arena, keras);
     return HPCT_OK;
 }
 

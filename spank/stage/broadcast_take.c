@@ -5,13 +5,13 @@
 
 #include "spank/stage/broadcast_take.h"
 
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/status.h"
 #include "spank/stage/crew.h"
 #include "spank/stage/names.h"
+#include "spank/stage/pace.h"
 #include "spank/stage/pack.h"
 
 #define MAX_STREAMS 16
@@ -341,13 +341,6 @@ static hpct_status take_block(hpct_receiver *t, const uint8_t *data, size_t size
     return status;
 }
 
-static int count_threads(void)
-{
-    cpu_set_t cpus;
-    int count = sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : 1;
-    return count < MAX_THREADS ? count : MAX_THREADS;
-}
-
 hpct_status hpct_take_all(hpct_broadcast *broadcast, const hpct_take_target *targets, int count,
                           hpct_report *report)
 {
@@ -355,7 +348,7 @@ hpct_status hpct_take_all(hpct_broadcast *broadcast, const hpct_take_target *tar
     const hpct_crew_job job = {.work = work_off_given, .back = give_back, .context = &g};
     hpct_status status = HPCT_OK;
     if (g.receiver != NULL)
-        g.receiver->crew = hpct_crew_new(&job, count_threads(), HPCT_BROADCAST_HELD);
+        g.receiver->crew = hpct_crew_new(&job, hpct_pace_cores(MAX_THREADS), HPCT_BROADCAST_HELD);
     if (g.receiver != NULL)
         g.receiver->names = hpct_names_new();
     if (g.receiver == NULL || g.receiver->crew == NULL || g.receiver->names == NULL)

@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,14 +17,15 @@
 
 #include "base/status.h"
 #include "spank/stage/hash.h"
+#include "spank/stage/pace.h"
 
-#define PIECE (128u << 10) /* stays in the processor's cache from reading to reading back */
+#define PIECE HPCT_LANE_PIECE
 #define SMALL PIECE
 #define BATCH 64 /* small files in a piece of work */
 #define BATCH_BYTES (2u << 20)
 #define LOOK_EVERY 8
-#define FIRST_THREADS 4
-#define MOST_THREADS 8
+#define MOST_BUSY 4    /* threads that compute; */
+#define MOST_THREADS 8 /* and that wait for the source */
 
 typedef enum way { WAY_READ, WAY_RANGE, WAY_CLONED } way;
 
@@ -56,8 +56,8 @@ typedef struct copying {
 typedef struct worker {
     copying *c;
     hpct_lane *lane;
-    char *data;             /* [SMALL] */
-    unsigned reads, waited; /* of the source, in this piece of work: looked at; blocked */
+    hpct_pace pace;
+    unsigned reads, waited; /* of the source, since the pace was looked at: how many; blocked */
 } worker;
 
 /* What a worker fetched: the items from `begin` to before `end`, or a block. */
@@ -178,16 +178,17 @@ static bool copy_range(int src, int dst, uint64_t at, uint64_t size)
 static hpct_status copy_data(worker *wk, large *l, int src, uint64_t at, uint64_t end)
 {
     copying *c = wk->c;
+    char *data = hpct_lane_buffer(wk->lane);
     hpct_status status = HPCT_OK;
     while (at < end && status == HPCT_OK) {
         size_t size = end - at < PIECE ? (size_t) (end - at) : PIECE;
         bool look = at / PIECE % LOOK_EVERY == 0;
         long waits = look ? count_waits() : 0;
-        status = hpct_walk_read(c->walk, l->index, src, wk->data, size, at);
+        status = hpct_walk_read(c->walk, l->index, src, data, size, at);
         if (look)
             note_wait(wk, waits);
         if (status == HPCT_OK)
-            status = hpct_lane_data(wk->lane, wk->data, size);
+            status = hpct_lane_data(wk->lane, data, size);
         if (status == HPCT_OK)
             status = hpct_report_tick(c->report, size);
         at += size;
@@ -245,16 +246,16 @@ static hpct_status copy_block(worker *wk, large *l, uint64_t block)
 static hpct_status copy_small(worker *wk, size_t index)
 {
     copying *c = wk->c;
-    char path[PATH_MAX];
+    char path[PATH_MAX], *data = hpct_lane_buffer(wk->lane);
     hpct_item item;
     hpct_walk_item(c->walk, index, &item, path, NULL);
     bool look = index % LOOK_EVERY == 0;
     long waits = look ? count_waits() : 0;
-    hpct_status status = hpct_walk_whole(c->walk, index, wk->data);
+    hpct_status status = hpct_walk_whole(c->walk, index, data);
     if (look)
         note_wait(wk, waits);
     if (status == HPCT_OK)
-        status = hpct_writer_whole(c->writer, &item, wk->data, NULL);
+        status = hpct_writer_whole(c->writer, &item, data, NULL);
     c->report->files++;
     return status == HPCT_OK ? hpct_report_tick(c->report, item.size) : status;
 }
@@ -322,13 +323,27 @@ static bool fetch(copying *c, work *w)
 
 static void *run(void *context);
 
-static void add_thread(copying *c)
+static void add_thread(copying *c, int most)
 {
     pthread_mutex_lock(&c->mutex);
-    if (c->num_threads < MOST_THREADS - 1 && c->status == HPCT_OK &&
+    if (c->num_threads + 1 < most && c->status == HPCT_OK &&
         pthread_create(&c->threads[c->num_threads], NULL, run, c) == 0)
         c->num_threads++; /* without one more it goes on more slowly */
     pthread_mutex_unlock(&c->mutex);
+}
+
+/* It begins with one thread. Where its reads mostly wait, or it runs all the time, one more makes
+ * up for that; where it has to share its core with others, one more would only get in its way. */
+static void adapt(worker *wk)
+{
+    hpct_pace_kind kind = hpct_pace_look(&wk->pace);
+    if (kind == HPCT_PACE_EARLY)
+        return;
+    if (wk->waited * 2 > wk->reads)
+        add_thread(wk->c, MOST_THREADS);
+    else if (kind == HPCT_PACE_BUSY)
+        add_thread(wk->c, hpct_pace_cores(MOST_BUSY));
+    wk->reads = wk->waited = 0;
 }
 
 static hpct_status do_work(worker *wk, const work *w)
@@ -347,35 +362,26 @@ static hpct_status do_work(worker *wk, const work *w)
 static void *run(void *context)
 {
     copying *c = context;
-    worker wk = {.c = c, .lane = hpct_lane_new(), .data = aligned_alloc(4096, SMALL)};
+    worker wk = {.c = c, .lane = hpct_lane_new()};
     work w;
-    if (wk.lane == NULL || wk.data == NULL)
+    if (wk.lane == NULL)
         fail(c, hpct_fail_memory(SMALL));
     while (fetch(c, &w)) {
-        wk.reads = wk.waited = 0;
+        hpct_pace_begin(&wk.pace);
         hpct_status status = do_work(&wk, &w);
+        hpct_pace_end(&wk.pace);
         if (status != HPCT_OK)
             fail(c, status);
         if (w.large != NULL)
             leave_large(c, w.large);
-        if (wk.waited * 2 > wk.reads)
-            add_thread(c);
+        adapt(&wk);
     }
     hpct_lane_free(wk.lane);
-    free(wk.data);
     return NULL;
 }
 
 static void copy_files(copying *c)
 {
-    cpu_set_t cpus;
-    hpct_walk_totals sum = hpct_walk_sum(c->walk);
-    uint64_t pieces = sum.entries / BATCH + sum.bytes / HPCT_HASH_BLOCK;
-    int most = sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : 1;
-    if (most > FIRST_THREADS)
-        most = FIRST_THREADS;
-    while (c->num_threads + 1 < most && (uint64_t) c->num_threads < pieces)
-        add_thread(c);
     run(c);
     /* Only workers add threads, and this one is done: those that are left are waited for in turn,
      * those that they add meanwhile too. */

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/status.h"
+#include "spank/stage/pace.h"
 
 #define MOST_THREADS 8
 #define MOST_BLOCKS 64
@@ -59,12 +60,14 @@ static void finish(hpct_crew *c, size_t number)
 }
 
 /* With the mutex held, but for the work itself. */
-static void work_off(hpct_crew *c, size_t number)
+static void work_off(hpct_crew *c, size_t number, hpct_pace *pace)
 {
     const block b = c->ring[number % MOST_BLOCKS];
     if (c->status == HPCT_OK) {
         pthread_mutex_unlock(&c->mutex);
+        hpct_pace_begin(pace);
         hpct_status status = c->job.work(c->job.context, b.data, b.size);
+        hpct_pace_end(pace);
         pthread_mutex_lock(&c->mutex);
         if (status != HPCT_OK && c->status == HPCT_OK) {
             c->status = status;
@@ -74,15 +77,29 @@ static void work_off(hpct_crew *c, size_t number)
     finish(c, number);
 }
 
+static void *run(void *context);
+
+/* With the mutex held. Without one more it goes on more slowly. */
+static void add_thread(hpct_crew *c)
+{
+    if (!c->over && c->num_threads < c->most_threads &&
+        pthread_create(&c->threads[c->num_threads], NULL, run, c) == 0)
+        c->num_threads++;
+}
+
 static void *run(void *context)
 {
     hpct_crew *c = context;
+    hpct_pace pace = {0};
     pthread_mutex_lock(&c->mutex);
     for (;;) {
         while (c->begun < c->given && c->ring[c->begun % MOST_BLOCKS].finished)
             c->begun++; /* the caller's own */
+        hpct_pace_kind kind = hpct_pace_look(&pace);
+        if (c->begun < c->given && (kind == HPCT_PACE_BUSY || kind == HPCT_PACE_WAITS))
+            add_thread(c);
         if (c->begun < c->given)
-            work_off(c, c->begun++);
+            work_off(c, c->begun++, &pace);
         else if (c->over)
             break;
         else
@@ -111,13 +128,12 @@ hpct_status hpct_crew_give(hpct_crew *c, const uint8_t *data, size_t size)
 {
     pthread_mutex_lock(&c->mutex);
     size_t number = next(c, data, size);
-    if (c->num_threads < c->most_threads &&
-        pthread_create(&c->threads[c->num_threads], NULL, run, c) == 0)
-        c->num_threads++;
+    if (c->num_threads == 0)
+        add_thread(c);
     if (c->num_threads > 0)
         pthread_cond_signal(&c->more);
     else
-        work_off(c, number); /* no thread can be started: it goes on more slowly */
+        work_off(c, number, &(hpct_pace){0}); /* no thread can be started */
     hpct_status status = failure(c);
     pthread_mutex_unlock(&c->mutex);
     return status;

@@ -16,7 +16,8 @@ typedef struct hpct_crew_job {
     void *context;
 } hpct_crew_job;
 
-/* At most `threads`, and `most` blocks at a time. NULL when out of memory. */
+/* At most `threads`, of which each but the first is started when one more would help (see pace.h),
+ * and `most` blocks at a time. NULL when out of memory. */
 hpct_crew *hpct_crew_new(const hpct_crew_job *job, int threads, int most);
 
 /* Waits while too many blocks are unfinished, then begins with this one. The status is that of the

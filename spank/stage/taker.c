@@ -6,7 +6,6 @@
 #include "spank/stage/taker.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +13,7 @@
 
 #include "base/status.h"
 #include "spank/stage/hash.h"
+#include "spank/stage/pace.h"
 
 #define MOST_HANDS 4
 #define DEPTH 3 /* batches of a hand: being filled, waiting, being worked off */
@@ -301,15 +301,14 @@ fail:
 hpct_status hpct_hands_open(hpct_hands **out, hpct_writer *writer, hpct_report *report,
                             hpct_taker *taker)
 {
-    cpu_set_t cpus;
-    int most = sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : 1;
+    int most = hpct_pace_cores(MOST_HANDS + 1) - 1; /* one decodes */
     hpct_hands *h = calloc(1, sizeof *h);
     if (h == NULL)
         return hpct_fail_memory(sizeof *h);
     h->writer = writer;
     h->report = report;
     pthread_mutex_init(&h->mutex, NULL);
-    while (h->count < MOST_HANDS && h->count < most && start_hand(h, &h->hand[h->count]))
+    while ((h->count == 0 || h->count < most) && start_hand(h, &h->hand[h->count]))
         h->count++;
     if (h->count == 0) {
         hpct_hands_close(h);

@@ -19,7 +19,7 @@
 #include "spank/stage/hash.h"
 #include "spank/stage/manifest.h"
 
-#define PIECE (128u << 10) /* read back while it is in the processor's cache */
+#define PIECE HPCT_LANE_PIECE /* read back while it is in the processor's cache */
 
 typedef struct folder {
     char *path;
@@ -516,6 +516,11 @@ void hpct_lane_free(hpct_lane *lane)
     hpct_hasher_free(lane->found);
     free(lane->back);
     free(lane);
+}
+
+char *hpct_lane_buffer(hpct_lane *lane)
+{
+    return lane->back;
 }
 
 hpct_status hpct_lane_begin(hpct_lane *lane, hpct_sink *sink, uint64_t block, bool present)

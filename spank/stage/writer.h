@@ -85,6 +85,12 @@ void hpct_lane_free(hpct_lane *lane); /* NULL is fine */
  * and are only compared with what is handed in. */
 hpct_status hpct_lane_begin(hpct_lane *lane, hpct_sink *sink, uint64_t block, bool present);
 hpct_status hpct_lane_data(hpct_lane *lane, const void *data, size_t size);
+
+/* Room for HPCT_LANE_PIECE bytes, which hpct_lane_data may be given. What was written is read back
+ * to this very place, so that little of the processor's cache is needed; it holds the file's bytes
+ * afterwards. */
+#define HPCT_LANE_PIECE (128u << 10)
+char *hpct_lane_buffer(hpct_lane *lane);
 hpct_status hpct_lane_hole(hpct_lane *lane, uint64_t size);
 hpct_status hpct_lane_end(hpct_lane *lane);
 

@@ -41,6 +41,8 @@ refused 64 "'201' is not a number of nodes" up 201
 refused 64 "not '2' and '3'" up 2 3
 refused 64 "'fast' is not a rate" up --rate fast
 refused 64 "--rate needs a value" up 2 --rate
+refused 64 "'fast' is not a rate, .* nor unlimited" up --server fast
+refused 64 "--server needs a value" up 2 --server
 refused 64 "unknown option --colour" up --colour
 refused 64 "unknown command 'start'" start
 refused 64 "which command" run
@@ -194,6 +196,32 @@ is "$status" 0 "up 20" || diag "$err"
 is "$(with two run srun -N20 hostname | sort -u | wc -l)" 20 "a job on 20 nodes"
 with two down >/dev/null
 is "$(with one run echo alive)" alive "the first cluster is still there"
+
+# ---- /shared over the network --------------------------------------------------------------------------------------
+
+with_server() {
+    capture with two up 2 --server 100mbit
+    is "$status" 0 "up --server" || diag "$err"
+    like "$(with two status)" "/shared over the network, 100mbit" "status: so is /shared"
+    is "$(with two run srun -N1 stat --file-system --format=%T /shared)" fuseblk "/shared is a mount on each node"
+    is "$(with two run sh -c 'echo 1 >made; srun -N2 sh -c "cat made; echo 2 >\$(hostname)"; stat -c %U node0 node1; cat node0')" \
+        $'1\n1\nuser\nuser\n2' "node and login node see each other's files, which are the user's"
+    with two run --root sh -c 'mkdir -m 700 /shared/private && echo secret >/shared/private/file'
+    capture with two run srun -N1 cat /shared/private/file
+    like "$err" "Permission denied" "who may not read a file may not on a node either"
+    with two run head -c 25000000 /dev/urandom >"$temporary/two/shared/home/user/bytes"
+    local TIMEFORMAT=%R seconds
+    seconds=$({ time with two run srun -N2 sh -c 'cat bytes >/dev/null'; } 2>&1)
+    awk "BEGIN { exit !($seconds >= 3.6 && $seconds < 30) }"
+    ok $? "two nodes that read 25 MB at once share 100 Mb/s: 4 s ($seconds s)" || true
+    with two down >/dev/null
+}
+if command -v sshfs >/dev/null && command -v systemd-socket-activate >/dev/null && [ -x /usr/lib/openssh/sftp-server ] &&
+    [ -c /dev/fuse ]; then
+    with_server
+else
+    skip "up --server" "it needs FUSE, sshfs, openssh-sftp-server and systemd-socket-activate"
+fi
 
 # ---- the end -------------------------------------------------------------------------------------------------------
 

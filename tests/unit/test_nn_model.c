@@ -481,6 +481,19 @@ static float *values_of(const hpct_model *model, int param)
 
 /* Keras: sqrt(6 / (fan_in + fan_out)); of a 3x3 kernel from 1 to 32 channels the fans are 9 and
  * 288. */
+static void numbers_do_not_depend_on_how_many_are_drawn(void **state)
+{
+    (void) state;
+    for (size_t count = 0; count < 14; count++) {
+        float many[15] = {[14] = 2};
+        many[count] = 2;
+        hpct_uniforms(5, 6, count, many);
+        for (size_t i = 0; i < count; i++)
+            assert_true(many[i] == hpct_uniform(5, 6, i));
+        assert_true(many[count] == 2);
+    }
+}
+
 static void initial_values_are_glorot_uniform(void **state)
 {
     (void) state;
@@ -577,6 +590,7 @@ int main(void)
         cmocka_unit_test(convolutions_have_keras_shapes),
         cmocka_unit_test(summary_has_keras_form),
         cmocka_unit_test(philox_gives_the_published_numbers),
+        cmocka_unit_test(numbers_do_not_depend_on_how_many_are_drawn),
         cmocka_unit_test(initial_values_are_glorot_uniform),
         cmocka_unit_test(initial_values_depend_on_the_seed_alone),
         cmocka_unit_test(plan_shares_but_never_overlaps),
