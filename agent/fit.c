@@ -1,4 +1,5 @@
 /* fit: the training loop of every strategy and model. Everything is made before step 1. */
+#include "agent/fit.h"
 #include "agent/context.h"
 #include "agent/data/dataset.h"
 #include "agent/data/pipeline.h"
@@ -41,6 +42,7 @@ typedef struct fit_run {
     hpct_model *model;
     const hpct_dataset *train, *validation;
     hpct_fit_options options;
+    int64_t max_steps; /* over all epochs */
     hpct_sampler *sampler;
     hpct_pipeline *pipeline;
     hpct_strategy *strategy;
@@ -277,6 +279,8 @@ static double step_seconds(const running *sums, double now)
 static hpct_status train_epoch(fit_run *run, int epoch)
 {
     int64_t steps = hpct_sampler_steps_per_epoch(run->sampler);
+    if (steps > run->max_steps - run->steps_done)
+        steps = run->max_steps - run->steps_done;
     running sums = {.began = hpct_process_clock()};
     hpct_metrics *train = &run->result.train, *validation = &run->result.validation;
     hpct_status status = HPCT_OK;
@@ -438,11 +442,19 @@ static void run_free(fit_run *run)
 hpct_status hpct_fit(hpct_context *context, hpct_model *model, const hpct_dataset *train,
                      const hpct_fit_options *options, hpct_fit_result *result)
 {
+    return hpct_fit_until(context, model, train, options, INT64_MAX, result);
+}
+
+hpct_status hpct_fit_until(hpct_context *context, hpct_model *model, const hpct_dataset *train,
+                           const hpct_fit_options *options, int64_t max_steps,
+                           hpct_fit_result *result)
+{
     fit_run run = {
         .context = context,
         .model = model,
         .train = train,
         .options = *options,
+        .max_steps = max_steps,
         .validation = options->validation,
         .result = {.train = {NAN, NAN, NAN}, .validation = {NAN, NAN, NAN}},
     };

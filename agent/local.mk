@@ -2,7 +2,7 @@
 include agent/cluster/local.mk
 
 hpctrain_HEADERS += include/hpctrain/hpctrain.h include/hpctrain/bench.h include/hpctrain/context.h \
-	include/hpctrain/dataset.h include/hpctrain/info.h include/hpctrain/train.h
+	include/hpctrain/dataset.h include/hpctrain/info.h include/hpctrain/train.h include/hpctrain/trainer.h
 
 # Everything of the agent; the library below and the unit tests are linked with it.
 noinst_LTLIBRARIES += agent/libagent.la
@@ -39,7 +39,7 @@ agent_libagent_la_SOURCES = \
 	agent/data/synthetic.c \
 	agent/data/tar.c agent/data/tar.h \
 	agent/evaluate.c agent/evaluate.h \
-	agent/fit.c \
+	agent/fit.c agent/fit.h \
 	agent/history.c agent/history.h \
 	agent/info.c \
 	agent/memory.c agent/memory.h \
@@ -50,7 +50,8 @@ agent_libagent_la_SOURCES = \
 	agent/strategy/multi_worker_mirrored.c \
 	agent/strategy/strategy.c agent/strategy/strategy.h \
 	agent/summary.c agent/summary.h \
-	agent/threads.c agent/threads.h
+	agent/threads.c agent/threads.h \
+	agent/train_and_evaluate.c agent/trainer.c
 
 # Apart, because only this part is compiled with MPI's flags.
 noinst_LTLIBRARIES += agent/comm/libcommmpi.la

@@ -314,6 +314,11 @@ hpct_status hpct_model_unbuild(hpct_model *model)
     return HPCT_OK;
 }
 
+int64_t hpct_model_builds(const hpct_model *model)
+{
+    return model->builds;
+}
+
 hpct_status hpct_model_build(hpct_model *model, const hpct_build_options *options)
 {
     const hpct_backend *backend;
@@ -351,6 +356,7 @@ hpct_status hpct_model_build(hpct_model *model, const hpct_build_options *option
         point_at_params(model, run);
         status = move_in(model, run);
     }
+    model->builds++;
     if (status == HPCT_OK)
         model->run = run;
     else

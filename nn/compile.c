@@ -78,6 +78,7 @@ hpct_status hpct_model_compile_with(hpct_model *model, const hpct_compile_option
     model->top_k = options->top_k;
     model->optimizer = resolved;
     hpct_model_forget_slots(model);
+    hpct_model_fuse(model);
     model->compiled = true;
     return HPCT_OK;
 }

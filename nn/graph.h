@@ -83,6 +83,7 @@ struct hpct_model {
     hpct_optimizer optimizer; /* resolved */
     int64_t steps;            /* of the optimizer so far, in batches */
     hpct_run *run;            /* NULL until built */
+    int64_t builds;
 };
 
 /* For the hpct_model_add_… functions. Each returns false, and does nothing, once the model has
@@ -100,6 +101,9 @@ bool hpct_layer_add_join(hpct_model *model, const hpct_op_spec *spec, const int 
 bool hpct_layer_add_param(hpct_model *model, const char *name, const hpct_shape *shape,
                           hpct_initializer initializer, double fan_in, double fan_out);
 bool hpct_layer_add_view(hpct_model *model, const hpct_shape *output);
+
+/* Fuses nodes where that changes no result (nn/fuse.c); doing it again does nothing. */
+void hpct_model_fuse(hpct_model *model);
 
 /* Keeps "LAYER: message" as the model's failure, unless there is one already. */
 void hpct_layer_fail(hpct_model *model, const char *format, ...)

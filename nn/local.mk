@@ -11,6 +11,7 @@ nn_libnn_la_SOURCES = \
 	nn/cost.h \
 	nn/dropout.h \
 	nn/flow.c \
+	nn/fuse.c \
 	nn/graph.c \
 	nn/graph.h \
 	nn/op.c \
@@ -41,6 +42,7 @@ nn_libnn_la_SOURCES = \
 	nn/weights.c \
 	nn/layer/activation.c \
 	nn/layer/activation.h \
+	nn/layer/batch_normalization.c \
 	nn/layer/conv2d.c \
 	nn/layer/dense.c \
 	nn/layer/dropout.c \
@@ -52,10 +54,12 @@ nn_libnn_la_SOURCES = \
 	nn/layer/reshape.c \
 	nn/layer/window.c \
 	nn/layer/window.h \
+	nn/layer/zero_padding2d.c \
 	nn/model/builtin.c \
 	nn/model/builtin.h \
 	nn/model/mnist_cnn.c \
 	nn/model/mnist_convnet.c \
+	nn/model/resnet.c \
 	nn/ref/ref.c \
 	nn/ref/ref.h \
 	nn/ref/update.c \
@@ -66,6 +70,7 @@ nn_libnn_la_LIBADD = nn/libnncpu.la base/libbase.la $(JANSSON_LIBS)
 nn_ref_kernels = \
 	nn/ref/activation.c \
 	nn/ref/average_pool2d.c \
+	nn/ref/batch_norm.c \
 	nn/ref/conv2d.c \
 	nn/ref/dense.c \
 	nn/ref/dropout.c \
@@ -73,12 +78,14 @@ nn_ref_kernels = \
 	nn/ref/kernels.h \
 	nn/ref/loss.c \
 	nn/ref/max_pool2d.c \
+	nn/ref/pad2d.c \
 	nn/ref/picture.c \
 	nn/ref/rescaling.c
 
 # The cpu backend: OpenMP and oneDNN stay in here.
 nn_libnncpu_la_SOURCES = \
 	nn/cpu/activation.c \
+	nn/cpu/batch_norm.c \
 	nn/cpu/conv2d.c \
 	nn/cpu/cpu.c \
 	nn/cpu/cpu.h \
@@ -90,6 +97,7 @@ nn_libnncpu_la_SOURCES = \
 	nn/cpu/loops.c \
 	nn/cpu/loops.h \
 	nn/cpu/loops_body.h \
+	nn/cpu/pad2d.c \
 	nn/cpu/picture.c \
 	nn/cpu/pool2d.c \
 	nn/cpu/rates.c \

@@ -16,6 +16,8 @@ const char *hpct_op_kind_name(hpct_op_kind kind)
         [HPCT_OP_GELU] = "gelu",
         [HPCT_OP_ADD] = "add",
         [HPCT_OP_CONCATENATE] = "concatenate",
+        [HPCT_OP_BATCH_NORM] = "batch_norm",
+        [HPCT_OP_PAD2D] = "pad2d",
         [HPCT_OP_DROPOUT] = "dropout",
         [HPCT_OP_RESCALING] = "rescaling",
         [HPCT_OP_RESIZING] = "resizing",
@@ -28,7 +30,7 @@ const char *hpct_op_kind_name(hpct_op_kind kind)
 static bool has_window(const hpct_op_spec *spec)
 {
     return spec->kind == HPCT_OP_CONV2D || spec->kind == HPCT_OP_MAX_POOL2D ||
-           spec->kind == HPCT_OP_AVERAGE_POOL2D;
+           spec->kind == HPCT_OP_AVERAGE_POOL2D || spec->kind == HPCT_OP_PAD2D;
 }
 
 static bool joins(const hpct_op_spec *spec)
@@ -55,6 +57,8 @@ size_t hpct_op_src_floats(const hpct_op_spec *spec, int input)
         return (size_t) w->in_h * (size_t) w->in_w * (size_t) w->in_c;
     if (joins(spec))
         return (size_t) spec->join.rows * (size_t) spec->join.size[input];
+    if (spec->kind == HPCT_OP_BATCH_NORM)
+        return (size_t) spec->norm.rows * (size_t) spec->norm.channels;
     if (shows(spec))
         return (size_t) p->in_h * (size_t) p->in_w * (size_t) p->channels;
     return (size_t) spec->dense.rows * (size_t) spec->dense.in;
@@ -74,13 +78,30 @@ size_t hpct_op_dst_floats(const hpct_op_spec *spec)
             floats += hpct_op_src_floats(spec, k);
         return floats;
     }
-    if (spec->kind == HPCT_OP_ADD)
+    if (spec->kind == HPCT_OP_ADD || spec->kind == HPCT_OP_BATCH_NORM)
         return hpct_op_src_floats(spec, 0);
     return (size_t) spec->dense.rows * (size_t) spec->dense.out;
 }
 
+int hpct_op_norm_param(const hpct_op_spec *spec, hpct_norm_param which)
+{
+    int gammas = spec->norm.no_scale ? 0 : 1, betas = spec->norm.no_center ? 0 : 1;
+    switch (which) {
+    case HPCT_NORM_GAMMA:
+        return gammas - 1;
+    case HPCT_NORM_BETA:
+        return betas == 0 ? -1 : gammas;
+    case HPCT_NORM_MEAN:
+    case HPCT_NORM_VARIANCE:
+        break;
+    }
+    return gammas + betas + (which == HPCT_NORM_VARIANCE);
+}
+
 int hpct_op_num_params(const hpct_op_spec *spec)
 {
+    if (spec->kind == HPCT_OP_BATCH_NORM)
+        return hpct_op_norm_param(spec, HPCT_NORM_VARIANCE) + 1;
     bool linear = spec->kind == HPCT_OP_CONV2D || spec->kind == HPCT_OP_DENSE;
     return !linear ? 0 : spec->no_bias ? 1 : 2;
 }
@@ -89,6 +110,8 @@ size_t hpct_op_param_floats(const hpct_op_spec *spec, int which)
 {
     const hpct_window *w = &spec->window;
     bool kernel = which == HPCT_OP_KERNEL;
+    if (spec->kind == HPCT_OP_BATCH_NORM)
+        return (size_t) spec->norm.channels;
     if (spec->kind == HPCT_OP_CONV2D)
         return (size_t) w->out_c * (kernel ? (size_t) w->kernel_h * (size_t) w->kernel_w *
                                                  (size_t) (w->in_c / w->groups)
@@ -98,7 +121,5 @@ size_t hpct_op_param_floats(const hpct_op_spec *spec, int which)
 
 bool hpct_op_param_is_state(const hpct_op_spec *spec, int which)
 {
-    (void) spec;
-    (void) which;
-    return false;
+    return spec->kind == HPCT_OP_BATCH_NORM && which >= hpct_op_norm_param(spec, HPCT_NORM_MEAN);
 }

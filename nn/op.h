@@ -32,6 +32,8 @@ typedef enum hpct_op_kind {
     HPCT_OP_SIGMOID,
     HPCT_OP_TANH,
     HPCT_OP_GELU,
+    HPCT_OP_BATCH_NORM,
+    HPCT_OP_PAD2D,
     HPCT_OP_DROPOUT,
     HPCT_OP_RESCALING,
     HPCT_OP_RESIZING,
@@ -50,6 +52,7 @@ typedef struct hpct_window {
     int dilation_h, dilation_w; /* distance between neighbouring cells of the kernel, 1 or more */
     int pad_top, pad_left;
     int groups; /* CONV2D: so many convolutions side by side, each of its share of the channels */
+    bool pad_zeros; /* MAX_POOL2D: cells outside the input are zeros after all */
 } hpct_window;
 
 /* A picture in and one out; which part of the first the second shows is nn/picture.h's. */
@@ -66,12 +69,12 @@ static inline int hpct_window_reach(int kernel, int dilation)
 
 typedef struct hpct_op_spec {
     hpct_op_kind kind;
-    bool relu;           /* CONV2D, DENSE, ADD: the result goes through max(0, x) */
+    bool relu;           /* CONV2D, DENSE, ADD, BATCH_NORM: the result goes through max(0, x) */
     bool no_bias;        /* CONV2D, DENSE: the kernel is the only parameter */
     double rate;         /* DROPOUT: the share of elements that becomes zero */
     float scale, offset; /* RESCALING */
     union {
-        hpct_window window; /* CONV2D, MAX_POOL2D, AVERAGE_POOL2D */
+        hpct_window window; /* CONV2D, MAX_POOL2D, AVERAGE_POOL2D; PAD2D: sizes and padding */
         struct {
             int rows; /* per sample; DENSE and SOFTMAX work on the last axis */
             int in, out;
@@ -82,8 +85,24 @@ typedef struct hpct_op_spec {
             int count;
             int size[HPCT_NODE_MAX_INPUTS]; /* each input's last axis; ADD: all the same */
         } join;                             /* ADD, CONCATENATE */
+        struct {
+            int rows; /* per sample: all axes but the last */
+            int channels;
+            bool no_scale, no_center;
+            float momentum, epsilon;
+        } norm; /* BATCH_NORM */
     };
 } hpct_op_spec;
+
+/* The parameters of BATCH_NORM by meaning, before those left out are taken away. */
+typedef enum hpct_norm_param {
+    HPCT_NORM_GAMMA,
+    HPCT_NORM_BETA,
+    HPCT_NORM_MEAN, /* moving */
+    HPCT_NORM_VARIANCE,
+} hpct_norm_param;
+/* Its index among the op's parameters, -1 when there is none. */
+int hpct_op_norm_param(const hpct_op_spec *spec, hpct_norm_param which);
 
 /* What follows from a spec alone. Floats of one sample; of a parameter in Keras' layout. */
 const char *hpct_op_kind_name(hpct_op_kind kind); /* "conv2d" */

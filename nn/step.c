@@ -94,6 +94,9 @@ hpct_status hpct_model_loss(hpct_model *model, int n, float scale, hpct_batch_su
     bool wants_diff = scale != 0.0f;
     if (wants_diff && !run->training)
         return hpct_fail(HPCT_ERR_USAGE, "model %s was built for inference only", model->name);
+    if (wants_diff && !run->stage_training)
+        return hpct_fail(HPCT_ERR_USAGE, "model %s: a gradient needs a forward for training",
+                         model->name);
     hpct_loss_call call = {
         .form = run->form,
         .n = n,

@@ -42,6 +42,10 @@ typedef struct hpct_batch_sums {
  * be compiled. Weights and optimizer slots set before are kept, also from an earlier build. */
 hpct_status hpct_model_build(hpct_model *model, const hpct_build_options *options);
 
+/* How often that was done: whoever keeps pointers into the model can tell whether they are its own
+ * still. */
+int64_t hpct_model_builds(const hpct_model *model);
+
 /* The arenas, 64-byte aligned; valid until the next build. *count: floats, padding of the backend's
  * layouts included, the tail not. */
 float *hpct_model_parameters(hpct_model *model, size_t *count);

@@ -7,12 +7,16 @@
 
 typedef struct arguments {
     const char *model;
+    int classes;
+    hpct_dataset_options size; /* of the pictures */
     double momentum;
     hpct_bench_options bench;
 } arguments;
 
 enum {
     KEY_MODEL = 256,
+    KEY_CLASSES,
+    KEY_RESIZE,
     KEY_BATCH_SIZE,
     KEY_GLOBAL_BATCH_SIZE,
     KEY_STEPS,
@@ -23,9 +27,12 @@ enum {
 };
 
 static const struct argp_option options[] = {
-    {"model", KEY_MODEL, "NAME", 0, "mnist-cnn or mnist-convnet", 0},
+    {"model", KEY_MODEL, "NAME", 0,
+     "mnist-cnn, mnist-convnet, resnet50, resnet50v2, resnet101v2 or resnet152v2", 0},
+    {"classes", KEY_CLASSES, "N", 0, "of the model (default: mnist 10, resnets 1000)", 0},
+    {"resize", KEY_RESIZE, "WxH", 0, "size of a resnet's pictures (default 224x224)", 0},
     {"batch-size", KEY_BATCH_SIZE, "N", 0,
-     "pictures per rank and step (default: mnist-cnn 64, mnist-convnet 100)", 0},
+     "pictures per rank and step (default: mnist-cnn 64, mnist-convnet 100, resnets 32)", 0},
     {"global-batch-size", KEY_GLOBAL_BATCH_SIZE, "N", 0,
      "pictures per step over all ranks, instead of --batch-size", 0},
     {"steps", KEY_STEPS, "N", 0, "default 100", 0},
@@ -42,6 +49,12 @@ static error_t parse(int key, char *value, struct argp_state *state)
     switch (key) {
     case KEY_MODEL:
         a->model = value;
+        return 0;
+    case KEY_CLASSES:
+        a->classes = (int) hpct_cli_integer("classes", value, 1, 1 << 20);
+        return 0;
+    case KEY_RESIZE:
+        hpct_cli_resize(value, &a->size);
         return 0;
     case KEY_BATCH_SIZE:
         a->bench.batch_size = (int) hpct_cli_integer("batch-size", value, 1, 1 << 20);
@@ -87,7 +100,9 @@ static int run(int argc, char **argv)
     hpct_cli_parse(&argp, argc, argv, &a);
     if (a.bench.batch_size > 0 && a.bench.global_batch_size > 0)
         hpct_cli_usage("--batch-size (per rank) and --global-batch-size are both given: give one");
-    hpct_status status = hpct_cli_make_model(&model, &defaults, a.model, tiny, a.momentum);
+    hpct_status status = hpct_cli_make_model(
+        &model, &defaults, &(hpct_cli_choice){a.model, a.classes, a.size.width, a.size.height},
+        tiny, a.momentum);
     if (status == HPCT_OK && a.bench.batch_size == 0 && a.bench.global_batch_size == 0)
         a.bench.batch_size = defaults->batch_size;
     if (status == HPCT_OK)

@@ -4,6 +4,7 @@
 
 #include <argp.h>
 #include <hpctrain/hpctrain.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 /* A subcommand: one file each. argv[0] is "hpc-train NAME". Returns the exit code. */
@@ -36,12 +37,20 @@ typedef struct hpct_cli_model {
     int batch_size;
     double learning_rate;
     hpct_loss loss;
+    bool any_size; /* of pictures */
 } hpct_cli_model;
+
+/* What --model, --classes and, for models of any size, --resize say; zeros for the defaults. */
+typedef struct hpct_cli_choice {
+    const char *name;
+    int classes, width, height;
+} hpct_cli_choice;
 
 /* Makes and compiles the model; hpct_cli_usage for an unknown name. `learning_rate` < 0 means the
  * model's own. The caller frees *out. */
-hpct_status hpct_cli_make_model(hpct_model **out, const hpct_cli_model **defaults, const char *name,
-                                double learning_rate, double momentum);
+hpct_status hpct_cli_make_model(hpct_model **out, const hpct_cli_model **defaults,
+                                const hpct_cli_choice *choice, double learning_rate,
+                                double momentum);
 
 /* Values of --resize (WIDTHxHEIGHT), --scale and --augment (flip,crop:N); hpct_cli_usage for
  * others. */

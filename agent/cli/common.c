@@ -129,24 +129,38 @@ double hpct_cli_number(const char *option, const char *text, double min, double 
 /* ---- models ---- */
 
 static const hpct_cli_model models[] = {
-    {"mnist-cnn", 64, 0.2, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS},
-    {"mnist-convnet", 100, 0.01, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY},
+    {"mnist-cnn", 64, 0.2, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS, false},
+    {"mnist-convnet", 100, 0.01, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY, false},
+    {"resnet50", 32, 0.01, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY, true},
+    {"resnet50v2", 32, 0.01, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY, true},
+    {"resnet101v2", 32, 0.01, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY, true},
+    {"resnet152v2", 32, 0.01, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY, true},
 };
 #define NUM_MODELS (sizeof models / sizeof models[0])
 
-hpct_status hpct_cli_make_model(hpct_model **out, const hpct_cli_model **defaults, const char *name,
-                                double learning_rate, double momentum)
+static const hpct_cli_model *find_model(const char *name)
 {
-    const hpct_cli_model *found = NULL;
-    if (name == NULL)
-        hpct_cli_usage("--model is missing; there are: %s, %s", models[0].name, models[1].name);
+    char names[256] = "";
     for (size_t i = 0; i < NUM_MODELS; i++) {
-        if (strcmp(models[i].name, name) == 0)
-            found = &models[i];
+        if (name != NULL && strcmp(models[i].name, name) == 0)
+            return &models[i];
+        size_t used = strlen(names);
+        snprintf(names + used, sizeof names - used, "%s%s", i == 0 ? "" : ", ", models[i].name);
     }
-    hpct_status status = hpct_model_builtin(out, name);
-    if (status == HPCT_ERR_USAGE || (status == HPCT_OK && found == NULL))
-        hpct_cli_usage("--model: %s", hpct_last_error());
+    if (name == NULL)
+        hpct_cli_usage("--model is missing; there are: %s", names);
+    hpct_cli_usage("--model: there is no model \"%s\"; there are: %s", name, names);
+}
+
+hpct_status hpct_cli_make_model(hpct_model **out, const hpct_cli_model **defaults,
+                                const hpct_cli_choice *choice, double learning_rate,
+                                double momentum)
+{
+    const hpct_cli_model *found = find_model(choice->name);
+    hpct_builtin_options options = {.name = choice->name, .classes = choice->classes};
+    if (found->any_size && choice->width > 0)
+        options.input = HPCT_SHAPE(choice->height, choice->width, 3);
+    hpct_status status = hpct_model_builtin_with(out, &options);
     if (status != HPCT_OK)
         return status;
     hpct_optimizer optimizer = {

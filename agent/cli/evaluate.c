@@ -6,19 +6,21 @@
 
 typedef struct arguments {
     const char *model, *weights, *data;
-    int batch_size;
+    int batch_size, classes;
     hpct_dataset_options input;
 } arguments;
 
-enum { KEY_MODEL = 256, KEY_WEIGHTS, KEY_DATA, KEY_BATCH_SIZE, KEY_RESIZE, KEY_SCALE };
+enum { KEY_MODEL = 256, KEY_WEIGHTS, KEY_DATA, KEY_BATCH_SIZE, KEY_CLASSES, KEY_RESIZE, KEY_SCALE };
 
 static const struct argp_option options[] = {
-    {"model", KEY_MODEL, "NAME", 0, "mnist-cnn or mnist-convnet", 0},
+    {"model", KEY_MODEL, "NAME", 0,
+     "mnist-cnn, mnist-convnet, resnet50, resnet50v2, resnet101v2 or resnet152v2", 0},
     {"weights", KEY_WEIGHTS, "FILE", 0, "weights as fit --save-weights wrote them", 0},
     {"data", KEY_DATA, "PATH", 0,
      "a data set (see hpc-train data --help); its test pictures are used (default: "
      "$HPC_TRAIN_DATA)",
      0},
+    {"classes", KEY_CLASSES, "N", 0, "of the model, as in fit", 0},
     {"resize", KEY_RESIZE, "WxH", 0, "resize the pictures, as in fit", 0},
     {"scale", KEY_SCALE, "NAME", 0, "unit, symmetric or none, as in fit", 0},
     {"batch-size", KEY_BATCH_SIZE, "N", 0, "pictures at a time on each rank (default 128)", 0},
@@ -43,6 +45,9 @@ static error_t parse(int key, char *value, struct argp_state *state)
         return 0;
     case KEY_RESIZE:
         hpct_cli_resize(value, &a->input);
+        return 0;
+    case KEY_CLASSES:
+        a->classes = (int) hpct_cli_integer("classes", value, 1, 1 << 20);
         return 0;
     case KEY_SCALE:
         hpct_cli_scale(value, &a->input);
@@ -84,7 +89,9 @@ static int run(int argc, char **argv)
     hpct_cli_parse(&argp, argc, argv, &a);
     if (a.weights == NULL)
         hpct_cli_usage("--weights is missing: a file written by fit --save-weights");
-    hpct_status status = hpct_cli_make_model(&model, &defaults, a.model, -1, 0);
+    hpct_status status = hpct_cli_make_model(
+        &model, &defaults, &(hpct_cli_choice){a.model, a.classes, a.input.width, a.input.height},
+        -1, 0);
     if (status == HPCT_OK)
         status = hpct_context_open(&context);
     if (status == HPCT_OK)

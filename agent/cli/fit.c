@@ -9,6 +9,7 @@
 
 typedef struct arguments {
     const char *model, *data, *validation_data;
+    int classes;
     hpct_dataset_options input;
     hpct_cli_training training;
     hpct_fit_options fit;
@@ -18,6 +19,7 @@ enum {
     KEY_MODEL = 256,
     KEY_DATA,
     KEY_VALIDATION_DATA,
+    KEY_CLASSES,
     KEY_RESIZE,
     KEY_SCALE,
     KEY_AUGMENT,
@@ -35,14 +37,20 @@ enum {
 
 static const struct argp_option options[] = {
     {NULL, 0, NULL, 0, "What to train:", 1},
-    {"model", KEY_MODEL, "NAME", 0, "mnist-cnn or mnist-convnet", 1},
+    {"model", KEY_MODEL, "NAME", 0,
+     "mnist-cnn, mnist-convnet, resnet50, resnet50v2, resnet101v2 or resnet152v2", 1},
     {"data", KEY_DATA, "PATH", 0,
      "a data set (see hpc-train data --help), or synthetic[:SAMPLES] (default: $HPC_TRAIN_DATA, "
      "which --hpc-train-stage sets)",
      1},
     {"validation-data", KEY_VALIDATION_DATA, "PATH", 0,
      "the test pictures there are evaluated after each epoch; may be the same path", 1},
-    {"resize", KEY_RESIZE, "WxH", 0, "resize the pictures, bilinear as tf.image.resize", 1},
+    {"classes", KEY_CLASSES, "N", 0, "of the model (default: mnist 10, resnets 1000)", 1},
+    {"resize", KEY_RESIZE, "WxH", 0,
+     "resize the pictures, bilinear as tf.image.resize; the size of a resnet's input (default "
+     "there "
+     "224x224)",
+     1},
     {"scale", KEY_SCALE, "NAME", 0,
      "what becomes of a byte x: unit (x/255, the default), symmetric (x/127.5-1, what Keras' "
      "ResNet50V2 weights want) or none",
@@ -56,7 +64,7 @@ static const struct argp_option options[] = {
     {"steps-per-epoch", KEY_STEPS_PER_EPOCH, "N", 0,
      "default: one pass over the data, the last batch may be short", 2},
     {"batch-size", KEY_BATCH_SIZE, "N", 0,
-     "pictures per rank and step (default: mnist-cnn 64, mnist-convnet 100)", 2},
+     "pictures per rank and step (default: mnist-cnn 64, mnist-convnet 100, resnets 32)", 2},
     {"global-batch-size", KEY_GLOBAL_BATCH_SIZE, "N", 0,
      "pictures per step over all ranks, instead of --batch-size", 2},
     {"seed", KEY_SEED, "N", 0, "initial weights and order of the pictures (default 0)", 2},
@@ -99,6 +107,9 @@ static error_t parse(int key, char *value, struct argp_state *state)
         return 0;
     case KEY_VALIDATION_DATA:
         a->validation_data = value;
+        return 0;
+    case KEY_CLASSES:
+        a->classes = (int) hpct_cli_integer("classes", value, 1, 1 << 20);
         return 0;
     case KEY_RESIZE:
         hpct_cli_resize(value, &a->input);
@@ -212,7 +223,9 @@ static int run(int argc, char **argv)
     if (a.fit.global_batch_size > 0 && a.training.scaling != HPCT_CLI_SCALING_NONE)
         hpct_cli_usage("--lr-scaling is for batches that grow with the ranks; --global-batch-size "
                        "does not");
-    hpct_status status = hpct_cli_make_model(&model, &defaults, a.model, -1, 0);
+    hpct_status status = hpct_cli_make_model(
+        &model, &defaults, &(hpct_cli_choice){a.model, a.classes, a.input.width, a.input.height},
+        -1, 0);
     if (status == HPCT_OK && a.fit.batch_size == 0 && a.fit.global_batch_size == 0)
         a.fit.batch_size = defaults->batch_size;
     if (status == HPCT_OK)

@@ -58,6 +58,7 @@ static hpct_status build(mirrored *m, const hpct_strategy_plan *plan, bool plain
         .batch_sizes = plan->batch_sizes,
         .num_batch_sizes = plan->num_batch_sizes,
         .fuse_update = m->comm->size == 1 && !plan->keep_gradients,
+        .dense_targets = plan->dense_targets,
         .plain_layout = plain_layout,
     };
     hpct_status status = hpct_context_agree(plan->context, hpct_model_build(m->model, &options));
@@ -122,6 +123,12 @@ fail:
 
 /* ---- a step ---- */
 
+static hpct_status mirrored_forward(hpct_strategy *strategy, int count, bool training)
+{
+    mirrored *m = (mirrored *) strategy;
+    return count == 0 ? HPCT_OK : hpct_model_forward(m->model, count, training);
+}
+
 static hpct_status mirrored_backward(hpct_strategy *strategy, int count, int global_count,
                                      hpct_step_sums *sums)
 {
@@ -131,9 +138,7 @@ static hpct_status mirrored_backward(hpct_strategy *strategy, int count, int glo
     if (count == 0) { /* a short batch had none for this rank: it adds nothing */
         memset(m->gradients, 0, m->count * sizeof *m->gradients);
     } else {
-        status = hpct_model_forward(m->model, count, true);
-        if (status == HPCT_OK)
-            status = hpct_model_loss(m->model, count, 1.0f / (float) global_count, &local);
+        status = hpct_model_loss(m->model, count, 1.0f / (float) global_count, &local);
         if (status == HPCT_OK)
             status = hpct_model_backward(m->model, count);
     }
@@ -183,6 +188,7 @@ static int64_t mirrored_bytes_per_step(const hpct_strategy *strategy)
 const hpct_strategy_ops hpct_multi_worker_mirrored = {
     .name = "multi-worker-mirrored",
     .open = mirrored_open,
+    .forward = mirrored_forward,
     .backward = mirrored_backward,
     .reduce = mirrored_reduce,
     .apply = mirrored_apply,

@@ -4,7 +4,9 @@
 hpct_status hpct_strategy_step(hpct_strategy *strategy, int count, int global_count,
                                hpct_step_sums *sums)
 {
-    hpct_status status = strategy->ops->backward(strategy, count, global_count, sums);
+    hpct_status status = strategy->ops->forward(strategy, count, true);
+    if (status == HPCT_OK)
+        status = strategy->ops->backward(strategy, count, global_count, sums);
     if (status == HPCT_OK)
         status = strategy->ops->reduce(strategy, sums);
     return status == HPCT_OK ? strategy->ops->apply(strategy) : status;

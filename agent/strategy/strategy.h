@@ -19,6 +19,7 @@ typedef struct hpct_strategy_plan {
     const int *batch_sizes; /* every count that this rank steps with or evaluates with, but 0 */
     int num_batch_sizes;
     bool keep_gradients; /* somebody reads them: no update inside backward */
+    bool dense_targets;  /* as in hpct_build_options */
 } hpct_strategy_plan;
 
 /* What every rank knows after a step, and (as `mine`) what it brings. */
@@ -34,11 +35,12 @@ typedef struct hpct_strategy_ops {
      * everybody's and allocates all that a step needs. Collective. */
     hpct_status (*open)(hpct_strategy **out, const hpct_strategy_plan *plan);
 
-    /* A step has three parts, which follow one another and allocate nothing (hpct_strategy_step
-     * makes all). backward: forward and backward over the `count` samples in hpct_model_input (0 is
-     * allowed), of `global_count` on all ranks; sets loss and metrics of *sums to this rank's.
-     * reduce, collective: the gradients of all ranks and *sums are added up and then the same
-     * everywhere. apply: the optimizer's update. */
+    /* A step has four parts, which follow one another and allocate nothing (hpct_strategy_step
+     * makes all). forward: over the `count` samples in hpct_model_input (0 is allowed). backward:
+     * loss and gradients of them, of `global_count` on all ranks; sets loss and metrics of *sums to
+     * this rank's. reduce, collective: the gradients of all ranks and *sums are added up and then
+     * the same everywhere. apply: the optimizer's update. */
+    hpct_status (*forward)(hpct_strategy *strategy, int count, bool training);
     hpct_status (*backward)(hpct_strategy *strategy, int count, int global_count,
                             hpct_step_sums *sums);
     hpct_status (*reduce)(hpct_strategy *strategy, hpct_step_sums *sums);
@@ -57,7 +59,8 @@ struct hpct_strategy {
 
 extern const hpct_strategy_ops hpct_multi_worker_mirrored;
 
-/* backward, reduce and apply. In: this rank's signals in *sums. Out: the sums over all ranks. */
+/* forward, backward, reduce and apply. In: this rank's signals in *sums. Out: the sums over all
+ * ranks. */
 hpct_status hpct_strategy_step(hpct_strategy *strategy, int count, int global_count,
                                hpct_step_sums *sums);
 

@@ -13,5 +13,6 @@
 #include <hpctrain/model.h>
 #include <hpctrain/status.h>
 #include <hpctrain/train.h>
+#include <hpctrain/trainer.h>
 
 #endif

@@ -80,6 +80,20 @@ typedef struct hpct_pool2d {
     hpct_padding padding;
 } hpct_pool2d;
 typedef hpct_pool2d hpct_max_pool2d;
+/* Over samples and all axes but the last, per channel: gamma (x - mean) / sqrt(variance + epsilon)
+ * + beta. Training takes mean and (biased) variance from the batch, of this replica alone, and
+ * moves the moving statistics towards them; otherwise the moving statistics are taken. Parameters
+ * gamma and beta, state moving_mean and moving_variance. */
+typedef struct hpct_batch_normalization {
+    double momentum; /* moving = momentum * moving + (1 - momentum) * batch; 0 means 0.99 */
+    double epsilon;  /* 0 means 1e-3 */
+    bool no_center, no_scale; /* without beta, without gamma */
+} hpct_batch_normalization;
+
+typedef struct hpct_zero_padding2d {
+    int padding[2][2]; /* rows of zeros above and below, columns of zeros left and right */
+} hpct_zero_padding2d;
+
 typedef hpct_pool2d hpct_average_pool2d; /* cells of the padding are not counted */
 
 typedef enum hpct_flip { HPCT_FLIP_BOTH, HPCT_FLIP_HORIZONTAL, HPCT_FLIP_VERTICAL } hpct_flip;
@@ -99,6 +113,12 @@ HPCT_API void hpct_model_add_conv2d(hpct_model *model, const hpct_conv2d *conv);
 HPCT_API void hpct_model_add_depthwise_conv2d(hpct_model *model, const hpct_depthwise_conv2d *conv);
 HPCT_API void hpct_model_add_max_pool2d(hpct_model *model, const hpct_max_pool2d *pool);
 HPCT_API void hpct_model_add_average_pool2d(hpct_model *model, const hpct_average_pool2d *pool);
+/* Over the whole picture: height x width x channels becomes channels. */
+HPCT_API void hpct_model_add_global_average_pool2d(hpct_model *model);
+HPCT_API void hpct_model_add_global_max_pool2d(hpct_model *model);
+HPCT_API void hpct_model_add_batch_normalization(hpct_model *model,
+                                                 const hpct_batch_normalization *norm);
+HPCT_API void hpct_model_add_zero_padding2d(hpct_model *model, const hpct_zero_padding2d *padding);
 HPCT_API void hpct_model_add_dense(hpct_model *model, const hpct_dense *dense);
 HPCT_API void hpct_model_add_flatten(hpct_model *model);
 /* One size may be -1 and is then worked out. */
@@ -137,9 +157,25 @@ HPCT_API void hpct_model_name_layer(hpct_model *model, const char *name);
 HPCT_API void hpct_model_add_add(hpct_model *model, const int *tensors, int count);
 HPCT_API void hpct_model_add_concatenate(hpct_model *model, const int *tensors, int count);
 
-/* A built-in model: "mnist-cnn" (Conv 32 3x3, Dense 128, Dense 10 logits; 2,770,634 parameters) or
- * "mnist-convnet" (Conv 32 5x5, pool, Conv 64 5x5, pool, Dense 10 softmax; 62,346 parameters).
- * HPCT_ERR_USAGE, with the names there are, for any other. */
+/* A built-in model, by name:
+ *   mnist-cnn      Conv 32 3x3, Dense 128, Dense: logits; 28 x 28, 10 classes; 2,770,634 parameters
+ *   mnist-convnet  Conv 32 5x5, pool, Conv 64 5x5, pool, Dense: probabilities; 62,346 parameters
+ *   resnet50v2, resnet101v2, resnet152v2
+ *                  keras.applications' ResNet50V2 (25,613,800 parameters with 1000 classes),
+ *                  ResNet101V2 (44,675,560), ResNet152V2 (60,380,648): the same layers, names and
+ *                  weights, without the "preprocess_input" before them; probabilities
+ *   resnet50       v1.5: keras.applications' ResNet50 (25,636,712), but a block that halves the
+ *                  picture does so in its 3x3 convolution ("_2_conv"), not in "_1_conv"
+ * The residual networks take pictures of any size (Keras: from 32 x 32 on), by default 224 x 224 x
+ * 3, and any number of classes, by default 1000. HPCT_ERR_USAGE, listing the names, for any other.
+ */
+typedef struct hpct_builtin_options {
+    const char *name;
+    hpct_shape input; /* rank 0: the model's default */
+    int classes;      /* 0: the model's default */
+} hpct_builtin_options;
+HPCT_API hpct_status hpct_model_builtin_with(hpct_model **out, const hpct_builtin_options *options);
+/* With its defaults. */
 HPCT_API hpct_status hpct_model_builtin(hpct_model **out, const char *name);
 
 /* Each sample's loss; where Keras wants target rows and labels are given, the row is 1 at the label

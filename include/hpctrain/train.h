@@ -57,6 +57,22 @@ typedef struct hpct_fit_result {
 HPCT_API hpct_status hpct_fit(hpct_context *context, hpct_model *model, const hpct_dataset *train,
                               const hpct_fit_options *options, hpct_fit_result *result);
 
+/* What TensorFlow's estimators call train_and_evaluate. */
+typedef struct hpct_train_and_evaluate_options {
+    int64_t max_steps;      /* of training; must be given */
+    int64_t evaluate_every; /* steps; default: once, at the end */
+    hpct_fit_options fit;   /* the rest, without epochs, steps_per_epoch and validation */
+} hpct_train_and_evaluate_options;
+
+/* Trains max_steps steps on full batches, pass after pass, and evaluates on `evaluation` every so
+ * many steps and at the end. What lies between two evaluations is shown and logged as an epoch. As
+ * hpct_fit in all else; collective. */
+HPCT_API hpct_status hpct_train_and_evaluate(hpct_context *context, hpct_model *model,
+                                             const hpct_dataset *train,
+                                             const hpct_dataset *evaluation,
+                                             const hpct_train_and_evaluate_options *options,
+                                             hpct_fit_result *result);
+
 /* Mean loss and accuracy over the whole data set, each sample counted once, each rank computing its
  * share; collective. batch_size is per rank, 0 for the default (128). */
 HPCT_API hpct_status hpct_evaluate(hpct_context *context, hpct_model *model,

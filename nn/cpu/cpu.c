@@ -26,6 +26,12 @@ static hpct_status make_op(hpct_op **out, const hpct_op_spec *spec, const hpct_o
     case HPCT_OP_RELU:
         status = hpct_cpu_make_relu(&op, spec, build);
         break;
+    case HPCT_OP_BATCH_NORM:
+        status = hpct_cpu_make_batch_norm(&op, spec, build);
+        break;
+    case HPCT_OP_PAD2D:
+        status = hpct_cpu_make_pad2d(&op, spec, build);
+        break;
     case HPCT_OP_ADD:
     case HPCT_OP_CONCATENATE:
         status = hpct_cpu_make_join(&op, spec, build);

@@ -29,6 +29,10 @@ hpct_status hpct_cpu_accumulate(size_t count, const float *src, float *dst, bool
 /* The backend's `measure`. */
 hpct_status hpct_cpu_measure(hpct_rates *rates);
 
+hpct_status hpct_cpu_make_batch_norm(hpct_op **out, const hpct_op_spec *spec,
+                                     const hpct_op_build *build);
+hpct_status hpct_cpu_make_pad2d(hpct_op **out, const hpct_op_spec *spec,
+                                const hpct_op_build *build);
 hpct_status hpct_cpu_make_join(hpct_op **out, const hpct_op_spec *spec, const hpct_op_build *build);
 
 /* Whether the direct loops serve this convolution: few input channels, no padding, nothing to pass

@@ -31,6 +31,14 @@ typedef struct hpct_update_span {
 typedef void hpct_update_loop(const hpct_update_call *call, const hpct_update_span *span,
                               double sums[2]);
 
+/* Rows of a batch normalization's backward, each of `channels`; src, diff [rows][channels], the
+ * others [channels]. With relu the gradient counts where src * scale + shift > 0. */
+typedef struct hpct_norm_rows {
+    size_t rows, channels;
+    const float *src, *diff, *mean, *scale, *shift;
+    bool relu;
+} hpct_norm_rows;
+
 typedef struct hpct_loops {
     const char *name;
     bool (*supported)(void);
@@ -60,6 +68,18 @@ typedef struct hpct_loops {
     void (*scale)(size_t count, float factor, float *dst);   /* dst *= factor */
     /* dst = a + b, through max(0, x) with relu; dst may be a or b. */
     void (*sum)(size_t count, const float *a, const float *b, bool relu, float *dst);
+
+    /* Of each column: the mean, and the sum of squared distances from it. */
+    void (*column_moments)(size_t rows, size_t channels, const float *src, float *mean,
+                           float *squares);
+    /* dst = src * scale + shift, through max(0, x) with relu. */
+    void (*normalize)(size_t rows, size_t channels, const float *src, const float *scale,
+                      const float *shift, bool relu, float *dst);
+    /* Of each column: sums of the gradient g, and of g (src - mean). */
+    void (*norm_sums)(const hpct_norm_rows *part, float *sum, float *sum_x);
+    /* diff_src = g scale + (src - mean) slope + offset; with `add` onto what is there. */
+    void (*norm_backward)(const hpct_norm_rows *part, const float *slope, const float *offset,
+                          bool add, float *diff_src);
 
     /* The optimizers of nn/backend.h. */
     hpct_update_loop *sgd, *adam, *lars, *lamb;

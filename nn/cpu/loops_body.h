@@ -293,6 +293,152 @@ HPCT_TARGET static void HPCT_VARIANT(sum)(size_t count, const float *a, const fl
     }
 }
 
+/* ---- batch normalization: columns in tiles of V vectors, rows in blocks that stay in cache ----
+ */
+
+#define NORM_BLOCK 32
+
+/* Mean and squares of a block's columns from c on, joined to those of the rows before (see
+ * join_moments in batch_norm.c). */
+#define MOMENTS_TILE(V)                                                                            \
+    do {                                                                                           \
+        vec sum[V], squares_[V];                                                                   \
+        EACH (v, V)                                                                                \
+            sum[v] = squares_[v] = (vec){0};                                                       \
+        for (size_t r = 0; r < count; r++)                                                         \
+            EACH (v, V)                                                                            \
+                sum[v] += LOAD(block + r * channels + c + (size_t) v * HPCT_LANES);                \
+        EACH (v, V)                                                                                \
+            sum[v] *= 1 / (float) count;                                                           \
+        for (size_t r = 0; r < count; r++)                                                         \
+            EACH (v, V) {                                                                          \
+                vec off = LOAD(block + r * channels + c + (size_t) v * HPCT_LANES) - sum[v];       \
+                squares_[v] += off * off;                                                          \
+            }                                                                                      \
+        EACH (v, V) {                                                                              \
+            size_t at = c + (size_t) v * HPCT_LANES;                                               \
+            vec before = LOAD(mean + at), delta = sum[v] - before;                                 \
+            STORE(mean + at, before + delta * part);                                               \
+            STORE(squares + at,                                                                    \
+                  LOAD(squares + at) + squares_[v] + delta * delta * (part * (float) first));      \
+        }                                                                                          \
+    } while (0)
+
+HPCT_TARGET static void HPCT_VARIANT(column_moments)(size_t rows, size_t channels, const float *src,
+                                                     float *mean, float *squares)
+{
+    for (size_t c = 0; c < channels; c++)
+        mean[c] = squares[c] = 0;
+    for (size_t first = 0; first < rows; first += NORM_BLOCK) {
+        size_t count = rows - first < NORM_BLOCK ? rows - first : NORM_BLOCK, c = 0;
+        const float *block = src + first * channels;
+        float part = (float) count / (float) (first + count);
+        for (; c + 4 * HPCT_LANES <= channels; c += 4 * HPCT_LANES)
+            MOMENTS_TILE(4);
+        for (; c + HPCT_LANES <= channels; c += HPCT_LANES)
+            MOMENTS_TILE(1);
+        for (; c < channels; c++) {
+            float sum = 0, off = 0;
+            for (size_t r = 0; r < count; r++)
+                sum += block[r * channels + c];
+            sum /= (float) count;
+            for (size_t r = 0; r < count; r++)
+                off += (block[r * channels + c] - sum) * (block[r * channels + c] - sum);
+            float delta = sum - mean[c];
+            mean[c] += delta * part;
+            squares[c] += off + delta * delta * (part * (float) first);
+        }
+    }
+}
+
+HPCT_TARGET static void HPCT_VARIANT(normalize)(size_t rows, size_t channels, const float *src,
+                                                const float *scale, const float *shift, bool relu,
+                                                float *dst)
+{
+    for (size_t r = 0; r < rows; r++, src += channels, dst += channels) {
+        size_t c = 0;
+        for (; c + HPCT_LANES <= channels; c += HPCT_LANES) {
+            vec x = LOAD(src + c) * LOAD(scale + c) + LOAD(shift + c);
+            STORE(dst + c, relu ? MASKED(x, x > 0) : x);
+        }
+        for (; c < channels; c++) {
+            float x = src[c] * scale[c] + shift[c];
+            dst[c] = relu && !(x > 0) ? 0 : x;
+        }
+    }
+}
+
+/* The gradient that gets through the ReLU. */
+#define NORM_GRADIENT(p, x, g, c)                                                                  \
+    ((p)->relu ? MASKED(g, (x) *LOAD((p)->scale + (c)) + LOAD((p)->shift + (c)) > 0) : (g))
+#define NORM_GRADIENT_ONE(p, x, g, c)                                                              \
+    ((p)->relu && !((x) * (p)->scale[c] + (p)->shift[c] > 0) ? 0 : (g))
+
+#define NORM_SUMS_TILE(V)                                                                          \
+    do {                                                                                           \
+        vec a[V], b[V];                                                                            \
+        EACH (v, V)                                                                                \
+            a[v] = b[v] = (vec){0};                                                                \
+        for (size_t r = first; r < first + count; r++)                                             \
+            EACH (v, V) {                                                                          \
+                size_t at = c + (size_t) v * HPCT_LANES;                                           \
+                vec x = LOAD(p->src + r * channels + at), g = LOAD(p->diff + r * channels + at);   \
+                g = NORM_GRADIENT(p, x, g, at);                                                    \
+                a[v] += g;                                                                         \
+                b[v] += g * (x - LOAD(p->mean + at));                                              \
+            }                                                                                      \
+        EACH (v, V) {                                                                              \
+            size_t at = c + (size_t) v * HPCT_LANES;                                               \
+            STORE(sum + at, LOAD(sum + at) + a[v]);                                                \
+            STORE(sum_x + at, LOAD(sum_x + at) + b[v]);                                            \
+        }                                                                                          \
+    } while (0)
+
+HPCT_TARGET static void HPCT_VARIANT(norm_sums)(const hpct_norm_rows *p, float *sum, float *sum_x)
+{
+    size_t channels = p->channels;
+    for (size_t c = 0; c < channels; c++)
+        sum[c] = sum_x[c] = 0;
+    for (size_t first = 0; first < p->rows; first += NORM_BLOCK) {
+        size_t count = p->rows - first < NORM_BLOCK ? p->rows - first : NORM_BLOCK, c = 0;
+        for (; c + 4 * HPCT_LANES <= channels; c += 4 * HPCT_LANES)
+            NORM_SUMS_TILE(4);
+        for (; c + HPCT_LANES <= channels; c += HPCT_LANES)
+            NORM_SUMS_TILE(1);
+        for (; c < channels; c++) {
+            for (size_t r = first; r < first + count; r++) {
+                float x = p->src[r * channels + c], g = p->diff[r * channels + c];
+                g = NORM_GRADIENT_ONE(p, x, g, c);
+                sum[c] += g;
+                sum_x[c] += g * (x - p->mean[c]);
+            }
+        }
+    }
+}
+
+HPCT_TARGET static void HPCT_VARIANT(norm_backward)(const hpct_norm_rows *p, const float *slope,
+                                                    const float *offset, bool add, float *diff_src)
+{
+    size_t channels = p->channels;
+    for (size_t r = 0; r < p->rows; r++) {
+        const float *src = p->src + r * channels, *diff = p->diff + r * channels;
+        float *out = diff_src + r * channels;
+        size_t c = 0;
+        for (; c + HPCT_LANES <= channels; c += HPCT_LANES) {
+            vec x = LOAD(src + c), g = LOAD(diff + c);
+            g = NORM_GRADIENT(p, x, g, c);
+            vec d = g * LOAD(p->scale + c) + (x - LOAD(p->mean + c)) * LOAD(slope + c) +
+                    LOAD(offset + c);
+            STORE(out + c, add ? (vec) (LOAD(out + c) + d) : d);
+        }
+        for (; c < channels; c++) {
+            float g = NORM_GRADIENT_ONE(p, src[c], diff[c], c);
+            float d = g * p->scale[c] + (src[c] - p->mean[c]) * slope[c] + offset[c];
+            out[c] = add ? out[c] + d : d;
+        }
+    }
+}
+
 /* ---- optimizers ---- */
 
 #define SELECT(m, a, b) ((vec) (((HPCT_VARIANT(mask))(a) & (m)) | ((HPCT_VARIANT(mask))(b) & ~(m))))
@@ -450,6 +596,10 @@ static const hpct_loops HPCT_VARIANT(loops) = {
     .add = HPCT_VARIANT(add),
     .scale = HPCT_VARIANT(scale),
     .sum = HPCT_VARIANT(sum),
+    .column_moments = HPCT_VARIANT(column_moments),
+    .normalize = HPCT_VARIANT(normalize),
+    .norm_sums = HPCT_VARIANT(norm_sums),
+    .norm_backward = HPCT_VARIANT(norm_backward),
     .sgd = HPCT_VARIANT(sgd),
     .adam = HPCT_VARIANT(adam),
     .lars = HPCT_VARIANT(lars),
@@ -478,6 +628,11 @@ static const hpct_loops HPCT_VARIANT(loops) = {
 #undef DIRECT_TILE
 #undef DIRECT_DIFF_TILE
 #undef DIRECT_DIFF_TAPS
+#undef NORM_BLOCK
+#undef MOMENTS_TILE
+#undef NORM_GRADIENT
+#undef NORM_GRADIENT_ONE
+#undef NORM_SUMS_TILE
 #undef HPCT_TARGET
 #undef HPCT_VARIANT
 #undef HPCT_VARIANT_NAME

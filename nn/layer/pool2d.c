@@ -1,5 +1,5 @@
 /* MaxPooling2D and AveragePooling2D: the largest value, or the mean, of each window, channel by
- * channel. */
+ * channel; and of the whole picture. */
 #include "nn/layer/window.h"
 
 static void add_pool(hpct_model *model, hpct_op_kind kind, const char *type, const char *stem,
@@ -30,4 +30,37 @@ void hpct_model_add_max_pool2d(hpct_model *model, const hpct_max_pool2d *pool)
 void hpct_model_add_average_pool2d(hpct_model *model, const hpct_average_pool2d *pool)
 {
     add_pool(model, HPCT_OP_AVERAGE_POOL2D, "AveragePooling2D", "average_pooling2d", pool);
+}
+
+/* One window, then a view without height and width. */
+static void add_global_pool(hpct_model *model, hpct_op_kind kind, const char *type,
+                            const char *stem)
+{
+    hpct_shape input, output;
+    hpct_op_spec spec = {.kind = kind};
+    if (!hpct_layer_begin(model, type, stem, &input) || !hpct_window_takes(model, &input))
+        return;
+    hpct_window_config config = {
+        .what = "pool",
+        .size = {input.size[0], input.size[1]},
+        .strides = {1, 1},
+        .dilation = {1, 1},
+        .groups = 1,
+    };
+    if (!hpct_window_make(model, &input, &config, &spec.window, &output) ||
+        !hpct_layer_add_node(model, &spec, &output))
+        return;
+    output = HPCT_SHAPE(input.size[2]);
+    hpct_layer_add_view(model, &output);
+}
+
+void hpct_model_add_global_average_pool2d(hpct_model *model)
+{
+    add_global_pool(model, HPCT_OP_AVERAGE_POOL2D, "GlobalAveragePooling2D",
+                    "global_average_pooling2d");
+}
+
+void hpct_model_add_global_max_pool2d(hpct_model *model)
+{
+    add_global_pool(model, HPCT_OP_MAX_POOL2D, "GlobalMaxPooling2D", "global_max_pooling2d");
 }

@@ -102,6 +102,27 @@ void HPCT_REF(concatenate_forward)(size_t rows, int num, const int *size,
 void HPCT_REF(concatenate_backward)(size_t rows, int num, const int *size, int which,
                                     const hpct_real *diff_dst, bool add, hpct_real *diff_src);
 
+/* Batch normalization of src[rows][channels]. gamma, beta and their gradients may be NULL, and
+ * diff_src; the statistics are those of the batch, or in forward the moving ones. */
+void HPCT_REF(batch_norm_statistics)(size_t rows, size_t channels, const hpct_real *src,
+                                     hpct_real *mean, hpct_real *variance);
+void HPCT_REF(batch_norm_forward)(size_t rows, size_t channels, double epsilon,
+                                  const hpct_real *src, const hpct_real *mean,
+                                  const hpct_real *variance, const hpct_real *gamma,
+                                  const hpct_real *beta, hpct_real *dst);
+void HPCT_REF(batch_norm_backward)(size_t rows, size_t channels, double epsilon,
+                                   const hpct_real *src, const hpct_real *mean,
+                                   const hpct_real *variance, const hpct_real *gamma,
+                                   const hpct_real *diff_dst, bool add, hpct_real *diff_src,
+                                   hpct_real *diff_gamma, hpct_real *diff_beta);
+/* moving = momentum * moving + (1 - momentum) * batch. */
+void HPCT_REF(batch_norm_move)(size_t channels, double momentum, const hpct_real *batch,
+                               hpct_real *moving);
+
+void HPCT_REF(pad2d_forward)(const hpct_window *w, int n, const hpct_real *src, hpct_real *dst);
+void HPCT_REF(pad2d_backward)(const hpct_window *w, int n, const hpct_real *diff_dst, bool add,
+                              hpct_real *diff_src);
+
 /* Fills call->sums; diff_src gets call->scale times the gradient, unless NULL. call->src and
  * call->diff_src are not looked at. */
 void HPCT_REF(loss_rows)(const hpct_loss_call *call, const hpct_real *src, hpct_real *diff_src);

@@ -269,6 +269,63 @@ static hpct_status concatenate_backward(hpct_op *op, const hpct_op_call *call)
     return HPCT_OK;
 }
 
+/* One of a BATCH_NORM's parameters or gradients; NULL when it is left out. */
+static float *norm_param(const hpct_op *op, float *const *params, hpct_norm_param which)
+{
+    int index = hpct_op_norm_param(&op->spec, which);
+    return index < 0 ? NULL : params[index];
+}
+
+static hpct_status batch_norm_forward(hpct_op *op, const hpct_op_call *call)
+{
+    size_t channels = (size_t) op->spec.norm.channels,
+           rows = (size_t) call->n * (size_t) op->spec.norm.rows;
+    float *mean = norm_param(op, call->param, HPCT_NORM_MEAN),
+          *variance = norm_param(op, call->param, HPCT_NORM_VARIANCE);
+    if (call->training) {
+        float *kept = call->workspace;
+        double momentum = (double) op->spec.norm.momentum;
+        hpct_ref_batch_norm_statistics(rows, channels, call->src[0], kept, kept + channels);
+        hpct_ref_batch_norm_move(channels, momentum, kept, mean);
+        hpct_ref_batch_norm_move(channels, momentum, kept + channels, variance);
+        mean = kept;
+        variance = kept + channels;
+    }
+    hpct_ref_batch_norm_forward(rows, channels, (double) op->spec.norm.epsilon, call->src[0], mean,
+                                variance, norm_param(op, call->param, HPCT_NORM_GAMMA),
+                                norm_param(op, call->param, HPCT_NORM_BETA), call->dst);
+    finish_forward(op, call);
+    return HPCT_OK;
+}
+
+static hpct_status batch_norm_backward(hpct_op *op, const hpct_op_call *call)
+{
+    size_t channels = (size_t) op->spec.norm.channels,
+           rows = (size_t) call->n * (size_t) op->spec.norm.rows;
+    const float *kept = call->workspace;
+    start_backward(op, call);
+    hpct_ref_batch_norm_backward(rows, channels, (double) op->spec.norm.epsilon, call->src[0], kept,
+                                 kept + channels, norm_param(op, call->param, HPCT_NORM_GAMMA),
+                                 call->diff_dst, call->add[0], call->diff_src[0],
+                                 norm_param(op, call->grad, HPCT_NORM_GAMMA),
+                                 norm_param(op, call->grad, HPCT_NORM_BETA));
+    return HPCT_OK;
+}
+
+static hpct_status pad2d_forward(hpct_op *op, const hpct_op_call *call)
+{
+    hpct_ref_pad2d_forward(&op->spec.window, call->n, call->src[0], call->dst);
+    return HPCT_OK;
+}
+
+static hpct_status pad2d_backward(hpct_op *op, const hpct_op_call *call)
+{
+    if (call->diff_src[0] != NULL)
+        hpct_ref_pad2d_backward(&op->spec.window, call->n, call->diff_dst, call->add[0],
+                                call->diff_src[0]);
+    return HPCT_OK;
+}
+
 #define CLASS(kind)                                                                                \
     {                                                                                              \
         .forward = kind##_forward, .backward = kind##_backward, .import_param = hpct_ref_import,   \
@@ -292,6 +349,8 @@ static const hpct_op_class classes[HPCT_OP_KINDS] = {
     [HPCT_OP_RANDOM_FLIP] = CLASS(picture),
     [HPCT_OP_ADD] = CLASS(add),
     [HPCT_OP_CONCATENATE] = CLASS(concatenate),
+    [HPCT_OP_BATCH_NORM] = CLASS(batch_norm),
+    [HPCT_OP_PAD2D] = CLASS(pad2d),
 };
 
 hpct_status hpct_ref_make_op(hpct_op **out, const hpct_op_spec *spec, const hpct_op_build *build)
@@ -312,7 +371,9 @@ hpct_status hpct_ref_make_op(hpct_op **out, const hpct_op_spec *spec, const hpct
                              spec->kind == HPCT_OP_MAX_POOL2D;
     op->backward_reads_dst = from_dst || spec->relu;
     op->backward_keeps_diff_dst = !spec->relu;
-    op->adds_diff_src = joins;
+    op->adds_diff_src = joins || spec->kind == HPCT_OP_BATCH_NORM || spec->kind == HPCT_OP_PAD2D;
+    if (spec->kind == HPCT_OP_BATCH_NORM) /* the batch's statistics */
+        op->workspace_bytes = 2 * (size_t) spec->norm.channels * sizeof(float);
     op->passes_diff_dst = spec->kind == HPCT_OP_ADD;
     *out = op;
     return HPCT_OK;

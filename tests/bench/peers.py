@@ -47,7 +47,7 @@ def command(system, model, batch, threads, steps, options, summary):
         epochs = "1" if steps == 1 else "2"
         return ours + ["fit", *common, "--data", options.data, "--verbose", "0", "--epochs", epochs,
                        "--steps-per-epoch", str(steps)], {}
-    return ours + ["bench", *common, "--steps", str(steps)], {}
+    return ours + ["bench", *common, "--resize", "128x128", "--classes", "10", "--steps", str(steps)], {}
 
 
 def measure(system, case, options):

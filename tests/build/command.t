@@ -16,4 +16,8 @@ is "$(spin_count)" 3000 "threads wait briefly"
 is "$(spin_count GOMP_SPINCOUNT=70)" 70 "unless the user says how long"
 is "$(spin_count OMP_WAIT_POLICY=passive)" 0 "or how"
 is "$("$top_builddir/hpc-train" --version)" "$(GOMP_SPINCOUNT=70 "$top_builddir/hpc-train" --version)" "and the command gets its arguments"
+
+like "$("$top_builddir/hpc-train" bench --model resnet50v2 --resize 32x32 --classes 10 --batch-size 2 --steps 1 --profile)" \
+    'conv5_block3_3_conv .*resnet50v2: [0-9.]+ images/s' "a residual network of any size, with its layers' times"
+like "$("$top_builddir/hpc-train" bench --model resnet51 2>&1)" 'resnet51.*mnist-cnn.*resnet152v2' "an unknown model is answered with all there are"
 done_testing

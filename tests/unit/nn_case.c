@@ -102,6 +102,8 @@ static hpct_status import_params(hpct_op *op, const nn_result *r, uint64_t seed,
     hpct_status status = HPCT_OK;
     for (int i = 0; i < op->num_params && status == HPCT_OK; i++) {
         float *keras = random_floats(r->param_count[i], seed, STREAM_PARAM + (uint32_t) i, 0);
+        for (size_t k = 0; hpct_op_param_is_state(&op->spec, i) && k < r->param_count[i]; k++)
+            keras[k] = fabsf(keras[k]); /* variances */
         a->param[i] = poisoned(op->param_floats[i]);
         if (!hpct_op_param_is_state(&op->spec, i))
             a->grad[i] = poisoned(op->param_floats[i]);
@@ -180,7 +182,7 @@ static hpct_status run(const nn_case *c, hpct_op *op, uint64_t seed, const float
                 memcpy(r->diff_src[k], before[k], r->src_count[k] * sizeof *diff);
         }
         started = now();
-        if (status == HPCT_OK)
+        if (status == HPCT_OK && !c->forward_only)
             status = op->class->backward(op, &call);
         keep_least(&r->backward_seconds, now() - started);
     }
@@ -224,6 +226,10 @@ nn_result *nn_case_run(const nn_case *c, const hpct_backend *backend, uint64_t s
     }
     if (status == HPCT_OK)
         status = run(c, op, seed, given_dst, repeat, r, &a);
+    for (int i = 0; i < HPCT_OP_MAX_PARAMS && c->forward_only; i++) {
+        hpct_host_release(a.grad[i]);
+        a.grad[i] = NULL;
+    }
     if (status == HPCT_OK)
         status = export_params(op, r, &a);
     for (int i = 0; i < HPCT_OP_MAX_PARAMS; i++) {

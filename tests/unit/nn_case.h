@@ -11,6 +11,7 @@ typedef struct nn_case {
     int other_n; /* also built for this batch size; 0 for none */
     bool needs_diff_src, fuse_update, plain_layout;
     bool inference;     /* forward, and the backward after it, without `training` */
+    bool forward_only;
     bool add;           /* the sources' gradients are added to what is there */
     int small_integers; /* not 0: inputs are whole numbers below it, so that there are ties */
 } nn_case;

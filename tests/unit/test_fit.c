@@ -1,5 +1,7 @@
 /* fit and evaluate on one rank, with real arithmetic on small pictures. */
 #include "agent/context.h"
+#include "agent/data/dataset.h"
+#include "agent/data/sampler.h"
 #include "tests/unit/pictures.h"
 #include "tests/unit/unit.h"
 
@@ -144,6 +146,90 @@ static void labels_out_of_range_are_refused(void **state)
     hpct_model_free(model);
 }
 
+static void evaluations_come_every_so_many_steps(void **state)
+{
+    (void) state;
+    hpct_model *model = small_model(10);
+    hpct_fit_result result;
+    hpct_metrics metrics;
+    hpct_train_and_evaluate_options options = {
+        .max_steps = 25, .evaluate_every = 10, .fit = {.batch_size = 32, .log_dir = folder}};
+    assert_int_equal(hpct_train_and_evaluate(context, model, train, test, &options, &result),
+                     HPCT_OK);
+    assert_int_equal(result.steps, 25);
+    assert_int_equal(count_lines("history.csv"), 1 + 3);
+    assert_int_equal(count_lines("metrics.jsonl"), 25);
+    assert_int_equal(hpct_evaluate(context, model, test, 0, &metrics), HPCT_OK);
+    assert_true(fabs(metrics.loss - result.validation.loss) < 1e-5 * metrics.loss);
+    options.evaluate_every = 0; /* once, at the end */
+    assert_int_equal(hpct_train_and_evaluate(context, model, train, test, &options, &result),
+                     HPCT_OK);
+    assert_int_equal(count_lines("history.csv"), 1 + 1);
+    const hpct_train_and_evaluate_options wrong[] = {
+        {.max_steps = 0},
+        {.max_steps = 5, .evaluate_every = -1},
+        {.max_steps = 5, .fit = {.epochs = 2}},
+        {.max_steps = 5, .fit = {.steps_per_epoch = 2}},
+        {.max_steps = 5, .fit = {.validation = test}},
+        {.max_steps = INT64_MAX, .evaluate_every = 1},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        assert_int_equal(hpct_train_and_evaluate(context, model, train, test, &wrong[i], NULL),
+                         HPCT_ERR_USAGE);
+    hpct_model_free(model);
+}
+
+/* The same numbers as fit's, from the parts of its step; the parts in another order are refused. */
+static void a_loop_of_ones_own_is_fit(void **state)
+{
+    (void) state;
+    hpct_model *fitted = small_model(10), *own = small_model(10);
+    hpct_fit_result result;
+    hpct_fit_options options = {.epochs = 1, .batch_size = 29, .seed = 5};
+    assert_int_equal(hpct_fit(context, fitted, train, &options, &result), HPCT_OK);
+    hpct_trainer *trainer;
+    hpct_metrics metrics, sum = {0};
+    hpct_trainer_options opening = {.batch_sizes = {29}};
+    assert_int_equal(hpct_trainer_open(&trainer, context, own, &opening), HPCT_OK);
+    assert_int_equal(hpct_trainer_reduce(trainer, NULL), HPCT_ERR_USAGE);
+    assert_int_equal(hpct_trainer_apply(trainer), HPCT_ERR_USAGE);
+    assert_null(hpct_trainer_targets(trainer));
+    uint32_t order[203];
+    hpct_shuffle(order, 203, 5, 0);
+    for (int t = 0; t < 7; t++) {
+        hpct_dataset_gather(train, order + t * 29, 29, hpct_trainer_input(trainer),
+                            hpct_trainer_labels(trainer));
+        assert_int_equal(hpct_trainer_forward(trainer, 28, true), HPCT_ERR_USAGE);
+        assert_int_equal(hpct_trainer_forward(trainer, 29, true), HPCT_OK);
+        assert_int_equal(hpct_trainer_backward(trainer, 0), HPCT_ERR_USAGE);
+        assert_int_equal(hpct_trainer_backward(trainer, 29), HPCT_OK);
+        assert_int_equal(hpct_trainer_reduce(trainer, &metrics), HPCT_OK);
+        size_t count, numbers = 0;
+        const float *gradients = hpct_trainer_gradients(trainer, &count);
+        for (size_t i = 0; i < count; i++)
+            numbers += gradients[i] != 0;
+        assert_true(numbers > 1000); /* they are there, not inside an update */
+        assert_int_equal(hpct_trainer_apply(trainer), HPCT_OK);
+        sum.loss += metrics.loss / 7;
+        sum.accuracy += metrics.accuracy / 7;
+    }
+    assert_true(fabs(sum.loss - result.train.loss) < 1e-5 * sum.loss);
+    assert_true(fabs(sum.accuracy - result.train.accuracy) < 1e-9);
+    assert_int_equal(hpct_trainer_forward(trainer, 29, false), HPCT_OK);
+    hpct_metrics measured;
+    assert_int_equal(hpct_trainer_measure(trainer, 29, &measured), HPCT_OK);
+    assert_true(measured.loss > 0 && measured.loss < metrics.loss); /* of the batch just learned */
+    assert_non_null(hpct_trainer_output(trainer));
+    assert_int_equal(hpct_evaluate(context, own, test, 0, &metrics), HPCT_OK);
+    assert_int_equal(hpct_trainer_forward(trainer, 29, true), HPCT_ERR_USAGE); /* built anew */
+    hpct_trainer_close(trainer);
+    hpct_metrics expected;
+    assert_int_equal(hpct_evaluate(context, fitted, test, 0, &expected), HPCT_OK);
+    assert_true(fabs(expected.loss - metrics.loss) < 1e-5 * expected.loss);
+    hpct_model_free(fitted);
+    hpct_model_free(own);
+}
+
 static void a_signal_stops_it(void **state)
 {
     (void) state;
@@ -185,6 +271,8 @@ int main(void)
         cmocka_unit_test(steps_per_epoch_are_kept),
         cmocka_unit_test(impossible_options_are_refused),
         cmocka_unit_test(labels_out_of_range_are_refused),
+        cmocka_unit_test(evaluations_come_every_so_many_steps),
+        cmocka_unit_test(a_loop_of_ones_own_is_fit),
         cmocka_unit_test(a_signal_stops_it),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);

@@ -248,6 +248,46 @@ static void rows_agree(void **state)
     }
 }
 
+static void batch_norm(const probe *p)
+{
+    size_t rows = (size_t) (p->n * p->spec->norm.rows), channels = (size_t) p->spec->norm.channels;
+    double mean[8], variance[8];
+    hpct_ref64_batch_norm_statistics(rows, channels, p->src, mean, variance);
+    hpct_ref64_batch_norm_forward(rows, channels, 1e-3, p->src, mean, variance, p->kernel, p->bias,
+                                  p->dst);
+}
+
+/* Through the batch's own mean and variance. */
+static void batch_norm_agrees(void **state)
+{
+    (void) state;
+    for (int i = 0; i < 40; i++) {
+        hpct_op_spec spec = {.norm = {.rows = pick(2, 5), .channels = pick(1, 8)}};
+        int n = pick(2, 4);
+        size_t rows = (size_t) (n * spec.norm.rows), channels = (size_t) spec.norm.channels,
+               count = rows * channels;
+        probe p = {.forward = batch_norm,
+                   .spec = &spec,
+                   .n = n,
+                   .src = random_doubles(count),
+                   .kernel = random_doubles(channels),
+                   .bias = random_doubles(channels),
+                   .dst = random_doubles(count),
+                   .weight = random_doubles(count),
+                   .dst_count = count};
+        double *diff_src = random_doubles(count), *diff_gamma = random_doubles(channels),
+               *diff_beta = random_doubles(channels), mean[8], variance[8];
+        hpct_ref64_batch_norm_statistics(rows, channels, p.src, mean, variance);
+        hpct_ref64_batch_norm_backward(rows, channels, 1e-3, p.src, mean, variance, p.kernel,
+                                       p.weight, false, diff_src, diff_gamma, diff_beta);
+        check(&p, "gamma", p.kernel, diff_gamma, channels);
+        check(&p, "beta", p.bias, diff_beta, channels);
+        check(&p, "source", p.src, diff_src, count);
+        free(p.src), free(p.kernel), free(p.bias), free(p.dst), free(p.weight);
+        free(diff_src), free(diff_gamma), free(diff_beta);
+    }
+}
+
 /* Linear operations: backward is forward's transpose, <forward(x), y> = <x, backward(y)>. */
 static void compare_products(const char *what, const double *x, const double *back, size_t in,
                              const double *forth, const double *y, size_t out)
@@ -475,15 +515,11 @@ static void metrics_are_keras(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(windows_agree),
-        cmocka_unit_test(rows_agree),
-        cmocka_unit_test(elements_agree),
-        cmocka_unit_test(activations_have_keras_values),
-        cmocka_unit_test(pictures_agree),
-        cmocka_unit_test(dropout_agrees),
-        cmocka_unit_test(resizing_has_tensorflow_values),
-        cmocka_unit_test(losses_agree),
-        cmocka_unit_test(losses_have_keras_values),
+        cmocka_unit_test(windows_agree),     cmocka_unit_test(rows_agree),
+        cmocka_unit_test(elements_agree),    cmocka_unit_test(activations_have_keras_values),
+        cmocka_unit_test(batch_norm_agrees), cmocka_unit_test(pictures_agree),
+        cmocka_unit_test(dropout_agrees),    cmocka_unit_test(resizing_has_tensorflow_values),
+        cmocka_unit_test(losses_agree),      cmocka_unit_test(losses_have_keras_values),
         cmocka_unit_test(metrics_are_keras),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

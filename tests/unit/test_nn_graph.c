@@ -77,14 +77,16 @@ static void plain_backward(const hpct_model *model, plain *p, float *grad)
     for (int i = model->num_nodes - 1; i >= 0; i--) {
         const hpct_node *node = &model->nodes[i];
         const hpct_run_node *built = &model->run->nodes[i];
-        float *grads[HPCT_OP_MAX_PARAMS];
+        float *grads[HPCT_OP_MAX_PARAMS] = {NULL};
         const float *src[HPCT_NODE_MAX_INPUTS];
         float *diff_src[HPCT_NODE_MAX_INPUTS] = {NULL}, *diff_dst = p->diff[node->output];
         bool add[HPCT_NODE_MAX_INPUTS] = {false};
         if (!built->backward)
             continue;
         for (int k = 0; k < node->num_params; k++)
-            grads[k] = grad + model->run->param_offsets[node->first_param + k];
+            grads[k] = model->params[node->first_param + k].state
+                           ? NULL
+                           : grad + model->run->param_offsets[node->first_param + k];
         size_t at = 0;
         for (int k = 0; k < node->num_inputs; k++) {
             src[k] = p->value[root_of(model, node->inputs[k])];
@@ -130,7 +132,11 @@ static void check_gradients(hpct_model *model)
         p.value[t] = hpct_host_allocate(floats_of(model, t) * sizeof(float));
         p.diff[t] = hpct_host_allocate(floats_of(model, t) * sizeof(float));
     }
+    float *kept = hpct_host_allocate(run->state_floats * sizeof *kept);
+    memcpy(kept, run->states, run->state_floats * sizeof *kept);
     plain_forward(model, &p);
+    memcpy(run->states, kept, run->state_floats * sizeof *kept);
+    hpct_host_release(kept);
     hpct_loss_call call = {.form = run->form,
                            .n = BATCH,
                            .classes = classes,
@@ -149,10 +155,13 @@ static void check_gradients(hpct_model *model)
     assert_true(sums.loss == expected_sums.loss);
     assert_int_equal(hpct_model_backward(model, BATCH), HPCT_OK);
     for (int i = 0; i < model->num_params; i++) {
+        if (model->params[i].state)
+            continue;
         size_t at = run->param_offsets[i], count = hpct_shape_count(&model->params[i].shape);
         double difference = nn_difference(run->gradients + at, expected + at, count);
         if (difference > 2e-5)
-            fail_msg("%s: gradient differs by %g", model->params[i].name, difference);
+            fail_msg("%s on %s: gradient %g differs by %g", model->params[i].name,
+                     run->backend->name, (double) expected[at], difference);
     }
     for (int t = 1; t < model->num_tensors; t++) {
         hpct_host_release(p.value[t]);
@@ -187,7 +196,7 @@ static void draw_layer(hpct_model *model, const int *heads, int num)
 {
     int window = pick(1, 2);
     hpct_model_set_head(model, heads[pick(num > 3 ? num - 3 : 0, num - 1)]);
-    switch (pick(0, 6)) {
+    switch (pick(0, 8)) {
     case 0:
     case 1:
         hpct_model_add_conv2d(model,
@@ -204,6 +213,15 @@ static void draw_layer(hpct_model *model, const int *heads, int num)
         hpct_model_add_activation(model, pick(0, 3) == 0 ? HPCT_LINEAR : HPCT_RELU);
         break;
     case 4:
+        hpct_model_add_batch_normalization(model, &(hpct_batch_normalization){0});
+        if (pick(0, 1) == 1)
+            hpct_model_add_activation(model, HPCT_RELU);
+        break;
+    case 5:
+        hpct_model_add_zero_padding2d(model, &(hpct_zero_padding2d){{{1, 0}, {0, 1}}});
+        hpct_model_add_conv2d(model, &(hpct_conv2d){.filters = 3, .kernel = {2, 2}});
+        break;
+    case 6:
         hpct_model_add_concatenate(model, (int[]){heads[pick(0, num - 1)], hpct_model_head(model)},
                                    2);
         break;
@@ -302,6 +320,78 @@ static void residual_blocks_copy_no_gradient(void **state)
     assert_int_equal(copies, 0);
     /* one more block keeps four more activations for backward, and no more gradients */
     assert_true(three - two <= (size_t) 4 * BATCH * 8 * 8 * 4 * sizeof(float));
+}
+
+/* ---- fusing ---- */
+
+static int count_nodes(const hpct_model *model, hpct_op_kind kind)
+{
+    int count = 0;
+    for (int i = 0; i < model->num_nodes; i++)
+        count += model->nodes[i].spec.kind == kind;
+    return count;
+}
+
+/* Padding and ReLUs vanish where one operation reads or makes them, and only there. */
+static void operations_are_fused(void **state)
+{
+    (void) state;
+    hpct_model *m = hpct_model_new("m", HPCT_SHAPE(5, 6, 3));
+    hpct_model_add_zero_padding2d(m, &(hpct_zero_padding2d){{{1, 1}, {2, 0}}});
+    hpct_model_add_conv2d(m, &(hpct_conv2d){.filters = 4, .kernel = {3, 3}, .no_bias = true});
+    hpct_model_add_batch_normalization(m, &(hpct_batch_normalization){0});
+    int norm = hpct_model_head(m);
+    hpct_model_add_activation(m, HPCT_RELU); /* the norm has another reader: not fused */
+    hpct_model_add_batch_normalization(m, &(hpct_batch_normalization){.no_scale = true});
+    hpct_model_add_activation(m, HPCT_RELU); /* fused */
+    hpct_model_add_add(m, (int[]){norm, hpct_model_head(m)}, 2);
+    hpct_model_add_activation(m, HPCT_RELU); /* fused */
+    hpct_model_add_zero_padding2d(m, &(hpct_zero_padding2d){{{3, 0}, {0, 0}}});
+    hpct_model_add_conv2d(m, &(hpct_conv2d){.filters = 4, .kernel = {3, 3}}); /* too much padding */
+    hpct_model_add_global_average_pool2d(m);
+    hpct_model_add_dense(m, &(hpct_dense){.units = 3});
+    for (int backend = 0; backend < 2; backend++) {
+        compile(m);
+        assert_int_equal(count_nodes(m, HPCT_OP_PAD2D), 1);
+        assert_int_equal(count_nodes(m, HPCT_OP_RELU), 1);
+        build(m, backend == 0 ? "ref" : "cpu");
+        check_gradients(m);
+    }
+    assert_int_equal(m->num_layers, 12);
+    assert_string_equal(m->layers[m->nodes[m->params[3].node].layer].name, "batch_normalization");
+    assert_string_equal(m->params[3].name, "batch_normalization/moving_mean");
+    assert_true(m->params[3].state && !m->params[2].state);
+    assert_int_equal(hpct_model_count_parameters(m) - hpct_model_count_trainable(m), 16);
+    hpct_model_free(m);
+}
+
+/* Moving statistics come from the batches, and are what inference takes. */
+static void moving_statistics_are_keras(void **state)
+{
+    (void) state;
+    hpct_model *m = hpct_model_new("m", HPCT_SHAPE(2));
+    hpct_model_add_batch_normalization(m, &(hpct_batch_normalization){.momentum = 0.75});
+    compile(m);
+    build(m, "cpu");
+    const float x[BATCH * 2] = {1, 10, 2, 20, 6, 30};
+    memcpy(hpct_model_input(m), x, sizeof x);
+    size_t count;
+    float *states = hpct_model_states(m, &count), values[2];
+    assert_true(count >= 4 && states != NULL);
+    assert_int_equal(hpct_model_forward(m, BATCH, true), HPCT_OK);
+    assert_int_equal(hpct_param_get(m, 2, values), HPCT_OK);
+    assert_true(fabsf(values[0] - 0.25f * 3) < 1e-6f && fabsf(values[1] - 0.25f * 20) < 1e-5f);
+    assert_int_equal(hpct_param_get(m, 3, values), HPCT_OK); /* biased: 14/3 and 200/3 */
+    assert_true(fabsf(values[0] - (0.75f + 0.25f * 14 / 3)) < 1e-6f);
+    assert_true(fabsf(values[1] - (0.75f + 0.25f * 200 / 3)) < 1e-4f);
+    assert_int_equal(hpct_model_forward(m, BATCH, false), HPCT_OK);
+    float expected = (6 - 0.75f) / sqrtf(0.75f + 0.25f * 14 / 3 + 1e-3f);
+    assert_true(fabsf(hpct_model_output(m)[4] - expected) < 1e-5f);
+    hpct_batch_sums sums;
+    memset(hpct_model_labels(m), 0, BATCH * sizeof(int32_t));
+    assert_int_equal(hpct_model_loss(m, BATCH, 1, &sums), HPCT_ERR_USAGE);
+    assert_string_equal(hpct_last_error(), "model m: a gradient needs a forward for training");
+    hpct_model_free(m);
 }
 
 /* ---- describing ---- */
@@ -408,6 +498,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(drawn_graphs_have_right_gradients),
         cmocka_unit_test(residual_blocks_copy_no_gradient),
+        cmocka_unit_test(operations_are_fused),
+        cmocka_unit_test(moving_statistics_are_keras),
         cmocka_unit_test(joins_have_shapes_and_names),
         cmocka_unit_test(faults_are_named),
     };

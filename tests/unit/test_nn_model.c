@@ -36,14 +36,51 @@ static void builtin_models_have_keras_counts(void **state)
     hpct_model_free(convnet);
 }
 
+/* keras.applications: model.count_params() and the layers' names. */
+static void residual_networks_are_keras(void **state)
+{
+    (void) state;
+    static const struct {
+        const char *name;
+        size_t parameters, states;
+    } nets[] = {
+        {"resnet50", 25636712, 53120},
+        {"resnet50v2", 25613800, 45440},
+        {"resnet101v2", 44675560, 97664},
+        {"resnet152v2", 60380648, 143744},
+    };
+    for (size_t i = 0; i < sizeof nets / sizeof *nets; i++) {
+        hpct_model *m = builtin(nets[i].name);
+        assert_int_equal(compile(m), HPCT_OK);
+        assert_int_equal(hpct_model_count_parameters(m), nets[i].parameters);
+        assert_int_equal(hpct_model_count_parameters(m) - hpct_model_count_trainable(m),
+                         nets[i].states);
+        hpct_model_free(m);
+    }
+    hpct_model *m;
+    hpct_builtin_options small = {"resnet50v2", HPCT_SHAPE(32, 48, 1), 10};
+    assert_int_equal(hpct_model_builtin_with(&m, &small), HPCT_OK);
+    assert_int_equal(compile(m), HPCT_OK);
+    assert_int_equal(hpct_model_count_parameters(m), 25613800 - 2 * 7 * 7 * 64 - 990 * 2049);
+    assert_string_equal(m->layers[0].name, "conv1_pad");
+    assert_string_equal(m->layers[m->num_layers - 1].name, "predictions");
+    hpct_model_free(m);
+    small.input = HPCT_SHAPE(2, 2, 3);
+    assert_int_equal(hpct_model_builtin_with(&m, &small), HPCT_OK); /* said by compile */
+    assert_int_equal(compile(m), HPCT_OK);
+    hpct_model_free(m);
+    small.classes = -1;
+    assert_int_equal(hpct_model_builtin_with(&m, &small), HPCT_ERR_USAGE);
+}
+
 static void unknown_model_lists_the_names(void **state)
 {
     (void) state;
     hpct_model *model;
     assert_int_equal(hpct_model_builtin(&model, "resnet9000"), HPCT_ERR_USAGE);
     assert_string_equal(hpct_last_error(),
-                        "there is no model \"resnet9000\"; there are: mnist-cnn, "
-                        "mnist-convnet");
+                        "there is no model \"resnet9000\"; there are: mnist-cnn, mnist-convnet, "
+                        "resnet50, resnet50v2, resnet101v2, resnet152v2");
 }
 
 /* Each describes a faulty model; the first fault is what compile returns. */
@@ -582,6 +619,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(builtin_models_have_keras_counts),
+        cmocka_unit_test(residual_networks_are_keras),
         cmocka_unit_test(unknown_model_lists_the_names),
         cmocka_unit_test(first_fault_is_kept_with_the_layers_name),
         cmocka_unit_test(compile_refuses_bad_settings),

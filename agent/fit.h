@@ -1,0 +1,12 @@
+/* agent/fit.h - fit, for other loops that are made of it. */
+#ifndef HPCT_AGENT_FIT_H
+#define HPCT_AGENT_FIT_H
+
+#include <hpctrain/train.h>
+
+/* hpct_fit that ends after max_steps steps; the last epoch may be shorter for it. */
+hpct_status hpct_fit_until(hpct_context *context, hpct_model *model, const hpct_dataset *train,
+                           const hpct_fit_options *options, int64_t max_steps,
+                           hpct_fit_result *result);
+
+#endif
