@@ -10,11 +10,12 @@ typedef struct hpct_stage_run {
     const hpct_settings *settings;
     const char *to;   /* the job directory */
     const char *list; /* the value of --hpc-train-stage, checked */
-    const char *mode;  /* the value of --hpc-train-stage-mode, checked; NULL: not given */
-    const char *hosts; /* "HOST:PORT" lines of the nodes that stage together; NULL: this one alone */
-    int node;          /* which of them this is */
-    const char *job;   /* "42.0", job and step */
-    uint64_t memory;   /* bytes that the job may use on this node; 0: not known */
+    const char *mode; /* the value of --hpc-train-stage-mode, checked; NULL: not given */
+    const char
+        *hosts;      /* "HOST:PORT" lines of the nodes that stage together; NULL: this one alone */
+    int node;        /* which of them this is */
+    const char *job; /* "42.0", job and step */
+    uint64_t memory; /* bytes that the job may use on this node; 0: not known */
     int stall_seconds;
 } hpct_stage_run;
 

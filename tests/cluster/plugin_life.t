@@ -53,7 +53,7 @@ wait=3
 again=${i//[!x]/} # an x for each time that it was too late, on a busy machine
 wait=$((wait + 8 * ${#again}))
 [ "$victim" = time ] && time=1 wait=150
-[ "$victim" = slurmd ] && wait=6
+[ "$victim" = slurmd ] && wait=11 # until others are where they should be, too
 case $phase in
 in) in=slow-in-$wait ;;
 train) train=$((wait - 1)) ;;
@@ -70,7 +70,7 @@ until_done() { # SECONDS COMMAND...
     until "$@"; do [ $SECONDS -lt $end ] || return; sleep 0.1; done
 }
 running() { job=$(squeue --noheader --name="$name" --states=R --format=%A); [ -n "$job" ]; }
-until_done 30 running
+until_done 60 running
 step() { # the step's daemons (0), or their tasks before their programs start (1)
     ps -eo pid,ppid,args | awk -v job="[$job.0]" -v task="$1" '
         $3 == "slurmstepd:" && $4 == job { parent[$1] = $2 }
@@ -84,7 +84,7 @@ here() {
     last) pgrep -f "stage .*--from /tmp/hpc-train/$job --all" >/dev/null ;;
     esac
 }
-until_done 30 here || echo "$victim $phase: job $job did not get there"
+until_done 60 here || echo "$victim $phase: job $job did not get there"
 touch "$dir/there/$victim-$phase-$i"
 case $victim-$phase in
 helper-in) pid=$(pgrep -f "stage .*--to /tmp/hpc-train/$job " | shuf -n 1) ;;
@@ -128,7 +128,7 @@ for node in 0 1; do
 done
 END
 mkdir "$own"/shared/life/{in,out,log,begun,there}
-for name in data slow-in-{3,6,11,19,27,35,43,150}; do echo data >"$own/shared/life/in/$name"; done
+for name in data slow-in-{3,11,19,27,35,43,150}; do echo data >"$own/shared/life/in/$name"; done
 chmod 755 "$own/root/opt/hpc-train/bin/slow-stage" "$own"/shared/life/{task,drive}
 HPC_TRAIN_PLUGSTACK_ARGS="helper=/opt/hpc-train/bin/slow-stage stage_last_try=20" limit 60 "$sandbox" up 2 >/dev/null || exit 1
 for node in node0 node1; do on_node "$node" mkfifo -m 666 /tmp/slow; done
@@ -169,7 +169,7 @@ for case in "${cases[@]}"; do settled "$case"; done
 clean "kills"
 
 # ---- the only task of a component, while data comes in: the other component ends too ----
-sandbox_run srun --mpi=none --hpc-train-stage-mode=copy --hpc-train-stage=/shared/life/in/slow-in-150 -N1 sleep 100 : -N1 sleep 100 \
+sandbox_run timeout 120 srun --mpi=none --hpc-train-stage-mode=copy --hpc-train-stage=/shared/life/in/slow-in-150 -N1 sleep 100 : -N1 sleep 100 \
     2>"$own/het.err" &
 het=$!
 # Tasks before their programs are children of slurmstepd that look like it.
@@ -197,7 +197,7 @@ holder=$(cat "$own/shared/life/holder")
 on_holder() { sandbox_run --root nsenter --target "$holder" --mount --uts --net --ipc --root --wd=/ "$@"; }
 restart_slurmd() { # TURN: when all of its jobs are where they should be
     local i
-    for ((i = 0; i < 300; i++)); do
+    for ((i = 0; i < 600; i++)); do
         [ "$(find "$own/shared/life/there" -name "slurmd-*-$1" | wc -l)" = ${#cases[@]} ] && break
         sleep 0.1
     done
