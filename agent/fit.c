@@ -121,7 +121,11 @@ static hpct_status check_outputs(const fit_run *run)
     if (hpct_context_rank(run->context) != 0)
         return HPCT_OK;
     hpct_status status = check_writable("summary_json", run->options.summary_json);
-    return status == HPCT_OK ? check_writable("save_weights", run->options.save_weights) : status;
+    if (status == HPCT_OK)
+        status = check_writable("save_weights", run->options.save_weights);
+    if (status == HPCT_OK && run->options.save_weights != NULL)
+        status = hpct_model_check_weights_name(run->options.save_weights);
+    return status;
 }
 
 static hpct_status allocate(fit_run *run)

@@ -57,6 +57,9 @@ hpct_status hpct_trainer_open(hpct_trainer **out, hpct_context *context, hpct_mo
         .dense_targets = options->dense_targets,
     };
     status = hpct_multi_worker_mirrored.open(&trainer->strategy, &plan);
+    if (status == HPCT_OK) /* made at the first question */
+        status = hpct_context_agree(context, hpct_model_input(model) != NULL ? HPCT_OK
+                                                                             : hpct_fail_memory(0));
     if (status != HPCT_OK)
         goto fail;
     trainer->context = context;
@@ -67,6 +70,8 @@ hpct_status hpct_trainer_open(hpct_trainer **out, hpct_context *context, hpct_mo
     return HPCT_OK;
 
 fail:
+    if (trainer != NULL && trainer->strategy != NULL)
+        trainer->strategy->ops->close(trainer->strategy);
     free(trainer);
     return status;
 }

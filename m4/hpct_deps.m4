@@ -193,6 +193,44 @@ AC_DEFUN([HPCT_OPTIONAL], [
   AS_IF([test $hpct_have_$1 = yes], [HPCT_FOUND([$2], [found])], [HPCT_FOUND([$2], [not found])])
 ])
 
+# HDF5, for Keras' files of weights: loaded at run time, when such a file is named, for it brings some
+# thirty libraries along. The name to load is that of the library found here. Debian has its files
+# under names of their own, which pkg-config knows.
+AC_DEFUN([HPCT_WANT_HDF5], [
+  hpct_have_hdf5=no
+  AS_IF([test "$with_hdf5" != no], [
+    hpct_hdf5_libs=-lhdf5
+    AS_IF([test "$with_hdf5" = yes], [
+      PKG_CHECK_MODULES([HDF5], [hdf5 >= 1.10],
+        [hpct_hdf5_cppflags=$HDF5_CFLAGS; hpct_hdf5_libs=$HDF5_LIBS], [:])])
+    AC_MSG_CHECKING([for HDF5 1.10 or later])
+    hpct_save_CPPFLAGS=$CPPFLAGS; hpct_save_LDFLAGS=$LDFLAGS; hpct_save_LIBS=$LIBS
+    CPPFLAGS="$CPPFLAGS $hpct_hdf5_cppflags"
+    LDFLAGS="$LDFLAGS $hpct_hdf5_ldflags"
+    LIBS="$hpct_hdf5_libs $LIBS"
+    AC_LINK_IFELSE([AC_LANG_PROGRAM([[#include <hdf5.h>
+#if H5_VERS_MAJOR * 100 + H5_VERS_MINOR < 110
+#error too old
+#endif]], [[return H5open();]])], [
+      hpct_hdf5_library=$(readelf -d conftest$EXEEXT 2>/dev/null | tr -d '@<:@@:>@' |
+        $AWK '/NEEDED.*libhdf5/ { print $NF; exit }')
+      AS_IF([test -n "$hpct_hdf5_library"], [hpct_have_hdf5=yes])])
+    CPPFLAGS=$hpct_save_CPPFLAGS; LDFLAGS=$hpct_save_LDFLAGS; LIBS=$hpct_save_LIBS
+    AC_MSG_RESULT([$hpct_have_hdf5])
+    AS_IF([test $hpct_have_hdf5 = no && test "$with_hdf5" != yes],
+      [AC_MSG_ERROR([HDF5 was asked for with --with-hdf5=$with_hdf5, but it is not there])])])
+  AS_IF([test $hpct_have_hdf5 = yes], [
+    HPCT_FOUND([HDF5], [found: .weights.h5 files of Keras])
+    AS_CASE([$with_hdf5], [yes], [], [
+      for hpct_dir in lib64 lib; do
+        AS_IF([test -e "$with_hdf5/$hpct_dir/$hpct_hdf5_library"],
+          [hpct_hdf5_library="$with_hdf5/$hpct_dir/$hpct_hdf5_library"; break])
+      done])],
+    [HPCT_FOUND([HDF5], [not found: no .weights.h5 files of Keras (libhdf5-dev)])])
+  AC_SUBST([HDF5_CPPFLAGS], ["$hpct_hdf5_cppflags -DHPCT_HDF5_LIBRARY='\"$hpct_hdf5_library\"'"])
+  AM_CONDITIONAL([HAVE_HDF5], [test $hpct_have_hdf5 = yes])
+])
+
 # GPUs: looked for and reported; the version is built for CPUs alone so far.
 AC_DEFUN([HPCT_WANT_CUDA], [
   AS_IF([test "$with_cuda" = yes && test -d /usr/local/cuda/include], [

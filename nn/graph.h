@@ -12,19 +12,40 @@
 
 #define HPCT_NAME_SIZE 64
 
+/* What the user asked for, for the layers whose shapes do not say it all. */
+typedef union hpct_layer_config {
+    hpct_activation activation;
+    hpct_batch_normalization batch_normalization;
+    hpct_conv2d conv2d;
+    hpct_dense dense;
+    hpct_depthwise_conv2d depthwise_conv2d;
+    hpct_flip random_flip;
+    hpct_pool2d pool2d;
+    hpct_zero_padding2d zero_padding2d;
+    double dropout; /* rate */
+    struct {
+        double scale, offset;
+    } rescaling;
+} hpct_layer_config;
+
 typedef struct hpct_layer {
     char name[HPCT_NAME_SIZE];                            /* "conv2d_1" */
     bool named;                                           /* by the user */
     const char *type;                                     /* "Conv2D" */
     int num_inputs, inputs[HPCT_NODE_MAX_INPUTS], tensor; /* what it reads and gives */
     hpct_shape output;
+    hpct_layer_config config;  /* by `type` */
     size_t parameters, states; /* floats, in Keras' shapes; states among the parameters */
 } hpct_layer;
 
 typedef enum hpct_initializer {
     HPCT_INIT_ZEROS,
     HPCT_INIT_ONES,
-    HPCT_INIT_GLOROT_UNIFORM
+    HPCT_INIT_GLOROT_UNIFORM,
+    HPCT_INIT_CONSTANT,        /* init[0] */
+    HPCT_INIT_UNIFORM,         /* from init[0] to init[1] */
+    HPCT_INIT_NORMAL,          /* mean init[0], standard deviation init[1] */
+    HPCT_INIT_TRUNCATED_NORMAL /* drawn anew beyond two standard deviations */
 } hpct_initializer;
 
 typedef struct hpct_param {
@@ -32,6 +53,7 @@ typedef struct hpct_param {
     hpct_shape shape;               /* Keras' */
     hpct_initializer initializer;
     double fan_in, fan_out; /* of Glorot */
+    double init[2];         /* of the others */
     int node, index;        /* whose parameter, and which of that node's */
     bool state;             /* not trained: no gradient, no optimizer slot, an arena of its own */
     /* In Keras' layout while the model is not built (NULL: not set); built, the arenas hold them.
@@ -101,6 +123,12 @@ bool hpct_layer_add_join(hpct_model *model, const hpct_op_spec *spec, const int 
 bool hpct_layer_add_param(hpct_model *model, const char *name, const hpct_shape *shape,
                           hpct_initializer initializer, double fan_in, double fan_out);
 bool hpct_layer_add_view(hpct_model *model, const hpct_shape *output);
+
+/* The last layer's config, to be filled after begin. */
+static inline hpct_layer_config *hpct_layer_config_of(hpct_model *model)
+{
+    return &model->layers[model->num_layers - 1].config;
+}
 
 /* Fuses nodes where that changes no result (nn/fuse.c); doing it again does nothing. */
 void hpct_model_fuse(hpct_model *model);

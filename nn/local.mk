@@ -10,6 +10,8 @@ nn_libnn_la_SOURCES = \
 	nn/cost.c \
 	nn/cost.h \
 	nn/dropout.h \
+	nn/file.c \
+	nn/file.h \
 	nn/flow.c \
 	nn/fuse.c \
 	nn/graph.c \
@@ -24,6 +26,7 @@ nn_libnn_la_SOURCES = \
 	nn/place.c \
 	nn/plan.c \
 	nn/plan.h \
+	nn/predict.c \
 	nn/profile.c \
 	nn/profile.h \
 	nn/rng.c \
@@ -40,6 +43,9 @@ nn_libnn_la_SOURCES = \
 	nn/summary.c \
 	nn/update.c \
 	nn/weights.c \
+	nn/weights.h \
+	nn/weights_safetensors.c \
+	$(nn_keras) \
 	nn/layer/activation.c \
 	nn/layer/activation.h \
 	nn/layer/batch_normalization.c \
@@ -64,8 +70,31 @@ nn_libnn_la_SOURCES = \
 	nn/ref/ref.h \
 	nn/ref/update.c \
 	$(nn_ref_kernels)
-nn_libnn_la_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
+nn_libnn_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE $(JANSSON_CFLAGS) $(HDF5_CPPFLAGS)
 nn_libnn_la_LIBADD = nn/libnncpu.la base/libbase.la $(JANSSON_LIBS)
+
+# Keras' files: models as JSON, weights as HDF5. HDF5's library is loaded at run time.
+nn_keras = \
+	nn/keras/initializers.c \
+	nn/keras/initializers.h \
+	nn/keras/keras.h \
+	nn/keras/layers.c \
+	nn/keras/order.c \
+	nn/keras/order.h \
+	nn/keras/read.c \
+	nn/keras/settings.c \
+	nn/keras/weights_h5.h \
+	nn/keras/write.c
+if HAVE_HDF5
+nn_keras += \
+	nn/keras/hdf5.c \
+	nn/keras/hdf5.h \
+	nn/keras/hdf5_library.c \
+	nn/keras/hdf5_library.h \
+	nn/keras/weights_h5.c
+else
+nn_keras += nn/keras/no_hdf5.c
+endif
 
 nn_ref_kernels = \
 	nn/ref/activation.c \

@@ -46,21 +46,53 @@ hpct_status hpct_param_set(hpct_model *model, int index, const float *keras)
     return HPCT_OK;
 }
 
-/* Glorot and Bengio, Understanding the difficulty of training deep feedforward neural networks,
- * 2010: uniform within sqrt(6 / (fan_in + fan_out)); the fans of a kernel include its receptive
- * field. */
+/* Box and Muller, A note on the generation of random normal deviates, 1958. Each try has its own
+ * pair of numbers. */
+static double draw_normal(uint64_t seed, uint32_t stream, uint64_t index, double limit)
+{
+    for (uint64_t attempt = 0;; attempt++) {
+        uint64_t at = 2 * (index + (attempt << 32)); /* there are fewer than 2^31 elements */
+        double radius = sqrt(-2 * log(1 - (double) hpct_uniform(seed, stream, at)));
+        double normal = radius * cos(2 * M_PI * (double) hpct_uniform(seed, stream, at + 1));
+        if (fabs(normal) <= limit)
+            return normal;
+    }
+}
+
 static void draw(const hpct_param *param, uint32_t stream, uint64_t seed, float *values)
 {
     size_t count = hpct_shape_count(&param->shape);
-    if (param->initializer != HPCT_INIT_GLOROT_UNIFORM) {
+    double first = param->init[0], second = param->init[1], limit = INFINITY;
+    switch (param->initializer) {
+    case HPCT_INIT_ZEROS:
+    case HPCT_INIT_ONES:
+    case HPCT_INIT_CONSTANT:
         for (size_t i = 0; i < count; i++)
-            values[i] = param->initializer == HPCT_INIT_ONES ? 1 : 0;
+            values[i] = param->initializer == HPCT_INIT_CONSTANT
+                            ? (float) first
+                            : (float) (param->initializer == HPCT_INIT_ONES);
+        return;
+    case HPCT_INIT_GLOROT_UNIFORM:
+        /* Glorot and Bengio, Understanding the difficulty of training deep feedforward neural
+         * networks, 2010; the fans of a kernel include its receptive field. */
+        second = sqrt(6.0 / (param->fan_in + param->fan_out));
+        hpct_uniforms(seed, stream, count, values);
+        for (size_t i = 0; i < count; i++)
+            values[i] = (float) second * (2.0f * values[i] - 1.0f);
+        return;
+    case HPCT_INIT_UNIFORM:
+        hpct_uniforms(seed, stream, count, values);
+        for (size_t i = 0; i < count; i++)
+            values[i] = (float) (first + (second - first) * (double) values[i]);
+        return;
+    case HPCT_INIT_TRUNCATED_NORMAL:
+        limit = 2;
+        /* fall through */
+    case HPCT_INIT_NORMAL:
+        for (size_t i = 0; i < count; i++)
+            values[i] = (float) (first + second * draw_normal(seed, stream, i, limit));
         return;
     }
-    float limit = (float) sqrt(6.0 / (param->fan_in + param->fan_out));
-    hpct_uniforms(seed, stream, count, values);
-    for (size_t i = 0; i < count; i++)
-        values[i] = limit * (2.0f * values[i] - 1.0f);
 }
 
 void hpct_model_forget_slots(hpct_model *model)

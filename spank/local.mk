@@ -43,12 +43,13 @@ spank_stage_libstage_la_SOURCES = \
 	spank/stage/place_together.c \
 	spank/stage/report.c spank/stage/report.h \
 	spank/stage/room.c spank/stage/room.h \
+	spank/stage/sink.c \
 	spank/stage/taker.c spank/stage/taker.h \
 	spank/stage/together.c spank/stage/together.h \
 	spank/stage/tree.c spank/stage/tree.h \
 	spank/stage/unpack.c spank/stage/unpack.h \
 	spank/stage/walk.c spank/stage/walk.h \
-	spank/stage/writer.c spank/stage/writer.h
+	spank/stage/writer.c spank/stage/writer.h spank/stage/writer_state.h
 hpc_train_stage_SOURCES = spank/stage/main.c
 hpc_train_stage_CPPFLAGS = $(AM_CPPFLAGS) -DHPCT_VERSION='"$(PACKAGE_VERSION)"'
 hpc_train_stage_LDADD = spank/stage/libstage.la agent/cluster/libcluster.la base/libbase.la

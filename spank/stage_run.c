@@ -47,6 +47,7 @@ hpct_status hpct_stage_run_work(void *context, hpct_share *share)
     const hpct_stage_run *r = context;
     const hpct_settings *settings = r->settings;
     static char progress_option[] = "--progress-fd", verbose_option[] = "--verbose";
+    static char quiet_option[] = "--quiet";
     static char max_option[] = "--max", allow_option[] = "--allow", to_option[] = "--to";
     static char list_option[] = "--list", mode_option[] = "--mode", nodes_option[] = "--nodes";
     static char index_option[] = "--index", job_option[] = "--job";
@@ -63,6 +64,8 @@ hpct_status hpct_stage_run_work(void *context, hpct_share *share)
     arguments[n++] = progress;
     if (settings->verbose)
         arguments[n++] = verbose_option;
+    else if (r->node != 0) /* the first node says how far it is, for all */
+        arguments[n++] = quiet_option;
     if (settings->stage_max != 0) {
         snprintf(max, sizeof max, "%llu", (unsigned long long) settings->stage_max);
         arguments[n++] = max_option;

@@ -27,8 +27,10 @@ enum {
 };
 
 static const struct argp_option options[] = {
-    {"model", KEY_MODEL, "NAME", 0,
-     "mnist-cnn, mnist-convnet, resnet50, resnet50v2, resnet101v2 or resnet152v2", 0},
+    {"model", KEY_MODEL, "NAME|FILE", 0,
+     "mnist-cnn, mnist-convnet, resnet50, resnet50v2, resnet101v2, resnet152v2, or FILE.json as "
+     "Keras' to_json() wrote it",
+     0},
     {"classes", KEY_CLASSES, "N", 0, "of the model (default: mnist 10, resnets 1000)", 0},
     {"resize", KEY_RESIZE, "WxH", 0, "size of a resnet's pictures (default 224x224)", 0},
     {"batch-size", KEY_BATCH_SIZE, "N", 0,

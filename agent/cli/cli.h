@@ -31,7 +31,7 @@ void hpct_cli_parse(const struct argp *argp, int argc, char **argv, void *input)
 int64_t hpct_cli_integer(const char *option, const char *text, int64_t min, int64_t max);
 double hpct_cli_number(const char *option, const char *text, double min, double max);
 
-/* The built-in models, and what suits each when the user does not say. */
+/* What suits a model when the user does not say. */
 typedef struct hpct_cli_model {
     const char *name;
     int batch_size;
@@ -42,7 +42,7 @@ typedef struct hpct_cli_model {
 
 /* What --model, --classes and, for models of any size, --resize say; zeros for the defaults. */
 typedef struct hpct_cli_choice {
-    const char *name;
+    const char *name; /* of a built-in model, or of a file of Keras: NAME.json */
     int classes, width, height;
 } hpct_cli_choice;
 

@@ -138,6 +138,23 @@ static const hpct_cli_model models[] = {
 };
 #define NUM_MODELS (sizeof models / sizeof models[0])
 
+/* A model of the user's own has Keras' defaults, and the loss that its last layer asks for. */
+static hpct_status load_model(hpct_model **out, const hpct_cli_model **defaults,
+                              const hpct_cli_choice *choice)
+{
+    static hpct_cli_model own = {.name = "",
+                                 .batch_size = 32,
+                                 .learning_rate = 0.01,
+                                 .loss = HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS};
+    if (choice->classes > 0)
+        hpct_cli_usage("--classes is for built-in models; %s has its own", choice->name);
+    hpct_status status = hpct_model_load_json(out, choice->name);
+    if (status == HPCT_OK && hpct_model_ends_in_softmax(*out))
+        own.loss = HPCT_SPARSE_CATEGORICAL_CROSSENTROPY;
+    *defaults = &own;
+    return status;
+}
+
 static const hpct_cli_model *find_model(const char *name)
 {
     char names[256] = "";
@@ -148,31 +165,41 @@ static const hpct_cli_model *find_model(const char *name)
         snprintf(names + used, sizeof names - used, "%s%s", i == 0 ? "" : ", ", models[i].name);
     }
     if (name == NULL)
-        hpct_cli_usage("--model is missing; there are: %s", names);
-    hpct_cli_usage("--model: there is no model \"%s\"; there are: %s", name, names);
+        hpct_cli_usage("--model is missing; there are: %s, and FILE.json of Keras", names);
+    hpct_cli_usage("--model: there is no model \"%s\"; there are: %s, and FILE.json of Keras", name,
+                   names);
+}
+
+static hpct_status make_builtin(hpct_model **out, const hpct_cli_model **defaults,
+                                const hpct_cli_choice *choice)
+{
+    const hpct_cli_model *found = find_model(choice->name);
+    hpct_builtin_options options = {.name = choice->name, .classes = choice->classes};
+    if (found->any_size && choice->width > 0)
+        options.input = HPCT_SHAPE(choice->height, choice->width, 3);
+    *defaults = found;
+    return hpct_model_builtin_with(out, &options);
 }
 
 hpct_status hpct_cli_make_model(hpct_model **out, const hpct_cli_model **defaults,
                                 const hpct_cli_choice *choice, double learning_rate,
                                 double momentum)
 {
-    const hpct_cli_model *found = find_model(choice->name);
-    hpct_builtin_options options = {.name = choice->name, .classes = choice->classes};
-    if (found->any_size && choice->width > 0)
-        options.input = HPCT_SHAPE(choice->height, choice->width, 3);
-    hpct_status status = hpct_model_builtin_with(out, &options);
+    const char *dot = choice->name != NULL ? strrchr(choice->name, '.') : NULL;
+    hpct_status status = dot != NULL && strcmp(dot, ".json") == 0
+                             ? load_model(out, defaults, choice)
+                             : make_builtin(out, defaults, choice);
     if (status != HPCT_OK)
         return status;
     hpct_optimizer optimizer = {
         .kind = HPCT_SGD,
-        .learning_rate = learning_rate < 0 ? found->learning_rate : learning_rate,
+        .learning_rate = learning_rate < 0 ? (*defaults)->learning_rate : learning_rate,
         .momentum = momentum,
     };
-    status = hpct_model_compile(*out, found->loss, &optimizer);
+    status = hpct_model_compile(*out, (*defaults)->loss, &optimizer);
     if (status != HPCT_OK) {
         hpct_model_free(*out);
-        return status;
+        *out = NULL;
     }
-    *defaults = found;
-    return HPCT_OK;
+    return status;
 }

@@ -13,9 +13,12 @@ typedef struct arguments {
 enum { KEY_MODEL = 256, KEY_WEIGHTS, KEY_DATA, KEY_BATCH_SIZE, KEY_CLASSES, KEY_RESIZE, KEY_SCALE };
 
 static const struct argp_option options[] = {
-    {"model", KEY_MODEL, "NAME", 0,
-     "mnist-cnn, mnist-convnet, resnet50, resnet50v2, resnet101v2 or resnet152v2", 0},
-    {"weights", KEY_WEIGHTS, "FILE", 0, "weights as fit --save-weights wrote them", 0},
+    {"model", KEY_MODEL, "NAME|FILE", 0,
+     "mnist-cnn, mnist-convnet, resnet50, resnet50v2, resnet101v2, resnet152v2, or FILE.json as "
+     "Keras' to_json() wrote it",
+     0},
+    {"weights", KEY_WEIGHTS, "FILE", 0,
+     "weights as fit --save-weights or Keras wrote them: .safetensors, .weights.h5", 0},
     {"data", KEY_DATA, "PATH", 0,
      "a data set (see hpc-train data --help); its test pictures are used (default: "
      "$HPC_TRAIN_DATA)",

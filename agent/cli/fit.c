@@ -8,7 +8,7 @@
 #include <string.h>
 
 typedef struct arguments {
-    const char *model, *data, *validation_data;
+    const char *model, *weights, *data, *validation_data;
     int classes;
     hpct_dataset_options input;
     hpct_cli_training training;
@@ -17,6 +17,7 @@ typedef struct arguments {
 
 enum {
     KEY_MODEL = 256,
+    KEY_WEIGHTS,
     KEY_DATA,
     KEY_VALIDATION_DATA,
     KEY_CLASSES,
@@ -37,8 +38,12 @@ enum {
 
 static const struct argp_option options[] = {
     {NULL, 0, NULL, 0, "What to train:", 1},
-    {"model", KEY_MODEL, "NAME", 0,
-     "mnist-cnn, mnist-convnet, resnet50, resnet50v2, resnet101v2 or resnet152v2", 1},
+    {"model", KEY_MODEL, "NAME|FILE", 0,
+     "mnist-cnn, mnist-convnet, resnet50, resnet50v2, resnet101v2, resnet152v2, or FILE.json as "
+     "Keras' to_json() wrote it",
+     1},
+    {"weights", KEY_WEIGHTS, "FILE", 0,
+     "initial weights: .safetensors, or .h5 of Keras (default: drawn anew, by --seed)", 1},
     {"data", KEY_DATA, "PATH", 0,
      "a data set (see hpc-train data --help), or synthetic[:SAMPLES] (default: $HPC_TRAIN_DATA, "
      "which --hpc-train-stage sets)",
@@ -74,7 +79,10 @@ static const struct argp_option options[] = {
      "0 nothing, 1 a bar, 2 a line an epoch (default: 1 on a terminal, else 2)", 4},
     {"log-dir", KEY_LOG_DIR, "DIR", 0, "history.csv and metrics.jsonl go there", 4},
     {"save-weights", KEY_SAVE_WEIGHTS, "FILE", 0,
-     "the trained weights go there (safetensors), also when stopped by a signal", 4},
+     "the trained weights go there, also when stopped by a signal: .weights.h5 for Keras, any "
+     "other "
+     "name for safetensors",
+     4},
     {"summary-json", KEY_SUMMARY_JSON, "FILE", 0, "one object with times and results, at the end",
      4},
     {0},
@@ -101,6 +109,9 @@ static error_t parse(int key, char *value, struct argp_state *state)
         return 0;
     case KEY_MODEL:
         a->model = value;
+        return 0;
+    case KEY_WEIGHTS:
+        a->weights = value;
         return 0;
     case KEY_DATA:
         a->data = value;
@@ -185,7 +196,11 @@ static hpct_status fit(hpct_context *context, hpct_model *model, const hpct_cli_
 {
     hpct_dataset *train = NULL, *validation = NULL;
     const char *path = hpct_cli_data(context, a->data);
-    hpct_status status = hpct_cli_open_data(&train, path, HPCT_TRAIN, model, &a->input);
+    hpct_status status = HPCT_OK;
+    if (a->weights != NULL && hpct_context_rank(context) == 0) /* the others get them from rank 0 */
+        status = hpct_model_load_weights(model, a->weights);
+    if (status == HPCT_OK)
+        status = hpct_cli_open_data(&train, path, HPCT_TRAIN, model, &a->input);
     if (status == HPCT_OK && a->validation_data != NULL)
         status = hpct_cli_open_data(&validation, a->validation_data, HPCT_TEST, model, &a->input);
     status = hpct_context_agree(context, status);

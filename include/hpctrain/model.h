@@ -227,11 +227,40 @@ HPCT_API hpct_shape hpct_model_output_shape(const hpct_model *model);
 /* Prints layers, output shapes and parameters in the form of Keras' model.summary(). */
 HPCT_API hpct_status hpct_model_summary(const hpct_model *model, FILE *stream);
 
-/* Weights in and out as safetensors, Keras' layer names and shapes ("conv2d/kernel"). Saving writes
- * a temporary file beside PATH, syncs it and renames it: PATH is never half written. Loading checks
- * names, types, shapes and lengths before it changes anything. */
+/* Weights in files. PATH's end says the format: .weights.h5 is Keras 3's HDF5 file, which its
+ * load_weights opens in a model of the same layers; any other is safetensors, with Keras' layer names
+ * and shapes ("conv2d/kernel"). State (moving statistics) is saved with them, optimizer slots are
+ * not. Saving writes a temporary file beside PATH, syncs it and renames it: PATH is never half
+ * written. Loading takes any .h5, of Keras 3 or 2, and checks names, types and shapes of all weights
+ * before it changes anything: a missing weight and one that the model does not have are refused.
+ * HPCT_ERR_CONFIG for .h5 where there is no HDF5. */
 HPCT_API hpct_status hpct_model_save_weights(const hpct_model *model, const char *path);
 HPCT_API hpct_status hpct_model_load_weights(hpct_model *model, const char *path);
+/* Whether weights can be saved under a name like this, for asking before a long training:
+ * HPCT_ERR_USAGE for an .h5 that is no .weights.h5, HPCT_ERR_CONFIG where there is no HDF5. */
+HPCT_API hpct_status hpct_model_check_weights_name(const char *path);
+
+/* A model as Keras writes it down (model.to_json()), Sequential or Functional, of Keras 2 or 3, with
+ * one input and one output, made of layers that are here. What is not supported is refused with the
+ * layer's name and the setting; nothing is left out silently but this: seeds (--seed and
+ * hpct_model_initialize decide), and what a compiled model says of its loss and optimizer, which
+ * hpct_model_compile is told. Initializers are heeded; regularizers, constraints, layers that are not
+ * trainable and types other than float32 are refused. HPCT_ERR_DATA, or HPCT_ERR_NO_INPUT for a file
+ * that cannot be read. The caller owns *out, which is not compiled yet. */
+HPCT_API hpct_status hpct_model_load_json(hpct_model **out, const char *path);
+HPCT_API hpct_status hpct_model_from_json(hpct_model **out, const char *text, size_t length);
+
+/* Writes the model down as keras.models.model_from_json of Keras 3 reads it, as a whole file or not
+ * at all. */
+HPCT_API hpct_status hpct_model_save_json(const hpct_model *model, const char *path);
+
+/* Whether the outputs are probabilities: the last layer ends in a softmax. */
+HPCT_API bool hpct_model_ends_in_softmax(const hpct_model *model);
+
+/* The outputs, [n][output shape], for n samples, [n][input shape], as in inference. Unless the model
+ * is built for batches of n already it is built anew, for inference alone. */
+HPCT_API hpct_status hpct_model_predict(hpct_model *model, const float *input, int n,
+                                        float *output);
 
 #ifdef __cplusplus
 }

@@ -452,19 +452,28 @@ HPCT_TARGET static void HPCT_VARIANT(norm_backward)(const hpct_norm_rows *p, con
         root_;                                                                                     \
     })
 
+/* What the loops over a span read again and again, out of the way of their stores. */
+#define LOCALS(c, span)                                                                            \
+    float *const param = (c)->param, *const moment = (c)->slot[0], *const square = (c)->slot[1];   \
+    const float *const grad = (c)->grad;                                                           \
+    const float scale = (span)->scale, rate = (span)->rate, decay = (span)->decay,                 \
+                limit = (c)->clipvalue;                                                            \
+    const size_t first = (span)->first, end = first + (span)->count;                               \
+    (void) param, (void) moment, (void) square, (void) grad, (void) scale, (void) rate,            \
+        (void) decay, (void) limit
+
 /* The gradient at i, scaled and clipped by value. Not a number stays not a number. */
-#define GRADIENT(c, span, i)                                                                       \
+#define GRADIENT(i)                                                                                \
     ({                                                                                             \
-        vec g_ = (span)->scale * LOAD((c)->grad + (i));                                            \
-        if ((c)->clipvalue > 0) {                                                                  \
-            g_ = SELECT(g_ > (c)->clipvalue, SPREAD((c)->clipvalue), g_);                          \
-            g_ = SELECT(g_ < -(c)->clipvalue, SPREAD(-(c)->clipvalue), g_);                        \
+        vec g_ = scale * LOAD(grad + (i));                                                         \
+        if (limit > 0) {                                                                           \
+            g_ = SELECT(g_ > limit, SPREAD(limit), g_);                                            \
+            g_ = SELECT(g_ < -limit, SPREAD(-limit), g_);                                          \
         }                                                                                          \
         g_;                                                                                        \
     })
 
-#define EACH_VECTOR(i, span)                                                                       \
-    for (size_t i = (span)->first; i < (span)->first + (span)->count; i += HPCT_LANES)
+#define EACH_VECTOR(i) for (size_t i = first; i < end; i += HPCT_LANES)
 
 /* In double, so that the sum hardly depends on how it is shared among threads. */
 #define ADD_SQUARES(sum, v)                                                                        \
@@ -485,58 +494,62 @@ HPCT_TARGET static void HPCT_VARIANT(sgd)(const hpct_update_call *c, const hpct_
                                           double sums[2])
 {
     (void) sums;
-    float momentum = c->momentum, *m = c->slot[0];
-    EACH_VECTOR(i, span)
-    {
-        vec w = LOAD(c->param + i), step = -span->rate * GRADIENT(c, span, i), change = step;
-        if (m != NULL) {
-            change += momentum * LOAD(m + i);
-            STORE(m + i, change);
-            if (c->nesterov)
+    LOCALS(c, span);
+    const float momentum = c->momentum;
+    const bool nesterov = c->nesterov;
+    EACH_VECTOR (i) {
+        vec w = LOAD(param + i), step = -rate * GRADIENT(i), change = step;
+        if (moment != NULL) {
+            change += momentum * LOAD(moment + i);
+            STORE(moment + i, change);
+            if (nesterov)
                 change = momentum * change + step;
         }
-        STORE(c->param + i, w - span->decay * w + change);
+        STORE(param + i, w - decay * w + change);
     }
 }
 
 /* Moves both moments towards the gradient and its square. */
-#define MOMENTS(c, span, i, m, v)                                                                  \
+#define MOMENTS(i, m, v)                                                                           \
     do {                                                                                           \
-        vec g = GRADIENT(c, span, i);                                                              \
-        m = LOAD((c)->slot[0] + (i));                                                              \
-        v = LOAD((c)->slot[1] + (i));                                                              \
-        m += (g - m) * (c)->mix_1;                                                                 \
-        v += (g * g - v) * (c)->mix_2;                                                             \
-        STORE((c)->slot[0] + (i), m);                                                              \
-        STORE((c)->slot[1] + (i), v);                                                              \
+        vec g = GRADIENT(i);                                                                       \
+        m = LOAD(moment + (i));                                                                    \
+        v = LOAD(square + (i));                                                                    \
+        m += (g - m) * mix_1;                                                                      \
+        v += (g * g - v) * mix_2;                                                                  \
+        STORE(moment + (i), m);                                                                    \
+        STORE(square + (i), v);                                                                    \
     } while (0)
 
 HPCT_TARGET static void HPCT_VARIANT(adam)(const hpct_update_call *c, const hpct_update_span *span,
                                            double sums[2])
 {
     (void) sums;
-    float alpha = span->rate * sqrtf(c->bias_2) / c->bias_1;
-    EACH_VECTOR(i, span)
-    {
-        vec w = LOAD(c->param + i), m, v;
-        MOMENTS(c, span, i, m, v);
-        STORE(c->param + i, w - span->decay * w - alpha * m / (SQRT(v) + c->epsilon));
+    LOCALS(c, span);
+    const float mix_1 = c->mix_1, mix_2 = c->mix_2, epsilon = c->epsilon;
+    const float alpha = rate * sqrtf(c->bias_2) / c->bias_1;
+    EACH_VECTOR (i) {
+        vec w = LOAD(param + i), m, v;
+        MOMENTS(i, m, v);
+        STORE(param + i, w - decay * w - alpha * m / (SQRT(v) + epsilon));
     }
 }
 
-#define LAMB_STEP(c, m, v) ((m) / (c)->bias_1 / (SQRT((v) / (c)->bias_2) + (c)->epsilon))
+#define LAMB_STEP(m, v) ((m) / bias_1 / (SQRT((v) / bias_2) + epsilon))
 
 HPCT_TARGET static void HPCT_VARIANT(moments)(const hpct_update_call *c,
                                               const hpct_update_span *span, double sums[2])
 {
+    LOCALS(c, span);
+    const float mix_1 = c->mix_1, mix_2 = c->mix_2;
+    const float bias_1 = c->bias_1, bias_2 = c->bias_2, epsilon = c->epsilon;
     HPCT_VARIANT(wide) weights = {0}, steps = {0};
-    EACH_VECTOR(i, span)
-    {
-        vec w = LOAD(c->param + i), m, v;
-        MOMENTS(c, span, i, m, v);
-        w -= span->decay * w;
-        STORE(c->param + i, w);
-        vec u = LAMB_STEP(c, m, v);
+    EACH_VECTOR (i) {
+        vec w = LOAD(param + i), m, v;
+        MOMENTS(i, m, v);
+        w -= decay * w;
+        STORE(param + i, w);
+        vec u = LAMB_STEP(m, v);
         ADD_SQUARES(weights, w);
         ADD_SQUARES(steps, u);
     }
@@ -548,20 +561,21 @@ HPCT_TARGET static void HPCT_VARIANT(lamb)(const hpct_update_call *c, const hpct
                                            double sums[2])
 {
     (void) sums;
-    EACH_VECTOR(i, span)
-    {
-        vec m = LOAD(c->slot[0] + i), v = LOAD(c->slot[1] + i);
-        STORE(c->param + i, LOAD(c->param + i) - span->rate * LAMB_STEP(c, m, v));
+    LOCALS(c, span);
+    const float bias_1 = c->bias_1, bias_2 = c->bias_2, epsilon = c->epsilon;
+    EACH_VECTOR (i) {
+        vec m = LOAD(moment + i), v = LOAD(square + i);
+        STORE(param + i, LOAD(param + i) - rate * LAMB_STEP(m, v));
     }
 }
 
 HPCT_TARGET static void HPCT_VARIANT(norms)(const hpct_update_call *c, const hpct_update_span *span,
                                             double sums[2])
 {
+    LOCALS(c, span);
     HPCT_VARIANT(wide) weights = {0}, gradients = {0};
-    EACH_VECTOR(i, span)
-    {
-        vec w = LOAD(c->param + i), g = GRADIENT(c, span, i);
+    EACH_VECTOR (i) {
+        vec w = LOAD(param + i), g = GRADIENT(i);
         ADD_SQUARES(weights, w);
         ADD_SQUARES(gradients, g);
     }
@@ -573,12 +587,13 @@ HPCT_TARGET static void HPCT_VARIANT(lars)(const hpct_update_call *c, const hpct
                                            double sums[2])
 {
     (void) sums;
-    EACH_VECTOR(i, span)
-    {
-        vec w = LOAD(c->param + i), g = GRADIENT(c, span, i);
-        vec m = c->momentum * LOAD(c->slot[0] + i) - span->rate * (g + span->decay * w);
-        STORE(c->slot[0] + i, m);
-        STORE(c->param + i, w + m);
+    LOCALS(c, span);
+    const float momentum = c->momentum;
+    EACH_VECTOR (i) {
+        vec w = LOAD(param + i), g = GRADIENT(i);
+        vec m = momentum * LOAD(moment + i) - rate * (g + decay * w);
+        STORE(moment + i, m);
+        STORE(param + i, w + m);
     }
 }
 
@@ -611,6 +626,7 @@ static const hpct_loops HPCT_VARIANT(loops) = {
 #undef SELECT
 #undef SPREAD
 #undef SQRT
+#undef LOCALS
 #undef GRADIENT
 #undef EACH_VECTOR
 #undef ADD_SQUARES

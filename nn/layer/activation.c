@@ -39,6 +39,7 @@ void hpct_model_add_activation(hpct_model *model, hpct_activation activation)
     if (!hpct_layer_begin(model, "Activation", "activation", &input) ||
         !hpct_activation_check(model, activation))
         return;
+    hpct_layer_config_of(model)->activation = activation;
     if (activation == HPCT_LINEAR)
         hpct_layer_add_view(model, &input);
     else

@@ -17,6 +17,8 @@ void hpct_model_add_batch_normalization(hpct_model *model, const hpct_batch_norm
                         epsilon);
         return;
     }
+    *hpct_layer_config_of(model) = (hpct_layer_config){
+        .batch_normalization = {momentum, epsilon, norm->no_center, norm->no_scale}};
     int channels = input.size[input.rank - 1];
     hpct_op_spec spec = {
         .kind = HPCT_OP_BATCH_NORM,

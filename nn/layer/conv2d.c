@@ -44,6 +44,7 @@ void hpct_model_add_conv2d(hpct_model *model, const hpct_conv2d *conv)
     if (!hpct_layer_begin(model, "Conv2D", "conv2d", &input) ||
         !hpct_activation_check(model, conv->activation) || !hpct_window_takes(model, &input))
         return;
+    hpct_layer_config_of(model)->conv2d = *conv;
     int channels = input.size[2];
     whole.groups = conv->groups == 0 ? 1 : conv->groups;
     if (conv->filters < 1)
@@ -63,6 +64,7 @@ void hpct_model_add_depthwise_conv2d(hpct_model *model, const hpct_depthwise_con
     if (!hpct_layer_begin(model, "DepthwiseConv2D", "depthwise_conv2d", &input) ||
         !hpct_activation_check(model, conv->activation) || !hpct_window_takes(model, &input))
         return;
+    hpct_layer_config_of(model)->depthwise_conv2d = *conv;
     int channels = input.size[2], multiplier = conv->multiplier == 0 ? 1 : conv->multiplier;
     hpct_conv2d whole = {
         .kernel = {conv->kernel[0], conv->kernel[1]},

@@ -7,6 +7,7 @@ void hpct_model_add_dense(hpct_model *model, const hpct_dense *dense)
     if (!hpct_layer_begin(model, "Dense", "dense", &input) ||
         !hpct_activation_check(model, dense->activation))
         return;
+    hpct_layer_config_of(model)->dense = *dense;
     if (dense->units < 1) {
         hpct_layer_fail(model, "units must be at least 1, not %d", dense->units);
         return;

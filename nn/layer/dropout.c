@@ -12,6 +12,7 @@ void hpct_model_add_dropout(hpct_model *model, double rate)
         hpct_layer_fail(model, "the rate must lie between 0 and 1, but it is %g", rate);
         return;
     }
+    hpct_layer_config_of(model)->dropout = rate;
     if (rate == 0) {
         hpct_layer_add_view(model, &input);
         return;

@@ -48,6 +48,7 @@ void hpct_model_add_random_flip(hpct_model *model, hpct_flip mode)
                             .vertical = mode != HPCT_FLIP_HORIZONTAL};
     if (!begin(model, "RandomFlip", "random_flip", &picture))
         return;
+    hpct_layer_config_of(model)->random_flip = mode;
     picture.out_h = picture.in_h;
     picture.out_w = picture.in_w;
     if (mode != HPCT_FLIP_BOTH && mode != HPCT_FLIP_HORIZONTAL && mode != HPCT_FLIP_VERTICAL)

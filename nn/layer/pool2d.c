@@ -9,6 +9,7 @@ static void add_pool(hpct_model *model, hpct_op_kind kind, const char *type, con
     hpct_op_spec spec = {.kind = kind};
     if (!hpct_layer_begin(model, type, stem, &input))
         return;
+    hpct_layer_config_of(model)->pool2d = *pool;
     hpct_window_config config = {
         .what = "pool",
         .size = {pool->pool[0], pool->pool[1]},

@@ -12,6 +12,8 @@ void hpct_model_add_rescaling(hpct_model *model, double scale, double offset)
         hpct_layer_fail(model, "scale %g and offset %g must be numbers", scale, offset);
         return;
     }
+    hpct_layer_config_of(model)->rescaling.scale = scale;
+    hpct_layer_config_of(model)->rescaling.offset = offset;
     int count = (int) hpct_shape_count(&input);
     hpct_op_spec spec = {
         .kind = HPCT_OP_RESCALING,

@@ -9,6 +9,7 @@ void hpct_model_add_zero_padding2d(hpct_model *model, const hpct_zero_padding2d 
     if (!hpct_layer_begin(model, "ZeroPadding2D", "zero_padding2d", &input) ||
         !hpct_window_takes(model, &input))
         return;
+    hpct_layer_config_of(model)->zero_padding2d = *padding;
     int64_t sides[2];
     for (int i = 0; i < 2; i++) {
         sides[i] = (int64_t) input.size[i] + pad[i][0] + pad[i][1];

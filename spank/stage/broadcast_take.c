@@ -205,6 +205,8 @@ static hpct_status take(hpct_receiver *t, const hpct_pack_record *record)
         break;
     case HPCT_PACK_HOLE:
         status = hpct_sink_hole(s->sink, record->size);
+        if (status == HPCT_OK)
+            status = hpct_report_tick(t->report, 0);
         break;
     case HPCT_PACK_END:
         status = end(s, record->hash);

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <linux/fs.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -19,57 +20,95 @@ static hpct_status fail_write(const char *name)
     return hpct_fail(HPCT_ERR_IO, "%s: the copy cannot be written: %s", name, strerror(errno));
 }
 
-/* 1: done, 0: this way is closed, go on from *done in another one, -1: failed (message kept). */
-static int copy_range(int src, int dst, uint64_t size, uint64_t *done, const char *name,
-                      hpct_report *report)
+/* A run of data between holes. */
+typedef struct extent {
+    uint64_t at, end;
+} extent;
+
+/* The next data from `at` on; at its end, or of a file system that knows no holes, all the rest. */
+static extent next_data(int src, uint64_t at, uint64_t size)
 {
-    while (*done < size) {
-        uint64_t left = size - *done;
-        ssize_t got = copy_file_range(src, NULL, dst, NULL, left < CHUNK ? left : CHUNK, 0);
-        if (got < 0 && errno == EINTR)
-            got = 0;
-        else if (got < 0 && (errno == ENOSPC || errno == EDQUOT || errno == EIO || errno == EFBIG))
-            return fail_write(name), -1;
-        else if (got <= 0)
-            return 0; /* not these file systems, or (on some) not this file */
-        *done += (uint64_t) got;
-        if (hpct_report_tick(report, (uint64_t) got) != HPCT_OK)
-            return -1;
-    }
-    return 1;
+    off_t data = lseek(src, (off_t) at, SEEK_DATA);
+    if (data < 0)
+        return errno == ENXIO ? (extent){size, size} : (extent){at, size};
+    off_t hole = lseek(src, data, SEEK_HOLE);
+    uint64_t from = (uint64_t) data < size ? (uint64_t) data : size;
+    return (extent){from, hole < 0 || (uint64_t) hole > size ? size : (uint64_t) hole};
 }
 
-static hpct_status copy_bytes(int src, int dst, uint64_t size, uint64_t done, const char *name,
+/* Lets the kernel copy. *open: set to false when it does not for these files; e->at: how far it
+ * came. */
+static hpct_status copy_range(int src, int dst, extent *e, bool *open, const char *name,
                               hpct_report *report)
 {
     hpct_status status = HPCT_OK;
-    char *buffer = malloc(CHUNK);
-    if (buffer == NULL)
-        return hpct_fail_memory(CHUNK);
-    while (done < size && status == HPCT_OK) {
-        ssize_t got = read(src, buffer, CHUNK);
-        if (got < 0 && errno == EINTR) {
-            status = hpct_report_tick(report, 0);
-            continue;
-        }
-        if (got < 0)
-            status = hpct_fail(HPCT_ERR_NO_INPUT, "%s cannot be read: %s", name, strerror(errno));
+    while (e->at < e->end && *open && status == HPCT_OK) {
+        uint64_t left = e->end - e->at;
+        off_t from = (off_t) e->at, to = from;
+        ssize_t got = copy_file_range(src, &from, dst, &to, left < CHUNK ? left : CHUNK, 0);
+        if (got < 0 && errno == EINTR)
+            got = 0;
+        else if (got < 0 && (errno == ENOSPC || errno == EDQUOT || errno == EIO || errno == EFBIG))
+            return fail_write(name);
+        else if (got <= 0)
+            *open = false; /* not these file systems, or (on some) not this file */
+        if (got > 0)
+            e->at += (uint64_t) got;
+        status = hpct_report_tick(report, got > 0 ? (uint64_t) got : 0);
+    }
+    return status;
+}
+
+static hpct_status copy_bytes(int src, int dst, extent e, char *buffer, const char *name,
+                              hpct_report *report)
+{
+    hpct_status status = HPCT_OK;
+    while (e.at < e.end && status == HPCT_OK) {
+        uint64_t left = e.end - e.at;
+        ssize_t got = pread(src, buffer, left < CHUNK ? left : CHUNK, (off_t) e.at);
+        if (got < 0 && errno == EINTR)
+            got = 0;
+        else if (got < 0)
+            return hpct_fail(HPCT_ERR_NO_INPUT, "%s cannot be read: %s", name, strerror(errno));
         else if (got == 0)
-            status = hpct_fail(HPCT_ERR_IO, "%s became shorter while it was copied", name);
+            return hpct_fail(HPCT_ERR_IO, "%s became shorter while it was copied", name);
         for (ssize_t at = 0; at < got && status == HPCT_OK;) {
-            ssize_t put = write(dst, buffer + at, (size_t) (got - at));
-            if (put < 0 && errno == EINTR)
-                put = 0;
-            if (put < 0) {
-                status = fail_write(name);
-                break;
+            ssize_t put = pwrite(dst, buffer + at, (size_t) (got - at), (off_t) e.at);
+            if (put < 0 && errno != EINTR)
+                return fail_write(name);
+            if (put > 0) {
+                at += put;
+                e.at += (uint64_t) put;
             }
-            at += put;
-            done += (uint64_t) put;
-            status = hpct_report_tick(report, (uint64_t) put);
+            status = hpct_report_tick(report, put > 0 ? (uint64_t) put : 0);
         }
+        if (got == 0)
+            status = hpct_report_tick(report, 0);
+    }
+    return status;
+}
+
+/* All but the holes; a hole at the end makes the file as long as it is. */
+static hpct_status copy_extents(int src, int dst, uint64_t size, const char *name,
+                                hpct_report *report)
+{
+    hpct_status status = HPCT_OK;
+    bool open = true;
+    char *buffer = NULL;
+    for (uint64_t at = 0; at < size && status == HPCT_OK;) {
+        extent e = next_data(src, at, size);
+        at = e.end;
+        status = copy_range(src, dst, &e, &open, name, report);
+        if (status != HPCT_OK || e.at == e.end)
+            continue;
+        if (buffer == NULL)
+            buffer = malloc(CHUNK);
+        status = buffer == NULL ? hpct_fail_memory(CHUNK)
+                                : copy_bytes(src, dst, e, buffer, name, report);
     }
     free(buffer);
+    if (status == HPCT_OK && ftruncate(dst, (off_t) size) != 0)
+        status = fail_write(name);
     return status;
 }
 
@@ -82,18 +121,11 @@ static bool same(const struct stat *a, const struct stat *b)
 hpct_status hpct_copy_content(int src, const struct stat *info, int dst, const char *name,
                               hpct_report *report)
 {
-    uint64_t size = (uint64_t) info->st_size, done = 0;
+    uint64_t size = (uint64_t) info->st_size;
     struct stat after;
-    hpct_status status = HPCT_OK;
-    if (size > 0 && ioctl(dst, FICLONE, src) == 0) {
-        status = hpct_report_tick(report, size);
-    } else {
-        int way = copy_range(src, dst, size, &done, name, report);
-        if (way < 0)
-            status = hpct_report_tick(report, 0) != HPCT_OK ? HPCT_ERR_STOPPED : HPCT_ERR_IO;
-        else if (way == 0)
-            status = copy_bytes(src, dst, size, done, name, report);
-    }
+    hpct_status status = size > 0 && ioctl(dst, FICLONE, src) == 0
+                             ? hpct_report_tick(report, size)
+                             : copy_extents(src, dst, size, name, report);
     if (status != HPCT_OK)
         return status;
     if (fstat(src, &after) != 0 || !same(info, &after))

@@ -34,7 +34,8 @@ static const char usage[] =
     "  --job NAME        what tells this run from others of the same user (such as 42.0)\n"
     "  --wait SECONDS    how long the other nodes may take to come (default 600)\n"
     "  --progress-fd N   write a byte to file descriptor N now and then while all goes well\n"
-    "  -v, --verbose     say what was copied and what was there already\n"
+    "  -q, --quiet       say nothing but what fails\n"
+    "  -v, --verbose     say also what was there already, how it is copied and why\n"
     "  --help, --version\n"
     "A backslash before a comma or colon makes it part of a name.\n";
 
@@ -44,7 +45,7 @@ typedef struct arguments {
     long index, port, wait;
     hpct_stage_list list;
     char *allowed[MAX_ALLOWED];
-    bool verbose;
+    bool verbose, quiet;
     int progress_fd;
 } arguments;
 
@@ -127,6 +128,9 @@ static hpct_status take(arguments *a, int option, char *value)
             return hpct_fail(HPCT_ERR_USAGE, "--progress-fd: '%s' is no number", value);
         a->progress_fd = (int) number;
         return HPCT_OK;
+    case 'q':
+        a->quiet = true;
+        return HPCT_OK;
     case 'v':
         a->verbose = true;
         return HPCT_OK;
@@ -172,13 +176,14 @@ static int read_arguments(int argc, char **argv, arguments *a)
         {"job", required_argument, NULL, OPTION_JOB},
         {"wait", required_argument, NULL, OPTION_WAIT},
         {"progress-fd", required_argument, NULL, OPTION_PROGRESS},
+        {"quiet", no_argument, NULL, 'q'},
         {"verbose", no_argument, NULL, 'v'},
         {"help", no_argument, NULL, OPTION_HELP},
         {"version", no_argument, NULL, OPTION_VERSION},
         {0},
     };
     hpct_status status = HPCT_OK;
-    for (int option; (option = getopt_long(argc, argv, "v", options, NULL)) != -1;) {
+    for (int option; (option = getopt_long(argc, argv, "qv", options, NULL)) != -1;) {
         if (option == OPTION_HELP)
             return fputs(usage, stdout) < 0;
         if (option == OPTION_VERSION)
@@ -219,9 +224,10 @@ int main(int argc, char **argv)
     int done = read_arguments(argc, argv, &a);
     if (done < 0) {
         hpct_report_start(&report, a.verbose, a.progress_fd);
+        report.quiet = a.quiet;
         hpct_status status = hpct_place_all(&a.place, &a.list, &report);
         if (status == HPCT_OK)
-            hpct_report_end(&report, a.place.to);
+            hpct_report_end(&report, a.place.to, 0);
         else if (!report.told)
             hpct_report_say("%s", hpct_last_error());
         done = (int) status;

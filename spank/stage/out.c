@@ -77,7 +77,7 @@ static hpct_status new_folder(hpct_out *out, const hpct_out_job *job, int src, c
                               const place *p)
 {
     if (!job->again)
-        hpct_tree_remove(p->at, out->temp);
+        hpct_tree_remove(p->at, out->temp, out->report);
     if (mkdirat(p->at, out->temp, 0700) != 0 && errno != EEXIST)
         return fail_place(p);
     int temp = openat(p->at, out->temp, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -92,7 +92,7 @@ static hpct_status new_folder(hpct_out *out, const hpct_out_job *job, int src, c
         return fail_place(p);
     status = into_folder(out, src, name, p); /* another step was quicker */
     if (status == HPCT_OK)
-        hpct_tree_remove(p->at, out->temp);
+        hpct_tree_remove(p->at, out->temp, out->report);
     return status;
 }
 

@@ -18,6 +18,8 @@
 #include "spank/stage/out.h"
 #include "spank/stage/out_entry.h"
 
+#define LINE_AFTER 2.0 /* seconds; what took less is not worth a line of each node */
+
 static const char usage[] =
     "usage: hpc-train-stage --out [OPTION]... SRC:DST...\n"
     "Copies each file or folder SRC below $SLURM_TMPDIR to DST: first beside it, then renamed.\n"
@@ -263,7 +265,7 @@ int hpct_out_main(int argc, char **argv)
         if (status != HPCT_OK)
             hpct_report_say("%s", hpct_last_error());
         else
-            hpct_report_end(&report, "where they belong");
+            hpct_report_end(&report, "where they belong", LINE_AFTER);
         done = (int) status;
     }
     free(a.list);

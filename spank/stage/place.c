@@ -94,7 +94,7 @@ static hpct_status prepare(hpct_placing *p, hpct_broadcast *b)
     if (status != HPCT_OK)
         return status;
     p->report->touch_fd = p->lock;
-    hpct_tree_remove(p->own, "incoming");
+    hpct_tree_remove(p->own, "incoming", p->report);
     p->incoming = open_folder(p->own, "incoming");
     p->staged = open_folder(p->own, "staged");
     return p->incoming < 0 || p->staged < 0 ? fail_in(to, HPCT_PRIVATE_FOLDER) : HPCT_OK;
@@ -108,7 +108,7 @@ static void finish(hpct_placing *p, bool stopped)
         if (stopped)
             hpct_tree_remove_within(p->own, "incoming", CLEAN_SECONDS);
         else
-            hpct_tree_remove(p->own, "incoming");
+            hpct_tree_remove(p->own, "incoming", p->report);
     }
     if (p->staged >= 0)
         close(p->staged);
@@ -238,7 +238,7 @@ static hpct_status put(hpct_placing *p, const char *fresh, int above, const char
         move(p->incoming, old, above, last);
         return status;
     }
-    hpct_tree_remove(p->incoming, old);
+    hpct_tree_remove(p->incoming, old, p->report);
     return HPCT_OK;
 }
 
@@ -339,12 +339,10 @@ static bool is_there(hpct_placing *p, const hpct_source *src)
 
 void hpct_place_look(hpct_placing *p, hpct_source *src)
 {
-    const hpct_team *team = &p->place->team;
     snprintf(src->manifest, sizeof src->manifest, "%016llx",
              (unsigned long long) hpct_hash(src->entry->dst, strlen(src->entry->dst)));
     src->there = is_there(p, src);
-    /* of many nodes one may speak for all */
-    if (src->there && (team->count < 2 || team->index == 0 || p->report->verbose))
+    if (src->there && !p->report->quiet)
         hpct_report_say("%s is at %s/%s already, unchanged", src->entry->src, p->place->to,
                         src->entry->dst);
 }
@@ -430,7 +428,8 @@ static hpct_status place_with_team(hpct_placing *p, hpct_source *sources, int co
 {
     hpct_broadcast *b = NULL;
     bool elsewhere = false;
-    p->report->quiet = p->place->team.index != 0 && !p->report->verbose;
+    if (p->place->team.index != 0 && !p->report->verbose)
+        p->report->quiet = true; /* the first node says it for all */
     hpct_status status = hpct_broadcast_open(&p->place->team, p->report, &b);
     if (status != HPCT_OK)
         return status;

@@ -14,7 +14,6 @@
 #include "spank/stage/bytes.h"
 
 #define LINE_SECONDS 5.0  /* between two progress lines */
-#define QUIET_SECONDS 2.0 /* what took less is not worth a line */
 #define ALIVE_SECONDS 0.5 /* between two bytes to the plugin */
 
 static volatile sig_atomic_t stop_signal;
@@ -119,9 +118,28 @@ static void say_progress(const hpct_report *report, double seconds)
 
 hpct_status hpct_report_stopped(void)
 {
-    return stop_signal == 0
-               ? HPCT_OK
-               : hpct_fail(HPCT_ERR_STOPPED, "ended by signal %d", (int) stop_signal);
+    return stop_signal == 0 ? HPCT_OK
+                            : hpct_fail(HPCT_ERR_STOPPED, "ended by signal %d", (int) stop_signal);
+}
+
+static void give_sign(hpct_report *report)
+{
+    if (report->touch_fd >= 0)
+        futimens(report->touch_fd, NULL);
+    if (report->progress_fd >= 0 && write(report->progress_fd, "", 1) < 0)
+        report->progress_fd = -1; /* nobody listens any more; the data is still wanted */
+}
+
+void hpct_report_alive(hpct_report *report)
+{
+    if (pthread_mutex_trylock(&report->mutex) != 0)
+        return;
+    double time = now();
+    if (time - report->last_byte >= ALIVE_SECONDS) {
+        report->last_byte = time;
+        give_sign(report);
+    }
+    pthread_mutex_unlock(&report->mutex);
 }
 
 hpct_status hpct_report_tick(hpct_report *report, uint64_t bytes)
@@ -141,10 +159,7 @@ hpct_status hpct_report_tick(hpct_report *report, uint64_t bytes)
         report->last_byte = time;
         if (report->alive != NULL)
             status = report->alive(report->alive_context);
-        if (report->touch_fd >= 0)
-            futimens(report->touch_fd, NULL);
-        if (report->progress_fd >= 0 && write(report->progress_fd, "", 1) < 0)
-            report->progress_fd = -1; /* nobody listens any more; the data is still wanted */
+        give_sign(report);
     }
     if (!report->quiet && time - report->last_line >= LINE_SECONDS &&
         report->bytes + report->files > 0) {
@@ -155,15 +170,17 @@ hpct_status hpct_report_tick(hpct_report *report, uint64_t bytes)
     return status;
 }
 
-void hpct_report_end(const hpct_report *report, const char *to)
+void hpct_report_end(const hpct_report *report, const char *to, double least)
 {
-    char bytes[32], rate[32];
+    char bytes[32], rate[32], speed[48] = "";
     double seconds = now() - report->start;
     uint64_t files = report->files, count = report->bytes;
-    if (files == 0 || report->quiet || (!report->verbose && seconds < QUIET_SECONDS))
+    if (files == 0 || report->quiet || (!report->verbose && seconds < least))
         return;
-    hpct_report_say(
-        "%llu files, %s, to %s in %.1f s (%s/s)", (unsigned long long) files,
-        hpct_bytes_show(count, bytes, sizeof bytes), to, seconds,
-        hpct_bytes_show((uint64_t) ((double) count / (seconds + 1e-9)), rate, sizeof rate));
+    if (seconds >= 0.1) /* of less it says nothing */
+        snprintf(speed, sizeof speed, " (%s/s)",
+                 hpct_bytes_show((uint64_t) ((double) count / seconds), rate, sizeof rate));
+    hpct_report_say("%llu file%s, %s, to %s in %.1f s%s", (unsigned long long) files,
+                    files == 1 ? "" : "s", hpct_bytes_show(count, bytes, sizeof bytes), to, seconds,
+                    speed);
 }

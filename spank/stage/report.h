@@ -11,7 +11,7 @@
 
 typedef struct hpct_report {
     bool verbose;
-    bool quiet;                         /* another node says how far it is, for all */
+    bool quiet;                         /* nothing is said of what is copied or there */
     int progress_fd;                    /* -1: nobody listens */
     int touch_fd;                       /* a file whose time shows that the work goes on, or -1 */
     _Atomic uint64_t files, bytes;      /* copied so far */
@@ -35,14 +35,18 @@ void hpct_report_start(hpct_report *report, bool verbose, int progress_fd);
  * asked to end, or the time is over. Prints a line every few seconds. Several threads may. */
 hpct_status hpct_report_tick(hpct_report *report, uint64_t bytes);
 
+/* The same for who must go on (removing what is left): only the signs of life. */
+void hpct_report_alive(hpct_report *report);
+
 /* HPCT_ERR_STOPPED when a signal asked to end. For who waits, and has no progress to tell of. */
 hpct_status hpct_report_stopped(void);
 
 /* "hpc-train-stage: NODE: …" on standard error, whole lines. */
 void hpct_report_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* The last line: what, bytes, seconds; only after a while or when verbose. */
-void hpct_report_end(const hpct_report *report, const char *to);
+/* The last line: files, bytes, seconds, rate; what took less than `least` seconds only when
+ * verbose. */
+void hpct_report_end(const hpct_report *report, const char *to, double least);
 
 /* SIGTERM, SIGINT, SIGHUP, SIGXCPU from now on ask to end. */
 void hpct_report_catch_signals(void);

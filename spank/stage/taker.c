@@ -18,7 +18,8 @@
 #define MOST_HANDS 4
 #define DEPTH 3 /* batches of a hand: being filled, waiting, being worked off */
 #define BATCH (3 * HPCT_TAKER_SMALL)
-#define FILTER 65536 /* bits */
+#define FILTER 65536                   /* bits */
+#define HOLE_BYTES (UINT64_C(1) << 40) /* so long a hole is hashed between two signs of life */
 
 typedef enum kind { WHOLE, BEGIN, DATA, HOLE, END } kind;
 
@@ -94,7 +95,8 @@ static hpct_status make(hand *one, const record *r)
         status = hpct_sink_data(sink, data, r->data_size);
         break;
     case HOLE:
-        return hpct_sink_hole(sink, r->size);
+        status = hpct_sink_hole(sink, r->size);
+        break;
     case END:
         one->sink = NULL;
         status = hpct_sink_end(sink, NULL);
@@ -260,7 +262,13 @@ static hpct_status data(void *context, const void *bytes, size_t size)
 static hpct_status hole(void *context, uint64_t size)
 {
     hpct_hands *h = context;
-    return append(h->larger, &(record){.what = HOLE, .size = size}, NULL, NULL);
+    hpct_status status = HPCT_OK;
+    while (size > 0 && status == HPCT_OK) {
+        uint64_t part = size < HOLE_BYTES ? size : HOLE_BYTES;
+        status = append(h->larger, &(record){.what = HOLE, .size = part}, NULL, NULL);
+        size -= part;
+    }
+    return status;
 }
 
 static hpct_status end(void *context)

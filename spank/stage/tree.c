@@ -18,7 +18,7 @@ static double now(void)
     return (double) time.tv_sec + (double) time.tv_nsec * 1e-9;
 }
 
-static bool remove_until(int parent, const char *name, double end)
+static bool remove_until(int parent, const char *name, double end, hpct_report *report)
 {
     if (unlinkat(parent, name, 0) == 0 || (errno != EISDIR && errno != EPERM))
         return true;
@@ -36,21 +36,23 @@ static bool remove_until(int parent, const char *name, double end)
     long count = 0;
     for (struct dirent *found; done && (found = readdir(folder)) != NULL;) {
         if (strcmp(found->d_name, ".") != 0 && strcmp(found->d_name, "..") != 0)
-            done = remove_until(fd, found->d_name, end);
+            done = remove_until(fd, found->d_name, end, report);
         if (++count % 256 == 0 && end > 0 && now() > end)
             done = false;
+        if (count % 256 == 0 && report != NULL)
+            hpct_report_alive(report);
     }
     closedir(folder);
     unlinkat(parent, name, AT_REMOVEDIR);
     return done;
 }
 
-void hpct_tree_remove(int parent, const char *name)
+void hpct_tree_remove(int parent, const char *name, hpct_report *report)
 {
-    remove_until(parent, name, 0);
+    remove_until(parent, name, 0, report);
 }
 
 bool hpct_tree_remove_within(int parent, const char *name, double seconds)
 {
-    return remove_until(parent, name, now() + seconds);
+    return remove_until(parent, name, now() + seconds, NULL);
 }

@@ -25,6 +25,12 @@ is "$(grep -c job= <<<"$out")" 4 "for every task"
 is "$(grep -o '"data":.*' <<<"$err" | sort -u)" "\"data\":\"/tmp/hpc-train/$job/data/train\"" "HPC_TRAIN_DATA and the config name the first one"
 is_clean "$job" "staging"
 
+for mode in copy broadcast; do
+    capture sandbox_run srun --hpc-train-stage="$work/set:$mode" --hpc-train-stage-mode=$mode -N2 true
+    like "$err" "^hpc-train-stage: node[0-9]+: 2 files, 8 B, to .* in [0-9.]+ s[^\n]*$" "$mode: one line for the step says what was copied"
+    is "$status $(grep -c . <<<"$err")" "0 1" "$mode: and no other"
+done
+
 capture sandbox_run bash -c "cd '$work' && HPC_TRAIN_STAGE=three srun -N1 bash -c 'cat \$HPC_TRAIN_DATA'"
 is "$out" three "from the environment, relative to where srun was started"
 

@@ -45,3 +45,17 @@ fuzz_targets += tests/fuzz/fuzz_broadcast
 tests_fuzz_fuzz_broadcast_SOURCES = tests/fuzz/fuzz_broadcast.c $(fuzz_driver)
 tests_fuzz_fuzz_broadcast_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_broadcast_LDADD = spank/stage/libstage.la $(fuzz_libs)
+
+fuzz_targets += tests/fuzz/fuzz_keras_json
+tests_fuzz_fuzz_keras_json_SOURCES = tests/fuzz/fuzz_keras_json.c $(fuzz_driver)
+tests_fuzz_fuzz_keras_json_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
+tests_fuzz_fuzz_keras_json_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_keras_json_LDADD = nn/libnn.la
+
+if HAVE_HDF5
+fuzz_targets += tests/fuzz/fuzz_weights_h5
+tests_fuzz_fuzz_weights_h5_SOURCES = tests/fuzz/fuzz_weights_h5.c $(fuzz_driver)
+tests_fuzz_fuzz_weights_h5_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
+tests_fuzz_fuzz_weights_h5_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_weights_h5_LDADD = nn/libnn.la
+endif

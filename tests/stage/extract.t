@@ -10,7 +10,7 @@ cd "$work" || exit
 
 fresh() { chmod -R u+rwx to 2>/dev/null; rm -rf to; mkdir to; }
 # What took long, on a busy machine, ends with a line that is no matter here.
-run() { capture limit 60 "$@"; err=$(grep -v ' files, .* in [0-9.]* s (' <<<"$err"); }
+run() { capture limit 60 "$@"; err=$(grep -vE ' files?, .* in [0-9.]+ s' <<<"$err"); }
 unpack() { run "$stage" --mode extract --to to "$@"; }
 
 mkdir -p 'src/sub dir/empty' src/locked src/many

@@ -35,6 +35,12 @@ ok "$(cmp job/results/large $to/large >/dev/null; echo $?)" "and content"
 is "$(ls -A out/42)" "3-007-$host-%" "and nothing is left beside it"
 run results/one:out/folder/ results/one:out/uno .:out/all
 is "$status $(cat out/folder/one out/uno) $(ls -A out/all)" "0 oneone results" "into a folder, to a name, and all but our own folder"
+truncate -s 300M job/sparse
+printf 'in the middle' | dd of=job/sparse bs=1M seek=100 conv=notrunc status=none
+run sparse:out/sparse
+is "$status $(stat -c %s out/sparse) $(cmp job/sparse out/sparse)" "0 314572800 " "a file with holes"
+ok "$([ "$(du -k out/sparse | cut -f1)" -lt 1000 ]; echo $?)" "has them at its destination too: $(du -k out/sparse | cut -f1) KiB"
+rm job/sparse out/sparse
 mkdir -p job/t.12
 run t.%t:out/t.%5t
 ok "$([ -d out/t.00012 ]; echo $?)" "for each task"

@@ -10,7 +10,7 @@ cd "$work" || exit
 
 fresh() { chmod -R u+rwx to 2>/dev/null; rm -rf to; mkdir to; }
 # What took long, on a busy machine, ends with a line that is no matter here.
-run() { capture limit 60 "$@"; err=$(grep -v ' files, .* in [0-9.]* s (' <<<"$err"); }
+run() { capture limit 60 "$@"; said=$err err=$(grep -vE ' files?, .* in [0-9.]+ s' <<<"$err"); }
 
 # A tree as a user may have it.
 mkdir -p 'src/sub dir/empty' src/locked
@@ -37,6 +37,7 @@ ok "$([ ! -e to/src ]; echo $?)" "and nothing is copied then"
 run "$stage" --to to src src/one:deep/er/uno
 is "$status" 0 "a folder and a file are copied"
 is "$err" "" "without a word"
+like "$said" "^hpc-train-stage: [^ ]*: 9 files, 20 MB, to to in [0-9]+\.[0-9] s( \([0-9.]+ .B/s\))?$" "but for one, of what was copied"
 listing() { (cd "$1" && find . -printf '%P|%y|%m|%s|%T@|%l\n' | LC_ALL=C grep -av '^[^|]*|d|' | LC_ALL=C sort; find . -type d -printf '%P|%m|%T@\n' | LC_ALL=C sort); }
 is "$(listing to/src)" "$(listing src)" "names, kinds, modes, sizes, times and links are kept"
 ok "$(diff -r --no-dereference src to/src >/dev/null; echo $?)" "content is kept"
@@ -48,6 +49,11 @@ staged" "nothing but the lock is left of the work"
 inode=$(stat -c %i to/src/large)
 run "$stage" --verbose --to to src
 like "$err" "src is at to/src already, unchanged" "what is there unchanged is reused"
+run "$stage" --to to src src/one:deep/er/uno
+unlike "$said" "files" "and then nothing is said to be copied"
+run "$stage" --quiet --to to src src/one:again
+is "$status$said$(cat to/again)" 0one "--quiet: nothing is said of what was copied, or was there"
+rm to/again
 is "$(stat -c %i to/src/large)" "$inode" "and not touched"
 printf 'two' >src/one
 run "$stage" --verbose --to to src
@@ -260,7 +266,7 @@ wait $pid
 is $? 0 "a long copy"
 like "$(cat errors)" "hpc-train-stage: [^ ]*: [0-9.]+ [a-zA-Z]+ of 1.5 GB, 0 of 1 files, [0-9.]+ [a-zA-Z]+/s, [0-9]+:[0-9:]+ left" \
     "says how far it is: bytes, files, rate, time left"
-like "$(cat errors)" "1 files, 1.5 GB, to to in [0-9.]+ s \([0-9.]+ .B/s\)" "and at the end what was copied"
+like "$(cat errors)" "1 file, 1.5 GB, to to in [0-9.]+ s \([0-9.]+ .B/s\)" "and at the end what was copied"
 "$stage" --to to very-large:two 2>errors &
 pid=$!
 for ((i = 0; i < 100; i++)); do [ -e to/.hpc-train/incoming/0 ] && break; sleep 0.02; done

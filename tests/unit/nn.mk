@@ -2,7 +2,11 @@
 if HAVE_CMOCKA
 unit_tests += tests/unit/test_nn_graph tests/unit/test_nn_model tests/unit/test_nn_ops \
 	tests/unit/test_nn_loops tests/unit/test_nn_optimizer \
-	tests/unit/test_nn_gradients tests/unit/test_nn_random tests/unit/test_nn_step tests/unit/test_nn_weights
+	tests/unit/test_nn_gradients tests/unit/test_nn_random tests/unit/test_nn_step tests/unit/test_nn_weights \
+	tests/unit/test_nn_keras
+if HAVE_HDF5
+unit_tests += tests/unit/test_nn_weights_h5
+endif
 check_LTLIBRARIES += tests/unit/libref64.la
 endif
 nn_test_libs = nn/libnn.la $(CMOCKA_LIBS)
@@ -43,3 +47,9 @@ tests_unit_test_nn_step_LDADD = $(nn_test_libs)
 tests_unit_test_nn_weights_SOURCES = tests/unit/test_nn_weights.c tests/unit/unit.h
 tests_unit_test_nn_weights_CPPFLAGS = $(test_cppflags)
 tests_unit_test_nn_weights_LDADD = $(nn_test_libs)
+tests_unit_test_nn_keras_SOURCES = tests/unit/test_nn_keras.c tests/unit/unit.h
+tests_unit_test_nn_keras_CPPFLAGS = $(test_cppflags) $(JANSSON_CFLAGS)
+tests_unit_test_nn_keras_LDADD = $(nn_test_libs)
+tests_unit_test_nn_weights_h5_SOURCES = tests/unit/test_nn_weights_h5.c tests/unit/unit.h
+tests_unit_test_nn_weights_h5_CPPFLAGS = $(test_cppflags)
+tests_unit_test_nn_weights_h5_LDADD = $(nn_test_libs)

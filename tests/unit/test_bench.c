@@ -27,6 +27,7 @@ static hpct_model *ready_model(const char *name, int batch)
         hpct_model_compile(model, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS, &sgd), HPCT_OK);
     assert_int_equal(hpct_model_initialize(model, 0), HPCT_OK);
     assert_int_equal(hpct_model_build(model, &build), HPCT_OK);
+    assert_non_null(hpct_model_input(model));
     return model;
 }
 

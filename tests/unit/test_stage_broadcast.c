@@ -48,7 +48,7 @@ static int tear_down(void **state)
 {
     (void) state;
     close(base_fd);
-    hpct_tree_remove(AT_FDCWD, base);
+    hpct_tree_remove(AT_FDCWD, base, NULL);
     return 0;
 }
 
@@ -224,7 +224,7 @@ static void packed_items_become_what_they_were(void **state)
     close(fd);
     assert_int_equal(fstatat(base_fd, "tree/a", &info, 0), 0);
     assert_int_equal(info.st_mode & 07777, 0750);
-    hpct_tree_remove(base_fd, "tree");
+    hpct_tree_remove(base_fd, "tree", NULL);
 }
 
 /* Each byte changed, the block cut anywhere: never accepted as something else than it was, never
@@ -239,7 +239,7 @@ static void damaged_items_are_refused(void **state)
     for (size_t i = 0; i < pack.size; i++) {
         memcpy(wrong, data, pack.size);
         assert_true(take(wrong, i) != HPCT_OK);
-        hpct_tree_remove(base_fd, "tree");
+        hpct_tree_remove(base_fd, "tree", NULL);
     }
     for (size_t i = 0; i < pack.size; i++) {
         memcpy(wrong, data, pack.size);
@@ -247,7 +247,7 @@ static void damaged_items_are_refused(void **state)
         /* other names, modes and times are as good as the right ones */
         if (take(wrong, pack.size) == HPCT_OK && fstatat(base_fd, "tree/large", &info, 0) == 0)
             assert_int_equal(info.st_size, 10 + 4096 + 10);
-        hpct_tree_remove(base_fd, "tree");
+        hpct_tree_remove(base_fd, "tree", NULL);
         assert_int_equal(fstatat(AT_FDCWD, base, &info, 0), 0);
     }
 }
@@ -261,7 +261,7 @@ static void expect(const hpct_pack_record *records, size_t count, bool good)
     for (size_t i = 0; i < count; i++)
         put(&pack, records[i], NULL);
     assert_true((take(data, pack.size) == HPCT_OK) == good);
-    hpct_tree_remove(base_fd, "tree");
+    hpct_tree_remove(base_fd, "tree", NULL);
 }
 
 static void expect_nonsense(const hpct_pack_record *records, size_t count)

@@ -51,15 +51,15 @@ static int tear_down(void **state)
     (void) state;
     close(into_fd);
     close(base_fd);
-    hpct_tree_remove(AT_FDCWD, base);
+    hpct_tree_remove(AT_FDCWD, base, NULL);
     return 0;
 }
 
 static int empty(void **state)
 {
     (void) state;
-    hpct_tree_remove(into_fd, "t");
-    hpct_tree_remove(base_fd, "src");
+    hpct_tree_remove(into_fd, "t", NULL);
+    hpct_tree_remove(base_fd, "src", NULL);
     return 0;
 }
 
@@ -403,6 +403,27 @@ static void hostile(void **state)
     close(fd);
 }
 
+/* Who waits for a big tree to be removed hears of it. */
+static void removing(void **state)
+{
+    (void) state;
+    hpct_report report;
+    int ends[2];
+    char name[32], byte = 1;
+    assert_int_equal(pipe2(ends, O_NONBLOCK), 0);
+    hpct_report_start(&report, false, ends[1]);
+    assert_int_equal(mkdirat(into_fd, "t", 0700), 0);
+    for (int i = 0; i < 300; i++) {
+        snprintf(name, sizeof name, "t/%d", i);
+        assert_int_equal(mkdirat(into_fd, name, 0700), 0);
+    }
+    hpct_tree_remove(into_fd, "t", &report);
+    assert_int_equal(faccessat(into_fd, "t", F_OK, 0), -1);
+    assert_int_equal(read(ends[0], &byte, 1), 1);
+    close(ends[0]);
+    close(ends[1]);
+}
+
 static void strict(void **state)
 {
     hpct_writer *w = NULL;
@@ -417,7 +438,7 @@ static void strict(void **state)
     assert_int_equal(file(w, "a", "x"), HPCT_ERR_DATA);
     assert_int_equal(add(w, HPCT_ITEM_FOLDER, "more", NULL), HPCT_ERR_CONFIG);
     hpct_writer_close(w);
-    hpct_tree_remove(into_fd, "t");
+    hpct_tree_remove(into_fd, "t", NULL);
     options.max_entries = 0;
     assert_int_equal(hpct_writer_open(&w, into_fd, "t", &options), HPCT_OK);
     assert_int_equal(add(w, HPCT_ITEM_FOLDER, "", NULL), HPCT_OK);
@@ -432,6 +453,7 @@ int main(void)
         cmocka_unit_test(names),
         cmocka_unit_test(link_texts),
         cmocka_unit_test(hashes),
+        cmocka_unit_test(removing),
         cmocka_unit_test_teardown(there_and_back, empty),
         cmocka_unit_test_teardown(one_file, empty),
         cmocka_unit_test_teardown(refused_sources, empty),

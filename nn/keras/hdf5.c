@@ -1,0 +1,299 @@
+/* Groups, datasets and attributes of an HDF5 file. What is read is not trusted: sizes are compared
+ * with what the caller expects before anything is allocated. */
+#include "nn/keras/hdf5.h"
+
+#include "base/status.h"
+#include "nn/keras/hdf5_library.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define READ_ONLY                                                                                  \
+    0x0000u /* H5F_ACC_RDONLY and _TRUNC; their macros would call into the library                 \
+             */
+#define TRUNCATE 0x0002u
+#define MAX_RANK 8
+#define MAX_STRINGS 100000
+#define MAX_STRING 4096
+
+struct hpct_hdf5 {
+    const hpct_hdf5_library *h;
+    hid_t id;
+};
+
+static hpct_status open_file(hpct_hdf5 **out, const char *path, bool create)
+{
+    hpct_hdf5 *file = calloc(1, sizeof *file);
+    if (file == NULL)
+        return hpct_fail_memory(sizeof *file);
+    hpct_status status = hpct_hdf5_load(&file->h);
+    if (status == HPCT_OK) {
+        file->h->H5Eset_auto2(H5E_DEFAULT, NULL, NULL); /* its own messages; per thread */
+        file->id = create ? file->h->H5Fcreate(path, TRUNCATE, H5P_DEFAULT, H5P_DEFAULT)
+                          : file->h->H5Fopen(path, READ_ONLY, H5P_DEFAULT);
+        if (file->id < 0)
+            status = create ? hpct_fail(HPCT_ERR_IO, "HDF5 cannot write the file")
+                            : hpct_fail(HPCT_ERR_DATA, "not an HDF5 file, or a damaged one");
+    }
+    if (status == HPCT_OK)
+        *out = file;
+    else
+        free(file);
+    return status;
+}
+
+hpct_status hpct_hdf5_available(void)
+{
+    const hpct_hdf5_library *library;
+    return hpct_hdf5_load(&library);
+}
+
+hpct_status hpct_hdf5_create(hpct_hdf5 **out, const char *path)
+{
+    return open_file(out, path, true);
+}
+
+hpct_status hpct_hdf5_open(hpct_hdf5 **out, const char *path)
+{
+    return open_file(out, path, false);
+}
+
+hpct_status hpct_hdf5_close(hpct_hdf5 *file)
+{
+    if (file == NULL)
+        return HPCT_OK;
+    bool good = file->h->H5Fclose(file->id) >= 0;
+    free(file);
+    return good ? HPCT_OK : hpct_fail(HPCT_ERR_IO, "writing the HDF5 file failed");
+}
+
+/* ---- writing ---- */
+
+static bool write_name(const hpct_hdf5_library *h, hid_t group, const char *name)
+{
+    hid_t space = h->H5Screate(H5S_SCALAR), type = h->H5Tcopy(h->string), attribute = -1;
+    bool good = type >= 0 && h->H5Tset_size(type, H5T_VARIABLE) >= 0 &&
+                h->H5Tset_cset(type, H5T_CSET_UTF8) >= 0;
+    if (good)
+        attribute = h->H5Acreate2(group, "name", type, space, H5P_DEFAULT, H5P_DEFAULT);
+    good = attribute >= 0 && h->H5Awrite(attribute, type, &name) >= 0;
+    h->H5Aclose(attribute);
+    h->H5Tclose(type);
+    h->H5Sclose(space);
+    return good;
+}
+
+hpct_status hpct_hdf5_make_group(hpct_hdf5 *file, const char *path, const char *name)
+{
+    const hpct_hdf5_library *h = file->h;
+    hid_t group = h->H5Gcreate2(file->id, path, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    bool good = group >= 0 && (name == NULL || write_name(h, group, name));
+    h->H5Gclose(group);
+    return good ? HPCT_OK : hpct_fail(HPCT_ERR_IO, "HDF5 cannot write the group %s", path);
+}
+
+hpct_status hpct_hdf5_write(hpct_hdf5 *file, const char *path, const hpct_shape *shape,
+                            const float *values)
+{
+    const hpct_hdf5_library *h = file->h;
+    hsize_t sizes[HPCT_MAX_RANK];
+    for (int i = 0; i < shape->rank; i++)
+        sizes[i] = (hsize_t) shape->size[i];
+    /* No times: the same weights are the same bytes. */
+    hid_t plain = h->H5Pcreate(h->dataset_create), set = -1;
+    hid_t space = h->H5Screate_simple(shape->rank, sizes, NULL);
+    if (h->H5Pset_obj_track_times(plain, false) >= 0)
+        set = h->H5Dcreate2(file->id, path, h->float32, space, H5P_DEFAULT, plain, H5P_DEFAULT);
+    bool good =
+        set >= 0 && h->H5Dwrite(set, h->native_float, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0;
+    h->H5Dclose(set);
+    h->H5Sclose(space);
+    h->H5Pclose(plain);
+    return good ? HPCT_OK : hpct_fail(HPCT_ERR_IO, "HDF5 cannot write %s", path);
+}
+
+/* ---- reading ---- */
+
+bool hpct_hdf5_has(hpct_hdf5 *file, const char *path)
+{
+    char part[512];
+    size_t length = strlen(path);
+    if (length >= sizeof part)
+        return false;
+    for (size_t end = 1; end <= length; end++) {
+        if (path[end] != '/' && path[end] != '\0')
+            continue;
+        memcpy(part, path, end);
+        part[end] = '\0';
+        if (file->h->H5Lexists(file->id, part, H5P_DEFAULT) <= 0)
+            return false;
+    }
+    return true;
+}
+
+hpct_status hpct_hdf5_count(hpct_hdf5 *file, const char *group, size_t *count)
+{
+    H5G_info_t info;
+    if (file->h->H5Gget_info_by_name(file->id, group, &info, H5P_DEFAULT) < 0)
+        return hpct_fail(HPCT_ERR_DATA, "%s is not a group, or a damaged one", group);
+    *count = (size_t) info.nlinks;
+    return HPCT_OK;
+}
+
+hpct_status hpct_hdf5_name(hpct_hdf5 *file, const char *group, size_t index, char *name,
+                           size_t size)
+{
+    ssize_t length = file->h->H5Lget_name_by_idx(file->id, group, H5_INDEX_NAME, H5_ITER_NATIVE,
+                                                 index, name, size, H5P_DEFAULT);
+    if (length < 0 || (size_t) length >= size)
+        return hpct_fail(HPCT_ERR_DATA, "%s has a name that cannot be read", group);
+    return HPCT_OK;
+}
+
+/* Links may lead to other files. */
+static bool in_this_file(hpct_hdf5 *file, hid_t object)
+{
+    char ours[4096], its[4096];
+    return file->h->H5Fget_name(file->id, ours, sizeof ours) >= 0 &&
+           file->h->H5Fget_name(object, its, sizeof its) >= 0 && strcmp(ours, its) == 0;
+}
+
+static bool same_shape(const hpct_hdf5_library *h, hid_t space, const hpct_shape *shape)
+{
+    hsize_t sizes[MAX_RANK];
+    int rank = h->H5Sget_simple_extent_ndims(space);
+    if (rank != shape->rank || h->H5Sget_simple_extent_dims(space, sizes, NULL) != rank)
+        return false;
+    for (int i = 0; i < rank; i++) {
+        if (sizes[i] != (hsize_t) shape->size[i])
+            return false;
+    }
+    return true;
+}
+
+static hpct_status check_dataset(hpct_hdf5 *file, hid_t set, const char *path,
+                                 const hpct_shape *shape)
+{
+    const hpct_hdf5_library *h = file->h;
+    char text[HPCT_SHAPE_TEXT];
+    hid_t space = h->H5Dget_space(set), type = h->H5Dget_type(set);
+    hid_t plain = h->H5Dget_create_plist(set);
+    hpct_shape_format(shape, text);
+    H5D_layout_t layout = h->H5Pget_layout(plain);
+    hsize_t bytes = hpct_shape_count(shape) * sizeof(float);
+    hpct_status status = HPCT_OK;
+    if (!same_shape(h, space, shape))
+        status = hpct_fail(HPCT_ERR_DATA, "%s does not have the model's shape %s", path, text);
+    else if (h->H5Tequal(type, h->float32) <= 0)
+        status = hpct_fail(HPCT_ERR_DATA, "%s is not of 32-bit floats", path);
+    else if (!in_this_file(file, set) || h->H5Pget_external_count(plain) != 0)
+        status = hpct_fail(HPCT_ERR_DATA, "%s lies in another file", path);
+    else if (layout != H5D_CONTIGUOUS && layout != H5D_COMPACT)
+        status = hpct_fail(HPCT_ERR_DATA, "%s is in pieces or compressed: not supported", path);
+    else if (h->H5Dget_storage_size(set) != bytes)
+        status = hpct_fail(HPCT_ERR_DATA, "%s has no numbers for its shape", path);
+    h->H5Pclose(plain);
+    h->H5Tclose(type);
+    h->H5Sclose(space);
+    return status;
+}
+
+hpct_status hpct_hdf5_check(hpct_hdf5 *file, const char *path, const hpct_shape *shape)
+{
+    if (!hpct_hdf5_has(file, path))
+        return hpct_fail(HPCT_ERR_DATA, "%s is missing", path);
+    hid_t set = file->h->H5Dopen2(file->id, path, H5P_DEFAULT);
+    if (set < 0)
+        return hpct_fail(HPCT_ERR_DATA, "%s is no data set, or a damaged one", path);
+    hpct_status status = check_dataset(file, set, path, shape);
+    file->h->H5Dclose(set);
+    return status;
+}
+
+hpct_status hpct_hdf5_read(hpct_hdf5 *file, const char *path, float *values)
+{
+    const hpct_hdf5_library *h = file->h;
+    hid_t set = h->H5Dopen2(file->id, path, H5P_DEFAULT);
+    bool good =
+        set >= 0 && h->H5Dread(set, h->native_float, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0;
+    h->H5Dclose(set);
+    return good ? HPCT_OK
+                : hpct_fail(HPCT_ERR_DATA, "%s cannot be read: the file is damaged", path);
+}
+
+/* ---- attributes ---- */
+
+bool hpct_hdf5_has_attribute(hpct_hdf5 *file, const char *group, const char *attribute)
+{
+    return file->h->H5Aexists_by_name(file->id, group, attribute, H5P_DEFAULT) > 0;
+}
+
+/* `count` strings of `width` bytes each, or pointers to strings (width 0), as one piece. */
+static hpct_status gather(char ***out, size_t count, const char *flat, size_t width)
+{
+    size_t bytes = count * sizeof(char *);
+    const char *const *pointers = (const char *const *) (const void *) flat;
+    for (size_t i = 0; i < count; i++) {
+        const char *text = width > 0 ? flat + i * width : pointers[i];
+        bytes += (text == NULL ? 0 : strnlen(text, width > 0 ? width : MAX_STRING)) + 1;
+    }
+    char **list = malloc(bytes > 0 ? bytes : 1), *to;
+    if (list == NULL)
+        return hpct_fail_memory(bytes);
+    to = (char *) (list + count);
+    for (size_t i = 0; i < count; i++) {
+        const char *text = width > 0 ? flat + i * width : pointers[i];
+        size_t length = text == NULL ? 0 : strnlen(text, width > 0 ? width : MAX_STRING);
+        list[i] = to;
+        if (length > 0)
+            memcpy(to, text, length);
+        to[length] = '\0';
+        to += length + 1;
+    }
+    *out = list;
+    return HPCT_OK;
+}
+
+static hpct_status read_strings(const hpct_hdf5_library *h, hid_t attribute, hid_t type,
+                                hid_t space, char ***out, size_t *count)
+{
+    bool is_string = h->H5Tget_class(type) == H5T_STRING;
+    bool variable = is_string && h->H5Tis_variable_str(type) > 0;
+    size_t width = variable ? 0 : h->H5Tget_size(type);
+    hssize_t points = h->H5Sget_simple_extent_npoints(space);
+    if (points == 0) { /* numpy writes an empty list as one of numbers */
+        *count = 0;
+        return gather(out, 0, NULL, 1);
+    }
+    if (!is_string || points < 0 || points > MAX_STRINGS || width > MAX_STRING)
+        return hpct_fail(HPCT_ERR_DATA, "not a list of names");
+    *count = (size_t) points;
+    size_t bytes = *count * (variable ? sizeof(char *) : width);
+    char *flat = calloc(1, bytes);
+    if (flat == NULL)
+        return hpct_fail_memory(bytes);
+    hpct_status status;
+    if (h->H5Aread(attribute, type, flat) < 0)
+        status = hpct_fail(HPCT_ERR_DATA, "it cannot be read: the file is damaged");
+    else
+        status = gather(out, *count, flat, width);
+    if (variable)
+        h->H5Dvlen_reclaim(type, space, H5P_DEFAULT, flat);
+    free(flat);
+    return status;
+}
+
+hpct_status hpct_hdf5_strings(hpct_hdf5 *file, const char *group, const char *attribute,
+                              char ***out, size_t *count)
+{
+    const hpct_hdf5_library *h = file->h;
+    hid_t id = h->H5Aopen_by_name(file->id, group, attribute, H5P_DEFAULT, H5P_DEFAULT);
+    if (id < 0)
+        return hpct_fail(HPCT_ERR_DATA, "%s has no %s", group, attribute);
+    hid_t type = h->H5Aget_type(id), space = h->H5Aget_space(id);
+    hpct_status status = read_strings(h, id, type, space, out, count);
+    h->H5Sclose(space);
+    h->H5Tclose(type);
+    h->H5Aclose(id);
+    return status == HPCT_OK ? HPCT_OK : hpct_fail_within(status, attribute);
+}

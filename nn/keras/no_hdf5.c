@@ -1,0 +1,30 @@
+/* Where hpc-train is built without HDF5: instead of the other HDF5 files here. */
+#include "nn/keras/weights_h5.h"
+
+#include "base/status.h"
+
+static hpct_status none(void)
+{
+    return hpct_fail(HPCT_ERR_CONFIG, "this hpc-train was built without HDF5: use a .safetensors "
+                                      "file, or build it where libhdf5-dev is installed");
+}
+
+hpct_status hpct_h5_available(void)
+{
+    return none();
+}
+
+hpct_status hpct_h5_save(const hpct_model *model, const char *path)
+{
+    (void) model;
+    (void) path;
+    return none();
+}
+
+hpct_status hpct_h5_load(const hpct_model *model, const char *path, float **values)
+{
+    (void) model;
+    (void) path;
+    (void) values;
+    return none();
+}

@@ -1,0 +1,482 @@
+/* A model from Keras' JSON: Sequential and Functional, as Keras 2 and Keras 3 write them. The file
+ * is not trusted. */
+#include "nn/keras/initializers.h"
+#include "nn/keras/keras.h"
+
+#include "base/status.h"
+#include "nn/file.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_LAYERS 10000
+#define MAX_TEXT ((size_t) 64 << 20)
+
+/* The tensor that a layer gives. */
+typedef struct output {
+    const char *name;
+    int tensor; /* -1 until the layer is added */
+    bool read;
+} output;
+
+typedef struct reader {
+    const json_t *config; /* of the model */
+    const json_t *layers;
+    size_t num_layers;
+    hpct_model *model;
+    output *outputs; /* [num_layers] */
+} reader;
+
+static const char *text_of(const json_t *object, const char *key)
+{
+    return json_string_value(json_object_get(object, key));
+}
+
+/* ---- one layer ---- */
+
+static const char *class_of(const json_t *entry)
+{
+    const char *name = text_of(entry, "class_name");
+    return name != NULL ? name : "";
+}
+
+/* Keras 2 writes the name beside the config as well, for functional models alone. */
+static const char *name_of(const json_t *entry)
+{
+    const char *name = text_of(json_object_get(entry, "config"), "name");
+    return name != NULL ? name : "";
+}
+
+/* A class of one's own may have the name of one of Keras'. */
+static bool is_kerass_own(const json_t *entry)
+{
+    const char *module = text_of(entry, "module"), *registered = text_of(entry, "registered_name");
+    return (module == NULL || strncmp(module, "keras", 5) == 0 ||
+            strncmp(module, "tf_keras", 8) == 0) &&
+           (registered == NULL || strchr(registered, '>') == NULL);
+}
+
+/* "float32", or the policy that is called so. */
+static bool is_float32(const json_t *dtype)
+{
+    const char *name = json_string_value(dtype);
+    if (name == NULL)
+        name = text_of(json_object_get(dtype, "config"), "name");
+    return dtype == NULL || json_is_null(dtype) || (name != NULL && strcmp(name, "float32") == 0);
+}
+
+/* What every layer has. Shapes that Keras 2 repeats in the first layer were read before. */
+static void take_common(hpct_keras_layer *layer)
+{
+    if (!is_float32(json_object_get(layer->settings, "dtype")))
+        hpct_keras_fail(layer, "dtype other than float32 is not supported: see --precision");
+    if (!hpct_keras_bool(layer, "trainable", true))
+        hpct_keras_fail(layer, "trainable false is not supported");
+    hpct_keras_drop(layer, "dtype");
+    hpct_keras_drop(layer, "name");
+    hpct_keras_drop(layer, "batch_input_shape");
+}
+
+static hpct_status open_layer(hpct_keras_layer *layer, const json_t *entry, hpct_model *model)
+{
+    const json_t *config = json_object_get(entry, "config");
+    *layer =
+        (hpct_keras_layer){.class_name = class_of(entry), .name = name_of(entry), .model = model};
+    if (!json_is_object(config) || layer->class_name[0] == '\0')
+        return hpct_fail(HPCT_ERR_DATA, "a layer has no class_name or no config");
+    layer->settings = json_copy((json_t *) (uintptr_t) config);
+    return layer->settings != NULL ? HPCT_OK : hpct_fail_memory(0);
+}
+
+static void close_layer(hpct_keras_layer *layer)
+{
+    json_decref(layer->settings);
+    layer->settings = NULL;
+}
+
+/* A failure of the model is that of the layer just added, which its message names. */
+static hpct_status model_status(const hpct_model *model)
+{
+    if (model->status == HPCT_OK)
+        return HPCT_OK;
+    hpct_status status = model->status == HPCT_ERR_USAGE ? HPCT_ERR_DATA : model->status;
+    return hpct_fail(status, "layer %s", model->message != NULL ? model->message : "out of memory");
+}
+
+static void add_one(hpct_keras_layer *layer, const json_t *entry)
+{
+    char list[1024];
+    json_t *initializers = NULL;
+    const hpct_keras_class *class = hpct_keras_find(layer->class_name);
+    if (class == NULL || !is_kerass_own(entry)) {
+        hpct_keras_list(list, sizeof list);
+        hpct_keras_fail(layer, "there is no layer of this class here; there are: %s", list);
+        return;
+    }
+    if (layer->num_inputs < class->min_inputs || layer->num_inputs > class->max_inputs) {
+        hpct_keras_fail(layer, "it reads %d tensors, but must read %d to %d", layer->num_inputs,
+                        class->min_inputs, class->max_inputs);
+        return;
+    }
+    take_common(layer);
+    hpct_keras_take_initializers(layer, &initializers);
+    if (layer->name[0] != '\0')
+        hpct_model_name_layer(layer->model, layer->name);
+    hpct_model_set_head(layer->model, layer->inputs[0]);
+    if (layer->status == HPCT_OK)
+        class->add(layer);
+    if (layer->status == HPCT_OK)
+        layer->status = model_status(layer->model);
+    hpct_keras_set_initializers(layer, initializers);
+}
+
+static hpct_status add_layer(reader *r, const json_t *entry, const int *inputs, int num_inputs)
+{
+    hpct_keras_layer layer;
+    hpct_status status = open_layer(&layer, entry, r->model);
+    if (status != HPCT_OK)
+        return status;
+    layer.num_inputs = num_inputs;
+    memcpy(layer.inputs, inputs, (size_t) num_inputs * sizeof *inputs);
+    add_one(&layer, entry);
+    close_layer(&layer);
+    return layer.status;
+}
+
+/* ---- the input ---- */
+
+/* [null, 28, 28, 1]: the batch size, which must be open, and one sample. */
+static hpct_status read_shape(hpct_shape *shape, const json_t *batch_shape)
+{
+    size_t rank = json_array_size(batch_shape);
+    if (rank < 2 || rank > HPCT_MAX_RANK + 1)
+        return hpct_fail(HPCT_ERR_DATA,
+                         "the input's shape must have 1 to %d sizes besides the "
+                         "batch",
+                         HPCT_MAX_RANK);
+    if (!json_is_null(json_array_get(batch_shape, 0)))
+        return hpct_fail(HPCT_ERR_DATA, "a fixed batch size in the input's shape is not supported");
+    shape->rank = (int) rank - 1;
+    for (size_t i = 1; i < rank; i++) {
+        json_int_t size = json_integer_value(json_array_get(batch_shape, i));
+        if (size < 1 || size > INT_MAX)
+            return hpct_fail(HPCT_ERR_DATA,
+                             "size %zu of the input's shape must be fixed: build the "
+                             "model with one",
+                             i);
+        shape->size[i - 1] = (int) size;
+    }
+    return HPCT_OK;
+}
+
+static const json_t *batch_shape_of(const json_t *config)
+{
+    const json_t *shape = json_object_get(config, "batch_shape");
+    return shape != NULL ? shape : json_object_get(config, "batch_input_shape");
+}
+
+static hpct_status make_model(reader *r, const json_t *batch_shape)
+{
+    hpct_shape shape;
+    const char *name = text_of(r->config, "name");
+    hpct_status status = read_shape(&shape, batch_shape);
+    if (status != HPCT_OK)
+        return status;
+    r->model = hpct_model_new(name, shape);
+    return r->model != NULL ? model_status(r->model) : hpct_fail_memory(0);
+}
+
+static bool is_input(const json_t *entry)
+{
+    return strcmp(class_of(entry), "InputLayer") == 0;
+}
+
+static hpct_status read_input_layer(reader *r, const json_t *entry)
+{
+    hpct_keras_layer layer;
+    hpct_status status = open_layer(&layer, entry, NULL);
+    if (status != HPCT_OK)
+        return status;
+    take_common(&layer);
+    hpct_keras_drop(&layer, "batch_shape"); /* make_model reads it */
+    if (hpct_keras_bool(&layer, "sparse", false) || hpct_keras_bool(&layer, "ragged", false) ||
+        hpct_keras_bool(&layer, "optional", false))
+        hpct_keras_fail(&layer, "sparse, ragged and optional inputs are not supported");
+    hpct_keras_taken(&layer);
+    status = layer.status;
+    close_layer(&layer);
+    return status == HPCT_OK ? make_model(r, batch_shape_of(json_object_get(entry, "config")))
+                             : status;
+}
+
+/* ---- Sequential ---- */
+
+static hpct_status read_sequential(reader *r)
+{
+    const json_t *first = json_array_get(r->layers, 0);
+    const json_t *shape = batch_shape_of(json_object_get(first, "config"));
+    if (shape == NULL)
+        shape = json_object_get(r->config, "build_input_shape");
+    if (shape == NULL)
+        return hpct_fail(HPCT_ERR_DATA, "the input's shape is not in it: build the model, or begin "
+                                        "with an Input");
+    size_t at = is_input(first) ? 1 : 0;
+    hpct_status status = at == 1 ? read_input_layer(r, first) : make_model(r, shape);
+    for (; at < r->num_layers && status == HPCT_OK; at++) {
+        int head = hpct_model_head(r->model);
+        status = add_layer(r, json_array_get(r->layers, at), &head, 1);
+    }
+    return status;
+}
+
+/* ---- Functional ---- */
+
+static output *find_output(reader *r, const char *name)
+{
+    for (size_t i = 0; name != NULL && i < r->num_layers; i++) {
+        if (r->outputs[i].name != NULL && strcmp(r->outputs[i].name, name) == 0)
+            return &r->outputs[i];
+    }
+    return NULL;
+}
+
+/* One tensor, as [name, node, tensor] with perhaps more behind it. Each layer is called once and
+ * gives one tensor, so that both numbers are 0. */
+static hpct_status find_tensor(reader *r, output **found, const json_t *history)
+{
+    const char *name = json_string_value(json_array_get(history, 0));
+    *found = find_output(r, name);
+    if (*found == NULL)
+        return hpct_fail(HPCT_ERR_DATA, "it reads layer \"%.63s\", but there is none",
+                         name != NULL ? name : "");
+    if (json_integer_value(json_array_get(history, 1)) != 0 ||
+        json_integer_value(json_array_get(history, 2)) != 0)
+        return hpct_fail(HPCT_ERR_DATA,
+                         "it reads layer \"%.63s\", which is called more than once or "
+                         "gives several tensors: not supported",
+                         name);
+    return HPCT_OK;
+}
+
+/* All tensors of one call; Keras 3 spells them out as objects, in lists where there are several. */
+static hpct_status collect(reader *r, const json_t *from, output **inputs, int *count)
+{
+    hpct_status status = HPCT_OK;
+    const json_t *history = json_object_get(json_object_get(from, "config"), "keras_history");
+    bool is_history = json_is_string(json_array_get(from, 0)); /* Keras 2 */
+    if (history != NULL || is_history) {
+        if (*count == HPCT_KERAS_MAX_INPUTS)
+            return hpct_fail(HPCT_ERR_DATA, "it reads more than %d tensors", HPCT_KERAS_MAX_INPUTS);
+        if (is_history && json_object_size(json_array_get(from, 3)) > 0)
+            return hpct_fail(HPCT_ERR_DATA, "it is called with arguments: not supported");
+        return find_tensor(r, &inputs[(*count)++], history != NULL ? history : from);
+    }
+    if (!json_is_array(from))
+        return hpct_fail(HPCT_ERR_DATA, "it is called with something other than tensors");
+    for (size_t i = 0; i < json_array_size(from) && status == HPCT_OK; i++)
+        status = collect(r, json_array_get(from, i), inputs, count);
+    return status;
+}
+
+/* Keras 3 writes down the defaults of some layers' `training`; its fit, evaluate and predict give
+ * another to all layers, so that it means nothing. */
+static bool has_meaning(const char *argument, const json_t *value)
+{
+    return !json_is_null(value) && strcmp(argument, "training") != 0;
+}
+
+static bool is_plain_call(json_t *object)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach (object, key, value) {
+        if (has_meaning(key, value))
+            return false;
+    }
+    return true;
+}
+
+static hpct_status read_call(reader *r, const json_t *entry, output **inputs, int *count)
+{
+    const json_t *calls = json_object_get(entry, "inbound_nodes");
+    const json_t *call = json_array_get(calls, 0);
+    *count = 0;
+    if (json_array_size(calls) != 1)
+        return hpct_fail(HPCT_ERR_DATA, "it is called %zu times; shared layers are not supported",
+                         json_array_size(calls));
+    if (!json_is_object(call)) /* Keras 2 */
+        return collect(r, call, inputs, count);
+    if (!is_plain_call(json_object_get(call, "kwargs")))
+        return hpct_fail(HPCT_ERR_DATA, "it is called with arguments: not supported");
+    return collect(r, json_object_get(call, "args"), inputs, count);
+}
+
+static hpct_status within_layer(hpct_status status, const json_t *entry)
+{
+    char place[160];
+    snprintf(place, sizeof place, "layer \"%.63s\" (%.63s)", name_of(entry), class_of(entry));
+    return hpct_fail_within(status, place);
+}
+
+/* Adds the layer if all that it reads is there; *added says so. */
+static hpct_status try_layer(reader *r, size_t index, bool *added)
+{
+    output *inputs[HPCT_KERAS_MAX_INPUTS];
+    int tensors[HPCT_KERAS_MAX_INPUTS], count;
+    const json_t *entry = json_array_get(r->layers, index);
+    hpct_status status = read_call(r, entry, inputs, &count);
+    if (status != HPCT_OK)
+        return within_layer(status, entry);
+    for (int i = 0; i < count; i++) {
+        tensors[i] = inputs[i]->tensor;
+        if (tensors[i] < 0)
+            return HPCT_OK;
+    }
+    for (int i = 0; i < count; i++)
+        inputs[i]->read = true;
+    status = add_layer(r, entry, tensors, count);
+    r->outputs[index].tensor = status == HPCT_OK ? hpct_model_head(r->model) : -1;
+    *added = true;
+    return status;
+}
+
+/* Keras writes layers in an order in which they can be computed; another order costs more rounds.
+ */
+static hpct_status add_layers(reader *r)
+{
+    size_t left = 0;
+    hpct_status status = HPCT_OK;
+    for (size_t i = 0; i < r->num_layers; i++)
+        left += r->outputs[i].tensor < 0;
+    while (left > 0 && status == HPCT_OK) {
+        size_t before = left;
+        for (size_t i = 0; i < r->num_layers && status == HPCT_OK; i++) {
+            bool added = false;
+            if (r->outputs[i].tensor < 0)
+                status = try_layer(r, i, &added);
+            left -= added;
+        }
+        if (left == before && status == HPCT_OK)
+            return hpct_fail(HPCT_ERR_DATA, "%zu of its layers read each other in a circle", left);
+    }
+    return status;
+}
+
+/* [name, 0, 0], or a list with one of them. */
+static hpct_status find_end(reader *r, const char *what, output **found)
+{
+    const json_t *list = json_object_get(r->config, what);
+    if (json_is_string(json_array_get(list, 0)))
+        return find_tensor(r, found, list);
+    if (json_array_size(list) != 1)
+        return hpct_fail(HPCT_ERR_DATA,
+                         "%s: it has %zu, but only models with one input and one "
+                         "output are supported",
+                         what, json_array_size(list));
+    return find_tensor(r, found, json_array_get(list, 0));
+}
+
+static hpct_status check_readers(reader *r, const output *end)
+{
+    for (size_t i = 0; i < r->num_layers; i++) {
+        const output *o = &r->outputs[i];
+        if (!o->read && o != end)
+            return hpct_fail(HPCT_ERR_DATA, "layer \"%.63s\" does not lead to the model's output",
+                             o->name);
+    }
+    return HPCT_OK;
+}
+
+static hpct_status read_functional(reader *r)
+{
+    output *input = NULL, *end = NULL;
+    r->outputs = calloc(r->num_layers, sizeof *r->outputs);
+    if (r->outputs == NULL)
+        return hpct_fail_memory(r->num_layers * sizeof *r->outputs);
+    for (size_t i = 0; i < r->num_layers; i++) {
+        const char *name = name_of(json_array_get(r->layers, i));
+        if (find_output(r, name) != NULL)
+            return hpct_fail(HPCT_ERR_DATA, "two layers are called \"%.63s\"", name);
+        r->outputs[i] = (output){.name = name, .tensor = -1};
+    }
+    hpct_status status = find_end(r, "input_layers", &input);
+    if (status == HPCT_OK)
+        status = find_end(r, "output_layers", &end);
+    if (status != HPCT_OK)
+        return status;
+    const json_t *first = json_array_get(r->layers, (size_t) (input - r->outputs));
+    if (!is_input(first))
+        return hpct_fail(HPCT_ERR_DATA, "its input layer \"%.63s\" is not an InputLayer",
+                         input->name);
+    status = read_input_layer(r, first);
+    if (status != HPCT_OK)
+        return status;
+    input->tensor = hpct_model_head(r->model);
+    status = add_layers(r);
+    if (status == HPCT_OK)
+        status = check_readers(r, end);
+    if (status == HPCT_OK)
+        hpct_model_set_head(r->model, end->tensor);
+    return status;
+}
+
+/* ---- the whole ---- */
+
+static hpct_status read_model(reader *r, const json_t *root)
+{
+    const char *class_name = class_of(root);
+    r->config = json_object_get(root, "config");
+    r->layers = json_object_get(r->config, "layers");
+    r->num_layers = json_array_size(r->layers);
+    bool functional = strcmp(class_name, "Functional") == 0 || strcmp(class_name, "Model") == 0;
+    if (!functional && strcmp(class_name, "Sequential") != 0)
+        return hpct_fail(HPCT_ERR_DATA,
+                         "not a Keras model (class_name \"%.63s\"); there are: "
+                         "Sequential, Functional",
+                         class_name);
+    if (!is_kerass_own(root) && text_of(root, "module") != NULL)
+        return hpct_fail(HPCT_ERR_DATA, "its class %.63s is not Keras' own", class_name);
+    if (r->num_layers == 0 || r->num_layers > MAX_LAYERS)
+        return hpct_fail(HPCT_ERR_DATA, "it has %zu layers, but there must be 1 to %d",
+                         r->num_layers, MAX_LAYERS);
+    if (!json_is_true(json_object_get(r->config, "trainable")) &&
+        json_object_get(r->config, "trainable") != NULL)
+        return hpct_fail(HPCT_ERR_DATA, "trainable false is not supported");
+    hpct_status status = functional ? read_functional(r) : read_sequential(r);
+    if (status == HPCT_OK && r->model->num_layers == 0)
+        return hpct_fail(HPCT_ERR_DATA, "it has no layer besides its input");
+    return status;
+}
+
+hpct_status hpct_model_from_json(hpct_model **out, const char *text, size_t length)
+{
+    json_error_t error;
+    reader r = {0};
+    json_t *root =
+        length <= MAX_TEXT ? json_loadb(text, length, JSON_REJECT_DUPLICATES, &error) : NULL;
+    if (length > MAX_TEXT)
+        return hpct_fail(HPCT_ERR_DATA, "%zu bytes are too long for a model", length);
+    if (root == NULL)
+        return hpct_fail(HPCT_ERR_DATA, "line %d: %s", error.line, error.text);
+    hpct_status status = read_model(&r, root);
+    if (status == HPCT_OK)
+        *out = r.model;
+    else
+        hpct_model_free(r.model);
+    free(r.outputs);
+    json_decref(root);
+    return status;
+}
+
+hpct_status hpct_model_load_json(hpct_model **out, const char *path)
+{
+    char *text;
+    size_t length;
+    hpct_status status = hpct_file_read(&text, &length, path, MAX_TEXT);
+    if (status != HPCT_OK)
+        return status;
+    status = hpct_model_from_json(out, text, length);
+    free(text);
+    return status == HPCT_OK ? HPCT_OK : hpct_fail_within(status, path);
+}

@@ -1,0 +1,47 @@
+/* Outputs for a batch, and what they are. */
+#include "nn/run.h"
+#include "nn/step.h"
+
+#include "base/status.h"
+
+#include <string.h>
+
+bool hpct_model_ends_in_softmax(const hpct_model *model)
+{
+    for (int i = model->num_nodes - 1; i >= 0; i--) {
+        if (model->tensors[model->nodes[i].output].root == model->tensors[model->output].root)
+            return model->nodes[i].spec.kind == HPCT_OP_SOFTMAX;
+    }
+    return false;
+}
+
+static bool is_built_for(const hpct_model *model, int n)
+{
+    const hpct_run *run = model->run;
+    for (int i = 0; run != NULL && i < run->num_batch_sizes; i++) {
+        if (run->batch_sizes[i] == n)
+            return true;
+    }
+    return false;
+}
+
+hpct_status hpct_model_predict(hpct_model *model, const float *input, int n, float *output)
+{
+    hpct_status status = HPCT_OK;
+    hpct_build_options options = {
+        .backend = "cpu", .batch_sizes = &n, .num_batch_sizes = 1, .inference_only = true};
+    if (n < 1)
+        return hpct_fail(HPCT_ERR_USAGE, "model %s: a batch has at least 1 sample, not %d",
+                         model->name, n);
+    if (!is_built_for(model, n))
+        status = hpct_model_build(model, &options);
+    if (status != HPCT_OK)
+        return status;
+    hpct_shape in = hpct_model_input_shape(model), out = hpct_model_output_shape(model);
+    memcpy(hpct_model_input(model), input, (size_t) n * hpct_shape_count(&in) * sizeof(float));
+    status = hpct_model_forward(model, n, false);
+    if (status == HPCT_OK)
+        memcpy(output, hpct_model_output(model),
+               (size_t) n * hpct_shape_count(&out) * sizeof(float));
+    return status;
+}
