@@ -304,6 +304,8 @@ static hpct_status train_epoch(fit_run *run, int epoch)
     bool stopped = sums.steps < steps, validated = run->validation != NULL && !stopped;
     *train = mean(sums.loss, sums.correct, sums.in_top_k, sums.samples);
     if (validated)
+        status = run->strategy->ops->average_states(run->strategy);
+    if (validated && status == HPCT_OK)
         status = hpct_evaluate_built(run->context, run->model, run->validation,
                                      run->evaluation_batch, validation);
     if (status != HPCT_OK)
@@ -417,7 +419,8 @@ static hpct_status finish(fit_run *run)
     run->result.steps = run->steps_done;
     run->result.signal = run->signal;
     if (run->options.save_weights != NULL) {
-        if (speaks)
+        status = run->strategy->ops->average_states(run->strategy);
+        if (status == HPCT_OK && speaks)
             status = hpct_model_save_weights(run->model, run->options.save_weights);
         status = hpct_context_agree(run->context, status);
     }

@@ -164,6 +164,12 @@ float *hpct_model_states(hpct_model *model, size_t *count)
     return model->run != NULL ? model->run->states : NULL;
 }
 
+hpct_status hpct_model_scale_states(hpct_model *model, float factor)
+{
+    const hpct_run *run = model->run;
+    return run == NULL ? HPCT_OK : run->backend->scale(run->state_floats, factor, run->states);
+}
+
 uint64_t hpct_model_layout_fingerprint(const hpct_model *model)
 {
     return model->run != NULL ? model->run->fingerprint : 0;

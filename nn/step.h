@@ -52,6 +52,7 @@ float *hpct_model_parameters(hpct_model *model, size_t *count);
 float *hpct_model_gradients(hpct_model *model, size_t *count);
 /* The same for the states; *count may be 0. Forward with `training` changes them. */
 float *hpct_model_states(hpct_model *model, size_t *count);
+hpct_status hpct_model_scale_states(hpct_model *model, float factor); /* every one *= factor */
 uint64_t hpct_model_layout_fingerprint(const hpct_model *model);
 
 /* Where forward reads its samples, [n][one sample, floats], 64-byte aligned, and loss their labels,

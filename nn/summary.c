@@ -1,5 +1,6 @@
-/* hpct_model_summary: the table that Keras' model.summary() prints. */
-#include "nn/graph.h"
+/* hpct_model_summary: the table that Keras' model.summary() prints; hpct_model_print_costs. */
+#include "nn/cost.h"
+#include "nn/run.h"
 
 #include "base/status.h"
 
@@ -81,4 +82,58 @@ hpct_status hpct_model_summary(const hpct_model *model, FILE *stream)
     fprintf(stream, "Non-trainable params: %s\n", count);
     rule(stream, '_');
     return ferror(stream) ? hpct_fail(HPCT_ERR_IO, "writing the summary failed") : HPCT_OK;
+}
+
+static void cost_row(FILE *stream, const char *name, double flops, double floats)
+{
+    fprintf(stream, " %-36.36s %12.2f %13.1f\n", name, flops / 1e6, floats * sizeof(float) / 1024);
+}
+
+static void print_memory(const hpct_model *model, FILE *stream)
+{
+    const hpct_run *run = model->run;
+    int slots = 0;
+    for (int k = 0; k < HPCT_NUM_SLOTS; k++)
+        slots += run->slot[k] != NULL;
+    double arena = (double) run->arena_floats * sizeof(float) / 1048576;
+    double states = (double) run->state_floats * sizeof(float) / 1048576;
+    double block = (double) run->block_bytes / 1048576, all = (2 + slots) * arena + states + block;
+    fprintf(stream, "Memory of training, batches of %d:\n", run->largest_batch);
+    fprintf(stream, " %-36s %10.1f MiB\n", "parameters and state", arena + states);
+    fprintf(stream, " %-36s %10.1f MiB\n", "gradients", arena);
+    fprintf(stream, " %-36s %10.1f MiB\n", "optimizer", slots * arena);
+    fprintf(stream, " %-36s %10.1f MiB\n", "activations and their gradients", block);
+    fprintf(stream, " %-36s %10.1f MiB\n", "in all, besides the input", all);
+}
+
+hpct_status hpct_model_print_costs(hpct_model *model, int batch_size, FILE *stream)
+{
+    hpct_build_options options = {
+        .backend = "cpu", .batch_sizes = &batch_size, .num_batch_sizes = 1};
+    hpct_status status = hpct_model_build(model, &options);
+    if (status != HPCT_OK)
+        return status;
+    double flops = 0, floats = 0;
+    fprintf(stream, " %-36s %12s %13s\n", "Forward, one sample", "MFLOP", "result KiB");
+    rule(stream, '=');
+    for (int l = 0; l < model->num_layers; l++) {
+        double layer_flops = 0, layer_floats = 0;
+        for (int i = 0; i < model->num_nodes; i++) {
+            if (model->nodes[i].layer != l)
+                continue;
+            layer_flops += hpct_op_flops(&model->nodes[i].spec);
+            layer_floats += (double) hpct_op_dst_floats(&model->nodes[i].spec);
+        }
+        cost_row(stream, model->layers[l].name, layer_flops, layer_floats);
+        flops += layer_flops;
+        floats += layer_floats;
+    }
+    rule(stream, '=');
+    cost_row(stream, "all", flops, floats);
+    print_memory(model, stream);
+    rule(stream, '_');
+    status = hpct_model_unbuild(model);
+    if (status == HPCT_OK && ferror(stream))
+        status = hpct_fail(HPCT_ERR_IO, "writing the costs failed");
+    return status;
 }

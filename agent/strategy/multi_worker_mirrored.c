@@ -111,6 +111,9 @@ static hpct_status mirrored_open(hpct_strategy **out, const hpct_strategy_plan *
     size_t count;
     float *parameters = hpct_model_parameters(m->model, &count);
     status = m->comm->ops->broadcast(m->comm, parameters, count * sizeof *parameters, 0);
+    float *states = hpct_model_states(m->model, &count);
+    if (status == HPCT_OK && count > 0)
+        status = m->comm->ops->broadcast(m->comm, states, count * sizeof *states, 0);
     if (status != HPCT_OK)
         goto fail;
     *out = &m->base;
@@ -178,6 +181,18 @@ static hpct_status mirrored_apply(hpct_strategy *strategy)
     return m->due ? hpct_model_update(m->model) : HPCT_OK;
 }
 
+static hpct_status mirrored_average_states(hpct_strategy *strategy)
+{
+    mirrored *m = (mirrored *) strategy;
+    size_t count;
+    float *states = hpct_model_states(m->model, &count);
+    if (m->comm->size == 1 || count == 0)
+        return HPCT_OK;
+    hpct_status status = m->comm->ops->allreduce_sum(m->comm, states, count);
+    return status == HPCT_OK ? hpct_model_scale_states(m->model, 1.0f / (float) m->comm->size)
+                             : status;
+}
+
 static int64_t mirrored_bytes_per_step(const hpct_strategy *strategy)
 {
     const mirrored *m = (const mirrored *) strategy;
@@ -192,6 +207,7 @@ const hpct_strategy_ops hpct_multi_worker_mirrored = {
     .backward = mirrored_backward,
     .reduce = mirrored_reduce,
     .apply = mirrored_apply,
+    .average_states = mirrored_average_states,
     .bytes_per_step = mirrored_bytes_per_step,
     .close = mirrored_close,
 };

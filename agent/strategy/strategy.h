@@ -46,6 +46,11 @@ typedef struct hpct_strategy_ops {
     hpct_status (*reduce)(hpct_strategy *strategy, hpct_step_sums *sums);
     hpct_status (*apply)(hpct_strategy *strategy);
 
+    /* Collective, before the model is evaluated or saved: makes the states (moving statistics), to
+     * which each rank's batches have gone, their mean over the ranks, as Keras reads them. Steps
+     * may follow: the mean of what the ranks move on to is what the mean moves on to. */
+    hpct_status (*average_states)(hpct_strategy *strategy);
+
     /* Bytes that one rank hands to collectives in a step, on average; 0 when alone. */
     int64_t (*bytes_per_step)(const hpct_strategy *strategy);
 

@@ -227,6 +227,12 @@ HPCT_API hpct_shape hpct_model_output_shape(const hpct_model *model);
 /* Prints layers, output shapes and parameters in the form of Keras' model.summary(). */
 HPCT_API hpct_status hpct_model_summary(const hpct_model *model, FILE *stream);
 
+/* Prints what each layer costs forward for one sample: arithmetic (a multiplication and an addition
+ * are two; backward does about twice as many) and the size of its result; then the memory that
+ * training with batches of `batch_size` takes on the CPU, as planned. After compile. A model that
+ * is built is taken apart for it, and keeps its weights. */
+HPCT_API hpct_status hpct_model_print_costs(hpct_model *model, int batch_size, FILE *stream);
+
 /* Weights in files. PATH's end says the format: .weights.h5 is Keras 3's HDF5 file, which its
  * load_weights opens in a model of the same layers; any other is safetensors, with Keras' layer names
  * and shapes ("conv2d/kernel"). State (moving statistics) is saved with them, optimizer slots are

@@ -3,7 +3,7 @@
  * (all batches one after the other), outputs.f32 (of the last batch). Prints one loss (mean) and
  * accuracy per step.
  *
- *   nn_losses MODEL BACKEND BATCH STEPS RATE MOMENTUM FOLDER */
+ *   nn_losses MODEL[:SIDE:CLASSES] BACKEND BATCH STEPS RATE MOMENTUM FOLDER */
 #include "nn/rng.h"
 #include "nn/shape.h"
 #include "nn/step.h"
@@ -36,6 +36,20 @@ static FILE *create(const char *folder, const char *name)
     return file;
 }
 
+/* "resnet50v2:64:10" takes pictures of 64 x 64 x 3 and has 10 classes. */
+static hpct_model *make(const char *text)
+{
+    char name[64] = "";
+    int side = 0, classes = 0;
+    hpct_model *model;
+    sscanf(text, "%63[^:]:%d:%d", name, &side, &classes);
+    hpct_builtin_options options = {.name = name, .classes = classes};
+    if (side > 0)
+        options.input = HPCT_SHAPE(side, side, 3);
+    check(hpct_model_builtin_with(&model, &options));
+    return model;
+}
+
 /* Bright spots whose place goes with the label. */
 static void fill(hpct_model *model, int n, size_t size, int classes, uint32_t t)
 {
@@ -53,13 +67,13 @@ static void fill(hpct_model *model, int n, size_t size, int classes, uint32_t t)
 int main(int argc, char **argv)
 {
     if (argc != 8) {
-        fprintf(stderr, "usage: nn_losses MODEL BACKEND BATCH STEPS RATE MOMENTUM FOLDER\n");
+        fprintf(stderr,
+                "usage: nn_losses MODEL[:SIDE:CLASSES] BACKEND BATCH STEPS RATE MOMENTUM FOLDER\n");
         return HPCT_ERR_USAGE;
     }
     int batch = atoi(argv[3]), steps = atoi(argv[4]);
     const char *folder = argv[7];
-    hpct_model *model;
-    check(hpct_model_builtin(&model, argv[1]));
+    hpct_model *model = make(argv[1]);
     bool logits = strcmp(argv[1], "mnist-cnn") == 0;
     hpct_optimizer sgd = {
         .kind = HPCT_SGD, .learning_rate = atof(argv[5]), .momentum = atof(argv[6])};

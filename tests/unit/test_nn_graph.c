@@ -52,7 +52,7 @@ static size_t floats_of(const hpct_model *model, int tensor)
 
 static void plain_forward(const hpct_model *model, plain *p)
 {
-    p->value[0] = model->run->input;
+    p->value[0] = hpct_model_input((hpct_model *) (uintptr_t) model);
     for (int i = 0; i < model->num_nodes; i++) {
         const hpct_node *node = &model->nodes[i];
         const hpct_run_node *built = &model->run->nodes[i];
@@ -124,8 +124,9 @@ static void check_gradients(hpct_model *model)
     int classes = run->classes, loss = root_of(model, run->loss_tensor);
     assert_true(model->num_tensors <= MAX_TENSORS);
     hpct_shape shape = hpct_model_input_shape(model);
+    float *input = hpct_model_input(model);
     for (size_t i = 0; i < BATCH * hpct_shape_count(&shape); i++)
-        run->input[i] = hpct_uniform(draws, 3, i) - 0.5f;
+        input[i] = hpct_uniform(draws, 3, i) - 0.5f;
     for (int s = 0; s < BATCH; s++)
         run->labels[s] = pick(0, classes - 1);
     for (int t = 1; t < model->num_tensors; t++) {

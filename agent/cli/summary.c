@@ -1,0 +1,73 @@
+/* hpc-train summary */
+#include "agent/cli/cli.h"
+
+#include <stdio.h>
+
+typedef struct arguments {
+    const char *model;
+    int classes, batch_size;
+    hpct_dataset_options input; /* its size */
+} arguments;
+
+enum { KEY_MODEL = 256, KEY_CLASSES, KEY_RESIZE, KEY_BATCH_SIZE };
+
+static const struct argp_option options[] = {
+    {"model", KEY_MODEL, "NAME", 0, "as in fit", 0},
+    {"classes", KEY_CLASSES, "N", 0, "as in fit", 0},
+    {"resize", KEY_RESIZE, "WxH", 0, "size of the pictures of a residual network", 0},
+    {"batch-size", KEY_BATCH_SIZE, "N", 0,
+     "pictures per rank and step, for the memory (default: fit's)", 0},
+    {0},
+};
+
+static error_t parse(int key, char *value, struct argp_state *state)
+{
+    arguments *a = state->input;
+    switch (key) {
+    case KEY_MODEL:
+        a->model = value;
+        return 0;
+    case KEY_CLASSES:
+        a->classes = (int) hpct_cli_integer("classes", value, 1, 1 << 24);
+        return 0;
+    case KEY_RESIZE:
+        hpct_cli_resize(value, &a->input);
+        return 0;
+    case KEY_BATCH_SIZE:
+        a->batch_size = (int) hpct_cli_integer("batch-size", value, 1, 1 << 20);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static int run(int argc, char **argv)
+{
+    static const struct argp argp = {
+        .options = options,
+        .parser = parse,
+        .doc = "Prints a model's layers and parameters as Keras does, then what each layer costs, "
+               "and the memory that training it takes.",
+    };
+    arguments a = {0};
+    const hpct_cli_model *defaults;
+    hpct_model *model = NULL;
+    hpct_cli_parse(&argp, argc, argv, &a);
+    hpct_cli_choice choice = {a.model, a.classes, a.input.width, a.input.height};
+    hpct_status status = hpct_cli_make_model(&model, &defaults, &choice, -1, 0);
+    if (hpct_context_rank_hint() == 0 && status == HPCT_OK)
+        status = hpct_model_summary(model, stdout);
+    if (hpct_context_rank_hint() == 0 && status == HPCT_OK)
+        status = hpct_model_print_costs(
+            model, a.batch_size > 0 ? a.batch_size : defaults->batch_size, stdout);
+    if (status != HPCT_OK)
+        fprintf(stderr, "hpc-train: %s\n", hpct_last_error());
+    hpct_model_free(model);
+    return (int) status;
+}
+
+const hpct_command hpct_command_summary = {
+    .name = "summary",
+    .summary = "a model's layers, parameters, costs and memory",
+    .run = run,
+};
