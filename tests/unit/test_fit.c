@@ -221,7 +221,8 @@ static void a_loop_of_ones_own_is_fit(void **state)
     assert_true(measured.loss > 0 && measured.loss < metrics.loss); /* of the batch just learned */
     assert_non_null(hpct_trainer_output(trainer));
     assert_int_equal(hpct_evaluate(context, own, test, 0, &metrics), HPCT_OK);
-    assert_int_equal(hpct_trainer_forward(trainer, 29, true), HPCT_ERR_USAGE); /* built anew */
+    assert_int_equal(hpct_trainer_forward(trainer, 29, true), HPCT_ERR_USAGE);
+    assert_non_null(strstr(hpct_last_error(), "built anew"));
     hpct_trainer_close(trainer);
     hpct_metrics expected;
     assert_int_equal(hpct_evaluate(context, fitted, test, 0, &expected), HPCT_OK);

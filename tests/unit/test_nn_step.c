@@ -660,6 +660,48 @@ static void the_step_allocates_nothing(void **state)
     }
 }
 
+/* Branches and normalization: gradients that are added, through memory of their own as well. */
+static hpct_model *residual_model(void)
+{
+    hpct_model *m = hpct_model_new("residual", HPCT_SHAPE(8, 8, 3));
+    hpct_conv2d conv = {.filters = 8, .kernel = {3, 3}, .padding = HPCT_SAME, .no_bias = true};
+    hpct_model_add_conv2d(m, &conv);
+    for (int i = 0; i < 2; i++) {
+        int shortcut = hpct_model_head(m);
+        hpct_model_add_batch_normalization(m, &(hpct_batch_normalization){0});
+        hpct_model_add_activation(m, HPCT_RELU);
+        int preact = hpct_model_head(m);
+        hpct_model_add_conv2d(m, &conv);
+        int left = hpct_model_head(m);
+        hpct_model_set_head(m, preact);
+        hpct_model_add_conv2d(m, &conv);
+        hpct_model_add_add(m, (int[]){shortcut, left, hpct_model_head(m)}, 3);
+    }
+    hpct_model_add_global_average_pool2d(m);
+    hpct_model_add_dense(m, &(hpct_dense){.units = 4, .activation = HPCT_SOFTMAX});
+    return m;
+}
+
+static void a_residual_step_allocates_nothing(void **state)
+{
+    (void) state;
+    hpct_model *models[2];
+    double losses[2] = {0, 0};
+    for (int i = 0; i < 2; i++) {
+        models[i] = residual_model();
+        compile(models[i], HPCT_SPARSE_CATEGORICAL_CROSSENTROPY, 0.9);
+        build(models[i], (hpct_build_options){.backend = i == 0 ? "cpu" : "ref"});
+        step(models[i], 8, 0);
+        long before = allocations;
+        for (uint32_t t = 0; t < 4; t++)
+            losses[i] += step(models[i], t % 2 == 0 ? 5 : 8, t);
+        assert_int_equal(allocations, before);
+    }
+    assert_true(fabs(losses[0] - losses[1]) < 1e-3 * losses[1]);
+    hpct_model_free(models[0]);
+    hpct_model_free(models[1]);
+}
+
 static void threads_can_be_set(void **state)
 {
     (void) state;
@@ -701,6 +743,7 @@ int main(void)
         cmocka_unit_test(misuse_is_refused),
         cmocka_unit_test(inference_needs_less_memory),
         cmocka_unit_test(the_step_allocates_nothing),
+        cmocka_unit_test(a_residual_step_allocates_nothing),
         cmocka_unit_test(threads_can_be_set),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
