@@ -41,8 +41,10 @@ include tests/unit/gpu.mk
 include tests/unit/nn.mk
 include tests/unit/agent.mk
 include tests/unit/stage.mk
+include tests/bench/data.mk
 include tests/bench/nn.mk
 include tests/bench/stage.mk
+include tests/peers/data.mk
 include tests/peers/local.mk
 include tests/fuzz/local.mk
 include tests/stage/local.mk

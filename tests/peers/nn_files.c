@@ -1,7 +1,8 @@
 /* Predicts with a model and weights from files, and writes both again in other formats.
  *
  * usage: nn_files MODEL WEIGHTS N INPUTS OUTPUTS [FILE…]
- * MODEL: a built-in model's name or a .json; WEIGHTS: a file, or the seed of initial weights;
+ * MODEL: a .json, or a built-in model's name, a residual network's with its size and classes
+ * (resnet50v2:32:10); WEIGHTS: a file, or the seed of initial weights;
  * INPUTS, OUTPUTS: raw floats of N samples; FILE: .json for the model, any other for its weights.
  */
 #include <hpctrain/model.h>
@@ -50,6 +51,17 @@ static void predict(hpct_model *model, int n, const char *from, const char *to)
     free(output);
 }
 
+static hpct_status make_builtin(hpct_model **out, char *text)
+{
+    hpct_builtin_options options = {.name = strtok(text, ":")};
+    const char *size = strtok(NULL, ":"), *classes = strtok(NULL, ":");
+    if (size != NULL)
+        options.input = HPCT_SHAPE(atoi(size), atoi(size), 3);
+    if (classes != NULL)
+        options.classes = atoi(classes);
+    return hpct_model_builtin_with(out, &options);
+}
+
 int main(int argc, char **argv)
 {
     hpct_model *model;
@@ -57,7 +69,7 @@ int main(int argc, char **argv)
     if (argc < 6)
         return HPCT_ERR_USAGE;
     must(ends_with(argv[1], ".json") ? hpct_model_load_json(&model, argv[1])
-                                     : hpct_model_builtin(&model, argv[1]));
+                                     : make_builtin(&model, argv[1]));
     must(hpct_model_compile(model,
                             hpct_model_ends_in_softmax(model)
                                 ? HPCT_SPARSE_CATEGORICAL_CROSSENTROPY

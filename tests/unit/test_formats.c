@@ -253,7 +253,7 @@ static void archives_are_read(void **state)
     put(shards, "train-0.tar.gz", "tar/web");
     put(shards, "train-1.tar.gz", "tar/web");
     dataset = opened(shards, HPCT_TRAIN, NULL);
-    static const int32_t labels[] = {1, 0, 1, 0};
+    static const int32_t labels[] = {1, 2, 1, 2};
     assert_int_equal(hpct_dataset_size(dataset), 4);
     assert_memory_equal(dataset->labels, labels, sizeof labels);
     hpct_dataset_free(dataset);

@@ -195,6 +195,47 @@ static void augmentation_is_as_asked(void **state)
         assert_true(abs(moves[i] - cases / 7) < 150);
 }
 
+/* Also where a batch goes from one pass to the next, on the second of two ranks. */
+static void augmentation_follows_pass_and_sample(void **state)
+{
+    (void) state;
+    hpct_dataset *dataset = synthetic(&(hpct_dataset_options){.flip = true});
+    hpct_sampler *sampler;
+    hpct_pipeline *pipeline;
+    uint32_t order[SAMPLES];
+    hpct_sampler_options sampling = {.samples = SAMPLES,
+                                     .global_batch = BATCH,
+                                     .steps_per_epoch = 5,
+                                     .rank = 1,
+                                     .size = 2,
+                                     .seed = 5};
+    assert_int_equal(hpct_sampler_new(&sampler, &sampling), HPCT_OK);
+    hpct_pipeline_options options = {.dataset = dataset,
+                                     .batches = 15,
+                                     .largest = BATCH / 2,
+                                     .training = true,
+                                     .seed = 5,
+                                     .threads = 2,
+                                     .batch = sampled,
+                                     .from = sampler};
+    assert_int_equal(hpct_pipeline_open(&pipeline, &options), HPCT_OK);
+    for (int at = BATCH / 2, step = 0; step < 15; step++, at += BATCH) {
+        hpct_input input;
+        assert_int_equal(hpct_pipeline_next(pipeline, &input), HPCT_OK);
+        for (int i = 0; i < BATCH / 2; i++) {
+            uint64_t pass = (uint64_t) (at + i) / SAMPLES;
+            hpct_shuffle(order, SAMPLES, 5, pass);
+            uint32_t index = order[(at + i) % SAMPLES];
+            size_t column = (hpct_sample_bits(5, pass, index) & 1) != 0 ? 7 : 0;
+            float want = (float) dataset->pixels[index * 216 + column * 3] / 255.0f;
+            assert_true(fabsf(input.pixels[i * 216] - want) < 1e-6f);
+        }
+    }
+    hpct_pipeline_close(pipeline);
+    hpct_sampler_free(sampler);
+    hpct_dataset_free(dataset);
+}
+
 /* Evaluation sees the pictures as they are. */
 static void only_training_augments(void **state)
 {
@@ -245,6 +286,7 @@ int main(void)
         cmocka_unit_test(pictures_are_resized_as_defined),
         cmocka_unit_test(batches_depend_on_seed_and_step_alone),
         cmocka_unit_test(augmentation_is_as_asked),
+        cmocka_unit_test(augmentation_follows_pass_and_sample),
         cmocka_unit_test(only_training_augments),
         cmocka_unit_test(cut_pictures_end_the_run),
     };

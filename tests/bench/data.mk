@@ -1,0 +1,10 @@
+# Benchmark of the input pipeline: `make bench-data` builds it; tests/bench/input.py runs it beside tf.data and torch.
+EXTRA_PROGRAMS += tests/bench/input
+tests_bench_input_SOURCES = tests/bench/input.c
+tests_bench_input_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
+tests_bench_input_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
+tests_bench_input_LDADD = $(hpct_parts)
+bench-data: tests/bench/input
+.PHONY: bench-data
+CLEANFILES += tests/bench/input$(EXEEXT)
+EXTRA_DIST += tests/bench/input.py tests/bench/input_tf.py tests/bench/input_torch.py
