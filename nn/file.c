@@ -76,7 +76,7 @@ hpct_status hpct_file_replace(const char *path, hpct_file_writer *write, void *a
         free(temporary);
         return failed;
     }
-    hpct_status status = write(arg, temporary, fd);
+    hpct_status status = write(arg, fd);
     if (status == HPCT_OK && fsync(fd) != 0)
         status = hpct_file_failed("syncing", path);
     if (close(fd) != 0 && status == HPCT_OK)

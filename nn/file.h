@@ -9,9 +9,9 @@
  * cannot be opened, HPCT_ERR_DATA when it is longer. */
 hpct_status hpct_file_read(char **data, size_t *size, const char *path, size_t max);
 
-/* Calls `write` with a new, empty file beside `path` (its name and a descriptor of it), then syncs
- * it and gives it the name `path`. After a failure `path` is what it was, and the new file gone. */
-typedef hpct_status hpct_file_writer(void *arg, const char *name, int fd);
+/* Calls `write` with a new, empty file beside `path`, then syncs it and gives it the name `path`.
+ * After a failure `path` is what it was, and the new file gone. */
+typedef hpct_status hpct_file_writer(void *arg, int fd);
 hpct_status hpct_file_replace(const char *path, hpct_file_writer *write, void *arg);
 
 /* All of it, or HPCT_ERR_IO with `path` in the message. */

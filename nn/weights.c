@@ -26,19 +26,16 @@ typedef struct saving {
     const char *path;
 } saving;
 
-static hpct_status save_safetensors(void *arg, const char *name, int fd)
+static hpct_status save_safetensors(void *arg, int fd)
 {
     const saving *s = arg;
-    (void) name;
     return hpct_safetensors_save(s->model, fd, s->path);
 }
 
-static hpct_status save_h5(void *arg, const char *name, int fd)
+static hpct_status save_h5(void *arg, int fd)
 {
     const saving *s = arg;
-    (void) fd;
-    hpct_status status = hpct_h5_save(s->model, name);
-    return status == HPCT_OK ? HPCT_OK : hpct_fail_within(status, s->path);
+    return hpct_h5_save(s->model, fd, s->path);
 }
 
 hpct_status hpct_model_check_weights_name(const char *path)

@@ -3,6 +3,7 @@
 #include "nn/keras/hdf5.h"
 
 #include "base/status.h"
+#include "nn/file.h"
 #include "nn/keras/hdf5_library.h"
 
 #include <stdlib.h>
@@ -12,6 +13,7 @@
     0x0000u /* H5F_ACC_RDONLY and _TRUNC; their macros would call into the library                 \
              */
 #define TRUNCATE 0x0002u
+#define GROWTH ((size_t) 1 << 20) /* of a file in memory, bytes at a time */
 #define MAX_RANK 8
 #define MAX_STRINGS 100000
 #define MAX_STRING 4096
@@ -21,25 +23,20 @@ struct hpct_hdf5 {
     hid_t id;
 };
 
-static hpct_status open_file(hpct_hdf5 **out, const char *path, bool create)
+/* With the library loaded and no file open yet. */
+static hpct_status new_file(hpct_hdf5 **out)
 {
     hpct_hdf5 *file = calloc(1, sizeof *file);
     if (file == NULL)
         return hpct_fail_memory(sizeof *file);
     hpct_status status = hpct_hdf5_load(&file->h);
-    if (status == HPCT_OK) {
-        file->h->H5Eset_auto2(H5E_DEFAULT, NULL, NULL); /* its own messages; per thread */
-        file->id = create ? file->h->H5Fcreate(path, TRUNCATE, H5P_DEFAULT, H5P_DEFAULT)
-                          : file->h->H5Fopen(path, READ_ONLY, H5P_DEFAULT);
-        if (file->id < 0)
-            status = create ? hpct_fail(HPCT_ERR_IO, "HDF5 cannot write the file")
-                            : hpct_fail(HPCT_ERR_DATA, "not an HDF5 file, or a damaged one");
-    }
-    if (status == HPCT_OK)
-        *out = file;
-    else
+    if (status != HPCT_OK) {
         free(file);
-    return status;
+        return status;
+    }
+    file->h->H5Eset_auto2(H5E_DEFAULT, NULL, NULL); /* its own messages; per thread */
+    *out = file;
+    return HPCT_OK;
 }
 
 hpct_status hpct_hdf5_available(void)
@@ -48,26 +45,63 @@ hpct_status hpct_hdf5_available(void)
     return hpct_hdf5_load(&library);
 }
 
-hpct_status hpct_hdf5_create(hpct_hdf5 **out, const char *path)
-{
-    return open_file(out, path, true);
-}
-
 hpct_status hpct_hdf5_open(hpct_hdf5 **out, const char *path)
 {
-    return open_file(out, path, false);
+    hpct_status status = new_file(out);
+    if (status != HPCT_OK)
+        return status;
+    (*out)->id = (*out)->h->H5Fopen(path, READ_ONLY, H5P_DEFAULT);
+    if ((*out)->id >= 0)
+        return HPCT_OK;
+    free(*out);
+    *out = NULL;
+    return hpct_fail(HPCT_ERR_DATA, "not an HDF5 file, or a damaged one");
 }
 
-hpct_status hpct_hdf5_close(hpct_hdf5 *file)
+void hpct_hdf5_close(hpct_hdf5 *file)
 {
-    if (file == NULL)
-        return HPCT_OK;
-    bool good = file->h->H5Fclose(file->id) >= 0;
+    if (file != NULL)
+        file->h->H5Fclose(file->id);
     free(file);
-    return good ? HPCT_OK : hpct_fail(HPCT_ERR_IO, "writing the HDF5 file failed");
 }
 
 /* ---- writing ---- */
+
+hpct_status hpct_hdf5_create(hpct_hdf5 **out)
+{
+    hpct_status status = new_file(out);
+    if (status != HPCT_OK)
+        return status;
+    hpct_hdf5 *file = *out;
+    hid_t access = file->h->H5Pcreate(file->h->file_access);
+    file->id = -1;
+    if (file->h->H5Pset_fapl_core(access, GROWTH, false) >= 0)
+        file->id = file->h->H5Fcreate("weights.h5", TRUNCATE, H5P_DEFAULT, access);
+    file->h->H5Pclose(access);
+    if (file->id >= 0)
+        return HPCT_OK;
+    free(file);
+    *out = NULL;
+    return hpct_fail(HPCT_ERR_INTERNAL, "HDF5 cannot make a file in memory");
+}
+
+hpct_status hpct_hdf5_save(hpct_hdf5 *file, int fd, const char *path)
+{
+    const hpct_hdf5_library *h = file->h;
+    ssize_t bytes =
+        h->H5Fflush(file->id, H5F_SCOPE_GLOBAL) >= 0 ? h->H5Fget_file_image(file->id, NULL, 0) : -1;
+    if (bytes < 0)
+        return hpct_fail(HPCT_ERR_INTERNAL, "%s: HDF5 does not give its file", path);
+    void *image = malloc((size_t) bytes);
+    if (image == NULL)
+        return hpct_fail_memory((size_t) bytes);
+    hpct_status status =
+        h->H5Fget_file_image(file->id, image, (size_t) bytes) == bytes
+            ? hpct_file_write_all(fd, image, (size_t) bytes, path)
+            : hpct_fail(HPCT_ERR_INTERNAL, "%s: HDF5 does not give its file", path);
+    free(image);
+    return status;
+}
 
 static bool write_name(const hpct_hdf5_library *h, hid_t group, const char *name)
 {
@@ -89,7 +123,7 @@ hpct_status hpct_hdf5_make_group(hpct_hdf5 *file, const char *path, const char *
     hid_t group = h->H5Gcreate2(file->id, path, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
     bool good = group >= 0 && (name == NULL || write_name(h, group, name));
     h->H5Gclose(group);
-    return good ? HPCT_OK : hpct_fail(HPCT_ERR_IO, "HDF5 cannot write the group %s", path);
+    return good ? HPCT_OK : hpct_fail(HPCT_ERR_INTERNAL, "HDF5 cannot write the group %s", path);
 }
 
 hpct_status hpct_hdf5_write(hpct_hdf5 *file, const char *path, const hpct_shape *shape,
@@ -109,7 +143,7 @@ hpct_status hpct_hdf5_write(hpct_hdf5 *file, const char *path, const hpct_shape 
     h->H5Dclose(set);
     h->H5Sclose(space);
     h->H5Pclose(plain);
-    return good ? HPCT_OK : hpct_fail(HPCT_ERR_IO, "HDF5 cannot write %s", path);
+    return good ? HPCT_OK : hpct_fail(HPCT_ERR_INTERNAL, "HDF5 cannot write %s", path);
 }
 
 /* ---- reading ---- */

@@ -14,11 +14,13 @@ typedef struct hpct_hdf5 hpct_hdf5;
  */
 hpct_status hpct_hdf5_available(void);
 
-hpct_status hpct_hdf5_create(hpct_hdf5 **out, const char *path);
+/* A new file in memory, and what it has become, written to `fd` (`path` is for messages). HDF5's
+ * own writing is not used: where a disk is full, 1.10 crashes later, when the process ends. */
+hpct_status hpct_hdf5_create(hpct_hdf5 **out);
+hpct_status hpct_hdf5_save(hpct_hdf5 *file, int fd, const char *path);
 /* For reading alone. HPCT_ERR_DATA when it is not an HDF5 file. */
 hpct_status hpct_hdf5_open(hpct_hdf5 **out, const char *path);
-/* HPCT_ERR_IO when not all could be written. NULL is allowed. */
-hpct_status hpct_hdf5_close(hpct_hdf5 *file);
+void hpct_hdf5_close(hpct_hdf5 *file); /* NULL is allowed */
 
 /* The group's parents must be there. `name` becomes its attribute "name"; NULL for none. */
 hpct_status hpct_hdf5_make_group(hpct_hdf5 *file, const char *path, const char *name);

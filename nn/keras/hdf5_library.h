@@ -29,6 +29,8 @@
     X(H5Eset_auto2)                                                                                \
     X(H5Fclose)                                                                                    \
     X(H5Fcreate)                                                                                   \
+    X(H5Fflush)                                                                                    \
+    X(H5Fget_file_image)                                                                           \
     X(H5Fget_name)                                                                                 \
     X(H5Fopen)                                                                                     \
     X(H5Gclose)                                                                                    \
@@ -40,6 +42,7 @@
     X(H5Pcreate)                                                                                   \
     X(H5Pget_external_count)                                                                       \
     X(H5Pget_layout)                                                                               \
+    X(H5Pset_fapl_core)                                                                            \
     X(H5Pset_obj_track_times)                                                                      \
     X(H5Sclose)                                                                                    \
     X(H5Screate)                                                                                   \
@@ -60,7 +63,7 @@ typedef struct hpct_hdf5_library {
 #define DECLARE(name) __typeof__(name) *name;
     HPCT_HDF5_FUNCTIONS(DECLARE)
 #undef DECLARE
-    hid_t float32, native_float, string, dataset_create; /* of H5T_… and H5P_… */
+    hid_t float32, native_float, string, dataset_create, file_access; /* of H5T_… and H5P_… */
 } hpct_hdf5_library;
 
 /* Loads the library once; HPCT_ERR_CONFIG where it is not on this machine. */

@@ -14,9 +14,10 @@ hpct_status hpct_h5_available(void)
     return none();
 }
 
-hpct_status hpct_h5_save(const hpct_model *model, const char *path)
+hpct_status hpct_h5_save(const hpct_model *model, int fd, const char *path)
 {
     (void) model;
+    (void) fd;
     (void) path;
     return none();
 }

@@ -104,23 +104,25 @@ hpct_status hpct_h5_available(void)
     return hpct_hdf5_available();
 }
 
-hpct_status hpct_h5_save(const hpct_model *model, const char *path)
+hpct_status hpct_h5_save(const hpct_model *model, int fd, const char *path)
 {
     group *groups;
     hpct_hdf5 *file = NULL;
     hpct_status status = list_groups(model, &groups);
     if (status != HPCT_OK)
         return status;
-    status = hpct_hdf5_create(&file, path);
+    status = hpct_hdf5_create(&file);
     if (status == HPCT_OK)
         status = hpct_hdf5_make_group(file, "vars", model->name);
     if (status == HPCT_OK)
         status = hpct_hdf5_make_group(file, "layers", NULL);
     for (int i = 0; i < model->num_layers && status == HPCT_OK; i++)
         status = save_group(file, model, &groups[i]);
-    hpct_status closed = hpct_hdf5_close(file);
+    if (status == HPCT_OK)
+        status = hpct_hdf5_save(file, fd, path);
+    hpct_hdf5_close(file);
     free(groups);
-    return status != HPCT_OK ? status : closed;
+    return status;
 }
 
 /* ---- loading: the path of each parameter's dataset, by one layout or the other ---- */

@@ -17,8 +17,8 @@
 /* HPCT_ERR_CONFIG where hpc-train was built without HDF5, or the library is not on this machine. */
 hpct_status hpct_h5_available(void);
 
-/* Writes Keras 3's layout over the file `path`. Messages do not name the file. */
-hpct_status hpct_h5_save(const hpct_model *model, const char *path);
+/* Writes Keras 3's layout to `fd`; `path` is for messages. */
+hpct_status hpct_h5_save(const hpct_model *model, int fd, const char *path);
 
 /* Fills values[i], floats of parameter i in Keras' shape, of either layout; all names, shapes and
  * types are checked before the first is read. */

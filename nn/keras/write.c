@@ -167,11 +167,15 @@ static json_t *write_model(writer *w)
     return object("keras.src.models.functional", "Functional", config);
 }
 
-static hpct_status write_text(void *arg, const char *name, int fd)
+typedef struct text_file {
+    const char *text, *path;
+} text_file;
+
+static hpct_status write_text(void *arg, int fd)
 {
-    const char *text = arg;
-    hpct_status status = hpct_file_write_all(fd, text, strlen(text), name);
-    return status == HPCT_OK ? hpct_file_write_all(fd, "\n", 1, name) : status;
+    const text_file *file = arg;
+    hpct_status status = hpct_file_write_all(fd, file->text, strlen(file->text), file->path);
+    return status == HPCT_OK ? hpct_file_write_all(fd, "\n", 1, file->path) : status;
 }
 
 hpct_status hpct_keras_write(char **text, const hpct_model *model)
@@ -196,7 +200,7 @@ hpct_status hpct_model_save_json(const hpct_model *model, const char *path)
     hpct_status status = hpct_keras_write(&text, model);
     if (status != HPCT_OK)
         return status;
-    status = hpct_file_replace(path, write_text, text);
+    status = hpct_file_replace(path, write_text, &(text_file){text, path});
     free(text);
     return status;
 }
