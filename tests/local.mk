@@ -7,7 +7,9 @@ LOG_COMPILER = $(BASH) $(top_srcdir)/tests/unit/run
 EXTRA_DIST += tests/unit/run
 BASH = bash
 
+# OMP_WAIT_POLICY: tests that run side by side share the cores, so their threads do not spin.
 AM_TESTS_ENVIRONMENT = CMOCKA_MESSAGE_OUTPUT=TAP; export CMOCKA_MESSAGE_OUTPUT; \
+	OMP_WAIT_POLICY=passive; export OMP_WAIT_POLICY; \
 	top_srcdir='$(abs_top_srcdir)'; export top_srcdir; \
 	top_builddir='$(abs_top_builddir)'; export top_builddir;
 

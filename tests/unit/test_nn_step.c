@@ -236,7 +236,8 @@ static void optimizers_train_alike(void **state)
         hpct_model *cpu = ready_with("cpu", &optimizers[i]),
                    *ref = ready_with("ref", &optimizers[i]);
         double first = 0, last = 0;
-        for (uint32_t t = 0; t < 60; t++) {
+        uint32_t steps = (uint32_t) unit_cases(60);
+        for (uint32_t t = 0; t < steps; t++) {
             double a = step(cpu, 8, t % 2), b = step(ref, 8, t % 2);
             if (t < 20 && fabs(a - b) > 1e-3 * b)
                 fail_msg("%s, step %u: loss %g, reference %g",
@@ -244,7 +245,7 @@ static void optimizers_train_alike(void **state)
             first += t < 4 ? b : 0;
             last += t >= 56 ? b : 0;
         }
-        if (last > 0.8 * first)
+        if (steps == 60 && last > 0.8 * first)
             fail_msg("%s: loss %g at first, %g at last", hpct_optimizer_name(optimizers[i].kind),
                      first / 4, last / 4);
         hpct_model_free(cpu);
@@ -475,8 +476,8 @@ static void whole_gradient_is_numerical(void **state)
     float *gradients = hpct_model_gradients(model, &count), largest = 0;
     for (size_t i = 0; i < count; i++)
         largest = fmaxf(largest, fabsf(gradients[i]));
-    size_t off = 0, probed = 0;
-    for (size_t i = 0; i < count; i += 7) {
+    size_t off = 0, probed = 0, tries = (size_t) unit_cases((int) (count / 7));
+    for (size_t i = 0; i < count; i += count / tries) {
         double loss[2];
         float kept = weights[i];
         for (int k = 0; k < 2; k++) {
@@ -490,7 +491,7 @@ static void whole_gradient_is_numerical(void **state)
         off += fabs(numerical - (double) gradients[i]) > 0.01 * (double) largest;
         probed++;
     }
-    assert_true(probed > 200 && off <= probed / 20); /* some cross a kink of ReLU or a maximum */
+    assert_true(probed >= tries && off <= probed / 20); /* some cross a kink of ReLU or a maximum */
     hpct_model_free(model);
 }
 
