@@ -61,6 +61,6 @@ like "$err" "/etc/hostname .* lies in no folder that may be staged" "and says so
 head -c 1000 /dev/zero >"$own/shared/data/two"
 capture sandbox_run srun --hpc-train-stage=/shared/data -N1 true
 ran "within both it is staged"
-like "$err" "hpc-train-stage: node[01]: .* files, 1.0 kB, to /var/tmp/jobs/[0-9]+ in" "log=info says what was copied"
+like "$err" "hpc-train-stage: node[01]: 1 file, 1.0 kB, to /var/tmp/jobs/[0-9]+ in" "log=info says what was copied"
 
 done_testing

@@ -192,7 +192,7 @@ static hpct_status run_helper(const char *script, int stall_seconds)
                           .list = "/a,/b:c",
                           .mode = hosts == NULL ? NULL : "broadcast",
                           .hosts = hosts,
-                          .node = 1,
+                          .node = hosts == NULL ? 0 : 1, /* the first speaks for all */
                           .job = hosts == NULL ? NULL : "42.0",
                           .memory = 4096,
                           .stall_seconds = stall_seconds};
@@ -221,11 +221,12 @@ static void the_helper_is_called_as_told(void **state)
         HPCT_OK);
     hosts = "a:1\nb:2\n";
     assert_int_equal(
-        run_helper("case \"$*\" in *'--mode broadcast --nodes /proc/self/fd/4 --index 1 "
-                   "--job 42.0 --to /to'*) ;; *) exit 1;; esac; "
-                   "[ \"$(cat /proc/self/fd/4)\" = \"$(printf 'a:1\\nb:2')\" ] && "
-                   "! ls -l /proc/$$/fd | grep -q /proc/version",
-                   10),
+        run_helper(
+            "case \"$*\" in *' --quiet '*'--mode broadcast --nodes /proc/self/fd/4 --index 1 "
+            "--job 42.0 --to /to'*) ;; *) exit 1;; esac; "
+            "[ \"$(cat /proc/self/fd/4)\" = \"$(printf 'a:1\\nb:2')\" ] && "
+            "! ls -l /proc/$$/fd | grep -q /proc/version",
+            10),
         HPCT_OK);
     hosts = NULL;
     close(secret);
