@@ -113,7 +113,7 @@ while read -r -a options; do
 done <"$1/plan"
 END
 sandbox_run --root sh -c "chmod 755 '$work/run-plan'; chmod 644 '$work/plan'"
-run_limit=$((tries * 5))
+run_limit=$((tries * 15))
 capture sandbox_run salloc -N"$nodes" --ntasks-per-node=8 "$work/run-plan" "$work"
 run_limit=120
 waiting='step creation temporarily disabled\|Step created for job' # Slurm, of the step before
