@@ -28,7 +28,7 @@ static error_t parse(int key, char *value, struct argp_state *state)
         a->model = value;
         return 0;
     case KEY_CLASSES:
-        a->classes = (int) hpct_cli_integer("classes", value, 1, 1 << 24);
+        a->classes = (int) hpct_cli_integer("classes", value, 1, 1 << 20);
         return 0;
     case KEY_RESIZE:
         hpct_cli_resize(value, &a->input);
