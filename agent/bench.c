@@ -1,4 +1,5 @@
 /* bench: steps of a model on made-up pictures, timed. */
+#include "agent/batch.h"
 #include "agent/context.h"
 #include "agent/data/sampler.h"
 #include "agent/process.h"
@@ -26,6 +27,7 @@ typedef struct bench_run {
     hpct_model *model;
     hpct_bench_options options;
     int count, global_count; /* samples of this rank and of all in a step */
+    int largest_count;       /* of any rank */
     hpct_strategy *strategy;
     hpct_profile *profile;
     double *seconds; /* [steps] */
@@ -54,6 +56,7 @@ static hpct_status check_options(bench_run *run)
         o->steps = DEFAULT_STEPS;
     run->global_count = (int) global;
     run->count = (int) hpct_slice(global, rank, size, &begin);
+    run->largest_count = (int) hpct_slice(global, 0, size, &begin);
     return HPCT_OK;
 }
 
@@ -99,6 +102,9 @@ static hpct_status prepare(bench_run *run)
     status = hpct_context_agree(run->context, status);
     if (status == HPCT_OK)
         status = hpct_threads_set(run->context);
+    if (status == HPCT_OK)
+        status = hpct_batch_admit(run->context, run->model, &(hpct_batch_options){0},
+                                  run->largest_count);
     if (status == HPCT_OK)
         status = hpct_multi_worker_mirrored.open(&run->strategy, &plan);
     if (status == HPCT_OK)
@@ -188,7 +194,7 @@ static hpct_status write_summary(const bench_run *run, const hpct_bench_result *
         .model = hpct_model_name(run->model),
         .strategy = run->strategy->ops->name,
         .device = "cpu",
-        .precision = "float32",
+        .precision = hpct_model_precision(run->model),
         .workers = hpct_context_size(run->context),
         .replicas = 1,
         .threads = hpct_cpu_threads(),

@@ -6,6 +6,7 @@
 #include "agent/comm/link.h"
 #include "agent/comm/rendezvous.h"
 #include "agent/comm/watch.h"
+#include "agent/memory.h"
 #include "base/status.h"
 
 #include <errno.h>
@@ -147,9 +148,9 @@ static hpct_status join(hpct_context *context)
     return status;
 }
 
-/* Every rank trains and holds the whole model: a step with parameter servers or an evaluator is meant
- * for another program, and to wait for those tasks would be in vain. A chief is the worker that
- * reports and saves, and here that is rank 0. */
+/* Every rank trains and holds the whole model: a step with parameter servers or an evaluator is
+ * meant for another program, and to wait for those tasks would be in vain. A chief is the worker
+ * that reports and saves, and here that is rank 0. */
 static hpct_status check_roles(const hpct_config *config)
 {
     for (int i = 0; i < config->num_roles; i++) {
@@ -180,8 +181,9 @@ hpct_status hpct_context_open(hpct_context **out)
     set_node(context);
     status = check_roles(context->config);
     if (status == HPCT_OK)
-        status =
-            context->config->size == 1 ? hpct_comm_self_open(&context->comm) : join(context);
+        status = context->config->size == 1 ? hpct_comm_self_open(&context->comm) : join(context);
+    if (status == HPCT_OK)
+        status = hpct_memory_meet(context->comm, context->node);
     if (status != HPCT_OK) {
         hpct_context_abort(context, status);
         return status;

@@ -1,6 +1,7 @@
 /* Evaluation: each rank its share of the data set, the sums gathered. */
 #include "agent/evaluate.h"
 
+#include "agent/batch.h"
 #include "agent/context.h"
 #include "agent/data/dataset.h"
 #include "agent/data/pipeline.h"
@@ -136,6 +137,12 @@ hpct_status hpct_evaluate(hpct_context *context, hpct_model *model, const hpct_d
     status = hpct_context_agree(context, status);
     if (status == HPCT_OK)
         status = hpct_threads_set(context);
+    int64_t begin,
+        most = hpct_slice((int64_t) dataset->size, 0, hpct_context_size(context), &begin);
+    if (status == HPCT_OK)
+        status = hpct_batch_admit(context, model,
+                                  &(hpct_batch_options){.data = dataset, .evaluate = true},
+                                  most < batch ? (int) most : batch);
     if (status != HPCT_OK)
         return status;
     int num_sizes = hpct_evaluate_batch_sizes(context, dataset, batch, sizes);

@@ -1,5 +1,7 @@
 /* fit: the training loop of every strategy and model. Everything is made before step 1. */
 #include "agent/fit.h"
+
+#include "agent/batch.h"
 #include "agent/context.h"
 #include "agent/data/dataset.h"
 #include "agent/data/pipeline.h"
@@ -128,6 +130,26 @@ static hpct_status check_outputs(const fit_run *run)
     return status;
 }
 
+/* Evaluation takes larger batches than training where there is memory for them. */
+static hpct_status admit(fit_run *run)
+{
+    int64_t samples = (int64_t) run->train->size, global = run->global_batch, begin;
+    if (run->options.steps_per_epoch == 0 && samples < global)
+        global = samples;
+    hpct_batch_options batch = {.data = run->train, .validation = run->validation};
+    int full = (int) hpct_slice(global, 0, hpct_context_size(run->context), &begin);
+    bool fits = false;
+    hpct_status status = HPCT_OK;
+    run->evaluation_batch = full;
+    if (run->validation != NULL && full < MIN_EVALUATION_BATCH)
+        status = hpct_batch_fits(run->context, run->model, &batch, MIN_EVALUATION_BATCH, &fits);
+    if (fits)
+        run->evaluation_batch = MIN_EVALUATION_BATCH;
+    else if (status == HPCT_OK)
+        status = hpct_batch_admit(run->context, run->model, &batch, full);
+    return status;
+}
+
 static hpct_status allocate(fit_run *run)
 {
     hpct_sampler_options sampling = {
@@ -167,7 +189,6 @@ static hpct_status open_strategy(fit_run *run)
         sizes[num++] = full;
     if (tail > 0 && tail != full)
         sizes[num++] = tail;
-    run->evaluation_batch = full > MIN_EVALUATION_BATCH ? full : MIN_EVALUATION_BATCH;
     if (run->validation != NULL)
         num += hpct_evaluate_batch_sizes(run->context, run->validation, run->evaluation_batch,
                                          sizes + num);
@@ -191,10 +212,11 @@ static hpct_batch batch_of_step(void *argument, int64_t number)
 static hpct_status open_pipeline(fit_run *run)
 {
     bool plain = hpct_dataset_is_plain(run->train, true);
+    int full = hpct_sampler_full_count(run->sampler), tail = hpct_sampler_short_count(run->sampler);
     hpct_pipeline_options options = {
         .dataset = run->train,
         .batches = hpct_sampler_steps_per_epoch(run->sampler) * run->options.epochs,
-        .largest = hpct_sampler_full_count(run->sampler),
+        .largest = full > tail ? full : tail,
         .training = true,
         .seed = run->options.seed,
         .threads = hpct_cpu_threads(),
@@ -213,11 +235,13 @@ static hpct_status prepare(fit_run *run)
         status = check_data(run);
     if (status == HPCT_OK)
         status = check_outputs(run);
-    if (status == HPCT_OK)
-        status = allocate(run);
     status = hpct_context_agree(run->context, status);
     if (status == HPCT_OK)
         status = hpct_threads_set(run->context);
+    if (status == HPCT_OK)
+        status = admit(run);
+    if (status == HPCT_OK)
+        status = hpct_context_agree(run->context, allocate(run));
     if (status == HPCT_OK)
         status = open_strategy(run);
     if (status == HPCT_OK)
@@ -233,22 +257,30 @@ static hpct_metrics mean(double loss, double correct, double in_top_k, int64_t s
     return (hpct_metrics){loss / n, correct / n, in_top_k / n};
 }
 
-/* One step; adds to the epoch's sums. */
+/* One step; adds to the epoch's sums. A rank without input still takes part, with no samples, so
+ * that all ranks learn of its error and end with it. */
 static hpct_status train_step(fit_run *run, int epoch, int64_t step, running *sums)
 {
     double began = hpct_process_clock();
     hpct_input input;
-    hpct_status status = hpct_pipeline_next(run->pipeline, &input);
-    if (status != HPCT_OK)
-        return status;
-    hpct_model_set_input(run->model, input.pixels, input.labels);
+    hpct_status fetched = hpct_pipeline_next(run->pipeline, &input), status;
+    if (fetched != HPCT_OK && hpct_context_size(run->context) == 1)
+        return fetched;
+    if (fetched != HPCT_OK)
+        input = (hpct_input){0};
+    else
+        hpct_model_set_input(run->model, input.pixels, input.labels);
     int64_t first;
     hpct_slice(input.global_count, hpct_context_rank(run->context), hpct_context_size(run->context),
                &first);
     hpct_model_set_position(run->model, run->options.seed, run->steps_done, first);
     int signal = hpct_stop_signal();
-    hpct_step_sums step_sums = {.interrupted = signal == SIGINT, .terminated = signal == SIGTERM};
+    hpct_step_sums step_sums = {.interrupted = signal == SIGINT,
+                                .terminated = signal == SIGTERM,
+                                .failed = fetched != HPCT_OK};
     status = hpct_strategy_step(run->strategy, input.count, input.global_count, &step_sums);
+    if (status == HPCT_OK && step_sums.failed > 0)
+        status = hpct_context_agree(run->context, fetched);
     if (status != HPCT_OK)
         return status;
     double ended = hpct_process_clock();
@@ -364,7 +396,7 @@ static hpct_status write_summary(fit_run *run)
         .model = hpct_model_name(run->model),
         .strategy = run->strategy->ops->name,
         .device = "cpu",
-        .precision = "float32",
+        .precision = hpct_model_precision(run->model),
         .workers = hpct_context_size(run->context),
         .replicas = 1,
         .threads = hpct_cpu_threads(),

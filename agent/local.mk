@@ -1,15 +1,16 @@
 # agent/: libhpctrain and the hpc-train command.
 include agent/cluster/local.mk
 
-hpctrain_HEADERS += include/hpctrain/hpctrain.h include/hpctrain/bench.h include/hpctrain/context.h \
+hpctrain_HEADERS += include/hpctrain/hpctrain.h include/hpctrain/batch.h include/hpctrain/bench.h include/hpctrain/context.h \
 	include/hpctrain/dataset.h include/hpctrain/info.h include/hpctrain/train.h include/hpctrain/trainer.h
 
 # Everything of the agent; the library below and the unit tests are linked with it.
 noinst_LTLIBRARIES += agent/libagent.la
-agent_libagent_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE $(JANSSON_CFLAGS) $(ZLIB_CFLAGS) $(LIBARCHIVE_CFLAGS) $(LIBJPEG_CFLAGS) $(LIBPNG_CFLAGS)
+agent_libagent_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE $(JANSSON_CFLAGS) $(ZLIB_CFLAGS) $(LIBDEFLATE_CFLAGS) $(LIBARCHIVE_CFLAGS) $(LIBJPEG_CFLAGS) $(LIBPNG_CFLAGS)
 agent_libagent_la_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
-agent_libagent_la_LIBADD = agent/comm/libcommmpi.la $(OPENMP_CFLAGS) $(JANSSON_LIBS) $(ZLIB_LIBS) $(LIBARCHIVE_LIBS) $(LIBJPEG_LIBS) $(LIBPNG_LIBS)
+agent_libagent_la_LIBADD = agent/comm/libcommmpi.la $(OPENMP_CFLAGS) $(JANSSON_LIBS) $(ZLIB_LIBS) $(LIBDEFLATE_LIBS) $(LIBARCHIVE_LIBS) $(LIBJPEG_LIBS) $(LIBPNG_LIBS)
 agent_libagent_la_SOURCES = \
+	agent/batch.c agent/batch.h \
 	agent/bench.c \
 	agent/comm/comm.h agent/comm/self.c \
 	agent/comm/deadline.c agent/comm/deadline.h \
@@ -25,6 +26,7 @@ agent_libagent_la_SOURCES = \
 	agent/data/encoded.c agent/data/encoded.h \
 	agent/data/folder.c \
 	agent/data/grow.c agent/data/grow.h \
+	agent/data/gunzip.c agent/data/gunzip.h \
 	agent/data/idx.c agent/data/idx.h \
 	agent/data/jpeg.c \
 	agent/data/listing.c agent/data/listing.h \
@@ -42,7 +44,7 @@ agent_libagent_la_SOURCES = \
 	agent/fit.c agent/fit.h \
 	agent/history.c agent/history.h \
 	agent/info.c \
-	agent/memory.c agent/memory.h \
+	agent/memory.c agent/memory.h agent/memory_share.c \
 	agent/process.c agent/process.h \
 	agent/profile.c agent/profile.h \
 	agent/progress.c agent/progress.h \
@@ -68,7 +70,7 @@ libhpctrain_la_LIBADD = $(hpct_parts)
 libhpctrain_la_LDFLAGS = $(AM_LDFLAGS) -version-info 0:0:0 -no-undefined
 
 bin_PROGRAMS += hpc-train
-hpc_train_SOURCES = agent/cli/cli.h agent/cli/common.c agent/cli/training.c agent/cli/main.c agent/cli/summary.c agent/cli/fit.c \
+hpc_train_SOURCES = agent/cli/cli.h agent/cli/batch.c agent/cli/common.c agent/cli/training.c agent/cli/main.c agent/cli/summary.c agent/cli/fit.c \
 	agent/cli/bench.c agent/cli/data.c agent/cli/evaluate.c agent/cli/info.c agent/cli/input.c
 hpc_train_CPPFLAGS = $(AM_CPPFLAGS) -DHPCT_CHECK='"$(sbindir)/hpc-train-check"'
 hpc_train_LDADD = libhpctrain.la

@@ -1,10 +1,30 @@
-/* Memory that is left: /proc/meminfo, and each cgroup (v2, or v1's memory controller) above us. */
+/* Memory that is left: /proc/meminfo, each cgroup (v2, or v1's memory controller) above us, and
+ * what was asked of Slurm where no cgroup holds us to it. */
 #include "agent/memory.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+
+#define UNLIMITED ((size_t) 1 << 60) /* v1 writes a number for none: 2^63, rounded to pages */
+#define MIB ((size_t) 1 << 20)
+
+/* Ids of what is no cgroup. */
+enum { ID_MACHINE = 1, ID_SLURM };
+
+typedef struct level_list {
+    hpct_memory_level *levels;
+    int num;
+} level_list;
+
+static void add(level_list *all, hpct_memory_level level)
+{
+    if (all->num < HPCT_MEMORY_LEVELS)
+        all->levels[all->num++] = level;
+}
 
 /* The number at the beginning of a file, "max" being SIZE_MAX; false when there is none. */
 static bool read_number(const char *folder, const char *name, size_t *out)
@@ -55,41 +75,45 @@ typedef struct files {
 static const files v1 = {"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"};
 static const files v2 = {"memory.max", "memory.current", "inactive_file"};
 
-/* What the cgroup in this folder leaves. */
-static size_t left_in(const char *folder, const files *names)
+static size_t above(size_t limit, size_t used)
 {
-    size_t limit, used;
-    if (!read_number(folder, names->limit, &limit) || limit == SIZE_MAX ||
-        !read_number(folder, names->used, &used))
-        return SIZE_MAX;
-    size_t cache = read_keyed(folder, "memory.stat", names->cache);
-    used = used > cache ? used - cache : 0;
     return limit > used ? limit - used : 0;
 }
 
-/* The smallest of a cgroup and those above it, up to `top`. */
-static size_t left_above(char *folder, size_t top, const files *names)
+/* What the cgroup in this folder leaves, if it has a limit. */
+static void add_cgroup(level_list *all, const char *folder, const files *names)
 {
-    size_t least = SIZE_MAX;
+    size_t limit, used;
+    struct stat about;
+    if (!read_number(folder, names->limit, &limit) || limit >= UNLIMITED ||
+        !read_number(folder, names->used, &used) || stat(folder, &about) != 0)
+        return;
+    used = above(used, read_keyed(folder, "memory.stat", names->cache));
+    add(all, (hpct_memory_level){.whose = "cgroup",
+                                 .id = (uint64_t) about.st_dev << 48 ^ (uint64_t) about.st_ino,
+                                 .left = above(limit, used)});
+}
+
+/* A cgroup and those above it, up to `top`. */
+static void add_branch(level_list *all, char *folder, size_t top, const files *names)
+{
     for (;;) {
-        size_t left = left_in(folder, names);
-        least = left < least ? left : least;
+        add_cgroup(all, folder, names);
         char *slash = strrchr(folder, '/');
         if (slash == NULL || (size_t) (slash - folder) < top)
-            return least;
+            return;
         *slash = '\0';
     }
 }
 
 /* Lines of /proc/self/cgroup: "0::/a/b" (v2), "5:memory:/a/b" (v1). */
-static size_t left_in_cgroups(const char *proc, const char *cgroups)
+static void add_cgroups(level_list *all, const char *proc, const char *cgroups)
 {
     char path[4096], line[4096];
-    size_t least = SIZE_MAX;
     snprintf(path, sizeof path, "%s/self/cgroup", proc);
     FILE *file = fopen(path, "re");
     if (file == NULL)
-        return SIZE_MAX;
+        return;
     while (fgets(line, sizeof line, file) != NULL) {
         line[strcspn(line, "\n")] = '\0';
         char *controllers = strchr(line, ':');
@@ -104,23 +128,41 @@ static size_t left_in_cgroups(const char *proc, const char *cgroups)
                               strcmp(group, "/") == 0 ? "" : group);
         if (length < 0 || length >= (int) sizeof path)
             continue;
-        size_t top = strlen(cgroups) + (old ? strlen("/memory") : 0);
-        size_t left = left_above(path, top, old ? &v1 : &v2);
-        least = left < least ? left : least;
+        add_branch(all, path, strlen(cgroups) + (old ? strlen("/memory") : 0), old ? &v1 : &v2);
     }
     fclose(file);
-    return least;
 }
 
-size_t hpct_memory_available_in(const char *proc, const char *cgroups)
+/* A number of the environment, 0 without it. */
+static size_t variable(const char *name)
 {
-    size_t machine = read_keyed(proc, "meminfo", "MemAvailable:");
-    size_t group = left_in_cgroups(proc, cgroups);
-    machine = machine == 0 ? SIZE_MAX : machine * 1024;
-    return group < machine ? group : machine;
+    const char *text = getenv(name);
+    return text == NULL ? 0 : (size_t) strtoull(text, NULL, 10);
 }
 
-size_t hpct_memory_available(void)
+/* What the step asked for of this node, in MiB; 0 when it did not say, or said all of it. */
+static size_t asked_of_slurm(void)
 {
-    return hpct_memory_available_in("/proc", "/sys/fs/cgroup");
+    size_t node = variable("SLURM_MEM_PER_NODE");
+    size_t cpus = variable("SLURM_MEM_PER_CPU") * variable("SLURM_CPUS_ON_NODE");
+    if (getenv("SLURM_STEP_ID") == NULL)
+        return 0;
+    return node > 0 ? node : cpus;
+}
+
+int hpct_memory_levels_in(const char *proc, const char *cgroups,
+                          hpct_memory_level levels[HPCT_MEMORY_LEVELS])
+{
+    level_list all = {.levels = levels};
+    size_t machine = read_keyed(proc, "meminfo", "MemAvailable:") * 1024, asked = asked_of_slurm();
+    if (machine > 0)
+        add(&all, (hpct_memory_level){.whose = "machine", .id = ID_MACHINE, .left = machine});
+    int without = all.num;
+    add_cgroups(&all, proc, cgroups);
+    if (asked > 0 && all.num == without)
+        add(&all, (hpct_memory_level){.whose = "Slurm job",
+                                      .id = ID_SLURM,
+                                      .left = asked * MIB,
+                                      .taken = read_keyed(proc, "self/status", "VmRSS:") * 1024});
+    return all.num;
 }

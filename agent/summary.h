@@ -6,7 +6,8 @@
 #include <stdint.h>
 
 typedef struct hpct_summary {
-    const char *model, *strategy, *device, *precision;
+    const char *model, *strategy, *device;
+    hpct_precision precision;       /* written as Keras names its policies */
     int workers, replicas, threads; /* threads of one worker */
     int global_batch, epochs;       /* epochs finished */
     int64_t steps;                  /* done in all */

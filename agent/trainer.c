@@ -124,7 +124,7 @@ hpct_status hpct_trainer_forward(hpct_trainer *trainer, int count, bool training
     hpct_status status = check_built(trainer);
     int64_t first = (int64_t) hpct_context_rank(trainer->context) * count;
     trainer->count = count;
-    if (status != HPCT_OK || count == 0)
+    if (status != HPCT_OK)
         return status;
     hpct_model_set_position(trainer->model, trainer->seed, trainer->steps, first);
     return trainer->strategy->ops->forward(trainer->strategy, count, training);
@@ -177,6 +177,8 @@ hpct_status hpct_trainer_reduce(hpct_trainer *trainer, hpct_metrics *metrics)
         status = hpct_fail(HPCT_ERR_USAGE, "reduce needs a backward before it");
     if (status == HPCT_OK)
         status = trainer->strategy->ops->reduce(trainer->strategy, &trainer->sums);
+    if (status == HPCT_OK)
+        status = trainer->strategy->ops->average_states(trainer->strategy);
     if (status == HPCT_OK && metrics != NULL)
         *metrics = mean(&trainer->sums, trainer->global_count);
     return status;

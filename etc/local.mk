@@ -22,6 +22,10 @@ install-plugstack: etc/plugstack.conf.d/hpc-train.conf
 uninstall-plugstack:
 	@if cmp -s etc/plugstack.conf.d/hpc-train.conf "$(plugstack_installed)"; then rm -f "$(plugstack_installed)"; fi
 
+# systemd reads it where the prefix is /usr or /usr/local.
+tmpfilesdir = $(prefix)/lib/tmpfiles.d
+dist_tmpfiles_DATA = etc/tmpfiles.d/hpc-train.conf
+
 # bash loads the first ones for a command of that name, and the last when it starts: Slurm has files
 # of its own for its commands.
 completiondir = $(datadir)/bash-completion/completions

@@ -48,17 +48,21 @@ AC_DEFUN([HPCT_NEED_ZLIB], [HPCT_PKG([ZLIB], [zlib], [zlib], [zlib1g-dev])])
 AC_DEFUN([HPCT_NEED_LIBARCHIVE],
   [HPCT_PKG([LIBARCHIVE], [libarchive >= 3.4], [libarchive], [libarchive-dev])])
 
-# HPCT_WANT_PKG(VARIABLE, MODULE, SHOWN NAME, WHAT IT IS FOR, DEBIAN PACKAGE): HAVE_VARIABLE when there.
+# HPCT_WANT_PKG(VARIABLE, MODULE, SHOWN NAME, WHAT IS LOST WITHOUT IT, DEBIAN PACKAGE): HAVE_VARIABLE when there.
 AC_DEFUN([HPCT_WANT_PKG], [
   PKG_CHECK_MODULES([$1], [$2],
     [AC_DEFINE([HAVE_$1], [1], [$3 is there.])
      HPCT_FOUND([$3], [$($PKG_CONFIG --modversion "$2" 2>/dev/null)])],
-    [HPCT_FOUND([$3], [not found: $4 cannot be read ($5)])])
+    [HPCT_FOUND([$3], [not found: $4 ($5)])])
+])
+
+AC_DEFUN([HPCT_WANT_LIBDEFLATE], [
+  HPCT_WANT_PKG([LIBDEFLATE], [libdeflate], [libdeflate], [.gz files take twice as long], [libdeflate-dev])
 ])
 
 AC_DEFUN([HPCT_WANT_PICTURES], [
-  HPCT_WANT_PKG([LIBJPEG], [libjpeg], [libjpeg], [JPEG pictures], [libjpeg-dev])
-  HPCT_WANT_PKG([LIBPNG], [libpng >= 1.6], [libpng], [PNG pictures], [libpng-dev])
+  HPCT_WANT_PKG([LIBJPEG], [libjpeg], [libjpeg], [JPEG pictures cannot be read], [libjpeg-dev])
+  HPCT_WANT_PKG([LIBPNG], [libpng >= 1.6], [libpng], [PNG pictures cannot be read], [libpng-dev])
 ])
 
 # Debian's has versions for AVX2 and AVX512 beside the plain one, picked at run time.

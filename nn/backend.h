@@ -72,19 +72,31 @@ typedef struct hpct_update_call {
     int num_ranges;
 } hpct_update_call;
 
+/* What an operation can do with pictures in blocks of channels (nn/blocks.h). */
+typedef enum hpct_blocking {
+    HPCT_BLOCKS_NEVER,
+    HPCT_BLOCKS_ALL,  /* all of its pictures, or none */
+    HPCT_BLOCKS_EACH, /* what it reads and what it writes independently */
+} hpct_blocking;
+
 typedef struct hpct_backend {
     const char *name;
     /* Zeroed memory, 64-byte aligned; NULL when there is none left. release allows NULL. */
     void *(*allocate)(size_t bytes);
     void (*release)(void *memory);
+    /* HPCT_ERR_CONFIG, saying what is missing, where it cannot compute in it on this machine. */
+    hpct_status (*check_precision)(hpct_precision precision);
     /* The caller owns *out and ends it with op->class->destroy. */
     hpct_status (*make_op)(hpct_op **out, const hpct_op_spec *spec, const hpct_op_build *build);
+    /* NULL: it has channels last everywhere. */
+    hpct_blocking (*blocking)(const hpct_op_spec *spec, hpct_precision precision);
     hpct_status (*loss)(const hpct_loss_call *call);
     hpct_status (*update)(const hpct_update_call *call);
     /* dst += src, or dst = src when it is the first. */
     hpct_status (*accumulate)(size_t count, const float *src, float *dst, bool first);
     hpct_status (*scale)(size_t count, float factor, float *dst); /* dst *= factor */
-    hpct_status (*measure)(hpct_rates *rates); /* NULL: it has no rates to compare with */
+    /* NULL: it has no rates to compare with. */
+    hpct_status (*measure)(hpct_precision precision, hpct_rates *rates);
 } hpct_backend;
 
 extern const hpct_backend hpct_backend_ref;

@@ -1,9 +1,11 @@
 /* Building a model for a backend: operations, arenas, buffers; and taking it apart again without
  * losing its weights. */
+#include "nn/blocks.h"
 #include "nn/run.h"
 
 #include "base/status.h"
 
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,6 +52,7 @@ void hpct_run_free(hpct_run *run)
     }
     const hpct_backend *backend = run->backend;
     backend->release(run->parameters);
+    backend->release(run->copies);
     backend->release(run->gradients);
     for (int k = 0; k < HPCT_NUM_SLOTS; k++)
         backend->release(run->slot[k]);
@@ -110,6 +113,15 @@ static bool has_trained_params(const hpct_model *model, const hpct_node *node)
     return false;
 }
 
+/* Where a picture of one cell is the only one on its side, the other side decides. */
+static void set_blocks(const hpct_model *model, const hpct_node *node, const bool *blocks,
+                       hpct_op_spec *spec)
+{
+    for (int k = 0; k < node->num_inputs; k++)
+        spec->src_blocks |= blocks[model->tensors[node->inputs[k]].root];
+    spec->dst_blocks = blocks[model->tensors[node->output].root];
+}
+
 /* Makes the operations. A node has a backward part when something at or before it learns. */
 static hpct_status make_ops(const hpct_model *model, hpct_run *run,
                             const hpct_build_options *options)
@@ -117,13 +129,14 @@ static hpct_status make_ops(const hpct_model *model, hpct_run *run,
     int skipped;
     hpct_run_find_loss(model, &run->loss_tensor, &run->form, &skipped);
     run->classes = (int) hpct_shape_count(&model->tensors[run->loss_tensor].shape);
-    bool *learns = run->learns = calloc((size_t) model->num_tensors, sizeof *learns);
+    bool *learns = run->learns = calloc((size_t) model->num_tensors, sizeof *learns), *blocks;
     if (learns == NULL)
         return hpct_fail_memory((size_t) model->num_tensors * sizeof *learns);
-    hpct_status status = HPCT_OK;
+    hpct_status status = hpct_run_find_blocks(model, run, &blocks);
     for (int i = 0; i < model->num_nodes && status == HPCT_OK; i++) {
         const hpct_node *node = &model->nodes[i];
         hpct_op_build build = {
+            .precision = model->precision,
             .batch_sizes = run->batch_sizes,
             .num_batch_sizes = run->num_batch_sizes,
             .fuse_update = run->fuse_update,
@@ -137,10 +150,13 @@ static hpct_status make_ops(const hpct_model *model, hpct_run *run,
         run->nodes[i].backward = any && run->training && i != skipped;
         build.training = run->nodes[i].backward;
         build.needs_diff_src = build.needs_diff_src && build.training;
-        status = run->backend->make_op(&run->nodes[i].op, &node->spec, &build);
+        hpct_op_spec spec = node->spec;
+        set_blocks(model, node, blocks, &spec);
+        status = run->backend->make_op(&run->nodes[i].op, &spec, &build);
         if (status != HPCT_OK)
             hpct_fail_within(status, model->layers[node->layer].name);
     }
+    free(blocks);
     return status;
 }
 
@@ -203,6 +219,54 @@ static void *take(const hpct_run *run, size_t bytes, hpct_status *status)
     return memory;
 }
 
+bool hpct_run_has_slot(const hpct_model *model, const hpct_run *run, int slot)
+{
+    const hpct_optimizer *optimizer = &model->optimizer;
+    if (slot == HPCT_SLOT_ACCUMULATED)
+        return run->training && optimizer->gradient_accumulation_steps > 1;
+    return run->training && slot < hpct_optimizer_num_slots(optimizer);
+}
+
+size_t hpct_run_target_bytes(const hpct_run *run)
+{
+    return run->dense_targets ? (size_t) run->largest_batch * (size_t) run->classes * sizeof(float)
+                              : 0;
+}
+
+size_t hpct_run_scratch_bytes(const hpct_run *run)
+{
+    size_t scratch = 0;
+    for (int i = 0; i < run->num_nodes; i++) {
+        if (run->nodes[i].op->scratch_bytes > scratch)
+            scratch = run->nodes[i].op->scratch_bytes;
+    }
+    return scratch;
+}
+
+static size_t rounded(size_t bytes)
+{
+    return (bytes + 63) / 64 * 64;
+}
+
+size_t hpct_run_copies_bytes(const hpct_run *run)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < run->num_nodes; i++)
+        bytes += rounded(run->nodes[i].op->copies_bytes);
+    return bytes;
+}
+
+static char *take_copies(hpct_run *run, hpct_status *status)
+{
+    char *copies = take(run, hpct_run_copies_bytes(run), status), *at = copies;
+    for (int i = 0; i < run->num_nodes && at != NULL; i++) {
+        run->nodes[i].copies = at;
+        at += rounded(run->nodes[i].op->copies_bytes);
+    }
+    run->stale = true;
+    return copies;
+}
+
 static hpct_status allocate(const hpct_model *model, hpct_run *run)
 {
     hpct_status status = HPCT_OK;
@@ -211,20 +275,15 @@ static hpct_status allocate(const hpct_model *model, hpct_run *run)
     run->states = take(run, run->state_floats * sizeof(float), &status);
     if (run->training)
         run->gradients = take(run, arena + HPCT_ARENA_TAIL * sizeof(float), &status);
-    for (int k = 0; run->training && k < hpct_optimizer_num_slots(&model->optimizer); k++)
-        run->slot[k] = take(run, arena, &status);
-    if (run->training && model->optimizer.gradient_accumulation_steps > 1)
-        run->slot[HPCT_SLOT_ACCUMULATED] = take(run, arena, &status);
-    if (run->dense_targets)
-        run->targets =
-            take(run, (size_t) run->largest_batch * (size_t) run->classes * sizeof(float), &status);
-    size_t scratch = 0;
-    for (int i = 0; i < model->num_nodes; i++) {
-        if (run->nodes[i].op->scratch_bytes > scratch)
-            scratch = run->nodes[i].op->scratch_bytes;
+    for (int k = 0; k < HPCT_NUM_SLOTS; k++) {
+        if (hpct_run_has_slot(model, run, k))
+            run->slot[k] = take(run, arena, &status);
     }
-    run->scratch = take(run, scratch, &status);
-    return status == HPCT_OK ? hpct_run_place(model, run) : status;
+    if (run->dense_targets)
+        run->targets = take(run, hpct_run_target_bytes(run), &status);
+    run->scratch = take(run, hpct_run_scratch_bytes(run), &status);
+    run->copies = take_copies(run, &status);
+    return status == HPCT_OK ? hpct_run_place(model, run, NULL) : status;
 }
 
 float *hpct_run_param(const hpct_model *model, const hpct_run *run, int param)
@@ -278,6 +337,7 @@ static hpct_status move_in(hpct_model *model, hpct_run *run)
         for (int k = 0; k < HPCT_NUM_SLOTS; k++)
             drop(&model->params[i].slot[k], run->slot[k]);
     }
+    malloc_trim(0); /* they are as much as the arenas: back to the system, not only to malloc */
     return status;
 }
 
@@ -319,18 +379,26 @@ int64_t hpct_model_builds(const hpct_model *model)
     return model->builds;
 }
 
-hpct_status hpct_model_build(hpct_model *model, const hpct_build_options *options)
+static hpct_status check_compiled(const hpct_model *model)
 {
-    const hpct_backend *backend;
     if (!model->compiled)
         return hpct_fail(HPCT_ERR_USAGE, "model %s must be compiled before it is built",
                          model->name);
     if (model->status != HPCT_OK) /* a layer was added after compile */
         return hpct_fail(model->status, "%s",
                          model->message != NULL ? model->message : "out of memory");
-    hpct_status status = hpct_backend_find(&backend, options->backend);
+    return HPCT_OK;
+}
+
+hpct_status hpct_run_prepare(hpct_run **out, const hpct_model *model,
+                             const hpct_build_options *options)
+{
+    const hpct_backend *backend;
+    hpct_status status = check_compiled(model);
     if (status == HPCT_OK)
-        status = hpct_model_unbuild(model);
+        status = hpct_backend_find(&backend, options->backend);
+    if (status == HPCT_OK)
+        status = backend->check_precision(model->precision);
     if (status != HPCT_OK)
         return status;
     hpct_run *run = calloc(1, sizeof *run);
@@ -351,7 +419,23 @@ hpct_status hpct_model_build(hpct_model *model, const hpct_build_options *option
     if (status == HPCT_OK)
         status = lay_out_arena(model, run);
     if (status == HPCT_OK)
-        status = allocate(model, run);
+        *out = run;
+    else
+        hpct_run_free(run);
+    return status;
+}
+
+hpct_status hpct_model_build(hpct_model *model, const hpct_build_options *options)
+{
+    hpct_run *run = NULL;
+    hpct_status status = check_compiled(model);
+    if (status == HPCT_OK)
+        status = hpct_model_unbuild(model);
+    if (status == HPCT_OK)
+        status = hpct_run_prepare(&run, model, options);
+    if (status != HPCT_OK)
+        return status;
+    status = allocate(model, run);
     if (status == HPCT_OK) {
         point_at_params(model, run);
         status = move_in(model, run);

@@ -56,6 +56,8 @@ static hpct_status check_loss(const hpct_compile_options *options)
         return hpct_fail(HPCT_ERR_USAGE,
                          "the loss has no label smoothing: take categorical cross-entropy, sparse "
                          "labels will do");
+    if ((int) options->precision < 0 || options->precision >= HPCT_PRECISIONS)
+        return hpct_fail(HPCT_ERR_USAGE, "there is no precision %d", (int) options->precision);
     if (options->top_k < 0)
         return hpct_fail(HPCT_ERR_USAGE, "top_k is %d, it must be positive", options->top_k);
     return HPCT_OK;
@@ -74,6 +76,7 @@ hpct_status hpct_model_compile_with(hpct_model *model, const hpct_compile_option
     if (status != HPCT_OK)
         return status;
     model->loss = options->loss;
+    model->precision = options->precision;
     model->label_smoothing = options->label_smoothing;
     model->top_k = options->top_k;
     model->optimizer = resolved;
@@ -103,6 +106,11 @@ int hpct_model_count_labels(const hpct_model *model)
 int hpct_model_gradient_accumulation(const hpct_model *model)
 {
     return model->optimizer.gradient_accumulation_steps;
+}
+
+hpct_precision hpct_model_precision(const hpct_model *model)
+{
+    return model->precision;
 }
 
 int hpct_model_top_k(const hpct_model *model)

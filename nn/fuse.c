@@ -67,7 +67,8 @@ static bool fuse_relu(hpct_model *model, int relu)
     return true;
 }
 
-/* Whether a window can have the frame as its padding: none beyond what one window reaches over. */
+/* Whether a window can have the frame as its padding: none beyond what one window reaches over, and
+ * to a maximum no cells around it that are not there at all. */
 static bool takes_padding(const hpct_op_spec *spec, const hpct_window *pad)
 {
     const hpct_window *w = &spec->window;
@@ -77,7 +78,10 @@ static bool takes_padding(const hpct_op_spec *spec, const hpct_window *pad)
         reach_w = hpct_window_reach(w->kernel_w, w->dilation_w);
     bool inside = w->pad_top + pad->pad_top < reach_h && w->pad_left + pad->pad_left < reach_w &&
                   far_h < reach_h && far_w < reach_w;
-    return inside && spec->kind == HPCT_OP_CONV2D;
+    bool own = w->pad_top > 0 || w->pad_left > 0 ||
+               (w->out_h - 1) * w->stride_h + reach_h > w->in_h ||
+               (w->out_w - 1) * w->stride_w + reach_w > w->in_w;
+    return inside && (spec->kind == HPCT_OP_CONV2D || (spec->kind == HPCT_OP_MAX_POOL2D && !own));
 }
 
 static bool fuse_padding(hpct_model *model, int padding)
@@ -92,6 +96,7 @@ static bool fuse_padding(hpct_model *model, int padding)
     /* through a reshape the frame is no frame any more */
     if (next->inputs[0] != node->output || !takes_padding(&next->spec, pad))
         return false;
+    next->spec.window.pad_zeros = next->spec.kind == HPCT_OP_MAX_POOL2D;
     next->spec.window.in_h = pad->in_h;
     next->spec.window.in_w = pad->in_w;
     next->spec.window.pad_top += pad->pad_top;

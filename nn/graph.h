@@ -100,10 +100,12 @@ struct hpct_model {
         int64_t step, first_sample;
     } position; /* what random layers draw from: hpct_model_set_position */
     hpct_loss loss;
+    hpct_precision precision;
     double label_smoothing;
     int top_k;
     hpct_optimizer optimizer; /* resolved */
     int64_t steps;            /* of the optimizer so far, in batches */
+    hpct_replicas replicas;   /* that train with this one */
     hpct_run *run;            /* NULL until built */
     int64_t builds;
 };

@@ -5,6 +5,7 @@ noinst_LTLIBRARIES += nn/libnn.la nn/libnncpu.la
 nn_libnn_la_SOURCES = \
 	nn/backend.c \
 	nn/backend.h \
+	nn/bf16.h \
 	nn/build.c \
 	nn/compile.c \
 	nn/cost.c \
@@ -12,10 +13,15 @@ nn_libnn_la_SOURCES = \
 	nn/dropout.h \
 	nn/file.c \
 	nn/file.h \
+	nn/blocks.c \
+	nn/blocks.h \
 	nn/flow.c \
 	nn/fuse.c \
 	nn/graph.c \
 	nn/graph.h \
+	nn/memory_plan.c \
+	nn/norm_sync.c \
+	nn/norm_sync.h \
 	nn/op.c \
 	nn/op.h \
 	nn/optimizer.c \
@@ -26,9 +32,11 @@ nn_libnn_la_SOURCES = \
 	nn/place.c \
 	nn/plan.c \
 	nn/plan.h \
+	nn/precision.c \
 	nn/predict.c \
 	nn/profile.c \
 	nn/profile.h \
+	nn/replicas.h \
 	nn/rng.c \
 	nn/rng.h \
 	nn/run.h \
@@ -115,7 +123,10 @@ nn_ref_kernels = \
 nn_libnncpu_la_SOURCES = \
 	nn/cpu/activation.c \
 	nn/cpu/batch_norm.c \
+	nn/cpu/bf16.c \
+	nn/cpu/bf16.h \
 	nn/cpu/conv2d.c \
+	nn/cpu/conv2d_bf16.c \
 	nn/cpu/cpu.c \
 	nn/cpu/cpu.h \
 	nn/cpu/dense.c \
@@ -126,9 +137,12 @@ nn_libnncpu_la_SOURCES = \
 	nn/cpu/loops.c \
 	nn/cpu/loops.h \
 	nn/cpu/loops_body.h \
+	nn/cpu/loss.c \
 	nn/cpu/pad2d.c \
 	nn/cpu/picture.c \
-	nn/cpu/pool2d.c \
+	nn/cpu/average_pool2d.c \
+	nn/cpu/max_pool2d.c \
+	nn/cpu/product.c \
 	nn/cpu/rates.c \
 	nn/cpu/rescaling.c \
 	nn/cpu/shim.c \

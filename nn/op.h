@@ -2,11 +2,13 @@
  * it was built (hpct_op), and one call of it (hpct_op_call). The border between the graph and the
  * backends; neither layers nor the trainer see behind it.
  *
- * Activations are plain fp32, sample first and channels last, in every backend. Parameters lie in
- * the arenas in a layout of the backend's own, which import_param and export_param translate. */
+ * Activations are fp32 in every precision, sample first and channels last, except where a backend
+ * asks for its channels in blocks (nn/blocks.h). Parameters lie in the arenas, fp32, in a layout of
+ * the backend's own, which import_param and export_param translate. */
 #ifndef HPCT_NN_OP_H
 #define HPCT_NN_OP_H
 
+#include "nn/replicas.h"
 #include "nn/rng.h"
 
 #include <hpctrain/model.h>
@@ -67,8 +69,13 @@ static inline int hpct_window_reach(int kernel, int dilation)
     return (kernel - 1) * dilation + 1;
 }
 
+/* With src_blocks or dst_blocks, the pictures on that side lie not as [n][h][w][c] but as
+ * [n][c / 16][h][w][16], and their gradients with them. */
+#define HPCT_CHANNEL_BLOCK 16
+
 typedef struct hpct_op_spec {
     hpct_op_kind kind;
+    bool src_blocks, dst_blocks; /* decided when the model is built */
     bool relu;           /* CONV2D, DENSE, ADD, BATCH_NORM: the result goes through max(0, x) */
     bool no_bias;        /* CONV2D, DENSE: the kernel is the only parameter */
     double rate;         /* DROPOUT: the share of elements that becomes zero */
@@ -88,7 +95,7 @@ typedef struct hpct_op_spec {
         struct {
             int rows; /* per sample: all axes but the last */
             int channels;
-            bool no_scale, no_center;
+            bool no_scale, no_center, synchronized;
             float momentum, epsilon;
         } norm; /* BATCH_NORM */
     };
@@ -114,6 +121,7 @@ size_t hpct_op_param_floats(const hpct_op_spec *spec, int which);
 bool hpct_op_param_is_state(const hpct_op_spec *spec, int which); /* not trained: no gradient */
 
 typedef struct hpct_op_build {
+    hpct_precision precision; /* at least: an operation may find fp32 faster */
     const int *batch_sizes;
     int num_batch_sizes;
     bool training;       /* backward will be called */
@@ -129,18 +137,20 @@ typedef struct hpct_op_call {
     int n;     /* that batch size */
     const float *const *src;
     float *dst;
-    float *diff_dst;        /* backward may overwrite it unless backward_keeps_diff_dst */
-    float *const *diff_src; /* entries are NULL where no gradient is wanted */
-    const bool *add;        /* backward adds to this diff_src; only set with adds_diff_src */
-    float *const *param;    /* [num_params] */
-    float *const *grad;     /* [num_params], overwritten; entries of state are NULL */
-    void *workspace;        /* forward's notes for backward, 64-byte aligned */
-    void *scratch;          /* free to use within the call, 64-byte aligned */
-    float learning_rate;    /* of a fused update */
-    bool training;          /* backward may follow; state may be updated. Backward: as in forward */
-    uint64_t seed;          /* what random numbers depend on, besides hpct_op_build.stream: */
-    int64_t step;           /* steps since training began, and */
-    int64_t first_sample;   /* where in the global batch this call's samples begin */
+    float *diff_dst;               /* backward may overwrite it unless backward_keeps_diff_dst */
+    float *const *diff_src;        /* entries are NULL where no gradient is wanted */
+    const bool *add;               /* backward adds to this diff_src; only set with adds_diff_src */
+    float *const *param;           /* [num_params] */
+    float *const *grad;            /* [num_params], overwritten; entries of state are NULL */
+    void *copies;                  /* what refresh made of the parameters, 64-byte aligned */
+    void *workspace;               /* forward's notes for backward, 64-byte aligned */
+    void *scratch;                 /* free to use within the call, 64-byte aligned */
+    float learning_rate;           /* of a fused update */
+    const hpct_replicas *replicas; /* NULL: none */
+    bool training;        /* backward may follow; state may be updated. Backward: as in forward */
+    uint64_t seed;        /* what random numbers depend on, besides hpct_op_build.stream: */
+    int64_t step;         /* steps since training began, and */
+    int64_t first_sample; /* where in the global batch this call's samples begin */
 } hpct_op_call;
 
 typedef struct hpct_op hpct_op;
@@ -148,6 +158,9 @@ typedef struct hpct_op hpct_op;
 typedef struct hpct_op_class {
     hpct_status (*forward)(hpct_op *op, const hpct_op_call *call);
     hpct_status (*backward)(hpct_op *op, const hpct_op_call *call);
+    /* Makes call->copies of call->param; before the first forward after they have changed. NULL:
+     * it has no copies. */
+    hpct_status (*refresh)(hpct_op *op, const hpct_op_call *call);
     /* Between Keras' layout on the host and the arena's. Import sets padding to zero. */
     hpct_status (*import_param)(hpct_op *op, int which, const float *keras, float *arena);
     hpct_status (*export_param)(hpct_op *op, int which, const float *arena, float *keras);
@@ -158,13 +171,15 @@ typedef struct hpct_op_class {
 struct hpct_op {
     const hpct_op_class *class;
     hpct_op_spec spec;
-    hpct_op_build build; /* batch_sizes belongs to the model and outlives the op */
+    hpct_op_build build;      /* batch_sizes belongs to the model and outlives the op */
+    hpct_precision precision; /* that it computes in */
     int num_params;
     size_t param_floats[HPCT_OP_MAX_PARAMS];   /* in the arena, padding included */
     uint64_t param_layout[HPCT_OP_MAX_PARAMS]; /* equal numbers, equal layouts */
     bool param_fused[HPCT_OP_MAX_PARAMS];      /* backward updates this one itself */
     size_t workspace_bytes;
     size_t scratch_bytes;
+    size_t copies_bytes; /* of parameters, in another type or layout: see refresh */
     bool backward_reads_src, backward_reads_dst;
     bool backward_keeps_diff_dst; /* backward leaves diff_dst as it was */
     /* Backward can add to a diff_src that has a part of the gradient already; wanted of all

@@ -35,6 +35,7 @@ hpct_status hpct_param_set(hpct_model *model, int index, const float *keras)
     if (model->run != NULL) {
         hpct_op *op = op_of(model, param);
         float *arena = hpct_run_param(model, model->run, index);
+        model->run->stale = true;
         return op->class->import_param(op, param->index, keras, arena);
     }
     size_t bytes = hpct_shape_count(&param->shape) * sizeof(float);

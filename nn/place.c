@@ -147,7 +147,7 @@ void hpct_run_set_input(const hpct_model *model, hpct_run *run, float *input)
         run->loss_src = input;
 }
 
-hpct_status hpct_run_place(const hpct_model *model, hpct_run *run)
+hpct_status hpct_run_place(const hpct_model *model, hpct_run *run, size_t *bytes)
 {
     placing p = {.model = model, .run = run, .end = 2 * model->num_nodes + 1};
     p.num_items = 2 * (model->num_tensors + model->num_nodes);
@@ -168,6 +168,10 @@ hpct_status hpct_run_place(const hpct_model *model, hpct_run *run)
         p.items[i].first = p.end;
     find_lifetimes(&p);
     run->block_bytes = hpct_plan(p.items, p.num_items);
+    if (bytes != NULL) {
+        *bytes = run->block_bytes;
+        goto end;
+    }
     run->block = run->backend->allocate(run->block_bytes);
     if (run->block != NULL)
         set_pointers(&p);

@@ -136,5 +136,5 @@ hpct_status hpct_model_measure_rates(const hpct_model *model, hpct_rates *rates)
     if (model->run == NULL || model->run->backend->measure == NULL)
         return hpct_fail(HPCT_ERR_USAGE, "model %s: its backend has no rates to compare with",
                          model->name);
-    return model->run->backend->measure(rates);
+    return model->run->backend->measure(model->precision, rates);
 }

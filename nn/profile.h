@@ -28,8 +28,9 @@ const hpct_profile_row *hpct_profile_rows(hpct_profile *profile, const int *num,
 /* Ends it; NULL is allowed. Before the model is built anew or freed. */
 void hpct_profile_stop(hpct_profile *profile);
 
-/* What the backend can do at best: the rate of a large matrix product, and of copying memory that
- * no cache holds (bytes read and bytes written). HPCT_ERR_USAGE where it cannot say. */
+/* What the backend can do at best: the rate of a large matrix product in the model's precision, and
+ * of copying memory that no cache holds (bytes read and bytes written). HPCT_ERR_USAGE where it
+ * cannot say. */
 typedef struct hpct_rates {
     double flops, bytes; /* a second */
 } hpct_rates;

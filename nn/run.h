@@ -25,7 +25,7 @@ typedef struct hpct_run_node {
     float *add_after;               /* where diff_src[0] is added then; else NULL */
     float *dst, *diff_dst;
     float *param[HPCT_OP_MAX_PARAMS], *grad[HPCT_OP_MAX_PARAMS];
-    void *workspace;
+    void *workspace, *copies;
 } hpct_run_node;
 
 /* Seconds of the parts of each step, noted while somebody profiles (nn/profile.h). */
@@ -59,6 +59,8 @@ struct hpct_run {
     size_t arena_floats;
     size_t *param_offsets; /* [model->num_params], in the arena of its kind */
     float *parameters, *gradients;
+    char *copies;                /* of parameters, for the operations that want some */
+    bool stale;                  /* parameters may have changed since the copies were made */
     float *slot[HPCT_NUM_SLOTS]; /* NULL where the optimizer needs none */
     size_t state_floats;
     float *states; /* parameters that are not trained */
@@ -104,9 +106,20 @@ hpct_status hpct_run_flow(const hpct_model *model, hpct_run *run, int *diff_root
 /* Where the i-th parameter lies. */
 float *hpct_run_param(const hpct_model *model, const hpct_run *run, int param);
 
-/* Allocates run->block and sets the pointers of every node; ops must have been made. Times of the
- * plan: forward of node i at i, the loss at N, backward of node i at 2N - i. */
-hpct_status hpct_run_place(const hpct_model *model, hpct_run *run);
+/* The first half of building: checks, operations, layout of the arenas; no memory for them yet. */
+hpct_status hpct_run_prepare(hpct_run **out, const hpct_model *model,
+                             const hpct_build_options *options);
+
+/* What the second half takes besides. */
+bool hpct_run_has_slot(const hpct_model *model, const hpct_run *run, int slot); /* an arena */
+size_t hpct_run_target_bytes(const hpct_run *run);
+size_t hpct_run_scratch_bytes(const hpct_run *run);
+size_t hpct_run_copies_bytes(const hpct_run *run);
+
+/* Allocates run->block and sets the pointers of every node, or, unless `bytes` is NULL, only tells
+ * the size of that block; ops must have been made. Times of the plan: forward of node i at i, the
+ * loss at N, backward of node i at 2N - i. */
+hpct_status hpct_run_place(const hpct_model *model, hpct_run *run, size_t *bytes);
 
 /* Makes every node that reads the model's input read it there. */
 void hpct_run_set_input(const hpct_model *model, hpct_run *run, float *input);

@@ -2,6 +2,7 @@
 #include "nn/shape.h"
 
 #include <limits.h>
+#include <string.h>
 
 bool hpct_shape_valid(const hpct_shape *shape)
 {
@@ -24,6 +25,11 @@ size_t hpct_shape_count(const hpct_shape *shape)
     for (int i = 0; i < shape->rank; i++)
         count *= (size_t) shape->size[i];
     return count;
+}
+
+bool hpct_shape_equal(const hpct_shape *a, const hpct_shape *b)
+{
+    return a->rank == b->rank && memcmp(a->size, b->size, (size_t) a->rank * sizeof *a->size) == 0;
 }
 
 void hpct_shape_format(const hpct_shape *shape, char text[HPCT_SHAPE_TEXT])

@@ -11,6 +11,8 @@ bool hpct_shape_valid(const hpct_shape *shape);
 /* Elements of a valid shape. */
 size_t hpct_shape_count(const hpct_shape *shape);
 
+bool hpct_shape_equal(const hpct_shape *a, const hpct_shape *b);
+
 /* "28x28x1"; `text` always ends up terminated. */
 #define HPCT_SHAPE_TEXT 64
 void hpct_shape_format(const hpct_shape *shape, char text[HPCT_SHAPE_TEXT]);

@@ -28,12 +28,14 @@ static hpct_op_call make_call(const hpct_model *model, const hpct_run_node *node
         .add = node->add,
         .param = node->param,
         .grad = node->grad,
+        .copies = node->copies,
         .workspace = node->workspace,
         .scratch = model->run->scratch,
         .learning_rate = (float) hpct_model_learning_rate(model),
         .seed = model->position.seed,
         .step = model->position.step,
         .first_sample = model->position.first_sample,
+        .replicas = model->replicas.sum != NULL ? &model->replicas : NULL,
         .training = model->run->stage_training,
     };
 }
@@ -58,6 +60,24 @@ void hpct_run_ended(const hpct_run *run, int slot, double begin)
             hpct_run_clock() - begin;
 }
 
+/* Copies of the parameters follow them: once after an update, not at each use. */
+static hpct_status refresh(const hpct_model *model, int batch, int n)
+{
+    hpct_run *run = model->run;
+    hpct_status status = HPCT_OK;
+    double begin = hpct_run_began(run);
+    for (int i = 0; i < run->num_nodes && run->stale && status == HPCT_OK; i++) {
+        hpct_op *op = run->nodes[i].op;
+        hpct_op_call call = make_call(model, &run->nodes[i], batch, n);
+        if (op->class->refresh != NULL)
+            status = op->class->refresh(op, &call);
+    }
+    if (status == HPCT_OK)
+        run->stale = false;
+    hpct_run_ended(run, HPCT_TIME_UPDATE(run->num_nodes), begin);
+    return status;
+}
+
 hpct_status hpct_model_forward(hpct_model *model, int n, bool training)
 {
     int batch;
@@ -73,6 +93,7 @@ hpct_status hpct_model_forward(hpct_model *model, int n, bool training)
     run->stage_training = training;
     if (run->times != NULL && training)
         run->times->step++;
+    status = refresh(model, batch, n);
     for (int i = 0; i < run->num_nodes && status == HPCT_OK; i++) {
         hpct_op_call call = make_call(model, &run->nodes[i], batch, n);
         double begin = hpct_run_began(run);
@@ -149,6 +170,8 @@ hpct_status hpct_model_backward(hpct_model *model, int n)
 float *hpct_model_parameters(hpct_model *model, size_t *count)
 {
     *count = model->run != NULL ? model->run->arena_floats : 0;
+    if (model->run != NULL)
+        model->run->stale = true; /* the caller may write */
     return model->run != NULL ? model->run->parameters : NULL;
 }
 

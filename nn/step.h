@@ -9,6 +9,8 @@
 #ifndef HPCT_NN_STEP_H
 #define HPCT_NN_STEP_H
 
+#include "nn/replicas.h"
+
 #include <hpctrain/model.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -42,12 +44,38 @@ typedef struct hpct_batch_sums {
  * be compiled. Weights and optimizer slots set before are kept, also from an earlier build. */
 hpct_status hpct_model_build(hpct_model *model, const hpct_build_options *options);
 
+/* Bytes of memory that a build with these options and its steps touch, all of the batch size that
+ * takes most. */
+typedef struct hpct_memory_plan {
+    size_t parameters;  /* and states */
+    size_t copies;      /* of parameters, in the precision that operations compute in */
+    size_t gradients;   /* those that are stored; what backward applies itself is not */
+    size_t optimizer;   /* slots, accumulated gradients */
+    size_t activations; /* and their gradients, and what operations note for backward */
+    size_t scratch;     /* of the operation that wants most; dense targets */
+    size_t input;       /* hpct_model_input and _labels, when they are asked for */
+    size_t freed;       /* what the model keeps until it is moved in, or an earlier build */
+} hpct_memory_plan;
+
+/* Plans without taking that memory, and leaves the model as it is. */
+hpct_status hpct_model_plan(const hpct_model *model, const hpct_build_options *options,
+                            hpct_memory_plan *plan);
+
+/* All of them, besides the input. What the process grows by is less: it gives back what is freed,
+ * after it has taken what that is moved to. */
+size_t hpct_memory_plan_total(const hpct_memory_plan *plan);
+size_t hpct_memory_plan_growth(const hpct_memory_plan *plan);
+
+/* The largest batch that operations can count; at least 1. */
+int hpct_model_largest_batch(const hpct_model *model);
+
 /* How often that was done: whoever keeps pointers into the model can tell whether they are its own
  * still. */
 int64_t hpct_model_builds(const hpct_model *model);
 
-/* The arenas, 64-byte aligned; valid until the next build. *count: floats, padding of the backend's
- * layouts included, the tail not. */
+/* The arenas, 64-byte aligned; valid until the next build. Whoever writes parameters asks for them
+ * again each time: a backend may keep copies, which then are made anew. *count: floats, padding of
+ * the backend's layouts included, the tail not. */
 float *hpct_model_parameters(hpct_model *model, size_t *count);
 float *hpct_model_gradients(hpct_model *model, size_t *count);
 /* The same for the states; *count may be 0. Forward with `training` changes them. */
@@ -86,6 +114,16 @@ void hpct_model_set_position(hpct_model *model, uint64_t seed, int64_t step, int
 
 /* Forward over the first n samples of the input; n must be one of the built batch sizes. */
 hpct_status hpct_model_forward(hpct_model *model, int n, bool training);
+
+/* Synchronized BatchNormalization in forward for training and in backward adds up over these
+ * replicas from now on; NULL or no call: each is alone. Kept by the model, through builds. */
+void hpct_model_set_replicas(hpct_model *model, const hpct_replicas *replicas);
+/* The part in that of a replica that has no samples in this step, instead of forward for training
+ * and of backward. */
+hpct_status hpct_model_forward_absent(hpct_model *model);
+hpct_status hpct_model_backward_absent(hpct_model *model);
+/* Floats that a step adds up in this way. */
+size_t hpct_model_synced_floats(const hpct_model *model);
 
 /* Loss and accuracy of the last forward against the labels (each below hpct_model_count_labels,
  * checked by the caller). With `scale` != 0 also leaves scale * d(sum of losses)/d(output) for

@@ -1,6 +1,7 @@
 /* hpct_model_summary: the table that Keras' model.summary() prints; hpct_model_print_costs. */
 #include "nn/cost.h"
-#include "nn/run.h"
+#include "nn/graph.h"
+#include "nn/step.h"
 
 #include "base/status.h"
 
@@ -89,28 +90,30 @@ static void cost_row(FILE *stream, const char *name, double flops, double floats
     fprintf(stream, " %-36.36s %12.2f %13.1f\n", name, flops / 1e6, floats * sizeof(float) / 1024);
 }
 
-static void print_memory(const hpct_model *model, FILE *stream)
+static void memory_row(FILE *stream, const char *name, size_t bytes)
 {
-    const hpct_run *run = model->run;
-    int slots = 0;
-    for (int k = 0; k < HPCT_NUM_SLOTS; k++)
-        slots += run->slot[k] != NULL;
-    double arena = (double) run->arena_floats * sizeof(float) / 1048576;
-    double states = (double) run->state_floats * sizeof(float) / 1048576;
-    double block = (double) run->block_bytes / 1048576, all = (2 + slots) * arena + states + block;
-    fprintf(stream, "Memory of training, batches of %d:\n", run->largest_batch);
-    fprintf(stream, " %-36s %10.1f MiB\n", "parameters and state", arena + states);
-    fprintf(stream, " %-36s %10.1f MiB\n", "gradients", arena);
-    fprintf(stream, " %-36s %10.1f MiB\n", "optimizer", slots * arena);
-    fprintf(stream, " %-36s %10.1f MiB\n", "activations and their gradients", block);
-    fprintf(stream, " %-36s %10.1f MiB\n", "in all, besides the input", all);
+    fprintf(stream, " %-36s %10.1f MiB\n", name, (double) bytes / 1048576);
 }
 
-hpct_status hpct_model_print_costs(hpct_model *model, int batch_size, FILE *stream)
+static void print_memory(const hpct_memory_plan *plan, int batch_size, FILE *stream)
 {
+    fprintf(stream, "Memory of training, batches of %d:\n", batch_size);
+    memory_row(stream, "parameters and state", plan->parameters);
+    if (plan->copies > 0)
+        memory_row(stream, "parameters once more, in bf16", plan->copies);
+    memory_row(stream, "gradients", plan->gradients);
+    memory_row(stream, "optimizer", plan->optimizer);
+    memory_row(stream, "activations and their gradients", plan->activations);
+    memory_row(stream, "scratch of one operation", plan->scratch);
+    memory_row(stream, "in all, besides the input", hpct_memory_plan_total(plan));
+}
+
+hpct_status hpct_model_print_costs(const hpct_model *model, int batch_size, FILE *stream)
+{
+    hpct_memory_plan plan;
     hpct_build_options options = {
         .backend = "cpu", .batch_sizes = &batch_size, .num_batch_sizes = 1};
-    hpct_status status = hpct_model_build(model, &options);
+    hpct_status status = hpct_model_plan(model, &options, &plan);
     if (status != HPCT_OK)
         return status;
     double flops = 0, floats = 0;
@@ -130,10 +133,7 @@ hpct_status hpct_model_print_costs(hpct_model *model, int batch_size, FILE *stre
     }
     rule(stream, '=');
     cost_row(stream, "all", flops, floats);
-    print_memory(model, stream);
+    print_memory(&plan, batch_size, stream);
     rule(stream, '_');
-    status = hpct_model_unbuild(model);
-    if (status == HPCT_OK && ferror(stream))
-        status = hpct_fail(HPCT_ERR_IO, "writing the costs failed");
-    return status;
+    return ferror(stream) ? hpct_fail(HPCT_ERR_IO, "writing the costs failed") : HPCT_OK;
 }

@@ -33,7 +33,7 @@ hpct_status hpct_model_update(hpct_model *model)
     hpct_status status = need_training(model);
     if (status != HPCT_OK)
         return status;
-    const hpct_run *run = model->run;
+    hpct_run *run = model->run;
     const hpct_optimizer *o = &model->optimizer;
     double t = (double) (model->steps / o->gradient_accumulation_steps + 1);
     hpct_update_call call = {
@@ -60,6 +60,7 @@ hpct_status hpct_model_update(hpct_model *model)
     };
     double begin = hpct_run_began(run);
     status = run->backend->update(&call);
+    run->stale = true;
     hpct_run_ended(run, HPCT_TIME_UPDATE(run->num_nodes), begin);
     model->steps++;
     return status;

@@ -27,6 +27,7 @@ spank_stage_libstage_la_SOURCES = \
 	spank/stage/extract.c spank/stage/extract.h \
 	spank/stage/out.c spank/stage/out.h \
 	spank/stage/out_entry.c spank/stage/out_entry.h \
+	spank/stage/out_links.c spank/stage/out_links.h \
 	spank/stage/out_main.c \
 	spank/stage/out_record.c spank/stage/out_record.h \
 	spank/stage/out_tree.c spank/stage/out_tree.h \
@@ -37,6 +38,7 @@ spank_stage_libstage_la_SOURCES = \
 	spank/stage/manifest.c spank/stage/manifest.h \
 	spank/stage/mode.c spank/stage/mode.h \
 	spank/stage/names.c spank/stage/names.h \
+	spank/stage/origin.c spank/stage/origin.h \
 	spank/stage/pace.c spank/stage/pace.h \
 	spank/stage/pack.c spank/stage/pack.h \
 	spank/stage/place.c spank/stage/place.h spank/stage/place_state.h \

@@ -2,9 +2,9 @@
 TEST_EXTENSIONS = .t
 LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh
 T_LOG_DRIVER = $(LOG_DRIVER)
-T_LOG_COMPILER = $(BASH)
-LOG_COMPILER = $(BASH) $(top_srcdir)/tests/unit/run
-EXTRA_DIST += tests/unit/run
+LOG_COMPILER = $(BASH) $(top_srcdir)/tests/run
+T_LOG_COMPILER = $(LOG_COMPILER) $(BASH)
+EXTRA_DIST += tests/run
 BASH = bash
 
 # OMP_WAIT_POLICY: tests that run side by side share the cores, so their threads do not spin.
@@ -62,8 +62,10 @@ check-long: check-programs
 # Everything that `make check` needs, without running it.
 check-programs: $(check_PROGRAMS) $(check_LTLIBRARIES)
 
-# The unit tests and the fuzz targets' corpora alone (they need no cluster).
-check-unit: $(check_PROGRAMS)
+# The unit tests and the fuzz targets' corpora alone (they need no cluster), with what they start and read.
+unit-programs: $(unit_tests) $(fuzz_targets) hpc-train-gpus hpc-train-stage tests/unit/libnvidia-ml.la \
+    etc/plugstack.conf.d/hpc-train.conf
+check-unit: unit-programs
 	$(MAKE) check-TESTS TESTS="$(unit_tests) $(fuzz_targets)"
 
 # The unit tests once more, under valgrind; any error or definite leak fails. oneDNN is held to SSE:
@@ -79,4 +81,4 @@ check-valgrind: $(under_valgrind:=.valgrind)
 	  top_builddir='$(abs_top_builddir)' $(LIBTOOL) --quiet --mode=execute \
 	  valgrind --quiet --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite $< \
 	  >$<.valgrind.log 2>&1 || { echo "valgrind found something in $<:"; cat $<.valgrind.log; exit 1; }
-.PHONY: check-long check-programs check-unit check-valgrind
+.PHONY: check-long check-programs check-unit check-valgrind unit-programs

@@ -32,6 +32,15 @@ void hpct_cli_parse(const struct argp *argp, int argc, char **argv, void *input)
 int64_t hpct_cli_integer(const char *option, const char *text, int64_t min, int64_t max);
 double hpct_cli_number(const char *option, const char *text, double min, double max);
 
+/* --batch-size: a number, or HPCT_CLI_AUTO. */
+#define HPCT_CLI_AUTO (-1)
+int hpct_cli_batch_size(const char *value);
+
+/* Puts what the memory allows in the place of HPCT_CLI_AUTO, and has rank 0 print that line, if it
+ * `speaks`; collective. Leaves other batch sizes as they are. `context` may be NULL: alone. */
+hpct_status hpct_cli_find_batch(hpct_context *context, hpct_model *model,
+                                const hpct_batch_options *options, bool speaks, int *batch_size);
+
 /* What suits a model when the user does not say. */
 typedef struct hpct_cli_model {
     const char *name;
@@ -45,6 +54,7 @@ typedef struct hpct_cli_model {
 typedef struct hpct_cli_choice {
     const char *name; /* of a built-in model, or of a file of Keras: NAME.json */
     int classes, width, height;
+    hpct_precision precision;
 } hpct_cli_choice;
 
 /* Makes and compiles the model; hpct_cli_usage for an unknown name. `learning_rate` < 0 means the
@@ -52,6 +62,15 @@ typedef struct hpct_cli_choice {
 hpct_status hpct_cli_make_model(hpct_model **out, const hpct_cli_model **defaults,
                                 const hpct_cli_choice *choice, double learning_rate,
                                 double momentum);
+
+/* The value of --precision; hpct_cli_usage for others. */
+hpct_precision hpct_cli_precision(const char *value);
+#define HPCT_CLI_PRECISION_HELP                                                                    \
+    "fp32, or bf16: convolutions and dense layers in bfloat16, weights and gradients in fp32 "     \
+    "(default fp32)"
+
+/* Opens the context, and agrees that all ranks have the precision of the model. */
+hpct_status hpct_cli_open_context(hpct_context **out, const hpct_model *model);
 
 /* Values of --resize (WIDTHxHEIGHT), --scale and --augment (flip,crop:N); hpct_cli_usage for
  * others. */

@@ -126,6 +126,22 @@ double hpct_cli_number(const char *option, const char *text, double min, double 
     return value;
 }
 
+hpct_precision hpct_cli_precision(const char *value)
+{
+    hpct_precision precision = HPCT_FP32;
+    if (hpct_precision_find(&precision, value) != HPCT_OK)
+        hpct_cli_usage("--precision: '%s' is unknown; there is: fp32, bf16", value);
+    return precision;
+}
+
+hpct_status hpct_cli_open_context(hpct_context **out, const hpct_model *model)
+{
+    hpct_status status = hpct_context_open(out);
+    return status != HPCT_OK
+               ? status
+               : hpct_context_agree(*out, hpct_precision_check(hpct_model_precision(model)));
+}
+
 /* ---- models ---- */
 
 static const hpct_cli_model models[] = {
@@ -191,12 +207,15 @@ hpct_status hpct_cli_make_model(hpct_model **out, const hpct_cli_model **default
                              : make_builtin(out, defaults, choice);
     if (status != HPCT_OK)
         return status;
-    hpct_optimizer optimizer = {
-        .kind = HPCT_SGD,
-        .learning_rate = learning_rate < 0 ? (*defaults)->learning_rate : learning_rate,
-        .momentum = momentum,
+    hpct_compile_options compile = {
+        .loss = (*defaults)->loss,
+        .precision = choice->precision,
+        .optimizer = {.kind = HPCT_SGD,
+                      .learning_rate =
+                          learning_rate < 0 ? (*defaults)->learning_rate : learning_rate,
+                      .momentum = momentum},
     };
-    status = hpct_model_compile(*out, (*defaults)->loss, &optimizer);
+    status = hpct_model_compile_with(*out, &compile);
     if (status != HPCT_OK) {
         hpct_model_free(*out);
         *out = NULL;

@@ -7,10 +7,20 @@
 typedef struct arguments {
     const char *model, *weights, *data;
     int batch_size, classes;
+    hpct_precision precision;
     hpct_dataset_options input;
 } arguments;
 
-enum { KEY_MODEL = 256, KEY_WEIGHTS, KEY_DATA, KEY_BATCH_SIZE, KEY_CLASSES, KEY_RESIZE, KEY_SCALE };
+enum {
+    KEY_MODEL = 256,
+    KEY_WEIGHTS,
+    KEY_DATA,
+    KEY_BATCH_SIZE,
+    KEY_CLASSES,
+    KEY_RESIZE,
+    KEY_SCALE,
+    KEY_PRECISION
+};
 
 static const struct argp_option options[] = {
     {"model", KEY_MODEL, "NAME|FILE", 0,
@@ -26,7 +36,8 @@ static const struct argp_option options[] = {
     {"classes", KEY_CLASSES, "N", 0, "of the model, as in fit", 0},
     {"resize", KEY_RESIZE, "WxH", 0, "resize the pictures, as in fit", 0},
     {"scale", KEY_SCALE, "NAME", 0, "unit, symmetric or none, as in fit", 0},
-    {"batch-size", KEY_BATCH_SIZE, "N", 0, "pictures at a time on each rank (default 128)", 0},
+    {"precision", KEY_PRECISION, "NAME", 0, "fp32 or bf16, as in fit", 0},
+    {"batch-size", KEY_BATCH_SIZE, "N|auto", 0, "pictures at a time on each rank (default 128)", 0},
     {0},
 };
 
@@ -44,13 +55,16 @@ static error_t parse(int key, char *value, struct argp_state *state)
         a->data = value;
         return 0;
     case KEY_BATCH_SIZE:
-        a->batch_size = (int) hpct_cli_integer("batch-size", value, 1, 1 << 20);
+        a->batch_size = hpct_cli_batch_size(value);
         return 0;
     case KEY_RESIZE:
         hpct_cli_resize(value, &a->input);
         return 0;
     case KEY_CLASSES:
         a->classes = (int) hpct_cli_integer("classes", value, 1, 1 << 20);
+        return 0;
+    case KEY_PRECISION:
+        a->precision = hpct_cli_precision(value);
         return 0;
     case KEY_SCALE:
         hpct_cli_scale(value, &a->input);
@@ -60,7 +74,7 @@ static error_t parse(int key, char *value, struct argp_state *state)
     }
 }
 
-static hpct_status evaluate(hpct_context *context, hpct_model *model, const arguments *a)
+static hpct_status evaluate(hpct_context *context, hpct_model *model, arguments *a)
 {
     hpct_dataset *data = NULL;
     hpct_metrics metrics;
@@ -69,6 +83,10 @@ static hpct_status evaluate(hpct_context *context, hpct_model *model, const argu
     if (status == HPCT_OK)
         status = hpct_cli_open_data(&data, path, HPCT_TEST, model, &a->input);
     status = hpct_context_agree(context, status);
+    if (status == HPCT_OK)
+        status = hpct_cli_find_batch(context, model,
+                                     &(hpct_batch_options){.data = data, .evaluate = true}, true,
+                                     &a->batch_size);
     if (status == HPCT_OK)
         status = hpct_evaluate(context, model, data, a->batch_size, &metrics);
     if (status == HPCT_OK && hpct_context_rank(context) == 0)
@@ -93,10 +111,10 @@ static int run(int argc, char **argv)
     if (a.weights == NULL)
         hpct_cli_usage("--weights is missing: a file written by fit --save-weights");
     hpct_status status = hpct_cli_make_model(
-        &model, &defaults, &(hpct_cli_choice){a.model, a.classes, a.input.width, a.input.height},
-        -1, 0);
+        &model, &defaults,
+        &(hpct_cli_choice){a.model, a.classes, a.input.width, a.input.height, a.precision}, -1, 0);
     if (status == HPCT_OK)
-        status = hpct_context_open(&context);
+        status = hpct_cli_open_context(&context, model);
     if (status == HPCT_OK)
         status = evaluate(context, model, &a);
     status = hpct_context_finish(context, "hpc-train", status);

@@ -10,6 +10,8 @@
 typedef struct arguments {
     const char *model, *weights, *data, *validation_data;
     int classes;
+    hpct_precision precision;
+    bool sync_batch_norm;
     hpct_dataset_options input;
     hpct_cli_training training;
     hpct_fit_options fit;
@@ -28,7 +30,9 @@ enum {
     KEY_STEPS_PER_EPOCH,
     KEY_BATCH_SIZE,
     KEY_GLOBAL_BATCH_SIZE,
+    KEY_SYNC_BATCH_NORM,
     KEY_DEVICE,
+    KEY_PRECISION,
     KEY_SEED,
     KEY_LOG_DIR,
     KEY_SAVE_WEIGHTS,
@@ -68,12 +72,17 @@ static const struct argp_option options[] = {
     {"epochs", KEY_EPOCHS, "N", 0, "default 1", 2},
     {"steps-per-epoch", KEY_STEPS_PER_EPOCH, "N", 0,
      "default: one pass over the data, the last batch may be short", 2},
-    {"batch-size", KEY_BATCH_SIZE, "N", 0,
-     "pictures per rank and step (default: mnist-cnn 64, mnist-convnet 100, resnets 32)", 2},
+    {"batch-size", KEY_BATCH_SIZE, "N|auto", 0,
+     "pictures per rank and step (default: mnist-cnn 64, mnist-convnet 100, resnets 32); auto: the "
+     "largest power of two that fits the memory",
+     2},
     {"global-batch-size", KEY_GLOBAL_BATCH_SIZE, "N", 0,
      "pictures per step over all ranks, instead of --batch-size", 2},
     {"seed", KEY_SEED, "N", 0, "initial weights and order of the pictures (default 0)", 2},
+    {"sync-batch-norm", KEY_SYNC_BATCH_NORM, NULL, 0,
+     "BatchNormalization takes its statistics from the pictures of all ranks", 2},
     {"device", KEY_DEVICE, "NAME", 0, "auto or cpu", 2},
+    {"precision", KEY_PRECISION, "NAME", 0, HPCT_CLI_PRECISION_HELP, 2},
     {NULL, 0, NULL, 0, "What to say and write (rank 0 does):", 4},
     {"verbose", KEY_VERBOSE, "0|1|2", 0,
      "0 nothing, 1 a bar, 2 a line an epoch (default: 1 on a terminal, else 2)", 4},
@@ -138,13 +147,19 @@ static error_t parse(int key, char *value, struct argp_state *state)
         a->fit.steps_per_epoch = hpct_cli_integer("steps-per-epoch", value, 1, INT_MAX);
         return 0;
     case KEY_BATCH_SIZE:
-        a->fit.batch_size = (int) hpct_cli_integer("batch-size", value, 1, 1 << 20);
+        a->fit.batch_size = hpct_cli_batch_size(value);
         return 0;
     case KEY_GLOBAL_BATCH_SIZE:
         a->fit.global_batch_size = (int) hpct_cli_integer("global-batch-size", value, 1, 1 << 28);
         return 0;
+    case KEY_SYNC_BATCH_NORM:
+        a->sync_batch_norm = true;
+        return 0;
     case KEY_DEVICE:
         check_word("device", value, devices, "auto, cpu");
+        return 0;
+    case KEY_PRECISION:
+        a->precision = hpct_cli_precision(value);
         return 0;
     case KEY_SEED:
         a->fit.seed = (uint64_t) hpct_cli_integer("seed", value, 0, INT64_MAX);
@@ -191,6 +206,20 @@ static hpct_status compile(hpct_context *context, hpct_model *model, const hpct_
     return hpct_cli_compile(model, defaults, &a->training, ranks, steps, a->fit.epochs);
 }
 
+/* The optimizer's part of the memory does not depend on the number of steps, which is not known
+ * yet. */
+static hpct_status find_batch(hpct_context *context, hpct_model *model,
+                              const hpct_cli_model *defaults, const hpct_dataset *train,
+                              const hpct_dataset *validation, arguments *a)
+{
+    hpct_status status = hpct_cli_compile(model, defaults, &a->training, 1, 1, a->fit.epochs);
+    if (status == HPCT_OK)
+        status = hpct_cli_find_batch(context, model,
+                                     &(hpct_batch_options){.data = train, .validation = validation},
+                                     a->fit.verbose != 0, &a->fit.batch_size);
+    return status;
+}
+
 static hpct_status fit(hpct_context *context, hpct_model *model, const hpct_cli_model *defaults,
                        arguments *a, hpct_fit_result *result)
 {
@@ -204,6 +233,8 @@ static hpct_status fit(hpct_context *context, hpct_model *model, const hpct_cli_
     if (status == HPCT_OK && a->validation_data != NULL)
         status = hpct_cli_open_data(&validation, a->validation_data, HPCT_TEST, model, &a->input);
     status = hpct_context_agree(context, status);
+    if (status == HPCT_OK && a->fit.batch_size == HPCT_CLI_AUTO)
+        status = find_batch(context, model, defaults, train, validation, a);
     if (status == HPCT_OK)
         status = compile(context, model, defaults, train, a);
     if (status == HPCT_OK) {
@@ -233,20 +264,22 @@ static int run(int argc, char **argv)
     hpct_context *context = NULL;
     hpct_fit_result result = {0};
     hpct_cli_parse(&argp, argc, argv, &a);
-    if (a.fit.batch_size > 0 && a.fit.global_batch_size > 0)
+    if (a.fit.batch_size != 0 && a.fit.global_batch_size > 0)
         hpct_cli_usage("--batch-size (per rank) and --global-batch-size are both given: give one");
     if (a.fit.global_batch_size > 0 && a.training.scaling != HPCT_CLI_SCALING_NONE)
         hpct_cli_usage("--lr-scaling is for batches that grow with the ranks; --global-batch-size "
                        "does not");
     hpct_status status = hpct_cli_make_model(
-        &model, &defaults, &(hpct_cli_choice){a.model, a.classes, a.input.width, a.input.height},
-        -1, 0);
+        &model, &defaults,
+        &(hpct_cli_choice){a.model, a.classes, a.input.width, a.input.height, a.precision}, -1, 0);
+    if (status == HPCT_OK && a.sync_batch_norm)
+        hpct_model_synchronize_batch_normalization(model);
     if (status == HPCT_OK && a.fit.batch_size == 0 && a.fit.global_batch_size == 0)
         a.fit.batch_size = defaults->batch_size;
     if (status == HPCT_OK)
         status = hpct_model_initialize(model, a.fit.seed);
     if (status == HPCT_OK)
-        status = hpct_context_open(&context);
+        status = hpct_cli_open_context(&context, model);
     if (status == HPCT_OK)
         status = fit(context, model, defaults, &a, &result);
     status = hpct_context_finish(context, "hpc-train", status);

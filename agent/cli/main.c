@@ -1,11 +1,8 @@
 /* hpc-train: picks the subcommand. */
 #include "agent/cli/cli.h"
 
-#include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static const hpct_command *const commands[] = {
     &hpct_command_fit,  &hpct_command_evaluate, &hpct_command_bench,
@@ -25,27 +22,9 @@ static void print_help(void)
            "  srun -N2 --hpc-train hpc-train fit --model mnist-cnn --data DIR --epochs 3\n");
 }
 
-/* Threads of libgomp wait for each other by spinning, 300,000 turns by default: tens of
- * milliseconds on processors with a slow pause instruction. Where another process has one of the
- * cores, all of that is lost at every barrier. A tenth of a millisecond bridges the gaps within a
- * step and then gives the core away. libgomp reads the variable before main, so the program begins
- * again; where that does not work it goes on as it is. */
-static void spin_briefly(char **argv)
-{
-    if (getenv("OMP_WAIT_POLICY") != NULL || getenv("GOMP_SPINCOUNT") != NULL)
-        return;
-    char program[PATH_MAX]; /* by its own name, which ps shows */
-    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
-    if (length < 0 || setenv("GOMP_SPINCOUNT", "3000", 1) != 0)
-        return;
-    program[length] = '\0';
-    execv(program, argv);
-}
-
 int main(int argc, char **argv)
 {
     char name[64];
-    spin_briefly(argv);
     if (argc < 2)
         hpct_cli_usage("a command is missing: fit, evaluate, bench, data, summary or info (see "
                        "hpc-train --help)");

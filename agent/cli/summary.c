@@ -6,17 +6,19 @@
 typedef struct arguments {
     const char *model;
     int classes, batch_size;
+    hpct_precision precision;
     hpct_dataset_options input; /* its size */
 } arguments;
 
-enum { KEY_MODEL = 256, KEY_CLASSES, KEY_RESIZE, KEY_BATCH_SIZE };
+enum { KEY_MODEL = 256, KEY_CLASSES, KEY_RESIZE, KEY_BATCH_SIZE, KEY_PRECISION };
 
 static const struct argp_option options[] = {
     {"model", KEY_MODEL, "NAME", 0, "as in fit", 0},
     {"classes", KEY_CLASSES, "N", 0, "as in fit", 0},
     {"resize", KEY_RESIZE, "WxH", 0, "size of the pictures of a residual network", 0},
-    {"batch-size", KEY_BATCH_SIZE, "N", 0,
-     "pictures per rank and step, for the memory (default: fit's)", 0},
+    {"batch-size", KEY_BATCH_SIZE, "N|auto", 0,
+     "pictures per rank and step, for the memory (default: fit's); auto: what fits here", 0},
+    {"precision", KEY_PRECISION, "NAME", 0, "fp32 or bf16, for the memory (default fp32)", 0},
     {0},
 };
 
@@ -34,7 +36,10 @@ static error_t parse(int key, char *value, struct argp_state *state)
         hpct_cli_resize(value, &a->input);
         return 0;
     case KEY_BATCH_SIZE:
-        a->batch_size = (int) hpct_cli_integer("batch-size", value, 1, 1 << 20);
+        a->batch_size = hpct_cli_batch_size(value);
+        return 0;
+    case KEY_PRECISION:
+        a->precision = hpct_cli_precision(value);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -53,13 +58,16 @@ static int run(int argc, char **argv)
     const hpct_cli_model *defaults;
     hpct_model *model = NULL;
     hpct_cli_parse(&argp, argc, argv, &a);
-    hpct_cli_choice choice = {a.model, a.classes, a.input.width, a.input.height};
+    hpct_cli_choice choice = {a.model, a.classes, a.input.width, a.input.height, a.precision};
     hpct_status status = hpct_cli_make_model(&model, &defaults, &choice, -1, 0);
     if (hpct_context_rank_hint() == 0 && status == HPCT_OK)
         status = hpct_model_summary(model, stdout);
+    if (status == HPCT_OK && a.batch_size == 0)
+        a.batch_size = defaults->batch_size;
     if (hpct_context_rank_hint() == 0 && status == HPCT_OK)
-        status = hpct_model_print_costs(
-            model, a.batch_size > 0 ? a.batch_size : defaults->batch_size, stdout);
+        status = hpct_cli_find_batch(NULL, model, &(hpct_batch_options){0}, true, &a.batch_size);
+    if (hpct_context_rank_hint() == 0 && status == HPCT_OK)
+        status = hpct_model_print_costs(model, a.batch_size, stdout);
     if (status != HPCT_OK)
         fprintf(stderr, "hpc-train: %s\n", hpct_last_error());
     hpct_model_free(model);

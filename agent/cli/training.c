@@ -260,6 +260,7 @@ hpct_status hpct_cli_compile(hpct_model *model, const hpct_cli_model *defaults,
 {
     hpct_compile_options compile = {
         .loss = t->label_smoothing > 0 ? with_rows(defaults->loss) : defaults->loss,
+        .precision = hpct_model_precision(model),
         .label_smoothing = t->label_smoothing,
         .top_k = t->top_k,
         .optimizer = t->optimizer,

@@ -152,7 +152,8 @@ void hpct_dataset_free(hpct_dataset *dataset)
 
 size_t hpct_dataset_memory(const hpct_dataset *dataset)
 {
-    return dataset->options.memory > 0 ? dataset->options.memory : hpct_memory_available() / 2;
+    return dataset->options.memory > 0 ? dataset->options.memory
+                                       : hpct_memory_share_now().bytes / 2;
 }
 
 hpct_status hpct_dataset_set_shape(hpct_dataset *dataset, int rank, const uint64_t *sizes,

@@ -4,6 +4,7 @@
 
 #include "agent/data/dataset.h"
 #include "agent/data/grow.h"
+#include "agent/data/gunzip.h"
 #include "base/status.h"
 
 #include <errno.h>
@@ -63,28 +64,43 @@ static hpct_status read_some(void *from, void *out, size_t bytes)
     return read_exactly(s->stream, out, bytes, s->path);
 }
 
-static hpct_status read_stream(hpct_idx *out, gzFile stream, int rank, const char *path)
+static hpct_status check_magic(const uint8_t magic[4], int rank, const char *path)
 {
-    uint8_t header[4], sizes[4 * HPCT_IDX_MAX_RANK];
-    uint64_t bytes = 1;
-    source from = {stream, path};
-    hpct_status status = read_exactly(stream, header, sizeof header, path);
-    if (status != HPCT_OK)
-        return status;
-    if (header[0] != 0 || header[1] != 0 || header[2] != TYPE_UBYTE || header[3] != rank)
-        return hpct_fail(HPCT_ERR_DATA,
-                         "%s: wrong magic number 0x%08" PRIx32 ", 0x%08x was expected (IDX, "
-                         "unsigned bytes, %d dimension%s)",
-                         path, big_endian(header), TYPE_UBYTE << 8 | rank, rank,
-                         rank == 1 ? "" : "s");
-    status = read_exactly(stream, sizes, 4 * (size_t) rank, path);
-    if (status != HPCT_OK)
-        return status;
+    if (magic[0] == 0 && magic[1] == 0 && magic[2] == TYPE_UBYTE && magic[3] == rank)
+        return HPCT_OK;
+    return hpct_fail(HPCT_ERR_DATA,
+                     "%s: wrong magic number 0x%08" PRIx32 ", 0x%08x was expected (IDX, "
+                     "unsigned bytes, %d dimension%s)",
+                     path, big_endian(magic), TYPE_UBYTE << 8 | rank, rank, rank == 1 ? "" : "s");
+}
+
+/* *bytes: their product. */
+static hpct_status take_sizes(hpct_idx *out, const uint8_t *sizes, int rank, uint64_t *bytes,
+                              const char *path)
+{
+    *bytes = 1;
     for (int i = 0; i < rank; i++) {
         out->sizes[i] = big_endian(sizes + 4 * i);
-        if (__builtin_mul_overflow(bytes, out->sizes[i], &bytes) || bytes > SIZE_MAX / 2)
+        if (__builtin_mul_overflow(*bytes, out->sizes[i], bytes) || *bytes > SIZE_MAX / 2)
             return hpct_fail(HPCT_ERR_DATA, "%s: its header's sizes cannot be right", path);
     }
+    return HPCT_OK;
+}
+
+static hpct_status read_stream(hpct_idx *out, gzFile stream, int rank, const char *path)
+{
+    uint8_t magic[4], sizes[4 * HPCT_IDX_MAX_RANK];
+    uint64_t bytes;
+    source from = {stream, path};
+    hpct_status status = read_exactly(stream, magic, sizeof magic, path);
+    if (status == HPCT_OK)
+        status = check_magic(magic, rank, path);
+    if (status == HPCT_OK)
+        status = read_exactly(stream, sizes, 4 * (size_t) rank, path);
+    if (status == HPCT_OK)
+        status = take_sizes(out, sizes, rank, &bytes, path);
+    if (status != HPCT_OK)
+        return status;
     status = hpct_read_growing(&out->bytes, (size_t) bytes, read_some, &from);
     if (status != HPCT_OK)
         return status;
@@ -100,9 +116,30 @@ static hpct_status read_stream(hpct_idx *out, gzFile stream, int rank, const cha
     return HPCT_OK;
 }
 
+/* Whether the file is gzip without anything unusual; what is wrong with others, read_stream says.
+ */
+static bool read_at_once(hpct_idx *out, int fd, int rank, const char *path)
+{
+    size_t num, header = 4 + 4 * (size_t) rank;
+    uint64_t bytes;
+    uint8_t *content = hpct_gunzip(fd, &num);
+    if (content == NULL || num < header || check_magic(content, rank, path) != HPCT_OK ||
+        take_sizes(out, content + 4, rank, &bytes, path) != HPCT_OK || bytes != num - header) {
+        free(content);
+        return false;
+    }
+    memmove(content, content + header, (size_t) bytes);
+    out->bytes = content;
+    return true;
+}
+
 hpct_status hpct_idx_read(hpct_idx *out, int fd, int rank, const char *path)
 {
     memset(out, 0, sizeof *out);
+    if (read_at_once(out, fd, rank, path)) {
+        close(fd);
+        return HPCT_OK;
+    }
     gzFile stream = gzdopen(fd, "rb");
     if (stream == NULL) {
         close(fd);

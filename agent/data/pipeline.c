@@ -204,11 +204,26 @@ double hpct_pipeline_waited(const hpct_pipeline *pipeline)
 
 /* ---- opening and closing ---- */
 
+/* One buffer's pixels, a multiple of 64. */
+static size_t pixel_bytes(const hpct_dataset *dataset, size_t samples)
+{
+    return (samples * dataset->elements * sizeof(float) + 63) & ~(size_t) 63;
+}
+
+size_t hpct_pipeline_bytes(const hpct_dataset *dataset, int largest, bool training)
+{
+    size_t samples = (size_t) largest + 1;
+    if (hpct_dataset_is_plain(dataset, training))
+        return 0;
+    return NUM_BUFFERS *
+           (pixel_bytes(dataset, samples) + samples * (sizeof(int32_t) + sizeof(uint32_t)));
+}
+
 static hpct_status allocate(hpct_pipeline *p)
 {
     const hpct_pipeline_options *o = &p->options;
     size_t largest = (size_t) o->largest + 1, buffers = p->plain ? 1 : NUM_BUFFERS;
-    size_t bytes = (largest * o->dataset->elements * sizeof(float) + 63) & ~(size_t) 63;
+    size_t bytes = pixel_bytes(o->dataset, largest);
     if (p->plain && o->pixels != NULL) {
         p->buffers[0] = (buffer){.pixels = o->pixels, .labels = o->labels};
         return HPCT_OK;

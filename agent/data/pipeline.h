@@ -31,6 +31,10 @@ typedef struct hpct_input {
     int count, global_count;
 } hpct_input;
 
+/* Bytes that a pipeline for this data set has for batches of `largest`, besides the options' pixels
+ * and labels; without what its threads need for one picture at a time. */
+size_t hpct_pipeline_bytes(const hpct_dataset *dataset, int largest, bool training);
+
 /* Begins with the first batches at once. */
 hpct_status hpct_pipeline_open(hpct_pipeline **out, const hpct_pipeline_options *options);
 

@@ -8,48 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- instruction sets ---- */
+#define HPCT_BODY "agent/data/resize_body.h"
+#include "base/variants.h"
 
-#if defined(__x86_64__)
-
-static bool supported_avx512(void)
-{
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("fma");
-}
-#define HPCT_TARGET __attribute__((target("avx512f,avx512bw,avx512vl,fma,prefer-vector-width=512")))
-#define HPCT_VARIANT(name) name##_avx512
-#define HPCT_VARIANT_NAME "avx512"
-#include "agent/data/resize_body.h"
-
-static bool supported_avx2(void)
-{
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-}
-#define HPCT_TARGET __attribute__((target("avx2,fma")))
-#define HPCT_VARIANT(name) name##_avx2
-#define HPCT_VARIANT_NAME "avx2"
-#include "agent/data/resize_body.h"
-
-#endif
-
-static bool supported_base(void)
-{
-    return true;
-}
-#define HPCT_TARGET
-#define HPCT_VARIANT(name) name##_base
-#define HPCT_VARIANT_NAME "base"
-#include "agent/data/resize_body.h"
-
-const hpct_resize_loops *const hpct_resize_variants[] = {
-#if defined(__x86_64__)
-    &loops_avx512,
-    &loops_avx2,
-#endif
-    &loops_base,
-    NULL,
-};
+const hpct_resize_loops *const hpct_resize_variants[] = {HPCT_VARIANTS(loops)};
 
 /* ---- the resizer ---- */
 

@@ -1,6 +1,5 @@
-/* agent/data/resize_body.h - the loops of resize.c, included once for each instruction set with
- *   HPCT_TARGET         the function attribute that allows its instructions
- *   HPCT_VARIANT(name)  a name of its own */
+/* agent/data/resize_body.h - the loops of resize.c, included once for each instruction set by
+ * base/variants.h. */
 
 HPCT_TARGET static void HPCT_VARIANT(widen)(size_t count, const uint8_t *restrict src, float factor,
                                             float offset, float *restrict dst)
@@ -33,7 +32,3 @@ static const hpct_resize_loops HPCT_VARIANT(loops) = {
     HPCT_VARIANT_NAME,     HPCT_VARIANT(supported), HPCT_VARIANT(widen),
     HPCT_VARIANT(columns), HPCT_VARIANT(rows),
 };
-
-#undef HPCT_TARGET
-#undef HPCT_VARIANT
-#undef HPCT_VARIANT_NAME

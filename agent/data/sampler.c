@@ -4,6 +4,7 @@
 
 #include "base/status.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 
 struct hpct_sampler {
@@ -99,7 +100,9 @@ int64_t hpct_sampler_steps_per_epoch(const hpct_sampler *sampler)
 
 int hpct_sampler_full_count(const hpct_sampler *sampler)
 {
-    return sampler->full;
+    bool passes = sampler->options.steps_per_epoch > 0;
+    size_t batch = (size_t) sampler->options.global_batch;
+    return passes || sampler->options.samples >= batch ? sampler->full : 0;
 }
 
 int hpct_sampler_short_count(const hpct_sampler *sampler)

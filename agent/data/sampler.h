@@ -32,8 +32,8 @@ void hpct_sampler_free(hpct_sampler *sampler);
 
 int64_t hpct_sampler_steps_per_epoch(const hpct_sampler *sampler);
 
-/* The counts of this rank that can occur: of a full batch and of a short one (0 if there is none).
- */
+/* The counts of this rank that can occur: of a full batch and of a short one; 0 where there is
+ * none. */
 int hpct_sampler_full_count(const hpct_sampler *sampler);
 int hpct_sampler_short_count(const hpct_sampler *sampler);
 

@@ -1,5 +1,5 @@
 /* Every rank has the whole model and a slice of each global batch; one all-reduce of the gradient
- * arena a step, with the loss and metric sums and the stop signals in its tail. */
+ * arena a step, with the loss and metric sums, the stop signals and failures in its tail. */
 #include "agent/strategy/strategy.h"
 #include "base/status.h"
 #include "nn/step.h"
@@ -8,7 +8,15 @@
 #include <string.h>
 
 /* Where in the arena's tail. */
-enum { TAIL_LOSS, TAIL_CORRECT, TAIL_IN_TOP_K, TAIL_INTERRUPTED, TAIL_TERMINATED, TAIL_USED };
+enum {
+    TAIL_LOSS,
+    TAIL_CORRECT,
+    TAIL_IN_TOP_K,
+    TAIL_INTERRUPTED,
+    TAIL_TERMINATED,
+    TAIL_FAILED,
+    TAIL_USED
+};
 _Static_assert((int) TAIL_USED <= HPCT_ARENA_TAIL, "the sums fit the tail");
 
 typedef struct mirrored {
@@ -51,16 +59,32 @@ static hpct_status compare_layouts(mirrored *m, hpct_context *context, int *diff
     return status;
 }
 
-static hpct_status build(mirrored *m, const hpct_strategy_plan *plan, bool plain_layout)
+static hpct_build_options build_options(const hpct_strategy_plan *plan, bool plain_layout)
 {
-    hpct_build_options options = {
+    return (hpct_build_options){
         .backend = plan->backend,
         .batch_sizes = plan->batch_sizes,
         .num_batch_sizes = plan->num_batch_sizes,
-        .fuse_update = m->comm->size == 1 && !plan->keep_gradients,
+        .fuse_update = hpct_context_size(plan->context) == 1 && !plan->keep_gradients,
         .dense_targets = plan->dense_targets,
         .plain_layout = plain_layout,
     };
+}
+
+/* Reducing takes up to the gradients' size again, for what comes from another rank. */
+static hpct_status mirrored_need(const hpct_strategy_plan *plan, size_t *bytes)
+{
+    hpct_memory_plan memory;
+    hpct_build_options options = build_options(plan, false);
+    hpct_status status = hpct_model_plan(plan->model, &options, &memory);
+    *bytes = hpct_memory_plan_growth(&memory) +
+             (hpct_context_size(plan->context) > 1 ? memory.gradients : 0);
+    return status;
+}
+
+static hpct_status build(mirrored *m, const hpct_strategy_plan *plan, bool plain_layout)
+{
+    hpct_build_options options = build_options(plan, plain_layout);
     hpct_status status = hpct_context_agree(plan->context, hpct_model_build(m->model, &options));
     if (status == HPCT_OK)
         m->gradients = hpct_model_gradients(m->model, &m->count);
@@ -92,7 +116,17 @@ static hpct_status build_alike(mirrored *m, const hpct_strategy_plan *plan)
 
 static void mirrored_close(hpct_strategy *strategy)
 {
+    mirrored *m = (mirrored *) strategy;
+    if (m != NULL)
+        hpct_model_set_replicas(m->model, NULL);
     free(strategy);
+}
+
+/* hpct_replicas of the model. */
+static hpct_status sum_over_ranks(void *argument, float *data, size_t count)
+{
+    hpct_comm *comm = argument;
+    return comm->ops->allreduce_sum(comm, data, count);
 }
 
 static hpct_status mirrored_open(hpct_strategy **out, const hpct_strategy_plan *plan)
@@ -116,6 +150,8 @@ static hpct_status mirrored_open(hpct_strategy **out, const hpct_strategy_plan *
         status = m->comm->ops->broadcast(m->comm, states, count * sizeof *states, 0);
     if (status != HPCT_OK)
         goto fail;
+    if (m->comm->size > 1)
+        hpct_model_set_replicas(m->model, &(hpct_replicas){sum_over_ranks, m->comm});
     *out = &m->base;
     return HPCT_OK;
 
@@ -129,7 +165,9 @@ fail:
 static hpct_status mirrored_forward(hpct_strategy *strategy, int count, bool training)
 {
     mirrored *m = (mirrored *) strategy;
-    return count == 0 ? HPCT_OK : hpct_model_forward(m->model, count, training);
+    if (count > 0)
+        return hpct_model_forward(m->model, count, training);
+    return training ? hpct_model_forward_absent(m->model) : HPCT_OK;
 }
 
 static hpct_status mirrored_backward(hpct_strategy *strategy, int count, int global_count,
@@ -138,8 +176,9 @@ static hpct_status mirrored_backward(hpct_strategy *strategy, int count, int glo
     mirrored *m = (mirrored *) strategy;
     hpct_batch_sums local = {0};
     hpct_status status = HPCT_OK;
-    if (count == 0) { /* a short batch had none for this rank: it adds nothing */
+    if (count == 0) { /* a short batch had none for this rank, or it failed: it adds nothing */
         memset(m->gradients, 0, m->count * sizeof *m->gradients);
+        status = hpct_model_backward_absent(m->model);
     } else {
         status = hpct_model_loss(m->model, count, 1.0f / (float) global_count, &local);
         if (status == HPCT_OK)
@@ -165,6 +204,7 @@ static hpct_status mirrored_reduce(hpct_strategy *strategy, hpct_step_sums *sums
     tail[TAIL_IN_TOP_K] = (float) sums->in_top_k;
     tail[TAIL_INTERRUPTED] = (float) sums->interrupted;
     tail[TAIL_TERMINATED] = (float) sums->terminated;
+    tail[TAIL_FAILED] = (float) sums->failed;
     status = m->comm->ops->allreduce_sum(m->comm, m->due ? m->gradients : tail,
                                          (m->due ? m->count : 0) + TAIL_USED);
     sums->loss = (double) tail[TAIL_LOSS];
@@ -172,6 +212,7 @@ static hpct_status mirrored_reduce(hpct_strategy *strategy, hpct_step_sums *sums
     sums->in_top_k = (double) tail[TAIL_IN_TOP_K];
     sums->interrupted = (int) tail[TAIL_INTERRUPTED];
     sums->terminated = (int) tail[TAIL_TERMINATED];
+    sums->failed = (int) tail[TAIL_FAILED];
     return status;
 }
 
@@ -197,11 +238,13 @@ static int64_t mirrored_bytes_per_step(const hpct_strategy *strategy)
 {
     const mirrored *m = (const mirrored *) strategy;
     size_t gradients = m->count / (size_t) hpct_model_gradient_accumulation(m->model);
-    return m->comm->size == 1 ? 0 : (int64_t) ((gradients + TAIL_USED) * sizeof *m->gradients);
+    size_t floats = gradients + TAIL_USED + hpct_model_synced_floats(m->model);
+    return m->comm->size == 1 ? 0 : (int64_t) (floats * sizeof *m->gradients);
 }
 
 const hpct_strategy_ops hpct_multi_worker_mirrored = {
     .name = "multi-worker-mirrored",
+    .need = mirrored_need,
     .open = mirrored_open,
     .forward = mirrored_forward,
     .backward = mirrored_backward,

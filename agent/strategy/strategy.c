@@ -9,5 +9,7 @@ hpct_status hpct_strategy_step(hpct_strategy *strategy, int count, int global_co
         status = strategy->ops->backward(strategy, count, global_count, sums);
     if (status == HPCT_OK)
         status = strategy->ops->reduce(strategy, sums);
-    return status == HPCT_OK ? strategy->ops->apply(strategy) : status;
+    if (status == HPCT_OK && sums->failed == 0)
+        status = strategy->ops->apply(strategy);
+    return status;
 }

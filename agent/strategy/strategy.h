@@ -26,10 +26,14 @@ typedef struct hpct_strategy_plan {
 typedef struct hpct_step_sums {
     double loss, correct, in_top_k; /* sums over the global batch */
     int interrupted, terminated;    /* how many ranks have got SIGINT, SIGTERM */
+    int failed;                     /* how many ranks have no input, because of an error */
 } hpct_step_sums;
 
 typedef struct hpct_strategy_ops {
     const char *name; /* as the user writes it */
+
+    /* Bytes by which this process grows in open and in steps; takes none of them. */
+    hpct_status (*need)(const hpct_strategy_plan *plan, size_t *bytes);
 
     /* Builds the model, checks that all ranks can add up what they send, makes rank 0's weights
      * everybody's and allocates all that a step needs. Collective. */
@@ -64,8 +68,9 @@ struct hpct_strategy {
 
 extern const hpct_strategy_ops hpct_multi_worker_mirrored;
 
-/* forward, backward, reduce and apply. In: this rank's signals in *sums. Out: the sums over all
- * ranks. */
+/* forward, backward, reduce and apply. In: this rank's signals and failure in *sums; a rank that
+ * failed takes part with no samples. Out: the sums over all ranks; there is no update where one
+ * failed. */
 hpct_status hpct_strategy_step(hpct_strategy *strategy, int count, int global_count,
                                hpct_step_sums *sums);
 

@@ -6,6 +6,7 @@
 #ifndef HPCTRAIN_H
 #define HPCTRAIN_H
 
+#include <hpctrain/batch.h>
 #include <hpctrain/bench.h>
 #include <hpctrain/context.h>
 #include <hpctrain/dataset.h>

@@ -81,13 +81,15 @@ typedef struct hpct_pool2d {
 } hpct_pool2d;
 typedef hpct_pool2d hpct_max_pool2d;
 /* Over samples and all axes but the last, per channel: gamma (x - mean) / sqrt(variance + epsilon)
- * + beta. Training takes mean and (biased) variance from the batch, of this replica alone, and
- * moves the moving statistics towards them; otherwise the moving statistics are taken. Parameters
- * gamma and beta, state moving_mean and moving_variance. */
+ * + beta. Training takes mean and (biased) variance from the batch, of this replica alone or, where
+ * they are synchronized, of all ranks (their losses are then those of one rank), and moves the
+ * moving statistics towards them; otherwise the moving statistics are taken. Parameters gamma and
+ * beta, state moving_mean and moving_variance. */
 typedef struct hpct_batch_normalization {
     double momentum; /* moving = momentum * moving + (1 - momentum) * batch; 0 means 0.99 */
     double epsilon;  /* 0 means 1e-3 */
     bool no_center, no_scale; /* without beta, without gamma */
+    bool synchronized;
 } hpct_batch_normalization;
 
 typedef struct hpct_zero_padding2d {
@@ -118,6 +120,8 @@ HPCT_API void hpct_model_add_global_average_pool2d(hpct_model *model);
 HPCT_API void hpct_model_add_global_max_pool2d(hpct_model *model);
 HPCT_API void hpct_model_add_batch_normalization(hpct_model *model,
                                                  const hpct_batch_normalization *norm);
+/* Makes all of them in the model synchronized, before it is trained. */
+HPCT_API void hpct_model_synchronize_batch_normalization(hpct_model *model);
 HPCT_API void hpct_model_add_zero_padding2d(hpct_model *model, const hpct_zero_padding2d *padding);
 HPCT_API void hpct_model_add_dense(hpct_model *model, const hpct_dense *dense);
 HPCT_API void hpct_model_add_flatten(hpct_model *model);
@@ -192,9 +196,26 @@ typedef enum hpct_loss {
     HPCT_LOSSES
 } hpct_loss;
 
+/* What convolutions and dense layers compute in. Weights, gradients, optimizer, statistics and loss
+ * are fp32 with both. */
+typedef enum hpct_precision {
+    HPCT_FP32,
+    HPCT_BF16, /* their inputs are rounded to bfloat16, sums are fp32; near to what Keras' policy
+                  mixed_bfloat16 does. Wants AVX512_BF16 or AMX. */
+    HPCT_PRECISIONS
+} hpct_precision;
+
+/* "fp32", "bf16"; HPCT_ERR_USAGE, with the names there are, for any other. */
+HPCT_API hpct_status hpct_precision_find(hpct_precision *precision, const char *name);
+HPCT_API const char *hpct_precision_name(hpct_precision precision);
+/* HPCT_ERR_CONFIG, saying what is missing, where this machine cannot. Else that comes when a model
+ * is built: in hpct_fit, hpct_evaluate and others. */
+HPCT_API hpct_status hpct_precision_check(hpct_precision precision);
+
 typedef struct hpct_compile_options {
     hpct_loss loss;
-    double label_smoothing; /* of the (not sparse) categorical and the binary losses; 0 to 1 */
+    hpct_precision precision; /* default HPCT_FP32 */
+    double label_smoothing;   /* of the (not sparse) categorical and the binary losses; 0 to 1 */
     int top_k; /* counts samples whose label is among the k largest outputs; default: does not */
     hpct_optimizer optimizer;
 } hpct_compile_options;
@@ -209,6 +230,8 @@ HPCT_API hpct_status hpct_model_compile(hpct_model *model, hpct_loss loss,
  * none. */
 HPCT_API hpct_status hpct_model_compile_with(hpct_model *model,
                                              const hpct_compile_options *options);
+
+HPCT_API hpct_precision hpct_model_precision(const hpct_model *model);
 
 /* The learning rate of the next step. */
 HPCT_API double hpct_model_learning_rate(const hpct_model *model);
@@ -229,30 +252,30 @@ HPCT_API hpct_status hpct_model_summary(const hpct_model *model, FILE *stream);
 
 /* Prints what each layer costs forward for one sample: arithmetic (a multiplication and an addition
  * are two; backward does about twice as many) and the size of its result; then the memory that
- * training with batches of `batch_size` takes on the CPU, as planned. After compile. A model that
- * is built is taken apart for it, and keeps its weights. */
-HPCT_API hpct_status hpct_model_print_costs(hpct_model *model, int batch_size, FILE *stream);
+ * training with batches of `batch_size` takes on the CPU, as planned: nothing is taken. After
+ * compile. */
+HPCT_API hpct_status hpct_model_print_costs(const hpct_model *model, int batch_size, FILE *stream);
 
 /* Weights in files. PATH's end says the format: .weights.h5 is Keras 3's HDF5 file, which its
- * load_weights opens in a model of the same layers; any other is safetensors, with Keras' layer names
- * and shapes ("conv2d/kernel"). State (moving statistics) is saved with them, optimizer slots are
- * not. Saving writes a temporary file beside PATH, syncs it and renames it: PATH is never half
- * written. Loading takes any .h5, of Keras 3 or 2, and checks names, types and shapes of all weights
- * before it changes anything: a missing weight and one that the model does not have are refused.
- * HPCT_ERR_CONFIG for .h5 where there is no HDF5. */
+ * load_weights opens in a model of the same layers; any other is safetensors, with Keras' layer
+ * names and shapes ("conv2d/kernel"). State (moving statistics) is saved with them, optimizer slots
+ * are not. Saving writes a temporary file beside PATH, syncs it and renames it: PATH is never half
+ * written. Loading takes any .h5, of Keras 3 or 2, and checks names, types and shapes of all
+ * weights before it changes anything: a missing weight and one that the model does not have are
+ * refused. HPCT_ERR_CONFIG for .h5 where there is no HDF5. */
 HPCT_API hpct_status hpct_model_save_weights(const hpct_model *model, const char *path);
 HPCT_API hpct_status hpct_model_load_weights(hpct_model *model, const char *path);
 /* Whether weights can be saved under a name like this, for asking before a long training:
  * HPCT_ERR_USAGE for an .h5 that is no .weights.h5, HPCT_ERR_CONFIG where there is no HDF5. */
 HPCT_API hpct_status hpct_model_check_weights_name(const char *path);
 
-/* A model as Keras writes it down (model.to_json()), Sequential or Functional, of Keras 2 or 3, with
- * one input and one output, made of layers that are here. What is not supported is refused with the
- * layer's name and the setting; nothing is left out silently but this: seeds (--seed and
+/* A model as Keras writes it down (model.to_json()), Sequential or Functional, of Keras 2 or 3,
+ * with one input and one output, made of layers that are here. What is not supported is refused
+ * with the layer's name and the setting; nothing is left out silently but this: seeds (--seed and
  * hpct_model_initialize decide), and what a compiled model says of its loss and optimizer, which
- * hpct_model_compile is told. Initializers are heeded; regularizers, constraints, layers that are not
- * trainable and types other than float32 are refused. HPCT_ERR_DATA, or HPCT_ERR_NO_INPUT for a file
- * that cannot be read. The caller owns *out, which is not compiled yet. */
+ * hpct_model_compile is told. Initializers are heeded; regularizers, constraints, layers that are
+ * not trainable and types other than float32 are refused. HPCT_ERR_DATA, or HPCT_ERR_NO_INPUT for a
+ * file that cannot be read. The caller owns *out, which is not compiled yet. */
 HPCT_API hpct_status hpct_model_load_json(hpct_model **out, const char *path);
 HPCT_API hpct_status hpct_model_from_json(hpct_model **out, const char *text, size_t length);
 
@@ -263,8 +286,8 @@ HPCT_API hpct_status hpct_model_save_json(const hpct_model *model, const char *p
 /* Whether the outputs are probabilities: the last layer ends in a softmax. */
 HPCT_API bool hpct_model_ends_in_softmax(const hpct_model *model);
 
-/* The outputs, [n][output shape], for n samples, [n][input shape], as in inference. Unless the model
- * is built for batches of n already it is built anew, for inference alone. */
+/* The outputs, [n][output shape], for n samples, [n][input shape], as in inference. Unless the
+ * model is built for batches of n already it is built anew, for inference alone. */
 HPCT_API hpct_status hpct_model_predict(hpct_model *model, const float *input, int n,
                                         float *output);
 

@@ -44,7 +44,8 @@ HPCT_API float *hpct_trainer_targets(hpct_trainer *trainer);
 
 /* Forward over the first `count` samples, which is one of the batch sizes, or 0 for a rank that has
  * none in this step. `training`: layers such as Dropout and BatchNormalization behave so, and
- * backward may follow. */
+ * backward may follow; with synchronized BatchNormalization training is collective here and in
+ * backward. */
 HPCT_API hpct_status hpct_trainer_forward(hpct_trainer *trainer, int count, bool training);
 
 /* The outputs of the last forward: [count][outputs], until the next. */
@@ -59,9 +60,10 @@ HPCT_API hpct_status hpct_trainer_measure(hpct_trainer *trainer, int global_coun
  * forward with `training`. */
 HPCT_API hpct_status hpct_trainer_backward(hpct_trainer *trainer, int global_count);
 
-/* Adds up the gradients of all ranks; collective. `metrics`, of all samples of the step and the
- * same on all ranks, may be NULL. With gradient accumulation only the last step of each cycle moves
- * gradients, and then their sum over the cycle. */
+/* Adds up the gradients of all ranks, and makes the moving statistics their mean, so that every
+ * rank may save or evaluate after any step; collective. `metrics`, of all samples of the step and
+ * the same on all ranks, may be NULL. With gradient accumulation only the last step of each cycle
+ * moves gradients, and then their sum over the cycle. */
 HPCT_API hpct_status hpct_trainer_reduce(hpct_trainer *trainer, hpct_metrics *metrics);
 
 /* The gradients of all parameters as one array, in the order and layout of the library's own, with

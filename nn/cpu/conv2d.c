@@ -175,7 +175,7 @@ static hpct_status connect(conv_op *conv, stage *s, bool from_arena, size_t *scr
         status = from_arena ? hpct_shim_reorder(&s->reorder, conv->arena, wanted)
                             : hpct_shim_reorder(&s->reorder, wanted, conv->arena);
         at_least(&conv->reordered_bytes,
-                 (hpct_kernel_layout_floats(wanted) * sizeof(float) + 63) / 64 * 64);
+                 (hpct_kernel_layout_bytes(wanted) + 63) / 64 * 64);
     }
     at_least(scratch, hpct_prim_scratch_bytes(s->prim));
     if (s->reorder != NULL)
@@ -191,18 +191,18 @@ static hpct_status make_batch(conv_op *conv, int i, size_t *scratch)
     const hpct_op_spec *spec = &conv->op.spec;
     int n = build->batch_sizes[i];
     stage *fwd = &conv->forward[i], *data = &conv->data[i], *weights = &conv->weights[i];
-    hpct_status status = hpct_shim_conv_forward(&fwd->prim, spec, n, build->training);
+    hpct_status status = hpct_shim_conv_forward(&fwd->prim, spec, HPCT_FP32, n, build->training);
     if (status == HPCT_OK && conv->arena == NULL)
         status = build->plain_layout ? hpct_kernel_layout_plain(&conv->arena, &spec->window)
                                      : hpct_prim_kernel_layout(fwd->prim, &conv->arena);
     if (status == HPCT_OK)
         status = connect(conv, fwd, true, scratch);
     if (status == HPCT_OK && build->needs_diff_src)
-        status = hpct_shim_conv_backward_data(&data->prim, spec, n, fwd->prim);
+        status = hpct_shim_conv_backward_data(&data->prim, spec, HPCT_FP32, n, fwd->prim);
     if (status == HPCT_OK && build->needs_diff_src)
         status = connect(conv, data, true, scratch);
     if (status == HPCT_OK && build->training)
-        status = hpct_shim_conv_backward_weights(&weights->prim, spec, n, fwd->prim);
+        status = hpct_shim_conv_backward_weights(&weights->prim, spec, HPCT_FP32, n, fwd->prim);
     if (status == HPCT_OK && build->training)
         status = connect(conv, weights, false, scratch);
     return status;
@@ -242,7 +242,7 @@ hpct_status hpct_cpu_make_conv2d(hpct_op **out, const hpct_op_spec *spec,
     if (status != HPCT_OK)
         return status;
     op->num_params = spec->no_bias ? 1 : 2;
-    op->param_floats[HPCT_OP_KERNEL] = hpct_kernel_layout_floats(conv->arena);
+    op->param_floats[HPCT_OP_KERNEL] = hpct_kernel_layout_bytes(conv->arena) / sizeof(float);
     op->param_floats[HPCT_OP_BIAS] = (size_t) spec->window.out_c;
     op->param_layout[HPCT_OP_KERNEL] = hpct_kernel_layout_fingerprint(conv->arena);
     op->backward_reads_src = true;

@@ -1,11 +1,23 @@
-/* The cpu backend: oneDNN for convolutions, poolings and matrix products, own loops for the rest.
+/* The cpu backend: oneDNN for convolutions, average poolings and matrix products, own loops for the rest.
  */
 #include "nn/cpu/cpu.h"
 
+#include "base/status.h"
 #include "nn/cpu/loops.h"
+#include "nn/cpu/shim.h"
 #include "nn/ref/ref.h"
 
 #include <omp.h>
+
+static hpct_status make_conv2d(hpct_op **out, const hpct_op_spec *spec, const hpct_op_build *build)
+{
+    if (hpct_cpu_direct_fits(spec, build))
+        return hpct_cpu_make_direct(out, spec, build);
+    if (build->precision != HPCT_BF16 || !hpct_cpu_conv2d_bf16_fits(spec))
+        return hpct_cpu_make_conv2d(out, spec, build);
+    return hpct_cpu_product_fits(spec) ? hpct_cpu_make_product(out, spec, build)
+                                       : hpct_cpu_make_conv2d_bf16(out, spec, build);
+}
 
 static hpct_status make_op(hpct_op **out, const hpct_op_spec *spec, const hpct_op_build *build)
 {
@@ -13,15 +25,17 @@ static hpct_status make_op(hpct_op **out, const hpct_op_spec *spec, const hpct_o
     hpct_status status = HPCT_OK;
     switch (spec->kind) {
     case HPCT_OP_CONV2D:
-        status = hpct_cpu_direct_fits(spec, build) ? hpct_cpu_make_direct(&op, spec, build)
-                                                   : hpct_cpu_make_conv2d(&op, spec, build);
+        status = make_conv2d(&op, spec, build);
         break;
     case HPCT_OP_MAX_POOL2D:
+        status = hpct_cpu_make_max_pool2d(&op, spec, build);
+        break;
     case HPCT_OP_AVERAGE_POOL2D:
-        status = hpct_cpu_make_pool2d(&op, spec, build);
+        status = hpct_cpu_make_average_pool2d(&op, spec, build);
         break;
     case HPCT_OP_DENSE:
-        status = hpct_cpu_make_dense(&op, spec, build);
+        status = build->precision == HPCT_BF16 ? hpct_cpu_make_product(&op, spec, build)
+                                               : hpct_cpu_make_dense(&op, spec, build);
         break;
     case HPCT_OP_RELU:
         status = hpct_cpu_make_relu(&op, spec, build);
@@ -66,6 +80,42 @@ static hpct_status make_op(hpct_op **out, const hpct_op_spec *spec, const hpct_o
     return status;
 }
 
+static bool divides(int channels)
+{
+    return channels % HPCT_CHANNEL_BLOCK == 0;
+}
+
+/* Products and convolutions in bf16 want channels last. */
+static hpct_blocking blocking(const hpct_op_spec *spec, hpct_precision precision)
+{
+    const hpct_window *w = &spec->window;
+    bool can = precision == HPCT_FP32 && hpct_shim_prefers_blocks();
+    switch (spec->kind) {
+    case HPCT_OP_CONV2D:
+        can = can && w->groups == 1 && divides(w->in_c) && divides(w->out_c);
+        break;
+    case HPCT_OP_BATCH_NORM:
+    case HPCT_OP_MAX_POOL2D:
+        return can ? HPCT_BLOCKS_EACH : HPCT_BLOCKS_NEVER;
+    case HPCT_OP_CONCATENATE:
+        for (int k = 0; k < spec->join.count; k++)
+            can = can && divides(spec->join.size[k]);
+        break;
+    case HPCT_OP_AVERAGE_POOL2D:
+    case HPCT_OP_PAD2D:
+    case HPCT_OP_ADD:
+    case HPCT_OP_RELU:
+    case HPCT_OP_RELU6:
+    case HPCT_OP_SIGMOID:
+    case HPCT_OP_TANH:
+    case HPCT_OP_GELU:
+        break;
+    default:
+        can = false;
+    }
+    return can ? HPCT_BLOCKS_ALL : HPCT_BLOCKS_NEVER;
+}
+
 typedef struct vector {
     float factor, *dst;
 } vector;
@@ -83,6 +133,16 @@ static hpct_status scale(size_t count, float factor, float *dst)
     return HPCT_OK;
 }
 
+static hpct_status check_precision(hpct_precision precision)
+{
+    if (precision == HPCT_FP32 || hpct_shim_has_bf16())
+        return HPCT_OK;
+    return hpct_fail(HPCT_ERR_CONFIG,
+                     "precision bf16 needs a processor with AVX512_BF16 or AMX, which %s does not "
+                     "find here: take --precision fp32",
+                     hpct_shim_version());
+}
+
 void hpct_cpu_set_threads(int threads)
 {
     omp_set_num_threads(threads < 1 ? 1 : threads);
@@ -97,8 +157,10 @@ const hpct_backend hpct_backend_cpu = {
     .name = "cpu",
     .allocate = hpct_host_allocate,
     .release = hpct_host_release,
+    .check_precision = check_precision,
     .make_op = make_op,
-    .loss = hpct_ref_loss, /* some hundred numbers a batch */
+    .blocking = blocking,
+    .loss = hpct_cpu_loss,
     .update = hpct_cpu_update,
     .accumulate = hpct_cpu_accumulate,
     .scale = scale,

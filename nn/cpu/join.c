@@ -68,10 +68,22 @@ static hpct_status add_backward(hpct_op *op, const hpct_op_call *call)
     return HPCT_OK;
 }
 
+/* What lies together of one input and follows what lies together of the one before: channels of a
+ * row or, in blocks, of a whole sample. */
+static size_t rows_of(const hpct_op_spec *spec)
+{
+    return spec->src_blocks || spec->dst_blocks ? 1 : (size_t) spec->join.rows;
+}
+
+static size_t part_floats(const hpct_op_spec *spec, int input)
+{
+    return hpct_op_src_floats(spec, input) / rows_of(spec);
+}
+
 /* Floats of one row of the result. */
 static size_t row_floats(const hpct_op_spec *spec)
 {
-    return hpct_op_dst_floats(spec) / (size_t) spec->join.rows;
+    return hpct_op_dst_floats(spec) / rows_of(spec);
 }
 
 static void concatenate_rows(size_t first, size_t rows, void *arg)
@@ -80,7 +92,7 @@ static void concatenate_rows(size_t first, size_t rows, void *arg)
     float *dst = j->call->dst + first * row_floats(j->spec);
     for (size_t r = first; r < first + rows; r++) {
         for (int k = 0; k < j->spec->join.count; k++) {
-            size_t count = (size_t) j->spec->join.size[k];
+            size_t count = part_floats(j->spec, k);
             memcpy(dst, j->call->src[k] + r * count, count * sizeof *dst);
             dst += count;
         }
@@ -94,7 +106,7 @@ static void split_rows(size_t first, size_t rows, void *arg)
     const float *diff = j->call->diff_dst + first * row_floats(j->spec);
     for (size_t r = first; r < first + rows; r++) {
         for (int k = 0; k < j->spec->join.count; k++) {
-            size_t count = (size_t) j->spec->join.size[k];
+            size_t count = part_floats(j->spec, k);
             float *diff_src = j->call->diff_src[k];
             if (diff_src != NULL && j->call->add[k])
                 loops->add(count, diff, diff_src + r * count);
@@ -109,7 +121,7 @@ static void each_row(const hpct_op *op, const hpct_op_call *call,
                      void (*body)(size_t first, size_t rows, void *arg))
 {
     job j = {&op->spec, call};
-    size_t rows = (size_t) call->n * (size_t) op->spec.join.rows;
+    size_t rows = (size_t) call->n * rows_of(&op->spec);
     hpct_loops_split(rows, LEAST / row_floats(&op->spec) + 1, body, &j);
 }
 

@@ -13,46 +13,10 @@ _Static_assert(HPCT_DROPOUT_LANES == HPCT_LANES, "a group of draws is a vector")
 #define HPCT_UNROLL _Pragma("GCC unroll 16")
 #endif
 
-#if defined(__x86_64__)
+#define HPCT_BODY "nn/cpu/loops_body.h"
+#include "base/variants.h"
 
-static bool supported_avx512(void)
-{
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("fma");
-}
-#define HPCT_TARGET __attribute__((target("avx512f,avx512dq,avx512vl,fma")))
-#define HPCT_VARIANT(name) name##_avx512
-#define HPCT_VARIANT_NAME "avx512"
-#include "nn/cpu/loops_body.h"
-
-static bool supported_avx2(void)
-{
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-}
-#define HPCT_TARGET __attribute__((target("avx2,fma")))
-#define HPCT_VARIANT(name) name##_avx2
-#define HPCT_VARIANT_NAME "avx2"
-#include "nn/cpu/loops_body.h"
-
-#endif
-
-static bool supported_base(void)
-{
-    return true;
-}
-#define HPCT_TARGET
-#define HPCT_VARIANT(name) name##_base
-#define HPCT_VARIANT_NAME "base"
-#include "nn/cpu/loops_body.h"
-
-const hpct_loops *const hpct_loops_variants[] = {
-#if defined(__x86_64__)
-    &loops_avx512,
-    &loops_avx2,
-#endif
-    &loops_base,
-    NULL,
-};
+const hpct_loops *const hpct_loops_variants[] = {HPCT_VARIANTS(loops)};
 
 const hpct_loops *hpct_loops_best(void)
 {

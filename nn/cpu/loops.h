@@ -5,6 +5,7 @@
 #define HPCT_NN_CPU_LOOPS_H
 
 #include "nn/backend.h"
+#include "nn/bf16.h"
 #include "nn/dropout.h"
 
 #define HPCT_LANES                                                                                 \
@@ -31,10 +32,11 @@ typedef struct hpct_update_span {
 typedef void hpct_update_loop(const hpct_update_call *call, const hpct_update_span *span,
                               double sums[2]);
 
-/* Rows of a batch normalization's backward, each of `channels`; src, diff [rows][channels], the
- * others [channels]. With relu the gradient counts where src * scale + shift > 0. */
+/* Rows of a batch normalization, each of `channels`; those of src lie src_step floats apart, those
+ * of the result and its gradient dst_step. The others are [channels]. With relu the gradient counts
+ * where src * scale + shift > 0. */
 typedef struct hpct_norm_rows {
-    size_t rows, channels;
+    size_t rows, channels, src_step, dst_step;
     const float *src, *diff, *mean, *scale, *shift;
     bool relu;
 } hpct_norm_rows;
@@ -69,17 +71,31 @@ typedef struct hpct_loops {
     /* dst = a + b, through max(0, x) with relu; dst may be a or b. */
     void (*sum)(size_t count, const float *a, const float *b, bool relu, float *dst);
 
-    /* Of each column: the mean, and the sum of squared distances from it. */
-    void (*column_moments)(size_t rows, size_t channels, const float *src, float *mean,
-                           float *squares);
+    void (*to_bf16)(size_t count, const float *src, hpct_bf16 *dst);
+    /* low[rows][out] = diff * factor, 0 where dst <= 0 unless dst is NULL. Unless sums is NULL, the
+     * columns of `low` are added to sums[out]. */
+    void (*diff_to_bf16)(size_t rows, size_t out, const float *dst, const float *diff, float factor,
+                         hpct_bf16 *low, float *sums);
+
+    /* Of each column of src: the mean, and the sum of squared distances from it; with `before` not
+     * 0 these are of so many rows already, and become those of all. */
+    void (*column_moments)(const hpct_norm_rows *part, size_t before, float *mean, float *squares);
     /* dst = src * scale + shift, through max(0, x) with relu. */
-    void (*normalize)(size_t rows, size_t channels, const float *src, const float *scale,
-                      const float *shift, bool relu, float *dst);
-    /* Of each column: sums of the gradient g, and of g (src - mean). */
+    void (*normalize)(const hpct_norm_rows *part, float *dst);
+    /* Adds for each column: the sums of the gradient g, and of g (src - mean). */
     void (*norm_sums)(const hpct_norm_rows *part, float *sum, float *sum_x);
     /* diff_src = g scale + (src - mean) slope + offset; with `add` onto what is there. */
     void (*norm_backward)(const hpct_norm_rows *part, const float *slope, const float *offset,
                           bool add, float *diff_src);
+
+    /* The largest cells of one picture's windows, and which cell of its window each was, the first
+     * of several; -1 for a zero around the picture. Cells of in_c channels lie so many floats
+     * apart, those of `where` side by side. */
+    void (*max_pool)(const hpct_window *w, const float *src, size_t src_step, float *dst,
+                     size_t dst_step, int32_t *where);
+    /* Adds each gradient to the cell that was the largest. */
+    void (*max_pool_backward)(const hpct_window *w, const int32_t *where, const float *diff_dst,
+                              size_t dst_step, float *diff_src, size_t src_step);
 
     /* The optimizers of nn/backend.h. */
     hpct_update_loop *sgd, *adam, *lars, *lamb;

@@ -1,8 +1,6 @@
-/* nn/cpu/loops_body.h - the loops of loops.h, included once for each instruction set with
- *   HPCT_TARGET    the function attribute that allows its instructions
- *   HPCT_VARIANT(name)  a name of its own
- * Vectors are the compiler's generic ones; functions must carry the attribute themselves, since
- * generic vectors are split by the function that they are written in. */
+/* nn/cpu/loops_body.h - the loops of loops.h, included once for each instruction set by
+ * base/variants.h. Vectors are the compiler's generic ones; functions must carry the attribute
+ * themselves, since generic vectors are split by the function that they are written in. */
 
 /* Loads and stores that need not be aligned. */
 typedef float HPCT_VARIANT(vec) __attribute__((vector_size(4 * HPCT_LANES)));
@@ -18,6 +16,21 @@ typedef double HPCT_VARIANT(wide) __attribute__((vector_size(8 * HPCT_LANES)));
 #define LOAD(p) (*(const HPCT_VARIANT(vecu) *) (p))
 #define STORE(p, v) (*(HPCT_VARIANT(vecu) *) (p) = (v))
 #define MASKED(v, m) ((vec) ((HPCT_VARIANT(mask))(v) & (m)))
+
+typedef uint16_t HPCT_VARIANT(halves) __attribute__((vector_size(2 * HPCT_LANES)));
+typedef uint16_t HPCT_VARIANT(halvesu)
+    __attribute__((vector_size(2 * HPCT_LANES), aligned(2), may_alias));
+#define STORE_HALVES(p, v)                                                                         \
+    (*(HPCT_VARIANT(halvesu) *) (p) = __builtin_convertvector(v, HPCT_VARIANT(halves)))
+
+/* hpct_bf16_of, in the lower half of each word. */
+#define BF16(v)                                                                                    \
+    ({                                                                                             \
+        words bits_ = (words) (v);                                                                 \
+        words none_ = (words) ((bits_ & 0x7fffffff) > 0x7f800000);                                 \
+        words near_ = (bits_ + 0x7fff + (bits_ >> 16 & 1)) >> 16;                                  \
+        (words)((((bits_ >> 16) | 0x40) & none_) | (near_ & ~none_));                              \
+    })
 
 /* An inner loop whose count is known: unrolled, so that arrays become registers. */
 #define EACH(i, n) HPCT_UNROLL for (int i = 0; i < (n); i++)
@@ -194,6 +207,40 @@ HPCT_TARGET static void HPCT_VARIANT(relu_backward)(size_t count, const float *d
         diff_src[i] = dst[i] > 0 ? diff_dst[i] : 0;
 }
 
+HPCT_TARGET static void HPCT_VARIANT(to_bf16)(size_t count, const float *src, hpct_bf16 *dst)
+{
+    size_t i = 0;
+    for (; i + HPCT_LANES <= count; i += HPCT_LANES)
+        STORE_HALVES(dst + i, BF16(LOAD(src + i)));
+    for (; i < count; i++)
+        dst[i] = hpct_bf16_of(src[i]);
+}
+
+HPCT_TARGET static void HPCT_VARIANT(diff_to_bf16)(size_t rows, size_t out, const float *dst,
+                                                   const float *diff, float factor, hpct_bf16 *low,
+                                                   float *sums)
+{
+    for (size_t r = 0; r < rows; r++) {
+        size_t o = 0, at = r * out;
+        for (; o + HPCT_LANES <= out; o += HPCT_LANES) {
+            vec g = factor * LOAD(diff + at + o);
+            if (dst != NULL) {
+                vec y = LOAD(dst + at + o);
+                g = MASKED(g, y > 0);
+            }
+            words rounded = BF16(g);
+            STORE_HALVES(low + at + o, rounded);
+            if (sums != NULL)
+                STORE(sums + o, LOAD(sums + o) + (vec) (rounded << 16));
+        }
+        for (; o < out; o++) {
+            low[at + o] = hpct_bf16_of(dst == NULL || dst[at + o] > 0 ? factor * diff[at + o] : 0);
+            if (sums != NULL)
+                sums[o] += hpct_bf16_value(low[at + o]);
+        }
+    }
+}
+
 HPCT_TARGET static void HPCT_VARIANT(rescaling)(size_t count, float scale, float offset,
                                                 const float *src, float *dst)
 {
@@ -307,32 +354,33 @@ HPCT_TARGET static void HPCT_VARIANT(sum)(size_t count, const float *a, const fl
             sum[v] = squares_[v] = (vec){0};                                                       \
         for (size_t r = 0; r < count; r++)                                                         \
             EACH (v, V)                                                                            \
-                sum[v] += LOAD(block + r * channels + c + (size_t) v * HPCT_LANES);                \
+                sum[v] += LOAD(block + r * step + c + (size_t) v * HPCT_LANES);                    \
         EACH (v, V)                                                                                \
             sum[v] *= 1 / (float) count;                                                           \
         for (size_t r = 0; r < count; r++)                                                         \
             EACH (v, V) {                                                                          \
-                vec off = LOAD(block + r * channels + c + (size_t) v * HPCT_LANES) - sum[v];       \
+                vec off = LOAD(block + r * step + c + (size_t) v * HPCT_LANES) - sum[v];           \
                 squares_[v] += off * off;                                                          \
             }                                                                                      \
         EACH (v, V) {                                                                              \
             size_t at = c + (size_t) v * HPCT_LANES;                                               \
-            vec before = LOAD(mean + at), delta = sum[v] - before;                                 \
-            STORE(mean + at, before + delta * part);                                               \
-            STORE(squares + at,                                                                    \
-                  LOAD(squares + at) + squares_[v] + delta * delta * (part * (float) first));      \
+            vec old = LOAD(mean + at), delta = sum[v] - old;                                       \
+            STORE(mean + at, old + delta * part);                                                  \
+            STORE(squares + at, LOAD(squares + at) + squares_[v] + delta * delta * other);         \
         }                                                                                          \
     } while (0)
 
-HPCT_TARGET static void HPCT_VARIANT(column_moments)(size_t rows, size_t channels, const float *src,
+HPCT_TARGET static void HPCT_VARIANT(column_moments)(const hpct_norm_rows *p, size_t before,
                                                      float *mean, float *squares)
 {
-    for (size_t c = 0; c < channels; c++)
+    size_t rows = p->rows, channels = p->channels, step = p->src_step;
+    for (size_t c = 0; c < channels && before == 0; c++)
         mean[c] = squares[c] = 0;
     for (size_t first = 0; first < rows; first += NORM_BLOCK) {
         size_t count = rows - first < NORM_BLOCK ? rows - first : NORM_BLOCK, c = 0;
-        const float *block = src + first * channels;
-        float part = (float) count / (float) (first + count);
+        const float *block = p->src + first * step;
+        float part = (float) count / (float) (before + first + count);
+        float other = part * (float) (before + first);
         for (; c + 4 * HPCT_LANES <= channels; c += 4 * HPCT_LANES)
             MOMENTS_TILE(4);
         for (; c + HPCT_LANES <= channels; c += HPCT_LANES)
@@ -340,30 +388,29 @@ HPCT_TARGET static void HPCT_VARIANT(column_moments)(size_t rows, size_t channel
         for (; c < channels; c++) {
             float sum = 0, off = 0;
             for (size_t r = 0; r < count; r++)
-                sum += block[r * channels + c];
+                sum += block[r * step + c];
             sum /= (float) count;
             for (size_t r = 0; r < count; r++)
-                off += (block[r * channels + c] - sum) * (block[r * channels + c] - sum);
+                off += (block[r * step + c] - sum) * (block[r * step + c] - sum);
             float delta = sum - mean[c];
             mean[c] += delta * part;
-            squares[c] += off + delta * delta * (part * (float) first);
+            squares[c] += off + delta * delta * other;
         }
     }
 }
 
-HPCT_TARGET static void HPCT_VARIANT(normalize)(size_t rows, size_t channels, const float *src,
-                                                const float *scale, const float *shift, bool relu,
-                                                float *dst)
+HPCT_TARGET static void HPCT_VARIANT(normalize)(const hpct_norm_rows *p, float *dst)
 {
-    for (size_t r = 0; r < rows; r++, src += channels, dst += channels) {
+    const float *src = p->src, *scale = p->scale, *shift = p->shift;
+    for (size_t r = 0; r < p->rows; r++, src += p->src_step, dst += p->dst_step) {
         size_t c = 0;
-        for (; c + HPCT_LANES <= channels; c += HPCT_LANES) {
+        for (; c + HPCT_LANES <= p->channels; c += HPCT_LANES) {
             vec x = LOAD(src + c) * LOAD(scale + c) + LOAD(shift + c);
-            STORE(dst + c, relu ? MASKED(x, x > 0) : x);
+            STORE(dst + c, p->relu ? MASKED(x, x > 0) : x);
         }
-        for (; c < channels; c++) {
+        for (; c < p->channels; c++) {
             float x = src[c] * scale[c] + shift[c];
-            dst[c] = relu && !(x > 0) ? 0 : x;
+            dst[c] = p->relu && !(x > 0) ? 0 : x;
         }
     }
 }
@@ -382,7 +429,8 @@ HPCT_TARGET static void HPCT_VARIANT(normalize)(size_t rows, size_t channels, co
         for (size_t r = first; r < first + count; r++)                                             \
             EACH (v, V) {                                                                          \
                 size_t at = c + (size_t) v * HPCT_LANES;                                           \
-                vec x = LOAD(p->src + r * channels + at), g = LOAD(p->diff + r * channels + at);   \
+                vec x = LOAD(p->src + r * p->src_step + at),                                       \
+                    g = LOAD(p->diff + r * p->dst_step + at);                                      \
                 g = NORM_GRADIENT(p, x, g, at);                                                    \
                 a[v] += g;                                                                         \
                 b[v] += g * (x - LOAD(p->mean + at));                                              \
@@ -397,8 +445,6 @@ HPCT_TARGET static void HPCT_VARIANT(normalize)(size_t rows, size_t channels, co
 HPCT_TARGET static void HPCT_VARIANT(norm_sums)(const hpct_norm_rows *p, float *sum, float *sum_x)
 {
     size_t channels = p->channels;
-    for (size_t c = 0; c < channels; c++)
-        sum[c] = sum_x[c] = 0;
     for (size_t first = 0; first < p->rows; first += NORM_BLOCK) {
         size_t count = p->rows - first < NORM_BLOCK ? p->rows - first : NORM_BLOCK, c = 0;
         for (; c + 4 * HPCT_LANES <= channels; c += 4 * HPCT_LANES)
@@ -407,7 +453,7 @@ HPCT_TARGET static void HPCT_VARIANT(norm_sums)(const hpct_norm_rows *p, float *
             NORM_SUMS_TILE(1);
         for (; c < channels; c++) {
             for (size_t r = first; r < first + count; r++) {
-                float x = p->src[r * channels + c], g = p->diff[r * channels + c];
+                float x = p->src[r * p->src_step + c], g = p->diff[r * p->dst_step + c];
                 g = NORM_GRADIENT_ONE(p, x, g, c);
                 sum[c] += g;
                 sum_x[c] += g * (x - p->mean[c]);
@@ -421,8 +467,8 @@ HPCT_TARGET static void HPCT_VARIANT(norm_backward)(const hpct_norm_rows *p, con
 {
     size_t channels = p->channels;
     for (size_t r = 0; r < p->rows; r++) {
-        const float *src = p->src + r * channels, *diff = p->diff + r * channels;
-        float *out = diff_src + r * channels;
+        const float *src = p->src + r * p->src_step, *diff = p->diff + r * p->dst_step;
+        float *out = diff_src + r * p->src_step;
         size_t c = 0;
         for (; c + HPCT_LANES <= channels; c += HPCT_LANES) {
             vec x = LOAD(src + c), g = LOAD(diff + c);
@@ -439,9 +485,104 @@ HPCT_TARGET static void HPCT_VARIANT(norm_backward)(const hpct_norm_rows *p, con
     }
 }
 
+#define SELECT(m, a, b) ((vec) (((HPCT_VARIANT(mask))(a) & (m)) | ((HPCT_VARIANT(mask))(b) & ~(m))))
+
+/* ---- max pooling ---- */
+
+#define STORE_INTS(p, v) STORE((float *) (void *) (p), (vec) (v))
+#define LOAD_INTS(p) ((HPCT_VARIANT(mask)) LOAD((const float *) (const void *) (p)))
+
+/* Calls BODY for the cells of a window in order: `cell`, which one, and `at`, where it lies in the
+ * picture, in floats; `outside` for those around it, which are left out unless they are zeros. */
+#define EACH_CELL(BODY)                                                                            \
+    for (int u = 0, cell = 0; u < w->kernel_h; u++)                                                \
+        for (int v = 0; v < w->kernel_w; v++, cell++) {                                            \
+            int y = i * w->stride_h + u - w->pad_top, x = j * w->stride_w + v - w->pad_left;       \
+            bool outside = y < 0 || y >= w->in_h || x < 0 || x >= w->in_w;                         \
+            size_t at = outside ? 0 : ((size_t) y * (size_t) w->in_w + (size_t) x) * src_step;     \
+            BODY;                                                                                  \
+        }
+
+#define MAX_VECTOR                                                                                 \
+    if (outside && !w->pad_zeros)                                                                  \
+        continue;                                                                                  \
+    vec value = {0};                                                                               \
+    if (!outside)                                                                                  \
+        value = LOAD(src + at + c);                                                                \
+    HPCT_VARIANT(mask) larger = (value > best) | (first ? ~none : none);                           \
+    best = SELECT(larger, value, best);                                                            \
+    which = ((outside ? ~none : none + cell) & larger) | (which & ~larger);                        \
+    first = false
+
+#define MAX_ONE                                                                                    \
+    if (outside && !w->pad_zeros)                                                                  \
+        continue;                                                                                  \
+    float value = outside ? 0 : src[at + c];                                                       \
+    if (first || value > best) {                                                                   \
+        best = value;                                                                              \
+        which = outside ? -1 : cell;                                                               \
+    }                                                                                              \
+    first = false
+
+HPCT_TARGET static void HPCT_VARIANT(max_pool)(const hpct_window *w, const float *src,
+                                               size_t src_step, float *dst, size_t dst_step,
+                                               int32_t *where)
+{
+    const HPCT_VARIANT(mask) none = {0};
+    size_t channels = (size_t) w->in_c;
+    for (int i = 0; i < w->out_h; i++)
+        for (int j = 0; j < w->out_w; j++, dst += dst_step, where += channels) {
+            size_t c = 0;
+            for (; c + HPCT_LANES <= channels; c += HPCT_LANES) {
+                vec best = {0};
+                HPCT_VARIANT(mask) which = none;
+                bool first = true;
+                EACH_CELL(MAX_VECTOR)
+                STORE(dst + c, best);
+                STORE_INTS(where + c, which);
+            }
+            for (; c < channels; c++) {
+                float best = 0;
+                int32_t which = 0;
+                bool first = true;
+                EACH_CELL(MAX_ONE)
+                dst[c] = best;
+                where[c] = which;
+            }
+        }
+}
+
+#define ADD_VECTOR                                                                                 \
+    if (outside)                                                                                   \
+        continue;                                                                                  \
+    float *to = diff_src + at + c;                                                                 \
+    STORE(to, LOAD(to) + MASKED(diff, which == cell))
+
+HPCT_TARGET static void HPCT_VARIANT(max_pool_backward)(const hpct_window *w, const int32_t *where,
+                                                        const float *diff_dst, size_t dst_step,
+                                                        float *diff_src, size_t src_step)
+{
+    size_t channels = (size_t) w->in_c;
+    for (int i = 0; i < w->out_h; i++)
+        for (int j = 0; j < w->out_w; j++, diff_dst += dst_step, where += channels) {
+            size_t c = 0;
+            for (; c + HPCT_LANES <= channels; c += HPCT_LANES) {
+                vec diff = LOAD(diff_dst + c);
+                HPCT_VARIANT(mask) which = LOAD_INTS(where + c);
+                EACH_CELL(ADD_VECTOR)
+            }
+            for (; c < channels; c++) {
+                int y = i * w->stride_h + where[c] / w->kernel_w - w->pad_top,
+                    x = j * w->stride_w + where[c] % w->kernel_w - w->pad_left;
+                if (where[c] >= 0)
+                    diff_src[((size_t) y * (size_t) w->in_w + (size_t) x) * src_step + c] +=
+                        diff_dst[c];
+            }
+        }
+}
+
 /* ---- optimizers ---- */
 
-#define SELECT(m, a, b) ((vec) (((HPCT_VARIANT(mask))(a) & (m)) | ((HPCT_VARIANT(mask))(b) & ~(m))))
 #define SPREAD(x) ((vec){0} + (x))
 
 #define SQRT(v)                                                                                    \
@@ -607,6 +748,8 @@ static const hpct_loops HPCT_VARIANT(loops) = {
     .relu_forward = HPCT_VARIANT(relu_forward),
     .relu_backward = HPCT_VARIANT(relu_backward),
     .rescaling = HPCT_VARIANT(rescaling),
+    .to_bf16 = HPCT_VARIANT(to_bf16),
+    .diff_to_bf16 = HPCT_VARIANT(diff_to_bf16),
     .dropout = HPCT_VARIANT(dropout),
     .add = HPCT_VARIANT(add),
     .scale = HPCT_VARIANT(scale),
@@ -615,6 +758,8 @@ static const hpct_loops HPCT_VARIANT(loops) = {
     .normalize = HPCT_VARIANT(normalize),
     .norm_sums = HPCT_VARIANT(norm_sums),
     .norm_backward = HPCT_VARIANT(norm_backward),
+    .max_pool = HPCT_VARIANT(max_pool),
+    .max_pool_backward = HPCT_VARIANT(max_pool_backward),
     .sgd = HPCT_VARIANT(sgd),
     .adam = HPCT_VARIANT(adam),
     .lars = HPCT_VARIANT(lars),
@@ -640,6 +785,8 @@ static const hpct_loops HPCT_VARIANT(loops) = {
 #undef LOAD
 #undef STORE
 #undef MASKED
+#undef STORE_HALVES
+#undef BF16
 #undef EACH
 #undef DIRECT_TILE
 #undef DIRECT_DIFF_TILE
@@ -649,6 +796,3 @@ static const hpct_loops HPCT_VARIANT(loops) = {
 #undef NORM_GRADIENT
 #undef NORM_GRADIENT_ONE
 #undef NORM_SUMS_TILE
-#undef HPCT_TARGET
-#undef HPCT_VARIANT
-#undef HPCT_VARIANT_NAME

@@ -1,4 +1,5 @@
-/* ZeroPadding2D where nothing behind it takes the frame over: copies, sample by sample. */
+/* ZeroPadding2D where nothing behind it takes the frame over: copies, sample by sample or
+ * block by block. */
 #include "nn/cpu/cpu.h"
 
 #include "base/status.h"
@@ -8,40 +9,57 @@
 #include <stdlib.h>
 
 typedef struct job {
-    const hpct_op *op;
+    hpct_window window; /* over one sample, or over one block of channels of it */
+    size_t count;       /* of these */
     const hpct_op_call *call;
 } job;
+
+static job job_of(const hpct_op *op, const hpct_op_call *call)
+{
+    job j = {.window = op->spec.window, .count = (size_t) call->n, .call = call};
+    if (op->spec.src_blocks || op->spec.dst_blocks) {
+        j.count *= (size_t) (j.window.in_c / HPCT_CHANNEL_BLOCK);
+        j.window.in_c = j.window.out_c = HPCT_CHANNEL_BLOCK;
+    }
+    return j;
+}
+
+static size_t src_floats(const job *j)
+{
+    return (size_t) j->window.in_h * (size_t) j->window.in_w * (size_t) j->window.in_c;
+}
+
+static size_t dst_floats(const job *j)
+{
+    return (size_t) j->window.out_h * (size_t) j->window.out_w * (size_t) j->window.out_c;
+}
 
 static void forward_samples(size_t first, size_t count, void *arg)
 {
     const job *j = arg;
-    const hpct_op_spec *spec = &j->op->spec;
-    hpct_ref_pad2d_forward(&spec->window, (int) count,
-                           j->call->src[0] + first * hpct_op_src_floats(spec, 0),
-                           j->call->dst + first * hpct_op_dst_floats(spec));
+    hpct_ref_pad2d_forward(&j->window, (int) count, j->call->src[0] + first * src_floats(j),
+                           j->call->dst + first * dst_floats(j));
 }
 
 static void backward_samples(size_t first, size_t count, void *arg)
 {
     const job *j = arg;
-    const hpct_op_spec *spec = &j->op->spec;
-    hpct_ref_pad2d_backward(&spec->window, (int) count,
-                            j->call->diff_dst + first * hpct_op_dst_floats(spec), j->call->add[0],
-                            j->call->diff_src[0] + first * hpct_op_src_floats(spec, 0));
+    hpct_ref_pad2d_backward(&j->window, (int) count, j->call->diff_dst + first * dst_floats(j),
+                            j->call->add[0], j->call->diff_src[0] + first * src_floats(j));
 }
 
 static hpct_status forward(hpct_op *op, const hpct_op_call *call)
 {
-    job j = {op, call};
-    hpct_loops_split((size_t) call->n, 1, forward_samples, &j);
+    job j = job_of(op, call);
+    hpct_loops_split(j.count, 1, forward_samples, &j);
     return HPCT_OK;
 }
 
 static hpct_status backward(hpct_op *op, const hpct_op_call *call)
 {
-    job j = {op, call};
+    job j = job_of(op, call);
     if (call->diff_src[0] != NULL)
-        hpct_loops_split((size_t) call->n, 1, backward_samples, &j);
+        hpct_loops_split(j.count, 1, backward_samples, &j);
     return HPCT_OK;
 }
 

@@ -1,8 +1,9 @@
-/* What these cores do at best: dnnl_sgemm of two large matrices, and copying more memory than the
+/* What these cores do at best: the product of two large matrices, and copying more memory than the
  * caches hold; the best of a few runs each, because whatever else runs can only take away. */
 #include "nn/cpu/cpu.h"
 
 #include "base/status.h"
+#include "nn/cpu/bf16.h"
 #include "nn/cpu/loops.h"
 #include "nn/cpu/shim.h"
 
@@ -31,6 +32,12 @@ static void copy_part(size_t first, size_t count, void *arg)
     memcpy(c->dst + first, c->src + first, count);
 }
 
+static void note(double began, double *rate)
+{
+    double one = 2.0 * GEMM_SIZE * GEMM_SIZE * GEMM_SIZE / (now() - began);
+    *rate = one > *rate ? one : *rate;
+}
+
 static hpct_status measure_gemm(float *memory, double *rate)
 {
     size_t size = (size_t) GEMM_SIZE * GEMM_SIZE;
@@ -55,13 +62,35 @@ static hpct_status measure_gemm(float *memory, double *rate)
     for (int i = 0; i < RUNS + 1 && status == HPCT_OK; i++) { /* the first finds its kernels */
         double began = now();
         status = hpct_shim_gemm(&gemm);
-        double one = 2.0 * GEMM_SIZE * GEMM_SIZE * GEMM_SIZE / (now() - began);
-        *rate = one > *rate ? one : *rate;
+        note(began, rate);
     }
     return status;
 }
 
-hpct_status hpct_cpu_measure(hpct_rates *rates)
+static hpct_status measure_bf16(float *memory, double *rate)
+{
+    size_t size = (size_t) GEMM_SIZE * GEMM_SIZE;
+    hpct_product product = {.m = GEMM_SIZE, .n = GEMM_SIZE, .k = GEMM_SIZE};
+    hpct_prim *prim = NULL;
+    void *a = memory, *b = memory + size, *c = memory + 2 * size, *scratch = memory + 3 * size;
+    for (size_t i = 0; i < size; i++)
+        memory[2 * size + i] = (float) (i % 17) * 0.01f;
+    hpct_cpu_to_bf16(size, c, a);
+    hpct_cpu_to_bf16(size, c, b);
+    hpct_status status = hpct_shim_product(&prim, &product);
+    if (status == HPCT_OK && hpct_prim_scratch_bytes(prim) > COPY_BYTES - 3 * size * sizeof(float))
+        status = hpct_fail_memory(hpct_prim_scratch_bytes(prim));
+    *rate = 0;
+    for (int i = 0; i < RUNS + 1 && status == HPCT_OK; i++) {
+        double began = now();
+        status = hpct_prim_execute(prim, scratch, (void *[]){a, b, c});
+        note(began, rate);
+    }
+    hpct_prim_free(prim);
+    return status;
+}
+
+hpct_status hpct_cpu_measure(hpct_precision precision, hpct_rates *rates)
 {
     copy c = {.src = hpct_host_allocate(COPY_BYTES), .dst = hpct_host_allocate(COPY_BYTES)};
     hpct_status status = HPCT_OK;
@@ -75,7 +104,8 @@ hpct_status hpct_cpu_measure(hpct_rates *rates)
         rates->bytes = one > rates->bytes ? one : rates->bytes;
     }
     if (status == HPCT_OK)
-        status = measure_gemm((float *) (void *) c.dst, &rates->flops);
+        status = (precision == HPCT_BF16 ? measure_bf16 : measure_gemm)((float *) (void *) c.dst,
+                                                                        &rates->flops);
     hpct_host_release((void *) (uintptr_t) c.src);
     hpct_host_release(c.dst);
     return status;

@@ -29,7 +29,7 @@ struct hpct_prim {
     dnnl_primitive_desc_t desc;
     dnnl_primitive_t primitive;
     md_ref kernel; /* belongs to desc; NULL when it has none */
-    size_t scratch_bytes, workspace_bytes;
+    size_t scratch_bytes;
     int num_args; /* without the scratchpad, which is the last of `args` */
     dnnl_exec_arg_t args[HPCT_PRIM_MAX_ARGS + 1];
 };
@@ -55,15 +55,21 @@ static hpct_status check(dnnl_status_t status, const char *what)
 
 /* ---- memory descriptors ---- */
 
-static dnnl_status_t md_make(md *out, int rank, const dnnl_dim_t *sizes, dnnl_format_tag_t tag)
+static dnnl_status_t md_make_of(md *out, int rank, const dnnl_dim_t *sizes, dnnl_data_type_t type,
+                                dnnl_format_tag_t tag)
 {
     dnnl_dims_t dims;
     memcpy(dims, sizes, (size_t) rank * sizeof *sizes);
 #if V3
-    return dnnl_memory_desc_create_with_tag(out, rank, dims, dnnl_f32, tag);
+    return dnnl_memory_desc_create_with_tag(out, rank, dims, type, tag);
 #else
-    return dnnl_memory_desc_init_by_tag(out, rank, dims, dnnl_f32, tag);
+    return dnnl_memory_desc_init_by_tag(out, rank, dims, type, tag);
 #endif
+}
+
+static dnnl_status_t md_make(md *out, int rank, const dnnl_dim_t *sizes, dnnl_format_tag_t tag)
+{
+    return md_make_of(out, rank, sizes, dnnl_f32, tag);
 }
 
 static dnnl_status_t md_copy(md *out, md_ref from)
@@ -91,7 +97,6 @@ static void md_free(md *desc)
 typedef struct window_mds {
     md src, kernel, bias, dst; /* `bias` has no sizes without one */
     dnnl_dims_t strides, size, pad_begin, pad_end, dilation;
-    dnnl_alg_kind_t pooling;
 } window_mds;
 
 static int64_t far_padding(int in, int out, int reach, int stride, int begin)
@@ -101,17 +106,26 @@ static int64_t far_padding(int in, int out, int reach, int stride, int begin)
 }
 
 /* A convolution's kernel; in groups, these come first. */
-static dnnl_status_t make_kernel(md *out, const hpct_window *w, bool plain)
+static dnnl_status_t make_kernel(md *out, const hpct_window *w, dnnl_data_type_t type, bool plain)
 {
     const dnnl_dim_t sizes[] = {w->groups, w->out_c / w->groups, w->in_c / w->groups, w->kernel_h,
                                 w->kernel_w};
     if (w->groups > 1)
-        return md_make(out, 5, sizes, plain ? dnnl_hwigo : dnnl_format_tag_any);
-    return md_make(out, 4, sizes + 1, plain ? dnnl_hwio : dnnl_format_tag_any);
+        return md_make_of(out, 5, sizes, type, plain ? dnnl_hwigo : dnnl_format_tag_any);
+    return md_make_of(out, 4, sizes + 1, type, plain ? dnnl_hwio : dnnl_format_tag_any);
 }
 
-static hpct_status open_window(window_mds *m, const hpct_window *w, int n, bool bias)
+/* Of its three memories, which can be the gradients; a bias is fp32. */
+typedef struct window_types {
+    dnnl_data_type_t src, kernel, dst;
+} window_types;
+
+static hpct_status open_window(window_mds *m, const hpct_op_spec *spec, const window_types *types,
+                               int n)
 {
+    const hpct_window *w = &spec->window;
+    bool bias = spec->kind == HPCT_OP_CONV2D && !spec->no_bias;
+    dnnl_format_tag_t picture = spec->src_blocks || spec->dst_blocks ? dnnl_nChw16c : dnnl_nhwc;
     memset(m, 0, sizeof *m);
     pthread_once(&once, open_engine);
     if (stream == NULL)
@@ -130,13 +144,13 @@ static hpct_status open_window(window_mds *m, const hpct_window *w, int n, bool 
     m->pad_begin[1] = w->pad_left;
     m->pad_end[0] = far_padding(w->in_h, w->out_h, reach_h, w->stride_h, w->pad_top);
     m->pad_end[1] = far_padding(w->in_w, w->out_w, reach_w, w->stride_w, w->pad_left);
-    dnnl_status_t status = md_make(&m->src, 4, src, dnnl_nhwc);
+    dnnl_status_t status = md_make_of(&m->src, 4, src, types->src, picture);
     if (status == dnnl_success)
-        status = make_kernel(&m->kernel, w, false);
+        status = make_kernel(&m->kernel, w, types->kernel, false);
     if (status == dnnl_success && bias)
         status = md_make(&m->bias, 1, channels, dnnl_a);
     if (status == dnnl_success)
-        status = md_make(&m->dst, 4, dst, dnnl_nhwc);
+        status = md_make_of(&m->dst, 4, dst, types->dst, picture);
     return check(status, "describing memory");
 }
 
@@ -166,7 +180,7 @@ static hpct_status layout_of(hpct_kernel_layout **out, md_ref desc)
 hpct_status hpct_kernel_layout_plain(hpct_kernel_layout **out, const hpct_window *w)
 {
     md desc;
-    hpct_status status = check(make_kernel(&desc, w, true), "describing memory");
+    hpct_status status = check(make_kernel(&desc, w, dnnl_f32, true), "describing memory");
     if (status != HPCT_OK)
         return status;
     status = layout_of(out, MD(desc));
@@ -187,9 +201,9 @@ bool hpct_kernel_layout_equal(const hpct_kernel_layout *a, const hpct_kernel_lay
     return dnnl_memory_desc_equal(MD(a->desc), MD(b->desc)) != 0;
 }
 
-size_t hpct_kernel_layout_floats(const hpct_kernel_layout *layout)
+size_t hpct_kernel_layout_bytes(const hpct_kernel_layout *layout)
 {
-    return dnnl_memory_desc_get_size(MD(layout->desc)) / sizeof(float);
+    return dnnl_memory_desc_get_size(MD(layout->desc));
 }
 
 uint64_t hpct_kernel_layout_fingerprint(const hpct_kernel_layout *layout)
@@ -247,11 +261,6 @@ size_t hpct_prim_scratch_bytes(const hpct_prim *prim)
     return prim->scratch_bytes;
 }
 
-size_t hpct_prim_workspace_bytes(const hpct_prim *prim)
-{
-    return prim->workspace_bytes;
-}
-
 hpct_status hpct_prim_kernel_layout(const hpct_prim *prim, hpct_kernel_layout **out)
 {
     return layout_of(out, prim->kernel);
@@ -270,21 +279,24 @@ static dnnl_status_t add_memory(hpct_prim *prim, int slot, int arg, md_ref desc)
     return dnnl_memory_create(&prim->args[slot].memory, desc, engine, DNNL_MEMORY_NONE);
 }
 
-/* Attributes: scratchpad from the caller and, if wanted, ReLU on the result. */
-static dnnl_status_t make_attributes(dnnl_primitive_attr_t *out, bool relu)
+/* Attributes: scratchpad from the caller and, if wanted, ReLU on the result, or the result added to
+ * what is there. */
+static dnnl_status_t make_attributes(dnnl_primitive_attr_t *out, bool relu, bool add)
 {
     dnnl_post_ops_t post = NULL;
     dnnl_status_t status = dnnl_primitive_attr_create(out);
     if (status == dnnl_success)
         status = dnnl_primitive_attr_set_scratchpad_mode(*out, dnnl_scratchpad_mode_user);
-    if (status != dnnl_success || !relu)
+    if (status != dnnl_success || (!relu && !add))
         return status;
     status = dnnl_post_ops_create(&post);
     if (status == dnnl_success) {
 #if V3
-        status = dnnl_post_ops_append_eltwise(post, dnnl_eltwise_relu, 0.0f, 0.0f);
+        status = add ? dnnl_post_ops_append_sum(post, 1.0f, 0, dnnl_data_type_undef)
+                     : dnnl_post_ops_append_eltwise(post, dnnl_eltwise_relu, 0.0f, 0.0f);
 #else
-        status = dnnl_post_ops_append_eltwise(post, 1.0f, dnnl_eltwise_relu, 0.0f, 0.0f);
+        status = add ? dnnl_post_ops_append_sum(post, 1.0f)
+                     : dnnl_post_ops_append_eltwise(post, 1.0f, dnnl_eltwise_relu, 0.0f, 0.0f);
 #endif
         if (status == dnnl_success)
             status = dnnl_primitive_attr_set_post_ops(*out, post);
@@ -311,8 +323,6 @@ static hpct_status finish(hpct_prim **out, dnnl_primitive_desc_t desc, const wan
         bool kernel = wanted[i].arg == DNNL_ARG_WEIGHTS || wanted[i].arg == DNNL_ARG_DIFF_WEIGHTS;
         if (kernel)
             prim->kernel = memory;
-        if (wanted[i].arg == DNNL_ARG_WORKSPACE)
-            prim->workspace_bytes = dnnl_memory_desc_get_size(memory);
     }
     if (status == dnnl_success) {
         md_ref scratch = dnnl_primitive_desc_query_md(desc, dnnl_query_scratchpad_md, 0);
@@ -376,11 +386,11 @@ static dnnl_status_t describe_pool(dnnl_primitive_desc_t *out, which what, const
 {
     if (what == BACKWARD_DATA)
         return dnnl_pooling_backward_primitive_desc_create(
-            out, engine, m->pooling, m->src, m->dst, m->strides, m->size, m->dilation, m->pad_begin,
-            m->pad_end, hint, attributes);
+            out, engine, dnnl_pooling_avg_exclude_padding, m->src, m->dst, m->strides, m->size,
+            m->dilation, m->pad_begin, m->pad_end, hint, attributes);
     return dnnl_pooling_forward_primitive_desc_create(
-        out, engine, prop_kind(what), m->pooling, m->src, m->dst, m->strides, m->size, m->dilation,
-        m->pad_begin, m->pad_end, attributes);
+        out, engine, prop_kind(what), dnnl_pooling_avg_exclude_padding, m->src, m->dst, m->strides,
+        m->size, m->dilation, m->pad_begin, m->pad_end, attributes);
 }
 
 #else
@@ -415,10 +425,12 @@ static dnnl_status_t describe_pool(dnnl_primitive_desc_t *out, which what, const
     dnnl_pooling_desc_t op;
     dnnl_status_t status =
         what == BACKWARD_DATA
-            ? dnnl_pooling_backward_desc_init(&op, m->pooling, &m->src, &m->dst, m->strides,
-                                              m->size, m->pad_begin, m->pad_end)
-            : dnnl_pooling_forward_desc_init(&op, prop_kind(what), m->pooling, &m->src, &m->dst,
-                                             m->strides, m->size, m->pad_begin, m->pad_end);
+            ? dnnl_pooling_backward_desc_init(&op, dnnl_pooling_avg_exclude_padding, &m->src,
+                                              &m->dst, m->strides, m->size, m->pad_begin,
+                                              m->pad_end)
+            : dnnl_pooling_forward_desc_init(&op, prop_kind(what), dnnl_pooling_avg_exclude_padding,
+                                             &m->src, &m->dst, m->strides, m->size, m->pad_begin,
+                                             m->pad_end);
     return status == dnnl_success ? dnnl_primitive_desc_create(out, &op, attributes, engine, hint)
                                   : status;
 }
@@ -429,20 +441,33 @@ typedef dnnl_status_t describe_function(dnnl_primitive_desc_t *out, which what, 
                                         dnnl_primitive_attr_t attributes,
                                         const_dnnl_primitive_desc_t hint);
 
+/* What is read is of the lower precision, what is written fp32. */
+static window_types types_of(hpct_precision type, which what)
+{
+    dnnl_data_type_t low = type == HPCT_BF16 ? dnnl_bf16 : dnnl_f32;
+    window_types types = {low, low, low};
+    if (what == BACKWARD_DATA)
+        types.src = dnnl_f32;
+    else if (what == BACKWARD_WEIGHTS)
+        types.kernel = dnnl_f32;
+    else
+        types.dst = dnnl_f32;
+    return types;
+}
+
 /* A primitive over a window, with these arguments. */
 static hpct_status make_windowed(hpct_prim **out, describe_function *describe, which what,
-                                 const hpct_op_spec *spec, int n, const hpct_prim *forward,
-                                 const wanted_arg *args, int num_args)
+                                 const hpct_op_spec *spec, hpct_precision type, int n,
+                                 const hpct_prim *forward, const wanted_arg *args, int num_args)
 {
     dnnl_primitive_attr_t attributes = NULL;
     dnnl_primitive_desc_t desc = NULL;
     window_mds m;
-    bool conv = spec->kind == HPCT_OP_CONV2D, relu = spec->relu && what <= INFERENCE;
-    hpct_status status = open_window(&m, &spec->window, n, conv && !spec->no_bias);
-    m.pooling =
-        spec->kind == HPCT_OP_AVERAGE_POOL2D ? dnnl_pooling_avg_exclude_padding : dnnl_pooling_max;
+    bool relu = spec->relu && what <= INFERENCE;
+    window_types types = types_of(type, what);
+    hpct_status status = open_window(&m, spec, &types, n);
     if (status == HPCT_OK)
-        status = check(make_attributes(&attributes, relu), "setting attributes");
+        status = check(make_attributes(&attributes, relu, false), "setting attributes");
     if (status == HPCT_OK)
         status =
             check(describe(&desc, what, &m, attributes, forward != NULL ? forward->desc : NULL),
@@ -454,54 +479,51 @@ static hpct_status make_windowed(hpct_prim **out, describe_function *describe, w
     return status;
 }
 
-hpct_status hpct_shim_conv_forward(hpct_prim **out, const hpct_op_spec *spec, int n, bool training)
+hpct_status hpct_shim_conv_forward(hpct_prim **out, const hpct_op_spec *spec, hpct_precision type,
+                                   int n, bool training)
 {
     static const wanted_arg args[] = {{DNNL_ARG_SRC, dnnl_query_src_md, 0},
                                       {DNNL_ARG_WEIGHTS, dnnl_query_weights_md, 0},
                                       {DNNL_ARG_DST, dnnl_query_dst_md, 0},
                                       {DNNL_ARG_BIAS, dnnl_query_weights_md, 1}};
-    return make_windowed(out, describe_conv, training ? FORWARD : INFERENCE, spec, n, NULL, args,
-                         spec->no_bias ? 3 : 4);
+    return make_windowed(out, describe_conv, training ? FORWARD : INFERENCE, spec, type, n, NULL,
+                         args, spec->no_bias ? 3 : 4);
 }
 
-hpct_status hpct_shim_conv_backward_data(hpct_prim **out, const hpct_op_spec *spec, int n,
-                                         const hpct_prim *forward)
+hpct_status hpct_shim_conv_backward_data(hpct_prim **out, const hpct_op_spec *spec,
+                                         hpct_precision type, int n, const hpct_prim *forward)
 {
     static const wanted_arg args[] = {{DNNL_ARG_DIFF_DST, dnnl_query_diff_dst_md, 0},
                                       {DNNL_ARG_WEIGHTS, dnnl_query_weights_md, 0},
                                       {DNNL_ARG_DIFF_SRC, dnnl_query_diff_src_md, 0}};
-    return make_windowed(out, describe_conv, BACKWARD_DATA, spec, n, forward, args, 3);
+    return make_windowed(out, describe_conv, BACKWARD_DATA, spec, type, n, forward, args, 3);
 }
 
-hpct_status hpct_shim_conv_backward_weights(hpct_prim **out, const hpct_op_spec *spec, int n,
-                                            const hpct_prim *forward)
+hpct_status hpct_shim_conv_backward_weights(hpct_prim **out, const hpct_op_spec *spec,
+                                            hpct_precision type, int n, const hpct_prim *forward)
 {
     static const wanted_arg args[] = {{DNNL_ARG_SRC, dnnl_query_src_md, 0},
                                       {DNNL_ARG_DIFF_DST, dnnl_query_diff_dst_md, 0},
                                       {DNNL_ARG_DIFF_WEIGHTS, dnnl_query_diff_weights_md, 0},
                                       {DNNL_ARG_DIFF_BIAS, dnnl_query_diff_weights_md, 1}};
-    return make_windowed(out, describe_conv, BACKWARD_WEIGHTS, spec, n, forward, args,
+    return make_windowed(out, describe_conv, BACKWARD_WEIGHTS, spec, type, n, forward, args,
                          spec->no_bias ? 3 : 4);
 }
 
 hpct_status hpct_shim_pool_forward(hpct_prim **out, const hpct_op_spec *spec, int n, bool training)
 {
     static const wanted_arg args[] = {{DNNL_ARG_SRC, dnnl_query_src_md, 0},
-                                      {DNNL_ARG_DST, dnnl_query_dst_md, 0},
-                                      {DNNL_ARG_WORKSPACE, dnnl_query_workspace_md, 0}};
-    bool workspace = training && spec->kind == HPCT_OP_MAX_POOL2D;
-    return make_windowed(out, describe_pool, training ? FORWARD : INFERENCE, spec, n, NULL, args,
-                         workspace ? 3 : 2);
+                                      {DNNL_ARG_DST, dnnl_query_dst_md, 0}};
+    return make_windowed(out, describe_pool, training ? FORWARD : INFERENCE, spec, HPCT_FP32, n,
+                         NULL, args, 2);
 }
 
 hpct_status hpct_shim_pool_backward(hpct_prim **out, const hpct_op_spec *spec, int n,
                                     const hpct_prim *forward)
 {
     static const wanted_arg args[] = {{DNNL_ARG_DIFF_DST, dnnl_query_diff_dst_md, 0},
-                                      {DNNL_ARG_DIFF_SRC, dnnl_query_diff_src_md, 0},
-                                      {DNNL_ARG_WORKSPACE, dnnl_query_workspace_md, 0}};
-    return make_windowed(out, describe_pool, BACKWARD_DATA, spec, n, forward, args,
-                         spec->kind == HPCT_OP_MAX_POOL2D ? 3 : 2);
+                                      {DNNL_ARG_DIFF_SRC, dnnl_query_diff_src_md, 0}};
+    return make_windowed(out, describe_pool, BACKWARD_DATA, spec, HPCT_FP32, n, forward, args, 2);
 }
 
 typedef struct eltwise {
@@ -557,7 +579,7 @@ static hpct_status make_eltwise(hpct_prim **out, which what, hpct_op_kind kind, 
     hpct_status status = check(md_make(&row, 1, sizes, dnnl_a), "describing memory");
     if (status != HPCT_OK)
         return status;
-    status = check(make_attributes(&attributes, false), "setting attributes");
+    status = check(make_attributes(&attributes, false, false), "setting attributes");
     if (status == HPCT_OK)
         status = check(describe_eltwise(&desc, what, &e, &row, attributes,
                                         forward != NULL ? forward->desc : NULL),
@@ -598,7 +620,7 @@ hpct_status hpct_shim_reorder(hpct_prim **out, const hpct_kernel_layout *from,
     pthread_once(&once, open_engine);
     dnnl_primitive_attr_t attributes = NULL;
     dnnl_primitive_desc_t desc = NULL;
-    hpct_status status = check(make_attributes(&attributes, false), "setting attributes");
+    hpct_status status = check(make_attributes(&attributes, false, false), "setting attributes");
     if (status == HPCT_OK)
         status = check(dnnl_reorder_primitive_desc_create(&desc, MD(from->desc), engine,
                                                           MD(to->desc), engine, attributes),
@@ -607,6 +629,72 @@ hpct_status hpct_shim_reorder(hpct_prim **out, const hpct_kernel_layout *from,
         status = finish(out, desc, args, 2);
     dnnl_primitive_attr_destroy(attributes);
     return status;
+}
+
+static dnnl_status_t describe_product(dnnl_primitive_desc_t *out, const md *a, const md *b,
+                                      const md *bias, const md *c, dnnl_primitive_attr_t attributes)
+{
+#if V3
+    return dnnl_matmul_primitive_desc_create(out, engine, *a, *b, bias != NULL ? *bias : NULL, *c,
+                                             attributes);
+#else
+    dnnl_matmul_desc_t op;
+    dnnl_status_t status = dnnl_matmul_desc_init(&op, a, b, bias, c);
+    return status == dnnl_success ? dnnl_primitive_desc_create(out, &op, attributes, engine, NULL)
+                                  : status;
+#endif
+}
+
+hpct_status hpct_shim_product(hpct_prim **out, const hpct_product *p)
+{
+    static const wanted_arg args[] = {{DNNL_ARG_SRC, dnnl_query_src_md, 0},
+                                      {DNNL_ARG_WEIGHTS, dnnl_query_weights_md, 0},
+                                      {DNNL_ARG_DST, dnnl_query_dst_md, 0},
+                                      {DNNL_ARG_BIAS, dnnl_query_weights_md, 1}};
+    const dnnl_dim_t m = (dnnl_dim_t) p->m, n = (dnnl_dim_t) p->n, k = (dnnl_dim_t) p->k,
+                     sizes_a[] = {m, k}, sizes_b[] = {k, n}, sizes_c[] = {m, n},
+                     sizes_bias[] = {1, n};
+    md a, b, c, bias;
+    memset(&a, 0, sizeof a);
+    memset(&b, 0, sizeof b);
+    memset(&c, 0, sizeof c);
+    memset(&bias, 0, sizeof bias);
+    dnnl_primitive_attr_t attributes = NULL;
+    dnnl_primitive_desc_t desc = NULL;
+    pthread_once(&once, open_engine);
+    dnnl_status_t made = md_make_of(&a, 2, sizes_a, dnnl_bf16, p->trans_a ? dnnl_ba : dnnl_ab);
+    if (made == dnnl_success)
+        made = md_make_of(&b, 2, sizes_b, dnnl_bf16, p->trans_b ? dnnl_ba : dnnl_ab);
+    if (made == dnnl_success)
+        made = md_make(&c, 2, sizes_c, dnnl_ab);
+    if (made == dnnl_success && p->bias)
+        made = md_make(&bias, 2, sizes_bias, dnnl_ab);
+    hpct_status status = check(made, "describing memory");
+    if (status == HPCT_OK)
+        status = check(make_attributes(&attributes, p->relu, p->add), "setting attributes");
+    if (status == HPCT_OK)
+        status = check(describe_product(&desc, &a, &b, p->bias ? &bias : NULL, &c, attributes),
+                       "describing a matrix product");
+    if (status == HPCT_OK)
+        status = finish(out, desc, args, p->bias ? 4 : 3);
+    dnnl_primitive_attr_destroy(attributes);
+    md_free(&a);
+    md_free(&b);
+    md_free(&c);
+    md_free(&bias);
+    return status;
+}
+
+bool hpct_shim_has_bf16(void)
+{
+    /* each set contains those below it */
+    const unsigned wanted = (unsigned) dnnl_cpu_isa_avx512_core_bf16;
+    return ((unsigned) dnnl_get_effective_cpu_isa() & wanted) == wanted;
+}
+
+bool hpct_shim_prefers_blocks(void)
+{
+    return (dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core) == dnnl_cpu_isa_avx512_core;
 }
 
 hpct_status hpct_shim_gemm(const hpct_gemm *g)

@@ -345,7 +345,7 @@ static void add_batch_normalization(hpct_keras_layer *layer)
     norm.epsilon = take_positive(layer, "epsilon");
     norm.no_center = !hpct_keras_bool(layer, "center", true);
     norm.no_scale = !hpct_keras_bool(layer, "scale", true);
-    must_not_be(layer, "synchronized");
+    norm.synchronized = hpct_keras_bool(layer, "synchronized", false);
     must_not_be(layer, "renorm");
     hpct_keras_drop(layer, "renorm_momentum"); /* of renorm, which there is none of */
     if (hpct_keras_taken(layer))
@@ -355,8 +355,9 @@ static void add_batch_normalization(hpct_keras_layer *layer)
 static json_t *batch_normalization_settings(const hpct_layer *layer)
 {
     const hpct_batch_normalization *norm = &layer->config.batch_normalization;
-    return json_pack("{s:i, s:f, s:f, s:b, s:b}", "axis", -1, "momentum", norm->momentum, "epsilon",
-                     norm->epsilon, "center", !norm->no_center, "scale", !norm->no_scale);
+    return json_pack("{s:i, s:f, s:f, s:b, s:b, s:b}", "axis", -1, "momentum", norm->momentum,
+                     "epsilon", norm->epsilon, "center", !norm->no_center, "scale", !norm->no_scale,
+                     "synchronized", norm->synchronized);
 }
 
 /* 1, [1, 2] (both sides of height and width), or [[1, 2], [3, 4]]. */

@@ -17,8 +17,9 @@ void hpct_model_add_batch_normalization(hpct_model *model, const hpct_batch_norm
                         epsilon);
         return;
     }
-    *hpct_layer_config_of(model) = (hpct_layer_config){
-        .batch_normalization = {momentum, epsilon, norm->no_center, norm->no_scale}};
+    *hpct_layer_config_of(model) =
+        (hpct_layer_config){.batch_normalization = {momentum, epsilon, norm->no_center,
+                                                    norm->no_scale, norm->synchronized}};
     int channels = input.size[input.rank - 1];
     hpct_op_spec spec = {
         .kind = HPCT_OP_BATCH_NORM,
@@ -26,6 +27,7 @@ void hpct_model_add_batch_normalization(hpct_model *model, const hpct_batch_norm
                  .channels = channels,
                  .no_scale = norm->no_scale,
                  .no_center = norm->no_center,
+                 .synchronized = norm->synchronized,
                  .momentum = (float) momentum,
                  .epsilon = (float) epsilon},
     };

@@ -2,8 +2,11 @@
 #include "nn/ref/ref.h"
 
 #include "base/status.h"
+#include "nn/bf16.h"
+#include "nn/norm_sync.h"
 #include "nn/ref/kernels.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -276,6 +279,20 @@ static float *norm_param(const hpct_op *op, float *const *params, hpct_norm_para
     return index < 0 ? NULL : params[index];
 }
 
+/* kept: mean, variance, and behind them the number of rows of all replicas. */
+static hpct_status sync_statistics(size_t channels, size_t rows, const hpct_op_call *call,
+                                   float *kept)
+{
+    float *squares = kept + channels, *total = kept + 2 * channels;
+    for (size_t c = 0; c < channels; c++)
+        squares[c] *= (float) rows;
+    hpct_status status =
+        hpct_norm_sync_moments(call->replicas, channels, rows, kept, squares, call->scratch, total);
+    for (size_t c = 0; c < channels && status == HPCT_OK; c++)
+        squares[c] /= *total;
+    return status;
+}
+
 static hpct_status batch_norm_forward(hpct_op *op, const hpct_op_call *call)
 {
     size_t channels = (size_t) op->spec.norm.channels,
@@ -286,6 +303,11 @@ static hpct_status batch_norm_forward(hpct_op *op, const hpct_op_call *call)
         float *kept = call->workspace;
         double momentum = (double) op->spec.norm.momentum;
         hpct_ref_batch_norm_statistics(rows, channels, call->src[0], kept, kept + channels);
+        if (hpct_norm_is_synced(&op->spec, call)) {
+            hpct_status status = sync_statistics(channels, rows, call, kept);
+            if (status != HPCT_OK)
+                return status;
+        }
         hpct_ref_batch_norm_move(channels, momentum, kept, mean);
         hpct_ref_batch_norm_move(channels, momentum, kept + channels, variance);
         mean = kept;
@@ -298,17 +320,51 @@ static hpct_status batch_norm_forward(hpct_op *op, const hpct_op_call *call)
     return HPCT_OK;
 }
 
+/* As hpct_ref_batch_norm_backward, the two sums being those of all replicas. */
+static hpct_status synced_backward(const hpct_op *op, const hpct_op_call *call, size_t rows,
+                                   const float *gamma, float *diff_gamma, float *diff_beta)
+{
+    size_t channels = (size_t) op->spec.norm.channels;
+    const float *mean = call->workspace, *variance = mean + channels, *total = variance + channels;
+    float *sum = call->scratch, *sum_hat = sum + channels, *all = sum_hat + channels;
+    double epsilon = (double) op->spec.norm.epsilon;
+    hpct_ref_batch_norm_backward(rows, channels, epsilon, call->src[0], mean, variance, gamma,
+                                 call->diff_dst, false, NULL, sum_hat, sum);
+    for (size_t c = 0; c < channels; c++) {
+        if (diff_gamma != NULL)
+            diff_gamma[c] = sum_hat[c];
+        if (diff_beta != NULL)
+            diff_beta[c] = sum[c];
+    }
+    hpct_status status = hpct_norm_sync_sums(call->replicas, channels, sum, sum_hat, all);
+    if (status != HPCT_OK || call->diff_src[0] == NULL)
+        return status;
+    for (size_t i = 0; i < rows * channels; i++) {
+        size_t c = i % channels;
+        float inverse = 1 / sqrtf(variance[c] + op->spec.norm.epsilon);
+        float hat = (call->src[0][i] - mean[c]) * inverse;
+        float change = call->diff_dst[i] - (all[c] + hat * all[channels + c]) / *total;
+        change *= (gamma != NULL ? gamma[c] : 1) * inverse;
+        call->diff_src[0][i] = change + (call->add[0] ? call->diff_src[0][i] : 0);
+    }
+    return HPCT_OK;
+}
+
 static hpct_status batch_norm_backward(hpct_op *op, const hpct_op_call *call)
 {
     size_t channels = (size_t) op->spec.norm.channels,
            rows = (size_t) call->n * (size_t) op->spec.norm.rows;
     const float *kept = call->workspace;
     start_backward(op, call);
-    hpct_ref_batch_norm_backward(rows, channels, (double) op->spec.norm.epsilon, call->src[0], kept,
-                                 kept + channels, norm_param(op, call->param, HPCT_NORM_GAMMA),
-                                 call->diff_dst, call->add[0], call->diff_src[0],
-                                 norm_param(op, call->grad, HPCT_NORM_GAMMA),
-                                 norm_param(op, call->grad, HPCT_NORM_BETA));
+    float *gamma = norm_param(op, call->param, HPCT_NORM_GAMMA),
+          *diff_gamma = norm_param(op, call->grad, HPCT_NORM_GAMMA),
+          *diff_beta = norm_param(op, call->grad, HPCT_NORM_BETA);
+    double epsilon = (double) op->spec.norm.epsilon;
+    if (hpct_norm_is_synced(&op->spec, call))
+        return synced_backward(op, call, rows, gamma, diff_gamma, diff_beta);
+    hpct_ref_batch_norm_backward(rows, channels, epsilon, call->src[0], kept, kept + channels,
+                                 gamma, call->diff_dst, call->add[0], call->diff_src[0], diff_gamma,
+                                 diff_beta);
     return HPCT_OK;
 }
 
@@ -353,6 +409,75 @@ static const hpct_op_class classes[HPCT_OP_KINDS] = {
     [HPCT_OP_PAD2D] = CLASS(pad2d),
 };
 
+/* ---- bf16: the operands of Conv2D and Dense are rounded, the arithmetic is the same ---- */
+
+static size_t padded(size_t floats)
+{
+    return (floats + 15) / 16 * 16;
+}
+
+static float *round_to(float *to, const float *from, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        to[i] = hpct_bf16_value(hpct_bf16_of(from[i]));
+    return to;
+}
+
+/* A call with rounded operands, which lie in the scratch. */
+typedef struct rounded {
+    hpct_op_call call;
+    const float *src;
+    float *param[2];
+} rounded;
+
+static void round_operands(const hpct_op *op, const hpct_op_call *call, bool backward, rounded *r)
+{
+    size_t in = (size_t) call->n * hpct_op_src_floats(&op->spec, 0),
+           kernel = op->param_floats[HPCT_OP_KERNEL];
+    float *scratch = call->scratch;
+    r->call = *call;
+    r->src = round_to(scratch, call->src[0], in);
+    r->param[HPCT_OP_KERNEL] = round_to(scratch + padded(in), call->param[HPCT_OP_KERNEL], kernel);
+    r->param[HPCT_OP_BIAS] = op->spec.no_bias ? NULL : call->param[HPCT_OP_BIAS];
+    r->call.src = &r->src;
+    r->call.param = r->param;
+    if (backward)
+        r->call.diff_dst =
+            round_to(scratch + padded(in) + padded(kernel), call->diff_dst, dst_count(op, call->n));
+}
+
+static hpct_status rounded_forward(hpct_op *op, const hpct_op_call *call)
+{
+    rounded r;
+    round_operands(op, call, false, &r);
+    return classes[op->spec.kind].forward(op, &r.call);
+}
+
+static hpct_status rounded_backward(hpct_op *op, const hpct_op_call *call)
+{
+    rounded r;
+    round_operands(op, call, true, &r);
+    return classes[op->spec.kind].backward(op, &r.call);
+}
+
+static void make_rounded(hpct_op *op)
+{
+    static const hpct_op_class class = {.forward = rounded_forward,
+                                        .backward = rounded_backward,
+                                        .import_param = hpct_ref_import,
+                                        .export_param = hpct_ref_export,
+                                        .destroy = destroy};
+    int largest = 0;
+    for (int i = 0; i < op->build.num_batch_sizes; i++)
+        largest = op->build.batch_sizes[i] > largest ? op->build.batch_sizes[i] : largest;
+    op->class = &class;
+    op->precision = HPCT_BF16;
+    op->backward_keeps_diff_dst = true;
+    op->scratch_bytes =
+        sizeof(float) * (padded((size_t) largest * hpct_op_src_floats(&op->spec, 0)) +
+                         padded(op->param_floats[HPCT_OP_KERNEL]) + dst_count(op, largest));
+}
+
 hpct_status hpct_ref_make_op(hpct_op **out, const hpct_op_spec *spec, const hpct_op_build *build)
 {
     hpct_op *op = calloc(1, sizeof *op);
@@ -373,8 +498,15 @@ hpct_status hpct_ref_make_op(hpct_op **out, const hpct_op_spec *spec, const hpct
     op->backward_keeps_diff_dst = !spec->relu;
     op->adds_diff_src = joins || spec->kind == HPCT_OP_BATCH_NORM || spec->kind == HPCT_OP_PAD2D;
     if (spec->kind == HPCT_OP_BATCH_NORM) /* the batch's statistics */
-        op->workspace_bytes = 2 * (size_t) spec->norm.channels * sizeof(float);
+        op->workspace_bytes = (2 * (size_t) spec->norm.channels + 1) * sizeof(float);
+    if (spec->kind == HPCT_OP_BATCH_NORM && spec->norm.synchronized)
+        op->scratch_bytes =
+            (2 * (size_t) spec->norm.channels + HPCT_NORM_SYNC_ROOM(spec->norm.channels)) *
+            sizeof(float);
     op->passes_diff_dst = spec->kind == HPCT_OP_ADD;
+    if (build->precision == HPCT_BF16 &&
+        (spec->kind == HPCT_OP_CONV2D || spec->kind == HPCT_OP_DENSE))
+        make_rounded(op);
     *out = op;
     return HPCT_OK;
 }
@@ -391,8 +523,15 @@ static hpct_status scale(size_t count, float factor, float *dst)
     return HPCT_OK;
 }
 
+static hpct_status check_precision(hpct_precision precision)
+{
+    (void) precision;
+    return HPCT_OK;
+}
+
 const hpct_backend hpct_backend_ref = {
     .name = "ref",
+    .check_precision = check_precision,
     .allocate = hpct_host_allocate,
     .release = hpct_host_release,
     .make_op = hpct_ref_make_op,

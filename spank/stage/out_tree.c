@@ -15,11 +15,13 @@
 #include "base/status.h"
 #include "spank/stage/content.h"
 #include "spank/stage/entry.h"
+#include "spank/stage/inodes.h"
 
 #define MAX_DEPTH 256
-#define TRIES 3               /* for a file that changes while it is copied */
-#define SYNC_BYTES (1l << 20) /* from this size on, a file is on the disk before it has its name   \
-                               */
+#define TRIES 3 /* for a file that changes while it is copied */
+#define SYNC_BYTES                                                                                 \
+    (1l << 20) /* from this size on, a file is on the disk before it has its name                  \
+                */
 #define OPEN_FLAGS (O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
 
 void hpct_out_left(hpct_out *out, hpct_status status)
@@ -50,12 +52,16 @@ static bool same_time(const struct stat *a, const struct stat *b)
     return a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
+static bool is_copy(const struct stat *have, const struct stat *info)
+{
+    return S_ISREG(have->st_mode) && have->st_size == info->st_size && same_time(have, info) &&
+           (have->st_mode & 0777) == (info->st_mode & 0777);
+}
+
 static bool there_already(int at, const char *part, const struct stat *info)
 {
     struct stat have;
-    return fstatat(at, part, &have, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(have.st_mode) &&
-           have.st_size == info->st_size && same_time(&have, info) &&
-           (have.st_mode & 0777) == (info->st_mode & 0777);
+    return fstatat(at, part, &have, AT_SYMLINK_NOFOLLOW) == 0 && is_copy(&have, info);
 }
 
 /* Moves what is finished to its name. */
@@ -107,6 +113,38 @@ hpct_status hpct_out_file(hpct_out *out, int src, const struct stat *info, const
         if (lseek(src, 0, SEEK_SET) != 0)
             return hpct_fail(HPCT_ERR_INTERNAL, "%s: %s", name, strerror(errno));
     }
+}
+
+/* Makes `part` another name of what was copied to `first`, below the root. False when that cannot
+ * be: it was not copied, or the file system keeps no hard links. */
+static bool copy_hard_link(hpct_out *out, const struct stat *info, const char *first,
+                           const char *name, int at, const char *part, hpct_status *status)
+{
+    struct stat copy, have;
+    *status = HPCT_OK;
+    if (fstatat(out->root, first, &copy, AT_SYMLINK_NOFOLLOW) != 0 || !is_copy(&copy, info))
+        return false;
+    if (fstatat(at, part, &have, AT_SYMLINK_NOFOLLOW) == 0 && have.st_dev == copy.st_dev &&
+        have.st_ino == copy.st_ino)
+        return true;
+    unlinkat(at, out->temp, 0);
+    if (linkat(out->root, first, at, out->temp, 0) != 0)
+        return false;
+    *status = put(out, at, part, name);
+    return true;
+}
+
+static hpct_status copy_file(hpct_out *out, int src, const struct stat *info, const char *name,
+                             int at, const char *part)
+{
+    const char *first = NULL;
+    hpct_status status = HPCT_OK;
+    if (info->st_nlink > 1)
+        status = hpct_out_links_note(out->links, info, name + out->root_name + 1, &first);
+    if (status != HPCT_OK ||
+        (first != NULL && copy_hard_link(out, info, first, name, at, part, &status)))
+        return status;
+    return hpct_out_file(out, src, info, name, at, part);
 }
 
 static hpct_status copy_link(hpct_out *out, int folder, const struct stat *info, const char *found,
@@ -174,7 +212,7 @@ static hpct_status copy_entry(hpct_out *out, int folder, const char *found, cons
     }
     hpct_status status = S_ISDIR(info.st_mode)
                              ? copy_folder(out, src, &info, found, name, at, whole, depth)
-                         : S_ISREG(info.st_mode) ? hpct_out_file(out, src, &info, name, at, found)
+                         : S_ISREG(info.st_mode) ? copy_file(out, src, &info, name, at, found)
                                                  : HPCT_OK; /* it was replaced meanwhile */
     close(src);
     return status;
@@ -241,31 +279,52 @@ end:
 
 hpct_status hpct_out_folder(hpct_out *out, int src, const char *name, int at, bool whole)
 {
-    return walk(out, src, name, at, whole, 0);
+    out->root = at;
+    out->root_name = strlen(name);
+    out->links = hpct_out_links_new();
+    hpct_status status =
+        out->links == NULL ? hpct_fail_memory(0) : walk(out, src, name, at, whole, 0);
+    hpct_out_links_free(out->links);
+    out->links = NULL;
+    return status;
 }
 
-static hpct_status measure(int src, hpct_report *report, int depth, uint64_t *bytes)
+typedef struct sum {
+    hpct_report *report;
+    hpct_inodes *counted; /* of files with several names */
+    size_t files;
+    uint64_t bytes;
+} sum;
+
+static hpct_status count_file(sum *s, const struct stat *info)
+{
+    size_t number = ++s->files;
+    hpct_status status = HPCT_OK;
+    if (info->st_nlink > 1)
+        status = hpct_inodes_add(s->counted, info->st_dev, info->st_ino, &number);
+    if (number == s->files)
+        s->bytes += (uint64_t) info->st_size;
+    return status;
+}
+
+static hpct_status measure(int src, sum *s, int depth)
 {
     struct stat info;
     hpct_status status = HPCT_OK;
-    if (fstat(src, &info) != 0)
-        return HPCT_OK;
-    if (S_ISREG(info.st_mode))
-        *bytes += (uint64_t) info.st_size;
-    DIR *entries = S_ISDIR(info.st_mode) && depth <= MAX_DEPTH ? list(src) : NULL;
+    DIR *entries = depth <= MAX_DEPTH ? list(src) : NULL;
     if (entries == NULL)
         return HPCT_OK;
     for (struct dirent *found; status == HPCT_OK && (found = readdir(entries)) != NULL;) {
         if (is_ours(found->d_name, depth))
             continue;
-        status = hpct_report_tick(report, 0);
+        status = hpct_report_tick(s->report, 0);
         if (status != HPCT_OK || fstatat(src, found->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0)
             continue;
         if (S_ISREG(info.st_mode))
-            *bytes += (uint64_t) info.st_size;
+            status = count_file(s, &info);
         int below = S_ISDIR(info.st_mode) ? openat(src, found->d_name, OPEN_FLAGS) : -1;
         if (below >= 0) {
-            status = measure(below, report, depth + 1, bytes);
+            status = measure(below, s, depth + 1);
             close(below);
         }
     }
@@ -275,5 +334,16 @@ static hpct_status measure(int src, hpct_report *report, int depth, uint64_t *by
 
 hpct_status hpct_out_measure(int src, hpct_report *report, uint64_t *bytes)
 {
-    return measure(src, report, 0, bytes);
+    struct stat info;
+    sum s = {.report = report, .counted = hpct_inodes_new()};
+    hpct_status status = HPCT_OK;
+    if (s.counted == NULL)
+        return hpct_fail_memory(0);
+    if (fstat(src, &info) == 0 && S_ISREG(info.st_mode))
+        s.bytes = (uint64_t) info.st_size;
+    else
+        status = measure(src, &s, 0);
+    *bytes += s.bytes;
+    hpct_inodes_free(s.counted);
+    return status;
 }

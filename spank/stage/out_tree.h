@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
+#include "spank/stage/out_links.h"
 #include "spank/stage/report.h"
 
 #define HPCT_OUT_LINES 20 /* lines about things left out; the rest is counted */
@@ -13,10 +14,13 @@
 /* One run of copying out. */
 typedef struct hpct_out {
     hpct_report *report;
-    FILE *loss;        /* gets a line for all that was not copied */
-    char temp[128];    /* what unfinished things are called, beside their names */
-    unsigned left_out; /* things that could not be copied */
-    hpct_status first; /* why the first one was not */
+    FILE *loss;            /* gets a line for all that was not copied */
+    char temp[128];        /* what unfinished things are called, beside their names */
+    hpct_out_links *links; /* of the folder that is being copied */
+    int root;              /* where it goes */
+    size_t root_name;      /* bytes of its name, which what is below it is called by */
+    unsigned left_out;     /* things that could not be copied */
+    hpct_status first;     /* why the first one was not */
 } hpct_out;
 
 /* Says that something was not copied, and counts it. `status` and the last error say why. */
@@ -30,10 +34,12 @@ hpct_status hpct_out_file(hpct_out *out, int src, const struct stat *info, const
 
 /* Copies all that is in the open folder `src` into the open folder `at`, as hpct_out_file does;
  * what else is in `at` stays. With `whole`, `at` becomes like `src` in mode and times too. Links
- * are copied as they are. Sockets, pipes and devices are left out; so is our own folder. */
+ * are copied as they are, and files with several names get them again. Sockets, pipes and devices
+ * are left out; so is our own folder. */
 hpct_status hpct_out_folder(hpct_out *out, int src, const char *name, int at, bool whole);
 
-/* Adds up the files below the open file or folder; what cannot be read counts nothing. */
+/* Adds up the files below the open file or folder, each once, however many names it has; what
+ * cannot be read counts nothing. */
 hpct_status hpct_out_measure(int src, hpct_report *report, uint64_t *bytes);
 
 #endif

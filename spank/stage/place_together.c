@@ -11,6 +11,7 @@
 #include "spank/stage/broadcast_send.h"
 #include "spank/stage/broadcast_take.h"
 #include "spank/stage/hash.h"
+#include "spank/stage/origin.h"
 #include "spank/stage/place_state.h"
 #include "spank/stage/together.h"
 
@@ -90,7 +91,7 @@ static hpct_status exchange_offers(hpct_placing *p, hpct_broadcast *b, hpct_sour
             status = hpct_fail(HPCT_ERR_NO_INPUT, "%s: %s", src->entry->src, strerror(errno));
         if (status != HPCT_OK)
             break;
-        hpct_offer_identify(&offers[i], &info);
+        hpct_offer_identify(&offers[i], &info, hpct_origin(src->fd));
         offers[i].digest = src->digest;
         offers[i].bytes = src->totals.bytes;
         offers[i].blocks = src->totals.blocks;
@@ -123,7 +124,7 @@ static hpct_status decide(hpct_placing *p, hpct_broadcast *b, const hpct_source 
         if (sources[i].there)
             votes[i] |= HPCT_VOTE_HAS;
         if (sources[i].fd >= 0 && fstat(sources[i].fd, &info) == 0 &&
-            hpct_offer_is(&offers[i], &info))
+            hpct_offer_is(&offers[i], &info, hpct_origin(sources[i].fd)))
             votes[i] |= HPCT_VOTE_SAME;
     }
     if (status == HPCT_OK)

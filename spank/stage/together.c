@@ -8,10 +8,11 @@
 
 #include "base/status.h"
 
-enum { OFFER_WORDS = 6 + 5, OFFER_BYTES = 8 * OFFER_WORDS };
+enum { OFFER_WORDS = 6 + 6, OFFER_BYTES = 8 * OFFER_WORDS };
 
-void hpct_offer_identify(hpct_offer *offer, const struct stat *info)
+void hpct_offer_identify(hpct_offer *offer, const struct stat *info, uint64_t origin)
 {
+    offer->origin = origin;
     offer->identity[0] = (uint64_t) info->st_ino;
     offer->identity[1] = (uint64_t) info->st_size;
     offer->identity[2] = (uint64_t) info->st_mtim.tv_sec;
@@ -20,10 +21,12 @@ void hpct_offer_identify(hpct_offer *offer, const struct stat *info)
     offer->identity[5] = (uint64_t) info->st_ctim.tv_nsec;
 }
 
-bool hpct_offer_is(const hpct_offer *offer, const struct stat *info)
+bool hpct_offer_is(const hpct_offer *offer, const struct stat *info, uint64_t origin)
 {
     hpct_offer other = {0};
-    hpct_offer_identify(&other, info);
+    hpct_offer_identify(&other, info, origin);
+    if (origin != 0 && origin == offer->origin) /* size and modification time */
+        return memcmp(offer->identity + 1, other.identity + 1, 3 * sizeof *other.identity) == 0;
     return memcmp(offer->identity, other.identity, sizeof other.identity) == 0;
 }
 
@@ -53,7 +56,7 @@ static void write_offer(uint8_t *out, const hpct_offer *offer)
     const uint64_t words[OFFER_WORDS] = {
         offer->identity[0], offer->identity[1], offer->identity[2], offer->identity[3],
         offer->identity[4], offer->identity[5], offer->digest,      offer->bytes,
-        offer->blocks,      offer->entries,     offer->extract,
+        offer->blocks,      offer->entries,     offer->extract,     offer->origin,
     };
     for (int i = 0; i < OFFER_WORDS; i++)
         hpct_wire_put64(out + 8 * i, words[i]);
@@ -68,6 +71,7 @@ static void read_offer(const uint8_t *in, hpct_offer *offer)
     offer->blocks = hpct_wire_get64(in + 64);
     offer->entries = hpct_wire_get64(in + 72);
     offer->extract = hpct_wire_get64(in + 80) != 0;
+    offer->origin = hpct_wire_get64(in + 88);
 }
 
 hpct_status hpct_together_offer(hpct_broadcast *b, bool first, uint64_t task, hpct_offer *offers,

@@ -12,15 +12,18 @@
 /* One entry's source, as the first node sees it. */
 typedef struct hpct_offer {
     uint64_t identity[6];            /* see hpct_offer_identify */
+    uint64_t origin;                 /* hpct_origin */
     uint64_t digest;                 /* of what will be sent: hpct_walk_digest or its like */
     uint64_t bytes, blocks, entries; /* hpct_walk_totals */
     bool extract;                    /* it is an archive, and its content will be sent */
 } hpct_offer;
 
 /* Inode number, size and both times: the same on all nodes for a file or folder of a shared file
- * system, different for copies on disks of their own (nobody can choose a change time). */
-void hpct_offer_identify(hpct_offer *offer, const struct stat *info);
-bool hpct_offer_is(const hpct_offer *offer, const struct stat *info);
+ * system, different for copies on disks of their own (nobody can choose a change time). Where each
+ * node numbers the inodes of a server by itself (FUSE: sshfs), it is the same file that has the
+ * same path on the same server, size and modification time. */
+void hpct_offer_identify(hpct_offer *offer, const struct stat *info, uint64_t origin);
+bool hpct_offer_is(const hpct_offer *offer, const struct stat *info, uint64_t origin);
 
 /* What this node says of an entry. */
 enum {

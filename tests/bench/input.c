@@ -1,8 +1,11 @@
 /* How fast pictures become batches: input WHAT FOLDER SIDE BATCH SECONDS prints images per second,
- * and per second of processor time, which other programs on the machine disturb less. files read,
- * decoded, resized and scaled for each batch encoded  kept as JPEG in memory, the rest for each
- * batch decoded  decoded once, the rest for each batch and what bounds them: decode   libjpeg
- * alone, from memory write    writing batches of floats that are known */
+ * and per second of processor time. WHAT is one of
+ *   files    read, decoded, resized and scaled for each batch
+ *   encoded  kept as JPEG in memory, the rest for each batch
+ *   decoded  decoded once, the rest for each batch
+ * and what bounds them:
+ *   decode   libjpeg alone, from memory
+ *   write    writing batches of floats that are known */
 #include "agent/data/pipeline.h"
 #include "agent/process.h"
 

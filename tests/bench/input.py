@@ -2,8 +2,9 @@
 """input.py FOLDER [--side N] [--batch N] [--rounds N] [--seconds S] [--cores N] [--build DIR]: how fast the JPEGs of
 FOLDER/train/CLASS become batches of floats, ours beside tf.data and torch's DataLoader, on the same cores in the same
 minutes; and what bounds it. The interpreters are named by HPC_TRAIN_TF_PYTHON and HPC_TRAIN_TORCH_PYTHON; one that is not
-named is left out. Per second of the clock, and per second of processor time, which
-other programs on the machine disturb less. Medians over the rounds, and the medians of each round's ratio to ours. Run it on a quiet machine."""
+named is left out. Images per second of the clock and of processor time, medians over the rounds, each with the median of
+the rounds' ratios; and the share of its cores that each got. Where shares differ, other programs had the rest, and a
+system with more threads gets more of what is left: then only processor time compares."""
 import argparse
 import os
 import statistics
@@ -52,13 +53,13 @@ def main():
             rates[name].append(measure(command, options, cpus))
     print(f"{options.side}x{options.side}, batch {options.batch}, {len(cpus)} core(s), {options.rounds} rounds, "
           f"load {os.getloadavg()[0]:.1f}")
-    print(f"{'':16}{'images/s/core':>15}{'ours (files) is':>17}{'images/CPU s':>15}{'ours (files) is':>17}")
+    print(f"{'':16}{'images/s/core':>15}{'ours (files) is':>17}{'images/CPU s':>15}{'ours (files) is':>17}{'share':>7}")
     for name, found in rates.items():
         line = f"{name:16}"
         for kind in range(2):
             ratio = statistics.median(ours[kind] / other[kind] for ours, other in zip(rates["ours, files"], found))
             line += f"{statistics.median(rate[kind] for rate in found):15.0f}{ratio:16.2f}x"
-        print(line)
+        print(line + f"{statistics.median(wall / cpu for wall, cpu in found):7.2f}")
 
 
 if __name__ == "__main__":

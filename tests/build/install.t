@@ -14,7 +14,7 @@ run_make install
 ok "$status" "make install" || diag "$err"
 for file in bindir/hpc-train bindir/hpc-train-stage sbindir/hpc-train-check pkglibexecdir/hpc-train-gpus \
     libdir/libhpctrain.so spankdir/spank_hpc_train.so slurmconfdir/plugstack.conf.d/hpc-train.conf \
-    startcompletiondir/hpc-train-slurm completiondir/hpc-train completiondir/hpc-train-stage hpctraindir/hpctrain.h \
+    tmpfilesdir/hpc-train.conf startcompletiondir/hpc-train-slurm completiondir/hpc-train completiondir/hpc-train-stage hpctraindir/hpctrain.h \
     man1dir/hpc-train.1 man1dir/hpc-train-stage.1 man8dir/spank_hpc_train.8 man8dir/hpc-train-check.8; do
     ok "$([ -s "$root$(value "${file%%/*}")/${file#*/}" ]; echo $?)" "$file is installed"
 done
@@ -24,6 +24,23 @@ needs() { readelf --dynamic "$root$(value "${1%%/*}")/${1#*/}" | sed -n 's/.*(NE
 is "$(needs spankdir/spank_hpc_train.so)" libjansson.so.4 "the plugin needs libc and jansson alone"
 is "$(needs pkglibexecdir/hpc-train-gpus)" "" "hpc-train-gpus needs neither hwloc nor NVML to start"
 is "$(nm --dynamic --defined-only "$root$(value spankdir)/spank_hpc_train.so" | awk '{ print $3 }' | grep -vE '^(slurm_spank_|plugin_(name|type|version)$|spank_plugin_version$)')" "" "the plugin shows Slurm its entries alone"
+
+# ---- tmpfiles.d: the parent of the job directories, and a cleaner of /tmp beside it ----
+if [ "$(id -u)" = 0 ] && command -v systemd-tmpfiles >/dev/null; then
+    machine=$root/machine lines=$root$(value tmpfilesdir)/hpc-train.conf
+    mkdir -p "$machine/etc" "$machine/tmp" && cp /etc/passwd /etc/group "$machine/etc"
+    systemd-tmpfiles --root="$machine" --create "$lines"
+    is "$(stat -c '%a %u' "$machine/tmp/hpc-train")" "711 0" "at the machine's start the parent of the job directories is made"
+    mkdir "$machine/tmp/hpc-train/7"
+    touch "$machine/tmp/hpc-train/7/data" "$machine/tmp/other"
+    echo 'd /tmp 1777 root root 1s' >"$machine/clean"
+    sleep 1.5
+    systemd-tmpfiles --root="$machine" --clean "$machine/clean" "$lines"
+    is "$(cd "$machine/tmp" && find . -type f)" ./hpc-train/7/data "what is below it stays when old files are removed"
+    rm -r "$machine"
+else
+    skip "tmpfiles.d" "it needs root and systemd-tmpfiles"
+fi
 
 # ---- plugstack.conf.d/hpc-train.conf ----
 conf=$(value slurmconfdir)/plugstack.conf.d/hpc-train.conf

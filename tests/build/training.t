@@ -92,4 +92,41 @@ run_logged "$work/out" mpirun --allow-run-as-root --oversubscribe --bind-to none
     --log-dir "$work/log" --verbose 0
 is "$(column learning_rate)" 0.02 "the rate grows with the root of four ranks"
 
+# ---- precision ----
+bf16() { # OPTION…: without data: it is refused before any is looked for
+    capture env DNNL_MAX_CPU_ISA=AVX512_CORE "$@"
+    is "$status" 78 "${*: -4} needs a processor with bf16"
+    is "$(grep -c 'precision bf16 needs a processor with AVX512_BF16 or AMX' <<<"$err")" 1 "which is said once"
+    like "$err" "take --precision fp32" "with what to do"
+}
+two=(mpirun --allow-run-as-root --oversubscribe --bind-to none -n 2 "$top_builddir/hpc-train")
+bf16 "$top_builddir/hpc-train" fit --data "$work/none" --model mnist-cnn --precision bf16
+bf16 "$top_builddir/hpc-train" evaluate --weights "$work/none" --model mnist-cnn --precision bf16
+bf16 "$top_builddir/hpc-train" summary --model mnist-cnn --precision bf16
+bf16 "${two[@]}" bench --model mnist-cnn --precision bf16
+capture "$top_builddir/hpc-train" bench --model mnist-cnn --precision fp16
+is "$status" 64 "a precision that there is not is refused"
+like "$err" "'fp16' is unknown; there is: fp32, bf16" "with those that there are"
+if "$top_builddir/hpc-train" summary --model mnist-convnet --precision bf16 >"$work/out" 2>&1; then
+    like "$(cat "$work/out")" "once more, in bf16 +0.2 MiB" "the memory has the weights in bf16"
+    ranks 1 --learning-rate 0.01 >"$work/fp32"
+    ranks 1 --learning-rate 0.01 --precision bf16 --summary-json "$work/s.json" >"$work/one"
+    ranks 2 --learning-rate 0.01 --precision bf16 >"$work/more"
+    worst() { # FILE FILE: largest relative difference of losses
+        paste "$1" "$2" | awk '{ d = ($1 - $2) / $1; if (d < 0) d = -d; if (d > worst) worst = d; lines++ }
+            END { print lines == 12 ? worst : lines " steps" }'
+    }
+    ok "$(awk -v d="$(worst "$work/one" "$work/more")" 'BEGIN { exit !(d <= 1e-3) }'; echo $?)" \
+        "2 ranks have the losses of one in bf16 ($(worst "$work/one" "$work/more"))"
+    ok "$(awk -v d="$(worst "$work/one" "$work/fp32")" 'BEGIN { exit !(d > 1e-6 && d <= 1e-2) }'; echo $?)" \
+        "which are near those of fp32, and others ($(worst "$work/one" "$work/fp32"))"
+    like "$(cat "$work/s.json")" '"precision": "mixed_bfloat16"' "the summary names the precision"
+    capture mpirun --allow-run-as-root --oversubscribe --bind-to none -n 1 "$top_builddir/hpc-train" bench --model mnist-cnn \
+        --precision bf16 : -n 1 env DNNL_MAX_CPU_ISA=AVX512_CORE "$top_builddir/hpc-train" bench --model mnist-cnn --precision bf16
+    is "$status" 78 "one rank that cannot is enough"
+    like "$err" "rank 1.*precision bf16 needs" "and is named"
+else
+    diag "no bf16 here: $(cat "$work/out")"
+fi
+
 done_testing

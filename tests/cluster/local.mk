@@ -1,5 +1,7 @@
 # tests/cluster/: TAP scripts that use a real Slurm in the sandbox; each skips itself where none runs.
+# train.t, which computes, is not beside sandbox.t and train_failures.t, which measure times.
 cluster_tests = \
+	tests/cluster/train.t \
 	tests/cluster/broadcast_faults.t \
 	tests/cluster/admin.t \
 	tests/cluster/plugin.t \
@@ -12,11 +14,11 @@ cluster_tests = \
 	tests/cluster/plugin_life.t \
 	tests/cluster/plugin_out.t \
 	tests/cluster/plugin_safety.t \
+	tests/cluster/plugin_server.t \
 	tests/cluster/plugin_settings.t tests/cluster/plugin_stage.t \
 	tests/cluster/plugin_slurm_conf.t \
 	tests/cluster/quickstart.t \
 	tests/cluster/sandbox.t \
-	tests/cluster/train.t \
 	tests/cluster/train_failures.t
 TESTS += $(cluster_tests)
 scaled_tests += tests/cluster/broadcast_faults.t tests/cluster/plugin_broadcast.t

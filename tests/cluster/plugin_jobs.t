@@ -113,7 +113,9 @@ is_clean "$job" "the first component"
 is_clean "$((job + 1))" "the second"
 start=$SECONDS
 capture sandbox_run "$work/het-srun" --hpc-train-bind=map:5 -N1 --gres=gpu:1 sleep 60 : -N1 sleep 60
-ok "$([ "$status" != 0 ] && [ $((SECONDS - start)) -lt 30 ]; echo $?)" "a component that cannot be prepared ends the others"
+took=$((SECONDS - start))
+ok "$([ "$status" != 0 ] && [ $took -lt 30 ]; echo $?)" "a component that cannot be prepared ends the others" ||
+    printf '# after %d s, exit code %d: %s\n' $took "$status" "$err"
 
 # ---- arrays, and steps at once ----
 capture sandbox_run sbatch --wait --output="$work/array.%a" --array=0-2 --hpc-train \

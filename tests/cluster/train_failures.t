@@ -44,10 +44,10 @@ copy_data range && gzip -dc "$fashion/$labels.gz" >"$work_here/range/$labels" &&
 fails 65 "range/$labels: label 11 of sample 41 is out of range" "label out of range" srun -N3 $fit --data "$work/range"
 
 # On one node only: the others are told.
-sandbox_run srun -N3 bash -c "mkdir -p /tmp/${work##*/} && cp $data/* /tmp/${work##*/}/"
-at_exit "sandbox_run srun -N3 rm -rf '/tmp/${work##*/}' >/dev/null 2>&1"
-sandbox_run srun -N3 bash -c "[ \$SLURM_PROCID != 1 ] || rm /tmp/${work##*/}/$labels.gz"
-fails 66 "rank 1 \(node1\): /tmp/.*$labels .*No such file" "missing on one node" srun -N3 $fit --data "/tmp/${work##*/}"
+sandbox_run srun -N3 -w "node[0-2]" bash -c "mkdir -p /tmp/${work##*/} && cp $data/* /tmp/${work##*/}/"
+at_exit "sandbox_run srun -N3 -w node[0-2] rm -rf '/tmp/${work##*/}' >/dev/null 2>&1"
+sandbox_run srun -N3 -w "node[0-2]" bash -c "[ \$SLURM_PROCID != 1 ] || rm /tmp/${work##*/}/$labels.gz"
+fails 66 "rank 1 \(node1\): /tmp/.*$labels .*No such file" "missing on one node" srun -N3 -w "node[0-2]" $fit --data "/tmp/${work##*/}"
 
 # ---- what cannot be written -----------------------------------------------------------------------------------------
 fails 74 "/no/such/folder/s.json cannot be written" "no folder for the summary" \

@@ -45,6 +45,7 @@ is "$(contents slurm-spank-hpc-train)" "\
 /etc/slurm/plugstack.conf.d/hpc-train.conf
 /usr/bin/hpc-train-stage
 /usr/lib/ARCH/slurm-wlm/spank_hpc_train.so
+/usr/lib/tmpfiles.d/hpc-train.conf
 /usr/libexec/hpc-train/hpc-train-gpus
 /usr/sbin/hpc-train-check
 /usr/share/bash-completion/completions/hpc-train-stage
@@ -124,7 +125,7 @@ is "$(as_user srun --help | grep -o -e '--hpc-train[a-z-]*[=[:space:]]' | tr -d 
 as_user sh -c 'echo words >data; printf "#!/bin/sh\n#SBATCH --ntasks=2 --hpc-train-stage=data\nsrun cat \$SLURM_TMPDIR/data\n" >job'
 capture as_user srun -n2 --hpc-train-stage=data sh -c 'echo "$HPC_TRAIN_RANK of $WORLD_SIZE: $(cat "$HPC_TRAIN_DATA")"'
 is "$(sort <<<"$out")" $'0 of 2: words\n1 of 2: words' "a step is prepared" || diag "$err"
-capture as_user sh -c 'sbatch --wait --output=out job >/dev/null; cat out'
+capture as_user sh -c 'sbatch --wait --output=out --error=err job >/dev/null; cat out'
 is "$out" $'words\nwords' "and a job" || diag "$err"
 capture as_user srun -n2 --hpc-train-bind=closest --hpc-train-stage-out=result:result.%s sh -c 'echo "$WORLD_SIZE" >"$SLURM_TMPDIR/result"'
 is "$(as_user cat result.0)" 2 "and its results are copied" || diag "$err"
@@ -132,6 +133,21 @@ capture as_user srun --hpc-train-port=x true
 like "$status $err" "^[1-9].*--hpc-train-port" "a wrong option ends srun"
 capture as_user hpc-train info
 ok "$status" "the command runs" || diag "$err"
+corpus=$top_srcdir/tests/fuzz/corpus/picture
+for split in train test; do
+    install -D -m 644 "$corpus/jpeg" "$node/srv/pictures/$split/a/1.jpg"
+    install -D -m 644 "$corpus/png" "$node/srv/pictures/$split/b/1.png"
+done
+training=(hpc-train fit --model mnist-cnn --data /srv/pictures --resize 28x28 --batch-size 2 --save-weights)
+capture as_user "${training[@]}" weights.safetensors
+is "$status" 0 "it trains on JPEG and PNG pictures" || diag "$err"
+hdf5=$(dpkg-deb --field "$(deb hpc-train)" Recommends | grep -o 'libhdf5[^ ,]*')
+capture as_user "${training[@]}" made.weights.h5
+like "$status $err" "^78 .*HDF5 is not on this machine" "without HDF5 it says what is missing"
+apt_in "$node" install "$hdf5"
+capture as_user "${training[@]}" made.weights.h5
+is "$status" 0 "with what the package recommends, $hdf5, it writes Keras' weights" || diag "$err"
+apt_in "$node" --autoremove purge "$hdf5"
 is "$(into_bare ls /tmp/hpc-train)" "" "no job directory is left"
 # what a terminal shows after TAB
 typed() {

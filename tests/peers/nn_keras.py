@@ -2,15 +2,15 @@
 and accuracies of every step, outputs, weights in the end. Prints TAP.
 
 usage: nn_keras.py NN_LOSSES"""
-import json
-import struct
 import subprocess
 import sys
 import tempfile
 
 import numpy as np
 import keras
-from keras import layers
+
+from keras_models import CLASSES, MODELS, name_of
+from tensors import load_file
 
 CASES = [  # model, batch, rate, momentum
     ("mnist-cnn", 64, 0.2, 0.0),
@@ -20,62 +20,10 @@ CASES = [  # model, batch, rate, momentum
 ]
 
 
-def block_v15(x, filters, stride, convolve, name):
-    """A block of ResNet-50 v1.5: keras.applications' with the stride in its 3x3 convolution."""
-    def conv(x, part, filters, size, stride=1):
-        x = layers.Conv2D(filters, size, strides=stride, padding="same", name=f"{name}_{part}_conv")(x)
-        return layers.BatchNormalization(epsilon=1.001e-5, name=f"{name}_{part}_bn")(x)
-    shortcut = conv(x, 0, 4 * filters, 1, stride) if convolve else x
-    x = layers.Activation("relu")(conv(x, 1, filters, 1))
-    x = layers.Activation("relu")(conv(x, 2, filters, 3, stride))
-    return layers.Activation("relu")(layers.Add()([shortcut, conv(x, 3, 4 * filters, 1)]))
-
-
-def resnet50(side, classes):
-    image = layers.Input((side, side, 3))
-    x = layers.ZeroPadding2D(3)(image)
-    x = layers.Conv2D(64, 7, strides=2, name="conv1_conv")(x)
-    x = layers.BatchNormalization(epsilon=1.001e-5, name="conv1_bn")(x)
-    x = layers.ZeroPadding2D(1)(layers.Activation("relu")(x))
-    x = layers.MaxPooling2D(3, strides=2)(x)
-    for stack, blocks in enumerate((3, 4, 6, 3)):
-        for block in range(blocks):
-            x = block_v15(x, 64 << stack, 2 if block == 0 and stack > 0 else 1, block == 0,
-                          f"conv{stack + 2}_block{block + 1}")
-    x = layers.GlobalAveragePooling2D()(x)
-    return keras.Model(image, layers.Dense(classes, activation="softmax", name="predictions")(x))
-
-
 def build(name):
-    if name.startswith("resnet"):
-        name, side, classes = name.split(":")
-        if name == "resnet50":
-            return resnet50(int(side), int(classes)), False
-        return keras.applications.ResNet50V2(weights=None, input_shape=(int(side), int(side), 3),
-                                             classes=int(classes)), False
-    if name == "mnist-cnn":
-        return keras.Sequential([
-            layers.Input((28, 28)), layers.Reshape((28, 28, 1)),
-            layers.Conv2D(32, 3, activation="relu"), layers.Flatten(),
-            layers.Dense(128, activation="relu"), layers.Dense(10)]), True
-    return keras.Sequential([
-        layers.Input((28, 28, 1)), layers.Conv2D(32, 5, activation="relu"), layers.MaxPooling2D(),
-        layers.Conv2D(64, 5, activation="relu"), layers.MaxPooling2D(), layers.Flatten(),
-        layers.Dense(10, activation="softmax")]), False
-
-
-def load_file(path):
-    """The tensors of a safetensors file, all of them F32."""
-    with open(path, "rb") as file:
-        header = json.loads(file.read(struct.unpack("<Q", file.read(8))[0]))
-        data = file.read()
-    return {name: np.frombuffer(data[slice(*entry["data_offsets"])], np.float32)
-            .reshape(entry["shape"]) for name, entry in header.items() if name != "__metadata__"}
-
-
-def name_of(weight):
-    """dense/kernel, whether Keras puts the model's name before it or not."""
-    return "/".join(weight.path.split("/")[-2:])
+    """And whether its outputs are logits."""
+    name, side, _ = name.split(":") if ":" in name else (name, 28, CLASSES)
+    return MODELS[name](int(side)), name == "mnist-cnn"
 
 
 def set_weights(model, path):

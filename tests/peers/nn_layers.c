@@ -7,44 +7,12 @@
  * TRAINING is 0 or 1; the last three are what random layers draw from. */
 #include "nn/shape.h"
 #include "nn/step.h"
-
-#include <stdlib.h>
-#include <string.h>
-
-static const char *folder;
-
-static void check(hpct_status status)
-{
-    if (status == HPCT_OK)
-        return;
-    fprintf(stderr, "nn_layers: %s\n", hpct_last_error());
-    exit((int) status);
-}
-
-static const char *in_folder(const char *name)
-{
-    static char path[4096];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    return path;
-}
-
-static FILE *open_file(const char *name, const char *mode)
-{
-    FILE *file = fopen(in_folder(name), mode);
-    if (file == NULL) {
-        perror(in_folder(name));
-        exit(HPCT_ERR_IO);
-    }
-    return file;
-}
+#include "tests/peers/peers.h"
 
 static void read_all(const char *name, void *to, size_t bytes)
 {
     FILE *file = open_file(name, "rb");
-    if (fread(to, 1, bytes, file) != bytes) {
-        fprintf(stderr, "nn_layers: %s is too short\n", in_folder(name));
-        exit(HPCT_ERR_DATA);
-    }
+    read_next(file, to, bytes);
     fclose(file);
 }
 
@@ -58,32 +26,31 @@ int main(int argc, char **argv)
     int batch = atoi(argv[3]);
     size_t n = (size_t) batch;
     hpct_model *model;
-    check(hpct_model_load_json(&model, in_folder("model.json")));
-    check(hpct_model_compile(model, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS,
-                             &(hpct_optimizer){.learning_rate = 0.1}));
-    check(hpct_model_initialize(model, 1));
-    check(hpct_model_load_weights(model, in_folder("weights.safetensors")));
+    must(hpct_model_load_json(&model, in_folder("model.json")));
+    must(hpct_model_compile(model, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS,
+                            &(hpct_optimizer){.learning_rate = 0.1}));
+    must(hpct_model_initialize(model, 1));
+    must(hpct_model_load_weights(model, in_folder("weights.safetensors")));
     hpct_build_options options = {.backend = argv[2], .batch_sizes = &batch, .num_batch_sizes = 1};
-    check(hpct_model_build(model, &options));
+    must(hpct_model_build(model, &options));
     hpct_shape input = hpct_model_input_shape(model), output = hpct_model_output_shape(model);
     read_all("inputs.f32", hpct_model_input(model), n * hpct_shape_count(&input) * sizeof(float));
     read_all("labels.i32", hpct_model_labels(model), n * sizeof(int32_t));
     hpct_batch_sums sums;
     hpct_model_set_position(model, strtoull(argv[5], NULL, 0), atoll(argv[6]), atoll(argv[7]));
     bool training = atoi(argv[4]) != 0;
-    check(hpct_model_forward(model, batch, training));
-    check(hpct_model_loss(model, batch, training ? 1.0f / (float) batch : 0, &sums));
+    must(hpct_model_forward(model, batch, training));
+    must(hpct_model_loss(model, batch, training ? 1.0f / (float) batch : 0, &sums));
     if (training)
-        check(hpct_model_backward(model, batch));
+        must(hpct_model_backward(model, batch));
     printf("%.9g\n", sums.loss / batch);
-    FILE *outputs = open_file("outputs.f32", "wb");
-    fwrite(hpct_model_output(model), sizeof(float), n * hpct_shape_count(&output), outputs);
-    int failed = fclose(outputs);
+    write_file("outputs.f32", hpct_model_output(model),
+               n * hpct_shape_count(&output) * sizeof(float));
     size_t count;
     const float *gradients = hpct_model_gradients(model, &count);
     memcpy(hpct_model_parameters(model, &count), gradients, count * sizeof *gradients);
     if (training)
-        check(hpct_model_save_weights(model, in_folder("gradients.safetensors")));
+        must(hpct_model_save_weights(model, in_folder("gradients.safetensors")));
     hpct_model_free(model);
-    return failed ? HPCT_ERR_IO : 0;
+    return 0;
 }

@@ -3,8 +3,6 @@ gradient of every weight. Each layer under test stands between a convolution, wh
 layer passes back, and a Dense that makes logits. Prints TAP.
 
 usage: nn_layers.py NN_LAYERS"""
-import json
-import struct
 import subprocess
 import sys
 import tempfile
@@ -13,6 +11,9 @@ import keras
 import numpy as np
 import tensorflow as tf
 from keras import layers
+
+from keras_models import name_of
+from tensors import load_file, save_file
 
 BATCH, CLASSES = 6, 5
 SEED, STEP, FIRST = 0x123456789, 4, 11  # what random layers draw from
@@ -135,31 +136,6 @@ def streams(model):
 
 
 # ---- comparing ----
-
-
-def save_file(tensors, path):
-    """safetensors: the header's length, the header, the numbers."""
-    header, data = {}, b""
-    for name, values in tensors.items():
-        raw = np.ascontiguousarray(values, np.float32).tobytes()
-        header[name] = {"dtype": "F32", "shape": list(values.shape), "data_offsets": [len(data), len(data) + len(raw)]}
-        data += raw
-    text = json.dumps(header).encode()
-    with open(path, "wb") as file:
-        file.write(struct.pack("<Q", len(text)) + text + data)
-
-
-def load_file(path):
-    with open(path, "rb") as file:
-        header = json.loads(file.read(struct.unpack("<Q", file.read(8))[0]))
-        data = file.read()
-    header.pop("__metadata__", None)
-    return {name: np.frombuffer(data[slice(*entry["data_offsets"])], np.float32).reshape(entry["shape"])
-            for name, entry in header.items()}
-
-
-def name_of(weight):
-    return "/".join(weight.path.split("/")[-2:])
 
 
 def relative(a, b):

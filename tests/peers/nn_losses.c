@@ -7,34 +7,7 @@
 #include "nn/rng.h"
 #include "nn/shape.h"
 #include "nn/step.h"
-
-#include <stdlib.h>
-#include <string.h>
-
-static void check(hpct_status status)
-{
-    if (status == HPCT_OK)
-        return;
-    fprintf(stderr, "nn_losses: %s\n", hpct_last_error());
-    exit((int) status);
-}
-
-static const char *path_in(const char *folder, const char *name)
-{
-    static char path[4096];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    return path;
-}
-
-static FILE *create(const char *folder, const char *name)
-{
-    FILE *file = fopen(path_in(folder, name), "wb");
-    if (file == NULL) {
-        perror(path_in(folder, name));
-        exit(HPCT_ERR_IO);
-    }
-    return file;
-}
+#include "tests/peers/peers.h"
 
 /* "resnet50v2:64:10" takes pictures of 64 x 64 x 3 and has 10 classes. */
 static hpct_model *make(const char *text)
@@ -46,7 +19,7 @@ static hpct_model *make(const char *text)
     hpct_builtin_options options = {.name = name, .classes = classes};
     if (side > 0)
         options.input = HPCT_SHAPE(side, side, 3);
-    check(hpct_model_builtin_with(&model, &options));
+    must(hpct_model_builtin_with(&model, &options));
     return model;
 }
 
@@ -72,39 +45,39 @@ int main(int argc, char **argv)
         return HPCT_ERR_USAGE;
     }
     int batch = atoi(argv[3]), steps = atoi(argv[4]);
-    const char *folder = argv[7];
+    folder = argv[7];
     hpct_model *model = make(argv[1]);
     bool logits = strcmp(argv[1], "mnist-cnn") == 0;
     hpct_optimizer sgd = {
         .kind = HPCT_SGD, .learning_rate = atof(argv[5]), .momentum = atof(argv[6])};
-    check(hpct_model_compile(model,
-                             logits ? HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS
-                                    : HPCT_SPARSE_CATEGORICAL_CROSSENTROPY,
-                             &sgd));
-    check(hpct_model_initialize(model, 1));
-    check(hpct_model_save_weights(model, path_in(folder, "first.safetensors")));
+    must(hpct_model_compile(model,
+                            logits ? HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS
+                                   : HPCT_SPARSE_CATEGORICAL_CROSSENTROPY,
+                            &sgd));
+    must(hpct_model_initialize(model, 1));
+    must(hpct_model_save_weights(model, in_folder("first.safetensors")));
     hpct_build_options options = {
         .backend = argv[2], .batch_sizes = &batch, .num_batch_sizes = 1, .fuse_update = true};
-    check(hpct_model_build(model, &options));
+    must(hpct_model_build(model, &options));
     hpct_shape shape = hpct_model_input_shape(model);
     size_t size = hpct_shape_count(&shape), n = (size_t) batch;
     int classes = hpct_model_output_shape(model).size[0];
-    FILE *inputs = create(folder, "inputs.f32"), *labels = create(folder, "labels.i32"),
-         *outputs = create(folder, "outputs.f32");
+    FILE *inputs = open_file("inputs.f32", "wb"), *labels = open_file("labels.i32", "wb"),
+         *outputs = open_file("outputs.f32", "wb");
     for (int t = 0; t < steps; t++) {
         hpct_batch_sums sums;
         fill(model, batch, size, classes, (uint32_t) t);
         fwrite(hpct_model_input(model), sizeof(float), n * size, inputs);
         fwrite(hpct_model_labels(model), sizeof(int32_t), n, labels);
-        check(hpct_model_forward(model, batch, true));
-        check(hpct_model_loss(model, batch, 1.0f / (float) batch, &sums));
+        must(hpct_model_forward(model, batch, true));
+        must(hpct_model_loss(model, batch, 1.0f / (float) batch, &sums));
         printf("%.9g %.9g\n", sums.loss / batch, (double) sums.correct / batch);
         if (t == steps - 1)
             fwrite(hpct_model_output(model), sizeof(float), n * (size_t) classes, outputs);
-        check(hpct_model_backward(model, batch));
-        check(hpct_model_update(model));
+        must(hpct_model_backward(model, batch));
+        must(hpct_model_update(model));
     }
-    check(hpct_model_save_weights(model, path_in(folder, "last.safetensors")));
+    must(hpct_model_save_weights(model, in_folder("last.safetensors")));
     int failed = fclose(inputs) | fclose(labels) | fclose(outputs);
     hpct_model_free(model);
     return failed ? HPCT_ERR_IO : 0;

@@ -41,6 +41,28 @@ run sparse:out/sparse
 is "$status $(stat -c %s out/sparse) $(cmp job/sparse out/sparse)" "0 314572800 " "a file with holes"
 ok "$([ "$(du -k out/sparse | cut -f1)" -lt 1000 ]; echo $?)" "has them at its destination too: $(du -k out/sparse | cut -f1) KiB"
 rm job/sparse out/sparse
+
+# ---- files with several names ----
+mkdir -p job/linked/below
+echo both >job/linked/a
+ln job/linked/a job/linked/b
+ln job/linked/a job/linked/below/c
+ln job/linked/a job/outside
+head -c 100000 /dev/zero >job/linked/large2
+ln job/linked/large2 job/linked/large3
+names() { (cd "$1" && stat -c '%i %n' a b below/c large2 large3 | awk '{ if (!($1 in n)) n[$1] = ++k; printf "%s=%s ", $2, n[$1] }'); }
+run --verbose linked:out/linked
+is "$status $(cat out/linked/below/c) $(names out/linked)" "0 both a=1 b=1 below/c=1 large2=2 large3=2 " "files with several names have them at the destination"
+like "$err" "2 files, 100 kB" "and are copied once"
+cp --remove-destination --preserve=all out/linked/a out/linked/b
+echo changed >job/linked/below/c
+run linked:out/linked
+is "$status $(cat out/linked/b) $(names out/linked)" "0 changed a=1 b=1 below/c=1 large2=2 large3=2 " "again too, when one was a copy of its own and all have changed"
+cp --remove-destination --preserve=all out/linked/large2 out/linked/large3
+run linked:out/linked
+is "$status $(names out/linked)" "0 a=1 b=1 below/c=1 large2=2 large3=2 " "and when one alone is a copy of its own"
+is "$(find out/linked -name '.hpc-train*')" "" "without a trace"
+rm -r job/linked job/outside
 mkdir -p job/t.12
 run t.%t:out/t.%5t
 ok "$([ -d out/t.00012 ]; echo $?)" "for each task"

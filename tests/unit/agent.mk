@@ -1,15 +1,20 @@
 # Unit tests of agent/.
 if HAVE_CMOCKA
-unit_tests += tests/unit/test_bench tests/unit/test_data tests/unit/test_formats tests/unit/test_input tests/unit/test_fit tests/unit/test_report \
+unit_tests += tests/unit/test_batch tests/unit/test_bench tests/unit/test_data tests/unit/test_formats tests/unit/test_input tests/unit/test_fit tests/unit/test_report \
 	tests/unit/test_sampler tests/unit/test_watch
 # The same training as so many ranks.
-check_PROGRAMS += tests/unit/fit_ranks
-TESTS += tests/unit/fit_ranks.t
+check_PROGRAMS += tests/unit/fit_ranks tests/unit/norm_ranks
+TESTS += tests/unit/fit_ranks.t tests/unit/batch.t tests/unit/norm_ranks.t
 endif
 agent_test_libs = $(hpct_parts) $(CMOCKA_LIBS)
 agent_test_cppflags = $(test_cppflags) -D_GNU_SOURCE
 pictures = tests/unit/pictures.c tests/unit/pictures.h
 
+# What the memory has to offer is told by the test.
+tests_unit_test_batch_SOURCES = tests/unit/test_batch.c $(pictures) tests/unit/unit.h
+tests_unit_test_batch_CPPFLAGS = $(agent_test_cppflags)
+tests_unit_test_batch_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=hpct_memory_share_now
+tests_unit_test_batch_LDADD = $(agent_test_libs)
 tests_unit_test_bench_SOURCES = tests/unit/test_bench.c tests/unit/unit.h
 tests_unit_test_bench_CPPFLAGS = $(agent_test_cppflags)
 tests_unit_test_bench_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=hpct_run_clock
@@ -26,10 +31,13 @@ tests_unit_test_input_LDADD = $(agent_test_libs)
 tests_unit_test_fit_SOURCES = tests/unit/test_fit.c $(pictures) tests/unit/unit.h
 tests_unit_test_fit_CPPFLAGS = $(agent_test_cppflags)
 tests_unit_test_fit_LDADD = $(agent_test_libs)
-EXTRA_DIST += tests/unit/fit_ranks.t
+EXTRA_DIST += tests/unit/fit_ranks.t tests/unit/batch.t tests/unit/norm_ranks.t
 tests_unit_fit_ranks_SOURCES = tests/unit/fit_ranks.c $(pictures)
 tests_unit_fit_ranks_CPPFLAGS = $(agent_test_cppflags)
 tests_unit_fit_ranks_LDADD = $(agent_test_libs)
+tests_unit_norm_ranks_SOURCES = tests/unit/norm_ranks.c $(pictures)
+tests_unit_norm_ranks_CPPFLAGS = $(agent_test_cppflags)
+tests_unit_norm_ranks_LDADD = $(agent_test_libs)
 tests_unit_test_report_SOURCES = tests/unit/test_report.c $(pictures) tests/unit/unit.h
 tests_unit_test_report_CPPFLAGS = $(agent_test_cppflags) $(JANSSON_CFLAGS)
 tests_unit_test_report_LDADD = $(agent_test_libs)

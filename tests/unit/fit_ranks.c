@@ -1,5 +1,6 @@
 /* tests/unit/fit_ranks.c - trains a small model with random layers on the ranks that it was started
- * as; rank 0 prints the lines of metrics.jsonl. Each rank writes the same pictures for itself. */
+ * as; rank 0 prints the lines of metrics.jsonl. Each rank writes the same pictures for itself; with
+ * the argument "damaged" the end of one of them is missing, which shows only when it is decoded. */
 #include "tests/unit/pictures.h"
 
 #include <hpctrain/hpctrain.h>
@@ -36,18 +37,38 @@ static void print_metrics(const char *folder)
         fclose(file);
 }
 
-int main(void)
+static hpct_status open_good(hpct_dataset **out, const char *folder)
 {
+    pictures_mnist_like(folder, 103, 1, 10, false);
+    return hpct_dataset_open(out, folder, HPCT_TRAIN);
+}
+
+static hpct_status open_damaged(hpct_dataset **out, const char *folder)
+{
+    uint8_t png[4096];
+    size_t size = pictures_seed("picture/png_grey", png, sizeof png);
+    for (int i = 0; i < 103; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "train/a/%d.png", i);
+        pictures_write(folder, name, png, i == 60 ? size - 20 : size, false);
+    }
+    /* so little memory that nothing is decoded before it is needed */
+    hpct_dataset_options little = {.height = 28, .width = 28, .channels = 1, .memory = 10};
+    return hpct_dataset_open_as(out, folder, HPCT_TRAIN, &little);
+}
+
+int main(int argc, char **argv)
+{
+    bool damaged = argc > 1 && strcmp(argv[1], "damaged") == 0;
     hpct_context *context = NULL;
     hpct_model *model = NULL;
     hpct_dataset *train = NULL;
     const char *folder = pictures_folder();
-    pictures_mnist_like(folder, 103, 1, 10, false);
     hpct_status status = hpct_context_open(&context);
     if (status == HPCT_OK)
         status = make_model(&model);
     if (status == HPCT_OK)
-        status = hpct_dataset_open(&train, folder, HPCT_TRAIN);
+        status = damaged ? open_damaged(&train, folder) : open_good(&train, folder);
     hpct_fit_options options = {.epochs = 2, .global_batch_size = 30, .seed = 5, .log_dir = folder};
     if (status == HPCT_OK) /* 4 steps an epoch, the last one of 13 samples */
         status = hpct_fit(context, model, train, &options, NULL);

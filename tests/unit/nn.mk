@@ -1,8 +1,8 @@
 # Unit tests of nn/.
 if HAVE_CMOCKA
-unit_tests += tests/unit/test_nn_graph tests/unit/test_nn_model tests/unit/test_nn_ops \
+unit_tests += tests/unit/test_nn_bf16 tests/unit/test_nn_graph tests/unit/test_nn_model tests/unit/test_nn_ops \
 	tests/unit/test_nn_loops tests/unit/test_nn_optimizer \
-	tests/unit/test_nn_gradients tests/unit/test_nn_random tests/unit/test_nn_step tests/unit/test_nn_weights \
+	tests/unit/test_nn_gradients tests/unit/test_nn_random tests/unit/test_nn_step tests/unit/test_nn_train tests/unit/test_nn_weights \
 	tests/unit/test_nn_keras
 if HAVE_HDF5
 unit_tests += tests/unit/test_nn_weights_h5
@@ -11,6 +11,7 @@ check_LTLIBRARIES += tests/unit/libref64.la
 endif
 nn_test_libs = nn/libnn.la $(CMOCKA_LIBS)
 nn_case = tests/unit/nn_case.c tests/unit/nn_case.h
+nn_small = tests/unit/nn_small.c tests/unit/nn_small.h
 
 # The reference in double precision, for numerical gradients.
 tests_unit_libref64_la_SOURCES = $(nn_ref_kernels)
@@ -25,6 +26,10 @@ tests_unit_test_nn_graph_LDADD = $(nn_test_libs)
 tests_unit_test_nn_optimizer_SOURCES = tests/unit/test_nn_optimizer.c tests/unit/unit.h
 tests_unit_test_nn_optimizer_CPPFLAGS = $(test_cppflags)
 tests_unit_test_nn_optimizer_LDADD = $(nn_test_libs)
+tests_unit_test_nn_bf16_SOURCES = tests/unit/test_nn_bf16.c tests/unit/unit.h
+tests_unit_test_nn_bf16_CPPFLAGS = $(test_cppflags)
+tests_unit_test_nn_bf16_LDADD = $(nn_test_libs)
+
 tests_unit_test_nn_ops_SOURCES = tests/unit/test_nn_ops.c $(nn_case) tests/unit/unit.h
 tests_unit_test_nn_ops_CPPFLAGS = $(test_cppflags)
 tests_unit_test_nn_ops_LDADD = $(nn_test_libs)
@@ -39,11 +44,14 @@ tests_unit_test_nn_gradients_CPPFLAGS = $(test_cppflags)
 tests_unit_test_nn_gradients_LDADD = tests/unit/libref64.la $(nn_test_libs)
 
 # Calls that allocate are counted in all that is linked statically: nn, not the libraries below it.
-tests_unit_test_nn_step_SOURCES = tests/unit/test_nn_step.c tests/unit/unit.h
+tests_unit_test_nn_step_SOURCES = tests/unit/test_nn_step.c $(nn_small) tests/unit/unit.h
 tests_unit_test_nn_step_CPPFLAGS = $(test_cppflags)
 tests_unit_test_nn_step_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc \
 	-Wl,--wrap=realloc -Wl,--wrap=aligned_alloc
 tests_unit_test_nn_step_LDADD = $(nn_test_libs)
+tests_unit_test_nn_train_SOURCES = tests/unit/test_nn_train.c $(nn_small) tests/unit/unit.h
+tests_unit_test_nn_train_CPPFLAGS = $(test_cppflags)
+tests_unit_test_nn_train_LDADD = $(nn_test_libs)
 tests_unit_test_nn_weights_SOURCES = tests/unit/test_nn_weights.c tests/unit/unit.h
 tests_unit_test_nn_weights_CPPFLAGS = $(test_cppflags)
 tests_unit_test_nn_weights_LDADD = $(nn_test_libs)

@@ -93,6 +93,59 @@ static size_t count_bad_padding(const float *arena, size_t floats, size_t real)
     return unwritten + (numbers > real ? numbers - real : 0);
 }
 
+/* Channels of a picture; input -1: of the result. */
+static int channels_of(const hpct_op_spec *spec, int input)
+{
+    switch (spec->kind) {
+    case HPCT_OP_CONV2D:
+    case HPCT_OP_MAX_POOL2D:
+    case HPCT_OP_AVERAGE_POOL2D:
+    case HPCT_OP_PAD2D:
+        return input < 0 ? spec->window.out_c : spec->window.in_c;
+    case HPCT_OP_BATCH_NORM:
+        return spec->norm.channels;
+    case HPCT_OP_ADD:
+    case HPCT_OP_CONCATENATE:
+        if (input < 0)
+            return (int) (hpct_op_dst_floats(spec) / (size_t) spec->join.rows);
+        return spec->join.size[input];
+    default:
+        return 1;
+    }
+}
+
+bool nn_case_can_be_blocks(const nn_case *c)
+{
+    bool can = channels_of(&c->spec, -1) % HPCT_CHANNEL_BLOCK == 0;
+    for (int k = 0; k < hpct_op_num_inputs(&c->spec); k++)
+        can = can && channels_of(&c->spec, k) % HPCT_CHANNEL_BLOCK == 0;
+    return can;
+}
+
+/* Between channels last and blocks of channels; back with `to_blocks` false. */
+static void turn(float *data, size_t count, int n, int channels, bool to_blocks)
+{
+    size_t c = (size_t) channels, cells = count / (size_t) n / c;
+    float *copy = hpct_host_allocate(count * sizeof *copy);
+    memcpy(copy, data, count * sizeof *data);
+    for (size_t i = 0; i < count; i++) {
+        size_t sample = i / (cells * c), cell = i / c % cells, channel = i % c;
+        size_t block =
+            (sample * c / HPCT_CHANNEL_BLOCK + channel / HPCT_CHANNEL_BLOCK) * cells + cell;
+        size_t there = block * HPCT_CHANNEL_BLOCK + channel % HPCT_CHANNEL_BLOCK;
+        data[to_blocks ? there : i] = copy[to_blocks ? i : there];
+    }
+    hpct_host_release(copy);
+}
+
+/* One picture of a case, if it lies so. */
+static void turn_picture(const nn_case *c, float *data, size_t count, int input, bool to_blocks)
+{
+    bool blocks = input < 0 ? c->spec.dst_blocks : c->spec.src_blocks;
+    if (blocks && data != NULL)
+        turn(data, count, c->n, channels_of(&c->spec, input), to_blocks);
+}
+
 typedef struct arenas {
     float *param[HPCT_OP_MAX_PARAMS], *grad[HPCT_OP_MAX_PARAMS];
 } arenas;
@@ -147,11 +200,15 @@ static hpct_status run(const nn_case *c, hpct_op *op, uint64_t seed, const float
         add[k] = c->add && op->adds_diff_src;
         before[k] = c->add ? random_floats(r->src_count[k], seed, STREAM_BEFORE + own, 0) : NULL;
         r->diff_src[k] = c->needs_diff_src ? poisoned(r->src_count[k]) : NULL;
+        turn_picture(c, src[k], r->src_count[k], k, true);
+        turn_picture(c, before[k], r->src_count[k], k, true);
     }
     float *diff = random_floats(r->dst_count, seed, STREAM_DIFF, 0);
+    turn_picture(c, diff, r->dst_count, -1, true);
     float *dst = poisoned(r->dst_count), *diff_dst = poisoned(r->dst_count);
     float *workspace = poisoned(op->workspace_bytes / 4 + 1);
     float *scratch = poisoned(op->scratch_bytes / 4 + 1);
+    float *copies = poisoned(op->copies_bytes / 4 + 1);
     r->dst = poisoned(r->dst_count);
     hpct_op_call call = {.batch = c->other_n > 0 ? 1 : 0,
                          .n = c->n,
@@ -162,6 +219,7 @@ static hpct_status run(const nn_case *c, hpct_op *op, uint64_t seed, const float
                          .add = add,
                          .param = a->param,
                          .grad = a->grad,
+                         .copies = copies,
                          .workspace = workspace,
                          .scratch = scratch,
                          .learning_rate = 0.5f,
@@ -170,12 +228,17 @@ static hpct_status run(const nn_case *c, hpct_op *op, uint64_t seed, const float
                          .step = 2,
                          .first_sample = 6};
     for (int i = 0; i < repeat && status == HPCT_OK; i++) {
+        if (op->class->refresh != NULL)
+            status = op->class->refresh(op, &call);
         double started = now();
-        status = op->class->forward(op, &call);
+        if (status == HPCT_OK)
+            status = op->class->forward(op, &call);
         keep_least(&r->forward_seconds, now() - started);
         memcpy(r->dst, dst, r->dst_count * sizeof *dst);
         if (given_dst != NULL)
             memcpy(dst, given_dst, r->dst_count * sizeof *dst);
+        if (given_dst != NULL)
+            turn_picture(c, dst, r->dst_count, -1, true);
         memcpy(diff_dst, diff, r->dst_count * sizeof *diff);
         for (int k = 0; k < r->num_inputs && c->add; k++) {
             if (add[k])
@@ -191,14 +254,17 @@ static hpct_status run(const nn_case *c, hpct_op *op, uint64_t seed, const float
     for (int k = 0; k < r->num_inputs; k++) {
         for (size_t i = 0; c->add && !add[k] && i < r->src_count[k]; i++)
             r->diff_src[k][i] += before[k][i];
+        turn_picture(c, r->diff_src[k], r->src_count[k], k, false);
         hpct_host_release(src[k]);
         hpct_host_release(before[k]);
     }
+    turn_picture(c, r->dst, r->dst_count, -1, false);
     hpct_host_release(diff);
     hpct_host_release(dst);
     hpct_host_release(diff_dst);
     hpct_host_release(workspace);
     hpct_host_release(scratch);
+    hpct_host_release(copies);
     return status;
 }
 
@@ -209,7 +275,8 @@ nn_result *nn_case_run(const nn_case *c, const hpct_backend *backend, uint64_t s
     if (r == NULL)
         return NULL;
     int batches[2] = {c->other_n > 0 ? c->other_n : c->n, c->n};
-    hpct_op_build build = {.batch_sizes = batches,
+    hpct_op_build build = {.precision = c->precision,
+                           .batch_sizes = batches,
                            .num_batch_sizes = c->other_n > 0 ? 2 : 1,
                            .training = true,
                            .needs_diff_src = c->needs_diff_src,
@@ -222,6 +289,7 @@ nn_result *nn_case_run(const nn_case *c, const hpct_backend *backend, uint64_t s
     hpct_status status = backend->make_op(&op, &c->spec, &build);
     if (status == HPCT_OK) {
         r->num_params = op->num_params;
+        r->precision = op->precision;
         status = import_params(op, r, seed, &a);
     }
     if (status == HPCT_OK)

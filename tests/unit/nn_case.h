@@ -7,19 +7,25 @@
 
 typedef struct nn_case {
     hpct_op_spec spec;
+    hpct_precision precision;
     int n;
     int other_n; /* also built for this batch size; 0 for none */
     bool needs_diff_src, fuse_update, plain_layout;
-    bool inference;     /* forward, and the backward after it, without `training` */
+    bool inference; /* forward, and the backward after it, without `training` */
     bool forward_only;
     bool add;           /* the sources' gradients are added to what is there */
     int small_integers; /* not 0: inputs are whole numbers below it, so that there are ties */
 } nn_case;
 
+/* Whether all its pictures can have their channels in blocks; spec.src_blocks and dst_blocks then ask
+ * a backend that knows them, and the numbers that go in and come out are the same. */
+bool nn_case_can_be_blocks(const nn_case *c);
+
 /* What one backend made of it, on the host, kernels in Keras' layout. */
 typedef struct nn_result {
     size_t src_count[HPCT_NODE_MAX_INPUTS], dst_count, param_count[HPCT_OP_MAX_PARAMS];
     int num_inputs, num_params;
+    hpct_precision precision; /* that it was computed in */
     float *dst, *diff_src[HPCT_NODE_MAX_INPUTS];
     float *grad[HPCT_OP_MAX_PARAMS], *param[HPCT_OP_MAX_PARAMS]; /* states have no grad */
     bool broke_promise; /* changed diff_dst though it said that it keeps it */

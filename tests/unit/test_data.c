@@ -1,5 +1,8 @@
 /* agent/data: what is read, and what is refused, with a message that names the file. */
+#include "config.h"
+
 #include "agent/data/dataset.h"
+#include "agent/data/gunzip.h"
 #include "agent/data/npy.h"
 #include "tests/unit/pictures.h"
 #include "tests/unit/unit.h"
@@ -74,6 +77,16 @@ static const char *folder_with(const char *name, const void *bytes, size_t size,
 #define IMAGES "train-images-idx3-ubyte"
 #define LABELS "train-labels-idx1-ubyte"
 
+/* A folder whose pictures are this, compressed. */
+static const char *only_gzip(const void *bytes, size_t size)
+{
+    const char *folder = folder_with(IMAGES ".gz", bytes, size, true);
+    char path[4096];
+    snprintf(path, sizeof path, "%s/" IMAGES, folder);
+    unlink(path);
+    return folder;
+}
+
 static void wrong_idx_files_are_refused(void **state)
 {
     (void) state;
@@ -83,11 +96,14 @@ static void wrong_idx_files_are_refused(void **state)
 
     refused(folder_with(IMAGES, file, size - 1, false), HPCT_TRAIN, HPCT_ERR_DATA, IMAGES,
             "truncated");
+    refused(only_gzip(file, size - 1), HPCT_TRAIN, HPCT_ERR_DATA, IMAGES ".gz", "truncated");
+    refused(only_gzip(file, 7), HPCT_TRAIN, HPCT_ERR_DATA, IMAGES ".gz", "truncated");
     refused(folder_with(IMAGES, file, 7, false), HPCT_TRAIN, HPCT_ERR_DATA, IMAGES, "truncated");
     refused(folder_with(IMAGES, file, 0, false), HPCT_TRAIN, HPCT_ERR_DATA, IMAGES, "truncated");
     file[size] = 0;
     refused(folder_with(IMAGES, file, size + 1, false), HPCT_TRAIN, HPCT_ERR_DATA, IMAGES,
             "longer");
+    refused(only_gzip(file, size + 1), HPCT_TRAIN, HPCT_ERR_DATA, IMAGES ".gz", "longer");
     pictures_idx(file, 0x801, 3, sizes, pixels, sizeof pixels);
     refused(folder_with(IMAGES, file, size, false), HPCT_TRAIN, HPCT_ERR_DATA, IMAGES,
             "wrong magic number 0x00000801");
@@ -137,6 +153,89 @@ static void damaged_gzip_is_refused(void **state)
         fclose(file);
         refused(folder, HPCT_TRAIN, HPCT_ERR_DATA, IMAGES ".gz", cases[i].why);
     }
+}
+
+/* A gzip member as zlib writes it; returns its length. */
+static size_t gzip_member(uint8_t *out, size_t room, const void *bytes, size_t size)
+{
+    const char *folder = pictures_folder();
+    char path[4096];
+    pictures_write(folder, "member", bytes, size, true);
+    snprintf(path, sizeof path, "%s/member", folder);
+    FILE *file = fopen(path, "rb");
+    size_t length = fread(out, 1, room, file);
+    fclose(file);
+    return length;
+}
+
+static uint8_t *gunzip(const void *bytes, size_t size, size_t *num)
+{
+    FILE *file = tmpfile();
+    fwrite(bytes, 1, size, file);
+    fflush(file);
+    uint8_t *content = hpct_gunzip(fileno(file), num);
+    assert_int_equal(lseek(fileno(file), 0, SEEK_CUR), (off_t) size);
+    fclose(file);
+    return content;
+}
+
+/* What is unusual is left to the stream: NULL. */
+static void usual_gzip_is_inflated_at_once(void **state)
+{
+    (void) state;
+    static uint8_t text[5000], file[2 * 6000], changed[2 * 6000];
+    size_t num = 0, once, size;
+    for (size_t i = 0; i < sizeof text; i++)
+        text[i] = (uint8_t) (i * i / 7);
+    once = gzip_member(file, sizeof file / 2, text, sizeof text);
+    uint8_t *content = gunzip(file, once, &num);
+#ifdef HAVE_LIBDEFLATE
+    assert_int_equal(num, sizeof text);
+    assert_memory_equal(content, text, sizeof text);
+    free(content);
+    size = gzip_member(changed, sizeof changed, text, 0);
+    content = gunzip(changed, size, &num);
+    assert_non_null(content);
+    assert_int_equal(num, 0);
+    free(content);
+#else
+    assert_null(content);
+#endif
+    size = once + gzip_member(file + once, sizeof file / 2, text, sizeof text);
+    assert_null(gunzip(file, size, &num));        /* two members */
+    assert_null(gunzip(file, once + 1, &num));    /* something behind it */
+    assert_null(gunzip(file, once - 1, &num));    /* its end is missing */
+    assert_null(gunzip(text, sizeof text, &num)); /* not gzip */
+    assert_null(gunzip(text, 0, &num));
+    for (size_t at = once - 8; at < once; at++) { /* checksum, length */
+        memcpy(changed, file, once);
+        changed[at] ^= 0x40;
+        assert_null(gunzip(changed, once, &num));
+    }
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    assert_null(hpct_gunzip(ends[0], &num));
+    close(ends[0]);
+    close(ends[1]);
+}
+
+/* As `cat a.gz b.gz` makes it. */
+static void gzip_of_two_members_is_read(void **state)
+{
+    (void) state;
+    static const char labels[] = "\0\0\x08\x01\0\0\0\x04\3\2\1\0";
+    uint8_t file[200];
+    hpct_dataset *dataset;
+    size_t size = gzip_member(file, 100, labels, 10);
+    size += gzip_member(file + size, 100, labels + 10, 2);
+    const char *folder = folder_with(LABELS ".gz", file, size, false);
+    char path[4096];
+    snprintf(path, sizeof path, "%s/" LABELS, folder);
+    unlink(path);
+    assert_int_equal(hpct_dataset_open(&dataset, folder, HPCT_TRAIN), HPCT_OK);
+    assert_int_equal(dataset->labels[0], 3);
+    assert_int_equal(dataset->labels[3], 0);
+    hpct_dataset_free(dataset);
 }
 
 /* ---- npz ---- */
@@ -274,6 +373,8 @@ int main(void)
         cmocka_unit_test(missing_files_are_named),
         cmocka_unit_test(wrong_idx_files_are_refused),
         cmocka_unit_test(damaged_gzip_is_refused),
+        cmocka_unit_test(usual_gzip_is_inflated_at_once),
+        cmocka_unit_test(gzip_of_two_members_is_read),
         cmocka_unit_test(npz_is_read),
         cmocka_unit_test(wrong_npz_files_are_refused),
         cmocka_unit_test(npy_headers_are_read_strictly),

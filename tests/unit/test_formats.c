@@ -214,7 +214,7 @@ static void memory_decides_what_is_kept(void **state)
         hpct_room_free(&room);
         hpct_dataset_free(dataset);
     }
-    assert_true(hpct_memory_available() > 1 << 20);
+    assert_true(hpct_memory_share_now().bytes > 1 << 20);
 }
 
 static void put_file(const char *folder, const char *name, const char *text)
@@ -231,19 +231,19 @@ static void cgroups_limit_the_memory(void **state)
     snprintf(proc, sizeof proc, "%s/proc", folder);
     snprintf(cgroups, sizeof cgroups, "%s/cg", folder);
     put_file(folder, "proc/meminfo", "MemTotal: 9000 kB\nMemAvailable:    4000 kB\n");
-    assert_int_equal(hpct_memory_available_in(proc, cgroups), 4000 * 1024);
+    assert_int_equal(hpct_memory_share_in(proc, cgroups).bytes, 4000 * 1024);
     put_file(folder, "proc/self/cgroup", "0::/job/step\n");
     put_file(folder, "cg/job/memory.max", "1000000\n");
     put_file(folder, "cg/job/memory.current", "400000\n");
     put_file(folder, "cg/job/memory.stat", "anon 300000\ninactive_file 100000\n");
     put_file(folder, "cg/job/step/memory.max", "max\n");
-    assert_int_equal(hpct_memory_available_in(proc, cgroups), 700000);
+    assert_int_equal(hpct_memory_share_in(proc, cgroups).bytes, 700000);
     put_file(folder, "cg/job/memory.current", "2000000\n");
-    assert_int_equal(hpct_memory_available_in(proc, cgroups), 0);
+    assert_int_equal(hpct_memory_share_in(proc, cgroups).bytes, 0);
     put_file(folder, "proc/self/cgroup", "7:cpu:/x\n5:memory:/slurm/job\n");
     put_file(folder, "cg/memory/slurm/memory.limit_in_bytes", "500000\n");
     put_file(folder, "cg/memory/slurm/memory.usage_in_bytes", "1000\n");
-    assert_int_equal(hpct_memory_available_in(proc, cgroups), 499000);
+    assert_int_equal(hpct_memory_share_in(proc, cgroups).bytes, 499000);
 }
 
 static void archives_are_read(void **state)

@@ -264,7 +264,8 @@ static hpct_model *every_layer(void)
     hpct_model_add_activation(model, HPCT_RELU6);
     hpct_model_add_concatenate(model, (int[]){hpct_model_head(model), branch}, 2);
     hpct_model_add_batch_normalization(
-        model, &(hpct_batch_normalization){.momentum = 0.9, .epsilon = 1e-5, .no_scale = true});
+        model, &(hpct_batch_normalization){
+                   .synchronized = true, .momentum = 0.9, .epsilon = 1e-5, .no_scale = true});
     hpct_model_add_zero_padding2d(model, &(hpct_zero_padding2d){.padding = {{1, 2}, {3, 0}}});
     hpct_model_add_max_pool2d(model, &(hpct_max_pool2d){.pool = {2, 3}, .strides = {1, 2}});
     hpct_model_add_average_pool2d(model,

@@ -239,12 +239,76 @@ static void split_covers_everything_once(void **state)
     }
 }
 
+/* The sums, and the gradients in diff (filled with what must not stay) unless that is NULL. */
+static hpct_batch_sums loss_on(int threads, hpct_loss_call call, float *diff)
+{
+    hpct_batch_sums sums;
+    size_t count = (size_t) call.n * (size_t) call.classes;
+    for (size_t i = 0; diff != NULL && i < count; i++)
+        diff[i] = 77;
+    call.diff_src = diff;
+    call.sums = &sums;
+    hpct_cpu_set_threads(threads);
+    assert_int_equal(threads == 0 ? hpct_ref_loss(&call) : hpct_backend_cpu.loss(&call), HPCT_OK);
+    return sums;
+}
+
+/* As the reference, and the same bits on any number of threads. */
+static void losses_match(hpct_loss_call call)
+{
+    size_t count = (size_t) call.n * (size_t) call.classes;
+    float *expected = malloc(count * sizeof *expected), *found = malloc(count * sizeof *found);
+    hpct_batch_sums ref = loss_on(0, call, expected), one = loss_on(1, call, found);
+    assert_memory_equal(found, expected, count * sizeof *found);
+    hpct_batch_sums three = loss_on(3, call, found), alone = loss_on(3, call, NULL);
+    assert_memory_equal(found, expected, count * sizeof *found);
+    assert_true(fabs(three.loss - ref.loss) <= 1e-12 * fabs(ref.loss));
+    assert_int_equal(three.correct, ref.correct);
+    assert_int_equal(three.in_top_k, ref.in_top_k);
+    assert_true(one.loss == three.loss && alone.loss == three.loss);
+    free(expected);
+    free(found);
+}
+
+static void losses_are_shared_among_threads(void **state)
+{
+    (void) state;
+    static const int sizes[][2] = {{1, 10}, {64, 10}, {13, 1000}, {3, 5000}, {700, 70}, {3, 4096}};
+    int before = hpct_cpu_threads();
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        int n = sizes[i][0], classes = sizes[i][1];
+        size_t count = (size_t) n * (size_t) classes;
+        float *numbered = numbers(count), *src = exactly(numbered, count);
+        int32_t *labels = malloc((size_t) n * sizeof *labels);
+        for (int s = 0; s < n; s++)
+            labels[s] = s % 3 == 0 ? (s * 7) % classes : 0;
+        hpct_loss_call call = {.form = HPCT_LOSS_LOGITS,
+                               .n = n,
+                               .classes = classes,
+                               .src = src,
+                               .labels = labels,
+                               .top_k = classes / 2,
+                               .scale = 0.25f};
+        losses_match(call);
+        call.form = HPCT_LOSS_SQUARED;
+        call.targets = exactly(numbered, count); /* its own memory */
+        call.labels = NULL;
+        losses_match(call);
+        free((void *) (uintptr_t) call.targets);
+        free(labels);
+        free(src);
+        hpct_host_release(numbered);
+    }
+    hpct_cpu_set_threads(before);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_variants_match),
         cmocka_unit_test(best_is_the_first_supported),
         cmocka_unit_test(split_covers_everything_once),
+        cmocka_unit_test(losses_are_shared_among_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

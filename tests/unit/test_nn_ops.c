@@ -22,11 +22,12 @@ static void describe(const nn_case *c)
     if (c->spec.kind == HPCT_OP_CONV2D || c->spec.kind == HPCT_OP_MAX_POOL2D ||
         c->spec.kind == HPCT_OP_AVERAGE_POOL2D)
         print_error("%s n %d/%d in %dx%dx%d kernel %dx%d stride %dx%d dilation %dx%d pad %d,%d "
-                    "out %dx%dx%d groups %d relu %d no bias %d diff %d plain %d\n",
+                    "out %dx%dx%d groups %d relu %d no bias %d diff %d plain %d %s\n",
                     hpct_op_kind_name(c->spec.kind), c->n, c->other_n, w->in_h, w->in_w, w->in_c,
                     w->kernel_h, w->kernel_w, w->stride_h, w->stride_w, w->dilation_h,
                     w->dilation_w, w->pad_top, w->pad_left, w->out_h, w->out_w, w->out_c, w->groups,
-                    c->spec.relu, c->spec.no_bias, c->needs_diff_src, c->plain_layout);
+                    c->spec.relu, c->spec.no_bias, c->needs_diff_src, c->plain_layout,
+                    hpct_precision_name(c->precision));
     else if (c->spec.kind == HPCT_OP_BATCH_NORM)
         print_error("%s n %d rows %d channels %d relu %d diff %d add %d inference %d\n",
                     hpct_op_kind_name(c->spec.kind), c->n, c->spec.norm.rows, c->spec.norm.channels,
@@ -36,10 +37,10 @@ static void describe(const nn_case *c)
                     hpct_op_kind_name(c->spec.kind), c->n, c->spec.join.rows, c->spec.join.count,
                     c->spec.join.size[0], c->spec.relu, c->add);
     else
-        print_error("%s n %d/%d rows %d in %d out %d relu %d diff %d fuse %d\n",
+        print_error("%s n %d/%d rows %d in %d out %d relu %d diff %d fuse %d %s\n",
                     hpct_op_kind_name(c->spec.kind), c->n, c->other_n, c->spec.dense.rows,
                     c->spec.dense.in, c->spec.dense.out, c->spec.relu, c->needs_diff_src,
-                    c->fuse_update);
+                    c->fuse_update, hpct_precision_name(c->precision));
 }
 
 static void compare(const nn_case *c, const char *what, const float *got, const float *expected,
@@ -71,48 +72,113 @@ static void compare_params(const nn_case *c, const nn_result *got, const nn_resu
     }
 }
 
+static void check_backend(const nn_case *c, const hpct_backend *backend, uint64_t seed,
+                          const nn_result *expected)
+{
+    nn_result *got = nn_case_run(c, backend, seed, expected->dst, 1);
+    if (got == NULL) {
+        describe(c);
+        fail_msg("%s: %s", backend->name, hpct_last_error());
+    }
+    compare(c, "forward", got->dst, expected->dst, expected->dst_count);
+    for (int k = 0; k < expected->num_inputs && c->needs_diff_src && !c->forward_only; k++)
+        compare(c, "source gradient", got->diff_src[k], expected->diff_src[k],
+                expected->src_count[k]);
+    if (got->broke_promise || expected->broke_promise) {
+        describe(c);
+        fail_msg("diff_dst is not kept");
+    }
+    compare_params(c, got, expected);
+    if (got->bad_padding > 0) {
+        describe(c);
+        fail_msg("%zu numbers in the padding", got->bad_padding);
+    }
+    nn_result_free(got);
+}
+
+static int with_blocks; /* cases so far */
+
+/* And with channels in blocks, where the backend knows them. */
+static void check_blocks(const nn_case *c, const hpct_backend *backend, uint64_t seed,
+                         const nn_result *expected)
+{
+    hpct_blocking blocking =
+        backend->blocking != NULL ? backend->blocking(&c->spec, c->precision) : HPCT_BLOCKS_NEVER;
+    for (int layout = 1; layout < 4; layout++) {
+        nn_case blocks = *c;
+        blocks.spec.src_blocks = (layout & 1) != 0;
+        blocks.spec.dst_blocks = (layout & 2) != 0;
+        if (blocking == HPCT_BLOCKS_NEVER || !nn_case_can_be_blocks(c) ||
+            (blocking == HPCT_BLOCKS_ALL && layout != 3))
+            continue;
+        check_backend(&blocks, backend, seed, expected);
+        with_blocks++;
+    }
+}
+
 static void check_case(const nn_case *c)
 {
     uint64_t seed = draws;
-    nn_result *expected = nn_case_run(c, &hpct_backend_ref, seed, NULL, 1);
+    nn_case as_done = *c;
+    if (c->precision != HPCT_FP32) {
+        nn_result *first = nn_case_run(c, &hpct_backend_cpu, seed, NULL, 1);
+        assert_non_null(first);
+        as_done.precision = first->precision;
+        nn_result_free(first);
+    }
+    nn_result *expected = nn_case_run(&as_done, &hpct_backend_ref, seed, NULL, 1);
     assert_non_null(expected);
     for (int b = 0; hpct_backends[b] != NULL; b++) {
         if (hpct_backends[b] == &hpct_backend_ref)
             continue;
-        nn_result *got = nn_case_run(c, hpct_backends[b], seed, expected->dst, 1);
-        if (got == NULL) {
-            describe(c);
-            fail_msg("%s: %s", hpct_backends[b]->name, hpct_last_error());
-        }
-        compare(c, "forward", got->dst, expected->dst, expected->dst_count);
-        for (int k = 0; k < expected->num_inputs && c->needs_diff_src && !c->forward_only; k++)
-            compare(c, "source gradient", got->diff_src[k], expected->diff_src[k],
-                    expected->src_count[k]);
-        if (got->broke_promise || expected->broke_promise) {
-            describe(c);
-            fail_msg("diff_dst is not kept");
-        }
-        compare_params(c, got, expected);
-        if (got->bad_padding > 0) {
-            describe(c);
-            fail_msg("%zu numbers in the padding", got->bad_padding);
-        }
-        nn_result_free(got);
+        check_backend(c, hpct_backends[b], seed, expected);
+        check_blocks(c, hpct_backends[b], seed, expected);
     }
     nn_result_free(expected);
+}
+
+/* bf16 in a third of the cases, where this machine has it. */
+static hpct_precision pick_precision(void)
+{
+    bool low = pick(0, 2) == 0;
+    return low && hpct_backend_cpu.check_precision(HPCT_BF16) == HPCT_OK ? HPCT_BF16 : HPCT_FP32;
+}
+
+/* Channels, often as many as make whole blocks. */
+static int pick_channels(int most)
+{
+    return pick(0, 1) == 0 ? pick(1, most) : HPCT_CHANNEL_BLOCK * pick(1, 3);
+}
+
+/* Some of the picture becomes a frame of zeros around a smaller one. */
+static void draw_frame(hpct_window *w)
+{
+    int top = pick(0, w->kernel_h - 1), left = pick(0, w->kernel_w - 1);
+    w->pad_zeros = true;
+    w->pad_top = top < w->in_h ? top : 0;
+    w->pad_left = left < w->in_w ? left : 0;
+    w->in_h -= w->pad_top;
+    w->in_w -= w->pad_left;
+    w->in_h -= w->in_h > 1 && w->kernel_h > 1 ? pick(0, 1) : 0;
+    w->in_w -= w->in_w > 1 && w->kernel_w > 1 ? pick(0, 1) : 0;
 }
 
 static nn_case random_window_case(hpct_op_kind kind, int max_in_c, int max_out_c)
 {
     bool conv = kind == HPCT_OP_CONV2D, same = pick(0, 1) == 1;
     int kernel[2] = {pick(1, 5), pick(1, 5)}, strides[2] = {pick(1, 3), pick(1, 3)};
-    int in[3] = {pick(kernel[0], 12), pick(kernel[1], 12), pick(1, max_in_c)};
+    int in[3] = {pick(kernel[0], 12), pick(kernel[1], 12),
+                 conv ? pick(1, max_in_c) : pick_channels(max_in_c)};
     nn_case c = {.n = pick(1, 5)};
+    c.precision = pick_precision();
     c.spec.kind = kind;
     c.spec.window = nn_window(in, conv ? pick(1, max_out_c) : in[2], kernel, strides, same);
+    if (kind == HPCT_OP_MAX_POOL2D && !same && pick(0, 1) == 1)
+        draw_frame(&c.spec.window);
     c.spec.relu = conv && pick(0, 1) == 1;
     c.spec.no_bias = conv && pick(0, 3) == 0;
     c.needs_diff_src = !conv || pick(0, 1) == 1;
+    c.add = !conv && pick(0, 1) == 1;
     c.other_n = pick(0, 2) == 0 ? pick(1, 9) : 0;
     c.plain_layout = pick(0, 3) == 0;
     return c;
@@ -214,6 +280,7 @@ static void dense_matches(void **state)
     (void) state;
     for (int i = 0; i < unit_cases(120); i++) {
         nn_case c = {.n = pick(1, 70), .other_n = pick(0, 1) * pick(1, 70)};
+        c.precision = pick_precision();
         c.spec.kind = HPCT_OP_DENSE;
         c.spec.relu = pick(0, 1) == 1;
         c.spec.no_bias = pick(0, 3) == 0;
@@ -248,12 +315,15 @@ static void joins_match(void **state)
     (void) state;
     for (int i = 0; i < unit_cases(80); i++) {
         nn_case c = {.n = pick(1, 30), .needs_diff_src = true, .add = pick(0, 1) == 1};
+        bool round = pick(0, 1) == 1;
         c.spec.kind = i % 2 == 0 ? HPCT_OP_ADD : HPCT_OP_CONCATENATE;
         c.spec.relu = i % 2 == 0 && pick(0, 1) == 1;
         c.spec.join.rows = pick(1, 60);
         c.spec.join.count = pick(2, HPCT_NODE_MAX_INPUTS);
         for (int k = 0; k < c.spec.join.count; k++)
-            c.spec.join.size[k] = i % 2 == 0 && k > 0 ? c.spec.join.size[0] : pick(1, 50);
+            c.spec.join.size[k] = i % 2 == 0 && k > 0 ? c.spec.join.size[0]
+                                  : round             ? HPCT_CHANNEL_BLOCK * pick(1, 3)
+                                                      : pick(1, 50);
         check_case(&c);
     }
 }
@@ -287,7 +357,7 @@ static void pad2d_matches(void **state)
         c.spec.kind = HPCT_OP_PAD2D;
         *w = (hpct_window){.in_h = pick(1, 9),
                            .in_w = pick(1, 9),
-                           .in_c = pick(1, 20),
+                           .in_c = pick_channels(20),
                            .kernel_h = 1,
                            .kernel_w = 1,
                            .stride_h = 1,
@@ -517,6 +587,16 @@ static void accumulation_matches(void **state)
     }
 }
 
+/* The cases above had some of each kind, unless this processor has no use for blocks. */
+static void blocks_were_tried(void **state)
+{
+    (void) state;
+    nn_case c = {.n = 1, .spec = {.kind = HPCT_OP_BATCH_NORM, .norm = {.rows = 2, .channels = 16}}};
+    if (hpct_backend_cpu.blocking(&c.spec, c.precision) == HPCT_BLOCKS_NEVER)
+        skip();
+    assert_true(with_blocks > unit_cases(150));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -538,6 +618,7 @@ int main(void)
         cmocka_unit_test(updates_match),
         cmocka_unit_test(a_gradient_that_is_no_number_shows),
         cmocka_unit_test(accumulation_matches),
+        cmocka_unit_test(blocks_were_tried),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -153,7 +153,7 @@ static void the_summary_has_what_is_promised(void **state)
     hpct_summary summary = {.model = "m",
                             .strategy = "s",
                             .device = "cpu",
-                            .precision = "float32",
+                            .precision = HPCT_FP32,
                             .optimizer = "lamb",
                             .learning_rate = 0.05,
                             .workers = 2,

@@ -21,7 +21,9 @@
 #include "spank/stage/crew.h"
 #include "spank/stage/hash.h"
 #include "spank/stage/mode.h"
+#include "spank/stage/origin.h"
 #include "spank/stage/pack.h"
+#include "spank/stage/together.h"
 #include "spank/stage/tree.h"
 
 /* A changed size may ask for more memory than there is, which must be an error and no end. */
@@ -432,6 +434,39 @@ static void the_way_follows_from_size_number_and_nodes(void **state)
     assert_int_equal(choose(1000, true, false, 1000000, 1, "read once"), HPCT_WAY_BROADCAST);
 }
 
+static void a_server_names_what_it_serves(void **state)
+{
+    (void) state;
+    static const char *const remote[] = {
+        "nas:/home", "10.0.0.1:/x", "[fe80::1]:/x", "//nas/data", "10.0.0.1@tcp:/lustre",
+        "u@nas:",    "bucket:set"};
+    static const char *const local[] = {"/dev/sda1",     "tmpfs",          "none", "localhost:/x",
+                                        "127.0.0.1:/x",  "u@localhost:/x", ":/x",  "/a:b",
+                                        "//localhost/x", "pool/data:x",    ""};
+    for (size_t i = 0; i < sizeof remote / sizeof *remote; i++)
+        assert_true(hpct_origin_is_remote(remote[i]));
+    for (size_t i = 0; i < sizeof local / sizeof *local; i++)
+        assert_false(hpct_origin_is_remote(local[i]));
+}
+
+static void one_file_is_known_on_all_nodes(void **state)
+{
+    (void) state;
+    struct stat one = {.st_ino = 5, .st_size = 7, .st_mtim = {8, 9}, .st_ctim = {10, 11}};
+    struct stat other = one;
+    hpct_offer offer = {0};
+    hpct_offer_identify(&offer, &one, 0);
+    assert_true(hpct_offer_is(&offer, &one, 0));
+    other.st_ino++; /* as each node's FUSE numbers it */
+    assert_false(hpct_offer_is(&offer, &other, 0));
+    assert_false(hpct_offer_is(&offer, &other, 77));
+    hpct_offer_identify(&offer, &one, 77);
+    assert_true(hpct_offer_is(&offer, &other, 77));
+    assert_false(hpct_offer_is(&offer, &other, 78));
+    other.st_mtim.tv_nsec++;
+    assert_false(hpct_offer_is(&offer, &other, 77));
+}
+
 static void modes_are_read(void **state)
 {
     (void) state;
@@ -460,6 +495,8 @@ int main(void)
         cmocka_unit_test(a_crew_tells_what_failed_first),
         cmocka_unit_test(nodes_are_read_line_by_line),
         cmocka_unit_test(the_way_follows_from_size_number_and_nodes),
+        cmocka_unit_test(a_server_names_what_it_serves),
+        cmocka_unit_test(one_file_is_known_on_all_nodes),
         cmocka_unit_test(modes_are_read),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

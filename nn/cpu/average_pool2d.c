@@ -1,5 +1,4 @@
-/* MaxPooling2D and AveragePooling2D by oneDNN; a workspace remembers where the largest cells were.
- */
+/* AveragePooling2D by oneDNN. */
 #include "nn/cpu/cpu.h"
 
 #include "base/status.h"
@@ -19,7 +18,7 @@ static pool_op *pool_of(hpct_op *op)
 
 static hpct_status forward(hpct_op *op, const hpct_op_call *call)
 {
-    void *args[] = {(void *) (uintptr_t) call->src[0], call->dst, call->workspace};
+    void *args[] = {(void *) (uintptr_t) call->src[0], call->dst};
     return hpct_prim_execute(pool_of(op)->forward[call->batch], call->scratch, args);
 }
 
@@ -27,7 +26,7 @@ static hpct_status backward(hpct_op *op, const hpct_op_call *call)
 {
     if (call->diff_src[0] == NULL)
         return HPCT_OK;
-    void *args[] = {call->diff_dst, call->diff_src[0], call->workspace};
+    void *args[] = {call->diff_dst, call->diff_src[0]};
     return hpct_prim_execute(pool_of(op)->backward[call->batch], call->scratch, args);
 }
 
@@ -51,8 +50,8 @@ static void at_least(size_t *bytes, size_t needed)
         *bytes = needed;
 }
 
-hpct_status hpct_cpu_make_pool2d(hpct_op **out, const hpct_op_spec *spec,
-                                 const hpct_op_build *build)
+hpct_status hpct_cpu_make_average_pool2d(hpct_op **out, const hpct_op_spec *spec,
+                                         const hpct_op_build *build)
 {
     static const hpct_op_class class = {
         .forward = forward, .backward = backward, .destroy = destroy};
@@ -76,7 +75,6 @@ hpct_status hpct_cpu_make_pool2d(hpct_op **out, const hpct_op_spec *spec,
             status = hpct_shim_pool_backward(&pool->backward[i], spec, n, pool->forward[i]);
         if (status != HPCT_OK)
             return status;
-        at_least(&op->workspace_bytes, hpct_prim_workspace_bytes(pool->forward[i]));
         at_least(&op->scratch_bytes, hpct_prim_scratch_bytes(pool->forward[i]));
         if (build->training)
             at_least(&op->scratch_bytes, hpct_prim_scratch_bytes(pool->backward[i]));

@@ -1,0 +1,266 @@
+/* Batch sizes from the memory plan: what a batch needs, whether that fits this rank's part of the
+ * memory, and the largest power of two that fits everybody's. */
+#include "agent/batch.h"
+
+#include "agent/context.h"
+#include "agent/data/dataset.h"
+#include "agent/data/pipeline.h"
+#include "agent/memory.h"
+#include "agent/strategy/strategy.h"
+#include "agent/threads.h"
+#include "base/status.h"
+#include "nn/step.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST (1 << 20)
+#define RESERVE 16 /* of what is left, one such part is for what nobody plans: stacks, tables */
+
+typedef struct question {
+    hpct_context *context;
+    hpct_model *model;
+    const hpct_batch_options *options;
+} question;
+
+/* One rank's answer; all pass theirs around. */
+typedef struct answer {
+    int32_t batch; /* 0: not even 1 */
+    int32_t ranks; /* that share the memory */
+    uint64_t need, next,
+        memory; /* bytes; next: of the double, 0 where that is out of the question */
+    char whose[32];
+} answer;
+
+static size_t input_bytes(const question *q, int batch)
+{
+    hpct_shape shape = hpct_model_input_shape(q->model);
+    size_t floats = 1;
+    for (int i = 0; i < shape.rank; i++)
+        floats *= (size_t) shape.size[i];
+    return (size_t) batch * (floats * sizeof(float) + sizeof(int32_t));
+}
+
+static hpct_status step_need(const question *q, int batch, size_t *bytes)
+{
+    if (!q->options->evaluate) {
+        hpct_strategy_plan plan = {
+            .context = q->context,
+            .model = q->model,
+            .backend = "cpu",
+            .batch_sizes = &batch,
+            .num_batch_sizes = 1,
+            .keep_gradients = q->options->data == NULL,
+        };
+        return hpct_multi_worker_mirrored.need(&plan, bytes);
+    }
+    hpct_memory_plan plan;
+    hpct_build_options build = {
+        .backend = "cpu", .batch_sizes = &batch, .num_batch_sizes = 1, .inference_only = true};
+    hpct_status status = hpct_model_plan(q->model, &build, &plan);
+    *bytes = hpct_memory_plan_growth(&plan);
+    return status;
+}
+
+/* Bytes by which this process grows. */
+static hpct_status need_of(const question *q, int batch, size_t *bytes)
+{
+    const hpct_dataset *data = q->options->data, *validation = q->options->validation;
+    bool training = !q->options->evaluate;
+    hpct_status status = step_need(q, batch, bytes);
+    if (data == NULL || hpct_dataset_is_plain(data, training) ||
+        (validation != NULL && hpct_dataset_is_plain(validation, false)))
+        *bytes += input_bytes(q, batch); /* the model's own memory for a batch */
+    if (data != NULL)                    /* and the sampler's order */
+        *bytes += hpct_pipeline_bytes(data, batch, training) +
+                  (training ? data->size : (size_t) batch) * sizeof(uint32_t);
+    if (validation != NULL)
+        *bytes += hpct_pipeline_bytes(validation, batch, false);
+    return status;
+}
+
+/* The memory is read after the plan: what planning itself took (kernels stay with oneDNN) is part
+ * of what is taken. */
+static hpct_status try(const question *q, int batch, answer *out)
+{
+    size_t need = 0;
+    hpct_status status = need_of(q, batch, &need);
+    hpct_memory_share share = hpct_memory_share_now();
+    *out = (answer){.batch = batch,
+                    .ranks = share.ranks,
+                    .need = need,
+                    .memory = share.bytes - share.bytes / RESERVE};
+    snprintf(out->whose, sizeof out->whose, "%s", share.whose);
+    return status;
+}
+
+static int most_of(const question *q)
+{
+    int size = hpct_context_size(q->context), most = hpct_model_largest_batch(q->model);
+    size_t samples = q->options->data != NULL ? q->options->data->size / (size_t) size : MOST;
+    most = most > MOST ? MOST : most;
+    most = most > INT_MAX / 2 / size ? INT_MAX / 2 / size : most;
+    return (size_t) most < samples ? most : samples > 0 ? (int) samples : 1;
+}
+
+/* This rank's largest power of two, by bisection of the exponent: no more than six plans. */
+static hpct_status bisect(const question *q, answer *best)
+{
+    int fits = -1, too_large = 0;
+    answer one, over = {0};
+    hpct_status status = HPCT_OK;
+    for (int most = most_of(q); most >> too_large > 0;)
+        too_large++;
+    while (too_large - fits > 1 && status == HPCT_OK) {
+        int middle = fits + (too_large - fits) / 2;
+        status = try(q, 1 << middle, &one);
+        if (one.need <= one.memory) {
+            fits = middle;
+            *best = one;
+        } else {
+            too_large = middle;
+            over = one;
+        }
+    }
+    if (fits < 0) {
+        *best = over;
+        best->batch = 0;
+    }
+    best->next = over.need;
+    return status;
+}
+
+/* "3.1 GiB" */
+static const char *bytes_text(char text[32], uint64_t bytes)
+{
+    static const char *const units[] = {"KiB", "MiB", "GiB", "TiB"};
+    double value = (double) bytes / 1024;
+    int unit = 0;
+    for (; value >= 1000 && unit < 3; unit++)
+        value /= 1024;
+    snprintf(text, 32, value < 10 ? "%.2f %s" : "%.1f %s", value, units[unit]);
+    return text;
+}
+
+/* "of 3.9 GiB that a rank may take (cgroup, shared by 2 ranks)" */
+static void of_memory(const answer *a, char text[128])
+{
+    char memory[32], shared[48] = "";
+    if (a->ranks > 1)
+        snprintf(shared, sizeof shared, ", shared by %d ranks", a->ranks);
+    snprintf(text, 128, "%s that a rank may take (%s%s)", bytes_text(memory, a->memory), a->whose,
+             shared);
+}
+
+static void describe(const answer *a, hpct_batch_choice *choice)
+{
+    char need[32], next[32], memory[128], rest[64] = "more is not in a rank's share";
+    *choice = (hpct_batch_choice){.batch_size = a->batch, .need = a->need, .memory = a->memory};
+    of_memory(a, memory);
+    if (a->next > 0)
+        snprintf(rest, sizeof rest, "%d would take %s", 2 * a->batch, bytes_text(next, a->next));
+    snprintf(choice->line, sizeof choice->line, "batch size %d takes %s of %s; %s", a->batch,
+             bytes_text(need, a->need), memory, rest);
+}
+
+/* All ranks' answers, and the rank whose batch is the smallest; the caller frees *all. */
+static hpct_status gather(const question *q, const answer *mine, answer **all, int *smallest)
+{
+    hpct_comm *comm = hpct_context_comm(q->context);
+    *all = malloc((size_t) comm->size * sizeof **all);
+    if (*all == NULL)
+        return hpct_fail_memory((size_t) comm->size * sizeof **all);
+    hpct_status status = comm->ops->allgather(comm, mine, *all, sizeof *mine);
+    *smallest = 0;
+    for (int rank = 1; status == HPCT_OK && rank < comm->size; rank++) {
+        if ((*all)[rank].batch < (*all)[*smallest].batch)
+            *smallest = rank;
+    }
+    return status;
+}
+
+static hpct_status choose(const question *q, answer *out)
+{
+    answer mine = {0}, *all = NULL;
+    int smallest = 0;
+    hpct_status status = hpct_context_agree(q->context, bisect(q, &mine));
+    if (status == HPCT_OK)
+        status = gather(q, &mine, &all, &smallest);
+    if (status == HPCT_OK)
+        *out = all[smallest];
+    free(all);
+    return status;
+}
+
+static hpct_status refuse(const answer *a, int batch)
+{
+    char need[32], memory[128], advice[64] = "not even 1 fits";
+    of_memory(a, memory);
+    if (a->batch > 0)
+        snprintf(advice, sizeof advice, "at most %d fits (as --batch-size auto finds)", a->batch);
+    return hpct_fail(HPCT_ERR_CONFIG, "batch size %d takes %s, more than the %s: %s", batch,
+                     bytes_text(need, a->need), memory, advice);
+}
+
+hpct_status hpct_batch_choose(hpct_context *context, hpct_model *model,
+                              const hpct_batch_options *options, hpct_batch_choice *choice)
+{
+    question q = {context, model, options};
+    hpct_context *alone = NULL;
+    answer found = {0};
+    hpct_status status = context == NULL ? hpct_context_open_alone(&alone) : HPCT_OK;
+    if (context == NULL)
+        q.context = alone;
+    if (status == HPCT_OK)
+        status = hpct_threads_set(q.context);
+    if (status == HPCT_OK)
+        status = choose(&q, &found);
+    if (status == HPCT_OK && found.batch == 0)
+        status = hpct_context_agree(q.context, refuse(&found, 1));
+    if (status == HPCT_OK)
+        describe(&found, choice);
+    hpct_context_close(alone);
+    return status;
+}
+
+/* *over: of a rank that it does not fit, if there is one. */
+static hpct_status ask(const question *q, int batch, bool *fits, answer *over)
+{
+    answer mine = {0}, *all = NULL;
+    int ignored;
+    hpct_status status = hpct_context_agree(q->context, try(q, batch, &mine));
+    if (status == HPCT_OK)
+        status = gather(q, &mine, &all, &ignored);
+    *fits = true;
+    for (int rank = 0; status == HPCT_OK && rank < hpct_context_size(q->context); rank++) {
+        if (*fits && all[rank].need > all[rank].memory) {
+            *fits = false;
+            *over = all[rank];
+        }
+    }
+    free(all);
+    return status;
+}
+
+hpct_status hpct_batch_fits(hpct_context *context, hpct_model *model,
+                            const hpct_batch_options *options, int batch, bool *fits)
+{
+    answer over;
+    return ask(&(question){context, model, options}, batch, fits, &over);
+}
+
+hpct_status hpct_batch_admit(hpct_context *context, hpct_model *model,
+                             const hpct_batch_options *options, int batch)
+{
+    question q = {context, model, options};
+    bool fits = true;
+    answer over = {0}, largest;
+    hpct_status status = ask(&q, batch, &fits, &over);
+    if (status != HPCT_OK || fits)
+        return status;
+    status = choose(&q, &largest);
+    over.batch = largest.batch;
+    return status == HPCT_OK ? hpct_context_agree(context, refuse(&over, batch)) : status;
+}

@@ -1,0 +1,17 @@
+/* agent/batch.h - whether a batch fits the memory, before it is taken. */
+#ifndef HPCT_AGENT_BATCH_H
+#define HPCT_AGENT_BATCH_H
+
+#include <hpctrain/batch.h>
+
+/* Whether batches of this many samples on each rank fit the memory of every rank; collective, after
+ * hpct_threads_set. */
+hpct_status hpct_batch_fits(hpct_context *context, hpct_model *model,
+                            const hpct_batch_options *options, int batch, bool *fits);
+
+/* HPCT_OK when they do, else HPCT_ERR_CONFIG with the need, the memory, and what would fit;
+ * collective, after hpct_threads_set. */
+hpct_status hpct_batch_admit(hpct_context *context, hpct_model *model,
+                             const hpct_batch_options *options, int batch);
+
+#endif

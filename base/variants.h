@@ -1,0 +1,63 @@
+/* base/variants.h - loops compiled once for each instruction set, because one binary serves many
+ * nodes. A file of loops defines HPCT_BODY, the header with the loops, and includes this; the body
+ * is then included once for each set with
+ *   HPCT_TARGET         the function attribute that allows its instructions
+ *   HPCT_VARIANT(name)  a name of its own
+ *   HPCT_VARIANT_NAME   what it is called: "avx512", "avx2", "base"
+ * and HPCT_VARIANT(supported)() says whether this processor has them. HPCT_VARIANTS(name) lists the
+ * addresses of a name's variants, from the fastest to the one that runs everywhere, and NULL.
+ * No include guard: each file of loops includes it once. */
+#include <stdbool.h>
+#include <stddef.h>
+
+#if defined(__x86_64__)
+
+#define HPCT_VARIANTS(name) &name##_avx512, &name##_avx2, &name##_base, NULL
+
+static bool supported_avx512(void)
+{
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+           __builtin_cpu_supports("fma");
+}
+#ifdef __clang__ /* does not know the option, and would ignore the whole attribute */
+#define HPCT_WIDE ""
+#else
+#define HPCT_WIDE ",prefer-vector-width=512"
+#endif
+#define HPCT_TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,fma" HPCT_WIDE)))
+#define HPCT_VARIANT(name) name##_avx512
+#define HPCT_VARIANT_NAME "avx512"
+#include HPCT_BODY
+#undef HPCT_WIDE
+#undef HPCT_TARGET
+#undef HPCT_VARIANT
+#undef HPCT_VARIANT_NAME
+
+static bool supported_avx2(void)
+{
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+}
+#define HPCT_TARGET __attribute__((target("avx2,fma")))
+#define HPCT_VARIANT(name) name##_avx2
+#define HPCT_VARIANT_NAME "avx2"
+#include HPCT_BODY
+#undef HPCT_TARGET
+#undef HPCT_VARIANT
+#undef HPCT_VARIANT_NAME
+
+#else
+#define HPCT_VARIANTS(name) &name##_base, NULL
+#endif
+
+static bool supported_base(void)
+{
+    return true;
+}
+#define HPCT_TARGET
+#define HPCT_VARIANT(name) name##_base
+#define HPCT_VARIANT_NAME "base"
+#include HPCT_BODY
+#undef HPCT_TARGET
+#undef HPCT_VARIANT
+#undef HPCT_VARIANT_NAME

@@ -1,0 +1,85 @@
+/* What memory a build would take: the same operations, arenas and lifetimes, and no memory. */
+#include "nn/run.h"
+
+#include "base/status.h"
+
+/* Gradients in the arena that backward stores, with the tail. */
+static size_t gradient_floats(const hpct_model *model, const hpct_run *run)
+{
+    size_t floats = run->training ? run->arena_floats + HPCT_ARENA_TAIL : 0;
+    for (int i = 0; i < run->num_nodes; i++) {
+        const hpct_op *op = run->nodes[i].op;
+        for (int k = 0; k < model->nodes[i].num_params; k++)
+            floats -= op->param_fused[k] ? op->param_floats[k] : 0;
+    }
+    return floats;
+}
+
+/* What the model holds itself, or an earlier build that goes. */
+static size_t freed_bytes(const hpct_model *model, const hpct_run *run)
+{
+    size_t floats = 0;
+    const hpct_run *old = model->run;
+    if (old != NULL) {
+        floats = old->state_floats + old->arena_floats + gradient_floats(model, old);
+        for (int k = 0; k < HPCT_NUM_SLOTS; k++)
+            floats += old->slot[k] != NULL ? old->arena_floats : 0;
+        return floats * sizeof(float) + old->block_bytes + hpct_run_scratch_bytes(old) +
+               hpct_run_copies_bytes(old);
+    }
+    for (int i = 0; i < model->num_params; i++) {
+        const hpct_param *param = &model->params[i];
+        size_t count = hpct_shape_count(&param->shape);
+        floats += param->value != NULL ? count : 0;
+        for (int k = 0; k < HPCT_NUM_SLOTS; k++)
+            floats += param->slot[k] != NULL && hpct_run_has_slot(model, run, k) ? count : 0;
+    }
+    return floats * sizeof(float);
+}
+
+hpct_status hpct_model_plan(const hpct_model *model, const hpct_build_options *options,
+                            hpct_memory_plan *plan)
+{
+    hpct_run *run = NULL;
+    *plan = (hpct_memory_plan){0};
+    hpct_status status = hpct_run_prepare(&run, model, options);
+    if (status == HPCT_OK)
+        status = hpct_run_place(model, run, &plan->activations);
+    if (status != HPCT_OK)
+        goto end;
+    size_t arena = run->arena_floats * sizeof(float), batch = (size_t) run->largest_batch;
+    plan->parameters = arena + run->state_floats * sizeof(float);
+    plan->copies = hpct_run_copies_bytes(run);
+    plan->gradients = gradient_floats(model, run) * sizeof(float);
+    for (int k = 0; k < HPCT_NUM_SLOTS; k++)
+        plan->optimizer += hpct_run_has_slot(model, run, k) ? arena : 0;
+    plan->scratch = hpct_run_scratch_bytes(run) + hpct_run_target_bytes(run);
+    plan->input =
+        batch * (hpct_shape_count(&model->tensors[0].shape) * sizeof(float) + sizeof(int32_t));
+    plan->freed = freed_bytes(model, run);
+end:
+    hpct_run_free(run);
+    return status;
+}
+
+size_t hpct_memory_plan_total(const hpct_memory_plan *plan)
+{
+    return plan->parameters + plan->copies + plan->gradients + plan->optimizer + plan->activations +
+           plan->scratch;
+}
+
+size_t hpct_memory_plan_growth(const hpct_memory_plan *plan)
+{
+    size_t total = hpct_memory_plan_total(plan), moved_in = plan->parameters + plan->optimizer;
+    return total > moved_in + plan->freed ? total - plan->freed : moved_in;
+}
+
+int hpct_model_largest_batch(const hpct_model *model)
+{
+    size_t largest = 1;
+    for (int i = 0; i < model->num_tensors; i++) {
+        size_t count = hpct_shape_count(&model->tensors[i].shape);
+        largest = count > largest ? count : largest;
+    }
+    return largest > INT32_MAX ? 1 : (int) (INT32_MAX / largest);
+}

@@ -1,0 +1,114 @@
+/* Synchronized BatchNormalization: the sums over replicas, and the part of one without samples. */
+#include "nn/norm_sync.h"
+
+#include "nn/run.h"
+
+#include <string.h>
+
+hpct_status hpct_norm_sync_moments(const hpct_replicas *replicas, size_t channels, size_t rows,
+                                   float *mean, float *squares, float *room, float *total)
+{
+    for (size_t c = 0; c < channels; c++)
+        room[c] = mean[c] * (float) rows;
+    room[channels] = (float) rows;
+    hpct_status status = replicas->sum(replicas->argument, room, channels + 1);
+    if (status != HPCT_OK)
+        return status;
+    *total = room[channels];
+    for (size_t c = 0; c < channels; c++) {
+        float all = room[c] / *total, delta = mean[c] - all;
+        mean[c] = all;
+        squares[c] += (float) rows * delta * delta;
+    }
+    return replicas->sum(replicas->argument, squares, channels);
+}
+
+hpct_status hpct_norm_sync_sums(const hpct_replicas *replicas, size_t channels, const float *sum,
+                                const float *sum_x, float *room)
+{
+    memcpy(room, sum, channels * sizeof *room);
+    memcpy(room + channels, sum_x, channels * sizeof *room);
+    return replicas->sum(replicas->argument, room, 2 * channels);
+}
+
+/* ---- a replica without samples in this step ---- */
+
+static const hpct_op *synced_op(const hpct_model *model, int node)
+{
+    const hpct_op *op = model->run->nodes[node].op;
+    bool synced = op->spec.kind == HPCT_OP_BATCH_NORM && op->spec.norm.synchronized;
+    return synced && model->replicas.sum != NULL ? op : NULL;
+}
+
+static hpct_status absent_forward(const hpct_model *model, const hpct_op *op,
+                                  const hpct_run_node *node)
+{
+    size_t channels = (size_t) op->spec.norm.channels;
+    float *mean = model->run->scratch, *squares = mean + channels, *room = squares + channels,
+          total;
+    memset(mean, 0, 2 * channels * sizeof *mean);
+    hpct_status status =
+        hpct_norm_sync_moments(&model->replicas, channels, 0, mean, squares, room, &total);
+    float *moving_mean = node->param[hpct_op_norm_param(&op->spec, HPCT_NORM_MEAN)];
+    float *moving_variance = node->param[hpct_op_norm_param(&op->spec, HPCT_NORM_VARIANCE)];
+    float momentum = op->spec.norm.momentum;
+    for (size_t c = 0; c < channels && status == HPCT_OK; c++) {
+        moving_mean[c] = momentum * moving_mean[c] + (1 - momentum) * mean[c];
+        moving_variance[c] = momentum * moving_variance[c] + (1 - momentum) * (squares[c] / total);
+    }
+    return status;
+}
+
+hpct_status hpct_model_forward_absent(hpct_model *model)
+{
+    hpct_status status = HPCT_OK;
+    for (int i = 0; i < model->num_nodes && status == HPCT_OK; i++) {
+        const hpct_op *op = synced_op(model, i);
+        if (op != NULL)
+            status = absent_forward(model, op, &model->run->nodes[i]);
+    }
+    return status;
+}
+
+hpct_status hpct_model_backward_absent(hpct_model *model)
+{
+    hpct_status status = HPCT_OK;
+    for (int i = model->num_nodes - 1; i >= 0 && status == HPCT_OK; i--) {
+        const hpct_op *op = synced_op(model, i);
+        if (op == NULL || !model->run->nodes[i].backward)
+            continue;
+        size_t channels = (size_t) op->spec.norm.channels;
+        memset(model->run->scratch, 0, 2 * channels * sizeof(float));
+        status = model->replicas.sum(model->replicas.argument, model->run->scratch, 2 * channels);
+    }
+    return status;
+}
+
+/* ---- who are synchronized ---- */
+
+void hpct_model_set_replicas(hpct_model *model, const hpct_replicas *replicas)
+{
+    model->replicas = replicas != NULL ? *replicas : (hpct_replicas){0};
+}
+
+size_t hpct_model_synced_floats(const hpct_model *model)
+{
+    size_t floats = 0;
+    for (int i = 0; i < model->num_nodes; i++) {
+        const hpct_op_spec *spec = &model->nodes[i].spec;
+        if (spec->kind == HPCT_OP_BATCH_NORM && spec->norm.synchronized)
+            floats += 4 * (size_t) spec->norm.channels + 1;
+    }
+    return floats;
+}
+
+void hpct_model_synchronize_batch_normalization(hpct_model *model)
+{
+    for (int i = 0; i < model->num_nodes; i++) {
+        hpct_node *node = &model->nodes[i];
+        if (node->spec.kind != HPCT_OP_BATCH_NORM)
+            continue;
+        node->spec.norm.synchronized = true;
+        model->layers[node->layer].config.batch_normalization.synchronized = true;
+    }
+}

@@ -1,0 +1,279 @@
+/* Training whole models, step after step: backends against each other, optimizers, accumulation and
+ * clipping as Keras has them, building and compiling anew in the middle. */
+#include "nn/run.h"
+#include "tests/unit/nn_small.h"
+
+#include <math.h>
+
+static void backends_train_alike(void **state)
+{
+    (void) state;
+    hpct_model *cpu = small_ready("cpu", 0.5), *ref = small_ready("ref", 0.5);
+    double first = 0, last = 0;
+    for (uint32_t t = 0; t < 120; t++) {
+        int n = t % 4 == 2 ? 5 : 8; /* four batches again and again */
+        double a = small_step(cpu, n, t % 4), b = small_step(ref, n, t % 4);
+        if (t < 30 && fabs(a - b) > 1e-3 * b) /* rounding grows from step to step */
+            fail_msg("step %u: loss %g, reference %g", t, a, b);
+        first += t < 10 ? b : 0;
+        last += t >= 110 ? b : 0;
+    }
+    if (last > 0.7 * first) /* it learns */
+        fail_msg("loss %g at first, %g at last", first / 10, last / 10);
+    hpct_model_free(cpu);
+    hpct_model_free(ref);
+}
+
+static void mnist_cnn_trains_alike(void **state)
+{
+    (void) state;
+    const char *backends[] = {"cpu", "ref"};
+    hpct_model *models[2];
+    int batch = 3;
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(hpct_model_builtin(&models[i], "mnist-cnn"), HPCT_OK);
+        small_compile(models[i], HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS, 0);
+        small_build(models[i], (hpct_build_options){.backend = backends[i],
+                                                    .batch_sizes = &batch,
+                                                    .num_batch_sizes = 1,
+                                                    .fuse_update = i == 0});
+    }
+    for (uint32_t t = 0; t < 3; t++) {
+        double a = small_step(models[0], batch, t), b = small_step(models[1], batch, t);
+        assert_true(fabs(a - b) < 1e-4 * b);
+    }
+    assert_same_weights(models[0], models[1], 1e-5f);
+    hpct_model_free(models[0]);
+    hpct_model_free(models[1]);
+}
+
+static void fused_update_changes_nothing(void **state)
+{
+    (void) state;
+    hpct_model *fused = small_ready("cpu", 0), *plain = small_ready("cpu", 0);
+    small_build(fused, (hpct_build_options){.backend = "cpu", .fuse_update = true});
+    assert_true(fused->run->num_updates > 1 && plain->run->num_updates == 1);
+    for (uint32_t t = 0; t < 10; t++) {
+        small_step(fused, 8, t);
+        small_step(plain, 8, t);
+    }
+    assert_same_weights(fused, plain, 1e-5f);
+    hpct_model_free(fused);
+    hpct_model_free(plain);
+}
+
+/* Keras: velocity = momentum * velocity - rate * gradient; weight += velocity. */
+static void momentum_is_keras(void **state)
+{
+    (void) state;
+    hpct_model *model = small_ready("cpu", 0.5);
+    size_t count;
+    float *weights = hpct_model_parameters(model, &count),
+          *gradients = hpct_model_gradients(model, &count);
+    float before = weights[0], velocity = 0;
+    for (uint32_t t = 0; t < 4; t++) {
+        small_step(model, 8, t);
+        velocity = 0.5f * velocity - 0.1f * gradients[0];
+        before += velocity;
+        assert_true(fabsf(weights[0] - before) < 1e-6f && gradients[0] != 0);
+    }
+    hpct_model_free(model);
+}
+
+static void optimizers_train_alike(void **state)
+{
+    (void) state;
+    for (size_t i = 0; i < SMALL_OPTIMIZERS; i++) {
+        hpct_model *cpu = small_ready_with("cpu", &small_optimizers[i]),
+                   *ref = small_ready_with("ref", &small_optimizers[i]);
+        double first = 0, last = 0;
+        uint32_t steps = (uint32_t) unit_cases(60);
+        for (uint32_t t = 0; t < steps; t++) {
+            double a = small_step(cpu, 8, t % 2), b = small_step(ref, 8, t % 2);
+            if (t < 20 && fabs(a - b) > 1e-3 * b)
+                fail_msg("%s, step %u: loss %g, reference %g",
+                         hpct_optimizer_name(small_optimizers[i].kind), t, a, b);
+            first += t < 4 ? b : 0;
+            last += t >= 56 ? b : 0;
+        }
+        if (steps == 60 && last > 0.8 * first)
+            fail_msg("%s: loss %g at first, %g at last",
+                     hpct_optimizer_name(small_optimizers[i].kind), first / 4, last / 4);
+        hpct_model_free(cpu);
+        hpct_model_free(ref);
+    }
+}
+
+/* Two equal batches accumulated are one: nothing moves at the first, and the second moves by the
+ * mean of both; the learning rate goes on with each batch. */
+static void accumulation_takes_the_mean(void **state)
+{
+    (void) state;
+    hpct_optimizer optimizer = {.learning_rate = 0.25,
+                                .momentum = 0.5,
+                                .gradient_accumulation_steps = 3,
+                                .schedule = {.kind = HPCT_PIECEWISE_CONSTANT,
+                                             .num_boundaries = 1,
+                                             .boundaries = {2},
+                                             .values = {0.1, 0.05}}};
+    hpct_model *three = small_ready_with("cpu", &optimizer), *one = small_ready("cpu", 0.5),
+               *first = small_ready("cpu", 0.5);
+    for (uint32_t t = 0; t < 3; t++) {
+        assert_same_weights(three, first, 0);
+        assert_true(hpct_model_learning_rate(three) == 0.1);
+        small_step(three, 8, 4);
+    }
+    assert_true(hpct_model_learning_rate(three) == 0.05);
+    small_step(one, 8, 4);
+    assert_same_weights(three, one, 1e-6f);
+    hpct_model_free(three);
+    hpct_model_free(one);
+    hpct_model_free(first);
+}
+
+static double norm_of(const float *values, size_t count)
+{
+    double sum = 0;
+    for (size_t i = 0; i < count; i++)
+        sum += (double) values[i] * (double) values[i];
+    return sqrt(sum);
+}
+
+/* What plain SGD with rate 1 moved each parameter by is the clipped gradient. */
+static void clipping_is_keras(void **state)
+{
+    (void) state;
+    for (int which = 0; which < 3; which++) {
+        hpct_optimizer optimizer = {.learning_rate = 1};
+        *(which == 0   ? &optimizer.clipvalue
+          : which == 1 ? &optimizer.clipnorm
+                       : &optimizer.global_clipnorm) = 0.3;
+        hpct_model *model = small_ready_with("cpu", &optimizer);
+        size_t count;
+        float *weights = hpct_model_parameters(model, &count),
+              *gradients = hpct_model_gradients(model, &count);
+        float *moved = malloc(count * sizeof *moved);
+        memcpy(moved, weights, count * sizeof *moved);
+        small_step(model, 8, 0);
+        for (size_t i = 0; i < count; i++)
+            moved[i] -= weights[i];
+        double all = norm_of(gradients, count);
+        assert_true(all > 0.3);
+        int clipped = 0;
+        for (int p = 0; p < model->num_params; p++) {
+            const hpct_param *param = &model->params[p];
+            size_t at = model->run->param_offsets[p], /* with the layout's padding */
+                size = model->run->nodes[param->node].op->param_floats[param->index];
+            double own = norm_of(gradients + at, size);
+            clipped += own > 0.3;
+            for (size_t i = at; i < at + size; i++) {
+                double g = (double) gradients[i];
+                double wanted = which == 0   ? fmax(-0.3, fmin(0.3, g))
+                                : which == 1 ? g * fmin(1, 0.3 / own)
+                                             : g * 0.3 / all;
+                if (fabs((double) moved[i] - wanted) > 1e-6)
+                    fail_msg("%s: moved by %g, not %g", param->name, (double) moved[i], wanted);
+            }
+        }
+        if (which == 1 && (clipped < 2 || clipped == model->num_params))
+            fail_msg("%d of %d were clipped", clipped, model->num_params);
+        free(moved);
+        hpct_model_free(model);
+    }
+}
+
+/* Through another backend and a build without optimizer slots, in the middle of an accumulation
+ * and of Adam's count. */
+static void rebuilding_keeps_the_optimizer(void **state)
+{
+    (void) state;
+    for (size_t i = 0; i < SMALL_OPTIMIZERS; i++) {
+        hpct_model *moved = small_ready_with("cpu", &small_optimizers[i]),
+                   *stayed = small_ready_with("cpu", &small_optimizers[i]);
+        for (uint32_t t = 0; t < 8; t++) {
+            small_step(moved, 8, t);
+            small_step(stayed, 8, t);
+            if (t == 2)
+                small_build(moved, (hpct_build_options){.backend = "cpu", .inference_only = true});
+            if (t % 2 == 0)
+                small_build(moved, (hpct_build_options){.backend = t < 4 ? "ref" : "cpu"});
+            assert_same_weights(moved, stayed, 1e-4f);
+            assert_true(hpct_model_learning_rate(moved) == hpct_model_learning_rate(stayed));
+        }
+        hpct_model_free(moved);
+        hpct_model_free(stayed);
+    }
+}
+
+/* Compiling anew, as in Keras, begins with a new optimizer but the same weights. */
+static void compiling_forgets_the_optimizer(void **state)
+{
+    (void) state;
+    hpct_optimizer adam = {.kind = HPCT_ADAM};
+    hpct_model *model = small_ready("cpu", 0.9), *same = small_ready("cpu", 0.9);
+    small_step(model, 8, 0);
+    small_step(same, 8, 0);
+    for (int i = 0; i < 2; i++) {
+        hpct_optimizer other = {.learning_rate = 0.1, .momentum = 0.9};
+        assert_int_equal(hpct_model_compile(model, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY,
+                                            i == 0 ? &adam : &other),
+                         HPCT_OK);
+        small_build(model, (hpct_build_options){.backend = "cpu"});
+        assert_same_weights(model, same, 0);
+    }
+    size_t count;
+    hpct_model_parameters(model, &count);
+    assert_true(norm_of(model->run->slot[0], count) == 0);
+    assert_true(norm_of(same->run->slot[0], count) > 0);
+    hpct_model_free(model);
+    hpct_model_free(same);
+}
+
+/* Through another backend, other batch sizes, and a build without optimizer slots. */
+static void rebuilding_keeps_weights_and_velocity(void **state)
+{
+    (void) state;
+    hpct_model *moved = small_ready("cpu", 0.9), *stayed = small_ready("cpu", 0.9);
+    const char *backends[] = {"ref", "cpu", "cpu"};
+    for (uint32_t t = 0; t < 12; t++) {
+        small_step(moved, 8, t);
+        small_step(stayed, 8, t);
+        if (t % 4 != 3)
+            continue;
+        int batch = 3 + (int) t;
+        small_build(moved, (hpct_build_options){.backend = "cpu",
+                                                .inference_only = true,
+                                                .batch_sizes = &batch,
+                                                .num_batch_sizes = 1});
+        small_build(moved, (hpct_build_options){.backend = backends[t / 4], .plain_layout = t > 6});
+        assert_same_weights(moved, stayed, 1e-4f);
+    }
+    small_step(moved, 8, 20);
+    small_step(stayed, 8, 20);
+    assert_same_weights(moved, stayed, 1e-4f);
+    assert_int_equal(hpct_model_initialize(moved, 3), HPCT_OK); /* a fresh start */
+    hpct_model *fresh = small_ready("cpu", 0.9);
+    small_step(moved, 8, 0);
+    small_step(fresh, 8, 0);
+    assert_same_weights(moved, fresh, 1e-5f);
+    hpct_model_free(moved);
+    hpct_model_free(stayed);
+    hpct_model_free(fresh);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(backends_train_alike),
+        cmocka_unit_test(mnist_cnn_trains_alike),
+        cmocka_unit_test(fused_update_changes_nothing),
+        cmocka_unit_test(momentum_is_keras),
+        cmocka_unit_test(optimizers_train_alike),
+        cmocka_unit_test(accumulation_takes_the_mean),
+        cmocka_unit_test(clipping_is_keras),
+        cmocka_unit_test(rebuilding_keeps_the_optimizer),
+        cmocka_unit_test(compiling_forgets_the_optimizer),
+        cmocka_unit_test(rebuilding_keeps_weights_and_velocity),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
