@@ -61,7 +61,8 @@ ok "$([ "$status" != 0 ]; echo $?)" "arbitrary without a host file and without P
 like "$err" "nothing says which rank is where: name the hosts in a file .* SLURM_HOSTFILE, or use block" "and says what to do"
 
 # ---- layouts drawn at random, all in one job ----
-# Each line of the plan is a number of srun options; what Slurm itself refuses is left out.
+# Each line of the plan is a number of srun options; what Slurm itself refuses, or still has not begun after 30 s, is
+# left out.
 tries=12
 [ -z "${HPC_TRAIN_LONG-}" ] || tries=200
 RANDOM=${HPC_TRAIN_SEED:-$(date +%s)}
@@ -69,8 +70,9 @@ seed=$RANDOM
 RANDOM=$seed
 pick() { echo "${@:1+RANDOM%$#:1}"; }
 some_nodes() { all_nodes | shuf --random-source=<(yes "$RANDOM") | head -n "$1" | paste -sd,; }
+job_tasks=8 # of the job on each node, with a CPU each
 plan() {
-    local i n options
+    local i n options tasks per_node cpus
     for ((i = 0; i < tries; i++)); do
         n=$((1 + RANDOM % nodes))
         case $((RANDOM % 5)) in
@@ -80,10 +82,13 @@ plan() {
         *) options="-N$n" ;;
         esac
         case $((RANDOM % 3)) in
-        0) options+=" --ntasks-per-node=$((1 + RANDOM % 4))" ;;
-        *) options+=" -n$((n + RANDOM % (6 * n)))" ;;
+        0) per_node=$((1 + RANDOM % 4)) options+=" --ntasks-per-node=$per_node" tasks=$((n * per_node)) ;;
+        *) tasks=$((n + RANDOM % (6 * n))) options+=" -n$tasks" ;;
         esac
-        options+=" $(pick '' '' -c1 -c2 -c3 -O '-O -c2')"
+        cpus=$(pick '' '' -c1 -c2 -c3 -O '-O -c2')
+        # A step of more CPUs than its job has waits for ever in 22.05.
+        [[ $cpus != -c* ]] || [ $((tasks * ${cpus#-c})) -le $((n * job_tasks)) ] || cpus=-O
+        options+=" $cpus"
         options+=" -m $(pick block cyclic plane=1 plane=2 plane=3 plane=5 '*' block:block cyclic:cyclic '*:cyclic' \
             block:cyclic,NoPack cyclic:fcyclic block,Pack)"
         options+=" --mpi=$(pick pmix none)"
@@ -105,16 +110,16 @@ while read -r -a options; do
     if [ "${options[1]}" = arbitrary ]; then
         tr , '\n' <<<"${options[-1]}" >"$1/hosts.$i"
         unset "options[-1]"
-        SLURM_HOSTFILE=$1/hosts.$i srun --hpc-train --overlap "${options[@]}" "$1/show" >"$1/random.$i" 2>"$1/random.$i.err" </dev/null
+        SLURM_HOSTFILE=$1/hosts.$i timeout 30 srun --hpc-train --overlap "${options[@]}" "$1/show" >"$1/random.$i" 2>"$1/random.$i.err" </dev/null
     else
-        srun --hpc-train --overlap "${options[@]}" "$1/show" >"$1/random.$i" 2>"$1/random.$i.err" </dev/null
+        timeout 30 srun --hpc-train --overlap "${options[@]}" "$1/show" >"$1/random.$i" 2>"$1/random.$i.err" </dev/null
     fi
     echo $? >"$1/random.$i.rc"
 done <"$1/plan"
 END
 sandbox_run --root sh -c "chmod 755 '$work/run-plan'; chmod 644 '$work/plan'"
 run_limit=$((tries * 15))
-capture sandbox_run salloc -N"$nodes" --ntasks-per-node=8 "$work/run-plan" "$work"
+capture sandbox_run salloc -N"$nodes" --ntasks-per-node=$job_tasks "$work/run-plan" "$work"
 run_limit=120
 waiting='step creation temporarily disabled\|Step created for job' # Slurm, of the step before
 compared=0 i=0
