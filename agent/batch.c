@@ -43,9 +43,10 @@ static size_t input_bytes(const question *q, int batch)
     return (size_t) batch * (floats * sizeof(float) + sizeof(int32_t));
 }
 
-static hpct_status step_need(const question *q, int batch, size_t *bytes)
+static hpct_status step_need(const question *q, const hpct_strategy_ops *strategy, int batch,
+                             size_t *bytes)
 {
-    if (!q->options->evaluate) {
+    if (strategy != NULL) {
         hpct_strategy_plan plan = {
             .context = q->context,
             .model = q->model,
@@ -53,8 +54,9 @@ static hpct_status step_need(const question *q, int batch, size_t *bytes)
             .batch_sizes = &batch,
             .num_batch_sizes = 1,
             .keep_gradients = q->options->data == NULL,
+            .options = &q->options->strategy,
         };
-        return hpct_multi_worker_mirrored.need(&plan, bytes);
+        return strategy->need(&plan, bytes);
     }
     hpct_memory_plan plan;
     hpct_build_options build = {
@@ -69,7 +71,13 @@ static hpct_status need_of(const question *q, int batch, size_t *bytes)
 {
     const hpct_dataset *data = q->options->data, *validation = q->options->validation;
     bool training = !q->options->evaluate;
-    hpct_status status = step_need(q, batch, bytes);
+    const hpct_strategy_ops *strategy = NULL;
+    hpct_status status = training ? hpct_strategy_find(&strategy, &q->options->strategy) : HPCT_OK;
+    if (status != HPCT_OK)
+        return status;
+    if (training && strategy->whole_batch)
+        batch *= hpct_context_size(q->context);
+    status = step_need(q, strategy, batch, bytes);
     if (data == NULL || hpct_dataset_is_plain(data, training) ||
         (validation != NULL && hpct_dataset_is_plain(validation, false)))
         *bytes += input_bytes(q, batch); /* the model's own memory for a batch */

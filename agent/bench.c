@@ -28,6 +28,7 @@ typedef struct bench_run {
     hpct_bench_options options;
     int count, global_count; /* samples of this rank and of all in a step */
     int largest_count;       /* of any rank */
+    const hpct_strategy_ops *ops;
     hpct_strategy *strategy;
     hpct_profile *profile;
     double *seconds; /* [steps] */
@@ -55,9 +56,12 @@ static hpct_status check_options(bench_run *run)
     if (o->steps == 0)
         o->steps = DEFAULT_STEPS;
     run->global_count = (int) global;
+    hpct_status status = hpct_strategy_find(&run->ops, &o->strategy);
+    if (status == HPCT_OK && run->ops->whole_batch)
+        rank = 0, size = 1;
     run->count = (int) hpct_slice(global, rank, size, &begin);
     run->largest_count = (int) hpct_slice(global, 0, size, &begin);
-    return HPCT_OK;
+    return status;
 }
 
 /* As pictures are, multiples of 1/255; labels in turn. */
@@ -65,8 +69,8 @@ static hpct_status make_up_batch(const bench_run *run)
 {
     hpct_shape input = hpct_model_input_shape(run->model);
     hpct_shape output = hpct_model_output_shape(run->model);
-    float *pixels = hpct_model_input(run->model);
-    int32_t *labels = hpct_model_labels(run->model);
+    float *pixels = hpct_model_input(run->strategy->model);
+    int32_t *labels = hpct_model_labels(run->strategy->model);
     size_t elements = (size_t) run->count;
     if (pixels == NULL)
         return hpct_fail_memory(0);
@@ -90,6 +94,7 @@ static hpct_status prepare(bench_run *run)
         .backend = "cpu",
         .batch_sizes = &run->count,
         .num_batch_sizes = 1,
+        .options = &run->options.strategy,
     };
     hpct_status status = check_options(run);
     if (status == HPCT_OK) {
@@ -103,10 +108,11 @@ static hpct_status prepare(bench_run *run)
     if (status == HPCT_OK)
         status = hpct_threads_set(run->context);
     if (status == HPCT_OK)
-        status = hpct_batch_admit(run->context, run->model, &(hpct_batch_options){0},
+        status = hpct_batch_admit(run->context, run->model,
+                                  &(hpct_batch_options){.strategy = run->options.strategy},
                                   run->largest_count);
     if (status == HPCT_OK)
-        status = hpct_multi_worker_mirrored.open(&run->strategy, &plan);
+        status = run->ops->open(&run->strategy, &plan);
     if (status == HPCT_OK)
         status = hpct_context_agree(run->context, make_up_batch(run));
     return status;

@@ -45,6 +45,7 @@ typedef struct fit_run {
     const hpct_dataset *train, *validation;
     hpct_fit_options options;
     int64_t max_steps; /* over all epochs */
+    const hpct_strategy_ops *ops;
     hpct_sampler *sampler;
     hpct_pipeline *pipeline;
     hpct_strategy *strategy;
@@ -88,7 +89,18 @@ static hpct_status check_options(fit_run *run)
                          "least one sample to each",
                          global, size);
     run->global_batch = (int) global;
-    return HPCT_OK;
+    return hpct_strategy_find(&run->ops, &o->strategy);
+}
+
+/* Whose slice of each global batch this rank's steps take. */
+static int slice_rank(const fit_run *run)
+{
+    return run->ops->whole_batch ? 0 : hpct_context_rank(run->context);
+}
+
+static int slice_size(const fit_run *run)
+{
+    return run->ops->whole_batch ? 1 : hpct_context_size(run->context);
 }
 
 static hpct_status check_data(const fit_run *run)
@@ -136,7 +148,8 @@ static hpct_status admit(fit_run *run)
     int64_t samples = (int64_t) run->train->size, global = run->global_batch, begin;
     if (run->options.steps_per_epoch == 0 && samples < global)
         global = samples;
-    hpct_batch_options batch = {.data = run->train, .validation = run->validation};
+    hpct_batch_options batch = {
+        .data = run->train, .validation = run->validation, .strategy = run->options.strategy};
     int full = (int) hpct_slice(global, 0, hpct_context_size(run->context), &begin);
     bool fits = false;
     hpct_status status = HPCT_OK;
@@ -156,8 +169,8 @@ static hpct_status allocate(fit_run *run)
         .samples = run->train->size,
         .global_batch = run->global_batch,
         .steps_per_epoch = run->options.steps_per_epoch,
-        .rank = hpct_context_rank(run->context),
-        .size = hpct_context_size(run->context),
+        .rank = slice_rank(run),
+        .size = slice_size(run),
         .seed = run->options.seed,
     };
     hpct_status status = hpct_sampler_new(&run->sampler, &sampling);
@@ -183,23 +196,26 @@ static hpct_status allocate(fit_run *run)
 
 static hpct_status open_strategy(fit_run *run)
 {
-    int sizes[4], num = 0;
+    int sizes[2], evaluation[2], num = 0, num_evaluation = 0;
     int full = hpct_sampler_full_count(run->sampler), tail = hpct_sampler_short_count(run->sampler);
     if (full > 0)
         sizes[num++] = full;
     if (tail > 0 && tail != full)
         sizes[num++] = tail;
     if (run->validation != NULL)
-        num += hpct_evaluate_batch_sizes(run->context, run->validation, run->evaluation_batch,
-                                         sizes + num);
+        num_evaluation = hpct_evaluate_batch_sizes(run->context, run->validation,
+                                                   run->evaluation_batch, evaluation);
     hpct_strategy_plan plan = {
         .context = run->context,
         .model = run->model,
         .backend = "cpu",
         .batch_sizes = sizes,
         .num_batch_sizes = num,
+        .evaluation_sizes = evaluation,
+        .num_evaluation_sizes = num_evaluation,
+        .options = &run->options.strategy,
     };
-    return hpct_multi_worker_mirrored.open(&run->strategy, &plan);
+    return run->ops->open(&run->strategy, &plan);
 }
 
 static hpct_batch batch_of_step(void *argument, int64_t number)
@@ -222,8 +238,8 @@ static hpct_status open_pipeline(fit_run *run)
         .threads = hpct_cpu_threads(),
         .batch = batch_of_step,
         .from = run,
-        .pixels = plain ? hpct_model_input(run->model) : NULL,
-        .labels = plain ? hpct_model_labels(run->model) : NULL,
+        .pixels = plain ? hpct_model_input(run->strategy->model) : NULL,
+        .labels = plain ? hpct_model_labels(run->strategy->model) : NULL,
     };
     return hpct_context_agree(run->context, hpct_pipeline_open(&run->pipeline, &options));
 }
@@ -269,11 +285,10 @@ static hpct_status train_step(fit_run *run, int epoch, int64_t step, running *su
     if (fetched != HPCT_OK)
         input = (hpct_input){0};
     else
-        hpct_model_set_input(run->model, input.pixels, input.labels);
+        hpct_model_set_input(run->strategy->model, input.pixels, input.labels);
     int64_t first;
-    hpct_slice(input.global_count, hpct_context_rank(run->context), hpct_context_size(run->context),
-               &first);
-    hpct_model_set_position(run->model, run->options.seed, run->steps_done, first);
+    hpct_slice(input.global_count, slice_rank(run), slice_size(run), &first);
+    hpct_model_set_position(run->strategy->model, run->options.seed, run->steps_done, first);
     int signal = hpct_stop_signal();
     hpct_step_sums step_sums = {.interrupted = signal == SIGINT,
                                 .terminated = signal == SIGTERM,
@@ -336,7 +351,7 @@ static hpct_status train_epoch(fit_run *run, int epoch)
     bool stopped = sums.steps < steps, validated = run->validation != NULL && !stopped;
     *train = mean(sums.loss, sums.correct, sums.in_top_k, sums.samples);
     if (validated)
-        status = run->strategy->ops->average_states(run->strategy);
+        status = run->strategy->ops->gather(run->strategy);
     if (validated && status == HPCT_OK)
         status = hpct_evaluate_built(run->context, run->model, run->validation,
                                      run->evaluation_batch, validation);
@@ -451,7 +466,7 @@ static hpct_status finish(fit_run *run)
     run->result.steps = run->steps_done;
     run->result.signal = run->signal;
     if (run->options.save_weights != NULL) {
-        status = run->strategy->ops->average_states(run->strategy);
+        status = run->strategy->ops->gather(run->strategy);
         if (status == HPCT_OK && speaks)
             status = hpct_model_save_weights(run->model, run->options.save_weights);
         status = hpct_context_agree(run->context, status);

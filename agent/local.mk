@@ -2,7 +2,7 @@
 include agent/cluster/local.mk
 
 hpctrain_HEADERS += include/hpctrain/hpctrain.h include/hpctrain/batch.h include/hpctrain/bench.h include/hpctrain/context.h \
-	include/hpctrain/dataset.h include/hpctrain/info.h include/hpctrain/train.h include/hpctrain/trainer.h
+	include/hpctrain/dataset.h include/hpctrain/info.h include/hpctrain/strategy.h include/hpctrain/train.h include/hpctrain/trainer.h
 
 # Everything of the agent; the library below and the unit tests are linked with it.
 noinst_LTLIBRARIES += agent/libagent.la
@@ -71,6 +71,6 @@ libhpctrain_la_LDFLAGS = $(AM_LDFLAGS) -version-info 0:0:0 -no-undefined
 
 bin_PROGRAMS += hpc-train
 hpc_train_SOURCES = agent/cli/cli.h agent/cli/batch.c agent/cli/common.c agent/cli/training.c agent/cli/main.c agent/cli/summary.c agent/cli/fit.c \
-	agent/cli/bench.c agent/cli/data.c agent/cli/evaluate.c agent/cli/info.c agent/cli/input.c
+	agent/cli/bench.c agent/cli/data.c agent/cli/evaluate.c agent/cli/strategy.c agent/cli/info.c agent/cli/input.c
 hpc_train_CPPFLAGS = $(AM_CPPFLAGS) -DHPCT_CHECK='"$(sbindir)/hpc-train-check"'
 hpc_train_LDADD = libhpctrain.la

@@ -54,6 +54,7 @@ hpct_status hpct_trainer_open(hpct_trainer **out, hpct_context *context, hpct_mo
         .batch_sizes = num > 0 ? options->batch_sizes : &standard,
         .num_batch_sizes = num > 0 ? num : 1,
         .keep_gradients = true,
+        .options = &(hpct_strategy_options){0},
         .dense_targets = options->dense_targets,
     };
     status = hpct_multi_worker_mirrored.open(&trainer->strategy, &plan);
@@ -178,7 +179,7 @@ hpct_status hpct_trainer_reduce(hpct_trainer *trainer, hpct_metrics *metrics)
     if (status == HPCT_OK)
         status = trainer->strategy->ops->reduce(trainer->strategy, &trainer->sums);
     if (status == HPCT_OK)
-        status = trainer->strategy->ops->average_states(trainer->strategy);
+        status = trainer->strategy->ops->gather(trainer->strategy);
     if (status == HPCT_OK && metrics != NULL)
         *metrics = mean(&trainer->sums, trainer->global_count);
     return status;

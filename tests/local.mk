@@ -41,6 +41,7 @@ tests_unit_test_status_LDADD = base/libbase.la $(CMOCKA_LIBS)
 include tests/unit/cluster.mk
 include tests/unit/gpu.mk
 include tests/unit/nn.mk
+include tests/strategy/local.mk
 include tests/unit/agent.mk
 include tests/unit/stage.mk
 include tests/bench/data.mk

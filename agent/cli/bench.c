@@ -58,6 +58,9 @@ static error_t parse(int key, char *value, struct argp_state *state)
 {
     arguments *a = state->input;
     switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &a->bench.strategy;
+        return 0;
     case KEY_MODEL:
         a->model = value;
         return 0;
@@ -102,9 +105,11 @@ static error_t parse(int key, char *value, struct argp_state *state)
 
 static int run(int argc, char **argv)
 {
+    static const struct argp_child children[] = {{&hpct_cli_strategy_argp, 0, NULL, 0}, {0}};
     static const struct argp argp = {
         .options = options,
         .parser = parse,
+        .children = children,
         .doc = "Trains a model for some steps on made-up pictures that are in memory already, and "
                "says how many a second that is.",
     };
@@ -130,8 +135,9 @@ static int run(int argc, char **argv)
     if (status == HPCT_OK)
         status = hpct_cli_open_context(&context, model);
     if (status == HPCT_OK)
-        status = hpct_cli_find_batch(context, model, &(hpct_batch_options){0}, true,
-                                     &a.bench.batch_size);
+        status =
+            hpct_cli_find_batch(context, model, &(hpct_batch_options){.strategy = a.bench.strategy},
+                                true, &a.bench.batch_size);
     if (status == HPCT_OK)
         status = hpct_bench(context, model, &a.bench, &result);
     if (status == HPCT_OK && hpct_context_rank(context) == 0)

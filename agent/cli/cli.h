@@ -101,6 +101,9 @@ typedef struct hpct_cli_training {
 /* Those options, a child of a subcommand's argp; its input is an hpct_cli_training. */
 extern const struct argp hpct_cli_training_argp;
 
+/* The options of the strategy, likewise; its input is an hpct_strategy_options. */
+extern const struct argp hpct_cli_strategy_argp;
+
 /* Compiles the model anew as they say, once it is known how many steps an epoch has. */
 hpct_status hpct_cli_compile(hpct_model *model, const hpct_cli_model *defaults,
                              const hpct_cli_training *training, int ranks, double steps_per_epoch,

@@ -115,6 +115,7 @@ static error_t parse(int key, char *value, struct argp_state *state)
     switch (key) {
     case ARGP_KEY_INIT:
         state->child_inputs[0] = &a->training;
+        state->child_inputs[1] = &a->fit.strategy;
         return 0;
     case KEY_MODEL:
         a->model = value;
@@ -215,7 +216,9 @@ static hpct_status find_batch(hpct_context *context, hpct_model *model,
     hpct_status status = hpct_cli_compile(model, defaults, &a->training, 1, 1, a->fit.epochs);
     if (status == HPCT_OK)
         status = hpct_cli_find_batch(context, model,
-                                     &(hpct_batch_options){.data = train, .validation = validation},
+                                     &(hpct_batch_options){.data = train,
+                                                           .validation = validation,
+                                                           .strategy = a->fit.strategy},
                                      a->fit.verbose != 0, &a->fit.batch_size);
     return status;
 }
@@ -249,7 +252,8 @@ static hpct_status fit(hpct_context *context, hpct_model *model, const hpct_cli_
 
 static int run(int argc, char **argv)
 {
-    static const struct argp_child children[] = {{&hpct_cli_training_argp, 0, NULL, 0}, {0}};
+    static const struct argp_child children[] = {
+        {&hpct_cli_training_argp, 0, NULL, 0}, {&hpct_cli_strategy_argp, 0, NULL, 0}, {0}};
     static const struct argp argp = {
         .options = options,
         .parser = parse,

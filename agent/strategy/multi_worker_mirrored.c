@@ -59,12 +59,18 @@ static hpct_status compare_layouts(mirrored *m, hpct_context *context, int *diff
     return status;
 }
 
-static hpct_build_options build_options(const hpct_strategy_plan *plan, bool plain_layout)
+/* sizes: room for those of steps and of evaluation. */
+static hpct_build_options build_options(const hpct_strategy_plan *plan, bool plain_layout,
+                                        int *sizes)
 {
+    int num = plan->num_batch_sizes + plan->num_evaluation_sizes;
+    for (int i = 0; i < num; i++)
+        sizes[i] = i < plan->num_batch_sizes ? plan->batch_sizes[i]
+                                             : plan->evaluation_sizes[i - plan->num_batch_sizes];
     return (hpct_build_options){
         .backend = plan->backend,
-        .batch_sizes = plan->batch_sizes,
-        .num_batch_sizes = plan->num_batch_sizes,
+        .batch_sizes = sizes,
+        .num_batch_sizes = num,
         .fuse_update = hpct_context_size(plan->context) == 1 && !plan->keep_gradients,
         .dense_targets = plan->dense_targets,
         .plain_layout = plain_layout,
@@ -75,7 +81,8 @@ static hpct_build_options build_options(const hpct_strategy_plan *plan, bool pla
 static hpct_status mirrored_need(const hpct_strategy_plan *plan, size_t *bytes)
 {
     hpct_memory_plan memory;
-    hpct_build_options options = build_options(plan, false);
+    int sizes[HPCT_STRATEGY_SIZES];
+    hpct_build_options options = build_options(plan, false, sizes);
     hpct_status status = hpct_model_plan(plan->model, &options, &memory);
     *bytes = hpct_memory_plan_growth(&memory) +
              (hpct_context_size(plan->context) > 1 ? memory.gradients : 0);
@@ -84,7 +91,8 @@ static hpct_status mirrored_need(const hpct_strategy_plan *plan, size_t *bytes)
 
 static hpct_status build(mirrored *m, const hpct_strategy_plan *plan, bool plain_layout)
 {
-    hpct_build_options options = build_options(plan, plain_layout);
+    int sizes[HPCT_STRATEGY_SIZES];
+    hpct_build_options options = build_options(plan, plain_layout, sizes);
     hpct_status status = hpct_context_agree(plan->context, hpct_model_build(m->model, &options));
     if (status == HPCT_OK)
         m->gradients = hpct_model_gradients(m->model, &m->count);
@@ -137,6 +145,7 @@ static hpct_status mirrored_open(hpct_strategy **out, const hpct_strategy_plan *
     if (status != HPCT_OK)
         goto fail;
     m->base.ops = &hpct_multi_worker_mirrored;
+    m->base.model = plan->model;
     m->comm = hpct_context_comm(plan->context);
     m->model = plan->model;
     status = build_alike(m, plan);
@@ -222,7 +231,7 @@ static hpct_status mirrored_apply(hpct_strategy *strategy)
     return m->due ? hpct_model_update(m->model) : HPCT_OK;
 }
 
-static hpct_status mirrored_average_states(hpct_strategy *strategy)
+static hpct_status mirrored_gather(hpct_strategy *strategy)
 {
     mirrored *m = (mirrored *) strategy;
     size_t count;
@@ -250,7 +259,7 @@ const hpct_strategy_ops hpct_multi_worker_mirrored = {
     .backward = mirrored_backward,
     .reduce = mirrored_reduce,
     .apply = mirrored_apply,
-    .average_states = mirrored_average_states,
+    .gather = mirrored_gather,
     .bytes_per_step = mirrored_bytes_per_step,
     .close = mirrored_close,
 };

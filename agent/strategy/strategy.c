@@ -1,5 +1,32 @@
-/* A whole step. */
+/* The list of strategies, and a whole step of any of them. */
 #include "agent/strategy/strategy.h"
+
+#include "base/status.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const hpct_strategy_ops *const hpct_strategies[] = {
+    &hpct_multi_worker_mirrored,
+    NULL,
+};
+
+hpct_status hpct_strategy_find(const hpct_strategy_ops **out, const hpct_strategy_options *options)
+{
+    char names[256] = "";
+    size_t length = 0;
+    const char *name = options->name != NULL ? options->name : hpct_multi_worker_mirrored.name;
+    for (const hpct_strategy_ops *const *one = hpct_strategies; *one != NULL; one++) {
+        if (strcmp((*one)->name, name) == 0) {
+            *out = *one;
+            return HPCT_OK;
+        }
+        if (length < sizeof names)
+            length += (size_t) snprintf(names + length, sizeof names - length, "%s%s",
+                                        length > 0 ? ", " : "", (*one)->name);
+    }
+    return hpct_fail(HPCT_ERR_USAGE, "strategy '%s' is unknown; there is: %s", name, names);
+}
 
 hpct_status hpct_strategy_step(hpct_strategy *strategy, int count, int global_count,
                                hpct_step_sums *sums)

@@ -7,8 +7,11 @@
 #include "agent/context.h"
 
 #include <hpctrain/model.h>
+#include <hpctrain/strategy.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+#define HPCT_STRATEGY_SIZES 16 /* most counts of a plan, of steps and evaluation together */
 
 typedef struct hpct_strategy hpct_strategy;
 
@@ -16,8 +19,11 @@ typedef struct hpct_strategy_plan {
     hpct_context *context;
     hpct_model *model;      /* compiled, with weights */
     const char *backend;    /* as in hpct_build_options */
-    const int *batch_sizes; /* every count that this rank steps with or evaluates with, but 0 */
+    const int *batch_sizes; /* every count that this rank steps with, but 0 */
     int num_batch_sizes;
+    const int *evaluation_sizes; /* every count that `model` is evaluated with */
+    int num_evaluation_sizes;
+    const hpct_strategy_options *options;
     bool keep_gradients; /* somebody reads them: no update inside backward */
     bool dense_targets;  /* as in hpct_build_options */
 } hpct_strategy_plan;
@@ -31,6 +37,10 @@ typedef struct hpct_step_sums {
 
 typedef struct hpct_strategy_ops {
     const char *name; /* as the user writes it */
+
+    /* Every rank reads all samples of the global batch, not its slice: the counts of its steps are
+     * the global counts. */
+    bool whole_batch;
 
     /* Bytes by which this process grows in open and in steps; takes none of them. */
     hpct_status (*need)(const hpct_strategy_plan *plan, size_t *bytes);
@@ -50,10 +60,11 @@ typedef struct hpct_strategy_ops {
     hpct_status (*reduce)(hpct_strategy *strategy, hpct_step_sums *sums);
     hpct_status (*apply)(hpct_strategy *strategy);
 
-    /* Collective, before the model is evaluated or saved: makes the states (moving statistics), to
-     * which each rank's batches have gone, their mean over the ranks, as Keras reads them. Steps
-     * may follow: the mean of what the ranks move on to is what the mean moves on to. */
-    hpct_status (*average_states)(hpct_strategy *strategy);
+    /* Collective, before the plan's model is evaluated or saved: all of its parameters and states
+     * come into it, on every rank, from wherever the steps left them. States (moving statistics) to
+     * which each rank's own batches have gone are their mean over the ranks, as Keras reads them.
+     * Steps may follow: the mean of what the ranks move on to is what the mean moves on to. */
+    hpct_status (*gather)(hpct_strategy *strategy);
 
     /* Bytes that one rank hands to collectives in a step, on average; 0 when alone. */
     int64_t (*bytes_per_step)(const hpct_strategy *strategy);
@@ -64,9 +75,16 @@ typedef struct hpct_strategy_ops {
 /* The part that every strategy's own struct begins with. */
 struct hpct_strategy {
     const hpct_strategy_ops *ops;
+    hpct_model *model; /* that steps: gets input, labels and position; often the plan's own */
 };
 
 extern const hpct_strategy_ops hpct_multi_worker_mirrored;
+
+/* All of them, ended by NULL. */
+extern const hpct_strategy_ops *const hpct_strategies[];
+
+/* The one that the options name; HPCT_ERR_USAGE, listing the names, when there is none such. */
+hpct_status hpct_strategy_find(const hpct_strategy_ops **out, const hpct_strategy_options *options);
 
 /* forward, backward, reduce and apply. In: this rank's signals and failure in *sums; a rank that
  * failed takes part with no samples. Out: the sums over all ranks; there is no update where one

@@ -6,6 +6,7 @@
 #include <hpctrain/context.h>
 #include <hpctrain/dataset.h>
 #include <hpctrain/model.h>
+#include <hpctrain/strategy.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -19,6 +20,7 @@ typedef struct hpct_batch_options {
                                  one's own */
     const hpct_dataset *validation; /* of fit; default: none */
     bool evaluate;                  /* evaluation alone; default: training */
+    hpct_strategy_options strategy; /* of training */
 } hpct_batch_options;
 
 typedef struct hpct_batch_choice {

@@ -4,6 +4,7 @@
 
 #include <hpctrain/context.h>
 #include <hpctrain/model.h>
+#include <hpctrain/strategy.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -13,11 +14,12 @@ extern "C" {
 
 /* Zero means the default named. */
 typedef struct hpct_bench_options {
-    int batch_size;           /* samples per rank and step; default 32 */
-    int global_batch_size;    /* samples per step over all ranks; instead of batch_size */
-    int steps;                /* measured; default 100. Five more go before them. */
-    bool profile;             /* rank 0 prints a table by layers */
-    const char *summary_json; /* as hpct_fit writes it; default nowhere */
+    int batch_size;                 /* samples per rank and step; default 32 */
+    int global_batch_size;          /* samples per step over all ranks; instead of batch_size */
+    int steps;                      /* measured; default 100. Five more go before them. */
+    hpct_strategy_options strategy; /* how the ranks share the work */
+    bool profile;                   /* rank 0 prints a table by layers */
+    const char *summary_json;       /* as hpct_fit writes it; default nowhere */
 } hpct_bench_options;
 
 typedef struct hpct_bench_result {

@@ -13,6 +13,7 @@
 #include <hpctrain/info.h>
 #include <hpctrain/model.h>
 #include <hpctrain/status.h>
+#include <hpctrain/strategy.h>
 #include <hpctrain/train.h>
 #include <hpctrain/trainer.h>
 

@@ -5,6 +5,7 @@
 #include <hpctrain/context.h>
 #include <hpctrain/dataset.h>
 #include <hpctrain/model.h>
+#include <hpctrain/strategy.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -22,6 +23,7 @@ typedef struct hpct_fit_options {
                                        passes follow one another without end, and every batch is full */
     uint64_t seed;                  /* order of the samples; the same for every number of ranks */
     const hpct_dataset *validation; /* evaluated after each epoch; default none */
+    hpct_strategy_options strategy; /* how the ranks share the work */
     int verbose;                    /* as Keras: 0 silent, 1 bar, 2 a line an epoch */
     const char *log_dir;      /* history.csv and metrics.jsonl (loss and accuracy of each step)
                                  go there, by rank 0; default nowhere */

@@ -1,0 +1,58 @@
+# tests/strategy/lib.sh - a training run by a strategy on several ranks under mpirun, compared with one rank that trains on
+# the same global batch: losses step by step, and final weights. Sourced; not a test.
+# shellcheck shell=bash
+# shellcheck source=tests/build/lib.sh
+. "${top_srcdir:?run this with make check}/tests/build/lib.sh"
+: "${top_builddir:?run this with make check}"
+command -v mpirun >/dev/null || skip_all "there is no mpirun"
+work=$(mktemp -d /tmp/hpc-train-strategy.XXXXXX)
+at_exit "rm -rf '$work'"
+first_pictures "$work/pictures"
+export OMP_NUM_THREADS=1
+# At larger rates a rounding grows from step to step until a hundred of them differ.
+steps=${HPC_TRAIN_LONG:+100}
+steps=${steps:-12}
+global_batch=42 # divisible by 2, 3 and 7, not by 4
+# Smooth everywhere: where a ReLU is near 0 for all cells of a dark background, a rounding may turn them all.
+residual=$top_srcdir/tests/strategy/residual.json
+
+# train RANKS NAME OPTION…: the losses of each step are then in $work/NAME/metrics.jsonl, the weights in
+# $work/NAME.safetensors, the summary in $work/NAME.json; standard output and errors in $work/NAME.out. Its exit status.
+train() {
+    local launch=() ranks=$1 name=$2
+    shift 2
+    [ "$ranks" = 1 ] || launch=(mpirun --allow-run-as-root --oversubscribe --bind-to none -n "$ranks")
+    rm -rf "${work:?}/$name" "$work/$name.safetensors" "$work/$name.json"
+    limit 300 "${launch[@]}" "$top_builddir/hpc-train" fit --data "$work/pictures" --steps-per-epoch "$steps" \
+        --global-batch-size $global_batch --seed 3 --learning-rate 0.005 --log-dir "$work/$name" --save-weights "$work/$name.safetensors" \
+        --summary-json "$work/$name.json" --verbose 0 "$@" >"$work/$name.out" 2>&1
+}
+
+# reference OPTION…: what one rank makes of it, to compare with.
+reference() {
+    train 1 one "$@"
+    ok $? "one rank: $*" || diag "$(cat "$work/one.out")"
+}
+
+# same_as_one RANKS OPTION…: losses to 1e-4, weights to 1e-3 of the reference's.
+same_as_one() {
+    local ranks=$1 losses weights
+    shift
+    train "$ranks" many "$@"
+    ok $? "$ranks ranks: $*" || { diag "$(cat "$work/many.out")"; return 1; }
+    losses=$(losses_differ one many)
+    ok "$(awk -v d="$losses" 'BEGIN { print !(d != "" && d + 0 <= 1e-4) }')" "$ranks ranks, $*: the losses of $steps steps are one rank's (to ${losses:-?})"
+    weights=$("$top_builddir/tests/strategy/compare_weights" "$work/one.safetensors" "$work/many.safetensors")
+    ok "$(awk -v d="$weights" 'BEGIN { print !(d != "" && d + 0 <= 1e-3) }')" "$ranks ranks, $*: and the weights (to ${weights:-?})"
+}
+
+# losses_differ A B: the largest relative difference between the losses of two runs; nothing when they are of different steps.
+losses_differ() {
+    paste -d' ' "$work/$1/metrics.jsonl" "$work/$2/metrics.jsonl" | tr -d '{},":' | awk -v steps="$steps" '
+        { a = $6; b = $14; if ($2 != $10 || $4 != $12 || a + 0 != a || b + 0 != b || a == 0) bad = 1
+          d = (a - b) / a; if (d < 0) d = -d; if (d > worst) worst = d }
+        END { if (!bad && NR == steps) print worst + 0 }'
+}
+
+# field NAME KEY: a number or word of the run's summary.
+field() { sed -n "s/.*\"$2\": *\"\{0,1\}\([^,\"}]*\).*/\1/p" "$work/$1.json" | head -n 1; }
