@@ -16,6 +16,7 @@ agent_libagent_la_SOURCES = \
 	agent/comm/deadline.c agent/comm/deadline.h \
 	agent/comm/frame.c agent/comm/frame.h \
 	agent/comm/link.c agent/comm/link.h \
+	agent/comm/network.c agent/comm/network.h \
 	agent/comm/rendezvous.c agent/comm/rendezvous.h \
 	agent/comm/watch.c agent/comm/watch.h \
 	agent/comm/watch_join.c agent/comm/watch_state.h \
@@ -50,6 +51,7 @@ agent_libagent_la_SOURCES = \
 	agent/progress.c agent/progress.h \
 	agent/stop.c agent/stop.h \
 	agent/strategy/multi_worker_mirrored.c \
+	agent/strategy/replica.c agent/strategy/replica.h \
 	agent/strategy/strategy.c agent/strategy/strategy.h \
 	agent/summary.c agent/summary.h \
 	agent/threads.c agent/threads.h \
