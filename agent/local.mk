@@ -50,6 +50,7 @@ agent_libagent_la_SOURCES = \
 	agent/profile.c agent/profile.h \
 	agent/progress.c agent/progress.h \
 	agent/stop.c agent/stop.h \
+	agent/strategy/hybrid.c \
 	agent/strategy/multi_worker_mirrored.c \
 	agent/strategy/replica.c agent/strategy/replica.h \
 	agent/strategy/strategy.c agent/strategy/strategy.h \
