@@ -11,6 +11,16 @@ const hpct_strategy_ops *const hpct_strategies[] = {
     NULL,
 };
 
+static hpct_status check_lossy(const hpct_strategy_options *options)
+{
+    if (options->wire == HPCT_WIRE_FP32 || options->allow_lossy)
+        return HPCT_OK;
+    return hpct_fail(HPCT_ERR_USAGE,
+                     "wire %s rounds gradients, which changes the results: give allow_lossy "
+                     "(--allow-lossy) as well, or wire fp32",
+                     options->wire == HPCT_WIRE_BF16 ? "bf16" : "fp16");
+}
+
 hpct_status hpct_strategy_find(const hpct_strategy_ops **out, const hpct_strategy_options *options)
 {
     char names[256] = "";
@@ -19,7 +29,7 @@ hpct_status hpct_strategy_find(const hpct_strategy_ops **out, const hpct_strateg
     for (const hpct_strategy_ops *const *one = hpct_strategies; *one != NULL; one++) {
         if (strcmp((*one)->name, name) == 0) {
             *out = *one;
-            return HPCT_OK;
+            return check_lossy(options);
         }
         if (length < sizeof names)
             length += (size_t) snprintf(names + length, sizeof names - length, "%s%s",
