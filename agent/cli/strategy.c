@@ -13,7 +13,10 @@ enum {
 
 static const struct argp_option options[] = {
     {NULL, 0, NULL, 0, "How the ranks share the work:", 5},
-    {"strategy", KEY_STRATEGY, "NAME", 0, "multi-worker-mirrored (default)", 5},
+    {"strategy", KEY_STRATEGY, "NAME", 0,
+     "auto (the default: the fastest here that changes nothing but rounding), "
+     "multi-worker-mirrored",
+     5},
     {"allow-lossy", KEY_ALLOW_LOSSY, NULL, 0,
      "also what changes the results beyond the order of sums", 5},
     {"wire", KEY_WIRE, "NAME", 0,
