@@ -45,11 +45,13 @@ agent_libagent_la_SOURCES = \
 	agent/fit.c agent/fit.h \
 	agent/history.c agent/history.h \
 	agent/info.c \
+	agent/made_up.c agent/made_up.h \
 	agent/memory.c agent/memory.h agent/memory_share.c \
 	agent/process.c agent/process.h \
 	agent/profile.c agent/profile.h \
 	agent/progress.c agent/progress.h \
 	agent/stop.c agent/stop.h \
+	agent/strategy/choose.c agent/strategy/choose.h \
 	agent/strategy/hybrid.c \
 	agent/strategy/multi_worker_mirrored.c \
 	agent/strategy/replica.c agent/strategy/replica.h \

@@ -54,6 +54,8 @@ nn_libnn_la_SOURCES = \
 	nn/shard.h \
 	nn/shard_plan.c \
 	nn/shard_plan.h \
+	nn/snapshot.c \
+	nn/snapshot.h \
 	nn/step.c \
 	nn/step.h \
 	nn/summary.c \

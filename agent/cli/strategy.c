@@ -14,7 +14,10 @@ enum {
 
 static const struct argp_option options[] = {
     {NULL, 0, NULL, 0, "How the ranks share the work:", 5},
-    {"strategy", KEY_STRATEGY, "NAME", 0, "multi-worker-mirrored (default), hybrid", 5},
+    {"strategy", KEY_STRATEGY, "NAME", 0,
+     "auto (the default: the fastest here that changes nothing but rounding), "
+     "hybrid, multi-worker-mirrored",
+     5},
     {"hybrid-form", KEY_HYBRID_FORM, "NAME", 0,
      "how hybrid splits a Dense: rows, columns or auto (default)", 5},
     {"allow-lossy", KEY_ALLOW_LOSSY, NULL, 0,
