@@ -299,7 +299,7 @@ static hpct_input stand_in(const fit_run *run, int64_t step)
     int tail = hpct_sampler_short_count(run->sampler), full = hpct_sampler_full_count(run->sampler);
     bool last = step == hpct_sampler_steps_per_epoch(run->sampler) - 1;
     int count = tail > 0 && (last || full == 0) ? tail : full;
-    if (!run->ops->whole_batch)
+    if (!run->choice.ops->whole_batch)
         return (hpct_input){0};
     return (hpct_input){.pixels = hpct_model_input(run->strategy->model),
                         .labels = hpct_model_labels(run->strategy->model),
