@@ -28,6 +28,7 @@ enum {
     KEY_PRECISION,
     KEY_PROFILE,
     KEY_SUMMARY_JSON,
+    KEY_TIMELINE,
 };
 
 static const struct argp_option options[] = {
@@ -51,6 +52,8 @@ static const struct argp_option options[] = {
     {"precision", KEY_PRECISION, "NAME", 0, HPCT_CLI_PRECISION_HELP, 0},
     {"profile", KEY_PROFILE, NULL, 0, "print where the time of a step goes, layer by layer", 0},
     {"summary-json", KEY_SUMMARY_JSON, "FILE", 0, "one object with times, at the end", 0},
+    {"timeline", KEY_TIMELINE, "FILE", 0,
+     "a Chrome trace of up to 50 steps on all ranks, at the end", 0},
     {0},
 };
 
@@ -94,6 +97,9 @@ static error_t parse(int key, char *value, struct argp_state *state)
         return 0;
     case KEY_PROFILE:
         a->bench.profile = true;
+        return 0;
+    case KEY_TIMELINE:
+        a->bench.timeline = value;
         return 0;
     case KEY_SUMMARY_JSON:
         a->bench.summary_json = value;
