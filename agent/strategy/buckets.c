@@ -16,6 +16,7 @@ struct hpct_buckets {
     hpct_buckets_options options;
     hpct_comm *comm;
     const hpct_comm_ops *ops;
+    hpct_wire wire;
     int num;
     size_t ends[HPCT_BUCKETS_MOST];
     hpct_reduction *reductions[HPCT_BUCKETS_MOST];
@@ -99,7 +100,7 @@ static hpct_status prepare_all(hpct_buckets *b, hpct_context *context, const int
             .data = o->gradients + begin,
             .count = i < b->num ? b->ends[i] - begin : 0,
             .exact = i >= b->num - 1 ? (size_t) o->sums : 0,
-            .wire = o->strategy->wire,
+            .wire = b->wire,
             .groups = groups,
         };
         status = b->ops->prepare(comm, i < b->num ? &b->reductions[i] : &b->sums, &options);
@@ -125,6 +126,8 @@ hpct_status hpct_buckets_open(hpct_buckets **out, hpct_context *context,
     if (status != HPCT_OK)
         goto fail;
     b->options = *options;
+    b->options.strategy = NULL; /* the caller's, who may drop it */
+    b->wire = options->strategy->wire;
     b->comm = comm;
     b->ops = comm->ops;
     b->num = hpct_buckets_plan(b->ends, options->count, options->strategy->bucket_bytes, comm->size,
@@ -221,7 +224,7 @@ int hpct_buckets_count(const hpct_buckets *b)
 
 size_t hpct_buckets_bytes(const hpct_buckets *b)
 {
-    size_t number = b->options.strategy->wire == HPCT_WIRE_FP32 ? sizeof(float) : sizeof(float) / 2;
+    size_t number = b->wire == HPCT_WIRE_FP32 ? sizeof(float) : sizeof(float) / 2;
     return b->options.count * number + hpct_buckets_sum_bytes(b);
 }
 

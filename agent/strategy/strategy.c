@@ -7,6 +7,7 @@
 #include <string.h>
 
 const hpct_strategy_ops *const hpct_strategies[] = {
+    &hpct_hybrid,
     &hpct_multi_worker_mirrored,
     NULL,
 };
@@ -25,7 +26,9 @@ hpct_status hpct_strategy_find(const hpct_strategy_ops **out, const hpct_strateg
 {
     char names[256] = "";
     size_t length = 0;
-    const char *name = options->name != NULL ? options->name : hpct_multi_worker_mirrored.name;
+    const char *name = options->name;
+    if (name == NULL || strcmp(name, "auto") == 0) /* not chosen yet */
+        name = hpct_multi_worker_mirrored.name;
     for (const hpct_strategy_ops *const *one = hpct_strategies; *one != NULL; one++) {
         if (strcmp((*one)->name, name) == 0) {
             *out = *one;
@@ -35,7 +38,7 @@ hpct_status hpct_strategy_find(const hpct_strategy_ops **out, const hpct_strateg
             length += (size_t) snprintf(names + length, sizeof names - length, "%s%s",
                                         length > 0 ? ", " : "", (*one)->name);
     }
-    return hpct_fail(HPCT_ERR_USAGE, "strategy '%s' is unknown; there is: %s", name, names);
+    return hpct_fail(HPCT_ERR_USAGE, "strategy '%s' is unknown; there are: auto, %s", name, names);
 }
 
 hpct_status hpct_strategy_step(hpct_strategy *strategy, int count, int global_count,
@@ -43,6 +46,8 @@ hpct_status hpct_strategy_step(hpct_strategy *strategy, int count, int global_co
 {
     hpct_timeline *timeline = strategy->timeline;
     double began = hpct_timeline_now(timeline);
+    if (strategy->ops->announce != NULL)
+        strategy->ops->announce(strategy, sums);
     hpct_status status = strategy->ops->forward(strategy, count, true);
     hpct_timeline_add(timeline, HPCT_TIMELINE_FORWARD, 0, began);
     began = hpct_timeline_now(timeline);

@@ -18,9 +18,9 @@ for e in events:
 assert len(found) == ranks * steps, sorted(found)
 for at, step in found.items():
     parts = {e["name"]: e for e in step if not e["name"].startswith("reduction")}
-    reductions = [e for e in step if e["name"].startswith("reduction")]
+    reductions = sorted((e for e in step if e["name"].startswith("reduction")), key=lambda e: e["tid"])
     assert sorted(parts) == sorted(["input", "forward", "backward", "wait for sums", "update"]), (at, sorted(parts))
-    assert [e["name"] for e in sorted(reductions, key=lambda e: e["tid"])] == [
+    assert [e["name"] for e in reductions] == [
         f"reduction {i}" for i in range(len(reductions))], at
     order = [parts[name] for name in ("input", "forward", "backward", "wait for sums", "update")]
     for before, after in zip(order, order[1:]):
