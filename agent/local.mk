@@ -54,10 +54,14 @@ agent_libagent_la_SOURCES = \
 	agent/progress.c agent/progress.h \
 	agent/stop.c agent/stop.h \
 	agent/strategy/buckets.c agent/strategy/buckets.h \
+	agent/strategy/central_storage.c \
 	agent/strategy/choose.c agent/strategy/choose.h \
+	agent/strategy/crew.c agent/strategy/crew.h \
 	agent/strategy/hybrid.c \
+	agent/strategy/mirrored.c \
 	agent/strategy/multi_worker_mirrored.c \
 	agent/strategy/replica.c agent/strategy/replica.h \
+	agent/strategy/replica_set.c agent/strategy/replica_set.h \
 	agent/strategy/strategy.c agent/strategy/strategy.h \
 	agent/summary.c agent/summary.h \
 	agent/threads.c agent/threads.h \
