@@ -12,6 +12,7 @@ export OMP_NUM_THREADS=1
 # At larger rates a rounding grows from step to step until a hundred of them differ.
 steps=${HPC_TRAIN_LONG:+100}
 steps=${steps:-12}
+length=(--steps-per-epoch "$steps") # none: passes over 256 pictures, the last batch short
 global_batch=42 # divisible by 2, 3 and 7, not by 4
 # Smooth everywhere: where a ReLU is near 0 for all cells of a dark background, a rounding may turn them all.
 residual=$top_srcdir/tests/strategy/residual.json
