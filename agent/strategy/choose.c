@@ -7,6 +7,7 @@
 #include "agent/process.h"
 #include "base/status.h"
 #include "nn/snapshot.h"
+#include "nn/step.h"
 
 #include <math.h>
 #include <stdio.h>
