@@ -2,12 +2,19 @@
 #ifndef HPCT_AGENT_EVALUATE_H
 #define HPCT_AGENT_EVALUATE_H
 
+#include "nn/step.h"
+
 #include <hpctrain/train.h>
 
 /* The batch sizes with which this rank evaluates its share of the data set in batches of `batch`:
  * sizes[0..2), returns how many there are (0 to 2). */
 int hpct_evaluate_batch_sizes(hpct_context *context, const hpct_dataset *dataset, int batch,
                               int sizes[2]);
+
+/* Slice `slice` of `slices` of the data set, on a model built for the sizes that it has; the sums
+ * over it. Not collective. */
+hpct_status hpct_evaluate_slice(hpct_model *model, const hpct_dataset *dataset, int slice,
+                                int slices, int batch, hpct_batch_sums *sums);
 
 /* hpct_evaluate on a model built for those sizes; collective. */
 hpct_status hpct_evaluate_built(hpct_context *context, hpct_model *model,

@@ -8,6 +8,7 @@
 
 const hpct_strategy_ops *const hpct_strategies[] = {
     &hpct_multi_worker_mirrored,
+    &hpct_parameter_server,
     NULL,
 };
 
