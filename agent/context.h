@@ -4,6 +4,7 @@
 
 #include "agent/cluster/config.h"
 #include "agent/comm/comm.h"
+#include "agent/comm/network.h"
 
 #include <hpctrain/context.h>
 #include <stdbool.h>
@@ -16,6 +17,9 @@ const char *hpct_context_node(const hpct_context *context); /* this rank's node 
 hpct_status hpct_context_join_seconds(int *seconds);
 
 bool hpct_context_is_apart(const hpct_context *context);
+
+/* The network between the ranks, measured by the first call: collective, and the same on all. */
+hpct_status hpct_context_network(hpct_context *context, hpct_network *network);
 
 /* The context of a process that stands alone, whatever its environment says; for tests. */
 hpct_status hpct_context_open_alone(hpct_context **out);

@@ -16,6 +16,7 @@ agent_libagent_la_SOURCES = \
 	agent/comm/deadline.c agent/comm/deadline.h \
 	agent/comm/frame.c agent/comm/frame.h \
 	agent/comm/link.c agent/comm/link.h \
+	agent/comm/network.c agent/comm/network.h \
 	agent/comm/rendezvous.c agent/comm/rendezvous.h \
 	agent/comm/watch.c agent/comm/watch.h \
 	agent/comm/watch_join.c agent/comm/watch_state.h \
@@ -44,6 +45,7 @@ agent_libagent_la_SOURCES = \
 	agent/fit.c agent/fit.h \
 	agent/history.c agent/history.h \
 	agent/info.c \
+	agent/made_up.c agent/made_up.h \
 	agent/memory.c agent/memory.h agent/memory_share.c \
 	agent/process.c agent/process.h \
 	agent/profile.c agent/profile.h \
@@ -60,8 +62,11 @@ agent_libagent_la_SOURCES = \
 	agent/ps/server.c agent/ps/server.h \
 	agent/ps/worker.c agent/ps/worker.h \
 	agent/stop.c agent/stop.h \
+	agent/strategy/choose.c agent/strategy/choose.h \
+	agent/strategy/hybrid.c \
 	agent/strategy/multi_worker_mirrored.c \
 	agent/strategy/parameter_server.c \
+	agent/strategy/replica.c agent/strategy/replica.h \
 	agent/strategy/strategy.c agent/strategy/strategy.h \
 	agent/summary.c agent/summary.h \
 	agent/threads.c agent/threads.h \
@@ -82,7 +87,8 @@ libhpctrain_la_LIBADD = $(hpct_parts)
 libhpctrain_la_LDFLAGS = $(AM_LDFLAGS) -version-info 0:0:0 -no-undefined
 
 bin_PROGRAMS += hpc-train
-hpc_train_SOURCES = agent/cli/cli.h agent/cli/batch.c agent/cli/common.c agent/cli/training.c agent/cli/main.c agent/cli/summary.c agent/cli/fit.c \
-	agent/cli/bench.c agent/cli/data.c agent/cli/evaluate.c agent/cli/strategy.c agent/cli/info.c agent/cli/input.c
+hpc_train_SOURCES = agent/cli/cli.h \
+	agent/cli/batch.c agent/cli/bench.c agent/cli/common.c agent/cli/data.c agent/cli/evaluate.c agent/cli/fit.c agent/cli/info.c \
+	agent/cli/input.c agent/cli/main.c agent/cli/model.c agent/cli/strategy.c agent/cli/summary.c agent/cli/training.c
 hpc_train_CPPFLAGS = $(AM_CPPFLAGS) -DHPCT_CHECK='"$(sbindir)/hpc-train-check"'
 hpc_train_LDADD = libhpctrain.la

@@ -87,6 +87,8 @@ static hpct_status check_options(hpct_ps_run *run)
     if (optimizer->gradient_accumulation_steps > 1)
         return hpct_fail(HPCT_ERR_USAGE, "--gradient-accumulation is not for --strategy "
                                          "parameter-server, whose servers update at once");
+    if (s->wire != HPCT_WIRE_FP32)
+        return hpct_fail(HPCT_ERR_USAGE, "--wire is not for --strategy parameter-server");
     if (o->epochs == 0)
         o->epochs = 1;
     return HPCT_OK;

@@ -30,7 +30,7 @@ start() {
     [ "$role$index" != ps0 ] || writes=(--log-dir "$work/$name" --save-weights "$work/$name.safetensors" --summary-json "$work/$name.json")
     HPC_TRAIN_CONFIG="{\"version\":1,\"job\":\"$$.$name\",\"cluster\":{$cluster},\"task\":{\"type\":\"$role\",\"index\":$index},\"rank\":$rank,
         \"local_rank\":$rank,\"node_rank\":0,\"nodes\":[{\"name\":\"here\",\"tasks\":$((servers + workers)),\"gpus\":0}]}" \
-        limit 120 "$top_builddir/hpc-train" fit --strategy parameter-server --data "$work/pictures" --seed 3 --learning-rate 0.005 \
+        limit 120 "$top_builddir/hpc-train" fit --strategy parameter-server --data "$work/pictures" --seed 3 --learning-rate 0.001 \
         --verbose 2 "${writes[@]}" "$@" >"$work/$name.$role.$index.out" 2>&1 &
     pid_of[$role$index]=$!
     pids+=($!)
