@@ -62,11 +62,15 @@ agent_libagent_la_SOURCES = \
 	agent/ps/server.c agent/ps/server.h \
 	agent/ps/worker.c agent/ps/worker.h \
 	agent/stop.c agent/stop.h \
+	agent/strategy/central_storage.c \
 	agent/strategy/choose.c agent/strategy/choose.h \
+	agent/strategy/crew.c agent/strategy/crew.h \
 	agent/strategy/hybrid.c \
+	agent/strategy/mirrored.c \
 	agent/strategy/multi_worker_mirrored.c \
 	agent/strategy/parameter_server.c \
 	agent/strategy/replica.c agent/strategy/replica.h \
+	agent/strategy/replica_set.c agent/strategy/replica_set.h \
 	agent/strategy/strategy.c agent/strategy/strategy.h \
 	agent/summary.c agent/summary.h \
 	agent/threads.c agent/threads.h \

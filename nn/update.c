@@ -1,4 +1,5 @@
 /* The end of a step: gradients that accumulate, and the optimizer's update. Allocates nothing. */
+#include "nn/clone.h"
 #include "nn/run.h"
 
 #include "base/status.h"
@@ -58,19 +59,27 @@ static hpct_update_call next_update(const hpct_model *model)
     };
 }
 
-hpct_status hpct_model_update(hpct_model *model)
+hpct_status hpct_model_update_by(hpct_model *model, const float *gradients)
 {
     hpct_status status = need_training(model);
+    if (status == HPCT_OK && model->run->borrows)
+        status = hpct_fail(HPCT_ERR_INTERNAL, "model %s has borrowed its parameters", model->name);
     if (status != HPCT_OK)
         return status;
     hpct_run *run = model->run;
     hpct_update_call call = next_update(model);
+    call.grad = gradients;
     double begin = hpct_run_began(run);
     status = run->backend->update(&call);
     run->stale = true;
     hpct_run_ended(run, HPCT_TIME_UPDATE(run->num_nodes), begin);
     model->steps++;
     return status;
+}
+
+hpct_status hpct_model_update(hpct_model *model)
+{
+    return hpct_model_update_by(model, model->run != NULL ? model->run->gradients : NULL);
 }
 
 hpct_status hpct_model_update_part(hpct_model *model, size_t begin, size_t end)

@@ -145,12 +145,16 @@ static double step_samples(const hpct_context *context, const arguments *a)
 static void say_what_begins(hpct_context *context, const hpct_model *model,
                             const hpct_dataset *train, const arguments *a)
 {
-    int ranks = hpct_context_workers(context);
+    int ranks = hpct_context_workers(context), replicas = a->fit.strategy.replicas;
+    char of_each[32] = "";
     if (a->fit.verbose == 0 || !hpct_context_leads(context))
         return;
-    printf("%s: %zu parameters, %zu pictures, %d %s%s, global batch %.0f\n", hpct_model_name(model),
-           hpct_model_count_parameters(model), hpct_dataset_size(train), ranks,
-           has_servers(a) ? "worker" : "rank", ranks == 1 ? "" : "s", step_samples(context, a));
+    if (replicas > 1)
+        snprintf(of_each, sizeof of_each, " of %d replicas", replicas);
+    printf("%s: %zu parameters, %zu pictures, %d %s%s%s, global batch %.0f\n",
+           hpct_model_name(model), hpct_model_count_parameters(model), hpct_dataset_size(train),
+           ranks, has_servers(a) ? "worker" : "rank", ranks == 1 ? "" : "s", of_each,
+           step_samples(context, a));
     fflush(stdout);
 }
 

@@ -121,7 +121,7 @@ static hpct_status train(worker *w, hpct_batch_sums *sums)
 static hpct_status evaluate(worker *w, hpct_batch_sums *sums)
 {
     hpct_status status =
-        hpct_evaluate_slice(w->run->model, w->run->options.validation, (int) w->item.slice,
+        hpct_evaluate_slice(w->run->model, NULL, w->run->options.validation, (int) w->item.slice,
                             w->run->schedule.evaluation_slices, w->run->evaluation_batch, sums);
     return status;
 }
