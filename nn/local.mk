@@ -7,6 +7,10 @@ nn_libnn_la_SOURCES = \
 	nn/backend.h \
 	nn/bf16.h \
 	nn/build.c \
+	nn/clone.c \
+	nn/clone.h \
+	nn/collective.c \
+	nn/collective.h \
 	nn/compile.c \
 	nn/cost.c \
 	nn/cost.h \
@@ -26,6 +30,8 @@ nn_libnn_la_SOURCES = \
 	nn/op.h \
 	nn/optimizer.c \
 	nn/optimizer.h \
+	nn/parallel.c \
+	nn/parallel.h \
 	nn/params.c \
 	nn/picture.c \
 	nn/picture.h \
@@ -46,10 +52,17 @@ nn_libnn_la_SOURCES = \
 	nn/schedule.h \
 	nn/shape.c \
 	nn/shape.h \
+	nn/shard.c \
+	nn/shard.h \
+	nn/shard_plan.c \
+	nn/shard_plan.h \
+	nn/snapshot.c \
+	nn/snapshot.h \
 	nn/step.c \
 	nn/step.h \
 	nn/summary.c \
 	nn/update.c \
+	nn/watcher.h \
 	nn/weights.c \
 	nn/weights.h \
 	nn/weights_safetensors.c \

@@ -8,12 +8,23 @@ enum {
     KEY_STRATEGY = 768,
     KEY_ALLOW_LOSSY,
     KEY_BUCKET_BYTES,
+    KEY_HYBRID_FORM,
+    KEY_REPLICAS,
     KEY_WIRE,
 };
 
 static const struct argp_option options[] = {
     {NULL, 0, NULL, 0, "How the ranks share the work:", 5},
-    {"strategy", KEY_STRATEGY, "NAME", 0, "multi-worker-mirrored (default)", 5},
+    {"strategy", KEY_STRATEGY, "NAME", 0,
+     "auto (the default: the fastest here that changes nothing but rounding; mirrored with "
+     "--replicas), central-storage (one rank), hybrid, mirrored, multi-worker-mirrored",
+     5},
+    {"replicas", KEY_REPLICAS, "N", 0,
+     "replicas in each rank, threads with a part of its cores and pictures each (default 1; with "
+     "mirrored and central-storage)",
+     5},
+    {"hybrid-form", KEY_HYBRID_FORM, "NAME", 0,
+     "how hybrid splits a Dense: rows, columns or auto (default)", 5},
     {"allow-lossy", KEY_ALLOW_LOSSY, NULL, 0,
      "also what changes the results beyond the order of sums", 5},
     {"wire", KEY_WIRE, "NAME", 0,
@@ -37,6 +48,9 @@ static error_t parse(int key, char *value, struct argp_state *state)
 {
     hpct_strategy_options *o = state->input;
     switch (key) {
+    case KEY_HYBRID_FORM:
+        o->hybrid_form = value;
+        return 0;
     case KEY_STRATEGY:
         o->name = value;
         return 0;
@@ -45,6 +59,9 @@ static error_t parse(int key, char *value, struct argp_state *state)
         return 0;
     case KEY_BUCKET_BYTES:
         o->bucket_bytes = (size_t) hpct_cli_integer("bucket-bytes", value, 64, INT64_C(1) << 40);
+        return 0;
+    case KEY_REPLICAS:
+        o->replicas = (int) hpct_cli_integer("replicas", value, 1, HPCT_MAX_REPLICAS);
         return 0;
     case KEY_WIRE:
         o->wire = wire_named(value);
