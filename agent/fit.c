@@ -14,6 +14,7 @@
 #include "agent/strategy/choose.h"
 #include "agent/summary.h"
 #include "agent/threads.h"
+#include "agent/timeline.h"
 #include "base/status.h"
 #include "nn/step.h"
 
@@ -49,7 +50,8 @@ typedef struct fit_run {
     hpct_sampler *sampler;
     hpct_pipeline *pipeline;
     hpct_strategy *strategy;
-    hpct_history *history; /* rank 0 with log_dir */
+    hpct_history *history;   /* rank 0 with log_dir */
+    hpct_timeline *timeline; /* NULL: nobody asked */
     hpct_progress progress;
     int global_batch, evaluation_batch;
     double *step_times; /* seconds, a ring of num_step_times; step 1 is left out */
@@ -90,7 +92,9 @@ static hpct_status check_options(fit_run *run)
                          global, size);
     run->global_batch = (int) global;
     const hpct_strategy_ops *ignored;
-    return hpct_strategy_find(&ignored, &o->strategy);
+    hpct_status status = hpct_strategy_find(&ignored, &o->strategy);
+    return status == HPCT_OK ? hpct_strategy_check_batch(&o->strategy, size, run->global_batch)
+                             : status;
 }
 
 static hpct_status choose_strategy(fit_run *run)
@@ -120,13 +124,14 @@ static int slice_size(const fit_run *run)
     return run->choice.ops->whole_batch ? 1 : hpct_context_size(run->context);
 }
 
-static hpct_status check_data(const fit_run *run)
+hpct_status hpct_fit_check_data(const hpct_model *model, const hpct_dataset *train,
+                                const hpct_dataset *validation)
 {
-    hpct_shape input = hpct_model_input_shape(run->model);
-    int labels = hpct_model_count_labels(run->model);
-    hpct_status status = hpct_dataset_check(run->train, input, labels);
-    if (status == HPCT_OK && run->validation != NULL)
-        status = hpct_dataset_check(run->validation, input, labels);
+    hpct_shape input = hpct_model_input_shape(model);
+    int labels = hpct_model_count_labels(model);
+    hpct_status status = hpct_dataset_check(train, input, labels);
+    if (status == HPCT_OK && validation != NULL)
+        status = hpct_dataset_check(validation, input, labels);
     return status;
 }
 
@@ -147,15 +152,13 @@ static hpct_status check_writable(const char *what, const char *path)
     return status;
 }
 
-static hpct_status check_outputs(const fit_run *run)
+hpct_status hpct_fit_check_outputs(const hpct_fit_options *options)
 {
-    if (hpct_context_rank(run->context) != 0)
-        return HPCT_OK;
-    hpct_status status = check_writable("summary_json", run->options.summary_json);
+    hpct_status status = check_writable("summary_json", options->summary_json);
     if (status == HPCT_OK)
-        status = check_writable("save_weights", run->options.save_weights);
-    if (status == HPCT_OK && run->options.save_weights != NULL)
-        status = hpct_model_check_weights_name(run->options.save_weights);
+        status = check_writable("save_weights", options->save_weights);
+    if (status == HPCT_OK && options->save_weights != NULL)
+        status = hpct_model_check_weights_name(options->save_weights);
     return status;
 }
 
@@ -231,6 +234,7 @@ static hpct_status open_strategy(fit_run *run)
         .evaluation_sizes = evaluation,
         .num_evaluation_sizes = num_evaluation,
         .options = &run->choice.options,
+        .timeline = run->timeline,
     };
     return run->choice.ops->open(&run->strategy, &plan);
 }
@@ -265,9 +269,9 @@ static hpct_status prepare(fit_run *run)
 {
     hpct_status status = check_options(run);
     if (status == HPCT_OK)
-        status = check_data(run);
-    if (status == HPCT_OK)
-        status = check_outputs(run);
+        status = hpct_fit_check_data(run->model, run->train, run->validation);
+    if (status == HPCT_OK && hpct_context_rank(run->context) == 0)
+        status = hpct_fit_check_outputs(&run->options);
     status = hpct_context_agree(run->context, status);
     if (status == HPCT_OK)
         status = hpct_threads_set(run->context);
@@ -277,6 +281,8 @@ static hpct_status prepare(fit_run *run)
         status = admit(run);
     if (status == HPCT_OK)
         status = hpct_context_agree(run->context, allocate(run));
+    if (status == HPCT_OK)
+        status = hpct_timeline_open(&run->timeline, run->context, run->options.timeline);
     if (status == HPCT_OK)
         status = open_strategy(run);
     if (status == HPCT_OK)
@@ -313,7 +319,10 @@ static hpct_status train_step(fit_run *run, int epoch, int64_t step, running *su
 {
     double began = hpct_process_clock();
     hpct_input input;
+    hpct_timeline_step(run->timeline);
+    double asked = hpct_timeline_now(run->timeline);
     hpct_status fetched = hpct_pipeline_next(run->pipeline, &input), status;
+    hpct_timeline_add(run->timeline, HPCT_TIMELINE_INPUT, 0, asked);
     if (fetched != HPCT_OK && hpct_context_size(run->context) == 1)
         return fetched;
     if (fetched != HPCT_OK)
@@ -387,7 +396,7 @@ static hpct_status train_epoch(fit_run *run, int epoch)
     if (validated)
         status = run->strategy->ops->gather(run->strategy);
     if (validated && status == HPCT_OK)
-        status = hpct_evaluate_built(run->context, run->model, run->validation,
+        status = hpct_evaluate_built(run->context, run->model, run->strategy, run->validation,
                                      run->evaluation_batch, validation);
     if (status != HPCT_OK)
         return status;
@@ -447,7 +456,7 @@ static hpct_status write_summary(fit_run *run)
         .device = "cpu",
         .precision = hpct_model_precision(run->model),
         .workers = hpct_context_size(run->context),
-        .replicas = 1,
+        .replicas = hpct_strategy_replicas(&run->options.strategy),
         .threads = hpct_cpu_threads(),
         .global_batch = run->global_batch,
         .epochs = run->epochs_done,
@@ -508,6 +517,8 @@ static hpct_status finish(fit_run *run)
     }
     if (status == HPCT_OK && run->options.summary_json != NULL)
         status = write_summary(run);
+    if (status == HPCT_OK)
+        status = hpct_timeline_write(run->timeline, run->context);
     if (status == HPCT_OK && run->options.log_dir != NULL) {
         status = hpct_context_agree(run->context, hpct_history_close(run->history));
         run->history = NULL;
@@ -524,6 +535,7 @@ static void run_free(fit_run *run)
         run->strategy->ops->close(run->strategy);
     hpct_pipeline_close(run->pipeline);
     hpct_sampler_free(run->sampler);
+    hpct_timeline_close(run->timeline);
     free(run->step_times);
     free(run->epoch_seconds);
 }
@@ -547,7 +559,11 @@ hpct_status hpct_fit_until(hpct_context *context, hpct_model *model, const hpct_
         .validation = options->validation,
         .result = {.train = {NAN, NAN, NAN}, .validation = {NAN, NAN, NAN}},
     };
-    hpct_status status = prepare(&run);
+    const hpct_strategy_ops *ops;
+    hpct_status status = hpct_strategy_find(&ops, &options->strategy);
+    if (status == HPCT_OK && ops->fit != NULL)
+        return ops->fit(context, model, train, options, max_steps, result);
+    status = prepare(&run);
     if (status != HPCT_OK)
         goto fail;
     hpct_progress_init(&run.progress, stdout,
