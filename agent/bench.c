@@ -55,6 +55,8 @@ static hpct_status check_options(bench_run *run)
                          global, size);
     if (o->steps == 0)
         o->steps = DEFAULT_STEPS;
+    if (o->strategy.compression.warmup_steps == 0)
+        o->strategy.compression.warmup_steps = -1; /* what all later steps are like is asked for */
     run->global_count = (int) global;
     hpct_status status = hpct_strategy_find(&run->ops, &o->strategy);
     if (status == HPCT_OK && run->ops->whole_batch)

@@ -50,9 +50,14 @@ agent_libagent_la_SOURCES = \
 	agent/profile.c agent/profile.h \
 	agent/progress.c agent/progress.h \
 	agent/stop.c agent/stop.h \
+	agent/strategy/compress.c agent/strategy/compress.h \
+	agent/strategy/low_rank.c agent/strategy/low_rank.h agent/strategy/low_rank_body.h \
 	agent/strategy/multi_worker_mirrored.c \
+	agent/strategy/powersgd.c \
 	agent/strategy/replica.c agent/strategy/replica.h \
+	agent/strategy/select.c agent/strategy/select.h \
 	agent/strategy/strategy.c agent/strategy/strategy.h \
+	agent/strategy/top_k.c \
 	agent/summary.c agent/summary.h \
 	agent/threads.c agent/threads.h \
 	agent/train_and_evaluate.c agent/trainer.c

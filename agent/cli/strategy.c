@@ -8,6 +8,8 @@ enum {
     KEY_STRATEGY = 768,
     KEY_ALLOW_LOSSY,
     KEY_BUCKET_BYTES,
+    KEY_COMPRESS,
+    KEY_COMPRESS_WARMUP,
     KEY_WIRE,
 };
 
@@ -20,6 +22,11 @@ static const struct argp_option options[] = {
      "how gradients travel: fp32 (default), bf16 or fp16 (with --allow-lossy)", 5},
     {"bucket-bytes", KEY_BUCKET_BYTES, "N", 0,
      "gradients in one reduction (default: from the measured network)", 5},
+    {"compress", KEY_COMPRESS, "powersgd:RANK|topk:SHARE", 0,
+     "gradients travel as products of this rank, or only their largest share (with --allow-lossy)",
+     5},
+    {"compress-warmup", KEY_COMPRESS_WARMUP, "STEPS", 0,
+     "updates before compression begins (default 100)", 5},
     {0},
 };
 
@@ -33,9 +40,23 @@ static hpct_wire wire_named(const char *value)
     hpct_cli_usage("--wire: '%s' is unknown; there is: fp32, bf16, fp16", value);
 }
 
+static void parse_compress(const char *value, hpct_compression *out)
+{
+    if (strncmp(value, "powersgd:", 9) == 0) {
+        out->kind = HPCT_COMPRESS_POWERSGD;
+        out->rank = (int) hpct_cli_integer("compress", value + 9, 1, HPCT_POWERSGD_MAX_RANK);
+    } else if (strncmp(value, "topk:", 5) == 0) {
+        out->kind = HPCT_COMPRESS_TOP_K;
+        out->share = hpct_cli_number("compress", value + 5, 1e-9, 1);
+    } else {
+        hpct_cli_usage("--compress: '%s' is unknown; there is: powersgd:RANK, topk:SHARE", value);
+    }
+}
+
 static error_t parse(int key, char *value, struct argp_state *state)
 {
     hpct_strategy_options *o = state->input;
+    int steps;
     switch (key) {
     case KEY_STRATEGY:
         o->name = value;
@@ -45,6 +66,13 @@ static error_t parse(int key, char *value, struct argp_state *state)
         return 0;
     case KEY_BUCKET_BYTES:
         o->bucket_bytes = (size_t) hpct_cli_integer("bucket-bytes", value, 64, INT64_C(1) << 40);
+        return 0;
+    case KEY_COMPRESS:
+        parse_compress(value, &o->compression);
+        return 0;
+    case KEY_COMPRESS_WARMUP:
+        steps = (int) hpct_cli_integer("compress-warmup", value, 0, INT32_MAX);
+        o->compression.warmup_steps = steps > 0 ? steps : -1;
         return 0;
     case KEY_WIRE:
         o->wire = wire_named(value);

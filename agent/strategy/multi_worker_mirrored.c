@@ -1,5 +1,6 @@
 /* Every rank has the whole model and a slice of each global batch; one all-reduce of the gradient
  * arena a step, with the loss and metric sums, the stop signals and failures in its tail. */
+#include "agent/strategy/compress.h"
 #include "agent/strategy/replica.h"
 #include "base/status.h"
 #include "nn/step.h"
@@ -13,7 +14,8 @@ typedef struct mirrored {
     hpct_model *model;
     float *gradients; /* [count + HPCT_ARENA_TAIL] */
     size_t count;
-    bool due; /* the step ends with an update */
+    hpct_compressor *compressor; /* NULL: gradients go as they are */
+    bool due;                    /* the step ends with an update */
 } mirrored;
 
 /* ---- opening ---- */
@@ -29,15 +31,19 @@ static hpct_status mirrored_need(const hpct_strategy_plan *plan, size_t *bytes)
 {
     size_t gradients;
     hpct_status status = hpct_replica_need(plan, fuses(plan), bytes, &gradients);
-    *bytes += hpct_context_size(plan->context) > 1 ? gradients : 0;
+    int size = hpct_context_size(plan->context);
+    *bytes += size > 1 ? gradients : 0;
+    *bytes += hpct_compressor_need(&plan->options->compression, size, gradients);
     return status;
 }
 
 static void mirrored_close(hpct_strategy *strategy)
 {
     mirrored *m = (mirrored *) strategy;
-    if (m != NULL)
+    if (m != NULL) {
         hpct_model_set_replicas(m->model, NULL);
+        hpct_compressor_close(m->compressor);
+    }
     free(strategy);
 }
 
@@ -63,6 +69,10 @@ static hpct_status mirrored_open(hpct_strategy **out, const hpct_strategy_plan *
     if (status != HPCT_OK)
         goto fail;
     m->gradients = hpct_model_gradients(m->model, &m->count);
+    status =
+        hpct_compressor_open(&m->compressor, plan->context, m->model, &plan->options->compression);
+    if (status != HPCT_OK)
+        goto fail;
     if (m->comm->size > 1)
         hpct_model_set_replicas(m->model, &(hpct_replicas){sum_over_ranks, m->comm});
     *out = &m->base;
@@ -112,8 +122,11 @@ static hpct_status mirrored_reduce(hpct_strategy *strategy, hpct_step_sums *sums
         return status;
     float *tail = m->gradients + m->count;
     hpct_sums_pack(sums, tail);
-    status = m->comm->ops->allreduce_sum(m->comm, m->due ? m->gradients : tail,
-                                         (m->due ? m->count : 0) + HPCT_SUMS_FLOATS);
+    if (m->due && m->compressor != NULL)
+        status = hpct_compressor_reduce(m->compressor, m->gradients, HPCT_SUMS_FLOATS);
+    else
+        status = m->comm->ops->allreduce_sum(m->comm, m->due ? m->gradients : tail,
+                                             (m->due ? m->count : 0) + HPCT_SUMS_FLOATS);
     hpct_sums_unpack(sums, tail);
     return status;
 }
@@ -133,9 +146,13 @@ static hpct_status mirrored_gather(hpct_strategy *strategy)
 static int64_t mirrored_bytes_per_step(const hpct_strategy *strategy)
 {
     const mirrored *m = (const mirrored *) strategy;
-    size_t gradients = m->count / (size_t) hpct_model_gradient_accumulation(m->model);
-    size_t floats = gradients + HPCT_SUMS_FLOATS + hpct_model_synced_floats(m->model);
-    return m->comm->size == 1 ? 0 : (int64_t) (floats * sizeof *m->gradients);
+    double gradients = m->compressor != NULL ? hpct_compressor_bytes(m->compressor)
+                                             : (double) (m->count * sizeof *m->gradients);
+    size_t others = HPCT_SUMS_FLOATS + hpct_model_synced_floats(m->model);
+    if (m->comm->size == 1)
+        return 0;
+    return (int64_t) (gradients / hpct_model_gradient_accumulation(m->model)) +
+           (int64_t) (others * sizeof *m->gradients);
 }
 
 const hpct_strategy_ops hpct_multi_worker_mirrored = {

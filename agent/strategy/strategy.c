@@ -1,6 +1,8 @@
 /* The list of strategies, and a whole step of any of them. */
 #include "agent/strategy/strategy.h"
 
+#include "agent/strategy/compress.h"
+
 #include "base/status.h"
 
 #include <stdio.h>
@@ -10,6 +12,24 @@ const hpct_strategy_ops *const hpct_strategies[] = {
     &hpct_multi_worker_mirrored,
     NULL,
 };
+
+static hpct_status check_compression(const hpct_strategy_ops *ops,
+                                     const hpct_strategy_options *options)
+{
+    const hpct_compression *c = &options->compression;
+    if (c->kind == HPCT_COMPRESS_NONE)
+        return HPCT_OK;
+    if (ops != &hpct_multi_worker_mirrored)
+        return hpct_fail(HPCT_ERR_USAGE, "strategy %s has no gradients to compress; %s has",
+                         ops->name, hpct_multi_worker_mirrored.name);
+    if (!options->allow_lossy)
+        return hpct_fail(HPCT_ERR_USAGE,
+                         "compress: compression changes the results: give allow_lossy "
+                         "(--allow-lossy) as well, or do without");
+    if (options->wire != HPCT_WIRE_FP32)
+        return hpct_fail(HPCT_ERR_USAGE, "compress and wire: what is compressed travels in fp32");
+    return hpct_compression_check(c);
+}
 
 static hpct_status check_lossy(const hpct_strategy_options *options)
 {
@@ -29,7 +49,8 @@ hpct_status hpct_strategy_find(const hpct_strategy_ops **out, const hpct_strateg
     for (const hpct_strategy_ops *const *one = hpct_strategies; *one != NULL; one++) {
         if (strcmp((*one)->name, name) == 0) {
             *out = *one;
-            return check_lossy(options);
+            hpct_status status = check_lossy(options);
+            return status == HPCT_OK ? check_compression(*one, options) : status;
         }
         if (length < sizeof names)
             length += (size_t) snprintf(names + length, sizeof names - length, "%s%s",

@@ -15,6 +15,28 @@ extern "C" {
  * its largest number to 2^15, so that nothing overflows; what is below 2^-39 of that is lost). */
 typedef enum hpct_wire { HPCT_WIRE_FP32, HPCT_WIRE_BF16, HPCT_WIRE_FP16 } hpct_wire;
 
+/* How the gradients of data parallelism are compressed. Both are lossy; what a rank does not send
+ * it adds to its next gradient (error feedback). */
+typedef enum hpct_compression_kind {
+    HPCT_COMPRESS_NONE,
+    HPCT_COMPRESS_POWERSGD, /* each matrix as a product of two of `rank` columns and rows: Vogels,
+                               Karimireddy and Jaggi, PowerSGD, 2019; vectors as they are */
+    HPCT_COMPRESS_TOP_K     /* of each matrix the `share` of largest magnitude, with its places: Aji
+                               and Heafield, Sparse communication for distributed gradient descent,
+                               2017; vectors as they are */
+} hpct_compression_kind;
+
+#define HPCT_POWERSGD_MAX_RANK 256
+#define HPCT_COMPRESS_WARMUP_STEPS 100
+
+typedef struct hpct_compression {
+    hpct_compression_kind kind;
+    int rank;     /* 1 to HPCT_POWERSGD_MAX_RANK */
+    double share; /* more than 0, at most 1 */
+    /* Updates before it begins; 0: HPCT_COMPRESS_WARMUP_STEPS, negative: none. */
+    int warmup_steps;
+} hpct_compression;
+
 /* Zero means the default named; all ranks give the same. */
 typedef struct hpct_strategy_options {
     /* "multi-worker-mirrored" (the default): every rank has the whole model and a slice of each
@@ -27,6 +49,7 @@ typedef struct hpct_strategy_options {
     /* Bytes of gradients in one reduction. Default: from the network as it is measured then, so
      * that with more than two ranks the last bits may differ from run to run. */
     size_t bucket_bytes;
+    hpct_compression compression; /* of multi-worker-mirrored; with allow_lossy alone */
 } hpct_strategy_options;
 
 #ifdef __cplusplus

@@ -1,6 +1,6 @@
 # Unit tests of agent/.
 if HAVE_CMOCKA
-unit_tests += tests/unit/test_batch tests/unit/test_bench tests/unit/test_data tests/unit/test_formats tests/unit/test_input tests/unit/test_fit tests/unit/test_report \
+unit_tests += tests/unit/test_batch tests/unit/test_bench tests/unit/test_compress tests/unit/test_data tests/unit/test_formats tests/unit/test_input tests/unit/test_fit tests/unit/test_report \
 	tests/unit/test_sampler tests/unit/test_watch
 # The same training as so many ranks.
 check_PROGRAMS += tests/unit/fit_ranks tests/unit/norm_ranks
@@ -19,6 +19,11 @@ tests_unit_test_bench_SOURCES = tests/unit/test_bench.c tests/unit/unit.h
 tests_unit_test_bench_CPPFLAGS = $(agent_test_cppflags)
 tests_unit_test_bench_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=hpct_run_clock
 tests_unit_test_bench_LDADD = $(agent_test_libs)
+# Calls that allocate are counted in all that is linked statically.
+tests_unit_test_compress_SOURCES = tests/unit/test_compress.c tests/unit/unit.h
+tests_unit_test_compress_CPPFLAGS = $(agent_test_cppflags)
+tests_unit_test_compress_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc
+tests_unit_test_compress_LDADD = $(agent_test_libs)
 tests_unit_test_data_SOURCES = tests/unit/test_data.c $(pictures) tests/unit/unit.h
 tests_unit_test_data_CPPFLAGS = $(agent_test_cppflags)
 tests_unit_test_data_LDADD = $(agent_test_libs)
