@@ -2,9 +2,10 @@
 #include "agent/batch.h"
 #include "agent/context.h"
 #include "agent/data/sampler.h"
+#include "agent/made_up.h"
 #include "agent/process.h"
 #include "agent/profile.h"
-#include "agent/strategy/strategy.h"
+#include "agent/strategy/choose.h"
 #include "agent/summary.h"
 #include "agent/threads.h"
 #include "base/status.h"
@@ -27,8 +28,7 @@ typedef struct bench_run {
     hpct_model *model;
     hpct_bench_options options;
     int count, global_count; /* samples of this rank and of all in a step */
-    int largest_count;       /* of any rank */
-    const hpct_strategy_ops *ops;
+    hpct_strategy_choice strategy_choice;
     hpct_strategy *strategy;
     hpct_profile *profile;
     double *seconds; /* [steps] */
@@ -40,13 +40,13 @@ typedef struct bench_run {
 static hpct_status check_options(bench_run *run)
 {
     hpct_bench_options *o = &run->options;
-    int rank = hpct_context_rank(run->context), size = hpct_context_size(run->context);
+    int size = hpct_context_size(run->context);
     if (o->batch_size < 0 || o->global_batch_size < 0 || o->steps < 0)
         return hpct_fail(HPCT_ERR_USAGE, "steps and batch sizes cannot be negative");
     if (o->batch_size > 0 && o->global_batch_size > 0)
         return hpct_fail(HPCT_ERR_USAGE,
                          "batch size (per rank) and global batch size are both given: give one");
-    int64_t global = o->global_batch_size, begin;
+    int64_t global = o->global_batch_size;
     if (global == 0)
         global = (int64_t) (o->batch_size > 0 ? o->batch_size : DEFAULT_BATCH) * size;
     if (global > INT_MAX / 2 || global < size)
@@ -58,34 +58,27 @@ static hpct_status check_options(bench_run *run)
     if (o->strategy.compression.warmup_steps == 0)
         o->strategy.compression.warmup_steps = -1; /* what all later steps are like is asked for */
     run->global_count = (int) global;
-    hpct_status status = hpct_strategy_find(&run->ops, &o->strategy);
-    if (status == HPCT_OK && run->ops->whole_batch)
-        rank = 0, size = 1;
-    run->count = (int) hpct_slice(global, rank, size, &begin);
-    run->largest_count = (int) hpct_slice(global, 0, size, &begin);
-    return status;
+    const hpct_strategy_ops *ignored;
+    return hpct_strategy_find(&ignored, &o->strategy);
 }
 
-/* As pictures are, multiples of 1/255; labels in turn. */
-static hpct_status make_up_batch(const bench_run *run)
+/* And this rank's part of the batch; then refuses what does not fit the memory. */
+static hpct_status choose_strategy(bench_run *run)
 {
-    hpct_shape input = hpct_model_input_shape(run->model);
-    hpct_shape output = hpct_model_output_shape(run->model);
-    float *pixels = hpct_model_input(run->strategy->model);
-    int32_t *labels = hpct_model_labels(run->strategy->model);
-    size_t elements = (size_t) run->count;
-    if (pixels == NULL)
-        return hpct_fail_memory(0);
-    uint64_t state = (uint64_t) hpct_context_rank(run->context);
-    for (int i = 0; i < input.rank; i++)
-        elements *= (size_t) input.size[i];
-    for (size_t i = 0; i < elements; i++) {
-        state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407); /* Knuth's */
-        pixels[i] = (float) (state >> 56) * (1.0f / 255.0f);
-    }
-    for (int i = 0; i < run->count; i++)
-        labels[i] = i % output.size[output.rank - 1];
-    return HPCT_OK;
+    int rank = hpct_context_rank(run->context), size = hpct_context_size(run->context);
+    int64_t begin;
+    hpct_strategy_choice *choice = &run->strategy_choice;
+    hpct_status status = hpct_strategy_choose(choice, run->context, run->model,
+                                              &run->options.strategy, run->global_count);
+    if (status != HPCT_OK)
+        return status;
+    if (choice->line[0] != '\0' && rank == 0)
+        printf("%s\n", choice->line);
+    run->count = choice->ops->whole_batch ? run->global_count
+                                          : (int) hpct_slice(run->global_count, rank, size, &begin);
+    return hpct_batch_admit(run->context, run->model,
+                            &(hpct_batch_options){.strategy = choice->options},
+                            (int) hpct_slice(run->global_count, 0, size, &begin));
 }
 
 static hpct_status prepare(bench_run *run)
@@ -96,7 +89,7 @@ static hpct_status prepare(bench_run *run)
         .backend = "cpu",
         .batch_sizes = &run->count,
         .num_batch_sizes = 1,
-        .options = &run->options.strategy,
+        .options = &run->strategy_choice.options,
     };
     hpct_status status = check_options(run);
     if (status == HPCT_OK) {
@@ -110,13 +103,15 @@ static hpct_status prepare(bench_run *run)
     if (status == HPCT_OK)
         status = hpct_threads_set(run->context);
     if (status == HPCT_OK)
-        status = hpct_batch_admit(run->context, run->model,
-                                  &(hpct_batch_options){.strategy = run->options.strategy},
-                                  run->largest_count);
+        status = choose_strategy(run);
     if (status == HPCT_OK)
-        status = run->ops->open(&run->strategy, &plan);
+        status = run->strategy_choice.ops->open(&run->strategy, &plan);
     if (status == HPCT_OK)
-        status = hpct_context_agree(run->context, make_up_batch(run));
+        status = hpct_context_agree(run->context,
+                                    hpct_made_up_batch(run->strategy->model, run->count,
+                                                       run->strategy_choice.ops->whole_batch
+                                                           ? 0
+                                                           : hpct_context_rank(run->context)));
     return status;
 }
 
@@ -139,8 +134,9 @@ static hpct_status train(bench_run *run)
     for (int i = 0; i < WARM_UP && status == HPCT_OK; i++)
         status = one_step(run, &ignored);
     if (status == HPCT_OK && run->options.profile)
-        status = hpct_context_agree(
-            run->context, hpct_profile_start(&run->profile, run->model, run->options.steps));
+        status =
+            hpct_context_agree(run->context, hpct_profile_start(&run->profile, run->strategy->model,
+                                                                run->options.steps));
     double began = hpct_process_clock();
     for (int i = 0; i < run->options.steps && status == HPCT_OK; i++)
         status = one_step(run, &run->seconds[i]);

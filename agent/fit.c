@@ -11,7 +11,7 @@
 #include "agent/process.h"
 #include "agent/progress.h"
 #include "agent/stop.h"
-#include "agent/strategy/strategy.h"
+#include "agent/strategy/choose.h"
 #include "agent/summary.h"
 #include "agent/threads.h"
 #include "base/status.h"
@@ -45,7 +45,7 @@ typedef struct fit_run {
     const hpct_dataset *train, *validation;
     hpct_fit_options options;
     int64_t max_steps; /* over all epochs */
-    const hpct_strategy_ops *ops;
+    hpct_strategy_choice choice;
     hpct_sampler *sampler;
     hpct_pipeline *pipeline;
     hpct_strategy *strategy;
@@ -89,18 +89,35 @@ static hpct_status check_options(fit_run *run)
                          "least one sample to each",
                          global, size);
     run->global_batch = (int) global;
-    return hpct_strategy_find(&run->ops, &o->strategy);
+    const hpct_strategy_ops *ignored;
+    return hpct_strategy_find(&ignored, &o->strategy);
+}
+
+static hpct_status choose_strategy(fit_run *run)
+{
+    int64_t samples = (int64_t) run->train->size;
+    int batch = run->options.steps_per_epoch == 0 && samples < run->global_batch
+                    ? (int) samples
+                    : run->global_batch;
+    hpct_status status =
+        hpct_strategy_choose(&run->choice, run->context, run->model, &run->options.strategy, batch);
+    if (status == HPCT_OK && run->choice.line[0] != '\0' && run->options.verbose != 0 &&
+        hpct_context_rank(run->context) == 0) {
+        puts(run->choice.line);
+        fflush(stdout);
+    }
+    return status;
 }
 
 /* Whose slice of each global batch this rank's steps take. */
 static int slice_rank(const fit_run *run)
 {
-    return run->ops->whole_batch ? 0 : hpct_context_rank(run->context);
+    return run->choice.ops->whole_batch ? 0 : hpct_context_rank(run->context);
 }
 
 static int slice_size(const fit_run *run)
 {
-    return run->ops->whole_batch ? 1 : hpct_context_size(run->context);
+    return run->choice.ops->whole_batch ? 1 : hpct_context_size(run->context);
 }
 
 static hpct_status check_data(const fit_run *run)
@@ -149,7 +166,7 @@ static hpct_status admit(fit_run *run)
     if (run->options.steps_per_epoch == 0 && samples < global)
         global = samples;
     hpct_batch_options batch = {
-        .data = run->train, .validation = run->validation, .strategy = run->options.strategy};
+        .data = run->train, .validation = run->validation, .strategy = run->choice.options};
     int full = (int) hpct_slice(global, 0, hpct_context_size(run->context), &begin);
     bool fits = false;
     hpct_status status = HPCT_OK;
@@ -213,9 +230,9 @@ static hpct_status open_strategy(fit_run *run)
         .num_batch_sizes = num,
         .evaluation_sizes = evaluation,
         .num_evaluation_sizes = num_evaluation,
-        .options = &run->options.strategy,
+        .options = &run->choice.options,
     };
-    return run->ops->open(&run->strategy, &plan);
+    return run->choice.ops->open(&run->strategy, &plan);
 }
 
 static hpct_batch batch_of_step(void *argument, int64_t number)
@@ -255,6 +272,8 @@ static hpct_status prepare(fit_run *run)
     if (status == HPCT_OK)
         status = hpct_threads_set(run->context);
     if (status == HPCT_OK)
+        status = choose_strategy(run);
+    if (status == HPCT_OK)
         status = admit(run);
     if (status == HPCT_OK)
         status = hpct_context_agree(run->context, allocate(run));
@@ -273,6 +292,21 @@ static hpct_metrics mean(double loss, double correct, double in_top_k, int64_t s
     return (hpct_metrics){loss / n, correct / n, in_top_k / n};
 }
 
+/* In place of an input that failed: where every rank has the whole batch, as many samples as the
+ * others have, for the collectives within forward. */
+static hpct_input stand_in(const fit_run *run, int64_t step)
+{
+    int tail = hpct_sampler_short_count(run->sampler), full = hpct_sampler_full_count(run->sampler);
+    bool last = step == hpct_sampler_steps_per_epoch(run->sampler) - 1;
+    int count = tail > 0 && (last || full == 0) ? tail : full;
+    if (!run->choice.ops->whole_batch)
+        return (hpct_input){0};
+    return (hpct_input){.pixels = hpct_model_input(run->strategy->model),
+                        .labels = hpct_model_labels(run->strategy->model),
+                        .count = count,
+                        .global_count = count};
+}
+
 /* One step; adds to the epoch's sums. A rank without input still takes part, with no samples, so
  * that all ranks learn of its error and end with it. */
 static hpct_status train_step(fit_run *run, int epoch, int64_t step, running *sums)
@@ -283,7 +317,7 @@ static hpct_status train_step(fit_run *run, int epoch, int64_t step, running *su
     if (fetched != HPCT_OK && hpct_context_size(run->context) == 1)
         return fetched;
     if (fetched != HPCT_OK)
-        input = (hpct_input){0};
+        input = stand_in(run, step);
     else
         hpct_model_set_input(run->strategy->model, input.pixels, input.labels);
     int64_t first;
@@ -465,9 +499,10 @@ static hpct_status finish(fit_run *run)
     run->result.seconds = hpct_process_clock() - run->began;
     run->result.steps = run->steps_done;
     run->result.signal = run->signal;
-    if (run->options.save_weights != NULL) {
+    if (run->options.save_weights != NULL || run->strategy->model != run->model)
         status = run->strategy->ops->gather(run->strategy);
-        if (status == HPCT_OK && speaks)
+    if (run->options.save_weights != NULL && status == HPCT_OK) {
+        if (speaks)
             status = hpct_model_save_weights(run->model, run->options.save_weights);
         status = hpct_context_agree(run->context, status);
     }

@@ -45,12 +45,15 @@ agent_libagent_la_SOURCES = \
 	agent/fit.c agent/fit.h \
 	agent/history.c agent/history.h \
 	agent/info.c \
+	agent/made_up.c agent/made_up.h \
 	agent/memory.c agent/memory.h agent/memory_share.c \
 	agent/process.c agent/process.h \
 	agent/profile.c agent/profile.h \
 	agent/progress.c agent/progress.h \
 	agent/stop.c agent/stop.h \
+	agent/strategy/choose.c agent/strategy/choose.h \
 	agent/strategy/compress.c agent/strategy/compress.h \
+	agent/strategy/hybrid.c \
 	agent/strategy/low_rank.c agent/strategy/low_rank.h agent/strategy/low_rank_body.h \
 	agent/strategy/multi_worker_mirrored.c \
 	agent/strategy/powersgd.c \
@@ -77,7 +80,8 @@ libhpctrain_la_LIBADD = $(hpct_parts)
 libhpctrain_la_LDFLAGS = $(AM_LDFLAGS) -version-info 0:0:0 -no-undefined
 
 bin_PROGRAMS += hpc-train
-hpc_train_SOURCES = agent/cli/cli.h agent/cli/batch.c agent/cli/common.c agent/cli/training.c agent/cli/main.c agent/cli/summary.c agent/cli/fit.c \
-	agent/cli/bench.c agent/cli/data.c agent/cli/evaluate.c agent/cli/strategy.c agent/cli/info.c agent/cli/input.c
+hpc_train_SOURCES = agent/cli/cli.h \
+	agent/cli/batch.c agent/cli/bench.c agent/cli/common.c agent/cli/data.c agent/cli/evaluate.c agent/cli/fit.c agent/cli/info.c \
+	agent/cli/input.c agent/cli/main.c agent/cli/model.c agent/cli/strategy.c agent/cli/summary.c agent/cli/training.c
 hpc_train_CPPFLAGS = $(AM_CPPFLAGS) -DHPCT_CHECK='"$(sbindir)/hpc-train-check"'
 hpc_train_LDADD = libhpctrain.la

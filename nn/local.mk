@@ -7,6 +7,8 @@ nn_libnn_la_SOURCES = \
 	nn/backend.h \
 	nn/bf16.h \
 	nn/build.c \
+	nn/collective.c \
+	nn/collective.h \
 	nn/compile.c \
 	nn/cost.c \
 	nn/cost.h \
@@ -27,6 +29,8 @@ nn_libnn_la_SOURCES = \
 	nn/op.h \
 	nn/optimizer.c \
 	nn/optimizer.h \
+	nn/parallel.c \
+	nn/parallel.h \
 	nn/params.c \
 	nn/picture.c \
 	nn/picture.h \
@@ -47,6 +51,12 @@ nn_libnn_la_SOURCES = \
 	nn/schedule.h \
 	nn/shape.c \
 	nn/shape.h \
+	nn/shard.c \
+	nn/shard.h \
+	nn/shard_plan.c \
+	nn/shard_plan.h \
+	nn/snapshot.c \
+	nn/snapshot.h \
 	nn/step.c \
 	nn/step.h \
 	nn/summary.c \

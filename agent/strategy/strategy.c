@@ -2,13 +2,13 @@
 #include "agent/strategy/strategy.h"
 
 #include "agent/strategy/compress.h"
-
 #include "base/status.h"
 
 #include <stdio.h>
 #include <string.h>
 
 const hpct_strategy_ops *const hpct_strategies[] = {
+    &hpct_hybrid,
     &hpct_multi_worker_mirrored,
     NULL,
 };
@@ -45,7 +45,9 @@ hpct_status hpct_strategy_find(const hpct_strategy_ops **out, const hpct_strateg
 {
     char names[256] = "";
     size_t length = 0;
-    const char *name = options->name != NULL ? options->name : hpct_multi_worker_mirrored.name;
+    const char *name = options->name;
+    if (name == NULL || strcmp(name, "auto") == 0) /* not chosen yet */
+        name = hpct_multi_worker_mirrored.name;
     for (const hpct_strategy_ops *const *one = hpct_strategies; *one != NULL; one++) {
         if (strcmp((*one)->name, name) == 0) {
             *out = *one;
@@ -56,12 +58,14 @@ hpct_status hpct_strategy_find(const hpct_strategy_ops **out, const hpct_strateg
             length += (size_t) snprintf(names + length, sizeof names - length, "%s%s",
                                         length > 0 ? ", " : "", (*one)->name);
     }
-    return hpct_fail(HPCT_ERR_USAGE, "strategy '%s' is unknown; there is: %s", name, names);
+    return hpct_fail(HPCT_ERR_USAGE, "strategy '%s' is unknown; there are: auto, %s", name, names);
 }
 
 hpct_status hpct_strategy_step(hpct_strategy *strategy, int count, int global_count,
                                hpct_step_sums *sums)
 {
+    if (strategy->ops->announce != NULL)
+        strategy->ops->announce(strategy, sums);
     hpct_status status = strategy->ops->forward(strategy, count, true);
     if (status == HPCT_OK)
         status = strategy->ops->backward(strategy, count, global_count, sums);
