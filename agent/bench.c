@@ -59,7 +59,9 @@ static hpct_status check_options(bench_run *run)
         o->strategy.compression.warmup_steps = -1; /* what all later steps are like is asked for */
     run->global_count = (int) global;
     const hpct_strategy_ops *ignored;
-    return hpct_strategy_find(&ignored, &o->strategy);
+    hpct_status status = hpct_strategy_find(&ignored, &o->strategy);
+    return status == HPCT_OK ? hpct_strategy_check_batch(&o->strategy, size, run->global_count)
+                             : status;
 }
 
 /* And this rank's part of the batch; then refuses what does not fit the memory. */
@@ -200,7 +202,7 @@ static hpct_status write_summary(const bench_run *run, const hpct_bench_result *
         .device = "cpu",
         .precision = hpct_model_precision(run->model),
         .workers = hpct_context_size(run->context),
-        .replicas = 1,
+        .replicas = hpct_strategy_replicas(&run->options.strategy),
         .threads = hpct_cpu_threads(),
         .global_batch = run->global_count,
         .epochs = 0,

@@ -90,7 +90,9 @@ static hpct_status check_options(fit_run *run)
                          global, size);
     run->global_batch = (int) global;
     const hpct_strategy_ops *ignored;
-    return hpct_strategy_find(&ignored, &o->strategy);
+    hpct_status status = hpct_strategy_find(&ignored, &o->strategy);
+    return status == HPCT_OK ? hpct_strategy_check_batch(&o->strategy, size, run->global_batch)
+                             : status;
 }
 
 static hpct_status choose_strategy(fit_run *run)
@@ -387,7 +389,7 @@ static hpct_status train_epoch(fit_run *run, int epoch)
     if (validated)
         status = run->strategy->ops->gather(run->strategy);
     if (validated && status == HPCT_OK)
-        status = hpct_evaluate_built(run->context, run->model, run->validation,
+        status = hpct_evaluate_built(run->context, run->model, run->strategy, run->validation,
                                      run->evaluation_batch, validation);
     if (status != HPCT_OK)
         return status;
@@ -447,7 +449,7 @@ static hpct_status write_summary(fit_run *run)
         .device = "cpu",
         .precision = hpct_model_precision(run->model),
         .workers = hpct_context_size(run->context),
-        .replicas = 1,
+        .replicas = hpct_strategy_replicas(&run->options.strategy),
         .threads = hpct_cpu_threads(),
         .global_batch = run->global_batch,
         .epochs = run->epochs_done,

@@ -7,6 +7,8 @@ nn_libnn_la_SOURCES = \
 	nn/backend.h \
 	nn/bf16.h \
 	nn/build.c \
+	nn/clone.c \
+	nn/clone.h \
 	nn/collective.c \
 	nn/collective.h \
 	nn/compile.c \

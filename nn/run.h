@@ -52,6 +52,8 @@ struct hpct_run {
     int *batch_sizes;
     int num_batch_sizes;
     int largest_batch;
+    int input_samples; /* that own_input has room for */
+    bool borrows;      /* parameters are another model's */
     bool training, fuse_update, dense_targets;
     hpct_run_node *nodes; /* [model->num_nodes] */
     int num_nodes;

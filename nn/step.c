@@ -208,7 +208,7 @@ void hpct_model_set_input(hpct_model *model, float *input, int32_t *labels)
 
 static bool make_own_input(const hpct_model *model, hpct_run *run)
 {
-    size_t batch = (size_t) run->largest_batch;
+    size_t batch = (size_t) run->input_samples;
     size_t sample = hpct_shape_count(&model->tensors[0].shape);
     if (run->own_input == NULL)
         run->own_input = run->backend->allocate(batch * sample * sizeof(float));

@@ -30,6 +30,12 @@ typedef struct hpct_build_options {
     bool dense_targets;  /* the loss takes hpct_model_targets instead of the labels */
     bool plain_layout;   /* parameters in a layout that does not depend on the processor, for when
                             fingerprints differ between ranks; may cost speed */
+    int input_samples;   /* that hpct_model_input has room for, where that is more than the largest
+                            batch: replicas take parts of it (nn/clone.h) */
+    hpct_model *storage; /* a built model of the same layers, whose parameters are this one's too,
+                            without a copy: it has none of its own, no optimizer slots, and cannot
+                            update. Only where both have one layout, as fingerprints tell; else as
+                            without. Its build outlives this one. Default NULL. */
 } hpct_build_options;
 
 /* Sums over a batch, not means: they add up over ranks. */
@@ -97,14 +103,15 @@ typedef struct hpct_arena_matrix {
 int hpct_model_matrices(const hpct_model *model, hpct_arena_matrix *out);
 uint64_t hpct_model_layout_fingerprint(const hpct_model *model);
 
-/* Where forward reads its samples, [n][one sample, floats], 64-byte aligned, and loss their labels,
- * [n], from now on: memory of the caller, who may fill another batch meanwhile. (A backend that
- * computes elsewhere copies from there.) Nothing is written to it. */
+/* Where forward reads its samples, [n][one sample, floats], best 64-byte aligned, and loss their
+ * labels, [n], from now on: memory of the caller, who may fill another batch meanwhile. (A backend
+ * that computes elsewhere copies from there.) Nothing is written to it. */
 void hpct_model_set_input(hpct_model *model, float *input, int32_t *labels);
 
-/* The model's own memory for a batch, [largest batch size][one sample] and [largest]: made by the
- * first call, and what forward and loss read from now on. NULL when the model is not built or there
- * is no memory. targets: with dense_targets [largest][outputs], else NULL. */
+/* The model's own memory for a batch, [largest batch size, or input_samples][one sample] and
+ * [largest]: made by the first call, and what forward and loss read from now on. NULL when the
+ * model is not built or there is no memory. targets: with dense_targets [largest][outputs], else
+ * NULL. */
 float *hpct_model_input(hpct_model *model);
 int32_t *hpct_model_labels(hpct_model *model);
 float *hpct_model_targets(hpct_model *model);

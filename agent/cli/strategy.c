@@ -11,14 +11,19 @@ enum {
     KEY_COMPRESS,
     KEY_COMPRESS_WARMUP,
     KEY_HYBRID_FORM,
+    KEY_REPLICAS,
     KEY_WIRE,
 };
 
 static const struct argp_option options[] = {
     {NULL, 0, NULL, 0, "How the ranks share the work:", 5},
     {"strategy", KEY_STRATEGY, "NAME", 0,
-     "auto (the default: the fastest here that changes nothing but rounding), "
-     "hybrid, multi-worker-mirrored",
+     "auto (the default: the fastest here that changes nothing but rounding; mirrored with "
+     "--replicas), central-storage (one rank), hybrid, mirrored, multi-worker-mirrored",
+     5},
+    {"replicas", KEY_REPLICAS, "N", 0,
+     "replicas in each rank, threads with a part of its cores and pictures each (default 1; with "
+     "mirrored and central-storage)",
      5},
     {"hybrid-form", KEY_HYBRID_FORM, "NAME", 0,
      "how hybrid splits a Dense: rows, columns or auto (default)", 5},
@@ -82,6 +87,9 @@ static error_t parse(int key, char *value, struct argp_state *state)
     case KEY_COMPRESS_WARMUP:
         steps = (int) hpct_cli_integer("compress-warmup", value, 0, INT32_MAX);
         o->compression.warmup_steps = steps > 0 ? steps : -1;
+        return 0;
+    case KEY_REPLICAS:
+        o->replicas = (int) hpct_cli_integer("replicas", value, 1, HPCT_MAX_REPLICAS);
         return 0;
     case KEY_WIRE:
         o->wire = wire_named(value);

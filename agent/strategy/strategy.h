@@ -5,6 +5,7 @@
 #define HPCT_STRATEGY_STRATEGY_H
 
 #include "agent/context.h"
+#include "nn/step.h"
 
 #include <hpctrain/model.h>
 #include <hpctrain/strategy.h>
@@ -42,6 +43,9 @@ typedef struct hpct_strategy_ops {
      * the global counts. */
     bool whole_batch;
 
+    /* Takes options->replicas above 1: a rank's samples are shared among so many replicas. */
+    bool replicas;
+
     /* Bytes by which this process grows in open and in steps; takes none of them. */
     hpct_status (*need)(const hpct_strategy_plan *plan, size_t *bytes);
 
@@ -70,6 +74,10 @@ typedef struct hpct_strategy_ops {
      * Steps may follow: the mean of what the ranks move on to is what the mean moves on to. */
     hpct_status (*gather)(hpct_strategy *strategy);
 
+    /* Sums over the first `count` samples in the model's input, forward for inference, after
+     * gather. NULL: the plan's model computes them by itself. */
+    hpct_status (*evaluate)(hpct_strategy *strategy, int count, hpct_batch_sums *sums);
+
     /* Bytes that one rank hands to collectives in a step, on average; 0 when alone. */
     int64_t (*bytes_per_step)(const hpct_strategy *strategy);
 
@@ -82,15 +90,25 @@ struct hpct_strategy {
     hpct_model *model; /* that steps: gets input, labels and position; often the plan's own */
 };
 
+extern const hpct_strategy_ops hpct_central_storage;
 extern const hpct_strategy_ops hpct_hybrid;
+extern const hpct_strategy_ops hpct_mirrored;
 extern const hpct_strategy_ops hpct_multi_worker_mirrored;
 
 /* All of them, ended by NULL. */
 extern const hpct_strategy_ops *const hpct_strategies[];
 
-/* The one that the options name ("auto" and none: that which every rank can begin with, until
- * hpct_strategy_choose has chosen); HPCT_ERR_USAGE, listing the names, when there is none such. */
+/* The one that the options name ("auto" and none: with replicas hpct_mirrored, else that which
+ * every rank can begin with, until hpct_strategy_choose has chosen); HPCT_ERR_USAGE, listing the
+ * names, when there is none such, and for options that it does not have. */
 hpct_status hpct_strategy_find(const hpct_strategy_ops **out, const hpct_strategy_options *options);
+
+/* Replicas of each rank: options->replicas, or 1. */
+int hpct_strategy_replicas(const hpct_strategy_options *options);
+
+/* HPCT_ERR_USAGE when a global batch does not have a sample for each replica of each rank. */
+hpct_status hpct_strategy_check_batch(const hpct_strategy_options *options, int ranks,
+                                      int global_batch);
 
 /* forward, backward, reduce and apply. In: this rank's signals and failure in *sums; a rank that
  * failed takes part with no samples, or, with whole_batch, with as many as the others, of any
