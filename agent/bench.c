@@ -8,6 +8,7 @@
 #include "agent/strategy/choose.h"
 #include "agent/summary.h"
 #include "agent/threads.h"
+#include "agent/timeline.h"
 #include "base/status.h"
 #include "nn/profile.h"
 #include "nn/step.h"
@@ -30,6 +31,7 @@ typedef struct bench_run {
     int count, global_count; /* samples of this rank and of all in a step */
     hpct_strategy_choice strategy_choice;
     hpct_strategy *strategy;
+    hpct_timeline *timeline; /* NULL: nobody asked */
     hpct_profile *profile;
     double *seconds; /* [steps] */
     int *order;      /* [steps], the fastest step first */
@@ -107,6 +109,9 @@ static hpct_status prepare(bench_run *run)
     if (status == HPCT_OK)
         status = choose_strategy(run);
     if (status == HPCT_OK)
+        status = hpct_timeline_open(&run->timeline, run->context, run->options.timeline);
+    plan.timeline = run->timeline;
+    if (status == HPCT_OK)
         status = run->strategy_choice.ops->open(&run->strategy, &plan);
     if (status == HPCT_OK)
         status = hpct_context_agree(run->context,
@@ -121,6 +126,7 @@ static hpct_status one_step(bench_run *run, double *seconds)
 {
     hpct_step_sums sums = {0};
     double began = hpct_process_clock();
+    hpct_timeline_step(run->timeline);
     hpct_status status = hpct_strategy_step(run->strategy, run->count, run->global_count, &sums);
     *seconds = hpct_process_clock() - began;
     run->last = (hpct_metrics){.loss = sums.loss / run->global_count,
@@ -242,9 +248,12 @@ hpct_status hpct_bench(hpct_context *context, hpct_model *model, const hpct_benc
         status = hpct_context_agree(context, print_profile(&run));
     if (status == HPCT_OK && options->summary_json != NULL)
         status = write_summary(&run, result);
+    if (status == HPCT_OK)
+        status = hpct_timeline_write(run.timeline, context);
     hpct_profile_stop(run.profile);
     if (run.strategy != NULL)
         run.strategy->ops->close(run.strategy);
+    hpct_timeline_close(run.timeline);
     free(run.seconds);
     free(run.order);
     return status;

@@ -206,6 +206,7 @@ static hpct_status lay_out_arena(const hpct_model *model, hpct_run *run)
                 add_update(model, run, &model->params[param], offset, count);
             offset += count;
         }
+        run->nodes[i].done = offset;
     }
     run->arena_floats = offset;
     run->fingerprint = hash;

@@ -63,6 +63,7 @@ nn_libnn_la_SOURCES = \
 	nn/step.h \
 	nn/summary.c \
 	nn/update.c \
+	nn/watcher.h \
 	nn/weights.c \
 	nn/weights.h \
 	nn/weights_safetensors.c \

@@ -26,6 +26,7 @@ typedef struct hpct_run_node {
     float *dst, *diff_dst;
     float *param[HPCT_OP_MAX_PARAMS], *grad[HPCT_OP_MAX_PARAMS];
     void *workspace, *copies;
+    size_t done; /* floats of the gradient arena that are final after this node's backward */
 } hpct_run_node;
 
 /* Seconds of the parts of each step, noted while somebody profiles (nn/profile.h). */

@@ -47,6 +47,11 @@ void hpct_model_set_position(hpct_model *model, uint64_t seed, int64_t step, int
     model->position.first_sample = first_sample;
 }
 
+void hpct_model_set_watcher(hpct_model *model, const hpct_watcher *watcher)
+{
+    model->watcher = watcher != NULL ? *watcher : (hpct_watcher){0};
+}
+
 double hpct_run_began(const hpct_run *run)
 {
     return run->times == NULL ? 0 : hpct_run_clock();
@@ -163,6 +168,8 @@ hpct_status hpct_model_backward(hpct_model *model, int n)
             status = run->backend->accumulate((size_t) n * hpct_op_src_floats(&node->op->spec, 0),
                                               node->diff_src[0], node->add_after, false);
         hpct_run_ended(run, HPCT_TIME_BACKWARD(i), begin);
+        if (status == HPCT_OK && model->watcher.advance != NULL)
+            status = model->watcher.advance(model->watcher.argument, node->done);
     }
     return status;
 }

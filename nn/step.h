@@ -10,6 +10,7 @@
 #define HPCT_NN_STEP_H
 
 #include "nn/replicas.h"
+#include "nn/watcher.h"
 
 #include <hpctrain/model.h>
 #include <stdbool.h>
@@ -150,6 +151,10 @@ size_t hpct_model_synced_floats(const hpct_model *model);
  * checked by the caller). With `scale` != 0 also leaves scale * d(sum of losses)/d(output) for
  * backward: a mean over a global batch of G is scale = 1/G on every rank. */
 hpct_status hpct_model_loss(hpct_model *model, int n, float scale, hpct_batch_sums *sums);
+
+/* Backward tells it how far the gradients are from now on; NULL or no call: nobody. Kept by the
+ * model, through builds. */
+void hpct_model_set_watcher(hpct_model *model, const hpct_watcher *watcher);
 
 /* Fills the gradient arena (overwrites; does not accumulate). After a loss with scale != 0. */
 hpct_status hpct_model_backward(hpct_model *model, int n);

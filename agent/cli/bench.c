@@ -10,13 +10,15 @@ typedef struct arguments {
     hpct_bench_options bench;
 } arguments;
 
-enum { KEY_STEPS = 256, KEY_MOMENTUM, KEY_PROFILE, KEY_SUMMARY_JSON };
+enum { KEY_STEPS = 256, KEY_MOMENTUM, KEY_PROFILE, KEY_SUMMARY_JSON, KEY_TIMELINE };
 
 static const struct argp_option options[] = {
     {"steps", KEY_STEPS, "N", 0, "default 100", 2},
     {"momentum", KEY_MOMENTUM, "X", 0, "0 to 1, default 0", 2},
     {"profile", KEY_PROFILE, NULL, 0, "print where the time of a step goes, layer by layer", 2},
     {"summary-json", KEY_SUMMARY_JSON, "FILE", 0, "one object with times, at the end", 2},
+    {"timeline", KEY_TIMELINE, "FILE", 0,
+     "a Chrome trace of up to 50 steps on all ranks, at the end", 2},
     {0},
 };
 
@@ -37,6 +39,9 @@ static error_t parse(int key, char *value, struct argp_state *state)
         return 0;
     case KEY_PROFILE:
         a->bench.profile = true;
+        return 0;
+    case KEY_TIMELINE:
+        a->bench.timeline = value;
         return 0;
     case KEY_SUMMARY_JSON:
         a->bench.summary_json = value;

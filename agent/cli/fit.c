@@ -27,6 +27,7 @@ enum {
     KEY_LOG_DIR,
     KEY_SAVE_WEIGHTS,
     KEY_SUMMARY_JSON,
+    KEY_TIMELINE,
     KEY_VERBOSE,
 };
 
@@ -64,6 +65,8 @@ static const struct argp_option options[] = {
      4},
     {"summary-json", KEY_SUMMARY_JSON, "FILE", 0, "one object with times and results, at the end",
      4},
+    {"timeline", KEY_TIMELINE, "FILE", 0,
+     "a Chrome trace of up to 50 steps on all ranks, at the end", 4},
     {0},
 };
 
@@ -106,6 +109,9 @@ static error_t parse(int key, char *value, struct argp_state *state)
         return 0;
     case KEY_SAVE_WEIGHTS:
         a->fit.save_weights = value;
+        return 0;
+    case KEY_TIMELINE:
+        a->fit.timeline = value;
         return 0;
     case KEY_SUMMARY_JSON:
         a->fit.summary_json = value;

@@ -1,5 +1,7 @@
-/* Every rank has the whole model and a slice of each global batch; one all-reduce of the gradient
- * arena a step, with the loss and metric sums, the stop signals and failures in its tail. */
+/* Every rank has the whole model and a slice of each global batch. Gradients are summed in buckets,
+ * each while backward computes the next; the loss and metric sums, the stop signals and failures
+ * are in the last one's tail. */
+#include "agent/strategy/buckets.h"
 #include "agent/strategy/compress.h"
 #include "agent/strategy/replica.h"
 #include "base/status.h"
@@ -14,8 +16,10 @@ typedef struct mirrored {
     hpct_model *model;
     float *gradients; /* [count + HPCT_ARENA_TAIL] */
     size_t count;
+    bool due;     /* the step ends with an update */
+    bool at_once; /* buckets go while backward computes: gradients are not accumulated after it */
+    hpct_buckets *buckets;       /* NULL: alone */
     hpct_compressor *compressor; /* NULL: gradients go as they are */
-    bool due;                    /* the step ends with an update */
 } mirrored;
 
 /* ---- opening ---- */
@@ -26,13 +30,12 @@ static bool fuses(const hpct_strategy_plan *plan)
     return hpct_context_size(plan->context) == 1 && !plan->keep_gradients;
 }
 
-/* Reducing takes up to the gradients' size again, for what comes from another rank. */
 static hpct_status mirrored_need(const hpct_strategy_plan *plan, size_t *bytes)
 {
     size_t gradients;
     hpct_status status = hpct_replica_need(plan, fuses(plan), bytes, &gradients);
     int size = hpct_context_size(plan->context);
-    *bytes += size > 1 ? gradients : 0;
+    *bytes += size > 1 ? hpct_buckets_need(gradients, plan->options->wire) : 0;
     *bytes += hpct_compressor_need(&plan->options->compression, size, gradients);
     return status;
 }
@@ -40,11 +43,13 @@ static hpct_status mirrored_need(const hpct_strategy_plan *plan, size_t *bytes)
 static void mirrored_close(hpct_strategy *strategy)
 {
     mirrored *m = (mirrored *) strategy;
-    if (m != NULL) {
-        hpct_model_set_replicas(m->model, NULL);
-        hpct_compressor_close(m->compressor);
-    }
-    free(strategy);
+    if (m == NULL)
+        return;
+    hpct_model_set_replicas(m->model, NULL);
+    hpct_model_set_watcher(m->model, NULL);
+    hpct_buckets_close(m->buckets);
+    hpct_compressor_close(m->compressor);
+    free(m);
 }
 
 /* hpct_replicas of the model. */
@@ -52,6 +57,31 @@ static hpct_status sum_over_ranks(void *argument, float *data, size_t count)
 {
     hpct_comm *comm = argument;
     return comm->ops->allreduce_sum(comm, data, count);
+}
+
+/* hpct_watcher of the model. */
+static hpct_status advance(void *argument, size_t done)
+{
+    return hpct_buckets_advance(argument, done);
+}
+
+static hpct_status open_buckets(mirrored *m, const hpct_strategy_plan *plan)
+{
+    hpct_buckets_options options = {
+        .gradients = m->gradients,
+        .count = m->count,
+        .sums = HPCT_SUMS_FLOATS,
+        .strategy = plan->options,
+        .timeline = plan->timeline,
+    };
+    hpct_status status = hpct_buckets_open(&m->buckets, plan->context, &options);
+    if (status == HPCT_OK)
+        status = hpct_compressor_open(&m->compressor, plan->context, m->model,
+                                      &plan->options->compression);
+    m->at_once = hpct_model_gradient_accumulation(m->model) == 1 && m->compressor == NULL;
+    if (status == HPCT_OK && m->at_once)
+        hpct_model_set_watcher(m->model, &(hpct_watcher){advance, m->buckets});
+    return status;
 }
 
 static hpct_status mirrored_open(hpct_strategy **out, const hpct_strategy_plan *plan)
@@ -63,24 +93,28 @@ static hpct_status mirrored_open(hpct_strategy **out, const hpct_strategy_plan *
         goto fail;
     m->base.ops = &hpct_multi_worker_mirrored;
     m->base.model = plan->model;
+    m->base.timeline = plan->timeline;
     m->comm = hpct_context_comm(plan->context);
     m->model = plan->model;
     status = hpct_replica_build(plan, fuses(plan));
     if (status != HPCT_OK)
         goto fail;
     m->gradients = hpct_model_gradients(m->model, &m->count);
-    status =
-        hpct_compressor_open(&m->compressor, plan->context, m->model, &plan->options->compression);
-    if (status != HPCT_OK)
-        goto fail;
-    if (m->comm->size > 1)
+    if (m->comm->size > 1) {
         hpct_model_set_replicas(m->model,
                                 &(hpct_replicas){.sum = sum_over_ranks, .argument = m->comm});
+        status = open_buckets(m, plan);
+    }
+    if (status != HPCT_OK)
+        goto fail;
     *out = &m->base;
     return HPCT_OK;
 
 fail:
-    free(m);
+    if (m != NULL && m->model != NULL)
+        mirrored_close(&m->base);
+    else
+        free(m);
     return status;
 }
 
@@ -102,7 +136,10 @@ static hpct_status mirrored_backward(hpct_strategy *strategy, int count, int glo
     hpct_status status = HPCT_OK;
     if (count == 0) { /* a short batch had none for this rank, or it failed: it adds nothing */
         memset(m->gradients, 0, m->count * sizeof *m->gradients);
-        status = hpct_model_backward_absent(m->model);
+        if (m->at_once)
+            status = hpct_buckets_advance(m->buckets, m->count);
+        if (status == HPCT_OK)
+            status = hpct_model_backward_absent(m->model);
     } else {
         status = hpct_model_loss(m->model, count, 1.0f / (float) global_count, &local);
         if (status == HPCT_OK)
@@ -123,11 +160,12 @@ static hpct_status mirrored_reduce(hpct_strategy *strategy, hpct_step_sums *sums
         return status;
     float *tail = m->gradients + m->count;
     hpct_sums_pack(sums, tail);
-    if (m->due && m->compressor != NULL)
+    if (!m->due)
+        status = hpct_buckets_sums(m->buckets);
+    else if (m->compressor != NULL)
         status = hpct_compressor_reduce(m->compressor, m->gradients, HPCT_SUMS_FLOATS);
     else
-        status = m->comm->ops->allreduce_sum(m->comm, m->due ? m->gradients : tail,
-                                             (m->due ? m->count : 0) + HPCT_SUMS_FLOATS);
+        status = hpct_buckets_finish(m->buckets);
     hpct_sums_unpack(sums, tail);
     return status;
 }
@@ -147,13 +185,17 @@ static hpct_status mirrored_gather(hpct_strategy *strategy)
 static int64_t mirrored_bytes_per_step(const hpct_strategy *strategy)
 {
     const mirrored *m = (const mirrored *) strategy;
-    double gradients = m->compressor != NULL ? hpct_compressor_bytes(m->compressor)
-                                             : (double) (m->count * sizeof *m->gradients);
-    size_t others = HPCT_SUMS_FLOATS + hpct_model_synced_floats(m->model);
     if (m->comm->size == 1)
         return 0;
-    return (int64_t) (gradients / hpct_model_gradient_accumulation(m->model)) +
-           (int64_t) (others * sizeof *m->gradients);
+    size_t sums = hpct_buckets_sum_bytes(m->buckets), all = hpct_buckets_bytes(m->buckets);
+    double gradients = (double) (all - sums);
+    if (m->compressor != NULL) {
+        gradients = hpct_compressor_bytes(m->compressor);
+        sums = HPCT_SUMS_FLOATS * sizeof(float);
+    }
+    gradients /= hpct_model_gradient_accumulation(m->model);
+    return (int64_t) gradients +
+           (int64_t) (sums + hpct_model_synced_floats(m->model) * sizeof(float));
 }
 
 const hpct_strategy_ops hpct_multi_worker_mirrored = {

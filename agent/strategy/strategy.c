@@ -96,14 +96,23 @@ hpct_status hpct_strategy_find(const hpct_strategy_ops **out, const hpct_strateg
 hpct_status hpct_strategy_step(hpct_strategy *strategy, int count, int global_count,
                                hpct_step_sums *sums)
 {
+    hpct_timeline *timeline = strategy->timeline;
+    double began = hpct_timeline_now(timeline);
     if (strategy->ops->announce != NULL)
         strategy->ops->announce(strategy, sums);
     hpct_status status = strategy->ops->forward(strategy, count, true);
+    hpct_timeline_add(timeline, HPCT_TIMELINE_FORWARD, 0, began);
+    began = hpct_timeline_now(timeline);
     if (status == HPCT_OK)
         status = strategy->ops->backward(strategy, count, global_count, sums);
+    hpct_timeline_add(timeline, HPCT_TIMELINE_BACKWARD, 0, began);
+    began = hpct_timeline_now(timeline);
     if (status == HPCT_OK)
         status = strategy->ops->reduce(strategy, sums);
+    hpct_timeline_add(timeline, HPCT_TIMELINE_WAIT, 0, began);
+    began = hpct_timeline_now(timeline);
     if (status == HPCT_OK && sums->failed == 0)
         status = strategy->ops->apply(strategy);
+    hpct_timeline_add(timeline, HPCT_TIMELINE_UPDATE, 0, began);
     return status;
 }

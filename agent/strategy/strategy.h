@@ -5,6 +5,7 @@
 #define HPCT_STRATEGY_STRATEGY_H
 
 #include "agent/context.h"
+#include "agent/timeline.h"
 #include "nn/step.h"
 
 #include <hpctrain/model.h>
@@ -25,8 +26,9 @@ typedef struct hpct_strategy_plan {
     const int *evaluation_sizes; /* every count that `model` is evaluated with */
     int num_evaluation_sizes;
     const hpct_strategy_options *options;
-    bool keep_gradients; /* somebody reads them: no update inside backward */
-    bool dense_targets;  /* as in hpct_build_options */
+    bool keep_gradients;     /* somebody reads them: no update inside backward */
+    bool dense_targets;      /* as in hpct_build_options */
+    hpct_timeline *timeline; /* gets the parts of each step; may be NULL */
 } hpct_strategy_plan;
 
 /* What every rank knows after a step, and (as `mine`) what it brings. */
@@ -87,7 +89,8 @@ typedef struct hpct_strategy_ops {
 /* The part that every strategy's own struct begins with. */
 struct hpct_strategy {
     const hpct_strategy_ops *ops;
-    hpct_model *model; /* that steps: gets input, labels and position; often the plan's own */
+    hpct_model *model;       /* that steps: gets input, labels and position; often the plan's own */
+    hpct_timeline *timeline; /* the plan's */
 };
 
 extern const hpct_strategy_ops hpct_central_storage;

@@ -20,6 +20,7 @@ typedef struct hpct_bench_options {
     hpct_strategy_options strategy; /* how the ranks share the work */
     bool profile;                   /* rank 0 prints a table by layers */
     const char *summary_json;       /* as hpct_fit writes it; default nowhere */
+    const char *timeline;           /* as in hpct_fit_options */
 } hpct_bench_options;
 
 typedef struct hpct_bench_result {

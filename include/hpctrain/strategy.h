@@ -68,8 +68,8 @@ typedef struct hpct_strategy_options {
      */
     bool allow_lossy;
     hpct_wire wire; /* other than fp32: with allow_lossy alone */
-    /* Bytes of gradients in one reduction. Default: from the network as it is measured then, so
-     * that with more than two ranks the last bits may differ from run to run. */
+    /* Bytes of gradients in one reduction, at least; default: from the network, which is measured
+     * at the start. Makes no difference to the results in fp32. */
     size_t bucket_bytes;
     hpct_compression compression; /* of multi-worker-mirrored; with allow_lossy alone */
 } hpct_strategy_options;
