@@ -70,6 +70,7 @@ agent_libagent_la_SOURCES = \
 	agent/strategy/compress.c agent/strategy/compress.h \
 	agent/strategy/crew.c agent/strategy/crew.h \
 	agent/strategy/hybrid.c \
+	agent/strategy/local_sgd.c \
 	agent/strategy/low_rank.c agent/strategy/low_rank.h agent/strategy/low_rank_body.h \
 	agent/strategy/mirrored.c \
 	agent/strategy/multi_worker_mirrored.c \

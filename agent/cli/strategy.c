@@ -12,6 +12,8 @@ enum {
     KEY_COMPRESS_WARMUP,
     KEY_HYBRID_FORM,
     KEY_REPLICAS,
+    KEY_LOCAL_STEPS,
+    KEY_LOCAL_WARMUP,
     KEY_WIRE,
     KEY_PS_SYNC,
     KEY_BACKUP_WORKERS,
@@ -42,6 +44,10 @@ static const struct argp_option options[] = {
      5},
     {"compress-warmup", KEY_COMPRESS_WARMUP, "STEPS", 0,
      "updates before compression begins (default 100)", 5},
+    {"local-steps", KEY_LOCAL_STEPS, "H", 0,
+     "local-sgd (with --allow-lossy): steps between averages of the weights (default 8)", 5},
+    {"local-warmup-steps", KEY_LOCAL_WARMUP, "STEPS", 0,
+     "steps before, each with an average (default 100)", 5},
     {"ps-sync", KEY_PS_SYNC, NULL, 0,
      "parameter-server: one update a global batch, exact (default: one a gradient)", 5},
     {"backup-workers", KEY_BACKUP_WORKERS, "N", 0,
@@ -103,6 +109,13 @@ static error_t parse(int key, char *value, struct argp_state *state)
         return 0;
     case KEY_REPLICAS:
         o->replicas = (int) hpct_cli_integer("replicas", value, 1, HPCT_MAX_REPLICAS);
+        return 0;
+    case KEY_LOCAL_STEPS:
+        o->local_steps = (int) hpct_cli_integer("local-steps", value, 1, INT32_MAX);
+        return 0;
+    case KEY_LOCAL_WARMUP:
+        steps = (int) hpct_cli_integer("local-warmup-steps", value, 0, INT32_MAX);
+        o->local_warmup_steps = steps > 0 ? steps : -1;
         return 0;
     case KEY_WIRE:
         o->wire = wire_named(value);
