@@ -2,6 +2,8 @@
 #include "agent/batch.h"
 #include "agent/context.h"
 #include "agent/data/sampler.h"
+#include "agent/emulate.h"
+#include "agent/made_up.h"
 #include "agent/process.h"
 #include "agent/profile.h"
 #include "agent/strategy/strategy.h"
@@ -46,6 +48,8 @@ static hpct_status check_options(bench_run *run)
     if (o->batch_size > 0 && o->global_batch_size > 0)
         return hpct_fail(HPCT_ERR_USAGE,
                          "batch size (per rank) and global batch size are both given: give one");
+    if (o->emulate != NULL && o->profile)
+        return hpct_fail(HPCT_ERR_USAGE, "--profile has nothing to tell of emulated computation");
     int64_t global = o->global_batch_size, begin;
     if (global == 0)
         global = (int64_t) (o->batch_size > 0 ? o->batch_size : DEFAULT_BATCH) * size;
@@ -62,28 +66,6 @@ static hpct_status check_options(bench_run *run)
     run->count = (int) hpct_slice(global, rank, size, &begin);
     run->largest_count = (int) hpct_slice(global, 0, size, &begin);
     return status;
-}
-
-/* As pictures are, multiples of 1/255; labels in turn. */
-static hpct_status make_up_batch(const bench_run *run)
-{
-    hpct_shape input = hpct_model_input_shape(run->model);
-    hpct_shape output = hpct_model_output_shape(run->model);
-    float *pixels = hpct_model_input(run->strategy->model);
-    int32_t *labels = hpct_model_labels(run->strategy->model);
-    size_t elements = (size_t) run->count;
-    if (pixels == NULL)
-        return hpct_fail_memory(0);
-    uint64_t state = (uint64_t) hpct_context_rank(run->context);
-    for (int i = 0; i < input.rank; i++)
-        elements *= (size_t) input.size[i];
-    for (size_t i = 0; i < elements; i++) {
-        state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407); /* Knuth's */
-        pixels[i] = (float) (state >> 56) * (1.0f / 255.0f);
-    }
-    for (int i = 0; i < run->count; i++)
-        labels[i] = i % output.size[output.rank - 1];
-    return HPCT_OK;
 }
 
 static hpct_status prepare(bench_run *run)
@@ -114,7 +96,11 @@ static hpct_status prepare(bench_run *run)
     if (status == HPCT_OK)
         status = run->ops->open(&run->strategy, &plan);
     if (status == HPCT_OK)
-        status = hpct_context_agree(run->context, make_up_batch(run));
+        status = hpct_context_agree(run->context,
+                                    hpct_make_up_batch(run->strategy->model, run->count,
+                                                       (uint64_t) hpct_context_rank(run->context)));
+    if (status == HPCT_OK && run->options.emulate != NULL)
+        status = hpct_emulate(run->context, run->strategy->model, run->count, run->options.emulate);
     return status;
 }
 
@@ -126,6 +112,8 @@ static hpct_status one_step(bench_run *run, double *seconds)
     *seconds = hpct_process_clock() - began;
     run->last = (hpct_metrics){.loss = sums.loss / run->global_count,
                                .accuracy = sums.correct / run->global_count};
+    if (run->options.emulate != NULL)
+        run->last = (hpct_metrics){NAN, NAN, NAN};
     return status;
 }
 
@@ -218,6 +206,7 @@ static hpct_status write_summary(const bench_run *run, const hpct_bench_result *
         .validation = {NAN, NAN, NAN},
         .peak_rss_mb = run->peak_mb,
         .bytes_sent_per_step = run->strategy->ops->bytes_per_step(run->strategy),
+        .emulated = run->options.emulate != NULL,
     };
     if (hpct_context_rank(run->context) == 0)
         status = hpct_summary_write(&summary, run->options.summary_json);

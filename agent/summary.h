@@ -3,6 +3,7 @@
 #define HPCT_AGENT_SUMMARY_H
 
 #include <hpctrain/train.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef struct hpct_summary {
@@ -26,6 +27,7 @@ typedef struct hpct_summary {
     double peak_rss_mb;          /* of the largest rank */
     int64_t bytes_sent_per_step; /* handed to collectives by one rank */
     int signal;                  /* that stopped it, or 0 */
+    bool emulated;               /* nothing was computed: times alone mean something */
 } hpct_summary;
 
 /* Writes beside `path`, syncs, renames: `path` is never half written. HPCT_ERR_IO naming it. */

@@ -11,6 +11,8 @@ nn_libnn_la_SOURCES = \
 	nn/cost.c \
 	nn/cost.h \
 	nn/dropout.h \
+	nn/emulate.c \
+	nn/emulate.h \
 	nn/file.c \
 	nn/file.h \
 	nn/blocks.c \
@@ -27,6 +29,8 @@ nn_libnn_la_SOURCES = \
 	nn/optimizer.c \
 	nn/optimizer.h \
 	nn/params.c \
+	nn/parts.c \
+	nn/parts.h \
 	nn/picture.c \
 	nn/picture.h \
 	nn/place.c \

@@ -2,6 +2,7 @@
 #include "nn/run.h"
 
 #include "base/status.h"
+#include "nn/emulate.h"
 
 #include <math.h>
 
@@ -59,8 +60,10 @@ hpct_status hpct_model_update(hpct_model *model)
         .num_ranges = run->num_updates,
     };
     double begin = hpct_run_began(run);
-    status = run->backend->update(&call);
-    run->stale = true;
+    if (!hpct_emulate_update(run)) {
+        status = run->backend->update(&call);
+        run->stale = true;
+    }
     hpct_run_ended(run, HPCT_TIME_UPDATE(run->num_nodes), begin);
     model->steps++;
     return status;

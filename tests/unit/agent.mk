@@ -1,6 +1,6 @@
 # Unit tests of agent/.
 if HAVE_CMOCKA
-unit_tests += tests/unit/test_batch tests/unit/test_bench tests/unit/test_data tests/unit/test_formats tests/unit/test_input tests/unit/test_fit tests/unit/test_report \
+unit_tests += tests/unit/test_batch tests/unit/test_bench tests/unit/test_data tests/unit/test_formats tests/unit/test_input tests/unit/test_fit tests/unit/test_plan tests/unit/test_predict tests/unit/test_report \
 	tests/unit/test_sampler tests/unit/test_watch
 # The same training as so many ranks.
 check_PROGRAMS += tests/unit/fit_ranks tests/unit/norm_ranks
@@ -38,6 +38,12 @@ tests_unit_fit_ranks_LDADD = $(agent_test_libs)
 tests_unit_norm_ranks_SOURCES = tests/unit/norm_ranks.c $(pictures)
 tests_unit_norm_ranks_CPPFLAGS = $(agent_test_cppflags)
 tests_unit_norm_ranks_LDADD = $(agent_test_libs)
+tests_unit_test_plan_SOURCES = tests/unit/test_plan.c tests/unit/unit.h
+tests_unit_test_plan_CPPFLAGS = $(agent_test_cppflags)
+tests_unit_test_plan_LDADD = $(agent_test_libs) -lm
+tests_unit_test_predict_SOURCES = tests/unit/test_predict.c tests/unit/unit.h
+tests_unit_test_predict_CPPFLAGS = $(agent_test_cppflags)
+tests_unit_test_predict_LDADD = $(agent_test_libs) -lm
 tests_unit_test_report_SOURCES = tests/unit/test_report.c $(pictures) tests/unit/unit.h
 tests_unit_test_report_CPPFLAGS = $(agent_test_cppflags) $(JANSSON_CFLAGS)
 tests_unit_test_report_LDADD = $(agent_test_libs)
