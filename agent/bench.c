@@ -6,7 +6,7 @@
 #include "agent/made_up.h"
 #include "agent/process.h"
 #include "agent/profile.h"
-#include "agent/strategy/strategy.h"
+#include "agent/strategy/choose.h"
 #include "agent/summary.h"
 #include "agent/threads.h"
 #include "base/status.h"
@@ -19,6 +19,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define DEFAULT_BATCH 32
 #define DEFAULT_STEPS 100
@@ -29,8 +30,7 @@ typedef struct bench_run {
     hpct_model *model;
     hpct_bench_options options;
     int count, global_count; /* samples of this rank and of all in a step */
-    int largest_count;       /* of any rank */
-    const hpct_strategy_ops *ops;
+    hpct_strategy_choice strategy_choice;
     hpct_strategy *strategy;
     hpct_profile *profile;
     double *seconds; /* [steps] */
@@ -42,7 +42,7 @@ typedef struct bench_run {
 static hpct_status check_options(bench_run *run)
 {
     hpct_bench_options *o = &run->options;
-    int rank = hpct_context_rank(run->context), size = hpct_context_size(run->context);
+    int size = hpct_context_size(run->context);
     if (o->batch_size < 0 || o->global_batch_size < 0 || o->steps < 0)
         return hpct_fail(HPCT_ERR_USAGE, "steps and batch sizes cannot be negative");
     if (o->batch_size > 0 && o->global_batch_size > 0)
@@ -50,7 +50,11 @@ static hpct_status check_options(bench_run *run)
                          "batch size (per rank) and global batch size are both given: give one");
     if (o->emulate != NULL && o->profile)
         return hpct_fail(HPCT_ERR_USAGE, "--profile has nothing to tell of emulated computation");
-    int64_t global = o->global_batch_size, begin;
+    if (o->emulate != NULL && size > 1 &&
+        (o->strategy.name == NULL || strcmp(o->strategy.name, "auto") == 0))
+        return hpct_fail(HPCT_ERR_USAGE, "--emulate needs a --strategy by name: auto would choose "
+                                         "by real steps");
+    int64_t global = o->global_batch_size;
     if (global == 0)
         global = (int64_t) (o->batch_size > 0 ? o->batch_size : DEFAULT_BATCH) * size;
     if (global > INT_MAX / 2 || global < size)
@@ -60,12 +64,27 @@ static hpct_status check_options(bench_run *run)
     if (o->steps == 0)
         o->steps = DEFAULT_STEPS;
     run->global_count = (int) global;
-    hpct_status status = hpct_strategy_find(&run->ops, &o->strategy);
-    if (status == HPCT_OK && run->ops->whole_batch)
-        rank = 0, size = 1;
-    run->count = (int) hpct_slice(global, rank, size, &begin);
-    run->largest_count = (int) hpct_slice(global, 0, size, &begin);
-    return status;
+    const hpct_strategy_ops *ignored;
+    return hpct_strategy_find(&ignored, &o->strategy);
+}
+
+/* And this rank's part of the batch; then refuses what does not fit the memory. */
+static hpct_status choose_strategy(bench_run *run)
+{
+    int rank = hpct_context_rank(run->context), size = hpct_context_size(run->context);
+    int64_t begin;
+    hpct_strategy_choice *choice = &run->strategy_choice;
+    hpct_status status = hpct_strategy_choose(choice, run->context, run->model,
+                                              &run->options.strategy, run->global_count);
+    if (status != HPCT_OK)
+        return status;
+    if (choice->line[0] != '\0' && rank == 0)
+        printf("%s\n", choice->line);
+    run->count = choice->ops->whole_batch ? run->global_count
+                                          : (int) hpct_slice(run->global_count, rank, size, &begin);
+    return hpct_batch_admit(run->context, run->model,
+                            &(hpct_batch_options){.strategy = choice->options},
+                            (int) hpct_slice(run->global_count, 0, size, &begin));
 }
 
 static hpct_status prepare(bench_run *run)
@@ -76,7 +95,7 @@ static hpct_status prepare(bench_run *run)
         .backend = "cpu",
         .batch_sizes = &run->count,
         .num_batch_sizes = 1,
-        .options = &run->options.strategy,
+        .options = &run->strategy_choice.options,
     };
     hpct_status status = check_options(run);
     if (status == HPCT_OK) {
@@ -90,15 +109,15 @@ static hpct_status prepare(bench_run *run)
     if (status == HPCT_OK)
         status = hpct_threads_set(run->context);
     if (status == HPCT_OK)
-        status = hpct_batch_admit(run->context, run->model,
-                                  &(hpct_batch_options){.strategy = run->options.strategy},
-                                  run->largest_count);
+        status = choose_strategy(run);
     if (status == HPCT_OK)
-        status = run->ops->open(&run->strategy, &plan);
+        status = run->strategy_choice.ops->open(&run->strategy, &plan);
     if (status == HPCT_OK)
         status = hpct_context_agree(run->context,
-                                    hpct_make_up_batch(run->strategy->model, run->count,
-                                                       (uint64_t) hpct_context_rank(run->context)));
+                                    hpct_made_up_batch(run->strategy->model, run->count,
+                                                       run->strategy_choice.ops->whole_batch
+                                                           ? 0
+                                                           : hpct_context_rank(run->context)));
     if (status == HPCT_OK && run->options.emulate != NULL)
         status = hpct_emulate(run->context, run->strategy->model, run->count, run->options.emulate);
     return status;

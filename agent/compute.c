@@ -71,7 +71,7 @@ static hpct_status time_steps(const hpct_compute *compute, hpct_model *model, in
         .backend = "cpu", .batch_sizes = &n, .num_batch_sizes = 1, .fuse_update = fuse_update};
     hpct_status status = hpct_model_build(model, &options);
     if (status == HPCT_OK)
-        status = hpct_make_up_batch(model, n, 0);
+        status = hpct_made_up_batch(model, n, 0);
     if (status == HPCT_OK)
         status = hpct_model_time_parts(model, n, 1, seconds);
     if (status != HPCT_OK)

@@ -25,6 +25,8 @@ struct hpct_context {
     hpct_watch *watch; /* NULL for one rank */
     char node[HPCT_FRAME_NODE];
     hpct_status agreed; /* the failure that all ranks know of */
+    hpct_network network;
+    bool measured; /* that */
 };
 
 static void context_free(hpct_context *context)
@@ -297,6 +299,15 @@ hpct_status hpct_context_agree(hpct_context *context, hpct_status status)
                            (int) (first - all), first->node, failed - 1, first->text);
     free(all);
     context->agreed = status;
+    return status;
+}
+
+hpct_status hpct_context_network(hpct_context *context, hpct_network *network)
+{
+    hpct_status status =
+        context->measured ? HPCT_OK : hpct_network_measure(context->comm, &context->network);
+    context->measured = status == HPCT_OK;
+    *network = context->network;
     return status;
 }
 

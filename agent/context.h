@@ -4,12 +4,16 @@
 
 #include "agent/cluster/config.h"
 #include "agent/comm/comm.h"
+#include "agent/comm/network.h"
 
 #include <hpctrain/context.h>
 
 hpct_comm *hpct_context_comm(hpct_context *context);
 const hpct_config *hpct_context_config(const hpct_context *context);
 const char *hpct_context_node(const hpct_context *context); /* this rank's node */
+
+/* The network between the ranks, measured by the first call: collective, and the same on all. */
+hpct_status hpct_context_network(hpct_context *context, hpct_network *network);
 
 /* The context of a process that stands alone, whatever its environment says; for tests. */
 hpct_status hpct_context_open_alone(hpct_context **out);

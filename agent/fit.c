@@ -11,7 +11,7 @@
 #include "agent/process.h"
 #include "agent/progress.h"
 #include "agent/stop.h"
-#include "agent/strategy/strategy.h"
+#include "agent/strategy/choose.h"
 #include "agent/summary.h"
 #include "agent/threads.h"
 #include "base/status.h"
@@ -45,7 +45,7 @@ typedef struct fit_run {
     const hpct_dataset *train, *validation;
     hpct_fit_options options;
     int64_t max_steps; /* over all epochs */
-    const hpct_strategy_ops *ops;
+    hpct_strategy_choice choice;
     hpct_sampler *sampler;
     hpct_pipeline *pipeline;
     hpct_strategy *strategy;
@@ -89,18 +89,35 @@ static hpct_status check_options(fit_run *run)
                          "least one sample to each",
                          global, size);
     run->global_batch = (int) global;
-    return hpct_strategy_find(&run->ops, &o->strategy);
+    const hpct_strategy_ops *ignored;
+    return hpct_strategy_find(&ignored, &o->strategy);
+}
+
+static hpct_status choose_strategy(fit_run *run)
+{
+    int64_t samples = (int64_t) run->train->size;
+    int batch = run->options.steps_per_epoch == 0 && samples < run->global_batch
+                    ? (int) samples
+                    : run->global_batch;
+    hpct_status status =
+        hpct_strategy_choose(&run->choice, run->context, run->model, &run->options.strategy, batch);
+    if (status == HPCT_OK && run->choice.line[0] != '\0' && run->options.verbose != 0 &&
+        hpct_context_rank(run->context) == 0) {
+        puts(run->choice.line);
+        fflush(stdout);
+    }
+    return status;
 }
 
 /* Whose slice of each global batch this rank's steps take. */
 static int slice_rank(const fit_run *run)
 {
-    return run->ops->whole_batch ? 0 : hpct_context_rank(run->context);
+    return run->choice.ops->whole_batch ? 0 : hpct_context_rank(run->context);
 }
 
 static int slice_size(const fit_run *run)
 {
-    return run->ops->whole_batch ? 1 : hpct_context_size(run->context);
+    return run->choice.ops->whole_batch ? 1 : hpct_context_size(run->context);
 }
 
 static hpct_status check_data(const fit_run *run)
@@ -149,7 +166,7 @@ static hpct_status admit(fit_run *run)
     if (run->options.steps_per_epoch == 0 && samples < global)
         global = samples;
     hpct_batch_options batch = {
-        .data = run->train, .validation = run->validation, .strategy = run->options.strategy};
+        .data = run->train, .validation = run->validation, .strategy = run->choice.options};
     int full = (int) hpct_slice(global, 0, hpct_context_size(run->context), &begin);
     bool fits = false;
     hpct_status status = HPCT_OK;
@@ -213,9 +230,9 @@ static hpct_status open_strategy(fit_run *run)
         .num_batch_sizes = num,
         .evaluation_sizes = evaluation,
         .num_evaluation_sizes = num_evaluation,
-        .options = &run->options.strategy,
+        .options = &run->choice.options,
     };
-    return run->ops->open(&run->strategy, &plan);
+    return run->choice.ops->open(&run->strategy, &plan);
 }
 
 static hpct_batch batch_of_step(void *argument, int64_t number)
@@ -254,6 +271,8 @@ static hpct_status prepare(fit_run *run)
     status = hpct_context_agree(run->context, status);
     if (status == HPCT_OK)
         status = hpct_threads_set(run->context);
+    if (status == HPCT_OK)
+        status = choose_strategy(run);
     if (status == HPCT_OK)
         status = admit(run);
     if (status == HPCT_OK)

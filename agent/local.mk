@@ -16,6 +16,7 @@ agent_libagent_la_SOURCES = \
 	agent/comm/deadline.c agent/comm/deadline.h \
 	agent/comm/frame.c agent/comm/frame.h \
 	agent/comm/link.c agent/comm/link.h \
+	agent/comm/network.c agent/comm/network.h \
 	agent/comm/rendezvous.c agent/comm/rendezvous.h \
 	agent/comm/watch.c agent/comm/watch.h \
 	agent/comm/watch_join.c agent/comm/watch_state.h \
@@ -55,7 +56,9 @@ agent_libagent_la_SOURCES = \
 	agent/profile.c agent/profile.h \
 	agent/progress.c agent/progress.h \
 	agent/stop.c agent/stop.h \
+	agent/strategy/choose.c agent/strategy/choose.h \
 	agent/strategy/multi_worker_mirrored.c \
+	agent/strategy/replica.c agent/strategy/replica.h \
 	agent/strategy/strategy.c agent/strategy/strategy.h \
 	agent/summary.c agent/summary.h \
 	agent/threads.c agent/threads.h \
@@ -76,7 +79,8 @@ libhpctrain_la_LIBADD = $(hpct_parts)
 libhpctrain_la_LDFLAGS = $(AM_LDFLAGS) -version-info 0:0:0 -no-undefined
 
 bin_PROGRAMS += hpc-train
-hpc_train_SOURCES = agent/cli/cli.h agent/cli/batch.c agent/cli/common.c agent/cli/training.c agent/cli/main.c agent/cli/summary.c agent/cli/fit.c \
-	agent/cli/bench.c agent/cli/data.c agent/cli/evaluate.c agent/cli/strategy.c agent/cli/info.c agent/cli/input.c agent/cli/plan.c
+hpc_train_SOURCES = agent/cli/cli.h \
+	agent/cli/batch.c agent/cli/bench.c agent/cli/common.c agent/cli/data.c agent/cli/evaluate.c agent/cli/fit.c agent/cli/info.c \
+	agent/cli/input.c agent/cli/main.c agent/cli/model.c agent/cli/plan.c agent/cli/strategy.c agent/cli/summary.c agent/cli/training.c
 hpc_train_CPPFLAGS = $(AM_CPPFLAGS) -DHPCT_CHECK='"$(sbindir)/hpc-train-check"'
 hpc_train_LDADD = libhpctrain.la

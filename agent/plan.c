@@ -76,7 +76,7 @@ static hpct_status find_network(hpct_plan *plan, hpct_context *context)
         return hpct_fail(HPCT_ERR_CONFIG,
                          "a network is measured between two ranks or more (srun -N2): start them, "
                          "or say --network LATENCY,BANDWIDTH");
-    return hpct_fail(HPCT_ERR_CONFIG, "no measurement of the network is built in");
+    return hpct_network_measure(hpct_context_comm(context), &plan->network);
 }
 
 /* The largest batch that one rank computes in data parallelism. */

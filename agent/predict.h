@@ -4,12 +4,8 @@
 #ifndef HPCT_AGENT_PREDICT_H
 #define HPCT_AGENT_PREDICT_H
 
+#include "agent/comm/network.h"
 #include "nn/parts.h"
-
-typedef struct hpct_network {
-    double latency_seconds;  /* of one message */
-    double bytes_per_second; /* that a rank sends while as many come in */
-} hpct_network;
 
 /* Seconds of work on n samples: fixed + n * each. */
 typedef struct hpct_work {

@@ -67,6 +67,7 @@ hpct_status hpct_trainer_open(hpct_trainer **out, hpct_context *context, hpct_mo
     trainer->model = model;
     trainer->seed = options->seed;
     trainer->builds = hpct_model_builds(model);
+    hpct_model_hold(model);
     *out = trainer;
     return HPCT_OK;
 
@@ -82,6 +83,7 @@ void hpct_trainer_close(hpct_trainer *trainer)
     if (trainer == NULL)
         return;
     trainer->strategy->ops->close(trainer->strategy);
+    hpct_model_let_go(trainer->model);
     free(trainer);
 }
 

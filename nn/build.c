@@ -138,7 +138,7 @@ static hpct_status make_ops(const hpct_model *model, hpct_run *run,
     for (int i = 0; i < model->num_nodes && status == HPCT_OK; i++) {
         const hpct_node *node = &model->nodes[i];
         hpct_op_build build = {
-            .precision = model->precision,
+            .precision = hpct_node_precision(model, node),
             .batch_sizes = run->batch_sizes,
             .num_batch_sizes = run->num_batch_sizes,
             .fuse_update = run->fuse_update,

@@ -88,8 +88,9 @@ hpct_status hpct_model_compile_with(hpct_model *model, const hpct_compile_option
 
 hpct_status hpct_model_compile(hpct_model *model, hpct_loss loss, const hpct_optimizer *optimizer)
 {
-    return hpct_model_compile_with(model,
-                                   &(hpct_compile_options){.loss = loss, .optimizer = *optimizer});
+    return hpct_model_compile_with(model, &(hpct_compile_options){.loss = loss,
+                                                                  .precision = model->precision,
+                                                                  .optimizer = *optimizer});
 }
 
 int hpct_model_count_labels(const hpct_model *model)

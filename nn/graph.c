@@ -96,9 +96,23 @@ hpct_model *hpct_model_new(const char *name, hpct_shape input)
     return model;
 }
 
+void hpct_model_hold(hpct_model *model)
+{
+    model->holders++;
+}
+
+void hpct_model_let_go(hpct_model *model)
+{
+    if (--model->holders == 0 && model->freed)
+        hpct_model_free(model);
+}
+
 void hpct_model_free(hpct_model *model)
 {
     if (model == NULL)
+        return;
+    model->freed = true;
+    if (model->holders > 0)
         return;
     hpct_run_free(model->run);
     for (int i = 0; i < model->num_params; i++) {

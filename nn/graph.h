@@ -36,6 +36,7 @@ typedef struct hpct_layer {
     hpct_shape output;
     hpct_layer_config config;  /* by `type` */
     size_t parameters, states; /* floats, in Keras' shapes; states among the parameters */
+    bool fp32;                 /* computes so also in a model of another precision */
 } hpct_layer;
 
 typedef enum hpct_initializer {
@@ -108,7 +109,15 @@ struct hpct_model {
     hpct_replicas replicas;   /* that train with this one */
     hpct_run *run;            /* NULL until built */
     int64_t builds;
+    int holders; /* hpct_model_hold */
+    bool freed;  /* when the last holder lets go */
 };
+
+/* What a node computes in. */
+static inline hpct_precision hpct_node_precision(const hpct_model *model, const hpct_node *node)
+{
+    return model->layers[node->layer].fp32 ? HPCT_FP32 : model->precision;
+}
 
 /* For the hpct_model_add_… functions. Each returns false, and does nothing, once the model has
  * failed.

@@ -50,6 +50,8 @@ nn_libnn_la_SOURCES = \
 	nn/schedule.h \
 	nn/shape.c \
 	nn/shape.h \
+	nn/snapshot.c \
+	nn/snapshot.h \
 	nn/step.c \
 	nn/step.h \
 	nn/summary.c \

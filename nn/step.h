@@ -73,6 +73,11 @@ int hpct_model_largest_batch(const hpct_model *model);
  * still. */
 int64_t hpct_model_builds(const hpct_model *model);
 
+/* Whoever keeps a model between calls holds it: hpct_model_free then waits until all have let go.
+ */
+void hpct_model_hold(hpct_model *model);
+void hpct_model_let_go(hpct_model *model);
+
 /* The arenas, 64-byte aligned; valid until the next build. Whoever writes parameters asks for them
  * again each time: a backend may keep copies, which then are made anew. *count: floats, padding of
  * the backend's layouts included, the tail not. */

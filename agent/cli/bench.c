@@ -1,62 +1,27 @@
 /* hpc-train bench */
 #include "agent/cli/cli.h"
 
-#include <limits.h>
 #include <stdio.h>
-#include <string.h>
 
 typedef struct arguments {
-    const char *model;
-    int classes;
-    hpct_precision precision;
-    bool sync_batch_norm;
-    hpct_dataset_options size; /* of the pictures */
+    hpct_cli_choice model;
+    hpct_cli_batch batch;
     double momentum;
     hpct_bench_options bench;
 } arguments;
 
-enum {
-    KEY_MODEL = 256,
-    KEY_CLASSES,
-    KEY_RESIZE,
-    KEY_BATCH_SIZE,
-    KEY_GLOBAL_BATCH_SIZE,
-    KEY_STEPS,
-    KEY_MOMENTUM,
-    KEY_SYNC_BATCH_NORM,
-    KEY_DEVICE,
-    KEY_PRECISION,
-    KEY_PROFILE,
-    KEY_SUMMARY_JSON,
-    KEY_EMULATE,
-};
+enum { KEY_STEPS = 256, KEY_MOMENTUM, KEY_PROFILE, KEY_EMULATE, KEY_SUMMARY_JSON };
 
 static const struct argp_option options[] = {
-    {"model", KEY_MODEL, "NAME|FILE", 0,
-     "mnist-cnn, mnist-convnet, resnet50, resnet50v2, resnet101v2, resnet152v2, or FILE.json as "
-     "Keras' to_json() wrote it",
-     0},
-    {"classes", KEY_CLASSES, "N", 0, "of the model (default: mnist 10, resnets 1000)", 0},
-    {"resize", KEY_RESIZE, "WxH", 0, "size of a resnet's pictures (default 224x224)", 0},
-    {"batch-size", KEY_BATCH_SIZE, "N|auto", 0,
-     "pictures per rank and step (default: mnist-cnn 64, mnist-convnet 100, resnets 32); auto: the "
-     "largest power of two that fits the memory",
-     0},
-    {"global-batch-size", KEY_GLOBAL_BATCH_SIZE, "N", 0,
-     "pictures per step over all ranks, instead of --batch-size", 0},
-    {"steps", KEY_STEPS, "N", 0, "default 100", 0},
-    {"momentum", KEY_MOMENTUM, "X", 0, "0 to 1, default 0", 0},
-    {"sync-batch-norm", KEY_SYNC_BATCH_NORM, NULL, 0,
-     "BatchNormalization takes its statistics from the pictures of all ranks", 0},
-    {"device", KEY_DEVICE, "NAME", 0, "auto or cpu", 0},
-    {"precision", KEY_PRECISION, "NAME", 0, HPCT_CLI_PRECISION_HELP, 0},
-    {"profile", KEY_PROFILE, NULL, 0, "print where the time of a step goes, layer by layer", 0},
+    {"steps", KEY_STEPS, "N", 0, "default 100", 2},
+    {"momentum", KEY_MOMENTUM, "X", 0, "0 to 1, default 0", 2},
+    {"profile", KEY_PROFILE, NULL, 0, "print where the time of a step goes, layer by layer", 2},
     {"emulate", KEY_EMULATE, "FILE", OPTION_ARG_OPTIONAL,
      "sleep for the measured time of each operation instead of computing, and send every message: "
      "for more ranks than there are processors. Times are of this run, or of FILE, which plan "
      "--compute-json wrote",
-     0},
-    {"summary-json", KEY_SUMMARY_JSON, "FILE", 0, "one object with times, at the end", 0},
+     2},
+    {"summary-json", KEY_SUMMARY_JSON, "FILE", 0, "one object with times, at the end", 2},
     {0},
 };
 
@@ -65,38 +30,15 @@ static error_t parse(int key, char *value, struct argp_state *state)
     arguments *a = state->input;
     switch (key) {
     case ARGP_KEY_INIT:
-        state->child_inputs[0] = &a->bench.strategy;
-        return 0;
-    case KEY_MODEL:
-        a->model = value;
-        return 0;
-    case KEY_CLASSES:
-        a->classes = (int) hpct_cli_integer("classes", value, 1, 1 << 20);
-        return 0;
-    case KEY_RESIZE:
-        hpct_cli_resize(value, &a->size);
-        return 0;
-    case KEY_BATCH_SIZE:
-        a->bench.batch_size = hpct_cli_batch_size(value);
-        return 0;
-    case KEY_GLOBAL_BATCH_SIZE:
-        a->bench.global_batch_size = (int) hpct_cli_integer("global-batch-size", value, 1, 1 << 28);
+        state->child_inputs[0] = &a->model;
+        state->child_inputs[1] = &a->batch;
+        state->child_inputs[2] = &a->bench.strategy;
         return 0;
     case KEY_STEPS:
         a->bench.steps = (int) hpct_cli_integer("steps", value, 1, 1 << 20);
         return 0;
     case KEY_MOMENTUM:
         a->momentum = hpct_cli_number("momentum", value, 0, 1);
-        return 0;
-    case KEY_SYNC_BATCH_NORM:
-        a->sync_batch_norm = true;
-        return 0;
-    case KEY_DEVICE:
-        if (strcmp(value, "auto") != 0 && strcmp(value, "cpu") != 0)
-            hpct_cli_usage("--device: '%s' is unknown; there is: auto, cpu", value);
-        return 0;
-    case KEY_PRECISION:
-        a->precision = hpct_cli_precision(value);
         return 0;
     case KEY_PROFILE:
         a->bench.profile = true;
@@ -114,7 +56,10 @@ static error_t parse(int key, char *value, struct argp_state *state)
 
 static int run(int argc, char **argv)
 {
-    static const struct argp_child children[] = {{&hpct_cli_strategy_argp, 0, NULL, 0}, {0}};
+    static const struct argp_child children[] = {{&hpct_cli_model_argp, 0, NULL, 0},
+                                                 {&hpct_cli_batch_argp, 0, NULL, 0},
+                                                 {&hpct_cli_strategy_argp, 0, NULL, 0},
+                                                 {0}};
     static const struct argp argp = {
         .options = options,
         .parser = parse,
@@ -129,16 +74,10 @@ static int run(int argc, char **argv)
     hpct_context *context = NULL;
     hpct_bench_result result;
     hpct_cli_parse(&argp, argc, argv, &a);
-    if (a.bench.batch_size != 0 && a.bench.global_batch_size > 0)
-        hpct_cli_usage("--batch-size (per rank) and --global-batch-size are both given: give one");
-    hpct_status status = hpct_cli_make_model(
-        &model, &defaults,
-        &(hpct_cli_choice){a.model, a.classes, a.size.width, a.size.height, a.precision}, tiny,
-        a.momentum);
-    if (status == HPCT_OK && a.sync_batch_norm)
-        hpct_model_synchronize_batch_normalization(model);
-    if (status == HPCT_OK && a.bench.batch_size == 0 && a.bench.global_batch_size == 0)
-        a.bench.batch_size = defaults->batch_size;
+    hpct_status status = hpct_cli_make_model(&model, &defaults, &a.model, tiny, a.momentum);
+    if (status == HPCT_OK)
+        hpct_cli_apply_batch(&a.batch, model, defaults, &a.bench.batch_size,
+                             &a.bench.global_batch_size);
     if (status == HPCT_OK)
         status = hpct_model_initialize(model, 0);
     if (status == HPCT_OK)

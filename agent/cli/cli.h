@@ -51,12 +51,17 @@ typedef struct hpct_cli_model {
     bool any_size; /* of pictures */
 } hpct_cli_model;
 
-/* What --model, --classes and, for models of any size, --resize say; zeros for the defaults. */
+/* What --model, --classes, --resize (which gives its size to a model of any size) and --precision
+ * say; zeros for the defaults. */
 typedef struct hpct_cli_choice {
     const char *name; /* of a built-in model, or of a file of Keras: NAME.json */
     int classes, width, height;
+    bool has_precision;
     hpct_precision precision;
 } hpct_cli_choice;
+
+/* Those options, a child of a subcommand's argp; its input is an hpct_cli_choice. */
+extern const struct argp hpct_cli_model_argp;
 
 /* Makes and compiles the model; hpct_cli_usage for an unknown name. `learning_rate` < 0 means the
  * model's own. The caller frees *out. */
@@ -64,18 +69,26 @@ hpct_status hpct_cli_make_model(hpct_model **out, const hpct_cli_model **default
                                 const hpct_cli_choice *choice, double learning_rate,
                                 double momentum);
 
-/* The value of --precision; hpct_cli_usage for others. */
-hpct_precision hpct_cli_precision(const char *value);
-#define HPCT_CLI_PRECISION_HELP                                                                    \
-    "fp32, or bf16: convolutions and dense layers in bfloat16, weights and gradients in fp32 "     \
-    "(default fp32)"
+/* What --batch-size, --global-batch-size, --sync-batch-norm and --device say to those that train;
+ * zeros for the defaults. */
+typedef struct hpct_cli_batch {
+    int size, global_size; /* at most one is not 0; size may be HPCT_CLI_AUTO */
+    bool sync_batch_norm;
+} hpct_cli_batch;
+
+/* Those options, likewise; its input is an hpct_cli_batch. */
+extern const struct argp hpct_cli_batch_argp;
+
+/* Sets both sizes, that of the model's defaults when there is none. */
+void hpct_cli_apply_batch(const hpct_cli_batch *batch, hpct_model *model,
+                          const hpct_cli_model *defaults, int *batch_size, int *global_batch_size);
 
 /* Opens the context, and agrees that all ranks have the precision of the model. */
 hpct_status hpct_cli_open_context(hpct_context **out, const hpct_model *model);
 
 /* Values of --resize (WIDTHxHEIGHT), --scale and --augment (flip,crop:N); hpct_cli_usage for
  * others. */
-void hpct_cli_resize(const char *value, hpct_dataset_options *out);
+void hpct_cli_resize(const char *value, int *width, int *height);
 void hpct_cli_scale(const char *value, hpct_dataset_options *out);
 void hpct_cli_augment(const char *value, hpct_dataset_options *out);
 

@@ -1,4 +1,4 @@
-/* Options, values and models: what the subcommands share. */
+/* Options, their values, and the context: what the subcommands share. */
 #include "agent/cli/cli.h"
 
 #include <errno.h>
@@ -126,99 +126,10 @@ double hpct_cli_number(const char *option, const char *text, double min, double 
     return value;
 }
 
-hpct_precision hpct_cli_precision(const char *value)
-{
-    hpct_precision precision = HPCT_FP32;
-    if (hpct_precision_find(&precision, value) != HPCT_OK)
-        hpct_cli_usage("--precision: '%s' is unknown; there is: fp32, bf16", value);
-    return precision;
-}
-
 hpct_status hpct_cli_open_context(hpct_context **out, const hpct_model *model)
 {
     hpct_status status = hpct_context_open(out);
     return status != HPCT_OK
                ? status
                : hpct_context_agree(*out, hpct_precision_check(hpct_model_precision(model)));
-}
-
-/* ---- models ---- */
-
-static const hpct_cli_model models[] = {
-    {"mnist-cnn", 64, 0.2, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS, false},
-    {"mnist-convnet", 100, 0.01, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY, false},
-    {"resnet50", 32, 0.01, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY, true},
-    {"resnet50v2", 32, 0.01, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY, true},
-    {"resnet101v2", 32, 0.01, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY, true},
-    {"resnet152v2", 32, 0.01, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY, true},
-};
-#define NUM_MODELS (sizeof models / sizeof models[0])
-
-/* A model of the user's own has Keras' defaults, and the loss that its last layer asks for. */
-static hpct_status load_model(hpct_model **out, const hpct_cli_model **defaults,
-                              const hpct_cli_choice *choice)
-{
-    static hpct_cli_model own = {.name = "",
-                                 .batch_size = 32,
-                                 .learning_rate = 0.01,
-                                 .loss = HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS};
-    if (choice->classes > 0)
-        hpct_cli_usage("--classes is for built-in models; %s has its own", choice->name);
-    hpct_status status = hpct_model_load_json(out, choice->name);
-    if (status == HPCT_OK && hpct_model_ends_in_softmax(*out))
-        own.loss = HPCT_SPARSE_CATEGORICAL_CROSSENTROPY;
-    *defaults = &own;
-    return status;
-}
-
-static const hpct_cli_model *find_model(const char *name)
-{
-    char names[256] = "";
-    for (size_t i = 0; i < NUM_MODELS; i++) {
-        if (name != NULL && strcmp(models[i].name, name) == 0)
-            return &models[i];
-        size_t used = strlen(names);
-        snprintf(names + used, sizeof names - used, "%s%s", i == 0 ? "" : ", ", models[i].name);
-    }
-    if (name == NULL)
-        hpct_cli_usage("--model is missing; there are: %s, and FILE.json of Keras", names);
-    hpct_cli_usage("--model: there is no model \"%s\"; there are: %s, and FILE.json of Keras", name,
-                   names);
-}
-
-static hpct_status make_builtin(hpct_model **out, const hpct_cli_model **defaults,
-                                const hpct_cli_choice *choice)
-{
-    const hpct_cli_model *found = find_model(choice->name);
-    hpct_builtin_options options = {.name = choice->name, .classes = choice->classes};
-    if (found->any_size && choice->width > 0)
-        options.input = HPCT_SHAPE(choice->height, choice->width, 3);
-    *defaults = found;
-    return hpct_model_builtin_with(out, &options);
-}
-
-hpct_status hpct_cli_make_model(hpct_model **out, const hpct_cli_model **defaults,
-                                const hpct_cli_choice *choice, double learning_rate,
-                                double momentum)
-{
-    const char *dot = choice->name != NULL ? strrchr(choice->name, '.') : NULL;
-    hpct_status status = dot != NULL && strcmp(dot, ".json") == 0
-                             ? load_model(out, defaults, choice)
-                             : make_builtin(out, defaults, choice);
-    if (status != HPCT_OK)
-        return status;
-    hpct_compile_options compile = {
-        .loss = (*defaults)->loss,
-        .precision = choice->precision,
-        .optimizer = {.kind = HPCT_SGD,
-                      .learning_rate =
-                          learning_rate < 0 ? (*defaults)->learning_rate : learning_rate,
-                      .momentum = momentum},
-    };
-    status = hpct_model_compile_with(*out, &compile);
-    if (status != HPCT_OK) {
-        hpct_model_free(*out);
-        *out = NULL;
-    }
-    return status;
 }

@@ -5,34 +5,24 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 typedef struct arguments {
-    const char *model, *weights, *data, *validation_data;
-    int classes;
-    hpct_precision precision;
-    bool sync_batch_norm;
+    hpct_cli_choice model;
+    hpct_cli_batch batch;
+    const char *weights, *data, *validation_data;
     hpct_dataset_options input;
     hpct_cli_training training;
     hpct_fit_options fit;
 } arguments;
 
 enum {
-    KEY_MODEL = 256,
-    KEY_WEIGHTS,
+    KEY_WEIGHTS = 256,
     KEY_DATA,
     KEY_VALIDATION_DATA,
-    KEY_CLASSES,
-    KEY_RESIZE,
     KEY_SCALE,
     KEY_AUGMENT,
     KEY_EPOCHS,
     KEY_STEPS_PER_EPOCH,
-    KEY_BATCH_SIZE,
-    KEY_GLOBAL_BATCH_SIZE,
-    KEY_SYNC_BATCH_NORM,
-    KEY_DEVICE,
-    KEY_PRECISION,
     KEY_SEED,
     KEY_LOG_DIR,
     KEY_SAVE_WEIGHTS,
@@ -42,10 +32,6 @@ enum {
 
 static const struct argp_option options[] = {
     {NULL, 0, NULL, 0, "What to train:", 1},
-    {"model", KEY_MODEL, "NAME|FILE", 0,
-     "mnist-cnn, mnist-convnet, resnet50, resnet50v2, resnet101v2, resnet152v2, or FILE.json as "
-     "Keras' to_json() wrote it",
-     1},
     {"weights", KEY_WEIGHTS, "FILE", 0,
      "initial weights: .safetensors, or .h5 of Keras (default: drawn anew, by --seed)", 1},
     {"data", KEY_DATA, "PATH", 0,
@@ -54,12 +40,6 @@ static const struct argp_option options[] = {
      1},
     {"validation-data", KEY_VALIDATION_DATA, "PATH", 0,
      "the test pictures there are evaluated after each epoch; may be the same path", 1},
-    {"classes", KEY_CLASSES, "N", 0, "of the model (default: mnist 10, resnets 1000)", 1},
-    {"resize", KEY_RESIZE, "WxH", 0,
-     "resize the pictures, bilinear as tf.image.resize; the size of a resnet's input (default "
-     "there "
-     "224x224)",
-     1},
     {"scale", KEY_SCALE, "NAME", 0,
      "what becomes of a byte x: unit (x/255, the default), symmetric (x/127.5-1, what Keras' "
      "ResNet50V2 weights want) or none",
@@ -72,17 +52,7 @@ static const struct argp_option options[] = {
     {"epochs", KEY_EPOCHS, "N", 0, "default 1", 2},
     {"steps-per-epoch", KEY_STEPS_PER_EPOCH, "N", 0,
      "default: one pass over the data, the last batch may be short", 2},
-    {"batch-size", KEY_BATCH_SIZE, "N|auto", 0,
-     "pictures per rank and step (default: mnist-cnn 64, mnist-convnet 100, resnets 32); auto: the "
-     "largest power of two that fits the memory",
-     2},
-    {"global-batch-size", KEY_GLOBAL_BATCH_SIZE, "N", 0,
-     "pictures per step over all ranks, instead of --batch-size", 2},
     {"seed", KEY_SEED, "N", 0, "initial weights and order of the pictures (default 0)", 2},
-    {"sync-batch-norm", KEY_SYNC_BATCH_NORM, NULL, 0,
-     "BatchNormalization takes its statistics from the pictures of all ranks", 2},
-    {"device", KEY_DEVICE, "NAME", 0, "auto or cpu", 2},
-    {"precision", KEY_PRECISION, "NAME", 0, HPCT_CLI_PRECISION_HELP, 2},
     {NULL, 0, NULL, 0, "What to say and write (rank 0 does):", 4},
     {"verbose", KEY_VERBOSE, "0|1|2", 0,
      "0 nothing, 1 a bar, 2 a line an epoch (default: 1 on a terminal, else 2)", 4},
@@ -97,28 +67,15 @@ static const struct argp_option options[] = {
     {0},
 };
 
-/* "auto or cpu": one word of a list. */
-static void check_word(const char *option, const char *value, const char *const *words,
-                       const char *list)
-{
-    for (; *words != NULL; words++) {
-        if (strcmp(value, *words) == 0)
-            return;
-    }
-    hpct_cli_usage("--%s: '%s' is unknown; there is: %s", option, value, list);
-}
-
 static error_t parse(int key, char *value, struct argp_state *state)
 {
-    static const char *const devices[] = {"auto", "cpu", NULL};
     arguments *a = state->input;
     switch (key) {
     case ARGP_KEY_INIT:
-        state->child_inputs[0] = &a->training;
-        state->child_inputs[1] = &a->fit.strategy;
-        return 0;
-    case KEY_MODEL:
-        a->model = value;
+        state->child_inputs[0] = &a->model;
+        state->child_inputs[1] = &a->batch;
+        state->child_inputs[2] = &a->training;
+        state->child_inputs[3] = &a->fit.strategy;
         return 0;
     case KEY_WEIGHTS:
         a->weights = value;
@@ -128,12 +85,6 @@ static error_t parse(int key, char *value, struct argp_state *state)
         return 0;
     case KEY_VALIDATION_DATA:
         a->validation_data = value;
-        return 0;
-    case KEY_CLASSES:
-        a->classes = (int) hpct_cli_integer("classes", value, 1, 1 << 20);
-        return 0;
-    case KEY_RESIZE:
-        hpct_cli_resize(value, &a->input);
         return 0;
     case KEY_SCALE:
         hpct_cli_scale(value, &a->input);
@@ -146,21 +97,6 @@ static error_t parse(int key, char *value, struct argp_state *state)
         return 0;
     case KEY_STEPS_PER_EPOCH:
         a->fit.steps_per_epoch = hpct_cli_integer("steps-per-epoch", value, 1, INT_MAX);
-        return 0;
-    case KEY_BATCH_SIZE:
-        a->fit.batch_size = hpct_cli_batch_size(value);
-        return 0;
-    case KEY_GLOBAL_BATCH_SIZE:
-        a->fit.global_batch_size = (int) hpct_cli_integer("global-batch-size", value, 1, 1 << 28);
-        return 0;
-    case KEY_SYNC_BATCH_NORM:
-        a->sync_batch_norm = true;
-        return 0;
-    case KEY_DEVICE:
-        check_word("device", value, devices, "auto, cpu");
-        return 0;
-    case KEY_PRECISION:
-        a->precision = hpct_cli_precision(value);
         return 0;
     case KEY_SEED:
         a->fit.seed = (uint64_t) hpct_cli_integer("seed", value, 0, INT64_MAX);
@@ -252,8 +188,11 @@ static hpct_status fit(hpct_context *context, hpct_model *model, const hpct_cli_
 
 static int run(int argc, char **argv)
 {
-    static const struct argp_child children[] = {
-        {&hpct_cli_training_argp, 0, NULL, 0}, {&hpct_cli_strategy_argp, 0, NULL, 0}, {0}};
+    static const struct argp_child children[] = {{&hpct_cli_model_argp, 0, NULL, 0},
+                                                 {&hpct_cli_batch_argp, 0, NULL, 0},
+                                                 {&hpct_cli_training_argp, 0, NULL, 0},
+                                                 {&hpct_cli_strategy_argp, 0, NULL, 0},
+                                                 {0}};
     static const struct argp argp = {
         .options = options,
         .parser = parse,
@@ -268,18 +207,15 @@ static int run(int argc, char **argv)
     hpct_context *context = NULL;
     hpct_fit_result result = {0};
     hpct_cli_parse(&argp, argc, argv, &a);
-    if (a.fit.batch_size != 0 && a.fit.global_batch_size > 0)
-        hpct_cli_usage("--batch-size (per rank) and --global-batch-size are both given: give one");
-    if (a.fit.global_batch_size > 0 && a.training.scaling != HPCT_CLI_SCALING_NONE)
+    if (a.batch.global_size > 0 && a.training.scaling != HPCT_CLI_SCALING_NONE)
         hpct_cli_usage("--lr-scaling is for batches that grow with the ranks; --global-batch-size "
                        "does not");
-    hpct_status status = hpct_cli_make_model(
-        &model, &defaults,
-        &(hpct_cli_choice){a.model, a.classes, a.input.width, a.input.height, a.precision}, -1, 0);
-    if (status == HPCT_OK && a.sync_batch_norm)
-        hpct_model_synchronize_batch_normalization(model);
-    if (status == HPCT_OK && a.fit.batch_size == 0 && a.fit.global_batch_size == 0)
-        a.fit.batch_size = defaults->batch_size;
+    a.input.width = a.model.width;
+    a.input.height = a.model.height;
+    hpct_status status = hpct_cli_make_model(&model, &defaults, &a.model, -1, 0);
+    if (status == HPCT_OK)
+        hpct_cli_apply_batch(&a.batch, model, defaults, &a.fit.batch_size,
+                             &a.fit.global_batch_size);
     if (status == HPCT_OK)
         status = hpct_model_initialize(model, a.fit.seed);
     if (status == HPCT_OK)

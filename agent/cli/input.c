@@ -9,14 +9,12 @@
 #define MAX_SIDE 8192
 #define SYNTHETIC_SAMPLES 1024
 
-void hpct_cli_resize(const char *value, hpct_dataset_options *out)
+void hpct_cli_resize(const char *value, int *width, int *height)
 {
-    int width, height, end = 0;
-    if (sscanf(value, "%dx%d%n", &width, &height, &end) != 2 || value[end] != '\0' || width < 1 ||
-        height < 1 || width > MAX_SIDE || height > MAX_SIDE)
+    int end = 0;
+    if (sscanf(value, "%dx%d%n", width, height, &end) != 2 || value[end] != '\0' || *width < 1 ||
+        *height < 1 || *width > MAX_SIDE || *height > MAX_SIDE)
         hpct_cli_usage("--resize: '%s' is not WIDTHxHEIGHT, 1 to %d each", value, MAX_SIDE);
-    out->width = width;
-    out->height = height;
 }
 
 void hpct_cli_scale(const char *value, hpct_dataset_options *out)

@@ -7,24 +7,16 @@
 #define MOST_NUMBERS 512
 
 typedef struct arguments {
-    const char *model, *json;
-    int classes;
-    hpct_precision precision;
-    bool sync_batch_norm, has_network;
-    hpct_dataset_options size; /* of the pictures */
+    hpct_cli_choice model;
+    hpct_cli_batch batch;
+    const char *json;
+    bool has_network;
     int nodes[MOST_NUMBERS];
     hpct_plan_options plan;
 } arguments;
 
 enum {
-    KEY_MODEL = 256,
-    KEY_CLASSES,
-    KEY_RESIZE,
-    KEY_BATCH_SIZE,
-    KEY_GLOBAL_BATCH_SIZE,
-    KEY_PRECISION,
-    KEY_SYNC_BATCH_NORM,
-    KEY_NODES,
+    KEY_NODES = 256,
     KEY_NETWORK,
     KEY_COMPUTE,
     KEY_COMPUTE_JSON,
@@ -35,28 +27,20 @@ enum {
 };
 
 static const struct argp_option options[] = {
-    {"model", KEY_MODEL, "NAME", 0, "as in bench", 0},
-    {"classes", KEY_CLASSES, "N", 0, "as in bench", 0},
-    {"resize", KEY_RESIZE, "WxH", 0, "as in bench", 0},
-    {"batch-size", KEY_BATCH_SIZE, "N", 0, "pictures per rank and step (default: bench's)", 0},
-    {"global-batch-size", KEY_GLOBAL_BATCH_SIZE, "N", 0,
-     "pictures per step over all ranks, instead of --batch-size", 0},
-    {"precision", KEY_PRECISION, "NAME", 0, HPCT_CLI_PRECISION_HELP, 0},
-    {"sync-batch-norm", KEY_SYNC_BATCH_NORM, NULL, 0, "as in bench", 0},
     {"nodes", KEY_NODES, "LIST", 0,
-     "numbers of nodes, one rank each: 1,2,4 or 1-8 or 1,2,...,64 (default 1,2,...,1024)", 0},
+     "numbers of nodes, one rank each: 1,2,4 or 1-8 or 1,2,...,64 (default 1,2,...,1024)", 2},
     {"network", KEY_NETWORK, "LATENCY,BANDWIDTH|measured", 0,
-     "of the links, such as 50us,1gbit; measured: between the ranks that run this", 0},
+     "of the links, such as 50us,1gbit; measured: between the ranks that run this", 2},
     {"compute", KEY_COMPUTE, "FILE|measured", 0,
-     "times of the operations: measured (default), or FILE from --compute-json", 0},
+     "times of the operations: measured (default), or FILE from --compute-json", 2},
     {"compute-json", KEY_COMPUTE_JSON, "FILE", 0,
-     "the measured times go there, for --compute and bench --emulate", 0},
+     "the measured times go there, for --compute and bench --emulate", 2},
     {"allow-lossy", KEY_ALLOW_LOSSY, NULL, 0, "the best may be a strategy that changes the result",
-     0},
+     2},
     {"local-steps", KEY_LOCAL_STEPS, "N", 0, "steps between two averages of local-sgd (default 8)",
-     0},
-    {"powersgd-rank", KEY_POWERSGD_RANK, "N", 0, "of powersgd's matrices (default 4)", 0},
-    {"json", KEY_JSON, "FILE", 0, "one object with all numbers", 0},
+     2},
+    {"powersgd-rank", KEY_POWERSGD_RANK, "N", 0, "of powersgd's matrices (default 4)", 2},
+    {"json", KEY_JSON, "FILE", 0, "one object with all numbers", 2},
     {0},
 };
 
@@ -81,8 +65,8 @@ static void check(const arguments *a)
 {
     if (!a->has_network)
         hpct_cli_usage("--network is missing: LATENCY,BANDWIDTH, such as 50us,1gbit, or measured");
-    if (a->plan.batch_size > 0 && a->plan.global_batch_size > 0)
-        hpct_cli_usage("--batch-size (per rank) and --global-batch-size are both given: give one");
+    if (a->batch.size == HPCT_CLI_AUTO)
+        hpct_cli_usage("--batch-size: auto is not for a plan: give a number");
     if (a->plan.compute != NULL && a->plan.compute_json != NULL)
         hpct_cli_usage("--compute-json is for times that are measured, not for those of a file");
 }
@@ -91,26 +75,9 @@ static error_t parse(int key, char *value, struct argp_state *state)
 {
     arguments *a = state->input;
     switch (key) {
-    case KEY_MODEL:
-        a->model = value;
-        return 0;
-    case KEY_CLASSES:
-        a->classes = (int) hpct_cli_integer("classes", value, 1, 1 << 20);
-        return 0;
-    case KEY_RESIZE:
-        hpct_cli_resize(value, &a->size);
-        return 0;
-    case KEY_BATCH_SIZE:
-        a->plan.batch_size = (int) hpct_cli_integer("batch-size", value, 1, 1 << 20);
-        return 0;
-    case KEY_GLOBAL_BATCH_SIZE:
-        a->plan.global_batch_size = (int) hpct_cli_integer("global-batch-size", value, 1, 1 << 28);
-        return 0;
-    case KEY_PRECISION:
-        a->precision = hpct_cli_precision(value);
-        return 0;
-    case KEY_SYNC_BATCH_NORM:
-        a->sync_batch_norm = true;
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &a->model;
+        state->child_inputs[1] = &a->batch;
         return 0;
     case KEY_NODES:
         parse_nodes(a, value);
@@ -155,9 +122,12 @@ static hpct_status tell(hpct_context *context, const hpct_plan *plan, const char
 
 static int run(int argc, char **argv)
 {
+    static const struct argp_child children[] = {
+        {&hpct_cli_model_argp, 0, NULL, 0}, {&hpct_cli_batch_argp, 0, NULL, 0}, {0}};
     static const struct argp argp = {
         .options = options,
         .parser = parse,
+        .children = children,
         .doc =
             "Predicts how fast a model would train on so many nodes, and by which strategy, from "
             "the measured times of its operations and a network.",
@@ -172,13 +142,10 @@ static int run(int argc, char **argv)
     if (a.plan.num_nodes == 0)
         parse_nodes(&a, "1,2,...,1024");
     a.plan.nodes = a.nodes;
-    hpct_status status = hpct_cli_make_model(
-        &model, &defaults,
-        &(hpct_cli_choice){a.model, a.classes, a.size.width, a.size.height, a.precision}, tiny, 0);
-    if (status == HPCT_OK && a.sync_batch_norm)
-        hpct_model_synchronize_batch_normalization(model);
-    if (status == HPCT_OK && a.plan.batch_size == 0 && a.plan.global_batch_size == 0)
-        a.plan.batch_size = defaults->batch_size;
+    hpct_status status = hpct_cli_make_model(&model, &defaults, &a.model, tiny, 0);
+    if (status == HPCT_OK)
+        hpct_cli_apply_batch(&a.batch, model, defaults, &a.plan.batch_size,
+                             &a.plan.global_batch_size);
     if (status == HPCT_OK)
         status = hpct_model_initialize(model, 0);
     if (status == HPCT_OK)

@@ -1,15 +1,40 @@
 /* Strategy: its options, for fit and bench. */
 #include "agent/cli/cli.h"
 
+#include <stdint.h>
+#include <string.h>
+
 enum {
     KEY_STRATEGY = 768,
+    KEY_ALLOW_LOSSY,
+    KEY_BUCKET_BYTES,
+    KEY_WIRE,
 };
 
 static const struct argp_option options[] = {
     {NULL, 0, NULL, 0, "How the ranks share the work:", 5},
-    {"strategy", KEY_STRATEGY, "NAME", 0, "multi-worker-mirrored (default)", 5},
+    {"strategy", KEY_STRATEGY, "NAME", 0,
+     "auto (the default: the fastest here that changes nothing but rounding), "
+     "multi-worker-mirrored",
+     5},
+    {"allow-lossy", KEY_ALLOW_LOSSY, NULL, 0,
+     "also what changes the results beyond the order of sums", 5},
+    {"wire", KEY_WIRE, "NAME", 0,
+     "how gradients travel: fp32 (default), bf16 or fp16 (with --allow-lossy)", 5},
+    {"bucket-bytes", KEY_BUCKET_BYTES, "N", 0,
+     "gradients in one reduction (default: from the measured network)", 5},
     {0},
 };
+
+static hpct_wire wire_named(const char *value)
+{
+    static const char *const names[] = {"fp32", "bf16", "fp16"};
+    for (int i = 0; i < 3; i++) {
+        if (strcmp(value, names[i]) == 0)
+            return (hpct_wire) i;
+    }
+    hpct_cli_usage("--wire: '%s' is unknown; there is: fp32, bf16, fp16", value);
+}
 
 static error_t parse(int key, char *value, struct argp_state *state)
 {
@@ -17,6 +42,15 @@ static error_t parse(int key, char *value, struct argp_state *state)
     switch (key) {
     case KEY_STRATEGY:
         o->name = value;
+        return 0;
+    case KEY_ALLOW_LOSSY:
+        o->allow_lossy = true;
+        return 0;
+    case KEY_BUCKET_BYTES:
+        o->bucket_bytes = (size_t) hpct_cli_integer("bucket-bytes", value, 64, INT64_C(1) << 40);
+        return 0;
+    case KEY_WIRE:
+        o->wire = wire_named(value);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;

@@ -4,21 +4,15 @@
 #include <stdio.h>
 
 typedef struct arguments {
-    const char *model;
-    int classes, batch_size;
-    hpct_precision precision;
-    hpct_dataset_options input; /* its size */
+    hpct_cli_choice model;
+    int batch_size;
 } arguments;
 
-enum { KEY_MODEL = 256, KEY_CLASSES, KEY_RESIZE, KEY_BATCH_SIZE, KEY_PRECISION };
+enum { KEY_BATCH_SIZE = 256 };
 
 static const struct argp_option options[] = {
-    {"model", KEY_MODEL, "NAME", 0, "as in fit", 0},
-    {"classes", KEY_CLASSES, "N", 0, "as in fit", 0},
-    {"resize", KEY_RESIZE, "WxH", 0, "size of the pictures of a residual network", 0},
     {"batch-size", KEY_BATCH_SIZE, "N|auto", 0,
-     "pictures per rank and step, for the memory (default: fit's); auto: what fits here", 0},
-    {"precision", KEY_PRECISION, "NAME", 0, "fp32 or bf16, for the memory (default fp32)", 0},
+     "pictures per rank and step, for the memory (default: fit's); auto: what fits here", 1},
     {0},
 };
 
@@ -26,20 +20,11 @@ static error_t parse(int key, char *value, struct argp_state *state)
 {
     arguments *a = state->input;
     switch (key) {
-    case KEY_MODEL:
-        a->model = value;
-        return 0;
-    case KEY_CLASSES:
-        a->classes = (int) hpct_cli_integer("classes", value, 1, 1 << 20);
-        return 0;
-    case KEY_RESIZE:
-        hpct_cli_resize(value, &a->input);
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &a->model;
         return 0;
     case KEY_BATCH_SIZE:
         a->batch_size = hpct_cli_batch_size(value);
-        return 0;
-    case KEY_PRECISION:
-        a->precision = hpct_cli_precision(value);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -48,9 +33,11 @@ static error_t parse(int key, char *value, struct argp_state *state)
 
 static int run(int argc, char **argv)
 {
+    static const struct argp_child children[] = {{&hpct_cli_model_argp, 0, NULL, 0}, {0}};
     static const struct argp argp = {
         .options = options,
         .parser = parse,
+        .children = children,
         .doc = "Prints a model's layers and parameters as Keras does, then what each layer costs, "
                "and the memory that training it takes.",
     };
@@ -58,8 +45,7 @@ static int run(int argc, char **argv)
     const hpct_cli_model *defaults;
     hpct_model *model = NULL;
     hpct_cli_parse(&argp, argc, argv, &a);
-    hpct_cli_choice choice = {a.model, a.classes, a.input.width, a.input.height, a.precision};
-    hpct_status status = hpct_cli_make_model(&model, &defaults, &choice, -1, 0);
+    hpct_status status = hpct_cli_make_model(&model, &defaults, &a.model, -1, 0);
     if (hpct_context_rank_hint() == 0 && status == HPCT_OK)
         status = hpct_model_summary(model, stdout);
     if (status == HPCT_OK && a.batch_size == 0)

@@ -1,23 +1,11 @@
 /* Every rank has the whole model and a slice of each global batch; one all-reduce of the gradient
  * arena a step, with the loss and metric sums, the stop signals and failures in its tail. */
-#include "agent/strategy/strategy.h"
+#include "agent/strategy/replica.h"
 #include "base/status.h"
 #include "nn/step.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* Where in the arena's tail. */
-enum {
-    TAIL_LOSS,
-    TAIL_CORRECT,
-    TAIL_IN_TOP_K,
-    TAIL_INTERRUPTED,
-    TAIL_TERMINATED,
-    TAIL_FAILED,
-    TAIL_USED
-};
-_Static_assert((int) TAIL_USED <= HPCT_ARENA_TAIL, "the sums fit the tail");
 
 typedef struct mirrored {
     hpct_strategy base;
@@ -30,95 +18,18 @@ typedef struct mirrored {
 
 /* ---- opening ---- */
 
-typedef struct layout_record {
-    uint64_t fingerprint, count;
-    char node[64];
-} layout_record;
-
-/* *differs: the first rank whose arena is laid out otherwise than rank 0's, or 0. */
-static hpct_status compare_layouts(mirrored *m, hpct_context *context, int *differs,
-                                   layout_record *zero, layout_record *other)
+/* Backward may apply the update itself where nobody else needs the gradient. */
+static bool fuses(const hpct_strategy_plan *plan)
 {
-    layout_record mine = {.fingerprint = hpct_model_layout_fingerprint(m->model),
-                          .count = m->count};
-    size_t bytes = (size_t) m->comm->size * sizeof mine;
-    layout_record *all = malloc(bytes);
-    *differs = 0;
-    if (all == NULL)
-        return hpct_fail_memory(bytes);
-    strncpy(mine.node, hpct_context_node(context), sizeof mine.node - 1);
-    hpct_status status = m->comm->ops->allgather(m->comm, &mine, all, sizeof mine);
-    for (int rank = 1; status == HPCT_OK && *differs == 0 && rank < m->comm->size; rank++) {
-        if (all[rank].fingerprint == all[0].fingerprint && all[rank].count == all[0].count)
-            continue;
-        *differs = rank;
-        *zero = all[0];
-        *other = all[rank];
-    }
-    free(all);
-    return status;
-}
-
-/* sizes: room for those of steps and of evaluation. */
-static hpct_build_options build_options(const hpct_strategy_plan *plan, bool plain_layout,
-                                        int *sizes)
-{
-    int num = plan->num_batch_sizes + plan->num_evaluation_sizes;
-    for (int i = 0; i < num; i++)
-        sizes[i] = i < plan->num_batch_sizes ? plan->batch_sizes[i]
-                                             : plan->evaluation_sizes[i - plan->num_batch_sizes];
-    return (hpct_build_options){
-        .backend = plan->backend,
-        .batch_sizes = sizes,
-        .num_batch_sizes = num,
-        .fuse_update = hpct_context_size(plan->context) == 1 && !plan->keep_gradients,
-        .dense_targets = plan->dense_targets,
-        .plain_layout = plain_layout,
-    };
+    return hpct_context_size(plan->context) == 1 && !plan->keep_gradients;
 }
 
 /* Reducing takes up to the gradients' size again, for what comes from another rank. */
 static hpct_status mirrored_need(const hpct_strategy_plan *plan, size_t *bytes)
 {
-    hpct_memory_plan memory;
-    int sizes[HPCT_STRATEGY_SIZES];
-    hpct_build_options options = build_options(plan, false, sizes);
-    hpct_status status = hpct_model_plan(plan->model, &options, &memory);
-    *bytes = hpct_memory_plan_growth(&memory) +
-             (hpct_context_size(plan->context) > 1 ? memory.gradients : 0);
-    return status;
-}
-
-static hpct_status build(mirrored *m, const hpct_strategy_plan *plan, bool plain_layout)
-{
-    int sizes[HPCT_STRATEGY_SIZES];
-    hpct_build_options options = build_options(plan, plain_layout, sizes);
-    hpct_status status = hpct_context_agree(plan->context, hpct_model_build(m->model, &options));
-    if (status == HPCT_OK)
-        m->gradients = hpct_model_gradients(m->model, &m->count);
-    return status;
-}
-
-/* Builds in the fastest layout, or, where processors differ and with them the layouts, in the one
- * that all have. */
-static hpct_status build_alike(mirrored *m, const hpct_strategy_plan *plan)
-{
-    int differs = 0;
-    layout_record zero, other;
-    hpct_status status = build(m, plan, false);
-    if (status == HPCT_OK)
-        status = compare_layouts(m, plan->context, &differs, &zero, &other);
-    if (status != HPCT_OK || differs == 0)
-        return status;
-    status = build(m, plan, true);
-    if (status == HPCT_OK)
-        status = compare_layouts(m, plan->context, &differs, &zero, &other);
-    if (status == HPCT_OK && differs != 0)
-        status =
-            hpct_fail(HPCT_ERR_CONFIG,
-                      "rank %d (%s) and rank 0 (%s) do not have the same model: they must run "
-                      "the same program with the same options and the same version of hpc-train",
-                      differs, other.node, zero.node);
+    size_t gradients;
+    hpct_status status = hpct_replica_need(plan, fuses(plan), bytes, &gradients);
+    *bytes += hpct_context_size(plan->context) > 1 ? gradients : 0;
     return status;
 }
 
@@ -148,17 +59,10 @@ static hpct_status mirrored_open(hpct_strategy **out, const hpct_strategy_plan *
     m->base.model = plan->model;
     m->comm = hpct_context_comm(plan->context);
     m->model = plan->model;
-    status = build_alike(m, plan);
+    status = hpct_replica_build(plan, fuses(plan));
     if (status != HPCT_OK)
         goto fail;
-    size_t count;
-    float *parameters = hpct_model_parameters(m->model, &count);
-    status = m->comm->ops->broadcast(m->comm, parameters, count * sizeof *parameters, 0);
-    float *states = hpct_model_states(m->model, &count);
-    if (status == HPCT_OK && count > 0)
-        status = m->comm->ops->broadcast(m->comm, states, count * sizeof *states, 0);
-    if (status != HPCT_OK)
-        goto fail;
+    m->gradients = hpct_model_gradients(m->model, &m->count);
     if (m->comm->size > 1)
         hpct_model_set_replicas(m->model, &(hpct_replicas){sum_over_ranks, m->comm});
     *out = &m->base;
@@ -207,21 +111,10 @@ static hpct_status mirrored_reduce(hpct_strategy *strategy, hpct_step_sums *sums
     if (status != HPCT_OK || m->comm->size == 1)
         return status;
     float *tail = m->gradients + m->count;
-    memset(tail, 0, HPCT_ARENA_TAIL * sizeof *tail);
-    tail[TAIL_LOSS] = (float) sums->loss;
-    tail[TAIL_CORRECT] = (float) sums->correct;
-    tail[TAIL_IN_TOP_K] = (float) sums->in_top_k;
-    tail[TAIL_INTERRUPTED] = (float) sums->interrupted;
-    tail[TAIL_TERMINATED] = (float) sums->terminated;
-    tail[TAIL_FAILED] = (float) sums->failed;
+    hpct_sums_pack(sums, tail);
     status = m->comm->ops->allreduce_sum(m->comm, m->due ? m->gradients : tail,
-                                         (m->due ? m->count : 0) + TAIL_USED);
-    sums->loss = (double) tail[TAIL_LOSS];
-    sums->correct = (double) tail[TAIL_CORRECT];
-    sums->in_top_k = (double) tail[TAIL_IN_TOP_K];
-    sums->interrupted = (int) tail[TAIL_INTERRUPTED];
-    sums->terminated = (int) tail[TAIL_TERMINATED];
-    sums->failed = (int) tail[TAIL_FAILED];
+                                         (m->due ? m->count : 0) + HPCT_SUMS_FLOATS);
+    hpct_sums_unpack(sums, tail);
     return status;
 }
 
@@ -234,20 +127,14 @@ static hpct_status mirrored_apply(hpct_strategy *strategy)
 static hpct_status mirrored_gather(hpct_strategy *strategy)
 {
     mirrored *m = (mirrored *) strategy;
-    size_t count;
-    float *states = hpct_model_states(m->model, &count);
-    if (m->comm->size == 1 || count == 0)
-        return HPCT_OK;
-    hpct_status status = m->comm->ops->allreduce_sum(m->comm, states, count);
-    return status == HPCT_OK ? hpct_model_scale_states(m->model, 1.0f / (float) m->comm->size)
-                             : status;
+    return hpct_replica_mean_states(m->comm, m->model);
 }
 
 static int64_t mirrored_bytes_per_step(const hpct_strategy *strategy)
 {
     const mirrored *m = (const mirrored *) strategy;
     size_t gradients = m->count / (size_t) hpct_model_gradient_accumulation(m->model);
-    size_t floats = gradients + TAIL_USED + hpct_model_synced_floats(m->model);
+    size_t floats = gradients + HPCT_SUMS_FLOATS + hpct_model_synced_floats(m->model);
     return m->comm->size == 1 ? 0 : (int64_t) (floats * sizeof *m->gradients);
 }
 

@@ -11,21 +11,33 @@ const hpct_strategy_ops *const hpct_strategies[] = {
     NULL,
 };
 
+static hpct_status check_lossy(const hpct_strategy_options *options)
+{
+    if (options->wire == HPCT_WIRE_FP32 || options->allow_lossy)
+        return HPCT_OK;
+    return hpct_fail(HPCT_ERR_USAGE,
+                     "wire %s rounds gradients, which changes the results: give allow_lossy "
+                     "(--allow-lossy) as well, or wire fp32",
+                     options->wire == HPCT_WIRE_BF16 ? "bf16" : "fp16");
+}
+
 hpct_status hpct_strategy_find(const hpct_strategy_ops **out, const hpct_strategy_options *options)
 {
     char names[256] = "";
     size_t length = 0;
-    const char *name = options->name != NULL ? options->name : hpct_multi_worker_mirrored.name;
+    const char *name = options->name;
+    if (name == NULL || strcmp(name, "auto") == 0) /* not chosen yet */
+        name = hpct_multi_worker_mirrored.name;
     for (const hpct_strategy_ops *const *one = hpct_strategies; *one != NULL; one++) {
         if (strcmp((*one)->name, name) == 0) {
             *out = *one;
-            return HPCT_OK;
+            return check_lossy(options);
         }
         if (length < sizeof names)
             length += (size_t) snprintf(names + length, sizeof names - length, "%s%s",
                                         length > 0 ? ", " : "", (*one)->name);
     }
-    return hpct_fail(HPCT_ERR_USAGE, "strategy '%s' is unknown; there is: %s", name, names);
+    return hpct_fail(HPCT_ERR_USAGE, "strategy '%s' is unknown; there are: auto, %s", name, names);
 }
 
 hpct_status hpct_strategy_step(hpct_strategy *strategy, int count, int global_count,

@@ -83,7 +83,8 @@ extern const hpct_strategy_ops hpct_multi_worker_mirrored;
 /* All of them, ended by NULL. */
 extern const hpct_strategy_ops *const hpct_strategies[];
 
-/* The one that the options name; HPCT_ERR_USAGE, listing the names, when there is none such. */
+/* The one that the options name ("auto" and none: that which every rank can begin with, until
+ * hpct_strategy_choose has chosen); HPCT_ERR_USAGE, listing the names, when there is none such. */
 hpct_status hpct_strategy_find(const hpct_strategy_ops **out, const hpct_strategy_options *options);
 
 /* forward, backward, reduce and apply. In: this rank's signals and failure in *sums; a rank that

@@ -21,7 +21,8 @@ typedef struct hpct_bench_options {
     bool profile;                   /* rank 0 prints a table by layers */
     const char *summary_json;       /* as hpct_fit writes it; default nowhere */
     /* Not NULL: a rank sleeps for as long as each of its operations takes, instead of computing;
-     * what ranks send one another is sent. Not with `profile`. "": the times are measured first, by
+     * what ranks send one another is sent. Not with `profile`; several ranks need a
+     * strategy by name. "": the times are measured first, by
      * the ranks in turn; else they come from this file, which hpct_plan writes (compute_json).
      * Losses then mean nothing, and are null in the summary, which says "emulated": true. */
     const char *emulate;

@@ -221,8 +221,8 @@ typedef struct hpct_compile_options {
 } hpct_compile_options;
 
 /* Checks the layers (the first fault of the hpct_model_add_… calls is returned here,
- * HPCT_ERR_USAGE) and fixes loss and optimizer, which begins anew. After it no layer can be added.
- */
+ * HPCT_ERR_USAGE) and fixes loss and optimizer, which begins anew; the precision stays. After it no
+ * layer can be added. */
 HPCT_API hpct_status hpct_model_compile(hpct_model *model, hpct_loss loss,
                                         const hpct_optimizer *optimizer);
 
@@ -231,6 +231,7 @@ HPCT_API hpct_status hpct_model_compile(hpct_model *model, hpct_loss loss,
 HPCT_API hpct_status hpct_model_compile_with(hpct_model *model,
                                              const hpct_compile_options *options);
 
+/* HPCT_FP32 before the model is compiled, unless hpct_model_load_json read another. */
 HPCT_API hpct_precision hpct_model_precision(const hpct_model *model);
 
 /* The learning rate of the next step. */
@@ -274,8 +275,11 @@ HPCT_API hpct_status hpct_model_check_weights_name(const char *path);
  * with the layer's name and the setting; nothing is left out silently but this: seeds (--seed and
  * hpct_model_initialize decide), and what a compiled model says of its loss and optimizer, which
  * hpct_model_compile is told. Initializers are heeded; regularizers, constraints, layers that are
- * not trainable and types other than float32 are refused. HPCT_ERR_DATA, or HPCT_ERR_NO_INPUT for a
- * file that cannot be read. The caller owns *out, which is not compiled yet. */
+ * not trainable and dtype policies other than float32 and mixed_bfloat16 are refused. The latter,
+ * of any layer, gives the model the precision HPCT_BF16, which hpct_model_compile keeps, while
+ * layers of float32 beside it stay fp32; with HPCT_FP32 in hpct_model_compile_with all do.
+ * HPCT_ERR_DATA, or HPCT_ERR_NO_INPUT for a file that cannot be read. The caller owns *out, which
+ * is not compiled yet. */
 HPCT_API hpct_status hpct_model_load_json(hpct_model **out, const char *path);
 HPCT_API hpct_status hpct_model_from_json(hpct_model **out, const char *text, size_t length);
 

@@ -27,8 +27,11 @@ typedef struct hpct_trainer_options {
 } hpct_trainer_options;
 
 /* Builds a compiled, initialized model for training and makes rank 0's weights everybody's;
- * collective. The caller owns *out. Until it is closed, hpct_fit and hpct_evaluate must leave the
- * model alone: they build it anew, after which the calls below return HPCT_ERR_USAGE. */
+ * collective. The caller owns *out, and closes it before the model and the context, which it uses
+ * until then: trainer, model, context, in this order. (A model that is freed earlier all the same
+ * stays until the trainer is closed; a context does not.) Until it is closed, hpct_fit and
+ * hpct_evaluate must leave the model alone: they build it anew, after which the calls below return
+ * HPCT_ERR_USAGE. */
 HPCT_API hpct_status hpct_trainer_open(hpct_trainer **out, hpct_context *context, hpct_model *model,
                                        const hpct_trainer_options *options);
 

@@ -17,6 +17,7 @@ typedef struct hpct_keras_layer {
     json_t *settings;   /* those not taken yet */
     hpct_status status; /* of the first thing that was wrong; the others then do nothing */
     hpct_model *model;
+    hpct_precision precision;                      /* of its dtype policy */
     int num_inputs, inputs[HPCT_KERAS_MAX_INPUTS]; /* tensors */
 } hpct_keras_layer;
 

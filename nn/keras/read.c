@@ -57,23 +57,30 @@ static bool is_kerass_own(const json_t *entry)
            (registered == NULL || strchr(registered, '>') == NULL);
 }
 
-/* "float32", or the policy that is called so. */
-static bool is_float32(const json_t *dtype)
+/* A policy by its name, or, as objects, DTypePolicy of Keras 3 and Policy of Keras 2. */
+static void take_policy(hpct_keras_layer *layer)
 {
+    json_t *dtype = hpct_keras_take(layer, "dtype");
     const char *name = json_string_value(dtype);
     if (name == NULL)
         name = text_of(json_object_get(dtype, "config"), "name");
-    return dtype == NULL || json_is_null(dtype) || (name != NULL && strcmp(name, "float32") == 0);
+    if (dtype == NULL || (name != NULL && strcmp(name, "float32") == 0))
+        layer->precision = HPCT_FP32;
+    else if (name != NULL && strcmp(name, "mixed_bfloat16") == 0)
+        layer->precision = HPCT_BF16;
+    else
+        hpct_keras_fail(
+            layer, "dtype policy \"%.63s\" is not supported; there are: float32, mixed_bfloat16",
+            name != NULL ? name : "(without a name)");
+    json_decref(dtype);
 }
 
 /* What every layer has. Shapes that Keras 2 repeats in the first layer were read before. */
 static void take_common(hpct_keras_layer *layer)
 {
-    if (!is_float32(json_object_get(layer->settings, "dtype")))
-        hpct_keras_fail(layer, "dtype other than float32 is not supported: see --precision");
+    take_policy(layer);
     if (!hpct_keras_bool(layer, "trainable", true))
         hpct_keras_fail(layer, "trainable false is not supported");
-    hpct_keras_drop(layer, "dtype");
     hpct_keras_drop(layer, "name");
     hpct_keras_drop(layer, "batch_input_shape");
 }
@@ -104,6 +111,15 @@ static hpct_status model_status(const hpct_model *model)
     return hpct_fail(status, "layer %s", model->message != NULL ? model->message : "out of memory");
 }
 
+/* One layer in bf16 makes the model so, and those in fp32 exceptions. */
+static void set_precision(const hpct_keras_layer *layer)
+{
+    hpct_model *model = layer->model;
+    model->layers[model->num_layers - 1].fp32 = layer->precision == HPCT_FP32;
+    if (layer->precision == HPCT_BF16)
+        model->precision = HPCT_BF16;
+}
+
 static void add_one(hpct_keras_layer *layer, const json_t *entry)
 {
     char list[1024];
@@ -128,6 +144,8 @@ static void add_one(hpct_keras_layer *layer, const json_t *entry)
         class->add(layer);
     if (layer->status == HPCT_OK)
         layer->status = model_status(layer->model);
+    if (layer->status == HPCT_OK)
+        set_precision(layer);
     hpct_keras_set_initializers(layer, initializers);
 }
 
@@ -444,9 +462,13 @@ static hpct_status read_model(reader *r, const json_t *root)
         json_object_get(r->config, "trainable") != NULL)
         return hpct_fail(HPCT_ERR_DATA, "trainable false is not supported");
     hpct_status status = functional ? read_functional(r) : read_sequential(r);
-    if (status == HPCT_OK && r->model->num_layers == 0)
+    if (status != HPCT_OK)
+        return status;
+    if (r->model->num_layers == 0)
         return hpct_fail(HPCT_ERR_DATA, "it has no layer besides its input");
-    return status;
+    for (int i = 0; i < r->model->num_layers && r->model->precision == HPCT_FP32; i++)
+        r->model->layers[i].fp32 = false; /* all are alike: --precision decides */
+    return HPCT_OK;
 }
 
 hpct_status hpct_model_from_json(hpct_model **out, const char *text, size_t length)

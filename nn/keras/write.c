@@ -85,6 +85,13 @@ static void append(writer *w, json_t *entry, const char *name, json_t *calls)
         w->status = hpct_fail_memory(0);
 }
 
+static json_t *policy(const hpct_model *model, const hpct_layer *layer)
+{
+    if (model->precision == HPCT_FP32 || layer->fp32)
+        return json_string("float32");
+    return object("keras", "DTypePolicy", json_pack("{s:s}", "name", "mixed_bfloat16"));
+}
+
 static void write_layer(writer *w, int index, bool functional)
 {
     const hpct_layer *layer = &w->model->layers[index];
@@ -101,7 +108,7 @@ static void write_layer(writer *w, int index, bool functional)
     }
     json_object_set_new(config, "name", json_string(layer->name));
     json_object_set_new(config, "trainable", json_true());
-    json_object_set_new(config, "dtype", json_string("float32"));
+    json_object_set_new(config, "dtype", policy(w->model, layer));
     add_initializers(w, index, config);
     append(w, object("keras.layers", layer->type, config), layer->name,
            functional ? inbound(w, layer) : NULL);

@@ -384,10 +384,12 @@ static void watch_own(hpct_broadcast *b, int64_t now)
 
 static void watch(hpct_broadcast *b, int64_t now)
 {
+    /* Before all have met, the word may have to wait for the connection that it comes on. */
+    const int64_t grace = b->met ? HPCT_GRACE_MS : HPCT_LATE_MS + HPCT_GRACE_MS;
     watch_own(b, now);
     for (int i = 0; i < b->num_neighbours && !b->failed && !b->over; i++) {
         hpct_neighbour *n = &b->neighbours[i];
-        if (n->broken_at != 0 && now - n->broken_at >= HPCT_GRACE_MS) {
+        if (n->broken_at != 0 && now - n->broken_at >= grace) {
             lost(b, n, "it was lost: its connection broke");
         } else if (n->up && n->link.fd >= 0 && !hpct_neighbour_has_blocks(n)) {
             if (now - n->link.heard >= HPCT_SILENCE_MS)

@@ -75,17 +75,19 @@ like "$err" "compute.json has the times of mnist-convnet" "and told apart"
 # ---- steps that sleep ----
 slow() { sed -E '/"(loss|update)_seconds"/s/: [0-9.e-]+/: 0.01/' "$work/compute.json"; } # 20 ms a step at least
 slow >"$work/slow.json"
-capture "${ranks[@]}" 2 "$train" bench --model mnist-convnet --batch-size 8 --steps 5 --emulate="$work/slow.json" --summary-json "$work/s.json"
+capture "${ranks[@]}" 2 "$train" bench --model mnist-convnet --strategy multi-worker-mirrored --batch-size 8 --steps 5 --emulate="$work/slow.json" --summary-json "$work/s.json"
 is "$status" 0 "two ranks train without computing" || diag "$err"
 like "$out" "2 ranks \(emulated: computation is slept, losses mean nothing\)" "it says so"
 is "$(json "$work/s.json" 'j["emulated"], j["loss"], j["accuracy"]')" "(True, None, None)" "and so does the summary, which has no loss"
 is "$(json "$work/s.json" 'j["step_ms"] >= 20')" True "a step takes its 20 ms"
 is "$(json "$work/s.json" 'j["bytes_sent_per_step"] > 249384')" True "all gradients are sent"
-capture "${ranks[@]}" 3 "$train" bench --model mnist-convnet --global-batch-size 8 --steps 3 --emulate --summary-json "$work/s.json"
+capture "${ranks[@]}" 3 "$train" bench --model mnist-convnet --strategy multi-worker-mirrored --global-batch-size 8 --steps 3 --emulate --summary-json "$work/s.json"
 is "$status" 0 "three ranks with 3, 3 and 2 pictures measure in turn" || diag "$err"
 is "$(json "$work/s.json" 'j["emulated"] and j["step_ms"] > 0')" True "and sleep"
 "$train" bench --model mnist-convnet --batch-size 8 --steps 2 --summary-json "$work/s.json" >/dev/null
 is "$(json "$work/s.json" 'j["emulated"], j["loss"] > 0')" "(False, True)" "other summaries say that theirs is none"
 capture "$train" bench --model mnist-convnet --emulate --profile
 is "$status" 64 "a profile of sleep is refused"
+capture "${ranks[@]}" 2 "$train" bench --model mnist-convnet --emulate
+is "$status" 64 "and so is a choice among strategies, which would be by real steps"
 done_testing

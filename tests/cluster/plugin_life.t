@@ -74,7 +74,9 @@ until_done 60 running
 step() { # the step's daemons (0), or their tasks before their programs start (1)
     ps -eo pid,ppid,args | awk -v job="[$job.0]" -v task="$1" '
         $3 == "slurmstepd:" && $4 == job { parent[$1] = $2 }
-        END { for (pid in parent) if ((parent[pid] in parent) == task) print pid }'
+        END { for (pid in parent) {
+                  child = parent[pid] in parent
+                  if (child == task && !(child && (parent[parent[pid]] in parent))) print pid } }'
 }
 here() {
     case $phase in
@@ -172,12 +174,14 @@ clean "kills"
 sandbox_run timeout 120 srun --mpi=none --hpc-train-stage-mode=copy --hpc-train-stage=/shared/life/in/slow-in-150 -N1 sleep 100 : -N1 sleep 100 \
     2>"$own/het.err" &
 het=$!
-# Tasks before their programs are children of slurmstepd that look like it.
+# Tasks before their programs are children of a slurmstepd that look like it; so does for a moment what either forks.
 # shellcheck disable=SC2016
-task=$(sandbox_run --root timeout 30 bash -c 'until [ "$(wc -l <<<"$tasks")" = 2 ]; do
+task=$(sandbox_run --root timeout 30 bash -c 'until [ "$(cut -d " " -f 1 <<<"$tasks" | sort -u | wc -l)" = 2 ] && [ "$tasks" = "$before" ]; do
+        sleep 0.5
+        before=$tasks
         tasks=$(ps -eo pid,ppid,args | awk '\''$3 == "slurmstepd:" { parent[$1] = $2; step[$1] = $4 }
-            END { for (pid in parent) if (parent[pid] in parent) print step[pid], pid }'\'' | sort -V)
-        sleep 0.2
+            END { for (pid in parent)
+                      if ((parent[pid] in parent) && !(parent[parent[pid]] in parent)) print step[pid], pid }'\'' | sort -V)
     done
     tail -n 1 <<<"$tasks" | cut -d " " -f 2')
 sandbox_run --root kill -KILL "$task"

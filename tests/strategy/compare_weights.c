@@ -56,14 +56,15 @@ static const float *numbers(const weights *w, const json_t *tensor, size_t *coun
 
 static double compare(const float *a, const float *b, size_t count)
 {
-    double largest = 1e-30, worst = 0;
-    for (size_t i = 0; i < count; i++)
-        largest = fmax(largest, fabs((double) a[i]));
+    double norm = 0, difference = 0;
     for (size_t i = 0; i < count; i++) {
-        double difference = fabs((double) a[i] - (double) b[i]);
-        worst = isfinite(difference) ? fmax(worst, difference) : INFINITY;
+        double d = (double) a[i] - (double) b[i];
+        norm += (double) a[i] * (double) a[i];
+        difference += d * d;
     }
-    return worst / largest;
+    if (difference == 0)
+        return 0;
+    return norm > 0 && isfinite(difference) ? sqrt(difference / norm) : INFINITY;
 }
 
 int main(int argc, char **argv)

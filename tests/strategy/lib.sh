@@ -24,7 +24,7 @@ train() {
     [ "$ranks" = 1 ] || launch=(mpirun --allow-run-as-root --oversubscribe --bind-to none -n "$ranks")
     rm -rf "${work:?}/$name" "$work/$name.safetensors" "$work/$name.json"
     limit 300 "${launch[@]}" "$top_builddir/hpc-train" fit --data "$work/pictures" --steps-per-epoch "$steps" \
-        --global-batch-size $global_batch --seed 3 --learning-rate 0.005 --log-dir "$work/$name" --save-weights "$work/$name.safetensors" \
+        --global-batch-size $global_batch --seed 3 --learning-rate 0.001 --log-dir "$work/$name" --save-weights "$work/$name.safetensors" \
         --summary-json "$work/$name.json" --verbose 0 "$@" >"$work/$name.out" 2>&1
 }
 

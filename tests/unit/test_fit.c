@@ -231,6 +231,25 @@ static void a_loop_of_ones_own_is_fit(void **state)
     hpct_model_free(own);
 }
 
+/* Closed in the wrong order: the trainer has the model until it is closed itself. */
+static void a_trainer_holds_its_model(void **state)
+{
+    (void) state;
+    hpct_model *model = small_model(10);
+    hpct_trainer *trainer;
+    assert_int_equal(
+        hpct_trainer_open(&trainer, context, model, &(hpct_trainer_options){.batch_sizes = {4}}),
+        HPCT_OK);
+    hpct_model_free(model);
+    hpct_dataset_gather(train, (uint32_t[]){0, 1, 2, 3}, 4, hpct_trainer_input(trainer),
+                        hpct_trainer_labels(trainer));
+    assert_int_equal(hpct_trainer_forward(trainer, 4, true), HPCT_OK);
+    assert_int_equal(hpct_trainer_backward(trainer, 4), HPCT_OK);
+    assert_int_equal(hpct_trainer_reduce(trainer, NULL), HPCT_OK);
+    assert_int_equal(hpct_trainer_apply(trainer), HPCT_OK);
+    hpct_trainer_close(trainer);
+}
+
 static void a_signal_stops_it(void **state)
 {
     (void) state;
@@ -274,6 +293,7 @@ int main(void)
         cmocka_unit_test(labels_out_of_range_are_refused),
         cmocka_unit_test(evaluations_come_every_so_many_steps),
         cmocka_unit_test(a_loop_of_ones_own_is_fit),
+        cmocka_unit_test(a_trainer_holds_its_model),
         cmocka_unit_test(a_signal_stops_it),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);

@@ -93,6 +93,52 @@ static void other_spellings(void **state)
     hpct_model_free(model);
 }
 
+/* ---- dtype policies ---- */
+
+#define POLICY_3(name)                                                                             \
+    ",\"dtype\":{\"module\":\"keras\",\"class_name\":\"DTypePolicy\",\"config\":{\"name\":\"" name \
+    "\"},\"registered_name\":null}"
+#define POLICY_2(name) ",\"dtype\":{\"class_name\":\"Policy\",\"config\":{\"name\":\"" name "\"}}"
+
+/* One layer of mixed_bfloat16 makes the model so, and float32 beside it an exception; the caller
+ * may want another precision, which all have then. */
+static void policies_are_precisions(void **state)
+{
+    (void) state;
+    static const char *const texts[] = {
+        SEQUENTIAL(INPUT_3 "," CONV(POLICY_3("mixed_bfloat16")) "," FLATTEN "," DENSE),
+        SEQUENTIAL(INPUT_2 "," CONV(POLICY_2("mixed_bfloat16")) "," FLATTEN "," DENSE),
+        SEQUENTIAL(INPUT_3 "," CONV(",\"dtype\":\"mixed_bfloat16\"") "," FLATTEN "," DENSE),
+    };
+    for (int i = 0; i < 3; i++) {
+        hpct_model *model = read_model(texts[i]);
+        assert_int_equal(hpct_model_precision(model), HPCT_BF16);
+        assert_int_equal(hpct_model_compile(model, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY, &sgd),
+                         HPCT_OK);
+        assert_int_equal(hpct_model_precision(model), HPCT_BF16);
+        assert_int_equal(hpct_node_precision(model, &model->nodes[0]), HPCT_BF16);
+        assert_int_equal(hpct_node_precision(model, &model->nodes[1]), HPCT_FP32); /* d */
+        char *text;
+        assert_int_equal(hpct_keras_write(&text, model), HPCT_OK);
+        hpct_model *again = read_model(text);
+        assert_same_text(model, again);
+        hpct_model_free(again);
+        free(text);
+        hpct_compile_options options = {.loss = HPCT_SPARSE_CATEGORICAL_CROSSENTROPY,
+                                        .optimizer = sgd};
+        assert_int_equal(hpct_model_compile_with(model, &options), HPCT_OK);
+        assert_int_equal(hpct_node_precision(model, &model->nodes[0]), HPCT_FP32);
+        hpct_model_free(model);
+    }
+    hpct_model *model = read_model(SEQUENTIAL(INPUT_3 "," CONV() "," FLATTEN "," DENSE));
+    assert_int_equal(hpct_model_precision(model), HPCT_FP32);
+    hpct_compile_options options = {
+        .loss = HPCT_SPARSE_CATEGORICAL_CROSSENTROPY, .optimizer = sgd, .precision = HPCT_BF16};
+    assert_int_equal(hpct_model_compile_with(model, &options), HPCT_OK);
+    assert_int_equal(hpct_node_precision(model, &model->nodes[1]), HPCT_BF16);
+    hpct_model_free(model);
+}
+
 /* ---- Functional ---- */
 
 #define FUNCTIONAL(layers, ends)                                                                   \
@@ -164,7 +210,16 @@ static void what_is_wrong_is_named(void **state)
          "layer \"c\" (Conv2D): data_format \"channels_first\" is not supported"},
         {SEQUENTIAL(INPUT_3 "," CONV(",\"activation\":\"selu\"")), "activation \"selu\""},
         {SEQUENTIAL(INPUT_3 "," CONV(",\"trainable\":false")), "\"c\" (Conv2D): trainable false"},
-        {SEQUENTIAL(INPUT_3 "," CONV(",\"dtype\":\"mixed_bfloat16\"")), "dtype other than float32"},
+        {SEQUENTIAL(INPUT_3 "," CONV(",\"dtype\":\"mixed_float16\"")),
+         "layer \"c\" (Conv2D): dtype policy \"mixed_float16\" is not supported; there are: "
+         "float32, "
+         "mixed_bfloat16"},
+        {SEQUENTIAL(INPUT_3 "," CONV(POLICY_3("float64"))),
+         "\"c\" (Conv2D): dtype policy \"float64\""},
+        {SEQUENTIAL(INPUT_3 "," CONV(POLICY_2("bfloat16"))),
+         "\"c\" (Conv2D): dtype policy \"bfloat16\""},
+        {SEQUENTIAL(INPUT_3 "," CONV(",\"dtype\":{\"class_name\":\"DTypePolicyMap\"}")),
+         "dtype policy \"(without a name)\""},
         {SEQUENTIAL(INPUT_3 "," CONV(",\"kernel_regularizer\":{\"class_name\":\"L2\"}")),
          "kernel_regularizer {\"class_name\":\"L2\"} is not supported"},
         {SEQUENTIAL(INPUT_3 "," CONV(",\"brand_new\":1")), "brand_new 1 is not supported"},
@@ -432,6 +487,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sequential_of_both_kerases),
         cmocka_unit_test(other_spellings),
+        cmocka_unit_test(policies_are_precisions),
         cmocka_unit_test(functional_of_both_kerases),
         cmocka_unit_test(what_is_wrong_is_named),
         cmocka_unit_test(a_file_is_named),

@@ -238,7 +238,7 @@ static void emulated_steps(void **state)
     hpct_model *model = ready_model("mnist-convnet");
     hpct_build_options build = {.backend = "cpu", .batch_sizes = &batch, .num_batch_sizes = 1};
     assert_int_equal(hpct_model_build(model, &build), HPCT_OK);
-    assert_int_equal(hpct_make_up_batch(model, batch, 0), HPCT_OK);
+    assert_int_equal(hpct_made_up_batch(model, batch, 0), HPCT_OK);
     hpct_part_seconds each[5] = {
         {1e-3, 2e-3}, {1e-3, 1e-3}, {2e-3, 4e-3}, {1e-3, 1e-3}, {1e-3, 2e-3}};
     hpct_step_seconds seconds = {.parts = each, .loss = 1e-3, .update = 3e-3}; /* 20 ms */
@@ -300,7 +300,7 @@ static void messages_are_sent(void **state)
         hpct_model_compile(model, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS, &sgd), HPCT_OK);
     assert_int_equal(hpct_model_initialize(model, 0), HPCT_OK);
     assert_int_equal(hpct_model_build(model, &build), HPCT_OK);
-    assert_int_equal(hpct_make_up_batch(model, batch, 0), HPCT_OK);
+    assert_int_equal(hpct_made_up_batch(model, batch, 0), HPCT_OK);
     hpct_model_set_replicas(model, &(hpct_replicas){count_sum, NULL});
     hpct_part_seconds each[8] = {{0, 0}};
     hpct_step_seconds seconds = {.parts = each};

@@ -1,0 +1,25 @@
+/* agent/comm/network.h - what the network between the ranks costs: measured once, by all of them,
+ * with the collective that training uses; and the time of an all-reduce by that measure.
+ * Knows the table of collectives alone. */
+#ifndef HPCT_COMM_NETWORK_H
+#define HPCT_COMM_NETWORK_H
+
+#include "agent/comm/comm.h"
+
+/* The usual model of a link (Hockney's): a message of B bytes takes latency + B / rate. */
+typedef struct hpct_network {
+    double latency_seconds;  /* of one message, the handling by both ends included */
+    double bytes_per_second; /* that a rank sends while as many come in, adding them up included;
+                                infinite where there is one rank */
+} hpct_network;
+
+/* Measures with all-reduces of a few bytes and of larger and larger arrays; takes about 30 ms, on
+ * slow links as long as 256 KiB take three times. Every rank gets the same numbers. Collective. */
+hpct_status hpct_network_measure(hpct_comm *comm, hpct_network *network);
+
+/* Seconds that the ranks need to add up `bytes` on each: ceil(log2 ranks) messages, one after the
+ * other, and 2 (ranks - 1) / ranks of the bytes out of each rank, the least that is possible
+ * (Patarasu and Yuan, "Bandwidth optimal all-reduce algorithms", 2009). 0 for one rank. */
+double hpct_network_allreduce_seconds(const hpct_network *network, int ranks, double bytes);
+
+#endif

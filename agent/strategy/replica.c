@@ -1,0 +1,146 @@
+/* Building the same model on all ranks, and the sums that every step shares. */
+#include "agent/strategy/replica.h"
+
+#include "base/status.h"
+#include "nn/step.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+_Static_assert(HPCT_SUMS_FLOATS <= HPCT_ARENA_TAIL, "the sums fit the tail");
+
+typedef struct layout_record {
+    uint64_t fingerprint, count;
+    char node[64];
+} layout_record;
+
+/* *differs: the first rank whose arena is laid out otherwise than rank 0's, or 0. */
+static hpct_status compare_layouts(const hpct_strategy_plan *plan, int *differs,
+                                   layout_record *zero, layout_record *other)
+{
+    size_t count;
+    hpct_comm *comm = hpct_context_comm(plan->context);
+    hpct_model_gradients(plan->model, &count);
+    layout_record mine = {.fingerprint = hpct_model_layout_fingerprint(plan->model),
+                          .count = count};
+    size_t bytes = (size_t) comm->size * sizeof mine;
+    layout_record *all = malloc(bytes);
+    *differs = 0;
+    hpct_status status =
+        hpct_context_agree(plan->context, all == NULL ? hpct_fail_memory(bytes) : HPCT_OK);
+    strncpy(mine.node, hpct_context_node(plan->context), sizeof mine.node - 1);
+    if (status == HPCT_OK)
+        status = comm->ops->allgather(comm, &mine, all, sizeof mine);
+    for (int rank = 1; status == HPCT_OK && *differs == 0 && rank < comm->size; rank++) {
+        if (all[rank].fingerprint == all[0].fingerprint && all[rank].count == all[0].count)
+            continue;
+        *differs = rank;
+        *zero = all[0];
+        *other = all[rank];
+    }
+    free(all);
+    return status;
+}
+
+/* sizes: room for those of steps and of evaluation. */
+static hpct_build_options build_options(const hpct_strategy_plan *plan, bool fuse_update,
+                                        bool plain_layout, int *sizes)
+{
+    int num = plan->num_batch_sizes + plan->num_evaluation_sizes;
+    for (int i = 0; i < num; i++)
+        sizes[i] = i < plan->num_batch_sizes ? plan->batch_sizes[i]
+                                             : plan->evaluation_sizes[i - plan->num_batch_sizes];
+    return (hpct_build_options){
+        .backend = plan->backend,
+        .batch_sizes = sizes,
+        .num_batch_sizes = num,
+        .fuse_update = fuse_update,
+        .dense_targets = plan->dense_targets,
+        .plain_layout = plain_layout,
+    };
+}
+
+hpct_status hpct_replica_need(const hpct_strategy_plan *plan, bool fuse_update, size_t *bytes,
+                              size_t *gradients)
+{
+    hpct_memory_plan memory;
+    int sizes[HPCT_STRATEGY_SIZES];
+    hpct_build_options options = build_options(plan, fuse_update, false, sizes);
+    hpct_status status = hpct_model_plan(plan->model, &options, &memory);
+    *bytes = hpct_memory_plan_growth(&memory);
+    *gradients = memory.gradients;
+    return status;
+}
+
+static hpct_status build(const hpct_strategy_plan *plan, bool fuse_update, bool plain_layout)
+{
+    int sizes[HPCT_STRATEGY_SIZES];
+    hpct_build_options options = build_options(plan, fuse_update, plain_layout, sizes);
+    return hpct_context_agree(plan->context, hpct_model_build(plan->model, &options));
+}
+
+static hpct_status build_alike(const hpct_strategy_plan *plan, bool fuse_update)
+{
+    int differs = 0;
+    layout_record zero, other;
+    hpct_status status = build(plan, fuse_update, false);
+    if (status == HPCT_OK)
+        status = compare_layouts(plan, &differs, &zero, &other);
+    if (status != HPCT_OK || differs == 0)
+        return status;
+    status = build(plan, fuse_update, true);
+    if (status == HPCT_OK)
+        status = compare_layouts(plan, &differs, &zero, &other);
+    if (status == HPCT_OK && differs != 0)
+        status =
+            hpct_fail(HPCT_ERR_CONFIG,
+                      "rank %d (%s) and rank 0 (%s) do not have the same model: they must run "
+                      "the same program with the same options and the same version of hpc-train",
+                      differs, other.node, zero.node);
+    return status;
+}
+
+hpct_status hpct_replica_build(const hpct_strategy_plan *plan, bool fuse_update)
+{
+    size_t count;
+    hpct_comm *comm = hpct_context_comm(plan->context);
+    hpct_status status = build_alike(plan, fuse_update);
+    if (status != HPCT_OK)
+        return status;
+    float *parameters = hpct_model_parameters(plan->model, &count);
+    status = comm->ops->broadcast(comm, parameters, count * sizeof *parameters, 0);
+    float *states = hpct_model_states(plan->model, &count);
+    if (status == HPCT_OK && count > 0)
+        status = comm->ops->broadcast(comm, states, count * sizeof *states, 0);
+    return status;
+}
+
+hpct_status hpct_replica_mean_states(hpct_comm *comm, hpct_model *model)
+{
+    size_t count;
+    float *states = hpct_model_states(model, &count);
+    if (comm->size == 1 || count == 0)
+        return HPCT_OK;
+    hpct_status status = comm->ops->allreduce_sum(comm, states, count);
+    return status == HPCT_OK ? hpct_model_scale_states(model, 1.0f / (float) comm->size) : status;
+}
+
+void hpct_sums_pack(const hpct_step_sums *sums, float *tail)
+{
+    tail[0] = (float) sums->loss;
+    tail[1] = (float) sums->correct;
+    tail[2] = (float) sums->in_top_k;
+    tail[3] = (float) sums->interrupted;
+    tail[4] = (float) sums->terminated;
+    tail[5] = (float) sums->failed;
+}
+
+void hpct_sums_unpack(hpct_step_sums *sums, const float *tail)
+{
+    sums->loss = (double) tail[0];
+    sums->correct = (double) tail[1];
+    sums->in_top_k = (double) tail[2];
+    sums->interrupted = (int) tail[3];
+    sums->terminated = (int) tail[4];
+    sums->failed = (int) tail[5];
+}

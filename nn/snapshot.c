@@ -1,0 +1,79 @@
+/* In Keras' layout, as an unbuilt model has them: restoring moves pointers. */
+#include "nn/snapshot.h"
+
+#include "base/status.h"
+#include "nn/run.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PARTS (1 + HPCT_NUM_SLOTS)
+
+struct hpct_snapshot {
+    int64_t steps;
+    int num_params;
+    float *parts[][PARTS]; /* value and slots of each parameter; NULL where there was none */
+};
+
+static float **part_of(hpct_param *param, int part)
+{
+    return part == 0 ? &param->value : &param->slot[part - 1];
+}
+
+hpct_status hpct_snapshot_take(hpct_snapshot **out, hpct_model *model)
+{
+    hpct_status status = hpct_model_unbuild(model);
+    if (status != HPCT_OK)
+        return status;
+    size_t size = sizeof(hpct_snapshot) + (size_t) model->num_params * sizeof(float *[PARTS]);
+    hpct_snapshot *snapshot = calloc(1, size);
+    if (snapshot == NULL)
+        return hpct_fail_memory(size);
+    snapshot->steps = model->steps;
+    snapshot->num_params = model->num_params;
+    for (int i = 0; i < model->num_params; i++) {
+        hpct_param *param = &model->params[i];
+        size_t bytes = hpct_shape_count(&param->shape) * sizeof(float);
+        for (int part = 0; part < PARTS; part++) {
+            const float *from = *part_of(param, part);
+            if (from == NULL)
+                continue;
+            snapshot->parts[i][part] = malloc(bytes);
+            if (snapshot->parts[i][part] == NULL) {
+                hpct_snapshot_free(snapshot);
+                return hpct_fail_memory(bytes);
+            }
+            memcpy(snapshot->parts[i][part], from, bytes);
+        }
+    }
+    *out = snapshot;
+    return HPCT_OK;
+}
+
+hpct_status hpct_snapshot_restore(hpct_snapshot *snapshot, hpct_model *model)
+{
+    hpct_status status = hpct_model_unbuild(model);
+    if (status != HPCT_OK)
+        return status;
+    model->steps = snapshot->steps;
+    for (int i = 0; i < snapshot->num_params; i++) {
+        for (int part = 0; part < PARTS; part++) {
+            float **to = part_of(&model->params[i], part);
+            free(*to);
+            *to = snapshot->parts[i][part];
+            snapshot->parts[i][part] = NULL;
+        }
+    }
+    return HPCT_OK;
+}
+
+void hpct_snapshot_free(hpct_snapshot *snapshot)
+{
+    if (snapshot == NULL)
+        return;
+    for (int i = 0; i < snapshot->num_params; i++) {
+        for (int part = 0; part < PARTS; part++)
+            free(snapshot->parts[i][part]);
+    }
+    free(snapshot);
+}
