@@ -144,8 +144,9 @@ static hpct_status train(bench_run *run)
     for (int i = 0; i < WARM_UP && status == HPCT_OK; i++)
         status = one_step(run, &ignored);
     if (status == HPCT_OK && run->options.profile)
-        status = hpct_context_agree(
-            run->context, hpct_profile_start(&run->profile, run->model, run->options.steps));
+        status =
+            hpct_context_agree(run->context, hpct_profile_start(&run->profile, run->strategy->model,
+                                                                run->options.steps));
     double began = hpct_process_clock();
     for (int i = 0; i < run->options.steps && status == HPCT_OK; i++)
         status = one_step(run, &run->seconds[i]);

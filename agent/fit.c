@@ -292,6 +292,21 @@ static hpct_metrics mean(double loss, double correct, double in_top_k, int64_t s
     return (hpct_metrics){loss / n, correct / n, in_top_k / n};
 }
 
+/* In place of an input that failed: where every rank has the whole batch, as many samples as the
+ * others have, for the collectives within forward. */
+static hpct_input stand_in(const fit_run *run, int64_t step)
+{
+    int tail = hpct_sampler_short_count(run->sampler), full = hpct_sampler_full_count(run->sampler);
+    bool last = step == hpct_sampler_steps_per_epoch(run->sampler) - 1;
+    int count = tail > 0 && (last || full == 0) ? tail : full;
+    if (!run->choice.ops->whole_batch)
+        return (hpct_input){0};
+    return (hpct_input){.pixels = hpct_model_input(run->strategy->model),
+                        .labels = hpct_model_labels(run->strategy->model),
+                        .count = count,
+                        .global_count = count};
+}
+
 /* One step; adds to the epoch's sums. A rank without input still takes part, with no samples, so
  * that all ranks learn of its error and end with it. */
 static hpct_status train_step(fit_run *run, int epoch, int64_t step, running *sums)
@@ -302,7 +317,7 @@ static hpct_status train_step(fit_run *run, int epoch, int64_t step, running *su
     if (fetched != HPCT_OK && hpct_context_size(run->context) == 1)
         return fetched;
     if (fetched != HPCT_OK)
-        input = (hpct_input){0};
+        input = stand_in(run, step);
     else
         hpct_model_set_input(run->strategy->model, input.pixels, input.labels);
     int64_t first;
@@ -484,9 +499,10 @@ static hpct_status finish(fit_run *run)
     run->result.seconds = hpct_process_clock() - run->began;
     run->result.steps = run->steps_done;
     run->result.signal = run->signal;
-    if (run->options.save_weights != NULL) {
+    if (run->options.save_weights != NULL || run->strategy->model != run->model)
         status = run->strategy->ops->gather(run->strategy);
-        if (status == HPCT_OK && speaks)
+    if (run->options.save_weights != NULL && status == HPCT_OK) {
+        if (speaks)
             status = hpct_model_save_weights(run->model, run->options.save_weights);
         status = hpct_context_agree(run->context, status);
     }

@@ -57,6 +57,7 @@ agent_libagent_la_SOURCES = \
 	agent/progress.c agent/progress.h \
 	agent/stop.c agent/stop.h \
 	agent/strategy/choose.c agent/strategy/choose.h \
+	agent/strategy/hybrid.c \
 	agent/strategy/multi_worker_mirrored.c \
 	agent/strategy/replica.c agent/strategy/replica.h \
 	agent/strategy/strategy.c agent/strategy/strategy.h \

@@ -141,9 +141,9 @@ static hpct_status make_ops(const hpct_model *model, hpct_run *run,
             .precision = hpct_node_precision(model, node),
             .batch_sizes = run->batch_sizes,
             .num_batch_sizes = run->num_batch_sizes,
-            .fuse_update = run->fuse_update,
+            .fuse_update = run->fuse_update && !node->partial,
             .plain_layout = options->plain_layout,
-            .stream = (uint32_t) i,
+            .stream = (uint32_t) (i - node->added),
         };
         for (int k = 0; k < node->num_inputs; k++)
             build.needs_diff_src |= learns[model->tensors[node->inputs[k]].root];

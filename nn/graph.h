@@ -77,6 +77,8 @@ typedef struct hpct_node {
     int output;                       /* tensor */
     int layer;
     int first_param, num_params;
+    int added;    /* nodes before it that the whole model does not have */
+    bool partial; /* its gradients are parts of a sum: backward cannot apply them */
 } hpct_node;
 
 typedef struct hpct_run hpct_run; /* nn/run.h */

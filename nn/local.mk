@@ -7,6 +7,8 @@ nn_libnn_la_SOURCES = \
 	nn/backend.h \
 	nn/bf16.h \
 	nn/build.c \
+	nn/collective.c \
+	nn/collective.h \
 	nn/compile.c \
 	nn/cost.c \
 	nn/cost.h \
@@ -28,6 +30,8 @@ nn_libnn_la_SOURCES = \
 	nn/op.h \
 	nn/optimizer.c \
 	nn/optimizer.h \
+	nn/parallel.c \
+	nn/parallel.h \
 	nn/params.c \
 	nn/parts.c \
 	nn/parts.h \
@@ -50,6 +54,10 @@ nn_libnn_la_SOURCES = \
 	nn/schedule.h \
 	nn/shape.c \
 	nn/shape.h \
+	nn/shard.c \
+	nn/shard.h \
+	nn/shard_plan.c \
+	nn/shard_plan.h \
 	nn/snapshot.c \
 	nn/snapshot.h \
 	nn/step.c \

@@ -23,6 +23,8 @@ const char *hpct_op_kind_name(hpct_op_kind kind)
         [HPCT_OP_RESIZING] = "resizing",
         [HPCT_OP_RANDOM_CROP] = "random_crop",
         [HPCT_OP_RANDOM_FLIP] = "random_flip",
+        [HPCT_OP_SUM_PARTS] = "sum_parts",
+        [HPCT_OP_GATHER_PARTS] = "gather_parts",
     };
     return names[kind];
 }
@@ -44,6 +46,13 @@ static bool shows(const hpct_op_spec *spec)
            spec->kind == HPCT_OP_RANDOM_FLIP;
 }
 
+static size_t parts_floats(const hpct_op_spec *spec, bool whole)
+{
+    const hpct_channel_split *split = &spec->parts.split;
+    int channels = whole ? split->channels : hpct_channel_split_count(split, split->part);
+    return (size_t) spec->parts.rows * (size_t) channels;
+}
+
 int hpct_op_num_inputs(const hpct_op_spec *spec)
 {
     return joins(spec) ? spec->join.count : 1;
@@ -61,6 +70,8 @@ size_t hpct_op_src_floats(const hpct_op_spec *spec, int input)
         return (size_t) spec->norm.rows * (size_t) spec->norm.channels;
     if (shows(spec))
         return (size_t) p->in_h * (size_t) p->in_w * (size_t) p->channels;
+    if (hpct_op_is_collective(spec))
+        return parts_floats(spec, spec->kind == HPCT_OP_SUM_PARTS);
     return (size_t) spec->dense.rows * (size_t) spec->dense.in;
 }
 
@@ -80,6 +91,8 @@ size_t hpct_op_dst_floats(const hpct_op_spec *spec)
     }
     if (spec->kind == HPCT_OP_ADD || spec->kind == HPCT_OP_BATCH_NORM)
         return hpct_op_src_floats(spec, 0);
+    if (hpct_op_is_collective(spec))
+        return parts_floats(spec, true);
     return (size_t) spec->dense.rows * (size_t) spec->dense.out;
 }
 
@@ -102,6 +115,8 @@ int hpct_op_num_params(const hpct_op_spec *spec)
 {
     if (spec->kind == HPCT_OP_BATCH_NORM)
         return hpct_op_norm_param(spec, HPCT_NORM_VARIANCE) + 1;
+    if (spec->kind == HPCT_OP_SUM_PARTS)
+        return spec->no_bias ? 0 : 1;
     bool linear = spec->kind == HPCT_OP_CONV2D || spec->kind == HPCT_OP_DENSE;
     return !linear ? 0 : spec->no_bias ? 1 : 2;
 }
@@ -112,6 +127,8 @@ size_t hpct_op_param_floats(const hpct_op_spec *spec, int which)
     bool kernel = which == HPCT_OP_KERNEL;
     if (spec->kind == HPCT_OP_BATCH_NORM)
         return (size_t) spec->norm.channels;
+    if (spec->kind == HPCT_OP_SUM_PARTS)
+        return (size_t) spec->parts.split.channels;
     if (spec->kind == HPCT_OP_CONV2D)
         return (size_t) w->out_c * (kernel ? (size_t) w->kernel_h * (size_t) w->kernel_w *
                                                  (size_t) (w->in_c / w->groups)

@@ -41,6 +41,8 @@ typedef enum hpct_op_kind {
     HPCT_OP_RESIZING,
     HPCT_OP_RANDOM_CROP,
     HPCT_OP_RANDOM_FLIP,
+    HPCT_OP_SUM_PARTS,    /* of a split model (nn/shard.h): the parts of a sum, added up */
+    HPCT_OP_GATHER_PARTS, /* the parts of the last axis, put together */
     HPCT_OP_KINDS
 } hpct_op_kind;
 
@@ -63,6 +65,24 @@ typedef struct hpct_picture {
     bool horizontal, vertical; /* RANDOM_FLIP: the ways it may be turned */
 } hpct_picture;
 
+/* A last axis that the parts of a split model share among themselves: part p has the channels
+ * [first(p), first(p + 1)), none fewer than `unit`, counts that differ by one `unit` at most. */
+typedef struct hpct_channel_split {
+    int channels; /* of all parts; 0: not split */
+    int unit;     /* channels that stay together; divides them */
+    int part, parts;
+} hpct_channel_split;
+
+static inline int hpct_channel_split_first(const hpct_channel_split *split, int part)
+{
+    return (int) ((int64_t) (split->channels / split->unit) * part / split->parts) * split->unit;
+}
+
+static inline int hpct_channel_split_count(const hpct_channel_split *split, int part)
+{
+    return hpct_channel_split_first(split, part + 1) - hpct_channel_split_first(split, part);
+}
+
 /* Input cells that a window reaches over. */
 static inline int hpct_window_reach(int kernel, int dilation)
 {
@@ -76,9 +96,9 @@ static inline int hpct_window_reach(int kernel, int dilation)
 typedef struct hpct_op_spec {
     hpct_op_kind kind;
     bool src_blocks, dst_blocks; /* decided when the model is built */
-    bool relu;           /* CONV2D, DENSE, ADD, BATCH_NORM: the result goes through max(0, x) */
-    bool no_bias;        /* CONV2D, DENSE: the kernel is the only parameter */
-    double rate;         /* DROPOUT: the share of elements that becomes zero */
+    bool relu;    /* CONV2D, DENSE, ADD, BATCH_NORM, SUM_PARTS: the result goes through max(0, x) */
+    bool no_bias; /* CONV2D, DENSE: the kernel is the only parameter; SUM_PARTS: none */
+    double rate;  /* DROPOUT: the share of elements that becomes zero */
     float scale, offset; /* RESCALING */
     union {
         hpct_window window; /* CONV2D, MAX_POOL2D, AVERAGE_POOL2D; PAD2D: sizes and padding */
@@ -98,6 +118,12 @@ typedef struct hpct_op_spec {
             bool no_scale, no_center, synchronized;
             float momentum, epsilon;
         } norm; /* BATCH_NORM */
+        struct {
+            int rows; /* per sample */
+            hpct_channel_split split;
+            bool sum_diff; /* each part has only its part of diff_dst */
+            bool carries;  /* forward takes hpct_replicas.riders along */
+        } parts;           /* SUM_PARTS, GATHER_PARTS */
     };
 } hpct_op_spec;
 
@@ -113,6 +139,10 @@ int hpct_op_norm_param(const hpct_op_spec *spec, hpct_norm_param which);
 
 /* What follows from a spec alone. Floats of one sample; of a parameter in Keras' layout. */
 const char *hpct_op_kind_name(hpct_op_kind kind); /* "conv2d" */
+static inline bool hpct_op_is_collective(const hpct_op_spec *spec)
+{
+    return spec->kind == HPCT_OP_SUM_PARTS || spec->kind == HPCT_OP_GATHER_PARTS;
+}
 int hpct_op_num_inputs(const hpct_op_spec *spec);
 size_t hpct_op_src_floats(const hpct_op_spec *spec, int input);
 size_t hpct_op_dst_floats(const hpct_op_spec *spec);

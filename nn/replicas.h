@@ -1,17 +1,27 @@
-/* nn/replicas.h - sums over the replicas of a model that train together, for layers whose numbers
- * are of all their samples (synchronized BatchNormalization). Who runs the replicas says how to add
- * up: a strategy, over its ranks, or over those that have this part of the model. */
+/* nn/replicas.h - what replicas of a model that train together say to one another within a step:
+ * sums for layers whose numbers are of all their samples (synchronized BatchNormalization), sums
+ * and gathers for models of which each replica computes a part (nn/shard.h). Who runs the replicas
+ * says how: a strategy, over its ranks, or over those that have this part of the model. */
 #ifndef HPCT_NN_REPLICAS_H
 #define HPCT_NN_REPLICAS_H
 
 #include <hpctrain/status.h>
 #include <stddef.h>
 
+#define HPCT_RIDERS 4 /* floats that a collective within forward takes along */
+
+/* All replicas make the same calls in the same order with the same counts. */
 typedef struct hpct_replicas {
     /* data[count], in the backend's memory, becomes the sum over all replicas, the same bits on
-     * each; all call it in the same order with the same counts. NULL: there are no others. */
+     * each. NULL: there are no others. */
     hpct_status (*sum)(void *argument, float *data, size_t count);
     void *argument;
+    /* all[parts][count] receives mine[count] of each part, in their order. Only for models that are
+     * parts (nn/shard.h). */
+    hpct_status (*gather)(void *argument, const float *mine, float *all, size_t count);
+    /* [HPCT_RIDERS] of this replica's own; after a part's forward their sums over all of them, at
+     * no message of their own. NULL: none. */
+    float *riders;
 } hpct_replicas;
 
 #endif

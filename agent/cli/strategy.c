@@ -8,6 +8,7 @@ enum {
     KEY_STRATEGY = 768,
     KEY_ALLOW_LOSSY,
     KEY_BUCKET_BYTES,
+    KEY_HYBRID_FORM,
     KEY_WIRE,
 };
 
@@ -15,8 +16,10 @@ static const struct argp_option options[] = {
     {NULL, 0, NULL, 0, "How the ranks share the work:", 5},
     {"strategy", KEY_STRATEGY, "NAME", 0,
      "auto (the default: the fastest here that changes nothing but rounding), "
-     "multi-worker-mirrored",
+     "hybrid, multi-worker-mirrored",
      5},
+    {"hybrid-form", KEY_HYBRID_FORM, "NAME", 0,
+     "how hybrid splits a Dense: rows, columns or auto (default)", 5},
     {"allow-lossy", KEY_ALLOW_LOSSY, NULL, 0,
      "also what changes the results beyond the order of sums", 5},
     {"wire", KEY_WIRE, "NAME", 0,
@@ -40,6 +43,9 @@ static error_t parse(int key, char *value, struct argp_state *state)
 {
     hpct_strategy_options *o = state->input;
     switch (key) {
+    case KEY_HYBRID_FORM:
+        o->hybrid_form = value;
+        return 0;
     case KEY_STRATEGY:
         o->name = value;
         return 0;

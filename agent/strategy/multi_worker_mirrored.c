@@ -64,7 +64,8 @@ static hpct_status mirrored_open(hpct_strategy **out, const hpct_strategy_plan *
         goto fail;
     m->gradients = hpct_model_gradients(m->model, &m->count);
     if (m->comm->size > 1)
-        hpct_model_set_replicas(m->model, &(hpct_replicas){sum_over_ranks, m->comm});
+        hpct_model_set_replicas(m->model,
+                                &(hpct_replicas){.sum = sum_over_ranks, .argument = m->comm});
     *out = &m->base;
     return HPCT_OK;
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 const hpct_strategy_ops *const hpct_strategies[] = {
+    &hpct_hybrid,
     &hpct_multi_worker_mirrored,
     NULL,
 };
@@ -43,6 +44,8 @@ hpct_status hpct_strategy_find(const hpct_strategy_ops **out, const hpct_strateg
 hpct_status hpct_strategy_step(hpct_strategy *strategy, int count, int global_count,
                                hpct_step_sums *sums)
 {
+    if (strategy->ops->announce != NULL)
+        strategy->ops->announce(strategy, sums);
     hpct_status status = strategy->ops->forward(strategy, count, true);
     if (status == HPCT_OK)
         status = strategy->ops->backward(strategy, count, global_count, sums);

@@ -49,6 +49,10 @@ typedef struct hpct_strategy_ops {
      * everybody's and allocates all that a step needs. Collective. */
     hpct_status (*open)(hpct_strategy **out, const hpct_strategy_plan *plan);
 
+    /* Before forward, where not NULL: this rank's signals and failure, for a strategy that takes
+     * them along earlier than in reduce. */
+    void (*announce)(hpct_strategy *strategy, const hpct_step_sums *mine);
+
     /* A step has four parts, which follow one another and allocate nothing (hpct_strategy_step
      * makes all). forward: over the `count` samples in hpct_model_input (0 is allowed). backward:
      * loss and gradients of them, of `global_count` on all ranks; sets loss and metrics of *sums to
@@ -78,6 +82,7 @@ struct hpct_strategy {
     hpct_model *model; /* that steps: gets input, labels and position; often the plan's own */
 };
 
+extern const hpct_strategy_ops hpct_hybrid;
 extern const hpct_strategy_ops hpct_multi_worker_mirrored;
 
 /* All of them, ended by NULL. */
@@ -88,7 +93,8 @@ extern const hpct_strategy_ops *const hpct_strategies[];
 hpct_status hpct_strategy_find(const hpct_strategy_ops **out, const hpct_strategy_options *options);
 
 /* forward, backward, reduce and apply. In: this rank's signals and failure in *sums; a rank that
- * failed takes part with no samples. Out: the sums over all ranks; there is no update where one
+ * failed takes part with no samples, or, with whole_batch, with as many as the others, of any
+ * content. Out: the sums over all ranks; there is no update where one
  * failed. */
 hpct_status hpct_strategy_step(hpct_strategy *strategy, int count, int global_count,
                                hpct_step_sums *sums);

@@ -21,8 +21,15 @@ typedef struct hpct_strategy_options {
      * by a few steps of each before training, on made-up pictures; which it is may differ between
      * runs, and so may the last bits of their results. Or one by name:
      * "multi-worker-mirrored": every rank has the whole model and a slice of each global batch; the
-     * gradients are summed over the ranks. */
+     * gradients are summed over the ranks.
+     * "hybrid": every rank reads the whole global batch and computes a part of the large Dense
+     * layers and of what feeds them, so that their gradients need not travel; exact,
+     * BatchNormalization being over the global batch. */
     const char *name;
+    /* How "hybrid" splits a Dense: "rows" (the layers before it by channels), "columns" (the layers
+     * before it are computed by all ranks, fewer bytes travel), "auto" (the default): what is
+     * predicted to be faster at 1 Gb/s. */
+    const char *hybrid_form;
     /* What changes the results beyond the order of sums is refused (HPCT_ERR_USAGE) without this.
      */
     bool allow_lossy;

@@ -1,8 +1,10 @@
-/* The cpu backend: oneDNN for convolutions, average poolings and matrix products, own loops for the rest.
+/* The cpu backend: oneDNN for convolutions, average poolings and matrix products, own loops for the
+ * rest.
  */
 #include "nn/cpu/cpu.h"
 
 #include "base/status.h"
+#include "nn/collective.h"
 #include "nn/cpu/loops.h"
 #include "nn/cpu/shim.h"
 #include "nn/ref/ref.h"
@@ -66,6 +68,10 @@ static hpct_status make_op(hpct_op **out, const hpct_op_spec *spec, const hpct_o
     case HPCT_OP_RANDOM_CROP:
     case HPCT_OP_RANDOM_FLIP:
         status = hpct_cpu_make_picture(&op, spec, build);
+        break;
+    case HPCT_OP_SUM_PARTS:
+    case HPCT_OP_GATHER_PARTS:
+        status = hpct_make_collective(&op, spec, build);
         break;
     case HPCT_OP_SOFTMAX: /* some hundred numbers a batch */
     case HPCT_OP_KINDS:

@@ -3,6 +3,7 @@
 
 #include "base/status.h"
 #include "nn/bf16.h"
+#include "nn/collective.h"
 #include "nn/norm_sync.h"
 #include "nn/ref/kernels.h"
 
@@ -480,6 +481,8 @@ static void make_rounded(hpct_op *op)
 
 hpct_status hpct_ref_make_op(hpct_op **out, const hpct_op_spec *spec, const hpct_op_build *build)
 {
+    if (hpct_op_is_collective(spec))
+        return hpct_make_collective(out, spec, build);
     hpct_op *op = calloc(1, sizeof *op);
     if (op == NULL)
         return hpct_fail_memory(sizeof *op);

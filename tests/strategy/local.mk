@@ -1,5 +1,5 @@
 # Strategies on several ranks under mpirun, compared with one.
-strategy_tests = tests/strategy/auto.t tests/strategy/multi_worker_mirrored.t
+strategy_tests = tests/strategy/auto.t tests/strategy/hybrid.t tests/strategy/multi_worker_mirrored.t
 TESTS += $(strategy_tests)
 EXTRA_DIST += $(strategy_tests) tests/strategy/lib.sh tests/strategy/residual.json
 check_PROGRAMS += tests/strategy/compare_weights

@@ -1,0 +1,410 @@
+/* Tensor parallelism within exact synchronous SGD: every rank reads the whole global batch and
+ * computes its part of the model (nn/shard.h), so that the gradient of a large Dense never travels.
+ * The ranks meet within forward, where the stop signals and failures ride along; losses are
+ * computed by all. With one rank it is the model as it is. */
+#include "agent/strategy/strategy.h"
+#include "base/status.h"
+#include "nn/shard.h"
+#include "nn/step.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What rides in forward's first collective. */
+enum { RIDER_INTERRUPTED, RIDER_TERMINATED, RIDER_FAILED, RIDERS_USED };
+_Static_assert((int) RIDERS_USED <= HPCT_RIDERS, "the signals fit");
+
+typedef struct hybrid {
+    hpct_strategy base;
+    hpct_context *context;
+    hpct_comm *comm;
+    hpct_model *whole; /* the user's */
+    hpct_shard *shard; /* NULL with one rank */
+    hpct_model *model; /* that steps: the shard's, or the whole */
+    float *gradients;
+    const hpct_shard_range *summed; /* of the gradients */
+    int num_summed;
+    size_t summed_floats;
+    float *packed; /* [summed_floats], when they are several ranges; else NULL */
+    size_t floats; /* handed over within a step of a full batch */
+    bool due;      /* the step ends with an update */
+    bool failed;   /* a rank had no input */
+    float riders[HPCT_RIDERS];
+} hybrid;
+
+/* ---- opening ---- */
+
+static hpct_status find_form(const hpct_strategy_options *options, hpct_shard_form *form)
+{
+    static const char *const names[] = {
+        [HPCT_SHARD_AUTO] = "auto", [HPCT_SHARD_ROWS] = "rows", [HPCT_SHARD_COLUMNS] = "columns"};
+    const char *name = options->hybrid_form != NULL ? options->hybrid_form : names[0];
+    for (int i = 0; i <= HPCT_SHARD_COLUMNS; i++) {
+        if (strcmp(names[i], name) == 0) {
+            *form = (hpct_shard_form) i;
+            return HPCT_OK;
+        }
+    }
+    return hpct_fail(HPCT_ERR_USAGE, "--hybrid-form is '%s', it must be auto, rows or columns",
+                     name);
+}
+
+static int full_count(const hpct_strategy_plan *plan)
+{
+    int most = 1;
+    for (int i = 0; i < plan->num_batch_sizes; i++)
+        most = plan->batch_sizes[i] > most ? plan->batch_sizes[i] : most;
+    return most;
+}
+
+static hpct_status open_shard(hpct_shard **out, const hpct_strategy_plan *plan)
+{
+    hpct_shard_options options = {.part = hpct_context_rank(plan->context),
+                                  .parts = hpct_context_size(plan->context),
+                                  .samples = full_count(plan)};
+    hpct_status status = find_form(plan->options, &options.form);
+    if (status == HPCT_OK && plan->options->wire != HPCT_WIRE_FP32)
+        status =
+            hpct_fail(HPCT_ERR_CONFIG, "--wire is for gradients, of which it sends next to none: "
+                                       "take fp32");
+    if (status == HPCT_OK)
+        status = hpct_shard_open(out, plan->model, &options);
+    return status == HPCT_OK ? HPCT_OK : hpct_fail_within(status, "strategy hybrid");
+}
+
+static hpct_build_options step_options(const hpct_strategy_plan *plan, bool plain_layout)
+{
+    return (hpct_build_options){
+        .backend = plan->backend,
+        .batch_sizes = plan->batch_sizes,
+        .num_batch_sizes = plan->num_batch_sizes,
+        .fuse_update = !plan->keep_gradients,
+        .dense_targets = plan->dense_targets,
+        .plain_layout = plain_layout,
+    };
+}
+
+static hpct_build_options evaluation_options(const hpct_strategy_plan *plan)
+{
+    return (hpct_build_options){
+        .backend = plan->backend,
+        .batch_sizes = plan->evaluation_sizes,
+        .num_batch_sizes = plan->num_evaluation_sizes,
+        .inference_only = true,
+    };
+}
+
+/* With one rank: for steps and evaluation alike. sizes: room for both. */
+static hpct_build_options alone_options(const hpct_strategy_plan *plan, int *sizes)
+{
+    hpct_build_options options = step_options(plan, false);
+    memcpy(sizes, plan->batch_sizes, (size_t) plan->num_batch_sizes * sizeof *sizes);
+    for (int i = 0; i < plan->num_evaluation_sizes; i++)
+        sizes[options.num_batch_sizes++] = plan->evaluation_sizes[i];
+    options.batch_sizes = sizes;
+    return options;
+}
+
+static size_t all_records(const hpct_shard *shard, int ranks)
+{
+    size_t floats = 0;
+    for (int rank = 0; rank < ranks; rank++)
+        floats += hpct_shard_record_floats(shard, rank);
+    return floats;
+}
+
+/* The part, the whole for evaluation, and the records of a gather. */
+static hpct_status hybrid_need(const hpct_strategy_plan *plan, size_t *bytes)
+{
+    int sizes[HPCT_STRATEGY_SIZES], ranks = hpct_context_size(plan->context);
+    hpct_memory_plan memory;
+    hpct_shard *shard = NULL;
+    hpct_build_options options = alone_options(plan, sizes);
+    *bytes = 0;
+    hpct_status status = ranks > 1 ? open_shard(&shard, plan) : HPCT_OK;
+    if (status == HPCT_OK && shard != NULL) {
+        *bytes += all_records(shard, ranks) * sizeof(float);
+        options = step_options(plan, false);
+    }
+    if (status == HPCT_OK)
+        status = hpct_model_plan(shard != NULL ? hpct_shard_model(shard) : plan->model, &options,
+                                 &memory);
+    if (status == HPCT_OK)
+        *bytes += hpct_memory_plan_growth(&memory);
+    if (status == HPCT_OK && shard != NULL && plan->num_evaluation_sizes > 0) {
+        options = evaluation_options(plan);
+        status = hpct_model_plan(plan->model, &options, &memory);
+        *bytes += hpct_memory_plan_growth(&memory);
+    }
+    hpct_shard_close(shard);
+    return status;
+}
+
+/* Rank 0's weights and states become everybody's. */
+static hpct_status share_weights(const hybrid *h, const hpct_strategy_plan *plan)
+{
+    size_t count;
+    hpct_build_options options = {.backend = plan->backend,
+                                  .batch_sizes = (int[]){1},
+                                  .num_batch_sizes = 1,
+                                  .inference_only = true,
+                                  .plain_layout = true};
+    hpct_status status = hpct_context_agree(h->context, hpct_model_build(h->whole, &options));
+    if (status != HPCT_OK)
+        return status;
+    float *parameters = hpct_model_parameters(h->whole, &count);
+    status = h->comm->ops->broadcast(h->comm, parameters, count * sizeof *parameters, 0);
+    float *states = hpct_model_states(h->whole, &count);
+    if (status == HPCT_OK && count > 0)
+        status = h->comm->ops->broadcast(h->comm, states, count * sizeof *states, 0);
+    return status;
+}
+
+/* *alike: whether what is summed after backward lies in the same way on all ranks. */
+static hpct_status compare_layouts(const hybrid *h, bool *alike)
+{
+    size_t bytes = (size_t) h->comm->size * sizeof(uint64_t);
+    uint64_t mine = hpct_shard_fingerprint(h->shard), *all = malloc(bytes);
+    hpct_status status =
+        hpct_context_agree(h->context, all == NULL ? hpct_fail_memory(bytes) : HPCT_OK);
+    if (status == HPCT_OK)
+        status = h->comm->ops->allgather(h->comm, &mine, all, sizeof mine);
+    *alike = true;
+    for (int rank = 1; status == HPCT_OK && rank < h->comm->size; rank++)
+        *alike = *alike && all[rank] == all[0];
+    free(all);
+    return status;
+}
+
+/* In the fastest layout, or, where processors differ and with them the layouts of what is summed,
+ * in the one that all have. */
+static hpct_status build(hybrid *h, const hpct_strategy_plan *plan)
+{
+    bool alike = false;
+    hpct_status status = HPCT_OK;
+    for (int plain = 0; plain < 2 && status == HPCT_OK && !alike; plain++) {
+        hpct_build_options options = step_options(plan, plain == 1);
+        status = hpct_context_agree(h->context, hpct_model_build(h->model, &options));
+        if (status == HPCT_OK)
+            status = compare_layouts(h, &alike);
+    }
+    if (status == HPCT_OK && !alike)
+        status =
+            hpct_fail(HPCT_ERR_CONFIG,
+                      "strategy hybrid: the ranks do not have the same model: they must run the "
+                      "same program with the same options and the same version of hpc-train");
+    return status;
+}
+
+static hpct_status sum_over_ranks(void *argument, float *data, size_t count)
+{
+    hpct_comm *comm = argument;
+    return comm->ops->allreduce_sum(comm, data, count);
+}
+
+static hpct_status gather_from_ranks(void *argument, const float *mine, float *all, size_t count)
+{
+    hpct_comm *comm = argument;
+    return comm->ops->allgather(comm, mine, all, count * sizeof *mine);
+}
+
+static hpct_status prepare_sums(hybrid *h, const hpct_strategy_plan *plan)
+{
+    size_t ignored;
+    hpct_status status = HPCT_OK;
+    h->gradients = hpct_model_gradients(h->model, &ignored);
+    h->summed = hpct_shard_summed(h->shard, &h->num_summed);
+    for (int i = 0; i < h->num_summed; i++)
+        h->summed_floats += h->summed[i].count;
+    if (h->num_summed > 1) {
+        h->packed = malloc(h->summed_floats * sizeof *h->packed);
+        status = h->packed != NULL ? HPCT_OK : hpct_fail_memory(h->summed_floats);
+    }
+    h->floats = hpct_shard_floats(h->shard, full_count(plan));
+    hpct_model_set_replicas(h->model, &(hpct_replicas){.sum = sum_over_ranks,
+                                                       .argument = h->comm,
+                                                       .gather = gather_from_ranks,
+                                                       .riders = h->riders});
+    return hpct_context_agree(h->context, status);
+}
+
+static hpct_status open_parts(hybrid *h, const hpct_strategy_plan *plan)
+{
+    hpct_status status = hpct_context_agree(h->context, open_shard(&h->shard, plan));
+    if (status == HPCT_OK)
+        status = share_weights(h, plan);
+    if (status != HPCT_OK)
+        return status;
+    h->model = hpct_shard_model(h->shard);
+    status = hpct_context_agree(h->context, hpct_shard_take(h->shard, h->whole));
+    if (status == HPCT_OK)
+        status = build(h, plan);
+    if (status == HPCT_OK)
+        status = prepare_sums(h, plan);
+    if (status != HPCT_OK || plan->num_evaluation_sizes == 0)
+        return status;
+    hpct_build_options options = evaluation_options(plan);
+    return hpct_context_agree(h->context, hpct_model_build(h->whole, &options));
+}
+
+static hpct_status open_alone(hybrid *h, const hpct_strategy_plan *plan)
+{
+    int sizes[HPCT_STRATEGY_SIZES];
+    hpct_shard_form form;
+    hpct_build_options options = alone_options(plan, sizes);
+    hpct_status status = find_form(plan->options, &form);
+    h->model = h->whole;
+    return status == HPCT_OK ? hpct_model_build(h->whole, &options) : status;
+}
+
+static void hybrid_close(hpct_strategy *strategy)
+{
+    hybrid *h = (hybrid *) strategy;
+    if (h == NULL)
+        return;
+    hpct_shard_close(h->shard);
+    free(h->packed);
+    free(h);
+}
+
+static hpct_status hybrid_open(hpct_strategy **out, const hpct_strategy_plan *plan)
+{
+    hybrid *h = calloc(1, sizeof *h);
+    hpct_status status =
+        hpct_context_agree(plan->context, h == NULL ? hpct_fail_memory(sizeof *h) : HPCT_OK);
+    if (status != HPCT_OK)
+        goto fail;
+    h->base.ops = &hpct_hybrid;
+    h->context = plan->context;
+    h->comm = hpct_context_comm(plan->context);
+    h->whole = plan->model;
+    status = h->comm->size > 1 ? open_parts(h, plan) : open_alone(h, plan);
+    if (status != HPCT_OK)
+        goto fail;
+    h->base.model = h->model;
+    *out = &h->base;
+    return HPCT_OK;
+
+fail:
+    hybrid_close((hpct_strategy *) h);
+    return status;
+}
+
+/* ---- a step ---- */
+
+static void hybrid_announce(hpct_strategy *strategy, const hpct_step_sums *mine)
+{
+    hybrid *h = (hybrid *) strategy;
+    h->riders[RIDER_INTERRUPTED] = (float) mine->interrupted;
+    h->riders[RIDER_TERMINATED] = (float) mine->terminated;
+    h->riders[RIDER_FAILED] = (float) mine->failed;
+}
+
+static hpct_status hybrid_forward(hpct_strategy *strategy, int count, bool training)
+{
+    hybrid *h = (hybrid *) strategy;
+    hpct_status status = hpct_model_forward(h->model, count, training);
+    h->failed = h->riders[RIDER_FAILED] > 0;
+    return status;
+}
+
+/* Every rank's loss is that of the whole batch. */
+static hpct_status hybrid_backward(hpct_strategy *strategy, int count, int global_count,
+                                   hpct_step_sums *sums)
+{
+    hybrid *h = (hybrid *) strategy;
+    hpct_batch_sums local = {0};
+    if (h->failed) /* all ranks know it and leave their weights as they are */
+        return HPCT_OK;
+    hpct_status status = hpct_model_loss(h->model, count, 1.0f / (float) global_count, &local);
+    if (status == HPCT_OK)
+        status = hpct_model_backward(h->model, count);
+    sums->loss = local.loss;
+    sums->correct = (double) local.correct;
+    sums->in_top_k = (double) local.in_top_k;
+    return status;
+}
+
+static hpct_status sum_gradients(const hybrid *h)
+{
+    if (h->num_summed <= 1)
+        return h->num_summed == 0
+                   ? HPCT_OK
+                   : h->comm->ops->allreduce_sum(h->comm, h->gradients + h->summed[0].offset,
+                                                 h->summed_floats);
+    float *at = h->packed;
+    for (int i = 0; i < h->num_summed; at += h->summed[i++].count)
+        memcpy(at, h->gradients + h->summed[i].offset, h->summed[i].count * sizeof *at);
+    hpct_status status = h->comm->ops->allreduce_sum(h->comm, h->packed, h->summed_floats);
+    at = h->packed;
+    for (int i = 0; i < h->num_summed; at += h->summed[i++].count)
+        memcpy(h->gradients + h->summed[i].offset, at, h->summed[i].count * sizeof *at);
+    return status;
+}
+
+static hpct_status hybrid_reduce(hpct_strategy *strategy, hpct_step_sums *sums)
+{
+    hybrid *h = (hybrid *) strategy;
+    sums->interrupted = (int) h->riders[RIDER_INTERRUPTED];
+    sums->terminated = (int) h->riders[RIDER_TERMINATED];
+    sums->failed = (int) h->riders[RIDER_FAILED];
+    if (h->failed)
+        return HPCT_OK;
+    hpct_status status = hpct_model_accumulate(h->model, &h->due);
+    return status == HPCT_OK && h->due ? sum_gradients(h) : status;
+}
+
+static hpct_status hybrid_apply(hpct_strategy *strategy)
+{
+    hybrid *h = (hybrid *) strategy;
+    hpct_status status = h->due ? hpct_model_update(h->model) : HPCT_OK;
+    if (h->shard != NULL)
+        hpct_shard_tell_steps(h->shard, h->whole);
+    return status;
+}
+
+static hpct_status hybrid_gather(hpct_strategy *strategy)
+{
+    hybrid *h = (hybrid *) strategy;
+    if (h->shard == NULL)
+        return HPCT_OK;
+    int ranks = h->comm->size;
+    size_t bytes = all_records(h->shard, ranks) * sizeof(float);
+    float *records = malloc(bytes), *at = records;
+    for (int rank = 0; records != NULL && rank < h->comm->rank; rank++)
+        at += hpct_shard_record_floats(h->shard, rank);
+    hpct_status status = hpct_context_agree(
+        h->context, records == NULL ? hpct_fail_memory(bytes) : hpct_shard_put(h->shard, at));
+    at = records;
+    for (int rank = 0; status == HPCT_OK && rank < ranks; rank++) {
+        size_t floats = hpct_shard_record_floats(h->shard, rank);
+        status = h->comm->ops->broadcast(h->comm, at, floats * sizeof *at, rank);
+        at += floats;
+    }
+    if (status == HPCT_OK)
+        status = hpct_context_agree(h->context, hpct_shard_spread(h->shard, records, h->whole));
+    free(records);
+    return status;
+}
+
+static int64_t hybrid_bytes_per_step(const hpct_strategy *strategy)
+{
+    const hybrid *h = (const hybrid *) strategy;
+    size_t sums = h->summed_floats / (size_t) hpct_model_gradient_accumulation(h->model);
+    return (int64_t) ((h->floats + sums) * sizeof(float));
+}
+
+const hpct_strategy_ops hpct_hybrid = {
+    .name = "hybrid",
+    .whole_batch = true,
+    .need = hybrid_need,
+    .open = hybrid_open,
+    .announce = hybrid_announce,
+    .forward = hybrid_forward,
+    .backward = hybrid_backward,
+    .reduce = hybrid_reduce,
+    .apply = hybrid_apply,
+    .gather = hybrid_gather,
+    .bytes_per_step = hybrid_bytes_per_step,
+    .close = hybrid_close,
+};

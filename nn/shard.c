@@ -1,0 +1,478 @@
+/* One part of a model: its graph, made from a plan, and its weights as slices of the whole's. */
+#include "nn/shard.h"
+
+#include "base/status.h"
+#include "nn/collective.h"
+#include "nn/run.h"
+#include "nn/shard_plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct hpct_shard {
+    int part, parts;
+    hpct_model *model;
+    hpct_param_slice *slices; /* [num_params] */
+    hpct_shard_range *summed; /* [num_params], of the last build */
+};
+
+/* ---- the graph ---- */
+
+/* While the part's graph is made. */
+typedef struct making {
+    const hpct_shard_plan *plan;
+    const hpct_model *whole;
+    hpct_model *model; /* of the part */
+    int *gathered;     /* [whole's tensors] where all of one is that this part has split */
+    int added;         /* nodes that the whole model does not have */
+} making;
+
+static void *copy_of(const void *from, size_t count, size_t room, size_t size)
+{
+    void *to = calloc(room + 1, size);
+    if (to != NULL && count > 0)
+        memcpy(to, from, count * size);
+    return to;
+}
+
+/* Room for everything a part can have more than the whole: behind each node a collective, with a
+ * tensor before or behind it, and each view a second time. */
+static hpct_status copy_model(making *m)
+{
+    const hpct_model *whole = m->whole;
+    hpct_model *model = m->model = calloc(1, sizeof *model);
+    if (model == NULL)
+        return hpct_fail_memory(sizeof *model);
+    size_t tensors = (size_t) whole->num_tensors, nodes = (size_t) whole->num_nodes;
+    *model = *whole;
+    model->message = NULL;
+    model->run = NULL;
+    model->builds = 0;
+    model->replicas = (hpct_replicas){0};
+    model->num_nodes = 0;
+    model->name = strdup(whole->name);
+    model->layers = copy_of(whole->layers, (size_t) whole->num_layers, (size_t) whole->num_layers,
+                            sizeof *whole->layers);
+    model->params = copy_of(whole->params, (size_t) whole->num_params, (size_t) whole->num_params,
+                            sizeof *whole->params);
+    model->tensors = copy_of(whole->tensors, tensors, 2 * tensors + nodes, sizeof *whole->tensors);
+    model->nodes = copy_of(NULL, 0, 2 * nodes, sizeof *whole->nodes);
+    m->gathered = calloc(tensors, sizeof *m->gathered);
+    for (int i = 0; model->params != NULL && i < whole->num_params; i++) {
+        model->params[i].value = NULL; /* the whole's own */
+        memset(model->params[i].slot, 0, sizeof model->params[i].slot);
+    }
+    bool all = model->name != NULL && model->layers != NULL && model->params != NULL &&
+               model->tensors != NULL && model->nodes != NULL && m->gathered != NULL;
+    return all ? HPCT_OK : hpct_fail_memory(tensors * sizeof *whole->tensors);
+}
+
+/* As a part has it. Where the channels do not fit the last axis nobody reads it split. */
+static hpct_shape part_shape(const hpct_shape *whole, const hpct_channel_split *split)
+{
+    hpct_shape shape = *whole;
+    int *last = &shape.size[shape.rank - 1], own = hpct_channel_split_count(split, split->part);
+    if (*last % split->channels == 0)
+        *last = *last / split->channels * own;
+    else
+        shape = HPCT_SHAPE((int) (hpct_shape_count(whole) / (size_t) split->channels) * own);
+    return shape;
+}
+
+static int add_tensor(hpct_model *model, const hpct_shape *shape, int layer)
+{
+    int tensor = model->num_tensors++;
+    model->tensors[tensor] =
+        (hpct_tensor){.shape = *shape, .root = tensor, .layer = layer, .read = true};
+    return tensor;
+}
+
+static void split_tensors(making *m)
+{
+    const hpct_model *whole = m->whole;
+    for (int t = 0; t < whole->num_tensors; t++) {
+        const hpct_tensor *tensor = &whole->tensors[t];
+        const hpct_channel_split *split = &m->plan->splits[tensor->root];
+        m->gathered[t] = t;
+        if (m->plan->gathers[tensor->root]) {
+            int all = m->gathered[t] = add_tensor(m->model, &tensor->shape, tensor->layer);
+            m->model->tensors[all].root = m->gathered[tensor->root];
+        }
+        if (split->channels > 0)
+            m->model->tensors[t].shape = part_shape(&tensor->shape, split);
+    }
+}
+
+static hpct_node *add_node(making *m, const hpct_node *node)
+{
+    hpct_node *added = &m->model->nodes[m->model->num_nodes++];
+    *added = *node;
+    added->added = m->added;
+    return added;
+}
+
+/* The first one of forward takes the riders along. */
+static void add_collective(making *m, const hpct_op_spec *spec, hpct_node node)
+{
+    node.spec = *spec;
+    node.spec.parts.carries = m->added == 0;
+    node.num_inputs = 1;
+    add_node(m, &node);
+    m->added++;
+}
+
+static void own_params(making *m, int first, int count)
+{
+    for (int k = 0; k < count; k++) {
+        m->model->params[first + k].node = m->model->num_nodes - 1;
+        m->model->params[first + k].index = k;
+    }
+}
+
+/* Its kernel stays with the Dense; the bias goes to the sum. */
+static void add_sum(making *m, int i)
+{
+    const hpct_node *node = &m->whole->nodes[i];
+    hpct_op_spec spec = hpct_shard_plan_sum(m->plan, i);
+    hpct_node *dense = &m->model->nodes[m->model->num_nodes - 1];
+    int part = add_tensor(m->model, &m->whole->tensors[node->output].shape, node->layer);
+    dense->output = part;
+    dense->num_params = 1;
+    hpct_node sum = {.inputs = {part},
+                     .output = node->output,
+                     .layer = node->layer,
+                     .first_param = node->first_param + 1,
+                     .num_params = node->num_params - 1};
+    add_collective(m, &spec, sum);
+    own_params(m, sum.first_param, sum.num_params);
+}
+
+static void add_gather(making *m, int i)
+{
+    const hpct_node *node = &m->whole->nodes[i];
+    hpct_op_spec spec = hpct_shard_plan_gather(m->plan, node->output);
+    add_collective(m, &spec,
+                   (hpct_node){.inputs = {node->output},
+                               .output = m->gathered[node->output],
+                               .layer = node->layer});
+}
+
+static void split_nodes(making *m)
+{
+    const hpct_shard_plan *plan = m->plan;
+    for (int i = 0; i < m->whole->num_nodes; i++) {
+        const hpct_node *node = &m->whole->nodes[i];
+        hpct_channel_split in = hpct_shard_plan_in(plan, i), out = hpct_shard_plan_out(plan, i);
+        hpct_node *added = add_node(m, node);
+        added->spec = hpct_op_part(&node->spec, &in, &out);
+        added->partial = plan->partial[i];
+        own_params(m, node->first_param, node->num_params);
+        for (int k = 0; plan->wants_whole[i] && k < node->num_inputs; k++)
+            added->inputs[k] = m->gathered[node->inputs[k]];
+        if (plan->sums[i])
+            add_sum(m, i);
+        else if (plan->gathers[node->output])
+            add_gather(m, i);
+    }
+    m->model->output = m->gathered[m->whole->output];
+}
+
+/* What each parameter is a slice of; its shape is of one axis, for no layer looks at it again. */
+static void slice_params(hpct_shard *shard, const hpct_shard_plan *plan)
+{
+    const hpct_model *whole = plan->model;
+    for (int i = 0; i < whole->num_params; i++) {
+        const hpct_param *param = &whole->params[i];
+        hpct_channel_split in = hpct_shard_plan_in(plan, param->node),
+                           out = hpct_shard_plan_out(plan, param->node);
+        shard->slices[i] = hpct_op_slice(&whole->nodes[param->node].spec, param->index, &in, &out);
+        shard->model->params[i].shape =
+            HPCT_SHAPE((int) hpct_param_slice_floats(&shard->slices[i], shard->part));
+    }
+}
+
+static hpct_status check(const hpct_model *whole, const hpct_shard_options *options)
+{
+    const hpct_optimizer *optimizer = &whole->optimizer;
+    const char *what = optimizer->clipnorm > 0          ? "clipnorm"
+                       : optimizer->global_clipnorm > 0 ? "global_clipnorm"
+                       : hpct_optimizer_by_parameter(optimizer)
+                           ? hpct_optimizer_name(optimizer->kind)
+                           : NULL;
+    if (!whole->compiled)
+        return hpct_fail(HPCT_ERR_USAGE, "model %s must be compiled before it is split",
+                         whole->name);
+    if (options->parts < 2 || options->part < 0 || options->part >= options->parts ||
+        options->samples < 1)
+        return hpct_fail(HPCT_ERR_USAGE, "part %d of %d, with %d samples a step", options->part,
+                         options->parts, options->samples);
+    if (what != NULL)
+        return hpct_fail(HPCT_ERR_CONFIG,
+                         "%s needs the norms of whole parameters, of which each rank has a part: "
+                         "take another optimizer or strategy",
+                         what);
+    return HPCT_OK;
+}
+
+hpct_status hpct_shard_open(hpct_shard **out, const hpct_model *whole,
+                            const hpct_shard_options *options)
+{
+    hpct_shard_plan plan = {0};
+    making m = {.plan = &plan, .whole = whole};
+    hpct_shard *shard = NULL;
+    size_t params = (size_t) whole->num_params + 1;
+    hpct_status status = check(whole, options);
+    if (status == HPCT_OK)
+        status = hpct_shard_plan_make(&plan, whole, options);
+    if (status != HPCT_OK)
+        return status;
+    shard = calloc(1, sizeof *shard);
+    status = shard != NULL ? copy_model(&m) : hpct_fail_memory(sizeof *shard);
+    if (shard != NULL) {
+        *shard = (hpct_shard){.part = options->part, .parts = options->parts, .model = m.model};
+        shard->slices = calloc(params, sizeof *shard->slices);
+        shard->summed = calloc(params, sizeof *shard->summed);
+        if (status == HPCT_OK && (shard->slices == NULL || shard->summed == NULL))
+            status = hpct_fail_memory(params * sizeof *shard->slices);
+    }
+    if (status == HPCT_OK) {
+        split_tensors(&m);
+        split_nodes(&m);
+        slice_params(shard, &plan);
+        *out = shard;
+    } else {
+        hpct_shard_close(shard);
+    }
+    free(m.gathered);
+    hpct_shard_plan_free(&plan);
+    return status;
+}
+
+void hpct_shard_close(hpct_shard *shard)
+{
+    if (shard == NULL)
+        return;
+    hpct_model_free(shard->model);
+    free(shard->slices);
+    free(shard->summed);
+    free(shard);
+}
+
+hpct_model *hpct_shard_model(hpct_shard *shard)
+{
+    return shard->model;
+}
+
+/* ---- weights ---- */
+
+/* Keras' layout of parameter i (slot < 0) or one of its slots; *any is false where there is none.
+ */
+static hpct_status get(const hpct_model *model, int i, int slot, float *keras, bool *any)
+{
+    const hpct_param *param = &model->params[i];
+    const hpct_run *run = model->run;
+    *any = true;
+    if (slot < 0)
+        return hpct_param_get(model, i, keras);
+    if (run != NULL && run->slot[slot] != NULL && !param->state) {
+        hpct_op *op = run->nodes[param->node].op;
+        return op->class->export_param(op, param->index, run->slot[slot] + run->param_offsets[i],
+                                       keras);
+    }
+    *any = param->slot[slot] != NULL;
+    if (*any)
+        memcpy(keras, param->slot[slot], hpct_shape_count(&param->shape) * sizeof *keras);
+    return HPCT_OK;
+}
+
+static hpct_status set(hpct_model *model, int i, int slot, const float *keras)
+{
+    hpct_param *param = &model->params[i];
+    const hpct_run *run = model->run;
+    size_t bytes = hpct_shape_count(&param->shape) * sizeof *keras;
+    if (slot < 0)
+        return hpct_param_set(model, i, keras);
+    if (run != NULL && run->slot[slot] != NULL) {
+        hpct_op *op = run->nodes[param->node].op;
+        return op->class->import_param(op, param->index, keras,
+                                       run->slot[slot] + run->param_offsets[i]);
+    }
+    if (param->slot[slot] == NULL)
+        param->slot[slot] = malloc(bytes);
+    if (param->slot[slot] == NULL)
+        return hpct_fail_memory(bytes);
+    memcpy(param->slot[slot], keras, bytes);
+    return HPCT_OK;
+}
+
+/* Room for the largest parameter, whole. */
+static float *room_for(const hpct_model *whole)
+{
+    size_t most = 1;
+    for (int i = 0; i < whole->num_params; i++) {
+        size_t count = hpct_shape_count(&whole->params[i].shape);
+        most = count > most ? count : most;
+    }
+    return malloc(most * sizeof(float));
+}
+
+/* Values and slots of a record, in its order: slot -1 is the value. */
+static int num_slots(const hpct_shard *shard, int param)
+{
+    const hpct_optimizer *optimizer = &shard->model->optimizer;
+    return shard->model->params[param].state ? 0 : hpct_optimizer_num_slots(optimizer);
+}
+
+static bool in_record(const hpct_shard *shard, int param, int part)
+{
+    return part == 0 || shard->slices[param].split.channels > 0;
+}
+
+hpct_status hpct_shard_take(hpct_shard *shard, const hpct_model *whole)
+{
+    float *all = room_for(whole), *own = room_for(whole);
+    hpct_status status = all != NULL && own != NULL ? HPCT_OK : hpct_fail_memory(0);
+    for (int i = 0; i < whole->num_params; i++) {
+        for (int slot = -1; slot < num_slots(shard, i) && status == HPCT_OK; slot++) {
+            bool any;
+            status = get(whole, i, slot, all, &any);
+            if (status != HPCT_OK || !any)
+                continue;
+            hpct_param_slice_cut(&shard->slices[i], shard->part, all, own);
+            status = set(shard->model, i, slot, own);
+        }
+    }
+    shard->model->steps = whole->steps;
+    free(all);
+    free(own);
+    return status;
+}
+
+size_t hpct_shard_record_floats(const hpct_shard *shard, int part)
+{
+    size_t floats = 0;
+    for (int i = 0; i < shard->model->num_params; i++) {
+        if (in_record(shard, i, part))
+            floats += hpct_param_slice_floats(&shard->slices[i], part) *
+                      (size_t) (1 + num_slots(shard, i));
+    }
+    return floats;
+}
+
+hpct_status hpct_shard_put(const hpct_shard *shard, float *record)
+{
+    hpct_status status = HPCT_OK;
+    for (int i = 0; i < shard->model->num_params; i++) {
+        if (!in_record(shard, i, shard->part))
+            continue;
+        size_t count = hpct_param_slice_floats(&shard->slices[i], shard->part);
+        for (int slot = -1; slot < num_slots(shard, i) && status == HPCT_OK; slot++) {
+            bool any;
+            status = get(shard->model, i, slot, record, &any);
+            if (!any) /* no step has been made: as zeros */
+                memset(record, 0, count * sizeof *record);
+            record += count;
+        }
+    }
+    return status;
+}
+
+/* How far into the record of `part` a parameter's value or slot begins. */
+static size_t place_in_record(const hpct_shard *shard, int part, int param, int slot)
+{
+    size_t floats = 0;
+    for (int i = 0; i < param; i++) {
+        if (in_record(shard, i, part))
+            floats += hpct_param_slice_floats(&shard->slices[i], part) *
+                      (size_t) (1 + num_slots(shard, i));
+    }
+    return floats + (size_t) (slot + 1) * hpct_param_slice_floats(&shard->slices[param], part);
+}
+
+static hpct_status spread_one(hpct_shard *shard, const float *records, int param, int slot,
+                              float *all, hpct_model *whole)
+{
+    const hpct_param_slice *slice = &shard->slices[param];
+    bool split = slice->split.channels > 0;
+    const float *record = records;
+    for (int part = 0; part < (split ? shard->parts : 1); part++) {
+        const float *own = record + place_in_record(shard, part, param, slot);
+        hpct_param_slice_paste(slice, part, own, all);
+        record += hpct_shard_record_floats(shard, part);
+    }
+    hpct_status status = set(whole, param, slot, all);
+    return status == HPCT_OK && !split ? set(shard->model, param, slot, all) : status;
+}
+
+hpct_status hpct_shard_spread(hpct_shard *shard, const float *records, hpct_model *whole)
+{
+    float *all = room_for(whole);
+    hpct_status status = all != NULL ? HPCT_OK : hpct_fail_memory(0);
+    for (int i = 0; i < whole->num_params; i++) {
+        for (int slot = -1; slot < num_slots(shard, i) && status == HPCT_OK; slot++)
+            status = spread_one(shard, records, i, slot, all, whole);
+    }
+    hpct_shard_tell_steps(shard, whole);
+    free(all);
+    return status;
+}
+
+void hpct_shard_tell_steps(const hpct_shard *shard, hpct_model *whole)
+{
+    whole->steps = shard->model->steps;
+}
+
+/* ---- a step ---- */
+
+static bool is_summed(const hpct_model *model, int param)
+{
+    return model->nodes[model->params[param].node].partial && !model->params[param].state;
+}
+
+const hpct_shard_range *hpct_shard_summed(hpct_shard *shard, int *num)
+{
+    const hpct_model *model = shard->model;
+    *num = 0;
+    for (int i = model->num_nodes - 1; i >= 0; i--) { /* the arena's order */
+        const hpct_node *node = &model->nodes[i];
+        for (int k = 0; k < node->num_params; k++) {
+            int param = node->first_param + k;
+            size_t floats = model->run->nodes[i].op->param_floats[k],
+                   count = (floats + HPCT_ARENA_ALIGN - 1) / HPCT_ARENA_ALIGN * HPCT_ARENA_ALIGN,
+                   offset = model->run->param_offsets[param];
+            if (!is_summed(model, param))
+                continue;
+            hpct_shard_range *last = *num > 0 ? &shard->summed[*num - 1] : NULL;
+            if (last != NULL && last->offset + last->count == offset)
+                last->count += count;
+            else
+                shard->summed[(*num)++] = (hpct_shard_range){offset, count};
+        }
+    }
+    return shard->summed;
+}
+
+uint64_t hpct_shard_fingerprint(hpct_shard *shard)
+{
+    const hpct_model *model = shard->model;
+    uint64_t hash = HPCT_HASH_START;
+    for (int i = 0; i < model->num_params; i++) {
+        const hpct_param *param = &model->params[i];
+        const hpct_op *op = model->run->nodes[param->node].op;
+        uint64_t facts[2] = {op->param_layout[param->index], op->param_floats[param->index]};
+        if (is_summed(model, i))
+            hash = hpct_hash(hash, facts, sizeof facts);
+    }
+    return hash;
+}
+
+size_t hpct_shard_floats(const hpct_shard *shard, int n)
+{
+    size_t floats = 0;
+    for (int i = 0; i < shard->model->num_nodes; i++) {
+        const hpct_op_spec *spec = &shard->model->nodes[i].spec;
+        if (hpct_op_is_collective(spec))
+            floats += hpct_collective_floats(spec, n);
+    }
+    return floats;
+}

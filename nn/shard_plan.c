@@ -1,0 +1,394 @@
+/* What to split: a search over the Dense operations, and what each choice means for tensors and
+ * gradients. */
+#include "nn/shard_plan.h"
+
+#include "base/status.h"
+#include "nn/cost.h"
+#include "nn/run.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FLOPS_PER_SECOND 5e10
+#define MEMORY_FLOATS_PER_SECOND 5e9
+#define WIRE_FLOATS_PER_SECOND (1.25e8 / sizeof(float))
+#define MESSAGE_SECONDS 50e-6
+
+/* Which part of a tensor's gradient each replica computes. */
+typedef enum share { NOTHING, ALL_OF_IT, A_PART } share;
+
+static int root_of(const hpct_model *model, int tensor)
+{
+    return model->tensors[tensor].root;
+}
+
+hpct_channel_split hpct_shard_plan_out(const hpct_shard_plan *plan, int node)
+{
+    return plan->splits[root_of(plan->model, plan->model->nodes[node].output)];
+}
+
+hpct_channel_split hpct_shard_plan_in(const hpct_shard_plan *plan, int node)
+{
+    return plan->wants_whole[node]
+               ? (hpct_channel_split){0}
+               : plan->splits[root_of(plan->model, plan->model->nodes[node].inputs[0])];
+}
+
+hpct_op_spec hpct_shard_plan_sum(const hpct_shard_plan *plan, int node)
+{
+    const hpct_op_spec *spec = &plan->model->nodes[node].spec;
+    return (hpct_op_spec){
+        .kind = HPCT_OP_SUM_PARTS,
+        .relu = spec->relu,
+        .no_bias = spec->no_bias,
+        .parts = {.rows = spec->dense.rows,
+                  .split = {.channels = spec->dense.out,
+                            .unit = 1,
+                            .part = plan->part,
+                            .parts = plan->parts},
+                  .sum_diff = plan->sum_diff[node]},
+    };
+}
+
+hpct_op_spec hpct_shard_plan_gather(const hpct_shard_plan *plan, int root)
+{
+    const hpct_channel_split *split = &plan->splits[root];
+    size_t floats = hpct_shape_count(&plan->model->tensors[root].shape);
+    return (hpct_op_spec){
+        .kind = HPCT_OP_GATHER_PARTS,
+        .parts = {.rows = (int) (floats / (size_t) split->channels),
+                  .split = *split,
+                  .sum_diff = plan->gather_sum_diff[root]},
+    };
+}
+
+/* ---- what follows from where splits begin ---- */
+
+/* Every input is split alike. */
+static bool same_splits(const hpct_shard_plan *plan, const hpct_node *node)
+{
+    const hpct_model *model = plan->model;
+    const hpct_channel_split *first = &plan->splits[root_of(model, node->inputs[0])];
+    for (int k = 1; k < node->num_inputs; k++) {
+        const hpct_channel_split *other = &plan->splits[root_of(model, node->inputs[k])];
+        if (other->channels != first->channels || other->unit != first->unit)
+            return false;
+    }
+    return first->channels > 0;
+}
+
+/* Where the output of a node goes on from; false where it has fewer channels than there are parts.
+ */
+static bool flow_node(hpct_shard_plan *plan, int i)
+{
+    const hpct_model *model = plan->model;
+    const hpct_node *node = &model->nodes[i];
+    hpct_channel_split *out = &plan->splits[root_of(model, node->output)], follows;
+    bool any = false;
+    for (int k = 0; k < node->num_inputs; k++)
+        any = any || plan->splits[root_of(model, node->inputs[k])].channels > 0;
+    if (any && same_splits(plan, node) &&
+        hpct_op_takes(&node->spec, &plan->splits[root_of(model, node->inputs[0])], &follows)) {
+        *out = follows;
+        plan->sums[i] = follows.channels == 0;
+        return true;
+    }
+    plan->wants_whole[i] = any;
+    for (int k = 0; any && k < node->num_inputs; k++) {
+        int root = root_of(model, node->inputs[k]);
+        plan->gathers[root] = plan->gathers[root] || plan->splits[root].channels > 0;
+    }
+    if (!plan->begins[i])
+        return true;
+    int channels = hpct_op_channels(&node->spec);
+    *out = (hpct_channel_split){
+        .channels = channels, .unit = 1, .part = plan->part, .parts = plan->parts};
+    return channels >= plan->parts;
+}
+
+static bool flow_forward(hpct_shard_plan *plan)
+{
+    const hpct_model *model = plan->model;
+    int output = root_of(model, model->output);
+    for (int i = 0; i < model->num_nodes; i++) {
+        if (!flow_node(plan, i))
+            return false;
+    }
+    plan->gathers[output] = plan->gathers[output] || plan->splits[output].channels > 0;
+    return true;
+}
+
+/* As when it is built (make_ops). */
+static void find_learning(const hpct_model *model, bool *learns, bool *backward)
+{
+    int tensor, skipped;
+    hpct_loss_form form;
+    hpct_run_find_loss(model, &tensor, &form, &skipped);
+    for (int i = 0; i < model->num_nodes; i++) {
+        const hpct_node *node = &model->nodes[i];
+        for (int k = 0; k < node->num_params; k++)
+            backward[i] = backward[i] || !model->params[node->first_param + k].state;
+        for (int k = 0; k < node->num_inputs; k++)
+            backward[i] = backward[i] || learns[root_of(model, node->inputs[k])];
+        learns[root_of(model, node->output)] = backward[i];
+        backward[i] = backward[i] && i != skipped;
+    }
+}
+
+/* Notes what one reader leaves; false where another leaves something else. */
+static bool leave(share *all, share one)
+{
+    bool fits = *all == NOTHING || *all == one;
+    *all = one;
+    return fits;
+}
+
+/* What the node gives to its inputs' gradients. */
+static bool flow_back(hpct_shard_plan *plan, int i, const bool *learns, share *own, share *whole)
+{
+    const hpct_model *model = plan->model;
+    const hpct_node *node = &model->nodes[i];
+    int output = root_of(model, node->output);
+    bool split = plan->splits[output].channels > 0, fits = true;
+    share of_output = split ? ALL_OF_IT : own[output];
+    if (split)
+        plan->gather_sum_diff[output] = whole[output] == A_PART;
+    if (plan->sums[i]) {
+        plan->sum_diff[i] = own[output] == A_PART;
+        of_output = ALL_OF_IT;
+    }
+    plan->partial[i] = of_output == A_PART;
+    for (int k = 0; k < node->num_inputs; k++) {
+        int root = root_of(model, node->inputs[k]);
+        bool reads_split = plan->splits[root].channels > 0 && !plan->wants_whole[i];
+        share one = split && !reads_split ? A_PART : of_output;
+        if (learns[root])
+            fits = leave(plan->splits[root].channels > 0 && plan->wants_whole[i] ? &whole[root]
+                                                                                 : &own[root],
+                         one) &&
+                   fits;
+    }
+    return fits;
+}
+
+/* Backward: false where a gradient would be the sum of one that all have and of parts. */
+static bool flow_backward(hpct_shard_plan *plan)
+{
+    const hpct_model *model = plan->model;
+    size_t tensors = (size_t) model->num_tensors, nodes = (size_t) model->num_nodes;
+    share *own = calloc(2 * tensors, sizeof *own), *whole = own != NULL ? own + tensors : NULL;
+    bool *learns = calloc(tensors + nodes, sizeof *learns), fits = own != NULL && learns != NULL;
+    int loss, skipped;
+    hpct_loss_form form;
+    if (!fits)
+        goto end;
+    find_learning(model, learns, learns + tensors);
+    hpct_run_find_loss(model, &loss, &form, &skipped);
+    loss = root_of(model, loss);
+    *(plan->splits[loss].channels > 0 ? &whole[loss] : &own[loss]) = ALL_OF_IT;
+    for (int i = model->num_nodes - 1; i >= 0 && fits; i--) {
+        if (learns[tensors + (size_t) i])
+            fits = flow_back(plan, i, learns, own, whole);
+    }
+end:
+    free(own);
+    free(learns);
+    return fits;
+}
+
+/* ---- what it costs ---- */
+
+static double sum_floats(const hpct_shard_plan *plan, double floats)
+{
+    return floats * 2 * (plan->parts - 1) / plan->parts;
+}
+
+static void add_message(hpct_shard_plan *plan, double floats)
+{
+    plan->wire_floats += floats;
+    plan->seconds += MESSAGE_SECONDS + floats / WIRE_FLOATS_PER_SECOND;
+}
+
+static void add_collective(hpct_shard_plan *plan, const hpct_op_spec *spec, int samples)
+{
+    double floats = (double) samples * (double) hpct_op_dst_floats(spec);
+    add_message(plan, spec->kind == HPCT_OP_SUM_PARTS ? sum_floats(plan, floats)
+                                                      : floats * (plan->parts - 1) / plan->parts);
+    if (spec->parts.sum_diff)
+        add_message(plan, sum_floats(plan, floats));
+}
+
+static void predict(hpct_shard_plan *plan, int samples)
+{
+    const hpct_model *model = plan->model;
+    double partial = 0;
+    plan->seconds = plan->wire_floats = 0;
+    for (int i = 0; i < model->num_nodes; i++) {
+        const hpct_node *node = &model->nodes[i];
+        hpct_channel_split in = hpct_shard_plan_in(plan, i), out = hpct_shard_plan_out(plan, i);
+        hpct_op_spec spec = hpct_op_part(&node->spec, &in, &out), meeting;
+        double floats = (double) hpct_op_dst_floats(&spec);
+        for (int k = 0; k < node->num_inputs; k++)
+            floats += (double) hpct_op_src_floats(&spec, k);
+        plan->seconds +=
+            3 * samples *
+            (hpct_op_flops(&spec) / FLOPS_PER_SECOND + floats / MEMORY_FLOATS_PER_SECOND);
+        for (int k = 0; plan->partial[i] && k < node->num_params; k++)
+            partial += hpct_op_param_is_state(&node->spec, k)
+                           ? 0
+                           : (double) hpct_op_param_floats(&node->spec, k);
+        if (plan->sums[i])
+            meeting = hpct_shard_plan_sum(plan, i);
+        else if (plan->gathers[node->output])
+            meeting = hpct_shard_plan_gather(plan, node->output);
+        else
+            continue;
+        add_collective(plan, &meeting, samples);
+    }
+    if (partial > 0)
+        add_message(plan, sum_floats(plan, partial));
+}
+
+/* Everything from `begins`; false where that cannot be. */
+static bool complete(hpct_shard_plan *plan, int samples)
+{
+    const hpct_model *model = plan->model;
+    size_t nodes = (size_t) model->num_nodes, tensors = (size_t) model->num_tensors;
+    memset(plan->splits, 0, tensors * sizeof *plan->splits);
+    memset(plan->sums, 0, nodes);
+    memset(plan->wants_whole, 0, nodes);
+    memset(plan->gathers, 0, tensors);
+    memset(plan->sum_diff, 0, nodes);
+    memset(plan->gather_sum_diff, 0, tensors);
+    memset(plan->partial, 0, nodes);
+    if (!flow_forward(plan) || !flow_backward(plan))
+        return false;
+    predict(plan, samples);
+    return true;
+}
+
+/* ---- the search ---- */
+
+/* Marks the operations that must begin a split so that this tensor is split; false where one of
+ * those before it neither begins nor follows. */
+static bool begin_before(const hpct_model *model, int tensor, bool *begins)
+{
+    int root = root_of(model, tensor);
+    for (int i = 0; i < model->num_nodes; i++) {
+        const hpct_node *node = &model->nodes[i];
+        if (root_of(model, node->output) != root)
+            continue;
+        int ways = hpct_op_parallel(&node->spec);
+        if (ways & HPCT_PARALLEL_BEGINS) {
+            begins[i] = true;
+            return true;
+        }
+        for (int k = 0; k < node->num_inputs; k++) {
+            if (!(ways & HPCT_PARALLEL_FOLLOWS) || !begin_before(model, node->inputs[k], begins))
+                return false;
+        }
+        return true;
+    }
+    return false; /* the model's input */
+}
+
+static double sum_of_gradients(const hpct_shard_plan *plan)
+{
+    double floats = 0;
+    for (int i = 0; i < plan->model->num_params; i++)
+        floats += plan->model->params[i].state
+                      ? 0
+                      : (double) hpct_shape_count(&plan->model->params[i].shape);
+    return sum_floats(plan, floats);
+}
+
+/* Whether to also split this Dense in this form makes a step shorter; then it is in *best. */
+static bool improve(hpct_shard_plan *plan, int dense, hpct_shard_form form, int samples, bool *best,
+                    double *seconds)
+{
+    const hpct_model *model = plan->model;
+    size_t nodes = (size_t) model->num_nodes;
+    memcpy(plan->begins, best, nodes);
+    if (form == HPCT_SHARD_COLUMNS)
+        plan->begins[dense] = true;
+    else if (!begin_before(model, model->nodes[dense].inputs[0], plan->begins))
+        return false;
+    if (!complete(plan, samples) || plan->seconds >= *seconds)
+        return false;
+    if (plan->wire_floats >= sum_of_gradients(plan))
+        return false;
+    memcpy(best, plan->begins, nodes);
+    *seconds = plan->seconds;
+    return true;
+}
+
+static int largest_dense(const hpct_model *model, const bool *tried)
+{
+    int best = -1;
+    for (int i = 0; i < model->num_nodes; i++) {
+        const hpct_op_spec *spec = &model->nodes[i].spec;
+        bool larger = spec->kind == HPCT_OP_DENSE && !tried[i] &&
+                      (best < 0 || hpct_op_param_floats(spec, HPCT_OP_KERNEL) >
+                                       hpct_op_param_floats(&model->nodes[best].spec, 0));
+        best = larger ? i : best;
+    }
+    return best;
+}
+
+static hpct_status nothing_pays(const hpct_model *model, const hpct_shard_options *options)
+{
+    static const char *const forms[] = {"by rows or columns", "by rows", "by columns"};
+    return hpct_fail(HPCT_ERR_CONFIG,
+                     "model %s has no Dense that %d parts could split %s and then send less than "
+                     "the sum of its gradients takes (at %d samples a step)",
+                     model->name, options->parts, forms[options->form], options->samples);
+}
+
+static hpct_status search(hpct_shard_plan *plan, const hpct_shard_options *options, bool *best,
+                          bool *tried)
+{
+    double seconds = INFINITY;
+    for (int dense; (dense = largest_dense(plan->model, tried)) >= 0;) {
+        tried[dense] = true;
+        bool both = options->form == HPCT_SHARD_AUTO;
+        if (both || options->form == HPCT_SHARD_ROWS)
+            improve(plan, dense, HPCT_SHARD_ROWS, options->samples, best, &seconds);
+        if (both || options->form == HPCT_SHARD_COLUMNS)
+            improve(plan, dense, HPCT_SHARD_COLUMNS, options->samples, best, &seconds);
+    }
+    memcpy(plan->begins, best, (size_t) plan->model->num_nodes);
+    if (isinf(seconds) || !complete(plan, options->samples))
+        return nothing_pays(plan->model, options);
+    return HPCT_OK;
+}
+
+hpct_status hpct_shard_plan_make(hpct_shard_plan *plan, const hpct_model *model,
+                                 const hpct_shard_options *options)
+{
+    size_t nodes = (size_t) model->num_nodes, tensors = (size_t) model->num_tensors;
+    size_t bytes = tensors * sizeof *plan->splits + 2 * tensors + 7 * nodes;
+    *plan = (hpct_shard_plan){.model = model, .part = options->part, .parts = options->parts};
+    char *at = plan->memory = calloc(1, bytes);
+    if (at == NULL)
+        return hpct_fail_memory(bytes);
+    plan->splits = plan->memory;
+    at += tensors * sizeof *plan->splits;
+    bool **flags[] = {&plan->begins, &plan->sums, &plan->wants_whole, &plan->sum_diff,
+                      &plan->partial};
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++, at += nodes)
+        *flags[i] = (bool *) at;
+    bool *best = (bool *) at, *tried = best + nodes;
+    plan->gathers = tried + nodes;
+    plan->gather_sum_diff = plan->gathers + tensors;
+    hpct_status status = search(plan, options, best, tried);
+    if (status != HPCT_OK)
+        hpct_shard_plan_free(plan);
+    return status;
+}
+
+void hpct_shard_plan_free(hpct_shard_plan *plan)
+{
+    free(plan->memory);
+    *plan = (hpct_shard_plan){0};
+}
