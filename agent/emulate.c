@@ -151,6 +151,9 @@ static hpct_status read_times(hpct_model *model, hpct_compute_way way, int count
 {
     hpct_compute compute;
     hpct_status status = hpct_compute_read(&compute, model, path);
+    if (status == HPCT_ERR_USAGE)
+        return hpct_fail_within(status, "--emulate (a strategy that splits the model measures its "
+                                        "parts itself: leave the file out)");
     if (status != HPCT_OK)
         return status;
     hpct_compute_at(&compute, way, count, seconds);

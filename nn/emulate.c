@@ -27,8 +27,8 @@ static void take(hpct_emulation *emulation, double seconds)
     emulation->ahead = now - due;
 }
 
-/* Synchronized BatchNormalization is the one operation that computes and sends: zeros here, as many
- * and as often. */
+/* Of operations that compute and send there is synchronized BatchNormalization: zeros here, as many
+ * and as often. Those that only send do so. */
 static hpct_status send_sums(const hpct_model *model, const hpct_op_call *call, size_t first,
                              size_t second)
 {
@@ -51,7 +51,7 @@ hpct_status hpct_emulate_forward(const hpct_model *model, int node, const hpct_o
 {
     hpct_run *run = model->run;
     hpct_op *op = run->nodes[node].op;
-    if (run->emulation == NULL)
+    if (run->emulation == NULL || hpct_op_is_collective(&op->spec))
         return op->class->forward(op, call);
     take(run->emulation, run->emulation->seconds.parts[node].forward);
     size_t channels = (size_t) op->spec.norm.channels;
@@ -64,7 +64,7 @@ hpct_status hpct_emulate_backward(const hpct_model *model, int node, const hpct_
 {
     hpct_run *run = model->run;
     hpct_op *op = run->nodes[node].op;
-    if (run->emulation == NULL)
+    if (run->emulation == NULL || hpct_op_is_collective(&op->spec))
         return op->class->backward(op, call);
     take(run->emulation, run->emulation->seconds.parts[node].backward);
     return is_synced(model, &op->spec)

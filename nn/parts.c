@@ -7,6 +7,7 @@
 #include "nn/step.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 int hpct_model_count_parts(const hpct_model *model)
 {
@@ -88,6 +89,33 @@ uint64_t hpct_model_parts_fingerprint(const hpct_model *model)
 
 /* ---- times ---- */
 
+/* For a part of a split model, whose collectives must have somebody to talk to. */
+static hpct_status add_nothing(void *argument, float *data, size_t count)
+{
+    (void) argument;
+    (void) data;
+    (void) count;
+    return HPCT_OK;
+}
+
+static hpct_status gather_own(void *parts, const float *mine, float *all, size_t count)
+{
+    for (int part = 0; part < *(const int *) parts; part++)
+        memcpy(all + (size_t) part * count, mine, count * sizeof *mine);
+    return HPCT_OK;
+}
+
+/* How many parts the model is split into; 0 when it is whole. */
+static int count_splits(const hpct_model *model)
+{
+    int parts = 0;
+    for (int i = 0; i < model->num_nodes; i++) {
+        if (hpct_op_is_collective(&model->nodes[i].spec))
+            parts = model->nodes[i].spec.parts.split.parts;
+    }
+    return parts;
+}
+
 static hpct_status one_step(hpct_model *model, int n)
 {
     bool due;
@@ -123,7 +151,11 @@ hpct_status hpct_model_time_parts(hpct_model *model, int n, int steps, hpct_step
     const hpct_replicas others = model->replicas;
     double *room = malloc((size_t) steps * sizeof *room);
     hpct_status status = room != NULL ? HPCT_OK : hpct_fail_memory((size_t) steps * sizeof *room);
+    int splits = count_splits(model);
     model->replicas = (hpct_replicas){0};
+    if (splits > 0)
+        model->replicas =
+            (hpct_replicas){.sum = add_nothing, .gather = gather_own, .argument = &splits};
     if (status == HPCT_OK)
         status = one_step(model, n);
     if (status == HPCT_OK)
@@ -132,9 +164,13 @@ hpct_status hpct_model_time_parts(hpct_model *model, int n, int steps, hpct_step
         status = one_step(model, n);
     if (status == HPCT_OK) {
         const hpct_run_times *times = model->run->times;
-        for (int i = 0; i < model->num_nodes; i++)
+        for (int i = 0; i < model->num_nodes; i++) {
+            out->parts[i] = (hpct_part_seconds){0, 0};
+            if (hpct_op_is_collective(&model->nodes[i].spec))
+                continue;
             out->parts[i] = (hpct_part_seconds){median(times, HPCT_TIME_FORWARD(i), room),
                                                 median(times, HPCT_TIME_BACKWARD(i), room)};
+        }
         out->loss = median(times, HPCT_TIME_LOSS(model->num_nodes), room);
         out->update = median(times, HPCT_TIME_UPDATE(model->num_nodes), room);
     }
