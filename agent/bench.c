@@ -9,6 +9,7 @@
 #include "agent/strategy/choose.h"
 #include "agent/summary.h"
 #include "agent/threads.h"
+#include "agent/timeline.h"
 #include "base/status.h"
 #include "nn/profile.h"
 #include "nn/step.h"
@@ -32,6 +33,7 @@ typedef struct bench_run {
     int count, global_count; /* samples of this rank and of all in a step */
     hpct_strategy_choice strategy_choice;
     hpct_strategy *strategy;
+    hpct_timeline *timeline; /* NULL: nobody asked */
     hpct_profile *profile;
     double *seconds; /* [steps] */
     int *order;      /* [steps], the fastest step first */
@@ -50,6 +52,9 @@ static hpct_status check_options(bench_run *run)
                          "batch size (per rank) and global batch size are both given: give one");
     if (o->emulate != NULL && o->profile)
         return hpct_fail(HPCT_ERR_USAGE, "--profile has nothing to tell of emulated computation");
+    if (o->emulate != NULL && hpct_strategy_replicas(&o->strategy) > 1)
+        return hpct_fail(HPCT_ERR_USAGE, "--emulate is of one replica in each rank: leave "
+                                         "--replicas out");
     if (o->emulate != NULL && size > 1 &&
         (o->strategy.name == NULL || strcmp(o->strategy.name, "auto") == 0))
         return hpct_fail(HPCT_ERR_USAGE, "--emulate needs a --strategy by name: auto would choose "
@@ -65,7 +70,9 @@ static hpct_status check_options(bench_run *run)
         o->steps = DEFAULT_STEPS;
     run->global_count = (int) global;
     const hpct_strategy_ops *ignored;
-    return hpct_strategy_find(&ignored, &o->strategy);
+    hpct_status status = hpct_strategy_find(&ignored, &o->strategy);
+    return status == HPCT_OK ? hpct_strategy_check_batch(&o->strategy, size, run->global_count)
+                             : status;
 }
 
 /* And this rank's part of the batch; then refuses what does not fit the memory. */
@@ -111,6 +118,9 @@ static hpct_status prepare(bench_run *run)
     if (status == HPCT_OK)
         status = choose_strategy(run);
     if (status == HPCT_OK)
+        status = hpct_timeline_open(&run->timeline, run->context, run->options.timeline);
+    plan.timeline = run->timeline;
+    if (status == HPCT_OK)
         status = run->strategy_choice.ops->open(&run->strategy, &plan);
     if (status == HPCT_OK)
         status = hpct_context_agree(run->context,
@@ -127,6 +137,7 @@ static hpct_status one_step(bench_run *run, double *seconds)
 {
     hpct_step_sums sums = {0};
     double began = hpct_process_clock();
+    hpct_timeline_step(run->timeline);
     hpct_status status = hpct_strategy_step(run->strategy, run->count, run->global_count, &sums);
     *seconds = hpct_process_clock() - began;
     run->last = (hpct_metrics){.loss = sums.loss / run->global_count,
@@ -210,7 +221,7 @@ static hpct_status write_summary(const bench_run *run, const hpct_bench_result *
         .device = "cpu",
         .precision = hpct_model_precision(run->model),
         .workers = hpct_context_size(run->context),
-        .replicas = 1,
+        .replicas = hpct_strategy_replicas(&run->options.strategy),
         .threads = hpct_cpu_threads(),
         .global_batch = run->global_count,
         .epochs = 0,
@@ -251,9 +262,12 @@ hpct_status hpct_bench(hpct_context *context, hpct_model *model, const hpct_benc
         status = hpct_context_agree(context, print_profile(&run));
     if (status == HPCT_OK && options->summary_json != NULL)
         status = write_summary(&run, result);
+    if (status == HPCT_OK)
+        status = hpct_timeline_write(run.timeline, context);
     hpct_profile_stop(run.profile);
     if (run.strategy != NULL)
         run.strategy->ops->close(run.strategy);
+    hpct_timeline_close(run.timeline);
     free(run.seconds);
     free(run.order);
     return status;

@@ -49,8 +49,17 @@ static hpct_batch batch_of_share(void *argument, int64_t number)
     return (hpct_batch){.indices = s->indices, .count = count, .global_count = count};
 }
 
-static hpct_status evaluate_batches(hpct_model *model, hpct_pipeline *pipeline, int64_t batches,
-                                    hpct_batch_sums *sums)
+static hpct_status evaluate_batch(hpct_model *model, hpct_strategy *strategy, int count,
+                                  hpct_batch_sums *sums)
+{
+    if (strategy != NULL && strategy->ops->evaluate != NULL)
+        return strategy->ops->evaluate(strategy, count, sums);
+    hpct_status status = hpct_model_forward(model, count, false);
+    return status == HPCT_OK ? hpct_model_loss(model, count, 0, sums) : status;
+}
+
+static hpct_status evaluate_batches(hpct_model *model, hpct_strategy *strategy,
+                                    hpct_pipeline *pipeline, int64_t batches, hpct_batch_sums *sums)
 {
     hpct_status status = HPCT_OK;
     for (int64_t i = 0; i < batches && status == HPCT_OK; i++) {
@@ -60,9 +69,7 @@ static hpct_status evaluate_batches(hpct_model *model, hpct_pipeline *pipeline, 
         if (status != HPCT_OK)
             break;
         hpct_model_set_input(model, input.pixels, input.labels);
-        status = hpct_model_forward(model, input.count, false);
-        if (status == HPCT_OK)
-            status = hpct_model_loss(model, input.count, 0, &one);
+        status = evaluate_batch(model, strategy, input.count, &one);
         sums->loss += one.loss;
         sums->correct += one.correct;
         sums->in_top_k += one.in_top_k;
@@ -71,7 +78,7 @@ static hpct_status evaluate_batches(hpct_model *model, hpct_pipeline *pipeline, 
     return status;
 }
 
-static hpct_status evaluate_share(hpct_context *context, hpct_model *model,
+static hpct_status evaluate_share(hpct_context *context, hpct_model *model, hpct_strategy *strategy,
                                   const hpct_dataset *dataset, int batch, hpct_batch_sums *sums)
 {
     own_share mine = {.batch = batch};
@@ -93,13 +100,13 @@ static hpct_status evaluate_share(hpct_context *context, hpct_model *model,
     };
     hpct_status status = hpct_pipeline_open(&pipeline, &options);
     if (status == HPCT_OK)
-        status = evaluate_batches(model, pipeline, options.batches, sums);
+        status = evaluate_batches(model, strategy, pipeline, options.batches, sums);
     hpct_pipeline_close(pipeline);
     free(mine.indices);
     return status;
 }
 
-hpct_status hpct_evaluate_built(hpct_context *context, hpct_model *model,
+hpct_status hpct_evaluate_built(hpct_context *context, hpct_model *model, hpct_strategy *strategy,
                                 const hpct_dataset *dataset, int batch, hpct_metrics *metrics)
 {
     hpct_comm *comm = hpct_context_comm(context);
@@ -108,7 +115,7 @@ hpct_status hpct_evaluate_built(hpct_context *context, hpct_model *model,
     hpct_status status =
         all == NULL ? hpct_fail_memory((size_t) comm->size * sizeof *all) : HPCT_OK;
     if (status == HPCT_OK)
-        status = evaluate_share(context, model, dataset, batch, &mine);
+        status = evaluate_share(context, model, strategy, dataset, batch, &mine);
     status = hpct_context_agree(context, status);
     if (status == HPCT_OK)
         status = comm->ops->allgather(comm, &mine, all, sizeof mine);
@@ -154,6 +161,6 @@ hpct_status hpct_evaluate(hpct_context *context, hpct_model *model, const hpct_d
     };
     status = hpct_context_agree(context, hpct_model_build(model, &build));
     if (status == HPCT_OK)
-        status = hpct_evaluate_built(context, model, dataset, batch, metrics);
+        status = hpct_evaluate_built(context, model, NULL, dataset, batch, metrics);
     return status;
 }

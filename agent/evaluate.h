@@ -2,6 +2,8 @@
 #ifndef HPCT_AGENT_EVALUATE_H
 #define HPCT_AGENT_EVALUATE_H
 
+#include "agent/strategy/strategy.h"
+
 #include <hpctrain/train.h>
 
 /* The batch sizes with which this rank evaluates its share of the data set in batches of `batch`:
@@ -9,8 +11,9 @@
 int hpct_evaluate_batch_sizes(hpct_context *context, const hpct_dataset *dataset, int batch,
                               int sizes[2]);
 
-/* hpct_evaluate on a model built for those sizes; collective. */
-hpct_status hpct_evaluate_built(hpct_context *context, hpct_model *model,
+/* hpct_evaluate on a model built for those sizes, by the strategy that trains it where that
+ * computes evaluations itself (NULL: there is none); collective. */
+hpct_status hpct_evaluate_built(hpct_context *context, hpct_model *model, hpct_strategy *strategy,
                                 const hpct_dataset *dataset, int batch, hpct_metrics *metrics);
 
 #endif

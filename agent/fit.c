@@ -14,6 +14,7 @@
 #include "agent/strategy/choose.h"
 #include "agent/summary.h"
 #include "agent/threads.h"
+#include "agent/timeline.h"
 #include "base/status.h"
 #include "nn/step.h"
 
@@ -49,7 +50,8 @@ typedef struct fit_run {
     hpct_sampler *sampler;
     hpct_pipeline *pipeline;
     hpct_strategy *strategy;
-    hpct_history *history; /* rank 0 with log_dir */
+    hpct_history *history;   /* rank 0 with log_dir */
+    hpct_timeline *timeline; /* NULL: nobody asked */
     hpct_progress progress;
     int global_batch, evaluation_batch;
     double *step_times; /* seconds, a ring of num_step_times; step 1 is left out */
@@ -90,7 +92,9 @@ static hpct_status check_options(fit_run *run)
                          global, size);
     run->global_batch = (int) global;
     const hpct_strategy_ops *ignored;
-    return hpct_strategy_find(&ignored, &o->strategy);
+    hpct_status status = hpct_strategy_find(&ignored, &o->strategy);
+    return status == HPCT_OK ? hpct_strategy_check_batch(&o->strategy, size, run->global_batch)
+                             : status;
 }
 
 static hpct_status choose_strategy(fit_run *run)
@@ -231,6 +235,7 @@ static hpct_status open_strategy(fit_run *run)
         .evaluation_sizes = evaluation,
         .num_evaluation_sizes = num_evaluation,
         .options = &run->choice.options,
+        .timeline = run->timeline,
     };
     return run->choice.ops->open(&run->strategy, &plan);
 }
@@ -278,6 +283,8 @@ static hpct_status prepare(fit_run *run)
     if (status == HPCT_OK)
         status = hpct_context_agree(run->context, allocate(run));
     if (status == HPCT_OK)
+        status = hpct_timeline_open(&run->timeline, run->context, run->options.timeline);
+    if (status == HPCT_OK)
         status = open_strategy(run);
     if (status == HPCT_OK)
         status = open_pipeline(run);
@@ -313,7 +320,10 @@ static hpct_status train_step(fit_run *run, int epoch, int64_t step, running *su
 {
     double began = hpct_process_clock();
     hpct_input input;
+    hpct_timeline_step(run->timeline);
+    double asked = hpct_timeline_now(run->timeline);
     hpct_status fetched = hpct_pipeline_next(run->pipeline, &input), status;
+    hpct_timeline_add(run->timeline, HPCT_TIMELINE_INPUT, 0, asked);
     if (fetched != HPCT_OK && hpct_context_size(run->context) == 1)
         return fetched;
     if (fetched != HPCT_OK)
@@ -387,7 +397,7 @@ static hpct_status train_epoch(fit_run *run, int epoch)
     if (validated)
         status = run->strategy->ops->gather(run->strategy);
     if (validated && status == HPCT_OK)
-        status = hpct_evaluate_built(run->context, run->model, run->validation,
+        status = hpct_evaluate_built(run->context, run->model, run->strategy, run->validation,
                                      run->evaluation_batch, validation);
     if (status != HPCT_OK)
         return status;
@@ -447,7 +457,7 @@ static hpct_status write_summary(fit_run *run)
         .device = "cpu",
         .precision = hpct_model_precision(run->model),
         .workers = hpct_context_size(run->context),
-        .replicas = 1,
+        .replicas = hpct_strategy_replicas(&run->options.strategy),
         .threads = hpct_cpu_threads(),
         .global_batch = run->global_batch,
         .epochs = run->epochs_done,
@@ -508,6 +518,8 @@ static hpct_status finish(fit_run *run)
     }
     if (status == HPCT_OK && run->options.summary_json != NULL)
         status = write_summary(run);
+    if (status == HPCT_OK)
+        status = hpct_timeline_write(run->timeline, run->context);
     if (status == HPCT_OK && run->options.log_dir != NULL) {
         status = hpct_context_agree(run->context, hpct_history_close(run->history));
         run->history = NULL;
@@ -524,6 +536,7 @@ static void run_free(fit_run *run)
         run->strategy->ops->close(run->strategy);
     hpct_pipeline_close(run->pipeline);
     hpct_sampler_free(run->sampler);
+    hpct_timeline_close(run->timeline);
     free(run->step_times);
     free(run->epoch_seconds);
 }

@@ -15,12 +15,14 @@ agent_libagent_la_SOURCES = \
 	agent/comm/comm.h agent/comm/self.c \
 	agent/comm/deadline.c agent/comm/deadline.h \
 	agent/comm/frame.c agent/comm/frame.h \
+	agent/comm/grid.c agent/comm/grid.h \
 	agent/comm/link.c agent/comm/link.h \
 	agent/comm/network.c agent/comm/network.h \
 	agent/comm/rendezvous.c agent/comm/rendezvous.h \
 	agent/comm/watch.c agent/comm/watch.h \
 	agent/comm/watch_join.c agent/comm/watch_state.h \
 	agent/compute.c agent/compute.h \
+	agent/comm/wire.c agent/comm/wire.h agent/comm/wire_body.h \
 	agent/context.c agent/context.h \
 	agent/data/cifar.c agent/data/cifar.h agent/data/cifar_pickle.c \
 	agent/data/dataset.c agent/data/dataset.h \
@@ -56,20 +58,26 @@ agent_libagent_la_SOURCES = \
 	agent/profile.c agent/profile.h \
 	agent/progress.c agent/progress.h \
 	agent/stop.c agent/stop.h \
+	agent/strategy/buckets.c agent/strategy/buckets.h \
+	agent/strategy/central_storage.c \
 	agent/strategy/choose.c agent/strategy/choose.h \
+	agent/strategy/crew.c agent/strategy/crew.h \
 	agent/strategy/hybrid.c \
+	agent/strategy/mirrored.c \
 	agent/strategy/multi_worker_mirrored.c \
 	agent/strategy/replica.c agent/strategy/replica.h \
+	agent/strategy/replica_set.c agent/strategy/replica_set.h \
 	agent/strategy/strategy.c agent/strategy/strategy.h \
 	agent/summary.c agent/summary.h \
 	agent/threads.c agent/threads.h \
+	agent/timeline.c agent/timeline.h \
 	agent/train_and_evaluate.c agent/trainer.c
 
 # Apart, because only this part is compiled with MPI's flags.
 noinst_LTLIBRARIES += agent/comm/libcommmpi.la
 agent_comm_libcommmpi_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE $(MPI_CFLAGS)
 agent_comm_libcommmpi_la_LIBADD = $(MPI_LIBS)
-agent_comm_libcommmpi_la_SOURCES = agent/comm/mpi.c
+agent_comm_libcommmpi_la_SOURCES = agent/comm/mpi.c agent/comm/mpi_comm.h agent/comm/mpi_reduction.c
 
 # libnn carries base/libbase.la in it.
 hpct_parts = agent/libagent.la agent/cluster/libcluster.la nn/libnn.la

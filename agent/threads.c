@@ -1,6 +1,7 @@
 /* Threads from the affinity mask, and what else tells whose the processors are. */
 #include "agent/threads.h"
 
+#include "agent/data/sampler.h"
 #include "base/status.h"
 #include "nn/step.h"
 
@@ -9,6 +10,13 @@
 #include <string.h>
 
 #define MAX_CPUS (1 << 16)
+
+/* Of this process, since hpct_threads_set: which of the ranks with its mask it is, and whether it
+ * computes on all of the cores that are its own then. */
+static struct {
+    int index, sharers;
+    bool all_cores;
+} own = {0, 1, false};
 
 cpu_set_t *hpct_threads_mask(size_t *bytes)
 {
@@ -25,19 +33,26 @@ cpu_set_t *hpct_threads_mask(size_t *bytes)
     return NULL;
 }
 
+/* A number of the system's about a cpu; -1 where it does not say. */
+static int topology(int cpu, const char *name)
+{
+    char path[96];
+    int value = -1;
+    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/topology/%s", cpu, name);
+    FILE *file = fopen(path, "re");
+    if (file == NULL)
+        return -1;
+    if (fscanf(file, "%d", &value) != 1)
+        value = -1;
+    fclose(file);
+    return value;
+}
+
 /* The lowest-numbered hardware thread of cpu's core; cpu itself where the system does not say. */
 static int first_sibling(int cpu)
 {
-    char path[96];
-    int first = cpu;
-    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", cpu);
-    FILE *file = fopen(path, "re");
-    if (file == NULL)
-        return cpu;
-    if (fscanf(file, "%d", &first) != 1 || first < 0 || first > cpu)
-        first = cpu;
-    fclose(file);
-    return first;
+    int first = topology(cpu, "thread_siblings_list");
+    return first < 0 || first > cpu ? cpu : first;
 }
 
 int hpct_threads_cores(const cpu_set_t *mask, size_t bytes)
@@ -79,9 +94,63 @@ int hpct_threads_share(int cores, int sharers, const char *cpus_per_task, const 
     return threads < 1 ? 1 : threads;
 }
 
-/* How many ranks of this node have this very mask, this one included. */
+/* A hardware thread, by socket, then by core. */
+typedef struct place {
+    int socket, core, cpu;
+} place;
+
+static int compare_places(const void *a, const void *b)
+{
+    const place *x = a, *y = b;
+    int socket = (x->socket > y->socket) - (x->socket < y->socket);
+    int core = (x->core > y->core) - (x->core < y->core);
+    return socket != 0 ? socket : core != 0 ? core : (x->cpu > y->cpu) - (x->cpu < y->cpu);
+}
+
+bool hpct_threads_part(const cpu_set_t *mask, size_t bytes, int part, int parts, cpu_set_t *out)
+{
+    int cores = hpct_threads_cores(mask, bytes), num = 0, core = -1;
+    int64_t first, count = hpct_slice(cores, part, parts, &first);
+    place *places = calloc((size_t) CPU_COUNT_S(bytes, mask) + 1, sizeof *places);
+    CPU_ZERO_S(bytes, out);
+    if (cores < parts || places == NULL) {
+        free(places);
+        return false;
+    }
+    for (size_t cpu = 0; cpu < 8 * bytes; cpu++) {
+        if (CPU_ISSET_S(cpu, bytes, mask))
+            places[num++] = (place){topology((int) cpu, "physical_package_id"),
+                                    first_sibling((int) cpu), (int) cpu};
+    }
+    qsort(places, (size_t) num, sizeof *places, compare_places);
+    for (int i = 0; i < num; i++) {
+        core += i == 0 || places[i].core != places[i - 1].core;
+        if (core >= first && core < first + count)
+            CPU_SET_S((size_t) places[i].cpu, bytes, out);
+    }
+    free(places);
+    return true;
+}
+
+void hpct_threads_bind(int part, int parts)
+{
+    size_t bytes = 0;
+    cpu_set_t *mask = own.all_cores ? hpct_threads_mask(&bytes) : NULL;
+    cpu_set_t *mine = mask != NULL ? CPU_ALLOC(8 * bytes) : NULL;
+    if (mine != NULL &&
+        hpct_threads_part(mask, bytes, own.index * parts + part, own.sharers * parts, mine)) {
+#pragma omp parallel
+        sched_setaffinity(0, bytes, mine);
+    }
+    if (mask != NULL)
+        CPU_FREE(mask);
+    if (mine != NULL)
+        CPU_FREE(mine);
+}
+
+/* How many ranks of this node have this very mask, this one included; *index: those before it. */
 static hpct_status count_sharers(hpct_context *context, const cpu_set_t *mask, size_t bytes,
-                                 int *sharers)
+                                 int *sharers, int *index)
 {
     struct record {
         uint64_t mask_hash;
@@ -97,11 +166,12 @@ static hpct_status count_sharers(hpct_context *context, const cpu_set_t *mask, s
     if (all == NULL)
         return hpct_fail_memory((size_t) comm->size * sizeof mine);
     hpct_status status = comm->ops->allgather(comm, &mine, all, sizeof mine);
-    *sharers = 0;
+    *sharers = *index = 0;
     for (int rank = 0; status == HPCT_OK && rank < comm->size; rank++) {
-        if (all[rank].mask_hash == mine.mask_hash &&
-            memcmp(all[rank].node, mine.node, sizeof mine.node) == 0)
-            ++*sharers;
+        bool shares = all[rank].mask_hash == mine.mask_hash &&
+                      memcmp(all[rank].node, mine.node, sizeof mine.node) == 0;
+        *sharers += shares;
+        *index += shares && rank < comm->rank;
     }
     free(all);
     return status;
@@ -110,7 +180,7 @@ static hpct_status count_sharers(hpct_context *context, const cpu_set_t *mask, s
 hpct_status hpct_threads_set(hpct_context *context)
 {
     size_t bytes = 0;
-    int sharers = 1;
+    int sharers = 1, index = 0;
     bool slurm = hpct_context_config(context)->job != NULL;
     const char *wanted = getenv("OMP_NUM_THREADS");
     cpu_set_t *mask = hpct_threads_mask(&bytes);
@@ -118,11 +188,16 @@ hpct_status hpct_threads_set(hpct_context *context)
         context,
         mask == NULL ? hpct_fail(HPCT_ERR_INTERNAL, "the processor affinity is unknown") : HPCT_OK);
     if (status == HPCT_OK)
-        status = count_sharers(context, mask, bytes, &sharers);
+        status = count_sharers(context, mask, bytes, &sharers, &index);
     if (status == HPCT_OK && (wanted == NULL || atoi(wanted) < 1))
         hpct_cpu_set_threads(hpct_threads_share(
             hpct_threads_cores(mask, bytes), sharers, slurm ? getenv("SLURM_CPUS_PER_TASK") : NULL,
             slurm ? getenv("SLURM_CPUS_ON_NODE") : NULL, hpct_context_config(context)->local_size));
+    if (status == HPCT_OK) {
+        own.index = index;
+        own.sharers = sharers;
+        own.all_cores = hpct_cpu_threads() >= hpct_threads_cores(mask, bytes) / sharers;
+    }
     if (mask != NULL)
         CPU_FREE(mask);
     return status;

@@ -5,12 +5,25 @@
 #include "agent/context.h"
 
 #include <sched.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Sets the number of threads of this rank's computation: OMP_NUM_THREADS where that is set, else
  * one per processor core of this rank's affinity mask, shared among the ranks of the node that have
  * the same mask, and never more than the processors that Slurm gave the task. Collective. */
 hpct_status hpct_threads_set(hpct_context *context);
+
+/* Binds the calling thread, and its OpenMP threads, to part `part` of `parts` of this rank's cores,
+ * for threads that compute side by side. Nothing where that could be wrong: before
+ * hpct_threads_set, where this rank does not compute on all of its cores, where there are fewer
+ * cores than parts, or where the system refuses. */
+void hpct_threads_bind(int part, int parts);
+
+/* The hardware threads of part `part` of `parts` of the cores in `mask`, parts of one size but for
+ * a core, cores of one socket together; false, and *out empty, when there are fewer cores than
+ * parts.
+ */
+bool hpct_threads_part(const cpu_set_t *mask, size_t bytes, int part, int parts, cpu_set_t *out);
 
 /* The calling process's affinity mask, for CPU_…_S macros, to be freed with CPU_FREE. */
 cpu_set_t *hpct_threads_mask(size_t *bytes);

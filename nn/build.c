@@ -52,7 +52,8 @@ void hpct_run_free(hpct_run *run)
             run->nodes[i].op->class->destroy(run->nodes[i].op);
     }
     const hpct_backend *backend = run->backend;
-    backend->release(run->parameters);
+    if (!run->borrows)
+        backend->release(run->parameters);
     backend->release(run->copies);
     backend->release(run->gradients);
     for (int k = 0; k < HPCT_NUM_SLOTS; k++)
@@ -89,6 +90,8 @@ static hpct_status copy_options(hpct_run *run, const hpct_build_options *options
         if (run->batch_sizes[i] > run->largest_batch)
             run->largest_batch = run->batch_sizes[i];
     }
+    run->input_samples =
+        options->input_samples > run->largest_batch ? options->input_samples : run->largest_batch;
     run->training = !options->inference_only;
     run->dense_targets = options->dense_targets;
     return HPCT_OK;
@@ -205,6 +208,7 @@ static hpct_status lay_out_arena(const hpct_model *model, hpct_run *run)
                 add_update(model, run, &model->params[param], offset, count);
             offset += count;
         }
+        run->nodes[i].done = offset;
     }
     run->arena_floats = offset;
     run->fingerprint = hash;
@@ -224,6 +228,8 @@ static void *take(const hpct_run *run, size_t bytes, hpct_status *status)
 bool hpct_run_has_slot(const hpct_model *model, const hpct_run *run, int slot)
 {
     const hpct_optimizer *optimizer = &model->optimizer;
+    if (run->borrows)
+        return false;
     if (slot == HPCT_SLOT_ACCUMULATED)
         return run->training && optimizer->gradient_accumulation_steps > 1;
     return run->training && slot < hpct_optimizer_num_slots(optimizer);
@@ -273,7 +279,8 @@ static hpct_status allocate(const hpct_model *model, hpct_run *run)
 {
     hpct_status status = HPCT_OK;
     size_t arena = run->arena_floats * sizeof(float);
-    run->parameters = take(run, arena, &status);
+    if (!run->borrows)
+        run->parameters = take(run, arena, &status);
     run->states = take(run, run->state_floats * sizeof(float), &status);
     if (run->training)
         run->gradients = take(run, arena + HPCT_ARENA_TAIL * sizeof(float), &status);
@@ -363,7 +370,9 @@ hpct_status hpct_model_unbuild(hpct_model *model)
         return HPCT_OK;
     for (int i = 0; i < model->num_params; i++) {
         hpct_param *param = &model->params[i];
-        hpct_status status = keep(model, i, hpct_run_param(model, run, i), &param->value);
+        hpct_status status = HPCT_OK;
+        if (!run->borrows || param->state)
+            status = keep(model, i, hpct_run_param(model, run, i), &param->value);
         for (int k = 0; k < HPCT_NUM_SLOTS && status == HPCT_OK; k++) {
             if (run->slot[k] != NULL && !param->state)
                 status = keep(model, i, run->slot[k] + run->param_offsets[i], &param->slot[k]);
@@ -392,6 +401,17 @@ static hpct_status check_compiled(const hpct_model *model)
     return HPCT_OK;
 }
 
+/* Takes the parameters of options->storage, if there is one and it is laid out alike. */
+static void borrow(hpct_run *run, const hpct_build_options *options)
+{
+    const hpct_run *storage = options->storage != NULL ? options->storage->run : NULL;
+    if (storage == NULL || storage->backend != run->backend ||
+        storage->fingerprint != run->fingerprint || storage->arena_floats != run->arena_floats)
+        return;
+    run->borrows = true;
+    run->parameters = storage->parameters;
+}
+
 hpct_status hpct_run_prepare(hpct_run **out, const hpct_model *model,
                              const hpct_build_options *options)
 {
@@ -407,7 +427,8 @@ hpct_status hpct_run_prepare(hpct_run **out, const hpct_model *model,
     if (run == NULL)
         return hpct_fail_memory(sizeof *run);
     run->backend = backend;
-    run->fuse_update = options->fuse_update && hpct_optimizer_is_plain(&model->optimizer);
+    run->fuse_update = options->fuse_update && options->storage == NULL &&
+                       hpct_optimizer_is_plain(&model->optimizer);
     run->nodes = calloc((size_t) model->num_nodes + 1, sizeof *run->nodes);
     status = run->nodes != NULL ? HPCT_OK : hpct_fail_memory(0);
     if (status == HPCT_OK) {
@@ -420,10 +441,12 @@ hpct_status hpct_run_prepare(hpct_run **out, const hpct_model *model,
         status = make_ops(model, run, options);
     if (status == HPCT_OK)
         status = lay_out_arena(model, run);
-    if (status == HPCT_OK)
+    if (status == HPCT_OK) {
+        borrow(run, options);
         *out = run;
-    else
+    } else {
         hpct_run_free(run);
+    }
     return status;
 }
 

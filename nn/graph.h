@@ -7,6 +7,7 @@
 #define HPCT_NN_GRAPH_H
 
 #include "nn/op.h"
+#include "nn/watcher.h"
 #include "nn/optimizer.h"
 #include "nn/shape.h"
 
@@ -109,6 +110,7 @@ struct hpct_model {
     hpct_optimizer optimizer; /* resolved */
     int64_t steps;            /* of the optimizer so far, in batches */
     hpct_replicas replicas;   /* that train with this one */
+    hpct_watcher watcher;     /* of backward */
     hpct_run *run;            /* NULL until built */
     int64_t builds;
     int holders; /* hpct_model_hold */

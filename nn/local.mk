@@ -7,6 +7,8 @@ nn_libnn_la_SOURCES = \
 	nn/backend.h \
 	nn/bf16.h \
 	nn/build.c \
+	nn/clone.c \
+	nn/clone.h \
 	nn/collective.c \
 	nn/collective.h \
 	nn/compile.c \
@@ -64,6 +66,7 @@ nn_libnn_la_SOURCES = \
 	nn/step.h \
 	nn/summary.c \
 	nn/update.c \
+	nn/watcher.h \
 	nn/weights.c \
 	nn/weights.h \
 	nn/weights_safetensors.c \

@@ -47,8 +47,8 @@ hpct_status hpct_model_plan(const hpct_model *model, const hpct_build_options *o
         status = hpct_run_place(model, run, &plan->activations);
     if (status != HPCT_OK)
         goto end;
-    size_t arena = run->arena_floats * sizeof(float), batch = (size_t) run->largest_batch;
-    plan->parameters = arena + run->state_floats * sizeof(float);
+    size_t arena = run->arena_floats * sizeof(float), batch = (size_t) run->input_samples;
+    plan->parameters = (run->borrows ? 0 : arena) + run->state_floats * sizeof(float);
     plan->copies = hpct_run_copies_bytes(run);
     plan->gradients = gradient_floats(model, run) * sizeof(float);
     for (int k = 0; k < HPCT_NUM_SLOTS; k++)

@@ -149,10 +149,12 @@ hpct_status hpct_model_time_parts(hpct_model *model, int n, int steps, hpct_step
 {
     hpct_profile *profile = NULL;
     const hpct_replicas others = model->replicas;
+    const hpct_watcher watcher = model->watcher;
     double *room = malloc((size_t) steps * sizeof *room);
     hpct_status status = room != NULL ? HPCT_OK : hpct_fail_memory((size_t) steps * sizeof *room);
     int splits = count_splits(model);
     model->replicas = (hpct_replicas){0};
+    model->watcher = (hpct_watcher){0};
     if (splits > 0)
         model->replicas =
             (hpct_replicas){.sum = add_nothing, .gather = gather_own, .argument = &splits};
@@ -176,6 +178,7 @@ hpct_status hpct_model_time_parts(hpct_model *model, int n, int steps, hpct_step
     }
     hpct_profile_stop(profile);
     model->replicas = others;
+    model->watcher = watcher;
     free(room);
     return status;
 }

@@ -27,6 +27,7 @@ typedef struct hpct_run_node {
     float *dst, *diff_dst;
     float *param[HPCT_OP_MAX_PARAMS], *grad[HPCT_OP_MAX_PARAMS];
     void *workspace, *copies;
+    size_t done; /* floats of the gradient arena that are final after this node's backward */
 } hpct_run_node;
 
 /* Seconds of the parts of each step, noted while somebody profiles (nn/profile.h). */
@@ -55,6 +56,8 @@ struct hpct_run {
     int *batch_sizes;
     int num_batch_sizes;
     int largest_batch;
+    int input_samples; /* that own_input has room for */
+    bool borrows;      /* parameters are another model's */
     bool training, fuse_update, dense_targets;
     hpct_run_node *nodes; /* [model->num_nodes] */
     int num_nodes;

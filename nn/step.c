@@ -48,6 +48,11 @@ void hpct_model_set_position(hpct_model *model, uint64_t seed, int64_t step, int
     model->position.first_sample = first_sample;
 }
 
+void hpct_model_set_watcher(hpct_model *model, const hpct_watcher *watcher)
+{
+    model->watcher = watcher != NULL ? *watcher : (hpct_watcher){0};
+}
+
 double hpct_run_began(const hpct_run *run)
 {
     return run->times == NULL ? 0 : hpct_run_clock();
@@ -164,6 +169,8 @@ hpct_status hpct_model_backward(hpct_model *model, int n)
             status = run->backend->accumulate((size_t) n * hpct_op_src_floats(&node->op->spec, 0),
                                               node->diff_src[0], node->add_after, false);
         hpct_run_ended(run, HPCT_TIME_BACKWARD(i), begin);
+        if (status == HPCT_OK && model->watcher.advance != NULL)
+            status = model->watcher.advance(model->watcher.argument, node->done);
     }
     return status;
 }
@@ -209,7 +216,7 @@ void hpct_model_set_input(hpct_model *model, float *input, int32_t *labels)
 
 static bool make_own_input(const hpct_model *model, hpct_run *run)
 {
-    size_t batch = (size_t) run->largest_batch;
+    size_t batch = (size_t) run->input_samples;
     size_t sample = hpct_shape_count(&model->tensors[0].shape);
     if (run->own_input == NULL)
         run->own_input = run->backend->allocate(batch * sample * sizeof(float));

@@ -10,6 +10,7 @@
 #define HPCT_NN_STEP_H
 
 #include "nn/replicas.h"
+#include "nn/watcher.h"
 
 #include <hpctrain/model.h>
 #include <stdbool.h>
@@ -30,6 +31,12 @@ typedef struct hpct_build_options {
     bool dense_targets;  /* the loss takes hpct_model_targets instead of the labels */
     bool plain_layout;   /* parameters in a layout that does not depend on the processor, for when
                             fingerprints differ between ranks; may cost speed */
+    int input_samples;   /* that hpct_model_input has room for, where that is more than the largest
+                            batch: replicas take parts of it (nn/clone.h) */
+    hpct_model *storage; /* a built model of the same layers, whose parameters are this one's too,
+                            without a copy: it has none of its own, no optimizer slots, and cannot
+                            update. Only where both have one layout, as fingerprints tell; else as
+                            without. Its build outlives this one. Default NULL. */
 } hpct_build_options;
 
 /* Sums over a batch, not means: they add up over ranks. */
@@ -88,14 +95,15 @@ float *hpct_model_states(hpct_model *model, size_t *count);
 hpct_status hpct_model_scale_states(hpct_model *model, float factor); /* every one *= factor */
 uint64_t hpct_model_layout_fingerprint(const hpct_model *model);
 
-/* Where forward reads its samples, [n][one sample, floats], 64-byte aligned, and loss their labels,
- * [n], from now on: memory of the caller, who may fill another batch meanwhile. (A backend that
- * computes elsewhere copies from there.) Nothing is written to it. */
+/* Where forward reads its samples, [n][one sample, floats], best 64-byte aligned, and loss their
+ * labels, [n], from now on: memory of the caller, who may fill another batch meanwhile. (A backend
+ * that computes elsewhere copies from there.) Nothing is written to it. */
 void hpct_model_set_input(hpct_model *model, float *input, int32_t *labels);
 
-/* The model's own memory for a batch, [largest batch size][one sample] and [largest]: made by the
- * first call, and what forward and loss read from now on. NULL when the model is not built or there
- * is no memory. targets: with dense_targets [largest][outputs], else NULL. */
+/* The model's own memory for a batch, [largest batch size, or input_samples][one sample] and
+ * [largest]: made by the first call, and what forward and loss read from now on. NULL when the
+ * model is not built or there is no memory. targets: with dense_targets [largest][outputs], else
+ * NULL. */
 float *hpct_model_input(hpct_model *model);
 int32_t *hpct_model_labels(hpct_model *model);
 float *hpct_model_targets(hpct_model *model);
@@ -134,6 +142,10 @@ size_t hpct_model_synced_floats(const hpct_model *model);
  * checked by the caller). With `scale` != 0 also leaves scale * d(sum of losses)/d(output) for
  * backward: a mean over a global batch of G is scale = 1/G on every rank. */
 hpct_status hpct_model_loss(hpct_model *model, int n, float scale, hpct_batch_sums *sums);
+
+/* Backward tells it how far the gradients are from now on; NULL or no call: nobody. Kept by the
+ * model, through builds. */
+void hpct_model_set_watcher(hpct_model *model, const hpct_watcher *watcher);
 
 /* Fills the gradient arena (overwrites; does not accumulate). After a loss with scale != 0. */
 hpct_status hpct_model_backward(hpct_model *model, int n);

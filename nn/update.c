@@ -1,4 +1,5 @@
 /* The end of a step: gradients that accumulate, and the optimizer's update. Allocates nothing. */
+#include "nn/clone.h"
 #include "nn/run.h"
 
 #include "base/status.h"
@@ -29,9 +30,11 @@ hpct_status hpct_model_accumulate(hpct_model *model, bool *due)
     return run->backend->accumulate(run->arena_floats, run->gradients, sum, place == 0);
 }
 
-hpct_status hpct_model_update(hpct_model *model)
+hpct_status hpct_model_update_by(hpct_model *model, const float *gradients)
 {
     hpct_status status = need_training(model);
+    if (status == HPCT_OK && model->run->borrows)
+        status = hpct_fail(HPCT_ERR_INTERNAL, "model %s has borrowed its parameters", model->name);
     if (status != HPCT_OK)
         return status;
     hpct_run *run = model->run;
@@ -54,7 +57,7 @@ hpct_status hpct_model_update(hpct_model *model)
         .clipnorm = (float) o->clipnorm,
         .global_clipnorm = (float) o->global_clipnorm,
         .param = run->parameters,
-        .grad = run->gradients,
+        .grad = gradients,
         .slot = {run->slot[0], run->slot[1]},
         .ranges = run->updates,
         .num_ranges = run->num_updates,
@@ -67,4 +70,9 @@ hpct_status hpct_model_update(hpct_model *model)
     hpct_run_ended(run, HPCT_TIME_UPDATE(run->num_nodes), begin);
     model->steps++;
     return status;
+}
+
+hpct_status hpct_model_update(hpct_model *model)
+{
+    return hpct_model_update_by(model, model->run != NULL ? model->run->gradients : NULL);
 }

@@ -10,7 +10,7 @@ typedef struct arguments {
     hpct_bench_options bench;
 } arguments;
 
-enum { KEY_STEPS = 256, KEY_MOMENTUM, KEY_PROFILE, KEY_EMULATE, KEY_SUMMARY_JSON };
+enum { KEY_STEPS = 256, KEY_MOMENTUM, KEY_PROFILE, KEY_EMULATE, KEY_SUMMARY_JSON, KEY_TIMELINE };
 
 static const struct argp_option options[] = {
     {"steps", KEY_STEPS, "N", 0, "default 100", 2},
@@ -22,6 +22,8 @@ static const struct argp_option options[] = {
      "--compute-json wrote",
      2},
     {"summary-json", KEY_SUMMARY_JSON, "FILE", 0, "one object with times, at the end", 2},
+    {"timeline", KEY_TIMELINE, "FILE", 0,
+     "a Chrome trace of up to 50 steps on all ranks, at the end", 2},
     {0},
 };
 
@@ -45,6 +47,9 @@ static error_t parse(int key, char *value, struct argp_state *state)
         return 0;
     case KEY_EMULATE:
         a->bench.emulate = value != NULL ? value : "";
+        return 0;
+    case KEY_TIMELINE:
+        a->bench.timeline = value;
         return 0;
     case KEY_SUMMARY_JSON:
         a->bench.summary_json = value;

@@ -27,6 +27,7 @@ enum {
     KEY_LOG_DIR,
     KEY_SAVE_WEIGHTS,
     KEY_SUMMARY_JSON,
+    KEY_TIMELINE,
     KEY_VERBOSE,
 };
 
@@ -64,6 +65,8 @@ static const struct argp_option options[] = {
      4},
     {"summary-json", KEY_SUMMARY_JSON, "FILE", 0, "one object with times and results, at the end",
      4},
+    {"timeline", KEY_TIMELINE, "FILE", 0,
+     "a Chrome trace of up to 50 steps on all ranks, at the end", 4},
     {0},
 };
 
@@ -107,6 +110,9 @@ static error_t parse(int key, char *value, struct argp_state *state)
     case KEY_SAVE_WEIGHTS:
         a->fit.save_weights = value;
         return 0;
+    case KEY_TIMELINE:
+        a->fit.timeline = value;
+        return 0;
     case KEY_SUMMARY_JSON:
         a->fit.summary_json = value;
         return 0;
@@ -121,12 +127,15 @@ static error_t parse(int key, char *value, struct argp_state *state)
 static void say_what_begins(hpct_context *context, const hpct_model *model,
                             const hpct_dataset *train, const arguments *a)
 {
-    int ranks = hpct_context_size(context);
+    int ranks = hpct_context_size(context), replicas = a->fit.strategy.replicas;
+    char of_each[32] = "";
     if (a->fit.verbose == 0 || hpct_context_rank(context) != 0)
         return;
-    printf("%s: %zu parameters, %zu pictures, %d rank%s, global batch %d\n", hpct_model_name(model),
-           hpct_model_count_parameters(model), hpct_dataset_size(train), ranks,
-           ranks == 1 ? "" : "s",
+    if (replicas > 1)
+        snprintf(of_each, sizeof of_each, " of %d replicas", replicas);
+    printf("%s: %zu parameters, %zu pictures, %d rank%s%s, global batch %d\n",
+           hpct_model_name(model), hpct_model_count_parameters(model), hpct_dataset_size(train),
+           ranks, ranks == 1 ? "" : "s", of_each,
            a->fit.global_batch_size > 0 ? a->fit.global_batch_size : a->fit.batch_size * ranks);
     fflush(stdout);
 }

@@ -9,14 +9,19 @@ enum {
     KEY_ALLOW_LOSSY,
     KEY_BUCKET_BYTES,
     KEY_HYBRID_FORM,
+    KEY_REPLICAS,
     KEY_WIRE,
 };
 
 static const struct argp_option options[] = {
     {NULL, 0, NULL, 0, "How the ranks share the work:", 5},
     {"strategy", KEY_STRATEGY, "NAME", 0,
-     "auto (the default: the fastest here that changes nothing but rounding), "
-     "hybrid, multi-worker-mirrored",
+     "auto (the default: the fastest here that changes nothing but rounding; mirrored with "
+     "--replicas), central-storage (one rank), hybrid, mirrored, multi-worker-mirrored",
+     5},
+    {"replicas", KEY_REPLICAS, "N", 0,
+     "replicas in each rank, threads with a part of its cores and pictures each (default 1; with "
+     "mirrored and central-storage)",
      5},
     {"hybrid-form", KEY_HYBRID_FORM, "NAME", 0,
      "how hybrid splits a Dense: rows, columns or auto (default)", 5},
@@ -54,6 +59,9 @@ static error_t parse(int key, char *value, struct argp_state *state)
         return 0;
     case KEY_BUCKET_BYTES:
         o->bucket_bytes = (size_t) hpct_cli_integer("bucket-bytes", value, 64, INT64_C(1) << 40);
+        return 0;
+    case KEY_REPLICAS:
+        o->replicas = (int) hpct_cli_integer("replicas", value, 1, HPCT_MAX_REPLICAS);
         return 0;
     case KEY_WIRE:
         o->wire = wire_named(value);

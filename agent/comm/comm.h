@@ -5,9 +5,28 @@
 #define HPCT_COMM_COMM_H
 
 #include <hpctrain/status.h>
+#include <hpctrain/strategy.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 typedef struct hpct_comm hpct_comm;
+
+/* A sum over the ranks that is prepared once, at a fixed place, and then made many times while the
+ * ranks compute. What is summed first goes to the rank that owns a slice, which adds up in the
+ * order of ranks: the bits of the result are the same on all ranks, and do not depend on how an
+ * array is cut into reductions. */
+typedef struct hpct_reduction hpct_reduction;
+
+typedef struct hpct_reduction_options {
+    float *data;  /* [count + exact]; the caller's, and to stay until release */
+    size_t count; /* may be 0 */
+    size_t exact; /* few floats that travel as fp32 whatever `wire` says */
+    hpct_wire wire;
+    /* [size], the same on all ranks: ranks with the same number (of a node) add up among themselves
+     * first, in fp32, and then, in `wire`, with the other groups (agent/comm/grid.h). NULL: each
+     * rank is a group of its own. Read by prepare alone. */
+    const int *groups;
+} hpct_reduction_options;
 
 /* Every operation is collective: all ranks call it, in the same order, with the same sizes. An
  * error means that the group is broken (HPCT_ERR_PEER) and that only `close` may follow. */
@@ -22,6 +41,18 @@ typedef struct hpct_comm_ops {
 
     /* all[size][bytes] receives each rank's mine[bytes], by rank. For small records. */
     hpct_status (*allgather)(hpct_comm *comm, const void *mine, void *all, size_t bytes);
+
+    /* Makes a reduction ready, with all the memory that it takes; collective, and in the same order
+     * on all ranks. Each that ended may be started again. Several may be under way, started in any
+     * order, also while other operations go on. They move in `progress`, which does not wait and
+     * moves all of them, and in `wait`, which does until that one has ended. */
+    hpct_status (*prepare)(hpct_comm *comm, hpct_reduction **out,
+                           const hpct_reduction_options *options);
+    hpct_status (*start)(hpct_reduction *reduction);
+    hpct_status (*progress)(hpct_comm *comm);
+    bool (*is_done)(const hpct_reduction *reduction); /* also when it was never started */
+    hpct_status (*wait)(hpct_reduction *reduction);
+    void (*release)(hpct_reduction *reduction); /* not under way, or the group is broken */
 
     /* Leaves the group in order and frees it; collective. */
     void (*close)(hpct_comm *comm);
@@ -40,8 +71,8 @@ struct hpct_comm {
 hpct_status hpct_comm_self_open(hpct_comm **out);
 
 /* The group that MPI knows, which must be `rank` of `size`; HPCT_ERR_CONFIG, with the likely cause
- * (srun without --mpi=pmix), when it is not. Initialises MPI; `meet`, unless it is NULL, is called then
- * and must return once every rank has come so far. */
+ * (srun without --mpi=pmix), when it is not. Initialises MPI; `meet`, unless it is NULL, is called
+ * then and must return once every rank has come so far. */
 hpct_status hpct_comm_mpi_open(hpct_comm **out, int rank, int size, void (*meet)(void *argument),
                                void *argument);
 

@@ -1,25 +1,19 @@
-/* The communicator over MPI (Open MPI 4.1 or later). The only file that includes mpi.h.
+/* The communicator over MPI (Open MPI 4.1 or later); only the files mpi* include mpi.h.
  * Works on a duplicate of MPI_COMM_WORLD whose errors are returned, so that a lost peer does not
  * end the process before the watch has named it. */
-#include "agent/comm/comm.h"
+#include "agent/comm/mpi_comm.h"
 #include "base/status.h"
 
 #include <dlfcn.h>
 #include <limits.h>
-#include <mpi.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct mpi_comm {
-    hpct_comm base;
-    MPI_Comm group;
-} mpi_comm;
-
 /* MPI counts in ints. */
 #define MAX_CHUNK ((size_t) 1 << 30)
 
-static hpct_status check(int code, const char *what)
+hpct_status hpct_mpi_check(int code, const char *what)
 {
     if (code == MPI_SUCCESS)
         return HPCT_OK;
@@ -37,7 +31,7 @@ static hpct_status allreduce_sum(hpct_comm *comm, float *data, size_t count)
         size_t chunk = count < MAX_CHUNK ? count : MAX_CHUNK;
         int code = MPI_Allreduce(MPI_IN_PLACE, data, (int) chunk, MPI_FLOAT, MPI_SUM, mpi->group);
         if (code != MPI_SUCCESS)
-            return check(code, "MPI_Allreduce");
+            return hpct_mpi_check(code, "MPI_Allreduce");
         data += chunk;
         count -= chunk;
     }
@@ -51,7 +45,7 @@ static hpct_status broadcast(hpct_comm *comm, void *data, size_t bytes, int root
         size_t chunk = bytes < MAX_CHUNK ? bytes : MAX_CHUNK;
         int code = MPI_Bcast(next, (int) chunk, MPI_BYTE, root, mpi->group);
         if (code != MPI_SUCCESS)
-            return check(code, "MPI_Bcast");
+            return hpct_mpi_check(code, "MPI_Bcast");
         next += chunk;
         bytes -= chunk;
     }
@@ -64,12 +58,14 @@ static hpct_status allgather(hpct_comm *comm, const void *mine, void *all, size_
     if (bytes > INT_MAX)
         return hpct_fail(HPCT_ERR_INTERNAL, "allgather: records of %zu bytes", bytes);
     int code = MPI_Allgather(mine, (int) bytes, MPI_BYTE, all, (int) bytes, MPI_BYTE, mpi->group);
-    return check(code, "MPI_Allgather");
+    return hpct_mpi_check(code, "MPI_Allgather");
 }
 
 static void mpi_close(hpct_comm *comm)
 {
     mpi_comm *mpi = (mpi_comm *) comm;
+    if (mpi->reductions != MPI_COMM_NULL)
+        MPI_Comm_free(&mpi->reductions);
     if (mpi->group != MPI_COMM_NULL)
         MPI_Comm_free(&mpi->group);
     MPI_Finalize();
@@ -86,6 +82,12 @@ static const hpct_comm_ops mpi_ops = {
     .allreduce_sum = allreduce_sum,
     .broadcast = broadcast,
     .allgather = allgather,
+    .prepare = hpct_mpi_prepare,
+    .start = hpct_mpi_start,
+    .progress = hpct_mpi_progress,
+    .is_done = hpct_mpi_is_done,
+    .wait = hpct_mpi_wait,
+    .release = hpct_mpi_release,
     .close = mpi_close,
     .abandon = mpi_abandon,
 };
@@ -124,10 +126,11 @@ hpct_status hpct_comm_mpi_open(hpct_comm **out, int rank, int size, void (*meet)
     if (mpi == NULL)
         return hpct_fail_memory(sizeof *mpi);
     mpi->base.ops = &mpi_ops;
-    mpi->group = MPI_COMM_NULL;
+    mpi->group = mpi->reductions = MPI_COMM_NULL;
 
     prefer_yielding();
-    status = check(MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &thread_level), "MPI_Init");
+    status =
+        hpct_mpi_check(MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &thread_level), "MPI_Init");
     if (status != HPCT_OK)
         goto fail;
     initialised = true;
@@ -147,7 +150,7 @@ hpct_status hpct_comm_mpi_open(hpct_comm **out, int rank, int size, void (*meet)
     if (meet != NULL)
         meet(argument);
     /* Ranks are the job's, whatever order MPI counts in. */
-    status = check(MPI_Comm_split(MPI_COMM_WORLD, 0, rank, &mpi->group), "MPI_Comm_split");
+    status = hpct_mpi_check(MPI_Comm_split(MPI_COMM_WORLD, 0, rank, &mpi->group), "MPI_Comm_split");
     if (status != HPCT_OK)
         goto fail;
     MPI_Comm_set_errhandler(mpi->group, MPI_ERRORS_RETURN);
@@ -160,10 +163,16 @@ hpct_status hpct_comm_mpi_open(hpct_comm **out, int rank, int size, void (*meet)
                            mpi->base.rank, rank);
         goto fail;
     }
+    status = hpct_mpi_check(MPI_Comm_dup(mpi->group, &mpi->reductions), "MPI_Comm_dup");
+    if (status != HPCT_OK)
+        goto fail;
+    MPI_Comm_set_errhandler(mpi->reductions, MPI_ERRORS_RETURN);
     *out = &mpi->base;
     return HPCT_OK;
 
 fail:
+    if (mpi->reductions != MPI_COMM_NULL)
+        MPI_Comm_free(&mpi->reductions);
     if (mpi->group != MPI_COMM_NULL)
         MPI_Comm_free(&mpi->group);
     if (initialised && world_size == 1)

@@ -12,8 +12,9 @@ typedef struct hpct_strategy_choice {
 } hpct_strategy_choice;
 
 /* The strategy that the options name. "auto" or none: the fastest of those that change nothing but
- * the order of sums, tried in turn with this global batch; one rank has nothing to choose. The
- * model is left as it was, though not built. Collective; the same on all ranks. */
+ * the order of sums, tried in turn with this global batch; one rank, or ranks with replicas, have
+ * nothing to choose. The model is left as it was, though not built. Collective; the same on all
+ * ranks. */
 hpct_status hpct_strategy_choose(hpct_strategy_choice *out, hpct_context *context,
                                  hpct_model *model, const hpct_strategy_options *options,
                                  int global_batch);

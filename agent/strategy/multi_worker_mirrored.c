@@ -1,5 +1,7 @@
-/* Every rank has the whole model and a slice of each global batch; one all-reduce of the gradient
- * arena a step, with the loss and metric sums, the stop signals and failures in its tail. */
+/* Every rank has the whole model and a slice of each global batch. Gradients are summed in buckets,
+ * each while backward computes the next; the loss and metric sums, the stop signals and failures
+ * are in the last one's tail. */
+#include "agent/strategy/buckets.h"
 #include "agent/strategy/replica.h"
 #include "base/status.h"
 #include "nn/step.h"
@@ -13,7 +15,9 @@ typedef struct mirrored {
     hpct_model *model;
     float *gradients; /* [count + HPCT_ARENA_TAIL] */
     size_t count;
-    bool due; /* the step ends with an update */
+    bool due;     /* the step ends with an update */
+    bool at_once; /* buckets go while backward computes: gradients are not accumulated after it */
+    hpct_buckets *buckets; /* NULL: alone */
 } mirrored;
 
 /* ---- opening ---- */
@@ -24,21 +28,25 @@ static bool fuses(const hpct_strategy_plan *plan)
     return hpct_context_size(plan->context) == 1 && !plan->keep_gradients;
 }
 
-/* Reducing takes up to the gradients' size again, for what comes from another rank. */
 static hpct_status mirrored_need(const hpct_strategy_plan *plan, size_t *bytes)
 {
     size_t gradients;
     hpct_status status = hpct_replica_need(plan, fuses(plan), bytes, &gradients);
-    *bytes += hpct_context_size(plan->context) > 1 ? gradients : 0;
+    *bytes += hpct_context_size(plan->context) > 1
+                  ? hpct_buckets_need(gradients, plan->options->wire)
+                  : 0;
     return status;
 }
 
 static void mirrored_close(hpct_strategy *strategy)
 {
     mirrored *m = (mirrored *) strategy;
-    if (m != NULL)
-        hpct_model_set_replicas(m->model, NULL);
-    free(strategy);
+    if (m == NULL)
+        return;
+    hpct_model_set_replicas(m->model, NULL);
+    hpct_model_set_watcher(m->model, NULL);
+    hpct_buckets_close(m->buckets);
+    free(m);
 }
 
 /* hpct_replicas of the model. */
@@ -46,6 +54,28 @@ static hpct_status sum_over_ranks(void *argument, float *data, size_t count)
 {
     hpct_comm *comm = argument;
     return comm->ops->allreduce_sum(comm, data, count);
+}
+
+/* hpct_watcher of the model. */
+static hpct_status advance(void *argument, size_t done)
+{
+    return hpct_buckets_advance(argument, done);
+}
+
+static hpct_status open_buckets(mirrored *m, const hpct_strategy_plan *plan)
+{
+    hpct_buckets_options options = {
+        .gradients = m->gradients,
+        .count = m->count,
+        .sums = HPCT_SUMS_FLOATS,
+        .strategy = plan->options,
+        .timeline = plan->timeline,
+    };
+    hpct_status status = hpct_buckets_open(&m->buckets, plan->context, &options);
+    m->at_once = hpct_model_gradient_accumulation(m->model) == 1;
+    if (status == HPCT_OK && m->at_once)
+        hpct_model_set_watcher(m->model, &(hpct_watcher){advance, m->buckets});
+    return status;
 }
 
 static hpct_status mirrored_open(hpct_strategy **out, const hpct_strategy_plan *plan)
@@ -57,20 +87,28 @@ static hpct_status mirrored_open(hpct_strategy **out, const hpct_strategy_plan *
         goto fail;
     m->base.ops = &hpct_multi_worker_mirrored;
     m->base.model = plan->model;
+    m->base.timeline = plan->timeline;
     m->comm = hpct_context_comm(plan->context);
     m->model = plan->model;
     status = hpct_replica_build(plan, fuses(plan));
     if (status != HPCT_OK)
         goto fail;
     m->gradients = hpct_model_gradients(m->model, &m->count);
-    if (m->comm->size > 1)
+    if (m->comm->size > 1) {
         hpct_model_set_replicas(m->model,
                                 &(hpct_replicas){.sum = sum_over_ranks, .argument = m->comm});
+        status = open_buckets(m, plan);
+    }
+    if (status != HPCT_OK)
+        goto fail;
     *out = &m->base;
     return HPCT_OK;
 
 fail:
-    free(m);
+    if (m != NULL && m->model != NULL)
+        mirrored_close(&m->base);
+    else
+        free(m);
     return status;
 }
 
@@ -92,7 +130,10 @@ static hpct_status mirrored_backward(hpct_strategy *strategy, int count, int glo
     hpct_status status = HPCT_OK;
     if (count == 0) { /* a short batch had none for this rank, or it failed: it adds nothing */
         memset(m->gradients, 0, m->count * sizeof *m->gradients);
-        status = hpct_model_backward_absent(m->model);
+        if (m->at_once)
+            status = hpct_buckets_advance(m->buckets, m->count);
+        if (status == HPCT_OK)
+            status = hpct_model_backward_absent(m->model);
     } else {
         status = hpct_model_loss(m->model, count, 1.0f / (float) global_count, &local);
         if (status == HPCT_OK)
@@ -113,8 +154,7 @@ static hpct_status mirrored_reduce(hpct_strategy *strategy, hpct_step_sums *sums
         return status;
     float *tail = m->gradients + m->count;
     hpct_sums_pack(sums, tail);
-    status = m->comm->ops->allreduce_sum(m->comm, m->due ? m->gradients : tail,
-                                         (m->due ? m->count : 0) + HPCT_SUMS_FLOATS);
+    status = m->due ? hpct_buckets_finish(m->buckets) : hpct_buckets_sums(m->buckets);
     hpct_sums_unpack(sums, tail);
     return status;
 }
@@ -134,9 +174,11 @@ static hpct_status mirrored_gather(hpct_strategy *strategy)
 static int64_t mirrored_bytes_per_step(const hpct_strategy *strategy)
 {
     const mirrored *m = (const mirrored *) strategy;
-    size_t gradients = m->count / (size_t) hpct_model_gradient_accumulation(m->model);
-    size_t floats = gradients + HPCT_SUMS_FLOATS + hpct_model_synced_floats(m->model);
-    return m->comm->size == 1 ? 0 : (int64_t) (floats * sizeof *m->gradients);
+    if (m->comm->size == 1)
+        return 0;
+    size_t sums = hpct_buckets_sum_bytes(m->buckets), all = hpct_buckets_bytes(m->buckets);
+    size_t gradients = (all - sums) / (size_t) hpct_model_gradient_accumulation(m->model);
+    return (int64_t) (gradients + sums + hpct_model_synced_floats(m->model) * sizeof(float));
 }
 
 const hpct_strategy_ops hpct_multi_worker_mirrored = {

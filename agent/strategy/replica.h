@@ -12,6 +12,16 @@
  * hpct_build_options. Collective. */
 hpct_status hpct_replica_build(const hpct_strategy_plan *plan, bool fuse_update);
 
+/* The same by another build than of the plan's model alone. build: builds it, among others perhaps,
+ * with parameters laid out as on every processor if `plain_layout`; *alike: whether all that it
+ * built are laid out as the plan's. */
+typedef struct hpct_replica_builder {
+    hpct_status (*build)(void *argument, bool plain_layout, bool *alike);
+    void *argument;
+} hpct_replica_builder;
+hpct_status hpct_replica_build_by(const hpct_strategy_plan *plan,
+                                  const hpct_replica_builder *builder);
+
 /* Bytes by which the process grows in that, and how many of them are gradients. */
 hpct_status hpct_replica_need(const hpct_strategy_plan *plan, bool fuse_update, size_t *bytes,
                               size_t *gradients);

@@ -7,9 +7,7 @@
 #include <string.h>
 
 const hpct_strategy_ops *const hpct_strategies[] = {
-    &hpct_hybrid,
-    &hpct_multi_worker_mirrored,
-    NULL,
+    &hpct_hybrid, &hpct_multi_worker_mirrored, &hpct_mirrored, &hpct_central_storage, NULL,
 };
 
 static hpct_status check_lossy(const hpct_strategy_options *options)
@@ -22,17 +20,50 @@ static hpct_status check_lossy(const hpct_strategy_options *options)
                      options->wire == HPCT_WIRE_BF16 ? "bf16" : "fp16");
 }
 
+static hpct_status check_replicas(const hpct_strategy_ops *ops,
+                                  const hpct_strategy_options *options)
+{
+    if (options->replicas < 0 || options->replicas > HPCT_MAX_REPLICAS)
+        return hpct_fail(HPCT_ERR_USAGE, "replicas is %d, it must be 1 to %d", options->replicas,
+                         HPCT_MAX_REPLICAS);
+    if (options->replicas > 1 && !ops->replicas)
+        return hpct_fail(HPCT_ERR_USAGE,
+                         "strategy %s has one replica on each rank, not %d: replicas go with "
+                         "mirrored and central-storage",
+                         ops->name, options->replicas);
+    return HPCT_OK;
+}
+
+int hpct_strategy_replicas(const hpct_strategy_options *options)
+{
+    return options->replicas > 1 ? options->replicas : 1;
+}
+
+hpct_status hpct_strategy_check_batch(const hpct_strategy_options *options, int ranks,
+                                      int global_batch)
+{
+    int replicas = hpct_strategy_replicas(options);
+    if (global_batch / ranks >= replicas)
+        return HPCT_OK;
+    return hpct_fail(
+        HPCT_ERR_USAGE,
+        "a global batch of %d cannot be shared among %d replicas in each of %d rank%s: "
+        "give at least one sample to each",
+        global_batch, replicas, ranks, ranks == 1 ? "" : "s");
+}
+
 hpct_status hpct_strategy_find(const hpct_strategy_ops **out, const hpct_strategy_options *options)
 {
     char names[256] = "";
     size_t length = 0;
     const char *name = options->name;
-    if (name == NULL || strcmp(name, "auto") == 0) /* not chosen yet */
-        name = hpct_multi_worker_mirrored.name;
+    if (name == NULL || strcmp(name, "auto") == 0) /* not chosen yet, but for replicas */
+        name = options->replicas > 1 ? hpct_mirrored.name : hpct_multi_worker_mirrored.name;
     for (const hpct_strategy_ops *const *one = hpct_strategies; *one != NULL; one++) {
         if (strcmp((*one)->name, name) == 0) {
+            hpct_status status = check_replicas(*one, options);
             *out = *one;
-            return check_lossy(options);
+            return status == HPCT_OK ? check_lossy(options) : status;
         }
         if (length < sizeof names)
             length += (size_t) snprintf(names + length, sizeof names - length, "%s%s",
@@ -44,14 +75,23 @@ hpct_status hpct_strategy_find(const hpct_strategy_ops **out, const hpct_strateg
 hpct_status hpct_strategy_step(hpct_strategy *strategy, int count, int global_count,
                                hpct_step_sums *sums)
 {
+    hpct_timeline *timeline = strategy->timeline;
+    double began = hpct_timeline_now(timeline);
     if (strategy->ops->announce != NULL)
         strategy->ops->announce(strategy, sums);
     hpct_status status = strategy->ops->forward(strategy, count, true);
+    hpct_timeline_add(timeline, HPCT_TIMELINE_FORWARD, 0, began);
+    began = hpct_timeline_now(timeline);
     if (status == HPCT_OK)
         status = strategy->ops->backward(strategy, count, global_count, sums);
+    hpct_timeline_add(timeline, HPCT_TIMELINE_BACKWARD, 0, began);
+    began = hpct_timeline_now(timeline);
     if (status == HPCT_OK)
         status = strategy->ops->reduce(strategy, sums);
+    hpct_timeline_add(timeline, HPCT_TIMELINE_WAIT, 0, began);
+    began = hpct_timeline_now(timeline);
     if (status == HPCT_OK && sums->failed == 0)
         status = strategy->ops->apply(strategy);
+    hpct_timeline_add(timeline, HPCT_TIMELINE_UPDATE, 0, began);
     return status;
 }

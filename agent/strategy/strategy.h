@@ -5,6 +5,8 @@
 #define HPCT_STRATEGY_STRATEGY_H
 
 #include "agent/context.h"
+#include "agent/timeline.h"
+#include "nn/step.h"
 
 #include <hpctrain/model.h>
 #include <hpctrain/strategy.h>
@@ -24,8 +26,9 @@ typedef struct hpct_strategy_plan {
     const int *evaluation_sizes; /* every count that `model` is evaluated with */
     int num_evaluation_sizes;
     const hpct_strategy_options *options;
-    bool keep_gradients; /* somebody reads them: no update inside backward */
-    bool dense_targets;  /* as in hpct_build_options */
+    bool keep_gradients;     /* somebody reads them: no update inside backward */
+    bool dense_targets;      /* as in hpct_build_options */
+    hpct_timeline *timeline; /* gets the parts of each step; may be NULL */
 } hpct_strategy_plan;
 
 /* What every rank knows after a step, and (as `mine`) what it brings. */
@@ -41,6 +44,9 @@ typedef struct hpct_strategy_ops {
     /* Every rank reads all samples of the global batch, not its slice: the counts of its steps are
      * the global counts. */
     bool whole_batch;
+
+    /* Takes options->replicas above 1: a rank's samples are shared among so many replicas. */
+    bool replicas;
 
     /* Bytes by which this process grows in open and in steps; takes none of them. */
     hpct_status (*need)(const hpct_strategy_plan *plan, size_t *bytes);
@@ -70,6 +76,10 @@ typedef struct hpct_strategy_ops {
      * Steps may follow: the mean of what the ranks move on to is what the mean moves on to. */
     hpct_status (*gather)(hpct_strategy *strategy);
 
+    /* Sums over the first `count` samples in the model's input, forward for inference, after
+     * gather. NULL: the plan's model computes them by itself. */
+    hpct_status (*evaluate)(hpct_strategy *strategy, int count, hpct_batch_sums *sums);
+
     /* Bytes that one rank hands to collectives in a step, on average; 0 when alone. */
     int64_t (*bytes_per_step)(const hpct_strategy *strategy);
 
@@ -79,18 +89,29 @@ typedef struct hpct_strategy_ops {
 /* The part that every strategy's own struct begins with. */
 struct hpct_strategy {
     const hpct_strategy_ops *ops;
-    hpct_model *model; /* that steps: gets input, labels and position; often the plan's own */
+    hpct_model *model;       /* that steps: gets input, labels and position; often the plan's own */
+    hpct_timeline *timeline; /* the plan's */
 };
 
+extern const hpct_strategy_ops hpct_central_storage;
 extern const hpct_strategy_ops hpct_hybrid;
+extern const hpct_strategy_ops hpct_mirrored;
 extern const hpct_strategy_ops hpct_multi_worker_mirrored;
 
 /* All of them, ended by NULL. */
 extern const hpct_strategy_ops *const hpct_strategies[];
 
-/* The one that the options name ("auto" and none: that which every rank can begin with, until
- * hpct_strategy_choose has chosen); HPCT_ERR_USAGE, listing the names, when there is none such. */
+/* The one that the options name ("auto" and none: with replicas hpct_mirrored, else that which
+ * every rank can begin with, until hpct_strategy_choose has chosen); HPCT_ERR_USAGE, listing the
+ * names, when there is none such, and for options that it does not have. */
 hpct_status hpct_strategy_find(const hpct_strategy_ops **out, const hpct_strategy_options *options);
+
+/* Replicas of each rank: options->replicas, or 1. */
+int hpct_strategy_replicas(const hpct_strategy_options *options);
+
+/* HPCT_ERR_USAGE when a global batch does not have a sample for each replica of each rank. */
+hpct_status hpct_strategy_check_batch(const hpct_strategy_options *options, int ranks,
+                                      int global_batch);
 
 /* forward, backward, reduce and apply. In: this rank's signals and failure in *sums; a rank that
  * failed takes part with no samples, or, with whole_batch, with as many as the others, of any

@@ -20,6 +20,7 @@ typedef struct hpct_bench_options {
     hpct_strategy_options strategy; /* how the ranks share the work */
     bool profile;                   /* rank 0 prints a table by layers */
     const char *summary_json;       /* as hpct_fit writes it; default nowhere */
+    const char *timeline;           /* as in hpct_fit_options */
     /* Not NULL: a rank sleeps for as long as each of its operations takes, instead of computing;
      * what ranks send one another is sent. Not with `profile`; several ranks need a
      * strategy by name. "": the times are measured first, by

@@ -15,17 +15,29 @@ extern "C" {
  * its largest number to 2^15, so that nothing overflows; what is below 2^-39 of that is lost). */
 typedef enum hpct_wire { HPCT_WIRE_FP32, HPCT_WIRE_BF16, HPCT_WIRE_FP16 } hpct_wire;
 
+#define HPCT_MAX_REPLICAS 256
+
 /* Zero means the default named; all ranks give the same. */
 typedef struct hpct_strategy_options {
     /* "auto" (the default): the fastest of those that change nothing but the order of sums, found
      * by a few steps of each before training, on made-up pictures; which it is may differ between
-     * runs, and so may the last bits of their results. Or one by name:
+     * runs, and so may the last bits of their results. With replicas above 1: "mirrored".
+     * Or one by name:
      * "multi-worker-mirrored": every rank has the whole model and a slice of each global batch; the
      * gradients are summed over the ranks.
+     * "mirrored": so has every replica, of which each rank has several; gradients are summed over
+     * the replicas, then over the ranks, and every replica updates weights of its own.
+     * "central-storage": one rank alone; weights and the optimizer's slots are there once, which
+     * all replicas read and one update changes.
      * "hybrid": every rank reads the whole global batch and computes a part of the large Dense
      * layers and of what feeds them, so that their gradients need not travel; exact,
      * BatchNormalization being over the global batch. */
     const char *name;
+    /* Replicas in each rank: threads that compute side by side, each with its part of the rank's
+     * cores and of its samples. Default 1; above 1 with "mirrored" and "central-storage". Batch
+     * sizes stay those of a rank, results those of one replica. Each has activations and gradients
+     * of its own. */
+    int replicas;
     /* How "hybrid" splits a Dense: "rows" (the layers before it by channels), "columns" (the layers
      * before it are computed by all ranks, fewer bytes travel), "auto" (the default): what is
      * predicted to be faster at 1 Gb/s. */
@@ -34,8 +46,8 @@ typedef struct hpct_strategy_options {
      */
     bool allow_lossy;
     hpct_wire wire; /* other than fp32: with allow_lossy alone */
-    /* Bytes of gradients in one reduction. Default: from the network as it is measured then, so
-     * that with more than two ranks the last bits may differ from run to run. */
+    /* Bytes of gradients in one reduction, at least; default: from the network, which is measured
+     * at the start. Makes no difference to the results in fp32. */
     size_t bucket_bytes;
 } hpct_strategy_options;
 

@@ -30,6 +30,9 @@ typedef struct hpct_fit_options {
     const char *save_weights; /* rank 0 saves the weights there at the end, also when stopped;
                                  default nowhere */
     const char *summary_json; /* written once, at the end, by rank 0; default nowhere */
+    const char *timeline;     /* a Chrome trace of up to 50 steps, from the second on, of all ranks:
+                                 input, forward, backward, each bucket's reduction, update; written at
+                                 the end by rank 0; default nowhere */
 } hpct_fit_options;
 
 typedef struct hpct_metrics {

@@ -63,14 +63,16 @@ HPCT_API hpct_status hpct_trainer_measure(hpct_trainer *trainer, int global_coun
  * forward with `training`. */
 HPCT_API hpct_status hpct_trainer_backward(hpct_trainer *trainer, int global_count);
 
-/* Adds up the gradients of all ranks, and makes the moving statistics their mean, so that every
- * rank may save or evaluate after any step; collective. `metrics`, of all samples of the step and
- * the same on all ranks, may be NULL. With gradient accumulation only the last step of each cycle
- * moves gradients, and then their sum over the cycle. */
+/* Adds up the gradients of all ranks (much of that has happened in backward already), and makes the
+ * moving statistics their mean, so that every rank may save or evaluate after any step; collective.
+ * `metrics`, of all samples of the step and the same on all ranks, may be NULL. With gradient
+ * accumulation only the last step of each cycle moves gradients, and then their sum over the cycle.
+ */
 HPCT_API hpct_status hpct_trainer_reduce(hpct_trainer *trainer, hpct_metrics *metrics);
 
 /* The gradients of all parameters as one array, in the order and layout of the library's own, with
- * zeros between them; after reduce they may be changed (scaled, say) before apply. */
+ * zeros between them. They are defined from reduce to apply alone, and may be changed then (scaled,
+ * say). */
 HPCT_API float *hpct_trainer_gradients(hpct_trainer *trainer, size_t *count);
 
 /* The optimizer's update; does nothing but count while gradients accumulate. */

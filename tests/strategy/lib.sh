@@ -12,6 +12,7 @@ export OMP_NUM_THREADS=1
 # At larger rates a rounding grows from step to step until a hundred of them differ.
 steps=${HPC_TRAIN_LONG:+100}
 steps=${steps:-12}
+length=(--steps-per-epoch "$steps") # none: passes over 256 pictures, the last batch short
 global_batch=42 # divisible by 2, 3 and 7, not by 4
 # Smooth everywhere: where a ReLU is near 0 for all cells of a dark background, a rounding may turn them all.
 residual=$top_srcdir/tests/strategy/residual.json
@@ -23,7 +24,7 @@ train() {
     shift 2
     [ "$ranks" = 1 ] || launch=(mpirun --allow-run-as-root --oversubscribe --bind-to none -n "$ranks")
     rm -rf "${work:?}/$name" "$work/$name.safetensors" "$work/$name.json"
-    limit 300 "${launch[@]}" "$top_builddir/hpc-train" fit --data "$work/pictures" --steps-per-epoch "$steps" \
+    limit 300 "${launch[@]}" "$top_builddir/hpc-train" fit --data "$work/pictures" "${length[@]}" \
         --global-batch-size $global_batch --seed 3 --learning-rate 0.001 --log-dir "$work/$name" --save-weights "$work/$name.safetensors" \
         --summary-json "$work/$name.json" --verbose 0 "$@" >"$work/$name.out" 2>&1
 }

@@ -1,7 +1,12 @@
 # Strategies on several ranks under mpirun, compared with one.
-strategy_tests = tests/strategy/auto.t tests/strategy/hybrid.t tests/strategy/multi_worker_mirrored.t
+strategy_tests = tests/strategy/auto.t \
+	tests/strategy/central_storage.t \
+	tests/strategy/hybrid.t \
+	tests/strategy/mirrored.t \
+	tests/strategy/multi_worker_mirrored.t
 TESTS += $(strategy_tests)
-EXTRA_DIST += $(strategy_tests) tests/strategy/lib.sh tests/strategy/residual.json
+EXTRA_DIST += $(strategy_tests) tests/strategy/lib.sh tests/strategy/random.json tests/strategy/residual.json \
+	tests/strategy/timeline.py
 check_PROGRAMS += tests/strategy/compare_weights
 tests_strategy_compare_weights_SOURCES = tests/strategy/compare_weights.c
 tests_strategy_compare_weights_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)

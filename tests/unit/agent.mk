@@ -1,10 +1,10 @@
 # Unit tests of agent/.
 if HAVE_CMOCKA
-unit_tests += tests/unit/test_batch tests/unit/test_bench tests/unit/test_data tests/unit/test_formats tests/unit/test_input tests/unit/test_fit tests/unit/test_plan tests/unit/test_predict tests/unit/test_report \
-	tests/unit/test_sampler tests/unit/test_watch
+unit_tests += tests/unit/test_batch tests/unit/test_bench tests/unit/test_buckets tests/unit/test_data tests/unit/test_formats tests/unit/test_input tests/unit/test_fit tests/unit/test_plan tests/unit/test_predict tests/unit/test_report \
+	tests/unit/test_sampler tests/unit/test_watch tests/unit/test_wire
 # The same training as so many ranks.
-check_PROGRAMS += tests/unit/fit_ranks tests/unit/norm_ranks
-TESTS += tests/unit/fit_ranks.t tests/unit/batch.t tests/unit/norm_ranks.t
+check_PROGRAMS += tests/unit/fit_ranks tests/unit/norm_ranks tests/unit/reduce_ranks
+TESTS += tests/unit/fit_ranks.t tests/unit/batch.t tests/unit/norm_ranks.t tests/unit/reduce_ranks.t
 endif
 agent_test_libs = $(hpct_parts) $(CMOCKA_LIBS)
 agent_test_cppflags = $(test_cppflags) -D_GNU_SOURCE
@@ -19,6 +19,9 @@ tests_unit_test_bench_SOURCES = tests/unit/test_bench.c tests/unit/unit.h
 tests_unit_test_bench_CPPFLAGS = $(agent_test_cppflags)
 tests_unit_test_bench_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=hpct_run_clock
 tests_unit_test_bench_LDADD = $(agent_test_libs)
+tests_unit_test_buckets_SOURCES = tests/unit/test_buckets.c tests/unit/unit.h
+tests_unit_test_buckets_CPPFLAGS = $(agent_test_cppflags)
+tests_unit_test_buckets_LDADD = $(agent_test_libs)
 tests_unit_test_data_SOURCES = tests/unit/test_data.c $(pictures) tests/unit/unit.h
 tests_unit_test_data_CPPFLAGS = $(agent_test_cppflags)
 tests_unit_test_data_LDADD = $(agent_test_libs)
@@ -31,7 +34,7 @@ tests_unit_test_input_LDADD = $(agent_test_libs)
 tests_unit_test_fit_SOURCES = tests/unit/test_fit.c $(pictures) tests/unit/unit.h
 tests_unit_test_fit_CPPFLAGS = $(agent_test_cppflags)
 tests_unit_test_fit_LDADD = $(agent_test_libs)
-EXTRA_DIST += tests/unit/fit_ranks.t tests/unit/batch.t tests/unit/norm_ranks.t
+EXTRA_DIST += tests/unit/fit_ranks.t tests/unit/batch.t tests/unit/norm_ranks.t tests/unit/reduce_ranks.t
 tests_unit_fit_ranks_SOURCES = tests/unit/fit_ranks.c $(pictures)
 tests_unit_fit_ranks_CPPFLAGS = $(agent_test_cppflags)
 tests_unit_fit_ranks_LDADD = $(agent_test_libs)
@@ -44,6 +47,9 @@ tests_unit_test_plan_LDADD = $(agent_test_libs) -lm
 tests_unit_test_predict_SOURCES = tests/unit/test_predict.c tests/unit/unit.h
 tests_unit_test_predict_CPPFLAGS = $(agent_test_cppflags)
 tests_unit_test_predict_LDADD = $(agent_test_libs) -lm
+tests_unit_reduce_ranks_SOURCES = tests/unit/reduce_ranks.c
+tests_unit_reduce_ranks_CPPFLAGS = $(agent_test_cppflags)
+tests_unit_reduce_ranks_LDADD = $(agent_test_libs)
 tests_unit_test_report_SOURCES = tests/unit/test_report.c $(pictures) tests/unit/unit.h
 tests_unit_test_report_CPPFLAGS = $(agent_test_cppflags) $(JANSSON_CFLAGS)
 tests_unit_test_report_LDADD = $(agent_test_libs)
@@ -53,3 +59,6 @@ tests_unit_test_sampler_LDADD = $(agent_test_libs)
 tests_unit_test_watch_SOURCES = tests/unit/test_watch.c tests/unit/unit.h
 tests_unit_test_watch_CPPFLAGS = $(agent_test_cppflags)
 tests_unit_test_watch_LDADD = $(agent_test_libs)
+tests_unit_test_wire_SOURCES = tests/unit/test_wire.c tests/unit/unit.h
+tests_unit_test_wire_CPPFLAGS = $(agent_test_cppflags)
+tests_unit_test_wire_LDADD = $(agent_test_libs)

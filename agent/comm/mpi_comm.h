@@ -1,0 +1,30 @@
+/* agent/comm/mpi_comm.h - what the files of the communicator over MPI share. They alone include it,
+ * for they alone may include mpi.h. */
+#ifndef HPCT_COMM_MPI_COMM_H
+#define HPCT_COMM_MPI_COMM_H
+
+#include "agent/comm/comm.h"
+
+#include <mpi.h>
+
+typedef struct mpi_comm {
+    hpct_comm base;
+    MPI_Comm group;
+    MPI_Comm reductions;       /* messages of prepared reductions, which meet no others there */
+    int tag;                   /* the next free one in that */
+    hpct_reduction *under_way; /* a list */
+} mpi_comm;
+
+/* HPCT_ERR_PEER, naming the call, unless it is MPI_SUCCESS. */
+hpct_status hpct_mpi_check(int code, const char *what);
+
+/* The table's functions of mpi_reduction.c. */
+hpct_status hpct_mpi_prepare(hpct_comm *comm, hpct_reduction **out,
+                             const hpct_reduction_options *options);
+hpct_status hpct_mpi_start(hpct_reduction *reduction);
+hpct_status hpct_mpi_progress(hpct_comm *comm);
+bool hpct_mpi_is_done(const hpct_reduction *reduction);
+hpct_status hpct_mpi_wait(hpct_reduction *reduction);
+void hpct_mpi_release(hpct_reduction *reduction);
+
+#endif

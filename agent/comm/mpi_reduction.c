@@ -1,0 +1,404 @@
+/* Reductions over MPI that go on while the ranks compute: persistent messages between the ranks of
+ * a grid (agent/comm/grid.h), in up to four phases, and sums made when a phase has come in.
+ *
+ * Own messages instead of MPI_Iallreduce: the order of additions is fixed, 16-bit numbers are added
+ * up in fp32, there are two rounds of messages whatever the number of ranks, where Open MPI's ring
+ * has 2 (ranks - 1) that each wait for a call; and nothing is allocated in a step. */
+#include "agent/comm/grid.h"
+#include "agent/comm/mpi_comm.h"
+#include "agent/comm/wire.h"
+#include "base/status.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef enum phase_name {
+    COLLECT, /* within the group: each owner gets its slice from all members */
+    SCATTER, /* within the column: each rank gets its part of the slice from all owners */
+    GATHER,  /* the sums of the parts back to all owners */
+    SPREAD,  /* within the group: owners give their slices to all members */
+    PHASES
+} phase_name;
+
+/* Tags of one reduction: a phase's numbers, and its exact ones. */
+#define TAGS (2 * PHASES)
+#define MAX_TAG (1 << 20) /* MPI promises 32767 at least; Open MPI has 2^31 - 1 */
+
+typedef struct phase {
+    MPI_Request *requests;
+    int num;
+} phase;
+
+struct hpct_reduction {
+    mpi_comm *mpi;
+    hpct_reduction_options options;
+    hpct_grid grid;
+    hpct_slice_range slice; /* that this rank owns within its group; in floats of data */
+    phase phases[PHASES];
+    hpct_reduction *next; /* of those under way */
+    int at;               /* the phase that is under way; PHASES: none */
+    int tag;
+    float *collected;   /* [num_members][slice.count], then exact numbers, as received */
+    float *scattered;   /* [num_groups][part], in fp32 or encoded, then exact numbers */
+    float *encoded;     /* [num_groups] messages of the slice's parts; NULL in fp32 */
+    size_t *encoded_at; /* [num_groups + 1] */
+    const float **terms;
+};
+
+static bool owns(const hpct_reduction *r)
+{
+    return r->grid.column != NULL;
+}
+
+static hpct_slice_range part_of(const hpct_reduction *r, int row)
+{
+    hpct_slice_range part = hpct_grid_part(r->slice.count, r->grid.num_groups, row);
+    part.begin += r->slice.begin;
+    return part;
+}
+
+static hpct_slice_range own_part(const hpct_reduction *r)
+{
+    return part_of(r, r->grid.row);
+}
+
+static bool in_16_bits(const hpct_reduction *r)
+{
+    return r->options.wire != HPCT_WIRE_FP32;
+}
+
+static size_t message_floats(const hpct_reduction *r, size_t count)
+{
+    return count == 0 ? 0 : in_16_bits(r) ? hpct_wire_floats(count) : count;
+}
+
+static float *exact_numbers(const hpct_reduction *r)
+{
+    return r->options.data + r->options.count;
+}
+
+static float *collected_from(const hpct_reduction *r, int member)
+{
+    return r->collected + (size_t) member * (r->slice.count + r->options.exact);
+}
+
+static float *scattered_from(const hpct_reduction *r, int row)
+{
+    return r->scattered + (size_t) row * (message_floats(r, own_part(r).count) + r->options.exact);
+}
+
+/* ---- messages, prepared once ---- */
+
+static hpct_status add_message(hpct_reduction *r, phase_name name, bool exact, bool receive,
+                               float *data, size_t floats, int peer)
+{
+    phase *p = &r->phases[name];
+    int tag = r->tag + 2 * (int) name + exact;
+    if (floats == 0)
+        return HPCT_OK;
+    MPI_Request *request = &p->requests[p->num++];
+    return receive ? hpct_mpi_check(MPI_Recv_init(data, (int) floats, MPI_FLOAT, peer, tag,
+                                                  r->mpi->reductions, request),
+                                    "MPI_Recv_init")
+                   : hpct_mpi_check(MPI_Send_init(data, (int) floats, MPI_FLOAT, peer, tag,
+                                                  r->mpi->reductions, request),
+                                    "MPI_Send_init");
+}
+
+/* Receives first in every phase: what comes then finds its place. */
+static hpct_status plan_group(hpct_reduction *r, phase_name name, bool receive)
+{
+    const hpct_grid *grid = &r->grid;
+    float *data = r->options.data;
+    bool collect = name == COLLECT;
+    /* the owner of what this rank's messages carry: this rank, or the member at the other end */
+    bool mine = collect == receive;
+    hpct_status status = HPCT_OK;
+    for (int member = 0; member < grid->num_members && status == HPCT_OK; member++) {
+        int owner = mine ? grid->member : member, peer = grid->members[member];
+        if (member == grid->member || owner >= grid->owners)
+            continue;
+        hpct_slice_range slice = hpct_grid_part(r->options.count, grid->owners, owner);
+        bool arrives = collect && receive;
+        float *at = arrives ? collected_from(r, member) : data + slice.begin;
+        status = add_message(r, name, false, receive, at, slice.count, peer);
+        /* all owners add up the exact numbers; who owns nothing learns them from the first owner */
+        bool wanted = collect || (owner == 0 && (receive ? grid->member : member) >= grid->owners);
+        if (status == HPCT_OK && wanted)
+            status =
+                add_message(r, name, true, receive, arrives ? at + slice.count : exact_numbers(r),
+                            r->options.exact, peer);
+    }
+    return status;
+}
+
+static hpct_status plan_column(hpct_reduction *r, phase_name name, bool receive)
+{
+    const hpct_grid *grid = &r->grid;
+    bool scatter = name == SCATTER, mine = scatter == receive;
+    hpct_status status = HPCT_OK;
+    for (int row = 0; row < grid->num_groups && status == HPCT_OK; row++) {
+        int peer = grid->column[row], whose = mine ? grid->row : row;
+        hpct_slice_range part = part_of(r, whose);
+        bool arrives = scatter && receive;
+        if (row == grid->row)
+            continue;
+        float *at = arrives         ? scattered_from(r, row)
+                    : in_16_bits(r) ? r->encoded + r->encoded_at[whose]
+                                    : r->options.data + part.begin;
+        size_t floats = message_floats(r, part.count);
+        status = add_message(r, name, false, receive, at, floats, peer);
+        if (status == HPCT_OK && scatter)
+            status = add_message(r, name, true, receive, arrives ? at + floats : exact_numbers(r),
+                                 r->options.exact, peer);
+    }
+    return status;
+}
+
+static hpct_status plan_messages(hpct_reduction *r)
+{
+    hpct_status status = HPCT_OK;
+    for (int receive = 1; receive >= 0 && status == HPCT_OK; receive--) {
+        for (int name = COLLECT; name < PHASES && status == HPCT_OK; name++) {
+            if (name == COLLECT || name == SPREAD)
+                status = plan_group(r, (phase_name) name, receive == 1);
+            else if (owns(r))
+                status = plan_column(r, (phase_name) name, receive == 1);
+        }
+    }
+    return status;
+}
+
+/* ---- memory ---- */
+
+static bool take(void *pointer, size_t count, size_t size)
+{
+    void *memory = calloc(count > 0 ? count : 1, size);
+    memcpy(pointer, &memory, sizeof memory);
+    return memory != NULL;
+}
+
+static hpct_status allocate(hpct_reduction *r)
+{
+    const hpct_grid *grid = &r->grid;
+    size_t members = (size_t) grid->num_members, groups = (size_t) grid->num_groups;
+    size_t most = members > groups ? members : groups;
+    bool ok = take(&r->terms, most, sizeof *r->terms);
+    for (int name = 0; name < PHASES; name++)
+        ok = ok && take(&r->phases[name].requests, 4 * most, sizeof(MPI_Request));
+    if (owns(r)) {
+        if (grid->num_members > 1)
+            ok = ok &&
+                 take(&r->collected, members * (r->slice.count + r->options.exact), sizeof(float));
+        ok = ok && take(&r->encoded_at, groups + 1, sizeof *r->encoded_at);
+        for (int row = 0; ok && row < grid->num_groups; row++)
+            r->encoded_at[row + 1] = r->encoded_at[row] + message_floats(r, part_of(r, row).count);
+        if (in_16_bits(r))
+            ok = ok && take(&r->encoded, r->encoded_at[groups], sizeof(float));
+        ok = ok &&
+             take(&r->scattered, groups * (message_floats(r, own_part(r).count) + r->options.exact),
+                  sizeof(float));
+    }
+    return ok ? HPCT_OK : hpct_fail_memory(r->options.count * sizeof(float));
+}
+
+hpct_status hpct_mpi_prepare(hpct_comm *comm, hpct_reduction **out,
+                             const hpct_reduction_options *options)
+{
+    mpi_comm *mpi = (mpi_comm *) comm;
+    if (options->count > INT_MAX || mpi->tag > MAX_TAG)
+        return hpct_fail(HPCT_ERR_INTERNAL, "a reduction of %zu floats, number %d", options->count,
+                         mpi->tag / TAGS);
+    hpct_reduction *r = calloc(1, sizeof *r);
+    if (r == NULL)
+        return hpct_fail_memory(sizeof *r);
+    r->mpi = mpi;
+    r->options = *options;
+    r->options.groups = NULL;
+    r->at = PHASES;
+    r->tag = mpi->tag;
+    mpi->tag += TAGS;
+    hpct_status status = hpct_grid_make(&r->grid, options->groups, comm->rank, comm->size);
+    if (status == HPCT_OK && owns(r))
+        r->slice = hpct_grid_part(options->count, r->grid.owners, r->grid.member);
+    if (status == HPCT_OK)
+        status = allocate(r);
+    if (status == HPCT_OK)
+        status = plan_messages(r);
+    if (status != HPCT_OK) {
+        hpct_mpi_release(r);
+        return status;
+    }
+    *out = r;
+    return HPCT_OK;
+}
+
+void hpct_mpi_release(hpct_reduction *r)
+{
+    if (r == NULL)
+        return;
+    for (int name = 0; name < PHASES; name++) {
+        phase *p = &r->phases[name];
+        for (int i = 0; i < p->num && r->at == PHASES; i++)
+            MPI_Request_free(&p->requests[i]);
+        free(p->requests);
+    }
+    hpct_grid_free(&r->grid);
+    free(r->collected);
+    free(r->scattered);
+    free(r->encoded);
+    free(r->encoded_at);
+    free(r->terms);
+    free(r);
+}
+
+/* ---- under way ---- */
+
+static void add_up_group(hpct_reduction *r)
+{
+    const hpct_grid *grid = &r->grid;
+    for (int member = 0; member < grid->num_members; member++)
+        r->terms[member] =
+            member == grid->member ? r->options.data + r->slice.begin : collected_from(r, member);
+    hpct_wire_sum(r->slice.count, r->terms, grid->num_members, r->options.data + r->slice.begin);
+    for (int member = 0; member < grid->num_members; member++)
+        r->terms[member] =
+            member == grid->member ? exact_numbers(r) : collected_from(r, member) + r->slice.count;
+    hpct_wire_sum(r->options.exact, r->terms, grid->num_members, exact_numbers(r));
+}
+
+static void encode_parts(hpct_reduction *r)
+{
+    for (int row = 0; row < r->grid.num_groups; row++) {
+        hpct_slice_range part = part_of(r, row);
+        if (part.count > 0)
+            hpct_wire_encode(r->options.wire, part.count, r->options.data + part.begin,
+                             r->encoded + r->encoded_at[row]);
+    }
+}
+
+/* Every group's part, this one's too, as it was rounded: the sum does not depend on who makes it.
+ */
+static void add_up_encoded(hpct_reduction *r)
+{
+    hpct_slice_range part = own_part(r);
+    float *sum = r->options.data + part.begin, *own = r->encoded + r->encoded_at[r->grid.row];
+    for (int row = 0; row < r->grid.num_groups && part.count > 0; row++) {
+        const float *message = row == r->grid.row ? own : scattered_from(r, row);
+        (row == 0 ? hpct_wire_decode : hpct_wire_add)(r->options.wire, part.count, message, sum);
+    }
+    if (part.count > 0) {
+        hpct_wire_encode(r->options.wire, part.count, sum, own);
+        hpct_wire_decode(r->options.wire, part.count, own, sum);
+    }
+}
+
+static void add_up_column(hpct_reduction *r)
+{
+    const hpct_grid *grid = &r->grid;
+    hpct_slice_range part = own_part(r);
+    size_t floats = message_floats(r, part.count);
+    if (in_16_bits(r)) {
+        add_up_encoded(r);
+    } else {
+        for (int row = 0; row < grid->num_groups; row++)
+            r->terms[row] =
+                row == grid->row ? r->options.data + part.begin : scattered_from(r, row);
+        hpct_wire_sum(part.count, r->terms, grid->num_groups, r->options.data + part.begin);
+    }
+    for (int row = 0; row < grid->num_groups; row++)
+        r->terms[row] = row == grid->row ? exact_numbers(r) : scattered_from(r, row) + floats;
+    hpct_wire_sum(r->options.exact, r->terms, grid->num_groups, exact_numbers(r));
+}
+
+static void decode_parts(hpct_reduction *r)
+{
+    for (int row = 0; row < r->grid.num_groups; row++) {
+        hpct_slice_range part = part_of(r, row);
+        if (row != r->grid.row && part.count > 0)
+            hpct_wire_decode(r->options.wire, part.count, r->encoded + r->encoded_at[row],
+                             r->options.data + part.begin);
+    }
+}
+
+static hpct_status enter_phase(hpct_reduction *r)
+{
+    phase *p = &r->phases[r->at];
+    if (r->at == SCATTER && owns(r) && in_16_bits(r))
+        encode_parts(r);
+    return p->num == 0 ? HPCT_OK
+                       : hpct_mpi_check(MPI_Startall(p->num, p->requests), "MPI_Startall");
+}
+
+static void leave_phase(hpct_reduction *r)
+{
+    if (!owns(r))
+        return;
+    if (r->at == COLLECT && r->grid.num_members > 1)
+        add_up_group(r);
+    else if (r->at == SCATTER && (r->grid.num_groups > 1 || in_16_bits(r)))
+        add_up_column(r);
+    else if (r->at == GATHER && in_16_bits(r))
+        decode_parts(r);
+}
+
+/* Goes on as far as messages have come in. */
+static hpct_status advance(hpct_reduction *r)
+{
+    hpct_status status = HPCT_OK;
+    int arrived = 1;
+    while (r->at < PHASES && status == HPCT_OK) {
+        phase *p = &r->phases[r->at];
+        if (p->num > 0)
+            status = hpct_mpi_check(MPI_Testall(p->num, p->requests, &arrived, MPI_STATUSES_IGNORE),
+                                    "MPI_Testall");
+        if (status != HPCT_OK || !arrived)
+            return status;
+        leave_phase(r);
+        r->at++;
+        if (r->at < PHASES)
+            status = enter_phase(r);
+    }
+    return status;
+}
+
+hpct_status hpct_mpi_start(hpct_reduction *r)
+{
+    hpct_reduction **last = &r->mpi->under_way;
+    while (*last != NULL)
+        last = &(*last)->next;
+    *last = r; /* the first started is the first to move */
+    r->at = COLLECT;
+    return enter_phase(r);
+}
+
+hpct_status hpct_mpi_progress(hpct_comm *comm)
+{
+    hpct_status status = HPCT_OK;
+    for (hpct_reduction **at = &((mpi_comm *) comm)->under_way; *at != NULL && status == HPCT_OK;) {
+        hpct_reduction *r = *at;
+        status = advance(r);
+        if (r->at == PHASES) {
+            *at = r->next;
+            r->next = NULL;
+        } else {
+            at = &r->next;
+        }
+    }
+    return status;
+}
+
+bool hpct_mpi_is_done(const hpct_reduction *r)
+{
+    return r->at == PHASES;
+}
+
+/* All move meanwhile: others may wait for this rank's part in another one first. */
+hpct_status hpct_mpi_wait(hpct_reduction *r)
+{
+    hpct_status status = HPCT_OK;
+    while (r->at < PHASES && status == HPCT_OK)
+        status = hpct_mpi_progress(&r->mpi->base);
+    return status;
+}

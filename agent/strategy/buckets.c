@@ -1,0 +1,234 @@
+/* Buckets of gradients: the plan, and one step of them. */
+#include "agent/strategy/buckets.h"
+
+#include "agent/process.h"
+#include "base/status.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LINE 16       /* floats in a cache line */
+#define MANY_RANKS 32 /* from here on they meet in a grid, not all with all */
+#define NODE_BYTES 64 /* of a name, as far as it is compared */
+
+struct hpct_buckets {
+    hpct_buckets_options options;
+    hpct_comm *comm;
+    const hpct_comm_ops *ops;
+    hpct_wire wire;
+    int num;
+    size_t ends[HPCT_BUCKETS_MOST];
+    hpct_reduction *reductions[HPCT_BUCKETS_MOST];
+    hpct_reduction *sums;
+    int started, ended; /* of this step; those between are under way, some of them done */
+    bool done[HPCT_BUCKETS_MOST];
+    double began[HPCT_BUCKETS_MOST]; /* noted for the timeline alone */
+};
+
+/* ---- the plan ---- */
+
+static double best_number(size_t bytes, int ranks, const hpct_network *network)
+{
+    double latency = hpct_network_allreduce_seconds(network, ranks, 0);
+    double transfer = hpct_network_allreduce_seconds(network, ranks, (double) bytes) - latency;
+    if (!(latency > 0))
+        return HPCT_BUCKETS_MOST;
+    return fmin(fmax(floor(sqrt(transfer / latency)), 1), HPCT_BUCKETS_MOST);
+}
+
+int hpct_buckets_plan(size_t ends[HPCT_BUCKETS_MOST], size_t count, size_t bucket_bytes, int ranks,
+                      const hpct_network *network)
+{
+    size_t most = HPCT_BUCKETS_MOST, each = bucket_bytes / sizeof(float);
+    if (bucket_bytes == 0)
+        each = (size_t) ceil((double) count / best_number(count * sizeof(float), ranks, network));
+    if (each < (count + most - 1) / most)
+        each = (count + most - 1) / most;
+    each = (each + LINE - 1) / LINE * LINE;
+    int num = 0;
+    for (size_t end = 0; end < count || num == 0; num++) {
+        end = each < count - end ? end + each : count;
+        ends[num] = end;
+    }
+    return num;
+}
+
+/* ---- who is near whom ---- */
+
+/* groups[size]: the ranks of a node; or of a square grid, where there are very many; or each its
+ * own. *grouped: whether they are any but each its own. */
+static hpct_status find_groups(hpct_context *context, hpct_wire wire, int *groups, bool *grouped)
+{
+    hpct_comm *comm = hpct_context_comm(context);
+    size_t size = (size_t) comm->size;
+    char mine[NODE_BYTES] = "", *nodes = malloc(size * sizeof mine);
+    int num = 0;
+    *grouped = false;
+    hpct_status status =
+        hpct_context_agree(context, nodes == NULL ? hpct_fail_memory(size * sizeof mine) : HPCT_OK);
+    strncpy(mine, hpct_context_node(context), sizeof mine - 1);
+    if (status == HPCT_OK)
+        status = comm->ops->allgather(comm, mine, nodes, sizeof mine);
+    for (size_t rank = 0; rank < size && status == HPCT_OK; rank++) {
+        size_t same = 0;
+        while (memcmp(nodes + same * sizeof mine, nodes + rank * sizeof mine, sizeof mine) != 0)
+            same++;
+        groups[rank] = same < rank ? groups[same] : num++;
+    }
+    *grouped = num > 1 && num < comm->size;
+    if (num == comm->size && num > MANY_RANKS && wire == HPCT_WIRE_FP32) {
+        int side = (int) sqrt((double) num);
+        for (int rank = 0; rank < num; rank++)
+            groups[rank] = (int) ((long) rank * side / num);
+        *grouped = true;
+    }
+    free(nodes);
+    return status;
+}
+
+/* ---- open and close ---- */
+
+static hpct_status prepare_all(hpct_buckets *b, hpct_context *context, const int *groups)
+{
+    hpct_comm *comm = hpct_context_comm(context);
+    const hpct_buckets_options *o = &b->options;
+    hpct_status status = HPCT_OK;
+    for (int i = 0; i <= b->num && status == HPCT_OK; i++) {
+        size_t begin = i == 0 ? 0 : b->ends[i - 1];
+        hpct_reduction_options options = {
+            .data = o->gradients + begin,
+            .count = i < b->num ? b->ends[i] - begin : 0,
+            .exact = i >= b->num - 1 ? (size_t) o->sums : 0,
+            .wire = b->wire,
+            .groups = groups,
+        };
+        status = b->ops->prepare(comm, i < b->num ? &b->reductions[i] : &b->sums, &options);
+    }
+    return hpct_context_agree(context, status);
+}
+
+hpct_status hpct_buckets_open(hpct_buckets **out, hpct_context *context,
+                              const hpct_buckets_options *options)
+{
+    hpct_network network;
+    hpct_comm *comm = hpct_context_comm(context);
+    size_t size = (size_t) comm->size;
+    bool grouped = false;
+    int *groups = calloc(size, sizeof *groups);
+    hpct_buckets *b = calloc(1, sizeof *b);
+    hpct_status status = hpct_context_agree(
+        context, b == NULL || groups == NULL ? hpct_fail_memory(sizeof *b) : HPCT_OK);
+    if (status == HPCT_OK)
+        status = hpct_context_network(context, &network);
+    if (status == HPCT_OK)
+        status = find_groups(context, options->strategy->wire, groups, &grouped);
+    if (status != HPCT_OK)
+        goto fail;
+    b->options = *options;
+    b->options.strategy = NULL; /* the caller's, who may drop it */
+    b->wire = options->strategy->wire;
+    b->comm = comm;
+    b->ops = comm->ops;
+    b->num = hpct_buckets_plan(b->ends, options->count, options->strategy->bucket_bytes, comm->size,
+                               &network);
+    status = prepare_all(b, context, grouped ? groups : NULL);
+    if (status != HPCT_OK)
+        goto fail;
+    free(groups);
+    *out = b;
+    return HPCT_OK;
+
+fail:
+    free(groups);
+    hpct_buckets_close(b);
+    return status;
+}
+
+void hpct_buckets_close(hpct_buckets *b)
+{
+    if (b == NULL)
+        return;
+    for (int i = 0; i < b->num; i++) {
+        if (b->reductions[i] != NULL)
+            b->ops->release(b->reductions[i]);
+    }
+    if (b->sums != NULL)
+        b->ops->release(b->sums);
+    free(b);
+}
+
+/* What comes in of a slice, in groups and in columns, is as much as the slice at most; encoded
+ * parts come besides. */
+size_t hpct_buckets_need(size_t gradient_bytes, hpct_wire wire)
+{
+    return wire == HPCT_WIRE_FP32 ? 2 * gradient_bytes : 2 * gradient_bytes + gradient_bytes / 2;
+}
+
+/* ---- a step ---- */
+
+static hpct_status start_next(hpct_buckets *b)
+{
+    int i = b->started++;
+    b->done[i] = false;
+    b->began[i] = hpct_timeline_now(b->options.timeline);
+    return b->ops->start(b->reductions[i]);
+}
+
+/* Moves all that are under way. */
+static hpct_status move(hpct_buckets *b)
+{
+    if (b->ended == b->started)
+        return HPCT_OK;
+    hpct_status status = b->ops->progress(b->comm);
+    for (int i = b->ended; i < b->started && status == HPCT_OK; i++) {
+        if (b->done[i] || !b->ops->is_done(b->reductions[i]))
+            continue;
+        b->done[i] = true;
+        hpct_timeline_add(b->options.timeline, HPCT_TIMELINE_REDUCTION, i, b->began[i]);
+    }
+    while (b->ended < b->started && b->done[b->ended])
+        b->ended++;
+    return status;
+}
+
+hpct_status hpct_buckets_advance(hpct_buckets *b, size_t done)
+{
+    hpct_status status = HPCT_OK;
+    while (b->started < b->num - 1 && b->ends[b->started] <= done && status == HPCT_OK)
+        status = start_next(b);
+    return status == HPCT_OK ? move(b) : status;
+}
+
+hpct_status hpct_buckets_finish(hpct_buckets *b)
+{
+    hpct_status status = HPCT_OK;
+    while (b->started < b->num && status == HPCT_OK)
+        status = start_next(b);
+    while (b->ended < b->num && status == HPCT_OK)
+        status = move(b);
+    b->started = b->ended = 0;
+    return status;
+}
+
+hpct_status hpct_buckets_sums(hpct_buckets *b)
+{
+    hpct_status status = b->ops->start(b->sums);
+    return status == HPCT_OK ? b->ops->wait(b->sums) : status;
+}
+
+int hpct_buckets_count(const hpct_buckets *b)
+{
+    return b->num;
+}
+
+size_t hpct_buckets_bytes(const hpct_buckets *b)
+{
+    size_t number = b->wire == HPCT_WIRE_FP32 ? sizeof(float) : sizeof(float) / 2;
+    return b->options.count * number + hpct_buckets_sum_bytes(b);
+}
+
+size_t hpct_buckets_sum_bytes(const hpct_buckets *b)
+{
+    return (size_t) b->options.sums * sizeof(float);
+}

@@ -1,0 +1,201 @@
+/* Parts of steps in memory, then as Chrome's trace. */
+#include "agent/timeline.h"
+
+#include "agent/process.h"
+#include "base/status.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define EVENTS_OF_STEP 64 /* on average: the parts, and as many buckets as there may be */
+#define EVENTS (HPCT_TIMELINE_STEPS * EVENTS_OF_STEP)
+#define FIRST_STEP 2
+
+typedef struct event {
+    double began, ended; /* seconds since all opened it */
+    int64_t step;
+    int32_t part, number;
+} event;
+
+/* What a rank sends to be written; num_events records follow. */
+typedef struct header {
+    int64_t num_events;
+    char node[64];
+} header;
+
+struct hpct_timeline {
+    FILE *file; /* rank 0 */
+    char *path;
+    double zero; /* the clock when all ranks met: clocks of nodes differ */
+    int64_t step;
+    header header;
+    event *events;
+};
+
+static const struct {
+    const char *name;
+    int track; /* 0: what the rank computes */
+} parts[] = {
+    [HPCT_TIMELINE_INPUT] = {"input", 0},       [HPCT_TIMELINE_FORWARD] = {"forward", 0},
+    [HPCT_TIMELINE_BACKWARD] = {"backward", 0}, [HPCT_TIMELINE_WAIT] = {"wait for sums", 0},
+    [HPCT_TIMELINE_UPDATE] = {"update", 0},     [HPCT_TIMELINE_REDUCTION] = {"reduction", 1},
+};
+
+static hpct_status allocate(hpct_timeline **out, const hpct_context *context, const char *path)
+{
+    hpct_timeline *t = *out = calloc(1, sizeof *t);
+    if (t == NULL)
+        return hpct_fail_memory(sizeof *t);
+    t->path = strdup(path);
+    t->events = calloc(EVENTS, sizeof *t->events);
+    if (t->path == NULL || t->events == NULL)
+        return hpct_fail_memory(EVENTS * sizeof *t->events);
+    strncpy(t->header.node, hpct_context_node(context), sizeof t->header.node - 1);
+    if (hpct_context_rank(context) == 0)
+        t->file = fopen(path, "we");
+    if (hpct_context_rank(context) == 0 && t->file == NULL)
+        return hpct_fail(HPCT_ERR_IO, "timeline: %s cannot be written: %s", path, strerror(errno));
+    return HPCT_OK;
+}
+
+hpct_status hpct_timeline_open(hpct_timeline **out, hpct_context *context, const char *path)
+{
+    *out = NULL;
+    if (path == NULL)
+        return HPCT_OK;
+    hpct_status status = hpct_context_agree(context, allocate(out, context, path));
+    if (status == HPCT_OK) /* once more: the first waits for the one whose file system is slow */
+        status = hpct_context_agree(context, HPCT_OK);
+    if (status != HPCT_OK) {
+        hpct_timeline_close(*out);
+        *out = NULL;
+        return status;
+    }
+    (*out)->zero = hpct_process_clock();
+    return HPCT_OK;
+}
+
+void hpct_timeline_close(hpct_timeline *t)
+{
+    if (t == NULL)
+        return;
+    if (t->file != NULL)
+        fclose(t->file);
+    free(t->path);
+    free(t->events);
+    free(t);
+}
+
+void hpct_timeline_step(hpct_timeline *t)
+{
+    if (t != NULL)
+        t->step++;
+}
+
+double hpct_timeline_now(const hpct_timeline *t)
+{
+    return t != NULL ? hpct_process_clock() - t->zero : 0;
+}
+
+void hpct_timeline_add(hpct_timeline *t, hpct_timeline_part part, int number, double began)
+{
+    if (t == NULL || t->step < FIRST_STEP || t->step >= FIRST_STEP + HPCT_TIMELINE_STEPS ||
+        t->header.num_events == EVENTS)
+        return;
+    t->events[t->header.num_events++] =
+        (event){began, hpct_timeline_now(t), t->step, (int32_t) part, number};
+}
+
+/* ---- the file ---- */
+
+/* A name as a JSON string: of a node, so that nothing but the unexpected is escaped. */
+static void print_text(FILE *file, const char *text)
+{
+    for (; *text != '\0'; text++) {
+        if ((unsigned char) *text < 0x20 || *text == '"' || *text == '\\')
+            fprintf(file, "\\u%04x", (unsigned char) *text);
+        else
+            fputc(*text, file);
+    }
+}
+
+static void print_event(FILE *file, int rank, const event *e)
+{
+    fprintf(file, ",\n{\"ph\": \"X\", \"pid\": %d, \"tid\": %d, \"ts\": %.3f, \"dur\": %.3f, ",
+            rank, parts[e->part].track + (int) e->number, 1e6 * e->began,
+            1e6 * (e->ended - e->began));
+    fprintf(file, "\"name\": \"%s", parts[e->part].name);
+    if (parts[e->part].track > 0)
+        fprintf(file, " %d", (int) e->number);
+    fprintf(file, "\", \"args\": {\"step\": %" PRId64 "}}", e->step);
+}
+
+static void print_rank(FILE *file, int rank, const header *h, const event *events)
+{
+    int tracks = 1;
+    fprintf(file,
+            "%s\n{\"ph\": \"M\", \"pid\": %d, \"name\": \"process_name\", \"args\": {\"name\": ",
+            rank == 0 ? "" : ",", rank);
+    fprintf(file, "\"rank %d (", rank);
+    print_text(file, h->node);
+    fprintf(file, ")\"}}");
+    for (int64_t i = 0; i < h->num_events; i++) {
+        int track = parts[events[i].part].track + (int) events[i].number;
+        tracks = track >= tracks ? track + 1 : tracks;
+    }
+    for (int track = 0; track < tracks; track++) {
+        fprintf(file, ",\n{\"ph\": \"M\", \"pid\": %d, \"tid\": %d, \"name\": \"thread_name\", ",
+                rank, track);
+        if (track == 0)
+            fprintf(file, "\"args\": {\"name\": \"computes\"}}");
+        else
+            fprintf(file, "\"args\": {\"name\": \"bucket %d\"}}", track - 1);
+    }
+    for (int64_t i = 0; i < h->num_events; i++)
+        print_event(file, rank, &events[i]);
+}
+
+static hpct_status close_file(hpct_timeline *t)
+{
+    FILE *file = t->file;
+    if (file == NULL)
+        return HPCT_OK;
+    t->file = NULL;
+    bool bad = ferror(file) != 0;
+    if (fclose(file) != 0 || bad)
+        return hpct_fail(HPCT_ERR_IO, "timeline: %s cannot be written: %s", t->path,
+                         strerror(errno));
+    return HPCT_OK;
+}
+
+/* Rank after rank, so that rank 0 holds one rank's at a time. */
+hpct_status hpct_timeline_write(hpct_timeline *t, hpct_context *context)
+{
+    if (t == NULL)
+        return HPCT_OK;
+    hpct_comm *comm = hpct_context_comm(context);
+    header h;
+    event *events = malloc(EVENTS * sizeof *events);
+    hpct_status status = hpct_context_agree(
+        context, events == NULL ? hpct_fail_memory(EVENTS * sizeof *events) : HPCT_OK);
+    if (status == HPCT_OK && t->file != NULL)
+        fprintf(t->file, "{\"displayTimeUnit\": \"ms\", \"traceEvents\": [");
+    for (int rank = 0; rank < comm->size && status == HPCT_OK; rank++) {
+        h = t->header;
+        status = comm->ops->broadcast(comm, &h, sizeof h, rank);
+        size_t bytes = (size_t) h.num_events * sizeof *events;
+        if (status == HPCT_OK)
+            memcpy(events, t->events, bytes);
+        if (status == HPCT_OK)
+            status = comm->ops->broadcast(comm, events, bytes, rank);
+        if (status == HPCT_OK && t->file != NULL)
+            print_rank(t->file, rank, &h, events);
+    }
+    free(events);
+    if (status == HPCT_OK && t->file != NULL)
+        fprintf(t->file, "\n]}\n");
+    return status == HPCT_OK ? hpct_context_agree(context, close_file(t)) : status;
+}

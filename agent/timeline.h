@@ -1,0 +1,39 @@
+/* agent/timeline.h - what each rank did when, for chrome://tracing and Perfetto. Times are taken
+ * into memory that was allocated before the first step; the file is written at the end, by rank 0.
+ * Knows names of parts of a step, not what they do. */
+#ifndef HPCT_AGENT_TIMELINE_H
+#define HPCT_AGENT_TIMELINE_H
+
+#include "agent/context.h"
+
+#define HPCT_TIMELINE_STEPS                                                                        \
+    50 /* are taken, from the second on: connections are made in the first */
+
+typedef enum hpct_timeline_part {
+    HPCT_TIMELINE_INPUT,
+    HPCT_TIMELINE_FORWARD,
+    HPCT_TIMELINE_BACKWARD,
+    HPCT_TIMELINE_WAIT, /* until all is added up */
+    HPCT_TIMELINE_UPDATE,
+    HPCT_TIMELINE_REDUCTION, /* of the bucket with that number, on a track of its own */
+} hpct_timeline_part;
+
+typedef struct hpct_timeline hpct_timeline;
+
+/* Collective. path NULL: *out is NULL, with which all of the functions below do nothing.
+ * HPCT_ERR_IO, naming it, when rank 0 cannot make that file. */
+hpct_status hpct_timeline_open(hpct_timeline **out, hpct_context *context, const char *path);
+void hpct_timeline_close(hpct_timeline *timeline);
+
+/* The next step begins. */
+void hpct_timeline_step(hpct_timeline *timeline);
+
+/* A part of the step, from `began` (what now returned then; 0 where nobody asked) until now. */
+double hpct_timeline_now(const hpct_timeline *timeline);
+void hpct_timeline_add(hpct_timeline *timeline, hpct_timeline_part part, int number, double began);
+
+/* Chrome's trace format: {"traceEvents": [{"ph": "X", "pid": rank, "ts" and "dur" in
+ * microseconds}]}. Collective, once, after the last step. */
+hpct_status hpct_timeline_write(hpct_timeline *timeline, hpct_context *context);
+
+#endif

@@ -1,0 +1,113 @@
+/* Copies of a model, and what they take from one another. */
+#include "nn/clone.h"
+
+#include "base/status.h"
+#include "nn/run.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void *copy_of(const void *array, int count, size_t size, hpct_status *status)
+{
+    size_t bytes = (size_t) count * size;
+    void *copy = *status == HPCT_OK ? malloc(bytes + 1) : NULL;
+    if (copy != NULL && bytes > 0)
+        memcpy(copy, array, bytes);
+    else if (copy == NULL && *status == HPCT_OK)
+        *status = hpct_fail_memory(bytes);
+    return copy;
+}
+#define COPY(model, array, count, status)                                                          \
+    copy_of((model)->array, (model)->count, sizeof *(model)->array, status)
+
+hpct_status hpct_model_clone(hpct_model **out, const hpct_model *model)
+{
+    if (model->status != HPCT_OK || !model->compiled)
+        return hpct_fail(HPCT_ERR_USAGE, "model %s must be compiled before it is cloned",
+                         model->name);
+    hpct_model *clone = malloc(sizeof *clone);
+    hpct_status status = clone != NULL ? HPCT_OK : hpct_fail_memory(sizeof *clone);
+    if (status != HPCT_OK)
+        return status;
+    *clone = *model;
+    clone->run = NULL;
+    clone->builds = 0;
+    clone->holders = 0;
+    clone->freed = false;
+    clone->replicas = (hpct_replicas){0};
+    clone->message = NULL;
+    clone->name = copy_of(model->name, (int) strlen(model->name) + 1, 1, &status);
+    clone->layers = COPY(model, layers, num_layers, &status);
+    clone->params = COPY(model, params, num_params, &status);
+    clone->tensors = COPY(model, tensors, num_tensors, &status);
+    clone->nodes = COPY(model, nodes, num_nodes, &status);
+    if (clone->params == NULL)
+        clone->num_params = 0;
+    for (int i = 0; i < clone->num_params; i++) {
+        clone->params[i].value = NULL;
+        memset(clone->params[i].slot, 0, sizeof clone->params[i].slot);
+    }
+    if (status == HPCT_OK)
+        *out = clone;
+    else
+        hpct_model_free(clone);
+    return status;
+}
+
+static hpct_status check_alike(const hpct_model *a, const hpct_model *b)
+{
+    if (a->run == NULL || b->run == NULL || a->run->fingerprint != b->run->fingerprint ||
+        a->run->arena_floats != b->run->arena_floats)
+        return hpct_fail(HPCT_ERR_INTERNAL, "two replicas of model %s have different layouts",
+                         a->name);
+    return HPCT_OK;
+}
+
+static hpct_status copy_arena(const hpct_run *run, size_t count, const float *from, float *to)
+{
+    return from == NULL || to == NULL || from == to
+               ? HPCT_OK
+               : run->backend->accumulate(count, from, to, true);
+}
+
+hpct_status hpct_model_copy_from(hpct_model *replica, const hpct_model *model)
+{
+    hpct_status status = check_alike(replica, model);
+    if (status != HPCT_OK)
+        return status;
+    hpct_run *to = replica->run;
+    const hpct_run *from = model->run;
+    status = copy_arena(to, to->arena_floats, from->parameters, to->parameters);
+    for (int k = 0; k < HPCT_MAX_SLOTS && status == HPCT_OK; k++)
+        status = copy_arena(to, to->arena_floats, from->slot[k], to->slot[k]);
+    if (status == HPCT_OK)
+        status = copy_arena(to, to->state_floats, from->states, to->states);
+    to->stale = true;
+    replica->steps = model->steps;
+    return status;
+}
+
+void hpct_model_take_part(hpct_model *replica, const hpct_model *model, int begin)
+{
+    const hpct_run *whole = model->run;
+    if (replica == model || whole == NULL || replica->run == NULL)
+        return;
+    size_t sample = hpct_shape_count(&model->tensors[0].shape);
+    float *input = whole->input != NULL ? whole->input + (size_t) begin * sample : NULL;
+    int32_t *labels = whole->labels != NULL ? whole->labels + begin : NULL;
+    if (replica->run->input != input || replica->run->labels != labels)
+        hpct_model_set_input(replica, input, labels);
+    hpct_model_set_position(replica, model->position.seed, model->position.step,
+                            model->position.first_sample + begin);
+    replica->steps = model->steps;
+}
+
+hpct_status hpct_model_add_gradients(hpct_model *model, const hpct_model *replica, size_t first,
+                                     size_t count)
+{
+    hpct_status status = check_alike(model, replica);
+    if (status != HPCT_OK)
+        return status;
+    return model->run->backend->accumulate(count, replica->run->gradients + first,
+                                           model->run->gradients + first, false);
+}

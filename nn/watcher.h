@@ -1,0 +1,17 @@
+/* nn/watcher.h - who wants to know how far backward has come: a strategy, that sends gradients
+ * while backward computes the next. */
+#ifndef HPCT_NN_WATCHER_H
+#define HPCT_NN_WATCHER_H
+
+#include <hpctrain/status.h>
+#include <stddef.h>
+
+typedef struct hpct_watcher {
+    /* Called by backward between its operations, also where they have no parameters: the first
+     * `done` floats of the gradient arena are final in this backward. Never decreases. What it
+     * returns other than HPCT_OK ends the backward. NULL: nobody watches. */
+    hpct_status (*advance)(void *argument, size_t done);
+    void *argument;
+} hpct_watcher;
+
+#endif

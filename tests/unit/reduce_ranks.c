@@ -1,0 +1,204 @@
+/* tests/unit/reduce_ranks.c - prepared reductions of the ranks that it was started as, in all wire
+ * types and groupings, several under way at once: against sums in double of what every rank brings.
+ * Rank 0 prints a line for each case, with the largest error relative to the sum of sizes; ends
+ * with 1 if ranks differ, an error is too large, or a result depends on how it was cut. "network":
+ * prints what the network costs. "lost": the last rank ends itself while a reduction is under way.
+ */
+#include "agent/comm/network.h"
+#include "agent/context.h"
+
+#include <math.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define COUNT 5000
+#define EXACT 6
+#define ALL (COUNT + EXACT)
+#define ROUNDS 3
+
+static const char *const wires[] = {"fp32", "bf16", "fp16"};
+/* Two roundings to the nearest of 8 or 11 bits; in fp32 one for each addition. */
+static const double bounds[] = {1e-6, 2.01 / 256, 2.01 / 2048};
+
+static float value(int rank, int round, int i)
+{
+    uint64_t x = (uint64_t) (rank * 1000003 + round * 101 + i + 1) * UINT64_C(0x9e3779b97f4a7c15);
+    x ^= x >> 29;
+    x *= UINT64_C(0xbf58476d1ce4e5b9);
+    /* of many sizes, as gradients are */
+    return (float) (((double) (x >> 40) / 8388608 - 1) * ldexp(1, -(i % 12)));
+}
+
+/* grouping 0: each its own; 1: nodes of two; 2: ranks in turn on two nodes; 3: a node of all but
+ * one. */
+static int group_of(int grouping, int rank)
+{
+    return grouping == 1 ? rank / 2 : grouping == 2 ? rank % 2 : rank == 0;
+}
+
+typedef struct scene {
+    hpct_comm *comm;
+    float *data, *all; /* [ALL], [size][ALL] */
+    int *groups;
+} scene;
+
+static hpct_status reduce_in(scene *s, const hpct_reduction_options *options, int pieces, int round)
+{
+    hpct_comm *comm = s->comm;
+    hpct_reduction *reductions[4] = {NULL};
+    hpct_status status = HPCT_OK;
+    size_t begin = 0;
+    for (int i = 0; i < pieces && status == HPCT_OK; i++) {
+        hpct_reduction_options o = *options;
+        size_t end = i == pieces - 1 ? COUNT : (size_t) (i + 1) * 1113;
+        o.data = s->data + begin;
+        o.count = end - begin;
+        o.exact = i == pieces - 1 ? EXACT : 0;
+        begin = end;
+        status = comm->ops->prepare(comm, &reductions[i], &o);
+    }
+    for (int again = 0; again <= round && status == HPCT_OK; again++) {
+        for (int i = 0; i < ALL; i++)
+            s->data[i] = value(comm->rank, again, i);
+        /* ranks start and wait for them in different orders */
+        for (int i = 0; i < pieces && status == HPCT_OK; i++)
+            status = comm->ops->start(reductions[(i + comm->rank) % pieces]);
+        float between = 1;
+        if (status == HPCT_OK)
+            status = comm->ops->allreduce_sum(comm, &between, 1);
+        if (between != (float) comm->size) /* neither disturbs the other */
+            return HPCT_ERR_INTERNAL;
+        if (again == 1 && status == HPCT_OK)
+            status = comm->ops->progress(comm);
+        for (int i = 0; i < pieces && status == HPCT_OK; i++)
+            status = comm->ops->wait(reductions[(i + 2 * comm->rank) % pieces]);
+        for (int i = 0; i < pieces && status == HPCT_OK; i++) {
+            if (!comm->ops->is_done(reductions[i]))
+                return HPCT_ERR_INTERNAL;
+        }
+    }
+    for (int i = 0; i < pieces; i++)
+        comm->ops->release(reductions[i]);
+    return status;
+}
+
+/* The largest error, relative to the sum of the terms' sizes (fp16 has steps that are relative to
+ * the message's largest, too: 2^-24 / 2^14 of it a term). */
+static double error_of(const scene *s, hpct_wire wire, int round)
+{
+    double worst = 0;
+    for (int i = 0; i < ALL; i++) {
+        double sum = 0, size = wire == HPCT_WIRE_FP16 ? 1e-6 : 0;
+        for (int rank = 0; rank < s->comm->size; rank++) {
+            sum += (double) value(rank, round, i);
+            size += fabs((double) value(rank, round, i));
+        }
+        double error = fabs((double) s->data[i] - sum) / size;
+        if (i >= COUNT) /* exact ones: of as many bits as fp32 whatever the wire */
+            error *= bounds[wire] / bounds[HPCT_WIRE_FP32];
+        worst = fmax(worst, error);
+    }
+    return worst;
+}
+
+static bool all_alike(scene *s)
+{
+    bool alike =
+        s->comm->ops->allgather(s->comm, s->data, s->all, ALL * sizeof *s->data) == HPCT_OK;
+    for (int rank = 1; rank < s->comm->size && alike; rank++)
+        alike = memcmp(s->all, s->all + (size_t) rank * ALL, ALL * sizeof *s->all) == 0;
+    return alike;
+}
+
+static bool compare(scene *s, hpct_wire wire, int grouping)
+{
+    static float whole[ALL];
+    bool ok = true;
+    hpct_reduction_options options = {.wire = wire, .groups = grouping > 0 ? s->groups : NULL};
+    for (int rank = 0; rank < s->comm->size; rank++)
+        s->groups[rank] = group_of(grouping, rank);
+    for (int pieces = 1; pieces <= 4; pieces += 3) {
+        if (reduce_in(s, &options, pieces, ROUNDS - 1) != HPCT_OK)
+            return false;
+        double error = error_of(s, wire, ROUNDS - 1);
+        bool alike = all_alike(s);
+        ok = ok && alike && error <= bounds[wire];
+        if (pieces == 1)
+            memcpy(whole, s->data, sizeof whole);
+        else if (wire == HPCT_WIRE_FP32)
+            ok = ok && memcmp(whole, s->data, sizeof whole) == 0;
+        if (s->comm->rank == 0)
+            printf("%s grouping %d, %d at once: error %.2g, ranks %s\n", wires[wire], grouping,
+                   pieces, error, alike ? "alike" : "differ");
+    }
+    return ok;
+}
+
+static int all_cases(scene *s)
+{
+    bool ok = true;
+    for (int grouping = 0; grouping <= 3; grouping++) {
+        for (int wire = 0; wire < 3; wire++)
+            ok = compare(s, (hpct_wire) wire, grouping) && ok;
+    }
+    return ok ? 0 : 1;
+}
+
+static int lose_one(scene *s)
+{
+    hpct_reduction *reduction;
+    hpct_reduction_options options = {.data = s->data, .count = COUNT};
+    s->comm->ops->prepare(s->comm, &reduction, &options);
+    if (s->comm->rank == s->comm->size - 1)
+        kill(getpid(), SIGKILL);
+    hpct_status status = s->comm->ops->start(reduction);
+    if (status == HPCT_OK)
+        status = s->comm->ops->wait(reduction);
+    pause(); /* the watch ends the process, whatever MPI says */
+    return (int) status;
+}
+
+static int print_network(hpct_context *context, int rank)
+{
+    hpct_network network, again;
+    if (hpct_context_network(context, &network) != HPCT_OK ||
+        hpct_context_network(context, &again) != HPCT_OK)
+        return 1;
+    hpct_comm *comm = hpct_context_comm(context);
+    hpct_network *all = calloc((size_t) comm->size, sizeof *all);
+    bool ok = all != NULL && comm->ops->allgather(comm, &again, all, sizeof *all) == HPCT_OK;
+    for (int other = 0; other < comm->size && ok; other++)
+        ok = memcmp(&all[other], &network, sizeof network) == 0;
+    free(all);
+    ok = ok && network.latency_seconds > 0 && network.bytes_per_second > 0 &&
+         isfinite(network.bytes_per_second);
+    if (rank == 0)
+        printf("latency %.1f us, %.1f MB/s\n", 1e6 * network.latency_seconds,
+               1e-6 * network.bytes_per_second);
+    return ok ? 0 : 1;
+}
+
+int main(int argc, char **argv)
+{
+    hpct_context *context;
+    const char *what = argc > 1 ? argv[1] : "";
+    if (hpct_context_open(&context) != HPCT_OK)
+        return 2;
+    hpct_comm *comm = hpct_context_comm(context);
+    scene s = {.comm = comm,
+               .data = calloc(ALL, sizeof(float)),
+               .all = calloc((size_t) comm->size * ALL, sizeof(float)),
+               .groups = calloc((size_t) comm->size, sizeof(int))};
+    int result = strcmp(what, "lost") == 0      ? lose_one(&s)
+                 : strcmp(what, "network") == 0 ? print_network(context, comm->rank)
+                                                : all_cases(&s);
+    free(s.data);
+    free(s.all);
+    free(s.groups);
+    hpct_context_close(context);
+    return result;
+}

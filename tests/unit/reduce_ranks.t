@@ -1,0 +1,38 @@
+#!/bin/bash
+# reduce_ranks.t: prepared reductions, several under way while other collectives go on, give all ranks the same bits, within
+# the wire type's rounding of the sums in double, flat and by nodes, and in fp32 the same however the array is cut. The
+# network is measured alike on all ranks. A rank lost while one is under way ends the others.
+
+program=$top_builddir/tests/unit/reduce_ranks
+if ! command -v mpirun >/dev/null; then
+    echo "1..0 # SKIP there is no mpirun"
+    exit 0
+fi
+export OMP_NUM_THREADS=1
+numbers="2 3 5"
+[ -z "${HPC_TRAIN_LONG-}" ] || numbers="2 3 4 5 7"
+# shellcheck disable=SC2086 # several words
+set -- $numbers
+echo "1..$(($# + 3))"
+number=0
+check() { # NAME CONDITION...
+    local name=$1
+    number=$((number + 1))
+    shift
+    "$@" || { sed 's/^/# /' <<<"$out"; printf 'not '; }
+    echo "ok $number - $name"
+}
+ranks() { # NUMBER ARGUMENT...
+    local n=$1
+    shift
+    out=$(mpirun --allow-run-as-root --oversubscribe --bind-to none -n "$n" "$@" 2>&1)
+}
+for n; do
+    ranks "$n" "$program"
+    check "$n ranks: fp32, bf16 and fp16, flat and by nodes" [ $? = 0 ]
+done
+ranks 3 "$program" network
+check "the network costs something, the same for all ranks ($out)" [ $? = 0 ]
+ranks 3 sh -c '"$0" lost; echo "ended with $?"' "$program"
+check "a rank lost under way: others end with 69" [ "$(grep -c '^ended with 69$' <<<"$out")" -ge 1 ]
+check "and it is named" grep -q "rank 2" <<<"$out"
