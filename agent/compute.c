@@ -145,20 +145,28 @@ void hpct_compute_at(const hpct_compute *compute, hpct_compute_way way, int n,
     out->update = a->update;
 }
 
-void hpct_compute_cost(const hpct_compute *compute, hpct_part_work *work, hpct_cost_model *cost)
+static void work_of(const hpct_compute *compute, hpct_compute_way way, hpct_part_work *work)
 {
-    const hpct_step_seconds *a = &compute->seconds[0][HPCT_STORED],
-                            *b = &compute->seconds[1][HPCT_STORED];
+    const hpct_step_seconds *a = &compute->seconds[0][way], *b = &compute->seconds[1][way];
     for (int i = 0; i < compute->num_parts; i++) {
         work[i].forward = line(compute, a->parts[i].forward, b->parts[i].forward);
         work[i].backward = line(compute, a->parts[i].backward, b->parts[i].backward);
     }
+}
+
+void hpct_compute_cost(const hpct_compute *compute, hpct_part_work *work, hpct_cost_model *cost)
+{
+    const hpct_step_seconds *stored = compute->seconds[0], *fused = &stored[HPCT_FUSED];
+    work_of(compute, HPCT_STORED, work);
+    work_of(compute, HPCT_FUSED, work + compute->num_parts);
     *cost = (hpct_cost_model){
         .parts = compute->parts,
         .num_parts = compute->num_parts,
         .work = work,
-        .loss = line(compute, a->loss, b->loss),
-        .update = a->update,
+        .loss = line(compute, stored->loss, compute->seconds[1][HPCT_STORED].loss),
+        .update = stored->update,
+        .fused = work + compute->num_parts,
+        .fused_update = fused->update,
         .alone = line(compute, hpct_compute_alone(compute, 0), hpct_compute_alone(compute, 1)),
         .bytes_per_second = compute->bytes_per_second,
     };

@@ -41,7 +41,7 @@ void hpct_compute_at(const hpct_compute *compute, hpct_compute_way way, int n,
 /* The whole step of one rank alone, at samples[which]. */
 double hpct_compute_alone(const hpct_compute *compute, int which);
 
-/* *work[num_parts], of the caller, is what cost->work points to. */
+/* work[2 * num_parts], of the caller, is what cost->work and cost->fused point into. */
 void hpct_compute_cost(const hpct_compute *compute, hpct_part_work *work, hpct_cost_model *cost);
 
 #endif

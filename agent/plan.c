@@ -180,7 +180,7 @@ hpct_status hpct_plan_make(hpct_plan **out, hpct_context *context, hpct_model *m
     if (status == HPCT_OK)
         status = hpct_context_agree(context, find_compute(plan, context, model));
     if (status == HPCT_OK && hpct_context_rank(context) == 0) {
-        size_t bytes = (size_t) plan->compute.num_parts * sizeof *plan->work;
+        size_t bytes = 2 * (size_t) plan->compute.num_parts * sizeof *plan->work;
         plan->work = calloc(1, bytes);
         status = plan->work != NULL ? HPCT_OK : hpct_fail_memory(bytes);
         if (status == HPCT_OK) {

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #define FLOAT 4.0 /* bytes */
+#define MOST_BUCKETS 32.0
 
 /* ---- collectives ---- */
 
@@ -97,29 +98,37 @@ static hpct_prediction compute_all(const hpct_cost_model *cost, double samples)
     return p;
 }
 
+/* As multi-worker-mirrored cuts the gradients when nobody says how large a bucket is: n buckets
+ * cost n latencies, and leave 1/n of the transfer for the end. */
+static double bucket_bytes(const hpct_network *network, const hpct_scheme_options *options,
+                           int ranks, double gradients)
+{
+    double latency = hpct_network_allreduce_seconds(network, ranks, 0);
+    double transfer = hpct_network_allreduce_seconds(network, ranks, gradients) - latency;
+    double best = latency > 0 ? floor(sqrt(transfer / latency)) : MOST_BUCKETS;
+    double each = options->bucket_bytes > 0 ? options->bucket_bytes : gradients / fmax(best, 1);
+    return fmax(each, gradients / MOST_BUCKETS);
+}
+
 /* The clock while backward goes on and buckets of gradients follow one another on the network.
- * part_bytes: on the wire, of each float of a gradient. */
+ * float_bytes: of each float of a gradient, on the wire. */
 static hpct_prediction mirrored(const hpct_cost_model *cost, const hpct_network *network,
                                 const hpct_scheme_options *options, int ranks, double samples,
                                 double float_bytes)
 {
     hpct_prediction p = compute_all(cost, samples);
-    double left = 0, now = p.compute_seconds - cost->update, network_free = 0, waiting = 0;
-    for (int i = 0; i < cost->num_parts; i++)
-        left += take(&cost->work[i].backward, samples);
+    double gradients = gradient_floats(cost) * float_bytes, done = 0, sent = 0;
+    double each = bucket_bytes(network, options, ranks, gradients);
+    double now = 0, network_free = 0; /* since backward began */
     p.network_seconds = synchronize(cost, network, ranks, &p.bytes);
-    now -= left;
-    double gradients = gradient_floats(cost) * float_bytes, sent = 0;
     for (int i = cost->num_parts - 1; i >= 0; i--) {
         now += take(&cost->work[i].backward, samples);
-        waiting += (double) cost->parts[i].gradients * float_bytes;
-        bool last = sent + waiting >= gradients;
-        bool full = options->bucket_bytes > 0 && waiting >= options->bucket_bytes;
-        if (waiting == 0 || !(full || last))
-            continue;
-        network_free = fmax(network_free, now) + hpct_predict_allreduce(network, ranks, waiting);
-        sent += waiting;
-        waiting = 0;
+        done += (double) cost->parts[i].gradients * float_bytes;
+        while (sent < done && (sent + each <= done || done >= gradients)) {
+            double bucket = fmin(each, gradients - sent);
+            network_free = fmax(network_free, now) + hpct_predict_allreduce(network, ranks, bucket);
+            sent += bucket;
+        }
     }
     p.bytes += gradients;
     p.network_seconds += fmax(0, network_free - now);
@@ -149,24 +158,38 @@ static int maker_of_channels(const hpct_cost_model *cost, int dense)
     return i >= 0 && cost->parts[i].split == HPCT_PART_MAKES ? i : -1;
 }
 
+/* The next Dense that reads the channels of `dense` through nothing but what passes them on, or -1.
+ */
+static int reader_of_channels(const hpct_cost_model *cost, int dense)
+{
+    for (int i = dense + 1; i < cost->num_parts; i++) {
+        int from = cost->parts[i].input;
+        while (from > dense && cost->parts[from].split == HPCT_PART_PASSES_ON)
+            from = cost->parts[from].input;
+        if (cost->parts[i].dense && from == dense)
+            return i;
+    }
+    return -1;
+}
+
 /* Every rank sees the whole batch. Of parts first…last a rank computes 1/ranks, all others whole;
- * gradients of what lies before them are partial, and are added up. */
+ * gradients of what lies before them are partial, and are added up. Nobody else needs a gradient,
+ * so that backward updates weights as it does on one rank. */
 static hpct_prediction shared(const hpct_cost_model *cost, const hpct_network *network, int ranks,
                               double samples, int first, int last)
 {
     hpct_prediction p = {.possible = true};
-    double all = samples * ranks, floats = 0, before = 0, kept = 0;
+    double all = samples * ranks, floats = gradient_floats(cost), before = 0, kept = 0;
     p.compute_seconds = take(&cost->loss, all);
     for (int i = 0; i < cost->num_parts; i++) {
-        const hpct_part *part = &cost->parts[i];
+        const hpct_part_work *work = &cost->fused[i];
+        double gradients = (double) cost->parts[i].gradients;
         double share = i >= first && i <= last ? 1.0 / ranks : 1;
-        p.compute_seconds +=
-            share * (take(&cost->work[i].forward, all) + take(&cost->work[i].backward, all));
-        floats += (double) part->gradients;
-        kept += share * (double) part->gradients;
-        before += i < first ? (double) part->gradients : 0;
+        p.compute_seconds += share * (take(&work->forward, all) + take(&work->backward, all));
+        kept += share * gradients;
+        before += i < first ? gradients : 0;
     }
-    p.compute_seconds += floats > 0 ? cost->update * kept / floats : cost->update;
+    p.compute_seconds += floats > 0 ? cost->fused_update * kept / floats : 0;
     if (before > 0) {
         p.network_seconds += hpct_predict_allreduce(network, ranks, FLOAT * before);
         p.bytes += FLOAT * before;
@@ -178,14 +201,17 @@ static hpct_prediction hybrid(const hpct_cost_model *cost, const hpct_network *n
                               double samples, bool rows)
 {
     int dense = largest_dense(cost);
-    int maker = dense >= 0 && rows ? maker_of_channels(cost, dense) : dense;
-    if (maker < 0 || (size_t) ranks > cost->parts[maker].cols)
+    int first = dense >= 0 && rows ? maker_of_channels(cost, dense) : dense;
+    if (first < 0 || (size_t) ranks > cost->parts[first].cols)
         return (hpct_prediction){0};
-    hpct_prediction p = shared(cost, network, ranks, samples, maker, dense);
-    double result = FLOAT * samples * ranks * (double) cost->parts[dense].cols;
-    p.network_seconds += rows ? hpct_predict_allreduce(network, ranks, result)
-                              : hpct_predict_allgather(network, ranks, result / ranks);
-    p.bytes += rows ? result : result / ranks;
+    int reader =
+        rows ? dense : reader_of_channels(cost, dense); /* whose results are partial sums */
+    int last = reader >= 0 ? reader : dense;
+    hpct_prediction p = shared(cost, network, ranks, samples, first, last);
+    double result = FLOAT * samples * ranks * (double) cost->parts[last].cols;
+    p.network_seconds += reader >= 0 ? hpct_predict_allreduce(network, ranks, result)
+                                     : hpct_predict_allgather(network, ranks, result / ranks);
+    p.bytes += reader >= 0 ? result : result / ranks;
     p.step_seconds = p.compute_seconds + p.network_seconds;
     return p;
 }

@@ -22,9 +22,11 @@ typedef struct hpct_cost_model {
     int num_parts;
     const hpct_part_work *work; /* [num_parts], gradients stored, as it is with several ranks */
     hpct_work loss;
-    double update;           /* of all parameters */
-    hpct_work alone;         /* the whole step of one rank, which needs to store no gradient */
-    double bytes_per_second; /* at which memory is copied: read and write counted */
+    double update;               /* of all parameters */
+    const hpct_part_work *fused; /* [num_parts], backward updating parameters where it can */
+    double fused_update;         /* of what is left */
+    hpct_work alone;             /* the whole step of one rank, which needs to store no gradient */
+    double bytes_per_second;     /* at which memory is copied: read and write counted */
 } hpct_cost_model;
 
 /* Of one collective of all ranks. 0 for one rank. bytes: of the array that is added up; that each
@@ -43,7 +45,7 @@ typedef enum hpct_scheme {
 } hpct_scheme;
 
 typedef struct hpct_scheme_options {
-    double bucket_bytes; /* of multi-worker-mirrored; 0: one for all gradients */
+    double bucket_bytes; /* of multi-worker-mirrored; 0: as it chooses itself */
     int powersgd_rank;   /* >= 1 */
     int local_steps;     /* between two averages; >= 1 */
 } hpct_scheme_options;

@@ -9,10 +9,15 @@
 #include <string.h>
 #include <time.h>
 
+/* Not before: rounded up to nanoseconds. */
 static void sleep_until(double due)
 {
     double whole = floor(due);
-    struct timespec until = {.tv_sec = (time_t) whole, .tv_nsec = (long) (1e9 * (due - whole))};
+    struct timespec until = {.tv_sec = (time_t) whole, .tv_nsec = (long) (1e9 * (due - whole)) + 1};
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000;
+    }
     while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR)
         ;
 }

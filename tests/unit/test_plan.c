@@ -201,7 +201,7 @@ static void lines_through_measurements(void **state)
 {
     (void) state;
     hpct_part_seconds a[] = {{7, 10}, {4, 3}}, b[] = {{4, 10}, {1, 3.5}}, got[2];
-    hpct_part_work work[2];
+    hpct_part_work work[4];
     hpct_cost_model cost;
     hpct_compute compute = {.samples = {8, 4},
                             .num_parts = 2,
