@@ -5,13 +5,14 @@
 #   emulated  the MNIST CNN on 1 to 20 nodes at 10 Gb/s, computation replaced by its measured time asleep
 # ROUNDS and STEPS say how often and how long; LINKS and NODES which links (w1) and numbers of nodes (emulated). Needs root, and
 # a quiet machine of at least two cores: each node of the sandbox has one of them (taskset, OMP_NUM_THREADS=1).
+# shellcheck disable=SC2016,SC2086 # Markdown's quotes; options are several words
 set -u
-# shellcheck disable=SC2086 # options are several words
 # shellcheck source=tests/bench/speedup_lib.sh
 . "$(dirname "$0")/speedup_lib.sh"
 strategies=("--strategy multi-worker-mirrored" "--strategy hybrid" "--strategy auto"
     "--strategy multi-worker-mirrored --allow-lossy --wire bf16" "--strategy local-sgd --allow-lossy"
-    "--strategy powersgd --allow-lossy" "--strategy top-k --allow-lossy")
+    "--strategy multi-worker-mirrored --allow-lossy --compress powersgd:4 --compress-warmup 0"
+    "--strategy multi-worker-mirrored --allow-lossy --compress topk:0.01 --compress-warmup 0")
 
 # beside_one MODEL-OPTIONS LINK: a row for each strategy, 2 nodes beside 1; rounds alternate which comes first.
 beside_one() {
@@ -21,7 +22,7 @@ beside_one() {
         one=$([ $((round % 2)) = 1 ] || rate 1 $model)
         for i in "${!strategies[@]}"; do
             [ -e "$work/none.$i" ] && continue
-            echo "$(rate 2 $model ${strategies[i]})" >"$work/last.$i"
+            rate 2 $model ${strategies[i]} >"$work/last.$i"
             grep -qx -e - "$work/last.$i" && touch "$work/none.$i"
         done
         [ $((round % 2)) = 0 ] || one=$(rate 1 $model)
