@@ -2,6 +2,7 @@
 #include "agent/batch.h"
 #include "agent/context.h"
 #include "agent/data/sampler.h"
+#include "agent/emulate.h"
 #include "agent/made_up.h"
 #include "agent/process.h"
 #include "agent/profile.h"
@@ -49,6 +50,15 @@ static hpct_status check_options(bench_run *run)
     if (o->batch_size > 0 && o->global_batch_size > 0)
         return hpct_fail(HPCT_ERR_USAGE,
                          "batch size (per rank) and global batch size are both given: give one");
+    if (o->emulate != NULL && o->profile)
+        return hpct_fail(HPCT_ERR_USAGE, "--profile has nothing to tell of emulated computation");
+    if (o->emulate != NULL && hpct_strategy_replicas(&o->strategy) > 1)
+        return hpct_fail(HPCT_ERR_USAGE, "--emulate is of one replica in each rank: leave "
+                                         "--replicas out");
+    if (o->emulate != NULL && size > 1 &&
+        (o->strategy.name == NULL || strcmp(o->strategy.name, "auto") == 0))
+        return hpct_fail(HPCT_ERR_USAGE, "--emulate needs a --strategy by name: auto would choose "
+                                         "by real steps");
     int64_t global = o->global_batch_size;
     if (global == 0)
         global = (int64_t) (o->batch_size > 0 ? o->batch_size : DEFAULT_BATCH) * size;
@@ -123,6 +133,8 @@ static hpct_status prepare(bench_run *run)
                                                        run->strategy_choice.ops->whole_batch
                                                            ? 0
                                                            : hpct_context_rank(run->context)));
+    if (status == HPCT_OK && run->options.emulate != NULL)
+        status = hpct_emulate(run->context, run->strategy->model, run->count, run->options.emulate);
     return status;
 }
 
@@ -136,6 +148,8 @@ static hpct_status one_step(bench_run *run, double *seconds)
     if (sums.samples > 0)
         run->last = (hpct_metrics){.loss = sums.loss / (double) sums.samples,
                                    .accuracy = sums.correct / (double) sums.samples};
+    if (run->options.emulate != NULL)
+        run->last = (hpct_metrics){NAN, NAN, NAN};
     return status;
 }
 
@@ -229,6 +243,7 @@ static hpct_status write_summary(const bench_run *run, const hpct_bench_result *
         .validation = {NAN, NAN, NAN},
         .peak_rss_mb = run->peak_mb,
         .bytes_sent_per_step = run->strategy->ops->bytes_per_step(run->strategy),
+        .emulated = run->options.emulate != NULL,
     };
     if (hpct_context_rank(run->context) == 0)
         status = hpct_summary_write(&summary, run->options.summary_json);
