@@ -24,6 +24,9 @@ struct hpct_context {
     hpct_comm *comm;
     hpct_watch *watch; /* NULL for one rank */
     char node[HPCT_FRAME_NODE];
+    bool apart;         /* joined nobody */
+    int workers;        /* apart: ranks that train */
+    bool leads;         /* apart: parameter server 0 */
     hpct_status agreed; /* the failure that all ranks know of */
     hpct_network network;
     bool measured; /* that */
@@ -46,8 +49,7 @@ static void set_node(hpct_context *context)
         hpct_frame_set(context->node, sizeof context->node, host);
 }
 
-/* HPC_TRAIN_JOIN_SECONDS: how long to wait for all ranks. */
-static hpct_status join_seconds(int *seconds)
+hpct_status hpct_context_join_seconds(int *seconds)
 {
     const char *text = getenv("HPC_TRAIN_JOIN_SECONDS");
     char *end = NULL;
@@ -136,7 +138,7 @@ static hpct_status join(hpct_context *context)
     hpct_rendezvous meet;
     int seconds;
     bool watch_first = context->config->addresses != NULL;
-    hpct_status status = join_seconds(&seconds);
+    hpct_status status = hpct_context_join_seconds(&seconds);
     if (status == HPCT_OK && watch_first)
         status = hpct_rendezvous_from_config(&meet, context->config);
     if (status == HPCT_OK && watch_first)
@@ -164,7 +166,8 @@ static hpct_status check_roles(const hpct_config *config)
         if (strcmp(role, "worker") != 0 && strcmp(role, "chief") != 0)
             return hpct_fail(HPCT_ERR_CONFIG,
                              "this step has %d task%s of the role %s, but hpc-train trains with "
-                             "workers (and a chief) alone: leave out --hpc-train-roles",
+                             "workers (and a chief) alone, unless fit has --strategy "
+                             "parameter-server: leave out --hpc-train-roles",
                              config->roles[i].count, config->roles[i].count == 1 ? "" : "s", role);
     }
     return HPCT_OK;
@@ -188,6 +191,57 @@ hpct_status hpct_context_open(hpct_context **out)
         status = hpct_memory_meet(context->comm, context->node);
     if (status != HPCT_OK) {
         hpct_context_abort(context, status);
+        return status;
+    }
+    *out = context;
+    return HPCT_OK;
+}
+
+static hpct_status find_roles_apart(hpct_context *context)
+{
+    const hpct_config *config = context->config;
+    int servers = 0;
+    for (int i = 0; i < config->num_roles; i++) {
+        const char *role = config->roles[i].name;
+        if (strcmp(role, "ps") == 0)
+            servers += config->roles[i].count;
+        else if (strcmp(role, "worker") == 0 || strcmp(role, "chief") == 0)
+            context->workers += config->roles[i].count;
+        else
+            return hpct_fail(HPCT_ERR_USAGE,
+                             "--hpc-train-roles: --strategy parameter-server has no use for the "
+                             "role %s, only for ps, worker and chief",
+                             role);
+    }
+    if (servers == 0 || context->workers == 0)
+        return hpct_fail(HPCT_ERR_USAGE,
+                         "--strategy parameter-server needs parameter servers and workers, and "
+                         "here are %d and %d: srun --hpc-train-roles=ps:2,worker:4",
+                         servers, context->workers);
+    if (config->addresses == NULL)
+        return hpct_fail(HPCT_ERR_CONFIG, "--strategy parameter-server: nobody said where the "
+                                          "tasks listen: use srun --hpc-train");
+    context->leads = strcmp(config->role, "ps") == 0 && config->role_index == 0;
+    return HPCT_OK;
+}
+
+hpct_status hpct_context_open_apart(hpct_context **out)
+{
+    hpct_context *context = calloc(1, sizeof *context);
+    if (context == NULL)
+        return hpct_fail_memory(sizeof *context);
+    hpct_status status = hpct_config_read(&context->config);
+    if (status != HPCT_OK) {
+        free(context);
+        return status;
+    }
+    set_node(context);
+    context->apart = true;
+    status = find_roles_apart(context);
+    if (status == HPCT_OK)
+        status = hpct_comm_self_open(&context->comm);
+    if (status != HPCT_OK) {
+        context_free(context);
         return status;
     }
     *out = context;
@@ -321,6 +375,21 @@ int hpct_context_rank(const hpct_context *context)
 int hpct_context_size(const hpct_context *context)
 {
     return context->config->size;
+}
+
+int hpct_context_workers(const hpct_context *context)
+{
+    return context->apart ? context->workers : context->config->size;
+}
+
+int hpct_context_leads(const hpct_context *context)
+{
+    return context->apart ? context->leads : context->config->rank == 0;
+}
+
+bool hpct_context_is_apart(const hpct_context *context)
+{
+    return context->apart;
 }
 
 int hpct_context_rank_hint(void)

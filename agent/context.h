@@ -7,10 +7,16 @@
 #include "agent/comm/network.h"
 
 #include <hpctrain/context.h>
+#include <stdbool.h>
 
 hpct_comm *hpct_context_comm(hpct_context *context);
 const hpct_config *hpct_context_config(const hpct_context *context);
 const char *hpct_context_node(const hpct_context *context); /* this rank's node */
+
+/* HPC_TRAIN_JOIN_SECONDS: how long to wait for others. */
+hpct_status hpct_context_join_seconds(int *seconds);
+
+bool hpct_context_is_apart(const hpct_context *context);
 
 /* The network between the ranks, measured by the first call: collective, and the same on all. */
 hpct_status hpct_context_network(hpct_context *context, hpct_network *network);

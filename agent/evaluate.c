@@ -78,11 +78,12 @@ static hpct_status evaluate_batches(hpct_model *model, hpct_strategy *strategy,
     return status;
 }
 
-static hpct_status evaluate_share(hpct_context *context, hpct_model *model, hpct_strategy *strategy,
-                                  const hpct_dataset *dataset, int batch, hpct_batch_sums *sums)
+hpct_status hpct_evaluate_slice(hpct_model *model, hpct_strategy *strategy,
+                                const hpct_dataset *dataset, int slice, int slices, int batch,
+                                hpct_batch_sums *sums)
 {
     own_share mine = {.batch = batch};
-    mine.count = share(context, dataset, &mine.begin);
+    mine.count = hpct_slice((int64_t) dataset->size, slice, slices, &mine.begin);
     mine.indices = malloc((size_t) batch * sizeof *mine.indices);
     if (mine.indices == NULL)
         return hpct_fail_memory((size_t) batch * sizeof *mine.indices);
@@ -115,7 +116,8 @@ hpct_status hpct_evaluate_built(hpct_context *context, hpct_model *model, hpct_s
     hpct_status status =
         all == NULL ? hpct_fail_memory((size_t) comm->size * sizeof *all) : HPCT_OK;
     if (status == HPCT_OK)
-        status = evaluate_share(context, model, strategy, dataset, batch, &mine);
+        status =
+            hpct_evaluate_slice(model, strategy, dataset, comm->rank, comm->size, batch, &mine);
     status = hpct_context_agree(context, status);
     if (status == HPCT_OK)
         status = comm->ops->allgather(comm, &mine, all, sizeof mine);

@@ -11,6 +11,13 @@
 int hpct_evaluate_batch_sizes(hpct_context *context, const hpct_dataset *dataset, int batch,
                               int sizes[2]);
 
+/* Slice `slice` of `slices` of the data set, on a model built for the sizes that it has; by
+ * the strategy that trains it where that computes evaluations itself (NULL: there is none); the
+ * sums over it. Not collective. */
+hpct_status hpct_evaluate_slice(hpct_model *model, hpct_strategy *strategy,
+                                const hpct_dataset *dataset, int slice, int slices, int batch,
+                                hpct_batch_sums *sums);
+
 /* hpct_evaluate on a model built for those sizes, by the strategy that trains it where that
  * computes evaluations itself (NULL: there is none); collective. */
 hpct_status hpct_evaluate_built(hpct_context *context, hpct_model *model, hpct_strategy *strategy,

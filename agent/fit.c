@@ -124,13 +124,14 @@ static int slice_size(const fit_run *run)
     return run->choice.ops->whole_batch ? 1 : hpct_context_size(run->context);
 }
 
-static hpct_status check_data(const fit_run *run)
+hpct_status hpct_fit_check_data(const hpct_model *model, const hpct_dataset *train,
+                                const hpct_dataset *validation)
 {
-    hpct_shape input = hpct_model_input_shape(run->model);
-    int labels = hpct_model_count_labels(run->model);
-    hpct_status status = hpct_dataset_check(run->train, input, labels);
-    if (status == HPCT_OK && run->validation != NULL)
-        status = hpct_dataset_check(run->validation, input, labels);
+    hpct_shape input = hpct_model_input_shape(model);
+    int labels = hpct_model_count_labels(model);
+    hpct_status status = hpct_dataset_check(train, input, labels);
+    if (status == HPCT_OK && validation != NULL)
+        status = hpct_dataset_check(validation, input, labels);
     return status;
 }
 
@@ -151,15 +152,13 @@ static hpct_status check_writable(const char *what, const char *path)
     return status;
 }
 
-static hpct_status check_outputs(const fit_run *run)
+hpct_status hpct_fit_check_outputs(const hpct_fit_options *options)
 {
-    if (hpct_context_rank(run->context) != 0)
-        return HPCT_OK;
-    hpct_status status = check_writable("summary_json", run->options.summary_json);
+    hpct_status status = check_writable("summary_json", options->summary_json);
     if (status == HPCT_OK)
-        status = check_writable("save_weights", run->options.save_weights);
-    if (status == HPCT_OK && run->options.save_weights != NULL)
-        status = hpct_model_check_weights_name(run->options.save_weights);
+        status = check_writable("save_weights", options->save_weights);
+    if (status == HPCT_OK && options->save_weights != NULL)
+        status = hpct_model_check_weights_name(options->save_weights);
     return status;
 }
 
@@ -270,9 +269,9 @@ static hpct_status prepare(fit_run *run)
 {
     hpct_status status = check_options(run);
     if (status == HPCT_OK)
-        status = check_data(run);
-    if (status == HPCT_OK)
-        status = check_outputs(run);
+        status = hpct_fit_check_data(run->model, run->train, run->validation);
+    if (status == HPCT_OK && hpct_context_rank(run->context) == 0)
+        status = hpct_fit_check_outputs(&run->options);
     status = hpct_context_agree(run->context, status);
     if (status == HPCT_OK)
         status = hpct_threads_set(run->context);
@@ -560,7 +559,11 @@ hpct_status hpct_fit_until(hpct_context *context, hpct_model *model, const hpct_
         .validation = options->validation,
         .result = {.train = {NAN, NAN, NAN}, .validation = {NAN, NAN, NAN}},
     };
-    hpct_status status = prepare(&run);
+    const hpct_strategy_ops *ops;
+    hpct_status status = hpct_strategy_find(&ops, &options->strategy);
+    if (status == HPCT_OK && ops->fit != NULL)
+        return ops->fit(context, model, train, options, max_steps, result);
+    status = prepare(&run);
     if (status != HPCT_OK)
         goto fail;
     hpct_progress_init(&run.progress, stdout,

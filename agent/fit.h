@@ -9,4 +9,11 @@ hpct_status hpct_fit_until(hpct_context *context, hpct_model *model, const hpct_
                            const hpct_fit_options *options, int64_t max_steps,
                            hpct_fit_result *result);
 
+/* That the data fit the model; `validation` may be NULL. */
+hpct_status hpct_fit_check_data(const hpct_model *model, const hpct_dataset *train,
+                                const hpct_dataset *validation);
+
+/* That what is to be written at the end can be, before hours of training. */
+hpct_status hpct_fit_check_outputs(const hpct_fit_options *options);
+
 #endif

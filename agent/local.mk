@@ -52,6 +52,17 @@ agent_libagent_la_SOURCES = \
 	agent/process.c agent/process.h \
 	agent/profile.c agent/profile.h \
 	agent/progress.c agent/progress.h \
+	agent/ps/channel.c agent/ps/channel.h \
+	agent/ps/connect.c agent/ps/connect.h \
+	agent/ps/holder.c agent/ps/holder.h \
+	agent/ps/leader.c agent/ps/leader.h \
+	agent/ps/message.c agent/ps/message.h \
+	agent/ps/partition.c agent/ps/partition.h \
+	agent/ps/pulse.c agent/ps/pulse.h \
+	agent/ps/run.c agent/ps/run.h \
+	agent/ps/schedule.c agent/ps/schedule.h \
+	agent/ps/server.c agent/ps/server.h \
+	agent/ps/worker.c agent/ps/worker.h \
 	agent/stop.c agent/stop.h \
 	agent/strategy/buckets.c agent/strategy/buckets.h \
 	agent/strategy/central_storage.c \
@@ -60,6 +71,7 @@ agent_libagent_la_SOURCES = \
 	agent/strategy/hybrid.c \
 	agent/strategy/mirrored.c \
 	agent/strategy/multi_worker_mirrored.c \
+	agent/strategy/parameter_server.c \
 	agent/strategy/replica.c agent/strategy/replica.h \
 	agent/strategy/replica_set.c agent/strategy/replica_set.h \
 	agent/strategy/strategy.c agent/strategy/strategy.h \

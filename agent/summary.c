@@ -19,6 +19,18 @@ static json_t *number(double value)
     return isfinite(value) ? json_real(value) : json_null();
 }
 
+static json_t *servers_to_json(const hpct_ps_summary *s)
+{
+    return json_pack(
+        "{s:i s:b s:i s:o s:i s:i s:I s:I s:I s:o s:I s:I}", "servers", s->servers, "synchronous",
+        (int) s->synchronous, "backup_workers", s->backup_workers, "max_staleness",
+        s->max_staleness < 0 ? json_null() : json_integer(s->max_staleness), "workers_joined",
+        s->workers_joined, "workers_lost", s->workers_lost, "gradients", (json_int_t) s->gradients,
+        "late", (json_int_t) s->late, "given_again", (json_int_t) s->given_again, "staleness_mean",
+        number(s->staleness_mean), "staleness_largest", (json_int_t) s->staleness_max, "held",
+        (json_int_t) s->held);
+}
+
 static json_t *to_json(const hpct_summary *s)
 {
     json_t *epoch_seconds = json_array();
@@ -65,6 +77,8 @@ hpct_status hpct_summary_write(const hpct_summary *summary, const char *path)
     char *text = NULL, *line = NULL, *temporary = NULL;
     int fd = -1;
     json_t *object = to_json(summary);
+    if (summary->parameter_server != NULL)
+        json_object_set_new(object, "parameter_server", servers_to_json(summary->parameter_server));
     if (object != NULL)
         text = json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
     json_decref(object);

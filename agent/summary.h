@@ -3,7 +3,20 @@
 #define HPCT_AGENT_SUMMARY_H
 
 #include <hpctrain/train.h>
+#include <stdbool.h>
 #include <stdint.h>
+
+/* What a run with parameter servers adds, under "parameter_server". */
+typedef struct hpct_ps_summary {
+    int servers, backup_workers;
+    bool synchronous;
+    int64_t max_staleness;            /* the bound; -1: none */
+    int workers_joined, workers_lost; /* one that comes again counts again */
+    int64_t gradients, late;          /* that counted; that came second */
+    int64_t given_again;              /* batches whose worker was lost */
+    double staleness_mean;            /* updates; NaN without gradients */
+    int64_t staleness_max, held;      /* held: times that a worker waited for the bound */
+} hpct_ps_summary;
 
 typedef struct hpct_summary {
     const char *model, *strategy, *device;
@@ -22,10 +35,11 @@ typedef struct hpct_summary {
     hpct_metrics train, validation; /* NaN becomes null */
     int top_k;                      /* 0: the top-k accuracies are null */
     const char *optimizer;
-    double learning_rate;        /* of the next step */
-    double peak_rss_mb;          /* of the largest rank */
-    int64_t bytes_sent_per_step; /* handed to collectives by one rank */
-    int signal;                  /* that stopped it, or 0 */
+    double learning_rate;                    /* of the next step */
+    double peak_rss_mb;                      /* of the largest rank */
+    int64_t bytes_sent_per_step;             /* handed to collectives by one rank */
+    int signal;                              /* that stopped it, or 0 */
+    const hpct_ps_summary *parameter_server; /* or NULL */
 } hpct_summary;
 
 /* Writes beside `path`, syncs, renames: `path` is never half written. HPCT_ERR_IO naming it. */

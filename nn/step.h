@@ -135,6 +135,9 @@ void hpct_model_set_replicas(hpct_model *model, const hpct_replicas *replicas);
  * and of backward. */
 hpct_status hpct_model_forward_absent(hpct_model *model);
 hpct_status hpct_model_backward_absent(hpct_model *model);
+/* Whether a BatchNormalization takes its statistics from its own replica's samples alone, so that
+ * results depend on how a batch is cut. */
+bool hpct_model_has_own_statistics(const hpct_model *model);
 /* Floats that a step adds up in this way. */
 size_t hpct_model_synced_floats(const hpct_model *model);
 
@@ -164,5 +167,15 @@ const hpct_optimizer *hpct_model_optimizer(const hpct_model *model);
 /* The optimizer's step over the whole arena, with the learning rate that the schedule has for it.
  * Counts one step; so does an accumulate after which no update is due. */
 hpct_status hpct_model_update(hpct_model *model);
+
+/* The same for [begin, end) of the arenas alone, which begins and ends where they may be cut: for
+ * who owns that part. */
+hpct_status hpct_model_update_part(hpct_model *model, size_t begin, size_t end);
+
+/* The last place at or before `at` where the arenas may be cut so that each part is updated without
+ * knowing of the other: anywhere (64-byte aligned), or, for an optimizer that takes norms of each
+ * parameter, between two of them. What takes the norm of the whole gradient cannot be cut: 0, or
+ * the arenas' end. */
+size_t hpct_model_cut(const hpct_model *model, size_t at);
 
 #endif

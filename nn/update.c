@@ -3,6 +3,7 @@
 #include "nn/run.h"
 
 #include "base/status.h"
+#include "nn/optimizer.h"
 
 #include <math.h>
 
@@ -29,17 +30,12 @@ hpct_status hpct_model_accumulate(hpct_model *model, bool *due)
     return run->backend->accumulate(run->arena_floats, run->gradients, sum, place == 0);
 }
 
-hpct_status hpct_model_update_by(hpct_model *model, const float *gradients)
+static hpct_update_call next_update(const hpct_model *model)
 {
-    hpct_status status = need_training(model);
-    if (status == HPCT_OK && model->run->borrows)
-        status = hpct_fail(HPCT_ERR_INTERNAL, "model %s has borrowed its parameters", model->name);
-    if (status != HPCT_OK)
-        return status;
-    hpct_run *run = model->run;
+    const hpct_run *run = model->run;
     const hpct_optimizer *o = &model->optimizer;
     double t = (double) (model->steps / o->gradient_accumulation_steps + 1);
-    hpct_update_call call = {
+    return (hpct_update_call){
         .kind = o->kind,
         .nesterov = o->nesterov,
         .learning_rate = (float) hpct_model_learning_rate(model),
@@ -56,11 +52,23 @@ hpct_status hpct_model_update_by(hpct_model *model, const float *gradients)
         .clipnorm = (float) o->clipnorm,
         .global_clipnorm = (float) o->global_clipnorm,
         .param = run->parameters,
-        .grad = gradients,
+        .grad = run->gradients,
         .slot = {run->slot[0], run->slot[1]},
         .ranges = run->updates,
         .num_ranges = run->num_updates,
     };
+}
+
+hpct_status hpct_model_update_by(hpct_model *model, const float *gradients)
+{
+    hpct_status status = need_training(model);
+    if (status == HPCT_OK && model->run->borrows)
+        status = hpct_fail(HPCT_ERR_INTERNAL, "model %s has borrowed its parameters", model->name);
+    if (status != HPCT_OK)
+        return status;
+    hpct_run *run = model->run;
+    hpct_update_call call = next_update(model);
+    call.grad = gradients;
     double begin = hpct_run_began(run);
     status = run->backend->update(&call);
     run->stale = true;
@@ -72,4 +80,49 @@ hpct_status hpct_model_update_by(hpct_model *model, const float *gradients)
 hpct_status hpct_model_update(hpct_model *model)
 {
     return hpct_model_update_by(model, model->run != NULL ? model->run->gradients : NULL);
+}
+
+hpct_status hpct_model_update_part(hpct_model *model, size_t begin, size_t end)
+{
+    hpct_status status = need_training(model);
+    if (status != HPCT_OK)
+        return status;
+    hpct_run *run = model->run;
+    hpct_update_call call = next_update(model);
+    for (int i = 0; i < run->num_updates && status == HPCT_OK; i++) {
+        hpct_update_range part = run->updates[i];
+        size_t last = part.offset + part.count;
+        if (part.offset < begin)
+            part.offset = begin;
+        if (last > end)
+            last = end;
+        if (part.offset >= last)
+            continue;
+        part.count = last - part.offset;
+        call.ranges = &part;
+        call.num_ranges = 1;
+        status = run->backend->update(&call);
+    }
+    run->stale = true;
+    model->steps++;
+    return status;
+}
+
+size_t hpct_model_cut(const hpct_model *model, size_t at)
+{
+    const hpct_run *run = model->run;
+    const hpct_optimizer *o = &model->optimizer;
+    if (at >= run->arena_floats)
+        return run->arena_floats;
+    if (o->global_clipnorm > 0)
+        return 0;
+    if (!hpct_optimizer_by_parameter(o))
+        return at / HPCT_ARENA_ALIGN * HPCT_ARENA_ALIGN;
+    size_t cut = 0;
+    for (int i = 0; i < run->num_updates; i++) {
+        size_t end = run->updates[i].offset + run->updates[i].count;
+        if (end <= at && end > cut)
+            cut = end;
+    }
+    return cut;
 }

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct arguments {
     hpct_cli_choice model;
@@ -124,19 +125,42 @@ static error_t parse(int key, char *value, struct argp_state *state)
     }
 }
 
+static bool has_servers(const arguments *a)
+{
+    return a->fit.strategy.name != NULL && strcmp(a->fit.strategy.name, "parameter-server") == 0;
+}
+
+/* Workers whose samples make one step: all, but for those of servers that wait for fewer. */
+static int sharers(const hpct_context *context, const arguments *a)
+{
+    const hpct_strategy_options *s = &a->fit.strategy;
+    int workers = hpct_context_workers(context);
+    return !has_servers(a) ? workers : s->ps_synchronous ? workers - s->ps_backup_workers : 1;
+}
+
+/* Samples of a step. */
+static double step_samples(const hpct_context *context, const arguments *a)
+{
+    bool shared = has_servers(a) && !a->fit.strategy.ps_synchronous;
+    if (a->fit.global_batch_size == 0)
+        return (double) a->fit.batch_size * sharers(context, a);
+    return shared ? ceil((double) a->fit.global_batch_size / hpct_context_workers(context))
+                  : a->fit.global_batch_size;
+}
+
 static void say_what_begins(hpct_context *context, const hpct_model *model,
                             const hpct_dataset *train, const arguments *a)
 {
-    int ranks = hpct_context_size(context), replicas = a->fit.strategy.replicas;
+    int ranks = hpct_context_workers(context), replicas = a->fit.strategy.replicas;
     char of_each[32] = "";
-    if (a->fit.verbose == 0 || hpct_context_rank(context) != 0)
+    if (a->fit.verbose == 0 || !hpct_context_leads(context))
         return;
     if (replicas > 1)
         snprintf(of_each, sizeof of_each, " of %d replicas", replicas);
-    printf("%s: %zu parameters, %zu pictures, %d rank%s%s, global batch %d\n",
+    printf("%s: %zu parameters, %zu pictures, %d %s%s%s, global batch %.0f\n",
            hpct_model_name(model), hpct_model_count_parameters(model), hpct_dataset_size(train),
-           ranks, ranks == 1 ? "" : "s", of_each,
-           a->fit.global_batch_size > 0 ? a->fit.global_batch_size : a->fit.batch_size * ranks);
+           ranks, has_servers(a) ? "worker" : "rank", ranks == 1 ? "" : "s", of_each,
+           step_samples(context, a));
     fflush(stdout);
 }
 
@@ -144,9 +168,8 @@ static void say_what_begins(hpct_context *context, const hpct_model *model,
 static hpct_status compile(hpct_context *context, hpct_model *model, const hpct_cli_model *defaults,
                            const hpct_dataset *train, const arguments *a)
 {
-    int ranks = hpct_context_size(context);
-    double batch = a->fit.global_batch_size > 0 ? a->fit.global_batch_size
-                                                : (double) a->fit.batch_size * ranks;
+    int ranks = sharers(context, a);
+    double batch = step_samples(context, a);
     double steps = a->fit.steps_per_epoch > 0 ? (double) a->fit.steps_per_epoch
                                               : ceil((double) hpct_dataset_size(train) / batch);
     return hpct_cli_compile(model, defaults, &a->training, ranks, steps, a->fit.epochs);
@@ -174,7 +197,8 @@ static hpct_status fit(hpct_context *context, hpct_model *model, const hpct_cli_
     hpct_dataset *train = NULL, *validation = NULL;
     const char *path = a->data != NULL ? a->data : hpct_context_data(context);
     hpct_status status = HPCT_OK;
-    if (a->weights != NULL && hpct_context_rank(context) == 0) /* the others get them from rank 0 */
+    /* Else the others get them from rank 0. */
+    if (a->weights != NULL && (hpct_context_rank(context) == 0 || has_servers(a)))
         status = hpct_model_load_weights(model, a->weights);
     if (status == HPCT_OK)
         status = hpct_cli_open_data(&train, path, HPCT_TRAIN, model, &a->input);
@@ -219,6 +243,9 @@ static int run(int argc, char **argv)
     if (a.batch.global_size > 0 && a.training.scaling != HPCT_CLI_SCALING_NONE)
         hpct_cli_usage("--lr-scaling is for batches that grow with the ranks; --global-batch-size "
                        "does not");
+    if (a.batch.size == HPCT_CLI_AUTO && has_servers(&a))
+        hpct_cli_usage("--batch-size auto is not for --strategy parameter-server, whose workers "
+                       "do not wait for one another: give a number");
     a.input.width = a.model.width;
     a.input.height = a.model.height;
     hpct_status status = hpct_cli_make_model(&model, &defaults, &a.model, -1, 0);
@@ -228,7 +255,10 @@ static int run(int argc, char **argv)
     if (status == HPCT_OK)
         status = hpct_model_initialize(model, a.fit.seed);
     if (status == HPCT_OK)
-        status = hpct_cli_open_context(&context, model);
+        status = has_servers(&a) ? hpct_context_open_apart(&context)
+                                 : hpct_cli_open_context(&context, model);
+    if (status == HPCT_OK && has_servers(&a))
+        status = hpct_precision_check(hpct_model_precision(model));
     if (status == HPCT_OK)
         status = fit(context, model, defaults, &a, &result);
     status = hpct_context_finish(context, "hpc-train", status);

@@ -11,13 +11,17 @@ enum {
     KEY_HYBRID_FORM,
     KEY_REPLICAS,
     KEY_WIRE,
+    KEY_PS_SYNC,
+    KEY_BACKUP_WORKERS,
+    KEY_MAX_STALENESS,
 };
 
 static const struct argp_option options[] = {
     {NULL, 0, NULL, 0, "How the ranks share the work:", 5},
     {"strategy", KEY_STRATEGY, "NAME", 0,
      "auto (the default: the fastest here that changes nothing but rounding; mirrored with "
-     "--replicas), central-storage (one rank), hybrid, mirrored, multi-worker-mirrored",
+     "--replicas), central-storage (one rank), hybrid, mirrored, multi-worker-mirrored, "
+     "parameter-server",
      5},
     {"replicas", KEY_REPLICAS, "N", 0,
      "replicas in each rank, threads with a part of its cores and pictures each (default 1; with "
@@ -31,6 +35,15 @@ static const struct argp_option options[] = {
      "how gradients travel: fp32 (default), bf16 or fp16 (with --allow-lossy)", 5},
     {"bucket-bytes", KEY_BUCKET_BYTES, "N", 0,
      "gradients in one reduction (default: from the measured network)", 5},
+    {"ps-sync", KEY_PS_SYNC, NULL, 0,
+     "parameter-server: one update a global batch, exact (default: one a gradient)", 5},
+    {"backup-workers", KEY_BACKUP_WORKERS, "N", 0,
+     "with --ps-sync: so many workers more than a step needs; they repeat what is slow (default 0)",
+     5},
+    {"max-staleness", KEY_MAX_STALENESS, "N", 0,
+     "parameter-server: no gradient is older than N updates; who is too fast waits (default: no "
+     "bound)",
+     5},
     {0},
 };
 
@@ -65,6 +78,16 @@ static error_t parse(int key, char *value, struct argp_state *state)
         return 0;
     case KEY_WIRE:
         o->wire = wire_named(value);
+        return 0;
+    case KEY_PS_SYNC:
+        o->ps_synchronous = true;
+        return 0;
+    case KEY_BACKUP_WORKERS:
+        o->ps_backup_workers = (int) hpct_cli_integer("backup-workers", value, 0, 1 << 20);
+        return 0;
+    case KEY_MAX_STALENESS:
+        o->ps_bounded = true;
+        o->ps_max_staleness = hpct_cli_integer("max-staleness", value, 0, INT64_MAX);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;

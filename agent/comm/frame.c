@@ -43,8 +43,7 @@ void hpct_frame_encode(uint8_t out[HPCT_FRAME_BYTES], const hpct_frame *frame,
     memcpy(out + AT_TEXT, frame->text, HPCT_FRAME_TEXT);
 }
 
-/* Copies a string field; false when it is not terminated. It may be printed on a terminal later. */
-static bool take_text(char *out, const uint8_t *in, size_t size)
+bool hpct_frame_take_text(char *out, const uint8_t *in, size_t size)
 {
     memcpy(out, in, size);
     if (memchr(out, '\0', size) == NULL)
@@ -56,8 +55,7 @@ static bool take_text(char *out, const uint8_t *in, size_t size)
     return true;
 }
 
-/* Takes the same time wherever the first difference is. */
-static bool same_token(const uint8_t *a, const uint8_t *b)
+bool hpct_frame_same_token(const uint8_t *a, const uint8_t *b)
 {
     unsigned difference = 0;
     for (int i = 0; i < HPCT_TOKEN_BYTES; i++)
@@ -69,7 +67,7 @@ bool hpct_frame_decode(hpct_frame *out, const uint8_t in[HPCT_FRAME_BYTES],
                        const uint8_t token[HPCT_TOKEN_BYTES])
 {
     if (memcmp(in + AT_MAGIC, magic, sizeof magic) != 0 || in[AT_VERSION] != VERSION ||
-        in[AT_ZERO] != 0 || !same_token(in + AT_TOKEN, token))
+        in[AT_ZERO] != 0 || !hpct_frame_same_token(in + AT_TOKEN, token))
         return false;
     if (in[AT_TYPE] < HPCT_FRAME_HELLO || in[AT_TYPE] > HPCT_FRAME_ARRIVED)
         return false;
@@ -78,6 +76,6 @@ bool hpct_frame_decode(hpct_frame *out, const uint8_t in[HPCT_FRAME_BYTES],
     out->rank = 0;
     for (int i = 0; i < 4; i++)
         out->rank = out->rank << 8 | in[AT_RANK + i];
-    return take_text(out->node, in + AT_NODE, HPCT_FRAME_NODE) &&
-           take_text(out->text, in + AT_TEXT, HPCT_FRAME_TEXT);
+    return hpct_frame_take_text(out->node, in + AT_NODE, HPCT_FRAME_NODE) &&
+           hpct_frame_take_text(out->text, in + AT_TEXT, HPCT_FRAME_TEXT);
 }

@@ -38,6 +38,12 @@ void hpct_frame_encode(uint8_t out[HPCT_FRAME_BYTES], const hpct_frame *frame,
 bool hpct_frame_decode(hpct_frame *out, const uint8_t in[HPCT_FRAME_BYTES],
                        const uint8_t token[HPCT_TOKEN_BYTES]);
 
+/* For other messages with a token: takes the same time wherever the first difference is. */
+bool hpct_frame_same_token(const uint8_t *a, const uint8_t *b);
+/* Copies a string field that came; control characters become '?', for it may be printed on a
+ * terminal later. False when it is not terminated. */
+bool hpct_frame_take_text(char *out, const uint8_t *in, size_t size);
+
 /* Copies text into out[size], cut to fit. */
 void hpct_frame_set(char *out, size_t size, const char *text);
 

@@ -24,8 +24,7 @@ static uint64_t hash_text(uint64_t hash, const char *text)
     return (hash ^ 0xff) * 0x100000001b3u; /* so that "ab","c" is not "a","bc" */
 }
 
-/* It keeps strangers and other runs apart; it is no secret from who reads the job's environment. */
-static void derive_token(uint8_t token[HPCT_TOKEN_BYTES], const hpct_config *config)
+void hpct_rendezvous_token(uint8_t token[HPCT_TOKEN_BYTES], const hpct_config *config)
 {
     char user[32];
     uint64_t hashes[2] = {0xcbf29ce484222325u, 0x84222325cbf29ce4u};
@@ -49,7 +48,7 @@ hpct_status hpct_rendezvous_from_config(hpct_rendezvous *out, const hpct_config 
         return hpct_fail(HPCT_ERR_CONFIG, "the address of rank 0, '%s', is not host:port",
                          config->addresses[0]);
     snprintf(out->addresses[0], sizeof out->addresses[0], "%s", config->addresses[0]);
-    derive_token(out->token, config);
+    hpct_rendezvous_token(out->token, config);
     return config->rank == 0 ? hpct_link_listen(&out->listen_fd, &port, host, BACKLOG) : HPCT_OK;
 }
 

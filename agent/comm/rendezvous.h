@@ -17,6 +17,10 @@ typedef struct hpct_rendezvous {
     char addresses[HPCT_RENDEZVOUS_ADDRESSES][HPCT_RENDEZVOUS_ADDRESS_SIZE];
 } hpct_rendezvous;
 
+/* A token that all ranks of a job can make from config->addresses and what they know of the job. It
+ * keeps strangers and other runs apart; it is no secret from who reads the job's environment. */
+void hpct_rendezvous_token(uint8_t token[HPCT_TOKEN_BYTES], const hpct_config *config);
+
 /* With config->addresses: rank 0 listens on its own port (HPCT_ERR_CONFIG when that is in use); the
  * token is made from what all ranks know of the job and no other job has. */
 hpct_status hpct_rendezvous_from_config(hpct_rendezvous *out, const hpct_config *config);

@@ -183,13 +183,14 @@ static hpct_status next_prepared(hpct_pipeline *p, hpct_input *out)
 hpct_status hpct_pipeline_next(hpct_pipeline *pipeline, hpct_input *out)
 {
     double began = hpct_process_clock();
+    int ahead = pipeline->options.on_demand ? 1 : NUM_BUFFERS;
     hpct_status status;
     if (pipeline->plain) {
         status = next_plain(pipeline, out);
     } else {
         /* the buffer that the model has read is free again */
         while (pipeline->planned < pipeline->options.batches &&
-               pipeline->planned < pipeline->delivered + NUM_BUFFERS)
+               pipeline->planned < pipeline->delivered + ahead)
             plan(pipeline);
         status = next_prepared(pipeline, out);
     }
@@ -303,7 +304,8 @@ hpct_status hpct_pipeline_open(hpct_pipeline **out, const hpct_pipeline_options 
         hpct_pipeline_close(p);
         return status;
     }
-    while (!p->plain && p->planned < options->batches && p->planned < NUM_BUFFERS - 1)
+    while (!p->plain && !options->on_demand && p->planned < options->batches &&
+           p->planned < NUM_BUFFERS - 1)
         plan(p);
     *out = p;
     return HPCT_OK;

@@ -20,6 +20,7 @@ typedef struct hpct_pipeline_options {
     /* The indices of batch `number`; called for 0, 1, 2 … by the threads of open and next. */
     hpct_batch (*batch)(void *from, int64_t number);
     void *from;
+    bool on_demand;  /* `batch` is called only for what is asked for next: nothing is done ahead */
     float *pixels;   /* where a plain gather goes: [largest][sample] … */
     int32_t *labels; /* … and [largest]; both NULL: memory of its own, as with all others */
 } hpct_pipeline_options;

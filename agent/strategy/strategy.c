@@ -7,7 +7,8 @@
 #include <string.h>
 
 const hpct_strategy_ops *const hpct_strategies[] = {
-    &hpct_hybrid, &hpct_multi_worker_mirrored, &hpct_mirrored, &hpct_central_storage, NULL,
+    &hpct_hybrid,          &hpct_multi_worker_mirrored, &hpct_mirrored,
+    &hpct_central_storage, &hpct_parameter_server,      NULL,
 };
 
 static hpct_status check_lossy(const hpct_strategy_options *options)

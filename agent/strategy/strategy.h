@@ -10,6 +10,7 @@
 
 #include <hpctrain/model.h>
 #include <hpctrain/strategy.h>
+#include <hpctrain/train.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -84,6 +85,11 @@ typedef struct hpct_strategy_ops {
     int64_t (*bytes_per_step)(const hpct_strategy *strategy);
 
     void (*close)(hpct_strategy *strategy);
+
+    /* Instead of all but `need`, where the ranks do not step together: the whole of hpct_fit_until.
+     * Else NULL. `open` then refuses those who step themselves. */
+    hpct_status (*fit)(hpct_context *context, hpct_model *model, const hpct_dataset *train,
+                       const hpct_fit_options *options, int64_t max_steps, hpct_fit_result *result);
 } hpct_strategy_ops;
 
 /* The part that every strategy's own struct begins with. */
@@ -97,6 +103,7 @@ extern const hpct_strategy_ops hpct_central_storage;
 extern const hpct_strategy_ops hpct_hybrid;
 extern const hpct_strategy_ops hpct_mirrored;
 extern const hpct_strategy_ops hpct_multi_worker_mirrored;
+extern const hpct_strategy_ops hpct_parameter_server;
 
 /* All of them, ended by NULL. */
 extern const hpct_strategy_ops *const hpct_strategies[];

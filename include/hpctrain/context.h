@@ -21,6 +21,13 @@ typedef struct hpct_context hpct_context;
  * 69, because the other ranks' collectives can no longer finish. */
 HPCT_API hpct_status hpct_context_open(hpct_context **out);
 
+/* For a run whose ranks do not wait for one another (the strategy parameter-server): reads who
+ * takes part, and joins nobody; MPI is not started, and there is no watch. What is collective is
+ * then each rank's own. HPCT_ERR_USAGE unless the cluster has ranks of the roles ps and worker (and
+ * chief, a worker too), whose addresses are known: srun --hpc-train-roles=ps:2,worker:4, or an
+ * HPC_TRAIN_CONFIG. */
+HPCT_API hpct_status hpct_context_open_apart(hpct_context **out);
+
 /* Leaves in order; collective. NULL is allowed. */
 HPCT_API void hpct_context_close(hpct_context *context);
 
@@ -46,6 +53,12 @@ HPCT_API hpct_status hpct_context_finish(hpct_context *context, const char *prog
 HPCT_API int hpct_context_rank(const hpct_context *context);
 HPCT_API int hpct_context_size(const hpct_context *context); /* ranks in all */
 HPCT_API int hpct_context_local_rank(const hpct_context *context);
+
+/* Ranks that train: all, or, apart, those that are no parameter servers. */
+HPCT_API int hpct_context_workers(const hpct_context *context);
+
+/* Whether this rank shows progress and writes results: rank 0, or, apart, parameter server 0. */
+HPCT_API int hpct_context_leads(const hpct_context *context);
 
 /* The rank as the environment alone tells it, before any context is open; 0 when it does not. So
  * that of many tasks with the same wrong option one prints. */

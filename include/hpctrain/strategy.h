@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -31,7 +32,11 @@ typedef struct hpct_strategy_options {
      * all replicas read and one update changes.
      * "hybrid": every rank reads the whole global batch and computes a part of the large Dense
      * layers and of what feeds them, so that their gradients need not travel; exact,
-     * BatchNormalization being over the global batch. */
+     * BatchNormalization being over the global batch.
+     * "parameter-server": ranks of the role ps own the variables, which those of the role worker
+     * pull, and push gradients to; workers may come and go. For fit alone, in a context of
+     * hpct_context_open_apart; asynchronous unless ps_synchronous, which allow_lossy need not
+     * allow. See doc/parameter-server.md. */
     const char *name;
     /* Replicas in each rank: threads that compute side by side, each with its part of the rank's
      * cores and of its samples. Default 1; above 1 with "mirrored" and "central-storage". Batch
@@ -49,6 +54,14 @@ typedef struct hpct_strategy_options {
     /* Bytes of gradients in one reduction, at least; default: from the network, which is measured
      * at the start. Makes no difference to the results in fp32. */
     size_t bucket_bytes;
+
+    /* parameter-server: each update is made from the gradients of one global batch, and the result
+     * is that of one rank. Default: every gradient is an update of its own. */
+    bool ps_synchronous;
+    int ps_backup_workers; /* synchronous: a global batch is shared by so many workers fewer, and
+                              who is idle computes again what the slowest have in work */
+    bool ps_bounded;       /* asynchronous: no gradient is older than ps_max_staleness updates: */
+    int64_t ps_max_staleness; /* who is too fast waits */
 } hpct_strategy_options;
 
 #ifdef __cplusplus

@@ -3,7 +3,8 @@ strategy_tests = tests/strategy/auto.t \
 	tests/strategy/central_storage.t \
 	tests/strategy/hybrid.t \
 	tests/strategy/mirrored.t \
-	tests/strategy/multi_worker_mirrored.t
+	tests/strategy/multi_worker_mirrored.t \
+	tests/strategy/parameter_server.t
 TESTS += $(strategy_tests)
 EXTRA_DIST += $(strategy_tests) tests/strategy/lib.sh tests/strategy/random.json tests/strategy/residual.json \
 	tests/strategy/timeline.py

@@ -1,0 +1,319 @@
+/* Requests to all servers at once, and their answers. */
+#include "agent/ps/connect.h"
+
+#include "agent/comm/link.h"
+#include "base/status.h"
+#include "nn/step.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CONNECT_MS 2000
+#define FOREIGN_MS 10000 /* how long a server's port may be answered by somebody else */
+#define NOTICE_MS 10000
+
+static const char silence[] = "no sign of life for 6 s (stopped, or its node is gone)";
+
+static hpct_status lost(const hpct_ps_servers *servers, int server, const char *how)
+{
+    char who[160];
+    return hpct_fail(HPCT_ERR_PEER, "%s: %s was lost: %s", servers->run->name,
+                     hpct_ps_run_server(servers->run, server, who), how);
+}
+
+/* ---- waiting ---- */
+
+static hpct_status take(hpct_ps_servers *servers, int server, const hpct_ps_message *message)
+{
+    if (message->type == HPCT_PS_LOST)
+        return hpct_fail(HPCT_ERR_PEER, "%s: %s", servers->run->name, message->text);
+    if (message->type == HPCT_PS_BEAT)
+        return HPCT_OK;
+    if (message->type == HPCT_PS_ITEM && server == 0 && !servers->has_item) {
+        servers->has_item = true;
+        servers->item = *message;
+        return HPCT_OK;
+    }
+    if (message->type != servers->wanted)
+        return lost(servers, server, "it sent what was not asked for");
+    servers->answered++;
+    servers->stale |= (int64_t) message->version != servers->version;
+    return HPCT_OK;
+}
+
+static hpct_status receive(hpct_ps_servers *servers, int server)
+{
+    hpct_ps_message message;
+    hpct_status status = HPCT_OK;
+    while (status == HPCT_OK) {
+        switch (
+            hpct_ps_channel_receive(&servers->channels[server], &message, servers->run->token)) {
+        case HPCT_PS_NOTHING:
+            return HPCT_OK;
+        case HPCT_PS_GOT:
+            status = take(servers, server, &message);
+            break;
+        case HPCT_PS_CLOSED:
+            return lost(servers, server,
+                        "its connection closed (the process was killed or ended early)");
+        case HPCT_PS_GARBAGE:
+            return lost(servers, server, "it sent what no server of this run sends");
+        }
+    }
+    return status;
+}
+
+/* One turn: sends, sleeps until something comes, receives. Nobody is blamed for silence before
+ * `began`, when nobody listened. */
+static hpct_status turn(hpct_ps_servers *servers, int64_t began)
+{
+    hpct_status status = HPCT_OK;
+    int count = servers->run->servers;
+    for (int i = servers->first; i < count; i++) {
+        hpct_ps_channel *channel = &servers->channels[i];
+        hpct_ps_channel_flush(channel);
+        servers->polls[i] = (struct pollfd){
+            channel->fd, hpct_ps_channel_sending(channel) ? POLLIN | POLLOUT : POLLIN, 0};
+    }
+    poll(servers->polls + servers->first, (nfds_t) (count - servers->first), HPCT_PS_BEAT_MS);
+    for (int i = servers->first; i < count && status == HPCT_OK; i++)
+        status = receive(servers, i);
+    int64_t now = hpct_link_now_ms();
+    for (int i = servers->first; i < count && status == HPCT_OK; i++) {
+        int64_t heard = servers->channels[i].heard_ms;
+        if (now - (heard > began ? heard : began) > HPCT_PS_SILENCE_MS)
+            status = lost(servers, i, silence);
+    }
+    return status;
+}
+
+static bool sending(const hpct_ps_servers *servers)
+{
+    for (int i = servers->first; i < servers->run->servers; i++) {
+        if (hpct_ps_channel_sending(&servers->channels[i]))
+            return true;
+    }
+    return false;
+}
+
+/* Until every server has answered with `wanted`, and all has been sent. */
+static hpct_status await_answers(hpct_ps_servers *servers)
+{
+    int64_t began = hpct_link_now_ms();
+    hpct_status status = HPCT_OK;
+    int all = servers->run->servers - servers->first;
+    while (status == HPCT_OK && (servers->answered < all || sending(servers)))
+        status = turn(servers, began);
+    return status;
+}
+
+static void expect(hpct_ps_servers *servers, hpct_ps_message_type wanted, int64_t version)
+{
+    servers->wanted = wanted;
+    servers->version = version;
+    servers->answered = 0;
+    servers->stale = false;
+}
+
+/* ---- requests ---- */
+
+hpct_status hpct_ps_servers_pull(hpct_ps_servers *servers, int64_t version, bool *exact)
+{
+    hpct_ps_message request = {.type = HPCT_PS_PULL, .version = (uint64_t) version};
+    expect(servers, HPCT_PS_PARAMS, version);
+    for (int i = servers->first; i < servers->run->servers; i++) {
+        hpct_ps_run_parameters(servers->run, i, servers->channels[i].into);
+        if (!hpct_ps_channel_send(&servers->channels[i], &request, servers->run->token, NULL))
+            return lost(servers, i, "it takes nothing any more");
+    }
+    hpct_status status = await_answers(servers);
+    *exact = !servers->stale;
+    return status;
+}
+
+hpct_status hpct_ps_servers_push(hpct_ps_servers *servers, const hpct_ps_message *item,
+                                 float *states)
+{
+    hpct_ps_message request = {
+        .type = HPCT_PS_PUSH, .step = item->step, .slice = item->slice, .version = item->version};
+    struct iovec floats[HPCT_PS_PIECES];
+    expect(servers, HPCT_PS_PUSHED, 0);
+    for (int i = servers->first; i < servers->run->servers; i++) {
+        request.bytes = hpct_ps_run_gradients(servers->run, i, states, floats);
+        if (!hpct_ps_channel_send(&servers->channels[i], &request, servers->run->token, floats))
+            return lost(servers, i, "it takes nothing any more");
+    }
+    return await_answers(servers);
+}
+
+hpct_status hpct_ps_servers_answer(hpct_ps_servers *servers, const hpct_ps_message *message)
+{
+    if (!hpct_ps_channel_send(&servers->channels[0], message, servers->run->token, NULL))
+        return lost(servers, 0, "it takes nothing any more");
+    return HPCT_OK;
+}
+
+hpct_status hpct_ps_servers_item(hpct_ps_servers *servers, hpct_ps_message *item)
+{
+    int64_t began = hpct_link_now_ms();
+    hpct_status status = HPCT_OK;
+    expect(servers, HPCT_PS_ITEM, 0);
+    while (status == HPCT_OK && !servers->has_item)
+        status = turn(servers, began);
+    *item = servers->item;
+    servers->has_item = false;
+    return status;
+}
+
+hpct_status hpct_ps_servers_watch(hpct_ps_servers *servers)
+{
+    hpct_status status = HPCT_OK;
+    int64_t now = hpct_link_now_ms();
+    expect(servers, HPCT_PS_BEAT, 0);
+    for (int i = servers->first; i < servers->run->servers && status == HPCT_OK; i++) {
+        hpct_ps_channel *channel = &servers->channels[i];
+        hpct_ps_channel_flush(channel);
+        hpct_ps_channel_beat(channel, now, servers->run->token);
+        status = receive(servers, i);
+        if (status == HPCT_OK && now - channel->heard_ms > HPCT_PS_SILENCE_MS)
+            status = lost(servers, i, silence);
+    }
+    return status;
+}
+
+void hpct_ps_servers_leave(hpct_ps_servers *servers, const hpct_ps_message *last)
+{
+    for (int i = servers->first; servers->channels != NULL && i < servers->run->servers; i++) {
+        hpct_ps_channel *channel = &servers->channels[i];
+        if (last != NULL) {
+            hpct_ps_channel_send(channel, last, servers->run->token, NULL);
+            hpct_ps_channel_linger(&channel, 1);
+        }
+        hpct_ps_channel_close(channel);
+    }
+    free(servers->channels);
+    free(servers->polls);
+    servers->channels = NULL;
+    servers->polls = NULL;
+}
+
+/* ---- reaching them ---- */
+
+/* Those that have been reached are to see that we live while we wait for the next. */
+static void beat(hpct_ps_servers *servers, int reached)
+{
+    for (int i = servers->first; i < reached; i++) {
+        hpct_ps_channel_flush(&servers->channels[i]);
+        hpct_ps_channel_beat(&servers->channels[i], hpct_link_now_ms(), servers->run->token);
+    }
+}
+
+/* 1 welcome, 0 not (yet) ours, -1 refused. */
+static int greet(hpct_ps_servers *servers, int server, const hpct_ps_message *hello,
+                 int64_t deadline, hpct_ps_message *answer)
+{
+    hpct_ps_channel *channel = &servers->channels[server];
+    hpct_ps_channel_send(channel, hello, servers->run->token, NULL);
+    for (int64_t now = hpct_link_now_ms(); now < deadline; now = hpct_link_now_ms()) {
+        struct pollfd poller = {channel->fd, POLLIN, 0};
+        hpct_ps_channel_flush(channel);
+        beat(servers, server);
+        poll(&poller, 1, deadline - now < 1000 ? (int) (deadline - now) : 1000);
+        hpct_ps_received received = hpct_ps_channel_receive(channel, answer, servers->run->token);
+        if (received == HPCT_PS_GOT && answer->type == HPCT_PS_WELCOME)
+            return 1;
+        if (received == HPCT_PS_GOT && answer->type == HPCT_PS_REFUSED)
+            return -1;
+        if (received == HPCT_PS_CLOSED || received == HPCT_PS_GARBAGE)
+            break;
+    }
+    hpct_ps_channel_close(channel);
+    return 0;
+}
+
+static hpct_status refused(const hpct_ps_servers *servers, int server,
+                           const hpct_ps_message *answer)
+{
+    char who[160];
+    return hpct_fail(HPCT_ERR_CONFIG, "%s: %s refuses it: %s", servers->run->name,
+                     hpct_ps_run_server(servers->run, server, who), answer->text);
+}
+
+static hpct_status reach_one(hpct_ps_servers *servers, int server, const hpct_ps_message *hello,
+                             int64_t deadline)
+{
+    const hpct_ps_run *run = servers->run;
+    char who[160];
+    int64_t began = hpct_link_now_ms(), foreign_since = 0;
+    bool said = false;
+    struct iovec parts[HPCT_PS_PIECES];
+    hpct_ps_run_server(run, server, who);
+    for (int wait_ms = 20;; wait_ms = wait_ms < 500 ? 2 * wait_ms : 500) {
+        int fd, greeted = 0;
+        hpct_ps_message answer;
+        beat(servers, server);
+        hpct_status status = hpct_link_connect(&fd, run->addresses[server], CONNECT_MS);
+        if (status == HPCT_ERR_CONFIG)
+            return status;
+        if (status == HPCT_OK) {
+            hpct_ps_channel_init(&servers->channels[server], fd);
+            greeted = greet(servers, server, hello, deadline, &answer);
+        }
+        if (greeted < 0)
+            return refused(servers, server, &answer);
+        if (greeted > 0 && answer.bytes != hpct_ps_run_parameters(run, server, parts))
+            return hpct_fail(HPCT_ERR_CONFIG, "%s: %s divides the model in another way", run->name,
+                             who);
+        if (greeted > 0)
+            return HPCT_OK;
+        int64_t now = hpct_link_now_ms();
+        if (status != HPCT_OK)
+            foreign_since = 0;
+        else if (foreign_since == 0)
+            foreign_since = now;
+        else if (now - foreign_since > FOREIGN_MS)
+            return hpct_fail(HPCT_ERR_CONFIG,
+                             "%s is answered by another program, not by parameter server %d of "
+                             "this run: choose another port with --hpc-train-port=PORT",
+                             run->addresses[server], server);
+        if (now >= deadline)
+            return hpct_fail(HPCT_ERR_PEER, "%s: %s was lost: it did not come within %d s",
+                             run->name, who, run->join_seconds);
+        if (!said && now - began >= NOTICE_MS) {
+            fprintf(stderr, "hpc-train: %s: waiting for %s\n", run->name, who);
+            said = true;
+        }
+        usleep((useconds_t) wait_ms * 1000);
+    }
+}
+
+hpct_status hpct_ps_servers_reach(hpct_ps_servers *out, const hpct_ps_run *run, hpct_ps_from from)
+{
+    hpct_ps_message hello = {
+        .type = HPCT_PS_HELLO, .from = from, .index = (uint32_t) run->index, .plan = run->plan};
+    size_t count = (size_t) run->servers;
+    hpct_status status = HPCT_OK;
+    hpct_frame_set(hello.node, sizeof hello.node, hpct_context_node(run->context));
+    *out = (hpct_ps_servers){.run = run, .first = from == HPCT_PS_FROM_LEADER ? 1 : 0};
+    out->channels = calloc(count, sizeof *out->channels);
+    out->polls = calloc(count, sizeof *out->polls);
+    if (out->channels == NULL || out->polls == NULL) {
+        free(out->channels);
+        out->channels = NULL;
+        return hpct_fail_memory(count * sizeof *out->channels);
+    }
+    for (size_t i = 0; i < count; i++)
+        out->channels[i].fd = -1;
+    int64_t deadline = hpct_link_now_ms() + (int64_t) run->join_seconds * 1000;
+    for (int i = out->first; i < run->servers && status == HPCT_OK; i++)
+        status = reach_one(out, i, &hello, deadline);
+    return status;
+}
+
+hpct_status hpct_ps_servers_again(const hpct_ps_servers *servers, int *fd)
+{
+    return hpct_link_connect(fd, servers->run->addresses[0], CONNECT_MS);
+}

@@ -1,0 +1,336 @@
+/* The schedule's sums, what is shown, and what is written. */
+#include "agent/ps/leader.h"
+
+#include "agent/data/dataset.h"
+#include "agent/history.h"
+#include "agent/process.h"
+#include "agent/progress.h"
+#include "agent/summary.h"
+#include "base/status.h"
+#include "nn/step.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_STEP_TIMES ((int64_t) 1 << 20)
+
+/* Sums of an epoch's steps, or of an evaluation. */
+typedef struct sums {
+    double loss, correct, in_top_k;
+    int64_t samples;
+} sums;
+
+struct hpct_ps_leader {
+    hpct_ps_run *run;
+    hpct_ps_schedule *schedule;
+    hpct_progress progress;
+    hpct_history *history;
+    sums step, epoch, evaluation;
+    double began, epoch_began, first_step_ended, last_step_ended; /* clock; 0: not yet */
+    double epoch_ended, start_seconds;
+    double *epoch_seconds; /* [epochs] */
+    double *step_times;    /* a ring */
+    int64_t num_step_times, samples_done;
+    hpct_fit_result result;
+    hpct_ps_summary summary;
+    int signal;
+};
+
+static hpct_metrics mean(const sums *s)
+{
+    double n = (double) s->samples;
+    return (hpct_metrics){s->loss / n, s->correct / n, s->in_top_k / n};
+}
+
+static void add(sums *s, const hpct_ps_message *message, int64_t samples)
+{
+    s->loss += message->loss;
+    s->correct += message->correct;
+    s->in_top_k += message->in_top_k;
+    s->samples += samples;
+}
+
+static int64_t steps_of_epoch(const hpct_ps_leader *l)
+{
+    const hpct_ps_schedule_options *s = &l->run->schedule;
+    int64_t left = s->max_steps - hpct_ps_schedule_trained(l->schedule) * s->steps_per_epoch;
+    return left < s->steps_per_epoch ? left : s->steps_per_epoch;
+}
+
+static void begin_epoch(hpct_ps_leader *l)
+{
+    l->epoch = (sums){0};
+    l->epoch_began = hpct_process_clock();
+    hpct_progress_begin(&l->progress, hpct_ps_schedule_trained(l->schedule) + 1,
+                        l->run->options.epochs, steps_of_epoch(l));
+}
+
+hpct_status hpct_ps_leader_new(hpct_ps_leader **out, hpct_ps_run *run)
+{
+    const hpct_fit_options *o = &run->options;
+    hpct_ps_leader *l = calloc(1, sizeof *l);
+    if (l == NULL)
+        return hpct_fail_memory(sizeof *l);
+    l->run = run;
+    l->result = (hpct_fit_result){.train = {NAN, NAN, NAN}, .validation = {NAN, NAN, NAN}};
+    l->num_step_times =
+        run->schedule.max_steps < MAX_STEP_TIMES ? run->schedule.max_steps : MAX_STEP_TIMES;
+    l->epoch_seconds = calloc((size_t) run->schedule.epochs, sizeof *l->epoch_seconds);
+    l->step_times = calloc((size_t) l->num_step_times, sizeof *l->step_times);
+    hpct_status status = hpct_ps_schedule_new(&l->schedule, &run->schedule);
+    if (status == HPCT_OK && (l->epoch_seconds == NULL || l->step_times == NULL))
+        status = hpct_fail_memory((size_t) l->num_step_times * sizeof *l->step_times);
+    if (status == HPCT_OK && o->log_dir != NULL)
+        status = hpct_history_open(&l->history, o->log_dir,
+                                   (o->validation != NULL ? HPCT_HISTORY_VALIDATION : 0) |
+                                       (hpct_model_top_k(run->model) > 0 ? HPCT_HISTORY_TOP_K : 0));
+    if (status != HPCT_OK) {
+        hpct_ps_leader_free(l);
+        return status;
+    }
+    l->summary.servers = run->servers;
+    l->summary.synchronous = run->schedule.synchronous;
+    l->summary.backup_workers = run->schedule.backups;
+    l->summary.max_staleness = run->schedule.max_staleness;
+    hpct_progress_init(&l->progress, stdout, o->verbose, hpct_model_top_k(run->model) > 0);
+    *out = l;
+    return HPCT_OK;
+}
+
+void hpct_ps_leader_free(hpct_ps_leader *leader)
+{
+    if (leader == NULL)
+        return;
+    hpct_history_close(leader->history);
+    hpct_ps_schedule_free(leader->schedule);
+    free(leader->epoch_seconds);
+    free(leader->step_times);
+    free(leader);
+}
+
+hpct_ps_schedule *hpct_ps_leader_schedule(hpct_ps_leader *leader)
+{
+    return leader->schedule;
+}
+
+void hpct_ps_leader_joined(hpct_ps_leader *l, int worker)
+{
+    (void) worker;
+    l->summary.workers_joined++;
+    if (l->began > 0)
+        return;
+    l->began = hpct_process_clock();
+    l->start_seconds = hpct_process_age();
+    begin_epoch(l);
+}
+
+void hpct_ps_leader_left(hpct_ps_leader *l, int worker, bool lost)
+{
+    l->summary.workers_lost += lost ? 1 : 0;
+    hpct_ps_schedule_give_back(l->schedule, worker);
+}
+
+void hpct_ps_leader_stop(hpct_ps_leader *l, int signal)
+{
+    l->signal = signal;
+    hpct_ps_schedule_stop(l->schedule);
+}
+
+/* ---- what is done ---- */
+
+/* Seconds of one step, the epoch's first left out where there are others. */
+static double step_seconds(const hpct_ps_leader *l, int64_t steps)
+{
+    if (steps < 2)
+        return l->last_step_ended - l->epoch_began;
+    return (l->last_step_ended - l->first_step_ended) / (double) (steps - 1);
+}
+
+static void end_step(hpct_ps_leader *l, int64_t updates, int64_t steps)
+{
+    double now = hpct_process_clock();
+    if (updates > 1)
+        l->step_times[(updates - 2) % l->num_step_times] = now - l->last_step_ended;
+    l->last_step_ended = now;
+    if (steps == 1)
+        l->first_step_ended = now;
+    l->samples_done += l->step.samples;
+    l->result.train = mean(&l->epoch);
+    if (l->history != NULL) {
+        hpct_metrics one = mean(&l->step);
+        int64_t step = updates - 1, per_epoch = l->run->schedule.steps_per_epoch;
+        hpct_history_step(l->history, (int) (step / per_epoch) + 1, step % per_epoch + 1, &one);
+    }
+    l->step = (sums){0};
+    hpct_progress_step(&l->progress, steps, now - l->epoch_began, step_seconds(l, steps),
+                       &l->result.train);
+}
+
+/* With its evaluation, if there is one. */
+static hpct_status end_epoch(hpct_ps_leader *l, int epoch)
+{
+    bool validated = l->run->options.validation != NULL;
+    hpct_status status = HPCT_OK;
+    int64_t steps = l->run->schedule.steps_per_epoch;
+    if (validated)
+        l->result.validation = mean(&l->evaluation);
+    l->evaluation = (sums){0};
+    hpct_progress_end(&l->progress, steps, hpct_process_clock() - l->epoch_began,
+                      step_seconds(l, steps), &l->result.train,
+                      validated ? &l->result.validation : NULL);
+    if (l->history != NULL)
+        status = hpct_history_epoch(l->history, epoch, &l->result.train, &l->result.validation,
+                                    hpct_model_learning_rate(l->run->model));
+    if (status == HPCT_OK && !hpct_ps_schedule_ended(l->schedule))
+        begin_epoch(l);
+    return status;
+}
+
+hpct_status hpct_ps_leader_done(hpct_ps_leader *l, int worker, const hpct_ps_message *message)
+{
+    const hpct_ps_schedule_options *options = &l->run->schedule;
+    const hpct_ps_statistics *statistics = hpct_ps_schedule_statistics(l->schedule);
+    int trained = hpct_ps_schedule_trained(l->schedule);
+    int evaluated = hpct_ps_schedule_evaluated(l->schedule);
+    int64_t updates = statistics->updates, begin, steps = hpct_ps_schedule_steps(l->schedule);
+    hpct_ps_item item;
+    if (!hpct_ps_schedule_done(l->schedule, worker, &item))
+        return HPCT_OK;
+    if (item.task == HPCT_PS_EVALUATE) {
+        add(&l->evaluation, message,
+            hpct_slice((int64_t) l->run->options.validation->size, item.slice,
+                       options->evaluation_slices, &begin));
+    } else {
+        int samples = hpct_ps_slice_samples(options, item.step, item.slice, &begin);
+        add(&l->epoch, message, samples);
+        add(&l->step, message, samples);
+    }
+    if (statistics->updates > updates)
+        end_step(l, statistics->updates, steps + 1);
+    bool epoch_done = hpct_ps_schedule_trained(l->schedule) > trained;
+    if (epoch_done)
+        l->epoch_seconds[trained] = hpct_process_clock() - l->epoch_began;
+    bool ended = l->run->options.validation == NULL
+                     ? epoch_done
+                     : hpct_ps_schedule_evaluated(l->schedule) > evaluated;
+    return ended ? end_epoch(l, hpct_ps_schedule_trained(l->schedule) - 1) : HPCT_OK;
+}
+
+/* ---- at the end ---- */
+
+static int compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *) a, y = *(const double *) b;
+    return (x > y) - (x < y);
+}
+
+static double median_step_seconds(hpct_ps_leader *l, int64_t updates)
+{
+    int64_t count = updates - 1 < l->num_step_times ? updates - 1 : l->num_step_times;
+    if (count < 1)
+        return NAN;
+    qsort(l->step_times, (size_t) count, sizeof *l->step_times, compare_doubles);
+    return l->step_times[count / 2];
+}
+
+static hpct_status write_summary(hpct_ps_leader *l)
+{
+    const hpct_ps_run *run = l->run;
+    const hpct_ps_statistics *s = hpct_ps_schedule_statistics(l->schedule);
+    int epochs = hpct_ps_schedule_trained(l->schedule);
+    double step = median_step_seconds(l, s->updates), seconds = 0;
+    for (int i = 0; i < epochs; i++)
+        seconds += l->epoch_seconds[i];
+    l->summary.gradients = s->gradients;
+    l->summary.late = s->late;
+    l->summary.given_again = s->given_again;
+    l->summary.staleness_mean =
+        s->gradients > 0 ? (double) s->staleness_sum / (double) s->gradients : NAN;
+    l->summary.staleness_max = s->staleness_max;
+    l->summary.held = s->held;
+    hpct_summary summary = {
+        .model = hpct_model_name(run->model),
+        .strategy = run->options.strategy.name,
+        .device = "cpu",
+        .precision = hpct_model_precision(run->model),
+        .workers = run->workers,
+        .replicas = 1,
+        .threads = hpct_cpu_threads(),
+        .global_batch = run->global_batch,
+        .epochs = epochs,
+        .steps = s->updates,
+        .parameters = hpct_model_count_parameters(run->model),
+        .seed = run->options.seed,
+        .start_seconds = l->start_seconds,
+        .train_seconds = l->result.seconds,
+        .epoch_seconds = l->epoch_seconds,
+        .train = l->result.train,
+        .validation = l->result.validation,
+        .top_k = hpct_model_top_k(run->model),
+        .optimizer = hpct_optimizer_name(hpct_model_optimizer(run->model)->kind),
+        .learning_rate = hpct_model_learning_rate(run->model),
+        .peak_rss_mb = hpct_process_peak_mb(),
+        .bytes_sent_per_step =
+            (int64_t) ((run->bounds[run->servers] + run->state_bounds[run->servers]) *
+                       sizeof(float)),
+        .signal = l->signal,
+        .step_ms = 1e3 * step,
+        .images_per_second = epochs > 0 && l->signal == 0 ? (double) l->samples_done / seconds
+                                                          : (double) run->global_batch / step,
+        .parameter_server = &l->summary,
+    };
+    return hpct_summary_write(&summary, run->options.summary_json);
+}
+
+static hpct_status stopped(const hpct_ps_leader *l)
+{
+    const char *where = l->run->options.save_weights;
+    return hpct_fail(
+        HPCT_ERR_STOPPED, "stopped by %s after step %" PRId64 ", in epoch %d of %d%s%s",
+        l->signal == SIGINT ? "SIGINT" : "SIGTERM", l->result.steps,
+        hpct_ps_schedule_trained(l->schedule) + 1, l->run->options.epochs,
+        where == NULL ? "" : "; the weights so far are in ", where == NULL ? "" : where);
+}
+
+static void show_staleness(const hpct_ps_leader *l)
+{
+    const hpct_ps_statistics *s = hpct_ps_schedule_statistics(l->schedule);
+    if (l->progress.verbose == 0 || s->gradients == 0)
+        return;
+    fprintf(l->progress.stream, "parameter servers: %" PRId64 " gradients in %" PRId64 " updates",
+            s->gradients, s->updates);
+    if (l->run->schedule.synchronous)
+        fprintf(l->progress.stream, ", %" PRId64 " came late", s->late);
+    else
+        fprintf(l->progress.stream, ", staleness %.2f on average, %" PRId64 " at most",
+                (double) s->staleness_sum / (double) s->gradients, s->staleness_max);
+    if (l->summary.workers_lost > 0)
+        fprintf(l->progress.stream, "; %d worker%s lost, %" PRId64 " batches computed again",
+                l->summary.workers_lost, l->summary.workers_lost == 1 ? "" : "s", s->given_again);
+    fputc('\n', l->progress.stream);
+    fflush(l->progress.stream);
+}
+
+hpct_status hpct_ps_leader_finish(hpct_ps_leader *l, hpct_fit_result *result)
+{
+    const hpct_fit_options *o = &l->run->options;
+    hpct_status status = HPCT_OK;
+    l->result.seconds = hpct_process_clock() - l->began;
+    l->result.steps = hpct_ps_schedule_statistics(l->schedule)->updates;
+    l->result.signal = l->signal;
+    *result = l->result;
+    show_staleness(l);
+    if (o->save_weights != NULL)
+        status = hpct_model_save_weights(l->run->model, o->save_weights);
+    if (status == HPCT_OK && o->summary_json != NULL)
+        status = write_summary(l);
+    if (l->history != NULL) {
+        hpct_status closed = hpct_history_close(l->history);
+        status = status == HPCT_OK ? closed : status;
+        l->history = NULL;
+    }
+    return status == HPCT_OK && l->signal != 0 ? stopped(l) : status;
+}

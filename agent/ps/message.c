@@ -1,0 +1,124 @@
+/* Headers, big-endian: magic, version, type, from, task, signal, status, 0, index, slice, step,
+ * version, bytes, plan, sums, token, node, text. */
+#include "agent/ps/message.h"
+
+#include "agent/ps/schedule.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    AT_MAGIC = 0,
+    AT_PROTOCOL = 4,
+    AT_TYPE = 5,
+    AT_FROM = 6,
+    AT_TASK = 7,
+    AT_SIGNAL = 8,
+    AT_STATUS = 9,
+    AT_ZERO = 10, /* to 12 */
+    AT_INDEX = 12,
+    AT_SLICE = 16,
+    AT_STEP = 20,
+    AT_VERSION = 28,
+    AT_BYTES = 36,
+    AT_PLAN = 44,
+    AT_SUMS = 52,
+    AT_END_ZERO = 76, /* to 80 */
+    AT_TOKEN = 80,
+    AT_NODE = AT_TOKEN + HPCT_TOKEN_BYTES,
+    AT_TEXT = AT_NODE + HPCT_FRAME_NODE,
+};
+_Static_assert(AT_TEXT + HPCT_PS_TEXT <= HPCT_PS_MESSAGE_BYTES, "a message has room for its parts");
+
+static const uint8_t magic[4] = {'H', 'P', 'C', 'P'};
+#define PROTOCOL 1
+#define MOST ((uint64_t) 1 << 62) /* of what is counted: it will not overflow */
+
+static void put(uint8_t *out, uint64_t value, int bytes)
+{
+    for (int i = 0; i < bytes; i++)
+        out[i] = (uint8_t) (value >> (8 * (bytes - 1 - i)));
+}
+
+static uint64_t get(const uint8_t *in, int bytes)
+{
+    uint64_t value = 0;
+    for (int i = 0; i < bytes; i++)
+        value = value << 8 | in[i];
+    return value;
+}
+
+static void put_double(uint8_t *out, double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    put(out, bits, 8);
+}
+
+/* A loss may have become infinite or NaN: that is the model's misfortune, not the peer's. */
+static double get_double(const uint8_t *in)
+{
+    uint64_t bits = get(in, 8);
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+void hpct_ps_message_encode(uint8_t out[HPCT_PS_MESSAGE_BYTES], const hpct_ps_message *message,
+                            const uint8_t token[HPCT_TOKEN_BYTES])
+{
+    memset(out, 0, HPCT_PS_MESSAGE_BYTES);
+    memcpy(out + AT_MAGIC, magic, sizeof magic);
+    out[AT_PROTOCOL] = PROTOCOL;
+    out[AT_TYPE] = (uint8_t) message->type;
+    out[AT_FROM] = (uint8_t) message->from;
+    out[AT_TASK] = message->task;
+    out[AT_SIGNAL] = message->signal;
+    out[AT_STATUS] = message->status;
+    put(out + AT_INDEX, message->index, 4);
+    put(out + AT_SLICE, message->slice, 4);
+    put(out + AT_STEP, message->step, 8);
+    put(out + AT_VERSION, message->version, 8);
+    put(out + AT_BYTES, message->bytes, 8);
+    put(out + AT_PLAN, message->plan, 8);
+    put_double(out + AT_SUMS, message->loss);
+    put_double(out + AT_SUMS + 8, message->correct);
+    put_double(out + AT_SUMS + 16, message->in_top_k);
+    memcpy(out + AT_TOKEN, token, HPCT_TOKEN_BYTES);
+    memcpy(out + AT_NODE, message->node, HPCT_FRAME_NODE);
+    memcpy(out + AT_TEXT, message->text, HPCT_PS_TEXT);
+}
+
+bool hpct_ps_message_decode(hpct_ps_message *out, const uint8_t in[HPCT_PS_MESSAGE_BYTES],
+                            const uint8_t token[HPCT_TOKEN_BYTES])
+{
+    if (memcmp(in + AT_MAGIC, magic, sizeof magic) != 0 || in[AT_PROTOCOL] != PROTOCOL ||
+        get(in + AT_ZERO, 2) != 0 || get(in + AT_END_ZERO, 4) != 0 ||
+        !hpct_frame_same_token(in + AT_TOKEN, token))
+        return false;
+    if (in[AT_TYPE] < HPCT_PS_HELLO || in[AT_TYPE] >= HPCT_PS_MESSAGE_TYPES ||
+        in[AT_FROM] >= HPCT_PS_FROMS || in[AT_TASK] > HPCT_PS_END || in[AT_SIGNAL] >= 65)
+        return false;
+    *out = (hpct_ps_message){
+        .type = (hpct_ps_message_type) in[AT_TYPE],
+        .from = (hpct_ps_from) in[AT_FROM],
+        .task = in[AT_TASK],
+        .signal = in[AT_SIGNAL],
+        .status = in[AT_STATUS],
+        .index = (uint32_t) get(in + AT_INDEX, 4),
+        .slice = (uint32_t) get(in + AT_SLICE, 4),
+        .step = get(in + AT_STEP, 8),
+        .version = get(in + AT_VERSION, 8),
+        .bytes = get(in + AT_BYTES, 8),
+        .plan = get(in + AT_PLAN, 8),
+        .loss = get_double(in + AT_SUMS),
+        .correct = get_double(in + AT_SUMS + 8),
+        .in_top_k = get_double(in + AT_SUMS + 16),
+    };
+    bool floats = out->type == HPCT_PS_PUSH || out->type == HPCT_PS_PARAMS;
+    if (out->step >= MOST || out->version >= MOST || out->bytes >= MOST ||
+        (out->bytes != 0 && !floats && out->type != HPCT_PS_WELCOME))
+        return false;
+    return hpct_frame_take_text(out->node, in + AT_NODE, HPCT_FRAME_NODE) &&
+           hpct_frame_take_text(out->text, in + AT_TEXT, HPCT_PS_TEXT);
+}

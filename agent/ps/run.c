@@ -1,0 +1,367 @@
+/* Options checked, the model built and divided. */
+#include "agent/ps/run.h"
+
+#include "agent/batch.h"
+#include "agent/comm/rendezvous.h"
+#include "agent/data/dataset.h"
+#include "agent/fit.h"
+#include "agent/ps/channel.h"
+#include "agent/ps/partition.h"
+#include "agent/threads.h"
+#include "base/status.h"
+#include "config.h"
+#include "nn/step.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULT_BATCH 32
+#define MIN_EVALUATION_BATCH 100
+#define MAX_SIZES 8
+
+/* ---- who takes part ---- */
+
+static bool is_server(const hpct_config_role *role)
+{
+    return strcmp(role->name, "ps") == 0;
+}
+
+static hpct_status find_roles(hpct_ps_run *run)
+{
+    const hpct_config *config = hpct_context_config(run->context);
+    run->addresses = calloc((size_t) config->size, sizeof *run->addresses);
+    run->nodes = calloc((size_t) config->size, sizeof *run->nodes);
+    if (run->addresses == NULL || run->nodes == NULL)
+        return hpct_fail_memory(0);
+    for (int i = 0, rank = 0; i < config->num_roles; i++) {
+        bool servers = is_server(&config->roles[i]);
+        for (int k = 0; k < config->roles[i].count; k++, rank++) {
+            int index = servers ? run->servers++ : run->workers++;
+            if (rank == config->rank) {
+                run->serves = servers;
+                run->index = index;
+            }
+            if (servers)
+                run->addresses[index] = config->addresses[rank];
+        }
+    }
+    snprintf(run->name, sizeof run->name, "%s %d (%s)", run->serves ? "parameter server" : "worker",
+             run->index, hpct_context_node(run->context));
+    hpct_rendezvous_token(run->token, config);
+    return HPCT_OK;
+}
+
+const char *hpct_ps_run_server(const hpct_ps_run *run, int server, char text[160])
+{
+    snprintf(text, 160, "parameter server %d on %s", server, run->addresses[server]);
+    return text;
+}
+
+/* ---- what is to be done ---- */
+
+static hpct_status check_options(hpct_ps_run *run)
+{
+    hpct_fit_options *o = &run->options;
+    const hpct_strategy_options *s = &o->strategy;
+    const hpct_optimizer *optimizer = hpct_model_optimizer(run->model);
+    if (o->epochs < 0 || o->steps_per_epoch < 0 || o->batch_size < 0 || o->global_batch_size < 0)
+        return hpct_fail(HPCT_ERR_USAGE,
+                         "epochs, steps per epoch and batch sizes cannot be negative");
+    if (o->batch_size > 0 && o->global_batch_size > 0)
+        return hpct_fail(HPCT_ERR_USAGE,
+                         "batch size (per worker) and global batch size are both given: give one");
+    if (s->ps_backup_workers != 0 && !s->ps_synchronous)
+        return hpct_fail(HPCT_ERR_USAGE, "--backup-workers needs --ps-sync");
+    if (s->ps_backup_workers < 0 || s->ps_backup_workers >= run->workers)
+        return hpct_fail(HPCT_ERR_USAGE,
+                         "%d of %d workers cannot be backups: --backup-workers is 0 to %d",
+                         s->ps_backup_workers, run->workers, run->workers - 1);
+    if (s->ps_bounded && s->ps_synchronous)
+        return hpct_fail(HPCT_ERR_USAGE,
+                         "--max-staleness is for asynchronous training: leave out --ps-sync");
+    if (s->ps_bounded && s->ps_max_staleness < 0)
+        return hpct_fail(HPCT_ERR_USAGE, "--max-staleness cannot be negative");
+    if (optimizer->gradient_accumulation_steps > 1)
+        return hpct_fail(HPCT_ERR_USAGE, "--gradient-accumulation is not for --strategy "
+                                         "parameter-server, whose servers update at once");
+    if (s->wire != HPCT_WIRE_FP32)
+        return hpct_fail(HPCT_ERR_USAGE, "--wire is not for --strategy parameter-server");
+    if (o->epochs == 0)
+        o->epochs = 1;
+    return HPCT_OK;
+}
+
+static int slices_of_step(const hpct_ps_run *run)
+{
+    const hpct_strategy_options *s = &run->options.strategy;
+    return s->ps_synchronous ? run->workers - s->ps_backup_workers : 1;
+}
+
+static hpct_status count_steps(hpct_ps_run *run)
+{
+    const hpct_fit_options *o = &run->options;
+    int slices = slices_of_step(run), workers = run->workers - o->strategy.ps_backup_workers;
+    int64_t global = o->global_batch_size, samples = (int64_t) run->train->size;
+    if (global == 0)
+        global = (int64_t) (o->batch_size > 0 ? o->batch_size : DEFAULT_BATCH) * workers;
+    if (global > INT_MAX / 2 || global < workers)
+        return hpct_fail(HPCT_ERR_USAGE,
+                         "a global batch of %" PRId64 " samples cannot be shared among %d workers",
+                         global, workers);
+    if (slices == 1 && !o->strategy.ps_synchronous)
+        global = (global + workers - 1) / workers; /* each gradient is a step */
+    run->global_batch = (int) global;
+    hpct_sampler_options sampling = {.samples = run->train->size,
+                                     .global_batch = run->global_batch,
+                                     .steps_per_epoch = o->steps_per_epoch,
+                                     .rank = 0,
+                                     .size = 1,
+                                     .seed = o->seed};
+    hpct_status status = hpct_sampler_new(&run->sampler, &sampling);
+    if (status != HPCT_OK)
+        return status;
+    int64_t steps = hpct_sampler_steps_per_epoch(run->sampler), all;
+    if (steps > INT_MAX || __builtin_mul_overflow(steps, (int64_t) o->epochs, &all))
+        return hpct_fail(HPCT_ERR_USAGE, "so many epochs and steps cannot be counted");
+    int last = o->steps_per_epoch == 0 && samples % global != 0 ? (int) (samples % global)
+                                                                : run->global_batch;
+    int evaluation = o->validation == NULL ? 0 : run->workers;
+    if (o->validation != NULL && (size_t) evaluation > o->validation->size)
+        evaluation = (int) o->validation->size;
+    run->schedule = (hpct_ps_schedule_options){
+        .workers = run->workers,
+        .synchronous = o->strategy.ps_synchronous,
+        .slices = slices,
+        .backups = o->strategy.ps_backup_workers,
+        .max_staleness = o->strategy.ps_bounded ? o->strategy.ps_max_staleness : -1,
+        .epochs = o->epochs,
+        .steps_per_epoch = steps,
+        .max_steps = all < run->max_steps ? all : run->max_steps,
+        .full_batch = run->global_batch,
+        .last_batch = last,
+        .evaluation_slices = evaluation,
+    };
+    return HPCT_OK;
+}
+
+/* ---- the model ---- */
+
+static void add_size(int *sizes, int *num, int size)
+{
+    for (int i = 0; i < *num; i++) {
+        if (sizes[i] == size)
+            return;
+    }
+    if (size > 0)
+        sizes[(*num)++] = size;
+}
+
+/* The counts of all slices of `total`, which differ by 1 at most. */
+static void add_slices(int *sizes, int *num, int64_t total, int slices)
+{
+    int64_t begin;
+    add_size(sizes, num, (int) hpct_slice(total, 0, slices, &begin));
+    add_size(sizes, num, (int) hpct_slice(total, slices - 1, slices, &begin));
+}
+
+/* As a batch of evaluation: whole ones, and what is left behind them. */
+static void add_evaluation(const hpct_ps_run *run, int *sizes, int *num)
+{
+    int slices = run->schedule.evaluation_slices;
+    for (int slice = 0; slice<slices; slice += slices> 1 ? slices - 1 : 1) {
+        int64_t begin,
+            count = hpct_slice((int64_t) run->options.validation->size, slice, slices, &begin);
+        if (count >= run->evaluation_batch)
+            add_size(sizes, num, run->evaluation_batch);
+        add_size(sizes, num, (int) (count % run->evaluation_batch));
+    }
+}
+
+/* Evaluation takes larger batches than training where there is memory for them. How many processes
+ * share the memory is not known here: a batch is refused that does not fit one. */
+static hpct_status choose_evaluation_batch(hpct_ps_run *run)
+{
+    int64_t begin;
+    int full = (int) hpct_slice(run->global_batch, 0, run->schedule.slices, &begin);
+    hpct_batch_options batch = {.data = run->train,
+                                .validation = run->options.validation,
+                                .strategy = run->options.strategy};
+    bool fits = false;
+    hpct_context *alone;
+    hpct_status status = hpct_context_open_alone(&alone);
+    if (status != HPCT_OK)
+        return status;
+    run->evaluation_batch = full;
+    if (run->options.validation != NULL && full < MIN_EVALUATION_BATCH)
+        status = hpct_batch_fits(alone, run->model, &batch, MIN_EVALUATION_BATCH, &fits);
+    if (fits)
+        run->evaluation_batch = MIN_EVALUATION_BATCH;
+    else if (status == HPCT_OK)
+        status = hpct_batch_admit(alone, run->model, &batch, full);
+    hpct_context_close(alone);
+    return status;
+}
+
+static hpct_status build(hpct_ps_run *run)
+{
+    int sizes[MAX_SIZES] = {1}, num = 0;
+    hpct_status status = run->serves ? HPCT_OK : choose_evaluation_batch(run);
+    if (run->serves) {
+        num = 1;
+    } else {
+        add_slices(sizes, &num, run->schedule.full_batch, run->schedule.slices);
+        add_slices(sizes, &num, run->schedule.last_batch, run->schedule.slices);
+        add_evaluation(run, sizes, &num);
+    }
+    hpct_build_options options = {
+        .backend = "cpu", .batch_sizes = sizes, .num_batch_sizes = num, .plain_layout = true};
+    if (status == HPCT_OK)
+        status = hpct_model_build(run->model, &options);
+    if (status == HPCT_OK && hpct_model_synced_floats(run->model) > 0)
+        status = hpct_fail(HPCT_ERR_USAGE, "synchronized BatchNormalization is not for --strategy "
+                                           "parameter-server, whose workers do not step together");
+    return status;
+}
+
+static size_t cut_gradients(const void *model, size_t at)
+{
+    return hpct_model_cut(model, at);
+}
+
+static size_t cut_anywhere(const void *nothing, size_t at)
+{
+    (void) nothing;
+    return at;
+}
+
+static hpct_status divide(hpct_ps_run *run)
+{
+    size_t count, states, number = (size_t) run->servers + 1;
+    hpct_model_gradients(run->model, &count);
+    hpct_model_states(run->model, &states);
+    run->bounds = calloc(number, sizeof *run->bounds);
+    run->state_bounds = calloc(number, sizeof *run->state_bounds);
+    if (run->bounds == NULL || run->state_bounds == NULL)
+        return hpct_fail_memory(0);
+    hpct_ps_partition(run->bounds, run->servers, count, cut_gradients, run->model);
+    hpct_ps_partition(run->state_bounds, run->servers, states, cut_anywhere, NULL);
+    return HPCT_OK;
+}
+
+/* FNV-1a (Fowler, Noll, Vo). */
+static uint64_t hash_bytes(uint64_t hash, const void *data, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        hash = (hash ^ ((const uint8_t *) data)[i]) * 0x100000001b3u;
+    return hash;
+}
+
+/* Two processes with the same hash do the same run. Floats travel as they lie in memory: so must
+ * their bytes. */
+static void hash_plan(hpct_ps_run *run)
+{
+    const hpct_ps_schedule_options *s = &run->schedule;
+    const hpct_optimizer *o = hpct_model_optimizer(run->model);
+    const uint64_t facts[] = {hpct_model_layout_fingerprint(run->model),
+                              run->bounds[run->servers],
+                              run->state_bounds[run->servers],
+                              run->train->size,
+                              run->options.seed,
+                              (uint64_t) run->servers,
+                              (uint64_t) run->workers,
+                              (uint64_t) s->synchronous,
+                              (uint64_t) s->slices,
+                              (uint64_t) s->max_staleness,
+                              (uint64_t) s->epochs,
+                              (uint64_t) s->steps_per_epoch,
+                              (uint64_t) s->max_steps,
+                              (uint64_t) s->full_batch,
+                              (uint64_t) s->evaluation_slices,
+                              (uint64_t) o->kind};
+    const double numbers[] = {1.0, o->learning_rate, o->momentum, o->weight_decay};
+    run->plan = hash_bytes(0xcbf29ce484222325u, PACKAGE_VERSION, sizeof PACKAGE_VERSION);
+    run->plan = hash_bytes(run->plan, numbers, sizeof numbers);
+    run->plan = hash_bytes(run->plan, facts, sizeof facts);
+}
+
+/* Who does not talk to the others cannot compare affinity masks: where Slurm does not say how many
+ * processors a task has, the tasks of a node share them. */
+static void set_threads(const hpct_ps_run *run)
+{
+    size_t bytes = 0;
+    const char *wanted = getenv("OMP_NUM_THREADS"), *on_node = getenv("SLURM_CPUS_ON_NODE");
+    int local = hpct_context_config(run->context)->local_size;
+    cpu_set_t *mask = hpct_threads_mask(&bytes);
+    if (mask == NULL || (wanted != NULL && atoi(wanted) >= 1))
+        goto end;
+    hpct_cpu_set_threads(hpct_threads_share(hpct_threads_cores(mask, bytes),
+                                            on_node != NULL ? 1 : local,
+                                            getenv("SLURM_CPUS_PER_TASK"), on_node, local));
+end:
+    if (mask != NULL)
+        CPU_FREE(mask);
+}
+
+hpct_status hpct_ps_run_prepare(hpct_ps_run *run)
+{
+    bool leads = false;
+    hpct_status status = find_roles(run);
+    if (status == HPCT_OK)
+        status = check_options(run);
+    if (status == HPCT_OK)
+        status = hpct_fit_check_data(run->model, run->train, run->options.validation);
+    leads = run->serves && run->index == 0;
+    if (status == HPCT_OK && leads)
+        status = hpct_fit_check_outputs(&run->options);
+    if (status == HPCT_OK)
+        status = hpct_context_join_seconds(&run->join_seconds);
+    if (status == HPCT_OK)
+        status = count_steps(run);
+    if (status != HPCT_OK)
+        return status;
+    set_threads(run);
+    status = build(run);
+    if (status == HPCT_OK)
+        status = divide(run);
+    if (status == HPCT_OK)
+        hash_plan(run);
+    return status;
+}
+
+void hpct_ps_run_free(hpct_ps_run *run)
+{
+    hpct_sampler_free(run->sampler);
+    free(run->addresses);
+    free(run->nodes);
+    free(run->bounds);
+    free(run->state_bounds);
+}
+
+/* ---- parts ---- */
+
+static size_t part(const hpct_ps_run *run, int server, float *arena, float *states,
+                   struct iovec *pieces)
+{
+    const size_t *b = &run->bounds[server], *s = &run->state_bounds[server];
+    pieces[0] = (struct iovec){arena + b[0], (b[1] - b[0]) * sizeof *arena};
+    pieces[1] =
+        (struct iovec){states == NULL ? NULL : states + s[0], (s[1] - s[0]) * sizeof *states};
+    return pieces[0].iov_len + pieces[1].iov_len;
+}
+
+size_t hpct_ps_run_parameters(const hpct_ps_run *run, int server, struct iovec *pieces)
+{
+    size_t count;
+    return part(run, server, hpct_model_parameters(run->model, &count),
+                hpct_model_states(run->model, &count), pieces);
+}
+
+size_t hpct_ps_run_gradients(const hpct_ps_run *run, int server, float *states,
+                             struct iovec *pieces)
+{
+    size_t count;
+    return part(run, server, hpct_model_gradients(run->model, &count), states, pieces);
+}

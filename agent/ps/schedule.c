@@ -1,0 +1,272 @@
+/* Rounds of pieces. */
+#include "agent/ps/schedule.h"
+
+#include "agent/data/sampler.h"
+#include "base/status.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct piece {
+    bool done;
+    int holders; /* workers that have it in work */
+} piece;
+
+typedef struct worker {
+    bool holds, held; /* held: it waits for the bound */
+    int64_t round;
+    int piece;
+    hpct_ps_item item;
+} worker;
+
+struct hpct_ps_schedule {
+    hpct_ps_schedule_options options;
+    hpct_ps_task task; /* of the round: TRAIN, EVALUATE; END behind the last */
+    int64_t round;     /* its number */
+    piece *pieces;
+    int num_pieces, left;
+    int first_open; /* pieces before it are done */
+    worker *workers;
+    int epoch, trained, evaluated;
+    int64_t epoch_steps; /* of this epoch, done */
+    int64_t version;     /* updates */
+    hpct_ps_statistics statistics;
+};
+
+/* ---- samples ---- */
+
+int hpct_ps_step_samples(const hpct_ps_schedule_options *options, int64_t step)
+{
+    bool last = step % options->steps_per_epoch == options->steps_per_epoch - 1;
+    return last ? options->last_batch : options->full_batch;
+}
+
+int hpct_ps_slice_samples(const hpct_ps_schedule_options *options, int64_t step, int slice,
+                          int64_t *begin)
+{
+    return (int) hpct_slice(hpct_ps_step_samples(options, step), slice, options->slices, begin);
+}
+
+int hpct_ps_step_slices(const hpct_ps_schedule_options *options, int64_t step)
+{
+    int samples = hpct_ps_step_samples(options, step);
+    return samples < options->slices ? samples : options->slices;
+}
+
+/* ---- rounds ---- */
+
+static int64_t steps_of_epoch(const hpct_ps_schedule *s)
+{
+    int64_t begun = (int64_t) s->epoch * s->options.steps_per_epoch;
+    int64_t left = s->options.max_steps - begun;
+    return left < s->options.steps_per_epoch ? left : s->options.steps_per_epoch;
+}
+
+static void begin_round(hpct_ps_schedule *s, hpct_ps_task task)
+{
+    s->task = task;
+    s->round++;
+    s->first_open = 0;
+    s->num_pieces = task == HPCT_PS_EVALUATE ? s->options.evaluation_slices
+                    : s->options.synchronous ? hpct_ps_step_slices(&s->options, s->version)
+                                             : (int) steps_of_epoch(s);
+    s->left = s->num_pieces;
+    memset(s->pieces, 0, (size_t) s->num_pieces * sizeof *s->pieces);
+}
+
+static void begin_epoch(hpct_ps_schedule *s)
+{
+    s->epoch_steps = 0;
+    if (s->epoch == s->options.epochs || steps_of_epoch(s) <= 0)
+        s->task = HPCT_PS_END;
+    else
+        begin_round(s, HPCT_PS_TRAIN);
+}
+
+static void end_round(hpct_ps_schedule *s)
+{
+    if (s->task == HPCT_PS_EVALUATE) {
+        s->evaluated++;
+        s->epoch++;
+        begin_epoch(s);
+        return;
+    }
+    if (s->epoch_steps < steps_of_epoch(s)) {
+        begin_round(s, HPCT_PS_TRAIN);
+        return;
+    }
+    s->trained++;
+    if (s->options.evaluation_slices > 0) {
+        begin_round(s, HPCT_PS_EVALUATE);
+    } else {
+        s->epoch++;
+        begin_epoch(s);
+    }
+}
+
+hpct_status hpct_ps_schedule_new(hpct_ps_schedule **out, const hpct_ps_schedule_options *options)
+{
+    hpct_ps_schedule *s = calloc(1, sizeof *s);
+    if (s == NULL)
+        return hpct_fail_memory(sizeof *s);
+    s->options = *options;
+    int64_t pieces = options->synchronous ? options->slices : options->steps_per_epoch;
+    if (pieces < options->evaluation_slices)
+        pieces = options->evaluation_slices;
+    s->pieces = calloc((size_t) pieces, sizeof *s->pieces);
+    s->workers = calloc((size_t) options->workers, sizeof *s->workers);
+    if (s->pieces == NULL || s->workers == NULL) {
+        hpct_ps_schedule_free(s);
+        return hpct_fail_memory((size_t) pieces * sizeof *s->pieces);
+    }
+    begin_epoch(s);
+    *out = s;
+    return HPCT_OK;
+}
+
+void hpct_ps_schedule_free(hpct_ps_schedule *schedule)
+{
+    if (schedule == NULL)
+        return;
+    free(schedule->pieces);
+    free(schedule->workers);
+    free(schedule);
+}
+
+/* ---- giving out ---- */
+
+/* Whether one more piece in work keeps the staleness of all of them within the bound. */
+static bool within_bound(const hpct_ps_schedule *s)
+{
+    int64_t oldest = s->version, in_work = 0;
+    for (int w = 0; w < s->options.workers; w++) {
+        if (!s->workers[w].holds || s->workers[w].round != s->round)
+            continue;
+        in_work++;
+        if (s->workers[w].item.version < oldest)
+            oldest = s->workers[w].item.version;
+    }
+    return in_work == 0 || s->version - oldest + in_work <= s->options.max_staleness;
+}
+
+/* The piece that fewest have in work; -1 when there is none to be given out. */
+static int choose(hpct_ps_schedule *s)
+{
+    bool copies = s->task == HPCT_PS_TRAIN && s->options.synchronous;
+    int most = copies ? s->options.backups : 0, best = -1;
+    while (s->first_open < s->num_pieces && s->pieces[s->first_open].done)
+        s->first_open++;
+    for (int i = s->first_open; i < s->num_pieces; i++) {
+        const piece *p = &s->pieces[i];
+        if (p->done || p->holders > most)
+            continue;
+        if (best < 0 || p->holders < s->pieces[best].holders)
+            best = i;
+        if (p->holders == 0)
+            break;
+    }
+    return best;
+}
+
+hpct_ps_item hpct_ps_schedule_next(hpct_ps_schedule *s, int index)
+{
+    worker *w = &s->workers[index];
+    if (s->task == HPCT_PS_END)
+        return (hpct_ps_item){.task = HPCT_PS_END, .version = s->version};
+    int chosen = choose(s);
+    if (chosen < 0)
+        return (hpct_ps_item){.task = HPCT_PS_WAIT};
+    bool bounded = s->task == HPCT_PS_TRAIN && !s->options.synchronous;
+    if (bounded && s->options.max_staleness >= 0 && !within_bound(s)) {
+        s->statistics.held += w->held ? 0 : 1;
+        w->held = true;
+        return (hpct_ps_item){.task = HPCT_PS_WAIT};
+    }
+    s->pieces[chosen].holders++;
+    *w = (worker){.holds = true, .round = s->round, .piece = chosen};
+    w->item = (hpct_ps_item){.task = s->task, .version = s->version};
+    if (s->task == HPCT_PS_EVALUATE)
+        w->item.slice = chosen;
+    else if (s->options.synchronous) {
+        w->item.step = s->version;
+        w->item.slice = chosen;
+    } else {
+        w->item.step = (int64_t) s->epoch * s->options.steps_per_epoch + chosen;
+    }
+    return w->item;
+}
+
+bool hpct_ps_schedule_done(hpct_ps_schedule *s, int index, hpct_ps_item *item)
+{
+    worker *w = &s->workers[index];
+    if (!w->holds)
+        return false;
+    w->holds = false;
+    *item = w->item;
+    bool current = w->round == s->round && s->task != HPCT_PS_END;
+    if (!current || s->pieces[w->piece].done) {
+        if (current)
+            s->pieces[w->piece].holders--;
+        s->statistics.late++;
+        return false;
+    }
+    s->pieces[w->piece] = (piece){.done = true, .holders = s->pieces[w->piece].holders - 1};
+    s->left--;
+    if (s->task == HPCT_PS_TRAIN) {
+        int64_t staleness = s->version - w->item.version;
+        s->statistics.gradients++;
+        s->statistics.staleness_sum += staleness;
+        if (staleness > s->statistics.staleness_max)
+            s->statistics.staleness_max = staleness;
+        if (!s->options.synchronous || s->left == 0) {
+            s->version++;
+            s->epoch_steps++;
+            s->statistics.updates = s->version;
+        }
+    }
+    if (s->left == 0)
+        end_round(s);
+    return true;
+}
+
+void hpct_ps_schedule_give_back(hpct_ps_schedule *s, int index)
+{
+    worker *w = &s->workers[index];
+    if (w->holds && w->round == s->round && s->task != HPCT_PS_END) {
+        piece *p = &s->pieces[w->piece];
+        p->holders--;
+        if (!p->done && p->holders == 0)
+            s->statistics.given_again++;
+    }
+    w->holds = false;
+}
+
+void hpct_ps_schedule_stop(hpct_ps_schedule *schedule)
+{
+    schedule->task = HPCT_PS_END;
+}
+
+int hpct_ps_schedule_trained(const hpct_ps_schedule *schedule)
+{
+    return schedule->trained;
+}
+
+int hpct_ps_schedule_evaluated(const hpct_ps_schedule *schedule)
+{
+    return schedule->evaluated;
+}
+
+int64_t hpct_ps_schedule_steps(const hpct_ps_schedule *schedule)
+{
+    return schedule->epoch_steps;
+}
+
+bool hpct_ps_schedule_ended(const hpct_ps_schedule *schedule)
+{
+    return schedule->task == HPCT_PS_END;
+}
+
+const hpct_ps_statistics *hpct_ps_schedule_statistics(const hpct_ps_schedule *schedule)
+{
+    return &schedule->statistics;
+}

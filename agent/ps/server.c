@@ -1,0 +1,541 @@
+/* The loop of a parameter server. */
+#include "agent/ps/server.h"
+
+#include "agent/comm/link.h"
+#include "agent/ps/connect.h"
+#include "agent/ps/holder.h"
+#include "agent/stop.h"
+#include "base/status.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define SPARE_MEMBERS 16     /* connections that have not said hello yet */
+#define HELLO_MS 5000        /* and how long they may take */
+#define JUMP_MS 500          /* a turn this much late: it was us who did not run */
+#define MESSAGES_PER_TURN 16 /* from one connection, so that none keeps us from the others */
+#define NOTICE_MS 10000
+#define BACKLOG 1024
+
+/* A connection, and who is at its other end. */
+typedef struct member {
+    hpct_ps_channel channel;
+    bool known; /* it has said hello */
+    hpct_ps_from from;
+    int index;  /* of the worker */
+    bool waits; /* a worker without an item */
+    char node[HPCT_FRAME_NODE];
+    float *floats; /* what a worker pushes */
+} member;
+
+typedef struct server {
+    hpct_ps_run *run;
+    hpct_ps_leader *leader;  /* server 0; else NULL */
+    hpct_ps_servers servers; /* server 0: the others */
+    hpct_ps_holder holder;
+    int listen_fd;
+    member *members;
+    struct pollfd *polls; /* [1 + num_members + servers] */
+    int num_members;
+    bool *came; /* [workers] */
+    int num_came, here;
+    int64_t alone_ms; /* since when there is no worker */
+    bool said, led;   /* led: server 0 has come */
+    int64_t turn_ms;
+    bool over;
+    int signal;
+    char last_lost[200];
+} server;
+
+static void drop(member *m)
+{
+    hpct_ps_channel_close(&m->channel);
+    free(m->floats);
+    m->floats = NULL;
+    m->known = false;
+}
+
+static member *find(server *s, hpct_ps_from from, int index)
+{
+    for (int i = 0; i < s->num_members; i++) {
+        member *m = &s->members[i];
+        if (m->channel.fd >= 0 && m->known && m->from == from && m->index == index)
+            return m;
+    }
+    return NULL;
+}
+
+/* A worker goes, in order or not; the run goes on without it. */
+static void lose(server *s, member *m, const char *how)
+{
+    hpct_ps_message lost = {.type = HPCT_PS_LOST};
+    member *pulse = find(s, HPCT_PS_FROM_PULSE, m->index);
+    s->here--;
+    if (s->here == 0)
+        s->alone_ms = hpct_link_now_ms();
+    if (s->leader != NULL)
+        hpct_ps_leader_left(s->leader, m->index, how != NULL);
+    if (s->leader != NULL && how != NULL) {
+        snprintf(s->last_lost, sizeof s->last_lost, "worker %d on %s was lost: %s", m->index,
+                 m->node, how);
+        fprintf(stderr, "%shpc-train: %s; %d of %d workers are here\n",
+                isatty(STDERR_FILENO) ? "\n" : "", s->last_lost, s->here, s->run->workers);
+        snprintf(lost.text, sizeof lost.text, "parameter server 0 gave this worker up: %.50s", how);
+        hpct_ps_channel_send(&m->channel, &lost, s->run->token, NULL);
+        if (pulse != NULL)
+            hpct_ps_channel_send(&pulse->channel, &lost, s->run->token, NULL);
+    }
+    if (pulse != NULL)
+        drop(pulse);
+    drop(m);
+}
+
+static hpct_status leader_lost(const server *s, const char *how)
+{
+    char who[160];
+    return hpct_fail(HPCT_ERR_PEER, "%s: %s was lost: %s", s->run->name,
+                     hpct_ps_run_server(s->run, 0, who), how);
+}
+
+/* What is at the other end is of no use any more. */
+static hpct_status part(server *s, member *m, const char *how)
+{
+    hpct_status status = HPCT_OK;
+    if (m->known && m->from == HPCT_PS_FROM_WORKER)
+        lose(s, m, how);
+    else if (m->known && m->from == HPCT_PS_FROM_LEADER && !s->over)
+        status = leader_lost(s, how);
+    else
+        drop(m);
+    return status;
+}
+
+/* ---- hello ---- */
+
+static const char *refuse(server *s, const hpct_ps_message *hello)
+{
+    bool worker = hello->from != HPCT_PS_FROM_LEADER;
+    if (hello->plan != s->run->plan)
+        return "another model, data set, options or version of hpc-train";
+    if (worker && hello->index >= (uint32_t) s->run->workers)
+        return "there is no such worker";
+    if (hello->from == HPCT_PS_FROM_WORKER && find(s, hello->from, (int) hello->index) != NULL)
+        return "this worker is here already";
+    if (hello->from == HPCT_PS_FROM_PULSE &&
+        (s->leader == NULL || find(s, HPCT_PS_FROM_WORKER, (int) hello->index) == NULL ||
+         find(s, hello->from, (int) hello->index) != NULL))
+        return "there is no such worker";
+    if (!worker && (s->leader != NULL || s->led))
+        return "there is a server 0 already";
+    return NULL;
+}
+
+static void admit(server *s, member *m, const hpct_ps_message *hello)
+{
+    size_t bytes;
+    m->known = true;
+    m->from = hello->from;
+    m->index = (int) hello->index;
+    memcpy(m->node, hello->node, sizeof m->node);
+    if (m->from == HPCT_PS_FROM_LEADER)
+        s->led = true;
+    if (m->from != HPCT_PS_FROM_WORKER)
+        return;
+    bytes = (s->holder.count + s->holder.state_count) * sizeof *m->floats;
+    m->channel.into[0] = (struct iovec){m->floats, bytes};
+    m->waits = s->leader != NULL;
+    s->here++;
+    if (!s->came[m->index])
+        s->num_came++;
+    s->came[m->index] = true;
+    if (s->leader != NULL)
+        hpct_ps_leader_joined(s->leader, m->index);
+}
+
+static void hear_hello(server *s, member *m, const hpct_ps_message *hello)
+{
+    hpct_ps_message answer = {.type = HPCT_PS_WELCOME};
+    size_t floats = s->holder.count + s->holder.state_count;
+    const char *why = hello->type == HPCT_PS_HELLO ? refuse(s, hello) : "";
+    if (hello->type != HPCT_PS_HELLO) {
+        drop(m);
+        return;
+    }
+    if (why == NULL && hello->from == HPCT_PS_FROM_WORKER) {
+        m->floats = malloc((floats + 1) * sizeof *m->floats);
+        why = m->floats == NULL ? "there is no memory for one more worker" : NULL;
+    }
+    if (why != NULL) {
+        answer.type = HPCT_PS_REFUSED;
+        answer.status = HPCT_ERR_CONFIG;
+        hpct_frame_set(answer.text, sizeof answer.text, why);
+        hpct_ps_channel_send(&m->channel, &answer, s->run->token, NULL);
+        drop(m);
+        return;
+    }
+    admit(s, m, hello);
+    answer.bytes = floats * sizeof(float);
+    hpct_ps_channel_send(&m->channel, &answer, s->run->token, NULL);
+}
+
+/* ---- requests ---- */
+
+static hpct_status serve_push(server *s, member *m, const hpct_ps_message *message)
+{
+    hpct_ps_message answer = {.type = HPCT_PS_PUSHED};
+    if (message->slice >= (uint32_t) s->run->schedule.slices)
+        return part(s, m, "it sent what no worker of this run sends");
+    hpct_status status =
+        hpct_ps_holder_push(&s->holder, (int64_t) message->step, (int) message->slice, m->floats);
+    if (status == HPCT_OK && !hpct_ps_channel_send(&m->channel, &answer, s->run->token, NULL))
+        status = part(s, m, "it takes nothing any more");
+    return status;
+}
+
+static hpct_status serve_pull(server *s, member *m, const hpct_ps_message *message)
+{
+    struct iovec floats[HPCT_PS_PIECES];
+    hpct_ps_message answer = {.type = HPCT_PS_PARAMS};
+    bool possible;
+    hpct_status status = hpct_ps_holder_reach(&s->holder, (int64_t) message->version, &possible);
+    if (status != HPCT_OK)
+        return status;
+    if (!possible)
+        return part(s, m, "it asked for parameters that there are not");
+    answer.version = s->run->schedule.synchronous ? (uint64_t) s->holder.version : message->version;
+    answer.bytes = hpct_ps_run_parameters(s->run, s->run->index, floats);
+    if (!hpct_ps_channel_send(&m->channel, &answer, s->run->token, floats))
+        status = part(s, m, "it takes nothing any more");
+    return status;
+}
+
+static hpct_status serve_worker(server *s, member *m, const hpct_ps_message *message)
+{
+    hpct_status status = HPCT_OK;
+    switch (message->type) {
+    case HPCT_PS_PUSH:
+        return serve_push(s, m, message);
+    case HPCT_PS_PULL:
+        return serve_pull(s, m, message);
+    case HPCT_PS_BYE:
+        lose(s, m, NULL);
+        return HPCT_OK;
+    case HPCT_PS_DONE:
+    case HPCT_PS_SKIPPED:
+        if (s->leader == NULL || m->waits)
+            break;
+        if (message->type == HPCT_PS_DONE)
+            status = hpct_ps_leader_done(s->leader, m->index, message);
+        else
+            hpct_ps_schedule_give_back(hpct_ps_leader_schedule(s->leader), m->index);
+        m->waits = true;
+        return status;
+    default:
+        break;
+    }
+    return part(s, m, "it sent what no worker of this run sends");
+}
+
+static hpct_status hear(server *s, member *m, const hpct_ps_message *message)
+{
+    if (!m->known) {
+        hear_hello(s, m, message);
+        return HPCT_OK;
+    }
+    if (message->type == HPCT_PS_BEAT)
+        return HPCT_OK;
+    if (m->from == HPCT_PS_FROM_WORKER)
+        return serve_worker(s, m, message);
+    if (m->from == HPCT_PS_FROM_LEADER && message->type == HPCT_PS_PULL)
+        return serve_pull(s, m, message);
+    if (m->from == HPCT_PS_FROM_LEADER && message->type == HPCT_PS_ITEM) {
+        s->over = true;
+        s->signal = message->signal;
+        return HPCT_OK;
+    }
+    if (m->from == HPCT_PS_FROM_LEADER && message->type == HPCT_PS_LOST)
+        return hpct_fail(HPCT_ERR_PEER, "%s: %s", s->run->name, message->text);
+    return part(s, m, "it sent what nobody of this run sends");
+}
+
+static hpct_status receive(server *s, member *m)
+{
+    hpct_ps_message message;
+    hpct_status status = HPCT_OK;
+    for (int i = 0; i < MESSAGES_PER_TURN && m->channel.fd >= 0 && status == HPCT_OK; i++) {
+        switch (hpct_ps_channel_receive(&m->channel, &message, s->run->token)) {
+        case HPCT_PS_NOTHING:
+            return HPCT_OK;
+        case HPCT_PS_GOT:
+            status = hear(s, m, &message);
+            break;
+        case HPCT_PS_CLOSED:
+            return part(s, m, "its connection closed (the process was killed or ended early)");
+        case HPCT_PS_GARBAGE:
+            return part(s, m, "it sent what nobody of this run sends");
+        }
+    }
+    return status;
+}
+
+/* ---- what is done once a turn ---- */
+
+static void take_connections(server *s)
+{
+    for (int i = 0; i < s->num_members; i++) {
+        member *m = &s->members[i];
+        if (m->channel.fd >= 0)
+            continue;
+        int fd = accept4(s->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (fd < 0)
+            return;
+        *m = (member){.known = false};
+        hpct_ps_channel_init(&m->channel, fd);
+    }
+}
+
+/* A worker shows server 0 signs of life by its pulse; the other servers by server 0's word alone,
+ * whose end is theirs. */
+static hpct_status judge_silence(server *s, int64_t now)
+{
+    hpct_status status = HPCT_OK;
+    for (int i = 0; i < s->num_members && status == HPCT_OK; i++) {
+        member *m = &s->members[i];
+        int64_t heard = m->channel.heard_ms;
+        if (m->channel.fd < 0)
+            continue;
+        if (!m->known) {
+            if (now - heard > HELLO_MS)
+                drop(m);
+            continue;
+        }
+        const member *pulse = find(s, HPCT_PS_FROM_PULSE, m->index);
+        if (m->from == HPCT_PS_FROM_WORKER && pulse != NULL && pulse->channel.heard_ms > heard)
+            heard = pulse->channel.heard_ms;
+        bool judged =
+            m->from == HPCT_PS_FROM_LEADER || (m->from == HPCT_PS_FROM_WORKER && s->leader != NULL);
+        if (judged && now - heard > HPCT_PS_SILENCE_MS)
+            status = part(s, m, "no sign of life for 6 s (stopped, or its node is gone)");
+    }
+    return status;
+}
+
+static void give_out(server *s)
+{
+    hpct_ps_schedule *schedule = hpct_ps_leader_schedule(s->leader);
+    for (int i = 0; i < s->num_members; i++) {
+        member *m = &s->members[i];
+        if (m->channel.fd < 0 || !m->known || m->from != HPCT_PS_FROM_WORKER || !m->waits)
+            continue;
+        hpct_ps_item item = hpct_ps_schedule_next(schedule, m->index);
+        hpct_ps_message message = {.type = HPCT_PS_ITEM,
+                                   .task = (uint8_t) item.task,
+                                   .signal = (uint8_t) s->signal,
+                                   .step = (uint64_t) item.step,
+                                   .slice = (uint32_t) item.slice,
+                                   .version = (uint64_t) item.version};
+        if (item.task == HPCT_PS_WAIT)
+            continue;
+        m->waits = false;
+        if (!hpct_ps_channel_send(&m->channel, &message, s->run->token, NULL))
+            part(s, m, "it takes nothing any more"); /* of a worker: no failure of ours */
+    }
+}
+
+/* Whether there is somebody to go on with. */
+static hpct_status judge_absence(server *s, int64_t now)
+{
+    char who[160];
+    int64_t alone = now - s->alone_ms, limit = (int64_t) s->run->join_seconds * 1000;
+    if (s->leader == NULL && !s->led && alone >= limit)
+        return leader_lost(s, "it did not come in time");
+    if (s->leader == NULL || s->here > 0)
+        return HPCT_OK;
+    if (s->num_came == s->run->workers)
+        return hpct_fail(HPCT_ERR_PEER, "no worker is left; the last: %s",
+                         s->last_lost[0] != '\0' ? s->last_lost : "left in order");
+    if (alone >= limit)
+        return hpct_fail(HPCT_ERR_PEER, "%s: no worker has come for %d s",
+                         hpct_ps_run_server(s->run, 0, who), s->run->join_seconds);
+    if (!s->said && alone >= NOTICE_MS)
+        fprintf(stderr, "hpc-train: waiting for %d workers\n", s->run->workers - s->num_came);
+    s->said |= alone >= NOTICE_MS;
+    return HPCT_OK;
+}
+
+static void beat(server *s, int64_t now)
+{
+    for (int i = 0; i < s->num_members; i++) {
+        if (s->members[i].channel.fd >= 0 && s->members[i].known)
+            hpct_ps_channel_beat(&s->members[i].channel, now, s->run->token);
+    }
+}
+
+/* This process did not run for a while: the others' words of that time are still to be read. */
+static void forgive_own_absence(server *s, int64_t now, int64_t expected_ms)
+{
+    int64_t absent = now - s->turn_ms - expected_ms;
+    s->turn_ms = now;
+    if (absent < JUMP_MS)
+        return;
+    for (int i = 0; i < s->num_members; i++)
+        s->members[i].channel.heard_ms += absent;
+    for (int i = 1; s->leader != NULL && i < s->run->servers; i++)
+        s->servers.channels[i].heard_ms += absent;
+}
+
+static void sleep_until_something(server *s)
+{
+    nfds_t count = 0;
+    s->polls[count++] = (struct pollfd){s->listen_fd, POLLIN, 0};
+    for (int i = 0; i < s->num_members; i++) {
+        const hpct_ps_channel *c = &s->members[i].channel;
+        s->polls[count++] =
+            (struct pollfd){c->fd, hpct_ps_channel_sending(c) ? POLLIN | POLLOUT : POLLIN, 0};
+    }
+    for (int i = 1; s->leader != NULL && i < s->run->servers; i++)
+        s->polls[count++] = (struct pollfd){s->servers.channels[i].fd, POLLIN, 0};
+    poll(s->polls, count, HPCT_PS_BEAT_MS);
+}
+
+static hpct_status lead(server *s, int64_t now)
+{
+    hpct_ps_schedule *schedule = hpct_ps_leader_schedule(s->leader);
+    hpct_status status = hpct_ps_servers_watch(&s->servers);
+    if (s->signal == 0 && hpct_stop_signal() != 0 && !hpct_ps_schedule_ended(schedule)) {
+        s->signal = hpct_stop_signal();
+        hpct_ps_leader_stop(s->leader, s->signal);
+    }
+    if (status == HPCT_OK)
+        give_out(s);
+    s->over = hpct_ps_schedule_ended(schedule) && s->here == 0;
+    return status == HPCT_OK && !s->over ? judge_absence(s, now) : status;
+}
+
+static hpct_status turn(server *s)
+{
+    hpct_status status = HPCT_OK;
+    sleep_until_something(s);
+    int64_t now = hpct_link_now_ms();
+    forgive_own_absence(s, now, HPCT_PS_BEAT_MS);
+    for (int i = 0; i < s->num_members && status == HPCT_OK && !s->over; i++) {
+        hpct_ps_channel_flush(&s->members[i].channel);
+        if (s->members[i].channel.fd >= 0 && s->polls[1 + i].revents != 0)
+            status = receive(s, &s->members[i]);
+    }
+    if (s->over || status != HPCT_OK)
+        return status;
+    take_connections(s);
+    status = judge_silence(s, now);
+    beat(s, now);
+    if (status == HPCT_OK)
+        status = s->leader != NULL ? lead(s, now) : judge_absence(s, now);
+    return status;
+}
+
+/* ---- before and after ---- */
+
+static hpct_status open_server(server *s)
+{
+    char host[256];
+    int port;
+    const hpct_ps_run *run = s->run;
+    if (!hpct_link_split_address(run->addresses[run->index], host, sizeof host, &port))
+        return hpct_fail(HPCT_ERR_CONFIG,
+                         "the address of parameter server %d, '%s', is not "
+                         "host:port",
+                         run->index, run->addresses[run->index]);
+    s->num_members = 2 * run->workers + 1 + SPARE_MEMBERS;
+    s->members = calloc((size_t) s->num_members, sizeof *s->members);
+    s->polls = calloc((size_t) (1 + s->num_members + run->servers), sizeof *s->polls);
+    s->came = calloc((size_t) run->workers, sizeof *s->came);
+    if (s->members == NULL || s->polls == NULL || s->came == NULL)
+        return hpct_fail_memory((size_t) s->num_members * sizeof *s->members);
+    for (int i = 0; i < s->num_members; i++)
+        s->members[i].channel.fd = -1;
+    hpct_status status = hpct_ps_holder_init(&s->holder, run);
+    if (status == HPCT_OK)
+        status = hpct_link_listen(&s->listen_fd, &port, host, BACKLOG);
+    if (status == HPCT_OK && s->leader != NULL)
+        status = hpct_ps_servers_reach(&s->servers, run, HPCT_PS_FROM_LEADER);
+    s->alone_ms = s->turn_ms = hpct_link_now_ms();
+    return status;
+}
+
+/* Server 0, after the last item: all parameters come here, and the other servers may end. */
+static hpct_status collect(server *s)
+{
+    bool exact;
+    int64_t version = hpct_ps_schedule_statistics(hpct_ps_leader_schedule(s->leader))->updates;
+    hpct_status status = hpct_ps_holder_reach(&s->holder, version, &exact);
+    if (status == HPCT_OK)
+        status = hpct_ps_servers_pull(&s->servers, version, &exact);
+    return status;
+}
+
+/* The last error, without the name of this server before it. */
+static const char *reason(const hpct_ps_run *run)
+{
+    const char *text = hpct_last_error();
+    size_t length = strlen(run->name);
+    return strncmp(text, run->name, length) == 0 && strncmp(text + length, ": ", 2) == 0
+               ? text + length + 2
+               : text;
+}
+
+/* Everybody that is here. */
+static void tell_all(server *s, const hpct_ps_message *message)
+{
+    hpct_ps_channel **channels = calloc((size_t) s->num_members, sizeof *channels);
+    int count = 0;
+    for (int i = 0; i < s->num_members && channels != NULL; i++) {
+        if (s->members[i].channel.fd < 0)
+            continue;
+        hpct_ps_channel_send(&s->members[i].channel, message, s->run->token, NULL);
+        channels[count++] = &s->members[i].channel;
+    }
+    if (channels != NULL)
+        hpct_ps_channel_linger(channels, count);
+    free(channels);
+}
+
+static void server_free(server *s)
+{
+    for (int i = 0; i < s->num_members && s->members != NULL; i++) {
+        if (s->members[i].channel.fd >= 0)
+            drop(&s->members[i]);
+        else
+            free(s->members[i].floats);
+    }
+    if (s->listen_fd >= 0)
+        close(s->listen_fd);
+    hpct_ps_holder_free(&s->holder);
+    free(s->members);
+    free(s->polls);
+    free(s->came);
+}
+
+hpct_status hpct_ps_serve(hpct_ps_run *run, hpct_ps_leader *leader, int *signal)
+{
+    server s = {.run = run, .leader = leader, .listen_fd = -1};
+    hpct_status status = open_server(&s);
+    while (status == HPCT_OK && !s.over)
+        status = turn(&s);
+    if (status == HPCT_OK && leader != NULL)
+        status = collect(&s);
+    hpct_ps_message end = {.type = HPCT_PS_ITEM, .task = HPCT_PS_END, .signal = (uint8_t) s.signal};
+    if (status != HPCT_OK && leader != NULL && s.members != NULL) {
+        end = (hpct_ps_message){.type = HPCT_PS_LOST};
+        hpct_frame_set(end.text, sizeof end.text, reason(run));
+        tell_all(&s, &end);
+    }
+    if (leader != NULL)
+        hpct_ps_servers_leave(&s.servers, &end);
+    *signal = s.signal;
+    server_free(&s);
+    return status;
+}
