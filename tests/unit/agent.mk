@@ -1,6 +1,6 @@
 # Unit tests of agent/.
 if HAVE_CMOCKA
-unit_tests += tests/unit/test_batch tests/unit/test_bench tests/unit/test_buckets tests/unit/test_data tests/unit/test_formats tests/unit/test_input tests/unit/test_fit tests/unit/test_report \
+unit_tests += tests/unit/test_batch tests/unit/test_bench tests/unit/test_buckets tests/unit/test_data tests/unit/test_formats tests/unit/test_input tests/unit/test_fit tests/unit/test_ps tests/unit/test_report \
 	tests/unit/test_sampler tests/unit/test_watch tests/unit/test_wire
 # The same training as so many ranks.
 check_PROGRAMS += tests/unit/fit_ranks tests/unit/norm_ranks tests/unit/reduce_ranks
@@ -44,6 +44,9 @@ tests_unit_norm_ranks_LDADD = $(agent_test_libs)
 tests_unit_reduce_ranks_SOURCES = tests/unit/reduce_ranks.c
 tests_unit_reduce_ranks_CPPFLAGS = $(agent_test_cppflags)
 tests_unit_reduce_ranks_LDADD = $(agent_test_libs)
+tests_unit_test_ps_SOURCES = tests/unit/test_ps.c tests/unit/unit.h
+tests_unit_test_ps_CPPFLAGS = $(agent_test_cppflags)
+tests_unit_test_ps_LDADD = $(agent_test_libs)
 tests_unit_test_report_SOURCES = tests/unit/test_report.c $(pictures) tests/unit/unit.h
 tests_unit_test_report_CPPFLAGS = $(agent_test_cppflags) $(JANSSON_CFLAGS)
 tests_unit_test_report_LDADD = $(agent_test_libs)
