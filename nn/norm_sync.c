@@ -91,6 +91,16 @@ void hpct_model_set_replicas(hpct_model *model, const hpct_replicas *replicas)
     model->replicas = replicas != NULL ? *replicas : (hpct_replicas){0};
 }
 
+bool hpct_model_has_own_statistics(const hpct_model *model)
+{
+    for (int i = 0; i < model->num_nodes; i++) {
+        const hpct_op_spec *spec = &model->nodes[i].spec;
+        if (spec->kind == HPCT_OP_BATCH_NORM && !spec->norm.synchronized)
+            return true;
+    }
+    return false;
+}
+
 size_t hpct_model_synced_floats(const hpct_model *model)
 {
     size_t floats = 0;

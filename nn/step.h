@@ -135,6 +135,9 @@ void hpct_model_set_replicas(hpct_model *model, const hpct_replicas *replicas);
  * and of backward. */
 hpct_status hpct_model_forward_absent(hpct_model *model);
 hpct_status hpct_model_backward_absent(hpct_model *model);
+/* Whether a BatchNormalization takes its statistics from its own replica's samples alone, so that
+ * results depend on how a batch is cut. */
+bool hpct_model_has_own_statistics(const hpct_model *model);
 /* Floats that a step adds up in this way. */
 size_t hpct_model_synced_floats(const hpct_model *model);
 

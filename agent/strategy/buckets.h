@@ -13,9 +13,9 @@
 
 /* Where the buckets of an arena of `count` floats end, each behind a cache line but the last; how
  * many there are. bucket_bytes > 0: as large as that, as far as HPCT_BUCKETS_MOST are enough.
- * Else n buckets cost n latencies, and 1/n of the transfer is still to be done when the last
- * gradient is there: the sum of both is least for n = sqrt(transfer / latency). So a network bound
- * by latency gets one bucket, and one bound by its rate several. */
+ * Else: n buckets cost n times four messages, and 1/n of the transfer is still to be done when the
+ * last gradient is there; the sum of both is least for n = sqrt(transfer / (4 latencies)). So a
+ * network bound by latency gets one bucket, and one bound by its rate several. */
 int hpct_buckets_plan(size_t ends[HPCT_BUCKETS_MOST], size_t count, size_t bucket_bytes, int ranks,
                       const hpct_network *network);
 

@@ -64,7 +64,8 @@ static hpct_status central_open(hpct_strategy **out, const hpct_strategy_plan *p
         central_close((hpct_strategy *) c);
         return status;
     }
-    c->base = (hpct_strategy){.ops = &hpct_central_storage, .model = plan->model};
+    c->base = (hpct_strategy){
+        .ops = &hpct_central_storage, .model = plan->model, .timeline = plan->timeline};
     *out = &c->base;
     return HPCT_OK;
 }

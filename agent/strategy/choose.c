@@ -7,6 +7,7 @@
 #include "agent/process.h"
 #include "base/status.h"
 #include "nn/snapshot.h"
+#include "nn/step.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -21,6 +22,8 @@
 /* In the order in which they are preferred where times are equal. */
 static const hpct_strategy_options candidates[] = {
     {.name = "multi-worker-mirrored"},
+    {.name = "hybrid", .hybrid_form = "rows"}, /* normalizes over the global batch */
+    {.name = "hybrid", .hybrid_form = "columns"},
 };
 #define CANDIDATES (int) (sizeof candidates / sizeof *candidates)
 
@@ -123,10 +126,12 @@ static hpct_status try_candidate(hpct_context *context, hpct_model *model,
         return status;
     t.count =
         t.ops->whole_batch ? global_batch : (int) hpct_slice(global_batch, rank, size, &begin);
+    *median = NAN;
+    if (t.ops->whole_batch && hpct_model_has_own_statistics(model))
+        return HPCT_OK; /* it would change more than the order of sums */
     hpct_batch_options batch = {.strategy = *options};
     status = hpct_batch_fits(context, model, &batch,
                              (int) hpct_slice(global_batch, 0, size, &begin), &fits);
-    *median = NAN;
     return status == HPCT_OK && fits ? try(&t, context, median) : status;
 }
 
@@ -145,22 +150,42 @@ static hpct_status try_alone(hpct_context *context, hpct_model *model, int globa
     return status;
 }
 
+/* "hybrid (rows)" */
+static int put_name(char *text, size_t size, const hpct_strategy_options *o)
+{
+    return o->hybrid_form == NULL ? snprintf(text, size, "%s", o->name)
+                                  : snprintf(text, size, "%s (%s)", o->name, o->hybrid_form);
+}
+
 static void describe(hpct_strategy_choice *out, const double *seconds, int best, double alone,
                      int ranks)
 {
     double gain = ranks * alone / seconds[best];
-    char others[128] = "";
+    char name[64], others[192] = "";
     size_t length = 0;
     for (int i = 0; i < CANDIDATES; i++) {
         if (i == best || isnan(seconds[i]) || length >= sizeof others)
             continue;
+        put_name(name, sizeof name, &candidates[i]);
         length += (size_t) snprintf(others + length, sizeof others - length, "%s%s %.1f",
-                                    length > 0 ? ", " : "; ", candidates[i].name, 1e3 * seconds[i]);
+                                    length > 0 ? ", " : "; ", name, 1e3 * seconds[i]);
     }
+    put_name(name, sizeof name, &candidates[best]);
     snprintf(out->line, sizeof out->line,
-             "strategy %s: %.1f ms a step%s; %d ranks are %s (%.2f times)", out->ops->name,
+             "strategy %s: %.1f ms a step%s; %d ranks are %s (%.2f times)", name,
              1e3 * seconds[best], others, ranks,
              gain < 1 ? "SLOWER than one: give it fewer" : "faster than one", gain);
+}
+
+/* The candidate with the rest of what the user gave. */
+static hpct_strategy_options filled_in(const hpct_strategy_options *given,
+                                       const hpct_strategy_options *candidate)
+{
+    hpct_strategy_options options = *given;
+    options.name = candidate->name;
+    if (candidate->hybrid_form != NULL)
+        options.hybrid_form = candidate->hybrid_form;
+    return options;
 }
 
 static hpct_status try_all(hpct_strategy_choice *out, hpct_context *context, hpct_model *model,
@@ -170,16 +195,14 @@ static hpct_status try_all(hpct_strategy_choice *out, hpct_context *context, hpc
     int best = 0;
     hpct_status status = try_alone(context, model, global_batch, &alone);
     for (int i = 0; i < CANDIDATES && status == HPCT_OK; i++) {
-        hpct_strategy_options one = *options;
-        one.name = candidates[i].name;
+        hpct_strategy_options one = filled_in(options, &candidates[i]);
         status = try_candidate(context, model, &one, global_batch, &seconds[i]);
         if (i > 0 && !isnan(seconds[i]) && (isnan(seconds[best]) || seconds[i] < seconds[best]))
             best = i;
     }
     if (status != HPCT_OK)
         return status;
-    out->options = *options;
-    out->options.name = candidates[best].name;
+    out->options = filled_in(options, &candidates[best]);
     status = hpct_strategy_find(&out->ops, &out->options);
     if (status == HPCT_OK && !isnan(seconds[best]))
         describe(out, seconds, best, alone, hpct_context_size(context));

@@ -39,7 +39,8 @@ static hpct_status mirrored_open(hpct_strategy **out, const hpct_strategy_plan *
         mirrored_close((hpct_strategy *) m);
         return status;
     }
-    m->base = (hpct_strategy){.ops = &hpct_mirrored, .model = plan->model};
+    m->base =
+        (hpct_strategy){.ops = &hpct_mirrored, .model = plan->model, .timeline = plan->timeline};
     *out = &m->base;
     return HPCT_OK;
 }
@@ -65,8 +66,10 @@ static hpct_status mirrored_reduce(hpct_strategy *strategy, hpct_step_sums *sums
         return status;
     float *tail = m->set.gradients + m->set.count;
     hpct_sums_pack(sums, tail);
+    double began = hpct_timeline_now(strategy->timeline);
     status = comm->ops->allreduce_sum(comm, m->due ? m->set.gradients : tail,
                                       (m->due ? m->set.count : 0) + HPCT_SUMS_FLOATS);
+    hpct_timeline_add(strategy->timeline, HPCT_TIMELINE_REDUCTION, 0, began);
     hpct_sums_unpack(sums, tail);
     return status;
 }

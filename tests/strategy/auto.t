@@ -15,6 +15,8 @@ train 2 said --model mnist-convnet --verbose 2
 like "$(cat "$work/said.out")" "strategy [a-z-]+.*: [0-9.]+ ms a step.*; 2 ranks are (faster than one|SLOWER than one: give it fewer) \([0-9.]+ times\)" \
     "one line says what was chosen, and what the ranks gain"
 is "$(grep -c "^strategy" "$work/said.out")" 1 "once"
+train 2 own --model "$residual" --verbose 2
+unlike "$(cat "$work/own.out")" "hybrid" "where each rank normalizes by its own pictures, what would change that is no candidate"
 train 2 named --model mnist-convnet --verbose 2 --strategy multi-worker-mirrored
 unlike "$(cat "$work/named.out")" "strategy [a-z-]+:" "a strategy that was named is not tried"
 is "$(field named strategy)" multi-worker-mirrored "but taken"

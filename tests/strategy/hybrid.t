@@ -22,9 +22,9 @@ reference --model mnist-cnn
 compare "--model mnist-cnn" --hybrid-form rows
 # By rows: the 128 sums of the large Dense for each sample, and the riders; by columns: the 10 of the one behind it, and the
 # gradients of the convolution, 288 + 32. fp32.
-train 2 rows --model mnist-cnn "${strategy[@]}" --hybrid-form rows
-is "$(field rows bytes_sent_per_step)" $((4 * (global_batch * 128 + 4))) "by rows the large Dense's outputs travel, and nothing else"
-is "$(field rows strategy)" hybrid "the summary names the strategy"
+is "$(field many bytes_sent_per_step)" $((4 * (global_batch * 128 + 4))) "by rows the large Dense's outputs travel, and nothing else"
+is "$(field many strategy)" hybrid "the summary names the strategy"
+[ -n "${HPC_TRAIN_LONG-}" ] || few=(3)
 compare "--model mnist-cnn" --hybrid-form columns
 is "$(field many bytes_sent_per_step)" $((4 * (global_batch * 10 + 4 + 288 + 32))) "by columns less"
 
@@ -35,7 +35,45 @@ compare "--model mnist-convnet --momentum 0.9"
 reference --model "$residual" --optimizer adam
 compare "--model $residual --optimizer adam"
 
+# ---- a short last batch, and evaluation: 256 pictures in batches of 42, the last of 4 ----
+steps=7 whole_epoch=1
+epoch=(--validation-data "$work/pictures")
+reference --model mnist-cnn "${epoch[@]}"
+same_as_one 3 --model mnist-cnn "${epoch[@]}" "${strategy[@]}"
+differs=$(paste -d' ' <(field one val_loss) <(field many val_loss) | awk '{ d = ($1 - $2) / $1; if ($1 > 0) print d < 0 ? -d : d }')
+ok "$(awk -v d="$differs" 'BEGIN { print !(d ~ /^[0-9]/ && d <= 1e-4) }')" "validation gives one rank's loss (to $differs)"
+
+# ---- a stop signal to one rank ends all after the same step ----
+timeout 120 mpirun --allow-run-as-root --oversubscribe --bind-to none -n 2 "$top_builddir/hpc-train" fit --model mnist-cnn \
+    --data "$work/pictures" --epochs 100000 --global-batch-size 42 --verbose 2 "${strategy[@]}" --save-weights "$work/stopped.safetensors" \
+    >"$work/stopped.out" 2>&1 &
+launcher=$!
+rank_one() { # the process that mpirun started as rank 1
+    local process
+    for process in /proc/[0-9]*; do
+        # shellcheck disable=SC2312 # a process may end meanwhile
+        if [ "$(readlink "$process/exe" 2>/dev/null)" != "" ] && grep -qszx OMPI_COMM_WORLD_RANK=1 "$process/environ" 2>/dev/null &&
+            tr '\0' ' ' <"$process/cmdline" 2>/dev/null | grep -q "$work/stopped.safetensors"; then
+            echo "${process#/proc/}"
+            return
+        fi
+    done
+}
+for _ in $(seq 600); do
+    grep -q "Epoch 2/" "$work/stopped.out" && break
+    sleep 0.1
+done
+kill -TERM "$(rank_one)"
+wait $launcher
+is "$?" 143 "SIGTERM to one rank stops both"
+like "$(cat "$work/stopped.out")" "stopped by SIGTERM after step [0-9]+, in epoch" "and both know why"
+ok "$([ -s "$work/stopped.safetensors" ]; echo $?)" "with weights"
+
 # ---- what cannot be ----
+steps=1 whole_epoch=
+train 9 none --model mnist-convnet "${strategy[@]}" --hybrid-form columns --global-batch-size 4200
+is "$?" 78 "a model without a Dense that is worth it is refused"
+like "$(cat "$work/none.out")" "strategy hybrid: model mnist-convnet has no Dense that 9 parts could split by columns" "with the reason"
 train 2 none --model mnist-cnn "${strategy[@]}" --hybrid-form diagonal
 is "$?" 64 "an unknown form is refused"
 like "$(cat "$work/none.out")" "hybrid-form is 'diagonal', it must be auto, rows or columns" "with the forms that there are"

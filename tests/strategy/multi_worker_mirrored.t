@@ -24,6 +24,10 @@ ok $? "3 ranks, one bucket" || diag "$(cat "$work/whole.out")"
 same_as_one 3 --model mnist-cnn "${strategy[@]}" --bucket-bytes 400000
 bytes_are $((4 * (2770640 + 6)))
 is "$(cmp "$work/whole.safetensors" "$work/many.safetensors" 2>&1)" "" "28 buckets have the weights of one, bit by bit"
+# Nothing travels while backward computes what is accumulated yet.
+reference --model mnist-convnet --gradient-accumulation 3
+same_as_one 3 --model mnist-convnet --gradient-accumulation 3 "${strategy[@]}" --bucket-bytes 4096
+reference --model mnist-cnn
 for wire in bf16 fp16; do
     train 3 $wire --model mnist-cnn "${strategy[@]}" --wire $wire --allow-lossy
     ok $? "3 ranks, $wire" || diag "$(cat "$work/$wire.out")"

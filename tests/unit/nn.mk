@@ -2,7 +2,7 @@
 if HAVE_CMOCKA
 unit_tests += tests/unit/test_nn_bf16 tests/unit/test_nn_graph tests/unit/test_nn_model tests/unit/test_nn_ops \
 	tests/unit/test_nn_loops tests/unit/test_nn_optimizer \
-	tests/unit/test_nn_gradients tests/unit/test_nn_random tests/unit/test_nn_step tests/unit/test_nn_train tests/unit/test_nn_weights \
+	tests/unit/test_nn_gradients tests/unit/test_nn_random tests/unit/test_nn_shard tests/unit/test_nn_step tests/unit/test_nn_train tests/unit/test_nn_weights \
 	tests/unit/test_nn_keras
 if HAVE_HDF5
 unit_tests += tests/unit/test_nn_weights_h5
@@ -39,6 +39,11 @@ tests_unit_test_nn_loops_LDADD = $(nn_test_libs)
 tests_unit_test_nn_random_SOURCES = tests/unit/test_nn_random.c tests/unit/unit.h
 tests_unit_test_nn_random_CPPFLAGS = $(test_cppflags)
 tests_unit_test_nn_random_LDADD = $(nn_test_libs)
+# The parts of a model run on threads.
+tests_unit_test_nn_shard_SOURCES = tests/unit/test_nn_shard.c tests/unit/unit.h
+tests_unit_test_nn_shard_CPPFLAGS = $(test_cppflags)
+tests_unit_test_nn_shard_CFLAGS = $(AM_CFLAGS) -pthread
+tests_unit_test_nn_shard_LDADD = $(nn_test_libs) -lpthread -lm
 tests_unit_test_nn_gradients_SOURCES = tests/unit/test_nn_gradients.c $(nn_case) tests/unit/unit.h
 tests_unit_test_nn_gradients_CPPFLAGS = $(test_cppflags)
 tests_unit_test_nn_gradients_LDADD = tests/unit/libref64.la $(nn_test_libs)

@@ -25,16 +25,17 @@ static int plan(size_t count, size_t bytes, int ranks, double latency, double ra
 static void as_the_network_is(void **state)
 {
     (void) state;
-    /* 88.7 ms of transfer at 1 Gb/s: sqrt(88.7 ms / 1 ms) = 9.4; the sizes are of whole lines */
-    assert_int_equal(plan(FLOATS_OF_W1, 0, 2, 1e-3, 125e6), 9);
+    /* 88.7 ms of transfer at 1 Gb/s: sqrt(88.7 ms / 4 ms) = 4.7; sqrt(88.7 ms / 0.4 ms) = 14.9 */
+    assert_int_equal(plan(FLOATS_OF_W1, 0, 2, 1e-3, 125e6), 4);
+    assert_int_equal(plan(FLOATS_OF_W1, 0, 2, 1e-4, 125e6), 14);
     /* bound by latency: 1 ms each way, less than a millisecond of transfer */
     assert_int_equal(plan(34826, 0, 2, 1e-3, 1.25e9), 1);
     assert_int_equal(plan(FLOATS_OF_W1, 0, 2, 1e-1, 125e6), 1);
     /* bound by the rate, and no more than there may be */
     assert_int_equal(plan(FLOATS_OF_W1, 0, 2, 1e-6, 12.5e6), HPCT_BUCKETS_MOST);
     assert_int_equal(plan(FLOATS_OF_W1, 0, 2, 0, 1e9), HPCT_BUCKETS_MOST);
-    /* more ranks have more latency, and hardly more to transfer each */
-    assert_true(plan(FLOATS_OF_W1, 0, 64, 1e-4, 1e9) < plan(FLOATS_OF_W1, 0, 2, 1e-4, 1e9));
+    /* twice as much to transfer with many ranks: sqrt(177 ms / 4 ms) = 6.6 */
+    assert_int_equal(plan(FLOATS_OF_W1, 0, 1000, 1e-3, 125e6), 6);
 }
 
 static void as_one_says(void **state)

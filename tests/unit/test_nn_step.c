@@ -354,6 +354,59 @@ static void a_residual_step_allocates_nothing(void **state)
     hpct_model_free(models[1]);
 }
 
+/* What backward calls final, as it was then. */
+typedef struct watched {
+    hpct_model *model;
+    float *seen; /* [count] */
+    size_t done, count;
+    int calls, moves, fail_at;
+} watched;
+
+static hpct_status watch(void *argument, size_t done)
+{
+    watched *w = argument;
+    const float *gradients = hpct_model_gradients(w->model, &w->count);
+    assert_true(done >= w->done && done <= w->count);
+    memcpy(w->seen + w->done, gradients + w->done, (done - w->done) * sizeof *gradients);
+    w->moves += done > w->done;
+    w->done = done;
+    return ++w->calls == w->fail_at ? HPCT_ERR_PEER : HPCT_OK;
+}
+
+static void backward_says_what_is_final(void **state)
+{
+    (void) state;
+    const char *const backends[] = {"cpu", "ref"};
+    for (int i = 0; i < 2; i++) {
+        size_t count;
+        watched w = {.model = residual_model()};
+        small_compile(w.model, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY, 0.9);
+        small_build(w.model, (hpct_build_options){.backend = backends[i]});
+        const float *gradients = hpct_model_gradients(w.model, &count);
+        w.seen = test_calloc(count, sizeof *w.seen);
+        hpct_model_set_watcher(w.model, &(hpct_watcher){watch, &w});
+        small_step(w.model, 8, 0);
+        assert_true(w.done == count);
+        assert_memory_equal(w.seen, gradients, count * sizeof *gradients);
+        assert_true(w.moves > 5 && w.calls > w.moves); /* also where there are no parameters */
+        int calls = w.calls;
+        hpct_model_set_watcher(w.model, NULL);
+        small_step(w.model, 8, 1);
+        assert_int_equal(w.calls, calls);
+        /* its failure is backward's */
+        hpct_batch_sums sums;
+        w.done = 0;
+        w.fail_at = calls + 2;
+        hpct_model_set_watcher(w.model, &(hpct_watcher){watch, &w});
+        assert_int_equal(hpct_model_forward(w.model, 8, true), HPCT_OK);
+        assert_int_equal(hpct_model_loss(w.model, 8, 0.125f, &sums), HPCT_OK);
+        assert_int_equal(hpct_model_backward(w.model, 8), HPCT_ERR_PEER);
+        assert_int_equal(w.calls, calls + 2);
+        hpct_model_free(w.model);
+        test_free(w.seen);
+    }
+}
+
 static void threads_can_be_set(void **state)
 {
     (void) state;
@@ -387,6 +440,7 @@ int main(void)
         cmocka_unit_test(the_step_allocates_nothing),
         cmocka_unit_test(a_bf16_step_allocates_nothing),
         cmocka_unit_test(a_residual_step_allocates_nothing),
+        cmocka_unit_test(backward_says_what_is_final),
         cmocka_unit_test(threads_can_be_set),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
