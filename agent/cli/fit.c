@@ -135,7 +135,10 @@ static int sharers(const hpct_context *context, const arguments *a)
 {
     const hpct_strategy_options *s = &a->fit.strategy;
     int workers = hpct_context_workers(context);
-    return !has_servers(a) ? workers : s->ps_synchronous ? workers - s->ps_backup_workers : 1;
+    if (!has_servers(a))
+        return workers;
+    /* more backups than workers: hpct_fit refuses that */
+    return s->ps_synchronous && s->ps_backup_workers < workers ? workers - s->ps_backup_workers : 1;
 }
 
 /* Samples of a step. */

@@ -43,3 +43,9 @@ tests_fuzz_fuzz_tar_SOURCES = tests/fuzz/fuzz_tar.c $(fuzz_driver)
 tests_fuzz_fuzz_tar_CPPFLAGS = $(agent_fuzz_cppflags)
 tests_fuzz_fuzz_tar_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_tar_LDADD = $(agent_fuzz_libs)
+
+fuzz_targets += tests/fuzz/fuzz_ps_message
+tests_fuzz_fuzz_ps_message_SOURCES = tests/fuzz/fuzz_ps_message.c $(fuzz_driver)
+tests_fuzz_fuzz_ps_message_CPPFLAGS = $(agent_fuzz_cppflags)
+tests_fuzz_fuzz_ps_message_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_ps_message_LDADD = $(agent_fuzz_libs)

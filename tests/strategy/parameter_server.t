@@ -30,7 +30,7 @@ start() {
     [ "$role$index" != ps0 ] || writes=(--log-dir "$work/$name" --save-weights "$work/$name.safetensors" --summary-json "$work/$name.json")
     HPC_TRAIN_CONFIG="{\"version\":1,\"job\":\"$$.$name\",\"cluster\":{$cluster},\"task\":{\"type\":\"$role\",\"index\":$index},\"rank\":$rank,
         \"local_rank\":$rank,\"node_rank\":0,\"nodes\":[{\"name\":\"here\",\"tasks\":$((servers + workers)),\"gpus\":0}]}" \
-        limit 120 "$top_builddir/hpc-train" fit --strategy parameter-server --data "$work/pictures" --seed 3 --learning-rate 0.001 \
+        timeout --foreground --kill-after=5 120 "$top_builddir/hpc-train" fit --strategy parameter-server --data "$work/pictures" --seed 3 --learning-rate 0.001 \
         --verbose 2 "${writes[@]}" "$@" >"$work/$name.$role.$index.out" 2>&1 &
     pid_of[$role$index]=$!
     pids+=($!)
@@ -48,7 +48,7 @@ finish() {
     local pid worst=0
     statuses=
     for pid in "${pids[@]}"; do
-        wait "$pid"
+        wait "$pid" 2>/dev/null
         statuses+="$? "
     done
     for pid in $statuses; do [ "$pid" = 0 ] || worst=1; done
@@ -59,11 +59,11 @@ said() { cat "$work/$name".*.out; }
 # the program below `timeout`, to be killed or stopped
 program_of() { pgrep -P "${pid_of[$1]}"; }
 
-# trains: waits until server 0 has noted a few steps.
-trains() {
+# begun EPOCH: waits until server 0 says that this epoch has begun.
+begun() {
     local i
     for ((i = 0; i < 600; i++)); do
-        [ "$(cat "$work/$name/metrics.jsonl" 2>/dev/null | wc -c)" -lt 200 ] || return 0
+        ! grep -q "^Epoch $1/" "$work/$name.ps.0.out" 2>/dev/null || return 0
         sleep 0.05
     done
     return 1
@@ -88,4 +88,81 @@ reference --model mnist-convnet --momentum 0.9
 same 1 1 --model mnist-convnet --momentum 0.9
 same 2 2 --model mnist-convnet --momentum 0.9
 same 2 3 --model mnist-convnet --momentum 0.9 --backup-workers 1
+
+# ---- asynchronous ---------------------------------------------------------------------------------------------------
+begin async 2 2
+start_all --model mnist-cnn --learning-rate 0.05 --batch-size 32 --epochs 6 --validation-data "$work/pictures" --max-staleness 3
+finish
+ok $? "asynchronous, 2 servers, 2 workers" || diag "$statuses" "$(said)"
+ok "$(awk -v l="$(field async loss)" 'BEGIN { print !(l != "" && l < 1.9) }')" "it converges: the loss of the 6th epoch is $(field async loss)"
+ok "$(awk -v s="$(field async staleness_largest)" 'BEGIN { print !(s != "" && s <= 3) }')" "within the bound: staleness is $(field async staleness_largest) at most"
+is "$(field async gradients) $(field async steps)" "48 48" "every batch of every epoch has counted"
+like "$(field async val_loss)" '^[0-9]' "and the epochs are evaluated: val_loss is $(field async val_loss)"
+
+# ---- workers come and go --------------------------------------------------------------------------------------------
+begin many 2 2
+start ps 0 --ps-sync --steps-per-epoch "$steps" --global-batch-size $global_batch --model mnist-convnet --momentum 0.9
+start ps 1 --ps-sync --steps-per-epoch "$steps" --global-batch-size $global_batch --model mnist-convnet --momentum 0.9
+start worker 0 --ps-sync --steps-per-epoch "$steps" --global-batch-size $global_batch --model mnist-convnet --momentum 0.9
+begun 1
+start worker 1 --ps-sync --steps-per-epoch "$steps" --global-batch-size $global_batch --model mnist-convnet --momentum 0.9
+kill -KILL "$(program_of worker0)"
+finish
+is "$statuses" "0 0 137 0 " "a worker that is killed and one that comes late: the others go on" || diag "$(said)"
+losses=$(losses_differ one many)
+ok "$(awk -v d="$losses" 'BEGIN { print !(d != "" && d + 0 <= 1e-4) }')" "and the losses are still one rank's (to ${losses:-?})"
+is "$(field many workers_lost)" 1 "the summary says so"
+like "$(said)" 'worker 0 on here was lost: its connection closed' "and a line names the worker"
+
+# ---- servers may not ------------------------------------------------------------------------------------------------
+# loses SERVER SIGNAL REGEX: all others end with 69 within 10 s, and name it.
+loses() {
+    local began i ended=1
+    begin fatal 2 2
+    start_all --model mnist-cnn --batch-size 8 --epochs 1000
+    begun 2
+    kill "-$2" "$(program_of "ps$1")"
+    began=$SECONDS
+    for i in ps0 ps1 worker0 worker1; do
+        [ $i != "ps$1" ] || continue
+        wait "${pid_of[$i]}"
+        is $? 69 "server $1 gets SIG$2: $i ends with 69"
+        like "$(cat "$work/fatal.${i:0:-1}.${i: -1}.out")" "$3" "and names it" || ended=0
+    done
+    ok $((SECONDS - began > 10)) "within 10 s"
+    kill -KILL "$(program_of "ps$1")" 2>/dev/null
+    wait "${pid_of[ps$1]}" 2>/dev/null
+}
+loses 1 KILL 'parameter server 1 on 127.0.0.1:[0-9]* was lost: its connection closed'
+loses 0 KILL 'parameter server 0 on 127.0.0.1:[0-9]* was lost: its connection closed'
+loses 1 STOP 'parameter server 1 on 127.0.0.1:[0-9]* was lost: no sign of life'
+if [ -n "${HPC_TRAIN_LONG-}" ]; then loses 0 STOP 'parameter server 0 on 127.0.0.1:[0-9]* was lost: no sign of life'; fi
+
+# ---- usage ----------------------------------------------------------------------------------------------------------
+begin usage 0 1
+limit 60 "$top_builddir/hpc-train" fit --strategy parameter-server --model mnist-cnn --data "$work/pictures" >"$work/usage.ps.0.out" 2>&1
+is $? 64 "without roles it is refused"
+like "$(said)" 'here are 0 and 1: srun --hpc-train-roles=ps:2,worker:4' "with the option that gives them"
+# refused MESSAGE OPTION…: server 0 alone, which sees it before it waits for anybody.
+refused() {
+    local message=$1
+    shift
+    begin usage 1 2
+    start ps 0 --model mnist-cnn "$@"
+    finish
+    is "$statuses" "64 " "$*: refused"
+    like "$(said)" "$message" "$*: the message"
+}
+refused 'backup-workers needs --ps-sync' --backup-workers 1
+refused 'backup-workers is 0 to 1' --ps-sync --backup-workers 2
+refused 'max-staleness is for asynchronous' --ps-sync --max-staleness 1
+refused 'gradient-accumulation is not for' --gradient-accumulation 2
+begin differs 1 1
+start ps 0 --model mnist-cnn
+start worker 0 --model mnist-convnet
+wait "${pid_of[worker0]}"
+is $? 78 "a worker with another model is refused"
+like "$(cat "$work/differs.worker.0.out")" 'parameter server 0 on .* refuses it: another model' "and told why"
+kill -KILL "$(program_of ps0)"
+wait 2>/dev/null
 done_testing
