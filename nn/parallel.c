@@ -140,10 +140,11 @@ hpct_param_slice hpct_op_slice(const hpct_op_spec *spec, int which, const hpct_c
                                const hpct_channel_split *out)
 {
     size_t floats = hpct_op_param_floats(spec, which);
+    static const hpct_channel_split none = {0};
     const hpct_channel_split *split = out;
     size_t inner = 1;
     if (spec->kind == HPCT_OP_DENSE && in->channels > 0) { /* rows of the kernel */
-        split = which == HPCT_OP_KERNEL ? in : &(hpct_channel_split){0};
+        split = which == HPCT_OP_KERNEL ? in : &none;
         inner = (size_t) spec->dense.out;
     }
     hpct_param_slice slice = {.outer = floats, .inner = 1};
