@@ -68,6 +68,11 @@ static hpct_status check_options(bench_run *run)
                          global, size);
     if (o->steps == 0)
         o->steps = DEFAULT_STEPS;
+    if (o->strategy.local_warmup_steps == 0 && o->strategy.name != NULL &&
+        strcmp(o->strategy.name, "local-sgd") == 0)
+        o->strategy.local_warmup_steps = -1;
+    if (o->strategy.compression.warmup_steps == 0)
+        o->strategy.compression.warmup_steps = -1; /* what all later steps are like is asked for */
     run->global_count = (int) global;
     const hpct_strategy_ops *ignored;
     hpct_status status = hpct_strategy_find(&ignored, &o->strategy);
@@ -140,8 +145,9 @@ static hpct_status one_step(bench_run *run, double *seconds)
     hpct_timeline_step(run->timeline);
     hpct_status status = hpct_strategy_step(run->strategy, run->count, run->global_count, &sums);
     *seconds = hpct_process_clock() - began;
-    run->last = (hpct_metrics){.loss = sums.loss / run->global_count,
-                               .accuracy = sums.correct / run->global_count};
+    if (sums.samples > 0)
+        run->last = (hpct_metrics){.loss = sums.loss / (double) sums.samples,
+                                   .accuracy = sums.correct / (double) sums.samples};
     if (run->options.emulate != NULL)
         run->last = (hpct_metrics){NAN, NAN, NAN};
     return status;
