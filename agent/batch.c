@@ -23,6 +23,7 @@ typedef struct question {
     hpct_context *context;
     hpct_model *model;
     const hpct_batch_options *options;
+    size_t besides; /* bytes that something else takes meanwhile */
 } question;
 
 /* One rank's answer; all pass theirs around. */
@@ -98,7 +99,7 @@ static hpct_status try(const question *q, int batch, answer *out)
     hpct_memory_share share = hpct_memory_share_now();
     *out = (answer){.batch = batch,
                     .ranks = share.ranks,
-                    .need = need,
+                    .need = need + q->besides,
                     .memory = share.bytes - share.bytes / RESERVE};
     snprintf(out->whose, sizeof out->whose, "%s", share.whose);
     return status;
@@ -215,7 +216,7 @@ static hpct_status refuse(const answer *a, int batch)
 hpct_status hpct_batch_choose(hpct_context *context, hpct_model *model,
                               const hpct_batch_options *options, hpct_batch_choice *choice)
 {
-    question q = {context, model, options};
+    question q = {.context = context, .model = model, .options = options};
     hpct_context *alone = NULL;
     answer found = {0};
     hpct_status status = context == NULL ? hpct_context_open_alone(&alone) : HPCT_OK;
@@ -253,16 +254,17 @@ static hpct_status ask(const question *q, int batch, bool *fits, answer *over)
 }
 
 hpct_status hpct_batch_fits(hpct_context *context, hpct_model *model,
-                            const hpct_batch_options *options, int batch, bool *fits)
+                            const hpct_batch_options *options, int batch, size_t besides,
+                            bool *fits)
 {
     answer over;
-    return ask(&(question){context, model, options}, batch, fits, &over);
+    return ask(&(question){context, model, options, besides}, batch, fits, &over);
 }
 
 hpct_status hpct_batch_admit(hpct_context *context, hpct_model *model,
                              const hpct_batch_options *options, int batch)
 {
-    question q = {context, model, options};
+    question q = {.context = context, .model = model, .options = options};
     bool fits = true;
     answer over = {0}, largest;
     hpct_status status = ask(&q, batch, &fits, &over);

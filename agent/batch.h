@@ -4,10 +4,11 @@
 
 #include <hpctrain/batch.h>
 
-/* Whether batches of this many samples on each rank fit the memory of every rank; collective, after
- * hpct_threads_set. */
+/* Whether batches of this many samples on each rank fit the memory of every rank, with `besides`
+ * bytes more of each; collective, after hpct_threads_set. */
 hpct_status hpct_batch_fits(hpct_context *context, hpct_model *model,
-                            const hpct_batch_options *options, int batch, bool *fits);
+                            const hpct_batch_options *options, int batch, size_t besides,
+                            bool *fits);
 
 /* HPCT_OK when they do, else HPCT_ERR_CONFIG with the need, the memory, and what would fit;
  * collective, after hpct_threads_set. */

@@ -176,7 +176,7 @@ static hpct_status admit(fit_run *run)
     hpct_status status = HPCT_OK;
     run->evaluation_batch = full;
     if (run->validation != NULL && full < MIN_EVALUATION_BATCH)
-        status = hpct_batch_fits(run->context, run->model, &batch, MIN_EVALUATION_BATCH, &fits);
+        status = hpct_batch_fits(run->context, run->model, &batch, MIN_EVALUATION_BATCH, 0, &fits);
     if (fits)
         run->evaluation_batch = MIN_EVALUATION_BATCH;
     else if (status == HPCT_OK)

@@ -20,6 +20,14 @@ static float **part_of(hpct_param *param, int part)
     return part == 0 ? &param->value : &param->slot[part - 1];
 }
 
+size_t hpct_snapshot_bytes(const hpct_model *model)
+{
+    size_t floats = 0;
+    for (int i = 0; i < model->num_params; i++)
+        floats += hpct_shape_count(&model->params[i].shape) * (model->params[i].state ? 1 : PARTS);
+    return floats * sizeof(float);
+}
+
 hpct_status hpct_snapshot_take(hpct_snapshot **out, hpct_model *model)
 {
     hpct_status status = hpct_model_unbuild(model);

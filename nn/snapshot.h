@@ -7,6 +7,9 @@
 
 typedef struct hpct_snapshot hpct_snapshot;
 
+/* Bytes that a snapshot has at most. */
+size_t hpct_snapshot_bytes(const hpct_model *model);
+
 /* Copies them; the model is not built afterwards. The caller frees *out. */
 hpct_status hpct_snapshot_take(hpct_snapshot **out, hpct_model *model);
 

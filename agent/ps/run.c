@@ -196,7 +196,7 @@ static hpct_status choose_evaluation_batch(hpct_ps_run *run)
         return status;
     run->evaluation_batch = full;
     if (run->options.validation != NULL && full < MIN_EVALUATION_BATCH)
-        status = hpct_batch_fits(alone, run->model, &batch, MIN_EVALUATION_BATCH, &fits);
+        status = hpct_batch_fits(alone, run->model, &batch, MIN_EVALUATION_BATCH, 0, &fits);
     if (fits)
         run->evaluation_batch = MIN_EVALUATION_BATCH;
     else if (status == HPCT_OK)

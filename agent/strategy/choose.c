@@ -131,7 +131,7 @@ static hpct_status try_candidate(hpct_context *context, hpct_model *model,
         return HPCT_OK; /* it would change more than the order of sums */
     hpct_batch_options batch = {.strategy = *options};
     status = hpct_batch_fits(context, model, &batch,
-                             (int) hpct_slice(global_batch, 0, size, &begin), &fits);
+                             (int) hpct_slice(global_batch, 0, size, &begin), 0, &fits);
     return status == HPCT_OK && fits ? try(&t, context, median) : status;
 }
 
@@ -219,7 +219,17 @@ hpct_status hpct_strategy_choose(hpct_strategy_choice *out, hpct_context *contex
     named = named || options->compression.kind != HPCT_COMPRESS_NONE; /* only one strategy has it */
     if (named || options->replicas > 1 || hpct_context_size(context) == 1)
         return hpct_strategy_find(&out->ops, options);
-    hpct_status status = hpct_context_agree(context, hpct_snapshot_take(&before, model));
+    int64_t begin;
+    bool fits = true;
+    hpct_batch_options batch = {.strategy = *options};
+    hpct_status status =
+        hpct_batch_fits(context, model, &batch,
+                        (int) hpct_slice(global_batch, 0, hpct_context_size(context), &begin),
+                        hpct_snapshot_bytes(model), &fits);
+    if (status == HPCT_OK && !fits) /* no memory to try anything in */
+        return hpct_strategy_find(&out->ops, options);
+    if (status == HPCT_OK)
+        status = hpct_context_agree(context, hpct_snapshot_take(&before, model));
     if (status == HPCT_OK)
         status = try_all(out, context, model, options, global_batch);
     if (status == HPCT_OK)

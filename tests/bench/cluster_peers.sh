@@ -2,7 +2,7 @@
 # cluster_peers.sh: W1 on two nodes of one core each, 64 pictures per node, links of 1 Gb/s: ours beside TensorFlow's
 # MultiWorkerMirroredStrategy and torch's DistributedDataParallel over gloo, each started by `srun --hpc-train`; images per second
 # and ours as a multiple, in Markdown. HPC_TRAIN_TF_PYTHON and HPC_TRAIN_TORCH_PYTHON name interpreters; one that is not named is
-# left out. ROUNDS, STEPS and LINKS as in speedup.sh. The interpreters must be readable by every user.
+# left out. ROUNDS, STEPS and LINKS as in speedup.sh. AS_ROOT=1 where only root may run the interpreters.
 set -u
 # shellcheck source=tests/bench/speedup_lib.sh
 . "$(dirname "$0")/speedup_lib.sh"
@@ -34,7 +34,7 @@ for link in ${LINKS:-1gbit}; do
     for system in tf torch; do
         [ -e "$work/$system" ] || continue
         [ $system = tf ] && name="TensorFlow MultiWorkerMirroredStrategy" || name="torch DistributedDataParallel, gloo"
-        printf '| %s | %s | %.0f | %sx |\n' "$link" "$name" "$(median <"$work/$system")" "$(median <"$work/$system.ratio")"
+        printf '| %s | %s | %.0f | %sx |\n' "$link" "$name" "$(median <"$work/$system" | sed 's/^-$/nan/')" "$(median <"$work/$system.ratio")"
     done
     rm -r "$work"
 done

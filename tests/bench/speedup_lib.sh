@@ -15,11 +15,12 @@ cluster() { # NODES RATE: a new cluster; RATE - for links that nobody shapes
 
 # on NODES COMMAND…: the command as one task on each of so many nodes. A task has one core and one thread: node i of the
 # sandbox is pinned to core i modulo the machine's. Its exit status; what it says goes to standard error when that is not 0.
+# AS_ROOT=1: as root, for interpreters that lie where only root may look.
 on() {
     local nodes=$1 status
     shift
     # shellcheck disable=SC2016 # the task's shell expands
-    "$top/quickstart" run timeout 600 srun --hpc-train "-N$nodes" "-n$nodes" bash -c \
+    "$top/quickstart" run ${AS_ROOT:+--root} timeout 600 srun --hpc-train --chdir=/shared/home/user "-N$nodes" "-n$nodes" bash -c \
         'cpus=$1; shift; exec taskset -c $((SLURM_PROCID % cpus)) env OMP_NUM_THREADS=1 "$@"' task "$cpus" "$@" >"$home/out" 2>"$home/err"
     status=$?
     [ $status = 0 ] || [ $status = 64 ] || { echo "exit $status: $* on $nodes nodes" && tail -n 5 "$home/err"; } >&2
