@@ -2,6 +2,7 @@
 #include "agent/batch.h"
 #include "agent/context.h"
 #include "agent/data/sampler.h"
+#include "agent/emulate.h"
 #include "agent/made_up.h"
 #include "agent/process.h"
 #include "agent/profile.h"
@@ -19,6 +20,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define DEFAULT_BATCH 32
 #define DEFAULT_STEPS 100
@@ -48,6 +50,15 @@ static hpct_status check_options(bench_run *run)
     if (o->batch_size > 0 && o->global_batch_size > 0)
         return hpct_fail(HPCT_ERR_USAGE,
                          "batch size (per rank) and global batch size are both given: give one");
+    if (o->emulate != NULL && o->profile)
+        return hpct_fail(HPCT_ERR_USAGE, "--profile has nothing to tell of emulated computation");
+    if (o->emulate != NULL && hpct_strategy_replicas(&o->strategy) > 1)
+        return hpct_fail(HPCT_ERR_USAGE, "--emulate is of one replica in each rank: leave "
+                                         "--replicas out");
+    if (o->emulate != NULL && size > 1 &&
+        (o->strategy.name == NULL || strcmp(o->strategy.name, "auto") == 0))
+        return hpct_fail(HPCT_ERR_USAGE, "--emulate needs a --strategy by name: auto would choose "
+                                         "by real steps");
     int64_t global = o->global_batch_size;
     if (global == 0)
         global = (int64_t) (o->batch_size > 0 ? o->batch_size : DEFAULT_BATCH) * size;
@@ -57,6 +68,11 @@ static hpct_status check_options(bench_run *run)
                          global, size);
     if (o->steps == 0)
         o->steps = DEFAULT_STEPS;
+    if (o->strategy.local_warmup_steps == 0 && o->strategy.name != NULL &&
+        strcmp(o->strategy.name, "local-sgd") == 0)
+        o->strategy.local_warmup_steps = -1;
+    if (o->strategy.compression.warmup_steps == 0)
+        o->strategy.compression.warmup_steps = -1; /* what all later steps are like is asked for */
     run->global_count = (int) global;
     const hpct_strategy_ops *ignored;
     hpct_status status = hpct_strategy_find(&ignored, &o->strategy);
@@ -117,6 +133,8 @@ static hpct_status prepare(bench_run *run)
                                                        run->strategy_choice.ops->whole_batch
                                                            ? 0
                                                            : hpct_context_rank(run->context)));
+    if (status == HPCT_OK && run->options.emulate != NULL)
+        status = hpct_emulate(run->context, run->strategy->model, run->count, run->options.emulate);
     return status;
 }
 
@@ -127,8 +145,11 @@ static hpct_status one_step(bench_run *run, double *seconds)
     hpct_timeline_step(run->timeline);
     hpct_status status = hpct_strategy_step(run->strategy, run->count, run->global_count, &sums);
     *seconds = hpct_process_clock() - began;
-    run->last = (hpct_metrics){.loss = sums.loss / run->global_count,
-                               .accuracy = sums.correct / run->global_count};
+    if (sums.samples > 0)
+        run->last = (hpct_metrics){.loss = sums.loss / (double) sums.samples,
+                                   .accuracy = sums.correct / (double) sums.samples};
+    if (run->options.emulate != NULL)
+        run->last = (hpct_metrics){NAN, NAN, NAN};
     return status;
 }
 
@@ -222,6 +243,7 @@ static hpct_status write_summary(const bench_run *run, const hpct_bench_result *
         .validation = {NAN, NAN, NAN},
         .peak_rss_mb = run->peak_mb,
         .bytes_sent_per_step = run->strategy->ops->bytes_per_step(run->strategy),
+        .emulated = run->options.emulate != NULL,
     };
     if (hpct_context_rank(run->context) == 0)
         status = hpct_summary_write(&summary, run->options.summary_json);

@@ -2,7 +2,7 @@
 include agent/cluster/local.mk
 
 hpctrain_HEADERS += include/hpctrain/hpctrain.h include/hpctrain/batch.h include/hpctrain/bench.h include/hpctrain/context.h \
-	include/hpctrain/dataset.h include/hpctrain/info.h include/hpctrain/strategy.h include/hpctrain/train.h include/hpctrain/trainer.h
+	include/hpctrain/dataset.h include/hpctrain/info.h include/hpctrain/plan.h include/hpctrain/strategy.h include/hpctrain/train.h include/hpctrain/trainer.h
 
 # Everything of the agent; the library below and the unit tests are linked with it.
 noinst_LTLIBRARIES += agent/libagent.la
@@ -21,6 +21,7 @@ agent_libagent_la_SOURCES = \
 	agent/comm/rendezvous.c agent/comm/rendezvous.h \
 	agent/comm/watch.c agent/comm/watch.h \
 	agent/comm/watch_join.c agent/comm/watch_state.h \
+	agent/compute.c agent/compute.h \
 	agent/comm/wire.c agent/comm/wire.h agent/comm/wire_body.h \
 	agent/context.c agent/context.h \
 	agent/data/cifar.c agent/data/cifar.h agent/data/cifar_pickle.c \
@@ -43,12 +44,16 @@ agent_libagent_la_SOURCES = \
 	agent/data/sampler.c agent/data/sampler.h \
 	agent/data/synthetic.c \
 	agent/data/tar.c agent/data/tar.h \
+	agent/emulate.c agent/emulate.h \
 	agent/evaluate.c agent/evaluate.h \
 	agent/fit.c agent/fit.h \
 	agent/history.c agent/history.h \
 	agent/info.c \
+	agent/json_file.c agent/json_file.h \
 	agent/made_up.c agent/made_up.h \
 	agent/memory.c agent/memory.h agent/memory_share.c \
+	agent/plan.c agent/plan_parse.c \
+	agent/predict.c agent/predict.h \
 	agent/process.c agent/process.h \
 	agent/profile.c agent/profile.h \
 	agent/progress.c agent/progress.h \
@@ -67,14 +72,20 @@ agent_libagent_la_SOURCES = \
 	agent/strategy/buckets.c agent/strategy/buckets.h \
 	agent/strategy/central_storage.c \
 	agent/strategy/choose.c agent/strategy/choose.h \
+	agent/strategy/compress.c agent/strategy/compress.h \
 	agent/strategy/crew.c agent/strategy/crew.h \
 	agent/strategy/hybrid.c \
+	agent/strategy/local_sgd.c \
+	agent/strategy/low_rank.c agent/strategy/low_rank.h agent/strategy/low_rank_body.h \
 	agent/strategy/mirrored.c \
 	agent/strategy/multi_worker_mirrored.c \
 	agent/strategy/parameter_server.c \
+	agent/strategy/powersgd.c \
 	agent/strategy/replica.c agent/strategy/replica.h \
 	agent/strategy/replica_set.c agent/strategy/replica_set.h \
+	agent/strategy/select.c agent/strategy/select.h \
 	agent/strategy/strategy.c agent/strategy/strategy.h \
+	agent/strategy/top_k.c \
 	agent/summary.c agent/summary.h \
 	agent/threads.c agent/threads.h \
 	agent/timeline.c agent/timeline.h \
@@ -97,6 +108,6 @@ libhpctrain_la_LDFLAGS = $(AM_LDFLAGS) -version-info 0:0:0 -no-undefined
 bin_PROGRAMS += hpc-train
 hpc_train_SOURCES = agent/cli/cli.h \
 	agent/cli/batch.c agent/cli/bench.c agent/cli/common.c agent/cli/data.c agent/cli/evaluate.c agent/cli/fit.c agent/cli/info.c \
-	agent/cli/input.c agent/cli/main.c agent/cli/model.c agent/cli/strategy.c agent/cli/summary.c agent/cli/training.c
+	agent/cli/input.c agent/cli/main.c agent/cli/model.c agent/cli/plan.c agent/cli/strategy.c agent/cli/summary.c agent/cli/training.c
 hpc_train_CPPFLAGS = $(AM_CPPFLAGS) -DHPCT_CHECK='"$(sbindir)/hpc-train-check"'
 hpc_train_LDADD = libhpctrain.la

@@ -40,6 +40,7 @@ typedef struct hpct_summary {
     int64_t bytes_sent_per_step;             /* handed to collectives by one rank */
     int signal;                              /* that stopped it, or 0 */
     const hpct_ps_summary *parameter_server; /* or NULL */
+    bool emulated;                           /* nothing was computed: times alone mean something */
 } hpct_summary;
 
 /* Writes beside `path`, syncs, renames: `path` is never half written. HPCT_ERR_IO naming it. */

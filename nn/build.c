@@ -4,6 +4,7 @@
 #include "nn/run.h"
 
 #include "base/status.h"
+#include "nn/emulate.h"
 
 #include <malloc.h>
 #include <stdlib.h>
@@ -63,6 +64,7 @@ void hpct_run_free(hpct_run *run)
     backend->release(run->targets);
     backend->release(run->block);
     backend->release(run->scratch);
+    hpct_emulation_free(run->emulation);
     free(run->param_offsets);
     free(run->learns);
     free(run->updates);

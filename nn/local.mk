@@ -15,6 +15,8 @@ nn_libnn_la_SOURCES = \
 	nn/cost.c \
 	nn/cost.h \
 	nn/dropout.h \
+	nn/emulate.c \
+	nn/emulate.h \
 	nn/file.c \
 	nn/file.h \
 	nn/blocks.c \
@@ -23,6 +25,7 @@ nn_libnn_la_SOURCES = \
 	nn/fuse.c \
 	nn/graph.c \
 	nn/graph.h \
+	nn/matrices.c \
 	nn/memory_plan.c \
 	nn/norm_sync.c \
 	nn/norm_sync.h \
@@ -33,6 +36,8 @@ nn_libnn_la_SOURCES = \
 	nn/parallel.c \
 	nn/parallel.h \
 	nn/params.c \
+	nn/parts.c \
+	nn/parts.h \
 	nn/picture.c \
 	nn/picture.h \
 	nn/place.c \

@@ -5,6 +5,7 @@
 
 #include "nn/backend.h"
 #include "nn/graph.h"
+#include "nn/parts.h"
 
 /* How a node's backward leaves its part of an input's gradient. */
 typedef enum hpct_diff_mode {
@@ -45,6 +46,8 @@ double hpct_run_clock(void);
 /* Around a part of the step; the clock is asked only where a profile is taken. */
 double hpct_run_began(const hpct_run *run);
 void hpct_run_ended(const hpct_run *run, int slot, double begin);
+
+typedef struct hpct_emulation hpct_emulation; /* nn/emulate.h */
 
 typedef enum hpct_run_stage { HPCT_STAGE_NONE, HPCT_STAGE_FORWARD, HPCT_STAGE_LOSS } hpct_run_stage;
 
@@ -90,8 +93,9 @@ struct hpct_run {
 
     hpct_run_stage stage;
     int stage_n;
-    bool stage_training;   /* what the forward of this stage was called with */
-    hpct_run_times *times; /* NULL: nobody profiles */
+    bool stage_training;       /* what the forward of this stage was called with */
+    hpct_run_times *times;     /* NULL: nobody profiles */
+    hpct_emulation *emulation; /* NULL: the step computes */
 };
 
 void hpct_run_free(hpct_run *run);

@@ -2,6 +2,7 @@
 #include "nn/run.h"
 
 #include "base/status.h"
+#include "nn/emulate.h"
 
 static hpct_status find_batch(const hpct_model *model, int n, int *batch)
 {
@@ -102,7 +103,7 @@ hpct_status hpct_model_forward(hpct_model *model, int n, bool training)
     for (int i = 0; i < run->num_nodes && status == HPCT_OK; i++) {
         hpct_op_call call = make_call(model, &run->nodes[i], batch, n);
         double begin = hpct_run_began(run);
-        status = run->nodes[i].op->class->forward(run->nodes[i].op, &call);
+        status = hpct_emulate_forward(model, i, &call);
         hpct_run_ended(run, HPCT_TIME_FORWARD(i), begin);
     }
     if (status == HPCT_OK)
@@ -140,7 +141,7 @@ hpct_status hpct_model_loss(hpct_model *model, int n, float scale, hpct_batch_su
     };
     run->stage = wants_diff ? HPCT_STAGE_LOSS : HPCT_STAGE_FORWARD;
     double begin = hpct_run_began(run);
-    hpct_status status = run->backend->loss(&call);
+    hpct_status status = hpct_emulate_loss(run, sums) ? HPCT_OK : run->backend->loss(&call);
     hpct_run_ended(run, HPCT_TIME_LOSS(run->num_nodes), begin);
     return status;
 }
@@ -163,8 +164,8 @@ hpct_status hpct_model_backward(hpct_model *model, int n)
             continue;
         hpct_op_call call = make_call(model, node, batch, n);
         double begin = hpct_run_began(run);
-        status = node->op->class->backward(node->op, &call);
-        if (status == HPCT_OK && node->add_after != NULL)
+        status = hpct_emulate_backward(model, i, &call);
+        if (status == HPCT_OK && node->add_after != NULL && run->emulation == NULL)
             status = run->backend->accumulate((size_t) n * hpct_op_src_floats(&node->op->spec, 0),
                                               node->diff_src[0], node->add_after, false);
         hpct_run_ended(run, HPCT_TIME_BACKWARD(i), begin);

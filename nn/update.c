@@ -3,6 +3,7 @@
 #include "nn/run.h"
 
 #include "base/status.h"
+#include "nn/emulate.h"
 #include "nn/optimizer.h"
 
 #include <math.h>
@@ -70,8 +71,10 @@ hpct_status hpct_model_update_by(hpct_model *model, const float *gradients)
     hpct_update_call call = next_update(model);
     call.grad = gradients;
     double begin = hpct_run_began(run);
-    status = run->backend->update(&call);
-    run->stale = true;
+    if (!hpct_emulate_update(run)) {
+        status = run->backend->update(&call);
+        run->stale = true;
+    }
     hpct_run_ended(run, HPCT_TIME_UPDATE(run->num_nodes), begin);
     model->steps++;
     return status;

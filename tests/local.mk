@@ -26,7 +26,7 @@ check_PROGRAMS += $(unit_tests) $(fuzz_targets)
 TESTS += $(unit_tests) $(fuzz_targets)
 
 # Tests of the build itself: a second one with sanitizers, valgrind, what configure says.
-build_tests = tests/build/command.t tests/build/completion.t tests/build/configure.t tests/build/documents.t tests/build/examples.t tests/build/install.t tests/build/sanitizers.t tests/build/training.t tests/build/valgrind.t
+build_tests = tests/build/command.t tests/build/completion.t tests/build/configure.t tests/build/documents.t tests/build/examples.t tests/build/install.t tests/build/plan.t tests/build/sanitizers.t tests/build/training.t tests/build/valgrind.t
 TESTS += $(build_tests)
 EXTRA_DIST += $(build_tests) tests/build/lib.sh tests/build/lsan.supp tests/build/valgrind.supp
 check_LTLIBRARIES += tests/build/keep_modules.la
@@ -74,7 +74,7 @@ check-unit: unit-programs
 # HPC_TRAIN_SHORT=1: fewer random cases.
 # Left out, for half a minute and more each: the profile of a whole network, and the operations' random cases, which run
 # with ASan.
-not_under_valgrind = tests/unit/test_bench tests/unit/test_nn_ops
+not_under_valgrind = tests/unit/test_bench tests/unit/test_nn_ops tests/unit/test_plan
 under_valgrind = $(filter-out $(not_under_valgrind),$(unit_tests))
 check-valgrind: $(under_valgrind:=.valgrind)
 %.valgrind: %

@@ -10,12 +10,17 @@ typedef struct arguments {
     hpct_bench_options bench;
 } arguments;
 
-enum { KEY_STEPS = 256, KEY_MOMENTUM, KEY_PROFILE, KEY_SUMMARY_JSON, KEY_TIMELINE };
+enum { KEY_STEPS = 256, KEY_MOMENTUM, KEY_PROFILE, KEY_EMULATE, KEY_SUMMARY_JSON, KEY_TIMELINE };
 
 static const struct argp_option options[] = {
     {"steps", KEY_STEPS, "N", 0, "default 100", 2},
     {"momentum", KEY_MOMENTUM, "X", 0, "0 to 1, default 0", 2},
     {"profile", KEY_PROFILE, NULL, 0, "print where the time of a step goes, layer by layer", 2},
+    {"emulate", KEY_EMULATE, "FILE", OPTION_ARG_OPTIONAL,
+     "sleep for the measured time of each operation instead of computing, and send every message: "
+     "for more ranks than there are processors. Times are of this run, or of FILE, which plan "
+     "--compute-json wrote",
+     2},
     {"summary-json", KEY_SUMMARY_JSON, "FILE", 0, "one object with times, at the end", 2},
     {"timeline", KEY_TIMELINE, "FILE", 0,
      "a Chrome trace of up to 50 steps on all ranks, at the end", 2},
@@ -39,6 +44,9 @@ static error_t parse(int key, char *value, struct argp_state *state)
         return 0;
     case KEY_PROFILE:
         a->bench.profile = true;
+        return 0;
+    case KEY_EMULATE:
+        a->bench.emulate = value != NULL ? value : "";
         return 0;
     case KEY_TIMELINE:
         a->bench.timeline = value;
@@ -86,9 +94,11 @@ static int run(int argc, char **argv)
     if (status == HPCT_OK)
         status = hpct_bench(context, model, &a.bench, &result);
     if (status == HPCT_OK && hpct_context_rank(context) == 0)
-        printf("%s: %.1f images/s, %.3f ms/step (median), %d rank%s\n", hpct_model_name(model),
+        printf("%s: %.1f images/s, %.3f ms/step (median), %d rank%s%s\n", hpct_model_name(model),
                result.images_per_second, 1e3 * result.step_seconds, hpct_context_size(context),
-               hpct_context_size(context) == 1 ? "" : "s");
+               hpct_context_size(context) == 1 ? "" : "s",
+               a.bench.emulate != NULL ? " (emulated: computation is slept, losses mean nothing)"
+                                       : "");
     status = hpct_context_finish(context, "hpc-train", status);
     hpct_model_free(model);
     return (int) status;

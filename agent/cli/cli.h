@@ -17,6 +17,7 @@ extern const hpct_command hpct_command_fit;
 extern const hpct_command hpct_command_evaluate;
 extern const hpct_command hpct_command_bench;
 extern const hpct_command hpct_command_data;
+extern const hpct_command hpct_command_plan;
 extern const hpct_command hpct_command_summary;
 extern const hpct_command hpct_command_info;
 

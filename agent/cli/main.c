@@ -5,8 +5,8 @@
 #include <string.h>
 
 static const hpct_command *const commands[] = {
-    &hpct_command_fit,  &hpct_command_evaluate, &hpct_command_bench,
-    &hpct_command_data, &hpct_command_summary,  &hpct_command_info,
+    &hpct_command_fit,     &hpct_command_evaluate, &hpct_command_bench, &hpct_command_data,
+    &hpct_command_summary, &hpct_command_plan,     &hpct_command_info,
 };
 #define NUM_COMMANDS (sizeof commands / sizeof commands[0])
 
@@ -26,8 +26,9 @@ int main(int argc, char **argv)
 {
     char name[64];
     if (argc < 2)
-        hpct_cli_usage("a command is missing: fit, evaluate, bench, data, summary or info (see "
-                       "hpc-train --help)");
+        hpct_cli_usage(
+            "a command is missing: fit, evaluate, bench, data, summary, plan or info (see "
+            "hpc-train --help)");
     if (strcmp(argv[1], "--version") == 0) {
         if (hpct_context_rank_hint() == 0)
             printf("hpc-train %s\n", hpct_version());
@@ -45,7 +46,8 @@ int main(int argc, char **argv)
         argv[1] = name;
         return commands[i]->run(argc - 1, argv + 1);
     }
-    hpct_cli_usage("unknown command '%s'; there are: fit, evaluate, bench, data, summary, info "
-                   "(see hpc-train --help)",
-                   argv[1]);
+    hpct_cli_usage(
+        "unknown command '%s'; there are: fit, evaluate, bench, data, summary, plan, info "
+        "(see hpc-train --help)",
+        argv[1]);
 }

@@ -21,6 +21,12 @@ typedef struct hpct_bench_options {
     bool profile;                   /* rank 0 prints a table by layers */
     const char *summary_json;       /* as hpct_fit writes it; default nowhere */
     const char *timeline;           /* as in hpct_fit_options */
+    /* Not NULL: a rank sleeps for as long as each of its operations takes, instead of computing;
+     * what ranks send one another is sent. Not with `profile`; several ranks need a
+     * strategy by name. "": the times are measured first, by
+     * the ranks in turn; else they come from this file, which hpct_plan writes (compute_json).
+     * Losses then mean nothing, and are null in the summary, which says "emulated": true. */
+    const char *emulate;
 } hpct_bench_options;
 
 typedef struct hpct_bench_result {

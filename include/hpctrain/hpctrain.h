@@ -12,6 +12,7 @@
 #include <hpctrain/dataset.h>
 #include <hpctrain/info.h>
 #include <hpctrain/model.h>
+#include <hpctrain/plan.h>
 #include <hpctrain/status.h>
 #include <hpctrain/strategy.h>
 #include <hpctrain/train.h>

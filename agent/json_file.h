@@ -1,0 +1,15 @@
+/* agent/json_file.h - a JSON document as a file. */
+#ifndef HPCT_AGENT_JSON_FILE_H
+#define HPCT_AGENT_JSON_FILE_H
+
+#include <hpctrain/status.h>
+#include <jansson.h>
+
+/* Writes beside `path`, syncs, renames: `path` is never half written. HPCT_ERR_IO naming it. Takes
+ * the document; NULL, where there was no memory to make it, is HPCT_ERR_INTERNAL. */
+hpct_status hpct_json_write(json_t *document, const char *path);
+
+/* HPCT_ERR_NO_INPUT, or HPCT_ERR_DATA with the line. The caller owns *out. */
+hpct_status hpct_json_read(json_t **out, const char *path);
+
+#endif

@@ -1,0 +1,280 @@
+/* hpct_plan: measures or reads what a prediction needs, makes the rows, prints and writes them. */
+#include "agent/compute.h"
+#include "agent/context.h"
+#include "agent/json_file.h"
+#include "agent/predict.h"
+#include "agent/threads.h"
+#include "base/status.h"
+
+#include <hpctrain/plan.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULT_BATCH 32
+#define DEFAULT_LOCAL_STEPS 8
+#define DEFAULT_POWERSGD_RANK 4
+#define LEAST_GAIN 1.01 /* of images per second, for more nodes to pay off */
+
+struct hpct_plan {
+    hpct_plan_options options;
+    hpct_network network;
+    hpct_compute compute;
+    hpct_part_work *work;
+    hpct_cost_model cost;
+    hpct_plan_row *rows;
+    int num_rows;
+};
+
+static hpct_status check_options(hpct_plan_options *o)
+{
+    if (o->batch_size < 0 || o->global_batch_size < 0 || o->local_steps < 0 || o->powersgd_rank < 0)
+        return hpct_fail(HPCT_ERR_USAGE, "batch sizes, steps and ranks cannot be negative");
+    if (o->batch_size > 0 && o->global_batch_size > 0)
+        return hpct_fail(HPCT_ERR_USAGE,
+                         "batch size (per rank) and global batch size are both given: give one");
+    if (o->num_nodes < 1)
+        return hpct_fail(HPCT_ERR_USAGE, "how many nodes to plan for is missing");
+    if (o->batch_size == 0 && o->global_batch_size == 0)
+        o->batch_size = DEFAULT_BATCH;
+    for (int i = 0; i < o->num_nodes; i++) {
+        if (o->nodes[i] < 1 || o->nodes[i] > HPCT_PLAN_MOST_NODES)
+            return hpct_fail(HPCT_ERR_USAGE, "%d nodes: from 1 to %d can be planned for",
+                             o->nodes[i], HPCT_PLAN_MOST_NODES);
+        if (o->global_batch_size > 0 && o->nodes[i] > o->global_batch_size)
+            return hpct_fail(HPCT_ERR_USAGE,
+                             "a global batch of %d has no picture for each of %d "
+                             "nodes",
+                             o->global_batch_size, o->nodes[i]);
+        if ((int64_t) o->batch_size * o->nodes[i] > INT_MAX / 2)
+            return hpct_fail(HPCT_ERR_USAGE, "a batch of %d on each of %d nodes is too large",
+                             o->batch_size, o->nodes[i]);
+    }
+    if (!(o->latency_seconds >= 0) || !(o->bytes_per_second >= 0) ||
+        (o->bytes_per_second == 0 && o->latency_seconds > 0))
+        return hpct_fail(HPCT_ERR_USAGE, "a network needs a latency of at least 0 and a bandwidth "
+                                         "above 0");
+    if (o->local_steps == 0)
+        o->local_steps = DEFAULT_LOCAL_STEPS;
+    if (o->powersgd_rank == 0)
+        o->powersgd_rank = DEFAULT_POWERSGD_RANK;
+    return HPCT_OK;
+}
+
+/* ---- what it is made of ---- */
+
+static hpct_status find_network(hpct_plan *plan, hpct_context *context)
+{
+    const hpct_plan_options *o = &plan->options;
+    if (o->bytes_per_second > 0) {
+        plan->network = (hpct_network){o->latency_seconds, o->bytes_per_second};
+        return HPCT_OK;
+    }
+    if (hpct_context_size(context) < 2)
+        return hpct_fail(HPCT_ERR_CONFIG,
+                         "a network is measured between two ranks or more (srun -N2): start them, "
+                         "or say --network LATENCY,BANDWIDTH");
+    return hpct_network_measure(hpct_context_comm(context), &plan->network);
+}
+
+/* The largest batch that one rank computes in data parallelism. */
+static int most_samples(const hpct_plan_options *o)
+{
+    int least = INT_MAX;
+    if (o->global_batch_size == 0)
+        return o->batch_size;
+    for (int i = 0; i < o->num_nodes; i++)
+        least = o->nodes[i] < least ? o->nodes[i] : least;
+    return (o->global_batch_size + least - 1) / least;
+}
+
+static hpct_status find_compute(hpct_plan *plan, hpct_context *context, hpct_model *model)
+{
+    const hpct_plan_options *o = &plan->options;
+    hpct_status status = hpct_threads_set(context);
+    if (status != HPCT_OK || hpct_context_rank(context) != 0)
+        return status;
+    return o->compute != NULL ? hpct_compute_read(&plan->compute, model, o->compute)
+                              : hpct_compute_measure(&plan->compute, model, most_samples(o));
+}
+
+/* ---- rows ---- */
+
+static hpct_plan_row make_row(const hpct_plan *plan, int nodes, hpct_scheme scheme, double alone)
+{
+    const hpct_plan_options *o = &plan->options;
+    hpct_scheme_options how = {.powersgd_rank = o->powersgd_rank, .local_steps = o->local_steps};
+    int global = o->global_batch_size > 0 ? o->global_batch_size : o->batch_size * nodes;
+    double samples = ceil((double) global / nodes); /* the largest share decides */
+    hpct_prediction p = hpct_predict(scheme, &plan->cost, &plan->network, &how, nodes, samples);
+    if (!p.possible)
+        return (hpct_plan_row){0};
+    double rate = global / p.step_seconds;
+    return (hpct_plan_row){
+        .nodes = nodes,
+        .strategy = nodes == 1 ? "one rank" : hpct_scheme_name(scheme),
+        .exact = nodes == 1 || hpct_scheme_is_exact(scheme),
+        .global_batch = global,
+        .step_seconds = p.step_seconds,
+        .compute_seconds = p.compute_seconds,
+        .network_seconds = p.network_seconds,
+        .images_per_second = rate,
+        .speed_up = rate / alone,
+        .efficiency = rate / alone / nodes,
+        .bytes_per_step = p.bytes,
+    };
+}
+
+/* Images per second of one rank. */
+static double rate_alone(const hpct_plan *plan)
+{
+    const hpct_plan_options *o = &plan->options;
+    int samples = o->global_batch_size > 0 ? o->global_batch_size : o->batch_size;
+    return samples / (plan->cost.alone.fixed + samples * plan->cost.alone.each);
+}
+
+static hpct_status make_rows(hpct_plan *plan)
+{
+    const hpct_plan_options *o = &plan->options;
+    size_t most = (size_t) o->num_nodes * HPCT_SCHEMES;
+    double alone = rate_alone(plan);
+    plan->rows = calloc(most, sizeof *plan->rows);
+    if (plan->rows == NULL)
+        return hpct_fail_memory(most * sizeof *plan->rows);
+    for (int i = 0; i < o->num_nodes; i++) {
+        int first = plan->num_rows,
+            best = first; /* the first scheme is exact and always possible */
+        int schemes = o->nodes[i] == 1 ? 1 : HPCT_SCHEMES;
+        for (int scheme = 0; scheme < schemes; scheme++) {
+            hpct_plan_row row = make_row(plan, o->nodes[i], (hpct_scheme) scheme, alone);
+            if (row.nodes == 0)
+                continue;
+            plan->rows[plan->num_rows] = row;
+            if ((row.exact || o->allow_lossy) && row.step_seconds < plan->rows[best].step_seconds)
+                best = plan->num_rows;
+            plan->num_rows++;
+        }
+        hpct_plan_row row = plan->rows[best];
+        row.best = true;
+        memmove(&plan->rows[first + 1], &plan->rows[first],
+                (size_t) (best - first) * sizeof *plan->rows);
+        plan->rows[first] = row;
+    }
+    return HPCT_OK;
+}
+
+hpct_status hpct_plan_make(hpct_plan **out, hpct_context *context, hpct_model *model,
+                           const hpct_plan_options *options)
+{
+    hpct_plan *plan = calloc(1, sizeof *plan);
+    hpct_status status = plan != NULL ? HPCT_OK : hpct_fail_memory(sizeof *plan);
+    if (status == HPCT_OK) {
+        plan->options = *options;
+        status = check_options(&plan->options);
+    }
+    status = hpct_context_agree(context, status);
+    if (status == HPCT_OK)
+        status = find_network(plan, context);
+    if (status == HPCT_OK)
+        status = hpct_context_agree(context, find_compute(plan, context, model));
+    if (status == HPCT_OK && hpct_context_rank(context) == 0) {
+        size_t bytes = 2 * (size_t) plan->compute.num_parts * sizeof *plan->work;
+        plan->work = calloc(1, bytes);
+        status = plan->work != NULL ? HPCT_OK : hpct_fail_memory(bytes);
+        if (status == HPCT_OK) {
+            hpct_compute_cost(&plan->compute, plan->work, &plan->cost);
+            status = make_rows(plan);
+        }
+        if (status == HPCT_OK && options->compute_json != NULL)
+            status = hpct_compute_write(&plan->compute, options->compute_json);
+    }
+    status = hpct_context_agree(context, status);
+    if (status != HPCT_OK) {
+        hpct_plan_free(plan);
+        return status;
+    }
+    *out = plan;
+    return HPCT_OK;
+}
+
+void hpct_plan_free(hpct_plan *plan)
+{
+    if (plan == NULL)
+        return;
+    hpct_compute_free(&plan->compute);
+    free(plan->work);
+    free(plan->rows);
+    free(plan);
+}
+
+const hpct_plan_row *hpct_plan_rows(const hpct_plan *plan, int *count)
+{
+    *count = plan->num_rows;
+    return plan->rows;
+}
+
+/* ---- telling ---- */
+
+static void print_head(const hpct_plan *plan, FILE *stream)
+{
+    const hpct_plan_options *o = &plan->options;
+    const hpct_compute *c = &plan->compute;
+    fprintf(stream, "%s, %d pictures per %s: %.3f ms/step on one rank of %d thread%s (%s)\n",
+            c->model, o->global_batch_size > 0 ? o->global_batch_size : o->batch_size,
+            o->global_batch_size > 0 ? "step" : "rank and step", 1e3 * hpct_compute_alone(c, 0),
+            c->threads, c->threads == 1 ? "" : "s",
+            o->compute != NULL ? o->compute : "measured here");
+    fprintf(stream, "network: %.1f us, %.1f MB/s (%s)\n\n", 1e6 * plan->network.latency_seconds,
+            1e-6 * plan->network.bytes_per_second,
+            o->bytes_per_second > 0 ? "as stated" : "measured here");
+}
+
+void hpct_plan_print(const hpct_plan *plan, FILE *stream)
+{
+    const hpct_plan_row *top = NULL;
+    print_head(plan, stream);
+    fprintf(stream, "%7s  %-22s %10s %10s %10s %11s %9s %10s\n", "nodes", "strategy", "ms/step",
+            "compute", "network", "images/s", "speed-up", "efficiency");
+    for (int i = 0; i < plan->num_rows; i++) {
+        const hpct_plan_row *row = &plan->rows[i];
+        char nodes[16] = "";
+        if (row->best)
+            snprintf(nodes, sizeof nodes, "%d", row->nodes);
+        fprintf(stream, "%7s  %-22s %10.3f %10.3f %10.3f %11.0f %8.2fx %8.1f %%%s\n", nodes,
+                row->strategy, 1e3 * row->step_seconds, 1e3 * row->compute_seconds,
+                1e3 * row->network_seconds, row->images_per_second, row->speed_up,
+                100 * row->efficiency, row->exact ? "" : "  lossy");
+        if (row->best &&
+            (top == NULL || row->images_per_second > LEAST_GAIN * top->images_per_second))
+            top = row;
+    }
+    fprintf(stream, "\nOf these numbers of nodes, %d pay%s off: %.0f images/s with %s.\n",
+            top->nodes, top->nodes == 1 ? "s" : "", top->images_per_second, top->strategy);
+}
+
+static json_t *row_to_json(const hpct_plan_row *row)
+{
+    return json_pack("{s:i s:s s:b s:b s:i s:f s:f s:f s:f s:f s:f s:f}", "nodes", row->nodes,
+                     "strategy", row->strategy, "exact", row->exact, "best", row->best,
+                     "global_batch", row->global_batch, "step_seconds", row->step_seconds,
+                     "compute_seconds", row->compute_seconds, "network_seconds",
+                     row->network_seconds, "images_per_second", row->images_per_second, "speed_up",
+                     row->speed_up, "efficiency", row->efficiency, "bytes_per_step",
+                     row->bytes_per_step);
+}
+
+hpct_status hpct_plan_write(const hpct_plan *plan, const char *path)
+{
+    json_t *rows = json_array();
+    for (int i = 0; i < plan->num_rows; i++)
+        json_array_append_new(rows, row_to_json(&plan->rows[i]));
+    return hpct_json_write(json_pack("{s:s s:i s:f s:{s:f s:f s:b} s:o}", "model",
+                                     plan->compute.model, "threads", plan->compute.threads,
+                                     "alone_step_seconds", hpct_compute_alone(&plan->compute, 0),
+                                     "network", "latency_seconds", plan->network.latency_seconds,
+                                     "bytes_per_second", plan->network.bytes_per_second, "measured",
+                                     plan->options.bytes_per_second == 0, "rows", rows),
+                           path);
+}

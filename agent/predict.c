@@ -1,0 +1,284 @@
+/* The formulae of doc/performance-model.md. */
+#include "agent/predict.h"
+
+#include <math.h>
+
+#define FLOAT 4.0 /* bytes */
+#define MOST_BUCKETS 32.0
+
+/* ---- collectives ---- */
+
+static double transfer(const hpct_network *network, double messages, double bytes)
+{
+    return messages * network->latency_seconds + bytes / network->bytes_per_second;
+}
+
+/* The fastest of recursive doubling, halving and doubling (Rabenseifner), and the ring; ranks that
+ * are no power of two fold into one first, except in the ring. */
+double hpct_predict_allreduce(const hpct_network *network, int ranks, double bytes)
+{
+    if (ranks <= 1)
+        return 0;
+    double rounds = floor(log2(ranks)), share = (ranks - 1.0) / ranks;
+    double power = exp2(rounds), folds = power < ranks ? 2 : 0;
+    double doubling = transfer(network, rounds + folds, (rounds + folds) * bytes);
+    double halving =
+        transfer(network, 2 * rounds + folds, (2 * (power - 1) / power + folds) * bytes);
+    double ring = transfer(network, 2 * (ranks - 1.0), 2 * share * bytes);
+    return fmin(doubling, fmin(halving, ring));
+}
+
+/* Recursive doubling, or, for ranks that are no power of two, Bruck's: both ceil(log2 ranks)
+ * messages; what is sent is the least possible. */
+double hpct_predict_allgather(const hpct_network *network, int ranks, double bytes)
+{
+    return ranks <= 1 ? 0 : transfer(network, ceil(log2(ranks)), (ranks - 1.0) * bytes);
+}
+
+/* ---- strategies ---- */
+
+static const struct {
+    const char *name;
+    bool exact;
+} schemes[HPCT_SCHEMES] = {
+    [HPCT_SCHEME_MIRRORED] = {"multi-worker-mirrored", true},
+    [HPCT_SCHEME_HYBRID_ROWS] = {"hybrid (rows)", true},
+    [HPCT_SCHEME_HYBRID_COLUMNS] = {"hybrid (columns)", true},
+    [HPCT_SCHEME_MIRRORED_BF16] = {"bf16 on the wire", false},
+    [HPCT_SCHEME_POWERSGD] = {"powersgd", false},
+    [HPCT_SCHEME_LOCAL_SGD] = {"local-sgd", false},
+};
+
+const char *hpct_scheme_name(hpct_scheme scheme)
+{
+    return schemes[scheme].name;
+}
+
+bool hpct_scheme_is_exact(hpct_scheme scheme)
+{
+    return schemes[scheme].exact;
+}
+
+static double take(const hpct_work *work, double samples)
+{
+    return work->fixed + samples * work->each;
+}
+
+static double gradient_floats(const hpct_cost_model *cost)
+{
+    double floats = 0;
+    for (int i = 0; i < cost->num_parts; i++)
+        floats += (double) cost->parts[i].gradients;
+    return floats;
+}
+
+/* Synchronized BatchNormalization: two all-reduces forward, one backward; nothing hides them. */
+static double synchronize(const hpct_cost_model *cost, const hpct_network *network, int ranks,
+                          double *bytes)
+{
+    double seconds = 0;
+    for (int i = 0; i < cost->num_parts; i++) {
+        double each = FLOAT * (double) cost->parts[i].synchronize;
+        if (each > 0)
+            seconds += 2 * hpct_predict_allreduce(network, ranks, each / 4) +
+                       hpct_predict_allreduce(network, ranks, each / 2);
+        *bytes += each;
+    }
+    return seconds;
+}
+
+/* Whole model on every rank, computed in full before any gradient travels. */
+static hpct_prediction compute_all(const hpct_cost_model *cost, double samples)
+{
+    hpct_prediction p = {.possible = true};
+    p.compute_seconds = take(&cost->loss, samples) + cost->update;
+    for (int i = 0; i < cost->num_parts; i++)
+        p.compute_seconds +=
+            take(&cost->work[i].forward, samples) + take(&cost->work[i].backward, samples);
+    return p;
+}
+
+/* As multi-worker-mirrored cuts the gradients when nobody says how large a bucket is: n buckets
+ * cost n latencies, and leave 1/n of the transfer for the end. */
+static double bucket_bytes(const hpct_network *network, const hpct_scheme_options *options,
+                           int ranks, double gradients)
+{
+    double latency = hpct_network_allreduce_seconds(network, ranks, 0);
+    double transfer = hpct_network_allreduce_seconds(network, ranks, gradients) - latency;
+    double best = latency > 0 ? floor(sqrt(transfer / latency)) : MOST_BUCKETS;
+    double each = options->bucket_bytes > 0 ? options->bucket_bytes : gradients / fmax(best, 1);
+    return fmax(each, gradients / MOST_BUCKETS);
+}
+
+/* The clock while backward goes on and buckets of gradients follow one another on the network.
+ * float_bytes: of each float of a gradient, on the wire. */
+static hpct_prediction mirrored(const hpct_cost_model *cost, const hpct_network *network,
+                                const hpct_scheme_options *options, int ranks, double samples,
+                                double float_bytes)
+{
+    hpct_prediction p = compute_all(cost, samples);
+    double gradients = gradient_floats(cost) * float_bytes, done = 0, sent = 0;
+    double each = bucket_bytes(network, options, ranks, gradients);
+    double now = 0, network_free = 0; /* since backward began */
+    p.network_seconds = synchronize(cost, network, ranks, &p.bytes);
+    for (int i = cost->num_parts - 1; i >= 0; i--) {
+        now += take(&cost->work[i].backward, samples);
+        done += (double) cost->parts[i].gradients * float_bytes;
+        while (sent < done && (sent + each <= done || done >= gradients)) {
+            double bucket = fmin(each, gradients - sent);
+            network_free = fmax(network_free, now) + hpct_predict_allreduce(network, ranks, bucket);
+            sent += bucket;
+        }
+    }
+    p.bytes += gradients;
+    p.network_seconds += fmax(0, network_free - now);
+    p.step_seconds = p.compute_seconds + p.network_seconds;
+    return p;
+}
+
+/* The part with the largest Dense kernel, or -1. */
+static int largest_dense(const hpct_cost_model *cost)
+{
+    int found = -1;
+    for (int i = 0; i < cost->num_parts; i++) {
+        if (cost->parts[i].dense &&
+            (found < 0 || cost->parts[i].gradients > cost->parts[found].gradients))
+            found = i;
+    }
+    return found;
+}
+
+/* From the Dense back along what passes channels on to whoever makes them; -1 when a join or
+ * something that must be whole stands between. */
+static int maker_of_channels(const hpct_cost_model *cost, int dense)
+{
+    int i = cost->parts[dense].input;
+    while (i >= 0 && cost->parts[i].split == HPCT_PART_PASSES_ON)
+        i = cost->parts[i].input;
+    return i >= 0 && cost->parts[i].split == HPCT_PART_MAKES ? i : -1;
+}
+
+/* The next Dense that reads the channels of `dense` through nothing but what passes them on, or -1.
+ */
+static int reader_of_channels(const hpct_cost_model *cost, int dense)
+{
+    for (int i = dense + 1; i < cost->num_parts; i++) {
+        int from = cost->parts[i].input;
+        while (from > dense && cost->parts[from].split == HPCT_PART_PASSES_ON)
+            from = cost->parts[from].input;
+        if (cost->parts[i].dense && from == dense)
+            return i;
+    }
+    return -1;
+}
+
+/* Every rank sees the whole batch. Of parts first…last a rank computes 1/ranks, all others whole;
+ * gradients of what lies before them are partial, and are added up. Nobody else needs a gradient,
+ * so that backward updates weights as it does on one rank. */
+static hpct_prediction shared(const hpct_cost_model *cost, const hpct_network *network, int ranks,
+                              double samples, int first, int last)
+{
+    hpct_prediction p = {.possible = true};
+    double all = samples * ranks, floats = gradient_floats(cost), before = 0, kept = 0;
+    p.compute_seconds = take(&cost->loss, all);
+    for (int i = 0; i < cost->num_parts; i++) {
+        const hpct_part_work *work = &cost->fused[i];
+        double gradients = (double) cost->parts[i].gradients;
+        double share = i >= first && i <= last ? 1.0 / ranks : 1;
+        p.compute_seconds += share * (take(&work->forward, all) + take(&work->backward, all));
+        kept += share * gradients;
+        before += i < first ? gradients : 0;
+    }
+    p.compute_seconds += floats > 0 ? cost->fused_update * kept / floats : 0;
+    if (before > 0) {
+        p.network_seconds += hpct_predict_allreduce(network, ranks, FLOAT * before);
+        p.bytes += FLOAT * before;
+    }
+    return p;
+}
+
+static hpct_prediction hybrid(const hpct_cost_model *cost, const hpct_network *network, int ranks,
+                              double samples, bool rows)
+{
+    int dense = largest_dense(cost);
+    int first = dense >= 0 && rows ? maker_of_channels(cost, dense) : dense;
+    if (first < 0 || (size_t) ranks > cost->parts[first].cols)
+        return (hpct_prediction){0};
+    int reader =
+        rows ? dense : reader_of_channels(cost, dense); /* whose results are partial sums */
+    int last = reader >= 0 ? reader : dense;
+    hpct_prediction p = shared(cost, network, ranks, samples, first, last);
+    double result = FLOAT * samples * ranks * (double) cost->parts[last].cols;
+    p.network_seconds += reader >= 0 ? hpct_predict_allreduce(network, ranks, result)
+                                     : hpct_predict_allgather(network, ranks, result / ranks);
+    p.bytes += reader >= 0 ? result : result / ranks;
+    p.step_seconds = p.compute_seconds + p.network_seconds;
+    return p;
+}
+
+/* P = M Q and Q = M' P of every kernel, each added up; vectors whole. Seven passes over the
+ * gradient: error added and kept, two products, the result. */
+static hpct_prediction powersgd(const hpct_cost_model *cost, const hpct_network *network,
+                                const hpct_scheme_options *options, int ranks, double samples)
+{
+    hpct_prediction p = compute_all(cost, samples);
+    double first = 0, second = 0, whole = 0, rank = options->powersgd_rank;
+    for (int i = 0; i < cost->num_parts; i++) {
+        const hpct_part *part = &cost->parts[i];
+        double kernel = (double) part->rows * (double) part->cols;
+        double low = rank * ((double) part->rows + (double) part->cols);
+        if (kernel > 0 && low < kernel) {
+            first += rank * (double) part->rows;
+            second += rank * (double) part->cols;
+            whole += (double) part->gradients - kernel;
+            p.compute_seconds += 7 * FLOAT * kernel / cost->bytes_per_second;
+        } else {
+            whole += (double) part->gradients;
+        }
+    }
+    p.network_seconds = synchronize(cost, network, ranks, &p.bytes);
+    p.network_seconds += hpct_predict_allreduce(network, ranks, FLOAT * (first + whole)) +
+                         hpct_predict_allreduce(network, ranks, FLOAT * second);
+    p.bytes += FLOAT * (first + second + whole);
+    p.step_seconds = p.compute_seconds + p.network_seconds;
+    return p;
+}
+
+/* A step of its own, and every so many steps the mean of all parameters. */
+static hpct_prediction local_sgd(const hpct_cost_model *cost, const hpct_network *network,
+                                 const hpct_scheme_options *options, int ranks, double samples)
+{
+    hpct_prediction p = {.possible = true, .compute_seconds = take(&cost->alone, samples)};
+    double bytes = FLOAT * gradient_floats(cost);
+    p.network_seconds = hpct_predict_allreduce(network, ranks, bytes) / options->local_steps;
+    p.bytes = bytes / options->local_steps;
+    p.step_seconds = p.compute_seconds + p.network_seconds;
+    return p;
+}
+
+hpct_prediction hpct_predict(hpct_scheme scheme, const hpct_cost_model *cost,
+                             const hpct_network *network, const hpct_scheme_options *options,
+                             int ranks, double samples)
+{
+    if (ranks == 1) {
+        double seconds = take(&cost->alone, samples);
+        return (hpct_prediction){true, seconds, seconds, 0, 0};
+    }
+    switch (scheme) {
+    case HPCT_SCHEME_MIRRORED:
+        return mirrored(cost, network, options, ranks, samples, FLOAT);
+    case HPCT_SCHEME_MIRRORED_BF16:
+        return mirrored(cost, network, options, ranks, samples, FLOAT / 2);
+    case HPCT_SCHEME_HYBRID_ROWS:
+        return hybrid(cost, network, ranks, samples, true);
+    case HPCT_SCHEME_HYBRID_COLUMNS:
+        return hybrid(cost, network, ranks, samples, false);
+    case HPCT_SCHEME_POWERSGD:
+        return powersgd(cost, network, options, ranks, samples);
+    case HPCT_SCHEME_LOCAL_SGD:
+        return local_sgd(cost, network, options, ranks, samples);
+    case HPCT_SCHEMES:
+        break;
+    }
+    return (hpct_prediction){0};
+}

@@ -1,0 +1,126 @@
+/* Steps that sleep for the time that each operation was measured to take. */
+#include "nn/emulate.h"
+
+#include "base/status.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* Not before: rounded up to nanoseconds. */
+static void sleep_until(double due)
+{
+    double whole = floor(due);
+    struct timespec until = {.tv_sec = (time_t) whole, .tv_nsec = (long) (1e9 * (due - whole)) + 1};
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000;
+    }
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR)
+        ;
+}
+
+static void take(hpct_emulation *emulation, double seconds)
+{
+    double now = hpct_run_clock(), due = now + seconds - emulation->ahead;
+    if (due > now) {
+        sleep_until(due);
+        now = hpct_run_clock();
+    }
+    emulation->ahead = now - due;
+}
+
+/* Of operations that compute and send there is synchronized BatchNormalization: zeros here, as many
+ * and as often. Those that only send do so. */
+static hpct_status send_sums(const hpct_model *model, const hpct_op_call *call, size_t first,
+                             size_t second)
+{
+    float *room = call->scratch;
+    hpct_status status = HPCT_OK;
+    memset(room, 0, first * sizeof *room);
+    status = model->replicas.sum(model->replicas.argument, room, first);
+    if (status == HPCT_OK && second > 0)
+        status = model->replicas.sum(model->replicas.argument, room, second);
+    return status;
+}
+
+static bool is_synced(const hpct_model *model, const hpct_op_spec *spec)
+{
+    return spec->kind == HPCT_OP_BATCH_NORM && spec->norm.synchronized &&
+           model->replicas.sum != NULL;
+}
+
+hpct_status hpct_emulate_forward(const hpct_model *model, int node, const hpct_op_call *call)
+{
+    hpct_run *run = model->run;
+    hpct_op *op = run->nodes[node].op;
+    if (run->emulation == NULL || hpct_op_is_collective(&op->spec))
+        return op->class->forward(op, call);
+    take(run->emulation, run->emulation->seconds.parts[node].forward);
+    size_t channels = (size_t) op->spec.norm.channels;
+    return is_synced(model, &op->spec) && call->training
+               ? send_sums(model, call, channels + 1, channels)
+               : HPCT_OK;
+}
+
+hpct_status hpct_emulate_backward(const hpct_model *model, int node, const hpct_op_call *call)
+{
+    hpct_run *run = model->run;
+    hpct_op *op = run->nodes[node].op;
+    if (run->emulation == NULL || hpct_op_is_collective(&op->spec))
+        return op->class->backward(op, call);
+    take(run->emulation, run->emulation->seconds.parts[node].backward);
+    return is_synced(model, &op->spec)
+               ? send_sums(model, call, 2 * (size_t) op->spec.norm.channels, 0)
+               : HPCT_OK;
+}
+
+bool hpct_emulate_loss(hpct_run *run, hpct_batch_sums *sums)
+{
+    if (run->emulation == NULL)
+        return false;
+    *sums = (hpct_batch_sums){0};
+    take(run->emulation, run->emulation->seconds.loss);
+    return true;
+}
+
+bool hpct_emulate_update(hpct_run *run)
+{
+    if (run->emulation == NULL)
+        return false;
+    take(run->emulation, run->emulation->seconds.update);
+    return true;
+}
+
+void hpct_emulation_free(hpct_emulation *emulation)
+{
+    if (emulation != NULL)
+        free(emulation->seconds.parts);
+    free(emulation);
+}
+
+hpct_status hpct_model_emulate(hpct_model *model, const hpct_step_seconds *seconds)
+{
+    hpct_run *run = model->run;
+    if (run == NULL || !run->training)
+        return hpct_fail(HPCT_ERR_USAGE, "model %s is not built for training", model->name);
+    hpct_emulation_free(run->emulation);
+    run->emulation = NULL;
+    if (seconds == NULL)
+        return HPCT_OK;
+    size_t bytes = (size_t) run->num_nodes * sizeof *seconds->parts;
+    hpct_emulation *emulation = calloc(1, sizeof *emulation);
+    if (emulation != NULL)
+        emulation->seconds.parts = malloc(bytes);
+    if (emulation == NULL || emulation->seconds.parts == NULL) {
+        hpct_emulation_free(emulation);
+        return hpct_fail_memory(bytes);
+    }
+    memcpy(emulation->seconds.parts, seconds->parts, bytes);
+    emulation->seconds.loss = seconds->loss;
+    emulation->seconds.update = seconds->update;
+    run->emulation = emulation;
+    return HPCT_OK;
+}

@@ -1,0 +1,45 @@
+#!/bin/bash
+# plan_check.sh: what `hpc-train plan` predicts beside what emulated steps take, W1 and ResNet50V2 on 2, 4, 8 and 20 nodes over
+# links of two rates; a table in Markdown with the error in percent. The times of operations are measured once, on one node of one
+# core, and the network between the nodes, by plan itself. ROUNDS, STEPS, LINKS, NODES and MODELS (w1, resnet) as in speedup.sh.
+set -u
+# shellcheck source=tests/bench/speedup_lib.sh
+. "$(dirname "$0")/speedup_lib.sh"
+
+options_of() {
+    case $1 in
+    w1) echo "--model mnist-cnn --batch-size 64" ;;
+    resnet) echo "--model resnet50v2 --resize 128x128 --classes 10 --batch-size 8" ;;
+    esac
+}
+
+# predicted NODES STRATEGY: images per second in the plan
+predicted() {
+    python3 -c 'import json, sys
+rows = json.load(open(sys.argv[1]))["rows"]
+found = [r["images_per_second"] for r in rows if r["nodes"] == int(sys.argv[2]) and r["strategy"].startswith(sys.argv[3])]
+print(max(found) if found else "-")' "$home/plan.json" "$1" "$2"
+}
+
+printf '### Prediction beside measurement (emulated computation)\n\n%s\n\n' "$(described)"
+printf '| link | model | nodes | strategy | measured network | predicted, images/s | measured | error |\n|---|---|---|---|---|---|---|---|\n'
+for link in ${LINKS:-1gbit 100mbit}; do
+    for nodes in ${NODES:-2 4 8 20}; do
+        cluster "$nodes" "$link"
+        for model in ${MODELS:-w1 resnet}; do
+            read -ra options < <(options_of "$model")
+            on 1 hpc-train plan "${options[@]}" --nodes 1 --network 1us,1gbit --compute-json compute.json || exit
+            on "$nodes" hpc-train plan "${options[@]}" --nodes "$nodes" --network measured --compute compute.json --json plan.json || exit
+            network=$(sed -n 's/^network: \(.*\) (measured.*/\1/p' "$home/out")
+            for strategy in multi-worker-mirrored hybrid; do
+                emulate=--emulate
+                [ $strategy = hybrid ] || emulate=--emulate=compute.json
+                measured=$(for ((i = 0; i < rounds; i++)); do rate "$nodes" "${options[@]}" --strategy $strategy $emulate; done | median)
+                plan=$(predicted "$nodes" $strategy)
+                { [ "$measured" = - ] || [ "$plan" = - ]; } && continue
+                printf '| %s | %s | %s | %s | %s | %.0f | %.0f | %s |\n' "$link" "$model" "$nodes" $strategy "$network" "$plan" "$measured" \
+                    "$(awk -v p="$plan" -v m="$measured" 'BEGIN { printf "%+.0f %%", 100 * (p / m - 1) }')"
+            done
+        done
+    done
+done

@@ -1,0 +1,89 @@
+#!/bin/bash
+# speedup.sh [w1|resnet|emulated]...: what more nodes gain, over links of several rates, for each strategy; a table in Markdown.
+#   w1        the MNIST CNN, 64 pictures per node, 2 nodes of one core each against one node of one core
+#   resnet    ResNet50V2 on 128x128 pictures, 8 per node, the same, at 10 Gb/s
+#   emulated  the MNIST CNN on 1 to 20 nodes at 10 Gb/s, computation replaced by its measured time asleep
+# ROUNDS and STEPS say how often and how long; LINKS and NODES which links (w1) and numbers of nodes (emulated). Needs root, and
+# a quiet machine of at least two cores: each node of the sandbox has one of them (taskset, OMP_NUM_THREADS=1).
+# shellcheck disable=SC2016,SC2086 # Markdown's quotes; options are several words
+set -u
+# shellcheck source=tests/bench/speedup_lib.sh
+. "$(dirname "$0")/speedup_lib.sh"
+strategies=("--strategy multi-worker-mirrored" "--strategy hybrid" "--strategy auto"
+    "--strategy multi-worker-mirrored --allow-lossy --wire bf16" "--strategy local-sgd --allow-lossy"
+    "--strategy multi-worker-mirrored --allow-lossy --compress powersgd:4 --compress-warmup 0"
+    "--strategy multi-worker-mirrored --allow-lossy --compress topk:0.01 --compress-warmup 0")
+
+# beside_one MODEL-OPTIONS LINK: a row for each strategy, 2 nodes beside 1; rounds alternate which comes first.
+beside_one() {
+    local model=$1 link=$2 round i work
+    work=$(mktemp -d)
+    for ((round = 0; round < rounds; round++)); do
+        one=$([ $((round % 2)) = 1 ] || rate 1 $model)
+        for i in "${!strategies[@]}"; do
+            [ -e "$work/none.$i" ] && continue
+            rate 2 $model ${strategies[i]} >"$work/last.$i"
+            grep -qx -e - "$work/last.$i" && touch "$work/none.$i"
+        done
+        [ $((round % 2)) = 0 ] || one=$(rate 1 $model)
+        echo "$one" >>"$work/one"
+        for i in "${!strategies[@]}"; do
+            [ -e "$work/none.$i" ] && continue
+            cat "$work/last.$i" >>"$work/two.$i"
+            divide "$(cat "$work/last.$i")" "$one" >>"$work/gain.$i"
+        done
+    done
+    for i in "${!strategies[@]}"; do
+        [ -e "$work/none.$i" ] || [ ! -e "$work/two.$i" ] && continue
+        printf '| %s | `%s` | %.0f | %.0f | %s |\n' "$link" "${strategies[i]}" "$(median <"$work/one")" "$(median <"$work/two.$i")" \
+            "$(median <"$work/gain.$i")"
+    done
+    rm -r "$work"
+}
+
+head_of_table() {
+    printf '\n### %s\n\n%s\n\n| link | strategy | 1 node, images/s | 2 nodes | speed-up |\n|---|---|---|---|---|\n' "$1" "$(described)"
+}
+
+w1() {
+    head_of_table "W1, 64 pictures per node, 2 nodes of one core against 1"
+    for link in ${LINKS:-- 10gbit 1gbit 100mbit}; do
+        cluster 2 "$link"
+        beside_one "--model mnist-cnn --batch-size 64" "${link/#-/unshaped}"
+    done
+}
+
+resnet() {
+    local steps=${STEPS:-10}
+    head_of_table "ResNet50V2, 128x128, 8 pictures per node, 2 nodes of one core against 1"
+    cluster 2 10gbit
+    beside_one "--model resnet50v2 --resize 128x128 --classes 10 --batch-size 8" 10gbit
+}
+
+# Every message is sent over links of 10 Gb/s each; the cores that move them are the machine's own, shared by all nodes.
+emulated() {
+    local nodes one option
+    printf '\n### W1, emulated computation, 64 pictures per node, links of 10 Gb/s\n\n%s\n\n' "$(described)"
+    cluster 20 10gbit
+    on 1 hpc-train plan --model mnist-cnn --batch-size 64 --nodes 1 --network 1us,1gbit --compute-json compute.json || exit
+    one=$(for ((i = 0; i < rounds; i++)); do rate 1 --model mnist-cnn --batch-size 64 --emulate=compute.json; done | median)
+    printf '| nodes | strategy | images/s (emulated) | speed-up |\n|---|---|---|---|\n| 1 | - | %.0f | 1.00 |\n' "$one"
+    for nodes in ${NODES:-$(seq 2 20)}; do
+        for option in "multi-worker-mirrored --emulate=compute.json" "hybrid --emulate"; do
+            many=$(for ((i = 0; i < rounds; i++)); do
+                # shellcheck disable=SC2086 # several words
+                rate "$nodes" --model mnist-cnn --batch-size 64 --strategy $option
+            done | median)
+            [ "$many" = - ] || printf '| %s | %s | %.0f | %s |\n' "$nodes" "${option%% *}" "$many" "$(divide "$many" "$one")"
+        done
+    done
+}
+
+[ $# -gt 0 ] || set -- w1 resnet emulated
+for part; do
+    case $part in
+    w1 | resnet | emulated) ;;
+    *) echo "usage: speedup.sh [w1|resnet|emulated]..." >&2; exit 64 ;;
+    esac
+done
+for part; do "$part"; done

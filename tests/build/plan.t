@@ -1,0 +1,93 @@
+#!/bin/bash
+# plan.t: `hpc-train plan` from the command line, and `bench --emulate` on two ranks.
+# shellcheck disable=SC2154,SC2034
+
+# shellcheck source=tests/build/lib.sh
+. "$(dirname "$0")/lib.sh"
+work=$(mktemp -d /tmp/hpc-train-plan.XXXXXX)
+at_exit "rm -rf '$work'"
+export OMP_NUM_THREADS=1
+train=$top_builddir/hpc-train
+ranks=(mpirun --allow-run-as-root --oversubscribe --bind-to none -n)
+
+# json FILE EXPRESSION: what python makes of the file, as `j`
+json() { python3 -c 'import json, sys; j = json.load(open(sys.argv[1])); print(eval(sys.argv[2]))' "$@"; }
+
+# ---- what cannot be ----
+refused() { # MESSAGE OPTION…
+    local want=$1
+    shift
+    capture "$train" plan --model mnist-cnn "$@"
+    is "$status" 64 "plan $* is refused"
+    like "$err" "$want" "and why"
+}
+refused "network is missing" --nodes 2
+refused "--network: '5us' is not LATENCY,BANDWIDTH" --network 5us
+refused "--network: '5' is no latency" --network 5,1gbit
+refused "--network: '1' is no bandwidth" --network 5us,1
+refused "--nodes: .*must rise" --network 5us,1gbit --nodes 2,1
+refused "--nodes: .*1 to 1000000" --network 5us,1gbit --nodes 0
+refused "batch-size.*and --global-batch-size" --network 5us,1gbit --batch-size 2 --global-batch-size 2
+refused "no picture for each of 4 nodes" --network 5us,1gbit --global-batch-size 2 --nodes 4
+refused "compute-json is for times that are measured" --network 5us,1gbit --compute "$work/x" --compute-json "$work/y"
+refused "'7' is no option" --network 5us,1gbit 7
+capture "$train" plan --model mnist-cnn --network 5us,1gbit --compute "$work/none.json"
+is "$status" 66 "a file that is not there is missing input"
+like "$err" "none.json" "and named"
+echo '{"version": 1}' >"$work/bad.json"
+capture "$train" plan --model mnist-cnn --network 5us,1gbit --compute "$work/bad.json"
+is "$status" 65 "a file of something else is bad data"
+like "$err" "bad.json.*--compute-json writes one" "and how to make a right one is said"
+capture "$train" plan --model mnist-cnn --network measured
+is "$status" 78 "a network of one rank cannot be measured"
+like "$err" "srun -N2.*--network LATENCY,BANDWIDTH" "with what to do"
+
+# ---- a plan ----
+capture "$train" plan --model mnist-convnet --batch-size 8 --nodes 1,2,...,8,20 --network 50us,1gbit \
+    --compute-json "$work/compute.json" --json "$work/plan.json"
+is "$status" 0 "a plan is made" || diag "$err"
+like "$out" "mnist-convnet, 8 pictures per rank and step: [0-9.]+ ms/step on one rank of 1 thread \(measured here\)" "it says what it is of"
+like "$out" "network: 50.0 us, 125.0 MB/s \(as stated\)" "and the network"
+like "$out" "nodes +strategy +ms/step +compute +network +images/s +speed-up +efficiency" "a table"
+for nodes in 1 2 4 8 20; do
+    is "$(grep -cE "^ +$nodes  [a-z]" <<<"$out")" 1 "one best for $nodes"
+done
+like "$out" "Of these numbers of nodes, [0-9]+ pays? off: [0-9]+ images/s with " "and how many pay off"
+is "$(json "$work/plan.json" '[r["nodes"] for r in j["rows"] if r["best"]]')" "[1, 2, 4, 8, 20]" "the object has the same"
+is "$(json "$work/plan.json" 'all(abs(r["compute_seconds"] + r["network_seconds"] - r["step_seconds"]) < 1e-9 for r in j["rows"])')" True "computing and network make the step"
+is "$(json "$work/plan.json" 'all(r["exact"] for r in j["rows"] if r["best"])')" True "the best are exact"
+is "$(json "$work/plan.json" '[r["bytes_per_step"] for r in j["rows"] if r["strategy"] == "multi-worker-mirrored"][0]')" 249384.0 "62,346 gradients travel"
+again() { # OPTION…: from the file, so that computation is the same
+    "$train" plan --model mnist-convnet --batch-size 8 --nodes 2 --compute "$work/compute.json" --json "$work/again.json" "$@" >"$work/out"
+}
+best() { json "$work/again.json" 'j["rows"][0]["strategy"]'; }
+again --network 50us,1gbit
+is "$(json "$work/again.json" 'j["rows"][0]["step_seconds"]')" "$(json "$work/plan.json" '[r for r in j["rows"] if r["nodes"] == 2][0]["step_seconds"]')" "the file's times give the same plan"
+like "$(cat "$work/out")" "\($work/compute.json\)" "which names it"
+again --network 1s,1kbit --allow-lossy --local-steps 1000000
+is "$(best)" local-sgd "on a hopeless network what hardly uses it is best, where that is allowed"
+again --network 1s,1kbit --local-steps 1000000
+ok "$([ "$(best)" != local-sgd ]; echo $?)" "and else not"
+capture "$train" plan --model mnist-cnn --network 5us,1gbit --compute "$work/compute.json"
+is "$status" 64 "another model's times are refused"
+like "$err" "compute.json has the times of mnist-convnet" "and told apart"
+
+# ---- steps that sleep ----
+slow() { sed -E '/"(loss|update)_seconds"/s/: [0-9.e-]+/: 0.01/' "$work/compute.json"; } # 20 ms a step at least
+slow >"$work/slow.json"
+capture "${ranks[@]}" 2 "$train" bench --model mnist-convnet --strategy multi-worker-mirrored --batch-size 8 --steps 5 --emulate="$work/slow.json" --summary-json "$work/s.json"
+is "$status" 0 "two ranks train without computing" || diag "$err"
+like "$out" "2 ranks \(emulated: computation is slept, losses mean nothing\)" "it says so"
+is "$(json "$work/s.json" 'j["emulated"], j["loss"], j["accuracy"]')" "(True, None, None)" "and so does the summary, which has no loss"
+is "$(json "$work/s.json" 'j["step_ms"] >= 20')" True "a step takes its 20 ms"
+is "$(json "$work/s.json" 'j["bytes_sent_per_step"] > 249384')" True "all gradients are sent"
+capture "${ranks[@]}" 3 "$train" bench --model mnist-convnet --strategy multi-worker-mirrored --global-batch-size 8 --steps 3 --emulate --summary-json "$work/s.json"
+is "$status" 0 "three ranks with 3, 3 and 2 pictures measure in turn" || diag "$err"
+is "$(json "$work/s.json" 'j["emulated"] and j["step_ms"] > 0')" True "and sleep"
+"$train" bench --model mnist-convnet --batch-size 8 --steps 2 --summary-json "$work/s.json" >/dev/null
+is "$(json "$work/s.json" 'j["emulated"], j["loss"] > 0')" "(False, True)" "other summaries say that theirs is none"
+capture "$train" bench --model mnist-convnet --emulate --profile
+is "$status" 64 "a profile of sleep is refused"
+capture "${ranks[@]}" 2 "$train" bench --model mnist-convnet --emulate
+is "$status" 64 "and so is a choice among strategies, which would be by real steps"
+done_testing

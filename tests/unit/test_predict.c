@@ -1,0 +1,239 @@
+/* The formulae of predictions: their limits, and that they move the right way. */
+#include "agent/predict.h"
+#include "tests/unit/unit.h"
+
+#include <math.h>
+
+/* conv (320 parameters) -> pool -> dense (21632 x 128) -> dense (128 x 10), as in the small CNN. */
+enum { CONV, POOL, DENSE, HEAD, PARTS };
+static const hpct_part parts[PARTS] = {
+    {.split = HPCT_PART_MAKES, .input = -1, .gradients = 320, .rows = 9, .cols = 32},
+    {.split = HPCT_PART_PASSES_ON, .input = CONV},
+    {.split = HPCT_PART_MAKES,
+     .dense = true,
+     .input = POOL,
+     .gradients = 2769024,
+     .rows = 21632,
+     .cols = 128},
+    {.split = HPCT_PART_MAKES,
+     .dense = true,
+     .input = DENSE,
+     .gradients = 1290,
+     .rows = 128,
+     .cols = 10},
+};
+#define FLOATS (320.0 + 2769024 + 1290)
+static const hpct_part_work work[PARTS] = {
+    {{1e-5, 2e-5}, {1e-5, 3e-5}},
+    {{0, 1e-5}, {0, 1e-5}},
+    {{1e-3, 4e-5}, {2e-3, 8e-5}},
+    {{1e-6, 1e-6}, {1e-6, 1e-6}},
+};
+static const hpct_part_work fused[PARTS] = {
+    {{1e-5, 2e-5}, {2e-5, 3e-5}},
+    {{0, 1e-5}, {0, 1e-5}},
+    {{1e-3, 4e-5}, {3e-3, 8e-5}},
+    {{1e-6, 1e-6}, {2e-6, 1e-6}},
+};
+static const hpct_cost_model cost = {
+    .parts = parts,
+    .num_parts = PARTS,
+    .work = work,
+    .loss = {0, 1e-7},
+    .update = 1e-3,
+    .fused = fused,
+    .fused_update = 1e-4,
+    .alone = {3e-3, 1.921e-4},
+    .bytes_per_second = 1e10,
+};
+static const hpct_scheme_options how = {.powersgd_rank = 4, .local_steps = 8};
+static const hpct_network gigabit = {50e-6, 125e6}, free_network = {0, INFINITY};
+
+static bool is_near(double a, double b)
+{
+    return fabs(a - b) <= 1e-12 + 1e-9 * fabs(b);
+}
+#define NEAR(a, b) assert_true(is_near(a, b))
+
+static double forward_and_backward(double samples)
+{
+    double sum = cost.loss.fixed + samples * cost.loss.each;
+    for (int i = 0; i < PARTS; i++)
+        sum += work[i].forward.fixed + work[i].backward.fixed +
+               samples * (work[i].forward.each + work[i].backward.each);
+    return sum;
+}
+
+static void collectives(void **state)
+{
+    (void) state;
+    const hpct_network slow = {0, 1e6}, late = {1e-3, INFINITY};
+    NEAR(hpct_predict_allreduce(&gigabit, 1, 1e9), 0);
+    NEAR(hpct_predict_allgather(&gigabit, 1, 1e9), 0);
+    NEAR(hpct_predict_allreduce(&gigabit, 2, 1.25e6), 50e-6 + 1e-2); /* one exchange */
+    for (int ranks = 2; ranks <= 64; ranks++) {
+        double least = 2 * (ranks - 1.0) / ranks; /* of any algorithm: Patarasu and Yuan */
+        NEAR(hpct_predict_allreduce(&slow, ranks, 1e6), least);
+        double power = floor(log2(ranks)), rounds = power + (exp2(power) < ranks ? 2 : 0);
+        double ring = 2 * (ranks - 1);
+        NEAR(hpct_predict_allreduce(&late, ranks, 1e6), 1e-3 * fmin(rounds, ring));
+        NEAR(hpct_predict_allreduce(&free_network, ranks, 1e6), 0);
+        NEAR(hpct_predict_allgather(&slow, ranks, 1e6), ranks - 1);
+        NEAR(hpct_predict_allgather(&late, ranks, 1e6), 1e-3 * ceil(log2(ranks)));
+        for (double bytes = 4; bytes < 1e9; bytes *= 8) { /* more takes longer */
+            double some = hpct_predict_allreduce(&gigabit, ranks, bytes);
+            assert_true(some < hpct_predict_allreduce(&gigabit, ranks, 2 * bytes));
+            assert_true(some >= 50e-6 + bytes / 125e6 * least * (1 - 1e-12));
+        }
+    }
+}
+
+static void one_rank(void **state)
+{
+    (void) state;
+    for (int scheme = 0; scheme < HPCT_SCHEMES; scheme++) {
+        hpct_prediction p = hpct_predict((hpct_scheme) scheme, &cost, &gigabit, &how, 1, 64);
+        assert_true(p.possible);
+        NEAR(p.step_seconds, 3e-3 + 64 * 1.921e-4);
+        NEAR(p.network_seconds, 0);
+        assert_true(p.bytes == 0);
+    }
+}
+
+static void free_of_charge(void **state)
+{
+    (void) state;
+    double whole = forward_and_backward(64) + cost.update;
+    for (int ranks = 2; ranks <= 32; ranks *= 2) {
+        hpct_prediction p[HPCT_SCHEMES];
+        for (int scheme = 0; scheme < HPCT_SCHEMES; scheme++) {
+            p[scheme] = hpct_predict((hpct_scheme) scheme, &cost, &free_network, &how, ranks, 64);
+            assert_true(p[scheme].possible);
+            NEAR(p[scheme].network_seconds, 0);
+            NEAR(p[scheme].step_seconds, p[scheme].compute_seconds);
+        }
+        NEAR(p[HPCT_SCHEME_MIRRORED].step_seconds, whole);
+        NEAR(p[HPCT_SCHEME_LOCAL_SGD].step_seconds, 3e-3 + 64 * 1.921e-4);
+        /* by rows: what is shared takes one rank's samples, its fixed part shrinks, the head sees
+         * the batches of all */
+        double fixed = 3e-5 + 4e-3, each = 2e-5 + 3e-5 + 2e-5 + 12e-5, loss = 64 * ranks * 1e-7;
+        double head = 3e-6 + 64 * ranks * 2e-6;
+        double kept = ((320 + 2769024.0) / ranks + 1290) / FLOATS;
+        NEAR(p[HPCT_SCHEME_HYBRID_ROWS].step_seconds,
+             fixed / ranks + 64 * each + head + loss + 1e-4 * kept);
+        /* by columns: the convolution and the pool see all; the head has rows for its columns */
+        double repeated = 3e-5 + 64 * ranks * (5e-5 + 2e-5);
+        kept = (320 + (2769024.0 + 1290) / ranks) / FLOATS;
+        NEAR(p[HPCT_SCHEME_HYBRID_COLUMNS].step_seconds,
+             4e-3 / ranks + 64 * 12e-5 + repeated + head / ranks + loss + 1e-4 * kept);
+    }
+}
+
+static void what_travels(void **state)
+{
+    (void) state;
+    const struct {
+        hpct_scheme scheme;
+        double bytes;
+    } wanted[] = {
+        {HPCT_SCHEME_MIRRORED, 4 * FLOATS},
+        {HPCT_SCHEME_MIRRORED_BF16, 2 * FLOATS},
+        {HPCT_SCHEME_HYBRID_ROWS, 4.0 * 256 * 128},
+        {HPCT_SCHEME_HYBRID_COLUMNS, 4.0 * 256 * 10 + 4 * 320},
+        {HPCT_SCHEME_LOCAL_SGD, 4 * FLOATS / 8},
+        /* the first kernel, 9 x 32, is the larger for it: 4 x 41 numbers for 288; the biases whole
+         */
+        {HPCT_SCHEME_POWERSGD,
+         4 * (4 * (9.0 + 32) + 32 + 4 * (21632.0 + 128) + 128 + 4 * (128.0 + 10) + 10)},
+    };
+    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
+        hpct_prediction p = hpct_predict(wanted[i].scheme, &cost, &gigabit, &how, 4, 64);
+        NEAR(p.bytes, wanted[i].bytes);
+    }
+}
+
+static void monotonic(void **state)
+{
+    (void) state;
+    static const int ranks[] = {2, 3, 4, 7, 8, 20, 32};
+    for (int scheme = 0; scheme < HPCT_SCHEMES; scheme++) {
+        for (size_t i = 0; i < sizeof ranks / sizeof ranks[0]; i++) {
+            hpct_prediction p =
+                hpct_predict((hpct_scheme) scheme, &cost, &gigabit, &how, ranks[i], 64);
+            NEAR(p.compute_seconds + p.network_seconds, p.step_seconds);
+            assert_true(p.network_seconds > 0);
+            hpct_network slower = {50e-6, 60e6}, later = {100e-6, 125e6};
+            assert_true(hpct_predict((hpct_scheme) scheme, &cost, &slower, &how, ranks[i], 64)
+                            .step_seconds > p.step_seconds);
+            assert_true(
+                hpct_predict((hpct_scheme) scheme, &cost, &later, &how, ranks[i], 64).step_seconds >
+                p.step_seconds);
+            assert_true(hpct_predict((hpct_scheme) scheme, &cost, &gigabit, &how, ranks[i], 65)
+                            .step_seconds > p.step_seconds);
+        }
+    }
+}
+
+/* Backward of the convolution and the pool goes on while the Dense's gradient travels. */
+static void overlap(void **state)
+{
+    (void) state;
+    hpct_scheme_options one_bucket = how, buckets = how;
+    one_bucket.bucket_bytes = 1e12;
+    buckets.bucket_bytes = 1e6;
+    const hpct_network fast = {0, 4e9}, slow = {0, 4e6}, late = {1, 125e6};
+    double behind =
+        work[CONV].backward.fixed + 64 * work[CONV].backward.each + 64 * work[POOL].backward.each;
+    double last = 4 * FLOATS - 11e6; /* of eleven full ones and the rest */
+    hpct_prediction one = hpct_predict(HPCT_SCHEME_MIRRORED, &cost, &fast, &one_bucket, 2, 64);
+    hpct_prediction more = hpct_predict(HPCT_SCHEME_MIRRORED, &cost, &fast, &buckets, 2, 64);
+    NEAR(one.network_seconds, 4 * FLOATS / 4e9);
+    NEAR(more.network_seconds, fmax(0, 11e6 / 4e9 - behind) + last / 4e9);
+    one = hpct_predict(HPCT_SCHEME_MIRRORED, &cost, &slow, &one_bucket, 2, 64);
+    more = hpct_predict(HPCT_SCHEME_MIRRORED, &cost, &slow, &buckets, 2, 64);
+    NEAR(one.network_seconds, 4 * FLOATS / 4e6);
+    NEAR(more.network_seconds, 4 * FLOATS / 4e6 - behind);
+    NEAR(more.compute_seconds, one.compute_seconds);
+    /* a network that is all latency gets one bucket; one without any gets many */
+    NEAR(hpct_predict(HPCT_SCHEME_MIRRORED, &cost, &late, &how, 2, 64).network_seconds,
+         1 + 4 * FLOATS / 125e6);
+    assert_true(hpct_predict(HPCT_SCHEME_MIRRORED, &cost, &slow, &how, 2, 64).network_seconds <
+                one.network_seconds);
+}
+
+static void what_cannot_be_shared(void **state)
+{
+    (void) state;
+    assert_true(hpct_predict(HPCT_SCHEME_HYBRID_ROWS, &cost, &gigabit, &how, 32, 64).possible);
+    assert_false(hpct_predict(HPCT_SCHEME_HYBRID_ROWS, &cost, &gigabit, &how, 33, 64).possible);
+    assert_true(hpct_predict(HPCT_SCHEME_HYBRID_COLUMNS, &cost, &gigabit, &how, 128, 64).possible);
+    assert_false(hpct_predict(HPCT_SCHEME_HYBRID_COLUMNS, &cost, &gigabit, &how, 129, 64).possible);
+    hpct_cost_model only_conv = cost;
+    only_conv.num_parts = POOL + 1;
+    assert_false(hpct_predict(HPCT_SCHEME_HYBRID_ROWS, &only_conv, &gigabit, &how, 2, 64).possible);
+    hpct_part changed[PARTS];
+    memcpy(changed, parts, sizeof changed);
+    changed[POOL].split = HPCT_PART_WHOLE; /* a join, say */
+    hpct_cost_model joined = cost;
+    joined.parts = changed;
+    assert_false(hpct_predict(HPCT_SCHEME_HYBRID_ROWS, &joined, &gigabit, &how, 2, 64).possible);
+    assert_true(hpct_predict(HPCT_SCHEME_HYBRID_COLUMNS, &joined, &gigabit, &how, 2, 64).possible);
+    changed[POOL].synchronize = 129; /* a synchronized BatchNormalization of 32 channels */
+    hpct_prediction with = hpct_predict(HPCT_SCHEME_MIRRORED, &joined, &gigabit, &how, 2, 64);
+    hpct_prediction without = hpct_predict(HPCT_SCHEME_MIRRORED, &cost, &gigabit, &how, 2, 64);
+    NEAR(with.step_seconds - without.step_seconds, 3 * 50e-6 + 4 * 129 / 125e6);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(collectives),
+        cmocka_unit_test(one_rank),
+        cmocka_unit_test(free_of_charge),
+        cmocka_unit_test(what_travels),
+        cmocka_unit_test(monotonic),
+        cmocka_unit_test(overlap),
+        cmocka_unit_test(what_cannot_be_shared),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
