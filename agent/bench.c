@@ -19,6 +19,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define DEFAULT_BATCH 32
 #define DEFAULT_STEPS 100
@@ -57,6 +58,11 @@ static hpct_status check_options(bench_run *run)
                          global, size);
     if (o->steps == 0)
         o->steps = DEFAULT_STEPS;
+    if (o->strategy.local_warmup_steps == 0 && o->strategy.name != NULL &&
+        strcmp(o->strategy.name, "local-sgd") == 0)
+        o->strategy.local_warmup_steps = -1;
+    if (o->strategy.compression.warmup_steps == 0)
+        o->strategy.compression.warmup_steps = -1; /* what all later steps are like is asked for */
     run->global_count = (int) global;
     const hpct_strategy_ops *ignored;
     hpct_status status = hpct_strategy_find(&ignored, &o->strategy);
@@ -127,8 +133,9 @@ static hpct_status one_step(bench_run *run, double *seconds)
     hpct_timeline_step(run->timeline);
     hpct_status status = hpct_strategy_step(run->strategy, run->count, run->global_count, &sums);
     *seconds = hpct_process_clock() - began;
-    run->last = (hpct_metrics){.loss = sums.loss / run->global_count,
-                               .accuracy = sums.correct / run->global_count};
+    if (sums.samples > 0)
+        run->last = (hpct_metrics){.loss = sums.loss / (double) sums.samples,
+                                   .accuracy = sums.correct / (double) sums.samples};
     return status;
 }
 

@@ -36,7 +36,7 @@
 /* Sums over the steps of one epoch. */
 typedef struct running {
     double loss, correct, in_top_k;
-    int64_t samples, steps;
+    int64_t samples, steps, planned;
     double began, first_step_ended; /* clock */
 } running;
 
@@ -59,6 +59,7 @@ typedef struct fit_run {
     double *epoch_seconds;
     int epochs_done, signal;
     int64_t samples_done;
+    hpct_status input_failed; /* of this rank, once it has */
     double start_seconds, began;
     hpct_fit_result result;
 } fit_run;
@@ -321,7 +322,9 @@ static hpct_status train_step(fit_run *run, int epoch, int64_t step, running *su
     hpct_input input;
     hpct_timeline_step(run->timeline);
     double asked = hpct_timeline_now(run->timeline);
-    hpct_status fetched = hpct_pipeline_next(run->pipeline, &input), status;
+    hpct_status fetched = run->input_failed, status;
+    if (fetched == HPCT_OK) /* else others are not told yet */
+        fetched = run->input_failed = hpct_pipeline_next(run->pipeline, &input);
     hpct_timeline_add(run->timeline, HPCT_TIMELINE_INPUT, 0, asked);
     if (fetched != HPCT_OK && hpct_context_size(run->context) == 1)
         return fetched;
@@ -335,7 +338,8 @@ static hpct_status train_step(fit_run *run, int epoch, int64_t step, running *su
     int signal = hpct_stop_signal();
     hpct_step_sums step_sums = {.interrupted = signal == SIGINT,
                                 .terminated = signal == SIGTERM,
-                                .failed = fetched != HPCT_OK};
+                                .failed = fetched != HPCT_OK,
+                                .last = step + 1 == sums->planned};
     status = hpct_strategy_step(run->strategy, input.count, input.global_count, &step_sums);
     if (status == HPCT_OK && step_sums.failed > 0)
         status = hpct_context_agree(run->context, fetched);
@@ -349,14 +353,14 @@ static hpct_status train_step(fit_run *run, int epoch, int64_t step, running *su
     sums->loss += step_sums.loss;
     sums->correct += step_sums.correct;
     sums->in_top_k += step_sums.in_top_k;
-    sums->samples += input.global_count;
+    sums->samples += step_sums.samples;
     if (++sums->steps == 1)
         sums->first_step_ended = ended;
     if (step_sums.interrupted > 0 || step_sums.terminated > 0)
         run->signal = step_sums.terminated > 0 ? SIGTERM : SIGINT;
-    if (run->history != NULL) {
+    if (run->history != NULL && step_sums.samples > 0) {
         hpct_metrics one =
-            mean(step_sums.loss, step_sums.correct, step_sums.in_top_k, input.global_count);
+            mean(step_sums.loss, step_sums.correct, step_sums.in_top_k, step_sums.samples);
         hpct_history_step(run->history, epoch + 1, step + 1, &one);
     }
     return HPCT_OK;
@@ -375,7 +379,7 @@ static hpct_status train_epoch(fit_run *run, int epoch)
     int64_t steps = hpct_sampler_steps_per_epoch(run->sampler);
     if (steps > run->max_steps - run->steps_done)
         steps = run->max_steps - run->steps_done;
-    running sums = {.began = hpct_process_clock()};
+    running sums = {.planned = steps, .began = hpct_process_clock()};
     hpct_metrics *train = &run->result.train, *validation = &run->result.validation;
     hpct_status status = HPCT_OK;
     hpct_progress_begin(&run->progress, epoch + 1, run->options.epochs, steps);

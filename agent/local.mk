@@ -67,14 +67,20 @@ agent_libagent_la_SOURCES = \
 	agent/strategy/buckets.c agent/strategy/buckets.h \
 	agent/strategy/central_storage.c \
 	agent/strategy/choose.c agent/strategy/choose.h \
+	agent/strategy/compress.c agent/strategy/compress.h \
 	agent/strategy/crew.c agent/strategy/crew.h \
 	agent/strategy/hybrid.c \
+	agent/strategy/local_sgd.c \
+	agent/strategy/low_rank.c agent/strategy/low_rank.h agent/strategy/low_rank_body.h \
 	agent/strategy/mirrored.c \
 	agent/strategy/multi_worker_mirrored.c \
 	agent/strategy/parameter_server.c \
+	agent/strategy/powersgd.c \
 	agent/strategy/replica.c agent/strategy/replica.h \
 	agent/strategy/replica_set.c agent/strategy/replica_set.h \
+	agent/strategy/select.c agent/strategy/select.h \
 	agent/strategy/strategy.c agent/strategy/strategy.h \
+	agent/strategy/top_k.c \
 	agent/summary.c agent/summary.h \
 	agent/threads.c agent/threads.h \
 	agent/timeline.c agent/timeline.h \

@@ -23,6 +23,7 @@ nn_libnn_la_SOURCES = \
 	nn/fuse.c \
 	nn/graph.c \
 	nn/graph.h \
+	nn/matrices.c \
 	nn/memory_plan.c \
 	nn/norm_sync.c \
 	nn/norm_sync.h \

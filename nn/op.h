@@ -206,6 +206,7 @@ struct hpct_op {
     int num_params;
     size_t param_floats[HPCT_OP_MAX_PARAMS];   /* in the arena, padding included */
     uint64_t param_layout[HPCT_OP_MAX_PARAMS]; /* equal numbers, equal layouts */
+    size_t param_rows[HPCT_OP_MAX_PARAMS];     /* as a matrix in the arena; 0: as Keras has it */
     bool param_fused[HPCT_OP_MAX_PARAMS];      /* backward updates this one itself */
     size_t workspace_bytes;
     size_t scratch_bytes;

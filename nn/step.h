@@ -93,6 +93,15 @@ float *hpct_model_gradients(hpct_model *model, size_t *count);
 /* The same for the states; *count may be 0. Forward with `training` changes them. */
 float *hpct_model_states(hpct_model *model, size_t *count);
 hpct_status hpct_model_scale_states(hpct_model *model, float factor); /* every one *= factor */
+/* A parameter as a matrix, row-major in the arena; a vector has one row. Its own matrix (a Dense's
+ * kernel or that transposed, a convolution's by output channel) where the layout leaves it one;
+ * elsewhere (oneDNN's blocked kernels) what the memory is in rows of as many floats as it has output
+ * channels: a fixed permutation of its numbers, the same on all ranks whose fingerprints agree. */
+typedef struct hpct_arena_matrix {
+    size_t offset, rows, columns; /* floats */
+} hpct_arena_matrix;
+/* All trained parameters, in the arena's order; returns how many. `out` may be NULL. */
+int hpct_model_matrices(const hpct_model *model, hpct_arena_matrix *out);
 uint64_t hpct_model_layout_fingerprint(const hpct_model *model);
 
 /* Where forward reads its samples, [n][one sample, floats], best 64-byte aligned, and loss their

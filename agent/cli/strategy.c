@@ -8,8 +8,12 @@ enum {
     KEY_STRATEGY = 768,
     KEY_ALLOW_LOSSY,
     KEY_BUCKET_BYTES,
+    KEY_COMPRESS,
+    KEY_COMPRESS_WARMUP,
     KEY_HYBRID_FORM,
     KEY_REPLICAS,
+    KEY_LOCAL_STEPS,
+    KEY_LOCAL_WARMUP,
     KEY_WIRE,
     KEY_PS_SYNC,
     KEY_BACKUP_WORKERS,
@@ -35,6 +39,15 @@ static const struct argp_option options[] = {
      "how gradients travel: fp32 (default), bf16 or fp16 (with --allow-lossy)", 5},
     {"bucket-bytes", KEY_BUCKET_BYTES, "N", 0,
      "gradients in one reduction (default: from the measured network)", 5},
+    {"compress", KEY_COMPRESS, "powersgd:RANK|topk:SHARE", 0,
+     "gradients travel as products of this rank, or only their largest share (with --allow-lossy)",
+     5},
+    {"compress-warmup", KEY_COMPRESS_WARMUP, "STEPS", 0,
+     "updates before compression begins (default 100)", 5},
+    {"local-steps", KEY_LOCAL_STEPS, "H", 0,
+     "local-sgd (with --allow-lossy): steps between averages of the weights (default 8)", 5},
+    {"local-warmup-steps", KEY_LOCAL_WARMUP, "STEPS", 0,
+     "steps before, each with an average (default 100)", 5},
     {"ps-sync", KEY_PS_SYNC, NULL, 0,
      "parameter-server: one update a global batch, exact (default: one a gradient)", 5},
     {"backup-workers", KEY_BACKUP_WORKERS, "N", 0,
@@ -57,9 +70,23 @@ static hpct_wire wire_named(const char *value)
     hpct_cli_usage("--wire: '%s' is unknown; there is: fp32, bf16, fp16", value);
 }
 
+static void parse_compress(const char *value, hpct_compression *out)
+{
+    if (strncmp(value, "powersgd:", 9) == 0) {
+        out->kind = HPCT_COMPRESS_POWERSGD;
+        out->rank = (int) hpct_cli_integer("compress", value + 9, 1, HPCT_POWERSGD_MAX_RANK);
+    } else if (strncmp(value, "topk:", 5) == 0) {
+        out->kind = HPCT_COMPRESS_TOP_K;
+        out->share = hpct_cli_number("compress", value + 5, 1e-9, 1);
+    } else {
+        hpct_cli_usage("--compress: '%s' is unknown; there is: powersgd:RANK, topk:SHARE", value);
+    }
+}
+
 static error_t parse(int key, char *value, struct argp_state *state)
 {
     hpct_strategy_options *o = state->input;
+    int steps;
     switch (key) {
     case KEY_HYBRID_FORM:
         o->hybrid_form = value;
@@ -73,8 +100,22 @@ static error_t parse(int key, char *value, struct argp_state *state)
     case KEY_BUCKET_BYTES:
         o->bucket_bytes = (size_t) hpct_cli_integer("bucket-bytes", value, 64, INT64_C(1) << 40);
         return 0;
+    case KEY_COMPRESS:
+        parse_compress(value, &o->compression);
+        return 0;
+    case KEY_COMPRESS_WARMUP:
+        steps = (int) hpct_cli_integer("compress-warmup", value, 0, INT32_MAX);
+        o->compression.warmup_steps = steps > 0 ? steps : -1;
+        return 0;
     case KEY_REPLICAS:
         o->replicas = (int) hpct_cli_integer("replicas", value, 1, HPCT_MAX_REPLICAS);
+        return 0;
+    case KEY_LOCAL_STEPS:
+        o->local_steps = (int) hpct_cli_integer("local-steps", value, 1, INT32_MAX);
+        return 0;
+    case KEY_LOCAL_WARMUP:
+        steps = (int) hpct_cli_integer("local-warmup-steps", value, 0, INT32_MAX);
+        o->local_warmup_steps = steps > 0 ? steps : -1;
         return 0;
     case KEY_WIRE:
         o->wire = wire_named(value);

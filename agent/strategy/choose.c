@@ -216,6 +216,7 @@ hpct_status hpct_strategy_choose(hpct_strategy_choice *out, hpct_context *contex
     hpct_snapshot *before = NULL;
     *out = (hpct_strategy_choice){.options = *options};
     bool named = options->name != NULL && strcmp(options->name, "auto") != 0;
+    named = named || options->compression.kind != HPCT_COMPRESS_NONE; /* only one strategy has it */
     if (named || options->replicas > 1 || hpct_context_size(context) == 1)
         return hpct_strategy_find(&out->ops, options);
     hpct_status status = hpct_context_agree(context, hpct_snapshot_take(&before, model));

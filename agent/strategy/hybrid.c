@@ -122,6 +122,8 @@ static hpct_status hybrid_need(const hpct_strategy_plan *plan, size_t *bytes)
     hpct_build_options options = alone_options(plan, sizes);
     *bytes = 0;
     hpct_status status = ranks > 1 ? open_shard(&shard, plan) : HPCT_OK;
+    if (status == HPCT_ERR_CONFIG) /* open will say so; others may be asked besides */
+        return HPCT_OK;
     if (status == HPCT_OK && shard != NULL) {
         *bytes += all_records(shard, ranks) * sizeof(float);
         options = step_options(plan, false);

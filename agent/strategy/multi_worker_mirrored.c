@@ -2,6 +2,7 @@
  * each while backward computes the next; the loss and metric sums, the stop signals and failures
  * are in the last one's tail. */
 #include "agent/strategy/buckets.h"
+#include "agent/strategy/compress.h"
 #include "agent/strategy/replica.h"
 #include "base/status.h"
 #include "nn/step.h"
@@ -17,7 +18,8 @@ typedef struct mirrored {
     size_t count;
     bool due;     /* the step ends with an update */
     bool at_once; /* buckets go while backward computes: gradients are not accumulated after it */
-    hpct_buckets *buckets; /* NULL: alone */
+    hpct_buckets *buckets;       /* NULL: alone */
+    hpct_compressor *compressor; /* NULL: gradients go as they are */
 } mirrored;
 
 /* ---- opening ---- */
@@ -32,9 +34,9 @@ static hpct_status mirrored_need(const hpct_strategy_plan *plan, size_t *bytes)
 {
     size_t gradients;
     hpct_status status = hpct_replica_need(plan, fuses(plan), bytes, &gradients);
-    *bytes += hpct_context_size(plan->context) > 1
-                  ? hpct_buckets_need(gradients, plan->options->wire)
-                  : 0;
+    int size = hpct_context_size(plan->context);
+    *bytes += size > 1 ? hpct_buckets_need(gradients, plan->options->wire) : 0;
+    *bytes += hpct_compressor_need(&plan->options->compression, size, gradients);
     return status;
 }
 
@@ -46,6 +48,7 @@ static void mirrored_close(hpct_strategy *strategy)
     hpct_model_set_replicas(m->model, NULL);
     hpct_model_set_watcher(m->model, NULL);
     hpct_buckets_close(m->buckets);
+    hpct_compressor_close(m->compressor);
     free(m);
 }
 
@@ -72,7 +75,10 @@ static hpct_status open_buckets(mirrored *m, const hpct_strategy_plan *plan)
         .timeline = plan->timeline,
     };
     hpct_status status = hpct_buckets_open(&m->buckets, plan->context, &options);
-    m->at_once = hpct_model_gradient_accumulation(m->model) == 1;
+    if (status == HPCT_OK)
+        status = hpct_compressor_open(&m->compressor, plan->context, m->model,
+                                      &plan->options->compression);
+    m->at_once = hpct_model_gradient_accumulation(m->model) == 1 && m->compressor == NULL;
     if (status == HPCT_OK && m->at_once)
         hpct_model_set_watcher(m->model, &(hpct_watcher){advance, m->buckets});
     return status;
@@ -154,7 +160,12 @@ static hpct_status mirrored_reduce(hpct_strategy *strategy, hpct_step_sums *sums
         return status;
     float *tail = m->gradients + m->count;
     hpct_sums_pack(sums, tail);
-    status = m->due ? hpct_buckets_finish(m->buckets) : hpct_buckets_sums(m->buckets);
+    if (!m->due)
+        status = hpct_buckets_sums(m->buckets);
+    else if (m->compressor != NULL)
+        status = hpct_compressor_reduce(m->compressor, m->gradients, HPCT_SUMS_FLOATS);
+    else
+        status = hpct_buckets_finish(m->buckets);
     hpct_sums_unpack(sums, tail);
     return status;
 }
@@ -177,8 +188,14 @@ static int64_t mirrored_bytes_per_step(const hpct_strategy *strategy)
     if (m->comm->size == 1)
         return 0;
     size_t sums = hpct_buckets_sum_bytes(m->buckets), all = hpct_buckets_bytes(m->buckets);
-    size_t gradients = (all - sums) / (size_t) hpct_model_gradient_accumulation(m->model);
-    return (int64_t) (gradients + sums + hpct_model_synced_floats(m->model) * sizeof(float));
+    double gradients = (double) (all - sums);
+    if (m->compressor != NULL) {
+        gradients = hpct_compressor_bytes(m->compressor);
+        sums = HPCT_SUMS_FLOATS * sizeof(float);
+    }
+    gradients /= hpct_model_gradient_accumulation(m->model);
+    return (int64_t) gradients +
+           (int64_t) (sums + hpct_model_synced_floats(m->model) * sizeof(float));
 }
 
 const hpct_strategy_ops hpct_multi_worker_mirrored = {

@@ -1,15 +1,51 @@
 /* The list of strategies, and a whole step of any of them. */
 #include "agent/strategy/strategy.h"
 
+#include "agent/strategy/compress.h"
 #include "base/status.h"
 
 #include <stdio.h>
 #include <string.h>
 
 const hpct_strategy_ops *const hpct_strategies[] = {
-    &hpct_hybrid,          &hpct_multi_worker_mirrored, &hpct_mirrored,
-    &hpct_central_storage, &hpct_parameter_server,      NULL,
+    &hpct_hybrid,   &hpct_multi_worker_mirrored, &hpct_local_sgd,
+    &hpct_mirrored, &hpct_central_storage,       &hpct_parameter_server,
+    NULL,
 };
+
+static hpct_status check_compression(const hpct_strategy_ops *ops,
+                                     const hpct_strategy_options *options)
+{
+    const hpct_compression *c = &options->compression;
+    if (c->kind == HPCT_COMPRESS_NONE)
+        return HPCT_OK;
+    if (ops != &hpct_multi_worker_mirrored)
+        return hpct_fail(HPCT_ERR_USAGE, "strategy %s has no gradients to compress; %s has",
+                         ops->name, hpct_multi_worker_mirrored.name);
+    if (!options->allow_lossy)
+        return hpct_fail(HPCT_ERR_USAGE,
+                         "compress: compression changes the results: give allow_lossy "
+                         "(--allow-lossy) as well, or do without");
+    if (options->wire != HPCT_WIRE_FP32)
+        return hpct_fail(HPCT_ERR_USAGE, "compress and wire: what is compressed travels in fp32");
+    return hpct_compression_check(c);
+}
+
+static hpct_status check_local(const hpct_strategy_ops *ops, const hpct_strategy_options *options)
+{
+    if (options->local_steps < 0)
+        return hpct_fail(HPCT_ERR_USAGE, "local_steps is %d, it must be at least 1",
+                         options->local_steps);
+    if (ops != &hpct_local_sgd && (options->local_steps != 0 || options->local_warmup_steps != 0))
+        return hpct_fail(HPCT_ERR_USAGE,
+                         "local_steps and local_warmup_steps are for strategy local-sgd, not %s",
+                         ops->name);
+    if (ops == &hpct_local_sgd && !options->allow_lossy)
+        return hpct_fail(HPCT_ERR_USAGE,
+                         "strategy local-sgd changes the results: give allow_lossy (--allow-lossy) "
+                         "as well, or take another");
+    return HPCT_OK;
+}
 
 static hpct_status check_lossy(const hpct_strategy_options *options)
 {
@@ -64,7 +100,11 @@ hpct_status hpct_strategy_find(const hpct_strategy_ops **out, const hpct_strateg
         if (strcmp((*one)->name, name) == 0) {
             hpct_status status = check_replicas(*one, options);
             *out = *one;
-            return status == HPCT_OK ? check_lossy(options) : status;
+            if (status == HPCT_OK)
+                status = check_lossy(options);
+            if (status == HPCT_OK)
+                status = check_local(*one, options);
+            return status == HPCT_OK ? check_compression(*one, options) : status;
         }
         if (length < sizeof names)
             length += (size_t) snprintf(names + length, sizeof names - length, "%s%s",
@@ -78,6 +118,7 @@ hpct_status hpct_strategy_step(hpct_strategy *strategy, int count, int global_co
 {
     hpct_timeline *timeline = strategy->timeline;
     double began = hpct_timeline_now(timeline);
+    sums->samples = global_count;
     if (strategy->ops->announce != NULL)
         strategy->ops->announce(strategy, sums);
     hpct_status status = strategy->ops->forward(strategy, count, true);

@@ -37,6 +37,10 @@ typedef struct hpct_step_sums {
     double loss, correct, in_top_k; /* sums over the global batch */
     int interrupted, terminated;    /* how many ranks have got SIGINT, SIGTERM */
     int failed;                     /* how many ranks have no input, because of an error */
+    /* Of the steps that loss, correct and in_top_k are of: this one, none (they come with a later
+     * step) or several. Set by hpct_strategy_step and the strategy. */
+    int64_t samples;
+    bool last; /* in, the same on all ranks: nothing may come later, an epoch ends */
 } hpct_step_sums;
 
 typedef struct hpct_strategy_ops {
@@ -102,6 +106,7 @@ struct hpct_strategy {
 extern const hpct_strategy_ops hpct_central_storage;
 extern const hpct_strategy_ops hpct_hybrid;
 extern const hpct_strategy_ops hpct_mirrored;
+extern const hpct_strategy_ops hpct_local_sgd;
 extern const hpct_strategy_ops hpct_multi_worker_mirrored;
 extern const hpct_strategy_ops hpct_parameter_server;
 

@@ -18,6 +18,31 @@ typedef enum hpct_wire { HPCT_WIRE_FP32, HPCT_WIRE_BF16, HPCT_WIRE_FP16 } hpct_w
 
 #define HPCT_MAX_REPLICAS 256
 
+/* How the gradients of data parallelism are compressed. Both are lossy; what a rank does not send
+ * it adds to its next gradient (error feedback). */
+typedef enum hpct_compression_kind {
+    HPCT_COMPRESS_NONE,
+    HPCT_COMPRESS_POWERSGD, /* each matrix as a product of two of `rank` columns and rows: Vogels,
+                               Karimireddy and Jaggi, PowerSGD, 2019; vectors as they are */
+    HPCT_COMPRESS_TOP_K     /* of each matrix the `share` of largest magnitude, with its places: Aji
+                               and Heafield, Sparse communication for distributed gradient descent,
+                               2017; vectors as they are */
+} hpct_compression_kind;
+
+#define HPCT_POWERSGD_MAX_RANK 256
+#define HPCT_COMPRESS_WARMUP_STEPS 100
+
+typedef struct hpct_compression {
+    hpct_compression_kind kind;
+    int rank;     /* 1 to HPCT_POWERSGD_MAX_RANK */
+    double share; /* more than 0, at most 1 */
+    /* Updates before it begins; 0: HPCT_COMPRESS_WARMUP_STEPS, negative: none. */
+    int warmup_steps;
+} hpct_compression;
+
+#define HPCT_LOCAL_STEPS 8
+#define HPCT_LOCAL_WARMUP_STEPS 100
+
 /* Zero means the default named; all ranks give the same. */
 typedef struct hpct_strategy_options {
     /* "auto" (the default): the fastest of those that change nothing but the order of sums, found
@@ -30,6 +55,10 @@ typedef struct hpct_strategy_options {
      * the replicas, then over the ranks, and every replica updates weights of its own.
      * "central-storage": one rank alone; weights and the optimizer's slots are there once, which
      * all replicas read and one update changes.
+     * "local-sgd": so has every rank, and trains it by itself on its slices; the weights are
+     * averaged from time to time (Lin, Stich, Patel and Jaggi, Don't use large mini-batches, use
+     * local SGD, 2020), and at the end of each epoch. Losses are known then, and signals and
+     * failures take effect. With allow_lossy alone.
      * "hybrid": every rank reads the whole global batch and computes a part of the large Dense
      * layers and of what feeds them, so that their gradients need not travel; exact,
      * BatchNormalization being over the global batch.
@@ -54,6 +83,10 @@ typedef struct hpct_strategy_options {
     /* Bytes of gradients in one reduction, at least; default: from the network, which is measured
      * at the start. Makes no difference to the results in fp32. */
     size_t bucket_bytes;
+    int local_steps; /* of local-sgd between averages; default HPCT_LOCAL_STEPS */
+    /* Steps before, each with an average; 0: HPCT_LOCAL_WARMUP_STEPS, negative: none. */
+    int local_warmup_steps;
+    hpct_compression compression; /* of multi-worker-mirrored; with allow_lossy alone */
 
     /* parameter-server: each update is made from the gradients of one global batch, and the result
      * is that of one rank. Default: every gradient is an update of its own. */

@@ -171,6 +171,7 @@ hpct_status hpct_cpu_make_dense(hpct_op **out, const hpct_op_spec *spec, const h
     op->num_params = spec->no_bias ? 1 : 2;
     op->param_floats[HPCT_OP_KERNEL] = (size_t) spec->dense.in * (size_t) spec->dense.out;
     op->param_floats[HPCT_OP_BIAS] = (size_t) spec->dense.out;
+    op->param_rows[HPCT_OP_KERNEL] = (size_t) spec->dense.out;
     op->param_layout[HPCT_OP_KERNEL] = hpct_hash(HPCT_HASH_START, layout, sizeof layout);
     op->param_fused[HPCT_OP_KERNEL] = build->fuse_update && build->training;
     op->backward_reads_src = true;

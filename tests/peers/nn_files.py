@@ -180,6 +180,56 @@ def layer_setting(name, key, value):
     return change
 
 
+def with_policy(k, policy):
+    """A model whose layers have this dtype policy, but for the last, which is float32."""
+    choose = k.config.set_dtype_policy if k is keras else k.mixed_precision.set_global_policy
+    choose(policy)
+    try:
+        return k.Sequential([
+            k.layers.Input((12, 12, 8)), k.layers.Conv2D(16, 3, activation="relu", name="first"),
+            k.layers.Flatten(), k.layers.Dense(32, name="second"),
+            k.layers.Dense(10, activation="softmax", dtype="float32", name="last")])
+    finally:
+        choose("float32")
+
+
+def mixed_policy(program, k):
+    """mixed_bfloat16 is bf16 here: Keras' own predictions to bf16's rounding, and not those of float32; what is
+    written down has the policies again."""
+    with tempfile.TemporaryDirectory() as folder:
+        single, mixed = with_policy(k, "float32"), with_policy(k, "mixed_bfloat16")
+        set_random(single, 7)
+        mixed.set_weights(single.get_weights())
+        x = inputs_of(single)
+        with open(folder + "/m.json", "w") as file:
+            file.write(mixed.to_json())
+        weights = folder + "/w.weights.h5"
+        mixed.save_weights(weights)
+        try:
+            y = ours(program, folder + "/m.json", weights, x, [folder + "/back.json"], folder)
+        except RuntimeError as error:
+            return "bf16 needs a processor" in str(error), str(error)
+        off = difference(y, mixed.predict(x, batch_size=BATCH, verbose=0))
+        rounding = difference(y, single.predict(x, batch_size=BATCH, verbose=0))
+        with open(folder + "/back.json") as file:
+            back = keras.models.model_from_json(file.read())
+        names = [back.get_layer(name).dtype_policy.name for name in ("first", "second", "last")]
+        good = off < 1e-2 and 1e-5 < rounding < 1e-1 and names == ["mixed_bfloat16"] * 2 + ["float32"]
+        return good, f"predictions differ by {off:.1e}, from float32's by {rounding:.1e}; policies {names}"
+
+
+def policy_refused(program, k, policy):
+    with tempfile.TemporaryDirectory() as folder:
+        model = with_policy(k, policy)
+        with open(folder + "/m.json", "w") as file:
+            file.write(model.to_json())
+        try:
+            ours(program, folder + "/m.json", "1", inputs_of(model), [], folder)
+        except RuntimeError as error:
+            return all(word in str(error) for word in ('"first" (Conv2D)', f'"{policy}"')), str(error)
+        return False, "it was not refused"
+
+
 def cases(program, large):
     for build in [mnist_cnn, mnist_convnet, branches]:
         yield f"{build.__name__} there and back", lambda b=build: there_and_back(program, b)
@@ -195,6 +245,10 @@ def cases(program, large):
                     ("first", "activation", "selu")]:
         yield f"{setting[1]} is refused", lambda s=setting: refused(
             program, layer_setting(*s), ['"first"', s[1]])
+    for k, version in [(keras, 3)] + ([(tf_keras, 2)] if tf_keras is not None else []):
+        yield f"Keras {version}: mixed_bfloat16", lambda k=k: mixed_policy(program, k)
+        for policy in ["mixed_float16", "float64"]:
+            yield f"Keras {version}: {policy} is refused", lambda k=k, p=policy: policy_refused(program, k, p)
     if tf_keras is not None:
         for build in [mnist_cnn, branches] if large else [branches]:
             for suffix, whole in [(".weights.h5", False), (".h5", False), (".whole.h5", True)]:

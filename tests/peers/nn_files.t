@@ -7,7 +7,7 @@ if ! "$python" -c 'import keras, safetensors' 2>/dev/null; then
     echo "1..0 # SKIP $python has no keras or no safetensors"
     exit 0
 fi
-if ! grep -q '^HAVE_HDF5_TRUE = *$' "$top_builddir/Makefile"; then
+if ! grep -q '^HDF5_CPPFLAGS = .*HPCT_HDF5_LIBRARY' "$top_builddir/Makefile"; then
     echo "1..0 # SKIP this is built without HDF5"
     exit 0
 fi

@@ -80,4 +80,7 @@ like "$(cat "$work/none.out")" "hybrid-form is 'diagonal', it must be auto, rows
 train 2 none --model mnist-cnn "${strategy[@]}" --optimizer lars
 is "$?" 78 "an optimizer that needs whole parameters is refused"
 like "$(cat "$work/none.out")" "strategy hybrid: lars needs the norms of whole parameters" "by name"
+train 2 none --model mnist-cnn --optimizer lars
+is "$?" 0 "auto passes over what cannot train the model"
+like "$(field none strategy)" "multi-worker-mirrored" "and takes what can"
 done_testing

@@ -1,7 +1,9 @@
 # Strategies on several ranks under mpirun, compared with one.
 strategy_tests = tests/strategy/auto.t \
 	tests/strategy/central_storage.t \
+	tests/strategy/compress.t \
 	tests/strategy/hybrid.t \
+	tests/strategy/local_sgd.t \
 	tests/strategy/mirrored.t \
 	tests/strategy/multi_worker_mirrored.t \
 	tests/strategy/parameter_server.t

@@ -1,7 +1,8 @@
 # Unit tests of agent/.
 if HAVE_CMOCKA
-unit_tests += tests/unit/test_batch tests/unit/test_bench tests/unit/test_buckets tests/unit/test_crew tests/unit/test_data tests/unit/test_formats tests/unit/test_input tests/unit/test_fit \
-	tests/unit/test_ps tests/unit/test_replicas tests/unit/test_report tests/unit/test_sampler tests/unit/test_watch tests/unit/test_wire
+unit_tests += tests/unit/test_batch tests/unit/test_bench tests/unit/test_buckets tests/unit/test_compress tests/unit/test_crew tests/unit/test_data tests/unit/test_formats tests/unit/test_input tests/unit/test_fit \
+	tests/unit/test_replicas tests/unit/test_report tests/unit/test_sampler tests/unit/test_watch tests/unit/test_wire
+unit_tests += tests/unit/test_ps
 # The same training as so many ranks.
 check_PROGRAMS += tests/unit/fit_ranks tests/unit/norm_ranks tests/unit/reduce_ranks
 TESTS += tests/unit/fit_ranks.t tests/unit/batch.t tests/unit/norm_ranks.t tests/unit/reduce_ranks.t
@@ -22,6 +23,11 @@ tests_unit_test_bench_LDADD = $(agent_test_libs)
 tests_unit_test_buckets_SOURCES = tests/unit/test_buckets.c tests/unit/unit.h
 tests_unit_test_buckets_CPPFLAGS = $(agent_test_cppflags)
 tests_unit_test_buckets_LDADD = $(agent_test_libs)
+# Calls that allocate are counted in all that is linked statically.
+tests_unit_test_compress_SOURCES = tests/unit/test_compress.c tests/unit/unit.h
+tests_unit_test_compress_CPPFLAGS = $(agent_test_cppflags)
+tests_unit_test_compress_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc
+tests_unit_test_compress_LDADD = $(agent_test_libs)
 tests_unit_test_crew_SOURCES = tests/unit/test_crew.c tests/unit/unit.h
 tests_unit_test_crew_CPPFLAGS = $(agent_test_cppflags)
 tests_unit_test_crew_LDADD = $(agent_test_libs)

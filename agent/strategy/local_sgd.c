@@ -1,0 +1,206 @@
+/* Local SGD: every rank trains a replica of its own on its slices and the weights are averaged
+ * every H steps (Stich, Local SGD converges fast and communicates little, 2019), after a first part
+ * in which they are averaged after each (Lin, Stich, Patel and Jaggi, Don't use large mini-batches,
+ * use local SGD, 2020). Optimizer slots stay each rank's own, as with Lin et al. (their local
+ * momentum); moving statistics too, until somebody asks for their mean, which is the same number
+ * then as if they had been averaged on the way.
+ *
+ * Losses, signals and failures travel where weights do: a rank that has failed or been told to stop
+ * takes part until then, so that all end after the same step.
+ *
+ * A rank's gradient is weighted with ranks / global batch, so that every sample of a global batch
+ * counts the same however it was split, and the plain mean with H = 1 is data parallelism: exactly,
+ * but for rounding, with SGD with or without momentum. */
+#include "agent/strategy/replica.h"
+#include "base/status.h"
+#include "nn/step.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct local_sgd {
+    hpct_strategy base;
+    hpct_comm *comm;
+    hpct_model *model;
+    int interval;          /* steps between averages */
+    int64_t warmup, steps; /* steps with an average after each; all so far */
+    int since;             /* the last average */
+    int64_t averages;      /* so far */
+    hpct_step_sums open;   /* of the steps since: loss and metrics, samples */
+    float sums[HPCT_ARENA_TAIL];
+    bool due, average; /* the step ends with an update, with an average */
+} local_sgd;
+
+static bool fuses(const hpct_strategy_plan *plan)
+{
+    return !plan->keep_gradients; /* nobody else needs the gradient */
+}
+
+/* Averaging takes up to the weights' size again, for what comes from another rank. */
+static hpct_status local_need(const hpct_strategy_plan *plan, size_t *bytes)
+{
+    size_t gradients;
+    hpct_status status = hpct_replica_need(plan, fuses(plan), bytes, &gradients);
+    if (status == HPCT_OK && hpct_context_size(plan->context) > 1)
+        *bytes += hpct_model_count_parameters(plan->model) * sizeof(float);
+    return status;
+}
+
+static void local_close(hpct_strategy *strategy)
+{
+    local_sgd *l = (local_sgd *) strategy;
+    if (l != NULL)
+        hpct_model_set_replicas(l->model, NULL);
+    free(l);
+}
+
+/* hpct_replicas of the model. */
+static hpct_status sum_over_ranks(void *argument, float *data, size_t count)
+{
+    hpct_comm *comm = argument;
+    return comm->ops->allreduce_sum(comm, data, count);
+}
+
+static hpct_status local_open(hpct_strategy **out, const hpct_strategy_plan *plan)
+{
+    const hpct_strategy_options *o = plan->options;
+    local_sgd *l = calloc(1, sizeof *l);
+    hpct_status status =
+        hpct_context_agree(plan->context, l == NULL ? hpct_fail_memory(sizeof *l) : HPCT_OK);
+    if (status == HPCT_OK)
+        status = hpct_replica_build(plan, fuses(plan));
+    if (status != HPCT_OK) {
+        free(l);
+        return status;
+    }
+    l->base.ops = &hpct_local_sgd;
+    l->base.model = l->model = plan->model;
+    l->comm = hpct_context_comm(plan->context);
+    l->interval = o->local_steps > 0 ? o->local_steps : HPCT_LOCAL_STEPS;
+    l->warmup = o->local_warmup_steps == 0 ? HPCT_LOCAL_WARMUP_STEPS : o->local_warmup_steps;
+    if (l->comm->size > 1)
+        hpct_model_set_replicas(l->model,
+                                &(hpct_replicas){.sum = sum_over_ranks, .argument = l->comm});
+    *out = &l->base;
+    return HPCT_OK;
+}
+
+static hpct_status local_forward(hpct_strategy *strategy, int count, bool training)
+{
+    local_sgd *l = (local_sgd *) strategy;
+    if (count > 0)
+        return hpct_model_forward(l->model, count, training);
+    return training ? hpct_model_forward_absent(l->model) : HPCT_OK;
+}
+
+static hpct_status local_backward(hpct_strategy *strategy, int count, int global_count,
+                                  hpct_step_sums *sums)
+{
+    local_sgd *l = (local_sgd *) strategy;
+    hpct_batch_sums mine = {0};
+    hpct_status status = HPCT_OK;
+    if (count == 0) {
+        size_t floats;
+        float *gradients = hpct_model_gradients(l->model, &floats);
+        memset(gradients, 0, floats * sizeof *gradients);
+        status = hpct_model_backward_absent(l->model);
+    } else {
+        float scale = (float) ((double) l->comm->size / (double) global_count);
+        status = hpct_model_loss(l->model, count, scale, &mine);
+        if (status == HPCT_OK)
+            status = hpct_model_backward(l->model, count);
+    }
+    sums->loss = mine.loss;
+    sums->correct = (double) mine.correct;
+    sums->in_top_k = (double) mine.in_top_k;
+    return status;
+}
+
+/* All ranks count the same steps, so that all come to the same answer. */
+static bool ends_round(const local_sgd *l, const hpct_step_sums *sums)
+{
+    return sums->last || l->steps < l->warmup || l->since + 1 >= l->interval;
+}
+
+static hpct_status local_reduce(hpct_strategy *strategy, hpct_step_sums *sums)
+{
+    local_sgd *l = (local_sgd *) strategy;
+    hpct_status status = hpct_model_accumulate(l->model, &l->due);
+    l->average = ends_round(l, sums);
+    l->open.loss += sums->loss;
+    l->open.correct += sums->correct;
+    l->open.in_top_k += sums->in_top_k;
+    l->open.samples += sums->samples;
+    l->since++;
+    l->steps++;
+    if (!l->average) { /* nobody knows of the others */
+        *sums = (hpct_step_sums){.last = sums->last};
+        return status;
+    }
+    sums->loss = l->open.loss;
+    sums->correct = l->open.correct;
+    sums->in_top_k = l->open.in_top_k;
+    sums->samples = l->open.samples;
+    l->open = (hpct_step_sums){0};
+    if (status != HPCT_OK || l->comm->size == 1)
+        return status;
+    hpct_sums_pack(sums, l->sums);
+    status = l->comm->ops->allreduce_sum(l->comm, l->sums, HPCT_SUMS_FLOATS);
+    hpct_sums_unpack(sums, l->sums);
+    return status;
+}
+
+static hpct_status average_weights(local_sgd *l)
+{
+    size_t count;
+    float *weights = hpct_model_parameters(l->model, &count);
+    float share = 1.0f / (float) l->comm->size;
+    l->since = 0;
+    l->averages++;
+    if (l->comm->size == 1)
+        return HPCT_OK;
+    hpct_status status = l->comm->ops->allreduce_sum(l->comm, weights, count);
+    for (size_t i = 0; i < count; i++)
+        weights[i] *= share;
+    return status;
+}
+
+static hpct_status local_apply(hpct_strategy *strategy)
+{
+    local_sgd *l = (local_sgd *) strategy;
+    hpct_status status = l->due ? hpct_model_update(l->model) : HPCT_OK;
+    return status == HPCT_OK && l->average ? average_weights(l) : status;
+}
+
+static hpct_status local_gather(hpct_strategy *strategy)
+{
+    local_sgd *l = (local_sgd *) strategy;
+    hpct_status status = l->since > 0 ? average_weights(l) : HPCT_OK;
+    return status == HPCT_OK ? hpct_replica_mean_states(l->comm, l->model) : status;
+}
+
+static int64_t local_bytes_per_step(const hpct_strategy *strategy)
+{
+    const local_sgd *l = (const local_sgd *) strategy;
+    size_t count;
+    if (l->comm->size == 1)
+        return 0;
+    hpct_model_gradients(l->model, &count); /* as many as weights */
+    double bytes = (double) ((count + HPCT_SUMS_FLOATS) * sizeof(float));
+    double share = l->steps > 0 ? (double) l->averages / (double) l->steps : 1.0 / l->interval;
+    return (int64_t) (bytes * share) +
+           (int64_t) (hpct_model_synced_floats(l->model) * sizeof(float));
+}
+
+const hpct_strategy_ops hpct_local_sgd = {
+    .name = "local-sgd",
+    .need = local_need,
+    .open = local_open,
+    .forward = local_forward,
+    .backward = local_backward,
+    .reduce = local_reduce,
+    .apply = local_apply,
+    .gather = local_gather,
+    .bytes_per_step = local_bytes_per_step,
+    .close = local_close,
+};
