@@ -60,6 +60,9 @@ tests_unit_reduce_ranks_SOURCES = tests/unit/reduce_ranks.c
 tests_unit_reduce_ranks_CPPFLAGS = $(agent_test_cppflags)
 tests_unit_reduce_ranks_LDADD = $(agent_test_libs)
 # Calls that allocate are counted in all that is linked statically.
+tests_unit_test_ps_SOURCES = tests/unit/test_ps.c tests/unit/unit.h
+tests_unit_test_ps_CPPFLAGS = $(agent_test_cppflags)
+tests_unit_test_ps_LDADD = $(agent_test_libs)
 tests_unit_test_replicas_SOURCES = tests/unit/test_replicas.c tests/unit/unit.h
 tests_unit_test_replicas_CPPFLAGS = $(agent_test_cppflags)
 tests_unit_test_replicas_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc \
