@@ -36,7 +36,7 @@ reference --model "$residual" --optimizer adam
 compare "--model $residual --optimizer adam"
 
 # ---- a short last batch, and evaluation: 256 pictures in batches of 42, the last of 4 ----
-steps=7 whole_epoch=1
+steps=7 length=()
 epoch=(--validation-data "$work/pictures")
 reference --model mnist-cnn "${epoch[@]}"
 same_as_one 3 --model mnist-cnn "${epoch[@]}" "${strategy[@]}"
@@ -70,7 +70,7 @@ like "$(cat "$work/stopped.out")" "stopped by SIGTERM after step [0-9]+, in epoc
 ok "$([ -s "$work/stopped.safetensors" ]; echo $?)" "with weights"
 
 # ---- what cannot be ----
-steps=1 whole_epoch=
+steps=1 length=(--steps-per-epoch 1)
 train 9 none --model mnist-convnet "${strategy[@]}" --hybrid-form columns --global-batch-size 4200
 is "$?" 78 "a model without a Dense that is worth it is refused"
 like "$(cat "$work/none.out")" "strategy hybrid: model mnist-convnet has no Dense that 9 parts could split by columns" "with the reason"

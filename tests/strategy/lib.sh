@@ -20,9 +20,8 @@ residual=$top_srcdir/tests/strategy/residual.json
 # train RANKS NAME OPTION…: the losses of each step are then in $work/NAME/metrics.jsonl, the weights in
 # $work/NAME.safetensors, the summary in $work/NAME.json; standard output and errors in $work/NAME.out. Its exit status.
 train() {
-    local launch=() ranks=$1 name=$2 length=(--steps-per-epoch "$steps")
+    local launch=() ranks=$1 name=$2
     shift 2
-    [ -z "${whole_epoch-}" ] || length=() # of all pictures, in $steps steps
     [ "$ranks" = 1 ] || launch=(mpirun --allow-run-as-root --oversubscribe --bind-to none -n "$ranks")
     rm -rf "${work:?}/$name" "$work/$name.safetensors" "$work/$name.json"
     limit 300 "${launch[@]}" "$top_builddir/hpc-train" fit --data "$work/pictures" "${length[@]}" \

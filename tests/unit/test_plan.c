@@ -239,8 +239,9 @@ static void emulated_steps(void **state)
     hpct_build_options build = {.backend = "cpu", .batch_sizes = &batch, .num_batch_sizes = 1};
     assert_int_equal(hpct_model_build(model, &build), HPCT_OK);
     assert_int_equal(hpct_made_up_batch(model, batch, 0), HPCT_OK);
-    hpct_part_seconds each[5] = {
-        {1e-3, 2e-3}, {1e-3, 1e-3}, {2e-3, 4e-3}, {1e-3, 1e-3}, {1e-3, 2e-3}};
+    hpct_part_seconds each[] = {{1e-3, 2e-3}, {1e-3, 1e-3}, {2e-3, 4e-3},
+                                {1e-3, 1e-3}, {1e-3, 2e-3}, {0, 0}}; /* the softmax */
+    assert_int_equal(hpct_model_count_parts(model), sizeof each / sizeof *each);
     hpct_step_seconds seconds = {.parts = each, .loss = 1e-3, .update = 3e-3}; /* 20 ms */
     assert_int_equal(hpct_model_emulate(model, &seconds), HPCT_OK);
     size_t count;
