@@ -17,6 +17,7 @@
 #define WARM_UP 2 /* of them the second is timed, to know how many may follow */
 #define FEWEST 3
 #define MOST 15
+#define HOPELESS 2        /* times the best so far */
 #define TRIAL_SECONDS 0.3 /* of each candidate, unless so many are not even the fewest steps */
 
 /* In the order in which they are preferred where times are equal. */
@@ -66,7 +67,8 @@ static hpct_status one_step(trial *t, double *seconds)
     return status;
 }
 
-static hpct_status time_steps(trial *t, hpct_context *all, double *median)
+/* What is far from `best` is not timed more exactly. */
+static hpct_status time_steps(trial *t, hpct_context *all, double best, double *median)
 {
     double seconds[MOST], probe = 0;
     hpct_status status = HPCT_OK;
@@ -74,6 +76,9 @@ static hpct_status time_steps(trial *t, hpct_context *all, double *median)
         status = one_step(t, &probe);
     if (status == HPCT_OK)
         status = agree_on_seconds(all, &probe);
+    *median = probe;
+    if (status != HPCT_OK || probe > HOPELESS * best)
+        return status;
     int steps = (int) fmin(MOST, fmax(FEWEST, TRIAL_SECONDS / probe));
     for (int i = 0; i < steps && status == HPCT_OK; i++)
         status = one_step(t, &seconds[i]);
@@ -86,7 +91,7 @@ static hpct_status time_steps(trial *t, hpct_context *all, double *median)
 
 /* Seconds of a step in *median; NAN for a strategy that cannot train this model here. `all`: where
  * the ranks agree, also when the trial is of each rank for itself. */
-static hpct_status try(trial *t, hpct_context *all, double *median)
+static hpct_status try(trial *t, hpct_context *all, double best, double *median)
 {
     hpct_strategy_plan plan = {
         .context = t->context,
@@ -105,7 +110,7 @@ static hpct_status try(trial *t, hpct_context *all, double *median)
             all, hpct_made_up_batch(t->strategy->model, t->count,
                                     t->ops->whole_batch ? 0 : hpct_context_rank(all)));
     if (status == HPCT_OK)
-        status = time_steps(t, all, median);
+        status = time_steps(t, all, best, median);
     if (t->strategy != NULL)
         t->ops->close(t->strategy);
     t->strategy = NULL;
@@ -114,7 +119,7 @@ static hpct_status try(trial *t, hpct_context *all, double *median)
 
 static hpct_status try_candidate(hpct_context *context, hpct_model *model,
                                  const hpct_strategy_options *options, int global_batch,
-                                 double *median)
+                                 double best, double *median)
 {
     trial t = {
         .context = context, .model = model, .options = *options, .global_count = global_batch};
@@ -132,7 +137,7 @@ static hpct_status try_candidate(hpct_context *context, hpct_model *model,
     hpct_batch_options batch = {.strategy = *options};
     status = hpct_batch_fits(context, model, &batch,
                              (int) hpct_slice(global_batch, 0, size, &begin), 0, &fits);
-    return status == HPCT_OK && fits ? try(&t, context, median) : status;
+    return status == HPCT_OK && fits ? try(&t, context, best, median) : status;
 }
 
 /* A step of each rank for itself, on its slice: what the others are compared with. */
@@ -145,7 +150,7 @@ static hpct_status try_alone(hpct_context *context, hpct_model *model, int globa
         .model = model, .ops = &hpct_multi_worker_mirrored, .count = count, .global_count = count};
     hpct_status status = hpct_context_agree(context, hpct_context_open_alone(&t.context));
     if (status == HPCT_OK)
-        status = try(&t, context, median);
+        status = try(&t, context, INFINITY, median);
     hpct_context_close(t.context);
     return status;
 }
@@ -196,7 +201,9 @@ static hpct_status try_all(hpct_strategy_choice *out, hpct_context *context, hpc
     hpct_status status = try_alone(context, model, global_batch, &alone);
     for (int i = 0; i < CANDIDATES && status == HPCT_OK; i++) {
         hpct_strategy_options one = filled_in(options, &candidates[i]);
-        status = try_candidate(context, model, &one, global_batch, &seconds[i]);
+        status =
+            try_candidate(context, model, &one, global_batch,
+                          i == 0 || isnan(seconds[best]) ? INFINITY : seconds[best], &seconds[i]);
         if (i > 0 && !isnan(seconds[i]) && (isnan(seconds[best]) || seconds[i] < seconds[best]))
             best = i;
     }

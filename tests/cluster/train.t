@@ -50,7 +50,8 @@ worst=$(paste -d' ' "$work_here"/short{1,7}/metrics.jsonl | sed 's/[^0-9.e+ -]//
     awk '{ d = ($3 - $7) / $3; if (d < 0) d = -d; if (d > 1e-4) bad = 1 } END { print NR bad }')
 is "$worst" 8 "and ranks without a picture in it change nothing"
 
-capture sandbox_run srun -N2 $fit --data "$data" --validation-data "$data" --steps-per-epoch 60 \
+# With the strategy that is found to be the fastest there.
+capture sandbox_run srun -N2 ${fit% --strategy *} --data "$data" --validation-data "$data" --steps-per-epoch 60 \
     --save-weights "$work/w.safetensors" --summary-json "$work/v.json"
 is "$status" 0 "fit with validation ends with 0"
 like "$out" 'val_accuracy: 0\.[0-9]{4} - val_loss: [0-9]' "validation is shown"

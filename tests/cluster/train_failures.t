@@ -23,7 +23,7 @@ fails() {
 
 # ---- wrong usage ----------------------------------------------------------------------------------------------------
 fails 64 "unknown option '--epoch-count=3'.*--epochs.*--summary-json" "unknown option" srun -N2 $fit --epoch-count=3
-fails 64 'unknown command .train.; there are: fit, evaluate, bench, data, summary, info' "unknown command" srun -N2 hpc-train train
+fails 64 'unknown command .train.; there are: fit, evaluate, bench, data, summary, plan, info' "unknown command" srun -N2 hpc-train train
 fails 64 'no-such-model.*mnist-cnn.*mnist-convnet' "unknown model" srun -N2 hpc-train fit --model no-such-model --data "$data"
 fails 64 "--epochs: 'many' is not a whole number" "no number" srun -N2 $fit --data "$data" --epochs many
 fails 64 '--data is missing' "no data" srun -N2 $fit

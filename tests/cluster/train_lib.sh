@@ -18,7 +18,7 @@ copy_data() {
 }
 
 # fit OPTIONS…: what every run here has in common.
-fit="hpc-train fit --model mnist-cnn"
+fit="hpc-train fit --model mnist-cnn --strategy multi-worker-mirrored"
 
 # begin CMD…: runs CMD on the cluster in the background, until `finish`; its output goes to $work_here/out and err.
 begin() {
