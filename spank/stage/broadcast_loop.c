@@ -40,14 +40,16 @@ static void lost(hpct_broadcast *b, const hpct_neighbour *n, const char *why)
     hpct_broadcast_fail_locked(b, (uint32_t) n->node, HPCT_ERR_PEER, why, false);
 }
 
-/* Everybody who can hear it is told; who has not come yet, as soon as he does. */
+/* Everybody who can hear it is told; who has not come yet, as soon as he does, unless it is he who
+ * failed: nobody else would tell him. */
 static void tell_failure(hpct_broadcast *b, int64_t now)
 {
     uint8_t text[HPCT_WIRE_FAILURE_MAX];
     size_t size = hpct_wire_put_failure(text, &b->failure);
     bool stopped = hpct_report_stopped() != HPCT_OK;
-    bool late = !b->met && !b->elsewhere && !stopped && b->failure.status != HPCT_ERR_STOPPED &&
-                b->failure.node == (uint32_t) b->team->index;
+    bool own = b->failure.node == (uint32_t) b->team->index;
+    bool late =
+        !b->met && !stopped && b->failure.status != HPCT_ERR_STOPPED && (own || b->elsewhere);
     if (b->farewell_at == 0)
         b->farewell_at = now + (late ? HPCT_LATE_MS : HPCT_FAREWELL_MS);
     else if (stopped && b->farewell_at > now + HPCT_FAREWELL_MS)
@@ -64,7 +66,7 @@ static void tell_failure(hpct_broadcast *b, int64_t now)
             hpct_stage_link_say(&n->link, HPCT_WIRE_FAIL, 0, text, (uint32_t) size);
             if (!hpct_stage_link_flush(&n->link))
                 hpct_stage_link_close(&n->link, true);
-        } else if (!late) {
+        } else if (!late || (uint32_t) n->node == b->failure.node) {
             hpct_stage_link_close(&n->link, true);
             n->told = true;
         }

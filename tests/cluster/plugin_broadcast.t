@@ -75,16 +75,18 @@ team() {
     base=$((base + 10))
     # shellcheck disable=SC2016
     capture sandbox_run bash -c '
-        during=$1 count=$2 base=$3 work=$4 intruder=$5 stage=$6; shift 6
+        during=$1 count=$2 base=$3 work=$4 intruder=$5 stage=$6 slow=$7; shift 7
         cd "$work" || exit
         for ((i = 0; i < count; i++)); do echo "127.0.0.1:$((base + i))"; done >nodes
         pids=()
-        for ((i = 0; i < count; i++)); do
+        begin() {
             mkdir -p "/tmp/team/$i"
             [ -e "nodes.$i" ] && own=nodes.$i || own=nodes
             "$stage" --verbose --to "/tmp/team/$i" --nodes $own --index $i --job 1.$base "$@" &
-            pids+=($!)
-        done
+            pids[i]=$!
+        }
+        for ((i = 0; i < count; i++)); do [ "$i" = "$slow" ] || begin "$@"; done
+        [ -z "$slow" ] || { sleep 1; i=$slow; begin "$@"; }
         eval "$during"
         codes=
         for pid in "${pids[@]}"; do wait $pid; codes+="$? "; done
@@ -92,7 +94,7 @@ team() {
         for ((i = 0; i < count; i++)); do
             [[ " $codes" == *" 137 "* ]] || ls "/tmp/team/$i/.hpc-train/incoming" 2>/dev/null | sed "s/^/left: /"
         done' \
-        team "$during" "$count" "$base" "$work" "$intruder" "$stage" "$@"
+        team "$during" "$count" "$base" "$work" "$intruder" "$stage" "${slow-}" "$@"
     took=$(((${EPOCHREALTIME/./} - start) / 1000))
 }
 clear_team() { sandbox_run --root bash -c 'umount /tmp/team/2 2>/dev/null; rm -rf /tmp/team'; }
@@ -203,6 +205,10 @@ sandbox_run bash -c "head -c 400M /dev/zero >'$work/huge'"
     during=
     team 3 --mode broadcast "$work/nothing"
     failed "a missing source" "66 66 66" "nothing cannot be read: No such file"
+    slow=1 # the other two know, and the first of them is not whom it hears
+    team 3 --mode broadcast "$work/nothing"
+    failed "a missing source, and a node that comes later" "66 66 66" "nothing cannot be read: No such file"
+    slow=
     team 3 --mode broadcast --wait 2 --index 0 "$work/file" # all say that they are the first
     failed "a node that does not come" "(69|78) (69|78) (69|78)" "it did not come within 2 seconds"
 }
