@@ -140,6 +140,7 @@ nn_ref_kernels = \
 # The cpu backend: OpenMP and oneDNN stay in here.
 nn_libnncpu_la_SOURCES = \
 	nn/cpu/activation.c \
+	nn/cpu/average_pool2d.c \
 	nn/cpu/batch_norm.c \
 	nn/cpu/bf16.c \
 	nn/cpu/bf16.h \
@@ -154,15 +155,22 @@ nn_libnncpu_la_SOURCES = \
 	nn/cpu/join.c \
 	nn/cpu/loops.c \
 	nn/cpu/loops.h \
+	nn/cpu/loops_bf16.h \
 	nn/cpu/loops_body.h \
+	nn/cpu/loops_direct.h \
+	nn/cpu/loops_dropout.h \
+	nn/cpu/loops_elements.h \
+	nn/cpu/loops_norm.h \
+	nn/cpu/loops_pool.h \
+	nn/cpu/loops_update.h \
 	nn/cpu/loss.c \
+	nn/cpu/max_pool2d.c \
 	nn/cpu/pad2d.c \
 	nn/cpu/picture.c \
-	nn/cpu/average_pool2d.c \
-	nn/cpu/max_pool2d.c \
 	nn/cpu/product.c \
 	nn/cpu/rates.c \
 	nn/cpu/rescaling.c \
+	nn/cpu/scratch.h \
 	nn/cpu/shim.c \
 	nn/cpu/shim.h \
 	nn/cpu/update.c

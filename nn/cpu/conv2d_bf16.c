@@ -5,6 +5,7 @@
 
 #include "base/status.h"
 #include "nn/cpu/bf16.h"
+#include "nn/cpu/scratch.h"
 #include "nn/cpu/shim.h"
 #include "nn/ref/ref.h"
 
@@ -44,16 +45,6 @@ static conv_op *conv_of(hpct_op *op)
     return (conv_op *) op;
 }
 
-static size_t padded(size_t bytes)
-{
-    return (bytes + 63) / 64 * 64;
-}
-
-static void *at(const hpct_op_call *call, size_t offset)
-{
-    return (char *) call->scratch + offset;
-}
-
 static hpct_status refresh(hpct_op *op, const hpct_op_call *call)
 {
     const conv_op *conv = conv_of(op);
@@ -61,7 +52,8 @@ static hpct_status refresh(hpct_op *op, const hpct_op_call *call)
     for (int i = 0; i < conv->num_copies && status == HPCT_OK; i++) {
         void *args[] = {call->param[HPCT_OP_KERNEL],
                         (char *) call->copies + conv->copies[i].offset};
-        status = hpct_prim_execute(conv->copies[i].reorder, at(call, conv->prims), args);
+        status =
+            hpct_prim_execute(conv->copies[i].reorder, hpct_cpu_scratch(call, conv->prims), args);
     }
     return status;
 }
@@ -74,21 +66,21 @@ static hpct_status forward(hpct_op *op, const hpct_op_call *call)
                     op->spec.no_bias ? NULL : call->param[HPCT_OP_BIAS]};
     hpct_cpu_to_bf16((size_t) call->n * hpct_op_src_floats(&op->spec, 0), call->src[0],
                      call->workspace);
-    return hpct_prim_execute(r->prim, at(call, conv->prims), args);
+    return hpct_prim_execute(r->prim, hpct_cpu_scratch(call, conv->prims), args);
 }
 
 static hpct_status backward_weights(const conv_op *conv, const hpct_op_call *call)
 {
     const writer *w = &conv->weights[call->batch];
     float *grad = call->grad[HPCT_OP_KERNEL];
-    void *kernel = w->reorder == NULL ? (void *) grad : at(call, conv->kernel);
+    void *kernel = w->reorder == NULL ? (void *) grad : hpct_cpu_scratch(call, conv->kernel);
     void *args[] = {call->workspace, call->scratch, kernel,
                     conv->op.spec.no_bias ? NULL : call->grad[HPCT_OP_BIAS]};
-    hpct_status status = hpct_prim_execute(w->prim, at(call, conv->prims), args);
+    hpct_status status = hpct_prim_execute(w->prim, hpct_cpu_scratch(call, conv->prims), args);
     if (status != HPCT_OK || w->reorder == NULL)
         return status;
     void *back[] = {kernel, grad};
-    return hpct_prim_execute(w->reorder, at(call, conv->prims), back);
+    return hpct_prim_execute(w->reorder, hpct_cpu_scratch(call, conv->prims), back);
 }
 
 static hpct_status backward(hpct_op *op, const hpct_op_call *call)
@@ -106,7 +98,7 @@ static hpct_status backward(hpct_op *op, const hpct_op_call *call)
     hpct_status status = HPCT_OK;
     void *args[] = {diff.low, (char *) call->copies + r->offset, call->diff_src[0]};
     if (call->diff_src[0] != NULL)
-        status = hpct_prim_execute(r->prim, at(call, conv->prims), args);
+        status = hpct_prim_execute(r->prim, hpct_cpu_scratch(call, conv->prims), args);
     return status == HPCT_OK ? backward_weights(conv, call) : status;
 }
 
@@ -159,7 +151,7 @@ static hpct_status connect(conv_op *conv, reader *r, size_t *scratch)
     copy *added = &conv->copies[conv->num_copies++];
     added->layout = wanted;
     added->offset = r->offset = conv->op.copies_bytes;
-    conv->op.copies_bytes += padded(hpct_kernel_layout_bytes(wanted));
+    conv->op.copies_bytes += hpct_cpu_padded(hpct_kernel_layout_bytes(wanted));
     status = hpct_shim_reorder(&added->reorder, conv->arena, wanted);
     if (status == HPCT_OK)
         at_least(scratch, hpct_prim_scratch_bytes(added->reorder));
@@ -173,7 +165,7 @@ static hpct_status connect_gradient(const conv_op *conv, writer *w, size_t *kern
     hpct_status status = hpct_prim_kernel_layout(w->prim, &made);
     if (status == HPCT_OK && !hpct_kernel_layout_equal(made, conv->arena)) {
         status = hpct_shim_reorder(&w->reorder, made, conv->arena);
-        at_least(kernel, padded(hpct_kernel_layout_bytes(made)));
+        at_least(kernel, hpct_cpu_padded(hpct_kernel_layout_bytes(made)));
     }
     at_least(scratch, hpct_prim_scratch_bytes(w->prim));
     if (w->reorder != NULL)
@@ -247,7 +239,7 @@ hpct_status hpct_cpu_make_conv2d_bf16(hpct_op **out, const hpct_op_spec *spec,
     op->backward_keeps_diff_dst = true;
     op->workspace_bytes = largest * hpct_op_src_floats(spec, 0) * sizeof(hpct_bf16);
     if (build->training)
-        conv->kernel = padded(largest * hpct_op_dst_floats(spec) * sizeof(hpct_bf16));
+        conv->kernel = hpct_cpu_padded(largest * hpct_op_dst_floats(spec) * sizeof(hpct_bf16));
     conv->prims = conv->kernel + kernel;
     op->scratch_bytes = conv->prims + scratch;
     return HPCT_OK;

@@ -5,6 +5,7 @@
 
 #include "base/status.h"
 #include "nn/cpu/bf16.h"
+#include "nn/cpu/scratch.h"
 #include "nn/cpu/shim.h"
 #include "nn/ref/ref.h"
 
@@ -23,16 +24,6 @@ static product_op *product_of(hpct_op *op)
     return (product_op *) op;
 }
 
-static size_t padded(size_t bytes)
-{
-    return (bytes + 63) / 64 * 64;
-}
-
-static void *at(const hpct_op_call *call, size_t offset)
-{
-    return (char *) call->scratch + offset;
-}
-
 static hpct_status refresh(hpct_op *op, const hpct_op_call *call)
 {
     const product_op *p = product_of(op);
@@ -46,7 +37,7 @@ static hpct_status forward(hpct_op *op, const hpct_op_call *call)
     void *args[] = {call->workspace, call->copies, call->dst,
                     op->spec.no_bias ? NULL : call->param[HPCT_OP_BIAS]};
     hpct_cpu_to_bf16((size_t) call->n * p->rows * p->in, call->src[0], call->workspace);
-    return hpct_prim_execute(p->forward[call->batch], at(call, p->prims), args);
+    return hpct_prim_execute(p->forward[call->batch], hpct_cpu_scratch(call, p->prims), args);
 }
 
 /* The kernel's gradient, or with a fused update -rate times that onto the kernel itself. */
@@ -56,12 +47,12 @@ static hpct_status backward_weights(const product_op *p, const hpct_op_call *cal
     bool fused = p->op.param_fused[HPCT_OP_KERNEL];
     if (fused) {
         diff->factor = -call->learning_rate;
-        diff->low = at(call, p->scaled);
+        diff->low = hpct_cpu_scratch(call, p->scaled);
         diff->sums = NULL;
         hpct_cpu_diff_to_bf16(diff);
     }
     void *args[] = {call->workspace, diff->low, (fused ? call->param : call->grad)[HPCT_OP_KERNEL]};
-    return hpct_prim_execute(p->weights[call->batch], at(call, p->prims), args);
+    return hpct_prim_execute(p->weights[call->batch], hpct_cpu_scratch(call, p->prims), args);
 }
 
 static hpct_status backward(hpct_op *op, const hpct_op_call *call)
@@ -73,14 +64,14 @@ static hpct_status backward(hpct_op *op, const hpct_op_call *call)
                           .diff = call->diff_dst,
                           .factor = 1,
                           .low = call->scratch,
-                          .sums = op->spec.no_bias ? NULL : at(call, p->sums)};
+                          .sums = op->spec.no_bias ? NULL : hpct_cpu_scratch(call, p->sums)};
     hpct_cpu_diff_to_bf16(&diff);
     if (!op->spec.no_bias)
         memcpy(call->grad[HPCT_OP_BIAS], diff.sums, p->out * sizeof *diff.sums);
     hpct_status status = HPCT_OK;
     void *args[] = {diff.low, call->copies, call->diff_src[0]};
     if (call->diff_src[0] != NULL)
-        status = hpct_prim_execute(p->data[call->batch], at(call, p->prims), args);
+        status = hpct_prim_execute(p->data[call->batch], hpct_cpu_scratch(call, p->prims), args);
     return status == HPCT_OK ? backward_weights(p, call, &diff) : status;
 }
 
@@ -191,11 +182,12 @@ hpct_status hpct_cpu_make_product(hpct_op **out, const hpct_op_spec *spec,
     op->workspace_bytes = rows * p->in * sizeof(hpct_bf16);
     op->backward_reads_dst = spec->relu;
     op->backward_keeps_diff_dst = true;
-    size_t diff = padded(rows * p->out * sizeof(hpct_bf16));
+    size_t diff = hpct_cpu_padded(rows * p->out * sizeof(hpct_bf16));
     p->scaled = build->training ? diff : 0;
     p->sums = p->scaled + (op->param_fused[HPCT_OP_KERNEL] ? diff : 0);
     p->prims =
-        p->sums + (build->training ? padded(HPCT_LOW_DIFF_PARTS * p->out * sizeof(float)) : 0);
+        p->sums +
+        (build->training ? hpct_cpu_padded(HPCT_LOW_DIFF_PARTS * p->out * sizeof(float)) : 0);
     op->scratch_bytes = p->prims + scratch;
     return status;
 }
