@@ -12,15 +12,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_TAPS 256 /* beyond, general kernels win */
-#define MAX_IN 4
+/* Cells of one output row: all of them, or those that the operation has. */
+typedef struct segment {
+    size_t src, dst; /* floats, within a sample */
+    hpct_direct direct;
+} segment;
 
 typedef struct direct_op {
     hpct_op op;
     hpct_direct direct;
+    segment *segments; /* [num_segments] of one sample */
+    int num_segments;
     int threads;  /* most that backward has room for */
     float *zeros; /* [out], in place of a bias */
-    int offsets[MAX_TAPS];
+    int offsets[HPCT_SMALL_WINDOW];
 } direct_op;
 
 typedef struct job {
@@ -30,26 +35,24 @@ typedef struct job {
 
 bool hpct_cpu_direct_fits(const hpct_op_spec *spec, const hpct_op_build *build)
 {
-    const hpct_window *w = &spec->window;
-    bool padded = w->pad_top > 0 || w->pad_left > 0 ||
-                  (w->out_h - 1) * w->stride_h + w->kernel_h > w->in_h ||
-                  (w->out_w - 1) * w->stride_w + w->kernel_w > w->in_w;
-    return !padded && w->in_c <= MAX_IN && w->kernel_h * w->kernel_w * w->in_c <= MAX_TAPS &&
-           w->dilation_h == 1 && w->dilation_w == 1 && w->groups == 1 &&
-           w->out_c % HPCT_LANES == 0 && !build->needs_diff_src;
+    _Static_assert(HPCT_LANES == HPCT_CHANNEL_BLOCK, "output channels fill vectors");
+    return hpct_window_is_small(&spec->window) && !build->needs_diff_src;
 }
 
+/* Of a row. */
 static size_t dst_floats(const direct_op *direct)
 {
     return (size_t) direct->direct.out_w * (size_t) direct->direct.out;
 }
 
 /* Rows are counted over the whole batch. */
-static void find_row(const direct_op *direct, size_t row, size_t *src, size_t *dst)
+static const hpct_direct *find_row(const direct_op *direct, size_t row, size_t *src, size_t *dst)
 {
-    size_t rows = (size_t) direct->direct.out_h;
-    *src = row / rows * direct->direct.src_floats + row % rows * direct->direct.row_step;
-    *dst = row * dst_floats(direct);
+    size_t rows = (size_t) direct->num_segments, sample = row / rows;
+    const segment *s = &direct->segments[row % rows];
+    *src = sample * direct->direct.src_floats + s->src;
+    *dst = sample * hpct_op_dst_floats(&direct->op.spec) + s->dst;
+    return &s->direct;
 }
 
 static void forward_rows(size_t first, size_t count, void *arg)
@@ -59,16 +62,16 @@ static void forward_rows(size_t first, size_t count, void *arg)
     const float *bias = j->op->zeros != NULL ? j->op->zeros : j->call->param[HPCT_OP_BIAS];
     for (size_t row = first; row < first + count; row++) {
         size_t src, dst;
-        find_row(j->op, row, &src, &dst);
-        loops->direct_forward(&j->op->direct, j->call->src[0] + src, j->call->param[HPCT_OP_KERNEL],
-                              bias, j->call->dst + dst);
+        const hpct_direct *d = find_row(j->op, row, &src, &dst);
+        loops->direct_forward(d, j->call->src[0] + src, j->call->param[HPCT_OP_KERNEL], bias,
+                              j->call->dst + dst);
     }
 }
 
 static hpct_status forward(hpct_op *op, const hpct_op_call *call)
 {
     job j = {.op = (const direct_op *) op, .call = call};
-    hpct_loops_split((size_t) call->n * (size_t) op->spec.window.out_h, 16, forward_rows, &j);
+    hpct_loops_split((size_t) call->n * (size_t) j.op->num_segments, 16, forward_rows, &j);
     return HPCT_OK;
 }
 
@@ -90,16 +93,16 @@ static void backward_rows(const direct_op *direct, const hpct_op_call *call, siz
     memset(sums, 0, sums_floats(direct) * sizeof *sums);
     for (size_t row = first; row < end; row++) {
         size_t src, dst;
-        find_row(direct, row, &src, &dst);
-        loops->direct_backward(&direct->direct, call->src[0] + src, call->dst + dst,
-                               call->diff_dst + dst, sums + sums_floats(direct), sums);
+        const hpct_direct *d = find_row(direct, row, &src, &dst);
+        loops->direct_backward(d, call->src[0] + src, call->dst + dst, call->diff_dst + dst,
+                               sums + sums_floats(direct), sums);
     }
 }
 
 static hpct_status backward(hpct_op *op, const hpct_op_call *call)
 {
     const direct_op *direct = (const direct_op *) op;
-    size_t rows = (size_t) call->n * (size_t) op->spec.window.out_h;
+    size_t rows = (size_t) call->n * (size_t) direct->num_segments;
     int threads = omp_get_max_threads();
     if (threads > direct->threads)
         threads = direct->threads;
@@ -120,8 +123,25 @@ static hpct_status backward(hpct_op *op, const hpct_op_call *call)
     return HPCT_OK;
 }
 
+static bool make_segments(direct_op *direct, const hpct_window *w)
+{
+    int first = w->first_cell, end = first + hpct_window_cells(w);
+    direct->segments = calloc((size_t) w->out_h, sizeof *direct->segments);
+    for (int cell = first; direct->segments != NULL && cell < end;) {
+        segment *s = &direct->segments[direct->num_segments++];
+        int row = cell / w->out_w, column = cell % w->out_w, left = w->out_w - column;
+        s->direct = direct->direct;
+        s->direct.out_w = left < end - cell ? left : end - cell;
+        s->src = (size_t) row * s->direct.row_step + (size_t) column * s->direct.cell_step;
+        s->dst = (size_t) (cell - first) * (size_t) w->out_c;
+        cell += s->direct.out_w;
+    }
+    return direct->segments != NULL;
+}
+
 static void destroy(hpct_op *op)
 {
+    free(((direct_op *) op)->segments);
     free(((direct_op *) op)->zeros);
     free(op);
 }
@@ -161,6 +181,8 @@ hpct_status hpct_cpu_make_direct(hpct_op **out, const hpct_op_spec *spec,
         .src_floats = (size_t) w->in_h * (size_t) w->in_w * (size_t) w->in_c,
         .relu = spec->relu,
     };
+    if (!make_segments(direct, w))
+        return hpct_fail_memory((size_t) w->out_h * sizeof *direct->segments);
     op->num_params = spec->no_bias ? 1 : 2;
     op->param_floats[HPCT_OP_KERNEL] = (size_t) taps * (size_t) w->out_c;
     op->param_floats[HPCT_OP_BIAS] = (size_t) w->out_c;
