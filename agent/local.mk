@@ -80,10 +80,12 @@ agent_libagent_la_SOURCES = \
 	agent/strategy/mirrored.c \
 	agent/strategy/multi_worker_mirrored.c \
 	agent/strategy/parameter_server.c \
+	agent/strategy/pipeline.c \
 	agent/strategy/powersgd.c \
 	agent/strategy/replica.c agent/strategy/replica.h \
 	agent/strategy/replica_set.c agent/strategy/replica_set.h \
 	agent/strategy/select.c agent/strategy/select.h \
+	agent/strategy/stage_layout.c agent/strategy/stage_layout.h \
 	agent/strategy/strategy.c agent/strategy/strategy.h \
 	agent/strategy/top_k.c \
 	agent/summary.c agent/summary.h \
@@ -95,7 +97,7 @@ agent_libagent_la_SOURCES = \
 noinst_LTLIBRARIES += agent/comm/libcommmpi.la
 agent_comm_libcommmpi_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE $(MPI_CFLAGS)
 agent_comm_libcommmpi_la_LIBADD = $(MPI_LIBS)
-agent_comm_libcommmpi_la_SOURCES = agent/comm/mpi.c agent/comm/mpi_comm.h agent/comm/mpi_reduction.c
+agent_comm_libcommmpi_la_SOURCES = agent/comm/mpi.c agent/comm/mpi_comm.h agent/comm/mpi_reduction.c agent/comm/mpi_stream.c
 
 # libnn carries base/libbase.la in it.
 hpct_parts = agent/libagent.la agent/cluster/libcluster.la nn/libnn.la
