@@ -76,6 +76,11 @@ static hpct_status open_stream(hpct_comm *comm, hpct_stream **out,
     return hpct_fail(HPCT_ERR_INTERNAL, "a stream to rank %d of one alone", options->peer);
 }
 
+static void close_stream(hpct_stream *stream)
+{
+    (void) stream;
+}
+
 static hpct_status split(hpct_comm *comm, hpct_comm **out, int color)
 {
     (void) comm;
@@ -100,6 +105,7 @@ static const hpct_comm_ops self_ops = {
     .wait = start,
     .release = release,
     .open_stream = open_stream,
+    .close_stream = close_stream,
     .split = split,
     .close = self_free,
     .abandon = self_free,

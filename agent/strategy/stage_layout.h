@@ -16,8 +16,8 @@ typedef struct hpct_stage_layout {
 /* For a full batch of so many samples over all replicas. What the options leave open: as many
  * stages as ranks, or as their largest divisor that the model has operations for; and micro-batches
  * as hpct_stage_layout_default says. HPCT_ERR_CONFIG: ranks are no multiple of the stages, one
- * stage for several ranks (that is data parallelism), more stages than operations, more
- * micro-batches than a replica has samples. */
+ * stage for several ranks, which is data parallelism, where that was not asked for; more stages
+ * than operations; more micro-batches than a replica has samples. */
 hpct_status hpct_stage_layout_find(hpct_stage_layout *out, const hpct_model *model,
                                    const hpct_strategy_options *options, int ranks, int samples);
 

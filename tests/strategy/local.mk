@@ -6,7 +6,8 @@ strategy_tests = tests/strategy/auto.t \
 	tests/strategy/local_sgd.t \
 	tests/strategy/mirrored.t \
 	tests/strategy/multi_worker_mirrored.t \
-	tests/strategy/parameter_server.t
+	tests/strategy/parameter_server.t \
+	tests/strategy/pipeline.t
 TESTS += $(strategy_tests)
 EXTRA_DIST += $(strategy_tests) tests/strategy/lib.sh tests/strategy/random.json tests/strategy/residual.json \
 	tests/strategy/timeline.py
