@@ -13,11 +13,14 @@ agent_libagent_la_SOURCES = \
 	agent/batch.c agent/batch.h \
 	agent/bench.c \
 	agent/comm/comm.h agent/comm/self.c \
+	agent/comm/circulant.c agent/comm/circulant.h \
 	agent/comm/deadline.c agent/comm/deadline.h \
+	agent/comm/fabric.c agent/comm/fabric.h \
 	agent/comm/frame.c agent/comm/frame.h \
 	agent/comm/grid.c agent/comm/grid.h \
 	agent/comm/link.c agent/comm/link.h \
 	agent/comm/network.c agent/comm/network.h \
+	agent/comm/peers.c agent/comm/peers.h \
 	agent/comm/rendezvous.c agent/comm/rendezvous.h \
 	agent/comm/watch.c agent/comm/watch.h \
 	agent/comm/watch_join.c agent/comm/watch_state.h \
