@@ -72,8 +72,13 @@ static hpct_status check_options(bench_run *run)
     if (o->strategy.compression.warmup_steps == 0)
         o->strategy.compression.warmup_steps = -1; /* as with local-sgd's, below */
     run->global_count = (int) global;
-    const hpct_strategy_ops *ignored;
-    hpct_status status = hpct_strategy_find(&ignored, &o->strategy);
+    const hpct_strategy_ops *ops;
+    hpct_status status = hpct_strategy_find(&ops, &o->strategy);
+    if (status == HPCT_OK && ops->in_pieces && (o->emulate != NULL || o->profile))
+        return hpct_fail(HPCT_ERR_USAGE,
+                         "strategy %s has no --profile and no --emulate: a step is made of several "
+                         "small ones",
+                         ops->name);
     return status == HPCT_OK ? hpct_strategy_check_batch(&o->strategy, size, run->global_count)
                              : status;
 }

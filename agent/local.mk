@@ -13,11 +13,14 @@ agent_libagent_la_SOURCES = \
 	agent/batch.c agent/batch.h \
 	agent/bench.c \
 	agent/comm/comm.h agent/comm/self.c \
+	agent/comm/circulant.c agent/comm/circulant.h \
 	agent/comm/deadline.c agent/comm/deadline.h \
+	agent/comm/fabric.c agent/comm/fabric.h \
 	agent/comm/frame.c agent/comm/frame.h \
 	agent/comm/grid.c agent/comm/grid.h \
 	agent/comm/link.c agent/comm/link.h \
 	agent/comm/network.c agent/comm/network.h \
+	agent/comm/peers.c agent/comm/peers.h \
 	agent/comm/rendezvous.c agent/comm/rendezvous.h \
 	agent/comm/watch.c agent/comm/watch.h \
 	agent/comm/watch_join.c agent/comm/watch_state.h \
@@ -84,10 +87,12 @@ agent_libagent_la_SOURCES = \
 	agent/strategy/mirrored.c \
 	agent/strategy/multi_worker_mirrored.c \
 	agent/strategy/parameter_server.c \
+	agent/strategy/pipeline.c \
 	agent/strategy/powersgd.c \
 	agent/strategy/replica.c agent/strategy/replica.h \
 	agent/strategy/replica_set.c agent/strategy/replica_set.h \
 	agent/strategy/select.c agent/strategy/select.h \
+	agent/strategy/stage_layout.c agent/strategy/stage_layout.h \
 	agent/strategy/strategy.c agent/strategy/strategy.h \
 	agent/strategy/top_k.c \
 	agent/strategy/trial.c agent/strategy/trial.h \
@@ -100,7 +105,7 @@ agent_libagent_la_SOURCES = \
 noinst_LTLIBRARIES += agent/comm/libcommmpi.la
 agent_comm_libcommmpi_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE $(MPI_CFLAGS)
 agent_comm_libcommmpi_la_LIBADD = $(MPI_LIBS)
-agent_comm_libcommmpi_la_SOURCES = agent/comm/mpi.c agent/comm/mpi_comm.h agent/comm/mpi_reduction.c
+agent_comm_libcommmpi_la_SOURCES = agent/comm/mpi.c agent/comm/mpi_comm.h agent/comm/mpi_reduction.c agent/comm/mpi_stream.c
 
 # libnn carries base/libbase.la in it.
 hpct_parts = agent/libagent.la agent/cluster/libcluster.la nn/libnn.la

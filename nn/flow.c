@@ -35,8 +35,15 @@ static int root_of(const hpct_model *model, int tensor)
 static void tell(const hpct_model *model, hpct_run *run, story *stories)
 {
     for (int t = 0; t < model->num_tensors; t++)
-        stories[t] = (story){.birth = INT_MAX, .first_change = INT_MAX, .last_change = -1};
+        stories[t] =
+            (story){.birth = INT_MAX, .first_change = INT_MAX, .last_change = -1, .last_use = -1};
     stories[root_of(model, run->loss_tensor)].birth = model->num_nodes;
+    for (int t = 0; t < model->num_tensors; t++) {
+        if (model->tensors[t].taken) /* later stages have begun its gradient */
+            stories[t].birth = model->num_nodes;
+        if (model->tensors[t].given) /* an earlier stage goes on with it */
+            stories[t].last_use = 2 * model->num_nodes + 1;
+    }
     for (int i = model->num_nodes - 1; i >= 0; i--) {
         const hpct_node *node = &model->nodes[i];
         hpct_run_node *built = &run->nodes[i];
@@ -44,7 +51,7 @@ static void tell(const hpct_model *model, hpct_run *run, story *stories)
         if (!built->backward)
             continue;
         story *dst = &stories[root_of(model, node->output)];
-        dst->last_use = now;
+        dst->last_use = now > dst->last_use ? now : dst->last_use;
         if (!built->op->backward_keeps_diff_dst)
             change(dst, now);
         for (int k = 0; k < node->num_inputs; k++) {

@@ -142,7 +142,7 @@ for ((i = 0; i < 100; i++)); do grep -q mounted "$work_here/mounting" && break; 
 touch "$work_here/mounted"
 start=$SECONDS
 wait $steps
-ok "$([ $((SECONDS - start)) -lt 25 ]; echo $?)" "a FUSE mount that never answers does not hold slurmstepd or the epilog"
+ok "$([ $((SECONDS - start)) -lt 50 ]; echo $?)" "a FUSE mount that never answers does not hold slurmstepd or the epilog"
 like "$(cat "$work_here/steps.out" "$work_here/steps.err")" "status=74" "the next step is told"
 like "$(cat "$work_here/steps.err")" "$parent/$job cannot be used: a file system is mounted on it" "what is wrong"
 only_boot "FUSE mounts"

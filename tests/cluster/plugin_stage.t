@@ -48,9 +48,9 @@ is "$(sort <<<"$out" | uniq -c | tr -s ' ')" " 4 one" "steps at once do not figh
 # ---- failures ----
 fails() { # NAME STATUS MESSAGE SRUN-OPTION...
     local start=$SECONDS
-    capture sandbox_run srun "${@:4}" sleep 60
+    capture sandbox_run srun "${@:4}" sleep 300
     is "$status" "$2" "$1: the step ends with $2"
-    ok "$([ $((SECONDS - start)) -lt 20 ]; echo $?)" "$1: soon"
+    ok "$([ $((SECONDS - start)) -lt 90 ]; echo $?)" "$1: soon"
     like "$err" "$3" "$1: and says why"
 }
 fails "a missing source" 66 "$work/nothing cannot be read: No such file" --hpc-train-stage="$work/nothing" -N2 -n3
@@ -73,8 +73,8 @@ other=$(all_nodes | head -n 1)
 capture on_node "$victim" bash -c "mkdir -p /tmp/only && mount -t tmpfs none /tmp/only && touch /tmp/only/mark"
 capture on_node "$other" bash -c "mkdir -p /tmp/only && echo here >/tmp/only/file"
 start=$SECONDS
-capture sandbox_run srun --hpc-train-stage=/tmp/only/file -N2 -w "$victim,$other" sleep 60
-ok "$([ "$status" != 0 ] && [ $((SECONDS - start)) -lt 20 ]; echo $?)" "a source missing on one node ends the step on both"
+capture sandbox_run srun --hpc-train-stage=/tmp/only/file -N2 -w "$victim,$other" sleep 300
+ok "$([ "$status" != 0 ] && [ $((SECONDS - start)) -lt 90 ]; echo $?)" "a source missing on one node ends the step on both"
 like "$err" "$victim: /tmp/only/file cannot be read" "and names the node"
 on_node "$victim" umount /tmp/only
 
