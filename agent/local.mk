@@ -79,6 +79,7 @@ agent_libagent_la_SOURCES = \
 	agent/strategy/central_storage.c \
 	agent/strategy/choose.c agent/strategy/choose.h \
 	agent/strategy/compress.c agent/strategy/compress.h \
+	agent/strategy/contest.c agent/strategy/contest.h \
 	agent/strategy/crew.c agent/strategy/crew.h \
 	agent/strategy/forecast.c agent/strategy/forecast.h \
 	agent/strategy/hybrid.c \

@@ -5,29 +5,19 @@
 
 #include "agent/strategy/strategy.h"
 
-#define HPCT_TRIAL_BLOCKS 7
-
 typedef struct hpct_trial {
     hpct_context *context; /* of the steps: all ranks, or each rank for itself */
     const hpct_strategy_ops *ops;
     hpct_strategy_options options;
     int count, global_count; /* samples of this rank and of all in a step */
-    int multiple;            /* of steps, that a block has: a period of the strategy; >= 1 */
-    double
-        seconds[HPCT_TRIAL_BLOCKS]; /* of a step, on average over each block; the slowest rank's */
-    int num_blocks;
+    int period;              /* of steps, after which all is as before; >= 1 */
 } hpct_trial;
 
-/* Builds the model, takes a step or two that do not count, then a block that takes about
- * `duration` seconds, but at least three steps and at most 24, and notes it; but no more than the
- * first steps where a step takes longer than `hopeless` seconds: it is noted then. `all`: where the
- * ranks agree. HPCT_ERR_CONFIG: the strategy cannot train this model here. Collective. */
-hpct_status hpct_trial_block(hpct_trial *trial, hpct_context *all, hpct_model *model,
-                             double duration, double hopeless);
-
-/* Of the blocks; NAN without any. */
-double hpct_trial_median(const hpct_trial *trial);
-double hpct_trial_fastest(const hpct_trial *trial);
-double hpct_trial_slowest(const hpct_trial *trial);
+/* *seconds of a step, on the slowest rank: on average over about `duration` seconds, but at least
+ * three steps, at most 24, and whole periods, after two that do not count. Where one step takes
+ * longer than `limit` seconds it is all that is measured. `all`: where the ranks agree.
+ * HPCT_ERR_CONFIG: the strategy cannot train this model here. Collective. */
+hpct_status hpct_trial_block(const hpct_trial *trial, hpct_context *all, hpct_model *model,
+                             double duration, double limit, double *seconds);
 
 #endif
