@@ -71,20 +71,24 @@ static void meet(void *watch)
     hpct_watch_meet(watch);
 }
 
-static hpct_status open_mpi(hpct_context *context, int seconds)
+/* And, where `rendezvous` is not NULL, tells all where rank 0's watch is: no watch sees yet who is
+ * lost. */
+static hpct_status open_mpi(hpct_context *context, int seconds, hpct_rendezvous *rendezvous)
 {
     char line[300];
     hpct_deadline *deadline;
     const hpct_config *config = context->config;
     snprintf(line, sizeof line,
-             "hpc-train: rank %d (%s): MPI_Init did not return within %d s: another rank has not "
-             "come, or MPI found no network to it; ending with exit code %d",
+             "hpc-train: rank %d (%s): MPI did not connect the ranks within %d s: another one has "
+             "not come or was lost, or MPI found no network to it; ending with exit code %d",
              config->rank, context->node, seconds, HPCT_ERR_PEER);
     hpct_status status = hpct_deadline_begin(&deadline, seconds, HPCT_ERR_PEER, line);
     if (status != HPCT_OK)
         return status;
     status = hpct_comm_mpi_open(&context->comm, config->rank, config->size,
                                 context->watch == NULL ? NULL : meet, context->watch);
+    if (status == HPCT_OK && rendezvous != NULL)
+        status = hpct_rendezvous_through(rendezvous, context->comm);
     hpct_deadline_end(deadline);
     return status;
 }
@@ -144,9 +148,7 @@ static hpct_status join(hpct_context *context)
     if (status == HPCT_OK && watch_first)
         status = start_watch(context, &meet, seconds);
     if (status == HPCT_OK)
-        status = open_mpi(context, seconds);
-    if (status == HPCT_OK && !watch_first)
-        status = hpct_rendezvous_through(&meet, context->comm);
+        status = open_mpi(context, seconds, watch_first ? NULL : &meet);
     if (status == HPCT_OK && !watch_first)
         status = start_watch(context, &meet, seconds);
     return status;

@@ -33,6 +33,8 @@ void hpct_run_find_loss(const hpct_model *model, int *tensor, hpct_loss_form *fo
     *tensor = model->output;
     *skipped = -1;
     *form = loss->form;
+    if (model->inner)
+        return;
     for (int i = 0; i < model->num_nodes; i++) {
         const hpct_node *node = &model->nodes[i];
         bool makes_output = model->tensors[node->output].root == model->tensors[model->output].root;
@@ -68,6 +70,7 @@ void hpct_run_free(hpct_run *run)
     hpct_emulation_free(run->emulation);
     free(run->param_offsets);
     free(run->root);
+    free(run->value_offsets);
     free(run->learns);
     free(run->updates);
     free(run->batch_sizes);
@@ -179,6 +182,8 @@ static hpct_status make_ops(const hpct_model *model, hpct_run *run,
     run->root = find_roots(model);
     if (learns == NULL || run->root == NULL)
         return hpct_fail_memory((size_t) model->num_tensors * sizeof *learns);
+    for (int t = 0; t < model->num_tensors; t++)
+        learns[t] = model->tensors[t].learns && run->training;
     hpct_status status = hpct_run_find_blocks(model, run, &blocks);
     for (int i = 0; i < model->num_nodes && status == HPCT_OK; i++) {
         const hpct_node *node = &model->nodes[i];

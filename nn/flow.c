@@ -30,8 +30,15 @@ static bool spoils(const story *a, const story *b)
 static void tell(const hpct_model *model, hpct_run *run, story *stories)
 {
     for (int t = 0; t < model->num_tensors; t++)
-        stories[t] = (story){.birth = INT_MAX, .first_change = INT_MAX, .last_change = -1};
+        stories[t] =
+            (story){.birth = INT_MAX, .first_change = INT_MAX, .last_change = -1, .last_use = -1};
     stories[hpct_run_root(model, run, run->loss_tensor)].birth = model->num_nodes;
+    for (int t = 0; t < model->num_tensors; t++) {
+        if (model->tensors[t].taken) /* later stages have begun its gradient */
+            stories[t].birth = model->num_nodes;
+        if (model->tensors[t].given) /* an earlier stage goes on with it */
+            stories[t].last_use = 2 * model->num_nodes + 1;
+    }
     for (int i = model->num_nodes - 1; i >= 0; i--) {
         const hpct_node *node = &model->nodes[i];
         hpct_run_node *built = &run->nodes[i];
@@ -39,7 +46,7 @@ static void tell(const hpct_model *model, hpct_run *run, story *stories)
         if (!built->backward || built->merged)
             continue;
         story *dst = &stories[hpct_run_root(model, run, node->output)];
-        dst->last_use = now;
+        dst->last_use = now > dst->last_use ? now : dst->last_use;
         if (!built->op->backward_keeps_diff_dst)
             change(dst, now);
         for (int k = 0; k < node->num_inputs; k++) {

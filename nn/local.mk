@@ -14,6 +14,8 @@ nn_libnn_la_SOURCES = \
 	nn/compile.c \
 	nn/cost.c \
 	nn/cost.h \
+	nn/cut.c \
+	nn/cut.h \
 	nn/dropout.h \
 	nn/emulate.c \
 	nn/emulate.h \
@@ -49,6 +51,8 @@ nn_libnn_la_SOURCES = \
 	nn/predict.c \
 	nn/profile.c \
 	nn/profile.h \
+	nn/record.c \
+	nn/record.h \
 	nn/replicas.h \
 	nn/rng.c \
 	nn/rng.h \
@@ -65,6 +69,8 @@ nn_libnn_la_SOURCES = \
 	nn/shard_plan.h \
 	nn/snapshot.c \
 	nn/snapshot.h \
+	nn/stage.c \
+	nn/stage.h \
 	nn/step.c \
 	nn/step.h \
 	nn/summary.c \

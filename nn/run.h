@@ -85,6 +85,7 @@ struct hpct_run {
     float *targets; /* NULL: the labels say it */
     char *block;    /* activations, their gradients, workspaces: as planned */
     size_t block_bytes;
+    size_t *value_offsets, *diff_offsets; /* [tensors] where in it these lie, where they do */
     void *scratch;
 
     const float *output; /* of the model */
@@ -136,6 +137,10 @@ size_t hpct_run_copies_bytes(const hpct_run *run);
  * the size of that block; ops must have been made. Times of the plan: forward of node i at i, the
  * loss at N, backward of node i at 2N - i. */
 hpct_status hpct_run_place(const hpct_model *model, hpct_run *run, size_t *bytes);
+
+/* Goes on in another block of run->block_bytes, which is run->block from now on: what lay in the
+ * one before stays there for a way back. */
+void hpct_run_move(hpct_run *run, char *to);
 
 /* Makes every node that reads the model's input read it there. */
 void hpct_run_set_input(const hpct_model *model, hpct_run *run, float *input);

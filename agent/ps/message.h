@@ -6,8 +6,8 @@
 
 #include "agent/comm/frame.h"
 
-#define HPCT_PS_MESSAGE_BYTES 256
-#define HPCT_PS_TEXT 96
+#define HPCT_PS_MESSAGE_BYTES 384
+#define HPCT_PS_TEXT 224
 
 typedef enum hpct_ps_message_type {
     HPCT_PS_HELLO = 1, /* to a server: `from`, its index, its node, the run's `plan` */
@@ -21,7 +21,7 @@ typedef enum hpct_ps_message_type {
     HPCT_PS_DONE,      /* to server 0: the sums of an item that is done */
     HPCT_PS_SKIPPED,   /* to server 0: an item that is not needed any more */
     HPCT_PS_BEAT,      /* from servers and pulses: I live */
-    HPCT_PS_LOST,      /* from server 0: the run ends, why in `text` */
+    HPCT_PS_LOST,      /* from whom cannot go on: why in `text` */
     HPCT_PS_BYE,       /* to a server: I leave in order */
     HPCT_PS_MESSAGE_TYPES
 } hpct_ps_message_type;

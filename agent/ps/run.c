@@ -340,6 +340,16 @@ void hpct_ps_run_free(hpct_ps_run *run)
     free(run->state_bounds);
 }
 
+void hpct_ps_run_reason(const hpct_ps_run *run, hpct_ps_message *message)
+{
+    const char *text = hpct_last_error();
+    size_t length = strlen(run->name);
+    if (strncmp(text, run->name, length) == 0 && strncmp(text + length, ": ", 2) == 0)
+        text += length + 2;
+    *message = (hpct_ps_message){.type = HPCT_PS_LOST};
+    hpct_frame_set(message->text, sizeof message->text, text);
+}
+
 /* ---- parts ---- */
 
 static size_t part(const hpct_ps_run *run, int server, float *arena, float *states,

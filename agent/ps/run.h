@@ -46,4 +46,7 @@ size_t hpct_ps_run_gradients(const hpct_ps_run *run, int server, float *states,
 /* "parameter server 1 on node0 (10.0.0.1:22000)"; into text, which it returns. */
 const char *hpct_ps_run_server(const hpct_ps_run *run, int server, char text[160]);
 
+/* *message becomes the LOST that passes on the last error of this process, without its own name. */
+void hpct_ps_run_reason(const hpct_ps_run *run, hpct_ps_message *message);
+
 #endif

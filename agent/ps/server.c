@@ -48,7 +48,7 @@ typedef struct server {
     int64_t turn_ms;
     bool over;
     int signal;
-    char last_lost[200];
+    char last_lost[400];
 } server;
 
 static void drop(member *m)
@@ -84,7 +84,8 @@ static void lose(server *s, member *m, const char *how)
                  m->node, how);
         fprintf(stderr, "%shpc-train: %s; %d of %d workers are here\n",
                 isatty(STDERR_FILENO) ? "\n" : "", s->last_lost, s->here, s->run->workers);
-        snprintf(lost.text, sizeof lost.text, "parameter server 0 gave this worker up: %.50s", how);
+        snprintf(lost.text, sizeof lost.text, "parameter server 0 gave this worker up: %.150s",
+                 how);
         hpct_ps_channel_send(&m->channel, &lost, s->run->token, NULL);
         if (pulse != NULL)
             hpct_ps_channel_send(&pulse->channel, &lost, s->run->token, NULL);
@@ -223,6 +224,9 @@ static hpct_status serve_worker(server *s, member *m, const hpct_ps_message *mes
         return serve_pull(s, m, message);
     case HPCT_PS_BYE:
         lose(s, m, NULL);
+        return HPCT_OK;
+    case HPCT_PS_LOST:
+        lose(s, m, message->text);
         return HPCT_OK;
     case HPCT_PS_DONE:
     case HPCT_PS_SKIPPED:
@@ -405,15 +409,13 @@ static void sleep_until_something(server *s)
 static hpct_status lead(server *s, int64_t now)
 {
     hpct_ps_schedule *schedule = hpct_ps_leader_schedule(s->leader);
-    hpct_status status = hpct_ps_servers_watch(&s->servers);
     if (s->signal == 0 && hpct_stop_signal() != 0 && !hpct_ps_schedule_ended(schedule)) {
         s->signal = hpct_stop_signal();
         hpct_ps_leader_stop(s->leader, s->signal);
     }
-    if (status == HPCT_OK)
-        give_out(s);
+    give_out(s);
     s->over = hpct_ps_schedule_ended(schedule) && s->here == 0;
-    return status == HPCT_OK && !s->over ? judge_absence(s, now) : status;
+    return s->over ? HPCT_OK : judge_absence(s, now);
 }
 
 static hpct_status turn(server *s)
@@ -422,6 +424,8 @@ static hpct_status turn(server *s)
     sleep_until_something(s);
     int64_t now = hpct_link_now_ms();
     forgive_own_absence(s, now, HPCT_PS_BEAT_MS);
+    if (s->leader != NULL) /* before the workers, who go when a server has gone */
+        status = hpct_ps_servers_watch(&s->servers);
     for (int i = 0; i < s->num_members && status == HPCT_OK && !s->over; i++) {
         hpct_ps_channel_flush(&s->members[i].channel);
         if (s->members[i].channel.fd >= 0 && s->polls[1 + i].revents != 0)
@@ -477,16 +481,6 @@ static hpct_status collect(server *s)
     return status;
 }
 
-/* The last error, without the name of this server before it. */
-static const char *reason(const hpct_ps_run *run)
-{
-    const char *text = hpct_last_error();
-    size_t length = strlen(run->name);
-    return strncmp(text, run->name, length) == 0 && strncmp(text + length, ": ", 2) == 0
-               ? text + length + 2
-               : text;
-}
-
 /* Everybody that is here. */
 static void tell_all(server *s, const hpct_ps_message *message)
 {
@@ -528,11 +522,10 @@ hpct_status hpct_ps_serve(hpct_ps_run *run, hpct_ps_leader *leader, int *signal)
     if (status == HPCT_OK && leader != NULL)
         status = collect(&s);
     hpct_ps_message end = {.type = HPCT_PS_ITEM, .task = HPCT_PS_END, .signal = (uint8_t) s.signal};
-    if (status != HPCT_OK && leader != NULL && s.members != NULL) {
-        end = (hpct_ps_message){.type = HPCT_PS_LOST};
-        hpct_frame_set(end.text, sizeof end.text, reason(run));
+    if (status != HPCT_OK)
+        hpct_ps_run_reason(run, &end);
+    if (status != HPCT_OK && s.members != NULL)
         tell_all(&s, &end);
-    }
     if (leader != NULL)
         hpct_ps_servers_leave(&s.servers, &end);
     *signal = s.signal;

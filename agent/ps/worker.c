@@ -193,8 +193,10 @@ hpct_status hpct_ps_work(hpct_ps_run *run, int *signal)
     if (status == HPCT_OK)
         *signal = w.item.task == HPCT_PS_END ? w.item.signal : hpct_stop_signal();
     hpct_ps_pulse_stop(w.pulse);
-    hpct_ps_message bye = {.type = HPCT_PS_BYE};
-    hpct_ps_servers_leave(&w.servers, status == HPCT_OK ? &bye : NULL);
+    hpct_ps_message last = {.type = HPCT_PS_BYE};
+    if (status != HPCT_OK)
+        hpct_ps_run_reason(run, &last);
+    hpct_ps_servers_leave(&w.servers, &last);
     hpct_pipeline_close(w.pipeline);
     free(w.states);
     return status;

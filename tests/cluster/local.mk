@@ -19,7 +19,8 @@ cluster_tests = \
 	tests/cluster/plugin_slurm_conf.t \
 	tests/cluster/quickstart.t \
 	tests/cluster/sandbox.t \
-	tests/cluster/train_failures.t
+	tests/cluster/train_failures.t \
+	tests/cluster/train_ps.t
 TESTS += $(cluster_tests)
 scaled_tests += tests/cluster/broadcast_faults.t tests/cluster/plugin_broadcast.t
 EXTRA_DIST += $(cluster_tests) tests/cluster/layout_lib.sh tests/cluster/lib.sh tests/cluster/plugin_lib.sh tests/cluster/train_lib.sh

@@ -2,13 +2,16 @@
 strategy_tests = tests/strategy/auto.t \
 	tests/strategy/central_storage.t \
 	tests/strategy/compress.t \
+	tests/strategy/faults.t \
 	tests/strategy/hybrid.t \
 	tests/strategy/local_sgd.t \
 	tests/strategy/mirrored.t \
 	tests/strategy/multi_worker_mirrored.t \
-	tests/strategy/parameter_server.t
+	tests/strategy/parameter_server.t \
+	tests/strategy/pipeline.t
 TESTS += $(strategy_tests)
-EXTRA_DIST += $(strategy_tests) tests/strategy/lib.sh tests/strategy/random.json tests/strategy/residual.json \
+scaled_tests += $(strategy_tests)
+EXTRA_DIST += $(strategy_tests) tests/strategy/lib.sh tests/strategy/random.json tests/strategy/rank.sh tests/strategy/residual.json \
 	tests/strategy/timeline.py
 check_PROGRAMS += tests/strategy/compare_weights
 tests_strategy_compare_weights_SOURCES = tests/strategy/compare_weights.c

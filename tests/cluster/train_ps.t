@@ -1,0 +1,75 @@
+#!/bin/bash
+# Training through srun --hpc-train where tasks have roles: parameter servers and workers, of which some are killed; and the
+# reduction within a node before that between nodes.
+# shellcheck disable=SC2086,SC2154
+. "${top_srcdir:-.}/tests/cluster/lib.sh"
+. "$top_srcdir/tests/cluster/train_lib.sh"
+on_cluster 2
+need_training
+sandbox_run srun -N1 --hpc-train true >/dev/null 2>&1 || skip_all "the plugin is not on this cluster"
+in_epoch() { grep -q "^Epoch $1/" "$work_here/out"; }
+
+# ---- 2 servers, 4 workers, asynchronous; then one worker less ----
+ps="srun --kill-on-bad-exit=0 --hpc-train --hpc-train-roles=ps:2,worker:4 -N2 -n6 hpc-train fit --model mnist-cnn --strategy parameter-server --data $data"
+begin $ps --batch-size 16 --steps-per-epoch 40 --epochs 5 --learning-rate 0.05 --max-staleness 6 --summary-json "$work/ps.json"
+wait_for in_epoch 2
+kill -KILL "$(rank_pid 4)"
+finish
+ok "$(in_epoch 5; echo $?)" "a worker is killed in epoch 2: the others train to the end of epoch 5" || diag "$err" "$out"
+is "$(sed -n 's/^srun: error: .*: \(task .*\)$/\1/p' <<<"$err")" "task 4: Killed" "no task but the killed one fails"
+like "$err" 'hpc-train: worker 2 on node[01] was lost: its connection closed.*; 3 of 4 workers are here' "server 0 names it"
+summary=$work_here/ps.json
+is "$(number workers_lost "$summary") $(number servers "$summary")" "1 2" "the summary has it, and the servers"
+losses=$(sed -n 's/.* loss: \([0-9.]*\)$/\1/p' <<<"$out" | tr '\n' ' ')
+ok "$(awk '{ print !(NF == 5 && $5 < 0.75 * $1 && $5 > 0) }' <<<"$losses")" "it converges: the losses of the epochs are $losses"
+staleness=$(number staleness_largest "$summary")
+ok "$(awk -v s="$staleness" 'BEGIN { print !(s ~ /^[0-9]+$/ && s >= 1 && s <= 6) }')" "staleness is reported: $staleness at most, within its bound of 6"
+
+# ---- a server is killed ----
+begin $ps --batch-size 16 --epochs 1000 --steps-per-epoch 5
+wait_for in_epoch 3
+mark
+kill -KILL "$(rank_pid 1)"
+finish
+ok $((seconds > 10)) "a server is killed: the step ends within 10 s"
+like "$err" 'parameter server 1 on node0:[0-9]+ was lost: its connection closed' "with a message that names it"
+is "$(sed -n 's/^srun: error: .*: tasks\{0,1\} \([0-9,-]*\): Exited with exit code 69$/\1/p' <<<"$err" | tr ',' '\n' |
+    awk -F- '{ tasks += ($2 == "" ? $1 : $2) - $1 + 1 } END { print tasks + 0 }')" 5 "the five others end with 69" || diag "$err"
+ok "$(wait_for none_left; echo $?)" "no process is left"
+
+# ---- 2 nodes of 2 ranks: what leaves a node is one node's gradients, not one rank's for each ----
+cat >"$work_here/counted" <<'END'
+#!/bin/bash
+# counted FILE CMD…: CMD; the first task of a node notes the bytes that leave the node meanwhile in FILE.NODE.
+sent() { # in the shell: some awks have no integers above 2^31
+    local sum=0 name values
+    while IFS=: read -r name values; do
+        read -ra values <<<"$values"
+        [[ ${name// /} == lo || ! ${values[8]-} =~ ^[0-9]+$ ]] || sum=$((sum + values[8]))
+    done </proc/self/net/dev
+    echo $sum
+}
+before=$(sent)
+"${@:2}"
+status=$?
+[ "$SLURM_LOCALID" != 0 ] || echo $(($(sent) - before)) >"$1.$SLURM_NODEID"
+exit $status
+END
+chmod 755 "$work_here/counted"
+train_on() { # NAME STEPS SRUN-OPTION…
+    capture sandbox_run srun --hpc-train "${@:3}" "$work/counted" "$work/$1" $fit --data "$data" --seed 5 --global-batch-size 16 \
+        --learning-rate 0.001 --steps-per-epoch "$2" --bucket-bytes 2000000 --log-dir "$work/$1.log" --verbose 0
+    is "$status$err" 0 "$1, $2 steps"
+}
+train_on short 3 -N2 -n4 --ntasks-per-node=2
+train_on four 15 -N2 -n4 --ntasks-per-node=2
+train_on one 15 -N1 -n1
+gradients=$((4 * 2770634))
+for node in 0 1; do
+    sent=$((($(cat "$work_here/four.$node") - $(cat "$work_here/short.$node")) / 12))
+    ok "$(awk -v s=$sent -v g=$gradients 'BEGIN { print !(s > 0.95 * g && s < 1.15 * g) }')" "node $node sends $sent bytes a step for $gradients bytes of gradients"
+done
+worst=$(paste -d' ' "$work_here"/{one,four}.log/metrics.jsonl | sed 's/[^0-9.e+ -]//g' |
+    awk '{ d = ($3 - $7) / $3; if (d < 0) d = -d; if (d > worst) worst = d } END { print (NR == 15 && worst <= 1e-4) ? "fine" : NR " steps, off by " worst }')
+is "$worst" fine "and the losses are one rank's"
+done_testing
