@@ -200,9 +200,11 @@ static hpct_prediction shared(const hpct_cost_model *cost, const hpct_network *n
 
 /* Ranks have cells of its result, where channels would leave vectors of them half filled. */
 #define VECTOR_CHANNELS 16
-static bool shares_cells(const hpct_part *part, int ranks)
+static bool shares_cells(const hpct_cost_model *cost, int first, int dense, int ranks)
 {
-    return part->cells >= (size_t) ranks && part->cols % (size_t) (VECTOR_CHANNELS * ranks) != 0;
+    const hpct_part *part = &cost->parts[first];
+    return cost->parts[dense].input == first && part->cells >= (size_t) ranks &&
+           part->cols % (size_t) (VECTOR_CHANNELS * ranks) != 0;
 }
 
 static hpct_prediction hybrid(const hpct_cost_model *cost, const hpct_network *network, int ranks,
@@ -210,7 +212,7 @@ static hpct_prediction hybrid(const hpct_cost_model *cost, const hpct_network *n
 {
     int dense = largest_dense(cost);
     int first = dense >= 0 && rows ? maker_of_channels(cost, dense) : dense;
-    bool cells = first >= 0 && rows && shares_cells(&cost->parts[first], ranks);
+    bool cells = first >= 0 && rows && shares_cells(cost, first, dense, ranks);
     if (first < 0 || (!cells && (size_t) ranks > cost->parts[first].cols))
         return (hpct_prediction){0};
     int reader =
