@@ -53,8 +53,10 @@ agent_libagent_la_SOURCES = \
 	agent/history.c agent/history.h \
 	agent/info.c \
 	agent/json_file.c agent/json_file.h \
+	agent/largest.c agent/largest.h \
 	agent/made_up.c agent/made_up.h \
 	agent/memory.c agent/memory.h agent/memory_share.c \
+	agent/payoff.c agent/payoff.h \
 	agent/plan.c agent/plan_parse.c \
 	agent/predict.c agent/predict.h \
 	agent/process.c agent/process.h \
@@ -73,10 +75,13 @@ agent_libagent_la_SOURCES = \
 	agent/ps/worker.c agent/ps/worker.h \
 	agent/stop.c agent/stop.h \
 	agent/strategy/buckets.c agent/strategy/buckets.h \
+	agent/strategy/candidates.c agent/strategy/candidates.h \
 	agent/strategy/central_storage.c \
 	agent/strategy/choose.c agent/strategy/choose.h \
 	agent/strategy/compress.c agent/strategy/compress.h \
+	agent/strategy/contest.c agent/strategy/contest.h \
 	agent/strategy/crew.c agent/strategy/crew.h \
+	agent/strategy/forecast.c agent/strategy/forecast.h \
 	agent/strategy/hybrid.c \
 	agent/strategy/local_sgd.c \
 	agent/strategy/low_rank.c agent/strategy/low_rank.h agent/strategy/low_rank_body.h \
@@ -91,6 +96,7 @@ agent_libagent_la_SOURCES = \
 	agent/strategy/stage_layout.c agent/strategy/stage_layout.h \
 	agent/strategy/strategy.c agent/strategy/strategy.h \
 	agent/strategy/top_k.c \
+	agent/strategy/trial.c agent/strategy/trial.h \
 	agent/summary.c agent/summary.h \
 	agent/threads.c agent/threads.h \
 	agent/timeline.c agent/timeline.h \

@@ -29,6 +29,8 @@ nn_libnn_la_SOURCES = \
 	nn/graph.h \
 	nn/matrices.c \
 	nn/memory_plan.c \
+	nn/merged.c \
+	nn/merged.h \
 	nn/norm_sync.c \
 	nn/norm_sync.h \
 	nn/op.c \

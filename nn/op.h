@@ -158,7 +158,10 @@ typedef struct hpct_op_build {
     bool needs_diff_src; /* backward has to deliver the gradient of a source */
     bool fuse_update;    /* backward may apply SGD to a parameter instead of storing its gradient */
     bool plain_layout;   /* parameters in a layout that is the same on every processor */
-    uint32_t stream;     /* of random numbers: another one for each node of a model */
+    const hpct_window
+        *pool;       /* of the maximum pooling that it does as well (the backend's `merges`):
+                        its result and dst_blocks are the pooling's; NULL: none */
+    uint32_t stream; /* of random numbers: another one for each node of a model */
 } hpct_op_build;
 
 /* One call. Arrays over inputs have one entry for each of the node's inputs. */
@@ -201,7 +204,7 @@ typedef struct hpct_op_class {
 struct hpct_op {
     const hpct_op_class *class;
     hpct_op_spec spec;
-    hpct_op_build build;      /* batch_sizes belongs to the model and outlives the op */
+    hpct_op_build build;      /* batch_sizes and pool belong to the model and outlive the op */
     hpct_precision precision; /* that it computes in */
     int num_params;
     size_t param_floats[HPCT_OP_MAX_PARAMS];   /* in the arena, padding included */

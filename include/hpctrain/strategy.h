@@ -45,8 +45,9 @@ typedef struct hpct_compression {
 
 /* Zero means the default named; all ranks give the same. */
 typedef struct hpct_strategy_options {
-    /* "auto" (the default): the fastest of those that change nothing but the order of sums, found
-     * by a few steps of each before training, on made-up pictures; which it is may differ between
+    /* "auto" (the default): the fastest of those that change nothing but the order of sums, and
+     * with allow_lossy of others too, found by a few steps of each in turn before training, on
+     * made-up pictures; of those within 2 % of it the simplest; which it is may differ between
      * runs, and so may the last bits of their results. With replicas above 1: "mirrored".
      * Or one by name:
      * "multi-worker-mirrored": every rank has the whole model and a slice of each global batch; the

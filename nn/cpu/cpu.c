@@ -165,6 +165,7 @@ const hpct_backend hpct_backend_cpu = {
     .release = hpct_host_release,
     .check_precision = check_precision,
     .make_op = make_op,
+    .merges = hpct_cpu_direct_merges,
     .blocking = blocking,
     .loss = hpct_cpu_loss,
     .update = hpct_cpu_update,

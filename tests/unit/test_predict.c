@@ -1,4 +1,5 @@
 /* The formulae of predictions: their limits, and that they move the right way. */
+#include "agent/payoff.h"
 #include "agent/predict.h"
 #include "tests/unit/unit.h"
 
@@ -224,6 +225,42 @@ static void what_cannot_be_shared(void **state)
     NEAR(with.step_seconds - without.step_seconds, 3 * 50e-6 + 4 * 129 / 125e6);
 }
 
+static double efficiency(const hpct_payoff_case *c, int ranks, hpct_scheme scheme)
+{
+    double samples = c->same_global ? ceil(c->samples / ranks) : c->samples;
+    double global = c->same_global ? c->samples : samples * ranks, alone = c->samples;
+    double step = hpct_predict(scheme, &cost, c->network, &how, ranks, samples).step_seconds;
+    return global / step / ranks * (cost.alone.fixed + alone * cost.alone.each) / alone;
+}
+
+static void how_many_pay_off(void **state)
+{
+    (void) state;
+    hpct_payoff_case c = {.cost = &cost, .network = &free_network, .how = how, .samples = 64};
+    c.allowed[HPCT_SCHEME_MIRRORED] = true;
+    assert_int_equal(hpct_payoff(&c), HPCT_PAYOFF_MOST); /* nothing is lost but for the update */
+    c.network = &gigabit; /* a gradient of 11 MB takes longer than a step: */
+    assert_int_equal(hpct_payoff(&c), 1);
+    c.allowed[HPCT_SCHEME_LOCAL_SGD] = true; /* and an eighth of it does not */
+    int most = hpct_payoff(&c);
+    assert_true(most > 2 && efficiency(&c, most, HPCT_SCHEME_LOCAL_SGD) >= HPCT_PAYOFF_EFFICIENCY);
+
+    const hpct_network late = {2e-3, 125e6};
+    c = (hpct_payoff_case){.cost = &cost,
+                           .network = &late,
+                           .how = how,
+                           .allowed = {[HPCT_SCHEME_HYBRID_ROWS] = true},
+                           .samples = 256,
+                           .same_global = true};
+    most = hpct_payoff(&c); /* messages limit it: 256 pictures alone take 50 ms */
+    assert_true(most > 1 && most < 16);
+    assert_true(efficiency(&c, most, HPCT_SCHEME_HYBRID_ROWS) >= HPCT_PAYOFF_EFFICIENCY);
+    assert_true(efficiency(&c, most + 1, HPCT_SCHEME_HYBRID_ROWS) < HPCT_PAYOFF_EFFICIENCY);
+    c.network = &free_network;
+    c.samples = 3;
+    assert_true(hpct_payoff(&c) <= 3); /* each rank has a sample */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -234,6 +271,7 @@ int main(void)
         cmocka_unit_test(monotonic),
         cmocka_unit_test(overlap),
         cmocka_unit_test(what_cannot_be_shared),
+        cmocka_unit_test(how_many_pay_off),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
