@@ -3,6 +3,7 @@
 #include "agent/context.h"
 #include "agent/data/sampler.h"
 #include "agent/emulate.h"
+#include "agent/largest.h"
 #include "agent/made_up.h"
 #include "agent/process.h"
 #include "agent/profile.h"
@@ -68,14 +69,16 @@ static hpct_status check_options(bench_run *run)
                          global, size);
     if (o->steps == 0)
         o->steps = DEFAULT_STEPS;
-    if (o->strategy.local_warmup_steps == 0 && o->strategy.name != NULL &&
-        strcmp(o->strategy.name, "local-sgd") == 0)
-        o->strategy.local_warmup_steps = -1;
     if (o->strategy.compression.warmup_steps == 0)
-        o->strategy.compression.warmup_steps = -1; /* what all later steps are like is asked for */
+        o->strategy.compression.warmup_steps = -1; /* as with local-sgd's, below */
     run->global_count = (int) global;
-    const hpct_strategy_ops *ignored;
-    hpct_status status = hpct_strategy_find(&ignored, &o->strategy);
+    const hpct_strategy_ops *ops;
+    hpct_status status = hpct_strategy_find(&ops, &o->strategy);
+    if (status == HPCT_OK && ops->in_pieces && (o->emulate != NULL || o->profile))
+        return hpct_fail(HPCT_ERR_USAGE,
+                         "strategy %s has no --profile and no --emulate: a step is made of several "
+                         "small ones",
+                         ops->name);
     return status == HPCT_OK ? hpct_strategy_check_batch(&o->strategy, size, run->global_count)
                              : status;
 }
@@ -86,10 +89,13 @@ static hpct_status choose_strategy(bench_run *run)
     int rank = hpct_context_rank(run->context), size = hpct_context_size(run->context);
     int64_t begin;
     hpct_strategy_choice *choice = &run->strategy_choice;
-    hpct_status status = hpct_strategy_choose(choice, run->context, run->model,
-                                              &run->options.strategy, run->global_count);
+    hpct_status status =
+        hpct_strategy_choose(choice, run->context, run->model, &run->options.strategy,
+                             run->global_count, run->options.global_batch_size > 0);
     if (status != HPCT_OK)
         return status;
+    if (choice->ops == &hpct_local_sgd && choice->options.local_warmup_steps == 0)
+        choice->options.local_warmup_steps = -1; /* what all later steps are like is asked for */
     if (choice->line[0] != '\0' && rank == 0)
         printf("%s\n", choice->line);
     run->count = choice->ops->whole_batch ? run->global_count
@@ -203,21 +209,6 @@ static hpct_status print_profile(bench_run *run)
     return HPCT_OK;
 }
 
-static hpct_status largest_peak(bench_run *run)
-{
-    hpct_comm *comm = hpct_context_comm(run->context);
-    double mine = hpct_process_peak_mb(), *all = malloc((size_t) comm->size * sizeof *all);
-    hpct_status status = hpct_context_agree(
-        run->context, all == NULL ? hpct_fail_memory((size_t) comm->size * sizeof *all) : HPCT_OK);
-    if (status == HPCT_OK)
-        status = comm->ops->allgather(comm, &mine, all, sizeof mine);
-    run->peak_mb = mine;
-    for (int rank = 0; status == HPCT_OK && rank < comm->size; rank++)
-        run->peak_mb = fmax(run->peak_mb, all[rank]);
-    free(all);
-    return status;
-}
-
 static hpct_status write_summary(const bench_run *run, const hpct_bench_result *result)
 {
     hpct_status status = HPCT_OK;
@@ -257,8 +248,10 @@ hpct_status hpct_bench(hpct_context *context, hpct_model *model, const hpct_benc
     hpct_status status = prepare(&run);
     if (status == HPCT_OK)
         status = train(&run);
+    run.peak_mb = hpct_process_peak_mb();
     if (status == HPCT_OK)
-        status = largest_peak(&run); /* before the rates are measured, which needs memory */
+        status = hpct_largest(context, &run.peak_mb,
+                              1); /* before the rates are measured, which needs memory */
     if (status == HPCT_OK) {
         sort_steps(&run);
         result->step_seconds = run.seconds[run.order[run.options.steps / 2]];

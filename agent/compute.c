@@ -14,9 +14,8 @@
 #include <string.h>
 
 #define VERSION 1
-#define LEAST_STEPS 5
-#define MOST_STEPS 40
-#define LONG_ENOUGH 2.0 /* seconds, for one median */
+
+const hpct_compute_effort hpct_compute_careful = {.least_steps = 5, .seconds = 2, .rates = true};
 
 void hpct_compute_free(hpct_compute *compute)
 {
@@ -65,7 +64,8 @@ static double total(const hpct_compute *compute, const hpct_step_seconds *second
 
 /* As many steps as give a steady median. */
 static hpct_status time_steps(const hpct_compute *compute, hpct_model *model, int n,
-                              bool fuse_update, hpct_step_seconds *seconds)
+                              bool fuse_update, const hpct_compute_effort *effort,
+                              hpct_step_seconds *seconds)
 {
     hpct_build_options options = {
         .backend = "cpu", .batch_sizes = &n, .num_batch_sizes = 1, .fuse_update = fuse_update};
@@ -76,14 +76,14 @@ static hpct_status time_steps(const hpct_compute *compute, hpct_model *model, in
         status = hpct_model_time_parts(model, n, 1, seconds);
     if (status != HPCT_OK)
         return status;
-    double steps = LONG_ENOUGH / fmax(total(compute, seconds), 1e-6);
-    return hpct_model_time_parts(model, n, (int) fmin(fmax(steps, LEAST_STEPS), MOST_STEPS),
-                                 seconds);
+    double steps = fmax(effort->seconds / fmax(total(compute, seconds), 1e-6), effort->least_steps);
+    return hpct_model_time_parts(model, n, (int) fmin(steps, HPCT_COMPUTE_STEPS), seconds);
 }
 
-hpct_status hpct_compute_measure(hpct_compute *compute, hpct_model *model, int samples)
+hpct_status hpct_compute_measure(hpct_compute *compute, hpct_model *model, int samples,
+                                 const hpct_compute_effort *effort)
 {
-    hpct_rates rates;
+    hpct_rates rates = {.bytes = INFINITY};
     hpct_status status = describe(compute, model);
     if (status != HPCT_OK)
         return status;
@@ -92,10 +92,10 @@ hpct_status hpct_compute_measure(hpct_compute *compute, hpct_model *model, int s
     compute->samples[1] = samples / 2;
     for (int i = 0; i < 2 && compute->samples[i] > 0; i++) {
         for (int way = 0; way < HPCT_COMPUTE_WAYS && status == HPCT_OK; way++)
-            status = time_steps(compute, model, compute->samples[i], way == HPCT_FUSED,
+            status = time_steps(compute, model, compute->samples[i], way == HPCT_FUSED, effort,
                                 &compute->seconds[i][way]);
     }
-    if (status == HPCT_OK)
+    if (status == HPCT_OK && effort->rates)
         status = hpct_model_measure_rates(model, &rates);
     if (status != HPCT_OK) {
         hpct_compute_free(compute);

@@ -22,10 +22,21 @@ typedef struct hpct_compute {
     double bytes_per_second;                         /* of copying memory */
 } hpct_compute;
 
+/* How much is spent on a measurement. */
+typedef struct hpct_compute_effort {
+    int least_steps; /* of one median, and no more than HPCT_COMPUTE_STEPS */
+    double seconds;  /* for one median, unless the least steps take longer */
+    bool rates;      /* bytes_per_second too, else it is infinite */
+} hpct_compute_effort;
+
+#define HPCT_COMPUTE_STEPS 40
+extern const hpct_compute_effort hpct_compute_careful; /* for a plan: at least 8 s altogether */
+
 /* Builds the model four times, one after the other, and takes some steps each; ends with the model
  * built for inference. The model must be compiled and initialized; its weights change, and it must
  * outlive *compute. */
-hpct_status hpct_compute_measure(hpct_compute *compute, hpct_model *model, int samples);
+hpct_status hpct_compute_measure(hpct_compute *compute, hpct_model *model, int samples,
+                                 const hpct_compute_effort *effort);
 
 /* Writes and reads them. Reading fails with HPCT_ERR_MISSING, HPCT_ERR_DATA (naming the file and
  * what is wrong) or, when they are another model's or in another precision, HPCT_ERR_USAGE. */

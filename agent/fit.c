@@ -8,6 +8,7 @@
 #include "agent/data/sampler.h"
 #include "agent/evaluate.h"
 #include "agent/history.h"
+#include "agent/largest.h"
 #include "agent/process.h"
 #include "agent/progress.h"
 #include "agent/stop.h"
@@ -105,7 +106,8 @@ static hpct_status choose_strategy(fit_run *run)
                     ? (int) samples
                     : run->global_batch;
     hpct_status status =
-        hpct_strategy_choose(&run->choice, run->context, run->model, &run->options.strategy, batch);
+        hpct_strategy_choose(&run->choice, run->context, run->model, &run->options.strategy, batch,
+                             run->options.global_batch_size > 0);
     if (status == HPCT_OK && run->choice.line[0] != '\0' && run->options.verbose != 0 &&
         hpct_context_rank(run->context) == 0) {
         puts(run->choice.line);
@@ -436,21 +438,6 @@ static double median_step_seconds(fit_run *run)
     return run->step_times[count / 2];
 }
 
-static hpct_status largest_peak(fit_run *run, double *peak)
-{
-    hpct_comm *comm = hpct_context_comm(run->context);
-    double mine = hpct_process_peak_mb(), *all = malloc((size_t) comm->size * sizeof *all);
-    hpct_status status = hpct_context_agree(
-        run->context, all == NULL ? hpct_fail_memory((size_t) comm->size * sizeof *all) : HPCT_OK);
-    if (status == HPCT_OK)
-        status = comm->ops->allgather(comm, &mine, all, sizeof mine);
-    *peak = mine;
-    for (int rank = 0; status == HPCT_OK && rank < comm->size; rank++)
-        *peak = all[rank] > *peak ? all[rank] : *peak;
-    free(all);
-    return status;
-}
-
 static hpct_status write_summary(fit_run *run)
 {
     double seconds = 0;
@@ -478,8 +465,9 @@ static hpct_status write_summary(fit_run *run)
         .learning_rate = hpct_model_learning_rate(run->model),
         .bytes_sent_per_step = run->strategy->ops->bytes_per_step(run->strategy),
         .signal = run->signal,
+        .peak_rss_mb = hpct_process_peak_mb(),
     };
-    hpct_status status = largest_peak(run, &summary.peak_rss_mb);
+    hpct_status status = hpct_largest(run->context, &summary.peak_rss_mb, 1);
     if (status != HPCT_OK)
         return status;
     if (hpct_context_rank(run->context) == 0) {

@@ -13,11 +13,14 @@ agent_libagent_la_SOURCES = \
 	agent/batch.c agent/batch.h \
 	agent/bench.c \
 	agent/comm/comm.h agent/comm/self.c \
+	agent/comm/circulant.c agent/comm/circulant.h \
 	agent/comm/deadline.c agent/comm/deadline.h \
+	agent/comm/fabric.c agent/comm/fabric.h \
 	agent/comm/frame.c agent/comm/frame.h \
 	agent/comm/grid.c agent/comm/grid.h \
 	agent/comm/link.c agent/comm/link.h \
 	agent/comm/network.c agent/comm/network.h \
+	agent/comm/peers.c agent/comm/peers.h \
 	agent/comm/rendezvous.c agent/comm/rendezvous.h \
 	agent/comm/watch.c agent/comm/watch.h \
 	agent/comm/watch_join.c agent/comm/watch_state.h \
@@ -50,8 +53,10 @@ agent_libagent_la_SOURCES = \
 	agent/history.c agent/history.h \
 	agent/info.c \
 	agent/json_file.c agent/json_file.h \
+	agent/largest.c agent/largest.h \
 	agent/made_up.c agent/made_up.h \
 	agent/memory.c agent/memory.h agent/memory_share.c \
+	agent/payoff.c agent/payoff.h \
 	agent/plan.c agent/plan_parse.c \
 	agent/predict.c agent/predict.h \
 	agent/process.c agent/process.h \
@@ -70,22 +75,28 @@ agent_libagent_la_SOURCES = \
 	agent/ps/worker.c agent/ps/worker.h \
 	agent/stop.c agent/stop.h \
 	agent/strategy/buckets.c agent/strategy/buckets.h \
+	agent/strategy/candidates.c agent/strategy/candidates.h \
 	agent/strategy/central_storage.c \
 	agent/strategy/choose.c agent/strategy/choose.h \
 	agent/strategy/compress.c agent/strategy/compress.h \
+	agent/strategy/contest.c agent/strategy/contest.h \
 	agent/strategy/crew.c agent/strategy/crew.h \
+	agent/strategy/forecast.c agent/strategy/forecast.h \
 	agent/strategy/hybrid.c \
 	agent/strategy/local_sgd.c \
 	agent/strategy/low_rank.c agent/strategy/low_rank.h agent/strategy/low_rank_body.h \
 	agent/strategy/mirrored.c \
 	agent/strategy/multi_worker_mirrored.c \
 	agent/strategy/parameter_server.c \
+	agent/strategy/pipeline.c \
 	agent/strategy/powersgd.c \
 	agent/strategy/replica.c agent/strategy/replica.h \
 	agent/strategy/replica_set.c agent/strategy/replica_set.h \
 	agent/strategy/select.c agent/strategy/select.h \
+	agent/strategy/stage_layout.c agent/strategy/stage_layout.h \
 	agent/strategy/strategy.c agent/strategy/strategy.h \
 	agent/strategy/top_k.c \
+	agent/strategy/trial.c agent/strategy/trial.h \
 	agent/summary.c agent/summary.h \
 	agent/threads.c agent/threads.h \
 	agent/timeline.c agent/timeline.h \
@@ -95,7 +106,7 @@ agent_libagent_la_SOURCES = \
 noinst_LTLIBRARIES += agent/comm/libcommmpi.la
 agent_comm_libcommmpi_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE $(MPI_CFLAGS)
 agent_comm_libcommmpi_la_LIBADD = $(MPI_LIBS)
-agent_comm_libcommmpi_la_SOURCES = agent/comm/mpi.c agent/comm/mpi_comm.h agent/comm/mpi_reduction.c
+agent_comm_libcommmpi_la_SOURCES = agent/comm/mpi.c agent/comm/mpi_comm.h agent/comm/mpi_reduction.c agent/comm/mpi_stream.c
 
 # libnn carries base/libbase.la in it.
 hpct_parts = agent/libagent.la agent/cluster/libcluster.la nn/libnn.la

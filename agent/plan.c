@@ -7,6 +7,7 @@
 #include "base/status.h"
 
 #include <hpctrain/plan.h>
+#include <hpctrain/strategy.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <math.h>
@@ -14,8 +15,6 @@
 #include <string.h>
 
 #define DEFAULT_BATCH 32
-#define DEFAULT_LOCAL_STEPS 8
-#define DEFAULT_POWERSGD_RANK 4
 #define LEAST_GAIN 1.01 /* of images per second, for more nodes to pay off */
 
 struct hpct_plan {
@@ -57,9 +56,9 @@ static hpct_status check_options(hpct_plan_options *o)
         return hpct_fail(HPCT_ERR_USAGE, "a network needs a latency of at least 0 and a bandwidth "
                                          "above 0");
     if (o->local_steps == 0)
-        o->local_steps = DEFAULT_LOCAL_STEPS;
+        o->local_steps = HPCT_LOCAL_STEPS;
     if (o->powersgd_rank == 0)
-        o->powersgd_rank = DEFAULT_POWERSGD_RANK;
+        o->powersgd_rank = HPCT_POWERSGD_RANK;
     return HPCT_OK;
 }
 
@@ -97,7 +96,8 @@ static hpct_status find_compute(hpct_plan *plan, hpct_context *context, hpct_mod
     if (status != HPCT_OK || hpct_context_rank(context) != 0)
         return status;
     return o->compute != NULL ? hpct_compute_read(&plan->compute, model, o->compute)
-                              : hpct_compute_measure(&plan->compute, model, most_samples(o));
+                              : hpct_compute_measure(&plan->compute, model, most_samples(o),
+                                                     &hpct_compute_careful);
 }
 
 /* ---- rows ---- */

@@ -44,6 +44,8 @@ typedef enum hpct_scheme {
     HPCT_SCHEMES
 } hpct_scheme;
 
+#define HPCT_POWERSGD_RANK 4 /* where nobody says another */
+
 typedef struct hpct_scheme_options {
     double bucket_bytes; /* of multi-worker-mirrored; 0: as it chooses itself */
     int powersgd_rank;   /* >= 1 */

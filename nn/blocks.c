@@ -63,7 +63,8 @@ hpct_status hpct_run_find_blocks(const hpct_model *model, const hpct_run *run, b
     if (run->backend->blocking == NULL)
         return HPCT_OK;
     for (int t = 0; t < model->num_tensors; t++)
-        blocks[t] = root_of(model, t) == t && can_be_blocks(model, t);
+        blocks[t] = root_of(model, t) == t && can_be_blocks(model, t) && !model->tensors[t].given &&
+                    !model->tensors[t].taken;
     blocks[root_of(model, 0)] = false;
     blocks[root_of(model, model->output)] = false;
     blocks[root_of(model, run->loss_tensor)] = false;

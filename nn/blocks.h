@@ -1,6 +1,6 @@
 /* nn/blocks.h - whose pictures have their channels in blocks (HPCT_CHANNEL_BLOCK in nn/op.h).
- * Convolutions of some processors are faster on these; the model's input, its output and whatever a
- * backend knows only channels last stay as they are. No picture is ever turned over on its own: a
+ * Convolutions of some processors are faster on these; the model's input, its output, what
+ * passes between stages (nn/stage.h) and whatever a backend knows only channels last stay as they are. No picture is ever turned over on its own: a
  * border between both layouts lies where an operation reads the one and writes the other. */
 #ifndef HPCT_NN_BLOCKS_H
 #define HPCT_NN_BLOCKS_H

@@ -7,9 +7,9 @@
 #define HPCT_NN_GRAPH_H
 
 #include "nn/op.h"
-#include "nn/watcher.h"
 #include "nn/optimizer.h"
 #include "nn/shape.h"
+#include "nn/watcher.h"
 
 #define HPCT_NAME_SIZE 64
 
@@ -69,6 +69,10 @@ typedef struct hpct_tensor {
     int root; /* the tensor whose memory this one shares; itself when it has its own */
     int layer;
     bool read; /* by a node or a view */
+    /* Of a model that is a stage of another (nn/stage.h), at the root: */
+    bool given;  /* an earlier stage makes it */
+    bool taken;  /* a later stage reads it, or hands it on */
+    bool learns; /* given: something that made it is trained, so it wants a gradient */
 } hpct_tensor;
 
 typedef struct hpct_node {
@@ -97,7 +101,8 @@ struct hpct_model {
     int num_tensors;
     hpct_node *nodes; /* in an order in which they can be computed */
     int num_nodes;
-    int output;                     /* tensor: the head */
+    int output; /* tensor: the head */
+    bool inner; /* a stage with others behind it: there is no loss at its head */
     char next_name[HPCT_NAME_SIZE]; /* of the next layer; "" for a number */
     struct {
         uint64_t seed;

@@ -14,6 +14,8 @@ nn_libnn_la_SOURCES = \
 	nn/compile.c \
 	nn/cost.c \
 	nn/cost.h \
+	nn/cut.c \
+	nn/cut.h \
 	nn/dropout.h \
 	nn/emulate.c \
 	nn/emulate.h \
@@ -27,6 +29,8 @@ nn_libnn_la_SOURCES = \
 	nn/graph.h \
 	nn/matrices.c \
 	nn/memory_plan.c \
+	nn/merged.c \
+	nn/merged.h \
 	nn/norm_sync.c \
 	nn/norm_sync.h \
 	nn/op.c \
@@ -47,6 +51,8 @@ nn_libnn_la_SOURCES = \
 	nn/predict.c \
 	nn/profile.c \
 	nn/profile.h \
+	nn/record.c \
+	nn/record.h \
 	nn/replicas.h \
 	nn/rng.c \
 	nn/rng.h \
@@ -63,6 +69,8 @@ nn_libnn_la_SOURCES = \
 	nn/shard_plan.h \
 	nn/snapshot.c \
 	nn/snapshot.h \
+	nn/stage.c \
+	nn/stage.h \
 	nn/step.c \
 	nn/step.h \
 	nn/summary.c \
@@ -97,6 +105,7 @@ nn_libnn_la_SOURCES = \
 	nn/ref/update.c \
 	$(nn_ref_kernels)
 nn_libnn_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE $(JANSSON_CFLAGS) $(HDF5_CPPFLAGS)
+nn_libnn_la_CFLAGS = $(AM_CFLAGS) -fopenmp-simd
 nn_libnn_la_LIBADD = nn/libnncpu.la base/libbase.la $(JANSSON_LIBS)
 
 # Keras' files: models as JSON, weights as HDF5. HDF5's library is loaded at run time.

@@ -5,6 +5,7 @@
 
 #include "base/status.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 
 /* Items of the plan: one per tensor for its values, one per tensor for its gradient, one per node
@@ -19,14 +20,14 @@ typedef struct placing {
     int end;        /* later than everything */
 } placing;
 
-static int root_of(const hpct_model *model, int tensor)
+static int root_of(const placing *p, int tensor)
 {
-    return model->tensors[tensor].root;
+    return hpct_run_root(p->model, p->run, tensor);
 }
 
 static int diff_root_of(const placing *p, int tensor)
 {
-    return p->diff_root[root_of(p->model, tensor)];
+    return p->diff_root[root_of(p, tensor)];
 }
 
 static void live(hpct_plan_item *item, int time)
@@ -43,6 +44,31 @@ static size_t tensor_bytes(const placing *p, int tensor)
            sizeof(float);
 }
 
+/* Of a stage: what it is given lies there before the first operation, and its gradient until after
+ * the last; what is taken of it lies there until the loss, when its gradient comes. */
+static void find_border_lifetimes(placing *p)
+{
+    const hpct_model *model = p->model;
+    for (int t = 0; t < model->num_tensors; t++) {
+        const hpct_tensor *tensor = &model->tensors[t];
+        hpct_plan_item *diff = &p->diffs[p->diff_root[t]];
+        if (!tensor->given && !tensor->taken)
+            continue;
+        p->values[t].bytes = tensor_bytes(p, t);
+        if (tensor->given)
+            live(&p->values[t], 0);
+        if (tensor->taken)
+            live(&p->values[t], model->num_nodes);
+        if (!p->run->learns[t])
+            continue;
+        diff->bytes = tensor_bytes(p, t);
+        if (tensor->given)
+            live(diff, p->end);
+        if (tensor->taken)
+            live(diff, model->num_nodes);
+    }
+}
+
 static void find_lifetimes(placing *p)
 {
     const hpct_model *model = p->model;
@@ -51,9 +77,11 @@ static void find_lifetimes(placing *p)
     for (int i = 0; i < num; i++) {
         const hpct_node *node = &model->nodes[i];
         const hpct_op *op = run->nodes[i].op;
+        if (run->nodes[i].merged)
+            continue;
         bool backward = run->nodes[i].backward;
         int back = 2 * num - i;
-        int dst = root_of(model, node->output);
+        int dst = root_of(p, node->output);
         p->values[dst].bytes = tensor_bytes(p, dst);
         live(&p->values[dst], i);
         if (backward && op->backward_reads_dst)
@@ -61,7 +89,7 @@ static void find_lifetimes(placing *p)
         if (backward)
             live(&p->diffs[diff_root_of(p, dst)], back);
         for (int k = 0; k < node->num_inputs; k++) {
-            int src = root_of(model, node->inputs[k]);
+            int src = root_of(p, node->inputs[k]);
             live(&p->values[src], i);
             if (backward && op->backward_reads_src)
                 live(&p->values[src], back);
@@ -79,20 +107,21 @@ static void find_lifetimes(placing *p)
         live(&p->workspaces[i], i);
         live(&p->workspaces[i], run->training ? back : i);
     }
-    int output = root_of(model, model->output), loss = root_of(model, run->loss_tensor);
+    find_border_lifetimes(p);
+    int output = root_of(p, model->output), loss = root_of(p, run->loss_tensor);
     live(&p->values[output], p->end);
     live(&p->values[loss], num);
-    if (run->training && loss != root_of(model, 0)) {
+    if (run->training && loss != root_of(p, 0)) {
         p->diffs[loss].bytes = tensor_bytes(p, loss);
         live(&p->diffs[loss], num);
     }
-    p->values[root_of(model, 0)].bytes = 0; /* the input has its own memory */
+    p->values[root_of(p, 0)].bytes = 0; /* the input has its own memory */
 }
 
 static float *value_at(const placing *p, int tensor)
 {
-    int root = root_of(p->model, tensor);
-    if (root == root_of(p->model, 0))
+    int root = root_of(p, tensor);
+    if (root == root_of(p, 0))
         return p->run->input;
     return (float *) (void *) (p->run->block + p->values[root].offset);
 }
@@ -101,6 +130,22 @@ static float *diff_at(const placing *p, int tensor)
 {
     const hpct_plan_item *item = &p->diffs[diff_root_of(p, tensor)];
     return item->bytes == 0 ? NULL : (float *) (void *) (p->run->block + item->offset);
+}
+
+static hpct_status note_offsets(const placing *p)
+{
+    hpct_run *run = p->run;
+    size_t num = (size_t) p->model->num_tensors;
+    free(run->value_offsets);
+    run->value_offsets = calloc(2 * num, sizeof *run->value_offsets);
+    if (run->value_offsets == NULL)
+        return hpct_fail_memory(2 * num * sizeof *run->value_offsets);
+    run->diff_offsets = run->value_offsets + num;
+    for (size_t t = 0; t < num; t++) {
+        run->value_offsets[t] = p->values[root_of(p, (int) t)].offset;
+        run->diff_offsets[t] = p->diffs[diff_root_of(p, (int) t)].offset;
+    }
+    return HPCT_OK;
 }
 
 static void set_pointers(const placing *p)
@@ -130,21 +175,47 @@ static void set_pointers(const placing *p)
 
 void hpct_run_set_input(const hpct_model *model, hpct_run *run, float *input)
 {
-    int root = root_of(model, 0);
+    int root = hpct_run_root(model, run, 0);
     run->input = input;
     for (int i = 0; i < model->num_nodes; i++) {
         const hpct_node *node = &model->nodes[i];
-        if (root_of(model, node->output) == root)
+        if (hpct_run_root(model, run, node->output) == root)
             run->nodes[i].dst = input;
         for (int k = 0; k < node->num_inputs; k++) {
-            if (root_of(model, node->inputs[k]) == root)
+            if (hpct_run_root(model, run, node->inputs[k]) == root)
                 run->nodes[i].src[k] = input;
         }
     }
-    if (root_of(model, model->output) == root)
+    if (hpct_run_root(model, run, model->output) == root)
         run->output = input;
-    if (root_of(model, run->loss_tensor) == root)
+    if (hpct_run_root(model, run, run->loss_tensor) == root)
         run->loss_src = input;
+}
+
+/* The same place in `to`, of something in run->block; other memory stays. */
+static void *moved(const hpct_run *run, char *to, const void *at)
+{
+    uintptr_t offset = (uintptr_t) at - (uintptr_t) run->block;
+    return at != NULL && offset < run->block_bytes ? to + offset : (void *) (uintptr_t) at;
+}
+
+void hpct_run_move(hpct_run *run, char *to)
+{
+    for (int i = 0; i < run->num_nodes; i++) {
+        hpct_run_node *node = &run->nodes[i];
+        for (int k = 0; k < HPCT_NODE_MAX_INPUTS; k++) {
+            node->src[k] = moved(run, to, node->src[k]);
+            node->diff_src[k] = moved(run, to, node->diff_src[k]);
+        }
+        node->add_after = moved(run, to, node->add_after);
+        node->dst = moved(run, to, node->dst);
+        node->diff_dst = moved(run, to, node->diff_dst);
+        node->workspace = moved(run, to, node->workspace);
+    }
+    run->output = moved(run, to, run->output);
+    run->loss_src = moved(run, to, run->loss_src);
+    run->loss_diff = moved(run, to, run->loss_diff);
+    run->block = to;
 }
 
 hpct_status hpct_run_place(const hpct_model *model, hpct_run *run, size_t *bytes)
@@ -173,10 +244,12 @@ hpct_status hpct_run_place(const hpct_model *model, hpct_run *run, size_t *bytes
         goto end;
     }
     run->block = run->backend->allocate(run->block_bytes);
-    if (run->block != NULL)
-        set_pointers(&p);
-    else
+    if (run->block == NULL) {
         status = hpct_fail_memory(run->block_bytes);
+        goto end;
+    }
+    set_pointers(&p);
+    status = note_offsets(&p);
 end:
     free(p.items);
     free(p.diff_root);

@@ -19,6 +19,7 @@ typedef enum hpct_diff_mode {
 typedef struct hpct_run_node {
     hpct_op *op;
     bool backward; /* false: nothing before it learns, or the loss has taken its place */
+    bool merged;   /* the node that makes its input does its work, too: there is nothing to do */
     const float *src[HPCT_NODE_MAX_INPUTS];
     float *diff_src[HPCT_NODE_MAX_INPUTS];
     hpct_diff_mode mode[HPCT_NODE_MAX_INPUTS];
@@ -62,6 +63,9 @@ struct hpct_run {
     hpct_run_node *nodes; /* [model->num_nodes] */
     int num_nodes;
 
+    int *root; /* [model->num_tensors]: the tensor whose memory this one shares; the model's root
+                  but for what a merged node reads, which is never made */
+
     size_t arena_floats;
     size_t *param_offsets; /* [model->num_params], in the arena of its kind */
     float *parameters, *gradients;
@@ -81,6 +85,7 @@ struct hpct_run {
     float *targets; /* NULL: the labels say it */
     char *block;    /* activations, their gradients, workspaces: as planned */
     size_t block_bytes;
+    size_t *value_offsets, *diff_offsets; /* [tensors] where in it these lie, where they do */
     void *scratch;
 
     const float *output; /* of the model */
@@ -99,6 +104,11 @@ struct hpct_run {
 };
 
 void hpct_run_free(hpct_run *run);
+
+static inline int hpct_run_root(const hpct_model *model, const hpct_run *run, int tensor)
+{
+    return run->root[model->tensors[tensor].root];
+}
 
 /* Where the loss attaches: the tensor it reads and its form. Probabilities that a softmax or
  * sigmoid just made are taken at its input, as Keras does, which keeps small ones exact; *skipped
@@ -127,6 +137,10 @@ size_t hpct_run_copies_bytes(const hpct_run *run);
  * the size of that block; ops must have been made. Times of the plan: forward of node i at i, the
  * loss at N, backward of node i at 2N - i. */
 hpct_status hpct_run_place(const hpct_model *model, hpct_run *run, size_t *bytes);
+
+/* Goes on in another block of run->block_bytes, which is run->block from now on: what lay in the
+ * one before stays there for a way back. */
+void hpct_run_move(hpct_run *run, char *to);
 
 /* Makes every node that reads the model's input read it there. */
 void hpct_run_set_input(const hpct_model *model, hpct_run *run, float *input);

@@ -14,6 +14,8 @@ enum {
     KEY_REPLICAS,
     KEY_LOCAL_STEPS,
     KEY_LOCAL_WARMUP,
+    KEY_MICRO_BATCHES,
+    KEY_STAGES,
     KEY_WIRE,
     KEY_PS_SYNC,
     KEY_BACKUP_WORKERS,
@@ -25,7 +27,7 @@ static const struct argp_option options[] = {
     {"strategy", KEY_STRATEGY, "NAME", 0,
      "auto (the default: the fastest here that changes nothing but rounding; mirrored with "
      "--replicas), central-storage (one rank), hybrid, mirrored, multi-worker-mirrored, "
-     "parameter-server",
+     "parameter-server, pipeline",
      5},
     {"replicas", KEY_REPLICAS, "N", 0,
      "replicas in each rank, threads with a part of its cores and pictures each (default 1; with "
@@ -48,6 +50,14 @@ static const struct argp_option options[] = {
      "local-sgd (with --allow-lossy): steps between averages of the weights (default 8)", 5},
     {"local-warmup-steps", KEY_LOCAL_WARMUP, "STEPS", 0,
      "steps before, each with an average (default 100)", 5},
+    {"stages", KEY_STAGES, "S", 0,
+     "pipeline: parts of the model, one a rank; ranks are a multiple of S (default: the ranks, or "
+     "their largest divisor that the model has operations for)",
+     5},
+    {"micro-batches", KEY_MICRO_BATCHES, "M", 0,
+     "pipeline: pieces that a step's pictures are cut into (default: as few as leave a rank idle "
+     "for a fifth of the step)",
+     5},
     {"ps-sync", KEY_PS_SYNC, NULL, 0,
      "parameter-server: one update a global batch, exact (default: one a gradient)", 5},
     {"backup-workers", KEY_BACKUP_WORKERS, "N", 0,
@@ -116,6 +126,12 @@ static error_t parse(int key, char *value, struct argp_state *state)
     case KEY_LOCAL_WARMUP:
         steps = (int) hpct_cli_integer("local-warmup-steps", value, 0, INT32_MAX);
         o->local_warmup_steps = steps > 0 ? steps : -1;
+        return 0;
+    case KEY_MICRO_BATCHES:
+        o->micro_batches = (int) hpct_cli_integer("micro-batches", value, 1, INT32_MAX);
+        return 0;
+    case KEY_STAGES:
+        o->stages = (int) hpct_cli_integer("stages", value, 1, INT32_MAX);
         return 0;
     case KEY_WIRE:
         o->wire = wire_named(value);

@@ -28,8 +28,25 @@ typedef struct hpct_reduction_options {
     const int *groups;
 } hpct_reduction_options;
 
-/* Every operation is collective: all ranks call it, in the same order, with the same sizes. An
- * error means that the group is broken (HPCT_ERR_PEER) and that only `close` may follow. */
+/* Messages of floats from one rank to another, in order, through buffers that were prepared once: a
+ * receiver has asked for as many as it has buffers ahead of time, and a sender may be as many
+ * ahead. */
+typedef struct hpct_stream hpct_stream;
+
+#define HPCT_MAX_STREAM 32767
+
+typedef struct hpct_stream_options {
+    int peer;      /* the other rank */
+    bool receives; /* else it sends */
+    int number; /* 0 to HPCT_MAX_STREAM, the same at both ends; streams between the same two ranks
+                   in the same direction have different ones */
+    size_t floats; /* of the largest message */
+    int buffers;   /* 1 or more */
+} hpct_stream_options;
+
+/* Every operation is collective, but those on streams: all ranks call it, in the same order, with
+ * the same sizes. An error means that the group is broken (HPCT_ERR_PEER) and that only `close` may
+ * follow. */
 typedef struct hpct_comm_ops {
     const char *name; /* "self", "mpi" */
 
@@ -53,6 +70,24 @@ typedef struct hpct_comm_ops {
     bool (*is_done)(const hpct_reduction *reduction); /* also when it was never started */
     hpct_status (*wait)(hpct_reduction *reduction);
     void (*release)(hpct_reduction *reduction); /* not under way, or the group is broken */
+
+    /* One end of a stream; the peer opens the other. Calls on it are of this rank alone. */
+    hpct_status (*open_stream)(hpct_comm *comm, hpct_stream **out,
+                               const hpct_stream_options *options);
+    /* A sender's next free buffer, a receiver's next message: *data, the same until `pass`. Waits
+     * for it, without holding on to the processor for long. */
+    hpct_status (*next)(hpct_stream *stream, float **data);
+    /* What `next` gave goes: floats[count] to the peer, or (count being ignored) the buffer back,
+     * to receive again. */
+    hpct_status (*pass)(hpct_stream *stream, size_t count);
+    /* Until all that was sent has left. */
+    hpct_status (*drain)(hpct_stream *stream);
+    void (*close_stream)(
+        hpct_stream *stream); /* after drain, or the group is broken; allows NULL */
+
+    /* The ranks that give the same color, in the order of their ranks here, as a group of their
+     * own; to be closed before this one. Collective. */
+    hpct_status (*split)(hpct_comm *comm, hpct_comm **out, int color);
 
     /* Leaves the group in order and frees it; collective. */
     void (*close)(hpct_comm *comm);

@@ -61,14 +61,20 @@ static hpct_status allgather(hpct_comm *comm, const void *mine, void *all, size_
     return hpct_mpi_check(code, "MPI_Allgather");
 }
 
-static void mpi_close(hpct_comm *comm)
+static void free_groups(mpi_comm *mpi)
 {
-    mpi_comm *mpi = (mpi_comm *) comm;
     if (mpi->reductions != MPI_COMM_NULL)
         MPI_Comm_free(&mpi->reductions);
     if (mpi->group != MPI_COMM_NULL)
         MPI_Comm_free(&mpi->group);
-    MPI_Finalize();
+}
+
+static void mpi_close(hpct_comm *comm)
+{
+    mpi_comm *mpi = (mpi_comm *) comm;
+    free_groups(mpi);
+    if (!mpi->part)
+        MPI_Finalize();
     free(mpi);
 }
 
@@ -76,6 +82,8 @@ static void mpi_abandon(hpct_comm *comm)
 {
     free(comm); /* MPI_Finalize would wait for the others */
 }
+
+static hpct_status mpi_split(hpct_comm *comm, hpct_comm **out, int color);
 
 static const hpct_comm_ops mpi_ops = {
     .name = "mpi",
@@ -88,9 +96,41 @@ static const hpct_comm_ops mpi_ops = {
     .is_done = hpct_mpi_is_done,
     .wait = hpct_mpi_wait,
     .release = hpct_mpi_release,
+    .open_stream = hpct_mpi_open_stream,
+    .next = hpct_mpi_next,
+    .pass = hpct_mpi_pass,
+    .drain = hpct_mpi_drain,
+    .close_stream = hpct_mpi_close_stream,
+    .split = mpi_split,
     .close = mpi_close,
     .abandon = mpi_abandon,
 };
+
+static hpct_status mpi_split(hpct_comm *comm, hpct_comm **out, int color)
+{
+    const mpi_comm *whole = (const mpi_comm *) comm;
+    mpi_comm *part = calloc(1, sizeof *part);
+    if (part == NULL)
+        return hpct_fail_memory(sizeof *part);
+    part->base.ops = &mpi_ops;
+    part->part = true;
+    part->group = part->reductions = MPI_COMM_NULL;
+    hpct_status status = hpct_mpi_check(
+        MPI_Comm_split(whole->group, color, comm->rank, &part->group), "MPI_Comm_split");
+    if (status == HPCT_OK)
+        status = hpct_mpi_check(MPI_Comm_dup(part->group, &part->reductions), "MPI_Comm_dup");
+    if (status != HPCT_OK) {
+        free_groups(part);
+        free(part);
+        return status;
+    }
+    MPI_Comm_set_errhandler(part->group, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(part->reductions, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(part->group, &part->base.rank);
+    MPI_Comm_size(part->group, &part->base.size);
+    *out = &part->base;
+    return HPCT_OK;
+}
 
 /* Open MPI prints a page when a connection breaks, and one for MPI_Abort; the watch has said it in
  * a line that names the rank. There is no setting for it, but this function, of Open MPI 4 alone.

@@ -13,6 +13,7 @@ typedef struct mpi_comm {
     MPI_Comm reductions;       /* messages of prepared reductions, which meet no others there */
     int tag;                   /* the next free one in that */
     hpct_reduction *under_way; /* a list */
+    bool part;                 /* made by split: MPI itself is the whole group's */
 } mpi_comm;
 
 /* HPCT_ERR_PEER, naming the call, unless it is MPI_SUCCESS. */
@@ -26,5 +27,13 @@ hpct_status hpct_mpi_progress(hpct_comm *comm);
 bool hpct_mpi_is_done(const hpct_reduction *reduction);
 hpct_status hpct_mpi_wait(hpct_reduction *reduction);
 void hpct_mpi_release(hpct_reduction *reduction);
+
+/* Those of mpi_stream.c. */
+hpct_status hpct_mpi_open_stream(hpct_comm *comm, hpct_stream **out,
+                                 const hpct_stream_options *options);
+hpct_status hpct_mpi_next(hpct_stream *stream, float **data);
+hpct_status hpct_mpi_pass(hpct_stream *stream, size_t count);
+hpct_status hpct_mpi_drain(hpct_stream *stream);
+void hpct_mpi_close_stream(hpct_stream *stream);
 
 #endif

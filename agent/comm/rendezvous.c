@@ -56,37 +56,40 @@ hpct_status hpct_rendezvous_from_config(hpct_rendezvous *out, const hpct_config 
 
 typedef struct announcement {
     int32_t status; /* of rank 0's listening */
-    int32_t port, num_hosts;
+    int32_t port;
+    hpct_rendezvous_hosts hosts;
     char node[256];
-    char hosts[HPCT_RENDEZVOUS_ADDRESSES][INET6_ADDRSTRLEN + 2];
     char error[256];
     uint8_t token[HPCT_TOKEN_BYTES];
 } announcement;
 
-/* Every address by which another node may reach this one; link-local ones mean nothing there. */
-static void list_own_addresses(announcement *a)
+/* Link-local addresses mean nothing on another node. */
+void hpct_rendezvous_list_hosts(hpct_rendezvous_hosts *hosts)
 {
     struct ifaddrs *all = NULL;
+    *hosts = (hpct_rendezvous_hosts){0};
     if (getifaddrs(&all) != 0)
-        return;
+        all = NULL;
     for (const struct ifaddrs *i = all; i != NULL; i = i->ifa_next) {
         char text[INET6_ADDRSTRLEN];
         if (i->ifa_addr == NULL || (i->ifa_flags & IFF_LOOPBACK) || !(i->ifa_flags & IFF_UP) ||
-            a->num_hosts >= HPCT_RENDEZVOUS_ADDRESSES - 2)
+            hosts->num >= HPCT_RENDEZVOUS_HOSTS)
             continue;
         if (i->ifa_addr->sa_family == AF_INET) {
             const struct sockaddr_in *v4 = (const void *) i->ifa_addr;
             inet_ntop(AF_INET, &v4->sin_addr, text, sizeof text);
-            snprintf(a->hosts[a->num_hosts++], sizeof a->hosts[0], "%s", text);
+            snprintf(hosts->host[hosts->num++], sizeof hosts->host[0], "%s", text);
         } else if (i->ifa_addr->sa_family == AF_INET6) {
             const struct sockaddr_in6 *v6 = (const void *) i->ifa_addr;
             if (IN6_IS_ADDR_LINKLOCAL(&v6->sin6_addr))
                 continue;
             inet_ntop(AF_INET6, &v6->sin6_addr, text, sizeof text);
-            snprintf(a->hosts[a->num_hosts++], sizeof a->hosts[0], "[%s]", text);
+            snprintf(hosts->host[hosts->num++], sizeof hosts->host[0], "[%s]", text);
         }
     }
     freeifaddrs(all);
+    if (hosts->num == 0)
+        snprintf(hosts->host[hosts->num++], sizeof hosts->host[0], "127.0.0.1");
 }
 
 static void announce(announcement *a, hpct_rendezvous *out)
@@ -98,7 +101,7 @@ static void announce(announcement *a, hpct_rendezvous *out)
         a->status = (int32_t) hpct_fail(HPCT_ERR_INTERNAL, "getrandom: %s", strerror(errno));
     if (a->status != HPCT_OK)
         snprintf(a->error, sizeof a->error, "%.255s", hpct_last_error());
-    list_own_addresses(a);
+    hpct_rendezvous_list_hosts(&a->hosts);
 }
 
 static void add_address(hpct_rendezvous *out, const char *host, int port)
@@ -129,8 +132,8 @@ hpct_status hpct_rendezvous_through(hpct_rendezvous *out, hpct_comm *comm)
     memcpy(out->token, a.token, sizeof out->token);
     if (strcmp(own_node, a.node) == 0)
         add_address(out, "127.0.0.1", a.port);
-    for (int i = 0; i < a.num_hosts; i++)
-        add_address(out, a.hosts[i], a.port);
+    for (int i = 0; i < a.hosts.num; i++)
+        add_address(out, a.hosts.host[i], a.port);
     add_address(out, a.node, a.port);
     return HPCT_OK;
 }

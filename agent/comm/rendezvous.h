@@ -9,6 +9,16 @@
 
 #define HPCT_RENDEZVOUS_ADDRESSES 8
 #define HPCT_RENDEZVOUS_ADDRESS_SIZE 272
+#define HPCT_RENDEZVOUS_HOSTS 6
+
+/* Numeric addresses of a node, IPv6 ones in brackets. */
+typedef struct hpct_rendezvous_hosts {
+    int num;
+    char host[HPCT_RENDEZVOUS_HOSTS][48];
+} hpct_rendezvous_hosts;
+
+/* Those by which another node may reach this one; where there are none, the loopback's. */
+void hpct_rendezvous_list_hosts(hpct_rendezvous_hosts *hosts);
 
 typedef struct hpct_rendezvous {
     int listen_fd; /* rank 0's, else -1 */

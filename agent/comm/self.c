@@ -67,6 +67,27 @@ static void release(hpct_reduction *reduction)
     (void) reduction;
 }
 
+/* There is no other rank to send to. */
+static hpct_status open_stream(hpct_comm *comm, hpct_stream **out,
+                               const hpct_stream_options *options)
+{
+    (void) comm;
+    (void) out;
+    return hpct_fail(HPCT_ERR_INTERNAL, "a stream to rank %d of one alone", options->peer);
+}
+
+static void close_stream(hpct_stream *stream)
+{
+    (void) stream;
+}
+
+static hpct_status split(hpct_comm *comm, hpct_comm **out, int color)
+{
+    (void) comm;
+    (void) color;
+    return hpct_comm_self_open(out);
+}
+
 static void self_free(hpct_comm *comm)
 {
     free(comm);
@@ -83,6 +104,9 @@ static const hpct_comm_ops self_ops = {
     .is_done = is_done,
     .wait = start,
     .release = release,
+    .open_stream = open_stream,
+    .close_stream = close_stream,
+    .split = split,
     .close = self_free,
     .abandon = self_free,
 };

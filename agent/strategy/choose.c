@@ -1,226 +1,220 @@
-/* Trials: each candidate is opened as for training, makes a few steps, and is closed again. */
+/* The candidates in turn, block by block, until it is clear which is the fastest. What each should
+ * take is predicted first, so that the likely ones come first and what is hopeless is not tried. */
 #include "agent/strategy/choose.h"
 
 #include "agent/batch.h"
 #include "agent/data/sampler.h"
-#include "agent/made_up.h"
+#include "agent/largest.h"
+#include "agent/payoff.h"
 #include "agent/process.h"
+#include "agent/strategy/candidates.h"
+#include "agent/strategy/contest.h"
+#include "agent/strategy/forecast.h"
+#include "agent/strategy/trial.h"
 #include "base/status.h"
 #include "nn/snapshot.h"
-#include "nn/step.h"
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#define WARM_UP 2 /* of them the second is timed, to know how many may follow */
-#define FEWEST 3
-#define MOST 15
-#define HOPELESS 2        /* times the best so far */
-#define TRIAL_SECONDS 0.3 /* of each candidate, unless so many are not even the fewest steps */
+_Static_assert(HPCT_CANDIDATES <= HPCT_CONTEST_MOST, "room for all candidates");
 
-/* In the order in which they are preferred where times are equal. */
-static const hpct_strategy_options candidates[] = {
-    {.name = "multi-worker-mirrored"},
-    {.name = "hybrid", .hybrid_form = "rows"}, /* normalizes over the global batch */
-    {.name = "hybrid", .hybrid_form = "columns"},
-};
-#define CANDIDATES (int) (sizeof candidates / sizeof *candidates)
+#define BLOCK_SECONDS 0.05 /* of steps that count */
+#define TRIAL_SECONDS 1.0  /* after which nothing is told apart more exactly */
 
-typedef struct trial {
+typedef struct choice {
     hpct_context *context;
     hpct_model *model;
-    const hpct_strategy_ops *ops;
-    hpct_strategy_options options;
-    int count, global_count;
-    hpct_strategy *strategy;
-} trial;
+    const hpct_strategy_options *given;
+    int global_batch;
+    hpct_trial trials[HPCT_CANDIDATES];
+    hpct_contest contest;
+    hpct_trial alone;         /* one rank by itself: what the others are compared with */
+    hpct_contest alone_times; /* of it */
+    int order[HPCT_CANDIDATES];
+    int payoff; /* ranks */
+} choice;
 
-static int by_size(const void *a, const void *b)
-{
-    double x = *(const double *) a, y = *(const double *) b;
-    return (x > y) - (x < y);
-}
+/* ---- who takes part ---- */
 
-/* The slowest rank's. */
-static hpct_status agree_on_seconds(hpct_context *context, double *seconds)
+static hpct_status enter(choice *c, int i)
 {
-    hpct_comm *comm = hpct_context_comm(context);
-    double *all = malloc((size_t) comm->size * sizeof *all), mine = *seconds;
-    hpct_status status = hpct_context_agree(
-        context, all == NULL ? hpct_fail_memory((size_t) comm->size * sizeof *all) : HPCT_OK);
-    if (status == HPCT_OK)
-        status = comm->ops->allgather(comm, &mine, all, sizeof mine);
-    for (int rank = 0; status == HPCT_OK && rank < comm->size; rank++)
-        *seconds = fmax(*seconds, all[rank]);
-    free(all);
-    return status;
-}
-
-static hpct_status one_step(trial *t, double *seconds)
-{
-    hpct_step_sums sums = {0};
-    double began = hpct_process_clock();
-    hpct_status status = hpct_strategy_step(t->strategy, t->count, t->global_count, &sums);
-    *seconds = hpct_process_clock() - began;
-    return status;
-}
-
-/* What is far from `best` is not timed more exactly. */
-static hpct_status time_steps(trial *t, hpct_context *all, double best, double *median)
-{
-    double seconds[MOST], probe = 0;
-    hpct_status status = HPCT_OK;
-    for (int i = 0; i < WARM_UP && status == HPCT_OK; i++)
-        status = one_step(t, &probe);
-    if (status == HPCT_OK)
-        status = agree_on_seconds(all, &probe);
-    *median = probe;
-    if (status != HPCT_OK || probe > HOPELESS * best)
-        return status;
-    int steps = (int) fmin(MOST, fmax(FEWEST, TRIAL_SECONDS / probe));
-    for (int i = 0; i < steps && status == HPCT_OK; i++)
-        status = one_step(t, &seconds[i]);
-    if (status != HPCT_OK)
-        return status;
-    qsort(seconds, (size_t) steps, sizeof *seconds, by_size);
-    *median = seconds[steps / 2];
-    return agree_on_seconds(all, median);
-}
-
-/* Seconds of a step in *median; NAN for a strategy that cannot train this model here. `all`: where
- * the ranks agree, also when the trial is of each rank for itself. */
-static hpct_status try(trial *t, hpct_context *all, double best, double *median)
-{
-    hpct_strategy_plan plan = {
-        .context = t->context,
-        .model = t->model,
-        .backend = "cpu",
-        .batch_sizes = &t->count,
-        .num_batch_sizes = 1,
-        .options = &t->options,
-    };
-    *median = NAN;
-    hpct_status status = t->ops->open(&t->strategy, &plan);
-    if (status == HPCT_ERR_CONFIG)
+    const hpct_candidate *one = &hpct_candidates[i];
+    hpct_trial *trial = &c->trials[i];
+    int rank = hpct_context_rank(c->context), size = hpct_context_size(c->context);
+    int64_t begin, most = hpct_slice(c->global_batch, 0, size, &begin);
+    if (!hpct_candidate_is_allowed(one, c->given, hpct_model_has_own_statistics(c->model)))
         return HPCT_OK;
-    if (status == HPCT_OK)
-        status = hpct_context_agree(
-            all, hpct_made_up_batch(t->strategy->model, t->count,
-                                    t->ops->whole_batch ? 0 : hpct_context_rank(all)));
-    if (status == HPCT_OK)
-        status = time_steps(t, all, best, median);
-    if (t->strategy != NULL)
-        t->ops->close(t->strategy);
-    t->strategy = NULL;
-    return status;
-}
-
-static hpct_status try_candidate(hpct_context *context, hpct_model *model,
-                                 const hpct_strategy_options *options, int global_batch,
-                                 double best, double *median)
-{
-    trial t = {
-        .context = context, .model = model, .options = *options, .global_count = global_batch};
-    int rank = hpct_context_rank(context), size = hpct_context_size(context);
-    int64_t begin;
-    bool fits = true;
-    hpct_status status = hpct_strategy_find(&t.ops, options);
+    *trial = (hpct_trial){.context = c->context,
+                          .options = hpct_candidate_options(one, c->given),
+                          .global_count = c->global_batch,
+                          .period = 1};
+    trial->options.compression.warmup_steps = -1; /* what all later steps are like */
+    if (one->scheme == HPCT_SCHEME_LOCAL_SGD) {
+        int steps = trial->options.local_steps;
+        trial->options.local_warmup_steps = -1;
+        trial->period = steps > 0 ? steps : HPCT_LOCAL_STEPS;
+    }
+    hpct_status status = hpct_strategy_find(&trial->ops, &trial->options);
     if (status != HPCT_OK)
         return status;
-    t.count =
-        t.ops->whole_batch ? global_batch : (int) hpct_slice(global_batch, rank, size, &begin);
-    *median = NAN;
-    if (t.ops->whole_batch && hpct_model_has_own_statistics(model))
-        return HPCT_OK; /* it would change more than the order of sums */
-    hpct_batch_options batch = {.strategy = *options};
-    status = hpct_batch_fits(context, model, &batch,
-                             (int) hpct_slice(global_batch, 0, size, &begin), 0, &fits);
-    return status == HPCT_OK && fits ? try(&t, context, best, median) : status;
+    trial->count = trial->ops->whole_batch ? c->global_batch
+                                           : (int) hpct_slice(c->global_batch, rank, size, &begin);
+    return hpct_batch_fits(c->context, c->model, &(hpct_batch_options){.strategy = trial->options},
+                           (int) most, 0, &c->contest.runs[i]);
 }
 
-/* A step of each rank for itself, on its slice: what the others are compared with. */
-static hpct_status try_alone(hpct_context *context, hpct_model *model, int global_batch,
-                             double *median)
+static void enter_alone(choice *c, hpct_context *alone)
 {
     int64_t begin;
-    int count = (int) hpct_slice(global_batch, 0, hpct_context_size(context), &begin);
-    trial t = {
-        .model = model, .ops = &hpct_multi_worker_mirrored, .count = count, .global_count = count};
-    hpct_status status = hpct_context_agree(context, hpct_context_open_alone(&t.context));
+    int count = (int) hpct_slice(c->global_batch, hpct_context_rank(c->context),
+                                 hpct_context_size(c->context), &begin);
+    c->alone = (hpct_trial){.context = alone,
+                            .ops = &hpct_multi_worker_mirrored,
+                            .count = count,
+                            .global_count = count,
+                            .period = 1};
+    c->alone_times = (hpct_contest){.num = 1, .runs = {true}, .foreseen = {NAN}};
+}
+
+/* A wire that the user gave is multi-worker-mirrored's, too. */
+static hpct_scheme scheme_of(const choice *c, int i)
+{
+    hpct_scheme scheme = hpct_candidates[i].scheme;
+    return scheme == HPCT_SCHEME_MIRRORED && c->given->wire != HPCT_WIRE_FP32
+               ? HPCT_SCHEME_MIRRORED_BF16
+               : scheme;
+}
+
+static hpct_status look_ahead(choice *c, bool same_global)
+{
+    bool allowed[HPCT_SCHEMES] = {false};
+    hpct_forecast forecast;
+    for (int i = 0; i < HPCT_CANDIDATES; i++)
+        allowed[scheme_of(c, i)] |= c->contest.runs[i];
+    hpct_status status = hpct_forecast_make(&forecast, c->context, c->model, c->given, allowed,
+                                            c->global_batch, same_global);
+    if (status != HPCT_OK)
+        return status;
+    for (int i = 0; i < HPCT_CANDIDATES; i++)
+        c->contest.foreseen[i] = forecast.seconds[scheme_of(c, i)];
+    c->payoff = forecast.payoff;
+    hpct_contest_order(&c->contest, c->order);
+    return HPCT_OK;
+}
+
+/* ---- rounds ---- */
+
+static hpct_status run_candidate(choice *c, int i)
+{
+    double seconds, limit = hpct_contest_limit(&c->contest, i);
+    if (!hpct_contest_calls(&c->contest, i))
+        return HPCT_OK;
+    hpct_status status =
+        hpct_trial_block(&c->trials[i], c->context, c->model, BLOCK_SECONDS, limit, &seconds);
+    if (status == HPCT_ERR_CONFIG) { /* not with this model */
+        c->contest.runs[i] = false;
+        c->trials[i].ops = NULL;
+        return HPCT_OK;
+    }
     if (status == HPCT_OK)
-        status = try(&t, context, INFINITY, median);
-    hpct_context_close(t.context);
+        hpct_contest_note(&c->contest, i, seconds);
     return status;
 }
 
-/* "hybrid (rows)" */
-static int put_name(char *text, size_t size, const hpct_strategy_options *o)
+static hpct_status run_alone(choice *c)
 {
-    return o->hybrid_form == NULL ? snprintf(text, size, "%s", o->name)
-                                  : snprintf(text, size, "%s (%s)", o->name, o->hybrid_form);
+    double seconds;
+    hpct_status status =
+        hpct_trial_block(&c->alone, c->context, c->model, BLOCK_SECONDS, INFINITY, &seconds);
+    if (status == HPCT_OK)
+        hpct_contest_note(&c->alone_times, 0, seconds);
+    return status;
 }
 
-static void describe(hpct_strategy_choice *out, const double *seconds, int best, double alone,
-                     int ranks)
+/* Every other round goes backwards: what drifts meanwhile is nobody's advantage. */
+static hpct_status hold(choice *c)
 {
-    double gain = ranks * alone / seconds[best];
-    char name[64], others[192] = "";
+    double began = hpct_process_clock();
+    for (int round = 0; round < HPCT_CONTEST_ROUNDS; round++) {
+        hpct_status status = run_alone(c);
+        for (int k = 0; k < HPCT_CANDIDATES && status == HPCT_OK; k++)
+            status = run_candidate(c, c->order[round % 2 == 0 ? k : HPCT_CANDIDATES - 1 - k]);
+        double spent = hpct_process_clock() - began;
+        if (status == HPCT_OK)
+            status = hpct_largest(c->context, &spent, 1);
+        if (status != HPCT_OK || hpct_contest_is_over(&c->contest, spent > TRIAL_SECONDS))
+            return status;
+    }
+    return HPCT_OK;
+}
+
+/* ---- what is said ---- */
+
+/* "; local-sgd 71.3, hybrid (rows) not tried, about 180.2", the likeliest first. */
+static void list_others(char *text, size_t size, const choice *c, int best)
+{
     size_t length = 0;
-    for (int i = 0; i < CANDIDATES; i++) {
-        if (i == best || isnan(seconds[i]) || length >= sizeof others)
+    text[0] = '\0';
+    for (int k = 0; k < HPCT_CANDIDATES; k++) {
+        int i = c->order[k];
+        bool tried = c->contest.blocks[i] > 0;
+        double seconds = tried ? hpct_contest_median(&c->contest, i) : c->contest.foreseen[i];
+        if (i == best || c->trials[i].ops == NULL || isnan(seconds) || length >= size)
             continue;
-        put_name(name, sizeof name, &candidates[i]);
-        length += (size_t) snprintf(others + length, sizeof others - length, "%s%s %.1f",
-                                    length > 0 ? ", " : "; ", name, 1e3 * seconds[i]);
+        length += (size_t) snprintf(text + length, size - length, "%s%s%s %.1f",
+                                    length > 0 ? ", " : "; ", hpct_candidates[i].label,
+                                    tried ? "" : " not tried, about", 1e3 * seconds);
     }
-    put_name(name, sizeof name, &candidates[best]);
+}
+
+static void describe(hpct_strategy_choice *out, const choice *c, int best)
+{
+    int ranks = hpct_context_size(c->context), payoff = c->payoff;
+    double seconds = hpct_contest_median(&c->contest, best), foreseen = c->contest.foreseen[best];
+    double gain = ranks * hpct_contest_median(&c->alone_times, 0) / seconds;
+    char others[256], prediction[48] = "";
+    list_others(others, sizeof others, c, best);
+    if (!isnan(foreseen))
+        snprintf(prediction, sizeof prediction, ", predicted %.1f", 1e3 * foreseen);
+    if (gain < 1 && payoff >= ranks)
+        payoff = ranks - 1; /* who measures knows better */
     snprintf(out->line, sizeof out->line,
-             "strategy %s: %.1f ms a step%s; %d ranks are %s (%.2f times)", name,
-             1e3 * seconds[best], others, ranks,
-             gain < 1 ? "SLOWER than one: give it fewer" : "faster than one", gain);
+             "strategy %s: %.1f ms a step%s%s; %d ranks are %s (%.2f times); %d%s would pay off",
+             hpct_candidates[best].label, 1e3 * seconds, prediction, others, ranks,
+             gain < 1 ? "SLOWER than one: give it fewer" : "faster than one", gain, payoff,
+             payoff == HPCT_PAYOFF_MOST ? " or more" : "");
 }
 
-/* The candidate with the rest of what the user gave. */
-static hpct_strategy_options filled_in(const hpct_strategy_options *given,
-                                       const hpct_strategy_options *candidate)
+static hpct_status choose(hpct_strategy_choice *out, choice *c, bool same_global)
 {
-    hpct_strategy_options options = *given;
-    options.name = candidate->name;
-    if (candidate->hybrid_form != NULL)
-        options.hybrid_form = candidate->hybrid_form;
-    return options;
-}
-
-static hpct_status try_all(hpct_strategy_choice *out, hpct_context *context, hpct_model *model,
-                           const hpct_strategy_options *options, int global_batch)
-{
-    double seconds[CANDIDATES], alone = NAN;
-    int best = 0;
-    hpct_status status = try_alone(context, model, global_batch, &alone);
-    for (int i = 0; i < CANDIDATES && status == HPCT_OK; i++) {
-        hpct_strategy_options one = filled_in(options, &candidates[i]);
-        status =
-            try_candidate(context, model, &one, global_batch,
-                          i == 0 || isnan(seconds[best]) ? INFINITY : seconds[best], &seconds[i]);
-        if (i > 0 && !isnan(seconds[i]) && (isnan(seconds[best]) || seconds[i] < seconds[best]))
-            best = i;
+    hpct_context *alone = NULL;
+    hpct_status status = hpct_context_agree(c->context, hpct_context_open_alone(&alone));
+    c->contest.num = HPCT_CANDIDATES;
+    for (int i = 0; i < HPCT_CANDIDATES && status == HPCT_OK; i++)
+        status = enter(c, i);
+    if (status == HPCT_OK) {
+        enter_alone(c, alone);
+        status = look_ahead(c, same_global);
     }
-    if (status != HPCT_OK)
-        return status;
-    out->options = filled_in(options, &candidates[best]);
-    status = hpct_strategy_find(&out->ops, &out->options);
-    if (status == HPCT_OK && !isnan(seconds[best]))
-        describe(out, seconds, best, alone, hpct_context_size(context));
-    return status;
+    if (status == HPCT_OK)
+        status = hold(c);
+    hpct_context_close(alone);
+    int best = hpct_contest_winner(&c->contest);
+    if (status == HPCT_OK && best >= 0) {
+        out->options = hpct_candidate_options(&hpct_candidates[best], c->given);
+        describe(out, c, best);
+    }
+    return status == HPCT_OK ? hpct_strategy_find(&out->ops, &out->options) : status;
 }
 
 hpct_status hpct_strategy_choose(hpct_strategy_choice *out, hpct_context *context,
                                  hpct_model *model, const hpct_strategy_options *options,
-                                 int global_batch)
+                                 int global_batch, bool same_global)
 {
     hpct_snapshot *before = NULL;
+    choice c = {.context = context, .model = model, .given = options, .global_batch = global_batch};
     *out = (hpct_strategy_choice){.options = *options};
     bool named = options->name != NULL && strcmp(options->name, "auto") != 0;
     named = named || options->compression.kind != HPCT_COMPRESS_NONE; /* only one strategy has it */
@@ -238,7 +232,7 @@ hpct_status hpct_strategy_choose(hpct_strategy_choice *out, hpct_context *contex
     if (status == HPCT_OK)
         status = hpct_context_agree(context, hpct_snapshot_take(&before, model));
     if (status == HPCT_OK)
-        status = try_all(out, context, model, options, global_batch);
+        status = choose(out, &c, same_global);
     if (status == HPCT_OK)
         status = hpct_context_agree(context, hpct_snapshot_restore(before, model));
     hpct_snapshot_free(before);

@@ -2,6 +2,8 @@
  * computes its part of the model (nn/shard.h), so that the gradient of a large Dense never travels.
  * The ranks meet within forward, where the stop signals and failures ride along; losses are
  * computed by all. With one rank it is the model as it is. */
+#include "agent/comm/circulant.h"
+#include "agent/comm/fabric.h"
 #include "agent/strategy/strategy.h"
 #include "base/status.h"
 #include "nn/shard.h"
@@ -18,9 +20,10 @@ typedef struct hybrid {
     hpct_strategy base;
     hpct_context *context;
     hpct_comm *comm;
-    hpct_model *whole; /* the user's */
-    hpct_shard *shard; /* NULL with one rank */
-    hpct_model *model; /* that steps: the shard's, or the whole */
+    hpct_circulant *own; /* for what travels within a step; NULL: `comm` does it */
+    hpct_model *whole;   /* the user's */
+    hpct_shard *shard;   /* NULL with one rank */
+    hpct_model *model;   /* that steps: the shard's, or the whole */
     float *gradients;
     const hpct_shard_range *summed; /* of the gradients */
     int num_summed;
@@ -200,14 +203,30 @@ static hpct_status build(hybrid *h, const hpct_strategy_plan *plan)
 
 static hpct_status sum_over_ranks(void *argument, float *data, size_t count)
 {
-    hpct_comm *comm = argument;
-    return comm->ops->allreduce_sum(comm, data, count);
+    const hybrid *h = argument;
+    return h->own != NULL ? hpct_circulant_sum(h->own, data, count)
+                          : h->comm->ops->allreduce_sum(h->comm, data, count);
 }
 
 static hpct_status gather_from_ranks(void *argument, const float *mine, float *all, size_t count)
 {
-    hpct_comm *comm = argument;
-    return comm->ops->allgather(comm, mine, all, count * sizeof *mine);
+    const hybrid *h = argument;
+    return h->own != NULL ? hpct_circulant_gather(h->own, mine, all, count)
+                          : h->comm->ops->allgather(h->comm, mine, all, count * sizeof *mine);
+}
+
+/* Connections of our own where they serve better than MPI's. */
+static hpct_status open_own(hybrid *h)
+{
+    bool own;
+    int seconds;
+    size_t most = h->floats > h->summed_floats ? h->floats : h->summed_floats;
+    hpct_status status =
+        hpct_fabric_choose(&own, h->comm, hpct_context_config(h->context)->num_nodes);
+    if (status != HPCT_OK || !own)
+        return status;
+    status = hpct_context_agree(h->context, hpct_context_join_seconds(&seconds));
+    return status == HPCT_OK ? hpct_circulant_open(&h->own, h->comm, most, seconds) : status;
 }
 
 static hpct_status prepare_sums(hybrid *h, const hpct_strategy_plan *plan)
@@ -224,7 +243,7 @@ static hpct_status prepare_sums(hybrid *h, const hpct_strategy_plan *plan)
     }
     h->floats = hpct_shard_floats(h->shard, full_count(plan));
     hpct_model_set_replicas(h->model, &(hpct_replicas){.sum = sum_over_ranks,
-                                                       .argument = h->comm,
+                                                       .argument = h,
                                                        .gather = gather_from_ranks,
                                                        .riders = h->riders});
     return hpct_context_agree(h->context, status);
@@ -243,6 +262,8 @@ static hpct_status open_parts(hybrid *h, const hpct_strategy_plan *plan)
         status = build(h, plan);
     if (status == HPCT_OK)
         status = prepare_sums(h, plan);
+    if (status == HPCT_OK)
+        status = open_own(h);
     if (status != HPCT_OK || plan->num_evaluation_sizes == 0)
         return status;
     hpct_build_options options = evaluation_options(plan);
@@ -264,6 +285,7 @@ static void hybrid_close(hpct_strategy *strategy)
     hybrid *h = (hybrid *) strategy;
     if (h == NULL)
         return;
+    hpct_circulant_close(h->own);
     hpct_shard_close(h->shard);
     free(h->packed);
     free(h);
@@ -327,17 +349,16 @@ static hpct_status hybrid_backward(hpct_strategy *strategy, int count, int globa
     return status;
 }
 
-static hpct_status sum_gradients(const hybrid *h)
+static hpct_status sum_gradients(hybrid *h)
 {
     if (h->num_summed <= 1)
         return h->num_summed == 0
                    ? HPCT_OK
-                   : h->comm->ops->allreduce_sum(h->comm, h->gradients + h->summed[0].offset,
-                                                 h->summed_floats);
+                   : sum_over_ranks(h, h->gradients + h->summed[0].offset, h->summed_floats);
     float *at = h->packed;
     for (int i = 0; i < h->num_summed; at += h->summed[i++].count)
         memcpy(at, h->gradients + h->summed[i].offset, h->summed[i].count * sizeof *at);
-    hpct_status status = h->comm->ops->allreduce_sum(h->comm, h->packed, h->summed_floats);
+    hpct_status status = sum_over_ranks(h, h->packed, h->summed_floats);
     at = h->packed;
     for (int i = 0; i < h->num_summed; at += h->summed[i++].count)
         memcpy(h->gradients + h->summed[i].offset, at, h->summed[i].count * sizeof *at);

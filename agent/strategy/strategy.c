@@ -8,9 +8,8 @@
 #include <string.h>
 
 const hpct_strategy_ops *const hpct_strategies[] = {
-    &hpct_hybrid,   &hpct_multi_worker_mirrored, &hpct_local_sgd,
-    &hpct_mirrored, &hpct_central_storage,       &hpct_parameter_server,
-    NULL,
+    &hpct_hybrid,          &hpct_multi_worker_mirrored, &hpct_local_sgd,       &hpct_mirrored,
+    &hpct_central_storage, &hpct_parameter_server,      &hpct_pipeline_stages, NULL,
 };
 
 static hpct_status check_compression(const hpct_strategy_ops *ops,
@@ -44,6 +43,18 @@ static hpct_status check_local(const hpct_strategy_ops *ops, const hpct_strategy
         return hpct_fail(HPCT_ERR_USAGE,
                          "strategy local-sgd changes the results: give allow_lossy (--allow-lossy) "
                          "as well, or take another");
+    return HPCT_OK;
+}
+
+static hpct_status check_pipeline(const hpct_strategy_ops *ops,
+                                  const hpct_strategy_options *options)
+{
+    if (options->stages < 0 || options->micro_batches < 0)
+        return hpct_fail(HPCT_ERR_USAGE, "stages is %d and micro_batches %d: both must be positive",
+                         options->stages, options->micro_batches);
+    if (ops != &hpct_pipeline_stages && (options->stages != 0 || options->micro_batches != 0))
+        return hpct_fail(HPCT_ERR_USAGE,
+                         "stages and micro_batches are for strategy pipeline, not %s", ops->name);
     return HPCT_OK;
 }
 
@@ -104,6 +115,8 @@ hpct_status hpct_strategy_find(const hpct_strategy_ops **out, const hpct_strateg
                 status = check_lossy(options);
             if (status == HPCT_OK)
                 status = check_local(*one, options);
+            if (status == HPCT_OK)
+                status = check_pipeline(*one, options);
             return status == HPCT_OK ? check_compression(*one, options) : status;
         }
         if (length < sizeof names)

@@ -50,6 +50,10 @@ typedef struct hpct_strategy_ops {
      * the global counts. */
     bool whole_batch;
 
+    /* A step is made of several, over pieces of the batch, of a part of the model: nobody can time
+     * or emulate its operations as those of one. */
+    bool in_pieces;
+
     /* Takes options->replicas above 1: a rank's samples are shared among so many replicas. */
     bool replicas;
 
@@ -109,6 +113,7 @@ extern const hpct_strategy_ops hpct_mirrored;
 extern const hpct_strategy_ops hpct_local_sgd;
 extern const hpct_strategy_ops hpct_multi_worker_mirrored;
 extern const hpct_strategy_ops hpct_parameter_server;
+extern const hpct_strategy_ops hpct_pipeline_stages;
 
 /* All of them, ended by NULL. */
 extern const hpct_strategy_ops *const hpct_strategies[];

@@ -45,8 +45,9 @@ typedef struct hpct_compression {
 
 /* Zero means the default named; all ranks give the same. */
 typedef struct hpct_strategy_options {
-    /* "auto" (the default): the fastest of those that change nothing but the order of sums, found
-     * by a few steps of each before training, on made-up pictures; which it is may differ between
+    /* "auto" (the default): the fastest of those that change nothing but the order of sums, and
+     * with allow_lossy of others too, found by a few steps of each in turn before training, on
+     * made-up pictures; of those within 2 % of it the simplest; which it is may differ between
      * runs, and so may the last bits of their results. With replicas above 1: "mirrored".
      * Or one by name:
      * "multi-worker-mirrored": every rank has the whole model and a slice of each global batch; the
@@ -62,6 +63,13 @@ typedef struct hpct_strategy_options {
      * "hybrid": every rank reads the whole global batch and computes a part of the large Dense
      * layers and of what feeds them, so that their gradients need not travel; exact,
      * BatchNormalization being over the global batch.
+     * "pipeline": the operations are cut into stages of about the same time, one a rank, where few
+     * bytes cross, and the batch into micro-batches, which follow one another through the stages
+     * (one-forward-one-backward: Narayanan et al., 2021, after PipeDream, 2019; one update with the
+     * gradients of all). Exact. A rank has the gradients, optimizer slots and activations of its
+     * stage alone, and reads the whole global batch; the whole model's weights come to it at the
+     * end and to be evaluated. BatchNormalization takes its statistics from a micro-batch (GPipe):
+     * the results are those of one rank that accumulates the gradients of as many batches.
      * "parameter-server": ranks of the role ps own the variables, which those of the role worker
      * pull, and push gradients to; workers may come and go. For fit alone, in a context of
      * hpct_context_open_apart; asynchronous unless ps_synchronous, which allow_lossy need not
@@ -72,6 +80,12 @@ typedef struct hpct_strategy_options {
      * sizes stay those of a rank, results those of one replica. Each has activations and gradients
      * of its own. */
     int replicas;
+    /* Of "pipeline". Stages: default, the ranks, or their largest divisor that the model has
+     * operations for; the ranks are a multiple of them, and each multiple is a replica with its
+     * share of the global batch. Micro-batches of each replica: default, as few as leave a stage
+     * waiting for a fifth of the step, 4 (stages - 1) or a little more to divide the batch, but
+     * none of fewer than 4 samples. */
+    int stages, micro_batches;
     /* How "hybrid" splits a Dense: "rows" (the layers before it by channels), "columns" (the layers
      * before it are computed by all ranks, fewer bytes travel), "auto" (the default): what is
      * predicted to be faster at 1 Gb/s. */

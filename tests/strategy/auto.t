@@ -12,9 +12,19 @@ done
 like "$(field many strategy)" '^(multi-worker-mirrored|hybrid)$' "the summary has what was chosen"
 
 train 2 said --model mnist-convnet --verbose 2
-like "$(cat "$work/said.out")" "strategy [a-z-]+.*: [0-9.]+ ms a step.*; 2 ranks are (faster than one|SLOWER than one: give it fewer) \([0-9.]+ times\)" \
-    "one line says what was chosen, and what the ranks gain"
+like "$(cat "$work/said.out")" "strategy [a-z-]+.*: [0-9.]+ ms a step, predicted [0-9.]+; .*; 2 ranks are (faster than one|SLOWER than one: give it fewer) \([0-9.]+ times\); [0-9]+( or more)? would pay off" \
+    "one line says what was chosen, how fast it was and should be, what the ranks gain, and how many would"
 is "$(grep -c "^strategy" "$work/said.out")" 1 "once"
+for way in multi-worker-mirrored "hybrid \(rows\)" "hybrid \(columns\)"; do
+    like "$(cat "$work/said.out")" "strategy .*$way" "$way was a candidate"
+done
+unlike "$(cat "$work/said.out")" "local-sgd|bf16|powersgd" "what changes the results is none"
+
+train 2 lossy --model mnist-convnet --verbose 2 --allow-lossy
+for way in local-sgd "multi-worker-mirrored \(bf16\)" "multi-worker-mirrored \(powersgd:4\)"; do
+    like "$(cat "$work/lossy.out")" "strategy .*$way" "with --allow-lossy $way is one"
+done
+
 train 2 own --model "$residual" --verbose 2
 unlike "$(cat "$work/own.out")" "hybrid" "where each rank normalizes by its own pictures, what would change that is no candidate"
 train 2 named --model mnist-convnet --verbose 2 --strategy multi-worker-mirrored

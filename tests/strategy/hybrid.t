@@ -19,10 +19,12 @@ compare() {
 }
 
 reference --model mnist-cnn
+export HPC_TRAIN_SUMS=tcp # over connections of our own, as between nodes without a fabric; elsewhere here over MPI
 compare "--model mnist-cnn" --hybrid-form rows
-# By rows: the 128 sums of the large Dense for each sample, and the riders; by columns: the 10 of the one behind it, and the
-# gradients of the convolution, 288 + 32. fp32.
-is "$(field many bytes_sent_per_step)" $((4 * (global_batch * 128 + 4))) "by rows the large Dense's outputs travel, and nothing else"
+unset HPC_TRAIN_SUMS
+# By rows: the 128 sums of the large Dense for each sample, and the riders; by columns: the 10 of the one behind it; by columns,
+# and by rows where ranks have cells of the picture instead of channels, the gradients of the convolution, 288 + 32. fp32.
+is "$(field many bytes_sent_per_step)" $((4 * (global_batch * 128 + 4 + 288 + 32))) "by rows the large Dense's outputs travel, and next to nothing else"
 is "$(field many strategy)" hybrid "the summary names the strategy"
 [ -n "${HPC_TRAIN_LONG-}" ] || few=(3)
 compare "--model mnist-cnn" --hybrid-form columns
@@ -77,6 +79,9 @@ like "$(cat "$work/none.out")" "strategy hybrid: model mnist-convnet has no Dens
 train 2 none --model mnist-cnn "${strategy[@]}" --hybrid-form diagonal
 is "$?" 64 "an unknown form is refused"
 like "$(cat "$work/none.out")" "hybrid-form is 'diagonal', it must be auto, rows or columns" "with the forms that there are"
+HPC_TRAIN_SUMS=ucx train 2 none --model mnist-cnn "${strategy[@]}"
+is "$?" 78 "a way of sums that there is not is refused"
+like "$(cat "$work/none.out")" "HPC_TRAIN_SUMS is 'ucx', it must be auto, mpi or tcp" "with those that there are"
 train 2 none --model mnist-cnn "${strategy[@]}" --optimizer lars
 is "$?" 78 "an optimizer that needs whole parameters is refused"
 like "$(cat "$work/none.out")" "strategy hybrid: lars needs the norms of whole parameters" "by name"

@@ -1,6 +1,6 @@
 # Unit tests of agent/.
 if HAVE_CMOCKA
-unit_tests += tests/unit/test_batch tests/unit/test_bench tests/unit/test_buckets tests/unit/test_compress tests/unit/test_crew tests/unit/test_data \
+unit_tests += tests/unit/test_batch tests/unit/test_bench tests/unit/test_buckets tests/unit/test_choose tests/unit/test_compress tests/unit/test_crew tests/unit/test_data \
 	tests/unit/test_fit tests/unit/test_formats tests/unit/test_input tests/unit/test_plan tests/unit/test_predict tests/unit/test_ps \
 	tests/unit/test_replicas tests/unit/test_report tests/unit/test_sampler tests/unit/test_watch tests/unit/test_wire
 # The same training as so many ranks.
@@ -24,6 +24,9 @@ tests_unit_test_buckets_SOURCES = tests/unit/test_buckets.c tests/unit/unit.h
 tests_unit_test_buckets_CPPFLAGS = $(agent_test_cppflags)
 tests_unit_test_buckets_LDADD = $(agent_test_libs)
 # Calls that allocate are counted in all that is linked statically.
+tests_unit_test_choose_SOURCES = tests/unit/test_choose.c tests/unit/unit.h
+tests_unit_test_choose_CPPFLAGS = $(agent_test_cppflags)
+tests_unit_test_choose_LDADD = $(agent_test_libs) -lm
 tests_unit_test_compress_SOURCES = tests/unit/test_compress.c tests/unit/unit.h
 tests_unit_test_compress_CPPFLAGS = $(agent_test_cppflags)
 tests_unit_test_compress_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc

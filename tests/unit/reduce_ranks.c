@@ -3,7 +3,9 @@
  * Rank 0 prints a line for each case, with the largest error relative to the sum of sizes; ends
  * with 1 if ranks differ, an error is too large, or a result depends on how it was cut. "network":
  * prints what the network costs. "lost": the last rank ends itself while a reduction is under way.
- */
+ * "own": sums and gathers over connections of our own, of few numbers and of many; "own-lost": the
+ * last rank ends itself while the others wait for it in one. */
+#include "agent/comm/circulant.h"
 #include "agent/comm/network.h"
 #include "agent/context.h"
 
@@ -182,6 +184,72 @@ static int print_network(hpct_context *context, int rank)
     return ok ? 0 : 1;
 }
 
+/* ---- over connections of our own ---- */
+
+static bool own_sum(scene *s, hpct_circulant *own, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        s->data[i] = value(s->comm->rank, 0, (int) i);
+    if (hpct_circulant_sum(own, s->data, count) != HPCT_OK)
+        return false;
+    double worst = 0;
+    for (size_t i = 0; i < count; i++) {
+        double sum = 0, size = 0;
+        for (int rank = 0; rank < s->comm->size; rank++) {
+            sum += (double) value(rank, 0, (int) i);
+            size += fabs((double) value(rank, 0, (int) i));
+        }
+        worst = fmax(worst, fabs((double) s->data[i] - sum) / size);
+    }
+    memset(s->data + count, 0, (ALL - count) * sizeof *s->data);
+    bool alike = all_alike(s);
+    if (s->comm->rank == 0)
+        printf("own sum of %zu: error %.2g, ranks %s\n", count, worst, alike ? "alike" : "differ");
+    return alike && worst <= bounds[HPCT_WIRE_FP32];
+}
+
+static bool own_gather(scene *s, hpct_circulant *own, size_t count)
+{
+    bool ok = true;
+    for (size_t i = 0; i < count; i++)
+        s->data[i] = value(s->comm->rank, 1, (int) i);
+    if (hpct_circulant_gather(own, s->data, s->all, count) != HPCT_OK)
+        return false;
+    for (int rank = 0; rank < s->comm->size; rank++)
+        for (size_t i = 0; i < count; i++)
+            ok = ok && s->all[(size_t) rank * count + i] == value(rank, 1, (int) i);
+    if (s->comm->rank == 0)
+        printf("own gather of %zu: %s\n", count, ok ? "right" : "wrong");
+    return ok;
+}
+
+static int own_cases(scene *s)
+{
+    /* few: gathered; then blocks of a rank that are empty, that end the array, and full ones */
+    static const size_t counts[] = {0, 1, 324, 1700, 4096, ALL};
+    hpct_circulant *own;
+    bool ok = hpct_circulant_open(&own, s->comm, ALL, 60) == HPCT_OK;
+    for (int again = 0; again < 2 && ok; again++) {
+        for (size_t i = 0; i < sizeof counts / sizeof *counts && ok; i++)
+            ok = own_sum(s, own, counts[i]) && own_gather(s, own, counts[i]);
+    }
+    ok = ok && hpct_circulant_sum(own, s->data, ALL + 1) == HPCT_ERR_INTERNAL;
+    if (ok)
+        hpct_circulant_close(own);
+    return ok ? 0 : 1;
+}
+
+static int lose_one_of_own(scene *s)
+{
+    hpct_circulant *own;
+    if (hpct_circulant_open(&own, s->comm, ALL, 60) != HPCT_OK)
+        return 1;
+    if (s->comm->rank == s->comm->size - 1)
+        kill(getpid(), SIGKILL);
+    hpct_status status = hpct_circulant_sum(own, s->data, ALL);
+    return (int) status;
+}
+
 int main(int argc, char **argv)
 {
     hpct_context *context;
@@ -193,9 +261,11 @@ int main(int argc, char **argv)
                .data = calloc(ALL, sizeof(float)),
                .all = calloc((size_t) comm->size * ALL, sizeof(float)),
                .groups = calloc((size_t) comm->size, sizeof(int))};
-    int result = strcmp(what, "lost") == 0      ? lose_one(&s)
-                 : strcmp(what, "network") == 0 ? print_network(context, comm->rank)
-                                                : all_cases(&s);
+    int result = strcmp(what, "lost") == 0       ? lose_one(&s)
+                 : strcmp(what, "own") == 0      ? own_cases(&s)
+                 : strcmp(what, "own-lost") == 0 ? lose_one_of_own(&s)
+                 : strcmp(what, "network") == 0  ? print_network(context, comm->rank)
+                                                 : all_cases(&s);
     free(s.data);
     free(s.all);
     free(s.groups);

@@ -1,7 +1,8 @@
 #!/bin/bash
 # reduce_ranks.t: prepared reductions, several under way while other collectives go on, give all ranks the same bits, within
 # the wire type's rounding of the sums in double, flat and by nodes, and in fp32 the same however the array is cut. The
-# network is measured alike on all ranks. A rank lost while one is under way ends the others.
+# network is measured alike on all ranks. A rank lost while one is under way ends the others. So do sums and gathers over
+# connections of our own.
 
 program=$top_builddir/tests/unit/reduce_ranks
 if ! command -v mpirun >/dev/null; then
@@ -13,7 +14,7 @@ numbers="2 3 5"
 [ -z "${HPC_TRAIN_LONG-}" ] || numbers="2 3 4 5 7"
 # shellcheck disable=SC2086 # several words
 set -- $numbers
-echo "1..$(($# + 3))"
+echo "1..$((2 * $# + 5))"
 number=0
 check() { # NAME CONDITION...
     local name=$1
@@ -31,8 +32,15 @@ for n; do
     ranks "$n" "$program"
     check "$n ranks: fp32, bf16 and fp16, flat and by nodes" [ $? = 0 ]
 done
+for n; do
+    ranks "$n" "$program" own
+    check "$n ranks: sums and gathers over connections of our own" [ $? = 0 ]
+done
 ranks 3 "$program" network
 check "the network costs something, the same for all ranks ($out)" [ $? = 0 ]
 ranks 3 sh -c '"$0" lost; echo "ended with $?"' "$program"
 check "a rank lost under way: others end with 69" [ "$(grep -c '^ended with 69$' <<<"$out")" -ge 1 ]
+check "and it is named" grep -q "rank 2" <<<"$out"
+ranks 3 sh -c '"$0" own-lost; echo "ended with $?"' "$program"
+check "a rank lost while others sleep in a sum: they end with 69" [ "$(grep -c '^ended with 69$' <<<"$out")" -ge 1 ]
 check "and it is named" grep -q "rank 2" <<<"$out"

@@ -148,7 +148,7 @@ static void compute_times(void **state)
     hpct_model *model = ready_model("mnist-convnet"), *other = ready_model("mnist-cnn");
     close(mkstemp(path));
     close(mkstemp(damaged));
-    assert_int_equal(hpct_compute_measure(&wrote, model, 4), HPCT_OK);
+    assert_int_equal(hpct_compute_measure(&wrote, model, 4, &hpct_compute_careful), HPCT_OK);
     assert_int_equal(wrote.samples[0], 4);
     assert_int_equal(wrote.samples[1], 2);
     assert_int_equal(hpct_compute_write(&wrote, path), HPCT_OK);

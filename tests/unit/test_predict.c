@@ -1,8 +1,10 @@
 /* The formulae of predictions: their limits, and that they move the right way. */
+#include "agent/payoff.h"
 #include "agent/predict.h"
 #include "tests/unit/unit.h"
 
 #include <math.h>
+#include <string.h>
 
 /* conv (320 parameters) -> pool -> dense (21632 x 128) -> dense (128 x 10), as in the small CNN. */
 enum { CONV, POOL, DENSE, HEAD, PARTS };
@@ -208,6 +210,21 @@ static void what_cannot_be_shared(void **state)
     assert_false(hpct_predict(HPCT_SCHEME_HYBRID_ROWS, &cost, &gigabit, &how, 33, 64).possible);
     assert_true(hpct_predict(HPCT_SCHEME_HYBRID_COLUMNS, &cost, &gigabit, &how, 128, 64).possible);
     assert_false(hpct_predict(HPCT_SCHEME_HYBRID_COLUMNS, &cost, &gigabit, &how, 129, 64).possible);
+    /* without the pooling ranks may share pixels, and add up what each of them knows of the kernel
+     */
+    hpct_part direct[PARTS];
+    memcpy(direct, parts, sizeof direct);
+    direct[CONV].cells = 676;
+    hpct_cost_model by_cells = cost;
+    by_cells.parts = direct;
+    assert_false(hpct_predict(HPCT_SCHEME_HYBRID_ROWS, &by_cells, &gigabit, &how, 33, 64).possible);
+    direct[DENSE].input = CONV;
+    hpct_prediction shared =
+        hpct_predict(HPCT_SCHEME_HYBRID_ROWS, &by_cells, &gigabit, &how, 33, 64);
+    assert_true(shared.possible);
+    NEAR(shared.bytes, 4.0 * 33 * 64 * 128 + 4 * 320);
+    shared = hpct_predict(HPCT_SCHEME_HYBRID_ROWS, &by_cells, &gigabit, &how, 2, 64);
+    NEAR(shared.bytes, 4.0 * 2 * 64 * 128); /* 16 channels each */
     hpct_cost_model only_conv = cost;
     only_conv.num_parts = POOL + 1;
     assert_false(hpct_predict(HPCT_SCHEME_HYBRID_ROWS, &only_conv, &gigabit, &how, 2, 64).possible);
@@ -224,6 +241,42 @@ static void what_cannot_be_shared(void **state)
     NEAR(with.step_seconds - without.step_seconds, 3 * 50e-6 + 4 * 129 / 125e6);
 }
 
+static double efficiency(const hpct_payoff_case *c, int ranks, hpct_scheme scheme)
+{
+    double samples = c->same_global ? ceil(c->samples / ranks) : c->samples;
+    double global = c->same_global ? c->samples : samples * ranks, alone = c->samples;
+    double step = hpct_predict(scheme, &cost, c->network, &how, ranks, samples).step_seconds;
+    return global / step / ranks * (cost.alone.fixed + alone * cost.alone.each) / alone;
+}
+
+static void how_many_pay_off(void **state)
+{
+    (void) state;
+    hpct_payoff_case c = {.cost = &cost, .network = &free_network, .how = how, .samples = 64};
+    c.allowed[HPCT_SCHEME_MIRRORED] = true;
+    assert_int_equal(hpct_payoff(&c), HPCT_PAYOFF_MOST); /* nothing is lost but for the update */
+    c.network = &gigabit; /* a gradient of 11 MB takes longer than a step: */
+    assert_int_equal(hpct_payoff(&c), 1);
+    c.allowed[HPCT_SCHEME_LOCAL_SGD] = true; /* and an eighth of it does not */
+    int most = hpct_payoff(&c);
+    assert_true(most > 2 && efficiency(&c, most, HPCT_SCHEME_LOCAL_SGD) >= HPCT_PAYOFF_EFFICIENCY);
+
+    const hpct_network late = {2e-3, 125e6};
+    c = (hpct_payoff_case){.cost = &cost,
+                           .network = &late,
+                           .how = how,
+                           .allowed = {[HPCT_SCHEME_HYBRID_ROWS] = true},
+                           .samples = 256,
+                           .same_global = true};
+    most = hpct_payoff(&c); /* messages limit it: 256 pictures alone take 50 ms */
+    assert_true(most > 1 && most < 16);
+    assert_true(efficiency(&c, most, HPCT_SCHEME_HYBRID_ROWS) >= HPCT_PAYOFF_EFFICIENCY);
+    assert_true(efficiency(&c, most + 1, HPCT_SCHEME_HYBRID_ROWS) < HPCT_PAYOFF_EFFICIENCY);
+    c.network = &free_network;
+    c.samples = 3;
+    assert_true(hpct_payoff(&c) <= 3); /* each rank has a sample */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -234,6 +287,7 @@ int main(void)
         cmocka_unit_test(monotonic),
         cmocka_unit_test(overlap),
         cmocka_unit_test(what_cannot_be_shared),
+        cmocka_unit_test(how_many_pay_off),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,181 @@
+/* Reduce-scatter and all-gather on circulant graphs. */
+#include "agent/comm/circulant.h"
+
+#include "agent/comm/grid.h"
+#include "agent/comm/peers.h"
+#include "agent/comm/wire.h"
+#include "base/status.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_ROUNDS 32
+#define FEW_FLOATS                                                                                 \
+    8192 /* of all ranks together: gathered and added up by each; half the messages */
+
+struct hpct_circulant {
+    int rank, size, rounds;
+    int span[MAX_ROUNDS + 1]; /* size, ceil(size/2), … 1: blocks that a rank has sums of */
+    hpct_peers *peers;
+    size_t most;
+    float *room;         /* what comes in before it is added; the records of a sum of few */
+    const float **terms; /* [size] */
+};
+
+/* Blocks of what is gathered or summed, in floats. */
+typedef struct blocks {
+    float *data;
+    size_t count; /* of all; with `each` 0 cut as hpct_grid_part does */
+    size_t each;  /* of one block, where all are alike */
+} blocks;
+
+static int ahead(const hpct_circulant *c, int distance)
+{
+    return (c->rank + distance + c->size) % c->size;
+}
+
+static size_t begin_of(const hpct_circulant *c, const blocks *b, int block)
+{
+    return b->each > 0        ? (size_t) block * b->each
+           : block == c->size ? b->count
+                              : hpct_grid_part(b->count, c->size, block).begin;
+}
+
+static struct iovec piece(const hpct_circulant *c, const blocks *b, int first, int end)
+{
+    size_t begin = begin_of(c, b, first);
+    return (struct iovec){b->data + begin, (begin_of(c, b, end) - begin) * sizeof(float)};
+}
+
+/* `num` blocks from that of the rank `distance` ahead on, past the last one from block 0 on. */
+static hpct_peers_message message(const hpct_circulant *c, const blocks *b, int peer, int distance,
+                                  int num)
+{
+    int first = ahead(c, distance), end = first + num;
+    hpct_peers_message m = {.rank = peer};
+    m.pieces[0] = piece(c, b, first, end < c->size ? end : c->size);
+    if (end > c->size)
+        m.pieces[1] = piece(c, b, 0, end - c->size);
+    return m;
+}
+
+/* `room` as it came, on top of the blocks of `to`. */
+static void add(const float *room, const hpct_peers_message *to)
+{
+    for (int i = 0; i < HPCT_PEERS_PIECES; i++) {
+        size_t count = to->pieces[i].iov_len / sizeof *room;
+        float *sum = to->pieces[i].iov_base;
+        if (count > 0)
+            hpct_wire_sum(count, (const float *[]){sum, room}, 2, sum);
+        room += count;
+    }
+}
+
+/* Of span[round] blocks from its own on a rank keeps the first span[round + 1]. */
+static hpct_status scatter(hpct_circulant *c, const blocks *b)
+{
+    hpct_status status = HPCT_OK;
+    for (int round = 0; round < c->rounds && status == HPCT_OK; round++) {
+        int keep = c->span[round + 1], pass = c->span[round] - keep;
+        hpct_peers_message out = message(c, b, ahead(c, keep), keep, pass),
+                           sums = message(c, b, ahead(c, -keep), 0, pass), in = {.rank = sums.rank};
+        in.pieces[0] = (struct iovec){c->room, sums.pieces[0].iov_len + sums.pieces[1].iov_len};
+        status = hpct_peers_exchange(c->peers, &out, &in);
+        if (status == HPCT_OK)
+            add(c->room, &sums);
+    }
+    return status;
+}
+
+static hpct_status gather(hpct_circulant *c, const blocks *b)
+{
+    hpct_status status = HPCT_OK;
+    for (int round = c->rounds - 1; round >= 0 && status == HPCT_OK; round--) {
+        int have = c->span[round + 1], more = c->span[round] - have;
+        hpct_peers_message out = message(c, b, ahead(c, -have), 0, more),
+                           in = message(c, b, ahead(c, have), have, more);
+        status = hpct_peers_exchange(c->peers, &out, &in);
+    }
+    return status;
+}
+
+hpct_status hpct_circulant_gather(hpct_circulant *c, const float *mine, float *all, size_t count)
+{
+    blocks b = {.data = all, .each = count};
+    if (count == 0)
+        return HPCT_OK;
+    memcpy(all + (size_t) c->rank * count, mine, count * sizeof *mine);
+    return gather(c, &b);
+}
+
+/* In the order of ranks. */
+static hpct_status sum_few(hpct_circulant *c, float *data, size_t count)
+{
+    hpct_status status = hpct_circulant_gather(c, data, c->room, count);
+    for (int rank = 0; rank < c->size; rank++)
+        c->terms[rank] = c->room + (size_t) rank * count;
+    if (status == HPCT_OK)
+        hpct_wire_sum(count, c->terms, c->size, data);
+    return status;
+}
+
+hpct_status hpct_circulant_sum(hpct_circulant *c, float *data, size_t count)
+{
+    blocks b = {.data = data, .count = count};
+    if (count > c->most)
+        return hpct_fail(HPCT_ERR_INTERNAL, "a sum of %zu floats, where %zu are most", count,
+                         c->most);
+    if (count * (size_t) c->size <= FEW_FLOATS)
+        return sum_few(c, data, count);
+    hpct_status status = scatter(c, &b);
+    return status == HPCT_OK ? gather(c, &b) : status;
+}
+
+static void find_rounds(hpct_circulant *c, bool *wanted)
+{
+    int span = c->span[0] = c->size;
+    while (span > 1) {
+        span = (span + 1) / 2;
+        c->span[++c->rounds] = span;
+        wanted[ahead(c, span)] = wanted[ahead(c, -span)] = true;
+    }
+}
+
+hpct_status hpct_circulant_open(hpct_circulant **out, hpct_comm *comm, size_t most, int seconds)
+{
+    size_t size = (size_t) comm->size, block = hpct_grid_part(most, comm->size, 0).count,
+           room = size * block; /* half of it comes in at once */
+    room = room > FEW_FLOATS ? room : FEW_FLOATS;
+    hpct_circulant *c = calloc(1, sizeof *c);
+    bool *wanted = calloc(size, sizeof *wanted);
+    if (c != NULL) {
+        *c = (hpct_circulant){.rank = comm->rank, .size = comm->size, .most = most};
+        c->room = malloc(room * sizeof *c->room);
+        c->terms = calloc(size, sizeof *c->terms);
+    }
+    float missing = c == NULL || wanted == NULL || c->room == NULL || c->terms == NULL;
+    hpct_status status = comm->ops->allreduce_sum(comm, &missing, 1);
+    if (status == HPCT_OK && missing > 0)
+        status = hpct_fail_memory(room * sizeof *c->room);
+    if (status == HPCT_OK) {
+        find_rounds(c, wanted);
+        status = hpct_peers_open(&c->peers, comm, wanted, seconds);
+    }
+    free(wanted);
+    if (status != HPCT_OK) {
+        hpct_circulant_close(c);
+        return status;
+    }
+    *out = c;
+    return HPCT_OK;
+}
+
+void hpct_circulant_close(hpct_circulant *c)
+{
+    if (c == NULL)
+        return;
+    hpct_peers_close(c->peers);
+    free(c->room);
+    free(c->terms);
+    free(c);
+}

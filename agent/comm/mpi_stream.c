@@ -1,0 +1,131 @@
+/* Streams over MPI: a ring of buffers at each end, used in turn; each has a request. Receives are
+ * persistent and asked for from the beginning, so that a message that comes finds its place; sends
+ * are of as many floats as there are. The watch ends the process when a peer is lost or stops. */
+#include "agent/comm/mpi_comm.h"
+#include "base/status.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define PATIENCE 2000 /* looks, each of which gives others the processor, before it sleeps */
+#define NAP_NANOSECONDS 50000
+
+struct hpct_stream {
+    mpi_comm *mpi;
+    hpct_stream_options options;
+    int at;                /* the buffer whose turn it is */
+    float *data;           /* [buffers][floats] */
+    MPI_Request *requests; /* [buffers] */
+};
+
+static hpct_status check(const hpct_stream *stream, int code)
+{
+    char what[64];
+    if (code == MPI_SUCCESS)
+        return HPCT_OK;
+    snprintf(what, sizeof what, "a message %s rank %d", stream->options.receives ? "from" : "to",
+             stream->options.peer);
+    return hpct_mpi_check(code, what);
+}
+
+static float *buffer(const hpct_stream *stream, int i)
+{
+    return stream->data + (size_t) i * stream->options.floats;
+}
+
+static hpct_status ask_ahead(hpct_stream *stream)
+{
+    const hpct_stream_options *o = &stream->options;
+    hpct_status status = HPCT_OK;
+    for (int i = 0; i < o->buffers && status == HPCT_OK; i++)
+        status = check(stream, MPI_Recv_init(buffer(stream, i), (int) o->floats, MPI_FLOAT, o->peer,
+                                             o->number, stream->mpi->group, &stream->requests[i]));
+    for (int i = 0; i < o->buffers && status == HPCT_OK; i++)
+        status = check(stream, MPI_Start(&stream->requests[i]));
+    return status;
+}
+
+hpct_status hpct_mpi_open_stream(hpct_comm *comm, hpct_stream **out,
+                                 const hpct_stream_options *options)
+{
+    if (options->floats > INT_MAX)
+        return hpct_fail(HPCT_ERR_CONFIG, "a message of %zu floats to or from rank %d is too large",
+                         options->floats, options->peer);
+    size_t buffers = (size_t) options->buffers;
+    hpct_stream *stream = calloc(1, sizeof *stream);
+    if (stream == NULL)
+        return hpct_fail_memory(sizeof *stream);
+    stream->mpi = (mpi_comm *) comm;
+    stream->options = *options;
+    stream->data = calloc(buffers * options->floats + 1, sizeof *stream->data);
+    stream->requests = calloc(buffers, sizeof *stream->requests);
+    hpct_status status = stream->data != NULL && stream->requests != NULL
+                             ? HPCT_OK
+                             : hpct_fail_memory(buffers * options->floats * sizeof *stream->data);
+    for (size_t i = 0; status == HPCT_OK && i < buffers; i++)
+        stream->requests[i] = MPI_REQUEST_NULL;
+    if (status == HPCT_OK && options->receives)
+        status = ask_ahead(stream);
+    if (status == HPCT_OK)
+        *out = stream;
+    else
+        hpct_mpi_close_stream(stream);
+    return status;
+}
+
+/* Others may need the processor to make what is waited for. */
+static hpct_status wait_for(hpct_stream *stream, int i)
+{
+    int arrived = 0;
+    hpct_status status = HPCT_OK;
+    for (int looks = 0; status == HPCT_OK && !arrived; looks++) {
+        if (looks > PATIENCE)
+            nanosleep(&(struct timespec){.tv_nsec = NAP_NANOSECONDS}, NULL);
+        status = check(stream, MPI_Test(&stream->requests[i], &arrived, MPI_STATUS_IGNORE));
+    }
+    return status;
+}
+
+hpct_status hpct_mpi_next(hpct_stream *stream, float **data)
+{
+    *data = buffer(stream, stream->at);
+    return wait_for(stream, stream->at);
+}
+
+hpct_status hpct_mpi_pass(hpct_stream *stream, size_t count)
+{
+    const hpct_stream_options *o = &stream->options;
+    int at = stream->at;
+    stream->at = (at + 1) % o->buffers;
+    return check(stream, o->receives
+                             ? MPI_Start(&stream->requests[at])
+                             : MPI_Isend(buffer(stream, at), (int) count, MPI_FLOAT, o->peer,
+                                         o->number, stream->mpi->group, &stream->requests[at]));
+}
+
+hpct_status hpct_mpi_drain(hpct_stream *stream)
+{
+    hpct_status status = HPCT_OK;
+    for (int i = 0; i < stream->options.buffers && !stream->options.receives && status == HPCT_OK;
+         i++)
+        status = wait_for(stream, i);
+    return status;
+}
+
+/* What was asked for ahead never comes. */
+void hpct_mpi_close_stream(hpct_stream *stream)
+{
+    if (stream == NULL)
+        return;
+    for (int i = 0; stream->requests != NULL && i < stream->options.buffers; i++) {
+        if (stream->requests[i] == MPI_REQUEST_NULL)
+            continue;
+        MPI_Cancel(&stream->requests[i]);
+        MPI_Request_free(&stream->requests[i]);
+    }
+    free(stream->requests);
+    free(stream->data);
+    free(stream);
+}

@@ -1,0 +1,33 @@
+/* agent/comm/peers.h - TCP connections of a rank to some of the others, for messages between them:
+ * whoever waits on one sleeps in the kernel, where a library that looks for messages again and
+ * again takes the core from who has work. Knows nothing of what is sent. */
+#ifndef HPCT_COMM_PEERS_H
+#define HPCT_COMM_PEERS_H
+
+#include "agent/comm/comm.h"
+
+#include <sys/uio.h>
+
+typedef struct hpct_peers hpct_peers;
+
+/* Connects to the ranks whose entry in wanted[size] is true; they must want this one, too.
+ * Collective over `comm`, through which addresses and a token go that keeps strangers out. Failures
+ * are agreed on: HPCT_ERR_PEER on all ranks when one cannot reach another within the time. */
+hpct_status hpct_peers_open(hpct_peers **out, hpct_comm *comm, const bool *wanted, int seconds);
+void hpct_peers_close(hpct_peers *peers); /* allows NULL */
+
+#define HPCT_PEERS_PIECES 2
+
+/* One message to a rank and one from a rank (which may be the same), each in pieces that follow one
+ * another; returns when both are through. Empty ones are not sent. Like MPI's, the wait has no end
+ * of its own: the watch (agent/comm/watch.h) ends a process whose peer died or stopped.
+ * HPCT_ERR_PEER when a connection broke and the watch has not said why for some seconds. */
+typedef struct hpct_peers_message {
+    int rank;
+    struct iovec pieces[HPCT_PEERS_PIECES];
+} hpct_peers_message;
+
+hpct_status hpct_peers_exchange(hpct_peers *peers, const hpct_peers_message *out,
+                                const hpct_peers_message *in);
+
+#endif

@@ -1,0 +1,560 @@
+/* The model cut into stages on different ranks, the batch into micro-batches, which pass through
+ * them one-forward-one-backward (agent/strategy/stage_layout.h); one update at the end, from the
+ * gradients of all: synchronous SGD, as exact as data parallelism. Several replicas of all stages
+ * share the batch, and add up the gradients of a stage. Every rank reads the whole batch: the first
+ * stage needs the samples, the last one the labels, and any one that reads the model's input. */
+#include "agent/data/sampler.h"
+#include "agent/strategy/replica.h"
+#include "agent/strategy/stage_layout.h"
+#include "agent/strategy/strategy.h"
+#include "base/status.h"
+#include "nn/record.h"
+#include "nn/stage.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define BUFFERS 2 /* of a stream: one is filled or read while the other travels */
+#define MOST_SIZES (2 * HPCT_STRATEGY_SIZES)
+
+enum { VALUES, GRADIENTS }; /* streams' numbers */
+
+typedef struct pipeline {
+    hpct_strategy base;
+    hpct_context *context;
+    hpct_comm *comm;
+    hpct_comm *peers; /* those with this stage; NULL: no other replicas */
+    hpct_model *whole;
+    hpct_stage_layout layout;
+    hpct_cut cut;
+    int number, replica; /* of this rank */
+    hpct_stage *stage;
+    hpct_model *model; /* of the stage */
+    /* By direction; NULL where there is no neighbour, or nothing to say. */
+    hpct_stream *values_in, *values_out, *gradients_in, *gradients_out;
+    float *arena; /* gradients, [arena_floats] */
+    size_t arena_floats;
+    int64_t bytes;
+    bool due; /* the step ends with an update */
+    /* the step: */
+    int first, count; /* samples of this replica */
+    int pieces, warm_up, forwards;
+} pipeline;
+
+static int full_count(const hpct_strategy_plan *plan)
+{
+    int most = 1;
+    for (int i = 0; i < plan->num_batch_sizes; i++)
+        most = plan->batch_sizes[i] > most ? plan->batch_sizes[i] : most;
+    return most;
+}
+
+/* ---- the stage of this rank ---- */
+
+typedef struct parts {
+    hpct_stage_layout layout;
+    hpct_cut cut;
+    int number, replica, places;
+    hpct_stage *stage;
+    int sizes[MOST_SIZES];
+    hpct_build_options options;
+} parts;
+
+static void add_size(parts *p, int size)
+{
+    int i = 0;
+    while (i < p->options.num_batch_sizes && p->sizes[i] != size)
+        i++;
+    if (i == p->options.num_batch_sizes && size > 0)
+        p->sizes[p->options.num_batch_sizes++] = size;
+}
+
+/* The sizes of all pieces of this replica. One of a replica without samples, in a batch that is
+ * short, is of no size. */
+static void find_sizes(parts *p, const hpct_strategy_plan *plan)
+{
+    for (int i = 0; i < plan->num_batch_sizes; i++) {
+        int64_t begin;
+        int pieces = hpct_stage_layout_pieces(&p->layout, plan->batch_sizes[i]);
+        int64_t own = hpct_slice(plan->batch_sizes[i], p->replica, p->layout.replicas, &begin);
+        add_size(p, (int) (own / pieces));
+        add_size(p, (int) ((own + pieces - 1) / pieces));
+    }
+    add_size(p, p->options.num_batch_sizes == 0);
+}
+
+/* What open and need begin with. */
+static hpct_status find_parts(parts *p, const hpct_strategy_plan *plan)
+{
+    int ranks = hpct_context_size(plan->context), full = full_count(plan);
+    *p = (parts){0};
+    if (plan->options->wire != HPCT_WIRE_FP32)
+        return hpct_fail(HPCT_ERR_CONFIG, "strategy pipeline: --wire is for gradients of data "
+                                          "parallelism: take fp32");
+    if (plan->dense_targets)
+        return hpct_fail(HPCT_ERR_CONFIG, "strategy pipeline has labels, no targets");
+    hpct_status status =
+        hpct_stage_layout_find(&p->layout, plan->model, plan->options, ranks, full);
+    if (status == HPCT_OK)
+        status = hpct_cut_find(&p->cut, plan->model, p->layout.stages);
+    if (status != HPCT_OK)
+        return status;
+    p->number = hpct_context_rank(plan->context) % p->layout.stages;
+    p->replica = hpct_context_rank(plan->context) / p->layout.stages;
+    p->places = hpct_stage_layout_in_flight(&p->layout, p->number,
+                                            hpct_stage_layout_pieces(&p->layout, full));
+    p->options = (hpct_build_options){
+        .backend = plan->backend, .batch_sizes = p->sizes, .input_samples = full};
+    find_sizes(p, plan);
+    status = hpct_stage_open(&p->stage, plan->model, &p->cut, p->number);
+    return status == HPCT_OK ? HPCT_OK : hpct_fail_within(status, "strategy pipeline");
+}
+
+static hpct_build_options evaluation_options(const hpct_strategy_plan *plan)
+{
+    return (hpct_build_options){
+        .backend = plan->backend,
+        .batch_sizes = plan->evaluation_sizes,
+        .num_batch_sizes = plan->num_evaluation_sizes,
+        .inference_only = true,
+    };
+}
+
+static hpct_record record_of(const hpct_model *whole, const hpct_cut *cut, int stage, bool slots)
+{
+    hpct_record record = {.slots = slots};
+    hpct_stage_parameters(whole, cut, stage, &record.first, &record.count);
+    return record;
+}
+
+static size_t largest_record(const hpct_model *whole, const hpct_cut *cut, bool slots)
+{
+    size_t most = 1;
+    for (int stage = 0; stage < cut->stages; stage++) {
+        hpct_record record = record_of(whole, cut, stage, slots);
+        size_t floats = hpct_record_floats(whole, &record);
+        most = floats > most ? floats : most;
+    }
+    return most;
+}
+
+/* Floats of a sample that cross the borders of this stage, all four ways. */
+static size_t border_floats(const hpct_cut *cut, int stage)
+{
+    size_t floats = cut->values[stage] + cut->gradients[stage];
+    return stage + 1 < cut->stages ? floats + cut->values[stage + 1] + cut->gradients[stage + 1]
+                                   : floats;
+}
+
+/* The stage, its messages, a record of a gather, and the whole for evaluation. */
+static hpct_status pipeline_need(const hpct_strategy_plan *plan, size_t *bytes)
+{
+    parts p;
+    *bytes = 0;
+    hpct_status status = find_parts(&p, plan);
+    if (status == HPCT_ERR_CONFIG) /* open will say so; others may be asked besides */
+        return HPCT_OK;
+    if (status == HPCT_OK)
+        status = hpct_stage_need(p.stage, &p.options, p.places, bytes);
+    if (status == HPCT_OK) {
+        size_t most = 0;
+        for (int i = 0; i < p.options.num_batch_sizes; i++)
+            most = (size_t) p.sizes[i] > most ? (size_t) p.sizes[i] : most;
+        *bytes += BUFFERS * most * border_floats(&p.cut, p.number) * sizeof(float);
+        *bytes += largest_record(plan->model, &p.cut, true) * sizeof(float);
+    }
+    if (status == HPCT_OK && plan->num_evaluation_sizes > 0) {
+        hpct_memory_plan memory;
+        hpct_build_options options = evaluation_options(plan);
+        status = hpct_model_plan(plan->model, &options, &memory);
+        *bytes += hpct_memory_plan_growth(&memory);
+    }
+    hpct_stage_close(p.stage);
+    return status;
+}
+
+/* ---- opening ---- */
+
+/* Rank 0's weights and states become everybody's, a stage at a time, and go into the stages. */
+static hpct_status share_weights(const pipeline *p)
+{
+    size_t bytes = largest_record(p->whole, &p->cut, true) * sizeof(float);
+    float *floats = malloc(bytes);
+    hpct_status status =
+        hpct_context_agree(p->context, floats == NULL ? hpct_fail_memory(bytes) : HPCT_OK);
+    for (int stage = 0; stage < p->layout.stages && status == HPCT_OK; stage++) {
+        hpct_record record = record_of(p->whole, &p->cut, stage, false);
+        if (p->comm->rank == 0)
+            status = hpct_record_put(p->whole, &record, floats);
+        status = hpct_context_agree(p->context, status);
+        if (status == HPCT_OK)
+            status = p->comm->ops->broadcast(
+                p->comm, floats, hpct_record_floats(p->whole, &record) * sizeof *floats, 0);
+        if (status == HPCT_OK && p->comm->rank != 0)
+            status = hpct_record_take(p->whole, &record, floats);
+    }
+    if (status == HPCT_OK) { /* and the optimizer's slots, of an earlier fit */
+        hpct_record record = record_of(p->whole, &p->cut, p->number, true), own = record;
+        own.first = 0;
+        status = hpct_record_put(p->whole, &record, floats);
+        if (status == HPCT_OK)
+            status = hpct_record_take(p->model, &own, floats);
+    }
+    free(floats);
+    return hpct_context_agree(p->context, status);
+}
+
+/* *alike: whether the parameters of each stage lie in the same way in all replicas. */
+static hpct_status compare_layouts(const pipeline *p, bool *alike)
+{
+    size_t bytes = (size_t) p->comm->size * sizeof(uint64_t);
+    uint64_t mine = hpct_model_layout_fingerprint(p->model), *all = malloc(bytes);
+    hpct_status status =
+        hpct_context_agree(p->context, all == NULL ? hpct_fail_memory(bytes) : HPCT_OK);
+    if (status == HPCT_OK)
+        status = p->comm->ops->allgather(p->comm, &mine, all, sizeof mine);
+    *alike = true;
+    for (int rank = 0; status == HPCT_OK && rank < p->comm->size; rank++)
+        *alike = *alike && all[rank] == all[rank % p->layout.stages];
+    free(all);
+    return status;
+}
+
+/* In the fastest layout, or, where processors differ, in the one that all have. */
+static hpct_status build(pipeline *p, parts *made)
+{
+    bool alike = false;
+    hpct_status status = HPCT_OK;
+    for (int plain = 0; plain < 2 && status == HPCT_OK && !alike; plain++) {
+        made->options.plain_layout = plain == 1;
+        status = hpct_context_agree(p->context,
+                                    hpct_stage_build(p->stage, &made->options, made->places));
+        if (status == HPCT_OK)
+            status = compare_layouts(p, &alike);
+    }
+    if (status == HPCT_OK && !alike)
+        status = hpct_fail(HPCT_ERR_CONFIG,
+                           "strategy pipeline: the ranks do not have the same model: they must run "
+                           "the same program with the same options and the same version of "
+                           "hpc-train");
+    return status;
+}
+
+static hpct_status open_stream(const pipeline *p, hpct_stream **out, int neighbour, bool receives,
+                               int number, size_t floats)
+{
+    if (floats == 0)
+        return HPCT_OK;
+    return p->comm->ops->open_stream(p->comm, out,
+                                     &(hpct_stream_options){.peer = p->comm->rank + neighbour,
+                                                            .receives = receives,
+                                                            .number = number,
+                                                            .floats = floats,
+                                                            .buffers = BUFFERS});
+}
+
+/* Receives before sends: the neighbours may begin as soon as all have agreed. */
+static hpct_status open_streams(pipeline *p, const parts *made)
+{
+    const hpct_cut *cut = &p->cut;
+    size_t most = 0, before_values = cut->values[p->number],
+           before_gradients = cut->gradients[p->number], values = 0, gradients = 0;
+    for (int i = 0; i < made->options.num_batch_sizes; i++)
+        most = (size_t) made->sizes[i] > most ? (size_t) made->sizes[i] : most;
+    if (p->number + 1 < cut->stages) {
+        values = cut->values[p->number + 1];
+        gradients = cut->gradients[p->number + 1];
+    }
+    hpct_status status = open_stream(p, &p->values_in, -1, true, VALUES, most * before_values);
+    if (status == HPCT_OK)
+        status = open_stream(p, &p->gradients_in, 1, true, GRADIENTS, most * gradients);
+    if (status == HPCT_OK)
+        status = open_stream(p, &p->values_out, 1, false, VALUES, most * values);
+    if (status == HPCT_OK)
+        status = open_stream(p, &p->gradients_out, -1, false, GRADIENTS, most * before_gradients);
+    return status;
+}
+
+/* hpct_replicas of the stage: synchronized BatchNormalization is over the same micro-batch of all
+ * replicas. */
+static hpct_status sum_over_peers(void *argument, float *data, size_t count)
+{
+    hpct_comm *peers = argument;
+    return peers->ops->allreduce_sum(peers, data, count);
+}
+
+/* The mean over all ranks of what they hand over in a step of a full batch. */
+static hpct_status count_bytes(pipeline *p, int samples)
+{
+    const hpct_cut *cut = &p->cut;
+    int64_t begin, own = hpct_slice(samples, p->replica, p->layout.replicas, &begin), sum = 0;
+    size_t sent =
+        cut->gradients[p->number] + (p->number + 1 < cut->stages ? cut->values[p->number + 1] : 0);
+    int64_t floats = own * (int64_t) sent + HPCT_SUMS_FLOATS, *all;
+    if (p->peers != NULL)
+        floats += (int64_t) p->arena_floats / hpct_model_gradient_accumulation(p->model) +
+                  (int64_t) hpct_model_synced_floats(p->model) *
+                      hpct_stage_layout_pieces(&p->layout, samples);
+    size_t bytes = (size_t) p->comm->size * sizeof *all;
+    all = malloc(bytes);
+    hpct_status status =
+        hpct_context_agree(p->context, all == NULL ? hpct_fail_memory(bytes) : HPCT_OK);
+    if (status == HPCT_OK)
+        status = p->comm->ops->allgather(p->comm, &floats, all, sizeof floats);
+    for (int rank = 0; status == HPCT_OK && rank < p->comm->size; rank++)
+        sum += all[rank];
+    free(all);
+    p->bytes = p->comm->size > 1 ? sum * (int64_t) sizeof(float) / p->comm->size : 0;
+    return status;
+}
+
+static hpct_status open_peers(pipeline *p)
+{
+    if (p->layout.replicas == 1)
+        return HPCT_OK;
+    hpct_status status = p->comm->ops->split(p->comm, &p->peers, p->number);
+    if (status == HPCT_OK)
+        hpct_model_set_replicas(p->model,
+                                &(hpct_replicas){.sum = sum_over_peers, .argument = p->peers});
+    return status;
+}
+
+static hpct_status open_parts(pipeline *p, const hpct_strategy_plan *plan)
+{
+    parts made;
+    hpct_status status = find_parts(&made, plan);
+    p->layout = made.layout;
+    p->cut = made.cut;
+    p->number = made.number;
+    p->replica = made.replica;
+    p->stage = made.stage;
+    status = hpct_context_agree(p->context, status);
+    if (status != HPCT_OK)
+        return status;
+    p->model = hpct_stage_model(p->stage);
+    status = hpct_context_agree(p->context, open_peers(p));
+    if (status == HPCT_OK)
+        status = share_weights(p);
+    if (status == HPCT_OK)
+        status = build(p, &made);
+    if (status == HPCT_OK)
+        status = hpct_context_agree(p->context, open_streams(p, &made));
+    if (status != HPCT_OK)
+        return status;
+    p->arena = hpct_model_gradients(p->model, &p->arena_floats);
+    status = count_bytes(p, full_count(plan));
+    if (status != HPCT_OK || plan->num_evaluation_sizes == 0)
+        return status;
+    hpct_build_options options = evaluation_options(plan);
+    return hpct_context_agree(p->context, hpct_model_build(p->whole, &options));
+}
+
+static void pipeline_close(hpct_strategy *strategy)
+{
+    pipeline *p = (pipeline *) strategy;
+    if (p == NULL)
+        return;
+    if (p->comm != NULL) {
+        p->comm->ops->close_stream(p->values_in);
+        p->comm->ops->close_stream(p->values_out);
+        p->comm->ops->close_stream(p->gradients_in);
+        p->comm->ops->close_stream(p->gradients_out);
+    }
+    if (p->peers != NULL)
+        p->peers->ops->close(p->peers);
+    hpct_stage_close(p->stage);
+    free(p);
+}
+
+static hpct_status pipeline_open(hpct_strategy **out, const hpct_strategy_plan *plan)
+{
+    pipeline *p = calloc(1, sizeof *p);
+    hpct_status status =
+        hpct_context_agree(plan->context, p == NULL ? hpct_fail_memory(sizeof *p) : HPCT_OK);
+    if (status != HPCT_OK)
+        goto fail;
+    p->base.ops = &hpct_pipeline_stages;
+    p->base.timeline = plan->timeline;
+    p->context = plan->context;
+    p->comm = hpct_context_comm(plan->context);
+    p->whole = plan->model;
+    status = open_parts(p, plan);
+    if (status != HPCT_OK)
+        goto fail;
+    p->base.model = p->model;
+    *out = &p->base;
+    return HPCT_OK;
+
+fail:
+    pipeline_close((hpct_strategy *) p);
+    return status;
+}
+
+/* ---- a step ---- */
+
+static hpct_piece piece_of(const pipeline *p, int number)
+{
+    int64_t begin;
+    int count = (int) hpct_slice(p->count, number, p->pieces, &begin);
+    return (hpct_piece){.place = number % (p->warm_up + 1),
+                        .first = p->first + (int) begin,
+                        .count = count,
+                        .number = number,
+                        .total = p->pieces};
+}
+
+static hpct_status next(const pipeline *p, hpct_stream *stream, float **data)
+{
+    *data = NULL;
+    return stream != NULL ? p->comm->ops->next(stream, data) : HPCT_OK;
+}
+
+static hpct_status pass(const pipeline *p, hpct_stream *stream, size_t floats)
+{
+    return stream != NULL ? p->comm->ops->pass(stream, floats) : HPCT_OK;
+}
+
+static hpct_status forward_piece(const pipeline *p, int number)
+{
+    hpct_piece piece = piece_of(p, number);
+    float *in, *out;
+    hpct_status status = next(p, p->values_in, &in);
+    if (status == HPCT_OK)
+        status = next(p, p->values_out, &out);
+    if (status == HPCT_OK)
+        status = hpct_stage_forward(p->stage, &piece, in, out);
+    if (status == HPCT_OK)
+        status = pass(p, p->values_in, 0);
+    if (status == HPCT_OK && p->values_out != NULL)
+        status = pass(p, p->values_out, (size_t) piece.count * p->cut.values[p->number + 1]);
+    return status;
+}
+
+static hpct_status backward_piece(const pipeline *p, int number, float scale, hpct_batch_sums *sums)
+{
+    hpct_piece piece = piece_of(p, number);
+    float *in, *out;
+    hpct_status status = next(p, p->gradients_in, &in);
+    if (status == HPCT_OK)
+        status = next(p, p->gradients_out, &out);
+    if (status == HPCT_OK)
+        status = hpct_stage_backward(p->stage, &piece, scale, in, out, sums);
+    if (status == HPCT_OK)
+        status = pass(p, p->gradients_in, 0);
+    return status == HPCT_OK
+               ? pass(p, p->gradients_out, (size_t) piece.count * p->cut.gradients[p->number])
+               : status;
+}
+
+/* As many forwards as there are stages behind this one. */
+static hpct_status pipeline_forward(hpct_strategy *strategy, int count, bool training)
+{
+    pipeline *p = (pipeline *) strategy;
+    int64_t begin;
+    (void) training; /* inference is the whole model's */
+    p->count = (int) hpct_slice(count, p->replica, p->layout.replicas, &begin);
+    p->first = (int) begin;
+    p->pieces = hpct_stage_layout_pieces(&p->layout, count);
+    p->warm_up = hpct_stage_layout_in_flight(&p->layout, p->number, p->pieces) - 1;
+    p->forwards = 0;
+    hpct_stage_begin(p->stage);
+    hpct_status status = HPCT_OK;
+    while (p->count > 0 && p->forwards < p->warm_up && status == HPCT_OK)
+        status = forward_piece(p, p->forwards++);
+    return status;
+}
+
+/* One forward, one backward; at the end backwards alone. */
+static hpct_status pipeline_backward(hpct_strategy *strategy, int count, int global_count,
+                                     hpct_step_sums *sums)
+{
+    pipeline *p = (pipeline *) strategy;
+    hpct_batch_sums own = {0};
+    float scale = 1.0f / (float) global_count;
+    (void) count;
+    hpct_status status = p->count == 0 ? hpct_stage_skip(p->stage) : HPCT_OK;
+    for (int i = 0; p->count > 0 && i < p->pieces && status == HPCT_OK; i++) {
+        if (p->forwards < p->pieces)
+            status = forward_piece(p, p->forwards++);
+        if (status == HPCT_OK)
+            status = backward_piece(p, i, scale, &own);
+    }
+    if (status == HPCT_OK && p->values_out != NULL)
+        status = p->comm->ops->drain(p->values_out);
+    if (status == HPCT_OK && p->gradients_out != NULL)
+        status = p->comm->ops->drain(p->gradients_out);
+    hpct_stage_end(p->stage);
+    sums->loss = own.loss;
+    sums->correct = (double) own.correct;
+    sums->in_top_k = (double) own.in_top_k;
+    return status;
+}
+
+static hpct_status pipeline_reduce(hpct_strategy *strategy, hpct_step_sums *sums)
+{
+    pipeline *p = (pipeline *) strategy;
+    float all[HPCT_SUMS_FLOATS];
+    hpct_status status = hpct_model_accumulate(p->model, &p->due);
+    if (status == HPCT_OK && p->due && p->peers != NULL)
+        status = p->peers->ops->allreduce_sum(p->peers, p->arena, p->arena_floats);
+    if (status != HPCT_OK)
+        return status;
+    hpct_sums_pack(sums, all);
+    status = p->comm->ops->allreduce_sum(p->comm, all, HPCT_SUMS_FLOATS);
+    hpct_sums_unpack(sums, all);
+    return status;
+}
+
+static hpct_status pipeline_apply(hpct_strategy *strategy)
+{
+    pipeline *p = (pipeline *) strategy;
+    hpct_status status = p->due ? hpct_model_update(p->model) : HPCT_OK;
+    hpct_stage_tell_steps(p->stage, p->whole);
+    return status;
+}
+
+/* From the first replica; all have the same weights, and after the mean the same states. */
+static hpct_status pipeline_gather(hpct_strategy *strategy)
+{
+    pipeline *p = (pipeline *) strategy;
+    size_t bytes = largest_record(p->whole, &p->cut, true) * sizeof(float);
+    float *floats = malloc(bytes);
+    hpct_status status =
+        hpct_context_agree(p->context, floats == NULL ? hpct_fail_memory(bytes) : HPCT_OK);
+    if (status == HPCT_OK && p->peers != NULL)
+        status = hpct_replica_mean_states(p->peers, p->model);
+    for (int stage = 0; stage < p->layout.stages && status == HPCT_OK; stage++) {
+        hpct_record record = record_of(p->whole, &p->cut, stage, true), own = record;
+        own.first = 0;
+        if (p->comm->rank == stage)
+            status = hpct_record_put(p->model, &own, floats);
+        status = hpct_context_agree(p->context, status);
+        if (status == HPCT_OK)
+            status = p->comm->ops->broadcast(
+                p->comm, floats, hpct_record_floats(p->whole, &record) * sizeof *floats, stage);
+        if (status == HPCT_OK)
+            status = hpct_record_take(p->whole, &record, floats);
+    }
+    free(floats);
+    return hpct_context_agree(p->context, status);
+}
+
+static int64_t pipeline_bytes_per_step(const hpct_strategy *strategy)
+{
+    return ((const pipeline *) strategy)->bytes;
+}
+
+const hpct_strategy_ops hpct_pipeline_stages = {
+    .name = "pipeline",
+    .whole_batch = true,
+    .in_pieces = true,
+    .need = pipeline_need,
+    .open = pipeline_open,
+    .forward = pipeline_forward,
+    .backward = pipeline_backward,
+    .reduce = pipeline_reduce,
+    .apply = pipeline_apply,
+    .gather = pipeline_gather,
+    .bytes_per_step = pipeline_bytes_per_step,
+    .close = pipeline_close,
+};

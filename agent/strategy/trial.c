@@ -1,0 +1,62 @@
+#include "agent/strategy/trial.h"
+
+#include "agent/largest.h"
+#include "agent/made_up.h"
+#include "agent/process.h"
+#include "nn/step.h"
+
+#include <math.h>
+
+#define FEWEST 3
+#define MOST 24
+
+/* The mean of so many steps, on the slowest rank. */
+static hpct_status time_steps(const hpct_trial *trial, hpct_context *all, hpct_strategy *strategy,
+                              int steps, double *seconds)
+{
+    hpct_status status = HPCT_OK;
+    double began = hpct_process_clock();
+    for (int i = 0; i < steps && status == HPCT_OK; i++) {
+        hpct_step_sums sums = {0};
+        status = hpct_strategy_step(strategy, trial->count, trial->global_count, &sums);
+    }
+    *seconds = (hpct_process_clock() - began) / steps;
+    return status == HPCT_OK ? hpct_largest(all, seconds, 1) : status;
+}
+
+static hpct_status run_block(const hpct_trial *trial, hpct_context *all, hpct_strategy *strategy,
+                             double duration, double limit, double *seconds)
+{
+    double first; /* takes longer than all that follow */
+    hpct_status status = time_steps(trial, all, strategy, 1, &first);
+    if (status == HPCT_OK)
+        status = time_steps(trial, all, strategy, 1, seconds);
+    if (status != HPCT_OK || *seconds > limit)
+        return status;
+    int steps = (int) fmin(fmax(duration / *seconds, FEWEST), MOST);
+    steps = (steps + trial->period - 1) / trial->period * trial->period;
+    return time_steps(trial, all, strategy, steps, seconds);
+}
+
+hpct_status hpct_trial_block(const hpct_trial *trial, hpct_context *all, hpct_model *model,
+                             double duration, double limit, double *seconds)
+{
+    hpct_strategy *strategy = NULL;
+    hpct_strategy_plan plan = {
+        .context = trial->context,
+        .model = model,
+        .backend = "cpu",
+        .batch_sizes = &trial->count,
+        .num_batch_sizes = 1,
+        .options = &trial->options,
+    };
+    int seed = trial->ops->whole_batch ? 0 : hpct_context_rank(all);
+    hpct_status status = hpct_context_agree(all, trial->ops->open(&strategy, &plan));
+    if (status == HPCT_OK)
+        status = hpct_context_agree(all, hpct_made_up_batch(strategy->model, trial->count, seed));
+    if (status == HPCT_OK)
+        status = run_block(trial, all, strategy, duration, limit, seconds);
+    if (strategy != NULL)
+        trial->ops->close(strategy);
+    return status;
+}

@@ -1,0 +1,320 @@
+/* A stage: the whole model's graph with the operations of a range left in it, built once, with
+ * several blocks of activations, between which it is moved. */
+#include "nn/stage.h"
+
+#include "base/status.h"
+#include "nn/clone.h"
+#include "nn/run.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Tensors that pass to or from a neighbour. */
+typedef struct border {
+    int num;
+    int *tensors;
+    bool *learns;
+} border;
+
+/* Of a piece between its forward and its backward. */
+typedef struct place {
+    char *block; /* the first one's is the build's own */
+    hpct_run_stage stage;
+} place;
+
+struct hpct_stage {
+    hpct_model *model;
+    border entry, exit; /* of the first and the last stage: of no tensors */
+    bool last;
+    place *places; /* [num_places] */
+    int num_places;
+    float *sum; /* [arena_floats], of the pieces so far */
+    /* of the batch: */
+    float *input;
+    int32_t *labels;
+    int64_t first_sample;
+};
+
+/* ---- the graph ---- */
+
+static hpct_status border_make(border *b, const hpct_model *whole, int node)
+{
+    size_t tensors = (size_t) whole->num_tensors;
+    bool *learns = calloc(tensors, sizeof *learns);
+    b->tensors = calloc(tensors, sizeof *b->tensors);
+    b->learns = calloc(tensors, sizeof *b->learns);
+    bool all = learns != NULL && b->tensors != NULL && b->learns != NULL;
+    if (all) {
+        hpct_cut_learning(whole, learns);
+        b->num = hpct_cut_tensors(whole, node, b->tensors);
+        for (int k = 0; k < b->num; k++)
+            b->learns[k] = learns[b->tensors[k]];
+    }
+    free(learns);
+    return all ? HPCT_OK : hpct_fail_memory(tensors * sizeof *b->tensors);
+}
+
+void hpct_stage_parameters(const hpct_model *whole, const hpct_cut *cut, int stage, int *first,
+                           int *count)
+{
+    *first = *count = 0;
+    for (int i = 0; i < cut->first[stage + 1]; i++)
+        *(i < cut->first[stage] ? first : count) += whole->nodes[i].num_params;
+}
+
+/* Parameters follow one another in the order of their nodes. */
+static void keep_range(hpct_model *model, const hpct_cut *cut, int stage)
+{
+    int node = cut->first[stage], first, count;
+    hpct_stage_parameters(model, cut, stage, &first, &count);
+    model->num_nodes = cut->first[stage + 1] - node;
+    model->num_params = count;
+    memmove(model->nodes, model->nodes + node, (size_t) model->num_nodes * sizeof *model->nodes);
+    memmove(model->params, model->params + first, (size_t) count * sizeof *model->params);
+    for (int i = 0; i < model->num_nodes; i++) {
+        model->nodes[i].first_param -= first;
+        model->nodes[i].added -= node; /* random numbers are drawn for the whole's place of it */
+    }
+    for (int i = 0; i < count; i++)
+        model->params[i].node -= node;
+}
+
+/* The head of a stage with others behind it is any that they take. */
+static void mark_borders(hpct_stage *stage)
+{
+    hpct_model *model = stage->model;
+    for (int k = 0; k < stage->entry.num; k++) {
+        hpct_tensor *tensor = &model->tensors[stage->entry.tensors[k]];
+        tensor->given = true;
+        tensor->learns = stage->entry.learns[k];
+    }
+    for (int k = 0; k < stage->exit.num; k++)
+        model->tensors[stage->exit.tensors[k]].taken = true;
+    model->inner = !stage->last;
+    if (model->inner)
+        model->output = stage->exit.tensors[stage->exit.num - 1];
+}
+
+hpct_status hpct_stage_open(hpct_stage **out, const hpct_model *whole, const hpct_cut *cut,
+                            int stage)
+{
+    if (whole->optimizer.global_clipnorm > 0)
+        return hpct_fail(HPCT_ERR_CONFIG,
+                         "global_clipnorm needs the norm of all gradients, of which each stage has "
+                         "a part: take clipnorm, or another strategy");
+    hpct_stage *s = calloc(1, sizeof *s);
+    hpct_status status = s != NULL ? HPCT_OK : hpct_fail_memory(sizeof *s);
+    if (status == HPCT_OK)
+        status = hpct_model_clone(&s->model, whole);
+    if (status == HPCT_OK && stage > 0)
+        status = border_make(&s->entry, whole, cut->first[stage]);
+    if (status == HPCT_OK && stage + 1 < cut->stages)
+        status = border_make(&s->exit, whole, cut->first[stage + 1]);
+    if (status != HPCT_OK) {
+        hpct_stage_close(s);
+        return status;
+    }
+    s->last = stage + 1 == cut->stages;
+    keep_range(s->model, cut, stage);
+    mark_borders(s);
+    *out = s;
+    return HPCT_OK;
+}
+
+/* The model has the first place alone again, as its build made it. */
+static void drop_places(hpct_stage *stage)
+{
+    hpct_run *run = stage->model->run;
+    if (run == NULL || stage->num_places == 0)
+        return;
+    hpct_run_move(run, stage->places[0].block);
+    for (int i = 1; i < stage->num_places; i++)
+        run->backend->release(stage->places[i].block);
+    run->backend->release(stage->sum);
+    free(stage->places);
+    stage->places = NULL;
+    stage->sum = NULL;
+    stage->num_places = 0;
+}
+
+void hpct_stage_close(hpct_stage *stage)
+{
+    if (stage == NULL)
+        return;
+    if (stage->model != NULL) {
+        drop_places(stage);
+        hpct_model_free(stage->model);
+    }
+    free(stage->entry.tensors);
+    free(stage->entry.learns);
+    free(stage->exit.tensors);
+    free(stage->exit.learns);
+    free(stage);
+}
+
+hpct_model *hpct_stage_model(hpct_stage *stage)
+{
+    return stage->model;
+}
+
+void hpct_stage_tell_steps(const hpct_stage *stage, hpct_model *whole)
+{
+    whole->steps = stage->model->steps;
+}
+
+/* ---- memory ---- */
+
+static hpct_status make_places(hpct_stage *stage, int num)
+{
+    hpct_run *run = stage->model->run;
+    size_t arena = run->arena_floats * sizeof *stage->sum;
+    stage->places = calloc((size_t) num, sizeof *stage->places);
+    if (stage->places == NULL)
+        return hpct_fail_memory((size_t) num * sizeof *stage->places);
+    stage->num_places = num;
+    stage->places[0].block = run->block;
+    for (int i = 1; i < num; i++) {
+        stage->places[i].block = run->backend->allocate(run->block_bytes);
+        if (stage->places[i].block == NULL)
+            return hpct_fail_memory(run->block_bytes);
+    }
+    stage->sum = run->backend->allocate(arena);
+    return stage->sum != NULL ? HPCT_OK : hpct_fail_memory(arena);
+}
+
+hpct_status hpct_stage_build(hpct_stage *stage, const hpct_build_options *options, int places)
+{
+    drop_places(stage);
+    hpct_status status = hpct_model_build(stage->model, options);
+    return status == HPCT_OK ? make_places(stage, places) : status;
+}
+
+hpct_status hpct_stage_need(const hpct_stage *stage, const hpct_build_options *options, int places,
+                            size_t *bytes)
+{
+    hpct_memory_plan plan;
+    hpct_status status = hpct_model_plan(stage->model, options, &plan);
+    *bytes =
+        hpct_memory_plan_growth(&plan) + (size_t) (places - 1) * plan.activations + plan.gradients;
+    return status;
+}
+
+/* ---- a batch ---- */
+
+void hpct_stage_begin(hpct_stage *stage)
+{
+    const hpct_model *model = stage->model;
+    stage->input = model->run->input;
+    stage->labels = model->run->labels;
+    stage->first_sample = model->position.first_sample;
+}
+
+void hpct_stage_end(hpct_stage *stage)
+{
+    hpct_model_set_input(stage->model, stage->input, stage->labels);
+    stage->model->position.first_sample = stage->first_sample;
+}
+
+/* The model goes on with this piece, where it stopped. */
+static void turn_to(hpct_stage *stage, const hpct_piece *piece)
+{
+    hpct_model *model = stage->model;
+    size_t sample = hpct_shape_count(&model->tensors[0].shape);
+    hpct_run_move(model->run, stage->places[piece->place].block);
+    hpct_model_set_input(model, stage->input + (size_t) piece->first * sample,
+                         stage->labels + piece->first);
+    model->position.first_sample = stage->first_sample + piece->first;
+}
+
+static float *value_of(const hpct_run *run, int tensor)
+{
+    return (float *) (void *) (run->block + run->value_offsets[tensor]);
+}
+
+static float *gradient_of(const hpct_run *run, int tensor)
+{
+    return (float *) (void *) (run->block + run->diff_offsets[tensor]);
+}
+
+/* Between a message and the tensors of a border: their values, or their gradients. */
+static void pass(const hpct_stage *stage, const border *b, const hpct_piece *piece, bool gradients,
+                 const float *in, float *out)
+{
+    const hpct_model *model = stage->model;
+    for (int k = 0; k < b->num; k++) {
+        int tensor = b->tensors[k];
+        size_t count = (size_t) piece->count * hpct_shape_count(&model->tensors[tensor].shape);
+        if (gradients && !b->learns[k])
+            continue;
+        float *own = gradients ? gradient_of(model->run, tensor) : value_of(model->run, tensor);
+        if (in != NULL) {
+            memcpy(own, in, count * sizeof *own);
+            in += count;
+        } else {
+            memcpy(out, own, count * sizeof *own);
+            out += count;
+        }
+    }
+}
+
+hpct_status hpct_stage_forward(hpct_stage *stage, const hpct_piece *piece, const float *in,
+                               float *out)
+{
+    hpct_run *run = stage->model->run;
+    turn_to(stage, piece);
+    if (in != NULL)
+        pass(stage, &stage->entry, piece, false, in, NULL);
+    hpct_status status = hpct_model_forward(stage->model, piece->count, true);
+    if (status == HPCT_OK && out != NULL)
+        pass(stage, &stage->exit, piece, false, NULL, out);
+    stage->places[piece->place].stage = run->stage;
+    return status;
+}
+
+/* In the order in which hpct_model_accumulate adds up batches. */
+static hpct_status add_up(hpct_stage *stage, const hpct_piece *piece)
+{
+    hpct_run *run = stage->model->run;
+    if (piece->total == 1)
+        return HPCT_OK;
+    if (piece->number + 1 == piece->total)
+        return run->backend->accumulate(run->arena_floats, stage->sum, run->gradients, false);
+    return run->backend->accumulate(run->arena_floats, run->gradients, stage->sum,
+                                    piece->number == 0);
+}
+
+hpct_status hpct_stage_backward(hpct_stage *stage, const hpct_piece *piece, float scale,
+                                const float *in, float *out, hpct_batch_sums *sums)
+{
+    hpct_run *run = stage->model->run;
+    hpct_batch_sums own = {0};
+    hpct_status status = HPCT_OK;
+    turn_to(stage, piece);
+    run->stage = stage->places[piece->place].stage;
+    run->stage_n = piece->count;
+    run->stage_training = true;
+    if (stage->last) {
+        status = hpct_model_loss(stage->model, piece->count, scale, &own);
+        sums->loss += own.loss;
+        sums->correct += own.correct;
+        sums->in_top_k += own.in_top_k;
+    } else {
+        pass(stage, &stage->exit, piece, true, in, NULL);
+        run->stage = HPCT_STAGE_LOSS; /* the stages behind have taken it */
+    }
+    if (status == HPCT_OK)
+        status = hpct_model_backward(stage->model, piece->count);
+    if (status == HPCT_OK && out != NULL)
+        pass(stage, &stage->entry, piece, true, NULL, out);
+    return status == HPCT_OK ? add_up(stage, piece) : status;
+}
+
+hpct_status hpct_stage_skip(hpct_stage *stage)
+{
+    hpct_run *run = stage->model->run;
+    hpct_status status = hpct_model_forward_absent(stage->model);
+    if (status == HPCT_OK)
+        status = hpct_model_backward_absent(stage->model);
+    memset(run->gradients, 0, run->arena_floats * sizeof *run->gradients);
+    return status;
+}

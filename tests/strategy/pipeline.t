@@ -1,0 +1,100 @@
+#!/bin/bash
+# pipeline.t: a model in stages on different ranks, through which micro-batches pass, gives the losses and weights of one rank
+# on the same global batch; with BatchNormalization those of one rank that accumulates the gradients of the micro-batches.
+
+# shellcheck source=tests/strategy/lib.sh
+. "$(dirname "$0")/lib.sh"
+strategy=(--strategy pipeline)
+long=${HPC_TRAIN_LONG-}
+
+# accumulating MICRO-BATCHES OPTION…: what one rank makes of so many batches for each update; step by step, as `reference`.
+accumulating() {
+    local pieces=$1
+    shift
+    train 1 pieces --global-batch-size $((global_batch / pieces)) --gradient-accumulation "$pieces" "$@" --steps-per-epoch $((pieces * steps))
+    ok $? "one rank, $pieces batches an update: $*" || diag "$(cat "$work/pieces.out")"
+    mkdir -p "$work/one"
+    mv "$work/pieces.safetensors" "$work/one.safetensors"
+    tr -d '{},":' <"$work/pieces/metrics.jsonl" | awk -v k="$pieces" '
+        { loss += $6 } NR % k == 0 { printf "{\"epoch\": 1, \"step\": %d, \"loss\": %.9g, \"accuracy\": 0}\n", NR / k, loss / k; loss = 0 }' >"$work/one/metrics.jsonl"
+}
+
+# ---- W1: three operations, so three stages at most ----
+reference --model mnist-cnn
+for ranks in ${long:+2} 3; do
+    same_as_one "$ranks" --model mnist-cnn "${strategy[@]}"
+done
+# Values of a sample go forward, as many gradients back: the convolution's 26 x 26 x 32, the first Dense's 128; the sums of a
+# step are 6; in fp32, on average over the ranks.
+is "$(field many bytes_sent_per_step)" $((4 * (2 * global_batch * (26 * 26 * 32 + 128) + 3 * 6) / 3)) "each border's activations and gradients travel"
+is "$(field many strategy)" pipeline "the summary names the strategy"
+if [ -n "$long" ]; then
+    same_as_one 4 --model mnist-cnn "${strategy[@]}" --stages 2 --micro-batches 5 # replicas, pieces of 4 and 5
+    same_as_one 3 --model mnist-cnn "${strategy[@]}" --micro-batches 1
+    same_as_one 3 --model mnist-cnn "${strategy[@]}" --micro-batches $global_batch
+    same_as_one 6 --model mnist-cnn "${strategy[@]}"
+    reference --model mnist-convnet --momentum 0.9
+    for ranks in 2 3 4 6; do
+        same_as_one "$ranks" --model mnist-convnet --momentum 0.9 "${strategy[@]}"
+    done
+    reference --model "$top_srcdir/tests/strategy/random.json" # Dropout draws for the whole batch
+    same_as_one 3 --model "$top_srcdir/tests/strategy/random.json" "${strategy[@]}"
+fi
+
+# ---- branches, which cuts go through, and BatchNormalization, which is over a micro-batch ----
+accumulating 6 --model "$residual" --optimizer adam
+for ranks in ${long:+1 2 3 7} 4; do
+    same_as_one "$ranks" --model "$residual" --optimizer adam "${strategy[@]}" --micro-batches 6
+done
+
+# ---- a short last batch, and evaluation: 256 pictures in batches of 42, the last of 4, which not every replica has one of ----
+steps=7 length=()
+epoch=(--validation-data "$work/pictures")
+reference --model mnist-cnn "${epoch[@]}"
+same_as_one 10 --model mnist-cnn "${epoch[@]}" "${strategy[@]}" --stages 2 --micro-batches 3
+differs=$(paste -d' ' <(field one val_loss) <(field many val_loss) | awk '{ d = ($1 - $2) / $1; if ($1 > 0) print d < 0 ? -d : d }')
+ok "$(awk -v d="$differs" 'BEGIN { print !(d ~ /^[0-9]/ && d <= 1e-4) }')" "validation gives one rank's loss (to $differs)"
+
+# ---- a stop signal to one rank ends all after the same step ----
+timeout 120 mpirun --allow-run-as-root --oversubscribe --bind-to none -n 2 "$top_builddir/hpc-train" fit --model mnist-cnn \
+    --data "$work/pictures" --epochs 100000 --global-batch-size 42 --verbose 2 "${strategy[@]}" --save-weights "$work/stopped.safetensors" \
+    >"$work/stopped.out" 2>&1 &
+launcher=$!
+rank_one() { # the process that mpirun started as rank 1
+    local process
+    for process in /proc/[0-9]*; do
+        if grep -qszx OMPI_COMM_WORLD_RANK=1 "$process/environ" 2>/dev/null &&
+            tr '\0' ' ' <"$process/cmdline" 2>/dev/null | grep -q "$work/stopped.safetensors"; then
+            echo "${process#/proc/}"
+            return
+        fi
+    done
+}
+for _ in $(seq 600); do
+    grep -q "Epoch 2/" "$work/stopped.out" && break
+    sleep 0.1
+done
+kill -TERM "$(rank_one)"
+wait $launcher
+is "$?" 143 "SIGTERM to one rank stops both"
+like "$(cat "$work/stopped.out")" "stopped by SIGTERM after step [0-9]+, in epoch" "and both know why"
+ok "$([ -s "$work/stopped.safetensors" ]; echo $?)" "with weights"
+
+# ---- what cannot be ----
+steps=1 length=(--steps-per-epoch 1)
+refused() { # RANKS STATUS MESSAGE OPTION…
+    local ranks=$1 expected=$2 message=$3
+    shift 3
+    train "$ranks" none --model mnist-cnn "$@"
+    is "$?" "$expected" "refused: $ranks ranks, $*"
+    like "$(cat "$work/none.out")" "$message" "with the reason"
+}
+refused 4 78 "4 ranks cannot share 3 stages evenly" "${strategy[@]}" --stages 3
+refused 1 78 "--stages is 4, but model mnist-cnn has 3 operations" "${strategy[@]}" --stages 4
+refused 1 64 "stages and micro_batches are for strategy pipeline" --strategy hybrid --micro-batches 2
+if [ -n "$long" ]; then
+    refused 7 78 "no divisor of 7 ranks but 1" "${strategy[@]}"
+    refused 2 78 "cannot be cut into 43 micro-batches" "${strategy[@]}" --micro-batches 43
+    refused 2 78 "global_clipnorm needs the norm of all gradients" "${strategy[@]}" --global-clip-norm 1
+fi
+done_testing
