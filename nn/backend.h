@@ -88,6 +88,9 @@ typedef struct hpct_backend {
     hpct_status (*check_precision)(hpct_precision precision);
     /* The caller owns *out and ends it with op->class->destroy. */
     hpct_status (*make_op)(hpct_op **out, const hpct_op_spec *spec, const hpct_op_build *build);
+    /* Whether make_op(spec, build) can do `next` as well, a maximum pooling of its result, which
+     * nobody else reads: that result then needs no memory. NULL: never. */
+    bool (*merges)(const hpct_op_spec *spec, const hpct_op_build *build, const hpct_op_spec *next);
     /* NULL: it has channels last everywhere. */
     hpct_blocking (*blocking)(const hpct_op_spec *spec, hpct_precision precision);
     hpct_status (*loss)(const hpct_loss_call *call);

@@ -5,6 +5,7 @@
 
 #include "base/status.h"
 #include "nn/emulate.h"
+#include "nn/merged.h"
 
 #include <malloc.h>
 #include <stdlib.h>
@@ -68,6 +69,7 @@ void hpct_run_free(hpct_run *run)
     backend->release(run->scratch);
     hpct_emulation_free(run->emulation);
     free(run->param_offsets);
+    free(run->root);
     free(run->value_offsets);
     free(run->learns);
     free(run->updates);
@@ -122,12 +124,51 @@ static bool has_trained_params(const hpct_model *model, const hpct_node *node)
 }
 
 /* Where a picture of one cell is the only one on its side, the other side decides. */
-static void set_blocks(const hpct_model *model, const hpct_node *node, const bool *blocks,
-                       hpct_op_spec *spec)
+static void set_blocks(const hpct_model *model, const hpct_run *run, const hpct_node *node,
+                       const bool *blocks, hpct_op_spec *spec)
 {
     for (int k = 0; k < node->num_inputs; k++)
         spec->src_blocks |= blocks[model->tensors[node->inputs[k]].root];
-    spec->dst_blocks = blocks[model->tensors[node->output].root];
+    spec->dst_blocks = blocks[hpct_run_root(model, run, node->output)];
+}
+
+/* The only reader of what a node makes, if it reads it as it is; else -1. */
+static int only_reader(const hpct_model *model, const hpct_run *run, int node)
+{
+    int made = model->nodes[node].output, root = model->tensors[made].root, reader = -1, count = 0;
+    for (int i = 0; i < model->num_nodes; i++) {
+        for (int k = 0; k < model->nodes[i].num_inputs; k++) {
+            if (model->tensors[model->nodes[i].inputs[k]].root == root) {
+                reader = i;
+                count++;
+            }
+        }
+    }
+    bool kept =
+        root == model->tensors[model->output].root || root == model->tensors[run->loss_tensor].root;
+    return count == 1 && !kept && model->nodes[reader].inputs[0] == made ? reader : -1;
+}
+
+/* Lets node i do the work of the pooling behind it, too, where the backend can. */
+static void merge(const hpct_model *model, hpct_run *run, int i, hpct_op_build *build,
+                  const hpct_op_spec *spec)
+{
+    int next = only_reader(model, run, i);
+    if (run->backend->merges == NULL || next < 0 ||
+        !run->backend->merges(spec, build, &model->nodes[next].spec))
+        return;
+    build->pool = &model->nodes[next].spec.window;
+    run->nodes[next].merged = true;
+    run->root[model->tensors[model->nodes[i].output].root] =
+        model->tensors[model->nodes[next].output].root;
+}
+
+static int *find_roots(const hpct_model *model)
+{
+    int *root = calloc((size_t) model->num_tensors, sizeof *root);
+    for (int t = 0; t < model->num_tensors && root != NULL; t++)
+        root[t] = model->tensors[t].root;
+    return root;
 }
 
 /* Makes the operations. A node has a backward part when something at or before it learns. */
@@ -138,7 +179,8 @@ static hpct_status make_ops(const hpct_model *model, hpct_run *run,
     hpct_run_find_loss(model, &run->loss_tensor, &run->form, &skipped);
     run->classes = (int) hpct_shape_count(&model->tensors[run->loss_tensor].shape);
     bool *learns = run->learns = calloc((size_t) model->num_tensors, sizeof *learns), *blocks;
-    if (learns == NULL)
+    run->root = find_roots(model);
+    if (learns == NULL || run->root == NULL)
         return hpct_fail_memory((size_t) model->num_tensors * sizeof *learns);
     for (int t = 0; t < model->num_tensors; t++)
         learns[t] = model->tensors[t].learns && run->training;
@@ -161,8 +203,10 @@ static hpct_status make_ops(const hpct_model *model, hpct_run *run,
         build.training = run->nodes[i].backward;
         build.needs_diff_src = build.needs_diff_src && build.training;
         hpct_op_spec spec = node->spec;
-        set_blocks(model, node, blocks, &spec);
-        status = run->backend->make_op(&run->nodes[i].op, &spec, &build);
+        merge(model, run, i, &build, &spec);
+        set_blocks(model, run, node, blocks, &spec);
+        status = run->nodes[i].merged ? hpct_make_merged(&run->nodes[i].op, &spec, &build)
+                                      : run->backend->make_op(&run->nodes[i].op, &spec, &build);
         if (status != HPCT_OK)
             hpct_fail_within(status, model->layers[node->layer].name);
     }

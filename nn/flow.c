@@ -26,18 +26,13 @@ static bool spoils(const story *a, const story *b)
     return a->first_change <= b->last_use && a->last_change > b->birth;
 }
 
-static int root_of(const hpct_model *model, int tensor)
-{
-    return model->tensors[tensor].root;
-}
-
 /* First reader in the order of backward writes, all others add. */
 static void tell(const hpct_model *model, hpct_run *run, story *stories)
 {
     for (int t = 0; t < model->num_tensors; t++)
         stories[t] =
             (story){.birth = INT_MAX, .first_change = INT_MAX, .last_change = -1, .last_use = -1};
-    stories[root_of(model, run->loss_tensor)].birth = model->num_nodes;
+    stories[hpct_run_root(model, run, run->loss_tensor)].birth = model->num_nodes;
     for (int t = 0; t < model->num_tensors; t++) {
         if (model->tensors[t].taken) /* later stages have begun its gradient */
             stories[t].birth = model->num_nodes;
@@ -48,14 +43,14 @@ static void tell(const hpct_model *model, hpct_run *run, story *stories)
         const hpct_node *node = &model->nodes[i];
         hpct_run_node *built = &run->nodes[i];
         int now = 2 * model->num_nodes - i;
-        if (!built->backward)
+        if (!built->backward || built->merged)
             continue;
-        story *dst = &stories[root_of(model, node->output)];
+        story *dst = &stories[hpct_run_root(model, run, node->output)];
         dst->last_use = now > dst->last_use ? now : dst->last_use;
         if (!built->op->backward_keeps_diff_dst)
             change(dst, now);
         for (int k = 0; k < node->num_inputs; k++) {
-            int root = root_of(model, node->inputs[k]);
+            int root = hpct_run_root(model, run, node->inputs[k]);
             story *src = &stories[root];
             if (!run->learns[root])
                 continue;
@@ -71,11 +66,11 @@ static void tell(const hpct_model *model, hpct_run *run, story *stories)
 }
 
 /* Whether tensor `t` can join those whose gradients lie in root's memory. */
-static bool can_join(const hpct_model *model, const story *stories, const int *diff_root, int t,
-                     int root)
+static bool can_join(const hpct_model *model, const hpct_run *run, const story *stories,
+                     const int *diff_root, int t, int root)
 {
     for (int other = 0; other < model->num_tensors; other++) {
-        if (diff_root[other] == root && root_of(model, other) == other &&
+        if (diff_root[other] == root && hpct_run_root(model, run, other) == other &&
             (spoils(&stories[t], &stories[other]) || spoils(&stories[other], &stories[t])))
             return false;
     }
@@ -93,11 +88,11 @@ hpct_status hpct_run_flow(const hpct_model *model, hpct_run *run, int *diff_root
     for (int i = model->num_nodes - 1; i >= 0; i--) {
         const hpct_node *node = &model->nodes[i];
         hpct_run_node *built = &run->nodes[i];
-        int root = diff_root[root_of(model, node->output)];
+        int root = diff_root[hpct_run_root(model, run, node->output)];
         for (int k = 0; k < node->num_inputs && built->op->passes_diff_dst; k++) {
-            int src = root_of(model, node->inputs[k]);
+            int src = hpct_run_root(model, run, node->inputs[k]);
             if (built->mode[k] != HPCT_DIFF_WRITE ||
-                !can_join(model, stories, diff_root, src, root))
+                !can_join(model, run, stories, diff_root, src, root))
                 continue;
             built->mode[k] = HPCT_DIFF_PASS;
             diff_root[src] = root;

@@ -29,6 +29,8 @@ nn_libnn_la_SOURCES = \
 	nn/graph.h \
 	nn/matrices.c \
 	nn/memory_plan.c \
+	nn/merged.c \
+	nn/merged.h \
 	nn/norm_sync.c \
 	nn/norm_sync.h \
 	nn/op.c \
@@ -103,6 +105,7 @@ nn_libnn_la_SOURCES = \
 	nn/ref/update.c \
 	$(nn_ref_kernels)
 nn_libnn_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE $(JANSSON_CFLAGS) $(HDF5_CPPFLAGS)
+nn_libnn_la_CFLAGS = $(AM_CFLAGS) -fopenmp-simd
 nn_libnn_la_LIBADD = nn/libnncpu.la base/libbase.la $(JANSSON_LIBS)
 
 # Keras' files: models as JSON, weights as HDF5. HDF5's library is loaded at run time.

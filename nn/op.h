@@ -56,6 +56,9 @@ typedef struct hpct_window {
     int dilation_h, dilation_w; /* distance between neighbouring cells of the kernel, 1 or more */
     int pad_top, pad_left;
     int groups; /* CONV2D: so many convolutions side by side, each of its share of the channels */
+    /* CONV2D: not 0: only these of the output's cells, counted by rows, as [cells][out_c]; where
+     * hpct_window_is_small */
+    int first_cell, cells;
     bool pad_zeros; /* MAX_POOL2D: cells outside the input are zeros after all */
 } hpct_window;
 
@@ -88,6 +91,16 @@ static inline int hpct_window_reach(int kernel, int dilation)
 {
     return (kernel - 1) * dilation + 1;
 }
+
+static inline int hpct_window_cells(const hpct_window *w)
+{
+    return w->cells > 0 ? w->cells : w->out_h * w->out_w;
+}
+
+/* A convolution whose output cell is a dot product of few inputs, all of them there, and whose
+ * output channels fill vectors. */
+#define HPCT_SMALL_WINDOW 256 /* inputs of a cell; beyond, general kernels win */
+bool hpct_window_is_small(const hpct_window *w);
 
 /* With src_blocks or dst_blocks, the pictures on that side lie not as [n][h][w][c] but as
  * [n][c / 16][h][w][16], and their gradients with them. */
@@ -158,7 +171,10 @@ typedef struct hpct_op_build {
     bool needs_diff_src; /* backward has to deliver the gradient of a source */
     bool fuse_update;    /* backward may apply SGD to a parameter instead of storing its gradient */
     bool plain_layout;   /* parameters in a layout that is the same on every processor */
-    uint32_t stream;     /* of random numbers: another one for each node of a model */
+    const hpct_window
+        *pool;       /* of the maximum pooling that it does as well (the backend's `merges`):
+                        its result and dst_blocks are the pooling's; NULL: none */
+    uint32_t stream; /* of random numbers: another one for each node of a model */
 } hpct_op_build;
 
 /* One call. Arrays over inputs have one entry for each of the node's inputs. */
@@ -201,7 +217,7 @@ typedef struct hpct_op_class {
 struct hpct_op {
     const hpct_op_class *class;
     hpct_op_spec spec;
-    hpct_op_build build;      /* batch_sizes belongs to the model and outlives the op */
+    hpct_op_build build;      /* batch_sizes and pool belong to the model and outlive the op */
     hpct_precision precision; /* that it computes in */
     int num_params;
     size_t param_floats[HPCT_OP_MAX_PARAMS];   /* in the arena, padding included */

@@ -20,14 +20,14 @@ typedef struct placing {
     int end;        /* later than everything */
 } placing;
 
-static int root_of(const hpct_model *model, int tensor)
+static int root_of(const placing *p, int tensor)
 {
-    return model->tensors[tensor].root;
+    return hpct_run_root(p->model, p->run, tensor);
 }
 
 static int diff_root_of(const placing *p, int tensor)
 {
-    return p->diff_root[root_of(p->model, tensor)];
+    return p->diff_root[root_of(p, tensor)];
 }
 
 static void live(hpct_plan_item *item, int time)
@@ -77,9 +77,11 @@ static void find_lifetimes(placing *p)
     for (int i = 0; i < num; i++) {
         const hpct_node *node = &model->nodes[i];
         const hpct_op *op = run->nodes[i].op;
+        if (run->nodes[i].merged)
+            continue;
         bool backward = run->nodes[i].backward;
         int back = 2 * num - i;
-        int dst = root_of(model, node->output);
+        int dst = root_of(p, node->output);
         p->values[dst].bytes = tensor_bytes(p, dst);
         live(&p->values[dst], i);
         if (backward && op->backward_reads_dst)
@@ -87,7 +89,7 @@ static void find_lifetimes(placing *p)
         if (backward)
             live(&p->diffs[diff_root_of(p, dst)], back);
         for (int k = 0; k < node->num_inputs; k++) {
-            int src = root_of(model, node->inputs[k]);
+            int src = root_of(p, node->inputs[k]);
             live(&p->values[src], i);
             if (backward && op->backward_reads_src)
                 live(&p->values[src], back);
@@ -106,20 +108,20 @@ static void find_lifetimes(placing *p)
         live(&p->workspaces[i], run->training ? back : i);
     }
     find_border_lifetimes(p);
-    int output = root_of(model, model->output), loss = root_of(model, run->loss_tensor);
+    int output = root_of(p, model->output), loss = root_of(p, run->loss_tensor);
     live(&p->values[output], p->end);
     live(&p->values[loss], num);
-    if (run->training && loss != root_of(model, 0)) {
+    if (run->training && loss != root_of(p, 0)) {
         p->diffs[loss].bytes = tensor_bytes(p, loss);
         live(&p->diffs[loss], num);
     }
-    p->values[root_of(model, 0)].bytes = 0; /* the input has its own memory */
+    p->values[root_of(p, 0)].bytes = 0; /* the input has its own memory */
 }
 
 static float *value_at(const placing *p, int tensor)
 {
-    int root = root_of(p->model, tensor);
-    if (root == root_of(p->model, 0))
+    int root = root_of(p, tensor);
+    if (root == root_of(p, 0))
         return p->run->input;
     return (float *) (void *) (p->run->block + p->values[root].offset);
 }
@@ -140,7 +142,7 @@ static hpct_status note_offsets(const placing *p)
         return hpct_fail_memory(2 * num * sizeof *run->value_offsets);
     run->diff_offsets = run->value_offsets + num;
     for (size_t t = 0; t < num; t++) {
-        run->value_offsets[t] = p->values[root_of(p->model, (int) t)].offset;
+        run->value_offsets[t] = p->values[root_of(p, (int) t)].offset;
         run->diff_offsets[t] = p->diffs[diff_root_of(p, (int) t)].offset;
     }
     return HPCT_OK;
@@ -173,20 +175,20 @@ static void set_pointers(const placing *p)
 
 void hpct_run_set_input(const hpct_model *model, hpct_run *run, float *input)
 {
-    int root = root_of(model, 0);
+    int root = hpct_run_root(model, run, 0);
     run->input = input;
     for (int i = 0; i < model->num_nodes; i++) {
         const hpct_node *node = &model->nodes[i];
-        if (root_of(model, node->output) == root)
+        if (hpct_run_root(model, run, node->output) == root)
             run->nodes[i].dst = input;
         for (int k = 0; k < node->num_inputs; k++) {
-            if (root_of(model, node->inputs[k]) == root)
+            if (hpct_run_root(model, run, node->inputs[k]) == root)
                 run->nodes[i].src[k] = input;
         }
     }
-    if (root_of(model, model->output) == root)
+    if (hpct_run_root(model, run, model->output) == root)
         run->output = input;
-    if (root_of(model, run->loss_tensor) == root)
+    if (hpct_run_root(model, run, run->loss_tensor) == root)
         run->loss_src = input;
 }
 

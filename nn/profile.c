@@ -64,6 +64,11 @@ static double mean(const hpct_profile *profile, int slot, const int *num, int co
     return count > 0 ? sum / count : 0;
 }
 
+static size_t floats_of(const hpct_model *model, int tensor)
+{
+    return hpct_shape_count(&model->tensors[hpct_run_root(model, model->run, tensor)].shape);
+}
+
 /* Adds a node to its layer's row. */
 static void add_node(const hpct_profile *profile, int i, const int *num, int count,
                      hpct_profile_row *row)
@@ -72,9 +77,11 @@ static void add_node(const hpct_profile *profile, int i, const int *num, int cou
     const hpct_node *node = &model->nodes[i];
     const hpct_run_node *built = &model->run->nodes[i];
     int n = model->run->stage_n;
-    size_t in = 0, out = hpct_shape_count(&model->tensors[node->output].shape);
-    for (int k = 0; k < node->num_inputs; k++)
-        in += hpct_shape_count(&model->tensors[node->inputs[k]].shape);
+    size_t in = 0, out = floats_of(model, node->output);
+    for (int k = 0; k < node->num_inputs && !built->merged; k++)
+        in += floats_of(model, node->inputs[k]);
+    if (built->merged)
+        out = 0;
     hpct_cost cost = hpct_cost_forward(built->op, n, in, out);
     row->name = model->layers[node->layer].name;
     row->type = model->layers[node->layer].type;

@@ -19,6 +19,7 @@ typedef enum hpct_diff_mode {
 typedef struct hpct_run_node {
     hpct_op *op;
     bool backward; /* false: nothing before it learns, or the loss has taken its place */
+    bool merged;   /* the node that makes its input does its work, too: there is nothing to do */
     const float *src[HPCT_NODE_MAX_INPUTS];
     float *diff_src[HPCT_NODE_MAX_INPUTS];
     hpct_diff_mode mode[HPCT_NODE_MAX_INPUTS];
@@ -62,6 +63,9 @@ struct hpct_run {
     hpct_run_node *nodes; /* [model->num_nodes] */
     int num_nodes;
 
+    int *root; /* [model->num_tensors]: the tensor whose memory this one shares; the model's root
+                  but for what a merged node reads, which is never made */
+
     size_t arena_floats;
     size_t *param_offsets; /* [model->num_params], in the arena of its kind */
     float *parameters, *gradients;
@@ -100,6 +104,11 @@ struct hpct_run {
 };
 
 void hpct_run_free(hpct_run *run);
+
+static inline int hpct_run_root(const hpct_model *model, const hpct_run *run, int tensor)
+{
+    return run->root[model->tensors[tensor].root];
+}
 
 /* Where the loss attaches: the tensor it reads and its form. Probabilities that a softmax or
  * sigmoid just made are taken at its input, as Keras does, which keeps small ones exact; *skipped

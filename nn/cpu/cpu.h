@@ -50,5 +50,8 @@ bool hpct_cpu_conv2d_bf16_fits(const hpct_op_spec *spec);
 /* Whether the direct loops serve this convolution: few input channels, no padding, nothing to pass
  * further back. */
 bool hpct_cpu_direct_fits(const hpct_op_spec *spec, const hpct_op_build *build);
+/* The backend's `merges`: such a convolution and windows side by side. */
+bool hpct_cpu_direct_merges(const hpct_op_spec *spec, const hpct_op_build *build,
+                            const hpct_op_spec *next);
 
 #endif

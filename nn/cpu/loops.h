@@ -14,12 +14,21 @@
 /* A convolution without padding as a dot product: output cell (i, j) takes `taps` input floats at
  * src + (i * row_step + j * cell_step) + offsets[t], and the kernel is [taps][out]. */
 typedef struct hpct_direct {
-    int out_h, out_w, out; /* out is a multiple of HPCT_LANES */
+    int out_w, out; /* out is a multiple of HPCT_LANES */
     int taps;
     const int *offsets;                     /* [taps] */
     size_t row_step, cell_step, src_floats; /* src_floats: one sample */
     bool relu;
 } hpct_direct;
+
+/* Windows side by side over a band of `high` rows [high][out_w * wide][out]: a row of results, of
+ * which cells of HPCT_LANES channels lie cell_step floats apart, and the next channels block_step
+ * behind them. */
+typedef struct hpct_direct_pool {
+    int out_w, out, high, wide; /* high * wide is at most INT8_MAX */
+    size_t cell_step, block_step;
+    bool relu; /* the largest of the cells and of 0 */
+} hpct_direct_pool;
 
 /* A stretch of the arenas of an update, and what the norms around it came to. */
 typedef struct hpct_update_span {
@@ -48,10 +57,19 @@ typedef struct hpct_loops {
     /* One output row: dst[out_w][out]; src points at the row's first input. */
     void (*direct_forward)(const hpct_direct *d, const float *src, const float *kernel,
                            const float *bias, float *dst);
-    /* Adds one output row's share to diff[taps + 1][out], whose last row is the bias. `masked` is
-     * scratch for out_w * out floats; dst is only read with relu. */
-    void (*direct_backward)(const hpct_direct *d, const float *src, const float *dst,
-                            const float *diff_dst, float *masked, float *diff);
+    /* A row's largest cells, and which cell of its window each was, the first of several, in
+     * where[out_w][out]; -1 for the 0. */
+    void (*direct_pool)(const hpct_direct_pool *p, const float *band, float *dst, int8_t *where);
+    /* The gradient g of `rows` rows [rows][out_w][out] is made in two ways, and its sum over all
+     * cells added to diff_bias[out]: from that of rows of the result, 0 where dst <= 0 with relu;
+     * from that of a row of largest cells. */
+    void (*direct_mask)(const hpct_direct *d, int rows, const float *dst, const float *diff_dst,
+                        float *g, float *diff_bias);
+    void (*direct_unpool)(const hpct_direct_pool *p, const int8_t *where, const float *diff_dst,
+                          float *g, float *diff_bias);
+    /* Adds the share of these rows to diff[taps][out]. */
+    void (*direct_backward)(const hpct_direct *d, int rows, const float *src, const float *g,
+                            float *diff);
 
     /* dst[rows][out] = src[out][rows] transposed + bias[out], through max(0, x) with relu. */
     void (*bias_transposed)(size_t rows, size_t out, const float *src, const float *bias, bool relu,

@@ -8,6 +8,8 @@ typedef float HPCT_VARIANT(vec) __attribute__((vector_size(4 * HPCT_LANES)));
 typedef float HPCT_VARIANT(vecu)
     __attribute__((vector_size(4 * HPCT_LANES), aligned(4), may_alias));
 typedef int HPCT_VARIANT(mask) __attribute__((vector_size(4 * HPCT_LANES)));
+typedef int8_t HPCT_VARIANT(bytes) __attribute__((vector_size(HPCT_LANES)));
+typedef int8_t HPCT_VARIANT(bytesu) __attribute__((vector_size(HPCT_LANES), aligned(1), may_alias));
 typedef uint32_t HPCT_VARIANT(words) __attribute__((vector_size(4 * HPCT_LANES)));
 typedef uint64_t HPCT_VARIANT(pairs) __attribute__((vector_size(4 * HPCT_LANES)));
 typedef double HPCT_VARIANT(wide) __attribute__((vector_size(8 * HPCT_LANES)));
@@ -35,6 +37,9 @@ static const hpct_loops HPCT_VARIANT(loops) = {
     .name = HPCT_VARIANT_NAME,
     .supported = HPCT_VARIANT(supported),
     .direct_forward = HPCT_VARIANT(direct_forward),
+    .direct_pool = HPCT_VARIANT(direct_pool),
+    .direct_mask = HPCT_VARIANT(direct_mask),
+    .direct_unpool = HPCT_VARIANT(direct_unpool),
     .direct_backward = HPCT_VARIANT(direct_backward),
     .bias_transposed = HPCT_VARIANT(bias_transposed),
     .mask_and_sum = HPCT_VARIANT(mask_and_sum),

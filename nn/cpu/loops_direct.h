@@ -41,6 +41,11 @@ HPCT_TARGET static void HPCT_VARIANT(direct_forward)(const hpct_direct *d, const
         for (; o < out; o += HPCT_LANES)
             DIRECT_TILE(6, 1);
     }
+    for (; j + 2 <= d->out_w; j += 2) {
+        const float *cell = src + (size_t) j * d->cell_step;
+        for (size_t o = 0; o < out; o += HPCT_LANES)
+            DIRECT_TILE(2, 1);
+    }
     for (; j < d->out_w; j++) {
         const float *cell = src + (size_t) j * d->cell_step;
         for (size_t o = 0; o < out; o += HPCT_LANES)
@@ -48,7 +53,7 @@ HPCT_TARGET static void HPCT_VARIANT(direct_forward)(const hpct_direct *d, const
     }
 }
 
-/* T taps by V vectors of output channels, over all cells of the row. */
+/* T taps by V vectors of output channels, over all cells of the rows. */
 #define DIRECT_DIFF_TILE(T, V)                                                                     \
     do {                                                                                           \
         vec sum[T][V];                                                                             \
@@ -56,14 +61,17 @@ HPCT_TARGET static void HPCT_VARIANT(direct_forward)(const hpct_direct *d, const
             EACH (v, V)                                                                            \
                 sum[t][v] = LOAD(diff + (size_t) (tap + t) * out + o + v * HPCT_LANES);            \
         const int *offsets = d->offsets + tap;                                                     \
-        const float *cell = src, *g = masked + o;                                                  \
-        for (int j = 0; j < d->out_w; j++, cell += d->cell_step, g += out) {                       \
-            vec value[V];                                                                          \
-            EACH (v, V)                                                                            \
-                value[v] = LOAD(g + v * HPCT_LANES);                                               \
-            EACH (t, T)                                                                            \
+        const float *row = src, *at = g + o;                                                       \
+        for (int r = 0; r < rows; r++, row += d->row_step) {                                       \
+            const float *cell = row;                                                               \
+            for (int j = 0; j < d->out_w; j++, cell += d->cell_step, at += out) {                  \
+                vec value[V];                                                                      \
                 EACH (v, V)                                                                        \
-                    sum[t][v] += cell[offsets[t]] * value[v];                                      \
+                    value[v] = LOAD(at + v * HPCT_LANES);                                          \
+                EACH (t, T)                                                                        \
+                    EACH (v, V)                                                                    \
+                        sum[t][v] += cell[offsets[t]] * value[v];                                  \
+            }                                                                                      \
         }                                                                                          \
         EACH (t, T)                                                                                \
             EACH (v, V)                                                                            \
@@ -79,25 +87,29 @@ HPCT_TARGET static void HPCT_VARIANT(direct_forward)(const hpct_direct *d, const
             DIRECT_DIFF_TILE(T, 1);                                                                \
     } while (0)
 
-HPCT_TARGET static void HPCT_VARIANT(direct_backward)(const hpct_direct *d, const float *src,
-                                                      const float *dst, const float *diff_dst,
-                                                      float *masked, float *diff)
+HPCT_TARGET static void HPCT_VARIANT(direct_mask)(const hpct_direct *d, int rows, const float *dst,
+                                                  const float *diff_dst, float *g, float *diff_bias)
 {
-    size_t out = (size_t) d->out, cells = (size_t) d->out_w;
-    float *diff_bias = diff + (size_t) d->taps * out;
+    size_t out = (size_t) d->out, cells = (size_t) rows * (size_t) d->out_w;
     for (size_t o = 0; o < out; o += HPCT_LANES) {
         vec sum = LOAD(diff_bias + o);
         for (size_t j = 0; j < cells; j++) {
-            vec g = LOAD(diff_dst + j * out + o);
+            vec value = LOAD(diff_dst + j * out + o);
             if (d->relu) {
                 vec y = LOAD(dst + j * out + o);
-                g = MASKED(g, y > 0);
+                value = MASKED(value, y > 0);
             }
-            STORE(masked + j * out + o, g);
-            sum += g;
+            STORE(g + j * out + o, value);
+            sum += value;
         }
         STORE(diff_bias + o, sum);
     }
+}
+
+HPCT_TARGET static void HPCT_VARIANT(direct_backward)(const hpct_direct *d, int rows,
+                                                      const float *src, const float *g, float *diff)
+{
+    size_t out = (size_t) d->out;
     int tap = 0;
     for (; tap + 9 <= d->taps; tap += 9)
         DIRECT_DIFF_TAPS(9);
@@ -111,6 +123,82 @@ HPCT_TARGET static void HPCT_VARIANT(direct_backward)(const hpct_direct *d, cons
         DIRECT_DIFF_TAPS(1);
 }
 
+#define MASK HPCT_VARIANT(mask)
+#define BYTES HPCT_VARIANT(bytes)
+#define LOAD_BYTES(p) __builtin_convertvector((BYTES) * (const HPCT_VARIANT(bytesu) *) (p), MASK)
+#define STORE_BYTES(p, v)                                                                          \
+    (*(HPCT_VARIANT(bytesu) *) (p) = __builtin_convertvector((MASK) (v), BYTES))
+
+#define COUNT(i, n) for (int i = 0; i < (n); i++)
+
+/* The cells of a window in order; `cell` says which, `at` is where, in the band. */
+#define POOL_CELLS(LOOP, HIGH, WIDE, BODY)                                                         \
+    LOOP(u, HIGH)                                                                                  \
+    LOOP(v, WIDE)                                                                                  \
+    {                                                                                              \
+        int cell = u * (WIDE) + v;                                                                 \
+        size_t at = ((size_t) u * width + (size_t) (j * (WIDE) + v)) * out + o;                    \
+        BODY;                                                                                      \
+    }
+
+#define POOL_LARGEST                                                                               \
+    vec value = LOAD(band + at);                                                                   \
+    MASK larger = value > best;                                                                    \
+    if (!p->relu && cell == 0)                                                                     \
+        larger = ~none;                                                                            \
+    best = SELECT(larger, value, best);                                                            \
+    which = ((none + cell) & larger) | (which & ~larger)
+
+#define POOL_ROW(LOOP, HIGH, WIDE)                                                                 \
+    for (int j = 0; j < p->out_w; j++, dst += p->cell_step, where += out)                          \
+        for (size_t o = 0; o < out; o += HPCT_LANES) {                                             \
+            vec best = {0};                                                                        \
+            MASK which = ~none;                                                                    \
+            POOL_CELLS(LOOP, HIGH, WIDE, POOL_LARGEST)                                             \
+            STORE(dst + o / HPCT_LANES * p->block_step, best);                                     \
+            STORE_BYTES(where + o, which);                                                         \
+        }
+
+HPCT_TARGET static void HPCT_VARIANT(direct_pool)(const hpct_direct_pool *p, const float *band,
+                                                  float *dst, int8_t *where)
+{
+    const MASK none = {0};
+    size_t out = (size_t) p->out, width = (size_t) p->out_w * (size_t) p->wide;
+    if (p->high == 2 && p->wide == 2)
+        POOL_ROW(EACH, 2, 2)
+    else
+        POOL_ROW(COUNT, p->high, p->wide)
+}
+
+#define UNPOOL_ROW(LOOP, HIGH, WIDE)                                                               \
+    for (int j = 0; j < p->out_w; j++, diff_dst += p->cell_step, where += out)                     \
+        for (size_t o = 0; o < out; o += HPCT_LANES) {                                             \
+            vec diff = LOAD(diff_dst + o / HPCT_LANES * p->block_step);                            \
+            MASK which = LOAD_BYTES(where + o);                                                    \
+            POOL_CELLS(LOOP, HIGH, WIDE, STORE(g + at, MASKED(diff, which == cell)))               \
+            STORE(diff_bias + o, LOAD(diff_bias + o) + MASKED(diff, which >= 0));                  \
+        }
+
+HPCT_TARGET static void HPCT_VARIANT(direct_unpool)(const hpct_direct_pool *p, const int8_t *where,
+                                                    const float *diff_dst, float *g,
+                                                    float *diff_bias)
+{
+    size_t out = (size_t) p->out, width = (size_t) p->out_w * (size_t) p->wide;
+    if (p->high == 2 && p->wide == 2)
+        UNPOOL_ROW(EACH, 2, 2)
+    else
+        UNPOOL_ROW(COUNT, p->high, p->wide)
+}
+
 #undef DIRECT_TILE
 #undef DIRECT_DIFF_TILE
 #undef DIRECT_DIFF_TAPS
+#undef MASK
+#undef BYTES
+#undef LOAD_BYTES
+#undef STORE_BYTES
+#undef COUNT
+#undef POOL_CELLS
+#undef POOL_LARGEST
+#undef POOL_ROW
+#undef UNPOOL_ROW

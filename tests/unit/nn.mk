@@ -2,7 +2,7 @@
 if HAVE_CMOCKA
 unit_tests += tests/unit/test_nn_bf16 tests/unit/test_nn_graph tests/unit/test_nn_model tests/unit/test_nn_ops \
 	tests/unit/test_nn_loops tests/unit/test_nn_optimizer \
-	tests/unit/test_nn_gradients tests/unit/test_nn_random tests/unit/test_nn_shard tests/unit/test_nn_step tests/unit/test_nn_train tests/unit/test_nn_weights \
+	tests/unit/test_nn_gradients tests/unit/test_nn_random tests/unit/test_nn_shard tests/unit/test_nn_stage tests/unit/test_nn_step tests/unit/test_nn_train tests/unit/test_nn_weights \
 	tests/unit/test_nn_keras
 if HAVE_HDF5
 unit_tests += tests/unit/test_nn_weights_h5
@@ -54,6 +54,11 @@ tests_unit_test_nn_step_CPPFLAGS = $(test_cppflags)
 tests_unit_test_nn_step_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc \
 	-Wl,--wrap=realloc -Wl,--wrap=aligned_alloc
 tests_unit_test_nn_step_LDADD = $(nn_test_libs)
+tests_unit_test_nn_stage_SOURCES = tests/unit/test_nn_stage.c tests/unit/unit.h
+tests_unit_test_nn_stage_CPPFLAGS = $(test_cppflags)
+tests_unit_test_nn_stage_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc \
+	-Wl,--wrap=realloc -Wl,--wrap=aligned_alloc -Wl,--wrap=hpct_host_allocate
+tests_unit_test_nn_stage_LDADD = $(nn_test_libs) -lm
 tests_unit_test_nn_train_SOURCES = tests/unit/test_nn_train.c $(nn_small) tests/unit/unit.h
 tests_unit_test_nn_train_CPPFLAGS = $(test_cppflags)
 tests_unit_test_nn_train_LDADD = $(nn_test_libs)

@@ -163,8 +163,7 @@ static void direct(const hpct_loops *loops, int out_w, int out, int kernel_h, in
     for (int u = 0; u < kernel_h; u++)
         for (int v = 0; v < kernel_w * 2; v++)
             offsets[taps++] = u * in[1] * 2 + v;
-    hpct_direct d = {.out_h = w.out_h,
-                     .out_w = out_w,
+    hpct_direct d = {.out_w = out_w,
                      .out = out,
                      .taps = taps,
                      .offsets = offsets,
@@ -183,7 +182,8 @@ static void direct(const hpct_loops *loops, int out_w, int out, int kernel_h, in
     hpct_ref_conv2d_backward_weights(&w, 1, x, g, dk, db);
     for (size_t i = 0; i < (size_t) w.out_h; i++) {
         loops->direct_forward(&d, ex + i * d.row_step, ek, bias, ey + i * row);
-        loops->direct_backward(&d, ex + i * d.row_step, y + i * row, eg + i * row, masked, sums);
+        loops->direct_mask(&d, 1, y + i * row, eg + i * row, masked, sums + weights);
+        loops->direct_backward(&d, 1, ex + i * d.row_step, masked, sums);
     }
     assert_true(nn_difference(ey, y, dst) < 1e-5);
     assert_true(nn_difference(sums, dk, weights) < 1e-5);
@@ -191,6 +191,50 @@ static void direct(const hpct_loops *loops, int out_w, int out, int kernel_h, in
     free(ex), free(ek), free(ey), free(eg), free(masked), free(sums);
     hpct_host_release(x), hpct_host_release(k), hpct_host_release(bias), hpct_host_release(y);
     hpct_host_release(g), hpct_host_release(dk), hpct_host_release(db);
+}
+
+/* One band, into channels last and into blocks. */
+static void pool(const hpct_loops *loops, int out_w, int blocks, int high, int wide, bool relu)
+{
+    size_t out = 16 * (size_t) blocks, results = (size_t) out_w * out,
+           cells = (size_t) (high * wide);
+    hpct_direct_pool p = {.out_w = out_w,
+                          .out = (int) out,
+                          .high = high,
+                          .wide = wide,
+                          .cell_step = blocks % 2 ? out : 16,
+                          .block_step = blocks % 2 ? 16 : (size_t) out_w * 16,
+                          .relu = relu};
+    float *x = numbers(results * cells), *g = numbers(results), *sums = numbers(out);
+    for (size_t i = 0; i < results * cells; i++)
+        x[i] = roundf(4 * x[i]); /* some are equal */
+    float *ex = exactly(x, results * cells), *ey = exactly(g, results), *eg = exactly(g, results),
+          *back = exactly(x, results * cells), *bias = exactly(sums, out);
+    int8_t *where = malloc(results);
+    loops->direct_pool(&p, ex, ey, where);
+    loops->direct_unpool(&p, where, eg, back, bias);
+    for (size_t o = 0; o < out; o++) {
+        float sum = sums[o];
+        for (size_t j = 0; j < (size_t) out_w; j++) {
+            size_t to = j * p.cell_step + o / 16 * p.block_step + o % 16, best = 0, at[256];
+            for (size_t c = 0; c < cells; c++) {
+                at[c] =
+                    ((c / (size_t) wide * (size_t) out_w + j) * (size_t) wide + c % (size_t) wide) *
+                        out +
+                    o;
+                best = x[at[c]] > x[at[best]] ? c : best;
+            }
+            bool zero = relu && x[at[best]] <= 0;
+            assert_true(ey[to] == (zero ? 0 : x[at[best]]));
+            assert_true(where[j * out + o] == (zero ? -1 : (int) best));
+            for (size_t c = 0; c < cells; c++)
+                assert_true(back[at[c]] == (c == best && !zero ? g[to] : 0));
+            sum += zero ? 0 : g[to];
+        }
+        assert_true(bias[o] == sum);
+    }
+    free(ex), free(ey), free(eg), free(back), free(bias), free(where);
+    hpct_host_release(x), hpct_host_release(g), hpct_host_release(sums);
 }
 
 static void all_variants_match(void **state)
@@ -207,6 +251,9 @@ static void all_variants_match(void **state)
         rows(loops);
         for (int k = 1; k <= 30; k++) /* 2 to 50 taps */
             direct(loops, 1 + k % 14, 16 * (1 + k % 4), 1 + k % 5, 1 + k % 6 % 5);
+        for (int k = 0; k < 36; k++)
+            pool(loops, 1 + k % 5, 1 + k % 4, 1 + k % 3, 1 + k / 3 % 4, k % 2);
+        pool(loops, 1, 1, 1, INT8_MAX, true);
         ran++;
     }
     assert_true(ran >= 1);

@@ -47,6 +47,62 @@ static void mnist_cnn_trains_alike(void **state)
     hpct_model_free(models[1]);
 }
 
+/* A first convolution and the pooling behind it: as one operation on the cpu backend where the
+ * windows lie side by side; into channels last and into blocks. */
+static void merged_pooling_trains_alike(void **state)
+{
+    (void) state;
+    const char *backends[] = {"cpu", "ref"};
+    const struct {
+        int filters, kernel, pool[2], strides[2];
+        bool relu, padded, again, merges;
+    } cases[] = {
+        {16, 3, {2, 2}, {0, 0}, true, false, false, true},
+        {32, 3, {2, 2}, {0, 0}, true, false, true, true},
+        {16, 2, {2, 2}, {0, 0}, false, false, true, true}, /* cells are left over */
+        {48, 4, {3, 1}, {0, 0}, true, false, true, true},
+        {16, 3, {1, 4}, {0, 0}, false, false, false, true},
+        {16, 3, {2, 2}, {1, 2}, true, false, true, false},
+        {16, 2, {2, 2}, {0, 0}, true, true, true, false},
+        {8, 3, {2, 2}, {0, 0}, true, false, false, false},
+    };
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        hpct_model *models[2];
+        for (int i = 0; i < 2; i++) {
+            hpct_model *m = models[i] = hpct_model_new("pooled", HPCT_SHAPE(14, 12, 2));
+            hpct_model_add_conv2d(
+                m, &(hpct_conv2d){.filters = cases[c].filters,
+                                  .kernel = {cases[c].kernel, 3},
+                                  .activation = cases[c].relu ? HPCT_RELU : HPCT_LINEAR});
+            hpct_model_add_max_pool2d(
+                m, &(hpct_max_pool2d){.pool = {cases[c].pool[0], cases[c].pool[1]},
+                                      .strides = {cases[c].strides[0], cases[c].strides[1]},
+                                      .padding = cases[c].padded ? HPCT_SAME : HPCT_VALID});
+            if (cases[c].again) { /* from blocks, where the processor prefers these, to blocks */
+                hpct_model_add_conv2d(m, &(hpct_conv2d){.filters = 16, .kernel = {2, 2}});
+                hpct_model_add_max_pool2d(m, &(hpct_max_pool2d){.pool = {2, 1}});
+            }
+            hpct_model_add_flatten(m);
+            hpct_model_add_dense(m, &(hpct_dense){.units = 5});
+            small_compile(m, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS, 0);
+            small_build(m, (hpct_build_options){.backend = backends[i]});
+            bool merged = false;
+            for (int k = 0; k < m->num_nodes; k++)
+                merged = merged || m->run->nodes[k].merged;
+            assert_true(merged == (i == 0 && cases[c].merges));
+        }
+        for (uint32_t t = 0; t < 3; t++) {
+            int n = t == 1 ? 5 : 8;
+            double a = small_step(models[0], n, t), b = small_step(models[1], n, t);
+            if (fabs(a - b) > 1e-5 * b)
+                fail_msg("case %zu, step %u: loss %g, reference %g", c, t, a, b);
+        }
+        assert_same_weights(models[0], models[1], 1e-5f);
+        hpct_model_free(models[0]);
+        hpct_model_free(models[1]);
+    }
+}
+
 static void fused_update_changes_nothing(void **state)
 {
     (void) state;
@@ -266,6 +322,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(backends_train_alike),
         cmocka_unit_test(mnist_cnn_trains_alike),
+        cmocka_unit_test(merged_pooling_trains_alike),
         cmocka_unit_test(fused_update_changes_nothing),
         cmocka_unit_test(momentum_is_keras),
         cmocka_unit_test(optimizers_train_alike),
