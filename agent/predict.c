@@ -100,8 +100,9 @@ static double bucket_bytes(const hpct_network *network, const hpct_scheme_option
     return fmax(each, gradients / HPCT_NETWORK_MOST_BUCKETS);
 }
 
-/* The clock while backward goes on and buckets of gradients follow one another on the network.
- * float_bytes: of each float of a gradient, on the wire. */
+/* The clock while backward goes on and buckets of gradients follow one another on the network: their
+ * bytes one after the other, while what waits for an answer does so beside the bytes of the next;
+ * but the last has none behind it. float_bytes: of each float of a gradient, on the wire. */
 static hpct_prediction mirrored(const hpct_cost_model *cost, const hpct_network *network,
                                 const hpct_scheme_options *options, int ranks, double samples,
                                 double float_bytes)
@@ -110,19 +111,20 @@ static hpct_prediction mirrored(const hpct_cost_model *cost, const hpct_network 
     double gradients = gradient_floats(cost) * float_bytes, done = 0, sent = 0;
     double each = bucket_bytes(network, options, ranks, gradients);
     double now = 0, network_free = 0; /* since backward began */
+    double answers = hpct_network_allreduce_seconds(network, ranks, 0);
     p.network_seconds = synchronize(cost, network, ranks, &p.bytes);
     for (int i = cost->num_parts - 1; i >= 0; i--) {
         now += take(&cost->work[i].backward, samples);
         done += (double) cost->parts[i].gradients * float_bytes;
         while (sent < done && (sent + each <= done || done >= gradients)) {
             double bucket = fmin(each, gradients - sent);
-            network_free =
-                fmax(network_free, now) + hpct_network_allreduce_seconds(network, ranks, bucket);
+            network_free = fmax(network_free, now) - answers +
+                           hpct_network_allreduce_seconds(network, ranks, bucket);
             sent += bucket;
         }
     }
     p.bytes += gradients;
-    p.network_seconds += fmax(0, network_free - now);
+    p.network_seconds += fmax(0, network_free + answers - now);
     p.step_seconds = p.compute_seconds + p.network_seconds;
     return p;
 }
@@ -262,6 +264,7 @@ hpct_prediction hpct_predict(hpct_scheme scheme, const hpct_cost_model *cost,
                              const hpct_network *network, const hpct_scheme_options *options,
                              int ranks, double samples)
 {
+    const hpct_network *sums = options->sums != NULL ? options->sums : network;
     if (ranks == 1) {
         double seconds = take(&cost->alone, samples);
         return (hpct_prediction){true, seconds, seconds, 0, 0};
@@ -272,9 +275,9 @@ hpct_prediction hpct_predict(hpct_scheme scheme, const hpct_cost_model *cost,
     case HPCT_SCHEME_MIRRORED_BF16:
         return mirrored(cost, network, options, ranks, samples, FLOAT / 2);
     case HPCT_SCHEME_HYBRID_ROWS:
-        return hybrid(cost, network, ranks, samples, true);
+        return hybrid(cost, sums, ranks, samples, true);
     case HPCT_SCHEME_HYBRID_COLUMNS:
-        return hybrid(cost, network, ranks, samples, false);
+        return hybrid(cost, sums, ranks, samples, false);
     case HPCT_SCHEME_POWERSGD:
         return powersgd(cost, network, options, ranks, samples);
     case HPCT_SCHEME_LOCAL_SGD:
