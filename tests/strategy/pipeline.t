@@ -69,7 +69,7 @@ if [ -n "$long" ]; then
     }
     out=$(bench 1)
     if [[ $out != *"Slurm job, shared by 4 ranks"* ]]; then
-        skip "the memory of this process has a limit of its own"
+        skip "auto takes what fits" "the memory of this process has a limit of its own"
     else
         like "$(bench 450)" "strategy pipeline: the memory has no room for the whole model" "auto takes what fits"
     fi
