@@ -173,10 +173,11 @@ static int reader_of_channels(const hpct_cost_model *cost, int dense)
 }
 
 /* Every rank sees the whole batch. Of parts first…last a rank computes 1/ranks, all others whole;
- * gradients of what lies before them are partial, and are added up. Nobody else needs a gradient,
+ * gradients of what lies before them are partial, and are added up; so are those of the first where
+ * ranks share its cells. Nobody else needs a gradient,
  * so that backward updates weights as it does on one rank. */
 static hpct_prediction shared(const hpct_cost_model *cost, const hpct_network *network, int ranks,
-                              double samples, int first, int last)
+                              double samples, int first, int last, bool cells)
 {
     hpct_prediction p = {.possible = true};
     double all = samples * ranks, floats = gradient_floats(cost), before = 0, kept = 0;
@@ -187,7 +188,7 @@ static hpct_prediction shared(const hpct_cost_model *cost, const hpct_network *n
         double share = i >= first && i <= last ? 1.0 / ranks : 1;
         p.compute_seconds += share * (take(&work->forward, all) + take(&work->backward, all));
         kept += share * gradients;
-        before += i < first ? gradients : 0;
+        before += i < first || (cells && i == first) ? gradients : 0;
     }
     p.compute_seconds += floats > 0 ? cost->fused_update * kept / floats : 0;
     if (before > 0) {
@@ -197,17 +198,27 @@ static hpct_prediction shared(const hpct_cost_model *cost, const hpct_network *n
     return p;
 }
 
+/* Ranks have cells of its result, where channels would leave vectors of them half filled. */
+#define VECTOR_CHANNELS 16
+static bool shares_cells(const hpct_cost_model *cost, int first, int dense, int ranks)
+{
+    const hpct_part *part = &cost->parts[first];
+    return cost->parts[dense].input == first && part->cells >= (size_t) ranks &&
+           part->cols % (size_t) (VECTOR_CHANNELS * ranks) != 0;
+}
+
 static hpct_prediction hybrid(const hpct_cost_model *cost, const hpct_network *network, int ranks,
                               double samples, bool rows)
 {
     int dense = largest_dense(cost);
     int first = dense >= 0 && rows ? maker_of_channels(cost, dense) : dense;
-    if (first < 0 || (size_t) ranks > cost->parts[first].cols)
+    bool cells = first >= 0 && rows && shares_cells(cost, first, dense, ranks);
+    if (first < 0 || (!cells && (size_t) ranks > cost->parts[first].cols))
         return (hpct_prediction){0};
     int reader =
         rows ? dense : reader_of_channels(cost, dense); /* whose results are partial sums */
     int last = reader >= 0 ? reader : dense;
-    hpct_prediction p = shared(cost, network, ranks, samples, first, last);
+    hpct_prediction p = shared(cost, network, ranks, samples, first, last, cells);
     double result = FLOAT * samples * ranks * (double) cost->parts[last].cols;
     p.network_seconds += reader >= 0 ? hpct_predict_allreduce(network, ranks, result)
                                      : hpct_predict_allgather(network, ranks, result / ranks);

@@ -3,6 +3,7 @@
 
 #include "base/status.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,13 +59,43 @@ static void board(const hpct_op *op, const hpct_op_call *call, float *record)
 
 /* ---- SUM_PARTS ---- */
 
-static void finish_row(size_t channels, bool relu, const float *restrict sum,
-                       const float *restrict bias, float *restrict dst)
+/* In one pass each, for every rank makes them over the whole batch. `bias` is never NULL: an
+ * operation without one has zeros in its scratch, or numbers there that nobody reads. */
+static void finish_row(size_t channels, bool relu, const float *sum, const float *bias, float *dst)
 {
-    for (size_t c = 0; c < channels; c++)
-        dst[c] = sum[c] + (bias != NULL ? bias[c] : 0);
-    for (size_t c = 0; relu && c < channels; c++)
-        dst[c] = dst[c] > 0 ? dst[c] : 0;
+    float least = relu ? 0 : -INFINITY;
+#pragma omp simd
+    for (size_t c = 0; c < channels; c++) {
+        float value = sum[c] + bias[c];
+        dst[c] = value < least ? least : value;
+    }
+}
+
+/* What the ReLU lets through goes on, and to the bias's gradient. out may be diff. */
+static void diff_row(size_t channels, const float *dst, const float *diff, float *bias, float *out)
+{
+#pragma omp simd
+    for (size_t c = 0; c < channels; c++) {
+        float passed = diff[c], value = dst[c] > 0 ? passed : 0;
+        bias[c] += value;
+        out[c] = value;
+    }
+}
+
+static void linear_diff_row(size_t channels, const float *diff, float *bias, float *out)
+{
+#pragma omp simd
+    for (size_t c = 0; c < channels; c++) {
+        float value = diff[c];
+        bias[c] += value;
+        out[c] = value;
+    }
+}
+
+/* Behind the record. */
+static float *room_for_bias(const hpct_op *op, const hpct_op_call *call)
+{
+    return (float *) call->scratch + record_floats(&op->spec, call->n);
 }
 
 static hpct_status sum_forward(hpct_op *op, const hpct_op_call *call)
@@ -81,7 +112,9 @@ static hpct_status sum_forward(hpct_op *op, const hpct_op_call *call)
     const float *riders = riders_in(op, call, record);
     if (status == HPCT_OK && riders != NULL)
         memcpy(call->replicas->riders, riders, HPCT_RIDERS * sizeof *riders);
-    const float *bias = op->spec.no_bias ? NULL : call->param[0];
+    const float *bias = op->spec.no_bias
+                            ? memset(room_for_bias(op, call), 0, channels * sizeof *bias)
+                            : call->param[0];
     for (size_t r = 0; status == HPCT_OK && r < rows; r++)
         finish_row(channels, op->spec.relu, record + r * channels, bias, call->dst + r * channels);
     return status;
@@ -89,22 +122,20 @@ static hpct_status sum_forward(hpct_op *op, const hpct_op_call *call)
 
 static hpct_status sum_backward(hpct_op *op, const hpct_op_call *call)
 {
-    size_t rows = rows_of(op, call->n), channels = (size_t) op->spec.parts.split.channels,
-           count = rows * channels;
-    float *diff = call->diff_dst;
+    size_t rows = rows_of(op, call->n), channels = (size_t) op->spec.parts.split.channels;
+    float *diff = call->diff_dst, *out = call->diff_src[0] != NULL ? call->diff_src[0] : diff;
+    float *grad = op->spec.no_bias ? room_for_bias(op, call) : call->grad[0];
     hpct_status status = HPCT_OK;
     if (op->spec.parts.sum_diff)
-        status = call->replicas->sum(call->replicas->argument, diff, count);
-    for (size_t i = 0; op->spec.relu && i < count; i++)
-        diff[i] = call->dst[i] > 0 ? diff[i] : 0;
-    float *grad = op->spec.no_bias ? NULL : call->grad[0];
-    for (size_t c = 0; grad != NULL && c < channels; c++)
-        grad[c] = 0;
-    for (size_t r = 0; grad != NULL && r < rows; r++)
-        for (size_t c = 0; c < channels; c++)
-            grad[c] += diff[r * channels + c];
-    if (call->diff_src[0] != NULL && call->diff_src[0] != diff)
-        memcpy(call->diff_src[0], diff, count * sizeof *diff);
+        status = call->replicas->sum(call->replicas->argument, diff, rows * channels);
+    memset(grad, 0, channels * sizeof *grad);
+    for (size_t r = 0; r < rows; r++) {
+        size_t at = r * channels;
+        if (op->spec.relu)
+            diff_row(channels, call->dst + at, diff + at, grad, out + at);
+        else
+            linear_diff_row(channels, diff + at, grad, out + at);
+    }
     return status;
 }
 
@@ -197,7 +228,8 @@ hpct_status hpct_make_collective(hpct_op **out, const hpct_op_spec *spec,
     for (int i = 0; i < build->num_batch_sizes; i++)
         largest = build->batch_sizes[i] > largest ? build->batch_sizes[i] : largest;
     size_t records = sums ? 1 : 1 + (size_t) spec->parts.split.parts;
-    op->scratch_bytes = records * record_floats(spec, largest) * sizeof(float);
+    size_t bias = sums ? (size_t) spec->parts.split.channels : 0;
+    op->scratch_bytes = (records * record_floats(spec, largest) + bias) * sizeof(float);
     *out = op;
     return HPCT_OK;
 }

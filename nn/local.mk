@@ -105,6 +105,7 @@ nn_libnn_la_SOURCES = \
 	nn/ref/update.c \
 	$(nn_ref_kernels)
 nn_libnn_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE $(JANSSON_CFLAGS) $(HDF5_CPPFLAGS)
+nn_libnn_la_CFLAGS = $(AM_CFLAGS) -fopenmp-simd
 nn_libnn_la_LIBADD = nn/libnncpu.la base/libbase.la $(JANSSON_LIBS)
 
 # Keras' files: models as JSON, weights as HDF5. HDF5's library is loaded at run time.

@@ -35,6 +35,16 @@ static bool has_window(const hpct_op_spec *spec)
            spec->kind == HPCT_OP_AVERAGE_POOL2D || spec->kind == HPCT_OP_PAD2D;
 }
 
+bool hpct_window_is_small(const hpct_window *w)
+{
+    bool padded = w->pad_top > 0 || w->pad_left > 0 ||
+                  (w->out_h - 1) * w->stride_h + w->kernel_h > w->in_h ||
+                  (w->out_w - 1) * w->stride_w + w->kernel_w > w->in_w;
+    return !padded && w->in_c <= 4 && w->kernel_h * w->kernel_w * w->in_c <= HPCT_SMALL_WINDOW &&
+           w->dilation_h == 1 && w->dilation_w == 1 && w->groups == 1 &&
+           w->out_c % HPCT_CHANNEL_BLOCK == 0;
+}
+
 static bool joins(const hpct_op_spec *spec)
 {
     return spec->kind == HPCT_OP_ADD || spec->kind == HPCT_OP_CONCATENATE;
@@ -80,7 +90,7 @@ size_t hpct_op_dst_floats(const hpct_op_spec *spec)
     const hpct_window *w = &spec->window;
     const hpct_picture *p = &spec->picture;
     if (has_window(spec))
-        return (size_t) w->out_h * (size_t) w->out_w * (size_t) w->out_c;
+        return (size_t) hpct_window_cells(w) * (size_t) w->out_c;
     if (shows(spec))
         return (size_t) p->out_h * (size_t) p->out_w * (size_t) p->channels;
     if (spec->kind == HPCT_OP_CONCATENATE) {

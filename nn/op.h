@@ -56,6 +56,9 @@ typedef struct hpct_window {
     int dilation_h, dilation_w; /* distance between neighbouring cells of the kernel, 1 or more */
     int pad_top, pad_left;
     int groups; /* CONV2D: so many convolutions side by side, each of its share of the channels */
+    /* CONV2D: not 0: only these of the output's cells, counted by rows, as [cells][out_c]; where
+     * hpct_window_is_small */
+    int first_cell, cells;
     bool pad_zeros; /* MAX_POOL2D: cells outside the input are zeros after all */
 } hpct_window;
 
@@ -88,6 +91,16 @@ static inline int hpct_window_reach(int kernel, int dilation)
 {
     return (kernel - 1) * dilation + 1;
 }
+
+static inline int hpct_window_cells(const hpct_window *w)
+{
+    return w->cells > 0 ? w->cells : w->out_h * w->out_w;
+}
+
+/* A convolution whose output cell is a dot product of few inputs, all of them there, and whose
+ * output channels fill vectors. */
+#define HPCT_SMALL_WINDOW 256 /* inputs of a cell; beyond, general kernels win */
+bool hpct_window_is_small(const hpct_window *w);
 
 /* With src_blocks or dst_blocks, the pictures on that side lie not as [n][h][w][c] but as
  * [n][c / 16][h][w][16], and their gradients with them. */

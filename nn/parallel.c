@@ -12,9 +12,10 @@ int hpct_op_parallel(const hpct_op_spec *spec)
 {
     switch (spec->kind) {
     case HPCT_OP_CONV2D:
-        return spec->window.groups == 1      ? HPCT_PARALLEL_BEGINS
-               : is_depthwise(&spec->window) ? HPCT_PARALLEL_FOLLOWS
-                                             : HPCT_PARALLEL_NONE;
+        return hpct_window_is_small(&spec->window) ? HPCT_PARALLEL_BEGINS | HPCT_PARALLEL_CELLS
+               : spec->window.groups == 1          ? HPCT_PARALLEL_BEGINS
+               : is_depthwise(&spec->window)       ? HPCT_PARALLEL_FOLLOWS
+                                                   : HPCT_PARALLEL_NONE;
     case HPCT_OP_DENSE:
         return HPCT_PARALLEL_BEGINS | HPCT_PARALLEL_SUMS;
     case HPCT_OP_MAX_POOL2D:
@@ -79,6 +80,34 @@ int hpct_op_channels(const hpct_op_spec *spec)
     return *out;
 }
 
+hpct_channel_split hpct_op_cell_split(const hpct_op_spec *spec, int part, int parts)
+{
+    return (hpct_channel_split){.channels = (int) hpct_op_dst_floats(spec),
+                                .unit = spec->window.out_c,
+                                .part = part,
+                                .parts = parts};
+}
+
+static bool is_cell_split(const hpct_op_spec *spec, const hpct_channel_split *out)
+{
+    return spec->kind == HPCT_OP_CONV2D && out->channels > spec->window.out_c;
+}
+
+/* Of single elements, whose rows and last axis are of no matter. */
+static bool is_elementwise(const hpct_op_spec *spec)
+{
+    return spec->kind == HPCT_OP_RELU || spec->kind == HPCT_OP_RELU6 ||
+           spec->kind == HPCT_OP_SIGMOID || spec->kind == HPCT_OP_TANH ||
+           spec->kind == HPCT_OP_GELU || spec->kind == HPCT_OP_RESCALING;
+}
+
+/* All elements of a sample are one row to it. */
+static bool takes_flat(const hpct_op_spec *spec, const hpct_channel_split *in)
+{
+    return is_elementwise(spec) && spec->dense.rows > 1 &&
+           (int64_t) spec->dense.rows * spec->dense.in == in->channels;
+}
+
 /* Pictures need an axis of channels; for the others a last axis of cells and channels will do, as
  * Flatten makes it. */
 static bool needs_exact(const hpct_op_spec *spec)
@@ -95,6 +124,8 @@ bool hpct_op_takes(const hpct_op_spec *spec, const hpct_channel_split *in, hpct_
     int *from, *to, ways = hpct_op_parallel(spec);
     channels_at(&copy, &from, &to);
     *out = *in;
+    if (takes_flat(spec, in))
+        return true;
     if (needs_exact(spec) ? *from != in->channels : *from % in->channels != 0)
         return false;
     if (ways & HPCT_PARALLEL_FOLLOWS) {
@@ -118,6 +149,16 @@ hpct_op_spec hpct_op_part(const hpct_op_spec *spec, const hpct_channel_split *in
     hpct_op_spec part = *spec;
     int *from, *to;
     channels_at(&part, &from, &to);
+    if (is_cell_split(spec, out)) {
+        part.window.first_cell = hpct_channel_split_first(out, out->part) / out->unit;
+        part.window.cells = hpct_channel_split_count(out, out->part) / out->unit;
+        return part;
+    }
+    if (in->channels > 0 && takes_flat(spec, in)) {
+        part.dense.rows = 1;
+        part.dense.in = part.dense.out = hpct_channel_split_count(in, in->part);
+        return part;
+    }
     if (spec->kind == HPCT_OP_BATCH_NORM)
         part.norm.synchronized = false; /* every part has all samples */
     if (in->channels > 0) {
@@ -147,6 +188,8 @@ hpct_param_slice hpct_op_slice(const hpct_op_spec *spec, int which, const hpct_c
         split = which == HPCT_OP_KERNEL ? in : &none;
         inner = (size_t) spec->dense.out;
     }
+    if (is_cell_split(spec, out))
+        split = &none;
     hpct_param_slice slice = {.outer = floats, .inner = 1};
     if (split->channels > 0)
         slice = (hpct_param_slice){

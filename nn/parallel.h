@@ -10,15 +10,21 @@ typedef enum hpct_parallel {
     HPCT_PARALLEL_NONE = 0,         /* needs all of its inputs and gives all of its output */
     HPCT_PARALLEL_BEGINS = 1 << 0,  /* can give some output channels alone, from all of its input */
     HPCT_PARALLEL_FOLLOWS = 1 << 1, /* an output channel needs the same input channel only */
+    HPCT_PARALLEL_CELLS = 1 << 3,   /* can give some output cells alone, all channels of each: where
+                                       nobody wants the gradient of its input */
     HPCT_PARALLEL_SUMS = 1 << 2,    /* from some input channels gives a part of a sum that is linear
                                        in them, to which bias and ReLU come after */
 } hpct_parallel;
 
-/* An or of these. Conv2D without groups begins; a Dense begins (by columns of its kernel) and sums
- * (by rows); DepthwiseConv2D, poolings, padding, BatchNormalization over all samples, activations
- * of single elements, Add and pictures' layers follow. Dropout does not: its random numbers count a
- * sample's elements. */
+/* An or of these. Conv2D without groups begins, by cells too where its window is small; a Dense
+ * begins (by columns of its kernel) and sums (by rows); DepthwiseConv2D, poolings, padding,
+ * BatchNormalization over all samples, activations of single elements, Add and pictures' layers
+ * follow. Dropout does not: its random numbers count a sample's elements. */
 int hpct_op_parallel(const hpct_op_spec *spec);
+
+/* Of the output of an operation that gives cells: all its numbers as channels, those of a cell
+ * staying together. Parameters are whole then, and their gradients parts of a sum. */
+hpct_channel_split hpct_op_cell_split(const hpct_op_spec *spec, int part, int parts);
 
 /* Channels of the last axis of what it gives. */
 int hpct_op_channels(const hpct_op_spec *spec);

@@ -2,6 +2,7 @@
 #include "nn/parts.h"
 
 #include "base/status.h"
+#include "nn/parallel.h"
 #include "nn/profile.h"
 #include "nn/run.h"
 #include "nn/step.h"
@@ -60,6 +61,9 @@ hpct_part hpct_model_part(const hpct_model *model, int index)
         .dense = spec->kind == HPCT_OP_DENSE,
         .input = maker(model, node->inputs[0]),
         .joins = node->num_inputs > 1,
+        .cells = (hpct_op_parallel(spec) & HPCT_PARALLEL_CELLS) != 0
+                     ? (size_t) hpct_window_cells(&spec->window)
+                     : 0,
         .results = hpct_shape_count(&model->tensors[node->output].shape),
     };
     for (int k = 0; k < node->num_params; k++) {

@@ -26,6 +26,7 @@ typedef struct hpct_part {
     size_t gradients;   /* floats of its own parameters that are trained */
     size_t rows, cols;  /* of its kernel as a matrix; 0 without one */
     size_t results;     /* floats of one sample's result */
+    size_t cells;       /* that a convolution can make one by one for others (nn/parallel.h), or 0 */
     size_t synchronize; /* floats that it adds up over the replicas in a step */
 } hpct_part;
 

@@ -99,12 +99,15 @@ static bool flow_node(hpct_shard_plan *plan, int i)
         int root = root_of(model, node->inputs[k]);
         plan->gathers[root] = plan->gathers[root] || plan->splits[root].channels > 0;
     }
-    if (!plan->begins[i])
+    if (plan->begins[i] == HPCT_SHARD_WHOLE)
         return true;
-    int channels = hpct_op_channels(&node->spec);
-    *out = (hpct_channel_split){
-        .channels = channels, .unit = 1, .part = plan->part, .parts = plan->parts};
-    return channels >= plan->parts;
+    *out = plan->begins[i] == HPCT_SHARD_CELLS
+               ? hpct_op_cell_split(&node->spec, plan->part, plan->parts)
+               : (hpct_channel_split){.channels = hpct_op_channels(&node->spec),
+                                      .unit = 1,
+                                      .part = plan->part,
+                                      .parts = plan->parts};
+    return out->channels / out->unit >= plan->parts;
 }
 
 static bool flow_forward(hpct_shard_plan *plan)
@@ -158,11 +161,13 @@ static bool flow_back(hpct_shard_plan *plan, int i, const bool *learns, share *o
         plan->sum_diff[i] = own[output] == A_PART;
         of_output = ALL_OF_IT;
     }
-    plan->partial[i] = of_output == A_PART;
+    plan->partial[i] = of_output == A_PART || plan->begins[i] == HPCT_SHARD_CELLS;
     for (int k = 0; k < node->num_inputs; k++) {
         int root = root_of(model, node->inputs[k]);
         bool reads_split = plan->splits[root].channels > 0 && !plan->wants_whole[i];
         share one = split && !reads_split ? A_PART : of_output;
+        if (learns[root] && plan->begins[i] == HPCT_SHARD_CELLS)
+            return false;
         if (learns[root])
             fits = leave(plan->splits[root].channels > 0 && plan->wants_whole[i] ? &whole[root]
                                                                                  : &own[root],
@@ -219,6 +224,23 @@ static void add_collective(hpct_shard_plan *plan, const hpct_op_spec *spec, int 
         add_message(plan, sum_floats(plan, floats));
 }
 
+/* The largest part's: all parts predict alike. */
+static hpct_channel_split largest(hpct_channel_split split)
+{
+    split.part = split.parts - 1;
+    return split;
+}
+
+/* Vectors of output channels are computed whole. */
+static double flops_of(const hpct_op_spec *spec)
+{
+    int block = HPCT_CHANNEL_BLOCK, channels = hpct_op_channels(spec);
+    double padded = spec->kind == HPCT_OP_CONV2D && spec->window.groups == 1
+                        ? (double) ((channels + block - 1) / block * block) / channels
+                        : 1;
+    return padded * hpct_op_flops(spec);
+}
+
 static void predict(hpct_shard_plan *plan, int samples)
 {
     const hpct_model *model = plan->model;
@@ -226,14 +248,14 @@ static void predict(hpct_shard_plan *plan, int samples)
     plan->seconds = plan->wire_floats = 0;
     for (int i = 0; i < model->num_nodes; i++) {
         const hpct_node *node = &model->nodes[i];
-        hpct_channel_split in = hpct_shard_plan_in(plan, i), out = hpct_shard_plan_out(plan, i);
+        hpct_channel_split in = largest(hpct_shard_plan_in(plan, i)),
+                           out = largest(hpct_shard_plan_out(plan, i));
         hpct_op_spec spec = hpct_op_part(&node->spec, &in, &out), meeting;
         double floats = (double) hpct_op_dst_floats(&spec);
         for (int k = 0; k < node->num_inputs; k++)
             floats += (double) hpct_op_src_floats(&spec, k);
         plan->seconds +=
-            3 * samples *
-            (hpct_op_flops(&spec) / FLOPS_PER_SECOND + floats / MEMORY_FLOATS_PER_SECOND);
+            3 * samples * (flops_of(&spec) / FLOPS_PER_SECOND + floats / MEMORY_FLOATS_PER_SECOND);
         for (int k = 0; plan->partial[i] && k < node->num_params; k++)
             partial += hpct_op_param_is_state(&node->spec, k)
                            ? 0
@@ -271,8 +293,9 @@ static bool complete(hpct_shard_plan *plan, int samples)
 /* ---- the search ---- */
 
 /* Marks the operations that must begin a split so that this tensor is split; false where one of
- * those before it neither begins nor follows. */
-static bool begin_before(const hpct_model *model, int tensor, bool *begins)
+ * those before it neither begins, so or at all, nor follows. */
+static bool begin_before(const hpct_model *model, int tensor, hpct_shard_begin how,
+                         hpct_shard_begin *begins)
 {
     int root = root_of(model, tensor);
     for (int i = 0; i < model->num_nodes; i++) {
@@ -281,11 +304,12 @@ static bool begin_before(const hpct_model *model, int tensor, bool *begins)
             continue;
         int ways = hpct_op_parallel(&node->spec);
         if (ways & HPCT_PARALLEL_BEGINS) {
-            begins[i] = true;
-            return true;
+            begins[i] = how;
+            return how == HPCT_SHARD_CHANNELS || (ways & HPCT_PARALLEL_CELLS) != 0;
         }
         for (int k = 0; k < node->num_inputs; k++) {
-            if (!(ways & HPCT_PARALLEL_FOLLOWS) || !begin_before(model, node->inputs[k], begins))
+            if (!(ways & HPCT_PARALLEL_FOLLOWS) ||
+                !begin_before(model, node->inputs[k], how, begins))
                 return false;
         }
         return true;
@@ -303,22 +327,23 @@ static double sum_of_gradients(const hpct_shard_plan *plan)
     return sum_floats(plan, floats);
 }
 
-/* Whether to also split this Dense in this form makes a step shorter; then it is in *best. */
-static bool improve(hpct_shard_plan *plan, int dense, hpct_shard_form form, int samples, bool *best,
-                    double *seconds)
+/* Whether to also split this Dense in this form makes a step shorter; then it is in *best. how:
+ * what feeds it, by rows. */
+static bool improve(hpct_shard_plan *plan, int dense, hpct_shard_form form, hpct_shard_begin how,
+                    int samples, hpct_shard_begin *best, double *seconds)
 {
     const hpct_model *model = plan->model;
     size_t nodes = (size_t) model->num_nodes;
-    memcpy(plan->begins, best, nodes);
+    memcpy(plan->begins, best, nodes * sizeof *best);
     if (form == HPCT_SHARD_COLUMNS)
-        plan->begins[dense] = true;
-    else if (!begin_before(model, model->nodes[dense].inputs[0], plan->begins))
+        plan->begins[dense] = HPCT_SHARD_CHANNELS;
+    else if (!begin_before(model, model->nodes[dense].inputs[0], how, plan->begins))
         return false;
     if (!complete(plan, samples) || plan->seconds >= *seconds)
         return false;
     if (plan->wire_floats >= sum_of_gradients(plan))
         return false;
-    memcpy(best, plan->begins, nodes);
+    memcpy(best, plan->begins, nodes * sizeof *best);
     *seconds = plan->seconds;
     return true;
 }
@@ -345,19 +370,23 @@ static hpct_status nothing_pays(const hpct_model *model, const hpct_shard_option
                      model->name, options->parts, forms[options->form], options->samples);
 }
 
-static hpct_status search(hpct_shard_plan *plan, const hpct_shard_options *options, bool *best,
-                          bool *tried)
+static hpct_status search(hpct_shard_plan *plan, const hpct_shard_options *options,
+                          hpct_shard_begin *best, bool *tried)
 {
     double seconds = INFINITY;
     for (int dense; (dense = largest_dense(plan->model, tried)) >= 0;) {
         tried[dense] = true;
         bool both = options->form == HPCT_SHARD_AUTO;
-        if (both || options->form == HPCT_SHARD_ROWS)
-            improve(plan, dense, HPCT_SHARD_ROWS, options->samples, best, &seconds);
+        int samples = options->samples;
+        for (int how = HPCT_SHARD_CHANNELS; how <= HPCT_SHARD_CELLS; how++) {
+            if (both || options->form == HPCT_SHARD_ROWS)
+                improve(plan, dense, HPCT_SHARD_ROWS, (hpct_shard_begin) how, samples, best,
+                        &seconds);
+        }
         if (both || options->form == HPCT_SHARD_COLUMNS)
-            improve(plan, dense, HPCT_SHARD_COLUMNS, options->samples, best, &seconds);
+            improve(plan, dense, HPCT_SHARD_COLUMNS, HPCT_SHARD_CHANNELS, samples, best, &seconds);
     }
-    memcpy(plan->begins, best, (size_t) plan->model->num_nodes);
+    memcpy(plan->begins, best, (size_t) plan->model->num_nodes * sizeof *best);
     if (isinf(seconds) || !complete(plan, options->samples))
         return nothing_pays(plan->model, options);
     return HPCT_OK;
@@ -367,18 +396,21 @@ hpct_status hpct_shard_plan_make(hpct_shard_plan *plan, const hpct_model *model,
                                  const hpct_shard_options *options)
 {
     size_t nodes = (size_t) model->num_nodes, tensors = (size_t) model->num_tensors;
-    size_t bytes = tensors * sizeof *plan->splits + 2 * tensors + 7 * nodes;
+    size_t bytes =
+        tensors * sizeof *plan->splits + 2 * nodes * sizeof *plan->begins + 2 * tensors + 5 * nodes;
     *plan = (hpct_shard_plan){.model = model, .part = options->part, .parts = options->parts};
     char *at = plan->memory = calloc(1, bytes);
     if (at == NULL)
         return hpct_fail_memory(bytes);
     plan->splits = plan->memory;
     at += tensors * sizeof *plan->splits;
-    bool **flags[] = {&plan->begins, &plan->sums, &plan->wants_whole, &plan->sum_diff,
-                      &plan->partial};
+    plan->begins = (void *) at;
+    hpct_shard_begin *best = plan->begins + nodes;
+    at += 2 * nodes * sizeof *best;
+    bool **flags[] = {&plan->sums, &plan->wants_whole, &plan->sum_diff, &plan->partial};
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++, at += nodes)
         *flags[i] = (bool *) at;
-    bool *best = (bool *) at, *tried = best + nodes;
+    bool *tried = (bool *) at;
     plan->gathers = tried + nodes;
     plan->gather_sum_diff = plan->gathers + tensors;
     hpct_status status = search(plan, options, best, tried);

@@ -7,11 +7,18 @@
 #include "nn/parallel.h"
 #include "nn/shard.h"
 
+/* Whether and how an operation splits its output. */
+typedef enum hpct_shard_begin {
+    HPCT_SHARD_WHOLE,
+    HPCT_SHARD_CHANNELS,
+    HPCT_SHARD_CELLS
+} hpct_shard_begin;
+
 /* By tensor: at the root of each memory. */
 typedef struct hpct_shard_plan {
     const hpct_model *model;
     int part, parts;
-    bool *begins;               /* [nodes] what the search chose: splits its output */
+    hpct_shard_begin *begins;   /* [nodes] what the search chose */
     hpct_channel_split *splits; /* [tensors] */
     bool *sums;                 /* [nodes] gives a part of a sum; a SUM_PARTS follows */
     bool *wants_whole;          /* [nodes] reads its split inputs gathered */

@@ -21,9 +21,12 @@
 #define HELLO_MS 2000    /* for a stranger to say who he is */
 #define WATCH_SECONDS 10 /* until the watch has surely said who was lost */
 
+#define WAKE_BYTES (256 << 10) /* most that is waited for before a sleeper is woken */
+
 struct hpct_peers {
     int rank, size;
-    int *fds; /* [size], -1: not connected */
+    int *fds;  /* [size], -1: not connected */
+    int *wake; /* [size] bytes that wake who waits for a message (SO_RCVLOWAT) */
 };
 
 /* Where a rank can be reached. */
@@ -189,7 +192,7 @@ hpct_status hpct_peers_open(hpct_peers **out, hpct_comm *comm, const bool *wante
     hello greeting = {.rank = comm->rank};
     hpct_peers *peers = calloc(1, sizeof *peers);
     card *cards = calloc((size_t) comm->size, sizeof *cards);
-    int *fds = malloc((size_t) comm->size * sizeof *fds);
+    int *fds = calloc(2 * (size_t) comm->size, sizeof *fds);
     for (int rank = 0; fds != NULL && rank < comm->size; rank++)
         fds[rank] = -1;
     hpct_status status = peers == NULL || cards == NULL || fds == NULL
@@ -201,7 +204,8 @@ hpct_status hpct_peers_open(hpct_peers **out, hpct_comm *comm, const bool *wante
     if (status == HPCT_OK)
         status = comm->ops->broadcast(comm, greeting.token, sizeof greeting.token, 0);
     if (status == HPCT_OK) {
-        *peers = (hpct_peers){.rank = comm->rank, .size = comm->size, .fds = fds};
+        *peers = (hpct_peers){
+            .rank = comm->rank, .size = comm->size, .fds = fds, .wake = fds + comm->size};
         status = agree(comm, connect_all(peers, wanted, cards, listen_fd, &greeting, seconds));
     }
     if (listen_fd >= 0)
@@ -275,6 +279,16 @@ static hpct_status move(const hpct_peers *peers, hpct_peers_message *m, bool out
     return errno == EAGAIN || errno == EINTR ? HPCT_OK : lost(m->rank, strerror(errno));
 }
 
+/* A sleeper is woken by what there is to receive, not by each segment of it. */
+static void set_wake(hpct_peers *peers, int rank, size_t bytes)
+{
+    int wake = bytes < WAKE_BYTES ? (int) bytes : WAKE_BYTES;
+    if (peers->wake[rank] == wake)
+        return;
+    peers->wake[rank] = wake;
+    setsockopt(peers->fds[rank], SOL_SOCKET, SO_RCVLOWAT, &wake, sizeof wake);
+}
+
 hpct_status hpct_peers_exchange(hpct_peers *peers, const hpct_peers_message *out,
                                 const hpct_peers_message *in)
 {
@@ -290,6 +304,8 @@ hpct_status hpct_peers_exchange(hpct_peers *peers, const hpct_peers_message *out
         to_receive = bytes_of(receive.pieces);
         if (status != HPCT_OK || moved || to_send + to_receive == 0)
             continue;
+        if (to_receive > 0)
+            set_wake(peers, receive.rank, to_receive);
         struct pollfd waits[] = {
             {.fd = to_send > 0 ? peers->fds[send.rank] : -1, .events = POLLOUT},
             {.fd = to_receive > 0 ? peers->fds[receive.rank] : -1, .events = POLLIN}};

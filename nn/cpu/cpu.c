@@ -15,6 +15,9 @@ static hpct_status make_conv2d(hpct_op **out, const hpct_op_spec *spec, const hp
 {
     if (hpct_cpu_direct_fits(spec, build))
         return hpct_cpu_make_direct(out, spec, build);
+    if (spec->window.cells > 0)
+        return hpct_fail(HPCT_ERR_INTERNAL,
+                         "a convolution of some cells has to pass a gradient on");
     if (build->precision != HPCT_BF16 || !hpct_cpu_conv2d_bf16_fits(spec))
         return hpct_cpu_make_conv2d(out, spec, build);
     return hpct_cpu_product_fits(spec) ? hpct_cpu_make_product(out, spec, build)

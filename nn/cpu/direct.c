@@ -13,21 +13,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_TAPS 256 /* beyond, general kernels win */
-#define MAX_IN 4
 #define MAX_BAND (1 << 16) /* floats: it stays in the second-level cache */
+
+/* The cells of one row that an operation of some cells has. */
+typedef struct segment {
+    size_t src, dst; /* floats, within a sample */
+    hpct_direct direct;
+} segment;
 
 /* With a pooling behind it, the convolution is made band by band, of as many rows as a window is
  * high: of its result no more than one band for each thread is ever there. */
 typedef struct direct_op {
     hpct_op op;
     hpct_direct direct;
+    segment *segments;     /* [bands], where the operation has some of the cells; else NULL */
     hpct_direct_pool pool; /* high == 0: none */
     size_t dst_step;       /* floats of a band's result, when it lies by itself */
     int band_rows, bands;  /* of one sample */
     int threads;           /* most that there is scratch for */
     float *zeros;          /* [out], in place of a bias */
-    int offsets[MAX_TAPS];
+    int offsets[HPCT_SMALL_WINDOW];
 } direct_op;
 
 static bool is_padded(const hpct_window *w)
@@ -39,10 +44,8 @@ static bool is_padded(const hpct_window *w)
 
 bool hpct_cpu_direct_fits(const hpct_op_spec *spec, const hpct_op_build *build)
 {
-    const hpct_window *w = &spec->window;
-    return !is_padded(w) && w->in_c <= MAX_IN && w->kernel_h * w->kernel_w * w->in_c <= MAX_TAPS &&
-           w->dilation_h == 1 && w->dilation_w == 1 && w->groups == 1 &&
-           w->out_c % HPCT_LANES == 0 && !build->needs_diff_src;
+    _Static_assert(HPCT_LANES == HPCT_CHANNEL_BLOCK, "output channels fill vectors");
+    return hpct_window_is_small(&spec->window) && !build->needs_diff_src;
 }
 
 bool hpct_cpu_direct_merges(const hpct_op_spec *spec, const hpct_op_build *build,
@@ -50,8 +53,9 @@ bool hpct_cpu_direct_merges(const hpct_op_spec *spec, const hpct_op_build *build
 {
     const hpct_window *w = &next->window;
     return spec->kind == HPCT_OP_CONV2D && hpct_cpu_direct_fits(spec, build) &&
-           next->kind == HPCT_OP_MAX_POOL2D && !is_padded(w) && w->stride_h == w->kernel_h &&
-           w->stride_w == w->kernel_w && w->kernel_h * w->kernel_w <= INT8_MAX &&
+           spec->window.cells == 0 && next->kind == HPCT_OP_MAX_POOL2D && !is_padded(w) &&
+           w->stride_h == w->kernel_h && w->stride_w == w->kernel_w &&
+           w->kernel_h * w->kernel_w <= INT8_MAX &&
            (size_t) w->kernel_h * (size_t) w->in_w * (size_t) w->in_c <= MAX_BAND;
 }
 
@@ -74,6 +78,7 @@ static size_t thread_floats(const direct_op *direct)
 
 /* What one band reads and gives; bands are counted over the whole batch. */
 typedef struct band {
+    const hpct_direct *direct;
     const float *src, *diff_dst;
     float *dst;
     int8_t *where;
@@ -83,10 +88,19 @@ static band find_band(const direct_op *direct, const hpct_op_call *call, size_t 
 {
     const hpct_direct *d = &direct->direct;
     size_t bands = (size_t) direct->bands, sample = index / bands, row = index % bands;
+    if (direct->segments != NULL) {
+        const segment *s = &direct->segments[row];
+        size_t at = sample * hpct_op_dst_floats(&direct->op.spec) + s->dst;
+        return (band){.direct = &s->direct,
+                      .src = call->src[0] + sample * d->src_floats + s->src,
+                      .dst = call->dst + at,
+                      .diff_dst = call->diff_dst != NULL ? call->diff_dst + at : NULL};
+    }
     size_t results =
         (size_t) (direct->pool.high > 0 ? direct->pool.out_w : d->out_w * direct->band_rows);
     size_t dst = (sample * bands * results) * (size_t) d->out + row * direct->dst_step;
-    return (band){.src = call->src[0] + sample * d->src_floats +
+    return (band){.direct = d,
+                  .src = call->src[0] + sample * d->src_floats +
                          row * (size_t) direct->band_rows * d->row_step,
                   .dst = call->dst + dst,
                   .diff_dst = call->diff_dst != NULL ? call->diff_dst + dst : NULL,
@@ -97,10 +111,10 @@ static void forward_bands(const direct_op *direct, const hpct_op_call *call, siz
                           size_t end, float *room)
 {
     const hpct_loops *loops = hpct_loops_best();
-    const hpct_direct *d = &direct->direct;
     const float *bias = direct->zeros != NULL ? direct->zeros : call->param[HPCT_OP_BIAS];
     for (size_t i = first; i < end; i++) {
         band b = find_band(direct, call, i);
+        const hpct_direct *d = b.direct;
         float *rows = direct->pool.high > 0 ? room : b.dst;
         for (int r = 0; r < direct->band_rows; r++)
             loops->direct_forward(d, b.src + (size_t) r * d->row_step, call->param[HPCT_OP_KERNEL],
@@ -114,16 +128,16 @@ static void backward_bands(const direct_op *direct, const hpct_op_call *call, si
                            size_t end, float *room)
 {
     const hpct_loops *loops = hpct_loops_best();
-    const hpct_direct *d = &direct->direct;
-    float *g = room + sums_floats(direct), *diff_bias = room + (size_t) d->taps * (size_t) d->out;
+    float *g = room + sums_floats(direct),
+          *diff_bias = room + (size_t) direct->direct.taps * (size_t) direct->direct.out;
     memset(room, 0, sums_floats(direct) * sizeof *room);
     for (size_t i = first; i < end; i++) {
         band b = find_band(direct, call, i);
         if (direct->pool.high > 0)
             loops->direct_unpool(&direct->pool, b.where, b.diff_dst, g, diff_bias);
         else
-            loops->direct_mask(d, direct->band_rows, b.dst, b.diff_dst, g, diff_bias);
-        loops->direct_backward(d, direct->band_rows, b.src, g, room);
+            loops->direct_mask(b.direct, direct->band_rows, b.dst, b.diff_dst, g, diff_bias);
+        loops->direct_backward(b.direct, direct->band_rows, b.src, g, room);
     }
 }
 
@@ -168,8 +182,28 @@ static hpct_status backward(hpct_op *op, const hpct_op_call *call)
     return HPCT_OK;
 }
 
+/* A band for each row of which the operation has cells. */
+static bool make_segments(direct_op *direct)
+{
+    const hpct_window *w = &direct->op.spec.window;
+    int first = w->first_cell, end = first + w->cells;
+    direct->segments = calloc((size_t) w->out_h, sizeof *direct->segments);
+    direct->bands = 0;
+    for (int cell = first; direct->segments != NULL && cell < end;) {
+        segment *s = &direct->segments[direct->bands++];
+        int row = cell / w->out_w, column = cell % w->out_w, left = w->out_w - column;
+        s->direct = direct->direct;
+        s->direct.out_w = left < end - cell ? left : end - cell;
+        s->src = (size_t) row * s->direct.row_step + (size_t) column * s->direct.cell_step;
+        s->dst = (size_t) (cell - first) * (size_t) w->out_c;
+        cell += s->direct.out_w;
+    }
+    return direct->segments != NULL;
+}
+
 static void destroy(hpct_op *op)
 {
+    free(((direct_op *) op)->segments);
     free(((direct_op *) op)->zeros);
     free(op);
 }
@@ -240,6 +274,8 @@ hpct_status hpct_cpu_make_direct(hpct_op **out, const hpct_op_spec *spec,
     direct->dst_step = (size_t) w->out_w * (size_t) w->out_c;
     if (build->pool != NULL)
         add_pool(direct);
+    if (w->cells > 0 && !make_segments(direct))
+        return hpct_fail_memory((size_t) w->out_h * sizeof *direct->segments);
     op->num_params = spec->no_bias ? 1 : 2;
     op->param_floats[HPCT_OP_KERNEL] = (size_t) taps * (size_t) w->out_c;
     op->param_floats[HPCT_OP_BIAS] = (size_t) w->out_c;

@@ -20,8 +20,15 @@ static size_t src_at(const hpct_window *w, int s, int y, int x)
 
 static size_t dst_at(const hpct_window *w, int s, int i, int j)
 {
-    return (((size_t) s * (size_t) w->out_h + (size_t) i) * (size_t) w->out_w + (size_t) j) *
-           (size_t) w->out_c;
+    size_t cell = (size_t) (i * w->out_w + j - w->first_cell);
+    return ((size_t) s * (size_t) hpct_window_cells(w) + cell) * (size_t) w->out_c;
+}
+
+/* Whether it computes this output cell. */
+static bool has_cell(const hpct_window *w, int i, int j)
+{
+    int cell = i * w->out_w + j - w->first_cell;
+    return cell >= 0 && cell < hpct_window_cells(w);
 }
 
 /* `c` counts the input channels of one group. */
@@ -66,7 +73,7 @@ void HPCT_REF(conv2d_forward)(const hpct_window *w, int n, const hpct_real *src,
     for (int s = 0; s < n; s++)
         for (int i = 0; i < w->out_h; i++)
             for (int j = 0; j < w->out_w; j++)
-                for (int o = 0; o < w->out_c; o++)
+                for (int o = 0; o < w->out_c && has_cell(w, i, j); o++)
                     dst[dst_at(w, s, i, j) + (size_t) o] =
                         (hpct_real) ((bias != NULL ? (double) bias[o] : 0) +
                                      value_at(w, src, kernel, s, i, j, o));
@@ -85,7 +92,7 @@ static double diff_at(const hpct_window *w, const hpct_real *diff_dst, const hpc
                 continue;
             i /= w->stride_h;
             j /= w->stride_w;
-            if (i >= w->out_h || j >= w->out_w)
+            if (i >= w->out_h || j >= w->out_w || !has_cell(w, i, j))
                 continue;
             for (int o = group * outs; o < (group + 1) * outs; o++)
                 sum += (double) diff_dst[dst_at(w, s, i, j) + (size_t) o] *
@@ -115,7 +122,7 @@ static double kernel_diff_at(const hpct_window *w, int n, const hpct_real *src,
         for (int i = 0; i < w->out_h; i++) {
             for (int j = 0; j < w->out_w; j++) {
                 int y = row_at(w, i, u), x = column_at(w, j, v);
-                if (inside(w, y, x))
+                if (inside(w, y, x) && has_cell(w, i, j))
                     sum += (double) src[src_at(w, s, y, x) + (size_t) (first_channel(w, o) + c)] *
                            (double) diff_dst[dst_at(w, s, i, j) + (size_t) o];
             }
@@ -134,7 +141,7 @@ void HPCT_REF(conv2d_backward_weights)(const hpct_window *w, int n, const hpct_r
                 for (int o = 0; o < w->out_c; o++)
                     diff_kernel[kernel_at(w, u, v, c) + (size_t) o] =
                         (hpct_real) kernel_diff_at(w, n, src, diff_dst, u, v, c, o);
-    size_t cells = (size_t) n * (size_t) w->out_h * (size_t) w->out_w, width = (size_t) w->out_c;
+    size_t cells = (size_t) n * (size_t) hpct_window_cells(w), width = (size_t) w->out_c;
     for (size_t o = 0; diff_bias != NULL && o < width; o++) {
         double sum = 0;
         for (size_t cell = 0; cell < cells; cell++)

@@ -597,6 +597,26 @@ static void blocks_were_tried(void **state)
     assert_true(with_blocks > unit_cases(150));
 }
 
+/* Some of the output's cells alone, from any cell of a row to any. */
+static void conv2d_of_some_cells_matches(void **state)
+{
+    (void) state;
+    for (int i = 0; i < unit_cases(60); i++) {
+        nn_case c = {.n = pick(1, 5), .other_n = pick(0, 2) == 0 ? pick(1, 9) : 0};
+        int kernel[2] = {pick(1, 4), pick(1, 4)}, strides[2] = {pick(1, 2), pick(1, 2)};
+        int in[3] = {pick(kernel[0], 14), pick(kernel[1], 30), pick(1, 4)};
+        hpct_window *w = &c.spec.window;
+        c.spec.kind = HPCT_OP_CONV2D;
+        *w = nn_window(in, 16 * pick(1, 3), kernel, strides, false);
+        w->first_cell = pick(0, w->out_h * w->out_w - 1);
+        w->cells = pick(1, w->out_h * w->out_w - w->first_cell);
+        c.spec.relu = pick(0, 1) == 1;
+        c.spec.no_bias = pick(0, 1) == 1;
+        assert_true(hpct_window_is_small(w));
+        check_case(&c);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -604,6 +624,7 @@ int main(void)
         cmocka_unit_test(conv2d_of_round_channels_matches),
         cmocka_unit_test(conv2d_of_groups_and_holes_matches),
         cmocka_unit_test(conv2d_of_pictures_matches),
+        cmocka_unit_test(conv2d_of_some_cells_matches),
         cmocka_unit_test(max_pool2d_matches),
         cmocka_unit_test(average_pool2d_matches),
         cmocka_unit_test(max_pool2d_gives_ties_to_the_first),

@@ -141,6 +141,21 @@ static hpct_model *narrow_model(uint64_t seed)
     return dense_model((int[]){8, 600, 0}, seed);
 }
 
+/* A convolution whose cells can be split, with an activation of its own or one behind it. */
+static hpct_model *picture_model(uint64_t seed)
+{
+    hpct_model *model = hpct_model_new("picture", HPCT_SHAPE(9, 8, 2));
+    hpct_model_add_conv2d(model,
+                          &(hpct_conv2d){.filters = 16,
+                                         .kernel = {3, 3},
+                                         .activation = seed % 2 == 0 ? HPCT_RELU : HPCT_LINEAR});
+    if (seed % 2 == 1)
+        hpct_model_add_activation(model, HPCT_TANH);
+    hpct_model_add_flatten(model);
+    hpct_model_add_dense(model, &(hpct_dense){.units = 30, .activation = HPCT_RELU});
+    return finish(model, false, seed);
+}
+
 static void fill(hpct_model *model, uint64_t seed)
 {
     hpct_shape shape = hpct_model_input_shape(model);
@@ -343,7 +358,13 @@ typedef struct scenario {
     int parts, samples;
     hpct_shard_form form;
     bool fuse;
+    int cells; /* of the picture that the first part has to compute, where not 0 */
 } scenario;
+
+static int cells_of(hpct_shard *shard)
+{
+    return hpct_shard_model(shard)->nodes[0].spec.window.cells;
+}
 
 static bool adds_gradients(hpct_shard *shard)
 {
@@ -394,6 +415,8 @@ static bool try_parts(const scenario *s, bool *adds)
         step(expected, true, &sums, output);
         compare(seed, workers, parts, before, result, expected, output, &sums);
         *adds = adds_gradients(workers[0].shard);
+        if (s->cells > 0)
+            assert_int_equal(cells_of(workers[0].shard), s->cells);
     }
     for (int part = 0; part < parts; part++) {
         hpct_shard_close(workers[part].shard);
@@ -469,6 +492,25 @@ static void test_dense_before(void **state)
                           &adds));
 }
 
+/* By channels, every part of 16 would compute all vectors. */
+static void test_cells(void **state)
+{
+    (void) state;
+    bool adds;
+    for (int parts = 3; parts <= MOST_PARTS; parts++) {
+        for (int seed = 0; seed < 4; seed++)
+            assert_true(try_parts(&(scenario){.backend = seed < 2 ? "cpu" : "ref",
+                                              .make = picture_model,
+                                              .seed = (uint64_t) seed,
+                                              .parts = parts,
+                                              .samples = 256,
+                                              .form = HPCT_SHARD_ROWS,
+                                              .fuse = true,
+                                              .cells = 42 / parts},
+                                  &adds));
+    }
+}
+
 /* ---- what cannot be ---- */
 
 static hpct_status refused(const hpct_optimizer *optimizer, int parts, hpct_shard_form form)
@@ -515,7 +557,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ref),        cmocka_unit_test(test_cpu),
         cmocka_unit_test(test_two_splits), cmocka_unit_test(test_dense_before),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_cells),      cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

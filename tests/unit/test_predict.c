@@ -4,6 +4,7 @@
 #include "tests/unit/unit.h"
 
 #include <math.h>
+#include <string.h>
 
 /* conv (320 parameters) -> pool -> dense (21632 x 128) -> dense (128 x 10), as in the small CNN. */
 enum { CONV, POOL, DENSE, HEAD, PARTS };
@@ -209,6 +210,21 @@ static void what_cannot_be_shared(void **state)
     assert_false(hpct_predict(HPCT_SCHEME_HYBRID_ROWS, &cost, &gigabit, &how, 33, 64).possible);
     assert_true(hpct_predict(HPCT_SCHEME_HYBRID_COLUMNS, &cost, &gigabit, &how, 128, 64).possible);
     assert_false(hpct_predict(HPCT_SCHEME_HYBRID_COLUMNS, &cost, &gigabit, &how, 129, 64).possible);
+    /* without the pooling ranks may share pixels, and add up what each of them knows of the kernel
+     */
+    hpct_part direct[PARTS];
+    memcpy(direct, parts, sizeof direct);
+    direct[CONV].cells = 676;
+    hpct_cost_model by_cells = cost;
+    by_cells.parts = direct;
+    assert_false(hpct_predict(HPCT_SCHEME_HYBRID_ROWS, &by_cells, &gigabit, &how, 33, 64).possible);
+    direct[DENSE].input = CONV;
+    hpct_prediction shared =
+        hpct_predict(HPCT_SCHEME_HYBRID_ROWS, &by_cells, &gigabit, &how, 33, 64);
+    assert_true(shared.possible);
+    NEAR(shared.bytes, 4.0 * 33 * 64 * 128 + 4 * 320);
+    shared = hpct_predict(HPCT_SCHEME_HYBRID_ROWS, &by_cells, &gigabit, &how, 2, 64);
+    NEAR(shared.bytes, 4.0 * 2 * 64 * 128); /* 16 channels each */
     hpct_cost_model only_conv = cost;
     only_conv.num_parts = POOL + 1;
     assert_false(hpct_predict(HPCT_SCHEME_HYBRID_ROWS, &only_conv, &gigabit, &how, 2, 64).possible);
