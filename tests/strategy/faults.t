@@ -24,6 +24,7 @@ ways=(
     "--strategy hybrid --hybrid-form columns"
     "--strategy local-sgd --allow-lossy --local-steps 3 --local-warmup-steps 2"
     "--strategy mirrored --replicas 2"
+    "--strategy pipeline"
     "--strategy auto"
     "ps --strategy parameter-server"
     "ps --strategy parameter-server --max-staleness 2"
