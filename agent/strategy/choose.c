@@ -10,6 +10,7 @@
 #include "agent/strategy/candidates.h"
 #include "agent/strategy/contest.h"
 #include "agent/strategy/forecast.h"
+#include "agent/strategy/stage_layout.h"
 #include "agent/strategy/trial.h"
 #include "base/status.h"
 #include "nn/snapshot.h"
@@ -209,6 +210,37 @@ static hpct_status choose(hpct_strategy_choice *out, choice *c, bool same_global
     return status == HPCT_OK ? hpct_strategy_find(&out->ops, &out->options) : status;
 }
 
+/* Whether stages of the model change nothing but the order of sums, and can be. */
+static bool allows_stages(const choice *c, const hpct_strategy_options *stages)
+{
+    hpct_stage_layout ignored;
+    return !hpct_model_has_own_statistics(c->model) && hpct_model_synced_floats(c->model) == 0 &&
+           hpct_model_optimizer(c->model)->global_clipnorm == 0 && stages->wire == HPCT_WIRE_FP32 &&
+           hpct_stage_layout_find(&ignored, c->model, stages, hpct_context_size(c->context),
+                                  c->global_batch) == HPCT_OK;
+}
+
+/* There is no memory to try anything in: what every rank can begin with; where not even that fits,
+ * stages of the model, if they do. */
+static hpct_status choose_by_memory(hpct_strategy_choice *out, const choice *c)
+{
+    int64_t begin;
+    int share = (int) hpct_slice(c->global_batch, 0, hpct_context_size(c->context), &begin);
+    bool fits = true;
+    hpct_batch_options batch = {.strategy = *c->given};
+    hpct_status status = hpct_batch_fits(c->context, c->model, &batch, share, 0, &fits);
+    batch.strategy.name = hpct_pipeline_stages.name;
+    if (status == HPCT_OK && !fits && allows_stages(c, &batch.strategy)) {
+        status = hpct_batch_fits(c->context, c->model, &batch, share, 0, &fits);
+        if (status == HPCT_OK && fits) {
+            out->options = batch.strategy;
+            snprintf(out->line, sizeof out->line,
+                     "strategy pipeline: the memory has no room for the whole model on each rank");
+        }
+    }
+    return status == HPCT_OK ? hpct_strategy_find(&out->ops, &out->options) : status;
+}
+
 hpct_status hpct_strategy_choose(hpct_strategy_choice *out, hpct_context *context,
                                  hpct_model *model, const hpct_strategy_options *options,
                                  int global_batch, bool same_global)
@@ -227,8 +259,8 @@ hpct_status hpct_strategy_choose(hpct_strategy_choice *out, hpct_context *contex
         hpct_batch_fits(context, model, &batch,
                         (int) hpct_slice(global_batch, 0, hpct_context_size(context), &begin),
                         hpct_snapshot_bytes(model), &fits);
-    if (status == HPCT_OK && !fits) /* no memory to try anything in */
-        return hpct_strategy_find(&out->ops, options);
+    if (status == HPCT_OK && !fits)
+        return choose_by_memory(out, &c);
     if (status == HPCT_OK)
         status = hpct_context_agree(context, hpct_snapshot_take(&before, model));
     if (status == HPCT_OK)

@@ -56,6 +56,26 @@ same_as_one 10 --model mnist-cnn "${epoch[@]}" "${strategy[@]}" --stages 2 --mic
 differs=$(paste -d' ' <(field one val_loss) <(field many val_loss) | awk '{ d = ($1 - $2) / $1; if ($1 > 0) print d < 0 ? -d : d }')
 ok "$(awk -v d="$differs" 'BEGIN { print !(d ~ /^[0-9]/ && d <= 1e-4) }')" "validation gives one rank's loss (to $differs)"
 
+# ---- memory that has no room for the whole model, as the Slurm job was given ----
+if [ -n "$long" ]; then
+    layers='{"class_name": "InputLayer", "config": {"batch_shape": [null, 28, 28], "name": "input"}}, {"class_name": "Flatten", "config": {"name": "flatten"}}'
+    for i in 1 2 3 4; do
+        layers+=", {\"class_name\": \"Dense\", \"config\": {\"name\": \"hidden$i\", \"units\": 1200, \"activation\": \"relu\"}}"
+    done
+    layers+=', {"class_name": "Dense", "config": {"name": "last", "units": 10, "activation": "softmax"}}'
+    echo "{\"class_name\": \"Sequential\", \"config\": {\"name\": \"deep\", \"layers\": [$layers]}}" >"$work/deep.json"
+    bench() { # MEBIBYTES-OF-THE-NODE
+        limit 120 mpirun --allow-run-as-root --oversubscribe --bind-to none -n 4 env SLURM_STEP_ID=0 SLURM_MEM_PER_NODE="$1" \
+            "$top_builddir/hpc-train" bench --model "$work/deep.json" --momentum 0.9 --batch-size 8 --steps 2 2>&1
+    }
+    out=$(bench 1)
+    if [[ $out != *"Slurm job, shared by 4 ranks"* ]]; then
+        skip "auto takes what fits" "the memory of this process has a limit of its own"
+    else
+        like "$(bench 450)" "strategy pipeline: the memory has no room for the whole model" "auto takes what fits"
+    fi
+fi
+
 # ---- a stop signal to one rank ends all after the same step ----
 timeout 120 mpirun --allow-run-as-root --oversubscribe --bind-to none -n 2 "$top_builddir/hpc-train" fit --model mnist-cnn \
     --data "$work/pictures" --epochs 100000 --global-batch-size 42 --verbose 2 "${strategy[@]}" --save-weights "$work/stopped.safetensors" \
