@@ -19,6 +19,14 @@ typedef struct hpct_replicas {
     /* all[parts][count] receives mine[count] of each part, in their order. Only for models that are
      * parts (nn/shard.h). */
     hpct_status (*gather)(void *argument, const float *mine, float *all, size_t count);
+    /* Where not NULL, a sum in two halves, between which its rows can be worked on by one replica
+     * each: data[rows][width] holds the sums of this replica's rows [*first, *first + *own), the
+     * others undefined; then every replica's rows come to all, and the riders' sums where riders is
+     * not NULL. For sums of at least halves_from floats. */
+    hpct_status (*reduce)(void *argument, float *data, size_t rows, size_t width, size_t *first,
+                          size_t *own);
+    hpct_status (*spread)(void *argument, float *data, size_t rows, size_t width, float *riders);
+    size_t halves_from;
     /* [HPCT_RIDERS] of this replica's own; after a part's forward their sums over all of them, at
      * no message of their own. NULL: none. */
     float *riders;

@@ -22,11 +22,11 @@ struct hpct_circulant {
     const float **terms; /* [size] */
 };
 
-/* Blocks of what is gathered or summed, in floats. */
+/* What is gathered or summed, a block of it for each rank: equal shares of [rows][width], or of
+ * [rows] as hpct_grid_part cuts it where the width is 0. */
 typedef struct blocks {
     float *data;
-    size_t count; /* of all; with `each` 0 cut as hpct_grid_part does */
-    size_t each;  /* of one block, where all are alike */
+    size_t rows, width;
 } blocks;
 
 static int ahead(const hpct_circulant *c, int distance)
@@ -36,9 +36,9 @@ static int ahead(const hpct_circulant *c, int distance)
 
 static size_t begin_of(const hpct_circulant *c, const blocks *b, int block)
 {
-    return b->each > 0        ? (size_t) block * b->each
-           : block == c->size ? b->count
-                              : hpct_grid_part(b->count, c->size, block).begin;
+    if (b->width > 0)
+        return b->rows * (size_t) block / (size_t) c->size * b->width;
+    return block == c->size ? b->rows : hpct_grid_part(b->rows, c->size, block).begin;
 }
 
 static struct iovec piece(const hpct_circulant *c, const blocks *b, int first, int end)
@@ -48,15 +48,12 @@ static struct iovec piece(const hpct_circulant *c, const blocks *b, int first, i
 }
 
 /* `num` blocks from that of the rank `distance` ahead on, past the last one from block 0 on. */
-static hpct_peers_message message(const hpct_circulant *c, const blocks *b, int peer, int distance,
-                                  int num)
+static void put(const hpct_circulant *c, const blocks *b, int distance, int num,
+                struct iovec pieces[2])
 {
     int first = ahead(c, distance), end = first + num;
-    hpct_peers_message m = {.rank = peer};
-    m.pieces[0] = piece(c, b, first, end < c->size ? end : c->size);
-    if (end > c->size)
-        m.pieces[1] = piece(c, b, 0, end - c->size);
-    return m;
+    pieces[0] = piece(c, b, first, end < c->size ? end : c->size);
+    pieces[1] = end > c->size ? piece(c, b, 0, end - c->size) : (struct iovec){0};
 }
 
 /* `room` as it came, on top of the blocks of `to`. */
@@ -77,8 +74,10 @@ static hpct_status scatter(hpct_circulant *c, const blocks *b)
     hpct_status status = HPCT_OK;
     for (int round = 0; round < c->rounds && status == HPCT_OK; round++) {
         int keep = c->span[round + 1], pass = c->span[round] - keep;
-        hpct_peers_message out = message(c, b, ahead(c, keep), keep, pass),
-                           sums = message(c, b, ahead(c, -keep), 0, pass), in = {.rank = sums.rank};
+        hpct_peers_message out = {.rank = ahead(c, keep)}, in = {.rank = ahead(c, -keep)},
+                           sums = in;
+        put(c, b, keep, pass, out.pieces);
+        put(c, b, 0, pass, sums.pieces);
         in.pieces[0] = (struct iovec){c->room, sums.pieces[0].iov_len + sums.pieces[1].iov_len};
         status = hpct_peers_exchange(c->peers, &out, &in);
         if (status == HPCT_OK)
@@ -87,13 +86,17 @@ static hpct_status scatter(hpct_circulant *c, const blocks *b)
     return status;
 }
 
-static hpct_status gather(hpct_circulant *c, const blocks *b)
+/* Of one or two arrays at once. */
+static hpct_status gather(hpct_circulant *c, const blocks *b, int num)
 {
     hpct_status status = HPCT_OK;
     for (int round = c->rounds - 1; round >= 0 && status == HPCT_OK; round--) {
         int have = c->span[round + 1], more = c->span[round] - have;
-        hpct_peers_message out = message(c, b, ahead(c, -have), 0, more),
-                           in = message(c, b, ahead(c, have), have, more);
+        hpct_peers_message out = {.rank = ahead(c, -have)}, in = {.rank = ahead(c, have)};
+        for (int i = 0; i < num; i++) {
+            put(c, &b[i], 0, more, out.pieces + (ptrdiff_t) 2 * i);
+            put(c, &b[i], have, more, in.pieces + (ptrdiff_t) 2 * i);
+        }
         status = hpct_peers_exchange(c->peers, &out, &in);
     }
     return status;
@@ -101,34 +104,75 @@ static hpct_status gather(hpct_circulant *c, const blocks *b)
 
 hpct_status hpct_circulant_gather(hpct_circulant *c, const float *mine, float *all, size_t count)
 {
-    blocks b = {.data = all, .each = count};
+    blocks b = {.data = all, .rows = (size_t) c->size, .width = count};
     if (count == 0)
         return HPCT_OK;
     memcpy(all + (size_t) c->rank * count, mine, count * sizeof *mine);
-    return gather(c, &b);
+    return gather(c, &b, 1);
 }
 
-/* In the order of ranks. */
+/* Records of all ranks, in the order of ranks. */
+static void add_up(hpct_circulant *c, const float *records, size_t count, float *data)
+{
+    for (int rank = 0; rank < c->size; rank++)
+        c->terms[rank] = records + (size_t) rank * count;
+    hpct_wire_sum(count, c->terms, c->size, data);
+}
+
 static hpct_status sum_few(hpct_circulant *c, float *data, size_t count)
 {
     hpct_status status = hpct_circulant_gather(c, data, c->room, count);
-    for (int rank = 0; rank < c->size; rank++)
-        c->terms[rank] = c->room + (size_t) rank * count;
     if (status == HPCT_OK)
-        hpct_wire_sum(count, c->terms, c->size, data);
+        add_up(c, c->room, count, data);
     return status;
+}
+
+static hpct_status check_size(const hpct_circulant *c, size_t count)
+{
+    return count <= c->most ? HPCT_OK
+                            : hpct_fail(HPCT_ERR_INTERNAL,
+                                        "a sum of %zu floats, where %zu are most", count, c->most);
 }
 
 hpct_status hpct_circulant_sum(hpct_circulant *c, float *data, size_t count)
 {
-    blocks b = {.data = data, .count = count};
-    if (count > c->most)
-        return hpct_fail(HPCT_ERR_INTERNAL, "a sum of %zu floats, where %zu are most", count,
-                         c->most);
-    if (count * (size_t) c->size <= FEW_FLOATS)
+    blocks b = {.data = data, .rows = count};
+    hpct_status status = check_size(c, count);
+    if (status == HPCT_OK && count < hpct_circulant_halves_from(c))
         return sum_few(c, data, count);
-    hpct_status status = scatter(c, &b);
-    return status == HPCT_OK ? gather(c, &b) : status;
+    if (status == HPCT_OK)
+        status = scatter(c, &b);
+    return status == HPCT_OK ? gather(c, &b, 1) : status;
+}
+
+hpct_status hpct_circulant_reduce(hpct_circulant *c, float *data, size_t rows, size_t width,
+                                  size_t *first, size_t *own)
+{
+    blocks b = {.data = data, .rows = rows, .width = width};
+    hpct_status status = check_size(c, rows * width);
+    *first = rows * (size_t) c->rank / (size_t) c->size;
+    *own = rows * ((size_t) c->rank + 1) / (size_t) c->size - *first;
+    return status == HPCT_OK ? scatter(c, &b) : status;
+}
+
+hpct_status hpct_circulant_spread(hpct_circulant *c, float *data, size_t rows, size_t width,
+                                  float *riders, size_t num)
+{
+    blocks b[] = {{.data = data, .rows = rows, .width = width},
+                  {.data = c->room, .rows = (size_t) c->size, .width = num}};
+    if (num > HPCT_CIRCULANT_RIDERS)
+        return hpct_fail(HPCT_ERR_INTERNAL, "%zu riders", num);
+    if (num > 0)
+        memcpy(c->room + (size_t) c->rank * num, riders, num * sizeof *riders);
+    hpct_status status = gather(c, b, num > 0 ? 2 : 1);
+    if (status == HPCT_OK && num > 0)
+        add_up(c, c->room, num, riders);
+    return status;
+}
+
+size_t hpct_circulant_halves_from(const hpct_circulant *c)
+{
+    return FEW_FLOATS / (size_t) c->size + 1;
 }
 
 static void find_rounds(hpct_circulant *c, bool *wanted)
@@ -146,6 +190,7 @@ hpct_status hpct_circulant_open(hpct_circulant **out, hpct_comm *comm, size_t mo
     size_t size = (size_t) comm->size, block = hpct_grid_part(most, comm->size, 0).count,
            room = size * block; /* half of it comes in at once */
     room = room > FEW_FLOATS ? room : FEW_FLOATS;
+    room = room > size * HPCT_CIRCULANT_RIDERS ? room : size * HPCT_CIRCULANT_RIDERS;
     hpct_circulant *c = calloc(1, sizeof *c);
     bool *wanted = calloc(size, sizeof *wanted);
     if (c != NULL) {

@@ -24,4 +24,17 @@ hpct_status hpct_circulant_sum(hpct_circulant *circulant, float *data, size_t co
 hpct_status hpct_circulant_gather(hpct_circulant *circulant, const float *mine, float *all,
                                   size_t count);
 
+/* The same sum in two halves: of data[rows][width] each rank gets the sums of the rows [*first,
+ * *first
+ * + *own), then those rows of every rank come to all, as it has them then, and with them the sums
+ * of riders[num], in the order of ranks (num at most HPCT_CIRCULANT_RIDERS). */
+#define HPCT_CIRCULANT_RIDERS 8
+hpct_status hpct_circulant_reduce(hpct_circulant *circulant, float *data, size_t rows, size_t width,
+                                  size_t *first, size_t *own);
+hpct_status hpct_circulant_spread(hpct_circulant *circulant, float *data, size_t rows, size_t width,
+                                  float *riders, size_t num);
+
+/* Sums of fewer floats take half the messages when they are not made in halves. */
+size_t hpct_circulant_halves_from(const hpct_circulant *circulant);
+
 #endif

@@ -16,7 +16,7 @@ typedef struct hpct_peers hpct_peers;
 hpct_status hpct_peers_open(hpct_peers **out, hpct_comm *comm, const bool *wanted, int seconds);
 void hpct_peers_close(hpct_peers *peers); /* allows NULL */
 
-#define HPCT_PEERS_PIECES 2
+#define HPCT_PEERS_PIECES 4
 
 /* One message to a rank and one from a rank (which may be the same), each in pieces that follow one
  * another; returns when both are through. Empty ones are not sent. Like MPI's, the wait has no end

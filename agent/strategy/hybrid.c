@@ -215,6 +215,21 @@ static hpct_status gather_from_ranks(void *argument, const float *mine, float *a
                           : h->comm->ops->allgather(h->comm, mine, all, count * sizeof *mine);
 }
 
+static hpct_status reduce_rows(void *argument, float *data, size_t rows, size_t width,
+                               size_t *first, size_t *own)
+{
+    const hybrid *h = argument;
+    return hpct_circulant_reduce(h->own, data, rows, width, first, own);
+}
+
+static hpct_status spread_rows(void *argument, float *data, size_t rows, size_t width,
+                               float *riders)
+{
+    const hybrid *h = argument;
+    return hpct_circulant_spread(h->own, data, rows, width, riders,
+                                 riders != NULL ? HPCT_RIDERS : 0);
+}
+
 /* Connections of our own where they serve better than MPI's. */
 static hpct_status open_own(hybrid *h)
 {
@@ -242,11 +257,19 @@ static hpct_status prepare_sums(hybrid *h, const hpct_strategy_plan *plan)
         status = h->packed != NULL ? HPCT_OK : hpct_fail_memory(h->summed_floats);
     }
     h->floats = hpct_shard_floats(h->shard, full_count(plan));
-    hpct_model_set_replicas(h->model, &(hpct_replicas){.sum = sum_over_ranks,
-                                                       .argument = h,
-                                                       .gather = gather_from_ranks,
-                                                       .riders = h->riders});
     return hpct_context_agree(h->context, status);
+}
+
+static void meet(hybrid *h)
+{
+    hpct_replicas replicas = {
+        .sum = sum_over_ranks, .argument = h, .gather = gather_from_ranks, .riders = h->riders};
+    if (h->own != NULL) {
+        replicas.reduce = reduce_rows;
+        replicas.spread = spread_rows;
+        replicas.halves_from = hpct_circulant_halves_from(h->own);
+    }
+    hpct_model_set_replicas(h->model, &replicas);
 }
 
 static hpct_status open_parts(hybrid *h, const hpct_strategy_plan *plan)
@@ -264,6 +287,8 @@ static hpct_status open_parts(hybrid *h, const hpct_strategy_plan *plan)
         status = prepare_sums(h, plan);
     if (status == HPCT_OK)
         status = open_own(h);
+    if (status == HPCT_OK)
+        meet(h);
     if (status != HPCT_OK || plan->num_evaluation_sizes == 0)
         return status;
     hpct_build_options options = evaluation_options(plan);

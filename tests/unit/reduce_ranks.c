@@ -223,6 +223,39 @@ static bool own_gather(scene *s, hpct_circulant *own, size_t count)
     return ok;
 }
 
+/* Rows that their ranks double between the halves. */
+static bool own_halves(scene *s, hpct_circulant *own, size_t rows, size_t width)
+{
+    size_t count = rows * width, first, mine;
+    float riders[2] = {1, (float) s->comm->rank};
+    double worst = 0;
+    for (size_t i = 0; i < count; i++)
+        s->data[i] = value(s->comm->rank, 2, (int) i);
+    if (hpct_circulant_reduce(own, s->data, rows, width, &first, &mine) != HPCT_OK)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        s->data[i] = i / width >= first && i / width < first + mine ? 2 * s->data[i] : NAN;
+    if (hpct_circulant_spread(own, s->data, rows, width, riders, 2) != HPCT_OK)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        double sum = 0, size = 0;
+        for (int rank = 0; rank < s->comm->size; rank++) {
+            sum += 2 * (double) value(rank, 2, (int) i);
+            size += 2 * fabs((double) value(rank, 2, (int) i));
+        }
+        double error = fabs((double) s->data[i] - sum) / size;
+        worst = error <= worst ? worst : error; /* also what is no number */
+    }
+    memset(s->data + count, 0, (ALL - count) * sizeof *s->data);
+    int ranks = s->comm->size;
+    bool alike = all_alike(s),
+         together = riders[0] == (float) ranks && riders[1] == (float) (ranks * (ranks - 1) / 2);
+    if (s->comm->rank == 0)
+        printf("own halves of %zux%zu: error %.2g, ranks %s, riders %s\n", rows, width, worst,
+               alike ? "alike" : "differ", together ? "summed" : "wrong");
+    return alike && together && worst <= bounds[HPCT_WIRE_FP32];
+}
+
 static int own_cases(scene *s)
 {
     /* few: gathered; then blocks of a rank that are empty, that end the array, and full ones */
@@ -232,6 +265,8 @@ static int own_cases(scene *s)
     for (int again = 0; again < 2 && ok; again++) {
         for (size_t i = 0; i < sizeof counts / sizeof *counts && ok; i++)
             ok = own_sum(s, own, counts[i]) && own_gather(s, own, counts[i]);
+        ok = ok && own_halves(s, own, 42, 119) && own_halves(s, own, 2, 500) &&
+             own_halves(s, own, 5000, 1);
     }
     ok = ok && hpct_circulant_sum(own, s->data, ALL + 1) == HPCT_ERR_INTERNAL;
     if (ok)
