@@ -220,12 +220,13 @@ static void add_update(const hpct_model *model, hpct_run *run, const hpct_param 
 {
     const hpct_optimizer *optimizer = &model->optimizer;
     hpct_update_range *last = run->num_updates > 0 ? &run->updates[run->num_updates - 1] : NULL;
-    if (last != NULL && last->offset + last->count == offset &&
+    if (last != NULL && last->offset + last->count == offset && last->split == param->split &&
         !hpct_optimizer_by_parameter(optimizer))
         last->count += count;
     else
         run->updates[run->num_updates++] = (hpct_update_range){
-            offset, count, .adapt = param->shape.rank > 1 || optimizer->trust_all};
+            offset, count, .adapt = param->shape.rank > 1 || optimizer->trust_all,
+            .split = param->split};
 }
 
 /* Offsets of the parameters, in the order in which backward finishes their gradients. */
