@@ -97,6 +97,7 @@ agent_libagent_la_SOURCES = \
 	agent/strategy/strategy.c agent/strategy/strategy.h \
 	agent/strategy/top_k.c \
 	agent/strategy/trial.c agent/strategy/trial.h \
+	agent/sum_network.c agent/sum_network.h \
 	agent/summary.c agent/summary.h \
 	agent/threads.c agent/threads.h \
 	agent/timeline.c agent/timeline.h \

@@ -3,6 +3,7 @@
 #include "agent/context.h"
 #include "agent/json_file.h"
 #include "agent/predict.h"
+#include "agent/sum_network.h"
 #include "agent/threads.h"
 #include "base/status.h"
 
@@ -19,7 +20,7 @@
 
 struct hpct_plan {
     hpct_plan_options options;
-    hpct_network network;
+    hpct_network network, sums; /* for gradients; for what is added up within a step */
     hpct_compute compute;
     hpct_part_work *work;
     hpct_cost_model cost;
@@ -68,14 +69,15 @@ static hpct_status find_network(hpct_plan *plan, hpct_context *context)
 {
     const hpct_plan_options *o = &plan->options;
     if (o->bytes_per_second > 0) {
-        plan->network = (hpct_network){o->latency_seconds, o->bytes_per_second};
+        plan->network = plan->sums = (hpct_network){o->latency_seconds, o->bytes_per_second};
         return HPCT_OK;
     }
     if (hpct_context_size(context) < 2)
         return hpct_fail(HPCT_ERR_CONFIG,
                          "a network is measured between two ranks or more (srun -N2): start them, "
                          "or say --network LATENCY,BANDWIDTH");
-    return hpct_network_measure(hpct_context_comm(context), &plan->network);
+    hpct_status status = hpct_context_network(context, &plan->network);
+    return status == HPCT_OK ? hpct_sum_network_measure(context, &plan->sums) : status;
 }
 
 /* The largest batch that one rank computes in data parallelism. */
@@ -105,7 +107,8 @@ static hpct_status find_compute(hpct_plan *plan, hpct_context *context, hpct_mod
 static hpct_plan_row make_row(const hpct_plan *plan, int nodes, hpct_scheme scheme, double alone)
 {
     const hpct_plan_options *o = &plan->options;
-    hpct_scheme_options how = {.powersgd_rank = o->powersgd_rank, .local_steps = o->local_steps};
+    hpct_scheme_options how = {
+        .sums = &plan->sums, .powersgd_rank = o->powersgd_rank, .local_steps = o->local_steps};
     int global = o->global_batch_size > 0 ? o->global_batch_size : o->batch_size * nodes;
     double samples = ceil((double) global / nodes); /* the largest share decides */
     hpct_prediction p = hpct_predict(scheme, &plan->cost, &plan->network, &how, nodes, samples);
@@ -217,6 +220,12 @@ const hpct_plan_row *hpct_plan_rows(const hpct_plan *plan, int *count)
 
 /* ---- telling ---- */
 
+static void print_network(FILE *stream, const char *what, const hpct_network *network, bool stated)
+{
+    fprintf(stream, "%s: %.1f us, %.1f MB/s (%s)\n", what, 1e6 * network->latency_seconds,
+            1e-6 * network->bytes_per_second, stated ? "as stated" : "measured here");
+}
+
 static void print_head(const hpct_plan *plan, FILE *stream)
 {
     const hpct_plan_options *o = &plan->options;
@@ -226,9 +235,10 @@ static void print_head(const hpct_plan *plan, FILE *stream)
             o->global_batch_size > 0 ? "step" : "rank and step", 1e3 * hpct_compute_alone(c, 0),
             c->threads, c->threads == 1 ? "" : "s",
             o->compute != NULL ? o->compute : "measured here");
-    fprintf(stream, "network: %.1f us, %.1f MB/s (%s)\n\n", 1e6 * plan->network.latency_seconds,
-            1e-6 * plan->network.bytes_per_second,
-            o->bytes_per_second > 0 ? "as stated" : "measured here");
+    print_network(stream, "network", &plan->network, o->bytes_per_second > 0);
+    if (o->bytes_per_second == 0)
+        print_network(stream, "sums within a step", &plan->sums, false);
+    fputc('\n', stream);
 }
 
 void hpct_plan_print(const hpct_plan *plan, FILE *stream)
@@ -270,11 +280,13 @@ hpct_status hpct_plan_write(const hpct_plan *plan, const char *path)
     json_t *rows = json_array();
     for (int i = 0; i < plan->num_rows; i++)
         json_array_append_new(rows, row_to_json(&plan->rows[i]));
-    return hpct_json_write(json_pack("{s:s s:i s:f s:{s:f s:f s:b} s:o}", "model",
+    return hpct_json_write(json_pack("{s:s s:i s:f s:{s:f s:f s:b s:f s:f} s:o}", "model",
                                      plan->compute.model, "threads", plan->compute.threads,
                                      "alone_step_seconds", hpct_compute_alone(&plan->compute, 0),
                                      "network", "latency_seconds", plan->network.latency_seconds,
                                      "bytes_per_second", plan->network.bytes_per_second, "measured",
-                                     plan->options.bytes_per_second == 0, "rows", rows),
+                                     plan->options.bytes_per_second == 0, "sum_latency_seconds",
+                                     plan->sums.latency_seconds, "sum_bytes_per_second",
+                                     plan->sums.bytes_per_second, "rows", rows),
                            path);
 }

@@ -4,7 +4,6 @@
 #include <math.h>
 
 #define FLOAT 4.0 /* bytes */
-#define MOST_BUCKETS 32.0
 
 /* ---- collectives ---- */
 
@@ -13,19 +12,13 @@ static double transfer(const hpct_network *network, double messages, double byte
     return messages * network->latency_seconds + bytes / network->bytes_per_second;
 }
 
-/* The fastest of recursive doubling, halving and doubling (Rabenseifner), and the ring; ranks that
- * are no power of two fold into one first, except in the ring. */
+/* Few numbers by recursive doubling; more by halving and doubling (Rabenseifner), or whatever else
+ * sends the least. */
 double hpct_predict_allreduce(const hpct_network *network, int ranks, double bytes)
 {
-    if (ranks <= 1)
-        return 0;
-    double rounds = floor(log2(ranks)), share = (ranks - 1.0) / ranks;
-    double power = exp2(rounds), folds = power < ranks ? 2 : 0;
-    double doubling = transfer(network, rounds + folds, (rounds + folds) * bytes);
-    double halving =
-        transfer(network, 2 * rounds + folds, (2 * (power - 1) / power + folds) * bytes);
-    double ring = transfer(network, 2 * (ranks - 1.0), 2 * share * bytes);
-    return fmin(doubling, fmin(halving, ring));
+    double rounds = ceil(log2(ranks));
+    return fmin(transfer(network, rounds, rounds * bytes),
+                hpct_network_allreduce_seconds(network, ranks, bytes));
 }
 
 /* Recursive doubling, or, for ranks that are no power of two, Bruck's: both ceil(log2 ranks)
@@ -98,20 +91,18 @@ static hpct_prediction compute_all(const hpct_cost_model *cost, double samples)
     return p;
 }
 
-/* As multi-worker-mirrored cuts the gradients when nobody says how large a bucket is: n buckets
- * cost n latencies, and leave 1/n of the transfer for the end. */
+/* As multi-worker-mirrored cuts the gradients when nobody says how large a bucket is. */
 static double bucket_bytes(const hpct_network *network, const hpct_scheme_options *options,
                            int ranks, double gradients)
 {
-    double latency = hpct_network_allreduce_seconds(network, ranks, 0);
-    double transfer = hpct_network_allreduce_seconds(network, ranks, gradients) - latency;
-    double best = latency > 0 ? floor(sqrt(transfer / latency)) : MOST_BUCKETS;
-    double each = options->bucket_bytes > 0 ? options->bucket_bytes : gradients / fmax(best, 1);
-    return fmax(each, gradients / MOST_BUCKETS);
+    double best = hpct_network_buckets(network, ranks, gradients);
+    double each = options->bucket_bytes > 0 ? options->bucket_bytes : gradients / best;
+    return fmax(each, gradients / HPCT_NETWORK_MOST_BUCKETS);
 }
 
-/* The clock while backward goes on and buckets of gradients follow one another on the network.
- * float_bytes: of each float of a gradient, on the wire. */
+/* The clock while backward goes on and buckets of gradients follow one another on the network: their
+ * bytes one after the other, while what waits for an answer does so beside the bytes of the next;
+ * but the last has none behind it. float_bytes: of each float of a gradient, on the wire. */
 static hpct_prediction mirrored(const hpct_cost_model *cost, const hpct_network *network,
                                 const hpct_scheme_options *options, int ranks, double samples,
                                 double float_bytes)
@@ -120,18 +111,20 @@ static hpct_prediction mirrored(const hpct_cost_model *cost, const hpct_network 
     double gradients = gradient_floats(cost) * float_bytes, done = 0, sent = 0;
     double each = bucket_bytes(network, options, ranks, gradients);
     double now = 0, network_free = 0; /* since backward began */
+    double answers = hpct_network_allreduce_seconds(network, ranks, 0);
     p.network_seconds = synchronize(cost, network, ranks, &p.bytes);
     for (int i = cost->num_parts - 1; i >= 0; i--) {
         now += take(&cost->work[i].backward, samples);
         done += (double) cost->parts[i].gradients * float_bytes;
         while (sent < done && (sent + each <= done || done >= gradients)) {
             double bucket = fmin(each, gradients - sent);
-            network_free = fmax(network_free, now) + hpct_predict_allreduce(network, ranks, bucket);
+            network_free = fmax(network_free, now) - answers +
+                           hpct_network_allreduce_seconds(network, ranks, bucket);
             sent += bucket;
         }
     }
     p.bytes += gradients;
-    p.network_seconds += fmax(0, network_free - now);
+    p.network_seconds += fmax(0, network_free + answers - now);
     p.step_seconds = p.compute_seconds + p.network_seconds;
     return p;
 }
@@ -271,6 +264,7 @@ hpct_prediction hpct_predict(hpct_scheme scheme, const hpct_cost_model *cost,
                              const hpct_network *network, const hpct_scheme_options *options,
                              int ranks, double samples)
 {
+    const hpct_network *sums = options->sums != NULL ? options->sums : network;
     if (ranks == 1) {
         double seconds = take(&cost->alone, samples);
         return (hpct_prediction){true, seconds, seconds, 0, 0};
@@ -281,9 +275,9 @@ hpct_prediction hpct_predict(hpct_scheme scheme, const hpct_cost_model *cost,
     case HPCT_SCHEME_MIRRORED_BF16:
         return mirrored(cost, network, options, ranks, samples, FLOAT / 2);
     case HPCT_SCHEME_HYBRID_ROWS:
-        return hybrid(cost, network, ranks, samples, true);
+        return hybrid(cost, sums, ranks, samples, true);
     case HPCT_SCHEME_HYBRID_COLUMNS:
-        return hybrid(cost, network, ranks, samples, false);
+        return hybrid(cost, sums, ranks, samples, false);
     case HPCT_SCHEME_POWERSGD:
         return powersgd(cost, network, options, ranks, samples);
     case HPCT_SCHEME_LOCAL_SGD:

@@ -47,9 +47,10 @@ typedef enum hpct_scheme {
 #define HPCT_POWERSGD_RANK 4 /* where nobody says another */
 
 typedef struct hpct_scheme_options {
-    double bucket_bytes; /* of multi-worker-mirrored; 0: as it chooses itself */
-    int powersgd_rank;   /* >= 1 */
-    int local_steps;     /* between two averages; >= 1 */
+    const hpct_network *sums; /* for what hybrid waits for; NULL: as for gradients */
+    double bucket_bytes;      /* of multi-worker-mirrored; 0: as it chooses itself */
+    int powersgd_rank;        /* >= 1 */
+    int local_steps;          /* between two averages; >= 1 */
 } hpct_scheme_options;
 
 const char *hpct_scheme_name(hpct_scheme scheme); /* "hybrid (rows)" */

@@ -1,4 +1,5 @@
-/* The network, measured: latency from sums of a few bytes, rate from larger ones. */
+/* The network, measured: latency from sums of one number, rate from what larger ones take longer
+ * than smaller ones. */
 #include "agent/comm/network.h"
 
 #include "base/status.h"
@@ -8,10 +9,10 @@
 #include <string.h>
 #include <time.h>
 
-#define SMALL_ROUNDS 16
+#define SMALL_ROUNDS 15
+#define ROUNDS 3
 #define FIRST_FLOATS ((size_t) 1 << 16)
-#define MOST_FLOATS ((size_t) 1 << 21)
-#define ENOUGH_SECONDS 5e-3 /* one sum that takes as long says the rate; no larger one follows */
+#define ENOUGH_SECONDS 20e-3 /* of difference: no larger sum follows */
 
 static double now(void)
 {
@@ -29,21 +30,97 @@ static hpct_status agree_on(hpct_comm *comm, double *seconds)
     return status;
 }
 
-/* The shortest of `rounds` sums of that many floats: what disturbs a round only adds to it. */
-static hpct_status time_sums(hpct_comm *comm, float *data, size_t count, int rounds,
-                             double *seconds)
+/* ---- ways of adding up ---- */
+
+#define PARTS 8 /* under way together, as buckets of gradients are */
+
+typedef struct reducer {
+    hpct_comm *comm;
+    hpct_reduction *parts[PARTS]; /* of so many floats at `data`; NULL: none */
+    float *data;
+    size_t count;
+} reducer;
+
+static void forget(reducer *r)
 {
-    hpct_status status = HPCT_OK;
-    *seconds = INFINITY;
-    for (int i = 0; i < rounds && status == HPCT_OK; i++) {
-        double began = now();
-        status = comm->ops->allreduce_sum(comm, data, count);
-        *seconds = fmin(*seconds, now() - began);
+    for (int i = 0; i < PARTS; i++) {
+        if (r->parts[i] != NULL)
+            r->comm->ops->release(r->parts[i]);
+        r->parts[i] = NULL;
     }
-    return status == HPCT_OK ? agree_on(comm, seconds) : status;
+    r->count = 0;
 }
 
-static int messages(int ranks)
+/* For another array, which the ranks ask for at the same time. */
+static hpct_status prepare(reducer *r, float *data, size_t count)
+{
+    size_t each = (count + PARTS - 1) / PARTS;
+    hpct_status status = HPCT_OK;
+    forget(r);
+    for (int i = 0; i < PARTS && (size_t) i * each < count && status == HPCT_OK; i++) {
+        size_t begin = (size_t) i * each;
+        hpct_reduction_options options = {.data = data + begin,
+                                          .count = count - begin < each ? count - begin : each,
+                                          .wire = HPCT_WIRE_FP32};
+        status = r->comm->ops->prepare(r->comm, &r->parts[i], &options);
+    }
+    float missing = status != HPCT_OK; /* memory, on this rank */
+    hpct_status told = r->comm->ops->allreduce_sum(r->comm, &missing, 1);
+    r->data = data;
+    r->count = count;
+    if (status == HPCT_OK && told == HPCT_OK && missing > 0)
+        return hpct_fail_memory(2 * count * sizeof *data);
+    return status == HPCT_OK ? told : status;
+}
+
+/* hpct_network_sum: as gradients travel. */
+static hpct_status reduce(void *argument, float *data, size_t count)
+{
+    reducer *r = argument;
+    hpct_status status = HPCT_OK;
+    if (r->data != data || r->count != count)
+        status = prepare(r, data, count);
+    for (int i = 0; i < PARTS && r->parts[i] != NULL && status == HPCT_OK; i++)
+        status = r->comm->ops->start(r->parts[i]);
+    for (int i = 0; i < PARTS && r->parts[i] != NULL && status == HPCT_OK; i++)
+        status = r->comm->ops->wait(r->parts[i]);
+    return status;
+}
+
+/* ---- measuring ---- */
+
+typedef struct meter {
+    hpct_comm *comm;
+    hpct_network_sum *sum;
+    void *argument;
+    float *data; /* [HPCT_NETWORK_MOST_FLOATS] */
+} meter;
+
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *) a, y = *(const double *) b;
+    return (x > y) - (x < y);
+}
+
+/* The median of `rounds` sums of that many floats, behind one that does not count. */
+static hpct_status time_sums(const meter *m, size_t count, int rounds, double *seconds)
+{
+    double all[SMALL_ROUNDS];
+    hpct_status status = m->sum(m->argument, m->data, count);
+    for (int i = 0; i < rounds && status == HPCT_OK; i++) {
+        double began = now();
+        status = m->sum(m->argument, m->data, count);
+        all[i] = now() - began;
+    }
+    if (status != HPCT_OK)
+        return status;
+    qsort(all, (size_t) rounds, sizeof *all, by_size);
+    *seconds = all[rounds / 2];
+    return agree_on(m->comm, seconds);
+}
+
+/* Messages one after the other, one way. */
+static int doublings(int ranks)
 {
     int steps = 0;
     for (int reached = 1; reached < ranks; reached *= 2)
@@ -60,10 +137,10 @@ static double sent_share(int ranks)
 /* Ranks may differ in the memory that they have, so all are asked before the first sum. */
 static hpct_status take_memory(hpct_comm *comm, float **data)
 {
-    float *mine = calloc(MOST_FLOATS, sizeof *mine), missing = mine == NULL;
+    float *mine = calloc(HPCT_NETWORK_MOST_FLOATS, sizeof *mine), missing = mine == NULL;
     hpct_status status = comm->ops->allreduce_sum(comm, &missing, 1);
     if (status == HPCT_OK && missing != 0)
-        status = hpct_fail_memory(MOST_FLOATS * sizeof *mine);
+        status = hpct_fail_memory(HPCT_NETWORK_MOST_FLOATS * sizeof *mine);
     if (status != HPCT_OK) {
         free(mine);
         mine = NULL;
@@ -72,37 +149,68 @@ static hpct_status take_memory(hpct_comm *comm, float **data)
     return status;
 }
 
-hpct_status hpct_network_measure(hpct_comm *comm, hpct_network *network)
+/* Buffers on the way, and links that let a burst pass, take the first bytes faster than those that
+ * follow: the rate is that of what comes on top of a smaller sum. */
+static hpct_status measure_rate(const meter *m, double *rate)
 {
-    float *data;
-    double small, large = 0;
+    double before, seconds = 0, more = 0;
     size_t count = FIRST_FLOATS;
+    hpct_status status = time_sums(m, count, ROUNDS, &seconds);
+    for (; status == HPCT_OK && more < ENOUGH_SECONDS && count < HPCT_NETWORK_MOST_FLOATS;
+         count *= 4) {
+        before = seconds;
+        status = time_sums(m, 4 * count, ROUNDS, &seconds);
+        more = fmax(seconds - before, 0.1 * seconds); /* the smaller one may have been held up */
+    }
+    /* the last one had `count` floats, and a quarter of them before */
+    *rate = sent_share(m->comm->size) * 0.75 * (double) (count * sizeof *m->data) / more;
+    return status;
+}
+
+hpct_status hpct_network_measure_sums(hpct_comm *comm, hpct_network_sum *sum, void *argument,
+                                      int rounds, hpct_network *network)
+{
+    meter m = {.comm = comm, .sum = sum, .argument = argument};
+    double small;
     *network = (hpct_network){0, INFINITY};
     if (comm->size == 1)
         return HPCT_OK;
-    hpct_status status = take_memory(comm, &data);
-    if (status != HPCT_OK)
-        return status;
-    status = time_sums(comm, data, 1, SMALL_ROUNDS, &small);
-    for (size_t next = count; status == HPCT_OK && next <= MOST_FLOATS && large < ENOUGH_SECONDS;
-         next *= 4) {
-        count = next;
-        status = time_sums(comm, data, count, 2, &large);
-    }
-    free(data);
-    if (status != HPCT_OK)
-        return status;
-    network->latency_seconds = small / messages(comm->size);
-    /* a clock too coarse to tell them apart, or a small sum that was held up */
-    double transfer = fmax(large - small, 0.1 * large);
-    network->bytes_per_second = sent_share(comm->size) * (double) (count * sizeof *data) / transfer;
-    return HPCT_OK;
+    hpct_status status = take_memory(comm, &m.data);
+    if (status == HPCT_OK)
+        status = time_sums(&m, 1, SMALL_ROUNDS, &small);
+    if (status == HPCT_OK)
+        status = measure_rate(&m, &network->bytes_per_second);
+    if (status == HPCT_OK)
+        network->latency_seconds = small / (rounds * doublings(comm->size));
+    free(m.data);
+    return status;
+}
+
+hpct_status hpct_network_measure(hpct_comm *comm, hpct_network *network)
+{
+    reducer r = {.comm = comm};
+    hpct_status status = hpct_network_measure_sums(comm, reduce, &r, 2, network);
+    forget(&r);
+    return status;
 }
 
 double hpct_network_allreduce_seconds(const hpct_network *network, int ranks, double bytes)
 {
     if (ranks == 1)
         return 0;
-    return messages(ranks) * network->latency_seconds +
+    return 2 * doublings(ranks) * network->latency_seconds +
            sent_share(ranks) * bytes / network->bytes_per_second;
+}
+
+/* Of one after the other in a bucket: its parts and its sums, each asked for before it is sent. */
+#define BUCKET_MESSAGES 4
+
+int hpct_network_buckets(const hpct_network *network, int ranks, double bytes)
+{
+    double bucket = BUCKET_MESSAGES * network->latency_seconds;
+    double transfer = hpct_network_allreduce_seconds(network, ranks, bytes) -
+                      hpct_network_allreduce_seconds(network, ranks, 0);
+    if (!(bucket > 0))
+        return HPCT_NETWORK_MOST_BUCKETS;
+    return (int) fmin(fmax(floor(sqrt(transfer / bucket)), 1), HPCT_NETWORK_MOST_BUCKETS);
 }

@@ -28,25 +28,14 @@ struct hpct_buckets {
 
 /* ---- the plan ---- */
 
-/* Of one after the other in a bucket: its parts and its sums, each asked for before it is sent. */
-#define MESSAGES 4
-
-static double best_number(size_t bytes, int ranks, const hpct_network *network)
-{
-    double bucket = MESSAGES * network->latency_seconds;
-    double transfer = hpct_network_allreduce_seconds(network, ranks, (double) bytes) -
-                      hpct_network_allreduce_seconds(network, ranks, 0);
-    if (!(bucket > 0))
-        return HPCT_BUCKETS_MOST;
-    return fmin(fmax(floor(sqrt(transfer / bucket)), 1), HPCT_BUCKETS_MOST);
-}
-
 int hpct_buckets_plan(size_t ends[HPCT_BUCKETS_MOST], size_t count, size_t bucket_bytes, int ranks,
                       const hpct_network *network)
 {
     size_t most = HPCT_BUCKETS_MOST, each = bucket_bytes / sizeof(float);
     if (bucket_bytes == 0)
-        each = (size_t) ceil((double) count / best_number(count * sizeof(float), ranks, network));
+        each =
+            (size_t) ceil((double) count /
+                          hpct_network_buckets(network, ranks, (double) (count * sizeof(float))));
     if (each < (count + most - 1) / most)
         each = (count + most - 1) / most;
     each = (each + LINE - 1) / LINE * LINE;

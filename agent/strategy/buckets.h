@@ -4,18 +4,18 @@
 #ifndef HPCT_STRATEGY_BUCKETS_H
 #define HPCT_STRATEGY_BUCKETS_H
 
+#include "agent/comm/network.h"
 #include "agent/context.h"
 #include "agent/timeline.h"
 
 #include <hpctrain/strategy.h>
 
-#define HPCT_BUCKETS_MOST 32
+#define HPCT_BUCKETS_MOST HPCT_NETWORK_MOST_BUCKETS
 
 /* Where the buckets of an arena of `count` floats end, each behind a cache line but the last; how
  * many there are. bucket_bytes > 0: as large as that, as far as HPCT_BUCKETS_MOST are enough.
- * Else: n buckets cost n times four messages, and 1/n of the transfer is still to be done when the
- * last gradient is there; the sum of both is least for n = sqrt(transfer / (4 latencies)). So a
- * network bound by latency gets one bucket, and one bound by its rate several. */
+ * Else as many as hpct_network_buckets says: one on a network bound by latency, several on one
+ * bound by its rate. */
 int hpct_buckets_plan(size_t ends[HPCT_BUCKETS_MOST], size_t count, size_t bucket_bytes, int ranks,
                       const hpct_network *network);
 

@@ -4,6 +4,7 @@
 #include "agent/context.h"
 #include "agent/data/sampler.h"
 #include "agent/payoff.h"
+#include "agent/sum_network.h"
 #include "base/status.h"
 
 #include <math.h>
@@ -39,13 +40,15 @@ hpct_status hpct_forecast_make(hpct_forecast *out, hpct_context *context, hpct_m
 {
     hpct_comm *comm = hpct_context_comm(context);
     hpct_compute compute = {0};
-    hpct_network network;
+    hpct_network network, sums;
+    bool hybrid = allowed[HPCT_SCHEME_HYBRID_ROWS] || allowed[HPCT_SCHEME_HYBRID_COLUMNS];
     int64_t begin, share = hpct_slice(global_batch, 0, comm->size, &begin);
     const hpct_compute_effort effort = {
         .least_steps = 1, .seconds = MEDIAN_SECONDS, .rates = allowed[HPCT_SCHEME_POWERSGD]};
     hpct_payoff_case payoff = {
         .network = &network,
-        .how = {.bucket_bytes = (double) options->bucket_bytes,
+        .how = {.sums = hybrid ? &sums : NULL,
+                .bucket_bytes = (double) options->bucket_bytes,
                 .powersgd_rank = HPCT_POWERSGD_RANK,
                 .local_steps = options->local_steps > 0 ? options->local_steps : HPCT_LOCAL_STEPS},
         .samples = (double) (same_global ? global_batch : share),
@@ -54,6 +57,8 @@ hpct_status hpct_forecast_make(hpct_forecast *out, hpct_context *context, hpct_m
     memset(out, 0, sizeof *out); /* the padding too: all of it travels */
     memcpy(payoff.allowed, allowed, sizeof payoff.allowed);
     hpct_status status = hpct_context_network(context, &network);
+    if (status == HPCT_OK && hybrid)
+        status = hpct_sum_network_measure(context, &sums);
     if (status == HPCT_OK)
         status = hpct_context_agree(context,
                                     hpct_compute_measure(&compute, model, (int) share, &effort));
