@@ -11,7 +11,8 @@ long=${HPC_TRAIN_LONG-}
 accumulating() {
     local pieces=$1
     shift
-    train 1 pieces --global-batch-size $((global_batch / pieces)) --gradient-accumulation "$pieces" "$@" --steps-per-epoch $((pieces * steps))
+    start_from "$@"
+    train 1 pieces "${from[@]}" --global-batch-size $((global_batch / pieces)) --gradient-accumulation "$pieces" "$@" --steps-per-epoch $((pieces * steps))
     ok $? "one rank, $pieces batches an update: $*" || diag "$(cat "$work/pieces.out")"
     mkdir -p "$work/one"
     mv "$work/pieces.safetensors" "$work/one.safetensors"
