@@ -100,6 +100,7 @@ static const hpct_comm_ops mpi_ops = {
     .open_stream = hpct_mpi_open_stream,
     .next = hpct_mpi_next,
     .pass = hpct_mpi_pass,
+    .push = hpct_mpi_push,
     .drain = hpct_mpi_drain,
     .close_stream = hpct_mpi_close_stream,
     .split = mpi_split,
