@@ -22,7 +22,7 @@ status=$?
 echo $status >"$dir/status.$rank"
 for ((i = 0; i < 600; i++)); do
     all=("$dir"/status.*)
-    [ ${#all[@]} -lt "$size" ] || break
+    [ ${#all[@]} -lt "$size" ] && [ -d "$dir" ] || break
     sleep 0.1
 done
 exit $status
