@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,12 +41,30 @@ struct hpct_timeline {
 
 static const struct {
     const char *name;
-    int track; /* 0: what the rank computes */
+    bool numbered;
+    int track; /* 0: what the rank computes; others: the first of one for each number */
 } parts[] = {
-    [HPCT_TIMELINE_INPUT] = {"input", 0},       [HPCT_TIMELINE_FORWARD] = {"forward", 0},
-    [HPCT_TIMELINE_BACKWARD] = {"backward", 0}, [HPCT_TIMELINE_WAIT] = {"wait for sums", 0},
-    [HPCT_TIMELINE_UPDATE] = {"update", 0},     [HPCT_TIMELINE_REDUCTION] = {"reduction", 1},
+    [HPCT_TIMELINE_INPUT] = {"input", false, 0},
+    [HPCT_TIMELINE_FORWARD] = {"forward", false, 0},
+    [HPCT_TIMELINE_BACKWARD] = {"backward", false, 0},
+    [HPCT_TIMELINE_WAIT] = {"wait for sums", false, 0},
+    [HPCT_TIMELINE_UPDATE] = {"update", false, 0},
+    [HPCT_TIMELINE_PIECE_FORWARD] = {"forward of micro-batch", true, 0},
+    [HPCT_TIMELINE_PIECE_BACKWARD] = {"backward of micro-batch", true, 0},
+    [HPCT_TIMELINE_REDUCTION] = {"reduction", true, 1},
 };
+
+/* Whether it is one of those parts that follow one another and make up a step. */
+static bool follows(int part)
+{
+    return parts[part].track == 0 && !parts[part].numbered;
+}
+
+static int track_of(const event *e)
+{
+    int track = parts[e->part].track;
+    return track > 0 ? track + (int) e->number : 0;
+}
 
 static hpct_status allocate(hpct_timeline **out, const hpct_context *context, const char *path)
 {
@@ -126,7 +145,7 @@ void hpct_timeline_add(hpct_timeline *t, hpct_timeline_part part, int number, do
                  .step = t->step,
                  .part = (int32_t) part,
                  .number = number};
-    if (parts[part].track == 0) /* parts of a step follow one another */
+    if (follows(e->part))
         t->cpu = e->cpu_ended = cpu_clock();
 }
 
@@ -146,13 +165,12 @@ static void print_text(FILE *file, const char *text)
 static void print_event(FILE *file, int rank, const event *e)
 {
     fprintf(file, ",\n{\"ph\": \"X\", \"pid\": %d, \"tid\": %d, \"ts\": %.3f, \"dur\": %.3f, ",
-            rank, parts[e->part].track + (int) e->number, 1e6 * e->began,
-            1e6 * (e->ended - e->began));
-    if (parts[e->part].track == 0)
+            rank, track_of(e), 1e6 * e->began, 1e6 * (e->ended - e->began));
+    if (follows(e->part))
         fprintf(file, "\"tts\": %.3f, \"tdur\": %.3f, ", 1e6 * e->cpu_began,
                 1e6 * (e->cpu_ended - e->cpu_began));
     fprintf(file, "\"name\": \"%s", parts[e->part].name);
-    if (parts[e->part].track > 0)
+    if (parts[e->part].numbered)
         fprintf(file, " %d", (int) e->number);
     fprintf(file, "\", \"args\": {\"step\": %" PRId64 "}}", e->step);
 }
@@ -167,7 +185,7 @@ static void print_rank(FILE *file, int rank, const header *h, const event *event
     print_text(file, h->node);
     fprintf(file, ")\"}}");
     for (int64_t i = 0; i < h->num_events; i++) {
-        int track = parts[events[i].part].track + (int) events[i].number;
+        int track = track_of(&events[i]);
         tracks = track >= tracks ? track + 1 : tracks;
     }
     for (int track = 0; track < tracks; track++) {

@@ -15,7 +15,9 @@ typedef enum hpct_timeline_part {
     HPCT_TIMELINE_BACKWARD,
     HPCT_TIMELINE_WAIT, /* until all is added up */
     HPCT_TIMELINE_UPDATE,
-    HPCT_TIMELINE_REDUCTION, /* of the bucket with that number, on a track of its own */
+    HPCT_TIMELINE_PIECE_FORWARD,  /* of the micro-batch with that number, within forward or … */
+    HPCT_TIMELINE_PIECE_BACKWARD, /* … backward; a pipeline does both in there */
+    HPCT_TIMELINE_REDUCTION,      /* of the bucket with that number, on a track of its own */
 } hpct_timeline_part;
 
 typedef struct hpct_timeline hpct_timeline;

@@ -89,7 +89,7 @@ typedef struct hpct_strategy_ops {
      * gather. NULL: the plan's model computes them by itself. */
     hpct_status (*evaluate)(hpct_strategy *strategy, int count, hpct_batch_sums *sums);
 
-    /* Bytes that one rank hands to collectives in a step, on average; 0 when alone. */
+    /* Bytes that one rank hands to collectives, or sends, in a step, on average; 0 when alone. */
     int64_t (*bytes_per_step)(const hpct_strategy *strategy);
 
     void (*close)(hpct_strategy *strategy);

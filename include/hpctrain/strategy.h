@@ -48,7 +48,9 @@ typedef struct hpct_strategy_options {
     /* "auto" (the default): the fastest of those that change nothing but the order of sums, and
      * with allow_lossy of others too, found by a few steps of each in turn before training, on
      * made-up pictures; of those within 2 % of it the simplest; which it is may differ between
-     * runs, and so may the last bits of their results. With replicas above 1: "mirrored".
+     * runs, and so may the last bits of their results. With replicas above 1: "mirrored". Where the
+     * memory has no room for the whole model on each rank: "pipeline", for a model without
+     * BatchNormalization.
      * Or one by name:
      * "multi-worker-mirrored": every rank has the whole model and a slice of each global batch; the
      * gradients are summed over the ranks.

@@ -22,11 +22,17 @@ accumulating() {
 # ---- W1: three operations, so three stages at most ----
 reference --model mnist-cnn
 for ranks in ${long:+2} 3; do
-    same_as_one "$ranks" --model mnist-cnn "${strategy[@]}"
+    same_as_one "$ranks" --model mnist-cnn "${strategy[@]}" --timeline "$work/trace.json"
 done
 # Values of a sample go forward, as many gradients back: the convolution's 26 x 26 x 32, the first Dense's 128; the sums of a
 # step are 6; in fp32, on average over the ranks.
 is "$(field many bytes_sent_per_step)" $((4 * (2 * global_batch * (26 * 26 * 32 + 128) + 3 * 6) / 3)) "each border's activations and gradients travel"
+# order RANK: of forwards and backwards in step 3.
+order() {
+    sed -n "s/.*\"pid\": $1, .*\"name\": \"\([fb]\)[a-z]* of micro-batch \([0-9]*\)\", \"args\": {\"step\": 3}.*/\1\2/p" "$work/trace.json" | paste -sd' '
+}
+is "$(order 0)" "f0 f1 f2 b0 f3 b1 f4 b2 f5 b3 f6 b4 f7 b5 b6 b7" "the first stage goes as many micro-batches ahead as there are stages behind it"
+is "$(order 2)" "f0 b0 f1 b1 f2 b2 f3 b3 f4 b4 f5 b5 f6 b6 f7 b7" "the last one has each backward right behind its forward"
 is "$(field many strategy)" pipeline "the summary names the strategy"
 if [ -n "$long" ]; then
     same_as_one 4 --model mnist-cnn "${strategy[@]}" --stages 2 --micro-batches 5 # replicas, pieces of 4 and 5
