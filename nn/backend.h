@@ -41,6 +41,7 @@ typedef struct hpct_loss_call {
 typedef struct hpct_update_range {
     size_t offset, count; /* floats, multiples of HPCT_ARENA_ALIGN */
     bool adapt;           /* LARS: trust ratio and weight decay apply */
+    bool split;           /* other replicas have other parts of the parameter (nn/shard.h) */
 } hpct_update_range;
 
 /* One optimizer step over all ranges, on arenas of one layout. With g the gradient times
@@ -70,6 +71,10 @@ typedef struct hpct_update_call {
     float *slot[HPCT_MAX_SLOTS]; /* NULL where the optimizer has none */
     const hpct_update_range *ranges;
     int num_ranges;
+    /* Makes sums over a split range those over all of its parts; calls are in the order of the
+     * ranges. NULL: none is split. */
+    hpct_status (*add_up)(void *argument, float *sums, size_t count);
+    void *argument;
 } hpct_update_call;
 
 /* What an operation can do with pictures in blocks of channels (nn/blocks.h). */

@@ -58,6 +58,7 @@ typedef struct hpct_param {
     double init[2];         /* of the others */
     int node, index;        /* whose parameter, and which of that node's */
     bool state;             /* not trained: no gradient, no optimizer slot, an arena of its own */
+    bool split;             /* a part of one of which other replicas have the others (nn/shard.h) */
     /* In Keras' layout while the model is not built (NULL: not set); built, the arenas hold them.
      */
     float *value;

@@ -177,7 +177,8 @@ static void split_nodes(making *m)
     m->model->output = m->gathered[m->whole->output];
 }
 
-/* What each parameter is a slice of; its shape is of one axis, for no layer looks at it again. */
+/* What each parameter is a slice of; of its shape only the size counts from here on, and whether it
+ * is a vector's. */
 static void slice_params(hpct_shard *shard, const hpct_shard_plan *plan)
 {
     const hpct_model *whole = plan->model;
@@ -186,19 +187,15 @@ static void slice_params(hpct_shard *shard, const hpct_shard_plan *plan)
         hpct_channel_split in = hpct_shard_plan_in(plan, param->node),
                            out = hpct_shard_plan_out(plan, param->node);
         shard->slices[i] = hpct_op_slice(&whole->nodes[param->node].spec, param->index, &in, &out);
+        int floats = (int) hpct_param_slice_floats(&shard->slices[i], shard->part);
         shard->model->params[i].shape =
-            HPCT_SHAPE((int) hpct_param_slice_floats(&shard->slices[i], shard->part));
+            param->shape.rank > 1 ? HPCT_SHAPE(floats, 1) : HPCT_SHAPE(floats);
+        shard->model->params[i].split = shard->slices[i].split.channels > 0;
     }
 }
 
 static hpct_status check(const hpct_model *whole, const hpct_shard_options *options)
 {
-    const hpct_optimizer *optimizer = &whole->optimizer;
-    const char *what = optimizer->clipnorm > 0          ? "clipnorm"
-                       : optimizer->global_clipnorm > 0 ? "global_clipnorm"
-                       : hpct_optimizer_by_parameter(optimizer)
-                           ? hpct_optimizer_name(optimizer->kind)
-                           : NULL;
     if (!whole->compiled)
         return hpct_fail(HPCT_ERR_USAGE, "model %s must be compiled before it is split",
                          whole->name);
@@ -206,11 +203,6 @@ static hpct_status check(const hpct_model *whole, const hpct_shard_options *opti
         options->samples < 1)
         return hpct_fail(HPCT_ERR_USAGE, "part %d of %d, with %d samples a step", options->part,
                          options->parts, options->samples);
-    if (what != NULL)
-        return hpct_fail(HPCT_ERR_CONFIG,
-                         "%s needs the norms of whole parameters, of which each rank has a part: "
-                         "take another optimizer or strategy",
-                         what);
     return HPCT_OK;
 }
 

@@ -41,8 +41,8 @@ typedef struct hpct_shard hpct_shard;
  * same for all parts: which operations are split follows from the model, the number of parts and
  * samples. For every Dense, the largest first, the forms allowed are tried and kept where the
  * predicted time of a step falls; predicted at 50 GFLOP/s, 20 GB/s of activations, and messages at
- * 50 us and 1 Gb/s, a sum over N parts being 2 (N - 1) / N times its numbers. HPCT_ERR_CONFIG: an
- * optimizer or clipping that needs norms of whole parameters; no split that sends less than the sum
+ * 50 us and 1 Gb/s, a sum over N parts being 2 (N - 1) / N times its numbers. HPCT_ERR_CONFIG: no
+ * split that sends less than the sum
  * of all gradients would; fewer channels than parts. */
 hpct_status hpct_shard_open(hpct_shard **out, const hpct_model *whole,
                             const hpct_shard_options *options);

@@ -57,7 +57,24 @@ static hpct_update_call next_update(const hpct_model *model)
         .slot = {run->slot[0], run->slot[1]},
         .ranges = run->updates,
         .num_ranges = run->num_updates,
+        .add_up = model->replicas.sum,
+        .argument = model->replicas.argument,
     };
+}
+
+/* In the place of an update that is slept: as many sums as it makes of norms, of zeros. */
+static hpct_status send_norms(const hpct_model *model)
+{
+    const hpct_optimizer *o = &model->optimizer;
+    const hpct_run *run = model->run;
+    int each = (o->global_clipnorm > 0) + (o->clipnorm > 0) +
+               (o->kind == HPCT_LARS || o->kind == HPCT_LAMB);
+    hpct_status status = HPCT_OK;
+    for (int i = 0; i < run->num_updates && model->replicas.sum != NULL; i++) {
+        for (int k = 0; k < each && run->updates[i].split && status == HPCT_OK; k++)
+            status = model->replicas.sum(model->replicas.argument, (float[2]){0}, 2);
+    }
+    return status;
 }
 
 hpct_status hpct_model_update_by(hpct_model *model, const float *gradients)
@@ -71,7 +88,9 @@ hpct_status hpct_model_update_by(hpct_model *model, const float *gradients)
     hpct_update_call call = next_update(model);
     call.grad = gradients;
     double begin = hpct_run_began(run);
-    if (!hpct_emulate_update(run)) {
+    if (hpct_emulate_update(run)) {
+        status = send_norms(model);
+    } else {
         status = run->backend->update(&call);
         run->stale = true;
     }

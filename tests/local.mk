@@ -28,7 +28,8 @@ TESTS += $(unit_tests) $(fuzz_targets)
 # Tests of the build itself: a second one with sanitizers, valgrind, what configure says.
 build_tests = tests/build/command.t tests/build/completion.t tests/build/configure.t tests/build/documents.t tests/build/examples.t tests/build/install.t tests/build/plan.t tests/build/sanitizers.t tests/build/training.t tests/build/valgrind.t
 TESTS += $(build_tests)
-EXTRA_DIST += $(build_tests) tests/build/lib.sh tests/build/lsan.supp tests/build/valgrind.supp
+long_tests += tests/build/strategy_sanitizers.t
+EXTRA_DIST += $(build_tests) tests/build/strategy_sanitizers.t tests/build/lib.sh tests/build/lsan.supp tests/build/valgrind.supp
 check_LTLIBRARIES += tests/build/keep_modules.la
 tests_build_keep_modules_la_SOURCES = tests/build/keep_modules.c
 tests_build_keep_modules_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere

@@ -40,6 +40,21 @@ static void over(hpct_update_loop *loop, const hpct_update_call *call, const hpc
     }
 }
 
+/* Sums of numbers of which other replicas have some. */
+static hpct_status sum_over(hpct_update_loop *loop, const hpct_update_call *call,
+                            const hpct_update_range *range, const hpct_update_span *span,
+                            double sums[2])
+{
+    over(loop, call, span, sums);
+    if (!range->split || call->add_up == NULL)
+        return HPCT_OK;
+    float all[2] = {(float) sums[0], (float) sums[1]};
+    hpct_status status = call->add_up(call->argument, all, 2);
+    sums[0] = (double) all[0];
+    sums[1] = (double) all[1];
+    return status;
+}
+
 /* What a gradient whose squares sum to `squares` is multiplied by so that it is no longer than
  * `limit`. */
 static float shorten(double squares, float limit)
@@ -58,37 +73,47 @@ static hpct_update_span span_of(const hpct_update_call *call, const hpct_update_
                               .decay = call->learning_rate * call->weight_decay};
 }
 
-static double squares_of_gradients(const hpct_update_call *call, float scale)
+static hpct_status squares_of_gradients(const hpct_update_call *call, float scale, double *sum)
 {
-    double sum = 0, sums[2];
-    for (int i = 0; i < call->num_ranges; i++) {
-        hpct_update_span span = span_of(call, &call->ranges[i], scale);
-        over(hpct_loops_best()->norms, call, &span, sums);
-        sum += sums[1];
+    hpct_status status = HPCT_OK;
+    double sums[2];
+    *sum = 0;
+    for (int i = 0; i < call->num_ranges && status == HPCT_OK; i++) {
+        const hpct_update_range *range = &call->ranges[i];
+        hpct_update_span span = span_of(call, range, scale);
+        status = sum_over(hpct_loops_best()->norms, call, range, &span, sums);
+        *sum += sums[1];
     }
-    return sum;
+    return status;
 }
 
-static void lars(const hpct_update_call *call, const hpct_update_range *range,
-                 hpct_update_span *span)
+static hpct_status lars(const hpct_update_call *call, const hpct_update_range *range,
+                        hpct_update_span *span)
 {
     double sums[2];
     span->decay = range->adapt ? call->weight_decay : 0;
-    over(hpct_loops_best()->norms, call, span, sums);
+    hpct_status status = sum_over(hpct_loops_best()->norms, call, range, span, sums);
+    if (status != HPCT_OK)
+        return status;
     double w = sqrt(sums[0]), g = sqrt(sums[1]);
     if (range->adapt && w > 0 && g > 0)
         span->rate *=
             (float) ((double) call->trust_coefficient * w / (g + (double) span->decay * w));
     over(hpct_loops_best()->lars, call, span, sums);
+    return HPCT_OK;
 }
 
-static void lamb(const hpct_update_call *call, hpct_update_span *span)
+static hpct_status lamb(const hpct_update_call *call, const hpct_update_range *range,
+                        hpct_update_span *span)
 {
     double sums[2];
-    over(hpct_loops_best()->moments, call, span, sums);
+    hpct_status status = sum_over(hpct_loops_best()->moments, call, range, span, sums);
+    if (status != HPCT_OK)
+        return status;
     if (sums[0] > 0 && sums[1] > 0)
         span->rate *= (float) sqrt(sums[0] / sums[1]);
     over(hpct_loops_best()->lamb, call, span, sums);
+    return HPCT_OK;
 }
 
 hpct_status hpct_cpu_update(const hpct_update_call *call)
@@ -96,14 +121,21 @@ hpct_status hpct_cpu_update(const hpct_update_call *call)
     const hpct_loops *loops = hpct_loops_best();
     float scale = call->grad_scale;
     double sums[2];
-    if (call->global_clipnorm > 0)
-        scale *= shorten(squares_of_gradients(call, scale), call->global_clipnorm);
-    for (int i = 0; i < call->num_ranges; i++) {
-        hpct_update_span span = span_of(call, &call->ranges[i], scale);
+    hpct_status status = HPCT_OK;
+    if (call->global_clipnorm > 0) {
+        double squares;
+        status = squares_of_gradients(call, scale, &squares);
+        scale *= shorten(squares, call->global_clipnorm);
+    }
+    for (int i = 0; i < call->num_ranges && status == HPCT_OK; i++) {
+        const hpct_update_range *range = &call->ranges[i];
+        hpct_update_span span = span_of(call, range, scale);
         if (call->clipnorm > 0) {
-            over(loops->norms, call, &span, sums);
+            status = sum_over(loops->norms, call, range, &span, sums);
             span.scale *= shorten(sums[1], call->clipnorm);
         }
+        if (status != HPCT_OK)
+            break;
         switch (call->kind) {
         case HPCT_SGD:
             over(loops->sgd, call, &span, sums);
@@ -113,16 +145,16 @@ hpct_status hpct_cpu_update(const hpct_update_call *call)
             over(loops->adam, call, &span, sums);
             break;
         case HPCT_LARS:
-            lars(call, &call->ranges[i], &span);
+            status = lars(call, range, &span);
             break;
         case HPCT_LAMB:
-            lamb(call, &span);
+            status = lamb(call, range, &span);
             break;
         case HPCT_OPTIMIZER_KINDS:
             break;
         }
     }
-    return HPCT_OK;
+    return status;
 }
 
 typedef struct addition {

@@ -13,12 +13,22 @@ static float gradient(const hpct_update_call *c, size_t i, double scale)
     return (float) g;
 }
 
-static double norm(const float *values, const hpct_update_range *range)
+/* The root of a sum of squares, to which other replicas add those of their parts of the range;
+ * where that fails, so does every later message. */
+static double root(const hpct_update_call *c, const hpct_update_range *range, double sum)
+{
+    float all = (float) sum;
+    if (!range->split || c->add_up == NULL)
+        return sqrt(sum);
+    return c->add_up(c->argument, &all, 1) == HPCT_OK ? sqrt((double) all) : NAN;
+}
+
+static double norm(const hpct_update_call *c, const float *values, const hpct_update_range *range)
 {
     double sum = 0;
     for (size_t i = range->offset; i < range->offset + range->count; i++)
         sum += (double) values[i] * (double) values[i];
-    return sqrt(sum);
+    return root(c, range, sum);
 }
 
 /* What a gradient of norm `length` is multiplied by so that it is no longer than `limit`. */
@@ -68,10 +78,10 @@ static float lamb_update(const hpct_update_call *c, size_t i)
 static void lamb(const hpct_update_call *c, const hpct_update_range *range, double scale)
 {
     moments(c, range, scale);
-    double w = norm(c->param, range), u = 0;
+    double w = norm(c, c->param, range), u = 0;
     for (size_t i = range->offset; i < range->offset + range->count; i++)
         u += (double) lamb_update(c, i) * (double) lamb_update(c, i);
-    u = sqrt(u);
+    u = root(c, range, u);
     float rate = c->learning_rate * (float) (w > 0 && u > 0 ? w / u : 1);
     for (size_t i = range->offset; i < range->offset + range->count; i++)
         c->param[i] -= rate * lamb_update(c, i);
@@ -80,10 +90,10 @@ static void lamb(const hpct_update_call *c, const hpct_update_range *range, doub
 static void lars(const hpct_update_call *c, const hpct_update_range *range, double scale)
 {
     float decay = range->adapt ? c->weight_decay : 0, rate = c->learning_rate;
-    double w = norm(c->param, range), g = 0;
+    double w = norm(c, c->param, range), g = 0;
     for (size_t i = range->offset; i < range->offset + range->count; i++)
         g += (double) gradient(c, i, scale) * (double) gradient(c, i, scale);
-    g = sqrt(g);
+    g = root(c, range, g);
     if (range->adapt && w > 0 && g > 0)
         rate *= (float) ((double) c->trust_coefficient * w / (g + (double) decay * w));
     for (size_t i = range->offset; i < range->offset + range->count; i++) {
@@ -101,11 +111,11 @@ hpct_status hpct_ref_update(const hpct_update_call *call)
         [HPCT_LARS] = lars, [HPCT_LAMB] = lamb,
     };
     double scale = (double) call->grad_scale, all = 0;
-    for (int i = 0; i < call->num_ranges; i++)
-        all = hypot(all, norm(call->grad, &call->ranges[i]));
+    for (int i = 0; i < call->num_ranges && call->global_clipnorm > 0; i++)
+        all = hypot(all, norm(call, call->grad, &call->ranges[i]));
     scale *= shorten(scale * all, (double) call->global_clipnorm);
     for (int i = 0; i < call->num_ranges; i++) {
-        double own = scale * norm(call->grad, &call->ranges[i]);
+        double own = call->clipnorm > 0 ? scale * norm(call, call->grad, &call->ranges[i]) : 0;
         updates[call->kind](call, &call->ranges[i], scale * shorten(own, (double) call->clipnorm));
     }
     return HPCT_OK;

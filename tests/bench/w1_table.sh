@@ -2,7 +2,9 @@
 # w1_table.sh DATA [NODES...]: W1 (the MNIST CNN, 8 epochs, 64 pictures per worker, learning rate 0.2, steps per epoch =
 # 60000 / global batch rounded down) through srun on the running sandbox, on 1 2 3 4 6 8 10 20 nodes, beside the published
 # results. DATA is a folder with MNIST's files. All nodes of a sandbox share one machine's cores: the seconds say nothing
-# about scaling, loss and accuracy do not depend on that.
+# about scaling, loss and accuracy do not depend on that. RECIPE has other options of `hpc-train fit` than the learning rate,
+# such as "--optimizer adam --lr-scaling sqrt --warmup-epochs 1 --schedule cosine".
+# shellcheck disable=SC2086 # several words
 set -u
 top=$(cd "$(dirname "$0")/../.." && pwd)
 sandbox=$top/etc/sandbox/sandbox
@@ -41,7 +43,7 @@ for nodes; do
     rm -f "$folder/summary.json"
     began=${EPOCHREALTIME/./}
     "$sandbox" run srun "-N$nodes" "-n$nodes" "-c$each" hpc-train fit --model mnist-cnn --data /shared/w1 --epochs 8 \
-        --batch-size 64 --learning-rate 0.2 --steps-per-epoch $((60000 / (64 * nodes))) --seed "${SEED:-1}" \
+        --batch-size 64 ${RECIPE:---learning-rate 0.2} --steps-per-epoch $((60000 / (64 * nodes))) --seed "${SEED:-1}" \
         --verbose 0 --summary-json /shared/w1/summary.json || exit
     took=$(((${EPOCHREALTIME/./} - began) / 100000))
     read -r a b c d e losses low high < <(published "$nodes")

@@ -28,6 +28,22 @@ second_build() {
     run_logged "$dir/make.out" make -C "$dir" -s -j"$(nproc)" $targets
 }
 
+# sanitized_build DIR TARGETS: second_build with ASan and UBSan; programs that are started from here on end with a finding.
+sanitized_build() {
+    # No detect_stack_use_after_return: GCC does not align vectors of 64 bytes on the stack it makes then.
+    # HDF5 asks for what a damaged file says, and takes a no.
+    export ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1
+    export UBSAN_OPTIONS=print_stacktrace=1
+    export LSAN_OPTIONS=suppressions=$top_srcdir/tests/build/lsan.supp:print_suppressions=0
+    # At -O2 the checks of the vector loops alone take a minute to compile.
+    second_build "$1" "$2" --enable-sanitizers CFLAGS="-O1 -g -fno-var-tracking"
+}
+
+# What programs that use MPI need besides: the slow unwinder sees through C libraries built without frame pointers.
+# shellcheck disable=SC2034
+sanitized_mpi=(ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1:verify_asan_link_order=0:fast_unwind_on_malloc=0
+    LD_PRELOAD="$top_builddir/tests/build/.libs/keep_modules.so")
+
 # first_pictures DIR: the first 256 training and 64 test pictures of Fashion-MNIST, as IDX files.
 first_pictures() {
     local all=/usr/share/datasets/fashion-mnist

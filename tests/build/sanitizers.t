@@ -5,22 +5,13 @@
 . "$top_srcdir/tests/build/lib.sh"
 
 tree=$top_builddir/sanitizers
-# At -O2 the checks of the vector loops alone take a minute to compile.
-second_build "$tree" "hpc-train unit-programs" --enable-sanitizers CFLAGS="-O1 -g -fno-var-tracking"
+sanitized_build "$tree" "hpc-train unit-programs"
 ok $? 'builds with --enable-sanitizers'
-
-# No detect_stack_use_after_return: GCC does not align vectors of 64 bytes on the stack it makes then.
-# HDF5 asks for what a damaged file says, and takes a no.
-export ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1
-export UBSAN_OPTIONS=print_stacktrace=1
-export LSAN_OPTIONS=suppressions=$top_srcdir/tests/build/lsan.supp:print_suppressions=0
 
 [ -n "${HPC_TRAIN_LONG-}" ] || export HPC_TRAIN_SHORT=1
 run_logged "$tree/unit.out" make -C "$tree" -s check-unit
 ok $? 'unit tests and fuzz corpora are clean'
 
-# The slow unwinder sees through C libraries built without frame pointers.
-ASAN_OPTIONS=$ASAN_OPTIONS:verify_asan_link_order=0:fast_unwind_on_malloc=0
-two_ranks "$tree" env LD_PRELOAD="$top_builddir/tests/build/.libs/keep_modules.so" "$tree/hpc-train"
+two_ranks "$tree" env "${sanitized_mpi[@]}" "$tree/hpc-train"
 ok $? 'a two-rank training run is clean'
 done_testing

@@ -1,6 +1,6 @@
-/* compare_weights A.safetensors B.safetensors: prints the largest difference of two files' numbers,
- * relative to the largest number of the tensor, over all tensors; ends with 1 when they do not hold
- * the same tensors. */
+/* compare_weights A B START (safetensors): prints, over all tensors, the largest norm of B - A,
+ * once relative to that of A, once to that of A - START: how far training has moved it. Ends with 1
+ * when they do not hold the same tensors. */
 #include <jansson.h>
 #include <math.h>
 #include <stdint.h>
@@ -54,47 +54,56 @@ static const float *numbers(const weights *w, const json_t *tensor, size_t *coun
     return (const float *) (const void *) (w->data + begin);
 }
 
-static double compare(const float *a, const float *b, size_t count)
+/* |a - b|; of what is no number, infinity. */
+static double distance(const float *a, const float *b, size_t count)
 {
-    double norm = 0, difference = 0;
+    double sum = 0;
     for (size_t i = 0; i < count; i++) {
-        double d = (double) a[i] - (double) b[i];
-        norm += (double) a[i] * (double) a[i];
-        difference += d * d;
+        double d = (double) a[i] - (b == NULL ? 0 : (double) b[i]);
+        sum += d * d;
     }
-    if (difference == 0)
-        return 0;
-    return norm > 0 && isfinite(difference) ? sqrt(difference / norm) : INFINITY;
+    return isfinite(sum) ? sqrt(sum) : INFINITY;
+}
+
+static double relative(double difference, double to)
+{
+    return difference == 0 ? 0 : to > 0 && isfinite(to) ? difference / to : INFINITY;
 }
 
 int main(int argc, char **argv)
 {
-    if (argc != 3)
-        give_up(argv[0], "give two files");
-    weights a = load(argv[1]), b = load(argv[2]);
+    if (argc != 4)
+        give_up(argv[0], "give three files");
+    weights a = load(argv[1]), b = load(argv[2]), start = load(argv[3]);
     const char *name;
     json_t *tensor;
-    double worst = 0;
+    double worst = 0, worst_of_way = 0;
     int tensors = 0;
     json_object_foreach (a.header, name, tensor) {
-        size_t count_a, count_b;
+        size_t count_a, count_b, count_start;
         if (strcmp(name, "__metadata__") == 0)
             continue;
         const json_t *other = json_object_get(b.header, name);
-        if (other == NULL)
-            give_up(name, "is only in the first file");
+        const json_t *before = json_object_get(start.header, name);
+        if (other == NULL || before == NULL)
+            give_up(name, "is not in all of the files");
         const float *x = numbers(&a, tensor, &count_a), *y = numbers(&b, other, &count_b);
-        if (count_a != count_b)
+        const float *z = numbers(&start, before, &count_start);
+        if (count_a != count_b || count_a != count_start)
             give_up(name, "has different sizes");
-        worst = fmax(worst, compare(x, y, count_a));
+        double difference = distance(x, y, count_a);
+        worst = fmax(worst, relative(difference, distance(x, NULL, count_a)));
+        worst_of_way = fmax(worst_of_way, relative(difference, distance(x, z, count_a)));
         tensors++;
     }
     if (tensors == 0 || json_object_size(a.header) != json_object_size(b.header))
         give_up(argv[2], "does not have the same tensors");
-    printf("%.3g\n", worst);
+    printf("%.3g %.3g\n", worst, worst_of_way);
     json_decref(a.header);
     json_decref(b.header);
+    json_decref(start.header);
     free(a.data);
     free(b.data);
+    free(start.data);
     return 0;
 }

@@ -24,7 +24,8 @@ ways=(
     "--strategy hybrid --hybrid-form columns"
     "--strategy local-sgd --allow-lossy --local-steps 3 --local-warmup-steps 2"
     "--strategy mirrored --replicas 2"
-    "--strategy pipeline"
+    "--strategy pipeline --micro-batches 3"
+    "--strategy pipeline --stages 2"
     "--strategy auto"
     "ps --strategy parameter-server"
     "ps --strategy parameter-server --max-staleness 2"
@@ -153,6 +154,7 @@ for ((number = 1; number <= faults; number++)); do
     [ $((RANDOM % 2)) = 0 ] || btl=self,tcp
     [ $((RANDOM % 3)) != 0 ] || signal=STOP
     if [ "${way%% *}" = ps ]; then servers=$((1 + RANDOM % 2)) size=$((servers + 2)) nodes=$((1 + RANDOM % 2)) way=${way#ps }; fi
+    [[ $way != *"--stages 2"* ]] || size=$((2 + RANDOM % 2 * 2))
     victim=$((RANDOM % size)) epoch=$((1 + RANDOM % 6)) delay=0.$((RANDOM % 20 + 10))
     what="$number: $model $way, rank $victim of $size ($btl, nodes: $nodes) gets SIG$signal in epoch $epoch"
     # shellcheck disable=SC2086 # several words
@@ -163,6 +165,8 @@ for ((number = 1; number <= faults; number++)); do
         continue
     fi
     sleep "$delay"
+    # What a write to a broken connection brings, and now and then it comes before the watch has seen what happened.
+    for ((rank = 0; rank < size && servers == 0; rank++)); do kill -PIPE "$(pid_of $rank)"; done
     kill "-$signal" "$(pid_of $victim)"
     how='its connection closed' name="rank $victim on"
     [ $signal = KILL ] || how='no sign of life'

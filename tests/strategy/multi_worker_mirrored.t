@@ -19,7 +19,7 @@ done
 # bytes_are BYTES: of the run before, in each step.
 bytes_are() { is "$(field many bytes_sent_per_step)" "$1" "$1 bytes a step"; }
 reference --model mnist-cnn
-train 3 whole --model mnist-cnn "${strategy[@]}" --bucket-bytes 1000000000
+train 3 whole --model mnist-cnn "${from[@]}" "${strategy[@]}" --bucket-bytes 1000000000
 ok $? "3 ranks, one bucket" || diag "$(cat "$work/whole.out")"
 same_as_one 3 --model mnist-cnn "${strategy[@]}" --bucket-bytes 400000
 bytes_are $((4 * (2770640 + 6)))
@@ -29,11 +29,12 @@ reference --model mnist-convnet --gradient-accumulation 3
 same_as_one 3 --model mnist-convnet --gradient-accumulation 3 "${strategy[@]}" --bucket-bytes 4096
 reference --model mnist-cnn
 for wire in bf16 fp16; do
-    train 3 $wire --model mnist-cnn "${strategy[@]}" --wire $wire --allow-lossy
+    train 3 $wire --model mnist-cnn "${from[@]}" "${strategy[@]}" --wire $wire --allow-lossy
     ok $? "3 ranks, $wire" || diag "$(cat "$work/$wire.out")"
     is "$(field $wire bytes_sent_per_step)" "$((2 * 2770640 + 4 * 6))" "half the bytes, but the sums"
     losses=$(losses_differ one $wire)
-    ok "$(awk -v d="$losses" 'BEGIN { print !(d != "" && d + 0 <= 1e-5) }')" "the losses are near one rank's (to ${losses:-?})"
+    # In bf16 a gradient is rounded by up to 2^-9; the longer the run, the more of its course is made of them.
+    ok "$(awk -v d="$losses" -v most="${HPC_TRAIN_LONG:+1e-2}" 'BEGIN { print !(d != "" && d + 0 <= (most == "" ? 1e-4 : most + 0)) }')" "the losses are near one rank's (to ${losses:-?})"
 done
 for pair in "whole bf16" "whole fp16" "bf16 fp16"; do
     ! cmp -s "$work/${pair% *}.safetensors" "$work/${pair#* }.safetensors"
@@ -44,11 +45,11 @@ is "$?" 64 "a wire that rounds is refused"
 like "$(cat "$work/many.out")" "wire bf16 rounds gradients, which changes the results: give allow_lossy \(--allow-lossy\)" "without --allow-lossy"
 
 # ---- where the time went ----
-train 2 many --model mnist-convnet "${strategy[@]}" --bucket-bytes 1024 --timeline "$work/timeline.json"
+train 2 many --model mnist-convnet "${strategy[@]}" --bucket-bytes 1024 --steps-per-epoch 12 --timeline "$work/timeline.json"
 ok $? "with a timeline"
 if command -v python3 >/dev/null; then
-    out=$(python3 "$top_srcdir/tests/strategy/timeline.py" "$work/timeline.json" 2 "$((steps - 1))" 2>&1)
-    ok $? "it is a Chrome trace of all parts of steps 2 to $steps; reductions begin, and some end, before backward ends" || diag "$out"
+    out=$(python3 "$top_srcdir/tests/strategy/timeline.py" "$work/timeline.json" 2 11 2>&1)
+    ok $? "it is a Chrome trace of all parts of steps 2 to 12; reductions begin, and some end, before backward ends" || diag "$out"
 fi
 train 1 many --model mnist-convnet --timeline "$work/none/timeline.json"
 is "$?" 74 "a timeline that cannot be written is refused"

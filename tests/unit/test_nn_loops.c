@@ -67,7 +67,7 @@ static void updates(const hpct_loops *loops)
             hpct_host_release(values);
         }
         static const hpct_optimizer_kind kinds[] = {HPCT_SGD, HPCT_ADAM, HPCT_LARS, HPCT_LAMB};
-        hpct_update_range range = {0, COUNT, true};
+        hpct_update_range range = {.count = COUNT, .adapt = true};
         hpct_update_call call = {.kind = kinds[kind],
                                  .nesterov = true,
                                  .learning_rate = 0.1f,

@@ -553,7 +553,7 @@ static void a_gradient_that_is_no_number_shows(void **state)
     for (int b = 0; hpct_backends[b] != NULL; b++) {
         for (int clip = 0; clip < 4; clip++) {
             float arenas[3][16] = {{1}, {NAN, 1}, {0}};
-            hpct_update_range range = {0, 16, true};
+            hpct_update_range range = {.count = 16, .adapt = true};
             hpct_update_call call = random_update(HPCT_SGD, clip);
             call.param = arenas[0];
             call.grad = arenas[1];
