@@ -105,6 +105,8 @@ hpct_status hpct_model_forward(hpct_model *model, int n, bool training)
         double begin = hpct_run_began(run);
         status = hpct_emulate_forward(model, i, &call);
         hpct_run_ended(run, HPCT_TIME_FORWARD(i), begin);
+        if (status == HPCT_OK && model->watcher.pause != NULL)
+            status = model->watcher.pause(model->watcher.argument);
     }
     if (status == HPCT_OK)
         run->stage = HPCT_STAGE_FORWARD;
@@ -171,6 +173,8 @@ hpct_status hpct_model_backward(hpct_model *model, int n)
         hpct_run_ended(run, HPCT_TIME_BACKWARD(i), begin);
         if (status == HPCT_OK && model->watcher.advance != NULL)
             status = model->watcher.advance(model->watcher.argument, node->done);
+        if (status == HPCT_OK && model->watcher.pause != NULL)
+            status = model->watcher.pause(model->watcher.argument);
     }
     return status;
 }

@@ -1,5 +1,5 @@
-/* nn/watcher.h - who wants to know how far backward has come: a strategy, that sends gradients
- * while backward computes the next. */
+/* nn/watcher.h - who wants to know how far a step has come: a strategy, that sends while the model
+ * computes. */
 #ifndef HPCT_NN_WATCHER_H
 #define HPCT_NN_WATCHER_H
 
@@ -11,6 +11,9 @@ typedef struct hpct_watcher {
      * `done` floats of the gradient arena are final in this backward. Never decreases. What it
      * returns other than HPCT_OK ends the backward. NULL: nobody watches. */
     hpct_status (*advance)(void *argument, size_t done);
+    /* Called by forward and backward between their operations, for who has messages on their way
+     * that move only when somebody calls. NULL: nobody. */
+    hpct_status (*pause)(void *argument);
     void *argument;
 } hpct_watcher;
 

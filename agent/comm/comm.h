@@ -80,6 +80,8 @@ typedef struct hpct_comm_ops {
     /* What `next` gave goes: floats[count] to the peer, or (count being ignored) the buffer back,
      * to receive again. */
     hpct_status (*pass)(hpct_stream *stream, size_t count);
+    /* What was sent moves on; does not wait. */
+    hpct_status (*push)(hpct_stream *stream);
     /* Until all that was sent has left. */
     hpct_status (*drain)(hpct_stream *stream);
     void (*close_stream)(

@@ -6,6 +6,7 @@
 
 #include <dlfcn.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,6 +100,7 @@ static const hpct_comm_ops mpi_ops = {
     .open_stream = hpct_mpi_open_stream,
     .next = hpct_mpi_next,
     .pass = hpct_mpi_pass,
+    .push = hpct_mpi_push,
     .drain = hpct_mpi_drain,
     .close_stream = hpct_mpi_close_stream,
     .split = mpi_split,
@@ -149,6 +151,16 @@ static void silence_pages(void)
     suppress("help-mpi-api.txt", "mpi-abort");
 }
 
+/* Open MPI writes to connections whose other end is gone: the signal would end this process before
+ * the watch has said who was lost. A handler of the program's own stays. */
+static void survive_broken_connections(void)
+{
+    struct sigaction action;
+    if (sigaction(SIGPIPE, NULL, &action) == 0 && !(action.sa_flags & SA_SIGINFO) &&
+        action.sa_handler == SIG_DFL)
+        signal(SIGPIPE, SIG_IGN);
+}
+
 /* Waiting ranks give their core to whoever has work: several ranks, and their OpenMP threads, may
  * share cores. What the user has set stays. */
 static void prefer_yielding(void)
@@ -169,6 +181,7 @@ hpct_status hpct_comm_mpi_open(hpct_comm **out, int rank, int size, void (*meet)
     mpi->group = mpi->reductions = MPI_COMM_NULL;
 
     prefer_yielding();
+    survive_broken_connections();
     status =
         hpct_mpi_check(MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &thread_level), "MPI_Init");
     if (status != HPCT_OK)

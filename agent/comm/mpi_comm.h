@@ -33,6 +33,7 @@ hpct_status hpct_mpi_open_stream(hpct_comm *comm, hpct_stream **out,
                                  const hpct_stream_options *options);
 hpct_status hpct_mpi_next(hpct_stream *stream, float **data);
 hpct_status hpct_mpi_pass(hpct_stream *stream, size_t count);
+hpct_status hpct_mpi_push(hpct_stream *stream);
 hpct_status hpct_mpi_drain(hpct_stream *stream);
 void hpct_mpi_close_stream(hpct_stream *stream);
 

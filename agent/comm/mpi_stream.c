@@ -105,6 +105,18 @@ hpct_status hpct_mpi_pass(hpct_stream *stream, size_t count)
                                          o->number, stream->mpi->group, &stream->requests[at]));
 }
 
+hpct_status hpct_mpi_push(hpct_stream *stream)
+{
+    int ignored;
+    hpct_status status = HPCT_OK;
+    for (int i = 0; i < stream->options.buffers && !stream->options.receives && status == HPCT_OK;
+         i++) {
+        if (stream->requests[i] != MPI_REQUEST_NULL)
+            status = check(stream, MPI_Test(&stream->requests[i], &ignored, MPI_STATUS_IGNORE));
+    }
+    return status;
+}
+
 hpct_status hpct_mpi_drain(hpct_stream *stream)
 {
     hpct_status status = HPCT_OK;

@@ -80,7 +80,8 @@ static hpct_status open_buckets(mirrored *m, const hpct_strategy_plan *plan)
                                       &plan->options->compression);
     m->at_once = hpct_model_gradient_accumulation(m->model) == 1 && m->compressor == NULL;
     if (status == HPCT_OK && m->at_once)
-        hpct_model_set_watcher(m->model, &(hpct_watcher){advance, m->buckets});
+        hpct_model_set_watcher(m->model,
+                               &(hpct_watcher){.advance = advance, .argument = m->buckets});
     return status;
 }
 

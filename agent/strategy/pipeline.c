@@ -283,6 +283,15 @@ static hpct_status sum_over_peers(void *argument, float *data, size_t count)
     return peers->ops->allreduce_sum(peers, data, count);
 }
 
+/* hpct_watcher of the stage. */
+static hpct_status push(void *argument)
+{
+    const pipeline *p = argument;
+    hpct_status status = p->values_out != NULL ? p->comm->ops->push(p->values_out) : HPCT_OK;
+    return status == HPCT_OK && p->gradients_out != NULL ? p->comm->ops->push(p->gradients_out)
+                                                         : status;
+}
+
 /* The mean over all ranks of what they hand over in a step of a full batch. */
 static hpct_status count_bytes(pipeline *p, int samples)
 {
@@ -341,6 +350,7 @@ static hpct_status open_parts(pipeline *p, const hpct_strategy_plan *plan)
         status = hpct_context_agree(p->context, open_streams(p, &made));
     if (status != HPCT_OK)
         return status;
+    hpct_model_set_watcher(p->model, &(hpct_watcher){.pause = push, .argument = p});
     p->arena = hpct_model_gradients(p->model, &p->arena_floats);
     status = count_bytes(p, full_count(plan));
     if (status != HPCT_OK || plan->num_evaluation_sizes == 0)

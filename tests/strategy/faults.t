@@ -165,6 +165,8 @@ for ((number = 1; number <= faults; number++)); do
         continue
     fi
     sleep "$delay"
+    # What a write to a broken connection brings, and now and then it comes before the watch has seen what happened.
+    for ((rank = 0; rank < size && servers == 0; rank++)); do kill -PIPE "$(pid_of $rank)"; done
     kill "-$signal" "$(pid_of $victim)"
     how='its connection closed' name="rank $victim on"
     [ $signal = KILL ] || how='no sign of life'

@@ -33,7 +33,8 @@ for wire in bf16 fp16; do
     ok $? "3 ranks, $wire" || diag "$(cat "$work/$wire.out")"
     is "$(field $wire bytes_sent_per_step)" "$((2 * 2770640 + 4 * 6))" "half the bytes, but the sums"
     losses=$(losses_differ one $wire)
-    ok "$(awk -v d="$losses" 'BEGIN { print !(d != "" && d + 0 <= 1e-4) }')" "the losses are near one rank's (to ${losses:-?})"
+    # In bf16 a gradient is rounded by up to 2^-9; the longer the run, the more of its course is made of them.
+    ok "$(awk -v d="$losses" -v most="${HPC_TRAIN_LONG:+1e-2}" 'BEGIN { print !(d != "" && d + 0 <= (most == "" ? 1e-4 : most + 0)) }')" "the losses are near one rank's (to ${losses:-?})"
 done
 for pair in "whole bf16" "whole fp16" "bf16 fp16"; do
     ! cmp -s "$work/${pair% *}.safetensors" "$work/${pair#* }.safetensors"

@@ -40,9 +40,11 @@ if [ -n "$long" ]; then
     same_as_one 3 --model mnist-cnn "${strategy[@]}" --micro-batches 1
     same_as_one 3 --model mnist-cnn "${strategy[@]}" --micro-batches $global_batch
     same_as_one 6 --model mnist-cnn "${strategy[@]}"
-    reference --model mnist-convnet --momentum 0.9
+    # Without momentum: at ten times the rate a rounding, here of a convolution that reads another layout at a border, grows
+    # a hundredfold in a hundred steps.
+    reference --model mnist-convnet
     for ranks in 2 3 4 6; do
-        same_as_one "$ranks" --model mnist-convnet --momentum 0.9 "${strategy[@]}"
+        same_as_one "$ranks" --model mnist-convnet "${strategy[@]}"
     done
     reference --model "$top_srcdir/tests/strategy/random.json" # Dropout draws for the whole batch
     same_as_one 3 --model "$top_srcdir/tests/strategy/random.json" "${strategy[@]}"

@@ -384,7 +384,7 @@ static void backward_says_what_is_final(void **state)
         small_build(w.model, (hpct_build_options){.backend = backends[i]});
         const float *gradients = hpct_model_gradients(w.model, &count);
         w.seen = test_calloc(count, sizeof *w.seen);
-        hpct_model_set_watcher(w.model, &(hpct_watcher){watch, &w});
+        hpct_model_set_watcher(w.model, &(hpct_watcher){.advance = watch, .argument = &w});
         small_step(w.model, 8, 0);
         assert_true(w.done == count);
         assert_memory_equal(w.seen, gradients, count * sizeof *gradients);
@@ -397,7 +397,7 @@ static void backward_says_what_is_final(void **state)
         hpct_batch_sums sums;
         w.done = 0;
         w.fail_at = calls + 2;
-        hpct_model_set_watcher(w.model, &(hpct_watcher){watch, &w});
+        hpct_model_set_watcher(w.model, &(hpct_watcher){.advance = watch, .argument = &w});
         assert_int_equal(hpct_model_forward(w.model, 8, true), HPCT_OK);
         assert_int_equal(hpct_model_loss(w.model, 8, 0.125f, &sums), HPCT_OK);
         assert_int_equal(hpct_model_backward(w.model, 8), HPCT_ERR_PEER);
