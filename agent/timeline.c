@@ -10,13 +10,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define EVENTS_OF_STEP 64 /* on average: the parts, and as many buckets as there may be */
 #define EVENTS (HPCT_TIMELINE_STEPS * EVENTS_OF_STEP)
 #define FIRST_STEP 2
 
 typedef struct event {
-    double began, ended; /* seconds since all opened it */
+    double began, ended;         /* seconds since all opened it */
+    double cpu_began, cpu_ended; /* of this thread's processor time; of what the rank computes */
     int64_t step;
     int32_t part, number;
 } event;
@@ -32,6 +34,7 @@ struct hpct_timeline {
     char *path;
     double zero; /* the clock when all ranks met: clocks of nodes differ */
     int64_t step;
+    double cpu; /* of this thread, when the last part of the step ended */
     header header;
     event *events;
 };
@@ -50,6 +53,12 @@ static const struct {
     [HPCT_TIMELINE_PIECE_BACKWARD] = {"backward of micro-batch", true, 0},
     [HPCT_TIMELINE_REDUCTION] = {"reduction", true, 1},
 };
+
+/* Whether it is one of those parts that follow one another and make up a step. */
+static bool follows(int part)
+{
+    return parts[part].track == 0 && !parts[part].numbered;
+}
 
 static int track_of(const event *e)
 {
@@ -102,10 +111,20 @@ void hpct_timeline_close(hpct_timeline *t)
     free(t);
 }
 
+/* Of this thread, in seconds. */
+static double cpu_clock(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return (double) time.tv_sec + 1e-9 * (double) time.tv_nsec;
+}
+
 void hpct_timeline_step(hpct_timeline *t)
 {
-    if (t != NULL)
-        t->step++;
+    if (t == NULL)
+        return;
+    t->step++;
+    t->cpu = cpu_clock();
 }
 
 double hpct_timeline_now(const hpct_timeline *t)
@@ -118,8 +137,16 @@ void hpct_timeline_add(hpct_timeline *t, hpct_timeline_part part, int number, do
     if (t == NULL || t->step < FIRST_STEP || t->step >= FIRST_STEP + HPCT_TIMELINE_STEPS ||
         t->header.num_events == EVENTS)
         return;
-    t->events[t->header.num_events++] =
-        (event){began, hpct_timeline_now(t), t->step, (int32_t) part, number};
+    event *e = &t->events[t->header.num_events++];
+    *e = (event){.began = began,
+                 .ended = hpct_timeline_now(t),
+                 .cpu_began = t->cpu,
+                 .cpu_ended = t->cpu,
+                 .step = t->step,
+                 .part = (int32_t) part,
+                 .number = number};
+    if (follows(e->part))
+        t->cpu = e->cpu_ended = cpu_clock();
 }
 
 /* ---- the file ---- */
@@ -139,6 +166,9 @@ static void print_event(FILE *file, int rank, const event *e)
 {
     fprintf(file, ",\n{\"ph\": \"X\", \"pid\": %d, \"tid\": %d, \"ts\": %.3f, \"dur\": %.3f, ",
             rank, track_of(e), 1e6 * e->began, 1e6 * (e->ended - e->began));
+    if (follows(e->part))
+        fprintf(file, "\"tts\": %.3f, \"tdur\": %.3f, ", 1e6 * e->cpu_began,
+                1e6 * (e->cpu_ended - e->cpu_began));
     fprintf(file, "\"name\": \"%s", parts[e->part].name);
     if (parts[e->part].numbered)
         fprintf(file, " %d", (int) e->number);

@@ -35,7 +35,8 @@ double hpct_timeline_now(const hpct_timeline *timeline);
 void hpct_timeline_add(hpct_timeline *timeline, hpct_timeline_part part, int number, double began);
 
 /* Chrome's trace format: {"traceEvents": [{"ph": "X", "pid": rank, "ts" and "dur" in
- * microseconds}]}. Collective, once, after the last step. */
+ * microseconds}]}; what the rank computes has "tts" and "tdur", too, the processor time of the
+ * thread that steps, which other programs on its core do not lengthen. Collective, once, after the last step. */
 hpct_status hpct_timeline_write(hpct_timeline *timeline, hpct_context *context);
 
 #endif

@@ -23,6 +23,9 @@ for at, step in found.items():
     assert [e["name"] for e in reductions] == [
         f"reduction {i}" for i in range(len(reductions))], at
     order = [parts[name] for name in ("input", "forward", "backward", "wait for sums", "update")]
+    for part in order:
+        assert 0 <= part["tdur"] <= part["dur"] + 1000, (at, part)  # clocks of threads tick more coarsely
+    assert parts["forward"]["tdur"] > 0 and parts["backward"]["tdur"] > 0, at
     for before, after in zip(order, order[1:]):
         assert before["ts"] + before["dur"] <= after["ts"] + 0.002, (at, before, after)
     end = parts["backward"]["ts"] + parts["backward"]["dur"]
