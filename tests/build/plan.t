@@ -62,7 +62,7 @@ again() { # OPTION…: from the file, so that computation is the same
 }
 best() { json "$work/again.json" 'j["rows"][0]["strategy"]'; }
 again --network 50us,1gbit
-is "$(json "$work/again.json" 'j["rows"][0]["step_seconds"]')" "$(json "$work/plan.json" '[r for r in j["rows"] if r["nodes"] == 2][0]["step_seconds"]')" "the file's times give the same plan"
+is "$(json "$work/again.json" '"%.6g" % j["rows"][0]["step_seconds"]')" "$(json "$work/plan.json" '"%.6g" % [r for r in j["rows"] if r["nodes"] == 2][0]["step_seconds"]')" "the file's times give the same plan"
 like "$(cat "$work/out")" "\($work/compute.json\)" "which names it"
 again --network 1s,1kbit --allow-lossy --local-steps 1000000
 is "$(best)" local-sgd "on a hopeless network what hardly uses it is best, where that is allowed"

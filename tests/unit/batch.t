@@ -19,7 +19,7 @@ check() { # NAME WHAT-IS-THERE REGULAR-EXPRESSION
     [ "$verdict" = ok ] || printf '%s\n' "$2" | sed 's/^/# /'
 }
 
-echo 1..5
+echo 1..6
 out=$(ranks "$program" fit --model mnist-cnn --data synthetic:200 --batch-size auto)
 check "two ranks: a power of two within half of the pictures" "$? $out" "^0 batch size 64 takes .* shared by 2 ranks\).*global batch 128"
 check "one line of it" "$(grep -c "batch size" <<<"$out")" "^1$"
@@ -32,7 +32,7 @@ fi
 group=$base/hpc-train-test-$$
 trap 'rmdir "$group"-[01] 2>/dev/null' EXIT
 if ! { mkdir "$group-0" "$group-1" && echo 300M >"$group-0/$limit" && echo 170M >"$group-1/$limit"; } 2>/dev/null; then
-    for i in 3 4 5; do
+    for i in 3 4 5 6; do
         echo "ok $i # SKIP no memory cgroup can be made here"
     done
     exit 0
@@ -47,5 +47,7 @@ trap 'rm -f "$script"; rmdir "$group"-[01] 2>/dev/null' EXIT
 out=$(ranks "$script" fit --model mnist-cnn --data synthetic:2100 --optimizer adam --batch-size auto)
 check "the rank with the least memory decides for both" "$? $out" "^0 batch size 512 takes .*\(cgroup\); 1024 would take .*global batch 1024"
 check "and stays within it" "$(cat "$group-1/$events")" "^(0|.*max 0)"
-out=$(ranks "$script" fit --model mnist-cnn --data synthetic:2100 --optimizer adam --batch-size 1000)
+out=$(ranks "$script" fit --model mnist-cnn --data synthetic:2100 --optimizer adam --strategy multi-worker-mirrored --batch-size 1000)
 check "what does not fit is refused, with what would" "$? $out" "78 .*batch size 1000 takes .* more than the .*: at most 512 fits"
+out=$(ranks "$script" fit --model mnist-cnn --data synthetic:2100 --optimizer adam --batch-size 1000)
+check "unless stages of the model do" "$? $out" "^0 .*strategy pipeline: the memory has no room for the whole model"
