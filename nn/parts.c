@@ -154,6 +154,7 @@ hpct_status hpct_model_time_parts(hpct_model *model, int n, int steps, hpct_step
     hpct_profile *profile = NULL;
     const hpct_replicas others = model->replicas;
     const hpct_watcher watcher = model->watcher;
+    const int64_t before = model->steps;
     double *room = malloc((size_t) steps * sizeof *room);
     hpct_status status = room != NULL ? HPCT_OK : hpct_fail_memory((size_t) steps * sizeof *room);
     int splits = count_splits(model);
@@ -183,6 +184,7 @@ hpct_status hpct_model_time_parts(hpct_model *model, int n, int steps, hpct_step
     hpct_profile_stop(profile);
     model->replicas = others;
     model->watcher = watcher;
+    model->steps = before; /* ranks that took different numbers of steps update together still */
     free(room);
     return status;
 }

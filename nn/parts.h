@@ -50,7 +50,8 @@ typedef struct hpct_step_seconds {
 
 /* Takes `steps` training steps (>= 1) of n samples after one to warm up, as if this were the only
  * replica: nothing is sent. Medians of each part; 0 for the collectives of a split model. The model
- * must be built for training with n samples, and have an input; its weights change. */
+ * must be built for training with n samples, and have an input; its weights change, the count of its
+ * steps does not. */
 hpct_status hpct_model_time_parts(hpct_model *model, int n, int steps, hpct_step_seconds *out);
 
 /* From now on forward, loss, backward and update of this build sleep for these times; what replicas

@@ -297,8 +297,11 @@ static void messages_are_sent(void **state)
     hpct_model_add_batch_normalization(model, &norm);
     hpct_model_add_flatten(model);
     hpct_model_add_dense(model, &dense);
+    hpct_optimizer thrice = sgd;
+    thrice.gradient_accumulation_steps = 3;
     assert_int_equal(
-        hpct_model_compile(model, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS, &sgd), HPCT_OK);
+        hpct_model_compile(model, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS, &thrice),
+        HPCT_OK);
     assert_int_equal(hpct_model_initialize(model, 0), HPCT_OK);
     assert_int_equal(hpct_model_build(model, &build), HPCT_OK);
     assert_int_equal(hpct_made_up_batch(model, batch, 0), HPCT_OK);
@@ -306,7 +309,7 @@ static void messages_are_sent(void **state)
     hpct_part_seconds each[8] = {{0, 0}};
     hpct_step_seconds seconds = {.parts = each};
     assert_true(hpct_model_count_parts(model) <= 8);
-    assert_int_equal(hpct_model_time_parts(model, batch, 2, &seconds), HPCT_OK);
+    assert_int_equal(hpct_model_time_parts(model, batch, 1, &seconds), HPCT_OK);
     assert_int_equal(sent, 0); /* measured as if alone */
     assert_int_equal(hpct_model_emulate(model, &seconds), HPCT_OK);
     hpct_batch_sums sums;
@@ -314,6 +317,13 @@ static void messages_are_sent(void **state)
     assert_int_equal(hpct_model_loss(model, batch, 0.5f, &sums), HPCT_OK);
     assert_int_equal(hpct_model_backward(model, batch), HPCT_OK);
     assert_int_equal(sent, hpct_model_synced_floats(model));
+    for (int i = 0; i < 3; i++) { /* where the accumulation was before times were taken */
+        bool due;
+        assert_int_equal(hpct_model_accumulate(model, &due), HPCT_OK);
+        assert_int_equal(due, i == 2);
+        if (due)
+            assert_int_equal(hpct_model_update(model), HPCT_OK);
+    }
     hpct_model_free(model);
 }
 
