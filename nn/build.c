@@ -132,10 +132,10 @@ static void set_blocks(const hpct_model *model, const hpct_run *run, const hpct_
     spec->dst_blocks = blocks[hpct_run_root(model, run, node->output)];
 }
 
-/* The only reader of what a node makes, perhaps in another shape; else -1. */
+/* The only reader of what a node makes, if it reads it as it is; else -1. */
 static int only_reader(const hpct_model *model, const hpct_run *run, int node)
 {
-    int root = model->tensors[model->nodes[node].output].root, reader = -1, count = 0;
+    int made = model->nodes[node].output, root = model->tensors[made].root, reader = -1, count = 0;
     for (int i = 0; i < model->num_nodes; i++) {
         for (int k = 0; k < model->nodes[i].num_inputs; k++) {
             if (model->tensors[model->nodes[i].inputs[k]].root == root) {
@@ -146,21 +146,7 @@ static int only_reader(const hpct_model *model, const hpct_run *run, int node)
     }
     bool kept =
         root == model->tensors[model->output].root || root == model->tensors[run->loss_tensor].root;
-    return count == 1 && !kept ? reader : -1;
-}
-
-/* The operation whose ReLU, the last that it does, makes what only node i reads; NULL if it is not
- * so. */
-static hpct_op *relu_before(const hpct_model *model, const hpct_run *run, int i)
-{
-    const hpct_node *node = &model->nodes[i];
-    int root = model->tensors[node->inputs[0]].root;
-    for (int k = 0; k < i && node->num_inputs == 1; k++) {
-        if (model->tensors[model->nodes[k].output].root == root)
-            return model->nodes[k].spec.relu && only_reader(model, run, k) == i ? run->nodes[k].op
-                                                                                : NULL;
-    }
-    return NULL;
+    return count == 1 && !kept && model->nodes[reader].inputs[0] == made ? reader : -1;
 }
 
 /* Lets node i do the work of the pooling behind it, too, where the backend can. */
@@ -169,7 +155,6 @@ static void merge(const hpct_model *model, hpct_run *run, int i, hpct_op_build *
 {
     int next = only_reader(model, run, i);
     if (run->backend->merges == NULL || next < 0 ||
-        model->nodes[next].inputs[0] != model->nodes[i].output ||
         !run->backend->merges(spec, build, &model->nodes[next].spec))
         return;
     build->pool = &model->nodes[next].spec.window;
@@ -217,8 +202,6 @@ static hpct_status make_ops(const hpct_model *model, hpct_run *run,
         run->nodes[i].backward = any && run->training && i != skipped;
         build.training = run->nodes[i].backward;
         build.needs_diff_src = build.needs_diff_src && build.training;
-        hpct_op *relu = relu_before(model, run, i);
-        build.src_is_relu = relu != NULL && build.needs_diff_src;
         hpct_op_spec spec = node->spec;
         merge(model, run, i, &build, &spec);
         set_blocks(model, run, node, blocks, &spec);
@@ -226,8 +209,6 @@ static hpct_status make_ops(const hpct_model *model, hpct_run *run,
                                       : run->backend->make_op(&run->nodes[i].op, &spec, &build);
         if (status != HPCT_OK)
             hpct_fail_within(status, model->layers[node->layer].name);
-        else if (run->nodes[i].op->masks_diff_src)
-            relu->diff_dst_is_masked = true;
     }
     free(blocks);
     return status;

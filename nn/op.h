@@ -169,7 +169,6 @@ typedef struct hpct_op_build {
     int num_batch_sizes;
     bool training;       /* backward will be called */
     bool needs_diff_src; /* backward has to deliver the gradient of a source */
-    bool src_is_relu;    /* the only source is a ReLU's result, and nobody else reads it */
     bool fuse_update;    /* backward may apply SGD to a parameter instead of storing its gradient */
     bool plain_layout;   /* parameters in a layout that is the same on every processor */
     const hpct_window
@@ -230,10 +229,6 @@ struct hpct_op {
     size_t copies_bytes; /* of parameters, in another type or layout: see refresh */
     bool backward_reads_src, backward_reads_dst;
     bool backward_keeps_diff_dst; /* backward leaves diff_dst as it was */
-    /* Backward leaves zeros in diff_src where src is not positive, which is where it has both at
-     * hand; only set with src_is_relu. The operation that made src is told so: */
-    bool masks_diff_src;
-    bool diff_dst_is_masked; /* set by the graph; to look at dst for it once more does no harm */
     /* Backward can add to a diff_src that has a part of the gradient already; wanted of all
      * operations with several inputs. For the others the step adds, through memory of its own. */
     bool adds_diff_src;

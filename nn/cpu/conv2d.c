@@ -84,7 +84,7 @@ static hpct_status backward(hpct_op *op, const hpct_op_call *call)
     conv_op *conv = conv_of(op);
     const hpct_window *w = &op->spec.window;
     hpct_status status = HPCT_OK;
-    if (op->spec.relu && !op->diff_dst_is_masked) {
+    if (op->spec.relu) {
         mask_job job = {.dst = call->dst, .diff = call->diff_dst};
         size_t cells = (size_t) call->n * (size_t) w->out_h * (size_t) w->out_w;
         hpct_loops_split(cells * (size_t) w->out_c, 16384, mask_part, &job);

@@ -47,23 +47,6 @@ static hpct_status forward(hpct_op *op, const hpct_op_call *call)
     return status;
 }
 
-typedef struct column_job {
-    const hpct_op *op;
-    const hpct_op_call *call;
-    size_t first, count; /* columns */
-    atomic_int status;   /* of the last block that failed */
-} column_job;
-
-/* The ReLU before: here its result is in the cache still. */
-static void mask_rows(size_t row, size_t rows, void *arg)
-{
-    const column_job *job = arg;
-    size_t in = (size_t) job->op->spec.dense.in, at = row * in + job->first;
-    for (size_t r = 0; r < rows; r++, at += in)
-        hpct_loops_best()->relu_backward(job->count, job->call->src[0] + at,
-                                         job->call->diff_src[0] + at, job->call->diff_src[0] + at);
-}
-
 /* Both gradients of the inputs [first, first + count), which are columns of kernel and source. */
 static hpct_status backward_columns(const hpct_op *op, const hpct_op_call *call, size_t first,
                                     size_t count)
@@ -104,17 +87,14 @@ static hpct_status backward_columns(const hpct_op *op, const hpct_op_call *call,
     hpct_status status = HPCT_OK;
     if (call->diff_src[0] != NULL) /* before a fused update changes the kernel */
         status = hpct_shim_gemm(&diff_src);
-    if (status == HPCT_OK)
-        status = hpct_shim_gemm(&diff_kernel);
-    if (op->masks_diff_src && call->diff_src[0] != NULL) {
-        column_job job = {.op = op, .call = call, .first = first, .count = count};
-        if (count < in)
-            mask_rows(0, rows, &job);
-        else
-            hpct_loops_split(rows, 16, mask_rows, &job);
-    }
-    return status;
+    return status == HPCT_OK ? hpct_shim_gemm(&diff_kernel) : status;
 }
+
+typedef struct column_job {
+    const hpct_op *op;
+    const hpct_op_call *call;
+    atomic_int status; /* of the last block that failed */
+} column_job;
 
 static void backward_block(size_t block, void *arg)
 {
@@ -132,8 +112,7 @@ static hpct_status backward(hpct_op *op, const hpct_op_call *call)
 {
     size_t in = (size_t) op->spec.dense.in;
     hpct_loops_best()->mask_and_sum(rows_of(op, call->n), (size_t) op->spec.dense.out,
-                                    op->spec.relu && !op->diff_dst_is_masked ? call->dst : NULL,
-                                    call->diff_dst,
+                                    op->spec.relu ? call->dst : NULL, call->diff_dst,
                                     op->spec.no_bias ? call->scratch : call->grad[HPCT_OP_BIAS]);
     if (in < 4 * COLUMNS * (size_t) omp_get_max_threads())
         return backward_columns(op, call, 0, in);
@@ -196,7 +175,6 @@ hpct_status hpct_cpu_make_dense(hpct_op **out, const hpct_op_spec *spec, const h
     op->param_layout[HPCT_OP_KERNEL] = hpct_hash(HPCT_HASH_START, layout, sizeof layout);
     op->param_fused[HPCT_OP_KERNEL] = build->fuse_update && build->training;
     op->backward_reads_src = true;
-    op->masks_diff_src = build->src_is_relu;
     op->backward_reads_dst = spec->relu;
     op->backward_keeps_diff_dst = !spec->relu;
     int largest = 0;

@@ -128,7 +128,6 @@ static void backward_bands(const direct_op *direct, const hpct_op_call *call, si
                            size_t end, float *room)
 {
     const hpct_loops *loops = hpct_loops_best();
-    bool masks = direct->direct.relu && !direct->op.diff_dst_is_masked;
     float *g = room + sums_floats(direct),
           *diff_bias = room + (size_t) direct->direct.taps * (size_t) direct->direct.out;
     memset(room, 0, sums_floats(direct) * sizeof *room);
@@ -137,8 +136,7 @@ static void backward_bands(const direct_op *direct, const hpct_op_call *call, si
         if (direct->pool.high > 0)
             loops->direct_unpool(&direct->pool, b.where, b.diff_dst, g, diff_bias);
         else
-            loops->direct_mask(b.direct, direct->band_rows, masks ? b.dst : NULL, b.diff_dst, g,
-                               diff_bias);
+            loops->direct_mask(b.direct, direct->band_rows, b.dst, b.diff_dst, g, diff_bias);
         loops->direct_backward(b.direct, direct->band_rows, b.src, g, room);
     }
 }

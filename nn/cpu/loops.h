@@ -61,7 +61,7 @@ typedef struct hpct_loops {
      * where[out_w][out]; -1 for the 0. */
     void (*direct_pool)(const hpct_direct_pool *p, const float *band, float *dst, int8_t *where);
     /* The gradient g of `rows` rows [rows][out_w][out] is made in two ways, and its sum over all
-     * cells added to diff_bias[out]: from that of rows of the result, 0 where dst <= 0 unless it is NULL;
+     * cells added to diff_bias[out]: from that of rows of the result, 0 where dst <= 0 with relu;
      * from that of a row of largest cells. */
     void (*direct_mask)(const hpct_direct *d, int rows, const float *dst, const float *diff_dst,
                         float *g, float *diff_bias);

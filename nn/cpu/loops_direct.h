@@ -95,7 +95,7 @@ HPCT_TARGET static void HPCT_VARIANT(direct_mask)(const hpct_direct *d, int rows
         vec sum = LOAD(diff_bias + o);
         for (size_t j = 0; j < cells; j++) {
             vec value = LOAD(diff_dst + j * out + o);
-            if (dst != NULL) {
+            if (d->relu) {
                 vec y = LOAD(dst + j * out + o);
                 value = MASKED(value, y > 0);
             }
