@@ -69,7 +69,11 @@ int main(int argc, char **argv)
         status = make_model(&model);
     if (status == HPCT_OK)
         status = damaged ? open_damaged(&train, folder) : open_good(&train, folder);
-    hpct_fit_options options = {.epochs = 2, .global_batch_size = 30, .seed = 5, .log_dir = folder};
+    hpct_fit_options options = {.epochs = 2,
+                                .global_batch_size = 30,
+                                .seed = 5,
+                                .log_dir = folder,
+                                .strategy = {.name = "multi-worker-mirrored"}};
     if (status == HPCT_OK) /* 4 steps an epoch, the last one of 13 samples */
         status = hpct_fit(context, model, train, &options, NULL);
     if (status == HPCT_OK && hpct_context_rank(context) == 0)

@@ -56,7 +56,11 @@ static hpct_status train(hpct_context *context, hpct_model *model)
     hpct_metrics after;
     const char *folder = pictures_folder();
     pictures_mnist_like(folder, 62, 1, 10, false);
-    hpct_fit_options options = {.epochs = 2, .global_batch_size = 20, .seed = 5, .log_dir = folder};
+    hpct_fit_options options = {.epochs = 2,
+                                .global_batch_size = 20,
+                                .seed = 5,
+                                .log_dir = folder,
+                                .strategy = {.name = "multi-worker-mirrored"}};
     hpct_status status = hpct_dataset_open(&data, folder, HPCT_TRAIN);
     options.validation = data;
     hpct_fit_result result = {0};
