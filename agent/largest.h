@@ -4,10 +4,8 @@
 
 #include <hpctrain/context.h>
 
-#define HPCT_LARGEST_MOST 8
-
 /* Each of values[count] becomes the largest over the ranks; not a number where it is none on any of
- * them. count: at most HPCT_LARGEST_MOST. Collective. */
+ * them. Collective. */
 hpct_status hpct_largest(hpct_context *context, double *values, int count);
 
 #endif

@@ -74,6 +74,7 @@ agent_libagent_la_SOURCES = \
 	agent/ps/server.c agent/ps/server.h \
 	agent/ps/worker.c agent/ps/worker.h \
 	agent/stop.c agent/stop.h \
+	agent/strategy/alike.c agent/strategy/alike.h \
 	agent/strategy/buckets.c agent/strategy/buckets.h \
 	agent/strategy/candidates.c agent/strategy/candidates.h \
 	agent/strategy/central_storage.c \

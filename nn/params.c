@@ -29,6 +29,18 @@ hpct_status hpct_param_get(const hpct_model *model, int index, float *keras)
     return HPCT_OK;
 }
 
+/* In the model itself. */
+static hpct_status keep(const hpct_param *param, float **kept, const float *keras)
+{
+    size_t bytes = hpct_shape_count(&param->shape) * sizeof *keras;
+    if (*kept == NULL)
+        *kept = malloc(bytes);
+    if (*kept == NULL)
+        return hpct_fail_memory(bytes);
+    memcpy(*kept, keras, bytes);
+    return HPCT_OK;
+}
+
 hpct_status hpct_param_set(hpct_model *model, int index, const float *keras)
 {
     hpct_param *param = &model->params[index];
@@ -38,13 +50,40 @@ hpct_status hpct_param_set(hpct_model *model, int index, const float *keras)
         model->run->stale = true;
         return op->class->import_param(op, param->index, keras, arena);
     }
-    size_t bytes = hpct_shape_count(&param->shape) * sizeof(float);
-    if (param->value == NULL)
-        param->value = malloc(bytes);
-    if (param->value == NULL)
-        return hpct_fail_memory(bytes);
-    memcpy(param->value, keras, bytes);
+    return keep(param, &param->value, keras);
+}
+
+/* Where a slot lies in the arenas, or NULL when it lies in the model. */
+static float *slot_in_arena(const hpct_model *model, int index, int slot)
+{
+    const hpct_run *run = model->run;
+    bool there = run != NULL && run->slot[slot] != NULL;
+    return there ? run->slot[slot] + run->param_offsets[index] : NULL;
+}
+
+hpct_status hpct_param_get_slot(const hpct_model *model, int index, int slot, float *keras,
+                                bool *any)
+{
+    const hpct_param *param = &model->params[index];
+    const float *arena = slot_in_arena(model, index, slot);
+    *any = arena != NULL || param->slot[slot] != NULL;
+    if (arena != NULL) {
+        hpct_op *op = op_of(model, param);
+        return op->class->export_param(op, param->index, arena, keras);
+    }
+    if (*any)
+        memcpy(keras, param->slot[slot], hpct_shape_count(&param->shape) * sizeof *keras);
     return HPCT_OK;
+}
+
+hpct_status hpct_param_set_slot(hpct_model *model, int index, int slot, const float *keras)
+{
+    hpct_param *param = &model->params[index];
+    float *arena = slot_in_arena(model, index, slot);
+    if (arena == NULL)
+        return keep(param, &param->slot[slot], keras);
+    hpct_op *op = op_of(model, param);
+    return op->class->import_param(op, param->index, keras, arena);
 }
 
 /* Box and Muller, A note on the generation of random normal deviates, 1958. Each try has its own

@@ -156,4 +156,10 @@ void hpct_model_forget_slots(hpct_model *model);
 hpct_status hpct_param_get(const hpct_model *model, int param, float *keras);
 hpct_status hpct_param_set(hpct_model *model, int param, const float *keras);
 
+/* One of its optimizer's slots, likewise. get: *any is false, and nothing is written, where it was
+ * never set. */
+hpct_status hpct_param_get_slot(const hpct_model *model, int param, int slot, float *keras,
+                                bool *any);
+hpct_status hpct_param_set_slot(hpct_model *model, int param, int slot, const float *keras);
+
 #endif

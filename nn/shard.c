@@ -257,44 +257,17 @@ hpct_model *hpct_shard_model(hpct_shard *shard)
 
 /* ---- weights ---- */
 
-/* Keras' layout of parameter i (slot < 0) or one of its slots; *any is false where there is none.
- */
+/* Parameter i (slot < 0), or one of its slots; *any is false where there is none. */
 static hpct_status get(const hpct_model *model, int i, int slot, float *keras, bool *any)
 {
-    const hpct_param *param = &model->params[i];
-    const hpct_run *run = model->run;
     *any = true;
-    if (slot < 0)
-        return hpct_param_get(model, i, keras);
-    if (run != NULL && run->slot[slot] != NULL && !param->state) {
-        hpct_op *op = run->nodes[param->node].op;
-        return op->class->export_param(op, param->index, run->slot[slot] + run->param_offsets[i],
-                                       keras);
-    }
-    *any = param->slot[slot] != NULL;
-    if (*any)
-        memcpy(keras, param->slot[slot], hpct_shape_count(&param->shape) * sizeof *keras);
-    return HPCT_OK;
+    return slot < 0 ? hpct_param_get(model, i, keras)
+                    : hpct_param_get_slot(model, i, slot, keras, any);
 }
 
 static hpct_status set(hpct_model *model, int i, int slot, const float *keras)
 {
-    hpct_param *param = &model->params[i];
-    const hpct_run *run = model->run;
-    size_t bytes = hpct_shape_count(&param->shape) * sizeof *keras;
-    if (slot < 0)
-        return hpct_param_set(model, i, keras);
-    if (run != NULL && run->slot[slot] != NULL) {
-        hpct_op *op = run->nodes[param->node].op;
-        return op->class->import_param(op, param->index, keras,
-                                       run->slot[slot] + run->param_offsets[i]);
-    }
-    if (param->slot[slot] == NULL)
-        param->slot[slot] = malloc(bytes);
-    if (param->slot[slot] == NULL)
-        return hpct_fail_memory(bytes);
-    memcpy(param->slot[slot], keras, bytes);
-    return HPCT_OK;
+    return slot < 0 ? hpct_param_set(model, i, keras) : hpct_param_set_slot(model, i, slot, keras);
 }
 
 /* Room for the largest parameter, whole. */

@@ -34,6 +34,8 @@ check_LTLIBRARIES += tests/build/keep_modules.la
 tests_build_keep_modules_la_SOURCES = tests/build/keep_modules.c
 tests_build_keep_modules_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
 
+# Programs that include tests/unit/allocations.h.
+count_allocations = -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc -Wl,--wrap=aligned_alloc
 test_cppflags = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_test_status_SOURCES = tests/unit/test_status.c tests/unit/unit.h
 tests_unit_test_status_CPPFLAGS = $(test_cppflags)

@@ -4,6 +4,7 @@
  * computed by all. With one rank it is the model as it is. */
 #include "agent/comm/circulant.h"
 #include "agent/comm/fabric.h"
+#include "agent/strategy/alike.h"
 #include "agent/strategy/strategy.h"
 #include "base/status.h"
 #include "nn/shard.h"
@@ -165,39 +166,19 @@ static hpct_status share_weights(const hybrid *h, const hpct_strategy_plan *plan
     return status;
 }
 
-/* *alike: whether what is summed after backward lies in the same way on all ranks. */
-static hpct_status compare_layouts(const hybrid *h, bool *alike)
-{
-    size_t bytes = (size_t) h->comm->size * sizeof(uint64_t);
-    uint64_t mine = hpct_shard_fingerprint(h->shard), *all = malloc(bytes);
-    hpct_status status =
-        hpct_context_agree(h->context, all == NULL ? hpct_fail_memory(bytes) : HPCT_OK);
-    if (status == HPCT_OK)
-        status = h->comm->ops->allgather(h->comm, &mine, all, sizeof mine);
-    *alike = true;
-    for (int rank = 1; status == HPCT_OK && rank < h->comm->size; rank++)
-        *alike = *alike && all[rank] == all[0];
-    free(all);
-    return status;
-}
+typedef struct built {
+    hybrid *h;
+    const hpct_strategy_plan *plan;
+} built;
 
-/* In the fastest layout, or, where processors differ and with them the layouts of what is summed,
- * in the one that all have. */
-static hpct_status build(hybrid *h, const hpct_strategy_plan *plan)
+/* hpct_alike */
+static hpct_status build(void *argument, bool plain, uint64_t *layout)
 {
-    bool alike = false;
-    hpct_status status = HPCT_OK;
-    for (int plain = 0; plain < 2 && status == HPCT_OK && !alike; plain++) {
-        hpct_build_options options = step_options(plan, plain == 1);
-        status = hpct_context_agree(h->context, hpct_model_build(h->model, &options));
-        if (status == HPCT_OK)
-            status = compare_layouts(h, &alike);
-    }
-    if (status == HPCT_OK && !alike)
-        status =
-            hpct_fail(HPCT_ERR_CONFIG,
-                      "strategy hybrid: the ranks do not have the same model: they must run the "
-                      "same program with the same options and the same version of hpc-train");
+    const built *b = argument;
+    hpct_build_options options = step_options(b->plan, plain);
+    hpct_status status = hpct_model_build(b->h->model, &options);
+    if (status == HPCT_OK)
+        *layout = hpct_shard_fingerprint(b->h->shard);
     return status;
 }
 
@@ -282,7 +263,8 @@ static hpct_status open_parts(hybrid *h, const hpct_strategy_plan *plan)
     h->model = hpct_shard_model(h->shard);
     status = hpct_context_agree(h->context, hpct_shard_take(h->shard, h->whole));
     if (status == HPCT_OK)
-        status = build(h, plan);
+        status =
+            hpct_build_alike(h->context, &(hpct_alike){build, &(built){h, plan}, .classes = 1});
     if (status == HPCT_OK)
         status = prepare_sums(h, plan);
     if (status == HPCT_OK)

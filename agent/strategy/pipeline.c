@@ -4,6 +4,7 @@
  * share the batch, and add up the gradients of a stage. Every rank reads the whole batch: the first
  * stage needs the samples, the last one the labels, and any one that reads the model's input. */
 #include "agent/data/sampler.h"
+#include "agent/strategy/alike.h"
 #include "agent/strategy/replica.h"
 #include "agent/strategy/stage_layout.h"
 #include "agent/strategy/strategy.h"
@@ -204,39 +205,19 @@ static hpct_status share_weights(const pipeline *p)
     return hpct_context_agree(p->context, status);
 }
 
-/* *alike: whether the parameters of each stage lie in the same way in all replicas. */
-static hpct_status compare_layouts(const pipeline *p, bool *alike)
-{
-    size_t bytes = (size_t) p->comm->size * sizeof(uint64_t);
-    uint64_t mine = hpct_model_layout_fingerprint(p->model), *all = malloc(bytes);
-    hpct_status status =
-        hpct_context_agree(p->context, all == NULL ? hpct_fail_memory(bytes) : HPCT_OK);
-    if (status == HPCT_OK)
-        status = p->comm->ops->allgather(p->comm, &mine, all, sizeof mine);
-    *alike = true;
-    for (int rank = 0; status == HPCT_OK && rank < p->comm->size; rank++)
-        *alike = *alike && all[rank] == all[rank % p->layout.stages];
-    free(all);
-    return status;
-}
+typedef struct built {
+    pipeline *p;
+    parts *made;
+} built;
 
-/* In the fastest layout, or, where processors differ, in the one that all have. */
-static hpct_status build(pipeline *p, parts *made)
+/* hpct_alike: of the replicas of a stage */
+static hpct_status build(void *argument, bool plain, uint64_t *layout)
 {
-    bool alike = false;
-    hpct_status status = HPCT_OK;
-    for (int plain = 0; plain < 2 && status == HPCT_OK && !alike; plain++) {
-        made->options.plain_layout = plain == 1;
-        status = hpct_context_agree(p->context,
-                                    hpct_stage_build(p->stage, &made->options, made->places));
-        if (status == HPCT_OK)
-            status = compare_layouts(p, &alike);
-    }
-    if (status == HPCT_OK && !alike)
-        status = hpct_fail(HPCT_ERR_CONFIG,
-                           "strategy pipeline: the ranks do not have the same model: they must run "
-                           "the same program with the same options and the same version of "
-                           "hpc-train");
+    const built *b = argument;
+    b->made->options.plain_layout = plain;
+    hpct_status status = hpct_stage_build(b->p->stage, &b->made->options, b->made->places);
+    if (status == HPCT_OK)
+        *layout = hpct_model_layout_fingerprint(b->p->model);
     return status;
 }
 
@@ -345,7 +326,8 @@ static hpct_status open_parts(pipeline *p, const hpct_strategy_plan *plan)
     if (status == HPCT_OK)
         status = share_weights(p);
     if (status == HPCT_OK)
-        status = build(p, &made);
+        status = hpct_build_alike(
+            p->context, &(hpct_alike){build, &(built){p, &made}, .classes = p->layout.stages});
     if (status == HPCT_OK)
         status = hpct_context_agree(p->context, open_streams(p, &made));
     if (status != HPCT_OK)

@@ -4,46 +4,7 @@
 #include "base/status.h"
 #include "nn/step.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 _Static_assert(HPCT_SUMS_FLOATS <= HPCT_ARENA_TAIL, "the sums fit the tail");
-
-typedef struct layout_record {
-    uint64_t fingerprint, count;
-    bool alike; /* all that the rank built */
-    char node[64];
-} layout_record;
-
-/* *differs: the first rank whose arena is laid out otherwise than rank 0's, or that has several
- * layouts itself, or -1. */
-static hpct_status compare_layouts(const hpct_strategy_plan *plan, bool alike, int *differs,
-                                   layout_record *zero, layout_record *other)
-{
-    size_t count;
-    hpct_comm *comm = hpct_context_comm(plan->context);
-    hpct_model_gradients(plan->model, &count);
-    layout_record mine = {
-        .fingerprint = hpct_model_layout_fingerprint(plan->model), .count = count, .alike = alike};
-    size_t bytes = (size_t) comm->size * sizeof mine;
-    layout_record *all = malloc(bytes);
-    *differs = -1;
-    hpct_status status =
-        hpct_context_agree(plan->context, all == NULL ? hpct_fail_memory(bytes) : HPCT_OK);
-    strncpy(mine.node, hpct_context_node(plan->context), sizeof mine.node - 1);
-    if (status == HPCT_OK)
-        status = comm->ops->allgather(comm, &mine, all, sizeof mine);
-    for (int rank = 0; status == HPCT_OK && *differs < 0 && rank < comm->size; rank++) {
-        if (all[rank].fingerprint == all[0].fingerprint && all[rank].count == all[0].count &&
-            all[rank].alike)
-            continue;
-        *differs = rank;
-        *zero = all[0];
-        *other = all[rank];
-    }
-    free(all);
-    return status;
-}
 
 /* sizes: room for those of steps and of evaluation. */
 static hpct_build_options build_options(const hpct_strategy_plan *plan, bool fuse_update,
@@ -80,47 +41,29 @@ typedef struct whole_model {
     bool fuse_update;
 } whole_model;
 
-static hpct_status build_whole(void *argument, bool plain_layout, bool *alike)
+static hpct_status build_whole(void *argument, bool plain_layout, uint64_t *layout)
 {
     const whole_model *whole = argument;
     int sizes[HPCT_STRATEGY_SIZES];
     hpct_build_options options =
         build_options(whole->plan, whole->fuse_update, plain_layout, sizes);
-    *alike = true;
-    return hpct_model_build(whole->plan->model, &options);
-}
-
-static hpct_status build_alike(const hpct_strategy_plan *plan, const hpct_replica_builder *builder)
-{
-    int differs = -1;
-    bool alike = true;
-    layout_record zero, other;
-    for (int plain = 0; plain < 2; plain++) {
-        hpct_status status = hpct_context_agree(
-            plan->context, builder->build(builder->argument, plain == 1, &alike));
-        if (status == HPCT_OK)
-            status = compare_layouts(plan, alike, &differs, &zero, &other);
-        if (status != HPCT_OK || differs < 0)
-            return status;
-    }
-    return hpct_fail(HPCT_ERR_CONFIG,
-                     "rank %d (%s) and rank 0 (%s) do not have the same model: they must run "
-                     "the same program with the same options and the same version of hpc-train",
-                     differs, other.node, zero.node);
+    hpct_status status = hpct_model_build(whole->plan->model, &options);
+    if (status == HPCT_OK)
+        *layout = hpct_model_layout_fingerprint(whole->plan->model);
+    return status;
 }
 
 hpct_status hpct_replica_build(const hpct_strategy_plan *plan, bool fuse_update)
 {
     whole_model whole = {plan, fuse_update};
-    return hpct_replica_build_by(plan, &(hpct_replica_builder){build_whole, &whole});
+    return hpct_replica_build_by(plan, &(hpct_alike){build_whole, &whole, .classes = 1});
 }
 
-hpct_status hpct_replica_build_by(const hpct_strategy_plan *plan,
-                                  const hpct_replica_builder *builder)
+hpct_status hpct_replica_build_by(const hpct_strategy_plan *plan, const hpct_alike *how)
 {
     size_t count;
     hpct_comm *comm = hpct_context_comm(plan->context);
-    hpct_status status = build_alike(plan, builder);
+    hpct_status status = hpct_build_alike(plan->context, how);
     if (status != HPCT_OK)
         return status;
     float *parameters = hpct_model_parameters(plan->model, &count);

@@ -4,6 +4,7 @@
 #ifndef HPCT_STRATEGY_REPLICA_H
 #define HPCT_STRATEGY_REPLICA_H
 
+#include "agent/strategy/alike.h"
 #include "agent/strategy/strategy.h"
 
 /* Builds the plan's model on all ranks in the fastest layout, or, where processors differ and with
@@ -12,15 +13,8 @@
  * hpct_build_options. Collective. */
 hpct_status hpct_replica_build(const hpct_strategy_plan *plan, bool fuse_update);
 
-/* The same by another build than of the plan's model alone. build: builds it, among others perhaps,
- * with parameters laid out as on every processor if `plain_layout`; *alike: whether all that it
- * built are laid out as the plan's. */
-typedef struct hpct_replica_builder {
-    hpct_status (*build)(void *argument, bool plain_layout, bool *alike);
-    void *argument;
-} hpct_replica_builder;
-hpct_status hpct_replica_build_by(const hpct_strategy_plan *plan,
-                                  const hpct_replica_builder *builder);
+/* The same by another build than of the plan's model alone: of it, and perhaps of others. */
+hpct_status hpct_replica_build_by(const hpct_strategy_plan *plan, const hpct_alike *how);
 
 /* Bytes by which the process grows in that, and how many of them are gradients. */
 hpct_status hpct_replica_need(const hpct_strategy_plan *plan, bool fuse_update, size_t *bytes,

@@ -116,19 +116,22 @@ static hpct_status build_from(hpct_replica_set *set, int first, int end, bool pl
     return hpct_crew_run(set->crew, build_one, set);
 }
 
-/* hpct_replica_builder */
-static hpct_status build_all(void *argument, bool plain_layout, bool *alike)
+/* hpct_alike */
+static hpct_status build_all(void *argument, bool plain_layout, uint64_t *layout)
 {
     hpct_replica_set *set = argument;
     int first = set->one_storage ? 1 : set->num;
     hpct_status status = build_from(set, 0, first, plain_layout);
     if (status == HPCT_OK && first < set->num)
         status = build_from(set, first, set->num, plain_layout);
-    *alike = true;
-    for (int k = 1; k < set->num && status == HPCT_OK; k++)
-        *alike &= hpct_model_layout_fingerprint(set->models[k]) ==
-                  hpct_model_layout_fingerprint(set->models[0]);
-    return status;
+    if (status != HPCT_OK)
+        return status;
+    *layout = hpct_model_layout_fingerprint(set->models[0]);
+    for (int k = 1; k < set->num; k++) {
+        if (hpct_model_layout_fingerprint(set->models[k]) != *layout)
+            *layout = 0;
+    }
+    return HPCT_OK;
 }
 
 static hpct_status copy_one(void *argument, int k)
@@ -196,7 +199,7 @@ hpct_status hpct_replica_set_open(hpct_replica_set *set, const hpct_strategy_pla
                               .one_storage = one_storage};
     hpct_status status = hpct_context_agree(plan->context, prepare(set, plan));
     if (status == HPCT_OK)
-        status = hpct_replica_build_by(plan, &(hpct_replica_builder){build_all, set});
+        status = hpct_replica_build_by(plan, &(hpct_alike){build_all, set, .classes = 1});
     if (status == HPCT_OK)
         status = hpct_context_agree(plan->context, hpct_crew_run(set->crew, copy_one, set));
     set->plan = NULL; /* the caller's */

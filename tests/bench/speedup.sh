@@ -3,8 +3,9 @@
 #   w1        the MNIST CNN, 64 pictures per node, 2 nodes of one core each against one node of one core
 #   resnet    ResNet50V2 on 128x128 pictures, 8 per node, the same, at 10 Gb/s
 #   emulated  the MNIST CNN on 1 to 20 nodes at 10 Gb/s, computation replaced by its measured time asleep
-# ROUNDS and STEPS say how often and how long; LINKS and NODES which links (w1) and numbers of nodes (emulated). Needs root, and
-# a quiet machine of at least two cores: each node of the sandbox has one of them (taskset, OMP_NUM_THREADS=1).
+# ROUNDS and STEPS say how often and how long; LINKS and NODES which links (w1) and numbers of nodes (emulated); ONLY, a
+# regular expression, which strategies. Needs root, and a quiet machine of at least two cores: each node of the sandbox has one
+# of them (taskset, OMP_NUM_THREADS=1).
 # shellcheck disable=SC2016,SC2086 # Markdown's quotes; options are several words
 set -u
 # shellcheck source=tests/bench/speedup_lib.sh
@@ -13,6 +14,9 @@ strategies=("--strategy multi-worker-mirrored" "--strategy hybrid" "--strategy a
     "--strategy multi-worker-mirrored --allow-lossy --wire bf16" "--strategy local-sgd --allow-lossy"
     "--strategy multi-worker-mirrored --allow-lossy --compress powersgd:4 --compress-warmup 0"
     "--strategy multi-worker-mirrored --allow-lossy --compress topk:0.01 --compress-warmup 0")
+for i in "${!strategies[@]}"; do
+    [[ ${strategies[i]} =~ ${ONLY-} ]] || unset "strategies[i]"
+done
 
 # beside_one MODEL-OPTIONS LINK: a row for each strategy, 2 nodes beside 1; rounds alternate which comes first.
 beside_one() {
@@ -60,22 +64,28 @@ resnet() {
     beside_one "--model resnet50v2 --resize 128x128 --classes 10 --batch-size 8" 10gbit
 }
 
-# Every message is sent over links of 10 Gb/s each; the cores that move them are the machine's own, shared by all nodes.
+# Every message is sent over links of 10 Gb/s each; the cores that move them are the machine's own, shared by all nodes. Each
+# round begins with one node, beside which the others of that round are put.
 emulated() {
-    local nodes one option
+    local round nodes one option key gains=()
     printf '\n### W1, emulated computation, 64 pictures per node, links of 10 Gb/s\n\n%s\n\n' "$(described)"
     cluster 20 10gbit
     on 1 hpc-train plan --model mnist-cnn --batch-size 64 --nodes 1 --network 1us,1gbit --compute-json compute.json || exit
-    one=$(for ((i = 0; i < rounds; i++)); do rate 1 --model mnist-cnn --batch-size 64 --emulate=compute.json; done | median)
-    printf '| nodes | strategy | images/s (emulated) | speed-up |\n|---|---|---|---|\n| 1 | - | %.0f | 1.00 |\n' "$one"
-    for nodes in ${NODES:-$(seq 2 20)}; do
-        for option in "multi-worker-mirrored --emulate=compute.json" "hybrid --emulate"; do
-            many=$(for ((i = 0; i < rounds; i++)); do
+    for ((round = 0; round < rounds; round++)); do
+        one=$(rate 1 --model mnist-cnn --batch-size 64 --emulate=compute.json)
+        for nodes in ${NODES:-$(seq 2 20)}; do
+            for option in "multi-worker-mirrored --emulate=compute.json" "hybrid --emulate"; do
+                [[ $option =~ ${ONLY-} ]] || continue
+                key="$nodes | ${option%% *}"
                 # shellcheck disable=SC2086 # several words
-                rate "$nodes" --model mnist-cnn --batch-size 64 --strategy $option
-            done | median)
-            [ "$many" = - ] || printf '| %s | %s | %.0f | %s |\n' "$nodes" "${option%% *}" "$many" "$(divide "$many" "$one")"
+                gains+=("$key"$'\t'"$(divide "$(rate "$nodes" --model mnist-cnn --batch-size 64 --strategy $option)" "$one")")
+            done
         done
+    done
+    printf '| nodes | strategy | speed-up (emulated) | least | most |\n|---|---|---|---|---|\n'
+    printf '%s\n' "${gains[@]}" | cut -f 1 | sort -u | sort -n | while read -r key; do
+        printf '%s\n' "${gains[@]}" | awk -F'\t' -v key="$key" '$1 == key { print $2 }' | sort -g >"$home/gains"
+        printf '| %s | %s | %s | %s |\n' "$key" "$(median <"$home/gains")" "$(head -n 1 "$home/gains")" "$(tail -n 1 "$home/gains")"
     done
 }
 

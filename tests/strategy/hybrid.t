@@ -55,30 +55,7 @@ differs=$(paste -d' ' <(field one val_loss) <(field many val_loss) | awk '{ d = 
 ok "$(awk -v d="$differs" 'BEGIN { print !(d ~ /^[0-9]/ && d <= 1e-4) }')" "validation gives one rank's loss (to $differs)"
 
 # ---- a stop signal to one rank ends all after the same step ----
-timeout 120 mpirun --allow-run-as-root --oversubscribe --bind-to none -n 2 "$top_builddir/hpc-train" fit --model mnist-cnn \
-    --data "$work/pictures" --epochs 100000 --global-batch-size 42 --verbose 2 "${strategy[@]}" --save-weights "$work/stopped.safetensors" \
-    >"$work/stopped.out" 2>&1 &
-launcher=$!
-rank_one() { # the process that mpirun started as rank 1
-    local process
-    for process in /proc/[0-9]*; do
-        # shellcheck disable=SC2312 # a process may end meanwhile
-        if [ "$(readlink "$process/exe" 2>/dev/null)" != "" ] && grep -qszx OMPI_COMM_WORLD_RANK=1 "$process/environ" 2>/dev/null &&
-            tr '\0' ' ' <"$process/cmdline" 2>/dev/null | grep -q "$work/stopped.safetensors"; then
-            echo "${process#/proc/}"
-            return
-        fi
-    done
-}
-for _ in $(seq 600); do
-    grep -q "Epoch 2/" "$work/stopped.out" && break
-    sleep 0.1
-done
-kill -TERM "$(rank_one)"
-wait $launcher
-is "$?" 143 "SIGTERM to one rank stops both"
-like "$(cat "$work/stopped.out")" "stopped by SIGTERM after step [0-9]+, in epoch" "and both know why"
-ok "$([ -s "$work/stopped.safetensors" ]; echo $?)" "with weights"
+stops_together
 
 # ---- what cannot be ----
 steps=1 length=(--steps-per-epoch 1)

@@ -83,3 +83,33 @@ losses_differ() {
 
 # field NAME KEY: a number or word of the run's summary.
 field() { sed -n "s/.*\"$2\": *\"\{0,1\}\([^,\"}]*\).*/\1/p" "$work/$1.json" | head -n 1; }
+
+# process_of NAME RANK: the process that mpirun started as this rank of the run that saves $work/NAME.safetensors.
+process_of() {
+    local process
+    for process in /proc/[0-9]*; do # some end meanwhile
+        if grep -qszx "OMPI_COMM_WORLD_RANK=$2" "$process/environ" 2>/dev/null &&
+            tr '\0' ' ' <"$process/cmdline" 2>/dev/null | grep -q "$work/$1.safetensors"; then
+            echo "${process#/proc/}"
+            return
+        fi
+    done
+}
+
+# stops_together: SIGTERM to rank 1 of two, with the options in `strategy`.
+stops_together() {
+    local launcher
+    timeout 120 mpirun --allow-run-as-root --oversubscribe --bind-to none -n 2 "$top_builddir/hpc-train" fit --model mnist-cnn \
+        --data "$work/pictures" --epochs 100000 --global-batch-size 42 --verbose 2 "${strategy[@]}" \
+        --save-weights "$work/stopped.safetensors" >"$work/stopped.out" 2>&1 &
+    launcher=$!
+    for _ in $(seq 600); do
+        grep -q "Epoch 2/" "$work/stopped.out" && break
+        sleep 0.1
+    done
+    kill -TERM "$(process_of stopped 1)"
+    wait $launcher
+    is "$?" 143 "SIGTERM to one rank stops both"
+    like "$(cat "$work/stopped.out")" "stopped by SIGTERM after step [0-9]+, in epoch" "and both know why"
+    ok "$([ -s "$work/stopped.safetensors" ]; echo $?)" "with weights"
+}

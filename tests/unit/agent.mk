@@ -27,9 +27,9 @@ tests_unit_test_buckets_LDADD = $(agent_test_libs)
 tests_unit_test_choose_SOURCES = tests/unit/test_choose.c tests/unit/unit.h
 tests_unit_test_choose_CPPFLAGS = $(agent_test_cppflags)
 tests_unit_test_choose_LDADD = $(agent_test_libs) -lm
-tests_unit_test_compress_SOURCES = tests/unit/test_compress.c tests/unit/unit.h
+tests_unit_test_compress_SOURCES = tests/unit/test_compress.c tests/unit/allocations.h tests/unit/unit.h
 tests_unit_test_compress_CPPFLAGS = $(agent_test_cppflags)
-tests_unit_test_compress_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc
+tests_unit_test_compress_LDFLAGS = $(AM_LDFLAGS) $(count_allocations)
 tests_unit_test_compress_LDADD = $(agent_test_libs)
 tests_unit_test_crew_SOURCES = tests/unit/test_crew.c tests/unit/unit.h
 tests_unit_test_crew_CPPFLAGS = $(agent_test_cppflags)
@@ -66,10 +66,9 @@ tests_unit_reduce_ranks_LDADD = $(agent_test_libs)
 tests_unit_test_ps_SOURCES = tests/unit/test_ps.c tests/unit/unit.h
 tests_unit_test_ps_CPPFLAGS = $(agent_test_cppflags)
 tests_unit_test_ps_LDADD = $(agent_test_libs)
-tests_unit_test_replicas_SOURCES = tests/unit/test_replicas.c tests/unit/unit.h
+tests_unit_test_replicas_SOURCES = tests/unit/test_replicas.c tests/unit/allocations.h tests/unit/unit.h
 tests_unit_test_replicas_CPPFLAGS = $(agent_test_cppflags)
-tests_unit_test_replicas_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc \
-	-Wl,--wrap=realloc -Wl,--wrap=aligned_alloc
+tests_unit_test_replicas_LDFLAGS = $(AM_LDFLAGS) $(count_allocations)
 tests_unit_test_replicas_LDADD = $(agent_test_libs)
 tests_unit_test_report_SOURCES = tests/unit/test_report.c $(pictures) tests/unit/unit.h
 tests_unit_test_report_CPPFLAGS = $(agent_test_cppflags) $(JANSSON_CFLAGS)

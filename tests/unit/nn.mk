@@ -49,15 +49,13 @@ tests_unit_test_nn_gradients_CPPFLAGS = $(test_cppflags)
 tests_unit_test_nn_gradients_LDADD = tests/unit/libref64.la $(nn_test_libs)
 
 # Calls that allocate are counted in all that is linked statically: nn, not the libraries below it.
-tests_unit_test_nn_step_SOURCES = tests/unit/test_nn_step.c $(nn_small) tests/unit/unit.h
+tests_unit_test_nn_step_SOURCES = tests/unit/test_nn_step.c $(nn_small) tests/unit/allocations.h tests/unit/unit.h
 tests_unit_test_nn_step_CPPFLAGS = $(test_cppflags)
-tests_unit_test_nn_step_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc \
-	-Wl,--wrap=realloc -Wl,--wrap=aligned_alloc
+tests_unit_test_nn_step_LDFLAGS = $(AM_LDFLAGS) $(count_allocations)
 tests_unit_test_nn_step_LDADD = $(nn_test_libs)
-tests_unit_test_nn_stage_SOURCES = tests/unit/test_nn_stage.c tests/unit/unit.h
+tests_unit_test_nn_stage_SOURCES = tests/unit/test_nn_stage.c tests/unit/allocations.h tests/unit/unit.h
 tests_unit_test_nn_stage_CPPFLAGS = $(test_cppflags)
-tests_unit_test_nn_stage_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc \
-	-Wl,--wrap=realloc -Wl,--wrap=aligned_alloc -Wl,--wrap=hpct_host_allocate
+tests_unit_test_nn_stage_LDFLAGS = $(AM_LDFLAGS) $(count_allocations) -Wl,--wrap=hpct_host_allocate
 tests_unit_test_nn_stage_LDADD = $(nn_test_libs) -lm
 tests_unit_test_nn_train_SOURCES = tests/unit/test_nn_train.c $(nn_small) tests/unit/unit.h
 tests_unit_test_nn_train_CPPFLAGS = $(test_cppflags)

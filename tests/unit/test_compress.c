@@ -1,5 +1,6 @@
 /* tests/unit/test_compress.c - compressed gradients against plain C: the loops of every instruction
  * set, the selection, and whole reductions of several ranks, which are threads here. */
+#include "tests/unit/allocations.h"
 #include "tests/unit/unit.h"
 
 #include "agent/strategy/compress.h"
@@ -8,25 +9,6 @@
 
 #include <math.h>
 #include <pthread.h>
-#include <stdatomic.h>
-
-/* ---- allocations are counted ---- */
-
-static atomic_int allocations;
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_malloc(size_t size)
-{
-    atomic_fetch_add(&allocations, 1);
-    return __real_malloc(size);
-}
-void *__wrap_calloc(size_t count, size_t size)
-{
-    atomic_fetch_add(&allocations, 1);
-    return __real_calloc(count, size);
-}
 
 /* ---- ranks as threads ---- */
 
@@ -87,7 +69,7 @@ typedef struct run {
     int low_rank; /* of the gradients; 0: they are drawn freely */
     float gradient[RANKS][STEPS][COUNT], applied[RANKS][STEPS][COUNT + 2], residue[RANKS][COUNT];
     double bytes;
-    int allocations;
+    long allocations;
     group group;
 } run;
 
@@ -112,7 +94,7 @@ static void *train(void *argument)
     c->count = COUNT;
     c->warmup = r->options.warmup_steps;
     pthread_barrier_wait(&r->group.barrier);
-    int before = atomic_load(&allocations);
+    long before = allocations;
     for (int step = 0; step < STEPS; step++) {
         float *gradients = r->applied[t->rank][step];
         memcpy(gradients, r->gradient[t->rank][step], COUNT * sizeof *gradients);
@@ -123,7 +105,7 @@ static void *train(void *argument)
     }
     pthread_barrier_wait(&r->group.barrier);
     if (t->rank == 0) {
-        r->allocations = atomic_load(&allocations) - before;
+        r->allocations = allocations - before;
         r->bytes = hpct_compressor_bytes(c);
     }
     pthread_barrier_wait(&r->group.barrier);

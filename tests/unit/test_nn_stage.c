@@ -5,6 +5,7 @@
 #include "nn/record.h"
 #include "nn/run.h"
 #include "nn/stage.h"
+#include "tests/unit/allocations.h"
 #include "tests/unit/unit.h"
 
 #include <math.h>
@@ -13,42 +14,10 @@
 #define MOST_OF_A_PIECE 2
 #define CLASSES 5
 
-/* ---- allocations of nn's own code ---- */
-
-static long allocations;
 static size_t arena_bytes; /* of a backend: activations, arenas, scratch */
 
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__real_realloc(void *memory, size_t size);
-void *__real_aligned_alloc(size_t alignment, size_t size);
 void *__real_hpct_host_allocate(size_t bytes);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_realloc(void *memory, size_t size);
-void *__wrap_aligned_alloc(size_t alignment, size_t size);
 void *__wrap_hpct_host_allocate(size_t bytes);
-
-void *__wrap_malloc(size_t size)
-{
-    allocations++;
-    return __real_malloc(size);
-}
-void *__wrap_calloc(size_t count, size_t size)
-{
-    allocations++;
-    return __real_calloc(count, size);
-}
-void *__wrap_realloc(void *memory, size_t size)
-{
-    allocations++;
-    return __real_realloc(memory, size);
-}
-void *__wrap_aligned_alloc(size_t alignment, size_t size)
-{
-    allocations++;
-    return __real_aligned_alloc(alignment, size);
-}
 void *__wrap_hpct_host_allocate(size_t bytes)
 {
     arena_bytes += bytes;

@@ -1,41 +1,10 @@
 /* One step of a whole model: arenas and buffers, gradients, what the loss is fused with, misuse,
  * allocations. */
 #include "nn/run.h"
+#include "tests/unit/allocations.h"
 #include "tests/unit/nn_small.h"
 
 #include <math.h>
-
-static long allocations; /* made by nn's own code */
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__real_realloc(void *memory, size_t size);
-void *__real_aligned_alloc(size_t alignment, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_realloc(void *memory, size_t size);
-void *__wrap_aligned_alloc(size_t alignment, size_t size);
-
-void *__wrap_malloc(size_t size)
-{
-    allocations++;
-    return __real_malloc(size);
-}
-void *__wrap_calloc(size_t count, size_t size)
-{
-    allocations++;
-    return __real_calloc(count, size);
-}
-void *__wrap_realloc(void *memory, size_t size)
-{
-    allocations++;
-    return __real_realloc(memory, size);
-}
-void *__wrap_aligned_alloc(size_t alignment, size_t size)
-{
-    allocations++;
-    return __real_aligned_alloc(alignment, size);
-}
 
 static void arenas_are_as_promised(void **state)
 {

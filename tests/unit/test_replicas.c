@@ -5,6 +5,7 @@
 #include "agent/strategy/replica_set.h"
 #include "agent/threads.h"
 #include "nn/run.h"
+#include "tests/unit/allocations.h"
 #include "tests/unit/unit.h"
 
 #include <math.h>
@@ -12,42 +13,6 @@
 #define SAMPLE (5 * 5 * 3) /* floats: parts do not begin at multiples of 64 bytes */
 #define MOST 8
 #define STEPS 6
-
-static long allocations; /* made by the project's own code */
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__real_realloc(void *memory, size_t size);
-void *__real_aligned_alloc(size_t alignment, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_realloc(void *memory, size_t size);
-void *__wrap_aligned_alloc(size_t alignment, size_t size);
-
-static void count_it(void)
-{
-    __atomic_add_fetch(&allocations, 1, __ATOMIC_SEQ_CST);
-}
-void *__wrap_malloc(size_t size)
-{
-    count_it();
-    return __real_malloc(size);
-}
-void *__wrap_calloc(size_t count, size_t size)
-{
-    count_it();
-    return __real_calloc(count, size);
-}
-void *__wrap_realloc(void *memory, size_t size)
-{
-    count_it();
-    return __real_realloc(memory, size);
-}
-void *__wrap_aligned_alloc(size_t alignment, size_t size)
-{
-    count_it();
-    return __real_aligned_alloc(alignment, size);
-}
 
 /* ---- a small model with all that could depend on who computes a sample ---- */
 
