@@ -98,10 +98,11 @@ static bool divides(int channels)
 static hpct_blocking blocking(const hpct_op_spec *spec, hpct_precision precision)
 {
     const hpct_window *w = &spec->window;
-    bool can = precision == HPCT_FP32 && hpct_shim_prefers_blocks();
+    bool can = precision == HPCT_FP32 && hpct_shim_prefers_blocks(1);
     switch (spec->kind) {
     case HPCT_OP_CONV2D:
-        can = can && w->groups == 1 && divides(w->in_c) && divides(w->out_c);
+        can = can && w->groups == 1 && divides(w->in_c) && divides(w->out_c) &&
+              hpct_shim_prefers_blocks(w->kernel_h * w->kernel_w);
         break;
     case HPCT_OP_BATCH_NORM:
     case HPCT_OP_MAX_POOL2D:

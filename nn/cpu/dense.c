@@ -1,10 +1,13 @@
 /* Dense by three matrix products. The kernel is kept transposed, [out][in], which leaves the
- * source's gradient and the kernel's gradient without any transposition of a large matrix; forward
- * computes the transposed result, whose transposition back is small. */
+ * source's gradient and the kernel's gradient without any transposition of a large matrix. Forward
+ * is oneDNN's matmul, which divides the result among the threads; where there are too many of them
+ * for that, dnnl_sgemm, which divides the inputs: it computes the transposed result, whose
+ * transposition back is small. */
 #include "nn/cpu/cpu.h"
 
 #include "base/status.h"
 #include "nn/cpu/loops.h"
+#include "nn/cpu/scratch.h"
 #include "nn/cpu/shim.h"
 
 #include <omp.h>
@@ -14,12 +17,21 @@
 
 #define COLUMNS ((size_t) 512) /* of a block: with 128 rows of a kernel 256 KiB */
 
+#define TILE_ROWS ((size_t) 32) /* of the result: what matmul gives to one thread at least */
+#define TILE_COLUMNS ((size_t) 64)
+
+typedef struct dense_op {
+    hpct_op op;
+    hpct_prim **forward; /* by batch size; NULL entries: dnnl_sgemm */
+    size_t result_bytes; /* of the scratch: the transposed result; the primitives' is behind it */
+} dense_op;
+
 static size_t rows_of(const hpct_op *op, int n)
 {
     return (size_t) n * (size_t) op->spec.dense.rows;
 }
 
-static hpct_status forward(hpct_op *op, const hpct_op_call *call)
+static hpct_status forward_transposed(hpct_op *op, const hpct_op_call *call)
 {
     size_t rows = rows_of(op, call->n), in = (size_t) op->spec.dense.in,
            out = (size_t) op->spec.dense.out;
@@ -45,6 +57,17 @@ static hpct_status forward(hpct_op *op, const hpct_op_call *call)
     if (status == HPCT_OK)
         hpct_loops_best()->bias_transposed(rows, out, transposed, bias, op->spec.relu, call->dst);
     return status;
+}
+
+static hpct_status forward(hpct_op *op, const hpct_op_call *call)
+{
+    const dense_op *dense = (const dense_op *) op;
+    hpct_prim *prim = dense->forward[call->batch];
+    void *args[] = {(void *) (uintptr_t) call->src[0], call->param[HPCT_OP_KERNEL], call->dst,
+                    op->spec.no_bias ? NULL : call->param[HPCT_OP_BIAS]};
+    return prim == NULL
+               ? forward_transposed(op, call)
+               : hpct_prim_execute(prim, hpct_cpu_scratch(call, dense->result_bytes), args);
 }
 
 /* Both gradients of the inputs [first, first + count), which are columns of kernel and source. */
@@ -151,7 +174,42 @@ static hpct_status export_param(hpct_op *op, int which, const float *arena, floa
 
 static void destroy(hpct_op *op)
 {
-    free(op);
+    dense_op *dense = (dense_op *) op;
+    for (int i = 0; dense->forward != NULL && i < op->build.num_batch_sizes; i++)
+        hpct_prim_free(dense->forward[i]);
+    free(dense->forward);
+    free(dense);
+}
+
+/* The forward products of all batch sizes, and what each way needs of the scratch. */
+static hpct_status make_forward(dense_op *dense)
+{
+    const hpct_op_build *build = &dense->op.build;
+    const hpct_op_spec *spec = &dense->op.spec;
+    size_t out = (size_t) spec->dense.out, prims = 0;
+    hpct_status status = HPCT_OK;
+    for (int i = 0; i < build->num_batch_sizes && status == HPCT_OK; i++) {
+        size_t rows = rows_of(&dense->op, build->batch_sizes[i]),
+               tiles =
+                   ((rows + TILE_ROWS - 1) / TILE_ROWS) * ((out + TILE_COLUMNS - 1) / TILE_COLUMNS),
+               bytes = hpct_cpu_padded((rows + 1) * out * sizeof(float));
+        if (tiles < (size_t) omp_get_max_threads()) { /* and zeros for a bias */
+            dense->result_bytes = bytes > dense->result_bytes ? bytes : dense->result_bytes;
+            continue;
+        }
+        hpct_product product = {.type = HPCT_FP32,
+                                .m = rows,
+                                .n = out,
+                                .k = (size_t) spec->dense.in,
+                                .trans_b = true,
+                                .bias = !spec->no_bias,
+                                .relu = spec->relu};
+        status = hpct_shim_product(&dense->forward[i], &product);
+        if (status == HPCT_OK && hpct_prim_scratch_bytes(dense->forward[i]) > prims)
+            prims = hpct_prim_scratch_bytes(dense->forward[i]);
+    }
+    dense->op.scratch_bytes = dense->result_bytes + prims;
+    return status;
 }
 
 hpct_status hpct_cpu_make_dense(hpct_op **out, const hpct_op_spec *spec, const hpct_op_build *build)
@@ -162,9 +220,10 @@ hpct_status hpct_cpu_make_dense(hpct_op **out, const hpct_op_spec *spec, const h
                                         .export_param = export_param,
                                         .destroy = destroy};
     static const char layout[] = "dense [out][in]";
-    hpct_op *op = calloc(1, sizeof *op);
-    if (op == NULL)
-        return hpct_fail_memory(sizeof *op);
+    dense_op *dense = calloc(1, sizeof *dense);
+    if (dense == NULL)
+        return hpct_fail_memory(sizeof *dense);
+    hpct_op *op = *out = &dense->op;
     op->class = &class;
     op->spec = *spec;
     op->build = *build;
@@ -177,11 +236,8 @@ hpct_status hpct_cpu_make_dense(hpct_op **out, const hpct_op_spec *spec, const h
     op->backward_reads_src = true;
     op->backward_reads_dst = spec->relu;
     op->backward_keeps_diff_dst = !spec->relu;
-    int largest = 0;
-    for (int i = 0; i < build->num_batch_sizes; i++)
-        largest = build->batch_sizes[i] > largest ? build->batch_sizes[i] : largest;
-    /* The transposed result; behind it zeros for a bias. */
-    op->scratch_bytes = (rows_of(op, largest) + 1) * (size_t) spec->dense.out * sizeof(float);
-    *out = op;
-    return HPCT_OK;
+    dense->forward = calloc((size_t) build->num_batch_sizes, sizeof(hpct_prim *));
+    if (dense->forward == NULL)
+        return hpct_fail_memory((size_t) build->num_batch_sizes * sizeof(hpct_prim *));
+    return make_forward(dense);
 }

@@ -104,13 +104,15 @@ static hpct_status make_batch(product_op *p, int i, size_t *scratch)
     const hpct_op_build *build = &p->op.build;
     const hpct_op_spec *spec = &p->op.spec;
     size_t rows = (size_t) build->batch_sizes[i] * p->rows;
-    hpct_product forward = {.m = rows,
+    hpct_product forward = {.type = HPCT_BF16,
+                            .m = rows,
                             .n = p->out,
                             .k = p->in,
                             .bias = !spec->no_bias,
                             .relu = spec->relu},
-                 data = {.m = rows, .n = p->in, .k = p->out, .trans_b = true},
-                 weights = {.m = p->in,
+                 data = {.type = HPCT_BF16, .m = rows, .n = p->in, .k = p->out, .trans_b = true},
+                 weights = {.type = HPCT_BF16,
+                            .m = p->in,
                             .n = p->out,
                             .k = rows,
                             .trans_a = true,

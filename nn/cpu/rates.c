@@ -70,7 +70,7 @@ static hpct_status measure_gemm(float *memory, double *rate)
 static hpct_status measure_bf16(float *memory, double *rate)
 {
     size_t size = (size_t) GEMM_SIZE * GEMM_SIZE;
-    hpct_product product = {.m = GEMM_SIZE, .n = GEMM_SIZE, .k = GEMM_SIZE};
+    hpct_product product = {.type = HPCT_BF16, .m = GEMM_SIZE, .n = GEMM_SIZE, .k = GEMM_SIZE};
     hpct_prim *prim = NULL;
     void *a = memory, *b = memory + size, *c = memory + 2 * size, *scratch = memory + 3 * size;
     for (size_t i = 0; i < size; i++)

@@ -662,9 +662,10 @@ hpct_status hpct_shim_product(hpct_prim **out, const hpct_product *p)
     dnnl_primitive_attr_t attributes = NULL;
     dnnl_primitive_desc_t desc = NULL;
     pthread_once(&once, open_engine);
-    dnnl_status_t made = md_make_of(&a, 2, sizes_a, dnnl_bf16, p->trans_a ? dnnl_ba : dnnl_ab);
+    dnnl_data_type_t type = p->type == HPCT_BF16 ? dnnl_bf16 : dnnl_f32;
+    dnnl_status_t made = md_make_of(&a, 2, sizes_a, type, p->trans_a ? dnnl_ba : dnnl_ab);
     if (made == dnnl_success)
-        made = md_make_of(&b, 2, sizes_b, dnnl_bf16, p->trans_b ? dnnl_ba : dnnl_ab);
+        made = md_make_of(&b, 2, sizes_b, type, p->trans_b ? dnnl_ba : dnnl_ab);
     if (made == dnnl_success)
         made = md_make(&c, 2, sizes_c, dnnl_ab);
     if (made == dnnl_success && p->bias)
@@ -692,9 +693,14 @@ bool hpct_shim_has_bf16(void)
     return ((unsigned) dnnl_get_effective_cpu_isa() & wanted) == wanted;
 }
 
-bool hpct_shim_prefers_blocks(void)
+static bool has_isa(dnnl_cpu_isa_t isa)
 {
-    return (dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core) == dnnl_cpu_isa_avx512_core;
+    return (dnnl_get_effective_cpu_isa() & isa) == isa;
+}
+
+bool hpct_shim_prefers_blocks(int cells)
+{
+    return has_isa(cells > 1 ? dnnl_cpu_isa_avx512_core_amx : dnnl_cpu_isa_avx512_core);
 }
 
 hpct_status hpct_shim_gemm(const hpct_gemm *g)

@@ -1,8 +1,9 @@
 /* nn/cpu/shim.h - the only door to oneDNN: the primitives we use, behind types that look the same
  * with oneDNN 2 and 3. Only shim.c includes oneDNN's headers.
  *
- * Pictures are NHWC or in blocks of channels as the spec says, biases plain; convolution kernels may have any layout that oneDNN likes. Every
- * memory and scratchpad is the caller's; executing allocates nothing of ours. */
+ * Pictures are NHWC or in blocks of channels as the spec says, biases plain; convolution kernels
+ * may have any layout that oneDNN likes. Every memory and scratchpad is the caller's; executing
+ * allocates nothing of ours. */
 #ifndef HPCT_NN_CPU_SHIM_H
 #define HPCT_NN_CPU_SHIM_H
 
@@ -52,9 +53,10 @@ hpct_status hpct_shim_eltwise_backward(hpct_prim **out, hpct_op_kind kind, size_
 hpct_status hpct_shim_reorder(hpct_prim **out, const hpct_kernel_layout *from,
                               const hpct_kernel_layout *to);
 
-/* C = op(A) op(B) of bf16 matrices, C fp32; row-major and dense: C [m][n], op(A) [m][k], op(B)
- * [k][n]. */
+/* C = op(A) op(B) of matrices of one type, C fp32; row-major and dense: C [m][n], op(A) [m][k],
+ * op(B) [k][n]. */
 typedef struct hpct_product {
+    hpct_precision type; /* of A and B */
     size_t m, n, k;
     bool trans_a, trans_b; /* stored the other way round */
     bool bias;             /* [n], fp32, is added to each row */
@@ -84,8 +86,9 @@ typedef struct hpct_gemm {
 } hpct_gemm;
 hpct_status hpct_shim_gemm(const hpct_gemm *gemm);
 
-/* Whether convolutions are faster on pictures in blocks of HPCT_CHANNEL_BLOCK channels. */
-bool hpct_shim_prefers_blocks(void);
+/* Whether convolutions whose kernels have so many cells are faster on pictures in blocks of
+ * HPCT_CHANNEL_BLOCK channels: as measured (doc/results.md). */
+bool hpct_shim_prefers_blocks(int cells);
 
 /* "oneDNN 2.6.3" */
 const char *hpct_shim_version(void);
