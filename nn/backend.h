@@ -86,6 +86,7 @@ typedef enum hpct_blocking {
 
 typedef struct hpct_backend {
     const char *name;
+    bool low_values; /* activations lie in memory in the model's precision; else as fp32 */
     /* Zeroed memory, 64-byte aligned; NULL when there is none left. release allows NULL. */
     void *(*allocate)(size_t bytes);
     void (*release)(void *memory);

@@ -189,6 +189,7 @@ static hpct_status make_ops(const hpct_model *model, hpct_run *run,
         const hpct_node *node = &model->nodes[i];
         hpct_op_build build = {
             .precision = hpct_node_precision(model, node),
+            .values = run->backend->low_values ? model->precision : HPCT_FP32,
             .batch_sizes = run->batch_sizes,
             .num_batch_sizes = run->num_batch_sizes,
             .fuse_update = run->fuse_update && !node->partial,

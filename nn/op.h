@@ -2,8 +2,9 @@
  * it was built (hpct_op), and one call of it (hpct_op_call). The border between the graph and the
  * backends; neither layers nor the trainer see behind it.
  *
- * Activations are fp32 in every precision, sample first and channels last, except where a backend
- * asks for its channels in blocks (nn/blocks.h). Parameters lie in the arenas, fp32, in a layout of
+ * Activations are fp32 in every precision (in hpct_op_build.values where the backend has
+ * `low_values`: pointers to them are float * all the same), sample first and channels last, except
+ * where a backend asks for its channels in blocks (nn/blocks.h). Parameters lie in the arenas, fp32, in a layout of
  * the backend's own, which import_param and export_param translate. */
 #ifndef HPCT_NN_OP_H
 #define HPCT_NN_OP_H
@@ -165,6 +166,7 @@ bool hpct_op_param_is_state(const hpct_op_spec *spec, int which); /* not trained
 
 typedef struct hpct_op_build {
     hpct_precision precision; /* at least: an operation may find fp32 faster */
+    hpct_precision values;    /* of the activations and their gradients, as they lie in memory */
     const int *batch_sizes;
     int num_batch_sizes;
     bool training;       /* backward will be called */

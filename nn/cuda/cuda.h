@@ -1,0 +1,89 @@
+/* nn/cuda/cuda.h - the GPU that this process computes on, and what all files of the CUDA module
+ * share: handles, error checks, the type of activations, makers of operations.
+ *
+ * The module is one shared library (hpctrain-cuda.so) beside libhpctrain, loaded when a model is
+ * built for the backend "cuda". One process uses one GPU. All work goes in order into one stream;
+ * nothing in forward, backward, loss and update allocates, or waits for the GPU. Arenas,
+ * activations and scratch are device memory; Keras' layout on the host is read and written by
+ * import_param and export_param alone, which wait. Pictures are NHWC.
+ *
+ * Files in C call CUDA's libraries; kernels stand in .cu files behind launchers in C, declared in
+ * nn/cuda/kernels.h. A launcher only enqueues, and reports a failed launch. */
+#ifndef HPCT_NN_CUDA_CUDA_H
+#define HPCT_NN_CUDA_CUDA_H
+
+#include "nn/backend.h"
+
+#include <cublas_v2.h>
+#include <cublasLt.h>
+#include <cuda_runtime_api.h>
+#include <cudnn.h>
+
+typedef struct hpct_cuda {
+    int device; /* CUDA's number of it */
+    int major, minor, multiprocessors;
+    size_t shared_bytes; /* most that a block may ask for */
+    cudaStream_t stream;
+    cublasHandle_t blas; /* bound to the stream, as the other two */
+    cublasLtHandle_t lt;
+    cudnnHandle_t dnn;
+} hpct_cuda;
+
+/* The GPU, after hpct_cuda_open has succeeded once. */
+extern hpct_cuda hpct_gpu;
+
+/* Opens the device that `CUDA_VISIBLE_DEVICES` and HPC_TRAIN_GPU leave, once for the process;
+ * HPCT_ERR_CONFIG in one clear line where there is no driver, no device, or one that is too old. */
+hpct_status hpct_cuda_open(void);
+
+/* HPCT_OK, or an error that names the call and what CUDA says; memory that is lacking is
+ * HPCT_ERR_MEMORY as hpct_fail_memory gives it. */
+hpct_status hpct_cuda_check(cudaError_t error, const char *call);
+hpct_status hpct_cuda_check_blas(cublasStatus_t error, const char *call);
+hpct_status hpct_cuda_check_dnn(cudnnStatus_t error, const char *call);
+#define HPCT_CUDA(call) hpct_cuda_check(call, #call)
+#define HPCT_BLAS(call) hpct_cuda_check_blas(call, #call)
+#define HPCT_DNN(call) hpct_cuda_check_dnn(call, #call)
+
+/* Numbers of activations and their gradients: those of hpct_op_build.values. Pointers to them are
+ * float * in the calls whatever they are; parameters, gradients of parameters and workspaces of
+ * statistics are fp32. */
+size_t hpct_cuda_value_bytes(hpct_precision values); /* 4 or 2 */
+cudaDataType_t hpct_cuda_data_type(hpct_precision values);
+cudnnDataType_t hpct_cuda_dnn_type(hpct_precision values);
+
+/* Between the host and the stream; both wait for the stream. */
+hpct_status hpct_cuda_to_host(void *host, const void *device, size_t bytes);
+hpct_status hpct_cuda_from_host(void *device, const void *host, size_t bytes);
+
+/* Makers of operations, as make_op of hpct_backend: *out is set also on failure when there is
+ * something to destroy. */
+hpct_status hpct_cuda_make_conv2d(hpct_op **out, const hpct_op_spec *spec,
+                                  const hpct_op_build *build);
+hpct_status hpct_cuda_make_dense(hpct_op **out, const hpct_op_spec *spec,
+                                 const hpct_op_build *build);
+hpct_status hpct_cuda_make_pool(hpct_op **out, const hpct_op_spec *spec,
+                                const hpct_op_build *build); /* both poolings */
+hpct_status hpct_cuda_make_activation(hpct_op **out, const hpct_op_spec *spec,
+                                      const hpct_op_build *build); /* RELU … GELU, RESCALING */
+hpct_status hpct_cuda_make_softmax(hpct_op **out, const hpct_op_spec *spec,
+                                   const hpct_op_build *build);
+hpct_status hpct_cuda_make_join(hpct_op **out, const hpct_op_spec *spec,
+                                const hpct_op_build *build); /* ADD, CONCATENATE */
+hpct_status hpct_cuda_make_batch_norm(hpct_op **out, const hpct_op_spec *spec,
+                                      const hpct_op_build *build);
+hpct_status hpct_cuda_make_pad2d(hpct_op **out, const hpct_op_spec *spec,
+                                 const hpct_op_build *build);
+hpct_status hpct_cuda_make_dropout(hpct_op **out, const hpct_op_spec *spec,
+                                   const hpct_op_build *build);
+hpct_status hpct_cuda_make_picture(hpct_op **out, const hpct_op_spec *spec,
+                                   const hpct_op_build *build);
+
+/* The other entries of the backend's table. */
+hpct_status hpct_cuda_loss(const hpct_loss_call *call);
+hpct_status hpct_cuda_update(const hpct_update_call *call);
+hpct_status hpct_cuda_accumulate(size_t count, const float *src, float *dst, bool first);
+hpct_status hpct_cuda_scale(size_t count, float factor, float *dst);
+hpct_status hpct_cuda_measure(hpct_precision precision, hpct_rates *rates);
+
+#endif
