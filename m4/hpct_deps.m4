@@ -236,23 +236,118 @@ AC_DEFUN([HPCT_WANT_HDF5], [
 ])
 
 # GPUs: looked for and reported; the version is built for CPUs alone so far.
+# CUDA, cuDNN and NCCL, for the GPU module (nn/cuda/): from a toolkit's folder, from the distribution,
+# or from the folder "nvidia" of Python's packages, which has a folder for each library and no names
+# without a version.
+AC_DEFUN([HPCT_CUDA_PLACES], [
+  hpct_cuda_root=
+  AS_CASE([$with_cuda],
+    [yes], [AS_IF([test -d /usr/local/cuda/include], [hpct_cuda_root=/usr/local/cuda])],
+    [no], [], [hpct_cuda_root=$with_cuda])
+  AS_IF([test -n "$hpct_cuda_root" && test ! -e "$hpct_cuda_root/include/cuda_runtime_api.h"], [
+    for hpct_dir in "$hpct_cuda_root"/*/include; do
+      AS_IF([test -d "$hpct_dir"], [hpct_cuda_cppflags="$hpct_cuda_cppflags -I$hpct_dir"])
+    done
+    for hpct_dir in "$hpct_cuda_root"/*/lib; do
+      AS_IF([test -d "$hpct_dir"], [hpct_cuda_ldflags="$hpct_cuda_ldflags -L$hpct_dir"])
+    done], [test -n "$hpct_cuda_root"], [
+    hpct_cuda_cppflags="-I$hpct_cuda_root/include"
+    hpct_cuda_ldflags=
+    for hpct_dir in lib64 lib lib/x86_64-linux-gnu; do
+      AS_IF([test -d "$hpct_cuda_root/$hpct_dir"],
+        [hpct_cuda_ldflags="$hpct_cuda_ldflags -L$hpct_cuda_root/$hpct_dir"])
+    done])
+])
+
+# HPCT_CUDA_LIBS(VARIABLE, NAMES): -lNAME of each, or its file with a version where there is no other.
+AC_DEFUN([HPCT_CUDA_LIBS], [
+  $1=
+  for hpct_name in $2; do
+    hpct_lib="-l$hpct_name"
+    for hpct_dir in $hpct_cuda_ldflags; do
+      for hpct_file in "${hpct_dir@%:@-L}/lib$hpct_name".so.*; do
+        AS_IF([test -e "$hpct_file" && test ! -e "${hpct_dir@%:@-L}/lib$hpct_name.so"],
+          [hpct_lib="-l:${hpct_file@%:@@%:@*/}"])
+      done
+    done
+    $1="$$1 $hpct_lib"
+  done
+])
+
+# nvcc, what it can compile for, and what is asked for: hpct_cuda_archs, and flags in CUDA_ARCH_FLAGS:
+# machine code of each, and PTX of the newest, which drivers compile for GPUs that are newer still.
+AC_DEFUN([HPCT_NVCC], [
+  AC_ARG_ENABLE([cuda-archs],
+    [AS_HELP_STRING([--enable-cuda-archs=LIST],
+      [GPUs that there is machine code for, as in "80,90" (the default; newer ones compile it when
+       they start), or all, which the module of a release has])], [], [enable_cuda_archs=80,90])
+  AC_ARG_VAR([NVCC], [CUDA's compiler])
+  hpct_have_nvcc=no
+  AC_PATH_PROG([NVCC], [nvcc], [],
+    [$hpct_cuda_root/bin:$(echo $hpct_cuda_root/*/bin | tr ' ' ':'):$PATH])
+  AS_IF([test -n "$NVCC"], [
+    hpct_known=" $("$NVCC" --list-gpu-arch 2>/dev/null | $SED -n 's/^compute_//p' | sort -n | tr '\n' ' ')"
+    AS_CASE([$enable_cuda_archs], [all|yes],
+      [hpct_wanted="70 75 80 86 89 90 100"], [hpct_wanted=$(echo "$enable_cuda_archs" | tr ',' ' ')])
+    hpct_cuda_archs=
+    CUDA_ARCH_FLAGS=
+    for hpct_arch in $hpct_wanted; do
+      AS_CASE([$hpct_known], [*" $hpct_arch "*], [
+        hpct_cuda_archs="$hpct_cuda_archs $hpct_arch"
+        hpct_newest=$hpct_arch
+        CUDA_ARCH_FLAGS="$CUDA_ARCH_FLAGS -gencode=arch=compute_$hpct_arch,code=sm_$hpct_arch"], [
+        AS_CASE([$enable_cuda_archs], [all|yes], [],
+          [AC_MSG_ERROR([--enable-cuda-archs: $NVCC does not know $hpct_arch; it knows:$hpct_known])])])
+    done
+    CUDA_ARCH_FLAGS="$CUDA_ARCH_FLAGS -gencode=arch=compute_$hpct_newest,code=compute_$hpct_newest"
+    AC_MSG_CHECKING([whether $NVCC works])
+    AS_ECHO(["__global__ void f(float *x) { *x = 1; }"]) >conftest.cu
+    AS_IF([AM_RUN_LOG(["$NVCC" $hpct_cuda_cppflags -arch=compute_$hpct_newest -ptx conftest.cu -o conftest.ptx])],
+      [hpct_have_nvcc=yes])
+    rm -f conftest.cu conftest.ptx
+    AC_MSG_RESULT([$hpct_have_nvcc])])
+  AC_SUBST([CUDA_ARCH_FLAGS])
+])
+
+# The module is built where CUDA, cuDNN and a working nvcc are.
 AC_DEFUN([HPCT_WANT_CUDA], [
-  AS_IF([test "$with_cuda" = yes && test -d /usr/local/cuda/include], [
-    hpct_cuda_cppflags="-I/usr/local/cuda/include"
-    hpct_cuda_ldflags="-L/usr/local/cuda/lib64"])
-  HPCT_OPTIONAL([cuda], [CUDA 12 or later], [-lcudart -lcublas], [[#include <cuda_runtime_api.h>
+  HPCT_CUDA_PLACES
+  HPCT_CUDA_LIBS([hpct_cuda_libs], [cudart cublas cublasLt])
+  HPCT_CUDA_LIBS([hpct_cudnn_libs], [cudnn])
+  HPCT_CUDA_LIBS([hpct_nccl_libs], [nccl])
+  HPCT_OPTIONAL([cuda], [CUDA 12 or later], [$hpct_cuda_libs], [[#include <cuda_runtime_api.h>
 #if CUDART_VERSION < 12000
 #error too old
 #endif]], [[cudaFree(0);]])
   AS_IF([test $hpct_have_cuda = no], [with_cudnn=no; with_nccl=no])
-  HPCT_OPTIONAL([cudnn], [cuDNN 9], [-lcudnn], [[#include <cudnn.h>
+  HPCT_OPTIONAL([cudnn], [cuDNN 9], [$hpct_cudnn_libs], [[#include <cudnn.h>
 #if CUDNN_MAJOR < 9
 #error too old
 #endif]], [[return (int) cudnnGetVersion();]])
-  HPCT_OPTIONAL([nccl], [NCCL 2.18 or later], [-lnccl], [[#include <nccl.h>
+  HPCT_OPTIONAL([nccl], [NCCL 2.18 or later], [$hpct_nccl_libs], [[#include <nccl.h>
 #if NCCL_VERSION_CODE < 21800
 #error too old
 #endif]], [[int version; ncclGetVersion(&version);]])
+  hpct_have_nvcc=no
+  AS_IF([test $hpct_have_cudnn = yes], [HPCT_NVCC])
+  AS_IF([test $hpct_have_nvcc = yes],
+    [HPCT_FOUND([the GPU module], [for compute capabilities$hpct_cuda_archs, and newer ones])],
+    [HPCT_FOUND([the GPU module], [no: it needs CUDA with nvcc, and cuDNN])
+     AS_IF([test "$with_cuda" != yes && test "$with_cuda" != no],
+       [AC_MSG_ERROR([--with-cuda=$with_cuda: the GPU module needs nvcc and cuDNN as well])])])
+  AM_CONDITIONAL([HAVE_CUDA], [test $hpct_have_nvcc = yes])
+  AM_CONDITIONAL([HAVE_NCCL], [test $hpct_have_nvcc = yes && test $hpct_have_nccl = yes])
+  CUDA_CPPFLAGS=$(echo "$hpct_cuda_cppflags $hpct_cudnn_cppflags $hpct_nccl_cppflags" |
+    $SED 's/-I/-isystem /g')
+  hpct_dirs="$hpct_cuda_ldflags $hpct_cudnn_ldflags $hpct_nccl_ldflags"
+  CUDA_LIBS="$hpct_dirs $(echo "$hpct_dirs" | $SED 's/-L/-Wl,-rpath,/g') $hpct_cuda_libs $hpct_cudnn_libs"
+  NCCL_LIBS=$hpct_nccl_libs
+  NVCC_WARNINGS="-Xcompiler=-Wall,-Wextra"
+  AS_IF([test "$enable_werror" = yes], [NVCC_WARNINGS="$NVCC_WARNINGS -Werror=all-warnings"])
+  AC_SUBST([CUDA_CPPFLAGS])
+  AC_SUBST([CUDA_LIBS])
+  AC_SUBST([NCCL_LIBS])
+  AC_SUBST([NVCC_WARNINGS])
 ])
 
 AC_DEFUN([HPCT_REPORT_MISSING], [

@@ -2,11 +2,24 @@
 #include "nn/backend.h"
 
 #include "base/status.h"
+#include "nn/module.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 const hpct_backend *const hpct_backends[] = {&hpct_backend_cpu, &hpct_backend_ref, NULL};
+
+/* The one that is a module. */
+static hpct_status find_cuda(const hpct_backend **out)
+{
+    void *found = NULL;
+    hpct_status status = hpct_module_find(&found, HPCT_MODULE_CUDA, "hpct_backend_cuda");
+    if (status == HPCT_OK)
+        status = ((const hpct_backend *) found)->device->open();
+    if (status == HPCT_OK)
+        *out = found;
+    return status;
+}
 
 hpct_status hpct_backend_find(const hpct_backend **out, const char *name)
 {
@@ -17,10 +30,20 @@ hpct_status hpct_backend_find(const hpct_backend **out, const char *name)
             return HPCT_OK;
         }
         size_t used = strlen(names);
-        snprintf(names + used, sizeof names - used, "%s%s", i == 0 ? "" : ", ",
-                 hpct_backends[i]->name);
+        snprintf(names + used, sizeof names - used, "%s, ", hpct_backends[i]->name);
     }
-    return hpct_fail(HPCT_ERR_USAGE, "there is no backend \"%s\"; there are: %s", name, names);
+    if (strcmp(name, "cuda") == 0)
+        return find_cuda(out);
+    return hpct_fail(HPCT_ERR_USAGE, "there is no backend \"%s\"; there are: %scuda", name, names);
+}
+
+hpct_status hpct_backend_choose(const hpct_backend **out, const char *name)
+{
+    if (strcmp(name, "auto") != 0)
+        return hpct_backend_find(out, name);
+    if (find_cuda(out) != HPCT_OK)
+        *out = &hpct_backend_cpu;
+    return HPCT_OK;
 }
 
 /* Zeros from the system cost nothing until they are touched, and lie near the thread that does. So

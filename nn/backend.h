@@ -19,6 +19,12 @@ typedef enum hpct_loss_form {
     HPCT_LOSS_FORMS
 } hpct_loss_form;
 
+/* Bytes of a number. */
+static inline size_t hpct_precision_bytes(hpct_precision precision)
+{
+    return precision == HPCT_FP32 ? 4 : 2;
+}
+
 typedef struct hpct_loss_call {
     hpct_loss_form form;
     int n, classes;
@@ -29,8 +35,10 @@ typedef struct hpct_loss_call {
     float label_smoothing; /* y (1 - s) + s / classes, or s / 2 of the binary ones */
     float threshold;       /* of a single output: above it means 1 */
     int top_k;
-    float scale;     /* of diff_src */
-    float *diff_src; /* [n][classes], or NULL */
+    float scale;           /* of diff_src */
+    float *diff_src;       /* [n][classes], or NULL */
+    hpct_precision values; /* of src and diff_src, as they lie in memory */
+    /* Overwritten; in the backend's memory, as everything here: who asks for them copies them. */
     hpct_batch_sums *sums;
 } hpct_loss_call;
 
@@ -84,8 +92,35 @@ typedef enum hpct_blocking {
     HPCT_BLOCKS_EACH, /* what it reads and what it writes independently */
 } hpct_blocking;
 
+/* What a backend has whose memory is a device's: the host's pointers do not reach there. Work goes
+ * in the order of the calls, and a call does not wait for it unless it says so. */
+typedef struct hpct_device {
+    /* Once, before all else; repeats the first answer. HPCT_ERR_CONFIG, in one line, where there is
+     * no driver or no device. */
+    hpct_status (*open)(void);
+    /* One line of the device with this number, from 0: name, memory, what it can do; false when
+     * there is none. Versions of libraries and driver in another. Without `open`. */
+    bool (*describe)(int number, char *text, size_t size);
+    void (*versions)(char *text, size_t size);
+    hpct_status (*memory)(size_t *left, size_t *all); /* bytes of the device */
+    /* Zeroed memory of the host that the device can reach; NULL when there is none left. */
+    void *(*allocate_host)(size_t bytes);
+    void (*release_host)(void *memory);
+    /* Wait until it is done, and all that was called before. */
+    hpct_status (*to_host)(void *host, const void *memory, size_t bytes);
+    hpct_status (*from_host)(void *memory, const void *host, size_t bytes);
+    /* From allocate_host's memory, which must stay as it is until a call that waits. */
+    hpct_status (*send)(void *memory, const void *host, size_t bytes);
+    hpct_status (*zero)(void *memory, size_t bytes);
+    hpct_status (*wait)(void);
+    /* fp32 to numbers in `values`, which are not fp32, and back; of the device both. */
+    hpct_status (*to_values)(hpct_precision values, size_t count, const float *from, float *to);
+    hpct_status (*from_values)(hpct_precision values, size_t count, const float *from, float *to);
+} hpct_device;
+
 typedef struct hpct_backend {
     const char *name;
+    const hpct_device *device; /* NULL: its memory is the host's */
     bool low_values; /* activations lie in memory in the model's precision; else as fp32 */
     /* Zeroed memory, 64-byte aligned; NULL when there is none left. release allows NULL. */
     void *(*allocate)(size_t bytes);
@@ -101,8 +136,11 @@ typedef struct hpct_backend {
     hpct_blocking (*blocking)(const hpct_op_spec *spec, hpct_precision precision);
     hpct_status (*loss)(const hpct_loss_call *call);
     hpct_status (*update)(const hpct_update_call *call);
-    /* dst += src, or dst = src when it is the first. */
+    /* dst += src, or dst = src when it is the first; in fp32. */
     hpct_status (*accumulate)(size_t count, const float *src, float *dst, bool first);
+    /* dst += src, of activations or their gradients. NULL: they are fp32, as accumulate has them.
+     */
+    hpct_status (*add_values)(hpct_precision values, size_t count, const float *src, float *dst);
     hpct_status (*scale)(size_t count, float factor, float *dst); /* dst *= factor */
     /* NULL: it has no rates to compare with. */
     hpct_status (*measure)(hpct_precision precision, hpct_rates *rates);
@@ -114,8 +152,22 @@ extern const hpct_backend hpct_backend_cpu;
 /* All backends built in, ended by NULL. */
 extern const hpct_backend *const hpct_backends[];
 
-/* By name; HPCT_ERR_USAGE, listing the names, when there is none such. */
+/* By name, and ready to be used. "cuda" is loaded when it is asked for first (nn/module.h).
+ * HPCT_ERR_USAGE, listing the names, when there is none such; HPCT_ERR_CONFIG, in one line, where
+ * its module is not installed, lacks a library, or finds no device. */
 hpct_status hpct_backend_find(const hpct_backend **out, const char *name);
+
+/* "auto": the cuda backend where it can be had, else the cpu backend; or by name. */
+hpct_status hpct_backend_choose(const hpct_backend **out, const char *name);
+
+/* Between the host and the backend's memory, which may be the host's; device->to_host and so on.
+ * memory_wait returns when all that was called has ended. */
+hpct_status hpct_memory_to_host(const hpct_backend *backend, void *host, const void *memory,
+                                size_t bytes);
+hpct_status hpct_memory_from_host(const hpct_backend *backend, void *memory, const void *host,
+                                  size_t bytes);
+hpct_status hpct_memory_zero(const hpct_backend *backend, void *memory, size_t bytes);
+hpct_status hpct_memory_wait(const hpct_backend *backend);
 
 /* allocate/release of every backend that computes in host memory. */
 void *hpct_host_allocate(size_t bytes);

@@ -1,6 +1,19 @@
 # nn/: tensors, the model graph, layers, losses, optimizers, models. Knows nothing of ranks.
 hpctrain_HEADERS += include/hpctrain/model.h include/hpctrain/optimizer.h
-noinst_LTLIBRARIES += nn/libnn.la nn/libnncpu.la
+noinst_LTLIBRARIES += nn/libnn.la nn/libnncpu.la nn/libnnop.la
+
+# What modules have their own copies of: what follows from an operation's description alone.
+nn_libnnop_la_SOURCES = \
+	nn/file.c \
+	nn/file.h \
+	nn/op.c \
+	nn/op.h \
+	nn/picture.c \
+	nn/picture.h \
+	nn/rng.c \
+	nn/rng.h
+nn_libnnop_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
+nn_libnnop_la_CFLAGS = $(AM_CFLAGS) -fopenmp-simd
 
 nn_libnn_la_SOURCES = \
 	nn/backend.c \
@@ -19,8 +32,6 @@ nn_libnn_la_SOURCES = \
 	nn/dropout.h \
 	nn/emulate.c \
 	nn/emulate.h \
-	nn/file.c \
-	nn/file.h \
 	nn/blocks.c \
 	nn/blocks.h \
 	nn/flow.c \
@@ -28,13 +39,14 @@ nn_libnn_la_SOURCES = \
 	nn/graph.c \
 	nn/graph.h \
 	nn/matrices.c \
+	nn/memory.c \
 	nn/memory_plan.c \
 	nn/merged.c \
 	nn/merged.h \
+	nn/module.c \
+	nn/module.h \
 	nn/norm_sync.c \
 	nn/norm_sync.h \
-	nn/op.c \
-	nn/op.h \
 	nn/optimizer.c \
 	nn/optimizer.h \
 	nn/parallel.c \
@@ -42,8 +54,6 @@ nn_libnn_la_SOURCES = \
 	nn/params.c \
 	nn/parts.c \
 	nn/parts.h \
-	nn/picture.c \
-	nn/picture.h \
 	nn/place.c \
 	nn/plan.c \
 	nn/plan.h \
@@ -54,8 +64,6 @@ nn_libnn_la_SOURCES = \
 	nn/record.c \
 	nn/record.h \
 	nn/replicas.h \
-	nn/rng.c \
-	nn/rng.h \
 	nn/run.h \
 	nn/safetensors.c \
 	nn/safetensors.h \
@@ -104,9 +112,9 @@ nn_libnn_la_SOURCES = \
 	nn/ref/ref.h \
 	nn/ref/update.c \
 	$(nn_ref_kernels)
-nn_libnn_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE $(JANSSON_CFLAGS) $(HDF5_CPPFLAGS)
+nn_libnn_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE -DHPCT_MODULE_DIR='"$(pkglibdir)"' $(JANSSON_CFLAGS) $(HDF5_CPPFLAGS)
 nn_libnn_la_CFLAGS = $(AM_CFLAGS) -fopenmp-simd
-nn_libnn_la_LIBADD = nn/libnncpu.la base/libbase.la $(JANSSON_LIBS)
+nn_libnn_la_LIBADD = nn/libnnop.la nn/libnncpu.la base/libbase.la $(JANSSON_LIBS)
 
 # Keras' files: models as JSON, weights as HDF5. HDF5's library is loaded at run time.
 nn_keras = \
@@ -187,3 +195,5 @@ nn_libnncpu_la_CPPFLAGS = $(AM_CPPFLAGS) $(ONEDNN_CPPFLAGS)
 # sqrtf becomes one instruction where it need not set errno.
 nn_libnncpu_la_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS) -fno-math-errno
 nn_libnncpu_la_LIBADD = $(ONEDNN_LIBS) $(OPENMP_CFLAGS)
+
+include nn/cuda/local.mk

@@ -36,8 +36,7 @@ extern hpct_cuda hpct_gpu;
  * HPCT_ERR_CONFIG in one clear line where there is no driver, no device, or one that is too old. */
 hpct_status hpct_cuda_open(void);
 
-/* HPCT_OK, or an error that names the call and what CUDA says; memory that is lacking is
- * HPCT_ERR_MEMORY as hpct_fail_memory gives it. */
+/* HPCT_OK, or HPCT_ERR_INTERNAL with the name of the function called and what CUDA says. */
 hpct_status hpct_cuda_check(cudaError_t error, const char *call);
 hpct_status hpct_cuda_check_blas(cublasStatus_t error, const char *call);
 hpct_status hpct_cuda_check_dnn(cudnnStatus_t error, const char *call);
@@ -85,5 +84,11 @@ hpct_status hpct_cuda_update(const hpct_update_call *call);
 hpct_status hpct_cuda_accumulate(size_t count, const float *src, float *dst, bool first);
 hpct_status hpct_cuda_scale(size_t count, float factor, float *dst);
 hpct_status hpct_cuda_measure(hpct_precision precision, hpct_rates *rates);
+/* dst += src, of activations. */
+hpct_status hpct_cuda_add_values(hpct_precision values, size_t count, const float *src, float *dst);
+/* From fp32 to activations and back, both on the device; `values` is not HPCT_FP32. */
+hpct_status hpct_cuda_to_values(hpct_precision values, size_t count, const float *from, float *to);
+hpct_status hpct_cuda_from_values(hpct_precision values, size_t count, const float *from,
+                                  float *to);
 
 #endif

@@ -36,7 +36,7 @@ sanitized_build() {
     export UBSAN_OPTIONS=print_stacktrace=1
     export LSAN_OPTIONS=suppressions=$top_srcdir/tests/build/lsan.supp:print_suppressions=0
     # At -O2 the checks of the vector loops alone take a minute to compile.
-    second_build "$1" "$2" --enable-sanitizers CFLAGS="-O1 -g -fno-var-tracking"
+    second_build "$1" "$2" --enable-sanitizers --without-cuda CFLAGS="-O1 -g -fno-var-tracking"
 }
 
 # What programs that use MPI need besides: the slow unwinder sees through C libraries built without frame pointers.

@@ -193,7 +193,7 @@ static void misuse_is_refused(void **state)
     small_compile(model, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY, 0);
     options.backend = "abacus";
     assert_int_equal(hpct_model_build(model, &options), HPCT_ERR_USAGE);
-    assert_string_equal(hpct_last_error(), "there is no backend \"abacus\"; there are: cpu, ref");
+    assert_string_equal(hpct_last_error(), "there is no backend \"abacus\"; there are: cpu, ref, cuda");
     options.backend = "cpu";
     options.batch_sizes = &zero;
     assert_int_equal(hpct_model_build(model, &options), HPCT_ERR_USAGE);

@@ -1,0 +1,374 @@
+/* The GPU: opening it, its memory, and the backend's table. */
+#include "nn/cuda/cuda.h"
+
+#include "base/status.h"
+#include "nn/cuda/which.h"
+#include "nn/module.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Those that are not there yet. */
+#pragma weak hpct_cuda_accumulate
+#pragma weak hpct_cuda_add_values
+#pragma weak hpct_cuda_from_values
+#pragma weak hpct_cuda_loss
+#pragma weak hpct_cuda_make_activation
+#pragma weak hpct_cuda_make_batch_norm
+#pragma weak hpct_cuda_make_conv2d
+#pragma weak hpct_cuda_make_dense
+#pragma weak hpct_cuda_make_dropout
+#pragma weak hpct_cuda_make_join
+#pragma weak hpct_cuda_make_pad2d
+#pragma weak hpct_cuda_make_picture
+#pragma weak hpct_cuda_make_pool
+#pragma weak hpct_cuda_make_softmax
+#pragma weak hpct_cuda_measure
+#pragma weak hpct_cuda_scale
+#pragma weak hpct_cuda_to_values
+#pragma weak hpct_cuda_update
+
+#define LEAST_MAJOR 7
+#define BLAS_BYTES                                                                                 \
+    ((size_t) 32 << 20) /* cuBLAS's own workspace, that it allocates none in a step */
+
+hpct_cuda hpct_gpu;
+
+/* ---- errors ---- */
+
+static hpct_status failed(const char *call, const char *what)
+{
+    return hpct_fail(HPCT_ERR_INTERNAL, "%.*s: %s", (int) strcspn(call, "("), call, what);
+}
+
+hpct_status hpct_cuda_check(cudaError_t error, const char *call)
+{
+    if (error == cudaSuccess)
+        return HPCT_OK;
+    cudaGetLastError(); /* it has been told: the next launch is not to blame */
+    return failed(call, cudaGetErrorString(error));
+}
+
+hpct_status hpct_cuda_check_blas(cublasStatus_t error, const char *call)
+{
+    return error == CUBLAS_STATUS_SUCCESS ? HPCT_OK : failed(call, cublasGetStatusString(error));
+}
+
+hpct_status hpct_cuda_check_dnn(cudnnStatus_t error, const char *call)
+{
+    return error == CUDNN_STATUS_SUCCESS ? HPCT_OK : failed(call, cudnnGetErrorString(error));
+}
+
+/* ---- opening ---- */
+
+/* What stands in the way of CUDA, in one line. */
+static hpct_status count_devices(int *count)
+{
+    int driver = 0, runtime = 0;
+    cudaError_t error = cudaGetDeviceCount(count);
+    if (error == cudaSuccess && *count > 0)
+        return HPCT_OK;
+    cudaGetLastError();
+    cudaDriverGetVersion(&driver);
+    cudaRuntimeGetVersion(&runtime);
+    if (driver == 0)
+        return hpct_fail(HPCT_ERR_CONFIG, "no GPU: NVIDIA's driver is not here; take --device cpu");
+    if (error == cudaErrorInsufficientDriver)
+        return hpct_fail(HPCT_ERR_CONFIG,
+                         "no GPU: NVIDIA's driver here is for CUDA %d.%d, this program for CUDA "
+                         "%d.%d: install a newer driver, or take --device cpu",
+                         driver / 1000, driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
+    return hpct_fail(HPCT_ERR_CONFIG, "no GPU: %s; take --device cpu",
+                     error == cudaSuccess ? "CUDA shows none" : cudaGetErrorString(error));
+}
+
+static hpct_status attribute(int *value, enum cudaDeviceAttr which)
+{
+    return HPCT_CUDA(cudaDeviceGetAttribute(value, which, hpct_gpu.device));
+}
+
+static hpct_status read_device(void)
+{
+    int shared = 0;
+    hpct_status status = attribute(&hpct_gpu.major, cudaDevAttrComputeCapabilityMajor);
+    if (status == HPCT_OK)
+        status = attribute(&hpct_gpu.minor, cudaDevAttrComputeCapabilityMinor);
+    if (status == HPCT_OK)
+        status = attribute(&hpct_gpu.multiprocessors, cudaDevAttrMultiProcessorCount);
+    if (status == HPCT_OK)
+        status = attribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin);
+    hpct_gpu.shared_bytes = (size_t) shared;
+    if (status == HPCT_OK && hpct_gpu.major < LEAST_MAJOR)
+        status = hpct_fail(HPCT_ERR_CONFIG,
+                           "the GPU has compute capability %d.%d, it must be %d.0 or more: take "
+                           "--device cpu",
+                           hpct_gpu.major, hpct_gpu.minor, LEAST_MAJOR);
+    return status;
+}
+
+static hpct_status make_handles(void)
+{
+    void *workspace = NULL;
+    hpct_status status =
+        HPCT_CUDA(cudaStreamCreateWithFlags(&hpct_gpu.stream, cudaStreamNonBlocking));
+    if (status == HPCT_OK)
+        status = HPCT_BLAS(cublasCreate(&hpct_gpu.blas));
+    if (status == HPCT_OK)
+        status = HPCT_BLAS(cublasSetStream(hpct_gpu.blas, hpct_gpu.stream));
+    if (status == HPCT_OK)
+        status = HPCT_CUDA(cudaMalloc(&workspace, BLAS_BYTES));
+    if (status == HPCT_OK) /* after SetStream, which takes it away */
+        status = HPCT_BLAS(cublasSetWorkspace(hpct_gpu.blas, workspace, BLAS_BYTES));
+    if (status == HPCT_OK)
+        status = HPCT_BLAS(cublasSetMathMode(hpct_gpu.blas, CUBLAS_TF32_TENSOR_OP_MATH));
+    if (status == HPCT_OK)
+        status = HPCT_BLAS(cublasLtCreate(&hpct_gpu.lt));
+    if (status == HPCT_OK)
+        status = HPCT_DNN(cudnnCreate(&hpct_gpu.dnn));
+    if (status == HPCT_OK)
+        status = HPCT_DNN(cudnnSetStream(hpct_gpu.dnn, hpct_gpu.stream));
+    return status;
+}
+
+static hpct_status open_device(void)
+{
+    int count = 0;
+    hpct_status status = count_devices(&count);
+    if (status == HPCT_OK)
+        status = hpct_cuda_which(getenv("HPC_TRAIN_GPU"), getenv("CUDA_VISIBLE_DEVICES"), count,
+                                 &hpct_gpu.device);
+    if (status == HPCT_OK)
+        status = HPCT_CUDA(cudaSetDevice(hpct_gpu.device));
+    if (status == HPCT_OK)
+        status = read_device();
+    return status == HPCT_OK ? make_handles() : status;
+}
+
+static struct {
+    hpct_status status;
+    char message[512];
+} opened;
+
+static void open_once(void)
+{
+    opened.status = open_device();
+    if (opened.status != HPCT_OK)
+        snprintf(opened.message, sizeof opened.message, "%s", hpct_last_error());
+}
+
+hpct_status hpct_cuda_open(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, open_once);
+    return opened.status == HPCT_OK ? HPCT_CUDA(cudaSetDevice(hpct_gpu.device))
+                                    : hpct_fail(opened.status, "%s", opened.message);
+}
+
+static bool describe(int number, char *text, size_t size)
+{
+    struct cudaDeviceProp about;
+    int count = 0;
+    if (count_devices(&count) != HPCT_OK || number >= count ||
+        HPCT_CUDA(cudaGetDeviceProperties(&about, number)) != HPCT_OK)
+        return false;
+    snprintf(text, size, "%s, %.1f GiB, compute capability %d.%d, %d multiprocessors", about.name,
+             (double) about.totalGlobalMem / (1 << 30), about.major, about.minor,
+             about.multiProcessorCount);
+    return true;
+}
+
+static void versions(char *text, size_t size)
+{
+    int driver = 0, runtime = 0;
+    size_t dnn = cudnnGetVersion(), blas = cublasLtGetVersion();
+    cudaDriverGetVersion(&driver);
+    cudaRuntimeGetVersion(&runtime);
+    int used = snprintf(text, size, "CUDA %d.%d, cuDNN %zu.%zu.%zu, cuBLAS %zu.%zu.%zu, ",
+                        runtime / 1000, runtime % 1000 / 10, dnn / 10000, dnn % 10000 / 100,
+                        dnn % 100, blas / 10000, blas % 10000 / 100, blas % 100);
+    if (driver == 0)
+        snprintf(text + used, size - (size_t) used, "no driver");
+    else
+        snprintf(text + used, size - (size_t) used, "driver for CUDA %d.%d", driver / 1000,
+                 driver % 1000 / 10);
+}
+
+/* ---- memory ---- */
+
+static void *allocate(size_t bytes)
+{
+    void *memory = NULL;
+    cudaSetDevice(hpct_gpu.device); /* CUDA keeps it for each thread of the host */
+    if (cudaMalloc(&memory, bytes > 0 ? bytes : 1) != cudaSuccess) {
+        cudaGetLastError();
+        return NULL;
+    }
+    if (cudaMemsetAsync(memory, 0, bytes > 0 ? bytes : 1, hpct_gpu.stream) == cudaSuccess)
+        return memory;
+    cudaGetLastError();
+    cudaFree(memory);
+    return NULL;
+}
+
+static void release(void *memory)
+{
+    cudaFree(memory); /* waits for the device; allows NULL */
+}
+
+static void *allocate_host(size_t bytes)
+{
+    void *memory = NULL;
+    if (cudaHostAlloc(&memory, bytes > 0 ? bytes : 1, cudaHostAllocDefault) != cudaSuccess) {
+        cudaGetLastError();
+        return NULL;
+    }
+    memset(memory, 0, bytes);
+    return memory;
+}
+
+static void release_host(void *memory)
+{
+    cudaFreeHost(memory);
+}
+
+static hpct_status memory_left(size_t *left, size_t *all)
+{
+    return HPCT_CUDA(cudaMemGetInfo(left, all));
+}
+
+static hpct_status wait(void)
+{
+    return HPCT_CUDA(cudaStreamSynchronize(hpct_gpu.stream));
+}
+
+hpct_status hpct_cuda_to_host(void *host, const void *device, size_t bytes)
+{
+    hpct_status status = HPCT_OK;
+    if (bytes > 0)
+        status = HPCT_CUDA(
+            cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, hpct_gpu.stream));
+    return status == HPCT_OK ? wait() : status;
+}
+
+static hpct_status send(void *memory, const void *host, size_t bytes)
+{
+    return bytes == 0 ? HPCT_OK
+                      : HPCT_CUDA(cudaMemcpyAsync(memory, host, bytes, cudaMemcpyHostToDevice,
+                                                  hpct_gpu.stream));
+}
+
+hpct_status hpct_cuda_from_host(void *device, const void *host, size_t bytes)
+{
+    hpct_status status = send(device, host, bytes);
+    return status == HPCT_OK ? wait() : status;
+}
+
+static hpct_status zero(void *memory, size_t bytes)
+{
+    return bytes == 0 ? HPCT_OK : HPCT_CUDA(cudaMemsetAsync(memory, 0, bytes, hpct_gpu.stream));
+}
+
+/* ---- numbers ---- */
+
+size_t hpct_cuda_value_bytes(hpct_precision values)
+{
+    return hpct_precision_bytes(values);
+}
+
+cudaDataType_t hpct_cuda_data_type(hpct_precision values)
+{
+    return values == HPCT_BF16 ? CUDA_R_16BF : CUDA_R_32F;
+}
+
+cudnnDataType_t hpct_cuda_dnn_type(hpct_precision values)
+{
+    return values == HPCT_BF16 ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_FLOAT;
+}
+
+static hpct_status check_precision(hpct_precision precision)
+{
+    if (precision == HPCT_FP32 || hpct_gpu.major >= 8)
+        return HPCT_OK;
+    return hpct_fail(HPCT_ERR_CONFIG,
+                     "precision bf16 needs a GPU of compute capability 8.0 or more, this one has "
+                     "%d.%d: take --precision fp32",
+                     hpct_gpu.major, hpct_gpu.minor);
+}
+
+/* ---- operations ---- */
+
+typedef hpct_status maker(hpct_op **, const hpct_op_spec *, const hpct_op_build *);
+
+static maker *const makers[HPCT_OP_KINDS] = {
+    [HPCT_OP_CONV2D] = hpct_cuda_make_conv2d,
+    [HPCT_OP_MAX_POOL2D] = hpct_cuda_make_pool,
+    [HPCT_OP_AVERAGE_POOL2D] = hpct_cuda_make_pool,
+    [HPCT_OP_DENSE] = hpct_cuda_make_dense,
+    [HPCT_OP_RELU] = hpct_cuda_make_activation,
+    [HPCT_OP_SOFTMAX] = hpct_cuda_make_softmax,
+    [HPCT_OP_ADD] = hpct_cuda_make_join,
+    [HPCT_OP_CONCATENATE] = hpct_cuda_make_join,
+    [HPCT_OP_RELU6] = hpct_cuda_make_activation,
+    [HPCT_OP_SIGMOID] = hpct_cuda_make_activation,
+    [HPCT_OP_TANH] = hpct_cuda_make_activation,
+    [HPCT_OP_GELU] = hpct_cuda_make_activation,
+    [HPCT_OP_BATCH_NORM] = hpct_cuda_make_batch_norm,
+    [HPCT_OP_PAD2D] = hpct_cuda_make_pad2d,
+    [HPCT_OP_DROPOUT] = hpct_cuda_make_dropout,
+    [HPCT_OP_RESCALING] = hpct_cuda_make_activation,
+    [HPCT_OP_RESIZING] = hpct_cuda_make_picture,
+    [HPCT_OP_RANDOM_CROP] = hpct_cuda_make_picture,
+    [HPCT_OP_RANDOM_FLIP] = hpct_cuda_make_picture,
+};
+
+static hpct_status make_op(hpct_op **out, const hpct_op_spec *spec, const hpct_op_build *build)
+{
+    hpct_op *op = NULL;
+    hpct_status status = HPCT_OK;
+    if (makers[spec->kind] == NULL) /* parts of a split model meet in the host's memory */
+        status =
+            hpct_fail(HPCT_ERR_CONFIG, "a GPU does not have the operation %s: take --device cpu",
+                      hpct_op_kind_name(spec->kind));
+    else
+        status = makers[spec->kind](&op, spec, build);
+    if (status != HPCT_OK && op != NULL) {
+        op->class->destroy(op);
+        op = NULL;
+    }
+    *out = op;
+    return status;
+}
+
+static const hpct_device device = {
+    .open = hpct_cuda_open,
+    .describe = describe,
+    .versions = versions,
+    .memory = memory_left,
+    .allocate_host = allocate_host,
+    .release_host = release_host,
+    .to_host = hpct_cuda_to_host,
+    .from_host = hpct_cuda_from_host,
+    .send = send,
+    .zero = zero,
+    .wait = wait,
+    .to_values = hpct_cuda_to_values,
+    .from_values = hpct_cuda_from_values,
+};
+
+const hpct_backend hpct_backend_cuda = {
+    .name = "cuda",
+    .device = &device,
+    .low_values = true,
+    .allocate = allocate,
+    .release = release,
+    .check_precision = check_precision,
+    .make_op = make_op,
+    .loss = hpct_cuda_loss,
+    .update = hpct_cuda_update,
+    .accumulate = hpct_cuda_accumulate,
+    .add_values = hpct_cuda_add_values,
+    .scale = hpct_cuda_scale,
+    .measure = hpct_cuda_measure,
+};
