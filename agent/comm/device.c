@@ -44,8 +44,7 @@ void hpct_nccl_card_fill(hpct_nccl_card *card, const hpct_device_calls *calls, i
         return;
     }
     snprintf(card->gpu, sizeof card->gpu, "%s", calls->device_name());
-    if (!calls->has_nccl(&version) ||
-        (rank == 0 && calls->unique_id(card->id) != HPCT_DEVICE_OK)) {
+    if (!calls->has_nccl(&version) || (rank == 0 && calls->unique_id(card->id) != HPCT_DEVICE_OK)) {
         snprintf(card->why, sizeof card->why, "%.190s", calls->error());
         return;
     }
@@ -66,11 +65,12 @@ hpct_status hpct_nccl_cards_judge(bool *take, char *text, size_t text_size,
         for (int other = 0; other < rank; other++) {
             if (strcmp(cards[rank].host, cards[other].host) == 0 &&
                 strcmp(cards[rank].gpu, cards[other].gpu) == 0)
-                return hpct_fail(HPCT_ERR_CONFIG,
-                                 "ranks %d and %d have the same GPU (%s on %s), and NCCL wants one "
-                                 "for each: ask for as many GPUs as tasks; or, to try what it does, "
-                                 "give each rank its own NCCL_HOSTID",
-                                 other, rank, cards[rank].gpu, cards[rank].host);
+                return hpct_fail(
+                    HPCT_ERR_CONFIG,
+                    "ranks %d and %d have the same GPU (%s on %s), and NCCL wants one "
+                    "for each: ask for as many GPUs as tasks; or, to try what it does, "
+                    "give each rank its own NCCL_HOSTID",
+                    other, rank, cards[rank].gpu, cards[rank].host);
         }
     }
     return HPCT_OK;
@@ -81,9 +81,8 @@ hpct_status hpct_nccl_cards_judge(bool *take, char *text, size_t text_size,
 static hpct_status deal(const hpct_comm_device_options *o, const hpct_nccl_card *mine,
                         hpct_nccl_card *cards)
 {
-    return o->under != NULL
-               ? o->under->ops->allgather(o->under, mine, cards, sizeof *mine)
-               : hpct_exchange(o->config, mine, cards, sizeof *mine, o->seconds);
+    return o->under != NULL ? o->under->ops->allgather(o->under, mine, cards, sizeof *mine)
+                            : hpct_exchange(o->config, mine, cards, sizeof *mine, o->seconds);
 }
 
 hpct_status hpct_comm_device_open(hpct_comm **out, const hpct_comm_device_options *options)

@@ -213,8 +213,8 @@ hpct_status hpct_comm_nccl_open(hpct_comm **out, const hpct_nccl_options *option
     if (status == HPCT_OK)
         status = furnish(comm);
     if (status == HPCT_OK)
-        status = hpct_nccl_channel_open(&comm->channel, comm, options->id, options->size,
-                                        options->rank);
+        status =
+            hpct_nccl_channel_open(&comm->channel, comm, options->id, options->size, options->rank);
     if (status != HPCT_OK) {
         free_comm(comm, true);
         return status;

@@ -64,8 +64,8 @@ static void *compute_stream(void)
 static bool is_device(const void *at)
 {
     struct cudaPointerAttributes about;
-    if (at == NULL || checked(cudaPointerGetAttributes(&about, at), "cudaPointerGetAttributes") !=
-                          HPCT_DEVICE_OK)
+    if (at == NULL ||
+        checked(cudaPointerGetAttributes(&about, at), "cudaPointerGetAttributes") != HPCT_DEVICE_OK)
         return false;
     return about.type == cudaMemoryTypeDevice || about.type == cudaMemoryTypeManaged;
 }
@@ -171,17 +171,17 @@ static hpct_queue queue_of(void *stream)
 static hpct_device_result encode(hpct_device_type type, size_t count, const float *src, void *dst,
                                  void *stream)
 {
-    return checked(hpct_launch_cast(queue_of(stream), count, HPCT_NUMBER_FP32, src, number_of(type),
-                                    dst),
-                   "the cast before a sum");
+    return checked(
+        hpct_launch_cast(queue_of(stream), count, HPCT_NUMBER_FP32, src, number_of(type), dst),
+        "the cast before a sum");
 }
 
 static hpct_device_result decode(hpct_device_type type, size_t count, const void *src, float *dst,
                                  void *stream)
 {
-    return checked(hpct_launch_cast(queue_of(stream), count, number_of(type), src, HPCT_NUMBER_FP32,
-                                    dst),
-                   "the cast behind a sum");
+    return checked(
+        hpct_launch_cast(queue_of(stream), count, number_of(type), src, HPCT_NUMBER_FP32, dst),
+        "the cast behind a sum");
 }
 
 /* ---- NCCL ---- */
@@ -286,8 +286,7 @@ static hpct_device_result nccl_checked(ncclResult_t code, const char *call, nccl
 static hpct_device_result unique_id(unsigned char id[HPCT_DEVICE_ID_BYTES])
 {
     ncclUniqueId made;
-    hpct_device_result result =
-        nccl_checked(nccl.get_unique_id(&made), "ncclGetUniqueId", NULL);
+    hpct_device_result result = nccl_checked(nccl.get_unique_id(&made), "ncclGetUniqueId", NULL);
     memcpy(id, made.internal, sizeof made.internal);
     return result;
 }
@@ -307,9 +306,9 @@ static hpct_device_result init(void **comm, int size, const unsigned char *id, i
 /* The child is as its parent is: it does not block. */
 static hpct_device_result split(void *comm, int color, int key, void **out)
 {
-    return nccl_checked(nccl.split(comm, color < 0 ? NCCL_SPLIT_NOCOLOR : color, key,
-                                   (ncclComm_t *) out, NULL),
-                        "ncclCommSplit", comm);
+    return nccl_checked(
+        nccl.split(comm, color < 0 ? NCCL_SPLIT_NOCOLOR : color, key, (ncclComm_t *) out, NULL),
+        "ncclCommSplit", comm);
 }
 
 static hpct_device_result async_error(void *comm)

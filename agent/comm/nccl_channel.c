@@ -71,9 +71,9 @@ hpct_status hpct_comm_nccl_check(void)
         if (c->failed_ms == 0)
             c->failed_ms = now;
         if (now - c->failed_ms >= 1000 * (int64_t) c->comm->grace_seconds)
-            status = hpct_fail(HPCT_ERR_PEER,
-                               "NCCL failed, probably because another rank was lost: %s",
-                               c->comm->calls->error());
+            status =
+                hpct_fail(HPCT_ERR_PEER, "NCCL failed, probably because another rank was lost: %s",
+                          c->comm->calls->error());
     }
     pthread_mutex_unlock(&mutex);
     return status;
@@ -186,7 +186,7 @@ static hpct_status settle(const nccl_comm *comm, void *nccl, const char *what)
     while ((result = comm->calls->async_error(nccl)) == HPCT_DEVICE_BUSY) {
         if (hpct_link_now_ms() >= until_ms)
             return hpct_fail(HPCT_ERR_PEER,
-                             "rank %d: %s: the other %d rank%s did not all come within %d s", 
+                             "rank %d: %s: the other %d rank%s did not all come within %d s",
                              comm->base.rank, what, comm->base.size - 1,
                              comm->base.size == 2 ? "" : "s", comm->seconds);
         usleep(LOOK_MICROSECONDS);

@@ -143,8 +143,8 @@ hpct_status hpct_nccl_follow(nccl_job *job)
     const hpct_device_calls *calls = job->comm->calls;
     hpct_status status = enqueue(job);
     if (status == HPCT_OK && job->state == NCCL_ENQUEUED)
-        status = hpct_nccl_check(
-            job->comm, calls->wait_event(calls->compute_stream(), job->done), job->what);
+        status = hpct_nccl_check(job->comm, calls->wait_event(calls->compute_stream(), job->done),
+                                 job->what);
     if (status == HPCT_OK)
         job->state = NCCL_IDLE;
     return status;
@@ -183,8 +183,9 @@ static bool is_settled(const nccl_lane *lane)
 hpct_status hpct_nccl_settle(nccl_comm *comm)
 {
     hpct_status status = hpct_nccl_pump(comm);
-    for (int looks = 0; status == HPCT_OK && !(is_settled(comm->lane) && is_settled(&comm->up.lane) &&
-                                               is_settled(&comm->down.lane));
+    for (int looks = 0;
+         status == HPCT_OK &&
+         !(is_settled(comm->lane) && is_settled(&comm->up.lane) && is_settled(&comm->down.lane));
          looks++) {
         hpct_nccl_nap(looks);
         status = hpct_nccl_pump(comm);

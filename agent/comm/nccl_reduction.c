@@ -32,18 +32,18 @@ static size_t floats_of(const hpct_reduction *r)
 
 static hpct_device_result copy_in(const hpct_reduction *r)
 {
-    return r->host == NULL ? HPCT_DEVICE_OK
-                           : r->comm->calls->copy(r->at, r->host->pinned,
-                                                  floats_of(r) * sizeof(float),
-                                                  r->job.lane->stream);
+    return r->host == NULL
+               ? HPCT_DEVICE_OK
+               : r->comm->calls->copy(r->at, r->host->pinned, floats_of(r) * sizeof(float),
+                                      r->job.lane->stream);
 }
 
 static hpct_device_result copy_out(const hpct_reduction *r)
 {
-    return r->host == NULL ? HPCT_DEVICE_OK
-                           : r->comm->calls->copy(r->host->pinned, r->at,
-                                                  floats_of(r) * sizeof(float),
-                                                  r->job.lane->stream);
+    return r->host == NULL
+               ? HPCT_DEVICE_OK
+               : r->comm->calls->copy(r->host->pinned, r->at, floats_of(r) * sizeof(float),
+                                      r->job.lane->stream);
 }
 
 /* ---- calls that go together ---- */
@@ -114,8 +114,8 @@ static hpct_device_result issue_plain(void *argument, int part, nccl_channel **u
     *used = r->comm->channel;
     if (in_16_bits)
         return sum_on_wire(r, r->comm->channel, r->at, r->options.count, true);
-    return r->comm->calls->all_reduce(r->at, floats_of(r), HPCT_DEVICE_FP32,
-                                      r->comm->channel->nccl, r->job.lane->stream);
+    return r->comm->calls->all_reduce(r->at, floats_of(r), HPCT_DEVICE_FP32, r->comm->channel->nccl,
+                                      r->job.lane->stream);
 }
 
 /* To the owners of slices, or from them. */
@@ -158,8 +158,9 @@ static hpct_device_result issue_grouped(void *argument, int part, nccl_channel *
         return within_group(r, true);
     case 1:
         *used = owns ? groups->column : NULL;
-        return owns ? sum_on_wire(r, groups->column, slice, r->slice.count, groups->grid.member == 0)
-                    : HPCT_DEVICE_OK;
+        return owns
+                   ? sum_on_wire(r, groups->column, slice, r->slice.count, groups->grid.member == 0)
+                   : HPCT_DEVICE_OK;
     case 2:
         result = owns ? from_wire(r, slice, r->slice.count) : HPCT_DEVICE_OK;
         if (result != HPCT_DEVICE_OK)
@@ -209,9 +210,9 @@ static hpct_status make_groups(nccl_comm *comm, const int *of)
         status = hpct_nccl_channel_split(&groups->members, comm, groups->grid.members[0],
                                          comm->base.rank);
     if (status == HPCT_OK)
-        status = hpct_nccl_channel_split(
-            &groups->column, comm, groups->grid.column != NULL ? groups->grid.member : -1,
-            comm->base.rank);
+        status = hpct_nccl_channel_split(&groups->column, comm,
+                                         groups->grid.column != NULL ? groups->grid.member : -1,
+                                         comm->base.rank);
     return status;
 }
 
@@ -231,11 +232,10 @@ static hpct_status choose_way(hpct_reduction *r)
         if (status != HPCT_OK)
             return status;
     }
-    r->grouped =
-        memcmp(comm->groups.of, groups, (size_t) comm->base.size * sizeof *groups) == 0;
+    r->grouped = memcmp(comm->groups.of, groups, (size_t) comm->base.size * sizeof *groups) == 0;
     if (r->grouped && comm->groups.column != NULL)
-        r->slice = hpct_grid_part(r->options.count, comm->groups.grid.owners,
-                                  comm->groups.grid.member);
+        r->slice =
+            hpct_grid_part(r->options.count, comm->groups.grid.owners, comm->groups.grid.member);
     return HPCT_OK;
 }
 
@@ -283,9 +283,9 @@ hpct_status hpct_nccl_prepare(hpct_comm *comm, hpct_reduction **out,
     if (status == HPCT_OK)
         status = allocate(r);
     if (status == HPCT_OK)
-        status = hpct_nccl_job_make(&r->job, r->comm, r->comm->lane, "a reduction",
-                                    r->grouped ? issue_grouped : issue_plain, r,
-                                    r->grouped ? 4 : 2);
+        status =
+            hpct_nccl_job_make(&r->job, r->comm, r->comm->lane, "a reduction",
+                               r->grouped ? issue_grouped : issue_plain, r, r->grouped ? 4 : 2);
     if (status != HPCT_OK) {
         hpct_nccl_release(r);
         return status;

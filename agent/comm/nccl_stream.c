@@ -33,9 +33,8 @@ static hpct_device_result issue(void *argument, int part, nccl_channel **used)
     void *nccl = stream->direction->channel->nccl, *queue = stream->direction->lane.stream;
     (void) part;
     *used = stream->direction->channel;
-    return o->receives
-               ? calls->receive(s->data, o->floats, HPCT_DEVICE_FP32, o->peer, nccl, queue)
-               : calls->send(s->data, o->floats, HPCT_DEVICE_FP32, o->peer, nccl, queue);
+    return o->receives ? calls->receive(s->data, o->floats, HPCT_DEVICE_FP32, o->peer, nccl, queue)
+                       : calls->send(s->data, o->floats, HPCT_DEVICE_FP32, o->peer, nccl, queue);
 }
 
 /* Both at once: which of them a rank needs first is not the same on all. Collective. */

@@ -85,7 +85,8 @@ static void admit(hpct_peers *peers, const bool *wanted, int fd, hello *own)
     bool welcome = hpct_link_pass(fd, &other, sizeof other, false, until_ms) &&
                    memcmp(other.token, own->token, sizeof other.token) == 0 &&
                    other.rank > peers->rank && other.rank < peers->size && wanted[other.rank] &&
-                   peers->fds[other.rank] < 0 && hpct_link_pass(fd, own, sizeof *own, true, until_ms);
+                   peers->fds[other.rank] < 0 &&
+                   hpct_link_pass(fd, own, sizeof *own, true, until_ms);
     if (welcome)
         peers->fds[other.rank] = fd;
     else

@@ -114,8 +114,8 @@ static hpct_status allgather(hpct_comm *base, const void *mine, void *all, size_
         if (status == HPCT_OK)
             status = under->ops->allgather(under, comm->stage, gathered, part);
         for (size_t rank = 0; rank < size && status == HPCT_OK; rank++)
-            status = copy_now(comm, (char *) all + rank * bytes + begin, gathered + rank * part,
-                              part);
+            status =
+                copy_now(comm, (char *) all + rank * bytes + begin, gathered + rank * part, part);
     }
     return status;
 }
