@@ -32,6 +32,7 @@ nn_libnn_la_SOURCES = \
 	nn/dropout.h \
 	nn/emulate.c \
 	nn/emulate.h \
+	nn/exchange.c \
 	nn/blocks.c \
 	nn/blocks.h \
 	nn/flow.c \
