@@ -4,7 +4,7 @@
 
 #include "base/status.h"
 #include "nn/cuda/cuda.h"
-#include "nn/cuda/kernels.h"
+#include "nn/cuda/wire.h"
 #include "nn/module.h"
 
 #include <dlfcn.h>
@@ -156,32 +156,18 @@ static hpct_device_result copy(void *dst, const void *src, size_t bytes, void *s
 
 /* ---- numbers ---- */
 
-static hpct_number number_of(hpct_device_type type)
-{
-    return type == HPCT_DEVICE_BF16   ? HPCT_NUMBER_BF16
-           : type == HPCT_DEVICE_FP16 ? HPCT_NUMBER_FP16
-                                      : HPCT_NUMBER_FP32;
-}
-
-static hpct_queue queue_of(void *stream)
-{
-    return (hpct_queue){.stream = stream, .multiprocessors = hpct_gpu.multiprocessors};
-}
-
 static hpct_device_result encode(hpct_device_type type, size_t count, const float *src, void *dst,
                                  void *stream)
 {
-    return checked(
-        hpct_launch_cast(queue_of(stream), count, HPCT_NUMBER_FP32, src, number_of(type), dst),
-        "the cast before a sum");
+    return checked(hpct_launch_encode(stream, type == HPCT_DEVICE_FP16, count, src, dst),
+                   "the cast before a sum");
 }
 
 static hpct_device_result decode(hpct_device_type type, size_t count, const void *src, float *dst,
                                  void *stream)
 {
-    return checked(
-        hpct_launch_cast(queue_of(stream), count, number_of(type), src, HPCT_NUMBER_FP32, dst),
-        "the cast behind a sum");
+    return checked(hpct_launch_decode(stream, type == HPCT_DEVICE_FP16, count, src, dst),
+                   "the cast behind a sum");
 }
 
 /* ---- NCCL ---- */

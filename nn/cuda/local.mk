@@ -6,6 +6,14 @@ cuda_sources = \
 # Kernels, behind launchers in C.
 cuda_kernels =
 
+# NCCL's calls, which agent/comm/ makes; the library itself is loaded when it is asked for.
+if HAVE_NCCL
+cuda_sources += agent/comm/device_calls.h agent/comm/nccl_calls.c nn/cuda/wire.h
+cuda_kernels += nn/cuda/wire.cu
+else
+EXTRA_DIST += agent/comm/nccl_calls.c nn/cuda/wire.h nn/cuda/wire.cu
+endif
+
 # nn/cuda/which.c knows no CUDA: unit tests have it, too.
 nn_libnn_la_SOURCES += nn/cuda/which.c nn/cuda/which.h
 
