@@ -51,7 +51,6 @@ static hpct_status step_need(const question *q, const hpct_strategy_ops *strateg
         hpct_strategy_plan plan = {
             .context = q->context,
             .model = q->model,
-            .backend = "cpu",
             .batch_sizes = &batch,
             .num_batch_sizes = 1,
             .keep_gradients = q->options->data == NULL,
@@ -61,7 +60,7 @@ static hpct_status step_need(const question *q, const hpct_strategy_ops *strateg
     }
     hpct_memory_plan plan;
     hpct_build_options build = {
-        .backend = "cpu", .batch_sizes = &batch, .num_batch_sizes = 1, .inference_only = true};
+        .batch_sizes = &batch, .num_batch_sizes = 1, .inference_only = true};
     hpct_status status = hpct_model_plan(q->model, &build, &plan);
     *bytes = hpct_memory_plan_growth(&plan);
     return status;
@@ -74,11 +73,15 @@ static hpct_status need_of(const question *q, int batch, size_t *bytes)
     bool training = !q->options->evaluate;
     const hpct_strategy_ops *strategy = NULL;
     hpct_status status = training ? hpct_strategy_find(&strategy, &q->options->strategy) : HPCT_OK;
+    if (status == HPCT_OK && training)
+        status = hpct_strategy_check_device(strategy, &q->options->strategy, q->model);
     if (status != HPCT_OK)
         return status;
     if (training && strategy->whole_batch)
         batch *= hpct_context_size(q->context);
     status = step_need(q, strategy, batch, bytes);
+    if (hpct_model_on_device(q->model)) /* input and sampler are the host's */
+        return status;
     if (data == NULL || hpct_dataset_is_plain(data, training) ||
         (validation != NULL && hpct_dataset_is_plain(validation, false)))
         *bytes += input_bytes(q, batch); /* the model's own memory for a batch */
@@ -97,6 +100,10 @@ static hpct_status try(const question *q, int batch, answer *out)
     size_t need = 0;
     hpct_status status = need_of(q, batch, &need);
     hpct_memory_share share = hpct_memory_share_now();
+    if (status == HPCT_OK && hpct_model_on_device(q->model)) {
+        share = (hpct_memory_share){.whose = "GPU", .ranks = 1};
+        status = hpct_model_memory_left(q->model, &share.bytes);
+    }
     *out = (answer){.batch = batch,
                     .ranks = share.ranks,
                     .need = need + q->besides,

@@ -110,7 +110,6 @@ static hpct_status prepare(bench_run *run)
     hpct_strategy_plan plan = {
         .context = run->context,
         .model = run->model,
-        .backend = "cpu",
         .batch_sizes = &run->count,
         .num_batch_sizes = 1,
         .options = &run->strategy_choice.options,
@@ -215,7 +214,7 @@ static hpct_status write_summary(const bench_run *run, const hpct_bench_result *
     hpct_summary summary = {
         .model = hpct_model_name(run->model),
         .strategy = run->strategy->ops->name,
-        .device = "cpu",
+        .device = hpct_model_device(run->model),
         .precision = hpct_model_precision(run->model),
         .workers = hpct_context_size(run->context),
         .replicas = hpct_strategy_replicas(&run->options.strategy),

@@ -156,7 +156,6 @@ hpct_status hpct_evaluate(hpct_context *context, hpct_model *model, const hpct_d
         return status;
     int num_sizes = hpct_evaluate_batch_sizes(context, dataset, batch, sizes);
     hpct_build_options build = {
-        .backend = "cpu",
         .batch_sizes = sizes,
         .num_batch_sizes = num_sizes > 0 ? num_sizes : 1, /* more ranks than samples */
         .inference_only = true,

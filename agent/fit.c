@@ -231,7 +231,6 @@ static hpct_status open_strategy(fit_run *run)
     hpct_strategy_plan plan = {
         .context = run->context,
         .model = run->model,
-        .backend = "cpu",
         .batch_sizes = sizes,
         .num_batch_sizes = num,
         .evaluation_sizes = evaluation,
@@ -444,7 +443,7 @@ static hpct_status write_summary(fit_run *run)
     hpct_summary summary = {
         .model = hpct_model_name(run->model),
         .strategy = run->strategy->ops->name,
-        .device = "cpu",
+        .device = hpct_model_device(run->model),
         .precision = hpct_model_precision(run->model),
         .workers = hpct_context_size(run->context),
         .replicas = hpct_strategy_replicas(&run->options.strategy),
@@ -553,9 +552,13 @@ hpct_status hpct_fit_until(hpct_context *context, hpct_model *model, const hpct_
     };
     const hpct_strategy_ops *ops;
     hpct_status status = hpct_strategy_find(&ops, &options->strategy);
+    if (status == HPCT_OK)
+        status = hpct_strategy_check_device(ops, &options->strategy, model);
     if (status == HPCT_OK && ops->fit != NULL)
         return ops->fit(context, model, train, options, max_steps, result);
-    status = prepare(&run);
+    status = hpct_context_agree(context, status);
+    if (status == HPCT_OK)
+        status = prepare(&run);
     if (status != HPCT_OK)
         goto fail;
     hpct_progress_init(&run.progress, stdout,

@@ -20,6 +20,8 @@ struct hpct_trainer {
     int count;        /* samples of the last forward */
     int global_count; /* of the last backward */
     hpct_step_sums sums;
+    float *gradients; /* of a device: the host's copy, made when the trainer is opened; else NULL */
+    bool lent;        /* the caller has asked for them in this step */
 };
 
 static hpct_status check_options(const hpct_trainer_options *options, int *num)
@@ -31,6 +33,17 @@ static hpct_status check_options(const hpct_trainer_options *options, int *num)
                              options->batch_sizes[i]);
     }
     return HPCT_OK;
+}
+
+/* Gradients that the caller may look at and change, where a device has them. */
+static hpct_status make_copy(hpct_trainer *trainer, hpct_model *model)
+{
+    size_t count;
+    hpct_model_gradients(model, &count);
+    if (!hpct_model_on_device(model))
+        return HPCT_OK;
+    trainer->gradients = malloc(count * sizeof *trainer->gradients + 1);
+    return trainer->gradients != NULL ? HPCT_OK : hpct_fail_memory(count * sizeof(float));
 }
 
 hpct_status hpct_trainer_open(hpct_trainer **out, hpct_context *context, hpct_model *model,
@@ -50,7 +63,6 @@ hpct_status hpct_trainer_open(hpct_trainer **out, hpct_context *context, hpct_mo
     hpct_strategy_plan plan = {
         .context = context,
         .model = model,
-        .backend = "cpu",
         .batch_sizes = num > 0 ? options->batch_sizes : &standard,
         .num_batch_sizes = num > 0 ? num : 1,
         .keep_gradients = true,
@@ -61,6 +73,9 @@ hpct_status hpct_trainer_open(hpct_trainer **out, hpct_context *context, hpct_mo
     if (status == HPCT_OK) /* made at the first question */
         status = hpct_context_agree(context, hpct_model_input(model) != NULL ? HPCT_OK
                                                                              : hpct_fail_memory(0));
+    if (status != HPCT_OK)
+        goto fail;
+    status = hpct_context_agree(context, make_copy(trainer, model));
     if (status != HPCT_OK)
         goto fail;
     trainer->context = context;
@@ -84,6 +99,7 @@ void hpct_trainer_close(hpct_trainer *trainer)
         return;
     trainer->strategy->ops->close(trainer->strategy);
     hpct_model_let_go(trainer->model);
+    free(trainer->gradients);
     free(trainer);
 }
 
@@ -119,7 +135,24 @@ const float *hpct_trainer_output(const hpct_trainer *trainer)
 
 float *hpct_trainer_gradients(hpct_trainer *trainer, size_t *count)
 {
-    return hpct_model_gradients(trainer->model, count);
+    float *arena = hpct_model_gradients(trainer->model, count);
+    if (trainer->gradients == NULL)
+        return arena;
+    trainer->lent = true;
+    return hpct_model_read(trainer->model, trainer->gradients, arena, *count) == HPCT_OK
+               ? trainer->gradients
+               : NULL;
+}
+
+/* What the caller may have changed goes back to the device. */
+static hpct_status take_back(hpct_trainer *trainer)
+{
+    size_t count;
+    float *arena = hpct_model_gradients(trainer->model, &count);
+    if (!trainer->lent)
+        return HPCT_OK;
+    trainer->lent = false;
+    return hpct_model_write(trainer->model, arena, trainer->gradients, count);
 }
 
 hpct_status hpct_trainer_forward(hpct_trainer *trainer, int count, bool training)
@@ -180,6 +213,8 @@ hpct_status hpct_trainer_reduce(hpct_trainer *trainer, hpct_metrics *metrics)
         status = hpct_fail(HPCT_ERR_USAGE, "reduce needs a backward before it");
     if (status == HPCT_OK)
         status = trainer->strategy->ops->reduce(trainer->strategy, &trainer->sums);
+    if (status == HPCT_OK && metrics != NULL && trainer->strategy->ops->finish != NULL)
+        status = trainer->strategy->ops->finish(trainer->strategy, &trainer->sums);
     if (status == HPCT_OK)
         status = trainer->strategy->ops->gather(trainer->strategy);
     if (status == HPCT_OK && metrics != NULL)
@@ -196,5 +231,6 @@ hpct_status hpct_trainer_apply(hpct_trainer *trainer)
         return status;
     trainer->global_count = 0;
     trainer->steps++;
-    return trainer->strategy->ops->apply(trainer->strategy);
+    status = take_back(trainer);
+    return status == HPCT_OK ? trainer->strategy->ops->apply(trainer->strategy) : status;
 }

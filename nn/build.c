@@ -62,9 +62,7 @@ void hpct_run_free(hpct_run *run)
     for (int k = 0; k < HPCT_NUM_SLOTS; k++)
         backend->release(run->slot[k]);
     backend->release(run->states);
-    backend->release(run->own_input);
-    backend->release(run->own_labels);
-    backend->release(run->targets);
+    hpct_run_free_transit(run);
     backend->release(run->block);
     backend->release(run->scratch);
     hpct_emulation_free(run->emulation);
@@ -189,7 +187,7 @@ static hpct_status make_ops(const hpct_model *model, hpct_run *run,
         const hpct_node *node = &model->nodes[i];
         hpct_op_build build = {
             .precision = hpct_node_precision(model, node),
-            .values = run->backend->low_values ? model->precision : HPCT_FP32,
+            .values = run->values,
             .batch_sizes = run->batch_sizes,
             .num_batch_sizes = run->num_batch_sizes,
             .fuse_update = run->fuse_update && !node->partial,
@@ -339,11 +337,11 @@ static hpct_status allocate(const hpct_model *model, hpct_run *run)
         if (hpct_run_has_slot(model, run, k))
             run->slot[k] = take(run, arena, &status);
     }
-    if (run->dense_targets)
-        run->targets = take(run, hpct_run_target_bytes(run), &status);
     run->scratch = take(run, hpct_run_scratch_bytes(run), &status);
     run->copies = take_copies(run, &status);
-    return status == HPCT_OK ? hpct_run_place(model, run, NULL) : status;
+    if (status == HPCT_OK)
+        status = hpct_run_place(model, run, NULL);
+    return status == HPCT_OK ? hpct_run_make_transit(model, run) : status;
 }
 
 float *hpct_run_param(const hpct_model *model, const hpct_run *run, int param)
@@ -466,9 +464,9 @@ static void borrow(hpct_run *run, const hpct_build_options *options)
 hpct_status hpct_run_prepare(hpct_run **out, const hpct_model *model,
                              const hpct_build_options *options)
 {
-    const hpct_backend *backend;
+    const hpct_backend *backend = model->backend != NULL ? model->backend : &hpct_backend_cpu;
     hpct_status status = check_compiled(model);
-    if (status == HPCT_OK)
+    if (status == HPCT_OK && options->backend != NULL)
         status = hpct_backend_find(&backend, options->backend);
     if (status == HPCT_OK)
         status = backend->check_precision(model->precision);
@@ -478,6 +476,7 @@ hpct_status hpct_run_prepare(hpct_run **out, const hpct_model *model,
     if (run == NULL)
         return hpct_fail_memory(sizeof *run);
     run->backend = backend;
+    run->values = backend->low_values ? model->precision : HPCT_FP32;
     run->fuse_update = options->fuse_update && options->storage == NULL &&
                        hpct_optimizer_is_plain(&model->optimizer);
     run->nodes = calloc((size_t) model->num_nodes + 1, sizeof *run->nodes);

@@ -94,9 +94,9 @@ void hpct_model_take_part(hpct_model *replica, const hpct_model *model, int begi
     if (replica == model || whole == NULL || replica->run == NULL)
         return;
     size_t sample = hpct_shape_count(&model->tensors[0].shape);
-    float *input = whole->input != NULL ? whole->input + (size_t) begin * sample : NULL;
-    int32_t *labels = whole->labels != NULL ? whole->labels + begin : NULL;
-    if (replica->run->input != input || replica->run->labels != labels)
+    const float *input = whole->given != NULL ? whole->given + (size_t) begin * sample : NULL;
+    const int32_t *labels = whole->given_labels != NULL ? whole->given_labels + begin : NULL;
+    if (replica->run->given != input || replica->run->given_labels != labels)
         hpct_model_set_input(replica, input, labels);
     hpct_model_set_position(replica, model->position.seed, model->position.step,
                             model->position.first_sample + begin);

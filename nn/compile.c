@@ -80,10 +80,9 @@ hpct_status hpct_model_compile_with(hpct_model *model, const hpct_compile_option
     model->label_smoothing = options->label_smoothing;
     model->top_k = options->top_k;
     model->optimizer = resolved;
-    hpct_model_forget_slots(model);
     hpct_model_fuse(model);
     model->compiled = true;
-    return HPCT_OK;
+    return hpct_model_forget_slots(model);
 }
 
 hpct_status hpct_model_compile(hpct_model *model, hpct_loss loss, const hpct_optimizer *optimizer)

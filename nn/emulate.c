@@ -106,6 +106,8 @@ hpct_status hpct_model_emulate(hpct_model *model, const hpct_step_seconds *secon
     hpct_run *run = model->run;
     if (run == NULL || !run->training)
         return hpct_fail(HPCT_ERR_USAGE, "model %s is not built for training", model->name);
+    if (run->backend->device != NULL)
+        return hpct_fail(HPCT_ERR_CONFIG, "a GPU's steps are not emulated: take --device cpu");
     hpct_emulation_free(run->emulation);
     run->emulation = NULL;
     if (seconds == NULL)

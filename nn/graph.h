@@ -113,11 +113,13 @@ struct hpct_model {
     hpct_precision precision;
     double label_smoothing;
     int top_k;
-    hpct_optimizer optimizer; /* resolved */
-    int64_t steps;            /* of the optimizer so far, in batches */
-    hpct_replicas replicas;   /* that train with this one */
-    hpct_watcher watcher;     /* of backward */
-    hpct_run *run;            /* NULL until built */
+    hpct_optimizer optimizer;           /* resolved */
+    int64_t steps;                      /* of the optimizer so far, in batches */
+    const struct hpct_backend *backend; /* of hpct_model_set_device; NULL: the cpu backend */
+    bool backend_is_free;               /* the user left the choice */
+    hpct_replicas replicas;             /* that train with this one */
+    hpct_watcher watcher;               /* of backward */
+    hpct_run *run;                      /* NULL until built */
     int64_t builds;
     int holders; /* hpct_model_hold */
     bool freed;  /* when the last holder lets go */

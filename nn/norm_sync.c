@@ -1,6 +1,7 @@
 /* Synchronized BatchNormalization: the sums over replicas, and the part of one without samples. */
 #include "nn/norm_sync.h"
 
+#include "base/status.h"
 #include "nn/run.h"
 
 #include <string.h>
@@ -40,6 +41,15 @@ static const hpct_op *synced_op(const hpct_model *model, int node)
     return synced && model->replicas.sum != NULL ? op : NULL;
 }
 
+static hpct_status check_host(const hpct_model *model)
+{
+    return model->run->backend->device == NULL
+               ? HPCT_OK
+               : hpct_fail(HPCT_ERR_CONFIG,
+                           "synchronized BatchNormalization needs samples on every rank in every "
+                           "step on GPUs: take another batch size, or --device cpu");
+}
+
 static hpct_status absent_forward(const hpct_model *model, const hpct_op *op,
                                   const hpct_run_node *node)
 {
@@ -65,6 +75,8 @@ hpct_status hpct_model_forward_absent(hpct_model *model)
     for (int i = 0; i < model->num_nodes && status == HPCT_OK; i++) {
         const hpct_op *op = synced_op(model, i);
         if (op != NULL)
+            status = check_host(model);
+        if (op != NULL && status == HPCT_OK)
             status = absent_forward(model, op, &model->run->nodes[i]);
     }
     return status;

@@ -135,18 +135,21 @@ static void draw(const hpct_param *param, uint32_t stream, uint64_t seed, float 
     }
 }
 
-void hpct_model_forget_slots(hpct_model *model)
+hpct_status hpct_model_forget_slots(hpct_model *model)
 {
     const hpct_run *run = model->run;
+    hpct_status status = HPCT_OK;
     model->steps = 0;
     for (int k = 0; k < HPCT_NUM_SLOTS; k++) {
         for (int i = 0; i < model->num_params; i++) {
             free(model->params[i].slot[k]);
             model->params[i].slot[k] = NULL;
         }
-        if (run != NULL && run->slot[k] != NULL)
-            memset(run->slot[k], 0, run->arena_floats * sizeof(float));
+        if (run != NULL && run->slot[k] != NULL && status == HPCT_OK)
+            status =
+                hpct_memory_zero(run->backend, run->slot[k], run->arena_floats * sizeof(float));
     }
+    return status;
 }
 
 hpct_status hpct_model_initialize(hpct_model *model, uint64_t seed)
@@ -164,7 +167,5 @@ hpct_status hpct_model_initialize(hpct_model *model, uint64_t seed)
         status = hpct_param_set(model, i, values);
         free(values);
     }
-    if (status == HPCT_OK)
-        hpct_model_forget_slots(model); /* a fresh start */
-    return status;
+    return status == HPCT_OK ? hpct_model_forget_slots(model) : status; /* a fresh start */
 }

@@ -41,7 +41,7 @@ static void live(hpct_plan_item *item, int time)
 static size_t tensor_bytes(const placing *p, int tensor)
 {
     return hpct_shape_count(&p->model->tensors[tensor].shape) * (size_t) p->run->largest_batch *
-           sizeof(float);
+           hpct_precision_bytes(p->run->values);
 }
 
 /* Of a stage: what it is given lies there before the first operation, and its gradient until after

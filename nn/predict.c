@@ -28,8 +28,7 @@ static bool is_built_for(const hpct_model *model, int n)
 hpct_status hpct_model_predict(hpct_model *model, const float *input, int n, float *output)
 {
     hpct_status status = HPCT_OK;
-    hpct_build_options options = {
-        .backend = "cpu", .batch_sizes = &n, .num_batch_sizes = 1, .inference_only = true};
+    hpct_build_options options = {.batch_sizes = &n, .num_batch_sizes = 1, .inference_only = true};
     if (n < 1)
         return hpct_fail(HPCT_ERR_USAGE, "model %s: a batch has at least 1 sample, not %d",
                          model->name, n);
@@ -38,10 +37,15 @@ hpct_status hpct_model_predict(hpct_model *model, const float *input, int n, flo
     if (status != HPCT_OK)
         return status;
     hpct_shape in = hpct_model_input_shape(model), out = hpct_model_output_shape(model);
-    memcpy(hpct_model_input(model), input, (size_t) n * hpct_shape_count(&in) * sizeof(float));
+    float *room = hpct_model_input(model);
+    if (room == NULL)
+        return hpct_fail_memory(0);
+    memcpy(room, input, (size_t) n * hpct_shape_count(&in) * sizeof(float));
     status = hpct_model_forward(model, n, false);
+    const float *made = status == HPCT_OK ? hpct_model_output(model) : NULL;
+    if (status == HPCT_OK && made == NULL)
+        return HPCT_ERR_INTERNAL; /* as it said */
     if (status == HPCT_OK)
-        memcpy(output, hpct_model_output(model),
-               (size_t) n * hpct_shape_count(&out) * sizeof(float));
+        memcpy(output, made, (size_t) n * hpct_shape_count(&out) * sizeof(float));
     return status;
 }

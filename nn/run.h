@@ -60,7 +60,8 @@ struct hpct_run {
     int input_samples; /* that own_input has room for */
     bool borrows;      /* parameters are another model's */
     bool training, fuse_update, dense_targets;
-    hpct_run_node *nodes; /* [model->num_nodes] */
+    hpct_precision values; /* of activations, as they lie in memory */
+    hpct_run_node *nodes;  /* [model->num_nodes] */
     int num_nodes;
 
     int *root; /* [model->num_tensors]: the tensor whose memory this one shares; the model's root
@@ -78,12 +79,21 @@ struct hpct_run {
     hpct_update_range *updates; /* what is left for update() */
     int num_updates;
 
-    float *input; /* of the next forward: the caller's or own_input; NULL before either is set */
-    int32_t *labels;
-    float *own_input; /* made when asked for, with own_labels */
+    const float *given; /* of the next forward: the caller's or own_input; NULL before it is set */
+    const int32_t *given_labels;
+    float *own_input; /* made when asked for, with own_labels; the host's */
     int32_t *own_labels;
-    float *targets; /* NULL: the labels say it */
-    char *block;    /* activations, their gradients, workspaces: as planned */
+    float *own_targets; /* the host's; NULL: the labels say it */
+    /* Where operations and loss read them: the same, or, of a device, copies in its memory. */
+    float *input;
+    int32_t *labels;
+    float *targets;
+    hpct_batch_sums *sums; /* of the last loss; host_sums or the device's */
+    hpct_batch_sums host_sums;
+    char *transit; /* of the device: input, labels, targets, sums, and what is converted there */
+    float *staged; /* in it: input or output in fp32, where activations are not */
+    float *host_output; /* of a device's host: the outputs, when they are asked for */
+    char *block;        /* activations, their gradients, workspaces: as planned */
     size_t block_bytes;
     size_t *value_offsets, *diff_offsets; /* [tensors] where in it these lie, where they do */
     void *scratch;
@@ -133,6 +143,14 @@ size_t hpct_run_target_bytes(const hpct_run *run);
 size_t hpct_run_scratch_bytes(const hpct_run *run);
 size_t hpct_run_copies_bytes(const hpct_run *run);
 
+/* What lies between the host and a device (nn/exchange.c): its bytes, of the device; making it, for
+ * host and device; what a step sends there. All nothing where the memory is the host's. */
+size_t hpct_run_transit_bytes(const hpct_model *model, const hpct_run *run);
+hpct_status hpct_run_make_transit(const hpct_model *model, hpct_run *run);
+void hpct_run_free_transit(hpct_run *run);
+hpct_status hpct_run_send_input(const hpct_model *model, hpct_run *run, int n);
+hpct_status hpct_run_send_targets(hpct_run *run, int n);
+
 /* Allocates run->block and sets the pointers of every node, or, unless `bytes` is NULL, only tells
  * the size of that block; ops must have been made. Times of the plan: forward of node i at i, the
  * loss at N, backward of node i at 2N - i. */
@@ -150,7 +168,7 @@ void hpct_run_set_input(const hpct_model *model, hpct_run *run, float *input);
 hpct_status hpct_model_unbuild(hpct_model *model);
 
 /* The optimizer begins anew: its slots are dropped or set to zero. */
-void hpct_model_forget_slots(hpct_model *model);
+hpct_status hpct_model_forget_slots(hpct_model *model);
 
 /* One parameter in Keras' layout, wherever it is now. get: HPCT_ERR_USAGE when it was never set. */
 hpct_status hpct_param_get(const hpct_model *model, int param, float *keras);

@@ -30,8 +30,8 @@ struct hpct_stage {
     int num_places;
     float *sum; /* [arena_floats], of the pieces so far */
     /* of the batch: */
-    float *input;
-    int32_t *labels;
+    const float *input;
+    const int32_t *labels;
     int64_t first_sample;
 };
 
@@ -204,8 +204,8 @@ hpct_status hpct_stage_need(const hpct_stage *stage, const hpct_build_options *o
 void hpct_stage_begin(hpct_stage *stage)
 {
     const hpct_model *model = stage->model;
-    stage->input = model->run->input;
-    stage->labels = model->run->labels;
+    stage->input = model->run->given;
+    stage->labels = model->run->given_labels;
     stage->first_sample = model->position.first_sample;
 }
 

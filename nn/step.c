@@ -53,14 +53,20 @@ void hpct_model_set_watcher(hpct_model *model, const hpct_watcher *watcher)
     model->watcher = watcher != NULL ? *watcher : (hpct_watcher){0};
 }
 
+/* A device is waited for where it is timed. */
 double hpct_run_began(const hpct_run *run)
 {
-    return run->times == NULL ? 0 : hpct_run_clock();
+    if (run->times == NULL)
+        return 0;
+    hpct_memory_wait(run->backend);
+    return hpct_run_clock();
 }
 
 void hpct_run_ended(const hpct_run *run, int slot, double begin)
 {
     const hpct_run_times *times = run->times;
+    if (times != NULL)
+        hpct_memory_wait(run->backend);
     if (times != NULL && times->step >= 0 && times->step < times->steps)
         times->seconds[(size_t) times->step * (size_t) times->slots + (size_t) slot] +=
             hpct_run_clock() - begin;
@@ -93,13 +99,15 @@ hpct_status hpct_model_forward(hpct_model *model, int n, bool training)
     hpct_run *run = model->run;
     if (training && !run->training)
         return hpct_fail(HPCT_ERR_USAGE, "model %s was built for inference only", model->name);
-    if (run->input == NULL)
+    if (run->given == NULL)
         return hpct_fail(HPCT_ERR_USAGE, "model %s was given no input", model->name);
     run->stage = HPCT_STAGE_NONE;
     run->stage_training = training;
     if (run->times != NULL && training)
         run->times->step++;
-    status = refresh(model, batch, n);
+    status = hpct_run_send_input(model, run, n);
+    if (status == HPCT_OK)
+        status = refresh(model, batch, n);
     for (int i = 0; i < run->num_nodes && status == HPCT_OK; i++) {
         hpct_op_call call = make_call(model, &run->nodes[i], batch, n);
         double begin = hpct_run_began(run);
@@ -139,13 +147,26 @@ hpct_status hpct_model_loss(hpct_model *model, int n, float scale, hpct_batch_su
         .top_k = model->top_k,
         .scale = scale,
         .diff_src = wants_diff ? run->loss_diff : NULL,
-        .sums = sums,
+        .values = run->values,
+        .sums = run->sums,
     };
     run->stage = wants_diff ? HPCT_STAGE_LOSS : HPCT_STAGE_FORWARD;
     double begin = hpct_run_began(run);
-    hpct_status status = hpct_emulate_loss(run, sums) ? HPCT_OK : run->backend->loss(&call);
+    hpct_status status = hpct_run_send_targets(run, n);
+    if (status == HPCT_OK && !hpct_emulate_loss(run, run->sums))
+        status = run->backend->loss(&call);
     hpct_run_ended(run, HPCT_TIME_LOSS(run->num_nodes), begin);
-    return status;
+    return status == HPCT_OK && sums != NULL ? hpct_model_sums(model, sums) : status;
+}
+
+/* A part of a gradient that an operation could not add by itself. */
+static hpct_status add_part(const hpct_run *run, const hpct_run_node *node, int n)
+{
+    const hpct_backend *backend = run->backend;
+    size_t count = (size_t) n * hpct_op_src_floats(&node->op->spec, 0);
+    return backend->add_values != NULL
+               ? backend->add_values(run->values, count, node->diff_src[0], node->add_after)
+               : backend->accumulate(count, node->diff_src[0], node->add_after, false);
 }
 
 hpct_status hpct_model_backward(hpct_model *model, int n)
@@ -168,8 +189,7 @@ hpct_status hpct_model_backward(hpct_model *model, int n)
         double begin = hpct_run_began(run);
         status = hpct_emulate_backward(model, i, &call);
         if (status == HPCT_OK && node->add_after != NULL && run->emulation == NULL)
-            status = run->backend->accumulate((size_t) n * hpct_op_src_floats(&node->op->spec, 0),
-                                              node->diff_src[0], node->add_after, false);
+            status = add_part(run, node, n);
         hpct_run_ended(run, HPCT_TIME_BACKWARD(i), begin);
         if (status == HPCT_OK && model->watcher.advance != NULL)
             status = model->watcher.advance(model->watcher.argument, node->done);
@@ -208,48 +228,4 @@ hpct_status hpct_model_scale_states(hpct_model *model, float factor)
 uint64_t hpct_model_layout_fingerprint(const hpct_model *model)
 {
     return model->run != NULL ? model->run->fingerprint : 0;
-}
-
-void hpct_model_set_input(hpct_model *model, float *input, int32_t *labels)
-{
-    if (model->run == NULL)
-        return;
-    hpct_run_set_input(model, model->run, input);
-    model->run->labels = labels;
-}
-
-static bool make_own_input(const hpct_model *model, hpct_run *run)
-{
-    size_t batch = (size_t) run->input_samples;
-    size_t sample = hpct_shape_count(&model->tensors[0].shape);
-    if (run->own_input == NULL)
-        run->own_input = run->backend->allocate(batch * sample * sizeof(float));
-    if (run->own_labels == NULL)
-        run->own_labels = run->backend->allocate(batch * sizeof *run->own_labels);
-    return run->own_input != NULL && run->own_labels != NULL;
-}
-
-float *hpct_model_input(hpct_model *model)
-{
-    hpct_run *run = model->run;
-    if (run == NULL || !make_own_input(model, run))
-        return NULL;
-    if (run->input != run->own_input || run->labels != run->own_labels)
-        hpct_model_set_input(model, run->own_input, run->own_labels);
-    return run->own_input;
-}
-
-int32_t *hpct_model_labels(hpct_model *model)
-{
-    return hpct_model_input(model) != NULL ? model->run->own_labels : NULL;
-}
-
-float *hpct_model_targets(hpct_model *model)
-{
-    return model->run != NULL ? model->run->targets : NULL;
-}
-
-const float *hpct_model_output(const hpct_model *model)
-{
-    return model->run != NULL ? model->run->output : NULL;
 }

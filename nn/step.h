@@ -20,7 +20,7 @@
 #define HPCT_ARENA_TAIL 16
 
 typedef struct hpct_build_options {
-    const char *backend;    /* "cpu" or "ref" */
+    const char *backend;    /* "cpu", "ref" or "cuda"; NULL: hpct_model_set_device's */
     const int *batch_sizes; /* every batch size that forward will be called with, > 0 */
     int num_batch_sizes;
     bool inference_only; /* no gradients, no optimizer slots */
@@ -85,6 +85,21 @@ int64_t hpct_model_builds(const hpct_model *model);
 void hpct_model_hold(hpct_model *model);
 void hpct_model_let_go(hpct_model *model);
 
+/* Whether the model computes, and has its arenas, in a device's memory: the host reads and writes
+ * there by hpct_model_read and hpct_model_write alone. */
+bool hpct_model_on_device(const hpct_model *model);
+/* The CPU instead, where the user left the choice; not built then. Whether that was so. */
+bool hpct_model_leave_device(hpct_model *model);
+/* Bytes that are left there; SIZE_MAX where the memory is the host's. */
+hpct_status hpct_model_memory_left(const hpct_model *model, size_t *bytes);
+
+/* Between the host and `count` floats of an arena. Both wait until all is done that was called. */
+hpct_status hpct_model_read(const hpct_model *model, float *host, const float *arena, size_t count);
+hpct_status hpct_model_write(const hpct_model *model, float *arena, const float *host,
+                             size_t count);
+/* Sets all gradients to zero, the tail not. */
+hpct_status hpct_model_clear_gradients(hpct_model *model);
+
 /* The arenas, 64-byte aligned; valid until the next build. Whoever writes parameters asks for them
  * again each time: a backend may keep copies, which then are made anew. *count: floats, padding of
  * the backend's layouts included, the tail not. */
@@ -95,8 +110,9 @@ float *hpct_model_states(hpct_model *model, size_t *count);
 hpct_status hpct_model_scale_states(hpct_model *model, float factor); /* every one *= factor */
 /* A parameter as a matrix, row-major in the arena; a vector has one row. Its own matrix (a Dense's
  * kernel or that transposed, a convolution's by output channel) where the layout leaves it one;
- * elsewhere (oneDNN's blocked kernels) what the memory is in rows of as many floats as it has output
- * channels: a fixed permutation of its numbers, the same on all ranks whose fingerprints agree. */
+ * elsewhere (oneDNN's blocked kernels) what the memory is in rows of as many floats as it has
+ * output channels: a fixed permutation of its numbers, the same on all ranks whose fingerprints
+ * agree. */
 typedef struct hpct_arena_matrix {
     size_t offset, rows, columns; /* floats */
 } hpct_arena_matrix;
@@ -105,9 +121,10 @@ int hpct_model_matrices(const hpct_model *model, hpct_arena_matrix *out);
 uint64_t hpct_model_layout_fingerprint(const hpct_model *model);
 
 /* Where forward reads its samples, [n][one sample, floats], best 64-byte aligned, and loss their
- * labels, [n], from now on: memory of the caller, who may fill another batch meanwhile. (A backend
- * that computes elsewhere copies from there.) Nothing is written to it. */
-void hpct_model_set_input(hpct_model *model, float *input, int32_t *labels);
+ * labels, [n], from now on: memory of the caller, who may fill another batch meanwhile. Nothing is
+ * written to it. A device copies from there, which has ended when something of that step has been
+ * waited for: its sums, its outputs, or an arena. */
+void hpct_model_set_input(hpct_model *model, const float *input, const int32_t *labels);
 
 /* The model's own memory for a batch, [largest batch size, or input_samples][one sample] and
  * [largest]: made by the first call, and what forward and loss read from now on. NULL when the
@@ -121,7 +138,8 @@ float *hpct_model_targets(hpct_model *model);
  * number for the mean squared error of one. */
 int hpct_model_count_labels(const hpct_model *model);
 
-/* The model's outputs of the last forward: [n][outputs] floats. */
+/* The model's outputs of the last forward: [n][outputs] floats. On a device it waits for them, and
+ * is NULL when that fails. */
 const float *hpct_model_output(const hpct_model *model);
 
 /* Threads that the cpu backend computes with, when called from this thread; at least 1. Without a
@@ -152,8 +170,10 @@ size_t hpct_model_synced_floats(const hpct_model *model);
 
 /* Loss and accuracy of the last forward against the labels (each below hpct_model_count_labels,
  * checked by the caller). With `scale` != 0 also leaves scale * d(sum of losses)/d(output) for
- * backward: a mean over a global batch of G is scale = 1/G on every rank. */
+ * backward: a mean over a global batch of G is scale = 1/G on every rank. sums: NULL, or waits for
+ * them, which a device better does at a step's end, where hpct_model_sums has them. */
 hpct_status hpct_model_loss(hpct_model *model, int n, float scale, hpct_batch_sums *sums);
+hpct_status hpct_model_sums(const hpct_model *model, hpct_batch_sums *sums);
 
 /* Backward tells it how far the gradients are from now on; NULL or no call: nobody. Kept by the
  * model, through builds. */

@@ -111,8 +111,7 @@ static void print_memory(const hpct_memory_plan *plan, int batch_size, FILE *str
 hpct_status hpct_model_print_costs(const hpct_model *model, int batch_size, FILE *stream)
 {
     hpct_memory_plan plan;
-    hpct_build_options options = {
-        .backend = "cpu", .batch_sizes = &batch_size, .num_batch_sizes = 1};
+    hpct_build_options options = {.batch_sizes = &batch_size, .num_batch_sizes = 1};
     hpct_status status = hpct_model_plan(model, &options, &plan);
     if (status != HPCT_OK)
         return status;

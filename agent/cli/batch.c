@@ -10,7 +10,6 @@ enum {
     KEY_BATCH_SIZE = 1280,
     KEY_GLOBAL_BATCH_SIZE,
     KEY_SYNC_BATCH_NORM,
-    KEY_DEVICE,
 };
 
 static const struct argp_option entries[] = {
@@ -22,7 +21,6 @@ static const struct argp_option entries[] = {
      "pictures per step over all ranks, instead of --batch-size", 2},
     {"sync-batch-norm", KEY_SYNC_BATCH_NORM, NULL, 0,
      "BatchNormalization takes its statistics from the pictures of all ranks", 2},
-    {"device", KEY_DEVICE, "NAME", 0, "auto or cpu", 2},
     {0},
 };
 
@@ -38,10 +36,6 @@ static error_t parse(int key, char *value, struct argp_state *state)
         return 0;
     case KEY_SYNC_BATCH_NORM:
         b->sync_batch_norm = true;
-        return 0;
-    case KEY_DEVICE:
-        if (strcmp(value, "auto") != 0 && strcmp(value, "cpu") != 0)
-            hpct_cli_usage("--device: '%s' is unknown; there is: auto, cpu", value);
         return 0;
     case ARGP_KEY_END:
         if (b->size != 0 && b->global_size > 0)

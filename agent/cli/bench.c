@@ -86,7 +86,7 @@ static int run(int argc, char **argv)
     if (status == HPCT_OK)
         status = hpct_model_initialize(model, 0);
     if (status == HPCT_OK)
-        status = hpct_cli_open_context(&context, model);
+        status = hpct_cli_open_context(&context, model, a.model.device, false);
     if (status == HPCT_OK)
         status =
             hpct_cli_find_batch(context, model, &(hpct_batch_options){.strategy = a.bench.strategy},

@@ -51,13 +51,14 @@ typedef struct hpct_cli_model {
     bool any_size; /* of pictures */
 } hpct_cli_model;
 
-/* What --model, --classes, --resize (which gives its size to a model of any size) and --precision
- * say; zeros for the defaults. */
+/* What --model, --classes, --resize (which gives its size to a model of any size), --precision and
+ * --device say; zeros for the defaults. */
 typedef struct hpct_cli_choice {
     const char *name; /* of a built-in model, or of a file of Keras: NAME.json */
     int classes, width, height;
     bool has_precision;
     hpct_precision precision;
+    const char *device; /* as in hpct_model_set_device; NULL: auto */
 } hpct_cli_choice;
 
 /* Those options, a child of a subcommand's argp; its input is an hpct_cli_choice. */
@@ -69,8 +70,8 @@ hpct_status hpct_cli_make_model(hpct_model **out, const hpct_cli_model **default
                                 const hpct_cli_choice *choice, double learning_rate,
                                 double momentum);
 
-/* What --batch-size, --global-batch-size, --sync-batch-norm and --device say to those that train;
- * zeros for the defaults. */
+/* What --batch-size, --global-batch-size and --sync-batch-norm say to those that train; zeros for
+ * the defaults. */
 typedef struct hpct_cli_batch {
     int size, global_size; /* at most one is not 0; size may be HPCT_CLI_AUTO */
     bool sync_batch_norm;
@@ -83,8 +84,13 @@ extern const struct argp hpct_cli_batch_argp;
 void hpct_cli_apply_batch(const hpct_cli_batch *batch, hpct_model *model,
                           const hpct_cli_model *defaults, int *batch_size, int *global_batch_size);
 
-/* Opens the context, and agrees that all ranks have the precision of the model. */
-hpct_status hpct_cli_open_context(hpct_context **out, const hpct_model *model);
+/* Opens the context (`apart`: hpct_context_open_apart), gives the model its device, and agrees that
+ * all ranks have that, and can compute there in the model's precision. */
+hpct_status hpct_cli_open_context(hpct_context **out, hpct_model *model, const char *device,
+                                  bool apart);
+
+/* The device and that precision, of this process alone. */
+hpct_status hpct_cli_set_device(hpct_model *model, const char *device);
 
 /* Values of --resize (WIDTHxHEIGHT), --scale and --augment (flip,crop:N); hpct_cli_usage for
  * others. */

@@ -126,10 +126,20 @@ double hpct_cli_number(const char *option, const char *text, double min, double 
     return value;
 }
 
-hpct_status hpct_cli_open_context(hpct_context **out, const hpct_model *model)
+hpct_status hpct_cli_set_device(hpct_model *model, const char *device)
 {
+    hpct_status status = hpct_model_set_device(model, device != NULL ? device : "auto");
+    return status == HPCT_OK ? hpct_model_check_device(model) : status;
+}
+
+hpct_status hpct_cli_open_context(hpct_context **out, hpct_model *model, const char *device,
+                                  bool apart)
+{
+    if (apart) { /* servers compute nothing, and do not speak with the workers yet */
+        hpct_status status = hpct_context_open_apart(out);
+        return status == HPCT_OK ? hpct_cli_set_device(model, device) : status;
+    }
     hpct_status status = hpct_context_open(out);
-    return status != HPCT_OK
-               ? status
-               : hpct_context_agree(*out, hpct_precision_check(hpct_model_precision(model)));
+    return status == HPCT_OK ? hpct_context_agree(*out, hpct_cli_set_device(model, device))
+                             : status;
 }

@@ -91,7 +91,7 @@ static int run(int argc, char **argv)
     a.input.height = a.model.height;
     hpct_status status = hpct_cli_make_model(&model, &defaults, &a.model, -1, 0);
     if (status == HPCT_OK)
-        status = hpct_cli_open_context(&context, model);
+        status = hpct_cli_open_context(&context, model, a.model.device, false);
     if (status == HPCT_OK)
         status = evaluate(context, model, &a);
     status = hpct_context_finish(context, "hpc-train", status);

@@ -258,10 +258,7 @@ static int run(int argc, char **argv)
     if (status == HPCT_OK)
         status = hpct_model_initialize(model, a.fit.seed);
     if (status == HPCT_OK)
-        status = has_servers(&a) ? hpct_context_open_apart(&context)
-                                 : hpct_cli_open_context(&context, model);
-    if (status == HPCT_OK && has_servers(&a))
-        status = hpct_precision_check(hpct_model_precision(model));
+        status = hpct_cli_open_context(&context, model, a.model.device, has_servers(&a));
     if (status == HPCT_OK)
         status = fit(context, model, defaults, &a, &result);
     status = hpct_context_finish(context, "hpc-train", status);

@@ -9,6 +9,7 @@ enum {
     KEY_CLASSES,
     KEY_RESIZE,
     KEY_PRECISION,
+    KEY_DEVICE,
 };
 
 static const struct argp_option entries[] = {
@@ -25,6 +26,8 @@ static const struct argp_option entries[] = {
      "fp32, or bf16: convolutions and dense layers in bfloat16, weights and gradients in fp32 "
      "(default: that of FILE.json's dtype policy, else fp32)",
      1},
+    {"device", KEY_DEVICE, "NAME", 0,
+     "cpu, cuda (the GPU of this rank), or auto (default): the GPU where there is one", 1},
     {0},
 };
 
@@ -45,6 +48,11 @@ static error_t parse(int key, char *value, struct argp_state *state)
         if (hpct_precision_find(&c->precision, value) != HPCT_OK)
             hpct_cli_usage("--precision: '%s' is unknown; there is: fp32, bf16", value);
         c->has_precision = true;
+        return 0;
+    case KEY_DEVICE:
+        if (strcmp(value, "auto") != 0 && strcmp(value, "cpu") != 0 && strcmp(value, "cuda") != 0)
+            hpct_cli_usage("--device: '%s' is unknown; there is: auto, cpu, cuda", value);
+        c->device = value;
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;

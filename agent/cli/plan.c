@@ -139,6 +139,8 @@ static int run(int argc, char **argv)
     hpct_context *context = NULL;
     hpct_plan *plan = NULL;
     hpct_cli_parse(&argp, argc, argv, &a);
+    if (a.model.device != NULL && strcmp(a.model.device, "cuda") == 0)
+        hpct_cli_usage("--device: plan measures and predicts the steps of processors alone: cpu");
     if (a.plan.num_nodes == 0)
         parse_nodes(&a, "1,2,...,1024");
     a.plan.nodes = a.nodes;
@@ -149,7 +151,7 @@ static int run(int argc, char **argv)
     if (status == HPCT_OK)
         status = hpct_model_initialize(model, 0);
     if (status == HPCT_OK)
-        status = hpct_cli_open_context(&context, model);
+        status = hpct_cli_open_context(&context, model, "cpu", false);
     if (status == HPCT_OK)
         status = hpct_plan_make(&plan, context, model, &a.plan);
     if (status == HPCT_OK)

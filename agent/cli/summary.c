@@ -47,6 +47,8 @@ static int run(int argc, char **argv)
     hpct_cli_parse(&argp, argc, argv, &a);
     hpct_status status = hpct_cli_make_model(&model, &defaults, &a.model, -1, 0);
     if (hpct_context_rank_hint() == 0 && status == HPCT_OK)
+        status = hpct_cli_set_device(model, a.model.device);
+    if (hpct_context_rank_hint() == 0 && status == HPCT_OK)
         status = hpct_model_summary(model, stdout);
     if (status == HPCT_OK && a.batch_size == 0)
         a.batch_size = defaults->batch_size;

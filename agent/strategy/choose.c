@@ -250,8 +250,11 @@ hpct_status hpct_strategy_choose(hpct_strategy_choice *out, hpct_context *contex
     *out = (hpct_strategy_choice){.options = *options};
     bool named = options->name != NULL && strcmp(options->name, "auto") != 0;
     named = named || options->compression.kind != HPCT_COMPRESS_NONE; /* only one strategy has it */
-    if (named || options->replicas > 1 || hpct_context_size(context) == 1)
-        return hpct_strategy_find(&out->ops, options);
+    named = named || hpct_model_on_device(model);                     /* nor is there another */
+    if (named || options->replicas > 1 || hpct_context_size(context) == 1) {
+        hpct_status found = hpct_strategy_find(&out->ops, options);
+        return found == HPCT_OK ? hpct_strategy_check_device(out->ops, options, model) : found;
+    }
     int64_t begin;
     bool fits = true;
     hpct_batch_options batch = {.strategy = *options};

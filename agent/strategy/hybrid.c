@@ -79,7 +79,6 @@ static hpct_status open_shard(hpct_shard **out, const hpct_strategy_plan *plan)
 static hpct_build_options step_options(const hpct_strategy_plan *plan, bool plain_layout)
 {
     return (hpct_build_options){
-        .backend = plan->backend,
         .batch_sizes = plan->batch_sizes,
         .num_batch_sizes = plan->num_batch_sizes,
         .fuse_update = !plan->keep_gradients,
@@ -91,7 +90,6 @@ static hpct_build_options step_options(const hpct_strategy_plan *plan, bool plai
 static hpct_build_options evaluation_options(const hpct_strategy_plan *plan)
 {
     return (hpct_build_options){
-        .backend = plan->backend,
         .batch_sizes = plan->evaluation_sizes,
         .num_batch_sizes = plan->num_evaluation_sizes,
         .inference_only = true,
@@ -147,11 +145,10 @@ static hpct_status hybrid_need(const hpct_strategy_plan *plan, size_t *bytes)
 }
 
 /* Rank 0's weights and states become everybody's. */
-static hpct_status share_weights(const hybrid *h, const hpct_strategy_plan *plan)
+static hpct_status share_weights(const hybrid *h)
 {
     size_t count;
-    hpct_build_options options = {.backend = plan->backend,
-                                  .batch_sizes = (int[]){1},
+    hpct_build_options options = {.batch_sizes = (int[]){1},
                                   .num_batch_sizes = 1,
                                   .inference_only = true,
                                   .plain_layout = true};
@@ -257,7 +254,7 @@ static hpct_status open_parts(hybrid *h, const hpct_strategy_plan *plan)
 {
     hpct_status status = hpct_context_agree(h->context, open_shard(&h->shard, plan));
     if (status == HPCT_OK)
-        status = share_weights(h, plan);
+        status = share_weights(h);
     if (status != HPCT_OK)
         return status;
     h->model = hpct_shard_model(h->shard);

@@ -16,6 +16,7 @@ typedef struct mirrored {
     hpct_model *model;
     float *gradients; /* [count + HPCT_ARENA_TAIL] */
     size_t count;
+    int samples;  /* of this rank in the step */
     bool due;     /* the step ends with an update */
     bool at_once; /* buckets go while backward computes: gradients are not accumulated after it */
     hpct_buckets *buckets;       /* NULL: alone */
@@ -133,19 +134,32 @@ static hpct_status mirrored_backward(hpct_strategy *strategy, int count, int glo
                                      hpct_step_sums *sums)
 {
     mirrored *m = (mirrored *) strategy;
-    hpct_batch_sums local = {0};
     hpct_status status = HPCT_OK;
+    m->samples = count;
+    *sums = (hpct_step_sums){.interrupted = sums->interrupted,
+                             .terminated = sums->terminated,
+                             .failed = sums->failed,
+                             .samples = sums->samples,
+                             .last = sums->last};
     if (count == 0) { /* a short batch had none for this rank, or it failed: it adds nothing */
-        memset(m->gradients, 0, m->count * sizeof *m->gradients);
-        if (m->at_once)
+        status = hpct_model_clear_gradients(m->model);
+        if (status == HPCT_OK && m->at_once)
             status = hpct_buckets_advance(m->buckets, m->count);
         if (status == HPCT_OK)
             status = hpct_model_backward_absent(m->model);
     } else {
-        status = hpct_model_loss(m->model, count, 1.0f / (float) global_count, &local);
+        status = hpct_model_loss(m->model, count, 1.0f / (float) global_count, NULL);
         if (status == HPCT_OK)
             status = hpct_model_backward(m->model, count);
     }
+    return status;
+}
+
+/* This rank's, once the device has them. */
+static hpct_status take_sums(const mirrored *m, hpct_step_sums *sums)
+{
+    hpct_batch_sums local = {0};
+    hpct_status status = m->samples > 0 ? hpct_model_sums(m->model, &local) : HPCT_OK;
     sums->loss = local.loss;
     sums->correct = (double) local.correct;
     sums->in_top_k = (double) local.in_top_k;
@@ -159,14 +173,22 @@ static hpct_status mirrored_reduce(hpct_strategy *strategy, hpct_step_sums *sums
     hpct_status status = hpct_model_accumulate(m->model, &m->due);
     if (status != HPCT_OK || m->comm->size == 1)
         return status;
-    float *tail = m->gradients + m->count;
+    float tail[HPCT_SUMS_FLOATS];
+    status = take_sums(m, sums);
+    if (status != HPCT_OK)
+        return status;
     hpct_sums_pack(sums, tail);
+    status = hpct_model_write(m->model, m->gradients + m->count, tail, HPCT_SUMS_FLOATS);
+    if (status != HPCT_OK)
+        return status;
     if (!m->due)
         status = hpct_buckets_sums(m->buckets);
     else if (m->compressor != NULL)
         status = hpct_compressor_reduce(m->compressor, m->gradients, HPCT_SUMS_FLOATS);
     else
         status = hpct_buckets_finish(m->buckets);
+    if (status == HPCT_OK)
+        status = hpct_model_read(m->model, tail, m->gradients + m->count, HPCT_SUMS_FLOATS);
     hpct_sums_unpack(sums, tail);
     return status;
 }
@@ -175,6 +197,13 @@ static hpct_status mirrored_apply(hpct_strategy *strategy)
 {
     mirrored *m = (mirrored *) strategy;
     return m->due ? hpct_model_update(m->model) : HPCT_OK;
+}
+
+/* Alone, the sums are waited for when everything has been asked of the device. */
+static hpct_status mirrored_finish(hpct_strategy *strategy, hpct_step_sums *sums)
+{
+    const mirrored *m = (const mirrored *) strategy;
+    return m->comm->size == 1 ? take_sums(m, sums) : HPCT_OK;
 }
 
 static hpct_status mirrored_gather(hpct_strategy *strategy)
@@ -201,12 +230,14 @@ static int64_t mirrored_bytes_per_step(const hpct_strategy *strategy)
 
 const hpct_strategy_ops hpct_multi_worker_mirrored = {
     .name = "multi-worker-mirrored",
+    .device = true,
     .need = mirrored_need,
     .open = mirrored_open,
     .forward = mirrored_forward,
     .backward = mirrored_backward,
     .reduce = mirrored_reduce,
     .apply = mirrored_apply,
+    .finish = mirrored_finish,
     .gather = mirrored_gather,
     .bytes_per_step = mirrored_bytes_per_step,
     .close = mirrored_close,

@@ -19,8 +19,7 @@ static hpct_status servers_need(const hpct_strategy_plan *plan, size_t *bytes)
     for (int i = 0; i < num; i++)
         sizes[i] = i < plan->num_batch_sizes ? plan->batch_sizes[i]
                                              : plan->evaluation_sizes[i - plan->num_batch_sizes];
-    hpct_build_options options = {.backend = plan->backend,
-                                  .batch_sizes = sizes,
+    hpct_build_options options = {.batch_sizes = sizes,
                                   .num_batch_sizes = num,
                                   .dense_targets = plan->dense_targets,
                                   .plain_layout = true};

@@ -104,8 +104,7 @@ static hpct_status find_parts(parts *p, const hpct_strategy_plan *plan)
     p->replica = hpct_context_rank(plan->context) / p->layout.stages;
     p->places = hpct_stage_layout_in_flight(&p->layout, p->number,
                                             hpct_stage_layout_pieces(&p->layout, full));
-    p->options = (hpct_build_options){
-        .backend = plan->backend, .batch_sizes = p->sizes, .input_samples = full};
+    p->options = (hpct_build_options){.batch_sizes = p->sizes, .input_samples = full};
     find_sizes(p, plan);
     status = hpct_stage_open(&p->stage, plan->model, &p->cut, p->number);
     return status == HPCT_OK ? HPCT_OK : hpct_fail_within(status, "strategy pipeline");
@@ -114,7 +113,6 @@ static hpct_status find_parts(parts *p, const hpct_strategy_plan *plan)
 static hpct_build_options evaluation_options(const hpct_strategy_plan *plan)
 {
     return (hpct_build_options){
-        .backend = plan->backend,
         .batch_sizes = plan->evaluation_sizes,
         .num_batch_sizes = plan->num_evaluation_sizes,
         .inference_only = true,

@@ -4,6 +4,8 @@
 #include "base/status.h"
 #include "nn/step.h"
 
+#include <stdlib.h>
+
 _Static_assert(HPCT_SUMS_FLOATS <= HPCT_ARENA_TAIL, "the sums fit the tail");
 
 /* sizes: room for those of steps and of evaluation. */
@@ -15,7 +17,6 @@ static hpct_build_options build_options(const hpct_strategy_plan *plan, bool fus
         sizes[i] = i < plan->num_batch_sizes ? plan->batch_sizes[i]
                                              : plan->evaluation_sizes[i - plan->num_batch_sizes];
     return (hpct_build_options){
-        .backend = plan->backend,
         .batch_sizes = sizes,
         .num_batch_sizes = num,
         .fuse_update = fuse_update,
@@ -59,28 +60,70 @@ hpct_status hpct_replica_build(const hpct_strategy_plan *plan, bool fuse_update)
     return hpct_replica_build_by(plan, &(hpct_alike){build_whole, &whole, .classes = 1});
 }
 
+/* What a collective outside of steps works on: the arena, or a copy of it from a device. */
+static hpct_status borrow(const hpct_model *model, float *arena, size_t count, float **out)
+{
+    *out = arena;
+    if (!hpct_model_on_device(model))
+        return HPCT_OK;
+    *out = malloc(count * sizeof **out);
+    return *out != NULL ? hpct_model_read(model, *out, arena, count)
+                        : hpct_fail_memory(count * sizeof **out);
+}
+
+static hpct_status give_back(const hpct_model *model, float *arena, size_t count, float *borrowed)
+{
+    if (borrowed == arena)
+        return HPCT_OK;
+    hpct_status status = hpct_model_write(model, arena, borrowed, count);
+    free(borrowed);
+    return status;
+}
+
+/* Rank 0's becomes everybody's. */
+static hpct_status share(hpct_context *context, const hpct_model *model, float *arena, size_t count)
+{
+    float *data = NULL;
+    hpct_comm *comm = hpct_context_comm(context);
+    if (comm->size == 1)
+        return HPCT_OK;
+    hpct_status status = hpct_context_agree(context, borrow(model, arena, count, &data));
+    if (status == HPCT_OK)
+        status = comm->ops->broadcast(comm, data, count * sizeof *data, 0);
+    if (status == HPCT_OK)
+        return give_back(model, arena, count, data);
+    if (data != arena)
+        free(data);
+    return status;
+}
+
 hpct_status hpct_replica_build_by(const hpct_strategy_plan *plan, const hpct_alike *how)
 {
     size_t count;
-    hpct_comm *comm = hpct_context_comm(plan->context);
     hpct_status status = hpct_build_alike(plan->context, how);
     if (status != HPCT_OK)
         return status;
     float *parameters = hpct_model_parameters(plan->model, &count);
-    status = comm->ops->broadcast(comm, parameters, count * sizeof *parameters, 0);
+    status = share(plan->context, plan->model, parameters, count);
     float *states = hpct_model_states(plan->model, &count);
-    if (status == HPCT_OK && count > 0)
-        status = comm->ops->broadcast(comm, states, count * sizeof *states, 0);
-    return status;
+    return status == HPCT_OK && count > 0 ? share(plan->context, plan->model, states, count)
+                                          : status;
 }
 
 hpct_status hpct_replica_mean_states(hpct_comm *comm, hpct_model *model)
 {
     size_t count;
     float *states = hpct_model_states(model, &count);
+    float *data = NULL;
     if (comm->size == 1 || count == 0)
         return HPCT_OK;
-    hpct_status status = comm->ops->allreduce_sum(comm, states, count);
+    hpct_status status = borrow(model, states, count, &data);
+    if (status == HPCT_OK)
+        status = comm->ops->allreduce_sum(comm, data, count);
+    if (status == HPCT_OK)
+        status = give_back(model, states, count, data);
+    else if (data != states)
+        free(data);
     return status == HPCT_OK ? hpct_model_scale_states(model, 1.0f / (float) comm->size) : status;
 }
 

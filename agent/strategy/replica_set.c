@@ -57,7 +57,6 @@ static hpct_build_options part_options(const hpct_strategy_plan *plan, int k, in
     bool alone =
         hpct_context_size(plan->context) == 1 && hpct_strategy_replicas(plan->options) == 1;
     return (hpct_build_options){
-        .backend = plan->backend,
         .batch_sizes = sizes,
         .num_batch_sizes = num,
         .fuse_update = alone && !plan->keep_gradients,

@@ -126,6 +126,21 @@ hpct_status hpct_strategy_find(const hpct_strategy_ops **out, const hpct_strateg
     return hpct_fail(HPCT_ERR_USAGE, "strategy '%s' is unknown; there are: auto, %s", name, names);
 }
 
+hpct_status hpct_strategy_check_device(const hpct_strategy_ops *ops,
+                                       const hpct_strategy_options *options, hpct_model *model)
+{
+    bool lossy = options->compression.kind != HPCT_COMPRESS_NONE;
+    if (!hpct_model_on_device(model) || (ops->device && !lossy) || hpct_model_leave_device(model))
+        return HPCT_OK;
+    if (!ops->device)
+        return hpct_fail(HPCT_ERR_CONFIG,
+                         "strategy %s works in the host's memory: take --device cpu, or strategy "
+                         "%s",
+                         ops->name, hpct_multi_worker_mirrored.name);
+    return hpct_fail(HPCT_ERR_CONFIG,
+                     "compress: gradients are compressed in the host's memory: take --device cpu");
+}
+
 hpct_status hpct_strategy_step(hpct_strategy *strategy, int count, int global_count,
                                hpct_step_sums *sums)
 {
@@ -147,6 +162,8 @@ hpct_status hpct_strategy_step(hpct_strategy *strategy, int count, int global_co
     began = hpct_timeline_now(timeline);
     if (status == HPCT_OK && sums->failed == 0)
         status = strategy->ops->apply(strategy);
+    if (status == HPCT_OK && strategy->ops->finish != NULL)
+        status = strategy->ops->finish(strategy, sums);
     hpct_timeline_add(timeline, HPCT_TIMELINE_UPDATE, 0, began);
     return status;
 }

@@ -21,7 +21,6 @@ typedef struct hpct_strategy hpct_strategy;
 typedef struct hpct_strategy_plan {
     hpct_context *context;
     hpct_model *model;      /* compiled, with weights */
-    const char *backend;    /* as in hpct_build_options */
     const int *batch_sizes; /* every count that this rank steps with, but 0 */
     int num_batch_sizes;
     const int *evaluation_sizes; /* every count that `model` is evaluated with */
@@ -54,6 +53,9 @@ typedef struct hpct_strategy_ops {
      * or emulate its operations as those of one. */
     bool in_pieces;
 
+    /* Steps where a device has the arenas (nn/step.h); else it needs those of the host. */
+    bool device;
+
     /* Takes options->replicas above 1: a rank's samples are shared among so many replicas. */
     bool replicas;
 
@@ -78,6 +80,10 @@ typedef struct hpct_strategy_ops {
                             hpct_step_sums *sums);
     hpct_status (*reduce)(hpct_strategy *strategy, hpct_step_sums *sums);
     hpct_status (*apply)(hpct_strategy *strategy);
+
+    /* After apply, where not NULL: loss and metrics of *sums, unless reduce had them. The one time
+     * that a step waits for its device. */
+    hpct_status (*finish)(hpct_strategy *strategy, hpct_step_sums *sums);
 
     /* Collective, before the plan's model is evaluated or saved: all of its parameters and states
      * come into it, on every rank, from wherever the steps left them. States (moving statistics) to
@@ -122,6 +128,11 @@ extern const hpct_strategy_ops *const hpct_strategies[];
  * every rank can begin with, until hpct_strategy_choose has chosen); HPCT_ERR_USAGE, listing the
  * names, when there is none such, and for options that it does not have. */
 hpct_status hpct_strategy_find(const hpct_strategy_ops **out, const hpct_strategy_options *options);
+
+/* HPCT_ERR_CONFIG for a strategy that does not step on the model's device, which then is the CPU
+ * where the user left the choice. */
+hpct_status hpct_strategy_check_device(const hpct_strategy_ops *ops,
+                                       const hpct_strategy_options *options, hpct_model *model);
 
 /* Replicas of each rank: options->replicas, or 1. */
 int hpct_strategy_replicas(const hpct_strategy_options *options);

@@ -45,7 +45,6 @@ hpct_status hpct_trial_block(const hpct_trial *trial, hpct_context *all, hpct_mo
     hpct_strategy_plan plan = {
         .context = trial->context,
         .model = model,
-        .backend = "cpu",
         .batch_sizes = &trial->count,
         .num_batch_sizes = 1,
         .options = &trial->options,

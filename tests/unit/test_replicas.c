@@ -74,7 +74,6 @@ static void open_strategy(hpct_strategy **out, hpct_model *model, const char *na
     hpct_strategy_plan plan = {
         .context = context,
         .model = model,
-        .backend = "cpu",
         .batch_sizes = sizes,
         .num_batch_sizes = 2,
         .evaluation_sizes = evaluation_sizes,
@@ -245,7 +244,6 @@ static size_t need(const char *name, int replicas, hpct_model *model)
     int size = 24;
     hpct_strategy_plan plan = {.context = context,
                                .model = model,
-                               .backend = "cpu",
                                .batch_sizes = &size,
                                .num_batch_sizes = 1,
                                .options = &options,
@@ -322,7 +320,6 @@ static void what_cannot_be_is_refused(void **state)
     hpct_model *model = make_model(&optimizers[0], false);
     hpct_strategy_plan plan = {.context = context,
                                .model = model,
-                               .backend = "cpu",
                                .batch_sizes = sizes,
                                .num_batch_sizes = 2,
                                .options = &wire};

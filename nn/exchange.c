@@ -1,0 +1,281 @@
+/* What a built model and the host hand each other: input, labels, targets, outputs, sums, arenas.
+ * Where the backend's memory is the host's they are one thing; of a device there is a copy, which a
+ * step sends or which is fetched when it is asked for. */
+#include "nn/run.h"
+
+#include "base/status.h"
+
+#include <string.h>
+
+static const hpct_device *device_of(const hpct_run *run)
+{
+    return run->backend->device;
+}
+
+/* ---- memory ---- */
+
+/* Zeroed memory of the host, near the device if there is one. */
+static void *take_host(const hpct_run *run, size_t bytes)
+{
+    return device_of(run) != NULL ? device_of(run)->allocate_host(bytes)
+                                  : run->backend->allocate(bytes);
+}
+
+static void drop_host(const hpct_run *run, void *memory)
+{
+    if (memory == NULL)
+        return;
+    if (device_of(run) != NULL)
+        device_of(run)->release_host(memory);
+    else
+        run->backend->release(memory);
+}
+
+static size_t sample_floats(const hpct_model *model)
+{
+    return hpct_shape_count(&model->tensors[0].shape);
+}
+
+static size_t output_floats(const hpct_model *model)
+{
+    return hpct_shape_count(&model->tensors[model->output].shape);
+}
+
+static size_t aligned(size_t bytes)
+{
+    return (bytes + 255) / 256 * 256;
+}
+
+/* Bytes of the parts of run->transit, in their order. */
+typedef struct parts {
+    size_t input, labels, sums, targets, staged;
+} parts;
+
+static parts parts_of(const hpct_model *model, const hpct_run *run)
+{
+    size_t batch = (size_t) run->largest_batch, in = sample_floats(model),
+           out = output_floats(model);
+    return (parts){
+        .input = aligned(batch * in * hpct_precision_bytes(run->values)),
+        .labels = aligned(batch * sizeof *run->labels),
+        .sums = aligned(sizeof *run->sums),
+        .targets = aligned(hpct_run_target_bytes(run)),
+        .staged =
+            run->values == HPCT_FP32 ? 0 : aligned(batch * (in > out ? in : out) * sizeof(float)),
+    };
+}
+
+size_t hpct_run_transit_bytes(const hpct_model *model, const hpct_run *run)
+{
+    if (device_of(run) == NULL)
+        return 0;
+    parts p = parts_of(model, run);
+    return p.input + p.labels + p.sums + p.targets + p.staged - hpct_run_target_bytes(run);
+}
+
+static hpct_status make_device_part(const hpct_model *model, hpct_run *run)
+{
+    parts p = parts_of(model, run);
+    size_t bytes = p.input + p.labels + p.sums + p.targets + p.staged;
+    char *at = run->transit = run->backend->allocate(bytes);
+    if (at == NULL)
+        return hpct_fail_memory(bytes);
+    hpct_run_set_input(model, run, (float *) (void *) at);
+    run->labels = (int32_t *) (void *) (at += p.input);
+    run->sums = (hpct_batch_sums *) (void *) (at += p.labels);
+    at += p.sums;
+    run->targets = p.targets > 0 ? (float *) (void *) at : NULL;
+    run->staged = p.staged > 0 ? (float *) (void *) (at + p.targets) : NULL;
+    bytes = (size_t) run->largest_batch * output_floats(model) * sizeof(float);
+    run->host_output = take_host(run, bytes);
+    return run->host_output != NULL ? HPCT_OK : hpct_fail_memory(bytes);
+}
+
+hpct_status hpct_run_make_transit(const hpct_model *model, hpct_run *run)
+{
+    run->sums = &run->host_sums;
+    if (run->dense_targets) {
+        run->own_targets = take_host(run, hpct_run_target_bytes(run));
+        if (run->own_targets == NULL)
+            return hpct_fail_memory(hpct_run_target_bytes(run));
+    }
+    run->targets = run->own_targets;
+    return device_of(run) != NULL ? make_device_part(model, run) : HPCT_OK;
+}
+
+void hpct_run_free_transit(hpct_run *run)
+{
+    drop_host(run, run->own_input);
+    drop_host(run, run->own_labels);
+    drop_host(run, run->own_targets);
+    drop_host(run, run->host_output);
+    if (run->transit != NULL)
+        run->backend->release(run->transit);
+}
+
+/* ---- what goes in ---- */
+
+void hpct_model_set_input(hpct_model *model, const float *input, const int32_t *labels)
+{
+    hpct_run *run = model->run;
+    if (run == NULL)
+        return;
+    run->given = input;
+    run->given_labels = labels;
+    if (device_of(run) != NULL)
+        return;
+    hpct_run_set_input(model, run, (float *) (uintptr_t) input);
+    run->labels = (int32_t *) (uintptr_t) labels;
+}
+
+static bool make_own_input(const hpct_model *model, hpct_run *run)
+{
+    size_t batch = (size_t) run->input_samples;
+    if (run->own_input == NULL)
+        run->own_input = take_host(run, batch * sample_floats(model) * sizeof(float));
+    if (run->own_labels == NULL)
+        run->own_labels = take_host(run, batch * sizeof *run->own_labels);
+    return run->own_input != NULL && run->own_labels != NULL;
+}
+
+float *hpct_model_input(hpct_model *model)
+{
+    hpct_run *run = model->run;
+    if (run == NULL || !make_own_input(model, run))
+        return NULL;
+    if (run->given != run->own_input || run->given_labels != run->own_labels)
+        hpct_model_set_input(model, run->own_input, run->own_labels);
+    return run->own_input;
+}
+
+int32_t *hpct_model_labels(hpct_model *model)
+{
+    return hpct_model_input(model) != NULL ? model->run->own_labels : NULL;
+}
+
+float *hpct_model_targets(hpct_model *model)
+{
+    return model->run != NULL ? model->run->own_targets : NULL;
+}
+
+hpct_status hpct_run_send_input(const hpct_model *model, hpct_run *run, int n)
+{
+    const hpct_device *device = device_of(run);
+    size_t count = (size_t) n * sample_floats(model);
+    if (device == NULL)
+        return HPCT_OK;
+    float *to = run->staged != NULL ? run->staged : run->input;
+    hpct_status status = device->send(to, run->given, count * sizeof *to);
+    if (status == HPCT_OK && run->staged != NULL)
+        status = device->to_values(run->values, count, run->staged, run->input);
+    if (status == HPCT_OK && run->given_labels != NULL)
+        status = device->send(run->labels, run->given_labels, (size_t) n * sizeof *run->labels);
+    return status;
+}
+
+hpct_status hpct_run_send_targets(hpct_run *run, int n)
+{
+    size_t bytes = (size_t) n * (size_t) run->classes * sizeof(float);
+    return device_of(run) != NULL && run->targets != NULL
+               ? device_of(run)->send(run->targets, run->own_targets, bytes)
+               : HPCT_OK;
+}
+
+/* ---- what comes out ---- */
+
+static hpct_status fetch_output(const hpct_model *model)
+{
+    const hpct_run *run = model->run;
+    const float *from = run->output;
+    size_t count = (size_t) run->stage_n * output_floats(model);
+    hpct_status status = HPCT_OK;
+    if (run->staged != NULL) {
+        status = device_of(run)->from_values(run->values, count, run->output, run->staged);
+        from = run->staged;
+    }
+    return status == HPCT_OK ? device_of(run)->to_host(run->host_output, from, count * sizeof *from)
+                             : status;
+}
+
+const float *hpct_model_output(const hpct_model *model)
+{
+    const hpct_run *run = model->run;
+    if (run == NULL || device_of(run) == NULL)
+        return run != NULL ? run->output : NULL;
+    return fetch_output(model) == HPCT_OK ? run->host_output : NULL;
+}
+
+hpct_status hpct_model_sums(const hpct_model *model, hpct_batch_sums *sums)
+{
+    const hpct_run *run = model->run;
+    if (run == NULL)
+        return hpct_fail(HPCT_ERR_USAGE, "model %s is not built", model->name);
+    return hpct_memory_to_host(run->backend, sums, run->sums, sizeof *sums);
+}
+
+/* ---- arenas ---- */
+
+hpct_status hpct_model_read(const hpct_model *model, float *host, const float *arena, size_t count)
+{
+    return hpct_memory_to_host(model->run->backend, host, arena, count * sizeof *host);
+}
+
+hpct_status hpct_model_write(const hpct_model *model, float *arena, const float *host, size_t count)
+{
+    return hpct_memory_from_host(model->run->backend, arena, host, count * sizeof *host);
+}
+
+hpct_status hpct_model_clear_gradients(hpct_model *model)
+{
+    const hpct_run *run = model->run;
+    return hpct_memory_zero(run->backend, run->gradients, run->arena_floats * sizeof(float));
+}
+
+/* ---- where ---- */
+
+static const hpct_backend *backend_of(const hpct_model *model)
+{
+    if (model->run != NULL)
+        return model->run->backend;
+    return model->backend != NULL ? model->backend : &hpct_backend_cpu;
+}
+
+hpct_status hpct_model_set_device(hpct_model *model, const char *device)
+{
+    if (strcmp(device, "auto") != 0 && strcmp(device, "cpu") != 0 && strcmp(device, "cuda") != 0)
+        return hpct_fail(HPCT_ERR_USAGE, "there is no device \"%s\"; there are: auto, cpu, cuda",
+                         device);
+    model->backend_is_free = strcmp(device, "auto") == 0;
+    return hpct_backend_choose(&model->backend, device);
+}
+
+bool hpct_model_leave_device(hpct_model *model)
+{
+    if (!model->backend_is_free || hpct_model_unbuild(model) != HPCT_OK)
+        return false;
+    model->backend = &hpct_backend_cpu;
+    return true;
+}
+
+const char *hpct_model_device(const hpct_model *model)
+{
+    return model->backend != NULL ? model->backend->name : hpct_backend_cpu.name;
+}
+
+bool hpct_model_on_device(const hpct_model *model)
+{
+    return backend_of(model)->device != NULL;
+}
+
+hpct_status hpct_model_memory_left(const hpct_model *model, size_t *bytes)
+{
+    const hpct_device *device = backend_of(model)->device;
+    size_t all;
+    *bytes = SIZE_MAX;
+    return device != NULL ? device->memory(bytes, &all) : HPCT_OK;
+}
+
+hpct_status hpct_model_check_device(const hpct_model *model)
+{
+    return backend_of(model)->check_precision(model->precision);
+}
