@@ -6,6 +6,8 @@
 #ifndef HPCT_NN_CUDA_DIRECT_H
 #define HPCT_NN_CUDA_DIRECT_H
 
+#include "nn/cuda/direct_shape.h"
+
 #include <cuda_runtime_api.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,18 +15,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* As hpct_window (nn/op.h); cells: of the result, at least 1, from first_cell on by rows. */
-typedef struct hpct_direct {
-    int n;
-    int in_h, in_w, in_c;
-    int out_h, out_w, out_c;
-    int kernel_h, kernel_w;
-    int stride_h, stride_w, dilation_h, dilation_w;
-    int pad_top, pad_left;
-    int groups;
-    int first_cell, cells;
-} hpct_direct;
 
 cudaError_t hpct_direct_forward(cudaStream_t stream, cudaDataType_t type, const hpct_direct *conv,
                                 const void *src, const float *kernel,

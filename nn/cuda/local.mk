@@ -6,7 +6,6 @@ cuda_sources = \
 	nn/cuda/cuda.h \
 	nn/cuda/dense.c \
 	nn/cuda/direct.h \
-	nn/cuda/direct_body.h \
 	nn/cuda/dnn_engine.c \
 	nn/cuda/dnn_graph.c \
 	nn/cuda/dnn_graph.h \
@@ -29,6 +28,8 @@ cuda_kernels = \
 cuda_host_sources = \
 	nn/cuda/choices.c \
 	nn/cuda/choices.h \
+	nn/cuda/direct_body.h \
+	nn/cuda/direct_shape.h \
 	nn/cuda/transpose.h \
 	nn/cuda/which.c \
 	nn/cuda/which.h \

@@ -23,6 +23,7 @@ struct hpct_lt_product {
     cublasLtMatmulDesc_t description;
     cublasLtMatrixLayout_t first, second, result; /* b^T, a^T, d^T */
     cublasLtMatmulHeuristicResult_t best;
+    bool plain;       /* there is no algorithm: cuBLAS itself, which has one for everything */
     const void *bias; /* that the description has */
 };
 
@@ -253,6 +254,20 @@ static hpct_status choose(hpct_lt_product *p, bool *any)
     return *any && timed ? keep(choices, key, &p->best.algo) : status;
 }
 
+static hpct_status multiply_plain(const hpct_lt_product *p, const void *a, const void *b, void *d)
+{
+    static const float one = 1, zero = 0;
+    const hpct_lt_spec *s = &p->spec;
+    int rows = (int) s->rows, columns = (int) s->columns, depth = (int) s->depth;
+    cublasComputeType_t compute =
+        s->in == CUDA_R_32F ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+    return HPCT_BLAS(cublasGemmEx(hpct_gpu.blas, s->b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N,
+                                  s->a_transposed ? CUBLAS_OP_T : CUBLAS_OP_N, columns, rows, depth,
+                                  &one, b, s->in, s->b_transposed ? depth : columns, a, s->in,
+                                  s->a_transposed ? rows : depth, &zero, d, s->out, columns,
+                                  compute, CUBLAS_GEMM_DEFAULT));
+}
+
 hpct_status hpct_lt_make(hpct_lt_product **out, const hpct_lt_spec *spec)
 {
     bool any = false;
@@ -263,7 +278,8 @@ hpct_status hpct_lt_make(hpct_lt_product **out, const hpct_lt_spec *spec)
     hpct_status status = describe(p);
     if (status == HPCT_OK)
         status = choose(p, &any);
-    if (status != HPCT_OK || !any) {
+    p->plain = !any && !spec->bias && !spec->relu;
+    if (status != HPCT_OK || !(any || p->plain)) {
         hpct_lt_free(p);
         *out = NULL;
     }
@@ -293,6 +309,8 @@ size_t hpct_lt_workspace_bytes(const hpct_lt_product *p)
 hpct_status hpct_lt_run(hpct_lt_product *p, const void *a, const void *b, const void *bias, void *d,
                         void *workspace)
 {
+    if (p->plain)
+        return multiply_plain(p, a, b, d);
     hpct_status status = set_bias(p, bias);
     return status == HPCT_OK ? multiply(p, &p->best, a, b, d, workspace) : status;
 }

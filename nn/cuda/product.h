@@ -17,7 +17,8 @@ typedef struct hpct_lt_spec {
     bool bias, relu;             /* [columns] is added to each row; then the maximum with 0 */
 } hpct_lt_spec;
 
-/* *out is NULL, and that is no error, where the library has no algorithm for it. */
+/* *out is NULL, and that is no error, where the library has no algorithm with that bias or ReLU;
+ * without them there always is a way. */
 hpct_status hpct_lt_make(hpct_lt_product **out, const hpct_lt_spec *spec);
 void hpct_lt_free(hpct_lt_product *product); /* NULL is allowed */
 

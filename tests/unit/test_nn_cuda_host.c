@@ -1,6 +1,7 @@
 /* What the GPU module computes on the host: paddings, kernels' layouts, the direct convolution's
  * sums (as its kernels have them), and the file of choices. */
 #include "nn/cuda/choices.h"
+#include "nn/cuda/direct_shape.h"
 #include "nn/cuda/transpose.h"
 #include "nn/cuda/window.h"
 #include "nn/ref/kernels.h"
@@ -16,17 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The direct convolution's numbers, from the file that its kernels are made of. */
-typedef struct hpct_direct {
-    int n;
-    int in_h, in_w, in_c;
-    int out_h, out_w, out_c;
-    int kernel_h, kernel_w;
-    int stride_h, stride_w, dilation_h, dilation_w;
-    int pad_top, pad_left;
-    int groups;
-    int first_cell, cells;
-} hpct_direct;
+/* The direct convolution's sums, from the file that its kernels are made of. */
 #define HPCT_ELEMENT static inline
 #define HPCT_LOAD(x) (x)
 #define HPCT_NAME(name) name
