@@ -1,15 +1,35 @@
 # The GPU module: the only part that knows CUDA, loaded where a GPU is asked for (nn/module.h).
 cuda_sources = \
+	nn/cuda/activation.c \
+	nn/cuda/batch_norm.c \
 	nn/cuda/cuda.c \
-	nn/cuda/cuda.h
+	nn/cuda/cuda.h \
+	nn/cuda/join.c \
+	nn/cuda/kernels.h \
+	nn/cuda/loss.c \
+	nn/cuda/measure.c \
+	nn/cuda/ops.c \
+	nn/cuda/ops.h \
+	nn/cuda/pool.c \
+	nn/cuda/random.c \
+	nn/cuda/softmax.c \
+	nn/cuda/update.c
 
 # Kernels, behind launchers in C.
-cuda_kernels =
+cuda_kernels = \
+	nn/cuda/elements_kernels.cu \
+	nn/cuda/join_kernels.cu \
+	nn/cuda/loss_kernels.cu \
+	nn/cuda/norm_kernels.cu \
+	nn/cuda/random_kernels.cu \
+	nn/cuda/rows_kernels.cu \
+	nn/cuda/update_kernels.cu \
+	nn/cuda/window_kernels.cu
 
 # nn/cuda/which.c knows no CUDA: unit tests have it, too.
 nn_libnn_la_SOURCES += nn/cuda/which.c nn/cuda/which.h
 
-EXTRA_DIST += $(cuda_kernels)
+EXTRA_DIST += $(cuda_kernels) nn/cuda/kernel.cuh nn/cuda/random.cuh
 
 if HAVE_CUDA
 pkglib_LTLIBRARIES += hpctrain-cuda.la
