@@ -3,8 +3,11 @@
 #include "agent/context.h"
 
 #include "agent/comm/deadline.h"
+#include "agent/comm/device.h"
 #include "agent/comm/link.h"
+#include "agent/comm/nccl.h"
 #include "agent/comm/rendezvous.h"
+#include "agent/comm/staged.h"
 #include "agent/comm/watch.h"
 #include "agent/memory.h"
 #include "base/status.h"
@@ -18,6 +21,7 @@
 
 #define JOIN_SECONDS 300 /* staging may end minutes later on one node than on another */
 #define AGREE_TEXT 512
+#define ABORT_MS 3000 /* for ncclCommAbort */
 
 struct hpct_context {
     hpct_config *config;
@@ -93,6 +97,35 @@ static hpct_status open_mpi(hpct_context *context, int seconds, hpct_rendezvous 
     return status;
 }
 
+static hpct_status stage(hpct_context *context, const hpct_device_calls *calls)
+{
+    hpct_comm *staged = NULL;
+    hpct_status status = hpct_comm_staged_open(&staged, context->comm, calls);
+    if (status == HPCT_OK)
+        context->comm = staged;
+    return status;
+}
+
+/* Puts NCCL in the place of the communicator, or of none, where all ranks have it; else staging on
+ * top of it where this one has a GPU. */
+static hpct_status open_device(hpct_context *context, const hpct_device_calls *calls, int seconds)
+{
+    hpct_comm *opened = NULL;
+    hpct_comm_device_options options = {
+        .config = context->config, .calls = calls, .seconds = seconds, .under = context->comm};
+    hpct_status status = hpct_comm_device_open(&opened, &options);
+    if (opened != NULL)
+        context->comm = opened;
+    else if (status == HPCT_OK && context->comm != NULL && calls != NULL)
+        status = stage(context, calls);
+    return status;
+}
+
+static void abort_nccl(void)
+{
+    hpct_comm_nccl_abort_all(ABORT_MS);
+}
+
 /* The hosts of config->addresses; the caller frees each and the array (NULL-terminated). */
 static char **hosts_by_rank(const hpct_config *config)
 {
@@ -126,6 +159,8 @@ static hpct_status start_watch(hpct_context *context, const hpct_rendezvous *mee
         .rank_nodes = (const char *const *) hosts,
         .join_seconds = seconds,
         .end_step = hpct_comm_mpi_end_step,
+        .check = hpct_comm_nccl_check,
+        .before_exit = abort_nccl,
     };
     memcpy(options.token, meet->token, sizeof options.token);
     hpct_status status = hpct_watch_start(&context->watch, &options);
@@ -136,21 +171,31 @@ static hpct_status start_watch(hpct_context *context, const hpct_rendezvous *mee
 }
 
 /* Where the addresses are known, the ranks meet under the watch first: MPI_Init itself can wait for
- * ever for a rank that does not come. */
-static hpct_status join(hpct_context *context)
+ * ever for a rank that does not come. Where all of them then have NCCL, MPI is not started. */
+static hpct_status join(hpct_context *context, const char *device)
 {
     hpct_rendezvous meet;
     int seconds;
-    bool watch_first = context->config->addresses != NULL;
+    const hpct_device_calls *calls = NULL;
+    bool watch_first = context->config->addresses != NULL, ask = strcmp(device, "cpu") != 0;
     hpct_status status = hpct_context_join_seconds(&seconds);
     if (status == HPCT_OK && watch_first)
         status = hpct_rendezvous_from_config(&meet, context->config);
     if (status == HPCT_OK && watch_first)
         status = start_watch(context, &meet, seconds);
     if (status == HPCT_OK)
-        status = open_mpi(context, seconds, watch_first ? NULL : &meet);
+        status = hpct_comm_device_calls(&calls, device);
+    if (status == HPCT_OK && watch_first && ask)
+        status = open_device(context, calls, seconds);
+    if (status != HPCT_OK || context->comm != NULL)
+        return status;
+    status = open_mpi(context, seconds, watch_first ? NULL : &meet);
     if (status == HPCT_OK && !watch_first)
         status = start_watch(context, &meet, seconds);
+    if (status == HPCT_OK && !watch_first && ask)
+        status = open_device(context, calls, seconds);
+    else if (status == HPCT_OK && calls != NULL)
+        status = stage(context, calls);
     return status;
 }
 
@@ -177,6 +222,11 @@ static hpct_status check_roles(const hpct_config *config)
 
 hpct_status hpct_context_open(hpct_context **out)
 {
+    return hpct_context_open_on(out, "cpu");
+}
+
+hpct_status hpct_context_open_on(hpct_context **out, const char *device)
+{
     hpct_context *context = calloc(1, sizeof *context);
     if (context == NULL)
         return hpct_fail_memory(sizeof *context);
@@ -188,7 +238,8 @@ hpct_status hpct_context_open(hpct_context **out)
     set_node(context);
     status = check_roles(context->config);
     if (status == HPCT_OK)
-        status = context->config->size == 1 ? hpct_comm_self_open(&context->comm) : join(context);
+        status = context->config->size == 1 ? hpct_comm_self_open(&context->comm)
+                                            : join(context, device);
     if (status == HPCT_OK)
         status = hpct_memory_meet(context->comm, context->node);
     if (status != HPCT_OK) {

@@ -15,13 +15,19 @@ agent_libagent_la_SOURCES = \
 	agent/comm/comm.h agent/comm/self.c \
 	agent/comm/circulant.c agent/comm/circulant.h \
 	agent/comm/deadline.c agent/comm/deadline.h \
+	agent/comm/device.c agent/comm/device.h agent/comm/device_calls.h \
+	agent/comm/exchange.c agent/comm/exchange.h \
 	agent/comm/fabric.c agent/comm/fabric.h \
 	agent/comm/frame.c agent/comm/frame.h \
 	agent/comm/grid.c agent/comm/grid.h \
 	agent/comm/link.c agent/comm/link.h \
+	agent/comm/nccl.c agent/comm/nccl.h \
+	agent/comm/nccl_channel.c agent/comm/nccl_comm.h \
+	agent/comm/nccl_job.c agent/comm/nccl_reduction.c agent/comm/nccl_stream.c \
 	agent/comm/network.c agent/comm/network.h \
 	agent/comm/peers.c agent/comm/peers.h \
 	agent/comm/rendezvous.c agent/comm/rendezvous.h \
+	agent/comm/staged.c agent/comm/staged.h \
 	agent/comm/watch.c agent/comm/watch.h \
 	agent/comm/watch_join.c agent/comm/watch_state.h \
 	agent/compute.c agent/compute.h \
@@ -47,6 +53,7 @@ agent_libagent_la_SOURCES = \
 	agent/data/sampler.c agent/data/sampler.h \
 	agent/data/synthetic.c \
 	agent/data/tar.c agent/data/tar.h \
+	agent/device.c \
 	agent/emulate.c agent/emulate.h \
 	agent/evaluate.c agent/evaluate.h \
 	agent/fit.c agent/fit.h \

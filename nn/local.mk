@@ -6,6 +6,7 @@ noinst_LTLIBRARIES += nn/libnn.la nn/libnncpu.la nn/libnnop.la
 nn_libnnop_la_SOURCES = \
 	nn/file.c \
 	nn/file.h \
+	nn/memory.c \
 	nn/op.c \
 	nn/op.h \
 	nn/picture.c \
@@ -40,7 +41,6 @@ nn_libnn_la_SOURCES = \
 	nn/graph.c \
 	nn/graph.h \
 	nn/matrices.c \
-	nn/memory.c \
 	nn/memory_plan.c \
 	nn/merged.c \
 	nn/merged.h \
@@ -168,6 +168,7 @@ nn_libnncpu_la_SOURCES = \
 	nn/cpu/cpu.h \
 	nn/cpu/dense.c \
 	nn/cpu/direct.c \
+	nn/cpu/dnnl.h \
 	nn/cpu/dropout.c \
 	nn/cpu/eltwise.c \
 	nn/cpu/join.c \
@@ -191,6 +192,9 @@ nn_libnncpu_la_SOURCES = \
 	nn/cpu/scratch.h \
 	nn/cpu/shim.c \
 	nn/cpu/shim.h \
+	nn/cpu/shim_eltwise.c \
+	nn/cpu/shim_product.c \
+	nn/cpu/shim_window.c \
 	nn/cpu/update.c
 nn_libnncpu_la_CPPFLAGS = $(AM_CPPFLAGS) $(ONEDNN_CPPFLAGS)
 # sqrtf becomes one instruction where it need not set errno.

@@ -1,5 +1,6 @@
 /* agent/comm/comm.h - what the ranks say to one another while they train: one table of collectives,
- * filled by one file per transport (self.c, mpi.c).
+ * filled by one file per transport (self.c, mpi.c; for device memory nccl.c, and staged.c over
+ * another).
  * Offers the table and its makers; knows nothing of models, data or the watch. */
 #ifndef HPCT_COMM_COMM_H
 #define HPCT_COMM_COMM_H
@@ -48,7 +49,7 @@ typedef struct hpct_stream_options {
  * the same sizes. An error means that the group is broken (HPCT_ERR_PEER) and that only `close` may
  * follow. */
 typedef struct hpct_comm_ops {
-    const char *name; /* "self", "mpi" */
+    const char *name; /* "self", "mpi", "nccl", "staged" */
 
     /* data[count] becomes the element-wise sum over the ranks; all ranks get the same bits. */
     hpct_status (*allreduce_sum)(hpct_comm *comm, float *data, size_t count);

@@ -200,3 +200,23 @@ hpct_status hpct_link_connect(int *fd, const char *address, int timeout_ms)
         return hpct_fail(HPCT_ERR_PEER, "cannot connect to %s: %s", address, strerror(error));
     return HPCT_OK;
 }
+
+bool hpct_link_pass(int fd, void *data, size_t bytes, bool out, int64_t until_ms)
+{
+    char *at = data;
+    while (bytes > 0) {
+        ssize_t moved = out ? send(fd, at, bytes, MSG_NOSIGNAL | MSG_DONTWAIT)
+                            : recv(fd, at, bytes, MSG_DONTWAIT);
+        if (moved > 0) {
+            at += moved;
+            bytes -= (size_t) moved;
+            continue;
+        }
+        int64_t left = until_ms - hpct_link_now_ms();
+        if (moved == 0 || (errno != EAGAIN && errno != EINTR) || left <= 0)
+            return false;
+        struct pollfd waits = {.fd = fd, .events = out ? POLLOUT : POLLIN};
+        poll(&waits, 1, (int) left);
+    }
+    return true;
+}

@@ -45,6 +45,10 @@ hpct_status hpct_link_listen(int *fd, int *port, const char *host, int backlog);
  * answers, HPCT_ERR_CONFIG when the address cannot be understood. */
 hpct_status hpct_link_connect(int *fd, const char *address, int timeout_ms);
 
+/* Sends (out) or receives all of data[bytes] before hpct_link_now_ms is until_ms; waits for it.
+ * For what both ends say first on a new connection. */
+bool hpct_link_pass(int fd, void *data, size_t bytes, bool out, int64_t until_ms);
+
 /* Splits "host:port" or "[v6]:port"; false when it is not of that form. */
 bool hpct_link_split_address(const char *address, char *host, size_t host_size, int *port);
 

@@ -43,33 +43,12 @@ typedef struct hello {
 
 /* ---- opening ---- */
 
-/* All of it, within the time; both ends of a new connection wait here. */
-static bool pass(int fd, void *data, size_t bytes, bool out, int64_t until_ms)
-{
-    char *at = data;
-    while (bytes > 0) {
-        ssize_t moved = out ? send(fd, at, bytes, MSG_NOSIGNAL | MSG_DONTWAIT)
-                            : recv(fd, at, bytes, MSG_DONTWAIT);
-        if (moved > 0) {
-            at += moved;
-            bytes -= (size_t) moved;
-            continue;
-        }
-        int64_t left = until_ms - hpct_link_now_ms();
-        if (moved == 0 || (errno != EAGAIN && errno != EINTR) || left <= 0)
-            return false;
-        struct pollfd waits = {.fd = fd, .events = out ? POLLOUT : POLLIN};
-        poll(&waits, 1, (int) left);
-    }
-    return true;
-}
-
 /* The same private address may be another host's, too: the rank there must say who it is. */
 static bool greet(int fd, hello *own, int rank, int64_t until_ms)
 {
     hello other;
-    return pass(fd, own, sizeof *own, true, until_ms) &&
-           pass(fd, &other, sizeof other, false, until_ms) && other.rank == rank &&
+    return hpct_link_pass(fd, own, sizeof *own, true, until_ms) &&
+           hpct_link_pass(fd, &other, sizeof other, false, until_ms) && other.rank == rank &&
            memcmp(other.token, own->token, sizeof other.token) == 0;
 }
 
@@ -103,10 +82,11 @@ static void admit(hpct_peers *peers, const bool *wanted, int fd, hello *own)
 {
     hello other;
     int64_t until_ms = hpct_link_now_ms() + HELLO_MS;
-    bool welcome = pass(fd, &other, sizeof other, false, until_ms) &&
+    bool welcome = hpct_link_pass(fd, &other, sizeof other, false, until_ms) &&
                    memcmp(other.token, own->token, sizeof other.token) == 0 &&
                    other.rank > peers->rank && other.rank < peers->size && wanted[other.rank] &&
-                   peers->fds[other.rank] < 0 && pass(fd, own, sizeof *own, true, until_ms);
+                   peers->fds[other.rank] < 0 &&
+                   hpct_link_pass(fd, own, sizeof *own, true, until_ms);
     if (welcome)
         peers->fds[other.rank] = fd;
     else

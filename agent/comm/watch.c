@@ -86,6 +86,8 @@ static void give_up(hpct_watch *watch, hpct_status status, const char *text)
             isatty(STDERR_FILENO) ? "\n" : "", watch->options.rank, watch->node, text,
             (int) status);
     linger(watch);
+    if (watch->options.before_exit != NULL)
+        watch->options.before_exit();
     if (watch->end_step && watch->options.end_step != NULL)
         watch->options.end_step((int) status);
     _exit((int) status);
@@ -283,6 +285,21 @@ static void judge_silence(hpct_watch *watch, int64_t now)
     }
 }
 
+/* What the communicator says of itself. */
+static void check_communicator(hpct_watch *watch)
+{
+    hpct_status status = watch->options.check();
+    if (status == HPCT_OK)
+        return;
+    hpct_frame frame = {.type = HPCT_FRAME_ABORT,
+                        .status = (uint8_t) status,
+                        .rank = (uint32_t) watch->options.rank};
+    memcpy(frame.node, watch->node, sizeof watch->node);
+    hpct_frame_set(frame.text, sizeof frame.text, hpct_last_error());
+    tell_all(watch, &frame, NULL);
+    give_up(watch, status, hpct_last_error());
+}
+
 static void send_beats(hpct_watch *watch, int64_t now)
 {
     hpct_frame beat = {.type = HPCT_FRAME_BEAT};
@@ -290,6 +307,8 @@ static void send_beats(hpct_watch *watch, int64_t now)
         return;
     tell_all(watch, &beat, NULL);
     watch->beat_ms = now + watch->options.beat_ms;
+    if (watch->options.check != NULL && watch->phase == HPCT_WATCH_RUNNING)
+        check_communicator(watch);
 }
 
 /* This process did not run for a while: what the others sent meanwhile is still to be read, and

@@ -28,6 +28,10 @@ typedef struct hpct_watch_options {
     int join_seconds;        /* how long to wait for all */
     int beat_ms, silence_ms; /* 0: 1000 and 6000 */
     void (*end_step)(int status); /* has the launcher kill what does not answer, or NULL */
+    /* In the watch's thread, with each beat once all have come: an error, kept as hpct_fail keeps
+     * it, ends all ranks. NULL: nothing else is looked after. */
+    hpct_status (*check)(void);
+    void (*before_exit)(void); /* what this process leaves behind, within a few seconds, or NULL */
 } hpct_watch_options;
 
 /* Joins the others; returns when all have come. Collective. HPCT_ERR_PEER naming who did not come

@@ -168,13 +168,9 @@ static hpct_status start_next(hpct_buckets *b)
     return b->ops->start(b->reductions[i]);
 }
 
-/* Moves all that are under way. */
-static hpct_status move(hpct_buckets *b)
+static void note_done(hpct_buckets *b)
 {
-    if (b->ended == b->started)
-        return HPCT_OK;
-    hpct_status status = b->ops->progress(b->comm);
-    for (int i = b->ended; i < b->started && status == HPCT_OK; i++) {
+    for (int i = b->ended; i < b->started; i++) {
         if (b->done[i] || !b->ops->is_done(b->reductions[i]))
             continue;
         b->done[i] = true;
@@ -182,6 +178,16 @@ static hpct_status move(hpct_buckets *b)
     }
     while (b->ended < b->started && b->done[b->ended])
         b->ended++;
+}
+
+/* Moves all that are under way. */
+static hpct_status move(hpct_buckets *b)
+{
+    if (b->ended == b->started)
+        return HPCT_OK;
+    hpct_status status = b->ops->progress(b->comm);
+    if (status == HPCT_OK)
+        note_done(b);
     return status;
 }
 
@@ -198,8 +204,11 @@ hpct_status hpct_buckets_finish(hpct_buckets *b)
     hpct_status status = HPCT_OK;
     while (b->started < b->num && status == HPCT_OK)
         status = start_next(b);
-    while (b->ended < b->num && status == HPCT_OK)
-        status = move(b);
+    while (b->ended < b->num && status == HPCT_OK) { /* on a GPU its stream waits, not the host */
+        status = b->ops->wait(b->reductions[b->ended]);
+        if (status == HPCT_OK)
+            note_done(b);
+    }
     b->started = b->ended = 0;
     return status;
 }

@@ -21,6 +21,12 @@ typedef struct hpct_context hpct_context;
  * 69, because the other ranks' collectives can no longer finish. */
 HPCT_API hpct_status hpct_context_open(hpct_context **out);
 
+/* The same for ranks that compute on `device`: "cpu" (as above), "cuda", or "auto". Where every rank
+ * has a GPU and NCCL, gradients go by NCCL from GPU to GPU; else by MPI through the hosts' memory.
+ * Where the cluster's config says where ranks listen, NCCL needs no MPI. HPCT_ERR_CONFIG when "cuda"
+ * is asked for and a rank cannot have it, or two ranks share a GPU. */
+HPCT_API hpct_status hpct_context_open_on(hpct_context **out, const char *device);
+
 /* For a run whose ranks do not wait for one another (the strategy parameter-server): reads who
  * takes part, and joins nobody; MPI is not started, and there is no watch. What is collective is
  * then each rank's own. HPCT_ERR_USAGE unless the cluster has ranks of the roles ps and worker (and

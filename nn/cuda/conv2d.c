@@ -18,9 +18,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#pragma weak hpct_cuda_to_values /* not there yet */
-#pragma weak hpct_cuda_from_values
-
 #define APART ((size_t) 256) /* bytes, of buffers in the scratch */
 #define WIDEN_SECONDS 3e-6   /* what making a gradient fp32 takes at least */
 

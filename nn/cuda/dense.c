@@ -12,9 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#pragma weak hpct_cuda_to_values /* not there yet */
-#pragma weak hpct_cuda_from_values
-
 #define APART ((size_t) 256) /* bytes, of buffers in scratch and copies */
 
 typedef struct stage {

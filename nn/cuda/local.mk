@@ -1,5 +1,7 @@
 # The GPU module: the only part that knows CUDA, loaded where a GPU is asked for (nn/module.h).
 cuda_sources = \
+	nn/cuda/activation.c \
+	nn/cuda/batch_norm.c \
 	nn/cuda/bias.h \
 	nn/cuda/conv2d.c \
 	nn/cuda/cuda.c \
@@ -13,16 +15,34 @@ cuda_sources = \
 	nn/cuda/dnn_plan.c \
 	nn/cuda/import.c \
 	nn/cuda/import.h \
+	nn/cuda/join.c \
+	nn/cuda/kernels.h \
+	nn/cuda/loss.c \
+	nn/cuda/measure.c \
+	nn/cuda/ops.c \
+	nn/cuda/ops.h \
+	nn/cuda/pool.c \
 	nn/cuda/product.c \
 	nn/cuda/product.h \
+	nn/cuda/random.c \
+	nn/cuda/softmax.c \
 	nn/cuda/tune.c \
 	nn/cuda/tune.h \
+	nn/cuda/update.c \
 	nn/cuda/value.cuh
 
 # Kernels, behind launchers in C.
 cuda_kernels = \
 	nn/cuda/bias.cu \
-	nn/cuda/direct.cu
+	nn/cuda/direct.cu \
+	nn/cuda/elements_kernels.cu \
+	nn/cuda/join_kernels.cu \
+	nn/cuda/loss_kernels.cu \
+	nn/cuda/norm_kernels.cu \
+	nn/cuda/random_kernels.cu \
+	nn/cuda/rows_kernels.cu \
+	nn/cuda/update_kernels.cu \
+	nn/cuda/window_kernels.cu
 
 # These know no CUDA: unit tests have them, too.
 cuda_host_sources = \
@@ -37,7 +57,7 @@ cuda_host_sources = \
 	nn/cuda/window.h
 nn_libnn_la_SOURCES += $(cuda_host_sources)
 
-EXTRA_DIST += $(cuda_kernels)
+EXTRA_DIST += $(cuda_kernels) nn/cuda/kernel.cuh nn/cuda/random.cuh
 
 if HAVE_CUDA
 pkglib_LTLIBRARIES += hpctrain-cuda.la

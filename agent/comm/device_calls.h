@@ -1,0 +1,86 @@
+/* agent/comm/device_calls.h - what the communicators for device memory ask of CUDA and NCCL: a
+ * table of calls, filled by the CUDA module (nccl_calls.c, the one file here that includes those
+ * libraries' headers) or by a test that records them. Handles are the libraries' own; nothing here
+ * waits for the device unless it says so. */
+#ifndef HPCT_COMM_DEVICE_CALLS_H
+#define HPCT_COMM_DEVICE_CALLS_H
+
+#include <hpctrain/strategy.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef enum hpct_device_result {
+    HPCT_DEVICE_OK,
+    HPCT_DEVICE_BUSY,   /* cudaErrorNotReady, ncclInProgress */
+    HPCT_DEVICE_LOST,   /* ncclRemoteError, ncclSystemError: probably a peer is gone */
+    HPCT_DEVICE_MEMORY, /* there is not as much */
+    HPCT_DEVICE_FAILED, /* anything else */
+} hpct_device_result;
+
+typedef enum hpct_device_type {
+    HPCT_DEVICE_BYTES,
+    HPCT_DEVICE_FP32,
+    HPCT_DEVICE_BF16,
+    HPCT_DEVICE_FP16,
+} hpct_device_type;
+
+#define HPCT_DEVICE_ID_BYTES 128 /* NCCL_UNIQUE_ID_BYTES */
+
+typedef struct hpct_device_calls {
+    /* The calling thread's last failure: the call and the library's words. */
+    const char *(*error)(void);
+
+    /* ---- CUDA, on the one device of this process ---- */
+    hpct_device_result (*open)(void);  /* the device, for this process and the calling thread */
+    const char *(*device_name)(void);  /* PCI address: one for each GPU of a host */
+    void *(*compute_stream)(void);     /* where operations of the model go */
+    bool (*is_device)(const void *at); /* whether that is memory of the device */
+    hpct_device_result (*allocate)(void **out, size_t bytes);
+    void (*release)(void *at);
+    hpct_device_result (*allocate_host)(void **out, size_t bytes); /* pinned */
+    void (*release_host)(void *at);
+    hpct_device_result (*create_stream)(void **out);
+    void (*destroy_stream)(void *stream);
+    hpct_device_result (*create_event)(void **out); /* without times */
+    void (*destroy_event)(void *event);
+    hpct_device_result (*record)(void *event, void *stream);
+    hpct_device_result (*query)(void *event); /* BUSY until all before its record has ended; also
+                                                 where it was recorded into a graph */
+    hpct_device_result (*wait_event)(void *stream, void *event); /* the stream does, not the host */
+    hpct_device_result (*copy)(void *dst, const void *src, size_t bytes, void *stream);
+    hpct_device_result (*encode)(hpct_device_type type, size_t count, const float *src, void *dst,
+                                 void *stream); /* to BF16 or FP16, to the nearest, ties to even */
+    hpct_device_result (*decode)(hpct_device_type type, size_t count, const void *src, float *dst,
+                                 void *stream);
+
+    /* ---- NCCL; communicators do not block: BUSY means that async_error tells more ---- */
+    bool (*has_nccl)(int *version); /* loads it; false: error() says why */
+    hpct_device_result (*unique_id)(unsigned char id[HPCT_DEVICE_ID_BYTES]);
+    hpct_device_result (*init)(void **comm, int size, const unsigned char *id, int rank);
+    /* *out is set once `comm` is not busy any more. */
+    hpct_device_result (*split)(void *comm, int color, int key, void **out);
+    hpct_device_result (*async_error)(void *comm); /* from any thread */
+    hpct_device_result (*group_start)(void);
+    hpct_device_result (*group_end)(void);
+    /* Sums in place. */
+    hpct_device_result (*all_reduce)(void *data, size_t count, hpct_device_type type, void *comm,
+                                     void *stream);
+    hpct_device_result (*reduce)(void *data, size_t count, hpct_device_type type, int root,
+                                 void *comm, void *stream);
+    hpct_device_result (*broadcast)(void *data, size_t count, hpct_device_type type, int root,
+                                    void *comm, void *stream);
+    hpct_device_result (*all_gather)(const void *src, void *dst, size_t count,
+                                     hpct_device_type type, void *comm, void *stream);
+    hpct_device_result (*send)(const void *src, size_t count, hpct_device_type type, int peer,
+                               void *comm, void *stream);
+    hpct_device_result (*receive)(void *dst, size_t count, hpct_device_type type, int peer,
+                                  void *comm, void *stream);
+    hpct_device_result (*finalize)(void *comm); /* collective; then destroy */
+    void (*destroy)(void *comm);
+    void (*abort)(void *comm); /* from any thread; may itself hang */
+} hpct_device_calls;
+
+/* The name of the module's symbol: a const hpct_device_calls. */
+#define HPCT_DEVICE_CALLS_SYMBOL "hpct_device_calls_cuda"
+
+#endif

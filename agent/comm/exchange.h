@@ -1,0 +1,17 @@
+/* agent/comm/exchange.h - a small record of every rank to every rank over TCP, through rank 0's
+ * address in the cluster's config: how ranks agree before there is any communicator. */
+#ifndef HPCT_COMM_EXCHANGE_H
+#define HPCT_COMM_EXCHANGE_H
+
+#include "agent/cluster/config.h"
+
+#include <hpctrain/status.h>
+#include <stddef.h>
+
+/* all[size][bytes] receives each rank's mine[bytes], by rank. Needs config->addresses, and nobody
+ * listening on rank 0's port. Collective. HPCT_ERR_PEER, naming the first rank that did not come
+ * within the time. */
+hpct_status hpct_exchange(const hpct_config *config, const void *mine, void *all, size_t bytes,
+                          int seconds);
+
+#endif

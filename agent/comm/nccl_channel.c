@@ -1,0 +1,263 @@
+/* NCCL communicators: made under a deadline, watched, and ended in order or by force. */
+#include "agent/comm/link.h"
+#include "agent/comm/nccl_comm.h"
+#include "base/status.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LOOK_MICROSECONDS 500
+#define ABORT_MS 2000 /* for who leaves a broken group */
+
+/* Those of this process, which the watch's thread looks after. */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static nccl_channel *all;
+
+static void enlist(nccl_channel *channel)
+{
+    pthread_mutex_lock(&mutex);
+    channel->next = all;
+    all = channel;
+    pthread_mutex_unlock(&mutex);
+}
+
+static bool strike(nccl_channel *channel)
+{
+    bool found = false;
+    pthread_mutex_lock(&mutex);
+    for (nccl_channel **at = &all; *at != NULL && !found; at = found ? at : &(*at)->next) {
+        found = *at == channel;
+        if (found)
+            *at = channel->next;
+    }
+    pthread_mutex_unlock(&mutex);
+    return found;
+}
+
+/* ---- errors ---- */
+
+hpct_status hpct_nccl_check(const nccl_comm *comm, hpct_device_result result, const char *what)
+{
+    const char *words = comm->calls->error();
+    switch (result) {
+    case HPCT_DEVICE_OK:
+    case HPCT_DEVICE_BUSY:
+        return HPCT_OK;
+    case HPCT_DEVICE_MEMORY:
+        return hpct_fail(HPCT_ERR_INTERNAL, "rank %d: %s: out of memory on the GPU: %s",
+                         comm->base.rank, what, words);
+    case HPCT_DEVICE_LOST:
+        hpct_fail(HPCT_ERR_PEER, "rank %d: %s failed, probably because another rank was lost: %s",
+                  comm->base.rank, what, words);
+        sleep((unsigned) comm->grace_seconds);
+        return HPCT_ERR_PEER;
+    default:
+        return hpct_fail(HPCT_ERR_INTERNAL, "rank %d: %s: %s", comm->base.rank, what, words);
+    }
+}
+
+hpct_status hpct_comm_nccl_check(void)
+{
+    hpct_status status = HPCT_OK;
+    int64_t now = hpct_link_now_ms();
+    pthread_mutex_lock(&mutex);
+    for (nccl_channel *c = all; c != NULL && status == HPCT_OK; c = c->next) {
+        hpct_device_result result = c->comm->calls->async_error(c->nccl);
+        if (result == HPCT_DEVICE_OK || result == HPCT_DEVICE_BUSY)
+            continue;
+        if (c->failed_ms == 0)
+            c->failed_ms = now;
+        if (now - c->failed_ms >= 1000 * (int64_t) c->comm->grace_seconds)
+            status =
+                hpct_fail(HPCT_ERR_PEER, "NCCL failed, probably because another rank was lost: %s",
+                          c->comm->calls->error());
+    }
+    pthread_mutex_unlock(&mutex);
+    return status;
+}
+
+/* ---- by force ---- */
+
+/* ncclCommAbort may hang: it has a thread of its own, which is left behind then. */
+typedef struct abortion {
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    bool ended, left;
+    int num;
+    struct {
+        const hpct_device_calls *calls;
+        void *nccl;
+    } one[];
+} abortion;
+
+static void *run_abortion(void *argument)
+{
+    abortion *a = argument;
+    for (int i = 0; i < a->num; i++)
+        a->one[i].calls->abort(a->one[i].nccl);
+    pthread_mutex_lock(&a->mutex);
+    a->ended = true;
+    bool left = a->left;
+    pthread_cond_signal(&a->changed);
+    pthread_mutex_unlock(&a->mutex);
+    if (left)
+        free(a);
+    return NULL;
+}
+
+static void abort_within(abortion *a, int milliseconds)
+{
+    pthread_t thread;
+    pthread_condattr_t attributes;
+    struct timespec until;
+    sigset_t every, before;
+    int waited = 0;
+    pthread_mutex_init(&a->mutex, NULL);
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&a->changed, &attributes);
+    pthread_condattr_destroy(&attributes);
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += milliseconds / 1000;
+    until.tv_nsec += milliseconds % 1000 * 1000000L;
+    until.tv_sec += until.tv_nsec / 1000000000L;
+    until.tv_nsec %= 1000000000L;
+
+    sigfillset(&every);
+    pthread_sigmask(SIG_SETMASK, &every, &before);
+    bool started = pthread_create(&thread, NULL, run_abortion, a) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (!started) {
+        free(a);
+        return;
+    }
+    pthread_detach(thread);
+    pthread_mutex_lock(&a->mutex);
+    while (!a->ended && waited == 0)
+        waited = pthread_cond_timedwait(&a->changed, &a->mutex, &until);
+    bool ended = a->ended;
+    a->left = !ended;
+    pthread_mutex_unlock(&a->mutex);
+    if (ended)
+        free(a);
+}
+
+void hpct_comm_nccl_abort_all(int milliseconds)
+{
+    int num = 0;
+    abortion *a = NULL;
+    pthread_mutex_lock(&mutex);
+    for (nccl_channel *c = all; c != NULL; c = c->next)
+        num++;
+    if (num > 0)
+        a = calloc(1, sizeof *a + (size_t) num * sizeof *a->one);
+    for (nccl_channel *c = all; c != NULL && a != NULL; c = c->next) {
+        a->one[a->num].calls = c->comm->calls;
+        a->one[a->num++].nccl = c->nccl;
+    }
+    if (a != NULL)
+        all = NULL;
+    pthread_mutex_unlock(&mutex);
+    if (a != NULL)
+        abort_within(a, milliseconds);
+}
+
+static void abort_one(const nccl_comm *comm, void *nccl)
+{
+    abortion *a = calloc(1, sizeof *a + sizeof *a->one);
+    if (a == NULL)
+        return;
+    a->num = 1;
+    a->one[0].calls = comm->calls;
+    a->one[0].nccl = nccl;
+    abort_within(a, ABORT_MS);
+}
+
+/* ---- in order ---- */
+
+/* Until `nccl` is not busy any more. */
+static hpct_status settle(const nccl_comm *comm, void *nccl, const char *what)
+{
+    int64_t until_ms = hpct_link_now_ms() + 1000 * (int64_t) comm->seconds;
+    hpct_device_result result;
+    while ((result = comm->calls->async_error(nccl)) == HPCT_DEVICE_BUSY) {
+        if (hpct_link_now_ms() >= until_ms)
+            return hpct_fail(HPCT_ERR_PEER,
+                             "rank %d: %s: the other %d rank%s did not all come within %d s",
+                             comm->base.rank, what, comm->base.size - 1,
+                             comm->base.size == 2 ? "" : "s", comm->seconds);
+        usleep(LOOK_MICROSECONDS);
+    }
+    return hpct_nccl_check(comm, result, what);
+}
+
+hpct_status hpct_nccl_channel_open(nccl_channel **out, const nccl_comm *comm,
+                                   const unsigned char *id, int size, int rank)
+{
+    const char *what = "NCCL connecting the ranks";
+    nccl_channel *channel = calloc(1, sizeof *channel);
+    if (channel == NULL)
+        return hpct_fail_memory(sizeof *channel);
+    channel->comm = comm;
+    hpct_status status =
+        hpct_nccl_check(comm, comm->calls->init(&channel->nccl, size, id, rank), what);
+    if (status == HPCT_OK)
+        status = settle(comm, channel->nccl, what);
+    if (status != HPCT_OK) {
+        if (channel->nccl != NULL)
+            abort_one(comm, channel->nccl);
+        free(channel);
+        return status;
+    }
+    enlist(channel);
+    *out = channel;
+    return HPCT_OK;
+}
+
+hpct_status hpct_nccl_channel_split(nccl_channel **out, const nccl_comm *comm, int color, int key)
+{
+    const char *what = "NCCL splitting the ranks";
+    void *parent = comm->channel->nccl;
+    nccl_channel *channel = calloc(1, sizeof *channel);
+    *out = NULL;
+    if (channel == NULL)
+        return hpct_fail_memory(sizeof *channel);
+    channel->comm = comm;
+    /* The child is known when the parent is not busy any more, and may then be busy itself. */
+    hpct_status status =
+        hpct_nccl_check(comm, comm->calls->split(parent, color, key, &channel->nccl), what);
+    if (status == HPCT_OK)
+        status = settle(comm, parent, what);
+    if (status == HPCT_OK && channel->nccl != NULL)
+        status = settle(comm, channel->nccl, what);
+    if (status != HPCT_OK || channel->nccl == NULL) {
+        if (channel->nccl != NULL)
+            abort_one(comm, channel->nccl);
+        free(channel);
+        return status;
+    }
+    enlist(channel);
+    *out = channel;
+    return HPCT_OK;
+}
+
+void hpct_nccl_channel_close(nccl_channel *channel, bool abandon)
+{
+    if (channel == NULL)
+        return;
+    const nccl_comm *comm = channel->comm;
+    if (!abandon) {
+        hpct_status status =
+            hpct_nccl_check(comm, comm->calls->finalize(channel->nccl), "NCCL leaving");
+        abandon = status != HPCT_OK || settle(comm, channel->nccl, "NCCL leaving") != HPCT_OK;
+    }
+    bool own = strike(channel); /* else hpct_comm_nccl_abort_all has it */
+    if (own && abandon)
+        abort_one(comm, channel->nccl);
+    else if (own)
+        comm->calls->destroy(channel->nccl);
+    free(channel);
+}

@@ -1,0 +1,194 @@
+/* Jobs in lanes: who waits for whom, and what is issued when. */
+#include "agent/comm/nccl_comm.h"
+#include "base/status.h"
+
+#include <sched.h>
+#include <time.h>
+
+#define PATIENCE 2000 /* looks, each of which gives others the processor, before it sleeps */
+#define NAP_NANOSECONDS 50000
+#define LOOKS_PER_CHECK 64 /* of an event, for one at the communicator's state */
+
+void hpct_nccl_nap(int looks)
+{
+    if (looks > PATIENCE)
+        nanosleep(&(struct timespec){.tv_nsec = NAP_NANOSECONDS}, NULL);
+    else
+        sched_yield();
+}
+
+hpct_status hpct_nccl_lane_open(nccl_lane *lane, const nccl_comm *comm)
+{
+    *lane = (nccl_lane){0};
+    return hpct_nccl_check(comm, comm->calls->create_stream(&lane->stream), "a stream");
+}
+
+void hpct_nccl_lane_close(nccl_lane *lane, const nccl_comm *comm)
+{
+    if (lane->stream != NULL)
+        comm->calls->destroy_stream(lane->stream);
+    *lane = (nccl_lane){0};
+}
+
+hpct_status hpct_nccl_job_make(nccl_job *job, nccl_comm *comm, nccl_lane *lane, const char *what,
+                               nccl_issue *issue, void *argument, int parts)
+{
+    *job = (nccl_job){.comm = comm,
+                      .lane = lane,
+                      .what = what,
+                      .issue = issue,
+                      .argument = argument,
+                      .parts = parts,
+                      .state = NCCL_IDLE};
+    hpct_status status = hpct_nccl_check(comm, comm->calls->create_event(&job->ready), "an event");
+    return status != HPCT_OK
+               ? status
+               : hpct_nccl_check(comm, comm->calls->create_event(&job->done), "an event");
+}
+
+void hpct_nccl_job_free(nccl_job *job)
+{
+    if (job->ready != NULL)
+        job->comm->calls->destroy_event(job->ready);
+    if (job->done != NULL)
+        job->comm->calls->destroy_event(job->done);
+    *job = (nccl_job){0};
+}
+
+/* ---- the pump ---- */
+
+/* The next step of the first job in the lane; *moved: there was one to make. */
+static hpct_status step(nccl_comm *comm, nccl_lane *lane, bool *moved)
+{
+    const hpct_device_calls *calls = comm->calls;
+    hpct_device_result result = HPCT_DEVICE_OK;
+    nccl_job *job = lane->first;
+    *moved = false;
+    if (lane->busy != NULL) {
+        result = calls->async_error(lane->busy->nccl);
+        if (result == HPCT_DEVICE_BUSY)
+            return HPCT_OK;
+        lane->busy = NULL;
+        if (result != HPCT_DEVICE_OK)
+            return hpct_nccl_check(comm, result, job != NULL ? job->what : "NCCL");
+    }
+    if (job == NULL)
+        return HPCT_OK;
+    *moved = true;
+    if (job->at == 0)
+        result = calls->wait_event(lane->stream, job->ready);
+    if (result == HPCT_DEVICE_OK && job->at < job->parts) {
+        nccl_channel *used = NULL;
+        result = job->issue(job->argument, job->at++, &used);
+        if (result == HPCT_DEVICE_BUSY)
+            lane->busy = used;
+    } else if (result == HPCT_DEVICE_OK) {
+        result = calls->record(job->done, lane->stream);
+        lane->first = job->next;
+        job->next = NULL;
+        job->state = NCCL_ENQUEUED;
+    }
+    return hpct_nccl_check(comm, result, job->what);
+}
+
+static hpct_status pump_lane(nccl_comm *comm, nccl_lane *lane)
+{
+    bool moved = lane->stream != NULL;
+    hpct_status status = HPCT_OK;
+    while (moved && status == HPCT_OK)
+        status = step(comm, lane, &moved);
+    return status;
+}
+
+hpct_status hpct_nccl_pump(nccl_comm *comm)
+{
+    hpct_status status = pump_lane(comm, comm->lane);
+    if (status == HPCT_OK)
+        status = pump_lane(comm, &comm->up.lane);
+    return status == HPCT_OK ? pump_lane(comm, &comm->down.lane) : status;
+}
+
+hpct_status hpct_nccl_queue(nccl_job *job)
+{
+    const hpct_device_calls *calls = job->comm->calls;
+    nccl_job **last = &job->lane->first;
+    hpct_status status =
+        hpct_nccl_check(job->comm, calls->record(job->ready, calls->compute_stream()), job->what);
+    if (status != HPCT_OK)
+        return status;
+    while (*last != NULL)
+        last = &(*last)->next;
+    *last = job;
+    job->next = NULL;
+    job->at = 0;
+    job->state = NCCL_QUEUED;
+    return hpct_nccl_pump(job->comm);
+}
+
+/* ---- waiting ---- */
+
+static hpct_status enqueue(nccl_job *job)
+{
+    hpct_status status = HPCT_OK;
+    for (int looks = 0; job->state == NCCL_QUEUED && status == HPCT_OK; looks++) {
+        if (looks > 0)
+            hpct_nccl_nap(looks);
+        status = hpct_nccl_pump(job->comm);
+    }
+    return status;
+}
+
+hpct_status hpct_nccl_follow(nccl_job *job)
+{
+    const hpct_device_calls *calls = job->comm->calls;
+    hpct_status status = enqueue(job);
+    if (status == HPCT_OK && job->state == NCCL_ENQUEUED)
+        status = hpct_nccl_check(job->comm, calls->wait_event(calls->compute_stream(), job->done),
+                                 job->what);
+    if (status == HPCT_OK)
+        job->state = NCCL_IDLE;
+    return status;
+}
+
+hpct_status hpct_nccl_finish(nccl_job *job)
+{
+    const hpct_device_calls *calls = job->comm->calls;
+    hpct_status status = enqueue(job);
+    for (int looks = 0; status == HPCT_OK && job->state == NCCL_ENQUEUED; looks++) {
+        hpct_device_result result = calls->query(job->done);
+        if (result == HPCT_DEVICE_OK)
+            job->state = NCCL_IDLE;
+        else if (result == HPCT_DEVICE_BUSY && looks % LOOKS_PER_CHECK == LOOKS_PER_CHECK - 1)
+            result = calls->async_error(job->comm->channel->nccl);
+        status = hpct_nccl_check(job->comm, result, job->what);
+        if (status == HPCT_OK && job->state == NCCL_ENQUEUED) {
+            hpct_nccl_nap(looks);
+            status = hpct_nccl_pump(job->comm);
+        }
+    }
+    return status;
+}
+
+bool hpct_nccl_ended(const nccl_job *job)
+{
+    return job->state == NCCL_IDLE ||
+           (job->state == NCCL_ENQUEUED && job->comm->calls->query(job->done) == HPCT_DEVICE_OK);
+}
+
+static bool is_settled(const nccl_lane *lane)
+{
+    return lane->first == NULL && lane->busy == NULL;
+}
+
+hpct_status hpct_nccl_settle(nccl_comm *comm)
+{
+    hpct_status status = hpct_nccl_pump(comm);
+    for (int looks = 0;
+         status == HPCT_OK &&
+         !(is_settled(comm->lane) && is_settled(&comm->up.lane) && is_settled(&comm->down.lane));
+         looks++) {
+        hpct_nccl_nap(looks);
+        status = hpct_nccl_pump(comm);
+    }
+    return status;
+}

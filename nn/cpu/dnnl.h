@@ -1,0 +1,71 @@
+/* nn/cpu/dnnl.h - what the files behind nn/cpu/shim.h share: oneDNN 2's and 3's memory descriptors
+ * behind one face, and how a primitive is made of a description. What differs between the versions:
+ * memory descriptors are a struct in 2 and a handle in 3, and 2 goes through operation descriptors
+ * to make a primitive descriptor. */
+#ifndef HPCT_NN_CPU_DNNL_H
+#define HPCT_NN_CPU_DNNL_H
+
+#include "nn/cpu/shim.h"
+
+#include <oneapi/dnnl/dnnl.h>
+
+#define V3 (DNNL_VERSION_MAJOR >= 3)
+
+/* A memory descriptor that owns itself in both versions. */
+typedef dnnl_memory_desc_t md;
+#if V3
+typedef const_dnnl_memory_desc_t md_ref; /* how functions take one */
+#define MD(m) (m)
+#else
+typedef const dnnl_memory_desc_t *md_ref;
+#define MD(m) (&(m))
+#endif
+
+struct hpct_prim {
+    dnnl_primitive_desc_t desc;
+    dnnl_primitive_t primitive;
+    md_ref kernel; /* belongs to desc; NULL when it has none */
+    size_t scratch_bytes;
+    int num_args; /* without the scratchpad, which is the last of `args` */
+    dnnl_exec_arg_t args[HPCT_PRIM_MAX_ARGS + 1];
+};
+
+/* The CPU's engine; NULL when oneDNN has none. */
+dnnl_engine_t hpct_dnnl_engine(void);
+
+hpct_status hpct_dnnl_check(dnnl_status_t status, const char *what);
+
+dnnl_status_t hpct_md_make(md *out, int rank, const dnnl_dim_t *sizes, dnnl_data_type_t type,
+                           dnnl_format_tag_t tag);
+void hpct_md_free(md *desc);
+/* A convolution's kernel; in groups, these come first. */
+dnnl_status_t hpct_md_make_kernel(md *out, const hpct_window *w, dnnl_data_type_t type, bool plain);
+
+typedef enum hpct_prim_kind {
+    HPCT_PRIM_FORWARD,
+    HPCT_PRIM_INFERENCE,
+    HPCT_PRIM_BACKWARD_DATA,
+    HPCT_PRIM_BACKWARD_WEIGHTS
+} hpct_prim_kind;
+
+static inline dnnl_prop_kind_t hpct_prop_kind(hpct_prim_kind what)
+{
+    return what == HPCT_PRIM_FORWARD ? dnnl_forward_training : dnnl_forward_inference;
+}
+
+/* One argument, with the descriptor that the primitive settled on. */
+typedef struct wanted_arg {
+    int arg;
+    dnnl_query_t query;
+    int index; /* of the query */
+} wanted_arg;
+
+/* Attributes: scratchpad from the caller and, if wanted, ReLU on the result, or the result added to
+ * what is there. */
+dnnl_status_t hpct_dnnl_attributes(dnnl_primitive_attr_t *out, bool relu, bool add);
+
+/* Takes `desc` over and makes everything that execution needs. */
+hpct_status hpct_prim_finish(hpct_prim **out, dnnl_primitive_desc_t desc, const wanted_arg *wanted,
+                             int num_args);
+
+#endif
