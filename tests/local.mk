@@ -51,6 +51,7 @@ include tests/unit/stage.mk
 include tests/bench/data.mk
 include tests/bench/nn.mk
 include tests/bench/stage.mk
+include tests/apart/local.mk
 include tests/peers/data.mk
 include tests/peers/local.mk
 include tests/fuzz/local.mk
