@@ -51,6 +51,8 @@ static hpct_status check_options(bench_run *run)
     if (o->batch_size > 0 && o->global_batch_size > 0)
         return hpct_fail(HPCT_ERR_USAGE,
                          "batch size (per rank) and global batch size are both given: give one");
+    if (o->emulate != NULL && hpct_model_on_device(run->model))
+        return hpct_fail(HPCT_ERR_CONFIG, "--emulate is of processors: take --device cpu");
     if (o->emulate != NULL && o->profile)
         return hpct_fail(HPCT_ERR_USAGE, "--profile has nothing to tell of emulated computation");
     if (o->emulate != NULL && hpct_strategy_replicas(&o->strategy) > 1)

@@ -5,6 +5,7 @@
 #include "agent/comm/comm.h"
 #include "agent/threads.h"
 #include "base/status.h"
+#include "nn/backend.h"
 #include "nn/cpu/shim.h"
 
 #include <hpctrain/info.h>
@@ -61,6 +62,29 @@ static void print_cpus(FILE *stream)
     CPU_FREE(mask);
 }
 
+/* Of the module that is installed here, or what it lacks. */
+static void print_module(FILE *stream)
+{
+    char text[256];
+    const hpct_device *device;
+    if (hpct_backend_device(&device, "cuda") != HPCT_OK) {
+        fprintf(stream, "  GPUs       %s\n", hpct_last_error());
+        return;
+    }
+    device->versions(text, sizeof text);
+    fprintf(stream, "  GPUs       %s\n", text);
+}
+
+static void print_gpus(FILE *stream)
+{
+    char text[256];
+    const hpct_device *device;
+    if (hpct_backend_device(&device, "cuda") != HPCT_OK)
+        return;
+    for (int i = 0; device->describe(i, text, sizeof text); i++)
+        fprintf(stream, "  GPU %-6d %s\n", i, text);
+}
+
 static void print_layout(FILE *stream, const hpct_config *config)
 {
     static const char *const sources[] = {
@@ -94,10 +118,11 @@ hpct_status hpct_info_print(FILE *stream)
     fprintf(stream, "hpc-train %s, built with\n", hpct_version());
     fprintf(stream, "  MPI        %s\n", hpct_comm_mpi_version());
     fprintf(stream, "  oneDNN     %s\n", hpct_shim_version());
-    fprintf(stream, "  GPUs       not built\n");
+    print_module(stream);
     fprintf(stream, "on %s\n", host);
     print_processor(stream);
     print_cpus(stream);
+    print_gpus(stream);
     hpct_status status = hpct_config_read(&config);
     if (status != HPCT_OK)
         return status;

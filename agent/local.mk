@@ -53,6 +53,7 @@ agent_libagent_la_SOURCES = \
 	agent/data/sampler.c agent/data/sampler.h \
 	agent/data/synthetic.c \
 	agent/data/tar.c agent/data/tar.h \
+	agent/device.c \
 	agent/emulate.c agent/emulate.h \
 	agent/evaluate.c agent/evaluate.h \
 	agent/fit.c agent/fit.h \

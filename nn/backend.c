@@ -1,24 +1,42 @@
-/* The table of backends, and host memory for those that compute there. */
+/* The table of backends. */
 #include "nn/backend.h"
 
 #include "base/status.h"
 #include "nn/module.h"
 
 #include <dlfcn.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 const hpct_backend *const hpct_backends[] = {&hpct_backend_cpu, &hpct_backend_ref, NULL};
 
 /* The one that is a module. */
-static hpct_status find_cuda(const hpct_backend **out)
+static hpct_status load_cuda(const hpct_backend **out)
 {
     void *found = NULL;
     hpct_status status = hpct_module_find(&found, HPCT_MODULE_CUDA, "hpct_backend_cuda");
+    *out = found;
+    return status;
+}
+
+static hpct_status find_cuda(const hpct_backend **out)
+{
+    const hpct_backend *cuda;
+    hpct_status status = load_cuda(&cuda);
     if (status == HPCT_OK)
-        status = ((const hpct_backend *) found)->device->open();
+        status = cuda->device->open();
     if (status == HPCT_OK)
-        *out = found;
+        *out = cuda;
+    return status;
+}
+
+hpct_status hpct_backend_device(const hpct_device **out, const char *name)
+{
+    const hpct_backend *backend = NULL;
+    hpct_status status =
+        strcmp(name, "cuda") == 0 ? load_cuda(&backend) : hpct_backend_find(&backend, name);
+    if (status == HPCT_OK)
+        *out = backend->device;
     return status;
 }
 
@@ -47,28 +65,4 @@ hpct_status hpct_backend_choose(const hpct_backend **out, const char *name)
     if (driver == NULL || find_cuda(out) != HPCT_OK)
         *out = &hpct_backend_cpu;
     return HPCT_OK;
-}
-
-/* Zeros from the system cost nothing until they are touched, and lie near the thread that does. So
- * the aligned part is sought within what calloc gives, with calloc's own pointer right before it.
- */
-void *hpct_host_allocate(size_t bytes)
-{
-    const size_t align = 64;
-    if (bytes > SIZE_MAX - 2 * align)
-        return NULL;
-    char *whole = calloc(1, bytes + 2 * align);
-    if (whole == NULL)
-        return NULL;
-    char *memory = whole + 2 * align - (uintptr_t) whole % align;
-    memcpy(memory - sizeof whole, &whole, sizeof whole);
-    return memory;
-}
-
-void hpct_host_release(void *memory)
-{
-    char *whole = NULL;
-    if (memory != NULL)
-        memcpy(&whole, (char *) memory - sizeof whole, sizeof whole);
-    free(whole);
 }

@@ -157,6 +157,9 @@ extern const hpct_backend *const hpct_backends[];
  * its module is not installed, lacks a library, or finds no device. */
 hpct_status hpct_backend_find(const hpct_backend **out, const char *name);
 
+/* The device of a backend, its module loaded but nothing opened: for who only wants to know. */
+hpct_status hpct_backend_device(const hpct_device **out, const char *name);
+
 /* "auto": the cuda backend where it can be had, else the cpu backend; or by name. */
 hpct_status hpct_backend_choose(const hpct_backend **out, const char *name);
 

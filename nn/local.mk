@@ -6,6 +6,7 @@ noinst_LTLIBRARIES += nn/libnn.la nn/libnncpu.la nn/libnnop.la
 nn_libnnop_la_SOURCES = \
 	nn/file.c \
 	nn/file.h \
+	nn/memory.c \
 	nn/op.c \
 	nn/op.h \
 	nn/picture.c \
@@ -40,7 +41,6 @@ nn_libnn_la_SOURCES = \
 	nn/graph.c \
 	nn/graph.h \
 	nn/matrices.c \
-	nn/memory.c \
 	nn/memory_plan.c \
 	nn/merged.c \
 	nn/merged.h \

@@ -1,6 +1,7 @@
-/* Copies between the host and a backend's memory. */
+/* Memory of the host for backends that compute there, and copies between it and a backend's. */
 #include "nn/backend.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static hpct_status copy(void *to, const void *from, size_t bytes)
@@ -36,4 +37,28 @@ hpct_status hpct_memory_zero(const hpct_backend *backend, void *memory, size_t b
 hpct_status hpct_memory_wait(const hpct_backend *backend)
 {
     return backend->device != NULL ? backend->device->wait() : HPCT_OK;
+}
+
+/* Zeros from the system cost nothing until they are touched, and lie near the thread that does. So
+ * the aligned part is sought within what calloc gives, with calloc's own pointer right before it.
+ */
+void *hpct_host_allocate(size_t bytes)
+{
+    const size_t align = 64;
+    if (bytes > SIZE_MAX - 2 * align)
+        return NULL;
+    char *whole = calloc(1, bytes + 2 * align);
+    if (whole == NULL)
+        return NULL;
+    char *memory = whole + 2 * align - (uintptr_t) whole % align;
+    memcpy(memory - sizeof whole, &whole, sizeof whole);
+    return memory;
+}
+
+void hpct_host_release(void *memory)
+{
+    char *whole = NULL;
+    if (memory != NULL)
+        memcpy(&whole, (char *) memory - sizeof whole, sizeof whole);
+    free(whole);
 }

@@ -4,7 +4,7 @@
 
 #include "base/status.h"
 #include "nn/cuda/cuda.h"
-#include "nn/cuda/wire.h"
+#include "nn/cuda/kernels.h"
 #include "nn/module.h"
 
 #include <dlfcn.h>
@@ -156,18 +156,28 @@ static hpct_device_result copy(void *dst, const void *src, size_t bytes, void *s
 
 /* ---- numbers ---- */
 
+static hpct_device_result cast(size_t count, hpct_number from, const void *src, hpct_number to,
+                               void *dst, void *stream)
+{
+    hpct_queue queue = {.stream = stream, .multiprocessors = hpct_gpu.multiprocessors};
+    return checked(hpct_launch_cast(queue, count, from, src, to, dst), "the cast around a sum");
+}
+
+static hpct_number number_of(hpct_device_type type)
+{
+    return type == HPCT_DEVICE_FP16 ? HPCT_NUMBER_FP16 : HPCT_NUMBER_BF16;
+}
+
 static hpct_device_result encode(hpct_device_type type, size_t count, const float *src, void *dst,
                                  void *stream)
 {
-    return checked(hpct_launch_encode(stream, type == HPCT_DEVICE_FP16, count, src, dst),
-                   "the cast before a sum");
+    return cast(count, HPCT_NUMBER_FP32, src, number_of(type), dst, stream);
 }
 
 static hpct_device_result decode(hpct_device_type type, size_t count, const void *src, float *dst,
                                  void *stream)
 {
-    return checked(hpct_launch_decode(stream, type == HPCT_DEVICE_FP16, count, src, dst),
-                   "the cast behind a sum");
+    return cast(count, number_of(type), src, HPCT_NUMBER_FP32, dst, stream);
 }
 
 /* ---- NCCL ---- */

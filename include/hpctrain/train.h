@@ -49,6 +49,10 @@ typedef struct hpct_fit_result {
     int signal; /* SIGINT or SIGTERM when that stopped it, else 0; the same on all ranks */
 } hpct_fit_result;
 
+/* hpct_model_set_device on all ranks alike: with "auto" the GPUs where every rank has one. Collective;
+ * HPCT_ERR_CONFIG, on all ranks, also where one cannot compute in the model's precision. */
+HPCT_API hpct_status hpct_set_device(hpct_context *context, hpct_model *model, const char *device);
+
 /* Trains. A compiled, initialized model; collective: all ranks pass the same model, data and
  * options, and rank 0's weights are everybody's from the first step on. The samples of global batch
  * t come from (seed, t) alone and each rank takes its slice, so the loss curve does not depend on

@@ -10,26 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Those that are not there yet. */
-#pragma weak hpct_cuda_accumulate
-#pragma weak hpct_cuda_add_values
-#pragma weak hpct_cuda_from_values
-#pragma weak hpct_cuda_loss
-#pragma weak hpct_cuda_make_activation
-#pragma weak hpct_cuda_make_batch_norm
-#pragma weak hpct_cuda_make_conv2d
-#pragma weak hpct_cuda_make_dense
-#pragma weak hpct_cuda_make_dropout
-#pragma weak hpct_cuda_make_join
-#pragma weak hpct_cuda_make_pad2d
-#pragma weak hpct_cuda_make_picture
-#pragma weak hpct_cuda_make_pool
-#pragma weak hpct_cuda_make_softmax
-#pragma weak hpct_cuda_measure
-#pragma weak hpct_cuda_scale
-#pragma weak hpct_cuda_to_values
-#pragma weak hpct_cuda_update
-
 #define LEAST_MAJOR 7
 #define BLAS_BYTES                                                                                 \
     ((size_t) 32 << 20) /* cuBLAS's own workspace, that it allocates none in a step */

@@ -1,0 +1,23 @@
+/* The device of all ranks. */
+#include "agent/context.h"
+#include "agent/largest.h"
+#include "nn/step.h"
+
+#include <hpctrain/train.h>
+
+hpct_status hpct_set_device(hpct_context *context, hpct_model *model, const char *device)
+{
+    hpct_status status = hpct_model_set_device(model, device);
+    if (status == HPCT_OK)
+        status = hpct_model_check_device(model);
+    status = hpct_context_agree(context, status);
+    double on_cpu = hpct_model_on_device(model) ? 0 : 1;
+    if (status == HPCT_OK)
+        status = hpct_largest(context, &on_cpu, 1);
+    if (status == HPCT_OK && on_cpu > 0 && hpct_model_on_device(model)) {
+        status = hpct_model_set_device(model, "cpu");
+        if (status == HPCT_OK)
+            status = hpct_model_check_device(model);
+    }
+    return hpct_context_agree(context, status);
+}

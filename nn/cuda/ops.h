@@ -1,0 +1,51 @@
+/* nn/cuda/ops.h - what the files of operations with own kernels share: the head of an operation,
+ * and nn's numbers and draws as the launchers take them. */
+#ifndef HPCT_NN_CUDA_OPS_H
+#define HPCT_NN_CUDA_OPS_H
+
+#include "nn/cuda/cuda.h"
+#include "nn/cuda/kernels.h"
+
+/* HPCT_OK, or the error of a launch with the operation's kind. */
+hpct_status hpct_cuda_launched(cudaError_t error, const hpct_op *op, const char *what);
+
+static inline hpct_queue hpct_cuda_queue(void)
+{
+    return (hpct_queue){hpct_gpu.stream, hpct_gpu.multiprocessors};
+}
+
+static inline hpct_number hpct_cuda_number(hpct_precision values)
+{
+    return values == HPCT_BF16 ? HPCT_NUMBER_BF16 : HPCT_NUMBER_FP32;
+}
+
+/* Type and number of an operation's values. */
+static inline hpct_number hpct_cuda_number_of(const hpct_op *op)
+{
+    return hpct_cuda_number(op->build.values);
+}
+
+static inline size_t hpct_cuda_dst_count(const hpct_op *op, int n)
+{
+    return (size_t) n * hpct_op_dst_floats(&op->spec);
+}
+
+static inline bool hpct_cuda_adds(const hpct_op_call *call, int input)
+{
+    return call->add != NULL && call->add[input];
+}
+
+hpct_drawing hpct_cuda_drawing(const hpct_op *op, const hpct_op_call *call);
+
+/* An operation of that class whose parameters lie as Keras has them. Its backward leaves diff_dst
+ * alone and can add to diff_src; NULL without memory. `class` may use the functions below. */
+hpct_op *hpct_cuda_new_op(const hpct_op_class *class, const hpct_op_spec *spec,
+                          const hpct_op_build *build);
+void hpct_cuda_destroy_op(hpct_op *op);
+hpct_status hpct_cuda_import(hpct_op *op, int which, const float *keras, float *arena);
+hpct_status hpct_cuda_export(hpct_op *op, int which, const float *arena, float *keras);
+
+/* The largest of the batch sizes that it is built for. */
+int hpct_cuda_largest_batch(const hpct_op_build *build);
+
+#endif

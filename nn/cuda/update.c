@@ -1,0 +1,235 @@
+/* The optimizer's step: groups of ranges, and for LARS, LAMB and clipping by a norm the sums that
+ * come before. All of it stays on the device; where replicas have parts of a range, their sums meet
+ * in the device's memory as well. */
+#include "nn/cuda/ops.h"
+
+#include "base/status.h"
+
+#include <math.h>
+#include <string.h>
+
+#define UNIT 16 /* floats; of the table */
+
+_Static_assert(HPCT_ARENA_ALIGN % UNIT == 0, "ranges are not whole units");
+
+/* ---- groups of ranges ---- */
+
+static uint32_t units_of(size_t floats)
+{
+    return (uint32_t) (floats / UNIT);
+}
+
+/* Ranges [first, first + the table's); chunks large enough for their most. */
+static hpct_update_table table_of(const hpct_update_call *call, int first)
+{
+    hpct_update_table t = {.chunk = HPCT_UPDATE_CHUNK / UNIT};
+    const hpct_update_range *ranges = call->ranges + first;
+    int left = call->num_ranges - first;
+    uint64_t units = 0;
+    t.num_ranges = left < HPCT_UPDATE_RANGES ? left : HPCT_UPDATE_RANGES;
+    for (int i = 0; i < t.num_ranges; i++)
+        units += units_of(ranges[i].count);
+    uint64_t even = (units + HPCT_UPDATE_CHUNKS - 1) / HPCT_UPDATE_CHUNKS;
+    if (even > t.chunk)
+        t.chunk = (uint32_t) even;
+    for (int i = 0; i < t.num_ranges; i++) {
+        t.offset[i] = units_of(ranges[i].offset);
+        t.count[i] = units_of(ranges[i].count);
+        t.adapt[i] = ranges[i].adapt;
+        t.first_chunk[i + 1] = t.first_chunk[i] + (t.count[i] + t.chunk - 1) / t.chunk;
+    }
+    return t;
+}
+
+/* ---- one group ---- */
+
+typedef struct group {
+    const hpct_update_call *call;
+    hpct_update_table table;
+    hpct_update_args args;
+    int first; /* range */
+} group;
+
+static hpct_update_args args_of(const hpct_update_call *call)
+{
+    hpct_update_args args = {
+        .nesterov = call->nesterov,
+        .rate = call->learning_rate,
+        .decay = call->learning_rate * call->weight_decay,
+        .momentum = call->momentum,
+        .epsilon = call->epsilon,
+        .trust = call->trust_coefficient,
+        .mix_1 = call->mix_1,
+        .mix_2 = call->mix_2,
+        .bias_1 = call->bias_1,
+        .bias_2 = call->bias_2,
+        .grad_scale = call->grad_scale,
+        .clipvalue = call->clipvalue,
+        .param = call->param,
+        .slot = {call->slot[0], call->slot[1]},
+        .grad = call->grad,
+    };
+    switch (call->kind) {
+    case HPCT_SGD:
+        args.kind = HPCT_UPDATE_SGD;
+        break;
+    case HPCT_ADAM:
+    case HPCT_ADAMW:
+        args.kind = HPCT_UPDATE_ADAM;
+        args.rate *= sqrtf(call->bias_2) / call->bias_1;
+        break;
+    case HPCT_LARS:
+        args.kind = HPCT_UPDATE_LARS;
+        args.decay = call->weight_decay;
+        break;
+    case HPCT_LAMB:
+        args.kind = HPCT_UPDATE_LAMB_MOMENTS;
+        break;
+    case HPCT_OPTIMIZER_KINDS:
+        break;
+    }
+    return args;
+}
+
+static group group_of(const hpct_update_call *call, int first)
+{
+    return (group){call, table_of(call, first), args_of(call), first};
+}
+
+static hpct_status update(const group *g)
+{
+    return hpct_cuda_check(hpct_launch_update(hpct_cuda_queue(), &g->table, &g->args), "update");
+}
+
+static hpct_status settle(const group *g, hpct_update_settle what, float limit, bool first)
+{
+    return hpct_cuda_check(
+        hpct_launch_update_settle(hpct_cuda_queue(), &g->table, &g->args, what, limit, first),
+        "update of norms");
+}
+
+/* Sums over split ranges become those over all of their parts. */
+static hpct_status share(const group *g)
+{
+    float *sums = NULL;
+    hpct_status status = HPCT_OK;
+    for (int i = 0; g->call->add_up != NULL && i < g->table.num_ranges && status == HPCT_OK; i++) {
+        if (!g->call->ranges[g->first + i].split)
+            continue;
+        status = sums == NULL ? HPCT_CUDA(hpct_update_sums(&sums)) : HPCT_OK;
+        if (status == HPCT_OK)
+            status = g->call->add_up(g->call->argument, sums + 2 * i, 2);
+        if (status == HPCT_OK)
+            status = HPCT_CUDA(hpct_launch_update_take(hpct_cuda_queue(), i, 1));
+    }
+    return status;
+}
+
+static hpct_status norms(const group *g, bool scaled)
+{
+    hpct_status status = hpct_cuda_check(
+        hpct_launch_update_norms(hpct_cuda_queue(), &g->table, &g->args, scaled), "norms");
+    return status == HPCT_OK ? share(g) : status;
+}
+
+/* Whether some number of the whole step decides what the update of a range is. */
+static bool needs_norms(const hpct_update_call *call)
+{
+    return call->global_clipnorm > 0 || call->clipnorm > 0 || call->kind == HPCT_LARS ||
+           call->kind == HPCT_LAMB;
+}
+
+/* How the gradients of the group are scaled, from norms of them as they are. */
+static hpct_status settle_scale(group *g)
+{
+    const hpct_update_call *call = g->call;
+    hpct_status status =
+        settle(g, call->global_clipnorm > 0 ? HPCT_SETTLE_CLIP_ALL : HPCT_SETTLE_START,
+               call->global_clipnorm, false);
+    if (status == HPCT_OK && call->clipnorm > 0)
+        status = norms(g, false);
+    if (status == HPCT_OK && call->clipnorm > 0)
+        status = settle(g, HPCT_SETTLE_CLIP_RANGE, call->clipnorm, false);
+    g->args.settled = true;
+    return status;
+}
+
+static hpct_status lars(const group *g)
+{
+    hpct_status status = norms(g, true);
+    if (status == HPCT_OK)
+        status = settle(g, HPCT_SETTLE_LARS, 0, false);
+    return status == HPCT_OK ? update(g) : status;
+}
+
+static hpct_status lamb(group *g)
+{
+    hpct_status status = update(g);
+    if (status == HPCT_OK)
+        status = share(g);
+    if (status == HPCT_OK)
+        status = settle(g, HPCT_SETTLE_LAMB, 0, false);
+    g->args.kind = HPCT_UPDATE_LAMB_APPLY;
+    return status == HPCT_OK ? update(g) : status;
+}
+
+static hpct_status update_group(group *g)
+{
+    hpct_status status = needs_norms(g->call) ? settle_scale(g) : HPCT_OK;
+    if (status != HPCT_OK)
+        return status;
+    return g->call->kind == HPCT_LARS ? lars(g) : g->call->kind == HPCT_LAMB ? lamb(g) : update(g);
+}
+
+hpct_status hpct_cuda_update(const hpct_update_call *call)
+{
+    hpct_status status = HPCT_OK;
+    for (int i = 0; call->global_clipnorm > 0 && i < call->num_ranges && status == HPCT_OK;
+         i += HPCT_UPDATE_RANGES) {
+        group g = group_of(call, i);
+        status = norms(&g, false);
+        if (status == HPCT_OK)
+            status = settle(&g, HPCT_SETTLE_COUNT_ALL, 0, i == 0);
+    }
+    for (int i = 0; i < call->num_ranges && status == HPCT_OK; i += HPCT_UPDATE_RANGES) {
+        group g = group_of(call, i);
+        status = update_group(&g);
+    }
+    return status;
+}
+
+/* ---- arenas and activations ---- */
+
+hpct_status hpct_cuda_accumulate(size_t count, const float *src, float *dst, bool first)
+{
+    return hpct_cuda_check(
+        hpct_launch_rescale(hpct_cuda_queue(), HPCT_NUMBER_FP32, count, 1, 0, src, !first, dst),
+        "accumulate");
+}
+
+hpct_status hpct_cuda_add_values(hpct_precision values, size_t count, const float *src, float *dst)
+{
+    return hpct_cuda_check(hpct_launch_rescale(hpct_cuda_queue(), hpct_cuda_number(values), count,
+                                               1, 0, src, true, dst),
+                           "add_values");
+}
+
+hpct_status hpct_cuda_scale(size_t count, float factor, float *dst)
+{
+    return hpct_cuda_check(
+        hpct_launch_scale(hpct_cuda_queue(), HPCT_NUMBER_FP32, count, factor, dst), "scale");
+}
+
+hpct_status hpct_cuda_to_values(hpct_precision values, size_t count, const float *from, float *to)
+{
+    return hpct_cuda_check(hpct_launch_cast(hpct_cuda_queue(), count, HPCT_NUMBER_FP32, from,
+                                            hpct_cuda_number(values), to),
+                           "to_values");
+}
+
+hpct_status hpct_cuda_from_values(hpct_precision values, size_t count, const float *from, float *to)
+{
+    return hpct_cuda_check(hpct_launch_cast(hpct_cuda_queue(), count, hpct_cuda_number(values),
+                                            from, HPCT_NUMBER_FP32, to),
+                           "from_values");
+}

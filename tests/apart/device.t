@@ -1,0 +1,66 @@
+#!/bin/bash
+# --device: where the GPU module is not, where there is no driver, and training through a backend whose
+# memory the process cannot reach (tests/apart/module.c).
+# shellcheck disable=SC2034,SC2154
+
+# shellcheck source=tests/cluster/lib.sh
+. "$(dirname "$0")/../cluster/lib.sh"
+top_builddir=${top_builddir:-$top_srcdir/build}
+train="$top_builddir/hpc-train"
+own=$(mktemp -d)
+at_exit "rm -rf '$own'"
+steps=(--model mnist-convnet --data synthetic:12 --batch-size 2 --verbose 2)
+lines() { wc -l <<<"$1"; }
+
+capture env HPC_TRAIN_MODULE_DIR="$own" "$train" fit "${steps[@]}" --device cuda
+is "$status" 78 "--device cuda without the module ends as a wrong installation does"
+like "$err" "hpctrain-cuda.so is not installed.*--device cpu" "and says what is missing"
+is "$(lines "$err")" 1 "in one line"
+capture "$train" fit "${steps[@]}" --device abacus
+is "$status" 64 "an unknown device is refused"
+
+if [ -e "$top_builddir/.libs/hpctrain-cuda.so" ] && [ ! -e /dev/nvidiactl ]; then
+    capture env HPC_TRAIN_MODULE_DIR="$top_builddir/.libs" "$train" fit "${steps[@]}" --device cuda
+    is "$status" 78 "--device cuda without a driver"
+    like "$err" "driver.*--device cpu" "says so"
+    is "$(lines "$err")" 1 "in one line"
+    capture env HPC_TRAIN_MODULE_DIR="$top_builddir/.libs" "$train" fit "${steps[@]}" --device auto
+    is "$status" 0 "--device auto takes the CPU then"
+    is "$err" "" "and says nothing of it"
+else
+    skip "no driver" "the GPU module is not built, or a GPU is here"
+fi
+
+export HPC_TRAIN_MODULE_DIR=$top_builddir/tests/apart/.libs
+fit() {
+    capture "$train" fit "${steps[@]}" --epochs 2 --validation-data synthetic:4 --log-dir "$own/$1" \
+        --summary-json "$own/$1.json" --save-weights "$own/$1.safetensors" --device "$@"
+}
+fit cpu
+is "$status" 0 "training on the CPU"
+fit cuda
+is "$status" 0 "and on a device whose memory is its own"
+like "$(<"$own/cuda.json")" '"device": "cuda"' "the summary has it"
+# the reference sums in another order than oneDNN does
+same() {
+    python3 - "$own" <<'END'
+import csv, sys
+cpu, cuda = (list(csv.reader(open(f"{sys.argv[1]}/{d}/history.csv")))[1:] for d in ("cpu", "cuda"))
+assert len(cpu) == len(cuda) == 2
+for a, b in zip(cpu, cuda):
+    for x, y in zip(a, b):
+        assert abs(float(x) - float(y)) < 2e-4, (a, b)
+END
+}
+same
+ok $? "the same losses and accuracies"
+capture "$train" evaluate --model mnist-convnet --data synthetic:4 --weights "$own/cuda.safetensors" --device cuda
+is "$status" 0 "evaluation"
+capture "$train" fit "${steps[@]}" --device cuda --optimizer adam --gradient-accumulation 2 --top-k 3 --global-clip-norm 1
+is "$status" 0 "an optimizer with slots, accumulation, top-k"
+for strategy in central-storage mirrored pipeline hybrid local-sgd parameter-server; do
+    capture "$train" bench --model mnist-convnet --batch-size 2 --steps 1 --device cuda --strategy $strategy --allow-lossy
+    is "$status" 78 "strategy $strategy"
+    like "$err" "$strategy works in the host's memory: take --device cpu" "says that it needs the CPU"
+done
+done_testing
