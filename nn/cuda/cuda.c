@@ -10,10 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Those that are not there yet. */
-#pragma weak hpct_cuda_make_conv2d
-#pragma weak hpct_cuda_make_dense
-
 #define LEAST_MAJOR 7
 #define BLAS_BYTES                                                                                 \
     ((size_t) 32 << 20) /* cuBLAS's own workspace, that it allocates none in a step */

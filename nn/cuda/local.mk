@@ -2,8 +2,19 @@
 cuda_sources = \
 	nn/cuda/activation.c \
 	nn/cuda/batch_norm.c \
+	nn/cuda/bias.h \
+	nn/cuda/conv2d.c \
 	nn/cuda/cuda.c \
 	nn/cuda/cuda.h \
+	nn/cuda/dense.c \
+	nn/cuda/direct.h \
+	nn/cuda/dnn_engine.c \
+	nn/cuda/dnn_graph.c \
+	nn/cuda/dnn_graph.h \
+	nn/cuda/dnn_parts.h \
+	nn/cuda/dnn_plan.c \
+	nn/cuda/import.c \
+	nn/cuda/import.h \
 	nn/cuda/join.c \
 	nn/cuda/kernels.h \
 	nn/cuda/loss.c \
@@ -11,12 +22,19 @@ cuda_sources = \
 	nn/cuda/ops.c \
 	nn/cuda/ops.h \
 	nn/cuda/pool.c \
+	nn/cuda/product.c \
+	nn/cuda/product.h \
 	nn/cuda/random.c \
 	nn/cuda/softmax.c \
-	nn/cuda/update.c
+	nn/cuda/tune.c \
+	nn/cuda/tune.h \
+	nn/cuda/update.c \
+	nn/cuda/value.cuh
 
 # Kernels, behind launchers in C.
 cuda_kernels = \
+	nn/cuda/bias.cu \
+	nn/cuda/direct.cu \
 	nn/cuda/elements_kernels.cu \
 	nn/cuda/join_kernels.cu \
 	nn/cuda/loss_kernels.cu \
@@ -26,14 +44,24 @@ cuda_kernels = \
 	nn/cuda/update_kernels.cu \
 	nn/cuda/window_kernels.cu
 
-# nn/cuda/which.c knows no CUDA: unit tests have it, too.
-nn_libnn_la_SOURCES += nn/cuda/which.c nn/cuda/which.h
+# These know no CUDA: unit tests have them, too.
+cuda_host_sources = \
+	nn/cuda/choices.c \
+	nn/cuda/choices.h \
+	nn/cuda/direct_body.h \
+	nn/cuda/direct_shape.h \
+	nn/cuda/transpose.h \
+	nn/cuda/which.c \
+	nn/cuda/which.h \
+	nn/cuda/window.c \
+	nn/cuda/window.h
+nn_libnn_la_SOURCES += $(cuda_host_sources)
 
 EXTRA_DIST += $(cuda_kernels) nn/cuda/kernel.cuh nn/cuda/random.cuh
 
 if HAVE_CUDA
 pkglib_LTLIBRARIES += hpctrain-cuda.la
-hpctrain_cuda_la_SOURCES = $(cuda_sources) nn/cuda/which.c nn/module.h nn/module_status.c
+hpctrain_cuda_la_SOURCES = $(cuda_sources) $(cuda_host_sources) nn/module.h nn/module_status.c
 hpctrain_cuda_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE $(CUDA_CPPFLAGS)
 hpctrain_cuda_la_LIBADD = $(cuda_kernels:.cu=.lo) nn/libnnop.la $(CUDA_LIBS) -lstdc++
 hpctrain_cuda_la_DEPENDENCIES = $(cuda_kernels:.cu=.lo) nn/libnnop.la

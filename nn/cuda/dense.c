@@ -1,0 +1,255 @@
+/* Dense by three matrix products of cuBLASLt. The kernel lies transposed, [out][in], as the cpu
+ * backend's does in fp32: forward then reads both factors along the sums, which the TF32 units of
+ * newer GPUs want. With activations in a shorter type there are copies of kernel and bias in it.
+ * Where the library has no algorithm with bias and ReLU an own kernel adds them. */
+#include "nn/cuda/cuda.h"
+
+#include "base/status.h"
+#include "nn/cuda/bias.h"
+#include "nn/cuda/import.h"
+#include "nn/cuda/product.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define APART ((size_t) 256) /* bytes, of buffers in scratch and copies */
+
+typedef struct stage {
+    hpct_lt_product *forward, *data, *weights;
+    bool fused; /* bias and ReLU are in `forward` */
+} stage;
+
+typedef struct dense_op {
+    hpct_op op;
+    cudaDataType_t type; /* of the activations */
+    stage *stages;       /* by batch size */
+    size_t bias_copy;    /* where it lies in the copies */
+    size_t workspace;    /* where it lies in the scratch, behind the sums of the bias' gradient */
+} dense_op;
+
+static size_t rows_of(const hpct_op *op, int n)
+{
+    return (size_t) n * (size_t) op->spec.dense.rows;
+}
+
+static size_t apart(size_t bytes)
+{
+    return (bytes + APART - 1) / APART * APART;
+}
+
+static hpct_status named(const hpct_op *op, hpct_status status)
+{
+    char what[64];
+    if (status == HPCT_OK)
+        return status;
+    snprintf(what, sizeof what, "dense %d to %d", op->spec.dense.in, op->spec.dense.out);
+    return hpct_fail_within(status, what);
+}
+
+static void *workspace_of(const dense_op *dense, const hpct_op_call *call)
+{
+    return (char *) call->scratch + dense->workspace;
+}
+
+/* ---- the step ---- */
+
+static bool is_low(const dense_op *dense)
+{
+    return dense->type != CUDA_R_32F;
+}
+
+static const void *kernel_of(const dense_op *dense, const hpct_op_call *call)
+{
+    return is_low(dense) ? call->copies : call->param[HPCT_OP_KERNEL];
+}
+
+static void *low_bias(const dense_op *dense, const hpct_op_call *call)
+{
+    return (char *) call->copies + dense->bias_copy;
+}
+
+static hpct_status refresh(hpct_op *op, const hpct_op_call *call)
+{
+    const dense_op *dense = (const dense_op *) op;
+    hpct_status status = hpct_cuda_to_values(op->build.values, op->param_floats[HPCT_OP_KERNEL],
+                                             call->param[HPCT_OP_KERNEL], call->copies);
+    if (status == HPCT_OK && !op->spec.no_bias)
+        status = hpct_cuda_to_values(op->build.values, op->param_floats[HPCT_OP_BIAS],
+                                     call->param[HPCT_OP_BIAS], low_bias(dense, call));
+    return status;
+}
+
+static hpct_status forward(hpct_op *op, const hpct_op_call *call)
+{
+    const dense_op *dense = (const dense_op *) op;
+    const stage *s = &dense->stages[call->batch];
+    const float *bias = op->spec.no_bias ? NULL : call->param[HPCT_OP_BIAS];
+    const void *fused = bias != NULL && is_low(dense) ? low_bias(dense, call) : bias;
+    hpct_status status = hpct_lt_run(s->forward, call->src[0], kernel_of(dense, call), fused,
+                                     call->dst, workspace_of(dense, call));
+    if (status == HPCT_OK && !s->fused)
+        status =
+            HPCT_CUDA(hpct_bias_add(hpct_gpu.stream, dense->type, rows_of(op, call->n),
+                                    (size_t) op->spec.dense.out, bias, op->spec.relu, call->dst));
+    return named(op, status);
+}
+
+static hpct_status backward(hpct_op *op, const hpct_op_call *call)
+{
+    const dense_op *dense = (const dense_op *) op;
+    const stage *s = &dense->stages[call->batch];
+    hpct_status status = HPCT_CUDA(hpct_bias_mask_and_sum(
+        hpct_gpu.stream, dense->type, rows_of(op, call->n), (size_t) op->spec.dense.out,
+        op->spec.relu ? call->dst : NULL, call->diff_dst,
+        op->spec.no_bias ? NULL : call->grad[HPCT_OP_BIAS], call->scratch));
+    if (status == HPCT_OK && call->diff_src[0] != NULL)
+        status = hpct_lt_run(s->data, call->diff_dst, kernel_of(dense, call), NULL,
+                             call->diff_src[0], workspace_of(dense, call));
+    if (status == HPCT_OK)
+        status = hpct_lt_run(s->weights, call->diff_dst, call->src[0], NULL,
+                             call->grad[HPCT_OP_KERNEL], workspace_of(dense, call));
+    return named(op, status);
+}
+
+/* ---- parameters ---- */
+
+static hpct_status import_param(hpct_op *op, int which, const float *keras, float *arena)
+{
+    size_t floats = op->param_floats[which], out = op->param_rows[HPCT_OP_KERNEL];
+    if (which == HPCT_OP_KERNEL)
+        return hpct_import_turned(floats / out, out, keras, arena);
+    return hpct_cuda_from_host(arena, keras, floats * sizeof *keras);
+}
+
+static hpct_status export_param(hpct_op *op, int which, const float *arena, float *keras)
+{
+    size_t floats = op->param_floats[which], out = op->param_rows[HPCT_OP_KERNEL];
+    if (which == HPCT_OP_KERNEL)
+        return hpct_export_turned(floats / out, out, arena, keras);
+    return hpct_cuda_to_host(keras, arena, floats * sizeof *keras);
+}
+
+/* ---- building ---- */
+
+static void destroy(hpct_op *op)
+{
+    dense_op *dense = (dense_op *) op;
+    for (int i = 0; dense->stages != NULL && i < op->build.num_batch_sizes; i++) {
+        hpct_lt_free(dense->stages[i].forward);
+        hpct_lt_free(dense->stages[i].data);
+        hpct_lt_free(dense->stages[i].weights);
+    }
+    free(dense->stages);
+    free(dense);
+}
+
+/* Without bias and ReLU: it is there. */
+static hpct_status make_product(hpct_lt_product **out, const hpct_lt_spec *spec, size_t *workspace)
+{
+    hpct_status status = hpct_lt_make(out, spec);
+    if (status == HPCT_OK && hpct_lt_workspace_bytes(*out) > *workspace)
+        *workspace = hpct_lt_workspace_bytes(*out);
+    return status;
+}
+
+static hpct_status make_forward(dense_op *dense, stage *s, size_t rows, size_t *workspace)
+{
+    const hpct_op_spec *spec = &dense->op.spec;
+    hpct_lt_spec product = {.rows = rows,
+                            .columns = (size_t) spec->dense.out,
+                            .depth = (size_t) spec->dense.in,
+                            .b_transposed = true,
+                            .in = dense->type,
+                            .out = dense->type,
+                            .bias = !spec->no_bias,
+                            .relu = spec->relu};
+    s->fused = true;
+    hpct_status status = hpct_lt_make(&s->forward, &product);
+    if (status != HPCT_OK)
+        return status;
+    if (s->forward != NULL) {
+        if (hpct_lt_workspace_bytes(s->forward) > *workspace)
+            *workspace = hpct_lt_workspace_bytes(s->forward);
+        return HPCT_OK;
+    }
+    s->fused = product.bias = product.relu = false;
+    return make_product(&s->forward, &product, workspace);
+}
+
+static hpct_status make_batch(dense_op *dense, int i, size_t *sums, size_t *workspace)
+{
+    const hpct_op_build *build = &dense->op.build;
+    const hpct_op_spec *spec = &dense->op.spec;
+    stage *s = &dense->stages[i];
+    size_t rows = rows_of(&dense->op, build->batch_sizes[i]), in = (size_t) spec->dense.in,
+           out = (size_t) spec->dense.out;
+    hpct_lt_spec data = {.rows = rows,
+                         .columns = in,
+                         .depth = out,
+                         .in = dense->type,
+                         .out = dense->type},
+                 weights = {.rows = out,
+                            .columns = in,
+                            .depth = rows,
+                            .a_transposed = true,
+                            .in = dense->type,
+                            .out = CUDA_R_32F};
+    hpct_status status = make_forward(dense, s, rows, workspace);
+    if (status == HPCT_OK && build->training && build->needs_diff_src)
+        status = make_product(&s->data, &data, workspace);
+    if (status == HPCT_OK && build->training)
+        status = make_product(&s->weights, &weights, workspace);
+    size_t bytes = build->training && !spec->no_bias
+                       ? apart(hpct_bias_scratch_bytes(dense->type, rows, out))
+                       : 0;
+    *sums = bytes > *sums ? bytes : *sums;
+    return status;
+}
+
+hpct_status hpct_cuda_make_dense(hpct_op **out, const hpct_op_spec *spec,
+                                 const hpct_op_build *build)
+{
+    static const hpct_op_class class = {.forward = forward,
+                                        .backward = backward,
+                                        .import_param = import_param,
+                                        .export_param = export_param,
+                                        .destroy = destroy},
+                               low_class = {.forward = forward,
+                                            .backward = backward,
+                                            .refresh = refresh,
+                                            .import_param = import_param,
+                                            .export_param = export_param,
+                                            .destroy = destroy};
+    static const char layout[] = "dense [out][in]"; /* as nn/cpu/dense.c */
+    size_t num = (size_t) build->num_batch_sizes, workspace = 0;
+    dense_op *dense = calloc(1, sizeof *dense);
+    if (dense == NULL)
+        return hpct_fail_memory(sizeof *dense);
+    hpct_op *op = *out = &dense->op;
+    dense->type = hpct_cuda_data_type(build->values);
+    op->class = is_low(dense) ? &low_class : &class;
+    op->spec = *spec;
+    op->build = *build;
+    op->precision = build->values;
+    op->num_params = spec->no_bias ? 1 : 2;
+    op->param_floats[HPCT_OP_KERNEL] = (size_t) spec->dense.in * (size_t) spec->dense.out;
+    op->param_floats[HPCT_OP_BIAS] = (size_t) spec->dense.out;
+    op->param_rows[HPCT_OP_KERNEL] = (size_t) spec->dense.out;
+    op->param_layout[HPCT_OP_KERNEL] = hpct_hash(HPCT_HASH_START, layout, sizeof layout);
+    op->backward_reads_src = true;
+    op->backward_reads_dst = spec->relu;
+    op->backward_keeps_diff_dst = !spec->relu;
+    size_t bytes = hpct_cuda_value_bytes(build->values);
+    dense->bias_copy = apart(op->param_floats[HPCT_OP_KERNEL] * bytes);
+    if (is_low(dense))
+        op->copies_bytes =
+            dense->bias_copy + (spec->no_bias ? 0 : op->param_floats[HPCT_OP_BIAS] * bytes);
+    dense->stages = calloc(num, sizeof *dense->stages);
+    if (dense->stages == NULL)
+        return hpct_fail_memory(num * sizeof *dense->stages);
+    hpct_status status = HPCT_OK;
+    for (int i = 0; i < build->num_batch_sizes && status == HPCT_OK; i++)
+        status = make_batch(dense, i, &dense->workspace, &workspace);
+    op->scratch_bytes = dense->workspace + workspace;
+    return named(op, status);
+}

@@ -1,0 +1,33 @@
+/* Kernels turned on the host, through memory of their own. */
+#include "nn/cuda/import.h"
+
+#include "base/status.h"
+#include "nn/cuda/cuda.h"
+#include "nn/cuda/transpose.h"
+
+#include <stdlib.h>
+
+hpct_status hpct_import_turned(size_t in, size_t out, const float *keras, float *arena)
+{
+    size_t bytes = in * out * sizeof *keras;
+    float *turned = malloc(bytes);
+    if (turned == NULL)
+        return hpct_fail_memory(bytes);
+    hpct_transpose(in, out, keras, turned);
+    hpct_status status = hpct_cuda_from_host(arena, turned, bytes);
+    free(turned);
+    return status;
+}
+
+hpct_status hpct_export_turned(size_t in, size_t out, const float *arena, float *keras)
+{
+    size_t bytes = in * out * sizeof *keras;
+    float *turned = malloc(bytes);
+    if (turned == NULL)
+        return hpct_fail_memory(bytes);
+    hpct_status status = hpct_cuda_to_host(turned, arena, bytes);
+    if (status == HPCT_OK)
+        hpct_transpose(out, in, turned, keras);
+    free(turned);
+    return status;
+}

@@ -1,0 +1,316 @@
+/* A matrix product as cuBLASLt sees it: column-major, so that of the transposed matrices, d^T = b^T
+ * a^T; a row-major matrix is the transposed one in memory as it is.
+ *
+ * Partial sums of divided products are added up in fp32 and in a fixed order. Factors are constants
+ * of the host, which a captured step may keep. */
+#include "nn/cuda/product.h"
+
+#include "base/status.h"
+#include "nn/cuda/tune.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ALIGNMENT 16u /* bytes, of all matrices */
+#define MEASURED 6    /* algorithms */
+#define APART 256     /* bytes, of buffers for measuring */
+#define ALGORITHM_WORDS (sizeof((cublasLtMatmulAlgo_t *) NULL)->data / sizeof(uint64_t))
+
+struct hpct_lt_product {
+    hpct_lt_spec spec;
+    cublasLtMatmulDesc_t description;
+    cublasLtMatrixLayout_t first, second, result; /* b^T, a^T, d^T */
+    cublasLtMatmulHeuristicResult_t best;
+    bool plain;       /* there is no algorithm: cuBLAS itself, which has one for everything */
+    const void *bias; /* that the description has */
+};
+
+static hpct_status set(hpct_lt_product *p, cublasLtMatmulDescAttributes_t what, const void *value,
+                       size_t size)
+{
+    return HPCT_BLAS(cublasLtMatmulDescSetAttribute(p->description, what, value, size));
+}
+
+/* A row-major matrix of rows x columns in memory. */
+static hpct_status make_layout(cublasLtMatrixLayout_t *out, cudaDataType_t type, size_t rows,
+                               size_t columns)
+{
+    return HPCT_BLAS(cublasLtMatrixLayoutCreate(out, type, columns, rows, (int64_t) columns));
+}
+
+static hpct_status describe(hpct_lt_product *p)
+{
+    const hpct_lt_spec *s = &p->spec;
+    cublasOperation_t first = s->b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N,
+                      second = s->a_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+    cublasLtEpilogue_t epilogue = s->bias && s->relu ? CUBLASLT_EPILOGUE_RELU_BIAS
+                                  : s->bias          ? CUBLASLT_EPILOGUE_BIAS
+                                  : s->relu          ? CUBLASLT_EPILOGUE_RELU
+                                                     : CUBLASLT_EPILOGUE_DEFAULT;
+    cublasComputeType_t compute =
+        s->in == CUDA_R_32F ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+    hpct_status status = HPCT_BLAS(cublasLtMatmulDescCreate(&p->description, compute, CUDA_R_32F));
+    if (status == HPCT_OK)
+        status = set(p, CUBLASLT_MATMUL_DESC_TRANSA, &first, sizeof first);
+    if (status == HPCT_OK)
+        status = set(p, CUBLASLT_MATMUL_DESC_TRANSB, &second, sizeof second);
+    if (status == HPCT_OK)
+        status = set(p, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue);
+    p->bias = s->bias ? (const void *) (uintptr_t) ALIGNMENT : NULL; /* for its alignment only */
+    if (status == HPCT_OK && s->bias)
+        status = set(p, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &p->bias, sizeof p->bias);
+    if (status == HPCT_OK)
+        status = make_layout(&p->first, s->in, s->b_transposed ? s->columns : s->depth,
+                             s->b_transposed ? s->depth : s->columns);
+    if (status == HPCT_OK)
+        status = make_layout(&p->second, s->in, s->a_transposed ? s->depth : s->rows,
+                             s->a_transposed ? s->rows : s->depth);
+    if (status == HPCT_OK)
+        status = make_layout(&p->result, s->out, s->rows, s->columns);
+    return status;
+}
+
+static hpct_status prefer(cublasLtMatmulPreference_t preference,
+                          cublasLtMatmulPreferenceAttributes_t what, const void *value, size_t size)
+{
+    return HPCT_BLAS(cublasLtMatmulPreferenceSetAttribute(preference, what, value, size));
+}
+
+static hpct_status make_preference(cublasLtMatmulPreference_t *out, size_t workspace)
+{
+    static const cublasLtMatmulPreferenceAttributes_t alignments[] = {
+        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES};
+    const uint32_t alignment = ALIGNMENT, reduction = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+    const uint64_t bytes = workspace;
+    hpct_status status = HPCT_BLAS(cublasLtMatmulPreferenceCreate(out));
+    if (status == HPCT_OK)
+        status = prefer(*out, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &bytes, sizeof bytes);
+    if (status == HPCT_OK)
+        status =
+            prefer(*out, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &reduction, sizeof reduction);
+    for (int i = 0; i < 4 && status == HPCT_OK; i++)
+        status = prefer(*out, alignments[i], &alignment, sizeof alignment);
+    return status;
+}
+
+/* The library's proposals, most promising first. */
+static hpct_status propose(const hpct_lt_product *p, cublasLtMatmulHeuristicResult_t *results,
+                           int *count)
+{
+    cublasLtMatmulPreference_t preference = NULL;
+    size_t limit = 0;
+    hpct_status status = hpct_tune_workspace_limit(&limit);
+    if (status == HPCT_OK)
+        status = make_preference(&preference, limit);
+    *count = 0;
+    if (status == HPCT_OK &&
+        cublasLtMatmulAlgoGetHeuristic(hpct_gpu.lt, p->description, p->first, p->second, p->result,
+                                       p->result, preference, MEASURED, results,
+                                       count) != CUBLAS_STATUS_SUCCESS)
+        *count = 0;
+    if (preference != NULL)
+        cublasLtMatmulPreferenceDestroy(preference);
+    return status;
+}
+
+static hpct_status multiply(const hpct_lt_product *p, const cublasLtMatmulHeuristicResult_t *how,
+                            const void *a, const void *b, void *d, void *workspace)
+{
+    static const float one = 1, zero = 0;
+    return HPCT_BLAS(cublasLtMatmul(hpct_gpu.lt, p->description, &one, b, p->first, a, p->second,
+                                    &zero, d, p->result, d, p->result, &how->algo, workspace,
+                                    how->workspaceSize, hpct_gpu.stream));
+}
+
+static hpct_status set_bias(hpct_lt_product *p, const void *bias)
+{
+    if (!p->spec.bias || p->bias == bias)
+        return HPCT_OK;
+    p->bias = bias;
+    return set(p, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias);
+}
+
+typedef struct trial {
+    const hpct_lt_product *product;
+    const cublasLtMatmulHeuristicResult_t *how;
+    char *a, *b, *d, *workspace;
+} trial;
+
+static hpct_status run_trial(void *argument)
+{
+    const trial *t = argument;
+    return multiply(t->product, t->how, t->a, t->b, t->d, t->workspace);
+}
+
+static size_t apart(size_t bytes)
+{
+    return (bytes + APART - 1) / APART * APART;
+}
+
+static size_t bytes_of(cudaDataType_t type, size_t count)
+{
+    return apart(count * (type == CUDA_R_32F ? 4 : 2));
+}
+
+/* Times all proposals on buffers of their own; *best: the fastest, -1 when none runs. Without
+ * memory for that the first is taken untimed: *timed says so. */
+static hpct_status measure(hpct_lt_product *p, const cublasLtMatmulHeuristicResult_t *results,
+                           int count, int *best, bool *timed)
+{
+    const hpct_lt_spec *s = &p->spec;
+    size_t a = bytes_of(s->in, s->rows * s->depth), b = bytes_of(s->in, s->depth * s->columns),
+           d = bytes_of(s->out, s->rows * s->columns), bias = bytes_of(s->out, s->columns),
+           workspace = 0;
+    double least = 0;
+    for (int i = 0; i < count; i++)
+        workspace = results[i].workspaceSize > workspace ? results[i].workspaceSize : workspace;
+    char *memory = hpct_tune_memory(a + b + d + bias + workspace);
+    *timed = memory != NULL;
+    *best = *timed ? -1 : 0;
+    hpct_status status = *timed ? set_bias(p, memory + a + b + d) : HPCT_OK;
+    for (int i = 0; i < count && *timed && status == HPCT_OK; i++) {
+        double seconds = 0;
+        trial t = {.product = p,
+                   .how = &results[i],
+                   .a = memory,
+                   .b = memory + a,
+                   .d = memory + a + b,
+                   .workspace = memory + a + b + d + bias};
+        if (results[i].state == CUBLAS_STATUS_SUCCESS &&
+            hpct_tune_time(run_trial, &t, &seconds) == HPCT_OK && (*best < 0 || seconds < least)) {
+            *best = i;
+            least = seconds;
+        }
+    }
+    hpct_tune_release(memory);
+    return status;
+}
+
+/* ---- kept choices: the words of an algorithm, which the same version of the library takes ---- */
+
+static void write_key(const hpct_lt_spec *s, char *key, size_t size)
+{
+    snprintf(key, size, "product %zux%zux%zu %s%s types %d %d%s%s", s->rows, s->columns, s->depth,
+             s->a_transposed ? "t" : "n", s->b_transposed ? "t" : "n", (int) s->in, (int) s->out,
+             s->bias ? " bias" : "", s->relu ? " relu" : "");
+}
+
+static bool take_kept(hpct_lt_product *p, const char *kept, size_t limit)
+{
+    cublasLtMatmulHeuristicResult_t found;
+    cublasLtMatmulAlgo_t algorithm = {{0}};
+    int used = 0;
+    for (size_t i = 0; i < ALGORITHM_WORDS; i++, kept += used) {
+        if (kept == NULL || sscanf(kept, " %" SCNx64 "%n", &algorithm.data[i], &used) != 1)
+            return false;
+    }
+    if (cublasLtMatmulAlgoCheck(hpct_gpu.lt, p->description, p->first, p->second, p->result,
+                                p->result, &algorithm, &found) != CUBLAS_STATUS_SUCCESS ||
+        found.state != CUBLAS_STATUS_SUCCESS || found.workspaceSize > limit)
+        return false;
+    p->best = found;
+    p->best.algo = algorithm;
+    return true;
+}
+
+static hpct_status keep(hpct_choices *choices, const char *key, const cublasLtMatmulAlgo_t *how)
+{
+    char value[17 * ALGORITHM_WORDS + 1] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < ALGORITHM_WORDS; i++)
+        used += (size_t) snprintf(value + used, sizeof value - used, "%s%" PRIx64, i > 0 ? " " : "",
+                                  how->data[i]);
+    hpct_status status = hpct_choices_keep(choices, key, value);
+    return status == HPCT_ERR_IO ? HPCT_OK : status; /* then the next run measures again */
+}
+
+/* *any: whether there is an algorithm. */
+static hpct_status choose(hpct_lt_product *p, bool *any)
+{
+    cublasLtMatmulHeuristicResult_t results[MEASURED];
+    hpct_choices *choices = NULL;
+    char key[192];
+    size_t limit = 0;
+    int count = 0, best = -1;
+    bool timed = false;
+    write_key(&p->spec, key, sizeof key);
+    hpct_status status = hpct_tune_choices(&choices);
+    if (status == HPCT_OK)
+        status = hpct_tune_workspace_limit(&limit);
+    if (status != HPCT_OK)
+        return status;
+    *any = take_kept(p, hpct_choices_find(choices, key), limit);
+    if (*any)
+        return HPCT_OK;
+    status = propose(p, results, &count);
+    if (status == HPCT_OK && count > 0)
+        status = measure(p, results, count, &best, &timed);
+    *any = status == HPCT_OK && best >= 0;
+    if (*any)
+        p->best = results[best];
+    return *any && timed ? keep(choices, key, &p->best.algo) : status;
+}
+
+static hpct_status multiply_plain(const hpct_lt_product *p, const void *a, const void *b, void *d)
+{
+    static const float one = 1, zero = 0;
+    const hpct_lt_spec *s = &p->spec;
+    int rows = (int) s->rows, columns = (int) s->columns, depth = (int) s->depth;
+    cublasComputeType_t compute =
+        s->in == CUDA_R_32F ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+    return HPCT_BLAS(cublasGemmEx(hpct_gpu.blas, s->b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N,
+                                  s->a_transposed ? CUBLAS_OP_T : CUBLAS_OP_N, columns, rows, depth,
+                                  &one, b, s->in, s->b_transposed ? depth : columns, a, s->in,
+                                  s->a_transposed ? rows : depth, &zero, d, s->out, columns,
+                                  compute, CUBLAS_GEMM_DEFAULT));
+}
+
+hpct_status hpct_lt_make(hpct_lt_product **out, const hpct_lt_spec *spec)
+{
+    bool any = false;
+    hpct_lt_product *p = *out = calloc(1, sizeof *p);
+    if (p == NULL)
+        return hpct_fail_memory(sizeof *p);
+    p->spec = *spec;
+    hpct_status status = describe(p);
+    if (status == HPCT_OK)
+        status = choose(p, &any);
+    p->plain = !any && !spec->bias && !spec->relu;
+    if (status != HPCT_OK || !(any || p->plain)) {
+        hpct_lt_free(p);
+        *out = NULL;
+    }
+    return status;
+}
+
+void hpct_lt_free(hpct_lt_product *p)
+{
+    if (p == NULL)
+        return;
+    if (p->result != NULL)
+        cublasLtMatrixLayoutDestroy(p->result);
+    if (p->second != NULL)
+        cublasLtMatrixLayoutDestroy(p->second);
+    if (p->first != NULL)
+        cublasLtMatrixLayoutDestroy(p->first);
+    if (p->description != NULL)
+        cublasLtMatmulDescDestroy(p->description);
+    free(p);
+}
+
+size_t hpct_lt_workspace_bytes(const hpct_lt_product *p)
+{
+    return p->best.workspaceSize;
+}
+
+hpct_status hpct_lt_run(hpct_lt_product *p, const void *a, const void *b, const void *bias, void *d,
+                        void *workspace)
+{
+    if (p->plain)
+        return multiply_plain(p, a, b, d);
+    hpct_status status = set_bias(p, bias);
+    return status == HPCT_OK ? multiply(p, &p->best, a, b, d, workspace) : status;
+}

@@ -1,0 +1,22 @@
+/* nn/cuda/tune.h - choosing by measurement among several ways of computing the same: the time of
+ * each on this device, and where choices are kept between runs. Used while a model is built. */
+#ifndef HPCT_NN_CUDA_TUNE_H
+#define HPCT_NN_CUDA_TUNE_H
+
+#include "nn/cuda/choices.h"
+
+/* The choices of this device with these libraries; opened by the first call. */
+hpct_status hpct_tune_choices(hpct_choices **out);
+
+/* Seconds of one call of run(argument), which only enqueues: the shortest of a few after one that
+ * is not counted. Waits for the stream. Fails when run does, or what it enqueued. */
+hpct_status hpct_tune_time(hpct_status (*run)(void *argument), void *argument, double *seconds);
+
+/* Device memory for measuring, not zero; NULL when there is not that much. It waits. */
+void *hpct_tune_memory(size_t bytes);
+void hpct_tune_release(void *memory); /* NULL is allowed */
+
+/* The largest workspace that is worth its memory on this device. */
+hpct_status hpct_tune_workspace_limit(size_t *bytes);
+
+#endif

@@ -1,0 +1,27 @@
+/* Paddings of a window. */
+#include "nn/cuda/window.h"
+
+int hpct_window_pad_after(int in, int out, int reach, int stride, int before)
+{
+    int least = (out - 1) * stride + reach - in - before, most = least + stride - 1;
+    if (most < 0)
+        return -1;
+    return before >= least && before <= most ? before : least > 0 ? least : 0;
+}
+
+static int padded_size(int in, int out, int reach, int stride, int before)
+{
+    int after = hpct_window_pad_after(in, out, reach, stride, before);
+    return in + before + (after > 0 ? after : 0);
+}
+
+hpct_window hpct_window_with_padding(const hpct_window *w)
+{
+    hpct_window padded = *w;
+    padded.in_h = padded_size(w->in_h, w->out_h, hpct_window_reach(w->kernel_h, w->dilation_h),
+                              w->stride_h, w->pad_top);
+    padded.in_w = padded_size(w->in_w, w->out_w, hpct_window_reach(w->kernel_w, w->dilation_w),
+                              w->stride_w, w->pad_left);
+    padded.pad_top = padded.pad_left = 0;
+    return padded;
+}
