@@ -36,13 +36,15 @@ static void save_gradients(hpct_model *model)
     size_t count;
     const float *gradients = hpct_model_gradients(model, &count);
     float *parameters = hpct_model_parameters(model, &count);
-    float *kept = malloc(count * sizeof *kept);
-    if (kept == NULL)
+    float *kept = malloc(count * sizeof *kept), *shown = malloc(count * sizeof *shown);
+    if (kept == NULL || shown == NULL)
         exit(HPCT_ERR_INTERNAL);
-    memcpy(kept, parameters, count * sizeof *kept);
-    memcpy(parameters, gradients, count * sizeof *kept);
+    must(hpct_model_read(model, kept, parameters, count));
+    must(hpct_model_read(model, shown, gradients, count));
+    must(hpct_model_write(model, parameters, shown, count));
     must(hpct_model_save_weights(model, in_folder("gradients.safetensors")));
-    memcpy(parameters, kept, count * sizeof *kept);
+    must(hpct_model_write(model, parameters, kept, count));
+    free(shown);
     free(kept);
 }
 
