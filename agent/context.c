@@ -170,6 +170,16 @@ static hpct_status start_watch(hpct_context *context, const hpct_rendezvous *mee
     return status;
 }
 
+/* Whether "auto" has to ask the others for GPUs: all ranks know alike how many Slurm gave to each
+ * node. */
+static bool may_have_gpus(const hpct_config *config)
+{
+    int gpus = config->nodes == NULL;
+    for (int node = 0; config->nodes != NULL && node < config->num_nodes; node++)
+        gpus += config->nodes[node].gpus;
+    return gpus > 0;
+}
+
 /* Where the addresses are known, the ranks meet under the watch first: MPI_Init itself can wait for
  * ever for a rank that does not come. Where all of them then have NCCL, MPI is not started. */
 static hpct_status join(hpct_context *context, const char *device)
@@ -177,7 +187,10 @@ static hpct_status join(hpct_context *context, const char *device)
     hpct_rendezvous meet;
     int seconds;
     const hpct_device_calls *calls = NULL;
-    bool watch_first = context->config->addresses != NULL, ask = strcmp(device, "cpu") != 0;
+    bool watch_first = context->config->addresses != NULL;
+    if (strcmp(device, "auto") == 0 && watch_first && !may_have_gpus(context->config))
+        device = "cpu";
+    bool ask = strcmp(device, "cpu") != 0;
     hpct_status status = hpct_context_join_seconds(&seconds);
     if (status == HPCT_OK && watch_first)
         status = hpct_rendezvous_from_config(&meet, context->config);

@@ -1,13 +1,22 @@
 /* The device of all ranks. */
 #include "agent/context.h"
 #include "agent/largest.h"
+#include "base/status.h"
 #include "nn/step.h"
 
 #include <hpctrain/train.h>
+#include <string.h>
 
 hpct_status hpct_set_device(hpct_context *context, hpct_model *model, const char *device)
 {
+    hpct_comm *comm = hpct_context_comm(context);
+    bool carries = comm->size == 1 || strcmp(comm->ops->name, "mpi") != 0;
+    if (!carries && strcmp(device, "auto") == 0)
+        device = "cpu";
     hpct_status status = hpct_model_set_device(model, device);
+    if (status == HPCT_OK && !carries && hpct_model_on_device(model))
+        status = hpct_fail(HPCT_ERR_CONFIG, "the ranks were joined for processors alone: open the "
+                                            "context with hpct_context_open_on(..., \"cuda\")");
     if (status == HPCT_OK)
         status = hpct_model_check_device(model);
     status = hpct_context_agree(context, status);

@@ -42,6 +42,7 @@ tests_unit_test_status_CPPFLAGS = $(test_cppflags)
 tests_unit_test_status_LDADD = base/libbase.la $(CMOCKA_LIBS)
 
 include tests/unit/cluster.mk
+include tests/unit/cuda.mk
 include tests/unit/gpu.mk
 include tests/unit/nn.mk
 include tests/strategy/local.mk
@@ -54,6 +55,7 @@ include tests/apart/local.mk
 include tests/peers/data.mk
 include tests/peers/local.mk
 include tests/fuzz/local.mk
+include tests/gpu/local.mk
 include tests/stage/local.mk
 include tests/fuzz/agent.mk
 include tests/cluster/local.mk
@@ -79,7 +81,7 @@ check-unit: unit-programs
 # Left out, for half a minute and more each: the profile of a whole network, and the operations' random cases, which run
 # with ASan.
 # Arithmetic and races that the sanitizers see in full.
-not_under_valgrind = tests/unit/test_bench tests/unit/test_nn_ops tests/unit/test_nn_random tests/unit/test_nn_shard tests/unit/test_plan \
+not_under_valgrind = tests/unit/test_cuda_loss tests/unit/test_cuda_ops tests/unit/test_bench tests/unit/test_nn_ops tests/unit/test_nn_random tests/unit/test_nn_shard tests/unit/test_plan \
 	tests/unit/test_removal tests/unit/test_sampler
 under_valgrind = $(filter-out $(not_under_valgrind),$(unit_tests))
 check-valgrind: $(under_valgrind:=.valgrind)

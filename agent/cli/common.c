@@ -139,7 +139,7 @@ hpct_status hpct_cli_open_context(hpct_context **out, hpct_model *model, const c
         hpct_status status = hpct_context_open_apart(out);
         return status == HPCT_OK ? hpct_cli_set_device(model, device) : status;
     }
-    hpct_status status = hpct_context_open(out);
+    hpct_status status = hpct_context_open_on(out, device != NULL ? device : "auto");
     return status == HPCT_OK ? hpct_set_device(*out, model, device != NULL ? device : "auto")
                              : status;
 }

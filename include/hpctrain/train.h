@@ -49,7 +49,8 @@ typedef struct hpct_fit_result {
     int signal; /* SIGINT or SIGTERM when that stopped it, else 0; the same on all ranks */
 } hpct_fit_result;
 
-/* hpct_model_set_device on all ranks alike: with "auto" the GPUs where every rank has one. Collective;
+/* hpct_model_set_device on all ranks alike: with "auto" the GPUs where every rank has one and the
+ * context was opened with "auto" or "cuda" (hpct_context_open_on). Collective;
  * HPCT_ERR_CONFIG, on all ranks, also where one cannot compute in the model's precision. */
 HPCT_API hpct_status hpct_set_device(hpct_context *context, hpct_model *model, const char *device);
 

@@ -146,38 +146,96 @@ static void turn_picture(const nn_case *c, float *data, size_t count, int input,
         turn(data, count, c->n, channels_of(&c->spec, input), to_blocks);
 }
 
+/* ---- memory of the backend, which is the host's own or a device's ---- */
+
+/* `host`, or a copy of it on the device. */
+static float *near_copy(const hpct_backend *backend, float *host, size_t count)
+{
+    if (backend->device == NULL || host == NULL)
+        return host;
+    float *memory = backend->allocate(count * sizeof *memory);
+    if (memory != NULL && hpct_memory_from_host(backend, memory, host, count * sizeof *host) != 0)
+        abort();
+    return memory;
+}
+
+/* The same, made of what the caller has no more need of. */
+static float *near_self(const hpct_backend *backend, float *host, size_t count)
+{
+    float *memory = near_copy(backend, host, count);
+    if (memory != host)
+        hpct_host_release(host);
+    return memory;
+}
+
+/* From one to the other, where they are two. */
+static void fetch(const hpct_backend *backend, float *host, const float *memory, size_t count)
+{
+    if (host != memory && host != NULL &&
+        hpct_memory_to_host(backend, host, memory, count * sizeof *host) != HPCT_OK)
+        abort();
+}
+
+static void push(const hpct_backend *backend, float *memory, const float *host, size_t count)
+{
+    if (host != memory && host != NULL &&
+        hpct_memory_from_host(backend, memory, host, count * sizeof *host) != HPCT_OK)
+        abort();
+}
+
+static void drop(const hpct_backend *backend, float *memory, const float *host)
+{
+    if (memory != host)
+        backend->release(memory);
+}
+
 typedef struct arenas {
     float *param[HPCT_OP_MAX_PARAMS], *grad[HPCT_OP_MAX_PARAMS];
 } arenas;
 
-static hpct_status import_params(hpct_op *op, const nn_result *r, uint64_t seed, arenas *a)
+static hpct_status import_params(const hpct_backend *backend, hpct_op *op, const nn_result *r,
+                                 uint64_t seed, arenas *a)
 {
     hpct_status status = HPCT_OK;
     for (int i = 0; i < op->num_params && status == HPCT_OK; i++) {
         float *keras = random_floats(r->param_count[i], seed, STREAM_PARAM + (uint32_t) i, 0);
         for (size_t k = 0; hpct_op_param_is_state(&op->spec, i) && k < r->param_count[i]; k++)
             keras[k] = fabsf(keras[k]); /* variances */
-        a->param[i] = poisoned(op->param_floats[i]);
+        size_t floats = op->param_floats[i];
+        a->param[i] = near_self(backend, poisoned(floats), floats);
         if (!hpct_op_param_is_state(&op->spec, i))
-            a->grad[i] = poisoned(op->param_floats[i]);
+            a->grad[i] = near_self(backend, poisoned(floats), floats);
         status = op->class->import_param(op, i, keras, a->param[i]);
         hpct_host_release(keras);
     }
     return status;
 }
 
-static hpct_status export_params(hpct_op *op, nn_result *r, const arenas *a)
+static size_t bad_padding_of(const hpct_backend *backend, const float *arena, size_t floats,
+                             size_t real)
+{
+    float *host = poisoned(floats);
+    hpct_status status = hpct_memory_to_host(backend, host, arena, floats * sizeof *host);
+    size_t bad = status == HPCT_OK ? count_bad_padding(host, floats, real) : floats;
+    hpct_host_release(host);
+    return bad;
+}
+
+static hpct_status export_params(const hpct_backend *backend, hpct_op *op, nn_result *r,
+                                 const arenas *a)
 {
     hpct_status status = HPCT_OK;
     for (int i = 0; i < op->num_params && status == HPCT_OK; i++) {
         r->grad[i] = poisoned(r->param_count[i]);
         r->param[i] = poisoned(r->param_count[i]);
         status = op->class->export_param(op, i, a->param[i], r->param[i]);
-        r->bad_padding += count_bad_padding(a->param[i], op->param_floats[i], r->param_count[i]);
+        r->bad_padding +=
+            bad_padding_of(backend, a->param[i], op->param_floats[i], r->param_count[i]);
         if (status != HPCT_OK || op->param_fused[i] || a->grad[i] == NULL)
             continue;
         status = op->class->export_param(op, i, a->grad[i], r->grad[i]);
-        r->bad_padding += count_bad_padding(a->grad[i], op->param_floats[i], r->param_count[i]);
+        r->bad_padding +=
+            bad_padding_of(backend, a->grad[i], op->param_floats[i], r->param_count[i]);
     }
     return status;
 }
@@ -188,11 +246,12 @@ static void keep_least(double *seconds, double taken)
         *seconds = taken;
 }
 
-static hpct_status run(const nn_case *c, hpct_op *op, uint64_t seed, const float *given_dst,
-                       int repeat, nn_result *r, const arenas *a)
+static hpct_status run(const nn_case *c, const hpct_backend *backend, hpct_op *op, uint64_t seed,
+                       const float *given_dst, int repeat, nn_result *r, const arenas *a)
 {
     hpct_status status = HPCT_OK;
-    float *src[HPCT_NODE_MAX_INPUTS] = {NULL}, *before[HPCT_NODE_MAX_INPUTS] = {NULL};
+    float *src[HPCT_NODE_MAX_INPUTS] = {NULL}, *before[HPCT_NODE_MAX_INPUTS] = {NULL},
+          *near_diff[HPCT_NODE_MAX_INPUTS] = {NULL};
     bool add[HPCT_NODE_MAX_INPUTS] = {false};
     for (int k = 0; k < r->num_inputs; k++) {
         uint32_t own = 16 * (uint32_t) k;
@@ -202,26 +261,31 @@ static hpct_status run(const nn_case *c, hpct_op *op, uint64_t seed, const float
         r->diff_src[k] = c->needs_diff_src ? poisoned(r->src_count[k]) : NULL;
         turn_picture(c, src[k], r->src_count[k], k, true);
         turn_picture(c, before[k], r->src_count[k], k, true);
+        src[k] = near_self(backend, src[k], r->src_count[k]);
+        near_diff[k] = near_copy(backend, r->diff_src[k], r->src_count[k]);
     }
     float *diff = random_floats(r->dst_count, seed, STREAM_DIFF, 0);
     turn_picture(c, diff, r->dst_count, -1, true);
     float *dst = poisoned(r->dst_count), *diff_dst = poisoned(r->dst_count);
-    float *workspace = poisoned(op->workspace_bytes / 4 + 1);
-    float *scratch = poisoned(op->scratch_bytes / 4 + 1);
-    float *copies = poisoned(op->copies_bytes / 4 + 1);
+    float *near_dst = near_copy(backend, dst, r->dst_count),
+          *near_diff_dst = near_copy(backend, diff_dst, r->dst_count);
+    size_t bytes[3] = {op->workspace_bytes, op->scratch_bytes, op->copies_bytes};
+    float *rest[3];
+    for (int i = 0; i < 3; i++)
+        rest[i] = near_self(backend, poisoned(bytes[i] / 4 + 1), bytes[i] / 4 + 1);
     r->dst = poisoned(r->dst_count);
     hpct_op_call call = {.batch = c->other_n > 0 ? 1 : 0,
                          .n = c->n,
                          .src = (const float *const *) src,
-                         .dst = dst,
-                         .diff_dst = diff_dst,
-                         .diff_src = r->diff_src,
+                         .dst = near_dst,
+                         .diff_dst = near_diff_dst,
+                         .diff_src = near_diff,
                          .add = add,
                          .param = a->param,
                          .grad = a->grad,
-                         .copies = copies,
-                         .workspace = workspace,
-                         .scratch = scratch,
+                         .copies = rest[2],
+                         .workspace = rest[0],
+                         .scratch = rest[1],
                          .learning_rate = 0.5f,
                          .training = !c->inference,
                          .seed = seed,
@@ -233,38 +297,49 @@ static hpct_status run(const nn_case *c, hpct_op *op, uint64_t seed, const float
         double started = now();
         if (status == HPCT_OK)
             status = op->class->forward(op, &call);
+        hpct_memory_wait(backend);
         keep_least(&r->forward_seconds, now() - started);
+        fetch(backend, dst, near_dst, r->dst_count);
         memcpy(r->dst, dst, r->dst_count * sizeof *dst);
         if (given_dst != NULL)
             memcpy(dst, given_dst, r->dst_count * sizeof *dst);
         if (given_dst != NULL)
             turn_picture(c, dst, r->dst_count, -1, true);
         memcpy(diff_dst, diff, r->dst_count * sizeof *diff);
+        push(backend, near_dst, dst, r->dst_count);
+        push(backend, near_diff_dst, diff_dst, r->dst_count);
         for (int k = 0; k < r->num_inputs && c->add; k++) {
             if (add[k])
                 memcpy(r->diff_src[k], before[k], r->src_count[k] * sizeof *diff);
+            if (add[k])
+                push(backend, near_diff[k], r->diff_src[k], r->src_count[k]);
         }
         started = now();
         if (status == HPCT_OK && !c->forward_only)
             status = op->class->backward(op, &call);
+        hpct_memory_wait(backend);
         keep_least(&r->backward_seconds, now() - started);
     }
+    fetch(backend, diff_dst, near_diff_dst, r->dst_count);
     r->broke_promise =
         op->backward_keeps_diff_dst && memcmp(diff_dst, diff, r->dst_count * sizeof *diff) != 0;
     for (int k = 0; k < r->num_inputs; k++) {
+        fetch(backend, r->diff_src[k], near_diff[k], r->src_count[k]);
+        drop(backend, near_diff[k], r->diff_src[k]);
         for (size_t i = 0; c->add && !add[k] && i < r->src_count[k]; i++)
             r->diff_src[k][i] += before[k][i];
         turn_picture(c, r->diff_src[k], r->src_count[k], k, false);
-        hpct_host_release(src[k]);
+        backend->release(src[k]);
         hpct_host_release(before[k]);
     }
     turn_picture(c, r->dst, r->dst_count, -1, false);
+    drop(backend, near_dst, dst);
+    drop(backend, near_diff_dst, diff_dst);
     hpct_host_release(diff);
     hpct_host_release(dst);
     hpct_host_release(diff_dst);
-    hpct_host_release(workspace);
-    hpct_host_release(scratch);
-    hpct_host_release(copies);
+    for (int i = 0; i < 3; i++)
+        backend->release(rest[i]);
     return status;
 }
 
@@ -290,19 +365,19 @@ nn_result *nn_case_run(const nn_case *c, const hpct_backend *backend, uint64_t s
     if (status == HPCT_OK) {
         r->num_params = op->num_params;
         r->precision = op->precision;
-        status = import_params(op, r, seed, &a);
+        status = import_params(backend, op, r, seed, &a);
     }
     if (status == HPCT_OK)
-        status = run(c, op, seed, given_dst, repeat, r, &a);
+        status = run(c, backend, op, seed, given_dst, repeat, r, &a);
     for (int i = 0; i < HPCT_OP_MAX_PARAMS && c->forward_only; i++) {
-        hpct_host_release(a.grad[i]);
+        backend->release(a.grad[i]);
         a.grad[i] = NULL;
     }
     if (status == HPCT_OK)
-        status = export_params(op, r, &a);
+        status = export_params(backend, op, r, &a);
     for (int i = 0; i < HPCT_OP_MAX_PARAMS; i++) {
-        hpct_host_release(a.param[i]);
-        hpct_host_release(a.grad[i]);
+        backend->release(a.param[i]);
+        backend->release(a.grad[i]);
     }
     if (op != NULL)
         op->class->destroy(op);

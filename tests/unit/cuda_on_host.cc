@@ -1,0 +1,123 @@
+/* Fibers for the threads of one block at a time. */
+#include "tests/unit/cuda_on_host.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+
+uint3 threadIdx, blockIdx;
+dim3 blockDim, gridDim;
+
+enum state { RUNS, AT_BLOCK, AT_WARP, ENDED };
+
+constexpr size_t STACK = 64 << 10;
+constexpr unsigned MOST = 1024, LANES = 32;
+
+static struct fiber {
+    ucontext_t context;
+    state at;
+    uint3 index;
+    uint64_t value; /* shown to the warp */
+} fibers[MOST];
+static ucontext_t scheduler;
+static unsigned running, threads;
+static const std::function<void()> *body;
+
+static void wait_for(state what)
+{
+    fibers[running].at = what;
+    swapcontext(&fibers[running].context, &scheduler);
+}
+
+static void run_fiber()
+{
+    (*body)();
+    fibers[running].at = ENDED;
+}
+
+void __syncthreads()
+{
+    wait_for(AT_BLOCK);
+}
+
+unsigned hpct_host_lane()
+{
+    return running % LANES;
+}
+
+uint64_t hpct_host_shuffle(uint64_t mine, unsigned from)
+{
+    fibers[running].value = mine;
+    wait_for(AT_WARP);
+    uint64_t theirs = fibers[running / LANES * LANES + from].value;
+    wait_for(AT_WARP);
+    return theirs;
+}
+
+/* Lets those go on of [first, end) that are all at the same place or have ended. */
+static bool release(unsigned first, unsigned end, state what)
+{
+    bool any = false;
+    for (unsigned i = first; i < end; i++) {
+        if (fibers[i].at != what && fibers[i].at != ENDED)
+            return false;
+        any = any || fibers[i].at == what;
+    }
+    for (unsigned i = first; i < end; i++) {
+        if (fibers[i].at == what)
+            fibers[i].at = RUNS;
+    }
+    return any;
+}
+
+static bool release_all()
+{
+    bool any = release(0, threads, AT_BLOCK);
+    for (unsigned i = 0; i < threads; i += LANES)
+        any = release(i, i + LANES < threads ? i + LANES : threads, AT_WARP) || any;
+    return any;
+}
+
+static void run_block(char *stacks)
+{
+    for (unsigned i = 0; i < threads; i++) {
+        fiber *f = &fibers[i];
+        getcontext(&f->context);
+        f->context.uc_stack.ss_sp = stacks + i * STACK;
+        f->context.uc_stack.ss_size = STACK;
+        f->context.uc_link = &scheduler;
+        f->at = RUNS;
+        f->index = {i % blockDim.x, i / blockDim.x % blockDim.y, i / blockDim.x / blockDim.y};
+        makecontext(&f->context, run_fiber, 0);
+    }
+    do {
+        for (running = 0; running < threads; running++) {
+            if (fibers[running].at != RUNS)
+                continue;
+            threadIdx = fibers[running].index;
+            swapcontext(&scheduler, &fibers[running].context);
+        }
+    } while (release_all());
+    for (unsigned i = 0; i < threads; i++) {
+        if (fibers[i].at != ENDED)
+            abort(); /* they wait for one another at different places */
+    }
+}
+
+void hpct_host_launch(dim3 grid, dim3 block, const std::function<void()> &kernel)
+{
+    static char *stacks = (char *) mmap(nullptr, MOST * STACK, PROT_READ | PROT_WRITE,
+                                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    gridDim = grid;
+    blockDim = block;
+    threads = block.x * block.y * block.z;
+    body = &kernel;
+    if (stacks == MAP_FAILED || threads > MOST || grid.y > 65535 || grid.z > 65535)
+        abort();
+    for (unsigned z = 0; z < grid.z; z++)
+        for (unsigned y = 0; y < grid.y; y++)
+            for (unsigned x = 0; x < grid.x; x++) {
+                blockIdx = {x, y, z};
+                run_block(stacks);
+            }
+}

@@ -1,0 +1,64 @@
+/* tests/unit/cuda_on_host.h - CUDA kernels as functions of the host: included before a .cu file
+ * that a C++ compiler reads. Blocks run one after the other, their threads as fibers that take
+ * turns at barriers and shuffles. Slow, and it finds no races; what is computed is what a GPU
+ * would. */
+#ifndef HPCT_TESTS_CUDA_ON_HOST_H
+#define HPCT_TESTS_CUDA_ON_HOST_H
+
+#include <cmath>
+#include <cstdint>
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+#include <functional>
+#include <math.h>
+#include <string.h>
+
+#undef __shared__
+#define __shared__ static
+#undef __launch_bounds__
+#define __launch_bounds__(...)
+#undef __grid_constant__
+#define __grid_constant__
+#define cudaGetLastError() cudaSuccess
+#define cudaGetSymbolAddress(address, symbol) (*(address) = (void *) &(symbol), cudaSuccess)
+
+/* Of the fiber that runs. */
+extern uint3 threadIdx, blockIdx;
+extern dim3 blockDim, gridDim;
+
+void hpct_host_launch(dim3 grid, dim3 block, const std::function<void()> &kernel);
+void __syncthreads();
+/* What the lane has at `from` of its warp. All live lanes call it. */
+uint64_t hpct_host_shuffle(uint64_t mine, unsigned from);
+unsigned hpct_host_lane();
+
+#define HPCT_LAUNCH(kernel, grid, block, queue, ...)                                               \
+    hpct_host_launch(dim3(grid), dim3(block), [&] { kernel(__VA_ARGS__); })
+
+template <typename R> inline R __shfl_sync(unsigned, R x, int lane)
+{
+    uint64_t bits = 0;
+    memcpy(&bits, &x, sizeof x);
+    bits = hpct_host_shuffle(bits, (unsigned) lane);
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+template <typename R> inline R __shfl_xor_sync(unsigned mask, R x, int with)
+{
+    return __shfl_sync(mask, x, (int) hpct_host_lane() ^ with);
+}
+
+inline void __threadfence()
+{
+}
+
+inline unsigned atomicAdd(unsigned *to, unsigned more)
+{
+    unsigned before = *to;
+    *to += more;
+    return before;
+}
+
+#endif
