@@ -55,6 +55,7 @@ include tests/apart/local.mk
 include tests/peers/data.mk
 include tests/peers/local.mk
 include tests/fuzz/local.mk
+include tests/gpu/local.mk
 include tests/stage/local.mk
 include tests/fuzz/agent.mk
 include tests/cluster/local.mk

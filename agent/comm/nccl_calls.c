@@ -156,32 +156,28 @@ static hpct_device_result copy(void *dst, const void *src, size_t bytes, void *s
 
 /* ---- numbers ---- */
 
-static hpct_number number_of(hpct_device_type type)
+static hpct_device_result cast(size_t count, hpct_number from, const void *src, hpct_number to,
+                               void *dst, void *stream)
 {
-    return type == HPCT_DEVICE_BF16   ? HPCT_NUMBER_BF16
-           : type == HPCT_DEVICE_FP16 ? HPCT_NUMBER_FP16
-                                      : HPCT_NUMBER_FP32;
+    hpct_queue queue = {.stream = stream, .multiprocessors = hpct_gpu.multiprocessors};
+    return checked(hpct_launch_cast(queue, count, from, src, to, dst), "the cast around a sum");
 }
 
-static hpct_queue queue_of(void *stream)
+static hpct_number number_of(hpct_device_type type)
 {
-    return (hpct_queue){.stream = stream, .multiprocessors = hpct_gpu.multiprocessors};
+    return type == HPCT_DEVICE_FP16 ? HPCT_NUMBER_FP16 : HPCT_NUMBER_BF16;
 }
 
 static hpct_device_result encode(hpct_device_type type, size_t count, const float *src, void *dst,
                                  void *stream)
 {
-    return checked(
-        hpct_launch_cast(queue_of(stream), count, HPCT_NUMBER_FP32, src, number_of(type), dst),
-        "the cast before a sum");
+    return cast(count, HPCT_NUMBER_FP32, src, number_of(type), dst, stream);
 }
 
 static hpct_device_result decode(hpct_device_type type, size_t count, const void *src, float *dst,
                                  void *stream)
 {
-    return checked(
-        hpct_launch_cast(queue_of(stream), count, number_of(type), src, HPCT_NUMBER_FP32, dst),
-        "the cast behind a sum");
+    return cast(count, number_of(type), src, HPCT_NUMBER_FP32, dst, stream);
 }
 
 /* ---- NCCL ---- */

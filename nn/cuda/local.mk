@@ -44,6 +44,13 @@ cuda_kernels = \
 	nn/cuda/update_kernels.cu \
 	nn/cuda/window_kernels.cu
 
+# NCCL's calls, which agent/comm/ makes; the library itself is loaded when it is asked for.
+if HAVE_NCCL
+cuda_sources += agent/comm/device_calls.h agent/comm/nccl_calls.c
+else
+EXTRA_DIST += agent/comm/nccl_calls.c
+endif
+
 # These know no CUDA: unit tests have them, too.
 cuda_host_sources = \
 	nn/cuda/choices.c \

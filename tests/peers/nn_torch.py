@@ -2,10 +2,11 @@
 statistics and the losses of 20 steps of SGD with momentum. PyTorch has other conventions than Keras and we where
 a layer is not symmetric: of padding that is one longer behind than before, of windows that stand out of the
 picture, of a moving average's momentum and variance. Here they are translated from what PyTorch's manual says,
-by nothing that came from Keras. Prints TAP.
+by nothing that came from Keras. Prints TAP. HPC_TRAIN_TEST_BACKEND names other backends than cpu and ref.
 
 usage: nn_torch.py NN_MODELS"""
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -279,7 +280,7 @@ def check(program, network, seed):
     y = random.integers(0, CLASSES, (STEPS, BATCH)).astype(np.int32)
     truth = peer.train(x, y)
     good, seen = True, []
-    for backend in ("cpu", "ref"):
+    for backend in os.environ.get("HPC_TRAIN_TEST_BACKEND", "cpu ref").split():
         mine = ours(program, backend, network, peer.first, x, y)
         assert mine["gradients"].keys() == truth["gradients"].keys()
         largest = {"outputs": max(apart(mine[what], truth[what]) for what in ("predictions", "outputs")), "gradients": 0,
@@ -291,8 +292,9 @@ def check(program, network, seed):
                 scale = np.linalg.norm(kernel)
             largest["gradients"] = max(largest["gradients"], apart(mine["gradients"][name], gradient, scale))
             largest["last weights"] = max(largest["last weights"], apart(mine["last"][name], truth["last"][name]))
-        good = good and (largest["outputs"] < 1e-5 and largest["gradients"] < 1e-4 and largest["losses"] < 1e-3 and
-                         largest["last weights"] < 1e-3)
+        wider = 10 if backend == "cuda" else 1  # convolutions by transforms
+        good = good and (largest["outputs"] < 1e-5 * wider and largest["gradients"] < 1e-4 * wider and
+                         largest["losses"] < 1e-3 and largest["last weights"] < 1e-3)
         seen.append(f"{backend} " + ", ".join(f"{what} {value:.1e}" for what, value in largest.items()))
     return good, "; ".join(seen)
 

@@ -1,0 +1,74 @@
+# shellcheck shell=bash disable=SC2154 # variables of tests/gpu/run
+# tests/gpu/lib.sh - steps with a line and a time each, for tests/gpu/run. Sourced.
+
+say() { printf '%s\n' "$*"; }
+
+seconds_left() { echo $((began + total - $(date +%s))); }
+
+# step NAME SECONDS COMMAND...: runs it, within its time and what is left of all, output into the log. The line says what
+# came of it, and the last line of the output that begins with "= ".
+step() {
+    local name=$1 limit=$2 left start seconds code outcome detail out=$results/step-$1.out
+    shift 2
+    left=$(seconds_left)
+    ((limit <= left)) || limit=$left
+    if ((limit < 3)); then
+        record "$name" "no time" 0 "the other steps took it"
+        return
+    fi
+    start=$(date +%s)
+    (
+        set -m # its own group, to end all of it
+        "$@" </dev/null >"$out" 2>&1 &
+        child=$!
+        (
+            sleep "$limit"
+            kill -TERM -- "-$child"
+            sleep 3
+            kill -KILL -- "-$child"
+        ) 2>/dev/null &
+        clock=$!
+        wait $child
+        code=$?
+        kill -KILL -- "-$clock" 2>/dev/null
+        exit $code
+    ) 2>/dev/null
+    code=$?
+    seconds=$(($(date +%s) - start))
+    { printf '\n==== %s (at most %d s): %s\n' "$name" "$limit" "$*" && cat "$out"; } >>"$log"
+    case $code in
+        0) outcome=ok ;;
+        77) outcome=skipped ;;
+        143 | 137) outcome="timed out" ;;
+        *) outcome="FAILED $code" ;;
+    esac
+    detail=$(grep -a '^= ' "$out" | tail -n 1 | cut -c3-)
+    [ -n "$detail" ] || [ $code = 0 ] || detail=$(grep -av '^$' "$out" | tail -n 1 | cut -c1-140)
+    record "$name" "$outcome" "$seconds" "$detail"
+}
+
+record() { # NAME OUTCOME SECONDS DETAIL
+    printf '%s\t%s\t%s\t%s\n' "$1" "$2" "$3" "${4//$'\t'/ }" >>"$results/steps.tsv"
+    printf '%-24s %-10s %4s s  %s\n' "$@" | tee -a "$log"
+}
+
+# The cluster's config of rank R of N on this machine, ports from P on.
+config() { # R N P
+    local r=$1 n=$2 p=$3 i addresses=
+    for ((i = 0; i < n; i++)); do addresses+="${addresses:+,}\"127.0.0.1:$((p + i))\""; done
+    printf '{"version":1,"job":"gpu-%d","cluster":{"worker":[%s]},"task":{"type":"worker","index":%d},' "$p" "$addresses" "$r"
+    printf '"rank":%d,"local_rank":%d,"node_rank":0,"nodes":[{"name":"here","tasks":%d,"gpus":1}]}' "$r" "$r" "$n"
+}
+
+# Starts N ranks of hpc-train with the arguments, each with its own NCCL_HOSTID, for NCCL refuses two ranks of one host on
+# one GPU; they then count as hosts of their own and talk over sockets. Fills pids; output goes to rank-PORT-R.out.
+ranks() { # N PORT ARGUMENT...
+    local n=$1 port=$2 r
+    shift 2
+    pids=()
+    for ((r = 0; r < n; r++)); do
+        HPC_TRAIN_CONFIG=$(config "$r" "$n" "$port") NCCL_HOSTID=rank$r NCCL_SOCKET_IFNAME=lo NCCL_DEBUG=WARN \
+            HPC_TRAIN_JOIN_SECONDS=60 "$hpc_train" "$@" >"$results/rank-$port-$r.out" 2>&1 &
+        pids+=($!)
+    done
+}

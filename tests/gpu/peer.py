@@ -1,0 +1,173 @@
+#!/usr/bin/env python3
+"""One training throughput of PyTorch's: peer.py MODEL BATCH SIDE MODE [--steps N] [--device D] [--seconds S].
+
+MODEL: mnist-cnn, mnist-convnet, resnet50 (v1.5), resnet50v2, resnet152v2; MODE: eager, compile, graph (the whole step
+in one CUDA graph). Channels last, bf16 autocast on a GPU, TF32 where fp32 is left, SGD with momentum for the residual
+networks, pictures that are on the device already. Prints one line of JSON: images_per_second, loss, memory_mib."""
+import argparse
+import json
+import time
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+
+class BlockV2(nn.Module):
+    """One bottleneck of Keras' ResNetV2: pre-activation, the stride in the last block's 3x3."""
+
+    def __init__(self, channels, filters, stride, project):
+        super().__init__()
+        self.stride = stride
+        self.norm = nn.BatchNorm2d(channels, eps=1.001e-5, momentum=0.01)
+        self.project = nn.Conv2d(channels, 4 * filters, 1, stride) if project else None
+        self.first = nn.Conv2d(channels, filters, 1, bias=False)
+        self.first_norm = nn.BatchNorm2d(filters, eps=1.001e-5, momentum=0.01)
+        self.second = nn.Conv2d(filters, filters, 3, stride, padding=1, bias=False)
+        self.second_norm = nn.BatchNorm2d(filters, eps=1.001e-5, momentum=0.01)
+        self.third = nn.Conv2d(filters, 4 * filters, 1)
+
+    def forward(self, x):
+        active = functional.relu(self.norm(x))
+        if self.project is not None:
+            x = self.project(active)
+        elif self.stride > 1:
+            x = functional.max_pool2d(x, 1, self.stride)
+        y = functional.relu(self.first_norm(self.first(active)))
+        y = functional.relu(self.second_norm(self.second(y)))
+        return x + self.third(y)
+
+
+class Block(nn.Module):
+    """One bottleneck of ResNet v1.5: the stride in the 3x3."""
+
+    def __init__(self, channels, filters, stride):
+        super().__init__()
+        self.project = None
+        if stride > 1 or channels != 4 * filters:
+            self.project = nn.Sequential(nn.Conv2d(channels, 4 * filters, 1, stride, bias=False),
+                                         nn.BatchNorm2d(4 * filters))
+        self.way = nn.Sequential(
+            nn.Conv2d(channels, filters, 1, bias=False), nn.BatchNorm2d(filters), nn.ReLU(inplace=True),
+            nn.Conv2d(filters, filters, 3, stride, padding=1, bias=False), nn.BatchNorm2d(filters),
+            nn.ReLU(inplace=True), nn.Conv2d(filters, 4 * filters, 1, bias=False), nn.BatchNorm2d(4 * filters))
+
+    def forward(self, x):
+        return functional.relu(self.way(x) + (x if self.project is None else self.project(x)))
+
+
+def resnet_v2(counts, classes):
+    parts, channels = [nn.Conv2d(3, 64, 7, 2, padding=3), nn.ConstantPad2d(1, 0.0), nn.MaxPool2d(3, 2)], 64
+    for stack, count in enumerate(counts):
+        filters = 64 << stack
+        for i in range(count):
+            last = i == count - 1 and stack < 3
+            parts.append(BlockV2(channels, filters, 2 if last else 1, i == 0))
+            channels = 4 * filters
+    norm = nn.BatchNorm2d(channels, eps=1.001e-5, momentum=0.01)
+    return nn.Sequential(*parts, norm, nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(channels, classes))
+
+
+def resnet(counts, classes):
+    parts, channels = [nn.Conv2d(3, 64, 7, 2, padding=3, bias=False), nn.BatchNorm2d(64), nn.ReLU(inplace=True),
+                       nn.MaxPool2d(3, 2, padding=1)], 64
+    for stack, count in enumerate(counts):
+        for i in range(count):
+            parts.append(Block(channels, 64 << stack, 2 if stack > 0 and i == 0 else 1))
+            channels = 256 << stack
+    return nn.Sequential(*parts, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(channels, classes))
+
+
+def make_model(name, classes):
+    if name == "mnist-cnn":
+        return nn.Sequential(nn.Conv2d(1, 32, 3), nn.ReLU(), nn.Flatten(), nn.Linear(21632, 128), nn.ReLU(),
+                             nn.Linear(128, 10))
+    if name == "mnist-convnet":
+        return nn.Sequential(nn.Conv2d(1, 32, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(32, 64, 5), nn.ReLU(),
+                             nn.MaxPool2d(2), nn.Flatten(), nn.Linear(1024, 10))
+    if name == "resnet50":
+        return resnet((3, 4, 6, 3), classes)
+    return resnet_v2({"resnet50v2": (3, 4, 6, 3), "resnet152v2": (3, 8, 36, 3)}[name], classes)
+
+
+class Training:
+    def __init__(self, options):
+        self.device = torch.device(options.device)
+        self.on_gpu = self.device.type == "cuda"
+        is_mnist = options.model.startswith("mnist")
+        classes = 10 if is_mnist else options.classes
+        torch.manual_seed(0)
+        self.model = make_model(options.model, classes).to(self.device, memory_format=torch.channels_last)
+        self.compute = torch.compile(self.model) if options.mode == "compile" else self.model
+        momentum = 0.0 if is_mnist else 0.9
+        self.optimizer = torch.optim.SGD(self.model.parameters(), 0.01, momentum=momentum,
+                                         **({"fused": True} if self.on_gpu else {}))
+        shape = (options.batch, 1 if is_mnist else 3, options.side, options.side)
+        self.pictures = torch.rand(shape, device=self.device).contiguous(memory_format=torch.channels_last)
+        self.labels = torch.randint(classes, (options.batch,), device=self.device)
+        self.loss = None
+
+    def step(self):
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.on_gpu):
+            loss = functional.cross_entropy(self.compute(self.pictures), self.labels)
+        self.optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        self.optimizer.step()
+        self.loss = loss.detach()
+
+    def capture(self):
+        """What PyTorch's manual says: some steps in a side stream, then the step in a graph."""
+        side = torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            for _ in range(5):
+                self.step()
+        torch.cuda.current_stream().wait_stream(side)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            self.step()
+        return graph.replay
+
+    def wait(self):
+        if self.on_gpu:
+            torch.cuda.synchronize()
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("model")
+    parser.add_argument("batch", type=int)
+    parser.add_argument("side", type=int)
+    parser.add_argument("mode", choices=("eager", "compile", "graph"))
+    parser.add_argument("--steps", type=int, default=0, help="0: as many as fit in --seconds")
+    parser.add_argument("--seconds", type=float, default=2.0)
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--classes", type=int, default=1000)
+    parser.add_argument("--warm", action="store_true", help="one step alone, for compile's cache on disk")
+    options = parser.parse_args()
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
+    torch.backends.cudnn.benchmark = True
+    training = Training(options)
+    if options.warm:
+        training.step()
+        training.wait()
+        return
+    for _ in range(1 if options.steps else 10):
+        training.step()
+    step = training.capture() if options.mode == "graph" else training.step
+    training.wait()
+    rates, began = [], time.perf_counter()
+    while True:  # the median of rounds
+        count, start = options.steps or 10, time.perf_counter()
+        for _ in range(count):
+            step()
+        training.wait()
+        rates.append(options.batch * count / (time.perf_counter() - start))
+        if options.steps or (len(rates) >= 3 and time.perf_counter() - began > options.seconds):
+            break
+    memory = torch.cuda.max_memory_reserved() / 2**20 if training.on_gpu else 0
+    print(json.dumps({"images_per_second": sorted(rates)[len(rates) // 2], "loss": float(training.loss),
+                      "memory_mib": memory}))
+
+
+main()

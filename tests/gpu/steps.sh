@@ -1,0 +1,214 @@
+# shellcheck shell=bash disable=SC2154 # variables of tests/gpu/run, and of step in tests/gpu/lib.sh
+# tests/gpu/steps.sh - what the steps of tests/gpu/run do; each is a function that fails with a status, and says in a
+# line that begins with "= " what came of it. Sourced.
+
+# ---- the machine ----
+
+device_info() {
+    {
+        date -u '+%F %H:%M UTC'
+        nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.sm,clocks.mem,temperature.gpu --format=csv,noheader
+        ldd --version | head -n 1
+        [ -z "$python" ] || "$python" -c 'import torch; print("PyTorch", torch.__version__, "cuDNN", torch.backends.cudnn.version(), "NCCL", torch.cuda.nccl.version())'
+        "$hpc_train" info | grep -aiE 'version|cuda|cudnn|nccl|gpu'
+    } | tee "$results/device.txt"
+    say "= $(sed -n 2p "$results/device.txt")"
+    nvidia-smi -L
+}
+
+# Bytes moved by a large copy on the device, read and written.
+bandwidth() {
+    [ -n "$python" ] || exit 77
+    "$python" - >"$results/bandwidth.json" <<'END'
+import json, torch
+a = torch.empty(1 << 31, dtype=torch.uint8, device="cuda").random_()
+b = torch.empty_like(a)
+times = []
+for i in range(12):
+    begin, end = torch.cuda.Event(True), torch.cuda.Event(True)
+    begin.record(); b.copy_(a); end.record(); torch.cuda.synchronize()
+    times.append(begin.elapsed_time(end) / 1e3)
+print(json.dumps({"bytes_per_second": 2 * a.numel() / sorted(times)[len(times) // 2]}))
+END
+    local code=$?
+    say "= $(cat "$results/bandwidth.json")"
+    return $code
+}
+
+# ---- results ----
+
+# A test's cases on the GPU; a program that does not know the variable would test the CPU.
+unit() { # NAME
+    if ! grep -aq HPC_TRAIN_TEST_BACKEND "$unit_dir/$1"; then
+        say "= $1 has no cases on another backend"
+        return 77
+    fi
+    HPC_TRAIN_TEST_BACKEND=$device NVIDIA_TF32_OVERRIDE=0 "$unit_dir/$1" || return
+    say "= $1"
+}
+
+# Losses of some steps on the GPU beside those on the CPU, which tests/peers holds against Keras and PyTorch.
+beside_cpu() { # MODEL STEPS ARGUMENT...
+    local model=$1 steps=$2 on
+    shift 2
+    for on in cpu "$device"; do
+        NVIDIA_TF32_OVERRIDE=0 "$hpc_train" fit --model "$model" --device "$on" --steps-per-epoch "$steps" --verbose 0 \
+            --seed 3 --summary-json "$results/same-$model-$on.json" "$@" || return
+    done
+    "$any_python" - "$results/same-$model-cpu.json" "$results/same-$model-$device.json" "$model" <<'END'
+import json, sys
+cpu, cuda = (json.load(open(name))["loss"] for name in sys.argv[1:3])
+apart = abs(cpu - cuda) / abs(cpu)
+print(f"= {sys.argv[3]}: loss {cpu:.6f} on the CPU, {cuda:.6f} on the GPU, {apart:.1e} apart")
+sys.exit(not apart < 2e-3)
+END
+}
+
+torch_models() {
+    [ -n "$python" ] || exit 77
+    HPC_TRAIN_TEST_BACKEND=$device NVIDIA_TF32_OVERRIDE=0 "$python" "$peers_dir/nn_torch.py" "$peers_dir/nn_models"
+    local code=$?
+    say "= nn_torch.py: $(grep -ac '^ok' "$out") cases ok, $(grep -ac '^not ok' "$out") not"
+    ! grep -aq '^not ok' "$out" && return $code
+}
+
+sanitizer() { # TOOL MODEL ARGUMENT...
+    local tool=$1 model=$2 code
+    shift 2
+    command -v compute-sanitizer >/dev/null || exit 77
+    compute-sanitizer --tool "$tool" --error-exitcode 99 --print-limit 5 "$hpc_train" bench --model "$model" \
+        --device "$device" --steps 1 "$@"
+    code=$?
+    say "= $tool, $model: $(grep -a 'ERROR SUMMARY\|RACECHECK SUMMARY\|hazard' "$out" | tail -n 1 | sed 's/^=* *//')"
+    return $code
+}
+
+# ---- times ----
+
+w1() { # EPOCHS
+    [ -n "$data" ] || exit 77
+    local start end
+    start=$(date +%s.%N)
+    "$hpc_train" fit --model mnist-cnn --device "$device" --data "$data" --validation-data "$data" --epochs "$1" --verbose 2 \
+        --summary-json "$results/w1.json" || return
+    end=$(date +%s.%N)
+    say "= $1 epochs in $(awk "BEGIN { printf \"%.2f\", $end - $start }") s, start and end included (published: 24.0 s for 8)"
+}
+
+# CASE: arguments of bench, and of peer.py
+bench_arguments() {
+    case $1 in
+        w1-64) echo "--model mnist-cnn --batch-size 64 --steps 2000" ;;
+        w1-256) echo "--model mnist-cnn --batch-size 256 --steps 1500" ;;
+        resnet50-128) echo "--model resnet50 --batch-size 128 --steps 100" ;;
+        resnet50-256) echo "--model resnet50 --batch-size 256 --steps 60" ;;
+        resnet50v2-256) echo "--model resnet50v2 --resize 128x128 --batch-size 256 --steps 100" ;;
+        resnet152v2-256) echo "--model resnet152v2 --resize 128x128 --batch-size 256 --steps 50" ;;
+    esac
+}
+peer_arguments() {
+    case $1 in
+        w1-64) echo "mnist-cnn 64 28" ;;
+        w1-256) echo "mnist-cnn 256 28" ;;
+        resnet50-128) echo "resnet50 128 224" ;;
+        resnet50-256) echo "resnet50 256 224" ;;
+        resnet50v2-256) echo "resnet50v2 256 128" ;;
+        resnet152v2-256) echo "resnet152v2 256 128" ;;
+    esac
+}
+
+gpu_memory() { # MiB in use
+    local used
+    used=$(nvidia-smi --query-gpu=memory.used --format=csv,noheader,nounits 2>/dev/null | head -n 1)
+    echo "${used:-0}"
+}
+
+# bench, with the most memory that the GPU showed meanwhile over what it showed before.
+ours() { # CASE [ARGUMENT...]
+    local case=$1 before most=0 now pid code
+    shift
+    before=$(gpu_memory)
+    # shellcheck disable=SC2046 # several words
+    "$hpc_train" bench --device "$device" --precision bf16 $(bench_arguments "$case") "$@" --summary-json "$results/ours-$case.json" &
+    pid=$!
+    while kill -0 $pid 2>/dev/null; do
+        now=$(gpu_memory)
+        ((now <= most)) || most=$now
+        sleep 0.2
+    done
+    wait $pid
+    code=$?
+    "$any_python" - "$results/ours-$case.json" "$results/memory-$case.json" $((most - before)) <<'END'
+import json, sys
+summary = json.load(open(sys.argv[1]))
+predicted = next((summary[key] for key in ("predicted_device_mb", "predicted_mb") if key in summary), None)
+json.dump({"used_mib": int(sys.argv[3]), "predicted_mib": predicted}, open(sys.argv[2], "w"))
+print(f"= {summary['images_per_second']:,.0f} images/s, {sys.argv[3]} MiB of the GPU")
+END
+    return $code
+}
+
+theirs() { # CASE MODE
+    [ -n "$python" ] || exit 77
+    # shellcheck disable=SC2046 # several words
+    "$python" "$here/peer.py" $(peer_arguments "$1") "$2" --device "$device" >"$results/torch-$1-$2.json" || return
+    say "= $(cat "$results/torch-$1-$2.json")"
+}
+
+# torch.compile keeps what it made on disk; that takes minutes of the processors, while other steps use them little.
+warm_compile() {
+    local case
+    for case in $cases; do
+        # shellcheck disable=SC2046 # several words
+        "$python" "$here/peer.py" $(peer_arguments "$case") compile --warm --device "$device" >"$results/warm-$case.out" 2>&1
+    done
+}
+
+# ---- ranks ----
+
+one_loss() { # FILE
+    "$any_python" -c 'import json, sys; print(json.load(open(sys.argv[1]))["loss"])' "$1"
+}
+
+same_loss() { # N PORT
+    local n=$1 port=$2 r failed=0 alone together
+    local train=(fit --model mnist-cnn --device "$device" --data "$train_data" --global-batch-size 64 --steps-per-epoch 60
+        --epochs 1 --verbose 0 --seed 5 --strategy multi-worker-mirrored)
+    export NVIDIA_TF32_OVERRIDE=0 # in the step's own process
+    "$hpc_train" "${train[@]}" --summary-json "$results/alone-$port.json" || return
+    ranks "$n" "$port" "${train[@]}" --summary-json "$results/ranks-$n.json"
+    for ((r = 0; r < n; r++)); do wait "${pids[r]}" || failed=1; done
+    cat "$results/rank-$port-"*.out
+    ((failed == 0)) || return 1
+    alone=$(one_loss "$results/alone-$port.json")
+    together=$(one_loss "$results/ranks-$n.json")
+    say "= $n ranks: loss $together, alone $alone"
+    awk "BEGIN { d = $alone - $together; if (d < 0) d = -d; exit !(d < 1e-3 * $alone) }"
+}
+
+# One of N ranks gets a signal in the middle of training: the others end within 30 s, with 69, and name it.
+lost() { # N PORT SIGNAL
+    local n=$1 port=$2 signal=$3 r code failed=0 start victim=$(($1 - 1)) tries
+    ranks "$n" "$port" fit --model mnist-cnn --device "$device" --data "$train_data" --epochs 1000 --verbose 2 \
+        --strategy multi-worker-mirrored
+    for ((tries = 0; tries < 300; tries++)); do # until an epoch has been said, or some seconds have passed
+        grep -aq -i 'epoch' "$results/rank-$port-0.out" && break
+        kill -0 "${pids[0]}" 2>/dev/null || break
+        sleep 0.1
+    done
+    sleep 2
+    kill "-$signal" "${pids[victim]}"
+    start=$(date +%s)
+    for ((r = 0; r < victim; r++)); do
+        while kill -0 "${pids[r]}" 2>/dev/null && (($(date +%s) - start < 40)); do sleep 0.2; done
+        kill -KILL "${pids[r]}" 2>/dev/null && failed=1
+        wait "${pids[r]}"
+        code=$?
+        ((code == 69)) || failed=1
+        grep -aq "rank $victim .*lost" "$results/rank-$port-$r.out" || failed=1
+    done
+    say "= SIG$signal on rank $victim of $n: the others ended within $(($(date +%s) - start)) s (last exit code $code)"
+    kill -KILL "${pids[victim]}" 2>/dev/null
+    cat "$results/rank-$port-"*.out
+    return $failed
+}
