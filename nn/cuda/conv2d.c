@@ -1,5 +1,6 @@
 /* Conv2D by cuDNN. The arena keeps the kernel as cuDNN wants it for pictures with channels last,
- * [out][height][width][in / groups]; with activations in a shorter type there is a copy in it.
+ * [out][height][width][in / groups]; with activations in a shorter type there are copies of kernel
+ * and bias in it.
  *
  * Each direction of each batch size takes the first of these ways that cuDNN has an engine for: the
  * convolution as it is; the same on a copy of the picture with its padding in it (paddings that
@@ -36,6 +37,7 @@ typedef struct conv_op {
     /* Parts of the scratch: the padded picture, the kernel's gradient in the activations' type,
      * the sums of the bias' gradient; at `workspace` the rest. */
     size_t picture_bytes, low_bytes, sums_bytes, workspace;
+    size_t bias_copy; /* where it lies in the copies */
 } conv_op;
 
 static conv_op *conv_of(hpct_op *op)
@@ -162,10 +164,20 @@ static void *kernel_of(const conv_op *conv, const hpct_op_call *call)
     return conv->type == CUDA_R_32F ? (void *) call->param[HPCT_OP_KERNEL] : call->copies;
 }
 
+static void *bias_of(const conv_op *conv, const hpct_op_call *call)
+{
+    return conv->type == CUDA_R_32F ? (char *) call->param[HPCT_OP_BIAS]
+                                    : (char *) call->copies + conv->bias_copy;
+}
+
 static hpct_status refresh(hpct_op *op, const hpct_op_call *call)
 {
-    return hpct_cuda_to_values(op->build.values, op->param_floats[HPCT_OP_KERNEL],
-                               call->param[HPCT_OP_KERNEL], call->copies);
+    hpct_status status = hpct_cuda_to_values(op->build.values, op->param_floats[HPCT_OP_KERNEL],
+                                             call->param[HPCT_OP_KERNEL], call->copies);
+    if (status == HPCT_OK && !op->spec.no_bias)
+        status = hpct_cuda_to_values(op->build.values, op->param_floats[HPCT_OP_BIAS],
+                                     call->param[HPCT_OP_BIAS], bias_of(conv_of(op), call));
+    return status;
 }
 
 static hpct_status forward(hpct_op *op, const hpct_op_call *call)
@@ -179,7 +191,8 @@ static hpct_status forward(hpct_op *op, const hpct_op_call *call)
                                                        call->src[0], call->param[HPCT_OP_KERNEL],
                                                        bias, op->spec.relu, call->dst)));
     }
-    void *pointers[4] = {NULL, kernel_of(conv, call), call->dst, (void *) (uintptr_t) bias};
+    void *pointers[4] = {NULL, kernel_of(conv, call), call->dst,
+                         bias == NULL ? NULL : bias_of(conv, call)};
     hpct_status status = source_for(conv, s, call, &pointers[0]);
     if (status == HPCT_OK)
         status = hpct_dnn_execute(s->plan, pointers, workspace_of(conv, call));
@@ -316,7 +329,7 @@ static hpct_status find_plan(const conv_op *conv, const want *what, hpct_dnn_pla
         at = hpct_dnn_tensor(graph, CUDNN_DATA_FLOAT, dst_size, true);
     hpct_dnn_convolution(graph, what->way, &window, src, kernel, at);
     if (bias) {
-        int vector = hpct_dnn_tensor(graph, CUDNN_DATA_FLOAT, bias_size, false),
+        int vector = hpct_dnn_tensor(graph, type, bias_size, false),
             sum = relu ? hpct_dnn_tensor(graph, CUDNN_DATA_FLOAT, dst_size, true) : dst;
         hpct_dnn_add(graph, at, vector, sum);
         at = sum;
@@ -449,8 +462,11 @@ hpct_status hpct_cuda_make_conv2d(hpct_op **out, const hpct_op_spec *spec,
     op->param_floats[HPCT_OP_BIAS] = (size_t) spec->window.out_c;
     op->param_rows[HPCT_OP_KERNEL] = (size_t) spec->window.out_c;
     op->param_layout[HPCT_OP_KERNEL] = hpct_hash(HPCT_HASH_START, layout, sizeof layout);
-    op->copies_bytes =
-        low ? op->param_floats[HPCT_OP_KERNEL] * hpct_cuda_value_bytes(build->values) : 0;
+    size_t bytes = hpct_cuda_value_bytes(build->values);
+    conv->bias_copy = apart(op->param_floats[HPCT_OP_KERNEL] * bytes);
+    if (low)
+        op->copies_bytes =
+            conv->bias_copy + (spec->no_bias ? 0 : op->param_floats[HPCT_OP_BIAS] * bytes);
     op->backward_reads_src = true;
     op->backward_reads_dst = spec->relu;
     op->backward_keeps_diff_dst = !spec->relu;

@@ -58,6 +58,11 @@ capture "$train" evaluate --model mnist-convnet --data synthetic:4 --weights "$o
 is "$status" 0 "evaluation"
 capture "$train" fit "${steps[@]}" --device cuda --optimizer adam --gradient-accumulation 2 --top-k 3 --global-clip-norm 1
 is "$status" 0 "an optimizer with slots, accumulation, top-k"
+for test in test_nn_ops test_nn_train; do
+    [ -e "$top_builddir/tests/unit/$test" ] || continue
+    capture env HPC_TRAIN_SHORT=1 HPC_TRAIN_TEST_BACKEND=cuda "$top_builddir/tests/unit/$test"
+    is "$status" 0 "$test's cases there"
+done
 for strategy in central-storage mirrored pipeline hybrid local-sgd parameter-server; do
     capture "$train" bench --model mnist-convnet --batch-size 2 --steps 1 --device cuda --strategy $strategy --allow-lossy
     is "$status" 78 "strategy $strategy"

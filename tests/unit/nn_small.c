@@ -5,6 +5,7 @@
 #include "nn/run.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 hpct_model *small_model(bool softmax)
 {
@@ -116,4 +117,10 @@ void assert_same_weights(const hpct_model *a, const hpct_model *b, float toleran
         free(x);
         free(y);
     }
+}
+
+const char *small_backend(void)
+{
+    const char *name = getenv("HPC_TRAIN_TEST_BACKEND");
+    return name != NULL ? name : "cpu";
 }

@@ -26,4 +26,7 @@ double small_step(hpct_model *model, int n, uint32_t t);
 
 void assert_same_weights(const hpct_model *a, const hpct_model *b, float tolerance);
 
+/* "cpu", or what HPC_TRAIN_TEST_BACKEND names. */
+const char *small_backend(void);
+
 #endif
