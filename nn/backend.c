@@ -4,7 +4,6 @@
 #include "base/status.h"
 #include "nn/module.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -60,9 +59,7 @@ hpct_status hpct_backend_choose(const hpct_backend **out, const char *name)
 {
     if (strcmp(name, "auto") != 0)
         return hpct_backend_find(out, name);
-    /* Without a driver the module, and all it is linked with, need not be looked at. */
-    void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
-    if (driver == NULL || find_cuda(out) != HPCT_OK)
+    if (!hpct_module_has_driver() || find_cuda(out) != HPCT_OK)
         *out = &hpct_backend_cpu;
     return HPCT_OK;
 }

@@ -118,3 +118,13 @@ hpct_status hpct_module_find(void **out, const char *module, const char *symbol)
     pthread_mutex_unlock(&lock);
     return status;
 }
+
+bool hpct_module_has_driver(void)
+{
+    static bool found; /* once found it stays loaded */
+    pthread_mutex_lock(&lock);
+    found = found || dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL) != NULL;
+    bool has = found;
+    pthread_mutex_unlock(&lock);
+    return has;
+}

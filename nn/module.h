@@ -28,4 +28,8 @@ extern HPCT_API const hpct_backend hpct_backend_cuda;
  * where it was installed. HPCT_ERR_CONFIG in one line when it is not there, or lacks a library. */
 hpct_status hpct_module_find(void **out, const char *module, const char *symbol);
 
+/* Whether this machine has a GPU's driver: without one HPCT_MODULE_CUDA, and all it is linked with,
+ * a hundred megabytes, need not be looked at. */
+bool hpct_module_has_driver(void);
+
 #endif

@@ -17,7 +17,8 @@ hpct_status hpct_comm_device_calls(const hpct_device_calls **out, const char *de
 {
     void *found = NULL;
     *out = NULL;
-    if (strcmp(device, "cpu") == 0)
+    bool any = strcmp(device, "auto") == 0;
+    if (strcmp(device, "cpu") == 0 || (any && !hpct_module_has_driver()))
         return HPCT_OK;
     hpct_status status = hpct_module_find(&found, HPCT_MODULE_CUDA, HPCT_DEVICE_CALLS_SYMBOL);
     const hpct_device_calls *calls = found;
@@ -25,7 +26,7 @@ hpct_status hpct_comm_device_calls(const hpct_device_calls **out, const char *de
         status = hpct_fail(HPCT_ERR_CONFIG, "%s", calls->error());
     if (status == HPCT_OK)
         *out = calls;
-    return strcmp(device, "auto") == 0 ? HPCT_OK : status;
+    return any ? HPCT_OK : status;
 }
 
 /* ---- cards ---- */
