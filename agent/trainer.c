@@ -138,10 +138,8 @@ float *hpct_trainer_gradients(hpct_trainer *trainer, size_t *count)
     float *arena = hpct_model_gradients(trainer->model, count);
     if (trainer->gradients == NULL)
         return arena;
-    trainer->lent = true;
-    return hpct_model_read(trainer->model, trainer->gradients, arena, *count) == HPCT_OK
-               ? trainer->gradients
-               : NULL;
+    trainer->lent = hpct_model_read(trainer->model, trainer->gradients, arena, *count) == HPCT_OK;
+    return trainer->lent ? trainer->gradients : NULL;
 }
 
 /* What the caller may have changed goes back to the device. */

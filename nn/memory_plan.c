@@ -27,7 +27,8 @@ static size_t freed_bytes(const hpct_model *model, const hpct_run *run)
         return floats * sizeof(float) + old->block_bytes + hpct_run_scratch_bytes(old) +
                hpct_run_copies_bytes(old);
     }
-    for (int i = 0; i < model->num_params; i++) {
+    /* what lies in the host's memory leaves a device's no more room */
+    for (int i = 0; i < model->num_params && run->backend->device == NULL; i++) {
         const hpct_param *param = &model->params[i];
         size_t count = hpct_shape_count(&param->shape);
         floats += param->value != NULL ? count : 0;

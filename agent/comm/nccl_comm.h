@@ -105,6 +105,7 @@ void hpct_nccl_lane_close(nccl_lane *lane, const nccl_comm *comm); /* allows a z
 
 hpct_status hpct_nccl_job_make(nccl_job *job, nccl_comm *comm, nccl_lane *lane, const char *what,
                                nccl_issue *issue, void *argument, int parts);
+void hpct_nccl_forget(nccl_job *job);   /* out of its lane, if it is queued there still */
 void hpct_nccl_job_free(nccl_job *job); /* ended, or the group is broken; allows a zeroed one */
 
 /* Behind all that the compute stream holds now. */

@@ -46,6 +46,16 @@ hpct_status hpct_nccl_job_make(nccl_job *job, nccl_comm *comm, nccl_lane *lane, 
                : hpct_nccl_check(comm, comm->calls->create_event(&job->done), "an event");
 }
 
+void hpct_nccl_forget(nccl_job *job)
+{
+    nccl_job **at = job->lane != NULL ? &job->lane->first : NULL;
+    while (at != NULL && *at != NULL && *at != job)
+        at = &(*at)->next;
+    if (at != NULL && *at == job)
+        *at = job->next;
+    job->next = NULL;
+}
+
 void hpct_nccl_job_free(nccl_job *job)
 {
     if (job->ready != NULL)

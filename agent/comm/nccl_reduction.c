@@ -339,6 +339,7 @@ void hpct_nccl_release(hpct_reduction *r)
     if (r == NULL)
         return;
     const hpct_device_calls *calls = r->comm->calls;
+    hpct_nccl_forget(&r->job);
     if (r->job.done == NULL || hpct_nccl_ended(&r->job)) {
         hpct_nccl_job_free(&r->job);
         if (r->wire != NULL)

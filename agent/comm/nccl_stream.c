@@ -132,6 +132,7 @@ void hpct_nccl_close_stream(hpct_stream *stream)
     bool ended = true;
     for (int i = 0; stream->slots != NULL && i < stream->options.buffers; i++) {
         nccl_job *job = &stream->slots[i].job;
+        hpct_nccl_forget(job);
         if (job->done == NULL || hpct_nccl_ended(job))
             hpct_nccl_job_free(job);
         else

@@ -219,6 +219,17 @@ static hpct_status build(void *argument, bool plain, uint64_t *layout)
     return status;
 }
 
+/* Stages hand over memory of the host, which the buffers of streams between GPUs are not. */
+static hpct_status check_streams(const pipeline *p)
+{
+    const char *name = p->comm->ops->name;
+    if (strcmp(name, "mpi") == 0 || strcmp(name, "self") == 0)
+        return HPCT_OK;
+    return hpct_fail(HPCT_ERR_CONFIG,
+                     "strategy pipeline works in the host's memory, and the ranks were joined on "
+                     "their GPUs: take --device cpu");
+}
+
 static hpct_status open_stream(const pipeline *p, hpct_stream **out, int neighbour, bool receives,
                                int number, size_t floats)
 {
@@ -244,7 +255,9 @@ static hpct_status open_streams(pipeline *p, const parts *made)
         values = cut->values[p->number + 1];
         gradients = cut->gradients[p->number + 1];
     }
-    hpct_status status = open_stream(p, &p->values_in, -1, true, VALUES, most * before_values);
+    hpct_status status = check_streams(p);
+    if (status == HPCT_OK)
+        status = open_stream(p, &p->values_in, -1, true, VALUES, most * before_values);
     if (status == HPCT_OK)
         status = open_stream(p, &p->gradients_in, 1, true, GRADIENTS, most * gradients);
     if (status == HPCT_OK)

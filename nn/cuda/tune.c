@@ -88,11 +88,14 @@ void *hpct_tune_memory(size_t bytes)
     if (cudaMemset(memory, FILLING, bytes) == cudaSuccess && cudaDeviceSynchronize() == cudaSuccess)
         return memory;
     cudaFree(memory);
+    cudaGetLastError();
     return NULL;
 }
 
+/* After trials, of which some may have failed. */
 void hpct_tune_release(void *memory)
 {
+    cudaGetLastError();
     if (memory != NULL) {
         cudaStreamSynchronize(hpct_gpu.stream);
         cudaFree(memory);
