@@ -252,24 +252,6 @@ static hpct_status backward(hpct_op *op, const hpct_op_call *call)
     return named(op, status);
 }
 
-/* ---- parameters ---- */
-
-static hpct_status import_param(hpct_op *op, int which, const float *keras, float *arena)
-{
-    size_t floats = op->param_floats[which], out = op->param_rows[HPCT_OP_KERNEL];
-    if (which == HPCT_OP_KERNEL)
-        return hpct_import_turned(floats / out, out, keras, arena);
-    return hpct_cuda_from_host(arena, keras, floats * sizeof *keras);
-}
-
-static hpct_status export_param(hpct_op *op, int which, const float *arena, float *keras)
-{
-    size_t floats = op->param_floats[which], out = op->param_rows[HPCT_OP_KERNEL];
-    if (which == HPCT_OP_KERNEL)
-        return hpct_export_turned(floats / out, out, arena, keras);
-    return hpct_cuda_to_host(keras, arena, floats * sizeof *keras);
-}
-
 /* ---- building ---- */
 
 static void free_stages(stage *stages, int count)
@@ -435,14 +417,14 @@ hpct_status hpct_cuda_make_conv2d(hpct_op **out, const hpct_op_spec *spec,
 {
     static const hpct_op_class class = {.forward = forward,
                                         .backward = backward,
-                                        .import_param = import_param,
-                                        .export_param = export_param,
+                                        .import_param = hpct_import_param,
+                                        .export_param = hpct_export_param,
                                         .destroy = destroy},
                                low_class = {.forward = forward,
                                             .backward = backward,
                                             .refresh = refresh,
-                                            .import_param = import_param,
-                                            .export_param = export_param,
+                                            .import_param = hpct_import_param,
+                                            .export_param = hpct_export_param,
                                             .destroy = destroy};
     static const char layout[] = "conv2d [out][height][width][in]";
     size_t num = (size_t) build->num_batch_sizes, workspace = 0;

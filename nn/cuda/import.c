@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-hpct_status hpct_import_turned(size_t in, size_t out, const float *keras, float *arena)
+static hpct_status import_turned(size_t in, size_t out, const float *keras, float *arena)
 {
     size_t bytes = in * out * sizeof *keras;
     float *turned = malloc(bytes);
@@ -19,7 +19,7 @@ hpct_status hpct_import_turned(size_t in, size_t out, const float *keras, float 
     return status;
 }
 
-hpct_status hpct_export_turned(size_t in, size_t out, const float *arena, float *keras)
+static hpct_status export_turned(size_t in, size_t out, const float *arena, float *keras)
 {
     size_t bytes = in * out * sizeof *keras;
     float *turned = malloc(bytes);
@@ -30,4 +30,20 @@ hpct_status hpct_export_turned(size_t in, size_t out, const float *arena, float 
         hpct_transpose(out, in, turned, keras);
     free(turned);
     return status;
+}
+
+hpct_status hpct_import_param(hpct_op *op, int which, const float *keras, float *arena)
+{
+    size_t floats = op->param_floats[which], out = op->param_rows[HPCT_OP_KERNEL];
+    if (which == HPCT_OP_KERNEL)
+        return import_turned(floats / out, out, keras, arena);
+    return hpct_cuda_from_host(arena, keras, floats * sizeof *keras);
+}
+
+hpct_status hpct_export_param(hpct_op *op, int which, const float *arena, float *keras)
+{
+    size_t floats = op->param_floats[which], out = op->param_rows[HPCT_OP_KERNEL];
+    if (which == HPCT_OP_KERNEL)
+        return export_turned(floats / out, out, arena, keras);
+    return hpct_cuda_to_host(keras, arena, floats * sizeof *keras);
 }

@@ -3,10 +3,11 @@
 #ifndef HPCT_NN_CUDA_IMPORT_H
 #define HPCT_NN_CUDA_IMPORT_H
 
-#include <hpctrain/status.h>
-#include <stddef.h>
+#include "nn/op.h"
 
-hpct_status hpct_import_turned(size_t in, size_t out, const float *keras, float *arena);
-hpct_status hpct_export_turned(size_t in, size_t out, const float *arena, float *keras);
+/* As hpct_op_class has them, of operations with a kernel that lies so, in param_rows rows, and
+ * perhaps a bias. */
+hpct_status hpct_import_param(hpct_op *op, int which, const float *keras, float *arena);
+hpct_status hpct_export_param(hpct_op *op, int which, const float *arena, float *keras);
 
 #endif
