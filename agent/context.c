@@ -91,6 +91,9 @@ static hpct_status open_mpi(hpct_context *context, int seconds, hpct_rendezvous 
         return status;
     status = hpct_comm_mpi_open(&context->comm, config->rank, config->size,
                                 context->watch == NULL ? NULL : meet, context->watch);
+    if (status == HPCT_OK)
+        hpct_comm_mpi_set_place(
+            context->comm, &(hpct_comm_mpi_place){config->node_rank, config->num_nodes, seconds});
     if (status == HPCT_OK && rendezvous != NULL)
         status = hpct_rendezvous_through(rendezvous, context->comm);
     hpct_deadline_end(deadline);

@@ -115,7 +115,8 @@ agent_libagent_la_SOURCES = \
 noinst_LTLIBRARIES += agent/comm/libcommmpi.la
 agent_comm_libcommmpi_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE $(MPI_CFLAGS)
 agent_comm_libcommmpi_la_LIBADD = $(MPI_LIBS)
-agent_comm_libcommmpi_la_SOURCES = agent/comm/mpi.c agent/comm/mpi_comm.h agent/comm/mpi_reduction.c agent/comm/mpi_stream.c
+agent_comm_libcommmpi_la_SOURCES = agent/comm/mail.c agent/comm/mail.h agent/comm/mpi.c agent/comm/mpi_comm.h \
+	agent/comm/mpi_mail.c agent/comm/mpi_reduction.c agent/comm/mpi_stream.c
 
 # libnn carries base/libbase.la in it.
 hpct_parts = agent/libagent.la agent/cluster/libcluster.la nn/libnn.la

@@ -114,6 +114,14 @@ hpct_status hpct_comm_self_open(hpct_comm **out);
 hpct_status hpct_comm_mpi_open(hpct_comm **out, int rank, int size, void (*meet)(void *argument),
                                void *argument);
 
+/* Where this process runs: on which of how many nodes. Messages of reductions between nodes can
+ * then go over connections of our own (agent/comm/mail.h), if hpct_fabric_choose says so, which are
+ * made within so many seconds when the first reduction is prepared. */
+typedef struct hpct_comm_mpi_place {
+    int node, num_nodes, seconds;
+} hpct_comm_mpi_place;
+void hpct_comm_mpi_set_place(hpct_comm *comm, const hpct_comm_mpi_place *place);
+
 /* Has the launcher kill all ranks of the step, also those that do not answer any more, and ends
  * this process with `status`; returns where MPI is not running. From any thread. */
 void hpct_comm_mpi_end_step(int status);

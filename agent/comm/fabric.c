@@ -18,6 +18,12 @@ static bool has_entries(const char *folder)
     return any;
 }
 
+bool hpct_fabric_tcp_everywhere(void)
+{
+    const char *wish = getenv("HPC_TRAIN_SUMS");
+    return wish != NULL && strcmp(wish, "tcp") == 0;
+}
+
 hpct_status hpct_fabric_choose(bool *own, hpct_comm *comm, int num_nodes)
 {
     const char *wish = getenv("HPC_TRAIN_SUMS");
@@ -25,7 +31,7 @@ hpct_status hpct_fabric_choose(bool *own, hpct_comm *comm, int num_nodes)
         num_nodes > 1 && !has_entries("/sys/class/infiniband") && !has_entries("/sys/class/cxi");
     bool known = true;
     if (wish != NULL && *wish != '\0' && strcmp(wish, "auto") != 0) {
-        mine = strcmp(wish, "tcp") == 0;
+        mine = hpct_fabric_tcp_everywhere();
         known = mine || strcmp(wish, "mpi") == 0;
     }
     float votes[2] = {!mine, !known}; /* against */

@@ -73,6 +73,7 @@ static void free_groups(mpi_comm *mpi)
 static void mpi_close(hpct_comm *comm)
 {
     mpi_comm *mpi = (mpi_comm *) comm;
+    hpct_mail_close(mpi->mail);
     free_groups(mpi);
     if (!mpi->part)
         MPI_Finalize();
@@ -81,6 +82,7 @@ static void mpi_close(hpct_comm *comm)
 
 static void mpi_abandon(hpct_comm *comm)
 {
+    hpct_mail_close(((mpi_comm *) comm)->mail);
     free(comm); /* MPI_Finalize would wait for the others */
 }
 
@@ -116,6 +118,7 @@ static hpct_status mpi_split(hpct_comm *comm, hpct_comm **out, int color)
         return hpct_fail_memory(sizeof *part);
     part->base.ops = &mpi_ops;
     part->part = true;
+    part->place = whole->place;
     part->group = part->reductions = MPI_COMM_NULL;
     hpct_status status = hpct_mpi_check(
         MPI_Comm_split(whole->group, color, comm->rank, &part->group), "MPI_Comm_split");
@@ -232,6 +235,11 @@ fail:
         MPI_Finalize();
     free(mpi);
     return status;
+}
+
+void hpct_comm_mpi_set_place(hpct_comm *comm, const hpct_comm_mpi_place *place)
+{
+    ((mpi_comm *) comm)->place = *place;
 }
 
 void hpct_comm_mpi_end_step(int status)

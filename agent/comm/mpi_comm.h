@@ -4,6 +4,7 @@
 #define HPCT_COMM_MPI_COMM_H
 
 #include "agent/comm/comm.h"
+#include "agent/comm/mail.h"
 
 #include <mpi.h>
 
@@ -14,6 +15,10 @@ typedef struct mpi_comm {
     int tag;                   /* the next free one in that */
     hpct_reduction *under_way; /* a list */
     bool part;                 /* made by split: MPI itself is the whole group's */
+    int streams;               /* open ones */
+    hpct_comm_mpi_place place;
+    hpct_mail *mail; /* to ranks on other nodes; NULL: none is used, or none has been asked for */
+    bool mail_asked;
 } mpi_comm;
 
 /* HPCT_ERR_PEER, naming the call, unless it is MPI_SUCCESS. */
@@ -27,6 +32,11 @@ hpct_status hpct_mpi_progress(hpct_comm *comm);
 bool hpct_mpi_is_done(const hpct_reduction *reduction);
 hpct_status hpct_mpi_wait(hpct_reduction *reduction);
 void hpct_mpi_release(hpct_reduction *reduction);
+
+/* Once: connects to the ranks on other nodes where that is better than MPI; collective. */
+hpct_status hpct_mpi_open_mail(mpi_comm *mpi);
+/* Fails on all ranks if on one; nobody goes on before all have come so far. */
+hpct_status hpct_mpi_meet(mpi_comm *mpi, hpct_status status);
 
 /* Those of mpi_stream.c. */
 hpct_status hpct_mpi_open_stream(hpct_comm *comm, hpct_stream **out,

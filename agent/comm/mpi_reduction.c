@@ -1,5 +1,7 @@
 /* Reductions over MPI that go on while the ranks compute: persistent messages between the ranks of
- * a grid (agent/comm/grid.h), in up to four phases, and sums made when a phase has come in.
+ * a grid (agent/comm/grid.h), in up to four phases, and sums made when a phase has come in. Between
+ * nodes without a fast fabric messages are letters (agent/comm/mail.h): MPI's TCP copies them once
+ * more, looks for them in many small reads, and keeps the core while it waits.
  *
  * Own messages instead of MPI_Iallreduce: the order of additions is fixed, 16-bit numbers are added
  * up in fp32, there are two rounds of messages whatever the number of ranks, where Open MPI's ring
@@ -24,10 +26,13 @@ typedef enum phase_name {
 /* Tags of one reduction: a phase's numbers, and its exact ones. */
 #define TAGS (2 * PHASES)
 #define MAX_TAG (1 << 20) /* MPI promises 32767 at least; Open MPI has 2^31 - 1 */
+#define NAP_MS 1          /* at most, for letters: others may wait for this rank's streams */
 
 typedef struct phase {
     MPI_Request *requests;
     int num;
+    hpct_letter *letters;
+    int num_letters;
 } phase;
 
 struct hpct_reduction {
@@ -97,6 +102,17 @@ static hpct_status add_message(hpct_reduction *r, phase_name name, bool exact, b
     int tag = r->tag + 2 * (int) name + exact;
     if (floats == 0)
         return HPCT_OK;
+    if (hpct_mail_reaches(r->mpi->mail, peer)) {
+        hpct_letter *letter = &p->letters[p->num_letters++];
+        /* Exact numbers that come back may find their place still being sent to another owner. */
+        *letter = (hpct_letter){.rank = peer,
+                                .receives = receive,
+                                .early = name != SPREAD || !exact,
+                                .tag = (uint32_t) tag,
+                                .data = (char *) data,
+                                .bytes = floats * sizeof *data};
+        return receive ? hpct_mail_expect(r->mpi->mail, letter) : HPCT_OK;
+    }
     MPI_Request *request = &p->requests[p->num++];
     return receive ? hpct_mpi_check(MPI_Recv_init(data, (int) floats, MPI_FLOAT, peer, tag,
                                                   r->mpi->reductions, request),
@@ -186,7 +202,8 @@ static hpct_status allocate(hpct_reduction *r)
     size_t most = members > groups ? members : groups;
     bool ok = take(&r->terms, most, sizeof *r->terms);
     for (int name = 0; name < PHASES; name++)
-        ok = ok && take(&r->phases[name].requests, 4 * most, sizeof(MPI_Request));
+        ok = ok && take(&r->phases[name].requests, 4 * most, sizeof(MPI_Request)) &&
+             take(&r->phases[name].letters, 4 * most, sizeof(hpct_letter));
     if (owns(r)) {
         if (grid->num_members > 1)
             ok = ok &&
@@ -207,6 +224,9 @@ hpct_status hpct_mpi_prepare(hpct_comm *comm, hpct_reduction **out,
                              const hpct_reduction_options *options)
 {
     mpi_comm *mpi = (mpi_comm *) comm;
+    hpct_status status = hpct_mpi_open_mail(mpi);
+    if (status != HPCT_OK)
+        return status;
     if (options->count > INT_MAX || mpi->tag > MAX_TAG)
         return hpct_fail(HPCT_ERR_INTERNAL, "a reduction of %zu floats, number %d", options->count,
                          mpi->tag / TAGS);
@@ -219,13 +239,15 @@ hpct_status hpct_mpi_prepare(hpct_comm *comm, hpct_reduction **out,
     r->at = PHASES;
     r->tag = mpi->tag;
     mpi->tag += TAGS;
-    hpct_status status = hpct_grid_make(&r->grid, options->groups, comm->rank, comm->size);
+    status = hpct_grid_make(&r->grid, options->groups, comm->rank, comm->size);
     if (status == HPCT_OK && owns(r))
         r->slice = hpct_grid_part(options->count, r->grid.owners, r->grid.member);
     if (status == HPCT_OK)
         status = allocate(r);
     if (status == HPCT_OK)
         status = plan_messages(r);
+    if (mpi->mail != NULL)
+        status = hpct_mpi_meet(mpi, status);
     if (status != HPCT_OK) {
         hpct_mpi_release(r);
         return status;
@@ -242,7 +264,10 @@ void hpct_mpi_release(hpct_reduction *r)
         phase *p = &r->phases[name];
         for (int i = 0; i < p->num && r->at == PHASES; i++)
             MPI_Request_free(&p->requests[i]);
+        for (int i = 0; i < p->num_letters; i++)
+            hpct_mail_forget(r->mpi->mail, &p->letters[i]);
         free(p->requests);
+        free(p->letters);
     }
     hpct_grid_free(&r->grid);
     free(r->collected);
@@ -325,13 +350,33 @@ static void decode_parts(hpct_reduction *r)
 static hpct_status enter_phase(hpct_reduction *r)
 {
     phase *p = &r->phases[r->at];
+    hpct_status status = HPCT_OK;
     if (r->at == SCATTER && owns(r) && in_16_bits(r))
         encode_parts(r);
-    return p->num == 0 ? HPCT_OK
-                       : hpct_mpi_check(MPI_Startall(p->num, p->requests), "MPI_Startall");
+    if (p->num > 0)
+        status = hpct_mpi_check(MPI_Startall(p->num, p->requests), "MPI_Startall");
+    for (int i = 0; i < p->num_letters && status == HPCT_OK; i++)
+        status = hpct_mail_start(r->mpi->mail, &p->letters[i]);
+    return status;
 }
 
-static void leave_phase(hpct_reduction *r)
+static hpct_status has_arrived(const phase *p, int *arrived)
+{
+    *arrived = 1;
+    for (int i = 0; i < p->num_letters && *arrived; i++)
+        *arrived = p->letters[i].through;
+    /* also where letters are missing: this moves the others */
+    int requests = 1;
+    hpct_status status =
+        p->num == 0
+            ? HPCT_OK
+            : hpct_mpi_check(MPI_Testall(p->num, p->requests, &requests, MPI_STATUSES_IGNORE),
+                             "MPI_Testall");
+    *arrived = *arrived && requests;
+    return status;
+}
+
+static void add_up_phase(hpct_reduction *r)
 {
     if (!owns(r))
         return;
@@ -343,16 +388,21 @@ static void leave_phase(hpct_reduction *r)
         decode_parts(r);
 }
 
+static void leave_phase(hpct_reduction *r)
+{
+    phase *p = &r->phases[r->at];
+    add_up_phase(r);
+    for (int i = 0; i < p->num_letters; i++)
+        hpct_mail_renew(&p->letters[i]);
+}
+
 /* Goes on as far as messages have come in. */
 static hpct_status advance(hpct_reduction *r)
 {
     hpct_status status = HPCT_OK;
     int arrived = 1;
     while (r->at < PHASES && status == HPCT_OK) {
-        phase *p = &r->phases[r->at];
-        if (p->num > 0)
-            status = hpct_mpi_check(MPI_Testall(p->num, p->requests, &arrived, MPI_STATUSES_IGNORE),
-                                    "MPI_Testall");
+        status = has_arrived(&r->phases[r->at], &arrived);
         if (status != HPCT_OK || !arrived)
             return status;
         leave_phase(r);
@@ -375,8 +425,10 @@ hpct_status hpct_mpi_start(hpct_reduction *r)
 
 hpct_status hpct_mpi_progress(hpct_comm *comm)
 {
-    hpct_status status = HPCT_OK;
-    for (hpct_reduction **at = &((mpi_comm *) comm)->under_way; *at != NULL && status == HPCT_OK;) {
+    mpi_comm *mpi = (mpi_comm *) comm;
+    hpct_status status =
+        mpi->mail != NULL && mpi->under_way != NULL ? hpct_mail_move(mpi->mail, 0) : HPCT_OK;
+    for (hpct_reduction **at = &mpi->under_way; *at != NULL && status == HPCT_OK;) {
         hpct_reduction *r = *at;
         status = advance(r);
         if (r->at == PHASES) {
@@ -394,11 +446,37 @@ bool hpct_mpi_is_done(const hpct_reduction *r)
     return r->at == PHASES;
 }
 
+/* Whether requests of reductions are under way, which go on in calls of MPI alone. */
+static bool has_requests(const mpi_comm *mpi)
+{
+    bool any = false;
+    for (const hpct_reduction *r = mpi->under_way; r != NULL; r = r->next)
+        any = any || r->phases[r->at].num > 0;
+    return any;
+}
+
+/* Sleeps while there are letters alone to wait for; but what streams have sent needs calls, too. */
+static hpct_status nap(mpi_comm *mpi)
+{
+    int ignored;
+    if (mpi->mail == NULL || has_requests(mpi))
+        return HPCT_OK;
+    hpct_status status = hpct_mail_move(mpi->mail, NAP_MS);
+    if (status == HPCT_OK && mpi->streams > 0)
+        status = hpct_mpi_check(
+            MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, mpi->reductions, &ignored, MPI_STATUS_IGNORE),
+            "MPI_Iprobe");
+    return status;
+}
+
 /* All move meanwhile: others may wait for this rank's part in another one first. */
 hpct_status hpct_mpi_wait(hpct_reduction *r)
 {
-    hpct_status status = HPCT_OK;
-    while (r->at < PHASES && status == HPCT_OK)
-        status = hpct_mpi_progress(&r->mpi->base);
+    hpct_status status = hpct_mpi_progress(&r->mpi->base);
+    while (r->at < PHASES && status == HPCT_OK) {
+        status = nap(r->mpi);
+        if (status == HPCT_OK)
+            status = hpct_mpi_progress(&r->mpi->base);
+    }
     return status;
 }

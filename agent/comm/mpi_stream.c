@@ -58,6 +58,7 @@ hpct_status hpct_mpi_open_stream(hpct_comm *comm, hpct_stream **out,
     if (stream == NULL)
         return hpct_fail_memory(sizeof *stream);
     stream->mpi = (mpi_comm *) comm;
+    stream->mpi->streams++;
     stream->options = *options;
     stream->data = calloc(buffers * options->floats + 1, sizeof *stream->data);
     stream->requests = calloc(buffers, sizeof *stream->requests);
@@ -137,6 +138,7 @@ void hpct_mpi_close_stream(hpct_stream *stream)
         MPI_Cancel(&stream->requests[i]);
         MPI_Request_free(&stream->requests[i]);
     }
+    stream->mpi->streams--;
     free(stream->requests);
     free(stream->data);
     free(stream);

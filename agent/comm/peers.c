@@ -217,7 +217,12 @@ void hpct_peers_close(hpct_peers *peers)
 
 /* ---- messages ---- */
 
-static hpct_status lost(int rank, const char *how)
+int hpct_peers_fd(const hpct_peers *peers, int rank)
+{
+    return peers->fds[rank];
+}
+
+hpct_status hpct_peers_lost(int rank, const char *how)
 {
     sleep(WATCH_SECONDS); /* the watch knows better who was first, and ends this process */
     return hpct_fail(HPCT_ERR_PEER, "the connection to rank %d broke: %s", rank, how);
@@ -255,8 +260,8 @@ static hpct_status move(const hpct_peers *peers, hpct_peers_message *m, bool out
         return HPCT_OK;
     }
     if (bytes == 0)
-        return lost(m->rank, "the other end closed it");
-    return errno == EAGAIN || errno == EINTR ? HPCT_OK : lost(m->rank, strerror(errno));
+        return hpct_peers_lost(m->rank, "the other end closed it");
+    return errno == EAGAIN || errno == EINTR ? HPCT_OK : hpct_peers_lost(m->rank, strerror(errno));
 }
 
 /* A sleeper is woken by what there is to receive, not by each segment of it. */

@@ -16,6 +16,12 @@ typedef struct hpct_peers hpct_peers;
 hpct_status hpct_peers_open(hpct_peers **out, hpct_comm *comm, const bool *wanted, int seconds);
 void hpct_peers_close(hpct_peers *peers); /* allows NULL */
 
+int hpct_peers_fd(const hpct_peers *peers, int rank); /* still owned; -1: not connected */
+
+/* For who uses that: what to return when the connection broke, once the watch has had the time to
+ * say who was lost first, and to end this process. */
+hpct_status hpct_peers_lost(int rank, const char *how);
+
 #define HPCT_PEERS_PIECES 4
 
 /* One message to a rank and one from a rank (which may be the same), each in pieces that follow one

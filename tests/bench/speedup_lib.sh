@@ -34,11 +34,26 @@ rate() {
     shift
     rm -f "$home/bench.json"
     on "$nodes" hpc-train bench --steps "$steps" --summary-json bench.json "$@" || { echo -; return; }
-    sed -n 's/^ *"images_per_second": \([0-9.e+]*\).*/\1/p' "$home/bench.json"
+    per_second "$home/bench.json"
+}
+
+per_second() { sed -n 's/^ *"images_per_second": \([0-9.e+]*\).*/\1/p' "$1"; }
+
+# apart OPTION…: images per second of two nodes together that train each alone at the same time: what this machine's cores make
+# when nothing has to be sent. A virtual machine's cores may share one real core, for minutes at a time.
+apart() {
+    rm -f "$home"/bench.[01].json
+    # shellcheck disable=SC2016 # the task's shell expands
+    on 2 bash -c 'exec env -i PATH="$PATH" HOME="$HOME" OMP_NUM_THREADS=1 hpc-train bench --summary-json "bench.$SLURM_PROCID.json" "$@"' \
+        task --steps "$steps" "$@" || { echo -; return; }
+    echo "$(per_second "$home/bench.0.json") $(per_second "$home/bench.1.json")" | awk '{ print $1 + $2 }'
 }
 
 # The median of the numbers in standard input, one a line; "-" without any.
 median() { grep -v '^-*$' | sort -g | awk '{ v[NR] = $1 } END { print NR == 0 ? "-" : NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'; }
+
+# The least and the most of the numbers in standard input.
+span() { grep -v '^-*$' | sort -g | awk 'NR == 1 { least = $1 } END { print NR == 0 ? "-" : least " to " $1 }'; }
 
 divide() { awk -v a="$1" -v b="$2" -v f="${3:-%.2f}" 'BEGIN { if (a + 0 > 0 && b + 0 > 0) printf f "\n", a / b; else print "-" }'; }
 

@@ -24,6 +24,10 @@ ok $? "3 ranks, one bucket" || diag "$(cat "$work/whole.out")"
 same_as_one 3 --model mnist-cnn "${strategy[@]}" --bucket-bytes 400000
 bytes_are $((4 * (2770640 + 6)))
 is "$(cmp "$work/whole.safetensors" "$work/many.safetensors" 2>&1)" "" "28 buckets have the weights of one, bit by bit"
+# Over connections of our own, as between nodes without a fast fabric.
+HPC_TRAIN_SUMS=tcp train 3 many --model mnist-cnn "${from[@]}" "${strategy[@]}" --bucket-bytes 400000
+ok $? "3 ranks over TCP" || diag "$(cat "$work/many.out")"
+is "$(cmp "$work/whole.safetensors" "$work/many.safetensors" 2>&1)" "" "which has the same weights"
 # Nothing travels while backward computes what is accumulated yet.
 reference --model mnist-convnet --gradient-accumulation 3
 same_as_one 3 --model mnist-convnet --gradient-accumulation 3 "${strategy[@]}" --bucket-bytes 4096

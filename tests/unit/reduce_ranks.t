@@ -14,7 +14,7 @@ numbers="2 3 5"
 [ -z "${HPC_TRAIN_LONG-}" ] || numbers="2 3 4 5 7"
 # shellcheck disable=SC2086 # several words
 set -- $numbers
-echo "1..$((2 * $# + 5))"
+echo "1..$((3 * $# + 7))"
 number=0
 check() { # NAME CONDITION...
     local name=$1
@@ -33,6 +33,10 @@ for n; do
     check "$n ranks: fp32, bf16 and fp16, flat and by nodes" [ $? = 0 ]
 done
 for n; do
+    ranks "$n" -x HPC_TRAIN_SUMS=tcp "$program"
+    check "$n ranks: the same as letters" [ $? = 0 ]
+done
+for n; do
     ranks "$n" "$program" own
     check "$n ranks: sums and gathers over connections of our own" [ $? = 0 ]
 done
@@ -40,6 +44,9 @@ ranks 3 "$program" network
 check "the network costs something, the same for all ranks ($out)" [ $? = 0 ]
 ranks 3 sh -c '"$0" lost; echo "ended with $?"' "$program"
 check "a rank lost under way: others end with 69" [ "$(grep -c '^ended with 69$' <<<"$out")" -ge 1 ]
+check "and it is named" grep -q "rank 2" <<<"$out"
+ranks 3 -x HPC_TRAIN_SUMS=tcp sh -c '"$0" lost; echo "ended with $?"' "$program"
+check "a rank lost while letters are under way: others end with 69" [ "$(grep -c '^ended with 69$' <<<"$out")" -ge 1 ]
 check "and it is named" grep -q "rank 2" <<<"$out"
 ranks 3 sh -c '"$0" own-lost; echo "ended with $?"' "$program"
 check "a rank lost while others sleep in a sum: they end with 69" [ "$(grep -c '^ended with 69$' <<<"$out")" -ge 1 ]

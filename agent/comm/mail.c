@@ -1,0 +1,300 @@
+/* Letters over connections: a queue for what goes out, a header before each, one letter at a time
+ * coming in. */
+#include "agent/comm/mail.h"
+
+#include "agent/comm/peers.h"
+#include "base/status.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define EVENTS 64
+
+typedef struct header {
+    uint32_t tag;
+    uint32_t zero;
+    uint64_t bytes;
+} header;
+
+/* To one rank. */
+typedef struct line {
+    int rank, fd; /* fd -1: none */
+    hpct_letter *first, *last;
+    header out, in;
+    size_t out_filled, in_filled; /* bytes of these that went, or came */
+    hpct_letter *arriving;        /* whose header is in `in` */
+    bool held;                    /* that one's place is not free yet */
+    bool ended;                   /* the other end has closed it, and owes nothing */
+    bool full;                    /* more does not go out now */
+    uint32_t interest;            /* epoll's events */
+    hpct_letter **expected;
+    int num_expected, room;
+} line;
+
+struct hpct_mail {
+    hpct_peers *peers;
+    int epoll, size, held;
+    line *lines; /* [size] */
+};
+
+/* ---- opening ---- */
+
+static hpct_status failed(const char *what)
+{
+    return hpct_fail(HPCT_ERR_INTERNAL, "%s: %s", what, strerror(errno));
+}
+
+/* What this line waits for. */
+static hpct_status set_interest(hpct_mail *mail, line *l)
+{
+    uint32_t interest = (l->held || l->ended ? 0U : EPOLLIN) | (l->full ? EPOLLOUT : 0U);
+    struct epoll_event event = {.events = interest, .data = {.ptr = l}};
+    if (interest == l->interest)
+        return HPCT_OK;
+    l->interest = interest;
+    return epoll_ctl(mail->epoll, EPOLL_CTL_MOD, l->fd, &event) == 0 ? HPCT_OK
+                                                                     : failed("epoll_ctl");
+}
+
+static hpct_status add_lines(hpct_mail *mail, const bool *wanted)
+{
+    for (int rank = 0; rank < mail->size; rank++) {
+        line *l = &mail->lines[rank];
+        struct epoll_event event = {.events = EPOLLIN, .data = {.ptr = l}};
+        *l = (line){.rank = rank, .fd = -1, .interest = EPOLLIN};
+        if (!wanted[rank])
+            continue;
+        l->fd = hpct_peers_fd(mail->peers, rank);
+        if (epoll_ctl(mail->epoll, EPOLL_CTL_ADD, l->fd, &event) != 0)
+            return failed("epoll_ctl");
+    }
+    return HPCT_OK;
+}
+
+hpct_status hpct_mail_open(hpct_mail **out, hpct_comm *comm, const bool *wanted, int seconds)
+{
+    hpct_mail *mail = calloc(1, sizeof *mail);
+    if (mail != NULL) {
+        mail->size = comm->size;
+        mail->lines = calloc((size_t) comm->size, sizeof *mail->lines);
+        mail->epoll = epoll_create1(EPOLL_CLOEXEC);
+    }
+    float missing = mail == NULL || mail->lines == NULL || mail->epoll < 0;
+    hpct_status status = comm->ops->allreduce_sum(comm, &missing, 1);
+    if (status == HPCT_OK && missing > 0)
+        status = hpct_fail(HPCT_ERR_INTERNAL, "%.0f ranks have no memory or no epoll for messages",
+                           (double) missing);
+    if (status == HPCT_OK)
+        status = hpct_peers_open(&mail->peers, comm, wanted, seconds);
+    if (status == HPCT_OK)
+        status = add_lines(mail, wanted);
+    if (status != HPCT_OK) {
+        hpct_mail_close(mail);
+        return status;
+    }
+    *out = mail;
+    return HPCT_OK;
+}
+
+void hpct_mail_close(hpct_mail *mail)
+{
+    if (mail == NULL)
+        return;
+    for (int rank = 0; mail->lines != NULL && rank < mail->size; rank++)
+        free(mail->lines[rank].expected);
+    if (mail->epoll >= 0)
+        close(mail->epoll);
+    hpct_peers_close(mail->peers);
+    free(mail->lines);
+    free(mail);
+}
+
+bool hpct_mail_reaches(const hpct_mail *mail, int rank)
+{
+    return mail != NULL && mail->lines[rank].fd >= 0;
+}
+
+/* ---- letters ---- */
+
+hpct_status hpct_mail_expect(hpct_mail *mail, hpct_letter *letter)
+{
+    line *l = &mail->lines[letter->rank];
+    if (l->num_expected == l->room) {
+        int room = l->room > 0 ? 2 * l->room : 16;
+        hpct_letter **expected = realloc(l->expected, (size_t) room * sizeof(hpct_letter *));
+        if (expected == NULL)
+            return hpct_fail_memory((size_t) room * sizeof(hpct_letter *));
+        l->expected = expected;
+        l->room = room;
+    }
+    l->expected[l->num_expected++] = letter;
+    return HPCT_OK;
+}
+
+void hpct_mail_forget(hpct_mail *mail, hpct_letter *letter)
+{
+    line *l = &mail->lines[letter->rank];
+    if (l->arriving == letter)
+        l->arriving = NULL;
+    for (hpct_letter **at = &l->first; *at != NULL; at = &(*at)->next) {
+        if (*at == letter) {
+            *at = letter->next;
+            break;
+        }
+    }
+    for (int i = 0; i < l->num_expected; i++) {
+        if (l->expected[i] == letter)
+            l->expected[i--] = l->expected[--l->num_expected];
+    }
+}
+
+void hpct_mail_renew(hpct_letter *letter)
+{
+    letter->moved = 0;
+    letter->asked = letter->through = false;
+}
+
+static hpct_status send_waiting(hpct_mail *mail, line *l);
+
+hpct_status hpct_mail_start(hpct_mail *mail, hpct_letter *letter)
+{
+    line *l = &mail->lines[letter->rank];
+    letter->asked = true;
+    if (l->ended && !letter->through)
+        return hpct_peers_lost(l->rank, "the other end closed it");
+    if (letter->receives)
+        return HPCT_OK;
+    letter->next = NULL;
+    if (l->first == NULL)
+        l->first = letter;
+    else
+        l->last->next = letter;
+    l->last = letter;
+    return l->full ? HPCT_OK : send_waiting(mail, l);
+}
+
+/* ---- moving ---- */
+
+/* Whether this rank still needs the other one. */
+static bool is_owed(const line *l)
+{
+    bool owed = l->first != NULL || l->in_filled > 0;
+    for (int i = 0; i < l->num_expected; i++)
+        owed = owed || (l->expected[i]->asked && !l->expected[i]->through);
+    return owed;
+}
+
+/* Of send or recv. A rank that is done closes before those are that wait for others. */
+static hpct_status outcome(hpct_mail *mail, line *l, ssize_t bytes)
+{
+    if (bytes > 0 || (bytes < 0 && (errno == EAGAIN || errno == EINTR)))
+        return HPCT_OK;
+    if (is_owed(l))
+        return hpct_peers_lost(l->rank, bytes == 0 ? "the other end closed it" : strerror(errno));
+    l->ended = true;
+    return epoll_ctl(mail->epoll, EPOLL_CTL_DEL, l->fd, NULL) == 0 ? HPCT_OK : failed("epoll_ctl");
+}
+
+static hpct_status send_waiting(hpct_mail *mail, line *l)
+{
+    hpct_status status = HPCT_OK;
+    while (l->first != NULL && status == HPCT_OK) {
+        hpct_letter *letter = l->first;
+        l->out = (header){.tag = letter->tag, .bytes = letter->bytes};
+        struct iovec pieces[] = {{(char *) &l->out + l->out_filled, sizeof l->out - l->out_filled},
+                                 {letter->data + letter->moved, letter->bytes - letter->moved}};
+        struct msghdr message = {.msg_iov = pieces, .msg_iovlen = 2};
+        ssize_t bytes = sendmsg(l->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+        status = outcome(mail, l, bytes);
+        size_t sent = bytes > 0 ? (size_t) bytes : 0,
+               of_header = sent < pieces[0].iov_len ? sent : pieces[0].iov_len;
+        l->out_filled += of_header;
+        letter->moved += sent - of_header;
+        if (letter->moved < letter->bytes)
+            break;
+        letter->through = true;
+        l->first = letter->next;
+        l->out_filled = 0;
+    }
+    l->full = l->first != NULL;
+    return status == HPCT_OK ? set_interest(mail, l) : status;
+}
+
+static hpct_status find_place(line *l)
+{
+    for (int i = 0; i < l->num_expected && l->arriving == NULL; i++) {
+        if (l->expected[i]->tag == l->in.tag)
+            l->arriving = l->expected[i];
+    }
+    if (l->arriving == NULL || l->arriving->bytes != l->in.bytes)
+        return hpct_fail(HPCT_ERR_INTERNAL,
+                         "rank %d sent message %u of %llu bytes, which is not expected", l->rank,
+                         l->in.tag, (unsigned long long) l->in.bytes);
+    return HPCT_OK;
+}
+
+static bool has_place(const hpct_letter *letter)
+{
+    return !letter->through && (letter->early || letter->asked);
+}
+
+static hpct_status receive_waiting(hpct_mail *mail, line *l)
+{
+    hpct_status status = HPCT_OK;
+    for (ssize_t bytes = 1; bytes > 0 && status == HPCT_OK;) {
+        hpct_letter *letter = l->arriving;
+        if (letter != NULL && !has_place(letter))
+            break;
+        if (letter == NULL) {
+            bytes = recv(l->fd, (char *) &l->in + l->in_filled, sizeof l->in - l->in_filled,
+                         MSG_DONTWAIT);
+            status = outcome(mail, l, bytes);
+            l->in_filled += bytes > 0 ? (size_t) bytes : 0;
+            if (status == HPCT_OK && l->in_filled == sizeof l->in)
+                status = find_place(l);
+            continue;
+        }
+        bytes =
+            recv(l->fd, letter->data + letter->moved, letter->bytes - letter->moved, MSG_DONTWAIT);
+        status = outcome(mail, l, bytes);
+        letter->moved += bytes > 0 ? (size_t) bytes : 0;
+        if (letter->moved == letter->bytes) {
+            letter->through = true;
+            l->arriving = NULL;
+            l->in_filled = 0;
+        }
+    }
+    bool held = l->arriving != NULL && !has_place(l->arriving);
+    mail->held += (int) held - (int) l->held;
+    l->held = held;
+    return status == HPCT_OK && !l->ended ? set_interest(mail, l) : status;
+}
+
+hpct_status hpct_mail_move(hpct_mail *mail, int wait_ms)
+{
+    struct epoll_event events[EVENTS];
+    hpct_status status = HPCT_OK;
+    for (int rank = 0; mail->held > 0 && rank < mail->size && status == HPCT_OK; rank++) {
+        line *l = &mail->lines[rank];
+        if (l->held && has_place(l->arriving)) {
+            status = receive_waiting(mail, l);
+            wait_ms = 0;
+        }
+    }
+    int num = status == HPCT_OK ? epoll_wait(mail->epoll, events, EVENTS, wait_ms) : 0;
+    if (num < 0 && errno != EINTR)
+        return failed("epoll_wait");
+    for (int i = 0; i < num && status == HPCT_OK; i++) {
+        line *l = events[i].data.ptr;
+        if (events[i].events & ~(uint32_t) EPOLLOUT)
+            status = l->held ? HPCT_OK : receive_waiting(mail, l);
+        if (status == HPCT_OK && (events[i].events & EPOLLOUT))
+            status = send_waiting(mail, l);
+    }
+    return status;
+}
