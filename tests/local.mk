@@ -25,11 +25,16 @@ endif
 check_PROGRAMS += $(unit_tests) $(fuzz_targets)
 TESTS += $(unit_tests) $(fuzz_targets)
 
-# Tests of the build itself: a second one with sanitizers, valgrind, what configure says.
-build_tests = tests/build/command.t tests/build/completion.t tests/build/configure.t tests/build/documents.t tests/build/examples.t tests/build/install.t tests/build/plan.t tests/build/sanitizers.t tests/build/training.t tests/build/valgrind.t
+# Tests of the build itself: a second one with sanitizers, valgrind, what configure says. The two longest, which compute, come
+# first, and beside them those of the cluster, which mostly wait.
+second_build_tests = tests/build/sanitizers.t tests/build/valgrind.t
+build_tests = tests/build/command.t tests/build/completion.t tests/build/configure.t tests/build/documents.t \
+	tests/build/examples.t tests/build/install.t tests/build/plan.t tests/build/training.t
+TESTS += $(second_build_tests)
+include tests/cluster/local.mk
 TESTS += $(build_tests)
 long_tests += tests/build/strategy_sanitizers.t
-EXTRA_DIST += $(build_tests) tests/build/strategy_sanitizers.t tests/build/lib.sh tests/build/lsan.supp tests/build/valgrind.supp
+EXTRA_DIST += $(second_build_tests) $(build_tests) tests/build/strategy_sanitizers.t tests/build/lib.sh tests/build/lsan.supp tests/build/valgrind.supp
 check_LTLIBRARIES += tests/build/keep_modules.la
 tests_build_keep_modules_la_SOURCES = tests/build/keep_modules.c
 tests_build_keep_modules_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
@@ -58,7 +63,6 @@ include tests/fuzz/local.mk
 include tests/gpu/local.mk
 include tests/stage/local.mk
 include tests/fuzz/agent.mk
-include tests/cluster/local.mk
 include tests/packages/local.mk
 
 # Suites that take minutes: `make check-long` runs these and, with HPC_TRAIN_LONG=1 set, those of
