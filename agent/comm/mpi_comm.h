@@ -4,6 +4,7 @@
 #define HPCT_COMM_MPI_COMM_H
 
 #include "agent/comm/comm.h"
+#include "agent/comm/grid.h"
 #include "agent/comm/mail.h"
 
 #include <mpi.h>
@@ -17,8 +18,8 @@ typedef struct mpi_comm {
     bool part;                 /* made by split: MPI itself is the whole group's */
     int streams;               /* open ones */
     hpct_comm_mpi_place place;
-    hpct_mail *mail; /* to ranks on other nodes; NULL: none is used, or none has been asked for */
-    bool mail_asked;
+    hpct_mail *mail;   /* to ranks on other nodes; NULL: none is used, or was needed so far */
+    bool without_mail; /* MPI is better */
 } mpi_comm;
 
 /* HPCT_ERR_PEER, naming the call, unless it is MPI_SUCCESS. */
@@ -33,8 +34,9 @@ bool hpct_mpi_is_done(const hpct_reduction *reduction);
 hpct_status hpct_mpi_wait(hpct_reduction *reduction);
 void hpct_mpi_release(hpct_reduction *reduction);
 
-/* Once: connects to the ranks on other nodes where that is better than MPI; collective. */
-hpct_status hpct_mpi_open_mail(mpi_comm *mpi);
+/* Connects, once, to the ranks of the first grid that are on other nodes, where that is better than
+ * MPI and they are not very many; collective. NULL: this rank has failed, and all fail. */
+hpct_status hpct_mpi_open_mail(mpi_comm *mpi, const hpct_grid *grid);
 /* Fails on all ranks if on one; nobody goes on before all have come so far. */
 hpct_status hpct_mpi_meet(mpi_comm *mpi, hpct_status status);
 

@@ -5,30 +5,59 @@
 
 #include <stdlib.h>
 
-hpct_status hpct_mpi_open_mail(mpi_comm *mpi)
+#define MOST_PEERS 64 /* of a rank; with more of them MPI connects to who is needed */
+
+/* Those of a grid that are elsewhere. */
+static int mark_wanted(const hpct_grid *grid, const int *places, int rank, bool *wanted)
+{
+    int num = 0;
+    for (int i = 0; i < grid->num_members; i++)
+        wanted[grid->members[i]] = places[grid->members[i]] != places[rank];
+    for (int i = 0; grid->column != NULL && i < grid->num_groups; i++)
+        wanted[grid->column[i]] = places[grid->column[i]] != places[rank];
+    for (int i = 0; i < grid->num_members; i++)
+        num += wanted[grid->members[i]];
+    for (int i = 0; grid->column != NULL && i < grid->num_groups; i++)
+        num += wanted[grid->column[i]];
+    return num;
+}
+
+/* With room for what it needs: [size] each. */
+static hpct_status open_to(mpi_comm *mpi, const hpct_grid *grid, int *places, bool *wanted)
+{
+    hpct_comm *comm = &mpi->base;
+    int place = hpct_fabric_tcp_everywhere() ? comm->rank : mpi->place.node;
+    /* how many ranks have failed, want somebody, or too many */
+    float any[2] = {grid == NULL || places == NULL || wanted == NULL, 0};
+    hpct_status status = comm->ops->allreduce_sum(comm, any, 1);
+    if (status != HPCT_OK || any[0] > 0)
+        return status != HPCT_OK ? status : hpct_fail_memory((size_t) comm->size * sizeof *places);
+    status = comm->ops->allgather(comm, &place, places, sizeof place);
+    if (status != HPCT_OK)
+        return status;
+    int num = mark_wanted(grid, places, comm->rank, wanted);
+    any[0] = num > 0;
+    any[1] = num > MOST_PEERS;
+    status = comm->ops->allreduce_sum(comm, any, 2);
+    mpi->without_mail = any[0] == 0;
+    return status == HPCT_OK && any[0] > 0 && any[1] == 0
+               ? hpct_mail_open(&mpi->mail, comm, wanted, mpi->place.seconds)
+               : status;
+}
+
+hpct_status hpct_mpi_open_mail(mpi_comm *mpi, const hpct_grid *grid)
 {
     size_t size = (size_t) mpi->base.size;
-    bool own = false, any = false;
-    int place = hpct_fabric_tcp_everywhere() ? mpi->base.rank : mpi->place.node;
-    if (mpi->mail_asked)
+    bool own = false;
+    if (mpi->mail != NULL || mpi->without_mail)
         return HPCT_OK;
-    mpi->mail_asked = true;
+    hpct_status status = hpct_fabric_choose(&own, &mpi->base, mpi->place.num_nodes);
+    mpi->without_mail = !own;
+    if (status != HPCT_OK || !own)
+        return status;
     int *places = calloc(size, sizeof *places);
     bool *wanted = calloc(size, sizeof *wanted);
-    hpct_status status = hpct_fabric_choose(&own, &mpi->base, mpi->place.num_nodes);
-    float missing = places == NULL || wanted == NULL;
-    if (status == HPCT_OK && own)
-        status = mpi->base.ops->allreduce_sum(&mpi->base, &missing, 1);
-    if (status == HPCT_OK && own && missing > 0)
-        status = hpct_fail_memory(size * sizeof *places);
-    if (status == HPCT_OK && own)
-        status = mpi->base.ops->allgather(&mpi->base, &place, places, sizeof place);
-    for (size_t rank = 0; rank < size && status == HPCT_OK && own; rank++) {
-        wanted[rank] = places[rank] != place;
-        any = any || places[rank] != places[0];
-    }
-    if (status == HPCT_OK && any)
-        status = hpct_mail_open(&mpi->mail, &mpi->base, wanted, mpi->place.seconds);
+    status = open_to(mpi, grid, places, wanted);
     free(places);
     free(wanted);
     return status == HPCT_ERR_PEER ? hpct_fail_within(status, "HPC_TRAIN_SUMS=mpi avoids this")

@@ -6,7 +6,6 @@
  * Own messages instead of MPI_Iallreduce: the order of additions is fixed, 16-bit numbers are added
  * up in fp32, there are two rounds of messages whatever the number of ranks, where Open MPI's ring
  * has 2 (ranks - 1) that each wait for a call; and nothing is allocated in a step. */
-#include "agent/comm/grid.h"
 #include "agent/comm/mpi_comm.h"
 #include "agent/comm/wire.h"
 #include "base/status.h"
@@ -220,30 +219,32 @@ static hpct_status allocate(hpct_reduction *r)
     return ok ? HPCT_OK : hpct_fail_memory(r->options.count * sizeof(float));
 }
 
-hpct_status hpct_mpi_prepare(hpct_comm *comm, hpct_reduction **out,
-                             const hpct_reduction_options *options)
+static hpct_status make(hpct_reduction *r, mpi_comm *mpi, const hpct_reduction_options *options)
 {
-    mpi_comm *mpi = (mpi_comm *) comm;
-    hpct_status status = hpct_mpi_open_mail(mpi);
-    if (status != HPCT_OK)
-        return status;
-    if (options->count > INT_MAX || mpi->tag > MAX_TAG)
-        return hpct_fail(HPCT_ERR_INTERNAL, "a reduction of %zu floats, number %d", options->count,
-                         mpi->tag / TAGS);
-    hpct_reduction *r = calloc(1, sizeof *r);
-    if (r == NULL)
-        return hpct_fail_memory(sizeof *r);
     r->mpi = mpi;
     r->options = *options;
     r->options.groups = NULL;
     r->at = PHASES;
     r->tag = mpi->tag;
-    mpi->tag += TAGS;
-    status = hpct_grid_make(&r->grid, options->groups, comm->rank, comm->size);
+    hpct_status status =
+        hpct_grid_make(&r->grid, options->groups, mpi->base.rank, mpi->base.size);
     if (status == HPCT_OK && owns(r))
         r->slice = hpct_grid_part(options->count, r->grid.owners, r->grid.member);
-    if (status == HPCT_OK)
-        status = allocate(r);
+    return status == HPCT_OK ? allocate(r) : status;
+}
+
+hpct_status hpct_mpi_prepare(hpct_comm *comm, hpct_reduction **out,
+                             const hpct_reduction_options *options)
+{
+    mpi_comm *mpi = (mpi_comm *) comm;
+    if (options->count > INT_MAX || mpi->tag > MAX_TAG)
+        return hpct_fail(HPCT_ERR_INTERNAL, "a reduction of %zu floats, number %d", options->count,
+                         mpi->tag / TAGS);
+    hpct_reduction *r = calloc(1, sizeof *r);
+    hpct_status own = r != NULL ? make(r, mpi, options) : hpct_fail_memory(sizeof *r);
+    hpct_status status = hpct_mpi_open_mail(mpi, own == HPCT_OK ? &r->grid : NULL);
+    mpi->tag += TAGS;
+    status = own != HPCT_OK ? own : status;
     if (status == HPCT_OK)
         status = plan_messages(r);
     if (mpi->mail != NULL)

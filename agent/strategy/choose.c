@@ -49,17 +49,14 @@ static hpct_status enter(choice *c, int i)
         return HPCT_OK;
     *trial = (hpct_trial){.context = c->context,
                           .options = hpct_candidate_options(one, c->given),
-                          .global_count = c->global_batch,
-                          .period = 1};
+                          .global_count = c->global_batch};
     trial->options.compression.warmup_steps = -1; /* what all later steps are like */
-    if (one->scheme == HPCT_SCHEME_LOCAL_SGD) {
-        int steps = trial->options.local_steps;
+    if (one->scheme == HPCT_SCHEME_LOCAL_SGD)
         trial->options.local_warmup_steps = -1;
-        trial->period = steps > 0 ? steps : HPCT_LOCAL_STEPS;
-    }
     hpct_status status = hpct_strategy_find(&trial->ops, &trial->options);
     if (status != HPCT_OK)
         return status;
+    trial->period = hpct_strategy_period(trial->ops, &trial->options);
     trial->count = trial->ops->whole_batch ? c->global_batch
                                            : (int) hpct_slice(c->global_batch, rank, size, &begin);
     return hpct_batch_fits(c->context, c->model, &(hpct_batch_options){.strategy = trial->options},

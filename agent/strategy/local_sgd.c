@@ -76,7 +76,7 @@ static hpct_status local_open(hpct_strategy **out, const hpct_strategy_plan *pla
     l->base.ops = &hpct_local_sgd;
     l->base.model = l->model = plan->model;
     l->comm = hpct_context_comm(plan->context);
-    l->interval = o->local_steps > 0 ? o->local_steps : HPCT_LOCAL_STEPS;
+    l->interval = hpct_strategy_period(&hpct_local_sgd, o);
     l->warmup = o->local_warmup_steps == 0 ? HPCT_LOCAL_WARMUP_STEPS : o->local_warmup_steps;
     if (l->comm->size > 1)
         hpct_model_set_replicas(l->model,

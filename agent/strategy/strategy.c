@@ -82,6 +82,13 @@ static hpct_status check_replicas(const hpct_strategy_ops *ops,
     return HPCT_OK;
 }
 
+int hpct_strategy_period(const hpct_strategy_ops *ops, const hpct_strategy_options *options)
+{
+    if (ops != &hpct_local_sgd)
+        return 1;
+    return options->local_steps > 0 ? options->local_steps : HPCT_LOCAL_STEPS;
+}
+
 int hpct_strategy_replicas(const hpct_strategy_options *options)
 {
     return options->replicas > 1 ? options->replicas : 1;

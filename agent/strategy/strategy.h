@@ -134,6 +134,9 @@ hpct_status hpct_strategy_find(const hpct_strategy_ops **out, const hpct_strateg
 hpct_status hpct_strategy_check_device(const hpct_strategy_ops *ops,
                                        const hpct_strategy_options *options, hpct_model *model);
 
+/* Steps after which all is as before: from one average of local-sgd to the next, else 1. */
+int hpct_strategy_period(const hpct_strategy_ops *ops, const hpct_strategy_options *options);
+
 /* Replicas of each rank: options->replicas, or 1. */
 int hpct_strategy_replicas(const hpct_strategy_options *options);
 

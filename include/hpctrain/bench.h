@@ -30,7 +30,7 @@ typedef struct hpct_bench_options {
 } hpct_bench_options;
 
 typedef struct hpct_bench_result {
-    double step_seconds;      /* median, of rank 0 */
+    double step_seconds; /* median, of rank 0; with local-sgd of whole rounds, averages included */
     double images_per_second; /* global batch over step_seconds */
 } hpct_bench_result;
 
