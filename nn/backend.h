@@ -116,6 +116,18 @@ typedef struct hpct_device {
     /* fp32 to numbers in `values`, which are not fp32, and back; of the device both. */
     hpct_status (*to_values)(hpct_precision values, size_t count, const float *from, float *to);
     hpct_status (*from_values)(hpct_precision values, size_t count, const float *from, float *to);
+
+    /* Parts of a step that are made again (nn/replay.h); NULL: it has none. After `record` calls
+     * are noted, and not made, until `end_record`, from which on `replay` makes them all, in their
+     * order, as often as it is called. A call that cannot be noted fails there at the latest. */
+    hpct_status (*record)(void);
+    hpct_status (*end_record)(void **recording);
+    hpct_status (*replay)(void *recording);
+    void (*drop_recording)(void *recording);
+    /* What noted calls take instead of what they were noted with: of operations seed, step and
+     * first sample; of an update the learning rate and bias_1 and bias_2, the rest being alike. */
+    hpct_status (*set_draws)(uint64_t seed, int64_t step, int64_t first_sample);
+    hpct_status (*set_rates)(const hpct_update_call *call);
 } hpct_device;
 
 typedef struct hpct_backend {

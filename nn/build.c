@@ -6,6 +6,7 @@
 #include "base/status.h"
 #include "nn/emulate.h"
 #include "nn/merged.h"
+#include "nn/replay.h"
 
 #include <malloc.h>
 #include <stdlib.h>
@@ -50,6 +51,7 @@ void hpct_run_free(hpct_run *run)
 {
     if (run == NULL)
         return;
+    hpct_recordings_free(run);
     for (int i = 0; i < run->num_nodes; i++) {
         if (run->nodes[i].op != NULL)
             run->nodes[i].op->class->destroy(run->nodes[i].op);

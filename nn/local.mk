@@ -63,6 +63,7 @@ nn_libnn_la_SOURCES = \
 	nn/profile.c \
 	nn/profile.h \
 	nn/record.c \
+	nn/replay.c \
 	nn/record.h \
 	nn/replicas.h \
 	nn/run.h \

@@ -108,9 +108,10 @@ struct hpct_run {
 
     hpct_run_stage stage;
     int stage_n;
-    bool stage_training;       /* what the forward of this stage was called with */
-    hpct_run_times *times;     /* NULL: nobody profiles */
-    hpct_emulation *emulation; /* NULL: the step computes */
+    bool stage_training;                /* what the forward of this stage was called with */
+    hpct_run_times *times;              /* NULL: nobody profiles */
+    hpct_emulation *emulation;          /* NULL: the step computes */
+    struct hpct_recordings *recordings; /* nn/replay.h; NULL: none yet */
 };
 
 void hpct_run_free(hpct_run *run);

@@ -3,6 +3,7 @@
 
 #include "base/status.h"
 #include "nn/emulate.h"
+#include "nn/replay.h"
 
 static hpct_status find_batch(const hpct_model *model, int n, int *batch)
 {
@@ -90,6 +91,43 @@ static hpct_status refresh(const hpct_model *model, int batch, int n)
     return status;
 }
 
+static hpct_status call_forward(hpct_model *model, int batch, int n)
+{
+    const hpct_run *run = model->run;
+    hpct_status status = refresh(model, batch, n);
+    for (int i = 0; i < run->num_nodes && status == HPCT_OK; i++) {
+        hpct_op_call call = make_call(model, &run->nodes[i], batch, n);
+        double begin = hpct_run_began(run);
+        status = hpct_emulate_forward(model, i, &call);
+        hpct_run_ended(run, HPCT_TIME_FORWARD(i), begin);
+        if (status == HPCT_OK && model->watcher.pause != NULL)
+            status = model->watcher.pause(model->watcher.argument);
+    }
+    return status;
+}
+
+static hpct_status forward_training(hpct_model *model, int batch, int n)
+{
+    hpct_run *run = model->run;
+    hpct_status status;
+    const hpct_device *device = run->backend->device;
+    hpct_recording_key key = {.part = HPCT_RECORDED_FORWARD, .n = n, .stale = run->stale};
+    if (device != NULL && device->set_draws != NULL) {
+        status = device->set_draws(model->position.seed, model->position.step,
+                                   model->position.first_sample);
+        if (status != HPCT_OK)
+            return status;
+    }
+    if (hpct_recording_begin(model, &key, &status) == HPCT_RECORDING_CALL) {
+        do {
+            run->stale = key.stale;
+            status = call_forward(model, batch, n);
+        } while (hpct_recording_end(model, &status));
+    }
+    run->stale = run->stale && status != HPCT_OK;
+    return status;
+}
+
 hpct_status hpct_model_forward(hpct_model *model, int n, bool training)
 {
     int batch;
@@ -107,15 +145,7 @@ hpct_status hpct_model_forward(hpct_model *model, int n, bool training)
         run->times->step++;
     status = hpct_run_send_input(model, run, n);
     if (status == HPCT_OK)
-        status = refresh(model, batch, n);
-    for (int i = 0; i < run->num_nodes && status == HPCT_OK; i++) {
-        hpct_op_call call = make_call(model, &run->nodes[i], batch, n);
-        double begin = hpct_run_began(run);
-        status = hpct_emulate_forward(model, i, &call);
-        hpct_run_ended(run, HPCT_TIME_FORWARD(i), begin);
-        if (status == HPCT_OK && model->watcher.pause != NULL)
-            status = model->watcher.pause(model->watcher.argument);
-    }
+        status = training ? forward_training(model, batch, n) : call_forward(model, batch, n);
     if (status == HPCT_OK)
         run->stage = HPCT_STAGE_FORWARD;
     run->stage_n = n;
@@ -153,8 +183,13 @@ hpct_status hpct_model_loss(hpct_model *model, int n, float scale, hpct_batch_su
     run->stage = wants_diff ? HPCT_STAGE_LOSS : HPCT_STAGE_FORWARD;
     double begin = hpct_run_began(run);
     hpct_status status = hpct_run_send_targets(run, n);
-    if (status == HPCT_OK && !hpct_emulate_loss(run, run->sums))
-        status = run->backend->loss(&call);
+    hpct_recording_key key = {.part = HPCT_RECORDED_LOSS, .n = n, .scale = scale};
+    if (status == HPCT_OK && !hpct_emulate_loss(run, run->sums) &&
+        (!wants_diff || hpct_recording_begin(model, &key, &status) == HPCT_RECORDING_CALL)) {
+        do
+            status = run->backend->loss(&call);
+        while (wants_diff && hpct_recording_end(model, &status));
+    }
     hpct_run_ended(run, HPCT_TIME_LOSS(run->num_nodes), begin);
     return status == HPCT_OK && sums != NULL ? hpct_model_sums(model, sums) : status;
 }
@@ -169,18 +204,10 @@ static hpct_status add_part(const hpct_run *run, const hpct_run_node *node, int 
                : backend->accumulate(count, node->diff_src[0], node->add_after, false);
 }
 
-hpct_status hpct_model_backward(hpct_model *model, int n)
+static hpct_status call_backward(hpct_model *model, int batch, int n)
 {
-    int batch;
-    hpct_status status = find_batch(model, n, &batch);
-    if (status != HPCT_OK)
-        return status;
     hpct_run *run = model->run;
-    if (run->stage != HPCT_STAGE_LOSS || run->stage_n != n)
-        return hpct_fail(HPCT_ERR_USAGE,
-                         "model %s: backward needs a loss with a scale over %d samples before it",
-                         model->name, n);
-    run->stage = HPCT_STAGE_NONE; /* gradients of activations are consumed */
+    hpct_status status = HPCT_OK;
     for (int i = run->num_nodes - 1; i >= 0 && status == HPCT_OK; i--) {
         hpct_run_node *node = &run->nodes[i];
         if (!node->backward)
@@ -195,6 +222,27 @@ hpct_status hpct_model_backward(hpct_model *model, int n)
             status = model->watcher.advance(model->watcher.argument, node->done);
         if (status == HPCT_OK && model->watcher.pause != NULL)
             status = model->watcher.pause(model->watcher.argument);
+    }
+    return status;
+}
+
+hpct_status hpct_model_backward(hpct_model *model, int n)
+{
+    int batch;
+    hpct_status status = find_batch(model, n, &batch);
+    if (status != HPCT_OK)
+        return status;
+    hpct_run *run = model->run;
+    if (run->stage != HPCT_STAGE_LOSS || run->stage_n != n)
+        return hpct_fail(HPCT_ERR_USAGE,
+                         "model %s: backward needs a loss with a scale over %d samples before it",
+                         model->name, n);
+    run->stage = HPCT_STAGE_NONE; /* gradients of activations are consumed */
+    hpct_recording_key key = {.part = HPCT_RECORDED_BACKWARD, .n = n};
+    if (hpct_recording_begin(model, &key, &status) == HPCT_RECORDING_CALL) {
+        do
+            status = call_backward(model, batch, n);
+        while (hpct_recording_end(model, &status));
     }
     return status;
 }

@@ -5,6 +5,7 @@
 #include "base/status.h"
 #include "nn/emulate.h"
 #include "nn/optimizer.h"
+#include "nn/replay.h"
 
 #include <math.h>
 
@@ -77,6 +78,24 @@ static hpct_status send_norms(const hpct_model *model)
     return status;
 }
 
+static hpct_status update_all(const hpct_model *model, const hpct_update_call *call)
+{
+    const hpct_backend *backend = model->run->backend;
+    hpct_status status;
+    hpct_recording_key key = {.part = HPCT_RECORDED_UPDATE, .gradients = call->grad};
+    if (backend->device != NULL && backend->device->set_rates != NULL) {
+        status = backend->device->set_rates(call);
+        if (status != HPCT_OK)
+            return status;
+    }
+    if (hpct_recording_begin(model, &key, &status) == HPCT_RECORDING_CALL) {
+        do
+            status = backend->update(call);
+        while (hpct_recording_end(model, &status));
+    }
+    return status;
+}
+
 hpct_status hpct_model_update_by(hpct_model *model, const float *gradients)
 {
     hpct_status status = need_training(model);
@@ -91,7 +110,7 @@ hpct_status hpct_model_update_by(hpct_model *model, const float *gradients)
     if (hpct_emulate_update(run)) {
         status = send_norms(model);
     } else {
-        status = run->backend->update(&call);
+        status = update_all(model, &call);
         run->stale = true;
     }
     hpct_run_ended(run, HPCT_TIME_UPDATE(run->num_nodes), begin);

@@ -19,7 +19,7 @@ typedef hpct_status hpct_network_sum(void *argument, float *data, size_t count);
 #define HPCT_NETWORK_MOST_FLOATS ((size_t) 1 << 22) /* of one sum that is asked for */
 
 /* Measures by sums of one number, which take `rounds` times ceil(log2 ranks) messages one after the
- * other, and of larger and larger arrays; takes about 0.1 s, on slow links as long as 1.3 MB take
+ * other, and of larger and larger arrays; takes about 0.3 s, on slow links as long as 1.3 MB take
  * four times. Every rank gets the same numbers. Collective. */
 hpct_status hpct_network_measure_sums(hpct_comm *comm, hpct_network_sum *sum, void *argument,
                                       int rounds, hpct_network *network);

@@ -28,7 +28,8 @@ typedef struct local_sgd {
     int64_t averages;      /* so far */
     hpct_step_sums open;   /* of the steps since: loss and metrics, samples */
     float sums[HPCT_ARENA_TAIL];
-    bool due, average; /* the step ends with an update, with an average */
+    bool due, average;   /* the step ends with an update, with an average */
+    hpct_reduction *sum; /* of the weights; NULL for one rank */
 } local_sgd;
 
 static bool fuses(const hpct_strategy_plan *plan)
@@ -49,8 +50,11 @@ static hpct_status local_need(const hpct_strategy_plan *plan, size_t *bytes)
 static void local_close(hpct_strategy *strategy)
 {
     local_sgd *l = (local_sgd *) strategy;
-    if (l != NULL)
-        hpct_model_set_replicas(l->model, NULL);
+    if (l == NULL)
+        return;
+    hpct_model_set_replicas(l->model, NULL);
+    if (l->sum != NULL)
+        l->comm->ops->release(l->sum);
     free(l);
 }
 
@@ -59,6 +63,14 @@ static hpct_status sum_over_ranks(void *argument, float *data, size_t count)
 {
     hpct_comm *comm = argument;
     return comm->ops->allreduce_sum(comm, data, count);
+}
+
+static hpct_status prepare_sum(local_sgd *l)
+{
+    size_t count;
+    float *weights = hpct_model_parameters(l->model, &count);
+    return l->comm->ops->prepare(l->comm, &l->sum,
+                                 &(hpct_reduction_options){.data = weights, .count = count});
 }
 
 static hpct_status local_open(hpct_strategy **out, const hpct_strategy_plan *plan)
@@ -78,9 +90,15 @@ static hpct_status local_open(hpct_strategy **out, const hpct_strategy_plan *pla
     l->comm = hpct_context_comm(plan->context);
     l->interval = hpct_strategy_period(&hpct_local_sgd, o);
     l->warmup = o->local_warmup_steps == 0 ? HPCT_LOCAL_WARMUP_STEPS : o->local_warmup_steps;
-    if (l->comm->size > 1)
+    if (l->comm->size > 1) {
         hpct_model_set_replicas(l->model,
                                 &(hpct_replicas){.sum = sum_over_ranks, .argument = l->comm});
+        status = hpct_context_agree(plan->context, prepare_sum(l));
+    }
+    if (status != HPCT_OK) {
+        local_close(&l->base);
+        return status;
+    }
     *out = &l->base;
     return HPCT_OK;
 }
@@ -159,7 +177,9 @@ static hpct_status average_weights(local_sgd *l)
     l->averages++;
     if (l->comm->size == 1)
         return HPCT_OK;
-    hpct_status status = l->comm->ops->allreduce_sum(l->comm, weights, count);
+    hpct_status status = l->comm->ops->start(l->sum);
+    if (status == HPCT_OK)
+        status = l->comm->ops->wait(l->sum);
     for (size_t i = 0; i < count; i++)
         weights[i] *= share;
     return status;

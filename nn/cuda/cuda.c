@@ -2,6 +2,7 @@
 #include "nn/cuda/cuda.h"
 
 #include "base/status.h"
+#include "nn/cuda/kernels.h"
 #include "nn/cuda/which.h"
 #include "nn/module.h"
 
@@ -109,6 +110,10 @@ static hpct_status make_handles(void)
         status = HPCT_DNN(cudnnCreate(&hpct_gpu.dnn));
     if (status == HPCT_OK)
         status = HPCT_DNN(cudnnSetStream(hpct_gpu.dnn, hpct_gpu.stream));
+    if (status == HPCT_OK)
+        status = HPCT_CUDA(cudaMalloc((void **) &hpct_gpu.now, sizeof(hpct_moment)));
+    if (status == HPCT_OK)
+        status = HPCT_CUDA(cudaMemsetAsync(hpct_gpu.now, 0, sizeof(hpct_moment), hpct_gpu.stream));
     return status;
 }
 
@@ -335,6 +340,12 @@ static const hpct_device device = {
     .wait = wait,
     .to_values = hpct_cuda_to_values,
     .from_values = hpct_cuda_from_values,
+    .record = hpct_cuda_record,
+    .end_record = hpct_cuda_end_record,
+    .replay = hpct_cuda_replay,
+    .drop_recording = hpct_cuda_drop_recording,
+    .set_draws = hpct_cuda_set_draws,
+    .set_rates = hpct_cuda_set_rates,
 };
 
 const hpct_backend hpct_backend_cuda = {

@@ -27,6 +27,9 @@ typedef struct hpct_cuda {
     cublasHandle_t blas; /* bound to the stream, as the other two */
     cublasLtHandle_t lt;
     cudnnHandle_t dnn;
+    struct hpct_moment *now; /* of the device: what differs from step to step */
+    bool recording;          /* launches are noted, and read `now` */
+    bool draws;              /* some operation has drawn random numbers */
 } hpct_cuda;
 
 /* The GPU, after hpct_cuda_open has succeeded once. */
@@ -77,6 +80,14 @@ hpct_status hpct_cuda_make_dropout(hpct_op **out, const hpct_op_spec *spec,
                                    const hpct_op_build *build);
 hpct_status hpct_cuda_make_picture(hpct_op **out, const hpct_op_spec *spec,
                                    const hpct_op_build *build);
+
+/* Recorded parts of a step, as hpct_device has them. */
+hpct_status hpct_cuda_record(void);
+hpct_status hpct_cuda_end_record(void **recording);
+hpct_status hpct_cuda_replay(void *recording);
+void hpct_cuda_drop_recording(void *recording);
+hpct_status hpct_cuda_set_draws(uint64_t seed, int64_t step, int64_t first_sample);
+hpct_status hpct_cuda_set_rates(const hpct_update_call *call);
 
 /* The other entries of the backend's table. */
 hpct_status hpct_cuda_loss(const hpct_loss_call *call);

@@ -161,11 +161,23 @@ cudaError_t hpct_launch_norm_sums(const hpct_norm *norm, const void *src, const 
 cudaError_t hpct_launch_norm_backward(const hpct_norm *norm, const void *src, const void *diff_dst,
                                       const float *sums, bool add, void *diff_src);
 
+/* ---- what differs from step to step (moment_kernels.cu) ---- */
+
+/* Launches that are replayed read it on the device. */
+typedef struct hpct_moment {
+    uint64_t seed;
+    uint32_t step, first_sample;
+    float rate, decay, bias_1, bias_2; /* hpct_update_args */
+} hpct_moment;
+
+cudaError_t hpct_launch_moment(hpct_queue queue, hpct_moment moment, hpct_moment *to);
+
 /* ---- what draws random numbers (random_kernels.cu) ---- */
 
 typedef struct hpct_drawing {
     uint64_t seed;
     uint32_t tag, step, first_sample; /* tag: hpct_draw_tag's */
+    const hpct_moment *now;           /* not NULL: seed, step and first_sample come from there */
 } hpct_drawing;
 
 /* [n][size]; forward and backward (see nn/dropout.h). */
@@ -250,6 +262,7 @@ typedef struct hpct_update_args {
     float mix_1, mix_2, bias_1, bias_2, grad_scale, clipvalue;
     float *param, *slot[2];
     const float *grad;
+    const hpct_moment *now; /* not NULL: rate, decay, bias_1 and bias_2 come from there */
 } hpct_update_args;
 
 /* One update of all ranges in the table. LAMB_MOMENTS leaves sums as hpct_launch_update_norms. */

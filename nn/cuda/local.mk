@@ -25,10 +25,12 @@ cuda_sources = \
 	nn/cuda/product.c \
 	nn/cuda/product.h \
 	nn/cuda/random.c \
+	nn/cuda/recording.c \
 	nn/cuda/softmax.c \
 	nn/cuda/tune.c \
 	nn/cuda/tune.h \
 	nn/cuda/update.c \
+	nn/cuda/update.h \
 	nn/cuda/value.cuh
 
 # Kernels, behind launchers in C.
@@ -38,6 +40,7 @@ cuda_kernels = \
 	nn/cuda/elements_kernels.cu \
 	nn/cuda/join_kernels.cu \
 	nn/cuda/loss_kernels.cu \
+	nn/cuda/moment_kernels.cu \
 	nn/cuda/norm_kernels.cu \
 	nn/cuda/random_kernels.cu \
 	nn/cuda/rows_kernels.cu \

@@ -27,6 +27,16 @@ __device__ inline words philox(const words &counter, uint64_t key)
     return {{c0, c1, c2, c3}};
 }
 
+__device__ inline hpct_drawing current(hpct_drawing d)
+{
+    if (d.now != nullptr) {
+        d.seed = d.now->seed;
+        d.step = d.now->step;
+        d.first_sample = d.now->first_sample;
+    }
+    return d;
+}
+
 /* hpct_draw_words. */
 __device__ inline words draw_words(const hpct_drawing &d, uint32_t sample, uint32_t block)
 {

@@ -10,9 +10,10 @@ constexpr uint32_t LANES = 16, GROUP = 64; /* HPCT_DROPOUT_LANES, HPCT_DROPOUT_G
 /* A thread has one block of four words, whose elements lie LANES apart. */
 template <typename T>
 __global__ void __launch_bounds__(THREADS)
-    dropout(hpct_drawing drawing, uint32_t threshold, float scale, int n, size_t size, const T *src,
+    dropout(hpct_drawing given, uint32_t threshold, float scale, int n, size_t size, const T *src,
             bool add, T *dst)
 {
+    const hpct_drawing drawing = current(given);
     const size_t block = grid_index(), first = block / LANES * GROUP + block % LANES;
     for (int s = (int) blockIdx.y; s < n && first < size; s += (int) gridDim.y) {
         const words drawn =
@@ -90,8 +91,9 @@ __device__ inline size_t crop_out_at(const hpct_crop &c, int s, int y, int x)
 /* A thread has all channels of an output cell. */
 template <typename T>
 __global__ void __launch_bounds__(THREADS)
-    crop(const __grid_constant__ hpct_crop c, hpct_drawing drawing, int n, const T *src, T *dst)
+    crop(const __grid_constant__ hpct_crop c, hpct_drawing given, int n, const T *src, T *dst)
 {
+    const hpct_drawing drawing = current(given);
     const unsigned item = blockIdx.x * blockDim.x + threadIdx.x;
     if (item >= (unsigned) c.out_h * (unsigned) c.out_w)
         return;
@@ -137,9 +139,10 @@ __device__ inline float weight_of(const between &b, int at)
 /* A thread has one channel of an input cell, and gathers. */
 template <typename T>
 __global__ void __launch_bounds__(THREADS)
-    crop_backward(const __grid_constant__ hpct_crop c, hpct_drawing drawing, int n, const T *diff,
+    crop_backward(const __grid_constant__ hpct_crop c, hpct_drawing given, int n, const T *diff,
                   bool add, T *diff_src)
 {
+    const hpct_drawing drawing = current(given);
     const unsigned item = blockIdx.x * blockDim.x + threadIdx.x, at = item / (unsigned) c.channels;
     if (at >= (unsigned) c.in_h * (unsigned) c.in_w)
         return;
@@ -195,9 +198,10 @@ cudaError_t hpct_launch_crop_backward(hpct_queue queue, hpct_number type, hpct_d
 
 template <typename T>
 __global__ void __launch_bounds__(THREADS)
-    flip(hpct_drawing drawing, int n, int h, int w, int channels, bool horizontal, bool vertical,
+    flip(hpct_drawing given, int n, int h, int w, int channels, bool horizontal, bool vertical,
          const T *src, bool add, T *dst)
 {
+    const hpct_drawing drawing = current(given);
     const unsigned item = blockIdx.x * blockDim.x + threadIdx.x,
                    row = (unsigned) w * (unsigned) channels;
     if (item >= (unsigned) h * row)

@@ -1,6 +1,7 @@
 /* The optimizer's step: groups of ranges, and for LARS, LAMB and clipping by a norm the sums that
  * come before. All of it stays on the device; where replicas have parts of a range, their sums meet
  * in the device's memory as well. */
+#include "nn/cuda/update.h"
 #include "nn/cuda/ops.h"
 
 #include "base/status.h"
@@ -50,7 +51,7 @@ typedef struct group {
     int first; /* range */
 } group;
 
-static hpct_update_args args_of(const hpct_update_call *call)
+hpct_update_args hpct_cuda_update_args(const hpct_update_call *call)
 {
     hpct_update_args args = {
         .nesterov = call->nesterov,
@@ -93,7 +94,12 @@ static hpct_update_args args_of(const hpct_update_call *call)
 
 static group group_of(const hpct_update_call *call, int first)
 {
-    return (group){call, table_of(call, first), args_of(call), first};
+    group g = {call, table_of(call, first), hpct_cuda_update_args(call), first};
+    if (hpct_gpu.recording) {
+        g.args.now = hpct_gpu.now;
+        g.args.rate = g.args.decay = g.args.bias_1 = g.args.bias_2 = 0;
+    }
+    return g;
 }
 
 static hpct_status update(const group *g)

@@ -18,6 +18,17 @@ static __device__ float shared_sums[HPCT_UPDATE_RANGES][2]; /* those again, for 
 static __device__ double all_squares;
 static __device__ float range_scale[HPCT_UPDATE_RANGES], range_rate[HPCT_UPDATE_RANGES];
 
+__device__ inline hpct_update_args current(hpct_update_args a)
+{
+    if (a.now != nullptr) {
+        a.rate = a.now->rate;
+        a.decay = a.now->decay;
+        a.bias_1 = a.now->bias_1;
+        a.bias_2 = a.now->bias_2;
+    }
+    return a;
+}
+
 /* ---- chunks ---- */
 
 /* A chunk's range, its floats, and what counts there. */
@@ -129,9 +140,10 @@ __device__ inline void leave_sums(double first, double second, double *to)
 /* ---- the update ---- */
 
 template <hpct_update_kind K, bool FIRST_SLOT>
-__global__ void __launch_bounds__(THREADS)
-    update(const __grid_constant__ hpct_update_table t, const __grid_constant__ hpct_update_args a)
+__global__ void __launch_bounds__(THREADS) update(const __grid_constant__ hpct_update_table t,
+                                                  const __grid_constant__ hpct_update_args given)
 {
+    const hpct_update_args a = current(given);
     constexpr bool has_v =
         K == HPCT_UPDATE_ADAM || K == HPCT_UPDATE_LAMB_MOMENTS || K == HPCT_UPDATE_LAMB_APPLY;
     constexpr bool applies = K == HPCT_UPDATE_LAMB_APPLY; /* reads no gradient, moves no slot */
@@ -181,9 +193,10 @@ __global__ void __launch_bounds__(THREADS)
 }
 
 __global__ void __launch_bounds__(THREADS)
-    norms(const __grid_constant__ hpct_update_table t, const __grid_constant__ hpct_update_args a,
-          bool scaled)
+    norms(const __grid_constant__ hpct_update_table t,
+          const __grid_constant__ hpct_update_args given, bool scaled)
 {
+    const hpct_update_args a = current(given);
     const uint32_t chunks = t.first_chunk[t.num_ranges];
     for (uint32_t chunk = blockIdx.x; chunk < chunks; chunk += gridDim.x) {
         const span s = span_of(t, a, chunk);
@@ -238,9 +251,11 @@ __device__ inline float shorten(double length, float limit)
 }
 
 __global__ void __launch_bounds__(HPCT_UPDATE_RANGES)
-    settle(const __grid_constant__ hpct_update_table t, const __grid_constant__ hpct_update_args a,
-           hpct_update_settle what, float limit, bool first)
+    settle(const __grid_constant__ hpct_update_table t,
+           const __grid_constant__ hpct_update_args given, hpct_update_settle what, float limit,
+           bool first)
 {
+    const hpct_update_args a = current(given);
     const int i = (int) threadIdx.x;
     if (what == HPCT_SETTLE_COUNT_ALL && i == 0) {
         double sum = first ? 0 : all_squares;

@@ -21,6 +21,12 @@ sent=$(field four bytes_sent_per_step) every=$(field all bytes_sent_per_step)
 ok "$(awk -v a="$sent" -v b="$every" 'BEGIN { print !(a > 0.399 * b && a < 0.401 * b) }')" "4 averages in 10 steps send 4 tenths ($sent of $every)"
 ok "$(awk -v a="$(field four loss)" -v b="$(field all loss)" 'BEGIN { d = a - b; print !(a > 0 && d != 0 && d * d < 0.01 * b * b) }')" "and the mean loss is near"
 
+# ---- timed by whole rounds, of which one step has the average ----
+limit 100 mpirun --allow-run-as-root --oversubscribe --bind-to none -n 2 "$top_builddir/hpc-train" bench --model mnist-convnet \
+    --batch-size 8 --steps 20 "${lossy[@]}" --summary-json "$work/bench.json" >"$work/bench.out" 2>&1
+ok $? "bench" || diag "$(cat "$work/bench.out")"
+is "$(field bench steps)" 24 "20 steps are three rounds of 8"
+
 # ---- refusals ----
 train 2 refused --model mnist-convnet --strategy local-sgd
 is "$?" 64 "it needs --allow-lossy"

@@ -2,7 +2,7 @@
 # and compiler are.
 if HAVE_CUDA
 if HAVE_CMOCKA
-unit_tests += tests/unit/test_cuda_loss tests/unit/test_cuda_ops
+unit_tests += tests/unit/test_cuda_loss tests/unit/test_cuda_moment tests/unit/test_cuda_ops
 endif
 endif
 cuda_on_host_objects = tests/unit/cuda_on_host.$(OBJEXT) tests/unit/cuda_kernels_on_host.$(OBJEXT)
@@ -15,6 +15,9 @@ cuda_on_host_libs = $(cuda_on_host_objects) $(nn_test_libs) -lstdc++ -lm
 tests_unit_test_cuda_loss_SOURCES = tests/unit/test_cuda_loss.c $(cuda_on_host_sources) tests/unit/unit.h
 tests_unit_test_cuda_loss_CPPFLAGS = $(cuda_on_host_cppflags)
 tests_unit_test_cuda_loss_LDADD = $(cuda_on_host_libs)
+tests_unit_test_cuda_moment_SOURCES = tests/unit/test_cuda_moment.c $(cuda_on_host_sources) tests/unit/unit.h
+tests_unit_test_cuda_moment_CPPFLAGS = $(cuda_on_host_cppflags)
+tests_unit_test_cuda_moment_LDADD = $(cuda_on_host_libs)
 # The cases of test_nn_ops.
 tests_unit_test_cuda_ops_SOURCES = tests/unit/test_nn_ops.c $(nn_case) $(cuda_on_host_sources) tests/unit/unit.h
 tests_unit_test_cuda_ops_CPPFLAGS = $(cuda_on_host_cppflags) -DNN_OPS_ON_HOST

@@ -4,6 +4,7 @@
 #include "nn/cuda/elements_kernels.cu"
 #include "nn/cuda/join_kernels.cu"
 #include "nn/cuda/loss_kernels.cu"
+#include "nn/cuda/moment_kernels.cu"
 #include "nn/cuda/norm_kernels.cu"
 #include "nn/cuda/random_kernels.cu"
 #include "nn/cuda/rows_kernels.cu"

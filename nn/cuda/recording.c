@@ -1,0 +1,71 @@
+/* Recorded parts of a step: CUDA graphs, captured from the stream. */
+#include "nn/cuda/ops.h"
+#include "nn/cuda/update.h"
+
+#include <string.h>
+
+/* Other threads of the process may call what a capture forbids. */
+hpct_status hpct_cuda_record(void)
+{
+    hpct_status status =
+        HPCT_CUDA(cudaStreamBeginCapture(hpct_gpu.stream, cudaStreamCaptureModeThreadLocal));
+    hpct_gpu.recording = status == HPCT_OK;
+    return status;
+}
+
+hpct_status hpct_cuda_end_record(void **recording)
+{
+    cudaGraph_t graph = NULL;
+    cudaGraphExec_t made = NULL;
+    hpct_gpu.recording = false;
+    hpct_status status = HPCT_CUDA(cudaStreamEndCapture(hpct_gpu.stream, &graph));
+    if (status == HPCT_OK)
+        status = HPCT_CUDA(cudaGraphInstantiate(&made, graph, 0));
+    if (graph != NULL)
+        cudaGraphDestroy(graph);
+    *recording = made;
+    return status;
+}
+
+hpct_status hpct_cuda_replay(void *recording)
+{
+    return HPCT_CUDA(cudaGraphLaunch(recording, hpct_gpu.stream));
+}
+
+void hpct_cuda_drop_recording(void *recording)
+{
+    cudaGraphExecDestroy(recording);
+}
+
+/* ---- what differs from step to step ---- */
+
+static hpct_moment told; /* what the device has */
+
+static hpct_status tell(const hpct_moment *moment)
+{
+    if (memcmp(moment, &told, sizeof told) == 0)
+        return HPCT_OK;
+    told = *moment;
+    return hpct_cuda_check(hpct_launch_moment(hpct_cuda_queue(), told, hpct_gpu.now), "moment");
+}
+
+/* Models without random operations need none of it. */
+hpct_status hpct_cuda_set_draws(uint64_t seed, int64_t step, int64_t first_sample)
+{
+    hpct_moment moment = told;
+    moment.seed = seed;
+    moment.step = (uint32_t) step;
+    moment.first_sample = (uint32_t) first_sample;
+    return hpct_gpu.draws ? tell(&moment) : HPCT_OK;
+}
+
+hpct_status hpct_cuda_set_rates(const hpct_update_call *call)
+{
+    hpct_moment moment = told;
+    hpct_update_args args = hpct_cuda_update_args(call);
+    moment.rate = args.rate;
+    moment.decay = args.decay;
+    moment.bias_1 = args.bias_1;
+    moment.bias_2 = args.bias_2;
+    return tell(&moment);
+}

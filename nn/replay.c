@@ -1,0 +1,107 @@
+/* Recorded parts of a step: which there are, and when a part may be one. */
+#include "nn/replay.h"
+
+#include "base/status.h"
+
+#include <stdlib.h>
+
+#define MOST 16 /* parts; others are made by their calls */
+
+typedef struct entry {
+    hpct_recording_key key;
+    void *recording; /* NULL: seen once, or refused */
+    bool refused;
+} entry;
+
+struct hpct_recordings {
+    entry entries[MOST];
+    int num;
+    entry *noting; /* the one that is being recorded */
+};
+
+/* A step that somebody watches, times or takes part in is made of calls. */
+static bool may_record(const hpct_model *model)
+{
+    const hpct_run *run = model->run;
+    const hpct_device *device = run->backend->device;
+    return device != NULL && device->record != NULL && run->times == NULL &&
+           run->emulation == NULL && model->replicas.sum == NULL &&
+           model->watcher.advance == NULL && model->watcher.pause == NULL;
+}
+
+static bool is_same(const hpct_recording_key *a, const hpct_recording_key *b)
+{
+    return a->part == b->part && a->n == b->n && a->stale == b->stale && a->scale == b->scale &&
+           a->gradients == b->gradients;
+}
+
+static entry *find(hpct_recordings *all, const hpct_recording_key *key)
+{
+    for (int i = 0; i < all->num; i++) {
+        if (is_same(&all->entries[i].key, key))
+            return &all->entries[i];
+    }
+    return NULL;
+}
+
+static void note_first(hpct_recordings *all, const hpct_recording_key *key)
+{
+    if (all->num < MOST)
+        all->entries[all->num++] = (entry){.key = *key};
+}
+
+hpct_recording_way hpct_recording_begin(const hpct_model *model, const hpct_recording_key *key,
+                                        hpct_status *status)
+{
+    hpct_run *run = model->run;
+    *status = HPCT_OK;
+    if (!may_record(model))
+        return HPCT_RECORDING_CALL;
+    if (run->recordings == NULL)
+        run->recordings = calloc(1, sizeof *run->recordings);
+    hpct_recordings *all = run->recordings;
+    entry *e = all != NULL ? find(all, key) : NULL;
+    if (e == NULL && all != NULL)
+        note_first(all, key);
+    if (e == NULL || e->refused)
+        return HPCT_RECORDING_CALL;
+    if (e->recording != NULL) {
+        *status = run->backend->device->replay(e->recording);
+        return HPCT_RECORDING_DONE;
+    }
+    if (run->backend->device->record() == HPCT_OK)
+        all->noting = e;
+    else
+        e->refused = true;
+    return HPCT_RECORDING_CALL;
+}
+
+bool hpct_recording_end(const hpct_model *model, hpct_status *status)
+{
+    const hpct_run *run = model->run;
+    entry *e = run->recordings != NULL ? run->recordings->noting : NULL;
+    if (e == NULL)
+        return false;
+    run->recordings->noting = NULL;
+    hpct_status ended = run->backend->device->end_record(&e->recording);
+    if (*status != HPCT_OK || ended != HPCT_OK) { /* what cannot be noted can still be called */
+        if (ended == HPCT_OK)
+            run->backend->device->drop_recording(e->recording);
+        e->recording = NULL;
+        e->refused = true;
+        *status = HPCT_OK;
+        return true;
+    }
+    *status = run->backend->device->replay(e->recording);
+    return false;
+}
+
+void hpct_recordings_free(hpct_run *run)
+{
+    hpct_recordings *all = run->recordings;
+    for (int i = 0; all != NULL && i < all->num; i++) {
+        if (all->entries[i].recording != NULL)
+            run->backend->device->drop_recording(all->entries[i].recording);
+    }
+    free(all);
+}
