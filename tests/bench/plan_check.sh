@@ -1,9 +1,9 @@
 #!/bin/bash
 # plan_check.sh: what `hpc-train plan` predicts beside what emulated steps take, W1 and ResNet50V2 on 2, 4, 8 and 20 nodes over
 # links of two rates; a table in Markdown with the error in percent. In each round the times of operations are measured on one node
-# of one core and the network between the nodes by plan itself, then the steps: a virtual machine changes from minute to minute. ROUNDS (3), STEPS (40, of ResNet50V2 5), LINKS
-# (10gbit 1gbit), NODES and MODELS (w1, resnet) say how much, ONLY, a regular expression, of which strategies; all of it takes
-# about an hour.
+# of one core and the network between the nodes by plan itself, then the steps: a virtual machine changes from minute to minute.
+# ROUNDS (3), STEPS (40, of ResNet50V2 5), LINKS (10gbit 1gbit), NODES and MODELS (w1, resnet) say how much, ONLY, a regular
+# expression, of which strategies; all of it takes about an hour.
 set -u
 ROUNDS=${ROUNDS:-3}
 # shellcheck source=tests/bench/speedup_lib.sh
