@@ -78,6 +78,21 @@ static hpct_status evaluate_batches(hpct_model *model, hpct_strategy *strategy,
     return status;
 }
 
+static void *take_for(const void *model, size_t bytes)
+{
+    return hpct_model_take_host(model, bytes);
+}
+
+static void give_back_for(const void *model, void *memory)
+{
+    hpct_model_return_host(model, memory);
+}
+
+hpct_pipeline_memory hpct_input_memory(const hpct_model *model)
+{
+    return (hpct_pipeline_memory){.take = take_for, .give_back = give_back_for, .owner = model};
+}
+
 hpct_status hpct_evaluate_slice(hpct_model *model, hpct_strategy *strategy,
                                 const hpct_dataset *dataset, int slice, int slices, int batch,
                                 hpct_batch_sums *sums)
@@ -96,6 +111,7 @@ hpct_status hpct_evaluate_slice(hpct_model *model, hpct_strategy *strategy,
         .threads = hpct_cpu_threads(),
         .batch = batch_of_share,
         .from = &mine,
+        .memory = hpct_input_memory(model),
         .pixels = plain ? hpct_model_input(model) : NULL,
         .labels = plain ? hpct_model_labels(model) : NULL,
     };

@@ -261,6 +261,7 @@ static hpct_status open_pipeline(fit_run *run)
         .threads = hpct_cpu_threads(),
         .batch = batch_of_step,
         .from = run,
+        .memory = hpct_input_memory(run->model),
         .pixels = plain ? hpct_model_input(run->strategy->model) : NULL,
         .labels = plain ? hpct_model_labels(run->strategy->model) : NULL,
     };

@@ -15,20 +15,20 @@ static const hpct_device *device_of(const hpct_run *run)
 /* ---- memory ---- */
 
 /* Zeroed memory of the host, near the device if there is one. */
-static void *take_host(const hpct_run *run, size_t bytes)
+static void *take_host(const hpct_backend *backend, size_t bytes)
 {
-    return device_of(run) != NULL ? device_of(run)->allocate_host(bytes)
-                                  : run->backend->allocate(bytes);
+    return backend->device != NULL ? backend->device->allocate_host(bytes)
+                                   : backend->allocate(bytes);
 }
 
-static void drop_host(const hpct_run *run, void *memory)
+static void drop_host(const hpct_backend *backend, void *memory)
 {
     if (memory == NULL)
         return;
-    if (device_of(run) != NULL)
-        device_of(run)->release_host(memory);
+    if (backend->device != NULL)
+        backend->device->release_host(memory);
     else
-        run->backend->release(memory);
+        backend->release(memory);
 }
 
 static size_t sample_floats(const hpct_model *model)
@@ -87,7 +87,7 @@ static hpct_status make_device_part(const hpct_model *model, hpct_run *run)
     run->targets = p.targets > 0 ? (float *) (void *) at : NULL;
     run->staged = p.staged > 0 ? (float *) (void *) (at + p.targets) : NULL;
     bytes = (size_t) run->largest_batch * output_floats(model) * sizeof(float);
-    run->host_output = take_host(run, bytes);
+    run->host_output = take_host(run->backend, bytes);
     return run->host_output != NULL ? HPCT_OK : hpct_fail_memory(bytes);
 }
 
@@ -95,7 +95,7 @@ hpct_status hpct_run_make_transit(const hpct_model *model, hpct_run *run)
 {
     run->sums = &run->host_sums;
     if (run->dense_targets) {
-        run->own_targets = take_host(run, hpct_run_target_bytes(run));
+        run->own_targets = take_host(run->backend, hpct_run_target_bytes(run));
         if (run->own_targets == NULL)
             return hpct_fail_memory(hpct_run_target_bytes(run));
     }
@@ -105,10 +105,10 @@ hpct_status hpct_run_make_transit(const hpct_model *model, hpct_run *run)
 
 void hpct_run_free_transit(hpct_run *run)
 {
-    drop_host(run, run->own_input);
-    drop_host(run, run->own_labels);
-    drop_host(run, run->own_targets);
-    drop_host(run, run->host_output);
+    drop_host(run->backend, run->own_input);
+    drop_host(run->backend, run->own_labels);
+    drop_host(run->backend, run->own_targets);
+    drop_host(run->backend, run->host_output);
     if (run->transit != NULL)
         run->backend->release(run->transit);
 }
@@ -132,9 +132,9 @@ static bool make_own_input(const hpct_model *model, hpct_run *run)
 {
     size_t batch = (size_t) run->input_samples;
     if (run->own_input == NULL)
-        run->own_input = take_host(run, batch * sample_floats(model) * sizeof(float));
+        run->own_input = take_host(run->backend, batch * sample_floats(model) * sizeof(float));
     if (run->own_labels == NULL)
-        run->own_labels = take_host(run, batch * sizeof *run->own_labels);
+        run->own_labels = take_host(run->backend, batch * sizeof *run->own_labels);
     return run->own_input != NULL && run->own_labels != NULL;
 }
 
@@ -238,6 +238,16 @@ static const hpct_backend *backend_of(const hpct_model *model)
     if (model->run != NULL)
         return model->run->backend;
     return model->backend != NULL ? model->backend : &hpct_backend_cpu;
+}
+
+void *hpct_model_take_host(const hpct_model *model, size_t bytes)
+{
+    return take_host(backend_of(model), bytes);
+}
+
+void hpct_model_return_host(const hpct_model *model, void *memory)
+{
+    drop_host(backend_of(model), memory);
 }
 
 hpct_status hpct_model_set_device(hpct_model *model, const char *device)

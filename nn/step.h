@@ -134,6 +134,12 @@ float *hpct_model_input(hpct_model *model);
 int32_t *hpct_model_labels(hpct_model *model);
 float *hpct_model_targets(hpct_model *model);
 
+/* Zeroed memory of the host, 64-byte aligned, for batches that set_input names: where the model is
+ * on a device, it copies from there while others work. NULL when there is none left. return_host
+ * allows NULL, and must be called on the same model. */
+void *hpct_model_take_host(const hpct_model *model, size_t bytes);
+void hpct_model_return_host(const hpct_model *model, void *memory);
+
 /* Labels are 0 … this - 1: the outputs; two classes for binary cross-entropy of one output; any
  * number for the mean squared error of one. */
 int hpct_model_count_labels(const hpct_model *model);

@@ -34,6 +34,7 @@ static hpct_status agree_on(hpct_comm *comm, double *seconds)
 /* ---- ways of adding up ---- */
 
 #define PARTS 8 /* under way together, as buckets of gradients are */
+#define LINE 16 /* floats, the least that a rank adds up for all: as many messages as there are */
 
 typedef struct reducer {
     hpct_comm *comm;
@@ -41,6 +42,13 @@ typedef struct reducer {
     float *data;
     size_t count;
 } reducer;
+
+/* Of a sum in which every rank has something to add up. */
+static size_t few_floats(int ranks)
+{
+    size_t few = LINE * (size_t) ranks;
+    return few < HPCT_NETWORK_MOST_FLOATS ? few : HPCT_NETWORK_MOST_FLOATS;
+}
 
 static void forget(reducer *r)
 {
@@ -55,8 +63,9 @@ static void forget(reducer *r)
 /* For another array, which the ranks ask for at the same time. */
 static hpct_status prepare(reducer *r, float *data, size_t count)
 {
-    size_t each = (count + PARTS - 1) / PARTS;
+    size_t each = (count + PARTS - 1) / PARTS, least = few_floats(r->comm->size);
     hpct_status status = HPCT_OK;
+    each = each > least ? each : least;
     forget(r);
     for (int i = 0; i < PARTS && (size_t) i * each < count && status == HPCT_OK; i++) {
         size_t begin = (size_t) i * each;
@@ -178,7 +187,7 @@ static hpct_status measure_rate(const meter *m, double *rate)
 }
 
 hpct_status hpct_network_measure_sums(hpct_comm *comm, hpct_network_sum *sum, void *argument,
-                                      int rounds, hpct_network *network)
+                                      size_t few, int rounds, hpct_network *network)
 {
     meter m = {.comm = comm, .sum = sum, .argument = argument};
     double small;
@@ -187,7 +196,7 @@ hpct_status hpct_network_measure_sums(hpct_comm *comm, hpct_network_sum *sum, vo
         return HPCT_OK;
     hpct_status status = take_memory(comm, &m.data);
     if (status == HPCT_OK)
-        status = time_sums(&m, 1, SMALL_ROUNDS, &small);
+        status = time_sums(&m, few, SMALL_ROUNDS, &small);
     if (status == HPCT_OK)
         status = measure_rate(&m, &network->bytes_per_second);
     if (status == HPCT_OK)
@@ -199,7 +208,8 @@ hpct_status hpct_network_measure_sums(hpct_comm *comm, hpct_network_sum *sum, vo
 hpct_status hpct_network_measure(hpct_comm *comm, hpct_network *network)
 {
     reducer r = {.comm = comm};
-    hpct_status status = hpct_network_measure_sums(comm, reduce, &r, 2, network);
+    hpct_status status =
+        hpct_network_measure_sums(comm, reduce, &r, few_floats(comm->size), 2, network);
     forget(&r);
     return status;
 }
@@ -212,12 +222,16 @@ double hpct_network_allreduce_seconds(const hpct_network *network, int ranks, do
            sent_share(ranks) * bytes / network->bytes_per_second;
 }
 
-/* Of one after the other in a bucket: its parts and its sums, each asked for before it is sent. */
-#define BUCKET_MESSAGES 4
+/* Of one after the other in a bucket: its parts and its sums, each asked for before it is sent; and
+ * no less than the sum of few numbers takes, which all ranks send one another. */
+static double bucket_messages(int ranks)
+{
+    return fmax(4, 2 * doublings(ranks));
+}
 
 int hpct_network_buckets(const hpct_network *network, int ranks, double bytes)
 {
-    double bucket = BUCKET_MESSAGES * network->latency_seconds;
+    double bucket = bucket_messages(ranks) * network->latency_seconds;
     double transfer = hpct_network_allreduce_seconds(network, ranks, bytes) -
                       hpct_network_allreduce_seconds(network, ranks, 0);
     if (!(bucket > 0))

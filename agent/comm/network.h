@@ -18,11 +18,11 @@ typedef hpct_status hpct_network_sum(void *argument, float *data, size_t count);
 
 #define HPCT_NETWORK_MOST_FLOATS ((size_t) 1 << 22) /* of one sum that is asked for */
 
-/* Measures by sums of one number, which take `rounds` times ceil(log2 ranks) messages one after the
- * other, and of larger and larger arrays; takes about 0.3 s, on slow links as long as 1.3 MB take
- * four times. Every rank gets the same numbers. Collective. */
+/* Measures by sums of few numbers, which take `rounds` times ceil(log2 ranks) messages one after
+ * the other, and of larger and larger arrays; takes about 0.3 s, on slow links as long as 1.3 MB
+ * take four times. Every rank gets the same numbers. Collective. */
 hpct_status hpct_network_measure_sums(hpct_comm *comm, hpct_network_sum *sum, void *argument,
-                                      int rounds, hpct_network *network);
+                                      size_t few, int rounds, hpct_network *network);
 
 /* The same by the reductions that gradients travel by. */
 hpct_status hpct_network_measure(hpct_comm *comm, hpct_network *network);
@@ -35,8 +35,9 @@ double hpct_network_allreduce_seconds(const hpct_network *network, int ranks, do
 #define HPCT_NETWORK_MOST_BUCKETS 32
 
 /* Into how many parts gradients of so many bytes are best cut, that travel while the next are
- * computed: n of them cost n times four messages, and 1/n of the transfer is still to be done when
- * the last gradient is there; the sum of both is least for n = sqrt(transfer / (4 latencies)). */
+ * computed: n of them cost n times m messages, m = max(4, 2 ceil(log2 ranks)), and 1/n of the
+ * transfer is still to be done when the last gradient is there; the sum of both is least for
+ * n = sqrt(transfer / (m latencies)). */
 int hpct_network_buckets(const hpct_network *network, int ranks, double bytes);
 
 #endif

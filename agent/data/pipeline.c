@@ -220,6 +220,20 @@ size_t hpct_pipeline_bytes(const hpct_dataset *dataset, int largest, bool traini
            (pixel_bytes(dataset, samples) + samples * (sizeof(int32_t) + sizeof(uint32_t)));
 }
 
+static void *take(const hpct_pipeline_memory *from, size_t bytes)
+{
+    return from->take != NULL ? from->take(from->owner, bytes)
+                              : aligned_alloc(64, (bytes + 63) / 64 * 64);
+}
+
+static void give_back(const hpct_pipeline_memory *from, void *memory)
+{
+    if (from->take != NULL)
+        from->give_back(from->owner, memory);
+    else
+        free(memory);
+}
+
 static hpct_status allocate(hpct_pipeline *p)
 {
     const hpct_pipeline_options *o = &p->options;
@@ -229,8 +243,8 @@ static hpct_status allocate(hpct_pipeline *p)
         p->buffers[0] = (buffer){.pixels = o->pixels, .labels = o->labels};
         return HPCT_OK;
     }
-    p->own_pixels = aligned_alloc(64, buffers * bytes);
-    p->own_labels = malloc(buffers * largest * sizeof *p->own_labels);
+    p->own_pixels = take(&o->memory, buffers * bytes);
+    p->own_labels = take(&o->memory, buffers * largest * sizeof *p->own_labels);
     p->own_indices = malloc(buffers * largest * sizeof *p->own_indices);
     if (p->own_pixels == NULL || p->own_labels == NULL || p->own_indices == NULL)
         return hpct_fail_memory(buffers * bytes);
@@ -328,8 +342,8 @@ void hpct_pipeline_close(hpct_pipeline *pipeline)
     pthread_cond_destroy(&pipeline->work);
     pthread_mutex_destroy(&pipeline->lock);
     free(pipeline->workers);
-    free(pipeline->own_pixels);
-    free(pipeline->own_labels);
+    give_back(&pipeline->options.memory, pipeline->own_pixels);
+    give_back(&pipeline->options.memory, pipeline->own_labels);
     free(pipeline->own_indices);
     free(pipeline->message);
     free(pipeline);

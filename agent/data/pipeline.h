@@ -10,6 +10,13 @@
 
 typedef struct hpct_pipeline hpct_pipeline;
 
+/* Memory for batches, 64-byte aligned, for who copies them elsewhere. All NULL: malloc's. */
+typedef struct hpct_pipeline_memory {
+    void *(*take)(const void *owner, size_t bytes);
+    void (*give_back)(const void *owner, void *memory);
+    const void *owner;
+} hpct_pipeline_memory;
+
 typedef struct hpct_pipeline_options {
     const hpct_dataset *dataset;
     int64_t batches; /* that there will be */
@@ -20,7 +27,8 @@ typedef struct hpct_pipeline_options {
     /* The indices of batch `number`; called for 0, 1, 2 … by the threads of open and next. */
     hpct_batch (*batch)(void *from, int64_t number);
     void *from;
-    bool on_demand;  /* `batch` is called only for what is asked for next: nothing is done ahead */
+    bool on_demand; /* `batch` is called only for what is asked for next: nothing is done ahead */
+    hpct_pipeline_memory memory;
     float *pixels;   /* where a plain gather goes: [largest][sample] … */
     int32_t *labels; /* … and [largest]; both NULL: memory of its own, as with all others */
 } hpct_pipeline_options;
