@@ -13,7 +13,7 @@
 #define LEAST_ROUNDS 3
 #define SIZE_SECONDS 0.1 /* for the sums of one size, where they are more */
 #define FIRST_FLOATS ((size_t) 1 << 16)
-#define ENOUGH_SECONDS 20e-3 /* of difference: no larger sum follows */
+#define ENOUGH_SECONDS 60e-3 /* of difference: no larger sum follows */
 
 static double now(void)
 {
