@@ -150,6 +150,8 @@ static hpct_status prepare(bench_run *run)
                                                        run->strategy_choice.ops->whole_batch
                                                            ? 0
                                                            : hpct_context_rank(run->context)));
+    if (status == HPCT_OK)
+        hpct_model_keep_input(run->strategy->model);
     if (status == HPCT_OK && run->options.emulate != NULL)
         status = hpct_emulate(run->context, run->strategy->model, run->count, run->options.emulate);
     return status;

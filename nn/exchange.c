@@ -122,10 +122,18 @@ void hpct_model_set_input(hpct_model *model, const float *input, const int32_t *
         return;
     run->given = input;
     run->given_labels = labels;
+    run->keeps_input = false;
+    run->kept = 0;
     if (device_of(run) != NULL)
         return;
     hpct_run_set_input(model, run, (float *) (uintptr_t) input);
     run->labels = (int32_t *) (uintptr_t) labels;
+}
+
+void hpct_model_keep_input(hpct_model *model)
+{
+    if (model->run != NULL)
+        model->run->keeps_input = true;
 }
 
 static bool make_own_input(const hpct_model *model, hpct_run *run)
@@ -162,7 +170,7 @@ hpct_status hpct_run_send_input(const hpct_model *model, hpct_run *run, int n)
 {
     const hpct_device *device = device_of(run);
     size_t count = (size_t) n * sample_floats(model);
-    if (device == NULL)
+    if (device == NULL || (run->keeps_input && n <= run->kept))
         return HPCT_OK;
     float *to = run->staged != NULL ? run->staged : run->input;
     hpct_status status = device->send(to, run->given, count * sizeof *to);
@@ -170,6 +178,7 @@ hpct_status hpct_run_send_input(const hpct_model *model, hpct_run *run, int n)
         status = device->to_values(run->values, count, run->staged, run->input);
     if (status == HPCT_OK && run->given_labels != NULL)
         status = device->send(run->labels, run->given_labels, (size_t) n * sizeof *run->labels);
+    run->kept = status == HPCT_OK ? n : 0;
     return status;
 }
 

@@ -81,6 +81,8 @@ struct hpct_run {
 
     const float *given; /* of the next forward: the caller's or own_input; NULL before it is set */
     const int32_t *given_labels;
+    bool keeps_input; /* what is given does not change; */
+    int kept;         /* so many samples of it are on the device */
     float *own_input; /* made when asked for, with own_labels; the host's */
     int32_t *own_labels;
     float *own_targets; /* the host's; NULL: the labels say it */

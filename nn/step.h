@@ -126,6 +126,9 @@ uint64_t hpct_model_layout_fingerprint(const hpct_model *model);
  * waited for: its sums, its outputs, or an arena. */
 void hpct_model_set_input(hpct_model *model, const float *input, const int32_t *labels);
 
+/* What set_input named last stays as it is until its next call: a device is sent it once. */
+void hpct_model_keep_input(hpct_model *model);
+
 /* The model's own memory for a batch, [largest batch size, or input_samples][one sample] and
  * [largest]: made by the first call, and what forward and loss read from now on. NULL when the
  * model is not built or there is no memory. targets: with dense_targets [largest][outputs], else

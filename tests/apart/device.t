@@ -86,6 +86,13 @@ for test in test_nn_ops test_nn_train; do
     capture env HPC_TRAIN_SHORT=1 HPC_TRAIN_TEST_BACKEND=cuda "$top_builddir/tests/unit/$test"
     is "$status" 0 "$test's cases there"
 done
+for device in cpu cuda; do
+    capture "$train" bench --model mnist-convnet --batch-size 4 --steps 3 --device $device --summary-json "$own/bench.$device.json"
+    is "$status" 0 "bench, $device"
+done
+loss_of() { sed -n 's/^ *"loss": \([0-9.]*\).*/\1/p' "$own/bench.$1.json"; }
+ok "$(awk -v a="$(loss_of cpu)" -v b="$(loss_of cuda)" 'BEGIN { d = a - b; print !(a > 0 && d < 1e-4 && d > -1e-4) }')" \
+    "with the same losses, from pictures that were sent once ($(loss_of cpu), $(loss_of cuda))"
 for strategy in central-storage mirrored pipeline hybrid local-sgd parameter-server; do
     capture "$train" bench --model mnist-convnet --batch-size 2 --steps 1 --device cuda --strategy $strategy --allow-lossy
     is "$status" 78 "strategy $strategy"
