@@ -211,7 +211,7 @@ hpct_status hpct_trainer_reduce(hpct_trainer *trainer, hpct_metrics *metrics)
         status = hpct_fail(HPCT_ERR_USAGE, "reduce needs a backward before it");
     if (status == HPCT_OK)
         status = trainer->strategy->ops->reduce(trainer->strategy, &trainer->sums);
-    if (status == HPCT_OK && metrics != NULL && trainer->strategy->ops->finish != NULL)
+    if (status == HPCT_OK && trainer->strategy->ops->finish != NULL) /* then the input is free */
         status = trainer->strategy->ops->finish(trainer->strategy, &trainer->sums);
     if (status == HPCT_OK)
         status = trainer->strategy->ops->gather(trainer->strategy);

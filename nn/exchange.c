@@ -132,8 +132,10 @@ void hpct_model_set_input(hpct_model *model, const float *input, const int32_t *
 
 void hpct_model_keep_input(hpct_model *model)
 {
-    if (model->run != NULL)
+    if (model->run != NULL) {
         model->run->keeps_input = true;
+        model->run->kept = 0;
+    }
 }
 
 static bool make_own_input(const hpct_model *model, hpct_run *run)
@@ -151,6 +153,7 @@ float *hpct_model_input(hpct_model *model)
     hpct_run *run = model->run;
     if (run == NULL || !make_own_input(model, run))
         return NULL;
+    run->keeps_input = false; /* the caller may write */
     if (run->given != run->own_input || run->given_labels != run->own_labels)
         hpct_model_set_input(model, run->own_input, run->own_labels);
     return run->own_input;

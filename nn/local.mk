@@ -64,6 +64,7 @@ nn_libnn_la_SOURCES = \
 	nn/profile.h \
 	nn/record.c \
 	nn/replay.c \
+	nn/replay.h \
 	nn/record.h \
 	nn/replicas.h \
 	nn/run.h \

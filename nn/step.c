@@ -106,18 +106,24 @@ static hpct_status call_forward(hpct_model *model, int batch, int n)
     return status;
 }
 
+/* Another model may have told the device others since. */
+static hpct_status tell_draws(const hpct_model *model)
+{
+    const hpct_device *device = model->run->backend->device;
+    return device == NULL || device->set_draws == NULL
+               ? HPCT_OK
+               : device->set_draws(model->position.seed, model->position.step,
+                                   model->position.first_sample);
+}
+
 static hpct_status forward_training(hpct_model *model, int batch, int n)
 {
     hpct_run *run = model->run;
     hpct_status status;
-    const hpct_device *device = run->backend->device;
     hpct_recording_key key = {.part = HPCT_RECORDED_FORWARD, .n = n, .stale = run->stale};
-    if (device != NULL && device->set_draws != NULL) {
-        status = device->set_draws(model->position.seed, model->position.step,
-                                   model->position.first_sample);
-        if (status != HPCT_OK)
-            return status;
-    }
+    status = tell_draws(model);
+    if (status != HPCT_OK)
+        return status;
     if (hpct_recording_begin(model, &key, &status) == HPCT_RECORDING_CALL) {
         do {
             run->stale = key.stale;
@@ -239,6 +245,9 @@ hpct_status hpct_model_backward(hpct_model *model, int n)
                          model->name, n);
     run->stage = HPCT_STAGE_NONE; /* gradients of activations are consumed */
     hpct_recording_key key = {.part = HPCT_RECORDED_BACKWARD, .n = n};
+    status = tell_draws(model);
+    if (status != HPCT_OK)
+        return status;
     if (hpct_recording_begin(model, &key, &status) == HPCT_RECORDING_CALL) {
         do
             status = call_backward(model, batch, n);

@@ -126,7 +126,8 @@ uint64_t hpct_model_layout_fingerprint(const hpct_model *model);
  * waited for: its sums, its outputs, or an arena. */
 void hpct_model_set_input(hpct_model *model, const float *input, const int32_t *labels);
 
-/* What set_input named last stays as it is until its next call: a device is sent it once. */
+/* What the next forward reads stays as it is until the next set_input or hpct_model_input: a device
+ * is sent it once. */
 void hpct_model_keep_input(hpct_model *model);
 
 /* The model's own memory for a batch, [largest batch size, or input_samples][one sample] and

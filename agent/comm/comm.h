@@ -61,9 +61,9 @@ typedef struct hpct_comm_ops {
     hpct_status (*allgather)(hpct_comm *comm, const void *mine, void *all, size_t bytes);
 
     /* Makes a reduction ready, with all the memory that it takes; collective, and in the same order
-     * on all ranks. Each that ended may be started again. Several may be under way, started in any
-     * order, also while other operations go on. They move in `progress`, which does not wait and
-     * moves all of them, and in `wait`, which does until that one has ended. */
+     * on all ranks. Those that ended may be started again once all have. Several may be under way,
+     * started in any order, also while other operations go on. They move in `progress`, which does
+     * not wait and moves all of them, and in `wait`, which does until that one has ended. */
     hpct_status (*prepare)(hpct_comm *comm, hpct_reduction **out,
                            const hpct_reduction_options *options);
     hpct_status (*start)(hpct_reduction *reduction);

@@ -226,8 +226,7 @@ static hpct_status make(hpct_reduction *r, mpi_comm *mpi, const hpct_reduction_o
     r->options.groups = NULL;
     r->at = PHASES;
     r->tag = mpi->tag;
-    hpct_status status =
-        hpct_grid_make(&r->grid, options->groups, mpi->base.rank, mpi->base.size);
+    hpct_status status = hpct_grid_make(&r->grid, options->groups, mpi->base.rank, mpi->base.size);
     if (status == HPCT_OK && owns(r))
         r->slice = hpct_grid_part(options->count, r->grid.owners, r->grid.member);
     return status == HPCT_OK ? allocate(r) : status;
@@ -247,7 +246,7 @@ hpct_status hpct_mpi_prepare(hpct_comm *comm, hpct_reduction **out,
     status = own != HPCT_OK ? own : status;
     if (status == HPCT_OK)
         status = plan_messages(r);
-    if (mpi->mail != NULL)
+    if (!mpi->without_mail)
         status = hpct_mpi_meet(mpi, status);
     if (status != HPCT_OK) {
         hpct_mpi_release(r);

@@ -150,6 +150,16 @@ static void release(hpct_reduction *r)
     free(r);
 }
 
+/* The communicator below prepares on all ranks or on none. */
+static hpct_status meet(hpct_comm *under, hpct_status status)
+{
+    float failed = status != HPCT_OK;
+    hpct_status met = under->ops->allreduce_sum(under, &failed, 1);
+    if (met != HPCT_OK || status != HPCT_OK || failed == 0)
+        return met != HPCT_OK ? met : status;
+    return hpct_fail(HPCT_ERR_PEER, "%.0f other ranks could not prepare a sum", (double) failed);
+}
+
 static hpct_status prepare(hpct_comm *base, hpct_reduction **out,
                            const hpct_reduction_options *options)
 {
@@ -158,11 +168,13 @@ static hpct_status prepare(hpct_comm *base, hpct_reduction **out,
     hpct_reduction_options inner = *options;
     hpct_status status = HPCT_OK;
     hpct_reduction *r = calloc(1, sizeof *r);
-    if (r == NULL)
-        return hpct_fail_memory(sizeof *r);
-    r->comm = comm;
-    r->bytes = (options->count + options->exact) * sizeof *options->data;
-    if (r->bytes > 0 && calls->is_device(options->data)) {
+    if (r == NULL) {
+        status = hpct_fail_memory(sizeof *r);
+    } else {
+        r->comm = comm;
+        r->bytes = (options->count + options->exact) * sizeof *options->data;
+    }
+    if (status == HPCT_OK && r->bytes > 0 && calls->is_device(options->data)) {
         void *memory = NULL;
         status = check(comm, calls->allocate_host(&memory, r->bytes), "pinned memory");
         r->data = options->data;
@@ -171,10 +183,12 @@ static hpct_status prepare(hpct_comm *base, hpct_reduction **out,
         for (int i = 0; i < 3 && status == HPCT_OK; i++)
             status = check(comm, calls->create_event(events[i]), "an event");
     }
+    status = meet(comm->under, status);
     if (status == HPCT_OK)
         status = comm->under->ops->prepare(comm->under, &r->inner, &inner);
     if (status != HPCT_OK) {
-        release(r);
+        if (r != NULL)
+            release(r);
         return status;
     }
     *out = r;

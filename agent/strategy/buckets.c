@@ -49,9 +49,7 @@ int hpct_buckets_plan(size_t ends[HPCT_BUCKETS_MOST], size_t count, size_t bucke
 
 /* ---- who is near whom ---- */
 
-/* groups[size]: the ranks of a node; or of a square grid, where there are very many; or each its
- * own. *grouped: whether they are any but each its own. */
-static hpct_status find_groups(hpct_context *context, hpct_wire wire, int *groups, bool *grouped)
+hpct_status hpct_buckets_groups(hpct_context *context, hpct_wire wire, int *groups, bool *grouped)
 {
     hpct_comm *comm = hpct_context_comm(context);
     size_t size = (size_t) comm->size;
@@ -115,7 +113,7 @@ hpct_status hpct_buckets_open(hpct_buckets **out, hpct_context *context,
     if (status == HPCT_OK)
         status = hpct_context_network(context, &network);
     if (status == HPCT_OK)
-        status = find_groups(context, options->strategy->wire, groups, &grouped);
+        status = hpct_buckets_groups(context, options->strategy->wire, groups, &grouped);
     if (status != HPCT_OK)
         goto fail;
     b->options = *options;

@@ -29,6 +29,10 @@ typedef struct hpct_buckets_options {
     hpct_timeline *timeline;               /* gets each reduction; may be NULL */
 } hpct_buckets_options;
 
+/* groups[size]: the ranks of a node; or of a square grid, where there are very many; or each its
+ * own. *grouped: whether they are any but each its own. Collective. */
+hpct_status hpct_buckets_groups(hpct_context *context, hpct_wire wire, int *groups, bool *grouped);
+
 /* Collective. Ranks of a node add up among themselves first, where there are several nodes. */
 hpct_status hpct_buckets_open(hpct_buckets **out, hpct_context *context,
                               const hpct_buckets_options *options);

@@ -11,6 +11,7 @@
  * A rank's gradient is weighted with ranks / global batch, so that every sample of a global batch
  * counts the same however it was split, and the plain mean with H = 1 is data parallelism: exactly,
  * but for rounding, with SGD with or without momentum. */
+#include "agent/strategy/buckets.h"
 #include "agent/strategy/replica.h"
 #include "base/status.h"
 #include "nn/step.h"
@@ -65,12 +66,24 @@ static hpct_status sum_over_ranks(void *argument, float *data, size_t count)
     return comm->ops->allreduce_sum(comm, data, count);
 }
 
-static hpct_status prepare_sum(local_sgd *l)
+static hpct_status prepare_sum(local_sgd *l, hpct_context *context)
 {
     size_t count;
-    float *weights = hpct_model_parameters(l->model, &count);
-    return l->comm->ops->prepare(l->comm, &l->sum,
-                                 &(hpct_reduction_options){.data = weights, .count = count});
+    bool grouped = false;
+    int *groups = calloc((size_t) l->comm->size, sizeof *groups);
+    hpct_status status = hpct_context_agree(
+        context,
+        groups == NULL ? hpct_fail_memory((size_t) l->comm->size * sizeof *groups) : HPCT_OK);
+    if (status == HPCT_OK)
+        status = hpct_buckets_groups(context, HPCT_WIRE_FP32, groups, &grouped);
+    if (status == HPCT_OK) {
+        hpct_reduction_options options = {.groups = grouped ? groups : NULL};
+        options.data = hpct_model_parameters(l->model, &count);
+        options.count = count;
+        status = l->comm->ops->prepare(l->comm, &l->sum, &options);
+    }
+    free(groups);
+    return hpct_context_agree(context, status);
 }
 
 static hpct_status local_open(hpct_strategy **out, const hpct_strategy_plan *plan)
@@ -93,7 +106,7 @@ static hpct_status local_open(hpct_strategy **out, const hpct_strategy_plan *pla
     if (l->comm->size > 1) {
         hpct_model_set_replicas(l->model,
                                 &(hpct_replicas){.sum = sum_over_ranks, .argument = l->comm});
-        status = hpct_context_agree(plan->context, prepare_sum(l));
+        status = prepare_sum(l, plan->context);
     }
     if (status != HPCT_OK) {
         local_close(&l->base);
