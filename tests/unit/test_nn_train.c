@@ -255,6 +255,30 @@ static void clipping_is_keras(void **state)
 
 /* Through another backend and a build without optimizer slots, in the middle of an accumulation
  * and of Adam's count. */
+/* What a device was sent once is not sent again, until somebody asks where input goes. */
+static void kept_input_lasts_until_the_next(void **state)
+{
+    (void) state;
+    hpct_model *model = small_ready(small_backend(), 0.5);
+    size_t floats = 8 * hpct_shape_count(&model->tensors[0].shape);
+    float *input = hpct_model_input(model), first, other;
+    for (size_t i = 0; i < floats; i++)
+        input[i] = 0.01f * (float) (i % 50);
+    hpct_model_keep_input(model);
+    for (int again = 0; again < 2; again++) {
+        assert_int_equal(hpct_model_forward(model, 8, false), HPCT_OK);
+        other = hpct_model_output(model)[0];
+        first = again == 0 ? other : first;
+        assert_true(first == other);
+    }
+    input = hpct_model_input(model);
+    for (size_t i = 0; i < floats; i++)
+        input[i] = 1 - input[i];
+    assert_int_equal(hpct_model_forward(model, 8, false), HPCT_OK);
+    assert_true(hpct_model_output(model)[0] != first);
+    hpct_model_free(model);
+}
+
 static void rebuilding_keeps_the_optimizer(void **state)
 {
     (void) state;
@@ -351,6 +375,7 @@ int main(void)
         cmocka_unit_test(optimizers_train_alike),
         cmocka_unit_test(accumulation_takes_the_mean),
         cmocka_unit_test(clipping_is_keras),
+        cmocka_unit_test(kept_input_lasts_until_the_next),
         cmocka_unit_test(rebuilding_keeps_the_optimizer),
         cmocka_unit_test(compiling_forgets_the_optimizer),
         cmocka_unit_test(rebuilding_keeps_weights_and_velocity),
