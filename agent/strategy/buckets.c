@@ -102,7 +102,7 @@ static hpct_status prepare_all(hpct_buckets *b, hpct_context *context, const int
 hpct_status hpct_buckets_open(hpct_buckets **out, hpct_context *context,
                               const hpct_buckets_options *options)
 {
-    hpct_network network;
+    hpct_network network = {0};
     hpct_comm *comm = hpct_context_comm(context);
     size_t size = (size_t) comm->size;
     bool grouped = false;
@@ -110,7 +110,7 @@ hpct_status hpct_buckets_open(hpct_buckets **out, hpct_context *context,
     hpct_buckets *b = calloc(1, sizeof *b);
     hpct_status status = hpct_context_agree(
         context, b == NULL || groups == NULL ? hpct_fail_memory(sizeof *b) : HPCT_OK);
-    if (status == HPCT_OK)
+    if (status == HPCT_OK && options->strategy->bucket_bytes == 0) /* else the size is given */
         status = hpct_context_network(context, &network);
     if (status == HPCT_OK)
         status = hpct_buckets_groups(context, options->strategy->wire, groups, &grouped);
