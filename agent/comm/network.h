@@ -19,8 +19,8 @@ typedef hpct_status hpct_network_sum(void *argument, float *data, size_t count);
 #define HPCT_NETWORK_MOST_FLOATS ((size_t) 1 << 22) /* of one sum that is asked for */
 
 /* Measures by sums of few numbers, which take `rounds` times ceil(log2 ranks) messages one after
- * the other, and of larger and larger arrays; takes about 0.3 s, on slow links as long as 1.3 MB
- * take four times. Every rank gets the same numbers. Collective. */
+ * the other, and of larger and larger arrays; takes up to a second, on slow links as
+ * long as 4 MB take four times. Every rank gets the same numbers. Collective. */
 hpct_status hpct_network_measure_sums(hpct_comm *comm, hpct_network_sum *sum, void *argument,
                                       size_t few, int rounds, hpct_network *network);
 
