@@ -17,6 +17,7 @@ agent_libagent_la_SOURCES = \
 	agent/comm/deadline.c agent/comm/deadline.h \
 	agent/comm/device.c agent/comm/device.h agent/comm/device_calls.h \
 	agent/comm/exchange.c agent/comm/exchange.h \
+	agent/comm/agree.c agent/comm/agree.h \
 	agent/comm/fabric.c agent/comm/fabric.h \
 	agent/comm/frame.c agent/comm/frame.h \
 	agent/comm/grid.c agent/comm/grid.h \

@@ -37,8 +37,6 @@ void hpct_mpi_release(hpct_reduction *reduction);
 /* Connects, once, to the ranks of the first grid that are on other nodes, where that is better than
  * MPI and they are not very many; collective. NULL: this rank has failed, and all fail. */
 hpct_status hpct_mpi_open_mail(mpi_comm *mpi, const hpct_grid *grid);
-/* Fails on all ranks if on one; nobody goes on before all have come so far. */
-hpct_status hpct_mpi_meet(mpi_comm *mpi, hpct_status status);
 
 /* Those of mpi_stream.c. */
 hpct_status hpct_mpi_open_stream(hpct_comm *comm, hpct_stream **out,

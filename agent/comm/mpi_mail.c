@@ -63,12 +63,3 @@ hpct_status hpct_mpi_open_mail(mpi_comm *mpi, const hpct_grid *grid)
     return status == HPCT_ERR_PEER ? hpct_fail_within(status, "HPC_TRAIN_SUMS=mpi avoids this")
                                    : status;
 }
-
-hpct_status hpct_mpi_meet(mpi_comm *mpi, hpct_status status)
-{
-    float failed = status != HPCT_OK;
-    hpct_status met = mpi->base.ops->allreduce_sum(&mpi->base, &failed, 1);
-    if (met != HPCT_OK || status != HPCT_OK || failed == 0)
-        return met != HPCT_OK ? met : status;
-    return hpct_fail(HPCT_ERR_PEER, "%.0f other ranks could not prepare a sum", (double) failed);
-}

@@ -6,6 +6,7 @@
  * Own messages instead of MPI_Iallreduce: the order of additions is fixed, 16-bit numbers are added
  * up in fp32, there are two rounds of messages whatever the number of ranks, where Open MPI's ring
  * has 2 (ranks - 1) that each wait for a call; and nothing is allocated in a step. */
+#include "agent/comm/agree.h"
 #include "agent/comm/mpi_comm.h"
 #include "agent/comm/wire.h"
 #include "base/status.h"
@@ -247,7 +248,7 @@ hpct_status hpct_mpi_prepare(hpct_comm *comm, hpct_reduction **out,
     if (status == HPCT_OK)
         status = plan_messages(r);
     if (!mpi->without_mail)
-        status = hpct_mpi_meet(mpi, status);
+        status = hpct_comm_agree(comm, status, "prepare a sum");
     if (status != HPCT_OK) {
         hpct_mpi_release(r);
         return status;

@@ -1,6 +1,7 @@
 /* Connections between ranks, and messages over them. */
 #include "agent/comm/peers.h"
 
+#include "agent/comm/agree.h"
 #include "agent/comm/link.h"
 #include "agent/comm/rendezvous.h"
 #include "base/status.h"
@@ -139,17 +140,6 @@ static hpct_status connect_all(hpct_peers *peers, const bool *wanted, const card
     return status;
 }
 
-/* The same answer on all ranks; the words are those of a rank that failed, or general. */
-static hpct_status agree(hpct_comm *comm, hpct_status status)
-{
-    float failed = status != HPCT_OK;
-    hpct_status summed = comm->ops->allreduce_sum(comm, &failed, 1);
-    if (summed != HPCT_OK || status != HPCT_OK || failed == 0)
-        return summed != HPCT_OK ? summed : status;
-    return hpct_fail(HPCT_ERR_PEER, "%.0f other ranks could not connect to one another",
-                     (double) failed);
-}
-
 static hpct_status make_card(const hpct_comm *comm, card *own, hello *greeting, int *listen_fd)
 {
     int port = 0;
@@ -178,7 +168,7 @@ hpct_status hpct_peers_open(hpct_peers **out, hpct_comm *comm, const bool *wante
     hpct_status status = peers == NULL || cards == NULL || fds == NULL
                              ? hpct_fail_memory((size_t) comm->size * sizeof *cards)
                              : make_card(comm, &own, &greeting, &listen_fd);
-    status = agree(comm, status);
+    status = hpct_comm_agree(comm, status, "connect to one another");
     if (status == HPCT_OK)
         status = comm->ops->allgather(comm, &own, cards, sizeof own);
     if (status == HPCT_OK)
@@ -186,7 +176,9 @@ hpct_status hpct_peers_open(hpct_peers **out, hpct_comm *comm, const bool *wante
     if (status == HPCT_OK) {
         *peers = (hpct_peers){
             .rank = comm->rank, .size = comm->size, .fds = fds, .wake = fds + comm->size};
-        status = agree(comm, connect_all(peers, wanted, cards, listen_fd, &greeting, seconds));
+        status =
+            hpct_comm_agree(comm, connect_all(peers, wanted, cards, listen_fd, &greeting, seconds),
+                            "connect to one another");
     }
     if (listen_fd >= 0)
         close(listen_fd);

@@ -1,6 +1,7 @@
 /* Device memory over a communicator for host memory. */
 #include "agent/comm/staged.h"
 
+#include "agent/comm/agree.h"
 #include "base/status.h"
 
 #include <sched.h>
@@ -150,16 +151,6 @@ static void release(hpct_reduction *r)
     free(r);
 }
 
-/* The communicator below prepares on all ranks or on none. */
-static hpct_status meet(hpct_comm *under, hpct_status status)
-{
-    float failed = status != HPCT_OK;
-    hpct_status met = under->ops->allreduce_sum(under, &failed, 1);
-    if (met != HPCT_OK || status != HPCT_OK || failed == 0)
-        return met != HPCT_OK ? met : status;
-    return hpct_fail(HPCT_ERR_PEER, "%.0f other ranks could not prepare a sum", (double) failed);
-}
-
 static hpct_status prepare(hpct_comm *base, hpct_reduction **out,
                            const hpct_reduction_options *options)
 {
@@ -183,7 +174,8 @@ static hpct_status prepare(hpct_comm *base, hpct_reduction **out,
         for (int i = 0; i < 3 && status == HPCT_OK; i++)
             status = check(comm, calls->create_event(events[i]), "an event");
     }
-    status = meet(comm->under, status);
+    /* the communicator below prepares on all ranks or on none */
+    status = hpct_comm_agree(comm->under, status, "prepare a sum");
     if (status == HPCT_OK)
         status = comm->under->ops->prepare(comm->under, &r->inner, &inner);
     if (status != HPCT_OK) {
