@@ -5,6 +5,7 @@
 
 #include "base/status.h"
 #include "nn/emulate.h"
+#include "nn/grouped_norm.h"
 #include "nn/merged.h"
 #include "nn/replay.h"
 
@@ -78,15 +79,18 @@ void hpct_run_free(hpct_run *run)
     free(run);
 }
 
-static hpct_status copy_options(hpct_run *run, const hpct_build_options *options)
+static hpct_status copy_options(const hpct_model *model, hpct_run *run,
+                                const hpct_build_options *options)
 {
+    int parts = model->share.parts;
     if (options->num_batch_sizes < 1)
         return hpct_fail(HPCT_ERR_USAGE, "build: at least one batch size is needed");
-    size_t bytes = (size_t) options->num_batch_sizes * sizeof *run->batch_sizes;
+    size_t num = (size_t) options->num_batch_sizes, bytes = 2 * num * sizeof *run->batch_sizes;
     run->batch_sizes = malloc(bytes);
     if (run->batch_sizes == NULL)
         return hpct_fail_memory(bytes);
-    memcpy(run->batch_sizes, options->batch_sizes, bytes);
+    memcpy(run->batch_sizes, options->batch_sizes, num * sizeof *run->batch_sizes);
+    run->own_sizes = run->batch_sizes + num;
     run->num_batch_sizes = options->num_batch_sizes;
     for (int i = 0; i < run->num_batch_sizes; i++) {
         if (run->batch_sizes[i] < 1)
@@ -94,6 +98,11 @@ static hpct_status copy_options(hpct_run *run, const hpct_build_options *options
                              run->batch_sizes[i]);
         if (run->batch_sizes[i] > run->largest_batch)
             run->largest_batch = run->batch_sizes[i];
+        int own = parts == 0 ? run->batch_sizes[i]
+                             : hpct_samples_count(run->batch_sizes[i], model->share.part, parts);
+        run->own_sizes[i] = own > 0 ? own : 1;
+        if (run->own_sizes[i] > run->largest_own)
+            run->largest_own = run->own_sizes[i];
     }
     run->input_samples =
         options->input_samples > run->largest_batch ? options->input_samples : run->largest_batch;
@@ -190,7 +199,7 @@ static hpct_status make_ops(const hpct_model *model, hpct_run *run,
         hpct_op_build build = {
             .precision = hpct_node_precision(model, node),
             .values = run->values,
-            .batch_sizes = run->batch_sizes,
+            .batch_sizes = node->own ? run->own_sizes : run->batch_sizes,
             .num_batch_sizes = run->num_batch_sizes,
             .fuse_update = run->fuse_update && !node->partial,
             .plain_layout = options->plain_layout,
@@ -206,8 +215,12 @@ static hpct_status make_ops(const hpct_model *model, hpct_run *run,
         hpct_op_spec spec = node->spec;
         merge(model, run, i, &build, &spec);
         set_blocks(model, run, node, blocks, &spec);
-        status = run->nodes[i].merged ? hpct_make_merged(&run->nodes[i].op, &spec, &build)
-                                      : run->backend->make_op(&run->nodes[i].op, &spec, &build);
+        if (run->nodes[i].merged)
+            status = hpct_make_merged(&run->nodes[i].op, &spec, &build);
+        else if (spec.kind == HPCT_OP_BATCH_NORM && spec.norm.groups > 1)
+            status = hpct_make_grouped_norm(&run->nodes[i].op, run->backend, &spec, &build);
+        else
+            status = run->backend->make_op(&run->nodes[i].op, &spec, &build);
         if (status != HPCT_OK)
             hpct_fail_within(status, model->layers[node->layer].name);
     }
@@ -485,7 +498,7 @@ hpct_status hpct_run_prepare(hpct_run **out, const hpct_model *model,
     status = run->nodes != NULL ? HPCT_OK : hpct_fail_memory(0);
     if (status == HPCT_OK) {
         run->num_nodes = model->num_nodes;
-        status = copy_options(run, options);
+        status = copy_options(model, run, options);
     }
     if (status == HPCT_OK)
         status = check_sizes(model, run);

@@ -12,23 +12,31 @@ static size_t rows_of(const hpct_op *op, int n)
     return (size_t) n * (size_t) op->spec.parts.rows;
 }
 
-/* The same record from each part: its channels, padded to the most that one has, and the riders. */
+static int share_of(int count, int parts) /* the largest */
+{
+    return count / parts + (count % parts != 0);
+}
+
+/* The same record from each part: its channels or samples, padded to the most that one has, and the
+ * riders. */
 static size_t record_floats(const hpct_op_spec *spec, int n)
 {
     const hpct_channel_split *split = &spec->parts.split;
-    int most = split->channels; /* SUM_PARTS: all */
-    if (spec->kind == HPCT_OP_GATHER_PARTS) {
-        int units = split->channels / split->unit;
-        most = (units / split->parts + (units % split->parts != 0)) * split->unit;
-    }
-    return (size_t) n * (size_t) spec->parts.rows * (size_t) most +
+    int channels = split->channels, samples = n; /* SUM_PARTS: all */
+    if (spec->kind == HPCT_OP_GATHER_PARTS)
+        channels = share_of(channels / split->unit, split->parts) * split->unit;
+    else if (spec->kind == HPCT_OP_GATHER_SAMPLES)
+        samples = share_of(n, split->parts);
+    return (size_t) samples * (size_t) spec->parts.rows * (size_t) channels +
            (spec->parts.carries ? HPCT_RIDERS : 0);
 }
 
 size_t hpct_collective_floats(const hpct_op_spec *spec, int n)
 {
-    size_t again = spec->parts.sum_diff ? (size_t) n * hpct_op_dst_floats(spec) : 0;
-    return record_floats(spec, n) + again;
+    size_t again = (size_t) n * hpct_op_dst_floats(spec);
+    if (spec->kind == HPCT_OP_GATHER_PARTS)
+        again = (size_t) spec->parts.split.parts * record_floats(spec, n);
+    return record_floats(spec, n) + (spec->parts.sum_diff ? again : 0);
 }
 
 static hpct_status need_replicas(const hpct_op_call *call)
@@ -162,52 +170,168 @@ static hpct_status sum_backward(hpct_op *op, const hpct_op_call *call)
     return status;
 }
 
+/* ---- gathers ---- */
+
+/* A record of `floats` from each part; the riders' sums. Where the records came to; NULL: it
+ * failed. */
+static const float *exchange(const hpct_op *op, const hpct_op_call *call, size_t count,
+                             hpct_status *status)
+{
+    int parts = op->spec.parts.split.parts;
+    size_t floats = record_floats(&op->spec, call->n);
+    float *mine = call->scratch, *all = mine + floats;
+    memcpy(mine, call->src[0], count * sizeof *mine);
+    memset(mine + count, 0, (floats - count) * sizeof *mine);
+    board(op, call, mine);
+    *status = call->replicas->gather(call->replicas->argument, mine, all, floats);
+    if (*status != HPCT_OK)
+        return NULL;
+    if (riders_in(op, call, mine) != NULL)
+        memset(call->replicas->riders, 0, HPCT_RIDERS * sizeof *mine);
+    for (int part = 0; part < parts && riders_in(op, call, mine) != NULL; part++)
+        for (int i = 0; i < HPCT_RIDERS; i++)
+            call->replicas->riders[i] += riders_in(op, call, all + (size_t) part * floats)[i];
+    return all;
+}
+
 /* ---- GATHER_PARTS ---- */
+
+/* Runs of numbers that lie side by side: the channels of a row or, in blocks, those of a sample
+ * with all its rows. */
+typedef struct runs {
+    size_t num, floats; /* of the whole */
+    size_t channel;     /* floats of a channel in one */
+} runs;
+
+static runs runs_of(const hpct_op *op, int n)
+{
+    size_t rows = (size_t) op->spec.parts.rows, channels = (size_t) op->spec.parts.split.channels;
+    if (op->spec.dst_blocks)
+        return (runs){.num = (size_t) n, .floats = rows * channels, .channel = rows};
+    return (runs){.num = (size_t) n * rows, .floats = channels, .channel = 1};
+}
+
+/* Between [run][all parts' channels] and the channels of one part. */
+static size_t part_of(const hpct_op *op, const runs *r, int part, size_t *first)
+{
+    const hpct_channel_split *split = &op->spec.parts.split;
+    *first = (size_t) hpct_channel_split_first(split, part) * r->channel;
+    return (size_t) hpct_channel_split_count(split, part) * r->channel;
+}
+
+static void paste(const hpct_op *op, const runs *r, int part, const float *own, float *whole)
+{
+    size_t first, floats = part_of(op, r, part, &first);
+    for (size_t i = 0; i < r->num; i++)
+        memcpy(whole + i * r->floats + first, own + i * floats, floats * sizeof *own);
+}
+
+static void cut(const hpct_op *op, const runs *r, int part, const float *whole, float *own)
+{
+    size_t first, floats = part_of(op, r, part, &first);
+    for (size_t i = 0; i < r->num; i++)
+        memcpy(own + i * floats, whole + i * r->floats + first, floats * sizeof *own);
+}
 
 static hpct_status gather_forward(hpct_op *op, const hpct_op_call *call)
 {
     const hpct_channel_split *split = &op->spec.parts.split;
-    size_t rows = rows_of(op, call->n), floats = record_floats(&op->spec, call->n),
-           channels = (size_t) split->channels;
-    float *mine = call->scratch, *all = mine + floats;
+    const runs r = runs_of(op, call->n);
+    size_t first;
     hpct_status status = need_replicas(call);
     if (status != HPCT_OK)
         return status;
-    memset(mine, 0, floats * sizeof *mine);
-    memcpy(mine, call->src[0],
-           rows * (size_t) hpct_channel_split_count(split, split->part) * sizeof *mine);
-    board(op, call, mine);
-    status = call->replicas->gather(call->replicas->argument, mine, all, floats);
-    if (status != HPCT_OK)
-        return status;
-    for (int part = 0; part < split->parts; part++) {
-        size_t first = (size_t) hpct_channel_split_first(split, part),
-               own = (size_t) hpct_channel_split_count(split, part);
-        const float *from = all + (size_t) part * floats;
-        for (size_t r = 0; r < rows; r++)
-            memcpy(call->dst + r * channels + first, from + r * own, own * sizeof *from);
-    }
-    if (riders_in(op, call, mine) == NULL)
-        return HPCT_OK;
-    memset(call->replicas->riders, 0, HPCT_RIDERS * sizeof *mine);
+    const float *all = exchange(op, call, r.num * part_of(op, &r, split->part, &first), &status);
+    for (int part = 0; all != NULL && part < split->parts; part++)
+        paste(op, &r, part, all + (size_t) part * record_floats(&op->spec, call->n), call->dst);
+    return status;
+}
+
+/* Each part's channels added up for it alone. */
+static hpct_status reduce_parts(const hpct_op *op, const hpct_op_call *call, const runs *r)
+{
+    const hpct_replicas *replicas = call->replicas;
+    const hpct_channel_split *split = &op->spec.parts.split;
+    size_t parts = (size_t) split->parts, floats = record_floats(&op->spec, call->n), first, own;
+    float *records = call->scratch;
+    memset(records, 0, parts * floats * sizeof *records);
     for (int part = 0; part < split->parts; part++)
-        for (int i = 0; i < HPCT_RIDERS; i++)
-            call->replicas->riders[i] += riders_in(op, call, all + (size_t) part * floats)[i];
-    return HPCT_OK;
+        cut(op, r, part, call->diff_dst, records + (size_t) part * floats);
+    size_t count = r->num * part_of(op, r, split->part, &own);
+    hpct_status status = HPCT_OK;
+    if (replicas->reduce != NULL) {
+        status = replicas->reduce(replicas->argument, records, parts, floats, &first, &own);
+    } else {
+        status = replicas->sum(replicas->argument, records, parts * floats);
+        first = (size_t) split->part;
+    }
+    if (status == HPCT_OK && call->diff_src[0] != NULL)
+        memcpy(call->diff_src[0], records + first * floats, count * sizeof *records);
+    return status;
 }
 
 static hpct_status gather_backward(hpct_op *op, const hpct_op_call *call)
 {
-    const hpct_channel_split *split = &op->spec.parts.split;
-    size_t rows = rows_of(op, call->n), channels = (size_t) split->channels,
-           first = (size_t) hpct_channel_split_first(split, split->part),
-           own = (size_t) hpct_channel_split_count(split, split->part);
-    hpct_status status = HPCT_OK;
+    const runs r = runs_of(op, call->n);
     if (op->spec.parts.sum_diff)
-        status = call->replicas->sum(call->replicas->argument, call->diff_dst, rows * channels);
-    for (size_t r = 0; call->diff_src[0] != NULL && r < rows; r++)
-        memcpy(call->diff_src[0] + r * own, call->diff_dst + r * channels + first,
-               own * sizeof(float));
+        return reduce_parts(op, call, &r);
+    if (call->diff_src[0] != NULL)
+        cut(op, &r, op->spec.parts.split.part, call->diff_dst, call->diff_src[0]);
+    return HPCT_OK;
+}
+
+/* ---- GATHER_SAMPLES ---- */
+
+/* Floats of a part's samples, and of those of the parts before. */
+static size_t samples_of(const hpct_op *op, int n, int part, size_t *first)
+{
+    int parts = op->spec.parts.split.parts;
+    size_t sample = hpct_op_dst_floats(&op->spec);
+    *first = (size_t) hpct_samples_first(n, part, parts) * sample;
+    return (size_t) hpct_samples_count(n, part, parts) * sample;
+}
+
+static hpct_status samples_forward(hpct_op *op, const hpct_op_call *call)
+{
+    const hpct_replicas *replicas = call->replicas;
+    const hpct_channel_split *split = &op->spec.parts.split;
+    size_t first, count = samples_of(op, call->n, split->part, &first);
+    hpct_status status = need_replicas(call);
+    if (status != HPCT_OK)
+        return status;
+    if (replicas->spread != NULL) {
+        memcpy(call->dst + first, call->src[0], count * sizeof *call->dst);
+        return replicas->spread(replicas->argument, call->dst, (size_t) call->n,
+                                hpct_op_dst_floats(&op->spec),
+                                op->spec.parts.carries ? replicas->riders : NULL);
+    }
+    const float *all = exchange(op, call, count, &status);
+    for (int part = 0; all != NULL && part < split->parts; part++) {
+        count = samples_of(op, call->n, part, &first);
+        memcpy(call->dst + first, all + (size_t) part * record_floats(&op->spec, call->n),
+               count * sizeof *call->dst);
+    }
+    return status;
+}
+
+static hpct_status samples_backward(hpct_op *op, const hpct_op_call *call)
+{
+    const hpct_replicas *replicas = call->replicas;
+    size_t sample = hpct_op_dst_floats(&op->spec), rows = (size_t) call->n, first, own,
+           count = samples_of(op, call->n, op->spec.parts.split.part, &first);
+    hpct_status status = HPCT_OK;
+    if (op->spec.parts.sum_diff && replicas->reduce != NULL)
+        status = replicas->reduce(replicas->argument, call->diff_dst, rows, sample, &first, &own);
+    else if (op->spec.parts.sum_diff)
+        status = replicas->sum(replicas->argument, call->diff_dst, rows * sample);
+    samples_of(op, call->n, op->spec.parts.split.part, &first);
+    float *to = call->diff_src[0];
+    if (status == HPCT_OK && to != NULL && call->add[0]) {
+        for (size_t i = 0; i < count; i++)
+            to[i] += call->diff_dst[first + i];
+    } else if (status == HPCT_OK && to != NULL) {
+        memcpy(to, call->diff_dst + first, count * sizeof *to);
+    }
     return status;
 }
 
@@ -234,11 +358,13 @@ hpct_status hpct_make_collective(hpct_op **out, const hpct_op_spec *spec,
                                       .destroy = destroy};
     static const hpct_op_class gather = {
         .forward = gather_forward, .backward = gather_backward, .destroy = destroy};
+    static const hpct_op_class samples = {
+        .forward = samples_forward, .backward = samples_backward, .destroy = destroy};
     bool sums = spec->kind == HPCT_OP_SUM_PARTS;
     hpct_op *op = calloc(1, sizeof *op);
     if (op == NULL)
         return hpct_fail_memory(sizeof *op);
-    op->class = sums ? &sum : &gather;
+    op->class = sums ? &sum : spec->kind == HPCT_OP_GATHER_PARTS ? &gather : &samples;
     op->spec = *spec;
     op->build = *build;
     op->num_params = hpct_op_num_params(spec);
@@ -247,6 +373,7 @@ hpct_status hpct_make_collective(hpct_op **out, const hpct_op_spec *spec,
     op->backward_reads_dst = spec->relu;
     op->backward_keeps_diff_dst = !spec->relu && !spec->parts.sum_diff;
     op->passes_diff_dst = sums;
+    op->adds_diff_src = op->class == &samples;
     int largest = 0;
     for (int i = 0; i < build->num_batch_sizes; i++)
         largest = build->batch_sizes[i] > largest ? build->batch_sizes[i] : largest;

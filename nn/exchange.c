@@ -5,6 +5,7 @@
 
 #include "base/status.h"
 
+#include <stdint.h>
 #include <string.h>
 
 static const hpct_device *device_of(const hpct_run *run)
@@ -128,6 +129,14 @@ void hpct_model_set_input(hpct_model *model, const float *input, const int32_t *
         return;
     hpct_run_set_input(model, run, (float *) (uintptr_t) input);
     run->labels = (int32_t *) (uintptr_t) labels;
+}
+
+/* Who has samples of its own reads no others of the input. */
+void hpct_run_set_own_input(const hpct_model *model, hpct_run *run, int n)
+{
+    size_t first = (size_t) hpct_samples_first(n, model->share.part, model->share.parts);
+    hpct_run_set_input(model, run,
+                       (float *) (uintptr_t) (run->given + first * sample_floats(model)));
 }
 
 void hpct_model_keep_input(hpct_model *model)

@@ -74,6 +74,7 @@ typedef struct hpct_tensor {
     bool given;  /* an earlier stage makes it */
     bool taken;  /* a later stage reads it, or hands it on */
     bool learns; /* given: something that made it is trained, so it wants a gradient */
+    bool own;    /* of a part of a split model (nn/shard.h): of its own samples alone */
 } hpct_tensor;
 
 typedef struct hpct_node {
@@ -85,6 +86,7 @@ typedef struct hpct_node {
     int first_param, num_params;
     int added;    /* nodes before it that the whole model does not have */
     bool partial; /* its gradients are parts of a sum: backward cannot apply them */
+    bool own;     /* reads and gives tensors of own samples */
 } hpct_node;
 
 typedef struct hpct_run hpct_run; /* nn/run.h */
@@ -104,6 +106,9 @@ struct hpct_model {
     int num_nodes;
     int output; /* tensor: the head */
     bool inner; /* a stage with others behind it: there is no loss at its head */
+    struct {
+        int part, parts; /* which samples are a part's own (hpct_samples_first); 0: none are */
+    } share;
     char next_name[HPCT_NAME_SIZE]; /* of the next layer; "" for a number */
     struct {
         uint64_t seed;
@@ -124,6 +129,17 @@ struct hpct_model {
     int holders; /* hpct_model_hold */
     bool freed;  /* when the last holder lets go */
 };
+
+/* Of a batch of n, how many samples a node works on, and which is the first of them. */
+static inline int hpct_node_samples(const hpct_model *model, const hpct_node *node, int n)
+{
+    return node->own ? hpct_samples_count(n, model->share.part, model->share.parts) : n;
+}
+
+static inline int hpct_node_first(const hpct_model *model, const hpct_node *node, int n)
+{
+    return node->own ? hpct_samples_first(n, model->share.part, model->share.parts) : 0;
+}
 
 /* What a node computes in. */
 static inline hpct_precision hpct_node_precision(const hpct_model *model, const hpct_node *node)

@@ -40,6 +40,8 @@ nn_libnn_la_SOURCES = \
 	nn/fuse.c \
 	nn/graph.c \
 	nn/graph.h \
+	nn/grouped_norm.c \
+	nn/grouped_norm.h \
 	nn/matrices.c \
 	nn/memory_plan.c \
 	nn/merged.c \

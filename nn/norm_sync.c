@@ -69,30 +69,37 @@ static hpct_status absent_forward(const hpct_model *model, const hpct_op *op,
     return status;
 }
 
+hpct_status hpct_norm_forward_absent(const hpct_model *model, int node)
+{
+    const hpct_op *op = synced_op(model, node);
+    hpct_status status = op != NULL ? check_host(model) : HPCT_OK;
+    return op != NULL && status == HPCT_OK ? absent_forward(model, op, &model->run->nodes[node])
+                                           : status;
+}
+
+hpct_status hpct_norm_backward_absent(const hpct_model *model, int node)
+{
+    const hpct_op *op = synced_op(model, node);
+    if (op == NULL || !model->run->nodes[node].backward)
+        return HPCT_OK;
+    size_t sums = 2 * (size_t) op->spec.norm.channels;
+    memset(model->run->scratch, 0, sums * sizeof(float));
+    return model->replicas.sum(model->replicas.argument, model->run->scratch, sums);
+}
+
 hpct_status hpct_model_forward_absent(hpct_model *model)
 {
     hpct_status status = HPCT_OK;
-    for (int i = 0; i < model->num_nodes && status == HPCT_OK; i++) {
-        const hpct_op *op = synced_op(model, i);
-        if (op != NULL)
-            status = check_host(model);
-        if (op != NULL && status == HPCT_OK)
-            status = absent_forward(model, op, &model->run->nodes[i]);
-    }
+    for (int i = 0; i < model->num_nodes && status == HPCT_OK; i++)
+        status = hpct_norm_forward_absent(model, i);
     return status;
 }
 
 hpct_status hpct_model_backward_absent(hpct_model *model)
 {
     hpct_status status = HPCT_OK;
-    for (int i = model->num_nodes - 1; i >= 0 && status == HPCT_OK; i--) {
-        const hpct_op *op = synced_op(model, i);
-        if (op == NULL || !model->run->nodes[i].backward)
-            continue;
-        size_t channels = (size_t) op->spec.norm.channels;
-        memset(model->run->scratch, 0, 2 * channels * sizeof(float));
-        status = model->replicas.sum(model->replicas.argument, model->run->scratch, 2 * channels);
-    }
+    for (int i = model->num_nodes - 1; i >= 0 && status == HPCT_OK; i--)
+        status = hpct_norm_backward_absent(model, i);
     return status;
 }
 

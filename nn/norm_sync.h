@@ -25,4 +25,9 @@ hpct_status hpct_norm_sync_moments(const hpct_replicas *replicas, size_t channel
 hpct_status hpct_norm_sync_sums(const hpct_replicas *replicas, size_t channels, const float *sum,
                                 const float *sum_x, float *room);
 
+/* What a replica without samples has to say in place of node's forward and backward; nothing where
+ * it is no synchronized BatchNormalization. */
+hpct_status hpct_norm_forward_absent(const hpct_model *model, int node);
+hpct_status hpct_norm_backward_absent(const hpct_model *model, int node);
+
 #endif

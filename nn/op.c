@@ -25,6 +25,7 @@ const char *hpct_op_kind_name(hpct_op_kind kind)
         [HPCT_OP_RANDOM_FLIP] = "random_flip",
         [HPCT_OP_SUM_PARTS] = "sum_parts",
         [HPCT_OP_GATHER_PARTS] = "gather_parts",
+        [HPCT_OP_GATHER_SAMPLES] = "gather_samples",
     };
     return names[kind];
 }
@@ -81,7 +82,7 @@ size_t hpct_op_src_floats(const hpct_op_spec *spec, int input)
     if (shows(spec))
         return (size_t) p->in_h * (size_t) p->in_w * (size_t) p->channels;
     if (hpct_op_is_collective(spec))
-        return parts_floats(spec, spec->kind == HPCT_OP_SUM_PARTS);
+        return parts_floats(spec, spec->kind != HPCT_OP_GATHER_PARTS);
     return (size_t) spec->dense.rows * (size_t) spec->dense.in;
 }
 

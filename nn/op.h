@@ -4,8 +4,8 @@
  *
  * Activations are fp32 in every precision (in hpct_op_build.values where the backend has
  * `low_values`: pointers to them are float * all the same), sample first and channels last, except
- * where a backend asks for its channels in blocks (nn/blocks.h). Parameters lie in the arenas, fp32, in a layout of
- * the backend's own, which import_param and export_param translate. */
+ * where a backend asks for its channels in blocks (nn/blocks.h). Parameters lie in the arenas,
+ * fp32, in a layout of the backend's own, which import_param and export_param translate. */
 #ifndef HPCT_NN_OP_H
 #define HPCT_NN_OP_H
 
@@ -42,8 +42,9 @@ typedef enum hpct_op_kind {
     HPCT_OP_RESIZING,
     HPCT_OP_RANDOM_CROP,
     HPCT_OP_RANDOM_FLIP,
-    HPCT_OP_SUM_PARTS,    /* of a split model (nn/shard.h): the parts of a sum, added up */
-    HPCT_OP_GATHER_PARTS, /* the parts of the last axis, put together */
+    HPCT_OP_SUM_PARTS,      /* of a split model (nn/shard.h): the parts of a sum, added up */
+    HPCT_OP_GATHER_PARTS,   /* the parts of the last axis, put together */
+    HPCT_OP_GATHER_SAMPLES, /* the samples of all parts, from those that each has */
     HPCT_OP_KINDS
 } hpct_op_kind;
 
@@ -85,6 +86,18 @@ static inline int hpct_channel_split_first(const hpct_channel_split *split, int 
 static inline int hpct_channel_split_count(const hpct_channel_split *split, int part)
 {
     return hpct_channel_split_first(split, part + 1) - hpct_channel_split_first(split, part);
+}
+
+/* Of n samples that parts share among themselves: part p has [first(p), first(p + 1)), the first
+ * parts one more where they do not divide n. As data parallel ranks share a batch. */
+static inline int hpct_samples_first(int n, int part, int parts)
+{
+    return n / parts * part + (part < n % parts ? part : n % parts);
+}
+
+static inline int hpct_samples_count(int n, int part, int parts)
+{
+    return hpct_samples_first(n, part + 1, parts) - hpct_samples_first(n, part, parts);
 }
 
 /* Input cells that a window reaches over. */
@@ -131,13 +144,16 @@ typedef struct hpct_op_spec {
             int channels;
             bool no_scale, no_center, synchronized;
             float momentum, epsilon;
-        } norm; /* BATCH_NORM */
+            int groups; /* 2 or more: statistics are of so many slices of the samples, each its own
+                           (hpct_samples_first), as if each were another replica's */
+        } norm;         /* BATCH_NORM */
         struct {
             int rows; /* per sample */
             hpct_channel_split split;
             bool sum_diff; /* each part has only its part of diff_dst */
             bool carries;  /* forward takes hpct_replicas.riders along */
-        } parts;           /* SUM_PARTS, GATHER_PARTS */
+        } parts;           /* SUM_PARTS, GATHER_PARTS; GATHER_SAMPLES: all of its channels, and
+                              by split.part and parts whose samples are whose */
     };
 } hpct_op_spec;
 
@@ -155,7 +171,8 @@ int hpct_op_norm_param(const hpct_op_spec *spec, hpct_norm_param which);
 const char *hpct_op_kind_name(hpct_op_kind kind); /* "conv2d" */
 static inline bool hpct_op_is_collective(const hpct_op_spec *spec)
 {
-    return spec->kind == HPCT_OP_SUM_PARTS || spec->kind == HPCT_OP_GATHER_PARTS;
+    return spec->kind == HPCT_OP_SUM_PARTS || spec->kind == HPCT_OP_GATHER_PARTS ||
+           spec->kind == HPCT_OP_GATHER_SAMPLES;
 }
 int hpct_op_num_inputs(const hpct_op_spec *spec);
 size_t hpct_op_src_floats(const hpct_op_spec *spec, int input);

@@ -38,6 +38,7 @@ int hpct_op_parallel(const hpct_op_spec *spec)
     case HPCT_OP_CONCATENATE:
     case HPCT_OP_SUM_PARTS:
     case HPCT_OP_GATHER_PARTS:
+    case HPCT_OP_GATHER_SAMPLES:
     case HPCT_OP_KINDS:
         break;
     }

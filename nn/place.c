@@ -40,8 +40,9 @@ static void live(hpct_plan_item *item, int time)
 
 static size_t tensor_bytes(const placing *p, int tensor)
 {
-    return hpct_shape_count(&p->model->tensors[tensor].shape) * (size_t) p->run->largest_batch *
-           hpct_precision_bytes(p->run->values);
+    const hpct_tensor *t = &p->model->tensors[tensor];
+    int samples = t->own ? p->run->largest_own : p->run->largest_batch;
+    return hpct_shape_count(&t->shape) * (size_t) samples * hpct_precision_bytes(p->run->values);
 }
 
 /* Of a stage: what it is given lies there before the first operation, and its gradient until after

@@ -76,7 +76,7 @@ static void add_node(const hpct_profile *profile, int i, const int *num, int cou
     const hpct_model *model = profile->model;
     const hpct_node *node = &model->nodes[i];
     const hpct_run_node *built = &model->run->nodes[i];
-    int n = model->run->stage_n;
+    int n = hpct_node_samples(model, node, model->run->stage_n);
     size_t in = 0, out = floats_of(model, node->output);
     for (int k = 0; k < node->num_inputs && !built->merged; k++)
         in += floats_of(model, node->inputs[k]);

@@ -20,9 +20,10 @@ typedef struct hpct_replicas {
      * parts (nn/shard.h). */
     hpct_status (*gather)(void *argument, const float *mine, float *all, size_t count);
     /* Where not NULL, a sum in two halves, between which its rows can be worked on by one replica
-     * each: data[rows][width] holds the sums of this replica's rows [*first, *first + *own), the
-     * others undefined; then every replica's rows come to all, and the riders' sums where riders is
-     * not NULL. For sums of at least halves_from floats. */
+     * each: data[rows][width] holds the sums of this replica's rows [*first, *first + *own), as
+     * hpct_samples_first shares them (nn/op.h), the others undefined; then every replica's rows
+     * come to all, and the riders' sums where riders is not NULL. For sums of at least halves_from
+     * floats; either half may be made alone, of any size. */
     hpct_status (*reduce)(void *argument, float *data, size_t rows, size_t width, size_t *first,
                           size_t *own);
     hpct_status (*spread)(void *argument, float *data, size_t rows, size_t width, float *riders);

@@ -55,8 +55,9 @@ typedef enum hpct_run_stage { HPCT_STAGE_NONE, HPCT_STAGE_FORWARD, HPCT_STAGE_LO
 struct hpct_run {
     const hpct_backend *backend;
     int *batch_sizes;
+    int *own_sizes; /* of the same batches, for nodes of own samples; 1 where there are none */
     int num_batch_sizes;
-    int largest_batch;
+    int largest_batch, largest_own;
     int input_samples; /* that own_input has room for */
     bool borrows;      /* parameters are another model's */
     bool training, fuse_update, dense_targets;
@@ -165,6 +166,8 @@ void hpct_run_move(hpct_run *run, char *to);
 
 /* Makes every node that reads the model's input read it there. */
 void hpct_run_set_input(const hpct_model *model, hpct_run *run, float *input);
+/* At a part's own samples among the n that it was given. */
+void hpct_run_set_own_input(const hpct_model *model, hpct_run *run, int n);
 
 /* Moves parameters and optimizer slots out of the arenas into the model (Keras' layout) and frees
  * the run; nothing when the model is not built. */

@@ -14,6 +14,7 @@ struct hpct_shard {
     hpct_model *model;
     hpct_param_slice *slices; /* [num_params] */
     hpct_shard_range *summed; /* [num_params], of the last build */
+    bool has_front;
 };
 
 /* ---- the graph ---- */
@@ -23,7 +24,8 @@ typedef struct making {
     const hpct_shard_plan *plan;
     const hpct_model *whole;
     hpct_model *model; /* of the part */
-    int *gathered;     /* [whole's tensors] where all of one is that this part has split */
+    int *gathered;     /* [whole's tensors] where all of one is that this part has split, or has
+                          its own samples of */
     int added;         /* nodes that the whole model does not have */
 } making;
 
@@ -94,7 +96,8 @@ static void split_tensors(making *m)
         const hpct_tensor *tensor = &whole->tensors[t];
         const hpct_channel_split *split = &m->plan->splits[tensor->root];
         m->gathered[t] = t;
-        if (m->plan->gathers[tensor->root]) {
+        m->model->tensors[t].own = m->plan->own[tensor->root];
+        if (m->plan->gathers[tensor->root] || m->plan->collects[tensor->root]) {
             int all = m->gathered[t] = add_tensor(m->model, &tensor->shape, tensor->layer);
             m->model->tensors[all].root = m->gathered[tensor->root];
         }
@@ -150,11 +153,33 @@ static void add_sum(making *m, int i)
 static void add_gather(making *m, int i)
 {
     const hpct_node *node = &m->whole->nodes[i];
-    hpct_op_spec spec = hpct_shard_plan_gather(m->plan, node->output);
+    hpct_op_spec spec = m->plan->collects[node->output]
+                            ? hpct_shard_plan_collect(m->plan, node->output)
+                            : hpct_shard_plan_gather(m->plan, node->output);
     add_collective(m, &spec,
                    (hpct_node){.inputs = {node->output},
                                .output = m->gathered[node->output],
                                .layer = node->layer});
+}
+
+/* Of all samples, or of this part's. Statistics that are not synchronized are of the samples that a
+ * data-parallel rank would have, wherever they are computed. */
+static hpct_op_spec part_spec(const hpct_shard_plan *plan, int i)
+{
+    const hpct_op_spec *whole = &plan->model->nodes[i].spec;
+    hpct_channel_split in = hpct_shard_plan_in(plan, i), out = hpct_shard_plan_out(plan, i);
+    if (i < plan->front)
+        return *whole;
+    hpct_op_spec spec = hpct_op_part(whole, &in, &out);
+    if (spec.kind == HPCT_OP_BATCH_NORM && !whole->norm.synchronized)
+        spec.norm.groups = plan->parts;
+    return spec;
+}
+
+static bool reads_gathered(const hpct_shard_plan *plan, int i, int tensor)
+{
+    return i >= plan->front &&
+           (plan->wants_whole[i] || plan->collects[plan->model->tensors[tensor].root]);
 }
 
 static void split_nodes(making *m)
@@ -162,16 +187,18 @@ static void split_nodes(making *m)
     const hpct_shard_plan *plan = m->plan;
     for (int i = 0; i < m->whole->num_nodes; i++) {
         const hpct_node *node = &m->whole->nodes[i];
-        hpct_channel_split in = hpct_shard_plan_in(plan, i), out = hpct_shard_plan_out(plan, i);
         hpct_node *added = add_node(m, node);
-        added->spec = hpct_op_part(&node->spec, &in, &out);
+        added->spec = part_spec(plan, i);
         added->partial = plan->partial[i];
+        added->own = i < plan->front;
         own_params(m, node->first_param, node->num_params);
-        for (int k = 0; plan->wants_whole[i] && k < node->num_inputs; k++)
-            added->inputs[k] = m->gathered[node->inputs[k]];
+        for (int k = 0; k < node->num_inputs; k++) {
+            if (reads_gathered(plan, i, node->inputs[k]))
+                added->inputs[k] = m->gathered[node->inputs[k]];
+        }
         if (plan->sums[i])
             add_sum(m, i);
-        else if (plan->gathers[node->output])
+        else if (plan->gathers[node->output] || plan->collects[node->output])
             add_gather(m, i);
     }
     m->model->output = m->gathered[m->whole->output];
@@ -221,7 +248,10 @@ hpct_status hpct_shard_open(hpct_shard **out, const hpct_model *whole,
     shard = calloc(1, sizeof *shard);
     status = shard != NULL ? copy_model(&m) : hpct_fail_memory(sizeof *shard);
     if (shard != NULL) {
-        *shard = (hpct_shard){.part = options->part, .parts = options->parts, .model = m.model};
+        *shard = (hpct_shard){.part = options->part,
+                              .parts = options->parts,
+                              .model = m.model,
+                              .has_front = plan.front > 0};
         shard->slices = calloc(params, sizeof *shard->slices);
         shard->summed = calloc(params, sizeof *shard->summed);
         if (status == HPCT_OK && (shard->slices == NULL || shard->summed == NULL))
@@ -230,6 +260,8 @@ hpct_status hpct_shard_open(hpct_shard **out, const hpct_model *whole,
     if (status == HPCT_OK) {
         split_tensors(&m);
         split_nodes(&m);
+        m.model->share.part = options->part;
+        m.model->share.parts = shard->has_front ? options->parts : 0;
         slice_params(shard, &plan);
         *out = shard;
     } else {
@@ -415,6 +447,37 @@ const hpct_shard_range *hpct_shard_summed(hpct_shard *shard, int *num)
         }
     }
     return shard->summed;
+}
+
+bool hpct_shard_has_front(const hpct_shard *shard)
+{
+    return shard->has_front;
+}
+
+size_t hpct_shard_front_floats(const hpct_shard *shard)
+{
+    const hpct_model *model = shard->model;
+    size_t floats = 0;
+    for (int i = 0; i < model->num_params; i++) {
+        const hpct_param *param = &model->params[i];
+        if (model->nodes[param->node].own && !param->state)
+            floats += hpct_param_slice_floats(&shard->slices[i], shard->part);
+    }
+    return floats;
+}
+
+hpct_shard_range hpct_shard_own_states(const hpct_shard *shard)
+{
+    const hpct_model *model = shard->model;
+    const hpct_run *run = model->run;
+    hpct_shard_range range = {.offset = run->state_floats};
+    for (int i = 0; i < model->num_params; i++) {
+        const hpct_param *param = &model->params[i];
+        if (param->state && model->nodes[param->node].own && run->param_offsets[i] < range.offset)
+            range.offset = run->param_offsets[i];
+    }
+    range.count = run->state_floats - range.offset;
+    return range;
 }
 
 uint64_t hpct_shard_fingerprint(hpct_shard *shard)

@@ -27,6 +27,7 @@ typedef enum hpct_shard_form {
     HPCT_SHARD_AUTO, /* the one that is predicted to be faster, for each Dense */
     HPCT_SHARD_ROWS,
     HPCT_SHARD_COLUMNS,
+    HPCT_SHARD_BACK, /* the last layers, behind others that are data parallel */
 } hpct_shard_form;
 
 typedef struct hpct_shard_options {
@@ -47,6 +48,13 @@ typedef struct hpct_shard hpct_shard;
 hpct_status hpct_shard_open(hpct_shard **out, const hpct_model *whole,
                             const hpct_shard_options *options);
 void hpct_shard_close(hpct_shard *shard); /* allows NULL */
+
+/* Whether there is a front, of which the part computes its own samples alone
+ * (hpct_samples_first). The gradients of its parameters are the last of the ranges below, and the
+ * end of the arena; its moving statistics, in a range of the arena of states, are of those samples
+ * where they are not synchronized. */
+bool hpct_shard_has_front(const hpct_shard *shard);
+size_t hpct_shard_front_floats(const hpct_shard *shard); /* of its gradients, without padding */
 
 /* A compiled model of its own, for nn/step.h: build, set_replicas, forward, … Owned by the shard.
  */
@@ -73,6 +81,7 @@ typedef struct hpct_shard_range {
     size_t offset, count; /* floats */
 } hpct_shard_range;
 const hpct_shard_range *hpct_shard_summed(hpct_shard *shard, int *num);
+hpct_shard_range hpct_shard_own_states(const hpct_shard *shard);
 /* Equal where these lie alike, so that they can be added up. */
 uint64_t hpct_shard_fingerprint(hpct_shard *shard);
 

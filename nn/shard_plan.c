@@ -63,6 +63,20 @@ hpct_op_spec hpct_shard_plan_gather(const hpct_shard_plan *plan, int root)
     };
 }
 
+/* Channels are in its last axis, so that pictures may lie in blocks. */
+hpct_op_spec hpct_shard_plan_collect(const hpct_shard_plan *plan, int root)
+{
+    const hpct_shape *shape = &plan->model->tensors[root].shape;
+    int channels = shape->size[shape->rank - 1];
+    return (hpct_op_spec){
+        .kind = HPCT_OP_GATHER_SAMPLES,
+        .parts =
+            {.rows = (int) (hpct_shape_count(shape) / (size_t) channels),
+             .split = {.channels = channels, .unit = 1, .part = plan->part, .parts = plan->parts},
+             .sum_diff = plan->gather_sum_diff[root]},
+    };
+}
+
 /* ---- what follows from where splits begin ---- */
 
 /* Every input is split alike. */
@@ -78,6 +92,34 @@ static bool same_splits(const hpct_shard_plan *plan, const hpct_node *node)
     return first->channels > 0;
 }
 
+/* Whole vectors of a convolution's channels stay together where there are enough of them. */
+static hpct_channel_split channels_of(const hpct_shard_plan *plan, const hpct_op_spec *spec)
+{
+    int channels = hpct_op_channels(spec), block = HPCT_CHANNEL_BLOCK;
+    bool blocks =
+        spec->kind == HPCT_OP_CONV2D && channels % block == 0 && channels / block >= plan->parts;
+    return (hpct_channel_split){
+        .channels = channels, .unit = blocks ? block : 1, .part = plan->part, .parts = plan->parts};
+}
+
+/* The front splits nothing. What of it others read they read of all samples; the model's input is
+ * nobody's to gather. */
+static bool flow_front(hpct_shard_plan *plan, int i, bool *others)
+{
+    const hpct_model *model = plan->model;
+    const hpct_node *node = &model->nodes[i];
+    *others = i >= plan->front;
+    if (!*others)
+        plan->own[root_of(model, node->output)] = true;
+    for (int k = 0; k < node->num_inputs && *others && plan->front > 0; k++) {
+        int root = root_of(model, node->inputs[k]);
+        plan->collects[root] = plan->collects[root] || plan->own[root];
+        if (root == root_of(model, 0))
+            return false;
+    }
+    return true;
+}
+
 /* Where the output of a node goes on from; false where it has fewer channels than there are parts.
  */
 static bool flow_node(hpct_shard_plan *plan, int i)
@@ -85,7 +127,9 @@ static bool flow_node(hpct_shard_plan *plan, int i)
     const hpct_model *model = plan->model;
     const hpct_node *node = &model->nodes[i];
     hpct_channel_split *out = &plan->splits[root_of(model, node->output)], follows;
-    bool any = false;
+    bool any = false, others;
+    if (!flow_front(plan, i, &others) || !others)
+        return !others;
     for (int k = 0; k < node->num_inputs; k++)
         any = any || plan->splits[root_of(model, node->inputs[k])].channels > 0;
     if (any && same_splits(plan, node) &&
@@ -103,10 +147,7 @@ static bool flow_node(hpct_shard_plan *plan, int i)
         return true;
     *out = plan->begins[i] == HPCT_SHARD_CELLS
                ? hpct_op_cell_split(&node->spec, plan->part, plan->parts)
-               : (hpct_channel_split){.channels = hpct_op_channels(&node->spec),
-                                      .unit = 1,
-                                      .part = plan->part,
-                                      .parts = plan->parts};
+               : channels_of(plan, &node->spec);
     return out->channels / out->unit >= plan->parts;
 }
 
@@ -119,7 +160,7 @@ static bool flow_forward(hpct_shard_plan *plan)
             return false;
     }
     plan->gathers[output] = plan->gathers[output] || plan->splits[output].channels > 0;
-    return true;
+    return !plan->own[output];
 }
 
 /* As when it is built (make_ops). */
@@ -155,6 +196,11 @@ static bool flow_back(hpct_shard_plan *plan, int i, const bool *learns, share *o
     int output = root_of(model, node->output);
     bool split = plan->splits[output].channels > 0, fits = true;
     share of_output = split ? ALL_OF_IT : own[output];
+    if (i < plan->front) {
+        plan->partial[i] = true;
+        plan->gather_sum_diff[output] = plan->collects[output] && own[output] == A_PART;
+        return true;
+    }
     if (split)
         plan->gather_sum_diff[output] = whole[output] == A_PART;
     if (plan->sums[i]) {
@@ -177,7 +223,8 @@ static bool flow_back(hpct_shard_plan *plan, int i, const bool *learns, share *o
     return fits;
 }
 
-/* Backward: false where a gradient would be the sum of one that all have and of parts. */
+/* Backward: false where a gradient would be the sum of one that all have and of parts. In the front
+ * each part goes on with the whole gradient of its own samples. */
 static bool flow_backward(hpct_shard_plan *plan)
 {
     const hpct_model *model = plan->model;
@@ -215,11 +262,13 @@ static void add_message(hpct_shard_plan *plan, double floats)
     plan->seconds += MESSAGE_SECONDS + floats / WIRE_FLOATS_PER_SECOND;
 }
 
+/* A gather's gradient is added up by each part for itself alone. */
 static void add_collective(hpct_shard_plan *plan, const hpct_op_spec *spec, int samples)
 {
     double floats = (double) samples * (double) hpct_op_dst_floats(spec);
-    add_message(plan, spec->kind == HPCT_OP_SUM_PARTS ? sum_floats(plan, floats)
-                                                      : floats * (plan->parts - 1) / plan->parts);
+    if (spec->kind != HPCT_OP_SUM_PARTS)
+        floats /= 2;
+    add_message(plan, sum_floats(plan, floats));
     if (spec->parts.sum_diff)
         add_message(plan, sum_floats(plan, floats));
 }
@@ -245,6 +294,7 @@ static void predict(hpct_shard_plan *plan, int samples)
 {
     const hpct_model *model = plan->model;
     double partial = 0;
+    int all = samples;
     plan->seconds = plan->wire_floats = 0;
     for (int i = 0; i < model->num_nodes; i++) {
         const hpct_node *node = &model->nodes[i];
@@ -254,6 +304,7 @@ static void predict(hpct_shard_plan *plan, int samples)
         double floats = (double) hpct_op_dst_floats(&spec);
         for (int k = 0; k < node->num_inputs; k++)
             floats += (double) hpct_op_src_floats(&spec, k);
+        samples = i < plan->front ? (all + plan->parts - 1) / plan->parts : all;
         plan->seconds +=
             3 * samples * (flops_of(&spec) / FLOPS_PER_SECOND + floats / MEMORY_FLOATS_PER_SECOND);
         for (int k = 0; plan->partial[i] && k < node->num_params; k++)
@@ -264,9 +315,11 @@ static void predict(hpct_shard_plan *plan, int samples)
             meeting = hpct_shard_plan_sum(plan, i);
         else if (plan->gathers[node->output])
             meeting = hpct_shard_plan_gather(plan, node->output);
+        else if (plan->collects[node->output])
+            meeting = hpct_shard_plan_collect(plan, node->output);
         else
             continue;
-        add_collective(plan, &meeting, samples);
+        add_collective(plan, &meeting, all);
     }
     if (partial > 0)
         add_message(plan, sum_floats(plan, partial));
@@ -283,6 +336,8 @@ static bool complete(hpct_shard_plan *plan, int samples)
     memset(plan->gathers, 0, tensors);
     memset(plan->sum_diff, 0, nodes);
     memset(plan->gather_sum_diff, 0, tensors);
+    memset(plan->own, 0, tensors);
+    memset(plan->collects, 0, tensors);
     memset(plan->partial, 0, nodes);
     if (!flow_forward(plan) || !flow_backward(plan))
         return false;
@@ -327,25 +382,62 @@ static double sum_of_gradients(const hpct_shard_plan *plan)
     return sum_floats(plan, floats);
 }
 
-/* Whether to also split this Dense in this form makes a step shorter; then it is in *best. how:
- * what feeds it, by rows. */
-static bool improve(hpct_shard_plan *plan, int dense, hpct_shard_form form, hpct_shard_begin how,
-                    int samples, hpct_shard_begin *best, double *seconds)
+/* The best so far. */
+typedef struct choice {
+    hpct_shard_begin *begins; /* [nodes] */
+    int front;
+    double seconds;
+} choice;
+
+static bool splits_any(const hpct_shard_plan *plan)
+{
+    for (int t = 0; t < plan->model->num_tensors; t++) {
+        if (plan->splits[t].channels > 0)
+            return true;
+    }
+    return false;
+}
+
+/* What is in plan->begins and plan->front becomes the best if it makes a step shorter. */
+static void weigh(hpct_shard_plan *plan, int samples, choice *best)
+{
+    if (!complete(plan, samples) || plan->seconds >= best->seconds || !splits_any(plan) ||
+        plan->wire_floats >= sum_of_gradients(plan))
+        return;
+    memcpy(best->begins, plan->begins, (size_t) plan->model->num_nodes * sizeof *best->begins);
+    best->front = plan->front;
+    best->seconds = plan->seconds;
+}
+
+/* Also splits this Dense in this form, if that makes a step shorter. how: what feeds it, by rows.
+ */
+static void improve(hpct_shard_plan *plan, int dense, hpct_shard_form form, hpct_shard_begin how,
+                    int samples, choice *best)
 {
     const hpct_model *model = plan->model;
-    size_t nodes = (size_t) model->num_nodes;
-    memcpy(plan->begins, best, nodes * sizeof *best);
+    memcpy(plan->begins, best->begins, (size_t) model->num_nodes * sizeof *best->begins);
     if (form == HPCT_SHARD_COLUMNS)
         plan->begins[dense] = HPCT_SHARD_CHANNELS;
     else if (!begin_before(model, model->nodes[dense].inputs[0], how, plan->begins))
-        return false;
-    if (!complete(plan, samples) || plan->seconds >= *seconds)
-        return false;
-    if (plan->wire_floats >= sum_of_gradients(plan))
-        return false;
-    memcpy(best, plan->begins, nodes * sizeof *best);
-    *seconds = plan->seconds;
-    return true;
+        return;
+    weigh(plan, samples, best);
+}
+
+/* Behind each front all that can begin a split does. */
+static void try_fronts(hpct_shard_plan *plan, int samples, choice *best)
+{
+    const hpct_model *model = plan->model;
+    for (int i = 0; i < model->num_nodes; i++) {
+        const hpct_op_spec *spec = &model->nodes[i].spec;
+        bool begins = (hpct_op_parallel(spec) & HPCT_PARALLEL_BEGINS) != 0 &&
+                      hpct_op_channels(spec) >= plan->parts;
+        plan->begins[i] = begins ? HPCT_SHARD_CHANNELS : HPCT_SHARD_WHOLE;
+    }
+    for (plan->front = 1; plan->front < model->num_nodes; plan->front++) {
+        plan->begins[plan->front - 1] = HPCT_SHARD_WHOLE;
+        weigh(plan, samples, best);
+    }
+    plan->front = 0;
 }
 
 static int largest_dense(const hpct_model *model, const bool *tried)
@@ -363,31 +455,38 @@ static int largest_dense(const hpct_model *model, const bool *tried)
 
 static hpct_status nothing_pays(const hpct_model *model, const hpct_shard_options *options)
 {
-    static const char *const forms[] = {"by rows or columns", "by rows", "by columns"};
-    return hpct_fail(HPCT_ERR_CONFIG,
-                     "model %s has no Dense that %d parts could split %s and then send less than "
-                     "the sum of its gradients takes (at %d samples a step)",
-                     model->name, options->parts, forms[options->form], options->samples);
+    static const struct {
+        const char *what, *how;
+    } forms[] = {
+        {"layers", ""}, {"Dense", " by rows"}, {"Dense", " by columns"}, {"last layers", ""}};
+    return hpct_fail(
+        HPCT_ERR_CONFIG,
+        "model %s has no %s that %d parts could split%s and then send less than the sum "
+        "of its gradients takes (at %d samples a step)",
+        model->name, forms[options->form].what, options->parts, forms[options->form].how,
+        options->samples);
 }
 
 static hpct_status search(hpct_shard_plan *plan, const hpct_shard_options *options,
-                          hpct_shard_begin *best, bool *tried)
+                          hpct_shard_begin *begins, bool *tried)
 {
-    double seconds = INFINITY;
+    choice best = {.begins = begins, .seconds = INFINITY};
+    bool any = options->form == HPCT_SHARD_AUTO;
+    int samples = options->samples;
     for (int dense; (dense = largest_dense(plan->model, tried)) >= 0;) {
         tried[dense] = true;
-        bool both = options->form == HPCT_SHARD_AUTO;
-        int samples = options->samples;
         for (int how = HPCT_SHARD_CHANNELS; how <= HPCT_SHARD_CELLS; how++) {
-            if (both || options->form == HPCT_SHARD_ROWS)
-                improve(plan, dense, HPCT_SHARD_ROWS, (hpct_shard_begin) how, samples, best,
-                        &seconds);
+            if (any || options->form == HPCT_SHARD_ROWS)
+                improve(plan, dense, HPCT_SHARD_ROWS, (hpct_shard_begin) how, samples, &best);
         }
-        if (both || options->form == HPCT_SHARD_COLUMNS)
-            improve(plan, dense, HPCT_SHARD_COLUMNS, HPCT_SHARD_CHANNELS, samples, best, &seconds);
+        if (any || options->form == HPCT_SHARD_COLUMNS)
+            improve(plan, dense, HPCT_SHARD_COLUMNS, HPCT_SHARD_CHANNELS, samples, &best);
     }
-    memcpy(plan->begins, best, (size_t) plan->model->num_nodes * sizeof *best);
-    if (isinf(seconds) || !complete(plan, options->samples))
+    if (any || options->form == HPCT_SHARD_BACK)
+        try_fronts(plan, samples, &best);
+    memcpy(plan->begins, best.begins, (size_t) plan->model->num_nodes * sizeof *begins);
+    plan->front = best.front;
+    if (isinf(best.seconds) || !complete(plan, samples))
         return nothing_pays(plan->model, options);
     return HPCT_OK;
 }
@@ -397,7 +496,7 @@ hpct_status hpct_shard_plan_make(hpct_shard_plan *plan, const hpct_model *model,
 {
     size_t nodes = (size_t) model->num_nodes, tensors = (size_t) model->num_tensors;
     size_t bytes =
-        tensors * sizeof *plan->splits + 2 * nodes * sizeof *plan->begins + 2 * tensors + 5 * nodes;
+        tensors * sizeof *plan->splits + 2 * nodes * sizeof *plan->begins + 4 * tensors + 5 * nodes;
     *plan = (hpct_shard_plan){.model = model, .part = options->part, .parts = options->parts};
     char *at = plan->memory = calloc(1, bytes);
     if (at == NULL)
@@ -413,6 +512,8 @@ hpct_status hpct_shard_plan_make(hpct_shard_plan *plan, const hpct_model *model,
     bool *tried = (bool *) at;
     plan->gathers = tried + nodes;
     plan->gather_sum_diff = plan->gathers + tensors;
+    plan->own = plan->gather_sum_diff + tensors;
+    plan->collects = plan->own + tensors;
     hpct_status status = search(plan, options, best, tried);
     if (status != HPCT_OK)
         hpct_shard_plan_free(plan);

@@ -18,13 +18,18 @@ typedef enum hpct_shard_begin {
 typedef struct hpct_shard_plan {
     const hpct_model *model;
     int part, parts;
+    int front; /* so many operations, the first ones, each part computes of its own samples; all
+                  others split the model */
     hpct_shard_begin *begins;   /* [nodes] what the search chose */
     hpct_channel_split *splits; /* [tensors] */
     bool *sums;                 /* [nodes] gives a part of a sum; a SUM_PARTS follows */
     bool *wants_whole;          /* [nodes] reads its split inputs gathered */
     bool *gathers;              /* [tensors] a GATHER_PARTS follows what makes it */
     bool *sum_diff;             /* [nodes] the SUM_PARTS or … */
-    bool *gather_sum_diff;      /* [tensors] … the GATHER_PARTS has to add gradients up */
+    bool *gather_sum_diff;      /* [tensors] … the GATHER_PARTS (or GATHER_SAMPLES) has to add
+                                   gradients up */
+    bool *own;                  /* [tensors] made by the front, */
+    bool *collects;             /* [tensors] and a GATHER_SAMPLES follows it */
     bool *partial;              /* [nodes] the gradients of its parameters are parts of a sum */
     double seconds;             /* predicted (see hpct_shard_open) of one step */
     double wire_floats;         /* that one part sends in it */
@@ -44,5 +49,6 @@ hpct_channel_split hpct_shard_plan_out(const hpct_shard_plan *plan, int node);
 /* The collective behind a node that sums, and behind the memory of a tensor that is gathered. */
 hpct_op_spec hpct_shard_plan_sum(const hpct_shard_plan *plan, int node);
 hpct_op_spec hpct_shard_plan_gather(const hpct_shard_plan *plan, int root);
+hpct_op_spec hpct_shard_plan_collect(const hpct_shard_plan *plan, int root);
 
 #endif

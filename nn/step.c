@@ -3,6 +3,7 @@
 
 #include "base/status.h"
 #include "nn/emulate.h"
+#include "nn/norm_sync.h"
 #include "nn/replay.h"
 
 static hpct_status find_batch(const hpct_model *model, int n, int *batch)
@@ -18,11 +19,12 @@ static hpct_status find_batch(const hpct_model *model, int n, int *batch)
     return hpct_fail(HPCT_ERR_USAGE, "model %s was not built for batches of %d", model->name, n);
 }
 
-static hpct_op_call make_call(const hpct_model *model, const hpct_run_node *node, int batch, int n)
+static hpct_op_call make_call(const hpct_model *model, int i, int batch, int n)
 {
+    const hpct_run_node *node = &model->run->nodes[i];
     return (hpct_op_call){
         .batch = batch,
-        .n = n,
+        .n = hpct_node_samples(model, &model->nodes[i], n),
         .src = node->src,
         .dst = node->dst,
         .diff_dst = node->diff_dst,
@@ -36,7 +38,7 @@ static hpct_op_call make_call(const hpct_model *model, const hpct_run_node *node
         .learning_rate = (float) hpct_model_learning_rate(model),
         .seed = model->position.seed,
         .step = model->position.step,
-        .first_sample = model->position.first_sample,
+        .first_sample = model->position.first_sample + hpct_node_first(model, &model->nodes[i], n),
         .replicas = model->replicas.sum != NULL ? &model->replicas : NULL,
         .training = model->run->stage_training,
     };
@@ -81,7 +83,7 @@ static hpct_status refresh(const hpct_model *model, int batch, int n)
     double begin = hpct_run_began(run);
     for (int i = 0; i < run->num_nodes && run->stale && status == HPCT_OK; i++) {
         hpct_op *op = run->nodes[i].op;
-        hpct_op_call call = make_call(model, &run->nodes[i], batch, n);
+        hpct_op_call call = make_call(model, i, batch, n);
         if (op->class->refresh != NULL)
             status = op->class->refresh(op, &call);
     }
@@ -96,9 +98,10 @@ static hpct_status call_forward(hpct_model *model, int batch, int n)
     const hpct_run *run = model->run;
     hpct_status status = refresh(model, batch, n);
     for (int i = 0; i < run->num_nodes && status == HPCT_OK; i++) {
-        hpct_op_call call = make_call(model, &run->nodes[i], batch, n);
+        hpct_op_call call = make_call(model, i, batch, n);
         double begin = hpct_run_began(run);
-        status = hpct_emulate_forward(model, i, &call);
+        status =
+            call.n > 0 ? hpct_emulate_forward(model, i, &call) : hpct_norm_forward_absent(model, i);
         hpct_run_ended(run, HPCT_TIME_FORWARD(i), begin);
         if (status == HPCT_OK && model->watcher.pause != NULL)
             status = model->watcher.pause(model->watcher.argument);
@@ -147,6 +150,8 @@ hpct_status hpct_model_forward(hpct_model *model, int n, bool training)
         return hpct_fail(HPCT_ERR_USAGE, "model %s was given no input", model->name);
     run->stage = HPCT_STAGE_NONE;
     run->stage_training = training;
+    if (model->share.parts > 0)
+        hpct_run_set_own_input(model, run, n);
     if (run->times != NULL && training)
         run->times->step++;
     status = hpct_run_send_input(model, run, n);
@@ -210,6 +215,20 @@ static hpct_status add_part(const hpct_run *run, const hpct_run_node *node, int 
                : backend->accumulate(count, node->diff_src[0], node->add_after, false);
 }
 
+/* Backward of a node without samples: its gradients are zeros. */
+static hpct_status leave_out(const hpct_model *model, int i)
+{
+    const hpct_run *run = model->run;
+    const hpct_run_node *node = &run->nodes[i];
+    hpct_status status = hpct_norm_backward_absent(model, i);
+    for (int k = 0; k < node->op->num_params && status == HPCT_OK; k++) {
+        if (node->grad[k] != NULL)
+            status = hpct_memory_zero(run->backend, node->grad[k],
+                                      node->op->param_floats[k] * sizeof *node->grad[k]);
+    }
+    return status;
+}
+
 static hpct_status call_backward(hpct_model *model, int batch, int n)
 {
     hpct_run *run = model->run;
@@ -218,11 +237,11 @@ static hpct_status call_backward(hpct_model *model, int batch, int n)
         hpct_run_node *node = &run->nodes[i];
         if (!node->backward)
             continue;
-        hpct_op_call call = make_call(model, node, batch, n);
+        hpct_op_call call = make_call(model, i, batch, n);
         double begin = hpct_run_began(run);
-        status = hpct_emulate_backward(model, i, &call);
-        if (status == HPCT_OK && node->add_after != NULL && run->emulation == NULL)
-            status = add_part(run, node, n);
+        status = call.n > 0 ? hpct_emulate_backward(model, i, &call) : leave_out(model, i);
+        if (status == HPCT_OK && call.n > 0 && node->add_after != NULL && run->emulation == NULL)
+            status = add_part(run, node, call.n);
         hpct_run_ended(run, HPCT_TIME_BACKWARD(i), begin);
         if (status == HPCT_OK && model->watcher.advance != NULL)
             status = model->watcher.advance(model->watcher.argument, node->done);

@@ -22,8 +22,8 @@ struct hpct_circulant {
     const float **terms; /* [size] */
 };
 
-/* What is gathered or summed, a block of it for each rank: equal shares of [rows][width], or of
- * [rows] as hpct_grid_part cuts it where the width is 0. */
+/* What is gathered or summed, a block of it for each rank: shares of [rows][width], or of [rows] as
+ * hpct_grid_part cuts it where the width is 0. */
 typedef struct blocks {
     float *data;
     size_t rows, width;
@@ -34,10 +34,17 @@ static int ahead(const hpct_circulant *c, int distance)
     return (c->rank + distance + c->size) % c->size;
 }
 
+/* The first ranks have one more, where they do not divide the rows. */
+static size_t first_row(const hpct_circulant *c, size_t rows, size_t rank)
+{
+    size_t size = (size_t) c->size, more = rows % size;
+    return rows / size * rank + (rank < more ? rank : more);
+}
+
 static size_t begin_of(const hpct_circulant *c, const blocks *b, int block)
 {
     if (b->width > 0)
-        return b->rows * (size_t) block / (size_t) c->size * b->width;
+        return first_row(c, b->rows, (size_t) block) * b->width;
     return block == c->size ? b->rows : hpct_grid_part(b->rows, c->size, block).begin;
 }
 
@@ -150,8 +157,8 @@ hpct_status hpct_circulant_reduce(hpct_circulant *c, float *data, size_t rows, s
 {
     blocks b = {.data = data, .rows = rows, .width = width};
     hpct_status status = check_size(c, rows * width);
-    *first = rows * (size_t) c->rank / (size_t) c->size;
-    *own = rows * ((size_t) c->rank + 1) / (size_t) c->size - *first;
+    *first = first_row(c, rows, (size_t) c->rank);
+    *own = first_row(c, rows, (size_t) c->rank + 1) - *first;
     return status == HPCT_OK ? scatter(c, &b) : status;
 }
 

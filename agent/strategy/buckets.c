@@ -85,7 +85,8 @@ static hpct_status prepare_all(hpct_buckets *b, hpct_context *context, const int
     hpct_comm *comm = hpct_context_comm(context);
     const hpct_buckets_options *o = &b->options;
     hpct_status status = HPCT_OK;
-    for (int i = 0; i <= b->num && status == HPCT_OK; i++) {
+    int num = b->num + (o->sums > 0);
+    for (int i = 0; i < num && status == HPCT_OK; i++) {
         size_t begin = i == 0 ? 0 : b->ends[i - 1];
         hpct_reduction_options options = {
             .data = o->gradients + begin,

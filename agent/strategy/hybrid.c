@@ -1,10 +1,13 @@
 /* Tensor parallelism within exact synchronous SGD: every rank reads the whole global batch and
- * computes its part of the model (nn/shard.h), so that the gradient of a large Dense never travels.
- * The ranks meet within forward, where the stop signals and failures ride along; losses are
- * computed by all. With one rank it is the model as it is. */
+ * computes its part of the model (nn/shard.h), so that the gradients of the largest layers never
+ * travel. Where there is a front, a rank computes it of its own samples alone, and its gradients
+ * are summed in buckets while backward goes on. The ranks meet within forward, where the stop
+ * signals and failures ride along; losses are computed by all. With one rank it is the model as it
+ * is. */
 #include "agent/comm/circulant.h"
 #include "agent/comm/fabric.h"
 #include "agent/strategy/alike.h"
+#include "agent/strategy/buckets.h"
 #include "agent/strategy/strategy.h"
 #include "base/status.h"
 #include "nn/shard.h"
@@ -26,10 +29,13 @@ typedef struct hybrid {
     hpct_shard *shard;   /* NULL with one rank */
     hpct_model *model;   /* that steps: the shard's, or the whole */
     float *gradients;
-    const hpct_shard_range *summed; /* of the gradients */
+    const hpct_shard_range *summed; /* of the gradients, without the front's */
     int num_summed;
     size_t summed_floats;
-    float *packed; /* [summed_floats], when they are several ranges; else NULL */
+    float *packed;         /* [summed_floats], when they are several ranges; else NULL */
+    hpct_buckets *buckets; /* the front's, from front_begin to the arena's end; NULL: none */
+    size_t front_begin;
+    bool at_once;  /* they go while backward computes: gradients are not accumulated after it */
     size_t floats; /* handed over within a step of a full batch */
     bool due;      /* the step ends with an update */
     bool failed;   /* a rank had no input */
@@ -41,16 +47,20 @@ typedef struct hybrid {
 static hpct_status find_form(const hpct_strategy_options *options, hpct_shard_form *form)
 {
     static const char *const names[] = {
-        [HPCT_SHARD_AUTO] = "auto", [HPCT_SHARD_ROWS] = "rows", [HPCT_SHARD_COLUMNS] = "columns"};
+        [HPCT_SHARD_AUTO] = "auto",
+        [HPCT_SHARD_ROWS] = "rows",
+        [HPCT_SHARD_COLUMNS] = "columns",
+        [HPCT_SHARD_BACK] = "back",
+    };
     const char *name = options->hybrid_form != NULL ? options->hybrid_form : names[0];
-    for (int i = 0; i <= HPCT_SHARD_COLUMNS; i++) {
+    for (int i = 0; i <= HPCT_SHARD_BACK; i++) {
         if (strcmp(names[i], name) == 0) {
             *form = (hpct_shard_form) i;
             return HPCT_OK;
         }
     }
-    return hpct_fail(HPCT_ERR_USAGE, "--hybrid-form is '%s', it must be auto, rows or columns",
-                     name);
+    return hpct_fail(HPCT_ERR_USAGE,
+                     "--hybrid-form is '%s', it must be auto, rows, columns or back", name);
 }
 
 static int full_count(const hpct_strategy_plan *plan)
@@ -67,12 +77,15 @@ static hpct_status open_shard(hpct_shard **out, const hpct_strategy_plan *plan)
                                   .parts = hpct_context_size(plan->context),
                                   .samples = full_count(plan)};
     hpct_status status = find_form(plan->options, &options.form);
-    if (status == HPCT_OK && plan->options->wire != HPCT_WIRE_FP32)
+    if (status == HPCT_OK)
+        status = hpct_shard_open(out, plan->model, &options);
+    if (status == HPCT_OK && plan->options->wire != HPCT_WIRE_FP32 && !hpct_shard_has_front(*out)) {
+        hpct_shard_close(*out);
+        *out = NULL;
         status =
             hpct_fail(HPCT_ERR_CONFIG, "--wire is for gradients, of which it sends next to none: "
                                        "take fp32");
-    if (status == HPCT_OK)
-        status = hpct_shard_open(out, plan->model, &options);
+    }
     return status == HPCT_OK ? HPCT_OK : hpct_fail_within(status, "strategy hybrid");
 }
 
@@ -127,7 +140,9 @@ static hpct_status hybrid_need(const hpct_strategy_plan *plan, size_t *bytes)
     if (status == HPCT_ERR_CONFIG) /* open will say so; others may be asked besides */
         return HPCT_OK;
     if (status == HPCT_OK && shard != NULL) {
+        size_t front = hpct_shard_front_floats(shard) * sizeof(float);
         *bytes += all_records(shard, ranks) * sizeof(float);
+        *bytes += front > 0 ? hpct_buckets_need(front, plan->options->wire) : 0;
         options = step_options(plan, false);
     }
     if (status == HPCT_OK)
@@ -222,12 +237,42 @@ static hpct_status open_own(hybrid *h)
     return status == HPCT_OK ? hpct_circulant_open(&h->own, h->comm, most, seconds) : status;
 }
 
+/* hpct_watcher of the model. */
+static hpct_status advance(void *argument, size_t done)
+{
+    const hybrid *h = argument;
+    return done > h->front_begin ? hpct_buckets_advance(h->buckets, done - h->front_begin)
+                                 : HPCT_OK;
+}
+
+/* The last of the ranges, which then are one less. */
+static hpct_status open_front(hybrid *h, const hpct_strategy_plan *plan)
+{
+    if (!hpct_shard_has_front(h->shard) || h->num_summed == 0)
+        return HPCT_OK;
+    const hpct_shard_range *front = &h->summed[--h->num_summed];
+    hpct_buckets_options options = {
+        .gradients = h->gradients + front->offset,
+        .count = front->count,
+        .strategy = plan->options,
+        .timeline = plan->timeline,
+    };
+    h->front_begin = front->offset;
+    h->at_once = hpct_model_gradient_accumulation(h->model) == 1;
+    hpct_status status = hpct_buckets_open(&h->buckets, plan->context, &options);
+    if (status == HPCT_OK && h->at_once)
+        hpct_model_set_watcher(h->model, &(hpct_watcher){.advance = advance, .argument = h});
+    return status;
+}
+
 static hpct_status prepare_sums(hybrid *h, const hpct_strategy_plan *plan)
 {
     size_t ignored;
-    hpct_status status = HPCT_OK;
     h->gradients = hpct_model_gradients(h->model, &ignored);
     h->summed = hpct_shard_summed(h->shard, &h->num_summed);
+    hpct_status status = open_front(h, plan);
+    if (status != HPCT_OK)
+        return status;
     for (int i = 0; i < h->num_summed; i++)
         h->summed_floats += h->summed[i].count;
     if (h->num_summed > 1) {
@@ -289,6 +334,7 @@ static void hybrid_close(hpct_strategy *strategy)
     hybrid *h = (hybrid *) strategy;
     if (h == NULL)
         return;
+    hpct_buckets_close(h->buckets);
     hpct_circulant_close(h->own);
     hpct_shard_close(h->shard);
     free(h->packed);
@@ -378,7 +424,11 @@ static hpct_status hybrid_reduce(hpct_strategy *strategy, hpct_step_sums *sums)
     if (h->failed)
         return HPCT_OK;
     hpct_status status = hpct_model_accumulate(h->model, &h->due);
-    return status == HPCT_OK && h->due ? sum_gradients(h) : status;
+    if (status != HPCT_OK || !h->due)
+        return status;
+    if (h->buckets != NULL)
+        status = hpct_buckets_finish(h->buckets);
+    return status == HPCT_OK ? sum_gradients(h) : status;
 }
 
 static hpct_status hybrid_apply(hpct_strategy *strategy)
@@ -390,18 +440,35 @@ static hpct_status hybrid_apply(hpct_strategy *strategy)
     return status;
 }
 
+/* Moving statistics of each rank's own samples become their mean over the ranks. */
+static hpct_status mean_own_states(const hybrid *h)
+{
+    const hpct_shard_range range = hpct_shard_own_states(h->shard);
+    size_t ignored;
+    float *states = hpct_model_states(h->model, &ignored) + range.offset;
+    if (range.count == 0)
+        return HPCT_OK;
+    hpct_status status = h->comm->ops->allreduce_sum(h->comm, states, range.count);
+    for (size_t i = 0; i < range.count; i++)
+        states[i] /= (float) h->comm->size;
+    return status;
+}
+
 static hpct_status hybrid_gather(hpct_strategy *strategy)
 {
     hybrid *h = (hybrid *) strategy;
     if (h->shard == NULL)
         return HPCT_OK;
+    hpct_status status = mean_own_states(h);
+    if (status != HPCT_OK)
+        return status;
     int ranks = h->comm->size;
     size_t bytes = all_records(h->shard, ranks) * sizeof(float);
     float *records = malloc(bytes), *at = records;
     for (int rank = 0; records != NULL && rank < h->comm->rank; rank++)
         at += hpct_shard_record_floats(h->shard, rank);
-    hpct_status status = hpct_context_agree(
-        h->context, records == NULL ? hpct_fail_memory(bytes) : hpct_shard_put(h->shard, at));
+    status = hpct_context_agree(h->context, records == NULL ? hpct_fail_memory(bytes)
+                                                            : hpct_shard_put(h->shard, at));
     at = records;
     for (int rank = 0; status == HPCT_OK && rank < ranks; rank++) {
         size_t floats = hpct_shard_record_floats(h->shard, rank);
@@ -417,8 +484,11 @@ static hpct_status hybrid_gather(hpct_strategy *strategy)
 static int64_t hybrid_bytes_per_step(const hpct_strategy *strategy)
 {
     const hybrid *h = (const hybrid *) strategy;
-    size_t sums = h->summed_floats / (size_t) hpct_model_gradient_accumulation(h->model);
-    return (int64_t) ((h->floats + sums) * sizeof(float));
+    size_t sums = h->summed_floats * sizeof(float);
+    if (h->buckets != NULL)
+        sums += hpct_buckets_bytes(h->buckets);
+    return (int64_t) ((h->floats + hpct_model_synced_floats(h->model)) * sizeof(float) +
+                      sums / (size_t) hpct_model_gradient_accumulation(h->model));
 }
 
 const hpct_strategy_ops hpct_hybrid = {

@@ -74,6 +74,7 @@ static hpct_status make_op(hpct_op **out, const hpct_op_spec *spec, const hpct_o
         break;
     case HPCT_OP_SUM_PARTS:
     case HPCT_OP_GATHER_PARTS:
+    case HPCT_OP_GATHER_SAMPLES:
         status = hpct_make_collective(&op, spec, build);
         break;
     case HPCT_OP_SOFTMAX: /* some hundred numbers a batch */
@@ -111,6 +112,9 @@ static hpct_blocking blocking(const hpct_op_spec *spec, hpct_precision precision
         for (int k = 0; k < spec->join.count; k++)
             can = can && divides(spec->join.size[k]);
         break;
+    case HPCT_OP_GATHER_PARTS:
+        can = can && divides(spec->parts.split.unit);
+        break;
     case HPCT_OP_AVERAGE_POOL2D:
     case HPCT_OP_PAD2D:
     case HPCT_OP_ADD:
@@ -119,6 +123,7 @@ static hpct_blocking blocking(const hpct_op_spec *spec, hpct_precision precision
     case HPCT_OP_SIGMOID:
     case HPCT_OP_TANH:
     case HPCT_OP_GELU:
+    case HPCT_OP_GATHER_SAMPLES:
         break;
     default:
         can = false;

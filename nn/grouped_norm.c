@@ -1,0 +1,170 @@
+/* One BatchNormalization after the other, over the samples of each group. */
+#include "nn/grouped_norm.h"
+
+#include "base/status.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_STATES 2 /* the moving mean and variance */
+
+typedef struct grouped_norm {
+    hpct_op op;
+    hpct_op *inner;
+    int first_state, num_trained;
+    size_t channels;
+} grouped_norm;
+
+static size_t aligned(size_t bytes)
+{
+    return (bytes + 63) / 64 * 64;
+}
+
+static const grouped_norm *grouped_of(const hpct_op *op)
+{
+    return (const grouped_norm *) op;
+}
+
+/* What the inner operation is called with for the samples of one group. */
+typedef struct group_call {
+    hpct_op_call call;
+    const float *src[1];
+    float *diff_src[1];
+    float *param[HPCT_OP_MAX_PARAMS], *grad[HPCT_OP_MAX_PARAMS];
+} group_call;
+
+static float *moved(float *from, size_t floats)
+{
+    return from != NULL ? from + floats : NULL;
+}
+
+static void enter(const grouped_norm *g, const hpct_op_call *call, int group, group_call *own)
+{
+    int groups = g->op.spec.norm.groups;
+    size_t before =
+        (size_t) hpct_samples_first(call->n, group, groups) * hpct_op_src_floats(&g->op.spec, 0);
+    own->call = *call;
+    own->call.n = hpct_samples_count(call->n, group, groups);
+    own->src[0] = call->src[0] + before;
+    own->call.src = own->src;
+    own->call.dst = moved(call->dst, before);
+    own->call.diff_dst = moved(call->diff_dst, before);
+    if (call->diff_src != NULL) {
+        own->diff_src[0] = moved(call->diff_src[0], before);
+        own->call.diff_src = own->diff_src;
+    }
+    own->call.workspace =
+        (char *) call->workspace + (size_t) group * aligned(g->inner->workspace_bytes);
+    memcpy(own->param, call->param, (size_t) g->op.num_params * sizeof *own->param);
+    own->call.param = own->param;
+    own->call.replicas = NULL;
+}
+
+/* Behind the inner operation's scratch: [which][channels]. */
+static float *room(const grouped_norm *g, const hpct_op_call *call, int which)
+{
+    return (float *) (void *) ((char *) call->scratch + aligned(g->inner->scratch_bytes)) +
+           (size_t) which * g->channels;
+}
+
+static hpct_status forward(hpct_op *op, const hpct_op_call *call)
+{
+    const grouped_norm *g = grouped_of(op);
+    int groups = op->spec.norm.groups;
+    size_t bytes = g->channels * sizeof(float);
+    hpct_status status = HPCT_OK;
+    if (!call->training)
+        return g->inner->class->forward(g->inner, call);
+    for (int k = 0; k < MAX_STATES; k++)
+        memcpy(room(g, call, k), call->param[g->first_state + k], bytes); /* as it is before */
+    for (int k = 0; k < MAX_STATES; k++)
+        memset(room(g, call, MAX_STATES + k), 0, bytes); /* the sum of what they become */
+    for (int group = 0; group < groups && status == HPCT_OK; group++) {
+        group_call own;
+        enter(g, call, group, &own);
+        for (int k = 0; k < MAX_STATES; k++) {
+            own.param[g->first_state + k] = room(g, call, 2 * MAX_STATES + k);
+            memcpy(own.param[g->first_state + k], room(g, call, k), bytes);
+        }
+        if (own.call.n > 0)
+            status = g->inner->class->forward(g->inner, &own.call);
+        for (int k = 0; k < MAX_STATES; k++)
+            for (size_t c = 0; c < g->channels; c++)
+                room(g, call, MAX_STATES + k)[c] += own.param[g->first_state + k][c];
+    }
+    for (int k = 0; k < MAX_STATES && status == HPCT_OK; k++)
+        for (size_t c = 0; c < g->channels; c++)
+            call->param[g->first_state + k][c] = room(g, call, MAX_STATES + k)[c] / (float) groups;
+    return status;
+}
+
+static hpct_status backward(hpct_op *op, const hpct_op_call *call)
+{
+    const grouped_norm *g = grouped_of(op);
+    hpct_status status = HPCT_OK;
+    for (int k = 0; k < g->num_trained; k++)
+        memset(call->grad[k], 0, g->channels * sizeof(float));
+    for (int group = 0; group < op->spec.norm.groups && status == HPCT_OK; group++) {
+        group_call own;
+        enter(g, call, group, &own);
+        if (own.call.n == 0)
+            continue;
+        for (int k = 0; k < op->num_params; k++)
+            own.grad[k] = k < g->num_trained ? room(g, call, k) : NULL;
+        own.call.grad = own.grad;
+        status = g->inner->class->backward(g->inner, &own.call);
+        for (int k = 0; k < g->num_trained; k++)
+            for (size_t c = 0; c < g->channels; c++)
+                call->grad[k][c] += own.grad[k][c];
+    }
+    return status;
+}
+
+static hpct_status import_param(hpct_op *op, int which, const float *keras, float *arena)
+{
+    hpct_op *inner = grouped_of(op)->inner;
+    return inner->class->import_param(inner, which, keras, arena);
+}
+
+static hpct_status export_param(hpct_op *op, int which, const float *arena, float *keras)
+{
+    hpct_op *inner = grouped_of(op)->inner;
+    return inner->class->export_param(inner, which, arena, keras);
+}
+
+static void destroy(hpct_op *op)
+{
+    hpct_op *inner = grouped_of(op)->inner;
+    inner->class->destroy(inner);
+    free(op);
+}
+
+hpct_status hpct_make_grouped_norm(hpct_op **out, const hpct_backend *backend,
+                                   const hpct_op_spec *spec, const hpct_op_build *build)
+{
+    static const hpct_op_class class = {.forward = forward,
+                                        .backward = backward,
+                                        .import_param = import_param,
+                                        .export_param = export_param,
+                                        .destroy = destroy};
+    grouped_norm *g = calloc(1, sizeof *g);
+    if (g == NULL)
+        return hpct_fail_memory(sizeof *g);
+    hpct_op_build plain = *build;
+    plain.fuse_update = false;
+    hpct_status status = backend->make_op(&g->inner, spec, &plain);
+    if (status != HPCT_OK) {
+        free(g);
+        return status;
+    }
+    g->op = *g->inner;
+    g->op.class = &class;
+    g->first_state = hpct_op_norm_param(spec, HPCT_NORM_MEAN);
+    g->num_trained = g->first_state;
+    g->channels = (size_t) spec->norm.channels;
+    g->op.workspace_bytes = (size_t) spec->norm.groups * aligned(g->inner->workspace_bytes);
+    g->op.scratch_bytes =
+        aligned(g->inner->scratch_bytes) + (size_t) 3 * MAX_STATES * g->channels * sizeof(float);
+    *out = &g->op;
+    return HPCT_OK;
+}
