@@ -45,6 +45,7 @@ static hpct_status describe(hpct_compute *compute, const hpct_model *model)
         hpct_compute_free(compute);
         return hpct_fail_memory(count * sizeof *compute->parts);
     }
+    compute->whole = model;
     snprintf(compute->model, sizeof compute->model, "%s", hpct_model_name(model));
     compute->precision = hpct_model_precision(model);
     for (int i = 0; i < compute->num_parts; i++)
@@ -169,6 +170,7 @@ void hpct_compute_cost(const hpct_compute *compute, hpct_part_work *work, hpct_c
         .fused_update = fused->update,
         .alone = line(compute, hpct_compute_alone(compute, 0), hpct_compute_alone(compute, 1)),
         .bytes_per_second = compute->bytes_per_second,
+        .model = compute->whole,
     };
 }
 

@@ -18,6 +18,7 @@ typedef struct hpct_compute {
     int samples[2]; /* of a step that was measured: as many as asked for, and half of them, or 0 */
     int num_parts;
     hpct_part *parts;                                /* [num_parts], of the model */
+    const hpct_model *whole;                         /* the model */
     hpct_step_seconds seconds[2][HPCT_COMPUTE_WAYS]; /* at samples[0] and samples[1] */
     double bytes_per_second;                         /* of copying memory */
 } hpct_compute;

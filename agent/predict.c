@@ -1,7 +1,10 @@
 /* The formulae of doc/performance-model.md. */
 #include "agent/predict.h"
 
+#include "nn/shard.h"
+
 #include <math.h>
+#include <stdlib.h>
 
 #define FLOAT 4.0 /* bytes */
 
@@ -37,6 +40,7 @@ static const struct {
     [HPCT_SCHEME_MIRRORED] = {"multi-worker-mirrored", true},
     [HPCT_SCHEME_HYBRID_ROWS] = {"hybrid (rows)", true},
     [HPCT_SCHEME_HYBRID_COLUMNS] = {"hybrid (columns)", true},
+    [HPCT_SCHEME_HYBRID_BACK] = {"hybrid (back)", true},
     [HPCT_SCHEME_MIRRORED_BF16] = {"bf16 on the wire", false},
     [HPCT_SCHEME_POWERSGD] = {"powersgd", false},
     [HPCT_SCHEME_LOCAL_SGD] = {"local-sgd", false},
@@ -66,11 +70,11 @@ static double gradient_floats(const hpct_cost_model *cost)
 }
 
 /* Synchronized BatchNormalization: two all-reduces forward, one backward; nothing hides them. */
-static double synchronize(const hpct_cost_model *cost, const hpct_network *network, int ranks,
-                          double *bytes)
+static double synchronize(const hpct_cost_model *cost, int parts, const hpct_network *network,
+                          int ranks, double *bytes)
 {
     double seconds = 0;
-    for (int i = 0; i < cost->num_parts; i++) {
+    for (int i = 0; i < parts; i++) {
         double each = FLOAT * (double) cost->parts[i].synchronize;
         if (each > 0)
             seconds += 2 * hpct_predict_allreduce(network, ranks, each / 4) +
@@ -100,20 +104,21 @@ static double bucket_bytes(const hpct_network *network, const hpct_scheme_option
     return fmax(each, gradients / HPCT_NETWORK_MOST_BUCKETS);
 }
 
-/* The clock while backward goes on and buckets of gradients follow one another on the network: their
- * bytes one after the other, while what waits for an answer does so beside the bytes of the next;
- * but the last has none behind it. float_bytes: of each float of a gradient, on the wire. */
-static hpct_prediction mirrored(const hpct_cost_model *cost, const hpct_network *network,
-                                const hpct_scheme_options *options, int ranks, double samples,
-                                double float_bytes)
+/* The clock while backward of the first `parts` parts goes on and buckets of their gradients follow
+ * one another on the network: their bytes one after the other, while what waits for an answer does
+ * so beside the bytes of the next; but the last has none behind it. float_bytes: of each float of a
+ * gradient, on the wire. */
+static void send_buckets(hpct_prediction *p, const hpct_cost_model *cost, int parts,
+                         const hpct_network *network, const hpct_scheme_options *options, int ranks,
+                         double samples, double float_bytes)
 {
-    hpct_prediction p = compute_all(cost, samples);
-    double gradients = gradient_floats(cost) * float_bytes, done = 0, sent = 0;
+    double gradients = 0, done = 0, sent = 0;
+    for (int i = 0; i < parts; i++)
+        gradients += (double) cost->parts[i].gradients * float_bytes;
     double each = bucket_bytes(network, options, ranks, gradients);
     double now = 0, network_free = 0; /* since backward began */
     double answers = hpct_network_allreduce_seconds(network, ranks, 0);
-    p.network_seconds = synchronize(cost, network, ranks, &p.bytes);
-    for (int i = cost->num_parts - 1; i >= 0; i--) {
+    for (int i = parts - 1; i >= 0; i--) {
         now += take(&cost->work[i].backward, samples);
         done += (double) cost->parts[i].gradients * float_bytes;
         while (sent < done && (sent + each <= done || done >= gradients)) {
@@ -123,8 +128,17 @@ static hpct_prediction mirrored(const hpct_cost_model *cost, const hpct_network 
             sent += bucket;
         }
     }
-    p.bytes += gradients;
-    p.network_seconds += fmax(0, network_free + answers - now);
+    p->bytes += gradients;
+    p->network_seconds += fmax(0, network_free + answers - now);
+}
+
+static hpct_prediction mirrored(const hpct_cost_model *cost, const hpct_network *network,
+                                const hpct_scheme_options *options, int ranks, double samples,
+                                double float_bytes)
+{
+    hpct_prediction p = compute_all(cost, samples);
+    p.network_seconds = synchronize(cost, cost->num_parts, network, ranks, &p.bytes);
+    send_buckets(&p, cost, cost->num_parts, network, options, ranks, samples, float_bytes);
     p.step_seconds = p.compute_seconds + p.network_seconds;
     return p;
 }
@@ -220,6 +234,60 @@ static hpct_prediction hybrid(const hpct_cost_model *cost, const hpct_network *n
     return p;
 }
 
+/* What travels within forward and backward, and what all do for it. */
+static void meet(hpct_prediction *p, const hpct_shard_step *step, const hpct_network *sums,
+                 int ranks, double all)
+{
+    double bytes = FLOAT * step->floats * all, share = step->sums ? bytes : bytes / ranks,
+           seconds = step->sums ? hpct_predict_allreduce(sums, ranks, bytes)
+                                : hpct_predict_allgather(sums, ranks, share);
+    p->network_seconds += seconds + (step->again ? seconds : 0);
+    p->bytes += share + (step->again ? bytes : 0);
+}
+
+/* The first parts of own samples, and their gradients in buckets; behind them all samples, and a
+ * share of what is split. Which, says the split itself. */
+static hpct_prediction back(const hpct_cost_model *cost, const hpct_network *network,
+                            const hpct_network *sums, const hpct_scheme_options *options, int ranks,
+                            double samples)
+{
+    hpct_prediction p = {0};
+    hpct_shard_step *steps = calloc((size_t) cost->num_parts + 1, sizeof *steps);
+    double all = samples * ranks, floats = gradient_floats(cost), added = 0, kept = 0;
+    int front = 0;
+    if (steps == NULL || cost->model == NULL ||
+        hpct_shard_outline(
+            steps, cost->model,
+            &(hpct_shard_options){.parts = ranks, .samples = (int) all, .form = HPCT_SHARD_BACK}) !=
+            HPCT_OK)
+        goto end;
+    p.possible = true;
+    p.compute_seconds = take(&cost->loss, all);
+    for (int i = 0; i < cost->num_parts; i++) {
+        const hpct_shard_step *step = &steps[i];
+        const hpct_part_work *work = step->partial ? &cost->work[i] : &cost->fused[i];
+        double n = step->own ? samples : all, share = step->split ? 1.0 / ranks : 1,
+               gradients = (double) cost->parts[i].gradients;
+        p.compute_seconds += share * (take(&work->forward, n) + take(&work->backward, n));
+        *(step->partial ? &added : &kept) += share * gradients;
+        front += step->own;
+        if (step->partial && !step->own && gradients > 0) {
+            p.network_seconds += hpct_predict_allreduce(network, ranks, FLOAT * gradients);
+            p.bytes += FLOAT * gradients;
+        }
+        if (step->sums || step->gathers)
+            meet(&p, step, sums, ranks, all);
+    }
+    p.compute_seconds +=
+        floats > 0 ? (cost->update * added + cost->fused_update * kept) / floats : 0;
+    p.network_seconds += synchronize(cost, front, sums, ranks, &p.bytes);
+    send_buckets(&p, cost, front, network, options, ranks, samples, FLOAT);
+    p.step_seconds = p.compute_seconds + p.network_seconds;
+end:
+    free(steps);
+    return p;
+}
+
 /* P = M Q and Q = M' P of every kernel, each added up; vectors whole. Seven passes over the
  * gradient: error added and kept, two products, the result. */
 static hpct_prediction powersgd(const hpct_cost_model *cost, const hpct_network *network,
@@ -240,7 +308,7 @@ static hpct_prediction powersgd(const hpct_cost_model *cost, const hpct_network 
             whole += (double) part->gradients;
         }
     }
-    p.network_seconds = synchronize(cost, network, ranks, &p.bytes);
+    p.network_seconds = synchronize(cost, cost->num_parts, network, ranks, &p.bytes);
     p.network_seconds += hpct_predict_allreduce(network, ranks, FLOAT * (first + whole)) +
                          hpct_predict_allreduce(network, ranks, FLOAT * second);
     p.bytes += FLOAT * (first + second + whole);
@@ -278,6 +346,8 @@ hpct_prediction hpct_predict(hpct_scheme scheme, const hpct_cost_model *cost,
         return hybrid(cost, sums, ranks, samples, true);
     case HPCT_SCHEME_HYBRID_COLUMNS:
         return hybrid(cost, sums, ranks, samples, false);
+    case HPCT_SCHEME_HYBRID_BACK:
+        return back(cost, network, sums, options, ranks, samples);
     case HPCT_SCHEME_POWERSGD:
         return powersgd(cost, network, options, ranks, samples);
     case HPCT_SCHEME_LOCAL_SGD:

@@ -27,6 +27,7 @@ typedef struct hpct_cost_model {
     double fused_update;         /* of what is left */
     hpct_work alone;             /* the whole step of one rank, which needs to store no gradient */
     double bytes_per_second;     /* at which memory is copied: read and write counted */
+    const hpct_model *model;     /* whose parts these are, compiled; NULL: it is not at hand */
 } hpct_cost_model;
 
 /* Of one collective of all ranks. 0 for one rank. bytes: of the array that is added up; that each
@@ -38,6 +39,7 @@ typedef enum hpct_scheme {
     HPCT_SCHEME_MIRRORED,       /* multi-worker-mirrored */
     HPCT_SCHEME_HYBRID_ROWS,    /* hybrid, the large Dense by rows */
     HPCT_SCHEME_HYBRID_COLUMNS, /* or by columns */
+    HPCT_SCHEME_HYBRID_BACK,    /* hybrid in the last layers; needs the model */
     HPCT_SCHEME_MIRRORED_BF16,  /* multi-worker-mirrored, bf16 on the wire */
     HPCT_SCHEME_POWERSGD,       /* multi-worker-mirrored, gradients of low rank */
     HPCT_SCHEME_LOCAL_SGD,

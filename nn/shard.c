@@ -233,6 +233,36 @@ static hpct_status check(const hpct_model *whole, const hpct_shard_options *opti
     return HPCT_OK;
 }
 
+hpct_status hpct_shard_outline(hpct_shard_step *steps, const hpct_model *whole,
+                               const hpct_shard_options *options)
+{
+    hpct_shard_plan plan = {0};
+    hpct_status status = check(whole, options);
+    if (status == HPCT_OK)
+        status = hpct_shard_plan_make(&plan, whole, options);
+    for (int i = 0; i < whole->num_nodes && status == HPCT_OK; i++) {
+        int output = whole->nodes[i].output;
+        bool gathers = plan.gathers[output] || plan.collects[output];
+        hpct_op_spec collective = plan.sums[i]            ? hpct_shard_plan_sum(&plan, i)
+                                  : plan.collects[output] ? hpct_shard_plan_collect(&plan, output)
+                                                          : (hpct_op_spec){0};
+        if (plan.gathers[output])
+            collective = hpct_shard_plan_gather(&plan, output);
+        bool any = plan.sums[i] || gathers;
+        steps[i] = (hpct_shard_step){
+            .own = i<plan.front, .split = hpct_shard_plan_in(&plan, i).channels> 0 ||
+                   hpct_shard_plan_out(&plan, i).channels > 0,
+            .partial = plan.partial[i],
+            .sums = plan.sums[i],
+            .gathers = gathers,
+            .floats = any ? (double) hpct_op_dst_floats(&collective) : 0,
+            .again = any && collective.parts.sum_diff,
+        };
+    }
+    hpct_shard_plan_free(&plan);
+    return status;
+}
+
 hpct_status hpct_shard_open(hpct_shard **out, const hpct_model *whole,
                             const hpct_shard_options *options)
 {

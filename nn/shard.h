@@ -20,6 +20,7 @@
 #define HPCT_NN_SHARD_H
 
 #include <hpctrain/model.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -48,6 +49,20 @@ typedef struct hpct_shard hpct_shard;
 hpct_status hpct_shard_open(hpct_shard **out, const hpct_model *whole,
                             const hpct_shard_options *options);
 void hpct_shard_close(hpct_shard *shard); /* allows NULL */
+
+/* What a part does for one operation of the whole model, for predictions. */
+typedef struct hpct_shard_step {
+    bool own;           /* its own samples alone; else all, */
+    bool split;         /* and 1 / parts of the operation */
+    bool partial;       /* the gradients of its parameters are added up */
+    bool sums, gathers; /* a collective follows */
+    double floats;      /* of a sample, that this gives to each part */
+    bool again;         /* as many go back as gradients */
+} hpct_shard_step;
+
+/* steps[operations of the model]: what hpct_shard_open would make. */
+hpct_status hpct_shard_outline(hpct_shard_step *steps, const hpct_model *whole,
+                               const hpct_shard_options *options);
 
 /* Whether there is a front, of which the part computes its own samples alone
  * (hpct_samples_first). The gradients of its parameters are the last of the ranges below, and the

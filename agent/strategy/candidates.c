@@ -6,6 +6,7 @@ const hpct_candidate hpct_candidates[HPCT_CANDIDATES] = {
     {"multi-worker-mirrored", HPCT_SCHEME_MIRRORED, {.name = "multi-worker-mirrored"}},
     {"hybrid (rows)", HPCT_SCHEME_HYBRID_ROWS, {.name = "hybrid", .hybrid_form = "rows"}},
     {"hybrid (columns)", HPCT_SCHEME_HYBRID_COLUMNS, {.name = "hybrid", .hybrid_form = "columns"}},
+    {"hybrid (back)", HPCT_SCHEME_HYBRID_BACK, {.name = "hybrid", .hybrid_form = "back"}},
     {"multi-worker-mirrored (bf16)",
      HPCT_SCHEME_MIRRORED_BF16,
      {.name = "multi-worker-mirrored", .wire = HPCT_WIRE_BF16}},
@@ -16,13 +17,10 @@ const hpct_candidate hpct_candidates[HPCT_CANDIDATES] = {
     {"local-sgd", HPCT_SCHEME_LOCAL_SGD, {.name = "local-sgd"}},
 };
 
-bool hpct_candidate_is_allowed(const hpct_candidate *candidate, const hpct_strategy_options *given,
-                               bool own_statistics)
+bool hpct_candidate_is_allowed(const hpct_candidate *candidate, const hpct_strategy_options *given)
 {
     bool compresses = candidate->options.compression.kind != HPCT_COMPRESS_NONE;
     const char *form = candidate->options.hybrid_form, *wanted = given->hybrid_form;
-    if (form != NULL && own_statistics)
-        return false; /* it normalizes over the global batch, which changes more than rounding */
     if (form != NULL && wanted != NULL && strcmp(wanted, "auto") != 0 && strcmp(wanted, form) != 0)
         return false;
     /* what travels in 16 bits because the user said so needs no candidate of its own */

@@ -11,15 +11,13 @@ typedef struct hpct_candidate {
     hpct_strategy_options options;
 } hpct_candidate;
 
-#define HPCT_CANDIDATES 6
+#define HPCT_CANDIDATES 7
 
 /* The simplest first, the exact ones before the others. */
 extern const hpct_candidate hpct_candidates[HPCT_CANDIDATES];
 
-/* Whether it does with this model what the user allows: own_statistics is
- * hpct_model_has_own_statistics. */
-bool hpct_candidate_is_allowed(const hpct_candidate *candidate, const hpct_strategy_options *given,
-                               bool own_statistics);
+/* Whether it does what the user allows. */
+bool hpct_candidate_is_allowed(const hpct_candidate *candidate, const hpct_strategy_options *given);
 
 /* The candidate's options with the rest of what the user gave. */
 hpct_strategy_options hpct_candidate_options(const hpct_candidate *candidate,

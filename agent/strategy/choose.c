@@ -45,7 +45,7 @@ static hpct_status enter(choice *c, int i)
     hpct_trial *trial = &c->trials[i];
     int rank = hpct_context_rank(c->context), size = hpct_context_size(c->context);
     int64_t begin, most = hpct_slice(c->global_batch, 0, size, &begin);
-    if (!hpct_candidate_is_allowed(one, c->given, hpct_model_has_own_statistics(c->model)))
+    if (!hpct_candidate_is_allowed(one, c->given))
         return HPCT_OK;
     *trial = (hpct_trial){.context = c->context,
                           .options = hpct_candidate_options(one, c->given),

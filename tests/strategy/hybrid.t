@@ -1,6 +1,6 @@
 #!/bin/bash
 # hybrid.t: a model of which each rank computes a part gives the losses and weights of one rank on the same global batch, in
-# both forms, and sends next to nothing.
+# every form, and sends next to nothing, or, where only the last layers are in parts, what the others take.
 
 # shellcheck source=tests/strategy/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -34,8 +34,28 @@ reference --model mnist-convnet --momentum 0.9
 compare "--model mnist-convnet --momentum 0.9"
 
 # Convolution, batch normalization, addition, pooling before a Dense.
-reference --model "$residual" --optimizer adam
-compare "--model $residual --optimizer adam"
+reference --model "$residual" --optimizer adam --sync-batch-norm
+compare "--model $residual --optimizer adam --sync-batch-norm"
+
+# ---- the last layers in parts, behind others that are data parallel ----
+[ -n "${HPC_TRAIN_LONG-}" ] || few=(2 3)
+reference --model "$wide" --optimizer adam --sync-batch-norm
+export HPC_TRAIN_SUMS=tcp
+compare "--model $wide --optimizer adam --sync-batch-norm" --hybrid-form back
+unset HPC_TRAIN_SUMS
+gradients=$((4 * $("$top_builddir/hpc-train" summary --model "$wide" | sed -n 's/^Trainable params: \([0-9,]*\).*/\1/p' | tr -d ,)))
+ok "$((!(2 * gradients > 3 * $(field many bytes_sent_per_step))))" "that sends $(field many bytes_sent_per_step) bytes, of $gradients of gradients"
+# Statistics that are not synchronized are of each rank's own pictures, as with multi-worker-mirrored; also where some have none.
+for ranks in 3 7; do
+    train $ranks one --model "$wide" --strategy multi-worker-mirrored "${from[@]}"
+    ok $? "$ranks ranks of multi-worker-mirrored, statistics of each one's own pictures" || diag "$(cat "$work/one.out")"
+    same_as_one $ranks --model "$wide" "${strategy[@]}" --hybrid-form back
+    steps=7 length=()
+done
+[ -n "${HPC_TRAIN_LONG-}" ] && steps=100 || steps=12
+length=(--steps-per-epoch "$steps")
+reference --model "$wide" --sync-batch-norm --gradient-accumulation 3
+same_as_one 2 --model "$wide" --sync-batch-norm --gradient-accumulation 3 "${strategy[@]}" --hybrid-form back
 
 # ---- optimizers that need norms of whole parameters, of which ranks have parts ----
 [ -n "${HPC_TRAIN_LONG-}" ] || few=(3)
@@ -64,7 +84,7 @@ is "$?" 78 "a model without a Dense that is worth it is refused"
 like "$(cat "$work/none.out")" "strategy hybrid: model mnist-convnet has no Dense that 9 parts could split by columns" "with the reason"
 train 2 none --model mnist-cnn "${strategy[@]}" --hybrid-form diagonal
 is "$?" 64 "an unknown form is refused"
-like "$(cat "$work/none.out")" "hybrid-form is 'diagonal', it must be auto, rows or columns" "with the forms that there are"
+like "$(cat "$work/none.out")" "hybrid-form is 'diagonal', it must be auto, rows, columns or back" "with the forms that there are"
 HPC_TRAIN_SUMS=ucx train 2 none --model mnist-cnn "${strategy[@]}"
 is "$?" 78 "a way of sums that there is not is refused"
 like "$(cat "$work/none.out")" "HPC_TRAIN_SUMS is 'ucx', it must be auto, mpi or tcp" "with those that there are"

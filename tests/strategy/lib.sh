@@ -15,6 +15,7 @@ length=(--steps-per-epoch "$steps") # none: passes over 256 pictures, the last b
 global_batch=42 # divisible by 2, 3 and 7, not by 4
 # Smooth everywhere: where a ReLU is near 0 for all cells of a dark background, a rounding may turn them all.
 residual=$top_srcdir/tests/strategy/residual.json
+wide=$top_srcdir/tests/strategy/wide.json # most of its parameters in the last layers
 
 # train RANKS NAME OPTION…: the losses of each step are then in $work/NAME/metrics.jsonl, the weights in
 # $work/NAME.safetensors, the summary in $work/NAME.json; standard output and errors in $work/NAME.out. Its exit status.

@@ -11,7 +11,7 @@ strategy_tests = tests/strategy/auto.t \
 	tests/strategy/pipeline.t
 TESTS += $(strategy_tests)
 scaled_tests += $(strategy_tests)
-EXTRA_DIST += $(strategy_tests) tests/strategy/lib.sh tests/strategy/random.json tests/strategy/rank.sh tests/strategy/residual.json \
+EXTRA_DIST += $(strategy_tests) tests/strategy/lib.sh tests/strategy/random.json tests/strategy/rank.sh tests/strategy/residual.json tests/strategy/wide.json \
 	tests/strategy/timeline.py
 check_PROGRAMS += tests/strategy/compare_weights
 tests_strategy_compare_weights_SOURCES = tests/strategy/compare_weights.c

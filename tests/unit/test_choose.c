@@ -17,9 +17,9 @@ static const hpct_candidate *candidate_of(hpct_scheme scheme)
     return NULL;
 }
 
-static bool takes(hpct_scheme scheme, hpct_strategy_options given, bool own_statistics)
+static bool takes(hpct_scheme scheme, hpct_strategy_options given)
 {
-    return hpct_candidate_is_allowed(candidate_of(scheme), &given, own_statistics);
+    return hpct_candidate_is_allowed(candidate_of(scheme), &given);
 }
 
 static void who_is_a_candidate(void **state)
@@ -27,27 +27,23 @@ static void who_is_a_candidate(void **state)
     (void) state;
     const hpct_strategy_options exact = {0}, lossy = {.allow_lossy = true};
     for (int i = 0; i < HPCT_SCHEMES; i++) {
-        assert_int_equal(takes((hpct_scheme) i, exact, false),
-                         hpct_scheme_is_exact((hpct_scheme) i));
-        assert_true(takes((hpct_scheme) i, lossy, false));
+        assert_int_equal(takes((hpct_scheme) i, exact), hpct_scheme_is_exact((hpct_scheme) i));
+        assert_true(takes((hpct_scheme) i, lossy));
         const hpct_strategy_ops *ops;
         hpct_strategy_options filled =
             hpct_candidate_options(candidate_of((hpct_scheme) i), &lossy);
         assert_int_equal(hpct_strategy_find(&ops, &filled), HPCT_OK);
         assert_string_equal(ops->name, filled.name);
     }
-    /* each rank normalizes by its own pictures: hybrid, which would not, is none */
-    assert_true(takes(HPCT_SCHEME_MIRRORED, exact, true));
-    assert_false(takes(HPCT_SCHEME_HYBRID_ROWS, exact, true));
-    assert_false(takes(HPCT_SCHEME_HYBRID_COLUMNS, lossy, true));
     const hpct_strategy_options rows = {.hybrid_form = "rows"}, any = {.hybrid_form = "auto"};
-    assert_true(takes(HPCT_SCHEME_HYBRID_ROWS, rows, false));
-    assert_false(takes(HPCT_SCHEME_HYBRID_COLUMNS, rows, false));
-    assert_true(takes(HPCT_SCHEME_HYBRID_COLUMNS, any, false));
+    assert_true(takes(HPCT_SCHEME_HYBRID_ROWS, rows));
+    assert_false(takes(HPCT_SCHEME_HYBRID_COLUMNS, rows));
+    assert_false(takes(HPCT_SCHEME_HYBRID_BACK, rows));
+    assert_true(takes(HPCT_SCHEME_HYBRID_COLUMNS, any));
     const hpct_strategy_options fp16 = {.allow_lossy = true, .wire = HPCT_WIRE_FP16};
-    assert_true(takes(HPCT_SCHEME_MIRRORED, fp16, false));
-    assert_false(takes(HPCT_SCHEME_MIRRORED_BF16, fp16, false));
-    assert_false(takes(HPCT_SCHEME_POWERSGD, fp16, false));
+    assert_true(takes(HPCT_SCHEME_MIRRORED, fp16));
+    assert_false(takes(HPCT_SCHEME_MIRRORED_BF16, fp16));
+    assert_false(takes(HPCT_SCHEME_POWERSGD, fp16));
     assert_int_equal(hpct_candidate_options(candidate_of(HPCT_SCHEME_MIRRORED), &fp16).wire,
                      HPCT_WIRE_FP16);
 }
