@@ -34,7 +34,7 @@ static const struct argp_option options[] = {
      "mirrored and central-storage)",
      5},
     {"hybrid-form", KEY_HYBRID_FORM, "NAME", 0,
-     "how hybrid splits a Dense: rows, columns or auto (default)", 5},
+     "how hybrid splits: a Dense by rows or columns, the last layers (back), or auto (default)", 5},
     {"allow-lossy", KEY_ALLOW_LOSSY, NULL, 0,
      "also what changes the results beyond the order of sums", 5},
     {"wire", KEY_WIRE, "NAME", 0,

@@ -63,8 +63,9 @@ typedef struct hpct_strategy_options {
      * local SGD, 2020), and at the end of each epoch. Losses are known then, and signals and
      * failures take effect. With allow_lossy alone.
      * "hybrid": every rank reads the whole global batch and computes a part of the large Dense
-     * layers and of what feeds them, so that their gradients need not travel; exact,
-     * BatchNormalization being over the global batch.
+     * layers and of what feeds them, so that their gradients need not travel; or of the last
+     * layers, behind others that are data parallel. Exact; BatchNormalization that is not
+     * synchronized is over each rank's slice of the batch, as with "multi-worker-mirrored".
      * "pipeline": the operations are cut into stages of about the same time, one a rank, where few
      * bytes cross, and the batch into micro-batches, which follow one another through the stages
      * (one-forward-one-backward: Narayanan et al., 2021, after PipeDream, 2019; one update with the
@@ -88,9 +89,10 @@ typedef struct hpct_strategy_options {
      * waiting for a fifth of the step, 4 (stages - 1) or a little more to divide the batch, but
      * none of fewer than 4 samples. */
     int stages, micro_batches;
-    /* How "hybrid" splits a Dense: "rows" (the layers before it by channels), "columns" (the layers
-     * before it are computed by all ranks, fewer bytes travel), "auto" (the default): what is
-     * predicted to be faster at 1 Gb/s. */
+    /* How "hybrid" splits: a Dense by "rows" (the layers before it by channels) or "columns" (the
+     * layers before it are computed by all ranks, fewer bytes travel); "back": the last layers by
+     * output channels, those before them by samples; "auto" (the default): what is predicted to be
+     * faster at 1 Gb/s. */
     const char *hybrid_form;
     /* What changes the results beyond the order of sums is refused (HPCT_ERR_USAGE) without this.
      */

@@ -25,8 +25,8 @@ for way in local-sgd "multi-worker-mirrored \(bf16\)" "multi-worker-mirrored \(p
     like "$(cat "$work/lossy.out")" "strategy .*$way" "with --allow-lossy $way is one"
 done
 
-train 2 own --model "$residual" --verbose 2
-unlike "$(cat "$work/own.out")" "hybrid" "where each rank normalizes by its own pictures, what would change that is no candidate"
+train 2 own --model "$wide" --verbose 2
+like "$(cat "$work/own.out")" "hybrid \\(back\\)" "the last layers in parts are one, also where each rank normalizes by its own pictures"
 train 2 named --model mnist-convnet --verbose 2 --strategy multi-worker-mirrored
 unlike "$(cat "$work/named.out")" "strategy [a-z-]+:" "a strategy that was named is not tried"
 is "$(field named strategy)" multi-worker-mirrored "but taken"

@@ -22,6 +22,7 @@ ways=(
     "--strategy multi-worker-mirrored --allow-lossy --compress topk:0.01 --compress-warmup 3"
     "--strategy hybrid --hybrid-form rows"
     "--strategy hybrid --hybrid-form columns"
+    "--strategy hybrid --hybrid-form back --bucket-bytes 20000"
     "--strategy local-sgd --allow-lossy --local-steps 3 --local-warmup-steps 2"
     "--strategy mirrored --replicas 2"
     "--strategy pipeline --micro-batches 3"
@@ -149,6 +150,7 @@ for ((number = 1; number <= faults; number++)); do
     # Each way in turn, from a random one on.
     [ $number -gt 1 ] || first=$((RANDOM % ${#ways[@]}))
     way=${ways[(first + number) % ${#ways[@]}]} model=${models[RANDOM % ${#models[@]}]}
+    [[ $way != *" back "* ]] || model="--model $wide" # the last layers of the others are too small for it
     size=$((2 + RANDOM % 3)) nodes=$((RANDOM % 3)) servers=0 btl=self,vader
     signal=KILL
     [ $((RANDOM % 2)) = 0 ] || btl=self,tcp
