@@ -6,11 +6,13 @@
 #include "nn/step.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#define STEPS 9
+#define STEPS 9 /* at least; more, until half of the turn is over */
+#define MOST_STEPS 100
 #define FIRST_TURN 2.0   /* seconds; four times as long when somebody needs more */
 #define LONGEST_TURN 600 /* seconds */
 
@@ -53,6 +55,18 @@ static hpct_status find_turns(hpct_comm *comm, uint64_t mine, uint64_t *all, tur
     return status;
 }
 
+/* Short of it, a turn would show the moment more than the machine. */
+static hpct_status measure_own(hpct_model *model, int count, double length,
+                               hpct_step_seconds *seconds)
+{
+    double began = now();
+    hpct_status status = hpct_model_time_parts(model, count, STEPS, seconds);
+    double steps = fmin(MOST_STEPS, STEPS * 0.5 * length / (now() - began));
+    return status == HPCT_OK && steps > STEPS
+               ? hpct_model_time_parts(model, count, (int) steps, seconds)
+               : status;
+}
+
 /* One turn each, of which all know the length: nobody who waits looks for messages meanwhile, which
  * would take processors from the one that measures. Tells whether all were done in time. */
 static hpct_status take_turns(hpct_context *context, hpct_model *model, int count,
@@ -67,7 +81,7 @@ static hpct_status take_turns(hpct_context *context, hpct_model *model, int coun
         return status;
     for (int turn = 0; turn < order->turns; turn++) {
         if (turn == order->my_turn) {
-            status = hpct_model_time_parts(model, count, STEPS, seconds);
+            status = measure_own(model, count, length, seconds);
             mine_late = now() > began + (turn + 1) * length;
         }
         sleep_until(began + (turn + 1) * length);

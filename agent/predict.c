@@ -281,7 +281,8 @@ static hpct_prediction back(const hpct_cost_model *cost, const hpct_network *net
     p.compute_seconds +=
         floats > 0 ? (cost->update * added + cost->fused_update * kept) / floats : 0;
     p.network_seconds += synchronize(cost, front, sums, ranks, &p.bytes);
-    send_buckets(&p, cost, front, network, options, ranks, samples, FLOAT);
+    send_buckets(&p, cost, front, network, options, ranks, samples,
+                 options->float_bytes > 0 ? options->float_bytes : FLOAT);
     p.step_seconds = p.compute_seconds + p.network_seconds;
 end:
     free(steps);

@@ -51,6 +51,7 @@ typedef enum hpct_scheme {
 typedef struct hpct_scheme_options {
     const hpct_network *sums; /* for what hybrid waits for; NULL: as for gradients */
     double bucket_bytes;      /* of multi-worker-mirrored; 0: as it chooses itself */
+    double float_bytes;       /* of a gradient's float on hybrid's wire; 0: 4 */
     int powersgd_rank;        /* >= 1 */
     int local_steps;          /* between two averages; >= 1 */
 } hpct_scheme_options;

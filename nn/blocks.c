@@ -55,12 +55,13 @@ static bool all_blocks(const hpct_model *model, const hpct_node *node, const boo
     return all;
 }
 
-hpct_status hpct_run_find_blocks(const hpct_model *model, const hpct_run *run, bool **out)
+hpct_status hpct_run_find_blocks(const hpct_model *model, const hpct_run *run, bool plain,
+                                 bool **out)
 {
     bool *blocks = *out = calloc((size_t) model->num_tensors, sizeof *blocks);
     if (blocks == NULL)
         return hpct_fail_memory((size_t) model->num_tensors * sizeof *blocks);
-    if (run->backend->blocking == NULL)
+    if (run->backend->blocking == NULL || plain)
         return HPCT_OK;
     for (int t = 0; t < model->num_tensors; t++)
         blocks[t] = root_of(model, t) == t && can_be_blocks(model, t) && !model->tensors[t].given &&

@@ -9,6 +9,7 @@
 
 /* Sets *blocks, for each root tensor of the model whether it lies so, to be freed by the caller;
  * run->loss_tensor must have been found. */
-hpct_status hpct_run_find_blocks(const hpct_model *model, const hpct_run *run, bool **blocks);
+hpct_status hpct_run_find_blocks(const hpct_model *model, const hpct_run *run, bool plain,
+                                 bool **blocks);
 
 #endif

@@ -193,7 +193,7 @@ static hpct_status make_ops(const hpct_model *model, hpct_run *run,
         return hpct_fail_memory((size_t) model->num_tensors * sizeof *learns);
     for (int t = 0; t < model->num_tensors; t++)
         learns[t] = model->tensors[t].learns && run->training;
-    hpct_status status = hpct_run_find_blocks(model, run, &blocks);
+    hpct_status status = hpct_run_find_blocks(model, run, options->plain_layout, &blocks);
     for (int i = 0; i < model->num_nodes && status == HPCT_OK; i++) {
         const hpct_node *node = &model->nodes[i];
         hpct_op_build build = {

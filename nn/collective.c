@@ -172,8 +172,8 @@ static hpct_status sum_backward(hpct_op *op, const hpct_op_call *call)
 
 /* ---- gathers ---- */
 
-/* A record of `floats` from each part; the riders' sums. Where the records came to; NULL: it
- * failed. */
+/* A record from each part, of this one's `count` floats; the riders' sums. Where the records came to;
+ * NULL: it failed. */
 static const float *exchange(const hpct_op *op, const hpct_op_call *call, size_t count,
                              hpct_status *status)
 {

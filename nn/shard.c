@@ -521,6 +521,12 @@ uint64_t hpct_shard_fingerprint(hpct_shard *shard)
         if (is_summed(model, i))
             hash = hpct_hash(hash, facts, sizeof facts);
     }
+    for (int i = 0; i < model->num_nodes; i++) {
+        const hpct_op_spec *spec = &model->run->nodes[i].op->spec;
+        bool blocks[2] = {spec->src_blocks, spec->dst_blocks};
+        if (hpct_op_is_collective(spec))
+            hash = hpct_hash(hash, blocks, sizeof blocks);
+    }
     return hash;
 }
 

@@ -1,9 +1,9 @@
-/* nn/shard.h - one part of a model that several replicas compute together on the same samples
- * (tensor parallelism): a large Dense, and the layers before it, are split by channels, rows or
- * columns; what has few numbers is computed by all of them. The parts say to one another what the
- * whole needs at SUM_PARTS and GATHER_PARTS (nn/collective.h), through hpct_replicas.
+/* nn/shard.h - one part of a model that several replicas compute together (tensor parallelism):
+ * large layers are split by channels, rows or columns. The parts say to one another what the whole
+ * needs at SUM_PARTS, GATHER_PARTS and GATHER_SAMPLES (nn/collective.h), through hpct_replicas.
  *
- * Two forms, for a Dense by whose gradient the model's bytes are given:
+ * Two forms of all parts on the same samples, for a Dense by whose gradient the model's bytes are
+ * given; what has few numbers is computed by all of them:
  *   rows     the operation that feeds the Dense is split by output channels, all between follow,
  * the Dense has the rows of its kernel that read them: one sum of its outputs in forward, none in
  * backward (Krizhevsky, One weird trick for parallelizing convolutional neural networks, 2014, has
@@ -14,6 +14,9 @@
  * backward is linear in it, so the gradients of the parameters before it are added up instead
  * (hpct_shard_summed), which are few. Only where another split lies before it is the gradient
  * itself added up.
+ * A third, back, for deep networks whose numbers are in the last layers: each part computes the
+ * layers before them, the front, of its own samples, whose gradients are added up; behind it
+ * all samples are gathered, and whatever can begin a split does, convolutions too.
  *
  * Private to nn/ and the strategies. */
 #ifndef HPCT_NN_SHARD_H
@@ -41,11 +44,11 @@ typedef struct hpct_shard hpct_shard;
 
 /* Makes part `part` of a compiled model; its weights are not set yet. Part of the answer is the
  * same for all parts: which operations are split follows from the model, the number of parts and
- * samples. For every Dense, the largest first, the forms allowed are tried and kept where the
- * predicted time of a step falls; predicted at 50 GFLOP/s, 20 GB/s of activations, and messages at
- * 50 us and 1 Gb/s, a sum over N parts being 2 (N - 1) / N times its numbers. HPCT_ERR_CONFIG: no
- * split that sends less than the sum
- * of all gradients would; fewer channels than parts. */
+ * samples. For every Dense, the largest first, the forms allowed are tried, and then every front,
+ * and kept where the predicted time of a step falls; predicted at 50 GFLOP/s, 20 GB/s of
+ * activations, and messages at 50 us and 1 Gb/s, a sum over N parts being 2 (N - 1) / N times its
+ * numbers. HPCT_ERR_CONFIG: no split that sends less than the sum of all gradients would; fewer
+ * channels than parts. */
 hpct_status hpct_shard_open(hpct_shard **out, const hpct_model *whole,
                             const hpct_shard_options *options);
 void hpct_shard_close(hpct_shard *shard); /* allows NULL */
@@ -97,7 +100,8 @@ typedef struct hpct_shard_range {
 } hpct_shard_range;
 const hpct_shard_range *hpct_shard_summed(hpct_shard *shard, int *num);
 hpct_shard_range hpct_shard_own_states(const hpct_shard *shard);
-/* Equal where these lie alike, so that they can be added up. */
+/* Equal where these lie alike, so that they can be added up, and so does what parts send in forward
+ * and backward. */
 uint64_t hpct_shard_fingerprint(hpct_shard *shard);
 
 /* Floats that this part hands to sums and gathers within forward and backward of n samples. */

@@ -1,5 +1,5 @@
-/* What to split: a search over the Dense operations, and what each choice means for tensors and
- * gradients. */
+/* What to split: a search over the Dense operations and the places where the last layers may begin,
+ * and what each choice means for tensors and gradients. */
 #include "nn/shard_plan.h"
 
 #include "base/status.h"
@@ -92,12 +92,13 @@ static bool same_splits(const hpct_shard_plan *plan, const hpct_node *node)
     return first->channels > 0;
 }
 
-/* Whole vectors of a convolution's channels stay together where there are enough of them. */
+/* Whole vectors of a convolution's channels stay together where the shares are even so, or nearly.
+ */
 static hpct_channel_split channels_of(const hpct_shard_plan *plan, const hpct_op_spec *spec)
 {
     int channels = hpct_op_channels(spec), block = HPCT_CHANNEL_BLOCK;
-    bool blocks =
-        spec->kind == HPCT_OP_CONV2D && channels % block == 0 && channels / block >= plan->parts;
+    bool even = channels / block % plan->parts == 0 || channels / block >= 4 * plan->parts,
+         blocks = spec->kind == HPCT_OP_CONV2D && channels % block == 0 && even;
     return (hpct_channel_split){
         .channels = channels, .unit = blocks ? block : 1, .part = plan->part, .parts = plan->parts};
 }
@@ -262,7 +263,8 @@ static void add_message(hpct_shard_plan *plan, double floats)
     plan->seconds += MESSAGE_SECONDS + floats / WIRE_FLOATS_PER_SECOND;
 }
 
-/* A gather's gradient is added up by each part for itself alone. */
+/* A gather's gradient is added up by each part for itself alone, as it can where ranks have
+ * connections of their own. */
 static void add_collective(hpct_shard_plan *plan, const hpct_op_spec *spec, int samples)
 {
     double floats = (double) samples * (double) hpct_op_dst_floats(spec);
@@ -423,7 +425,7 @@ static void improve(hpct_shard_plan *plan, int dense, hpct_shard_form form, hpct
     weigh(plan, samples, best);
 }
 
-/* Behind each front all that can begin a split does. */
+/* Behind each front that a split can follow at once all that can begin one does. */
 static void try_fronts(hpct_shard_plan *plan, int samples, choice *best)
 {
     const hpct_model *model = plan->model;
@@ -435,7 +437,8 @@ static void try_fronts(hpct_shard_plan *plan, int samples, choice *best)
     }
     for (plan->front = 1; plan->front < model->num_nodes; plan->front++) {
         plan->begins[plan->front - 1] = HPCT_SHARD_WHOLE;
-        weigh(plan, samples, best);
+        if (plan->begins[plan->front] != HPCT_SHARD_WHOLE)
+            weigh(plan, samples, best);
     }
     plan->front = 0;
 }

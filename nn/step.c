@@ -100,8 +100,10 @@ static hpct_status call_forward(hpct_model *model, int batch, int n)
     for (int i = 0; i < run->num_nodes && status == HPCT_OK; i++) {
         hpct_op_call call = make_call(model, i, batch, n);
         double begin = hpct_run_began(run);
-        status =
-            call.n > 0 ? hpct_emulate_forward(model, i, &call) : hpct_norm_forward_absent(model, i);
+        if (call.n > 0)
+            status = hpct_emulate_forward(model, i, &call);
+        else if (call.training)
+            status = hpct_norm_forward_absent(model, i);
         hpct_run_ended(run, HPCT_TIME_FORWARD(i), begin);
         if (status == HPCT_OK && model->watcher.pause != NULL)
             status = model->watcher.pause(model->watcher.argument);

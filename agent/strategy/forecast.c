@@ -50,6 +50,7 @@ hpct_status hpct_forecast_make(hpct_forecast *out, hpct_context *context, hpct_m
         .network = &network,
         .how = {.sums = hybrid ? &sums : NULL,
                 .bucket_bytes = (double) options->bucket_bytes,
+                .float_bytes = options->wire == HPCT_WIRE_FP32 ? 4 : 2,
                 .powersgd_rank = HPCT_POWERSGD_RANK,
                 .local_steps = options->local_steps > 0 ? options->local_steps : HPCT_LOCAL_STEPS},
         .samples = (double) (same_global ? global_batch : share),

@@ -79,7 +79,8 @@ static hpct_status open_shard(hpct_shard **out, const hpct_strategy_plan *plan)
     hpct_status status = find_form(plan->options, &options.form);
     if (status == HPCT_OK)
         status = hpct_shard_open(out, plan->model, &options);
-    if (status == HPCT_OK && plan->options->wire != HPCT_WIRE_FP32 && !hpct_shard_has_front(*out)) {
+    if (status == HPCT_OK && plan->options->wire != HPCT_WIRE_FP32 &&
+        hpct_shard_front_floats(*out) == 0) {
         hpct_shard_close(*out);
         *out = NULL;
         status =
@@ -228,11 +229,13 @@ static hpct_status open_own(hybrid *h)
 {
     bool own;
     int seconds;
-    size_t most = h->floats > h->summed_floats ? h->floats : h->summed_floats;
+    size_t most = h->floats > h->summed_floats ? h->floats : h->summed_floats,
+           synced = hpct_model_synced_floats(h->model);
     hpct_status status =
         hpct_fabric_choose(&own, h->comm, hpct_context_config(h->context)->num_nodes);
     if (status != HPCT_OK || !own)
         return status;
+    most = most > synced ? most : synced;
     status = hpct_context_agree(h->context, hpct_context_join_seconds(&seconds));
     return status == HPCT_OK ? hpct_circulant_open(&h->own, h->comm, most, seconds) : status;
 }
@@ -248,7 +251,7 @@ static hpct_status advance(void *argument, size_t done)
 /* The last of the ranges, which then are one less. */
 static hpct_status open_front(hybrid *h, const hpct_strategy_plan *plan)
 {
-    if (!hpct_shard_has_front(h->shard) || h->num_summed == 0)
+    if (hpct_shard_front_floats(h->shard) == 0)
         return HPCT_OK;
     const hpct_shard_range *front = &h->summed[--h->num_summed];
     hpct_buckets_options options = {
@@ -349,6 +352,7 @@ static hpct_status hybrid_open(hpct_strategy **out, const hpct_strategy_plan *pl
     if (status != HPCT_OK)
         goto fail;
     h->base.ops = &hpct_hybrid;
+    h->base.timeline = plan->timeline;
     h->context = plan->context;
     h->comm = hpct_context_comm(plan->context);
     h->whole = plan->model;
@@ -484,6 +488,8 @@ static hpct_status hybrid_gather(hpct_strategy *strategy)
 static int64_t hybrid_bytes_per_step(const hpct_strategy *strategy)
 {
     const hybrid *h = (const hybrid *) strategy;
+    if (h->shard == NULL)
+        return 0;
     size_t sums = h->summed_floats * sizeof(float);
     if (h->buckets != NULL)
         sums += hpct_buckets_bytes(h->buckets);

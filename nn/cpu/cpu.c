@@ -113,7 +113,7 @@ static hpct_blocking blocking(const hpct_op_spec *spec, hpct_precision precision
             can = can && divides(spec->join.size[k]);
         break;
     case HPCT_OP_GATHER_PARTS:
-        can = can && divides(spec->parts.split.unit);
+        can = can && spec->parts.rows > 1 && divides(spec->parts.split.unit);
         break;
     case HPCT_OP_AVERAGE_POOL2D:
     case HPCT_OP_PAD2D:

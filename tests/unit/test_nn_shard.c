@@ -45,15 +45,23 @@ static void draw_convolution(hpct_model *model, uint64_t *state, int filters)
                                                 .activation = activations[draw(state, 0, 2)]});
 }
 
+static int most_vectors; /* of 16 channels that a convolution may have; 0: any number of few */
+
+static int draw_filters(uint64_t *state, int low, int high)
+{
+    int filters = draw(state, low, high);
+    return most_vectors > 0 ? 16 * (1 + filters % most_vectors) : filters;
+}
+
 static void draw_block(hpct_model *model, uint64_t *state, bool synchronized)
 {
     int shortcut = hpct_model_head(model), channels = channels_of(model);
     switch (draw(state, 0, 7)) {
     case 0:
-        draw_convolution(model, state, draw(state, 4, 9));
+        draw_convolution(model, state, draw_filters(state, 4, 9));
         break;
     case 1:
-        draw_convolution(model, state, draw(state, 4, 9));
+        draw_convolution(model, state, draw_filters(state, 4, 9));
         hpct_model_add_batch_normalization(
             model, &(hpct_batch_normalization){.no_scale = draw(state, 0, 1) == 1,
                                                .synchronized = synchronized});
@@ -77,7 +85,7 @@ static void draw_block(hpct_model *model, uint64_t *state, bool synchronized)
         hpct_model_add_add(model, (int[]){shortcut, hpct_model_head(model)}, 2);
         break;
     case 6:
-        draw_convolution(model, state, draw(state, 4, 6));
+        draw_convolution(model, state, draw_filters(state, 4, 6));
         hpct_model_add_concatenate(model, (int[]){shortcut, hpct_model_head(model)}, 2);
         break;
     case 7:
@@ -111,7 +119,7 @@ static hpct_model *draw_model(uint64_t seed)
     int side = draw(&state, 5, 8);
     bool synchronized = seed % 2 == 0;
     hpct_model *model = hpct_model_new("drawn", HPCT_SHAPE(side, side, draw(&state, 1, 3)));
-    draw_convolution(model, &state, draw(&state, 4, 9));
+    draw_convolution(model, &state, draw_filters(&state, 4, 9));
     for (int blocks = draw(&state, 0, 3); blocks > 0; blocks--)
         draw_block(model, &state, synchronized);
     hpct_model_add_flatten(model);
@@ -159,6 +167,29 @@ static hpct_model *picture_model(uint64_t seed)
     hpct_model_add_flatten(model);
     hpct_model_add_dense(model, &(hpct_dense){.units = 30, .activation = HPCT_RELU});
     return finish(model, false, seed);
+}
+
+/* Convolutions of few cells and many channels, which some processors want in blocks, at the end. */
+static hpct_model *deep_convolutions(uint64_t seed)
+{
+    hpct_model *model = hpct_model_new("deep", HPCT_SHAPE(8, 8, 3));
+    hpct_model_add_conv2d(model,
+                          &(hpct_conv2d){.filters = 16, .kernel = {3, 3}, .padding = HPCT_SAME});
+    hpct_model_add_average_pool2d(model, &(hpct_average_pool2d){.pool = {4, 4}});
+    hpct_model_add_batch_normalization(model,
+                                       &(hpct_batch_normalization){.synchronized = seed % 2 == 0});
+    for (int i = 0; i < 3; i++) {
+        int shortcut;
+        hpct_model_add_conv2d(model, &(hpct_conv2d){.filters = 128, .kernel = {1, 1}});
+        shortcut = hpct_model_head(model);
+        hpct_model_add_conv2d(
+            model, &(hpct_conv2d){.filters = 128, .kernel = {1, 1}, .activation = HPCT_RELU});
+        hpct_model_add_add(model, (int[]){shortcut, hpct_model_head(model)}, 2);
+        hpct_model_add_batch_normalization(
+            model, &(hpct_batch_normalization){.synchronized = seed % 2 == 0});
+    }
+    hpct_model_add_flatten(model);
+    return finish(model, true, seed);
 }
 
 static void fill(hpct_model *model, uint64_t seed)
@@ -415,12 +446,24 @@ typedef struct scenario {
     int parts, samples;
     hpct_shard_form form;
     bool fuse;
-    int cells; /* of the picture that the first part has to compute, where not 0 */
+    int cells;   /* of the picture that the first part has to compute, where not 0 */
+    bool blocks; /* channels are gathered in blocks */
 } scenario;
 
 static int cells_of(hpct_shard *shard)
 {
     return hpct_shard_model(shard)->nodes[0].spec.window.cells;
+}
+
+static int gathers_in_blocks(hpct_shard *shard)
+{
+    const hpct_run *run = hpct_shard_model(shard)->run;
+    int gathers = 0;
+    for (int i = 0; i < run->num_nodes; i++) {
+        const hpct_op_spec *spec = &run->nodes[i].op->spec;
+        gathers += spec->kind == HPCT_OP_GATHER_PARTS && spec->dst_blocks;
+    }
+    return gathers;
 }
 
 static bool adds_gradients(hpct_shard *shard)
@@ -520,6 +563,8 @@ static bool try_parts(const scenario *s, bool *adds)
         must(hpct_model_update(expected));
         compare(seed, workers, parts, before, result, expected, output, &sums);
         *adds = adds_gradients(workers[0].shard);
+        if (s->blocks)
+            assert_true(gathers_in_blocks(workers[0].shard) > 0);
         if (s->cells > 0)
             assert_int_equal(cells_of(workers[0].shard), s->cells);
     }
@@ -546,6 +591,7 @@ static void try_graphs(const char *backend, int seeds)
                       .samples = SAMPLES,
                       .form = HPCT_SHARD_ROWS,
                       .fuse = seed % 2 == 0};
+        most_vectors = seed % 3 == 2 ? 4 : 0;
         rows += try_parts(&s, &adds);
         s.form = HPCT_SHARD_COLUMNS;
         columns += try_parts(&s, &adds);
@@ -553,6 +599,7 @@ static void try_graphs(const char *backend, int seeds)
         s.parts = 2 + seed % (MOST_PARTS - 1);
         back += try_parts(&s, &adds);
     }
+    most_vectors = 0;
     print_message("%s: %d graphs by rows, %d by columns, %d in their last layers, of %d\n", backend,
                   rows, columns, back, seeds);
     assert_true(rows > seeds / 4 && columns > seeds / 4 && back > seeds / 4);
@@ -620,6 +667,26 @@ static void test_cells(void **state)
     }
 }
 
+static void test_blocks(void **state)
+{
+    (void) state;
+    bool adds = false;
+    const hpct_op_spec wide = {
+        .kind = HPCT_OP_CONV2D,
+        .window = {.in_c = 16, .out_c = 16, .kernel_h = 1, .kernel_w = 1, .groups = 1}};
+    bool blocks = hpct_backend_cpu.blocking(&wide, HPCT_FP32) == HPCT_BLOCKS_ALL;
+    for (int seed = 0; seed < 12; seed++)
+        assert_true(try_parts(&(scenario){.backend = "cpu",
+                                          .make = deep_convolutions,
+                                          .seed = (uint64_t) seed,
+                                          .parts = 2 + seed % 3,
+                                          .samples = SAMPLES,
+                                          .form = HPCT_SHARD_BACK,
+                                          .blocks = blocks && seed % 3 != 1},
+                              &adds));
+    assert_true(adds);
+}
+
 /* Norms of parameters of which each part has some, and of others, shorten what would be longer. */
 static void test_clipping(void **state)
 {
@@ -672,8 +739,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ref),        cmocka_unit_test(test_cpu),
         cmocka_unit_test(test_two_splits), cmocka_unit_test(test_dense_before),
-        cmocka_unit_test(test_cells),      cmocka_unit_test(test_clipping),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_cells),      cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_clipping),   cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
