@@ -69,7 +69,8 @@ static hpct_status find_network(hpct_plan *plan, hpct_context *context)
 {
     const hpct_plan_options *o = &plan->options;
     if (o->bytes_per_second > 0) {
-        plan->network = plan->sums = (hpct_network){o->latency_seconds, o->bytes_per_second};
+        plan->network = plan->sums = (hpct_network){.latency_seconds = o->latency_seconds,
+                                                    .bytes_per_second = o->bytes_per_second};
         return HPCT_OK;
     }
     if (hpct_context_size(context) < 2)
@@ -222,8 +223,11 @@ const hpct_plan_row *hpct_plan_rows(const hpct_plan *plan, int *count)
 
 static void print_network(FILE *stream, const char *what, const hpct_network *network, bool stated)
 {
-    fprintf(stream, "%s: %.1f us, %.1f MB/s (%s)\n", what, 1e6 * network->latency_seconds,
-            1e-6 * network->bytes_per_second, stated ? "as stated" : "measured here");
+    fprintf(stream, "%s: %.1f us, %.1f MB/s", what, 1e6 * network->latency_seconds,
+            1e-6 * network->bytes_per_second);
+    if (network->host_seconds > 0)
+        fprintf(stream, ", %.2f ms of a processor for each MB", 1e9 * network->host_seconds);
+    fprintf(stream, " (%s)\n", stated ? "as stated" : "measured here");
 }
 
 static void print_head(const hpct_plan *plan, FILE *stream)
@@ -280,13 +284,14 @@ hpct_status hpct_plan_write(const hpct_plan *plan, const char *path)
     json_t *rows = json_array();
     for (int i = 0; i < plan->num_rows; i++)
         json_array_append_new(rows, row_to_json(&plan->rows[i]));
-    return hpct_json_write(json_pack("{s:s s:i s:f s:{s:f s:f s:b s:f s:f} s:o}", "model",
-                                     plan->compute.model, "threads", plan->compute.threads,
-                                     "alone_step_seconds", hpct_compute_alone(&plan->compute, 0),
-                                     "network", "latency_seconds", plan->network.latency_seconds,
-                                     "bytes_per_second", plan->network.bytes_per_second, "measured",
-                                     plan->options.bytes_per_second == 0, "sum_latency_seconds",
-                                     plan->sums.latency_seconds, "sum_bytes_per_second",
-                                     plan->sums.bytes_per_second, "rows", rows),
-                           path);
+    return hpct_json_write(
+        json_pack("{s:s s:i s:f s:{s:f s:f s:f s:b s:f s:f} s:o}", "model", plan->compute.model,
+                  "threads", plan->compute.threads, "alone_step_seconds",
+                  hpct_compute_alone(&plan->compute, 0), "network", "latency_seconds",
+                  plan->network.latency_seconds, "bytes_per_second", plan->network.bytes_per_second,
+                  "host_seconds_per_byte", plan->network.host_seconds, "measured",
+                  plan->options.bytes_per_second == 0, "sum_latency_seconds",
+                  plan->sums.latency_seconds, "sum_bytes_per_second", plan->sums.bytes_per_second,
+                  "rows", rows),
+        path);
 }

@@ -106,8 +106,9 @@ static double bucket_bytes(const hpct_network *network, const hpct_scheme_option
 
 /* The clock while backward of the first `parts` parts goes on and buckets of their gradients follow
  * one another on the network: their bytes one after the other, while what waits for an answer does
- * so beside the bytes of the next; but the last has none behind it. float_bytes: of each float of a
- * gradient, on the wire. */
+ * so beside the bytes of the next; but the last has none behind it. The processor moves them
+ * meanwhile, and is that much later with backward. float_bytes: of each float of a gradient, on the
+ * wire. */
 static void send_buckets(hpct_prediction *p, const hpct_cost_model *cost, int parts,
                          const hpct_network *network, const hpct_scheme_options *options, int ranks,
                          double samples, double float_bytes)
@@ -116,7 +117,7 @@ static void send_buckets(hpct_prediction *p, const hpct_cost_model *cost, int pa
     for (int i = 0; i < parts; i++)
         gradients += (double) cost->parts[i].gradients * float_bytes;
     double each = bucket_bytes(network, options, ranks, gradients);
-    double now = 0, network_free = 0; /* since backward began */
+    double now = 0, network_free = 0, host = 0; /* since backward began */
     double answers = hpct_network_allreduce_seconds(network, ranks, 0);
     for (int i = parts - 1; i >= 0; i--) {
         now += take(&cost->work[i].backward, samples);
@@ -126,10 +127,13 @@ static void send_buckets(hpct_prediction *p, const hpct_cost_model *cost, int pa
             network_free = fmax(network_free, now) - answers +
                            hpct_network_allreduce_seconds(network, ranks, bucket);
             sent += bucket;
+            double work = network->host_seconds * bucket * 2 * (ranks - 1) / ranks;
+            host += sent < gradients ? work : 0;
+            now += sent < gradients ? work : 0;
         }
     }
     p->bytes += gradients;
-    p->network_seconds += fmax(0, network_free + answers - now);
+    p->network_seconds += host + fmax(0, network_free + answers - now);
 }
 
 static hpct_prediction mirrored(const hpct_cost_model *cost, const hpct_network *network,

@@ -103,6 +103,8 @@ typedef struct hpct_comm_ops {
 struct hpct_comm {
     const hpct_comm_ops *ops;
     int rank, size;
+    bool sleeps; /* a rank that waits for a reduction takes no processor; known once one is prepared
+                  */
 };
 
 /* The group of one. */

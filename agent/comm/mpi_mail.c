@@ -40,9 +40,10 @@ static hpct_status open_to(mpi_comm *mpi, const hpct_grid *grid, int *places, bo
     any[1] = num > MOST_PEERS;
     status = comm->ops->allreduce_sum(comm, any, 2);
     mpi->without_mail = any[0] == 0;
-    return status == HPCT_OK && any[0] > 0 && any[1] == 0
-               ? hpct_mail_open(&mpi->mail, comm, wanted, mpi->place.seconds)
-               : status;
+    if (status == HPCT_OK && any[0] > 0 && any[1] == 0)
+        status = hpct_mail_open(&mpi->mail, comm, wanted, mpi->place.seconds);
+    comm->sleeps = mpi->mail != NULL;
+    return status;
 }
 
 hpct_status hpct_mpi_open_mail(mpi_comm *mpi, const hpct_grid *grid)

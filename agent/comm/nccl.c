@@ -204,7 +204,7 @@ hpct_status hpct_comm_nccl_open(hpct_comm **out, const hpct_nccl_options *option
     nccl_comm *comm = calloc(1, sizeof *comm);
     if (comm == NULL)
         return hpct_fail_memory(sizeof *comm);
-    comm->base = (hpct_comm){&nccl_ops, options->rank, options->size};
+    comm->base = (hpct_comm){.ops = &nccl_ops, .rank = options->rank, .size = options->size};
     comm->calls = options->calls;
     comm->seconds = options->seconds;
     comm->grace_seconds = options->grace_seconds;

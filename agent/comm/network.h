@@ -11,6 +11,9 @@ typedef struct hpct_network {
     double latency_seconds;  /* of one message, the handling by both ends included */
     double bytes_per_second; /* that a rank sends while as many come in, adding them up included;
                                 infinite where there is one rank */
+    double host_seconds; /* of a rank's processor for a byte that it sends, while as many come in:
+                            what no computation hides; 0 where it is not known, as where ranks
+                            that wait look for messages all the time */
 } hpct_network;
 
 /* Adds data[count] up over the ranks; collective. */

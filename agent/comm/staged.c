@@ -430,7 +430,7 @@ hpct_status hpct_comm_staged_open(hpct_comm **out, hpct_comm *under, const hpct_
     staged_comm *comm = calloc(1, sizeof *comm);
     if (comm == NULL)
         return hpct_fail_memory(sizeof *comm);
-    comm->base = (hpct_comm){&staged_ops, under->rank, under->size};
+    comm->base = (hpct_comm){.ops = &staged_ops, .rank = under->rank, .size = under->size};
     comm->calls = calls;
     hpct_status status = check(comm, calls->create_stream(&comm->copies), "a stream");
     if (status == HPCT_OK)

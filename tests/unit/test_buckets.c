@@ -11,7 +11,7 @@
 static int plan(size_t count, size_t bytes, int ranks, double latency, double rate)
 {
     size_t ends[HPCT_BUCKETS_MOST];
-    hpct_network network = {latency, rate};
+    hpct_network network = {latency, rate, 0};
     int num = hpct_buckets_plan(ends, count, bytes, ranks, &network);
     assert_true(num >= 1 && num <= HPCT_BUCKETS_MOST);
     for (int i = 0; i < num; i++) {
@@ -58,7 +58,7 @@ static bool near(double a, double b)
 static void time_of_an_allreduce(void **state)
 {
     (void) state;
-    hpct_network network = {1e-4, 1e9};
+    hpct_network network = {1e-4, 1e9, 0};
     assert_true(hpct_network_allreduce_seconds(&network, 1, 1e9) == 0);
     assert_true(near(hpct_network_allreduce_seconds(&network, 2, 1e9), 2e-4 + 1));
     assert_true(near(hpct_network_allreduce_seconds(&network, 5, 1e9), 6e-4 + 1.6));

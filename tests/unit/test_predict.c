@@ -49,7 +49,7 @@ static const hpct_cost_model cost = {
     .bytes_per_second = 1e10,
 };
 static const hpct_scheme_options how = {.powersgd_rank = 4, .local_steps = 8};
-static const hpct_network gigabit = {50e-6, 125e6}, free_network = {0, INFINITY};
+static const hpct_network gigabit = {50e-6, 125e6, 0}, free_network = {0, INFINITY, 0};
 
 static bool is_near(double a, double b)
 {
@@ -69,7 +69,7 @@ static double forward_and_backward(double samples)
 static void collectives(void **state)
 {
     (void) state;
-    const hpct_network slow = {0, 1e6}, late = {1e-3, INFINITY};
+    const hpct_network slow = {0, 1e6, 0}, late = {1e-3, INFINITY, 0};
     NEAR(hpct_predict_allreduce(&gigabit, 1, 1e9), 0);
     NEAR(hpct_predict_allgather(&gigabit, 1, 1e9), 0);
     NEAR(hpct_predict_allreduce(&gigabit, 2, 1.25e6), 50e-6 + 1e-2); /* one exchange */
@@ -216,7 +216,7 @@ static void monotonic(void **state)
                 hpct_predict((hpct_scheme) scheme, &cost, &gigabit, &how, ranks[i], 64);
             NEAR(p.compute_seconds + p.network_seconds, p.step_seconds);
             assert_true(p.network_seconds > 0);
-            hpct_network slower = {50e-6, 60e6}, later = {100e-6, 125e6};
+            hpct_network slower = {50e-6, 60e6, 0}, later = {100e-6, 125e6, 0};
             assert_true(hpct_predict((hpct_scheme) scheme, &cost, &slower, &how, ranks[i], 64)
                             .step_seconds > p.step_seconds);
             assert_true(
@@ -235,7 +235,7 @@ static void overlap(void **state)
     hpct_scheme_options one_bucket = how, buckets = how;
     one_bucket.bucket_bytes = 1e12;
     buckets.bucket_bytes = 1e6;
-    const hpct_network fast = {0, 4e9}, slow = {0, 4e6}, late = {1, 125e6};
+    const hpct_network fast = {0, 4e9, 0}, slow = {0, 4e6, 0}, late = {1, 125e6, 0};
     double behind =
         work[CONV].backward.fixed + 64 * work[CONV].backward.each + 64 * work[POOL].backward.each;
     double last = 4 * FLOATS - 11e6; /* of eleven full ones and the rest */
@@ -253,6 +253,20 @@ static void overlap(void **state)
          2 + 4 * FLOATS / 125e6);
     assert_true(hpct_predict(HPCT_SCHEME_MIRRORED, &cost, &slow, &how, 2, 64).network_seconds <
                 one.network_seconds);
+}
+
+/* What the processor does for messages no network hides; but the last bucket's, for which nothing
+ * is left to be computed, is part of what it takes to travel. */
+static void processors_for_messages(void **state)
+{
+    (void) state;
+    const hpct_network fast = {0, 1e15, 0}, busy = {0, 1e15, 2e-9};
+    hpct_scheme_options halves = how;
+    halves.bucket_bytes = 4 * FLOATS / 2;
+    hpct_prediction free = hpct_predict(HPCT_SCHEME_MIRRORED, &cost, &fast, &halves, 4, 64),
+                    busier = hpct_predict(HPCT_SCHEME_MIRRORED, &cost, &busy, &halves, 4, 64);
+    NEAR(busier.step_seconds - free.step_seconds, 2e-9 * halves.bucket_bytes * 2 * 3 / 4);
+    NEAR(busier.compute_seconds, free.compute_seconds);
 }
 
 static void what_cannot_be_shared(void **state)
@@ -313,7 +327,7 @@ static void how_many_pay_off(void **state)
     int most = hpct_payoff(&c);
     assert_true(most > 2 && efficiency(&c, most, HPCT_SCHEME_LOCAL_SGD) >= HPCT_PAYOFF_EFFICIENCY);
 
-    const hpct_network late = {2e-3, 125e6};
+    const hpct_network late = {2e-3, 125e6, 0};
     c = (hpct_payoff_case){.cost = &cost,
                            .network = &late,
                            .how = how,
@@ -332,10 +346,15 @@ static void how_many_pay_off(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(collectives),      cmocka_unit_test(one_rank),
-        cmocka_unit_test(free_of_charge),   cmocka_unit_test(what_travels),
-        cmocka_unit_test(last_layers),      cmocka_unit_test(monotonic),
-        cmocka_unit_test(overlap),          cmocka_unit_test(what_cannot_be_shared),
+        cmocka_unit_test(collectives),
+        cmocka_unit_test(one_rank),
+        cmocka_unit_test(free_of_charge),
+        cmocka_unit_test(what_travels),
+        cmocka_unit_test(last_layers),
+        cmocka_unit_test(monotonic),
+        cmocka_unit_test(overlap),
+        cmocka_unit_test(processors_for_messages),
+        cmocka_unit_test(what_cannot_be_shared),
         cmocka_unit_test(how_many_pay_off),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
