@@ -82,7 +82,7 @@ static void *train(void *argument)
 {
     task *t = argument;
     run *r = t->run;
-    member self = {{&member_ops, t->rank, RANKS}, &r->group};
+    member self = {{.ops = &member_ops, .rank = t->rank, .size = RANKS}, &r->group};
     hpct_compressor_plan plan = {&self.base, matrices, MATRICES, COUNT, &r->options};
     const hpct_compressor_ops *ops =
         r->options.kind == HPCT_COMPRESS_POWERSGD ? &hpct_powersgd : &hpct_top_k;
