@@ -70,7 +70,7 @@ wait "$listener"
 
 # ---- a rank that does not come, or is lost --------------------------------------------------------------------------
 mark
-capture sandbox_run srun -N2 bash -c "[ \$SLURM_PROCID = 0 ] || exit 0; HPC_TRAIN_JOIN_SECONDS=3 exec $fit --data $data"
+capture sandbox_run srun -N2 -w node0,node1 bash -c "[ \$SLURM_PROCID = 0 ] || exit 0; HPC_TRAIN_JOIN_SECONDS=3 exec $fit --data $data"
 is "$status" 69 "a rank that never comes: exit code 69"
 like "$err" 'rank 1 on node1 was lost: it did not come within 3 s' "a rank that never comes is named"
 ok $((SECONDS - marked > 13)) "a rank that never comes: in time"

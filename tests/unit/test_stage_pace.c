@@ -17,13 +17,18 @@ static double now(void)
     return (double) time.tv_sec + (double) time.tv_nsec * 1e-9;
 }
 
+/* A busy machine may take its time between the two, but not each of ten times. */
 static void test_early(void **state)
 {
     (void) state;
-    hpct_pace pace = {0};
-    hpct_pace_begin(&pace);
-    hpct_pace_end(&pace);
-    assert_int_equal(hpct_pace_look(&pace), HPCT_PACE_EARLY);
+    int early = 0;
+    for (int i = 0; i < 10; i++) {
+        hpct_pace pace = {0};
+        hpct_pace_begin(&pace);
+        hpct_pace_end(&pace);
+        early += hpct_pace_look(&pace) == HPCT_PACE_EARLY;
+    }
+    assert_true(early > 0);
 }
 
 static void test_waits(void **state)
