@@ -14,7 +14,6 @@ struct hpct_shard {
     hpct_model *model;
     hpct_param_slice *slices; /* [num_params] */
     hpct_shard_range *summed; /* [num_params], of the last build */
-    bool has_front;
 };
 
 /* ---- the graph ---- */
@@ -133,10 +132,9 @@ static void own_params(making *m, int first, int count)
 }
 
 /* Its kernel stays with the Dense; the bias goes to the sum. */
-static void add_sum(making *m, int i)
+static void add_sum(making *m, int i, const hpct_op_spec *spec)
 {
     const hpct_node *node = &m->whole->nodes[i];
-    hpct_op_spec spec = hpct_shard_plan_sum(m->plan, i);
     hpct_node *dense = &m->model->nodes[m->model->num_nodes - 1];
     int part = add_tensor(m->model, &m->whole->tensors[node->output].shape, node->layer);
     dense->output = part;
@@ -146,17 +144,14 @@ static void add_sum(making *m, int i)
                      .layer = node->layer,
                      .first_param = node->first_param + 1,
                      .num_params = node->num_params - 1};
-    add_collective(m, &spec, sum);
+    add_collective(m, spec, sum);
     own_params(m, sum.first_param, sum.num_params);
 }
 
-static void add_gather(making *m, int i)
+static void add_gather(making *m, int i, const hpct_op_spec *spec)
 {
     const hpct_node *node = &m->whole->nodes[i];
-    hpct_op_spec spec = m->plan->collects[node->output]
-                            ? hpct_shard_plan_collect(m->plan, node->output)
-                            : hpct_shard_plan_gather(m->plan, node->output);
-    add_collective(m, &spec,
+    add_collective(m, spec,
                    (hpct_node){.inputs = {node->output},
                                .output = m->gathered[node->output],
                                .layer = node->layer});
@@ -196,10 +191,11 @@ static void split_nodes(making *m)
             if (reads_gathered(plan, i, node->inputs[k]))
                 added->inputs[k] = m->gathered[node->inputs[k]];
         }
-        if (plan->sums[i])
-            add_sum(m, i);
-        else if (plan->gathers[node->output] || plan->collects[node->output])
-            add_gather(m, i);
+        hpct_op_spec meeting = hpct_shard_plan_meeting(plan, i);
+        if (meeting.kind == HPCT_OP_SUM_PARTS)
+            add_sum(m, i, &meeting);
+        else if (meeting.kind != HPCT_OP_KINDS)
+            add_gather(m, i, &meeting);
     }
     m->model->output = m->gathered[m->whole->output];
 }
@@ -241,22 +237,18 @@ hpct_status hpct_shard_outline(hpct_shard_step *steps, const hpct_model *whole,
     if (status == HPCT_OK)
         status = hpct_shard_plan_make(&plan, whole, options);
     for (int i = 0; i < whole->num_nodes && status == HPCT_OK; i++) {
-        int output = whole->nodes[i].output;
-        bool gathers = plan.gathers[output] || plan.collects[output];
-        hpct_op_spec collective = plan.sums[i]            ? hpct_shard_plan_sum(&plan, i)
-                                  : plan.collects[output] ? hpct_shard_plan_collect(&plan, output)
-                                                          : (hpct_op_spec){0};
-        if (plan.gathers[output])
-            collective = hpct_shard_plan_gather(&plan, output);
-        bool any = plan.sums[i] || gathers;
+        hpct_op_spec meeting = hpct_shard_plan_meeting(&plan, i);
+        bool meets = meeting.kind != HPCT_OP_KINDS,
+             split = hpct_shard_plan_in(&plan, i).channels > 0 ||
+                     hpct_shard_plan_out(&plan, i).channels > 0;
         steps[i] = (hpct_shard_step){
-            .own = i<plan.front, .split = hpct_shard_plan_in(&plan, i).channels> 0 ||
-                   hpct_shard_plan_out(&plan, i).channels > 0,
+            .own = i < plan.front,
+            .split = split,
             .partial = plan.partial[i],
             .sums = plan.sums[i],
-            .gathers = gathers,
-            .floats = any ? (double) hpct_op_dst_floats(&collective) : 0,
-            .again = any && collective.parts.sum_diff,
+            .gathers = meets && !plan.sums[i],
+            .floats = meets ? (double) hpct_op_dst_floats(&meeting) : 0,
+            .again = meets && meeting.parts.sum_diff,
         };
     }
     hpct_shard_plan_free(&plan);
@@ -278,10 +270,7 @@ hpct_status hpct_shard_open(hpct_shard **out, const hpct_model *whole,
     shard = calloc(1, sizeof *shard);
     status = shard != NULL ? copy_model(&m) : hpct_fail_memory(sizeof *shard);
     if (shard != NULL) {
-        *shard = (hpct_shard){.part = options->part,
-                              .parts = options->parts,
-                              .model = m.model,
-                              .has_front = plan.front > 0};
+        *shard = (hpct_shard){.part = options->part, .parts = options->parts, .model = m.model};
         shard->slices = calloc(params, sizeof *shard->slices);
         shard->summed = calloc(params, sizeof *shard->summed);
         if (status == HPCT_OK && (shard->slices == NULL || shard->summed == NULL))
@@ -291,7 +280,7 @@ hpct_status hpct_shard_open(hpct_shard **out, const hpct_model *whole,
         split_tensors(&m);
         split_nodes(&m);
         m.model->share.part = options->part;
-        m.model->share.parts = shard->has_front ? options->parts : 0;
+        m.model->share.parts = plan.front > 0 ? options->parts : 0;
         slice_params(shard, &plan);
         *out = shard;
     } else {
@@ -477,11 +466,6 @@ const hpct_shard_range *hpct_shard_summed(hpct_shard *shard, int *num)
         }
     }
     return shard->summed;
-}
-
-bool hpct_shard_has_front(const hpct_shard *shard)
-{
-    return shard->has_front;
 }
 
 size_t hpct_shard_front_floats(const hpct_shard *shard)

@@ -67,11 +67,10 @@ typedef struct hpct_shard_step {
 hpct_status hpct_shard_outline(hpct_shard_step *steps, const hpct_model *whole,
                                const hpct_shard_options *options);
 
-/* Whether there is a front, of which the part computes its own samples alone
- * (hpct_samples_first). The gradients of its parameters are the last of the ranges below, and the
- * end of the arena; its moving statistics, in a range of the arena of states, are of those samples
- * where they are not synchronized. */
-bool hpct_shard_has_front(const hpct_shard *shard);
+/* There may be a front, of which the part computes its own samples alone
+ * (hpct_samples_first). The gradients of its parameters, where it has any, are the last of the
+ * ranges below, and the end of the arena; its moving statistics, in a range of the arena of states,
+ * are of those samples where they are not synchronized. */
 size_t hpct_shard_front_floats(const hpct_shard *shard); /* of its gradients, without padding */
 
 /* A compiled model of its own, for nn/step.h: build, set_replicas, forward, … Owned by the shard.

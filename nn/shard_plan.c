@@ -35,7 +35,7 @@ hpct_channel_split hpct_shard_plan_in(const hpct_shard_plan *plan, int node)
                : plan->splits[root_of(plan->model, plan->model->nodes[node].inputs[0])];
 }
 
-hpct_op_spec hpct_shard_plan_sum(const hpct_shard_plan *plan, int node)
+static hpct_op_spec sum_behind(const hpct_shard_plan *plan, int node)
 {
     const hpct_op_spec *spec = &plan->model->nodes[node].spec;
     return (hpct_op_spec){
@@ -51,7 +51,7 @@ hpct_op_spec hpct_shard_plan_sum(const hpct_shard_plan *plan, int node)
     };
 }
 
-hpct_op_spec hpct_shard_plan_gather(const hpct_shard_plan *plan, int root)
+static hpct_op_spec gather_behind(const hpct_shard_plan *plan, int root)
 {
     const hpct_channel_split *split = &plan->splits[root];
     size_t floats = hpct_shape_count(&plan->model->tensors[root].shape);
@@ -64,7 +64,7 @@ hpct_op_spec hpct_shard_plan_gather(const hpct_shard_plan *plan, int root)
 }
 
 /* Channels are in its last axis, so that pictures may lie in blocks. */
-hpct_op_spec hpct_shard_plan_collect(const hpct_shard_plan *plan, int root)
+static hpct_op_spec collect_behind(const hpct_shard_plan *plan, int root)
 {
     const hpct_shape *shape = &plan->model->tensors[root].shape;
     int channels = shape->size[shape->rank - 1];
@@ -75,6 +75,17 @@ hpct_op_spec hpct_shard_plan_collect(const hpct_shard_plan *plan, int root)
              .split = {.channels = channels, .unit = 1, .part = plan->part, .parts = plan->parts},
              .sum_diff = plan->gather_sum_diff[root]},
     };
+}
+
+hpct_op_spec hpct_shard_plan_meeting(const hpct_shard_plan *plan, int node)
+{
+    int output = plan->model->nodes[node].output;
+    if (plan->sums[node])
+        return sum_behind(plan, node);
+    if (plan->gathers[output])
+        return gather_behind(plan, output);
+    return plan->collects[output] ? collect_behind(plan, output)
+                                  : (hpct_op_spec){.kind = HPCT_OP_KINDS};
 }
 
 /* ---- what follows from where splits begin ---- */
@@ -313,15 +324,9 @@ static void predict(hpct_shard_plan *plan, int samples)
             partial += hpct_op_param_is_state(&node->spec, k)
                            ? 0
                            : (double) hpct_op_param_floats(&node->spec, k);
-        if (plan->sums[i])
-            meeting = hpct_shard_plan_sum(plan, i);
-        else if (plan->gathers[node->output])
-            meeting = hpct_shard_plan_gather(plan, node->output);
-        else if (plan->collects[node->output])
-            meeting = hpct_shard_plan_collect(plan, node->output);
-        else
-            continue;
-        add_collective(plan, &meeting, all);
+        meeting = hpct_shard_plan_meeting(plan, i);
+        if (meeting.kind != HPCT_OP_KINDS)
+            add_collective(plan, &meeting, all);
     }
     if (partial > 0)
         add_message(plan, sum_floats(plan, partial));

@@ -46,9 +46,7 @@ void hpct_shard_plan_free(hpct_shard_plan *plan);
 hpct_channel_split hpct_shard_plan_in(const hpct_shard_plan *plan, int node);
 hpct_channel_split hpct_shard_plan_out(const hpct_shard_plan *plan, int node);
 
-/* The collective behind a node that sums, and behind the memory of a tensor that is gathered. */
-hpct_op_spec hpct_shard_plan_sum(const hpct_shard_plan *plan, int node);
-hpct_op_spec hpct_shard_plan_gather(const hpct_shard_plan *plan, int root);
-hpct_op_spec hpct_shard_plan_collect(const hpct_shard_plan *plan, int root);
+/* The collective behind a node, where the parts meet; of kind HPCT_OP_KINDS: none. */
+hpct_op_spec hpct_shard_plan_meeting(const hpct_shard_plan *plan, int node);
 
 #endif

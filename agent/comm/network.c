@@ -109,6 +109,7 @@ typedef struct meter {
     hpct_network_sum *sum;
     void *argument;
     float *data; /* [HPCT_NETWORK_MOST_FLOATS] */
+    double host; /* seconds of this rank's processor for one of the last sums */
 } meter;
 
 static int by_size(const void *a, const void *b)
@@ -118,15 +119,17 @@ static int by_size(const void *a, const void *b)
 }
 
 /* The median of `rounds` sums of that many floats, behind one that does not count. */
-static hpct_status time_sums(const meter *m, size_t count, int rounds, double *seconds)
+static hpct_status time_sums(meter *m, size_t count, int rounds, double *seconds)
 {
     double all[SMALL_ROUNDS];
     hpct_status status = m->sum(m->argument, m->data, count);
+    double cpu = read_clock(CLOCK_THREAD_CPUTIME_ID);
     for (int i = 0; i < rounds && status == HPCT_OK; i++) {
         double began = now();
         status = m->sum(m->argument, m->data, count);
         all[i] = now() - began;
     }
+    m->host = (read_clock(CLOCK_THREAD_CPUTIME_ID) - cpu) / rounds;
     if (status != HPCT_OK)
         return status;
     qsort(all, (size_t) rounds, sizeof *all, by_size);
@@ -165,7 +168,7 @@ static hpct_status take_memory(hpct_comm *comm, float **data)
 }
 
 /* So many that others on the same cores or links do not decide the median. */
-static hpct_status time_often(const meter *m, size_t count, double *seconds)
+static hpct_status time_often(meter *m, size_t count, double *seconds)
 {
     hpct_status status = time_sums(m, count, LEAST_ROUNDS, seconds);
     int rounds = (int) fmin(SIZE_SECONDS / *seconds, SMALL_ROUNDS);
@@ -175,7 +178,7 @@ static hpct_status time_often(const meter *m, size_t count, double *seconds)
 
 /* Buffers on the way, and links that let a burst pass, take the first bytes faster than those that
  * follow: the rate is that of what comes on top of a smaller sum. */
-static hpct_status measure_rate(const meter *m, hpct_network *network)
+static hpct_status measure_rate(meter *m, hpct_network *network)
 {
     double before, seconds = 0, more = 0;
     size_t count = FIRST_FLOATS;
@@ -189,16 +192,8 @@ static hpct_status measure_rate(const meter *m, hpct_network *network)
     /* the last one had `count` floats, and a quarter of them before */
     double bytes = sent_share(m->comm->size) * (double) (count * sizeof *m->data);
     network->bytes_per_second = 0.75 * bytes / more;
-    if (status == HPCT_OK && m->comm->sleeps) {
-        double began = read_clock(CLOCK_THREAD_CPUTIME_ID);
-        for (int i = 0; i < LEAST_ROUNDS && status == HPCT_OK; i++)
-            status = m->sum(m->argument, m->data, count);
-        network->host_seconds =
-            (read_clock(CLOCK_THREAD_CPUTIME_ID) - began) / (LEAST_ROUNDS * bytes);
-        if (status == HPCT_OK)
-            status = agree_on(m->comm, &network->host_seconds);
-    }
-    return status;
+    network->host_seconds = m->comm->sleeps ? m->host / bytes : 0;
+    return status == HPCT_OK ? agree_on(m->comm, &network->host_seconds) : status;
 }
 
 hpct_status hpct_network_measure_sums(hpct_comm *comm, hpct_network_sum *sum, void *argument,

@@ -3,7 +3,7 @@
 #   w1        the MNIST CNN, 64 pictures per node, 2 nodes of one core each against one node of one core
 #   resnet    ResNet50V2 on 128x128 pictures, 8 per node, the same, at 10 Gb/s
 #   emulated  the MNIST CNN on 1 to 20 nodes at 10 Gb/s, computation replaced by its measured time asleep
-# ROUNDS and STEPS say how often and how long; LINKS and NODES which links (w1) and numbers of nodes (emulated); ONLY, a
+# ROUNDS and STEPS say how often and how long; LINKS and NODES which links (w1, resnet) and numbers of nodes (emulated); ONLY, a
 # regular expression, which strategies. Needs root, and a quiet machine of at least two cores: each node of the sandbox has one
 # of them (taskset, OMP_NUM_THREADS=1).
 # shellcheck disable=SC2016,SC2086 # Markdown's quotes; options are several words
@@ -65,8 +65,10 @@ w1() {
 resnet() {
     local steps=${STEPS:-10}
     head_of_table "ResNet50V2, 128x128, 8 pictures per node, 2 nodes of one core against 1"
-    cluster 2 10gbit
-    beside_one "--model resnet50v2 --resize 128x128 --classes 10 --batch-size 8" 10gbit
+    for link in ${LINKS:-10gbit}; do
+        cluster 2 "$link"
+        beside_one "--model resnet50v2 --resize 128x128 --classes 10 --batch-size 8" "${link/#-/unshaped}"
+    done
 }
 
 # Every message is sent over links of 10 Gb/s each; the cores that move them are the machine's own, shared by all nodes. One node

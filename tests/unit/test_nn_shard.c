@@ -687,6 +687,28 @@ static void test_blocks(void **state)
     assert_true(adds);
 }
 
+/* Ranks whose processors want blocks and ranks whose do not agree on a plain layout, in which
+ * nobody gathers blocks. */
+static void test_plain(void **state)
+{
+    (void) state;
+    hpct_model *whole = deep_convolutions(0);
+    hpct_shard *shard = NULL;
+    hpct_build_options options = options_for("cpu", false);
+    const hpct_shard_options part = {.parts = 2, .samples = SAMPLES, .form = HPCT_SHARD_BACK};
+    assert_int_equal(hpct_shard_open(&shard, whole, &part), HPCT_OK);
+    assert_int_equal(hpct_shard_take(shard, whole), HPCT_OK);
+    assert_int_equal(hpct_model_build(hpct_shard_model(shard), &options), HPCT_OK);
+    int blocks = gathers_in_blocks(shard);
+    uint64_t own = hpct_shard_fingerprint(shard);
+    options.plain_layout = true;
+    assert_int_equal(hpct_model_build(hpct_shard_model(shard), &options), HPCT_OK);
+    assert_int_equal(gathers_in_blocks(shard), 0);
+    assert_true(blocks == 0 || hpct_shard_fingerprint(shard) != own);
+    hpct_shard_close(shard);
+    hpct_model_free(whole);
+}
+
 /* Norms of parameters of which each part has some, and of others, shorten what would be longer. */
 static void test_clipping(void **state)
 {
@@ -740,7 +762,8 @@ int main(void)
         cmocka_unit_test(test_ref),        cmocka_unit_test(test_cpu),
         cmocka_unit_test(test_two_splits), cmocka_unit_test(test_dense_before),
         cmocka_unit_test(test_cells),      cmocka_unit_test(test_blocks),
-        cmocka_unit_test(test_clipping),   cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_plain),      cmocka_unit_test(test_clipping),
+        cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
