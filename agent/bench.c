@@ -60,6 +60,11 @@ static hpct_status check_options(bench_run *run)
     if (o->emulate != NULL && hpct_strategy_replicas(&o->strategy) > 1)
         return hpct_fail(HPCT_ERR_USAGE, "--emulate is of one replica in each rank: leave "
                                          "--replicas out");
+    if (!(o->dilation >= 0) || (o->dilation > 0 && o->emulate == NULL))
+        return hpct_fail(HPCT_ERR_USAGE, "--dilation is of emulated computation, and above 0: give "
+                                         "--emulate, too");
+    if (o->dilation == 0)
+        o->dilation = 1;
     if (o->emulate != NULL && size > 1 &&
         (o->strategy.name == NULL || strcmp(o->strategy.name, "auto") == 0))
         return hpct_fail(HPCT_ERR_USAGE, "--emulate needs a --strategy by name: auto would choose "
@@ -153,7 +158,8 @@ static hpct_status prepare(bench_run *run)
     if (status == HPCT_OK)
         hpct_model_keep_input(run->strategy->model);
     if (status == HPCT_OK && run->options.emulate != NULL)
-        status = hpct_emulate(run->context, run->strategy->model, run->count, run->options.emulate);
+        status = hpct_emulate(run->context, run->strategy->model, run->count, run->options.emulate,
+                              run->options.dilation);
     return status;
 }
 
@@ -268,6 +274,7 @@ static hpct_status write_summary(const bench_run *run, const hpct_bench_result *
         .peak_rss_mb = run->peak_mb,
         .bytes_sent_per_step = run->strategy->ops->bytes_per_step(run->strategy),
         .emulated = run->options.emulate != NULL,
+        .dilation = run->options.dilation,
     };
     if (hpct_context_rank(run->context) == 0)
         status = hpct_summary_write(&summary, run->options.summary_json);

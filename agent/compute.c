@@ -176,11 +176,6 @@ void hpct_compute_cost(const hpct_compute *compute, hpct_part_work *work, hpct_c
 
 /* ---- the file ---- */
 
-static const char *precision_name(hpct_precision precision)
-{
-    return precision == HPCT_BF16 ? "bf16" : "fp32";
-}
-
 static const char *const ways[HPCT_COMPUTE_WAYS] = {
     [HPCT_STORED] = "stored", [HPCT_FUSED] = "fused"};
 
@@ -209,7 +204,7 @@ hpct_status hpct_compute_write(const hpct_compute *compute, const char *path)
                                                   seconds_to_json(compute, i, 1)));
     return hpct_json_write(
         json_pack("{s:i s:s s:s s:i s:f s:o s:o}", "version", VERSION, "model", compute->model,
-                  "precision", precision_name(compute->precision), "threads", compute->threads,
+                  "precision", hpct_precision_name(compute->precision), "threads", compute->threads,
                   "bytes_per_second", compute->bytes_per_second, "parts", parts, "measured",
                   measured),
         path);
@@ -294,9 +289,10 @@ static hpct_status read_all(hpct_compute *compute, json_t *root, const char *pat
     if (version != VERSION)
         return hpct_fail(HPCT_ERR_DATA, "%s has version %d; this program reads %d", path, version,
                          VERSION);
-    if (!is_of_model(compute, parts) || strcmp(precision, precision_name(compute->precision)) != 0)
+    if (!is_of_model(compute, parts) ||
+        strcmp(precision, hpct_precision_name(compute->precision)) != 0)
         return hpct_fail(HPCT_ERR_USAGE, "%s has the times of %s in %s, not of this model in %s",
-                         path, model, precision, precision_name(compute->precision));
+                         path, model, precision, hpct_precision_name(compute->precision));
     for (size_t i = 0; i < json_array_size(measured); i++) {
         if (!read_measured(json_array_get(measured, i), compute, (int) i))
             return hpct_fail(HPCT_ERR_DATA, "%s: \"measured\", entry %zu, is wrong or incomplete",

@@ -175,7 +175,18 @@ static hpct_status read_times(hpct_model *model, hpct_compute_way way, int count
     return HPCT_OK;
 }
 
-hpct_status hpct_emulate(hpct_context *context, hpct_model *model, int count, const char *path)
+static void dilate(hpct_step_seconds *seconds, int parts, double dilation)
+{
+    for (int i = 0; i < parts; i++) {
+        seconds->parts[i].forward *= dilation;
+        seconds->parts[i].backward *= dilation;
+    }
+    seconds->loss *= dilation;
+    seconds->update *= dilation;
+}
+
+hpct_status hpct_emulate(hpct_context *context, hpct_model *model, int count, const char *path,
+                         double dilation)
 {
     size_t bytes = (size_t) hpct_model_count_parts(model) * sizeof(hpct_part_seconds);
     hpct_step_seconds seconds = {.parts = calloc(1, bytes)};
@@ -187,6 +198,8 @@ hpct_status hpct_emulate(hpct_context *context, hpct_model *model, int count, co
                                 count, path, &seconds));
     else if (status == HPCT_OK)
         status = measure(context, model, count, &seconds);
+    if (status == HPCT_OK)
+        dilate(&seconds, hpct_model_count_parts(model), dilation);
     if (status == HPCT_OK)
         status = hpct_context_agree(context, hpct_model_emulate(model, &seconds));
     free(seconds.parts);

@@ -10,7 +10,9 @@
 /* `model` is built, as a strategy has it step on this rank with `count` samples. The times come
  * from `path`, a file of compute times (agent/compute.h) of the same model; where that is empty
  * ("") they are measured here: ranks share the machine's processors, so those that have the same
- * operations measure once, and one after the other, while the rest sleep. Collective. */
-hpct_status hpct_emulate(hpct_context *context, hpct_model *model, int count, const char *path);
+ * operations measure once, and one after the other, while the rest sleep. Sleeps are `dilation`
+ * times as long. Collective. */
+hpct_status hpct_emulate(hpct_context *context, hpct_model *model, int count, const char *path,
+                         double dilation);
 
 #endif

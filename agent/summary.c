@@ -30,11 +30,11 @@ static json_t *to_json(const hpct_summary *s)
         json_array_append_new(epoch_seconds, number(s->epoch_seconds[i]));
     return json_pack(
         "{s:s s:s s:s s:s s:i s:i s:i s:i s:i s:I s:I s:I s:o s:o s:o s:o s:o s:o s:o s:o s:o s:o "
-        "s:o s:I s:o s:s s:o s:o s:o s:b}",
+        "s:o s:I s:o s:s s:o s:o s:o s:b s:o}",
         "model", s->model, "strategy", s->strategy, "device", s->device, "precision",
-        s->precision == HPCT_BF16 ? "mixed_bfloat16" : "float32", "workers", s->workers, "replicas",
-        s->replicas, "threads", s->threads, "global_batch", s->global_batch, "epochs", s->epochs,
-        "steps", (json_int_t) s->steps, "parameters", (json_int_t) s->parameters, "seed",
+        hpct_precision_policy(s->precision), "workers", s->workers, "replicas", s->replicas,
+        "threads", s->threads, "global_batch", s->global_batch, "epochs", s->epochs, "steps",
+        (json_int_t) s->steps, "parameters", (json_int_t) s->parameters, "seed",
         (json_int_t) s->seed, "start_seconds", number(s->start_seconds), "train_seconds",
         number(s->train_seconds), "epoch_seconds", epoch_seconds, "input_wait_seconds",
         number(s->input_wait_seconds), "step_ms", number(s->step_ms), "images_per_second",
@@ -46,7 +46,7 @@ static json_t *to_json(const hpct_summary *s)
         "optimizer", s->optimizer, "learning_rate", number(s->learning_rate),
         "top_k_categorical_accuracy", number(s->top_k > 0 ? s->train.top_k_accuracy : NAN),
         "val_top_k_categorical_accuracy", number(s->top_k > 0 ? s->validation.top_k_accuracy : NAN),
-        "emulated", s->emulated);
+        "emulated", s->emulated, "dilation", number(s->emulated ? s->dilation : NAN));
 }
 
 hpct_status hpct_summary_write(const hpct_summary *summary, const char *path)

@@ -41,6 +41,7 @@ typedef struct hpct_summary {
     int signal;                              /* that stopped it, or 0 */
     const hpct_ps_summary *parameter_server; /* or NULL */
     bool emulated;                           /* nothing was computed: times alone mean something */
+    double dilation;                         /* of what was emulated */
 } hpct_summary;
 
 /* Writes beside `path`, syncs, renames: `path` is never half written. HPCT_ERR_IO naming it. */

@@ -3,6 +3,7 @@
 #ifndef HPCT_NN_BACKEND_H
 #define HPCT_NN_BACKEND_H
 
+#include "nn/loss_scaling.h"
 #include "nn/op.h"
 #include "nn/optimizer.h"
 #include "nn/profile.h"
@@ -35,9 +36,10 @@ typedef struct hpct_loss_call {
     float label_smoothing; /* y (1 - s) + s / classes, or s / 2 of the binary ones */
     float threshold;       /* of a single output: above it means 1 */
     int top_k;
-    float scale;           /* of diff_src */
-    float *diff_src;       /* [n][classes], or NULL */
-    hpct_precision values; /* of src and diff_src, as they lie in memory */
+    float scale;                      /* of diff_src */
+    const hpct_loss_scaling *scaling; /* and that; NULL: there is none */
+    float *diff_src;                  /* [n][classes], or NULL */
+    hpct_precision values;            /* of src and diff_src, as they lie in memory */
     /* Overwritten; in the backend's memory, as everything here: who asks for them copies them. */
     hpct_batch_sums *sums;
 } hpct_loss_call;
@@ -65,6 +67,9 @@ typedef struct hpct_update_range {
  *               ratio = trust |w| / (|g| + decay |w|), or 1 where |w| or |g| is 0;
  *               without adapt ratio = 1 and decay = 0
  *
+ * With `scaling` g is divided by its scale before all else and t counts the updates that were made;
+ * where some g is not finite none is.
+ *
  * Zeros in the padding of w, g and slots stay zeros. */
 typedef struct hpct_update_call {
     hpct_optimizer_kind kind;
@@ -73,6 +78,7 @@ typedef struct hpct_update_call {
     float mix_1, mix_2;   /* 1 - beta_1, 1 - beta_2 */
     float bias_1, bias_2; /* 1 - beta_1^t, 1 - beta_2^t */
     float grad_scale;
+    hpct_loss_scaling *scaling;                 /* of the gradients; moves. NULL: there is none */
     float clipvalue, clipnorm, global_clipnorm; /* 0 for none */
     float *param;
     const float *grad;

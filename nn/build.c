@@ -64,6 +64,7 @@ void hpct_run_free(hpct_run *run)
     backend->release(run->gradients);
     for (int k = 0; k < HPCT_NUM_SLOTS; k++)
         backend->release(run->slot[k]);
+    backend->release(run->scaling);
     backend->release(run->states);
     hpct_run_free_transit(run);
     backend->release(run->block);
@@ -352,6 +353,8 @@ static hpct_status allocate(const hpct_model *model, hpct_run *run)
         if (hpct_run_has_slot(model, run, k))
             run->slot[k] = take(run, arena, &status);
     }
+    if (run->training && model->precision == HPCT_FP16)
+        run->scaling = take(run, sizeof *run->scaling, &status);
     run->scratch = take(run, hpct_run_scratch_bytes(run), &status);
     run->copies = take_copies(run, &status);
     if (status == HPCT_OK)
@@ -398,6 +401,9 @@ static void drop(float **kept, const float *arena)
 static hpct_status move_in(hpct_model *model, hpct_run *run)
 {
     hpct_status status = HPCT_OK;
+    if (run->scaling != NULL)
+        status = hpct_memory_from_host(run->backend, run->scaling, &model->scaling,
+                                       sizeof model->scaling);
     for (int i = 0; i < model->num_params && status == HPCT_OK; i++) {
         bool state = model->params[i].state;
         status =
@@ -441,6 +447,12 @@ hpct_status hpct_model_unbuild(hpct_model *model)
             if (run->slot[k] != NULL && !param->state)
                 status = keep(model, i, run->slot[k] + run->param_offsets[i], &param->slot[k]);
         }
+        if (status != HPCT_OK)
+            return status;
+    }
+    if (run->scaling != NULL) {
+        hpct_status status =
+            hpct_memory_to_host(run->backend, &model->scaling, run->scaling, sizeof model->scaling);
         if (status != HPCT_OK)
             return status;
     }
@@ -493,7 +505,7 @@ hpct_status hpct_run_prepare(hpct_run **out, const hpct_model *model,
     run->backend = backend;
     run->values = backend->low_values ? model->precision : HPCT_FP32;
     run->fuse_update = options->fuse_update && options->storage == NULL &&
-                       hpct_optimizer_is_plain(&model->optimizer);
+                       model->precision != HPCT_FP16 && hpct_optimizer_is_plain(&model->optimizer);
     run->nodes = calloc((size_t) model->num_nodes + 1, sizeof *run->nodes);
     status = run->nodes != NULL ? HPCT_OK : hpct_fail_memory(0);
     if (status == HPCT_OK) {

@@ -6,6 +6,7 @@
 #ifndef HPCT_NN_GRAPH_H
 #define HPCT_NN_GRAPH_H
 
+#include "nn/loss_scaling.h"
 #include "nn/op.h"
 #include "nn/optimizer.h"
 #include "nn/shape.h"
@@ -120,6 +121,7 @@ struct hpct_model {
     int top_k;
     hpct_optimizer optimizer;           /* resolved */
     int64_t steps;                      /* of the optimizer so far, in batches */
+    hpct_loss_scaling scaling;          /* while no run has it */
     const struct hpct_backend *backend; /* of hpct_model_set_device; NULL: the cpu backend */
     bool backend_is_free;               /* the user left the choice */
     hpct_replicas replicas;             /* that train with this one */

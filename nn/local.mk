@@ -42,6 +42,7 @@ nn_libnn_la_SOURCES = \
 	nn/graph.h \
 	nn/grouped_norm.c \
 	nn/grouped_norm.h \
+	nn/loss_scaling.h \
 	nn/matrices.c \
 	nn/memory_plan.c \
 	nn/merged.c \

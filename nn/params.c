@@ -140,6 +140,10 @@ hpct_status hpct_model_forget_slots(hpct_model *model)
     const hpct_run *run = model->run;
     hpct_status status = HPCT_OK;
     model->steps = 0;
+    model->scaling = (hpct_loss_scaling) HPCT_LOSS_SCALING_BEGIN;
+    if (run != NULL && run->scaling != NULL)
+        status = hpct_memory_from_host(run->backend, run->scaling, &model->scaling,
+                                       sizeof model->scaling);
     for (int k = 0; k < HPCT_NUM_SLOTS; k++) {
         for (int i = 0; i < model->num_params; i++) {
             free(model->params[i].slot[k]);

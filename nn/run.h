@@ -74,6 +74,7 @@ struct hpct_run {
     char *copies;                /* of parameters, for the operations that want some */
     bool stale;                  /* parameters may have changed since the copies were made */
     float *slot[HPCT_NUM_SLOTS]; /* NULL where the optimizer needs none */
+    hpct_loss_scaling *scaling;  /* in the backend's memory; NULL: precision does without */
     size_t state_floats;
     float *states; /* parameters that are not trained */
     uint64_t fingerprint;

@@ -11,6 +11,7 @@
 
 struct hpct_snapshot {
     int64_t steps;
+    hpct_loss_scaling scaling;
     int num_params;
     float *parts[][PARTS]; /* value and slots of each parameter; NULL where there was none */
 };
@@ -38,6 +39,7 @@ hpct_status hpct_snapshot_take(hpct_snapshot **out, hpct_model *model)
     if (snapshot == NULL)
         return hpct_fail_memory(size);
     snapshot->steps = model->steps;
+    snapshot->scaling = model->scaling;
     snapshot->num_params = model->num_params;
     for (int i = 0; i < model->num_params; i++) {
         hpct_param *param = &model->params[i];
@@ -64,6 +66,7 @@ hpct_status hpct_snapshot_restore(hpct_snapshot *snapshot, hpct_model *model)
     if (status != HPCT_OK)
         return status;
     model->steps = snapshot->steps;
+    model->scaling = snapshot->scaling;
     for (int i = 0; i < snapshot->num_params; i++) {
         for (int part = 0; part < PARTS; part++) {
             float **to = part_of(&model->params[i], part);

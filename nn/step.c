@@ -189,6 +189,7 @@ hpct_status hpct_model_loss(hpct_model *model, int n, float scale, hpct_batch_su
         .threshold = run->loss_src != run->output ? 0.0f : 0.5f,
         .top_k = model->top_k,
         .scale = scale,
+        .scaling = wants_diff ? run->scaling : NULL,
         .diff_src = wants_diff ? run->loss_diff : NULL,
         .values = run->values,
         .sums = run->sums,

@@ -50,6 +50,7 @@ static hpct_update_call next_update(const hpct_model *model)
         .bias_1 = (float) (1 - pow(o->beta_1, t)),
         .bias_2 = (float) (1 - pow(o->beta_2, t)),
         .grad_scale = 1.0f / (float) o->gradient_accumulation_steps,
+        .scaling = run->scaling,
         .clipvalue = (float) o->clipvalue,
         .clipnorm = (float) o->clipnorm,
         .global_clipnorm = (float) o->global_clipnorm,

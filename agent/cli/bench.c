@@ -10,7 +10,15 @@ typedef struct arguments {
     hpct_bench_options bench;
 } arguments;
 
-enum { KEY_STEPS = 256, KEY_MOMENTUM, KEY_PROFILE, KEY_EMULATE, KEY_SUMMARY_JSON, KEY_TIMELINE };
+enum {
+    KEY_STEPS = 256,
+    KEY_MOMENTUM,
+    KEY_PROFILE,
+    KEY_EMULATE,
+    KEY_DILATION,
+    KEY_SUMMARY_JSON,
+    KEY_TIMELINE
+};
 
 static const struct argp_option options[] = {
     {"steps", KEY_STEPS, "N", 0, "default 100", 2},
@@ -21,6 +29,8 @@ static const struct argp_option options[] = {
      "for more ranks than there are processors. Times are of this run, or of FILE, which plan "
      "--compute-json wrote",
      2},
+    {"dilation", KEY_DILATION, "X", 0,
+     "with --emulate: sleep X times as long, for links that are X times as slow", 2},
     {"summary-json", KEY_SUMMARY_JSON, "FILE", 0, "one object with times, at the end", 2},
     {"timeline", KEY_TIMELINE, "FILE", 0,
      "a Chrome trace of up to 50 steps on all ranks, at the end", 2},
@@ -47,6 +57,9 @@ static error_t parse(int key, char *value, struct argp_state *state)
         return 0;
     case KEY_EMULATE:
         a->bench.emulate = value != NULL ? value : "";
+        return 0;
+    case KEY_DILATION:
+        a->bench.dilation = hpct_cli_number("dilation", value, 1e-3, 1e6);
         return 0;
     case KEY_TIMELINE:
         a->bench.timeline = value;
@@ -93,12 +106,16 @@ static int run(int argc, char **argv)
                                 true, &a.bench.batch_size);
     if (status == HPCT_OK)
         status = hpct_bench(context, model, &a.bench, &result);
-    if (status == HPCT_OK && hpct_context_rank(context) == 0)
-        printf("%s: %.1f images/s, %.3f ms/step (median), %d rank%s%s\n", hpct_model_name(model),
+    if (status == HPCT_OK && hpct_context_rank(context) == 0) {
+        printf("%s: %.1f images/s, %.3f ms/step (median), %d rank%s", hpct_model_name(model),
                result.images_per_second, 1e3 * result.step_seconds, hpct_context_size(context),
-               hpct_context_size(context) == 1 ? "" : "s",
-               a.bench.emulate != NULL ? " (emulated: computation is slept, losses mean nothing)"
-                                       : "");
+               hpct_context_size(context) == 1 ? "" : "s");
+        if (a.bench.emulate != NULL)
+            printf(" (emulated: computation is slept, losses mean nothing)");
+        if (a.bench.dilation != 0)
+            printf(" (dilated: %g times as long)", a.bench.dilation);
+        printf("\n");
+    }
     status = hpct_context_finish(context, "hpc-train", status);
     hpct_model_free(model);
     return (int) status;

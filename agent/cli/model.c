@@ -23,8 +23,8 @@ static const struct argp_option entries[] = {
      "tf.image.resize",
      1},
     {"precision", KEY_PRECISION, "NAME", 0,
-     "fp32, or bf16: convolutions and dense layers in bfloat16, weights and gradients in fp32 "
-     "(default: that of FILE.json's dtype policy, else fp32)",
+     "fp32, or bf16 or fp16 (GPUs only): convolutions and dense layers in 16 bits, weights and "
+     "gradients in fp32 (default: that of FILE.json's dtype policy, else fp32)",
      1},
     {"device", KEY_DEVICE, "NAME", 0,
      "cpu, cuda (the GPU of this rank), or auto (default): the GPU where there is one", 1},
@@ -46,7 +46,7 @@ static error_t parse(int key, char *value, struct argp_state *state)
         return 0;
     case KEY_PRECISION:
         if (hpct_precision_find(&c->precision, value) != HPCT_OK)
-            hpct_cli_usage("--precision: '%s' is unknown; there is: fp32, bf16", value);
+            hpct_cli_usage("--precision: '%s' is unknown; there is: fp32, bf16, fp16", value);
         c->has_precision = true;
         return 0;
     case KEY_DEVICE:

@@ -12,7 +12,8 @@ typedef struct hpct_network {
     double bytes_per_second; /* that a rank sends while as many come in, adding them up included;
                                 infinite where there is one rank */
     double host_seconds; /* of a rank's processor for a byte that it sends, while as many come in:
-                            what no computation hides; 0 where it is not known, as where ranks
+                            what no computation hides, waiting for it where others have it
+                            included; 0 where it is not known, as where ranks
                             that wait look for messages all the time */
 } hpct_network;
 

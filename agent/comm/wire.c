@@ -1,6 +1,8 @@
 /* Numbers in 16 bits, and sums. Long arrays go to all threads, a block at a time. */
 #include "agent/comm/wire.h"
 
+#include "base/fp16.h"
+
 #include <stdbool.h>
 #include <string.h>
 
@@ -15,20 +17,6 @@ typedef struct loops {
     uint32_t (*largest)(size_t count, const float *src);
     void (*sum)(size_t count, const float *src, float *dst);
 } loops;
-
-static inline uint32_t bits_of(float x)
-{
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-
-static inline float float_of(uint32_t bits)
-{
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
 
 #define HPCT_BODY "agent/comm/wire_body.h"
 #include "base/variants.h"
@@ -62,7 +50,7 @@ static float fp16_factor(const loops *do_, size_t count, const float *src)
     if (largest == 0 || largest >= 0x7f800000)
         return 1.0f;
     int exponent = 127 + 14 + 127 - (int) (largest >> 23); /* biased, of the factor */
-    return float_of((uint32_t) (exponent < 253 ? exponent : 253) << 23);
+    return hpct_float_of_bits((uint32_t) (exponent < 253 ? exponent : 253) << 23);
 }
 
 void hpct_wire_encode(hpct_wire wire, size_t count, const float *src, float *message)

@@ -27,6 +27,11 @@ typedef struct hpct_bench_options {
      * the ranks in turn; else they come from this file, which hpct_plan writes (compute_json).
      * Losses then mean nothing, and are null in the summary, which says "emulated": true. */
     const char *emulate;
+    /* With `emulate`: a rank sleeps so many times as long; default 1. Where N ranks share M
+     * processors, messages over links N/M times as slow, beside computation that takes N/M times as
+     * long, meet processors as busy as ranks would with one each: time dilation (Gupta and others,
+     * NSDI 2006). Times and rates are those of the clock, not divided by it. */
+    double dilation;
 } hpct_bench_options;
 
 typedef struct hpct_bench_result {

@@ -201,13 +201,22 @@ typedef enum hpct_loss {
 typedef enum hpct_precision {
     HPCT_FP32,
     HPCT_BF16, /* their inputs are rounded to bfloat16, sums are fp32; near to what Keras' policy
-                  mixed_bfloat16 does. Wants AVX512_BF16 or AMX. */
+                  mixed_bfloat16 does. Wants AVX512_BF16 or AMX, or a GPU of compute capability 8.0.
+                */
+    HPCT_FP16, /* the same in IEEE's half precision, and with dynamic loss scaling, as Keras'
+                  policy mixed_float16: the scale begins at 2^15, is halved, and the step left out,
+                  where gradients are not finite, and is doubled after 2000 steps without that. The
+                  learning rate's schedule counts all steps. Wants a GPU. */
     HPCT_PRECISIONS
 } hpct_precision;
 
-/* "fp32", "bf16"; HPCT_ERR_USAGE, with the names there are, for any other. */
+/* "fp32", "bf16", "fp16"; HPCT_ERR_USAGE, with the names there are, for any other. */
 HPCT_API hpct_status hpct_precision_find(hpct_precision *precision, const char *name);
 HPCT_API const char *hpct_precision_name(hpct_precision precision);
+/* Keras' dtype policy that is the same: "float32", "mixed_bfloat16", "mixed_float16"; and back,
+ * false where there is none. */
+HPCT_API const char *hpct_precision_policy(hpct_precision precision);
+HPCT_API bool hpct_precision_of_policy(hpct_precision *precision, const char *policy);
 /* HPCT_ERR_CONFIG, saying what is missing, where this machine's processor cannot. Else that comes
  * when a model is built: in hpct_fit, hpct_evaluate and others. */
 HPCT_API hpct_status hpct_precision_check(hpct_precision precision);
@@ -284,11 +293,11 @@ HPCT_API hpct_status hpct_model_check_weights_name(const char *path);
  * with the layer's name and the setting; nothing is left out silently but this: seeds (--seed and
  * hpct_model_initialize decide), and what a compiled model says of its loss and optimizer, which
  * hpct_model_compile is told. Initializers are heeded; regularizers, constraints, layers that are
- * not trainable and dtype policies other than float32 and mixed_bfloat16 are refused. The latter,
- * of any layer, gives the model the precision HPCT_BF16, which hpct_model_compile keeps, while
- * layers of float32 beside it stay fp32; with HPCT_FP32 in hpct_model_compile_with all do.
- * HPCT_ERR_DATA, or HPCT_ERR_NO_INPUT for a file that cannot be read. The caller owns *out, which
- * is not compiled yet. */
+ * not trainable and dtype policies other than float32, mixed_bfloat16 and mixed_float16 are
+ * refused. The latter two, of any layer, give the model the precision HPCT_BF16 or HPCT_FP16, which
+ * hpct_model_compile keeps, while layers of float32 beside it stay fp32; with HPCT_FP32 in
+ * hpct_model_compile_with all do. HPCT_ERR_DATA, or HPCT_ERR_NO_INPUT for a file that cannot be
+ * read. The caller owns *out, which is not compiled yet. */
 HPCT_API hpct_status hpct_model_load_json(hpct_model **out, const char *path);
 HPCT_API hpct_status hpct_model_from_json(hpct_model **out, const char *text, size_t length);
 

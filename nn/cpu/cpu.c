@@ -150,8 +150,11 @@ static hpct_status scale(size_t count, float factor, float *dst)
 
 static hpct_status check_precision(hpct_precision precision)
 {
-    if (precision == HPCT_FP32 || hpct_shim_has_bf16())
+    if (precision == HPCT_FP32 || (precision == HPCT_BF16 && hpct_shim_has_bf16()))
         return HPCT_OK;
+    if (precision == HPCT_FP16)
+        return hpct_fail(HPCT_ERR_CONFIG,
+                         "precision fp16 is of GPUs: take --device cuda, or --precision fp32");
     return hpct_fail(HPCT_ERR_CONFIG,
                      "precision bf16 needs a processor with AVX512_BF16 or AMX, which %s does not "
                      "find here: take --precision fp32",

@@ -264,21 +264,26 @@ size_t hpct_cuda_value_bytes(hpct_precision values)
 
 cudaDataType_t hpct_cuda_data_type(hpct_precision values)
 {
-    return values == HPCT_BF16 ? CUDA_R_16BF : CUDA_R_32F;
+    static const cudaDataType_t types[HPCT_PRECISIONS] = {
+        [HPCT_FP32] = CUDA_R_32F, [HPCT_BF16] = CUDA_R_16BF, [HPCT_FP16] = CUDA_R_16F};
+    return types[values];
 }
 
 cudnnDataType_t hpct_cuda_dnn_type(hpct_precision values)
 {
-    return values == HPCT_BF16 ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_FLOAT;
+    static const cudnnDataType_t types[HPCT_PRECISIONS] = {[HPCT_FP32] = CUDNN_DATA_FLOAT,
+                                                           [HPCT_BF16] = CUDNN_DATA_BFLOAT16,
+                                                           [HPCT_FP16] = CUDNN_DATA_HALF};
+    return types[values];
 }
 
 static hpct_status check_precision(hpct_precision precision)
 {
-    if (precision == HPCT_FP32 || hpct_gpu.major >= 8)
+    if (precision != HPCT_BF16 || hpct_gpu.major >= 8)
         return HPCT_OK;
     return hpct_fail(HPCT_ERR_CONFIG,
                      "precision bf16 needs a GPU of compute capability 8.0 or more, this one has "
-                     "%d.%d: take --precision fp32",
+                     "%d.%d: take --precision fp16 or fp32",
                      hpct_gpu.major, hpct_gpu.minor);
 }
 

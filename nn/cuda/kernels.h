@@ -8,6 +8,8 @@
 #ifndef HPCT_NN_CUDA_KERNELS_H
 #define HPCT_NN_CUDA_KERNELS_H
 
+#include "nn/loss_scaling.h"
+
 #include <cuda_runtime_api.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -221,6 +223,7 @@ typedef struct hpct_loss_args {
     hpct_loss_kind kind;
     int n, classes, top_k;
     float label_smoothing, threshold, scale;
+    const hpct_loss_scaling *scaling; /* its scale, too; or NULL */
     const int32_t *labels;
     const float *targets; /* NULL: the labels say it */
     hpct_loss_sums *sums; /* [1], overwritten */
@@ -262,7 +265,8 @@ typedef struct hpct_update_args {
     float mix_1, mix_2, bias_1, bias_2, grad_scale, clipvalue;
     float *param, *slot[2];
     const float *grad;
-    const hpct_moment *now; /* not NULL: rate, decay, bias_1 and bias_2 come from there */
+    hpct_loss_scaling *scaling; /* or NULL; nothing is updated unless it is `finite` */
+    const hpct_moment *now;     /* not NULL: rate, decay, bias_1 and bias_2 come from there */
 } hpct_update_args;
 
 /* One update of all ranges in the table. LAMB_MOMENTS leaves sums as hpct_launch_update_norms. */
@@ -278,6 +282,12 @@ cudaError_t hpct_launch_update_norms(hpct_queue queue, const hpct_update_table *
  * is device memory, [HPCT_UPDATE_RANGES][2]. `take` makes them count. */
 cudaError_t hpct_update_sums(float **sums);
 cudaError_t hpct_launch_update_take(hpct_queue queue, int first, int count);
+
+/* Before the update: whether the gradients are finite, from the squares that COUNT_ALL added. */
+cudaError_t hpct_launch_scaling_judge(hpct_queue queue, hpct_loss_scaling *scaling);
+/* After it. */
+cudaError_t hpct_launch_scaling_move(hpct_queue queue, hpct_loss_scaling *scaling, double beta_1,
+                                     double beta_2);
 
 typedef enum hpct_update_settle {
     HPCT_SETTLE_START,      /* gradient scale and rate as args has them, for every range */

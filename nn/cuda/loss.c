@@ -27,6 +27,7 @@ hpct_status hpct_cuda_loss(const hpct_loss_call *call)
                            .label_smoothing = call->label_smoothing,
                            .threshold = call->threshold,
                            .scale = call->scale,
+                           .scaling = call->scaling,
                            .labels = call->labels,
                            .targets = call->targets,
                            .sums = (hpct_loss_sums *) (void *) call->sums};

@@ -24,6 +24,7 @@ __device__ inline bool is_clipped(double p)
 /* One sample, seen by one lane of the warp that works on it. */
 template <typename T> struct sample {
     const hpct_loss_args &c;
+    double scale; /* of the gradient */
     int lane;
     int32_t label;        /* 0 when there are targets */
     const float *targets; /* [classes], or NULL */
@@ -52,7 +53,7 @@ template <typename T> struct sample {
     __device__ void leave(int i, double slope) const
     {
         if (diff != nullptr)
-            round_to((float) ((double) c.scale * slope), &diff[i]);
+            round_to((float) (scale * slope), &diff[i]);
     }
 
     /* Each returns the sample's loss on every lane. */
@@ -222,10 +223,13 @@ __global__ void __launch_bounds__(WARPS *WARP)
 {
     __shared__ hpct_loss_sums of_warp[WARPS];
     const int lane = (int) threadIdx.x, warp = (int) threadIdx.y;
+    const double scaled = c.scaling != nullptr ? (double) c.scaling->scale : 1,
+                 scale = (double) c.scale * scaled;
     hpct_loss_sums sums = {0, 0, 0};
     for (int s = (int) blockIdx.x * WARPS + warp; s < c.n; s += (int) gridDim.x * WARPS) {
         size_t first = (size_t) s * (size_t) c.classes;
         sample<T> own = {c,
+                         scale,
                          lane,
                          c.targets == nullptr ? c.labels[s] : 0,
                          c.targets == nullptr ? nullptr : c.targets + first,

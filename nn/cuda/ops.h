@@ -16,7 +16,10 @@ static inline hpct_queue hpct_cuda_queue(void)
 
 static inline hpct_number hpct_cuda_number(hpct_precision values)
 {
-    return values == HPCT_BF16 ? HPCT_NUMBER_BF16 : HPCT_NUMBER_FP32;
+    static const hpct_number numbers[HPCT_PRECISIONS] = {[HPCT_FP32] = HPCT_NUMBER_FP32,
+                                                         [HPCT_BF16] = HPCT_NUMBER_BF16,
+                                                         [HPCT_FP16] = HPCT_NUMBER_FP16};
+    return numbers[values];
 }
 
 /* Type and number of an operation's values. */

@@ -69,6 +69,7 @@ hpct_update_args hpct_cuda_update_args(const hpct_update_call *call)
         .param = call->param,
         .slot = {call->slot[0], call->slot[1]},
         .grad = call->grad,
+        .scaling = call->scaling,
     };
     switch (call->kind) {
     case HPCT_SGD:
@@ -187,21 +188,44 @@ static hpct_status update_group(group *g)
     return g->call->kind == HPCT_LARS ? lars(g) : g->call->kind == HPCT_LAMB ? lamb(g) : update(g);
 }
 
-hpct_status hpct_cuda_update(const hpct_update_call *call)
+/* The length of the whole gradient, which stays on the device. */
+static hpct_status measure_all(const hpct_update_call *call)
 {
     hpct_status status = HPCT_OK;
-    for (int i = 0; call->global_clipnorm > 0 && i < call->num_ranges && status == HPCT_OK;
-         i += HPCT_UPDATE_RANGES) {
+    for (int i = 0; i < call->num_ranges && status == HPCT_OK; i += HPCT_UPDATE_RANGES) {
         group g = group_of(call, i);
         status = norms(&g, false);
         if (status == HPCT_OK)
             status = settle(&g, HPCT_SETTLE_COUNT_ALL, 0, i == 0);
     }
+    return status;
+}
+
+static hpct_status judge(const hpct_update_call *call)
+{
+    return hpct_cuda_check(hpct_launch_scaling_judge(hpct_cuda_queue(), call->scaling),
+                           "loss scaling");
+}
+
+static hpct_status move_scale(const hpct_update_call *call)
+{
+    return hpct_cuda_check(hpct_launch_scaling_move(hpct_cuda_queue(), call->scaling,
+                                                    1 - (double) call->mix_1,
+                                                    1 - (double) call->mix_2),
+                           "loss scaling");
+}
+
+hpct_status hpct_cuda_update(const hpct_update_call *call)
+{
+    bool scaled = call->scaling != NULL && call->num_ranges > 0;
+    hpct_status status = scaled || call->global_clipnorm > 0 ? measure_all(call) : HPCT_OK;
+    if (status == HPCT_OK && scaled)
+        status = judge(call);
     for (int i = 0; i < call->num_ranges && status == HPCT_OK; i += HPCT_UPDATE_RANGES) {
         group g = group_of(call, i);
         status = update_group(&g);
     }
-    return status;
+    return status == HPCT_OK && scaled ? move_scale(call) : status;
 }
 
 /* ---- arenas and activations ---- */

@@ -26,7 +26,23 @@ __device__ inline hpct_update_args current(hpct_update_args a)
         a.bias_1 = a.now->bias_1;
         a.bias_2 = a.now->bias_2;
     }
+    if (a.scaling == nullptr)
+        return a;
+    a.grad_scale /= a.scaling->scale;
+    if (a.scaling->left_out > 0) {
+        const float bias_1 = hpct_loss_scaling_bias(a.bias_1, a.scaling->undo_1),
+                    bias_2 = hpct_loss_scaling_bias(a.bias_2, a.scaling->undo_2);
+        if (a.kind == HPCT_UPDATE_ADAM) /* its rate has the others */
+            a.rate *= sqrtf(bias_2 / a.bias_2) * (a.bias_1 / bias_1);
+        a.bias_1 = bias_1;
+        a.bias_2 = bias_2;
+    }
     return a;
+}
+
+__device__ inline bool is_left_out(const hpct_update_args &a)
+{
+    return a.scaling != nullptr && a.scaling->finite == 0;
 }
 
 /* ---- chunks ---- */
@@ -143,6 +159,8 @@ template <hpct_update_kind K, bool FIRST_SLOT>
 __global__ void __launch_bounds__(THREADS) update(const __grid_constant__ hpct_update_table t,
                                                   const __grid_constant__ hpct_update_args given)
 {
+    if (is_left_out(given))
+        return;
     const hpct_update_args a = current(given);
     constexpr bool has_v =
         K == HPCT_UPDATE_ADAM || K == HPCT_UPDATE_LAMB_MOMENTS || K == HPCT_UPDATE_LAMB_APPLY;
@@ -292,6 +310,20 @@ __global__ void __launch_bounds__(HPCT_UPDATE_RANGES)
     }
 }
 
+/* ---- loss scaling ---- */
+
+__global__ void judge(hpct_loss_scaling *s)
+{
+    if (threadIdx.x == 0)
+        s->finite = isfinite(all_squares);
+}
+
+__global__ void move(hpct_loss_scaling *s, double beta_1, double beta_2)
+{
+    if (threadIdx.x == 0)
+        hpct_loss_scaling_move(s, s->finite != 0, beta_1, beta_2);
+}
+
 /* ---- launchers ---- */
 
 static unsigned blocks_of(hpct_queue queue, const hpct_update_table *t)
@@ -364,5 +396,18 @@ cudaError_t hpct_launch_update_settle(hpct_queue queue, const hpct_update_table 
                                       float limit, bool first)
 {
     HPCT_LAUNCH(settle, 1, HPCT_UPDATE_RANGES, queue, *table, *args, what, limit, first);
+    return cudaGetLastError();
+}
+
+cudaError_t hpct_launch_scaling_judge(hpct_queue queue, hpct_loss_scaling *scaling)
+{
+    HPCT_LAUNCH(judge, 1, WARP, queue, scaling);
+    return cudaGetLastError();
+}
+
+cudaError_t hpct_launch_scaling_move(hpct_queue queue, hpct_loss_scaling *scaling, double beta_1,
+                                     double beta_2)
+{
+    HPCT_LAUNCH(move, 1, WARP, queue, scaling, beta_1, beta_2);
     return cudaGetLastError();
 }

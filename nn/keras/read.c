@@ -64,14 +64,12 @@ static void take_policy(hpct_keras_layer *layer)
     const char *name = json_string_value(dtype);
     if (name == NULL)
         name = text_of(json_object_get(dtype, "config"), "name");
-    if (dtype == NULL || (name != NULL && strcmp(name, "float32") == 0))
-        layer->precision = HPCT_FP32;
-    else if (name != NULL && strcmp(name, "mixed_bfloat16") == 0)
-        layer->precision = HPCT_BF16;
-    else
-        hpct_keras_fail(
-            layer, "dtype policy \"%.63s\" is not supported; there are: float32, mixed_bfloat16",
-            name != NULL ? name : "(without a name)");
+    layer->precision = HPCT_FP32;
+    if (dtype != NULL && (name == NULL || !hpct_precision_of_policy(&layer->precision, name)))
+        hpct_keras_fail(layer,
+                        "dtype policy \"%.63s\" is not supported; there are: float32, "
+                        "mixed_bfloat16, mixed_float16",
+                        name != NULL ? name : "(without a name)");
     json_decref(dtype);
 }
 
@@ -111,13 +109,18 @@ static hpct_status model_status(const hpct_model *model)
     return hpct_fail(status, "layer %s", model->message != NULL ? model->message : "out of memory");
 }
 
-/* One layer in bf16 makes the model so, and those in fp32 exceptions. */
-static void set_precision(const hpct_keras_layer *layer)
+/* One layer in 16 bits makes the model so, and those in fp32 exceptions. */
+static void set_precision(hpct_keras_layer *layer)
 {
     hpct_model *model = layer->model;
     model->layers[model->num_layers - 1].fp32 = layer->precision == HPCT_FP32;
-    if (layer->precision == HPCT_BF16)
-        model->precision = HPCT_BF16;
+    if (layer->precision == HPCT_FP32)
+        return;
+    if (model->precision != HPCT_FP32 && model->precision != layer->precision)
+        hpct_keras_fail(layer, "dtype policy %s beside %s of another layer is not supported",
+                        hpct_precision_policy(layer->precision),
+                        hpct_precision_policy(model->precision));
+    model->precision = layer->precision;
 }
 
 static void add_one(hpct_keras_layer *layer, const json_t *entry)

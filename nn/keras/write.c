@@ -89,7 +89,8 @@ static json_t *policy(const hpct_model *model, const hpct_layer *layer)
 {
     if (model->precision == HPCT_FP32 || layer->fp32)
         return json_string("float32");
-    return object("keras", "DTypePolicy", json_pack("{s:s}", "name", "mixed_bfloat16"));
+    return object("keras", "DTypePolicy",
+                  json_pack("{s:s}", "name", hpct_precision_policy(model->precision)));
 }
 
 static void write_layer(writer *w, int index, bool functional)

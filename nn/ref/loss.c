@@ -7,6 +7,11 @@
 #define CLIP_LOW 1e-7
 #define CLIP_HIGH (1.0 - 1e-7)
 
+static double factor(const hpct_loss_call *c)
+{
+    return (double) c->scale * (c->scaling != NULL ? (double) c->scaling->scale : 1);
+}
+
 static double clip(double p)
 {
     return p < CLIP_LOW ? CLIP_LOW : p > CLIP_HIGH ? CLIP_HIGH : p;
@@ -51,7 +56,7 @@ static double from_logits(const hpct_loss_call *c, int s, const hpct_real *x, hp
     }
     for (int i = 0; diff != NULL && i < c->classes; i++) {
         double p = exp((double) x[i] - top) / sum;
-        diff[i] = (hpct_real) ((double) c->scale * (weight * p - smoothed(c, s, i)));
+        diff[i] = (hpct_real) (factor(c) * (weight * p - smoothed(c, s, i)));
     }
     return loss + weight * log(sum);
 }
@@ -66,7 +71,7 @@ static double from_probabilities(const hpct_loss_call *c, int s, const hpct_real
         sum += clip((double) x[i]);
     for (int i = 0; diff != NULL && i < c->classes; i++) {
         double slope = 1 / sum - (i == label ? 1 / q_label : 0);
-        diff[i] = (hpct_real) (is_clipped((double) x[i]) ? 0 : (double) c->scale * slope);
+        diff[i] = (hpct_real) (is_clipped((double) x[i]) ? 0 : factor(c) * slope);
     }
     return log(sum) - log(q_label);
 }
@@ -84,7 +89,7 @@ static double from_distribution(const hpct_loss_call *c, int s, const hpct_real 
     }
     for (int i = 0; diff != NULL && i < c->classes; i++) {
         double q = (double) x[i] / sum, own = is_clipped(q) ? 0 : smoothed(c, s, i) / q;
-        diff[i] = (hpct_real) ((double) c->scale * (inner - own) / sum);
+        diff[i] = (hpct_real) (factor(c) * (inner - own) / sum);
     }
     return loss;
 }
@@ -97,7 +102,7 @@ static double binary_from_logits(const hpct_loss_call *c, int s, const hpct_real
         double v = (double) x[i], y = smoothed(c, s, i);
         loss += share * (fmax(v, 0) - v * y + log1p(exp(-fabs(v))));
         if (diff != NULL)
-            diff[i] = (hpct_real) ((double) c->scale * share * (1 / (1 + exp(-v)) - y));
+            diff[i] = (hpct_real) (factor(c) * share * (1 / (1 + exp(-v)) - y));
     }
     return loss;
 }
@@ -110,7 +115,7 @@ static double binary(const hpct_loss_call *c, int s, const hpct_real *x, hpct_re
         double slope = is_clipped((double) x[i]) ? 0 : (1 - y) / (1 - p) - y / p;
         loss -= share * (y * log(p) + (1 - y) * log(1 - p));
         if (diff != NULL)
-            diff[i] = (hpct_real) ((double) c->scale * share * slope);
+            diff[i] = (hpct_real) (factor(c) * share * slope);
     }
     return loss;
 }
@@ -122,7 +127,7 @@ static double squared(const hpct_loss_call *c, int s, const hpct_real *x, hpct_r
         double error = (double) x[i] - wanted(c, s, i);
         loss += share * error * error;
         if (diff != NULL)
-            diff[i] = (hpct_real) ((double) c->scale * share * 2 * error);
+            diff[i] = (hpct_real) (factor(c) * share * 2 * error);
     }
     return loss;
 }

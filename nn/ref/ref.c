@@ -1,6 +1,7 @@
 /* The reference backend: kernels.h behind the backend table. Parameters keep Keras' layout. */
 #include "nn/ref/ref.h"
 
+#include "base/fp16.h"
 #include "base/status.h"
 #include "nn/bf16.h"
 #include "nn/collective.h"
@@ -410,17 +411,18 @@ static const hpct_op_class classes[HPCT_OP_KINDS] = {
     [HPCT_OP_PAD2D] = CLASS(pad2d),
 };
 
-/* ---- bf16: the operands of Conv2D and Dense are rounded, the arithmetic is the same ---- */
+/* ---- bf16, fp16: the operands of Conv2D and Dense are rounded, the arithmetic is the same ---- */
 
 static size_t padded(size_t floats)
 {
     return (floats + 15) / 16 * 16;
 }
 
-static float *round_to(float *to, const float *from, size_t count)
+static float *round_to(hpct_precision precision, float *to, const float *from, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        to[i] = hpct_bf16_value(hpct_bf16_of(from[i]));
+        to[i] = precision == HPCT_BF16 ? hpct_bf16_value(hpct_bf16_of(from[i]))
+                                       : hpct_fp16_value(hpct_fp16_of(from[i]));
     return to;
 }
 
@@ -437,14 +439,15 @@ static void round_operands(const hpct_op *op, const hpct_op_call *call, bool bac
            kernel = op->param_floats[HPCT_OP_KERNEL];
     float *scratch = call->scratch;
     r->call = *call;
-    r->src = round_to(scratch, call->src[0], in);
-    r->param[HPCT_OP_KERNEL] = round_to(scratch + padded(in), call->param[HPCT_OP_KERNEL], kernel);
+    r->src = round_to(op->precision, scratch, call->src[0], in);
+    r->param[HPCT_OP_KERNEL] =
+        round_to(op->precision, scratch + padded(in), call->param[HPCT_OP_KERNEL], kernel);
     r->param[HPCT_OP_BIAS] = op->spec.no_bias ? NULL : call->param[HPCT_OP_BIAS];
     r->call.src = &r->src;
     r->call.param = r->param;
     if (backward)
-        r->call.diff_dst =
-            round_to(scratch + padded(in) + padded(kernel), call->diff_dst, dst_count(op, call->n));
+        r->call.diff_dst = round_to(op->precision, scratch + padded(in) + padded(kernel),
+                                    call->diff_dst, dst_count(op, call->n));
 }
 
 static hpct_status rounded_forward(hpct_op *op, const hpct_op_call *call)
@@ -472,7 +475,7 @@ static void make_rounded(hpct_op *op)
     for (int i = 0; i < op->build.num_batch_sizes; i++)
         largest = op->build.batch_sizes[i] > largest ? op->build.batch_sizes[i] : largest;
     op->class = &class;
-    op->precision = HPCT_BF16;
+    op->precision = op->build.precision;
     op->backward_keeps_diff_dst = true;
     op->scratch_bytes =
         sizeof(float) * (padded((size_t) largest * hpct_op_src_floats(&op->spec, 0)) +
@@ -507,7 +510,7 @@ hpct_status hpct_ref_make_op(hpct_op **out, const hpct_op_spec *spec, const hpct
             (2 * (size_t) spec->norm.channels + HPCT_NORM_SYNC_ROOM(spec->norm.channels)) *
             sizeof(float);
     op->passes_diff_dst = spec->kind == HPCT_OP_ADD;
-    if (build->precision == HPCT_BF16 &&
+    if (build->precision != HPCT_FP32 &&
         (spec->kind == HPCT_OP_CONV2D || spec->kind == HPCT_OP_DENSE))
         make_rounded(op);
     *out = op;

@@ -103,7 +103,20 @@ static void lars(const hpct_update_call *c, const hpct_update_range *range, doub
     }
 }
 
-hpct_status hpct_ref_update(const hpct_update_call *call)
+/* ---- loss scaling ---- */
+
+static bool is_finite(const hpct_update_call *c)
+{
+    bool finite = true;
+    for (int k = 0; k < c->num_ranges; k++) {
+        const hpct_update_range *range = &c->ranges[k];
+        for (size_t i = range->offset; i < range->offset + range->count; i++)
+            finite = finite && isfinite(c->grad[i]);
+    }
+    return finite;
+}
+
+static void update_all(const hpct_update_call *call)
 {
     static void (*const updates[HPCT_OPTIMIZER_KINDS])(const hpct_update_call *,
                                                        const hpct_update_range *, double) = {
@@ -118,6 +131,22 @@ hpct_status hpct_ref_update(const hpct_update_call *call)
         double own = call->clipnorm > 0 ? scale * norm(call, call->grad, &call->ranges[i]) : 0;
         updates[call->kind](call, &call->ranges[i], scale * shorten(own, (double) call->clipnorm));
     }
+}
+
+hpct_status hpct_ref_update(const hpct_update_call *call)
+{
+    hpct_loss_scaling *s = call->scaling;
+    bool finite = s == NULL || is_finite(call);
+    hpct_update_call scaled = *call;
+    if (s != NULL) {
+        scaled.grad_scale /= s->scale;
+        scaled.bias_1 = hpct_loss_scaling_bias(call->bias_1, s->undo_1);
+        scaled.bias_2 = hpct_loss_scaling_bias(call->bias_2, s->undo_2);
+    }
+    if (finite)
+        update_all(&scaled);
+    if (s != NULL)
+        hpct_loss_scaling_move(s, finite, 1 - (double) call->mix_1, 1 - (double) call->mix_2);
     return HPCT_OK;
 }
 

@@ -2,6 +2,7 @@
 # plan_check.sh: what `hpc-train plan` predicts beside what emulated steps take, W1 and ResNet50V2 on 2, 4, 8 and 20 nodes over
 # links of two rates; a table in Markdown with the error in percent. In each round the times of operations are measured on one node
 # of one core and the network between the nodes by plan itself, then the steps: a virtual machine changes from minute to minute.
+# More nodes than cores go in slow motion, and the times that plan is given, too.
 # ROUNDS (3), STEPS (40, of ResNet50V2 5), LINKS (10gbit 1gbit), NODES and MODELS (w1, resnet) say how much, ONLY, a regular
 # expression, of which strategies; all of it takes about an hour.
 set -u
@@ -20,6 +21,17 @@ options_of() {
     esac
 }
 
+# slowed: compute.json with all times dilated, in slow.json
+slowed() {
+    python3 -c 'import json, sys
+def slowed(value, key=""):
+    if isinstance(value, dict): return {k: slowed(v, k) for k, v in value.items()}
+    if isinstance(value, list): return [slowed(v, key) for v in value]
+    by = int(sys.argv[3])
+    return value * by if key.endswith("_seconds") else value / by if key == "bytes_per_second" else value
+json.dump(slowed(json.load(open(sys.argv[1]))), open(sys.argv[2], "w"))' "$home/compute.json" "$home/slow.json" "$dilation"
+}
+
 # predicted NODES STRATEGY: images per second in the plan
 predicted() {
     python3 -c 'import json, sys
@@ -28,22 +40,23 @@ found = [r["images_per_second"] for r in rows if r["nodes"] == int(sys.argv[2]) 
 print(max(found) if found else "-")' "$home/plan.json" "$1" "$2"
 }
 
-printf '### Prediction beside measurement (emulated computation)\n\n%s\n\n' "$(steps=${STEPS:-"40 (W1) or 5 (ResNet50V2)"} described)"
+printf '### Prediction beside measurement (emulated computation)\n\n%s\n\n' "$(steps=${STEPS:-"40 (W1) or 5 (ResNet50V2)"} described) $(in_slow_motion)"
 printf '| link | model | nodes | strategy | predicted, images/s | measured | error in %% (least to most) |\n|---|---|---|---|---|---|---|\n'
 for link in ${LINKS:-10gbit 1gbit}; do
     for nodes in ${NODES:-2 4 8 20}; do
-        cluster "$nodes" "$link"
+        dilated_cluster "$nodes" "$link"
         for model in ${MODELS:-w1 resnet}; do
             read -ra options < <(options_of "$model")
             steps=$(steps_of "$model")
             work=$(mktemp -d)
             for ((round = 0; round < rounds; round++)); do
                 on 1 hpc-train plan "${options[@]}" --nodes 1 --network 1us,1gbit --compute-json compute.json || exit
-                on "$nodes" hpc-train plan "${options[@]}" --nodes "$nodes" --network measured --compute compute.json --json plan.json || exit
+                slowed
+                on "$nodes" hpc-train plan "${options[@]}" --nodes "$nodes" --network measured --compute slow.json --json plan.json || exit
                 for strategy in multi-worker-mirrored hybrid; do
                     [[ $strategy =~ ${ONLY-} ]] || continue
-                    predicted "$nodes" $strategy >"$work/one"
-                    rate "$nodes" "${options[@]}" --strategy $strategy --emulate >>"$work/one"
+                    multiply "$(predicted "$nodes" $strategy)" $dilation >"$work/one"
+                    multiply "$(rate "$nodes" "${options[@]}" --strategy $strategy --emulate --dilation $dilation)" $dilation >>"$work/one"
                     paste -sd' ' "$work/one" >>"$work/$strategy"
                 done
             done

@@ -2,7 +2,7 @@
 # speedup.sh [w1|resnet|emulated]...: what more nodes gain, over links of several rates, for each strategy; a table in Markdown.
 #   w1        the MNIST CNN, 64 pictures per node, 2 nodes of one core each against one node of one core
 #   resnet    ResNet50V2 on 128x128 pictures, 8 per node, the same, at 10 Gb/s
-#   emulated  the MNIST CNN on 1 to 20 nodes at 10 Gb/s, computation replaced by its measured time asleep
+#   emulated  the MNIST CNN on 2 to 20 nodes beside 1 at 10 Gb/s, computation replaced by its measured time asleep, in slow motion
 # ROUNDS and STEPS say how often and how long; LINKS and NODES which links (w1, resnet) and numbers of nodes (emulated); ONLY, a
 # regular expression, which strategies. Needs root, and a quiet machine of at least two cores: each node of the sandbox has one
 # of them (taskset, OMP_NUM_THREADS=1).
@@ -71,19 +71,21 @@ resnet() {
     done
 }
 
-# Every message is sent over links of 10 Gb/s each; the cores that move them are the machine's own, shared by all nodes. One node
-# is timed again before each number of nodes, since times of operations are measured at each start, and change with the machine.
+# Every message is sent. One node is timed again before each number of nodes, since times of operations are measured at each
+# start, and change with the machine.
 emulated() {
-    local round nodes strategy key gains=()
-    printf '\n### W1, emulated computation, 64 pictures per node, links of 10 Gb/s\n\n%s\n\n' "$(described)"
-    cluster 20 10gbit
+    local round nodes strategy key one many gains=()
+    printf '\n### W1, emulated computation, 64 pictures per node, links of 10 Gb/s\n\n%s %s\n\n' "$(described)" "$(in_slow_motion)"
     for ((round = 0; round < rounds; round++)); do
         for nodes in ${NODES:-$(seq 2 20)}; do
+            dilated_cluster "$nodes" 10gbit
             for strategy in multi-worker-mirrored hybrid; do
                 [[ $strategy =~ ${ONLY-} ]] || continue
                 key="$nodes | $strategy"
                 one=$(rate 1 --model mnist-cnn --batch-size 64 --emulate)
-                gains+=("$key"$'\t'"$(divide "$(rate "$nodes" --model mnist-cnn --batch-size 64 --strategy $strategy --emulate)" "$one")")
+                many=$(rate "$nodes" --model mnist-cnn --batch-size 64 --strategy $strategy --emulate --dilation $dilation)
+                gains+=("$key"$'\t'"$(divide "$(multiply "$many" "$dilation")" "$one")")
+                echo "$key | ${gains[-1]##*$'\t'}" >&2
             done
         done
     done

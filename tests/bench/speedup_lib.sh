@@ -13,6 +13,15 @@ cluster() { # NODES RATE: a new cluster; RATE - for links that nobody shapes
     trap '"$top/quickstart" down >/dev/null' EXIT
 }
 
+# dilated_cluster NODES RATE: a new cluster in slow motion: time is dilated as many times as nodes share a core, so that each
+# has what would be a core of its own, beside links of that rate. `dilation` is by how much: give it to --dilation, and
+# multiply images per second by it.
+dilated_cluster() {
+    local mbit=${2/%gbit/000}
+    dilation=$((($1 + cpus - 1) / cpus))
+    cluster "$1" "$((${mbit/%mbit/} / dilation))mbit"
+}
+
 # on NODES COMMAND…: the command as one task on each of so many nodes. A task has one core and one thread: node i of the
 # sandbox is pinned to core i modulo the machine's. Its exit status; what it says goes to standard error when that is not 0.
 # AS_ROOT=1: as root, for interpreters that lie where only root may look.
@@ -55,6 +64,10 @@ median() { grep -v '^-*$' | sort -g | awk '{ v[NR] = $1 } END { print NR == 0 ? 
 # The least and the most of the numbers in standard input.
 span() { grep -v '^-*$' | sort -g | awk 'NR == 1 { least = $1 } END { print NR == 0 ? "-" : least " to " $1 }'; }
 
+multiply() { awk -v a="$1" -v b="$2" 'BEGIN { if (a + 0 > 0) print a * b; else print "-" }'; }
+
 divide() { awk -v a="$1" -v b="$2" -v f="${3:-%.2f}" 'BEGIN { if (a + 0 > 0 && b + 0 > 0) printf f "\n", a / b; else print "-" }'; }
+
+in_slow_motion() { echo "Time is dilated by nodes / $cpus, as are the links' rates: each node has what would be a core of its own."; }
 
 described() { echo "$(date +%F), $rounds rounds of $steps steps in turn, medians; load before: $(cut -d' ' -f1 /proc/loadavg)."; }

@@ -84,6 +84,13 @@ is "$(json "$work/s.json" 'j["bytes_sent_per_step"] > 249384')" True "all gradie
 capture "${ranks[@]}" 3 "$train" bench --model mnist-convnet --strategy multi-worker-mirrored --global-batch-size 8 --steps 3 --emulate --summary-json "$work/s.json"
 is "$status" 0 "three ranks with 3, 3 and 2 pictures measure in turn" || diag "$err"
 is "$(json "$work/s.json" 'j["emulated"] and j["step_ms"] > 0')" True "and sleep"
+capture "${ranks[@]}" 2 "$train" bench --model mnist-convnet --strategy multi-worker-mirrored --batch-size 8 --steps 3 --emulate="$work/slow.json" --dilation 5 --summary-json "$work/s.json"
+is "$status" 0 "time can be dilated" || diag "$err"
+like "$out" "dilated: 5 times as long" "which is told"
+is "$(json "$work/s.json" 'j["dilation"], j["step_ms"] >= 100')" "(5.0, True)" "and a step takes five times its 20 ms"
+capture "$train" bench --model mnist-convnet --dilation 5 --steps 1
+is "$status" 64 "real computation is not dilated"
+like "$err" "give --emulate" "which the error says"
 "$train" bench --model mnist-convnet --batch-size 8 --steps 2 --summary-json "$work/s.json" >/dev/null
 is "$(json "$work/s.json" 'j["emulated"], j["loss"] > 0')" "(False, True)" "other summaries say that theirs is none"
 capture "$train" bench --model mnist-convnet --emulate --profile

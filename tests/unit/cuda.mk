@@ -28,7 +28,7 @@ tests/unit/cuda_on_host.$(OBJEXT): tests/unit/cuda_on_host.cc tests/unit/cuda_on
 	@$(MKDIR_P) $(@D)
 	$(AM_V_GEN)$(NVCC) $(cuda_on_host_flags) -c $(srcdir)/tests/unit/cuda_on_host.cc -o $@
 tests/unit/cuda_kernels_on_host.$(OBJEXT): tests/unit/cuda_kernels_on_host.cc tests/unit/cuda_on_host.h \
-		$(cuda_kernels) nn/cuda/kernel.cuh nn/cuda/kernels.h nn/cuda/random.cuh
+		$(cuda_kernels) nn/cuda/kernel.cuh nn/cuda/kernels.h nn/cuda/random.cuh nn/loss_scaling.h
 	@$(MKDIR_P) $(@D)
 	$(AM_V_GEN)$(NVCC) $(cuda_on_host_flags) -c $(srcdir)/tests/unit/cuda_kernels_on_host.cc -o $@
 CLEANFILES += $(cuda_on_host_objects)

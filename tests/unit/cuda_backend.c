@@ -78,6 +78,7 @@ static hpct_status check_precision(hpct_precision precision)
 
 const hpct_backend cuda_backend_on_host = {
     .name = "cuda on the host",
+    .low_values = true,
     .allocate = hpct_host_allocate,
     .release = hpct_host_release,
     .check_precision = check_precision,

@@ -1,6 +1,6 @@
 # Unit tests of nn/.
 if HAVE_CMOCKA
-unit_tests += tests/unit/test_nn_bf16 tests/unit/test_nn_cuda_host tests/unit/test_nn_graph tests/unit/test_nn_model tests/unit/test_nn_ops \
+unit_tests += tests/unit/test_nn_bf16 tests/unit/test_nn_fp16 tests/unit/test_nn_cuda_host tests/unit/test_nn_graph tests/unit/test_nn_model tests/unit/test_nn_ops \
 	tests/unit/test_nn_loops tests/unit/test_nn_optimizer \
 	tests/unit/test_nn_gradients tests/unit/test_nn_random tests/unit/test_nn_shard tests/unit/test_nn_stage tests/unit/test_nn_step tests/unit/test_nn_train tests/unit/test_nn_weights \
 	tests/unit/test_nn_keras
@@ -30,6 +30,9 @@ tests_unit_test_nn_bf16_SOURCES = tests/unit/test_nn_bf16.c tests/unit/unit.h
 tests_unit_test_nn_bf16_CPPFLAGS = $(test_cppflags)
 tests_unit_test_nn_bf16_LDADD = $(nn_test_libs)
 
+tests_unit_test_nn_fp16_SOURCES = tests/unit/test_nn_fp16.c $(nn_small) tests/unit/unit.h
+tests_unit_test_nn_fp16_CPPFLAGS = $(test_cppflags)
+tests_unit_test_nn_fp16_LDADD = $(nn_test_libs) -lm
 tests_unit_test_nn_cuda_host_SOURCES = tests/unit/test_nn_cuda_host.c $(nn_case) tests/unit/unit.h
 tests_unit_test_nn_cuda_host_CPPFLAGS = $(test_cppflags)
 tests_unit_test_nn_cuda_host_LDADD = $(nn_test_libs) -lm

@@ -1,6 +1,8 @@
 /* One operation with random numbers, carried out by any backend. */
 #include "tests/unit/nn_case.h"
 
+#include "base/fp16.h"
+#include "nn/bf16.h"
 #include "nn/rng.h"
 
 #include <math.h>
@@ -65,8 +67,8 @@ static void count(const nn_case *c, nn_result *r)
 static float *poisoned(size_t count)
 {
     float *memory = hpct_host_allocate(count * sizeof *memory);
-    for (size_t i = 0; memory != NULL && i < count; i++)
-        memory[i] = NAN;
+    if (memory != NULL)
+        memset(memory, 0xff, count * sizeof *memory); /* not a number, in 32 bits and in 16 */
     return memory;
 }
 
@@ -144,6 +146,42 @@ static void turn_picture(const nn_case *c, float *data, size_t count, int input,
     bool blocks = input < 0 ? c->spec.dst_blocks : c->spec.src_blocks;
     if (blocks && data != NULL)
         turn(data, count, c->n, channels_of(&c->spec, input), to_blocks);
+}
+
+/* ---- numbers of 16 bits ---- */
+
+static uint16_t low_of(hpct_precision values, float x)
+{
+    return values == HPCT_BF16 ? hpct_bf16_of(x) : hpct_fp16_of(x);
+}
+
+static float of_low(hpct_precision values, uint16_t x)
+{
+    return values == HPCT_BF16 ? hpct_bf16_value(x) : hpct_fp16_value(x);
+}
+
+static void round_all(hpct_precision values, float *data, size_t count)
+{
+    for (size_t i = 0; data != NULL && values != HPCT_FP32 && i < count; i++)
+        data[i] = of_low(values, low_of(values, data[i]));
+}
+
+/* In place: the first half of the array has them then. */
+static void pack(hpct_precision values, float *data, size_t count)
+{
+    for (size_t i = 0; data != NULL && values != HPCT_FP32 && i < count; i++) {
+        uint16_t low = low_of(values, data[i]);
+        memcpy((char *) data + i * sizeof low, &low, sizeof low);
+    }
+}
+
+static void unpack(hpct_precision values, float *data, size_t count)
+{
+    for (size_t i = count; data != NULL && values != HPCT_FP32 && i > 0; i--) {
+        uint16_t low;
+        memcpy(&low, (char *) data + (i - 1) * sizeof low, sizeof low);
+        data[i - 1] = of_low(values, low);
+    }
 }
 
 /* ---- memory of the backend, which is the host's own or a device's ---- */
@@ -253,18 +291,24 @@ static hpct_status run(const nn_case *c, const hpct_backend *backend, hpct_op *o
     float *src[HPCT_NODE_MAX_INPUTS] = {NULL}, *before[HPCT_NODE_MAX_INPUTS] = {NULL},
           *near_diff[HPCT_NODE_MAX_INPUTS] = {NULL};
     bool add[HPCT_NODE_MAX_INPUTS] = {false};
+    hpct_precision low = op->build.values; /* as the numbers lie there */
     for (int k = 0; k < r->num_inputs; k++) {
         uint32_t own = 16 * (uint32_t) k;
         src[k] = random_floats(r->src_count[k], seed, STREAM_SRC + own, c->small_integers);
         add[k] = c->add && op->adds_diff_src;
         before[k] = c->add ? random_floats(r->src_count[k], seed, STREAM_BEFORE + own, 0) : NULL;
         r->diff_src[k] = c->needs_diff_src ? poisoned(r->src_count[k]) : NULL;
+        round_all(c->values, src[k], r->src_count[k]);
+        round_all(c->values, before[k], r->src_count[k]);
+        pack(low, src[k], r->src_count[k]);
         turn_picture(c, src[k], r->src_count[k], k, true);
         turn_picture(c, before[k], r->src_count[k], k, true);
         src[k] = near_self(backend, src[k], r->src_count[k]);
         near_diff[k] = near_copy(backend, r->diff_src[k], r->src_count[k]);
     }
     float *diff = random_floats(r->dst_count, seed, STREAM_DIFF, 0);
+    round_all(c->values, diff, r->dst_count);
+    pack(low, diff, r->dst_count);
     turn_picture(c, diff, r->dst_count, -1, true);
     float *dst = poisoned(r->dst_count), *diff_dst = poisoned(r->dst_count);
     float *near_dst = near_copy(backend, dst, r->dst_count),
@@ -301,18 +345,20 @@ static hpct_status run(const nn_case *c, const hpct_backend *backend, hpct_op *o
         keep_least(&r->forward_seconds, now() - started);
         fetch(backend, dst, near_dst, r->dst_count);
         memcpy(r->dst, dst, r->dst_count * sizeof *dst);
-        if (given_dst != NULL)
+        if (given_dst != NULL) {
             memcpy(dst, given_dst, r->dst_count * sizeof *dst);
-        if (given_dst != NULL)
+            pack(low, dst, r->dst_count);
             turn_picture(c, dst, r->dst_count, -1, true);
+        }
         memcpy(diff_dst, diff, r->dst_count * sizeof *diff);
         push(backend, near_dst, dst, r->dst_count);
         push(backend, near_diff_dst, diff_dst, r->dst_count);
         for (int k = 0; k < r->num_inputs && c->add; k++) {
-            if (add[k])
-                memcpy(r->diff_src[k], before[k], r->src_count[k] * sizeof *diff);
-            if (add[k])
-                push(backend, near_diff[k], r->diff_src[k], r->src_count[k]);
+            if (!add[k])
+                continue;
+            memcpy(r->diff_src[k], before[k], r->src_count[k] * sizeof *diff);
+            pack(low, r->diff_src[k], r->src_count[k]);
+            push(backend, near_diff[k], r->diff_src[k], r->src_count[k]);
         }
         started = now();
         if (status == HPCT_OK && !c->forward_only)
@@ -326,12 +372,14 @@ static hpct_status run(const nn_case *c, const hpct_backend *backend, hpct_op *o
     for (int k = 0; k < r->num_inputs; k++) {
         fetch(backend, r->diff_src[k], near_diff[k], r->src_count[k]);
         drop(backend, near_diff[k], r->diff_src[k]);
+        unpack(low, r->diff_src[k], r->src_count[k]);
         for (size_t i = 0; c->add && !add[k] && i < r->src_count[k]; i++)
             r->diff_src[k][i] += before[k][i];
         turn_picture(c, r->diff_src[k], r->src_count[k], k, false);
         backend->release(src[k]);
         hpct_host_release(before[k]);
     }
+    unpack(low, r->dst, r->dst_count);
     turn_picture(c, r->dst, r->dst_count, -1, false);
     drop(backend, near_dst, dst);
     drop(backend, near_diff_dst, diff_dst);
@@ -351,6 +399,7 @@ nn_result *nn_case_run(const nn_case *c, const hpct_backend *backend, uint64_t s
         return NULL;
     int batches[2] = {c->other_n > 0 ? c->other_n : c->n, c->n};
     hpct_op_build build = {.precision = c->precision,
+                           .values = backend->low_values ? c->values : HPCT_FP32,
                            .batch_sizes = batches,
                            .num_batch_sizes = c->other_n > 0 ? 2 : 1,
                            .training = true,

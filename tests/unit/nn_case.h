@@ -8,6 +8,8 @@
 typedef struct nn_case {
     hpct_op_spec spec;
     hpct_precision precision;
+    hpct_precision
+        values; /* of inputs and results in a backend that has low_values; all are rounded to it */
     int n;
     int other_n; /* also built for this batch size; 0 for none */
     bool needs_diff_src, fuse_update, plain_layout;
@@ -17,8 +19,8 @@ typedef struct nn_case {
     int small_integers; /* not 0: inputs are whole numbers below it, so that there are ties */
 } nn_case;
 
-/* Whether all its pictures can have their channels in blocks; spec.src_blocks and dst_blocks then ask
- * a backend that knows them, and the numbers that go in and come out are the same. */
+/* Whether all its pictures can have their channels in blocks; spec.src_blocks and dst_blocks then
+ * ask a backend that knows them, and the numbers that go in and come out are the same. */
 bool nn_case_can_be_blocks(const nn_case *c);
 
 /* What one backend made of it, on the host, kernels in Keras' layout. */

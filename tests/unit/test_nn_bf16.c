@@ -245,7 +245,8 @@ static void precisions_have_names(void **state)
     assert_int_equal(precision, HPCT_BF16);
     assert_string_equal(hpct_precision_name(precision), "bf16");
     assert_int_equal(hpct_precision_find(&precision, "int4"), HPCT_ERR_USAGE);
-    assert_string_equal(hpct_last_error(), "there is no precision \"int4\"; there are: fp32, bf16");
+    assert_string_equal(hpct_last_error(),
+                        "there is no precision \"int4\"; there are: fp32, bf16, fp16");
     hpct_model *model = small_model(HPCT_BF16, 0);
     assert_int_equal(hpct_model_precision(model), HPCT_BF16);
     hpct_compile_options options = {.precision = HPCT_PRECISIONS};

@@ -130,6 +130,15 @@ static void policies_are_precisions(void **state)
         assert_int_equal(hpct_node_precision(model, &model->nodes[0]), HPCT_FP32);
         hpct_model_free(model);
     }
+    hpct_model *half =
+        read_model(SEQUENTIAL(INPUT_3 "," CONV(POLICY_3("mixed_float16")) "," FLATTEN "," DENSE));
+    assert_int_equal(hpct_model_precision(half), HPCT_FP16);
+    assert_int_equal(hpct_node_precision(half, &half->nodes[1]), HPCT_FP32);
+    char *text;
+    assert_int_equal(hpct_keras_write(&text, half), HPCT_OK);
+    assert_non_null(strstr(text, "mixed_float16"));
+    free(text);
+    hpct_model_free(half);
     hpct_model *model = read_model(SEQUENTIAL(INPUT_3 "," CONV() "," FLATTEN "," DENSE));
     assert_int_equal(hpct_model_precision(model), HPCT_FP32);
     hpct_compile_options options = {
@@ -210,12 +219,13 @@ static void what_is_wrong_is_named(void **state)
          "layer \"c\" (Conv2D): data_format \"channels_first\" is not supported"},
         {SEQUENTIAL(INPUT_3 "," CONV(",\"activation\":\"selu\"")), "activation \"selu\""},
         {SEQUENTIAL(INPUT_3 "," CONV(",\"trainable\":false")), "\"c\" (Conv2D): trainable false"},
-        {SEQUENTIAL(INPUT_3 "," CONV(",\"dtype\":\"mixed_float16\"")),
-         "layer \"c\" (Conv2D): dtype policy \"mixed_float16\" is not supported; there are: "
-         "float32, "
-         "mixed_bfloat16"},
         {SEQUENTIAL(INPUT_3 "," CONV(POLICY_3("float64"))),
-         "\"c\" (Conv2D): dtype policy \"float64\""},
+         "layer \"c\" (Conv2D): dtype policy \"float64\" is not supported; there are: float32, "
+         "mixed_bfloat16, mixed_float16"},
+        {SEQUENTIAL(INPUT_3 "," CONV(
+             POLICY_3("mixed_bfloat16")) ",{\"class_name\":\"Flatten\",\"config\":{\"name\":"
+                                         "\"x\"" POLICY_3("mixed_float16") "}}"),
+         "layer \"x\" (Flatten): dtype policy mixed_float16 beside mixed_bfloat16 of another"},
         {SEQUENTIAL(INPUT_3 "," CONV(POLICY_2("bfloat16"))),
          "\"c\" (Conv2D): dtype policy \"bfloat16\""},
         {SEQUENTIAL(INPUT_3 "," CONV(",\"dtype\":{\"class_name\":\"DTypePolicyMap\"}")),

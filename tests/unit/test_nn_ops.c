@@ -12,6 +12,8 @@
 #define TOLERANCE 2e-5
 #define DEVICE_TOLERANCE 1e-4 /* other orders of sums, other exponentials */
 #define TF32_TOLERANCE 3e-3   /* ten bits of products' operands */
+#define BF16_TOLERANCE 1e-2   /* eight bits of results */
+#define FP16_TOLERANCE 1.5e-3 /* eleven */
 
 /* The backend that HPC_TRAIN_TEST_BACKEND names, instead of all that are built in; NULL: none. */
 static const hpct_backend *wanted(void)
@@ -23,8 +25,10 @@ static const hpct_backend *wanted(void)
     return found;
 }
 
-static double tolerance(void)
+static double tolerance(const nn_case *c)
 {
+    if (c->values != HPCT_FP32)
+        return c->values == HPCT_BF16 ? BF16_TOLERANCE : FP16_TOLERANCE;
     const hpct_backend *backend = wanted();
     const char *tf32 = getenv("NVIDIA_TF32_OVERRIDE");
     if (backend == NULL || backend->device == NULL)
@@ -80,8 +84,9 @@ static void compare(const nn_case *c, const char *what, const float *got, const 
                     size_t count)
 {
     double difference = nn_difference(got, expected, count);
-    if (!(difference <= tolerance())) {
+    if (!(difference <= tolerance(c))) {
         describe(c);
+        print_error("numbers in %s\n", hpct_precision_name(c->values));
         fail_msg("%s differs by %g of its largest value", what, difference);
     }
 }
@@ -149,6 +154,22 @@ static void check_blocks(const nn_case *c, const hpct_backend *backend, uint64_t
     }
 }
 
+static int in_16_bits; /* cases so far */
+
+/* And with numbers of 16 bits in memory, where the backend can have them: each type in turn. */
+static void check_low(const nn_case *c, const hpct_backend *backend, uint64_t seed)
+{
+    nn_case low = *c;
+    low.values = low.precision = in_16_bits % 2 == 0 ? HPCT_FP16 : HPCT_BF16;
+    if (!backend->low_values || backend->check_precision(low.values) != HPCT_OK)
+        return;
+    nn_result *expected = nn_case_run(&low, &hpct_backend_ref, seed, NULL, 1);
+    assert_non_null(expected);
+    check_backend(&low, backend, seed, expected);
+    nn_result_free(expected);
+    in_16_bits++;
+}
+
 static void check_case(const nn_case *c)
 {
     uint64_t seed = draws;
@@ -163,13 +184,16 @@ static void check_case(const nn_case *c)
     }
     nn_result *expected = nn_case_run(&as_done, &hpct_backend_ref, seed, NULL, 1);
     assert_non_null(expected);
-    if (wanted() != NULL)
+    if (wanted() != NULL) {
         check_backend(c, wanted(), seed, expected);
+        check_low(c, wanted(), seed);
+    }
     for (int b = 0; BACKENDS[b] != NULL && wanted() == NULL; b++) {
         if (BACKENDS[b] == &hpct_backend_ref)
             continue;
         check_backend(c, BACKENDS[b], seed, expected);
         check_blocks(c, BACKENDS[b], seed, expected);
+        check_low(c, BACKENDS[b], seed);
     }
     nn_result_free(expected);
 }
@@ -582,6 +606,67 @@ static void updates_match(void **state)
     }
 }
 
+/* Updates with scaled gradients, of which some are not finite: the same ones are left out, the
+ * scale moves alike, and so do the corrections of those that follow. */
+static void scaled_updates_match(void **state)
+{
+    (void) state;
+    const hpct_backend *backends[2] = {&hpct_backend_ref, BACKENDS[0]};
+    if (!BACKENDS[0]->low_values)
+        skip(); /* whose numbers are fp32, has no scale */
+    for (int i = 0; i < unit_cases(100); i++) {
+        hpct_update_call call =
+            random_update((hpct_optimizer_kind) (i % HPCT_OPTIMIZER_KINDS), i / 5 % 4);
+        hpct_update_range ranges[5];
+        float *arenas[2][ARENAS];
+        hpct_loss_scaling scaling[2];
+        int num = pick(1, 5), bad = pick(0, 3), first_good = pick(0, 3);
+        call.ranges = ranges;
+        call.num_ranges = num;
+        call.mix_2 = 0.001f;
+        size_t total = random_arenas(arenas[0], ranges, num);
+        for (int b = 0; b < 2; b++) {
+            for (int k = 0; k < ARENAS; k++) {
+                arenas[1][k] = b == 0 ? hpct_host_allocate(total * sizeof(float)) : arenas[1][k];
+                if (b == 0)
+                    memcpy(arenas[1][k], arenas[0][k], total * sizeof(float));
+            }
+            scaling[b] = (hpct_loss_scaling) HPCT_LOSS_SCALING_BEGIN;
+            scaling[b].good = HPCT_SCALING_STEPS - first_good;
+        }
+        for (int b = 0; b < 2; b++) {
+            size_t at = ranges[num - 1].offset;
+            float *grad = arenas[b][ARENA_GRAD];
+            call.param = arenas[b][ARENA_PARAM];
+            call.grad = grad;
+            call.slot[0] = call.kind == HPCT_SGD && i % 3 == 0 ? NULL : arenas[b][ARENA_SLOT];
+            call.slot[1] = arenas[b][ARENA_SLOT + 1];
+            call.scaling = &scaling[b];
+            for (size_t k = 0; k < total; k++)
+                grad[k] *= scaling[b].scale;
+            for (int t = 1; t <= 6; t++) {
+                float kept = grad[at];
+                call.bias_1 = (float) (1 - pow(0.9, t));
+                call.bias_2 = (float) (1 - pow(0.999, t));
+                if (t - 1 == bad || t == bad)
+                    grad[at] = t % 2 == 0 ? INFINITY : NAN;
+                assert_int_equal(backends[b]->update(&call), HPCT_OK);
+                grad[at] = kept;
+            }
+        }
+        assert_true(scaling[0].scale == scaling[1].scale && scaling[0].good == scaling[1].good &&
+                    scaling[0].left_out == scaling[1].left_out);
+        assert_true(scaling[0].left_out == (bad == 0 ? 1 : 2));
+        for (int k = 0; k < ARENAS; k++) {
+            double difference = nn_difference(arenas[1][k], arenas[0][k], total);
+            if (difference > 4e-6)
+                fail_msg("%s, arena %d: off by %g", hpct_optimizer_name(call.kind), k, difference);
+            hpct_host_release(arenas[0][k]);
+            hpct_host_release(arenas[1][k]);
+        }
+    }
+}
+
 /* A gradient that is not a number must show in the weights, however it is clipped. */
 static void a_gradient_that_is_no_number_shows(void **state)
 {
@@ -636,6 +721,16 @@ static void blocks_were_tried(void **state)
     assert_true(with_blocks > unit_cases(150));
 }
 
+/* In both types, by every operation that may lie so. */
+static void numbers_of_16_bits_were_tried(void **state)
+{
+    (void) state;
+    const hpct_backend *backend = wanted() != NULL ? wanted() : BACKENDS[0];
+    if (!backend->low_values)
+        skip();
+    assert_true(in_16_bits > unit_cases(400));
+}
+
 /* Some of the output's cells alone, from any cell of a row to any. */
 static void conv2d_of_some_cells_matches(void **state)
 {
@@ -676,9 +771,11 @@ int main(void)
         cmocka_unit_test(dropout_and_rescaling_match),
         cmocka_unit_test(pictures_match),
         cmocka_unit_test(updates_match),
+        cmocka_unit_test(scaled_updates_match),
         cmocka_unit_test(a_gradient_that_is_no_number_shows),
         cmocka_unit_test(accumulation_matches),
         cmocka_unit_test(blocks_were_tried),
+        cmocka_unit_test(numbers_of_16_bits_were_tried),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
