@@ -136,6 +136,7 @@ static hpct_status prepare(bench_run *run)
         .batch_sizes = &run->count,
         .num_batch_sizes = 1,
         .options = &run->strategy_choice.options,
+        .late_sums = !run->options.profile,
     };
     hpct_status status = hpct_context_agree(run->context, check_options(run));
     if (status == HPCT_OK)
@@ -163,9 +164,10 @@ static hpct_status prepare(bench_run *run)
     return status;
 }
 
-static hpct_status one_step(bench_run *run, double *seconds)
+/* The last of several: a device is waited for. */
+static hpct_status one_step(bench_run *run, bool last, double *seconds)
 {
-    hpct_step_sums sums = {0};
+    hpct_step_sums sums = {.last = last && hpct_model_on_device(run->model)};
     double began = hpct_process_clock();
     hpct_timeline_step(run->timeline);
     hpct_status status = hpct_strategy_step(run->strategy, run->count, run->global_count, &sums);
@@ -184,14 +186,14 @@ static hpct_status train(bench_run *run)
     hpct_status status = HPCT_OK;
     run->start_seconds = hpct_process_age();
     for (int i = 0; i < WARM_UP && status == HPCT_OK; i++)
-        status = one_step(run, &ignored);
+        status = one_step(run, i == WARM_UP - 1, &ignored);
     if (status == HPCT_OK && run->options.profile)
         status =
             hpct_context_agree(run->context, hpct_profile_start(&run->profile, run->strategy->model,
                                                                 run->options.steps));
     double began = hpct_process_clock();
     for (int i = 0; i < run->options.steps && status == HPCT_OK; i++)
-        status = one_step(run, &run->seconds[i]);
+        status = one_step(run, i == run->options.steps - 1, &run->seconds[i]);
     run->total_seconds = hpct_process_clock() - began;
     return status;
 }

@@ -4,8 +4,8 @@
 #include "agent/batch.h"
 #include "agent/context.h"
 #include "agent/data/dataset.h"
-#include "agent/data/pipeline.h"
 #include "agent/data/sampler.h"
+#include "agent/feed.h"
 #include "agent/threads.h"
 #include "base/status.h"
 #include "nn/step.h"
@@ -58,39 +58,22 @@ static hpct_status evaluate_batch(hpct_model *model, hpct_strategy *strategy, in
     return status == HPCT_OK ? hpct_model_loss(model, count, 0, sums) : status;
 }
 
-static hpct_status evaluate_batches(hpct_model *model, hpct_strategy *strategy,
-                                    hpct_pipeline *pipeline, int64_t batches, hpct_batch_sums *sums)
+static hpct_status evaluate_batches(hpct_model *model, hpct_strategy *strategy, hpct_feed *feed,
+                                    int64_t batches, hpct_batch_sums *sums)
 {
     hpct_status status = HPCT_OK;
     for (int64_t i = 0; i < batches && status == HPCT_OK; i++) {
         hpct_batch_sums one = {0};
         hpct_input input;
-        status = hpct_pipeline_next(pipeline, &input);
+        status = hpct_feed_next(feed, &input);
         if (status != HPCT_OK)
             break;
-        hpct_model_set_input(model, input.pixels, input.labels);
         status = evaluate_batch(model, strategy, input.count, &one);
         sums->loss += one.loss;
         sums->correct += one.correct;
         sums->in_top_k += one.in_top_k;
     }
-    hpct_model_set_input(model, NULL, NULL); /* the pipeline's memory goes */
     return status;
-}
-
-static void *take_for(const void *model, size_t bytes)
-{
-    return hpct_model_take_host(model, bytes);
-}
-
-static void give_back_for(const void *model, void *memory)
-{
-    hpct_model_return_host(model, memory);
-}
-
-hpct_pipeline_memory hpct_input_memory(const hpct_model *model)
-{
-    return (hpct_pipeline_memory){.take = take_for, .give_back = give_back_for, .owner = model};
 }
 
 hpct_status hpct_evaluate_slice(hpct_model *model, hpct_strategy *strategy,
@@ -102,8 +85,7 @@ hpct_status hpct_evaluate_slice(hpct_model *model, hpct_strategy *strategy,
     mine.indices = malloc((size_t) batch * sizeof *mine.indices);
     if (mine.indices == NULL)
         return hpct_fail_memory((size_t) batch * sizeof *mine.indices);
-    bool plain = hpct_dataset_is_plain(dataset, false);
-    hpct_pipeline *pipeline = NULL;
+    hpct_feed *feed = NULL;
     hpct_pipeline_options options = {
         .dataset = dataset,
         .batches = (mine.count + batch - 1) / batch,
@@ -111,14 +93,11 @@ hpct_status hpct_evaluate_slice(hpct_model *model, hpct_strategy *strategy,
         .threads = hpct_cpu_threads(),
         .batch = batch_of_share,
         .from = &mine,
-        .memory = hpct_input_memory(model),
-        .pixels = plain ? hpct_model_input(model) : NULL,
-        .labels = plain ? hpct_model_labels(model) : NULL,
     };
-    hpct_status status = hpct_pipeline_open(&pipeline, &options);
+    hpct_status status = hpct_feed_open(&feed, model, &options);
     if (status == HPCT_OK)
-        status = evaluate_batches(model, strategy, pipeline, options.batches, sums);
-    hpct_pipeline_close(pipeline);
+        status = evaluate_batches(model, strategy, feed, options.batches, sums);
+    hpct_feed_close(feed);
     free(mine.indices);
     return status;
 }

@@ -2,7 +2,6 @@
 #ifndef HPCT_AGENT_EVALUATE_H
 #define HPCT_AGENT_EVALUATE_H
 
-#include "agent/data/pipeline.h"
 #include "agent/strategy/strategy.h"
 
 #include <hpctrain/train.h>
@@ -11,9 +10,6 @@
  * sizes[0..2), returns how many there are (0 to 2). */
 int hpct_evaluate_batch_sizes(hpct_context *context, const hpct_dataset *dataset, int batch,
                               int sizes[2]);
-
-/* Memory for the batches of a pipeline that this model reads: its device's, where it has one. */
-hpct_pipeline_memory hpct_input_memory(const hpct_model *model);
 
 /* Slice `slice` of `slices` of the data set, on a model built for the sizes that it has; by
  * the strategy that trains it where that computes evaluations itself (NULL: there is none); the

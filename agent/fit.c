@@ -4,9 +4,9 @@
 #include "agent/batch.h"
 #include "agent/context.h"
 #include "agent/data/dataset.h"
-#include "agent/data/pipeline.h"
 #include "agent/data/sampler.h"
 #include "agent/evaluate.h"
+#include "agent/feed.h"
 #include "agent/history.h"
 #include "agent/largest.h"
 #include "agent/process.h"
@@ -49,7 +49,7 @@ typedef struct fit_run {
     int64_t max_steps; /* over all epochs */
     hpct_strategy_choice choice;
     hpct_sampler *sampler;
-    hpct_pipeline *pipeline;
+    hpct_feed *feed;
     hpct_strategy *strategy;
     hpct_history *history;   /* rank 0 with log_dir */
     hpct_timeline *timeline; /* NULL: nobody asked */
@@ -237,6 +237,7 @@ static hpct_status open_strategy(fit_run *run)
         .num_evaluation_sizes = num_evaluation,
         .options = &run->choice.options,
         .timeline = run->timeline,
+        .late_sums = run->options.log_dir == NULL, /* a log has those of each step */
     };
     return run->choice.ops->open(&run->strategy, &plan);
 }
@@ -248,9 +249,8 @@ static hpct_batch batch_of_step(void *argument, int64_t number)
     return hpct_sampler_batch(run->sampler, number / steps, number % steps);
 }
 
-static hpct_status open_pipeline(fit_run *run)
+static hpct_status open_feed(fit_run *run)
 {
-    bool plain = hpct_dataset_is_plain(run->train, true);
     int full = hpct_sampler_full_count(run->sampler), tail = hpct_sampler_short_count(run->sampler);
     hpct_pipeline_options options = {
         .dataset = run->train,
@@ -261,11 +261,9 @@ static hpct_status open_pipeline(fit_run *run)
         .threads = hpct_cpu_threads(),
         .batch = batch_of_step,
         .from = run,
-        .memory = hpct_input_memory(run->model),
-        .pixels = plain ? hpct_model_input(run->strategy->model) : NULL,
-        .labels = plain ? hpct_model_labels(run->strategy->model) : NULL,
     };
-    return hpct_context_agree(run->context, hpct_pipeline_open(&run->pipeline, &options));
+    return hpct_context_agree(run->context,
+                              hpct_feed_open(&run->feed, run->strategy->model, &options));
 }
 
 static hpct_status prepare(fit_run *run)
@@ -289,7 +287,7 @@ static hpct_status prepare(fit_run *run)
     if (status == HPCT_OK)
         status = open_strategy(run);
     if (status == HPCT_OK)
-        status = open_pipeline(run);
+        status = open_feed(run);
     return status;
 }
 
@@ -326,14 +324,12 @@ static hpct_status train_step(fit_run *run, int epoch, int64_t step, running *su
     double asked = hpct_timeline_now(run->timeline);
     hpct_status fetched = run->input_failed, status;
     if (fetched == HPCT_OK) /* else others are not told yet */
-        fetched = run->input_failed = hpct_pipeline_next(run->pipeline, &input);
+        fetched = run->input_failed = hpct_feed_next(run->feed, &input);
     hpct_timeline_add(run->timeline, HPCT_TIMELINE_INPUT, 0, asked);
     if (fetched != HPCT_OK && hpct_context_size(run->context) == 1)
         return fetched;
     if (fetched != HPCT_OK)
         input = stand_in(run, step);
-    else
-        hpct_model_set_input(run->strategy->model, input.pixels, input.labels);
     int64_t first;
     hpct_slice(input.global_count, slice_rank(run), slice_size(run), &first);
     hpct_model_set_position(run->strategy->model, run->options.seed, run->steps_done, first);
@@ -457,7 +453,7 @@ static hpct_status write_summary(fit_run *run)
         .start_seconds = run->start_seconds,
         .train_seconds = run->result.seconds,
         .epoch_seconds = run->epoch_seconds,
-        .input_wait_seconds = hpct_pipeline_waited(run->pipeline),
+        .input_wait_seconds = hpct_feed_waited(run->feed),
         .train = run->result.train,
         .validation = run->result.validation,
         .top_k = hpct_model_top_k(run->model),
@@ -523,9 +519,9 @@ static hpct_status finish(fit_run *run)
 static void run_free(fit_run *run)
 {
     hpct_history_close(run->history);
+    hpct_feed_close(run->feed); /* reads the strategy's model */
     if (run->strategy != NULL)
         run->strategy->ops->close(run->strategy);
-    hpct_pipeline_close(run->pipeline);
     hpct_sampler_free(run->sampler);
     hpct_timeline_close(run->timeline);
     free(run->step_times);

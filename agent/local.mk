@@ -57,6 +57,7 @@ agent_libagent_la_SOURCES = \
 	agent/device.c \
 	agent/emulate.c agent/emulate.h \
 	agent/evaluate.c agent/evaluate.h \
+	agent/feed.c agent/feed.h \
 	agent/fit.c agent/fit.h \
 	agent/history.c agent/history.h \
 	agent/info.c \

@@ -7,6 +7,7 @@
 #include "nn/op.h"
 #include "nn/optimizer.h"
 #include "nn/profile.h"
+#include "nn/resident.h"
 #include "nn/step.h"
 
 /* y: the target row, smoothed where label_smoothing says so. */
@@ -98,6 +99,23 @@ typedef enum hpct_blocking {
     HPCT_BLOCKS_EACH, /* what it reads and what it writes independently */
 } hpct_blocking;
 
+/* A batch of pictures that lie there (nn/resident.h); all memory is the device's. */
+typedef struct hpct_gather_call {
+    const hpct_pictures *pictures; /* itself the host's */
+    int n;
+    const hpct_drawn *drawn; /* [n] */
+    hpct_precision values;   /* of dst */
+    float *dst;              /* [n][to_height][to_width][channels] */
+    int32_t *labels;         /* [n] */
+} hpct_gather_call;
+
+/* Places in a device's work that the host waits for without waiting for all. */
+typedef enum hpct_mark {
+    HPCT_MARK_INPUT,
+    HPCT_MARK_FETCH,
+    HPCT_MARKS = HPCT_MARK_FETCH + 2
+} hpct_mark;
+
 /* What a backend has whose memory is a device's: the host's pointers do not reach there. Work goes
  * in the order of the calls, and a call does not wait for it unless it says so. */
 typedef struct hpct_device {
@@ -117,11 +135,19 @@ typedef struct hpct_device {
     hpct_status (*from_host)(void *memory, const void *host, size_t bytes);
     /* From allocate_host's memory, which must stay as it is until a call that waits. */
     hpct_status (*send)(void *memory, const void *host, size_t bytes);
+    /* Into allocate_host's memory, which has it after a call that waits. */
+    hpct_status (*fetch)(void *host, const void *memory, size_t bytes);
     hpct_status (*zero)(void *memory, size_t bytes);
     hpct_status (*wait)(void);
+    /* Waits for what had been called when the same mark was set last; nothing where it was not. */
+    hpct_status (*mark)(hpct_mark mark);
+    hpct_status (*await)(hpct_mark mark);
+    /* to[3]: loss, correct, in_top_k, as floats. */
+    hpct_status (*put_sums)(const hpct_batch_sums *sums, float *to);
     /* fp32 to numbers in `values`, which are not fp32, and back; of the device both. */
     hpct_status (*to_values)(hpct_precision values, size_t count, const float *from, float *to);
     hpct_status (*from_values)(hpct_precision values, size_t count, const float *from, float *to);
+    hpct_status (*gather)(const hpct_gather_call *call); /* NULL: it has none */
 
     /* Parts of a step that are made again (nn/replay.h); NULL: it has none. After `record` calls
      * are noted, and not made, until `end_record`, from which on `replay` makes them all, in their

@@ -49,7 +49,7 @@ static size_t aligned(size_t bytes)
 
 /* Bytes of the parts of run->transit, in their order. */
 typedef struct parts {
-    size_t input, labels, sums, targets, staged;
+    size_t input, labels, sums, drawn, targets, staged;
 } parts;
 
 static parts parts_of(const hpct_model *model, const hpct_run *run)
@@ -60,6 +60,7 @@ static parts parts_of(const hpct_model *model, const hpct_run *run)
         .input = aligned(batch * in * hpct_precision_bytes(run->values)),
         .labels = aligned(batch * sizeof *run->labels),
         .sums = aligned(sizeof *run->sums),
+        .drawn = aligned(batch * sizeof *run->drawn),
         .targets = aligned(hpct_run_target_bytes(run)),
         .staged =
             run->values == HPCT_FP32 ? 0 : aligned(batch * (in > out ? in : out) * sizeof(float)),
@@ -71,25 +72,28 @@ size_t hpct_run_transit_bytes(const hpct_model *model, const hpct_run *run)
     if (device_of(run) == NULL)
         return 0;
     parts p = parts_of(model, run);
-    return p.input + p.labels + p.sums + p.targets + p.staged - hpct_run_target_bytes(run);
+    return p.input + p.labels + p.sums + p.drawn + p.targets + p.staged -
+           hpct_run_target_bytes(run);
 }
 
 static hpct_status make_device_part(const hpct_model *model, hpct_run *run)
 {
     parts p = parts_of(model, run);
-    size_t bytes = p.input + p.labels + p.sums + p.targets + p.staged;
+    size_t bytes = p.input + p.labels + p.sums + p.drawn + p.targets + p.staged;
     char *at = run->transit = run->backend->allocate(bytes);
     if (at == NULL)
         return hpct_fail_memory(bytes);
     hpct_run_set_input(model, run, (float *) (void *) at);
     run->labels = (int32_t *) (void *) (at += p.input);
     run->sums = (hpct_batch_sums *) (void *) (at += p.labels);
-    at += p.sums;
+    run->drawn = (hpct_drawn *) (void *) (at += p.sums);
+    at += p.drawn;
     run->targets = p.targets > 0 ? (float *) (void *) at : NULL;
     run->staged = p.staged > 0 ? (float *) (void *) (at + p.targets) : NULL;
     bytes = (size_t) run->largest_batch * output_floats(model) * sizeof(float);
     run->host_output = take_host(run->backend, bytes);
-    return run->host_output != NULL ? HPCT_OK : hpct_fail_memory(bytes);
+    run->landing = take_host(run->backend, 2 * HPCT_FETCH_BYTES);
+    return run->host_output != NULL && run->landing != NULL ? HPCT_OK : hpct_fail_memory(bytes);
 }
 
 hpct_status hpct_run_make_transit(const hpct_model *model, hpct_run *run)
@@ -110,9 +114,12 @@ void hpct_run_free_transit(hpct_run *run)
     drop_host(run->backend, run->own_labels);
     drop_host(run->backend, run->own_targets);
     drop_host(run->backend, run->host_output);
+    drop_host(run->backend, run->landing);
     if (run->transit != NULL)
         run->backend->release(run->transit);
 }
+
+_Static_assert(sizeof(hpct_batch_sums) <= HPCT_FETCH_BYTES, "sums are fetched whole");
 
 /* ---- what goes in ---- */
 
@@ -123,6 +130,7 @@ void hpct_model_set_input(hpct_model *model, const float *input, const int32_t *
         return;
     run->given = input;
     run->given_labels = labels;
+    run->resident = NULL;
     run->keeps_input = false;
     run->kept = 0;
     if (device_of(run) != NULL)
@@ -178,18 +186,43 @@ float *hpct_model_targets(hpct_model *model)
     return model->run != NULL ? model->run->own_targets : NULL;
 }
 
-hpct_status hpct_run_send_input(const hpct_model *model, hpct_run *run, int n)
+static hpct_status gather(const hpct_run *run, int n)
+{
+    const hpct_device *device = device_of(run);
+    hpct_gather_call call = {
+        .pictures = run->resident,
+        .n = n,
+        .drawn = run->drawn,
+        .values = run->values,
+        .dst = run->input,
+        .labels = run->labels,
+    };
+    hpct_status status =
+        device->send(run->drawn, run->given_drawn, (size_t) n * sizeof *run->drawn);
+    return status == HPCT_OK ? device->gather(&call) : status;
+}
+
+static hpct_status send_batch(const hpct_model *model, const hpct_run *run, int n)
 {
     const hpct_device *device = device_of(run);
     size_t count = (size_t) n * sample_floats(model);
-    if (device == NULL || (run->keeps_input && n <= run->kept))
-        return HPCT_OK;
     float *to = run->staged != NULL ? run->staged : run->input;
     hpct_status status = device->send(to, run->given, count * sizeof *to);
     if (status == HPCT_OK && run->staged != NULL)
         status = device->to_values(run->values, count, run->staged, run->input);
     if (status == HPCT_OK && run->given_labels != NULL)
         status = device->send(run->labels, run->given_labels, (size_t) n * sizeof *run->labels);
+    return status;
+}
+
+hpct_status hpct_run_send_input(const hpct_model *model, hpct_run *run, int n)
+{
+    const hpct_device *device = device_of(run);
+    if (device == NULL || (run->keeps_input && n <= run->kept))
+        return HPCT_OK;
+    hpct_status status = run->resident != NULL ? gather(run, n) : send_batch(model, run, n);
+    if (status == HPCT_OK)
+        status = device->mark(HPCT_MARK_INPUT);
     run->kept = status == HPCT_OK ? n : 0;
     return status;
 }
@@ -232,6 +265,48 @@ hpct_status hpct_model_sums(const hpct_model *model, hpct_batch_sums *sums)
     if (run == NULL)
         return hpct_fail(HPCT_ERR_USAGE, "model %s is not built", model->name);
     return hpct_memory_to_host(run->backend, sums, run->sums, sizeof *sums);
+}
+
+hpct_status hpct_model_put_sums(const hpct_model *model, float *to)
+{
+    return device_of(model->run)->put_sums(model->run->sums, to);
+}
+
+hpct_status hpct_model_send(const hpct_model *model, float *arena, const float *host, size_t count)
+{
+    return device_of(model->run)->send(arena, host, count * sizeof *host);
+}
+
+static hpct_status fetch(const hpct_run *run, int which, const void *from, size_t bytes)
+{
+    const hpct_device *device = device_of(run);
+    hpct_status status = device->fetch(run->landing + which * HPCT_FETCH_BYTES, from, bytes);
+    return status == HPCT_OK ? device->mark((hpct_mark) (HPCT_MARK_FETCH + which)) : status;
+}
+
+hpct_status hpct_model_fetch(const hpct_model *model, int which, const float *arena, size_t bytes)
+{
+    return fetch(model->run, which, arena, bytes);
+}
+
+hpct_status hpct_model_fetch_sums(const hpct_model *model, int which)
+{
+    return fetch(model->run, which, model->run->sums, sizeof *model->run->sums);
+}
+
+hpct_status hpct_model_fetched(const hpct_model *model, int which, void *to, size_t bytes)
+{
+    const hpct_run *run = model->run;
+    hpct_status status = device_of(run)->await((hpct_mark) (HPCT_MARK_FETCH + which));
+    if (status == HPCT_OK)
+        memcpy(to, run->landing + which * HPCT_FETCH_BYTES, bytes);
+    return status;
+}
+
+hpct_status hpct_model_await_input(const hpct_model *model)
+{
+    const hpct_run *run = model->run;
+    return run != NULL && device_of(run) != NULL ? device_of(run)->await(HPCT_MARK_INPUT) : HPCT_OK;
 }
 
 /* ---- arenas ---- */

@@ -70,6 +70,9 @@ nn_libnn_la_SOURCES = \
 	nn/replay.h \
 	nn/record.h \
 	nn/replicas.h \
+	nn/resident.c \
+	nn/resident.h \
+	nn/drawn.h \
 	nn/run.h \
 	nn/safetensors.c \
 	nn/safetensors.h \

@@ -6,6 +6,7 @@
 #include "nn/backend.h"
 #include "nn/graph.h"
 #include "nn/parts.h"
+#include "nn/resident.h"
 
 /* How a node's backward leaves its part of an input's gradient. */
 typedef enum hpct_diff_mode {
@@ -83,20 +84,24 @@ struct hpct_run {
 
     const float *given; /* of the next forward: the caller's or own_input; NULL before it is set */
     const int32_t *given_labels;
-    bool keeps_input; /* what is given does not change; */
-    int kept;         /* so many samples of it are on the device */
-    float *own_input; /* made when asked for, with own_labels; the host's */
+    const hpct_pictures *resident; /* in the device's memory, instead; and which of them: */
+    const hpct_drawn *given_drawn; /* the host's */
+    bool keeps_input;              /* what is given does not change; */
+    int kept;                      /* so many samples of it are on the device */
+    float *own_input;              /* made when asked for, with own_labels; the host's */
     int32_t *own_labels;
     float *own_targets; /* the host's; NULL: the labels say it */
     /* Where operations and loss read them: the same, or, of a device, copies in its memory. */
     float *input;
     int32_t *labels;
     float *targets;
+    hpct_drawn *drawn;     /* a device's copy of given_drawn */
     hpct_batch_sums *sums; /* of the last loss; host_sums or the device's */
     hpct_batch_sums host_sums;
     char *transit; /* of the device: input, labels, targets, sums, and what is converted there */
     float *staged; /* in it: input or output in fp32, where activations are not */
     float *host_output; /* of a device's host: the outputs, when they are asked for */
+    char *landing;      /* [2][HPCT_FETCH_BYTES], the host's: what is fetched */
     char *block;        /* activations, their gradients, workspaces: as planned */
     size_t block_bytes;
     size_t *value_offsets, *diff_offsets; /* [tensors] where in it these lie, where they do */

@@ -148,7 +148,7 @@ hpct_status hpct_model_forward(hpct_model *model, int n, bool training)
     hpct_run *run = model->run;
     if (training && !run->training)
         return hpct_fail(HPCT_ERR_USAGE, "model %s was built for inference only", model->name);
-    if (run->given == NULL)
+    if (run->given == NULL && run->resident == NULL)
         return hpct_fail(HPCT_ERR_USAGE, "model %s was given no input", model->name);
     run->stage = HPCT_STAGE_NONE;
     run->stage_training = training;

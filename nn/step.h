@@ -185,6 +185,23 @@ size_t hpct_model_synced_floats(const hpct_model *model);
 hpct_status hpct_model_loss(hpct_model *model, int n, float scale, hpct_batch_sums *sums);
 hpct_status hpct_model_sums(const hpct_model *model, hpct_batch_sums *sums);
 
+/* Of a model on a device (await_input of any), without waiting for it: its results are looked at
+ * while it goes on with the next step.
+ * put_sums   loss, correct and in_top_k of the last loss as floats, to[3] of an arena;
+ * send       `host`[count] to an arena; from hpct_model_take_host, and as it is until some result
+ *            of what was called later has been taken;
+ * fetch      `bytes` (at most HPCT_FETCH_BYTES) of an arena, or fetch_sums those of the last loss,
+ *            come to the host; `which` is 0 or 1, for two that are under way;
+ * fetched    waits for the last fetch of that number, and has them;
+ * await_input  waits until the host's memory that the last forward read may be written. */
+#define HPCT_FETCH_BYTES 64
+hpct_status hpct_model_put_sums(const hpct_model *model, float *to);
+hpct_status hpct_model_send(const hpct_model *model, float *arena, const float *host, size_t count);
+hpct_status hpct_model_fetch(const hpct_model *model, int which, const float *arena, size_t bytes);
+hpct_status hpct_model_fetch_sums(const hpct_model *model, int which);
+hpct_status hpct_model_fetched(const hpct_model *model, int which, void *to, size_t bytes);
+hpct_status hpct_model_await_input(const hpct_model *model);
+
 /* Backward tells it how far the gradients are from now on; NULL or no call: nobody. Kept by the
  * model, through builds. */
 void hpct_model_set_watcher(hpct_model *model, const hpct_watcher *watcher);

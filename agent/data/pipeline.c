@@ -34,7 +34,7 @@ typedef struct hands {
 
 struct hpct_pipeline {
     hpct_pipeline_options options;
-    bool plain;
+    bool plain; /* no threads: nothing to prepare */
     hpct_preparation preparation;
     buffer buffers[NUM_BUFFERS]; /* batch t is in t % NUM_BUFFERS */
     float *own_pixels;
@@ -162,6 +162,22 @@ static hpct_status next_plain(hpct_pipeline *p, hpct_input *out)
     return HPCT_OK;
 }
 
+static hpct_status next_drawn(hpct_pipeline *p, hpct_input *out)
+{
+    hpct_batch batch = p->options.batch(p->options.from, p->delivered++);
+    for (int i = 0; i < batch.count; i++) {
+        hpct_preparation how = {0};
+        if (p->options.training)
+            draw(p, batch.position + i, batch.indices[i], &how);
+        p->options.drawn[i] = (hpct_drawn){.index = batch.indices[i],
+                                           .move_y = (int16_t) how.move_y,
+                                           .move_x = (int16_t) how.move_x,
+                                           .flip = how.flip};
+    }
+    *out = (hpct_input){.count = batch.count, .global_count = batch.global_count};
+    return HPCT_OK;
+}
+
 static hpct_status next_prepared(hpct_pipeline *p, hpct_input *out)
 {
     buffer *b = &p->buffers[p->delivered % NUM_BUFFERS], *piece;
@@ -185,7 +201,9 @@ hpct_status hpct_pipeline_next(hpct_pipeline *pipeline, hpct_input *out)
     double began = hpct_process_clock();
     int ahead = pipeline->options.on_demand ? 1 : NUM_BUFFERS;
     hpct_status status;
-    if (pipeline->plain) {
+    if (pipeline->options.drawn != NULL) {
+        status = next_drawn(pipeline, out);
+    } else if (pipeline->plain) {
         status = next_plain(pipeline, out);
     } else {
         /* the buffer that the model has read is free again */
@@ -239,6 +257,8 @@ static hpct_status allocate(hpct_pipeline *p)
     const hpct_pipeline_options *o = &p->options;
     size_t largest = (size_t) o->largest + 1, buffers = p->plain ? 1 : NUM_BUFFERS;
     size_t bytes = pixel_bytes(o->dataset, largest);
+    if (o->drawn != NULL)
+        return HPCT_OK;
     if (p->plain && o->pixels != NULL) {
         p->buffers[0] = (buffer){.pixels = o->pixels, .labels = o->labels};
         return HPCT_OK;
@@ -302,7 +322,7 @@ hpct_status hpct_pipeline_open(hpct_pipeline **out, const hpct_pipeline_options 
     if (p == NULL)
         return hpct_fail_memory(sizeof *p);
     p->options = *options;
-    p->plain = hpct_dataset_is_plain(dataset, options->training);
+    p->plain = hpct_dataset_is_plain(dataset, options->training) || options->drawn != NULL;
     p->preparation.height = dataset->shape.size[0];
     p->preparation.width = dataset->shape.rank > 1 ? dataset->shape.size[1] : 1;
     hpct_dataset_scale(dataset, &p->preparation.factor, &p->preparation.offset);

@@ -1,12 +1,13 @@
 /* agent/data/pipeline.h - the batches of a run, in order, ready for the model: decoded, resized,
  * scaled and augmented by threads that work ahead of the step. What is a plain gather of bytes in
  * memory is done by the caller's own thread, which costs less than telling another.
- * Knows data sets and samplers; nothing of models or ranks. */
+ * Knows data sets and samplers; nothing of models or ranks, but for the form of what is drawn. */
 #ifndef HPCT_DATA_PIPELINE_H
 #define HPCT_DATA_PIPELINE_H
 
 #include "agent/data/dataset.h"
 #include "agent/data/sampler.h"
+#include "nn/drawn.h"
 
 typedef struct hpct_pipeline hpct_pipeline;
 
@@ -29,14 +30,16 @@ typedef struct hpct_pipeline_options {
     void *from;
     bool on_demand; /* `batch` is called only for what is asked for next: nothing is done ahead */
     hpct_pipeline_memory memory;
-    float *pixels;   /* where a plain gather goes: [largest][sample] … */
-    int32_t *labels; /* … and [largest]; both NULL: memory of its own, as with all others */
+    float *pixels;     /* where a plain gather goes: [largest][sample] … */
+    int32_t *labels;   /* … and [largest]; both NULL: memory of its own, as with all others */
+    hpct_drawn *drawn; /* [largest], the caller's. Not NULL: somebody else makes the pictures, and
+                          batches are the numbers of samples with what was drawn for them */
 } hpct_pipeline_options;
 
 /* A batch that is ready; valid until the next one is asked for. */
 typedef struct hpct_input {
-    float *pixels;   /* [count][sample], 64-byte aligned */
-    int32_t *labels; /* [count] */
+    float *pixels;   /* [count][sample], 64-byte aligned; NULL with the options' drawn */
+    int32_t *labels; /* [count]; likewise */
     int count, global_count;
 } hpct_input;
 

@@ -10,15 +10,27 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Sums that have been asked of the device. */
+typedef struct waiting {
+    bool asked;
+    bool none; /* this rank, alone, had no samples */
+    int64_t samples;
+} waiting;
+
 typedef struct mirrored {
     hpct_strategy base;
     hpct_comm *comm;
     hpct_model *model;
     float *gradients; /* [count + HPCT_ARENA_TAIL] */
     size_t count;
-    int samples;  /* of this rank in the step */
-    bool due;     /* the step ends with an update */
-    bool at_once; /* buckets go while backward computes: gradients are not accumulated after it */
+    int samples;    /* of this rank in the step */
+    bool due;       /* the step ends with an update */
+    bool at_once;   /* buckets go while backward computes: gradients are not accumulated after it */
+    bool on_device; /* sums are sent and fetched without waiting for it, */
+    bool late;      /* and those of a step are looked at after the next */
+    float *flags;   /* [2][HPCT_SUMS_FLOATS], as they are sent; NULL: alone */
+    waiting fetched[2];          /* by turns */
+    int turn;                    /* of this step */
     hpct_buckets *buckets;       /* NULL: alone */
     hpct_compressor *compressor; /* NULL: gradients go as they are */
 } mirrored;
@@ -48,6 +60,7 @@ static void mirrored_close(hpct_strategy *strategy)
         return;
     hpct_model_set_replicas(m->model, NULL);
     hpct_model_set_watcher(m->model, NULL);
+    hpct_model_return_host(m->model, m->flags);
     hpct_buckets_close(m->buckets);
     hpct_compressor_close(m->compressor);
     free(m);
@@ -102,7 +115,15 @@ static hpct_status mirrored_open(hpct_strategy **out, const hpct_strategy_plan *
     if (status != HPCT_OK)
         goto fail;
     m->gradients = hpct_model_gradients(m->model, &m->count);
-    if (m->comm->size > 1) {
+    m->on_device = hpct_model_on_device(m->model);
+    m->late = plan->late_sums;
+    if (m->comm->size > 1 && m->on_device) {
+        size_t bytes = 2 * HPCT_SUMS_FLOATS * sizeof *m->flags;
+        m->flags = hpct_model_take_host(m->model, bytes);
+        status = m->flags == NULL ? hpct_fail_memory(bytes) : HPCT_OK;
+    }
+    status = hpct_context_agree(plan->context, status);
+    if (status == HPCT_OK && m->comm->size > 1) {
         hpct_model_set_replicas(m->model,
                                 &(hpct_replicas){.sum = sum_over_ranks, .argument = m->comm});
         status = open_buckets(m, plan);
@@ -166,6 +187,38 @@ static hpct_status take_sums(const mirrored *m, hpct_step_sums *sums)
     return status;
 }
 
+/* The tail of the arena: what the host knows is sent, what the device knows is put there by it. */
+static hpct_status send_tail(mirrored *m, hpct_step_sums *sums)
+{
+    float *tail = m->gradients + m->count, *flags = m->flags + m->turn * HPCT_SUMS_FLOATS;
+    hpct_step_sums own = *sums;
+    own.loss = own.correct = own.in_top_k = 0;
+    hpct_sums_pack(&own, flags);
+    hpct_status status = hpct_model_send(m->model, tail, flags, HPCT_SUMS_FLOATS);
+    if (status == HPCT_OK && m->samples > 0)
+        status = hpct_model_put_sums(m->model, tail);
+    sums->failed = 0; /* all ranks make the update, and learn of it then */
+    return status;
+}
+
+static hpct_status write_tail(const mirrored *m, hpct_step_sums *sums)
+{
+    float tail[HPCT_SUMS_FLOATS];
+    hpct_status status = take_sums(m, sums);
+    hpct_sums_pack(sums, tail);
+    return status == HPCT_OK
+               ? hpct_model_write(m->model, m->gradients + m->count, tail, HPCT_SUMS_FLOATS)
+               : status;
+}
+
+static hpct_status read_tail(const mirrored *m, hpct_step_sums *sums)
+{
+    float tail[HPCT_SUMS_FLOATS];
+    hpct_status status = hpct_model_read(m->model, tail, m->gradients + m->count, HPCT_SUMS_FLOATS);
+    hpct_sums_unpack(sums, tail);
+    return status;
+}
+
 /* Gradients that wait for others of their accumulation stay here; only the sums travel. */
 static hpct_status mirrored_reduce(hpct_strategy *strategy, hpct_step_sums *sums)
 {
@@ -173,12 +226,7 @@ static hpct_status mirrored_reduce(hpct_strategy *strategy, hpct_step_sums *sums
     hpct_status status = hpct_model_accumulate(m->model, &m->due);
     if (status != HPCT_OK || m->comm->size == 1)
         return status;
-    float tail[HPCT_SUMS_FLOATS];
-    status = take_sums(m, sums);
-    if (status != HPCT_OK)
-        return status;
-    hpct_sums_pack(sums, tail);
-    status = hpct_model_write(m->model, m->gradients + m->count, tail, HPCT_SUMS_FLOATS);
+    status = m->on_device ? send_tail(m, sums) : write_tail(m, sums);
     if (status != HPCT_OK)
         return status;
     if (!m->due)
@@ -187,10 +235,7 @@ static hpct_status mirrored_reduce(hpct_strategy *strategy, hpct_step_sums *sums
         status = hpct_compressor_reduce(m->compressor, m->gradients, HPCT_SUMS_FLOATS);
     else
         status = hpct_buckets_finish(m->buckets);
-    if (status == HPCT_OK)
-        status = hpct_model_read(m->model, tail, m->gradients + m->count, HPCT_SUMS_FLOATS);
-    hpct_sums_unpack(sums, tail);
-    return status;
+    return status == HPCT_OK && !m->on_device ? read_tail(m, sums) : status;
 }
 
 static hpct_status mirrored_apply(hpct_strategy *strategy)
@@ -199,11 +244,67 @@ static hpct_status mirrored_apply(hpct_strategy *strategy)
     return m->due ? hpct_model_update(m->model) : HPCT_OK;
 }
 
-/* Alone, the sums are waited for when everything has been asked of the device. */
+static hpct_status ask(mirrored *m, int64_t samples)
+{
+    waiting *w = &m->fetched[m->turn];
+    bool alone = m->comm->size == 1;
+    *w = (waiting){.asked = true, .none = alone && m->samples == 0, .samples = samples};
+    if (w->none)
+        return HPCT_OK;
+    return alone ? hpct_model_fetch_sums(m->model, m->turn)
+                 : hpct_model_fetch(m->model, m->turn, m->gradients + m->count,
+                                    HPCT_SUMS_FLOATS * sizeof(float));
+}
+
+/* Waits for them, and adds them. */
+static hpct_status take_fetched(mirrored *m, int turn, hpct_step_sums *sums)
+{
+    waiting *w = &m->fetched[turn];
+    hpct_step_sums there = {0};
+    float tail[HPCT_SUMS_FLOATS];
+    hpct_batch_sums own = {0};
+    hpct_status status = HPCT_OK;
+    if (!w->asked)
+        return HPCT_OK;
+    w->asked = false;
+    if (m->comm->size > 1) {
+        status = hpct_model_fetched(m->model, turn, tail, sizeof tail);
+        hpct_sums_unpack(&there, tail);
+    } else {
+        status = w->none ? HPCT_OK : hpct_model_fetched(m->model, turn, &own, sizeof own);
+        there = (hpct_step_sums){
+            .loss = own.loss, .correct = (double) own.correct, .in_top_k = (double) own.in_top_k};
+    }
+    if (status != HPCT_OK)
+        return status;
+    sums->loss += there.loss;
+    sums->correct += there.correct;
+    sums->in_top_k += there.in_top_k;
+    sums->interrupted += there.interrupted;
+    sums->terminated += there.terminated;
+    sums->failed += there.failed;
+    sums->samples += w->samples;
+    return HPCT_OK;
+}
+
+/* On a device, when everything has been asked of it: those of this step, or, while it is busy with
+ * that, those of the one before. */
 static hpct_status mirrored_finish(hpct_strategy *strategy, hpct_step_sums *sums)
 {
-    const mirrored *m = (const mirrored *) strategy;
-    return m->comm->size == 1 ? take_sums(m, sums) : HPCT_OK;
+    mirrored *m = (mirrored *) strategy;
+    if (!m->on_device)
+        return m->comm->size == 1 ? take_sums(m, sums) : HPCT_OK;
+    hpct_status status = ask(m, sums->samples);
+    int now = m->turn;
+    bool alone = m->comm->size == 1, wait = !m->late || sums->last;
+    *sums = (hpct_step_sums){.last = sums->last,
+                             .interrupted = alone ? sums->interrupted : 0,
+                             .terminated = alone ? sums->terminated : 0,
+                             .failed = alone ? sums->failed : 0};
+    m->turn = 1 - now;
+    if (status == HPCT_OK)
+        status = take_fetched(m, 1 - now, sums);
+    return status == HPCT_OK && wait ? take_fetched(m, now, sums) : status;
 }
 
 static hpct_status mirrored_gather(hpct_strategy *strategy)

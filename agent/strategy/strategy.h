@@ -26,8 +26,9 @@ typedef struct hpct_strategy_plan {
     const int *evaluation_sizes; /* every count that `model` is evaluated with */
     int num_evaluation_sizes;
     const hpct_strategy_options *options;
-    bool keep_gradients;     /* somebody reads them: no update inside backward */
-    bool dense_targets;      /* as in hpct_build_options */
+    bool keep_gradients; /* somebody reads them: no update inside backward */
+    bool dense_targets;  /* as in hpct_build_options */
+    bool late_sums;      /* loss and metrics may come with a later step (hpct_step_sums.samples) */
     hpct_timeline *timeline; /* gets the parts of each step; may be NULL */
 } hpct_strategy_plan;
 

@@ -250,6 +250,26 @@ hpct_status hpct_cuda_from_host(void *device, const void *host, size_t bytes)
     return status == HPCT_OK ? wait() : status;
 }
 
+static hpct_status fetch(void *host, const void *memory, size_t bytes)
+{
+    return HPCT_CUDA(cudaMemcpyAsync(host, memory, bytes, cudaMemcpyDeviceToHost, hpct_gpu.stream));
+}
+
+static cudaEvent_t marks[HPCT_MARKS]; /* NULL: never set */
+
+static hpct_status set_mark(hpct_mark mark)
+{
+    hpct_status status = HPCT_OK;
+    if (marks[mark] == NULL)
+        status = HPCT_CUDA(cudaEventCreateWithFlags(&marks[mark], cudaEventDisableTiming));
+    return status == HPCT_OK ? HPCT_CUDA(cudaEventRecord(marks[mark], hpct_gpu.stream)) : status;
+}
+
+static hpct_status await(hpct_mark mark)
+{
+    return marks[mark] != NULL ? HPCT_CUDA(cudaEventSynchronize(marks[mark])) : HPCT_OK;
+}
+
 static hpct_status zero(void *memory, size_t bytes)
 {
     return bytes == 0 ? HPCT_OK : HPCT_CUDA(cudaMemsetAsync(memory, 0, bytes, hpct_gpu.stream));
@@ -341,10 +361,15 @@ static const hpct_device device = {
     .to_host = hpct_cuda_to_host,
     .from_host = hpct_cuda_from_host,
     .send = send,
+    .fetch = fetch,
     .zero = zero,
     .wait = wait,
+    .mark = set_mark,
+    .await = await,
+    .put_sums = hpct_cuda_put_sums,
     .to_values = hpct_cuda_to_values,
     .from_values = hpct_cuda_from_values,
+    .gather = hpct_cuda_gather,
     .record = hpct_cuda_record,
     .end_record = hpct_cuda_end_record,
     .replay = hpct_cuda_replay,

@@ -81,6 +81,9 @@ hpct_status hpct_cuda_make_dropout(hpct_op **out, const hpct_op_spec *spec,
 hpct_status hpct_cuda_make_picture(hpct_op **out, const hpct_op_spec *spec,
                                    const hpct_op_build *build);
 
+hpct_status hpct_cuda_put_sums(const hpct_batch_sums *sums, float *to);
+hpct_status hpct_cuda_gather(const hpct_gather_call *call);
+
 /* Recorded parts of a step, as hpct_device has them. */
 hpct_status hpct_cuda_record(void);
 hpct_status hpct_cuda_end_record(void **recording);

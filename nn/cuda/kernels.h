@@ -8,6 +8,7 @@
 #ifndef HPCT_NN_CUDA_KERNELS_H
 #define HPCT_NN_CUDA_KERNELS_H
 
+#include "nn/drawn.h"
 #include "nn/loss_scaling.h"
 
 #include <cuda_runtime_api.h>
@@ -203,6 +204,20 @@ cudaError_t hpct_launch_flip(hpct_queue queue, hpct_number type, hpct_drawing dr
                              int w, int channels, bool horizontal, bool vertical, const void *src,
                              bool add, void *dst);
 
+/* ---- pictures of a data set (gather_kernels.cu) ---- */
+
+/* hpct_pictures, of the device. */
+typedef struct hpct_gather {
+    const uint8_t *pixels;
+    const int32_t *labels;
+    int in_h, in_w, out_h, out_w, channels;
+    float factor, offset;
+} hpct_gather;
+
+/* dst[n][out_h][out_w][channels] of the type, to[n]: the labels. */
+cudaError_t hpct_launch_gather(hpct_queue queue, hpct_number type, const hpct_gather *gather, int n,
+                               const hpct_drawn *drawn, void *dst, int32_t *to);
+
 /* ---- loss (loss_kernels.cu) ---- */
 
 typedef enum hpct_loss_kind { /* nn/backend.h's forms */
@@ -233,6 +248,9 @@ typedef struct hpct_loss_args {
  * its blocks lie in a place of its own. */
 cudaError_t hpct_launch_loss(hpct_queue queue, hpct_number type, hpct_loss_args args,
                              const void *src, void *diff_src);
+
+/* to[3]: loss, correct, in_top_k. */
+cudaError_t hpct_launch_put_sums(hpct_queue queue, const hpct_loss_sums *sums, float *to);
 
 /* ---- optimizers (update_kernels.cu) ---- */
 

@@ -13,6 +13,7 @@ cuda_sources = \
 	nn/cuda/dnn_graph.h \
 	nn/cuda/dnn_parts.h \
 	nn/cuda/dnn_plan.c \
+	nn/cuda/gather.c \
 	nn/cuda/import.c \
 	nn/cuda/import.h \
 	nn/cuda/join.c \
@@ -38,6 +39,7 @@ cuda_kernels = \
 	nn/cuda/bias.cu \
 	nn/cuda/direct.cu \
 	nn/cuda/elements_kernels.cu \
+	nn/cuda/gather_kernels.cu \
 	nn/cuda/join_kernels.cu \
 	nn/cuda/loss_kernels.cu \
 	nn/cuda/moment_kernels.cu \

@@ -35,3 +35,10 @@ hpct_status hpct_cuda_loss(const hpct_loss_call *call)
                                             call->src, call->diff_src),
                            "loss");
 }
+
+hpct_status hpct_cuda_put_sums(const hpct_batch_sums *sums, float *to)
+{
+    return hpct_cuda_check(
+        hpct_launch_put_sums(hpct_cuda_queue(), (const hpct_loss_sums *) (const void *) sums, to),
+        "sums");
+}

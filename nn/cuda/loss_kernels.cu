@@ -279,3 +279,18 @@ cudaError_t hpct_launch_loss(hpct_queue queue, hpct_number type, hpct_loss_args 
                     (T *) diff_src);
     });
 }
+
+__global__ void put_sums(const hpct_loss_sums *sums, float *to)
+{
+    if (threadIdx.x != 0)
+        return;
+    to[0] = (float) sums->loss;
+    to[1] = (float) sums->correct;
+    to[2] = (float) sums->in_top_k;
+}
+
+cudaError_t hpct_launch_put_sums(hpct_queue queue, const hpct_loss_sums *sums, float *to)
+{
+    HPCT_LAUNCH(put_sums, 1, WARP, queue, sums, to);
+    return cudaGetLastError();
+}

@@ -93,6 +93,64 @@ done
 loss_of() { sed -n 's/^ *"loss": \([0-9.]*\).*/\1/p' "$own/bench.$1.json"; }
 ok "$(awk -v a="$(loss_of cpu)" -v b="$(loss_of cuda)" 'BEGIN { d = a - b; print !(a > 0 && d < 1e-4 && d > -1e-4) }')" \
     "with the same losses, from pictures that were sent once ($(loss_of cpu), $(loss_of cuda))"
+# ---- pictures that lie on the device, sums that are looked at later ----
+
+number() { sed -n "s/^ *\"$2\": \([0-9.e-]*\).*/\1/p" "$own/$1.json"; }
+near() { awk -v a="$1" -v b="$2" 'BEGIN { d = a - b; print !(a > 0 && d < 2e-4 && d > -2e-4) }'; }
+# Of 40 pictures of 20x24, resized, mirrored and moved: 10 steps of 4 in two epochs.
+python3 - "$own" <<'END'
+import gzip, os, random, struct, sys
+random.seed(4)
+folder = sys.argv[1] + "/small"
+os.mkdir(folder)
+for part, count in (("train", 40), ("t10k", 12)):
+    pixels = bytes(random.randrange(256) for _ in range(count * 20 * 24))
+    labels = bytes(random.randrange(10) for _ in range(count))
+    open(f"{folder}/{part}-images-idx3-ubyte", "wb").write(struct.pack(">4I", 0x803, count, 20, 24) + pixels)
+    open(f"{folder}/{part}-labels-idx1-ubyte", "wb").write(struct.pack(">2I", 0x801, count) + labels)
+END
+# fit_small NAME OPTION…: on one rank, or by `ranks`
+ranks=()
+fit_small() {
+    rm -f "$own/account"
+    capture "${ranks[@]}" "$train" fit --model mnist-convnet --resize 28x28 --data "$own/small" --validation-data "$own/small" \
+        --augment flip,crop:3 --global-batch-size 4 --epochs 2 --seed 3 --verbose 0 --summary-json "$own/$1.json" "${@:2}"
+    is "$status" 0 "$1" || diag "$err"
+}
+fit_small on-cpu --device cpu
+export HPC_TRAIN_TEST_ACCOUNT=$own/account
+same_as_cpu() { # NAME
+    for value in loss accuracy val_loss val_accuracy; do
+        ok "$(near "$(number on-cpu $value)" "$(number "$1" $value)")" "$1: $value is the CPU's ($(number on-cpu $value), $(number "$1" $value))"
+    done
+}
+fit_small on-device --device cuda
+same_as_cpu on-device
+read -r sent waits < <(sed 's/ bytes sent, / /; s/ waits$//' "$own/account")
+# 20 steps and 6 batches of evaluation; 12 bytes a picture
+is "$sent" $((12 * (2 * 40 + 2 * 12))) "a step sends numbers of pictures, not pictures"
+ok "$((waits >= 20))" "and does not wait for the device ($waits waits, building and evaluating)"
+fit_small logged --device cuda --log-dir "$own/log"
+same_as_cpu logged
+is "$(wc -l <"$own/log/metrics.jsonl")" 20 "a log has each step's"
+if command -v mpirun >/dev/null; then
+    ranks=(mpirun --allow-run-as-root --oversubscribe --bind-to none -n 3)
+    fit_small three-ranks --device cuda
+    same_as_cpu three-ranks
+    like "$err" "sums go through the hosts' memory and MPI, not by NCCL: rank 0: there is no NCCL behind the wall" "without NCCL by MPI"
+    fit_small three-ranks-logged --device cuda --log-dir "$own/log3"
+    same_as_cpu three-ranks-logged
+    ok "$(python3 - "$own" <<'END'
+import json, sys
+one, three = ([json.loads(line) for line in open(f"{sys.argv[1]}/{d}/metrics.jsonl")] for d in ("log", "log3"))
+print(int(not (len(one) == len(three) == 20 and all(abs(a["loss"] - b["loss"]) < 2e-4 for a, b in zip(one, three)))))
+END
+)" "step by step"
+else
+    skip "mpirun" "there is none"
+fi
+unset HPC_TRAIN_TEST_ACCOUNT
+
 for strategy in central-storage mirrored pipeline hybrid local-sgd parameter-server; do
     capture "$train" bench --model mnist-convnet --batch-size 2 --steps 1 --device cuda --strategy $strategy --allow-lossy
     is "$status" 78 "strategy $strategy"

@@ -5,101 +5,31 @@
 
 #include "base/status.h"
 #include "nn/ref/ref.h"
+#include "tests/apart/wall.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-
-#define ROOM ((size_t) 8 << 30) /* of addresses: memory is what is touched */
-#define PAGE ((size_t) 4096)
-
-static char *room;
-static size_t used; /* bytes given out since there was nothing */
-static int live;    /* pieces given out */
-
-static void reach(void)
-{
-    if (mprotect(room, used, PROT_READ | PROT_WRITE) != 0)
-        abort();
-}
-
-static hpct_status leave(hpct_status status)
-{
-    if (mprotect(room, used, PROT_NONE) != 0)
-        abort();
-    return status;
-}
 
 /* ---- memory ---- */
 
-static hpct_status open_room(void)
+static hpct_status memory_left(size_t *left, size_t *all)
 {
-    if (room != NULL)
-        return HPCT_OK;
-    void *memory = mmap(NULL, ROOM, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED)
-        return hpct_fail_memory(ROOM);
-    room = memory;
+    *left = wall_left(all);
     return HPCT_OK;
 }
 
-static void *allocate(size_t bytes)
+static hpct_status zero(void *memory, size_t bytes)
 {
-    size_t pages = (bytes / PAGE + 1) * PAGE;
-    if (pages > ROOM - used)
-        return NULL;
-    void *memory = room + used;
-    used += pages;
-    live++;
-    return memory;
-}
-
-static void release(void *memory)
-{
-    if (memory == NULL || --live > 0)
-        return;
-    if (madvise(room, used, MADV_DONTNEED) != 0)
-        abort();
-    used = 0;
+    wall_open();
+    memset(memory, 0, bytes);
+    return wall_close(HPCT_OK);
 }
 
 static void *allocate_host(size_t bytes)
 {
     return calloc(1, bytes + 1);
-}
-
-static hpct_status memory_left(size_t *left, size_t *all)
-{
-    *left = ROOM - used;
-    *all = ROOM;
-    return HPCT_OK;
-}
-
-static hpct_status to_host(void *host, const void *memory, size_t bytes)
-{
-    reach();
-    memcpy(host, memory, bytes);
-    return leave(HPCT_OK);
-}
-
-static hpct_status from_host(void *memory, const void *host, size_t bytes)
-{
-    reach();
-    memcpy(memory, host, bytes);
-    return leave(HPCT_OK);
-}
-
-static hpct_status zero(void *memory, size_t bytes)
-{
-    reach();
-    memset(memory, 0, bytes);
-    return leave(HPCT_OK);
-}
-
-static hpct_status wait(void)
-{
-    return HPCT_OK;
 }
 
 static bool describe(int number, char *text, size_t size)
@@ -208,28 +138,28 @@ static hpct_status forward(hpct_op *op, const hpct_op_call *call)
 {
     if (is_noted(&(noted){.kind = FORWARD, .op = op, .call = *call}))
         return HPCT_OK;
-    reach();
-    return leave(inner_of(op)->class->forward(inner_of(op), call));
+    wall_open();
+    return wall_close(inner_of(op)->class->forward(inner_of(op), call));
 }
 
 static hpct_status backward(hpct_op *op, const hpct_op_call *call)
 {
     if (is_noted(&(noted){.kind = BACKWARD, .op = op, .call = *call}))
         return HPCT_OK;
-    reach();
-    return leave(inner_of(op)->class->backward(inner_of(op), call));
+    wall_open();
+    return wall_close(inner_of(op)->class->backward(inner_of(op), call));
 }
 
 static hpct_status import_param(hpct_op *op, int which, const float *keras, float *arena)
 {
-    reach();
-    return leave(inner_of(op)->class->import_param(inner_of(op), which, keras, arena));
+    wall_open();
+    return wall_close(inner_of(op)->class->import_param(inner_of(op), which, keras, arena));
 }
 
 static hpct_status export_param(hpct_op *op, int which, const float *arena, float *keras)
 {
-    reach();
-    return leave(inner_of(op)->class->export_param(inner_of(op), which, arena, keras));
+    wall_open();
+    return wall_close(inner_of(op)->class->export_param(inner_of(op), which, arena, keras));
 }
 
 static void destroy(hpct_op *op)
@@ -263,16 +193,16 @@ static hpct_status loss(const hpct_loss_call *call)
 {
     if (is_noted(&(noted){.kind = LOSS, .loss = *call}))
         return HPCT_OK;
-    reach();
-    return leave(hpct_ref_loss(call));
+    wall_open();
+    return wall_close(hpct_ref_loss(call));
 }
 
 static hpct_status update(const hpct_update_call *call)
 {
     if (is_noted(&(noted){.kind = UPDATE, .update = *call}))
         return HPCT_OK;
-    reach();
-    return leave(hpct_ref_update(call));
+    wall_open();
+    return wall_close(hpct_ref_update(call));
 }
 
 static hpct_status accumulate(size_t count, const float *src, float *dst, bool first)
@@ -280,18 +210,18 @@ static hpct_status accumulate(size_t count, const float *src, float *dst, bool f
     if (is_noted(
             &(noted){.kind = ACCUMULATE, .count = count, .src = src, .dst = dst, .first = first}))
         return HPCT_OK;
-    reach();
-    return leave(hpct_ref_accumulate(count, src, dst, first));
+    wall_open();
+    return wall_close(hpct_ref_accumulate(count, src, dst, first));
 }
 
 static hpct_status scale(size_t count, float factor, float *dst)
 {
     if (is_noted(&(noted){.kind = SCALE, .count = count, .dst = dst, .factor = factor}))
         return HPCT_OK;
-    reach();
+    wall_open();
     for (size_t i = 0; i < count; i++)
         dst[i] *= factor;
-    return leave(HPCT_OK);
+    return wall_close(HPCT_OK);
 }
 
 /* Seeds, steps and rates as they are now. */
@@ -330,6 +260,60 @@ static hpct_status replay(void *memory)
     return status;
 }
 
+/* ---- what is neither recorded nor an operation ---- */
+
+static hpct_status put_sums(const hpct_batch_sums *sums, float *to)
+{
+    wall_open();
+    to[0] = (float) sums->loss;
+    to[1] = (float) sums->correct;
+    to[2] = (float) sums->in_top_k;
+    return wall_close(HPCT_OK);
+}
+
+/* Byte (y, x) of a picture; cells outside are its edge's. */
+static double byte_at(const hpct_pictures *p, const uint8_t *picture, int y, int x, int channel)
+{
+    y = y < 0 ? 0 : y < p->height ? y : p->height - 1;
+    x = x < 0 ? 0 : x < p->width ? x : p->width - 1;
+    return picture[(y * p->width + x) * p->channels + channel];
+}
+
+/* Bilinear, with half-pixel centres. */
+static double look(const hpct_pictures *p, const uint8_t *picture, int y, int x, int channel)
+{
+    double v = (y + 0.5) * p->height / p->to_height - 0.5,
+           h = (x + 0.5) * p->width / p->to_width - 0.5;
+    int top = (int) floor(v), left = (int) floor(h);
+    double down = v - top, right = h - left;
+    double above = byte_at(p, picture, top, left, channel) * (1 - right) +
+                   byte_at(p, picture, top, left + 1, channel) * right;
+    double below = byte_at(p, picture, top + 1, left, channel) * (1 - right) +
+                   byte_at(p, picture, top + 1, left + 1, channel) * right;
+    return (above * (1 - down) + below * down) * (double) p->factor + (double) p->offset;
+}
+
+static hpct_status gather(const hpct_gather_call *call)
+{
+    const hpct_pictures *p = call->pictures;
+    float *to = call->dst;
+    wall_open();
+    for (int s = 0; s < call->n; s++) {
+        const hpct_drawn *d = &call->drawn[s];
+        const uint8_t *picture =
+            p->pixels + (size_t) d->index * (size_t) (p->height * p->width * p->channels);
+        call->labels[s] = p->labels[d->index];
+        for (int i = 0; i < p->to_height * p->to_width * p->channels; i++) {
+            int cell = i / p->channels, y = cell / p->to_width + d->move_y,
+                x = cell % p->to_width + d->move_x;
+            bool inside = y >= 0 && y < p->to_height && x >= 0 && x < p->to_width;
+            int column = d->flip != 0 ? p->to_width - 1 - x : x;
+            *to++ = inside ? (float) look(p, picture, y, column, i % p->channels) : p->offset;
+        }
+    }
+    return wall_close(HPCT_OK);
+}
+
 static hpct_status check_precision(hpct_precision precision)
 {
     (void) precision;
@@ -337,17 +321,22 @@ static hpct_status check_precision(hpct_precision precision)
 }
 
 static const hpct_device device = {
-    .open = open_room,
+    .open = wall_make,
     .describe = describe,
     .versions = versions,
     .memory = memory_left,
     .allocate_host = allocate_host,
-    .release_host = free,
-    .to_host = to_host,
-    .from_host = from_host,
-    .send = from_host,
+    .release_host = wall_free_host,
+    .to_host = wall_to_host,
+    .from_host = wall_from_host,
+    .send = wall_send,
+    .fetch = wall_fetch,
     .zero = zero,
-    .wait = wait,
+    .wait = wall_wait,
+    .mark = wall_mark,
+    .await = wall_await,
+    .put_sums = put_sums,
+    .gather = gather,
     .record = start_recording,
     .end_record = end_recording,
     .replay = replay,
@@ -359,8 +348,8 @@ static const hpct_device device = {
 const hpct_backend hpct_backend_cuda = {
     .name = "cuda",
     .device = &device,
-    .allocate = allocate,
-    .release = release,
+    .allocate = wall_allocate,
+    .release = wall_release,
     .check_precision = check_precision,
     .make_op = make_op,
     .loss = loss,

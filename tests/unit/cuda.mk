@@ -2,16 +2,20 @@
 # and compiler are.
 if HAVE_CUDA
 if HAVE_CMOCKA
-unit_tests += tests/unit/test_cuda_loss tests/unit/test_cuda_moment tests/unit/test_cuda_ops
+unit_tests += tests/unit/test_cuda_gather tests/unit/test_cuda_loss tests/unit/test_cuda_moment tests/unit/test_cuda_ops
 endif
 endif
 cuda_on_host_objects = tests/unit/cuda_on_host.$(OBJEXT) tests/unit/cuda_kernels_on_host.$(OBJEXT)
 cuda_on_host_sources = tests/unit/cuda_backend.c tests/unit/cuda_backend.h \
-	nn/cuda/activation.c nn/cuda/batch_norm.c nn/cuda/join.c nn/cuda/loss.c nn/cuda/ops.c nn/cuda/pool.c \
+	nn/cuda/activation.c nn/cuda/batch_norm.c nn/cuda/gather.c nn/cuda/join.c nn/cuda/loss.c nn/cuda/ops.c nn/cuda/pool.c \
 	nn/cuda/random.c nn/cuda/softmax.c nn/cuda/update.c
 cuda_on_host_cppflags = $(test_cppflags) $(CUDA_CPPFLAGS)
 cuda_on_host_libs = $(cuda_on_host_objects) $(nn_test_libs) -lstdc++ -lm
 
+tests_unit_test_cuda_gather_SOURCES = tests/unit/test_cuda_gather.c $(cuda_on_host_sources) tests/unit/gather_host.c \
+	tests/unit/gather_host.h tests/unit/unit.h
+tests_unit_test_cuda_gather_CPPFLAGS = $(cuda_on_host_cppflags)
+tests_unit_test_cuda_gather_LDADD = $(cuda_on_host_objects) $(agent_test_libs) -lstdc++ -lm
 tests_unit_test_cuda_loss_SOURCES = tests/unit/test_cuda_loss.c $(cuda_on_host_sources) tests/unit/unit.h
 tests_unit_test_cuda_loss_CPPFLAGS = $(cuda_on_host_cppflags)
 tests_unit_test_cuda_loss_LDADD = $(cuda_on_host_libs)
@@ -28,7 +32,7 @@ tests/unit/cuda_on_host.$(OBJEXT): tests/unit/cuda_on_host.cc tests/unit/cuda_on
 	@$(MKDIR_P) $(@D)
 	$(AM_V_GEN)$(NVCC) $(cuda_on_host_flags) -c $(srcdir)/tests/unit/cuda_on_host.cc -o $@
 tests/unit/cuda_kernels_on_host.$(OBJEXT): tests/unit/cuda_kernels_on_host.cc tests/unit/cuda_on_host.h \
-		$(cuda_kernels) nn/cuda/kernel.cuh nn/cuda/kernels.h nn/cuda/random.cuh nn/loss_scaling.h
+		$(cuda_kernels) nn/cuda/kernel.cuh nn/cuda/kernels.h nn/cuda/random.cuh nn/drawn.h nn/loss_scaling.h
 	@$(MKDIR_P) $(@D)
 	$(AM_V_GEN)$(NVCC) $(cuda_on_host_flags) -c $(srcdir)/tests/unit/cuda_kernels_on_host.cc -o $@
 CLEANFILES += $(cuda_on_host_objects)

@@ -2,6 +2,7 @@
 #include "tests/unit/cuda_on_host.h"
 
 #include "nn/cuda/elements_kernels.cu"
+#include "nn/cuda/gather_kernels.cu"
 #include "nn/cuda/join_kernels.cu"
 #include "nn/cuda/loss_kernels.cu"
 #include "nn/cuda/moment_kernels.cu"

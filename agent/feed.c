@@ -1,0 +1,115 @@
+/* A data set's batches into a model, from the host or on its device. */
+#include "agent/feed.h"
+
+#include "base/status.h"
+#include "nn/resident.h"
+#include "nn/step.h"
+
+#include <stdlib.h>
+
+struct hpct_feed {
+    hpct_model *model;
+    hpct_pipeline *pipeline;
+    hpct_resident *resident; /* NULL: batches come from the host */
+    hpct_drawn *drawn;
+};
+
+static void *take_for(const void *model, size_t bytes)
+{
+    return hpct_model_take_host(model, bytes);
+}
+
+static void give_back_for(const void *model, void *memory)
+{
+    hpct_model_return_host(model, memory);
+}
+
+/* The pictures that lie in the host's memory as bytes of one shape. */
+static hpct_status try_device(hpct_feed *feed, const hpct_pipeline_options *options)
+{
+    const hpct_dataset *dataset = options->dataset;
+    const hpct_shape *stored = &dataset->stored, *shape = &dataset->shape;
+    hpct_pictures pictures = {
+        .count = dataset->size,
+        .pixels = dataset->pixels,
+        .labels = dataset->labels,
+        .height = 1,
+        .width = (int) dataset->stored_elements,
+        .channels = 1,
+        .to_height = 1,
+        .to_width = (int) dataset->stored_elements,
+    };
+    if (dataset->pixels == NULL)
+        return HPCT_OK;
+    if (!hpct_dataset_is_plain(dataset, options->training)) { /* they are pictures */
+        pictures.height = stored->size[0];
+        pictures.width = stored->rank > 1 ? stored->size[1] : 1;
+        pictures.channels = stored->rank > 2 ? stored->size[2] : 1;
+        pictures.to_height = shape->size[0];
+        pictures.to_width = shape->rank > 1 ? shape->size[1] : 1;
+    }
+    hpct_dataset_scale(dataset, &pictures.factor, &pictures.offset);
+    hpct_status status = hpct_resident_open(&feed->resident, feed->model, &pictures);
+    if (status != HPCT_OK || feed->resident == NULL)
+        return status;
+    size_t bytes = ((size_t) options->largest + 1) * sizeof *feed->drawn;
+    feed->drawn = hpct_model_take_host(feed->model, bytes);
+    return feed->drawn != NULL ? HPCT_OK : hpct_fail_memory(bytes);
+}
+
+static hpct_status open_pipeline(hpct_feed *feed, const hpct_pipeline_options *options)
+{
+    hpct_pipeline_options own = *options;
+    bool plain = hpct_dataset_is_plain(options->dataset, options->training);
+    own.memory =
+        (hpct_pipeline_memory){.take = take_for, .give_back = give_back_for, .owner = feed->model};
+    own.drawn = feed->drawn;
+    own.pixels = plain && feed->drawn == NULL ? hpct_model_input(feed->model) : NULL;
+    own.labels = own.pixels != NULL ? hpct_model_labels(feed->model) : NULL;
+    return hpct_pipeline_open(&feed->pipeline, &own);
+}
+
+hpct_status hpct_feed_open(hpct_feed **out, hpct_model *model, const hpct_pipeline_options *options)
+{
+    hpct_feed *feed = calloc(1, sizeof *feed);
+    if (feed == NULL)
+        return hpct_fail_memory(sizeof *feed);
+    feed->model = model;
+    hpct_status status = try_device(feed, options);
+    if (status == HPCT_OK)
+        status = open_pipeline(feed, options);
+    if (status == HPCT_OK)
+        *out = feed;
+    else
+        hpct_feed_close(feed);
+    return status;
+}
+
+hpct_status hpct_feed_next(hpct_feed *feed, hpct_input *out)
+{
+    hpct_status status = hpct_model_await_input(feed->model);
+    if (status == HPCT_OK)
+        status = hpct_pipeline_next(feed->pipeline, out);
+    if (status == HPCT_OK && feed->resident != NULL)
+        hpct_model_set_resident_input(feed->model, feed->resident, feed->drawn);
+    else if (status == HPCT_OK)
+        hpct_model_set_input(feed->model, out->pixels, out->labels);
+    return status;
+}
+
+double hpct_feed_waited(const hpct_feed *feed)
+{
+    return hpct_pipeline_waited(feed->pipeline);
+}
+
+void hpct_feed_close(hpct_feed *feed)
+{
+    if (feed == NULL)
+        return;
+    hpct_model_await_input(feed->model);
+    hpct_model_set_input(feed->model, NULL, NULL); /* the memory goes */
+    hpct_pipeline_close(feed->pipeline);
+    hpct_model_return_host(feed->model, feed->drawn);
+    hpct_resident_close(feed->resident);
+    free(feed);
+}

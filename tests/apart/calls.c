@@ -1,0 +1,98 @@
+/* What communicators ask of a GPU (agent/comm/device_calls.h), of memory behind the wall: without
+ * NCCL, so that sums go through pinned memory and MPI. */
+#include "agent/comm/device_calls.h"
+
+#include "tests/apart/wall.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+extern HPCT_API const hpct_device_calls hpct_device_calls_cuda;
+
+static const char *error(void)
+{
+    return "there is no NCCL behind the wall";
+}
+
+static hpct_device_result open_device(void)
+{
+    return wall_make() == HPCT_OK ? HPCT_DEVICE_OK : HPCT_DEVICE_FAILED;
+}
+
+static const char *device_name(void)
+{
+    return "0000:00:00.0";
+}
+
+static void *compute_stream(void)
+{
+    return NULL;
+}
+
+static hpct_device_result allocate(void **out, size_t bytes)
+{
+    *out = wall_allocate(bytes);
+    return *out != NULL ? HPCT_DEVICE_OK : HPCT_DEVICE_MEMORY;
+}
+
+static hpct_device_result allocate_host(void **out, size_t bytes)
+{
+    *out = calloc(1, bytes + 1);
+    return *out != NULL ? HPCT_DEVICE_OK : HPCT_DEVICE_MEMORY;
+}
+
+/* Streams and events: everything is done when it is called. */
+static hpct_device_result create(void **out)
+{
+    *out = malloc(1);
+    return *out != NULL ? HPCT_DEVICE_OK : HPCT_DEVICE_MEMORY;
+}
+
+static hpct_device_result record(void *event, void *stream)
+{
+    (void) event;
+    (void) stream;
+    return HPCT_DEVICE_OK;
+}
+
+static hpct_device_result query(void *event)
+{
+    (void) event;
+    return HPCT_DEVICE_OK;
+}
+
+static hpct_device_result copy(void *dst, const void *src, size_t bytes, void *stream)
+{
+    (void) stream;
+    wall_open();
+    memcpy(dst, src, bytes);
+    wall_close(HPCT_OK);
+    return HPCT_DEVICE_OK;
+}
+
+static bool has_nccl(int *version)
+{
+    *version = 0;
+    return false;
+}
+
+const hpct_device_calls hpct_device_calls_cuda = {
+    .error = error,
+    .open = open_device,
+    .device_name = device_name,
+    .compute_stream = compute_stream,
+    .is_device = wall_has,
+    .allocate = allocate,
+    .release = wall_release,
+    .allocate_host = allocate_host,
+    .release_host = free,
+    .create_stream = create,
+    .destroy_stream = free,
+    .create_event = create,
+    .destroy_event = free,
+    .record = record,
+    .query = query,
+    .wait_event = record,
+    .copy = copy,
+    .has_nccl = has_nccl,
+};

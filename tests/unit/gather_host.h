@@ -1,0 +1,11 @@
+/* tests/unit/gather_host.h - what the host's input pipeline makes of a picture, for who includes
+ * nn/'s headers, in which hpct_picture is something else. */
+#ifndef HPCT_TESTS_GATHER_HOST_H
+#define HPCT_TESTS_GATHER_HOST_H
+
+#include "nn/resident.h"
+
+/* to[to_height][to_width][channels]; false when there is no memory. */
+bool gather_host(const hpct_pictures *pictures, hpct_drawn drawn, float *to);
+
+#endif
