@@ -186,20 +186,17 @@ float *hpct_model_targets(hpct_model *model)
     return model->run != NULL ? model->run->own_targets : NULL;
 }
 
-static hpct_status gather(const hpct_run *run, int n)
+hpct_status hpct_run_make_input(const hpct_run *run, int n)
 {
-    const hpct_device *device = device_of(run);
     hpct_gather_call call = {
-        .pictures = run->resident,
+        .pictures = run->resident != NULL ? &run->resident->pictures : NULL,
         .n = n,
         .drawn = run->drawn,
         .values = run->values,
         .dst = run->input,
         .labels = run->labels,
     };
-    hpct_status status =
-        device->send(run->drawn, run->given_drawn, (size_t) n * sizeof *run->drawn);
-    return status == HPCT_OK ? device->gather(&call) : status;
+    return run->resident != NULL ? device_of(run)->gather(&call) : HPCT_OK;
 }
 
 static hpct_status send_batch(const hpct_model *model, const hpct_run *run, int n)
@@ -220,7 +217,9 @@ hpct_status hpct_run_send_input(const hpct_model *model, hpct_run *run, int n)
     const hpct_device *device = device_of(run);
     if (device == NULL || (run->keeps_input && n <= run->kept))
         return HPCT_OK;
-    hpct_status status = run->resident != NULL ? gather(run, n) : send_batch(model, run, n);
+    hpct_status status = run->resident != NULL ? device->send(run->drawn, run->given_drawn,
+                                                              (size_t) n * sizeof *run->drawn)
+                                               : send_batch(model, run, n);
     if (status == HPCT_OK)
         status = device->mark(HPCT_MARK_INPUT);
     run->kept = status == HPCT_OK ? n : 0;

@@ -32,7 +32,7 @@ static bool may_record(const hpct_model *model)
 static bool is_same(const hpct_recording_key *a, const hpct_recording_key *b)
 {
     return a->part == b->part && a->n == b->n && a->stale == b->stale && a->scale == b->scale &&
-           a->gradients == b->gradients;
+           a->gradients == b->gradients && a->resident == b->resident;
 }
 
 static entry *find(hpct_recordings *all, const hpct_recording_key *key)

@@ -1,8 +1,9 @@
 /* nn/replay.h - parts of a step that a device makes again from a recording: one call of the host
- * instead of one for each operation. Forward, loss with backward, and update are a part each. A
- * part is made by its calls the first time, recorded the second, and replayed from then on. What it
- * was called with is its key; seeds, steps and rates of the optimizer, which differ from step to
- * step, the device reads when it replays (hpct_device, set_draws and set_rates). Private to nn/. */
+ * instead of one for each operation. A whole step is a part, or, where others take part in it,
+ * forward, loss, backward and update are one each. A part is made by its calls the first time,
+ * recorded the second, and replayed from then on. What it was called with is its key; seeds, steps
+ * and rates of the optimizer, which differ from step to step, the device reads when it replays
+ * (hpct_device, set_draws and set_rates). Private to nn/. */
 #ifndef HPCT_NN_REPLAY_H
 #define HPCT_NN_REPLAY_H
 
@@ -12,7 +13,8 @@ typedef enum hpct_recorded_part {
     HPCT_RECORDED_FORWARD,
     HPCT_RECORDED_LOSS,
     HPCT_RECORDED_BACKWARD,
-    HPCT_RECORDED_UPDATE
+    HPCT_RECORDED_UPDATE,
+    HPCT_RECORDED_STEP /* all of these, and what a device does for the input */
 } hpct_recorded_part;
 
 /* All that may differ between two calls of a part, and that the host decides. */
@@ -22,6 +24,7 @@ typedef struct hpct_recording_key {
     bool stale;             /* copies of parameters are made anew */
     float scale;            /* of the loss */
     const float *gradients; /* that the update takes */
+    uint64_t resident;      /* number of the pictures that the input is made of; 0: none */
 } hpct_recording_key;
 
 typedef struct hpct_recordings hpct_recordings; /* of a run; begins as NULL */

@@ -7,12 +7,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-struct hpct_resident {
-    const hpct_backend *backend;
-    hpct_pictures pictures; /* pixels and labels: of the device */
-    void *memory;
-};
-
 static size_t aligned(size_t bytes)
 {
     return (bytes + 255) / 256 * 256;
@@ -48,6 +42,8 @@ hpct_status hpct_resident_open(hpct_resident **out, const hpct_model *model,
     hpct_resident *r = calloc(1, sizeof *r);
     if (r == NULL)
         return hpct_fail_memory(sizeof *r);
+    static uint64_t opened;
+    r->number = ++opened;
     r->backend = model->run->backend;
     status = fill(r, pictures, pixels, labels);
     if (status == HPCT_OK)
@@ -70,6 +66,6 @@ void hpct_model_set_resident_input(hpct_model *model, const hpct_resident *resid
     hpct_model_set_input(model, NULL, NULL);
     if (model->run == NULL)
         return;
-    model->run->resident = &resident->pictures;
+    model->run->resident = resident;
     model->run->given_drawn = drawn;
 }

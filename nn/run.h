@@ -51,6 +51,13 @@ void hpct_run_ended(const hpct_run *run, int slot, double begin);
 
 typedef struct hpct_emulation hpct_emulation; /* nn/emulate.h */
 
+struct hpct_resident { /* nn/resident.h */
+    uint64_t number;   /* 1 for the process' first one … */
+    const hpct_backend *backend;
+    hpct_pictures pictures; /* pixels and labels: of the device */
+    void *memory;
+};
+
 typedef enum hpct_run_stage { HPCT_STAGE_NONE, HPCT_STAGE_FORWARD, HPCT_STAGE_LOSS } hpct_run_stage;
 
 struct hpct_run {
@@ -84,7 +91,7 @@ struct hpct_run {
 
     const float *given; /* of the next forward: the caller's or own_input; NULL before it is set */
     const int32_t *given_labels;
-    const hpct_pictures *resident; /* in the device's memory, instead; and which of them: */
+    const hpct_resident *resident; /* pictures in the device's memory, instead; which of them: */
     const hpct_drawn *given_drawn; /* the host's */
     bool keeps_input;              /* what is given does not change; */
     int kept;                      /* so many samples of it are on the device */
@@ -160,6 +167,12 @@ hpct_status hpct_run_make_transit(const hpct_model *model, hpct_run *run);
 void hpct_run_free_transit(hpct_run *run);
 hpct_status hpct_run_send_input(const hpct_model *model, hpct_run *run, int n);
 hpct_status hpct_run_send_targets(hpct_run *run, int n);
+/* What a device does of it itself, of what was sent: of a data set that lies there. */
+hpct_status hpct_run_make_input(const hpct_run *run, int n);
+
+/* The optimizer's next step (nn/update.c), and what of it a device is told before. */
+hpct_update_call hpct_run_next_update(const hpct_model *model);
+hpct_status hpct_run_tell_rates(const hpct_run *run, const hpct_update_call *call);
 
 /* Allocates run->block and sets the pointers of every node, or, unless `bytes` is NULL, only tells
  * the size of that block; ops must have been made. Times of the plan: forward of node i at i, the

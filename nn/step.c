@@ -139,17 +139,26 @@ static hpct_status forward_training(hpct_model *model, int batch, int n)
     return status;
 }
 
-hpct_status hpct_model_forward(hpct_model *model, int n, bool training)
+static hpct_status check_input(const hpct_model *model, int n, bool training, int *batch)
 {
-    int batch;
-    hpct_status status = find_batch(model, n, &batch);
+    const hpct_run *run = model->run;
+    hpct_status status = find_batch(model, n, batch);
     if (status != HPCT_OK)
         return status;
-    hpct_run *run = model->run;
     if (training && !run->training)
         return hpct_fail(HPCT_ERR_USAGE, "model %s was built for inference only", model->name);
     if (run->given == NULL && run->resident == NULL)
         return hpct_fail(HPCT_ERR_USAGE, "model %s was given no input", model->name);
+    return HPCT_OK;
+}
+
+hpct_status hpct_model_forward(hpct_model *model, int n, bool training)
+{
+    int batch;
+    hpct_status status = check_input(model, n, training, &batch);
+    if (status != HPCT_OK)
+        return status;
+    hpct_run *run = model->run;
     run->stage = HPCT_STAGE_NONE;
     run->stage_training = training;
     if (model->share.parts > 0)
@@ -158,6 +167,8 @@ hpct_status hpct_model_forward(hpct_model *model, int n, bool training)
         run->times->step++;
     status = hpct_run_send_input(model, run, n);
     if (status == HPCT_OK)
+        status = hpct_run_make_input(run, n);
+    if (status == HPCT_OK)
         status = training ? forward_training(model, batch, n) : call_forward(model, batch, n);
     if (status == HPCT_OK)
         run->stage = HPCT_STAGE_FORWARD;
@@ -165,19 +176,11 @@ hpct_status hpct_model_forward(hpct_model *model, int n, bool training)
     return status;
 }
 
-hpct_status hpct_model_loss(hpct_model *model, int n, float scale, hpct_batch_sums *sums)
+static hpct_loss_call loss_call(const hpct_model *model, int n, float scale)
 {
-    hpct_run *run = model->run;
-    if (run == NULL || run->stage == HPCT_STAGE_NONE || run->stage_n != n)
-        return hpct_fail(HPCT_ERR_USAGE, "model %s: loss needs a forward of %d samples before it",
-                         model->name, n);
+    const hpct_run *run = model->run;
     bool wants_diff = scale != 0.0f;
-    if (wants_diff && !run->training)
-        return hpct_fail(HPCT_ERR_USAGE, "model %s was built for inference only", model->name);
-    if (wants_diff && !run->stage_training)
-        return hpct_fail(HPCT_ERR_USAGE, "model %s: a gradient needs a forward for training",
-                         model->name);
-    hpct_loss_call call = {
+    return (hpct_loss_call){
         .form = run->form,
         .n = n,
         .classes = run->classes,
@@ -194,6 +197,21 @@ hpct_status hpct_model_loss(hpct_model *model, int n, float scale, hpct_batch_su
         .values = run->values,
         .sums = run->sums,
     };
+}
+
+hpct_status hpct_model_loss(hpct_model *model, int n, float scale, hpct_batch_sums *sums)
+{
+    hpct_run *run = model->run;
+    if (run == NULL || run->stage == HPCT_STAGE_NONE || run->stage_n != n)
+        return hpct_fail(HPCT_ERR_USAGE, "model %s: loss needs a forward of %d samples before it",
+                         model->name, n);
+    bool wants_diff = scale != 0.0f;
+    if (wants_diff && !run->training)
+        return hpct_fail(HPCT_ERR_USAGE, "model %s was built for inference only", model->name);
+    if (wants_diff && !run->stage_training)
+        return hpct_fail(HPCT_ERR_USAGE, "model %s: a gradient needs a forward for training",
+                         model->name);
+    hpct_loss_call call = loss_call(model, n, scale);
     run->stage = wants_diff ? HPCT_STAGE_LOSS : HPCT_STAGE_FORWARD;
     double begin = hpct_run_began(run);
     hpct_status status = hpct_run_send_targets(run, n);
@@ -275,6 +293,76 @@ hpct_status hpct_model_backward(hpct_model *model, int n)
             status = call_backward(model, batch, n);
         while (hpct_recording_end(model, &status));
     }
+    return status;
+}
+
+/* ---- all of it ---- */
+
+static hpct_status call_step(hpct_model *model, int batch, int n, const hpct_loss_call *loss,
+                             const hpct_update_call *update)
+{
+    const hpct_backend *backend = model->run->backend;
+    hpct_status status = hpct_run_make_input(model->run, n);
+    if (status == HPCT_OK)
+        status = call_forward(model, batch, n);
+    if (status == HPCT_OK)
+        status = backend->loss(loss);
+    if (status == HPCT_OK)
+        status = call_backward(model, batch, n);
+    return status == HPCT_OK ? backend->update(update) : status;
+}
+
+static hpct_status step_by_parts(hpct_model *model, int n, float scale)
+{
+    hpct_status status = hpct_model_forward(model, n, true);
+    if (status == HPCT_OK)
+        status = hpct_model_loss(model, n, scale, NULL);
+    if (status == HPCT_OK)
+        status = hpct_model_backward(model, n);
+    return status == HPCT_OK ? hpct_model_update(model) : status;
+}
+
+hpct_status hpct_model_step(hpct_model *model, int n, float scale)
+{
+    int batch;
+    hpct_status status = check_input(model, n, true, &batch);
+    hpct_run *run = model->run;
+    if (status == HPCT_OK && (run->backend->device == NULL || run->borrows ||
+                              model->optimizer.gradient_accumulation_steps != 1))
+        status =
+            hpct_fail(HPCT_ERR_INTERNAL, "model %s: its steps are made part by part", model->name);
+    if (status != HPCT_OK)
+        return status;
+    if (run->times != NULL) /* somebody wants to know how long each takes */
+        return step_by_parts(model, n, scale);
+    run->stage = HPCT_STAGE_NONE;
+    run->stage_training = true;
+    run->stage_n = n;
+    hpct_loss_call loss = loss_call(model, n, scale);
+    hpct_update_call update = hpct_run_next_update(model);
+    status = hpct_run_send_input(model, run, n);
+    if (status == HPCT_OK)
+        status = hpct_run_send_targets(run, n);
+    if (status == HPCT_OK)
+        status = tell_draws(model);
+    if (status == HPCT_OK)
+        status = hpct_run_tell_rates(run, &update);
+    if (status != HPCT_OK)
+        return status;
+    hpct_recording_key key = {.part = HPCT_RECORDED_STEP,
+                              .n = n,
+                              .stale = run->stale,
+                              .scale = scale,
+                              .gradients = update.grad,
+                              .resident = run->resident != NULL ? run->resident->number : 0};
+    if (hpct_recording_begin(model, &key, &status) == HPCT_RECORDING_CALL) {
+        do {
+            run->stale = key.stale;
+            status = call_step(model, batch, n, &loss, &update);
+        } while (hpct_recording_end(model, &status));
+    }
+    run->stale = true;
+    model->steps++;
     return status;
 }
 

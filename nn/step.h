@@ -224,6 +224,10 @@ const hpct_optimizer *hpct_model_optimizer(const hpct_model *model);
  * Counts one step; so does an accumulate after which no update is due. */
 hpct_status hpct_model_update(hpct_model *model);
 
+/* All of a step of a model on a device, whose every batch is followed by an update: forward, loss
+ * with `scale` (not 0), backward, update. There is neither a watcher nor another replica. */
+hpct_status hpct_model_step(hpct_model *model, int n, float scale);
+
 /* The same for [begin, end) of the arenas alone, which begins and ends where they may be cut: for
  * who owns that part. */
 hpct_status hpct_model_update_part(hpct_model *model, size_t begin, size_t end);

@@ -32,7 +32,7 @@ hpct_status hpct_model_accumulate(hpct_model *model, bool *due)
     return run->backend->accumulate(run->arena_floats, run->gradients, sum, place == 0);
 }
 
-static hpct_update_call next_update(const hpct_model *model)
+hpct_update_call hpct_run_next_update(const hpct_model *model)
 {
     const hpct_run *run = model->run;
     const hpct_optimizer *o = &model->optimizer;
@@ -79,16 +79,19 @@ static hpct_status send_norms(const hpct_model *model)
     return status;
 }
 
+hpct_status hpct_run_tell_rates(const hpct_run *run, const hpct_update_call *call)
+{
+    const hpct_device *device = run->backend->device;
+    return device != NULL && device->set_rates != NULL ? device->set_rates(call) : HPCT_OK;
+}
+
 static hpct_status update_all(const hpct_model *model, const hpct_update_call *call)
 {
     const hpct_backend *backend = model->run->backend;
-    hpct_status status;
     hpct_recording_key key = {.part = HPCT_RECORDED_UPDATE, .gradients = call->grad};
-    if (backend->device != NULL && backend->device->set_rates != NULL) {
-        status = backend->device->set_rates(call);
-        if (status != HPCT_OK)
-            return status;
-    }
+    hpct_status status = hpct_run_tell_rates(model->run, call);
+    if (status != HPCT_OK)
+        return status;
     if (hpct_recording_begin(model, &key, &status) == HPCT_RECORDING_CALL) {
         do
             status = backend->update(call);
@@ -105,7 +108,7 @@ hpct_status hpct_model_update_by(hpct_model *model, const float *gradients)
     if (status != HPCT_OK)
         return status;
     hpct_run *run = model->run;
-    hpct_update_call call = next_update(model);
+    hpct_update_call call = hpct_run_next_update(model);
     call.grad = gradients;
     double begin = hpct_run_began(run);
     if (hpct_emulate_update(run)) {
@@ -130,7 +133,7 @@ hpct_status hpct_model_update_part(hpct_model *model, size_t begin, size_t end)
     if (status != HPCT_OK)
         return status;
     hpct_run *run = model->run;
-    hpct_update_call call = next_update(model);
+    hpct_update_call call = hpct_run_next_update(model);
     for (int i = 0; i < run->num_updates && status == HPCT_OK; i++) {
         hpct_update_range part = run->updates[i];
         size_t last = part.offset + part.count;

@@ -117,6 +117,8 @@ static hpct_status mirrored_open(hpct_strategy **out, const hpct_strategy_plan *
     m->gradients = hpct_model_gradients(m->model, &m->count);
     m->on_device = hpct_model_on_device(m->model);
     m->late = plan->late_sums;
+    m->base.whole_steps =
+        m->on_device && m->comm->size == 1 && hpct_model_gradient_accumulation(m->model) == 1;
     if (m->comm->size > 1 && m->on_device) {
         size_t bytes = 2 * HPCT_SUMS_FLOATS * sizeof *m->flags;
         m->flags = hpct_model_take_host(m->model, bytes);
@@ -174,6 +176,15 @@ static hpct_status mirrored_backward(hpct_strategy *strategy, int count, int glo
             status = hpct_model_backward(m->model, count);
     }
     return status;
+}
+
+static hpct_status mirrored_step(hpct_strategy *strategy, int count, int global_count,
+                                 hpct_step_sums *sums)
+{
+    mirrored *m = (mirrored *) strategy;
+    (void) sums; /* finish has them */
+    m->samples = count;
+    return hpct_model_step(m->model, count, 1.0f / (float) global_count);
 }
 
 /* This rank's, once the device has them. */
@@ -338,6 +349,7 @@ const hpct_strategy_ops hpct_multi_worker_mirrored = {
     .backward = mirrored_backward,
     .reduce = mirrored_reduce,
     .apply = mirrored_apply,
+    .step = mirrored_step,
     .finish = mirrored_finish,
     .gather = mirrored_gather,
     .bytes_per_step = mirrored_bytes_per_step,

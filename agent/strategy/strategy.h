@@ -82,6 +82,9 @@ typedef struct hpct_strategy_ops {
     hpct_status (*reduce)(hpct_strategy *strategy, hpct_step_sums *sums);
     hpct_status (*apply)(hpct_strategy *strategy);
 
+    /* Instead of these four, where strategy->whole_steps: a device makes all of it at once. */
+    hpct_status (*step)(hpct_strategy *strategy, int count, int global_count, hpct_step_sums *sums);
+
     /* After apply, where not NULL: loss and metrics of *sums, unless reduce had them. The one time
      * that a step waits for its device. */
     hpct_status (*finish)(hpct_strategy *strategy, hpct_step_sums *sums);
@@ -112,6 +115,7 @@ struct hpct_strategy {
     const hpct_strategy_ops *ops;
     hpct_model *model;       /* that steps: gets input, labels and position; often the plan's own */
     hpct_timeline *timeline; /* the plan's */
+    bool whole_steps;        /* ops->step is there for hpct_strategy_step */
 };
 
 extern const hpct_strategy_ops hpct_central_storage;

@@ -45,7 +45,7 @@ static void versions(char *text, size_t size)
 
 /* ---- recordings: calls as they were noted, and what replaces a part of them ---- */
 
-typedef enum call_kind { FORWARD, BACKWARD, LOSS, UPDATE, ACCUMULATE, SCALE } call_kind;
+typedef enum call_kind { FORWARD, BACKWARD, LOSS, UPDATE, ACCUMULATE, SCALE, GATHER } call_kind;
 
 typedef struct noted {
     call_kind kind;
@@ -53,6 +53,7 @@ typedef struct noted {
     hpct_op_call call;
     hpct_loss_call loss;
     hpct_update_call update;
+    hpct_gather_call gather;
     size_t count;
     const float *src;
     float *dst, factor;
@@ -224,43 +225,7 @@ static hpct_status scale(size_t count, float factor, float *dst)
     return wall_close(HPCT_OK);
 }
 
-/* Seeds, steps and rates as they are now. */
-static hpct_status make_call(noted n)
-{
-    n.call.seed = draws.seed;
-    n.call.step = draws.step;
-    n.call.first_sample = draws.first_sample;
-    n.update.learning_rate = rates.learning_rate;
-    n.update.bias_1 = rates.bias_1;
-    n.update.bias_2 = rates.bias_2;
-    switch (n.kind) {
-    case FORWARD:
-        return forward(n.op, &n.call);
-    case BACKWARD:
-        return backward(n.op, &n.call);
-    case LOSS:
-        return loss(&n.loss);
-    case UPDATE:
-        return update(&n.update);
-    case ACCUMULATE:
-        return accumulate(n.count, n.src, n.dst, n.first);
-    case SCALE:
-        return scale(n.count, n.factor, n.dst);
-    }
-    return HPCT_ERR_INTERNAL;
-}
-
-static hpct_status replay(void *memory)
-{
-    recording *r = memory;
-    hpct_status status = HPCT_OK;
-    r->replays++;
-    for (int i = 0; i < r->num && status == HPCT_OK; i++)
-        status = make_call(r->calls[i]);
-    return status;
-}
-
-/* ---- what is neither recorded nor an operation ---- */
+/* ---- pictures and sums ---- */
 
 static hpct_status put_sums(const hpct_batch_sums *sums, float *to)
 {
@@ -297,6 +262,8 @@ static hpct_status gather(const hpct_gather_call *call)
 {
     const hpct_pictures *p = call->pictures;
     float *to = call->dst;
+    if (is_noted(&(noted){.kind = GATHER, .gather = *call}))
+        return HPCT_OK;
     wall_open();
     for (int s = 0; s < call->n; s++) {
         const hpct_drawn *d = &call->drawn[s];
@@ -312,6 +279,46 @@ static hpct_status gather(const hpct_gather_call *call)
         }
     }
     return wall_close(HPCT_OK);
+}
+
+/* ---- replays ---- */
+
+/* Seeds, steps and rates as they are now. */
+static hpct_status make_call(noted n)
+{
+    n.call.seed = draws.seed;
+    n.call.step = draws.step;
+    n.call.first_sample = draws.first_sample;
+    n.update.learning_rate = rates.learning_rate;
+    n.update.bias_1 = rates.bias_1;
+    n.update.bias_2 = rates.bias_2;
+    switch (n.kind) {
+    case FORWARD:
+        return forward(n.op, &n.call);
+    case BACKWARD:
+        return backward(n.op, &n.call);
+    case LOSS:
+        return loss(&n.loss);
+    case UPDATE:
+        return update(&n.update);
+    case ACCUMULATE:
+        return accumulate(n.count, n.src, n.dst, n.first);
+    case SCALE:
+        return scale(n.count, n.factor, n.dst);
+    case GATHER:
+        return gather(&n.gather);
+    }
+    return HPCT_ERR_INTERNAL;
+}
+
+static hpct_status replay(void *memory)
+{
+    recording *r = memory;
+    hpct_status status = HPCT_OK;
+    r->replays++;
+    for (int i = 0; i < r->num && status == HPCT_OK; i++)
+        status = make_call(r->calls[i]);
+    return status;
 }
 
 static hpct_status check_precision(hpct_precision precision)
