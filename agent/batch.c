@@ -242,13 +242,14 @@ hpct_status hpct_batch_choose(hpct_context *context, hpct_model *model,
 }
 
 /* *over: of a rank that it does not fit, if there is one. */
-static hpct_status ask(const question *q, int batch, bool *fits, answer *over)
+static hpct_status ask(const question *q, int batch, bool *fits, answer *mine, answer *over)
 {
-    answer mine = {0}, *all = NULL;
+    answer *all = NULL;
     int ignored;
-    hpct_status status = hpct_context_agree(q->context, try(q, batch, &mine));
+    *mine = (answer){0};
+    hpct_status status = hpct_context_agree(q->context, try(q, batch, mine));
     if (status == HPCT_OK)
-        status = gather(q, &mine, &all, &ignored);
+        status = gather(q, mine, &all, &ignored);
     *fits = true;
     for (int rank = 0; status == HPCT_OK && rank < hpct_context_size(q->context); rank++) {
         if (*fits && all[rank].need > all[rank].memory) {
@@ -264,17 +265,19 @@ hpct_status hpct_batch_fits(hpct_context *context, hpct_model *model,
                             const hpct_batch_options *options, int batch, size_t besides,
                             bool *fits)
 {
-    answer over;
-    return ask(&(question){context, model, options, besides}, batch, fits, &over);
+    answer mine, over;
+    return ask(&(question){context, model, options, besides}, batch, fits, &mine, &over);
 }
 
 hpct_status hpct_batch_admit(hpct_context *context, hpct_model *model,
-                             const hpct_batch_options *options, int batch)
+                             const hpct_batch_options *options, int batch, size_t *need)
 {
     question q = {.context = context, .model = model, .options = options};
     bool fits = true;
-    answer over = {0}, largest;
-    hpct_status status = ask(&q, batch, &fits, &over);
+    answer mine, over = {0}, largest;
+    hpct_status status = ask(&q, batch, &fits, &mine, &over);
+    if (need != NULL)
+        *need = mine.need;
     if (status != HPCT_OK || fits)
         return status;
     status = choose(&q, &largest);

@@ -11,8 +11,9 @@ hpct_status hpct_batch_fits(hpct_context *context, hpct_model *model,
                             bool *fits);
 
 /* HPCT_OK when they do, else HPCT_ERR_CONFIG with the need, the memory, and what would fit;
- * collective, after hpct_threads_set. */
+ * collective, after hpct_threads_set. *need (or NULL): bytes that this rank will take, of its GPU
+ * where the model is on one. */
 hpct_status hpct_batch_admit(hpct_context *context, hpct_model *model,
-                             const hpct_batch_options *options, int batch);
+                             const hpct_batch_options *options, int batch, size_t *need);
 
 #endif

@@ -41,6 +41,8 @@ typedef struct bench_run {
     double *periods; /* [steps / period], of a step in them */
     int *order;      /* [steps], the fastest step first */
     double start_seconds, total_seconds, peak_mb;
+    size_t need;                  /* bytes, as planned; of the device where there is one */
+    size_t left_before, left_now; /* bytes of the device */
     hpct_metrics last;
 } bench_run;
 
@@ -111,7 +113,7 @@ static hpct_status choose_strategy(bench_run *run)
                                           : (int) hpct_slice(run->global_count, rank, size, &begin);
     return hpct_batch_admit(run->context, run->model,
                             &(hpct_batch_options){.strategy = choice->options},
-                            (int) hpct_slice(run->global_count, 0, size, &begin));
+                            (int) hpct_slice(run->global_count, 0, size, &begin), &run->need);
 }
 
 /* Whole periods are timed: what comes in one of several steps belongs to all of them. */
@@ -277,6 +279,8 @@ static hpct_status write_summary(const bench_run *run, const hpct_bench_result *
         .bytes_sent_per_step = run->strategy->ops->bytes_per_step(run->strategy),
         .emulated = run->options.emulate != NULL,
         .dilation = run->options.dilation,
+        .predicted_mb = result->predicted_mb,
+        .device_used_mb = result->device_used_mb,
     };
     if (hpct_context_rank(run->context) == 0)
         status = hpct_summary_write(&summary, run->options.summary_json);
@@ -287,9 +291,13 @@ hpct_status hpct_bench(hpct_context *context, hpct_model *model, const hpct_benc
                        hpct_bench_result *result)
 {
     bench_run run = {.context = context, .model = model, .options = *options};
-    hpct_status status = prepare(&run);
+    hpct_status status = hpct_model_memory_left(model, &run.left_before);
+    if (status == HPCT_OK)
+        status = prepare(&run);
     if (status == HPCT_OK)
         status = train(&run);
+    if (status == HPCT_OK)
+        status = hpct_model_memory_left(model, &run.left_now);
     run.peak_mb = hpct_process_peak_mb();
     if (status == HPCT_OK)
         status = hpct_largest(context, &run.peak_mb,
@@ -297,6 +305,11 @@ hpct_status hpct_bench(hpct_context *context, hpct_model *model, const hpct_benc
     if (status == HPCT_OK) {
         result->step_seconds = median_step(&run);
         result->images_per_second = run.global_count / result->step_seconds;
+        result->predicted_mb = (double) run.need / (1 << 20);
+        result->device_used_mb =
+            hpct_model_on_device(model)
+                ? ((double) run.left_before - (double) run.left_now) / (1 << 20)
+                : NAN;
     }
     if (status == HPCT_OK && options->profile)
         status = hpct_context_agree(context, print_profile(&run));

@@ -146,7 +146,7 @@ hpct_status hpct_evaluate(hpct_context *context, hpct_model *model, const hpct_d
     if (status == HPCT_OK)
         status = hpct_batch_admit(context, model,
                                   &(hpct_batch_options){.data = dataset, .evaluate = true},
-                                  most < batch ? (int) most : batch);
+                                  most < batch ? (int) most : batch, NULL);
     if (status != HPCT_OK)
         return status;
     int num_sizes = hpct_evaluate_batch_sizes(context, dataset, batch, sizes);

@@ -182,7 +182,7 @@ static hpct_status admit(fit_run *run)
     if (fits)
         run->evaluation_batch = MIN_EVALUATION_BATCH;
     else if (status == HPCT_OK)
-        status = hpct_batch_admit(run->context, run->model, &batch, full);
+        status = hpct_batch_admit(run->context, run->model, &batch, full, NULL);
     return status;
 }
 

@@ -3,10 +3,12 @@
 
 #include "agent/cluster/config.h"
 #include "agent/comm/comm.h"
+#include "agent/comm/device_calls.h"
 #include "agent/threads.h"
 #include "base/status.h"
 #include "nn/backend.h"
 #include "nn/cpu/shim.h"
+#include "nn/module.h"
 
 #include <hpctrain/info.h>
 #include <stdbool.h>
@@ -62,6 +64,20 @@ static void print_cpus(FILE *stream)
     CPU_FREE(mask);
 }
 
+static void print_nccl(FILE *stream)
+{
+    void *found = NULL;
+    int version = 0;
+    if (hpct_module_find(&found, HPCT_MODULE_CUDA, HPCT_DEVICE_CALLS_SYMBOL) != HPCT_OK)
+        return;
+    const hpct_device_calls *calls = found;
+    if (calls->has_nccl(&version))
+        fprintf(stream, "  NCCL       %d.%d.%d\n", version / 10000, version / 100 % 100,
+                version % 100);
+    else
+        fprintf(stream, "  NCCL       %s\n", calls->error());
+}
+
 /* Of the module that is installed here, or what it lacks. */
 static void print_module(FILE *stream)
 {
@@ -73,6 +89,7 @@ static void print_module(FILE *stream)
     }
     device->versions(text, sizeof text);
     fprintf(stream, "  GPUs       %s\n", text);
+    print_nccl(stream);
 }
 
 static void print_gpus(FILE *stream)
@@ -81,8 +98,11 @@ static void print_gpus(FILE *stream)
     const hpct_device *device;
     if (hpct_backend_device(&device, "cuda") != HPCT_OK)
         return;
-    for (int i = 0; device->describe(i, text, sizeof text); i++)
+    for (int i = 0; device->describe(i, text, sizeof text); i++) {
         fprintf(stream, "  GPU %-6d %s\n", i, text);
+        if (device->links(i, text, sizeof text))
+            fprintf(stream, "             to the others: %s\n", text);
+    }
 }
 
 static void print_layout(FILE *stream, const hpct_config *config)

@@ -30,7 +30,7 @@ static json_t *to_json(const hpct_summary *s)
         json_array_append_new(epoch_seconds, number(s->epoch_seconds[i]));
     return json_pack(
         "{s:s s:s s:s s:s s:i s:i s:i s:i s:i s:I s:I s:I s:o s:o s:o s:o s:o s:o s:o s:o s:o s:o "
-        "s:o s:I s:o s:s s:o s:o s:o s:b s:o}",
+        "s:o s:I s:o s:s s:o s:o s:o s:b s:o s:o s:o}",
         "model", s->model, "strategy", s->strategy, "device", s->device, "precision",
         hpct_precision_policy(s->precision), "workers", s->workers, "replicas", s->replicas,
         "threads", s->threads, "global_batch", s->global_batch, "epochs", s->epochs, "steps",
@@ -46,7 +46,9 @@ static json_t *to_json(const hpct_summary *s)
         "optimizer", s->optimizer, "learning_rate", number(s->learning_rate),
         "top_k_categorical_accuracy", number(s->top_k > 0 ? s->train.top_k_accuracy : NAN),
         "val_top_k_categorical_accuracy", number(s->top_k > 0 ? s->validation.top_k_accuracy : NAN),
-        "emulated", s->emulated, "dilation", number(s->emulated ? s->dilation : NAN));
+        "emulated", s->emulated, "dilation", number(s->emulated ? s->dilation : NAN),
+        "predicted_mb", number(s->predicted_mb > 0 ? s->predicted_mb : NAN), "device_used_mb",
+        number(s->device_used_mb != 0 ? s->device_used_mb : NAN));
 }
 
 hpct_status hpct_summary_write(const hpct_summary *summary, const char *path)

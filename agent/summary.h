@@ -42,6 +42,7 @@ typedef struct hpct_summary {
     const hpct_ps_summary *parameter_server; /* or NULL */
     bool emulated;                           /* nothing was computed: times alone mean something */
     double dilation;                         /* of what was emulated */
+    double predicted_mb, device_used_mb;     /* bench's; 0 becomes null */
 } hpct_summary;
 
 /* Writes beside `path`, syncs, renames: `path` is never half written. HPCT_ERR_IO naming it. */

@@ -111,7 +111,8 @@ typedef struct hpct_gather_call {
 
 /* Places in a device's work that the host waits for without waiting for all. */
 typedef enum hpct_mark {
-    HPCT_MARK_INPUT,
+    HPCT_MARK_INPUT, /* among what is sent beside; the others among the rest */
+    HPCT_MARK_DRAWN,
     HPCT_MARK_FETCH,
     HPCT_MARKS = HPCT_MARK_FETCH + 2
 } hpct_mark;
@@ -125,6 +126,9 @@ typedef struct hpct_device {
     /* One line of the device with this number, from 0: name, memory, what it can do; false when
      * there is none. Versions of libraries and driver in another. Without `open`. */
     bool (*describe)(int number, char *text, size_t size);
+    /* What lies between it and the others: "1 by peer access, 2 through the host"; false when there
+     * are no others. Without `open`. */
+    bool (*links)(int number, char *text, size_t size);
     void (*versions)(char *text, size_t size);
     hpct_status (*memory)(size_t *left, size_t *all); /* bytes of the device */
     /* Zeroed memory of the host that the device can reach; NULL when there is none left. */
@@ -135,8 +139,15 @@ typedef struct hpct_device {
     hpct_status (*from_host)(void *memory, const void *host, size_t bytes);
     /* From allocate_host's memory, which must stay as it is until a call that waits. */
     hpct_status (*send)(void *memory, const void *host, size_t bytes);
+    /* The same beside what was called before, to memory that is nobody else's: `take` makes what is
+     * called next wait for what was sent so, and after `taken` it may be overwritten when all that
+     * had been called then has ended. */
+    hpct_status (*send_beside)(void *memory, const void *host, size_t bytes);
+    hpct_status (*take)(void);
+    hpct_status (*taken)(void);
     /* Into allocate_host's memory, which has it after a call that waits. */
     hpct_status (*fetch)(void *host, const void *memory, size_t bytes);
+    hpct_status (*copy)(void *to, const void *from, size_t bytes); /* both there */
     hpct_status (*zero)(void *memory, size_t bytes);
     hpct_status (*wait)(void);
     /* Waits for what had been called when the same mark was set last; nothing where it was not. */

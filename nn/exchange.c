@@ -49,7 +49,7 @@ static size_t aligned(size_t bytes)
 
 /* Bytes of the parts of run->transit, in their order. */
 typedef struct parts {
-    size_t input, labels, sums, drawn, targets, staged;
+    size_t input, labels, sums, drawn, targets, staged, staged_labels;
 } parts;
 
 static parts parts_of(const hpct_model *model, const hpct_run *run)
@@ -62,9 +62,14 @@ static parts parts_of(const hpct_model *model, const hpct_run *run)
         .sums = aligned(sizeof *run->sums),
         .drawn = aligned(batch * sizeof *run->drawn),
         .targets = aligned(hpct_run_target_bytes(run)),
-        .staged =
-            run->values == HPCT_FP32 ? 0 : aligned(batch * (in > out ? in : out) * sizeof(float)),
+        .staged = aligned(batch * (in > out ? in : out) * sizeof(float)),
+        .staged_labels = aligned(batch * sizeof *run->labels),
     };
+}
+
+static size_t bytes_of(const parts *p)
+{
+    return p->input + p->labels + p->sums + p->drawn + p->targets + p->staged + p->staged_labels;
 }
 
 size_t hpct_run_transit_bytes(const hpct_model *model, const hpct_run *run)
@@ -72,14 +77,13 @@ size_t hpct_run_transit_bytes(const hpct_model *model, const hpct_run *run)
     if (device_of(run) == NULL)
         return 0;
     parts p = parts_of(model, run);
-    return p.input + p.labels + p.sums + p.drawn + p.targets + p.staged -
-           hpct_run_target_bytes(run);
+    return bytes_of(&p) - hpct_run_target_bytes(run);
 }
 
 static hpct_status make_device_part(const hpct_model *model, hpct_run *run)
 {
     parts p = parts_of(model, run);
-    size_t bytes = p.input + p.labels + p.sums + p.drawn + p.targets + p.staged;
+    size_t bytes = bytes_of(&p);
     char *at = run->transit = run->backend->allocate(bytes);
     if (at == NULL)
         return hpct_fail_memory(bytes);
@@ -89,11 +93,14 @@ static hpct_status make_device_part(const hpct_model *model, hpct_run *run)
     run->drawn = (hpct_drawn *) (void *) (at += p.sums);
     at += p.drawn;
     run->targets = p.targets > 0 ? (float *) (void *) at : NULL;
-    run->staged = p.staged > 0 ? (float *) (void *) (at + p.targets) : NULL;
+    run->staged = (float *) (void *) (at += p.targets);
+    run->staged_labels = (int32_t *) (void *) (at + p.staged);
     bytes = (size_t) run->largest_batch * output_floats(model) * sizeof(float);
     run->host_output = take_host(run->backend, bytes);
     run->landing = take_host(run->backend, 2 * HPCT_FETCH_BYTES);
-    return run->host_output != NULL && run->landing != NULL ? HPCT_OK : hpct_fail_memory(bytes);
+    if (run->host_output == NULL || run->landing == NULL)
+        return hpct_fail_memory(bytes);
+    return device_of(run)->taken(); /* what is sent there first comes behind its zeros */
 }
 
 hpct_status hpct_run_make_transit(const hpct_model *model, hpct_run *run)
@@ -199,29 +206,41 @@ hpct_status hpct_run_make_input(const hpct_run *run, int n)
     return run->resident != NULL ? device_of(run)->gather(&call) : HPCT_OK;
 }
 
+/* While the device is busy with the step before, to where nothing of that step reads; then within
+ * the device to where it is read. */
 static hpct_status send_batch(const hpct_model *model, const hpct_run *run, int n)
 {
     const hpct_device *device = device_of(run);
-    size_t count = (size_t) n * sample_floats(model);
-    float *to = run->staged != NULL ? run->staged : run->input;
-    hpct_status status = device->send(to, run->given, count * sizeof *to);
-    if (status == HPCT_OK && run->staged != NULL)
-        status = device->to_values(run->values, count, run->staged, run->input);
+    size_t count = (size_t) n * sample_floats(model), labels = (size_t) n * sizeof *run->labels;
+    hpct_status status = device->send_beside(run->staged, run->given, count * sizeof *run->staged);
     if (status == HPCT_OK && run->given_labels != NULL)
-        status = device->send(run->labels, run->given_labels, (size_t) n * sizeof *run->labels);
-    return status;
+        status = device->send_beside(run->staged_labels, run->given_labels, labels);
+    if (status == HPCT_OK)
+        status = device->mark(HPCT_MARK_INPUT);
+    if (status == HPCT_OK)
+        status = device->take();
+    if (status == HPCT_OK)
+        status = run->values != HPCT_FP32
+                     ? device->to_values(run->values, count, run->staged, run->input)
+                     : device->copy(run->input, run->staged, count * sizeof *run->input);
+    if (status == HPCT_OK && run->given_labels != NULL)
+        status = device->copy(run->labels, run->staged_labels, labels);
+    return status == HPCT_OK ? device->taken() : status;
+}
+
+static hpct_status send_drawn(const hpct_run *run, int n)
+{
+    const hpct_device *device = device_of(run);
+    hpct_status status =
+        device->send(run->drawn, run->given_drawn, (size_t) n * sizeof *run->drawn);
+    return status == HPCT_OK ? device->mark(HPCT_MARK_DRAWN) : status;
 }
 
 hpct_status hpct_run_send_input(const hpct_model *model, hpct_run *run, int n)
 {
-    const hpct_device *device = device_of(run);
-    if (device == NULL || (run->keeps_input && n <= run->kept))
+    if (device_of(run) == NULL || (run->keeps_input && n <= run->kept))
         return HPCT_OK;
-    hpct_status status = run->resident != NULL ? device->send(run->drawn, run->given_drawn,
-                                                              (size_t) n * sizeof *run->drawn)
-                                               : send_batch(model, run, n);
-    if (status == HPCT_OK)
-        status = device->mark(HPCT_MARK_INPUT);
+    hpct_status status = run->resident != NULL ? send_drawn(run, n) : send_batch(model, run, n);
     run->kept = status == HPCT_OK ? n : 0;
     return status;
 }
@@ -242,7 +261,7 @@ static hpct_status fetch_output(const hpct_model *model)
     const float *from = run->output;
     size_t count = (size_t) run->stage_n * output_floats(model);
     hpct_status status = HPCT_OK;
-    if (run->staged != NULL) {
+    if (run->values != HPCT_FP32) {
         status = device_of(run)->from_values(run->values, count, run->output, run->staged);
         from = run->staged;
     }
@@ -304,8 +323,9 @@ hpct_status hpct_model_fetched(const hpct_model *model, int which, void *to, siz
 
 hpct_status hpct_model_await_input(const hpct_model *model)
 {
-    const hpct_run *run = model->run;
-    return run != NULL && device_of(run) != NULL ? device_of(run)->await(HPCT_MARK_INPUT) : HPCT_OK;
+    const hpct_device *device = model->run != NULL ? device_of(model->run) : NULL;
+    hpct_status status = device != NULL ? device->await(HPCT_MARK_INPUT) : HPCT_OK;
+    return status == HPCT_OK && device != NULL ? device->await(HPCT_MARK_DRAWN) : status;
 }
 
 /* ---- arenas ---- */

@@ -106,7 +106,8 @@ struct hpct_run {
     hpct_batch_sums *sums; /* of the last loss; host_sums or the device's */
     hpct_batch_sums host_sums;
     char *transit; /* of the device: input, labels, targets, sums, and what is converted there */
-    float *staged; /* in it: input or output in fp32, where activations are not */
+    float *staged; /* in it: input on its way, or output in fp32, where activations are not */
+    int32_t *staged_labels;
     float *host_output; /* of a device's host: the outputs, when they are asked for */
     char *landing;      /* [2][HPCT_FETCH_BYTES], the host's: what is fetched */
     char *block;        /* activations, their gradients, workspaces: as planned */

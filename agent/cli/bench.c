@@ -1,6 +1,7 @@
 /* hpc-train bench */
 #include "agent/cli/cli.h"
 
+#include <math.h>
 #include <stdio.h>
 
 typedef struct arguments {
@@ -115,6 +116,9 @@ static int run(int argc, char **argv)
         if (a.bench.dilation != 0)
             printf(" (dilated: %g times as long)", a.bench.dilation);
         printf("\n");
+        if (!isnan(result.device_used_mb))
+            printf("memory of the GPU: %.1f MiB planned, %.1f MiB taken\n", result.predicted_mb,
+                   result.device_used_mb);
     }
     status = hpct_context_finish(context, "hpc-train", status);
     hpct_model_free(model);

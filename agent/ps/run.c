@@ -200,7 +200,7 @@ static hpct_status choose_evaluation_batch(hpct_ps_run *run)
     if (fits)
         run->evaluation_batch = MIN_EVALUATION_BATCH;
     else if (status == HPCT_OK)
-        status = hpct_batch_admit(alone, run->model, &batch, full);
+        status = hpct_batch_admit(alone, run->model, &batch, full, NULL);
     hpct_context_close(alone);
     return status;
 }

@@ -37,6 +37,10 @@ typedef struct hpct_bench_options {
 typedef struct hpct_bench_result {
     double step_seconds; /* median, of rank 0; with local-sgd of whole rounds, averages included */
     double images_per_second; /* global batch over step_seconds */
+    /* MiB of rank 0: what its process was planned to grow by, or on a GPU what it was planned to
+     * take there; and by how much less the GPU has left after the steps than before the model was
+     * built (NAN on processors). */
+    double predicted_mb, device_used_mb;
 } hpct_bench_result;
 
 /* Trains a compiled, initialized model on made-up pictures that lie in memory already, so that the

@@ -158,9 +158,40 @@ static bool describe(int number, char *text, size_t size)
     if (count_devices(&count) != HPCT_OK || number >= count ||
         HPCT_CUDA(cudaGetDeviceProperties(&about, number)) != HPCT_OK)
         return false;
-    snprintf(text, size, "%s, %.1f GiB, compute capability %d.%d, %d multiprocessors", about.name,
-             (double) about.totalGlobalMem / (1 << 30), about.major, about.minor,
-             about.multiProcessorCount);
+    snprintf(text, size,
+             "%s, %.1f GiB, compute capability %d.%d, %d multiprocessors, at %04x:%02x:%02x.0",
+             about.name, (double) about.totalGlobalMem / (1 << 30), about.major, about.minor,
+             about.multiProcessorCount, (unsigned) about.pciDomainID, (unsigned) about.pciBusID,
+             (unsigned) about.pciDeviceID);
+    return true;
+}
+
+/* Atomics that reach the other's memory are NVLink's. */
+static const char *link_to(int from, int to)
+{
+    int access = 0, atomics = 0;
+    if (cudaDeviceGetP2PAttribute(&access, cudaDevP2PAttrAccessSupported, from, to) !=
+            cudaSuccess ||
+        cudaDeviceGetP2PAttribute(&atomics, cudaDevP2PAttrNativeAtomicSupported, from, to) !=
+            cudaSuccess) {
+        cudaGetLastError();
+        return "not known";
+    }
+    return access == 0 ? "through the host" : atomics != 0 ? "by NVLink" : "by PCIe";
+}
+
+static bool links(int number, char *text, size_t size)
+{
+    int count = 0;
+    size_t used = 0;
+    if (count_devices(&count) != HPCT_OK || number >= count || count < 2)
+        return false;
+    text[0] = '\0';
+    for (int other = 0; other < count && used < size; other++) {
+        if (other != number)
+            used += (size_t) snprintf(text + used, size - used, "%s%d %s", used > 0 ? ", " : "",
+                                      other, link_to(number, other));
+    }
     return true;
 }
 
@@ -255,14 +286,55 @@ static hpct_status fetch(void *host, const void *memory, size_t bytes)
     return HPCT_CUDA(cudaMemcpyAsync(host, memory, bytes, cudaMemcpyDeviceToHost, hpct_gpu.stream));
 }
 
+/* Copies to the device beside its work. NULL: there was none yet. */
+static cudaStream_t beside;
+static cudaEvent_t sent_beside, taken_before;
+
+/* An event, made at its first use. */
+static hpct_status record(cudaEvent_t *event, cudaStream_t stream)
+{
+    hpct_status status = HPCT_OK;
+    if (*event == NULL)
+        status = HPCT_CUDA(cudaEventCreateWithFlags(event, cudaEventDisableTiming));
+    return status == HPCT_OK ? HPCT_CUDA(cudaEventRecord(*event, stream)) : status;
+}
+
+static hpct_status taken(void)
+{
+    return record(&taken_before, hpct_gpu.stream);
+}
+
+static hpct_status send_beside(void *memory, const void *host, size_t bytes)
+{
+    hpct_status status = HPCT_OK;
+    if (beside == NULL)
+        status = HPCT_CUDA(cudaStreamCreateWithFlags(&beside, cudaStreamNonBlocking));
+    if (status == HPCT_OK && taken_before != NULL)
+        status = HPCT_CUDA(cudaStreamWaitEvent(beside, taken_before, 0));
+    if (status == HPCT_OK && bytes > 0)
+        status = HPCT_CUDA(cudaMemcpyAsync(memory, host, bytes, cudaMemcpyHostToDevice, beside));
+    return status;
+}
+
+static hpct_status take(void)
+{
+    hpct_status status = record(&sent_beside, beside);
+    return status == HPCT_OK ? HPCT_CUDA(cudaStreamWaitEvent(hpct_gpu.stream, sent_beside, 0))
+                             : status;
+}
+
+static hpct_status copy(void *to, const void *from, size_t bytes)
+{
+    return bytes == 0 ? HPCT_OK
+                      : HPCT_CUDA(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice,
+                                                  hpct_gpu.stream));
+}
+
 static cudaEvent_t marks[HPCT_MARKS]; /* NULL: never set */
 
 static hpct_status set_mark(hpct_mark mark)
 {
-    hpct_status status = HPCT_OK;
-    if (marks[mark] == NULL)
-        status = HPCT_CUDA(cudaEventCreateWithFlags(&marks[mark], cudaEventDisableTiming));
-    return status == HPCT_OK ? HPCT_CUDA(cudaEventRecord(marks[mark], hpct_gpu.stream)) : status;
+    return record(&marks[mark], mark == HPCT_MARK_INPUT ? beside : hpct_gpu.stream);
 }
 
 static hpct_status await(hpct_mark mark)
@@ -354,6 +426,7 @@ static hpct_status make_op(hpct_op **out, const hpct_op_spec *spec, const hpct_o
 static const hpct_device device = {
     .open = hpct_cuda_open,
     .describe = describe,
+    .links = links,
     .versions = versions,
     .memory = memory_left,
     .allocate_host = allocate_host,
@@ -361,7 +434,11 @@ static const hpct_device device = {
     .to_host = hpct_cuda_to_host,
     .from_host = hpct_cuda_from_host,
     .send = send,
+    .send_beside = send_beside,
+    .take = take,
+    .taken = taken,
     .fetch = fetch,
+    .copy = copy,
     .zero = zero,
     .wait = wait,
     .mark = set_mark,

@@ -93,6 +93,14 @@ done
 loss_of() { sed -n 's/^ *"loss": \([0-9.]*\).*/\1/p' "$own/bench.$1.json"; }
 ok "$(awk -v a="$(loss_of cpu)" -v b="$(loss_of cuda)" 'BEGIN { d = a - b; print !(a > 0 && d < 1e-4 && d > -1e-4) }')" \
     "with the same losses, from pictures that were sent once ($(loss_of cpu), $(loss_of cuda))"
+capture "$train" info
+like "$out" "NCCL +there is no NCCL behind the wall" "info says whether there is NCCL"
+like "$out" "GPU 0 +the reference, behind a wall" "lists GPUs"
+like "$out" "to the others: 1 through the wall" "and their links"
+like "$(<"$own/bench.cuda.json")" '"device_used_mb": [0-9.]+' "bench says what was taken of the GPU"
+ok "$(python3 -c 'import json, sys; j = json.load(open(sys.argv[1])); print(int(not 0.9 < j["predicted_mb"] / j["device_used_mb"] < 1.1))' \
+    "$own/bench.cuda.json")" "within 10 % of what was planned"
+
 # ---- pictures that lie on the device, sums that are looked at later ----
 
 number() { sed -n "s/^ *\"$2\": \([0-9.e-]*\).*/\1/p" "$own/$1.json"; }
@@ -130,6 +138,13 @@ read -r sent waits < <(sed 's/ bytes sent, / /; s/ waits$//' "$own/account")
 # 20 steps and 6 batches of evaluation; 12 bytes a picture
 is "$sent" $((12 * (2 * 40 + 2 * 12))) "a step sends numbers of pictures, not pictures"
 ok "$((waits >= 20))" "and does not wait for the device ($waits waits, building and evaluating)"
+export HPC_TRAIN_TEST_NO_GATHER=1
+fit_small sent-pictures --device cuda
+same_as_cpu sent-pictures
+read -r sent waits < <(sed 's/ bytes sent, / /; s/ waits$//' "$own/account")
+is "$sent" $(((4 * 28 * 28 + 4) * (2 * 40 + 2 * 12))) "where it cannot make them, a step sends pictures"
+ok "$((waits >= 20))" "and does not wait for the device ($waits waits)"
+unset HPC_TRAIN_TEST_NO_GATHER
 fit_small logged --device cuda --log-dir "$own/log"
 same_as_cpu logged
 is "$(wc -l <"$own/log/metrics.jsonl")" 20 "a log has each step's"

@@ -27,6 +27,13 @@ static hpct_status zero(void *memory, size_t bytes)
     return wall_close(HPCT_OK);
 }
 
+static hpct_status copy(void *to, const void *from, size_t bytes)
+{
+    wall_open();
+    memcpy(to, from, bytes);
+    return wall_close(HPCT_OK);
+}
+
 static void *allocate_host(size_t bytes)
 {
     return calloc(1, bytes + 1);
@@ -36,6 +43,12 @@ static bool describe(int number, char *text, size_t size)
 {
     snprintf(text, size, "the reference, behind a wall");
     return number == 0;
+}
+
+static bool links(int number, char *text, size_t size)
+{
+    snprintf(text, size, "%d through the wall", 1 - number);
+    return true;
 }
 
 static void versions(char *text, size_t size)
@@ -327,9 +340,12 @@ static hpct_status check_precision(hpct_precision precision)
     return HPCT_OK;
 }
 
-static const hpct_device device = {
-    .open = wall_make,
+static hpct_status open_device(void);
+
+static hpct_device device = {
+    .open = open_device,
     .describe = describe,
+    .links = links,
     .versions = versions,
     .memory = memory_left,
     .allocate_host = allocate_host,
@@ -337,7 +353,11 @@ static const hpct_device device = {
     .to_host = wall_to_host,
     .from_host = wall_from_host,
     .send = wall_send,
+    .send_beside = wall_send_beside,
+    .take = wall_take,
+    .taken = wall_taken,
     .fetch = wall_fetch,
+    .copy = copy,
     .zero = zero,
     .wait = wall_wait,
     .mark = wall_mark,
@@ -351,6 +371,13 @@ static const hpct_device device = {
     .set_draws = set_draws,
     .set_rates = set_rates,
 };
+
+/* HPC_TRAIN_TEST_NO_GATHER: the host makes the pictures. */
+static hpct_status open_device(void)
+{
+    device.gather = getenv("HPC_TRAIN_TEST_NO_GATHER") == NULL ? gather : NULL;
+    return wall_make();
+}
 
 const hpct_backend hpct_backend_cuda = {
     .name = "cuda",

@@ -18,6 +18,10 @@ hpct_status wall_close(hpct_status status); /* returns it */
 
 /* HPC_TRAIN_TEST_ACCOUNT: a file that gets a line at the end of the process: bytes sent, waits. */
 hpct_status wall_send(void *memory, const void *host, size_t bytes);
+/* What was sent beside is there from `take` on; a second time only after `taken`. */
+hpct_status wall_send_beside(void *memory, const void *host, size_t bytes);
+hpct_status wall_take(void);
+hpct_status wall_taken(void);
 hpct_status wall_fetch(void *host, const void *memory, size_t bytes);
 hpct_status wall_wait(void);
 hpct_status wall_mark(hpct_mark mark);

@@ -50,7 +50,8 @@ def memory(folder):
         record = load(folder, f"memory-{case}.json")
         used, predicted = record.get("used_mib"), record.get("predicted_mib")
         apart = 100 * (predicted - used) / used if used and predicted else None
-        rows.append([text, number(predicted), number(used), number(apart, "{:+.1f} %")])
+        rows.append([text, number(predicted), number(used), number(apart, "{:+.1f} %"),
+                     number(record.get("process_mib"))])
     return rows
 
 
@@ -82,13 +83,13 @@ def main():
         write(lines(("step", "outcome", "seconds", "what it said"), done))
         write(lines(("images/s", "hpc-train", "PyTorch eager", "torch.compile", "CUDA graph", "of the best",
                      "of the bandwidth's limit"), rates))
-        write(lines(("memory, MiB", "predicted", "used", "apart"), used))
+        write(lines(("memory, MiB", "predicted", "used", "apart", "of the process, libraries included"), used))
     for row in done:
         print("{:22} {:10} {:>6} s  {}".format(*row))
     for row in rates:
         print("{:36} ours {:>12}  eager {:>12}  compile {:>12}  graph {:>12}  {}  {}".format(*row))
     for row in used:
-        print("{:36} predicted {:>12} MiB  used {:>12} MiB  {}".format(*row))
+        print("{:36} predicted {:>12} MiB  used {:>12} MiB  {}  process {:>12} MiB".format(*row))
 
 
 main()
