@@ -11,9 +11,9 @@
 #include <string.h>
 #include <time.h>
 
-#define STEPS 9 /* at least; more, until half of the turn is over */
-#define MOST_STEPS 100
-#define FIRST_TURN 2.0   /* seconds; four times as long when somebody needs more */
+#define STEPS 9          /* of a median; */
+#define MOST_MEDIANS 40  /* more of them until half of the turn is over */
+#define FIRST_TURN 5.0   /* seconds; four times as long when somebody needs more */
 #define LONGEST_TURN 600 /* seconds */
 
 static double now(void)
@@ -55,16 +55,35 @@ static hpct_status find_turns(hpct_comm *comm, uint64_t mine, uint64_t *all, tur
     return status;
 }
 
-/* Short of it, a turn would show the moment more than the machine. */
+static void keep_least(double *kept, double found)
+{
+    *kept = fmin(*kept, found);
+}
+
+/* Of each operation the least of some medians: what others take of a machine makes it slower, never
+ * faster. */
 static hpct_status measure_own(hpct_model *model, int count, double length,
                                hpct_step_seconds *seconds)
 {
     double began = now();
+    int parts = hpct_model_count_parts(model);
+    hpct_step_seconds one = {.parts = calloc((size_t) parts, sizeof *one.parts)};
+    if (one.parts == NULL)
+        return hpct_fail_memory((size_t) parts * sizeof *one.parts);
     hpct_status status = hpct_model_time_parts(model, count, STEPS, seconds);
-    double steps = fmin(MOST_STEPS, STEPS * 0.5 * length / (now() - began));
-    return status == HPCT_OK && steps > STEPS
-               ? hpct_model_time_parts(model, count, (int) steps, seconds)
-               : status;
+    double taken = now() - began;
+    for (int i = 1; i < MOST_MEDIANS && status == HPCT_OK && now() + taken < began + length / 2;
+         i++) {
+        status = hpct_model_time_parts(model, count, STEPS, &one);
+        for (int k = 0; k < parts; k++) {
+            keep_least(&seconds->parts[k].forward, one.parts[k].forward);
+            keep_least(&seconds->parts[k].backward, one.parts[k].backward);
+        }
+        keep_least(&seconds->loss, one.loss);
+        keep_least(&seconds->update, one.update);
+    }
+    free(one.parts);
+    return status;
 }
 
 /* One turn each, of which all know the length: nobody who waits looks for messages meanwhile, which

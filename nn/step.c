@@ -392,6 +392,15 @@ hpct_status hpct_model_scale_states(hpct_model *model, float factor)
     return run == NULL ? HPCT_OK : run->backend->scale(run->state_floats, factor, run->states);
 }
 
+hpct_status hpct_model_scale_parameters(hpct_model *model, float factor)
+{
+    hpct_run *run = model->run;
+    if (run == NULL)
+        return HPCT_OK;
+    run->stale = true;
+    return run->backend->scale(run->arena_floats, factor, run->parameters);
+}
+
 uint64_t hpct_model_layout_fingerprint(const hpct_model *model)
 {
     return model->run != NULL ? model->run->fingerprint : 0;

@@ -107,7 +107,8 @@ float *hpct_model_parameters(hpct_model *model, size_t *count);
 float *hpct_model_gradients(hpct_model *model, size_t *count);
 /* The same for the states; *count may be 0. Forward with `training` changes them. */
 float *hpct_model_states(hpct_model *model, size_t *count);
-hpct_status hpct_model_scale_states(hpct_model *model, float factor); /* every one *= factor */
+hpct_status hpct_model_scale_states(hpct_model *model, float factor);     /* every one *= factor */
+hpct_status hpct_model_scale_parameters(hpct_model *model, float factor); /* trained ones */
 /* A parameter as a matrix, row-major in the arena; a vector has one row. Its own matrix (a Dense's
  * kernel or that transposed, a convolution's by output channel) where the layout leaves it one;
  * elsewhere (oneDNN's blocked kernels) what the memory is in rows of as many floats as it has

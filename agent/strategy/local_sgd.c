@@ -17,7 +17,6 @@
 #include "nn/step.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 typedef struct local_sgd {
     hpct_strategy base;
@@ -29,6 +28,7 @@ typedef struct local_sgd {
     int64_t averages;      /* so far */
     hpct_step_sums open;   /* of the steps since: loss and metrics, samples */
     float sums[HPCT_ARENA_TAIL];
+    int samples;         /* of this rank in the step */
     bool due, average;   /* the step ends with an update, with an average */
     hpct_reduction *sum; /* of the weights; NULL for one rank */
 } local_sgd;
@@ -128,23 +128,15 @@ static hpct_status local_backward(hpct_strategy *strategy, int count, int global
                                   hpct_step_sums *sums)
 {
     local_sgd *l = (local_sgd *) strategy;
-    hpct_batch_sums mine = {0};
-    hpct_status status = HPCT_OK;
+    float scale = (float) ((double) l->comm->size / (double) global_count);
+    (void) sums; /* reduce has them, when a device has been asked for all */
+    l->samples = count;
     if (count == 0) {
-        size_t floats;
-        float *gradients = hpct_model_gradients(l->model, &floats);
-        memset(gradients, 0, floats * sizeof *gradients);
-        status = hpct_model_backward_absent(l->model);
-    } else {
-        float scale = (float) ((double) l->comm->size / (double) global_count);
-        status = hpct_model_loss(l->model, count, scale, &mine);
-        if (status == HPCT_OK)
-            status = hpct_model_backward(l->model, count);
+        hpct_status status = hpct_model_clear_gradients(l->model);
+        return status == HPCT_OK ? hpct_model_backward_absent(l->model) : status;
     }
-    sums->loss = mine.loss;
-    sums->correct = (double) mine.correct;
-    sums->in_top_k = (double) mine.in_top_k;
-    return status;
+    hpct_status status = hpct_model_loss(l->model, count, scale, NULL);
+    return status == HPCT_OK ? hpct_model_backward(l->model, count) : status;
 }
 
 /* All ranks count the same steps, so that all come to the same answer. */
@@ -156,11 +148,14 @@ static bool ends_round(const local_sgd *l, const hpct_step_sums *sums)
 static hpct_status local_reduce(hpct_strategy *strategy, hpct_step_sums *sums)
 {
     local_sgd *l = (local_sgd *) strategy;
+    hpct_batch_sums mine = {0};
     hpct_status status = hpct_model_accumulate(l->model, &l->due);
+    if (status == HPCT_OK && l->samples > 0)
+        status = hpct_model_sums(l->model, &mine);
     l->average = ends_round(l, sums);
-    l->open.loss += sums->loss;
-    l->open.correct += sums->correct;
-    l->open.in_top_k += sums->in_top_k;
+    l->open.loss += mine.loss;
+    l->open.correct += (double) mine.correct;
+    l->open.in_top_k += (double) mine.in_top_k;
     l->open.samples += sums->samples;
     l->since++;
     l->steps++;
@@ -183,9 +178,6 @@ static hpct_status local_reduce(hpct_strategy *strategy, hpct_step_sums *sums)
 
 static hpct_status average_weights(local_sgd *l)
 {
-    size_t count;
-    float *weights = hpct_model_parameters(l->model, &count);
-    float share = 1.0f / (float) l->comm->size;
     l->since = 0;
     l->averages++;
     if (l->comm->size == 1)
@@ -193,9 +185,8 @@ static hpct_status average_weights(local_sgd *l)
     hpct_status status = l->comm->ops->start(l->sum);
     if (status == HPCT_OK)
         status = l->comm->ops->wait(l->sum);
-    for (size_t i = 0; i < count; i++)
-        weights[i] *= share;
-    return status;
+    return status == HPCT_OK ? hpct_model_scale_parameters(l->model, 1.0f / (float) l->comm->size)
+                             : status;
 }
 
 static hpct_status local_apply(hpct_strategy *strategy)
@@ -227,6 +218,7 @@ static int64_t local_bytes_per_step(const hpct_strategy *strategy)
 
 const hpct_strategy_ops hpct_local_sgd = {
     .name = "local-sgd",
+    .device = true,
     .need = local_need,
     .open = local_open,
     .forward = local_forward,

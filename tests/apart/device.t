@@ -161,12 +161,17 @@ one, three = ([json.loads(line) for line in open(f"{sys.argv[1]}/{d}/metrics.jso
 print(int(not (len(one) == len(three) == 20 and all(abs(a["loss"] - b["loss"]) < 2e-4 for a, b in zip(one, three)))))
 END
 )" "step by step"
+    fit_small local-on-cpu --device cpu --strategy local-sgd --allow-lossy --local-steps 3
+    fit_small local-on-device --device cuda --strategy local-sgd --allow-lossy --local-steps 3
+    for value in loss accuracy val_loss val_accuracy; do
+        ok "$(near "$(number local-on-cpu $value)" "$(number local-on-device $value)")" "local-sgd: $value is the CPU's"
+    done
 else
     skip "mpirun" "there is none"
 fi
 unset HPC_TRAIN_TEST_ACCOUNT
 
-for strategy in central-storage mirrored pipeline hybrid local-sgd parameter-server; do
+for strategy in central-storage mirrored pipeline hybrid parameter-server; do
     capture "$train" bench --model mnist-convnet --batch-size 2 --steps 1 --device cuda --strategy $strategy --allow-lossy
     is "$status" 78 "strategy $strategy"
     like "$err" "$strategy works in the host's memory: take --device cpu" "says that it needs the CPU"

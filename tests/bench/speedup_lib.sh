@@ -61,6 +61,8 @@ apart() {
 # The median of the numbers in standard input, one a line; "-" without any.
 median() { grep -v '^-*$' | sort -g | awk '{ v[NR] = $1 } END { print NR == 0 ? "-" : NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'; }
 
+fastest() { grep -v '^-*$' | sort -g | tail -n 1; }
+
 # The least and the most of the numbers in standard input.
 span() { grep -v '^-*$' | sort -g | awk 'NR == 1 { least = $1 } END { print NR == 0 ? "-" : least " to " $1 }'; }
 
