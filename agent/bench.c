@@ -161,8 +161,16 @@ static hpct_status prepare(bench_run *run)
     if (status == HPCT_OK)
         hpct_model_keep_input(run->strategy->model);
     if (status == HPCT_OK && run->options.emulate != NULL)
-        status = hpct_emulate(run->context, run->strategy->model, run->count, run->options.emulate,
-                              run->options.dilation);
+        status = hpct_emulate(run->context, &(hpct_emulate_options){
+                                                .model = run->strategy->model,
+                                                .whole = run->model,
+                                                .count = run->count,
+                                                .share = (int) hpct_slice(
+                                                    run->global_count, 0,
+                                                    hpct_context_size(run->context), &(int64_t){0}),
+                                                .path = run->options.emulate,
+                                                .dilation = run->options.dilation,
+                                            });
     return status;
 }
 
@@ -291,13 +299,14 @@ hpct_status hpct_bench(hpct_context *context, hpct_model *model, const hpct_benc
                        hpct_bench_result *result)
 {
     bench_run run = {.context = context, .model = model, .options = *options};
-    hpct_status status = hpct_model_memory_left(model, &run.left_before);
+    hpct_status status =
+        hpct_context_agree(context, hpct_model_memory_left(model, &run.left_before));
     if (status == HPCT_OK)
         status = prepare(&run);
     if (status == HPCT_OK)
         status = train(&run);
     if (status == HPCT_OK)
-        status = hpct_model_memory_left(model, &run.left_now);
+        status = hpct_context_agree(context, hpct_model_memory_left(model, &run.left_now));
     run.peak_mb = hpct_process_peak_mb();
     if (status == HPCT_OK)
         status = hpct_largest(context, &run.peak_mb,

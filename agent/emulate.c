@@ -2,7 +2,9 @@
 #include "agent/emulate.h"
 
 #include "agent/compute.h"
+#include "agent/made_up.h"
 #include "base/status.h"
+#include "nn/clone.h"
 #include "nn/step.h"
 
 #include <errno.h>
@@ -55,33 +57,99 @@ static hpct_status find_turns(hpct_comm *comm, uint64_t mine, uint64_t *all, tur
     return status;
 }
 
-static void keep_least(double *kept, double found)
+/* The whole model beside which a part is measured. */
+typedef struct yardstick {
+    hpct_model *model; /* NULL: none */
+    int count;
+    double seconds; /* of its step, as the file has it */
+} yardstick;
+
+static double step_of(const hpct_step_seconds *seconds, int parts)
 {
-    *kept = fmin(*kept, found);
+    double sum = seconds->loss + seconds->update;
+    for (int i = 0; i < parts; i++)
+        sum += seconds->parts[i].forward + seconds->parts[i].backward;
+    return sum;
 }
 
-/* Of each operation the least of some medians: what others take of a machine makes it slower, never
- * faster. */
-static hpct_status measure_own(hpct_model *model, int count, double length,
+static hpct_status new_seconds(hpct_step_seconds *seconds, int parts)
+{
+    *seconds = (hpct_step_seconds){.parts = calloc((size_t) parts, sizeof *seconds->parts)};
+    return seconds->parts != NULL ? HPCT_OK
+                                  : hpct_fail_memory((size_t) parts * sizeof *seconds->parts);
+}
+
+static void scale(hpct_step_seconds *seconds, int parts, double factor)
+{
+    for (int i = 0; i < parts; i++) {
+        seconds->parts[i].forward *= factor;
+        seconds->parts[i].backward *= factor;
+    }
+    seconds->loss *= factor;
+    seconds->update *= factor;
+}
+
+static void add(hpct_step_seconds *sum, int parts, const hpct_step_seconds *one)
+{
+    for (int i = 0; i < parts; i++) {
+        sum->parts[i].forward += one->parts[i].forward;
+        sum->parts[i].backward += one->parts[i].backward;
+    }
+    sum->loss += one->loss;
+    sum->update += one->update;
+}
+
+static void keep_least(hpct_step_seconds *least, int parts, const hpct_step_seconds *one)
+{
+    for (int i = 0; i < parts; i++) {
+        least->parts[i].forward = fmin(least->parts[i].forward, one->parts[i].forward);
+        least->parts[i].backward = fmin(least->parts[i].backward, one->parts[i].backward);
+    }
+    least->loss = fmin(least->loss, one->loss);
+    least->update = fmin(least->update, one->update);
+}
+
+/* Medians of some steps, by the yardstick if there is one. */
+static hpct_status measure_once(hpct_model *model, int count, const yardstick *by,
+                                hpct_step_seconds *seconds)
+{
+    int parts = hpct_model_count_parts(model), whole = 0;
+    hpct_step_seconds beside;
+    hpct_status status = hpct_model_time_parts(model, count, STEPS, seconds);
+    if (status != HPCT_OK || by->model == NULL)
+        return status;
+    whole = hpct_model_count_parts(by->model);
+    status = new_seconds(&beside, whole);
+    if (status == HPCT_OK)
+        status = hpct_model_time_parts(by->model, by->count, STEPS, &beside);
+    if (status == HPCT_OK)
+        scale(seconds, parts, by->seconds / step_of(&beside, whole));
+    free(beside.parts);
+    return status;
+}
+
+/* Half of the turn long. By a yardstick the mean counts, else of each operation the least: what
+ * others take of a machine makes it slower, never faster. */
+static hpct_status measure_own(hpct_model *model, int count, const yardstick *by, double length,
                                hpct_step_seconds *seconds)
 {
     double began = now();
-    int parts = hpct_model_count_parts(model);
-    hpct_step_seconds one = {.parts = calloc((size_t) parts, sizeof *one.parts)};
-    if (one.parts == NULL)
-        return hpct_fail_memory((size_t) parts * sizeof *one.parts);
-    hpct_status status = hpct_model_time_parts(model, count, STEPS, seconds);
+    int parts = hpct_model_count_parts(model), medians = 1;
+    hpct_step_seconds one;
+    hpct_status status = new_seconds(&one, parts);
+    if (status == HPCT_OK)
+        status = measure_once(model, count, by, seconds);
     double taken = now() - began;
-    for (int i = 1; i < MOST_MEDIANS && status == HPCT_OK && now() + taken < began + length / 2;
-         i++) {
-        status = hpct_model_time_parts(model, count, STEPS, &one);
-        for (int k = 0; k < parts; k++) {
-            keep_least(&seconds->parts[k].forward, one.parts[k].forward);
-            keep_least(&seconds->parts[k].backward, one.parts[k].backward);
-        }
-        keep_least(&seconds->loss, one.loss);
-        keep_least(&seconds->update, one.update);
+    while (status == HPCT_OK && medians < MOST_MEDIANS && now() + taken < began + length / 2) {
+        status = measure_once(model, count, by, &one);
+        medians++;
+        if (by->model != NULL)
+            add(seconds, parts, &one);
+        else
+            keep_least(seconds, parts, &one);
     }
+    if (by->model != NULL)
+        scale(seconds, parts, 1.0 / medians);
     free(one.parts);
     return status;
 }
@@ -89,8 +157,8 @@ static hpct_status measure_own(hpct_model *model, int count, double length,
 /* One turn each, of which all know the length: nobody who waits looks for messages meanwhile, which
  * would take processors from the one that measures. Tells whether all were done in time. */
 static hpct_status take_turns(hpct_context *context, hpct_model *model, int count,
-                              const turns *order, double length, hpct_step_seconds *seconds,
-                              bool *late)
+                              const yardstick *by, const turns *order, double length,
+                              hpct_step_seconds *seconds, bool *late)
 {
     hpct_comm *comm = hpct_context_comm(context);
     hpct_status status = hpct_context_agree(context, HPCT_OK); /* all begin together */
@@ -100,7 +168,7 @@ static hpct_status take_turns(hpct_context *context, hpct_model *model, int coun
         return status;
     for (int turn = 0; turn < order->turns; turn++) {
         if (turn == order->my_turn) {
-            status = measure_own(model, count, length, seconds);
+            status = measure_own(model, count, by, length, seconds);
             mine_late = now() > began + (turn + 1) * length;
         }
         sleep_until(began + (turn + 1) * length);
@@ -153,40 +221,12 @@ static hpct_status hand_out(hpct_comm *comm, const turns *order, hpct_step_secon
     return status;
 }
 
-static hpct_status measure(hpct_context *context, hpct_model *model, int count,
-                           hpct_step_seconds *seconds)
-{
-    hpct_comm *comm = hpct_context_comm(context);
-    turns order;
-    bool late = true;
-    uint64_t *all = calloc((size_t) comm->size, sizeof *all);
-    hpct_status status = hpct_context_agree(context, all == NULL ? hpct_fail_memory(0) : HPCT_OK);
-    if (status == HPCT_OK)
-        status =
-            find_turns(comm, hpct_model_parts_fingerprint(model) + (uint64_t) count, all, &order);
-    for (double length = FIRST_TURN; status == HPCT_OK && late; length *= 4) {
-        if (length > LONGEST_TURN)
-            status = hpct_fail(HPCT_ERR_USAGE,
-                               "--emulate: %d steps take longer than %d s: give a file of compute "
-                               "times, or a smaller batch",
-                               STEPS + 1, LONGEST_TURN);
-        else
-            status = take_turns(context, model, count, &order, length, seconds, &late);
-    }
-    if (status == HPCT_OK)
-        status = hand_out(comm, &order, seconds, hpct_model_count_parts(model), all);
-    free(all);
-    return status;
-}
-
-static hpct_status read_times(hpct_model *model, hpct_compute_way way, int count, const char *path,
+/* The file's times, of the whole model. */
+static hpct_status read_times(const hpct_emulate_options *o, hpct_compute_way way, int count,
                               hpct_step_seconds *seconds)
 {
     hpct_compute compute;
-    hpct_status status = hpct_compute_read(&compute, model, path);
-    if (status == HPCT_ERR_USAGE)
-        return hpct_fail_within(status, "--emulate (a strategy that splits the model measures its "
-                                        "parts itself: leave the file out)");
+    hpct_status status = hpct_compute_read(&compute, o->whole, o->path);
     if (status != HPCT_OK)
         return status;
     hpct_compute_at(&compute, way, count, seconds);
@@ -194,33 +234,75 @@ static hpct_status read_times(hpct_model *model, hpct_compute_way way, int count
     return HPCT_OK;
 }
 
-static void dilate(hpct_step_seconds *seconds, int parts, double dilation)
+/* A copy of the whole model, ready to step, and what the file says of it; once built it stays until
+ * all turns are over. */
+static hpct_status make_yardstick(const hpct_emulate_options *o, yardstick *by)
 {
-    for (int i = 0; i < parts; i++) {
-        seconds->parts[i].forward *= dilation;
-        seconds->parts[i].backward *= dilation;
-    }
-    seconds->loss *= dilation;
-    seconds->update *= dilation;
+    hpct_step_seconds seconds;
+    int parts = hpct_model_count_parts(o->whole);
+    hpct_build_options build = {
+        .batch_sizes = &o->share, .num_batch_sizes = 1, .fuse_update = true};
+    hpct_status status = new_seconds(&seconds, parts);
+    if (status == HPCT_OK)
+        status = read_times(o, HPCT_FUSED, o->share, &seconds);
+    by->seconds = step_of(&seconds, status == HPCT_OK ? parts : 0);
+    by->count = o->share;
+    free(seconds.parts);
+    if (status == HPCT_OK)
+        status = hpct_model_clone(&by->model, o->whole);
+    if (status == HPCT_OK)
+        status = hpct_model_initialize(by->model, 0);
+    if (status == HPCT_OK)
+        status = hpct_model_build(by->model, &build);
+    return status == HPCT_OK ? hpct_made_up_batch(by->model, o->share, 0) : status;
 }
 
-hpct_status hpct_emulate(hpct_context *context, hpct_model *model, int count, const char *path,
-                         double dilation)
+static hpct_status measure(hpct_context *context, const hpct_emulate_options *o,
+                           hpct_step_seconds *seconds)
 {
-    size_t bytes = (size_t) hpct_model_count_parts(model) * sizeof(hpct_part_seconds);
-    hpct_step_seconds seconds = {.parts = calloc(1, bytes)};
-    hpct_status status =
-        hpct_context_agree(context, seconds.parts == NULL ? hpct_fail_memory(bytes) : HPCT_OK);
-    if (status == HPCT_OK && *path != '\0')
-        status = hpct_context_agree(
-            context, read_times(model, hpct_context_size(context) == 1 ? HPCT_FUSED : HPCT_STORED,
-                                count, path, &seconds));
+    hpct_comm *comm = hpct_context_comm(context);
+    turns order;
+    yardstick by = {0};
+    bool late = true;
+    uint64_t *all = calloc((size_t) comm->size, sizeof *all);
+    hpct_status status = hpct_context_agree(context, all == NULL ? hpct_fail_memory(0) : HPCT_OK);
+    if (status == HPCT_OK)
+        status = find_turns(comm, hpct_model_parts_fingerprint(o->model) + (uint64_t) o->count, all,
+                            &order);
+    if (status == HPCT_OK && *o->path != '\0')
+        status = hpct_context_agree(context, order.my_turn >= 0 ? make_yardstick(o, &by) : HPCT_OK);
+    for (double length = FIRST_TURN; status == HPCT_OK && late; length *= 4) {
+        if (length > LONGEST_TURN)
+            status = hpct_fail(HPCT_ERR_USAGE,
+                               "--emulate: %d steps take longer than %d s: give a file of compute "
+                               "times, or a smaller batch",
+                               STEPS + 1, LONGEST_TURN);
+        else
+            status = take_turns(context, o->model, o->count, &by, &order, length, seconds, &late);
+    }
+    if (status == HPCT_OK)
+        status = hand_out(comm, &order, seconds, hpct_model_count_parts(o->model), all);
+    hpct_model_free(by.model);
+    free(all);
+    return status;
+}
+
+hpct_status hpct_emulate(hpct_context *context, const hpct_emulate_options *o)
+{
+    hpct_step_seconds seconds;
+    int parts = hpct_model_count_parts(o->model);
+    bool is_whole =
+        hpct_model_parts_fingerprint(o->model) == hpct_model_parts_fingerprint(o->whole);
+    hpct_compute_way way = hpct_context_size(context) == 1 ? HPCT_FUSED : HPCT_STORED;
+    hpct_status status = hpct_context_agree(context, new_seconds(&seconds, parts));
+    if (status == HPCT_OK && *o->path != '\0' && is_whole)
+        status = hpct_context_agree(context, read_times(o, way, o->count, &seconds));
     else if (status == HPCT_OK)
-        status = measure(context, model, count, &seconds);
+        status = measure(context, o, &seconds);
     if (status == HPCT_OK)
-        dilate(&seconds, hpct_model_count_parts(model), dilation);
+        scale(&seconds, parts, o->dilation);
     if (status == HPCT_OK)
-        status = hpct_context_agree(context, hpct_model_emulate(model, &seconds));
+        status = hpct_context_agree(context, hpct_model_emulate(o->model, &seconds));
     free(seconds.parts);
     return status;
 }

@@ -94,7 +94,8 @@ hpct_status hpct_evaluate_slice(hpct_model *model, hpct_strategy *strategy,
         .batch = batch_of_share,
         .from = &mine,
     };
-    hpct_status status = hpct_feed_open(&feed, model, &options);
+    hpct_status status =
+        hpct_feed_open(&feed, model, &options, (size_t) mine.begin, (size_t) mine.count);
     if (status == HPCT_OK)
         status = evaluate_batches(model, strategy, feed, options.batches, sums);
     hpct_feed_close(feed);

@@ -12,6 +12,7 @@ struct hpct_feed {
     hpct_pipeline *pipeline;
     hpct_resident *resident; /* NULL: batches come from the host */
     hpct_drawn *drawn;
+    size_t first; /* of the data set's samples there */
 };
 
 static void *take_for(const void *model, size_t bytes)
@@ -25,22 +26,22 @@ static void give_back_for(const void *model, void *memory)
 }
 
 /* The pictures that lie in the host's memory as bytes of one shape. */
-static hpct_status try_device(hpct_feed *feed, const hpct_pipeline_options *options)
+static hpct_status try_device(hpct_feed *feed, const hpct_pipeline_options *options, size_t count)
 {
     const hpct_dataset *dataset = options->dataset;
     const hpct_shape *stored = &dataset->stored, *shape = &dataset->shape;
     hpct_pictures pictures = {
-        .count = dataset->size,
-        .pixels = dataset->pixels,
-        .labels = dataset->labels,
+        .count = count,
+        .labels = dataset->labels + feed->first,
         .height = 1,
         .width = (int) dataset->stored_elements,
         .channels = 1,
         .to_height = 1,
         .to_width = (int) dataset->stored_elements,
     };
-    if (dataset->pixels == NULL)
+    if (dataset->pixels == NULL || count == 0)
         return HPCT_OK;
+    pictures.pixels = dataset->pixels + feed->first * dataset->stored_elements;
     if (!hpct_dataset_is_plain(dataset, options->training)) { /* they are pictures */
         pictures.height = stored->size[0];
         pictures.width = stored->rank > 1 ? stored->size[1] : 1;
@@ -69,13 +70,15 @@ static hpct_status open_pipeline(hpct_feed *feed, const hpct_pipeline_options *o
     return hpct_pipeline_open(&feed->pipeline, &own);
 }
 
-hpct_status hpct_feed_open(hpct_feed **out, hpct_model *model, const hpct_pipeline_options *options)
+hpct_status hpct_feed_open(hpct_feed **out, hpct_model *model, const hpct_pipeline_options *options,
+                           size_t first, size_t count)
 {
     hpct_feed *feed = calloc(1, sizeof *feed);
     if (feed == NULL)
         return hpct_fail_memory(sizeof *feed);
     feed->model = model;
-    hpct_status status = try_device(feed, options);
+    feed->first = first;
+    hpct_status status = try_device(feed, options, count);
     if (status == HPCT_OK)
         status = open_pipeline(feed, options);
     if (status == HPCT_OK)
@@ -90,6 +93,8 @@ hpct_status hpct_feed_next(hpct_feed *feed, hpct_input *out)
     hpct_status status = hpct_model_await_input(feed->model);
     if (status == HPCT_OK)
         status = hpct_pipeline_next(feed->pipeline, out);
+    for (int i = 0; status == HPCT_OK && feed->drawn != NULL && i < out->count; i++)
+        feed->drawn[i].index -= (uint32_t) feed->first;
     if (status == HPCT_OK && feed->resident != NULL)
         hpct_model_set_resident_input(feed->model, feed->resident, feed->drawn);
     else if (status == HPCT_OK)
@@ -106,7 +111,7 @@ void hpct_feed_close(hpct_feed *feed)
 {
     if (feed == NULL)
         return;
-    hpct_model_await_input(feed->model);
+    hpct_model_wait(feed->model);                  /* it may still read them */
     hpct_model_set_input(feed->model, NULL, NULL); /* the memory goes */
     hpct_pipeline_close(feed->pipeline);
     hpct_model_return_host(feed->model, feed->drawn);

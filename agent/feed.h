@@ -10,10 +10,10 @@
 
 typedef struct hpct_feed hpct_feed;
 
-/* `model` is built. What the options say of memory, pixels, labels and drawn is not looked at: that
- * is the feed's. */
-hpct_status hpct_feed_open(hpct_feed **out, hpct_model *model,
-                           const hpct_pipeline_options *options);
+/* `model` is built. Batches have samples [first, first + count) of the data set alone. What the
+ * options say of memory, pixels, labels and drawn is not looked at: that is the feed's. */
+hpct_status hpct_feed_open(hpct_feed **out, hpct_model *model, const hpct_pipeline_options *options,
+                           size_t first, size_t count);
 
 /* The next batch becomes the model's input; errors as of hpct_pipeline_next. out->pixels and labels
  * are NULL where the device has them. */

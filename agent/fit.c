@@ -262,8 +262,8 @@ static hpct_status open_feed(fit_run *run)
         .batch = batch_of_step,
         .from = run,
     };
-    return hpct_context_agree(run->context,
-                              hpct_feed_open(&run->feed, run->strategy->model, &options));
+    return hpct_context_agree(run->context, hpct_feed_open(&run->feed, run->strategy->model,
+                                                           &options, 0, run->train->size));
 }
 
 static hpct_status prepare(fit_run *run)
@@ -337,7 +337,8 @@ static hpct_status train_step(fit_run *run, int epoch, int64_t step, running *su
     hpct_step_sums step_sums = {.interrupted = signal == SIGINT,
                                 .terminated = signal == SIGTERM,
                                 .failed = fetched != HPCT_OK,
-                                .last = step + 1 == sums->planned};
+                                .last = step + 1 == sums->planned ||
+                                        (signal != 0 && hpct_context_size(run->context) == 1)};
     status = hpct_strategy_step(run->strategy, input.count, input.global_count, &step_sums);
     if (status == HPCT_OK && step_sums.failed > 0)
         status = hpct_context_agree(run->context, fetched);
@@ -385,13 +386,17 @@ static hpct_status train_epoch(fit_run *run, int epoch)
         status = train_step(run, epoch, step, &sums);
         if (status != HPCT_OK)
             return status;
-        if (run->progress.verbose != 0) {
+        if (run->progress.verbose != 0 && sums.samples > 0) {
             double now = hpct_process_clock();
             *train = mean(sums.loss, sums.correct, sums.in_top_k, sums.samples);
             hpct_progress_step(&run->progress, sums.steps, now - sums.began,
                                step_seconds(&sums, now), train);
         }
     }
+    if (run->signal != 0) /* others may not have been told yet of a rank's input */
+        status = hpct_context_agree(run->context, run->input_failed);
+    if (status != HPCT_OK)
+        return status;
     double ended = hpct_process_clock();
     bool stopped = sums.steps < steps, validated = run->validation != NULL && !stopped;
     *train = mean(sums.loss, sums.correct, sums.in_top_k, sums.samples);

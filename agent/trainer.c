@@ -22,6 +22,7 @@ struct hpct_trainer {
     hpct_step_sums sums;
     float *gradients; /* of a device: the host's copy, made when the trainer is opened; else NULL */
     bool lent;        /* the caller has asked for them in this step */
+    float scale;      /* that the device has those gradients multiplied by */
 };
 
 static hpct_status check_options(const hpct_trainer_options *options, int *num)
@@ -138,7 +139,10 @@ float *hpct_trainer_gradients(hpct_trainer *trainer, size_t *count)
     float *arena = hpct_model_gradients(trainer->model, count);
     if (trainer->gradients == NULL)
         return arena;
-    trainer->lent = hpct_model_read(trainer->model, trainer->gradients, arena, *count) == HPCT_OK;
+    trainer->lent = hpct_model_read(trainer->model, trainer->gradients, arena, *count) == HPCT_OK &&
+                    hpct_model_gradient_scale(trainer->model, &trainer->scale) == HPCT_OK;
+    for (size_t i = 0; trainer->lent && trainer->scale != 1 && i < *count; i++)
+        trainer->gradients[i] /= trainer->scale;
     return trainer->lent ? trainer->gradients : NULL;
 }
 
@@ -150,6 +154,8 @@ static hpct_status take_back(hpct_trainer *trainer)
     if (!trainer->lent)
         return HPCT_OK;
     trainer->lent = false;
+    for (size_t i = 0; trainer->scale != 1 && i < count; i++)
+        trainer->gradients[i] *= trainer->scale;
     return hpct_model_write(trainer->model, arena, trainer->gradients, count);
 }
 

@@ -340,6 +340,38 @@ hpct_status hpct_model_write(const hpct_model *model, float *arena, const float 
     return hpct_memory_from_host(model->run->backend, arena, host, count * sizeof *host);
 }
 
+size_t hpct_model_scaling_bytes(const hpct_model *model)
+{
+    return model->run != NULL && model->run->scaling != NULL ? sizeof model->scaling : 0;
+}
+
+hpct_status hpct_model_read_scaling(const hpct_model *model, void *state)
+{
+    return hpct_memory_to_host(model->run->backend, state, model->run->scaling,
+                               hpct_model_scaling_bytes(model));
+}
+
+hpct_status hpct_model_write_scaling(hpct_model *model, const void *state)
+{
+    return hpct_memory_from_host(model->run->backend, model->run->scaling, state,
+                                 hpct_model_scaling_bytes(model));
+}
+
+hpct_status hpct_model_gradient_scale(const hpct_model *model, float *scale)
+{
+    hpct_loss_scaling state = {.scale = 1};
+    hpct_status status = HPCT_OK;
+    if (hpct_model_scaling_bytes(model) > 0)
+        status = hpct_model_read_scaling(model, &state);
+    *scale = state.scale;
+    return status;
+}
+
+hpct_status hpct_model_wait(const hpct_model *model)
+{
+    return model->run != NULL ? hpct_memory_wait(model->run->backend) : HPCT_OK;
+}
+
 hpct_status hpct_model_clear_gradients(hpct_model *model)
 {
     const hpct_run *run = model->run;

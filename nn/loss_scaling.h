@@ -56,7 +56,7 @@ HPCT_HOST_AND_DEVICE void hpct_loss_scaling_move(hpct_loss_scaling *s, bool fini
 /* 1 - beta^t over t steps becomes that over the steps that were updates. */
 HPCT_HOST_AND_DEVICE float hpct_loss_scaling_bias(float bias, double undo)
 {
-    return (float) (1 - (1 - (double) bias) * undo);
+    return bias < 1 ? (float) (1 - (1 - (double) bias) * undo) : bias;
 }
 
 #endif

@@ -14,9 +14,7 @@ static size_t aligned(size_t bytes)
 
 static hpct_status fill(hpct_resident *r, const hpct_pictures *from, size_t pixels, size_t labels)
 {
-    char *at = r->memory = r->backend->allocate(aligned(pixels) + labels);
-    if (at == NULL)
-        return hpct_fail_memory(aligned(pixels) + labels);
+    char *at = r->memory;
     r->pictures = *from;
     r->pictures.pixels = (uint8_t *) at;
     r->pictures.labels = (int32_t *) (void *) (at + aligned(pixels));
@@ -45,8 +43,10 @@ hpct_status hpct_resident_open(hpct_resident **out, const hpct_model *model,
     static uint64_t opened;
     r->number = ++opened;
     r->backend = model->run->backend;
-    status = fill(r, pictures, pixels, labels);
-    if (status == HPCT_OK)
+    r->memory = r->backend->allocate(aligned(pixels) + labels);
+    if (r->memory != NULL) /* else others were faster */
+        status = fill(r, pictures, pixels, labels);
+    if (status == HPCT_OK && r->memory != NULL)
         *out = r;
     else
         hpct_resident_close(r);

@@ -22,8 +22,9 @@ typedef struct hpct_pictures {
 typedef struct hpct_resident hpct_resident;
 
 /* Copies the pictures, which the caller may then change. *out is NULL, with HPCT_OK, where the
- * model computes on the host, or where they would take more than half of what the device has left;
- * so the model should be built before. The caller closes it after the last forward that reads it.
+ * model computes on the host, or where they would take more than half of what the device has left,
+ * or cannot be had; so the model should be built before. The caller closes it after the last
+ * forward that reads it.
  */
 hpct_status hpct_resident_open(hpct_resident **out, const hpct_model *model,
                                const hpct_pictures *pictures);

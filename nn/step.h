@@ -97,6 +97,14 @@ hpct_status hpct_model_memory_left(const hpct_model *model, size_t *bytes);
 hpct_status hpct_model_read(const hpct_model *model, float *host, const float *arena, size_t count);
 hpct_status hpct_model_write(const hpct_model *model, float *arena, const float *host,
                              size_t count);
+/* What gradients of the arena are multiplied by: the loss' scale in fp16, else 1. Waits. */
+hpct_status hpct_model_gradient_scale(const hpct_model *model, float *scale);
+/* The state of that scale, [hpct_model_scaling_bytes], which is 0 where there is none. Both wait.
+ */
+size_t hpct_model_scaling_bytes(const hpct_model *model);
+hpct_status hpct_model_read_scaling(const hpct_model *model, void *state);
+hpct_status hpct_model_write_scaling(hpct_model *model, const void *state);
+hpct_status hpct_model_wait(const hpct_model *model); /* for all that was called */
 /* Sets all gradients to zero, the tail not. */
 hpct_status hpct_model_clear_gradients(hpct_model *model);
 
@@ -225,13 +233,13 @@ const hpct_optimizer *hpct_model_optimizer(const hpct_model *model);
  * Counts one step; so does an accumulate after which no update is due. */
 hpct_status hpct_model_update(hpct_model *model);
 
-/* All of a step of a model on a device, whose every batch is followed by an update: forward, loss
- * with `scale` (not 0), backward, update. There is neither a watcher nor another replica. */
-hpct_status hpct_model_step(hpct_model *model, int n, float scale);
-
 /* The same for [begin, end) of the arenas alone, which begins and ends where they may be cut: for
  * who owns that part. */
 hpct_status hpct_model_update_part(hpct_model *model, size_t begin, size_t end);
+
+/* All of a step of a model on a device, whose every batch is followed by an update: forward, loss
+ * with `scale` (not 0), backward, update. There is neither a watcher nor another replica. */
+hpct_status hpct_model_step(hpct_model *model, int n, float scale);
 
 /* The last place at or before `at` where the arenas may be cut so that each part is updated without
  * knowing of the other: anywhere (64-byte aligned), or, for an optimizer that takes norms of each

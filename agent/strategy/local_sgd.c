@@ -86,12 +86,24 @@ static hpct_status prepare_sum(local_sgd *l, hpct_context *context)
     return hpct_context_agree(context, status);
 }
 
+/* Ranks scale their losses each for itself, and must not add up what comes of it. */
+static hpct_status check_scale(const hpct_model *model)
+{
+    if (hpct_model_precision(model) != HPCT_FP16 || hpct_model_synced_floats(model) == 0)
+        return HPCT_OK;
+    return hpct_fail(HPCT_ERR_CONFIG,
+                     "strategy local-sgd and synchronized BatchNormalization: not in fp16, where "
+                     "each rank has its own scale of the loss: take --precision bf16");
+}
+
 static hpct_status local_open(hpct_strategy **out, const hpct_strategy_plan *plan)
 {
     const hpct_strategy_options *o = plan->options;
     local_sgd *l = calloc(1, sizeof *l);
     hpct_status status =
         hpct_context_agree(plan->context, l == NULL ? hpct_fail_memory(sizeof *l) : HPCT_OK);
+    if (status == HPCT_OK)
+        status = hpct_context_agree(plan->context, check_scale(plan->model));
     if (status == HPCT_OK)
         status = hpct_replica_build(plan, fuses(plan));
     if (status != HPCT_OK) {

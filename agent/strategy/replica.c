@@ -97,6 +97,22 @@ static hpct_status share(hpct_context *context, const hpct_model *model, float *
     return status;
 }
 
+/* Gradients are added up as they are scaled. */
+static hpct_status share_scaling(hpct_context *context, hpct_model *model)
+{
+    char state[64];
+    size_t bytes = hpct_model_scaling_bytes(model);
+    hpct_comm *comm = hpct_context_comm(context);
+    if (bytes == 0 || comm->size == 1)
+        return HPCT_OK;
+    hpct_status status =
+        bytes <= sizeof state ? hpct_model_read_scaling(model, state) : HPCT_ERR_INTERNAL;
+    status = hpct_context_agree(context, status);
+    if (status == HPCT_OK)
+        status = comm->ops->broadcast(comm, state, bytes, 0);
+    return status == HPCT_OK ? hpct_model_write_scaling(model, state) : status;
+}
+
 hpct_status hpct_replica_build_by(const hpct_strategy_plan *plan, const hpct_alike *how)
 {
     size_t count;
@@ -106,8 +122,9 @@ hpct_status hpct_replica_build_by(const hpct_strategy_plan *plan, const hpct_ali
     float *parameters = hpct_model_parameters(plan->model, &count);
     status = share(plan->context, plan->model, parameters, count);
     float *states = hpct_model_states(plan->model, &count);
-    return status == HPCT_OK && count > 0 ? share(plan->context, plan->model, states, count)
-                                          : status;
+    if (status == HPCT_OK && count > 0)
+        status = share(plan->context, plan->model, states, count);
+    return status == HPCT_OK ? share_scaling(plan->context, plan->model) : status;
 }
 
 hpct_status hpct_replica_mean_states(hpct_comm *comm, hpct_model *model)

@@ -137,7 +137,9 @@ hpct_status hpct_strategy_check_device(const hpct_strategy_ops *ops,
                                        const hpct_strategy_options *options, hpct_model *model)
 {
     bool lossy = options->compression.kind != HPCT_COMPRESS_NONE;
-    if (!hpct_model_on_device(model) || (ops->device && !lossy) || hpct_model_leave_device(model))
+    bool stays = hpct_model_precision(model) == HPCT_FP16; /* which processors do not have */
+    if (!hpct_model_on_device(model) || (ops->device && !lossy) ||
+        (!stays && hpct_model_leave_device(model)))
         return HPCT_OK;
     if (!ops->device)
         return hpct_fail(HPCT_ERR_CONFIG,

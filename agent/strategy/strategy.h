@@ -151,8 +151,8 @@ hpct_status hpct_strategy_check_batch(const hpct_strategy_options *options, int 
 
 /* forward, backward, reduce and apply. In: this rank's signals and failure in *sums; a rank that
  * failed takes part with no samples, or, with whole_batch, with as many as the others, of any
- * content. Out: the sums over all ranks; there is no update where one
- * failed. */
+ * content. Out: the sums over all ranks, of this step or of earlier ones (samples); there is no
+ * update where one failed, but on a device, where that is known after it. */
 hpct_status hpct_strategy_step(hpct_strategy *strategy, int count, int global_count,
                                hpct_step_sums *sums);
 

@@ -24,13 +24,15 @@ typedef struct hpct_bench_options {
     /* Not NULL: a rank sleeps for as long as each of its operations takes, instead of computing;
      * what ranks send one another is sent. Not with `profile`; several ranks need a
      * strategy by name. "": the times are measured first, by
-     * the ranks in turn; else they come from this file, which hpct_plan writes (compute_json).
+     * the ranks in turn; else they come from this file, which hpct_plan writes (compute_json), of
+     * a part of the model in proportion.
      * Losses then mean nothing, and are null in the summary, which says "emulated": true. */
     const char *emulate;
     /* With `emulate`: a rank sleeps so many times as long; default 1. Where N ranks share M
      * processors, messages over links N/M times as slow, beside computation that takes N/M times as
      * long, meet processors as busy as ranks would with one each: time dilation (Gupta and others,
-     * NSDI 2006). Times and rates are those of the clock, not divided by it. */
+     * NSDI 2006). Latencies of the machine itself are not dilated. Times and rates are those of the
+     * clock, not divided by it. */
     double dilation;
 } hpct_bench_options;
 

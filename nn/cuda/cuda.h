@@ -2,10 +2,11 @@
  * share: handles, error checks, the type of activations, makers of operations.
  *
  * The module is one shared library (hpctrain-cuda.so) beside libhpctrain, loaded when a model is
- * built for the backend "cuda". One process uses one GPU. All work goes in order into one stream;
- * nothing in forward, backward, loss and update allocates, or waits for the GPU. Arenas,
- * activations and scratch are device memory; Keras' layout on the host is read and written by
- * import_param and export_param alone, which wait. Pictures are NHWC.
+ * built for the backend "cuda". One process uses one GPU. All work goes in order
+ * into one stream, but for input from the host, which is sent beside it; nothing in forward,
+ * backward, loss and update allocates, or waits for the GPU. Arenas, activations and scratch are
+ * device memory; Keras' layout on the host is read and written by import_param and export_param
+ * alone, which wait. Pictures are NHWC.
  *
  * Files in C call CUDA's libraries; kernels stand in .cu files behind launchers in C, declared in
  * nn/cuda/kernels.h. A launcher only enqueues, and reports a failed launch. */

@@ -166,6 +166,10 @@ END
     for value in loss accuracy val_loss val_accuracy; do
         ok "$(near "$(number local-on-cpu $value)" "$(number local-on-device $value)")" "local-sgd: $value is the CPU's"
     done
+    fit_small three-in-fp16 --device cuda --precision fp16
+    ok "$(awk -v a="$(number on-cpu loss)" -v b="$(number three-in-fp16 loss)" 'BEGIN { d = a - b; print !(d < 0.02 && d > -0.02 && d != 0) }')" \
+        "in fp16 near what it is in fp32 ($(number on-cpu loss), $(number three-in-fp16 loss))"
+    like "$(<"$own/three-in-fp16.json")" '"precision": "mixed_float16"' "which the summary says"
 else
     skip "mpirun" "there is none"
 fi

@@ -71,30 +71,33 @@ resnet() {
     done
 }
 
-# Every message is sent. Times of operations are measured at each start, and others on the machine make them longer, never
-# shorter: so the fastest of all rounds counts, of one node as of each number of them.
+# Every message is sent. The times of one node are measured once; those of a part of the model in turn with the whole, so that a
+# machine which is slower than it was makes no difference.
 emulated() {
-    local round nodes strategy work
+    local round nodes strategy work one model=(--model mnist-cnn --batch-size 64)
     printf '\n### W1, emulated computation, 64 pictures per node, links of 10 Gb/s\n\n%s %s\n\n' "$(described)" "$(in_slow_motion)"
     work=$(mktemp -d)
+    cluster 1 -
+    on 1 hpc-train plan "${model[@]}" --nodes 1 --network 1us,1gbit --compute-json compute.json || exit
+    cp "$home/compute.json" "$work/"
+    one=$(rate 1 "${model[@]}" --emulate=compute.json)
     for ((round = 0; round < rounds; round++)); do
         for nodes in ${NODES:-$(seq 2 20)}; do
             dilated_cluster "$nodes" 10gbit
-            rate 1 --model mnist-cnn --batch-size 64 --emulate >>"$work/one"
+            cp "$work/compute.json" "$home/"
             for strategy in multi-worker-mirrored hybrid; do
                 [[ $strategy =~ ${ONLY-} ]] || continue
-                multiply "$(rate "$nodes" --model mnist-cnn --batch-size 64 --strategy $strategy --emulate --dilation $dilation)" \
-                    "$dilation" >>"$work/$strategy.$nodes"
-                echo "$nodes $strategy: $(tail -n 1 "$work/$strategy.$nodes") beside $(tail -n 1 "$work/one")" >&2
+                multiply "$(rate "$nodes" "${model[@]}" --strategy $strategy --emulate=compute.json --dilation $dilation)" "$dilation" |
+                    awk -v one="$one" '{ print $1 / one }' >>"$work/$strategy.$nodes"
+                echo "$nodes $strategy: $(tail -n 1 "$work/$strategy.$nodes")" >&2
             done
         done
     done
-    printf 'One node: %.0f images/s.\n\n| nodes | strategy | images/s | speed-up (emulated) |\n|---|---|---|---|\n' "$(fastest <"$work/one")"
+    printf 'One node: %.0f images/s.\n\n| nodes | strategy | speed-up (emulated; least to most) |\n|---|---|---|\n' "$one"
     for nodes in ${NODES:-$(seq 2 20)}; do
         for strategy in multi-worker-mirrored hybrid; do
             [ -e "$work/$strategy.$nodes" ] || continue
-            printf '| %s | %s | %.0f | %s |\n' "$nodes" $strategy "$(fastest <"$work/$strategy.$nodes")" \
-                "$(divide "$(fastest <"$work/$strategy.$nodes")" "$(fastest <"$work/one")")"
+            printf '| %s | %s | %.2f (%s) |\n' "$nodes" $strategy "$(median <"$work/$strategy.$nodes")" "$(span <"$work/$strategy.$nodes")"
         done
     done
     rm -r "$work"

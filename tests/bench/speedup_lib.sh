@@ -61,8 +61,6 @@ apart() {
 # The median of the numbers in standard input, one a line; "-" without any.
 median() { grep -v '^-*$' | sort -g | awk '{ v[NR] = $1 } END { print NR == 0 ? "-" : NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'; }
 
-fastest() { grep -v '^-*$' | sort -g | tail -n 1; }
-
 # The least and the most of the numbers in standard input.
 span() { grep -v '^-*$' | sort -g | awk 'NR == 1 { least = $1 } END { print NR == 0 ? "-" : least " to " $1 }'; }
 
@@ -70,6 +68,9 @@ multiply() { awk -v a="$1" -v b="$2" 'BEGIN { if (a + 0 > 0) print a * b; else p
 
 divide() { awk -v a="$1" -v b="$2" -v f="${3:-%.2f}" 'BEGIN { if (a + 0 > 0 && b + 0 > 0) printf f "\n", a / b; else print "-" }'; }
 
-in_slow_motion() { echo "Time is dilated by nodes / $cpus, as are the links' rates: each node has what would be a core of its own."; }
+in_slow_motion() {
+    echo "Time is dilated by nodes / $cpus, rounded up, as are the links' rates: each node has what would be a core of its own; latencies" \
+        "are the machine's own, and count that much less."
+}
 
 described() { echo "$(date +%F), $rounds rounds of $steps steps in turn, medians; load before: $(cut -d' ' -f1 /proc/loadavg)."; }

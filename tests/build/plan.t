@@ -84,6 +84,24 @@ is "$(json "$work/s.json" 'j["bytes_sent_per_step"] > 249384')" True "all gradie
 capture "${ranks[@]}" 3 "$train" bench --model mnist-convnet --strategy multi-worker-mirrored --global-batch-size 8 --steps 3 --emulate --summary-json "$work/s.json"
 is "$status" 0 "three ranks with 3, 3 and 2 pictures measure in turn" || diag "$err"
 is "$(json "$work/s.json" 'j["emulated"] and j["step_ms"] > 0')" True "and sleep"
+# A part of the model is measured beside the whole, and is to the file's times as it is to those: a file that is ten times as slow
+# makes steps ten times as long, whatever this machine does.
+times_ten() {
+    python3 -c 'import json, sys
+def slowed(value, key=""):
+    if isinstance(value, dict): return {k: slowed(v, k) for k, v in value.items()}
+    if isinstance(value, list): return [slowed(v, key) for v in value]
+    return 10 * value if key.endswith("_seconds") else value
+json.dump(slowed(json.load(open(sys.argv[1]))), open(sys.argv[2], "w"))' "$1" "$2"
+}
+"$train" plan --model mnist-cnn --batch-size 16 --nodes 1 --network 1us,1gbit --compute-json "$work/cnn.json" >"$work/out"
+times_ten "$work/cnn.json" "$work/ten.json"
+for file in cnn ten; do
+    capture "${ranks[@]}" 2 "$train" bench --model mnist-cnn --strategy hybrid --batch-size 16 --steps 9 --emulate="$work/$file.json" --dilation 4 --summary-json "$work/$file.s.json"
+    is "$status" 0 "a part of the model sleeps by a file of the whole" || diag "$err"
+done
+ratio=$(python3 -c 'import json, sys; a, b = (json.load(open(f))["step_ms"] for f in sys.argv[1:]); print(b / a)' "$work/cnn.s.json" "$work/ten.s.json")
+ok "$(awk -v r="$ratio" 'BEGIN { print !(r > 5 && r < 14) }')" "ten times as long by one that is ten times as slow ($ratio)"
 capture "${ranks[@]}" 2 "$train" bench --model mnist-convnet --strategy multi-worker-mirrored --batch-size 8 --steps 3 --emulate="$work/slow.json" --dilation 5 --summary-json "$work/s.json"
 is "$status" 0 "time can be dilated" || diag "$err"
 like "$out" "dilated: 5 times as long" "which is told"

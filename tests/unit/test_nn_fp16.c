@@ -225,6 +225,18 @@ static void steps_that_overflow_are_left_out(void **state)
     }
 }
 
+/* However many updates were left out, late corrections are 1. */
+static void corrections_end(void **state)
+{
+    (void) state;
+    hpct_loss_scaling s = HPCT_LOSS_SCALING_BEGIN;
+    for (int i = 0; i < 9000; i++)
+        hpct_loss_scaling_move(&s, false, 0.9, 0.999);
+    assert_true(isinf(s.undo_1));
+    assert_true(hpct_loss_scaling_bias(1, s.undo_1) == 1);
+    assert_true(s.scale == HPCT_SCALING_LEAST);
+}
+
 static void the_scale_grows_when_all_is_well(void **state)
 {
     (void) state;
@@ -317,6 +329,7 @@ int main(void)
         cmocka_unit_test(trains_as_fp32_does),
         cmocka_unit_test(gradients_are_scaled),
         cmocka_unit_test(steps_that_overflow_are_left_out),
+        cmocka_unit_test(corrections_end),
         cmocka_unit_test(the_scale_grows_when_all_is_well),
         cmocka_unit_test(clipping_is_of_what_is_not_scaled),
         cmocka_unit_test(the_scale_is_kept),
