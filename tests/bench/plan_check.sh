@@ -2,7 +2,7 @@
 # plan_check.sh: what `hpc-train plan` predicts beside what emulated steps take, W1 and ResNet50V2 on 2, 4, 8 and 20 nodes over
 # links of two rates; a table in Markdown with the error in percent. In each round the times of operations are measured on one node
 # of one core and the network between the nodes by plan itself, then the steps: a virtual machine changes from minute to minute.
-# More nodes than cores go in slow motion, and the times that plan is given, too.
+# Both have the same times of operations. More nodes than cores go in slow motion, and the times that plan is given, too.
 # ROUNDS (3), STEPS (40, of ResNet50V2 5), LINKS (10gbit 1gbit), NODES and MODELS (w1, resnet) say how much, ONLY, a regular
 # expression, of which strategies; all of it takes about an hour.
 set -u
@@ -27,7 +27,7 @@ slowed() {
 def slowed(value, key=""):
     if isinstance(value, dict): return {k: slowed(v, k) for k, v in value.items()}
     if isinstance(value, list): return [slowed(v, key) for v in value]
-    by = int(sys.argv[3])
+    by = float(sys.argv[3])
     return value * by if key.endswith("_seconds") else value / by if key == "bytes_per_second" else value
 json.dump(slowed(json.load(open(sys.argv[1]))), open(sys.argv[2], "w"))' "$home/compute.json" "$home/slow.json" "$dilation"
 }
@@ -55,8 +55,8 @@ for link in ${LINKS:-10gbit 1gbit}; do
                 on "$nodes" hpc-train plan "${options[@]}" --nodes "$nodes" --network measured --compute slow.json --json plan.json || exit
                 for strategy in multi-worker-mirrored hybrid; do
                     [[ $strategy =~ ${ONLY-} ]] || continue
-                    multiply "$(predicted "$nodes" $strategy)" $dilation >"$work/one"
-                    multiply "$(rate "$nodes" "${options[@]}" --strategy $strategy --emulate --dilation $dilation)" $dilation >>"$work/one"
+                    multiply "$(predicted "$nodes" $strategy)" "$dilation" >"$work/one"
+                    multiply "$(rate "$nodes" "${options[@]}" --strategy $strategy --emulate=compute.json --dilation "$dilation")" "$dilation" >>"$work/one"
                     paste -sd' ' "$work/one" >>"$work/$strategy"
                 done
             done

@@ -18,8 +18,8 @@ cluster() { # NODES RATE: a new cluster; RATE - for links that nobody shapes
 # multiply images per second by it.
 dilated_cluster() {
     local mbit=${2/%gbit/000}
-    dilation=$((($1 + cpus - 1) / cpus))
-    cluster "$1" "$((${mbit/%mbit/} / dilation))mbit"
+    dilation=$(awk -v n="$1" -v c="$cpus" 'BEGIN { print (n > c ? n / c : 1) }')
+    cluster "$1" "$(awk -v mbit="${mbit/%mbit/}" -v d="$dilation" 'BEGIN { printf "%d", 1000 * mbit / d }')kbit"
 }
 
 # on NODES COMMAND…: the command as one task on each of so many nodes. A task has one core and one thread: node i of the
@@ -69,7 +69,7 @@ multiply() { awk -v a="$1" -v b="$2" 'BEGIN { if (a + 0 > 0) print a * b; else p
 divide() { awk -v a="$1" -v b="$2" -v f="${3:-%.2f}" 'BEGIN { if (a + 0 > 0 && b + 0 > 0) printf f "\n", a / b; else print "-" }'; }
 
 in_slow_motion() {
-    echo "Time is dilated by nodes / $cpus, rounded up, as are the links' rates: each node has what would be a core of its own; latencies" \
+    echo "Time is dilated by nodes / $cpus, as are the links' rates: each node has what would be a core of its own; latencies" \
         "are the machine's own, and count that much less."
 }
 
