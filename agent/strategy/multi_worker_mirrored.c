@@ -122,9 +122,9 @@ static hpct_status mirrored_open(hpct_strategy **out, const hpct_strategy_plan *
     if (m->comm->size > 1 && m->on_device) {
         size_t bytes = 2 * HPCT_SUMS_FLOATS * sizeof *m->flags;
         m->flags = hpct_model_take_host(m->model, bytes);
-        status = m->flags == NULL ? hpct_fail_memory(bytes) : HPCT_OK;
+        status =
+            hpct_context_agree(plan->context, m->flags == NULL ? hpct_fail_memory(bytes) : HPCT_OK);
     }
-    status = hpct_context_agree(plan->context, status);
     if (status == HPCT_OK && m->comm->size > 1) {
         hpct_model_set_replicas(m->model,
                                 &(hpct_replicas){.sum = sum_over_ranks, .argument = m->comm});

@@ -2,7 +2,7 @@
 # and compiler are.
 if HAVE_CUDA
 if HAVE_CMOCKA
-unit_tests += tests/unit/test_cuda_gather tests/unit/test_cuda_loss tests/unit/test_cuda_moment tests/unit/test_cuda_ops
+unit_tests += tests/unit/test_cuda_gather tests/unit/test_cuda_loss tests/unit/test_cuda_moment tests/unit/test_cuda_ops tests/unit/test_cuda_updates
 endif
 endif
 cuda_on_host_objects = tests/unit/cuda_on_host.$(OBJEXT) tests/unit/cuda_kernels_on_host.$(OBJEXT)
@@ -22,10 +22,13 @@ tests_unit_test_cuda_loss_LDADD = $(cuda_on_host_libs)
 tests_unit_test_cuda_moment_SOURCES = tests/unit/test_cuda_moment.c $(cuda_on_host_sources) tests/unit/unit.h
 tests_unit_test_cuda_moment_CPPFLAGS = $(cuda_on_host_cppflags)
 tests_unit_test_cuda_moment_LDADD = $(cuda_on_host_libs)
-# The cases of test_nn_ops.
+# The cases of test_nn_ops and test_nn_updates.
 tests_unit_test_cuda_ops_SOURCES = tests/unit/test_nn_ops.c $(nn_case) $(cuda_on_host_sources) tests/unit/unit.h
 tests_unit_test_cuda_ops_CPPFLAGS = $(cuda_on_host_cppflags) -DNN_OPS_ON_HOST
 tests_unit_test_cuda_ops_LDADD = $(cuda_on_host_libs)
+tests_unit_test_cuda_updates_SOURCES = tests/unit/test_nn_updates.c $(nn_case) $(cuda_on_host_sources) tests/unit/unit.h
+tests_unit_test_cuda_updates_CPPFLAGS = $(cuda_on_host_cppflags) -DNN_OPS_ON_HOST
+tests_unit_test_cuda_updates_LDADD = $(cuda_on_host_libs)
 
 cuda_on_host_flags = -x c++ -std=c++17 -O1 -Xcompiler=-Wall,-Wno-unknown-pragmas $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 tests/unit/cuda_on_host.$(OBJEXT): tests/unit/cuda_on_host.cc tests/unit/cuda_on_host.h
