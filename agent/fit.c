@@ -299,19 +299,18 @@ static hpct_metrics mean(double loss, double correct, double in_top_k, int64_t s
     return (hpct_metrics){loss / n, correct / n, in_top_k / n};
 }
 
-/* In place of an input that failed: where every rank has the whole batch, as many samples as the
- * others have, for the collectives within forward. */
+/* In place of an input that failed. As many samples as this rank would have had, of any content,
+ * where the ranks' steps have to be alike: the whole batch, for the collectives within forward, or
+ * a recording. Else none. */
 static hpct_input stand_in(const fit_run *run, int64_t step)
 {
-    int tail = hpct_sampler_short_count(run->sampler), full = hpct_sampler_full_count(run->sampler);
-    bool last = step == hpct_sampler_steps_per_epoch(run->sampler) - 1;
-    int count = tail > 0 && (last || full == 0) ? tail : full;
-    if (!run->choice.ops->whole_batch)
-        return (hpct_input){0};
+    int64_t global = hpct_sampler_global_count(run->sampler, step), first;
+    if (!run->choice.ops->whole_batch && !run->strategy->whole_steps)
+        return (hpct_input){.global_count = (int) global};
     return (hpct_input){.pixels = hpct_model_input(run->strategy->model),
                         .labels = hpct_model_labels(run->strategy->model),
-                        .count = count,
-                        .global_count = count};
+                        .count = (int) hpct_slice(global, slice_rank(run), slice_size(run), &first),
+                        .global_count = (int) global};
 }
 
 /* One step; adds to the epoch's sums. A rank without input still takes part, with no samples, so

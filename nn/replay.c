@@ -19,14 +19,21 @@ struct hpct_recordings {
     entry *noting; /* the one that is being recorded */
 };
 
-/* A step that somebody watches, times or takes part in is made of calls. */
-static bool may_record(const hpct_model *model)
+static bool is_alone(const hpct_model *model)
+{
+    return model->replicas.sum == NULL && model->watcher.advance == NULL &&
+           model->watcher.pause == NULL;
+}
+
+/* A step that somebody times is made of calls, and one in which others take part unless they agree
+ * on it. */
+static bool may_record(const hpct_model *model, hpct_recorded_part part)
 {
     const hpct_run *run = model->run;
     const hpct_device *device = run->backend->device;
     return device != NULL && device->record != NULL && run->times == NULL &&
-           run->emulation == NULL && model->replicas.sum == NULL &&
-           model->watcher.advance == NULL && model->watcher.pause == NULL;
+           run->emulation == NULL &&
+           (is_alone(model) || (part == HPCT_RECORDED_STEP && model->watcher.agree != NULL));
 }
 
 static bool is_same(const hpct_recording_key *a, const hpct_recording_key *b)
@@ -50,18 +57,30 @@ static void note_first(hpct_recordings *all, const hpct_recording_key *key)
         all->entries[all->num++] = (entry){.key = *key};
 }
 
+/* This replica cannot, and the others learn of it. */
+static hpct_recording_way refuse_all(const hpct_model *model, hpct_status *status)
+{
+    bool can = false;
+    *status = model->watcher.agree(model->watcher.argument, &can);
+    return *status == HPCT_OK ? HPCT_RECORDING_CALL : HPCT_RECORDING_DONE;
+}
+
 hpct_recording_way hpct_recording_begin(const hpct_model *model, const hpct_recording_key *key,
                                         hpct_status *status)
 {
     hpct_run *run = model->run;
     *status = HPCT_OK;
-    if (!may_record(model))
+    if (!may_record(model, key->part))
         return HPCT_RECORDING_CALL;
     if (run->recordings == NULL)
         run->recordings = calloc(1, sizeof *run->recordings);
     hpct_recordings *all = run->recordings;
-    entry *e = all != NULL ? find(all, key) : NULL;
-    if (e == NULL && all != NULL)
+    if (all == NULL) {
+        *status = hpct_fail_memory(sizeof *all);
+        return HPCT_RECORDING_DONE;
+    }
+    entry *e = find(all, key);
+    if (e == NULL)
         note_first(all, key);
     if (e == NULL || e->refused)
         return HPCT_RECORDING_CALL;
@@ -69,10 +88,31 @@ hpct_recording_way hpct_recording_begin(const hpct_model *model, const hpct_reco
         *status = run->backend->device->replay(e->recording);
         return HPCT_RECORDING_DONE;
     }
-    if (run->backend->device->record() == HPCT_OK)
+    e->refused = run->backend->device->record() != HPCT_OK;
+    if (!e->refused)
         all->noting = e;
-    else
-        e->refused = true;
+    if (is_alone(model))
+        return HPCT_RECORDING_CALL;
+    return e->refused ? refuse_all(model, status) : HPCT_RECORDING_REHEARSE;
+}
+
+hpct_recording_way hpct_recording_rehearsed(const hpct_model *model, hpct_status *status)
+{
+    const hpct_device *device = model->run->backend->device;
+    entry *e = model->run->recordings->noting;
+    void *rehearsal = NULL;
+    hpct_status ended = device->end_record(&rehearsal);
+    bool can = *status == HPCT_OK && ended == HPCT_OK;
+    if (ended == HPCT_OK)
+        device->drop_recording(rehearsal);
+    model->run->recordings->noting = NULL;
+    *status = model->watcher.agree(model->watcher.argument, &can);
+    e->refused = !can;
+    if (*status == HPCT_OK && can)
+        *status = device->record();
+    if (*status != HPCT_OK)
+        return HPCT_RECORDING_DONE;
+    model->run->recordings->noting = can ? e : NULL;
     return HPCT_RECORDING_CALL;
 }
 
@@ -84,16 +124,20 @@ bool hpct_recording_end(const hpct_model *model, hpct_status *status)
         return false;
     run->recordings->noting = NULL;
     hpct_status ended = run->backend->device->end_record(&e->recording);
-    if (*status != HPCT_OK || ended != HPCT_OK) { /* what cannot be noted can still be called */
-        if (ended == HPCT_OK)
-            run->backend->device->drop_recording(e->recording);
-        e->recording = NULL;
-        e->refused = true;
-        *status = HPCT_OK;
-        return true;
+    if (*status == HPCT_OK && ended == HPCT_OK) {
+        *status = run->backend->device->replay(e->recording);
+        return false;
     }
-    *status = run->backend->device->replay(e->recording);
-    return false;
+    if (ended == HPCT_OK)
+        run->backend->device->drop_recording(e->recording);
+    e->recording = NULL;
+    e->refused = true;
+    if (*status == HPCT_OK)
+        *status = ended;
+    if (!is_alone(model)) /* the others count on it */
+        return false;
+    *status = HPCT_OK; /* what cannot be noted can still be called */
+    return true;
 }
 
 void hpct_recordings_free(hpct_run *run)
@@ -104,4 +148,5 @@ void hpct_recordings_free(hpct_run *run)
             run->backend->device->drop_recording(all->entries[i].recording);
     }
     free(all);
+    run->recordings = NULL;
 }

@@ -298,39 +298,111 @@ hpct_status hpct_model_backward(hpct_model *model, int n)
 
 /* ---- all of it ---- */
 
-static hpct_status call_step(hpct_model *model, int batch, int n, const hpct_loss_call *loss,
-                             const hpct_update_call *update)
+/* In company alone: this replica has no samples, and adds nothing. */
+static hpct_status call_absent(hpct_model *model)
 {
-    const hpct_backend *backend = model->run->backend;
-    hpct_status status = hpct_run_make_input(model->run, n);
+    const hpct_watcher *watcher = &model->watcher;
+    hpct_status status = refresh(model, 0, 0);
     if (status == HPCT_OK)
-        status = call_forward(model, batch, n);
+        status = hpct_model_forward_absent(model);
     if (status == HPCT_OK)
-        status = backend->loss(loss);
+        status = hpct_model_clear_gradients(model);
+    if (status == HPCT_OK && watcher->advance != NULL)
+        status = watcher->advance(watcher->argument, model->run->arena_floats);
+    return status == HPCT_OK ? hpct_model_backward_absent(model) : status;
+}
+
+static hpct_status reduce(const hpct_model *model)
+{
+    const hpct_watcher *watcher = &model->watcher;
+    return watcher->reduce != NULL ? watcher->reduce(watcher->argument) : HPCT_OK;
+}
+
+/* What a step is made of, where it is made at once. */
+typedef struct step_calls {
+    int n, batch;
+    bool stale;
+    hpct_loss_call loss;
+    hpct_update_call update;
+} step_calls;
+
+static hpct_status call_step(hpct_model *model, const step_calls *calls)
+{
+    hpct_run *run = model->run;
+    hpct_status status = HPCT_OK;
+    run->stale = calls->stale;
+    if (calls->n == 0) {
+        status = call_absent(model);
+    } else {
+        status = hpct_run_make_input(run, calls->n);
+        if (status == HPCT_OK)
+            status = call_forward(model, calls->batch, calls->n);
+        if (status == HPCT_OK)
+            status = run->backend->loss(&calls->loss);
+        if (status == HPCT_OK)
+            status = call_backward(model, calls->batch, calls->n);
+    }
     if (status == HPCT_OK)
-        status = call_backward(model, batch, n);
-    return status == HPCT_OK ? backend->update(update) : status;
+        status = reduce(model);
+    return status == HPCT_OK ? run->backend->update(&calls->update) : status;
+}
+
+/* Nobody else hears of it. */
+static hpct_status rehearse(hpct_model *model, const step_calls *calls)
+{
+    const hpct_watcher watcher = model->watcher;
+    const hpct_replicas replicas = model->replicas;
+    model->watcher = (hpct_watcher){0};
+    model->replicas = (hpct_replicas){0};
+    hpct_status status = call_step(model, calls);
+    model->watcher = watcher;
+    model->replicas = replicas;
+    return status;
 }
 
 static hpct_status step_by_parts(hpct_model *model, int n, float scale)
 {
-    hpct_status status = hpct_model_forward(model, n, true);
-    if (status == HPCT_OK)
+    hpct_status status = n > 0 ? hpct_model_forward(model, n, true) : call_absent(model);
+    if (status == HPCT_OK && n > 0)
         status = hpct_model_loss(model, n, scale, NULL);
-    if (status == HPCT_OK)
+    if (status == HPCT_OK && n > 0)
         status = hpct_model_backward(model, n);
+    if (status == HPCT_OK)
+        status = reduce(model);
     return status == HPCT_OK ? hpct_model_update(model) : status;
 }
 
-hpct_status hpct_model_step(hpct_model *model, int n, float scale)
+static hpct_status check_step(const hpct_model *model, int n, int *batch)
 {
-    int batch;
-    hpct_status status = check_input(model, n, true, &batch);
-    hpct_run *run = model->run;
+    const hpct_run *run = model->run;
+    bool in_company = model->watcher.agree != NULL;
+    hpct_status status =
+        n == 0 && in_company && run != NULL ? HPCT_OK : check_input(model, n, true, batch);
     if (status == HPCT_OK && (run->backend->device == NULL || run->borrows ||
                               model->optimizer.gradient_accumulation_steps != 1))
         status =
             hpct_fail(HPCT_ERR_INTERNAL, "model %s: its steps are made part by part", model->name);
+    return status;
+}
+
+/* What the device has to know before: the samples, and what differs from step to step. */
+static hpct_status tell_step(hpct_model *model, const step_calls *calls)
+{
+    hpct_status status = HPCT_OK;
+    if (calls->n > 0)
+        status = hpct_run_send_input(model, model->run, calls->n);
+    if (status == HPCT_OK && calls->n > 0)
+        status = hpct_run_send_targets(model->run, calls->n);
+    if (status == HPCT_OK)
+        status = tell_draws(model);
+    return status == HPCT_OK ? hpct_run_tell_rates(model->run, &calls->update) : status;
+}
+
+hpct_status hpct_model_step(hpct_model *model, int n, float scale)
+{
+    step_calls calls = {.n = n};
+    hpct_status status = check_step(model, n, &calls.batch);
+    hpct_run *run = model->run;
     if (status != HPCT_OK)
         return status;
     if (run->times != NULL) /* somebody wants to know how long each takes */
@@ -338,32 +410,38 @@ hpct_status hpct_model_step(hpct_model *model, int n, float scale)
     run->stage = HPCT_STAGE_NONE;
     run->stage_training = true;
     run->stage_n = n;
-    hpct_loss_call loss = loss_call(model, n, scale);
-    hpct_update_call update = hpct_run_next_update(model);
-    status = hpct_run_send_input(model, run, n);
-    if (status == HPCT_OK)
-        status = hpct_run_send_targets(run, n);
-    if (status == HPCT_OK)
-        status = tell_draws(model);
-    if (status == HPCT_OK)
-        status = hpct_run_tell_rates(run, &update);
+    calls.loss = loss_call(model, n, scale);
+    calls.update = hpct_run_next_update(model);
+    /* one that evaluated has fresh copies, and the others may not: they all make them */
+    calls.stale = run->stale || model->watcher.agree != NULL;
+    status = tell_step(model, &calls);
     if (status != HPCT_OK)
         return status;
     hpct_recording_key key = {.part = HPCT_RECORDED_STEP,
                               .n = n,
-                              .stale = run->stale,
+                              .stale = calls.stale,
                               .scale = scale,
-                              .gradients = update.grad,
+                              .gradients = calls.update.grad,
                               .resident = run->resident != NULL ? run->resident->number : 0};
-    if (hpct_recording_begin(model, &key, &status) == HPCT_RECORDING_CALL) {
-        do {
-            run->stale = key.stale;
-            status = call_step(model, batch, n, &loss, &update);
-        } while (hpct_recording_end(model, &status));
+    hpct_recording_way way = hpct_recording_begin(model, &key, &status);
+    if (way == HPCT_RECORDING_REHEARSE) {
+        status = rehearse(model, &calls);
+        way = hpct_recording_rehearsed(model, &status);
+    }
+    if (way == HPCT_RECORDING_CALL) {
+        do
+            status = call_step(model, &calls);
+        while (hpct_recording_end(model, &status));
     }
     run->stale = true;
     model->steps++;
     return status;
+}
+
+void hpct_model_drop_recordings(hpct_model *model)
+{
+    if (model->run != NULL)
+        hpct_recordings_free(model->run);
 }
 
 float *hpct_model_parameters(hpct_model *model, size_t *count)

@@ -238,8 +238,12 @@ hpct_status hpct_model_update(hpct_model *model);
 hpct_status hpct_model_update_part(hpct_model *model, size_t begin, size_t end);
 
 /* All of a step of a model on a device, whose every batch is followed by an update: forward, loss
- * with `scale` (not 0), backward, update. There is neither a watcher nor another replica. */
+ * with `scale` (not 0), backward, the watcher's reduce, update. Other replicas take part if the
+ * watcher has an `agree`, without which there is none; n may be 0 then. */
 hpct_status hpct_model_step(hpct_model *model, int n, float scale);
+
+/* Steps are recorded anew: before what was recorded with them goes. */
+void hpct_model_drop_recordings(hpct_model *model);
 
 /* The last place at or before `at` where the arenas may be cut so that each part is updated without
  * knowing of the other: anywhere (64-byte aligned), or, for an optimizer that takes norms of each

@@ -4,6 +4,7 @@
 #define HPCT_NN_WATCHER_H
 
 #include <hpctrain/status.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 typedef struct hpct_watcher {
@@ -14,6 +15,14 @@ typedef struct hpct_watcher {
     /* Called by forward and backward between their operations, for who has messages on their way
      * that move only when somebody calls. NULL: nobody. */
     hpct_status (*pause)(void *argument);
+    /* Called by hpct_model_step between backward and update: the gradients are then those of all
+     * replicas. NULL: nothing is to be done. */
+    hpct_status (*reduce)(void *argument);
+    /* Where not NULL, what advance and reduce ask of the device, and what hpct_replicas does, can
+     * be recorded with a step (nn/replay.h), if all replicas record and replay the same ones: their
+     * steps go through hpct_model_step alone, with the same scales. *all becomes whether it was
+     * true on every replica. Collective. */
+    hpct_status (*agree)(void *argument, bool *all);
     void *argument;
 } hpct_watcher;
 

@@ -103,6 +103,8 @@ typedef struct hpct_comm_ops {
 struct hpct_comm {
     const hpct_comm_ops *ops;
     int rank, size;
+    bool records; /* reductions of a device's memory, and what else is summed there, can be recorded
+                     with what it computes (hpct_device, record); all ranks record the same */
     bool sleeps; /* a rank that waits for a reduction takes no processor; known once one is prepared
                   */
 };

@@ -34,6 +34,7 @@ typedef struct hpct_device_calls {
     hpct_device_result (*open)(void);  /* the device, for this process and the calling thread */
     const char *(*device_name)(void);  /* PCI address: one for each GPU of a host */
     void *(*compute_stream)(void);     /* where operations of the model go */
+    bool (*is_recording)(void);        /* what goes there is being recorded (hpct_device) */
     bool (*is_device)(const void *at); /* whether that is memory of the device */
     hpct_device_result (*allocate)(void **out, size_t bytes);
     void (*release)(void *at);

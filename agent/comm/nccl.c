@@ -204,7 +204,8 @@ hpct_status hpct_comm_nccl_open(hpct_comm **out, const hpct_nccl_options *option
     nccl_comm *comm = calloc(1, sizeof *comm);
     if (comm == NULL)
         return hpct_fail_memory(sizeof *comm);
-    comm->base = (hpct_comm){.ops = &nccl_ops, .rank = options->rank, .size = options->size};
+    comm->base = (hpct_comm){
+        .ops = &nccl_ops, .rank = options->rank, .size = options->size, .records = true};
     comm->calls = options->calls;
     comm->seconds = options->seconds;
     comm->grace_seconds = options->grace_seconds;
@@ -246,6 +247,7 @@ static hpct_status nccl_split(hpct_comm *base, hpct_comm **out, int color)
     if (part == NULL)
         return hpct_fail_memory(sizeof *part);
     part->base.ops = &nccl_ops;
+    part->base.records = true;
     part->calls = whole->calls;
     part->seconds = whole->seconds;
     part->grace_seconds = whole->grace_seconds;

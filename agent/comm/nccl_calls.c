@@ -61,6 +61,11 @@ static void *compute_stream(void)
     return hpct_gpu.stream;
 }
 
+static bool is_recording(void)
+{
+    return hpct_gpu.recording;
+}
+
 static bool is_device(const void *at)
 {
     struct cudaPointerAttributes about;
@@ -132,9 +137,7 @@ static hpct_device_result record(void *event, void *stream)
  * stream is captured in a strict mode is refused. */
 static hpct_device_result query(void *event)
 {
-    enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
-    if (cudaStreamIsCapturing(hpct_gpu.stream, &capture) == cudaSuccess &&
-        capture == cudaStreamCaptureStatusActive)
+    if (hpct_gpu.recording)
         return HPCT_DEVICE_BUSY;
     cudaError_t code = cudaEventQuery(event);
     if (code == cudaErrorCapturedEvent) {
@@ -400,6 +403,7 @@ const hpct_device_calls hpct_device_calls_cuda = {
     .open = open_device,
     .device_name = device_name,
     .compute_stream = compute_stream,
+    .is_recording = is_recording,
     .is_device = is_device,
     .allocate = allocate,
     .release = release,

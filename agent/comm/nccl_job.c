@@ -118,6 +118,19 @@ hpct_status hpct_nccl_pump(nccl_comm *comm)
     return status == HPCT_OK ? pump_lane(comm, &comm->down.lane) : status;
 }
 
+/* ---- waiting ---- */
+
+static hpct_status enqueue(nccl_job *job)
+{
+    hpct_status status = HPCT_OK;
+    for (int looks = 0; job->state == NCCL_QUEUED && status == HPCT_OK; looks++) {
+        if (looks > 0)
+            hpct_nccl_nap(looks);
+        status = hpct_nccl_pump(job->comm);
+    }
+    return status;
+}
+
 hpct_status hpct_nccl_queue(nccl_job *job)
 {
     const hpct_device_calls *calls = job->comm->calls;
@@ -132,20 +145,8 @@ hpct_status hpct_nccl_queue(nccl_job *job)
     job->next = NULL;
     job->at = 0;
     job->state = NCCL_QUEUED;
-    return hpct_nccl_pump(job->comm);
-}
-
-/* ---- waiting ---- */
-
-static hpct_status enqueue(nccl_job *job)
-{
-    hpct_status status = HPCT_OK;
-    for (int looks = 0; job->state == NCCL_QUEUED && status == HPCT_OK; looks++) {
-        if (looks > 0)
-            hpct_nccl_nap(looks);
-        status = hpct_nccl_pump(job->comm);
-    }
-    return status;
+    /* of a recording, all of it is in its place before anything comes behind */
+    return calls->is_recording() ? enqueue(job) : hpct_nccl_pump(job->comm);
 }
 
 hpct_status hpct_nccl_follow(nccl_job *job)

@@ -110,18 +110,24 @@ int hpct_sampler_short_count(const hpct_sampler *sampler)
     return sampler->tail;
 }
 
+int hpct_sampler_global_count(const hpct_sampler *sampler, int64_t step)
+{
+    const hpct_sampler_options *options = &sampler->options;
+    int64_t left = (int64_t) options->samples - step * options->global_batch;
+    bool is_short = options->steps_per_epoch == 0 && left < options->global_batch;
+    return is_short ? (int) left : options->global_batch;
+}
+
 hpct_batch hpct_sampler_batch(hpct_sampler *sampler, int64_t epoch, int64_t step)
 {
     const hpct_sampler_options *options = &sampler->options;
-    int64_t samples = (int64_t) options->samples, global = options->global_batch, begin;
+    int64_t samples = (int64_t) options->samples, full = options->global_batch, begin;
     int64_t position; /* in the endless stream of passes */
-    if (options->steps_per_epoch == 0) {
-        position = epoch * samples + step * global;
-        if (samples - step * global < global)
-            global = samples - step * global;
-    } else {
-        position = (epoch * options->steps_per_epoch + step) * global;
-    }
+    if (options->steps_per_epoch == 0)
+        position = epoch * samples + step * full;
+    else
+        position = (epoch * options->steps_per_epoch + step) * full;
+    int64_t global = hpct_sampler_global_count(sampler, step);
     int64_t count = hpct_slice(global, options->rank, options->size, &begin);
     position += begin;
     hpct_batch batch = {sampler->indices, (int) count, (int) global, position};

@@ -37,6 +37,9 @@ int64_t hpct_sampler_steps_per_epoch(const hpct_sampler *sampler);
 int hpct_sampler_full_count(const hpct_sampler *sampler);
 int hpct_sampler_short_count(const hpct_sampler *sampler);
 
+/* Samples over all ranks in step `step` of any epoch, from 0. From any thread. */
+int hpct_sampler_global_count(const hpct_sampler *sampler, int64_t step);
+
 /* Step `step` of epoch `epoch`, both from 0. Going on to a new pass shuffles. */
 hpct_batch hpct_sampler_batch(hpct_sampler *sampler, int64_t epoch, int64_t step);
 

@@ -35,7 +35,7 @@ typedef struct mirrored {
     hpct_compressor *compressor; /* NULL: gradients go as they are */
 } mirrored;
 
-/* ---- opening ---- */
+/* ---- what it needs, and the end ---- */
 
 /* Backward may apply the update itself where nobody else needs the gradient. */
 static bool fuses(const hpct_strategy_plan *plan)
@@ -58,6 +58,7 @@ static void mirrored_close(hpct_strategy *strategy)
     mirrored *m = (mirrored *) strategy;
     if (m == NULL)
         return;
+    hpct_model_drop_recordings(m->model); /* the buckets' reductions are in them */
     hpct_model_set_replicas(m->model, NULL);
     hpct_model_set_watcher(m->model, NULL);
     hpct_model_return_host(m->model, m->flags);
@@ -73,11 +74,50 @@ static hpct_status sum_over_ranks(void *argument, float *data, size_t count)
     return comm->ops->allreduce_sum(comm, data, count);
 }
 
-/* hpct_watcher of the model. */
+/* ---- hpct_watcher of the model ---- */
+
 static hpct_status advance(void *argument, size_t done)
 {
-    return hpct_buckets_advance(argument, done);
+    const mirrored *m = argument;
+    return hpct_buckets_advance(m->buckets, done);
 }
+
+/* Loss and metrics of this rank join what the host has sent to the tail. */
+static hpct_status reduce_all(void *argument)
+{
+    const mirrored *m = argument;
+    hpct_status status = HPCT_OK;
+    if (m->samples > 0)
+        status = hpct_model_put_sums(m->model, m->gradients + m->count);
+    return status == HPCT_OK ? hpct_buckets_finish(m->buckets) : status;
+}
+
+static hpct_status agree(void *argument, bool *all)
+{
+    const mirrored *m = argument;
+    float not = *all ? 0 : 1;
+    hpct_status status = m->comm->ops->allreduce_sum(m->comm, &not, 1);
+    *all = not == 0;
+    return status;
+}
+
+/* A timeline shows the parts of steps. */
+static hpct_status watch_model(mirrored *m, const hpct_strategy_plan *plan)
+{
+    hpct_watcher watcher = {.advance = advance, .argument = m};
+    bool whole = m->on_device && m->at_once && m->comm->records && plan->timeline == NULL;
+    hpct_status status = m->on_device ? agree(m, &whole) : HPCT_OK;
+    m->base.whole_steps = m->on_device && whole;
+    if (m->base.whole_steps) {
+        watcher.reduce = reduce_all;
+        watcher.agree = agree;
+    }
+    if (m->at_once)
+        hpct_model_set_watcher(m->model, &watcher);
+    return status;
+}
+
+/* ---- opening ---- */
 
 static hpct_status open_buckets(mirrored *m, const hpct_strategy_plan *plan)
 {
@@ -93,10 +133,7 @@ static hpct_status open_buckets(mirrored *m, const hpct_strategy_plan *plan)
         status = hpct_compressor_open(&m->compressor, plan->context, m->model,
                                       &plan->options->compression);
     m->at_once = hpct_model_gradient_accumulation(m->model) == 1 && m->compressor == NULL;
-    if (status == HPCT_OK && m->at_once)
-        hpct_model_set_watcher(m->model,
-                               &(hpct_watcher){.advance = advance, .argument = m->buckets});
-    return status;
+    return status == HPCT_OK ? watch_model(m, plan) : status;
 }
 
 static hpct_status mirrored_open(hpct_strategy **out, const hpct_strategy_plan *plan)
@@ -178,15 +215,6 @@ static hpct_status mirrored_backward(hpct_strategy *strategy, int count, int glo
     return status;
 }
 
-static hpct_status mirrored_step(hpct_strategy *strategy, int count, int global_count,
-                                 hpct_step_sums *sums)
-{
-    mirrored *m = (mirrored *) strategy;
-    (void) sums; /* finish has them */
-    m->samples = count;
-    return hpct_model_step(m->model, count, 1.0f / (float) global_count);
-}
-
 /* This rank's, once the device has them. */
 static hpct_status take_sums(const mirrored *m, hpct_step_sums *sums)
 {
@@ -198,18 +226,36 @@ static hpct_status take_sums(const mirrored *m, hpct_step_sums *sums)
     return status;
 }
 
-/* The tail of the arena: what the host knows is sent, what the device knows is put there by it. */
-static hpct_status send_tail(mirrored *m, hpct_step_sums *sums)
+/* What the host knows goes to the tail of the arena, with zeros for what the device knows. */
+static hpct_status send_flags(const mirrored *m, hpct_step_sums *sums)
 {
-    float *tail = m->gradients + m->count, *flags = m->flags + m->turn * HPCT_SUMS_FLOATS;
+    float *flags = m->flags + m->turn * HPCT_SUMS_FLOATS;
     hpct_step_sums own = *sums;
     own.loss = own.correct = own.in_top_k = 0;
     hpct_sums_pack(&own, flags);
-    hpct_status status = hpct_model_send(m->model, tail, flags, HPCT_SUMS_FLOATS);
-    if (status == HPCT_OK && m->samples > 0)
-        status = hpct_model_put_sums(m->model, tail);
     sums->failed = 0; /* all ranks make the update, and learn of it then */
-    return status;
+    return hpct_model_send(m->model, m->gradients + m->count, flags, HPCT_SUMS_FLOATS);
+}
+
+static hpct_status send_tail(const mirrored *m, hpct_step_sums *sums)
+{
+    hpct_status status = send_flags(m, sums);
+    return status == HPCT_OK && m->samples > 0
+               ? hpct_model_put_sums(m->model, m->gradients + m->count)
+               : status;
+}
+
+/* Of all ranks at once, or of the one that there is. */
+static hpct_status mirrored_step(hpct_strategy *strategy, int count, int global_count,
+                                 hpct_step_sums *sums)
+{
+    mirrored *m = (mirrored *) strategy;
+    hpct_status status = HPCT_OK;
+    m->samples = count;
+    if (m->comm->size > 1)
+        status = send_flags(m, sums);
+    return status == HPCT_OK ? hpct_model_step(m->model, count, 1.0f / (float) global_count)
+                             : status;
 }
 
 static hpct_status write_tail(const mirrored *m, hpct_step_sums *sums)

@@ -1,7 +1,9 @@
 /* What communicators ask of a GPU (agent/comm/device_calls.h), of memory behind the wall: without
- * NCCL, so that sums go through pinned memory and MPI. */
+ * NCCL, so that sums go through pinned memory and MPI, or with what stands in for it. */
 #include "agent/comm/device_calls.h"
 
+#include "tests/apart/nccl.h"
+#include "tests/apart/noting.h"
 #include "tests/apart/wall.h"
 
 #include <stdlib.h>
@@ -64,16 +66,12 @@ static hpct_device_result query(void *event)
 static hpct_device_result copy(void *dst, const void *src, size_t bytes, void *stream)
 {
     (void) stream;
+    if (apart_is_noting())
+        abort(); /* the host's memory changes from step to step */
     wall_open();
     memcpy(dst, src, bytes);
     wall_close(HPCT_OK);
     return HPCT_DEVICE_OK;
-}
-
-static bool has_nccl(int *version)
-{
-    *version = 0;
-    return false;
 }
 
 const hpct_device_calls hpct_device_calls_cuda = {
@@ -81,6 +79,7 @@ const hpct_device_calls hpct_device_calls_cuda = {
     .open = open_device,
     .device_name = device_name,
     .compute_stream = compute_stream,
+    .is_recording = apart_is_noting,
     .is_device = wall_has,
     .allocate = allocate,
     .release = wall_release,
@@ -94,5 +93,18 @@ const hpct_device_calls hpct_device_calls_cuda = {
     .query = query,
     .wait_event = record,
     .copy = copy,
-    .has_nccl = has_nccl,
+    .encode = apart_encode,
+    .decode = apart_decode,
+    .has_nccl = apart_has_nccl,
+    .unique_id = apart_unique_id,
+    .init = apart_init,
+    .async_error = apart_async_error,
+    .group_start = apart_group,
+    .group_end = apart_group,
+    .all_reduce = apart_all_reduce,
+    .broadcast = apart_broadcast,
+    .all_gather = apart_all_gather,
+    .finalize = apart_finalize,
+    .destroy = apart_destroy,
+    .abort = apart_destroy,
 };

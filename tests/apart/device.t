@@ -170,6 +170,62 @@ END
     ok "$(awk -v a="$(number on-cpu loss)" -v b="$(number three-in-fp16 loss)" 'BEGIN { d = a - b; print !(d < 0.02 && d > -0.02 && d != 0) }')" \
         "in fp16 near what it is in fp32 ($(number on-cpu loss), $(number three-in-fp16 loss))"
     like "$(<"$own/three-in-fp16.json")" '"precision": "mixed_float16"' "which the summary says"
+
+    # ---- with what stands in for NCCL: a step of all ranks is one recording ----
+    export HPC_TRAIN_TEST_NCCL=1 HPC_TRAIN_TEST_RECORDINGS=$own/with-nccl
+    # shellcheck disable=SC2016 # each rank expands
+    ranks+=(bash -c 'export NCCL_HOSTID=$OMPI_COMM_WORLD_RANK
+        [ "$OMPI_COMM_WORLD_RANK" != "$CANNOT_RECORD" ] || export HPC_TRAIN_TEST_NO_RECORDING=1
+        exec "$@"' rank)
+    # replays NAME: of each rank's recordings, without those that are made to see whether it can
+    replays() { grep -v " 0 replays" "$own/with-nccl" | sed 's/.*calls, //' | sort | uniq -c | xargs; }
+    fit_nccl() {
+        rm -f "$own/with-nccl"
+        fit_small "$@"
+    }
+    fit_nccl nccl --device cuda
+    same_as_cpu nccl
+    is "$(replays)" "3 19 replays" "a step of all ranks is one recording"
+    fit_nccl nccl-logged --device cuda --log-dir "$own/log-nccl"
+    ok "$(python3 - "$own" <<'END'
+import json, sys
+one, three = ([json.loads(line) for line in open(f"{sys.argv[1]}/{d}/metrics.jsonl")] for d in ("log", "log-nccl"))
+print(int(not (len(one) == len(three) == 20 and all(abs(a["loss"] - b["loss"]) < 2e-4 for a, b in zip(one, three)))))
+END
+)" "step by step"
+    CANNOT_RECORD=1 fit_nccl one-cannot --device cuda
+    same_as_cpu one-cannot
+    is "$(replays)" "" "where one rank cannot, none does"
+    fit_nccl with-timeline --device cuda --timeline "$own/timeline.json"
+    same_as_cpu with-timeline
+    like "$(<"$own/timeline.json")" reduction "a timeline shows the parts of a step"
+    is "$(cat "$own/with-nccl" 2>/dev/null)" "" "which then is none"
+    (ranks=() && fit_small uneven-on-cpu --device cpu --global-batch-size 13) >/dev/null
+    fit_nccl uneven --device cuda --global-batch-size 13
+    for value in loss accuracy val_loss val_accuracy; do
+        ok "$(near "$(number uneven-on-cpu $value)" "$(number uneven $value)")" "batches that leave ranks without samples: $value is the CPU's"
+    done
+    is "$(replays)" "3 1 replays 3 5 replays" "and they are recorded, too"
+    fit_nccl on-the-wire --device cuda --wire bf16 --allow-lossy
+    ok "$(awk -v a="$(number on-cpu loss)" -v b="$(number on-the-wire loss)" 'BEGIN { d = a - b; print !(d < 0.01 && d > -0.01 && d != 0) }')" \
+        "bf16 on the wire: near ($(number on-cpu loss), $(number on-the-wire loss))"
+    is "$(replays)" "3 19 replays" "in the recording"
+    python3 - "$own" <<'END'
+import os, random, struct, sys, zlib
+random.seed(5)
+chunk = lambda kind, data: struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+for i in range(30):
+    rows = b"".join(b"\0" + bytes(random.randrange(256) for _ in range(28)) for _ in range(28))
+    whole = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">2I5B", 28, 28, 8, 0, 0, 0, 0)) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+    folder = f"{sys.argv[1]}/pictures/{i % 10}"
+    os.makedirs(folder, exist_ok=True)
+    open(f"{folder}/{i}.png", "wb").write(whole[:len(whole) // 2] if i == 17 else whole)
+END
+    sed 's/28, 28\]/28, 28, 3]/' "$own/drops.json" >"$own/colours.json"
+    capture "${ranks[@]}" "$train" fit --model "$own/colours.json" --data "$own/pictures" --global-batch-size 6 --epochs 2 --seed 3 --device cuda
+    is "$status" 65 "a damaged picture on one rank ends all"
+    like "$err" "pictures/7/17.png: it is damaged" "and it is named"
+    unset HPC_TRAIN_TEST_NCCL HPC_TRAIN_TEST_RECORDINGS
 else
     skip "mpirun" "there is none"
 fi

@@ -5,6 +5,7 @@
 
 #include "base/status.h"
 #include "nn/ref/ref.h"
+#include "tests/apart/noting.h"
 #include "tests/apart/wall.h"
 
 #include <math.h>
@@ -18,20 +19,6 @@ static hpct_status memory_left(size_t *left, size_t *all)
 {
     *left = wall_left(all);
     return HPCT_OK;
-}
-
-static hpct_status zero(void *memory, size_t bytes)
-{
-    wall_open();
-    memset(memory, 0, bytes);
-    return wall_close(HPCT_OK);
-}
-
-static hpct_status copy(void *to, const void *from, size_t bytes)
-{
-    wall_open();
-    memcpy(to, from, bytes);
-    return wall_close(HPCT_OK);
 }
 
 static void *allocate_host(size_t bytes)
@@ -58,7 +45,16 @@ static void versions(char *text, size_t size)
 
 /* ---- recordings: calls as they were noted, and what replaces a part of them ---- */
 
-typedef enum call_kind { FORWARD, BACKWARD, LOSS, UPDATE, ACCUMULATE, SCALE, GATHER } call_kind;
+typedef enum call_kind {
+    FORWARD,
+    BACKWARD,
+    LOSS,
+    UPDATE,
+    ACCUMULATE,
+    SCALE,
+    GATHER,
+    OTHER
+} call_kind;
 
 typedef struct noted {
     call_kind kind;
@@ -71,14 +67,17 @@ typedef struct noted {
     const float *src;
     float *dst, factor;
     bool first;
+    hpct_status (*make)(const void *argument); /* OTHER */
+    _Alignas(16) unsigned char argument[APART_ARGUMENT];
 } noted;
 
 typedef struct recording {
     noted *calls;
-    int num, replays;
+    int num, replays, number;
 } recording;
 
 static recording *noting; /* NULL: calls are made */
+static int num_recordings, replaying;
 static hpct_op_call draws;
 static hpct_update_call rates;
 
@@ -94,16 +93,42 @@ static bool is_noted(const noted *call)
     return true;
 }
 
+bool apart_note(hpct_status (*make)(const void *argument), const void *argument, size_t bytes)
+{
+    noted n = {.kind = OTHER, .make = make};
+    memcpy(n.argument, argument, bytes);
+    return is_noted(&n);
+}
+
+bool apart_is_noting(void)
+{
+    return noting != NULL;
+}
+
+int apart_replaying(void)
+{
+    return replaying;
+}
+
 static hpct_status start_recording(void)
 {
     noting = calloc(1, sizeof *noting);
     return noting != NULL ? HPCT_OK : hpct_fail_memory(sizeof *noting);
 }
 
+/* HPC_TRAIN_TEST_NO_RECORDING: what was noted cannot be replayed. */
 static hpct_status end_recording(void **out)
 {
-    *out = noting;
+    recording *r = noting;
     noting = NULL;
+    *out = NULL;
+    if (getenv("HPC_TRAIN_TEST_NO_RECORDING") != NULL) {
+        free(r->calls);
+        free(r);
+        return hpct_fail(HPCT_ERR_INTERNAL, "nothing is recorded here");
+    }
+    r->number = ++num_recordings;
+    *out = r;
     return HPCT_OK;
 }
 
@@ -238,15 +263,61 @@ static hpct_status scale(size_t count, float factor, float *dst)
     return wall_close(HPCT_OK);
 }
 
+/* ---- memory, as a recording may have it ---- */
+
+typedef struct span {
+    void *to;
+    const void *from; /* NULL: zeros */
+    size_t bytes;
+} span;
+
+static hpct_status make_span(const void *argument)
+{
+    const span *s = argument;
+    wall_open();
+    if (s->from != NULL)
+        memcpy(s->to, s->from, s->bytes);
+    else
+        memset(s->to, 0, s->bytes);
+    return wall_close(HPCT_OK);
+}
+
+static hpct_status ask_span(span s)
+{
+    return apart_note(make_span, &s, sizeof s) ? HPCT_OK : make_span(&s);
+}
+
+static hpct_status zero(void *memory, size_t bytes)
+{
+    return ask_span((span){.to = memory, .bytes = bytes});
+}
+
+static hpct_status copy(void *to, const void *from, size_t bytes)
+{
+    return ask_span((span){to, from, bytes});
+}
+
 /* ---- pictures and sums ---- */
+
+typedef struct sums_call {
+    const hpct_batch_sums *sums;
+    float *to;
+} sums_call;
+
+static hpct_status make_sums(const void *argument)
+{
+    const sums_call *c = argument;
+    wall_open();
+    c->to[0] = (float) c->sums->loss;
+    c->to[1] = (float) c->sums->correct;
+    c->to[2] = (float) c->sums->in_top_k;
+    return wall_close(HPCT_OK);
+}
 
 static hpct_status put_sums(const hpct_batch_sums *sums, float *to)
 {
-    wall_open();
-    to[0] = (float) sums->loss;
-    to[1] = (float) sums->correct;
-    to[2] = (float) sums->in_top_k;
-    return wall_close(HPCT_OK);
+    sums_call c = {sums, to};
+    return apart_note(make_sums, &c, sizeof c) ? HPCT_OK : make_sums(&c);
 }
 
 /* Byte (y, x) of a picture; cells outside are its edge's. */
@@ -320,6 +391,8 @@ static hpct_status make_call(noted n)
         return scale(n.count, n.factor, n.dst);
     case GATHER:
         return gather(&n.gather);
+    case OTHER:
+        return n.make(n.argument);
     }
     return HPCT_ERR_INTERNAL;
 }
@@ -329,8 +402,10 @@ static hpct_status replay(void *memory)
     recording *r = memory;
     hpct_status status = HPCT_OK;
     r->replays++;
+    replaying = r->number;
     for (int i = 0; i < r->num && status == HPCT_OK; i++)
         status = make_call(r->calls[i]);
+    replaying = 0;
     return status;
 }
 

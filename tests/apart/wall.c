@@ -2,6 +2,7 @@
 #include "tests/apart/wall.h"
 
 #include "base/status.h"
+#include "tests/apart/noting.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -102,6 +103,10 @@ static size_t marked[HPCT_MARKS]; /* so many had begun */
 static void begin(void *host, const void *content, size_t bytes, bool fetch)
 {
     copy *c = &copies[begun++ % MOST];
+    if (apart_is_noting()) {
+        fprintf(stderr, "a recording copies what the host has only now\n");
+        abort();
+    }
     if (begun - done > MOST)
         abort();
     *c = (copy){host, bytes, malloc(bytes + 1), fetch};

@@ -142,6 +142,11 @@ static const char *device_name(void)
     return "0000:01:00.0";
 }
 
+static bool is_recording(void)
+{
+    return recorder.records;
+}
+
 static void *compute_stream(void)
 {
     return &compute;
@@ -413,6 +418,7 @@ const hpct_device_calls recorder_calls = {
     .open = open_device,
     .device_name = device_name,
     .compute_stream = compute_stream,
+    .is_recording = is_recording,
     .is_device = is_device,
     .allocate = allocate,
     .release = release,

@@ -14,6 +14,7 @@ typedef struct recorder_answers {
     int size;        /* ranks of every communicator */
     int busy;        /* how often a communicator says so after each call on it */
     int events_busy; /* how often an event does after it was recorded */
+    bool records;    /* the compute stream is being recorded */
     bool never;      /* communicators stay busy */
     bool lost;       /* communicators say that a peer is gone */
     bool abort_hangs;

@@ -123,6 +123,33 @@ static void a_reduction_lies_between_events(void **state)
     close_all(comm, data);
 }
 
+/* What a recording has of a reduction is in it before what comes behind, and nobody asks an event
+ * of it whether it is over. */
+static void a_recorded_reduction_is_whole_at_once(void **state)
+{
+    (void) state;
+    recorder_reset(2);
+    hpct_comm *comm = open_ranks(2, 0);
+    float *data = on_device(16);
+    hpct_reduction *r =
+        prepared(comm, &(hpct_reduction_options){.data = data, .count = 16, .wire = HPCT_WIRE_BF16});
+    assert_true(comm->records);
+    recorder_take();
+    recorder.busy = 5;
+    recorder.events_busy = 1000;
+    recorder.records = true;
+    assert_int_equal(comm->ops->start(r), HPCT_OK);
+    assert_string_equal(recorder_take(), "record e3 C\nwait S1 e3\nencode bf16 16 m2 m3 S1\ngroup\n"
+                                         "allreduce bf16 16 m3 n1 S1\nend\n"
+                                         "decode bf16 16 m3 m2 S1\nrecord e4 S1\n");
+    assert_int_equal(comm->ops->wait(r), HPCT_OK);
+    assert_string_equal(recorder_take(), "wait C e4\n");
+    assert_true(comm->ops->is_done(r));
+    recorder.records = false;
+    comm->ops->release(r);
+    close_all(comm, data);
+}
+
 static void buckets_go_in_the_order_of_starts(void **state)
 {
     (void) state;
@@ -634,6 +661,7 @@ int main(void)
         cmocka_unit_test(who_does_not_come_is_given_up),
         cmocka_unit_test(a_lost_peer_fails_the_opening),
         cmocka_unit_test(a_reduction_lies_between_events),
+        cmocka_unit_test(a_recorded_reduction_is_whole_at_once),
         cmocka_unit_test(buckets_go_in_the_order_of_starts),
         cmocka_unit_test(sixteen_bits_but_for_exact_numbers),
         cmocka_unit_test(sums_alone_and_nothing_at_all),
