@@ -210,14 +210,35 @@ static hpct_status choose(const question *q, answer *out)
     return status;
 }
 
-static hpct_status refuse(const answer *a, int batch)
+/* " (most in backward of layer conv2d: 1.2 GiB)"; nothing where a rank computes a part of the model
+ * or the batch. */
+static void of_peak(const question *q, int batch, char text[160])
 {
-    char need[32], memory[128], advice[64] = "not even 1 fits";
+    const hpct_strategy_ops *strategy = NULL;
+    hpct_memory_plan plan;
+    hpct_build_options build = {.batch_sizes = &batch,
+                                .num_batch_sizes = 1,
+                                .inference_only = q->options->evaluate};
+    char bytes[32];
+    *text = '\0';
+    if (hpct_strategy_find(&strategy, &q->options->strategy) != HPCT_OK ||
+        (!q->options->evaluate && (strategy->whole_batch || strategy->replicas)) ||
+        hpct_model_plan(q->model, &build, &plan) != HPCT_OK)
+        return;
+    snprintf(text, 160, " (most activations in %s of layer %s: %s)",
+             plan.peak.backward ? "backward" : "forward", plan.peak.layer,
+             bytes_text(bytes, plan.peak.bytes));
+}
+
+static hpct_status refuse(const question *q, const answer *a, int batch)
+{
+    char need[32], memory[128], peak[160], advice[64] = "not even 1 fits";
     of_memory(a, memory);
+    of_peak(q, batch, peak);
     if (a->batch > 0)
         snprintf(advice, sizeof advice, "at most %d fits (as --batch-size auto finds)", a->batch);
-    return hpct_fail(HPCT_ERR_CONFIG, "batch size %d takes %s, more than the %s: %s", batch,
-                     bytes_text(need, a->need), memory, advice);
+    return hpct_fail(HPCT_ERR_CONFIG, "batch size %d takes %s%s, more than the %s: %s", batch,
+                     bytes_text(need, a->need), peak, memory, advice);
 }
 
 hpct_status hpct_batch_choose(hpct_context *context, hpct_model *model,
@@ -234,7 +255,7 @@ hpct_status hpct_batch_choose(hpct_context *context, hpct_model *model,
     if (status == HPCT_OK)
         status = choose(&q, &found);
     if (status == HPCT_OK && found.batch == 0)
-        status = hpct_context_agree(q.context, refuse(&found, 1));
+        status = hpct_context_agree(q.context, refuse(&q, &found, 1));
     if (status == HPCT_OK)
         describe(&found, choice);
     hpct_context_close(alone);
@@ -282,5 +303,5 @@ hpct_status hpct_batch_admit(hpct_context *context, hpct_model *model,
         return status;
     status = choose(&q, &largest);
     over.batch = largest.batch;
-    return status == HPCT_OK ? hpct_context_agree(context, refuse(&over, batch)) : status;
+    return status == HPCT_OK ? hpct_context_agree(context, refuse(&q, &over, batch)) : status;
 }

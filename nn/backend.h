@@ -227,6 +227,10 @@ hpct_status hpct_memory_from_host(const hpct_backend *backend, void *memory, con
 hpct_status hpct_memory_zero(const hpct_backend *backend, void *memory, size_t bytes);
 hpct_status hpct_memory_wait(const hpct_backend *backend);
 
+/* The failure of an allocation of so many bytes: for what, by the format. */
+hpct_status hpct_memory_fail(const hpct_backend *backend, size_t bytes, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
 /* allocate/release of every backend that computes in host memory. */
 void *hpct_host_allocate(size_t bytes);
 void hpct_host_release(void *memory);

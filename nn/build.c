@@ -280,13 +280,13 @@ static hpct_status lay_out_arena(const hpct_model *model, hpct_run *run)
     return HPCT_OK;
 }
 
-static void *take(const hpct_run *run, size_t bytes, hpct_status *status)
+static void *take(const hpct_run *run, size_t bytes, const char *what, hpct_status *status)
 {
     if (*status != HPCT_OK)
         return NULL;
     void *memory = run->backend->allocate(bytes);
     if (memory == NULL)
-        *status = hpct_fail_memory(bytes);
+        *status = hpct_memory_fail(run->backend, bytes, "%s", what);
     return memory;
 }
 
@@ -331,7 +331,7 @@ size_t hpct_run_copies_bytes(const hpct_run *run)
 
 static char *take_copies(hpct_run *run, hpct_status *status)
 {
-    char *copies = take(run, hpct_run_copies_bytes(run), status), *at = copies;
+    char *copies = take(run, hpct_run_copies_bytes(run), "copies of parameters", status), *at = copies;
     for (int i = 0; i < run->num_nodes && at != NULL; i++) {
         run->nodes[i].copies = at;
         at += rounded(run->nodes[i].op->copies_bytes);
@@ -345,17 +345,17 @@ static hpct_status allocate(const hpct_model *model, hpct_run *run)
     hpct_status status = HPCT_OK;
     size_t arena = run->arena_floats * sizeof(float);
     if (!run->borrows)
-        run->parameters = take(run, arena, &status);
-    run->states = take(run, run->state_floats * sizeof(float), &status);
+        run->parameters = take(run, arena, "parameters", &status);
+    run->states = take(run, run->state_floats * sizeof(float), "moving statistics", &status);
     if (run->training)
-        run->gradients = take(run, arena + HPCT_ARENA_TAIL * sizeof(float), &status);
+        run->gradients = take(run, arena + HPCT_ARENA_TAIL * sizeof(float), "gradients", &status);
     for (int k = 0; k < HPCT_NUM_SLOTS; k++) {
         if (hpct_run_has_slot(model, run, k))
-            run->slot[k] = take(run, arena, &status);
+            run->slot[k] = take(run, arena, "the optimizer", &status);
     }
     if (run->training && model->precision == HPCT_FP16)
-        run->scaling = take(run, sizeof *run->scaling, &status);
-    run->scratch = take(run, hpct_run_scratch_bytes(run), &status);
+        run->scaling = take(run, sizeof *run->scaling, "the loss scale", &status);
+    run->scratch = take(run, hpct_run_scratch_bytes(run), "scratch", &status);
     run->copies = take_copies(run, &status);
     if (status == HPCT_OK)
         status = hpct_run_place(model, run, NULL);

@@ -86,7 +86,7 @@ static hpct_status make_device_part(const hpct_model *model, hpct_run *run)
     size_t bytes = bytes_of(&p);
     char *at = run->transit = run->backend->allocate(bytes);
     if (at == NULL)
-        return hpct_fail_memory(bytes);
+        return hpct_memory_fail(run->backend, bytes, "a batch");
     hpct_run_set_input(model, run, (float *) (void *) at);
     run->labels = (int32_t *) (void *) (at += p.input);
     run->sums = (hpct_batch_sums *) (void *) (at += p.labels);

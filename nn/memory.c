@@ -1,6 +1,10 @@
 /* Memory of the host for backends that compute there, and copies between it and a backend's. */
 #include "nn/backend.h"
 
+#include "base/status.h"
+
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,6 +41,27 @@ hpct_status hpct_memory_zero(const hpct_backend *backend, void *memory, size_t b
 hpct_status hpct_memory_wait(const hpct_backend *backend)
 {
     return backend->device != NULL ? backend->device->wait() : HPCT_OK;
+}
+
+hpct_status hpct_memory_fail(const hpct_backend *backend, size_t bytes, const char *format, ...)
+{
+    const double mib = 1 << 20;
+    char what[256], left[64] = "";
+    size_t free_bytes, all;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(what, sizeof what, format, arguments);
+    va_end(arguments);
+    if (backend->device == NULL)
+        return hpct_fail(HPCT_ERR_INTERNAL, "out of memory: %.0f MiB are needed for %s",
+                         (double) bytes / mib, what);
+    if (backend->device->memory(&free_bytes, &all) == HPCT_OK)
+        snprintf(left, sizeof left, ", and of its %.0f MiB %.0f are free", (double) all / mib,
+                 (double) free_bytes / mib);
+    return hpct_fail(HPCT_ERR_CONFIG,
+                     "the GPU is out of memory: %.0f MiB are needed for %s%s: take a smaller batch "
+                     "(--batch-size auto finds the largest)",
+                     (double) bytes / mib, what, left);
 }
 
 /* Zeros from the system cost nothing until they are touched, and lie near the thread that does. So

@@ -45,7 +45,7 @@ hpct_status hpct_model_plan(const hpct_model *model, const hpct_build_options *o
     *plan = (hpct_memory_plan){0};
     hpct_status status = hpct_run_prepare(&run, model, options);
     if (status == HPCT_OK)
-        status = hpct_run_place(model, run, &plan->activations);
+        status = hpct_run_place(model, run, plan);
     if (status != HPCT_OK)
         goto end;
     size_t arena = run->arena_floats * sizeof(float), batch = (size_t) run->input_samples;

@@ -219,7 +219,49 @@ void hpct_run_move(hpct_run *run, char *to)
     run->block = to;
 }
 
-hpct_status hpct_run_place(const hpct_model *model, hpct_run *run, size_t *bytes)
+/* The time at which most is in use. */
+static int find_peak(const placing *p, size_t *most)
+{
+    int peak = 0;
+    *most = 0;
+    for (int time = 0; time <= p->end; time++) {
+        size_t bytes = 0;
+        for (int i = 0; i < p->num_items; i++) {
+            if (p->items[i].first <= time && time <= p->items[i].last)
+                bytes += p->items[i].bytes;
+        }
+        if (bytes > *most) {
+            *most = bytes;
+            peak = time;
+        }
+    }
+    return peak;
+}
+
+/* Times are those of find_lifetimes: forward, the loss, backward. */
+static void name_peak(const placing *p, hpct_memory_peak *out)
+{
+    const hpct_model *model = p->model;
+    int num = model->num_nodes, time = find_peak(p, &out->bytes);
+    int node = time < num ? time : 2 * num - time;
+    out->backward = time > num;
+    out->layer =
+        node >= 0 && node < num ? model->layers[model->nodes[node].layer].name : "the loss";
+}
+
+static hpct_status take_block(const placing *p)
+{
+    hpct_run *run = p->run;
+    hpct_memory_peak peak;
+    run->block = run->backend->allocate(run->block_bytes);
+    if (run->block != NULL)
+        return HPCT_OK;
+    name_peak(p, &peak);
+    return hpct_memory_fail(run->backend, run->block_bytes, "activations, most of them in %s, layer %s",
+                            peak.backward ? "backward" : "forward", peak.layer);
+}
+
+hpct_status hpct_run_place(const hpct_model *model, hpct_run *run, hpct_memory_plan *plan)
 {
     placing p = {.model = model, .run = run, .end = 2 * model->num_nodes + 1};
     p.num_items = 2 * (model->num_tensors + model->num_nodes);
@@ -240,15 +282,14 @@ hpct_status hpct_run_place(const hpct_model *model, hpct_run *run, size_t *bytes
         p.items[i].first = p.end;
     find_lifetimes(&p);
     run->block_bytes = hpct_plan(p.items, p.num_items);
-    if (bytes != NULL) {
-        *bytes = run->block_bytes;
+    if (plan != NULL) {
+        plan->activations = run->block_bytes;
+        name_peak(&p, &plan->peak);
         goto end;
     }
-    run->block = run->backend->allocate(run->block_bytes);
-    if (run->block == NULL) {
-        status = hpct_fail_memory(run->block_bytes);
+    status = take_block(&p);
+    if (status != HPCT_OK)
         goto end;
-    }
     set_pointers(&p);
     status = note_offsets(&p);
 end:

@@ -178,7 +178,7 @@ hpct_status hpct_run_tell_rates(const hpct_run *run, const hpct_update_call *cal
 /* Allocates run->block and sets the pointers of every node, or, unless `bytes` is NULL, only tells
  * the size of that block; ops must have been made. Times of the plan: forward of node i at i, the
  * loss at N, backward of node i at 2N - i. */
-hpct_status hpct_run_place(const hpct_model *model, hpct_run *run, size_t *bytes);
+hpct_status hpct_run_place(const hpct_model *model, hpct_run *run, hpct_memory_plan *plan);
 
 /* Goes on in another block of run->block_bytes, which is run->block from now on: what lay in the
  * one before stays there for a way back. */

@@ -51,6 +51,14 @@ typedef struct hpct_batch_sums {
  * be compiled. Weights and optimizer slots set before are kept, also from an earlier build. */
 hpct_status hpct_model_build(hpct_model *model, const hpct_build_options *options);
 
+/* Where most activations and gradients of theirs are in use at once: forward or backward of a
+ * layer, whose name is the model's. */
+typedef struct hpct_memory_peak {
+    size_t bytes;
+    const char *layer;
+    bool backward;
+} hpct_memory_peak;
+
 /* Bytes of memory that a build with these options and its steps touch, all of the batch size that
  * takes most. */
 typedef struct hpct_memory_plan {
@@ -59,6 +67,7 @@ typedef struct hpct_memory_plan {
     size_t gradients;   /* those that are stored; what backward applies itself is not */
     size_t optimizer;   /* slots, accumulated gradients */
     size_t activations; /* and their gradients, and what operations note for backward */
+    hpct_memory_peak peak;
     size_t scratch;     /* of the operation that wants most; dense targets */
     size_t input;       /* hpct_model_input and _labels, when they are asked for */
     size_t freed;       /* what the model keeps until it is moved in, or an earlier build */

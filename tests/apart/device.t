@@ -101,6 +101,15 @@ like "$(<"$own/bench.cuda.json")" '"device_used_mb": [0-9.]+' "bench says what w
 ok "$(python3 -c 'import json, sys; j = json.load(open(sys.argv[1])); print(int(not 0.9 < j["predicted_mb"] / j["device_used_mb"] < 1.1))' \
     "$own/bench.cuda.json")" "within 10 % of what was planned"
 
+capture "$train" bench --model mnist-convnet --batch-size 100000 --steps 1 --device cuda
+is "$status" 78 "a batch that the device has no room for"
+like "$err" "batch size 100000 takes [0-9.]+ GiB \(most activations in backward of layer [a-z0-9_]+: [0-9.]+ GiB\), more than the [0-9.]+ GiB that a rank may take \(GPU\): at most [0-9]+ fits" \
+    "says how much, in which layer, and what would fit"
+capture env HPC_TRAIN_TEST_TAKEN=8190 "$train" bench --model mnist-convnet --batch-size 64 --steps 1 --device cuda
+is "$status" 78 "room that somebody else has taken meanwhile"
+like "$err" "the GPU is out of memory: [0-9]+ MiB are needed for activations, most of them in backward, layer [a-z0-9_]+, and of its 8192 MiB [0-9]+ are free: take a smaller batch" \
+    "says what is missing"
+
 # ---- pictures that lie on the device, sums that are looked at later ----
 
 number() { sed -n "s/^ *\"$2\": \([0-9.e-]*\).*/\1/p" "$own/$1.json"; }

@@ -14,12 +14,12 @@ cluster() { # NODES RATE: a new cluster; RATE - for links that nobody shapes
 }
 
 # dilated_cluster NODES RATE: a new cluster in slow motion: time is dilated as many times as nodes share a core, so that each
-# has what would be a core of its own, beside links of that rate. `dilation` is by how much: give it to --dilation, and
-# multiply images per second by it.
+# has what would be a core of its own, beside links of that rate, which hold as many bytes back as they would. `dilation` is by
+# how much: give it to --dilation, and multiply images per second by it.
 dilated_cluster() {
     local mbit=${2/%gbit/000}
     dilation=$(awk -v n="$1" -v c="$cpus" 'BEGIN { print (n > c ? n / c : 1) }')
-    cluster "$1" "$(awk -v mbit="${mbit/%mbit/}" -v d="$dilation" 'BEGIN { printf "%d", 1000 * mbit / d }')kbit"
+    cluster "$1" "$(awk -v mbit="${mbit/%mbit/}" -v d="$dilation" 'BEGIN { printf "%dkbit/%dms", 1000 * mbit / d, 50 * d }')"
 }
 
 # on NODES COMMAND…: the command as one task on each of so many nodes. A task has one core and one thread: node i of the

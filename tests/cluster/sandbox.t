@@ -40,6 +40,7 @@ refused 64 "'many' is not a number of nodes" up many
 refused 64 "'201' is not a number of nodes" up 201
 refused 64 "not '2' and '3'" up 2 3
 refused 64 "'fast' is not a rate" up --rate fast
+refused 64 "'1gbit/5' is not a rate" up --rate 1gbit/5
 refused 64 "--rate needs a value" up 2 --rate
 refused 64 "'fast' is not a rate, .* nor unlimited" up --server fast
 refused 64 "--server needs a value" up 2 --server
@@ -179,9 +180,12 @@ is "$status" 66 "logs of a daemon that there is not: exit status 66"
 
 # ---- two at once, one with slow links ------------------------------------------------------------------------------
 
-capture with two up 1 --rate 100mbit
+capture with two up 1 --rate 100mbit/80ms
 is "$status" 0 "a second cluster in another folder" || diag "$err"
-like "$(with two status)" "1 nodes, link rate 100mbit" "status: the rate"
+like "$(with two status)" "1 nodes, link rate 100mbit/80ms" "status: the rate"
+capture with two run srun -N1 sh -c 'PATH=$PATH:/usr/sbin:/sbin; tc qdisc show dev eth0; ip route show dev eth0'
+like "$out" "tbf rate 100Mbit.* lat 80" "what waits longer than was asked for is lost"
+like "$out" "rto_min lock 320ms" "and TCP waits four times as long before it sends again"
 seconds_to_fetch() { # FOLDER: how long 25 MB take from node0 to the login node
     local TIMEFORMAT=%R
     { time with "$1" run srun -N1 -w node0 head -c 25000000 /dev/zero >/dev/null; } 2>&1

@@ -237,6 +237,7 @@ static void what_does_not_fit_is_refused(void **state)
     assert_int_equal(hpct_fit(context, model, data, &options, NULL), HPCT_ERR_CONFIG);
     assert_non_null(strstr(hpct_last_error(), "batch size 2000 takes 3"));
     assert_non_null(strstr(hpct_last_error(), "more than the 93.8 MiB that a rank may take"));
+    assert_non_null(strstr(hpct_last_error(), "(most activations in backward of layer "));
     assert_non_null(strstr(hpct_last_error(), advice));
     options.batch_size = choice.batch_size;
     options.validation = data; /* does not fit in batches of 100 more than of these */
