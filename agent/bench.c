@@ -90,6 +90,10 @@ static hpct_status check_options(bench_run *run)
                          "strategy %s has no --profile and no --emulate: a step is made of several "
                          "small ones",
                          ops->name);
+    if (status == HPCT_OK && o->profile && hpct_strategy_replicas(&o->strategy) > 1 &&
+        hpct_model_on_device(run->model))
+        return hpct_fail(HPCT_ERR_USAGE, "--profile times the operations of one GPU: leave out "
+                                         "--replicas");
     return status == HPCT_OK ? hpct_strategy_check_batch(&o->strategy, size, run->global_count)
                              : status;
 }

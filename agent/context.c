@@ -317,26 +317,39 @@ hpct_status hpct_context_open_apart(hpct_context **out)
     return HPCT_OK;
 }
 
-hpct_status hpct_context_open_alone(hpct_context **out)
+hpct_status hpct_context_open_over(hpct_context **out, hpct_comm *comm, const char *node)
 {
     hpct_context *context = calloc(1, sizeof *context);
-    if (context == NULL)
-        return hpct_fail_memory(sizeof *context);
-    context->config = calloc(1, sizeof *context->config);
-    if (context->config == NULL) {
+    hpct_config *config = calloc(1, sizeof *config);
+    if (context == NULL || config == NULL) {
         free(context);
-        return hpct_fail_memory(sizeof *context->config);
+        free(config);
+        return hpct_fail_memory(sizeof *context + sizeof *config);
     }
-    *context->config =
-        (hpct_config){.source = HPCT_CONFIG_ALONE, .size = 1, .local_size = 1, .num_nodes = 1};
-    set_node(context);
-    hpct_status status = hpct_comm_self_open(&context->comm);
-    if (status != HPCT_OK) {
-        context_free(context);
-        return status;
-    }
+    *config = (hpct_config){.source = HPCT_CONFIG_ALONE,
+                            .rank = comm->rank,
+                            .size = comm->size,
+                            .local_size = 1,
+                            .num_nodes = 1};
+    context->config = config;
+    context->comm = comm;
+    hpct_frame_set(context->node, sizeof context->node, node);
     *out = context;
     return HPCT_OK;
+}
+
+hpct_status hpct_context_open_alone(hpct_context **out)
+{
+    char host[256] = "localhost";
+    hpct_comm *comm;
+    gethostname(host, sizeof host - 1);
+    hpct_status status = hpct_comm_self_open(&comm);
+    if (status != HPCT_OK)
+        return status;
+    status = hpct_context_open_over(out, comm, host);
+    if (status != HPCT_OK)
+        comm->ops->close(comm);
+    return status;
 }
 
 /* The communicator first: while it waits for the others, the watch still notices who dies. */
@@ -428,7 +441,9 @@ hpct_status hpct_context_agree(hpct_context *context, hpct_status status)
 hpct_status hpct_context_network(hpct_context *context, hpct_network *network)
 {
     hpct_status status =
-        context->measured ? HPCT_OK : hpct_network_measure(context->comm, &context->network);
+        context->measured
+            ? HPCT_OK
+            : hpct_network_measure(context->comm, HPCT_NETWORK_QUICKLY, &context->network);
     context->measured = status == HPCT_OK;
     *network = context->network;
     return status;

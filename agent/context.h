@@ -21,6 +21,10 @@ bool hpct_context_is_apart(const hpct_context *context);
 /* The network between the ranks, measured by the first call: collective, and the same on all. */
 hpct_status hpct_context_network(hpct_context *context, hpct_network *network);
 
+/* Of who speaks over `comm`, which closes with it, in a process that another context has joined to
+ * the others: without a watch. */
+hpct_status hpct_context_open_over(hpct_context **out, hpct_comm *comm, const char *node);
+
 /* The context of a process that stands alone, whatever its environment says; for tests. */
 hpct_status hpct_context_open_alone(hpct_context **out);
 

@@ -96,6 +96,7 @@ agent_libagent_la_SOURCES = \
 	agent/strategy/local_sgd.c \
 	agent/strategy/low_rank.c agent/strategy/low_rank.h agent/strategy/low_rank_body.h \
 	agent/strategy/mirrored.c \
+	agent/strategy/mirrored_apart.c agent/strategy/mirrored_apart.h \
 	agent/strategy/multi_worker_mirrored.c \
 	agent/strategy/parameter_server.c \
 	agent/strategy/pipeline.c \

@@ -15,7 +15,7 @@ static hpct_status sum_by_own(void *argument, float *data, size_t count)
     return hpct_circulant_sum(argument, data, count);
 }
 
-hpct_status hpct_sum_network_measure(hpct_context *context, hpct_network *network)
+hpct_status hpct_sum_network_measure(hpct_context *context, double enough, hpct_network *network)
 {
     hpct_comm *comm = hpct_context_comm(context);
     hpct_circulant *circulant = NULL;
@@ -27,8 +27,8 @@ hpct_status hpct_sum_network_measure(hpct_context *context, hpct_network *networ
     if (status == HPCT_OK && own)
         status = hpct_circulant_open(&circulant, comm, HPCT_NETWORK_MOST_FLOATS, seconds);
     if (status == HPCT_OK)
-        status = own ? hpct_network_measure_sums(comm, sum_by_own, circulant, 1, 1, network)
-                     : hpct_network_measure_sums(comm, sum_by_mpi, comm, 1, 1, network);
+        status = own ? hpct_network_measure_sums(comm, sum_by_own, circulant, 1, 1, enough, network)
+                     : hpct_network_measure_sums(comm, sum_by_mpi, comm, 1, 1, enough, network);
     hpct_circulant_close(circulant);
     return status;
 }

@@ -8,6 +8,6 @@
 #include <hpctrain/context.h>
 
 /* As hpct_network_measure; opens and closes the connections, if any. Collective. */
-hpct_status hpct_sum_network_measure(hpct_context *context, hpct_network *network);
+hpct_status hpct_sum_network_measure(hpct_context *context, double enough, hpct_network *network);
 
 #endif

@@ -123,6 +123,9 @@ typedef struct hpct_device {
     /* Once, before all else; repeats the first answer. HPCT_ERR_CONFIG, in one line, where there is
      * no driver or no device. */
     hpct_status (*open)(void);
+    /* From now on the calling thread computes on the GPU of this replica of the process, from 0,
+     * which is where other threads are; opens it. HPCT_ERR_CONFIG where there are not so many. */
+    hpct_status (*enter)(int replica);
     /* One line of the device with this number, from 0: name, memory, what it can do; false when
      * there is none. Versions of libraries and driver in another. Without `open`. */
     bool (*describe)(int number, char *text, size_t size);

@@ -36,6 +36,7 @@ hpct_status hpct_model_clone(hpct_model **out, const hpct_model *model)
     clone->freed = false;
     clone->replicas = (hpct_replicas){0};
     clone->watcher = (hpct_watcher){0};
+    clone->input_divided = false;
     clone->message = NULL;
     clone->name = copy_of(model->name, (int) strlen(model->name) + 1, 1, &status);
     clone->layers = COPY(model, layers, num_layers, &status);

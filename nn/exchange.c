@@ -424,6 +424,22 @@ bool hpct_model_on_device(const hpct_model *model)
     return backend_of(model)->device != NULL;
 }
 
+hpct_status hpct_model_enter_replica(const hpct_model *model, int replica)
+{
+    return backend_of(model)->device->enter(replica);
+}
+
+bool hpct_model_has_devices(const hpct_model *model, int count)
+{
+    char text[256];
+    return backend_of(model)->device->describe(count - 1, text, sizeof text);
+}
+
+void hpct_model_divide_input(hpct_model *model, bool divided)
+{
+    model->input_divided = divided;
+}
+
 hpct_status hpct_model_memory_left(const hpct_model *model, size_t *bytes)
 {
     const hpct_device *device = backend_of(model)->device;

@@ -125,6 +125,7 @@ struct hpct_model {
     const struct hpct_backend *backend; /* of hpct_model_set_device; NULL: the cpu backend */
     bool backend_is_free;               /* the user left the choice */
     hpct_replicas replicas;             /* that train with this one */
+    bool input_divided;                 /* replicas take parts of it */
     hpct_watcher watcher;               /* of backward */
     hpct_run *run;                      /* NULL until built */
     int64_t builds;

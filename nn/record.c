@@ -17,6 +17,11 @@ static int num_slots(const hpct_model *model, const hpct_record *record, int par
     return any ? hpct_optimizer_num_slots(&model->optimizer) : 0;
 }
 
+hpct_record hpct_record_all(const hpct_model *model, bool slots)
+{
+    return (hpct_record){.count = model->num_params, .slots = slots};
+}
+
 size_t hpct_record_floats(const hpct_model *model, const hpct_record *record)
 {
     size_t floats = 0;

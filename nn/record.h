@@ -14,6 +14,8 @@ typedef struct hpct_record {
     bool slots; /* the optimizer's too */
 } hpct_record;
 
+hpct_record hpct_record_all(const hpct_model *model, bool slots);
+
 size_t hpct_record_floats(const hpct_model *model, const hpct_record *record);
 
 /* Into and out of floats[hpct_record_floats]. A slot that no step has made yet is zeros. */

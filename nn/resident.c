@@ -32,7 +32,7 @@ hpct_status hpct_resident_open(hpct_resident **out, const hpct_model *model,
                     (size_t) pictures->channels,
            labels = pictures->count * sizeof *pictures->labels, left, all;
     *out = NULL;
-    if (device == NULL || device->gather == NULL)
+    if (device == NULL || device->gather == NULL || model->input_divided)
         return HPCT_OK;
     hpct_status status = device->memory(&left, &all);
     if (status != HPCT_OK || aligned(pixels) + labels > left / 2)

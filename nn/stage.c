@@ -4,6 +4,7 @@
 
 #include "base/status.h"
 #include "nn/clone.h"
+#include "nn/resident.h"
 #include "nn/run.h"
 
 #include <stdlib.h>
@@ -32,6 +33,8 @@ struct hpct_stage {
     /* of the batch: */
     const float *input;
     const int32_t *labels;
+    const hpct_resident *resident; /* in place of these: the pictures, */
+    const hpct_drawn *drawn;       /* and which of them; the labels are among them */
     int64_t first_sample;
 };
 
@@ -176,10 +179,11 @@ static hpct_status make_places(hpct_stage *stage, int num)
     for (int i = 1; i < num; i++) {
         stage->places[i].block = run->backend->allocate(run->block_bytes);
         if (stage->places[i].block == NULL)
-            return hpct_fail_memory(run->block_bytes);
+            return hpct_memory_fail(run->backend, run->block_bytes, "a piece's activations");
     }
     stage->sum = run->backend->allocate(arena);
-    return stage->sum != NULL ? HPCT_OK : hpct_fail_memory(arena);
+    return stage->sum != NULL ? HPCT_OK
+                              : hpct_memory_fail(run->backend, arena, "the pieces' gradients");
 }
 
 hpct_status hpct_stage_build(hpct_stage *stage, const hpct_build_options *options, int places)
@@ -206,12 +210,25 @@ void hpct_stage_begin(hpct_stage *stage)
     const hpct_model *model = stage->model;
     stage->input = model->run->given;
     stage->labels = model->run->given_labels;
+    stage->resident = model->run->resident;
+    stage->drawn = model->run->given_drawn;
     stage->first_sample = model->position.first_sample;
+}
+
+/* Samples from `first` on. */
+static void set_input(const hpct_stage *stage, int first)
+{
+    hpct_model *model = stage->model;
+    size_t sample = hpct_shape_count(&model->tensors[0].shape);
+    if (stage->resident != NULL)
+        hpct_model_set_resident_input(model, stage->resident, stage->drawn + first);
+    else
+        hpct_model_set_input(model, stage->input + (size_t) first * sample, stage->labels + first);
 }
 
 void hpct_stage_end(hpct_stage *stage)
 {
-    hpct_model_set_input(stage->model, stage->input, stage->labels);
+    set_input(stage, 0);
     stage->model->position.first_sample = stage->first_sample;
 }
 
@@ -219,10 +236,8 @@ void hpct_stage_end(hpct_stage *stage)
 static void turn_to(hpct_stage *stage, const hpct_piece *piece)
 {
     hpct_model *model = stage->model;
-    size_t sample = hpct_shape_count(&model->tensors[0].shape);
     hpct_run_move(model->run, stage->places[piece->place].block);
-    hpct_model_set_input(model, stage->input + (size_t) piece->first * sample,
-                         stage->labels + piece->first);
+    set_input(stage, piece->first);
     model->position.first_sample = stage->first_sample + piece->first;
 }
 
@@ -236,37 +251,73 @@ static float *gradient_of(const hpct_run *run, int tensor)
     return (float *) (void *) (run->block + run->diff_offsets[tensor]);
 }
 
+/* What a tensor takes of a message: as it lies in memory, up to a whole float. */
+static size_t floats_of(const hpct_model *model, int tensor, int samples)
+{
+    size_t count = (size_t) samples * hpct_shape_count(&model->tensors[tensor].shape);
+    size_t bytes = count * hpct_precision_bytes(model->run->values);
+    return (bytes + sizeof(float) - 1) / sizeof(float);
+}
+
+static size_t message_floats(const hpct_stage *stage, const border *b, int samples, bool gradients)
+{
+    size_t floats = 0;
+    for (int k = 0; k < b->num; k++)
+        floats +=
+            gradients && !b->learns[k] ? 0 : floats_of(stage->model, b->tensors[k], samples);
+    return floats;
+}
+
+size_t hpct_stage_message(const hpct_stage *stage, int samples, bool before, bool gradients)
+{
+    return message_floats(stage, before ? &stage->entry : &stage->exit, samples, gradients);
+}
+
+/* A device's messages are its memory, too. */
+static hpct_status copy(const hpct_run *run, float *to, const float *from, size_t floats)
+{
+    const hpct_device *device = run->backend->device;
+    if (device != NULL)
+        return device->copy(to, from, floats * sizeof *to);
+    memcpy(to, from, floats * sizeof *to);
+    return HPCT_OK;
+}
+
 /* Between a message and the tensors of a border: their values, or their gradients. */
-static void pass(const hpct_stage *stage, const border *b, const hpct_piece *piece, bool gradients,
-                 const float *in, float *out)
+static hpct_status pass(const hpct_stage *stage, const border *b, const hpct_piece *piece,
+                        bool gradients, const float *in, float *out)
 {
     const hpct_model *model = stage->model;
-    for (int k = 0; k < b->num; k++) {
+    hpct_status status = HPCT_OK;
+    for (int k = 0; k < b->num && status == HPCT_OK; k++) {
         int tensor = b->tensors[k];
-        size_t count = (size_t) piece->count * hpct_shape_count(&model->tensors[tensor].shape);
+        size_t floats = floats_of(model, tensor, piece->count);
         if (gradients && !b->learns[k])
             continue;
         float *own = gradients ? gradient_of(model->run, tensor) : value_of(model->run, tensor);
         if (in != NULL) {
-            memcpy(own, in, count * sizeof *own);
-            in += count;
+            status = copy(model->run, own, in, floats);
+            in += floats;
         } else {
-            memcpy(out, own, count * sizeof *own);
-            out += count;
+            status = copy(model->run, out, own, floats);
+            out += floats;
         }
     }
+    return status;
 }
 
 hpct_status hpct_stage_forward(hpct_stage *stage, const hpct_piece *piece, const float *in,
                                float *out)
 {
     hpct_run *run = stage->model->run;
+    hpct_status status = HPCT_OK;
     turn_to(stage, piece);
     if (in != NULL)
-        pass(stage, &stage->entry, piece, false, in, NULL);
-    hpct_status status = hpct_model_forward(stage->model, piece->count, true);
+        status = pass(stage, &stage->entry, piece, false, in, NULL);
+    if (status == HPCT_OK)
+        status = hpct_model_forward(stage->model, piece->count, true);
     if (status == HPCT_OK && out != NULL)
-        pass(stage, &stage->exit, piece, false, NULL, out);
+        status = pass(stage, &stage->exit, piece, false, NULL, out);
     stage->places[piece->place].stage = run->stage;
     return status;
 }
@@ -283,38 +334,46 @@ static hpct_status add_up(hpct_stage *stage, const hpct_piece *piece)
                                     piece->number == 0);
 }
 
+/* A device has one place for the samples, in which others may lie by now. */
+static hpct_status send_again(const hpct_stage *stage, int samples)
+{
+    hpct_run *run = stage->model->run;
+    if (run->backend->device == NULL || stage->num_places == 1)
+        return HPCT_OK;
+    hpct_status status = hpct_run_send_input(stage->model, run, samples);
+    return status == HPCT_OK ? hpct_run_make_input(run, samples) : status;
+}
+
 hpct_status hpct_stage_backward(hpct_stage *stage, const hpct_piece *piece, float scale,
                                 const float *in, float *out, hpct_batch_sums *sums)
 {
     hpct_run *run = stage->model->run;
     hpct_batch_sums own = {0};
-    hpct_status status = HPCT_OK;
     turn_to(stage, piece);
+    hpct_status status = send_again(stage, piece->count);
     run->stage = stage->places[piece->place].stage;
     run->stage_n = piece->count;
     run->stage_training = true;
-    if (stage->last) {
+    if (status == HPCT_OK && stage->last) {
         status = hpct_model_loss(stage->model, piece->count, scale, &own);
         sums->loss += own.loss;
         sums->correct += own.correct;
         sums->in_top_k += own.in_top_k;
-    } else {
-        pass(stage, &stage->exit, piece, true, in, NULL);
+    } else if (status == HPCT_OK) {
+        status = pass(stage, &stage->exit, piece, true, in, NULL);
         run->stage = HPCT_STAGE_LOSS; /* the stages behind have taken it */
     }
     if (status == HPCT_OK)
         status = hpct_model_backward(stage->model, piece->count);
     if (status == HPCT_OK && out != NULL)
-        pass(stage, &stage->entry, piece, true, NULL, out);
+        status = pass(stage, &stage->entry, piece, true, NULL, out);
     return status == HPCT_OK ? add_up(stage, piece) : status;
 }
 
 hpct_status hpct_stage_skip(hpct_stage *stage)
 {
-    hpct_run *run = stage->model->run;
     hpct_status status = hpct_model_forward_absent(stage->model);
     if (status == HPCT_OK)
         status = hpct_model_backward_absent(stage->model);
-    memset(run->gradients, 0, run->arena_floats * sizeof *run->gradients);
-    return status;
+    return status == HPCT_OK ? hpct_model_clear_gradients(stage->model) : status;
 }

@@ -2,7 +2,7 @@
  * parameters, as a model of its own. It steps through pieces of a batch (micro-batches), several of
  * which may be between forward and backward at once, each in a place of its own, which has the
  * activations; gradients add up over the pieces. Knows nothing of who has the other stages: what
- * comes in and goes out are messages of floats, [tensor][sample][floats of one], in the order of
+ * comes in and goes out are messages, [tensor][sample][numbers of one], in the order of
  * hpct_cut_tensors. Private to nn/ and the strategies.
  *
  * BatchNormalization takes its statistics from one piece (as GPipe has it: Huang et al., GPipe:
@@ -54,7 +54,12 @@ typedef struct hpct_piece {
 void hpct_stage_begin(hpct_stage *stage);
 void hpct_stage_end(hpct_stage *stage);
 
-/* in: what comes from the stage before, NULL for the first; out: what goes to the next, NULL for
+/* Floats of a message of so many samples that crosses the border before the built stage, or behind
+ * it: values, or their gradients. Tensors lie in it as they do in memory, which may be in 16 bits. */
+size_t hpct_stage_message(const hpct_stage *stage, int samples, bool before, bool gradients);
+
+/* Messages are in the memory that the model computes in: the host's, or a device's.
+ * in: what comes from the stage before, NULL for the first; out: what goes to the next, NULL for
  * the last. */
 hpct_status hpct_stage_forward(hpct_stage *stage, const hpct_piece *piece, const float *in,
                                float *out);

@@ -94,6 +94,13 @@ int64_t hpct_model_builds(const hpct_model *model);
 void hpct_model_hold(hpct_model *model);
 void hpct_model_let_go(hpct_model *model);
 
+/* Of a model on a device: the calling thread computes on that of replica k of this process from now
+ * on (hpct_device, enter); whether there are so many; and that replicas take parts of the model's
+ * input, which then stays in the host's memory. */
+hpct_status hpct_model_enter_replica(const hpct_model *model, int replica);
+bool hpct_model_has_devices(const hpct_model *model, int count);
+void hpct_model_divide_input(hpct_model *model, bool divided);
+
 /* Whether the model computes, and has its arenas, in a device's memory: the host reads and writes
  * there by hpct_model_read and hpct_model_write alone. */
 bool hpct_model_on_device(const hpct_model *model);

@@ -49,7 +49,7 @@ static hpct_device_result open_device(void)
 
 static const char *device_name(void)
 {
-    static char name[32];
+    static _Thread_local char name[32];
     if (checked(cudaDeviceGetPCIBusId(name, sizeof name, hpct_gpu.device),
                 "cudaDeviceGetPCIBusId") != HPCT_DEVICE_OK)
         snprintf(name, sizeof name, "device %d", hpct_gpu.device);

@@ -14,7 +14,6 @@
 #define LEAST_ROUNDS 5   /* a stall or two of TCP do not decide the median */
 #define SIZE_SECONDS 0.1 /* for the sums of one size, where they are more */
 #define FIRST_FLOATS ((size_t) 1 << 16)
-#define ENOUGH_SECONDS 60e-3 /* of difference: no larger sum follows */
 
 static double read_clock(clockid_t clock)
 {
@@ -192,12 +191,12 @@ static hpct_status time_often(meter *m, size_t count, double *seconds)
 
 /* Buffers on the way, and links that let a burst pass, take the first bytes faster than those that
  * follow: the rate is that of what comes on top of a smaller sum. */
-static hpct_status measure_rate(meter *m, hpct_network *network)
+static hpct_status measure_rate(meter *m, double enough, hpct_network *network)
 {
     double before, seconds = 0, more = 0;
     size_t count = FIRST_FLOATS;
     hpct_status status = time_often(m, count, &seconds);
-    for (; status == HPCT_OK && more < ENOUGH_SECONDS && count < HPCT_NETWORK_MOST_FLOATS;
+    for (; status == HPCT_OK && more < enough && count < HPCT_NETWORK_MOST_FLOATS;
          count *= 4) {
         before = seconds;
         status = time_often(m, 4 * count, &seconds);
@@ -211,7 +210,7 @@ static hpct_status measure_rate(meter *m, hpct_network *network)
 }
 
 hpct_status hpct_network_measure_sums(hpct_comm *comm, hpct_network_sum *sum, void *argument,
-                                      size_t few, int rounds, hpct_network *network)
+                                      size_t few, int rounds, double enough, hpct_network *network)
 {
     meter m = {.comm = comm, .sum = sum, .argument = argument};
     double small;
@@ -222,18 +221,18 @@ hpct_status hpct_network_measure_sums(hpct_comm *comm, hpct_network_sum *sum, vo
     if (status == HPCT_OK)
         status = time_sums(&m, few, SMALL_ROUNDS, &small);
     if (status == HPCT_OK)
-        status = measure_rate(&m, network);
+        status = measure_rate(&m, enough, network);
     if (status == HPCT_OK)
         network->latency_seconds = small / (rounds * doublings(comm->size));
     free(m.data);
     return status;
 }
 
-hpct_status hpct_network_measure(hpct_comm *comm, hpct_network *network)
+hpct_status hpct_network_measure(hpct_comm *comm, double enough, hpct_network *network)
 {
     reducer r = {.comm = comm};
     hpct_status status =
-        hpct_network_measure_sums(comm, reduce, &r, few_floats(comm->size), 2, network);
+        hpct_network_measure_sums(comm, reduce, &r, few_floats(comm->size), 2, enough, network);
     forget(&r);
     return status;
 }

@@ -22,14 +22,21 @@ typedef hpct_status hpct_network_sum(void *argument, float *data, size_t count);
 
 #define HPCT_NETWORK_MOST_FLOATS ((size_t) 1 << 22) /* of one sum that is asked for */
 
+/* What a sum has to take longer than one of a quarter of its size, for the rate to be taken from
+ * both: before training, which waits for it; and where the answer is all that is wanted, and TCP may
+ * have the time that it takes to fill a link. */
+#define HPCT_NETWORK_QUICKLY 60e-3
+#define HPCT_NETWORK_THOROUGHLY 0.6
+
 /* Measures by sums of few numbers, which take `rounds` times ceil(log2 ranks) messages one after
- * the other, and of larger and larger arrays; takes up to a second, on slow links as
- * long as 4 MB take four times. Every rank gets the same numbers. Collective. */
+ * the other, and of larger and larger arrays, until one takes `enough` seconds longer, or has
+ * 16 MB; takes about fifteen times that, on slow links as long as 16 MB take seven times. Every
+ * rank gets the same numbers. Collective. */
 hpct_status hpct_network_measure_sums(hpct_comm *comm, hpct_network_sum *sum, void *argument,
-                                      size_t few, int rounds, hpct_network *network);
+                                      size_t few, int rounds, double enough, hpct_network *network);
 
 /* The same by the reductions that gradients travel by. */
-hpct_status hpct_network_measure(hpct_comm *comm, hpct_network *network);
+hpct_status hpct_network_measure(hpct_comm *comm, double enough, hpct_network *network);
 
 /* Seconds that the ranks need to add up `bytes` on each: 2 ceil(log2 ranks) messages, one after the
  * other, and 2 (ranks - 1) / ranks of the bytes out of each rank, the least that is possible

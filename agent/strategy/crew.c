@@ -1,10 +1,12 @@
 /* Threads on one lock. A run is a number that goes up; so is a sum. */
 #include "agent/strategy/crew.h"
 
+#include "agent/comm/comm.h"
 #include "agent/threads.h"
 #include "base/status.h"
 #include "nn/step.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -12,6 +14,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #define MESSAGE_SIZE 1024
 
@@ -140,11 +144,29 @@ static void *serve(void *argument)
         pthread_mutex_lock(&crew->lock);
         if (status != HPCT_OK)
             fail(crew, status, m->index);
-        if (--crew->running == 0)
+        if (--crew->running == 0 || status != HPCT_OK)
             pthread_cond_signal(&crew->caller);
     }
     pthread_mutex_unlock(&crew->lock);
     return NULL;
+}
+
+/* Until something happens, or nobody can wait any longer; with the lock. */
+static void wait_for_members(hpct_crew *crew)
+{
+    struct timespec until;
+    if (crew->status == HPCT_OK || crew->options.patience_seconds == 0) {
+        pthread_cond_wait(&crew->caller, &crew->lock);
+        return;
+    }
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += crew->options.patience_seconds;
+    if (pthread_cond_timedwait(&crew->caller, &crew->lock, &until) != ETIMEDOUT)
+        return;
+    fprintf(stderr, "hpc-train: %s; other replicas have waited for it for %d s\n", crew->message,
+            crew->options.patience_seconds);
+    hpct_comm_mpi_end_step((int) crew->status);
+    _exit((int) crew->status);
 }
 
 hpct_status hpct_crew_run(hpct_crew *crew, hpct_crew_work work, void *argument)
@@ -161,7 +183,7 @@ hpct_status hpct_crew_run(hpct_crew *crew, hpct_crew_work work, void *argument)
         if (crew->options.sum != NULL && crew->arrived == crew->options.members)
             sum_over_processes(crew);
         else
-            pthread_cond_wait(&crew->caller, &crew->lock);
+            wait_for_members(crew);
     }
     hpct_status status = crew->status;
     pthread_mutex_unlock(&crew->lock);

@@ -3,7 +3,7 @@
  * works; nobody spins. Knows nothing of models.
  *
  * What a thread waits for here are threads of its own process, which cannot be lost alone, so these
- * waits have no deadline; the sum over other processes is the caller's, with the deadline of its
+ * waits have no deadline, unless a member that failed is waited for elsewhere (patience_seconds); the sum over other processes is the caller's, with the deadline of its
  * communicator. Nothing allocates but open. */
 #ifndef HPCT_STRATEGY_CREW_H
 #define HPCT_STRATEGY_CREW_H
@@ -22,6 +22,9 @@ typedef struct hpct_crew_options {
      * thread); NULL where there are none. */
     hpct_status (*sum)(void *argument, float *data, size_t count);
     void *argument; /* of sum */
+    /* Where members wait for one another by other ways than hpct_crew_sum: so long after one has
+     * failed the process ends, if they are waiting still. 0: for ever. */
+    int patience_seconds;
 } hpct_crew_options;
 
 /* Starts the threads, which take no signals: those are for the thread that trains. */

@@ -60,7 +60,7 @@ hpct_status hpct_forecast_make(hpct_forecast *out, hpct_context *context, hpct_m
     memcpy(payoff.allowed, allowed, sizeof payoff.allowed);
     hpct_status status = hpct_context_network(context, &network);
     if (status == HPCT_OK && hybrid)
-        status = hpct_sum_network_measure(context, &sums);
+        status = hpct_sum_network_measure(context, HPCT_NETWORK_QUICKLY, &sums);
     if (status == HPCT_OK)
         status = hpct_context_agree(context,
                                     hpct_compute_measure(&compute, model, (int) share, &effort));

@@ -2,6 +2,7 @@
  * Gradients are added up in the process, then by one all-reduce over the ranks, with the loss and
  * metric sums, the stop signals and failures in its tail; then every replica updates its weights
  * with the same sum, and so to the same bits. */
+#include "agent/strategy/mirrored_apart.h"
 #include "agent/strategy/replica.h"
 #include "agent/strategy/replica_set.h"
 #include "base/status.h"
@@ -17,7 +18,8 @@ typedef struct mirrored {
 
 static hpct_status mirrored_need(const hpct_strategy_plan *plan, size_t *bytes)
 {
-    return hpct_replica_set_need(plan, false, bytes);
+    return hpct_model_on_device(plan->model) ? hpct_mirrored_apart.need(plan, bytes)
+                                             : hpct_replica_set_need(plan, false, bytes);
 }
 
 static void mirrored_close(hpct_strategy *strategy)
@@ -30,6 +32,8 @@ static void mirrored_close(hpct_strategy *strategy)
 
 static hpct_status mirrored_open(hpct_strategy **out, const hpct_strategy_plan *plan)
 {
+    if (hpct_model_on_device(plan->model))
+        return hpct_mirrored_apart.open(out, plan);
     mirrored *m = calloc(1, sizeof *m);
     hpct_status status =
         hpct_context_agree(plan->context, m == NULL ? hpct_fail_memory(sizeof *m) : HPCT_OK);
@@ -107,6 +111,7 @@ static int64_t mirrored_bytes_per_step(const hpct_strategy *strategy)
 
 const hpct_strategy_ops hpct_mirrored = {
     .name = "mirrored",
+    .device = true,
     .replicas = true,
     .need = mirrored_need,
     .open = mirrored_open,

@@ -219,17 +219,6 @@ static hpct_status build(void *argument, bool plain, uint64_t *layout)
     return status;
 }
 
-/* Stages hand over memory of the host, which the buffers of streams between GPUs are not. */
-static hpct_status check_streams(const pipeline *p)
-{
-    const char *name = p->comm->ops->name;
-    if (strcmp(name, "mpi") == 0 || strcmp(name, "self") == 0)
-        return HPCT_OK;
-    return hpct_fail(HPCT_ERR_CONFIG,
-                     "strategy pipeline works in the host's memory, and the ranks were joined on "
-                     "their GPUs: take --device cpu");
-}
-
 static hpct_status open_stream(const pipeline *p, hpct_stream **out, int neighbour, bool receives,
                                int number, size_t floats)
 {
@@ -246,24 +235,20 @@ static hpct_status open_stream(const pipeline *p, hpct_stream **out, int neighbo
 /* Receives before sends: the neighbours may begin as soon as all have agreed. */
 static hpct_status open_streams(pipeline *p, const parts *made)
 {
-    const hpct_cut *cut = &p->cut;
-    size_t most = 0, before_values = cut->values[p->number],
-           before_gradients = cut->gradients[p->number], values = 0, gradients = 0;
+    int most = 0;
     for (int i = 0; i < made->options.num_batch_sizes; i++)
-        most = (size_t) made->sizes[i] > most ? (size_t) made->sizes[i] : most;
-    if (p->number + 1 < cut->stages) {
-        values = cut->values[p->number + 1];
-        gradients = cut->gradients[p->number + 1];
-    }
-    hpct_status status = check_streams(p);
+        most = made->sizes[i] > most ? made->sizes[i] : most;
+    size_t values_in = hpct_stage_message(p->stage, most, true, false),
+           gradients_out = hpct_stage_message(p->stage, most, true, true),
+           values_out = hpct_stage_message(p->stage, most, false, false),
+           gradients_in = hpct_stage_message(p->stage, most, false, true);
+    hpct_status status = open_stream(p, &p->values_in, -1, true, VALUES, values_in);
     if (status == HPCT_OK)
-        status = open_stream(p, &p->values_in, -1, true, VALUES, most * before_values);
+        status = open_stream(p, &p->gradients_in, 1, true, GRADIENTS, gradients_in);
     if (status == HPCT_OK)
-        status = open_stream(p, &p->gradients_in, 1, true, GRADIENTS, most * gradients);
+        status = open_stream(p, &p->values_out, 1, false, VALUES, values_out);
     if (status == HPCT_OK)
-        status = open_stream(p, &p->values_out, 1, false, VALUES, most * values);
-    if (status == HPCT_OK)
-        status = open_stream(p, &p->gradients_out, -1, false, GRADIENTS, most * before_gradients);
+        status = open_stream(p, &p->gradients_out, -1, false, GRADIENTS, gradients_out);
     return status;
 }
 
@@ -430,9 +415,9 @@ static hpct_status forward_piece(const pipeline *p, int number)
     hpct_timeline_add(p->base.timeline, HPCT_TIMELINE_PIECE_FORWARD, number, began);
     if (status == HPCT_OK)
         status = pass(p, p->values_in, 0);
-    if (status == HPCT_OK && p->values_out != NULL)
-        status = pass(p, p->values_out, (size_t) piece.count * p->cut.values[p->number + 1]);
-    return status;
+    return status == HPCT_OK ? pass(p, p->values_out,
+                                    hpct_stage_message(p->stage, piece.count, false, false))
+                             : status;
 }
 
 static hpct_status backward_piece(const pipeline *p, int number, float scale, hpct_batch_sums *sums)
@@ -449,7 +434,7 @@ static hpct_status backward_piece(const pipeline *p, int number, float scale, hp
     if (status == HPCT_OK)
         status = pass(p, p->gradients_in, 0);
     return status == HPCT_OK
-               ? pass(p, p->gradients_out, (size_t) piece.count * p->cut.gradients[p->number])
+               ? pass(p, p->gradients_out, hpct_stage_message(p->stage, piece.count, true, true))
                : status;
 }
 
@@ -555,6 +540,7 @@ const hpct_strategy_ops hpct_pipeline_stages = {
     .name = "pipeline",
     .whole_batch = true,
     .in_pieces = true,
+    .device = true,
     .need = pipeline_need,
     .open = pipeline_open,
     .forward = pipeline_forward,

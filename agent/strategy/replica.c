@@ -21,6 +21,7 @@ static hpct_build_options build_options(const hpct_strategy_plan *plan, bool fus
         .num_batch_sizes = num,
         .fuse_update = fuse_update,
         .dense_targets = plan->dense_targets,
+        .input_samples = plan->input_samples,
         .plain_layout = plain_layout,
     };
 }

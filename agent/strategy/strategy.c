@@ -138,9 +138,17 @@ hpct_status hpct_strategy_check_device(const hpct_strategy_ops *ops,
 {
     bool lossy = options->compression.kind != HPCT_COMPRESS_NONE;
     bool stays = hpct_model_precision(model) == HPCT_FP16; /* which processors do not have */
-    if (!hpct_model_on_device(model) || (ops->device && !lossy) ||
-        (!stays && hpct_model_leave_device(model)))
+    int replicas = hpct_strategy_replicas(options);
+    if (!hpct_model_on_device(model))
         return HPCT_OK;
+    bool enough = hpct_model_has_devices(model, replicas);
+    if ((ops->device && !lossy && enough) || (!stays && hpct_model_leave_device(model)))
+        return HPCT_OK;
+    if (!enough)
+        return hpct_fail(HPCT_ERR_CONFIG,
+                         "%d replicas need as many GPUs, and this task does not see so many: ask "
+                         "for more (srun --gpus-per-task), or take --device cpu",
+                         replicas);
     if (!ops->device)
         return hpct_fail(HPCT_ERR_CONFIG,
                          "strategy %s works in the host's memory: take --device cpu, or strategy "

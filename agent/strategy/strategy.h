@@ -25,6 +25,7 @@ typedef struct hpct_strategy_plan {
     int num_batch_sizes;
     const int *evaluation_sizes; /* every count that `model` is evaluated with */
     int num_evaluation_sizes;
+    int input_samples; /* the model's input has room for, where they are more than those sizes */
     const hpct_strategy_options *options;
     bool keep_gradients; /* somebody reads them: no update inside backward */
     bool dense_targets;  /* as in hpct_build_options */

@@ -2,7 +2,6 @@
 #include "nn/cuda/cuda.h"
 
 #include "base/status.h"
-#include "nn/cuda/kernels.h"
 #include "nn/cuda/which.h"
 #include "nn/module.h"
 
@@ -12,10 +11,14 @@
 #include <string.h>
 
 #define LEAST_MAJOR 7
+#define MOST_GPUS 64 /* of a process */
 #define BLAS_BYTES                                                                                 \
     ((size_t) 32 << 20) /* cuBLAS's own workspace, that it allocates none in a step */
 
-hpct_cuda hpct_gpu;
+static hpct_cuda gpus[MOST_GPUS];
+static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
+
+_Thread_local hpct_cuda *hpct_gpu_here = &gpus[0];
 
 /* ---- errors ---- */
 
@@ -117,13 +120,26 @@ static hpct_status make_handles(void)
     return status;
 }
 
-static hpct_status open_device(void)
+/* That of replica 0, or one of those behind it. */
+static hpct_status find_device(void)
 {
-    int count = 0;
+    int count = 0, first = 0, replica = (int) (hpct_gpu_here - gpus);
     hpct_status status = count_devices(&count);
     if (status == HPCT_OK)
         status = hpct_cuda_which(getenv("HPC_TRAIN_GPU"), getenv("CUDA_VISIBLE_DEVICES"), count,
-                                 &hpct_gpu.device);
+                                 &first);
+    if (status == HPCT_OK && replica >= count)
+        status = hpct_fail(HPCT_ERR_CONFIG,
+                           "replica %d needs a GPU of its own, and this task sees %d: ask for more "
+                           "(srun --gpus-per-task), or take fewer --replicas",
+                           replica, count);
+    hpct_gpu.device = (first + replica) % (count > 0 ? count : 1);
+    return status;
+}
+
+static hpct_status open_device(void)
+{
+    hpct_status status = find_device();
     if (status == HPCT_OK)
         status = HPCT_CUDA(cudaSetDevice(hpct_gpu.device));
     if (status == HPCT_OK)
@@ -131,24 +147,27 @@ static hpct_status open_device(void)
     return status == HPCT_OK ? make_handles() : status;
 }
 
-static struct {
-    hpct_status status;
-    char message[512];
-} opened;
-
-static void open_once(void)
-{
-    opened.status = open_device();
-    if (opened.status != HPCT_OK)
-        snprintf(opened.message, sizeof opened.message, "%s", hpct_last_error());
-}
-
 hpct_status hpct_cuda_open(void)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, open_once);
-    return opened.status == HPCT_OK ? HPCT_CUDA(cudaSetDevice(hpct_gpu.device))
-                                    : hpct_fail(opened.status, "%s", opened.message);
+    hpct_cuda *gpu = hpct_gpu_here;
+    pthread_mutex_lock(&opening);
+    if (!gpu->asked) {
+        gpu->opened = open_device();
+        if (gpu->opened != HPCT_OK)
+            snprintf(gpu->message, sizeof gpu->message, "%s", hpct_last_error());
+        gpu->asked = true;
+    }
+    pthread_mutex_unlock(&opening);
+    return gpu->opened == HPCT_OK ? HPCT_CUDA(cudaSetDevice(gpu->device))
+                                  : hpct_fail(gpu->opened, "%s", gpu->message);
+}
+
+hpct_status hpct_cuda_enter(int replica)
+{
+    if (replica < 0 || replica >= MOST_GPUS)
+        return hpct_fail(HPCT_ERR_INTERNAL, "there is no replica %d", replica);
+    hpct_gpu_here = &gpus[replica];
+    return hpct_cuda_open();
 }
 
 static bool describe(int number, char *text, size_t size)
@@ -236,6 +255,7 @@ static void release(void *memory)
 static void *allocate_host(size_t bytes)
 {
     void *memory = NULL;
+    cudaSetDevice(hpct_gpu.device);
     if (cudaHostAlloc(&memory, bytes > 0 ? bytes : 1, cudaHostAllocDefault) != cudaSuccess) {
         cudaGetLastError();
         return NULL;
@@ -251,7 +271,8 @@ static void release_host(void *memory)
 
 static hpct_status memory_left(size_t *left, size_t *all)
 {
-    return HPCT_CUDA(cudaMemGetInfo(left, all));
+    hpct_status status = HPCT_CUDA(cudaSetDevice(hpct_gpu.device));
+    return status == HPCT_OK ? HPCT_CUDA(cudaMemGetInfo(left, all)) : status;
 }
 
 static hpct_status wait(void)
@@ -286,10 +307,6 @@ static hpct_status fetch(void *host, const void *memory, size_t bytes)
     return HPCT_CUDA(cudaMemcpyAsync(host, memory, bytes, cudaMemcpyDeviceToHost, hpct_gpu.stream));
 }
 
-/* Copies to the device beside its work. NULL: there was none yet. */
-static cudaStream_t beside;
-static cudaEvent_t sent_beside, taken_before;
-
 /* An event, made at its first use. */
 static hpct_status record(cudaEvent_t *event, cudaStream_t stream)
 {
@@ -301,25 +318,26 @@ static hpct_status record(cudaEvent_t *event, cudaStream_t stream)
 
 static hpct_status taken(void)
 {
-    return record(&taken_before, hpct_gpu.stream);
+    return record(&hpct_gpu.taken_before, hpct_gpu.stream);
 }
 
 static hpct_status send_beside(void *memory, const void *host, size_t bytes)
 {
     hpct_status status = HPCT_OK;
-    if (beside == NULL)
-        status = HPCT_CUDA(cudaStreamCreateWithFlags(&beside, cudaStreamNonBlocking));
-    if (status == HPCT_OK && taken_before != NULL)
-        status = HPCT_CUDA(cudaStreamWaitEvent(beside, taken_before, 0));
+    if (hpct_gpu.beside == NULL)
+        status = HPCT_CUDA(cudaStreamCreateWithFlags(&hpct_gpu.beside, cudaStreamNonBlocking));
+    if (status == HPCT_OK && hpct_gpu.taken_before != NULL)
+        status = HPCT_CUDA(cudaStreamWaitEvent(hpct_gpu.beside, hpct_gpu.taken_before, 0));
     if (status == HPCT_OK && bytes > 0)
-        status = HPCT_CUDA(cudaMemcpyAsync(memory, host, bytes, cudaMemcpyHostToDevice, beside));
+        status = HPCT_CUDA(cudaMemcpyAsync(memory, host, bytes, cudaMemcpyHostToDevice,
+                                           hpct_gpu.beside));
     return status;
 }
 
 static hpct_status take(void)
 {
-    hpct_status status = record(&sent_beside, beside);
-    return status == HPCT_OK ? HPCT_CUDA(cudaStreamWaitEvent(hpct_gpu.stream, sent_beside, 0))
+    hpct_status status = record(&hpct_gpu.sent_beside, hpct_gpu.beside);
+    return status == HPCT_OK ? HPCT_CUDA(cudaStreamWaitEvent(hpct_gpu.stream, hpct_gpu.sent_beside, 0))
                              : status;
 }
 
@@ -330,16 +348,16 @@ static hpct_status copy(void *to, const void *from, size_t bytes)
                                                   hpct_gpu.stream));
 }
 
-static cudaEvent_t marks[HPCT_MARKS]; /* NULL: never set */
-
 static hpct_status set_mark(hpct_mark mark)
 {
-    return record(&marks[mark], mark == HPCT_MARK_INPUT ? beside : hpct_gpu.stream);
+    return record(&hpct_gpu.marks[mark],
+                  mark == HPCT_MARK_INPUT ? hpct_gpu.beside : hpct_gpu.stream);
 }
 
 static hpct_status await(hpct_mark mark)
 {
-    return marks[mark] != NULL ? HPCT_CUDA(cudaEventSynchronize(marks[mark])) : HPCT_OK;
+    return hpct_gpu.marks[mark] != NULL ? HPCT_CUDA(cudaEventSynchronize(hpct_gpu.marks[mark]))
+                                       : HPCT_OK;
 }
 
 static hpct_status zero(void *memory, size_t bytes)
@@ -425,6 +443,7 @@ static hpct_status make_op(hpct_op **out, const hpct_op_spec *spec, const hpct_o
 
 static const hpct_device device = {
     .open = hpct_cuda_open,
+    .enter = hpct_cuda_enter,
     .describe = describe,
     .links = links,
     .versions = versions,

@@ -1,8 +1,9 @@
-/* nn/cuda/cuda.h - the GPU that this process computes on, and what all files of the CUDA module
+/* nn/cuda/cuda.h - the GPUs that this process computes on, and what all files of the CUDA module
  * share: handles, error checks, the type of activations, makers of operations.
  *
  * The module is one shared library (hpctrain-cuda.so) beside libhpctrain, loaded when a model is
- * built for the backend "cuda". One process uses one GPU. All work goes in order
+ * built for the backend "cuda". One thread uses one GPU: the process's first, or that of the replica
+ * which it has entered. All work for a GPU goes in order
  * into one stream, but for input from the host, which is sent beside it; nothing in forward,
  * backward, loss and update allocates, or waits for the GPU. Arenas, activations and scratch are
  * device memory; Keras' layout on the host is read and written by import_param and export_param
@@ -14,6 +15,7 @@
 #define HPCT_NN_CUDA_CUDA_H
 
 #include "nn/backend.h"
+#include "nn/cuda/kernels.h"
 
 #include <cublas_v2.h>
 #include <cublasLt.h>
@@ -21,24 +23,37 @@
 #include <cudnn.h>
 
 typedef struct hpct_cuda {
-    int device; /* CUDA's number of it */
+    hpct_status opened; /* what came of it, */
+    bool asked;         /* once it has been tried, */
+    char message[512];  /* in these words */
+    int device;         /* CUDA's number of it */
     int major, minor, multiprocessors;
     size_t shared_bytes; /* most that a block may ask for */
     cudaStream_t stream;
     cublasHandle_t blas; /* bound to the stream, as the other two */
     cublasLtHandle_t lt;
     cudnnHandle_t dnn;
-    struct hpct_moment *now; /* of the device: what differs from step to step */
-    bool recording;          /* launches are noted, and read `now` */
-    bool draws;              /* some operation has drawn random numbers */
+    hpct_moment *now; /* on the device; */
+    hpct_moment told; /* what it has there */
+    bool recording;   /* launches are noted, and read `now` */
+    bool draws;       /* some operation has drawn random numbers */
+    /* Copies beside the stream. NULL: there was none yet. */
+    cudaStream_t beside;
+    cudaEvent_t sent_beside, taken_before;
+    cudaEvent_t marks[HPCT_MARKS]; /* NULL: never set */
+    struct hpct_choices *choices;  /* nn/cuda/tune.h; NULL: not read yet */
 } hpct_cuda;
 
-/* The GPU, after hpct_cuda_open has succeeded once. */
-extern hpct_cuda hpct_gpu;
+/* The calling thread's GPU, after hpct_cuda_open has succeeded there once. */
+extern _Thread_local hpct_cuda *hpct_gpu_here;
+#define hpct_gpu (*hpct_gpu_here)
 
-/* Opens the device that `CUDA_VISIBLE_DEVICES` and HPC_TRAIN_GPU leave, once for the process;
- * HPCT_ERR_CONFIG in one clear line where there is no driver, no device, or one that is too old. */
+/* Opens the thread's GPU, once for the process. That of replica 0, where every thread is until it
+ * enters another, is the device that CUDA_VISIBLE_DEVICES and HPC_TRAIN_GPU leave, the others follow
+ * it. HPCT_ERR_CONFIG in one clear line where there is no driver, no device, or one that is too old.
+ */
 hpct_status hpct_cuda_open(void);
+hpct_status hpct_cuda_enter(int replica);
 
 /* HPCT_OK, or HPCT_ERR_INTERNAL with the name of the function called and what CUDA says. */
 hpct_status hpct_cuda_check(cudaError_t error, const char *call);

@@ -5,7 +5,6 @@
 #include "base/status.h"
 #include "nn/cuda/tune.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +20,7 @@ typedef hpct_dnn_descriptor descriptor;
 typedef struct shared_plan {
     struct shared_plan *next;
     int users;
+    const hpct_cuda *gpu; /* that it is for */
     hpct_dnn_graph *graph;
     hpct_dnn_candidate chosen; /* without a plan: there is none, which is remembered, too */
 } shared_plan;
@@ -39,7 +39,6 @@ struct hpct_dnn_plan {
 };
 
 static shared_plan *all_plans;
-static pthread_mutex_t all_plans_mutex = PTHREAD_MUTEX_INITIALIZER;
 
 static descriptor make_pack(int count, const int64_t *numbers, void *const *pointers,
                             void *workspace)
@@ -180,7 +179,7 @@ static void let_go(shared_plan *s)
 static shared_plan *find_equal(const hpct_dnn_graph *graph)
 {
     shared_plan *s = all_plans;
-    while (s != NULL && strcmp(s->graph->key, graph->key) != 0)
+    while (s != NULL && (s->gpu != hpct_gpu_here || strcmp(s->graph->key, graph->key) != 0))
         s = s->next;
     return s;
 }
@@ -194,6 +193,7 @@ static hpct_status add(shared_plan **out, hpct_dnn_graph *graph)
         return hpct_fail_memory(sizeof *s);
     }
     s->graph = graph;
+    s->gpu = hpct_gpu_here;
     s->users = 1;
     s->next = all_plans;
     all_plans = s;
@@ -207,7 +207,7 @@ static hpct_status add(shared_plan **out, hpct_dnn_graph *graph)
 static hpct_status find_shared(shared_plan **out, hpct_dnn_graph *graph)
 {
     hpct_status status = HPCT_OK;
-    pthread_mutex_lock(&all_plans_mutex);
+    hpct_tune_lock();
     *out = find_equal(graph);
     if (*out != NULL) {
         (*out)->users++;
@@ -215,7 +215,7 @@ static hpct_status find_shared(shared_plan **out, hpct_dnn_graph *graph)
     } else {
         status = add(out, graph);
     }
-    pthread_mutex_unlock(&all_plans_mutex);
+    hpct_tune_unlock();
     return status;
 }
 
@@ -246,9 +246,9 @@ void hpct_dnn_plan_free(hpct_dnn_plan *plan)
         return;
     for (int i = 0; i < PACKS; i++)
         hpct_dnn_destroy_all(&plan->packs[i].pack, 1);
-    pthread_mutex_lock(&all_plans_mutex);
+    hpct_tune_lock();
     let_go(plan->shared);
-    pthread_mutex_unlock(&all_plans_mutex);
+    hpct_tune_unlock();
     free(plan);
 }
 

@@ -227,8 +227,7 @@ static hpct_status keep(hpct_choices *choices, const char *key, const cublasLtMa
     return status == HPCT_ERR_IO ? HPCT_OK : status; /* then the next run measures again */
 }
 
-/* *any: whether there is an algorithm. */
-static hpct_status choose(hpct_lt_product *p, bool *any)
+static hpct_status choose_alone(hpct_lt_product *p, bool *any)
 {
     cublasLtMatmulHeuristicResult_t results[MEASURED];
     hpct_choices *choices = NULL;
@@ -252,6 +251,15 @@ static hpct_status choose(hpct_lt_product *p, bool *any)
     if (*any)
         p->best = results[best];
     return *any && timed ? keep(choices, key, &p->best.algo) : status;
+}
+
+/* *any: whether there is an algorithm. */
+static hpct_status choose(hpct_lt_product *p, bool *any)
+{
+    hpct_tune_lock();
+    hpct_status status = choose_alone(p, any);
+    hpct_tune_unlock();
+    return status;
 }
 
 static hpct_status multiply_plain(const hpct_lt_product *p, const void *a, const void *b, void *d)

@@ -39,20 +39,18 @@ void hpct_cuda_drop_recording(void *recording)
 
 /* ---- what differs from step to step ---- */
 
-static hpct_moment told; /* what the device has */
-
 static hpct_status tell(const hpct_moment *moment)
 {
-    if (memcmp(moment, &told, sizeof told) == 0)
+    if (memcmp(moment, &hpct_gpu.told, sizeof *moment) == 0)
         return HPCT_OK;
-    told = *moment;
-    return hpct_cuda_check(hpct_launch_moment(hpct_cuda_queue(), told, hpct_gpu.now), "moment");
+    hpct_gpu.told = *moment;
+    return hpct_cuda_check(hpct_launch_moment(hpct_cuda_queue(), *moment, hpct_gpu.now), "moment");
 }
 
 /* Models without random operations need none of it. */
 hpct_status hpct_cuda_set_draws(uint64_t seed, int64_t step, int64_t first_sample)
 {
-    hpct_moment moment = told;
+    hpct_moment moment = hpct_gpu.told;
     moment.seed = seed;
     moment.step = (uint32_t) step;
     moment.first_sample = (uint32_t) first_sample;
@@ -61,7 +59,7 @@ hpct_status hpct_cuda_set_draws(uint64_t seed, int64_t step, int64_t first_sampl
 
 hpct_status hpct_cuda_set_rates(const hpct_update_call *call)
 {
-    hpct_moment moment = told;
+    hpct_moment moment = hpct_gpu.told;
     hpct_update_args args = hpct_cuda_update_args(call);
     moment.rate = args.rate;
     moment.decay = args.decay;

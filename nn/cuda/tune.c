@@ -5,6 +5,7 @@
 #include "nn/cuda/cuda.h"
 
 #include <limits.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,19 +33,30 @@ static hpct_status identify(char *identity, size_t size)
     return status;
 }
 
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+void hpct_tune_lock(void)
+{
+    pthread_mutex_lock(&mutex);
+}
+
+void hpct_tune_unlock(void)
+{
+    pthread_mutex_unlock(&mutex);
+}
+
 hpct_status hpct_tune_choices(hpct_choices **out)
 {
-    static hpct_choices *choices;
     char identity[512], path[PATH_MAX];
     hpct_status status = HPCT_OK;
-    if (choices == NULL) {
+    if (hpct_gpu.choices == NULL) {
         status = identify(identity, sizeof identity);
         if (status == HPCT_OK) {
             hpct_choices_path(path, sizeof path, identity);
-            status = hpct_choices_open(&choices, path, identity);
+            status = hpct_choices_open(&hpct_gpu.choices, path, identity);
         }
     }
-    *out = choices;
+    *out = hpct_gpu.choices;
     return status;
 }
 

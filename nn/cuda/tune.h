@@ -5,7 +5,11 @@
 
 #include "nn/cuda/choices.h"
 
-/* The choices of this device with these libraries; opened by the first call. */
+/* One replica at a time chooses: around all of these, and what is done with a choice. */
+void hpct_tune_lock(void);
+void hpct_tune_unlock(void);
+
+/* The choices of the thread's device with these libraries; opened by the first call. */
 hpct_status hpct_tune_choices(hpct_choices **out);
 
 /* Seconds of one call of run(argument), which only enqueues: the shortest of a few after one that

@@ -6,6 +6,7 @@
 #include "tests/apart/noting.h"
 #include "tests/apart/wall.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,7 +24,9 @@ static hpct_device_result open_device(void)
 
 static const char *device_name(void)
 {
-    return "0000:00:00.0";
+    static _Thread_local char name[32];
+    snprintf(name, sizeof name, "0000:00:%02d.0", wall_number());
+    return name;
 }
 
 static void *compute_stream(void)

@@ -175,6 +175,8 @@ END
     for value in loss accuracy val_loss val_accuracy; do
         ok "$(near "$(number local-on-cpu $value)" "$(number local-on-device $value)")" "local-sgd: $value is the CPU's"
     done
+    fit_small pipeline --device cuda --strategy pipeline --micro-batches 2 --global-batch-size 4
+    same_as_cpu pipeline
     fit_small three-in-fp16 --device cuda --precision fp16
     ok "$(awk -v a="$(number on-cpu loss)" -v b="$(number three-in-fp16 loss)" 'BEGIN { d = a - b; print !(d < 0.02 && d > -0.02 && d != 0) }')" \
         "in fp16 near what it is in fp32 ($(number on-cpu loss), $(number three-in-fp16 loss))"
@@ -188,9 +190,9 @@ END
         exec "$@"' rank)
     # replays NAME: of each rank's recordings, without those that are made to see whether it can
     replays() { grep -v " 0 replays" "$own/with-nccl" | sed 's/.*calls, //' | sort | uniq -c | xargs; }
-    fit_nccl() {
+    fit_nccl() { # the size of buckets is given: what stands in for NCCL takes long to be measured
         rm -f "$own/with-nccl"
-        fit_small "$@"
+        fit_small "$@" --bucket-bytes 50000
     }
     fit_nccl nccl --device cuda
     same_as_cpu nccl
@@ -234,13 +236,44 @@ END
     capture "${ranks[@]}" "$train" fit --model "$own/colours.json" --data "$own/pictures" --global-batch-size 6 --epochs 2 --seed 3 --device cuda
     is "$status" 65 "a damaged picture on one rank ends all"
     like "$err" "pictures/7/17.png: it is damaged" "and it is named"
-    unset HPC_TRAIN_TEST_NCCL HPC_TRAIN_TEST_RECORDINGS
+
+    # ---- several devices of a rank: a replica on each ----
+    export HPC_TRAIN_TEST_DEVICES=3
+    ranks=()
+    fit_nccl replicas --device cuda --replicas 3
+    same_as_cpu replicas
+    is "$(replays)" "3 19 replays" "a step of all replicas is one recording"
+    like "$(<"$own/replicas.json")" '"replicas": 3' "which the summary says"
+    is "$(sed 's/ bytes sent.*//' "$own/account")" $(((4 * 28 * 28 + 4) * (2 * 40 + 2 * 12) + 3 * 20 * 24)) "each gets its own pictures, and flags"
+    fit_nccl replicas-uneven --device cuda --replicas 3 --global-batch-size 13 --optimizer adam
+    ranks=()
+    fit_small replicas-on-cpu --device cpu --global-batch-size 13 --optimizer adam
+    for value in loss accuracy val_loss val_accuracy; do
+        ok "$(near "$(number replicas-on-cpu $value)" "$(number replicas-uneven $value)")" "replicas without samples: $value is the CPU's"
+    done
+    ranks=(mpirun --allow-run-as-root --oversubscribe --bind-to none -n 2 bash -c 'export NCCL_HOSTID=$OMPI_COMM_WORLD_RANK; exec "$@"' rank)
+    fit_nccl ranks-of-replicas --device cuda --replicas 2 --precision fp16
+    ok "$(awk -v a="$(number on-cpu loss)" -v b="$(number ranks-of-replicas loss)" 'BEGIN { d = a - b; print !(d < 0.02 && d > -0.02 && d != 0) }')" \
+        "two ranks of two replicas, in fp16: near ($(number on-cpu loss), $(number ranks-of-replicas loss))"
+    is "$(replays)" "4 19 replays" "one recording for all four"
+    ranks=()
+    capture "$train" bench --model mnist-convnet --batch-size 4 --steps 3 --device cuda --replicas 2 --summary-json "$own/bench.two.json"
+    is "$status" 0 "bench" || diag "$err"
+    capture "$train" bench --model mnist-convnet --batch-size 4 --steps 3 --device cuda --replicas 2 --profile
+    is "$status" 64 "a profile is of one"
+    capture "$train" fit "${steps[@]}" --batch-size 8 --device cuda --replicas 4
+    is "$status" 78 "more replicas than devices are refused"
+    like "$err" "4 replicas need as many GPUs, and this task does not see so many: ask for more" "with what to ask for"
+    capture env -u HPC_TRAIN_TEST_NCCL "$train" fit "${steps[@]}" --batch-size 8 --device cuda --replicas 2
+    is "$status" 78 "without NCCL, too"
+    like "$err" "replicas on several GPUs need NCCL: replica 0: there is no NCCL behind the wall" "with the reason"
+    unset HPC_TRAIN_TEST_NCCL HPC_TRAIN_TEST_RECORDINGS HPC_TRAIN_TEST_DEVICES
 else
     skip "mpirun" "there is none"
 fi
 unset HPC_TRAIN_TEST_ACCOUNT
 
-for strategy in central-storage mirrored pipeline hybrid parameter-server; do
+for strategy in central-storage hybrid parameter-server; do
     capture "$train" bench --model mnist-convnet --batch-size 2 --steps 1 --device cuda --strategy $strategy --allow-lossy
     is "$status" 78 "strategy $strategy"
     like "$err" "$strategy works in the host's memory: take --device cpu" "says that it needs the CPU"

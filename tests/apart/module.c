@@ -26,10 +26,17 @@ static void *allocate_host(size_t bytes)
     return calloc(1, bytes + 1);
 }
 
+/* HPC_TRAIN_TEST_DEVICES: how many there are, else one. */
+static int count_devices(void)
+{
+    const char *count = getenv("HPC_TRAIN_TEST_DEVICES");
+    return count != NULL ? atoi(count) : 1;
+}
+
 static bool describe(int number, char *text, size_t size)
 {
     snprintf(text, size, "the reference, behind a wall");
-    return number == 0;
+    return number < count_devices();
 }
 
 static bool links(int number, char *text, size_t size)
@@ -76,10 +83,10 @@ typedef struct recording {
     int num, replays, number;
 } recording;
 
-static recording *noting; /* NULL: calls are made */
-static int num_recordings, replaying;
-static hpct_op_call draws;
-static hpct_update_call rates;
+static _Thread_local recording *noting; /* NULL: calls are made */
+static _Thread_local int num_recordings, replaying;
+static _Thread_local hpct_op_call draws;
+static _Thread_local hpct_update_call rates;
 
 /* Whether the call is one of a recording now, not to be made. */
 static bool is_noted(const noted *call)
@@ -417,8 +424,17 @@ static hpct_status check_precision(hpct_precision precision)
 
 static hpct_status open_device(void);
 
+static hpct_status enter_device(int replica)
+{
+    if (replica >= count_devices() || replica >= WALL_DEVICES)
+        return hpct_fail(HPCT_ERR_CONFIG, "there is no device %d behind the wall", replica);
+    wall_enter(replica);
+    return wall_make();
+}
+
 static hpct_device device = {
     .open = open_device,
+    .enter = enter_device,
     .describe = describe,
     .links = links,
     .versions = versions,

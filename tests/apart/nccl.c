@@ -60,7 +60,9 @@ bool apart_has_nccl(int *version)
 
 hpct_device_result apart_unique_id(unsigned char id[HPCT_DEVICE_ID_BYTES])
 {
-    snprintf((char *) id, HPCT_DEVICE_ID_BYTES, "/hpct-apart-%d", (int) getpid());
+    static atomic_int made;
+    snprintf((char *) id, HPCT_DEVICE_ID_BYTES, "/hpct-apart-%d-%d", (int) getpid(),
+             atomic_fetch_add(&made, 1));
     return HPCT_DEVICE_OK;
 }
 

@@ -12,85 +12,7 @@
 #define ROOM ((size_t) 8 << 30) /* of addresses: memory is what is touched */
 #define PAGE ((size_t) 4096)
 #define MOST 4096 /* copies under way */
-
-static char *room;
-static size_t used; /* bytes given out since there was nothing */
-static int live;    /* pieces given out */
-static size_t sent, waits;
-
-/* ---- memory ---- */
-
-static void tell(void)
-{
-    const char *path = getenv("HPC_TRAIN_TEST_ACCOUNT");
-    FILE *file = path != NULL ? fopen(path, "a") : NULL;
-    if (file == NULL)
-        return;
-    fprintf(file, "%zu bytes sent, %zu waits\n", sent, waits);
-    fclose(file);
-}
-
-hpct_status wall_make(void)
-{
-    if (room != NULL)
-        return HPCT_OK;
-    void *memory = mmap(NULL, ROOM, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED)
-        return hpct_fail_memory(ROOM);
-    room = memory;
-    atexit(tell);
-    return HPCT_OK;
-}
-
-/* HPC_TRAIN_TEST_TAKEN: MiB that are free no more when they are asked for. */
-void *wall_allocate(size_t bytes)
-{
-    size_t pages = (bytes / PAGE + 1) * PAGE;
-    const char *taken = getenv("HPC_TRAIN_TEST_TAKEN");
-    size_t others = taken != NULL ? (size_t) strtoul(taken, NULL, 10) << 20 : 0;
-    if (pages > ROOM - used - others)
-        return NULL;
-    void *memory = room + used;
-    used += pages;
-    live++;
-    return memory;
-}
-
-void wall_release(void *memory)
-{
-    if (memory == NULL || --live > 0)
-        return;
-    if (madvise(room, used, MADV_DONTNEED) != 0)
-        abort();
-    used = 0;
-}
-
-size_t wall_left(size_t *all)
-{
-    *all = ROOM;
-    return ROOM - used;
-}
-
-bool wall_has(const void *memory)
-{
-    const char *at = memory;
-    return room != NULL && at >= room && at < room + ROOM;
-}
-
-void wall_open(void)
-{
-    if (mprotect(room, used, PROT_READ | PROT_WRITE) != 0)
-        abort();
-}
-
-hpct_status wall_close(hpct_status status)
-{
-    if (mprotect(room, used, PROT_NONE) != 0)
-        abort();
-    return status;
-}
-
-/* ---- copies ---- */
+#define BESIDE 8
 
 typedef struct copy {
     void *host;
@@ -99,18 +21,136 @@ typedef struct copy {
     bool fetch;
 } copy;
 
-static copy copies[MOST];
-static size_t begun, done;        /* those in between are under way */
-static size_t marked[HPCT_MARKS]; /* so many had begun */
+/* One device. */
+typedef struct wall {
+    char *room;
+    size_t used; /* bytes given out since there was nothing */
+    int live;    /* pieces given out */
+    size_t sent, waits;
+    copy copies[MOST];
+    size_t begun, done;        /* those in between are under way */
+    size_t marked[HPCT_MARKS]; /* so many had begun */
+    struct {
+        void *memory;
+        unsigned char *content;
+        size_t bytes;
+    } beside[BESIDE];
+    int num_beside;
+    bool untaken; /* it is there, and may still be read */
+} wall;
+
+static wall walls[WALL_DEVICES];
+static _Thread_local wall *w = &walls[0];
+
+/* ---- memory ---- */
+
+static void tell(void)
+{
+    const char *path = getenv("HPC_TRAIN_TEST_ACCOUNT");
+    FILE *file = path != NULL ? fopen(path, "a") : NULL;
+    size_t sent = 0, waits = 0;
+    if (file == NULL)
+        return;
+    for (int i = 0; i < WALL_DEVICES; i++) {
+        sent += walls[i].sent;
+        waits += walls[i].waits;
+    }
+    fprintf(file, "%zu bytes sent, %zu waits\n", sent, waits);
+    fclose(file);
+}
+
+hpct_status wall_make(void)
+{
+    if (w->room != NULL)
+        return HPCT_OK;
+    void *memory = mmap(NULL, ROOM, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED)
+        return hpct_fail_memory(ROOM);
+    w->room = memory;
+    if (w == &walls[0])
+        atexit(tell);
+    return HPCT_OK;
+}
+
+void wall_enter(int device)
+{
+    w = &walls[device];
+}
+
+int wall_number(void)
+{
+    return (int) (w - walls);
+}
+
+static bool is_in(const wall *one, const void *memory)
+{
+    const char *at = memory;
+    return one->room != NULL && at >= one->room && at < one->room + ROOM;
+}
+
+/* HPC_TRAIN_TEST_TAKEN: MiB that are free no more when they are asked for. */
+void *wall_allocate(size_t bytes)
+{
+    size_t pages = (bytes / PAGE + 1) * PAGE;
+    const char *taken = getenv("HPC_TRAIN_TEST_TAKEN");
+    size_t others = taken != NULL ? (size_t) strtoul(taken, NULL, 10) << 20 : 0;
+    if (pages > ROOM - w->used - others)
+        return NULL;
+    void *memory = w->room + w->used;
+    w->used += pages;
+    w->live++;
+    return memory;
+}
+
+void wall_release(void *memory)
+{
+    wall *of = walls;
+    while (memory != NULL && !is_in(of, memory))
+        of++;
+    if (memory == NULL || --of->live > 0)
+        return;
+    if (madvise(of->room, of->used, MADV_DONTNEED) != 0)
+        abort();
+    of->used = 0;
+}
+
+size_t wall_left(size_t *all)
+{
+    *all = ROOM;
+    return ROOM - w->used;
+}
+
+bool wall_has(const void *memory)
+{
+    bool has = false;
+    for (int i = 0; i < WALL_DEVICES; i++)
+        has |= is_in(&walls[i], memory);
+    return has;
+}
+
+void wall_open(void)
+{
+    if (mprotect(w->room, w->used, PROT_READ | PROT_WRITE) != 0)
+        abort();
+}
+
+hpct_status wall_close(hpct_status status)
+{
+    if (mprotect(w->room, w->used, PROT_NONE) != 0)
+        abort();
+    return status;
+}
+
+/* ---- copies ---- */
 
 static void begin(void *host, const void *content, size_t bytes, bool fetch)
 {
-    copy *c = &copies[begun++ % MOST];
+    copy *c = &w->copies[w->begun++ % MOST];
     if (apart_is_noting()) {
         fprintf(stderr, "a recording copies what the host has only now\n");
         abort();
     }
-    if (begun - done > MOST)
+    if (w->begun - w->done > MOST)
         abort();
     *c = (copy){host, bytes, malloc(bytes + 1), fetch};
     if (c->content == NULL)
@@ -120,8 +160,8 @@ static void begin(void *host, const void *content, size_t bytes, bool fetch)
 
 static void end_until(size_t last)
 {
-    for (; done < last; done++) {
-        copy *c = &copies[done % MOST];
+    for (; w->done < last; w->done++) {
+        copy *c = &w->copies[w->done % MOST];
         if (c->fetch) {
             memcpy(c->host, c->content, c->bytes);
         } else if (memcmp(c->host, c->content, c->bytes) != 0) {
@@ -135,7 +175,7 @@ static void end_until(size_t last)
 hpct_status wall_send(void *memory, const void *host, size_t bytes)
 {
     begin((void *) (uintptr_t) host, host, bytes, false);
-    sent += bytes;
+    w->sent += bytes;
     wall_open();
     memcpy(memory, host, bytes);
     return wall_close(HPCT_OK);
@@ -143,47 +183,37 @@ hpct_status wall_send(void *memory, const void *host, size_t bytes)
 
 /* ---- beside ---- */
 
-#define BESIDE 8
-
-static struct {
-    void *memory;
-    unsigned char *content;
-    size_t bytes;
-} beside[BESIDE];
-static int num_beside;
-static bool untaken; /* it is there, and may still be read */
-
 hpct_status wall_send_beside(void *memory, const void *host, size_t bytes)
 {
     unsigned char *content = malloc(bytes + 1);
-    if (content == NULL || num_beside == BESIDE || untaken) {
+    if (content == NULL || w->num_beside == BESIDE || w->untaken) {
         fprintf(stderr, "sent over what was not taken\n");
         abort();
     }
     memcpy(content, host, bytes);
     begin((void *) (uintptr_t) host, host, bytes, false);
-    sent += bytes;
-    beside[num_beside].memory = memory;
-    beside[num_beside].content = content;
-    beside[num_beside++].bytes = bytes;
+    w->sent += bytes;
+    w->beside[w->num_beside].memory = memory;
+    w->beside[w->num_beside].content = content;
+    w->beside[w->num_beside++].bytes = bytes;
     return HPCT_OK;
 }
 
 hpct_status wall_take(void)
 {
     wall_open();
-    for (int i = 0; i < num_beside; i++) {
-        memcpy(beside[i].memory, beside[i].content, beside[i].bytes);
-        free(beside[i].content);
+    for (int i = 0; i < w->num_beside; i++) {
+        memcpy(w->beside[i].memory, w->beside[i].content, w->beside[i].bytes);
+        free(w->beside[i].content);
     }
-    num_beside = 0;
-    untaken = true;
+    w->num_beside = 0;
+    w->untaken = true;
     return wall_close(HPCT_OK);
 }
 
 hpct_status wall_taken(void)
 {
-    untaken = false;
+    w->untaken = false;
     return HPCT_OK;
 }
 
@@ -196,26 +226,26 @@ hpct_status wall_fetch(void *host, const void *memory, size_t bytes)
 
 hpct_status wall_wait(void)
 {
-    end_until(begun);
-    waits++;
+    end_until(w->begun);
+    w->waits++;
     return HPCT_OK;
 }
 
 void wall_free_host(void *memory)
 {
-    end_until(begun);
+    end_until(w->begun);
     free(memory);
 }
 
 hpct_status wall_mark(hpct_mark mark)
 {
-    marked[mark] = begun;
+    w->marked[mark] = w->begun;
     return HPCT_OK;
 }
 
 hpct_status wall_await(hpct_mark mark)
 {
-    end_until(marked[mark]);
+    end_until(w->marked[mark]);
     return HPCT_OK;
 }
 

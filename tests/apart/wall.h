@@ -6,12 +6,18 @@
 
 #include "nn/backend.h"
 
-hpct_status wall_make(void);       /* once; then nothing */
+#define WALL_DEVICES 4
+
+/* A thread uses one device, 0 until it enters another. */
+void wall_enter(int device);
+int wall_number(void);
+
+hpct_status wall_make(void);       /* of the thread's; once, then nothing */
 void wall_free_host(void *memory); /* ends all copies before */
 void *wall_allocate(size_t bytes);
 void wall_release(void *memory);
 size_t wall_left(size_t *all);
-bool wall_has(const void *memory);
+bool wall_has(const void *memory); /* any of them */
 
 void wall_open(void);
 hpct_status wall_close(hpct_status status); /* returns it */

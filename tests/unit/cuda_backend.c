@@ -7,7 +7,8 @@
 #include <string.h>
 
 /* Few multiprocessors, so that small cases go around in grids. */
-hpct_cuda hpct_gpu = {.multiprocessors = 3};
+static hpct_cuda gpu = {.multiprocessors = 3};
+_Thread_local hpct_cuda *hpct_gpu_here = &gpu;
 
 hpct_status hpct_cuda_check(cudaError_t error, const char *call)
 {

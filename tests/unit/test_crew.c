@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define MEMBERS 3
@@ -196,6 +197,41 @@ static hpct_status sum_unlike(void *argument, int member)
     return hpct_crew_sum(crew, member, data, (size_t) member + 1);
 }
 
+/* One fails, the others wait for it where nobody tells them. */
+static hpct_status fail_or_wait(void *argument, int member)
+{
+    (void) argument;
+    if (member == 1)
+        return hpct_fail(HPCT_ERR_CONFIG, "it has no GPU");
+    sleep(60);
+    return HPCT_OK;
+}
+
+static void who_waits_elsewhere_ends_with_the_process(void **state)
+{
+    (void) state;
+    int ends[2], status;
+    char text[256] = "";
+    assert_int_equal(pipe(ends), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        dup2(ends[1], 2);
+        hpct_crew_options options = {.members = MEMBERS, .threads = 1, .patience_seconds = 1};
+        if (hpct_crew_open(&crew, &options) == HPCT_OK)
+            hpct_crew_run(crew, fail_or_wait, NULL);
+        _exit(0);
+    }
+    close(ends[1]);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), HPCT_ERR_CONFIG);
+    assert_true(read(ends[0], text, sizeof text - 1) > 0);
+    close(ends[0]);
+    assert_string_equal(text,
+                        "hpc-train: replica 1: it has no GPU; other replicas have waited for it "
+                        "for 1 s\n");
+}
+
 static void sums_of_different_lengths_are_refused(void **state)
 {
     (void) state;
@@ -222,6 +258,7 @@ int main(void)
         cmocka_unit_test(the_caller_sums_over_other_processes),
         cmocka_unit_test(a_lost_rank_ends_all_members),
         cmocka_unit_test(one_that_fails_ends_the_work_of_all),
+        cmocka_unit_test(who_waits_elsewhere_ends_with_the_process),
         cmocka_unit_test(sums_of_different_lengths_are_refused),
         cmocka_unit_test(a_crew_that_did_nothing_closes),
     };

@@ -1,0 +1,371 @@
+/* Replicas in memories of their own, a GPU for each: every one is a rank of multi-worker-mirrored,
+ * in a thread of its own, over a communicator of all replicas of all ranks. A rank's samples are
+ * cut as hpct_slice does it; the first replica's model is the plan's, and has the rank's input. */
+#include "agent/strategy/mirrored_apart.h"
+
+#include "agent/comm/device.h"
+#include "agent/comm/nccl.h"
+#include "agent/context.h"
+#include "agent/data/sampler.h"
+#include "agent/strategy/crew.h"
+#include "base/status.h"
+#include "nn/clone.h"
+#include "nn/record.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PATIENCE_SECONDS 30 /* for replicas that wait for one that failed */
+#define GRACE_SECONDS 10    /* the watch finds out within 6 s who was lost */
+
+typedef struct replica {
+    hpct_model *model;
+    hpct_context *context; /* of all replicas of all ranks; NULL: none yet */
+    hpct_strategy *strategy;
+    hpct_strategy_options options;
+    int sizes[HPCT_STRATEGY_SIZES], evaluation_sizes[HPCT_STRATEGY_SIZES];
+    hpct_strategy_plan plan;
+    hpct_step_sums sums;
+    hpct_batch_sums evaluated;
+} replica;
+
+typedef struct mirrored_apart {
+    hpct_strategy base;
+    const hpct_strategy_plan *plan; /* while it is opened */
+    hpct_context *context;          /* of the ranks */
+    hpct_crew *crew;
+    replica *replicas; /* [num] */
+    int num;
+    bool broken; /* a replica failed: the others cannot be waited for */
+    const hpct_device_calls *calls;
+    hpct_nccl_card *cards; /* [ranks][num], while it is opened */
+    int seconds;
+    float *weights; /* and the optimizer's slots, from the first replica, while it is opened */
+    int count, global_count;
+    hpct_step_sums sums; /* as the step was given them */
+} mirrored_apart;
+
+/* Replica k's samples among `samples` of this rank. */
+static int part_of(const mirrored_apart *m, int k, int samples, int *begin)
+{
+    int64_t first, count = hpct_slice(samples, k, m->num, &first);
+    *begin = (int) first;
+    return (int) count;
+}
+
+/* All replicas at once. */
+static hpct_status together(mirrored_apart *m, hpct_crew_work work)
+{
+    hpct_status status = hpct_crew_run(m->crew, work, m);
+    m->broken |= status != HPCT_OK;
+    return status;
+}
+
+/* ---- opening ---- */
+
+/* Different ones, without 0. */
+static int sizes_of(const int *whole, int num, int k, int replicas, int *sizes)
+{
+    int found = 0;
+    for (int i = 0; i < num; i++) {
+        int64_t begin;
+        int size = (int) hpct_slice(whole[i], k, replicas, &begin), j = 0;
+        while (j < found && sizes[j] != size)
+            j++;
+        if (j == found && size > 0)
+            sizes[found++] = size;
+    }
+    return found;
+}
+
+static void plan_one(replica *r, const hpct_strategy_plan *whole, int k, int num)
+{
+    r->options = *whole->options;
+    r->options.name = hpct_multi_worker_mirrored.name;
+    r->options.replicas = 0;
+    r->plan = *whole;
+    r->plan.context = r->context;
+    r->plan.model = r->model;
+    r->plan.options = &r->options;
+    r->plan.timeline = NULL; /* one thread writes it */
+    r->plan.batch_sizes = r->sizes;
+    r->plan.num_batch_sizes =
+        sizes_of(whole->batch_sizes, whole->num_batch_sizes, k, num, r->sizes);
+    r->plan.evaluation_sizes = r->evaluation_sizes;
+    r->plan.num_evaluation_sizes = sizes_of(whole->evaluation_sizes, whole->num_evaluation_sizes, k,
+                                            num, r->evaluation_sizes);
+    for (int i = 0; k == 0 && i < whole->num_batch_sizes + whole->num_evaluation_sizes; i++) {
+        int size = i < whole->num_batch_sizes ? whole->batch_sizes[i]
+                                              : whole->evaluation_sizes[i - whole->num_batch_sizes];
+        r->plan.input_samples = size > r->plan.input_samples ? size : r->plan.input_samples;
+    }
+    if (r->plan.num_batch_sizes == 0) /* fewer samples than replicas */
+        r->sizes[r->plan.num_batch_sizes++] = 1;
+}
+
+/* Of the first GPU. */
+static hpct_status mirrored_need(const hpct_strategy_plan *plan, size_t *bytes)
+{
+    replica first = {.model = plan->model, .context = plan->context};
+    plan_one(&first, plan, 0, hpct_strategy_replicas(plan->options));
+    return hpct_multi_worker_mirrored.need(&first.plan, bytes);
+}
+
+/* hpct_crew_work: this thread computes on its GPU from now on, and says which one that is. */
+static hpct_status enter(void *argument, int k)
+{
+    const mirrored_apart *m = argument;
+    const hpct_comm *ranks = hpct_context_comm(m->context);
+    hpct_status status = hpct_model_enter_replica(m->replicas[0].model, k);
+    hpct_nccl_card_fill(&m->cards[ranks->rank * m->num + k], m->calls, ranks->rank * m->num + k);
+    return status;
+}
+
+/* hpct_crew_work */
+static hpct_status join(void *argument, int k)
+{
+    const mirrored_apart *m = argument;
+    const hpct_comm *ranks = hpct_context_comm(m->context);
+    hpct_comm *comm = NULL;
+    hpct_nccl_options nccl = {.calls = m->calls,
+                              .rank = ranks->rank * m->num + k,
+                              .size = ranks->size * m->num,
+                              .seconds = m->seconds,
+                              .grace_seconds = GRACE_SECONDS};
+    memcpy(nccl.id, m->cards[0].id, sizeof nccl.id);
+    hpct_status status = hpct_comm_nccl_open(&comm, &nccl);
+    return status == HPCT_OK
+               ? hpct_context_open_over(&m->replicas[k].context, comm, hpct_context_node(m->context))
+               : status;
+}
+
+/* All replicas of all ranks know each other's GPUs; or why not. */
+static hpct_status deal(mirrored_apart *m)
+{
+    char why[256];
+    bool take = false;
+    hpct_comm *ranks = hpct_context_comm(m->context);
+    const hpct_nccl_card *mine = m->cards + ranks->rank * m->num;
+    hpct_nccl_card *own = malloc((size_t) m->num * sizeof *own);
+    hpct_status status = hpct_context_agree(
+        m->context, own == NULL ? hpct_fail_memory((size_t) m->num * sizeof *own) : HPCT_OK);
+    if (status == HPCT_OK) {
+        memcpy(own, mine, (size_t) m->num * sizeof *own);
+        status = ranks->ops->allgather(ranks, own, m->cards, (size_t) m->num * sizeof *own);
+    }
+    free(own);
+    if (status == HPCT_OK)
+        status = hpct_nccl_cards_judge(&take, why, sizeof why, m->cards, ranks->size * m->num);
+    if (status == HPCT_OK && !take)
+        status = hpct_fail(HPCT_ERR_CONFIG, "replicas on several GPUs need NCCL: replica %s",
+                           why + strcspn(why, "0123456789"));
+    return status;
+}
+
+/* hpct_crew_work: weights and the optimizer's slots of an earlier fit; then this replica, which is
+ * built for its part. */
+static hpct_status open_one(void *argument, int k)
+{
+    const mirrored_apart *m = argument;
+    replica *r = &m->replicas[k];
+    hpct_record record = hpct_record_all(r->model, true);
+    plan_one(r, m->plan, k, m->num);
+    hpct_status status = k > 0 ? hpct_record_take(r->model, &record, m->weights) : HPCT_OK;
+    return status == HPCT_OK ? hpct_multi_worker_mirrored.open(&r->strategy, &r->plan) : status;
+}
+
+static hpct_status prepare(mirrored_apart *m)
+{
+    const hpct_strategy_plan *plan = m->plan;
+    size_t num = (size_t) m->num, ranks = (size_t) hpct_context_size(m->context);
+    hpct_record record = hpct_record_all(plan->model, true);
+    size_t floats = hpct_record_floats(plan->model, &record);
+    m->replicas = calloc(num, sizeof *m->replicas);
+    m->cards = calloc(ranks * num, sizeof *m->cards);
+    m->weights = malloc((floats + 1) * sizeof *m->weights);
+    if (m->replicas == NULL || m->cards == NULL || m->weights == NULL)
+        return hpct_fail_memory((floats + 1) * sizeof *m->weights);
+    m->replicas[0].model = plan->model;
+    hpct_status status = hpct_record_put(plan->model, &record, m->weights);
+    for (int k = 1; k < m->num && status == HPCT_OK; k++)
+        status = hpct_model_clone(&m->replicas[k].model, plan->model);
+    if (status == HPCT_OK)
+        status = hpct_context_join_seconds(&m->seconds);
+    if (status == HPCT_OK)
+        status = hpct_comm_device_calls(&m->calls, "cuda");
+    hpct_crew_options crew = {
+        .members = m->num, .threads = 1, .patience_seconds = PATIENCE_SECONDS};
+    return status == HPCT_OK ? hpct_crew_open(&m->crew, &crew) : status;
+}
+
+static hpct_status mirrored_open(hpct_strategy **out, const hpct_strategy_plan *plan)
+{
+    mirrored_apart *m = calloc(1, sizeof *m);
+    hpct_status status =
+        hpct_context_agree(plan->context, m == NULL ? hpct_fail_memory(sizeof *m) : HPCT_OK);
+    if (status != HPCT_OK) {
+        free(m);
+        return status;
+    }
+    m->base = (hpct_strategy){.ops = &hpct_mirrored_apart,
+                              .model = plan->model,
+                              .timeline = plan->timeline,
+                              .whole_steps = true};
+    m->plan = plan;
+    m->context = plan->context;
+    m->num = hpct_strategy_replicas(plan->options);
+    status = hpct_context_agree(m->context, prepare(m));
+    if (status == HPCT_OK)
+        status = hpct_context_agree(m->context, hpct_crew_run(m->crew, enter, m));
+    if (status == HPCT_OK)
+        status = deal(m);
+    if (status == HPCT_OK)
+        status = together(m, join);
+    if (status == HPCT_OK)
+        status = together(m, open_one);
+    free(m->cards);
+    free(m->weights);
+    m->cards = NULL;
+    m->weights = NULL;
+    m->plan = NULL;
+    if (status != HPCT_OK) {
+        hpct_mirrored_apart.close(&m->base);
+        return status;
+    }
+    hpct_model_divide_input(plan->model, true);
+    *out = &m->base;
+    return HPCT_OK;
+}
+
+/* hpct_crew_work */
+static hpct_status close_one(void *argument, int k)
+{
+    const mirrored_apart *m = argument;
+    replica *r = &m->replicas[k];
+    if (r->strategy != NULL)
+        r->strategy->ops->close(r->strategy);
+    if (k > 0)
+        hpct_model_free(r->model);
+    if (m->broken)
+        hpct_context_abort(r->context, HPCT_ERR_PEER);
+    else
+        hpct_context_close(r->context);
+    return HPCT_OK;
+}
+
+static void mirrored_close(hpct_strategy *strategy)
+{
+    mirrored_apart *m = (mirrored_apart *) strategy;
+    if (m == NULL)
+        return;
+    if (m->crew != NULL)
+        hpct_crew_run(m->crew, close_one, m);
+    hpct_crew_close(m->crew);
+    for (int k = 1; m->crew == NULL && m->replicas != NULL && k < m->num; k++)
+        hpct_model_free(m->replicas[k].model);
+    hpct_model_divide_input(m->base.model, false);
+    free(m->replicas);
+    free(m->cards);
+    free(m->weights);
+    free(m);
+}
+
+/* ---- a step ---- */
+
+/* While none of them computes: they take the first one's position and number of steps. */
+static void deal_out(mirrored_apart *m, int count)
+{
+    m->count = count;
+    for (int k = 1; k < m->num; k++) {
+        int begin;
+        part_of(m, k, count, &begin);
+        hpct_model_take_part(m->replicas[k].model, m->replicas[0].model, begin);
+    }
+}
+
+/* hpct_crew_work. What this rank tells the others comes from its first replica. */
+static hpct_status step_one(void *argument, int k)
+{
+    const mirrored_apart *m = argument;
+    replica *r = &m->replicas[k];
+    int begin, count = part_of(m, k, m->count, &begin);
+    r->sums = (hpct_step_sums){.last = m->sums.last};
+    if (k == 0)
+        r->sums = m->sums;
+    hpct_status status = hpct_strategy_step(r->strategy, count, m->global_count, &r->sums);
+    return status == HPCT_OK ? hpct_model_await_input(r->model) : status; /* the rank's, which goes */
+}
+
+static hpct_status mirrored_step(hpct_strategy *strategy, int count, int global_count,
+                                 hpct_step_sums *sums)
+{
+    mirrored_apart *m = (mirrored_apart *) strategy;
+    deal_out(m, count);
+    m->global_count = global_count;
+    m->sums = *sums;
+    hpct_status status = together(m, step_one);
+    *sums = m->replicas[0].sums;
+    return status;
+}
+
+/* ---- outside of steps ---- */
+
+/* hpct_crew_work */
+static hpct_status gather_one(void *argument, int k)
+{
+    const mirrored_apart *m = argument;
+    hpct_strategy *strategy = m->replicas[k].strategy;
+    return strategy->ops->gather(strategy);
+}
+
+static hpct_status mirrored_gather(hpct_strategy *strategy)
+{
+    return together((mirrored_apart *) strategy, gather_one);
+}
+
+/* hpct_crew_work */
+static hpct_status evaluate_one(void *argument, int k)
+{
+    const mirrored_apart *m = argument;
+    replica *r = &m->replicas[k];
+    int begin, count = part_of(m, k, m->count, &begin);
+    r->evaluated = (hpct_batch_sums){0};
+    if (count == 0)
+        return HPCT_OK;
+    hpct_status status = hpct_model_forward(r->model, count, false);
+    return status == HPCT_OK ? hpct_model_loss(r->model, count, 0, &r->evaluated) : status;
+}
+
+static hpct_status mirrored_evaluate(hpct_strategy *strategy, int count, hpct_batch_sums *sums)
+{
+    mirrored_apart *m = (mirrored_apart *) strategy;
+    deal_out(m, count);
+    hpct_status status = together(m, evaluate_one);
+    *sums = (hpct_batch_sums){0};
+    for (int k = 0; k < m->num; k++) {
+        sums->loss += m->replicas[k].evaluated.loss;
+        sums->correct += m->replicas[k].evaluated.correct;
+        sums->in_top_k += m->replicas[k].evaluated.in_top_k;
+    }
+    return status;
+}
+
+static int64_t mirrored_bytes_per_step(const hpct_strategy *strategy)
+{
+    const mirrored_apart *m = (const mirrored_apart *) strategy;
+    const hpct_strategy *first = m->replicas[0].strategy;
+    return (int64_t) m->num * first->ops->bytes_per_step(first);
+}
+
+const hpct_strategy_ops hpct_mirrored_apart = {
+    .name = "mirrored",
+    .device = true,
+    .replicas = true,
+    .need = mirrored_need,
+    .open = mirrored_open,
+    .step = mirrored_step,
+    .gather = mirrored_gather,
+    .evaluate = mirrored_evaluate,
+    .bytes_per_step = mirrored_bytes_per_step,
+    .close = mirrored_close,
+};
