@@ -211,7 +211,9 @@ END
     same_as_cpu with-timeline
     like "$(<"$own/timeline.json")" reduction "a timeline shows the parts of a step"
     is "$(cat "$own/with-nccl" 2>/dev/null)" "" "which then is none"
-    (ranks=() && fit_small uneven-on-cpu --device cpu --global-batch-size 13) >/dev/null
+    three=("${ranks[@]}") ranks=()
+    fit_small uneven-on-cpu --device cpu --global-batch-size 13
+    ranks=("${three[@]}")
     fit_nccl uneven --device cuda --global-batch-size 13
     for value in loss accuracy val_loss val_accuracy; do
         ok "$(near "$(number uneven-on-cpu $value)" "$(number uneven $value)")" "batches that leave ranks without samples: $value is the CPU's"
