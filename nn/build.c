@@ -6,6 +6,7 @@
 #include "base/status.h"
 #include "nn/emulate.h"
 #include "nn/grouped_norm.h"
+#include "nn/hosted.h"
 #include "nn/merged.h"
 #include "nn/replay.h"
 
@@ -220,6 +221,8 @@ static hpct_status make_ops(const hpct_model *model, hpct_run *run,
             status = hpct_make_merged(&run->nodes[i].op, &spec, &build);
         else if (spec.kind == HPCT_OP_BATCH_NORM && spec.norm.groups > 1)
             status = hpct_make_grouped_norm(&run->nodes[i].op, run->backend, &spec, &build);
+        else if (hpct_op_is_collective(&spec) && run->backend->device != NULL)
+            status = hpct_make_hosted(&run->nodes[i].op, run->backend, &spec, &build);
         else
             status = run->backend->make_op(&run->nodes[i].op, &spec, &build);
         if (status != HPCT_OK)

@@ -41,6 +41,7 @@ nn_libnn_la_SOURCES = \
 	nn/graph.c \
 	nn/graph.h \
 	nn/grouped_norm.c \
+	nn/hosted.c nn/hosted.h \
 	nn/grouped_norm.h \
 	nn/loss_scaling.h \
 	nn/matrices.c \

@@ -52,7 +52,12 @@ static hpct_status open_one(hpct_compressor **out, hpct_context *context, hpct_m
     (*out)->comm = plan.comm;
     (*out)->count = plan.count;
     (*out)->warmup = warmup_steps(options);
-    return HPCT_OK;
+    (*out)->model = model;
+    bytes = (plan.count + HPCT_COMPRESS_TAIL) * sizeof *(*out)->host;
+    if (!hpct_model_on_device(model))
+        return HPCT_OK;
+    (*out)->host = hpct_model_take_host(model, bytes);
+    return (*out)->host != NULL ? HPCT_OK : hpct_fail_memory(bytes);
 }
 
 hpct_status hpct_compressor_open(hpct_compressor **out, hpct_context *context, hpct_model *model,
@@ -71,8 +76,11 @@ hpct_status hpct_compressor_open(hpct_compressor **out, hpct_context *context, h
 
 void hpct_compressor_close(hpct_compressor *compressor)
 {
-    if (compressor != NULL)
-        compressor->ops->close(compressor);
+    if (compressor == NULL)
+        return;
+    if (compressor->host != NULL)
+        hpct_model_return_host(compressor->model, compressor->host);
+    compressor->ops->close(compressor);
 }
 
 size_t hpct_compressor_need(const hpct_compression *options, int ranks, size_t gradients)
@@ -89,7 +97,13 @@ hpct_status hpct_compressor_reduce(hpct_compressor *c, float *gradients, size_t 
 {
     if (c->reduced++ < c->warmup)
         return c->comm->ops->allreduce_sum(c->comm, gradients, c->count + tail);
-    return c->ops->reduce(c, gradients, tail);
+    if (c->host == NULL)
+        return c->ops->reduce(c, gradients, tail);
+    hpct_status status = hpct_model_read(c->model, c->host, gradients, c->count + tail);
+    if (status == HPCT_OK)
+        status = c->ops->reduce(c, c->host, tail);
+    return status == HPCT_OK ? hpct_model_write(c->model, gradients, c->host, c->count + tail)
+                             : status;
 }
 
 double hpct_compressor_bytes(const hpct_compressor *c)

@@ -50,6 +50,8 @@ struct hpct_compressor {
     hpct_comm *comm;
     size_t count;
     float *residue;          /* [count], of this rank; zeros where a parameter goes as it is */
+    const hpct_model *model;
+    float *host;             /* [count + HPCT_COMPRESS_TAIL], of a device's gradients; else NULL */
     int64_t warmup, reduced; /* reductions without compression, and all so far */
 };
 
@@ -67,7 +69,8 @@ void hpct_compressor_close(hpct_compressor *compressor); /* NULL is allowed */
 /* Bytes that open takes, at most, when the gradients are so many bytes. */
 size_t hpct_compressor_need(const hpct_compression *options, int ranks, size_t gradients);
 
-/* As reduce above, after the warm-up; until then plain sums. */
+/* As reduce above, after the warm-up; until then plain sums. A device's gradients are compressed by
+ * the host, which waits for them. */
 hpct_status hpct_compressor_reduce(hpct_compressor *compressor, float *gradients, size_t tail);
 
 /* Bytes that one rank has handed to collectives in a reduction, on average over those so far,

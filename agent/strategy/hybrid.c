@@ -79,13 +79,17 @@ static hpct_status open_shard(hpct_shard **out, const hpct_strategy_plan *plan)
     hpct_status status = find_form(plan->options, &options.form);
     if (status == HPCT_OK)
         status = hpct_shard_open(out, plan->model, &options);
-    if (status == HPCT_OK && plan->options->wire != HPCT_WIRE_FP32 &&
-        hpct_shard_front_floats(*out) == 0) {
-        hpct_shard_close(*out);
-        *out = NULL;
+    bool front = status == HPCT_OK && hpct_shard_front_floats(*out) > 0;
+    if (status == HPCT_OK && plan->options->wire != HPCT_WIRE_FP32 && !front)
         status =
             hpct_fail(HPCT_ERR_CONFIG, "--wire is for gradients, of which it sends next to none: "
                                        "take fp32");
+    if (front && hpct_model_on_device(plan->model))
+        status = hpct_fail(HPCT_ERR_CONFIG, "the last layers are split in the host's memory alone: "
+                                            "take --device cpu, or --hybrid-form rows or columns");
+    if (status != HPCT_OK) {
+        hpct_shard_close(*out);
+        *out = NULL;
     }
     return status == HPCT_OK ? HPCT_OK : hpct_fail_within(status, "strategy hybrid");
 }
@@ -231,6 +235,8 @@ static hpct_status open_own(hybrid *h)
     int seconds;
     size_t most = h->floats > h->summed_floats ? h->floats : h->summed_floats,
            synced = hpct_model_synced_floats(h->model);
+    if (hpct_model_on_device(h->whole)) /* what they add up may lie there */
+        return HPCT_OK;
     hpct_status status =
         hpct_fabric_choose(&own, h->comm, hpct_context_config(h->context)->num_nodes);
     if (status != HPCT_OK || !own)
@@ -403,8 +409,20 @@ static hpct_status hybrid_backward(hpct_strategy *strategy, int count, int globa
     return status;
 }
 
+/* Where they lie. */
+static hpct_status sum_each(const hybrid *h)
+{
+    hpct_status status = HPCT_OK;
+    for (int i = 0; i < h->num_summed && status == HPCT_OK; i++)
+        status = h->comm->ops->allreduce_sum(h->comm, h->gradients + h->summed[i].offset,
+                                             h->summed[i].count);
+    return status;
+}
+
 static hpct_status sum_gradients(hybrid *h)
 {
+    if (hpct_model_on_device(h->model))
+        return sum_each(h);
     if (h->num_summed <= 1)
         return h->num_summed == 0
                    ? HPCT_OK
@@ -500,6 +518,7 @@ static int64_t hybrid_bytes_per_step(const hpct_strategy *strategy)
 const hpct_strategy_ops hpct_hybrid = {
     .name = "hybrid",
     .whole_batch = true,
+    .device = true,
     .need = hybrid_need,
     .open = hybrid_open,
     .announce = hybrid_announce,

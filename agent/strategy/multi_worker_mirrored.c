@@ -49,7 +49,8 @@ static hpct_status mirrored_need(const hpct_strategy_plan *plan, size_t *bytes)
     hpct_status status = hpct_replica_need(plan, fuses(plan), bytes, &gradients);
     int size = hpct_context_size(plan->context);
     *bytes += size > 1 ? hpct_buckets_need(gradients, plan->options->wire) : 0;
-    *bytes += hpct_compressor_need(&plan->options->compression, size, gradients);
+    if (!hpct_model_on_device(plan->model)) /* else the host compresses */
+        *bytes += hpct_compressor_need(&plan->options->compression, size, gradients);
     return status;
 }
 

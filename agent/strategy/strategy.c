@@ -133,29 +133,35 @@ hpct_status hpct_strategy_find(const hpct_strategy_ops **out, const hpct_strateg
     return hpct_fail(HPCT_ERR_USAGE, "strategy '%s' is unknown; there are: auto, %s", name, names);
 }
 
+/* A step that overflows would stay in the residue for good. */
+static hpct_status check_scaled(const hpct_strategy_options *options, const hpct_model *model)
+{
+    if (options->compression.kind == HPCT_COMPRESS_NONE || hpct_model_precision(model) != HPCT_FP16)
+        return HPCT_OK;
+    return hpct_fail(HPCT_ERR_CONFIG, "compress: gradients of precision fp16 are not finite in steps "
+                                      "that overflow: take --precision bf16");
+}
+
 hpct_status hpct_strategy_check_device(const hpct_strategy_ops *ops,
                                        const hpct_strategy_options *options, hpct_model *model)
 {
-    bool lossy = options->compression.kind != HPCT_COMPRESS_NONE;
     bool stays = hpct_model_precision(model) == HPCT_FP16; /* which processors do not have */
     int replicas = hpct_strategy_replicas(options);
     if (!hpct_model_on_device(model))
         return HPCT_OK;
     bool enough = hpct_model_has_devices(model, replicas);
-    if ((ops->device && !lossy && enough) || (!stays && hpct_model_leave_device(model)))
+    if (ops->device && enough)
+        return check_scaled(options, model);
+    if (!stays && hpct_model_leave_device(model))
         return HPCT_OK;
     if (!enough)
         return hpct_fail(HPCT_ERR_CONFIG,
                          "%d replicas need as many GPUs, and this task does not see so many: ask "
                          "for more (srun --gpus-per-task), or take --device cpu",
                          replicas);
-    if (!ops->device)
-        return hpct_fail(HPCT_ERR_CONFIG,
-                         "strategy %s works in the host's memory: take --device cpu, or strategy "
-                         "%s",
-                         ops->name, hpct_multi_worker_mirrored.name);
     return hpct_fail(HPCT_ERR_CONFIG,
-                     "compress: gradients are compressed in the host's memory: take --device cpu");
+                     "strategy %s works in the host's memory: take --device cpu, or strategy %s",
+                     ops->name, hpct_multi_worker_mirrored.name);
 }
 
 /* Nobody sees where the device is: all of it counts as forward. */

@@ -427,7 +427,7 @@ static hpct_status make_op(hpct_op **out, const hpct_op_spec *spec, const hpct_o
 {
     hpct_op *op = NULL;
     hpct_status status = HPCT_OK;
-    if (makers[spec->kind] == NULL) /* parts of a split model meet in the host's memory */
+    if (makers[spec->kind] == NULL) /* nn/hosted.h has them */
         status =
             hpct_fail(HPCT_ERR_CONFIG, "a GPU does not have the operation %s: take --device cpu",
                       hpct_op_kind_name(spec->kind));

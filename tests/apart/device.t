@@ -175,6 +175,21 @@ END
     for value in loss accuracy val_loss val_accuracy; do
         ok "$(near "$(number local-on-cpu $value)" "$(number local-on-device $value)")" "local-sgd: $value is the CPU's"
     done
+    for form in rows columns; do
+        for device in cpu cuda; do
+            fit_small "$device-$form" --device $device --model mnist-cnn --strategy hybrid --hybrid-form $form --steps-per-epoch 4 --epochs 1
+        done
+        ok "$(near "$(number "cpu-$form" loss)" "$(number "cuda-$form" loss)")" \
+            "hybrid, $form: the loss is the CPU's ($(number "cpu-$form" loss), $(number "cuda-$form" loss))"
+        ok "$(near "$(number "cpu-$form" val_loss)" "$(number "cuda-$form" val_loss)")" "and so is the gathered model's"
+    done
+    for way in powersgd:2 topk:0.1; do
+        for device in cpu cuda; do
+            fit_small "$device-$way" --device $device --allow-lossy --compress $way --compress-warmup 4
+        done
+        ok "$(near "$(number "cpu-$way" loss)" "$(number "cuda-$way" loss)")" \
+            "$way: the loss is near the CPU's ($(number "cpu-$way" loss), $(number "cuda-$way" loss))"
+    done
     fit_small pipeline --device cuda --strategy pipeline --micro-batches 2 --global-batch-size 4
     same_as_cpu pipeline
     fit_small three-in-fp16 --device cuda --precision fp16
@@ -275,7 +290,7 @@ else
 fi
 unset HPC_TRAIN_TEST_ACCOUNT
 
-for strategy in central-storage hybrid parameter-server; do
+for strategy in central-storage parameter-server; do
     capture "$train" bench --model mnist-convnet --batch-size 2 --steps 1 --device cuda --strategy $strategy --allow-lossy
     is "$status" 78 "strategy $strategy"
     like "$err" "$strategy works in the host's memory: take --device cpu" "says that it needs the CPU"

@@ -173,19 +173,19 @@ one_loss() { # FILE
     "$any_python" -c 'import json, sys; print(json.load(open(sys.argv[1]))["loss"])' "$1"
 }
 
-same_loss() { # N PORT
-    local n=$1 port=$2 r failed=0 alone together
+same_loss() { # N PORT STRATEGY [OPTION...]
+    local n=$1 port=$2 r failed=0 alone together summary=$results/ranks-$2.json
     local train=(fit --model mnist-cnn --device "$device" --data "$train_data" --global-batch-size 64 --steps-per-epoch 60
-        --epochs 1 --verbose 0 --seed 5 --strategy multi-worker-mirrored)
+        --epochs 1 --verbose 0 --seed 5)
     export NVIDIA_TF32_OVERRIDE=0 # in the step's own process
-    "$hpc_train" "${train[@]}" --summary-json "$results/alone-$port.json" || return
-    ranks "$n" "$port" "${train[@]}" --summary-json "$results/ranks-$n.json"
+    "$hpc_train" "${train[@]}" --strategy multi-worker-mirrored --summary-json "$results/alone-$port.json" || return
+    ranks "$n" "$port" "${train[@]}" --strategy "${@:3}" --summary-json "$summary"
     for ((r = 0; r < n; r++)); do wait "${pids[r]}" || failed=1; done
     cat "$results/rank-$port-"*.out
     ((failed == 0)) || return 1
     alone=$(one_loss "$results/alone-$port.json")
-    together=$(one_loss "$results/ranks-$n.json")
-    say "= $n ranks: loss $together, alone $alone"
+    together=$(one_loss "$summary")
+    say "= $n ranks, ${*:3}: loss $together, alone $alone"
     awk "BEGIN { d = $alone - $together; if (d < 0) d = -d; exit !(d < 1e-3 * $alone) }"
 }
 
