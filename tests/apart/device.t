@@ -126,11 +126,20 @@ for part, count in (("train", 40), ("t10k", 12)):
     open(f"{folder}/{part}-images-idx3-ubyte", "wb").write(struct.pack(">4I", 0x803, count, 20, 24) + pixels)
     open(f"{folder}/{part}-labels-idx1-ubyte", "wb").write(struct.pack(">2I", 0x801, count) + labels)
 END
+cat >"$own/tiny.json" <<'END'
+{"class_name": "Sequential", "config": {"name": "tiny", "layers": [
+    {"class_name": "InputLayer", "config": {"batch_shape": [null, 28, 28, 1], "name": "input"}},
+    {"class_name": "Conv2D", "config": {"name": "first", "filters": 4, "kernel_size": [3, 3], "activation": "relu"}},
+    {"class_name": "MaxPooling2D", "config": {"name": "pool"}},
+    {"class_name": "Conv2D", "config": {"name": "second", "filters": 8, "kernel_size": [3, 3], "activation": "relu"}},
+    {"class_name": "Flatten", "config": {"name": "flatten"}},
+    {"class_name": "Dense", "config": {"name": "head", "units": 10}}]}}
+END
 # fit_small NAME OPTION…: on one rank, or by `ranks`
 ranks=()
 fit_small() {
     rm -f "$own/account"
-    capture "${ranks[@]}" "$train" fit --model mnist-convnet --resize 28x28 --data "$own/small" --validation-data "$own/small" \
+    capture "${ranks[@]}" "$train" fit --model "$own/tiny.json" --resize 28x28 --data "$own/small" --validation-data "$own/small" \
         --augment flip,crop:3 --global-batch-size 4 --epochs 2 --seed 3 --verbose 0 --summary-json "$own/$1.json" "${@:2}"
     is "$status" 0 "$1" || diag "$err"
 }
@@ -187,7 +196,8 @@ END
         for device in cpu cuda; do
             fit_small "$device-$way" --device $device --allow-lossy --compress $way --compress-warmup 4
         done
-        ok "$(near "$(number "cpu-$way" loss)" "$(number "cuda-$way" loss)")" \
+        # what is left out depends on how the arena lies
+        ok "$(awk -v a="$(number "cpu-$way" loss)" -v b="$(number "cuda-$way" loss)" 'BEGIN { d = a - b; print !(a > 0 && d < 5e-3 && d > -5e-3) }')" \
             "$way: the loss is near the CPU's ($(number "cpu-$way" loss), $(number "cuda-$way" loss))"
     done
     fit_small pipeline --device cuda --strategy pipeline --micro-batches 2 --global-batch-size 4
