@@ -79,9 +79,8 @@ static hpct_status find_network(hpct_plan *plan, hpct_context *context)
                          "or say --network LATENCY,BANDWIDTH");
     hpct_status status = hpct_network_measure(hpct_context_comm(context), HPCT_NETWORK_THOROUGHLY,
                                               &plan->network);
-    return status == HPCT_OK
-               ? hpct_sum_network_measure(context, HPCT_NETWORK_THOROUGHLY, &plan->sums)
-               : status;
+    return status == HPCT_OK ? hpct_sum_network_measure(context, HPCT_NETWORK_QUICKLY, &plan->sums)
+                             : status;
 }
 
 /* The largest batch that one rank computes in data parallelism. */

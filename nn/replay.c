@@ -116,6 +116,19 @@ hpct_recording_way hpct_recording_rehearsed(const hpct_model *model, hpct_status
     return HPCT_RECORDING_CALL;
 }
 
+/* In company, where nobody goes on before all have the recording. */
+static bool all_have(const hpct_model *model, hpct_status *status, const hpct_status *ended)
+{
+    bool all = *status == HPCT_OK && *ended == HPCT_OK;
+    hpct_status own = *status != HPCT_OK ? *status : *ended;
+    *status = model->watcher.agree(model->watcher.argument, &all);
+    if (own != HPCT_OK)
+        *status = own;
+    else if (*status == HPCT_OK && !all)
+        *status = hpct_fail(HPCT_ERR_PEER, "another replica could not record its step");
+    return *status == HPCT_OK;
+}
+
 bool hpct_recording_end(const hpct_model *model, hpct_status *status)
 {
     const hpct_run *run = model->run;
@@ -124,6 +137,8 @@ bool hpct_recording_end(const hpct_model *model, hpct_status *status)
         return false;
     run->recordings->noting = NULL;
     hpct_status ended = run->backend->device->end_record(&e->recording);
+    if (!is_alone(model) && !all_have(model, status, &ended))
+        return false;
     if (*status == HPCT_OK && ended == HPCT_OK) {
         *status = run->backend->device->replay(e->recording);
         return false;
@@ -132,10 +147,6 @@ bool hpct_recording_end(const hpct_model *model, hpct_status *status)
         run->backend->device->drop_recording(e->recording);
     e->recording = NULL;
     e->refused = true;
-    if (*status == HPCT_OK)
-        *status = ended;
-    if (!is_alone(model)) /* the others count on it */
-        return false;
     *status = HPCT_OK; /* what cannot be noted can still be called */
     return true;
 }

@@ -1,9 +1,9 @@
 /* nn/replay.h - parts of a step that a device makes again from a recording: one call of the host
- * instead of one for each operation. A whole step is a part, or, where others take part in it,
- * forward, loss, backward and update are one each. A part is made by its calls the first time,
- * recorded the second, and replayed from then on. What it was called with is its key; seeds, steps
- * and rates of the optimizer, which differ from step to step, the device reads when it replays
- * (hpct_device, set_draws and set_rates). Private to nn/. */
+ * instead of one for each operation. A whole step is a part; or forward, loss, backward and update
+ * are one each, where a step is made by parts and no other replica takes part in it. A part is made
+ * by its calls the first time, recorded the second, and replayed from then on. What it was called
+ * with is its key; seeds, steps and rates of the optimizer, which differ from step to step, the
+ * device reads when it replays (hpct_device, set_draws and set_rates). Private to nn/. */
 #ifndef HPCT_NN_REPLAY_H
 #define HPCT_NN_REPLAY_H
 

@@ -30,7 +30,7 @@ typedef struct hpct_device_calls {
     /* The calling thread's last failure: the call and the library's words. */
     const char *(*error)(void);
 
-    /* ---- CUDA, on the one device of this process ---- */
+    /* ---- CUDA, on the calling thread's device ---- */
     hpct_device_result (*open)(void);  /* the device, for this process and the calling thread */
     const char *(*device_name)(void);  /* PCI address: one for each GPU of a host */
     void *(*compute_stream)(void);     /* where operations of the model go */

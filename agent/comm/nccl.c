@@ -64,6 +64,11 @@ static hpct_status run(nccl_comm *comm, nccl_once *ask)
     return status;
 }
 
+static hpct_status meet(const nccl_comm *comm)
+{
+    return comm->meet != NULL ? comm->meet(comm->argument) : HPCT_OK;
+}
+
 /* SUM and BROADCAST */
 static hpct_status run_on(nccl_comm *comm, once_kind kind, void *data, size_t count, int root)
 {
@@ -72,6 +77,7 @@ static hpct_status run_on(nccl_comm *comm, once_kind kind, void *data, size_t co
     if (count == 0 || comm->calls->is_device(data))
         return count == 0 ? HPCT_OK : run(comm, &ask);
     size_t size = kind == SUM ? sizeof(float) : 1;
+    status = meet(comm);
     ask.staged = true;
     ask.data = comm->stage;
     for (char *at = data; count > 0 && status == HPCT_OK; at += ask.count * size) {
@@ -107,6 +113,7 @@ static hpct_status allgather(hpct_comm *base, const void *mine, void *all, size_
         return hpct_fail(HPCT_ERR_INTERNAL, "allgather between device and host memory");
     if (comm->calls->is_device(all))
         return run(comm, &ask);
+    status = meet(comm);
     ask.staged = true;
     for (size_t begin = 0; begin < bytes && status == HPCT_OK; begin += ask.count) {
         ask.count = bytes - begin < most ? bytes - begin : most;
@@ -209,6 +216,8 @@ hpct_status hpct_comm_nccl_open(hpct_comm **out, const hpct_nccl_options *option
     comm->calls = options->calls;
     comm->seconds = options->seconds;
     comm->grace_seconds = options->grace_seconds;
+    comm->meet = options->meet;
+    comm->argument = options->argument;
     comm->lane = &comm->own_lane;
     hpct_status status = hpct_nccl_lane_open(&comm->own_lane, comm);
     if (status == HPCT_OK)
@@ -251,6 +260,8 @@ static hpct_status nccl_split(hpct_comm *base, hpct_comm **out, int color)
     part->calls = whole->calls;
     part->seconds = whole->seconds;
     part->grace_seconds = whole->grace_seconds;
+    part->meet = whole->meet;
+    part->argument = whole->argument;
     part->lane = whole->lane;
     hpct_status status = find_place(whole, color, &part->base);
     if (status == HPCT_OK)

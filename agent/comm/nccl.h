@@ -20,6 +20,11 @@ typedef struct hpct_nccl_options {
     int grace_seconds; /* between NCCL's word that a peer is lost and our own: the watch knows which
                           one, and ends the process meanwhile */
     hpct_comm *under;  /* closed with this one; NULL: none */
+    /* Where not NULL, called before each collective on host data, which all have to come to: other
+     * ranks are threads of this process, and what they ask of CUDA until then (memory, above all)
+     * may wait for this rank's GPU, which would wait for them. */
+    hpct_status (*meet)(void *argument);
+    void *argument;
 } hpct_nccl_options;
 
 /* Collective. HPCT_ERR_PEER, saying what was waited for, when the others do not come in time. */

@@ -68,6 +68,8 @@ struct nccl_comm {
     hpct_comm base;
     const hpct_device_calls *calls;
     int seconds, grace_seconds;
+    hpct_status (*meet)(void *argument); /* hpct_nccl_options */
+    void *argument;
     hpct_comm *under;
     nccl_channel *channel;
     nccl_lane *lane; /* own_lane, or that of the one it was split from */

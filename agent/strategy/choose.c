@@ -250,7 +250,9 @@ hpct_status hpct_strategy_choose(hpct_strategy_choice *out, hpct_context *contex
     named = named || hpct_model_on_device(model);                     /* nor is there another */
     if (named || options->replicas > 1 || hpct_context_size(context) == 1) {
         hpct_status found = hpct_strategy_find(&out->ops, options);
-        return found == HPCT_OK ? hpct_strategy_check_device(out->ops, options, model) : found;
+        if (found == HPCT_OK)
+            found = hpct_strategy_check_device(out->ops, options, model);
+        return hpct_context_agree(context, found);
     }
     int64_t begin;
     bool fits = true;

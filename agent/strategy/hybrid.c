@@ -75,7 +75,8 @@ static hpct_status open_shard(hpct_shard **out, const hpct_strategy_plan *plan)
 {
     hpct_shard_options options = {.part = hpct_context_rank(plan->context),
                                   .parts = hpct_context_size(plan->context),
-                                  .samples = full_count(plan)};
+                                  .samples = full_count(plan),
+                                  .without_front = hpct_model_on_device(plan->model)};
     hpct_status status = find_form(plan->options, &options.form);
     if (status == HPCT_OK)
         status = hpct_shard_open(out, plan->model, &options);
@@ -146,7 +147,8 @@ static hpct_status hybrid_need(const hpct_strategy_plan *plan, size_t *bytes)
         return HPCT_OK;
     if (status == HPCT_OK && shard != NULL) {
         size_t front = hpct_shard_front_floats(shard) * sizeof(float);
-        *bytes += all_records(shard, ranks) * sizeof(float);
+        if (!hpct_model_on_device(plan->model)) /* else they are the host's */
+            *bytes += all_records(shard, ranks) * sizeof(float);
         *bytes += front > 0 ? hpct_buckets_need(front, plan->options->wire) : 0;
         options = step_options(plan, false);
     }

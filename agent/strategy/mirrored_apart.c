@@ -17,8 +17,13 @@
 
 #define PATIENCE_SECONDS 30 /* for replicas that wait for one that failed */
 #define GRACE_SECONDS 10    /* the watch finds out within 6 s who was lost */
+#define ABORT_MS 2000
+
+struct mirrored_apart;
 
 typedef struct replica {
+    const struct mirrored_apart *set;
+    int index;
     hpct_model *model;
     hpct_context *context; /* of all replicas of all ranks; NULL: none yet */
     hpct_strategy *strategy;
@@ -53,10 +58,13 @@ static int part_of(const mirrored_apart *m, int k, int samples, int *begin)
     return (int) count;
 }
 
-/* All replicas at once. */
+/* All replicas at once. What fails leaves sums on other GPUs that wait for it, and whoever waits
+ * for those GPUs, or frees their memory, would wait for ever. */
 static hpct_status together(mirrored_apart *m, hpct_crew_work work)
 {
     hpct_status status = hpct_crew_run(m->crew, work, m);
+    if (status != HPCT_OK && !m->broken)
+        hpct_comm_nccl_abort_all(ABORT_MS);
     m->broken |= status != HPCT_OK;
     return status;
 }
@@ -121,6 +129,14 @@ static hpct_status enter(void *argument, int k)
     return status;
 }
 
+/* hpct_nccl_options */
+static hpct_status meet(void *argument)
+{
+    const replica *r = argument;
+    float nothing = 0;
+    return hpct_crew_sum(r->set->crew, r->index, &nothing, 1);
+}
+
 /* hpct_crew_work */
 static hpct_status join(void *argument, int k)
 {
@@ -131,7 +147,9 @@ static hpct_status join(void *argument, int k)
                               .rank = ranks->rank * m->num + k,
                               .size = ranks->size * m->num,
                               .seconds = m->seconds,
-                              .grace_seconds = GRACE_SECONDS};
+                              .grace_seconds = GRACE_SECONDS,
+                              .meet = m->num > 1 ? meet : NULL,
+                              .argument = &m->replicas[k]};
     memcpy(nccl.id, m->cards[0].id, sizeof nccl.id);
     hpct_status status = hpct_comm_nccl_open(&comm, &nccl);
     return status == HPCT_OK
@@ -156,6 +174,10 @@ static hpct_status deal(mirrored_apart *m)
     free(own);
     if (status == HPCT_OK)
         status = hpct_nccl_cards_judge(&take, why, sizeof why, m->cards, ranks->size * m->num);
+    if (status == HPCT_ERR_CONFIG)
+        status = hpct_fail(status, "two replicas have the same GPU: give each task its own "
+                                   "(srun --gpus-per-task=%d)",
+                           m->num);
     if (status == HPCT_OK && !take)
         status = hpct_fail(HPCT_ERR_CONFIG, "replicas on several GPUs need NCCL: replica %s",
                            why + strcspn(why, "0123456789"));
@@ -186,6 +208,10 @@ static hpct_status prepare(mirrored_apart *m)
     if (m->replicas == NULL || m->cards == NULL || m->weights == NULL)
         return hpct_fail_memory((floats + 1) * sizeof *m->weights);
     m->replicas[0].model = plan->model;
+    for (int k = 0; k < m->num; k++) {
+        m->replicas[k].set = m;
+        m->replicas[k].index = k;
+    }
     hpct_status status = hpct_record_put(plan->model, &record, m->weights);
     for (int k = 1; k < m->num && status == HPCT_OK; k++)
         status = hpct_model_clone(&m->replicas[k].model, plan->model);
@@ -220,9 +246,10 @@ static hpct_status mirrored_open(hpct_strategy **out, const hpct_strategy_plan *
     if (status == HPCT_OK)
         status = deal(m);
     if (status == HPCT_OK)
-        status = together(m, join);
+        status = hpct_crew_run(m->crew, join, m);
     if (status == HPCT_OK)
-        status = together(m, open_one);
+        status = hpct_crew_run(m->crew, open_one, m);
+    m->broken = status != HPCT_OK;
     free(m->cards);
     free(m->weights);
     m->cards = NULL;

@@ -96,6 +96,10 @@ static hpct_status find_parts(parts *p, const hpct_strategy_plan *plan)
         return hpct_fail(HPCT_ERR_CONFIG, "strategy pipeline has labels, no targets");
     hpct_status status =
         hpct_stage_layout_find(&p->layout, plan->model, plan->options, ranks, full);
+    if (status == HPCT_OK && p->layout.stages > 1 &&
+        hpct_model_precision(plan->model) == HPCT_FP16)
+        status = hpct_fail(HPCT_ERR_CONFIG, "strategy pipeline: each stage would scale its "
+                                            "gradients by itself: take --precision bf16");
     if (status == HPCT_OK)
         status = hpct_cut_find(&p->cut, plan->model, p->layout.stages);
     if (status != HPCT_OK)
@@ -160,7 +164,8 @@ static hpct_status pipeline_need(const hpct_strategy_plan *plan, size_t *bytes)
         for (int i = 0; i < p.options.num_batch_sizes; i++)
             most = (size_t) p.sizes[i] > most ? (size_t) p.sizes[i] : most;
         *bytes += BUFFERS * most * border_floats(&p.cut, p.number) * sizeof(float);
-        *bytes += largest_record(plan->model, &p.cut, true) * sizeof(float);
+        if (!hpct_model_on_device(plan->model)) /* else it is the host's */
+            *bytes += largest_record(plan->model, &p.cut, true) * sizeof(float);
     }
     if (status == HPCT_OK && plan->num_evaluation_sizes > 0) {
         hpct_memory_plan memory;
@@ -219,6 +224,16 @@ static hpct_status build(void *argument, bool plain, uint64_t *layout)
     return status;
 }
 
+/* Their messages are in the memory of a device where the ranks were joined on devices. */
+static hpct_status check_streams(const pipeline *p)
+{
+    const char *name = p->comm->ops->name;
+    if (hpct_model_on_device(p->model) || strcmp(name, "mpi") == 0 || strcmp(name, "self") == 0)
+        return HPCT_OK;
+    return hpct_fail(HPCT_ERR_CONFIG, "strategy pipeline computes on the processors, and the ranks "
+                                      "were joined on their GPUs: take --device cpu");
+}
+
 static hpct_status open_stream(const pipeline *p, hpct_stream **out, int neighbour, bool receives,
                                int number, size_t floats)
 {
@@ -242,7 +257,9 @@ static hpct_status open_streams(pipeline *p, const parts *made)
            gradients_out = hpct_stage_message(p->stage, most, true, true),
            values_out = hpct_stage_message(p->stage, most, false, false),
            gradients_in = hpct_stage_message(p->stage, most, false, true);
-    hpct_status status = open_stream(p, &p->values_in, -1, true, VALUES, values_in);
+    hpct_status status = check_streams(p);
+    if (status == HPCT_OK)
+        status = open_stream(p, &p->values_in, -1, true, VALUES, values_in);
     if (status == HPCT_OK)
         status = open_stream(p, &p->gradients_in, 1, true, GRADIENTS, gradients_in);
     if (status == HPCT_OK)
@@ -272,11 +289,10 @@ static hpct_status push(void *argument)
 /* The mean over all ranks of what they hand over in a step of a full batch. */
 static hpct_status count_bytes(pipeline *p, int samples)
 {
-    const hpct_cut *cut = &p->cut;
     int64_t begin, own = hpct_slice(samples, p->replica, p->layout.replicas, &begin), sum = 0;
-    size_t sent =
-        cut->gradients[p->number] + (p->number + 1 < cut->stages ? cut->values[p->number + 1] : 0);
-    int64_t floats = own * (int64_t) sent + HPCT_SUMS_FLOATS, *all;
+    size_t sent = hpct_stage_message(p->stage, (int) own, true, true) +
+                  hpct_stage_message(p->stage, (int) own, false, false);
+    int64_t floats = (int64_t) sent + HPCT_SUMS_FLOATS, *all;
     if (p->peers != NULL)
         floats += (int64_t) p->arena_floats / hpct_model_gradient_accumulation(p->model) +
                   (int64_t) hpct_model_synced_floats(p->model) *
