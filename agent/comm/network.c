@@ -11,6 +11,7 @@
 #include <time.h>
 
 #define SMALL_ROUNDS 15
+#define PAUSE_NANOSECONDS 2000000
 #define LEAST_ROUNDS 5   /* a stall or two of TCP do not decide the median */
 #define SIZE_SECONDS 0.1 /* for the sums of one size, where they are more */
 #define FIRST_FLOATS ((size_t) 1 << 16)
@@ -131,13 +132,17 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The median of `rounds` sums of that many floats, behind one that does not count. */
-static hpct_status time_sums(meter *m, size_t count, int rounds, double *seconds)
+/* The median of `rounds` sums of that many floats, behind one that does not count. `apart`: each
+ * comes after a while without any, as after computing: what sleeps has to wake, and not all ranks
+ * begin at once. */
+static hpct_status time_sums(meter *m, size_t count, int rounds, bool apart, double *seconds)
 {
     double all[SMALL_ROUNDS];
     hpct_status status = m->sum(m->argument, m->data, count);
     double before = processor_seconds();
     for (int i = 0; i < rounds && status == HPCT_OK; i++) {
+        if (apart)
+            nanosleep(&(struct timespec){.tv_nsec = PAUSE_NANOSECONDS}, NULL);
         double began = now();
         status = m->sum(m->argument, m->data, count);
         all[i] = now() - began;
@@ -183,9 +188,9 @@ static hpct_status take_memory(hpct_comm *comm, float **data)
 /* So many that others on the same cores or links do not decide the median. */
 static hpct_status time_often(meter *m, size_t count, double *seconds)
 {
-    hpct_status status = time_sums(m, count, LEAST_ROUNDS, seconds);
+    hpct_status status = time_sums(m, count, LEAST_ROUNDS, false, seconds);
     int rounds = (int) fmin(SIZE_SECONDS / *seconds, SMALL_ROUNDS);
-    return status == HPCT_OK && rounds > LEAST_ROUNDS ? time_sums(m, count, rounds, seconds)
+    return status == HPCT_OK && rounds > LEAST_ROUNDS ? time_sums(m, count, rounds, false, seconds)
                                                       : status;
 }
 
@@ -219,7 +224,7 @@ hpct_status hpct_network_measure_sums(hpct_comm *comm, hpct_network_sum *sum, vo
         return HPCT_OK;
     hpct_status status = take_memory(comm, &m.data);
     if (status == HPCT_OK)
-        status = time_sums(&m, few, SMALL_ROUNDS, &small);
+        status = time_sums(&m, few, SMALL_ROUNDS, true, &small);
     if (status == HPCT_OK)
         status = measure_rate(&m, enough, network);
     if (status == HPCT_OK)

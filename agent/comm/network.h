@@ -26,7 +26,7 @@ typedef hpct_status hpct_network_sum(void *argument, float *data, size_t count);
  * both: before training, which waits for it, and of the few numbers of `hybrid`; and of gradients
  * where the answer is all that is wanted, and TCP may have the time that it takes to fill a link. */
 #define HPCT_NETWORK_QUICKLY 60e-3
-#define HPCT_NETWORK_THOROUGHLY 0.3
+#define HPCT_NETWORK_THOROUGHLY 0.6
 
 /* Measures by sums of few numbers, which take `rounds` times ceil(log2 ranks) messages one after
  * the other, and of larger and larger arrays, until one takes `enough` seconds longer, or has
