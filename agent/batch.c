@@ -216,9 +216,8 @@ static void of_peak(const question *q, int batch, char text[160])
 {
     const hpct_strategy_ops *strategy = NULL;
     hpct_memory_plan plan;
-    hpct_build_options build = {.batch_sizes = &batch,
-                                .num_batch_sizes = 1,
-                                .inference_only = q->options->evaluate};
+    hpct_build_options build = {
+        .batch_sizes = &batch, .num_batch_sizes = 1, .inference_only = q->options->evaluate};
     char bytes[32];
     *text = '\0';
     if (hpct_strategy_find(&strategy, &q->options->strategy) != HPCT_OK ||

@@ -77,8 +77,8 @@ static hpct_status find_network(hpct_plan *plan, hpct_context *context)
         return hpct_fail(HPCT_ERR_CONFIG,
                          "a network is measured between two ranks or more (srun -N2): start them, "
                          "or say --network LATENCY,BANDWIDTH");
-    hpct_status status = hpct_network_measure(hpct_context_comm(context), HPCT_NETWORK_THOROUGHLY,
-                                              &plan->network);
+    hpct_status status =
+        hpct_network_measure(hpct_context_comm(context), HPCT_NETWORK_THOROUGHLY, &plan->network);
     return status == HPCT_OK ? hpct_sum_network_measure(context, HPCT_NETWORK_QUICKLY, &plan->sums)
                              : status;
 }

@@ -334,7 +334,8 @@ size_t hpct_run_copies_bytes(const hpct_run *run)
 
 static char *take_copies(hpct_run *run, hpct_status *status)
 {
-    char *copies = take(run, hpct_run_copies_bytes(run), "copies of parameters", status), *at = copies;
+    char *copies = take(run, hpct_run_copies_bytes(run), "copies of parameters", status),
+         *at = copies;
     for (int i = 0; i < run->num_nodes && at != NULL; i++) {
         run->nodes[i].copies = at;
         at += rounded(run->nodes[i].op->copies_bytes);

@@ -52,9 +52,8 @@ static hpct_status send(const hosted *h, const hpct_op_call *call, float *to, co
     if (h->op.build.values == HPCT_FP32)
         return device->from_host(to, host, count * sizeof *host);
     hpct_status status = device->from_host(call->scratch, host, count * sizeof *host);
-    return status == HPCT_OK
-               ? device->to_values(h->op.build.values, count, call->scratch, to)
-               : status;
+    return status == HPCT_OK ? device->to_values(h->op.build.values, count, call->scratch, to)
+                             : status;
 }
 
 /* ---- the operation ---- */
@@ -163,8 +162,7 @@ static hpct_status furnish(hosted *h, int largest)
         h->grad[k] = take(h, op->param_floats[k], &status);
     }
     h->scratch = hpct_host_allocate(h->inner->scratch_bytes);
-    op->scratch_bytes =
-        op->build.values != HPCT_FP32 ? (src > dst ? src : dst) * sizeof(float) : 0;
+    op->scratch_bytes = op->build.values != HPCT_FP32 ? (src > dst ? src : dst) * sizeof(float) : 0;
     return status == HPCT_OK && h->scratch == NULL ? hpct_fail_memory(h->inner->scratch_bytes)
                                                    : status;
 }

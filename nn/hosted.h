@@ -1,6 +1,6 @@
-/* nn/hosted.h - an operation that the host makes for a device which does not have it: where parts of
- * a split model meet (nn/collective.h). What it reads comes over, what it writes goes back, and it
- * waits for both: for few numbers. */
+/* nn/hosted.h - an operation that the host makes for a device which does not have it: where parts
+ * of a split model meet (nn/collective.h). What it reads comes over, what it writes goes back, and
+ * it waits for both: for few numbers. */
 #ifndef HPCT_NN_HOSTED_H
 #define HPCT_NN_HOSTED_H
 

@@ -257,7 +257,8 @@ static hpct_status take_block(const placing *p)
     if (run->block != NULL)
         return HPCT_OK;
     name_peak(p, &peak);
-    return hpct_memory_fail(run->backend, run->block_bytes, "activations, most of them in %s, layer %s",
+    return hpct_memory_fail(run->backend, run->block_bytes,
+                            "activations, most of them in %s, layer %s",
                             peak.backward ? "backward" : "forward", peak.layer);
 }
 

@@ -31,8 +31,8 @@ typedef struct hpct_recordings hpct_recordings; /* of a run; begins as NULL */
 
 /* What the caller has to do. */
 typedef enum hpct_recording_way {
-    HPCT_RECORDING_CALL, /* make the calls, then hpct_recording_end */
-    HPCT_RECORDING_DONE, /* nothing: *status says what came of the replay */
+    HPCT_RECORDING_CALL,     /* make the calls, then hpct_recording_end */
+    HPCT_RECORDING_DONE,     /* nothing: *status says what came of the replay */
     HPCT_RECORDING_REHEARSE, /* make the calls without the other replicas, then
                                 hpct_recording_rehearsed */
 } hpct_recording_way;
@@ -41,8 +41,9 @@ hpct_recording_way hpct_recording_begin(const hpct_model *model, const hpct_reco
                                         hpct_status *status);
 
 /* A step in which others take part is noted twice. The first time shows whether this replica can,
- * while nobody waits for it; that is dropped. Where all can, the second time is the one that counts,
- * and what fails then, fails the step. *status: what came of the calls; then of agreeing. */
+ * while nobody waits for it; that is dropped. Where all can, the second time is the one that
+ * counts, and what fails then, fails the step. *status: what came of the calls; then of agreeing.
+ */
 hpct_recording_way hpct_recording_rehearsed(const hpct_model *model, hpct_status *status);
 
 /* After the calls, with what came of them. True where they were noted to no avail, and have to be

@@ -176,8 +176,8 @@ hpct_update_call hpct_run_next_update(const hpct_model *model);
 hpct_status hpct_run_tell_rates(const hpct_run *run, const hpct_update_call *call);
 
 /* Allocates run->block and sets the pointers of every node, or, unless `plan` is NULL, only tells
- * the size of that block there, and when most of it is in use; ops must have been made. Times of the plan: forward of node i at i, the
- * loss at N, backward of node i at 2N - i. */
+ * the size of that block there, and when most of it is in use; ops must have been made. Times of
+ * the plan: forward of node i at i, the loss at N, backward of node i at 2N - i. */
 hpct_status hpct_run_place(const hpct_model *model, hpct_run *run, hpct_memory_plan *plan);
 
 /* Goes on in another block of run->block_bytes, which is run->block from now on: what lay in the

@@ -263,8 +263,7 @@ static size_t message_floats(const hpct_stage *stage, const border *b, int sampl
 {
     size_t floats = 0;
     for (int k = 0; k < b->num; k++)
-        floats +=
-            gradients && !b->learns[k] ? 0 : floats_of(stage->model, b->tensors[k], samples);
+        floats += gradients && !b->learns[k] ? 0 : floats_of(stage->model, b->tensors[k], samples);
     return floats;
 }
 

@@ -55,7 +55,8 @@ void hpct_stage_begin(hpct_stage *stage);
 void hpct_stage_end(hpct_stage *stage);
 
 /* Floats of a message of so many samples that crosses the border before the built stage, or behind
- * it: values, or their gradients. Tensors lie in it as they do in memory, which may be in 16 bits. */
+ * it: values, or their gradients. Tensors lie in it as they do in memory, which may be in 16 bits.
+ */
 size_t hpct_stage_message(const hpct_stage *stage, int samples, bool before, bool gradients);
 
 /* Messages are in the memory that the model computes in: the host's, or a device's.

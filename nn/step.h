@@ -68,9 +68,9 @@ typedef struct hpct_memory_plan {
     size_t optimizer;   /* slots, accumulated gradients */
     size_t activations; /* and their gradients, and what operations note for backward */
     hpct_memory_peak peak;
-    size_t scratch;     /* of the operation that wants most; dense targets */
-    size_t input;       /* hpct_model_input and _labels, when they are asked for */
-    size_t freed;       /* what the model keeps until it is moved in, or an earlier build */
+    size_t scratch; /* of the operation that wants most; dense targets */
+    size_t input;   /* hpct_model_input and _labels, when they are asked for */
+    size_t freed;   /* what the model keeps until it is moved in, or an earlier build */
 } hpct_memory_plan;
 
 /* Plans without taking that memory, and leaves the model as it is. */

@@ -31,6 +31,21 @@ hpct_status hpct_comm_device_calls(const hpct_device_calls **out, const char *de
 
 /* ---- cards ---- */
 
+/* Names need not differ between hosts, in containers above all. */
+static void name_host(char *host, size_t size)
+{
+    char boot[40] = "";
+    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+    if (file != NULL && fscanf(file, "%39s", boot) != 1)
+        boot[0] = '\0';
+    if (file != NULL)
+        fclose(file);
+    gethostname(host, size - sizeof boot - 1);
+    host[size - sizeof boot - 2] = '\0';
+    size_t length = strlen(host);
+    snprintf(host + length, size - length, " %s", boot);
+}
+
 void hpct_nccl_card_fill(hpct_nccl_card *card, const hpct_device_calls *calls, int rank)
 {
     int version = 0;
@@ -39,7 +54,7 @@ void hpct_nccl_card_fill(hpct_nccl_card *card, const hpct_device_calls *calls, i
     if (own_host != NULL && *own_host != '\0')
         snprintf(card->host, sizeof card->host, "%s", own_host);
     else
-        gethostname(card->host, sizeof card->host - 1);
+        name_host(card->host, sizeof card->host);
     if (calls == NULL) {
         snprintf(card->why, sizeof card->why, "it has no GPU");
         return;
@@ -68,10 +83,11 @@ hpct_status hpct_nccl_cards_judge(bool *take, char *text, size_t text_size,
                 strcmp(cards[rank].gpu, cards[other].gpu) == 0)
                 return hpct_fail(
                     HPCT_ERR_CONFIG,
-                    "ranks %d and %d have the same GPU (%s on %s), and NCCL wants one "
+                    "ranks %d and %d have the same GPU (%s on %.*s), and NCCL wants one "
                     "for each: ask for as many GPUs as tasks; or, to try what it does, "
                     "give each rank its own NCCL_HOSTID",
-                    other, rank, cards[rank].gpu, cards[rank].host);
+                    other, rank, cards[rank].gpu, (int) strcspn(cards[rank].host, " "),
+                    cards[rank].host);
         }
     }
     return HPCT_OK;

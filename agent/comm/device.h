@@ -16,7 +16,7 @@ hpct_status hpct_comm_device_calls(const hpct_device_calls **out, const char *de
 /* What a rank has to say before there is NCCL. */
 typedef struct hpct_nccl_card {
     int32_t version; /* of NCCL; 0: it will not take part, and `why` */
-    char host[64];   /* NCCL_HOSTID, or the host's name */
+    char host[104];  /* NCCL_HOSTID, or the host's name and, behind a blank, of which boot */
     char gpu[32];
     char why[192];
     unsigned char id[HPCT_DEVICE_ID_BYTES]; /* rank 0's counts */

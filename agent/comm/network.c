@@ -201,8 +201,7 @@ static hpct_status measure_rate(meter *m, double enough, hpct_network *network)
     double before, seconds = 0, more = 0;
     size_t count = FIRST_FLOATS;
     hpct_status status = time_often(m, count, &seconds);
-    for (; status == HPCT_OK && more < enough && count < HPCT_NETWORK_MOST_FLOATS;
-         count *= 4) {
+    for (; status == HPCT_OK && more < enough && count < HPCT_NETWORK_MOST_FLOATS; count *= 4) {
         before = seconds;
         status = time_often(m, 4 * count, &seconds);
         more = fmax(seconds - before, 0.1 * seconds); /* the smaller one may have been held up */

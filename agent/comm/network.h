@@ -24,7 +24,8 @@ typedef hpct_status hpct_network_sum(void *argument, float *data, size_t count);
 
 /* What a sum has to take longer than one of a quarter of its size, for the rate to be taken from
  * both: before training, which waits for it, and of the few numbers of `hybrid`; and of gradients
- * where the answer is all that is wanted, and TCP may have the time that it takes to fill a link. */
+ * where the answer is all that is wanted, and TCP may have the time that it takes to fill a link.
+ */
 #define HPCT_NETWORK_QUICKLY 60e-3
 #define HPCT_NETWORK_THOROUGHLY 0.6
 

@@ -49,7 +49,7 @@ struct hpct_compressor {
     const hpct_compressor_ops *ops;
     hpct_comm *comm;
     size_t count;
-    float *residue;          /* [count], of this rank; zeros where a parameter goes as it is */
+    float *residue; /* [count], of this rank; zeros where a parameter goes as it is */
     const hpct_model *model;
     float *host;             /* [count + HPCT_COMPRESS_TAIL], of a device's gradients; else NULL */
     int64_t warmup, reduced; /* reductions without compression, and all so far */

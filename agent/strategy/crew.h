@@ -3,8 +3,9 @@
  * works; nobody spins. Knows nothing of models.
  *
  * What a thread waits for here are threads of its own process, which cannot be lost alone, so these
- * waits have no deadline, unless a member that failed is waited for elsewhere (patience_seconds); the sum over other processes is the caller's, with the deadline of its
- * communicator. Nothing allocates but open. */
+ * waits have no deadline, unless a member that failed is waited for elsewhere (patience_seconds);
+ * the sum over other processes is the caller's, with the deadline of its communicator. Nothing
+ * allocates but open. */
 #ifndef HPCT_STRATEGY_CREW_H
 #define HPCT_STRATEGY_CREW_H
 

@@ -100,8 +100,8 @@ static void plan_one(replica *r, const hpct_strategy_plan *whole, int k, int num
     r->plan.num_batch_sizes =
         sizes_of(whole->batch_sizes, whole->num_batch_sizes, k, num, r->sizes);
     r->plan.evaluation_sizes = r->evaluation_sizes;
-    r->plan.num_evaluation_sizes = sizes_of(whole->evaluation_sizes, whole->num_evaluation_sizes, k,
-                                            num, r->evaluation_sizes);
+    r->plan.num_evaluation_sizes =
+        sizes_of(whole->evaluation_sizes, whole->num_evaluation_sizes, k, num, r->evaluation_sizes);
     for (int i = 0; k == 0 && i < whole->num_batch_sizes + whole->num_evaluation_sizes; i++) {
         int size = i < whole->num_batch_sizes ? whole->batch_sizes[i]
                                               : whole->evaluation_sizes[i - whole->num_batch_sizes];
@@ -152,9 +152,9 @@ static hpct_status join(void *argument, int k)
                               .argument = &m->replicas[k]};
     memcpy(nccl.id, m->cards[0].id, sizeof nccl.id);
     hpct_status status = hpct_comm_nccl_open(&comm, &nccl);
-    return status == HPCT_OK
-               ? hpct_context_open_over(&m->replicas[k].context, comm, hpct_context_node(m->context))
-               : status;
+    return status == HPCT_OK ? hpct_context_open_over(&m->replicas[k].context, comm,
+                                                      hpct_context_node(m->context))
+                             : status;
 }
 
 /* All replicas of all ranks know each other's GPUs; or why not. */
@@ -175,8 +175,9 @@ static hpct_status deal(mirrored_apart *m)
     if (status == HPCT_OK)
         status = hpct_nccl_cards_judge(&take, why, sizeof why, m->cards, ranks->size * m->num);
     if (status == HPCT_ERR_CONFIG)
-        status = hpct_fail(status, "two replicas have the same GPU: give each task its own "
-                                   "(srun --gpus-per-task=%d)",
+        status = hpct_fail(status,
+                           "two replicas have the same GPU: give each task its own "
+                           "(srun --gpus-per-task=%d)",
                            m->num);
     if (status == HPCT_OK && !take)
         status = hpct_fail(HPCT_ERR_CONFIG, "replicas on several GPUs need NCCL: replica %s",
@@ -320,7 +321,8 @@ static hpct_status step_one(void *argument, int k)
     if (k == 0)
         r->sums = m->sums;
     hpct_status status = hpct_strategy_step(r->strategy, count, m->global_count, &r->sums);
-    return status == HPCT_OK ? hpct_model_await_input(r->model) : status; /* the rank's, which goes */
+    return status == HPCT_OK ? hpct_model_await_input(r->model)
+                             : status; /* the rank's, which goes */
 }
 
 static hpct_status mirrored_step(hpct_strategy *strategy, int count, int global_count,

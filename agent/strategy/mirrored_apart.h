@@ -1,5 +1,5 @@
-/* agent/strategy/mirrored_apart.h - strategy mirrored where replicas do not share the host's memory:
- * what mirrored.c opens for models on GPUs. */
+/* agent/strategy/mirrored_apart.h - strategy mirrored where replicas do not share the host's
+ * memory: what mirrored.c opens for models on GPUs. */
 #ifndef HPCT_STRATEGY_MIRRORED_APART_H
 #define HPCT_STRATEGY_MIRRORED_APART_H
 

@@ -96,8 +96,7 @@ static hpct_status find_parts(parts *p, const hpct_strategy_plan *plan)
         return hpct_fail(HPCT_ERR_CONFIG, "strategy pipeline has labels, no targets");
     hpct_status status =
         hpct_stage_layout_find(&p->layout, plan->model, plan->options, ranks, full);
-    if (status == HPCT_OK && p->layout.stages > 1 &&
-        hpct_model_precision(plan->model) == HPCT_FP16)
+    if (status == HPCT_OK && p->layout.stages > 1 && hpct_model_precision(plan->model) == HPCT_FP16)
         status = hpct_fail(HPCT_ERR_CONFIG, "strategy pipeline: each stage would scale its "
                                             "gradients by itself: take --precision bf16");
     if (status == HPCT_OK)
@@ -431,9 +430,9 @@ static hpct_status forward_piece(const pipeline *p, int number)
     hpct_timeline_add(p->base.timeline, HPCT_TIMELINE_PIECE_FORWARD, number, began);
     if (status == HPCT_OK)
         status = pass(p, p->values_in, 0);
-    return status == HPCT_OK ? pass(p, p->values_out,
-                                    hpct_stage_message(p->stage, piece.count, false, false))
-                             : status;
+    return status == HPCT_OK
+               ? pass(p, p->values_out, hpct_stage_message(p->stage, piece.count, false, false))
+               : status;
 }
 
 static hpct_status backward_piece(const pipeline *p, int number, float scale, hpct_batch_sums *sums)

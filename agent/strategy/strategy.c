@@ -138,8 +138,9 @@ static hpct_status check_scaled(const hpct_strategy_options *options, const hpct
 {
     if (options->compression.kind == HPCT_COMPRESS_NONE || hpct_model_precision(model) != HPCT_FP16)
         return HPCT_OK;
-    return hpct_fail(HPCT_ERR_CONFIG, "compress: gradients of precision fp16 are not finite in steps "
-                                      "that overflow: take --precision bf16");
+    return hpct_fail(HPCT_ERR_CONFIG,
+                     "compress: gradients of precision fp16 are not finite in steps "
+                     "that overflow: take --precision bf16");
 }
 
 static bool is_for_devices(const hpct_strategy_ops *ops, const hpct_strategy_options *options)

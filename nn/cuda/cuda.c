@@ -126,8 +126,8 @@ static hpct_status find_device(void)
     int count = 0, first = 0, replica = (int) (hpct_gpu_here - gpus);
     hpct_status status = count_devices(&count);
     if (status == HPCT_OK)
-        status = hpct_cuda_which(getenv("HPC_TRAIN_GPU"), getenv("CUDA_VISIBLE_DEVICES"), count,
-                                 &first);
+        status =
+            hpct_cuda_which(getenv("HPC_TRAIN_GPU"), getenv("CUDA_VISIBLE_DEVICES"), count, &first);
     if (status == HPCT_OK && replica >= count)
         status = hpct_fail(HPCT_ERR_CONFIG,
                            "replica %d needs a GPU of its own, and this task sees %d: ask for more "
@@ -329,16 +329,17 @@ static hpct_status send_beside(void *memory, const void *host, size_t bytes)
     if (status == HPCT_OK && hpct_gpu.taken_before != NULL)
         status = HPCT_CUDA(cudaStreamWaitEvent(hpct_gpu.beside, hpct_gpu.taken_before, 0));
     if (status == HPCT_OK && bytes > 0)
-        status = HPCT_CUDA(cudaMemcpyAsync(memory, host, bytes, cudaMemcpyHostToDevice,
-                                           hpct_gpu.beside));
+        status = HPCT_CUDA(
+            cudaMemcpyAsync(memory, host, bytes, cudaMemcpyHostToDevice, hpct_gpu.beside));
     return status;
 }
 
 static hpct_status take(void)
 {
     hpct_status status = record(&hpct_gpu.sent_beside, hpct_gpu.beside);
-    return status == HPCT_OK ? HPCT_CUDA(cudaStreamWaitEvent(hpct_gpu.stream, hpct_gpu.sent_beside, 0))
-                             : status;
+    return status == HPCT_OK
+               ? HPCT_CUDA(cudaStreamWaitEvent(hpct_gpu.stream, hpct_gpu.sent_beside, 0))
+               : status;
 }
 
 static hpct_status copy(void *to, const void *from, size_t bytes)
@@ -357,7 +358,7 @@ static hpct_status set_mark(hpct_mark mark)
 static hpct_status await(hpct_mark mark)
 {
     return hpct_gpu.marks[mark] != NULL ? HPCT_CUDA(cudaEventSynchronize(hpct_gpu.marks[mark]))
-                                       : HPCT_OK;
+                                        : HPCT_OK;
 }
 
 static hpct_status zero(void *memory, size_t bytes)

@@ -2,12 +2,11 @@
  * share: handles, error checks, the type of activations, makers of operations.
  *
  * The module is one shared library (hpctrain-cuda.so) beside libhpctrain, loaded when a model is
- * built for the backend "cuda". One thread uses one GPU: the process's first, or that of the replica
- * which it has entered. All work for a GPU goes in order
- * into one stream, but for input from the host, which is sent beside it; nothing in forward,
- * backward, loss and update allocates, or waits for the GPU. Arenas, activations and scratch are
- * device memory; Keras' layout on the host is read and written by import_param and export_param
- * alone, which wait. Pictures are NHWC.
+ * built for the backend "cuda". One thread uses one GPU: the process's first, or that of the
+ * replica which it has entered. All work for a GPU goes in order into one stream, but for input
+ * from the host, which is sent beside it; nothing in forward, backward, loss and update allocates,
+ * or waits for the GPU. Arenas, activations and scratch are device memory; Keras' layout on the
+ * host is read and written by import_param and export_param alone, which wait. Pictures are NHWC.
  *
  * Files in C call CUDA's libraries; kernels stand in .cu files behind launchers in C, declared in
  * nn/cuda/kernels.h. A launcher only enqueues, and reports a failed launch. */
@@ -49,8 +48,9 @@ extern _Thread_local hpct_cuda *hpct_gpu_here;
 #define hpct_gpu (*hpct_gpu_here)
 
 /* Opens the thread's GPU, once for the process. That of replica 0, where every thread is until it
- * enters another, is the device that CUDA_VISIBLE_DEVICES and HPC_TRAIN_GPU leave, the others follow
- * it. HPCT_ERR_CONFIG in one clear line where there is no driver, no device, or one that is too old.
+ * enters another, is the device that CUDA_VISIBLE_DEVICES and HPC_TRAIN_GPU leave, the others
+ * follow it. HPCT_ERR_CONFIG in one clear line where there is no driver, no device, or one that is
+ * too old.
  */
 hpct_status hpct_cuda_open(void);
 hpct_status hpct_cuda_enter(int replica);

@@ -294,6 +294,12 @@ END
     capture env -u HPC_TRAIN_TEST_NCCL "$train" fit "${steps[@]}" --batch-size 8 --device cuda --replicas 2
     is "$status" 78 "without NCCL, too"
     like "$err" "replicas on several GPUs need NCCL: replica 0: there is no NCCL behind the wall" "with the reason"
+    if [ -n "${HPC_TRAIN_LONG-}" ]; then # half a minute of patience
+        capture env HPC_TRAIN_TEST_FAILS=1 timeout 55 "$train" fit --model "$own/tiny.json" --resize 28x28 --data "$own/small" \
+            --global-batch-size 4 --epochs 100 --device cuda --replicas 3 --bucket-bytes 50000
+        is "$status" 70 "a GPU that fails ends all replicas"
+        like "$err" "replica 1: the device behind the wall is broken; other replicas have waited for it for 30 s" "and the process says which"
+    fi
     unset HPC_TRAIN_TEST_NCCL HPC_TRAIN_TEST_RECORDINGS HPC_TRAIN_TEST_DEVICES
 else
     skip "mpirun" "there is none"

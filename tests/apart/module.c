@@ -235,8 +235,18 @@ static hpct_status make_op(hpct_op **out, const hpct_op_spec *spec, const hpct_o
     return HPCT_OK;
 }
 
+/* HPC_TRAIN_TEST_FAILS: the device with this number takes no more than ten losses. */
+static bool is_broken(void)
+{
+    static _Thread_local int losses;
+    const char *device = getenv("HPC_TRAIN_TEST_FAILS");
+    return device != NULL && atoi(device) == wall_number() && ++losses > 10;
+}
+
 static hpct_status loss(const hpct_loss_call *call)
 {
+    if (noting == NULL && is_broken())
+        return hpct_fail(HPCT_ERR_INTERNAL, "the device behind the wall is broken");
     if (is_noted(&(noted){.kind = LOSS, .loss = *call}))
         return HPCT_OK;
     wall_open();

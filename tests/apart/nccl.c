@@ -147,8 +147,7 @@ static float number_at(const unsigned char *data, size_t i, hpct_device_type typ
 
 static void put_number(unsigned char *data, size_t i, hpct_device_type type, float number)
 {
-    uint16_t half =
-        type == HPCT_DEVICE_BF16 ? hpct_bf16_of(number) : hpct_fp16_of(number);
+    uint16_t half = type == HPCT_DEVICE_BF16 ? hpct_bf16_of(number) : hpct_fp16_of(number);
     if (type == HPCT_DEVICE_FP32)
         memcpy(data + i * sizeof number, &number, sizeof number);
     else

@@ -131,8 +131,8 @@ static void a_recorded_reduction_is_whole_at_once(void **state)
     recorder_reset(2);
     hpct_comm *comm = open_ranks(2, 0);
     float *data = on_device(16);
-    hpct_reduction *r =
-        prepared(comm, &(hpct_reduction_options){.data = data, .count = 16, .wire = HPCT_WIRE_BF16});
+    hpct_reduction *r = prepared(
+        comm, &(hpct_reduction_options){.data = data, .count = 16, .wire = HPCT_WIRE_BF16});
     assert_true(comm->records);
     recorder_take();
     recorder.busy = 5;
