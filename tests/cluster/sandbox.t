@@ -184,7 +184,7 @@ capture with two up 1 --rate 100mbit/80ms
 is "$status" 0 "a second cluster in another folder" || diag "$err"
 like "$(with two status)" "1 nodes, link rate 100mbit/80ms" "status: the rate"
 capture with two run srun -N1 sh -c 'PATH=$PATH:/usr/sbin:/sbin; tc qdisc show dev eth0; ip route show dev eth0'
-like "$out" "tbf rate 100Mbit.* lat 80" "what waits longer than was asked for is lost"
+like "$out" "tbf .*rate 100Mbit .*lat 80ms" "what waits longer than was asked for is lost"
 like "$out" "rto_min lock 320ms" "and TCP waits four times as long before it sends again"
 seconds_to_fetch() { # FOLDER: how long 25 MB take from node0 to the login node
     local TIMEFORMAT=%R
