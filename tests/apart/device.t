@@ -261,7 +261,7 @@ for i in range(30):
 END
     sed 's/28, 28\]/28, 28, 3]/' "$own/drops.json" >"$own/colours.json"
     capture "${ranks[@]}" "$train" fit --model "$own/colours.json" --data "$own/pictures" --global-batch-size 6 --epochs 2 --seed 3 --device cuda
-    is "$status" 65 "a damaged picture on one rank ends all"
+    is "$status" 65 "a damaged picture on one rank ends all, before the first step"
     like "$err" "pictures/7/17.png: it is damaged" "and it is named"
 
     # ---- several devices of a rank: a replica on each ----
