@@ -74,7 +74,7 @@ static hpct_status need_of(const question *q, int batch, size_t *bytes)
     const hpct_strategy_ops *strategy = NULL;
     hpct_status status = training ? hpct_strategy_find(&strategy, &q->options->strategy) : HPCT_OK;
     if (status == HPCT_OK && training)
-        status = hpct_strategy_check_device(strategy, &q->options->strategy, q->model);
+        status = hpct_strategy_check_device(&q->options->strategy, q->model);
     if (status != HPCT_OK)
         return status;
     if (training && strategy->whole_batch)

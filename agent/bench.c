@@ -269,7 +269,7 @@ static hpct_status write_summary(const bench_run *run, const hpct_bench_result *
     hpct_status status = HPCT_OK;
     hpct_summary summary = {
         .model = hpct_model_name(run->model),
-        .strategy = run->strategy->ops->name,
+        .strategy = run->strategy_choice.ops->name,
         .device = hpct_model_device(run->model),
         .precision = hpct_model_precision(run->model),
         .workers = hpct_context_size(run->context),

@@ -476,6 +476,11 @@ bool hpct_context_is_apart(const hpct_context *context)
     return context->apart;
 }
 
+bool hpct_context_serves(const hpct_context *context)
+{
+    return context->apart && strcmp(context->config->role, "ps") == 0;
+}
+
 int hpct_context_rank_hint(void)
 {
     hpct_config *config;

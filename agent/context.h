@@ -17,6 +17,7 @@ const char *hpct_context_node(const hpct_context *context); /* this rank's node 
 hpct_status hpct_context_join_seconds(int *seconds);
 
 bool hpct_context_is_apart(const hpct_context *context);
+bool hpct_context_serves(const hpct_context *context); /* apart: a parameter server */
 
 /* The network between the ranks, measured by the first call: collective, and the same on all. */
 hpct_status hpct_context_network(hpct_context *context, hpct_network *network);

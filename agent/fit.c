@@ -443,7 +443,7 @@ static hpct_status write_summary(fit_run *run)
     double seconds = 0;
     hpct_summary summary = {
         .model = hpct_model_name(run->model),
-        .strategy = run->strategy->ops->name,
+        .strategy = run->choice.ops->name,
         .device = hpct_model_device(run->model),
         .precision = hpct_model_precision(run->model),
         .workers = hpct_context_size(run->context),
@@ -554,7 +554,7 @@ hpct_status hpct_fit_until(hpct_context *context, hpct_model *model, const hpct_
     const hpct_strategy_ops *ops;
     hpct_status status = hpct_strategy_find(&ops, &options->strategy);
     if (status == HPCT_OK)
-        status = hpct_strategy_check_device(ops, &options->strategy, model);
+        status = hpct_strategy_check_device(&options->strategy, model);
     if (status == HPCT_OK && ops->fit != NULL)
         return ops->fit(context, model, train, options, max_steps, result);
     status = hpct_context_agree(context, status);

@@ -109,6 +109,7 @@ static hpct_status copy_options(const hpct_model *model, hpct_run *run,
     run->input_samples =
         options->input_samples > run->largest_batch ? options->input_samples : run->largest_batch;
     run->training = !options->inference_only;
+    run->no_slots = options->no_slots;
     run->dense_targets = options->dense_targets;
     return HPCT_OK;
 }
@@ -157,7 +158,13 @@ static int only_reader(const hpct_model *model, const hpct_run *run, int node)
     }
     bool kept =
         root == model->tensors[model->output].root || root == model->tensors[run->loss_tensor].root;
-    return count == 1 && !kept && model->nodes[reader].inputs[0] == made ? reader : -1;
+    if (count != 1 || kept)
+        return -1;
+    for (int k = 0; k < model->nodes[reader].num_inputs; k++) {
+        if (model->nodes[reader].inputs[k] == made)
+            return reader;
+    }
+    return -1;
 }
 
 /* Lets node i do the work of the pooling behind it, too, where the backend can. */
@@ -172,6 +179,26 @@ static void merge(const hpct_model *model, hpct_run *run, int i, hpct_op_build *
     run->nodes[next].merged = true;
     run->root[model->tensors[model->nodes[i].output].root] =
         model->tensors[model->nodes[next].output].root;
+}
+
+/* Leaves the result of a BATCH_NORM to the Add that alone reads it, where the backend can: one pass
+ * over it less is written, and one less read. */
+static bool defer(const hpct_model *model, hpct_run *run, int i)
+{
+    const hpct_node *node = &model->nodes[i];
+    const hpct_tensor *made = &model->tensors[node->output];
+    int source = hpct_run_root(model, run, node->inputs[0]);
+    if (node->spec.kind != HPCT_OP_BATCH_NORM || !run->backend->defers_norms || node->spec.relu ||
+        node->spec.norm.groups > 1 || made->taken || source == hpct_run_root(model, run, 0))
+        return false;
+    int next = only_reader(model, run, i), input = 0;
+    if (next < 0 || model->nodes[next].spec.kind != HPCT_OP_ADD ||
+        model->nodes[next].num_inputs != 2 || model->nodes[next].own != node->own)
+        return false;
+    while (model->nodes[next].inputs[input] != node->output)
+        input++;
+    run->nodes[next].norm_node[input] = i + 1;
+    return true;
 }
 
 static int *find_roots(const hpct_model *model)
@@ -216,6 +243,7 @@ static hpct_status make_ops(const hpct_model *model, hpct_run *run,
         build.needs_diff_src = build.needs_diff_src && build.training;
         hpct_op_spec spec = node->spec;
         merge(model, run, i, &build, &spec);
+        build.deferred = defer(model, run, i);
         set_blocks(model, run, node, blocks, &spec);
         if (run->nodes[i].merged)
             status = hpct_make_merged(&run->nodes[i].op, &spec, &build);
@@ -300,7 +328,7 @@ bool hpct_run_has_slot(const hpct_model *model, const hpct_run *run, int slot)
         return false;
     if (slot == HPCT_SLOT_ACCUMULATED)
         return run->training && optimizer->gradient_accumulation_steps > 1;
-    return run->training && slot < hpct_optimizer_num_slots(optimizer);
+    return run->training && !run->no_slots && slot < hpct_optimizer_num_slots(optimizer);
 }
 
 size_t hpct_run_target_bytes(const hpct_run *run)

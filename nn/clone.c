@@ -89,6 +89,68 @@ hpct_status hpct_model_copy_from(hpct_model *replica, const hpct_model *model)
     return status;
 }
 
+/* ---- between layouts and devices ---- */
+
+static float *in_arena(const hpct_run *run, hpct_arena arena, int param)
+{
+    float *const arenas[] = {run->parameters, run->states, run->gradients};
+    return arenas[arena] + run->param_offsets[param];
+}
+
+/* Memory of the host in the parameter's own layout, on one side at least. */
+static hpct_status copy_bytes(const hpct_run *to, const hpct_run *from, float *at,
+                              const float *source, size_t bytes)
+{
+    return from->backend->device != NULL ? hpct_memory_to_host(from->backend, at, source, bytes)
+                                         : hpct_memory_from_host(to->backend, at, source, bytes);
+}
+
+static hpct_status turn(hpct_op *to, hpct_op *from, int which, float *at, const float *source)
+{
+    size_t bytes = hpct_op_param_floats(&from->spec, which) * sizeof(float);
+    float *keras = malloc(bytes);
+    if (keras == NULL)
+        return hpct_fail_memory(bytes);
+    hpct_status status = from->class->export_param(from, which, source, keras);
+    if (status == HPCT_OK)
+        status = to->class->import_param(to, which, keras, at);
+    free(keras);
+    return status;
+}
+
+static hpct_status translate(const hpct_model *model, const hpct_model *other, hpct_arena arena,
+                             int index)
+{
+    const hpct_param *param = &model->params[index];
+    const hpct_run *to = model->run, *from = other->run;
+    hpct_op *op = to->nodes[param->node].op, *source = from->nodes[param->node].op;
+    uint64_t layout = op->param_layout[param->index], given = source->param_layout[param->index];
+    float *at = in_arena(to, arena, index);
+    const float *origin = in_arena(from, arena, index);
+    bool apart = to->backend->device != NULL && from->backend->device != NULL;
+    if (layout == given && !apart)
+        return copy_bytes(to, from, at, origin, op->param_floats[param->index] * sizeof *at);
+    if (layout == 0 && to->backend->device == NULL)
+        return source->class->export_param(source, param->index, origin, at);
+    if (given == 0 && from->backend->device == NULL)
+        return op->class->import_param(op, param->index, origin, at);
+    return turn(op, source, param->index, at, origin);
+}
+
+hpct_status hpct_model_translate(hpct_model *model, const hpct_model *other, hpct_arena arena)
+{
+    hpct_status status = HPCT_OK;
+    if (model->run == NULL || other->run == NULL || model->num_params != other->num_params)
+        return hpct_fail(HPCT_ERR_INTERNAL, "two replicas of model %s differ", model->name);
+    for (int i = 0; i < model->num_params && status == HPCT_OK; i++) {
+        if (model->params[i].state == (arena == HPCT_ARENA_STATES))
+            status = translate(model, other, arena, i);
+    }
+    if (arena != HPCT_ARENA_GRADIENTS)
+        model->run->stale = true;
+    return status;
+}
+
 void hpct_model_take_part(hpct_model *replica, const hpct_model *model, int begin)
 {
     const hpct_run *whole = model->run;

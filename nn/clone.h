@@ -23,6 +23,15 @@ void hpct_model_take_part(hpct_model *replica, const hpct_model *model, int begi
 hpct_status hpct_model_add_gradients(hpct_model *model, const hpct_model *replica, size_t first,
                                      size_t count);
 
+/* An arena of `model` becomes that of `other`, a model of the same layers, whatever the layouts and
+ * the devices of both, which are built. */
+typedef enum hpct_arena {
+    HPCT_ARENA_PARAMETERS,
+    HPCT_ARENA_STATES,
+    HPCT_ARENA_GRADIENTS
+} hpct_arena;
+hpct_status hpct_model_translate(hpct_model *model, const hpct_model *other, hpct_arena arena);
+
 /* hpct_model_update with another replica's gradients, of the same layout. */
 hpct_status hpct_model_update_by(hpct_model *model, const float *gradients);
 

@@ -150,8 +150,11 @@ void hpct_model_set_input(hpct_model *model, const float *input, const int32_t *
 void hpct_run_set_own_input(const hpct_model *model, hpct_run *run, int n)
 {
     size_t first = (size_t) hpct_samples_first(n, model->share.part, model->share.parts);
-    hpct_run_set_input(model, run,
-                       (float *) (uintptr_t) (run->given + first * sample_floats(model)));
+    char *all = run->transit != NULL ? run->transit : (char *) (uintptr_t) run->given;
+    size_t size = hpct_precision_bytes(run->transit != NULL ? run->values : HPCT_FP32);
+    hpct_run_set_input(model, run, (float *) (void *) (all + first * sample_floats(model) * size));
+    if (run->transit != NULL)
+        run->input = (float *) (void *) all; /* where the whole batch comes */
 }
 
 void hpct_model_keep_input(hpct_model *model)
@@ -402,16 +405,7 @@ hpct_status hpct_model_set_device(hpct_model *model, const char *device)
     if (strcmp(device, "auto") != 0 && strcmp(device, "cpu") != 0 && strcmp(device, "cuda") != 0)
         return hpct_fail(HPCT_ERR_USAGE, "there is no device \"%s\"; there are: auto, cpu, cuda",
                          device);
-    model->backend_is_free = strcmp(device, "auto") == 0;
     return hpct_backend_choose(&model->backend, device);
-}
-
-bool hpct_model_leave_device(hpct_model *model)
-{
-    if (!model->backend_is_free || hpct_model_unbuild(model) != HPCT_OK)
-        return false;
-    model->backend = &hpct_backend_cpu;
-    return true;
 }
 
 const char *hpct_model_device(const hpct_model *model)

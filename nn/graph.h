@@ -123,7 +123,6 @@ struct hpct_model {
     int64_t steps;                      /* of the optimizer so far, in batches */
     hpct_loss_scaling scaling;          /* while no run has it */
     const struct hpct_backend *backend; /* of hpct_model_set_device; NULL: the cpu backend */
-    bool backend_is_free;               /* the user left the choice */
     hpct_replicas replicas;             /* that train with this one */
     bool input_divided;                 /* replicas take parts of it */
     hpct_watcher watcher;               /* of backward */

@@ -8,6 +8,7 @@ nn_libnnop_la_SOURCES = \
 	nn/file.h \
 	nn/memory.c \
 	nn/op.c \
+	nn/norm_line.h \
 	nn/op.h \
 	nn/picture.c \
 	nn/picture.h \

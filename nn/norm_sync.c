@@ -41,50 +41,31 @@ static const hpct_op *synced_op(const hpct_model *model, int node)
     return synced && model->replicas.sum != NULL ? op : NULL;
 }
 
-static hpct_status check_host(const hpct_model *model)
-{
-    return model->run->backend->device == NULL
-               ? HPCT_OK
-               : hpct_fail(HPCT_ERR_CONFIG,
-                           "synchronized BatchNormalization needs samples on every rank in every "
-                           "step on GPUs: take another batch size, or --device cpu");
-}
-
-static hpct_status absent_forward(const hpct_model *model, const hpct_op *op,
-                                  const hpct_run_node *node)
-{
-    size_t channels = (size_t) op->spec.norm.channels;
-    float *mean = model->run->scratch, *squares = mean + channels, *room = squares + channels,
-          total;
-    memset(mean, 0, 2 * channels * sizeof *mean);
-    hpct_status status =
-        hpct_norm_sync_moments(&model->replicas, channels, 0, mean, squares, room, &total);
-    float *moving_mean = node->param[hpct_op_norm_param(&op->spec, HPCT_NORM_MEAN)];
-    float *moving_variance = node->param[hpct_op_norm_param(&op->spec, HPCT_NORM_VARIANCE)];
-    float momentum = op->spec.norm.momentum;
-    for (size_t c = 0; c < channels && status == HPCT_OK; c++) {
-        moving_mean[c] = momentum * moving_mean[c] + (1 - momentum) * mean[c];
-        moving_variance[c] = momentum * moving_variance[c] + (1 - momentum) * (squares[c] / total);
-    }
-    return status;
-}
-
 hpct_status hpct_norm_forward_absent(const hpct_model *model, int node)
 {
-    const hpct_op *op = synced_op(model, node);
-    hpct_status status = op != NULL ? check_host(model) : HPCT_OK;
-    return op != NULL && status == HPCT_OK ? absent_forward(model, op, &model->run->nodes[node])
-                                           : status;
+    hpct_run *run = model->run;
+    const hpct_run_node *built = &run->nodes[node];
+    hpct_op_call call = {.src = built->src,
+                         .dst = built->dst,
+                         .param = built->param,
+                         .workspace = built->workspace,
+                         .scratch = run->scratch,
+                         .replicas = &model->replicas,
+                         .training = true};
+    return synced_op(model, node) != NULL ? built->op->class->forward(built->op, &call) : HPCT_OK;
 }
 
+/* Its gradients, which may be on their way to the others, stay as they are. */
 hpct_status hpct_norm_backward_absent(const hpct_model *model, int node)
 {
+    const hpct_run *run = model->run;
     const hpct_op *op = synced_op(model, node);
-    if (op == NULL || !model->run->nodes[node].backward)
+    if (op == NULL || !run->nodes[node].backward)
         return HPCT_OK;
     size_t sums = 2 * (size_t) op->spec.norm.channels;
-    memset(model->run->scratch, 0, sums * sizeof(float));
-    return model->replicas.sum(model->replicas.argument, model->run->scratch, sums);
+    hpct_status status = hpct_memory_zero(run->backend, run->scratch, sums * sizeof(float));
+    return status == HPCT_OK ? model->replicas.sum(model->replicas.argument, run->scratch, sums)
+                             : status;
 }
 
 hpct_status hpct_model_forward_absent(hpct_model *model)

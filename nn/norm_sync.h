@@ -26,7 +26,8 @@ hpct_status hpct_norm_sync_sums(const hpct_replicas *replicas, size_t channels, 
                                 const float *sum_x, float *room);
 
 /* What a replica without samples has to say in place of node's forward and backward; nothing where
- * it is no synchronized BatchNormalization. */
+ * it is no synchronized BatchNormalization. Forward is the operation's own, with n of 0: it makes
+ * the statistics with the others, and nothing of them. */
 hpct_status hpct_norm_forward_absent(const hpct_model *model, int node);
 hpct_status hpct_norm_backward_absent(const hpct_model *model, int node);
 

@@ -193,6 +193,8 @@ typedef struct hpct_op_build {
     const hpct_window
         *pool;       /* of the maximum pooling that it does as well (the backend's `merges`):
                         its result and dst_blocks are the pooling's; NULL: none */
+    bool deferred;   /* BATCH_NORM: forward writes no dst, but leaves what it takes to work it out
+                        (nn/norm_line.h), as the ADD does that alone reads it */
     uint32_t stream; /* of random numbers: another one for each node of a model */
 } hpct_op_build;
 
@@ -201,6 +203,8 @@ typedef struct hpct_op_call {
     int batch; /* index into hpct_op_build.batch_sizes */
     int n;     /* that batch size */
     const float *const *src;
+    const void *const *norms; /* ADD: not NULL where src[k] is what a deferred BATCH_NORM reads: its
+                                 workspace. NULL: no input is such a one */
     float *dst;
     float *diff_dst;               /* backward may overwrite it unless backward_keeps_diff_dst */
     float *const *diff_src;        /* entries are NULL where no gradient is wanted */
@@ -240,7 +244,7 @@ struct hpct_op {
     hpct_precision precision; /* that it computes in */
     int num_params;
     size_t param_floats[HPCT_OP_MAX_PARAMS];   /* in the arena, padding included */
-    uint64_t param_layout[HPCT_OP_MAX_PARAMS]; /* equal numbers, equal layouts */
+    uint64_t param_layout[HPCT_OP_MAX_PARAMS]; /* equal numbers, equal layouts; 0: Keras' */
     size_t param_rows[HPCT_OP_MAX_PARAMS];     /* as a matrix in the arena; 0: as Keras has it */
     bool param_fused[HPCT_OP_MAX_PARAMS];      /* backward updates this one itself */
     size_t workspace_bytes;

@@ -83,15 +83,17 @@ static void find_lifetimes(placing *p)
         bool backward = run->nodes[i].backward;
         int back = 2 * num - i;
         int dst = root_of(p, node->output);
-        p->values[dst].bytes = tensor_bytes(p, dst);
+        p->values[dst].bytes = op->build.deferred ? 0 : tensor_bytes(p, dst);
         live(&p->values[dst], i);
         if (backward && op->backward_reads_dst)
             live(&p->values[dst], back);
         if (backward)
             live(&p->diffs[diff_root_of(p, dst)], back);
         for (int k = 0; k < node->num_inputs; k++) {
-            int src = root_of(p, node->inputs[k]);
-            live(&p->values[src], i);
+            int src = root_of(p, node->inputs[k]), norm = run->nodes[i].norm_node[k] - 1;
+            live(&p->values[norm < 0 ? src : root_of(p, model->nodes[norm].inputs[0])], i);
+            if (norm >= 0)
+                live(&p->workspaces[norm], i);
             if (backward && op->backward_reads_src)
                 live(&p->values[src], back);
             if (run->nodes[i].mode[k] != HPCT_DIFF_NONE) {
@@ -159,7 +161,10 @@ static void set_pointers(const placing *p)
         placed->diff_dst = placed->backward ? diff_at(p, node->output) : NULL;
         placed->workspace = run->block + p->workspaces[i].offset;
         for (int k = 0; k < node->num_inputs; k++) {
-            placed->src[k] = value_at(p, node->inputs[k]);
+            int norm = placed->norm_node[k] - 1;
+            placed->src[k] =
+                value_at(p, norm < 0 ? node->inputs[k] : p->model->nodes[norm].inputs[0]);
+            placed->norms[k] = norm < 0 ? NULL : run->block + p->workspaces[norm].offset;
             placed->add[k] = placed->mode[k] == HPCT_DIFF_ADD;
             if (placed->mode[k] != HPCT_DIFF_NONE)
                 placed->diff_src[k] = diff_at(p, node->inputs[k]);
@@ -206,6 +211,7 @@ void hpct_run_move(hpct_run *run, char *to)
         hpct_run_node *node = &run->nodes[i];
         for (int k = 0; k < HPCT_NODE_MAX_INPUTS; k++) {
             node->src[k] = moved(run, to, node->src[k]);
+            node->norms[k] = moved(run, to, node->norms[k]);
             node->diff_src[k] = moved(run, to, node->diff_src[k]);
         }
         node->add_after = moved(run, to, node->add_after);

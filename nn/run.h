@@ -22,6 +22,9 @@ typedef struct hpct_run_node {
     bool backward; /* false: nothing before it learns, or the loss has taken its place */
     bool merged;   /* the node that makes its input does its work, too: there is nothing to do */
     const float *src[HPCT_NODE_MAX_INPUTS];
+    int norm_node[HPCT_NODE_MAX_INPUTS]; /* 1 + the deferred BATCH_NORM that should make this input;
+                                            0: what should is there */
+    const void *norms[HPCT_NODE_MAX_INPUTS]; /* its workspace; then src is its own source */
     float *diff_src[HPCT_NODE_MAX_INPUTS];
     hpct_diff_mode mode[HPCT_NODE_MAX_INPUTS];
     bool add[HPCT_NODE_MAX_INPUTS]; /* mode is HPCT_DIFF_ADD */
@@ -68,6 +71,7 @@ struct hpct_run {
     int largest_batch, largest_own;
     int input_samples; /* that own_input has room for */
     bool borrows;      /* parameters are another model's */
+    bool no_slots;     /* the optimizer's are another model's */
     bool training, fuse_update, dense_targets;
     hpct_precision values; /* of activations, as they lie in memory */
     hpct_run_node *nodes;  /* [model->num_nodes] */

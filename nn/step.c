@@ -26,6 +26,7 @@ static hpct_op_call make_call(const hpct_model *model, int i, int batch, int n)
         .batch = batch,
         .n = hpct_node_samples(model, &model->nodes[i], n),
         .src = node->src,
+        .norms = node->norms,
         .dst = node->dst,
         .diff_dst = node->diff_dst,
         .diff_src = node->diff_src,

@@ -31,6 +31,7 @@ typedef struct hpct_build_options {
     bool dense_targets;  /* the loss takes hpct_model_targets instead of the labels */
     bool plain_layout;   /* parameters in a layout that does not depend on the processor, for when
                             fingerprints differ between ranks; may cost speed */
+    bool no_slots;       /* none of the optimizer's, and no update: another rank makes it */
     int input_samples;   /* that hpct_model_input has room for, where that is more than the largest
                             batch: replicas take parts of it (nn/clone.h) */
     hpct_model *storage; /* a built model of the same layers, whose parameters are this one's too,
@@ -104,8 +105,6 @@ void hpct_model_divide_input(hpct_model *model, bool divided);
 /* Whether the model computes, and has its arenas, in a device's memory: the host reads and writes
  * there by hpct_model_read and hpct_model_write alone. */
 bool hpct_model_on_device(const hpct_model *model);
-/* The CPU instead, where the user left the choice; not built then. Whether that was so. */
-bool hpct_model_leave_device(hpct_model *model);
 /* Bytes that are left there; SIZE_MAX where the memory is the host's. */
 hpct_status hpct_model_memory_left(const hpct_model *model, size_t *bytes);
 

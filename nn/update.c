@@ -103,8 +103,8 @@ static hpct_status update_all(const hpct_model *model, const hpct_update_call *c
 hpct_status hpct_model_update_by(hpct_model *model, const float *gradients)
 {
     hpct_status status = need_training(model);
-    if (status == HPCT_OK && model->run->borrows)
-        status = hpct_fail(HPCT_ERR_INTERNAL, "model %s has borrowed its parameters", model->name);
+    if (status == HPCT_OK && (model->run->borrows || model->run->no_slots))
+        status = hpct_fail(HPCT_ERR_INTERNAL, "another replica of model %s updates", model->name);
     if (status != HPCT_OK)
         return status;
     hpct_run *run = model->run;

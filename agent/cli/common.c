@@ -135,11 +135,7 @@ hpct_status hpct_cli_set_device(hpct_model *model, const char *device)
 hpct_status hpct_cli_open_context(hpct_context **out, hpct_model *model, const char *device,
                                   bool apart)
 {
-    if (apart) { /* servers compute nothing, and do not speak with the workers yet */
-        hpct_status status = hpct_context_open_apart(out);
-        return status == HPCT_OK ? hpct_cli_set_device(model, device) : status;
-    }
-    hpct_status status = hpct_context_open_on(out, device != NULL ? device : "auto");
-    return status == HPCT_OK ? hpct_set_device(*out, model, device != NULL ? device : "auto")
-                             : status;
+    device = device != NULL ? device : "auto";
+    hpct_status status = apart ? hpct_context_open_apart(out) : hpct_context_open_on(out, device);
+    return status == HPCT_OK ? hpct_set_device(*out, model, device) : status;
 }

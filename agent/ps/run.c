@@ -10,7 +10,7 @@
 #include "agent/threads.h"
 #include "base/status.h"
 #include "config.h"
-#include "nn/step.h"
+#include "nn/clone.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -89,6 +89,10 @@ static hpct_status check_options(hpct_ps_run *run)
                                          "parameter-server, whose servers update at once");
     if (s->wire != HPCT_WIRE_FP32)
         return hpct_fail(HPCT_ERR_USAGE, "--wire is not for --strategy parameter-server");
+    if (hpct_model_precision(run->model) == HPCT_FP16)
+        return hpct_fail(HPCT_ERR_CONFIG,
+                         "--precision fp16 is not for --strategy parameter-server, whose servers "
+                         "know of no loss scale: take bf16");
     if (o->epochs == 0)
         o->epochs = 1;
     return HPCT_OK;
@@ -205,6 +209,20 @@ static hpct_status choose_evaluation_batch(hpct_ps_run *run)
     return status;
 }
 
+/* As a server builds it. */
+static hpct_status build_host(hpct_ps_run *run)
+{
+    int one = 1;
+    hpct_build_options options = {
+        .backend = "cpu", .batch_sizes = &one, .num_batch_sizes = 1, .plain_layout = true};
+    run->host = run->model;
+    if (!hpct_model_on_device(run->model))
+        return HPCT_OK;
+    run->host = NULL;
+    hpct_status status = hpct_model_clone(&run->host, run->model);
+    return status == HPCT_OK ? hpct_model_build(run->host, &options) : status;
+}
+
 static hpct_status build(hpct_ps_run *run)
 {
     int sizes[MAX_SIZES] = {1}, num = 0;
@@ -216,10 +234,14 @@ static hpct_status build(hpct_ps_run *run)
         add_slices(sizes, &num, run->schedule.last_batch, run->schedule.slices);
         add_evaluation(run, sizes, &num);
     }
-    hpct_build_options options = {
-        .backend = "cpu", .batch_sizes = sizes, .num_batch_sizes = num, .plain_layout = true};
+    hpct_build_options options = {.backend = run->serves ? "cpu" : NULL,
+                                  .batch_sizes = sizes,
+                                  .num_batch_sizes = num,
+                                  .plain_layout = true};
     if (status == HPCT_OK)
         status = hpct_model_build(run->model, &options);
+    if (status == HPCT_OK)
+        status = build_host(run);
     if (status == HPCT_OK && hpct_model_synced_floats(run->model) > 0)
         status = hpct_fail(HPCT_ERR_USAGE, "synchronized BatchNormalization is not for --strategy "
                                            "parameter-server, whose workers do not step together");
@@ -240,13 +262,13 @@ static size_t cut_anywhere(const void *nothing, size_t at)
 static hpct_status divide(hpct_ps_run *run)
 {
     size_t count, states, number = (size_t) run->servers + 1;
-    hpct_model_gradients(run->model, &count);
-    hpct_model_states(run->model, &states);
+    hpct_model_gradients(run->host, &count);
+    hpct_model_states(run->host, &states);
     run->bounds = calloc(number, sizeof *run->bounds);
     run->state_bounds = calloc(number, sizeof *run->state_bounds);
     if (run->bounds == NULL || run->state_bounds == NULL)
         return hpct_fail_memory(0);
-    hpct_ps_partition(run->bounds, run->servers, count, cut_gradients, run->model);
+    hpct_ps_partition(run->bounds, run->servers, count, cut_gradients, run->host);
     hpct_ps_partition(run->state_bounds, run->servers, states, cut_anywhere, NULL);
     return HPCT_OK;
 }
@@ -265,7 +287,7 @@ static void hash_plan(hpct_ps_run *run)
 {
     const hpct_ps_schedule_options *s = &run->schedule;
     const hpct_optimizer *o = hpct_model_optimizer(run->model);
-    const uint64_t facts[] = {hpct_model_layout_fingerprint(run->model),
+    const uint64_t facts[] = {hpct_model_layout_fingerprint(run->host),
                               run->bounds[run->servers],
                               run->state_bounds[run->servers],
                               run->train->size,
@@ -333,6 +355,8 @@ hpct_status hpct_ps_run_prepare(hpct_ps_run *run)
 
 void hpct_ps_run_free(hpct_ps_run *run)
 {
+    if (run->host != run->model)
+        hpct_model_free(run->host);
     hpct_sampler_free(run->sampler);
     free(run->addresses);
     free(run->nodes);
@@ -365,13 +389,31 @@ static size_t part(const hpct_ps_run *run, int server, float *arena, float *stat
 size_t hpct_ps_run_parameters(const hpct_ps_run *run, int server, struct iovec *pieces)
 {
     size_t count;
-    return part(run, server, hpct_model_parameters(run->model, &count),
-                hpct_model_states(run->model, &count), pieces);
+    return part(run, server, hpct_model_parameters(run->host, &count),
+                hpct_model_states(run->host, &count), pieces);
 }
 
 size_t hpct_ps_run_gradients(const hpct_ps_run *run, int server, float *states,
                              struct iovec *pieces)
 {
     size_t count;
-    return part(run, server, hpct_model_gradients(run->model, &count), states, pieces);
+    return part(run, server, hpct_model_gradients(run->host, &count), states, pieces);
+}
+
+hpct_status hpct_ps_run_send(const hpct_ps_run *run)
+{
+    if (run->host == run->model)
+        return HPCT_OK;
+    hpct_status status = hpct_model_translate(run->model, run->host, HPCT_ARENA_PARAMETERS);
+    return status == HPCT_OK ? hpct_model_translate(run->model, run->host, HPCT_ARENA_STATES)
+                             : status;
+}
+
+hpct_status hpct_ps_run_fetch(const hpct_ps_run *run)
+{
+    if (run->host == run->model)
+        return HPCT_OK;
+    hpct_status status = hpct_model_translate(run->host, run->model, HPCT_ARENA_GRADIENTS);
+    return status == HPCT_OK ? hpct_model_translate(run->host, run->model, HPCT_ARENA_STATES)
+                             : status;
 }

@@ -14,6 +14,8 @@
 typedef struct hpct_ps_run {
     hpct_context *context;
     hpct_model *model;
+    hpct_model *host; /* the same one, or, of a model on a device, one in the host's memory whose
+                         arenas are laid out as those of the servers */
     const hpct_dataset *train;
     hpct_fit_options options;
     int servers, workers;
@@ -33,7 +35,8 @@ typedef struct hpct_ps_run {
 } hpct_ps_run;
 
 /* Checks the options, counts the steps, builds the model (for the batches that a worker steps with;
- * a server's is as small as can be) and divides it. HPCT_ERR_USAGE, HPCT_ERR_CONFIG. */
+ * a server's is as small as can be, and in the host's memory) and divides it. HPCT_ERR_USAGE,
+ * HPCT_ERR_CONFIG. */
 hpct_status hpct_ps_run_prepare(hpct_ps_run *run);
 void hpct_ps_run_free(hpct_ps_run *run);
 
@@ -42,6 +45,11 @@ void hpct_ps_run_free(hpct_ps_run *run);
 size_t hpct_ps_run_parameters(const hpct_ps_run *run, int server, struct iovec *pieces);
 size_t hpct_ps_run_gradients(const hpct_ps_run *run, int server, float *states,
                              struct iovec *pieces);
+
+/* Of a worker on a device, else nothing: what came from the servers goes there; its gradients and
+ * states come to run->host. */
+hpct_status hpct_ps_run_send(const hpct_ps_run *run);
+hpct_status hpct_ps_run_fetch(const hpct_ps_run *run);
 
 /* "parameter server 1 on node0 (10.0.0.1:22000)"; into text, which it returns. */
 const char *hpct_ps_run_server(const hpct_ps_run *run, int server, char text[160]);

@@ -71,6 +71,8 @@ static hpct_status pull(worker *w, bool *current)
     if (exact && w->version == version)
         return HPCT_OK;
     hpct_status status = hpct_ps_servers_pull(&w->servers, version, current);
+    if (status == HPCT_OK)
+        status = hpct_ps_run_send(w->run);
     if (w->run->schedule.synchronous && !*current)
         w->version = -1;
     else
@@ -84,7 +86,7 @@ static hpct_status pull(worker *w, bool *current)
 static void make_state_changes(worker *w)
 {
     size_t count;
-    const float *now = hpct_model_states(w->run->model, &count);
+    const float *now = hpct_model_states(w->run->host, &count);
     float part = 1.0f / (float) hpct_ps_step_slices(&w->run->schedule, (int64_t) w->item.step);
     for (size_t i = 0; i < count; i++)
         w->states[i] = (now[i] - w->states[i]) * part;
@@ -102,7 +104,7 @@ static hpct_status train(worker *w, hpct_batch_sums *sums)
     hpct_model_set_input(model, input.pixels, input.labels);
     hpct_ps_slice_samples(&w->run->schedule, step, (int) w->item.slice, &begin);
     hpct_model_set_position(model, w->run->options.seed, step, begin);
-    const float *states = hpct_model_states(model, &count);
+    const float *states = hpct_model_states(w->run->host, &count);
     if (count > 0)
         memcpy(w->states, states, count * sizeof *states);
     status = hpct_model_forward(model, input.count, true);
@@ -110,6 +112,8 @@ static hpct_status train(worker *w, hpct_batch_sums *sums)
         status = hpct_model_loss(model, input.count, 1.0f / (float) input.global_count, sums);
     if (status == HPCT_OK)
         status = hpct_model_backward(model, input.count);
+    if (status == HPCT_OK)
+        status = hpct_ps_run_fetch(w->run);
     if (status != HPCT_OK)
         return status;
     make_state_changes(w);
@@ -163,7 +167,7 @@ static hpct_status check_item(const worker *w)
 static hpct_status open_worker(worker *w)
 {
     int fd;
-    hpct_model_states(w->run->model, &w->num_states);
+    hpct_model_states(w->run->host, &w->num_states);
     w->states = calloc(w->num_states + 1, sizeof *w->states);
     if (w->states == NULL)
         return hpct_fail_memory((w->num_states + 1) * sizeof *w->states);

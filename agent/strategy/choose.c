@@ -251,7 +251,7 @@ hpct_status hpct_strategy_choose(hpct_strategy_choice *out, hpct_context *contex
     if (named || options->replicas > 1 || hpct_context_size(context) == 1) {
         hpct_status found = hpct_strategy_find(&out->ops, options);
         if (found == HPCT_OK)
-            found = hpct_strategy_check_device(out->ops, options, model);
+            found = hpct_strategy_check_device(options, model);
         return hpct_context_agree(context, found);
     }
     int64_t begin;

@@ -8,6 +8,7 @@
 #include "agent/comm/fabric.h"
 #include "agent/strategy/alike.h"
 #include "agent/strategy/buckets.h"
+#include "agent/strategy/replica.h"
 #include "agent/strategy/strategy.h"
 #include "base/status.h"
 #include "nn/shard.h"
@@ -75,19 +76,18 @@ static hpct_status open_shard(hpct_shard **out, const hpct_strategy_plan *plan)
 {
     hpct_shard_options options = {.part = hpct_context_rank(plan->context),
                                   .parts = hpct_context_size(plan->context),
-                                  .samples = full_count(plan),
-                                  .without_front = hpct_model_on_device(plan->model)};
+                                  .samples = full_count(plan)};
     hpct_status status = find_form(plan->options, &options.form);
     if (status == HPCT_OK)
         status = hpct_shard_open(out, plan->model, &options);
     bool front = status == HPCT_OK && hpct_shard_front_floats(*out) > 0;
+    if (status == HPCT_OK && hpct_model_precision(plan->model) == HPCT_FP16)
+        status = hpct_fail(HPCT_ERR_CONFIG, "in fp16 each rank would leave out steps of its own: "
+                                            "take --precision bf16");
     if (status == HPCT_OK && plan->options->wire != HPCT_WIRE_FP32 && !front)
         status =
             hpct_fail(HPCT_ERR_CONFIG, "--wire is for gradients, of which it sends next to none: "
                                        "take fp32");
-    if (front && hpct_model_on_device(plan->model))
-        status = hpct_fail(HPCT_ERR_CONFIG, "the last layers are split in the host's memory alone: "
-                                            "take --device cpu, or --hybrid-form rows or columns");
     if (status != HPCT_OK) {
         hpct_shard_close(*out);
         *out = NULL;
@@ -468,14 +468,9 @@ static hpct_status hybrid_apply(hpct_strategy *strategy)
 static hpct_status mean_own_states(const hybrid *h)
 {
     const hpct_shard_range range = hpct_shard_own_states(h->shard);
-    size_t ignored;
-    float *states = hpct_model_states(h->model, &ignored) + range.offset;
-    if (range.count == 0)
-        return HPCT_OK;
-    hpct_status status = h->comm->ops->allreduce_sum(h->comm, states, range.count);
-    for (size_t i = 0; i < range.count; i++)
-        states[i] /= (float) h->comm->size;
-    return status;
+    size_t count;
+    float *states = hpct_model_states(h->model, &count) + range.offset;
+    return hpct_replica_mean(h->comm, h->model, states, range.count);
 }
 
 static hpct_status hybrid_gather(hpct_strategy *strategy)
@@ -520,7 +515,6 @@ static int64_t hybrid_bytes_per_step(const hpct_strategy *strategy)
 const hpct_strategy_ops hpct_hybrid = {
     .name = "hybrid",
     .whole_batch = true,
-    .device = true,
     .need = hybrid_need,
     .open = hybrid_open,
     .announce = hybrid_announce,

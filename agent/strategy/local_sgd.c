@@ -230,7 +230,6 @@ static int64_t local_bytes_per_step(const hpct_strategy *strategy)
 
 const hpct_strategy_ops hpct_local_sgd = {
     .name = "local-sgd",
-    .device = true,
     .need = local_need,
     .open = local_open,
     .forward = local_forward,

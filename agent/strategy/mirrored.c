@@ -16,16 +16,9 @@ typedef struct mirrored {
     bool due; /* the step ends with an update */
 } mirrored;
 
-/* Who does it where replicas do not share the host's memory. */
-static const hpct_strategy_ops *apart(const hpct_strategy_plan *plan)
-{
-    return hpct_strategy_replicas(plan->options) > 1 ? &hpct_mirrored_apart
-                                                     : &hpct_multi_worker_mirrored;
-}
-
 static hpct_status mirrored_need(const hpct_strategy_plan *plan, size_t *bytes)
 {
-    return hpct_model_on_device(plan->model) ? apart(plan)->need(plan, bytes)
+    return hpct_model_on_device(plan->model) ? hpct_mirrored_apart(plan)->need(plan, bytes)
                                              : hpct_replica_set_need(plan, false, bytes);
 }
 
@@ -40,7 +33,7 @@ static void mirrored_close(hpct_strategy *strategy)
 static hpct_status mirrored_open(hpct_strategy **out, const hpct_strategy_plan *plan)
 {
     if (hpct_model_on_device(plan->model))
-        return apart(plan)->open(out, plan);
+        return hpct_mirrored_apart(plan)->open(out, plan);
     mirrored *m = calloc(1, sizeof *m);
     hpct_status status =
         hpct_context_agree(plan->context, m == NULL ? hpct_fail_memory(sizeof *m) : HPCT_OK);
@@ -118,7 +111,6 @@ static int64_t mirrored_bytes_per_step(const hpct_strategy *strategy)
 
 const hpct_strategy_ops hpct_mirrored = {
     .name = "mirrored",
-    .device = true,
     .replicas = true,
     .need = mirrored_need,
     .open = mirrored_open,

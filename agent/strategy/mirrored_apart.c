@@ -225,6 +225,9 @@ static hpct_status prepare(mirrored_apart *m)
     return status == HPCT_OK ? hpct_crew_open(&m->crew, &crew) : status;
 }
 
+static const hpct_strategy_ops several_replicas;
+static void mirrored_close(hpct_strategy *strategy);
+
 static hpct_status mirrored_open(hpct_strategy **out, const hpct_strategy_plan *plan)
 {
     mirrored_apart *m = calloc(1, sizeof *m);
@@ -234,7 +237,7 @@ static hpct_status mirrored_open(hpct_strategy **out, const hpct_strategy_plan *
         free(m);
         return status;
     }
-    m->base = (hpct_strategy){.ops = &hpct_mirrored_apart,
+    m->base = (hpct_strategy){.ops = &several_replicas,
                               .model = plan->model,
                               .timeline = plan->timeline,
                               .whole_steps = true};
@@ -257,7 +260,7 @@ static hpct_status mirrored_open(hpct_strategy **out, const hpct_strategy_plan *
     m->weights = NULL;
     m->plan = NULL;
     if (status != HPCT_OK) {
-        hpct_mirrored_apart.close(&m->base);
+        mirrored_close(&m->base);
         return status;
     }
     hpct_model_divide_input(plan->model, true);
@@ -386,10 +389,7 @@ static int64_t mirrored_bytes_per_step(const hpct_strategy *strategy)
     return (int64_t) m->num * first->ops->bytes_per_step(first);
 }
 
-const hpct_strategy_ops hpct_mirrored_apart = {
-    .name = "mirrored",
-    .device = true,
-    .replicas = true,
+static const hpct_strategy_ops several_replicas = {
     .need = mirrored_need,
     .open = mirrored_open,
     .step = mirrored_step,
@@ -398,3 +398,9 @@ const hpct_strategy_ops hpct_mirrored_apart = {
     .bytes_per_step = mirrored_bytes_per_step,
     .close = mirrored_close,
 };
+
+const hpct_strategy_ops *hpct_mirrored_apart(const hpct_strategy_plan *plan)
+{
+    return hpct_strategy_replicas(plan->options) > 1 ? &several_replicas
+                                                     : &hpct_multi_worker_mirrored;
+}

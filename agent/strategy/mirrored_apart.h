@@ -1,11 +1,11 @@
-/* agent/strategy/mirrored_apart.h - strategy mirrored where replicas do not share the host's
- * memory: what mirrored.c opens for models on GPUs. */
+/* agent/strategy/mirrored_apart.h - strategies of replicas where these do not share the host's
+ * memory: what mirrored.c and central_storage.c open for models on GPUs. */
 #ifndef HPCT_STRATEGY_MIRRORED_APART_H
 #define HPCT_STRATEGY_MIRRORED_APART_H
 
 #include "agent/strategy/strategy.h"
 
-/* The table of such a strategy; it is not in the list of those with a name of their own. */
-extern const hpct_strategy_ops hpct_mirrored_apart;
+/* Who does it: of several replicas each is a rank of multi-worker-mirrored, as one alone is. */
+const hpct_strategy_ops *hpct_mirrored_apart(const hpct_strategy_plan *plan);
 
 #endif

@@ -28,7 +28,8 @@ typedef struct mirrored {
     bool at_once;   /* buckets go while backward computes: gradients are not accumulated after it */
     bool on_device; /* sums are sent and fetched without waiting for it, */
     bool late;      /* and those of a step are looked at after the next */
-    float *flags;   /* [2][HPCT_SUMS_FLOATS], as they are sent; NULL: alone */
+    bool one_updates;            /* the plan's */
+    float *flags;                /* [2][HPCT_SUMS_FLOATS], as they are sent; NULL: alone */
     waiting fetched[2];          /* by turns */
     int turn;                    /* of this step */
     hpct_buckets *buckets;       /* NULL: alone */
@@ -106,7 +107,8 @@ static hpct_status agree(void *argument, bool *all)
 static hpct_status watch_model(mirrored *m, const hpct_strategy_plan *plan)
 {
     hpct_watcher watcher = {.advance = advance, .argument = m};
-    bool whole = m->on_device && m->at_once && m->comm->records && plan->timeline == NULL;
+    bool whole = m->on_device && m->at_once && m->comm->records && plan->timeline == NULL &&
+                 !plan->one_updates;
     hpct_status status = m->on_device ? agree(m, &whole) : HPCT_OK;
     m->base.whole_steps = m->on_device && whole;
     if (m->base.whole_steps) {
@@ -155,6 +157,7 @@ static hpct_status mirrored_open(hpct_strategy **out, const hpct_strategy_plan *
     m->gradients = hpct_model_gradients(m->model, &m->count);
     m->on_device = hpct_model_on_device(m->model);
     m->late = plan->late_sums;
+    m->one_updates = plan->one_updates && m->comm->size > 1;
     m->base.whole_steps =
         m->on_device && m->comm->size == 1 && hpct_model_gradient_accumulation(m->model) == 1;
     if (m->comm->size > 1 && m->on_device) {
@@ -296,10 +299,23 @@ static hpct_status mirrored_reduce(hpct_strategy *strategy, hpct_step_sums *sums
     return status == HPCT_OK && !m->on_device ? read_tail(m, sums) : status;
 }
 
+/* Rank 0's update, for all. */
+static hpct_status update_one(const mirrored *m)
+{
+    size_t count;
+    hpct_status status = m->comm->rank == 0 ? hpct_model_update(m->model) : HPCT_OK;
+    float *parameters = hpct_model_parameters(m->model, &count);
+    return status == HPCT_OK
+               ? m->comm->ops->broadcast(m->comm, parameters, count * sizeof *parameters, 0)
+               : status;
+}
+
 static hpct_status mirrored_apply(hpct_strategy *strategy)
 {
     mirrored *m = (mirrored *) strategy;
-    return m->due ? hpct_model_update(m->model) : HPCT_OK;
+    if (!m->due)
+        return HPCT_OK;
+    return m->one_updates ? update_one(m) : hpct_model_update(m->model);
 }
 
 static hpct_status ask(mirrored *m, int64_t samples)
@@ -389,7 +405,6 @@ static int64_t mirrored_bytes_per_step(const hpct_strategy *strategy)
 
 const hpct_strategy_ops hpct_multi_worker_mirrored = {
     .name = "multi-worker-mirrored",
-    .device = true,
     .need = mirrored_need,
     .open = mirrored_open,
     .forward = mirrored_forward,

@@ -555,7 +555,6 @@ const hpct_strategy_ops hpct_pipeline_stages = {
     .name = "pipeline",
     .whole_batch = true,
     .in_pieces = true,
-    .device = true,
     .need = pipeline_need,
     .open = pipeline_open,
     .forward = pipeline_forward,

@@ -22,6 +22,7 @@ static hpct_build_options build_options(const hpct_strategy_plan *plan, bool fus
         .fuse_update = fuse_update,
         .dense_targets = plan->dense_targets,
         .input_samples = plan->input_samples,
+        .no_slots = plan->one_updates && hpct_context_rank(plan->context) > 0,
         .plain_layout = plain_layout,
     };
 }
@@ -128,21 +129,28 @@ hpct_status hpct_replica_build_by(const hpct_strategy_plan *plan, const hpct_ali
     return status == HPCT_OK ? share_scaling(plan->context, plan->model) : status;
 }
 
+hpct_status hpct_replica_mean(hpct_comm *comm, const hpct_model *model, float *arena, size_t count)
+{
+    float *data = NULL;
+    if (comm->size == 1 || count == 0)
+        return HPCT_OK;
+    hpct_status status = borrow(model, arena, count, &data);
+    if (status == HPCT_OK)
+        status = comm->ops->allreduce_sum(comm, data, count);
+    for (size_t i = 0; i < count && status == HPCT_OK; i++)
+        data[i] /= (float) comm->size;
+    if (status == HPCT_OK)
+        return give_back(model, arena, count, data);
+    if (data != arena)
+        free(data);
+    return status;
+}
+
 hpct_status hpct_replica_mean_states(hpct_comm *comm, hpct_model *model)
 {
     size_t count;
     float *states = hpct_model_states(model, &count);
-    float *data = NULL;
-    if (comm->size == 1 || count == 0)
-        return HPCT_OK;
-    hpct_status status = borrow(model, states, count, &data);
-    if (status == HPCT_OK)
-        status = comm->ops->allreduce_sum(comm, data, count);
-    if (status == HPCT_OK)
-        status = give_back(model, states, count, data);
-    else if (data != states)
-        free(data);
-    return status == HPCT_OK ? hpct_model_scale_states(model, 1.0f / (float) comm->size) : status;
+    return hpct_replica_mean(comm, model, states, count);
 }
 
 void hpct_sums_pack(const hpct_step_sums *sums, float *tail)

@@ -20,7 +20,9 @@ hpct_status hpct_replica_build_by(const hpct_strategy_plan *plan, const hpct_ali
 hpct_status hpct_replica_need(const hpct_strategy_plan *plan, bool fuse_update, size_t *bytes,
                               size_t *gradients);
 
-/* States (moving statistics) become their mean over the ranks. Collective. */
+/* arena[count] of the model becomes its mean over the ranks; all its states (moving statistics).
+ * Collective. */
+hpct_status hpct_replica_mean(hpct_comm *comm, const hpct_model *model, float *arena, size_t count);
 hpct_status hpct_replica_mean_states(hpct_comm *comm, hpct_model *model);
 
 /* The sums of a step as floats that add up over ranks, and back; at most HPCT_ARENA_TAIL. */

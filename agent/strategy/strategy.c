@@ -143,25 +143,12 @@ static hpct_status check_scaled(const hpct_strategy_options *options, const hpct
                      "that overflow: take --precision bf16");
 }
 
-static bool is_for_devices(const hpct_strategy_ops *ops, const hpct_strategy_options *options)
+hpct_status hpct_strategy_check_device(const hpct_strategy_options *options,
+                                       const hpct_model *model)
 {
-    bool back = options->hybrid_form != NULL && strcmp(options->hybrid_form, "back") == 0;
-    return ops->device && (ops != &hpct_hybrid || !back);
-}
-
-hpct_status hpct_strategy_check_device(const hpct_strategy_ops *ops,
-                                       const hpct_strategy_options *options, hpct_model *model)
-{
-    bool stays = hpct_model_precision(model) == HPCT_FP16; /* which processors do not have */
     int replicas = hpct_strategy_replicas(options);
-    if (!hpct_model_on_device(model) ||
-        (!is_for_devices(ops, options) && !stays && hpct_model_leave_device(model)))
+    if (!hpct_model_on_device(model))
         return HPCT_OK;
-    if (!is_for_devices(ops, options))
-        return hpct_fail(HPCT_ERR_CONFIG,
-                         "strategy %s works in the host's memory: take --device cpu, or strategy "
-                         "%s",
-                         ops->name, hpct_multi_worker_mirrored.name);
     if (!hpct_model_has_devices(model, replicas)) /* others may see more: nobody leaves alone */
         return hpct_fail(HPCT_ERR_CONFIG,
                          "%d replicas need as many GPUs, and this task does not see so many: ask "

@@ -29,6 +29,7 @@ typedef struct hpct_strategy_plan {
     const hpct_strategy_options *options;
     bool keep_gradients; /* somebody reads them: no update inside backward */
     bool dense_targets;  /* as in hpct_build_options */
+    bool one_updates;    /* rank 0 alone has the optimizer's slots; the others get its weights */
     bool late_sums;      /* loss and metrics may come with a later step (hpct_step_sums.samples) */
     hpct_timeline *timeline; /* gets the parts of each step; may be NULL */
 } hpct_strategy_plan;
@@ -54,9 +55,6 @@ typedef struct hpct_strategy_ops {
     /* A step is made of several, over pieces of the batch, of a part of the model: nobody can time
      * or emulate its operations as those of one. */
     bool in_pieces;
-
-    /* Steps where a device has the arenas (nn/step.h); else it needs those of the host. */
-    bool device;
 
     /* Takes options->replicas above 1: a rank's samples are shared among so many replicas. */
     bool replicas;
@@ -135,10 +133,9 @@ extern const hpct_strategy_ops *const hpct_strategies[];
  * names, when there is none such, and for options that it does not have. */
 hpct_status hpct_strategy_find(const hpct_strategy_ops **out, const hpct_strategy_options *options);
 
-/* HPCT_ERR_CONFIG for a strategy that does not step on the model's device, which then is the CPU
- * where the user left the choice. */
-hpct_status hpct_strategy_check_device(const hpct_strategy_ops *ops,
-                                       const hpct_strategy_options *options, hpct_model *model);
+/* HPCT_ERR_CONFIG for options that the model's device does not have. */
+hpct_status hpct_strategy_check_device(const hpct_strategy_options *options,
+                                       const hpct_model *model);
 
 /* Steps after which all is as before: from one average of local-sgd to the next, else 1. */
 int hpct_strategy_period(const hpct_strategy_ops *ops, const hpct_strategy_options *options);

@@ -215,8 +215,11 @@ static hpct_status take_statistics(const norm_op *norm, const job *j)
     float *mean = param_of(op, j->call->param, HPCT_NORM_MEAN),
           *variance = param_of(op, j->call->param, HPCT_NORM_VARIANCE);
     float momentum = op->spec.norm.momentum;
-    find_moments(norm, j);
     float *sums = sums_of(j, 0), *rows = j->notes.rows;
+    if (j->rows > 0)
+        find_moments(norm, j);
+    else
+        memset(sums, 0, 2 * padded(channels) * sizeof *sums);
     hpct_status status = HPCT_OK;
     *rows = (float) j->rows;
     if (hpct_norm_is_synced(&op->spec, j->call))
@@ -251,7 +254,7 @@ static hpct_status forward(hpct_op *op, const hpct_op_call *call)
         status = take_statistics((const norm_op *) op, &j);
     else
         take_moving(&j);
-    if (status != HPCT_OK)
+    if (status != HPCT_OK || call->n == 0)
         return status;
     const float *gamma = param_of(op, call->param, HPCT_NORM_GAMMA),
                 *beta = param_of(op, call->param, HPCT_NORM_BETA);

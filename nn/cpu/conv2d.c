@@ -174,8 +174,7 @@ static hpct_status connect(conv_op *conv, stage *s, bool from_arena, size_t *scr
     if (status == HPCT_OK && !hpct_kernel_layout_equal(wanted, conv->arena)) {
         status = from_arena ? hpct_shim_reorder(&s->reorder, conv->arena, wanted)
                             : hpct_shim_reorder(&s->reorder, wanted, conv->arena);
-        at_least(&conv->reordered_bytes,
-                 (hpct_kernel_layout_bytes(wanted) + 63) / 64 * 64);
+        at_least(&conv->reordered_bytes, (hpct_kernel_layout_bytes(wanted) + 63) / 64 * 64);
     }
     at_least(scratch, hpct_prim_scratch_bytes(s->prim));
     if (s->reorder != NULL)
@@ -244,7 +243,8 @@ hpct_status hpct_cpu_make_conv2d(hpct_op **out, const hpct_op_spec *spec,
     op->num_params = spec->no_bias ? 1 : 2;
     op->param_floats[HPCT_OP_KERNEL] = hpct_kernel_layout_bytes(conv->arena) / sizeof(float);
     op->param_floats[HPCT_OP_BIAS] = (size_t) spec->window.out_c;
-    op->param_layout[HPCT_OP_KERNEL] = hpct_kernel_layout_fingerprint(conv->arena);
+    if (!hpct_kernel_layout_equal(conv->arena, conv->plain))
+        op->param_layout[HPCT_OP_KERNEL] = hpct_kernel_layout_fingerprint(conv->arena);
     op->backward_reads_src = true;
     op->backward_reads_dst = spec->relu;
     op->backward_keeps_diff_dst = !spec->relu;

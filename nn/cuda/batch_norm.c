@@ -3,6 +3,7 @@
 #include "nn/cuda/ops.h"
 
 #include "base/status.h"
+#include "nn/norm_line.h"
 #include "nn/norm_sync.h"
 
 #include <stdlib.h>
@@ -12,10 +13,10 @@ static size_t channels_of(const hpct_op *op)
     return (size_t) op->spec.norm.channels;
 }
 
-/* Floats of an array of channels, so that each begins at 16 bytes. */
+/* Floats of an array of channels. */
 static size_t padded(size_t channels)
 {
-    return (channels + 3) / 4 * 4;
+    return hpct_norm_line_step(channels);
 }
 
 static float *param_of(const hpct_op *op, float *const *params, hpct_norm_param which)
@@ -56,7 +57,12 @@ static hpct_norm norm_of(const hpct_op *op, const hpct_op_call *call)
         .beta = param_of(op, call->param, HPCT_NORM_BETA),
         .moving_mean = param_of(op, call->param, HPCT_NORM_MEAN),
         .moving_variance = param_of(op, call->param, HPCT_NORM_VARIANCE),
-        .notes = {notes, notes + step, notes + 2 * step, notes + 3 * step, notes + 4 * step},
+        /* as nn/norm_line.h has the first three */
+        .notes = {.mean = notes,
+                  .scale = notes + step,
+                  .shift = notes + 2 * step,
+                  .inverse = notes + 3 * step,
+                  .rows = notes + 4 * step},
         .partial = room_in(op, call) + sync_floats(op),
     };
 }
@@ -93,7 +99,7 @@ static hpct_status forward(hpct_op *op, const hpct_op_call *call)
             hpct_cuda_launched(hpct_launch_norm_moments(&norm, call->src[0]), op, "statistics");
     else
         status = hpct_cuda_launched(hpct_launch_norm_moving(&norm), op, "statistics");
-    if (status == HPCT_OK)
+    if (status == HPCT_OK && call->n > 0 && !op->build.deferred)
         status = hpct_cuda_launched(hpct_launch_norm_apply(&norm, call->src[0], call->dst), op,
                                     "forward");
     return status;

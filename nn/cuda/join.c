@@ -9,8 +9,29 @@
 
 /* ---- Add ---- */
 
+/* Of two, one at least of them the source of a deferred BATCH_NORM. */
+static hpct_status add_normed(const hpct_op *op, const hpct_op_call *call)
+{
+    int first = call->norms[0] != NULL ? 0 : 1, second = 1 - first;
+    size_t channels = (size_t) op->spec.join.size[0];
+    hpct_norm norm = {.queue = hpct_cuda_queue(),
+                      .type = hpct_cuda_number_of(op),
+                      .rows = (size_t) call->n * (size_t) op->spec.join.rows,
+                      .channels = op->spec.join.size[0],
+                      .relu = op->spec.relu};
+    hpct_norm_line lines[2] = {hpct_norm_line_in(call->norms[first], channels)};
+    if (call->norms[second] != NULL)
+        lines[1] = hpct_norm_line_in(call->norms[second], channels);
+    return hpct_cuda_launched(
+        hpct_launch_norm_add(&norm, lines, call->src[first], call->src[second], call->dst), op,
+        "forward");
+}
+
 static hpct_status add_forward(hpct_op *op, const hpct_op_call *call)
 {
+    if (op->spec.join.count == 2 && call->norms != NULL &&
+        (call->norms[0] != NULL || call->norms[1] != NULL))
+        return add_normed(op, call);
     hpct_join join = {.count = op->spec.join.count, .relu = op->spec.relu};
     for (int k = 0; k < join.count; k++)
         join.src[k] = call->src[k];

@@ -10,6 +10,7 @@
 
 #include "nn/drawn.h"
 #include "nn/loss_scaling.h"
+#include "nn/norm_line.h"
 
 #include <cuda_runtime_api.h>
 #include <stdbool.h>
@@ -155,6 +156,10 @@ cudaError_t hpct_launch_norm_end(const hpct_norm *norm, const float *squares);
 /* Inference: the notes from the moving statistics. */
 cudaError_t hpct_launch_norm_moving(const hpct_norm *norm);
 cudaError_t hpct_launch_norm_apply(const hpct_norm *norm, const void *src, void *dst);
+/* dst = a + b, each as its line makes it of what lies there, or (its mean is NULL) as it lies
+ * there; the first has a line. Of `norm` queue, type, rows, channels and relu count. */
+cudaError_t hpct_launch_norm_add(const hpct_norm *norm, const hpct_norm_line line[2], const void *a,
+                                 const void *b, void *dst);
 
 /* sums[2][channels]: of the gradient g behind the ReLU, and of g (src - mean); diff_gamma and
  * diff_beta, of this replica's rows, from them. */

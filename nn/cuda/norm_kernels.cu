@@ -312,6 +312,52 @@ __global__ void __launch_bounds__(THREADS)
     });
 }
 
+template <int V> struct own_line {
+    float mean[V], scale[V], shift[V];
+};
+
+template <int V> __device__ inline void load_line(const hpct_norm_line &l, int c, own_line<V> &to)
+{
+    load_or(l.mean + c, 0, to.mean);
+    load_or(l.scale + c, 0, to.scale);
+    load_or(l.shift + c, 0, to.shift);
+}
+
+/* BOTH: the second has a line, too. */
+template <typename T, int V, bool RELU, bool BOTH>
+__global__ void __launch_bounds__(THREADS)
+    apply_and_add(size_t rows, int channels, hpct_norm_line first, hpct_norm_line second,
+                  const T *a, const T *b, T *dst)
+{
+    const walk w = walk_of<V>(rows, channels);
+    if (!w.inside)
+        return;
+    own_line<V> p, q = {};
+    load_line(first, w.channel, p);
+    if (BOTH)
+        load_line(second, w.channel, q);
+    each_batch(w, [&](size_t row, auto batch) {
+        constexpr int B = decltype(batch)::value;
+        float x[B][V], y[B][V];
+#pragma unroll
+        for (int i = 0; i < B; i++) {
+            size_t at = (row + i * w.step) * (size_t) channels + w.channel;
+            load(a + at, x[i]);
+            load(b + at, y[i]);
+        }
+#pragma unroll
+        for (int i = 0; i < B; i++) {
+#pragma unroll
+            for (int k = 0; k < V; k++) {
+                float more = BOTH ? normal(y[i][k], q.mean[k], q.scale[k], q.shift[k]) : y[i][k];
+                float sum = normal(x[i][k], p.mean[k], p.scale[k], p.shift[k]) + more;
+                x[i][k] = RELU && !(sum > 0) ? 0 : sum;
+            }
+            store(x[i], dst + (row + i * w.step) * (size_t) channels + w.channel);
+        }
+    });
+}
+
 /* ---- backward ---- */
 
 /* The gradient that the ReLU lets through: open where forward's result was above zero. */
@@ -534,6 +580,22 @@ cudaError_t hpct_launch_norm_apply(const hpct_norm *n, const void *src, void *ds
         auto kernel = n->relu ? apply<T, V, true> : apply<T, V, false>;
         HPCT_LAUNCH(kernel, grid_of(l), block_of(l), n->queue, n->rows, n->channels, n->notes,
                     (const T *) src, (T *) dst);
+    });
+}
+
+cudaError_t hpct_launch_norm_add(const hpct_norm *n, const hpct_norm_line line[2], const void *a,
+                                 const void *b, void *dst)
+{
+    bool both = line[1].mean != nullptr;
+    return for_norm(n, is_aligned(a, b, dst), [&](auto zero, auto width) {
+        using T = decltype(zero);
+        constexpr int V = decltype(width)::value;
+        layout l = layout_for(n, V);
+        auto kernel =
+            n->relu ? (both ? apply_and_add<T, V, true, true> : apply_and_add<T, V, true, false>)
+                    : (both ? apply_and_add<T, V, false, true> : apply_and_add<T, V, false, false>);
+        HPCT_LAUNCH(kernel, grid_of(l), block_of(l), n->queue, n->rows, n->channels, line[0],
+                    line[1], (const T *) a, (const T *) b, (T *) dst);
     });
 }
 

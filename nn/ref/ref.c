@@ -5,6 +5,7 @@
 #include "base/status.h"
 #include "nn/bf16.h"
 #include "nn/collective.h"
+#include "nn/norm_line.h"
 #include "nn/norm_sync.h"
 #include "nn/ref/kernels.h"
 
@@ -233,8 +234,31 @@ static hpct_status picture_backward(hpct_op *op, const hpct_op_call *call)
     return HPCT_OK;
 }
 
+/* One input of an Add after the other, as it lies there or as its BATCH_NORM would have left it. */
+static void add_with_norms(const hpct_op *op, const hpct_op_call *call)
+{
+    size_t count = dst_count(op, call->n), channels = (size_t) op->spec.join.size[0];
+    memset(call->dst, 0, count * sizeof *call->dst);
+    for (int k = 0; k < op->spec.join.count; k++) {
+        const float *src = call->src[k];
+        hpct_norm_line line = hpct_norm_line_in(call->norms[k], channels);
+        for (size_t i = 0; i < count; i++) {
+            size_t c = i % channels;
+            call->dst[i] += call->norms[k] == NULL
+                                ? src[i]
+                                : (src[i] - line.mean[c]) * line.scale[c] + line.shift[c];
+        }
+    }
+}
+
 static hpct_status add_forward(hpct_op *op, const hpct_op_call *call)
 {
+    if (op->spec.join.count == 2 && call->norms != NULL &&
+        (call->norms[0] != NULL || call->norms[1] != NULL)) {
+        add_with_norms(op, call);
+        finish_forward(op, call);
+        return HPCT_OK;
+    }
     hpct_ref_add_forward(dst_count(op, call->n), op->spec.join.count, call->src, call->dst);
     finish_forward(op, call);
     return HPCT_OK;
@@ -281,6 +305,13 @@ static float *norm_param(const hpct_op *op, float *const *params, hpct_norm_para
     return index < 0 ? NULL : params[index];
 }
 
+/* Behind the line, where there is one. */
+static float *kept_in(const hpct_op *op, const hpct_op_call *call)
+{
+    size_t line = 3 * hpct_norm_line_step((size_t) op->spec.norm.channels);
+    return (float *) call->workspace + (op->build.deferred ? line : 0);
+}
+
 /* kept: mean, variance, and behind them the number of rows of all replicas. */
 static hpct_status sync_statistics(size_t channels, size_t rows, const hpct_op_call *call,
                                    float *kept)
@@ -295,6 +326,22 @@ static hpct_status sync_statistics(size_t channels, size_t rows, const hpct_op_c
     return status;
 }
 
+/* nn/norm_line.h */
+static void leave_line(const hpct_op *op, const hpct_op_call *call, const float *mean,
+                       const float *variance)
+{
+    size_t channels = (size_t) op->spec.norm.channels, step = hpct_norm_line_step(channels);
+    const float *gamma = norm_param(op, call->param, HPCT_NORM_GAMMA),
+                *beta = norm_param(op, call->param, HPCT_NORM_BETA);
+    float *line = call->workspace;
+    for (size_t c = 0; c < channels; c++) {
+        line[c] = mean[c];
+        line[step + c] =
+            (gamma != NULL ? gamma[c] : 1) / sqrtf(variance[c] + op->spec.norm.epsilon);
+        line[2 * step + c] = beta != NULL ? beta[c] : 0;
+    }
+}
+
 static hpct_status batch_norm_forward(hpct_op *op, const hpct_op_call *call)
 {
     size_t channels = (size_t) op->spec.norm.channels,
@@ -302,9 +349,11 @@ static hpct_status batch_norm_forward(hpct_op *op, const hpct_op_call *call)
     float *mean = norm_param(op, call->param, HPCT_NORM_MEAN),
           *variance = norm_param(op, call->param, HPCT_NORM_VARIANCE);
     if (call->training) {
-        float *kept = call->workspace;
+        float *kept = kept_in(op, call);
         double momentum = (double) op->spec.norm.momentum;
-        hpct_ref_batch_norm_statistics(rows, channels, call->src[0], kept, kept + channels);
+        memset(kept, 0, 2 * channels * sizeof *kept);
+        if (rows > 0)
+            hpct_ref_batch_norm_statistics(rows, channels, call->src[0], kept, kept + channels);
         if (hpct_norm_is_synced(&op->spec, call)) {
             hpct_status status = sync_statistics(channels, rows, call, kept);
             if (status != HPCT_OK)
@@ -315,6 +364,10 @@ static hpct_status batch_norm_forward(hpct_op *op, const hpct_op_call *call)
         mean = kept;
         variance = kept + channels;
     }
+    if (op->build.deferred)
+        leave_line(op, call, mean, variance);
+    if (rows == 0 || op->build.deferred)
+        return HPCT_OK;
     hpct_ref_batch_norm_forward(rows, channels, (double) op->spec.norm.epsilon, call->src[0], mean,
                                 variance, norm_param(op, call->param, HPCT_NORM_GAMMA),
                                 norm_param(op, call->param, HPCT_NORM_BETA), call->dst);
@@ -327,7 +380,8 @@ static hpct_status synced_backward(const hpct_op *op, const hpct_op_call *call, 
                                    const float *gamma, float *diff_gamma, float *diff_beta)
 {
     size_t channels = (size_t) op->spec.norm.channels;
-    const float *mean = call->workspace, *variance = mean + channels, *total = variance + channels;
+    const float *mean = kept_in(op, call), *variance = mean + channels,
+                *total = variance + channels;
     float *sum = call->scratch, *sum_hat = sum + channels, *all = sum_hat + channels;
     double epsilon = (double) op->spec.norm.epsilon;
     hpct_ref_batch_norm_backward(rows, channels, epsilon, call->src[0], mean, variance, gamma,
@@ -356,7 +410,7 @@ static hpct_status batch_norm_backward(hpct_op *op, const hpct_op_call *call)
 {
     size_t channels = (size_t) op->spec.norm.channels,
            rows = (size_t) call->n * (size_t) op->spec.norm.rows;
-    const float *kept = call->workspace;
+    const float *kept = kept_in(op, call);
     start_backward(op, call);
     float *gamma = norm_param(op, call->param, HPCT_NORM_GAMMA),
           *diff_gamma = norm_param(op, call->grad, HPCT_NORM_GAMMA),
@@ -505,6 +559,9 @@ hpct_status hpct_ref_make_op(hpct_op **out, const hpct_op_spec *spec, const hpct
     op->adds_diff_src = joins || spec->kind == HPCT_OP_BATCH_NORM || spec->kind == HPCT_OP_PAD2D;
     if (spec->kind == HPCT_OP_BATCH_NORM) /* the batch's statistics */
         op->workspace_bytes = (2 * (size_t) spec->norm.channels + 1) * sizeof(float);
+    if (build->deferred)
+        op->workspace_bytes +=
+            3 * hpct_norm_line_step((size_t) spec->norm.channels) * sizeof(float);
     if (spec->kind == HPCT_OP_BATCH_NORM && spec->norm.synchronized)
         op->scratch_bytes =
             (2 * (size_t) spec->norm.channels + HPCT_NORM_SYNC_ROOM(spec->norm.channels)) *

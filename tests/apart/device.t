@@ -135,6 +135,7 @@ cat >"$own/tiny.json" <<'END'
     {"class_name": "Flatten", "config": {"name": "flatten"}},
     {"class_name": "Dense", "config": {"name": "head", "units": 10}}]}}
 END
+sed 's/"tiny"/"norm"/; /"MaxPooling2D"/a {"class_name": "BatchNormalization", "config": {"name": "norm"}},' "$own/tiny.json" >"$own/norm.json"
 # fit_small NAME OPTION…: on one rank, or by `ranks`
 ranks=()
 fit_small() {
@@ -163,6 +164,13 @@ read -r sent waits < <(sed 's/ bytes sent, / /; s/ waits$//' "$own/account")
 is "$sent" $(((4 * 28 * 28 + 4) * (2 * 40 + 2 * 12))) "where it cannot make them, a step sends pictures"
 ok "$((waits >= 20))" "and does not wait for the device ($waits waits)"
 unset HPC_TRAIN_TEST_NO_GATHER
+for device in cpu cuda; do
+    fit_small "residual-$device" --device $device --model "$top_srcdir/tests/strategy/residual.json" --steps-per-epoch 5
+done
+for value in loss val_loss; do
+    ok "$(near "$(number residual-cpu $value)" "$(number residual-cuda $value)")" \
+        "normalized pictures that are added: $value is the CPU's ($(number residual-cpu $value), $(number residual-cuda $value))"
+done
 fit_small logged --device cuda --log-dir "$own/log"
 same_as_cpu logged
 is "$(wc -l <"$own/log/metrics.jsonl")" 20 "a log has each step's"
@@ -184,7 +192,7 @@ END
     for value in loss accuracy val_loss val_accuracy; do
         ok "$(near "$(number local-on-cpu $value)" "$(number local-on-device $value)")" "local-sgd: $value is the CPU's"
     done
-    for form in rows columns; do
+    for form in rows columns back; do
         for device in cpu cuda; do
             fit_small "$device-$form" --device $device --model mnist-cnn --strategy hybrid --hybrid-form $form --steps-per-epoch 4 --epochs 1
         done
@@ -244,6 +252,14 @@ END
         ok "$(near "$(number uneven-on-cpu $value)" "$(number uneven $value)")" "batches that leave ranks without samples: $value is the CPU's"
     done
     is "$(replays)" "3 1 replays 3 5 replays" "and they are recorded, too"
+    for device in cpu cuda; do
+        [ $device = cuda ] || ranks=()
+        fit_nccl "norm-$device" --model "$own/norm.json" --device $device --sync-batch-norm --global-batch-size 13
+        ranks=("${three[@]}")
+    done
+    for value in loss accuracy val_loss val_accuracy; do
+        ok "$(near "$(number norm-cpu $value)" "$(number norm-cuda $value)")" "and say nothing in synchronized statistics: $value is the CPU's"
+    done
     fit_nccl on-the-wire --device cuda --wire bf16 --allow-lossy
     ok "$(awk -v a="$(number on-cpu loss)" -v b="$(number on-the-wire loss)" 'BEGIN { d = a - b; print !(d < 0.01 && d > -0.01 && d != 0) }')" \
         "bf16 on the wire: near ($(number on-cpu loss), $(number on-the-wire loss))"
@@ -272,6 +288,11 @@ END
     is "$(replays)" "3 19 replays" "a step of all replicas is one recording"
     like "$(<"$own/replicas.json")" '"replicas": 3' "which the summary says"
     is "$(sed 's/ bytes sent.*//' "$own/account")" $(((4 * 28 * 28 + 4) * (2 * 40 + 2 * 12) + 3 * 20 * 24)) "each gets its own pictures, and flags"
+    fit_nccl central --device cuda --strategy central-storage --replicas 3
+    same_as_cpu central
+    like "$(<"$own/central.json")" '"strategy": "central-storage"' "one update for all, the summary says"
+    fit_nccl central-of-one --device cuda --strategy central-storage
+    same_as_cpu central-of-one
     fit_nccl replicas-uneven --device cuda --replicas 3 --global-batch-size 13 --optimizer adam
     ranks=()
     fit_small replicas-on-cpu --device cpu --global-batch-size 13 --optimizer adam
@@ -306,9 +327,31 @@ else
 fi
 unset HPC_TRAIN_TEST_ACCOUNT
 
-for strategy in central-storage parameter-server; do
-    capture "$train" bench --model mnist-convnet --batch-size 2 --steps 1 --device cuda --strategy $strategy --allow-lossy
-    is "$status" 78 "strategy $strategy"
-    like "$err" "$strategy works in the host's memory: take --device cpu" "says that it needs the CPU"
-done
+# ---- parameter servers, in the host's memory, and workers on devices ----
+# serve NAME DEVICE-OF-WORKER-0 DEVICE-OF-WORKER-1: two servers, synchronous, as on-cpu
+serve() {
+    rm -f "$own/account"
+    local port=$((21000 + RANDOM % 8000)) cluster rank role index device pids=() worst=0
+    cluster="\"ps\":[\"127.0.0.1:$port\",\"127.0.0.1:$((port + 1))\"],\"worker\":[\"127.0.0.1:$((port + 2))\",\"127.0.0.1:$((port + 3))\"]"
+    for rank in 0 1 2 3; do
+        role=ps index=$rank device=cuda
+        if [ $rank -ge 2 ]; then role=worker index=$((rank - 2)) device=${@:rank:1}; fi
+        HPC_TRAIN_CONFIG="{\"version\":1,\"job\":\"$$.$1\",\"cluster\":{$cluster},\"task\":{\"type\":\"$role\",\"index\":$index},\"rank\":$rank,
+            \"local_rank\":$rank,\"node_rank\":0,\"nodes\":[{\"name\":\"here\",\"tasks\":4,\"gpus\":0}]}" \
+            timeout --kill-after=5 100 "$train" fit --strategy parameter-server --ps-sync --model "$own/tiny.json" --resize 28x28 --data "$own/small" \
+            --validation-data "$own/small" --augment flip,crop:3 --global-batch-size 4 --epochs 2 --seed 3 --verbose 0 \
+            --summary-json "$own/$1.json" --device "$device" >"$own/$1.$rank.out" 2>&1 &
+        pids+=($!)
+    done
+    for pid in "${pids[@]}"; do wait "$pid" || worst=$?; done
+    is $worst 0 "$1" || diag "$(cat "$own/$1".*.out)"
+}
+export HPC_TRAIN_TEST_ACCOUNT=$own/account
+serve workers-on-devices cuda cuda
+same_as_cpu workers-on-devices
+is "$(cat "$own/account" 2>/dev/null | wc -l)" 2 "both workers, and no server, have a device"
+serve one-on-a-device cpu auto
+same_as_cpu one-on-a-device
+unset HPC_TRAIN_TEST_ACCOUNT
+
 done_testing

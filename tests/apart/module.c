@@ -491,4 +491,5 @@ const hpct_backend hpct_backend_cuda = {
     .update = update,
     .accumulate = accumulate,
     .scale = scale,
+    .defers_norms = true,
 };

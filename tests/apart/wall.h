@@ -19,6 +19,7 @@ void wall_release(void *memory);
 size_t wall_left(size_t *all);
 bool wall_has(const void *memory); /* any of them */
 
+/* An operation may speak with others meanwhile: the wall is closed when all who opened it have. */
 void wall_open(void);
 hpct_status wall_close(hpct_status status); /* returns it */
 

@@ -2,7 +2,7 @@
 # and compiler are.
 if HAVE_CUDA
 if HAVE_CMOCKA
-unit_tests += tests/unit/test_cuda_gather tests/unit/test_cuda_loss tests/unit/test_cuda_moment tests/unit/test_cuda_ops tests/unit/test_cuda_updates
+unit_tests += tests/unit/test_cuda_gather tests/unit/test_cuda_loss tests/unit/test_cuda_moment tests/unit/test_cuda_norm tests/unit/test_cuda_ops tests/unit/test_cuda_updates
 endif
 endif
 cuda_on_host_objects = tests/unit/cuda_on_host.$(OBJEXT) tests/unit/cuda_kernels_on_host.$(OBJEXT)
@@ -22,6 +22,9 @@ tests_unit_test_cuda_loss_LDADD = $(cuda_on_host_libs)
 tests_unit_test_cuda_moment_SOURCES = tests/unit/test_cuda_moment.c $(cuda_on_host_sources) tests/unit/unit.h
 tests_unit_test_cuda_moment_CPPFLAGS = $(cuda_on_host_cppflags)
 tests_unit_test_cuda_moment_LDADD = $(cuda_on_host_libs)
+tests_unit_test_cuda_norm_SOURCES = tests/unit/test_cuda_norm.c $(cuda_on_host_sources) tests/unit/unit.h
+tests_unit_test_cuda_norm_CPPFLAGS = $(cuda_on_host_cppflags)
+tests_unit_test_cuda_norm_LDADD = $(cuda_on_host_libs)
 # The cases of test_nn_ops and test_nn_updates.
 tests_unit_test_cuda_ops_SOURCES = tests/unit/test_nn_ops.c $(nn_case) $(cuda_on_host_sources) tests/unit/unit.h
 tests_unit_test_cuda_ops_CPPFLAGS = $(cuda_on_host_cppflags) -DNN_OPS_ON_HOST
@@ -35,7 +38,7 @@ tests/unit/cuda_on_host.$(OBJEXT): tests/unit/cuda_on_host.cc tests/unit/cuda_on
 	@$(MKDIR_P) $(@D)
 	$(AM_V_GEN)$(NVCC) $(cuda_on_host_flags) -c $(srcdir)/tests/unit/cuda_on_host.cc -o $@
 tests/unit/cuda_kernels_on_host.$(OBJEXT): tests/unit/cuda_kernels_on_host.cc tests/unit/cuda_on_host.h \
-		$(cuda_kernels) nn/cuda/kernel.cuh nn/cuda/kernels.h nn/cuda/random.cuh nn/drawn.h nn/loss_scaling.h
+		$(cuda_kernels) nn/cuda/kernel.cuh nn/cuda/kernels.h nn/cuda/random.cuh nn/drawn.h nn/loss_scaling.h nn/norm_line.h
 	@$(MKDIR_P) $(@D)
 	$(AM_V_GEN)$(NVCC) $(cuda_on_host_flags) -c $(srcdir)/tests/unit/cuda_kernels_on_host.cc -o $@
 CLEANFILES += $(cuda_on_host_objects)

@@ -89,6 +89,7 @@ const hpct_backend cuda_backend_on_host = {
     .accumulate = hpct_cuda_accumulate,
     .add_values = hpct_cuda_add_values,
     .scale = hpct_cuda_scale,
+    .defers_norms = true,
 };
 
 const hpct_backend *const cuda_backends_on_host[] = {&cuda_backend_on_host, NULL};
