@@ -335,7 +335,7 @@ serve() {
     cluster="\"ps\":[\"127.0.0.1:$port\",\"127.0.0.1:$((port + 1))\"],\"worker\":[\"127.0.0.1:$((port + 2))\",\"127.0.0.1:$((port + 3))\"]"
     for rank in 0 1 2 3; do
         role=ps index=$rank device=cuda
-        if [ $rank -ge 2 ]; then role=worker index=$((rank - 2)) device=${@:rank:1}; fi
+        if [ $rank -ge 2 ]; then role=worker index=$((rank - 2)) device=${*:rank:1}; fi
         HPC_TRAIN_CONFIG="{\"version\":1,\"job\":\"$$.$1\",\"cluster\":{$cluster},\"task\":{\"type\":\"$role\",\"index\":$index},\"rank\":$rank,
             \"local_rank\":$rank,\"node_rank\":0,\"nodes\":[{\"name\":\"here\",\"tasks\":4,\"gpus\":0}]}" \
             timeout --kill-after=5 100 "$train" fit --strategy parameter-server --ps-sync --model "$own/tiny.json" --resize 28x28 --data "$own/small" \
