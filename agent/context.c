@@ -443,7 +443,7 @@ hpct_status hpct_context_network(hpct_context *context, hpct_network *network)
     hpct_status status =
         context->measured
             ? HPCT_OK
-            : hpct_network_measure(context->comm, HPCT_NETWORK_QUICKLY, &context->network);
+            : hpct_network_measure(context->comm, HPCT_NETWORK_QUICKLY, 0, &context->network);
     context->measured = status == HPCT_OK;
     *network = context->network;
     return status;

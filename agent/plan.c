@@ -65,7 +65,7 @@ static hpct_status check_options(hpct_plan_options *o)
 
 /* ---- what it is made of ---- */
 
-static hpct_status find_network(hpct_plan *plan, hpct_context *context)
+static hpct_status find_network(hpct_plan *plan, hpct_context *context, const hpct_model *model)
 {
     const hpct_plan_options *o = &plan->options;
     if (o->bytes_per_second > 0) {
@@ -77,8 +77,8 @@ static hpct_status find_network(hpct_plan *plan, hpct_context *context)
         return hpct_fail(HPCT_ERR_CONFIG,
                          "a network is measured between two ranks or more (srun -N2): start them, "
                          "or say --network LATENCY,BANDWIDTH");
-    hpct_status status =
-        hpct_network_measure(hpct_context_comm(context), HPCT_NETWORK_THOROUGHLY, &plan->network);
+    hpct_status status = hpct_network_measure(hpct_context_comm(context), HPCT_NETWORK_THOROUGHLY,
+                                              hpct_model_count_trainable(model), &plan->network);
     return status == HPCT_OK ? hpct_sum_network_measure(context, HPCT_NETWORK_QUICKLY, &plan->sums)
                              : status;
 }
@@ -182,7 +182,7 @@ hpct_status hpct_plan_make(hpct_plan **out, hpct_context *context, hpct_model *m
     }
     status = hpct_context_agree(context, status);
     if (status == HPCT_OK)
-        status = find_network(plan, context);
+        status = find_network(plan, context, model);
     if (status == HPCT_OK)
         status = hpct_context_agree(context, find_compute(plan, context, model));
     if (status == HPCT_OK && hpct_context_rank(context) == 0) {

@@ -27,8 +27,9 @@ hpct_status hpct_sum_network_measure(hpct_context *context, double enough, hpct_
     if (status == HPCT_OK && own)
         status = hpct_circulant_open(&circulant, comm, HPCT_NETWORK_MOST_FLOATS, seconds);
     if (status == HPCT_OK)
-        status = own ? hpct_network_measure_sums(comm, sum_by_own, circulant, 1, 1, enough, network)
-                     : hpct_network_measure_sums(comm, sum_by_mpi, comm, 1, 1, enough, network);
+        status =
+            own ? hpct_network_measure_sums(comm, sum_by_own, circulant, 1, 1, enough, 0, network)
+                : hpct_network_measure_sums(comm, sum_by_mpi, comm, 1, 1, enough, 0, network);
     hpct_circulant_close(circulant);
     return status;
 }

@@ -201,6 +201,38 @@ static bool defer(const hpct_model *model, hpct_run *run, int i)
     return true;
 }
 
+/* Whether it is there when node i begins, and another node's result. */
+static bool is_there(const hpct_model *model, const hpct_run *run, int tensor, int i)
+{
+    int root = hpct_run_root(model, run, tensor);
+    for (int before = 0; before < i && root != hpct_run_root(model, run, 0); before++) {
+        if (hpct_run_root(model, run, model->nodes[before].output) == root)
+            return true;
+    }
+    return false;
+}
+
+/* Lets a convolution make the sum that the Add behind it would, where the backend can. */
+static void absorb(const hpct_model *model, hpct_run *run, int i, hpct_op_build *build)
+{
+    const hpct_node *node = &model->nodes[i];
+    if (node->spec.kind != HPCT_OP_CONV2D || !run->backend->makes_sums || node->spec.relu ||
+        build->pool != NULL || model->tensors[node->output].taken)
+        return;
+    int next = only_reader(model, run, i);
+    if (next < 0 || model->nodes[next].spec.kind != HPCT_OP_ADD ||
+        model->nodes[next].num_inputs != 2 || model->nodes[next].own != node->own)
+        return;
+    int other = model->nodes[next].inputs[0] == node->output ? 1 : 0;
+    if (run->nodes[next].norm_node[other] != 0 ||
+        !is_there(model, run, model->nodes[next].inputs[other], i))
+        return;
+    build->adds = true;
+    build->adds_relu = model->nodes[next].spec.relu;
+    run->nodes[i].sum_node = next + 1;
+    run->nodes[next].made = true;
+}
+
 static int *find_roots(const hpct_model *model)
 {
     int *root = calloc((size_t) model->num_tensors, sizeof *root);
@@ -244,6 +276,7 @@ static hpct_status make_ops(const hpct_model *model, hpct_run *run,
         hpct_op_spec spec = node->spec;
         merge(model, run, i, &build, &spec);
         build.deferred = defer(model, run, i);
+        absorb(model, run, i, &build);
         set_blocks(model, run, node, blocks, &spec);
         if (run->nodes[i].merged)
             status = hpct_make_merged(&run->nodes[i].op, &spec, &build);

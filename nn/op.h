@@ -193,6 +193,8 @@ typedef struct hpct_op_build {
     const hpct_window
         *pool;       /* of the maximum pooling that it does as well (the backend's `merges`):
                         its result and dst_blocks are the pooling's; NULL: none */
+    bool adds;       /* CONV2D: src[1], which is like the result, is added to it, */
+    bool adds_relu;  /* and that goes through max(0, x): what the ADD of both would do */
     bool deferred;   /* BATCH_NORM: forward writes no dst, but leaves what it takes to work it out
                         (nn/norm_line.h), as the ADD does that alone reads it */
     uint32_t stream; /* of random numbers: another one for each node of a model */

@@ -70,6 +70,20 @@ static void find_border_lifetimes(placing *p)
     }
 }
 
+/* The tensor that a node's forward writes, and the one besides its inputs that it reads; else -1.
+ */
+static int written_by(const placing *p, int i, int *other)
+{
+    const hpct_node *node = &p->model->nodes[i];
+    int sum = p->run->nodes[i].sum_node - 1;
+    *other = -1;
+    if (sum < 0)
+        return node->output;
+    const int *inputs = p->model->nodes[sum].inputs;
+    *other = inputs[inputs[0] == node->output ? 1 : 0];
+    return p->model->nodes[sum].output;
+}
+
 static void find_lifetimes(placing *p)
 {
     const hpct_model *model = p->model;
@@ -82,13 +96,15 @@ static void find_lifetimes(placing *p)
             continue;
         bool backward = run->nodes[i].backward;
         int back = 2 * num - i;
-        int dst = root_of(p, node->output);
+        int other, dst = root_of(p, written_by(p, i, &other));
         p->values[dst].bytes = op->build.deferred ? 0 : tensor_bytes(p, dst);
         live(&p->values[dst], i);
+        if (other >= 0)
+            live(&p->values[root_of(p, other)], i);
         if (backward && op->backward_reads_dst)
             live(&p->values[dst], back);
         if (backward)
-            live(&p->diffs[diff_root_of(p, dst)], back);
+            live(&p->diffs[diff_root_of(p, node->output)], back);
         for (int k = 0; k < node->num_inputs; k++) {
             int src = root_of(p, node->inputs[k]), norm = run->nodes[i].norm_node[k] - 1;
             live(&p->values[norm < 0 ? src : root_of(p, model->nodes[norm].inputs[0])], i);
@@ -157,7 +173,8 @@ static void set_pointers(const placing *p)
     for (int i = 0; i < p->model->num_nodes; i++) {
         const hpct_node *node = &p->model->nodes[i];
         hpct_run_node *placed = &run->nodes[i];
-        placed->dst = value_at(p, node->output);
+        int other, dst = written_by(p, i, &other);
+        placed->dst = value_at(p, dst);
         placed->diff_dst = placed->backward ? diff_at(p, node->output) : NULL;
         placed->workspace = run->block + p->workspaces[i].offset;
         for (int k = 0; k < node->num_inputs; k++) {
@@ -173,6 +190,8 @@ static void set_pointers(const placing *p)
                 placed->diff_src[k] = (float *) (void *) (run->block + p->parts[i].offset);
             }
         }
+        if (other >= 0)
+            placed->src[1] = value_at(p, other);
     }
     run->output = value_at(p, p->model->output);
     run->loss_src = value_at(p, run->loss_tensor);

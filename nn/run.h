@@ -20,6 +20,8 @@ typedef enum hpct_diff_mode {
 typedef struct hpct_run_node {
     hpct_op *op;
     bool backward; /* false: nothing before it learns, or the loss has taken its place */
+    int sum_node;  /* 1 + the ADD whose result it makes itself; 0: none */
+    bool made;     /* that ADD: forward is done */
     bool merged;   /* the node that makes its input does its work, too: there is nothing to do */
     const float *src[HPCT_NODE_MAX_INPUTS];
     int norm_node[HPCT_NODE_MAX_INPUTS]; /* 1 + the deferred BATCH_NORM that should make this input;

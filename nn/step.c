@@ -101,7 +101,7 @@ static hpct_status call_forward(hpct_model *model, int batch, int n)
     for (int i = 0; i < run->num_nodes && status == HPCT_OK; i++) {
         hpct_op_call call = make_call(model, i, batch, n);
         double begin = hpct_run_began(run);
-        if (call.n > 0)
+        if (call.n > 0 && !run->nodes[i].made)
             status = hpct_emulate_forward(model, i, &call);
         else if (call.training)
             status = hpct_norm_forward_absent(model, i);

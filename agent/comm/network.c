@@ -122,7 +122,8 @@ typedef struct meter {
     hpct_comm *comm;
     hpct_network_sum *sum;
     void *argument;
-    float *data; /* [HPCT_NETWORK_MOST_FLOATS] */
+    float *data; /* [most] */
+    size_t like, most;
     double host; /* seconds of this rank's processor for one of the last sums */
 } meter;
 
@@ -171,12 +172,12 @@ static double sent_share(int ranks)
 }
 
 /* Ranks may differ in the memory that they have, so all are asked before the first sum. */
-static hpct_status take_memory(hpct_comm *comm, float **data)
+static hpct_status take_memory(hpct_comm *comm, size_t floats, float **data)
 {
-    float *mine = calloc(HPCT_NETWORK_MOST_FLOATS, sizeof *mine), missing = mine == NULL;
+    float *mine = calloc(floats, sizeof *mine), missing = mine == NULL;
     hpct_status status = comm->ops->allreduce_sum(comm, &missing, 1);
     if (status == HPCT_OK && missing != 0)
-        status = hpct_fail_memory(HPCT_NETWORK_MOST_FLOATS * sizeof *mine);
+        status = hpct_fail_memory(floats * sizeof *mine);
     if (status != HPCT_OK) {
         free(mine);
         mine = NULL;
@@ -201,7 +202,8 @@ static hpct_status measure_rate(meter *m, double enough, hpct_network *network)
     double before, seconds = 0, more = 0;
     size_t count = FIRST_FLOATS;
     hpct_status status = time_often(m, count, &seconds);
-    for (; status == HPCT_OK && more < enough && count < HPCT_NETWORK_MOST_FLOATS; count *= 4) {
+    for (; status == HPCT_OK && (more < enough || 2 * count < m->like) && count < m->most;
+         count *= 4) {
         before = seconds;
         status = time_often(m, 4 * count, &seconds);
         more = fmax(seconds - before, 0.1 * seconds); /* the smaller one may have been held up */
@@ -214,14 +216,17 @@ static hpct_status measure_rate(meter *m, double enough, hpct_network *network)
 }
 
 hpct_status hpct_network_measure_sums(hpct_comm *comm, hpct_network_sum *sum, void *argument,
-                                      size_t few, int rounds, double enough, hpct_network *network)
+                                      size_t few, int rounds, double enough, size_t like,
+                                      hpct_network *network)
 {
-    meter m = {.comm = comm, .sum = sum, .argument = argument};
+    meter m = {.comm = comm, .sum = sum, .argument = argument, .like = like};
+    m.most = 2 * HPCT_NETWORK_MOST_FLOATS < like ? 4 * HPCT_NETWORK_MOST_FLOATS
+                                                 : HPCT_NETWORK_MOST_FLOATS;
     double small;
     *network = (hpct_network){.bytes_per_second = INFINITY};
     if (comm->size == 1)
         return HPCT_OK;
-    hpct_status status = take_memory(comm, &m.data);
+    hpct_status status = take_memory(comm, m.most, &m.data);
     if (status == HPCT_OK)
         status = time_sums(&m, few, SMALL_ROUNDS, true, &small);
     if (status == HPCT_OK)
@@ -232,11 +237,11 @@ hpct_status hpct_network_measure_sums(hpct_comm *comm, hpct_network_sum *sum, vo
     return status;
 }
 
-hpct_status hpct_network_measure(hpct_comm *comm, double enough, hpct_network *network)
+hpct_status hpct_network_measure(hpct_comm *comm, double enough, size_t like, hpct_network *network)
 {
     reducer r = {.comm = comm};
-    hpct_status status =
-        hpct_network_measure_sums(comm, reduce, &r, few_floats(comm->size), 2, enough, network);
+    hpct_status status = hpct_network_measure_sums(comm, reduce, &r, few_floats(comm->size), 2,
+                                                   enough, like, network);
     forget(&r);
     return status;
 }

@@ -30,14 +30,17 @@ typedef hpct_status hpct_network_sum(void *argument, float *data, size_t count);
 #define HPCT_NETWORK_THOROUGHLY 0.6
 
 /* Measures by sums of few numbers, which take `rounds` times ceil(log2 ranks) messages one after
- * the other, and of larger and larger arrays, until one takes `enough` seconds longer, or has
- * 16 MB; takes about fifteen times that, on slow links as long as 16 MB take seven times. Every
- * rank gets the same numbers. Collective. */
+ * the other, and of larger and larger arrays, until one takes `enough` seconds longer and has
+ * `like` / 2 floats or more, or has 16 MB (64 MB where `like` is more than twice that: links fill
+ * slowly, and short sums say too little of long ones); takes about fifteen times that, on slow
+ * links as long as the last one takes seven times. Every rank gets the same numbers. Collective. */
 hpct_status hpct_network_measure_sums(hpct_comm *comm, hpct_network_sum *sum, void *argument,
-                                      size_t few, int rounds, double enough, hpct_network *network);
+                                      size_t few, int rounds, double enough, size_t like,
+                                      hpct_network *network);
 
 /* The same by the reductions that gradients travel by. */
-hpct_status hpct_network_measure(hpct_comm *comm, double enough, hpct_network *network);
+hpct_status hpct_network_measure(hpct_comm *comm, double enough, size_t like,
+                                 hpct_network *network);
 
 /* Seconds that the ranks need to add up `bytes` on each: 2 ceil(log2 ranks) messages, one after the
  * other, and 2 (ranks - 1) / ranks of the bytes out of each rank, the least that is possible

@@ -4,9 +4,10 @@
  *
  * Each direction of each batch size takes the first of these ways that cuDNN has an engine for: the
  * convolution as it is; the same on a copy of the picture with its padding in it (paddings that
- * differ between the two ends); an own kernel, straight from the sum (nn/cuda/direct.h). Bias and
- * ReLU are in cuDNN's engine or in an own kernel after it. The kernel's gradient leaves cuDNN in
- * fp32, or where that is slower in the activations' type, and is then made fp32. */
+ * differ between the two ends); an own kernel, straight from the sum (nn/cuda/direct.h). What an
+ * Add behind it adds, bias and ReLU are in cuDNN's engine or in own kernels after it. The kernel's
+ * gradient leaves cuDNN in fp32, or where that is slower in the activations' type, and is then made
+ * fp32. */
 #include "nn/cuda/cuda.h"
 
 #include "base/status.h"
@@ -14,6 +15,7 @@
 #include "nn/cuda/direct.h"
 #include "nn/cuda/dnn_graph.h"
 #include "nn/cuda/import.h"
+#include "nn/cuda/ops.h"
 #include "nn/cuda/window.h"
 
 #include <stdio.h>
@@ -25,7 +27,7 @@
 typedef struct stage {
     hpct_dnn_plan *plan; /* NULL: the direct kernel */
     bool padded;         /* it works on a picture with the padding in it */
-    bool fused;          /* forward: bias and ReLU are in it */
+    bool fused;          /* forward: sum, bias and ReLU are in it */
     bool low;            /* weights: the gradient has the activations' type */
 } stage;
 
@@ -180,6 +182,17 @@ static hpct_status refresh(hpct_op *op, const hpct_op_call *call)
     return status;
 }
 
+/* What an Add of both would do, where no engine does it. */
+static hpct_status add_other(const hpct_op *op, const hpct_op_call *call)
+{
+    hpct_join join = {.count = 2, .relu = op->build.adds_relu, .src = {call->dst, call->src[1]}};
+    if (!op->build.adds)
+        return HPCT_OK;
+    return hpct_cuda_check(hpct_launch_add(hpct_cuda_queue(), hpct_cuda_number_of(op),
+                                           hpct_cuda_dst_count(op, call->n), &join, call->dst),
+                           "add");
+}
+
 static hpct_status forward(hpct_op *op, const hpct_op_call *call)
 {
     conv_op *conv = conv_of(op);
@@ -187,12 +200,17 @@ static hpct_status forward(hpct_op *op, const hpct_op_call *call)
     const float *bias = op->spec.no_bias ? NULL : call->param[HPCT_OP_BIAS];
     if (s->plan == NULL) {
         hpct_direct direct = direct_of(conv, call->n);
-        return named(op, HPCT_CUDA(hpct_direct_forward(hpct_gpu.stream, conv->type, &direct,
-                                                       call->src[0], call->param[HPCT_OP_KERNEL],
-                                                       bias, op->spec.relu, call->dst)));
+        hpct_status made = HPCT_CUDA(hpct_direct_forward(hpct_gpu.stream, conv->type, &direct,
+                                                         call->src[0], call->param[HPCT_OP_KERNEL],
+                                                         bias, op->spec.relu, call->dst));
+        return named(op, made == HPCT_OK ? add_other(op, call) : made);
     }
-    void *pointers[4] = {NULL, kernel_of(conv, call), call->dst,
-                         bias == NULL ? NULL : bias_of(conv, call)};
+    void *pointers[5] = {NULL, kernel_of(conv, call), call->dst};
+    int num = 3;
+    if (op->build.adds)
+        pointers[num++] = (void *) (uintptr_t) call->src[1];
+    if (bias != NULL)
+        pointers[num] = bias_of(conv, call);
     hpct_status status = source_for(conv, s, call, &pointers[0]);
     if (status == HPCT_OK)
         status = hpct_dnn_execute(s->plan, pointers, workspace_of(conv, call));
@@ -200,6 +218,8 @@ static hpct_status forward(hpct_op *op, const hpct_op_call *call)
         status = HPCT_CUDA(hpct_bias_add(hpct_gpu.stream, conv->type, rows_of(conv, call->n),
                                          (size_t) op->spec.window.out_c, bias, op->spec.relu,
                                          call->dst));
+    if (status == HPCT_OK && !s->fused)
+        status = add_other(op, call);
     return named(op, status);
 }
 
@@ -279,6 +299,15 @@ typedef struct want {
     cudnnDataType_t kernel; /* its type */
 } want;
 
+/* Where the sum is then: in dst, or inside where something follows. */
+static int add_to(hpct_dnn_graph *graph, int src, int other, bool goes_on, const int64_t size[4],
+                  int dst)
+{
+    int sum = goes_on ? hpct_dnn_tensor(graph, CUDNN_DATA_FLOAT, size, true) : dst;
+    hpct_dnn_add(graph, src, other, sum);
+    return sum;
+}
+
 /* *out is NULL when there is no engine. */
 static hpct_status find_plan(const conv_op *conv, const want *what, hpct_dnn_plan **out)
 {
@@ -287,7 +316,8 @@ static hpct_status find_plan(const conv_op *conv, const want *what, hpct_dnn_pla
     int64_t src_size[] = {what->n, w->in_c, w->in_h, w->in_w},
             kernel_size[] = {w->out_c, w->in_c / w->groups, w->kernel_h, w->kernel_w},
             dst_size[] = {what->n, w->out_c, w->out_h, w->out_w}, bias_size[] = {1, w->out_c, 1, 1};
-    bool bias = what->fused && !conv->op.spec.no_bias, relu = what->fused && conv->op.spec.relu;
+    bool bias = what->fused && !conv->op.spec.no_bias, sum = what->fused && conv->op.build.adds,
+         relu = what->fused && (conv->op.spec.relu || conv->op.build.adds_relu);
     hpct_dnn_window window = {
         .stride = {w->stride_h, w->stride_w},
         .dilation = {w->dilation_h, w->dilation_w},
@@ -307,14 +337,16 @@ static hpct_status find_plan(const conv_op *conv, const want *what, hpct_dnn_pla
     int src = hpct_dnn_tensor(graph, type, src_size, false),
         kernel = hpct_dnn_tensor(graph, what->kernel, kernel_size, false),
         dst = hpct_dnn_tensor(graph, type, dst_size, false), at = dst;
-    if (bias || relu)
+    if (sum || bias || relu)
         at = hpct_dnn_tensor(graph, CUDNN_DATA_FLOAT, dst_size, true);
     hpct_dnn_convolution(graph, what->way, &window, src, kernel, at);
+    if (sum) {
+        int other = hpct_dnn_tensor(graph, type, dst_size, false);
+        at = add_to(graph, at, other, bias || relu, dst_size, dst);
+    }
     if (bias) {
-        int vector = hpct_dnn_tensor(graph, type, bias_size, false),
-            sum = relu ? hpct_dnn_tensor(graph, CUDNN_DATA_FLOAT, dst_size, true) : dst;
-        hpct_dnn_add(graph, at, vector, sum);
-        at = sum;
+        int vector = hpct_dnn_tensor(graph, type, bias_size, false);
+        at = add_to(graph, at, vector, relu, dst_size, dst);
     }
     if (relu)
         hpct_dnn_relu(graph, at, dst);
@@ -340,7 +372,7 @@ static hpct_status find_stage(const conv_op *conv, hpct_dnn_way way, int n, bool
 static hpct_status find_forward(const conv_op *conv, int n, stage *s)
 {
     cudnnDataType_t type = hpct_cuda_dnn_type(conv->op.build.values);
-    bool more = !conv->op.spec.no_bias || conv->op.spec.relu;
+    bool more = !conv->op.spec.no_bias || conv->op.spec.relu || conv->op.build.adds;
     hpct_status status = find_stage(conv, HPCT_DNN_FORWARD, n, true, type, s);
     if (status == HPCT_OK && more && s->plan == NULL)
         status = find_stage(conv, HPCT_DNN_FORWARD, n, false, type, s);

@@ -488,6 +488,7 @@ const hpct_backend hpct_backend_cuda = {
     .accumulate = hpct_cuda_accumulate,
     .add_values = hpct_cuda_add_values,
     .scale = hpct_cuda_scale,
+    .makes_sums = true,
     .defers_norms = true,
     .measure = hpct_cuda_measure,
 };

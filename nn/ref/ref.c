@@ -48,11 +48,23 @@ static void start_backward(const hpct_op *op, const hpct_op_call *call)
         hpct_ref_relu_backward(dst_count(op, call->n), call->dst, call->diff_dst, call->diff_dst);
 }
 
+/* What an Add of both would do. */
+static void add_other(const hpct_op *op, const hpct_op_call *call)
+{
+    size_t count = dst_count(op, call->n);
+    if (!op->build.adds)
+        return;
+    hpct_ref_add_forward(count, 2, (const float *const[]){call->dst, call->src[1]}, call->dst);
+    if (op->build.adds_relu)
+        hpct_ref_relu_forward(count, call->dst, call->dst);
+}
+
 static hpct_status conv2d_forward(hpct_op *op, const hpct_op_call *call)
 {
     hpct_ref_conv2d_forward(&op->spec.window, call->n, call->src[0], call->param[HPCT_OP_KERNEL],
                             call->param[HPCT_OP_BIAS], call->dst);
     finish_forward(op, call);
+    add_other(op, call);
     return HPCT_OK;
 }
 

@@ -491,5 +491,6 @@ const hpct_backend hpct_backend_cuda = {
     .update = update,
     .accumulate = accumulate,
     .scale = scale,
+    .makes_sums = true,
     .defers_norms = true,
 };

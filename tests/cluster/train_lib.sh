@@ -20,8 +20,10 @@ copy_data() {
 # fit OPTIONS…: what every run here has in common.
 fit="hpc-train fit --model mnist-cnn --strategy multi-worker-mirrored"
 
-# begin CMD…: runs CMD on the cluster in the background, until `finish`; its output goes to $work_here/out and err.
+# begin CMD…: runs CMD on the cluster in the background, until `finish`; its output goes to $work_here/out and err, where
+# nothing of an earlier one is left.
 begin() {
+    : >"$work_here/out"
     sandbox_run "$@" >"$work_here/out" 2>"$work_here/err" &
     began=$!
 }

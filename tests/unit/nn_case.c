@@ -306,6 +306,12 @@ static hpct_status run(const nn_case *c, const hpct_backend *backend, hpct_op *o
         src[k] = near_self(backend, src[k], r->src_count[k]);
         near_diff[k] = near_copy(backend, r->diff_src[k], r->src_count[k]);
     }
+    if (c->adds) {
+        src[1] = random_floats(r->dst_count, seed, STREAM_SRC + 16, c->small_integers);
+        round_all(c->values, src[1], r->dst_count);
+        pack(low, src[1], r->dst_count);
+        src[1] = near_self(backend, src[1], r->dst_count);
+    }
     float *diff = random_floats(r->dst_count, seed, STREAM_DIFF, 0);
     round_all(c->values, diff, r->dst_count);
     pack(low, diff, r->dst_count);
@@ -379,6 +385,8 @@ static hpct_status run(const nn_case *c, const hpct_backend *backend, hpct_op *o
         backend->release(src[k]);
         hpct_host_release(before[k]);
     }
+    if (c->adds)
+        backend->release(src[1]);
     unpack(low, r->dst, r->dst_count);
     turn_picture(c, r->dst, r->dst_count, -1, false);
     drop(backend, near_dst, dst);
@@ -406,6 +414,8 @@ nn_result *nn_case_run(const nn_case *c, const hpct_backend *backend, uint64_t s
                            .needs_diff_src = c->needs_diff_src,
                            .fuse_update = c->fuse_update,
                            .plain_layout = c->plain_layout,
+                           .adds = c->adds,
+                           .adds_relu = c->adds_relu,
                            .stream = 3};
     hpct_op *op = NULL;
     arenas a = {0};

@@ -15,8 +15,9 @@ typedef struct nn_case {
     bool needs_diff_src, fuse_update, plain_layout;
     bool inference; /* forward, and the backward after it, without `training` */
     bool forward_only;
-    bool add;           /* the sources' gradients are added to what is there */
-    int small_integers; /* not 0: inputs are whole numbers below it, so that there are ties */
+    bool add;             /* the sources' gradients are added to what is there */
+    bool adds, adds_relu; /* CONV2D: as in hpct_op_build */
+    int small_integers;   /* not 0: inputs are whole numbers below it, so that there are ties */
 } nn_case;
 
 /* Whether all its pictures can have their channels in blocks; spec.src_blocks and dst_blocks then

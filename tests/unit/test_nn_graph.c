@@ -351,6 +351,60 @@ static void drawn_graphs_have_right_gradients(void **state)
         assert_true(blocks > 0 && borders > 0 && kept > 0);
 }
 
+/* ---- additions that another operation makes ---- */
+
+/* A step; the outputs go to [BATCH * 3]. */
+static void step_on(hpct_model *model, const hpct_backend *backend, float *outputs)
+{
+    compile(model);
+    model->backend = backend;
+    build(model, NULL);
+    hpct_shape shape = hpct_model_input_shape(model);
+    float *input = hpct_model_input(model);
+    for (size_t i = 0; i < BATCH * hpct_shape_count(&shape); i++)
+        input[i] = hpct_uniform(draws, 3, i) - 0.5f;
+    for (int i = 0; i < BATCH; i++)
+        hpct_model_labels(model)[i] = i;
+    assert_int_equal(hpct_model_forward(model, BATCH, true), HPCT_OK);
+    memcpy(outputs, hpct_model_output(model), BATCH * 3 * sizeof *outputs);
+    assert_int_equal(hpct_model_loss(model, BATCH, 1, NULL), HPCT_OK);
+    assert_int_equal(hpct_model_backward(model, BATCH), HPCT_OK);
+}
+
+/* Convolutions that make the sum of an Add, and Adds that work out what a normalization left to
+ * them. */
+static void additions_elsewhere_are_the_same(void **state)
+{
+    (void) state;
+    hpct_backend other = hpct_backend_ref;
+    int sums = 0, deferred = 0;
+    other.makes_sums = other.defers_norms = true;
+    for (int i = 0; i < unit_cases(120); i++) {
+        float here[BATCH * 3], there[BATCH * 3];
+        size_t count;
+        uint64_t begin = draws;
+        hpct_model *a = draw_model(false);
+        draws = begin;
+        hpct_model *b = draw_model(false);
+        step_on(a, &hpct_backend_ref, here);
+        step_on(b, &other, there);
+        assert_true(nn_difference(there, here, BATCH * 3) <= 1e-5);
+        const float *expected = hpct_model_gradients(a, &count);
+        assert_true(nn_difference(hpct_model_gradients(b, &count), expected, count) <= 1e-4);
+        expected = hpct_model_states(a, &count);
+        assert_true(nn_difference(hpct_model_states(b, &count), expected, count) <= 1e-5);
+        for (int k = 0; k < b->num_nodes; k++) {
+            sums += b->run->nodes[k].sum_node > 0;
+            deferred += b->run->nodes[k].op->build.deferred;
+        }
+        hpct_model_free(a);
+        hpct_model_free(b);
+    }
+    print_message("%d convolutions made sums, %d normalizations were left to them\n", sums,
+                  deferred);
+    assert_true(sums > unit_cases(8) && deferred > unit_cases(4)); /* it is not an empty test */
+}
+
 /* ---- one residual block after the other ---- */
 
 static void residual(hpct_model *model)
@@ -577,6 +631,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(drawn_graphs_have_right_gradients),
+        cmocka_unit_test(additions_elsewhere_are_the_same),
         cmocka_unit_test(residual_blocks_copy_no_gradient),
         cmocka_unit_test(operations_are_fused),
         cmocka_unit_test(moving_statistics_are_keras),

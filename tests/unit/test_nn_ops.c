@@ -254,6 +254,21 @@ static void conv2d_matches(void **state)
     }
 }
 
+/* And what another operation made. */
+static void conv2d_that_adds_matches(void **state)
+{
+    (void) state;
+    if (wanted() == NULL || !wanted()->makes_sums)
+        skip();
+    for (int i = 0; i < unit_cases(100); i++) {
+        nn_case c = random_window_case(HPCT_OP_CONV2D, 20, 40);
+        c.spec.relu = false;
+        c.adds = true;
+        c.adds_relu = pick(0, 1) == 1;
+        check_case(&c);
+    }
+}
+
 /* Multiples of 16, where oneDNN's blocked kernels work. */
 static void conv2d_of_round_channels_matches(void **state)
 {
@@ -518,6 +533,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(conv2d_matches),
+        cmocka_unit_test(conv2d_that_adds_matches),
         cmocka_unit_test(conv2d_of_round_channels_matches),
         cmocka_unit_test(conv2d_of_groups_and_holes_matches),
         cmocka_unit_test(conv2d_of_pictures_matches),
