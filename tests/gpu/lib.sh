@@ -52,11 +52,17 @@ record() { # NAME OUTCOME SECONDS DETAIL
     printf '%-24s %-10s %4s s  %s\n' "$@" | tee -a "$log"
 }
 
-# The cluster's config of rank R of N on this machine, ports from P on.
+# The cluster's config of rank R of N on this machine, ports from P on; the first $servers of them are parameter servers.
+servers=0
 config() { # R N P
-    local r=$1 n=$2 p=$3 i addresses=
-    for ((i = 0; i < n; i++)); do addresses+="${addresses:+,}\"127.0.0.1:$((p + i))\""; done
-    printf '{"version":1,"job":"gpu-%d","cluster":{"worker":[%s]},"task":{"type":"worker","index":%d},' "$p" "$addresses" "$r"
+    local r=$1 n=$2 p=$3 i cluster='' addresses='' role=worker index=$(($1 - servers))
+    for ((i = 0; i < n; i++)); do
+        addresses+="${addresses:+,}\"127.0.0.1:$((p + i))\""
+        if ((i + 1 == servers)); then cluster="\"ps\":[$addresses]," addresses=; fi
+    done
+    if ((r < servers)); then role=ps index=$r; fi
+    printf '{"version":1,"job":"gpu-%d","cluster":{%s"worker":[%s]},"task":{"type":"%s","index":%d},' \
+        "$p" "$cluster" "$addresses" "$role" "$index"
     printf '"rank":%d,"local_rank":%d,"node_rank":0,"nodes":[{"name":"here","tasks":%d,"gpus":1}]}' "$r" "$r" "$n"
 }
 

@@ -189,6 +189,12 @@ same_loss() { # N PORT STRATEGY [OPTION...]
     awk "BEGIN { d = $alone - $together; if (d < 0) d = -d; exit !(d < 1e-3 * $alone) }"
 }
 
+# A parameter server in the host's memory, and two workers on the GPU.
+served() {
+    servers=1
+    same_loss 3 23700 parameter-server --ps-sync
+}
+
 # One of N ranks gets a signal in the middle of training: the others end within 30 s, with 69, and name it.
 lost() { # N PORT SIGNAL
     local n=$1 port=$2 signal=$3 r code failed=0 start victim=$(($1 - 1)) tries

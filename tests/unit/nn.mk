@@ -50,7 +50,8 @@ tests_unit_test_nn_random_SOURCES = tests/unit/test_nn_random.c tests/unit/unit.
 tests_unit_test_nn_random_CPPFLAGS = $(test_cppflags)
 tests_unit_test_nn_random_LDADD = $(nn_test_libs)
 # The parts of a model run on threads.
-tests_unit_test_nn_shard_SOURCES = tests/unit/test_nn_shard.c tests/unit/unit.h
+tests_unit_test_nn_shard_SOURCES = tests/unit/test_nn_shard.c tests/unit/shard_models.c tests/unit/shard_models.h tests/unit/shard_parts.c tests/unit/shard_parts.h \
+	tests/unit/unit.h
 tests_unit_test_nn_shard_CPPFLAGS = $(test_cppflags)
 tests_unit_test_nn_shard_CFLAGS = $(AM_CFLAGS) -pthread
 tests_unit_test_nn_shard_LDADD = $(nn_test_libs) -lpthread -lm
