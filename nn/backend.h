@@ -190,8 +190,9 @@ typedef struct hpct_backend {
     /* Whether make_op(spec, build) can do `next` as well, a maximum pooling of its result, which
      * nobody else reads: that result then needs no memory. NULL: never. */
     bool (*merges)(const hpct_op_spec *spec, const hpct_op_build *build, const hpct_op_spec *next);
-    bool makes_sums;   /* a CONV2D does an ADD of two as well, which alone reads its result */
-    bool defers_norms; /* an ADD of two works out what it reads of a deferred BATCH_NORM */
+    bool makes_sums;     /* a CONV2D does an ADD of two as well, which alone reads its result */
+    bool leaves_moments; /* a CONV2D may (hpct_op_build.moments) */
+    bool defers_norms;   /* an ADD of two works out what it reads of a deferred BATCH_NORM */
     /* NULL: it has channels last everywhere. */
     hpct_blocking (*blocking)(const hpct_op_spec *spec, hpct_precision precision);
     hpct_status (*loss)(const hpct_loss_call *call);

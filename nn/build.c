@@ -233,6 +233,24 @@ static void absorb(const hpct_model *model, hpct_run *run, int i, hpct_op_build 
     run->nodes[next].made = true;
 }
 
+/* Asks a convolution for what the statistics of a BATCH_NORM behind it are made of. */
+static bool ask_for_moments(const hpct_model *model, hpct_run *run, int i, bool adds)
+{
+    const hpct_node *node = &model->nodes[i];
+    if (node->spec.kind != HPCT_OP_CONV2D || !run->backend->leaves_moments || !run->training ||
+        node->spec.relu || adds)
+        return false;
+    for (int next = i + 1; next < model->num_nodes; next++) {
+        const hpct_node *norm = &model->nodes[next];
+        if (norm->spec.kind == HPCT_OP_BATCH_NORM && norm->spec.norm.groups < 2 &&
+            norm->inputs[0] == node->output && norm->own == node->own) {
+            run->nodes[next].moments_node = i + 1;
+            return true;
+        }
+    }
+    return false;
+}
+
 static int *find_roots(const hpct_model *model)
 {
     int *root = calloc((size_t) model->num_tensors, sizeof *root);
@@ -277,6 +295,7 @@ static hpct_status make_ops(const hpct_model *model, hpct_run *run,
         merge(model, run, i, &build, &spec);
         build.deferred = defer(model, run, i);
         absorb(model, run, i, &build);
+        build.moments = ask_for_moments(model, run, i, build.adds);
         set_blocks(model, run, node, blocks, &spec);
         if (run->nodes[i].merged)
             status = hpct_make_merged(&run->nodes[i].op, &spec, &build);

@@ -195,6 +195,8 @@ typedef struct hpct_op_build {
                         its result and dst_blocks are the pooling's; NULL: none */
     bool adds;       /* CONV2D: src[1], which is like the result, is added to it, */
     bool adds_relu;  /* and that goes through max(0, x): what the ADD of both would do */
+    bool moments;    /* CONV2D: forward may leave the sums of its result and of the squares of that,
+                        [2][channels], at the beginning of its workspace (leaves_moments) */
     bool deferred;   /* BATCH_NORM: forward writes no dst, but leaves what it takes to work it out
                         (nn/norm_line.h), as the ADD does that alone reads it */
     uint32_t stream; /* of random numbers: another one for each node of a model */
@@ -207,6 +209,7 @@ typedef struct hpct_op_call {
     const float *const *src;
     const void *const *norms; /* ADD: not NULL where src[k] is what a deferred BATCH_NORM reads: its
                                  workspace. NULL: no input is such a one */
+    const float *moments; /* BATCH_NORM: of src[0], where who made that has left them; else NULL */
     float *dst;
     float *diff_dst;               /* backward may overwrite it unless backward_keeps_diff_dst */
     float *const *diff_src;        /* entries are NULL where no gradient is wanted */
@@ -252,6 +255,7 @@ struct hpct_op {
     size_t workspace_bytes;
     size_t scratch_bytes;
     size_t copies_bytes; /* of parameters, in another type or layout: see refresh */
+    bool leaves_moments; /* as hpct_op_build.moments says */
     bool backward_reads_src, backward_reads_dst;
     bool backward_keeps_diff_dst; /* backward leaves diff_dst as it was */
     /* Backward can add to a diff_src that has a part of the gradient already; wanted of all

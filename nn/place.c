@@ -101,6 +101,8 @@ static void find_lifetimes(placing *p)
         live(&p->values[dst], i);
         if (other >= 0)
             live(&p->values[root_of(p, other)], i);
+        if (run->nodes[i].moments_node > 0)
+            live(&p->workspaces[run->nodes[i].moments_node - 1], i);
         if (backward && op->backward_reads_dst)
             live(&p->values[dst], back);
         if (backward)
@@ -192,6 +194,10 @@ static void set_pointers(const placing *p)
         }
         if (other >= 0)
             placed->src[1] = value_at(p, other);
+        int maker = placed->moments_node - 1;
+        if (maker >= 0 && run->nodes[maker].op->leaves_moments)
+            placed->moments =
+                (const float *) (const void *) (run->block + p->workspaces[maker].offset);
     }
     run->output = value_at(p, p->model->output);
     run->loss_src = value_at(p, run->loss_tensor);
@@ -233,6 +239,7 @@ void hpct_run_move(hpct_run *run, char *to)
             node->norms[k] = moved(run, to, node->norms[k]);
             node->diff_src[k] = moved(run, to, node->diff_src[k]);
         }
+        node->moments = moved(run, to, node->moments);
         node->add_after = moved(run, to, node->add_after);
         node->dst = moved(run, to, node->dst);
         node->diff_dst = moved(run, to, node->diff_dst);

@@ -27,6 +27,7 @@ static hpct_op_call make_call(const hpct_model *model, int i, int batch, int n)
         .n = hpct_node_samples(model, &model->nodes[i], n),
         .src = node->src,
         .norms = node->norms,
+        .moments = node->moments,
         .dst = node->dst,
         .diff_dst = node->diff_dst,
         .diff_src = node->diff_src,

@@ -76,7 +76,9 @@ static hpct_status synced_moments(const hpct_op *op, const hpct_op_call *call,
     const hpct_replicas *replicas = call->replicas;
     float *squares = sums_in(call), *room = room_in(op, call);
     hpct_status status = hpct_cuda_launched(
-        hpct_launch_norm_begin(norm, call->src[0], squares, room), op, "statistics");
+        call->moments != NULL ? hpct_launch_norm_take(norm, call->moments, squares, room)
+                              : hpct_launch_norm_begin(norm, call->src[0], squares, room),
+        op, "statistics");
     if (status == HPCT_OK)
         status = replicas->sum(replicas->argument, room, channels_of(op) + 1);
     if (status == HPCT_OK)
@@ -95,8 +97,10 @@ static hpct_status forward(hpct_op *op, const hpct_op_call *call)
     if (hpct_norm_is_synced(&op->spec, call))
         status = synced_moments(op, call, &norm);
     else if (call->training)
-        status =
-            hpct_cuda_launched(hpct_launch_norm_moments(&norm, call->src[0]), op, "statistics");
+        status = hpct_cuda_launched(call->moments != NULL
+                                        ? hpct_launch_norm_take(&norm, call->moments, NULL, NULL)
+                                        : hpct_launch_norm_moments(&norm, call->src[0]),
+                                    op, "statistics");
     else
         status = hpct_cuda_launched(hpct_launch_norm_moving(&norm), op, "statistics");
     if (status == HPCT_OK && call->n > 0 && !op->build.deferred)

@@ -489,6 +489,7 @@ const hpct_backend hpct_backend_cuda = {
     .add_values = hpct_cuda_add_values,
     .scale = hpct_cuda_scale,
     .makes_sums = true,
+    .leaves_moments = true,
     .defers_norms = true,
     .measure = hpct_cuda_measure,
 };

@@ -226,6 +226,24 @@ void hpct_dnn_relu(hpct_dnn_graph *graph, int src, int dst)
     add_pointwise(graph, CUDNN_POINTWISE_RELU_FWD, src, -1, dst);
 }
 
+void hpct_dnn_moments(hpct_dnn_graph *graph, int src, int sum, int squares)
+{
+    const cudnnDataType_t compute = CUDNN_DATA_FLOAT;
+    const cudnnGenStatsMode_t mode = CUDNN_GENSTATS_SUM_SQSUM;
+    descriptor op = make(graph, CUDNN_BACKEND_OPERATION_GEN_STATS_DESCRIPTOR);
+    set(graph, op, CUDNN_ATTR_OPERATION_GENSTATS_MODE, CUDNN_TYPE_GENSTATS_MODE, 1, &mode);
+    set(graph, op, CUDNN_ATTR_OPERATION_GENSTATS_MATH_PREC, CUDNN_TYPE_DATA_TYPE, 1, &compute);
+    set(graph, op, CUDNN_ATTR_OPERATION_GENSTATS_XDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
+        &graph->tensors[src]);
+    set(graph, op, CUDNN_ATTR_OPERATION_GENSTATS_SUMDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
+        &graph->tensors[sum]);
+    set(graph, op, CUDNN_ATTR_OPERATION_GENSTATS_SQSUMDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
+        &graph->tensors[squares]);
+    finalize(graph, op, "a statistics operation");
+    add_operation(graph, op);
+    append(graph, "; moments t%d t%d t%d", src, sum, squares);
+}
+
 void hpct_dnn_graph_finish(hpct_dnn_graph *graph)
 {
     graph->graph = make(graph, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);

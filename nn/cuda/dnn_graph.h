@@ -40,6 +40,8 @@ void hpct_dnn_convolution(hpct_dnn_graph *graph, hpct_dnn_way way, const hpct_dn
                           int src, int kernel, int dst);
 void hpct_dnn_add(hpct_dnn_graph *graph, int src, int other, int dst); /* other may be a vector */
 void hpct_dnn_relu(hpct_dnn_graph *graph, int src, int dst);
+/* Of each channel of src the sums of its numbers and of their squares, vectors of fp32. */
+void hpct_dnn_moments(hpct_dnn_graph *graph, int src, int sum, int squares);
 
 /* A way of computing a graph, for one operation of a model: graphs of equal description share what
  * is behind it. */

@@ -153,6 +153,10 @@ cudaError_t hpct_launch_norm_begin(const hpct_norm *norm, const void *src, float
                                    float *room);
 cudaError_t hpct_launch_norm_middle(const hpct_norm *norm, const float *room, float *squares);
 cudaError_t hpct_launch_norm_end(const hpct_norm *norm, const float *squares);
+/* Either of the first two (with squares and room: begin), from the sums of all rows and of their
+ * squares, [2][channels]. */
+cudaError_t hpct_launch_norm_take(const hpct_norm *norm, const float *sums, float *squares,
+                                  float *room);
 /* Inference: the notes from the moving statistics. */
 cudaError_t hpct_launch_norm_moving(const hpct_norm *norm);
 cudaError_t hpct_launch_norm_apply(const hpct_norm *norm, const void *src, void *dst);

@@ -214,7 +214,21 @@ __device__ inline void settle(const settling &s, int c, float rows, float mean, 
         *s.notes.rows = rows;
 }
 
-/* squares NULL: nobody else has rows, and the statistics are settled. */
+/* What this replica's rows come to. squares NULL: nobody else has any, and that is settled. */
+__device__ inline void note_own(const settling &s, int c, float rows, const moment &all,
+                                float *squares, float *room)
+{
+    if (squares == nullptr) {
+        settle(s, c, rows, all.mean, all.squares);
+        return;
+    }
+    s.notes.mean[c] = all.mean;
+    squares[c] = all.squares;
+    room[c] = all.mean * rows;
+    if (c == 0)
+        room[s.channels] = rows;
+}
+
 __global__ void __launch_bounds__(FINISH *FINISH)
     finish_moments(size_t rows, int parts, const float *partial, settling s, float *squares,
                    float *room)
@@ -234,18 +248,19 @@ __global__ void __launch_bounds__(FINISH *FINISH)
         if (y < half)
             join(&shared[y][threadIdx.x], shared[y + half][threadIdx.x]);
     }
-    if (y != 0 || c >= s.channels)
+    if (y == 0 && c < s.channels)
+        note_own(s, c, (float) rows, shared[0][threadIdx.x], squares, room);
+}
+
+/* From two sums, whose difference may cancel: what somebody else has added up. */
+__global__ void __launch_bounds__(THREADS)
+    take_moments(size_t rows, settling s, const float *sums, float *squares, float *room)
+{
+    const int c = (int) grid_index();
+    if (c >= s.channels)
         return;
-    all = shared[0][threadIdx.x];
-    if (squares == nullptr) {
-        settle(s, c, (float) rows, all.mean, all.squares);
-        return;
-    }
-    s.notes.mean[c] = all.mean;
-    squares[c] = all.squares;
-    room[c] = all.mean * (float) rows;
-    if (c == 0)
-        room[s.channels] = (float) rows;
+    const float mean = sums[c] / (float) rows, off = sums[s.channels + c] - sums[c] * mean;
+    note_own(s, c, (float) rows, {(float) rows, mean, fmaxf(off, 0)}, squares, room);
 }
 
 __global__ void __launch_bounds__(THREADS)
@@ -543,6 +558,14 @@ cudaError_t hpct_launch_norm_begin(const hpct_norm *n, const void *src, float *s
         return error;
     HPCT_LAUNCH(finish_moments, finish_blocks(n->channels), dim3(FINISH, FINISH), n->queue, n->rows,
                 (int) parts_of(n), n->partial, settling_of(n), squares, room);
+    return cudaGetLastError();
+}
+
+cudaError_t hpct_launch_norm_take(const hpct_norm *n, const float *sums, float *squares,
+                                  float *room)
+{
+    HPCT_LAUNCH(take_moments, channel_blocks(n->channels), THREADS, n->queue, n->rows,
+                settling_of(n), sums, squares, room);
     return cudaGetLastError();
 }
 

@@ -492,5 +492,6 @@ const hpct_backend hpct_backend_cuda = {
     .accumulate = accumulate,
     .scale = scale,
     .makes_sums = true,
+    .leaves_moments = true,
     .defers_norms = true,
 };

@@ -1,13 +1,15 @@
 /* BatchNormalization that an Add works out: of one of its inputs or both, with a ReLU or without,
- * in training and inference, as each would do by itself. */
+ * in training and inference, as each would do by itself; and statistics from sums that are there. */
 #include "tests/unit/cuda_backend.h"
 #include "tests/unit/unit.h"
 
+#include "nn/cuda/ops.h"
 #include "nn/rng.h"
 #include "nn/run.h"
 #include "nn/step.h"
 
 #include <math.h>
+#include <string.h>
 
 #define BATCH 5
 
@@ -144,11 +146,81 @@ static void others_find_it_made(void **state)
     hpct_model_free(model);
 }
 
+/* ---- statistics from sums that are there ---- */
+
+#define ROWS 37
+#define CHANNELS 19
+
+static hpct_status add_twice(void *argument, float *data, size_t count)
+{
+    (void) argument;
+    for (size_t i = 0; i < count; i++)
+        data[i] *= 2; /* another replica has the same rows */
+    return HPCT_OK;
+}
+
+static void normalize_rows(const float *src, const float *moments, bool synchronized, float *dst,
+                           float *moving)
+{
+    int rows = ROWS;
+    hpct_op_spec spec = {.kind = HPCT_OP_BATCH_NORM,
+                         .norm = {.rows = 1,
+                                  .channels = CHANNELS,
+                                  .no_scale = true,
+                                  .no_center = true,
+                                  .synchronized = synchronized,
+                                  .momentum = 0.5F,
+                                  .epsilon = 1e-3F}};
+    hpct_op_build build = {.batch_sizes = &rows, .num_batch_sizes = 1, .training = true};
+    hpct_replicas replicas = {.sum = add_twice};
+    hpct_op *op;
+    assert_int_equal(hpct_cuda_make_batch_norm(&op, &spec, &build), HPCT_OK);
+    void *workspace = hpct_host_allocate(op->workspace_bytes),
+         *scratch = hpct_host_allocate(op->scratch_bytes);
+    float *params[] = {moving, moving + CHANNELS};
+    memset(moving, 0, 2 * CHANNELS * sizeof *moving);
+    hpct_op_call call = {.n = ROWS,
+                         .src = (const float *[]){src},
+                         .moments = moments,
+                         .dst = dst,
+                         .param = params,
+                         .workspace = workspace,
+                         .scratch = scratch,
+                         .replicas = synchronized ? &replicas : NULL,
+                         .training = true};
+    assert_int_equal(op->class->forward(op, &call), HPCT_OK);
+    op->class->destroy(op);
+    hpct_host_release(workspace);
+    hpct_host_release(scratch);
+}
+
+static void sums_give_the_statistics(void **state)
+{
+    static float src[ROWS * CHANNELS], from_rows[ROWS * CHANNELS], from_sums[ROWS * CHANNELS];
+    float sums[2 * CHANNELS] = {0}, moving[2][2 * CHANNELS];
+    (void) state;
+    for (int i = 0; i < ROWS * CHANNELS; i++) {
+        src[i] = hpct_uniform(3, 1, (uint64_t) i) + (float) (i % CHANNELS) / 4;
+        sums[i % CHANNELS] += src[i];
+        sums[CHANNELS + i % CHANNELS] += src[i] * src[i];
+    }
+    for (int synchronized = 0; synchronized < 2; synchronized++) {
+        normalize_rows(src, NULL, synchronized, from_rows, moving[0]);
+        normalize_rows(src, sums, synchronized, from_sums, moving[1]);
+        for (int i = 0; i < ROWS * CHANNELS; i++)
+            assert_true(fabsf(from_rows[i] - from_sums[i]) < 1e-3F);
+        for (int i = 0; i < 2 * CHANNELS; i++)
+            assert_true(fabsf(moving[0][i] - moving[1][i]) < 1e-4F);
+        assert_true(moving[1][0] > 0.2F && moving[1][CHANNELS] > 0.02F);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_add_normalizes),
         cmocka_unit_test(others_find_it_made),
+        cmocka_unit_test(sums_give_the_statistics),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -409,14 +409,14 @@ static void step_on(hpct_model *model, const hpct_backend *backend, float *outpu
     assert_int_equal(hpct_model_backward(model, BATCH), HPCT_OK);
 }
 
-/* Convolutions that make the sum of an Add, and Adds that work out what a normalization left to
- * them. */
+/* Convolutions that make the sum of an Add, Adds that work out what a normalization left to them,
+ * normalizations whose moments come from a convolution. */
 static void additions_elsewhere_are_the_same(void **state)
 {
     (void) state;
     hpct_backend other = hpct_backend_ref;
-    int sums = 0, deferred = 0;
-    other.makes_sums = other.defers_norms = true;
+    int sums = 0, deferred = 0, moments = 0;
+    other.makes_sums = other.defers_norms = other.leaves_moments = true;
     for (int i = 0; i < unit_cases(120); i++) {
         float here[BATCH * 3], there[BATCH * 3];
         size_t count;
@@ -434,13 +434,15 @@ static void additions_elsewhere_are_the_same(void **state)
         for (int k = 0; k < b->num_nodes; k++) {
             sums += b->run->nodes[k].sum_node > 0;
             deferred += b->run->nodes[k].op->build.deferred;
+            moments += b->run->nodes[k].moments != NULL;
         }
         hpct_model_free(a);
         hpct_model_free(b);
     }
-    print_message("%d convolutions made sums, %d normalizations were left to them\n", sums,
-                  deferred);
-    assert_true(sums > unit_cases(20) && deferred > unit_cases(20)); /* it is not an empty test */
+    print_message("%d convolutions made sums, %d normalizations were left, %d had their moments\n",
+                  sums, deferred, moments);
+    int least = unit_cases(20); /* it is not an empty test */
+    assert_true(sums > least && deferred > least && moments > least);
 }
 
 /* ---- one residual block after the other ---- */
