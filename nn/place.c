@@ -70,8 +70,8 @@ static void find_border_lifetimes(placing *p)
     }
 }
 
-/* The tensor that a node's forward writes, and the one besides its inputs that it reads; else -1.
- */
+/* The tensor that a node's forward writes, and the one besides its inputs that it reads, which
+ * stays until the Add that reads it, too; else -1. */
 static int written_by(const placing *p, int i, int *other)
 {
     const hpct_node *node = &p->model->nodes[i];
@@ -99,8 +99,6 @@ static void find_lifetimes(placing *p)
         int other, dst = root_of(p, written_by(p, i, &other));
         p->values[dst].bytes = op->build.deferred ? 0 : tensor_bytes(p, dst);
         live(&p->values[dst], i);
-        if (other >= 0)
-            live(&p->values[root_of(p, other)], i);
         if (run->nodes[i].moments_node > 0)
             live(&p->workspaces[run->nodes[i].moments_node - 1], i);
         if (backward && op->backward_reads_dst)

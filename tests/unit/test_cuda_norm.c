@@ -1,5 +1,6 @@
 /* BatchNormalization that an Add works out: of one of its inputs or both, with a ReLU or without,
- * in training and inference, as each would do by itself; and statistics from sums that are there. */
+ * in training and inference, as each would do by itself; and statistics from sums that are there.
+ */
 #include "tests/unit/cuda_backend.h"
 #include "tests/unit/unit.h"
 
