@@ -627,6 +627,8 @@ hpct_status hpct_model_build(hpct_model *model, const hpct_build_options *option
         status = move_in(model, run);
     }
     model->builds++;
+    if (run->backend->built != NULL)
+        run->backend->built();
     if (status == HPCT_OK)
         model->run = run;
     else

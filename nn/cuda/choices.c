@@ -24,6 +24,7 @@ struct hpct_choices {
     char *path, *identity;
     choice *kept;
     size_t count, room;
+    bool changed; /* since it was written */
 };
 
 bool hpct_choices_path(char *path, size_t size, const char *identity)
@@ -230,10 +231,16 @@ hpct_status hpct_choices_keep(hpct_choices *choices, const char *key, const char
 {
     if (strpbrk(key, "\t\n") != NULL || strpbrk(value, "\t\n") != NULL)
         return hpct_fail(HPCT_ERR_INTERNAL, "choices: \"%s\" has a tab or a newline", key);
-    hpct_status status = remember(choices, key, value, true);
-    if (status != HPCT_OK || choices->path[0] == '\0')
-        return status;
-    status = merge_file(choices);
+    choices->changed = true;
+    return remember(choices, key, value, true);
+}
+
+hpct_status hpct_choices_write(hpct_choices *choices)
+{
+    if (!choices->changed || choices->path[0] == '\0')
+        return HPCT_OK;
+    choices->changed = false;
+    hpct_status status = merge_file(choices);
     return status == HPCT_OK ? write_file(choices) : status;
 }
 

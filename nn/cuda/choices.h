@@ -19,12 +19,15 @@ bool hpct_choices_path(char *path, size_t size, const char *identity);
  * nor keys and values have tabs or newlines. */
 hpct_status hpct_choices_open(hpct_choices **out, const char *path, const char *identity);
 
-/* NULL: none kept. Valid until the next hpct_choices_keep. */
+/* NULL: none kept. Valid until the next hpct_choices_keep or _write. */
 const char *hpct_choices_find(const hpct_choices *choices, const char *key);
 
-/* Replaces what was kept under that key, in memory and, with what other processes have added to the
- * file meanwhile, on disk: all of it or nothing. An error of the disk leaves it in memory. */
+/* Replaces what was kept under that key, in memory. */
 hpct_status hpct_choices_keep(hpct_choices *choices, const char *key, const char *value);
+
+/* What was kept since the last call comes to the disk, with what other processes have added to the
+ * file meanwhile: all of it or nothing. Nothing is tried again after an error. */
+hpct_status hpct_choices_write(hpct_choices *choices);
 
 void hpct_choices_close(hpct_choices *choices); /* NULL is allowed */
 

@@ -5,9 +5,10 @@
  * Each direction of each batch size takes the first of these ways that cuDNN has an engine for: the
  * convolution as it is; the same on a copy of the picture with its padding in it (paddings that
  * differ between the two ends); an own kernel, straight from the sum (nn/cuda/direct.h). What an
- * Add behind it adds, bias and ReLU are in cuDNN's engine or in own kernels after it. The kernel's
- * gradient leaves cuDNN in fp32, or where that is slower in the activations' type, and is then made
- * fp32. */
+ * Add behind it adds, bias and ReLU are in cuDNN's engine or in own kernels after it, and an engine
+ * that leaves moments is taken, by what each was measured to take and a pass over memory takes at
+ * least. The kernel's gradient leaves cuDNN in fp32, or where that is slower in the activations'
+ * type, and is then made fp32. */
 #include "nn/cuda/cuda.h"
 
 #include "base/status.h"
@@ -380,13 +381,38 @@ static hpct_status find_stage(const conv_op *conv, hpct_dnn_way way, int n, bool
     return find_plan(conv, &what, &s->plan);
 }
 
+/* Takes the other stage, which costs so many seconds besides, where it is faster all the same;
+ * frees what is not taken. */
+static void take_faster(stage *s, stage *other, double besides)
+{
+    bool better =
+        other->plan != NULL &&
+        (s->plan == NULL || hpct_dnn_seconds(other->plan) + besides < hpct_dnn_seconds(s->plan));
+    hpct_dnn_plan_free(better ? s->plan : other->plan);
+    if (better)
+        *s = *other;
+}
+
+/* Of so many passes over the result, at least. */
+static double pass_seconds(const conv_op *conv, int n, int passes)
+{
+    size_t count = rows_of(conv, n) * (size_t) conv->op.spec.window.out_c;
+    return passes * (double) (count * hpct_cuda_value_bytes(conv->op.build.values)) /
+           PASS_BYTES_PER_SECOND;
+}
+
+/* With what follows in the engine, or in kernels of our own where that is faster. */
 static hpct_status find_forward(const conv_op *conv, int n, stage *s)
 {
     cudnnDataType_t type = hpct_cuda_dnn_type(conv->op.build.values);
-    bool more = !conv->op.spec.no_bias || conv->op.spec.relu || conv->op.build.adds;
+    bool finish = !conv->op.spec.no_bias || conv->op.spec.relu, adds = conv->op.build.adds;
     hpct_status status = find_stage(conv, HPCT_DNN_FORWARD, n, true, type, s);
-    if (status == HPCT_OK && more && s->plan == NULL)
-        status = find_stage(conv, HPCT_DNN_FORWARD, n, false, type, s);
+    if (status != HPCT_OK || (!finish && !adds))
+        return status;
+    stage plain;
+    status = find_stage(conv, HPCT_DNN_FORWARD, n, false, type, &plain);
+    if (status == HPCT_OK)
+        take_faster(s, &plain, pass_seconds(conv, n, (finish ? 2 : 0) + (adds ? 3 : 0)));
     return status;
 }
 
@@ -400,12 +426,8 @@ static hpct_status find_weights(const conv_op *conv, int n, stage *s)
     status = find_stage(conv, HPCT_DNN_WEIGHTS, n, false, hpct_cuda_dnn_type(conv->op.build.values),
                         &low);
     low.low = true;
-    bool better =
-        low.plan != NULL &&
-        (s->plan == NULL || hpct_dnn_seconds(low.plan) + WIDEN_SECONDS < hpct_dnn_seconds(s->plan));
-    hpct_dnn_plan_free(better ? s->plan : low.plan);
-    if (better)
-        *s = low;
+    if (status == HPCT_OK)
+        take_faster(s, &low, WIDEN_SECONDS);
     return status;
 }
 
@@ -455,8 +477,8 @@ static hpct_status make_batch(conv_op *conv, int i, size_t *workspace)
     return status;
 }
 
-/* A plan that leaves moments, too, if that takes less than another pass over the result would. */
-static hpct_status find_moments(const conv_op *conv, int n, const stage *plain, stage *s)
+/* A plan that leaves moments, too. */
+static hpct_status find_moments(const conv_op *conv, int n, stage *s)
 {
     want what = {.way = HPCT_DNN_FORWARD,
                  .window = &conv->op.spec.window,
@@ -464,41 +486,35 @@ static hpct_status find_moments(const conv_op *conv, int n, const stage *plain, 
                  .fused = true,
                  .moments = true,
                  .kernel = hpct_cuda_dnn_type(conv->op.build.values)};
-    double pass = (double) rows_of(conv, n) * conv->op.spec.window.out_c *
-                  (double) hpct_cuda_value_bytes(conv->op.build.values) / PASS_BYTES_PER_SECOND;
     *s = (stage){.fused = true, .moments = true};
-    hpct_status status = find_plan(conv, &what, &s->plan);
-    if (status != HPCT_OK || s->plan == NULL || plain->plan == NULL)
-        return status;
-    double seconds = hpct_dnn_seconds(s->plan);
-    if (seconds == 0 || seconds > hpct_dnn_seconds(plain->plan) + pass) {
-        hpct_dnn_plan_free(s->plan);
-        s->plan = NULL;
-    }
-    return HPCT_OK;
+    return find_plan(conv, &what, &s->plan);
 }
 
-/* For all batch sizes, or for none. In 16 bits alone: of fp32 more would be lost in the difference
- * of the two sums than there is to gain. */
+/* All batch sizes leave moments, or none: where that takes less than another pass over the results
+ * would. In 16 bits alone: of fp32 more would be lost in the difference of the two sums than there
+ * is to gain. */
 static hpct_status leave_moments(conv_op *conv, size_t *workspace)
 {
     hpct_op *op = &conv->op;
-    int num = op->build.num_batch_sizes, found = 0;
-    if (!op->build.moments || conv->type == CUDA_R_32F || op->spec.window.cells > 0 ||
-        op->spec.window.out_c % 4 != 0) /* the second vector begins at 16 bytes */
-        return HPCT_OK;
-    stage *with = calloc((size_t) num, sizeof *with);
-    if (with == NULL)
+    int num = op->build.num_batch_sizes;
+    double gain = 0;
+    bool all = op->build.moments && conv->type != CUDA_R_32F && op->spec.window.cells == 0 &&
+               op->spec.window.out_c % 4 == 0; /* the second vector begins at 16 bytes */
+    stage *with = all ? calloc((size_t) num, sizeof *with) : NULL;
+    if (all && with == NULL)
         return hpct_fail_memory((size_t) num * sizeof *with);
     hpct_status status = HPCT_OK;
-    for (; found < num && status == HPCT_OK; found++) {
-        status =
-            find_moments(conv, op->build.batch_sizes[found], &conv->forward[found], &with[found]);
-        if (status != HPCT_OK || with[found].plan == NULL)
+    for (int i = 0; i < num && all && status == HPCT_OK; i++) {
+        int n = op->build.batch_sizes[i];
+        status = find_moments(conv, n, &with[i]);
+        all = with[i].plan != NULL && conv->forward[i].plan != NULL;
+        if (!all)
             break;
-        at_least(workspace, hpct_dnn_workspace_bytes(with[found].plan));
+        gain += hpct_dnn_seconds(conv->forward[i].plan) + pass_seconds(conv, n, 1) -
+                hpct_dnn_seconds(with[i].plan);
+        at_least(workspace, hpct_dnn_workspace_bytes(with[i].plan));
     }
-    op->leaves_moments = found == num;
+    op->leaves_moments = all && status == HPCT_OK && gain > 0;
     free_stages(op->leaves_moments ? conv->forward : with, num);
     if (op->leaves_moments) {
         conv->forward = with;

@@ -110,8 +110,7 @@ static hpct_status keep(hpct_choices *choices, const char *key, const hpct_dnn_c
 {
     char value[HPCT_DNN_NAME_SIZE + 64];
     snprintf(value, sizeof value, "%.0f %s", 1e9 * c->seconds, c->name);
-    hpct_status status = hpct_choices_keep(choices, key, value);
-    return status == HPCT_ERR_IO ? HPCT_OK : status; /* then the next run measures again */
+    return hpct_choices_keep(choices, key, value);
 }
 
 /* The plan that was kept, if it can still be made. */

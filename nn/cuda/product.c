@@ -223,8 +223,7 @@ static hpct_status keep(hpct_choices *choices, const char *key, const cublasLtMa
     for (size_t i = 0; i < ALGORITHM_WORDS; i++)
         used += (size_t) snprintf(value + used, sizeof value - used, "%s%" PRIx64, i > 0 ? " " : "",
                                   how->data[i]);
-    hpct_status status = hpct_choices_keep(choices, key, value);
-    return status == HPCT_ERR_IO ? HPCT_OK : status; /* then the next run measures again */
+    return hpct_choices_keep(choices, key, value);
 }
 
 static hpct_status choose_alone(hpct_lt_product *p, bool *any)

@@ -60,6 +60,14 @@ hpct_status hpct_tune_choices(hpct_choices **out)
     return status;
 }
 
+void hpct_tune_keep(void)
+{
+    hpct_tune_lock();
+    if (hpct_gpu.choices != NULL)
+        hpct_choices_write(hpct_gpu.choices);
+    hpct_tune_unlock();
+}
+
 hpct_status hpct_tune_time(hpct_status (*run)(void *argument), void *argument, double *seconds)
 {
     cudaEvent_t begin = NULL, end = NULL;

@@ -12,6 +12,10 @@ void hpct_tune_unlock(void);
 /* The choices of the thread's device with these libraries; opened by the first call. */
 hpct_status hpct_tune_choices(hpct_choices **out);
 
+/* Of the thread's device: what was chosen since the last call comes to the disk, if that takes it;
+ * the next run measures what it does not find. */
+void hpct_tune_keep(void);
+
 /* Seconds of one call of run(argument), which only enqueues: the shortest of a few after one that
  * is not counted. Waits for the stream. Fails when run does, or what it enqueued. */
 hpct_status hpct_tune_time(hpct_status (*run)(void *argument), void *argument, double *seconds);

@@ -237,6 +237,8 @@ one, three = ([json.loads(line) for line in open(f"{sys.argv[1]}/{d}/metrics.jso
 print(int(not (len(one) == len(three) == 20 and all(abs(a["loss"] - b["loss"]) < 2e-4 for a, b in zip(one, three)))))
 END
 )" "step by step"
+    fit_nccl nccl-back --device cuda --model mnist-cnn --strategy hybrid --hybrid-form back --steps-per-epoch 4 --epochs 1
+    ok "$(near "$(number cpu-back loss)" "$(number nccl-back loss)")" "hybrid, back: the loss is the CPU's"
     CANNOT_RECORD=1 fit_nccl one-cannot --device cuda
     same_as_cpu one-cannot
     is "$(replays)" "" "where one rank cannot, none does"

@@ -214,12 +214,19 @@ static hpct_choices *opened(const char *identity)
     return choices;
 }
 
+static void write_all(hpct_choices *choices)
+{
+    assert_int_equal(hpct_choices_write(choices), HPCT_OK);
+}
+
 /* A new file, with one choice in it. */
 static void begin(const char *name)
 {
     snprintf(path, sizeof path, "%s/%s/deep/er", folder, name);
     hpct_choices *choices = opened("device 1");
     assert_int_equal(hpct_choices_keep(choices, "a conv", "e1 k2=3"), HPCT_OK);
+    assert_int_not_equal(access(path, F_OK), 0); /* not each by itself */
+    write_all(choices);
     hpct_choices_close(choices);
 }
 
@@ -245,6 +252,7 @@ static void test_choices_are_kept(void **state)
         assert_int_equal(hpct_choices_keep(choices, key, key), HPCT_OK);
     }
     assert_int_equal(hpct_choices_keep(choices, "a conv", "e2"), HPCT_OK);
+    write_all(choices);
     hpct_choices_close(choices);
     assert_true(knows("device 1", "a conv", "e2"));
     assert_true(knows("device 1", "key 99", "key 99"));
@@ -257,6 +265,8 @@ static void test_choices_of_two_processes_meet(void **state)
     hpct_choices *one = opened("device 1"), *other = opened("device 1");
     assert_int_equal(hpct_choices_keep(one, "one", "1"), HPCT_OK);
     assert_int_equal(hpct_choices_keep(other, "other", "2"), HPCT_OK);
+    write_all(one);
+    write_all(other);
     assert_string_equal(hpct_choices_find(other, "one"), "1");
     hpct_choices_close(one);
     hpct_choices_close(other);
@@ -271,6 +281,7 @@ static void test_foreign_choices_are_ignored_and_replaced(void **state)
     assert_false(knows("device 2", "a conv", "e1 k2=3"));
     hpct_choices *choices = opened("device 2");
     assert_int_equal(hpct_choices_keep(choices, "b", "2"), HPCT_OK);
+    write_all(choices);
     hpct_choices_close(choices);
     assert_true(knows("device 2", "b", "2"));
     assert_false(knows("device 1", "a conv", "e1 k2=3"));
@@ -308,7 +319,9 @@ static void test_choices_stay_in_memory_where_the_disk_refuses(void **state)
     fclose(file);
     snprintf(path, sizeof path, "%s/file/below", folder);
     hpct_choices *choices = opened("device 1");
-    assert_int_equal(hpct_choices_keep(choices, "a", "1"), HPCT_ERR_IO);
+    assert_int_equal(hpct_choices_keep(choices, "a", "1"), HPCT_OK);
+    assert_int_equal(hpct_choices_write(choices), HPCT_ERR_IO);
+    write_all(choices); /* which does not try again */
     assert_string_equal(hpct_choices_find(choices, "a"), "1");
     hpct_choices_close(choices);
     path[0] = '\0';
