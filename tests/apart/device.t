@@ -214,6 +214,9 @@ END
     ok "$(awk -v a="$(number on-cpu loss)" -v b="$(number three-in-fp16 loss)" 'BEGIN { d = a - b; print !(d < 0.02 && d > -0.02 && d != 0) }')" \
         "in fp16 near what it is in fp32 ($(number on-cpu loss), $(number three-in-fp16 loss))"
     like "$(<"$own/three-in-fp16.json")" '"precision": "mixed_float16"' "which the summary says"
+    capture "${ranks[@]}" "$train" fit "${steps[@]}" --model mnist-cnn --device cuda --precision fp16 --strategy hybrid --hybrid-form rows
+    is "$status" 78 "parts of a model in fp16 are refused"
+    like "$err" "strategy hybrid: in fp16 each rank would leave out steps of its own: take --precision bf16" "with a way out"
 
     # ---- with what stands in for NCCL: a step of all ranks is one recording ----
     export HPC_TRAIN_TEST_NCCL=1 HPC_TRAIN_TEST_RECORDINGS=$own/with-nccl
@@ -293,6 +296,9 @@ END
     fit_nccl central --device cuda --strategy central-storage --replicas 3
     same_as_cpu central
     like "$(<"$own/central.json")" '"strategy": "central-storage"' "one update for all, the summary says"
+    capture "$train" fit "${steps[@]}" --batch-size 8 --device cuda --strategy central-storage --replicas 2 --precision fp16
+    is "$status" 78 "not in fp16"
+    like "$err" "central-storage has no loss scale for replicas in fp16: take --precision bf16, or strategy mirrored" "which it says"
     fit_nccl central-of-one --device cuda --strategy central-storage
     same_as_cpu central-of-one
     fit_nccl replicas-uneven --device cuda --replicas 3 --global-batch-size 13 --optimizer adam
