@@ -372,6 +372,12 @@ static hpct_status run(const nn_case *c, const hpct_backend *backend, hpct_op *o
         hpct_memory_wait(backend);
         keep_least(&r->backward_seconds, now() - started);
     }
+    if (op->leaves_moments) {
+        size_t count = 2 * (size_t) op->spec.window.out_c;
+        r->moments = poisoned(count);
+        if (hpct_memory_to_host(backend, r->moments, rest[0], count * sizeof *r->moments) != 0)
+            abort();
+    }
     fetch(backend, diff_dst, near_diff_dst, r->dst_count);
     r->broke_promise =
         op->backward_keeps_diff_dst && memcmp(diff_dst, diff, r->dst_count * sizeof *diff) != 0;
@@ -416,6 +422,7 @@ nn_result *nn_case_run(const nn_case *c, const hpct_backend *backend, uint64_t s
                            .plain_layout = c->plain_layout,
                            .adds = c->adds,
                            .adds_relu = c->adds_relu,
+                           .moments = c->moments,
                            .stream = 3};
     hpct_op *op = NULL;
     arenas a = {0};
@@ -451,6 +458,7 @@ void nn_result_free(nn_result *r)
     if (r == NULL)
         return;
     hpct_host_release(r->dst);
+    hpct_host_release(r->moments);
     for (int k = 0; k < r->num_inputs; k++)
         hpct_host_release(r->diff_src[k]);
     for (int i = 0; i < HPCT_OP_MAX_PARAMS; i++) {

@@ -15,9 +15,9 @@ typedef struct nn_case {
     bool needs_diff_src, fuse_update, plain_layout;
     bool inference; /* forward, and the backward after it, without `training` */
     bool forward_only;
-    bool add;             /* the sources' gradients are added to what is there */
-    bool adds, adds_relu; /* CONV2D: as in hpct_op_build */
-    int small_integers;   /* not 0: inputs are whole numbers below it, so that there are ties */
+    bool add;                      /* the sources' gradients are added to what is there */
+    bool adds, adds_relu, moments; /* CONV2D: as in hpct_op_build */
+    int small_integers; /* not 0: inputs are whole numbers below it, so that there are ties */
 } nn_case;
 
 /* Whether all its pictures can have their channels in blocks; spec.src_blocks and dst_blocks then
@@ -31,6 +31,7 @@ typedef struct nn_result {
     hpct_precision precision; /* that it was computed in */
     float *dst, *diff_src[HPCT_NODE_MAX_INPUTS];
     float *grad[HPCT_OP_MAX_PARAMS], *param[HPCT_OP_MAX_PARAMS]; /* states have no grad */
+    float *moments;     /* that forward has left, [2][channels]; NULL: none */
     bool broke_promise; /* changed diff_dst though it said that it keeps it */
     size_t bad_padding; /* numbers in the arenas that should be zero or were never written */
     double forward_seconds, backward_seconds; /* the shortest of all repetitions */

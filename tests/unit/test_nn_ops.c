@@ -269,6 +269,47 @@ static void conv2d_that_adds_matches(void **state)
     }
 }
 
+/* The sums of what it has written. */
+static void compare_moments(const nn_case *c, const nn_result *r)
+{
+    size_t channels = (size_t) c->spec.window.out_c;
+    for (size_t k = 0; k < channels; k++) {
+        double sum = 0, squares = 0;
+        for (size_t i = k; i < r->dst_count; i += channels) {
+            sum += (double) r->dst[i];
+            squares += (double) r->dst[i] * (double) r->dst[i];
+        }
+        double room = 1e-2 * sqrt(squares * (double) r->dst_count / (double) channels) + 1e-6;
+        assert_true(fabs((double) r->moments[k] - sum) <= room);
+        assert_true(fabs((double) r->moments[channels + k] - squares) <= 1e-2 * squares + 1e-6);
+    }
+}
+
+static void conv2d_leaves_moments(void **state)
+{
+    (void) state;
+    const hpct_backend *backend = wanted();
+    int left = 0, cases = unit_cases(60);
+    if (backend == NULL || !backend->leaves_moments)
+        skip();
+    for (int i = 0; i < cases; i++) {
+        nn_case c = random_window_case(HPCT_OP_CONV2D, 20, 40);
+        c.spec.window.out_c = (c.spec.window.out_c + 7) / 8 * 8;
+        c.spec.relu = false;
+        c.moments = true;
+        c.values = i % 2 == 0 ? HPCT_BF16 : HPCT_FP16;
+        c.precision = c.values;
+        nn_result *r = nn_case_run(&c, backend, (uint64_t) i, NULL, 1);
+        if (r == NULL)
+            fail_msg("%s", hpct_last_error());
+        left += r->moments != NULL;
+        if (r->moments != NULL)
+            compare_moments(&c, r);
+        nn_result_free(r);
+    }
+    print_message("%d of %d convolutions left moments\n", left, cases);
+}
+
 /* Multiples of 16, where oneDNN's blocked kernels work. */
 static void conv2d_of_round_channels_matches(void **state)
 {
@@ -534,6 +575,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(conv2d_matches),
         cmocka_unit_test(conv2d_that_adds_matches),
+        cmocka_unit_test(conv2d_leaves_moments),
         cmocka_unit_test(conv2d_of_round_channels_matches),
         cmocka_unit_test(conv2d_of_groups_and_holes_matches),
         cmocka_unit_test(conv2d_of_pictures_matches),
