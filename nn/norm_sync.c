@@ -79,8 +79,14 @@ hpct_status hpct_model_forward_absent(hpct_model *model)
 hpct_status hpct_model_backward_absent(hpct_model *model)
 {
     hpct_status status = HPCT_OK;
-    for (int i = model->num_nodes - 1; i >= 0 && status == HPCT_OK; i--)
+    for (int i = model->num_nodes - 1; i >= 0 && status == HPCT_OK; i--) {
+        const hpct_run_node *node = &model->run->nodes[i];
+        if (!node->backward)
+            continue;
         status = hpct_norm_backward_absent(model, i);
+        if (status == HPCT_OK && model->watcher.advance != NULL)
+            status = model->watcher.advance(model->watcher.argument, node->done);
+    }
     return status;
 }
 

@@ -303,14 +303,11 @@ hpct_status hpct_model_backward(hpct_model *model, int n)
 /* In company alone: this replica has no samples, and adds nothing. */
 static hpct_status call_absent(hpct_model *model)
 {
-    const hpct_watcher *watcher = &model->watcher;
     hpct_status status = refresh(model, 0, 0);
     if (status == HPCT_OK)
         status = hpct_model_forward_absent(model);
     if (status == HPCT_OK)
         status = hpct_model_clear_gradients(model);
-    if (status == HPCT_OK && watcher->advance != NULL)
-        status = watcher->advance(watcher->argument, model->run->arena_floats);
     return status == HPCT_OK ? hpct_model_backward_absent(model) : status;
 }
 

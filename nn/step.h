@@ -193,7 +193,8 @@ hpct_status hpct_model_forward(hpct_model *model, int n, bool training);
  * replicas from now on; NULL or no call: each is alone. Kept by the model, through builds. */
 void hpct_model_set_replicas(hpct_model *model, const hpct_replicas *replicas);
 /* The part in that of a replica that has no samples in this step, instead of forward for training
- * and of backward. */
+ * and of backward, whose gradients are zeros: it tells the watcher of them as backward does, so
+ * that all replicas say the same in one order. */
 hpct_status hpct_model_forward_absent(hpct_model *model);
 hpct_status hpct_model_backward_absent(hpct_model *model);
 /* Whether a BatchNormalization takes its statistics from its own replica's samples alone, so that

@@ -2,6 +2,7 @@
 #include "agent/cli/cli.h"
 
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -119,6 +120,10 @@ static error_t parse(int key, char *value, struct argp_state *state)
         return 0;
     case KEY_REPLICAS:
         o->replicas = (int) hpct_cli_integer("replicas", value, 1, HPCT_MAX_REPLICAS);
+        /* CUDA's: a kernel that is loaded when it is called first may wait for those of other
+         * replicas' GPUs, which wait for it */
+        if (o->replicas > 1)
+            setenv("CUDA_MODULE_LOADING", "EAGER", 0);
         return 0;
     case KEY_LOCAL_STEPS:
         o->local_steps = (int) hpct_cli_integer("local-steps", value, 1, INT32_MAX);

@@ -60,7 +60,7 @@ typedef struct hpct_device_calls {
     hpct_device_result (*init)(void **comm, int size, const unsigned char *id, int rank);
     /* *out is set once `comm` is not busy any more. */
     hpct_device_result (*split)(void *comm, int color, int key, void **out);
-    hpct_device_result (*async_error)(void *comm); /* from any thread */
+    hpct_device_result (*async_error)(void *comm); /* not beside another call on it */
     hpct_device_result (*group_start)(void);
     hpct_device_result (*group_end)(void);
     /* Sums in place. */

@@ -219,6 +219,8 @@ hpct_status hpct_comm_nccl_open(hpct_comm **out, const hpct_nccl_options *option
     comm->meet = options->meet;
     comm->argument = options->argument;
     comm->lane = &comm->own_lane;
+    pthread_mutex_init(&comm->own_calling, NULL);
+    comm->calling = &comm->own_calling;
     hpct_status status = hpct_nccl_lane_open(&comm->own_lane, comm);
     if (status == HPCT_OK)
         status = furnish(comm);
@@ -263,6 +265,7 @@ static hpct_status nccl_split(hpct_comm *base, hpct_comm **out, int color)
     part->meet = whole->meet;
     part->argument = whole->argument;
     part->lane = whole->lane;
+    part->calling = whole->calling;
     hpct_status status = find_place(whole, color, &part->base);
     if (status == HPCT_OK)
         status = furnish(part);

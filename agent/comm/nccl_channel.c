@@ -59,13 +59,24 @@ hpct_status hpct_nccl_check(const nccl_comm *comm, hpct_device_result result, co
     }
 }
 
+hpct_device_result hpct_nccl_state(nccl_comm *comm, void *nccl)
+{
+    pthread_mutex_lock(comm->calling);
+    hpct_device_result result = comm->calls->async_error(nccl);
+    pthread_mutex_unlock(comm->calling);
+    return result;
+}
+
 hpct_status hpct_comm_nccl_check(void)
 {
     hpct_status status = HPCT_OK;
     int64_t now = hpct_link_now_ms();
     pthread_mutex_lock(&mutex);
     for (nccl_channel *c = all; c != NULL && status == HPCT_OK; c = c->next) {
+        if (pthread_mutex_trylock(c->comm->calling) != 0)
+            continue; /* whoever is in a call is told, too */
         hpct_device_result result = c->comm->calls->async_error(c->nccl);
+        pthread_mutex_unlock(c->comm->calling);
         if (result == HPCT_DEVICE_OK || result == HPCT_DEVICE_BUSY)
             continue;
         if (c->failed_ms == 0)
@@ -179,11 +190,11 @@ static void abort_one(const nccl_comm *comm, void *nccl)
 /* ---- in order ---- */
 
 /* Until `nccl` is not busy any more. */
-static hpct_status settle(const nccl_comm *comm, void *nccl, const char *what)
+static hpct_status settle(nccl_comm *comm, void *nccl, const char *what)
 {
     int64_t until_ms = hpct_link_now_ms() + 1000 * (int64_t) comm->seconds;
     hpct_device_result result;
-    while ((result = comm->calls->async_error(nccl)) == HPCT_DEVICE_BUSY) {
+    while ((result = hpct_nccl_state(comm, nccl)) == HPCT_DEVICE_BUSY) {
         if (hpct_link_now_ms() >= until_ms)
             return hpct_fail(HPCT_ERR_PEER,
                              "rank %d: %s: the other %d rank%s did not all come within %d s",
@@ -194,8 +205,8 @@ static hpct_status settle(const nccl_comm *comm, void *nccl, const char *what)
     return hpct_nccl_check(comm, result, what);
 }
 
-hpct_status hpct_nccl_channel_open(nccl_channel **out, const nccl_comm *comm,
-                                   const unsigned char *id, int size, int rank)
+hpct_status hpct_nccl_channel_open(nccl_channel **out, nccl_comm *comm, const unsigned char *id,
+                                   int size, int rank)
 {
     const char *what = "NCCL connecting the ranks";
     nccl_channel *channel = calloc(1, sizeof *channel);
@@ -217,7 +228,7 @@ hpct_status hpct_nccl_channel_open(nccl_channel **out, const nccl_comm *comm,
     return HPCT_OK;
 }
 
-hpct_status hpct_nccl_channel_split(nccl_channel **out, const nccl_comm *comm, int color, int key)
+hpct_status hpct_nccl_channel_split(nccl_channel **out, nccl_comm *comm, int color, int key)
 {
     const char *what = "NCCL splitting the ranks";
     void *parent = comm->channel->nccl;
@@ -227,11 +238,15 @@ hpct_status hpct_nccl_channel_split(nccl_channel **out, const nccl_comm *comm, i
         return hpct_fail_memory(sizeof *channel);
     channel->comm = comm;
     /* The child is known when the parent is not busy any more, and may then be busy itself. */
-    hpct_status status =
-        hpct_nccl_check(comm, comm->calls->split(parent, color, key, &channel->nccl), what);
+    pthread_mutex_lock(comm->calling);
+    hpct_device_result asked = comm->calls->split(parent, color, key, &channel->nccl);
+    pthread_mutex_unlock(comm->calling);
+    hpct_status status = hpct_nccl_check(comm, asked, what);
     if (status == HPCT_OK)
         status = settle(comm, parent, what);
-    if (status == HPCT_OK && channel->nccl != NULL)
+    if (status != HPCT_OK)
+        return status; /* a thread of NCCL's may write to the channel yet: it stays */
+    if (channel->nccl != NULL)
         status = settle(comm, channel->nccl, what);
     if (status != HPCT_OK || channel->nccl == NULL) {
         if (channel->nccl != NULL)
@@ -248,10 +263,12 @@ void hpct_nccl_channel_close(nccl_channel *channel, bool abandon)
 {
     if (channel == NULL)
         return;
-    const nccl_comm *comm = channel->comm;
+    nccl_comm *comm = channel->comm;
     if (!abandon) {
-        hpct_status status =
-            hpct_nccl_check(comm, comm->calls->finalize(channel->nccl), "NCCL leaving");
+        pthread_mutex_lock(comm->calling);
+        hpct_device_result asked = comm->calls->finalize(channel->nccl);
+        pthread_mutex_unlock(comm->calling);
+        hpct_status status = hpct_nccl_check(comm, asked, "NCCL leaving");
         abandon = status != HPCT_OK || settle(comm, channel->nccl, "NCCL leaving") != HPCT_OK;
     }
     bool own = strike(channel); /* else hpct_comm_nccl_abort_all has it */

@@ -12,6 +12,7 @@
 #include "agent/comm/grid.h"
 #include "agent/comm/nccl.h"
 
+#include <pthread.h>
 #include <stdint.h>
 
 typedef struct nccl_comm nccl_comm;
@@ -26,7 +27,7 @@ typedef struct nccl_lane {
 
 /* One NCCL communicator. */
 struct nccl_channel {
-    const nccl_comm *comm;
+    nccl_comm *comm;
     void *nccl;
     nccl_channel *next; /* of all of this process */
     int64_t failed_ms;  /* when NCCL first told of a failure; 0: it has not */
@@ -76,6 +77,9 @@ struct nccl_comm {
     nccl_lane own_lane;
     nccl_direction up, down;
     nccl_groups groups;
+    /* Around calls on its communicators, and on those split from them, but aborting: NCCL's are for
+     * one thread at a time, and the watch looks at them, too (when nobody is there). */
+    pthread_mutex_t *calling, own_calling;
     nccl_job once;            /* of operations that are not prepared */
     struct nccl_once *ask;    /* which one */
     char *stage, *host_stage; /* [HPCT_NCCL_STAGE_BYTES], device and pinned */
@@ -87,16 +91,19 @@ struct nccl_comm {
  * for, that the watch may name it. */
 hpct_status hpct_nccl_check(const nccl_comm *comm, hpct_device_result result, const char *what);
 
+/* What NCCL says of a communicator now. */
+hpct_device_result hpct_nccl_state(nccl_comm *comm, void *nccl);
+
 /* Between two looks. */
 void hpct_nccl_nap(int looks);
 
 /* ---- nccl_channel.c ---- */
 
 /* Of `size` ranks with rank 0's id: collective, and within comm->seconds. */
-hpct_status hpct_nccl_channel_open(nccl_channel **out, const nccl_comm *comm,
-                                   const unsigned char *id, int size, int rank);
+hpct_status hpct_nccl_channel_open(nccl_channel **out, nccl_comm *comm, const unsigned char *id,
+                                   int size, int rank);
 /* The same by a split of comm's own, which has nothing queued. color < 0: *out is NULL. */
-hpct_status hpct_nccl_channel_split(nccl_channel **out, const nccl_comm *comm, int color, int key);
+hpct_status hpct_nccl_channel_split(nccl_channel **out, nccl_comm *comm, int color, int key);
 /* In order, and collective, or (abandon) at once; allows NULL. */
 void hpct_nccl_channel_close(nccl_channel *channel, bool abandon);
 

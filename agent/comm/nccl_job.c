@@ -75,7 +75,7 @@ static hpct_status step(nccl_comm *comm, nccl_lane *lane, bool *moved)
     nccl_job *job = lane->first;
     *moved = false;
     if (lane->busy != NULL) {
-        result = calls->async_error(lane->busy->nccl);
+        result = hpct_nccl_state(lane->busy->comm, lane->busy->nccl);
         if (result == HPCT_DEVICE_BUSY)
             return HPCT_OK;
         lane->busy = NULL;
@@ -89,7 +89,9 @@ static hpct_status step(nccl_comm *comm, nccl_lane *lane, bool *moved)
         result = calls->wait_event(lane->stream, job->ready);
     if (result == HPCT_DEVICE_OK && job->at < job->parts) {
         nccl_channel *used = NULL;
+        pthread_mutex_lock(job->comm->calling);
         result = job->issue(job->argument, job->at++, &used);
+        pthread_mutex_unlock(job->comm->calling);
         if (result == HPCT_DEVICE_BUSY)
             lane->busy = used;
     } else if (result == HPCT_DEVICE_OK) {
@@ -170,7 +172,7 @@ hpct_status hpct_nccl_finish(nccl_job *job)
         if (result == HPCT_DEVICE_OK)
             job->state = NCCL_IDLE;
         else if (result == HPCT_DEVICE_BUSY && looks % LOOKS_PER_CHECK == LOOKS_PER_CHECK - 1)
-            result = calls->async_error(job->comm->channel->nccl);
+            result = hpct_nccl_state(job->comm, job->comm->channel->nccl);
         status = hpct_nccl_check(job->comm, result, job->what);
         if (status == HPCT_OK && job->state == NCCL_ENQUEUED) {
             hpct_nccl_nap(looks);

@@ -11,11 +11,14 @@
 #include "agent/strategy/replica.h"
 #include "agent/strategy/strategy.h"
 #include "base/status.h"
+#include "nn/shape.h"
 #include "nn/shard.h"
 #include "nn/step.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#define DEVICE_ALIGNMENT 16 /* bytes, of what its libraries' kernels read */
 
 /* What rides in forward's first collective. */
 enum { RIDER_INTERRUPTED, RIDER_TERMINATED, RIDER_FAILED, RIDERS_USED };
@@ -88,6 +91,14 @@ static hpct_status open_shard(hpct_shard **out, const hpct_strategy_plan *plan)
         status =
             hpct_fail(HPCT_ERR_CONFIG, "--wire is for gradients, of which it sends next to none: "
                                        "take fp32");
+    hpct_shape shape = hpct_model_input_shape(plan->model);
+    size_t bytes = hpct_shape_count(&shape) *
+                   (hpct_model_precision(plan->model) == HPCT_FP32 ? sizeof(float) : 2);
+    if (front && hpct_model_on_device(plan->model) && bytes % DEVICE_ALIGNMENT != 0)
+        status = hpct_fail(HPCT_ERR_CONFIG,
+                           "a GPU cannot begin anywhere in a batch of samples of %zu bytes: take "
+                           "another --resize, or --hybrid-form rows or columns",
+                           bytes);
     if (status != HPCT_OK) {
         hpct_shard_close(*out);
         *out = NULL;

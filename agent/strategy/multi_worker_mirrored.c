@@ -207,8 +207,6 @@ static hpct_status mirrored_backward(hpct_strategy *strategy, int count, int glo
                              .last = sums->last};
     if (count == 0) { /* a short batch had none for this rank, or it failed: it adds nothing */
         status = hpct_model_clear_gradients(m->model);
-        if (status == HPCT_OK && m->at_once)
-            status = hpct_buckets_advance(m->buckets, m->count);
         if (status == HPCT_OK)
             status = hpct_model_backward_absent(m->model);
     } else {

@@ -385,9 +385,10 @@ static hpct_status find_stage(const conv_op *conv, hpct_dnn_way way, int n, bool
  * frees what is not taken. */
 static void take_faster(stage *s, stage *other, double besides)
 {
+    double seconds = other->plan != NULL ? hpct_dnn_seconds(other->plan) : 0;
     bool better =
-        other->plan != NULL &&
-        (s->plan == NULL || hpct_dnn_seconds(other->plan) + besides < hpct_dnn_seconds(s->plan));
+        other->plan != NULL && (s->plan == NULL || /* or both were measured */
+                                (seconds > 0 && seconds + besides < hpct_dnn_seconds(s->plan)));
     hpct_dnn_plan_free(better ? s->plan : other->plan);
     if (better)
         *s = *other;
@@ -507,11 +508,12 @@ static hpct_status leave_moments(conv_op *conv, size_t *workspace)
     for (int i = 0; i < num && all && status == HPCT_OK; i++) {
         int n = op->build.batch_sizes[i];
         status = find_moments(conv, n, &with[i]);
-        all = with[i].plan != NULL && conv->forward[i].plan != NULL;
+        const hpct_dnn_plan *plain = conv->forward[i].plan;
+        all = with[i].plan != NULL && hpct_dnn_seconds(with[i].plan) > 0 && plain != NULL &&
+              hpct_dnn_seconds(plain) > 0;
         if (!all)
             break;
-        gain += hpct_dnn_seconds(conv->forward[i].plan) + pass_seconds(conv, n, 1) -
-                hpct_dnn_seconds(with[i].plan);
+        gain += hpct_dnn_seconds(plain) + pass_seconds(conv, n, 1) - hpct_dnn_seconds(with[i].plan);
         at_least(workspace, hpct_dnn_workspace_bytes(with[i].plan));
     }
     op->leaves_moments = all && status == HPCT_OK && gain > 0;

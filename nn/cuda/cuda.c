@@ -91,6 +91,13 @@ static hpct_status read_device(void)
                            "the GPU has compute capability %d.%d, it must be %d.0 or more: take "
                            "--device cpu",
                            hpct_gpu.major, hpct_gpu.minor, LEAST_MAJOR);
+    if (status == HPCT_OK && hpct_kernels_are_there() != cudaSuccess) {
+        cudaGetLastError(); /* or the next check of a launch would find it */
+        status = hpct_fail(HPCT_ERR_CONFIG,
+                           "hpctrain-cuda.so has no kernels for a GPU of compute capability %d.%d: "
+                           "./configure --enable-cuda-archs=%d%d, or take --device cpu",
+                           hpct_gpu.major, hpct_gpu.minor, hpct_gpu.major, hpct_gpu.minor);
+    }
     return status;
 }
 

@@ -184,6 +184,9 @@ typedef struct hpct_moment {
 
 cudaError_t hpct_launch_moment(hpct_queue queue, hpct_moment moment, hpct_moment *to);
 
+/* Whether the thread's device can run what this module was compiled for. */
+cudaError_t hpct_kernels_are_there(void);
+
 /* ---- what draws random numbers (random_kernels.cu) ---- */
 
 typedef struct hpct_drawing {

@@ -19,10 +19,16 @@ hpct_status hpct_cuda_end_record(void **recording)
     cudaGraphExec_t made = NULL;
     hpct_gpu.recording = false;
     hpct_status status = HPCT_CUDA(cudaStreamEndCapture(hpct_gpu.stream, &graph));
-    if (status == HPCT_OK)
-        status = HPCT_CUDA(cudaGraphInstantiate(&made, graph, 0));
+    if (status == HPCT_OK) /* sums of gradients are captured from a stream that goes first */
+        status =
+            HPCT_CUDA(cudaGraphInstantiate(&made, graph, cudaGraphInstantiateFlagUseNodePriority));
     if (graph != NULL)
         cudaGraphDestroy(graph);
+    /* Now, that no launch has to while kernels of other replicas wait for it. */
+    if (status == HPCT_OK)
+        status = HPCT_CUDA(cudaGraphUpload(made, hpct_gpu.stream));
+    if (status == HPCT_OK)
+        status = HPCT_CUDA(cudaStreamSynchronize(hpct_gpu.stream));
     *recording = made;
     return status;
 }

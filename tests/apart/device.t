@@ -135,7 +135,10 @@ cat >"$own/tiny.json" <<'END'
     {"class_name": "Flatten", "config": {"name": "flatten"}},
     {"class_name": "Dense", "config": {"name": "head", "units": 10}}]}}
 END
-sed 's/"tiny"/"norm"/; /"MaxPooling2D"/a {"class_name": "BatchNormalization", "config": {"name": "norm"}},' "$own/tiny.json" >"$own/norm.json"
+# Gradients are sent before and after the sums of both normalizations.
+sed 's/"tiny"/"norm"/; /"MaxPooling2D"/a {"class_name": "BatchNormalization", "config": {"name": "norm"}},
+    /"Flatten"/a {"class_name": "Dense", "config": {"name": "wide", "units": 16}}, {"class_name": "BatchNormalization", "config": {"name": "other"}},' \
+    "$own/tiny.json" >"$own/norm.json"
 # fit_small NAME OPTION…: on one rank, or by `ranks`
 ranks=()
 fit_small() {
@@ -228,7 +231,7 @@ END
     replays() { grep -v " 0 replays" "$own/with-nccl" | sed 's/.*calls, //' | sort | uniq -c | xargs; }
     fit_nccl() { # the size of buckets is given: what stands in for NCCL takes long to be measured
         rm -f "$own/with-nccl"
-        fit_small "$@" --bucket-bytes 50000
+        fit_small "$1" --bucket-bytes 50000 "${@:2}"
     }
     fit_nccl nccl --device cuda
     same_as_cpu nccl
@@ -259,7 +262,7 @@ END
     is "$(replays)" "3 1 replays 3 5 replays" "and they are recorded, too"
     for device in cpu cuda; do
         [ $device = cuda ] || ranks=()
-        fit_nccl "norm-$device" --model "$own/norm.json" --device $device --sync-batch-norm --global-batch-size 13
+        fit_nccl "norm-$device" --model "$own/norm.json" --device $device --sync-batch-norm --global-batch-size 13 --bucket-bytes 4096
         ranks=("${three[@]}")
     done
     for value in loss accuracy val_loss val_accuracy; do

@@ -21,6 +21,7 @@
 #undef __grid_constant__
 #define __grid_constant__
 #define cudaGetLastError() cudaSuccess
+#define cudaFuncGetAttributes(attributes, function) ((void) (attributes), cudaSuccess)
 #define cudaGetSymbolAddress(address, symbol) (*(address) = (void *) &(symbol), cudaSuccess)
 
 /* Of the fiber that runs. */
