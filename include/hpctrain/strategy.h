@@ -81,7 +81,9 @@ typedef struct hpct_strategy_options {
     /* Replicas in each rank: threads that compute side by side, each with its part of the rank's
      * cores and of its samples. Default 1; above 1 with "mirrored" and "central-storage". Batch
      * sizes stay those of a rank, results those of one replica. Each has activations and gradients
-     * of its own. */
+     * of its own. On GPUs each has one, with copies of the weights there; such a program sets
+     * CUDA_MODULE_LOADING=EAGER before its first call, as hpc-train does: a kernel that CUDA loads
+     * when it is called first may wait for other replicas', which wait for it. */
     int replicas;
     /* Of "pipeline". Stages: default, the ranks, or their largest divisor that the model has
      * operations for; the ranks are a multiple of them, and each multiple is a replica with its
