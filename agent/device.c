@@ -13,8 +13,9 @@ hpct_status hpct_set_device(hpct_context *context, hpct_model *model, const char
     bool carries = comm->size == 1 || strcmp(comm->ops->name, "mpi") != 0;
     if (!carries && strcmp(device, "auto") == 0)
         device = "cpu";
-    if (hpct_context_serves(context)) /* it holds variables, in the host's memory */
-        device = "cpu";
+    if (hpct_context_serves(
+            context)) /* it holds variables, and computes nothing in any precision */
+        return hpct_model_set_device(model, "cpu");
     hpct_status status = hpct_model_set_device(model, device);
     if (status == HPCT_OK && !carries && hpct_model_on_device(model))
         status = hpct_fail(HPCT_ERR_CONFIG, "the ranks were joined for processors alone: open the "

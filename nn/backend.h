@@ -195,8 +195,10 @@ typedef struct hpct_backend {
     bool defers_norms;   /* an ADD of two works out what it reads of a deferred BATCH_NORM */
     /* NULL: it has channels last everywhere. */
     hpct_blocking (*blocking)(const hpct_op_spec *spec, hpct_precision precision);
-    void (*built)(
-        void); /* a model has been: what was learnt meanwhile may be kept. NULL: nothing */
+    /* The operations of a model have been made: what was learnt meanwhile may be kept. NULL:
+     * nothing.
+     */
+    void (*made_ops)(void);
     hpct_status (*loss)(const hpct_loss_call *call);
     hpct_status (*update)(const hpct_update_call *call);
     /* dst += src, or dst = src when it is the first; in fp32. */

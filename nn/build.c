@@ -276,7 +276,7 @@ static hpct_status make_ops(const hpct_model *model, hpct_run *run,
     for (int i = 0; i < model->num_nodes && status == HPCT_OK; i++) {
         const hpct_node *node = &model->nodes[i];
         hpct_op_build build = {
-            .precision = hpct_node_precision(model, node),
+            .precision = options->fp32 ? HPCT_FP32 : hpct_node_precision(model, node),
             .values = run->values,
             .batch_sizes = node->own ? run->own_sizes : run->batch_sizes,
             .num_batch_sizes = run->num_batch_sizes,
@@ -580,14 +580,14 @@ hpct_status hpct_run_prepare(hpct_run **out, const hpct_model *model,
     if (status == HPCT_OK && options->backend != NULL)
         status = hpct_backend_find(&backend, options->backend);
     if (status == HPCT_OK)
-        status = backend->check_precision(model->precision);
+        status = backend->check_precision(options->fp32 ? HPCT_FP32 : model->precision);
     if (status != HPCT_OK)
         return status;
     hpct_run *run = calloc(1, sizeof *run);
     if (run == NULL)
         return hpct_fail_memory(sizeof *run);
     run->backend = backend;
-    run->values = backend->low_values ? model->precision : HPCT_FP32;
+    run->values = backend->low_values && !options->fp32 ? model->precision : HPCT_FP32;
     run->fuse_update = options->fuse_update && options->storage == NULL &&
                        model->precision != HPCT_FP16 && hpct_optimizer_is_plain(&model->optimizer);
     run->nodes = calloc((size_t) model->num_nodes + 1, sizeof *run->nodes);
@@ -600,6 +600,8 @@ hpct_status hpct_run_prepare(hpct_run **out, const hpct_model *model,
         status = check_sizes(model, run);
     if (status == HPCT_OK)
         status = make_ops(model, run, options);
+    if (backend->made_ops != NULL)
+        backend->made_ops();
     if (status == HPCT_OK)
         status = lay_out_arena(model, run);
     if (status == HPCT_OK) {
@@ -627,8 +629,6 @@ hpct_status hpct_model_build(hpct_model *model, const hpct_build_options *option
         status = move_in(model, run);
     }
     model->builds++;
-    if (run->backend->built != NULL)
-        run->backend->built();
     if (status == HPCT_OK)
         model->run = run;
     else

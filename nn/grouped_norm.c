@@ -3,6 +3,7 @@
 
 #include "base/status.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +12,7 @@
 typedef struct grouped_norm {
     hpct_op op;
     hpct_op *inner;
+    const hpct_backend *backend;
     int first_state, num_trained;
     size_t channels;
 } grouped_norm;
@@ -33,9 +35,11 @@ typedef struct group_call {
     float *param[HPCT_OP_MAX_PARAMS], *grad[HPCT_OP_MAX_PARAMS];
 } group_call;
 
-static float *moved(float *from, size_t floats)
+/* Behind so many numbers as activations lie in memory. */
+static float *moved(const grouped_norm *g, const float *from, size_t count)
 {
-    return from != NULL ? from + floats : NULL;
+    size_t bytes = count * hpct_precision_bytes(g->op.build.values);
+    return from != NULL ? (float *) (void *) ((char *) (uintptr_t) from + bytes) : NULL;
 }
 
 static void enter(const grouped_norm *g, const hpct_op_call *call, int group, group_call *own)
@@ -45,12 +49,12 @@ static void enter(const grouped_norm *g, const hpct_op_call *call, int group, gr
         (size_t) hpct_samples_first(call->n, group, groups) * hpct_op_src_floats(&g->op.spec, 0);
     own->call = *call;
     own->call.n = hpct_samples_count(call->n, group, groups);
-    own->src[0] = call->src[0] + before;
+    own->src[0] = moved(g, call->src[0], before);
     own->call.src = own->src;
-    own->call.dst = moved(call->dst, before);
-    own->call.diff_dst = moved(call->diff_dst, before);
+    own->call.dst = moved(g, call->dst, before);
+    own->call.diff_dst = moved(g, call->diff_dst, before);
     if (call->diff_src != NULL) {
-        own->diff_src[0] = moved(call->diff_src[0], before);
+        own->diff_src[0] = moved(g, call->diff_src[0], before);
         own->call.diff_src = own->diff_src;
     }
     own->call.workspace =
@@ -67,34 +71,77 @@ static float *room(const grouped_norm *g, const hpct_op_call *call, int which)
            (size_t) which * g->channels;
 }
 
+/* ---- vectors of the channels, in the backend's memory ---- */
+
+static hpct_status zero(const grouped_norm *g, float *to)
+{
+    return hpct_memory_zero(g->backend, to, g->channels * sizeof *to);
+}
+
+static hpct_status copy(const grouped_norm *g, const float *from, float *to)
+{
+    return g->backend->accumulate(g->channels, from, to, true);
+}
+
+static hpct_status add(const grouped_norm *g, const float *from, float *to)
+{
+    return g->backend->accumulate(g->channels, from, to, false);
+}
+
+/* ---- the operation ---- */
+
+/* A group moves the statistics from where they were before all, and adds what they become. */
+static hpct_status forward_group(const grouped_norm *g, const hpct_op_call *call, int group)
+{
+    group_call own;
+    hpct_status status = HPCT_OK;
+    enter(g, call, group, &own);
+    for (int k = 0; k < MAX_STATES && status == HPCT_OK; k++) {
+        own.param[g->first_state + k] = room(g, call, 2 * MAX_STATES + k);
+        status = copy(g, room(g, call, k), own.param[g->first_state + k]);
+    }
+    if (own.call.n > 0 && status == HPCT_OK)
+        status = g->inner->class->forward(g->inner, &own.call);
+    for (int k = 0; k < MAX_STATES && status == HPCT_OK; k++)
+        status = add(g, own.param[g->first_state + k], room(g, call, MAX_STATES + k));
+    return status;
+}
+
 static hpct_status forward(hpct_op *op, const hpct_op_call *call)
 {
     const grouped_norm *g = grouped_of(op);
     int groups = op->spec.norm.groups;
-    size_t bytes = g->channels * sizeof(float);
     hpct_status status = HPCT_OK;
     if (!call->training)
         return g->inner->class->forward(g->inner, call);
-    for (int k = 0; k < MAX_STATES; k++)
-        memcpy(room(g, call, k), call->param[g->first_state + k], bytes); /* as it is before */
-    for (int k = 0; k < MAX_STATES; k++)
-        memset(room(g, call, MAX_STATES + k), 0, bytes); /* the sum of what they become */
-    for (int group = 0; group < groups && status == HPCT_OK; group++) {
-        group_call own;
-        enter(g, call, group, &own);
-        for (int k = 0; k < MAX_STATES; k++) {
-            own.param[g->first_state + k] = room(g, call, 2 * MAX_STATES + k);
-            memcpy(own.param[g->first_state + k], room(g, call, k), bytes);
-        }
-        if (own.call.n > 0)
-            status = g->inner->class->forward(g->inner, &own.call);
-        for (int k = 0; k < MAX_STATES; k++)
-            for (size_t c = 0; c < g->channels; c++)
-                room(g, call, MAX_STATES + k)[c] += own.param[g->first_state + k][c];
+    for (int k = 0; k < MAX_STATES && status == HPCT_OK; k++) {
+        status = copy(g, call->param[g->first_state + k], room(g, call, k));
+        if (status == HPCT_OK)
+            status = zero(g, room(g, call, MAX_STATES + k));
     }
-    for (int k = 0; k < MAX_STATES && status == HPCT_OK; k++)
-        for (size_t c = 0; c < g->channels; c++)
-            call->param[g->first_state + k][c] = room(g, call, MAX_STATES + k)[c] / (float) groups;
+    for (int group = 0; group < groups && status == HPCT_OK; group++)
+        status = forward_group(g, call, group);
+    for (int k = 0; k < MAX_STATES && status == HPCT_OK; k++) {
+        float *state = call->param[g->first_state + k];
+        status = copy(g, room(g, call, MAX_STATES + k), state);
+        if (status == HPCT_OK)
+            status = g->backend->scale(g->channels, 1.0f / (float) groups, state);
+    }
+    return status;
+}
+
+static hpct_status backward_group(const grouped_norm *g, const hpct_op_call *call, int group)
+{
+    group_call own;
+    enter(g, call, group, &own);
+    if (own.call.n == 0)
+        return HPCT_OK;
+    for (int k = 0; k < g->op.num_params; k++)
+        own.grad[k] = k < g->num_trained ? room(g, call, k) : NULL;
+    own.call.grad = own.grad;
+    hpct_status status = g->inner->class->backward(g->inner, &own.call);
+    for (int k = 0; k < g->num_trained && status == HPCT_OK; k++)
+        status = add(g, own.grad[k], call->grad[k]);
     return status;
 }
 
@@ -102,21 +149,10 @@ static hpct_status backward(hpct_op *op, const hpct_op_call *call)
 {
     const grouped_norm *g = grouped_of(op);
     hpct_status status = HPCT_OK;
-    for (int k = 0; k < g->num_trained; k++)
-        memset(call->grad[k], 0, g->channels * sizeof(float));
-    for (int group = 0; group < op->spec.norm.groups && status == HPCT_OK; group++) {
-        group_call own;
-        enter(g, call, group, &own);
-        if (own.call.n == 0)
-            continue;
-        for (int k = 0; k < op->num_params; k++)
-            own.grad[k] = k < g->num_trained ? room(g, call, k) : NULL;
-        own.call.grad = own.grad;
-        status = g->inner->class->backward(g->inner, &own.call);
-        for (int k = 0; k < g->num_trained; k++)
-            for (size_t c = 0; c < g->channels; c++)
-                call->grad[k][c] += own.grad[k][c];
-    }
+    for (int k = 0; k < g->num_trained && status == HPCT_OK; k++)
+        status = zero(g, call->grad[k]);
+    for (int group = 0; group < op->spec.norm.groups && status == HPCT_OK; group++)
+        status = backward_group(g, call, group);
     return status;
 }
 
@@ -159,6 +195,7 @@ hpct_status hpct_make_grouped_norm(hpct_op **out, const hpct_backend *backend,
     }
     g->op = *g->inner;
     g->op.class = &class;
+    g->backend = backend;
     g->first_state = hpct_op_norm_param(spec, HPCT_NORM_MEAN);
     g->num_trained = g->first_state;
     g->channels = (size_t) spec->norm.channels;

@@ -1,7 +1,6 @@
 /* nn/grouped_norm.h - BatchNormalization whose statistics are of slices of the samples, each its
  * own (spec.norm.groups): what data-parallel replicas compute that do not synchronize them, by one
- * who has the samples of all. Made of a backend's own BatchNormalization, for backends that compute
- * in host memory. Private to nn/. */
+ * who has the samples of all. Made of a backend's own BatchNormalization. Private to nn/. */
 #ifndef HPCT_NN_GROUPED_NORM_H
 #define HPCT_NN_GROUPED_NORM_H
 

@@ -82,7 +82,10 @@ static void add_node(const hpct_profile *profile, int i, const int *num, int cou
         in += floats_of(model, node->inputs[k]);
     if (built->merged)
         out = 0;
-    hpct_cost cost = hpct_cost_forward(built->op, n, in, out);
+    /* what others do of it, and what it does of others, counts where it is done */
+    bool left = built->made || built->op->build.deferred;
+    size_t other = built->sum_node > 0 ? out : 0;
+    hpct_cost cost = hpct_cost_forward(built->op, n, built->made ? 0 : in + other, left ? 0 : out);
     row->name = model->layers[node->layer].name;
     row->type = model->layers[node->layer].type;
     row->forward_seconds += mean(profile, HPCT_TIME_FORWARD(i), num, count);

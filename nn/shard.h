@@ -38,6 +38,7 @@ typedef struct hpct_shard_options {
     int part, parts; /* which of how many, from 0 */
     int samples;     /* of a step, of all parts: what it costs depends on them */
     hpct_shard_form form;
+    bool without_front; /* HPCT_SHARD_AUTO tries none */
 } hpct_shard_options;
 
 typedef struct hpct_shard hpct_shard;

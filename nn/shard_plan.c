@@ -490,7 +490,7 @@ static hpct_status search(hpct_shard_plan *plan, const hpct_shard_options *optio
         if (any || options->form == HPCT_SHARD_COLUMNS)
             improve(plan, dense, HPCT_SHARD_COLUMNS, HPCT_SHARD_CHANNELS, samples, &best);
     }
-    if (any || options->form == HPCT_SHARD_BACK)
+    if ((any && !options->without_front) || options->form == HPCT_SHARD_BACK)
         try_fronts(plan, samples, &best);
     memcpy(plan->begins, best.begins, (size_t) plan->model->num_nodes * sizeof *begins);
     plan->front = best.front;

@@ -31,6 +31,7 @@ typedef struct hpct_build_options {
     bool dense_targets;  /* the loss takes hpct_model_targets instead of the labels */
     bool plain_layout;   /* parameters in a layout that does not depend on the processor, for when
                             fingerprints differ between ranks; may cost speed */
+    bool fp32;           /* computes so, whatever the model's precision */
     bool no_slots;       /* none of the optimizer's, and no update: another rank makes it */
     int input_samples;   /* that hpct_model_input has room for, where that is more than the largest
                             batch: replicas take parts of it (nn/clone.h) */

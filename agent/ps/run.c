@@ -209,14 +209,19 @@ static hpct_status choose_evaluation_batch(hpct_ps_run *run)
     return status;
 }
 
-/* As a server builds it. */
+/* As a server builds it, which computes nothing. */
 static hpct_status build_host(hpct_ps_run *run)
 {
     int one = 1;
-    hpct_build_options options = {
-        .backend = "cpu", .batch_sizes = &one, .num_batch_sizes = 1, .plain_layout = true};
+    hpct_build_options options = {.backend = "cpu",
+                                  .batch_sizes = &one,
+                                  .num_batch_sizes = 1,
+                                  .plain_layout = true,
+                                  .fp32 = true,
+                                  .no_slots = true};
     run->host = run->model;
-    if (!hpct_model_on_device(run->model))
+    if (run->serves ||
+        (!hpct_model_on_device(run->model) && hpct_model_precision(run->model) == HPCT_FP32))
         return HPCT_OK;
     run->host = NULL;
     hpct_status status = hpct_model_clone(&run->host, run->model);
@@ -237,7 +242,8 @@ static hpct_status build(hpct_ps_run *run)
     hpct_build_options options = {.backend = run->serves ? "cpu" : NULL,
                                   .batch_sizes = sizes,
                                   .num_batch_sizes = num,
-                                  .plain_layout = true};
+                                  .plain_layout = true,
+                                  .fp32 = run->serves};
     if (status == HPCT_OK)
         status = hpct_model_build(run->model, &options);
     if (status == HPCT_OK)

@@ -14,8 +14,8 @@
 typedef struct hpct_ps_run {
     hpct_context *context;
     hpct_model *model;
-    hpct_model *host; /* the same one, or, of a model on a device, one in the host's memory whose
-                         arenas are laid out as those of the servers */
+    hpct_model *host; /* whose arenas are the host's, and laid out as those of the servers: the same
+                         one, or, on a device or in another precision, one beside it */
     const hpct_dataset *train;
     hpct_fit_options options;
     int servers, workers;
@@ -46,8 +46,8 @@ size_t hpct_ps_run_parameters(const hpct_ps_run *run, int server, struct iovec *
 size_t hpct_ps_run_gradients(const hpct_ps_run *run, int server, float *states,
                              struct iovec *pieces);
 
-/* Of a worker on a device, else nothing: what came from the servers goes there; its gradients and
- * states come to run->host. */
+/* Of a worker that has one beside its model, else nothing: what came from the servers goes there;
+ * its gradients and states come to run->host. */
 hpct_status hpct_ps_run_send(const hpct_ps_run *run);
 hpct_status hpct_ps_run_fetch(const hpct_ps_run *run);
 

@@ -75,11 +75,21 @@ static int full_count(const hpct_strategy_plan *plan)
     return most;
 }
 
+/* Of the input, as activations lie in a device's memory. */
+static size_t sample_bytes(const hpct_model *model)
+{
+    hpct_shape shape = hpct_model_input_shape(model);
+    return hpct_shape_count(&shape) * (hpct_model_precision(model) == HPCT_FP32 ? 4 : 2);
+}
+
 static hpct_status open_shard(hpct_shard **out, const hpct_strategy_plan *plan)
 {
     hpct_shard_options options = {.part = hpct_context_rank(plan->context),
                                   .parts = hpct_context_size(plan->context),
-                                  .samples = full_count(plan)};
+                                  .samples = full_count(plan),
+                                  .without_front =
+                                      hpct_model_on_device(plan->model) &&
+                                      sample_bytes(plan->model) % DEVICE_ALIGNMENT != 0};
     hpct_status status = find_form(plan->options, &options.form);
     if (status == HPCT_OK)
         status = hpct_shard_open(out, plan->model, &options);
@@ -91,14 +101,11 @@ static hpct_status open_shard(hpct_shard **out, const hpct_strategy_plan *plan)
         status =
             hpct_fail(HPCT_ERR_CONFIG, "--wire is for gradients, of which it sends next to none: "
                                        "take fp32");
-    hpct_shape shape = hpct_model_input_shape(plan->model);
-    size_t bytes = hpct_shape_count(&shape) *
-                   (hpct_model_precision(plan->model) == HPCT_FP32 ? sizeof(float) : 2);
-    if (front && hpct_model_on_device(plan->model) && bytes % DEVICE_ALIGNMENT != 0)
+    if (front && options.without_front)
         status = hpct_fail(HPCT_ERR_CONFIG,
                            "a GPU cannot begin anywhere in a batch of samples of %zu bytes: take "
                            "another --resize, or --hybrid-form rows or columns",
-                           bytes);
+                           sample_bytes(plan->model));
     if (status != HPCT_OK) {
         hpct_shard_close(*out);
         *out = NULL;

@@ -396,6 +396,8 @@ static int64_t mirrored_bytes_per_step(const hpct_strategy *strategy)
         gradients = hpct_compressor_bytes(m->compressor);
         sums = HPCT_SUMS_FLOATS * sizeof(float);
     }
+    if (m->one_updates)
+        gradients += (double) (m->count * sizeof(float)); /* the weights */
     gradients /= hpct_model_gradient_accumulation(m->model);
     return (int64_t) gradients +
            (int64_t) (sums + hpct_model_synced_floats(m->model) * sizeof(float));

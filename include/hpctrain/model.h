@@ -223,8 +223,8 @@ HPCT_API hpct_status hpct_precision_check(hpct_precision precision);
 
 /* Where fit, evaluate, bench and the others compute with this model from now on: "cpu" (the
  * default), "cuda", the GPU of this process, or "auto", the GPU where there is one that can be used
- * and else the CPU, which is also taken where the strategy needs it. HPCT_ERR_USAGE for any other
- * name, HPCT_ERR_CONFIG, in one line, when it cannot be had. */
+ * and else the CPU. HPCT_ERR_USAGE for any other name, HPCT_ERR_CONFIG, in one line, when it cannot
+ * be had. */
 HPCT_API hpct_status hpct_model_set_device(hpct_model *model, const char *device);
 HPCT_API const char *hpct_model_device(const hpct_model *model); /* "cpu" or "cuda" */
 /* HPCT_ERR_CONFIG, saying what is missing, where it cannot compute in the model's precision. */

@@ -50,8 +50,10 @@ typedef struct hpct_fit_result {
 } hpct_fit_result;
 
 /* hpct_model_set_device on all ranks alike: with "auto" the GPUs where every rank has one and the
- * context was opened with "auto" or "cuda" (hpct_context_open_on). Collective;
- * HPCT_ERR_CONFIG, on all ranks, also where one cannot compute in the model's precision. */
+ * context was opened with "auto" or "cuda" (hpct_context_open_on). In a context of
+ * hpct_context_open_apart each worker for itself, and a parameter server stays on its CPU.
+ * Collective; HPCT_ERR_CONFIG, on all ranks, also where one cannot compute in the model's
+ * precision. */
 HPCT_API hpct_status hpct_set_device(hpct_context *context, hpct_model *model, const char *device);
 
 /* Trains. A compiled, initialized model; collective: all ranks pass the same model, data and

@@ -1,6 +1,5 @@
 /* The GPU: opening it, its memory, and the backend's table. */
 #include "nn/cuda/cuda.h"
-#include "nn/cuda/tune.h"
 
 #include "base/status.h"
 #include "nn/cuda/tune.h"
@@ -497,7 +496,7 @@ const hpct_backend hpct_backend_cuda = {
     .accumulate = hpct_cuda_accumulate,
     .add_values = hpct_cuda_add_values,
     .scale = hpct_cuda_scale,
-    .built = hpct_tune_keep,
+    .made_ops = hpct_tune_keep,
     .makes_sums = true,
     .leaves_moments = true,
     .defers_norms = true,

@@ -29,6 +29,10 @@ hpct_status hpct_cuda_end_record(void **recording)
         status = HPCT_CUDA(cudaGraphUpload(made, hpct_gpu.stream));
     if (status == HPCT_OK)
         status = HPCT_CUDA(cudaStreamSynchronize(hpct_gpu.stream));
+    if (status != HPCT_OK && made != NULL) {
+        cudaGraphExecDestroy(made);
+        made = NULL;
+    }
     *recording = made;
     return status;
 }

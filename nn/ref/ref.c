@@ -524,7 +524,7 @@ static float *round_to(hpct_precision precision, float *to, const float *from, s
 /* A call with rounded operands, which lie in the scratch. */
 typedef struct rounded {
     hpct_op_call call;
-    const float *src;
+    const float *src[2]; /* the second as it is */
     float *param[2];
 } rounded;
 
@@ -534,11 +534,12 @@ static void round_operands(const hpct_op *op, const hpct_op_call *call, bool bac
            kernel = op->param_floats[HPCT_OP_KERNEL];
     float *scratch = call->scratch;
     r->call = *call;
-    r->src = round_to(op->precision, scratch, call->src[0], in);
+    r->src[0] = round_to(op->precision, scratch, call->src[0], in);
+    r->src[1] = op->build.adds ? call->src[1] : NULL;
     r->param[HPCT_OP_KERNEL] =
         round_to(op->precision, scratch + padded(in), call->param[HPCT_OP_KERNEL], kernel);
     r->param[HPCT_OP_BIAS] = op->spec.no_bias ? NULL : call->param[HPCT_OP_BIAS];
-    r->call.src = &r->src;
+    r->call.src = r->src;
     r->call.param = r->param;
     if (backward)
         r->call.diff_dst = round_to(op->precision, scratch + padded(in) + padded(kernel),

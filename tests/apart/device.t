@@ -203,6 +203,12 @@ END
             "hybrid, $form: the loss is the CPU's ($(number "cpu-$form" loss), $(number "cuda-$form" loss))"
         ok "$(near "$(number "cpu-$form" val_loss)" "$(number "cuda-$form" val_loss)")" "and so is the gathered model's"
     done
+    for device in cpu cuda; do
+        fit_small "$device-norms" --device $device --model "$top_srcdir/tests/strategy/residual.json" --strategy hybrid --hybrid-form back --steps-per-epoch 4
+    done
+    ok "$(near "$(number cpu-norms loss)" "$(number cuda-norms loss)")" \
+        "hybrid, back, with BatchNormalization of each rank's own pictures: the loss is the CPU's ($(number cpu-norms loss), $(number cuda-norms loss))"
+    ok "$(near "$(number cpu-norms val_loss)" "$(number cuda-norms val_loss)")" "and so is the gathered model's"
     for way in powersgd:2 topk:0.1; do
         for device in cpu cuda; do
             fit_small "$device-$way" --device $device --allow-lossy --compress $way --compress-warmup 4
@@ -302,6 +308,10 @@ END
     capture "$train" fit "${steps[@]}" --batch-size 8 --device cuda --strategy central-storage --replicas 2 --precision fp16
     is "$status" 78 "not in fp16"
     like "$err" "central-storage has no loss scale for replicas in fp16: take --precision bf16, or strategy mirrored" "which it says"
+    fit_nccl central-adam --device cuda --strategy central-storage --replicas 3 --optimizer adam --gradient-accumulation 2
+    fit_small central-adam-on-cpu --device cpu --optimizer adam --gradient-accumulation 2
+    ok "$(near "$(number central-adam-on-cpu loss)" "$(number central-adam loss)")" "with slots, and gradients of two batches: the loss is the CPU's"
+    ok "$(($(number central bytes_sent_per_step) < 3 * $(number replicas bytes_sent_per_step) / 2))" "weights are sent besides gradients"
     fit_nccl central-of-one --device cuda --strategy central-storage
     same_as_cpu central-of-one
     fit_nccl replicas-uneven --device cuda --replicas 3 --global-batch-size 13 --optimizer adam
@@ -351,7 +361,7 @@ serve() {
             \"local_rank\":$rank,\"node_rank\":0,\"nodes\":[{\"name\":\"here\",\"tasks\":4,\"gpus\":0}]}" \
             timeout --kill-after=5 100 "$train" fit --strategy parameter-server --ps-sync --model "$own/tiny.json" --resize 28x28 --data "$own/small" \
             --validation-data "$own/small" --augment flip,crop:3 --global-batch-size 4 --epochs 2 --seed 3 --verbose 0 \
-            --summary-json "$own/$1.json" --device "$device" >"$own/$1.$rank.out" 2>&1 &
+            --summary-json "$own/$1.json" --device "$device" "${@:4}" >"$own/$1.$rank.out" 2>&1 &
         pids+=($!)
     done
     for pid in "${pids[@]}"; do wait "$pid" || worst=$?; done
@@ -363,6 +373,10 @@ same_as_cpu workers-on-devices
 is "$(cat "$own/account" 2>/dev/null | wc -l)" 2 "both workers, and no server, have a device"
 serve one-on-a-device cpu auto
 same_as_cpu one-on-a-device
+serve in-bf16 cuda cuda --precision bf16 --model "$own/norm.json"
+fit_small in-bf16-alone --device cuda --precision bf16 --model "$own/norm.json"
+ok "$(awk -v a="$(number in-bf16-alone val_loss)" -v b="$(number in-bf16 val_loss)" 'BEGIN { d = a - b; print !(a > 0 && d < 0.1 && d > -0.1) }')" \
+    "bf16 on devices, statistics of each worker's pictures: near ($(number in-bf16-alone val_loss), $(number in-bf16 val_loss))"
 unset HPC_TRAIN_TEST_ACCOUNT
 
 done_testing
