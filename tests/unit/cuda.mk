@@ -2,7 +2,7 @@
 # and compiler are.
 if HAVE_CUDA
 if HAVE_CMOCKA
-unit_tests += tests/unit/test_cuda_gather tests/unit/test_cuda_loss tests/unit/test_cuda_moment tests/unit/test_cuda_norm tests/unit/test_cuda_ops tests/unit/test_cuda_updates
+unit_tests += tests/unit/test_cuda_dnn tests/unit/test_cuda_gather tests/unit/test_cuda_loss tests/unit/test_cuda_moment tests/unit/test_cuda_norm tests/unit/test_cuda_ops tests/unit/test_cuda_updates
 endif
 endif
 cuda_on_host_objects = tests/unit/cuda_on_host.$(OBJEXT) tests/unit/cuda_kernels_on_host.$(OBJEXT)
@@ -12,6 +12,14 @@ cuda_on_host_sources = tests/unit/cuda_backend.c tests/unit/cuda_backend.h \
 cuda_on_host_cppflags = $(test_cppflags) $(CUDA_CPPFLAGS)
 cuda_on_host_libs = $(cuda_on_host_objects) $(nn_test_libs) -lstdc++ -lm
 
+# The module itself, and cuDNN with a device's description in place of a handle.
+tests_unit_test_cuda_dnn_SOURCES = tests/unit/test_cuda_dnn.c tests/unit/unit.h
+tests_unit_test_cuda_dnn_CPPFLAGS = $(cuda_on_host_cppflags)
+tests_unit_test_cuda_dnn_LDFLAGS = -Wl,--wrap=cudnnBackendSetAttribute -Wl,--wrap=hpct_dnn_find \
+	-Wl,--wrap=hpct_tune_choices -Wl,--wrap=hpct_tune_memory -Wl,--wrap=hpct_tune_release \
+	-Wl,--wrap=hpct_tune_time -Wl,--wrap=hpct_tune_workspace_limit
+tests_unit_test_cuda_dnn_LDADD = $(filter-out %-module_status.lo,$(hpctrain_cuda_la_OBJECTS)) \
+	$(cuda_kernels:.cu=.lo) $(nn_test_libs) $(CUDA_LIBS) -lstdc++ -lm
 tests_unit_test_cuda_gather_SOURCES = tests/unit/test_cuda_gather.c $(cuda_on_host_sources) tests/unit/gather_host.c \
 	tests/unit/gather_host.h tests/unit/unit.h
 tests_unit_test_cuda_gather_CPPFLAGS = $(cuda_on_host_cppflags)

@@ -1,0 +1,315 @@
+/* What cuDNN has for the convolutions of the models on a GPU that is not there: its own library
+ * proposes engines and makes plans from a description of a device (cuDNN 9.11 or later), and runs
+ * none of them. The GPU module's files are in this program; in place of a device's handle they give
+ * cuDNN the description, and what they measure is made up. Engines that are compiled when a plan is
+ * made want a driver, and are not among those found here: in bf16 all that leave moments. */
+#include "nn/cuda/choices.h"
+#include "nn/cuda/cuda.h"
+#include "nn/cuda/dnn_parts.h"
+#include "nn/cuda/tune.h"
+#include "nn/graph.h"
+#include "tests/unit/unit.h"
+
+#include <unistd.h>
+
+#if CUDNN_VERSION >= 91100
+
+/* As the driver describes it; CUDA's documentation and the data sheet have the same numbers. */
+static const char h100[] =
+    "{\"deviceName\":\"NVIDIA H100 80GB HBM3\",\"cudaDeviceId\":0,\"deviceVer\":900,"
+    "\"driverVer\":13000,\"multiProcessorCount\":132,\"warpSize\":32,\"regsPerBlock\":65536,"
+    "\"maxRegistersPerSM\":65536,\"maxCtasPerSM\":32,\"maxThreadsPerBlock\":1024,"
+    "\"maxThreadsPerSM\":2048,\"maxGridSize\":[2147483647,65535,65535],"
+    "\"maxBlockSize\":[1024,1024,64],\"maxSharedMemoryPerBlock\":49152,"
+    "\"maxSharedMemoryPerBlockOptin\":232448,\"reservedSharedMemoryPerBlock\":1024,"
+    "\"l2CacheSize\":52428800,\"totalGlobalMem\":85029158912,\"smClockRateKHz\":1980000,"
+    "\"memClockRateKHz\":2619000,\"pciDeviceId\":0,\"isTccDriver\":0,\"supportCoopLaunch\":1}";
+
+static cudnnBackendDescriptor_t device;
+static hpct_cuda gpu = {.device = 0, .major = 9, .multiprocessors = 132};
+
+/* ---- in place of a device ---- */
+
+cudnnStatus_t __real_cudnnBackendSetAttribute(cudnnBackendDescriptor_t of,
+                                              cudnnBackendAttributeName_t name,
+                                              cudnnBackendAttributeType_t type, int64_t count,
+                                              const void *values);
+cudnnStatus_t __wrap_cudnnBackendSetAttribute(cudnnBackendDescriptor_t of,
+                                              cudnnBackendAttributeName_t name,
+                                              cudnnBackendAttributeType_t type, int64_t count,
+                                              const void *values);
+
+static cudnnStatus_t describe(cudnnBackendDescriptor_t of, cudnnBackendAttributeName_t name)
+{
+    return __real_cudnnBackendSetAttribute(of, name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &device);
+}
+
+cudnnStatus_t __wrap_cudnnBackendSetAttribute(cudnnBackendDescriptor_t of,
+                                              cudnnBackendAttributeName_t name,
+                                              cudnnBackendAttributeType_t type, int64_t count,
+                                              const void *values)
+{
+    if (name == CUDNN_ATTR_OPERATIONGRAPH_HANDLE)
+        return CUDNN_STATUS_SUCCESS;
+    if (name == CUDNN_ATTR_EXECUTION_PLAN_HANDLE)
+        return describe(of, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP);
+    cudnnStatus_t error = CUDNN_STATUS_SUCCESS;
+    if (name == CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH)
+        error = describe(of, CUDNN_ATTR_ENGINEHEUR_DEVICEPROP);
+    if (name == CUDNN_ATTR_ENGINE_OPERATION_GRAPH)
+        error = describe(of, CUDNN_ATTR_ENGINE_DEVICEPROP);
+    return error != CUDNN_STATUS_SUCCESS
+               ? error
+               : __real_cudnnBackendSetAttribute(of, name, type, count, values);
+}
+
+static hpct_choices *choices;
+static int measured;
+
+hpct_status __wrap_hpct_tune_choices(hpct_choices **out);
+hpct_status __wrap_hpct_tune_choices(hpct_choices **out)
+{
+    *out = choices;
+    return HPCT_OK;
+}
+
+/* Addresses that nobody reads. */
+void *__wrap_hpct_tune_memory(size_t bytes);
+void *__wrap_hpct_tune_memory(size_t bytes)
+{
+    (void) bytes;
+    return (void *) (uintptr_t) 0x10000;
+}
+
+void __wrap_hpct_tune_release(void *memory);
+void __wrap_hpct_tune_release(void *memory)
+{
+    (void) memory;
+}
+
+hpct_status __wrap_hpct_tune_time(hpct_status (*run)(void *argument), void *argument,
+                                  double *seconds);
+hpct_status __wrap_hpct_tune_time(hpct_status (*run)(void *argument), void *argument,
+                                  double *seconds)
+{
+    (void) run;
+    (void) argument;
+    *seconds = 1e-3 + 1e-6 * measured++; /* the first proposal is the fastest */
+    return HPCT_OK;
+}
+
+#define LIMIT ((size_t) 1 << 30)
+
+hpct_status __wrap_hpct_tune_workspace_limit(size_t *bytes);
+hpct_status __wrap_hpct_tune_workspace_limit(size_t *bytes)
+{
+    *bytes = LIMIT;
+    return HPCT_OK;
+}
+
+/* ---- what was looked for, and found ---- */
+
+enum { FORWARD, DATA, WEIGHTS, FUSED, MOMENTS, LOOKED_FOR };
+
+static struct {
+    int asked[LOOKED_FOR], found[LOOKED_FOR];
+    bool has[WEIGHTS + 1]; /* the convolution at hand */
+} finds;
+
+hpct_status __real_hpct_dnn_find(hpct_dnn_plan **out, hpct_dnn_graph *graph);
+hpct_status __wrap_hpct_dnn_find(hpct_dnn_plan **out, hpct_dnn_graph *graph);
+/* Graphs are freed there, so that what they were is asked before. */
+hpct_status __wrap_hpct_dnn_find(hpct_dnn_plan **out, hpct_dnn_graph *graph)
+{
+    const char *key = graph->key;
+    int way = strstr(key, "convolution forward") != NULL ? FORWARD
+              : strstr(key, "convolution data") != NULL  ? DATA
+                                                         : WEIGHTS,
+        what = strstr(key, "moments") != NULL     ? MOMENTS
+               : strstr(key, "pointwise") != NULL ? FUSED
+                                                  : way;
+    assert_int_equal(graph->status, HPCT_OK);
+    hpct_status status = __real_hpct_dnn_find(out, graph);
+    finds.asked[what]++;
+    finds.found[what] += *out != NULL;
+    finds.has[way] |= *out != NULL;
+    if (*out != NULL)
+        assert_true(hpct_dnn_workspace_bytes(*out) <= LIMIT);
+    return status;
+}
+
+static int open_device(void **state)
+{
+    (void) state;
+    hpct_gpu_here = &gpu;
+    assert_int_equal(cudnnBackendCreateDescriptor(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, &device),
+                     CUDNN_STATUS_SUCCESS);
+    assert_int_equal(__real_cudnnBackendSetAttribute(device,
+                                                     CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION,
+                                                     CUDNN_TYPE_CHAR, (int64_t) sizeof h100, h100),
+                     CUDNN_STATUS_SUCCESS);
+    assert_int_equal(cudnnBackendFinalize(device), CUDNN_STATUS_SUCCESS);
+    return 0;
+}
+
+static int close_device(void **state)
+{
+    (void) state;
+    cudnnBackendDestroyDescriptor(device);
+    return 0;
+}
+
+/* ---- the models ---- */
+
+static hpct_model *builtin(const char *name)
+{
+    const hpct_optimizer sgd = {.kind = HPCT_SGD, .learning_rate = 0.1};
+    hpct_model *model;
+    assert_int_equal(hpct_model_builtin(&model, name), HPCT_OK);
+    assert_int_equal(hpct_model_compile(model, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY, &sgd),
+                     HPCT_OK);
+    return model;
+}
+
+static bool is_new(const hpct_model *model, int node)
+{
+    const hpct_op_spec *spec = &model->nodes[node].spec;
+    for (int i = 0; i < node; i++) {
+        const hpct_op_spec *other = &model->nodes[i].spec;
+        if (other->kind == spec->kind && other->relu == spec->relu &&
+            other->no_bias == spec->no_bias &&
+            memcmp(&other->window, &spec->window, sizeof spec->window) == 0)
+            return false;
+    }
+    return true;
+}
+
+/* Builds an operation for each convolution that is not like one before it; how many. */
+static int build_convolutions(const char *name, hpct_precision values, int batch_size, bool adds)
+{
+    hpct_model *model = builtin(name);
+    int count = 0;
+    for (int i = 0; i < model->num_nodes; i++) {
+        const hpct_op_spec *spec = &model->nodes[i].spec;
+        if (spec->kind != HPCT_OP_CONV2D || !is_new(model, i) ||
+            (adds && (spec->relu || spec->no_bias)))
+            continue;
+        hpct_op_build build = {.precision = values,
+                               .values = values,
+                               .batch_sizes = &batch_size,
+                               .num_batch_sizes = 1,
+                               .training = true,
+                               .needs_diff_src = count > 0, /* no picture has a gradient */
+                               .adds = adds,
+                               .adds_relu = adds,
+                               .moments = !adds && !spec->relu && values == HPCT_FP16};
+        hpct_op *op = NULL;
+        memset(finds.has, 0, sizeof finds.has);
+        assert_int_equal(hpct_cuda_make_conv2d(&op, spec, &build), HPCT_OK);
+        if (!finds.has[FORWARD] || !finds.has[WEIGHTS] || (count > 0 && !finds.has[DATA]))
+            fail_msg("%s, %s: cuDNN has no engine for a convolution %dx%dx%d to %dx%dx%d, kernel "
+                     "%dx%d: %s%s%s missing",
+                     name, hpct_precision_name(values), spec->window.in_h, spec->window.in_w,
+                     spec->window.in_c, spec->window.out_h, spec->window.out_w, spec->window.out_c,
+                     spec->window.kernel_h, spec->window.kernel_w,
+                     finds.has[FORWARD] ? "" : "forward ", finds.has[DATA] ? "" : "data ",
+                     finds.has[WEIGHTS] ? "" : "weights ");
+        op->class->destroy(op);
+        count++;
+    }
+    hpct_model_free(model);
+    return count;
+}
+
+static const char *const models[] = {"mnist-cnn", "mnist-convnet", "resnet50", "resnet50v2"};
+#define MODELS (sizeof models / sizeof *models)
+
+/* None is left to the direct kernels, which are slow. */
+static void every_convolution_has_engines(void **state)
+{
+    (void) state;
+    assert_int_equal(hpct_choices_open(&choices, "", "a device"), HPCT_OK);
+    for (int values = 0; values < HPCT_PRECISIONS; values++) {
+        int count = 0;
+        memset(&finds, 0, sizeof finds);
+        for (size_t m = 0; m < MODELS; m++)
+            count += build_convolutions(models[m], (hpct_precision) values, 64, false);
+        print_message("# %s: %d convolutions; engines found for %d of %d graphs forward, %d of %d "
+                      "data, %d of %d weights, %d of %d with bias or ReLU, %d of %d with moments\n",
+                      hpct_precision_name((hpct_precision) values), count, finds.found[FORWARD],
+                      finds.asked[FORWARD], finds.found[DATA], finds.asked[DATA],
+                      finds.found[WEIGHTS], finds.asked[WEIGHTS], finds.found[FUSED],
+                      finds.asked[FUSED], finds.found[MOMENTS], finds.asked[MOMENTS]);
+        assert_true(count > 40);
+        assert_int_equal(finds.found[MOMENTS] > 0, values == HPCT_FP16);
+    }
+    hpct_choices_close(choices);
+}
+
+/* The sum with a bias, a shortcut and ReLU behind it is one engine's. (Without a bias it is one
+ * that is compiled.) */
+static void sums_are_in_the_engine(void **state)
+{
+    (void) state;
+    assert_int_equal(hpct_choices_open(&choices, "", "a device"), HPCT_OK);
+    for (int values = 0; values < HPCT_PRECISIONS; values++) {
+        memset(&finds, 0, sizeof finds);
+        build_convolutions("resnet50v2", (hpct_precision) values, 64, true);
+        print_message("# %s: engines found for %d of %d sums\n",
+                      hpct_precision_name((hpct_precision) values), finds.found[FUSED],
+                      finds.asked[FUSED]);
+        assert_true(finds.asked[FUSED] > 5);
+        assert_int_equal(finds.found[FUSED], finds.asked[FUSED]);
+    }
+    hpct_choices_close(choices);
+}
+
+/* Names that were written are made plans of again, and nothing is measured. */
+static void choices_are_made_again(void **state)
+{
+    (void) state;
+    char path[] = "/tmp/hpct-dnn-XXXXXX";
+    int file = mkstemp(path), first;
+    assert_true(file >= 0);
+    close(file);
+    for (int round = 0; round < 2; round++) {
+        assert_int_equal(hpct_choices_open(&choices, path, "a device"), HPCT_OK);
+        measured = 0;
+        build_convolutions("mnist-convnet", HPCT_FP16, 64, false);
+        assert_int_equal(hpct_choices_write(choices), HPCT_OK);
+        hpct_choices_close(choices);
+        if (round == 0)
+            first = measured;
+    }
+    unlink(path);
+    print_message("# measured %d plans, and %d in the next run\n", first, measured);
+    assert_true(first > 5);
+    assert_int_equal(measured, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_convolution_has_engines),
+        cmocka_unit_test(sums_are_in_the_engine),
+        cmocka_unit_test(choices_are_made_again),
+    };
+    return cmocka_run_group_tests(tests, open_device, close_device);
+}
+
+#else
+
+static void skips(void **state)
+{
+    (void) state;
+    print_message("# cuDNN takes descriptions of devices from 9.11 on\n");
+    skip();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(skips)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+#endif
