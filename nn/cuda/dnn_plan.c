@@ -13,6 +13,7 @@
 #define MEASURED 5  /* and of all */
 #define APART 256   /* bytes, of buffers for measuring */
 #define PACKS 3
+#define NO_ENGINE "none" /* kept: looking again would take as long as finding one */
 
 typedef hpct_dnn_descriptor descriptor;
 
@@ -113,11 +114,13 @@ static hpct_status keep(hpct_choices *choices, const char *key, const hpct_dnn_c
     return hpct_choices_keep(choices, key, value);
 }
 
-/* The plan that was kept, if it can still be made. */
+/* The plan that was kept, if it can still be made; or that there is none. */
 static bool take_kept(shared_plan *s, const char *kept, size_t workspace_limit)
 {
     double nanoseconds = 0;
     int used = 0;
+    if (kept != NULL && strcmp(kept, NO_ENGINE) == 0)
+        return true;
     if (kept == NULL || sscanf(kept, "%lf %n", &nanoseconds, &used) != 1 ||
         !hpct_dnn_candidate_make(s->graph, kept + used, workspace_limit, &s->chosen))
         return false;
@@ -148,6 +151,8 @@ static hpct_status choose(shared_plan *s)
         hpct_dnn_propose(s->graph, CUDNN_HEUR_MODE_FALLBACK, limit, MEASURED, candidates, &count);
         if (count > 0)
             measure(s->graph, candidates, count, &best, &timed);
+        else
+            status = hpct_choices_keep(choices, s->graph->key, NO_ENGINE);
     }
     if (timed && best >= 0)
         status = keep(choices, s->graph->key, &candidates[best]);
@@ -230,7 +235,7 @@ hpct_status hpct_dnn_find(hpct_dnn_plan **out, hpct_dnn_graph *graph)
     }
     status = find_shared(&s, graph);
     if (status != HPCT_OK || s->chosen.plan == NULL)
-        return status; /* that there is no engine stays known for as long as the process lives */
+        return status; /* that there is no engine stays known, too */
     hpct_dnn_plan *plan = *out = calloc(1, sizeof *plan);
     if (plan == NULL)
         return hpct_fail_memory(sizeof *plan);
