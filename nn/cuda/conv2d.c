@@ -438,16 +438,19 @@ static void at_least(size_t *bytes, size_t needed)
         *bytes = needed;
 }
 
-/* Grows the scratch by what a stage takes. */
-static void count_stage(conv_op *conv, const stage *s, int n, size_t *workspace)
+/* Makes the stage's plan, and grows the scratch by what it takes. */
+static hpct_status take_stage(conv_op *conv, stage *s, int n, size_t *workspace)
 {
-    if (s->plan != NULL)
-        at_least(workspace, hpct_dnn_workspace_bytes(s->plan));
-    if (s->plan != NULL && s->padded)
+    hpct_status status = hpct_dnn_take(&s->plan);
+    if (status != HPCT_OK || s->plan == NULL)
+        return status;
+    at_least(workspace, hpct_dnn_workspace_bytes(s->plan));
+    if (s->padded)
         at_least(&conv->picture_bytes, apart(padded_bytes(conv, n)));
-    if (s->plan != NULL && s->low)
+    if (s->low)
         at_least(&conv->low_bytes, apart(conv->op.param_floats[HPCT_OP_KERNEL] *
                                          hpct_cuda_value_bytes(conv->op.build.values)));
+    return HPCT_OK;
 }
 
 /* Plans for the i-th batch size. A part of the cells has own kernels. */
@@ -464,10 +467,10 @@ static hpct_status make_batch(conv_op *conv, int i, size_t *workspace)
         status = find_stage(conv, HPCT_DNN_DATA, n, false, type, &conv->data[i]);
     if (status == HPCT_OK && w->cells == 0 && build->training)
         status = find_weights(conv, n, &conv->weights[i]);
-    count_stage(conv, &conv->forward[i], n, workspace);
-    count_stage(conv, &conv->data[i], n, workspace);
-    count_stage(conv, &conv->weights[i], n, workspace);
-    if (!build->training)
+    stage *taken[] = {&conv->forward[i], &conv->data[i], &conv->weights[i]};
+    for (int k = 0; k < 3 && status == HPCT_OK; k++)
+        status = take_stage(conv, taken[k], n, workspace);
+    if (status != HPCT_OK || !build->training)
         return status;
     hpct_direct direct = direct_of(conv, n);
     if (conv->weights[i].plan == NULL)
@@ -515,7 +518,12 @@ static hpct_status leave_moments(conv_op *conv, size_t *workspace)
         if (!all)
             break;
         gain += hpct_dnn_seconds(plain) + pass_seconds(conv, n, 1) - hpct_dnn_seconds(with[i].plan);
-        at_least(&most, hpct_dnn_workspace_bytes(with[i].plan));
+    }
+    for (int i = 0; i < num && all && gain > 0 && status == HPCT_OK; i++) {
+        status = hpct_dnn_take(&with[i].plan);
+        all = with[i].plan != NULL;
+        if (all)
+            at_least(&most, hpct_dnn_workspace_bytes(with[i].plan));
     }
     op->leaves_moments = all && status == HPCT_OK && gain > 0;
     free_stages(op->leaves_moments ? conv->forward : with, num);

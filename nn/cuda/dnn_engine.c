@@ -8,8 +8,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #define MOST_RESULTS 64 /* of one heuristic that are looked at */
+#define PATIENCE 0.5 /* seconds, after which what was found is enough: engines that are compiled   \
+                      */
 
 typedef hpct_dnn_descriptor descriptor;
 
@@ -182,13 +185,22 @@ static bool is_known(const hpct_dnn_candidate *known, int count, const char *nam
     return false;
 }
 
-void hpct_dnn_propose(const hpct_dnn_graph *graph, cudnnBackendHeurMode_t mode,
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double) time.tv_sec + 1e-9 * (double) time.tv_nsec;
+}
+
+bool hpct_dnn_propose(const hpct_dnn_graph *graph, cudnnBackendHeurMode_t mode,
                       size_t workspace_limit, int most, hpct_dnn_candidate *out, int *count)
 {
     descriptor heuristic[1], configs[MOST_RESULTS];
     int64_t results = 0;
+    double begin = now();
+    bool patient = true;
     if (!create_all(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR, 1, heuristic))
-        return;
+        return true;
     if (hpct_dnn_worked(
             cudnnBackendSetAttribute(heuristic[0], CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH,
                                      CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &graph->graph)) &&
@@ -196,27 +208,25 @@ void hpct_dnn_propose(const hpct_dnn_graph *graph, cudnnBackendHeurMode_t mode,
                                                  CUDNN_TYPE_HEUR_MODE, 1, &mode)) &&
         hpct_dnn_worked(cudnnBackendFinalize(heuristic[0])) &&
         create_all(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, MOST_RESULTS, configs)) {
-        int64_t there = 0;
-        if (hpct_dnn_worked(cudnnBackendGetAttribute(heuristic[0], CUDNN_ATTR_ENGINEHEUR_RESULTS,
-                                                     CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, &there,
-                                                     NULL)))
-            there = there < MOST_RESULTS ? there : MOST_RESULTS;
-        if (there <= 0 || !hpct_dnn_worked(cudnnBackendGetAttribute(
-                              heuristic[0], CUDNN_ATTR_ENGINEHEUR_RESULTS,
-                              CUDNN_TYPE_BACKEND_DESCRIPTOR, there, &results, configs)))
+        /* asked once, with room for all: cuDNN checks each whenever it is asked, or counts them */
+        if (!hpct_dnn_worked(cudnnBackendGetAttribute(heuristic[0], CUDNN_ATTR_ENGINEHEUR_RESULTS,
+                                                      CUDNN_TYPE_BACKEND_DESCRIPTOR, MOST_RESULTS,
+                                                      &results, configs)))
             results = 0;
-        for (int i = 0; i < there && i < results && *count < most; i++) {
+        for (int i = 0; i < results && i < MOST_RESULTS && *count < most && patient; i++) {
             hpct_dnn_candidate *c = &out[*count];
             *c = (hpct_dnn_candidate){.config = configs[i]};
             if (name_config(c->config, c->name) && !is_known(out, *count, c->name) &&
                 make_plan(c, workspace_limit)) {
                 configs[i] = NULL; /* the candidate's now */
                 (*count)++;
+                patient = now() - begin < PATIENCE;
             }
         }
         hpct_dnn_destroy_all(configs, MOST_RESULTS);
     }
     hpct_dnn_destroy_all(heuristic, 1);
+    return patient;
 }
 
 bool hpct_dnn_candidate_make(const hpct_dnn_graph *graph, const char *name, size_t workspace_limit,

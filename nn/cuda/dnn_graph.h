@@ -52,7 +52,12 @@ typedef struct hpct_dnn_plan hpct_dnn_plan;
 hpct_status hpct_dnn_find(hpct_dnn_plan **out, hpct_dnn_graph *graph);
 void hpct_dnn_plan_free(hpct_dnn_plan *plan); /* NULL is allowed */
 
-size_t hpct_dnn_workspace_bytes(const hpct_dnn_plan *plan);
+/* Before it is executed: cuDNN may have to compile it, which what was only compared with it is
+ * spared. *plan may be NULL, and is when what an earlier run found cannot be made any more and there
+ * is nothing else. */
+hpct_status hpct_dnn_take(hpct_dnn_plan **plan);
+
+size_t hpct_dnn_workspace_bytes(const hpct_dnn_plan *plan); /* once it is taken */
 double hpct_dnn_seconds(const hpct_dnn_plan *plan); /* as measured; 0 where that was not possible */
 
 /* Enqueues it. One pointer for each tensor that is not inside, in the order of their numbers. Takes

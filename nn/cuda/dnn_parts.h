@@ -43,8 +43,9 @@ typedef struct hpct_dnn_candidate {
 } hpct_dnn_candidate;
 
 /* Adds what a heuristic proposes, most promising first, until there are `most`: each other than
- * those before it, deterministic, and with a plan whose workspace is within the limit. */
-void hpct_dnn_propose(const hpct_dnn_graph *graph, cudnnBackendHeurMode_t mode,
+ * those before it, deterministic, and with a plan whose workspace is within the limit. False
+ * when it left some out because plans take long to make. */
+bool hpct_dnn_propose(const hpct_dnn_graph *graph, cudnnBackendHeurMode_t mode,
                       size_t workspace_limit, int most, hpct_dnn_candidate *out, int *count);
 
 /* The candidate of that name; false, and nothing to drop, where it cannot be made. */

@@ -23,7 +23,8 @@ typedef struct shared_plan {
     int users;
     const hpct_cuda *gpu; /* that it is for */
     hpct_dnn_graph *graph;
-    hpct_dnn_candidate chosen; /* without a plan: there is none, which is remembered, too */
+    hpct_dnn_candidate chosen; /* without a name: there is none, which is remembered, too; without
+                                  a plan: nobody has taken it yet */
 } shared_plan;
 
 typedef struct pack {
@@ -114,34 +115,28 @@ static hpct_status keep(hpct_choices *choices, const char *key, const hpct_dnn_c
     return hpct_choices_keep(choices, key, value);
 }
 
-/* The plan that was kept, if it can still be made; or that there is none. */
-static bool take_kept(shared_plan *s, const char *kept, size_t workspace_limit)
+/* What was kept of an earlier run, as yet without a plan; or that there is none. */
+static bool take_kept(shared_plan *s, const char *kept)
 {
     double nanoseconds = 0;
     int used = 0;
     if (kept != NULL && strcmp(kept, NO_ENGINE) == 0)
         return true;
-    if (kept == NULL || sscanf(kept, "%lf %n", &nanoseconds, &used) != 1 ||
-        !hpct_dnn_candidate_make(s->graph, kept + used, workspace_limit, &s->chosen))
+    if (kept == NULL || sscanf(kept, "%lf %n", &nanoseconds, &used) != 1)
         return false;
     s->chosen.seconds = 1e-9 * nanoseconds;
+    snprintf(s->chosen.name, sizeof s->chosen.name, "%s", kept + used);
     return true;
 }
 
-static hpct_status choose(shared_plan *s)
+static hpct_status search(shared_plan *s, hpct_choices *choices, size_t limit)
 {
-    hpct_choices *choices = NULL;
-    size_t limit = 0;
     hpct_dnn_candidate candidates[MEASURED];
     int count = 0, best = -1;
     bool timed = true;
-    hpct_status status = hpct_tune_choices(&choices);
-    if (status == HPCT_OK)
-        status = hpct_tune_workspace_limit(&limit);
-    if (status != HPCT_OK || take_kept(s, hpct_choices_find(choices, s->graph->key), limit))
-        return status;
-    hpct_dnn_propose(s->graph, CUDNN_HEUR_MODE_A, limit, FROM_FAST, candidates, &count);
-    hpct_dnn_propose(s->graph, CUDNN_HEUR_MODE_B, limit, MEASURED, candidates, &count);
+    hpct_status status = HPCT_OK;
+    if (hpct_dnn_propose(s->graph, CUDNN_HEUR_MODE_A, limit, FROM_FAST, candidates, &count))
+        hpct_dnn_propose(s->graph, CUDNN_HEUR_MODE_B, limit, MEASURED, candidates, &count);
     if (count > 0)
         measure(s->graph, candidates, count, &best, &timed);
     if (best < 0) {
@@ -160,9 +155,40 @@ static hpct_status choose(shared_plan *s)
         if (i != best)
             hpct_dnn_candidate_drop(&candidates[i]);
     }
-    if (best >= 0)
-        s->chosen = candidates[best];
+    s->chosen = best >= 0 ? candidates[best] : (hpct_dnn_candidate){0};
     return status;
+}
+
+static hpct_status choose(shared_plan *s)
+{
+    hpct_choices *choices = NULL;
+    size_t limit = 0;
+    hpct_status status = hpct_tune_choices(&choices);
+    if (status == HPCT_OK)
+        status = hpct_tune_workspace_limit(&limit);
+    if (status != HPCT_OK || take_kept(s, hpct_choices_find(choices, s->graph->key)))
+        return status;
+    return search(s, choices, limit);
+}
+
+/* The plan itself, and where what was kept cannot be made any more, another one. */
+static hpct_status make_chosen(shared_plan *s)
+{
+    hpct_choices *choices = NULL;
+    size_t limit = 0;
+    hpct_dnn_candidate made;
+    if (s->chosen.plan != NULL)
+        return HPCT_OK;
+    hpct_status status = hpct_tune_choices(&choices);
+    if (status == HPCT_OK)
+        status = hpct_tune_workspace_limit(&limit);
+    if (status != HPCT_OK)
+        return status;
+    if (!hpct_dnn_candidate_make(s->graph, s->chosen.name, limit, &made))
+        return search(s, choices, limit);
+    made.seconds = s->chosen.seconds;
+    s->chosen = made;
+    return HPCT_OK;
 }
 
 static void let_go(shared_plan *s)
@@ -234,7 +260,7 @@ hpct_status hpct_dnn_find(hpct_dnn_plan **out, hpct_dnn_graph *graph)
         return status;
     }
     status = find_shared(&s, graph);
-    if (status != HPCT_OK || s->chosen.plan == NULL)
+    if (status != HPCT_OK || s->chosen.name[0] == '\0')
         return status; /* that there is no engine stays known, too */
     hpct_dnn_plan *plan = *out = calloc(1, sizeof *plan);
     if (plan == NULL)
@@ -242,6 +268,21 @@ hpct_status hpct_dnn_find(hpct_dnn_plan **out, hpct_dnn_graph *graph)
     plan->shared = s;
     plan->num_pointers = hpct_dnn_graph_numbers(s->graph, plan->numbers);
     return HPCT_OK;
+}
+
+hpct_status hpct_dnn_take(hpct_dnn_plan **plan)
+{
+    if (*plan == NULL)
+        return HPCT_OK;
+    hpct_tune_lock();
+    hpct_status status = make_chosen((*plan)->shared);
+    bool there = (*plan)->shared->chosen.plan != NULL;
+    hpct_tune_unlock();
+    if (there)
+        return status;
+    hpct_dnn_plan_free(*plan);
+    *plan = NULL;
+    return status;
 }
 
 void hpct_dnn_plan_free(hpct_dnn_plan *plan)
