@@ -1,13 +1,14 @@
-/* What cuDNN has for the convolutions of the models on a GPU that is not there: its own library
- * proposes engines and makes plans from a description of a device (cuDNN 9.11 or later), and runs
- * none of them. The GPU module's files are in this program; in place of a device's handle they give
- * cuDNN the description, and what they measure is made up. Engines that are compiled when a plan is
- * made want a driver, and are not among those found here: in bf16 all that leave moments. */
+/* What cuDNN has for convolutions on a GPU that is not there: its own library proposes engines and
+ * makes plans from a description of a device (cuDNN 9.11 or later), and runs none of them. The GPU
+ * module's files are in this program; in place of a device's handle they give cuDNN the description,
+ * and what they measure is made up. Engines that are compiled when a plan is made want a driver, and
+ * are not among those found here: in bf16 all that leave moments. */
 #include "nn/cuda/choices.h"
 #include "nn/cuda/cuda.h"
 #include "nn/cuda/dnn_parts.h"
 #include "nn/cuda/tune.h"
 #include "nn/graph.h"
+#include "nn/rng.h"
 #include "tests/unit/unit.h"
 
 #include <unistd.h>
@@ -209,7 +210,26 @@ static bool is_new(const hpct_model *model, int node)
     return true;
 }
 
-/* Builds an operation for each convolution that is not like one before it; how many. */
+/* Builds an operation of it, whose plans are then found or not. */
+static void build_convolution(const char *name, const hpct_op_spec *spec,
+                              const hpct_op_build *build)
+{
+    const hpct_window *w = &spec->window;
+    hpct_op *op = NULL;
+    memset(finds.has, 0, sizeof finds.has);
+    assert_int_equal(hpct_cuda_make_conv2d(&op, spec, build), HPCT_OK);
+    if (!finds.has[FORWARD] || !finds.has[WEIGHTS] || (build->needs_diff_src && !finds.has[DATA]))
+        fail_msg(
+            "%s, %s: cuDNN has no engine for a convolution %dx%dx%d to %dx%dx%d, kernel %dx%d, "
+            "strides %d and %d, dilations %d and %d, %d groups: %s%s%s missing",
+            name, hpct_precision_name(build->values), w->in_h, w->in_w, w->in_c, w->out_h, w->out_w,
+            w->out_c, w->kernel_h, w->kernel_w, w->stride_h, w->stride_w, w->dilation_h,
+            w->dilation_w, w->groups, finds.has[FORWARD] ? "" : "forward ",
+            finds.has[DATA] ? "" : "data ", finds.has[WEIGHTS] ? "" : "weights ");
+    op->class->destroy(op);
+}
+
+/* One for each convolution that is not like one before it; how many. */
 static int build_convolutions(const char *name, hpct_precision values, int batch_size, bool adds)
 {
     hpct_model *model = builtin(name);
@@ -228,18 +248,7 @@ static int build_convolutions(const char *name, hpct_precision values, int batch
                                .adds = adds,
                                .adds_relu = adds,
                                .moments = !adds && !spec->relu && values == HPCT_FP16};
-        hpct_op *op = NULL;
-        memset(finds.has, 0, sizeof finds.has);
-        assert_int_equal(hpct_cuda_make_conv2d(&op, spec, &build), HPCT_OK);
-        if (!finds.has[FORWARD] || !finds.has[WEIGHTS] || (count > 0 && !finds.has[DATA]))
-            fail_msg("%s, %s: cuDNN has no engine for a convolution %dx%dx%d to %dx%dx%d, kernel "
-                     "%dx%d: %s%s%s missing",
-                     name, hpct_precision_name(values), spec->window.in_h, spec->window.in_w,
-                     spec->window.in_c, spec->window.out_h, spec->window.out_w, spec->window.out_c,
-                     spec->window.kernel_h, spec->window.kernel_w,
-                     finds.has[FORWARD] ? "" : "forward ", finds.has[DATA] ? "" : "data ",
-                     finds.has[WEIGHTS] ? "" : "weights ");
-        op->class->destroy(op);
+        build_convolution(name, spec, &build);
         count++;
     }
     hpct_model_free(model);
@@ -267,6 +276,60 @@ static void every_convolution_has_engines(void **state)
                       finds.asked[FUSED], finds.found[MOMENTS], finds.asked[MOMENTS]);
         assert_true(count > 40);
         assert_int_equal(finds.found[MOMENTS] > 0, values == HPCT_FP16);
+    }
+    hpct_choices_close(choices);
+}
+
+static uint64_t draws;
+
+static int pick(int low, int high)
+{
+    return low + (int) (hpct_uniform(7, 1, draws++) * (float) (high - low + 1));
+}
+
+/* One axis of a window: padding as Keras' "same" has it, or none. */
+static void draw_axis(int kernel, int dilation, int stride, bool same, int *in, int *out, int *pad)
+{
+    int reach = hpct_window_reach(kernel, dilation);
+    *in = pick(same ? 1 : reach, 40);
+    *out = same ? (*in + stride - 1) / stride : (*in - reach) / stride + 1;
+    int missing = same ? (*out - 1) * stride + reach - *in : 0;
+    *pad = missing > 0 ? missing / 2 : 0;
+}
+
+/* Channels that no vector divides, groups, strides, holes, paddings that differ. */
+static void drawn_convolutions_have_engines(void **state)
+{
+    (void) state;
+    const int cases = unit_cases(15), batch_size = 32;
+    assert_int_equal(hpct_choices_open(&choices, "", "a device"), HPCT_OK);
+    for (int i = 0; i < cases; i++) {
+        int groups = pick(0, 3) == 0 ? pick(2, 4) : 1, holes = pick(0, 3) == 0 ? 2 : 1;
+        bool same = pick(0, 1) == 0;
+        hpct_window w = {.in_c = groups * pick(1, 40),
+                         .out_c = groups * pick(1, 40),
+                         .kernel_h = pick(1, 5),
+                         .kernel_w = pick(1, 5),
+                         .stride_h = holes > 1 ? 1 : pick(1, 3),
+                         .stride_w = holes > 1 ? 1 : pick(1, 3),
+                         .dilation_h = holes,
+                         .dilation_w = holes,
+                         .groups = groups};
+        draw_axis(w.kernel_h, holes, w.stride_h, same, &w.in_h, &w.out_h, &w.pad_top);
+        draw_axis(w.kernel_w, holes, w.stride_w, same, &w.in_w, &w.out_w, &w.pad_left);
+        hpct_op_spec spec = {.kind = HPCT_OP_CONV2D,
+                             .window = w,
+                             .relu = pick(0, 1) == 0,
+                             .no_bias = pick(0, 1) == 0};
+        for (int values = 0; values < HPCT_PRECISIONS; values++) {
+            hpct_op_build build = {.precision = (hpct_precision) values,
+                                   .values = (hpct_precision) values,
+                                   .batch_sizes = &batch_size,
+                                   .num_batch_sizes = 1,
+                                   .training = true,
+                                   .needs_diff_src = true};
+            build_convolution("drawn", &spec, &build);
+        }
     }
     hpct_choices_close(choices);
 }
@@ -335,6 +398,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_convolution_has_engines),
+        cmocka_unit_test(drawn_convolutions_have_engines),
         cmocka_unit_test(sums_are_in_the_engine),
         cmocka_unit_test(choices_are_made_again),
     };
