@@ -1,6 +1,6 @@
 # Unit tests of nn/.
 if HAVE_CMOCKA
-unit_tests += tests/unit/test_nn_bf16 tests/unit/test_nn_fp16 tests/unit/test_nn_cuda_host tests/unit/test_nn_graph tests/unit/test_nn_model tests/unit/test_nn_ops tests/unit/test_nn_updates \
+unit_tests += tests/unit/test_nn_bf16 tests/unit/test_nn_fp16 tests/unit/test_nn_cuda_host tests/unit/test_nn_graph tests/unit/test_nn_model tests/unit/test_nn_ops tests/unit/test_nn_sums tests/unit/test_nn_updates \
 	tests/unit/test_nn_loops tests/unit/test_nn_optimizer \
 	tests/unit/test_nn_gradients tests/unit/test_nn_random tests/unit/test_nn_shard tests/unit/test_nn_stage tests/unit/test_nn_step tests/unit/test_nn_train tests/unit/test_nn_weights \
 	tests/unit/test_nn_keras
@@ -23,6 +23,9 @@ tests_unit_test_nn_model_LDADD = $(nn_test_libs)
 tests_unit_test_nn_graph_SOURCES = tests/unit/test_nn_graph.c $(nn_case) tests/unit/unit.h
 tests_unit_test_nn_graph_CPPFLAGS = $(test_cppflags)
 tests_unit_test_nn_graph_LDADD = $(nn_test_libs)
+tests_unit_test_nn_sums_SOURCES = tests/unit/test_nn_sums.c $(nn_case) tests/unit/unit.h
+tests_unit_test_nn_sums_CPPFLAGS = $(test_cppflags)
+tests_unit_test_nn_sums_LDADD = $(nn_test_libs)
 tests_unit_test_nn_optimizer_SOURCES = tests/unit/test_nn_optimizer.c tests/unit/unit.h
 tests_unit_test_nn_optimizer_CPPFLAGS = $(test_cppflags)
 tests_unit_test_nn_optimizer_LDADD = $(nn_test_libs)
