@@ -438,10 +438,25 @@ static void at_least(size_t *bytes, size_t needed)
         *bytes = needed;
 }
 
-/* Makes the stage's plan, and grows the scratch by what it takes. */
-static hpct_status take_stage(conv_op *conv, stage *s, int n, size_t *workspace)
+static hpct_status find_way(const conv_op *conv, hpct_dnn_way way, int n, stage *s)
 {
+    cudnnDataType_t type = hpct_cuda_dnn_type(conv->op.build.values);
+    return way == HPCT_DNN_FORWARD   ? find_forward(conv, n, s)
+           : way == HPCT_DNN_WEIGHTS ? find_weights(conv, n, s)
+                                     : find_stage(conv, way, n, false, type, s);
+}
+
+/* Makes the stage's plan, and grows the scratch by what it takes. What an earlier run had found and
+ * cannot be made any more is looked for once more. */
+static hpct_status take_stage(conv_op *conv, hpct_dnn_way way, int n, stage *s, size_t *workspace)
+{
+    bool found = s->plan != NULL;
     hpct_status status = hpct_dnn_take(&s->plan);
+    if (status == HPCT_OK && found && s->plan == NULL) {
+        status = find_way(conv, way, n, s);
+        if (status == HPCT_OK)
+            status = hpct_dnn_take(&s->plan);
+    }
     if (status != HPCT_OK || s->plan == NULL)
         return status;
     at_least(workspace, hpct_dnn_workspace_bytes(s->plan));
@@ -453,23 +468,24 @@ static hpct_status take_stage(conv_op *conv, stage *s, int n, size_t *workspace)
     return HPCT_OK;
 }
 
-/* Plans for the i-th batch size. A part of the cells has own kernels. */
+/* Plans for the i-th batch size; forward's are found, and taken later. A part of the cells has own
+ * kernels. */
 static hpct_status make_batch(conv_op *conv, int i, size_t *workspace)
 {
     const hpct_op_build *build = &conv->op.build;
     const hpct_window *w = &conv->op.spec.window;
     int n = build->batch_sizes[i];
-    cudnnDataType_t type = hpct_cuda_dnn_type(build->values);
     hpct_status status = HPCT_OK;
     if (w->cells == 0)
-        status = find_forward(conv, n, &conv->forward[i]);
+        status = find_way(conv, HPCT_DNN_FORWARD, n, &conv->forward[i]);
     if (status == HPCT_OK && w->cells == 0 && build->training && build->needs_diff_src)
-        status = find_stage(conv, HPCT_DNN_DATA, n, false, type, &conv->data[i]);
+        status = find_way(conv, HPCT_DNN_DATA, n, &conv->data[i]);
     if (status == HPCT_OK && w->cells == 0 && build->training)
-        status = find_weights(conv, n, &conv->weights[i]);
-    stage *taken[] = {&conv->forward[i], &conv->data[i], &conv->weights[i]};
-    for (int k = 0; k < 3 && status == HPCT_OK; k++)
-        status = take_stage(conv, taken[k], n, workspace);
+        status = find_way(conv, HPCT_DNN_WEIGHTS, n, &conv->weights[i]);
+    if (status == HPCT_OK)
+        status = take_stage(conv, HPCT_DNN_DATA, n, &conv->data[i], workspace);
+    if (status == HPCT_OK)
+        status = take_stage(conv, HPCT_DNN_WEIGHTS, n, &conv->weights[i], workspace);
     if (status != HPCT_OK || !build->training)
         return status;
     hpct_direct direct = direct_of(conv, n);
@@ -585,6 +601,9 @@ hpct_status hpct_cuda_make_conv2d(hpct_op **out, const hpct_op_spec *spec,
         status = make_batch(conv, i, &workspace);
     if (status == HPCT_OK)
         status = leave_moments(conv, &workspace);
+    for (int i = 0; i < build->num_batch_sizes && status == HPCT_OK && !op->leaves_moments; i++)
+        status = take_stage(conv, HPCT_DNN_FORWARD, build->batch_sizes[i], &conv->forward[i],
+                            &workspace);
     conv->workspace = conv->picture_bytes + conv->low_bytes + conv->sums_bytes;
     op->scratch_bytes = conv->workspace + workspace;
     return named(op, status);

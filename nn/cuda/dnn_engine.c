@@ -11,10 +11,22 @@
 #include <time.h>
 
 #define MOST_RESULTS 64 /* of one heuristic that are looked at */
-#define PATIENCE 0.5 /* seconds, after which what was found is enough: engines that are compiled   \
-                      */
+/* Seconds, after which the plans made of a heuristic's results are enough: engines that are
+ * compiled take that long. */
+#define PATIENCE 0.5
 
 typedef hpct_dnn_descriptor descriptor;
+
+_Thread_local int hpct_dnn_troubles;
+
+bool hpct_dnn_worked(cudnnStatus_t error)
+{
+    int category = CUDNN_STATUS_CATEGORY((int) error);
+    if (error != CUDNN_STATUS_SUCCESS && category != CUDNN_STATUS_NOT_SUPPORTED &&
+        category != CUDNN_STATUS_BAD_PARAM)
+        hpct_dnn_troubles++;
+    return error == CUDNN_STATUS_SUCCESS;
+}
 
 void hpct_dnn_destroy_all(descriptor *descriptors, int count)
 {
@@ -197,7 +209,7 @@ bool hpct_dnn_propose(const hpct_dnn_graph *graph, cudnnBackendHeurMode_t mode,
 {
     descriptor heuristic[1], configs[MOST_RESULTS];
     int64_t results = 0;
-    double begin = now();
+    double spent = 0;
     bool patient = true;
     if (!create_all(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR, 1, heuristic))
         return true;
@@ -216,12 +228,15 @@ bool hpct_dnn_propose(const hpct_dnn_graph *graph, cudnnBackendHeurMode_t mode,
         for (int i = 0; i < results && i < MOST_RESULTS && *count < most && patient; i++) {
             hpct_dnn_candidate *c = &out[*count];
             *c = (hpct_dnn_candidate){.config = configs[i]};
-            if (name_config(c->config, c->name) && !is_known(out, *count, c->name) &&
-                make_plan(c, workspace_limit)) {
+            if (!name_config(c->config, c->name) || is_known(out, *count, c->name))
+                continue;
+            double begin = now();
+            if (make_plan(c, workspace_limit)) {
                 configs[i] = NULL; /* the candidate's now */
                 (*count)++;
-                patient = now() - begin < PATIENCE;
             }
+            spent += now() - begin;
+            patient = *count == 0 || spent < PATIENCE;
         }
         hpct_dnn_destroy_all(configs, MOST_RESULTS);
     }

@@ -44,7 +44,7 @@ typedef struct hpct_dnn_candidate {
 
 /* Adds what a heuristic proposes, most promising first, until there are `most`: each other than
  * those before it, deterministic, and with a plan whose workspace is within the limit. False
- * when it left some out because plans take long to make. */
+ * when plans take long to make: there are enough then. */
 bool hpct_dnn_propose(const hpct_dnn_graph *graph, cudnnBackendHeurMode_t mode,
                       size_t workspace_limit, int most, hpct_dnn_candidate *out, int *count);
 
@@ -53,11 +53,10 @@ bool hpct_dnn_candidate_make(const hpct_dnn_graph *graph, const char *name, size
                              hpct_dnn_candidate *out);
 void hpct_dnn_candidate_drop(hpct_dnn_candidate *c);
 
-/* Calls of cuDNN that may fail: then there is one candidate less. */
-static inline bool hpct_dnn_worked(cudnnStatus_t error)
-{
-    return error == CUDNN_STATUS_SUCCESS;
-}
+/* Calls of cuDNN that may fail: then there is one candidate less. What fails for another reason than
+ * that cuDNN has no such thing is counted. */
+bool hpct_dnn_worked(cudnnStatus_t error);
+extern _Thread_local int hpct_dnn_troubles;
 
 static inline bool hpct_dnn_create(cudnnBackendDescriptorType_t type, hpct_dnn_descriptor *out)
 {

@@ -13,6 +13,7 @@
 #define MEASURED 5  /* and of all */
 #define APART 256   /* bytes, of buffers for measuring */
 #define PACKS 3
+#define FORGOTTEN ""     /* in place of what cannot be made any more */
 #define NO_ENGINE "none" /* kept: looking again would take as long as finding one */
 
 typedef hpct_dnn_descriptor descriptor;
@@ -122,7 +123,7 @@ static bool take_kept(shared_plan *s, const char *kept)
     int used = 0;
     if (kept != NULL && strcmp(kept, NO_ENGINE) == 0)
         return true;
-    if (kept == NULL || sscanf(kept, "%lf %n", &nanoseconds, &used) != 1)
+    if (kept == NULL || sscanf(kept, "%lf %n", &nanoseconds, &used) != 1 || kept[used] == '\0')
         return false;
     s->chosen.seconds = 1e-9 * nanoseconds;
     snprintf(s->chosen.name, sizeof s->chosen.name, "%s", kept + used);
@@ -132,12 +133,13 @@ static bool take_kept(shared_plan *s, const char *kept)
 static hpct_status search(shared_plan *s, hpct_choices *choices, size_t limit)
 {
     hpct_dnn_candidate candidates[MEASURED];
-    int count = 0, best = -1;
-    bool timed = true;
+    int count = 0, best = -1, troubles = hpct_dnn_troubles;
+    bool timed = true, any;
     hpct_status status = HPCT_OK;
     if (hpct_dnn_propose(s->graph, CUDNN_HEUR_MODE_A, limit, FROM_FAST, candidates, &count))
         hpct_dnn_propose(s->graph, CUDNN_HEUR_MODE_B, limit, MEASURED, candidates, &count);
-    if (count > 0)
+    any = count > 0;
+    if (any)
         measure(s->graph, candidates, count, &best, &timed);
     if (best < 0) {
         for (int i = 0; i < count; i++)
@@ -146,7 +148,7 @@ static hpct_status search(shared_plan *s, hpct_choices *choices, size_t limit)
         hpct_dnn_propose(s->graph, CUDNN_HEUR_MODE_FALLBACK, limit, MEASURED, candidates, &count);
         if (count > 0)
             measure(s->graph, candidates, count, &best, &timed);
-        else
+        else if (!any && hpct_dnn_troubles == troubles)
             status = hpct_choices_keep(choices, s->graph->key, NO_ENGINE);
     }
     if (timed && best >= 0)
@@ -177,15 +179,17 @@ static hpct_status make_chosen(shared_plan *s)
     hpct_choices *choices = NULL;
     size_t limit = 0;
     hpct_dnn_candidate made;
-    if (s->chosen.plan != NULL)
+    if (s->chosen.plan != NULL || s->chosen.name[0] == '\0')
         return HPCT_OK;
     hpct_status status = hpct_tune_choices(&choices);
     if (status == HPCT_OK)
         status = hpct_tune_workspace_limit(&limit);
     if (status != HPCT_OK)
         return status;
-    if (!hpct_dnn_candidate_make(s->graph, s->chosen.name, limit, &made))
-        return search(s, choices, limit);
+    if (!hpct_dnn_candidate_make(s->graph, s->chosen.name, limit, &made)) {
+        status = hpct_choices_keep(choices, s->graph->key, FORGOTTEN);
+        return status == HPCT_OK ? search(s, choices, limit) : status;
+    }
     made.seconds = s->chosen.seconds;
     s->chosen = made;
     return HPCT_OK;
