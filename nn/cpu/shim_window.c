@@ -97,6 +97,41 @@ static dnnl_status_t describe_pool(dnnl_primitive_desc_t *out, hpct_prim_kind wh
 
 #else
 
+/* oneDNN 2's kernel for processors without AVX-512 reads, and writes, past the pictures' ends when
+ * windows of one cell leave cells out and channels do not fill its vectors. */
+static bool is_unsafe(const_dnnl_primitive_desc_t desc, const window_mds *m)
+{
+    static const char kernel[] = "jit_1x1:avx2";
+    const char *name = NULL;
+    return (m->strides[0] > 1 || m->strides[1] > 1) &&
+           (m->src.dims[1] % 8 != 0 || m->dst.dims[1] % 8 != 0) &&
+           dnnl_primitive_desc_query(desc, dnnl_query_impl_info_str, 0, (void *) &name) ==
+               dnnl_success &&
+           strncmp(name, kernel, sizeof kernel - 1) == 0;
+}
+
+/* The first of oneDNN's kernels that is safe. */
+static dnnl_status_t create_conv(dnnl_primitive_desc_t *out, const dnnl_convolution_desc_t *op,
+                                 const window_mds *m, dnnl_primitive_attr_t attributes,
+                                 const_dnnl_primitive_desc_t hint)
+{
+    dnnl_primitive_desc_iterator_t all;
+    dnnl_status_t status =
+        dnnl_primitive_desc_iterator_create(&all, op, attributes, hpct_dnnl_engine(), hint);
+    if (status != dnnl_success)
+        return status;
+    *out = dnnl_primitive_desc_iterator_fetch(all);
+    while (status == dnnl_success && *out != NULL && is_unsafe(*out, m)) {
+        dnnl_primitive_desc_destroy(*out);
+        *out = NULL;
+        status = dnnl_primitive_desc_iterator_next(all);
+        if (status == dnnl_success)
+            *out = dnnl_primitive_desc_iterator_fetch(all);
+    }
+    dnnl_primitive_desc_iterator_destroy(all);
+    return *out != NULL || status != dnnl_success ? status : dnnl_out_of_memory;
+}
+
 static dnnl_status_t describe_conv(dnnl_primitive_desc_t *out, hpct_prim_kind what,
                                    const window_mds *m, dnnl_primitive_attr_t attributes,
                                    const_dnnl_primitive_desc_t hint)
@@ -116,9 +151,7 @@ static dnnl_status_t describe_conv(dnnl_primitive_desc_t *out, hpct_prim_kind wh
         status = dnnl_dilated_convolution_forward_desc_init(
             &op, hpct_prop_kind(what), direct, &m->src, &m->kernel, &m->bias, &m->dst, m->strides,
             m->dilation, m->pad_begin, m->pad_end);
-    return status == dnnl_success
-               ? dnnl_primitive_desc_create(out, &op, attributes, hpct_dnnl_engine(), hint)
-               : status;
+    return status == dnnl_success ? create_conv(out, &op, m, attributes, hint) : status;
 }
 
 static dnnl_status_t describe_pool(dnnl_primitive_desc_t *out, hpct_prim_kind what,
