@@ -209,6 +209,8 @@ static hpct_status make_forward(dense_op *dense)
             prims = hpct_prim_scratch_bytes(dense->forward[i]);
     }
     dense->op.scratch_bytes = dense->result_bytes + prims;
+    if (spec->no_bias && dense->op.scratch_bytes < (size_t) spec->dense.out * sizeof(float))
+        dense->op.scratch_bytes = (size_t) spec->dense.out * sizeof(float); /* backward's sums */
     return status;
 }
 
