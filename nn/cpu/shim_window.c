@@ -97,8 +97,8 @@ static dnnl_status_t describe_pool(dnnl_primitive_desc_t *out, hpct_prim_kind wh
 
 #else
 
-/* oneDNN 2's kernel for processors without AVX-512 reads, and writes, past the pictures' ends when
- * windows of one cell leave cells out and channels do not fill its vectors. */
+/* oneDNN 2's kernel for processors without AVX-512 gives wrong gradients where windows of one cell
+ * leave cells out and channels do not fill its vectors (seen with 2.6: test_nn_ops). */
 static bool is_unsafe(const_dnnl_primitive_desc_t desc, const window_mds *m)
 {
     static const char kernel[] = "jit_1x1:avx2";

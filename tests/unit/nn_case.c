@@ -84,6 +84,22 @@ static float *random_floats(size_t count, uint64_t seed, uint32_t stream, int sm
     return memory;
 }
 
+#define BEHIND 512 /* floats after what an operation asks for, which it leaves alone */
+
+static size_t floats_of(size_t bytes)
+{
+    return (bytes + sizeof(float) - 1) / sizeof(float);
+}
+
+static bool is_written(const hpct_backend *backend, const float *behind)
+{
+    float now[BEHIND], before[BEHIND];
+    memset(before, 0xff, sizeof before);
+    if (hpct_memory_to_host(backend, now, behind, sizeof now) != HPCT_OK)
+        abort();
+    return memcmp(now, before, sizeof now) != 0;
+}
+
 /* An arena that holds more than `real` numbers, or one never written. */
 static size_t count_bad_padding(const float *arena, size_t floats, size_t real)
 {
@@ -322,7 +338,8 @@ static hpct_status run(const nn_case *c, const hpct_backend *backend, hpct_op *o
     size_t bytes[3] = {op->workspace_bytes, op->scratch_bytes, op->copies_bytes};
     float *rest[3];
     for (int i = 0; i < 3; i++)
-        rest[i] = near_self(backend, poisoned(bytes[i] / 4 + 1), bytes[i] / 4 + 1);
+        rest[i] = near_self(backend, poisoned(floats_of(bytes[i]) + BEHIND),
+                            floats_of(bytes[i]) + BEHIND);
     r->dst = poisoned(r->dst_count);
     hpct_op_call call = {.batch = c->other_n > 0 ? 1 : 0,
                          .n = c->n,
@@ -400,8 +417,10 @@ static hpct_status run(const nn_case *c, const hpct_backend *backend, hpct_op *o
     hpct_host_release(diff);
     hpct_host_release(dst);
     hpct_host_release(diff_dst);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3; i++) {
+        r->wrote_behind |= is_written(backend, rest[i] + floats_of(bytes[i]));
         backend->release(rest[i]);
+    }
     return status;
 }
 

@@ -33,6 +33,7 @@ typedef struct nn_result {
     float *grad[HPCT_OP_MAX_PARAMS], *param[HPCT_OP_MAX_PARAMS]; /* states have no grad */
     float *moments;     /* that forward has left, [2][channels]; NULL: none */
     bool broke_promise; /* changed diff_dst though it said that it keeps it */
+    bool wrote_behind;  /* the workspace, scratch or copies that it had asked for */
     size_t bad_padding; /* numbers in the arenas that should be zero or were never written */
     double forward_seconds, backward_seconds; /* the shortest of all repetitions */
 } nn_result;

@@ -126,6 +126,10 @@ static void check_backend(const nn_case *c, const hpct_backend *backend, uint64_
         describe(c);
         fail_msg("diff_dst is not kept");
     }
+    if (got->wrote_behind || expected->wrote_behind) {
+        describe(c);
+        fail_msg("it wrote behind the memory that it had asked for");
+    }
     compare_params(c, got, expected);
     if (got->bad_padding > 0) {
         describe(c);
