@@ -4,6 +4,7 @@
  *   HPCT_TARGET         the function attribute that allows its instructions
  *   HPCT_VARIANT(name)  a name of its own
  *   HPCT_VARIANT_NAME   what it is called: "avx512", "avx2", "base"
+ *   HPCT_VARIANT_LANES  floats of a register; longer vectors stay in memory (GCC 12)
  * and HPCT_VARIANT(supported)() says whether this processor has them. HPCT_VARIANTS(name) lists the
  * addresses of a name's variants, from the fastest to the one that runs everywhere, and NULL.
  * No include guard: each file of loops includes it once. */
@@ -28,11 +29,13 @@ static bool supported_avx512(void)
 #define HPCT_TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,fma" HPCT_WIDE)))
 #define HPCT_VARIANT(name) name##_avx512
 #define HPCT_VARIANT_NAME "avx512"
+#define HPCT_VARIANT_LANES 16
 #include HPCT_BODY
 #undef HPCT_WIDE
 #undef HPCT_TARGET
 #undef HPCT_VARIANT
 #undef HPCT_VARIANT_NAME
+#undef HPCT_VARIANT_LANES
 
 static bool supported_avx2(void)
 {
@@ -41,10 +44,12 @@ static bool supported_avx2(void)
 #define HPCT_TARGET __attribute__((target("avx2,fma")))
 #define HPCT_VARIANT(name) name##_avx2
 #define HPCT_VARIANT_NAME "avx2"
+#define HPCT_VARIANT_LANES 8
 #include HPCT_BODY
 #undef HPCT_TARGET
 #undef HPCT_VARIANT
 #undef HPCT_VARIANT_NAME
+#undef HPCT_VARIANT_LANES
 
 #else
 #define HPCT_VARIANTS(name) &name##_base, NULL
@@ -57,7 +62,9 @@ static bool supported_base(void)
 #define HPCT_TARGET
 #define HPCT_VARIANT(name) name##_base
 #define HPCT_VARIANT_NAME "base"
+#define HPCT_VARIANT_LANES 4
 #include HPCT_BODY
 #undef HPCT_TARGET
 #undef HPCT_VARIANT
 #undef HPCT_VARIANT_NAME
+#undef HPCT_VARIANT_LANES

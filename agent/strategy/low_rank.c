@@ -9,7 +9,6 @@
 #include <math.h>
 #include <string.h>
 
-#define LANES 16                     /* floats handled at once */
 #define GROUP 4                      /* columns of p whose sums are in registers together */
 #define LEFT_COLUMNS 2048            /* of a block: q's part stays in the cache, 32 KiB at rank 4 */
 #define RIGHT_COLUMNS ((size_t) 512) /* with 128 rows 256 KiB */

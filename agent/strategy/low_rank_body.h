@@ -1,8 +1,9 @@
 /* The loops of low_rank.c for one instruction set: see base/variants.h. They are bound by memory:
  * M passes through the cache in blocks of columns, and the narrow factors stay there. */
 
-typedef float HPCT_VARIANT(vec) __attribute__((vector_size(4 * LANES)));
-typedef float HPCT_VARIANT(loose) __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
+typedef float HPCT_VARIANT(vec) __attribute__((vector_size(4 * HPCT_VARIANT_LANES)));
+typedef float HPCT_VARIANT(loose)
+    __attribute__((vector_size(4 * HPCT_VARIANT_LANES), aligned(4), may_alias));
 #define LOAD(at) ((HPCT_VARIANT(vec)) * (const HPCT_VARIANT(loose) *) (at))
 #define STORE(at, value) (*(HPCT_VARIANT(loose) *) (at) = (value))
 #define INLINE HPCT_TARGET static inline __attribute__((always_inline))
@@ -13,14 +14,14 @@ INLINE void HPCT_VARIANT(dots)(int group, size_t count, const float *m, const fl
 {
     HPCT_VARIANT(vec) sum[GROUP] = {{0}};
     size_t j = 0;
-    for (; j + LANES <= count; j += LANES) {
+    for (; j + HPCT_VARIANT_LANES <= count; j += HPCT_VARIANT_LANES) {
         HPCT_VARIANT(vec) x = LOAD(m + j);
         for (int k = 0; k < group; k++)
             sum[k] += x * LOAD(q + (size_t) k * step + j);
     }
     for (int k = 0; k < group; k++) {
         float total = 0;
-        for (int lane = 0; lane < LANES; lane++)
+        for (int lane = 0; lane < HPCT_VARIANT_LANES; lane++)
             total += sum[k][lane];
         for (size_t i = j; i < count; i++)
             total += m[i] * q[(size_t) k * step + i];
@@ -33,7 +34,7 @@ INLINE void HPCT_VARIANT(spread)(int group, size_t count, const float *m, float 
                                  const float *p)
 {
     size_t j = 0;
-    for (; j + LANES <= count; j += LANES) {
+    for (; j + HPCT_VARIANT_LANES <= count; j += HPCT_VARIANT_LANES) {
         HPCT_VARIANT(vec) x = LOAD(m + j);
         for (int k = 0; k < group; k++)
             STORE(q + (size_t) k * step + j, LOAD(q + (size_t) k * step + j) + p[k] * x);
@@ -49,7 +50,7 @@ INLINE void HPCT_VARIANT(combine)(int group, size_t count, bool fresh, float sig
                                   const float *q, size_t step, const float *p)
 {
     size_t j = 0;
-    for (; j + LANES <= count; j += LANES) {
+    for (; j + HPCT_VARIANT_LANES <= count; j += HPCT_VARIANT_LANES) {
         HPCT_VARIANT(vec) x = {0};
         if (!fresh)
             x = LOAD(m + j);
@@ -68,7 +69,7 @@ INLINE void HPCT_VARIANT(combine)(int group, size_t count, bool fresh, float sig
 INLINE void HPCT_VARIANT(absorb)(size_t count, const float *gradient, float *residue)
 {
     size_t j = 0;
-    for (; j + LANES <= count; j += LANES)
+    for (; j + HPCT_VARIANT_LANES <= count; j += HPCT_VARIANT_LANES)
         STORE(residue + j, LOAD(residue + j) + LOAD(gradient + j));
     for (; j < count; j++)
         residue[j] += gradient[j];

@@ -5,7 +5,7 @@
 #include <omp.h>
 #include <string.h>
 
-_Static_assert(HPCT_DROPOUT_LANES == HPCT_LANES, "a group of draws is a vector");
+_Static_assert(HPCT_DROPOUT_LANES % 16 == 0 && HPCT_LANES % 16 == 0, "whole vectors everywhere");
 
 #ifdef __clang__
 #define HPCT_UNROLL _Pragma("unroll")

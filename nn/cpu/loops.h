@@ -8,8 +8,7 @@
 #include "nn/bf16.h"
 #include "nn/dropout.h"
 
-#define HPCT_LANES                                                                                 \
-    16 /* floats handled at once; the compiler splits them where registers are shorter */
+#define HPCT_LANES 16 /* floats: whole vectors of every instruction set */
 
 /* A convolution without padding as a dot product: output cell (i, j) takes `taps` input floats at
  * src + (i * row_step + j * cell_step) + offsets[t], and the kernel is [taps][out]. */

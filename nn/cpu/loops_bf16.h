@@ -1,8 +1,8 @@
 /* nn/cpu/loops_bf16.h - rounding to bfloat16. Part of nn/cpu/loops_body.h. */
 
-typedef uint16_t HPCT_VARIANT(halves) __attribute__((vector_size(2 * HPCT_LANES)));
+typedef uint16_t HPCT_VARIANT(halves) __attribute__((vector_size(2 * LANES)));
 typedef uint16_t HPCT_VARIANT(halvesu)
-    __attribute__((vector_size(2 * HPCT_LANES), aligned(2), may_alias));
+    __attribute__((vector_size(2 * LANES), aligned(2), may_alias));
 #define STORE_HALVES(p, v)                                                                         \
     (*(HPCT_VARIANT(halvesu) *) (p) = __builtin_convertvector(v, HPCT_VARIANT(halves)))
 
@@ -18,7 +18,7 @@ typedef uint16_t HPCT_VARIANT(halvesu)
 HPCT_TARGET static void HPCT_VARIANT(to_bf16)(size_t count, const float *src, hpct_bf16 *dst)
 {
     size_t i = 0;
-    for (; i + HPCT_LANES <= count; i += HPCT_LANES)
+    for (; i + LANES <= count; i += LANES)
         STORE_HALVES(dst + i, BF16(LOAD(src + i)));
     for (; i < count; i++)
         dst[i] = hpct_bf16_of(src[i]);
@@ -30,7 +30,7 @@ HPCT_TARGET static void HPCT_VARIANT(diff_to_bf16)(size_t rows, size_t out, cons
 {
     for (size_t r = 0; r < rows; r++) {
         size_t o = 0, at = r * out;
-        for (; o + HPCT_LANES <= out; o += HPCT_LANES) {
+        for (; o + LANES <= out; o += LANES) {
             vec g = factor * LOAD(diff + at + o);
             if (dst != NULL) {
                 vec y = LOAD(dst + at + o);

@@ -3,16 +3,17 @@
  * themselves, since generic vectors are split by the function that they are written in. The parts
  * see the names below, and take away those that they define. */
 
+#define LANES HPCT_VARIANT_LANES
+
 /* Vectors; loads and stores need not be aligned. */
-typedef float HPCT_VARIANT(vec) __attribute__((vector_size(4 * HPCT_LANES)));
-typedef float HPCT_VARIANT(vecu)
-    __attribute__((vector_size(4 * HPCT_LANES), aligned(4), may_alias));
-typedef int HPCT_VARIANT(mask) __attribute__((vector_size(4 * HPCT_LANES)));
-typedef int8_t HPCT_VARIANT(bytes) __attribute__((vector_size(HPCT_LANES)));
-typedef int8_t HPCT_VARIANT(bytesu) __attribute__((vector_size(HPCT_LANES), aligned(1), may_alias));
-typedef uint32_t HPCT_VARIANT(words) __attribute__((vector_size(4 * HPCT_LANES)));
-typedef uint64_t HPCT_VARIANT(pairs) __attribute__((vector_size(4 * HPCT_LANES)));
-typedef double HPCT_VARIANT(wide) __attribute__((vector_size(8 * HPCT_LANES)));
+typedef float HPCT_VARIANT(vec) __attribute__((vector_size(4 * LANES)));
+typedef float HPCT_VARIANT(vecu) __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
+typedef int HPCT_VARIANT(mask) __attribute__((vector_size(4 * LANES)));
+typedef int8_t HPCT_VARIANT(bytes) __attribute__((vector_size(LANES)));
+typedef int8_t HPCT_VARIANT(bytesu) __attribute__((vector_size(LANES), aligned(1), may_alias));
+typedef uint32_t HPCT_VARIANT(words) __attribute__((vector_size(4 * LANES)));
+typedef uint64_t HPCT_VARIANT(pairs) __attribute__((vector_size(4 * LANES)));
+typedef double HPCT_VARIANT(wide) __attribute__((vector_size(8 * LANES)));
 #define vec HPCT_VARIANT(vec)
 #define words HPCT_VARIANT(words)
 #define pairs HPCT_VARIANT(pairs)
@@ -66,6 +67,7 @@ static const hpct_loops HPCT_VARIANT(loops) = {
     .moments = HPCT_VARIANT(moments),
 };
 
+#undef LANES
 #undef SELECT
 #undef vec
 #undef words

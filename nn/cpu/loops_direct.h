@@ -7,13 +7,13 @@
         vec sum[P][V];                                                                             \
         EACH (p, P)                                                                                \
             EACH (v, V)                                                                            \
-                sum[p][v] = LOAD(bias + o + v * HPCT_LANES);                                       \
+                sum[p][v] = LOAD(bias + o + v * LANES);                                            \
         for (int t = 0; t < d->taps; t++) {                                                        \
             const float *at = cell + d->offsets[t];                                                \
             const float *k = kernel + (size_t) t * out + o;                                        \
             vec weight[V];                                                                         \
             EACH (v, V)                                                                            \
-                weight[v] = LOAD(k + v * HPCT_LANES);                                              \
+                weight[v] = LOAD(k + v * LANES);                                                   \
             EACH (p, P)                                                                            \
                 EACH (v, V)                                                                        \
                     sum[p][v] += at[(size_t) p * d->cell_step] * weight[v];                        \
@@ -23,7 +23,7 @@
                 vec value = sum[p][v];                                                             \
                 if (d->relu)                                                                       \
                     value = MASKED(value, value > 0);                                              \
-                STORE(dst + ((size_t) (j + p)) * out + o + v * HPCT_LANES, value);                 \
+                STORE(dst + ((size_t) (j + p)) * out + o + v * LANES, value);                      \
             }                                                                                      \
     } while (0)
 
@@ -36,19 +36,19 @@ HPCT_TARGET static void HPCT_VARIANT(direct_forward)(const hpct_direct *d, const
     for (; j + 6 <= d->out_w; j += 6) {
         const float *cell = src + (size_t) j * d->cell_step;
         size_t o = 0;
-        for (; o + 2 * HPCT_LANES <= out; o += 2 * HPCT_LANES)
+        for (; o + 2 * LANES <= out; o += 2 * LANES)
             DIRECT_TILE(6, 2);
-        for (; o < out; o += HPCT_LANES)
+        for (; o < out; o += LANES)
             DIRECT_TILE(6, 1);
     }
     for (; j + 2 <= d->out_w; j += 2) {
         const float *cell = src + (size_t) j * d->cell_step;
-        for (size_t o = 0; o < out; o += HPCT_LANES)
+        for (size_t o = 0; o < out; o += LANES)
             DIRECT_TILE(2, 1);
     }
     for (; j < d->out_w; j++) {
         const float *cell = src + (size_t) j * d->cell_step;
-        for (size_t o = 0; o < out; o += HPCT_LANES)
+        for (size_t o = 0; o < out; o += LANES)
             DIRECT_TILE(1, 1);
     }
 }
@@ -59,7 +59,7 @@ HPCT_TARGET static void HPCT_VARIANT(direct_forward)(const hpct_direct *d, const
         vec sum[T][V];                                                                             \
         EACH (t, T)                                                                                \
             EACH (v, V)                                                                            \
-                sum[t][v] = LOAD(diff + (size_t) (tap + t) * out + o + v * HPCT_LANES);            \
+                sum[t][v] = LOAD(diff + (size_t) (tap + t) * out + o + v * LANES);                 \
         const int *offsets = d->offsets + tap;                                                     \
         const float *row = src, *at = g + o;                                                       \
         for (int r = 0; r < rows; r++, row += d->row_step) {                                       \
@@ -67,7 +67,7 @@ HPCT_TARGET static void HPCT_VARIANT(direct_forward)(const hpct_direct *d, const
             for (int j = 0; j < d->out_w; j++, cell += d->cell_step, at += out) {                  \
                 vec value[V];                                                                      \
                 EACH (v, V)                                                                        \
-                    value[v] = LOAD(at + v * HPCT_LANES);                                          \
+                    value[v] = LOAD(at + v * LANES);                                               \
                 EACH (t, T)                                                                        \
                     EACH (v, V)                                                                    \
                         sum[t][v] += cell[offsets[t]] * value[v];                                  \
@@ -75,15 +75,15 @@ HPCT_TARGET static void HPCT_VARIANT(direct_forward)(const hpct_direct *d, const
         }                                                                                          \
         EACH (t, T)                                                                                \
             EACH (v, V)                                                                            \
-                STORE(diff + (size_t) (tap + t) * out + o + v * HPCT_LANES, sum[t][v]);            \
+                STORE(diff + (size_t) (tap + t) * out + o + v * LANES, sum[t][v]);                 \
     } while (0)
 
 #define DIRECT_DIFF_TAPS(T)                                                                        \
     do {                                                                                           \
         size_t o = 0;                                                                              \
-        for (; o + 2 * HPCT_LANES <= out; o += 2 * HPCT_LANES)                                     \
+        for (; o + 2 * LANES <= out; o += 2 * LANES)                                               \
             DIRECT_DIFF_TILE(T, 2);                                                                \
-        for (; o < out; o += HPCT_LANES)                                                           \
+        for (; o < out; o += LANES)                                                                \
             DIRECT_DIFF_TILE(T, 1);                                                                \
     } while (0)
 
@@ -91,7 +91,7 @@ HPCT_TARGET static void HPCT_VARIANT(direct_mask)(const hpct_direct *d, int rows
                                                   const float *diff_dst, float *g, float *diff_bias)
 {
     size_t out = (size_t) d->out, cells = (size_t) rows * (size_t) d->out_w;
-    for (size_t o = 0; o < out; o += HPCT_LANES) {
+    for (size_t o = 0; o < out; o += LANES) {
         vec sum = LOAD(diff_bias + o);
         for (size_t j = 0; j < cells; j++) {
             vec value = LOAD(diff_dst + j * out + o);
@@ -111,10 +111,14 @@ HPCT_TARGET static void HPCT_VARIANT(direct_backward)(const hpct_direct *d, int 
 {
     size_t out = (size_t) d->out;
     int tap = 0;
+#if HPCT_VARIANT_LANES == 16 /* with as many registers again */
     for (; tap + 9 <= d->taps; tap += 9)
         DIRECT_DIFF_TAPS(9);
     for (; tap + 7 <= d->taps; tap += 7)
         DIRECT_DIFF_TAPS(7);
+#endif
+    for (; tap + 5 <= d->taps; tap += 5)
+        DIRECT_DIFF_TAPS(5);
     for (; tap + 4 <= d->taps; tap += 4)
         DIRECT_DIFF_TAPS(4);
     for (; tap + 2 <= d->taps; tap += 2)
@@ -151,11 +155,11 @@ HPCT_TARGET static void HPCT_VARIANT(direct_backward)(const hpct_direct *d, int 
 
 #define POOL_ROW(LOOP, HIGH, WIDE)                                                                 \
     for (int j = 0; j < p->out_w; j++, dst += p->cell_step, where += out)                          \
-        for (size_t o = 0; o < out; o += HPCT_LANES) {                                             \
+        for (size_t o = 0; o < out; o += LANES) {                                                  \
             vec best = {0};                                                                        \
             MASK which = ~none;                                                                    \
             POOL_CELLS(LOOP, HIGH, WIDE, POOL_LARGEST)                                             \
-            STORE(dst + o / HPCT_LANES * p->block_step, best);                                     \
+            STORE(dst + o / HPCT_LANES * p->block_step + o % HPCT_LANES, best);                    \
             STORE_BYTES(where + o, which);                                                         \
         }
 
@@ -172,8 +176,8 @@ HPCT_TARGET static void HPCT_VARIANT(direct_pool)(const hpct_direct_pool *p, con
 
 #define UNPOOL_ROW(LOOP, HIGH, WIDE)                                                               \
     for (int j = 0; j < p->out_w; j++, diff_dst += p->cell_step, where += out)                     \
-        for (size_t o = 0; o < out; o += HPCT_LANES) {                                             \
-            vec diff = LOAD(diff_dst + o / HPCT_LANES * p->block_step);                            \
+        for (size_t o = 0; o < out; o += LANES) {                                                  \
+            vec diff = LOAD(diff_dst + o / HPCT_LANES * p->block_step + o % HPCT_LANES);           \
             MASK which = LOAD_BYTES(where + o);                                                    \
             POOL_CELLS(LOOP, HIGH, WIDE, STORE(g + at, MASKED(diff, which == cell)))               \
             STORE(diff_bias + o, LOAD(diff_bias + o) + MASKED(diff, which >= 0));                  \

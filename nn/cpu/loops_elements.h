@@ -16,7 +16,7 @@ HPCT_TARGET static void HPCT_VARIANT(mask_and_sum)(size_t rows, size_t out, cons
                                                    float *diff, float *diff_bias)
 {
     size_t o = 0;
-    for (; o + HPCT_LANES <= out; o += HPCT_LANES) {
+    for (; o + LANES <= out; o += LANES) {
         vec sum = {0};
         for (size_t r = 0; r < rows; r++) {
             vec g = LOAD(diff + r * out + o);
@@ -43,7 +43,7 @@ HPCT_TARGET static void HPCT_VARIANT(mask_and_sum)(size_t rows, size_t out, cons
 HPCT_TARGET static void HPCT_VARIANT(relu_forward)(size_t count, const float *src, float *dst)
 {
     size_t i = 0;
-    for (; i + HPCT_LANES <= count; i += HPCT_LANES) {
+    for (; i + LANES <= count; i += LANES) {
         vec x = LOAD(src + i);
         STORE(dst + i, MASKED(x, x > 0));
     }
@@ -55,7 +55,7 @@ HPCT_TARGET static void HPCT_VARIANT(relu_backward)(size_t count, const float *d
                                                     const float *diff_dst, float *diff_src)
 {
     size_t i = 0;
-    for (; i + HPCT_LANES <= count; i += HPCT_LANES) {
+    for (; i + LANES <= count; i += LANES) {
         vec y = LOAD(dst + i), g = LOAD(diff_dst + i);
         STORE(diff_src + i, MASKED(g, y > 0));
     }
@@ -67,7 +67,7 @@ HPCT_TARGET static void HPCT_VARIANT(rescaling)(size_t count, float scale, float
                                                 const float *src, float *dst)
 {
     size_t i = 0;
-    for (; i + HPCT_LANES <= count; i += HPCT_LANES)
+    for (; i + LANES <= count; i += LANES)
         STORE(dst + i, LOAD(src + i) * scale + offset);
     for (; i < count; i++)
         dst[i] = src[i] * scale + offset;
@@ -76,7 +76,7 @@ HPCT_TARGET static void HPCT_VARIANT(rescaling)(size_t count, float scale, float
 HPCT_TARGET static void HPCT_VARIANT(add)(size_t count, const float *src, float *dst)
 {
     size_t i = 0;
-    for (; i + HPCT_LANES <= count; i += HPCT_LANES)
+    for (; i + LANES <= count; i += LANES)
         STORE(dst + i, LOAD(dst + i) + LOAD(src + i));
     for (; i < count; i++)
         dst[i] += src[i];
@@ -85,7 +85,7 @@ HPCT_TARGET static void HPCT_VARIANT(add)(size_t count, const float *src, float 
 HPCT_TARGET static void HPCT_VARIANT(scale)(size_t count, float factor, float *dst)
 {
     size_t i = 0;
-    for (; i + HPCT_LANES <= count; i += HPCT_LANES)
+    for (; i + LANES <= count; i += LANES)
         STORE(dst + i, factor * LOAD(dst + i));
     for (; i < count; i++)
         dst[i] *= factor;
@@ -95,7 +95,7 @@ HPCT_TARGET static void HPCT_VARIANT(sum)(size_t count, const float *a, const fl
                                           float *dst)
 {
     size_t i = 0;
-    for (; i + HPCT_LANES <= count; i += HPCT_LANES) {
+    for (; i + LANES <= count; i += LANES) {
         vec x = LOAD(a + i) + LOAD(b + i);
         STORE(dst + i, relu ? MASKED(x, x > 0) : x);
     }

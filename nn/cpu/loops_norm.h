@@ -12,16 +12,16 @@
             sum[v] = squares_[v] = (vec){0};                                                       \
         for (size_t r = 0; r < count; r++)                                                         \
             EACH (v, V)                                                                            \
-                sum[v] += LOAD(block + r * step + c + (size_t) v * HPCT_LANES);                    \
+                sum[v] += LOAD(block + r * step + c + (size_t) v * LANES);                         \
         EACH (v, V)                                                                                \
             sum[v] *= 1 / (float) count;                                                           \
         for (size_t r = 0; r < count; r++)                                                         \
             EACH (v, V) {                                                                          \
-                vec off = LOAD(block + r * step + c + (size_t) v * HPCT_LANES) - sum[v];           \
+                vec off = LOAD(block + r * step + c + (size_t) v * LANES) - sum[v];                \
                 squares_[v] += off * off;                                                          \
             }                                                                                      \
         EACH (v, V) {                                                                              \
-            size_t at = c + (size_t) v * HPCT_LANES;                                               \
+            size_t at = c + (size_t) v * LANES;                                                    \
             vec old = LOAD(mean + at), delta = sum[v] - old;                                       \
             STORE(mean + at, old + delta * part);                                                  \
             STORE(squares + at, LOAD(squares + at) + squares_[v] + delta * delta * other);         \
@@ -39,9 +39,9 @@ HPCT_TARGET static void HPCT_VARIANT(column_moments)(const hpct_norm_rows *p, si
         const float *block = p->src + first * step;
         float part = (float) count / (float) (before + first + count);
         float other = part * (float) (before + first);
-        for (; c + 4 * HPCT_LANES <= channels; c += 4 * HPCT_LANES)
+        for (; c + 4 * LANES <= channels; c += 4 * LANES)
             MOMENTS_TILE(4);
-        for (; c + HPCT_LANES <= channels; c += HPCT_LANES)
+        for (; c + LANES <= channels; c += LANES)
             MOMENTS_TILE(1);
         for (; c < channels; c++) {
             float sum = 0, off = 0;
@@ -62,7 +62,7 @@ HPCT_TARGET static void HPCT_VARIANT(normalize)(const hpct_norm_rows *p, float *
     const float *src = p->src, *scale = p->scale, *shift = p->shift;
     for (size_t r = 0; r < p->rows; r++, src += p->src_step, dst += p->dst_step) {
         size_t c = 0;
-        for (; c + HPCT_LANES <= p->channels; c += HPCT_LANES) {
+        for (; c + LANES <= p->channels; c += LANES) {
             vec x = LOAD(src + c) * LOAD(scale + c) + LOAD(shift + c);
             STORE(dst + c, p->relu ? MASKED(x, x > 0) : x);
         }
@@ -86,7 +86,7 @@ HPCT_TARGET static void HPCT_VARIANT(normalize)(const hpct_norm_rows *p, float *
             a[v] = b[v] = (vec){0};                                                                \
         for (size_t r = first; r < first + count; r++)                                             \
             EACH (v, V) {                                                                          \
-                size_t at = c + (size_t) v * HPCT_LANES;                                           \
+                size_t at = c + (size_t) v * LANES;                                                \
                 vec x = LOAD(p->src + r * p->src_step + at),                                       \
                     g = LOAD(p->diff + r * p->dst_step + at);                                      \
                 g = NORM_GRADIENT(p, x, g, at);                                                    \
@@ -94,7 +94,7 @@ HPCT_TARGET static void HPCT_VARIANT(normalize)(const hpct_norm_rows *p, float *
                 b[v] += g * (x - LOAD(p->mean + at));                                              \
             }                                                                                      \
         EACH (v, V) {                                                                              \
-            size_t at = c + (size_t) v * HPCT_LANES;                                               \
+            size_t at = c + (size_t) v * LANES;                                                    \
             STORE(sum + at, LOAD(sum + at) + a[v]);                                                \
             STORE(sum_x + at, LOAD(sum_x + at) + b[v]);                                            \
         }                                                                                          \
@@ -105,9 +105,9 @@ HPCT_TARGET static void HPCT_VARIANT(norm_sums)(const hpct_norm_rows *p, float *
     size_t channels = p->channels;
     for (size_t first = 0; first < p->rows; first += NORM_BLOCK) {
         size_t count = p->rows - first < NORM_BLOCK ? p->rows - first : NORM_BLOCK, c = 0;
-        for (; c + 4 * HPCT_LANES <= channels; c += 4 * HPCT_LANES)
+        for (; c + 4 * LANES <= channels; c += 4 * LANES)
             NORM_SUMS_TILE(4);
-        for (; c + HPCT_LANES <= channels; c += HPCT_LANES)
+        for (; c + LANES <= channels; c += LANES)
             NORM_SUMS_TILE(1);
         for (; c < channels; c++) {
             for (size_t r = first; r < first + count; r++) {
@@ -128,7 +128,7 @@ HPCT_TARGET static void HPCT_VARIANT(norm_backward)(const hpct_norm_rows *p, con
         const float *src = p->src + r * p->src_step, *diff = p->diff + r * p->dst_step;
         float *out = diff_src + r * p->src_step;
         size_t c = 0;
-        for (; c + HPCT_LANES <= channels; c += HPCT_LANES) {
+        for (; c + LANES <= channels; c += LANES) {
             vec x = LOAD(src + c), g = LOAD(diff + c);
             g = NORM_GRADIENT(p, x, g, c);
             vec d = g * LOAD(p->scale + c) + (x - LOAD(p->mean + c)) * LOAD(slope + c) +

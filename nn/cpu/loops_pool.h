@@ -44,7 +44,7 @@ HPCT_TARGET static void HPCT_VARIANT(max_pool)(const hpct_window *w, const float
     for (int i = 0; i < w->out_h; i++)
         for (int j = 0; j < w->out_w; j++, dst += dst_step, where += channels) {
             size_t c = 0;
-            for (; c + HPCT_LANES <= channels; c += HPCT_LANES) {
+            for (; c + LANES <= channels; c += LANES) {
                 vec best = {0};
                 HPCT_VARIANT(mask) which = none;
                 bool first = true;
@@ -77,7 +77,7 @@ HPCT_TARGET static void HPCT_VARIANT(max_pool_backward)(const hpct_window *w, co
     for (int i = 0; i < w->out_h; i++)
         for (int j = 0; j < w->out_w; j++, diff_dst += dst_step, where += channels) {
             size_t c = 0;
-            for (; c + HPCT_LANES <= channels; c += HPCT_LANES) {
+            for (; c + LANES <= channels; c += LANES) {
                 vec diff = LOAD(diff_dst + c);
                 HPCT_VARIANT(mask) which = LOAD_INTS(where + c);
                 EACH_CELL(ADD_VECTOR)

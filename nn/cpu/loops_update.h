@@ -5,7 +5,7 @@
 #define SQRT(v)                                                                                    \
     ({                                                                                             \
         vec root_;                                                                                 \
-        EACH (k_, HPCT_LANES)                                                                      \
+        EACH (k_, LANES)                                                                           \
             root_[k_] = sqrtf((v)[k_]);                                                            \
         root_;                                                                                     \
     })
@@ -31,7 +31,7 @@
         g_;                                                                                        \
     })
 
-#define EACH_VECTOR(i) for (size_t i = first; i < end; i += HPCT_LANES)
+#define EACH_VECTOR(i) for (size_t i = first; i < end; i += LANES)
 
 /* In double, so that the sum hardly depends on how it is shared among threads. */
 #define ADD_SQUARES(sum, v)                                                                        \
@@ -43,7 +43,7 @@
 #define TOTAL(sum)                                                                                 \
     ({                                                                                             \
         double total_ = 0;                                                                         \
-        EACH (k_, HPCT_LANES)                                                                      \
+        EACH (k_, LANES)                                                                           \
             total_ += (sum)[k_];                                                                   \
         total_;                                                                                    \
     })
