@@ -1,6 +1,8 @@
 /* The loops for each instruction set, the choice between them, and splitting work over threads. */
 #include "nn/cpu/loops.h"
 
+#include "nn/cpu/shim.h"
+
 #include <math.h>
 #include <omp.h>
 #include <string.h>
@@ -20,10 +22,16 @@ const hpct_loops *const hpct_loops_variants[] = {HPCT_VARIANTS(loops)};
 
 const hpct_loops *hpct_loops_best(void)
 {
-    int i = 0;
-    while (!hpct_loops_variants[i]->supported())
-        i++;
-    return hpct_loops_variants[i];
+    static const hpct_loops *chosen; /* every thread would choose the same */
+    const hpct_loops *found = __atomic_load_n(&chosen, __ATOMIC_RELAXED);
+    for (int i = 0; found == NULL; i++) {
+        const hpct_loops *one = hpct_loops_variants[i];
+        bool last = hpct_loops_variants[i + 1] == NULL;
+        if (last || (one->supported() && one->lanes <= hpct_shim_lanes()))
+            found = one;
+    }
+    __atomic_store_n(&chosen, found, __ATOMIC_RELAXED);
+    return found;
 }
 
 void hpct_loops_split(size_t total, size_t least,

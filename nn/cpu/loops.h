@@ -51,6 +51,7 @@ typedef struct hpct_norm_rows {
 
 typedef struct hpct_loops {
     const char *name;
+    int lanes; /* floats of a register */
     bool (*supported)(void);
 
     /* One output row: dst[out_w][out]; src points at the row's first input. */
@@ -124,7 +125,7 @@ typedef struct hpct_loops {
 /* From the fastest to the one that runs everywhere, ended by NULL. */
 extern const hpct_loops *const hpct_loops_variants[];
 
-/* The first that this processor supports. */
+/* The first that this processor supports and oneDNN may take, too. */
 const hpct_loops *hpct_loops_best(void);
 
 /* Calls body(first, count, arg) for equal parts of 0 … total-1, in parallel if that pays. */

@@ -36,6 +36,7 @@ typedef double HPCT_VARIANT(wide) __attribute__((vector_size(8 * LANES)));
 
 static const hpct_loops HPCT_VARIANT(loops) = {
     .name = HPCT_VARIANT_NAME,
+    .lanes = LANES,
     .supported = HPCT_VARIANT(supported),
     .direct_forward = HPCT_VARIANT(direct_forward),
     .direct_pool = HPCT_VARIANT(direct_pool),

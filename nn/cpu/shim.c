@@ -294,6 +294,11 @@ static bool has_isa(dnnl_cpu_isa_t isa)
     return (dnnl_get_effective_cpu_isa() & isa) == isa;
 }
 
+int hpct_shim_lanes(void)
+{
+    return has_isa(dnnl_cpu_isa_avx512_core) ? 16 : has_isa(dnnl_cpu_isa_avx2) ? 8 : 4;
+}
+
 bool hpct_shim_prefers_blocks(int cells)
 {
     return has_isa(cells > 1 ? dnnl_cpu_isa_avx512_core_amx : dnnl_cpu_isa_avx512_core);

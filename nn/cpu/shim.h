@@ -86,6 +86,9 @@ typedef struct hpct_gemm {
 } hpct_gemm;
 hpct_status hpct_shim_gemm(const hpct_gemm *gemm);
 
+/* Floats of a register of the instructions that oneDNN takes: 16, 8 or 4. (ONEDNN_MAX_CPU_ISA
+ * takes instructions away.) */
+int hpct_shim_lanes(void);
 /* Whether convolutions whose kernels have so many cells are faster on pictures in blocks of
  * HPCT_CHANNEL_BLOCK channels: as measured (doc/results.md). */
 bool hpct_shim_prefers_blocks(int cells);

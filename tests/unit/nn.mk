@@ -8,7 +8,9 @@ if HAVE_HDF5
 unit_tests += tests/unit/test_nn_weights_h5
 endif
 check_LTLIBRARIES += tests/unit/libref64.la
+TESTS += tests/unit/isa.t
 endif
+EXTRA_DIST += tests/unit/isa.t
 nn_test_libs = nn/libnn.la $(CMOCKA_LIBS)
 nn_case = tests/unit/nn_case.c tests/unit/nn_case.h
 nn_small = tests/unit/nn_small.c tests/unit/nn_small.h

@@ -1,0 +1,24 @@
+#!/bin/bash
+# isa.t: operations, models and training steps as on processors with fewer instructions: ONEDNN_MAX_CPU_ISA takes
+# them away from oneDNN and from our own loops.
+
+if [ "$(uname -m)" != x86_64 ]; then
+    echo "1..0 # SKIP not an x86-64 processor"
+    exit 0
+fi
+number=0
+echo 1..6
+for set in AVX2 SSE41; do
+    for test in test_nn_loops test_nn_ops test_nn_train; do
+        number=$((number + 1))
+        if [ $set = AVX2 ] && ! grep -qm1 avx512f /proc/cpuinfo; then
+            echo "ok $number - $test with $set # SKIP it runs so by itself"
+        elif ONEDNN_MAX_CPU_ISA=$set CMOCKA_MESSAGE_OUTPUT=STDOUT "$top_builddir/tests/unit/$test" >"$test.$set.log" 2>&1; then
+            echo "ok $number - $test with $set"
+        else
+            sed 's/^/# /' "$test.$set.log"
+            echo "not ok $number - $test with $set"
+        fi
+        rm -f "$test.$set.log"
+    done
+done
