@@ -89,6 +89,8 @@ typedef struct hpct_update_call {
     /* Makes sums over a split range those over all of its parts; calls are in the order of the
      * ranges. NULL: none is split. */
     hpct_status (*add_up)(void *argument, float *sums, size_t count);
+    /* Adds up who has gradients that are not finite, with `scaling`. NULL: all have the same. */
+    hpct_status (*judge)(void *argument, float *flags, size_t count);
     void *argument;
 } hpct_update_call;
 

@@ -360,6 +360,17 @@ hpct_status hpct_model_write_scaling(hpct_model *model, const void *state)
                                  hpct_model_scaling_bytes(model));
 }
 
+hpct_status hpct_model_copy_scaling(const hpct_model *from, hpct_model *to)
+{
+    to->scaling = from->scaling;
+    hpct_status status = HPCT_OK;
+    if (hpct_model_scaling_bytes(from) > 0)
+        status = hpct_model_read_scaling(from, &to->scaling);
+    if (status == HPCT_OK && hpct_model_scaling_bytes(to) > 0)
+        status = hpct_model_write_scaling(to, &to->scaling);
+    return status;
+}
+
 hpct_status hpct_model_gradient_scale(const hpct_model *model, float *scale)
 {
     hpct_loss_scaling state = {.scale = 1};

@@ -27,7 +27,7 @@
 typedef struct hpct_loss_scaling {
     float scale;    /* a power of two */
     int32_t good;   /* updates since it moved */
-    int32_t finite; /* whether the gradients of this update are; of the device */
+    float infinite; /* how many have gradients of this update that are not finite; of the device */
     int32_t left_out;
     double undo_1, undo_2; /* beta_1 and beta_2 to the power of minus left_out */
 } hpct_loss_scaling;

@@ -21,8 +21,8 @@ struct hpct_recordings {
 
 static bool is_alone(const hpct_model *model)
 {
-    return model->replicas.sum == NULL && model->watcher.advance == NULL &&
-           model->watcher.pause == NULL;
+    return model->replicas.sum == NULL && model->replicas.judge == NULL &&
+           model->watcher.advance == NULL && model->watcher.pause == NULL;
 }
 
 /* A step that somebody times is made of calls, and one in which others take part unless they agree

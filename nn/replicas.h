@@ -16,6 +16,10 @@ typedef struct hpct_replicas {
      * each. NULL: there are no others. */
     hpct_status (*sum)(void *argument, float *data, size_t count);
     void *argument;
+    /* The same over all that update together, which may have other parts of the gradients: in fp16
+     * none updates where those of one are not finite (nn/loss_scaling.h). NULL: all have the same.
+     */
+    hpct_status (*judge)(void *argument, float *data, size_t count);
     /* all[parts][count] receives mine[count] of each part, in their order. Only for models that are
      * parts (nn/shard.h). */
     hpct_status (*gather)(void *argument, const float *mine, float *all, size_t count);

@@ -361,7 +361,7 @@ hpct_status hpct_shard_take(hpct_shard *shard, const hpct_model *whole)
     shard->model->steps = whole->steps;
     free(all);
     free(own);
-    return status;
+    return status == HPCT_OK ? hpct_model_copy_scaling(whole, shard->model) : status;
 }
 
 size_t hpct_shard_record_floats(const hpct_shard *shard, int part)
@@ -430,7 +430,7 @@ hpct_status hpct_shard_spread(hpct_shard *shard, const float *records, hpct_mode
     }
     hpct_shard_tell_steps(shard, whole);
     free(all);
-    return status;
+    return status == HPCT_OK ? hpct_model_copy_scaling(shard->model, whole) : status;
 }
 
 void hpct_shard_tell_steps(const hpct_shard *shard, hpct_model *whole)

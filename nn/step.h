@@ -120,6 +120,8 @@ hpct_status hpct_model_gradient_scale(const hpct_model *model, float *scale);
 size_t hpct_model_scaling_bytes(const hpct_model *model);
 hpct_status hpct_model_read_scaling(const hpct_model *model, void *state);
 hpct_status hpct_model_write_scaling(hpct_model *model, const void *state);
+/* The state of `from` becomes that of `to`; either may be built, or not. Waits. */
+hpct_status hpct_model_copy_scaling(const hpct_model *from, hpct_model *to);
 hpct_status hpct_model_wait(const hpct_model *model); /* for all that was called */
 /* Sets all gradients to zero, the tail not. */
 hpct_status hpct_model_clear_gradients(hpct_model *model);

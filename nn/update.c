@@ -60,6 +60,7 @@ hpct_update_call hpct_run_next_update(const hpct_model *model)
         .ranges = run->updates,
         .num_ranges = run->num_updates,
         .add_up = model->replicas.sum,
+        .judge = model->replicas.judge,
         .argument = model->replicas.argument,
     };
 }

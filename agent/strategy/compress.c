@@ -3,6 +3,7 @@
 
 #include "base/status.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 static const hpct_compressor_ops *const ways[] = {
@@ -93,6 +94,40 @@ size_t hpct_compressor_need(const hpct_compression *options, int ranks, size_t g
     return 2 * gradients; /* the residue; factors, which are sent where they are smaller */
 }
 
+static void scale(float *values, size_t count, float factor)
+{
+    for (size_t i = 0; i < count; i++)
+        values[i] *= factor;
+}
+
+static bool are_finite(const float *values, size_t count)
+{
+    bool finite = true;
+    for (size_t i = 0; i < count; i++)
+        finite = finite && isfinite(values[i]);
+    return finite;
+}
+
+/* Gradients of fp16, which are multiplied by a scale that moves. What is not finite would stay in
+ * the residues for good: where one rank has such, nothing is sent, and no rank updates. */
+static hpct_status reduce_scaled(hpct_compressor *c, float *gradients, size_t tail)
+{
+    float factor = 1, infinite = are_finite(gradients, c->count) ? 0 : 1;
+    hpct_status status = hpct_model_gradient_scale(c->model, &factor);
+    if (status == HPCT_OK)
+        status = c->comm->ops->allreduce_sum(c->comm, &infinite, 1);
+    if (status != HPCT_OK)
+        return status;
+    if (infinite > 0) {
+        gradients[0] = NAN;
+        return c->comm->ops->allreduce_sum(c->comm, gradients + c->count, tail);
+    }
+    scale(gradients, c->count, 1 / factor);
+    status = c->ops->reduce(c, gradients, tail);
+    scale(gradients, c->count, factor);
+    return status;
+}
+
 hpct_status hpct_compressor_reduce(hpct_compressor *c, float *gradients, size_t tail)
 {
     if (c->reduced++ < c->warmup)
@@ -101,7 +136,8 @@ hpct_status hpct_compressor_reduce(hpct_compressor *c, float *gradients, size_t 
         return c->ops->reduce(c, gradients, tail);
     hpct_status status = hpct_model_read(c->model, c->host, gradients, c->count + tail);
     if (status == HPCT_OK)
-        status = c->ops->reduce(c, c->host, tail);
+        status = (hpct_model_scaling_bytes(c->model) > 0 ? reduce_scaled
+                                                         : c->ops->reduce)(c, c->host, tail);
     return status == HPCT_OK ? hpct_model_write(c->model, gradients, c->host, c->count + tail)
                              : status;
 }

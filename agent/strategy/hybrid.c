@@ -94,9 +94,6 @@ static hpct_status open_shard(hpct_shard **out, const hpct_strategy_plan *plan)
     if (status == HPCT_OK)
         status = hpct_shard_open(out, plan->model, &options);
     bool front = status == HPCT_OK && hpct_shard_front_floats(*out) > 0;
-    if (status == HPCT_OK && hpct_model_precision(plan->model) == HPCT_FP16)
-        status = hpct_fail(HPCT_ERR_CONFIG, "in fp16 each rank would leave out steps of its own: "
-                                            "take --precision bf16");
     if (status == HPCT_OK && plan->options->wire != HPCT_WIRE_FP32 && !front)
         status =
             hpct_fail(HPCT_ERR_CONFIG, "--wire is for gradients, of which it sends next to none: "
@@ -314,8 +311,11 @@ static hpct_status prepare_sums(hybrid *h, const hpct_strategy_plan *plan)
 
 static void meet(hybrid *h)
 {
-    hpct_replicas replicas = {
-        .sum = sum_over_ranks, .argument = h, .gather = gather_from_ranks, .riders = h->riders};
+    hpct_replicas replicas = {.sum = sum_over_ranks,
+                              .judge = sum_over_ranks,
+                              .gather = gather_from_ranks,
+                              .argument = h,
+                              .riders = h->riders};
     if (h->own != NULL) {
         replicas.reduce = reduce_rows;
         replicas.spread = spread_rows;
@@ -336,6 +336,8 @@ static hpct_status open_parts(hybrid *h, const hpct_strategy_plan *plan)
     if (status == HPCT_OK)
         status =
             hpct_build_alike(h->context, &(hpct_alike){build, &(built){h, plan}, .classes = 1});
+    if (status == HPCT_OK)
+        status = hpct_replica_share_scaling(h->context, h->model);
     if (status == HPCT_OK)
         status = prepare_sums(h, plan);
     if (status == HPCT_OK)

@@ -86,14 +86,14 @@ static hpct_status prepare_sum(local_sgd *l, hpct_context *context)
     return hpct_context_agree(context, status);
 }
 
-/* Ranks scale their losses each for itself, and must not add up what comes of it. */
-static hpct_status check_scale(const hpct_model *model)
+/* Each rank has a loss scale of its own, unless gradients within backward are added up: then all
+ * leave out the same updates. */
+static void meet(local_sgd *l)
 {
-    if (hpct_model_precision(model) != HPCT_FP16 || hpct_model_synced_floats(model) == 0)
-        return HPCT_OK;
-    return hpct_fail(HPCT_ERR_CONFIG,
-                     "strategy local-sgd and synchronized BatchNormalization: not in fp16, where "
-                     "each rank has its own scale of the loss: take --precision bf16");
+    bool synced = hpct_model_synced_floats(l->model) > 0;
+    hpct_model_set_replicas(l->model, &(hpct_replicas){.sum = sum_over_ranks,
+                                                       .judge = synced ? sum_over_ranks : NULL,
+                                                       .argument = l->comm});
 }
 
 static hpct_status local_open(hpct_strategy **out, const hpct_strategy_plan *plan)
@@ -102,8 +102,6 @@ static hpct_status local_open(hpct_strategy **out, const hpct_strategy_plan *pla
     local_sgd *l = calloc(1, sizeof *l);
     hpct_status status =
         hpct_context_agree(plan->context, l == NULL ? hpct_fail_memory(sizeof *l) : HPCT_OK);
-    if (status == HPCT_OK)
-        status = hpct_context_agree(plan->context, check_scale(plan->model));
     if (status == HPCT_OK)
         status = hpct_replica_build(plan, fuses(plan));
     if (status != HPCT_OK) {
@@ -116,8 +114,7 @@ static hpct_status local_open(hpct_strategy **out, const hpct_strategy_plan *pla
     l->interval = hpct_strategy_period(&hpct_local_sgd, o);
     l->warmup = o->local_warmup_steps == 0 ? HPCT_LOCAL_WARMUP_STEPS : o->local_warmup_steps;
     if (l->comm->size > 1) {
-        hpct_model_set_replicas(l->model,
-                                &(hpct_replicas){.sum = sum_over_ranks, .argument = l->comm});
+        meet(l);
         status = prepare_sum(l, plan->context);
     }
     if (status != HPCT_OK) {

@@ -96,9 +96,6 @@ static hpct_status find_parts(parts *p, const hpct_strategy_plan *plan)
         return hpct_fail(HPCT_ERR_CONFIG, "strategy pipeline has labels, no targets");
     hpct_status status =
         hpct_stage_layout_find(&p->layout, plan->model, plan->options, ranks, full);
-    if (status == HPCT_OK && p->layout.stages > 1 && hpct_model_precision(plan->model) == HPCT_FP16)
-        status = hpct_fail(HPCT_ERR_CONFIG, "strategy pipeline: each stage would scale its "
-                                            "gradients by itself: take --precision bf16");
     if (status == HPCT_OK)
         status = hpct_cut_find(&p->cut, plan->model, p->layout.stages);
     if (status != HPCT_OK)
@@ -202,6 +199,8 @@ static hpct_status share_weights(const pipeline *p)
         status = hpct_record_put(p->whole, &record, floats);
         if (status == HPCT_OK)
             status = hpct_record_take(p->model, &own, floats);
+        if (status == HPCT_OK)
+            status = hpct_model_copy_scaling(p->whole, p->model);
     }
     free(floats);
     return hpct_context_agree(p->context, status);
@@ -272,8 +271,15 @@ static hpct_status open_streams(pipeline *p, const parts *made)
  * replicas. */
 static hpct_status sum_over_peers(void *argument, float *data, size_t count)
 {
-    hpct_comm *peers = argument;
-    return peers->ops->allreduce_sum(peers, data, count);
+    const pipeline *p = argument;
+    return p->peers->ops->allreduce_sum(p->peers, data, count);
+}
+
+/* The stages update together, or none does. */
+static hpct_status sum_over_all(void *argument, float *data, size_t count)
+{
+    const pipeline *p = argument;
+    return p->comm->ops->allreduce_sum(p->comm, data, count);
 }
 
 /* hpct_watcher of the stage. */
@@ -311,12 +317,13 @@ static hpct_status count_bytes(pipeline *p, int samples)
 
 static hpct_status open_peers(pipeline *p)
 {
-    if (p->layout.replicas == 1)
-        return HPCT_OK;
-    hpct_status status = p->comm->ops->split(p->comm, &p->peers, p->number);
-    if (status == HPCT_OK)
-        hpct_model_set_replicas(p->model,
-                                &(hpct_replicas){.sum = sum_over_peers, .argument = p->peers});
+    hpct_replicas replicas = {.judge = p->layout.stages > 1 ? sum_over_all : NULL, .argument = p};
+    hpct_status status = HPCT_OK;
+    if (p->layout.replicas > 1) {
+        status = p->comm->ops->split(p->comm, &p->peers, p->number);
+        replicas.sum = sum_over_peers;
+    }
+    hpct_model_set_replicas(p->model, &replicas);
     return status;
 }
 
@@ -339,6 +346,8 @@ static hpct_status open_parts(pipeline *p, const hpct_strategy_plan *plan)
     if (status == HPCT_OK)
         status = hpct_build_alike(
             p->context, &(hpct_alike){build, &(built){p, &made}, .classes = p->layout.stages});
+    if (status == HPCT_OK)
+        status = hpct_replica_share_scaling(p->context, p->model);
     if (status == HPCT_OK)
         status = hpct_context_agree(p->context, open_streams(p, &made));
     if (status != HPCT_OK)
@@ -542,6 +551,8 @@ static hpct_status pipeline_gather(hpct_strategy *strategy)
         if (status == HPCT_OK)
             status = hpct_record_take(p->whole, &record, floats);
     }
+    if (status == HPCT_OK)
+        status = hpct_model_copy_scaling(p->model, p->whole);
     free(floats);
     return hpct_context_agree(p->context, status);
 }

@@ -100,7 +100,7 @@ static hpct_status share(hpct_context *context, const hpct_model *model, float *
 }
 
 /* Gradients are added up as they are scaled. */
-static hpct_status share_scaling(hpct_context *context, hpct_model *model)
+hpct_status hpct_replica_share_scaling(hpct_context *context, hpct_model *model)
 {
     char state[64];
     size_t bytes = hpct_model_scaling_bytes(model);
@@ -126,7 +126,7 @@ hpct_status hpct_replica_build_by(const hpct_strategy_plan *plan, const hpct_ali
     float *states = hpct_model_states(plan->model, &count);
     if (status == HPCT_OK && count > 0)
         status = share(plan->context, plan->model, states, count);
-    return status == HPCT_OK ? share_scaling(plan->context, plan->model) : status;
+    return status == HPCT_OK ? hpct_replica_share_scaling(plan->context, plan->model) : status;
 }
 
 hpct_status hpct_replica_mean(hpct_comm *comm, const hpct_model *model, float *arena, size_t count)

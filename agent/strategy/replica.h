@@ -16,6 +16,9 @@ hpct_status hpct_replica_build(const hpct_strategy_plan *plan, bool fuse_update)
 /* The same by another build than of the plan's model alone: of it, and perhaps of others. */
 hpct_status hpct_replica_build_by(const hpct_strategy_plan *plan, const hpct_alike *how);
 
+/* Rank 0's loss scale becomes that of all, which have the model or parts of it. Collective. */
+hpct_status hpct_replica_share_scaling(hpct_context *context, hpct_model *model);
+
 /* Bytes by which the process grows in that, and how many of them are gradients. */
 hpct_status hpct_replica_need(const hpct_strategy_plan *plan, bool fuse_update, size_t *bytes,
                               size_t *gradients);

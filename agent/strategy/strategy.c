@@ -133,16 +133,6 @@ hpct_status hpct_strategy_find(const hpct_strategy_ops **out, const hpct_strateg
     return hpct_fail(HPCT_ERR_USAGE, "strategy '%s' is unknown; there are: auto, %s", name, names);
 }
 
-/* A step that overflows would stay in the residue for good. */
-static hpct_status check_scaled(const hpct_strategy_options *options, const hpct_model *model)
-{
-    if (options->compression.kind == HPCT_COMPRESS_NONE || hpct_model_precision(model) != HPCT_FP16)
-        return HPCT_OK;
-    return hpct_fail(HPCT_ERR_CONFIG,
-                     "compress: gradients of precision fp16 are not finite in steps "
-                     "that overflow: take --precision bf16");
-}
-
 hpct_status hpct_strategy_check_device(const hpct_strategy_options *options,
                                        const hpct_model *model)
 {
@@ -154,7 +144,7 @@ hpct_status hpct_strategy_check_device(const hpct_strategy_options *options,
                          "%d replicas need as many GPUs, and this task does not see so many: ask "
                          "for more (srun --gpus-per-task), or take --device cpu",
                          replicas);
-    return check_scaled(options, model);
+    return HPCT_OK;
 }
 
 /* Nobody sees where the device is: all of it counts as forward. */

@@ -295,7 +295,7 @@ typedef struct hpct_update_args {
     float mix_1, mix_2, bias_1, bias_2, grad_scale, clipvalue;
     float *param, *slot[2];
     const float *grad;
-    hpct_loss_scaling *scaling; /* or NULL; nothing is updated unless it is `finite` */
+    hpct_loss_scaling *scaling; /* or NULL; nothing is updated where `infinite` is not 0 */
     const hpct_moment *now;     /* not NULL: rate, decay, bias_1 and bias_2 come from there */
 } hpct_update_args;
 

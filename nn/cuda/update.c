@@ -132,10 +132,15 @@ static hpct_status share(const group *g)
     return status;
 }
 
+static hpct_status own_norms(const group *g, bool scaled)
+{
+    return hpct_cuda_check(hpct_launch_update_norms(hpct_cuda_queue(), &g->table, &g->args, scaled),
+                           "norms");
+}
+
 static hpct_status norms(const group *g, bool scaled)
 {
-    hpct_status status = hpct_cuda_check(
-        hpct_launch_update_norms(hpct_cuda_queue(), &g->table, &g->args, scaled), "norms");
+    hpct_status status = own_norms(g, scaled);
     return status == HPCT_OK ? share(g) : status;
 }
 
@@ -188,13 +193,14 @@ static hpct_status update_group(group *g)
     return g->call->kind == HPCT_LARS ? lars(g) : g->call->kind == HPCT_LAMB ? lamb(g) : update(g);
 }
 
-/* The length of the whole gradient, which stays on the device. */
+/* The length of the whole gradient, which stays on the device; to see whether it is finite, each
+ * measures its own. */
 static hpct_status measure_all(const hpct_update_call *call)
 {
     hpct_status status = HPCT_OK;
     for (int i = 0; i < call->num_ranges && status == HPCT_OK; i += HPCT_UPDATE_RANGES) {
         group g = group_of(call, i);
-        status = norms(&g, false);
+        status = call->global_clipnorm > 0 ? norms(&g, false) : own_norms(&g, false);
         if (status == HPCT_OK)
             status = settle(&g, HPCT_SETTLE_COUNT_ALL, 0, i == 0);
     }
@@ -203,8 +209,11 @@ static hpct_status measure_all(const hpct_update_call *call)
 
 static hpct_status judge(const hpct_update_call *call)
 {
-    return hpct_cuda_check(hpct_launch_scaling_judge(hpct_cuda_queue(), call->scaling),
-                           "loss scaling");
+    hpct_status status = hpct_cuda_check(
+        hpct_launch_scaling_judge(hpct_cuda_queue(), call->scaling), "loss scaling");
+    if (status != HPCT_OK || call->judge == NULL)
+        return status;
+    return call->judge(call->argument, &call->scaling->infinite, 1);
 }
 
 static hpct_status move_scale(const hpct_update_call *call)

@@ -42,7 +42,7 @@ __device__ inline hpct_update_args current(hpct_update_args a)
 
 __device__ inline bool is_left_out(const hpct_update_args &a)
 {
-    return a.scaling != nullptr && a.scaling->finite == 0;
+    return a.scaling != nullptr && a.scaling->infinite != 0;
 }
 
 /* ---- chunks ---- */
@@ -315,13 +315,13 @@ __global__ void __launch_bounds__(HPCT_UPDATE_RANGES)
 __global__ void judge(hpct_loss_scaling *s)
 {
     if (threadIdx.x == 0)
-        s->finite = isfinite(all_squares);
+        s->infinite = isfinite(all_squares) ? 0 : 1;
 }
 
 __global__ void move(hpct_loss_scaling *s, double beta_1, double beta_2)
 {
     if (threadIdx.x == 0)
-        hpct_loss_scaling_move(s, s->finite != 0, beta_1, beta_2);
+        hpct_loss_scaling_move(s, s->infinite == 0, beta_1, beta_2);
 }
 
 /* ---- launchers ---- */

@@ -105,15 +105,19 @@ static void lars(const hpct_update_call *c, const hpct_update_range *range, doub
 
 /* ---- loss scaling ---- */
 
-static bool is_finite(const hpct_update_call *c)
+/* Whether nobody's gradients say otherwise. */
+static hpct_status judge(const hpct_update_call *c, bool *finite)
 {
-    bool finite = true;
+    *finite = true;
     for (int k = 0; k < c->num_ranges; k++) {
         const hpct_update_range *range = &c->ranges[k];
         for (size_t i = range->offset; i < range->offset + range->count; i++)
-            finite = finite && isfinite(c->grad[i]);
+            *finite = *finite && isfinite(c->grad[i]);
     }
-    return finite;
+    float infinite = *finite ? 0 : 1;
+    hpct_status status = c->judge != NULL ? c->judge(c->argument, &infinite, 1) : HPCT_OK;
+    *finite = infinite == 0;
+    return status;
 }
 
 static void update_all(const hpct_update_call *call)
@@ -136,9 +140,12 @@ static void update_all(const hpct_update_call *call)
 hpct_status hpct_ref_update(const hpct_update_call *call)
 {
     hpct_loss_scaling *s = call->scaling;
-    bool finite = s == NULL || is_finite(call);
+    bool finite = true;
     hpct_update_call scaled = *call;
     if (s != NULL) {
+        hpct_status status = judge(call, &finite);
+        if (status != HPCT_OK)
+            return status;
         scaled.grad_scale /= s->scale;
         scaled.bias_1 = hpct_loss_scaling_bias(call->bias_1, s->undo_1);
         scaled.bias_2 = hpct_loss_scaling_bias(call->bias_2, s->undo_2);

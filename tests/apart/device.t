@@ -140,6 +140,18 @@ END
 sed 's/"tiny"/"norm"/; /"MaxPooling2D"/a {"class_name": "BatchNormalization", "config": {"name": "norm"}},
     /"Flatten"/a {"class_name": "Dense", "config": {"name": "wide", "units": 16}}, {"class_name": "BatchNormalization", "config": {"name": "other"}},' \
     "$own/tiny.json" >"$own/norm.json"
+cat >"$own/steep.json" <<'END'
+{"class_name": "Sequential", "config": {"name": "steep", "layers": [
+    {"class_name": "InputLayer", "config": {"batch_shape": [null, 28, 28, 1], "name": "input"}},
+    {"class_name": "Conv2D", "config": {"name": "first", "filters": 8, "kernel_size": [3, 3], "strides": [2, 2], "activation": "relu"}},
+    {"class_name": "Flatten", "config": {"name": "flatten"}},
+    {"class_name": "Rescaling", "config": {"name": "down", "scale": 0.001}},
+    {"class_name": "Dense", "config": {"name": "middle", "units": 64, "activation": "relu", "use_bias": false}},
+    {"class_name": "Rescaling", "config": {"name": "up", "scale": 1000}},
+    {"class_name": "Dense", "config": {"name": "last", "units": 10}}]}}
+END
+sed 's/"steep"/"synced"/; /"Conv2D"/a {"class_name": "BatchNormalization", "config": {"name": "norm", "synchronized": true}},' \
+    "$own/steep.json" >"$own/synced.json"
 # fit_small NAME OPTION…: on one rank, or by `ranks`
 ranks=()
 fit_small() {
@@ -157,6 +169,10 @@ same_as_cpu() { # NAME
 }
 fit_small on-device --device cuda
 same_as_cpu on-device
+near_in_fp16() { # NAME NAME
+    ok "$(awk -v a="$(number "$1" loss)" -v b="$(number "$2" loss)" 'BEGIN { d = a - b; print !(a > 0 && d < 0.02 && d > -0.02 && d != 0) }')" \
+        "$2 in fp16: near $1 ($(number "$1" loss), $(number "$2" loss))"
+}
 read -r sent waits < <(sed 's/ bytes sent, / /; s/ waits$//' "$own/account")
 # 20 steps and 6 batches of evaluation; 12 bytes a picture
 is "$sent" $((12 * (2 * 40 + 2 * 12))) "a step sends numbers of pictures, not pictures"
@@ -224,9 +240,32 @@ END
     ok "$(awk -v a="$(number on-cpu loss)" -v b="$(number three-in-fp16 loss)" 'BEGIN { d = a - b; print !(d < 0.02 && d > -0.02 && d != 0) }')" \
         "in fp16 near what it is in fp32 ($(number on-cpu loss), $(number three-in-fp16 loss))"
     like "$(<"$own/three-in-fp16.json")" '"precision": "mixed_float16"' "which the summary says"
-    capture "${ranks[@]}" "$train" fit "${steps[@]}" --model mnist-cnn --device cuda --precision fp16 --strategy hybrid --hybrid-form rows
-    is "$status" 78 "parts of a model in fp16 are refused"
-    like "$err" "strategy hybrid: in fp16 each rank would leave out steps of its own: take --precision bf16" "with a way out"
+    for form in rows columns; do
+        fit_small "$form-in-fp16" --device cuda --model mnist-cnn --strategy hybrid --hybrid-form $form --steps-per-epoch 4 --epochs 1 --precision fp16
+        near_in_fp16 "cpu-$form" "$form-in-fp16"
+    done
+    for way in powersgd:2 topk:0.1; do
+        fit_small "fp16-$way" --device cuda --precision fp16 --allow-lossy --compress $way --compress-warmup 4
+        near_in_fp16 "cuda-$way" "fp16-$way"
+    done
+    # What stands before the steep layers has gradients that fp16 cannot hold until the scale is small enough, what comes
+    # behind them never. All ranks leave out the same steps, those of one rank.
+    low=(--device cuda --precision fp16 --global-batch-size 4)
+    fit_small stages-in-fp16 "${low[@]}" --model "$own/steep.json" --strategy pipeline --micro-batches 1
+    fit_small steps-in-fp16 "${low[@]}" --model "$own/synced.json" --strategy local-sgd --allow-lossy --local-steps 1
+    fit_small sent-in-fp16 "${low[@]}" --model "$own/steep.json" --allow-lossy --compress topk:1 --compress-warmup 0
+    several=("${ranks[@]}")
+    ranks=()
+    fit_small steep-in-fp16 "${low[@]}" --model "$own/steep.json"
+    fit_small synced-in-fp16 "${low[@]}" --model "$own/synced.json"
+    ranks=("${several[@]}")
+    for pair in "steep stages" "steep sent" "synced steps"; do
+        for value in loss val_loss; do
+            read -r alone together <<<"$pair"
+            ok "$(near "$(number "$alone-in-fp16" $value)" "$(number "$together-in-fp16" $value)")" \
+                "$together in fp16: $value is one rank's ($(number "$alone-in-fp16" $value), $(number "$together-in-fp16" $value))"
+        done
+    done
 
     # ---- with what stands in for NCCL: a step of all ranks is one recording ----
     export HPC_TRAIN_TEST_NCCL=1 HPC_TRAIN_TEST_RECORDINGS=$own/with-nccl

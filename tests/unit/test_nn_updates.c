@@ -134,8 +134,18 @@ static void updates_match(void **state)
     }
 }
 
-/* Updates with scaled gradients, of which some are not finite: the same ones are left out, the
- * scale moves alike, and so do the corrections of those that follow. */
+/* In place of another replica, which has gradients that are not finite. */
+static hpct_status add_another(void *argument, float *flags, size_t count)
+{
+    const int *others = argument;
+    assert_int_equal(count, 1);
+    assert_true(flags[0] == 0 || flags[0] == 1);
+    flags[0] += (float) *others;
+    return HPCT_OK;
+}
+
+/* Updates with scaled gradients, of which some are not finite, here or elsewhere: the same ones are
+ * left out, the scale moves alike, and so do the corrections of those that follow. */
 static void scaled_updates_match(void **state)
 {
     (void) state;
@@ -148,7 +158,10 @@ static void scaled_updates_match(void **state)
         hpct_update_range ranges[5];
         float *arenas[2][ARENAS];
         hpct_loss_scaling scaling[2];
-        int num = pick(1, 5), bad = pick(0, 3), first_good = pick(0, 3);
+        int num = pick(1, 5), bad = pick(0, 3), first_good = pick(0, 3), others = 0;
+        bool alone = pick(0, 1) == 0;
+        call.judge = alone ? NULL : add_another;
+        call.argument = &others;
         call.ranges = ranges;
         call.num_ranges = num;
         call.mix_2 = 0.001f;
@@ -178,13 +191,14 @@ static void scaled_updates_match(void **state)
                 call.bias_2 = (float) (1 - pow(0.999, t));
                 if (t - 1 == bad || t == bad)
                     grad[at] = t % 2 == 0 ? INFINITY : NAN;
+                others = t == 6;
                 assert_int_equal(backends[b]->update(&call), HPCT_OK);
                 grad[at] = kept;
             }
         }
         assert_true(scaling[0].scale == scaling[1].scale && scaling[0].good == scaling[1].good &&
                     scaling[0].left_out == scaling[1].left_out);
-        assert_true(scaling[0].left_out == (bad == 0 ? 1 : 2));
+        assert_true(scaling[0].left_out == (bad == 0 ? 1 : 2) + (alone ? 0 : 1));
         for (int k = 0; k < ARENAS; k++) {
             double difference = nn_difference(arenas[1][k], arenas[0][k], total);
             if (difference > 4e-6)
