@@ -1,6 +1,9 @@
-/* Fibers for the threads of one block at a time. */
+/* Fibers for the threads of one block at a time. They are made by contexts and go on by jumps: a
+ * change of contexts asks the kernel for the signal mask. */
+#undef _FORTIFY_SOURCE /* its jumps stay on one stack */
 #include "tests/unit/cuda_on_host.h"
 
+#include <setjmp.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <ucontext.h>
@@ -14,25 +17,43 @@ constexpr size_t STACK = 64 << 10;
 constexpr unsigned MOST = 1024, LANES = 32;
 
 static struct fiber {
-    ucontext_t context;
+    ucontext_t context; /* where it begins */
+    jmp_buf here;       /* where it waits */
+    bool begun;
     state at;
     uint3 index;
     uint64_t value; /* shown to the warp */
 } fibers[MOST];
-static ucontext_t scheduler;
+static ucontext_t scheduler; /* which each begins in the place of */
+static jmp_buf next;
 static unsigned running, threads;
 static const std::function<void()> *body;
 
 static void wait_for(state what)
 {
     fibers[running].at = what;
-    swapcontext(&fibers[running].context, &scheduler);
+    if (_setjmp(fibers[running].here) == 0)
+        _longjmp(next, 1);
 }
 
+/* One block after the other. */
 static void run_fiber()
 {
-    (*body)();
-    fibers[running].at = ENDED;
+    for (;;) {
+        (*body)();
+        wait_for(ENDED);
+    }
+}
+
+/* Until it waits, or has ended its block. */
+static void go_on(fiber *f)
+{
+    if (_setjmp(next) != 0)
+        return;
+    if (f->begun)
+        _longjmp(f->here, 1);
+    f->begun = true;
+    swapcontext(&scheduler, &f->context);
 }
 
 void __syncthreads()
@@ -82,20 +103,21 @@ static void run_block(char *stacks)
 {
     for (unsigned i = 0; i < threads; i++) {
         fiber *f = &fibers[i];
-        getcontext(&f->context);
-        f->context.uc_stack.ss_sp = stacks + i * STACK;
-        f->context.uc_stack.ss_size = STACK;
-        f->context.uc_link = &scheduler;
+        if (!f->begun) {
+            getcontext(&f->context);
+            f->context.uc_stack.ss_sp = stacks + i * STACK;
+            f->context.uc_stack.ss_size = STACK;
+            makecontext(&f->context, run_fiber, 0);
+        }
         f->at = RUNS;
         f->index = {i % blockDim.x, i / blockDim.x % blockDim.y, i / blockDim.x / blockDim.y};
-        makecontext(&f->context, run_fiber, 0);
     }
     do {
         for (running = 0; running < threads; running++) {
             if (fibers[running].at != RUNS)
                 continue;
             threadIdx = fibers[running].index;
-            swapcontext(&scheduler, &fibers[running].context);
+            go_on(&fibers[running]);
         }
     } while (release_all());
     for (unsigned i = 0; i < threads; i++) {
