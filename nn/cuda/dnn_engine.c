@@ -5,6 +5,7 @@
  * memory is passed over. */
 #include "nn/cuda/dnn_parts.h"
 
+#include <dlfcn.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -162,10 +163,23 @@ static bool make_config(const hpct_dnn_graph *graph, const char *name, descripto
     return good;
 }
 
+/* cuDNN opens its compiler for each plan that may want it and closes it again, which takes longer
+ * than most plans (12 ms with cuDNN 9.19): from the first on it stays open. Without a compiler nothing does. */
+static void keep_compiler(void)
+{
+    static bool tried; /* under hpct_tune_lock */
+    char name[32];
+    snprintf(name, sizeof name, "libnvrtc.so.%d", CUDART_VERSION / 1000);
+    if (!tried)
+        dlopen(name, RTLD_LAZY | RTLD_LOCAL);
+    tried = true;
+}
+
 /* The execution plan of a configuration, if cuDNN makes one and its workspace is not too large. */
 static bool make_plan(hpct_dnn_candidate *c, size_t workspace_limit)
 {
     int64_t bytes = 0;
+    keep_compiler();
     bool good =
         hpct_dnn_create(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, &c->plan) &&
         hpct_dnn_worked(cudnnBackendSetAttribute(c->plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE,
