@@ -9,8 +9,9 @@ static void backends_train_alike(void **state)
 {
     (void) state;
     hpct_model *cpu = small_ready(small_backend(), 0.5), *ref = small_ready("ref", 0.5);
+    const uint32_t steps = (uint32_t) unit_cases(120);
     double first = 0, last = 0;
-    for (uint32_t t = 0; t < 120; t++) {
+    for (uint32_t t = 0; t < steps; t++) {
         int n = t % 4 == 2 ? 5 : 8; /* four batches again and again */
         double a = small_step(cpu, n, t % 4), b = small_step(ref, n, t % 4);
         if (t < 30 && fabs(a - b) > 1e-3 * b) /* rounding grows from step to step */
@@ -18,7 +19,7 @@ static void backends_train_alike(void **state)
         first += t < 10 ? b : 0;
         last += t >= 110 ? b : 0;
     }
-    if (last > 0.7 * first) /* it learns */
+    if (steps >= 120 && last > 0.7 * first) /* it learns */
         fail_msg("loss %g at first, %g at last", first / 10, last / 10);
     hpct_model_free(cpu);
     hpct_model_free(ref);
@@ -38,7 +39,7 @@ static void mnist_cnn_trains_alike(void **state)
                                                     .num_batch_sizes = 1,
                                                     .fuse_update = i == 0});
     }
-    for (uint32_t t = 0; t < 3; t++) {
+    for (uint32_t t = 0; t < (uint32_t) unit_cases(3); t++) {
         double a = small_step(models[0], batch, t), b = small_step(models[1], batch, t);
         assert_true(fabs(a - b) < 1e-4 * b);
     }

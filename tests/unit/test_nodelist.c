@@ -73,10 +73,12 @@ static void size_is_bounded(void **state)
     (void) state;
     char **names = NULL;
     int count = 0;
-    assert_int_equal(hpct_nodelist_expand("n[1-1000000]", &names, &count), HPCT_OK);
-    assert_int_equal(count, 1000000);
-    assert_string_equal(names[999999], "n1000000");
-    hpct_names_free(names, count);
+    if (unit_cases(10) == 10) { /* else it takes too long */
+        assert_int_equal(hpct_nodelist_expand("n[1-1000000]", &names, &count), HPCT_OK);
+        assert_int_equal(count, 1000000);
+        assert_string_equal(names[999999], "n1000000");
+        hpct_names_free(names, count);
+    }
     refused("n[1-1000001]", "more than 1000000 hosts");
     refused("n[1-1000],m[1-1000]x[1-1000]", "more than 1000000 hosts");
     refused("a[0-999]b[0-999]c[0-999]d[0-999]e[0-999]f[0-999]g[0-999]", "more than 1000000 hosts");
