@@ -89,7 +89,9 @@ typedef struct hpct_update_call {
     /* Makes sums over a split range those over all of its parts; calls are in the order of the
      * ranges. NULL: none is split. */
     hpct_status (*add_up)(void *argument, float *sums, size_t count);
-    /* Adds up who has gradients that are not finite, with `scaling`. NULL: all have the same. */
+    /* Adds up who has gradients that are not finite, with `scaling`; each
+     * update calls it once, with ranges or without. NULL: all have the same, or each goes by its
+     * own. */
     hpct_status (*judge)(void *argument, float *flags, size_t count);
     void *argument;
 } hpct_update_call;

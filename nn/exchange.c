@@ -5,6 +5,7 @@
 
 #include "base/status.h"
 
+#include <math.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -358,6 +359,37 @@ hpct_status hpct_model_write_scaling(hpct_model *model, const void *state)
 {
     return hpct_memory_from_host(model->run->backend, model->run->scaling, state,
                                  hpct_model_scaling_bytes(model));
+}
+
+void *hpct_model_scaling(const hpct_model *model)
+{
+    return model->run != NULL ? model->run->scaling : NULL;
+}
+
+bool hpct_are_finite(const float *values, size_t count)
+{
+    bool finite = true;
+    for (size_t i = 0; i < count; i++)
+        finite = finite && isfinite(values[i]);
+    return finite;
+}
+
+hpct_status hpct_model_unscale(hpct_model *model, float *gradients, size_t count, bool *again)
+{
+    hpct_loss_scaling state;
+    *again = false;
+    if (hpct_model_scaling_bytes(model) == 0)
+        return HPCT_OK;
+    hpct_status status = hpct_model_read_scaling(model, &state);
+    float scale = state.scale;
+    bool finite = hpct_are_finite(gradients, count);
+    if (status != HPCT_OK)
+        return status;
+    for (size_t i = 0; i < count && finite; i++)
+        gradients[i] /= scale;
+    hpct_loss_scaling_move(&state, finite, 0, 0);
+    *again = !finite && state.scale < scale;
+    return hpct_model_write_scaling(model, &state);
 }
 
 hpct_status hpct_model_copy_scaling(const hpct_model *from, hpct_model *to)

@@ -120,6 +120,13 @@ hpct_status hpct_model_gradient_scale(const hpct_model *model, float *scale);
 size_t hpct_model_scaling_bytes(const hpct_model *model);
 hpct_status hpct_model_read_scaling(const hpct_model *model, void *state);
 hpct_status hpct_model_write_scaling(hpct_model *model, const void *state);
+/* Where it lies, in the memory of the arenas; NULL where there is none. */
+void *hpct_model_scaling(const hpct_model *model);
+/* In place of an update that is made elsewhere: gradients[count], of the host, are divided by the
+ * scale, which moves. *again: they are not finite, the scale is smaller now, and the step is to be
+ * computed again. Without a scale nothing. Waits. */
+hpct_status hpct_model_unscale(hpct_model *model, float *gradients, size_t count, bool *again);
+bool hpct_are_finite(const float *values, size_t count); /* of the host */
 /* The state of `from` becomes that of `to`; either may be built, or not. Waits. */
 hpct_status hpct_model_copy_scaling(const hpct_model *from, hpct_model *to);
 hpct_status hpct_model_wait(const hpct_model *model); /* for all that was called */

@@ -89,10 +89,6 @@ static hpct_status check_options(hpct_ps_run *run)
                                          "parameter-server, whose servers update at once");
     if (s->wire != HPCT_WIRE_FP32)
         return hpct_fail(HPCT_ERR_USAGE, "--wire is not for --strategy parameter-server");
-    if (hpct_model_precision(run->model) == HPCT_FP16)
-        return hpct_fail(HPCT_ERR_CONFIG,
-                         "--precision fp16 is not for --strategy parameter-server, whose servers "
-                         "know of no loss scale: take bf16");
     if (o->epochs == 0)
         o->epochs = 1;
     return HPCT_OK;

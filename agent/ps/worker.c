@@ -92,6 +92,34 @@ static void make_state_changes(worker *w)
         w->states[i] = (now[i] - w->states[i]) * part;
 }
 
+/* Gradients and states of this slice, in run->host. Servers know of no loss scale: a gradient of
+ * fp16 that is not finite is computed once more with half of it, from the states of before. */
+static hpct_status compute(worker *w, const hpct_input *input, hpct_batch_sums *sums)
+{
+    hpct_model *model = w->run->model;
+    size_t count, num_states;
+    bool again = true;
+    hpct_status status = HPCT_OK;
+    while (again && status == HPCT_OK) {
+        status = hpct_model_forward(model, input->count, true);
+        if (status == HPCT_OK)
+            status = hpct_model_loss(model, input->count, 1.0f / (float) input->global_count, sums);
+        if (status == HPCT_OK)
+            status = hpct_model_backward(model, input->count);
+        if (status == HPCT_OK)
+            status = hpct_ps_run_fetch(w->run);
+        float *gradients = hpct_model_gradients(w->run->host, &count);
+        if (status == HPCT_OK)
+            status = hpct_model_unscale(model, gradients, count, &again);
+        float *states = hpct_model_states(w->run->host, &num_states);
+        if (status == HPCT_OK && again && num_states > 0) {
+            memcpy(states, w->states, num_states * sizeof *states);
+            status = hpct_ps_run_send(w->run);
+        }
+    }
+    return status;
+}
+
 static hpct_status train(worker *w, hpct_batch_sums *sums)
 {
     hpct_model *model = w->run->model;
@@ -107,13 +135,7 @@ static hpct_status train(worker *w, hpct_batch_sums *sums)
     const float *states = hpct_model_states(w->run->host, &count);
     if (count > 0)
         memcpy(w->states, states, count * sizeof *states);
-    status = hpct_model_forward(model, input.count, true);
-    if (status == HPCT_OK)
-        status = hpct_model_loss(model, input.count, 1.0f / (float) input.global_count, sums);
-    if (status == HPCT_OK)
-        status = hpct_model_backward(model, input.count);
-    if (status == HPCT_OK)
-        status = hpct_ps_run_fetch(w->run);
+    status = compute(w, &input, sums);
     if (status != HPCT_OK)
         return status;
     make_state_changes(w);

@@ -24,16 +24,6 @@ static hpct_status check_alone(const hpct_strategy_plan *plan)
                      ranks);
 }
 
-/* A loss scale is part of the update's state, and every replica's loss needs it. */
-static hpct_status check_scale(const hpct_strategy_plan *plan)
-{
-    if (hpct_strategy_replicas(plan->options) == 1 ||
-        hpct_model_precision(plan->model) != HPCT_FP16)
-        return HPCT_OK;
-    return hpct_fail(HPCT_ERR_CONFIG, "strategy central-storage has no loss scale for replicas in "
-                                      "fp16: take --precision bf16, or strategy mirrored");
-}
-
 /* What a device's own memory makes of it: copies of the weights, which follow one update. */
 static hpct_strategy_plan apart(const hpct_strategy_plan *plan)
 {
@@ -46,8 +36,6 @@ static hpct_status central_need(const hpct_strategy_plan *plan, size_t *bytes)
 {
     hpct_strategy_plan own = apart(plan);
     hpct_status status = check_alone(plan);
-    if (status == HPCT_OK)
-        status = check_scale(plan);
     if (status != HPCT_OK)
         return status;
     return hpct_model_on_device(plan->model) ? hpct_mirrored_apart(plan)->need(&own, bytes)
@@ -79,8 +67,6 @@ static hpct_status central_open(hpct_strategy **out, const hpct_strategy_plan *p
     central *c = NULL;
     hpct_strategy_plan own = apart(plan);
     hpct_status status = check_alone(plan);
-    if (status == HPCT_OK)
-        status = check_scale(plan);
     if (status == HPCT_OK && hpct_model_on_device(plan->model))
         return hpct_mirrored_apart(plan)->open(out, &own);
     if (status != HPCT_OK)

@@ -100,19 +100,11 @@ static void scale(float *values, size_t count, float factor)
         values[i] *= factor;
 }
 
-static bool are_finite(const float *values, size_t count)
-{
-    bool finite = true;
-    for (size_t i = 0; i < count; i++)
-        finite = finite && isfinite(values[i]);
-    return finite;
-}
-
 /* Gradients of fp16, which are multiplied by a scale that moves. What is not finite would stay in
- * the residues for good: where one rank has such, nothing is sent, and no rank updates. */
+ * the residues for good: where one rank has such, none sends gradients, and none updates. */
 static hpct_status reduce_scaled(hpct_compressor *c, float *gradients, size_t tail)
 {
-    float factor = 1, infinite = are_finite(gradients, c->count) ? 0 : 1;
+    float factor = 1, infinite = hpct_are_finite(gradients, c->count) ? 0 : 1;
     hpct_status status = hpct_model_gradient_scale(c->model, &factor);
     if (status == HPCT_OK)
         status = c->comm->ops->allreduce_sum(c->comm, &infinite, 1);

@@ -303,8 +303,11 @@ static hpct_status update_one(const mirrored *m)
     size_t count;
     hpct_status status = m->comm->rank == 0 ? hpct_model_update(m->model) : HPCT_OK;
     float *parameters = hpct_model_parameters(m->model, &count);
-    return status == HPCT_OK
-               ? m->comm->ops->broadcast(m->comm, parameters, count * sizeof *parameters, 0)
+    if (status == HPCT_OK)
+        status = m->comm->ops->broadcast(m->comm, parameters, count * sizeof *parameters, 0);
+    size_t scaling = hpct_model_scaling_bytes(m->model);
+    return status == HPCT_OK && scaling > 0
+               ? m->comm->ops->broadcast(m->comm, hpct_model_scaling(m->model), scaling, 0)
                : status;
 }
 

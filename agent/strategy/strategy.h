@@ -74,7 +74,7 @@ typedef struct hpct_strategy_ops {
      * makes all). forward: over the `count` samples in hpct_model_input (0 is allowed). backward:
      * loss and gradients of them, of `global_count` on all ranks; sets loss and metrics of *sums to
      * this rank's. reduce, collective: the gradients of all ranks and *sums are added up and then
-     * the same everywhere. apply: the optimizer's update. */
+     * the same everywhere. apply, collective: the optimizer's update. */
     hpct_status (*forward)(hpct_strategy *strategy, int count, bool training);
     hpct_status (*backward)(hpct_strategy *strategy, int count, int global_count,
                             hpct_step_sums *sums);

@@ -75,7 +75,8 @@ HPCT_API hpct_status hpct_trainer_reduce(hpct_trainer *trainer, hpct_metrics *me
  * say). */
 HPCT_API float *hpct_trainer_gradients(hpct_trainer *trainer, size_t *count);
 
-/* The optimizer's update; does nothing but count while gradients accumulate. */
+/* The optimizer's update; does nothing but count while gradients accumulate. All ranks call it, or
+ * none. */
 HPCT_API hpct_status hpct_trainer_apply(hpct_trainer *trainer);
 
 #ifdef __cplusplus

@@ -24,6 +24,8 @@ const hpct_loops *hpct_loops_best(void)
 {
     static const hpct_loops *chosen; /* every thread would choose the same */
     const hpct_loops *found = __atomic_load_n(&chosen, __ATOMIC_RELAXED);
+    if (found != NULL)
+        return found;
     for (int i = 0; found == NULL; i++) {
         const hpct_loops *one = hpct_loops_variants[i];
         bool last = hpct_loops_variants[i + 1] == NULL;

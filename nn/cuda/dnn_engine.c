@@ -164,7 +164,9 @@ static bool make_config(const hpct_dnn_graph *graph, const char *name, descripto
 }
 
 /* cuDNN opens its compiler for each plan that may want it and closes it again, which takes longer
- * than most plans (12 ms with cuDNN 9.19): from the first on it stays open. Without a compiler nothing does. */
+ * than most plans (12 ms with cuDNN 9.19): from the first on it stays open.
+ * Without a compiler nothing does. (It is the one that is found from this module: LD_LIBRARY_PATH
+ * and the folder of configure come before cuDNN's.) */
 static void keep_compiler(void)
 {
     static bool tried; /* under hpct_tune_lock */

@@ -313,8 +313,9 @@ cudaError_t hpct_launch_update_norms(hpct_queue queue, const hpct_update_table *
 cudaError_t hpct_update_sums(float **sums);
 cudaError_t hpct_launch_update_take(hpct_queue queue, int first, int count);
 
-/* Before the update: whether the gradients are finite, from the squares that COUNT_ALL added. */
-cudaError_t hpct_launch_scaling_judge(hpct_queue queue, hpct_loss_scaling *scaling);
+/* Before the update: whether the gradients are finite, from the squares that COUNT_ALL added, if it
+ * `measured` any. */
+cudaError_t hpct_launch_scaling_judge(hpct_queue queue, hpct_loss_scaling *scaling, bool measured);
 /* After it. */
 cudaError_t hpct_launch_scaling_move(hpct_queue queue, hpct_loss_scaling *scaling, double beta_1,
                                      double beta_2);

@@ -207,10 +207,12 @@ static hpct_status measure_all(const hpct_update_call *call)
     return status;
 }
 
+/* Who has no gradients has none that are not finite, and is asked like the others. */
 static hpct_status judge(const hpct_update_call *call)
 {
     hpct_status status = hpct_cuda_check(
-        hpct_launch_scaling_judge(hpct_cuda_queue(), call->scaling), "loss scaling");
+        hpct_launch_scaling_judge(hpct_cuda_queue(), call->scaling, call->num_ranges > 0),
+        "loss scaling");
     if (status != HPCT_OK || call->judge == NULL)
         return status;
     return call->judge(call->argument, &call->scaling->infinite, 1);
@@ -226,7 +228,7 @@ static hpct_status move_scale(const hpct_update_call *call)
 
 hpct_status hpct_cuda_update(const hpct_update_call *call)
 {
-    bool scaled = call->scaling != NULL && call->num_ranges > 0;
+    bool scaled = call->scaling != NULL;
     hpct_status status = scaled || call->global_clipnorm > 0 ? measure_all(call) : HPCT_OK;
     if (status == HPCT_OK && scaled)
         status = judge(call);

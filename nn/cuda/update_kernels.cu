@@ -312,10 +312,10 @@ __global__ void __launch_bounds__(HPCT_UPDATE_RANGES)
 
 /* ---- loss scaling ---- */
 
-__global__ void judge(hpct_loss_scaling *s)
+__global__ void judge(hpct_loss_scaling *s, bool measured)
 {
     if (threadIdx.x == 0)
-        s->infinite = isfinite(all_squares) ? 0 : 1;
+        s->infinite = measured && !isfinite(all_squares) ? 1 : 0;
 }
 
 __global__ void move(hpct_loss_scaling *s, double beta_1, double beta_2)
@@ -399,9 +399,9 @@ cudaError_t hpct_launch_update_settle(hpct_queue queue, const hpct_update_table 
     return cudaGetLastError();
 }
 
-cudaError_t hpct_launch_scaling_judge(hpct_queue queue, hpct_loss_scaling *scaling)
+cudaError_t hpct_launch_scaling_judge(hpct_queue queue, hpct_loss_scaling *scaling, bool measured)
 {
-    HPCT_LAUNCH(judge, 1, WARP, queue, scaling);
+    HPCT_LAUNCH(judge, 1, WARP, queue, scaling, measured);
     return cudaGetLastError();
 }
 

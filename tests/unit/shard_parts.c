@@ -227,7 +227,9 @@ static void compare(uint64_t seed, const worker *workers, int parts, const hpct_
             fail_msg("seed %d, part %d of %d: %zu floats handed over, not %zu", (int) seed, part,
                      parts, w->handed, hpct_shard_floats(w->shard, SHARD_SAMPLES));
     }
+    hpct_shard_model(workers[0].shard)->scaling.scale = 256;
     assert_int_equal(hpct_shard_spread(workers[0].shard, records, result), HPCT_OK);
+    assert_true(result->scaling.scale == 256);
     free(records);
     for (int i = 0; i < before->num_params; i++) {
         change_differs(before, result, expected, i, &norm);

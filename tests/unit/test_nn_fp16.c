@@ -251,6 +251,48 @@ static void the_scale_grows_when_all_is_well(void **state)
     hpct_model_free(model);
 }
 
+/* Built or not, on both sides. */
+static void the_scale_is_anothers(void **state)
+{
+    (void) state;
+    for (int k = 0; k < 4; k++) {
+        hpct_model *from = k % 2 == 0 ? ready(HPCT_FP16, &sgd) : compiled(HPCT_FP16, &sgd),
+                   *to = k < 2 ? ready(HPCT_FP16, &sgd) : compiled(HPCT_FP16, &sgd);
+        hpct_loss_scaling small = {.scale = 512, .good = 3, .left_out = 6, .undo_1 = 2};
+        from->scaling = small;
+        if (from->run != NULL)
+            assert_int_equal(hpct_model_write_scaling(from, &small), HPCT_OK);
+        assert_int_equal(hpct_model_copy_scaling(from, to), HPCT_OK);
+        hpct_loss_scaling got = scaling_of(to);
+        assert_true(got.scale == 512 && got.good == 3 && got.left_out == 6 && got.undo_1 == 2);
+        hpct_model_free(from);
+        hpct_model_free(to);
+    }
+}
+
+/* As workers of parameter servers do: gradients as they are, or the step once more. */
+static void gradients_are_unscaled(void **state)
+{
+    (void) state;
+    hpct_model *model = ready_at(512, &sgd), *wide = ready(HPCT_FP32, &sgd);
+    float gradients[] = {512, -256, 0};
+    bool again;
+    assert_int_equal(hpct_model_unscale(model, gradients, 3, &again), HPCT_OK);
+    assert_true(!again && gradients[0] == 1 && gradients[1] == -0.5f && gradients[2] == 0);
+    assert_int_equal(scaling_of(model).good, 1);
+    gradients[1] = INFINITY;
+    assert_int_equal(hpct_model_unscale(model, gradients, 3, &again), HPCT_OK);
+    assert_true(again && scaling_of(model).scale == 256);
+    hpct_loss_scaling least = {.scale = HPCT_SCALING_LEAST};
+    assert_int_equal(hpct_model_write_scaling(model, &least), HPCT_OK);
+    assert_int_equal(hpct_model_unscale(model, gradients, 3, &again), HPCT_OK);
+    assert_false(again); /* it would be for ever */
+    assert_int_equal(hpct_model_unscale(wide, gradients, 3, &again), HPCT_OK);
+    assert_true(!again && gradients[0] == 1);
+    hpct_model_free(model);
+    hpct_model_free(wide);
+}
+
 /* The length that clipping sees is that of the gradient itself. */
 static void clipping_is_of_what_is_not_scaled(void **state)
 {
@@ -331,6 +373,8 @@ int main(void)
         cmocka_unit_test(steps_that_overflow_are_left_out),
         cmocka_unit_test(corrections_end),
         cmocka_unit_test(the_scale_grows_when_all_is_well),
+        cmocka_unit_test(the_scale_is_anothers),
+        cmocka_unit_test(gradients_are_unscaled),
         cmocka_unit_test(clipping_is_of_what_is_not_scaled),
         cmocka_unit_test(the_scale_is_kept),
         cmocka_unit_test(accumulated_gradients_train_as_in_fp32),

@@ -125,7 +125,9 @@ static void test_plain(void **state)
     hpct_build_options options = shard_options_for("cpu", false);
     const hpct_shard_options part = {.parts = 2, .samples = SHARD_SAMPLES, .form = HPCT_SHARD_BACK};
     assert_int_equal(hpct_shard_open(&shard, whole, &part), HPCT_OK);
+    whole->scaling.scale = 512;
     assert_int_equal(hpct_shard_take(shard, whole), HPCT_OK);
+    assert_true(hpct_shard_model(shard)->scaling.scale == 512);
     assert_int_equal(hpct_model_build(hpct_shard_model(shard), &options), HPCT_OK);
     int blocks = shard_gathers_in_blocks(shard);
     uint64_t own = hpct_shard_fingerprint(shard);

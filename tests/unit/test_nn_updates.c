@@ -134,14 +134,94 @@ static void updates_match(void **state)
     }
 }
 
-/* In place of another replica, which has gradients that are not finite. */
-static hpct_status add_another(void *argument, float *flags, size_t count)
+/* In place of other replicas, some of which have gradients that are not finite. */
+typedef struct replicas {
+    int not_finite, judged, added_up;
+} replicas;
+
+static hpct_status add_others(void *argument, float *flags, size_t count)
 {
-    const int *others = argument;
+    replicas *all = argument;
     assert_int_equal(count, 1);
     assert_true(flags[0] == 0 || flags[0] == 1);
-    flags[0] += (float) *others;
+    flags[0] += (float) all->not_finite;
+    all->judged++;
     return HPCT_OK;
+}
+
+static hpct_status add_nothing(void *argument, float *sums, size_t count)
+{
+    (void) sums;
+    (void) count;
+    ((replicas *) argument)->added_up++;
+    return HPCT_OK;
+}
+
+/* A part of a model may have no parameters. */
+static void who_has_no_gradients_is_asked_too(void **state)
+{
+    (void) state;
+    const hpct_backend *backends[2] = {&hpct_backend_ref, BACKENDS[0]};
+    if (!BACKENDS[0]->low_values)
+        skip(); /* whose numbers are fp32, has no scale */
+    for (int b = 0; b < 2; b++) {
+        hpct_loss_scaling scaling = HPCT_LOSS_SCALING_BEGIN;
+        replicas all = {0};
+        hpct_update_call call = random_update(HPCT_ADAM, 3);
+        call.scaling = &scaling;
+        call.judge = add_others;
+        call.argument = &all;
+        assert_int_equal(backends[b]->update(&call), HPCT_OK);
+        assert_true(all.judged == 1 && scaling.good == 1 && scaling.left_out == 0);
+        all.not_finite = 2;
+        assert_int_equal(backends[b]->update(&call), HPCT_OK);
+        assert_true(all.judged == 2 && scaling.good == 0 && scaling.left_out == 1);
+        assert_true(scaling.scale == HPCT_SCALING_FIRST / 2);
+    }
+}
+
+/* Whether the gradients are finite here, there or everywhere, a device asks for as many sums. */
+static void sums_are_asked_for_alike(void **state)
+{
+    (void) state;
+    if (!BACKENDS[0]->low_values)
+        skip();
+    for (int i = 0; i < unit_cases(40); i++) {
+        hpct_update_call call =
+            random_update((hpct_optimizer_kind) (i % HPCT_OPTIMIZER_KINDS), i / 5 % 4);
+        hpct_loss_scaling scaling = HPCT_LOSS_SCALING_BEGIN;
+        hpct_update_range ranges[3];
+        float *arenas[ARENAS];
+        replicas all = {0};
+        random_arenas(arenas, ranges, 3);
+        ranges[0].split = ranges[2].split = true;
+        call.ranges = ranges;
+        call.num_ranges = 3;
+        call.param = arenas[ARENA_PARAM];
+        call.grad = arenas[ARENA_GRAD];
+        call.slot[0] = arenas[ARENA_SLOT];
+        call.slot[1] = arenas[ARENA_SLOT + 1];
+        call.scaling = &scaling;
+        call.judge = add_others;
+        call.add_up = add_nothing;
+        call.argument = &all;
+        int each = 0;
+        for (int t = 0; t < 3; t++) {
+            int before = all.added_up;
+            arenas[ARENA_GRAD][ranges[1].offset] = t == 1 ? INFINITY : 1;
+            all.not_finite = t == 2;
+            assert_int_equal(BACKENDS[0]->update(&call), HPCT_OK);
+            each = t == 0 ? all.added_up : each;
+            assert_int_equal(all.added_up - before, each);
+        }
+        assert_int_equal(all.judged, 3);
+        assert_int_equal(scaling.left_out, 2);
+        bool norms = call.clipnorm > 0 || call.global_clipnorm > 0 || call.kind == HPCT_LARS ||
+                     call.kind == HPCT_LAMB;
+        assert_true(norms == (each > 0));
+        for (int k = 0; k < ARENAS; k++)
+            hpct_host_release(arenas[k]);
+    }
 }
 
 /* Updates with scaled gradients, of which some are not finite, here or elsewhere: the same ones are
@@ -158,9 +238,10 @@ static void scaled_updates_match(void **state)
         hpct_update_range ranges[5];
         float *arenas[2][ARENAS];
         hpct_loss_scaling scaling[2];
-        int num = pick(1, 5), bad = pick(0, 3), first_good = pick(0, 3), others = 0;
+        int num = pick(1, 5), bad = pick(0, 3), first_good = pick(0, 3);
+        replicas others = {0};
         bool alone = pick(0, 1) == 0;
-        call.judge = alone ? NULL : add_another;
+        call.judge = alone ? NULL : add_others;
         call.argument = &others;
         call.ranges = ranges;
         call.num_ranges = num;
@@ -191,7 +272,7 @@ static void scaled_updates_match(void **state)
                 call.bias_2 = (float) (1 - pow(0.999, t));
                 if (t - 1 == bad || t == bad)
                     grad[at] = t % 2 == 0 ? INFINITY : NAN;
-                others = t == 6;
+                others.not_finite = t == 6;
                 assert_int_equal(backends[b]->update(&call), HPCT_OK);
                 grad[at] = kept;
             }
@@ -278,6 +359,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(updates_match),
         cmocka_unit_test(scaled_updates_match),
+        cmocka_unit_test(who_has_no_gradients_is_asked_too),
+        cmocka_unit_test(sums_are_asked_for_alike),
         cmocka_unit_test(a_gradient_that_is_no_number_shows),
         cmocka_unit_test(accumulation_matches),
         cmocka_unit_test(vectors_match),
