@@ -31,7 +31,7 @@ wait_for in_epoch 3
 mark
 kill -KILL "$(rank_pid 1)"
 finish
-ok $((seconds > 10)) "a server is killed: the step ends within 10 s"
+ok $((seconds > 10)) "a server is killed: the step ends within 10 s ($seconds s)"
 like "$err" 'parameter server 1 on node0:[0-9]+ was lost: its connection closed' "with a message that names it"
 is "$(sed -n 's/^srun: error: .*: tasks\{0,1\} \([0-9,-]*\): Exited with exit code 69$/\1/p' <<<"$err" | tr ',' '\n' |
     awk -F- '{ tasks += ($2 == "" ? $1 : $2) - $1 + 1 } END { print tasks + 0 }')" 5 "the five others end with 69" || diag "$err"

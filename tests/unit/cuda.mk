@@ -2,15 +2,18 @@
 # and compiler are.
 if HAVE_CUDA
 if HAVE_CMOCKA
+check_LTLIBRARIES += tests/unit/libcudahost.la
 unit_tests += tests/unit/test_cuda_dnn tests/unit/test_cuda_gather tests/unit/test_cuda_loss tests/unit/test_cuda_moment tests/unit/test_cuda_norm tests/unit/test_cuda_ops tests/unit/test_cuda_updates
 endif
 endif
 cuda_on_host_objects = tests/unit/cuda_on_host.$(OBJEXT) tests/unit/cuda_kernels_on_host.$(OBJEXT)
-cuda_on_host_sources = tests/unit/cuda_backend.c tests/unit/cuda_backend.h \
+# The module's host side, compiled once for all of them.
+tests_unit_libcudahost_la_SOURCES = tests/unit/cuda_backend.c tests/unit/cuda_backend.h \
 	nn/cuda/activation.c nn/cuda/batch_norm.c nn/cuda/gather.c nn/cuda/join.c nn/cuda/loss.c nn/cuda/ops.c nn/cuda/pool.c \
 	nn/cuda/random.c nn/cuda/softmax.c nn/cuda/update.c
 cuda_on_host_cppflags = $(test_cppflags) $(CUDA_CPPFLAGS)
-cuda_on_host_libs = $(cuda_on_host_objects) $(nn_test_libs) -lstdc++ -lm
+tests_unit_libcudahost_la_CPPFLAGS = $(cuda_on_host_cppflags)
+cuda_on_host_libs = tests/unit/libcudahost.la $(cuda_on_host_objects) $(nn_test_libs) -lstdc++ -lm
 
 # The module itself, and cuDNN with a device's description in place of a handle.
 tests_unit_test_cuda_dnn_SOURCES = tests/unit/test_cuda_dnn.c tests/unit/unit.h
@@ -21,24 +24,24 @@ tests_unit_test_cuda_dnn_LDFLAGS = -Wl,--wrap=cudnnBackendSetAttribute -Wl,--wra
 	-Wl,--wrap=hpct_tune_time -Wl,--wrap=hpct_tune_workspace_limit
 tests_unit_test_cuda_dnn_LDADD = $(filter-out %-module_status.lo,$(hpctrain_cuda_la_OBJECTS)) \
 	$(cuda_kernels:.cu=.lo) $(nn_test_libs) $(CUDA_LIBS) -lstdc++ -lm
-tests_unit_test_cuda_gather_SOURCES = tests/unit/test_cuda_gather.c $(cuda_on_host_sources) tests/unit/gather_host.c \
+tests_unit_test_cuda_gather_SOURCES = tests/unit/test_cuda_gather.c tests/unit/gather_host.c \
 	tests/unit/gather_host.h tests/unit/unit.h
 tests_unit_test_cuda_gather_CPPFLAGS = $(cuda_on_host_cppflags)
-tests_unit_test_cuda_gather_LDADD = $(cuda_on_host_objects) $(agent_test_libs) -lstdc++ -lm
-tests_unit_test_cuda_loss_SOURCES = tests/unit/test_cuda_loss.c $(cuda_on_host_sources) tests/unit/unit.h
+tests_unit_test_cuda_gather_LDADD = tests/unit/libcudahost.la $(cuda_on_host_objects) $(agent_test_libs) -lstdc++ -lm
+tests_unit_test_cuda_loss_SOURCES = tests/unit/test_cuda_loss.c tests/unit/unit.h
 tests_unit_test_cuda_loss_CPPFLAGS = $(cuda_on_host_cppflags)
 tests_unit_test_cuda_loss_LDADD = $(cuda_on_host_libs)
-tests_unit_test_cuda_moment_SOURCES = tests/unit/test_cuda_moment.c $(cuda_on_host_sources) tests/unit/unit.h
+tests_unit_test_cuda_moment_SOURCES = tests/unit/test_cuda_moment.c tests/unit/unit.h
 tests_unit_test_cuda_moment_CPPFLAGS = $(cuda_on_host_cppflags)
 tests_unit_test_cuda_moment_LDADD = $(cuda_on_host_libs)
-tests_unit_test_cuda_norm_SOURCES = tests/unit/test_cuda_norm.c $(cuda_on_host_sources) tests/unit/unit.h
+tests_unit_test_cuda_norm_SOURCES = tests/unit/test_cuda_norm.c tests/unit/unit.h
 tests_unit_test_cuda_norm_CPPFLAGS = $(cuda_on_host_cppflags)
 tests_unit_test_cuda_norm_LDADD = $(cuda_on_host_libs)
 # The cases of test_nn_ops and test_nn_updates.
-tests_unit_test_cuda_ops_SOURCES = tests/unit/test_nn_ops.c $(nn_case) $(cuda_on_host_sources) tests/unit/unit.h
+tests_unit_test_cuda_ops_SOURCES = tests/unit/test_nn_ops.c $(nn_case) tests/unit/unit.h
 tests_unit_test_cuda_ops_CPPFLAGS = $(cuda_on_host_cppflags) -DNN_OPS_ON_HOST
 tests_unit_test_cuda_ops_LDADD = $(cuda_on_host_libs)
-tests_unit_test_cuda_updates_SOURCES = tests/unit/test_nn_updates.c $(nn_case) $(cuda_on_host_sources) tests/unit/unit.h
+tests_unit_test_cuda_updates_SOURCES = tests/unit/test_nn_updates.c $(nn_case) tests/unit/unit.h
 tests_unit_test_cuda_updates_CPPFLAGS = $(cuda_on_host_cppflags) -DNN_OPS_ON_HOST
 tests_unit_test_cuda_updates_LDADD = $(cuda_on_host_libs)
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # isa.t: operations, models and training steps as on processors with fewer instructions: ONEDNN_MAX_CPU_ISA takes
-# them away from oneDNN and from our own loops.
+# them away from oneDNN and from the loops of nn/cpu.
 
 if [ "$(uname -m)" != x86_64 ]; then
     echo "1..0 # SKIP not an x86-64 processor"
