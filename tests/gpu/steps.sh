@@ -174,8 +174,9 @@ one_loss() { # FILE
 }
 
 same_loss() { # N PORT STRATEGY [OPTION...]
-    local n=$1 port=$2 r failed=0 alone together summary=$results/ranks-$2.json
-    local train=(fit --model mnist-cnn --device "$device" --data "$train_data" --global-batch-size 64 --steps-per-epoch 60
+    local n=$1 port=$2 r failed=0 alone together summary=$results/ranks-$2.json most=1e-3
+    [ "${precision-fp32}" = fp32 ] || most=5e-3
+    local train=(fit --model mnist-cnn --device "$device" --precision "${precision-fp32}" --data "$train_data" --global-batch-size 64 --steps-per-epoch 60
         --epochs 1 --verbose 0 --seed 5)
     export NVIDIA_TF32_OVERRIDE=0 # in the step's own process
     "$hpc_train" "${train[@]}" --strategy multi-worker-mirrored --summary-json "$results/alone-$port.json" || return
@@ -186,7 +187,14 @@ same_loss() { # N PORT STRATEGY [OPTION...]
     alone=$(one_loss "$results/alone-$port.json")
     together=$(one_loss "$summary")
     say "= $n ranks, ${*:3}: loss $together, alone $alone"
-    awk "BEGIN { d = $alone - $together; if (d < 0) d = -d; exit !(d < 1e-3 * $alone) }"
+    awk "BEGIN { d = $alone - $together; if (d < 0) d = -d; exit !(d < $most * $alone) }"
+}
+
+# All in fp16, which processors do not have.
+in_fp16() {
+    precision=fp16
+    [ "$device" != cpu ] || precision=fp32
+    same_loss "$@"
 }
 
 # A parameter server in the host's memory, and two workers on the GPU.
