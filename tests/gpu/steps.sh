@@ -50,7 +50,8 @@ unit() { # NAME
     say "= $1"
 }
 
-# Losses of some steps on the GPU beside those on the CPU, which tests/peers holds against Keras and PyTorch.
+# Losses of some steps on the GPU beside those on the CPU, which tests/peers holds against Keras and PyTorch. As many steps,
+# with rates as small, as leave two runs on processors that round differently 1e-3 apart at most.
 beside_cpu() { # MODEL STEPS ARGUMENT...
     local model=$1 steps=$2 on
     shift 2
@@ -176,8 +177,9 @@ one_loss() { # FILE
 same_loss() { # N PORT STRATEGY [OPTION...]
     local n=$1 port=$2 r failed=0 alone together summary=$results/ranks-$2.json most=1e-3
     [ "${precision-fp32}" = fp32 ] || most=5e-3
-    local train=(fit --model mnist-cnn --device "$device" --precision "${precision-fp32}" --data "$train_data" --global-batch-size 64 --steps-per-epoch 60
-        --epochs 1 --verbose 0 --seed 5)
+    # A larger rate lets a rounding grow a thousand-fold in so many steps.
+    local train=(fit --model mnist-cnn --device "$device" --precision "${precision-fp32}" --data "$train_data" --verbose 0 --seed 5
+        --global-batch-size 64 --steps-per-epoch 60 --epochs 1 --learning-rate 0.02)
     export NVIDIA_TF32_OVERRIDE=0 # in the step's own process
     "$hpc_train" "${train[@]}" --strategy multi-worker-mirrored --summary-json "$results/alone-$port.json" || return
     ranks "$n" "$port" "${train[@]}" --strategy "${@:3}" --summary-json "$summary"
