@@ -11,7 +11,7 @@ in_epoch() { grep -q "^Epoch $1/" "$work_here/out"; }
 
 # ---- 2 servers, 4 workers, asynchronous; then one worker less ----
 ps="srun --kill-on-bad-exit=0 --hpc-train --hpc-train-roles=ps:2,worker:4 -N2 -n6 hpc-train fit --model mnist-cnn --strategy parameter-server --data $data"
-begin $ps --batch-size 16 --steps-per-epoch 300 --epochs 5 --learning-rate 0.05 --max-staleness 6 --summary-json "$work/ps.json"
+begin $ps --batch-size 16 --steps-per-epoch 150 --epochs 5 --learning-rate 0.05 --max-staleness 6 --summary-json "$work/ps.json"
 wait_for in_epoch 2
 kill -KILL "$(rank_pid 4)"
 finish
