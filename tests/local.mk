@@ -85,7 +85,7 @@ check-unit: unit-programs
 # Left out, for half a minute and more each: the profile of a whole network, and the operations' random cases, which run
 # with ASan.
 # Arithmetic and races that the sanitizers see in full.
-not_under_valgrind = tests/unit/test_cuda_dnn tests/unit/test_cuda_loss tests/unit/test_cuda_ops tests/unit/test_cuda_updates tests/unit/test_bench tests/unit/test_nn_ops tests/unit/test_nn_random tests/unit/test_nn_shard tests/unit/test_nn_train tests/unit/test_plan \
+not_under_valgrind = tests/unit/test_cuda_dnn tests/unit/test_cuda_loss tests/unit/test_cuda_ops tests/unit/test_cuda_updates tests/unit/test_bench tests/unit/test_nn_ops tests/unit/test_nn_random tests/unit/test_nn_shard tests/unit/test_plan \
 	tests/unit/test_removal tests/unit/test_sampler
 under_valgrind = $(filter-out $(not_under_valgrind),$(unit_tests))
 check-valgrind: $(under_valgrind:=.valgrind)
