@@ -36,7 +36,7 @@ hpct_status hpct_model_clone(hpct_model **out, const hpct_model *model)
     clone->freed = false;
     clone->replicas = (hpct_replicas){0};
     clone->watcher = (hpct_watcher){0};
-    clone->input_divided = false;
+    clone->division = (hpct_division){0};
     clone->message = NULL;
     clone->name = copy_of(model->name, (int) strlen(model->name) + 1, 1, &status);
     clone->layers = COPY(model, layers, num_layers, &status);
@@ -157,9 +157,13 @@ void hpct_model_take_part(hpct_model *replica, const hpct_model *model, int begi
     if (replica == model || whole == NULL || replica->run == NULL)
         return;
     size_t sample = hpct_shape_count(&model->tensors[0].shape);
+    if (whole->resident != NULL)
+        hpct_model_set_resident_input(replica, hpct_resident_of(whole->resident, replica),
+                                      whole->given_drawn + begin);
     const float *input = whole->given != NULL ? whole->given + (size_t) begin * sample : NULL;
     const int32_t *labels = whole->given_labels != NULL ? whole->given_labels + begin : NULL;
-    if (replica->run->given != input || replica->run->given_labels != labels)
+    if (whole->resident == NULL &&
+        (replica->run->given != input || replica->run->given_labels != labels))
         hpct_model_set_input(replica, input, labels);
     hpct_model_set_position(replica, model->position.seed, model->position.step,
                             model->position.first_sample + begin);

@@ -472,9 +472,9 @@ bool hpct_model_has_devices(const hpct_model *model, int count)
     return backend_of(model)->device->describe(count - 1, text, sizeof text);
 }
 
-void hpct_model_divide_input(hpct_model *model, bool divided)
+void hpct_model_divide_input(hpct_model *model, const hpct_division *division)
 {
-    model->input_divided = divided;
+    model->division = division != NULL ? *division : (hpct_division){0};
 }
 
 hpct_status hpct_model_memory_left(const hpct_model *model, size_t *bytes)

@@ -124,7 +124,7 @@ struct hpct_model {
     hpct_loss_scaling scaling;          /* while no run has it */
     const struct hpct_backend *backend; /* of hpct_model_set_device; NULL: the cpu backend */
     hpct_replicas replicas;             /* that train with this one */
-    bool input_divided;                 /* replicas take parts of it */
+    hpct_division division;             /* replicas that take parts of its input */
     hpct_watcher watcher;               /* of backward */
     hpct_run *run;                      /* NULL until built */
     int64_t builds;

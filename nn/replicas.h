@@ -5,7 +5,7 @@
 #ifndef HPCT_NN_REPLICAS_H
 #define HPCT_NN_REPLICAS_H
 
-#include <hpctrain/status.h>
+#include <hpctrain/model.h>
 #include <stddef.h>
 
 #define HPCT_RIDERS 4 /* floats that a collective within forward takes along */
@@ -36,5 +36,14 @@ typedef struct hpct_replicas {
      * no message of their own. NULL: none. */
     float *riders;
 } hpct_replicas;
+
+/* Those that take parts of one model's input, which is number 0. each: all do work(argument, k,
+ * replica k), every one in the thread that computes on its device; what fails first is returned. */
+typedef hpct_status (*hpct_replica_work)(void *argument, int k, hpct_model *replica);
+typedef struct hpct_division {
+    int replicas;
+    hpct_status (*each)(void *owner, hpct_replica_work work, void *argument);
+    void *owner;
+} hpct_division;
 
 #endif

@@ -24,40 +24,88 @@ static hpct_status fill(hpct_resident *r, const hpct_pictures *from, size_t pixe
                : status;
 }
 
-hpct_status hpct_resident_open(hpct_resident **out, const hpct_model *model,
-                               const hpct_pictures *pictures)
+typedef struct opening {
+    hpct_resident *all;
+    const hpct_pictures *pictures;
+} opening;
+
+/* hpct_replica_work; leaves memory NULL where there is no room. */
+static hpct_status open_one(void *argument, int k, hpct_model *replica)
 {
-    const hpct_device *device = model->run != NULL ? model->run->backend->device : NULL;
+    const opening *o = argument;
+    const hpct_pictures *pictures = o->pictures;
+    hpct_resident *r = &o->all[k];
     size_t pixels = pictures->count * (size_t) pictures->height * (size_t) pictures->width *
                     (size_t) pictures->channels,
            labels = pictures->count * sizeof *pictures->labels, left, all;
-    *out = NULL;
-    if (device == NULL || device->gather == NULL || model->input_divided)
-        return HPCT_OK;
-    hpct_status status = device->memory(&left, &all);
+    r->model = replica;
+    r->backend = replica->run->backend;
+    hpct_status status = r->backend->device->memory(&left, &all);
     if (status != HPCT_OK || aligned(pixels) + labels > left / 2)
         return status;
-    hpct_resident *r = calloc(1, sizeof *r);
-    if (r == NULL)
-        return hpct_fail_memory(sizeof *r);
-    static uint64_t opened;
-    r->number = ++opened;
-    r->backend = model->run->backend;
     r->memory = r->backend->allocate(aligned(pixels) + labels);
-    if (r->memory != NULL) /* else others were faster */
-        status = fill(r, pictures, pixels, labels);
-    if (status == HPCT_OK && r->memory != NULL)
-        *out = r;
+    return r->memory != NULL ? fill(r, pictures, pixels, labels) : HPCT_OK; /* others were faster */
+}
+
+/* hpct_replica_work */
+static hpct_status close_one(void *argument, int k, hpct_model *replica)
+{
+    hpct_resident *r = (hpct_resident *) argument + k;
+    if (r->memory == NULL)
+        return HPCT_OK;
+    hpct_model_wait(replica); /* it may still read them */
+    hpct_model_set_input(replica, NULL, NULL);
+    r->backend->release(r->memory);
+    return HPCT_OK;
+}
+
+static hpct_status in_each(hpct_model *model, hpct_replica_work work, void *argument)
+{
+    const hpct_division *division = &model->division;
+    return division->each != NULL ? division->each(division->owner, work, argument)
+                                  : work(argument, 0, model);
+}
+
+hpct_status hpct_resident_open(hpct_resident **out, hpct_model *model,
+                               const hpct_pictures *pictures)
+{
+    static uint64_t opened;
+    const hpct_device *device = model->run != NULL ? model->run->backend->device : NULL;
+    *out = NULL;
+    if (device == NULL || device->gather == NULL)
+        return HPCT_OK;
+    int num = model->division.each != NULL ? model->division.replicas : 1;
+    hpct_resident *all = calloc((size_t) num, sizeof *all);
+    if (all == NULL)
+        return hpct_fail_memory((size_t) num * sizeof *all);
+    for (int k = 0; k < num; k++) {
+        all[k].number = ++opened;
+        all[k].next = k + 1 < num ? &all[k + 1] : NULL;
+    }
+    all->model = model;
+    hpct_status status = in_each(model, open_one, &(opening){all, pictures});
+    bool everywhere = status == HPCT_OK;
+    for (int k = 0; k < num; k++)
+        everywhere &= all[k].memory != NULL;
+    if (everywhere)
+        *out = all;
     else
-        hpct_resident_close(r);
+        hpct_resident_close(all);
     return status;
 }
 
 void hpct_resident_close(hpct_resident *resident)
 {
     if (resident != NULL)
-        resident->backend->release(resident->memory);
+        in_each(resident->model, close_one, resident);
     free(resident);
+}
+
+const hpct_resident *hpct_resident_of(const hpct_resident *resident, const hpct_model *replica)
+{
+    while (resident != NULL && resident->model != replica)
+        resident = resident->next;
+    return resident;
 }
 
 void hpct_model_set_resident_input(hpct_model *model, const hpct_resident *resident,

@@ -23,10 +23,11 @@ typedef struct hpct_resident hpct_resident;
 
 /* Copies the pictures, which the caller may then change. *out is NULL, with HPCT_OK, where the
  * model computes on the host, or where they would take more than half of what the device has left,
- * or cannot be had; so the model should be built before. The caller closes it after the last
- * forward that reads it.
+ * or cannot be had; so the model should be built before. Where replicas on other devices take parts
+ * of its input, every one of those gets all pictures, or none does. The caller closes it after the
+ * last forward that reads it, while the replicas are there.
  */
-hpct_status hpct_resident_open(hpct_resident **out, const hpct_model *model,
+hpct_status hpct_resident_open(hpct_resident **out, hpct_model *model,
                                const hpct_pictures *pictures);
 void hpct_resident_close(hpct_resident *resident); /* allows NULL */
 

@@ -58,12 +58,16 @@ void hpct_run_ended(const hpct_run *run, int slot, double begin);
 
 typedef struct hpct_emulation hpct_emulation; /* nn/emulate.h */
 
-struct hpct_resident { /* nn/resident.h */
+struct hpct_resident { /* nn/resident.h; of several replicas an array of them, linked */
     uint64_t number;   /* 1 for the process' first one … */
+    hpct_model *model; /* that reads it */
     const hpct_backend *backend;
     hpct_pictures pictures; /* pixels and labels: of the device */
     void *memory;
+    hpct_resident *next; /* the next replica's */
 };
+/* Of the replicas', the one that this one reads. */
+const hpct_resident *hpct_resident_of(const hpct_resident *resident, const hpct_model *replica);
 
 typedef enum hpct_run_stage { HPCT_STAGE_NONE, HPCT_STAGE_FORWARD, HPCT_STAGE_LOSS } hpct_run_stage;
 

@@ -97,11 +97,13 @@ void hpct_model_hold(hpct_model *model);
 void hpct_model_let_go(hpct_model *model);
 
 /* Of a model on a device: the calling thread computes on that of replica k of this process from now
- * on (hpct_device, enter); whether there are so many; and that replicas take parts of the model's
- * input, which then stays in the host's memory. */
+ * on (hpct_device, enter); whether there are so many. */
 hpct_status hpct_model_enter_replica(const hpct_model *model, int replica);
 bool hpct_model_has_devices(const hpct_model *model, int count);
-void hpct_model_divide_input(hpct_model *model, bool divided);
+
+/* Replicas on other devices take parts of the model's input (hpct_model_take_part), itself among
+ * them; NULL: none do any more. */
+void hpct_model_divide_input(hpct_model *model, const hpct_division *division);
 
 /* Whether the model computes, and has its arenas, in a device's memory: the host reads and writes
  * there by hpct_model_read and hpct_model_write alone. */

@@ -1,6 +1,7 @@
 /* Replicas in memories of their own, a GPU for each: every one is a rank of multi-worker-mirrored,
  * in a thread of its own, over a communicator of all replicas of all ranks. A rank's samples are
- * cut as hpct_slice does it; the first replica's model is the plan's, and has the rank's input. */
+ * cut as hpct_slice does it; the first replica's model is the plan's, and has the rank's input. A
+ * data set that fits lies on every GPU. */
 #include "agent/strategy/mirrored_apart.h"
 
 #include "agent/comm/device.h"
@@ -225,6 +226,26 @@ static hpct_status prepare(mirrored_apart *m)
     return status == HPCT_OK ? hpct_crew_open(&m->crew, &crew) : status;
 }
 
+typedef struct visit {
+    const mirrored_apart *set;
+    hpct_replica_work work;
+    void *argument;
+} visit;
+
+/* hpct_crew_work */
+static hpct_status visit_one(void *argument, int k)
+{
+    const visit *v = argument;
+    return v->work(v->argument, k, v->set->replicas[k].model);
+}
+
+/* hpct_division */
+static hpct_status visit_each(void *owner, hpct_replica_work work, void *argument)
+{
+    mirrored_apart *m = owner;
+    return hpct_crew_run(m->crew, visit_one, &(visit){m, work, argument});
+}
+
 static const hpct_strategy_ops several_replicas;
 static void mirrored_close(hpct_strategy *strategy);
 
@@ -263,7 +284,7 @@ static hpct_status mirrored_open(hpct_strategy **out, const hpct_strategy_plan *
         mirrored_close(&m->base);
         return status;
     }
-    hpct_model_divide_input(plan->model, true);
+    hpct_model_divide_input(plan->model, &(hpct_division){m->num, visit_each, m});
     *out = &m->base;
     return HPCT_OK;
 }
@@ -294,7 +315,7 @@ static void mirrored_close(hpct_strategy *strategy)
     hpct_crew_close(m->crew);
     for (int k = 1; m->crew == NULL && m->replicas != NULL && k < m->num; k++)
         hpct_model_free(m->replicas[k].model);
-    hpct_model_divide_input(m->base.model, false);
+    hpct_model_divide_input(m->base.model, NULL);
     free(m->replicas);
     free(m->cards);
     free(m->weights);

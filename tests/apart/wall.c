@@ -115,10 +115,12 @@ void wall_release(void *memory)
     of->used = 0;
 }
 
+/* HPC_TRAIN_TEST_FULL: the device with this number says that it has nothing left. */
 size_t wall_left(size_t *all)
 {
+    const char *full = getenv("HPC_TRAIN_TEST_FULL");
     *all = ROOM;
-    return ROOM - w->used;
+    return full != NULL && atoi(full) == wall_number() ? 0 : ROOM - w->used;
 }
 
 bool wall_has(const void *memory)
