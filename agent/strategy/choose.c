@@ -1,5 +1,6 @@
 /* The candidates in turn, block by block, until it is clear which is the fastest. What each should
- * take is predicted first, so that the likely ones come first and what is hopeless is not tried. */
+ * take is predicted first, so that the likely ones come first and what is hopeless is not tried. On
+ * devices, each once. */
 #include "agent/strategy/choose.h"
 
 #include "agent/batch.h"
@@ -23,6 +24,8 @@ _Static_assert(HPCT_CANDIDATES <= HPCT_CONTEST_MOST, "room for all candidates");
 
 #define BLOCK_SECONDS 0.05 /* of steps that count */
 #define TRIAL_SECONDS 1.0  /* after which nothing is told apart more exactly */
+#define DEVICE_SECONDS 0.2 /* of steps that count, on devices */
+#define SCALES 1.05        /* times one rank alone: others have nothing to win */
 
 typedef struct choice {
     hpct_context *context;
@@ -34,7 +37,7 @@ typedef struct choice {
     hpct_trial alone;         /* one rank by itself: what the others are compared with */
     hpct_contest alone_times; /* of it */
     int order[HPCT_CANDIDATES];
-    int payoff; /* ranks */
+    int payoff; /* ranks; 0: nothing is foreseen */
 } choice;
 
 /* ---- who takes part ---- */
@@ -102,7 +105,21 @@ static hpct_status look_ahead(choice *c, bool same_global)
     return HPCT_OK;
 }
 
+/* What a part of a step takes that a device makes from one recording, the host cannot tell. */
+static void look_at_nothing(choice *c)
+{
+    for (int i = 0; i < HPCT_CANDIDATES; i++) {
+        c->contest.foreseen[i] = NAN;
+        c->order[i] = i;
+    }
+}
+
 /* ---- rounds ---- */
+
+static double block_seconds(const choice *c)
+{
+    return hpct_model_on_device(c->model) ? DEVICE_SECONDS : BLOCK_SECONDS;
+}
 
 static hpct_status run_candidate(choice *c, int i)
 {
@@ -110,7 +127,7 @@ static hpct_status run_candidate(choice *c, int i)
     if (!hpct_contest_calls(&c->contest, i))
         return HPCT_OK;
     hpct_status status =
-        hpct_trial_block(&c->trials[i], c->context, c->model, BLOCK_SECONDS, limit, &seconds);
+        hpct_trial_block(&c->trials[i], c->context, c->model, block_seconds(c), limit, &seconds);
     if (status == HPCT_ERR_CONFIG) { /* not with this model */
         c->contest.runs[i] = false;
         c->trials[i].ops = NULL;
@@ -125,7 +142,7 @@ static hpct_status run_alone(choice *c)
 {
     double seconds;
     hpct_status status =
-        hpct_trial_block(&c->alone, c->context, c->model, BLOCK_SECONDS, INFINITY, &seconds);
+        hpct_trial_block(&c->alone, c->context, c->model, block_seconds(c), INFINITY, &seconds);
     if (status == HPCT_OK)
         hpct_contest_note(&c->alone_times, 0, seconds);
     return status;
@@ -148,7 +165,26 @@ static hpct_status hold(choice *c)
     return HPCT_OK;
 }
 
+/* Building is dear there, and what is timed is steady: each candidate once, and only multi-worker-
+ * mirrored, the first, where that takes hardly longer than one rank alone. */
+static hpct_status hold_on_devices(choice *c)
+{
+    hpct_status status = run_alone(c);
+    for (int i = 0; i < HPCT_CANDIDATES && status == HPCT_OK; i++) {
+        status = run_candidate(c, i);
+        if (hpct_contest_median(&c->contest, i) <= SCALES * hpct_contest_median(&c->alone_times, 0))
+            break;
+    }
+    return status;
+}
+
 /* ---- what is said ---- */
+
+/* Of milliseconds, behind the point. */
+static int digits(double seconds)
+{
+    return seconds < 1e-3 ? 3 : 1;
+}
 
 /* "; local-sgd 71.3, hybrid (rows) not tried, about 180.2", the likeliest first. */
 static void list_others(char *text, size_t size, const choice *c, int best)
@@ -161,9 +197,10 @@ static void list_others(char *text, size_t size, const choice *c, int best)
         double seconds = tried ? hpct_contest_median(&c->contest, i) : c->contest.foreseen[i];
         if (i == best || c->trials[i].ops == NULL || isnan(seconds) || length >= size)
             continue;
-        length += (size_t) snprintf(text + length, size - length, "%s%s%s %.1f",
-                                    length > 0 ? ", " : "; ", hpct_candidates[i].label,
-                                    tried ? "" : " not tried, about", 1e3 * seconds);
+        length +=
+            (size_t) snprintf(text + length, size - length, "%s%s%s %.*f", length > 0 ? ", " : "; ",
+                              hpct_candidates[i].label, tried ? "" : " not tried, about",
+                              digits(seconds), 1e3 * seconds);
     }
 }
 
@@ -172,17 +209,19 @@ static void describe(hpct_strategy_choice *out, const choice *c, int best)
     int ranks = hpct_context_size(c->context), payoff = c->payoff;
     double seconds = hpct_contest_median(&c->contest, best), foreseen = c->contest.foreseen[best];
     double gain = ranks * hpct_contest_median(&c->alone_times, 0) / seconds;
-    char others[256], prediction[48] = "";
+    char others[256], prediction[48] = "", pays[48] = "";
     list_others(others, sizeof others, c, best);
     if (!isnan(foreseen))
         snprintf(prediction, sizeof prediction, ", predicted %.1f", 1e3 * foreseen);
     if (gain < 1 && payoff >= ranks)
         payoff = ranks - 1; /* who measures knows better */
+    if (c->payoff > 0)
+        snprintf(pays, sizeof pays, "; %d%s would pay off", payoff,
+                 payoff == HPCT_PAYOFF_MOST ? " or more" : "");
     snprintf(out->line, sizeof out->line,
-             "strategy %s: %.1f ms a step%s%s; %d ranks are %s (%.2f times); %d%s would pay off",
-             hpct_candidates[best].label, 1e3 * seconds, prediction, others, ranks,
-             gain < 1 ? "SLOWER than one: give it fewer" : "faster than one", gain, payoff,
-             payoff == HPCT_PAYOFF_MOST ? " or more" : "");
+             "strategy %s: %.*f ms a step%s%s; %d ranks are %s (%.2f times)%s",
+             hpct_candidates[best].label, digits(seconds), 1e3 * seconds, prediction, others, ranks,
+             gain < 1 ? "SLOWER than one: give it fewer" : "faster than one", gain, pays);
 }
 
 static hpct_status choose(hpct_strategy_choice *out, choice *c, bool same_global)
@@ -192,12 +231,15 @@ static hpct_status choose(hpct_strategy_choice *out, choice *c, bool same_global
     c->contest.num = HPCT_CANDIDATES;
     for (int i = 0; i < HPCT_CANDIDATES && status == HPCT_OK; i++)
         status = enter(c, i);
+    bool devices = hpct_model_on_device(c->model);
     if (status == HPCT_OK) {
         enter_alone(c, alone);
-        status = look_ahead(c, same_global);
+        look_at_nothing(c);
     }
+    if (status == HPCT_OK && !devices)
+        status = look_ahead(c, same_global);
     if (status == HPCT_OK)
-        status = hold(c);
+        status = devices ? hold_on_devices(c) : hold(c);
     hpct_context_close(alone);
     int best = hpct_contest_winner(&c->contest);
     if (status == HPCT_OK && best >= 0) {
@@ -247,7 +289,6 @@ hpct_status hpct_strategy_choose(hpct_strategy_choice *out, hpct_context *contex
     *out = (hpct_strategy_choice){.options = *options};
     bool named = options->name != NULL && strcmp(options->name, "auto") != 0;
     named = named || options->compression.kind != HPCT_COMPRESS_NONE; /* only one strategy has it */
-    named = named || hpct_model_on_device(model);                     /* nor is there another */
     if (named || options->replicas > 1 || hpct_context_size(context) == 1) {
         hpct_status found = hpct_strategy_find(&out->ops, options);
         if (found == HPCT_OK)
@@ -260,7 +301,7 @@ hpct_status hpct_strategy_choose(hpct_strategy_choice *out, hpct_context *contex
     hpct_status status =
         hpct_batch_fits(context, model, &batch,
                         (int) hpct_slice(global_batch, 0, hpct_context_size(context), &begin),
-                        hpct_snapshot_bytes(model), &fits);
+                        hpct_model_on_device(model) ? 0 : hpct_snapshot_bytes(model), &fits);
     if (status == HPCT_OK && !fits)
         return choose_by_memory(out, &c);
     if (status == HPCT_OK)

@@ -14,7 +14,7 @@ typedef struct hpct_trial {
 } hpct_trial;
 
 /* *seconds of a step, on the slowest rank: on average over about `duration` seconds, but at least
- * three steps, at most 24, and whole periods, after two that do not count. Where one step takes
+ * three steps, at most 24, and whole periods, after some that do not count. Where one step takes
  * longer than `limit` seconds it is all that is measured. `all`: where the ranks agree.
  * HPCT_ERR_CONFIG: the strategy cannot train this model here. Collective. */
 hpct_status hpct_trial_block(const hpct_trial *trial, hpct_context *all, hpct_model *model,

@@ -152,12 +152,14 @@ cat >"$own/steep.json" <<'END'
     {"class_name": "Dense", "config": {"name": "last", "units": 10}}]}}
 END
 sed 's/"steep"/"flat"/; /"Conv2D"/d; s/"units": 64/"units": 6/' "$own/steep.json" >"$own/flat.json"
-# fit_small NAME OPTION…: on one rank, or by `ranks`
+# fit_small NAME OPTION…: on one rank, or by `ranks`, by multi-worker-mirrored where nothing else is said
 ranks=()
 fit_small() {
+    local strategy=()
+    [[ ${#ranks[@]} = 0 || " $* " == *" --strategy "* || " $* " == *" --replicas "* ]] || strategy=(--strategy multi-worker-mirrored)
     rm -f "$own/account"
     capture "${ranks[@]}" "$train" fit --model "$own/tiny.json" --resize 28x28 --data "$own/small" --validation-data "$own/small" \
-        --augment flip,crop:3 --global-batch-size 4 --epochs 2 --seed 3 --verbose 0 --summary-json "$own/$1.json" "${@:2}"
+        --augment flip,crop:3 --global-batch-size 4 --epochs 2 --seed 3 --verbose 0 --summary-json "$own/$1.json" "${strategy[@]}" "${@:2}"
     is "$status" 0 "$1" || diag "$err"
 }
 fit_small on-cpu --device cpu
@@ -292,6 +294,17 @@ one, three = ([json.loads(line) for line in open(f"{sys.argv[1]}/{d}/metrics.jso
 print(int(not (len(one) == len(three) == 20 and all(abs(a["loss"] - b["loss"]) < 2e-4 for a, b in zip(one, three)))))
 END
 )" "step by step"
+    sed 's/"drops"/"wide"/; /"Dropout"/d; s/"units": 16/"units": 500/' "$own/drops.json" >"$own/wide.json"
+    fit_nccl chosen --device cuda --model "$own/wide.json" --strategy auto --verbose 2
+    like "$out" 'strategy hybrid \((rows|columns)\): [0-9.]+ ms a step; multi-worker-mirrored [0-9.]+.*; 3 ranks are [a-zA-Z :]+ \([0-9.]+ times\)' \
+        "auto measures, and says what"
+    like "$(<"$own/chosen.json")" '"strategy": "hybrid"' "and takes the fastest"
+    several=("${ranks[@]}") ranks=()
+    fit_small wide --device cpu --model "$own/wide.json"
+    ranks=("${several[@]}")
+    for value in loss accuracy val_loss val_accuracy; do
+        ok "$(near "$(number wide $value)" "$(number chosen $value)")" "with the weights from before: $value is the CPU's ($(number wide $value), $(number chosen $value))"
+    done
     fit_nccl nccl-back --device cuda --model mnist-cnn --strategy hybrid --hybrid-form back --steps-per-epoch 4 --epochs 1
     ok "$(near "$(number cpu-back loss)" "$(number nccl-back loss)")" "hybrid, back: the loss is the CPU's"
     CANNOT_RECORD=1 fit_nccl one-cannot --device cuda
