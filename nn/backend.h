@@ -196,7 +196,11 @@ typedef struct hpct_backend {
     bool (*merges)(const hpct_op_spec *spec, const hpct_op_build *build, const hpct_op_spec *next);
     bool makes_sums;     /* a CONV2D does an ADD of two as well, which alone reads its result */
     bool leaves_moments; /* a CONV2D may (hpct_op_build.moments) */
+    bool leaves_biases;  /* a CONV2D, where hpct_op_build.leaves_bias says so */
     bool defers_norms;   /* an ADD of two works out what it reads of a deferred BATCH_NORM */
+    /* Whether make_op(spec, build) does better to work out the result of build->norm, for training:
+     * a CONV2D behind which there is another BATCH_NORM, which takes its moments. NULL: never. */
+    bool (*takes_norm)(const hpct_op_spec *spec, const hpct_op_build *build);
     /* NULL: it has channels last everywhere. */
     hpct_blocking (*blocking)(const hpct_op_spec *spec, hpct_precision precision);
     /* The operations of a model have been made: what was learnt meanwhile may be kept. NULL:

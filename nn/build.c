@@ -181,19 +181,83 @@ static void merge(const hpct_model *model, hpct_run *run, int i, hpct_op_build *
         model->tensors[model->nodes[next].output].root;
 }
 
-/* Leaves the result of a BATCH_NORM to the Add that alone reads it, where the backend can: one pass
- * over it less is written, and one less read. */
-static bool defer(const hpct_model *model, hpct_run *run, int i)
+/* What all operations of a node are made with. */
+static hpct_op_build start_build(const hpct_model *model, const hpct_run *run,
+                                 const hpct_build_options *options, int i)
+{
+    const hpct_node *node = &model->nodes[i];
+    return (hpct_op_build){
+        .precision = options->fp32 ? HPCT_FP32 : hpct_node_precision(model, node),
+        .values = run->values,
+        .batch_sizes = node->own ? run->own_sizes : run->batch_sizes,
+        .num_batch_sizes = run->num_batch_sizes,
+        .fuse_update = run->fuse_update && !node->partial,
+        .plain_layout = options->plain_layout,
+        .stream = (uint32_t) (i - node->added),
+    };
+}
+
+static bool is_add_of_two(const hpct_model *model, int node)
+{
+    return model->nodes[node].spec.kind == HPCT_OP_ADD && model->nodes[node].num_inputs == 2;
+}
+
+/* The BATCH_NORM that alone reads what a convolution makes, or -1. */
+static int norm_behind(const hpct_model *model, const hpct_run *run, int conv)
+{
+    const hpct_node *node = &model->nodes[conv];
+    int next = only_reader(model, run, conv);
+    if (node->spec.kind != HPCT_OP_CONV2D || node->spec.relu ||
+        model->tensors[node->output].taken || next < 0)
+        return -1;
+    const hpct_node *norm = &model->nodes[next];
+    return norm->spec.kind == HPCT_OP_BATCH_NORM && norm->spec.norm.groups < 2 &&
+                   norm->own == node->own
+               ? next
+               : -1;
+}
+
+/* Where one is, the convolution need not add its bias. */
+static bool leave_bias(const hpct_model *model, hpct_run *run, int conv)
+{
+    int norm = norm_behind(model, run, conv);
+    if (norm < 0 || !run->backend->leaves_biases || model->nodes[conv].spec.no_bias)
+        return false;
+    run->nodes[norm].bias_node = conv + 1;
+    return true;
+}
+
+/* Whether a convolution takes over what the BATCH_NORM before it makes: one with another behind it.
+ */
+static bool takes_norm(const hpct_model *model, const hpct_run *run,
+                       const hpct_build_options *options, int norm, int conv)
+{
+    const hpct_node *node = &model->nodes[conv];
+    if (run->backend->takes_norm == NULL || norm_behind(model, run, conv) < 0 ||
+        !run->learns[model->tensors[model->nodes[norm].output].root])
+        return false;
+    hpct_op_build build = start_build(model, run, options, conv);
+    build.training = build.needs_diff_src = build.moments = true;
+    build.leaves_bias = !node->spec.no_bias;
+    build.norm = &model->nodes[norm].spec;
+    return run->backend->takes_norm(&node->spec, &build);
+}
+
+/* Leaves the result of a BATCH_NORM to the Add or convolution that alone reads it, where the
+ * backend can: one pass over it less is written, and one less read. */
+static bool defer(const hpct_model *model, hpct_run *run, const hpct_build_options *options, int i)
 {
     const hpct_node *node = &model->nodes[i];
     const hpct_tensor *made = &model->tensors[node->output];
     int source = hpct_run_root(model, run, node->inputs[0]);
-    if (node->spec.kind != HPCT_OP_BATCH_NORM || !run->backend->defers_norms || node->spec.relu ||
-        node->spec.norm.groups > 1 || made->taken || source == hpct_run_root(model, run, 0))
+    if (node->spec.kind != HPCT_OP_BATCH_NORM || node->spec.norm.groups > 1 || made->taken ||
+        source == hpct_run_root(model, run, 0))
         return false;
     int next = only_reader(model, run, i), input = 0;
-    if (next < 0 || model->nodes[next].spec.kind != HPCT_OP_ADD ||
-        model->nodes[next].num_inputs != 2 || model->nodes[next].own != node->own)
+    if (next < 0 || model->nodes[next].own != node->own)
+        return false;
+    if (is_add_of_two(model, next) ? !run->backend->defers_norms || node->spec.relu
+                                   : !takes_norm(model, run, options, i, next))
         return false;
     while (model->nodes[next].inputs[input] != node->output)
         input++;
@@ -275,15 +339,7 @@ static hpct_status make_ops(const hpct_model *model, hpct_run *run,
     hpct_status status = hpct_run_find_blocks(model, run, options->plain_layout, &blocks);
     for (int i = 0; i < model->num_nodes && status == HPCT_OK; i++) {
         const hpct_node *node = &model->nodes[i];
-        hpct_op_build build = {
-            .precision = options->fp32 ? HPCT_FP32 : hpct_node_precision(model, node),
-            .values = run->values,
-            .batch_sizes = node->own ? run->own_sizes : run->batch_sizes,
-            .num_batch_sizes = run->num_batch_sizes,
-            .fuse_update = run->fuse_update && !node->partial,
-            .plain_layout = options->plain_layout,
-            .stream = (uint32_t) (i - node->added),
-        };
+        hpct_op_build build = start_build(model, run, options, i);
         for (int k = 0; k < node->num_inputs; k++)
             build.needs_diff_src |= learns[model->tensors[node->inputs[k]].root];
         bool any = build.needs_diff_src || has_trained_params(model, node);
@@ -293,7 +349,10 @@ static hpct_status make_ops(const hpct_model *model, hpct_run *run,
         build.needs_diff_src = build.needs_diff_src && build.training;
         hpct_op_spec spec = node->spec;
         merge(model, run, i, &build, &spec);
-        build.deferred = defer(model, run, i);
+        build.leaves_bias = leave_bias(model, run, i);
+        build.deferred = defer(model, run, options, i);
+        if (node->spec.kind == HPCT_OP_CONV2D && run->nodes[i].norm_node[0] != 0)
+            build.norm = &model->nodes[run->nodes[i].norm_node[0] - 1].spec;
         absorb(model, run, i, &build);
         build.moments = ask_for_moments(model, run, i, build.adds);
         set_blocks(model, run, node, blocks, &spec);

@@ -119,6 +119,7 @@ nn_libnn_la_SOURCES = \
 	nn/model/mnist_cnn.c \
 	nn/model/mnist_convnet.c \
 	nn/model/resnet.c \
+	nn/ref/normed.c \
 	nn/ref/ref.c \
 	nn/ref/ref.h \
 	nn/ref/update.c \

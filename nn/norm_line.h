@@ -5,12 +5,14 @@
 
 #include <stddef.h>
 
-/* The result of x is (x - mean) scale + shift; [channels] each. */
+/* The result of x is (x - mean) scale + shift; inverse is 1 / sqrt(variance + epsilon), so that
+ * gamma is scale / inverse. [channels] each. */
 typedef struct hpct_norm_line {
-    const float *mean, *scale, *shift;
+    const float *mean, *scale, *shift, *inverse;
 } hpct_norm_line;
+#define HPCT_NORM_LINE_ARRAYS 4
 
-/* Floats from one of the three to the next, so that each begins at 16 bytes. */
+/* Floats from one of them to the next, so that each begins at 16 bytes. */
 static inline size_t hpct_norm_line_step(size_t channels)
 {
     return (channels + 3) / 4 * 4;
@@ -20,7 +22,7 @@ static inline hpct_norm_line hpct_norm_line_in(const void *workspace, size_t cha
 {
     const float *at = (const float *) workspace;
     size_t step = hpct_norm_line_step(channels);
-    hpct_norm_line line = {at, at + step, at + 2 * step};
+    hpct_norm_line line = {at, at + step, at + 2 * step, at + 3 * step};
     return line;
 }
 

@@ -191,14 +191,23 @@ typedef struct hpct_op_build {
     bool fuse_update;    /* backward may apply SGD to a parameter instead of storing its gradient */
     bool plain_layout;   /* parameters in a layout that is the same on every processor */
     const hpct_window
-        *pool;       /* of the maximum pooling that it does as well (the backend's `merges`):
-                        its result and dst_blocks are the pooling's; NULL: none */
-    bool adds;       /* CONV2D: src[1], which is like the result, is added to it, */
-    bool adds_relu;  /* and that goes through max(0, x): what the ADD of both would do */
-    bool moments;    /* CONV2D: forward may leave the sums of its result and of the squares of that,
-                        [2][channels], at the beginning of its workspace (leaves_moments) */
+        *pool;      /* of the maximum pooling that it does as well (the backend's `merges`):
+                       its result and dst_blocks are the pooling's; NULL: none */
+    bool adds;      /* CONV2D: src[1], which is like the result, is added to it, */
+    bool adds_relu; /* and that goes through max(0, x): what the ADD of both would do */
+    bool moments;   /* CONV2D: forward may leave the sums of its result and of the squares of that,
+                       [2][channels], at the beginning of its workspace (leaves_moments) */
+    bool
+        leaves_bias; /* CONV2D: its bias is left to the BATCH_NORM that alone reads its result: that
+                        takes the mean away again, and adds the bias to what it says of the mean
+                        (call.bias). In training its gradient is zero, which rounding would hide */
     bool deferred;   /* BATCH_NORM: forward writes no dst, but leaves what it takes to work it out
-                        (nn/norm_line.h), as the ADD does that alone reads it */
+                        (nn/norm_line.h), as the ADD or CONV2D does that alone reads it. Then
+                        diff_dst is of what is there before its ReLU */
+    const struct hpct_op_spec
+        *norm; /* CONV2D: the deferred BATCH_NORM whose result is its source (call.norms[0]), which
+                  forward works out, ReLU included, and backward too; diff_src is then of what is
+                  there before the ReLU. Where the backend's takes_norm said so; NULL: none */
     uint32_t stream; /* of random numbers: another one for each node of a model */
 } hpct_op_build;
 
@@ -207,9 +216,11 @@ typedef struct hpct_op_call {
     int batch; /* index into hpct_op_build.batch_sizes */
     int n;     /* that batch size */
     const float *const *src;
-    const void *const *norms; /* ADD: not NULL where src[k] is what a deferred BATCH_NORM reads: its
-                                 workspace. NULL: no input is such a one */
+    const void *const *norms; /* ADD, CONV2D: not NULL where src[k] is what a deferred BATCH_NORM
+                                 reads: its workspace. NULL: no input is such a one */
     const float *moments; /* BATCH_NORM: of src[0], where who made that has left them; else NULL */
+    const float *bias;    /* BATCH_NORM: that belongs to src[0] and is not in it; else NULL */
+    const float *norm_sums; /* backward of BATCH_NORM: where who made diff_dst has left them */
     float *dst;
     float *diff_dst;               /* backward may overwrite it unless backward_keeps_diff_dst */
     float *const *diff_src;        /* entries are NULL where no gradient is wanted */
@@ -256,6 +267,11 @@ struct hpct_op {
     size_t scratch_bytes;
     size_t copies_bytes; /* of parameters, in another type or layout: see refresh */
     bool leaves_moments; /* as hpct_op_build.moments says */
+    /* CONV2D with build.norm: backward leaves sums of the g that it writes to diff_src in its
+     * workspace, this many bytes from its beginning: [2][hpct_norm_line_step(channels)], of g and
+     * of g (src - mean) inverse. */
+    bool leaves_norm_sums;
+    size_t norm_sums;
     bool backward_reads_src, backward_reads_dst;
     bool backward_keeps_diff_dst; /* backward leaves diff_dst as it was */
     /* Backward can add to a diff_src that has a part of the gradient already; wanted of all

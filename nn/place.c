@@ -107,11 +107,14 @@ static void find_lifetimes(placing *p)
             live(&p->diffs[diff_root_of(p, node->output)], back);
         for (int k = 0; k < node->num_inputs; k++) {
             int src = root_of(p, node->inputs[k]), norm = run->nodes[i].norm_node[k] - 1;
-            live(&p->values[norm < 0 ? src : root_of(p, model->nodes[norm].inputs[0])], i);
+            int read = norm < 0 ? src : root_of(p, model->nodes[norm].inputs[0]);
+            live(&p->values[read], i);
             if (norm >= 0)
                 live(&p->workspaces[norm], i);
+            if (norm >= 0 && op->leaves_norm_sums)
+                live(&p->workspaces[i], 2 * num - norm);
             if (backward && op->backward_reads_src)
-                live(&p->values[src], back);
+                live(&p->values[read], back);
             if (run->nodes[i].mode[k] != HPCT_DIFF_NONE) {
                 hpct_plan_item *diff = &p->diffs[diff_root_of(p, src)];
                 diff->bytes = tensor_bytes(p, src); /* the same size for all that share it */
@@ -182,6 +185,9 @@ static void set_pointers(const placing *p)
             placed->src[k] =
                 value_at(p, norm < 0 ? node->inputs[k] : p->model->nodes[norm].inputs[0]);
             placed->norms[k] = norm < 0 ? NULL : run->block + p->workspaces[norm].offset;
+            if (norm >= 0 && placed->op->leaves_norm_sums)
+                run->nodes[norm].norm_sums = (const float *) (const void *) (
+                    (const char *) placed->workspace + placed->op->norm_sums);
             placed->add[k] = placed->mode[k] == HPCT_DIFF_ADD;
             if (placed->mode[k] != HPCT_DIFF_NONE)
                 placed->diff_src[k] = diff_at(p, node->inputs[k]);
@@ -238,6 +244,7 @@ void hpct_run_move(hpct_run *run, char *to)
             node->diff_src[k] = moved(run, to, node->diff_src[k]);
         }
         node->moments = moved(run, to, node->moments);
+        node->norm_sums = moved(run, to, node->norm_sums);
         node->add_after = moved(run, to, node->add_after);
         node->dst = moved(run, to, node->dst);
         node->diff_dst = moved(run, to, node->diff_dst);

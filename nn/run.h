@@ -24,8 +24,10 @@ typedef struct hpct_run_node {
     bool made;     /* that ADD: forward is done */
     bool merged;   /* the node that makes its input does its work, too: there is nothing to do */
     const float *src[HPCT_NODE_MAX_INPUTS];
-    int moments_node;     /* 1 + the CONV2D that may leave moments for this BATCH_NORM; 0: none */
-    const float *moments; /* where it does */
+    int bias_node;          /* 1 + the CONV2D that leaves its bias to this BATCH_NORM; 0: none */
+    int moments_node;       /* 1 + the CONV2D that may leave moments for this BATCH_NORM; 0: none */
+    const float *moments;   /* where it does */
+    const float *norm_sums; /* of this BATCH_NORM, where who reads it leaves them */
     int norm_node[HPCT_NODE_MAX_INPUTS]; /* 1 + the deferred BATCH_NORM that should make this input;
                                             0: what should is there */
     const void *norms[HPCT_NODE_MAX_INPUTS]; /* its workspace; then src is its own source */

@@ -57,12 +57,12 @@ static hpct_norm norm_of(const hpct_op *op, const hpct_op_call *call)
         .beta = param_of(op, call->param, HPCT_NORM_BETA),
         .moving_mean = param_of(op, call->param, HPCT_NORM_MEAN),
         .moving_variance = param_of(op, call->param, HPCT_NORM_VARIANCE),
-        /* as nn/norm_line.h has the first three */
+        /* as nn/norm_line.h has them, and the rows behind them */
         .notes = {.mean = notes,
                   .scale = notes + step,
                   .shift = notes + 2 * step,
                   .inverse = notes + 3 * step,
-                  .rows = notes + 4 * step},
+                  .rows = notes + HPCT_NORM_LINE_ARRAYS * step},
         .partial = room_in(op, call) + sync_floats(op),
     };
 }
@@ -114,12 +114,16 @@ static hpct_status forward(hpct_op *op, const hpct_op_call *call)
 static hpct_status backward(hpct_op *op, const hpct_op_call *call)
 {
     hpct_norm norm = norm_of(op, call);
-    float *sums = sums_in(call); /* gradients are of this replica, the sums then of all */
-    hpct_status status =
-        hpct_cuda_launched(hpct_launch_norm_sums(&norm, call->src[0], call->diff_dst, sums,
-                                                 param_of(op, call->grad, HPCT_NORM_GAMMA),
-                                                 param_of(op, call->grad, HPCT_NORM_BETA)),
-                           op, "sums");
+    float *sums = sums_in(call), /* gradients are of this replica, the sums then of all */
+        *diff_gamma = param_of(op, call->grad, HPCT_NORM_GAMMA),
+          *diff_beta = param_of(op, call->grad, HPCT_NORM_BETA);
+    norm.relu = op->spec.relu && !op->build.deferred;
+    hpct_status status = hpct_cuda_launched(
+        call->norm_sums != NULL
+            ? hpct_launch_norm_take_sums(&norm, call->norm_sums, sums, diff_gamma, diff_beta)
+            : hpct_launch_norm_sums(&norm, call->src[0], call->diff_dst, sums, diff_gamma,
+                                    diff_beta),
+        op, "sums");
     if (status == HPCT_OK && hpct_norm_is_synced(&op->spec, call))
         status = call->replicas->sum(call->replicas->argument, sums, 2 * channels_of(op));
     if (status == HPCT_OK && call->diff_src[0] != NULL)
@@ -144,7 +148,7 @@ hpct_status hpct_cuda_make_batch_norm(hpct_op **out, const hpct_op_spec *spec,
     size_t channels = channels_of(op),
            parts = (size_t) hpct_norm_parts(hpct_cuda_queue(), hpct_cuda_number_of(op),
                                             spec->norm.channels);
-    op->workspace_bytes = (4 * padded(channels) + 1) * sizeof(float);
+    op->workspace_bytes = (HPCT_NORM_LINE_ARRAYS * padded(channels) + 1) * sizeof(float);
     op->scratch_bytes =
         (padded(2 * channels) + sync_floats(op) + parts * 2 * channels) * sizeof(float);
     op->backward_reads_src = true;

@@ -192,9 +192,14 @@ void hpct_dnn_convolution(hpct_dnn_graph *graph, hpct_dnn_way way, const hpct_dn
                window->dilation[axis], window->pad_before[axis], window->pad_after[axis]);
 }
 
-/* other < 0: there is none */
-static void add_pointwise(hpct_dnn_graph *graph, cudnnPointwiseMode_t mode, int src, int other,
-                          int dst)
+typedef struct operand {
+    cudnnBackendAttributeName_t name;
+    int tensor;
+} operand;
+
+/* dst comes last. */
+static void add_pointwise(hpct_dnn_graph *graph, cudnnPointwiseMode_t mode, const operand *operands,
+                          int count)
 {
     const cudnnDataType_t compute = CUDNN_DATA_FLOAT;
     descriptor pointwise = make(graph, CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
@@ -204,26 +209,84 @@ static void add_pointwise(hpct_dnn_graph *graph, cudnnPointwiseMode_t mode, int 
     descriptor op = make(graph, CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
     set(graph, op, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
         &pointwise);
-    set(graph, op, CUDNN_ATTR_OPERATION_POINTWISE_XDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
-        &graph->tensors[src]);
-    if (other >= 0)
-        set(graph, op, CUDNN_ATTR_OPERATION_POINTWISE_BDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
-            &graph->tensors[other]);
-    set(graph, op, CUDNN_ATTR_OPERATION_POINTWISE_YDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
-        &graph->tensors[dst]);
+    append(graph, "; pointwise %d", (int) mode);
+    for (int i = 0; i < count; i++) {
+        set(graph, op, operands[i].name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
+            &graph->tensors[operands[i].tensor]);
+        append(graph, " t%d", operands[i].tensor);
+    }
     finalize(graph, op, "a pointwise operation's node");
     add_operation(graph, op);
-    append(graph, "; pointwise %d t%d t%d t%d", (int) mode, src, other, dst);
+}
+
+static void add_binary(hpct_dnn_graph *graph, cudnnPointwiseMode_t mode, int src, int other,
+                       int dst)
+{
+    add_pointwise(graph, mode,
+                  (operand[]){{CUDNN_ATTR_OPERATION_POINTWISE_XDESC, src},
+                              {CUDNN_ATTR_OPERATION_POINTWISE_BDESC, other},
+                              {CUDNN_ATTR_OPERATION_POINTWISE_YDESC, dst}},
+                  3);
 }
 
 void hpct_dnn_add(hpct_dnn_graph *graph, int src, int other, int dst)
 {
-    add_pointwise(graph, CUDNN_POINTWISE_ADD, src, other, dst);
+    add_binary(graph, CUDNN_POINTWISE_ADD, src, other, dst);
+}
+
+void hpct_dnn_subtract(hpct_dnn_graph *graph, int src, int other, int dst)
+{
+    add_binary(graph, CUDNN_POINTWISE_SUB, src, other, dst);
+}
+
+void hpct_dnn_multiply(hpct_dnn_graph *graph, int src, int other, int dst)
+{
+    add_binary(graph, CUDNN_POINTWISE_MUL, src, other, dst);
 }
 
 void hpct_dnn_relu(hpct_dnn_graph *graph, int src, int dst)
 {
-    add_pointwise(graph, CUDNN_POINTWISE_RELU_FWD, src, -1, dst);
+    add_pointwise(graph, CUDNN_POINTWISE_RELU_FWD,
+                  (operand[]){{CUDNN_ATTR_OPERATION_POINTWISE_XDESC, src},
+                              {CUDNN_ATTR_OPERATION_POINTWISE_YDESC, dst}},
+                  2);
+}
+
+void hpct_dnn_relu_backward(hpct_dnn_graph *graph, int src, int diff_dst, int diff_src)
+{
+    add_pointwise(graph, CUDNN_POINTWISE_RELU_BWD,
+                  (operand[]){{CUDNN_ATTR_OPERATION_POINTWISE_DYDESC, diff_dst},
+                              {CUDNN_ATTR_OPERATION_POINTWISE_XDESC, src},
+                              {CUDNN_ATTR_OPERATION_POINTWISE_DXDESC, diff_src}},
+                  3);
+}
+
+void hpct_dnn_sum_norm(hpct_dnn_graph *graph, int src, int diff, const hpct_dnn_norm_sums *of)
+{
+    const operand operands[] = {
+        {CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_X_DESC, src},
+        {CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_MEAN_DESC, of->mean},
+        {CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_INVSTD_DESC, of->inverse},
+        {CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_BN_SCALE_DESC, of->gamma},
+        {CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_DY_DESC, diff},
+        {CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_DBN_SCALE_DESC, of->diff_gamma},
+        {CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_DBN_BIAS_DESC, of->diff_beta},
+        {CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_EQ_DY_SCALE_DESC, of->unused[0]},
+        {CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_EQ_X_SCALE_DESC, of->unused[1]},
+        {CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_EQ_BIAS, of->unused[2]},
+    };
+    const cudnnDataType_t compute = CUDNN_DATA_FLOAT;
+    descriptor op = make(graph, CUDNN_BACKEND_OPERATION_BN_BWD_WEIGHTS_DESCRIPTOR);
+    set(graph, op, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_MATH_PREC, CUDNN_TYPE_DATA_TYPE, 1,
+        &compute);
+    append(graph, "; norm sums");
+    for (size_t i = 0; i < sizeof operands / sizeof *operands; i++) {
+        set(graph, op, operands[i].name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
+            &graph->tensors[operands[i].tensor]);
+        append(graph, " t%d", operands[i].tensor);
+    }
+    finalize(graph, op, "the sums of a normalization");
+    add_operation(graph, op);
 }
 
 void hpct_dnn_moments(hpct_dnn_graph *graph, int src, int sum, int squares)

@@ -10,7 +10,7 @@
 
 #include "nn/cuda/cuda.h"
 
-#define HPCT_DNN_MOST_TENSORS 8
+#define HPCT_DNN_MOST_TENSORS 18
 
 /* Operations being described. Errors of the calls that describe are kept; hpct_dnn_find returns the
  * first. */
@@ -39,9 +39,19 @@ typedef struct hpct_dnn_window {
 void hpct_dnn_convolution(hpct_dnn_graph *graph, hpct_dnn_way way, const hpct_dnn_window *window,
                           int src, int kernel, int dst);
 void hpct_dnn_add(hpct_dnn_graph *graph, int src, int other, int dst); /* other may be a vector */
+void hpct_dnn_subtract(hpct_dnn_graph *graph, int src, int other, int dst);
+void hpct_dnn_multiply(hpct_dnn_graph *graph, int src, int other, int dst);
 void hpct_dnn_relu(hpct_dnn_graph *graph, int src, int dst);
+/* diff_src is diff_dst where src is above zero. */
+void hpct_dnn_relu_backward(hpct_dnn_graph *graph, int src, int diff_dst, int diff_src);
 /* Of each channel of src the sums of its numbers and of their squares, vectors of fp32. */
 void hpct_dnn_moments(hpct_dnn_graph *graph, int src, int sum, int squares);
+/* Of the gradient behind a normalization of src, vectors of fp32 all: from mean, inverse (of the
+ * deviation) and gamma those of gamma and beta; and three that are of no use here. */
+typedef struct hpct_dnn_norm_sums {
+    int mean, inverse, gamma, diff_gamma, diff_beta, unused[3];
+} hpct_dnn_norm_sums;
+void hpct_dnn_sum_norm(hpct_dnn_graph *graph, int src, int diff, const hpct_dnn_norm_sums *of);
 
 /* A way of computing a graph, for one operation of a model: graphs of equal description share what
  * is behind it. */

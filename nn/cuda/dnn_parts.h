@@ -4,9 +4,9 @@
 
 #include "nn/cuda/dnn_graph.h"
 
-#define HPCT_DNN_MOST_DESCRIPTORS 32 /* of a graph */
+#define HPCT_DNN_MOST_DESCRIPTORS 36 /* of a graph */
 #define HPCT_DNN_MOST_OPERATIONS 8
-#define HPCT_DNN_KEY_SIZE 1024
+#define HPCT_DNN_KEY_SIZE 1280
 #define HPCT_DNN_NAME_SIZE 768
 #define HPCT_DNN_ALIGNMENT 16 /* bytes, of every tensor */
 

@@ -165,10 +165,18 @@ cudaError_t hpct_launch_norm_apply(const hpct_norm *norm, const void *src, void 
 cudaError_t hpct_launch_norm_add(const hpct_norm *norm, const hpct_norm_line line[2], const void *a,
                                  const void *b, void *dst);
 
+/* The line of each channel as others want it: x scale + shift, in numbers of that type, and gamma.
+ */
+cudaError_t hpct_launch_norm_vectors(hpct_queue queue, hpct_number type, int channels,
+                                     hpct_norm_line line, void *scale, void *shift, float *gamma);
+
 /* sums[2][channels]: of the gradient g behind the ReLU, and of g (src - mean); diff_gamma and
  * diff_beta, of this replica's rows, from them. */
 cudaError_t hpct_launch_norm_sums(const hpct_norm *norm, const void *src, const void *diff_dst,
                                   float *sums, float *diff_gamma, float *diff_beta);
+/* The same from norm_sums that somebody else has left (hpct_op in nn/op.h). */
+cudaError_t hpct_launch_norm_take_sums(const hpct_norm *norm, const float *given, float *sums,
+                                       float *diff_gamma, float *diff_beta);
 /* sums: over all replicas. */
 cudaError_t hpct_launch_norm_backward(const hpct_norm *norm, const void *src, const void *diff_dst,
                                       const float *sums, bool add, void *diff_src);

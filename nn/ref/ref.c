@@ -77,7 +77,7 @@ static void leave_moments(const hpct_op *op, const hpct_op_call *call)
 static hpct_status conv2d_forward(hpct_op *op, const hpct_op_call *call)
 {
     hpct_ref_conv2d_forward(&op->spec.window, call->n, call->src[0], call->param[HPCT_OP_KERNEL],
-                            call->param[HPCT_OP_BIAS], call->dst);
+                            op->build.leaves_bias ? NULL : call->param[HPCT_OP_BIAS], call->dst);
     finish_forward(op, call);
     add_other(op, call);
     leave_moments(op, call);
@@ -89,6 +89,8 @@ static hpct_status conv2d_backward(hpct_op *op, const hpct_op_call *call)
     start_backward(op, call);
     hpct_ref_conv2d_backward_weights(&op->spec.window, call->n, call->src[0], call->diff_dst,
                                      call->grad[HPCT_OP_KERNEL], call->grad[HPCT_OP_BIAS]);
+    if (op->build.leaves_bias && call->training)
+        memset(call->grad[HPCT_OP_BIAS], 0, op->param_floats[HPCT_OP_BIAS] * sizeof(float));
     if (call->diff_src[0] != NULL)
         hpct_ref_conv2d_backward_data(&op->spec.window, call->n, call->diff_dst,
                                       call->param[HPCT_OP_KERNEL], call->diff_src[0]);
@@ -336,7 +338,7 @@ static float *norm_param(const hpct_op *op, float *const *params, hpct_norm_para
 /* Behind the line, where there is one. */
 static float *kept_in(const hpct_op *op, const hpct_op_call *call)
 {
-    size_t line = 3 * hpct_norm_line_step((size_t) op->spec.norm.channels);
+    size_t line = HPCT_NORM_LINE_ARRAYS * hpct_norm_line_step((size_t) op->spec.norm.channels);
     return (float *) call->workspace + (op->build.deferred ? line : 0);
 }
 
@@ -374,10 +376,11 @@ static void leave_line(const hpct_op *op, const hpct_op_call *call, const float 
                 *beta = norm_param(op, call->param, HPCT_NORM_BETA);
     float *line = call->workspace;
     for (size_t c = 0; c < channels; c++) {
+        float inverse = 1 / sqrtf(variance[c] + op->spec.norm.epsilon);
         line[c] = mean[c];
-        line[step + c] =
-            (gamma != NULL ? gamma[c] : 1) / sqrtf(variance[c] + op->spec.norm.epsilon);
+        line[step + c] = (gamma != NULL ? gamma[c] : 1) * inverse;
         line[2 * step + c] = beta != NULL ? beta[c] : 0;
+        line[3 * step + c] = inverse;
     }
 }
 
@@ -402,8 +405,15 @@ static hpct_status batch_norm_forward(hpct_op *op, const hpct_op_call *call)
         }
         hpct_ref_batch_norm_move(channels, momentum, kept, mean);
         hpct_ref_batch_norm_move(channels, momentum, kept + channels, variance);
+        for (size_t c = 0; c < channels && call->bias != NULL; c++)
+            mean[c] += (float) (1 - momentum) * call->bias[c];
         mean = kept;
         variance = kept + channels;
+    } else if (call->bias != NULL) {
+        float *without = call->scratch;
+        for (size_t c = 0; c < channels; c++)
+            without[c] = mean[c] - call->bias[c];
+        mean = without;
     }
     if (op->build.deferred)
         leave_line(op, call, mean, variance);
@@ -416,31 +426,40 @@ static hpct_status batch_norm_forward(hpct_op *op, const hpct_op_call *call)
     return HPCT_OK;
 }
 
-/* As hpct_ref_batch_norm_backward, the two sums being those of all replicas. */
-static hpct_status synced_backward(const hpct_op *op, const hpct_op_call *call, size_t rows,
-                                   const float *gamma, float *diff_gamma, float *diff_beta)
+/* As hpct_ref_batch_norm_backward, the two sums being somebody else's, or those of all replicas. */
+static hpct_status backward_by_sums(const hpct_op *op, const hpct_op_call *call, size_t rows,
+                                    const float *gamma, float *diff_gamma, float *diff_beta)
 {
-    size_t channels = (size_t) op->spec.norm.channels;
-    const float *mean = kept_in(op, call), *variance = mean + channels,
-                *total = variance + channels;
-    float *sum = call->scratch, *sum_hat = sum + channels, *all = sum_hat + channels;
-    double epsilon = (double) op->spec.norm.epsilon;
-    hpct_ref_batch_norm_backward(rows, channels, epsilon, call->src[0], mean, variance, gamma,
-                                 call->diff_dst, false, NULL, sum_hat, sum);
+    size_t channels = (size_t) op->spec.norm.channels, step = hpct_norm_line_step(channels);
+    const float *mean = kept_in(op, call), *variance = mean + channels;
+    float *sum = call->scratch, *sum_hat = sum + channels, *all = sum, total = (float) rows;
+    hpct_status status = HPCT_OK;
+    if (call->norm_sums != NULL) {
+        memcpy(sum, call->norm_sums, channels * sizeof *sum);
+        memcpy(sum_hat, call->norm_sums + step, channels * sizeof *sum);
+    } else {
+        hpct_ref_batch_norm_backward(rows, channels, (double) op->spec.norm.epsilon, call->src[0],
+                                     mean, variance, gamma, call->diff_dst, false, NULL, sum_hat,
+                                     sum);
+    }
     for (size_t c = 0; c < channels; c++) {
         if (diff_gamma != NULL)
             diff_gamma[c] = sum_hat[c];
         if (diff_beta != NULL)
             diff_beta[c] = sum[c];
     }
-    hpct_status status = hpct_norm_sync_sums(call->replicas, channels, sum, sum_hat, all);
+    if (hpct_norm_is_synced(&op->spec, call)) {
+        all = sum_hat + channels;
+        total = variance[channels];
+        status = hpct_norm_sync_sums(call->replicas, channels, sum, sum_hat, all);
+    }
     if (status != HPCT_OK || call->diff_src[0] == NULL)
         return status;
     for (size_t i = 0; i < rows * channels; i++) {
         size_t c = i % channels;
         float inverse = 1 / sqrtf(variance[c] + op->spec.norm.epsilon);
         float hat = (call->src[0][i] - mean[c]) * inverse;
-        float change = call->diff_dst[i] - (all[c] + hat * all[channels + c]) / *total;
+        float change = call->diff_dst[i] - (all[c] + hat * all[channels + c]) / total;
         change *= (gamma != NULL ? gamma[c] : 1) * inverse;
         call->diff_src[0][i] = change + (call->add[0] ? call->diff_src[0][i] : 0);
     }
@@ -452,16 +471,16 @@ static hpct_status batch_norm_backward(hpct_op *op, const hpct_op_call *call)
     size_t channels = (size_t) op->spec.norm.channels,
            rows = (size_t) call->n * (size_t) op->spec.norm.rows;
     const float *kept = kept_in(op, call);
-    start_backward(op, call);
+    if (!op->build.deferred)
+        start_backward(op, call);
     float *gamma = norm_param(op, call->param, HPCT_NORM_GAMMA),
           *diff_gamma = norm_param(op, call->grad, HPCT_NORM_GAMMA),
           *diff_beta = norm_param(op, call->grad, HPCT_NORM_BETA);
-    double epsilon = (double) op->spec.norm.epsilon;
-    if (hpct_norm_is_synced(&op->spec, call))
-        return synced_backward(op, call, rows, gamma, diff_gamma, diff_beta);
-    hpct_ref_batch_norm_backward(rows, channels, epsilon, call->src[0], kept, kept + channels,
-                                 gamma, call->diff_dst, call->add[0], call->diff_src[0], diff_gamma,
-                                 diff_beta);
+    if (call->norm_sums != NULL || hpct_norm_is_synced(&op->spec, call))
+        return backward_by_sums(op, call, rows, gamma, diff_gamma, diff_beta);
+    hpct_ref_batch_norm_backward(rows, channels, (double) op->spec.norm.epsilon, call->src[0], kept,
+                                 kept + channels, gamma, call->diff_dst, call->add[0],
+                                 call->diff_src[0], diff_gamma, diff_beta);
     return HPCT_OK;
 }
 
@@ -582,6 +601,8 @@ hpct_status hpct_ref_make_op(hpct_op **out, const hpct_op_spec *spec, const hpct
 {
     if (hpct_op_is_collective(spec))
         return hpct_make_collective(out, spec, build);
+    if (build->norm != NULL)
+        return hpct_ref_make_normed(out, spec, build);
     hpct_op *op = calloc(1, sizeof *op);
     if (op == NULL)
         return hpct_fail_memory(sizeof *op);
@@ -596,7 +617,7 @@ hpct_status hpct_ref_make_op(hpct_op **out, const hpct_op_spec *spec, const hpct
                     (elements[spec->kind].backward != NULL && !elements[spec->kind].from_src);
     op->backward_reads_src = elements[spec->kind].from_src || hpct_op_num_params(spec) > 0 ||
                              spec->kind == HPCT_OP_MAX_POOL2D;
-    op->backward_reads_dst = from_dst || spec->relu;
+    op->backward_reads_dst = from_dst || (spec->relu && !build->deferred);
     op->backward_keeps_diff_dst = !spec->relu;
     op->adds_diff_src = joins || spec->kind == HPCT_OP_BATCH_NORM || spec->kind == HPCT_OP_PAD2D;
     if (spec->kind == HPCT_OP_BATCH_NORM) /* the batch's statistics */
@@ -605,9 +626,9 @@ hpct_status hpct_ref_make_op(hpct_op **out, const hpct_op_spec *spec, const hpct
     if (build->moments)
         op->workspace_bytes = 2 * (size_t) spec->window.out_c * sizeof(float);
     if (build->deferred)
-        op->workspace_bytes +=
-            3 * hpct_norm_line_step((size_t) spec->norm.channels) * sizeof(float);
-    if (spec->kind == HPCT_OP_BATCH_NORM && spec->norm.synchronized)
+        op->workspace_bytes += HPCT_NORM_LINE_ARRAYS *
+                               hpct_norm_line_step((size_t) spec->norm.channels) * sizeof(float);
+    if (spec->kind == HPCT_OP_BATCH_NORM)
         op->scratch_bytes =
             (2 * (size_t) spec->norm.channels + HPCT_NORM_SYNC_ROOM(spec->norm.channels)) *
             sizeof(float);

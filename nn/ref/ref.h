@@ -5,6 +5,9 @@
 #include "nn/backend.h"
 
 hpct_status hpct_ref_make_op(hpct_op **out, const hpct_op_spec *spec, const hpct_op_build *build);
+/* With build->norm; make_op does it then. */
+hpct_status hpct_ref_make_normed(hpct_op **out, const hpct_op_spec *spec,
+                                 const hpct_op_build *build);
 hpct_status hpct_ref_loss(const hpct_loss_call *call);
 hpct_status hpct_ref_update(const hpct_update_call *call);
 hpct_status hpct_ref_accumulate(size_t count, const float *src, float *dst, bool first);

@@ -1,6 +1,6 @@
 /* Work of one operation that another one does: convolutions that make the sum of an Add, Adds that
- * work out what a normalization left to them, normalizations whose moments come from a
- * convolution; over drawn sums. */
+ * and convolutions that work out what a normalization left to them, normalizations whose moments,
+ * or the sums of whose gradient, come from a convolution; over drawn sums. */
 #include "nn/rng.h"
 #include "nn/run.h"
 #include "tests/unit/nn_case.h"
@@ -13,6 +13,19 @@ static uint64_t draws;
 static int pick(int low, int high)
 {
     return low + (int) (hpct_uniform(5, 9, draws++) * (float) (high - low + 1));
+}
+
+/* What a residual block has in its middle. */
+static void draw_normed(hpct_model *model)
+{
+    int window = pick(1, 3);
+    hpct_model_add_batch_normalization(model,
+                                       &(hpct_batch_normalization){.no_center = pick(0, 3) == 0});
+    if (pick(0, 2) > 0)
+        hpct_model_add_activation(model, HPCT_RELU);
+    hpct_model_add_conv2d(
+        model, &(hpct_conv2d){.filters = 4, .kernel = {window, window}, .padding = HPCT_SAME});
+    hpct_model_add_batch_normalization(model, &(hpct_batch_normalization){0});
 }
 
 /* One branch of a sum: what a residual block may end with. */
@@ -28,6 +41,8 @@ static int draw_branch(hpct_model *model, int from)
                                          .padding = HPCT_SAME,
                                          .no_bias = pick(0, 1) == 1,
                                          .activation = pick(0, 3) ? HPCT_LINEAR : HPCT_RELU});
+    for (int i = pick(0, 2); i > 0 && pick(0, 1) == 1; i--)
+        draw_normed(model);
     if (pick(0, 1) == 1)
         hpct_model_add_batch_normalization(
             model, &(hpct_batch_normalization){.no_scale = pick(0, 1) == 1});
@@ -67,6 +82,7 @@ static void fill_input(hpct_model *model)
 static void step_on(hpct_model *model, const hpct_backend *backend, float *outputs)
 {
     int batch = BATCH;
+    size_t count;
     hpct_optimizer sgd = {.kind = HPCT_SGD, .learning_rate = 0.1};
     hpct_build_options options = {.batch_sizes = &batch, .num_batch_sizes = 1};
     if (hpct_model_compile(model, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS, &sgd) !=
@@ -76,6 +92,9 @@ static void step_on(hpct_model *model, const hpct_backend *backend, float *outpu
     model->backend = backend;
     if (hpct_model_build(model, &options) != HPCT_OK)
         fail_msg("%s", hpct_last_error());
+    float *parameters = hpct_model_parameters(model, &count);
+    for (size_t i = 0; i < count; i++) /* biases begin with zeros */
+        parameters[i] += 0.4f * hpct_uniform(17, 3, i) - 0.2f;
     fill_input(model);
     assert_int_equal(hpct_model_forward(model, BATCH, true), HPCT_OK);
     memcpy(outputs, hpct_model_output(model), BATCH * 3 * sizeof *outputs);
@@ -95,12 +114,21 @@ static void infer(hpct_model *model, float *outputs)
     memcpy(outputs, hpct_model_output(model), BATCH * 3 * sizeof *outputs);
 }
 
+static bool take_every_norm(const hpct_op_spec *spec, const hpct_op_build *build)
+{
+    assert_true(spec->kind == HPCT_OP_CONV2D && build->norm->kind == HPCT_OP_BATCH_NORM &&
+                build->moments && build->training);
+    return true;
+}
+
 static void additions_elsewhere_are_the_same(void **state)
 {
     (void) state;
     hpct_backend other = hpct_backend_ref;
-    int sums = 0, deferred = 0, moments = 0;
+    int sums = 0, deferred = 0, moments = 0, biases = 0, normed = 0, norm_sums = 0;
     other.makes_sums = other.defers_norms = other.leaves_moments = true;
+    other.leaves_biases = true;
+    other.takes_norm = take_every_norm;
     for (int i = 0; i < unit_cases(120); i++) {
         float here[BATCH * 3], there[BATCH * 3];
         size_t count;
@@ -119,6 +147,9 @@ static void additions_elsewhere_are_the_same(void **state)
             sums += b->run->nodes[k].sum_node > 0;
             deferred += b->run->nodes[k].op->build.deferred;
             moments += b->run->nodes[k].moments != NULL;
+            biases += b->run->nodes[k].bias_node > 0;
+            normed += b->run->nodes[k].op->build.norm != NULL;
+            norm_sums += b->run->nodes[k].norm_sums != NULL;
         }
         infer(a, here);
         infer(b, there);
@@ -126,10 +157,13 @@ static void additions_elsewhere_are_the_same(void **state)
         hpct_model_free(a);
         hpct_model_free(b);
     }
-    print_message("%d convolutions made sums, %d normalizations were left, %d had their moments\n",
-                  sums, deferred, moments);
+    print_message("%d convolutions made sums, %d normalizations were left, %d of them to "
+                  "convolutions, %d had their moments, %d a bias\n",
+                  sums, deferred, normed, moments, biases);
     int least = unit_cases(20); /* it is not an empty test */
-    assert_true(sums > least && deferred > least && moments > least);
+    assert_true(sums > least && deferred > least && moments > least && biases > least &&
+                normed > least);
+    assert_int_equal(norm_sums, normed);
 }
 
 int main(void)
