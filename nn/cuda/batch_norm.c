@@ -55,6 +55,7 @@ static hpct_norm norm_of(const hpct_op *op, const hpct_op_call *call)
         .epsilon = op->spec.norm.epsilon,
         .gamma = param_of(op, call->param, HPCT_NORM_GAMMA),
         .beta = param_of(op, call->param, HPCT_NORM_BETA),
+        .bias = call->bias,
         .moving_mean = param_of(op, call->param, HPCT_NORM_MEAN),
         .moving_variance = param_of(op, call->param, HPCT_NORM_VARIANCE),
         /* as nn/norm_line.h has them, and the rows behind them */

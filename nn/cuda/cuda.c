@@ -499,6 +499,8 @@ const hpct_backend hpct_backend_cuda = {
     .made_ops = hpct_tune_keep,
     .makes_sums = true,
     .leaves_moments = true,
+    .leaves_biases = true,
     .defers_norms = true,
+    .takes_norm = hpct_cuda_takes_norm,
     .measure = hpct_cuda_measure,
 };

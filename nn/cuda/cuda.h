@@ -76,6 +76,8 @@ hpct_status hpct_cuda_from_host(void *device, const void *host, size_t bytes);
 
 /* Makers of operations, as make_op of hpct_backend: *out is set also on failure when there is
  * something to destroy. */
+/* hpct_backend, takes_norm. */
+bool hpct_cuda_takes_norm(const hpct_op_spec *spec, const hpct_op_build *build);
 hpct_status hpct_cuda_make_conv2d(hpct_op **out, const hpct_op_spec *spec,
                                   const hpct_op_build *build);
 hpct_status hpct_cuda_make_dense(hpct_op **out, const hpct_op_spec *spec,

@@ -27,7 +27,12 @@ int hpct_dnn_tensor(hpct_dnn_graph *graph, cudnnDataType_t type, const int64_t s
                     bool inside);
 
 /* Which of a convolution's three tensors is computed from the other two. */
-typedef enum hpct_dnn_way { HPCT_DNN_FORWARD, HPCT_DNN_DATA, HPCT_DNN_WEIGHTS } hpct_dnn_way;
+typedef enum hpct_dnn_way {
+    HPCT_DNN_FORWARD,
+    HPCT_DNN_DATA,
+    HPCT_DNN_WEIGHTS,
+    HPCT_DNN_WAYS
+} hpct_dnn_way;
 
 /* Height, width. The groups follow from the tensors. */
 typedef struct hpct_dnn_window {
@@ -63,8 +68,8 @@ hpct_status hpct_dnn_find(hpct_dnn_plan **out, hpct_dnn_graph *graph);
 void hpct_dnn_plan_free(hpct_dnn_plan *plan); /* NULL is allowed */
 
 /* Before it is executed: cuDNN may have to compile it, which what was only compared with it is
- * spared. *plan may be NULL, and is when what an earlier run found cannot be made any more and there
- * is nothing else. */
+ * spared. *plan may be NULL, and is when what an earlier run found cannot be made any more and
+ * there is nothing else. */
 hpct_status hpct_dnn_take(hpct_dnn_plan **plan);
 
 size_t hpct_dnn_workspace_bytes(const hpct_dnn_plan *plan); /* once it is taken */

@@ -134,6 +134,7 @@ typedef struct hpct_norm {
     bool relu;
     float momentum, epsilon;
     const float *gamma, *beta;
+    const float *bias; /* that src lacks and the moving mean has; NULL: none */
     float *moving_mean, *moving_variance;
     hpct_norm_notes notes;
     float *partial; /* [hpct_norm_parts][2][channels] */

@@ -4,6 +4,9 @@ cuda_sources = \
 	nn/cuda/batch_norm.c \
 	nn/cuda/bias.h \
 	nn/cuda/conv2d.c \
+	nn/cuda/conv2d_norm.c \
+	nn/cuda/conv2d_parts.h \
+	nn/cuda/conv2d_plans.c \
 	nn/cuda/cuda.c \
 	nn/cuda/cuda.h \
 	nn/cuda/dense.c \

@@ -184,15 +184,20 @@ constexpr int FINISH = 32;
 struct settling {
     int channels;
     float momentum, epsilon;
-    const float *gamma, *beta;
+    const float *gamma, *beta, *bias;
     float *moving_mean, *moving_variance;
     hpct_norm_notes notes;
 };
 
 static settling settling_of(const hpct_norm *n)
 {
-    return {n->channels, n->momentum,    n->epsilon,         n->gamma,
-            n->beta,     n->moving_mean, n->moving_variance, n->notes};
+    return {n->channels, n->momentum,    n->epsilon,         n->gamma, n->beta,
+            n->bias,     n->moving_mean, n->moving_variance, n->notes};
+}
+
+__device__ inline float bias_of(const settling &s, int c)
+{
+    return s.bias != nullptr ? s.bias[c] : 0;
 }
 
 __device__ inline void note(const settling &s, int c, float mean, float variance)
@@ -208,7 +213,7 @@ __device__ inline void settle(const settling &s, int c, float rows, float mean, 
 {
     float variance = squares / rows, keep = s.momentum;
     note(s, c, mean, variance);
-    s.moving_mean[c] = keep * s.moving_mean[c] + (1 - keep) * mean;
+    s.moving_mean[c] = keep * s.moving_mean[c] + (1 - keep) * (mean + bias_of(s, c));
     s.moving_variance[c] = keep * s.moving_variance[c] + (1 - keep) * variance;
     if (c == 0)
         *s.notes.rows = rows;
@@ -288,7 +293,7 @@ __global__ void __launch_bounds__(THREADS) take_moving(settling s)
 {
     const int c = (int) grid_index();
     if (c < s.channels)
-        note(s, c, s.moving_mean[c], s.moving_variance[c]);
+        note(s, c, s.moving_mean[c] - bias_of(s, c), s.moving_variance[c]);
 }
 
 /* ---- forward ---- */

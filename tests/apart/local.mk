@@ -2,7 +2,7 @@
 check_LTLIBRARIES += tests/apart/hpctrain-cuda.la
 tests_apart_hpctrain_cuda_la_SOURCES = tests/apart/module.c tests/apart/calls.c \
 	tests/apart/nccl.c tests/apart/nccl.h tests/apart/noting.h tests/apart/wall.c tests/apart/wall.h nn/collective.c nn/module.h nn/module_status.c \
-	nn/norm_sync.c nn/ref/ref.c nn/ref/ref.h nn/ref/update.c $(nn_ref_kernels)
+	nn/norm_sync.c nn/ref/normed.c nn/ref/ref.c nn/ref/ref.h nn/ref/update.c $(nn_ref_kernels)
 tests_apart_hpctrain_cuda_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
 tests_apart_hpctrain_cuda_la_CFLAGS = $(AM_CFLAGS) -fopenmp-simd
 tests_apart_hpctrain_cuda_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -rpath /nowhere -no-undefined -Wl,-z,defs

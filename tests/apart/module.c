@@ -235,6 +235,11 @@ static hpct_status make_op(hpct_op **out, const hpct_op_spec *spec, const hpct_o
     return HPCT_OK;
 }
 
+static bool takes_norm(const hpct_op_spec *spec, const hpct_op_build *build)
+{
+    return spec->kind == HPCT_OP_CONV2D && build->norm != NULL;
+}
+
 /* HPC_TRAIN_TEST_FAILS: the device with this number takes no more than ten losses. */
 static bool is_broken(void)
 {
@@ -493,5 +498,7 @@ const hpct_backend hpct_backend_cuda = {
     .scale = scale,
     .makes_sums = true,
     .leaves_moments = true,
+    .leaves_biases = true,
+    .takes_norm = takes_norm,
     .defers_norms = true,
 };

@@ -1,6 +1,8 @@
 /* One operation with random numbers, carried out by any backend. */
 #include "tests/unit/nn_case.h"
 
+#include "nn/norm_line.h"
+
 #include "base/fp16.h"
 #include "nn/bf16.h"
 #include "nn/rng.h"
@@ -10,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { STREAM_SRC, STREAM_DIFF, STREAM_PARAM, STREAM_BEFORE = 100 };
+enum { STREAM_SRC, STREAM_DIFF, STREAM_PARAM, STREAM_BEFORE = 100, STREAM_NORM = 300 };
 
 static double now(void)
 {
@@ -300,6 +302,23 @@ static void keep_least(double *seconds, double taken)
         *seconds = taken;
 }
 
+/* A deferred normalization's workspace. Means are half way between whole numbers, and shifts less
+ * than what that is away from them. */
+static float *draw_line(const nn_case *c, uint64_t seed)
+{
+    size_t step = hpct_norm_line_step((size_t) c->norm->norm.channels);
+    float *line = random_floats(HPCT_NORM_LINE_ARRAYS * step, seed, STREAM_NORM, 0);
+    for (size_t i = 0; i < step; i++) {
+        float *mean = &line[i], *scale = mean + step, *shift = scale + step,
+              *inverse = shift + step;
+        *mean = floorf(2 * *mean) + 0.5f;
+        *scale += *scale < 0 ? -0.5f : 0.5f;
+        *shift *= 0.25f * *scale;
+        *inverse = fabsf(*inverse) + 0.5f;
+    }
+    return line;
+}
+
 static hpct_status run(const nn_case *c, const hpct_backend *backend, hpct_op *op, uint64_t seed,
                        const float *given_dst, int repeat, nn_result *r, const arenas *a)
 {
@@ -341,9 +360,15 @@ static hpct_status run(const nn_case *c, const hpct_backend *backend, hpct_op *o
         rest[i] = near_self(backend, poisoned(floats_of(bytes[i]) + BEHIND),
                             floats_of(bytes[i]) + BEHIND);
     r->dst = poisoned(r->dst_count);
+    void *line = NULL;
+    if (c->norm != NULL)
+        line =
+            near_self(backend, draw_line(c, seed),
+                      HPCT_NORM_LINE_ARRAYS * hpct_norm_line_step((size_t) c->norm->norm.channels));
     hpct_op_call call = {.batch = c->other_n > 0 ? 1 : 0,
                          .n = c->n,
                          .src = (const float *const *) src,
+                         .norms = (const void *const[HPCT_NODE_MAX_INPUTS]){line},
                          .dst = near_dst,
                          .diff_dst = near_diff_dst,
                          .diff_src = near_diff,
@@ -395,6 +420,14 @@ static hpct_status run(const nn_case *c, const hpct_backend *backend, hpct_op *o
         if (hpct_memory_to_host(backend, r->moments, rest[0], count * sizeof *r->moments) != 0)
             abort();
     }
+    if (op->leaves_norm_sums) {
+        size_t count = 2 * hpct_norm_line_step((size_t) c->norm->norm.channels);
+        r->norm_sums = poisoned(count);
+        if (hpct_memory_to_host(backend, r->norm_sums, (char *) rest[0] + op->norm_sums,
+                                count * sizeof *r->norm_sums) != 0)
+            abort();
+    }
+    backend->release(line);
     fetch(backend, diff_dst, near_diff_dst, r->dst_count);
     r->broke_promise =
         op->backward_keeps_diff_dst && memcmp(diff_dst, diff, r->dst_count * sizeof *diff) != 0;
@@ -424,14 +457,11 @@ static hpct_status run(const nn_case *c, const hpct_backend *backend, hpct_op *o
     return status;
 }
 
-nn_result *nn_case_run(const nn_case *c, const hpct_backend *backend, uint64_t seed,
-                       const float *given_dst, int repeat)
+static hpct_op_build build_of(const nn_case *c, const hpct_backend *backend, int batches[2])
 {
-    nn_result *r = calloc(1, sizeof *r);
-    if (r == NULL)
-        return NULL;
-    int batches[2] = {c->other_n > 0 ? c->other_n : c->n, c->n};
-    hpct_op_build build = {.precision = c->precision,
+    batches[0] = c->other_n > 0 ? c->other_n : c->n;
+    batches[1] = c->n;
+    return (hpct_op_build){.precision = c->precision,
                            .values = backend->low_values ? c->values : HPCT_FP32,
                            .batch_sizes = batches,
                            .num_batch_sizes = c->other_n > 0 ? 2 : 1,
@@ -442,7 +472,26 @@ nn_result *nn_case_run(const nn_case *c, const hpct_backend *backend, uint64_t s
                            .adds = c->adds,
                            .adds_relu = c->adds_relu,
                            .moments = c->moments,
+                           .leaves_bias = c->leaves_bias,
+                           .norm = c->norm,
                            .stream = 3};
+}
+
+bool nn_case_takes_norm(const nn_case *c, const hpct_backend *backend)
+{
+    int batches[2];
+    hpct_op_build build = build_of(c, backend, batches);
+    return backend->takes_norm != NULL && backend->takes_norm(&c->spec, &build);
+}
+
+nn_result *nn_case_run(const nn_case *c, const hpct_backend *backend, uint64_t seed,
+                       const float *given_dst, int repeat)
+{
+    nn_result *r = calloc(1, sizeof *r);
+    if (r == NULL)
+        return NULL;
+    int batches[2];
+    hpct_op_build build = build_of(c, backend, batches);
     hpct_op *op = NULL;
     arenas a = {0};
     count(c, r);
@@ -478,6 +527,7 @@ void nn_result_free(nn_result *r)
         return;
     hpct_host_release(r->dst);
     hpct_host_release(r->moments);
+    hpct_host_release(r->norm_sums);
     for (int k = 0; k < r->num_inputs; k++)
         hpct_host_release(r->diff_src[k]);
     for (int i = 0; i < HPCT_OP_MAX_PARAMS; i++) {

@@ -15,9 +15,10 @@ typedef struct nn_case {
     bool needs_diff_src, fuse_update, plain_layout;
     bool inference; /* forward, and the backward after it, without `training` */
     bool forward_only;
-    bool add;                      /* the sources' gradients are added to what is there */
-    bool adds, adds_relu, moments; /* CONV2D: as in hpct_op_build */
-    int small_integers; /* not 0: inputs are whole numbers below it, so that there are ties */
+    bool add; /* the sources' gradients are added to what is there */
+    bool adds, adds_relu, moments, leaves_bias; /* CONV2D: as in hpct_op_build, */
+    const hpct_op_spec *norm; /* and with small integers: a normalized 0 would be either side's */
+    int small_integers;       /* not 0: inputs are whole numbers below it, so that there are ties */
 } nn_case;
 
 /* Whether all its pictures can have their channels in blocks; spec.src_blocks and dst_blocks then
@@ -32,6 +33,7 @@ typedef struct nn_result {
     float *dst, *diff_src[HPCT_NODE_MAX_INPUTS];
     float *grad[HPCT_OP_MAX_PARAMS], *param[HPCT_OP_MAX_PARAMS]; /* states have no grad */
     float *moments;     /* that forward has left, [2][channels]; NULL: none */
+    float *norm_sums;   /* that backward has left, [2][hpct_norm_line_step(channels)]; NULL: none */
     bool broke_promise; /* changed diff_dst though it said that it keeps it */
     bool wrote_behind;  /* the workspace, scratch or copies that it had asked for */
     size_t bad_padding; /* numbers in the arenas that should be zero or were never written */
@@ -45,6 +47,9 @@ typedef struct nn_result {
 nn_result *nn_case_run(const nn_case *c, const hpct_backend *backend, uint64_t seed,
                        const float *given_dst, int repeat);
 void nn_result_free(nn_result *result);
+
+/* Whether the backend would do that of the case's norm. */
+bool nn_case_takes_norm(const nn_case *c, const hpct_backend *backend);
 
 /* Largest |a - b| over largest |b|; infinite where a is not a number. */
 double nn_difference(const float *a, const float *b, size_t count);

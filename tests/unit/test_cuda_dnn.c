@@ -4,10 +4,12 @@
  * description, and what they measure is made up. Engines that are compiled when a plan is made want
  * a driver, and are not among those found here. */
 #include "nn/cuda/choices.h"
+#include "nn/cuda/conv2d_parts.h"
 #include "nn/cuda/cuda.h"
 #include "nn/cuda/dnn_parts.h"
 #include "nn/cuda/tune.h"
 #include "nn/graph.h"
+#include "nn/norm_line.h"
 #include "nn/rng.h"
 #include "tests/unit/unit.h"
 
@@ -271,6 +273,7 @@ static int build_convolutions(const char *name, hpct_precision values, int batch
                                .adds = adds,
                                .adds_relu = adds,
                                .moments = !adds && !spec->relu && values == HPCT_FP16};
+        build.leaves_bias = build.moments && !spec->no_bias;
         build_convolution(name, spec, &build);
         count++;
     }
@@ -378,6 +381,70 @@ static void sums_are_in_the_engine(void **state)
     hpct_choices_close(choices);
 }
 
+/* The normalization whose result a convolution reads, with its ReLU; NULL: none. */
+static const hpct_op_spec *norm_before(const hpct_model *model, int conv)
+{
+    for (int i = 0; i < conv; i++) {
+        const hpct_node *node = &model->nodes[i];
+        if (node->output == model->nodes[conv].inputs[0] && node->spec.kind == HPCT_OP_BATCH_NORM &&
+            node->spec.relu)
+            return &node->spec;
+    }
+    return NULL;
+}
+
+/* In fp16 an engine each for forward, data and weights takes what is between two convolutions;
+ * paddings that differ between the two ends, which cuDNN has nothing for, are left as they are. */
+static void normalizations_are_in_the_engines(void **state)
+{
+    static const char *const deep[] = {"resnet50", "resnet50v2"};
+    int batch_sizes[] = {64, 17};
+    (void) state;
+    use_new_gpu();
+    assert_int_equal(hpct_choices_open(&choices, "", "a device"), HPCT_OK);
+    for (size_t m = 0; m < 2; m++) {
+        hpct_model *model = builtin(deep[m]);
+        int asked = 0, there = 0;
+        for (int i = 0; i < model->num_nodes; i++) {
+            const hpct_op_spec *spec = &model->nodes[i].spec, *norm;
+            const hpct_window *w = &spec->window;
+            if (spec->kind != HPCT_OP_CONV2D || !is_new(model, i) ||
+                (norm = norm_before(model, i)) == NULL)
+                continue;
+            hpct_op_build build = {.precision = HPCT_FP16,
+                                   .values = HPCT_FP16,
+                                   .batch_sizes = batch_sizes,
+                                   .num_batch_sizes = 2,
+                                   .training = true,
+                                   .needs_diff_src = true,
+                                   .moments = true,
+                                   .leaves_bias = !spec->no_bias,
+                                   .norm = norm};
+            bool takes = hpct_cuda_takes_norm(spec, &build);
+            hpct_dnn_window padding;
+            assert_true(hpct_conv_window(w, &padding));
+            assert_true(takes == (padding.pad_before[0] == padding.pad_after[0]));
+            asked++;
+            there += takes;
+            if (!takes)
+                continue;
+            hpct_op *op = NULL;
+            assert_int_equal(hpct_cuda_make_conv2d(&op, spec, &build), HPCT_OK);
+            size_t step = hpct_norm_line_step((size_t) w->in_c) * sizeof(float);
+            assert_true(op->leaves_moments && op->leaves_norm_sums && op->norm_sums % 16 == 0);
+            assert_true(op->norm_sums >= 2 * (size_t) w->out_c * sizeof(float));
+            assert_true(op->workspace_bytes >= op->norm_sums + 2 * step);
+            op->class->destroy(op);
+            build.values = build.precision = HPCT_BF16; /* its engines would be compiled */
+            assert_false(hpct_cuda_takes_norm(spec, &build));
+        }
+        print_message("# %s: %d of %d convolutions take a normalization\n", deep[m], there, asked);
+        assert_true(there > 5);
+        hpct_model_free(model);
+    }
+    hpct_choices_close(choices);
+}
+
 /* As if an earlier run had found another cuDNN's engines for each graph. */
 static void keep_others(void)
 {
@@ -431,6 +498,7 @@ int main(void)
         cmocka_unit_test(every_convolution_has_engines),
         cmocka_unit_test(drawn_convolutions_have_engines),
         cmocka_unit_test(sums_are_in_the_engine),
+        cmocka_unit_test(normalizations_are_in_the_engines),
         cmocka_unit_test(choices_are_made_again),
     };
     if (cudnnGetVersion() < 91100 || CUDNN_VERSION < 91100)

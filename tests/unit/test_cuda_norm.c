@@ -1,10 +1,13 @@
 /* BatchNormalization that an Add works out: of one of its inputs or both, with a ReLU or without,
- * in training and inference, as each would do by itself; and statistics from sums that are there.
+ * in training and inference, as each would do by itself; statistics from sums that are there; what
+ * convolutions before and behind it leave to it and take from it.
  */
 #include "tests/unit/cuda_backend.h"
 #include "tests/unit/unit.h"
 
+#include "base/fp16.h"
 #include "nn/cuda/ops.h"
+#include "nn/ref/ref.h"
 #include "nn/rng.h"
 #include "nn/run.h"
 #include "nn/step.h"
@@ -216,12 +219,124 @@ static void sums_give_the_statistics(void **state)
     }
 }
 
+/* ---- between convolutions: these are the reference's ---- */
+
+static hpct_status make_op(hpct_op **out, const hpct_op_spec *spec, const hpct_op_build *build)
+{
+    return spec->kind == HPCT_OP_CONV2D || spec->kind == HPCT_OP_DENSE
+               ? hpct_ref_make_op(out, spec, build)
+               : cuda_backend_on_host.make_op(out, spec, build);
+}
+
+static bool take_norm(const hpct_op_spec *spec, const hpct_op_build *build)
+{
+    return spec->kind == HPCT_OP_CONV2D && build->norm != NULL;
+}
+
+static void add_convolution(hpct_model *model, int filters, int window)
+{
+    hpct_model_add_conv2d(
+        model,
+        &(hpct_conv2d){.filters = filters, .kernel = {window, window}, .padding = HPCT_SAME});
+}
+
+static hpct_model *deep_model(int channels, bool relu, bool synchronized)
+{
+    hpct_model *model = hpct_model_new("deep", HPCT_SHAPE(5, 4, 3));
+    hpct_batch_normalization norm = {.synchronized = synchronized};
+    add_convolution(model, channels, 3);
+    for (int i = 0; i < 2; i++) {
+        norm.no_center = i == 1;
+        hpct_model_add_batch_normalization(model, &norm);
+        if (relu)
+            hpct_model_add_activation(model, HPCT_RELU);
+        add_convolution(model, channels + i, 3 - 2 * i);
+    }
+    hpct_model_add_batch_normalization(model, &norm);
+    hpct_model_add_activation(model, HPCT_TANH);
+    hpct_model_add_global_average_pool2d(model);
+    hpct_optimizer sgd = {.kind = HPCT_SGD, .learning_rate = 0.1};
+    assert_int_equal(
+        hpct_model_compile(model, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS, &sgd), HPCT_OK);
+    assert_int_equal(hpct_model_initialize(model, 3), HPCT_OK);
+    return model;
+}
+
+static hpct_status no_other(void *argument, float *data, size_t count)
+{
+    (void) argument;
+    (void) data;
+    (void) count;
+    return HPCT_OK;
+}
+
+static void convolutions_normalize(void **state)
+{
+    static const int widths[] = {3, 8, 19};
+    hpct_backend other = cuda_backend_on_host;
+    (void) state;
+    other.make_op = make_op;
+    other.takes_norm = take_norm;
+    other.leaves_moments = other.leaves_biases = true;
+    for (int way = 0; way < 12; way++) {
+        bool relu = (way & 1) != 0, synchronized = (way & 2) != 0;
+        hpct_model *plain = deep_model(widths[way / 4], relu, synchronized),
+                   *fused = deep_model(widths[way / 4], relu, synchronized);
+        hpct_model *const models[] = {plain, fused};
+        build(plain, &hpct_backend_ref);
+        build(fused, &other);
+        assert_int_equal(count_deferred(fused), 2);
+        for (int i = 0; i < 2; i++) {
+            size_t count;
+            float *parameters = hpct_model_parameters(models[i], &count);
+            for (size_t k = 0; k < count; k++) /* biases begin with zeros */
+                parameters[k] += 0.4F * hpct_uniform(17, 3, k) - 0.2F;
+            hpct_model_set_replicas(models[i], &(hpct_replicas){.sum = no_other});
+        }
+        for (int step = 0; step < 3; step++) {
+            for (int i = 0; i < 2; i++) {
+                assert_int_equal(hpct_model_forward(models[i], BATCH, true), HPCT_OK);
+                assert_int_equal(hpct_model_loss(models[i], BATCH, 1.0F / BATCH, NULL), HPCT_OK);
+                assert_int_equal(hpct_model_backward(models[i], BATCH), HPCT_OK);
+            }
+            assert_same(fused, plain);
+            for (int i = 0; i < 2; i++) {
+                assert_int_equal(hpct_model_update(models[i]), HPCT_OK);
+                assert_int_equal(hpct_model_forward(models[i], BATCH, false), HPCT_OK);
+            }
+            assert_same(fused, plain);
+        }
+        hpct_model_free(plain);
+        hpct_model_free(fused);
+    }
+}
+
+/* A line as a product and a sum, in fp16. */
+static void vectors_say_the_same(void **state)
+{
+    float line[HPCT_NORM_LINE_ARRAYS * CHANNELS], gamma[CHANNELS];
+    uint16_t scale[CHANNELS], shift[CHANNELS];
+    (void) state;
+    for (int i = 0; i < HPCT_NORM_LINE_ARRAYS * CHANNELS; i++)
+        line[i] = 0.1F + hpct_uniform(3, 8, (uint64_t) i);
+    hpct_norm_line of = {line, line + CHANNELS, line + 2 * CHANNELS, line + 3 * CHANNELS};
+    assert_int_equal(hpct_launch_norm_vectors(hpct_cuda_queue(), HPCT_NUMBER_FP16, CHANNELS, of,
+                                              scale, shift, gamma),
+                     cudaSuccess);
+    for (int c = 0; c < CHANNELS; c++) {
+        float x = 3, y = (x - of.mean[c]) * of.scale[c] + of.shift[c];
+        float again = x * hpct_fp16_value(scale[c]) + hpct_fp16_value(shift[c]);
+        assert_true(fabsf(again - y) < 4e-3F);
+        assert_true(fabsf(gamma[c] * of.inverse[c] - of.scale[c]) < 1e-5F);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_add_normalizes),
-        cmocka_unit_test(others_find_it_made),
-        cmocka_unit_test(sums_give_the_statistics),
+        cmocka_unit_test(an_add_normalizes),        cmocka_unit_test(others_find_it_made),
+        cmocka_unit_test(sums_give_the_statistics), cmocka_unit_test(convolutions_normalize),
+        cmocka_unit_test(vectors_say_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

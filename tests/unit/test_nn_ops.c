@@ -3,6 +3,7 @@
 #include "tests/unit/nn_case.h"
 #include "tests/unit/unit.h"
 
+#include "nn/norm_line.h"
 #include "nn/rng.h"
 
 #include <math.h>
@@ -80,15 +81,28 @@ static void describe(const nn_case *c)
                     c->fuse_update, hpct_precision_name(c->precision));
 }
 
-static void compare(const nn_case *c, const char *what, const float *got, const float *expected,
-                    size_t count)
+static void compare_within(const nn_case *c, const char *what, const float *got,
+                           const float *expected, size_t count, double most)
 {
     double difference = nn_difference(got, expected, count);
-    if (!(difference <= tolerance(c))) {
+    if (!(difference <= most)) {
         describe(c);
         print_error("numbers in %s\n", hpct_precision_name(c->values));
         fail_msg("%s differs by %g of its largest value", what, difference);
     }
+}
+
+static void compare(const nn_case *c, const char *what, const float *got, const float *expected,
+                    size_t count)
+{
+    compare_within(c, what, got, expected, count, tolerance(c));
+}
+
+/* Where more is rounded on the way. */
+static void compare_loosely(const nn_case *c, const char *what, const float *got,
+                            const float *expected, size_t count)
+{
+    compare_within(c, what, got, expected, count, 4 * tolerance(c));
 }
 
 /* With a fused update the kernel has moved by -rate * gradient instead. */
@@ -312,6 +326,52 @@ static void conv2d_leaves_moments(void **state)
         nn_result_free(r);
     }
     print_message("%d of %d convolutions left moments\n", left, cases);
+}
+
+/* Of what a normalization before it would have made. Scale and shift may be in 16 bits, too. */
+static void conv2d_that_normalizes_matches(void **state)
+{
+    (void) state;
+    const hpct_backend *backend = wanted();
+    int taken = 0, cases = unit_cases(60);
+    if (backend == NULL || backend->takes_norm == NULL)
+        skip();
+    for (int i = 0; i < cases; i++) {
+        nn_case c = random_window_case(HPCT_OP_CONV2D, 40, 40);
+        hpct_window *w = &c.spec.window;
+        w->in_c = (w->in_c + 7) / 8 * 8;
+        w->out_c = (w->out_c + 7) / 8 * 8;
+        hpct_op_spec norm = {.kind = HPCT_OP_BATCH_NORM,
+                             .relu = true,
+                             .norm = {.rows = w->in_h * w->in_w, .channels = w->in_c}};
+        c.spec.relu = false;
+        c.leaves_bias = !c.spec.no_bias;
+        c.needs_diff_src = c.moments = true;
+        c.small_integers = 3;
+        c.norm = &norm;
+        c.values = c.precision = HPCT_FP16;
+        if (!nn_case_takes_norm(&c, backend))
+            continue;
+        nn_result *expected = nn_case_run(&c, &hpct_backend_ref, draws, NULL, 1),
+                  *r = nn_case_run(&c, backend, draws, NULL, 1);
+        if (expected == NULL || r == NULL)
+            fail_msg("%s", hpct_last_error());
+        compare_moments(&c, r);
+        compare_loosely(&c, "forward", r->dst, expected->dst, r->dst_count);
+        compare_loosely(&c, "source gradient", r->diff_src[0], expected->diff_src[0],
+                        r->src_count[0]);
+        compare_loosely(&c, "kernel gradient", r->grad[0], expected->grad[0], r->param_count[0]);
+        for (size_t k = 0; k < r->param_count[1] && r->num_params > 1; k++)
+            assert_true(r->grad[1][k] == 0);
+        size_t channels = (size_t) w->in_c, step = hpct_norm_line_step(channels);
+        compare_loosely(&c, "sums of the gradient", r->norm_sums, expected->norm_sums, channels);
+        compare_loosely(&c, "sums of the scaled gradient", r->norm_sums + step,
+                        expected->norm_sums + step, channels);
+        nn_result_free(expected);
+        nn_result_free(r);
+        taken++;
+    }
+    print_message("%d of %d convolutions took a normalization\n", taken, cases);
 }
 
 /* Multiples of 16, where oneDNN's blocked kernels work. */
@@ -580,6 +640,7 @@ int main(void)
         cmocka_unit_test(conv2d_matches),
         cmocka_unit_test(conv2d_that_adds_matches),
         cmocka_unit_test(conv2d_leaves_moments),
+        cmocka_unit_test(conv2d_that_normalizes_matches),
         cmocka_unit_test(conv2d_of_round_channels_matches),
         cmocka_unit_test(conv2d_of_groups_and_holes_matches),
         cmocka_unit_test(conv2d_of_pictures_matches),

@@ -1,0 +1,330 @@
+/* cuDNN's plans for a Conv2D.
+ *
+ * Each direction of each batch size takes the first of these ways that cuDNN has an engine for: the
+ * convolution as it is; the same on a copy of the picture with its padding in it (paddings that
+ * differ between the two ends); an own kernel, straight from the sum (nn/cuda/direct.h). What an
+ * Add behind it adds, bias and ReLU are in cuDNN's engine or in own kernels after it, and an engine
+ * that leaves moments is taken, by what each was measured to take and a pass over memory takes at
+ * least. The kernel's gradient leaves cuDNN in fp32, or where that is slower in the activations'
+ * type, and is then made fp32. */
+#include "nn/cuda/conv2d_parts.h"
+
+#include "base/status.h"
+#include "nn/cuda/bias.h"
+#include "nn/cuda/ops.h"
+#include "nn/cuda/window.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define WIDEN_SECONDS 3e-6         /* what making a gradient fp32 takes at least */
+#define PASS_BYTES_PER_SECOND 5e12 /* no GPU of today reads its memory faster */
+
+void hpct_conv_free_stages(hpct_conv_stage *stages, int count)
+{
+    for (int i = 0; stages != NULL && i < count; i++)
+        hpct_dnn_plan_free(stages[i].plan);
+    free(stages);
+}
+
+bool hpct_conv_window(const hpct_window *w, hpct_dnn_window *out)
+{
+    *out = (hpct_dnn_window){
+        .stride = {w->stride_h, w->stride_w},
+        .dilation = {w->dilation_h, w->dilation_w},
+        .pad_before = {w->pad_top, w->pad_left},
+        .pad_after = {
+            hpct_window_pad_after(w->in_h, w->out_h, hpct_window_reach(w->kernel_h, w->dilation_h),
+                                  w->stride_h, w->pad_top),
+            hpct_window_pad_after(w->in_w, w->out_w, hpct_window_reach(w->kernel_w, w->dilation_w),
+                                  w->stride_w, w->pad_left)}};
+    return out->pad_after[0] >= 0 && out->pad_after[1] >= 0;
+}
+
+/* What a graph is made of besides the operation. */
+typedef struct want {
+    hpct_dnn_way way;
+    const hpct_window *window;
+    int n;
+    bool fused, moments;
+    cudnnDataType_t kernel; /* its type */
+} want;
+
+/* Where the sum is then: in dst, or inside where something follows. */
+static int add_to(hpct_dnn_graph *graph, int src, int other, bool goes_on, const int64_t size[4],
+                  int dst)
+{
+    int sum = goes_on ? hpct_dnn_tensor(graph, CUDNN_DATA_FLOAT, size, true) : dst;
+    hpct_dnn_add(graph, src, other, sum);
+    return sum;
+}
+
+/* *out is NULL when there is no engine. */
+static hpct_status find_plan(const hpct_conv *conv, const want *what, hpct_dnn_plan **out)
+{
+    const hpct_window *w = what->window;
+    cudnnDataType_t type = hpct_cuda_dnn_type(conv->op.build.values);
+    int64_t src_size[] = {what->n, w->in_c, w->in_h, w->in_w},
+            kernel_size[] = {w->out_c, w->in_c / w->groups, w->kernel_h, w->kernel_w},
+            dst_size[] = {what->n, w->out_c, w->out_h, w->out_w}, bias_size[] = {1, w->out_c, 1, 1};
+    bool bias = what->fused && hpct_conv_has_bias(conv), sum = what->fused && conv->op.build.adds,
+         relu = what->fused && (conv->op.spec.relu || conv->op.build.adds_relu);
+    hpct_dnn_window window;
+    hpct_dnn_graph *graph = NULL;
+    *out = NULL;
+    if (!hpct_conv_window(w, &window))
+        return HPCT_OK;
+    hpct_status status = hpct_dnn_graph_new(&graph);
+    if (status != HPCT_OK)
+        return status;
+    int src = hpct_dnn_tensor(graph, type, src_size, false),
+        kernel = hpct_dnn_tensor(graph, what->kernel, kernel_size, false),
+        dst = hpct_dnn_tensor(graph, type, dst_size, false), at = dst;
+    if (sum || bias || relu)
+        at = hpct_dnn_tensor(graph, CUDNN_DATA_FLOAT, dst_size, true);
+    hpct_dnn_convolution(graph, what->way, &window, src, kernel, at);
+    if (sum) {
+        int other = hpct_dnn_tensor(graph, type, dst_size, false);
+        at = add_to(graph, at, other, bias || relu, dst_size, dst);
+    }
+    if (bias) {
+        int vector = hpct_dnn_tensor(graph, type, bias_size, false);
+        at = add_to(graph, at, vector, relu, dst_size, dst);
+    }
+    if (relu)
+        hpct_dnn_relu(graph, at, dst);
+    if (what->moments) {
+        int first = hpct_dnn_tensor(graph, CUDNN_DATA_FLOAT, bias_size, false),
+            squares = hpct_dnn_tensor(graph, CUDNN_DATA_FLOAT, bias_size, false);
+        hpct_dnn_moments(graph, dst, first, squares);
+    }
+    return hpct_dnn_find(out, graph);
+}
+
+/* As it is, else with the padding in the picture. */
+static hpct_status find_stage(const hpct_conv *conv, hpct_dnn_way way, int n, bool fused,
+                              cudnnDataType_t kernel, hpct_conv_stage *s)
+{
+    want what = {
+        .way = way, .window = &conv->op.spec.window, .n = n, .fused = fused, .kernel = kernel};
+    *s = (hpct_conv_stage){.fused = fused};
+    hpct_status status = find_plan(conv, &what, &s->plan);
+    bool larger = conv->padded.in_h > what.window->in_h || conv->padded.in_w > what.window->in_w;
+    if (status != HPCT_OK || s->plan != NULL || !larger)
+        return status;
+    what.window = &conv->padded;
+    s->padded = true;
+    return find_plan(conv, &what, &s->plan);
+}
+
+/* Takes the other stage, which costs so many seconds besides, where it is faster all the same;
+ * frees what is not taken. */
+static void take_faster(hpct_conv_stage *s, hpct_conv_stage *other, double besides)
+{
+    double seconds = other->plan != NULL ? hpct_dnn_seconds(other->plan) : 0;
+    bool better =
+        other->plan != NULL && (s->plan == NULL || /* or both were measured */
+                                (seconds > 0 && seconds + besides < hpct_dnn_seconds(s->plan)));
+    hpct_dnn_plan_free(better ? s->plan : other->plan);
+    if (better)
+        *s = *other;
+}
+
+double hpct_conv_pass_seconds(const hpct_conv *conv, size_t count, int passes)
+{
+    return passes * (double) (count * hpct_cuda_value_bytes(conv->op.build.values)) /
+           PASS_BYTES_PER_SECOND;
+}
+
+/* Of passes over the result. */
+static double pass_seconds(const hpct_conv *conv, int n, int passes)
+{
+    return hpct_conv_pass_seconds(conv, hpct_cuda_dst_count(&conv->op, n), passes);
+}
+
+/* With what follows in the engine, or in kernels of our own where that is faster. */
+static hpct_status find_forward(const hpct_conv *conv, int n, hpct_conv_stage *s)
+{
+    cudnnDataType_t type = hpct_cuda_dnn_type(conv->op.build.values);
+    bool finish = hpct_conv_has_bias(conv) || conv->op.spec.relu, adds = conv->op.build.adds;
+    hpct_status status = find_stage(conv, HPCT_DNN_FORWARD, n, true, type, s);
+    if (status != HPCT_OK || (!finish && !adds))
+        return status;
+    hpct_conv_stage plain;
+    status = find_stage(conv, HPCT_DNN_FORWARD, n, false, type, &plain);
+    if (status == HPCT_OK)
+        take_faster(s, &plain, pass_seconds(conv, n, (finish ? 2 : 0) + (adds ? 3 : 0)));
+    return status;
+}
+
+/* The gradient in fp32, or in the activations' type where that is faster. */
+static hpct_status find_weights(const hpct_conv *conv, int n, hpct_conv_stage *s)
+{
+    hpct_status status = find_stage(conv, HPCT_DNN_WEIGHTS, n, false, CUDNN_DATA_FLOAT, s);
+    if (status != HPCT_OK || conv->type == CUDA_R_32F)
+        return status;
+    hpct_conv_stage low;
+    status = find_stage(conv, HPCT_DNN_WEIGHTS, n, false, hpct_cuda_dnn_type(conv->op.build.values),
+                        &low);
+    low.low = true;
+    if (status == HPCT_OK)
+        take_faster(s, &low, WIDEN_SECONDS);
+    return status;
+}
+
+static hpct_status find_way(const hpct_conv *conv, hpct_dnn_way way, int n, hpct_conv_stage *s)
+{
+    cudnnDataType_t type = hpct_cuda_dnn_type(conv->op.build.values);
+    return way == HPCT_DNN_FORWARD   ? find_forward(conv, n, s)
+           : way == HPCT_DNN_WEIGHTS ? find_weights(conv, n, s)
+                                     : find_stage(conv, way, n, false, type, s);
+}
+
+/* Makes the stage's plan, and grows the scratch by what it takes. What an earlier run had found and
+ * cannot be made any more is looked for once more. */
+static hpct_status take_stage(hpct_conv *conv, hpct_dnn_way way, int n, hpct_conv_stage *s,
+                              size_t *workspace)
+{
+    bool found = s->plan != NULL;
+    hpct_status status = hpct_dnn_take(&s->plan);
+    if (status == HPCT_OK && found && s->plan == NULL) {
+        status = find_way(conv, way, n, s);
+        if (status == HPCT_OK)
+            status = hpct_dnn_take(&s->plan);
+    }
+    if (status != HPCT_OK || s->plan == NULL)
+        return status;
+    hpct_conv_at_least(workspace, hpct_dnn_workspace_bytes(s->plan));
+    if (s->padded)
+        hpct_conv_at_least(&conv->picture_bytes, hpct_conv_apart(hpct_conv_padded_bytes(conv, n)));
+    if (s->low)
+        hpct_conv_at_least(&conv->low_bytes,
+                           hpct_conv_apart(conv->op.param_floats[HPCT_OP_KERNEL] *
+                                           hpct_cuda_value_bytes(conv->op.build.values)));
+    return HPCT_OK;
+}
+
+/* Plans for the i-th batch size; forward's are found, and taken later. A part of the cells has own
+ * kernels. */
+static hpct_status make_batch(hpct_conv *conv, int i, size_t *workspace)
+{
+    const hpct_op_build *build = &conv->op.build;
+    const hpct_window *w = &conv->op.spec.window;
+    int n = build->batch_sizes[i];
+    hpct_status status = HPCT_OK;
+    if (w->cells == 0)
+        status = find_way(conv, HPCT_DNN_FORWARD, n, &conv->forward[i]);
+    if (status == HPCT_OK && w->cells == 0 && build->training && build->needs_diff_src)
+        status = find_way(conv, HPCT_DNN_DATA, n, &conv->data[i]);
+    if (status == HPCT_OK && w->cells == 0 && build->training)
+        status = find_way(conv, HPCT_DNN_WEIGHTS, n, &conv->weights[i]);
+    if (status == HPCT_OK)
+        status = take_stage(conv, HPCT_DNN_DATA, n, &conv->data[i], workspace);
+    if (status == HPCT_OK)
+        status = take_stage(conv, HPCT_DNN_WEIGHTS, n, &conv->weights[i], workspace);
+    if (status != HPCT_OK || !build->training)
+        return status;
+    hpct_direct direct = hpct_conv_direct(conv, n);
+    if (conv->weights[i].plan == NULL)
+        hpct_conv_at_least(workspace, hpct_direct_scratch_bytes(&direct));
+    if (!conv->op.spec.no_bias)
+        hpct_conv_at_least(&conv->sums_bytes,
+                           hpct_conv_apart(hpct_bias_scratch_bytes(
+                               conv->type, hpct_conv_rows(conv, n), (size_t) w->out_c)));
+    return status;
+}
+
+/* A plan that leaves moments, too. */
+static hpct_status find_moments(const hpct_conv *conv, int n, hpct_conv_stage *s)
+{
+    want what = {.way = HPCT_DNN_FORWARD,
+                 .window = &conv->op.spec.window,
+                 .n = n,
+                 .fused = true,
+                 .moments = true,
+                 .kernel = hpct_cuda_dnn_type(conv->op.build.values)};
+    *s = (hpct_conv_stage){.fused = true, .moments = true};
+    return find_plan(conv, &what, &s->plan);
+}
+
+/* All batch sizes leave moments, or none: where that takes less than another pass over the results
+ * would. In 16 bits alone: of fp32 more would be lost in the difference of the two sums than there
+ * is to gain. */
+static hpct_status leave_moments(hpct_conv *conv, size_t *workspace)
+{
+    hpct_op *op = &conv->op;
+    int num = op->build.num_batch_sizes;
+    size_t most = 0;
+    double gain = 0;
+    bool all = op->build.moments && conv->type != CUDA_R_32F && op->spec.window.cells == 0 &&
+               op->spec.window.out_c % 4 == 0; /* the second vector begins at 16 bytes */
+    hpct_conv_stage *with = all ? calloc((size_t) num, sizeof *with) : NULL;
+    if (all && with == NULL)
+        return hpct_fail_memory((size_t) num * sizeof *with);
+    hpct_status status = HPCT_OK;
+    for (int i = 0; i < num && all && status == HPCT_OK; i++) {
+        int n = op->build.batch_sizes[i];
+        status = find_moments(conv, n, &with[i]);
+        const hpct_dnn_plan *plain = conv->forward[i].plan;
+        all = with[i].plan != NULL && hpct_dnn_seconds(with[i].plan) > 0 && plain != NULL &&
+              hpct_dnn_seconds(plain) > 0;
+        if (!all)
+            break;
+        gain += hpct_dnn_seconds(plain) + pass_seconds(conv, n, 1) - hpct_dnn_seconds(with[i].plan);
+    }
+    for (int i = 0; i < num && all && gain > 0 && status == HPCT_OK; i++) {
+        status = hpct_dnn_take(&with[i].plan);
+        all = with[i].plan != NULL;
+        if (all)
+            hpct_conv_at_least(&most, hpct_dnn_workspace_bytes(with[i].plan));
+    }
+    op->leaves_moments = all && status == HPCT_OK && gain > 0;
+    hpct_conv_free_stages(op->leaves_moments ? conv->forward : with, num);
+    if (op->leaves_moments) {
+        conv->forward = with;
+        hpct_conv_at_least(workspace, most);
+        op->workspace_bytes = 2 * (size_t) op->spec.window.out_c * sizeof(float);
+    }
+    return status;
+}
+
+hpct_status hpct_conv_seconds(hpct_conv *conv, int n, double *seconds)
+{
+    hpct_conv_stage with = {0}, stage = {0};
+    hpct_status status = HPCT_OK;
+    bool all = true;
+    *seconds = 0;
+    for (int way = 0; way < HPCT_DNN_WAYS && all && status == HPCT_OK; way++) {
+        status = find_way(conv, (hpct_dnn_way) way, n, &stage);
+        all = stage.plan != NULL && hpct_dnn_seconds(stage.plan) > 0;
+        double own = all ? hpct_dnn_seconds(stage.plan) : 0;
+        hpct_dnn_plan_free(stage.plan);
+        if (status == HPCT_OK && all && way == HPCT_DNN_FORWARD) {
+            own += pass_seconds(conv, n, 1);
+            status = find_moments(conv, n, &with);
+            if (with.plan != NULL && hpct_dnn_seconds(with.plan) > 0)
+                own = fmin(own, hpct_dnn_seconds(with.plan));
+            hpct_dnn_plan_free(with.plan);
+        }
+        *seconds += own;
+    }
+    *seconds = all ? *seconds : 0;
+    return status;
+}
+
+hpct_status hpct_conv_make_plans(hpct_conv *conv)
+{
+    hpct_op *op = &conv->op;
+    size_t workspace = 0;
+    hpct_status status = HPCT_OK;
+    for (int i = 0; i < op->build.num_batch_sizes && status == HPCT_OK; i++)
+        status = make_batch(conv, i, &workspace);
+    if (status == HPCT_OK)
+        status = leave_moments(conv, &workspace);
+    for (int i = 0; i < op->build.num_batch_sizes && status == HPCT_OK && !op->leaves_moments; i++)
+        status = take_stage(conv, HPCT_DNN_FORWARD, op->build.batch_sizes[i], &conv->forward[i],
+                            &workspace);
+    conv->workspace = conv->picture_bytes + conv->low_bytes + conv->sums_bytes;
+    op->scratch_bytes = conv->workspace + workspace;
+    return status;
+}
