@@ -46,6 +46,7 @@ hpct_status hpct_norm_forward_absent(const hpct_model *model, int node)
     hpct_run *run = model->run;
     const hpct_run_node *built = &run->nodes[node];
     hpct_op_call call = {.src = built->src,
+                         .bias = hpct_run_bias(run, node),
                          .dst = built->dst,
                          .param = built->param,
                          .workspace = built->workspace,

@@ -147,6 +147,13 @@ struct hpct_run {
 
 void hpct_run_free(hpct_run *run);
 
+/* That a convolution has left to this BATCH_NORM; NULL: none. */
+static inline const float *hpct_run_bias(const hpct_run *run, int norm)
+{
+    int conv = run->nodes[norm].bias_node - 1;
+    return conv < 0 ? NULL : run->nodes[conv].param[HPCT_OP_BIAS];
+}
+
 static inline int hpct_run_root(const hpct_model *model, const hpct_run *run, int tensor)
 {
     return run->root[model->tensors[tensor].root];

@@ -28,8 +28,7 @@ static hpct_op_call make_call(const hpct_model *model, int i, int batch, int n)
         .src = node->src,
         .norms = node->norms,
         .moments = node->moments,
-        .bias =
-            node->bias_node > 0 ? model->run->nodes[node->bias_node - 1].param[HPCT_OP_BIAS] : NULL,
+        .bias = hpct_run_bias(model->run, i),
         .norm_sums = node->norm_sums,
         .dst = node->dst,
         .diff_dst = node->diff_dst,

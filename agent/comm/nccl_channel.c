@@ -92,13 +92,15 @@ hpct_status hpct_comm_nccl_check(void)
 
 /* ---- by force ---- */
 
-/* ncclCommAbort may hang: it has a thread of its own, which is left behind then. */
+/* ncclCommAbort may hang, and the abortion of one communicator may wait for that of another: each
+ * has a thread of its own, which is left behind then. */
 typedef struct abortion {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
-    bool ended, left;
-    int num;
-    struct {
+    bool left;
+    int num, running;
+    struct abortion_of_one {
+        struct abortion *all;
         const hpct_device_calls *calls;
         void *nccl;
     } one[];
@@ -106,25 +108,39 @@ typedef struct abortion {
 
 static void *run_abortion(void *argument)
 {
-    abortion *a = argument;
-    for (int i = 0; i < a->num; i++)
-        a->one[i].calls->abort(a->one[i].nccl);
+    struct abortion_of_one *one = argument;
+    abortion *a = one->all;
+    one->calls->abort(one->nccl);
     pthread_mutex_lock(&a->mutex);
-    a->ended = true;
-    bool left = a->left;
+    a->running--;
+    bool last = a->running == 0 && a->left;
     pthread_cond_signal(&a->changed);
     pthread_mutex_unlock(&a->mutex);
-    if (left)
+    if (last)
         free(a);
     return NULL;
 }
 
+static void start_abortions(abortion *a)
+{
+    sigset_t every, before;
+    pthread_t thread;
+    sigfillset(&every);
+    pthread_sigmask(SIG_SETMASK, &every, &before);
+    for (int i = 0; i < a->num; i++) {
+        a->one[i].all = a;
+        if (pthread_create(&thread, NULL, run_abortion, &a->one[i]) != 0)
+            continue;
+        pthread_detach(thread);
+        a->running++;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
 static void abort_within(abortion *a, int milliseconds)
 {
-    pthread_t thread;
     pthread_condattr_t attributes;
     struct timespec until;
-    sigset_t every, before;
     int waited = 0;
     pthread_mutex_init(&a->mutex, NULL);
     pthread_condattr_init(&attributes);
@@ -137,19 +153,11 @@ static void abort_within(abortion *a, int milliseconds)
     until.tv_sec += until.tv_nsec / 1000000000L;
     until.tv_nsec %= 1000000000L;
 
-    sigfillset(&every);
-    pthread_sigmask(SIG_SETMASK, &every, &before);
-    bool started = pthread_create(&thread, NULL, run_abortion, a) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (!started) {
-        free(a);
-        return;
-    }
-    pthread_detach(thread);
     pthread_mutex_lock(&a->mutex);
-    while (!a->ended && waited == 0)
+    start_abortions(a);
+    while (a->running > 0 && waited == 0)
         waited = pthread_cond_timedwait(&a->changed, &a->mutex, &until);
-    bool ended = a->ended;
+    bool ended = a->running == 0;
     a->left = !ended;
     pthread_mutex_unlock(&a->mutex);
     if (ended)

@@ -1,11 +1,11 @@
 /* agent/comm/nccl_comm.h - what the files of the communicator over NCCL share.
  *
- * NCCL takes calls on a communicator only while none before is in progress (a first one connects
- * the ranks, in a thread of NCCL's), and an event recorded earlier would lie before the work. So
- * jobs queue up in a lane, in the program's order, which is the same on all ranks; a pump issues
- * the next one as soon as the one before lies in the lane's stream. It is looked after whenever
- * this transport is called. Communicators made by split share their parent's lane: two of them
- * never wait for one another crosswise. */
+ * NCCL takes calls on a communicator only while none before is in progress (each goes through a
+ * thread of NCCL's, and a first one connects the ranks there), and an event recorded earlier would
+ * lie before the work. So jobs queue up in a lane, in the program's order, which is the same on all
+ * ranks; a pump issues the next one as soon as the one before lies in the lane's stream. It is
+ * looked after whenever this transport is called. Communicators made by split share their parent's
+ * lane: two of them never wait for one another crosswise. */
 #ifndef HPCT_COMM_NCCL_COMM_H
 #define HPCT_COMM_NCCL_COMM_H
 

@@ -1,7 +1,7 @@
 /* cuDNN's engines for a graph: what its heuristics propose, and the plan of each.
  *
  * A configuration is named by its engine's number and its knobs ("e12 k2=1 k5=3"); by that name it
- * is kept and made again. Whatever cannot be finalized, is not deterministic or needs too much
+ * is kept and made again. Whatever cannot be finalized, is not exact or needs too much
  * memory is passed over. */
 #include "nn/cuda/dnn_parts.h"
 
@@ -59,7 +59,9 @@ static bool get_int64(descriptor of, cudnnBackendAttributeName_t name, int64_t *
            count == 1;
 }
 
-static bool is_deterministic(descriptor engine)
+/* Deterministic, and with sums and operands of no fewer bits than the graph says: partial sums in
+ * 16 bits overflow where gradients are added up over a batch. */
+static bool is_exact(descriptor engine)
 {
     cudnnBackendNumericalNote_t notes[CUDNN_NUMERICAL_NOTE_TYPE_COUNT];
     int64_t count = 0;
@@ -68,7 +70,9 @@ static bool is_deterministic(descriptor engine)
                                                   CUDNN_NUMERICAL_NOTE_TYPE_COUNT, &count, notes)))
         return false;
     for (int64_t i = 0; i < count && i < CUDNN_NUMERICAL_NOTE_TYPE_COUNT; i++) {
-        if (notes[i] == CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC)
+        if (notes[i] == CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC ||
+            notes[i] == CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION ||
+            notes[i] == CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS)
             return false;
     }
     return true;
@@ -94,7 +98,7 @@ static bool write_name(int64_t engine, const descriptor *knobs, int64_t count,
     return true;
 }
 
-/* A configuration's name; false where it is not to be had, or its engine is not deterministic. */
+/* A configuration's name; false where it is not to be had, or its engine is not exact. */
 static bool name_config(descriptor config, char name[HPCT_DNN_NAME_SIZE])
 {
     descriptor engine[1], knobs[CUDNN_KNOB_TYPE_COUNTS];
@@ -106,8 +110,7 @@ static bool name_config(descriptor config, char name[HPCT_DNN_NAME_SIZE])
         good = hpct_dnn_worked(cudnnBackendGetAttribute(config, CUDNN_ATTR_ENGINECFG_ENGINE,
                                                         CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &count,
                                                         engine)) &&
-               get_int64(engine[0], CUDNN_ATTR_ENGINE_GLOBAL_INDEX, &number) &&
-               is_deterministic(engine[0]);
+               get_int64(engine[0], CUDNN_ATTR_ENGINE_GLOBAL_INDEX, &number) && is_exact(engine[0]);
         good = good && hpct_dnn_worked(cudnnBackendGetAttribute(
                            config, CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, CUDNN_TYPE_BACKEND_DESCRIPTOR,
                            CUDNN_KNOB_TYPE_COUNTS, &count, knobs));

@@ -2,9 +2,9 @@
  * the best way of computing them on this device, execute it. The only file that knows cuDNN's
  * backend descriptors; a further fusion is one more operation here.
  *
- * Pictures and kernels are channels last and dense. Engines are deterministic ones. Which of
- * cuDNN's candidates is best is measured once, while a model is built, and kept (nn/cuda/tune.h).
- */
+ * Pictures and kernels are channels last and dense. Engines are deterministic ones, and sum in
+ * fp32. Which of cuDNN's candidates is best is measured once, while a model is built, and kept
+ * (nn/cuda/tune.h). */
 #ifndef HPCT_NN_CUDA_DNN_GRAPH_H
 #define HPCT_NN_CUDA_DNN_GRAPH_H
 
@@ -62,7 +62,7 @@ void hpct_dnn_sum_norm(hpct_dnn_graph *graph, int src, int diff, const hpct_dnn_
  * is behind it. */
 typedef struct hpct_dnn_plan hpct_dnn_plan;
 
-/* *out is NULL, and that is no error, where cuDNN has no deterministic engine for the graph (whose
+/* *out is NULL, and that is no error, where cuDNN has no such engine for the graph (whose
  * workspace is not too large). The graph is used up, also on failure. */
 hpct_status hpct_dnn_find(hpct_dnn_plan **out, hpct_dnn_graph *graph);
 void hpct_dnn_plan_free(hpct_dnn_plan *plan); /* NULL is allowed */

@@ -43,7 +43,7 @@ typedef struct hpct_dnn_candidate {
 } hpct_dnn_candidate;
 
 /* Adds what a heuristic proposes, most promising first, until there are `most`: each other than
- * those before it, deterministic, and with a plan whose workspace is within the limit. False
+ * those before it, exact, and with a plan whose workspace is within the limit. False
  * when plans take long to make: there are enough then. */
 bool hpct_dnn_propose(const hpct_dnn_graph *graph, cudnnBackendHeurMode_t mode,
                       size_t workspace_limit, int most, hpct_dnn_candidate *out, int *count);

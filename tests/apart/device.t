@@ -278,6 +278,7 @@ END
     # shellcheck disable=SC2016 # each rank expands
     ranks+=(bash -c 'export NCCL_HOSTID=$OMPI_COMM_WORLD_RANK
         [ "$OMPI_COMM_WORLD_RANK" != "$CANNOT_RECORD" ] || export HPC_TRAIN_TEST_NO_RECORDING=1
+        [ "$OMPI_COMM_WORLD_RANK" != "$MAY_NOT_RECORD" ] || export HPC_TRAIN_RECORD=0
         exec "$@"' rank)
     # replays NAME: of each rank's recordings, without those that are made to see whether it can
     replays() { grep -v " 0 replays" "$own/with-nccl" | sed 's/.*calls, //' | sort | uniq -c | xargs; }
@@ -311,6 +312,9 @@ END
     CANNOT_RECORD=1 fit_nccl one-cannot --device cuda
     same_as_cpu one-cannot
     is "$(replays)" "" "where one rank cannot, none does"
+    MAY_NOT_RECORD=2 fit_nccl one-may-not --device cuda
+    same_as_cpu one-may-not
+    is "$(replays)" "" "where one rank may not, none does"
     fit_nccl with-timeline --device cuda --timeline "$own/timeline.json"
     same_as_cpu with-timeline
     like "$(<"$own/timeline.json")" reduction "a timeline shows the parts of a step"

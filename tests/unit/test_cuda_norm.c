@@ -311,6 +311,33 @@ static void convolutions_normalize(void **state)
     }
 }
 
+static hpct_status add_ones(void *argument, float *data, size_t count)
+{
+    (void) argument;
+    for (size_t i = 0; i < count; i++)
+        data[i] += 1; /* another replica has a sample, and this one has none */
+    return HPCT_OK;
+}
+
+static void replicas_without_samples_know_the_bias(void **state)
+{
+    hpct_backend other = cuda_backend_on_host;
+    hpct_model *model = deep_model(8, true, true);
+    (void) state;
+    other.make_op = make_op;
+    other.leaves_biases = true;
+    build(model, &other);
+    float *bias = hpct_run_param(model, model->run, 1);
+    for (int c = 0; c < 8; c++)
+        bias[c] = 3;
+    hpct_model_set_replicas(model, &(hpct_replicas){.sum = add_ones});
+    assert_int_equal(hpct_model_forward_absent(model), HPCT_OK);
+    const float *mean = hpct_run_param(model, model->run, 4); /* moving; momentum 0.99 */
+    for (int c = 0; c < 8; c++)
+        assert_true(fabsf(mean[c] - 0.01F * (1 + 3)) < 1e-5F);
+    hpct_model_free(model);
+}
+
 /* A line as a product and a sum, in fp16. */
 static void vectors_say_the_same(void **state)
 {
@@ -334,8 +361,11 @@ static void vectors_say_the_same(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_add_normalizes),        cmocka_unit_test(others_find_it_made),
-        cmocka_unit_test(sums_give_the_statistics), cmocka_unit_test(convolutions_normalize),
+        cmocka_unit_test(an_add_normalizes),
+        cmocka_unit_test(others_find_it_made),
+        cmocka_unit_test(sums_give_the_statistics),
+        cmocka_unit_test(convolutions_normalize),
+        cmocka_unit_test(replicas_without_samples_know_the_bias),
         cmocka_unit_test(vectors_say_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
