@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
-"""One training throughput of PyTorch's: peer.py MODEL BATCH SIDE MODE [--steps N] [--device D] [--seconds S].
+"""Training throughputs of PyTorch's: peer.py MODEL BATCH SIDE MODE... [--steps N] [--device D] [--seconds S].
 
 MODEL: mnist-cnn, mnist-convnet, resnet50 (v1.5), resnet50v2, resnet152v2; MODE: eager, compile, graph (the whole step
-in one CUDA graph). Channels last, bf16 autocast on a GPU, TF32 where fp32 is left, SGD with momentum for the residual
-networks, pictures that are on the device already. Prints one line of JSON: images_per_second, loss, memory_mib."""
+in one CUDA graph), compile-graph. Channels last, bf16 autocast on a GPU, TF32 where fp32 is left, SGD with momentum for the residual
+networks, pictures that are on the device already. For each mode a line of JSON,
+which goes to RESULTS-MODE.json, too: mode, images_per_second, loss, memory_mib. A mode that fails is said, and
+left out."""
 import argparse
+import gc
 import json
+import sys
 import time
 
 import torch
@@ -91,14 +95,14 @@ def make_model(name, classes):
 
 
 class Training:
-    def __init__(self, options):
+    def __init__(self, options, mode):
         self.device = torch.device(options.device)
         self.on_gpu = self.device.type == "cuda"
         is_mnist = options.model.startswith("mnist")
         classes = 10 if is_mnist else options.classes
         torch.manual_seed(0)
         self.model = make_model(options.model, classes).to(self.device, memory_format=torch.channels_last)
-        self.compute = torch.compile(self.model) if options.mode == "compile" else self.model
+        self.compute = torch.compile(self.model) if mode.startswith("compile") else self.model
         momentum = 0.0 if is_mnist else 0.9
         self.optimizer = torch.optim.SGD(self.model.parameters(), 0.01, momentum=momentum,
                                          **({"fused": True} if self.on_gpu else {}))
@@ -133,41 +137,71 @@ class Training:
             torch.cuda.synchronize()
 
 
+ROUND_SECONDS = 0.1  # at least, that the queue's filling and draining counts little
+
+
+def measure(options, mode):
+    training = Training(options, mode)
+    if options.warm:
+        training.step()
+        training.wait()
+        return None
+    for _ in range(1 if options.steps else 10):
+        training.step()
+    step = training.capture() if mode.endswith("graph") else training.step
+    training.wait()
+    rates, began, count = [], time.perf_counter(), options.steps or 10
+    while True:  # the median of rounds
+        start = time.perf_counter()
+        for _ in range(count):
+            step()
+        training.wait()
+        taken = time.perf_counter() - start
+        if not options.steps and taken < ROUND_SECONDS and not rates:
+            count = int(count * 1.5 * ROUND_SECONDS / taken) + 1
+            continue
+        rates.append(options.batch * count / taken)
+        if options.steps or (len(rates) >= 3 and time.perf_counter() - began > options.seconds):
+            break
+    memory = torch.cuda.max_memory_reserved() / 2**20 if training.on_gpu else 0
+    return {"mode": mode, "images_per_second": sorted(rates)[len(rates) // 2], "loss": float(training.loss),
+            "memory_mib": memory}
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("model")
     parser.add_argument("batch", type=int)
     parser.add_argument("side", type=int)
-    parser.add_argument("mode", choices=("eager", "compile", "graph"))
+    parser.add_argument("mode", nargs="+", choices=("eager", "compile", "graph", "compile-graph"))
     parser.add_argument("--steps", type=int, default=0, help="0: as many as fit in --seconds")
     parser.add_argument("--seconds", type=float, default=2.0)
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--classes", type=int, default=1000)
     parser.add_argument("--warm", action="store_true", help="one step alone, for compile's cache on disk")
+    parser.add_argument("--results", help="what the files' names begin with")
     options = parser.parse_args()
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
     torch.backends.cudnn.benchmark = True
-    training = Training(options)
-    if options.warm:
-        training.step()
-        training.wait()
-        return
-    for _ in range(1 if options.steps else 10):
-        training.step()
-    step = training.capture() if options.mode == "graph" else training.step
-    training.wait()
-    rates, began = [], time.perf_counter()
-    while True:  # the median of rounds
-        count, start = options.steps or 10, time.perf_counter()
-        for _ in range(count):
-            step()
-        training.wait()
-        rates.append(options.batch * count / (time.perf_counter() - start))
-        if options.steps or (len(rates) >= 3 and time.perf_counter() - began > options.seconds):
-            break
-    memory = torch.cuda.max_memory_reserved() / 2**20 if training.on_gpu else 0
-    print(json.dumps({"images_per_second": sorted(rates)[len(rates) // 2], "loss": float(training.loss),
-                      "memory_mib": memory}))
+    for mode in options.mode:
+        try:
+            found = measure(options, mode)
+        except Exception as error:  # the other modes may do
+            print(f"{mode}: {error}", file=sys.stderr, flush=True)
+            if mode == "eager":
+                raise
+            continue
+        finally:
+            gc.collect()
+            if options.device == "cuda":
+                torch.cuda.empty_cache()
+                torch.cuda.reset_peak_memory_stats()
+        if found is None:
+            continue
+        print(json.dumps(found), flush=True)
+        if options.results:
+            with open(f"{options.results}-{mode}.json", "w") as file:
+                json.dump(found, file)
 
 
 main()

@@ -76,11 +76,17 @@ torch_models() {
     ! grep -aq '^not ok' "$out" && return $code
 }
 
+# Engines are chosen before, without it: it makes everything slow, and not alike. What it makes of libraries' kernels is their
+# makers' affair, but for what is wrong.
 sanitizer() { # TOOL MODEL ARGUMENT...
-    local tool=$1 model=$2 code
+    local tool=$1 model=$2 code options=()
     shift 2
+    [ -d /usr/local/cuda/bin ] && PATH=$PATH:/usr/local/cuda/bin
     command -v compute-sanitizer >/dev/null || exit 77
-    compute-sanitizer --tool "$tool" --error-exitcode 99 --print-limit 5 "$hpc_train" bench --model "$model" \
+    [ "$tool" != racecheck ] || options=(--racecheck-detect-level error)
+    export XDG_CACHE_HOME=$results/cache-sanitizer
+    "$hpc_train" bench --model "$model" --device "$device" --steps 1 "$@" || return
+    compute-sanitizer --tool "$tool" "${options[@]}" --error-exitcode 99 --print-limit 5 "$hpc_train" bench --model "$model" \
         --device "$device" --steps 1 "$@"
     code=$?
     say "= $tool, $model: $(grep -a 'ERROR SUMMARY\|RACECHECK SUMMARY\|hazard' "$out" | tail -n 1 | sed 's/^=* *//')"
@@ -104,10 +110,10 @@ bench_arguments() {
     case $1 in
         w1-64) echo "--model mnist-cnn --batch-size 64 --steps 2000" ;;
         w1-256) echo "--model mnist-cnn --batch-size 256 --steps 1500" ;;
-        resnet50-128) echo "--model resnet50 --batch-size 128 --steps 100" ;;
-        resnet50-256) echo "--model resnet50 --batch-size 256 --steps 60" ;;
-        resnet50v2-256) echo "--model resnet50v2 --resize 128x128 --batch-size 256 --steps 100" ;;
-        resnet152v2-256) echo "--model resnet152v2 --resize 128x128 --batch-size 256 --steps 50" ;;
+        resnet50-128) echo "--model resnet50 --batch-size 128 --steps 100 --momentum 0.9" ;;
+        resnet50-256) echo "--model resnet50 --batch-size 256 --steps 60 --momentum 0.9" ;;
+        resnet50v2-256) echo "--model resnet50v2 --resize 128x128 --batch-size 256 --steps 100 --momentum 0.9" ;;
+        resnet152v2-256) echo "--model resnet152v2 --resize 128x128 --batch-size 256 --steps 50 --momentum 0.9" ;;
     esac
 }
 peer_arguments() {
@@ -152,20 +158,44 @@ END
     return $code
 }
 
-theirs() { # CASE MODE
-    [ -n "$python" ] || exit 77
+# Where cuDNN has engines that work out what is between two convolutions.
+ours_fp16() {
+    local case=resnet50v2-256
     # shellcheck disable=SC2046 # several words
-    "$python" "$here/peer.py" $(peer_arguments "$1") "$2" --device "$device" >"$results/torch-$1-$2.json" || return
-    say "= $(cat "$results/torch-$1-$2.json")"
+    "$hpc_train" bench --device "$device" --precision fp16 $(bench_arguments $case) --summary-json "$results/ours-fp16.json" || return
+    "$any_python" - "$results" "$case" <<'END'
+import json, sys
+of = lambda name: json.load(open(f"{sys.argv[1]}/ours-{name}.json"))["images_per_second"]
+print(f"= {sys.argv[2]} in fp16: {of('fp16'):,.0f} images/s, in bf16 {of(sys.argv[2]):,.0f}")
+END
 }
 
-# torch.compile keeps what it made on disk; that takes minutes of the processors, while other steps use them little.
-warm_compile() {
+theirs() { # CASE MODE...
+    [ -n "$python" ] || exit 77
+    local case=$1 code
+    shift
+    # shellcheck disable=SC2046 # several words
+    "$python" "$here/peer.py" $(peer_arguments "$case") "$@" --device "$device" --results "$results/torch-$case"
+    code=$?
+    say "= images/s: $(grep -a '^{' "$out" | sed 's/.*"mode": "\([a-z-]*\)", "images_per_second": \([0-9]*\).*/\1 \2/' | paste -sd, | sed 's/,/, /g')"
+    return $code
+}
+
+# torch.compile keeps what it made on disk; that takes minutes of the processors, while other steps use them little. Two at a
+# time: the GPU's memory has no room for all.
+warm_cases() { # CASE...
     local case
-    for case in $cases; do
+    for case in "$@"; do
         # shellcheck disable=SC2046 # several words
         "$python" "$here/peer.py" $(peer_arguments "$case") compile --warm --device "$device" >"$results/warm-$case.out" 2>&1
     done
+}
+warm_compile() {
+    # shellcheck disable=SC2086 # several words
+    set -- $cases
+    warm_cases "${@:1:$#/2}" &
+    warm_cases "${@:$#/2+1}" &
+    wait
 }
 
 # ---- ranks ----

@@ -16,7 +16,7 @@ CASES = {
     "resnet50v2-256": ("ResNet50V2, 128x128, batch 256", 1.15, 72),
     "resnet152v2-256": ("ResNet152V2, 128x128, batch 256", 1.15, 151),
 }
-MODES = ("eager", "compile", "graph")
+MODES = ("eager", "compile", "graph", "compile-graph")
 
 
 def load(folder, name):
@@ -58,8 +58,8 @@ def memory(folder):
 def steps(folder):
     rows = []
     try:
-        with open(os.path.join(folder, "steps.tsv")) as file:
-            rows = [line.rstrip("\n").split("\t") for line in file]
+        with open(os.path.join(folder, "steps.tsv"), errors="replace", newline="\n") as file:
+            rows = [(line.rstrip("\n").split("\t") + 4 * [""])[:4] for line in file]
     except OSError:
         pass
     return rows
@@ -77,17 +77,17 @@ def main():
     bandwidth = load(folder, "bandwidth.json").get("bytes_per_second")
     rates, used, done = throughput(folder, bandwidth), memory(folder), steps(folder)
     with open(os.path.join(folder, "results.md"), "w") as out:
-        with open(os.path.join(folder, "device.txt")) as device:
+        with open(os.path.join(folder, "device.txt"), errors="replace") as device:
             out.write("\n".join(f"    {line.rstrip()}" for line in device) + "\n\n")
         write = lambda block: out.write("\n".join(block) + "\n\n")
         write(lines(("step", "outcome", "seconds", "what it said"), done))
-        write(lines(("images/s", "hpc-train", "PyTorch eager", "torch.compile", "CUDA graph", "of the best",
+        write(lines(("images/s", "hpc-train", "PyTorch eager", "torch.compile", "CUDA graph", "both", "of the best",
                      "of the bandwidth's limit"), rates))
         write(lines(("memory, MiB", "predicted", "used", "apart", "of the process, libraries included"), used))
     for row in done:
         print("{:22} {:10} {:>6} s  {}".format(*row))
     for row in rates:
-        print("{:36} ours {:>12}  eager {:>12}  compile {:>12}  graph {:>12}  {}  {}".format(*row))
+        print("{:36} ours {:>12}  eager {:>12}  compile {:>12}  graph {:>12}  both {:>12}  {}  {}".format(*row))
     for row in used:
         print("{:36} predicted {:>12} MiB  used {:>12} MiB  {}  process {:>12} MiB".format(*row))
 
