@@ -296,13 +296,13 @@ one, three = ([json.loads(line) for line in open(f"{sys.argv[1]}/{d}/metrics.jso
 print(int(not (len(one) == len(three) == 20 and all(abs(a["loss"] - b["loss"]) < 2e-4 for a, b in zip(one, three)))))
 END
 )" "step by step"
-    sed 's/"drops"/"wide"/; /"Dropout"/d; s/"units": 16/"units": 500/' "$own/drops.json" >"$own/wide.json"
-    fit_nccl chosen --device cuda --model "$own/wide.json" --strategy auto --verbose 2
+    sed 's/"drops"/"wide"/; /"Dropout"/d; s/"units": 16/"units": 300/' "$own/drops.json" >"$own/wide.json"
+    fit_nccl chosen --device cuda --model "$own/wide.json" --strategy auto --verbose 2 --steps-per-epoch 4
     like "$out" 'strategy hybrid \((rows|columns)\): [0-9.]+ ms a step; multi-worker-mirrored [0-9.]+.*; 3 ranks are [a-zA-Z :]+ \([0-9.]+ times\)' \
         "auto measures, and says what"
     like "$(<"$own/chosen.json")" '"strategy": "hybrid"' "and takes the fastest"
     several=("${ranks[@]}") ranks=()
-    fit_small wide --device cpu --model "$own/wide.json"
+    fit_small wide --device cpu --model "$own/wide.json" --steps-per-epoch 4
     ranks=("${several[@]}")
     for value in loss accuracy val_loss val_accuracy; do
         ok "$(near "$(number wide $value)" "$(number chosen $value)")" "with the weights from before: $value is the CPU's ($(number wide $value), $(number chosen $value))"
@@ -388,7 +388,7 @@ END
         "two ranks of two replicas, in fp16: near ($(number on-cpu loss), $(number ranks-of-replicas loss))"
     is "$(replays)" "4 19 replays" "one recording for all four"
     ranks=()
-    capture "$train" bench --model mnist-convnet --batch-size 4 --steps 3 --device cuda --replicas 2 --summary-json "$own/bench.two.json"
+    capture "$train" bench --model mnist-convnet --batch-size 4 --steps 3 --device cuda --replicas 2 --bucket-bytes 50000 --summary-json "$own/bench.two.json"
     is "$status" 0 "bench" || diag "$err"
     capture "$train" bench --model mnist-convnet --batch-size 4 --steps 3 --device cuda --replicas 2 --profile
     is "$status" 64 "a profile is of one"
