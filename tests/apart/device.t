@@ -259,12 +259,16 @@ END
     fit_small stages-in-fp16 "${low[@]}" --model "$own/steep.json" --strategy pipeline --micro-batches 1
     fit_small columns-in-fp16 "${low[@]}" --model "$own/flat.json" --strategy hybrid --hybrid-form columns
     fit_small sent-in-fp16 "${low[@]}" --model "$own/steep.json" --allow-lossy --compress powersgd:2 --compress-warmup 0
+    fit_small gathering-stages-in-fp16 "${low[@]}" --model "$own/steep.json" --strategy pipeline --micro-batches 1 --gradient-accumulation 2
     several=("${ranks[@]}")
+    ranks=("${ranks[@]/%3/4}") # two replicas of two stages
+    fit_small stages-twice-in-fp16 "${low[@]}" --model "$own/steep.json" --strategy pipeline --stages 2 --micro-batches 1
     ranks=()
     fit_small steep-in-fp16 "${low[@]}" --model "$own/steep.json"
     fit_small flat-in-fp16 "${low[@]}" --model "$own/flat.json"
+    fit_small gathering-in-fp16 "${low[@]}" --model "$own/steep.json" --gradient-accumulation 2
     ranks=("${several[@]}")
-    for pair in "steep stages" "flat columns"; do
+    for pair in "steep stages" "steep stages-twice" "gathering gathering-stages" "flat columns"; do
         read -r alone together <<<"$pair"
         for value in loss val_loss; do
             ok "$(near "$(number "$alone-in-fp16" $value)" "$(number "$together-in-fp16" $value)")" \
