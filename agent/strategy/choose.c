@@ -62,8 +62,15 @@ static hpct_status enter(choice *c, int i)
     trial->period = hpct_strategy_period(trial->ops, &trial->options);
     trial->count = trial->ops->whole_batch ? c->global_batch
                                            : (int) hpct_slice(c->global_batch, rank, size, &begin);
-    return hpct_batch_fits(c->context, c->model, &(hpct_batch_options){.strategy = trial->options},
-                           (int) most, 0, &c->contest.runs[i]);
+    status =
+        hpct_batch_fits(c->context, c->model, &(hpct_batch_options){.strategy = trial->options},
+                        (int) most, 0, &c->contest.runs[i]);
+    /* one that sees the whole batch may be one too many for its operations: on all ranks alike */
+    if (status != HPCT_ERR_USAGE || i == 0)
+        return status;
+    *trial = (hpct_trial){0};
+    c->contest.runs[i] = false;
+    return HPCT_OK;
 }
 
 static void enter_alone(choice *c, hpct_context *alone)
@@ -165,15 +172,18 @@ static hpct_status hold(choice *c)
     return HPCT_OK;
 }
 
-/* Building is dear there, and what is timed is steady: each candidate once, and only multi-worker-
- * mirrored, the first, where that takes hardly longer than one rank alone. */
+/* Planning and building are dear there, and what is timed is steady: each candidate once, and none
+ * but multi-worker-mirrored, the first, where that takes hardly longer than one rank alone. */
 static hpct_status hold_on_devices(choice *c)
 {
+    bool scales = false;
     hpct_status status = run_alone(c);
-    for (int i = 0; i < HPCT_CANDIDATES && status == HPCT_OK; i++) {
-        status = run_candidate(c, i);
-        if (hpct_contest_median(&c->contest, i) <= SCALES * hpct_contest_median(&c->alone_times, 0))
-            break;
+    for (int i = 0; i < HPCT_CANDIDATES && status == HPCT_OK && !scales; i++) {
+        status = enter(c, i);
+        if (status == HPCT_OK)
+            status = run_candidate(c, i);
+        scales = i == 0 && hpct_contest_median(&c->contest, 0) <=
+                               SCALES * hpct_contest_median(&c->alone_times, 0);
     }
     return status;
 }
@@ -229,9 +239,9 @@ static hpct_status choose(hpct_strategy_choice *out, choice *c, bool same_global
     hpct_context *alone = NULL;
     hpct_status status = hpct_context_agree(c->context, hpct_context_open_alone(&alone));
     c->contest.num = HPCT_CANDIDATES;
-    for (int i = 0; i < HPCT_CANDIDATES && status == HPCT_OK; i++)
-        status = enter(c, i);
     bool devices = hpct_model_on_device(c->model);
+    for (int i = 0; i < HPCT_CANDIDATES && status == HPCT_OK && !devices; i++)
+        status = enter(c, i);
     if (status == HPCT_OK) {
         enter_alone(c, alone);
         look_at_nothing(c);

@@ -14,10 +14,11 @@ typedef struct hpct_strategy_choice {
 
 /* The strategy that the options name. "auto" or none: the fastest of those that change nothing but
  * the order of sums, and, with allow_lossy, of those that do; the simplest of those that are within
- * 2 % of it. One rank, or ranks with replicas, have nothing to choose; ranks on devices for which
- * multi-worker-mirrored is at most 5 % slower than one rank alone, little. same_global: with more ranks
- * the global batch would be the same, not each rank's; for what the line says of other numbers of
- * ranks. The model is left as it was, though not built. Collective; the same on all ranks. */
+ * 2 % of it. On devices multi-worker-mirrored alone is timed where it is at most 5 % slower than
+ * one rank alone. One rank, or ranks with replicas, have nothing to choose. same_global: with more
+ * ranks the global batch would be the same, not each rank's; for what the line says of other
+ * numbers of ranks. The model is left as it was, though not built. Collective; the same on all
+ * ranks. */
 hpct_status hpct_strategy_choose(hpct_strategy_choice *out, hpct_context *context,
                                  hpct_model *model, const hpct_strategy_options *options,
                                  int global_batch, bool same_global);

@@ -57,6 +57,8 @@ hpct_status hpct_trial_block(const hpct_trial *trial, hpct_context *all, hpct_mo
     hpct_status status = hpct_context_agree(all, trial->ops->open(&strategy, &plan));
     if (status == HPCT_OK)
         status = hpct_context_agree(all, hpct_made_up_batch(strategy->model, trial->count, seed));
+    if (status == HPCT_OK) /* as pictures that lie on a device, which are not sent for each step */
+        hpct_model_keep_input(strategy->model);
     if (status == HPCT_OK)
         status = run_block(trial, all, strategy, duration, limit, seconds);
     if (strategy != NULL)

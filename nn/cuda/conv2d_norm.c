@@ -176,28 +176,42 @@ static hpct_status normed_seconds(const hpct_conv *conv, int n, double *seconds)
     return status;
 }
 
+/* Whether there are plans, not only times of earlier runs. */
+static bool can_make(const hpct_conv *conv, int n)
+{
+    bool all = true;
+    for (int way = 0; way < HPCT_DNN_WAYS && all; way++) {
+        hpct_dnn_plan *plan = NULL;
+        all = find(conv, (hpct_dnn_way) way, n, &plan) == HPCT_OK &&
+              hpct_dnn_take(&plan) == HPCT_OK && plan != NULL;
+        hpct_dnn_plan_free(plan);
+    }
+    return all;
+}
+
+/* The first batch size, training's, decides: a plan of the memory knows no other. */
 bool hpct_cuda_takes_norm(const hpct_op_spec *spec, const hpct_op_build *build)
 {
     const hpct_window *w = &spec->window;
+    int n = build->batch_sizes[0];
     hpct_conv plain, normed;
     hpct_op_build without = *build;
-    double gain = 0;
+    double with = 0, own = 0;
     if (build->values != HPCT_FP16 || !build->norm->relu || spec->relu || w->groups > 1 ||
-        w->cells > 0 || w->out_c % 4 != 0 /* the second vector of moments begins at 16 bytes */)
+        w->cells > 0 || w->out_c % 4 != 0 /* the second vector of moments begins at 16 bytes */ ||
+        !(spec->no_bias || build->leaves_bias))
         return false;
     without.norm = NULL;
     hpct_conv_describe(&plain, spec, &without);
     hpct_conv_describe(&normed, spec, build);
-    for (int i = 0; i < build->num_batch_sizes; i++) {
-        int n = build->batch_sizes[i];
-        size_t count = (size_t) n * hpct_op_src_floats(spec, 0);
-        double with = 0, own = 0;
-        if (normed_seconds(&normed, n, &with) != HPCT_OK || with <= 0 ||
-            hpct_conv_seconds(&plain, n, &own) != HPCT_OK || own <= 0)
-            return false;
-        gain += own + hpct_conv_pass_seconds(&plain, count, 4) - with;
-    }
-    return gain > 0;
+    if (normed_seconds(&normed, n, &with) != HPCT_OK || with <= 0 ||
+        hpct_conv_seconds(&plain, n, &own) != HPCT_OK || own <= 0)
+        return false;
+    own += hpct_conv_pass_seconds(&plain, (size_t) n * hpct_op_src_floats(spec, 0), 4);
+    bool all = with < own;
+    for (int i = 0; i < build->num_batch_sizes && all; i++)
+        all = can_make(&normed, build->batch_sizes[i]);
+    return all;
 }
 
 hpct_status hpct_conv_make_normed_plans(hpct_conv *conv)
@@ -215,7 +229,7 @@ hpct_status hpct_conv_make_normed_plans(hpct_conv *conv)
                 status = hpct_dnn_take(plan);
             if (status == HPCT_OK && *plan == NULL)
                 status = hpct_fail(HPCT_ERR_INTERNAL,
-                                   "cuDNN: an engine that was there a moment ago is not any more");
+                                   "cuDNN has no engine that works out a normalization");
             if (status != HPCT_OK)
                 return status;
             hpct_conv_at_least(&workspace, hpct_dnn_workspace_bytes(*plan));

@@ -74,10 +74,10 @@ cudnnDataType_t hpct_cuda_dnn_type(hpct_precision values);
 hpct_status hpct_cuda_to_host(void *host, const void *device, size_t bytes);
 hpct_status hpct_cuda_from_host(void *device, const void *host, size_t bytes);
 
-/* Makers of operations, as make_op of hpct_backend: *out is set also on failure when there is
- * something to destroy. */
 /* hpct_backend, takes_norm. */
 bool hpct_cuda_takes_norm(const hpct_op_spec *spec, const hpct_op_build *build);
+/* Makers of operations, as make_op of hpct_backend: *out is set also on failure when there is
+ * something to destroy. */
 hpct_status hpct_cuda_make_conv2d(hpct_op **out, const hpct_op_spec *spec,
                                   const hpct_op_build *build);
 hpct_status hpct_cuda_make_dense(hpct_op **out, const hpct_op_spec *spec,

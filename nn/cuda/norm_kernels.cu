@@ -378,7 +378,11 @@ __global__ void __launch_bounds__(THREADS)
     });
 }
 
-/* What is lost by adding the mean's part to the shift is no more than by rounding x to T. */
+/* Beyond it a T of 16 bits cannot tell a channel's numbers apart. */
+constexpr float FLAT = 30000;
+
+/* The shift goes with the scale as it was rounded, so that what is lost by adding the mean's part
+ * to it is no more than by rounding x to T. */
 template <typename T>
 __global__ void __launch_bounds__(THREADS)
     vectors(int channels, hpct_norm_line line, T *scale, T *shift, float *gamma)
@@ -386,8 +390,9 @@ __global__ void __launch_bounds__(THREADS)
     const int c = (int) grid_index();
     if (c >= channels)
         return;
-    round_to(line.scale[c], &scale[c]);
-    round_to(fmaf(-line.mean[c], line.scale[c], line.shift[c]), &shift[c]);
+    const bool flat = !(fabsf(line.mean[c] * line.scale[c]) <= FLAT);
+    round_to(flat ? 0 : line.scale[c], &scale[c]);
+    round_to(fmaf(-line.mean[c], value_of(scale[c]), line.shift[c]), &shift[c]);
     gamma[c] = line.scale[c] / line.inverse[c];
 }
 

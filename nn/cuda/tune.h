@@ -16,8 +16,8 @@ hpct_status hpct_tune_choices(hpct_choices **out);
  * the next run measures what it does not find. */
 void hpct_tune_keep(void);
 
-/* Seconds of one call of run(argument), which only enqueues, on the device alone, as where a step is
- * replayed: what calling takes does not count. The shortest of a few, short ones many together,
+/* Seconds of one call of run(argument), which only enqueues, on the device alone, as where a step
+ * is replayed: what calling takes does not count. The shortest of a few, short ones many together,
  * after one that is not counted. Waits for the stream. Fails when run does, or what it enqueued. */
 hpct_status hpct_tune_time(hpct_status (*run)(void *argument), void *argument, double *seconds);
 

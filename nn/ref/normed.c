@@ -114,6 +114,8 @@ hpct_status hpct_ref_make_normed(hpct_op **out, const hpct_op_spec *spec,
     inner.norm = NULL;
     hpct_status status = hpct_ref_make_op(&made->inner, spec, &inner);
     if (status != HPCT_OK) {
+        if (made->inner != NULL)
+            made->inner->class->destroy(made->inner);
         free(made);
         return status;
     }

@@ -53,19 +53,27 @@ unit() { # NAME
 # Losses of some steps on the GPU beside those on the CPU, which tests/peers holds against Keras and PyTorch. As many steps,
 # with rates as small, as leave two runs on processors that round differently 1e-3 apart at most.
 beside_cpu() { # MODEL STEPS ARGUMENT...
-    local model=$1 steps=$2 on
+    local model=$1 steps=$2 on low=() most=2e-3 name=$1
     shift 2
+    [ "${precision-fp32}" = fp32 ] || name=$model-$precision most=2e-2
     for on in cpu "$device"; do
+        [ "$on" = cpu ] || [ "${precision-fp32}" = fp32 ] || low=(--precision "$precision")
         NVIDIA_TF32_OVERRIDE=0 "$hpc_train" fit --model "$model" --device "$on" --steps-per-epoch "$steps" --verbose 0 \
-            --seed 3 --summary-json "$results/same-$model-$on.json" "$@" || return
+            --seed 3 --summary-json "$results/same-$name-$on.json" "${low[@]}" "$@" || return
     done
-    "$any_python" - "$results/same-$model-cpu.json" "$results/same-$model-$device.json" "$model" <<'END'
+    "$any_python" - "$results/same-$name-cpu.json" "$results/same-$name-$device.json" "$name" $most <<'END'
 import json, sys
 cpu, cuda = (json.load(open(name))["loss"] for name in sys.argv[1:3])
 apart = abs(cpu - cuda) / abs(cpu)
 print(f"= {sys.argv[3]}: loss {cpu:.6f} on the CPU, {cuda:.6f} on the GPU, {apart:.1e} apart")
-sys.exit(not apart < 2e-3)
+sys.exit(not apart < float(sys.argv[4]))
 END
+}
+
+beside_cpu_in_fp16() {
+    precision=fp16
+    [ "$device" != cpu ] || precision=fp32
+    beside_cpu "$@"
 }
 
 torch_models() {
@@ -216,6 +224,7 @@ same_loss() { # N PORT STRATEGY [OPTION...]
     for ((r = 0; r < n; r++)); do wait "${pids[r]}" || failed=1; done
     cat "$results/rank-$port-"*.out
     ((failed == 0)) || return 1
+    if [ "$3" = auto ] && ! grep -a '^strategy .* ms a step' "$results/rank-$port-0.out"; then return 1; fi # it has measured
     alone=$(one_loss "$results/alone-$port.json")
     together=$(one_loss "$summary")
     say "= $n ranks, ${*:3}: loss $together, alone $alone"

@@ -477,13 +477,6 @@ static hpct_op_build build_of(const nn_case *c, const hpct_backend *backend, int
                            .stream = 3};
 }
 
-bool nn_case_takes_norm(const nn_case *c, const hpct_backend *backend)
-{
-    int batches[2];
-    hpct_op_build build = build_of(c, backend, batches);
-    return backend->takes_norm != NULL && backend->takes_norm(&c->spec, &build);
-}
-
 nn_result *nn_case_run(const nn_case *c, const hpct_backend *backend, uint64_t seed,
                        const float *given_dst, int repeat)
 {

@@ -48,9 +48,6 @@ nn_result *nn_case_run(const nn_case *c, const hpct_backend *backend, uint64_t s
                        const float *given_dst, int repeat);
 void nn_result_free(nn_result *result);
 
-/* Whether the backend would do that of the case's norm. */
-bool nn_case_takes_norm(const nn_case *c, const hpct_backend *backend);
-
 /* Largest |a - b| over largest |b|; infinite where a is not a number. */
 double nn_difference(const float *a, const float *b, size_t count);
 

@@ -339,8 +339,8 @@ static void conv2d_that_normalizes_matches(void **state)
     for (int i = 0; i < cases; i++) {
         nn_case c = random_window_case(HPCT_OP_CONV2D, 40, 40);
         hpct_window *w = &c.spec.window;
-        w->in_c = (w->in_c + 7) / 8 * 8;
-        w->out_c = (w->out_c + 7) / 8 * 8;
+        w->in_c = 32 * pick(1, 3);
+        w->out_c = 32 * pick(1, 3);
         hpct_op_spec norm = {.kind = HPCT_OP_BATCH_NORM,
                              .relu = true,
                              .norm = {.rows = w->in_h * w->in_w, .channels = w->in_c}};
@@ -350,10 +350,10 @@ static void conv2d_that_normalizes_matches(void **state)
         c.small_integers = 3;
         c.norm = &norm;
         c.values = c.precision = HPCT_FP16;
-        if (!nn_case_takes_norm(&c, backend))
-            continue;
-        nn_result *expected = nn_case_run(&c, &hpct_backend_ref, draws, NULL, 1),
-                  *r = nn_case_run(&c, backend, draws, NULL, 1);
+        nn_result *r = nn_case_run(&c, backend, draws, NULL, 1);
+        if (r == NULL && strstr(hpct_last_error(), "has no engine") != NULL)
+            continue; /* others are right, whether they are worth it or not */
+        nn_result *expected = nn_case_run(&c, &hpct_backend_ref, draws, NULL, 1);
         if (expected == NULL || r == NULL)
             fail_msg("%s", hpct_last_error());
         compare_moments(&c, r);
@@ -372,6 +372,7 @@ static void conv2d_that_normalizes_matches(void **state)
         taken++;
     }
     print_message("%d of %d convolutions took a normalization\n", taken, cases);
+    assert_true(taken > 0);
 }
 
 /* Multiples of 16, where oneDNN's blocked kernels work. */
