@@ -197,17 +197,17 @@ typedef struct hpct_op_build {
     bool adds_relu; /* and that goes through max(0, x): what the ADD of both would do */
     bool moments;   /* CONV2D: forward may leave the sums of its result and of the squares of that,
                        [2][channels], at the beginning of its workspace (leaves_moments) */
-    bool
-        leaves_bias; /* CONV2D: its bias is left to the BATCH_NORM that alone reads its result: that
-                        takes the mean away again, and adds the bias to what it says of the mean
-                        (call.bias). In training its gradient is zero, which rounding would hide */
-    bool deferred;   /* BATCH_NORM: forward writes no dst, but leaves what it takes to work it out
-                        (nn/norm_line.h), as the ADD or CONV2D does that alone reads it. Then
-                        diff_dst is of what is there before its ReLU */
-    const struct hpct_op_spec
-        *norm; /* CONV2D: the deferred BATCH_NORM whose result is its source (call.norms[0]), which
-                  forward works out, ReLU included, and backward too; diff_src is then of what is
-                  there before the ReLU. Where the backend's takes_norm said so; NULL: none */
+    /* CONV2D: its bias is left to the BATCH_NORM that alone reads its result: that takes the mean
+     * away again, and adds the bias to what it says of the mean (call.bias). In training its
+     * gradient is zero, which rounding would hide. */
+    bool leaves_bias;
+    bool deferred; /* BATCH_NORM: forward writes no dst, but leaves what it takes to work it out
+                      (nn/norm_line.h), as the ADD or CONV2D does that alone reads it. Then
+                      diff_dst is of what is there before its ReLU */
+    /* CONV2D: the deferred BATCH_NORM whose result is its source (call.norms[0]), which forward
+     * works out, ReLU included, and backward too; diff_src is then of what is there before the
+     * ReLU. Where the backend's takes_norm said so; NULL: none. */
+    const hpct_op_spec *norm;
     uint32_t stream; /* of random numbers: another one for each node of a model */
 } hpct_op_build;
 
