@@ -15,8 +15,8 @@ hpct_status hpct_model_clone(hpct_model **out, const hpct_model *model);
 hpct_status hpct_model_copy_from(hpct_model *replica, const hpct_model *model);
 
 /* The next step of `replica` is of the samples from `begin` on in the batch that `model` was given:
- * its input and labels (no copy), its position, its number of steps. `model` itself, with begin 0,
- * is left as it is. */
+ * its input and labels (no copy; or those of the pictures on its own device), its position, its
+ * number of steps. `model` itself, with begin 0, is left as it is. */
 void hpct_model_take_part(hpct_model *replica, const hpct_model *model, int begin);
 
 /* gradients[first, first + count) of `model` += those of `replica`; both in one layout. */

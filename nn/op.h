@@ -198,8 +198,8 @@ typedef struct hpct_op_build {
     bool moments;   /* CONV2D: forward may leave the sums of its result and of the squares of that,
                        [2][channels], at the beginning of its workspace (leaves_moments) */
     /* CONV2D: its bias is left to the BATCH_NORM that alone reads its result: that takes the mean
-     * away again, and adds the bias to what it says of the mean (call.bias). In training its
-     * gradient is zero, which rounding would hide. */
+     * away again, and adds the bias to what it says of the mean (call.bias). Its gradient is zero,
+     * which rounding would hide. */
     bool leaves_bias;
     bool deferred; /* BATCH_NORM: forward writes no dst, but leaves what it takes to work it out
                       (nn/norm_line.h), as the ADD or CONV2D does that alone reads it. Then

@@ -228,7 +228,7 @@ static hpct_status backward_bias(const hpct_conv *conv, const hpct_op_call *call
 {
     const hpct_op *op = &conv->op;
     float *grad = op->spec.no_bias ? NULL : call->grad[HPCT_OP_BIAS];
-    if (op->build.leaves_bias && (call->training || op->build.norm != NULL)) /* trains always */
+    if (op->build.leaves_bias)
         return HPCT_CUDA(cudaMemsetAsync(grad, 0, op->param_floats[HPCT_OP_BIAS] * sizeof *grad,
                                          hpct_gpu.stream));
     return HPCT_CUDA(hpct_bias_mask_and_sum(

@@ -227,7 +227,7 @@ static hpct_status make_batch(hpct_conv *conv, int i, size_t *workspace)
     hpct_direct direct = hpct_conv_direct(conv, n);
     if (conv->weights[i].plan == NULL)
         hpct_conv_at_least(workspace, hpct_direct_scratch_bytes(&direct));
-    if (!conv->op.spec.no_bias)
+    if (hpct_conv_has_bias(conv))
         hpct_conv_at_least(&conv->sums_bytes,
                            hpct_conv_apart(hpct_bias_scratch_bytes(
                                conv->type, hpct_conv_rows(conv, n), (size_t) w->out_c)));

@@ -47,6 +47,7 @@ cuda_kernels = \
 	nn/cuda/loss_kernels.cu \
 	nn/cuda/moment_kernels.cu \
 	nn/cuda/norm_kernels.cu \
+	nn/cuda/norm_line_kernels.cu \
 	nn/cuda/random_kernels.cu \
 	nn/cuda/rows_kernels.cu \
 	nn/cuda/update_kernels.cu \

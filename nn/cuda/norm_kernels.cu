@@ -378,24 +378,6 @@ __global__ void __launch_bounds__(THREADS)
     });
 }
 
-/* Beyond it a T of 16 bits cannot tell a channel's numbers apart. */
-constexpr float FLAT = 30000;
-
-/* The shift goes with the scale as it was rounded, so that what is lost by adding the mean's part
- * to it is no more than by rounding x to T. */
-template <typename T>
-__global__ void __launch_bounds__(THREADS)
-    vectors(int channels, hpct_norm_line line, T *scale, T *shift, float *gamma)
-{
-    const int c = (int) grid_index();
-    if (c >= channels)
-        return;
-    const bool flat = !(fabsf(line.mean[c] * line.scale[c]) <= FLAT);
-    round_to(flat ? 0 : line.scale[c], &scale[c]);
-    round_to(fmaf(-line.mean[c], value_of(scale[c]), line.shift[c]), &shift[c]);
-    gamma[c] = line.scale[c] / line.inverse[c];
-}
-
 /* ---- backward ---- */
 
 /* The gradient that the ReLU lets through: open where forward's result was above zero. */
@@ -493,21 +475,6 @@ __global__ void __launch_bounds__(FINISH *FINISH)
         diff_beta[c] = shared[0][0][x];
     if (diff_gamma != nullptr)
         diff_gamma[c] = shared[1][0][x] * inverse[c];
-}
-
-__global__ void __launch_bounds__(THREADS)
-    take_sums(int channels, size_t step, const float *given, const float *inverse, float *sums,
-              float *diff_gamma, float *diff_beta)
-{
-    const int c = (int) grid_index();
-    if (c >= channels)
-        return;
-    sums[c] = given[c];
-    sums[channels + c] = given[step + c] / inverse[c];
-    if (diff_beta != nullptr)
-        diff_beta[c] = given[c];
-    if (diff_gamma != nullptr)
-        diff_gamma[c] = given[step + c];
 }
 
 /* scale (g - (sum + (x - mean) inverse^2 sum_x) / rows) */
@@ -660,17 +627,6 @@ cudaError_t hpct_launch_norm_add(const hpct_norm *n, const hpct_norm_line line[2
     });
 }
 
-cudaError_t hpct_launch_norm_vectors(hpct_queue queue, hpct_number type, int channels,
-                                     hpct_norm_line line, void *scale, void *shift, float *gamma)
-{
-    return for_type(type, [&](auto zero) {
-        using T = decltype(zero);
-        auto kernel = vectors<T>;
-        HPCT_LAUNCH(kernel, channel_blocks(channels), THREADS, queue, channels, line, (T *) scale,
-                    (T *) shift, gamma);
-    });
-}
-
 cudaError_t hpct_launch_norm_sums(const hpct_norm *n, const void *src, const void *diff_dst,
                                   float *sums, float *diff_gamma, float *diff_beta)
 {
@@ -687,15 +643,6 @@ cudaError_t hpct_launch_norm_sums(const hpct_norm *n, const void *src, const voi
     HPCT_LAUNCH(finish_sums, finish_blocks(n->channels), dim3(FINISH, FINISH), n->queue,
                 n->channels, (int) parts_of(n), n->partial, n->notes.inverse, sums, diff_gamma,
                 diff_beta);
-    return cudaGetLastError();
-}
-
-cudaError_t hpct_launch_norm_take_sums(const hpct_norm *n, const float *given, float *sums,
-                                       float *diff_gamma, float *diff_beta)
-{
-    HPCT_LAUNCH(take_sums, channel_blocks(n->channels), THREADS, n->queue, n->channels,
-                hpct_norm_line_step((size_t) n->channels), given, n->notes.inverse, sums,
-                diff_gamma, diff_beta);
     return cudaGetLastError();
 }
 

@@ -89,7 +89,7 @@ static hpct_status conv2d_backward(hpct_op *op, const hpct_op_call *call)
     start_backward(op, call);
     hpct_ref_conv2d_backward_weights(&op->spec.window, call->n, call->src[0], call->diff_dst,
                                      call->grad[HPCT_OP_KERNEL], call->grad[HPCT_OP_BIAS]);
-    if (op->build.leaves_bias && call->training)
+    if (op->build.leaves_bias)
         memset(call->grad[HPCT_OP_BIAS], 0, op->param_floats[HPCT_OP_BIAS] * sizeof(float));
     if (call->diff_src[0] != NULL)
         hpct_ref_conv2d_backward_data(&op->spec.window, call->n, call->diff_dst,

@@ -7,6 +7,7 @@
 #include "nn/cuda/loss_kernels.cu"
 #include "nn/cuda/moment_kernels.cu"
 #include "nn/cuda/norm_kernels.cu"
+#include "nn/cuda/norm_line_kernels.cu"
 #include "nn/cuda/random_kernels.cu"
 #include "nn/cuda/rows_kernels.cu"
 #include "nn/cuda/update_kernels.cu"

@@ -91,6 +91,24 @@ static void assert_same(hpct_model *a, hpct_model *b)
     assert_near(gradients, hpct_model_gradients(b, &count), count);
 }
 
+/* The first as it should be. */
+static void assert_train_alike(hpct_model *const models[2])
+{
+    for (int step = 0; step < 3; step++) {
+        for (int i = 0; i < 2; i++) {
+            assert_int_equal(hpct_model_forward(models[i], BATCH, true), HPCT_OK);
+            assert_int_equal(hpct_model_loss(models[i], BATCH, 1.0F / BATCH, NULL), HPCT_OK);
+            assert_int_equal(hpct_model_backward(models[i], BATCH), HPCT_OK);
+        }
+        assert_same(models[1], models[0]);
+        for (int i = 0; i < 2; i++) {
+            assert_int_equal(hpct_model_update(models[i]), HPCT_OK);
+            assert_int_equal(hpct_model_forward(models[i], BATCH, false), HPCT_OK);
+        }
+        assert_same(models[1], models[0]);
+    }
+}
+
 static int count_deferred(const hpct_model *model)
 {
     int count = 0;
@@ -112,20 +130,7 @@ static void an_add_normalizes(void **state)
         build(fused, &cuda_backend_on_host);
         assert_int_equal(count_deferred(plain), 0);
         assert_int_equal(count_deferred(fused), both ? 2 : 1);
-        for (int step = 0; step < 3; step++) {
-            hpct_model *const models[] = {plain, fused};
-            for (int i = 0; i < 2; i++) {
-                assert_int_equal(hpct_model_forward(models[i], BATCH, true), HPCT_OK);
-                assert_int_equal(hpct_model_loss(models[i], BATCH, 1.0F / BATCH, NULL), HPCT_OK);
-                assert_int_equal(hpct_model_backward(models[i], BATCH), HPCT_OK);
-            }
-            assert_same(fused, plain);
-            for (int i = 0; i < 2; i++) {
-                assert_int_equal(hpct_model_update(models[i]), HPCT_OK);
-                assert_int_equal(hpct_model_forward(models[i], BATCH, false), HPCT_OK);
-            }
-            assert_same(fused, plain);
-        }
+        assert_train_alike((hpct_model *[]){plain, fused});
         hpct_model_free(plain);
         hpct_model_free(fused);
     }
@@ -295,19 +300,7 @@ static void convolutions_normalize(void **state)
                 parameters[p] += 0.4F * hpct_uniform(17, 3, p) - 0.2F;
             hpct_model_set_replicas(models[i], &(hpct_replicas){.sum = no_other});
         }
-        for (int step = 0; step < 3; step++) {
-            for (int i = 0; i < 2; i++) {
-                assert_int_equal(hpct_model_forward(models[i], BATCH, true), HPCT_OK);
-                assert_int_equal(hpct_model_loss(models[i], BATCH, 1.0F / BATCH, NULL), HPCT_OK);
-                assert_int_equal(hpct_model_backward(models[i], BATCH), HPCT_OK);
-            }
-            assert_same(fused, plain);
-            for (int i = 0; i < 2; i++) {
-                assert_int_equal(hpct_model_update(models[i]), HPCT_OK);
-                assert_int_equal(hpct_model_forward(models[i], BATCH, false), HPCT_OK);
-            }
-            assert_same(fused, plain);
-        }
+        assert_train_alike(models);
         hpct_model_free(plain);
         hpct_model_free(fused);
     }
