@@ -57,6 +57,7 @@ include tests/bench/data.mk
 include tests/bench/nn.mk
 include tests/bench/stage.mk
 include tests/apart/local.mk
+include tests/emulated/local.mk
 include tests/peers/data.mk
 include tests/peers/local.mk
 include tests/fuzz/local.mk

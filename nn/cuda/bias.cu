@@ -3,6 +3,7 @@
  * thread adds up its rows, each block its threads, and a second launch of the same kernel the
  * parts, so that the order is always the same. */
 #include "nn/cuda/bias.h"
+#include "nn/cuda/launch.cuh"
 #include "nn/cuda/value.cuh"
 
 #include <stdint.h>
@@ -136,12 +137,8 @@ cudaError_t pass(cudaStream_t stream, const geometry &g, size_t rows, const void
 {
     const pack<T, V> *y = (const pack<T, V> *) dst;
     pack<T, V> *d = (pack<T, V> *) diff;
-    if (y != nullptr)
-        mask_and_sum<T, V, true>
-            <<<g.grid, g.block, 0, stream>>>(rows, g.rows_of_a_part, g.vectors, y, d, sums);
-    else
-        mask_and_sum<T, V, false>
-            <<<g.grid, g.block, 0, stream>>>(rows, g.rows_of_a_part, g.vectors, y, d, sums);
+    const auto kernel = y != nullptr ? mask_and_sum<T, V, true> : mask_and_sum<T, V, false>;
+    HPCT_LAUNCH_ON(stream, kernel, g.grid, g.block, rows, g.rows_of_a_part, g.vectors, y, d, sums);
     return cudaGetLastError();
 }
 
@@ -165,8 +162,9 @@ cudaError_t add_of(cudaStream_t stream, size_t rows, size_t columns, const float
                    void *dst)
 {
     const geometry g = cut(rows, columns, V, 65535);
-    add_bias<T, V><<<g.grid, g.block, 0, stream>>>(rows, g.rows_of_a_part, g.vectors, bias, relu,
-                                                   (pack<T, V> *) dst);
+    const auto kernel = add_bias<T, V>;
+    HPCT_LAUNCH_ON(stream, kernel, g.grid, g.block, rows, g.rows_of_a_part, g.vectors, bias, relu,
+                   (pack<T, V> *) dst);
     return cudaGetLastError();
 }
 

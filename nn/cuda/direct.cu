@@ -4,6 +4,7 @@
 #include "nn/cuda/direct.h"
 
 #include "nn/cuda/bias.h"
+#include "nn/cuda/launch.cuh"
 #include "nn/cuda/value.cuh"
 
 #include <stdint.h>
@@ -113,8 +114,8 @@ cudaError_t forward_of(cudaStream_t stream, const hpct_direct *d, const void *sr
                        const float *kernel, const float *bias, bool relu, void *dst)
 {
     const size_t count = (size_t) d->n * (size_t) d->cells * (size_t) d->out_c;
-    forward<T><<<blocks_for(count), THREADS, 0, stream>>>(*d, count, (const T *) src, kernel, bias,
-                                                          relu, (T *) dst);
+    HPCT_LAUNCH_ON(stream, forward<T>, blocks_for(count), THREADS, *d, count, (const T *) src,
+                   kernel, bias, relu, (T *) dst);
     return cudaGetLastError();
 }
 
@@ -123,8 +124,8 @@ cudaError_t data_of(cudaStream_t stream, const hpct_direct *d, const void *diff_
                     const float *kernel, void *diff_src)
 {
     const size_t count = (size_t) d->n * (size_t) d->in_h * (size_t) d->in_w * (size_t) d->in_c;
-    data<T><<<blocks_for(count), THREADS, 0, stream>>>(*d, count, (const T *) diff_dst, kernel,
-                                                       (T *) diff_src);
+    HPCT_LAUNCH_ON(stream, data<T>, blocks_for(count), THREADS, *d, count, (const T *) diff_dst,
+                   kernel, (T *) diff_src);
     return cudaGetLastError();
 }
 
@@ -136,9 +137,8 @@ cudaError_t weights_of(cudaStream_t stream, const hpct_direct *d, const void *sr
     const size_t cells_of_a_part = (cells + wanted - 1) / wanted;
     const size_t lanes = ((size_t) d->out_c + LANES - 1) / LANES;
     const dim3 grid((unsigned) (lanes * (numbers_of(d) / (size_t) d->out_c)), (unsigned) wanted);
-    weights<T><<<grid, dim3(LANES, SHARES), 0, stream>>>(*d, cells, cells_of_a_part,
-                                                         (const T *) src, (const T *) diff_dst,
-                                                         wanted > 1 ? scratch : diff_kernel);
+    HPCT_LAUNCH_ON(stream, weights<T>, grid, dim3(LANES, SHARES), *d, cells, cells_of_a_part,
+                   (const T *) src, (const T *) diff_dst, wanted > 1 ? scratch : diff_kernel);
     const cudaError_t error = cudaGetLastError();
     if (error != cudaSuccess || wanted == 1)
         return error;

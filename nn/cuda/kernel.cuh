@@ -5,6 +5,7 @@
 #define HPCT_NN_CUDA_KERNEL_CUH
 
 #include "nn/cuda/kernels.h"
+#include "nn/cuda/launch.cuh"
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -12,10 +13,8 @@
 constexpr int THREADS = 256; /* of a block, where nothing else is said */
 constexpr int WARP = 32;
 
-#ifndef HPCT_LAUNCH
 #define HPCT_LAUNCH(kernel, grid, block, queue, ...)                                               \
-    kernel<<<(grid), (block), 0, (queue).stream>>>(__VA_ARGS__)
-#endif
+    HPCT_LAUNCH_ON((queue).stream, kernel, grid, block, __VA_ARGS__)
 
 /* ---- numbers ---- */
 

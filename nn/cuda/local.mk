@@ -73,7 +73,7 @@ cuda_host_sources = \
 	nn/cuda/window.h
 nn_libnn_la_SOURCES += $(cuda_host_sources)
 
-EXTRA_DIST += $(cuda_kernels) nn/cuda/kernel.cuh nn/cuda/random.cuh
+EXTRA_DIST += $(cuda_kernels) nn/cuda/kernel.cuh nn/cuda/launch.cuh nn/cuda/random.cuh
 
 if HAVE_CUDA
 pkglib_LTLIBRARIES += hpctrain-cuda.la

@@ -8,8 +8,8 @@ constexpr int BLOCKS = 256; /* at most */
 /* Keras' epsilon. */
 constexpr double CLIP_LOW = 1e-7, CLIP_HIGH = 1.0 - 1e-7;
 
-static __device__ hpct_loss_sums block_sums[BLOCKS];
-static __device__ unsigned blocks_done; /* 0 between launches */
+HPCT_OF_DEVICE hpct_loss_sums block_sums[BLOCKS];
+HPCT_OF_DEVICE unsigned blocks_done; /* 0 between launches */
 
 __device__ inline double clip(double p)
 {

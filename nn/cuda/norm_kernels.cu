@@ -209,7 +209,7 @@ __device__ inline void note(const settling &s, int c, float mean, float variance
     s.notes.shift[c] = s.beta != nullptr ? s.beta[c] : 0;
 }
 
-__device__ inline void settle(const settling &s, int c, float rows, float mean, float squares)
+__device__ inline void settle_channel(const settling &s, int c, float rows, float mean, float squares)
 {
     float variance = squares / rows, keep = s.momentum;
     note(s, c, mean, variance);
@@ -224,7 +224,7 @@ __device__ inline void note_own(const settling &s, int c, float rows, const mome
                                 float *squares, float *room)
 {
     if (squares == nullptr) {
-        settle(s, c, rows, all.mean, all.squares);
+        settle_channel(s, c, rows, all.mean, all.squares);
         return;
     }
     s.notes.mean[c] = all.mean;
@@ -286,7 +286,7 @@ __global__ void __launch_bounds__(THREADS) end_moments(settling s, const float *
     const int c = (int) grid_index();
     const float rows = *s.notes.rows; /* settle leaves the same there */
     if (c < s.channels)
-        settle(s, c, rows, s.notes.mean[c], squares[c]);
+        settle_channel(s, c, rows, s.notes.mean[c], squares[c]);
 }
 
 __global__ void __launch_bounds__(THREADS) take_moving(settling s)

@@ -12,11 +12,11 @@ static_assert(sizeof(hpct_update_table) + sizeof(hpct_update_args) <= 4000,
 
 /* ---- what the launches of a step leave to those after them ---- */
 
-static __device__ double partial_sums[HPCT_UPDATE_CHUNKS + HPCT_UPDATE_RANGES][2]; /* of chunks */
-static __device__ double range_sums[HPCT_UPDATE_RANGES][2];
-static __device__ float shared_sums[HPCT_UPDATE_RANGES][2]; /* those again, for other replicas */
-static __device__ double all_squares;
-static __device__ float range_scale[HPCT_UPDATE_RANGES], range_rate[HPCT_UPDATE_RANGES];
+HPCT_OF_DEVICE double partial_sums[HPCT_UPDATE_CHUNKS + HPCT_UPDATE_RANGES][2]; /* of chunks */
+HPCT_OF_DEVICE double range_sums[HPCT_UPDATE_RANGES][2];
+HPCT_OF_DEVICE float shared_sums[HPCT_UPDATE_RANGES][2]; /* those again, for other replicas */
+HPCT_OF_DEVICE double all_squares;
+HPCT_OF_DEVICE float range_scale[HPCT_UPDATE_RANGES], range_rate[HPCT_UPDATE_RANGES];
 
 __device__ inline hpct_update_args current(hpct_update_args a)
 {

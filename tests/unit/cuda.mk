@@ -6,14 +6,13 @@ check_LTLIBRARIES += tests/unit/libcudahost.la
 unit_tests += tests/unit/test_cuda_dnn tests/unit/test_cuda_gather tests/unit/test_cuda_loss tests/unit/test_cuda_moment tests/unit/test_cuda_norm tests/unit/test_cuda_ops tests/unit/test_cuda_updates
 endif
 endif
-cuda_on_host_objects = tests/unit/cuda_on_host.$(OBJEXT) tests/unit/cuda_kernels_on_host.$(OBJEXT)
 # The module's host side, compiled once for all of them.
 tests_unit_libcudahost_la_SOURCES = tests/unit/cuda_backend.c tests/unit/cuda_backend.h \
 	nn/cuda/activation.c nn/cuda/batch_norm.c nn/cuda/gather.c nn/cuda/join.c nn/cuda/loss.c nn/cuda/ops.c nn/cuda/pool.c \
 	nn/cuda/random.c nn/cuda/softmax.c nn/cuda/update.c
 cuda_on_host_cppflags = $(test_cppflags) $(CUDA_CPPFLAGS)
 tests_unit_libcudahost_la_CPPFLAGS = $(cuda_on_host_cppflags)
-cuda_on_host_libs = tests/unit/libcudahost.la $(cuda_on_host_objects) $(nn_test_libs) -lstdc++ -lm
+cuda_on_host_libs = tests/unit/libcudahost.la $(on_host_objects) $(nn_test_libs) -lstdc++ -lm
 
 # The module itself, and cuDNN with a device's description in place of a handle.
 tests_unit_test_cuda_dnn_SOURCES = tests/unit/test_cuda_dnn.c tests/unit/unit.h
@@ -27,7 +26,7 @@ tests_unit_test_cuda_dnn_LDADD = $(filter-out %-module_status.lo,$(hpctrain_cuda
 tests_unit_test_cuda_gather_SOURCES = tests/unit/test_cuda_gather.c tests/unit/gather_host.c \
 	tests/unit/gather_host.h tests/unit/unit.h
 tests_unit_test_cuda_gather_CPPFLAGS = $(cuda_on_host_cppflags)
-tests_unit_test_cuda_gather_LDADD = tests/unit/libcudahost.la $(cuda_on_host_objects) $(agent_test_libs) -lstdc++ -lm
+tests_unit_test_cuda_gather_LDADD = tests/unit/libcudahost.la $(on_host_objects) $(agent_test_libs) -lstdc++ -lm
 tests_unit_test_cuda_loss_SOURCES = tests/unit/test_cuda_loss.c tests/unit/unit.h
 tests_unit_test_cuda_loss_CPPFLAGS = $(cuda_on_host_cppflags)
 tests_unit_test_cuda_loss_LDADD = $(cuda_on_host_libs)
@@ -45,13 +44,4 @@ tests_unit_test_cuda_updates_SOURCES = tests/unit/test_nn_updates.c $(nn_case) t
 tests_unit_test_cuda_updates_CPPFLAGS = $(cuda_on_host_cppflags) -DNN_OPS_ON_HOST
 tests_unit_test_cuda_updates_LDADD = $(cuda_on_host_libs)
 
-cuda_on_host_flags = -x c++ -std=c++17 -O1 -Xcompiler=-Wall,-Wno-unknown-pragmas $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
-tests/unit/cuda_on_host.$(OBJEXT): tests/unit/cuda_on_host.cc tests/unit/cuda_on_host.h
-	@$(MKDIR_P) $(@D)
-	$(AM_V_GEN)$(NVCC) $(cuda_on_host_flags) -c $(srcdir)/tests/unit/cuda_on_host.cc -o $@
-tests/unit/cuda_kernels_on_host.$(OBJEXT): tests/unit/cuda_kernels_on_host.cc tests/unit/cuda_on_host.h \
-		$(cuda_kernels) nn/cuda/kernel.cuh nn/cuda/kernels.h nn/cuda/random.cuh nn/drawn.h nn/loss_scaling.h nn/norm_line.h
-	@$(MKDIR_P) $(@D)
-	$(AM_V_GEN)$(NVCC) $(cuda_on_host_flags) -c $(srcdir)/tests/unit/cuda_kernels_on_host.cc -o $@
-CLEANFILES += $(cuda_on_host_objects)
 EXTRA_DIST += tests/unit/cuda_on_host.cc tests/unit/cuda_on_host.h tests/unit/cuda_kernels_on_host.cc

@@ -126,7 +126,7 @@ static void run_block(char *stacks)
     }
 }
 
-void hpct_host_launch(dim3 grid, dim3 block, const std::function<void()> &kernel)
+void hpct_host_run(dim3 grid, dim3 block, const std::function<void()> &kernel)
 {
     static char *stacks = (char *) mmap(nullptr, MOST * STACK, PROT_READ | PROT_WRITE,
                                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -142,4 +142,16 @@ void hpct_host_launch(dim3 grid, dim3 block, const std::function<void()> &kernel
                 blockIdx = {x, y, z};
                 run_block(stacks);
             }
+}
+
+/* Where nothing else is said. */
+__attribute__((weak)) void hpct_host_launch(cudaStream_t, dim3 grid, dim3 block,
+                                            std::function<void()> kernel)
+{
+    hpct_host_run(grid, block, kernel);
+}
+
+__attribute__((weak)) void *hpct_host_symbol(void *variable)
+{
+    return variable;
 }

@@ -13,29 +13,46 @@
 #include <functional>
 #include <math.h>
 #include <string.h>
+#include <tuple>
+#include <utility>
 
 #undef __shared__
 #define __shared__ static
+#define HPCT_OF_DEVICE static __attribute__((section("hpct_of_device"), used))
 #undef __launch_bounds__
 #define __launch_bounds__(...)
 #undef __grid_constant__
 #define __grid_constant__
-#define cudaGetLastError() cudaSuccess
 #define cudaFuncGetAttributes(attributes, function) ((void) (attributes), cudaSuccess)
-#define cudaGetSymbolAddress(address, symbol) (*(address) = (void *) &(symbol), cudaSuccess)
+#define cudaGetSymbolAddress(address, symbol)                                                      \
+    (*(address) = hpct_host_symbol((void *) &(symbol)), cudaSuccess)
 
 /* Of the fiber that runs. */
 extern uint3 threadIdx, blockIdx;
 extern dim3 blockDim, gridDim;
 
-void hpct_host_launch(dim3 grid, dim3 block, const std::function<void()> &kernel);
+/* Runs a kernel now. */
+void hpct_host_run(dim3 grid, dim3 block, const std::function<void()> &kernel);
+
+/* What a launch does, and where a variable of the device is: at once and itself
+ * where the program has no other. */
+void hpct_host_launch(cudaStream_t stream, dim3 grid, dim3 block, std::function<void()> kernel);
+void *hpct_host_symbol(void *variable);
+
+/* A call with its arguments as they are now. */
+template <typename... P, typename... A>
+std::function<void()> hpct_host_bind(void (*kernel)(P...), A &&...arguments)
+{
+    std::tuple<P...> kept(std::forward<A>(arguments)...);
+    return [kernel, kept] { std::apply(kernel, kept); };
+}
 void __syncthreads();
 /* What the lane has at `from` of its warp. All live lanes call it. */
 uint64_t hpct_host_shuffle(uint64_t mine, unsigned from);
 unsigned hpct_host_lane();
 
-#define HPCT_LAUNCH(kernel, grid, block, queue, ...)                                               \
-    hpct_host_launch(dim3(grid), dim3(block), [&] { kernel(__VA_ARGS__); })
+#define HPCT_LAUNCH_ON(stream, kernel, grid, block, ...)                                           \
+    hpct_host_launch(stream, dim3(grid), dim3(block), hpct_host_bind(kernel, __VA_ARGS__))
 
 template <typename R> inline R __shfl_sync(unsigned, R x, int lane)
 {

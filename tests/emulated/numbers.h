@@ -1,0 +1,56 @@
+/* tests/emulated/numbers.h - numbers of the libraries' types, in memory of a device. */
+#ifndef HPCT_TESTS_EMULATED_NUMBERS_H
+#define HPCT_TESTS_EMULATED_NUMBERS_H
+
+#include "tests/emulated/machine.h"
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <string.h>
+
+namespace emulated
+{
+
+enum number { FP32, BF16, FP16 };
+
+inline size_t bytes_of(number type)
+{
+    return type == FP32 ? 4 : 2;
+}
+
+inline float read(const void *from, number type, size_t at)
+{
+    switch (type) {
+    case FP32:
+        return ((const float *) from)[at];
+    case BF16:
+        return __bfloat162float(((const __nv_bfloat16 *) from)[at]);
+    default:
+        return __half2float(((const __half *) from)[at]);
+    }
+}
+
+inline void write(void *to, number type, size_t at, float value)
+{
+    switch (type) {
+    case FP32:
+        ((float *) to)[at] = value;
+        break;
+    case BF16:
+        ((__nv_bfloat16 *) to)[at] = __float2bfloat16_rn(value);
+        break;
+    default:
+        ((__half *) to)[at] = __float2half_rn(value);
+    }
+}
+
+/* A workspace is whoever's that was given it: what lay there is lost. */
+inline void use_workspace(void *workspace, size_t bytes)
+{
+    if (bytes > 0)
+        memset(workspace, 0xff, bytes);
+}
+
+} // namespace emulated
+
+#endif

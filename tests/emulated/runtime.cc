@@ -1,0 +1,496 @@
+/* CUDA's runtime, as far as the GPU module calls it. */
+#include "tests/emulated/streams.h"
+#include "tests/unit/cuda_on_host.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+using namespace emulated;
+
+namespace
+{
+
+constexpr int MULTIPROCESSORS = 3; /* few, so that small cases go around in grids */
+constexpr int SHARED_BYTES = 227 << 10;
+
+thread_local int current;
+thread_local cudaError_t last;
+
+bool is_gone()
+{
+    return count_devices() == 0;
+}
+
+/* A queue of the device that the thread uses. */
+bool is_here(cudaStream_t stream)
+{
+    return stream != nullptr && stream->device == current;
+}
+
+int major_of()
+{
+    const char *major = getenv("HPC_TRAIN_TEST_MAJOR");
+    return major != nullptr ? atoi(major) : 9;
+}
+
+cudaError_t copy_of(void *to, const void *from, size_t bytes, cudaStream_t stream)
+{
+    int source = device_of(from), target = device_of(to);
+    bool pinned = target < 0 ? is_pinned(to) : source < 0 && is_pinned(from);
+    auto body = [=] {
+        if (source >= 0)
+            open(source);
+        if (target >= 0)
+            open(target);
+        memcpy(to, from, bytes);
+    };
+    if (stream->into != nullptr || pinned || (source >= 0 && target >= 0))
+        return enqueue(stream, once(body));
+    if (target < 0) { /* to memory that is not pinned: the call ends when it is there */
+        cudaError_t error = enqueue(stream, once(body));
+        wait_stream(stream);
+        return error;
+    }
+    std::vector<char> kept((const char *) from, (const char *) from + bytes);
+    return enqueue(stream, once([=] {
+                       open(target);
+                       memcpy(to, kept.data(), bytes);
+                   }));
+}
+
+} // namespace
+
+namespace emulated
+{
+
+cudaError_t tell(cudaError_t error)
+{
+    last = error;
+    return error;
+}
+
+int current_device()
+{
+    return current;
+}
+
+} // namespace emulated
+
+/* Variables of a device: each has its own, and a kernel finds those of its device. */
+extern "C" char __start_hpct_of_device[], __stop_hpct_of_device[];
+
+static char *variables_of(int device)
+{
+    static char *of[8], *first;
+    size_t bytes = (size_t) (__stop_hpct_of_device - __start_hpct_of_device);
+    if (first == nullptr) {
+        first = (char *) malloc(bytes);
+        memcpy(first, __start_hpct_of_device, bytes);
+    }
+    if (of[device] == nullptr) {
+        of[device] = (char *) allocate(device, bytes);
+        memcpy(of[device], first, bytes);
+    }
+    return of[device];
+}
+
+void *hpct_host_symbol(void *variable)
+{
+    turn t;
+    return variables_of(current) + ((char *) variable - __start_hpct_of_device);
+}
+
+static void run_kernel(int device, dim3 grid, dim3 block, const std::function<void()> &kernel)
+{
+    size_t bytes = (size_t) (__stop_hpct_of_device - __start_hpct_of_device);
+    char *own = variables_of(device);
+    memcpy(__start_hpct_of_device, own, bytes);
+    hpct_host_run(grid, block, kernel);
+    memcpy(own, __start_hpct_of_device, bytes);
+}
+
+void hpct_host_launch(cudaStream_t stream, dim3 grid, dim3 block, std::function<void()> kernel)
+{
+    turn t;
+    if (!is_here(stream)) {
+        tell(cudaErrorInvalidResourceHandle);
+        return;
+    }
+    if (block.x * block.y * block.z > 1024 || grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.y > 65535 || grid.z > 65535) {
+        tell(cudaErrorInvalidConfiguration);
+        return;
+    }
+    int device = current;
+    enqueue(stream, once([=] { run_kernel(device, grid, block, kernel); }));
+}
+
+extern "C" {
+
+/* ---- errors, devices ---- */
+
+cudaError_t cudaGetLastError(void)
+{
+    cudaError_t error = last;
+    last = cudaSuccess;
+    return error;
+}
+
+const char *cudaGetErrorString(cudaError_t error)
+{
+    static thread_local char text[64];
+    if (error == cudaErrorMemoryAllocation)
+        return "out of memory";
+    snprintf(text, sizeof text, "emulated CUDA error %d", (int) error);
+    return text;
+}
+
+cudaError_t cudaGetDeviceCount(int *count)
+{
+    *count = count_devices();
+    return is_gone() ? tell(cudaErrorNoDevice) : cudaSuccess;
+}
+
+cudaError_t cudaDriverGetVersion(int *version)
+{
+    *version = CUDART_VERSION;
+    return cudaSuccess;
+}
+
+cudaError_t cudaRuntimeGetVersion(int *version)
+{
+    *version = CUDART_VERSION;
+    return cudaSuccess;
+}
+
+cudaError_t cudaSetDevice(int device)
+{
+    if (device < 0 || device >= count_devices())
+        return tell(cudaErrorInvalidDevice);
+    current = device;
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int device)
+{
+    switch (attribute) {
+    case cudaDevAttrComputeCapabilityMajor:
+        *value = major_of();
+        return cudaSuccess;
+    case cudaDevAttrComputeCapabilityMinor:
+        *value = 0;
+        return cudaSuccess;
+    case cudaDevAttrMultiProcessorCount:
+        *value = MULTIPROCESSORS;
+        return cudaSuccess;
+    case cudaDevAttrMaxSharedMemoryPerBlockOptin:
+        *value = SHARED_BYTES;
+        return cudaSuccess;
+    default:
+        broken("attribute %d of device %d is not emulated", (int) attribute, device);
+    }
+}
+
+cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *about, int device)
+{
+    size_t left;
+    memset(about, 0, sizeof *about);
+    snprintf(about->name, sizeof about->name, "emulated GPU");
+    memory_left(device, &left, &about->totalGlobalMem);
+    about->major = major_of();
+    about->multiProcessorCount = MULTIPROCESSORS;
+    about->pciBusID = device + 1;
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetPCIBusId(char *text, int size, int device)
+{
+    snprintf(text, (size_t) size, "0000:%02x:00.0", device + 1);
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetP2PAttribute(int *value, enum cudaDeviceP2PAttr, int, int)
+{
+    *value = 1;
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceSynchronize(void)
+{
+    turn t;
+    if (!may("cudaDeviceSynchronize"))
+        return cudaErrorStreamCaptureUnsupported;
+    wait_device(current);
+    return cudaSuccess;
+}
+
+/* ---- memory ---- */
+
+cudaError_t cudaMalloc(void **memory, size_t bytes)
+{
+    turn t;
+    if (!may("cudaMalloc"))
+        return cudaErrorStreamCaptureUnsupported;
+    *memory = allocate(current, bytes);
+    return *memory != nullptr ? cudaSuccess : tell(cudaErrorMemoryAllocation);
+}
+
+cudaError_t cudaFree(void *memory)
+{
+    turn t;
+    if (memory == nullptr)
+        return cudaSuccess;
+    if (!may("cudaFree"))
+        return cudaErrorStreamCaptureUnsupported;
+    if (device_of(memory) >= 0)
+        wait_device(device_of(memory));
+    release(memory);
+    return cudaSuccess;
+}
+
+cudaError_t cudaHostAlloc(void **memory, size_t bytes, unsigned)
+{
+    turn t;
+    if (!may("cudaHostAlloc"))
+        return cudaErrorStreamCaptureUnsupported;
+    *memory = allocate_pinned(bytes);
+    return *memory != nullptr ? cudaSuccess : tell(cudaErrorMemoryAllocation);
+}
+
+cudaError_t cudaFreeHost(void *memory)
+{
+    turn t;
+    if (memory == nullptr)
+        return cudaSuccess;
+    if (!may("cudaFreeHost"))
+        return cudaErrorStreamCaptureUnsupported;
+    wait_device(current);
+    release_pinned(memory);
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemGetInfo(size_t *left, size_t *all)
+{
+    turn t;
+    memory_left(current, left, all);
+    return cudaSuccess;
+}
+
+cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *about, const void *memory)
+{
+    turn t;
+    memset(about, 0, sizeof *about);
+    about->device = device_of(memory);
+    about->type = about->device >= 0 ? cudaMemoryTypeDevice : is_pinned(memory) ? cudaMemoryTypeHost : cudaMemoryTypeUnregistered;
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, cudaStream_t stream)
+{
+    turn t;
+    int source = device_of(from), target = device_of(to);
+    bool fits = kind == cudaMemcpyDefault || (kind == cudaMemcpyHostToDevice && source < 0 && target >= 0) ||
+                (kind == cudaMemcpyDeviceToHost && source >= 0 && target < 0) ||
+                (kind == cudaMemcpyDeviceToDevice && source >= 0 && target >= 0);
+    return fits ? copy_of(to, from, bytes, stream) : tell(cudaErrorInvalidMemcpyDirection);
+}
+
+cudaError_t cudaMemcpy3DAsync(const struct cudaMemcpy3DParms *what, cudaStream_t stream)
+{
+    turn t;
+    struct cudaMemcpy3DParms c = *what;
+    if (c.kind != cudaMemcpyDeviceToDevice || device_of(c.srcPtr.ptr) != stream->device || device_of(c.dstPtr.ptr) != stream->device ||
+        c.srcPos.x + c.extent.width > c.srcPtr.pitch || c.dstPos.x + c.extent.width > c.dstPtr.pitch)
+        return tell(cudaErrorInvalidValue);
+    return enqueue(stream, once([c] {
+                       for (size_t z = 0; z < c.extent.depth; z++) {
+                           for (size_t y = 0; y < c.extent.height; y++) {
+                               size_t from = ((z + c.srcPos.z) * c.srcPtr.ysize + y + c.srcPos.y) * c.srcPtr.pitch + c.srcPos.x,
+                                      to = ((z + c.dstPos.z) * c.dstPtr.ysize + y + c.dstPos.y) * c.dstPtr.pitch + c.dstPos.x;
+                               memcpy((char *) c.dstPtr.ptr + to, (char *) c.srcPtr.ptr + from, c.extent.width);
+                           }
+                       }
+                   }));
+}
+
+cudaError_t cudaMemsetAsync(void *memory, int value, size_t bytes, cudaStream_t stream)
+{
+    turn t;
+    if (device_of(memory) != stream->device)
+        return tell(cudaErrorInvalidValue);
+    return enqueue(stream, once([=] { memset(memory, value, bytes); }));
+}
+
+/* In the default stream, for which nothing here waits but a whole device. */
+cudaError_t cudaMemset(void *memory, int value, size_t bytes)
+{
+    turn t;
+    if (!may("cudaMemset"))
+        return cudaErrorStreamCaptureUnsupported;
+    open(device_of(memory));
+    memset(memory, value, bytes);
+    return cudaSuccess;
+}
+
+/* ---- streams, events, graphs ---- */
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
+{
+    turn t;
+    if (flags != cudaStreamNonBlocking)
+        broken("a stream that waits for the default one is not emulated");
+    *stream = new CUstream_st{};
+    (*stream)->device = current;
+    add_stream(*stream);
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, int)
+{
+    return cudaStreamCreateWithFlags(stream, flags);
+}
+
+cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest)
+{
+    *least = 0;
+    *greatest = -5;
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t stream)
+{
+    turn t;
+    drop_stream(stream);
+    delete stream;
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t stream)
+{
+    turn t;
+    if (stream->into != nullptr) {
+        stream->into->spoilt = true;
+        return tell(cudaErrorStreamCaptureUnsupported);
+    }
+    wait_stream(stream);
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned)
+{
+    turn t;
+    return wait_event(stream, event);
+}
+
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void *argument)
+{
+    turn t;
+    return enqueue_host(stream, [=] { function(argument); });
+}
+
+cudaError_t cudaEventCreate(cudaEvent_t *event)
+{
+    *event = new CUevent_st{};
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned)
+{
+    return cudaEventCreate(event);
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t event)
+{
+    turn t;
+    if (event->where != nullptr && !event->captured)
+        wait_until(event->where, [event] { return event->done >= event->recorded; });
+    forget(event);
+    delete event;
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
+{
+    turn t;
+    return is_here(stream) ? record(event, stream) : tell(cudaErrorInvalidResourceHandle);
+}
+
+cudaError_t cudaEventQuery(cudaEvent_t event)
+{
+    turn t;
+    if (!may("cudaEventQuery"))
+        return cudaErrorStreamCaptureUnsupported;
+    if (event->captured)
+        return tell(cudaErrorCapturedEvent);
+    if (event->done >= event->recorded)
+        return cudaSuccess;
+    go_on(event);
+    return event->done >= event->recorded ? cudaSuccess : tell(cudaErrorNotReady);
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t event)
+{
+    turn t;
+    if (!may("cudaEventSynchronize"))
+        return cudaErrorStreamCaptureUnsupported;
+    if (event->captured)
+        return tell(cudaErrorCapturedEvent);
+    if (event->recorded > 0)
+        wait_until(event->where, [event] { return event->done >= event->recorded; });
+    return cudaSuccess;
+}
+
+/* Drawn: choices by time are choices by chance. */
+cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t begin, cudaEvent_t end)
+{
+    turn t;
+    if (begin->recorded == 0 || end->recorded == 0 || end->done < end->recorded)
+        return tell(cudaErrorNotReady);
+    *milliseconds = 1e-3f * (float) (100 + draw(900));
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode)
+{
+    turn t;
+    if (mode != cudaStreamCaptureModeThreadLocal)
+        broken("a capture that forbids other threads something is not emulated");
+    return begin_capture(stream);
+}
+
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
+{
+    turn t;
+    return end_capture(stream, graph);
+}
+
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t *made, cudaGraph_t graph, unsigned long long)
+{
+    turn t;
+    *made = new CUgraphExec_st{*graph};
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t)
+{
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphDestroy(cudaGraph_t graph)
+{
+    delete graph;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph)
+{
+    delete graph;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t stream)
+{
+    turn t;
+    return launch(graph, stream);
+}
+}
