@@ -15,6 +15,7 @@
 #define MOST_GPUS 64 /* of a process */
 #define BLAS_BYTES                                                                                 \
     ((size_t) 32 << 20) /* cuBLAS's own workspace, that it allocates none in a step */
+#define OPENING_BYTES (2 * BLAS_BYTES) /* with less left an error is probably for want of them */
 
 static hpct_cuda gpus[MOST_GPUS];
 static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
@@ -145,6 +146,20 @@ static hpct_status find_device(void)
     return status;
 }
 
+/* What failed for want of memory says so. */
+static hpct_status make_handles_or_tell(void)
+{
+    size_t left = 0, all = 0;
+    hpct_status status = make_handles();
+    if (status == HPCT_OK || cudaMemGetInfo(&left, &all) != cudaSuccess || left >= OPENING_BYTES)
+        return status;
+    return hpct_fail(HPCT_ERR_CONFIG,
+                     "the GPU is out of memory before anything is computed: of its %zu MiB %zu are "
+                     "free, others use it (nvidia-smi shows who): ask for a GPU of this job's own, "
+                     "or take --device cpu",
+                     all >> 20, left >> 20);
+}
+
 static hpct_status open_device(void)
 {
     hpct_status status = find_device();
@@ -152,7 +167,7 @@ static hpct_status open_device(void)
         status = HPCT_CUDA(cudaSetDevice(hpct_gpu.device));
     if (status == HPCT_OK)
         status = read_device();
-    return status == HPCT_OK ? make_handles() : status;
+    return status == HPCT_OK ? make_handles_or_tell() : status;
 }
 
 hpct_status hpct_cuda_open(void)

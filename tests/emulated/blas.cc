@@ -4,6 +4,7 @@
 
 #include <cublasLt.h>
 #include <cublas_v2.h>
+#include <algorithm>
 #include <vector>
 
 using namespace emulated;
@@ -57,9 +58,15 @@ struct matrix {
     size_t ld;
     bool transposed;
 
-    float of(size_t row, size_t column) const
+    /* What it stands for, [columns][rows]. */
+    std::vector<float> load(size_t rows, size_t columns) const
     {
-        return transposed ? read(at, type, row * ld + column) : read(at, type, column * ld + row);
+        size_t lines = transposed ? rows : columns, length = transposed ? columns : rows;
+        std::vector<float> all(rows * columns);
+        for (size_t line = 0; line < lines; line++)
+            for (size_t i = 0; i < length; i++)
+                all[transposed ? i * lines + line : line * length + i] = read(at, type, line * ld + i);
+        return all;
     }
 };
 
@@ -74,16 +81,13 @@ struct product {
 
     void run() const
     {
-        std::vector<float> row(depth);
-        for (size_t i = 0; i < rows; i++) {
+        std::vector<float> of_a = a.load(rows, depth), of_b = b.load(depth, columns), column(rows);
+        for (size_t j = 0; j < columns; j++) {
+            std::fill(column.begin(), column.end(), 0.f);
             for (size_t k = 0; k < depth; k++)
-                row[k] = a.of(i, k);
-            for (size_t j = 0; j < columns; j++) {
-                float sum = 0;
-                for (size_t k = 0; k < depth; k++)
-                    sum += row[k] * b.of(k, j);
-                if (bias != nullptr)
-                    sum += read(bias, type, i);
+                add(rows, of_b[j * depth + k], &of_a[k * rows], column.data());
+            for (size_t i = 0; i < rows; i++) {
+                float sum = column[i] + (bias != nullptr ? read(bias, type, i) : 0);
                 write(d, type, j * ld + i, relu && !(sum > 0) ? 0 : sum);
             }
         }

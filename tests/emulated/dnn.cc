@@ -203,13 +203,8 @@ tensor tensor_of(const thing &operation, int name)
     return tensor_of(*operation.part(name));
 }
 
-/* [n][c][h][w] in fp32. */
+/* [n][h][w][c] in fp32. */
 typedef std::vector<float> values;
-
-size_t at(const tensor &t, int64_t n, int64_t c, int64_t h, int64_t w)
-{
-    return (size_t) (((n * t.size[1] + c) * t.size[2] + h) * t.size[3] + w);
-}
 
 /* One run: the tensors that lie in memory, and those that do not. */
 struct state {
@@ -218,11 +213,12 @@ struct state {
 
     template <typename V> void visit(const tensor &t, V each) const
     {
+        size_t i = 0;
         for (int64_t n = 0; n < t.size[0]; n++)
-            for (int64_t c = 0; c < t.size[1]; c++)
-                for (int64_t h = 0; h < t.size[2]; h++)
-                    for (int64_t w = 0; w < t.size[3]; w++)
-                        each(at(t, n, c, h, w), (size_t) (n * t.stride[0] + c * t.stride[1] + h * t.stride[2] + w * t.stride[3]));
+            for (int64_t h = 0; h < t.size[2]; h++)
+                for (int64_t w = 0; w < t.size[3]; w++)
+                    for (int64_t c = 0; c < t.size[1]; c++)
+                        each(i++, (size_t) (n * t.stride[0] + c * t.stride[1] + h * t.stride[2] + w * t.stride[3]));
     }
 
     values load(const tensor &t)
@@ -287,26 +283,60 @@ struct convolution {
                w.size[0] % (x.size[1] / w.size[1]) == 0;
     }
 
-    /* Each product: numbers of y, x and w. */
+    /* Each cell of y, x and w that meet: where the channels of a group begin. */
     template <typename V> void visit(V each) const
     {
         int64_t ins = w.size[1], groups = x.size[1] / ins, outs = w.size[0] / groups;
         for (int64_t n = 0; n < y.size[0]; n++)
-            for (int64_t k = 0; k < y.size[1]; k++)
-                for (int64_t c = 0; c < ins; c++)
+            for (int64_t p = 0; p < y.size[2]; p++)
+                for (int64_t q = 0; q < y.size[3]; q++)
                     for (int64_t r = 0; r < w.size[2]; r++)
-                        for (int64_t s = 0; s < w.size[3]; s++)
-                            for (int64_t p = 0; p < y.size[2]; p++) {
-                                int64_t h = p * how.stride[0] - how.before[0] + r * how.dilation[0];
-                                if (h < 0 || h >= x.size[2])
-                                    continue;
-                                size_t row = at(x, n, k / outs * ins + c, h, 0), to = at(y, n, k, p, 0), kernel = at(w, k, c, r, s);
-                                for (int64_t q = 0; q < y.size[3]; q++) {
-                                    int64_t v = q * how.stride[1] - how.before[1] + s * how.dilation[1];
-                                    if (v >= 0 && v < x.size[3])
-                                        each(to + (size_t) q, row + (size_t) v, kernel);
-                                }
-                            }
+                        for (int64_t s = 0; s < w.size[3]; s++) {
+                            int64_t h = p * how.stride[0] - how.before[0] + r * how.dilation[0],
+                                    v = q * how.stride[1] - how.before[1] + s * how.dilation[1];
+                            if (h < 0 || h >= x.size[2] || v < 0 || v >= x.size[3])
+                                continue;
+                            for (int64_t g = 0; g < groups; g++)
+                                each((size_t) (((n * y.size[2] + p) * y.size[3] + q) * y.size[1] + g * outs),
+                                     (size_t) (((n * x.size[2] + h) * x.size[3] + v) * x.size[1] + g * ins),
+                                     (size_t) (((g * outs * w.size[2] + r) * w.size[3] + s) * ins));
+                        }
+    }
+
+    size_t ins() const
+    {
+        return (size_t) w.size[1];
+    }
+
+    size_t outs() const
+    {
+        return (size_t) (w.size[0] / (x.size[1] / w.size[1]));
+    }
+
+    /* Kernels with the channels of y beside each other, and back. */
+    values turn(const values &from, bool there) const
+    {
+        values to(from.size());
+        for (size_t k = 0; k < (size_t) w.size[0]; k++) {
+            for (size_t i = 0; i < next(); i++) {
+                size_t plain = k * next() + i, turned = (k / outs() * next() + i) * outs() + k % outs();
+                to[there ? turned : plain] = from[there ? plain : turned];
+            }
+        }
+        return to;
+    }
+
+    /* There: where input channel i of the cell at `kernel` begins. */
+    size_t turned(size_t kernel, size_t i) const
+    {
+        size_t group = outs() * next();
+        return (kernel / group * next() + kernel % group + i) * outs();
+    }
+
+    /* From one number of a kernel to that of the next of y's channels. */
+    size_t next() const
+    {
+        return (size_t) (w.size[1] * w.size[2] * w.size[3]);
     }
 };
 
@@ -349,26 +379,36 @@ convolution convolution_of(const thing &operation, const way &names)
 step convolve(const thing &operation, const way &names)
 {
     convolution c = convolution_of(operation, names);
+    size_t ins = c.ins(), outs = c.outs();
     if (operation.one<float>(names.alpha) != 1 || operation.one<float>(names.beta) != 0)
         broken("cuDNN: other factors are not emulated");
     switch (operation.type) {
     case CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR:
-        return [c](state &s) {
-            values x = s.load(c.x), w = s.load(c.w), y(c.y.count());
-            c.visit([&](size_t to, size_t from, size_t kernel) { y[to] += x[from] * w[kernel]; });
+        return [c, ins, outs](state &s) {
+            values x = s.load(c.x), w = c.turn(s.load(c.w), true), y(c.y.count());
+            c.visit([&](size_t to, size_t from, size_t kernel) {
+                for (size_t i = 0; i < ins; i++)
+                    add(outs, x[from + i], &w[c.turned(kernel, i)], &y[to]);
+            });
             s.store(c.y, std::move(y));
         };
     case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR:
         return [c](state &s) {
             values x(c.x.count()), w = s.load(c.w), y = s.load(c.y);
-            c.visit([&](size_t to, size_t from, size_t kernel) { x[from] += y[to] * w[kernel]; });
+            c.visit([&](size_t to, size_t from, size_t kernel) {
+                for (size_t k = 0; k < c.outs(); k++)
+                    add(c.ins(), y[to + k], &w[kernel + k * c.next()], &x[from]);
+            });
             s.store(c.x, std::move(x));
         };
     default:
-        return [c](state &s) {
+        return [c, ins, outs](state &s) {
             values x = s.load(c.x), w(c.w.count()), y = s.load(c.y);
-            c.visit([&](size_t to, size_t from, size_t kernel) { w[kernel] += y[to] * x[from]; });
-            s.store(c.w, std::move(w));
+            c.visit([&](size_t to, size_t from, size_t kernel) {
+                for (size_t i = 0; i < ins; i++)
+                    add(outs, x[from + i], &y[to], &w[c.turned(kernel, i)]);
+            });
+            s.store(c.w, c.turn(w, false));
         };
     }
 }
@@ -376,9 +416,7 @@ step convolve(const thing &operation, const way &names)
 /* An operand as large as the result, or a vector of channels. */
 size_t within(const tensor &operand, const tensor &whole, size_t i)
 {
-    if (operand.count() == whole.count())
-        return i;
-    return i / (size_t) (whole.size[2] * whole.size[3]) % (size_t) whole.size[1];
+    return operand.count() == whole.count() ? i : i % (size_t) whole.size[1];
 }
 
 bool spreads(const tensor &operand, const tensor &whole)
@@ -426,7 +464,7 @@ step point(const thing &operation)
 
 size_t channel_of(const tensor &t, size_t i)
 {
-    return i / (size_t) (t.size[2] * t.size[3]) % (size_t) t.size[1];
+    return i % (size_t) t.size[1];
 }
 
 step take_moments(const thing &operation)

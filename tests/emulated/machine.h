@@ -56,6 +56,13 @@ void release_pinned(void *host);
 void open(int device);
 void keep_open(int device, bool keep);
 
+/* ---- what tests ask for, and are told ---- */
+
+void count_sent(size_t bytes); /* HPC_TRAIN_TEST_ACCOUNT */
+void count_wait();
+void tell_recording(size_t nodes, size_t launches); /* HPC_TRAIN_TEST_RECORDINGS */
+bool is_broken(int device);                         /* HPC_TRAIN_TEST_FAILS */
+
 /* ---- chance, that each run repeats ---- */
 
 uint32_t draw(uint32_t below);

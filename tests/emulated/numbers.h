@@ -44,6 +44,13 @@ inline void write(void *to, number type, size_t at, float value)
     }
 }
 
+/* to += factor times from */
+inline void add(size_t count, float factor, const float *__restrict from, float *__restrict to)
+{
+    for (size_t i = 0; i < count; i++)
+        to[i] += factor * from[i];
+}
+
 /* A workspace is whoever's that was given it: what lay there is lost. */
 inline void use_workspace(void *workspace, size_t bytes)
 {

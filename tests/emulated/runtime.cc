@@ -80,7 +80,7 @@ int current_device()
 /* Variables of a device: each has its own, and a kernel finds those of its device. */
 extern "C" char __start_hpct_of_device[], __stop_hpct_of_device[];
 
-static char *variables_of(int device)
+static char *variables_of(int device) /* made with the device's first stream */
 {
     static char *of[8], *first;
     size_t bytes = (size_t) (__stop_hpct_of_device - __start_hpct_of_device);
@@ -292,6 +292,8 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaM
     bool fits = kind == cudaMemcpyDefault || (kind == cudaMemcpyHostToDevice && source < 0 && target >= 0) ||
                 (kind == cudaMemcpyDeviceToHost && source >= 0 && target < 0) ||
                 (kind == cudaMemcpyDeviceToDevice && source >= 0 && target >= 0);
+    if (kind == cudaMemcpyHostToDevice && is_pinned(from))
+        count_sent(bytes);
     return fits ? copy_of(to, from, bytes, stream) : tell(cudaErrorInvalidMemcpyDirection);
 }
 
@@ -342,6 +344,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
     *stream = new CUstream_st{};
     (*stream)->device = current;
     add_stream(*stream);
+    variables_of(current);
     return cudaSuccess;
 }
 
@@ -372,6 +375,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
         stream->into->spoilt = true;
         return tell(cudaErrorStreamCaptureUnsupported);
     }
+    count_wait();
     wait_stream(stream);
     return cudaSuccess;
 }
@@ -461,13 +465,14 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMo
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
 {
     turn t;
-    return end_capture(stream, graph);
+    cudaError_t error = end_capture(stream, graph);
+    return error == cudaSuccess && getenv("HPC_TRAIN_TEST_NO_RECORDING") != nullptr ? tell(cudaErrorNotSupported) : error;
 }
 
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t *made, cudaGraph_t graph, unsigned long long)
 {
     turn t;
-    *made = new CUgraphExec_st{*graph};
+    *made = new CUgraphExec_st{*graph, 0};
     return cudaSuccess;
 }
 
@@ -484,6 +489,7 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph)
 
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph)
 {
+    tell_recording(graph->graph.nodes.size(), graph->launches);
     delete graph;
     return cudaSuccess;
 }
@@ -491,6 +497,6 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph)
 cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t stream)
 {
     turn t;
-    return launch(graph, stream);
+    return is_broken(stream->device) ? tell(cudaErrorIllegalAddress) : launch(graph, stream);
 }
 }

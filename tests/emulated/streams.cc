@@ -341,6 +341,7 @@ cudaError_t end_capture(cudaStream_t stream, cudaGraph_t *out)
 cudaError_t launch(cudaGraphExec_t graph, cudaStream_t stream)
 {
     CUgraph_st copy = graph->graph;
+    graph->launches++;
     return enqueue(stream, [copy] {
         auto r = std::make_shared<run>();
         r->graph = copy;

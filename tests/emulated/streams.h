@@ -20,6 +20,7 @@ struct CUgraph_st {
 
 struct CUgraphExec_st {
     CUgraph_st graph;
+    size_t launches;
 };
 
 struct CUstream_st {

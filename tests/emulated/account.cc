@@ -1,0 +1,83 @@
+/* What tests ask of the machine by the environment, and what it tells them:
+ *
+ *   HPC_TRAIN_TEST_ACCOUNT     a file that gets a line at the end of the process: bytes of pinned
+ *                              memory that were sent, how often the host waited for a stream
+ *   HPC_TRAIN_TEST_RECORDINGS  one that gets a line for each graph that is dropped
+ *   HPC_TRAIN_TEST_FAILS       the device with this number takes no more than ten graphs
+ *   HPC_TRAIN_TEST_DEVICES     how many there are, else one
+ *   HPC_TRAIN_TEST_USED        MiB of each that others have
+ *   HPC_TRAIN_TEST_TAKEN       MiB that are free no more when they are asked for
+ *   HPC_TRAIN_TEST_FULL        the device with this number says that it has nothing left
+ *   HPC_TRAIN_TEST_NCCL        there is NCCL
+ *   HPC_TRAIN_TEST_NO_RECORDING  no graph can be captured
+ *   HPC_TRAIN_TEST_MAJOR       the compute capability, else 9
+ *   HPC_TRAIN_TEST_SCHEDULE, HPC_TRAIN_TEST_ENGINES: machine.h, dnn.cc */
+#include "tests/emulated/machine.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+namespace emulated
+{
+
+namespace
+{
+
+constexpr int WORKS = 10; /* launches of graphs, of the device that fails */
+
+size_t sent, waits;
+
+FILE *open_for(const char *variable)
+{
+    const char *path = getenv(variable);
+    return path != nullptr ? fopen(path, "a") : nullptr;
+}
+
+void tell_account()
+{
+    FILE *file = open_for("HPC_TRAIN_TEST_ACCOUNT");
+    if (file == nullptr)
+        return;
+    fprintf(file, "%zu bytes sent, %zu waits\n", sent, waits);
+    fclose(file);
+}
+
+void begin()
+{
+    static bool began;
+    if (!began)
+        atexit(tell_account);
+    began = true;
+}
+
+} // namespace
+
+void count_sent(size_t bytes)
+{
+    begin();
+    sent += bytes;
+}
+
+void count_wait()
+{
+    begin();
+    waits++;
+}
+
+void tell_recording(size_t nodes, size_t launches)
+{
+    FILE *file = open_for("HPC_TRAIN_TEST_RECORDINGS");
+    if (file == nullptr)
+        return;
+    fprintf(file, "%zu calls, %zu replays\n", nodes, launches);
+    fclose(file);
+}
+
+bool is_broken(int device)
+{
+    static int launches[8];
+    const char *number = getenv("HPC_TRAIN_TEST_FAILS");
+    return number != nullptr && atoi(number) == device && ++launches[device] > WORKS;
+}
+
+} // namespace emulated
