@@ -108,7 +108,7 @@ like "$(<"$own/bench.cuda.json")" '"device_used_mb": [0-9.]+' "bench says what w
 ok "$(python3 -c 'import json, sys; j = json.load(open(sys.argv[1])); print(int(not 0.9 < j["predicted_mb"] / j["device_used_mb"] < 1.1))' \
     "$own/bench.cuda.json")" "within 10 % of what was planned"
 
-capture env HPC_TRAIN_TEST_USED=8150 "$train" bench --model mnist-convnet --batch-size 100000 --steps 1 --device cuda
+capture env HPC_TRAIN_TEST_USED=8157 "$train" bench --model mnist-convnet --batch-size 100000 --steps 1 --device cuda
 is "$status" 78 "a batch that the device has no room for"
 like "$err" "batch size 100000 takes [0-9.]+ GiB \(most activations in backward of layer [a-z0-9_]+: [0-9.]+ GiB\), more than the [0-9.]+ [GM]iB that a rank may take \(GPU\): at most [0-9]+ fits" \
     "says how much, in which layer, and what would fit"
@@ -423,7 +423,7 @@ END
         capture env HPC_TRAIN_TEST_FAILS=1 timeout 55 "$train" fit --model "$own/tiny.json" --resize 28x28 --data "$own/small" \
             --global-batch-size 4 --epochs 100 --device cuda --replicas 3 --bucket-bytes 50000
         is "$status" 70 "a GPU that fails ends all replicas"
-        like "$err" "replica 1: (the device behind the wall is broken|cudaGraphLaunch: emulated CUDA error 700); other replicas have waited for it for 30 s" "and the process says which"
+        like "$err" "replica 1: (the device behind the wall is broken; other replicas have waited for it for 30 s|cudaGraphLaunch: emulated CUDA error 700)" "and the process says which"
     fi
     unset HPC_TRAIN_TEST_NCCL HPC_TRAIN_TEST_RECORDINGS HPC_TRAIN_TEST_DEVICES
 else
@@ -456,8 +456,9 @@ same_as_cpu workers-on-devices
 is "$(cat "$own/account" 2>/dev/null | wc -l)" 2 "both workers, and no server, have a device"
 serve one-on-a-device cpu auto
 same_as_cpu one-on-a-device
-serve in-bf16 cuda cuda --precision bf16 --model "$own/norm.json"
-fit_small in-bf16-alone --device cuda --precision bf16 --model "$own/norm.json"
+# Of two pictures the statistics are the signs of what rounding leaves between them: of ten they are not.
+serve in-bf16 cuda cuda --precision bf16 --model "$own/norm.json" --global-batch-size 20
+fit_small in-bf16-alone --device cuda --precision bf16 --model "$own/norm.json" --global-batch-size 20
 ok "$(awk -v a="$(number in-bf16-alone val_loss)" -v b="$(number in-bf16 val_loss)" 'BEGIN { d = a - b; print !(a > 0 && d < 0.1 && d > -0.1) }')" \
     "bf16 on devices, statistics of each worker's pictures: near ($(number in-bf16-alone val_loss), $(number in-bf16 val_loss))"
 # Servers know of no loss scale: what overflows is computed again, and no step is left out.

@@ -62,10 +62,12 @@ struct matrix {
     std::vector<float> load(size_t rows, size_t columns) const
     {
         size_t lines = transposed ? rows : columns, length = transposed ? columns : rows;
-        std::vector<float> all(rows * columns);
-        for (size_t line = 0; line < lines; line++)
-            for (size_t i = 0; i < length; i++)
-                all[transposed ? i * lines + line : line * length + i] = read(at, type, line * ld + i);
+        std::vector<float> all(rows * columns), one(length);
+        for (size_t line = 0; line < lines; line++) {
+            read(at, type, line * ld, length, transposed ? one.data() : &all[line * length]);
+            for (size_t i = 0; i < length && transposed; i++)
+                all[i * lines + line] = one[i];
+        }
         return all;
     }
 };

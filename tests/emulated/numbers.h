@@ -18,6 +18,19 @@ inline size_t bytes_of(number type)
     return type == FP32 ? 4 : 2;
 }
 
+/* The `count` numbers from number `at` on. */
+inline void read(const void *from, number type, size_t at, size_t count, float *to)
+{
+    const __nv_bfloat16 *bf16 = (const __nv_bfloat16 *) from + at;
+    const __half *fp16 = (const __half *) from + at;
+    if (type == FP32)
+        memcpy(to, (const float *) from + at, count * sizeof *to);
+    for (size_t i = 0; i < count && type == BF16; i++)
+        to[i] = __bfloat162float(bf16[i]);
+    for (size_t i = 0; i < count && type == FP16; i++)
+        to[i] = __half2float(fp16[i]);
+}
+
 inline float read(const void *from, number type, size_t at)
 {
     switch (type) {
