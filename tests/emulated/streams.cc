@@ -19,6 +19,7 @@ namespace
 constexpr auto NAP = std::chrono::microseconds(50);
 constexpr auto REST = std::chrono::milliseconds(5);
 constexpr auto PATIENCE = std::chrono::seconds(60);
+constexpr int STEPS = 32;        /* while somebody looks */
 constexpr int MOST_WAITING = 8; /* streams, each for the next */
 
 std::mutex mutex;
@@ -215,8 +216,10 @@ void wait_device(int device)
 
 void go_on(cudaEvent_t event)
 {
-    if (event->where == nullptr || !go_on(event->where))
-        go_on_anywhere();
+    for (int i = 0; i < STEPS && event->done < event->recorded; i++) {
+        if (!go_on(event->where) && !go_on_anywhere())
+            break;
+    }
 }
 
 static void add(cudaStream_t stream, CUstream_st::item item)

@@ -59,7 +59,7 @@ void add_stream(cudaStream_t stream);
 void drop_stream(cudaStream_t stream);
 void wait_stream(cudaStream_t stream);
 void wait_device(int device);
-/* One step of what the event waits for. */
+/* Some steps of what the event waits for. */
 void go_on(cudaEvent_t event);
 
 } // namespace emulated
