@@ -10,10 +10,11 @@ emulated_sources = \
 	tests/emulated/nccl.cc \
 	tests/emulated/runtime.cc \
 	tests/emulated/streams.cc
-EXTRA_DIST += $(emulated_sources) tests/emulated/machine.h tests/emulated/numbers.h tests/emulated/streams.h
+EXTRA_DIST += tests/emulated/chance.t $(emulated_sources) tests/emulated/machine.h tests/emulated/numbers.h tests/emulated/streams.h
 on_host_objects = tests/unit/cuda_on_host.lo tests/unit/cuda_kernels_on_host.lo
 
 if HAVE_CUDA
+long_tests += tests/emulated/chance.t
 check_LTLIBRARIES += tests/emulated/hpctrain-cuda.la
 tests_emulated_hpctrain_cuda_la_SOURCES =
 nodist_EXTRA_tests_emulated_hpctrain_cuda_la_SOURCES = none.c
