@@ -131,9 +131,11 @@ static bool all_have(const hpct_model *model, hpct_status *status, const hpct_st
     hpct_status own = *status != HPCT_OK ? *status : *ended;
     *status = model->watcher.agree(model->watcher.argument, &all);
     if (own != HPCT_OK)
-        *status = own;
+        *status = hpct_fail_within(own, "this step cannot be recorded (HPC_TRAIN_RECORD=0 goes "
+                                        "without)");
     else if (*status == HPCT_OK && !all)
-        *status = hpct_fail(HPCT_ERR_PEER, "another replica could not record its step");
+        *status = hpct_fail(HPCT_ERR_PEER, "another rank or replica could not record its step, and "
+                                           "says why (HPC_TRAIN_RECORD=0 goes without)");
     return *status == HPCT_OK;
 }
 

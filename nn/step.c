@@ -97,6 +97,17 @@ static hpct_status refresh(const hpct_model *model, int batch, int n)
     return status;
 }
 
+/* Where an operation failed; what others' end broke off says enough. */
+static hpct_status named(const hpct_model *model, int node, const char *way, hpct_status status)
+{
+    char where[160];
+    if (status == HPCT_OK || status == HPCT_ERR_PEER)
+        return status;
+    snprintf(where, sizeof where, "%s of layer %.120s", way,
+             model->layers[model->nodes[node].layer].name);
+    return hpct_fail_within(status, where);
+}
+
 static hpct_status call_forward(hpct_model *model, int batch, int n)
 {
     const hpct_run *run = model->run;
@@ -105,7 +116,7 @@ static hpct_status call_forward(hpct_model *model, int batch, int n)
         hpct_op_call call = make_call(model, i, batch, n);
         double begin = hpct_run_began(run);
         if (call.n > 0 && !run->nodes[i].made)
-            status = hpct_emulate_forward(model, i, &call);
+            status = named(model, i, "forward", hpct_emulate_forward(model, i, &call));
         else if (call.training)
             status = hpct_norm_forward_absent(model, i);
         hpct_run_ended(run, HPCT_TIME_FORWARD(i), begin);
@@ -264,7 +275,8 @@ static hpct_status call_backward(hpct_model *model, int batch, int n)
             continue;
         hpct_op_call call = make_call(model, i, batch, n);
         double begin = hpct_run_began(run);
-        status = call.n > 0 ? hpct_emulate_backward(model, i, &call) : leave_out(model, i);
+        status = call.n > 0 ? named(model, i, "backward", hpct_emulate_backward(model, i, &call))
+                            : leave_out(model, i);
         if (status == HPCT_OK && call.n > 0 && node->add_after != NULL && run->emulation == NULL)
             status = add_part(run, node, call.n);
         hpct_run_ended(run, HPCT_TIME_BACKWARD(i), begin);

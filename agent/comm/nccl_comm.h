@@ -83,6 +83,10 @@ struct nccl_comm {
     nccl_job once;            /* of operations that are not prepared */
     struct nccl_once *ask;    /* which one */
     char *stage, *host_stage; /* [HPCT_NCCL_STAGE_BYTES], device and pinned */
+    /* The first job that failed, but in a recording: the others wait for this rank in the midst of
+     * it, which must not take part then in what they have not come to. HPCT_OK: none. */
+    hpct_status broken;
+    char words[512];
 };
 
 #define HPCT_NCCL_STAGE_BYTES ((size_t) 4 << 20)

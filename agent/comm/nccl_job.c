@@ -3,6 +3,7 @@
 #include "base/status.h"
 
 #include <sched.h>
+#include <stdio.h>
 #include <time.h>
 
 #define PATIENCE 2000 /* looks, each of which gives others the processor, before it sleeps */
@@ -65,6 +66,22 @@ void hpct_nccl_job_free(nccl_job *job)
     *job = (nccl_job){0};
 }
 
+/* Of a job: it breaks the communicator. */
+static hpct_status check(nccl_comm *comm, hpct_device_result result, const char *what)
+{
+    hpct_status status = hpct_nccl_check(comm, result, what);
+    if (status != HPCT_OK && comm->broken == HPCT_OK && !comm->calls->is_recording()) {
+        snprintf(comm->words, sizeof comm->words, "%s", hpct_last_error());
+        comm->broken = status;
+    }
+    return status;
+}
+
+static hpct_status check_whole(const nccl_comm *comm)
+{
+    return comm->broken == HPCT_OK ? HPCT_OK : hpct_fail(comm->broken, "%s", comm->words);
+}
+
 /* ---- the pump ---- */
 
 /* The next step of the first job in the lane; *moved: there was one to make. */
@@ -80,7 +97,7 @@ static hpct_status step(nccl_comm *comm, nccl_lane *lane, bool *moved)
             return HPCT_OK;
         lane->busy = NULL;
         if (result != HPCT_DEVICE_OK)
-            return hpct_nccl_check(comm, result, job != NULL ? job->what : "NCCL");
+            return check(comm, result, job != NULL ? job->what : "NCCL");
     }
     if (job == NULL)
         return HPCT_OK;
@@ -100,7 +117,7 @@ static hpct_status step(nccl_comm *comm, nccl_lane *lane, bool *moved)
         job->next = NULL;
         job->state = NCCL_ENQUEUED;
     }
-    return hpct_nccl_check(comm, result, job->what);
+    return check(comm, result, job->what);
 }
 
 static hpct_status pump_lane(nccl_comm *comm, nccl_lane *lane)
@@ -137,8 +154,9 @@ hpct_status hpct_nccl_queue(nccl_job *job)
 {
     const hpct_device_calls *calls = job->comm->calls;
     nccl_job **last = &job->lane->first;
-    hpct_status status =
-        hpct_nccl_check(job->comm, calls->record(job->ready, calls->compute_stream()), job->what);
+    hpct_status status = check_whole(job->comm);
+    if (status == HPCT_OK)
+        status = check(job->comm, calls->record(job->ready, calls->compute_stream()), job->what);
     if (status != HPCT_OK)
         return status;
     while (*last != NULL)
@@ -156,8 +174,7 @@ hpct_status hpct_nccl_follow(nccl_job *job)
     const hpct_device_calls *calls = job->comm->calls;
     hpct_status status = enqueue(job);
     if (status == HPCT_OK && job->state == NCCL_ENQUEUED)
-        status = hpct_nccl_check(job->comm, calls->wait_event(calls->compute_stream(), job->done),
-                                 job->what);
+        status = check(job->comm, calls->wait_event(calls->compute_stream(), job->done), job->what);
     if (status == HPCT_OK)
         job->state = NCCL_IDLE;
     return status;
@@ -173,7 +190,7 @@ hpct_status hpct_nccl_finish(nccl_job *job)
             job->state = NCCL_IDLE;
         else if (result == HPCT_DEVICE_BUSY && looks % LOOKS_PER_CHECK == LOOKS_PER_CHECK - 1)
             result = hpct_nccl_state(job->comm, job->comm->channel->nccl);
-        status = hpct_nccl_check(job->comm, result, job->what);
+        status = check(job->comm, result, job->what);
         if (status == HPCT_OK && job->state == NCCL_ENQUEUED) {
             hpct_nccl_nap(looks);
             status = hpct_nccl_pump(job->comm);
@@ -195,7 +212,9 @@ static bool is_settled(const nccl_lane *lane)
 
 hpct_status hpct_nccl_settle(nccl_comm *comm)
 {
-    hpct_status status = hpct_nccl_pump(comm);
+    hpct_status status = check_whole(comm);
+    if (status == HPCT_OK)
+        status = hpct_nccl_pump(comm);
     for (int looks = 0;
          status == HPCT_OK &&
          !(is_settled(comm->lane) && is_settled(&comm->up.lane) && is_settled(&comm->down.lane));

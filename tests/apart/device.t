@@ -117,6 +117,21 @@ if [ $gpu = emulated ]; then
     is "$status" 78 "a device that others have filled"
     like "$err" "the GPU is out of memory before anything is computed: of its 8192 MiB 2[0-9] are free, others use it" "says so"
     is "$(lines "$err")" 1 "in one line"
+    capture env HPC_TRAIN_TEST_MAJOR=6 "$train" fit "${steps[@]}" --device cuda
+    is "$status" 78 "one that is too old"
+    like "$err" "compute capability 6.0, it must be 7.0 or more: take --device cpu" "is refused"
+    capture env HPC_TRAIN_TEST_MAJOR=7 "$train" fit "${steps[@]}" --device cuda --precision bf16
+    is "$status" 78 "bf16 on one that does not have it"
+    like "$err" "precision bf16 needs a GPU of compute capability 8.0 or more" "is refused"
+    for call in cudaGraphLaunch:3 cudnnBackendExecute:2 cublasLtMatmul:2 launch:5; do
+        capture env HPC_TRAIN_TEST_REFUSES=$call "$train" fit "${steps[@]}" --device cuda
+        is "$status" 70 "$call fails"
+        like "$err" "(cudaGraphLaunch|of layer [a-z0-9_]+: .*): (an )?emulated (CUDA )?error" "says what failed, and where"
+    done
+    for call in cudaStreamBeginCapture cudaStreamEndCapture cudaGraphInstantiate; do
+        capture env HPC_TRAIN_TEST_REFUSES=$call:1+ "$train" fit "${steps[@]}" --device cuda
+        is "$status" 0 "$call fails: a step is made of calls"
+    done
 fi
 taken=$([ $gpu = emulated ] && echo 8152 || echo 8190) # cuBLAS has its own
 capture env HPC_TRAIN_TEST_TAKEN="$taken" "$train" bench --model mnist-convnet --batch-size 64 --steps 1 --device cuda
@@ -424,6 +439,24 @@ END
             --global-batch-size 4 --epochs 100 --device cuda --replicas 3 --bucket-bytes 50000
         is "$status" 70 "a GPU that fails ends all replicas"
         like "$err" "replica 1: (the device behind the wall is broken; other replicas have waited for it for 30 s|cudaGraphLaunch: emulated CUDA error 700)" "and the process says which"
+    fi
+    if [ $gpu = emulated ]; then
+        # A call that fails on one rank in the midst of what all take part in: none waits for what does not come.
+        # shellcheck disable=SC2016 # each rank expands
+        ranks=(mpirun --allow-run-as-root --oversubscribe --bind-to none -n 2 bash -c 'export NCCL_HOSTID=$OMPI_COMM_WORLD_RANK
+            [ "$OMPI_COMM_WORLD_RANK" != 1 ] || export HPC_TRAIN_TEST_REFUSES=$REFUSED
+            exec "$@"' rank)
+        refused() { # CALL:N PATTERN
+            capture env REFUSED="$1" timeout 40 "${ranks[@]}" "$train" fit --model "$own/norm.json" --resize 28x28 --data "$own/small" \
+                --global-batch-size 4 --epochs 2 --verbose 0 --device cuda --strategy multi-worker-mirrored --bucket-bytes 50000
+            like "$status" '^(69|70)$' "$1 fails on rank 1: both end"
+            like "$err" "$2" "and say what failed"
+            like "$err" "rank [01] \(.*\): rank [01] on .* ended: .*; ending with exit code (69|70)" "and whose"
+        }
+        refused nccl:2 "rank 1: a collective: ncclAllGather: an emulated error"
+        refused cudaStreamWaitEvent:3 "rank 1: a collective: cudaStreamWaitEvent: emulated CUDA error 719"
+        refused launch:6 "(forward|backward) of layer [a-z]+: .*: emulated CUDA error 719"
+        refused cudaStreamEndCapture:2 "this step cannot be recorded \(HPC_TRAIN_RECORD=0 goes without\): cudaStreamEndCapture: "
     fi
     unset HPC_TRAIN_TEST_NCCL HPC_TRAIN_TEST_RECORDINGS HPC_TRAIN_TEST_DEVICES
 else

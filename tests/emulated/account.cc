@@ -4,6 +4,7 @@
  *                              memory that were sent, how often the host waited for a stream
  *   HPC_TRAIN_TEST_RECORDINGS  one that gets a line for each graph that is dropped
  *   HPC_TRAIN_TEST_FAILS       the device with this number takes no more than ten graphs
+ *   HPC_TRAIN_TEST_REFUSES     NAME:N, the N-th call of that name fails; NAME:N+, all from it on
  *   HPC_TRAIN_TEST_DEVICES     how many there are, else one
  *   HPC_TRAIN_TEST_USED        MiB of each that others have
  *   HPC_TRAIN_TEST_TAKEN       MiB that are free no more when they are asked for
@@ -16,6 +17,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 namespace emulated
 {
@@ -71,6 +73,23 @@ void tell_recording(size_t nodes, size_t launches)
         return;
     fprintf(file, "%zu calls, %zu replays\n", nodes, launches);
     fclose(file);
+}
+
+bool refuses(const char *call)
+{
+    static int calls, first;
+    static const char *name = getenv("HPC_TRAIN_TEST_REFUSES"), *colon;
+    if (name == nullptr)
+        return false;
+    if (colon == nullptr) {
+        colon = strchr(name, ':');
+        first = colon != nullptr ? atoi(colon + 1) : 1;
+        colon = colon != nullptr ? colon : name + strlen(name);
+    }
+    if (strlen(call) != (size_t) (colon - name) || strncmp(name, call, strlen(call)) != 0)
+        return false;
+    calls++;
+    return calls == first || (calls > first && strchr(colon, '+') != nullptr);
 }
 
 bool is_broken(int device)

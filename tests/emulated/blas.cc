@@ -2,9 +2,9 @@
 #include "tests/emulated/numbers.h"
 #include "tests/emulated/streams.h"
 
-#include <cublasLt.h>
-#include <cublas_v2.h>
 #include <algorithm>
+#include <cublas_v2.h>
+#include <cublasLt.h>
 #include <vector>
 
 using namespace emulated;
@@ -161,9 +161,11 @@ cublasStatus_t cublasSetMathMode(cublasHandle_t, cublasMath_t)
     return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m, int n, int k,
-                            const void *alpha, const void *a, cudaDataType type_a, int lda, const void *b, cudaDataType type_b, int ldb,
-                            const void *beta, void *c, cudaDataType type_c, int ldc, cublasComputeType_t, cublasGemmAlgo_t)
+cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t transa,
+                            cublasOperation_t transb, int m, int n, int k, const void *alpha,
+                            const void *a, cudaDataType type_a, int lda, const void *b,
+                            cudaDataType type_b, int ldb, const void *beta, void *c,
+                            cudaDataType type_c, int ldc, cublasComputeType_t, cublasGemmAlgo_t)
 {
     turn t;
     blas *h = (blas *) handle;
@@ -171,6 +173,8 @@ cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t transa, cub
         broken("cublasGemmEx: a handle of another device");
     if (*(const float *) alpha != 1 || *(const float *) beta != 0)
         broken("cublasGemmEx: other factors are not emulated");
+    if (refuses("cublasGemmEx"))
+        return CUBLAS_STATUS_EXECUTION_FAILED;
     if (h->workspace == nullptr) { /* it would allocate */
         if (!may("cublasGemmEx without a workspace"))
             return CUBLAS_STATUS_EXECUTION_FAILED;
@@ -195,9 +199,11 @@ cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle)
     return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *made, cublasComputeType_t, cudaDataType_t)
+cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *made, cublasComputeType_t,
+                                        cudaDataType_t)
 {
-    *made = (cublasLtMatmulDesc_t) new description{CUBLAS_OP_N, CUBLAS_OP_N, CUBLASLT_EPILOGUE_DEFAULT, nullptr};
+    *made = (cublasLtMatmulDesc_t) new description{CUBLAS_OP_N, CUBLAS_OP_N,
+                                                   CUBLASLT_EPILOGUE_DEFAULT, nullptr};
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -207,7 +213,9 @@ cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t d)
     return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t desc, cublasLtMatmulDescAttributes_t what, const void *value, size_t size)
+cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t desc,
+                                              cublasLtMatmulDescAttributes_t what,
+                                              const void *value, size_t size)
 {
     description *d = (description *) desc;
     void *to = nullptr;
@@ -234,7 +242,8 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t desc, cublasL
     return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *made, cudaDataType type, uint64_t rows, uint64_t columns, int64_t ld)
+cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *made, cudaDataType type,
+                                          uint64_t rows, uint64_t columns, int64_t ld)
 {
     if (ld < (int64_t) rows)
         return CUBLAS_STATUS_INVALID_VALUE;
@@ -260,17 +269,21 @@ cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t p)
     return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p, cublasLtMatmulPreferenceAttributes_t what,
+cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p,
+                                                    cublasLtMatmulPreferenceAttributes_t what,
                                                     const void *value, size_t size)
 {
     if (what == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES && size == sizeof(uint64_t))
         memcpy(&((preference *) p)->bytes, value, size);
-    return size == sizeof(uint64_t) || size == sizeof(uint32_t) ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
+    return size == sizeof(uint64_t) || size == sizeof(uint32_t) ? CUBLAS_STATUS_SUCCESS
+                                                                : CUBLAS_STATUS_INVALID_VALUE;
 }
 
 /* Odd depths of 16-bit numbers have no algorithm, as with the library's alignments. */
-cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t,
-                                              cublasLtMatrixLayout_t, cublasLtMatrixLayout_t d, cublasLtMatmulPreference_t p, int most,
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t,
+                                              cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t,
+                                              cublasLtMatrixLayout_t, cublasLtMatrixLayout_t d,
+                                              cublasLtMatmulPreference_t p, int most,
                                               cublasLtMatmulHeuristicResult_t results[], int *count)
 {
     const layout *first = (const layout *) a, *result = (const layout *) d;
@@ -291,8 +304,10 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
     return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
-                                       cublasLtMatrixLayout_t, cublasLtMatrixLayout_t d, const cublasLtMatmulAlgo_t *algo,
+cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t, cublasLtMatmulDesc_t,
+                                       cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
+                                       cublasLtMatrixLayout_t, cublasLtMatrixLayout_t d,
+                                       const cublasLtMatmulAlgo_t *algo,
                                        cublasLtMatmulHeuristicResult_t *result)
 {
     *result = {};
@@ -303,25 +318,33 @@ cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t, cublasLtMatmulDesc_t, c
     return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc, const void *alpha, const void *a,
-                              cublasLtMatrixLayout_t layout_a, const void *b, cublasLtMatrixLayout_t layout_b, const void *beta,
-                              const void *, cublasLtMatrixLayout_t, void *d, cublasLtMatrixLayout_t layout_d,
-                              const cublasLtMatmulAlgo_t *algo, void *workspace, size_t bytes, cudaStream_t stream)
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc, const void *alpha,
+                              const void *a, cublasLtMatrixLayout_t layout_a, const void *b,
+                              cublasLtMatrixLayout_t layout_b, const void *beta, const void *,
+                              cublasLtMatrixLayout_t, void *d, cublasLtMatrixLayout_t layout_d,
+                              const cublasLtMatmulAlgo_t *algo, void *workspace, size_t bytes,
+                              cudaStream_t stream)
 {
     turn t;
     const description *how = (const description *) desc;
-    const layout *la = (const layout *) layout_a, *lb = (const layout *) layout_b, *ld = (const layout *) layout_d;
+    const layout *la = (const layout *) layout_a, *lb = (const layout *) layout_b,
+                 *ld = (const layout *) layout_d;
     if (((blas *) handle)->device != current_device() || stream->device != current_device())
         broken("cublasLtMatmul: a handle or stream of another device");
-    size_t rows = ld->rows, columns = ld->columns, depth = how->a == CUBLAS_OP_N ? la->columns : la->rows;
+    if (refuses("cublasLtMatmul"))
+        return CUBLAS_STATUS_EXECUTION_FAILED;
+    size_t rows = ld->rows, columns = ld->columns,
+           depth = how->a == CUBLAS_OP_N ? la->columns : la->rows;
     if (*(const float *) alpha != 1 || *(const float *) beta != 0)
         broken("cublasLtMatmul: other factors are not emulated");
-    if (!is_known(algo, ld) || bytes < workspace_of(algo->data[1]) || !fits(la, how->a, rows, depth) || !fits(lb, how->b, depth, columns))
+    if (!is_known(algo, ld) || bytes < workspace_of(algo->data[1]) ||
+        !fits(la, how->a, rows, depth) || !fits(lb, how->b, depth, columns))
         return CUBLAS_STATUS_INVALID_VALUE;
     check_aligned(a, "a");
     check_aligned(b, "b");
     check_aligned(d, "d");
-    bool biased = how->epilogue == CUBLASLT_EPILOGUE_BIAS || how->epilogue == CUBLASLT_EPILOGUE_RELU_BIAS;
+    bool biased =
+        how->epilogue == CUBLASLT_EPILOGUE_BIAS || how->epilogue == CUBLASLT_EPILOGUE_RELU_BIAS;
     product p = {{a, number_of(la->type), (size_t) la->ld, how->a != CUBLAS_OP_N},
                  {b, number_of(lb->type), (size_t) lb->ld, how->b != CUBLAS_OP_N},
                  d,
@@ -331,7 +354,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
                  columns,
                  depth,
                  biased ? how->bias : nullptr,
-                 how->epilogue == CUBLASLT_EPILOGUE_RELU || how->epilogue == CUBLASLT_EPILOGUE_RELU_BIAS};
+                 how->epilogue == CUBLASLT_EPILOGUE_RELU ||
+                     how->epilogue == CUBLASLT_EPILOGUE_RELU_BIAS};
     size_t used = workspace_of(algo->data[1]);
     enqueue(stream, once([p, workspace, used] {
                 use_workspace(workspace, used);

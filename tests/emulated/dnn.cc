@@ -42,7 +42,8 @@ struct thing {
     {
         std::vector<T> list = all<T>(name);
         if (list.size() != 1)
-            broken("cuDNN: attribute %d of a descriptor of type %d has %zu values", name, (int) type, list.size());
+            broken("cuDNN: attribute %d of a descriptor of type %d has %zu values", name,
+                   (int) type, list.size());
         return list[0];
     }
 
@@ -83,13 +84,15 @@ reference make(cudnnBackendDescriptorType_t type)
 
 reference make_config(const reference &graph, engine number, int64_t knob)
 {
-    reference config = make(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR), e = make(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+    reference config = make(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR),
+              e = make(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
     e->parts[CUDNN_ATTR_ENGINE_OPERATION_GRAPH] = {graph};
     e->put<int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, {number});
     config->parts[CUDNN_ATTR_ENGINECFG_ENGINE] = {e};
     if (knob >= 0) {
         reference choice = make(CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR);
-        choice->put<cudnnBackendKnobType_t>(CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, {CUDNN_KNOB_TYPE_TILE_SIZE});
+        choice->put<cudnnBackendKnobType_t>(CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE,
+                                            {CUDNN_KNOB_TYPE_TILE_SIZE});
         choice->put<int64_t>(CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, {knob});
         config->parts[CUDNN_ATTR_ENGINECFG_KNOB_CHOICES] = {choice};
     }
@@ -99,7 +102,9 @@ reference make_config(const reference &graph, engine number, int64_t knob)
 int64_t knob_of(const thing &config)
 {
     auto found = config.parts.find(CUDNN_ATTR_ENGINECFG_KNOB_CHOICES);
-    return found == config.parts.end() ? -1 : found->second[0]->one<int64_t>(CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE);
+    return found == config.parts.end()
+               ? -1
+               : found->second[0]->one<int64_t>(CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE);
 }
 
 int64_t engine_of(const thing &config)
@@ -110,7 +115,10 @@ int64_t engine_of(const thing &config)
 int64_t workspace_of(const thing &config)
 {
     int64_t number = engine_of(config);
-    return number == GREEDY ? TOO_MUCH : number == WITH_KNOBS ? 1000 * knob_of(config) : number == LAST_RESORT ? 70000 : 0;
+    return number == GREEDY        ? TOO_MUCH
+           : number == WITH_KNOBS  ? 1000 * knob_of(config)
+           : number == LAST_RESORT ? 70000
+                                   : 0;
 }
 
 /* All that says what a graph computes, to draw by. */
@@ -144,10 +152,12 @@ std::vector<reference> propose(const thing &heuristic)
         return {};
     switch (heuristic.one<cudnnBackendHeurMode_t>(CUDNN_ATTR_ENGINEHEUR_MODE)) {
     case CUDNN_HEUR_MODE_A:
-        return {make_config(graph, INEXACT, -1), make_config(graph, WITH_KNOBS, 1), make_config(graph, GREEDY, -1),
-                make_config(graph, WITH_KNOBS, 3), make_config(graph, BROKEN, -1)};
+        return {make_config(graph, INEXACT, -1), make_config(graph, WITH_KNOBS, 1),
+                make_config(graph, GREEDY, -1), make_config(graph, WITH_KNOBS, 3),
+                make_config(graph, BROKEN, -1)};
     case CUDNN_HEUR_MODE_B:
-        return {make_config(graph, WITH_KNOBS, 3), make_config(graph, PLAIN, -1), make_config(graph, SLOW, -1)};
+        return {make_config(graph, WITH_KNOBS, 3), make_config(graph, PLAIN, -1),
+                make_config(graph, SLOW, -1)};
     default:
         return {make_config(graph, LAST_RESORT, -1)};
     }
@@ -185,10 +195,12 @@ tensor tensor_of(const thing &t)
 {
     tensor made = {t.one<int64_t>(CUDNN_ATTR_TENSOR_UNIQUE_ID),
                    number_of(t.one<cudnnDataType_t>(CUDNN_ATTR_TENSOR_DATA_TYPE)),
-                   !t.all<char>(CUDNN_ATTR_TENSOR_IS_VIRTUAL).empty() && t.one<char>(CUDNN_ATTR_TENSOR_IS_VIRTUAL) != 0,
+                   !t.all<char>(CUDNN_ATTR_TENSOR_IS_VIRTUAL).empty() &&
+                       t.one<char>(CUDNN_ATTR_TENSOR_IS_VIRTUAL) != 0,
                    {},
                    {}};
-    std::vector<int64_t> size = t.all<int64_t>(CUDNN_ATTR_TENSOR_DIMENSIONS), stride = t.all<int64_t>(CUDNN_ATTR_TENSOR_STRIDES);
+    std::vector<int64_t> size = t.all<int64_t>(CUDNN_ATTR_TENSOR_DIMENSIONS),
+                         stride = t.all<int64_t>(CUDNN_ATTR_TENSOR_STRIDES);
     if (size.size() != 4 || stride.size() != 4)
         broken("cuDNN: a tensor without four axes is not emulated");
     for (int i = 0; i < 4; i++) {
@@ -218,7 +230,8 @@ struct state {
             for (int64_t h = 0; h < t.size[2]; h++)
                 for (int64_t w = 0; w < t.size[3]; w++)
                     for (int64_t c = 0; c < t.size[1]; c++)
-                        each(i++, (size_t) (n * t.stride[0] + c * t.stride[1] + h * t.stride[2] + w * t.stride[3]));
+                        each(i++, (size_t) (n * t.stride[0] + c * t.stride[1] + h * t.stride[2] +
+                                            w * t.stride[3]));
     }
 
     values load(const tensor &t)
@@ -276,7 +289,8 @@ struct convolution {
     {
         for (int i = 0; i < 2; i++) {
             int64_t reach = (w.size[i + 2] - 1) * how.dilation[i] + 1;
-            if (y.size[i + 2] != (x.size[i + 2] + how.before[i] + how.after[i] - reach) / how.stride[i] + 1)
+            if (y.size[i + 2] !=
+                (x.size[i + 2] + how.before[i] + how.after[i] - reach) / how.stride[i] + 1)
                 return false;
         }
         return y.size[0] == x.size[0] && y.size[1] == w.size[0] && x.size[1] % w.size[1] == 0 &&
@@ -297,8 +311,10 @@ struct convolution {
                             if (h < 0 || h >= x.size[2] || v < 0 || v >= x.size[3])
                                 continue;
                             for (int64_t g = 0; g < groups; g++)
-                                each((size_t) (((n * y.size[2] + p) * y.size[3] + q) * y.size[1] + g * outs),
-                                     (size_t) (((n * x.size[2] + h) * x.size[3] + v) * x.size[1] + g * ins),
+                                each((size_t) (((n * y.size[2] + p) * y.size[3] + q) * y.size[1] +
+                                               g * outs),
+                                     (size_t) (((n * x.size[2] + h) * x.size[3] + v) * x.size[1] +
+                                               g * ins),
                                      (size_t) (((g * outs * w.size[2] + r) * w.size[3] + s) * ins));
                         }
     }
@@ -319,7 +335,8 @@ struct convolution {
         values to(from.size());
         for (size_t k = 0; k < (size_t) w.size[0]; k++) {
             for (size_t i = 0; i < next(); i++) {
-                size_t plain = k * next() + i, turned = (k / outs() * next() + i) * outs() + k % outs();
+                size_t plain = k * next() + i,
+                       turned = (k / outs() * next() + i) * outs() + k % outs();
                 to[there ? turned : plain] = from[there ? plain : turned];
             }
         }
@@ -351,19 +368,28 @@ bool way_of(cudnnBackendDescriptorType_t type, way *out)
 {
     switch (type) {
     case CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR:
-        *out = {CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X,
-                CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y,
-                CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA};
+        *out = {CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC,
+                CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X,
+                CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W,
+                CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y,
+                CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA,
+                CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA};
         return true;
     case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR:
-        *out = {CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX,
-                CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY,
-                CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA};
+        *out = {CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC,
+                CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX,
+                CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W,
+                CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY,
+                CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA,
+                CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA};
         return true;
     case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR:
-        *out = {CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X,
-                CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY,
-                CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA};
+        *out = {CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC,
+                CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X,
+                CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
+                CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY,
+                CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA,
+                CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA};
         return true;
     default:
         return false;
@@ -372,8 +398,8 @@ bool way_of(cudnnBackendDescriptorType_t type, way *out)
 
 convolution convolution_of(const thing &operation, const way &names)
 {
-    return {tensor_of(operation, names.x), tensor_of(operation, names.w), tensor_of(operation, names.y),
-            window_of(*operation.part(names.conv))};
+    return {tensor_of(operation, names.x), tensor_of(operation, names.w),
+            tensor_of(operation, names.y), window_of(*operation.part(names.conv))};
 }
 
 step convolve(const thing &operation, const way &names)
@@ -421,7 +447,8 @@ size_t within(const tensor &operand, const tensor &whole, size_t i)
 
 bool spreads(const tensor &operand, const tensor &whole)
 {
-    bool same = true, vector = operand.size[0] == 1 && operand.size[1] == whole.size[1] && operand.size[2] == 1 && operand.size[3] == 1;
+    bool same = true, vector = operand.size[0] == 1 && operand.size[1] == whole.size[1] &&
+                               operand.size[2] == 1 && operand.size[3] == 1;
     for (int i = 0; i < 4; i++)
         same = same && operand.size[i] == whole.size[i];
     return same || vector;
@@ -441,12 +468,15 @@ step combine(const tensor &x, const tensor &b, const tensor &y, float (*how)(flo
 
 step point(const thing &operation)
 {
-    cudnnPointwiseMode_t mode =
-        operation.part(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR)->one<cudnnPointwiseMode_t>(CUDNN_ATTR_POINTWISE_MODE);
+    cudnnPointwiseMode_t mode = operation.part(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR)
+                                    ->one<cudnnPointwiseMode_t>(CUDNN_ATTR_POINTWISE_MODE);
     if (mode == CUDNN_POINTWISE_RELU_BWD)
-        return combine(tensor_of(operation, CUDNN_ATTR_OPERATION_POINTWISE_DYDESC), tensor_of(operation, CUDNN_ATTR_OPERATION_POINTWISE_XDESC),
-                       tensor_of(operation, CUDNN_ATTR_OPERATION_POINTWISE_DXDESC), [](float d, float x) { return x > 0 ? d : 0; });
-    tensor x = tensor_of(operation, CUDNN_ATTR_OPERATION_POINTWISE_XDESC), y = tensor_of(operation, CUDNN_ATTR_OPERATION_POINTWISE_YDESC);
+        return combine(tensor_of(operation, CUDNN_ATTR_OPERATION_POINTWISE_DYDESC),
+                       tensor_of(operation, CUDNN_ATTR_OPERATION_POINTWISE_XDESC),
+                       tensor_of(operation, CUDNN_ATTR_OPERATION_POINTWISE_DXDESC),
+                       [](float d, float x) { return x > 0 ? d : 0; });
+    tensor x = tensor_of(operation, CUDNN_ATTR_OPERATION_POINTWISE_XDESC),
+           y = tensor_of(operation, CUDNN_ATTR_OPERATION_POINTWISE_YDESC);
     if (mode == CUDNN_POINTWISE_RELU_FWD)
         return combine(x, x, y, [](float a, float) { return a > 0 ? a : 0; });
     tensor b = tensor_of(operation, CUDNN_ATTR_OPERATION_POINTWISE_BDESC);
@@ -469,7 +499,8 @@ size_t channel_of(const tensor &t, size_t i)
 
 step take_moments(const thing &operation)
 {
-    tensor x = tensor_of(operation, CUDNN_ATTR_OPERATION_GENSTATS_XDESC), sum = tensor_of(operation, CUDNN_ATTR_OPERATION_GENSTATS_SUMDESC),
+    tensor x = tensor_of(operation, CUDNN_ATTR_OPERATION_GENSTATS_XDESC),
+           sum = tensor_of(operation, CUDNN_ATTR_OPERATION_GENSTATS_SUMDESC),
            squares = tensor_of(operation, CUDNN_ATTR_OPERATION_GENSTATS_SQSUMDESC);
     return [=](state &s) {
         values v = s.load(x), first(sum.count()), second(squares.count());
@@ -486,15 +517,19 @@ step take_moments(const thing &operation)
  * dx = eq_dy dy + eq_x x + eq_bias is made. */
 step sum_norm(const thing &o)
 {
-    tensor x = tensor_of(o, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_X_DESC), dy = tensor_of(o, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_DY_DESC),
-           mean = tensor_of(o, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_MEAN_DESC), inverse = tensor_of(o, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_INVSTD_DESC),
+    tensor x = tensor_of(o, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_X_DESC),
+           dy = tensor_of(o, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_DY_DESC),
+           mean = tensor_of(o, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_MEAN_DESC),
+           inverse = tensor_of(o, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_INVSTD_DESC),
            scale = tensor_of(o, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_BN_SCALE_DESC),
            diff_scale = tensor_of(o, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_DBN_SCALE_DESC),
            diff_bias = tensor_of(o, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_DBN_BIAS_DESC),
            eq_dy = tensor_of(o, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_EQ_DY_SCALE_DESC),
-           eq_x = tensor_of(o, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_EQ_X_SCALE_DESC), eq_bias = tensor_of(o, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_EQ_BIAS);
+           eq_x = tensor_of(o, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_EQ_X_SCALE_DESC),
+           eq_bias = tensor_of(o, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_EQ_BIAS);
     return [=](state &s) {
-        values v = s.load(x), d = s.load(dy), m = s.load(mean), r = s.load(inverse), g = s.load(scale);
+        values v = s.load(x), d = s.load(dy), m = s.load(mean), r = s.load(inverse),
+               g = s.load(scale);
         values scales(m.size()), biases(m.size()), a(m.size()), b(m.size()), c(m.size());
         float count = (float) (v.size() / m.size());
         for (size_t i = 0; i < v.size(); i++) {
@@ -545,7 +580,8 @@ cudnnStatus_t finalize(thing &t)
         }
         break;
     case CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR:
-        t.put<int64_t>(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, {workspace_of(*t.part(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG))});
+        t.put<int64_t>(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
+                       {workspace_of(*t.part(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG))});
         break;
     default:
         if (way_of(t.type, &names) && !convolution_of(t, names).fits())
@@ -593,7 +629,9 @@ void add_tensors(const thing &t, std::map<int64_t, tensor> &found)
 
 plan plan_of(const thing &t)
 {
-    const thing &graph = *t.part(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG)->part(CUDNN_ATTR_ENGINECFG_ENGINE)->part(CUDNN_ATTR_ENGINE_OPERATION_GRAPH);
+    const thing &graph = *t.part(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG)
+                              ->part(CUDNN_ATTR_ENGINECFG_ENGINE)
+                              ->part(CUDNN_ATTR_ENGINE_OPERATION_GRAPH);
     std::map<int64_t, tensor> found;
     plan p = {};
     for (const reference &operation : graph.parts.at(CUDNN_ATTR_OPERATIONGRAPH_OPS))
@@ -637,7 +675,8 @@ cudnnStatus_t cudnnSetStream(cudnnHandle_t h, cudaStream_t stream)
     return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t type, cudnnBackendDescriptor_t *out)
+cudnnStatus_t cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t type,
+                                           cudnnBackendDescriptor_t *out)
 {
     *out = new reference(std::make_shared<thing>(thing{type, false, {}, {}}));
     return CUDNN_STATUS_SUCCESS;
@@ -651,17 +690,21 @@ cudnnStatus_t cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t descriptor)
 
 cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t descriptor)
 {
-    return finalize(*of(descriptor));
+    return refuses("cudnnBackendFinalize") ? CUDNN_STATUS_INTERNAL_ERROR
+                                           : finalize(*of(descriptor));
 }
 
-cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t descriptor, cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
-                                       int64_t count, const void *from)
+cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t descriptor,
+                                       cudnnBackendAttributeName_t name,
+                                       cudnnBackendAttributeType_t type, int64_t count,
+                                       const void *from)
 {
     thing &t = *of(descriptor);
     if (t.final)
         return CUDNN_STATUS_BAD_PARAM;
     if (type != CUDNN_TYPE_BACKEND_DESCRIPTOR) {
-        t.values[name].assign((const char *) from, (const char *) from + (size_t) count * size_of(type));
+        t.values[name].assign((const char *) from,
+                              (const char *) from + (size_t) count * size_of(type));
         return CUDNN_STATUS_SUCCESS;
     }
     t.parts[name].clear();
@@ -674,20 +717,25 @@ cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t descriptor, cudn
     return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t cudnnBackendGetAttribute(const cudnnBackendDescriptor_t descriptor, cudnnBackendAttributeName_t name,
-                                       cudnnBackendAttributeType_t type, int64_t room, int64_t *count, void *to)
+cudnnStatus_t cudnnBackendGetAttribute(const cudnnBackendDescriptor_t descriptor,
+                                       cudnnBackendAttributeName_t name,
+                                       cudnnBackendAttributeType_t type, int64_t room,
+                                       int64_t *count, void *to)
 {
     thing &t = *of(descriptor);
     if (!t.final)
         return CUDNN_STATUS_BAD_PARAM;
     if (name == CUDNN_ATTR_ENGINEHEUR_RESULTS)
         t.parts[name] = propose(t);
-    if (name == CUDNN_ATTR_ENGINE_NUMERICAL_NOTE && t.one<int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX) == INEXACT)
-        t.put<cudnnBackendNumericalNote_t>(name, {CUDNN_NUMERICAL_NOTE_TENSOR_CORE, CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC});
+    if (name == CUDNN_ATTR_ENGINE_NUMERICAL_NOTE &&
+        t.one<int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX) == INEXACT)
+        t.put<cudnnBackendNumericalNote_t>(
+            name, {CUDNN_NUMERICAL_NOTE_TENSOR_CORE, CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC});
     if (type != CUDNN_TYPE_BACKEND_DESCRIPTOR) {
         size_t size = size_of(type), bytes = t.values[name].size();
         *count = (int64_t) (bytes / size);
-        memcpy(to, t.values[name].data(), bytes < (size_t) room * size ? bytes : (size_t) room * size);
+        memcpy(to, t.values[name].data(),
+               bytes < (size_t) room * size ? bytes : (size_t) room * size);
         return CUDNN_STATUS_SUCCESS;
     }
     const std::vector<reference> &parts = t.parts[name];
@@ -697,7 +745,8 @@ cudnnStatus_t cudnnBackendGetAttribute(const cudnnBackendDescriptor_t descriptor
     return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t cudnnBackendExecute(cudnnHandle_t h, cudnnBackendDescriptor_t plan_descriptor, cudnnBackendDescriptor_t pack)
+cudnnStatus_t cudnnBackendExecute(cudnnHandle_t h, cudnnBackendDescriptor_t plan_descriptor,
+                                  cudnnBackendDescriptor_t pack)
 {
     turn t;
     handle *own = (handle *) h;
@@ -706,8 +755,9 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t h, cudnnBackendDescriptor_t plan
     if (own->device != current_device())
         broken("cudnnBackendExecute: a handle of another device");
     if (engine == INEXACT || engine == GREEDY)
-        broken("an engine was executed that is %s", engine == INEXACT ? "not deterministic" : "greedy");
-    if (engine == BROKEN)
+        broken("an engine was executed that is %s",
+               engine == INEXACT ? "not deterministic" : "greedy");
+    if (engine == BROKEN || refuses("cudnnBackendExecute"))
         return CUDNN_STATUS_EXECUTION_FAILED;
     std::vector<int64_t> ids = with.all<int64_t>(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
     std::vector<void *> pointers = with.all<void *>(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS);

@@ -62,6 +62,7 @@ void count_sent(size_t bytes); /* HPC_TRAIN_TEST_ACCOUNT */
 void count_wait();
 void tell_recording(size_t nodes, size_t launches); /* HPC_TRAIN_TEST_RECORDINGS */
 bool is_broken(int device);                         /* HPC_TRAIN_TEST_FAILS */
+bool refuses(const char *call);                     /* HPC_TRAIN_TEST_REFUSES */
 
 /* ---- chance, that each run repeats ---- */
 

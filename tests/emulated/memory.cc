@@ -19,8 +19,9 @@ constexpr int MOST_DEVICES = 8, POISON = 0xff, BEHIND = 0xa5;
 
 struct device {
     char *room;
-    std::map<size_t, size_t> &live = *new std::map<size_t, size_t>; /* where from, bytes asked for */
-    size_t used, end; /* bytes given out; behind the last that ever was */
+    std::map<size_t, size_t> &live =
+        *new std::map<size_t, size_t>; /* where from, bytes asked for */
+    size_t used, end;                  /* bytes given out; behind the last that ever was */
     bool is_open;
     int kept;
 } devices[MOST_DEVICES];
@@ -36,7 +37,8 @@ device &find(int number)
 {
     device &d = devices[number];
     if (d.room == nullptr) {
-        void *room = mmap(nullptr, ROOM, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        void *room =
+            mmap(nullptr, ROOM, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (room == MAP_FAILED)
             broken("there are not as many addresses");
         d.room = (char *) room;
@@ -130,7 +132,8 @@ void *allocate(int number, size_t bytes)
 {
     device &d = find(number);
     size_t at = 0;
-    if (bytes > ROOM || d.used + taken("HPC_TRAIN_TEST_USED") + taken("HPC_TRAIN_TEST_TAKEN") > ROOM - bytes)
+    if (bytes > ROOM ||
+        d.used + taken("HPC_TRAIN_TEST_USED") + taken("HPC_TRAIN_TEST_TAKEN") > ROOM - bytes)
         return nullptr;
     for (const auto &piece : d.live) { /* the first gap that is large enough */
         if (piece.first - at >= pages_of(bytes))

@@ -150,7 +150,8 @@ void check_alike(const ncclComm *c)
     for (int rank = 0; rank < c->size; rank++) {
         const request &other = c->shared->requests[rank];
         if (memcmp(&mine, &other, sizeof mine) != 0)
-            broken("NCCL: %s of %zu bytes on rank %d, %s of %zu bytes on rank %d", mine.kind, mine.bytes, c->rank, other.kind, other.bytes, rank);
+            broken("NCCL: %s of %zu bytes on rank %d, %s of %zu bytes on rank %d", mine.kind,
+                   mine.bytes, c->rank, other.kind, other.bytes, rank);
     }
 }
 
@@ -259,7 +260,10 @@ ncclResult_t ask(const collective &o, cudaStream_t stream)
 {
     turn t;
     if (stream->device != o.comm->device || current_device() != o.comm->device)
-        broken("NCCL: a stream of device %d for a communicator of device %d", stream->device, o.comm->device);
+        broken("NCCL: a stream of device %d for a communicator of device %d", stream->device,
+               o.comm->device);
+    if (refuses("nccl"))
+        return ncclInternalError;
     o.comm->under_way = 2;
     enqueue(stream, beside(o.comm, [o] { make(o); }));
     return ncclInProgress;
@@ -344,7 +348,8 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId *id)
     return ncclSuccess;
 }
 
-ncclResult_t ncclCommInitRankConfig(ncclComm_t *out, int size, ncclUniqueId id, int rank, ncclConfig_t *config)
+ncclResult_t ncclCommInitRankConfig(ncclComm_t *out, int size, ncclUniqueId id, int rank,
+                                    ncclConfig_t *config)
 {
     if (config->blocking != 0)
         broken("NCCL: a communicator that blocks is not emulated");
@@ -413,32 +418,41 @@ ncclResult_t ncclGroupEnd(void)
     return all.empty() ? ncclSuccess : ncclInProgress;
 }
 
-ncclResult_t ncclAllReduce(const void *src, void *dst, size_t count, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream)
+ncclResult_t ncclAllReduce(const void *src, void *dst, size_t count, ncclDataType_t type,
+                           ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream)
 {
-    return op == ncclSum ? ask({comm, "all-reduce", src, dst, count, type, 0}, stream) : ncclInvalidArgument;
+    return op == ncclSum ? ask({comm, "all-reduce", src, dst, count, type, 0}, stream)
+                         : ncclInvalidArgument;
 }
 
-ncclResult_t ncclReduce(const void *src, void *dst, size_t count, ncclDataType_t type, ncclRedOp_t op, int root, ncclComm_t comm, cudaStream_t stream)
+ncclResult_t ncclReduce(const void *src, void *dst, size_t count, ncclDataType_t type,
+                        ncclRedOp_t op, int root, ncclComm_t comm, cudaStream_t stream)
 {
-    return op == ncclSum ? ask({comm, "reduce", src, dst, count, type, root}, stream) : ncclInvalidArgument;
+    return op == ncclSum ? ask({comm, "reduce", src, dst, count, type, root}, stream)
+                         : ncclInvalidArgument;
 }
 
-ncclResult_t ncclBroadcast(const void *src, void *dst, size_t count, ncclDataType_t type, int root, ncclComm_t comm, cudaStream_t stream)
+ncclResult_t ncclBroadcast(const void *src, void *dst, size_t count, ncclDataType_t type, int root,
+                           ncclComm_t comm, cudaStream_t stream)
 {
     return ask({comm, "broadcast", src, dst, count, type, root}, stream);
 }
 
-ncclResult_t ncclAllGather(const void *src, void *dst, size_t count, ncclDataType_t type, ncclComm_t comm, cudaStream_t stream)
+ncclResult_t ncclAllGather(const void *src, void *dst, size_t count, ncclDataType_t type,
+                           ncclComm_t comm, cudaStream_t stream)
 {
     return ask({comm, "all-gather", src, dst, count, type, 0}, stream);
 }
 
-ncclResult_t ncclSend(const void *src, size_t count, ncclDataType_t type, int peer, ncclComm_t comm, cudaStream_t stream)
+ncclResult_t ncclSend(const void *src, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
+                      cudaStream_t stream)
 {
-    return add_transfer(comm, stream, {true, (char *) (uintptr_t) src, count * size_of(type), 0, peer});
+    return add_transfer(comm, stream,
+                        {true, (char *) (uintptr_t) src, count * size_of(type), 0, peer});
 }
 
-ncclResult_t ncclRecv(void *dst, size_t count, ncclDataType_t type, int peer, ncclComm_t comm, cudaStream_t stream)
+ncclResult_t ncclRecv(void *dst, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
+                      cudaStream_t stream)
 {
     return add_transfer(comm, stream, {false, (char *) dst, count * size_of(type), 0, peer});
 }

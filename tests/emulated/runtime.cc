@@ -113,11 +113,12 @@ static void run_kernel(int device, dim3 grid, dim3 block, const std::function<vo
 void hpct_host_launch(cudaStream_t stream, dim3 grid, dim3 block, std::function<void()> kernel)
 {
     turn t;
-    if (!is_here(stream)) {
-        tell(cudaErrorInvalidResourceHandle);
+    if (!is_here(stream) || refuses("launch")) {
+        tell(is_here(stream) ? cudaErrorLaunchFailure : cudaErrorInvalidResourceHandle);
         return;
     }
-    if (block.x * block.y * block.z > 1024 || grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.y > 65535 || grid.z > 65535) {
+    if (block.x * block.y * block.z > 1024 || grid.x == 0 || grid.y == 0 || grid.z == 0 ||
+        grid.y > 65535 || grid.z > 65535) {
         tell(cudaErrorInvalidConfiguration);
         return;
     }
@@ -218,6 +219,8 @@ cudaError_t cudaDeviceGetP2PAttribute(int *value, enum cudaDeviceP2PAttr, int, i
 cudaError_t cudaDeviceSynchronize(void)
 {
     turn t;
+    if (refuses("cudaDeviceSynchronize"))
+        return tell(cudaErrorLaunchFailure);
     if (!may("cudaDeviceSynchronize"))
         return cudaErrorStreamCaptureUnsupported;
     wait_device(current);
@@ -229,6 +232,8 @@ cudaError_t cudaDeviceSynchronize(void)
 cudaError_t cudaMalloc(void **memory, size_t bytes)
 {
     turn t;
+    if (refuses("cudaMalloc"))
+        return tell(cudaErrorMemoryAllocation);
     if (!may("cudaMalloc"))
         return cudaErrorStreamCaptureUnsupported;
     *memory = allocate(current, bytes);
@@ -251,6 +256,8 @@ cudaError_t cudaFree(void *memory)
 cudaError_t cudaHostAlloc(void **memory, size_t bytes, unsigned)
 {
     turn t;
+    if (refuses("cudaHostAlloc"))
+        return tell(cudaErrorMemoryAllocation);
     if (!may("cudaHostAlloc"))
         return cudaErrorStreamCaptureUnsupported;
     *memory = allocate_pinned(bytes);
@@ -281,15 +288,21 @@ cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *about, const 
     turn t;
     memset(about, 0, sizeof *about);
     about->device = device_of(memory);
-    about->type = about->device >= 0 ? cudaMemoryTypeDevice : is_pinned(memory) ? cudaMemoryTypeHost : cudaMemoryTypeUnregistered;
+    about->type = about->device >= 0  ? cudaMemoryTypeDevice
+                  : is_pinned(memory) ? cudaMemoryTypeHost
+                                      : cudaMemoryTypeUnregistered;
     return cudaSuccess;
 }
 
-cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, cudaStream_t stream)
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
+                            cudaStream_t stream)
 {
     turn t;
+    if (refuses("cudaMemcpyAsync"))
+        return tell(cudaErrorLaunchFailure);
     int source = device_of(from), target = device_of(to);
-    bool fits = kind == cudaMemcpyDefault || (kind == cudaMemcpyHostToDevice && source < 0 && target >= 0) ||
+    bool fits = kind == cudaMemcpyDefault ||
+                (kind == cudaMemcpyHostToDevice && source < 0 && target >= 0) ||
                 (kind == cudaMemcpyDeviceToHost && source >= 0 && target < 0) ||
                 (kind == cudaMemcpyDeviceToDevice && source >= 0 && target >= 0);
     if (kind == cudaMemcpyHostToDevice && is_pinned(from))
@@ -300,16 +313,24 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaM
 cudaError_t cudaMemcpy3DAsync(const struct cudaMemcpy3DParms *what, cudaStream_t stream)
 {
     turn t;
+    if (refuses("cudaMemcpy3DAsync"))
+        return tell(cudaErrorLaunchFailure);
     struct cudaMemcpy3DParms c = *what;
-    if (c.kind != cudaMemcpyDeviceToDevice || device_of(c.srcPtr.ptr) != stream->device || device_of(c.dstPtr.ptr) != stream->device ||
-        c.srcPos.x + c.extent.width > c.srcPtr.pitch || c.dstPos.x + c.extent.width > c.dstPtr.pitch)
+    if (c.kind != cudaMemcpyDeviceToDevice || device_of(c.srcPtr.ptr) != stream->device ||
+        device_of(c.dstPtr.ptr) != stream->device || c.srcPos.x + c.extent.width > c.srcPtr.pitch ||
+        c.dstPos.x + c.extent.width > c.dstPtr.pitch)
         return tell(cudaErrorInvalidValue);
     return enqueue(stream, once([c] {
                        for (size_t z = 0; z < c.extent.depth; z++) {
                            for (size_t y = 0; y < c.extent.height; y++) {
-                               size_t from = ((z + c.srcPos.z) * c.srcPtr.ysize + y + c.srcPos.y) * c.srcPtr.pitch + c.srcPos.x,
-                                      to = ((z + c.dstPos.z) * c.dstPtr.ysize + y + c.dstPos.y) * c.dstPtr.pitch + c.dstPos.x;
-                               memcpy((char *) c.dstPtr.ptr + to, (char *) c.srcPtr.ptr + from, c.extent.width);
+                               size_t from = ((z + c.srcPos.z) * c.srcPtr.ysize + y + c.srcPos.y) *
+                                                 c.srcPtr.pitch +
+                                             c.srcPos.x,
+                                      to = ((z + c.dstPos.z) * c.dstPtr.ysize + y + c.dstPos.y) *
+                                               c.dstPtr.pitch +
+                                           c.dstPos.x;
+                               memcpy((char *) c.dstPtr.ptr + to, (char *) c.srcPtr.ptr + from,
+                                      c.extent.width);
                            }
                        }
                    }));
@@ -318,6 +339,8 @@ cudaError_t cudaMemcpy3DAsync(const struct cudaMemcpy3DParms *what, cudaStream_t
 cudaError_t cudaMemsetAsync(void *memory, int value, size_t bytes, cudaStream_t stream)
 {
     turn t;
+    if (refuses("cudaMemsetAsync"))
+        return tell(cudaErrorLaunchFailure);
     if (device_of(memory) != stream->device)
         return tell(cudaErrorInvalidValue);
     return enqueue(stream, once([=] { memset(memory, value, bytes); }));
@@ -339,6 +362,8 @@ cudaError_t cudaMemset(void *memory, int value, size_t bytes)
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
 {
     turn t;
+    if (refuses("cudaStreamCreateWithFlags"))
+        return tell(cudaErrorLaunchFailure);
     if (flags != cudaStreamNonBlocking)
         broken("a stream that waits for the default one is not emulated");
     *stream = new CUstream_st{};
@@ -371,6 +396,8 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream)
 cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 {
     turn t;
+    if (refuses("cudaStreamSynchronize"))
+        return tell(cudaErrorLaunchFailure);
     if (stream->into != nullptr) {
         stream->into->spoilt = true;
         return tell(cudaErrorStreamCaptureUnsupported);
@@ -383,6 +410,8 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned)
 {
     turn t;
+    if (refuses("cudaStreamWaitEvent"))
+        return tell(cudaErrorLaunchFailure);
     return wait_event(stream, event);
 }
 
@@ -416,12 +445,16 @@ cudaError_t cudaEventDestroy(cudaEvent_t event)
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 {
     turn t;
+    if (refuses("cudaEventRecord"))
+        return tell(cudaErrorLaunchFailure);
     return is_here(stream) ? record(event, stream) : tell(cudaErrorInvalidResourceHandle);
 }
 
 cudaError_t cudaEventQuery(cudaEvent_t event)
 {
     turn t;
+    if (refuses("cudaEventQuery"))
+        return tell(cudaErrorLaunchFailure);
     if (!may("cudaEventQuery"))
         return cudaErrorStreamCaptureUnsupported;
     if (event->captured)
@@ -435,6 +468,8 @@ cudaError_t cudaEventQuery(cudaEvent_t event)
 cudaError_t cudaEventSynchronize(cudaEvent_t event)
 {
     turn t;
+    if (refuses("cudaEventSynchronize"))
+        return tell(cudaErrorLaunchFailure);
     if (!may("cudaEventSynchronize"))
         return cudaErrorStreamCaptureUnsupported;
     if (event->captured)
@@ -448,6 +483,8 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event)
 cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t begin, cudaEvent_t end)
 {
     turn t;
+    if (refuses("cudaEventElapsedTime"))
+        return tell(cudaErrorLaunchFailure);
     if (begin->recorded == 0 || end->recorded == 0 || end->done < end->recorded)
         return tell(cudaErrorNotReady);
     *milliseconds = 1e-3f * (float) (100 + draw(900));
@@ -457,6 +494,8 @@ cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t begin, cudaEve
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode)
 {
     turn t;
+    if (refuses("cudaStreamBeginCapture"))
+        return tell(cudaErrorLaunchFailure);
     if (mode != cudaStreamCaptureModeThreadLocal)
         broken("a capture that forbids other threads something is not emulated");
     return begin_capture(stream);
@@ -466,12 +505,16 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
 {
     turn t;
     cudaError_t error = end_capture(stream, graph);
-    return error == cudaSuccess && getenv("HPC_TRAIN_TEST_NO_RECORDING") != nullptr ? tell(cudaErrorNotSupported) : error;
+    bool refused =
+        getenv("HPC_TRAIN_TEST_NO_RECORDING") != nullptr || refuses("cudaStreamEndCapture");
+    return error == cudaSuccess && refused ? tell(cudaErrorNotSupported) : error;
 }
 
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t *made, cudaGraph_t graph, unsigned long long)
 {
     turn t;
+    if (refuses("cudaGraphInstantiate"))
+        return tell(cudaErrorLaunchFailure);
     *made = new CUgraphExec_st{*graph, 0};
     return cudaSuccess;
 }
@@ -497,6 +540,8 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph)
 cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t stream)
 {
     turn t;
+    if (refuses("cudaGraphLaunch"))
+        return tell(cudaErrorLaunchFailure);
     return is_broken(stream->device) ? tell(cudaErrorIllegalAddress) : launch(graph, stream);
 }
 }

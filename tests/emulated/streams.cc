@@ -19,7 +19,7 @@ namespace
 constexpr auto NAP = std::chrono::microseconds(50);
 constexpr auto REST = std::chrono::milliseconds(5);
 constexpr auto PATIENCE = std::chrono::seconds(60);
-constexpr int STEPS = 32;        /* while somebody looks */
+constexpr int STEPS = 32;       /* while somebody looks */
 constexpr int MOST_WAITING = 8; /* streams, each for the next */
 
 std::mutex mutex;
@@ -96,7 +96,8 @@ std::set<int> all_before(const CUgraph_st *graph, const std::set<int> &nodes)
         int node = open.back();
         open.pop_back();
         if (all.insert(node).second)
-            open.insert(open.end(), graph->nodes[(size_t) node].after.begin(), graph->nodes[(size_t) node].after.end());
+            open.insert(open.end(), graph->nodes[(size_t) node].after.begin(),
+                        graph->nodes[(size_t) node].after.end());
     }
     return all;
 }
@@ -110,7 +111,8 @@ struct run {
     bool is_ready(int node) const
     {
         const std::set<int> &after = graph.nodes[(size_t) node].after;
-        return ended.count(node) == 0 && std::includes(ended.begin(), ended.end(), after.begin(), after.end());
+        return ended.count(node) == 0 &&
+               std::includes(ended.begin(), ended.end(), after.begin(), after.end());
     }
 
     bool go_on()
@@ -284,7 +286,10 @@ cudaError_t wait_event(cudaStream_t stream, cudaEvent_t event)
     }
     uint64_t time = event->recorded;
     if (time > 0)
-        add(stream, {[event, time] { return work([event, time] { return event->done >= time; }); }, {}, event->where, false});
+        add(stream, {[event, time] { return work([event, time] { return event->done >= time; }); },
+                     {},
+                     event->where,
+                     false});
     return cudaSuccess;
 }
 
@@ -324,7 +329,8 @@ cudaError_t end_capture(cudaStream_t stream, cudaGraph_t *out)
     for (cudaStream_t other : streams) {
         if (other->into != graph)
             continue;
-        if (error == cudaSuccess && !std::includes(joined.begin(), joined.end(), other->behind.begin(), other->behind.end()))
+        if (error == cudaSuccess && !std::includes(joined.begin(), joined.end(),
+                                                   other->behind.begin(), other->behind.end()))
             error = cudaErrorStreamCaptureUnjoined;
         other->into = nullptr;
         other->behind.clear();

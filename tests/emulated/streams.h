@@ -26,9 +26,9 @@ struct CUgraphExec_st {
 struct CUstream_st {
     struct item {
         emulated::task what;
-        emulated::work begun;  /* empty: not yet */
+        emulated::work begun;   /* empty: not yet */
         cudaStream_t waits_for; /* NULL: for nobody */
-        bool by_host;          /* a function of the host, which others do not wait for */
+        bool by_host;           /* a function of the host, which others do not wait for */
     };
     int device;
     std::deque<item> items;
