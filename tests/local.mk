@@ -34,6 +34,7 @@ TESTS += $(second_build_tests)
 include tests/cluster/local.mk
 TESTS += $(build_tests)
 long_tests += tests/build/strategy_sanitizers.t
+scaled_tests += tests/build/valgrind.t
 EXTRA_DIST += $(second_build_tests) $(build_tests) tests/build/strategy_sanitizers.t tests/build/lib.sh tests/build/lsan.supp tests/build/valgrind.supp
 check_LTLIBRARIES += tests/build/keep_modules.la
 tests_build_keep_modules_la_SOURCES = tests/build/keep_modules.c
@@ -85,9 +86,10 @@ check-unit: unit-programs
 # HPC_TRAIN_SHORT=1: fewer random cases.
 # Left out, for half a minute and more each: the profile of a whole network, and the operations' random cases, which run
 # with ASan.
-# Arithmetic and races that the sanitizers see in full.
+# Arithmetic and races that the sanitizers see in full. And those that train, but in check-long.
 not_under_valgrind = tests/unit/test_cuda_dnn tests/unit/test_cuda_loss tests/unit/test_cuda_ops tests/unit/test_cuda_updates tests/unit/test_bench tests/unit/test_nn_ops tests/unit/test_nn_random tests/unit/test_nn_shard tests/unit/test_plan \
-	tests/unit/test_removal tests/unit/test_sampler
+	tests/unit/test_removal tests/unit/test_sampler \
+	$(if $(HPC_TRAIN_LONG),,tests/unit/test_nn_stage tests/unit/test_nn_step tests/unit/test_nn_train)
 under_valgrind = $(filter-out $(not_under_valgrind),$(unit_tests))
 check-valgrind: $(under_valgrind:=.valgrind)
 %.valgrind: %
