@@ -3,6 +3,7 @@
 
 #include "base/status.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -124,15 +125,18 @@ hpct_recording_way hpct_recording_rehearsed(const hpct_model *model, hpct_status
     return HPCT_RECORDING_CALL;
 }
 
-/* In company, where nobody goes on before all have the recording. */
-static bool all_have(const hpct_model *model, hpct_status *status, const hpct_status *ended)
+/* In company, where nobody goes on before all have the recording. `own`: what came of it here, and
+ * why. */
+static bool all_have(const hpct_model *model, hpct_status *status, hpct_status own, const char *why)
 {
-    bool all = *status == HPCT_OK && *ended == HPCT_OK;
-    hpct_status own = *status != HPCT_OK ? *status : *ended;
+    bool all = own == HPCT_OK;
     *status = model->watcher.agree(model->watcher.argument, &all);
     if (own != HPCT_OK)
-        *status = hpct_fail_within(own, "this step cannot be recorded (HPC_TRAIN_RECORD=0 goes "
-                                        "without)");
+        *status = hpct_fail(own, "%s%s",
+                            own != HPCT_ERR_PEER
+                                ? "this step cannot be recorded (HPC_TRAIN_RECORD=0 goes without): "
+                                : "",
+                            why);
     else if (*status == HPCT_OK && !all)
         *status = hpct_fail(HPCT_ERR_PEER, "another rank or replica could not record its step, and "
                                            "says why (HPC_TRAIN_RECORD=0 goes without)");
@@ -146,8 +150,14 @@ bool hpct_recording_end(const hpct_model *model, hpct_status *status)
     if (e == NULL)
         return false;
     run->recordings->noting = NULL;
+    char why[512]; /* what failed first; the end of a recording that failed fails, too */
+    if (*status != HPCT_OK)
+        snprintf(why, sizeof why, "%s", hpct_last_error());
     hpct_status ended = run->backend->device->end_record(&e->recording);
-    if (!is_alone(model) && !all_have(model, status, &ended))
+    if (*status == HPCT_OK)
+        snprintf(why, sizeof why, "%s", hpct_last_error());
+    hpct_status own = *status != HPCT_OK ? *status : ended;
+    if (!is_alone(model) && !all_have(model, status, own, why))
         return false;
     if (*status == HPCT_OK && ended == HPCT_OK) {
         *status = run->backend->device->replay(e->recording);

@@ -155,7 +155,7 @@ static void free_comm(nccl_comm *comm, bool abandon)
 static void nccl_close(hpct_comm *base)
 {
     nccl_comm *comm = (nccl_comm *) base;
-    free_comm(comm, hpct_nccl_settle(comm) != HPCT_OK);
+    free_comm(comm, comm->breach->status != HPCT_OK || hpct_nccl_settle(comm) != HPCT_OK);
 }
 
 static void nccl_abandon(hpct_comm *comm)
@@ -221,6 +221,7 @@ hpct_status hpct_comm_nccl_open(hpct_comm **out, const hpct_nccl_options *option
     comm->lane = &comm->own_lane;
     pthread_mutex_init(&comm->own_calling, NULL);
     comm->calling = &comm->own_calling;
+    comm->breach = &comm->own_breach;
     hpct_status status = hpct_nccl_lane_open(&comm->own_lane, comm);
     if (status == HPCT_OK)
         status = furnish(comm);
@@ -266,11 +267,12 @@ static hpct_status nccl_split(hpct_comm *base, hpct_comm **out, int color)
     part->argument = whole->argument;
     part->lane = whole->lane;
     part->calling = whole->calling;
+    part->breach = whole->breach;
     hpct_status status = find_place(whole, color, &part->base);
+    if (status == HPCT_OK) /* or the others would be in the split, and this rank nowhere */
+        status = hpct_nccl_break(whole, furnish(part));
     if (status == HPCT_OK)
-        status = furnish(part);
-    if (status == HPCT_OK)
-        status = hpct_nccl_settle(whole);
+        status = hpct_nccl_rest(whole);
     if (status == HPCT_OK)
         status = hpct_nccl_channel_split(&part->channel, whole, color, base->rank);
     if (status != HPCT_OK) {

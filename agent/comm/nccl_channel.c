@@ -253,14 +253,15 @@ hpct_status hpct_nccl_channel_split(nccl_channel **out, nccl_comm *comm, int col
     if (status == HPCT_OK)
         status = settle(comm, parent, what);
     if (status != HPCT_OK)
-        return status; /* a thread of NCCL's may write to the channel yet: it stays */
+        /* a thread of NCCL's may write to the channel yet: it stays */
+        return hpct_nccl_break(comm, status);
     if (channel->nccl != NULL)
         status = settle(comm, channel->nccl, what);
     if (status != HPCT_OK || channel->nccl == NULL) {
         if (channel->nccl != NULL)
             abort_one(comm, channel->nccl);
         free(channel);
-        return status;
+        return hpct_nccl_break(comm, status);
     }
     enlist(channel);
     *out = channel;

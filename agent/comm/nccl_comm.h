@@ -47,7 +47,7 @@ struct nccl_job {
     void *ready; /* event on the compute stream, when it was queued */
     void *done;  /* event on the lane's stream, behind all parts */
     int at;      /* the part to be issued next */
-    enum { NCCL_IDLE, NCCL_QUEUED, NCCL_ENQUEUED } state;
+    enum { NCCL_IDLE, NCCL_QUEUED, NCCL_ENQUEUED, NCCL_FAILED } state;
     nccl_job *next;
 };
 
@@ -64,6 +64,13 @@ typedef struct nccl_direction {
     nccl_channel *channel; /* NULL until a stream is opened */
     nccl_lane lane;
 } nccl_direction;
+
+/* What failed first, but in a recording: the others wait for this rank in the midst of it, which
+ * must not take part then in what they have not come to. HPCT_OK: nothing has. */
+typedef struct nccl_breach {
+    hpct_status status;
+    char words[512];
+} nccl_breach;
 
 struct nccl_comm {
     hpct_comm base;
@@ -83,10 +90,7 @@ struct nccl_comm {
     nccl_job once;            /* of operations that are not prepared */
     struct nccl_once *ask;    /* which one */
     char *stage, *host_stage; /* [HPCT_NCCL_STAGE_BYTES], device and pinned */
-    /* The first job that failed, but in a recording: the others wait for this rank in the midst of
-     * it, which must not take part then in what they have not come to. HPCT_OK: none. */
-    hpct_status broken;
-    char words[512];
+    nccl_breach *breach, own_breach; /* that of the one it was split from, as its lane */
 };
 
 #define HPCT_NCCL_STAGE_BYTES ((size_t) 4 << 20)
@@ -94,6 +98,9 @@ struct nccl_comm {
 /* HPCT_OK, also for BUSY, or an error with the library's words; a peer that may be lost is waited
  * for, that the watch may name it. */
 hpct_status hpct_nccl_check(const nccl_comm *comm, hpct_device_result result, const char *what);
+
+/* The status, which breaks comm and all that it shares its lane with, unless it is HPCT_OK. */
+hpct_status hpct_nccl_break(nccl_comm *comm, hpct_status status);
 
 /* What NCCL says of a communicator now. */
 hpct_device_result hpct_nccl_state(nccl_comm *comm, void *nccl);
@@ -132,6 +139,8 @@ hpct_status hpct_nccl_finish(nccl_job *job);
 bool hpct_nccl_ended(const nccl_job *job);
 /* Until nothing is queued in comm's lanes. */
 hpct_status hpct_nccl_settle(nccl_comm *comm);
+/* Until all of its own lane has ended: NCCL splits who has nothing to do. Not in a recording. */
+hpct_status hpct_nccl_rest(nccl_comm *comm);
 
 /* ---- the table's functions ---- */
 

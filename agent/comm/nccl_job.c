@@ -66,20 +66,32 @@ void hpct_nccl_job_free(nccl_job *job)
     *job = (nccl_job){0};
 }
 
-/* Of a job: it breaks the communicator. */
-static hpct_status check(nccl_comm *comm, hpct_device_result result, const char *what)
+hpct_status hpct_nccl_break(nccl_comm *comm, hpct_status status)
 {
-    hpct_status status = hpct_nccl_check(comm, result, what);
-    if (status != HPCT_OK && comm->broken == HPCT_OK && !comm->calls->is_recording()) {
-        snprintf(comm->words, sizeof comm->words, "%s", hpct_last_error());
-        comm->broken = status;
+    nccl_breach *breach = comm->breach;
+    if (status != HPCT_OK && breach->status == HPCT_OK && !comm->calls->is_recording()) {
+        snprintf(breach->words, sizeof breach->words, "%s", hpct_last_error());
+        breach->status = status;
     }
     return status;
 }
 
+static hpct_status check(nccl_comm *comm, hpct_device_result result, const char *what)
+{
+    return hpct_nccl_break(comm, hpct_nccl_check(comm, result, what));
+}
+
 static hpct_status check_whole(const nccl_comm *comm)
 {
-    return comm->broken == HPCT_OK ? HPCT_OK : hpct_fail(comm->broken, "%s", comm->words);
+    const nccl_breach *breach = comm->breach;
+    return breach->status == HPCT_OK ? HPCT_OK : hpct_fail(breach->status, "%s", breach->words);
+}
+
+static hpct_status check_job(const nccl_job *job)
+{
+    return job->state != NCCL_FAILED ? HPCT_OK
+                                     : hpct_fail(HPCT_ERR_INTERNAL, "rank %d: %s has failed",
+                                                 job->comm->base.rank, job->what);
 }
 
 /* ---- the pump ---- */
@@ -117,6 +129,10 @@ static hpct_status step(nccl_comm *comm, nccl_lane *lane, bool *moved)
         job->next = NULL;
         job->state = NCCL_ENQUEUED;
     }
+    if (result != HPCT_DEVICE_OK && result != HPCT_DEVICE_BUSY) { /* none of it is made later */
+        hpct_nccl_forget(job);
+        job->state = NCCL_FAILED;
+    }
     return check(comm, result, job->what);
 }
 
@@ -131,7 +147,9 @@ static hpct_status pump_lane(nccl_comm *comm, nccl_lane *lane)
 
 hpct_status hpct_nccl_pump(nccl_comm *comm)
 {
-    hpct_status status = pump_lane(comm, comm->lane);
+    hpct_status status = check_whole(comm);
+    if (status == HPCT_OK)
+        status = pump_lane(comm, comm->lane);
     if (status == HPCT_OK)
         status = pump_lane(comm, &comm->up.lane);
     return status == HPCT_OK ? pump_lane(comm, &comm->down.lane) : status;
@@ -147,7 +165,7 @@ static hpct_status enqueue(nccl_job *job)
             hpct_nccl_nap(looks);
         status = hpct_nccl_pump(job->comm);
     }
-    return status;
+    return status == HPCT_OK ? check_job(job) : status;
 }
 
 hpct_status hpct_nccl_queue(nccl_job *job)
@@ -212,15 +230,32 @@ static bool is_settled(const nccl_lane *lane)
 
 hpct_status hpct_nccl_settle(nccl_comm *comm)
 {
-    hpct_status status = check_whole(comm);
-    if (status == HPCT_OK)
-        status = hpct_nccl_pump(comm);
+    hpct_status status = hpct_nccl_pump(comm);
     for (int looks = 0;
          status == HPCT_OK &&
          !(is_settled(comm->lane) && is_settled(&comm->up.lane) && is_settled(&comm->down.lane));
          looks++) {
         hpct_nccl_nap(looks);
         status = hpct_nccl_pump(comm);
+    }
+    return status;
+}
+
+hpct_status hpct_nccl_rest(nccl_comm *comm)
+{
+    const hpct_device_calls *calls = comm->calls;
+    const nccl_job *once = &comm->once; /* whose event serves */
+    hpct_status status = hpct_nccl_settle(comm);
+    if (status == HPCT_OK)
+        status = check(comm, calls->record(once->done, comm->lane->stream), "waiting for NCCL");
+    hpct_device_result result = HPCT_DEVICE_BUSY;
+    for (int looks = 0; status == HPCT_OK && result == HPCT_DEVICE_BUSY; looks++) {
+        hpct_nccl_nap(looks);
+        result = calls->query(once->done);
+        if (result == HPCT_DEVICE_BUSY && looks % LOOKS_PER_CHECK == LOOKS_PER_CHECK - 1)
+            status = check(comm, hpct_nccl_state(comm, comm->channel->nccl), "waiting for NCCL");
+        if (status == HPCT_OK)
+            status = check(comm, result, "waiting for NCCL");
     }
     return status;
 }

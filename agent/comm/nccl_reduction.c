@@ -205,7 +205,7 @@ static hpct_status make_groups(nccl_comm *comm, const int *of)
     memcpy(groups->of, of, bytes);
     hpct_status status = hpct_grid_make(&groups->grid, of, comm->base.rank, comm->base.size);
     if (status == HPCT_OK)
-        status = hpct_nccl_settle(comm);
+        status = hpct_nccl_rest(comm);
     if (status == HPCT_OK)
         status = hpct_nccl_channel_split(&groups->members, comm, groups->grid.members[0],
                                          comm->base.rank);

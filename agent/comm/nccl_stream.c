@@ -41,9 +41,9 @@ static hpct_device_result issue(void *argument, int part, nccl_channel **used)
 static hpct_status open_directions(nccl_comm *comm)
 {
     nccl_direction *directions[] = {&comm->up, &comm->down};
-    hpct_status status = hpct_nccl_settle(comm);
+    hpct_status status = hpct_nccl_rest(comm);
     for (int i = 0; i < 2 && status == HPCT_OK; i++) {
-        status = hpct_nccl_lane_open(&directions[i]->lane, comm);
+        status = hpct_nccl_break(comm, hpct_nccl_lane_open(&directions[i]->lane, comm));
         if (status == HPCT_OK)
             status = hpct_nccl_channel_split(&directions[i]->channel, comm, 0, comm->base.rank);
     }

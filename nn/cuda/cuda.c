@@ -91,7 +91,10 @@ static hpct_status read_device(void)
                            "the GPU has compute capability %d.%d, it must be %d.0 or more: take "
                            "--device cpu",
                            hpct_gpu.major, hpct_gpu.minor, LEAST_MAJOR);
-    if (status == HPCT_OK && hpct_kernels_are_there() != cudaSuccess) {
+    cudaError_t found = status == HPCT_OK ? hpct_kernels_are_there() : cudaSuccess;
+    if (found == cudaErrorMemoryAllocation)
+        return HPCT_CUDA(found);
+    if (found != cudaSuccess) {
         cudaGetLastError(); /* or the next check of a launch would find it */
         status = hpct_fail(HPCT_ERR_CONFIG,
                            "hpctrain-cuda.so has no kernels for a GPU of compute capability %d.%d: "
@@ -146,28 +149,36 @@ static hpct_status find_device(void)
     return status;
 }
 
-/* What failed for want of memory says so. */
-static hpct_status make_handles_or_tell(void)
+/* What failed with hardly any memory left has probably failed for want of it. */
+static hpct_status explain(hpct_status status)
 {
     size_t left = 0, all = 0;
-    hpct_status status = make_handles();
-    if (status == HPCT_OK || cudaMemGetInfo(&left, &all) != cudaSuccess || left >= OPENING_BYTES)
+    char free_of[64] = "";
+    if (status != HPCT_ERR_INTERNAL)
         return status;
-    return hpct_fail(HPCT_ERR_CONFIG,
-                     "the GPU is out of memory before anything is computed: of its %zu MiB %zu are "
-                     "free, others use it (nvidia-smi shows who): ask for a GPU of this job's own, "
-                     "or take --device cpu",
-                     all >> 20, left >> 20);
+    if (cudaMemGetInfo(&left, &all) == cudaSuccess)
+        snprintf(free_of, sizeof free_of, ": of its %zu MiB %zu are free", all >> 20, left >> 20);
+    else
+        cudaGetLastError(); /* there is not even a context */
+    if (left >= OPENING_BYTES)
+        return status;
+    return hpct_fail(
+        HPCT_ERR_CONFIG,
+        "the GPU is out of memory before anything is computed%s; others use it "
+        "(nvidia-smi shows who): ask for a GPU of this job's own, or take --device cpu "
+        "(%s)",
+        free_of, hpct_last_error());
 }
 
 static hpct_status open_device(void)
 {
     hpct_status status = find_device();
-    if (status == HPCT_OK)
-        status = HPCT_CUDA(cudaSetDevice(hpct_gpu.device));
+    if (status != HPCT_OK)
+        return status;
+    status = HPCT_CUDA(cudaSetDevice(hpct_gpu.device));
     if (status == HPCT_OK)
         status = read_device();
-    return status == HPCT_OK ? make_handles_or_tell() : status;
+    return explain(status == HPCT_OK ? make_handles() : status);
 }
 
 hpct_status hpct_cuda_open(void)

@@ -209,7 +209,8 @@ __device__ inline void note(const settling &s, int c, float mean, float variance
     s.notes.shift[c] = s.beta != nullptr ? s.beta[c] : 0;
 }
 
-__device__ inline void settle_channel(const settling &s, int c, float rows, float mean, float squares)
+__device__ inline void settle_channel(const settling &s, int c, float rows, float mean,
+                                      float squares)
 {
     float variance = squares / rows, keep = s.momentum;
     note(s, c, mean, variance);
@@ -284,7 +285,7 @@ __global__ void __launch_bounds__(THREADS)
 __global__ void __launch_bounds__(THREADS) end_moments(settling s, const float *squares)
 {
     const int c = (int) grid_index();
-    const float rows = *s.notes.rows; /* settle leaves the same there */
+    const float rows = *s.notes.rows; /* settle_channel leaves the same there */
     if (c < s.channels)
         settle_channel(s, c, rows, s.notes.mean[c], squares[c]);
 }

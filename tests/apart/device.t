@@ -1,6 +1,6 @@
 #!/bin/bash
-# --device: where the GPU module is not, where there is no driver, and training through a backend whose
-# memory the process cannot reach (tests/apart/module.c).
+# --device: where the GPU module is not, where there is no driver, and training by a backend whose memory the process cannot
+# reach: the module on an emulated machine (tests/emulated/machine.h), or another in its place (module.c).
 # shellcheck disable=SC2034,SC2154
 
 # shellcheck source=tests/cluster/lib.sh
@@ -31,7 +31,7 @@ else
     skip "no driver" "the GPU module is not built, or a GPU is here"
 fi
 
-# The GPU module itself, on an emulated machine (tests/emulated/machine.h), where CUDA is to build it with; else module.c.
+# The module itself where CUDA is to build it with.
 gpu=apart
 [ ! -e "$top_builddir/tests/emulated/.libs/hpctrain-cuda.so" ] || gpu=emulated
 gpu=${HPC_TRAIN_TEST_GPU-$gpu}
@@ -115,7 +115,7 @@ like "$err" "batch size 100000 takes [0-9.]+ GiB \(most activations in backward 
 if [ $gpu = emulated ]; then
     capture env HPC_TRAIN_TEST_USED=8170 "$train" bench --model mnist-convnet --batch-size 64 --steps 1 --device cuda
     is "$status" 78 "a device that others have filled"
-    like "$err" "the GPU is out of memory before anything is computed: of its 8192 MiB 2[0-9] are free, others use it" "says so"
+    like "$err" "the GPU is out of memory before anything is computed: of its 8192 MiB 2[0-9] are free; others use it.*cudaMalloc: out of memory" "says so"
     is "$(lines "$err")" 1 "in one line"
     capture env HPC_TRAIN_TEST_MAJOR=6 "$train" fit "${steps[@]}" --device cuda
     is "$status" 78 "one that is too old"

@@ -21,7 +21,7 @@ for seed in ${SEEDS-1 2}; do
 done
 run "without CUDA" HPC_TRAIN_TEST_GPU=apart
 
-capture env HPC_TRAIN_BUILD="$top_builddir" HPC_TRAIN_MODULE_DIR="$top_builddir/tests/emulated/.libs" HPC_TRAIN_TEST_NCCL=1 \
+capture env HPC_TRAIN_BUILD="$top_builddir" HPC_TRAIN_TEST_MODULE_DIR="$top_builddir/tests/emulated/.libs" HPC_TRAIN_TEST_NCCL=1 \
     XDG_CACHE_HOME="$own/cache" "$top_srcdir/tests/gpu/run" --part tests --results "$own/results" \
     --only '^unit-|^ranks-|^workers-|^cpu-mnist'
 for step in unit-test_nn_ops cpu-mnist-cnn cpu-mnist-convnet ranks-2 ranks-4 ranks-2-parts ranks-2-pipeline ranks-2-auto ranks-2-back \
