@@ -96,8 +96,15 @@ struct product {
     }
 };
 
+void check_place(const void *at, const char *what)
+{
+    if (device_of(at) != current_device())
+        broken("cuBLAS: %s is not in memory of the device", what);
+}
+
 void check_aligned(const void *at, const char *what)
 {
+    check_place(at, what);
     if ((uintptr_t) at % 16 != 0)
         broken("cuBLASLt: %s is not aligned as the preference says", what);
 }
@@ -189,7 +196,16 @@ cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t transa,
                  (size_t) k,
                  nullptr,
                  false};
-    enqueue(h->stream, once([p] { p.run(); }));
+    check_place(a, "a");
+    check_place(b, "b");
+    check_place(c, "c");
+    void *workspace = h->workspace;
+    size_t bytes = workspace != nullptr ? 4096 : 0;
+    enqueue(h->stream, once([p, workspace, bytes] {
+                use_workspace(workspace, bytes);
+                p.run();
+                use_workspace(workspace, bytes);
+            }));
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -357,9 +373,14 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
                  how->epilogue == CUBLASLT_EPILOGUE_RELU ||
                      how->epilogue == CUBLASLT_EPILOGUE_RELU_BIAS};
     size_t used = workspace_of(algo->data[1]);
+    if (used > 0)
+        check_place(workspace, "the workspace");
+    if (p.bias != nullptr)
+        check_place(p.bias, "the bias");
     enqueue(stream, once([p, workspace, used] {
                 use_workspace(workspace, used);
                 p.run();
+                use_workspace(workspace, used);
             }));
     return CUBLAS_STATUS_SUCCESS;
 }

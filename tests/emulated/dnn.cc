@@ -643,6 +643,26 @@ plan plan_of(const thing &t)
     return p;
 }
 
+/* Tensors, each of them dense, and the workspace do not overlap; none of ours is computed in
+ * place. */
+void check_apart(const plan &p, const state &s, void *workspace)
+{
+    std::map<const char *, size_t> places;
+    if (p.workspace > 0)
+        places[(const char *) workspace] = p.workspace;
+    for (const tensor &one : p.tensors) {
+        const char *at = (const char *) s.pointers.at(one.id);
+        if (!places.emplace(at, one.count() * bytes_of(one.type)).second)
+            broken("cudnnBackendExecute: two tensors lie at one place");
+    }
+    const char *end = nullptr;
+    for (const auto &place : places) {
+        if (place.first < end)
+            broken("cudnnBackendExecute: tensors or the workspace overlap");
+        end = place.first + place.second;
+    }
+}
+
 } // namespace
 
 extern "C" {
@@ -770,16 +790,22 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t h, cudnnBackendDescriptor_t plan
         start.pointers[ids[i]] = pointers[i];
         if (device_of(pointers[i]) != own->device)
             broken("cudnnBackendExecute: tensor %d is not in memory of the device", (int) ids[i]);
+        if ((uintptr_t) pointers[i] % 16 != 0)
+            broken("cudnnBackendExecute: tensor %d is not aligned as it was said", (int) ids[i]);
     }
     for (const tensor &one : p.tensors) {
         if (start.pointers.count(one.id) == 0)
             return CUDNN_STATUS_BAD_PARAM;
     }
+    if (p.workspace > 0 && device_of(workspace) != own->device)
+        broken("cudnnBackendExecute: the workspace is not in memory of the device");
+    check_apart(p, start, workspace);
     enqueue(own->stream, once([p, start, workspace] {
                 state s = start;
                 use_workspace(workspace, p.workspace);
                 for (const step &one : p.steps)
                     one(s);
+                use_workspace(workspace, p.workspace);
             }));
     return CUDNN_STATUS_SUCCESS;
 }

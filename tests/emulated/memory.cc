@@ -15,7 +15,7 @@ namespace
 {
 
 constexpr size_t ROOM = (size_t) 8 << 30, PAGE = 4096, POISONED = (size_t) 1 << 19;
-constexpr int MOST_DEVICES = 8, POISON = 0xff, BEHIND = 0xa5;
+constexpr int MOST_DEVICES = 8, POISON = 0xff, BEHIND = 0xff; /* no numbers */
 
 struct device {
     char *room;

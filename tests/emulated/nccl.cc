@@ -53,6 +53,7 @@ struct transfer {
     char *at;
     size_t bytes, done;
     int peer;
+    bool taken; /* all that was sent */
 };
 
 } // namespace
@@ -64,6 +65,11 @@ struct ncclComm {
     int splits;
     std::atomic<int> under_way; /* calls that async_error waits for */
     std::atomic<bool> aborted, busy;
+    struct call {
+        cudaStream_t stream;
+        task what;
+    };
+    std::vector<call> queued; /* of the call under way */
 };
 
 namespace
@@ -76,6 +82,12 @@ struct grouped {
     std::vector<transfer> transfers;
 };
 thread_local std::vector<grouped> pending;
+struct grouped_task {
+    ncclComm_t comm;
+    cudaStream_t stream;
+    task what;
+};
+thread_local std::vector<grouped_task> pending_tasks; /* collectives */
 
 /* False when the communicator has been aborted. */
 bool patient(const ncclComm *c, time_t began, const char *what)
@@ -198,6 +210,8 @@ void make(const collective &o)
 bool move(ncclComm *c, transfer &t)
 {
     box &b = t.sends ? c->shared->boxes[c->rank][t.peer] : c->shared->boxes[t.peer][c->rank];
+    if (t.sends && t.done == t.bytes && t.bytes > 0 && b.full == 0)
+        t.taken = true;
     if (t.done == t.bytes || (b.full != 0) == t.sends)
         return false;
     size_t part = t.bytes - t.done < CHUNK ? t.bytes - t.done : CHUNK;
@@ -221,7 +235,7 @@ void make_transfers(ncclComm *c, std::vector<transfer> transfers)
         bool any = false, all = true;
         for (transfer &t : transfers) {
             any = move(c, t) || any;
-            all = all && t.done == t.bytes;
+            all = all && t.done == t.bytes && (!t.sends || t.taken || t.bytes == 0);
         }
         if (all)
             return;
@@ -256,16 +270,36 @@ task beside(ncclComm *c, std::function<void()> body)
     };
 }
 
+/* While a call is under way there is no other on the communicator. */
+void check_idle(const ncclComm *c, const char *call)
+{
+    if (c->aborted)
+        broken("NCCL: %s on a communicator that was aborted", call);
+    if (c->under_way > 0)
+        broken("NCCL: %s while a call is in progress", call);
+}
+
+/* It lies in the stream when the communicator is not in progress any more, not sooner. */
+void later(ncclComm *c, cudaStream_t stream, task what)
+{
+    if (groups > 0) {
+        pending_tasks.push_back({c, stream, std::move(what)});
+        return;
+    }
+    c->queued.push_back({stream, std::move(what)});
+    c->under_way = 2;
+}
+
 ncclResult_t ask(const collective &o, cudaStream_t stream)
 {
     turn t;
+    check_idle(o.comm, o.kind);
     if (stream->device != o.comm->device || current_device() != o.comm->device)
         broken("NCCL: a stream of device %d for a communicator of device %d", stream->device,
                o.comm->device);
     if (refuses("nccl"))
         return ncclInternalError;
-    o.comm->under_way = 2;
-    enqueue(stream, beside(o.comm, [o] { make(o); }));
+    later(o.comm, stream, beside(o.comm, [o] { make(o); }));
     return ncclInProgress;
 }
 
@@ -361,6 +395,9 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *out, int size, ncclUniqueId id, 
 
 ncclResult_t ncclCommSplit(ncclComm_t parent, int color, int key, ncclComm_t *out, ncclConfig_t *)
 {
+    check_idle(parent, "a split");
+    if (parent->busy)
+        broken("NCCL: a split while an operation is outstanding");
     int number = parent->splits++, device = current_device();
     parent->under_way = 1000000;
     *out = nullptr;
@@ -392,6 +429,12 @@ ncclResult_t ncclCommSplit(ncclComm_t parent, int color, int key, ncclComm_t *ou
 
 ncclResult_t ncclCommGetAsyncError(ncclComm_t c, ncclResult_t *state)
 {
+    turn t;
+    if (c->under_way == 1) {
+        for (const auto &call : c->queued)
+            enqueue(call.stream, call.what);
+        c->queued.clear();
+    }
     *state = c->under_way > 0 ? ncclInProgress : ncclSuccess;
     if (c->under_way > 0 && c->under_way < 1000000)
         c->under_way--;
@@ -408,14 +451,20 @@ ncclResult_t ncclGroupEnd(void)
 {
     if (--groups > 0)
         return ncclSuccess;
+    turn t;
     std::vector<grouped> all;
+    std::vector<grouped_task> tasks;
     all.swap(pending);
+    tasks.swap(pending_tasks);
     for (const grouped &g : all) {
-        turn t;
-        g.comm->under_way = 2;
-        enqueue(g.stream, beside(g.comm, [g] { make_transfers(g.comm, g.transfers); }));
+        check_idle(g.comm, "a send or receive");
+        if (refuses("nccl"))
+            return ncclInternalError;
+        later(g.comm, g.stream, beside(g.comm, [g] { make_transfers(g.comm, g.transfers); }));
     }
-    return all.empty() ? ncclSuccess : ncclInProgress;
+    for (grouped_task &one : tasks)
+        later(one.comm, one.stream, std::move(one.what));
+    return all.empty() && tasks.empty() ? ncclSuccess : ncclInProgress;
 }
 
 ncclResult_t ncclAllReduce(const void *src, void *dst, size_t count, ncclDataType_t type,
@@ -448,13 +497,13 @@ ncclResult_t ncclSend(const void *src, size_t count, ncclDataType_t type, int pe
                       cudaStream_t stream)
 {
     return add_transfer(comm, stream,
-                        {true, (char *) (uintptr_t) src, count * size_of(type), 0, peer});
+                        {true, (char *) (uintptr_t) src, count * size_of(type), 0, peer, false});
 }
 
 ncclResult_t ncclRecv(void *dst, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
                       cudaStream_t stream)
 {
-    return add_transfer(comm, stream, {false, (char *) dst, count * size_of(type), 0, peer});
+    return add_transfer(comm, stream, {false, (char *) dst, count * size_of(type), 0, peer, false});
 }
 
 ncclResult_t ncclCommFinalize(ncclComm_t c)

@@ -15,6 +15,7 @@ constexpr int MULTIPROCESSORS = 3; /* few, so that small cases go around in grid
 constexpr int SHARED_BYTES = 227 << 10;
 
 thread_local int current;
+cudaStream_t default_streams[8]; /* which others do not wait for */
 thread_local cudaError_t last;
 
 bool is_gone()
@@ -352,9 +353,13 @@ cudaError_t cudaMemset(void *memory, int value, size_t bytes)
     turn t;
     if (!may("cudaMemset"))
         return cudaErrorStreamCaptureUnsupported;
-    open(device_of(memory));
-    memset(memory, value, bytes);
-    return cudaSuccess;
+    cudaStream_t &stream = default_streams[current];
+    if (stream == nullptr) {
+        stream = new CUstream_st{};
+        stream->device = current;
+        add_stream(stream);
+    }
+    return enqueue(stream, once([=] { memset(memory, value, bytes); }));
 }
 
 /* ---- streams, events, graphs ---- */
@@ -424,6 +429,7 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void 
 cudaError_t cudaEventCreate(cudaEvent_t *event)
 {
     *event = new CUevent_st{};
+    (*event)->device = current;
     return cudaSuccess;
 }
 
@@ -435,8 +441,6 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned)
 cudaError_t cudaEventDestroy(cudaEvent_t event)
 {
     turn t;
-    if (event->where != nullptr && !event->captured)
-        wait_until(event->where, [event] { return event->done >= event->recorded; });
     forget(event);
     delete event;
     return cudaSuccess;
@@ -447,7 +451,8 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
     turn t;
     if (refuses("cudaEventRecord"))
         return tell(cudaErrorLaunchFailure);
-    return is_here(stream) ? record(event, stream) : tell(cudaErrorInvalidResourceHandle);
+    return event->device == stream->device ? record(event, stream)
+                                           : tell(cudaErrorInvalidResourceHandle);
 }
 
 cudaError_t cudaEventQuery(cudaEvent_t event)
@@ -459,10 +464,10 @@ cudaError_t cudaEventQuery(cudaEvent_t event)
         return cudaErrorStreamCaptureUnsupported;
     if (event->captured)
         return tell(cudaErrorCapturedEvent);
-    if (event->done >= event->recorded)
+    if (*event->done >= event->recorded)
         return cudaSuccess;
     go_on(event);
-    return event->done >= event->recorded ? cudaSuccess : tell(cudaErrorNotReady);
+    return *event->done >= event->recorded ? cudaSuccess : tell(cudaErrorNotReady);
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event)
@@ -475,7 +480,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event)
     if (event->captured)
         return tell(cudaErrorCapturedEvent);
     if (event->recorded > 0)
-        wait_until(event->where, [event] { return event->done >= event->recorded; });
+        wait_until(event->where, [event] { return *event->done >= event->recorded; });
     return cudaSuccess;
 }
 
@@ -485,7 +490,7 @@ cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t begin, cudaEve
     turn t;
     if (refuses("cudaEventElapsedTime"))
         return tell(cudaErrorLaunchFailure);
-    if (begin->recorded == 0 || end->recorded == 0 || end->done < end->recorded)
+    if (begin->recorded == 0 || end->recorded == 0 || *end->done < end->recorded)
         return tell(cudaErrorNotReady);
     *milliseconds = 1e-3f * (float) (100 + draw(900));
     return cudaSuccess;

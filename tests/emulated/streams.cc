@@ -46,6 +46,7 @@ bool go_on(cudaStream_t stream, int depth = 0)
     CUstream_st::item &item = stream->items.front();
     if (item.by_host) {
         stream->busy = true;
+        close_all();
         mutex.unlock();
         item.what()();
         mutex.lock();
@@ -192,8 +193,10 @@ void wait_until(cudaStream_t first, const std::function<bool()> &done)
 {
     auto began = std::chrono::steady_clock::now();
     while (!done()) {
-        if ((first != nullptr && go_on(first)) || go_on_anywhere())
+        if ((first != nullptr && go_on(first)) || go_on_anywhere()) {
+            began = std::chrono::steady_clock::now();
             continue;
+        }
         close_all();
         mutex.unlock();
         std::this_thread::sleep_for(NAP);
@@ -218,7 +221,7 @@ void wait_device(int device)
 
 void go_on(cudaEvent_t event)
 {
-    for (int i = 0; i < STEPS && event->done < event->recorded; i++) {
+    for (int i = 0; i < STEPS && *event->done < event->recorded; i++) {
         if (!go_on(event->where) && !go_on_anywhere())
             break;
     }
@@ -261,7 +264,8 @@ cudaError_t record(cudaEvent_t event, cudaStream_t stream)
         return cudaSuccess;
     }
     uint64_t time = ++event->recorded;
-    return enqueue(stream, once([event, time] { event->done = std::max(event->done, time); }));
+    auto done = event->done;
+    return enqueue(stream, once([done, time] { *done = std::max(*done, time); }));
 }
 
 void forget(cudaEvent_t event)
@@ -285,8 +289,9 @@ cudaError_t wait_event(cudaStream_t stream, cudaEvent_t event)
         return tell(cudaErrorStreamCaptureIsolation);
     }
     uint64_t time = event->recorded;
+    auto done = event->done;
     if (time > 0)
-        add(stream, {[event, time] { return work([event, time] { return event->done >= time; }); },
+        add(stream, {[done, time] { return work([done, time] { return *done >= time; }); },
                      {},
                      event->where,
                      false});

@@ -5,6 +5,7 @@
 #include "tests/emulated/machine.h"
 
 #include <deque>
+#include <memory>
 #include <set>
 #include <vector>
 
@@ -38,7 +39,9 @@ struct CUstream_st {
 };
 
 struct CUevent_st {
-    uint64_t recorded, done; /* how often */
+    uint64_t recorded;                                              /* how often */
+    std::shared_ptr<uint64_t> done = std::make_shared<uint64_t>(0); /* who waits may outlive it */
+    int device;
     cudaStream_t where;
     bool captured;
     CUgraph_st *graph;    /* of which it was recorded while captured, */

@@ -259,8 +259,8 @@ static void nodes_add_up_first(void **state)
         recorder.busy = 1;
         hpct_reduction *r = prepared(comm, &options);
         assert_string_equal(recorder_take(),
-                            i == 0 ? "split n1 color 0 key 0\nsplit n1 color 0 key 0\n"
-                                   : "split n1 color 0 key 2\nsplit n1 color -1 key 2\n");
+                            i == 0 ? "record e2 S1\nsplit n1 color 0 key 0\nsplit n1 color 0 key 0\n"
+                                   : "record e2 S1\nsplit n1 color 0 key 2\nsplit n1 color -1 key 2\n");
         assert_int_equal(comm->ops->start(r), HPCT_OK);
         assert_int_equal(comm->ops->wait(r), HPCT_OK);
         assert_string_equal(recorder_take(), expected[i]);
@@ -395,7 +395,7 @@ static void each_direction_has_a_stream(void **state)
     assert_int_equal(comm->ops->open_stream(comm, &out, &options), HPCT_OK);
     options = (hpct_stream_options){.peer = 0, .floats = 10, .buffers = 1};
     assert_int_equal(comm->ops->open_stream(comm, &back, &options), HPCT_OK);
-    assert_string_equal(recorder_take(), "split n1 color 0 key 1\nsplit n1 color 0 key 1\n");
+    assert_string_equal(recorder_take(), "record e2 S1\nsplit n1 color 0 key 1\nsplit n1 color 0 key 1\n");
     assert_int_equal(comm->ops->next(in, &got), HPCT_OK);
     assert_int_equal(comm->ops->next(out, &sent), HPCT_OK);
     assert_true(recorder_calls.is_device(got) && recorder_calls.is_device(sent));
