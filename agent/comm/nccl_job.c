@@ -94,6 +94,15 @@ static hpct_status check_job(const nccl_job *job)
                                                  job->comm->base.rank, job->what);
 }
 
+/* None of it is made later. Allows NULL. */
+static void fail_job(nccl_job *job)
+{
+    if (job == NULL)
+        return;
+    hpct_nccl_forget(job);
+    job->state = NCCL_FAILED;
+}
+
 /* ---- the pump ---- */
 
 /* The next step of the first job in the lane; *moved: there was one to make. */
@@ -108,8 +117,11 @@ static hpct_status step(nccl_comm *comm, nccl_lane *lane, bool *moved)
         if (result == HPCT_DEVICE_BUSY)
             return HPCT_OK;
         lane->busy = NULL;
-        if (result != HPCT_DEVICE_OK)
-            return check(comm, result, job != NULL ? job->what : "NCCL");
+        if (result != HPCT_DEVICE_OK) {
+            const char *what = job != NULL ? job->what : "NCCL";
+            fail_job(job);
+            return check(comm, result, what);
+        }
     }
     if (job == NULL)
         return HPCT_OK;
@@ -129,10 +141,8 @@ static hpct_status step(nccl_comm *comm, nccl_lane *lane, bool *moved)
         job->next = NULL;
         job->state = NCCL_ENQUEUED;
     }
-    if (result != HPCT_DEVICE_OK && result != HPCT_DEVICE_BUSY) { /* none of it is made later */
-        hpct_nccl_forget(job);
-        job->state = NCCL_FAILED;
-    }
+    if (result != HPCT_DEVICE_OK && result != HPCT_DEVICE_BUSY)
+        fail_job(job);
     return check(comm, result, job->what);
 }
 

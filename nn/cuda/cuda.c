@@ -156,11 +156,12 @@ static hpct_status explain(hpct_status status)
     char free_of[64] = "";
     if (status != HPCT_ERR_INTERNAL)
         return status;
-    if (cudaMemGetInfo(&left, &all) == cudaSuccess)
+    bool known = cudaMemGetInfo(&left, &all) == cudaSuccess; /* else there is not even a context */
+    if (known)
         snprintf(free_of, sizeof free_of, ": of its %zu MiB %zu are free", all >> 20, left >> 20);
     else
-        cudaGetLastError(); /* there is not even a context */
-    if (left >= OPENING_BYTES)
+        cudaGetLastError();
+    if (known ? left >= OPENING_BYTES : strstr(hpct_last_error(), "out of memory") == NULL)
         return status;
     return hpct_fail(
         HPCT_ERR_CONFIG,
