@@ -65,6 +65,7 @@ struct ncclComm {
     int splits;
     std::atomic<int> under_way; /* calls that async_error waits for */
     std::atomic<bool> aborted, busy;
+    std::shared_ptr<int> held = std::make_shared<int>(0); /* by what lies in streams and graphs */
     struct call {
         cudaStream_t stream;
         task what;
@@ -247,7 +248,7 @@ void make_transfers(ncclComm *c, std::vector<transfer> transfers)
 /* A thread's, from when the stream comes to it; devices go on meanwhile. */
 task beside(ncclComm *c, std::function<void()> body)
 {
-    return [c, body] {
+    return [c, body, held = c->held] {
         auto ended = std::make_shared<std::atomic<int>>(0); /* 1: runs, 2: has ended */
         return work([c, body, ended] {
             if (*ended == 0) {
@@ -516,6 +517,9 @@ ncclResult_t ncclCommDestroy(ncclComm_t c)
 {
     turn t;
     wait_until(nullptr, [c] { return !c->busy; });
+    wait_device(c->device);
+    if (c->held.use_count() > 1)
+        broken("NCCL: a communicator is destroyed that a recording has calls of");
     munmap(c->shared, sizeof(team));
     delete c;
     return ncclSuccess;
