@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 typedef struct arguments {
     hpct_cli_choice model;
@@ -12,7 +13,8 @@ typedef struct arguments {
 } arguments;
 
 enum {
-    KEY_STEPS = 256,
+    KEY_DATA = 256,
+    KEY_STEPS,
     KEY_MOMENTUM,
     KEY_PROFILE,
     KEY_EMULATE,
@@ -22,6 +24,7 @@ enum {
 };
 
 static const struct argp_option options[] = {
+    {"data", KEY_DATA, "synthetic", 0, "made-up pictures: bench has no others", 2},
     {"steps", KEY_STEPS, "N", 0, "default 100", 2},
     {"momentum", KEY_MOMENTUM, "X", 0, "0 to 1, default 0", 2},
     {"profile", KEY_PROFILE, NULL, 0, "print where the time of a step goes, layer by layer", 2},
@@ -46,6 +49,12 @@ static error_t parse(int key, char *value, struct argp_state *state)
         state->child_inputs[0] = &a->model;
         state->child_inputs[1] = &a->batch;
         state->child_inputs[2] = &a->bench.strategy;
+        return 0;
+    case KEY_DATA:
+        if (strcmp(value, "synthetic") != 0)
+            hpct_cli_usage("--data: bench makes its pictures up: 'synthetic'; steps with those of "
+                           "'%s' are timed by hpc-train fit",
+                           value);
         return 0;
     case KEY_STEPS:
         a->bench.steps = (int) hpct_cli_integer("steps", value, 1, 1 << 20);
