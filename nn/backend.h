@@ -96,6 +96,13 @@ typedef struct hpct_update_call {
     void *argument;
 } hpct_update_call;
 
+/* A copy of a parameter; both begin at multiples of 64 bytes. */
+typedef struct hpct_param_copy {
+    const float *from;
+    void *to;
+    size_t count;
+} hpct_param_copy;
+
 /* What an operation can do with pictures in blocks of channels (nn/blocks.h). */
 typedef enum hpct_blocking {
     HPCT_BLOCKS_NEVER,
@@ -215,6 +222,8 @@ typedef struct hpct_backend {
      */
     hpct_status (*add_values)(hpct_precision values, size_t count, const float *src, float *dst);
     hpct_status (*scale)(size_t count, float factor, float *dst); /* dst *= factor */
+    /* Parameters in `values`, which are not fp32. NULL: no operation asks for it (param_copied). */
+    hpct_status (*copy_params)(hpct_precision values, const hpct_param_copy *copies, int num);
     /* NULL: it has no rates to compare with. */
     hpct_status (*measure)(hpct_precision precision, hpct_rates *rates);
 } hpct_backend;

@@ -227,7 +227,7 @@ typedef struct hpct_op_call {
     const bool *add;               /* backward adds to this diff_src; only set with adds_diff_src */
     float *const *param;           /* [num_params] */
     float *const *grad;            /* [num_params], overwritten; entries of state are NULL */
-    void *copies;                  /* what refresh made of the parameters, 64-byte aligned */
+    void *copies;                  /* of the parameters, 64-byte aligned; see refresh */
     void *workspace;               /* forward's notes for backward, 64-byte aligned */
     void *scratch;                 /* free to use within the call, 64-byte aligned */
     float learning_rate;           /* of a fused update */
@@ -244,7 +244,7 @@ typedef struct hpct_op_class {
     hpct_status (*forward)(hpct_op *op, const hpct_op_call *call);
     hpct_status (*backward)(hpct_op *op, const hpct_op_call *call);
     /* Makes call->copies of call->param; before the first forward after they have changed. NULL:
-     * it has no copies. */
+     * it has no copies, or those of param_copied. */
     hpct_status (*refresh)(hpct_op *op, const hpct_op_call *call);
     /* Between Keras' layout on the host and the arena's. Import sets padding to zero. */
     hpct_status (*import_param)(hpct_op *op, int which, const float *keras, float *arena);
@@ -266,6 +266,10 @@ struct hpct_op {
     size_t workspace_bytes;
     size_t scratch_bytes;
     size_t copies_bytes; /* of parameters, in another type or layout: see refresh */
+    /* Those that hpct_backend.copy_params makes: of this parameter, in build.values, so many bytes
+     * from the beginning, a multiple of 64. */
+    bool param_copied[HPCT_OP_MAX_PARAMS];
+    size_t copy_offset[HPCT_OP_MAX_PARAMS];
     bool leaves_moments; /* as hpct_op_build.moments says */
     /* CONV2D with build.norm: backward leaves sums of the g that it writes to diff_src in its
      * workspace, this many bytes from its beginning: [2][hpct_norm_line_step(channels)], of g and

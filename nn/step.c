@@ -79,12 +79,38 @@ void hpct_run_ended(const hpct_run *run, int slot, double begin)
             hpct_run_clock() - begin;
 }
 
+#define COPIES_AT_ONCE 256
+
+/* Those that the backend makes of all nodes' parameters together. */
+static hpct_status copy_params(const hpct_run *run)
+{
+    hpct_param_copy copies[COPIES_AT_ONCE];
+    hpct_status status = HPCT_OK;
+    int num = 0;
+    for (int i = 0; i < run->num_nodes && status == HPCT_OK; i++) {
+        const hpct_run_node *node = &run->nodes[i];
+        for (int k = 0; k < node->op->num_params && status == HPCT_OK; k++) {
+            if (!node->op->param_copied[k])
+                continue;
+            copies[num++] = (hpct_param_copy){.from = node->param[k],
+                                              .to = (char *) node->copies + node->op->copy_offset[k],
+                                              .count = node->op->param_floats[k]};
+            if (num == COPIES_AT_ONCE) {
+                status = run->backend->copy_params(run->values, copies, num);
+                num = 0;
+            }
+        }
+    }
+    return status == HPCT_OK && num > 0 ? run->backend->copy_params(run->values, copies, num)
+                                        : status;
+}
+
 /* Copies of the parameters follow them: once after an update, not at each use. */
 static hpct_status refresh(const hpct_model *model, int batch, int n)
 {
     hpct_run *run = model->run;
-    hpct_status status = HPCT_OK;
     double begin = hpct_run_began(run);
+    hpct_status status = run->stale ? copy_params(run) : HPCT_OK;
     for (int i = 0; i < run->num_nodes && run->stale && status == HPCT_OK; i++) {
         hpct_op *op = run->nodes[i].op;
         hpct_op_call call = make_call(model, i, batch, n);

@@ -126,17 +126,7 @@ void *hpct_conv_kernel(const hpct_conv *conv, const hpct_op_call *call)
 static void *bias_of(const hpct_conv *conv, const hpct_op_call *call)
 {
     return conv->type == CUDA_R_32F ? (char *) call->param[HPCT_OP_BIAS]
-                                    : (char *) call->copies + conv->bias_copy;
-}
-
-static hpct_status refresh(hpct_op *op, const hpct_op_call *call)
-{
-    hpct_status status = hpct_cuda_to_values(op->build.values, op->param_floats[HPCT_OP_KERNEL],
-                                             call->param[HPCT_OP_KERNEL], call->copies);
-    if (status == HPCT_OK && hpct_conv_has_bias(hpct_conv_of(op)))
-        status = hpct_cuda_to_values(op->build.values, op->param_floats[HPCT_OP_BIAS],
-                                     call->param[HPCT_OP_BIAS], bias_of(hpct_conv_of(op), call));
-    return status;
+                                    : (char *) call->copies + conv->op.copy_offset[HPCT_OP_BIAS];
 }
 
 /* What an Add of both would do, where no engine does it. */
@@ -264,7 +254,6 @@ void hpct_conv_describe(hpct_conv *conv, const hpct_op_spec *spec, const hpct_op
 {
     static const char layout[] = "conv2d [out][height][width][in]";
     hpct_op *op = &conv->op;
-    size_t bytes = hpct_cuda_value_bytes(build->values);
     *conv = (hpct_conv){.type = hpct_cuda_data_type(build->values),
                         .padded = hpct_window_with_padding(&spec->window)};
     op->spec = *spec;
@@ -275,10 +264,8 @@ void hpct_conv_describe(hpct_conv *conv, const hpct_op_spec *spec, const hpct_op
     op->param_floats[HPCT_OP_BIAS] = (size_t) spec->window.out_c;
     op->param_rows[HPCT_OP_KERNEL] = (size_t) spec->window.out_c;
     op->param_layout[HPCT_OP_KERNEL] = hpct_hash(HPCT_HASH_START, layout, sizeof layout);
-    conv->bias_copy = hpct_conv_apart(op->param_floats[HPCT_OP_KERNEL] * bytes);
     if (conv->type != CUDA_R_32F)
-        op->copies_bytes = conv->bias_copy +
-                           (hpct_conv_has_bias(conv) ? op->param_floats[HPCT_OP_BIAS] * bytes : 0);
+        hpct_cuda_lay_copies(op, hpct_conv_has_bias(conv));
     op->backward_reads_src = true;
     op->backward_reads_dst = spec->relu;
     op->backward_keeps_diff_dst = !spec->relu;
@@ -291,20 +278,14 @@ hpct_status hpct_cuda_make_conv2d(hpct_op **out, const hpct_op_spec *spec,
                                         .backward = backward,
                                         .import_param = hpct_import_param,
                                         .export_param = hpct_export_param,
-                                        .destroy = destroy},
-                               low_class = {.forward = forward,
-                                            .backward = backward,
-                                            .refresh = refresh,
-                                            .import_param = hpct_import_param,
-                                            .export_param = hpct_export_param,
-                                            .destroy = destroy};
+                                        .destroy = destroy};
     size_t num = (size_t) build->num_batch_sizes;
     hpct_conv *conv = calloc(1, sizeof *conv);
     if (conv == NULL)
         return hpct_fail_memory(sizeof *conv);
     hpct_op *op = *out = &conv->op;
     hpct_conv_describe(conv, spec, build);
-    op->class = conv->type != CUDA_R_32F ? &low_class : &class;
+    op->class = &class;
     conv->forward = calloc(num, sizeof *conv->forward);
     conv->data = calloc(num, sizeof *conv->data);
     conv->weights = calloc(num, sizeof *conv->weights);

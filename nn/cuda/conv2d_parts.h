@@ -25,7 +25,6 @@ typedef struct hpct_conv {
     /* Parts of the scratch: the padded picture, the kernel's gradient in the activations' type,
      * the sums of the bias' gradient; at `workspace` the rest. */
     size_t picture_bytes, low_bytes, sums_bytes, workspace;
-    size_t bias_copy; /* where it lies in the copies */
 } hpct_conv;
 
 #define HPCT_CONV_APART ((size_t) 256) /* bytes, of buffers in the scratch */

@@ -523,6 +523,7 @@ const hpct_backend hpct_backend_cuda = {
     .accumulate = hpct_cuda_accumulate,
     .add_values = hpct_cuda_add_values,
     .scale = hpct_cuda_scale,
+    .copy_params = hpct_cuda_copy_params,
     .made_ops = hpct_tune_keep,
     .makes_sums = true,
     .leaves_moments = true,

@@ -116,6 +116,7 @@ hpct_status hpct_cuda_update(const hpct_update_call *call);
 hpct_status hpct_cuda_accumulate(size_t count, const float *src, float *dst, bool first);
 hpct_status hpct_cuda_scale(size_t count, float factor, float *dst);
 hpct_status hpct_cuda_measure(hpct_precision precision, hpct_rates *rates);
+hpct_status hpct_cuda_copy_params(hpct_precision values, const hpct_param_copy *copies, int num);
 /* dst += src, of activations. */
 hpct_status hpct_cuda_add_values(hpct_precision values, size_t count, const float *src, float *dst);
 /* From fp32 to activations and back, both on the device; `values` is not HPCT_FP32. */

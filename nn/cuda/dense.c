@@ -7,12 +7,13 @@
 #include "base/status.h"
 #include "nn/cuda/bias.h"
 #include "nn/cuda/import.h"
+#include "nn/cuda/ops.h"
 #include "nn/cuda/product.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#define APART ((size_t) 256) /* bytes, of buffers in scratch and copies */
+#define APART ((size_t) 256) /* bytes, of buffers in scratch */
 
 typedef struct stage {
     hpct_lt_product *forward, *data, *weights;
@@ -23,7 +24,6 @@ typedef struct dense_op {
     hpct_op op;
     cudaDataType_t type; /* of the activations */
     stage *stages;       /* by batch size */
-    size_t bias_copy;    /* where it lies in the copies */
     size_t workspace;    /* where it lies in the scratch, behind the sums of the bias' gradient */
 } dense_op;
 
@@ -65,18 +65,7 @@ static const void *kernel_of(const dense_op *dense, const hpct_op_call *call)
 
 static void *low_bias(const dense_op *dense, const hpct_op_call *call)
 {
-    return (char *) call->copies + dense->bias_copy;
-}
-
-static hpct_status refresh(hpct_op *op, const hpct_op_call *call)
-{
-    const dense_op *dense = (const dense_op *) op;
-    hpct_status status = hpct_cuda_to_values(op->build.values, op->param_floats[HPCT_OP_KERNEL],
-                                             call->param[HPCT_OP_KERNEL], call->copies);
-    if (status == HPCT_OK && !op->spec.no_bias)
-        status = hpct_cuda_to_values(op->build.values, op->param_floats[HPCT_OP_BIAS],
-                                     call->param[HPCT_OP_BIAS], low_bias(dense, call));
-    return status;
+    return (char *) call->copies + dense->op.copy_offset[HPCT_OP_BIAS];
 }
 
 static hpct_status forward(hpct_op *op, const hpct_op_call *call)
@@ -195,13 +184,7 @@ hpct_status hpct_cuda_make_dense(hpct_op **out, const hpct_op_spec *spec,
                                         .backward = backward,
                                         .import_param = hpct_import_param,
                                         .export_param = hpct_export_param,
-                                        .destroy = destroy},
-                               low_class = {.forward = forward,
-                                            .backward = backward,
-                                            .refresh = refresh,
-                                            .import_param = hpct_import_param,
-                                            .export_param = hpct_export_param,
-                                            .destroy = destroy};
+                                        .destroy = destroy};
     static const char layout[] = "dense [out][in]"; /* as nn/cpu/dense.c */
     size_t num = (size_t) build->num_batch_sizes, workspace = 0;
     dense_op *dense = calloc(1, sizeof *dense);
@@ -209,7 +192,7 @@ hpct_status hpct_cuda_make_dense(hpct_op **out, const hpct_op_spec *spec,
         return hpct_fail_memory(sizeof *dense);
     hpct_op *op = *out = &dense->op;
     dense->type = hpct_cuda_data_type(build->values);
-    op->class = is_low(dense) ? &low_class : &class;
+    op->class = &class;
     op->spec = *spec;
     op->build = *build;
     op->precision = build->values;
@@ -221,11 +204,8 @@ hpct_status hpct_cuda_make_dense(hpct_op **out, const hpct_op_spec *spec,
     op->backward_reads_src = true;
     op->backward_reads_dst = spec->relu;
     op->backward_keeps_diff_dst = !spec->relu;
-    size_t bytes = hpct_cuda_value_bytes(build->values);
-    dense->bias_copy = apart(op->param_floats[HPCT_OP_KERNEL] * bytes);
     if (is_low(dense))
-        op->copies_bytes =
-            dense->bias_copy + (spec->no_bias ? 0 : op->param_floats[HPCT_OP_BIAS] * bytes);
+        hpct_cuda_lay_copies(op, !spec->no_bias);
     dense->stages = calloc(num, sizeof *dense->stages);
     if (dense->stages == NULL)
         return hpct_fail_memory(num * sizeof *dense->stages);

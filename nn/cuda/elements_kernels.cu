@@ -228,6 +228,44 @@ cudaError_t hpct_launch_cast(hpct_queue queue, size_t count, hpct_number from, c
     return error != cudaSuccess ? error : inner;
 }
 
+/* ---- many arrays at once ---- */
+
+static_assert(sizeof(hpct_copy_table) <= 4000, "a kernel takes 4 KiB of arguments");
+
+template <typename T>
+__global__ void __launch_bounds__(THREADS) copies(const __grid_constant__ hpct_copy_table t)
+{
+    constexpr uint32_t V = 4;
+    for (uint32_t chunk = blockIdx.x; chunk < t.first_chunk[t.num]; chunk += gridDim.x) {
+        const int i = item_of(t.first_chunk, t.num, chunk);
+        const uint32_t begin = (chunk - t.first_chunk[i]) * HPCT_COPY_CHUNK;
+        const uint32_t left = t.count[i] - begin;
+        const uint32_t end = begin + (left < HPCT_COPY_CHUNK ? left : HPCT_COPY_CHUNK);
+        const float *const from = t.from[i];
+        T *const to = (T *) t.to[i];
+        for (uint32_t k = begin + V * threadIdx.x; k < end; k += V * THREADS) {
+            if (k + V <= end) {
+                float x[V];
+                load(from + k, x);
+                store(x, to + k);
+                continue;
+            }
+            for (uint32_t rest = k; rest < end; rest++)
+                round_to(from[rest], &to[rest]);
+        }
+    }
+}
+
+cudaError_t hpct_launch_copies(hpct_queue queue, hpct_number to, const hpct_copy_table *table)
+{
+    return for_type(to, [&](auto zero) {
+        using T = decltype(zero);
+        auto kernel = copies<T>;
+        HPCT_LAUNCH(kernel, blocks_for(queue, table->first_chunk[table->num], 1), THREADS, queue,
+                    *table);
+    });
+}
+
 /* ---- numbers out of nothing ---- */
 
 template <typename T>

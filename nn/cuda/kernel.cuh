@@ -128,6 +128,20 @@ __device__ inline size_t grid_step()
     return (size_t) gridDim.x * blockDim.x;
 }
 
+/* Of items cut into chunks, the one that a chunk belongs to; first[num]: how many there are. */
+__device__ inline int item_of(const uint32_t *first, int num, uint32_t chunk)
+{
+    int low = 0, high = num - 1;
+    while (low < high) {
+        const int middle = (low + high + 1) / 2;
+        if (first[middle] <= chunk)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low;
+}
+
 /* Blocks for a loop over `items` with grid_index and grid_step: enough for every multiprocessor,
  * more where that evens out their ends. */
 inline unsigned blocks_for(hpct_queue queue, size_t items, int threads = THREADS)

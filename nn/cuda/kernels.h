@@ -50,6 +50,20 @@ cudaError_t hpct_launch_rescale(hpct_queue queue, hpct_number type, size_t count
                                 float offset, const void *src, bool add, void *dst);
 cudaError_t hpct_launch_cast(hpct_queue queue, size_t count, hpct_number from, const void *src,
                              hpct_number to, void *dst);
+
+#define HPCT_COPY_MOST 160   /* in one launch */
+#define HPCT_COPY_CHUNK 4096 /* numbers that a block does at a time */
+
+/* fp32 numbers that are copied into the type of others; all begin at multiples of 16 bytes. */
+typedef struct hpct_copy_table {
+    int num;
+    uint32_t first_chunk[HPCT_COPY_MOST + 1]; /* of each; then their number */
+    uint32_t count[HPCT_COPY_MOST];           /* numbers */
+    const float *from[HPCT_COPY_MOST];
+    void *to[HPCT_COPY_MOST];
+} hpct_copy_table;
+
+cudaError_t hpct_launch_copies(hpct_queue queue, hpct_number to, const hpct_copy_table *table);
 /* dst = factor dst. */
 cudaError_t hpct_launch_scale(hpct_queue queue, hpct_number type, size_t count, float factor,
                               void *dst);

@@ -57,6 +57,20 @@ hpct_status hpct_cuda_export(hpct_op *op, int which, const float *arena, float *
     return hpct_cuda_to_host(keras, arena, op->param_floats[which] * sizeof *keras);
 }
 
+#define COPY_APART ((size_t) 256) /* bytes */
+
+void hpct_cuda_lay_copies(hpct_op *op, bool bias)
+{
+    size_t each = hpct_cuda_value_bytes(op->build.values);
+    for (int i = HPCT_OP_KERNEL; i <= HPCT_OP_BIAS; i++) {
+        op->param_copied[i] = i == HPCT_OP_KERNEL || bias;
+        op->copy_offset[i] = op->copies_bytes;
+        if (op->param_copied[i])
+            op->copies_bytes +=
+                (op->param_floats[i] * each + COPY_APART - 1) / COPY_APART * COPY_APART;
+    }
+}
+
 int hpct_cuda_largest_batch(const hpct_op_build *build)
 {
     int largest = 0;

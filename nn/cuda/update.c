@@ -62,8 +62,6 @@ hpct_update_args hpct_cuda_update_args(const hpct_update_call *call)
         .trust = call->trust_coefficient,
         .mix_1 = call->mix_1,
         .mix_2 = call->mix_2,
-        .bias_1 = call->bias_1,
-        .bias_2 = call->bias_2,
         .grad_scale = call->grad_scale,
         .clipvalue = call->clipvalue,
         .param = call->param,
@@ -71,6 +69,10 @@ hpct_update_args hpct_cuda_update_args(const hpct_update_call *call)
         .grad = call->grad,
         .scaling = call->scaling,
     };
+    if (call->kind != HPCT_SGD && call->kind != HPCT_LARS) { /* to which each step is like another */
+        args.bias_1 = call->bias_1;
+        args.bias_2 = call->bias_2;
+    }
     switch (call->kind) {
     case HPCT_SGD:
         args.kind = HPCT_UPDATE_SGD;
@@ -240,6 +242,33 @@ hpct_status hpct_cuda_update(const hpct_update_call *call)
 }
 
 /* ---- arenas and activations ---- */
+
+/* As many as one launch takes; returns their number. */
+static int fill_table(hpct_copy_table *t, const hpct_param_copy *copies, int num)
+{
+    t->num = num < HPCT_COPY_MOST ? num : HPCT_COPY_MOST;
+    t->first_chunk[0] = 0;
+    for (int i = 0; i < t->num; i++) {
+        size_t chunks = (copies[i].count + HPCT_COPY_CHUNK - 1) / HPCT_COPY_CHUNK;
+        t->from[i] = copies[i].from;
+        t->to[i] = copies[i].to;
+        t->count[i] = (uint32_t) copies[i].count;
+        t->first_chunk[i + 1] = t->first_chunk[i] + (uint32_t) chunks;
+    }
+    return t->num;
+}
+
+hpct_status hpct_cuda_copy_params(hpct_precision values, const hpct_param_copy *copies, int num)
+{
+    hpct_copy_table table;
+    hpct_status status = HPCT_OK;
+    for (int taken; num > 0 && status == HPCT_OK; copies += taken, num -= taken) {
+        taken = fill_table(&table, copies, num);
+        status = hpct_cuda_check(
+            hpct_launch_copies(hpct_cuda_queue(), hpct_cuda_number(values), &table), "copies");
+    }
+    return status;
+}
 
 hpct_status hpct_cuda_accumulate(size_t count, const float *src, float *dst, bool first)
 {

@@ -54,24 +54,11 @@ struct span {
     float scale, rate, decay;
 };
 
-__device__ inline int range_of(const hpct_update_table &t, uint32_t chunk)
-{
-    int low = 0, high = t.num_ranges - 1;
-    while (low < high) {
-        int middle = (low + high + 1) / 2;
-        if (t.first_chunk[middle] <= chunk)
-            low = middle;
-        else
-            high = middle - 1;
-    }
-    return low;
-}
-
 __device__ inline span span_of(const hpct_update_table &t, const hpct_update_args &a,
                                uint32_t chunk)
 {
     span s;
-    s.range = range_of(t, chunk);
+    s.range = item_of(t.first_chunk, t.num_ranges, chunk);
     uint32_t first = (chunk - t.first_chunk[s.range]) * t.chunk, left = t.count[s.range] - first;
     s.begin = ((size_t) t.offset[s.range] + first) * UNIT;
     s.end = s.begin + (size_t) (left < t.chunk ? left : t.chunk) * UNIT;

@@ -3,7 +3,7 @@
 if HAVE_CUDA
 if HAVE_CMOCKA
 check_LTLIBRARIES += tests/unit/libcudahost.la
-unit_tests += tests/unit/test_cuda_dnn tests/unit/test_cuda_gather tests/unit/test_cuda_loss tests/unit/test_cuda_moment tests/unit/test_cuda_norm tests/unit/test_cuda_ops tests/unit/test_cuda_updates
+unit_tests += tests/unit/test_cuda_copies tests/unit/test_cuda_dnn tests/unit/test_cuda_gather tests/unit/test_cuda_loss tests/unit/test_cuda_moment tests/unit/test_cuda_norm tests/unit/test_cuda_ops tests/unit/test_cuda_updates
 endif
 endif
 # The module's host side, compiled once for all of them.
@@ -14,6 +14,9 @@ cuda_on_host_cppflags = $(test_cppflags) $(CUDA_CPPFLAGS)
 tests_unit_libcudahost_la_CPPFLAGS = $(cuda_on_host_cppflags)
 cuda_on_host_libs = tests/unit/libcudahost.la $(on_host_objects) $(nn_test_libs) -lstdc++ -lm
 
+tests_unit_test_cuda_copies_SOURCES = tests/unit/test_cuda_copies.c tests/unit/unit.h
+tests_unit_test_cuda_copies_CPPFLAGS = $(cuda_on_host_cppflags)
+tests_unit_test_cuda_copies_LDADD = $(cuda_on_host_libs)
 # The module itself, and cuDNN with a device's description in place of a handle.
 tests_unit_test_cuda_dnn_SOURCES = tests/unit/test_cuda_dnn.c tests/unit/unit.h
 tests_unit_test_cuda_dnn_CPPFLAGS = $(cuda_on_host_cppflags)

@@ -112,11 +112,30 @@ static void rates_are_those_of_the_moment(void **state)
     }
 }
 
+/* So that nothing is told between them. */
+static void steps_of_one_rate_are_alike(void **state)
+{
+    (void) state;
+    for (int kind = 0; kind < HPCT_OPTIMIZER_KINDS; kind++) {
+        hpct_update_call first = {.kind = (hpct_optimizer_kind) kind,
+                                  .learning_rate = 0.1F,
+                                  .bias_1 = 0.1F,
+                                  .bias_2 = 0.01F},
+                         second = first;
+        second.bias_1 = 0.19F;
+        second.bias_2 = 0.02F;
+        hpct_update_args a = hpct_cuda_update_args(&first), b = hpct_cuda_update_args(&second);
+        bool alike = kind == HPCT_SGD || kind == HPCT_LARS;
+        assert_int_equal(a.rate == b.rate && a.bias_1 == b.bias_1 && a.bias_2 == b.bias_2, alike);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(draws_are_those_of_the_moment),
         cmocka_unit_test(rates_are_those_of_the_moment),
+        cmocka_unit_test(steps_of_one_rate_are_alike),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
