@@ -92,9 +92,10 @@ static hpct_status copy_params(const hpct_run *run)
         for (int k = 0; k < node->op->num_params && status == HPCT_OK; k++) {
             if (!node->op->param_copied[k])
                 continue;
-            copies[num++] = (hpct_param_copy){.from = node->param[k],
-                                              .to = (char *) node->copies + node->op->copy_offset[k],
-                                              .count = node->op->param_floats[k]};
+            copies[num++] =
+                (hpct_param_copy){.from = node->param[k],
+                                  .to = (char *) node->copies + node->op->copy_offset[k],
+                                  .count = node->op->param_floats[k]};
             if (num == COPIES_AT_ONCE) {
                 status = run->backend->copy_params(run->values, copies, num);
                 num = 0;

@@ -147,6 +147,8 @@ static hpct_status forward(hpct_op *op, const hpct_op_call *call)
     const float *bias = hpct_conv_has_bias(conv) ? call->param[HPCT_OP_BIAS] : NULL;
     if (op->build.norm != NULL)
         return named(op, hpct_conv_normed_forward(conv, call));
+    if (s->small)
+        return named(op, hpct_conv_small_forward(conv, call));
     if (s->plan == NULL) {
         hpct_direct direct = hpct_conv_direct(conv, call->n);
         hpct_status made = HPCT_CUDA(hpct_direct_forward(hpct_gpu.stream, conv->type, &direct,
@@ -229,7 +231,10 @@ static hpct_status backward_bias(const hpct_conv *conv, const hpct_op_call *call
 static hpct_status backward(hpct_op *op, const hpct_op_call *call)
 {
     hpct_conv *conv = hpct_conv_of(op);
-    hpct_status status = backward_bias(conv, call);
+    bool small = op->build.norm == NULL && conv->weights[call->batch].small;
+    hpct_status status = small && !op->build.leaves_bias ? HPCT_OK : backward_bias(conv, call);
+    if (status == HPCT_OK && small)
+        return named(op, hpct_conv_small_backward(conv, call));
     if (status == HPCT_OK && op->build.norm != NULL)
         return named(op, hpct_conv_normed_backward(conv, call));
     if (status == HPCT_OK && call->diff_src[0] != NULL)

@@ -1,6 +1,6 @@
 /* nn/cuda/conv2d_parts.h - what the files of Conv2D share: conv2d.c makes the step, conv2d_plans.c
- * finds cuDNN's plans for it, conv2d_norm.c does both where a normalization before it is worked out
- * in the same engines. */
+ * finds cuDNN's plans for it, conv2d_small.c has own kernels for those of small windows,
+ * conv2d_norm.c does both where a normalization before it is worked out in the same engines. */
 #ifndef HPCT_NN_CUDA_CONV2D_PARTS_H
 #define HPCT_NN_CUDA_CONV2D_PARTS_H
 
@@ -10,7 +10,8 @@
 
 /* A direction for one batch size. */
 typedef struct hpct_conv_stage {
-    hpct_dnn_plan *plan; /* NULL: the direct kernel */
+    hpct_dnn_plan *plan; /* NULL: the direct kernel, */
+    bool small;          /* or that of a small window */
     bool padded;         /* it works on a picture with the padding in it */
     bool fused;          /* forward: sum, bias and ReLU are in it */
     bool low;            /* weights: the gradient has the activations' type */
@@ -82,6 +83,15 @@ double hpct_conv_pass_seconds(const hpct_conv *conv, size_t count, int passes);
 
 /* As cuDNN has it; false where that cannot be said, since it does not reach the picture's end. */
 bool hpct_conv_window(const hpct_window *window, hpct_dnn_window *out);
+
+/* ---- small windows (conv2d_small.c) ---- */
+
+/* Takes own kernels for forward, or for the whole of backward, in the place of the stage's plan,
+ * which takes so many seconds besides, where they are faster or there is no plan. */
+hpct_status hpct_conv_take_small(const hpct_conv *conv, int n, bool backward, double besides,
+                                 hpct_conv_stage *s);
+hpct_status hpct_conv_small_forward(const hpct_conv *conv, const hpct_op_call *call);
+hpct_status hpct_conv_small_backward(const hpct_conv *conv, const hpct_op_call *call);
 
 /* ---- with build.norm (conv2d_norm.c) ---- */
 

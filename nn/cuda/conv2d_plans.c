@@ -2,7 +2,8 @@
  *
  * Each direction of each batch size takes the first of these ways that cuDNN has an engine for: the
  * convolution as it is; the same on a copy of the picture with its padding in it (paddings that
- * differ between the two ends); an own kernel, straight from the sum (nn/cuda/direct.h). What an
+ * differ between the two ends); an own kernel, straight from the sum (nn/cuda/direct.h). Small
+ * windows have own kernels that may be faster than those (conv2d_small.c). What an
  * Add behind it adds, bias and ReLU are in cuDNN's engine or in own kernels after it, and an engine
  * that leaves moments is taken, by what each was measured to take and a pass over memory takes at
  * least. The kernel's gradient leaves cuDNN in fp32, or where that is slower in the activations'
@@ -204,6 +205,24 @@ static hpct_status take_stage(hpct_conv *conv, hpct_dnn_way way, int n, hpct_con
     return HPCT_OK;
 }
 
+/* Own kernels, where they are faster than that and its passes over the result: forward with bias
+ * and ReLU behind the engine, backward with both before it. */
+static hpct_status take_small(hpct_conv *conv, int i)
+{
+    bool bias = hpct_conv_has_bias(conv), relu = conv->op.spec.relu;
+    int n = conv->op.build.batch_sizes[i],
+        behind = !conv->forward[i].fused && (bias || relu) ? 2 : 0;
+    hpct_status status =
+        hpct_conv_take_small(conv, n, false, pass_seconds(conv, n, behind), &conv->forward[i]);
+    return status == HPCT_OK ? hpct_conv_take_small(conv, n, true,
+                                                    pass_seconds(conv, n,
+                                                                 relu   ? 3
+                                                                 : bias ? 1
+                                                                        : 0),
+                                                    &conv->weights[i])
+                             : status;
+}
+
 /* Plans for the i-th batch size; forward's are found, and taken later. A part of the cells has own
  * kernels. */
 static hpct_status make_batch(hpct_conv *conv, int i, size_t *workspace)
@@ -219,6 +238,8 @@ static hpct_status make_batch(hpct_conv *conv, int i, size_t *workspace)
     if (status == HPCT_OK && w->cells == 0 && build->training)
         status = find_way(conv, HPCT_DNN_WEIGHTS, n, &conv->weights[i]);
     if (status == HPCT_OK)
+        status = take_small(conv, i);
+    if (status == HPCT_OK)
         status = take_stage(conv, HPCT_DNN_DATA, n, &conv->data[i], workspace);
     if (status == HPCT_OK)
         status = take_stage(conv, HPCT_DNN_WEIGHTS, n, &conv->weights[i], workspace);
@@ -226,7 +247,8 @@ static hpct_status make_batch(hpct_conv *conv, int i, size_t *workspace)
         return status;
     hpct_direct direct = hpct_conv_direct(conv, n);
     if (conv->weights[i].plan == NULL)
-        hpct_conv_at_least(workspace, hpct_direct_scratch_bytes(&direct));
+        hpct_conv_at_least(workspace, conv->weights[i].small ? hpct_small_scratch_bytes(&direct)
+                                                             : hpct_direct_scratch_bytes(&direct));
     if (hpct_conv_has_bias(conv))
         hpct_conv_at_least(&conv->sums_bytes,
                            hpct_conv_apart(hpct_bias_scratch_bytes(

@@ -8,6 +8,7 @@
 #ifndef HPCT_NN_CUDA_KERNELS_H
 #define HPCT_NN_CUDA_KERNELS_H
 
+#include "nn/cuda/direct_shape.h"
 #include "nn/drawn.h"
 #include "nn/loss_scaling.h"
 #include "nn/norm_line.h"
@@ -102,6 +103,26 @@ cudaError_t hpct_launch_add(hpct_queue queue, hpct_number type, size_t count, co
 /* diff_dst may be among join->diff_src; it is then, where the ReLU is closed, set to zero. */
 cudaError_t hpct_launch_add_backward(hpct_queue queue, hpct_number type, size_t count,
                                      const hpct_join *join, const void *dst, void *diff_dst);
+
+/* ---- convolutions of small windows (small_kernels.cu) ---- */
+
+#define HPCT_SMALL_TAPS 32      /* most inputs of a number of the result */
+#define HPCT_SMALL_NUMBERS 4096 /* and of the kernel in all */
+
+/* Each number of the result is a dot product of few inputs, which the units for products of
+ * matrices would mostly stand still for: one group, all cells. Kernels and what is of them are
+ * fp32, [out][kernel_h][kernel_w][in]. */
+bool hpct_small_fits(const hpct_direct *conv);
+/* With the bias, unless it is NULL, and with `relu` its maximum with 0. */
+cudaError_t hpct_launch_small_forward(hpct_queue queue, hpct_number type, const hpct_direct *conv,
+                                      const void *src, const float *kernel, const float *bias,
+                                      bool relu, void *dst);
+/* Gradients of kernel and bias in one pass: unless dst is NULL diff_dst counts where dst is above
+ * 0 alone, and is left as it is. diff_bias may be NULL. */
+size_t hpct_small_scratch_bytes(const hpct_direct *conv);
+cudaError_t hpct_launch_small_backward(hpct_queue queue, hpct_number type, const hpct_direct *conv,
+                                       const void *src, const void *dst, const void *diff_dst,
+                                       float *diff_kernel, float *diff_bias, float *scratch);
 
 /* ---- windows over pictures (window_kernels.cu) ---- */
 

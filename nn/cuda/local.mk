@@ -7,6 +7,7 @@ cuda_sources = \
 	nn/cuda/conv2d_norm.c \
 	nn/cuda/conv2d_parts.h \
 	nn/cuda/conv2d_plans.c \
+	nn/cuda/conv2d_small.c \
 	nn/cuda/cuda.c \
 	nn/cuda/cuda.h \
 	nn/cuda/dense.c \
@@ -50,6 +51,7 @@ cuda_kernels = \
 	nn/cuda/norm_line_kernels.cu \
 	nn/cuda/random_kernels.cu \
 	nn/cuda/rows_kernels.cu \
+	nn/cuda/small_kernels.cu \
 	nn/cuda/update_kernels.cu \
 	nn/cuda/window_kernels.cu
 

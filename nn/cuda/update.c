@@ -69,7 +69,8 @@ hpct_update_args hpct_cuda_update_args(const hpct_update_call *call)
         .grad = call->grad,
         .scaling = call->scaling,
     };
-    if (call->kind != HPCT_SGD && call->kind != HPCT_LARS) { /* to which each step is like another */
+    if (call->kind != HPCT_SGD &&
+        call->kind != HPCT_LARS) { /* to which each step is like another */
         args.bias_1 = call->bias_1;
         args.bias_2 = call->bias_2;
     }

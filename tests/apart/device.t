@@ -92,6 +92,16 @@ for test in test_nn_ops test_nn_train; do
     [ $test != test_nn_ops ] || like "$out $err" "([1-9][0-9]*) of [0-9]+ convolutions left moments" "convolutions leave moments there"
     [ $test != test_nn_ops ] || like "$out $err" "([1-9][0-9]*) of [0-9]+ convolutions took a normalization" "and take normalizations over"
 done
+# Where libraries take long, own kernels are taken: then a step of this model is 14 of them, seven of the libraries'.
+if [ "$gpu" = emulated ]; then
+    capture env HPC_TRAIN_TEST_SLOW_LIBRARIES=1 XDG_CACHE_HOME="$own/slow" HPC_TRAIN_SHORT=1 HPC_TRAIN_TEST_BACKEND=cuda \
+        "$top_builddir/tests/unit/test_nn_ops"
+    is "$status" 0 "test_nn_ops with own kernels for small windows" || diag "$err"
+    capture env HPC_TRAIN_TEST_SLOW_LIBRARIES=1 XDG_CACHE_HOME="$own/slow" HPC_TRAIN_TEST_RECORDINGS="$own/own-kernels" \
+        "$train" bench --model mnist-cnn --batch-size 8 --steps 2 --device cuda --precision bf16
+    is "$status" 0 "mnist-cnn with them" || diag "$err"
+    is "$(cut -d, -f1 "$own/own-kernels")" "14 calls" "all parameters are copied at once, and the first layer's gradients made in two"
+fi
 for device in cpu cuda; do
     capture "$train" bench --model mnist-convnet --batch-size 4 --steps 3 --device $device --summary-json "$own/bench.$device.json"
     is "$status" 0 "bench, $device"

@@ -11,6 +11,7 @@
  *   HPC_TRAIN_TEST_FULL        the device with this number says that it has nothing left
  *   HPC_TRAIN_TEST_NCCL        there is NCCL
  *   HPC_TRAIN_TEST_NO_RECORDING  no graph can be captured
+ *   HPC_TRAIN_TEST_SLOW_LIBRARIES  what they compute takes longer than own kernels
  *   HPC_TRAIN_TEST_MAJOR       the compute capability, else 9
  *   HPC_TRAIN_TEST_SCHEDULE, HPC_TRAIN_TEST_ENGINES: machine.h, dnn.cc */
 #include "tests/emulated/machine.h"
@@ -27,7 +28,7 @@ namespace
 
 constexpr int WORKS = 10; /* launches of graphs, of the device that fails */
 
-size_t sent, waits;
+size_t sent, waits, computed;
 
 FILE *open_for(const char *variable)
 {
@@ -90,6 +91,22 @@ bool refuses(const char *call)
         return false;
     calls++;
     return calls == first || (calls > first && strchr(colon, '+') != nullptr);
+}
+
+void count_library()
+{
+    computed++;
+}
+
+size_t library_calls()
+{
+    return computed;
+}
+
+bool libraries_are_slow()
+{
+    static const bool slow = getenv("HPC_TRAIN_TEST_SLOW_LIBRARIES") != nullptr;
+    return slow;
 }
 
 bool is_broken(int device)

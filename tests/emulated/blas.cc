@@ -342,6 +342,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
                               cudaStream_t stream)
 {
     turn t;
+    count_library();
     const description *how = (const description *) desc;
     const layout *la = (const layout *) layout_a, *lb = (const layout *) layout_b,
                  *ld = (const layout *) layout_d;

@@ -769,6 +769,7 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t h, cudnnBackendDescriptor_t plan
                                   cudnnBackendDescriptor_t pack)
 {
     turn t;
+    count_library();
     handle *own = (handle *) h;
     const thing &made = *of(plan_descriptor), &with = *of(pack);
     int64_t engine = engine_of(*made.part(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG));

@@ -63,6 +63,10 @@ void count_wait();
 void tell_recording(size_t nodes, size_t launches); /* HPC_TRAIN_TEST_RECORDINGS */
 bool is_broken(int device);                         /* HPC_TRAIN_TEST_FAILS */
 bool refuses(const char *call);                     /* HPC_TRAIN_TEST_REFUSES */
+/* What libraries have computed so far, of this process; HPC_TRAIN_TEST_SLOW_LIBRARIES. */
+void count_library();
+size_t library_calls();
+bool libraries_are_slow();
 
 /* ---- chance, that each run repeats ---- */
 

@@ -257,6 +257,7 @@ cudaError_t record(cudaEvent_t event, cudaStream_t stream)
 {
     events.insert(event);
     event->where = stream;
+    event->library_calls = library_calls();
     event->captured = stream->into != nullptr;
     if (event->captured) {
         event->graph = stream->into;

@@ -42,6 +42,7 @@ struct CUevent_st {
     uint64_t recorded;                                              /* how often */
     std::shared_ptr<uint64_t> done = std::make_shared<uint64_t>(0); /* who waits may outlive it */
     int device;
+    size_t library_calls; /* before it was recorded */
     cudaStream_t where;
     bool captured;
     CUgraph_st *graph;    /* of which it was recorded while captured, */

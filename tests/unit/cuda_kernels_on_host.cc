@@ -10,5 +10,6 @@
 #include "nn/cuda/norm_line_kernels.cu"
 #include "nn/cuda/random_kernels.cu"
 #include "nn/cuda/rows_kernels.cu"
+#include "nn/cuda/small_kernels.cu"
 #include "nn/cuda/update_kernels.cu"
 #include "nn/cuda/window_kernels.cu"

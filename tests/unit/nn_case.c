@@ -384,7 +384,14 @@ static hpct_status run(const nn_case *c, const hpct_backend *backend, hpct_op *o
                          .step = 2,
                          .first_sample = 6};
     for (int i = 0; i < repeat && status == HPCT_OK; i++) {
-        if (op->class->refresh != NULL)
+        for (int k = 0; k < op->num_params && status == HPCT_OK; k++) {
+            hpct_param_copy copy = {.from = call.param[k],
+                                    .to = (char *) call.copies + op->copy_offset[k],
+                                    .count = op->param_floats[k]};
+            if (op->param_copied[k])
+                status = backend->copy_params(op->build.values, &copy, 1);
+        }
+        if (status == HPCT_OK && op->class->refresh != NULL)
             status = op->class->refresh(op, &call);
         double started = now();
         if (status == HPCT_OK)

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NUM 400 /* more than two launches take */
+#define NUM 400  /* more than two launches take */
 #define APART 32 /* numbers between them, which begin at multiples of 64 bytes */
 #define POISON 0xa5
 
