@@ -43,6 +43,10 @@ typedef struct hpct_loss_call {
     hpct_precision values;            /* of src and diff_src, as they lie in memory */
     /* Overwritten; in the backend's memory, as everything here: who asks for them copies them. */
     hpct_batch_sums *sums;
+    /* Where hpct_device.leaves_sums, unless NULL: they come to left[*turns % 2] as well, which is the
+     * host's memory and theirs alone, and *turns, of the backend's, counts them. */
+    hpct_batch_sums *left;
+    uint32_t *turns;
 } hpct_loss_call;
 
 #define HPCT_ARENA_ALIGN 16 /* floats: every parameter begins at a multiple of 64 bytes */
@@ -167,6 +171,7 @@ typedef struct hpct_device {
     /* Waits for what had been called when the same mark was set last; nothing where it was not. */
     hpct_status (*mark)(hpct_mark mark);
     hpct_status (*await)(hpct_mark mark);
+    bool leaves_sums; /* hpct_loss_call.left */
     /* to[3]: loss, correct, in_top_k, as floats. */
     hpct_status (*put_sums)(const hpct_batch_sums *sums, float *to);
     /* fp32 to numbers in `values`, which are not fp32, and back; of the device both. */

@@ -60,7 +60,7 @@ static parts parts_of(const hpct_model *model, const hpct_run *run)
     return (parts){
         .input = aligned(batch * in * hpct_precision_bytes(run->values)),
         .labels = aligned(batch * sizeof *run->labels),
-        .sums = aligned(sizeof *run->sums),
+        .sums = aligned(sizeof *run->sums + sizeof *run->turns),
         .drawn = aligned(batch * sizeof *run->drawn),
         .targets = aligned(hpct_run_target_bytes(run)),
         .staged = aligned(batch * (in > out ? in : out) * sizeof(float)),
@@ -91,6 +91,7 @@ static hpct_status make_device_part(const hpct_model *model, hpct_run *run)
     hpct_run_set_input(model, run, (float *) (void *) at);
     run->labels = (int32_t *) (void *) (at += p.input);
     run->sums = (hpct_batch_sums *) (void *) (at += p.labels);
+    run->turns = (uint32_t *) (void *) (run->sums + 1);
     run->drawn = (hpct_drawn *) (void *) (at += p.sums);
     at += p.drawn;
     run->targets = p.targets > 0 ? (float *) (void *) at : NULL;
@@ -99,7 +100,10 @@ static hpct_status make_device_part(const hpct_model *model, hpct_run *run)
     bytes = (size_t) run->largest_batch * output_floats(model) * sizeof(float);
     run->host_output = take_host(run->backend, bytes);
     run->landing = take_host(run->backend, 2 * HPCT_FETCH_BYTES);
-    if (run->host_output == NULL || run->landing == NULL)
+    if (device_of(run)->leaves_sums)
+        run->left = take_host(run->backend, 2 * sizeof *run->left);
+    if (run->host_output == NULL || run->landing == NULL ||
+        (device_of(run)->leaves_sums && run->left == NULL))
         return hpct_fail_memory(bytes);
     return device_of(run)->taken(); /* what is sent there first comes behind its zeros */
 }
@@ -123,6 +127,7 @@ void hpct_run_free_transit(hpct_run *run)
     drop_host(run->backend, run->own_targets);
     drop_host(run->backend, run->host_output);
     drop_host(run->backend, run->landing);
+    drop_host(run->backend, run->left);
     if (run->transit != NULL)
         run->backend->release(run->transit);
 }
@@ -299,11 +304,17 @@ hpct_status hpct_model_send(const hpct_model *model, float *arena, const float *
     return device_of(model->run)->send(arena, host, count * sizeof *host);
 }
 
-static hpct_status fetch(const hpct_run *run, int which, const void *from, size_t bytes)
+static hpct_status mark_fetch(const hpct_run *run, int which)
 {
-    const hpct_device *device = device_of(run);
-    hpct_status status = device->fetch(run->landing + which * HPCT_FETCH_BYTES, from, bytes);
-    return status == HPCT_OK ? device->mark((hpct_mark) (HPCT_MARK_FETCH + which)) : status;
+    return device_of(run)->mark((hpct_mark) (HPCT_MARK_FETCH + which));
+}
+
+static hpct_status fetch(hpct_run *run, int which, const void *from, size_t bytes)
+{
+    char *to = run->landing + which * HPCT_FETCH_BYTES;
+    hpct_status status = device_of(run)->fetch(to, from, bytes);
+    run->fetched[which] = to;
+    return status == HPCT_OK ? mark_fetch(run, which) : status;
 }
 
 hpct_status hpct_model_fetch(const hpct_model *model, int which, const float *arena, size_t bytes)
@@ -311,9 +322,14 @@ hpct_status hpct_model_fetch(const hpct_model *model, int which, const float *ar
     return fetch(model->run, which, arena, bytes);
 }
 
+/* A step that was made whole has left them. */
 hpct_status hpct_model_fetch_sums(const hpct_model *model, int which)
 {
-    return fetch(model->run, which, model->run->sums, sizeof *model->run->sums);
+    hpct_run *run = model->run;
+    if (!run->last_left)
+        return fetch(run, which, run->sums, sizeof *run->sums);
+    run->fetched[which] = &run->left[(run->known_turns - 1) % 2];
+    return mark_fetch(run, which);
 }
 
 hpct_status hpct_model_fetched(const hpct_model *model, int which, void *to, size_t bytes)
@@ -321,7 +337,7 @@ hpct_status hpct_model_fetched(const hpct_model *model, int which, void *to, siz
     const hpct_run *run = model->run;
     hpct_status status = device_of(run)->await((hpct_mark) (HPCT_MARK_FETCH + which));
     if (status == HPCT_OK)
-        memcpy(to, run->landing + which * HPCT_FETCH_BYTES, bytes);
+        memcpy(to, run->fetched[which], bytes);
     return status;
 }
 

@@ -119,11 +119,16 @@ struct hpct_run {
     hpct_drawn *drawn;     /* a device's copy of given_drawn */
     hpct_batch_sums *sums; /* of the last loss; host_sums or the device's */
     hpct_batch_sums host_sums;
+    hpct_batch_sums *left;  /* [2], the host's: where a whole step's are left, too; NULL: nowhere */
+    uint32_t *turns;        /* how often: the device's count, */
+    unsigned known_turns;   /* and the host's */
+    bool last_left;         /* those of the last loss are */
+    const void *fetched[2]; /* where what was fetched is then */
     char *transit; /* of the device: input, labels, targets, sums, and what is converted there */
     float *staged; /* in it: input on its way, or output in fp32, where activations are not */
     int32_t *staged_labels;
     float *host_output; /* of a device's host: the outputs, when they are asked for */
-    char *landing;      /* [2][HPCT_FETCH_BYTES], the host's: what is fetched */
+    char *landing;      /* [2][HPCT_FETCH_BYTES], the host's: what is copied there */
     char *block;        /* activations, their gradients, workspaces: as planned */
     size_t block_bytes;
     size_t *value_offsets, *diff_offsets; /* [tensors] where in it these lie, where they do */

@@ -254,6 +254,7 @@ hpct_status hpct_model_loss(hpct_model *model, int n, float scale, hpct_batch_su
         return hpct_fail(HPCT_ERR_USAGE, "model %s: a gradient needs a forward for training",
                          model->name);
     hpct_loss_call call = loss_call(model, n, scale);
+    run->last_left = false;
     run->stage = wants_diff ? HPCT_STAGE_LOSS : HPCT_STAGE_FORWARD;
     double begin = hpct_run_began(run);
     hpct_status status = hpct_run_send_targets(run, n);
@@ -451,6 +452,8 @@ hpct_status hpct_model_step(hpct_model *model, int n, float scale)
     run->stage_training = true;
     run->stage_n = n;
     calls.loss = loss_call(model, n, scale);
+    calls.loss.left = run->left;
+    calls.loss.turns = run->turns;
     calls.update = hpct_run_next_update(model);
     /* one that evaluated has fresh copies, and the others may not: they all make them */
     calls.stale = run->stale || model->watcher.agree != NULL;
@@ -472,6 +475,10 @@ hpct_status hpct_model_step(hpct_model *model, int n, float scale)
         do
             status = call_step(model, &calls);
         while (hpct_recording_end(model, &status));
+    }
+    if (n > 0) {
+        run->last_left = run->left != NULL;
+        run->known_turns++;
     }
     run->stale = true;
     model->steps++;

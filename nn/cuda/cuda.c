@@ -498,6 +498,7 @@ static const hpct_device device = {
     .wait = wait,
     .mark = set_mark,
     .await = await,
+    .leaves_sums = true,
     .put_sums = hpct_cuda_put_sums,
     .to_values = hpct_cuda_to_values,
     .from_values = hpct_cuda_from_values,

@@ -298,6 +298,8 @@ typedef struct hpct_loss_args {
     const int32_t *labels;
     const float *targets; /* NULL: the labels say it */
     hpct_loss_sums *sums; /* [1], overwritten */
+    hpct_loss_sums *left; /* not NULL: to [*turns % 2] of this memory of the host's, too, */
+    uint32_t *turns;      /* which counts them */
 } hpct_loss_args;
 
 /* src and diff_src, which may be NULL, of the type given. One at a time on a device: the sums of

@@ -30,7 +30,9 @@ hpct_status hpct_cuda_loss(const hpct_loss_call *call)
                            .scaling = call->scaling,
                            .labels = call->labels,
                            .targets = call->targets,
-                           .sums = (hpct_loss_sums *) (void *) call->sums};
+                           .sums = (hpct_loss_sums *) (void *) call->sums,
+                           .left = (hpct_loss_sums *) (void *) call->left,
+                           .turns = call->turns};
     return hpct_cuda_check(hpct_launch_loss(hpct_cuda_queue(), hpct_cuda_number(call->values), args,
                                             call->src, call->diff_src),
                            "loss");

@@ -264,6 +264,10 @@ __global__ void __launch_bounds__(WARPS *WARP)
     if (lane == 0) {
         *c.sums = sums;
         blocks_done = 0;
+        if (c.left != nullptr) {
+            c.left[*c.turns % 2] = sums;
+            ++*c.turns;
+        }
     }
 }
 

@@ -101,6 +101,14 @@ if [ "$gpu" = emulated ]; then
         "$train" bench --model mnist-cnn --batch-size 8 --steps 2 --device cuda --precision bf16
     is "$status" 0 "mnist-cnn with them" || diag "$err"
     is "$(cut -d, -f1 "$own/own-kernels")" "14 calls" "all parameters are copied at once, and the first layer's gradients made in two"
+    # What a replayed step asks of the device besides: a mark, behind which its loss is on the host.
+    enqueued() {
+        rm -f "$own/enqueued"
+        capture env HPC_TRAIN_TEST_ACCOUNT="$own/enqueued" "$train" bench --model mnist-convnet --batch-size 2 --steps "$1" --device cuda
+        sed 's/.*, \([0-9]*\) enqueued/\1/' "$own/enqueued"
+    }
+    enqueued 20 >"$own/warm"
+    is $(($(enqueued 40) - $(enqueued 20))) 40 "a step is a graph and a mark"
 fi
 for device in cpu cuda; do
     capture "$train" bench --model mnist-convnet --batch-size 4 --steps 3 --device $device --summary-json "$own/bench.$device.json"
@@ -214,7 +222,7 @@ near_in_fp16() { # NAME NAME [LARGEST-DIFFERENCE]
     ok "$(awk -v a="$(number "$1" loss)" -v b="$(number "$2" loss)" -v most="${3-0.02}" 'BEGIN { d = a - b; print !(a > 0 && d < most && d > -most && d != 0) }')" \
         "$2 in fp16: near $1 ($(number "$1" loss), $(number "$2" loss))"
 }
-read -r sent waits < <(sed 's/ bytes sent, / /; s/ waits$//' "$own/account")
+read -r sent waits < <(sed 's/ bytes sent, / /; s/ waits.*//' "$own/account")
 # 20 steps and 6 batches of evaluation; 12 bytes a picture
 is "$sent" $((12 * (2 * 40 + 2 * 12))) "a step sends numbers of pictures, not pictures"
 ok "$((waits >= 26))" "and does not wait for the device ($waits waits, building and evaluating)"
@@ -222,7 +230,7 @@ if [ $gpu = apart ]; then
     export HPC_TRAIN_TEST_NO_GATHER=1
     fit_small sent-pictures --device cuda
     same_as_cpu sent-pictures
-    read -r sent waits < <(sed 's/ bytes sent, / /; s/ waits$//' "$own/account")
+    read -r sent waits < <(sed 's/ bytes sent, / /; s/ waits.*//' "$own/account")
     is "$sent" $(((4 * 28 * 28 + 4) * (2 * 40 + 2 * 12))) "where it cannot make them, a step sends pictures"
     ok "$((waits >= 20))" "and does not wait for the device ($waits waits)"
     unset HPC_TRAIN_TEST_NO_GATHER

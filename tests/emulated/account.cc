@@ -1,7 +1,8 @@
 /* What tests ask of the machine by the environment, and what it tells them:
  *
  *   HPC_TRAIN_TEST_ACCOUNT     a file that gets a line at the end of the process: bytes of pinned
- *                              memory that were sent, how often the host waited for a stream
+ *                              memory that were sent, how often the host waited for a stream,
+ *                              what came into streams
  *   HPC_TRAIN_TEST_RECORDINGS  one that gets a line for each graph that is dropped
  *   HPC_TRAIN_TEST_FAILS       the device with this number takes no more than ten graphs
  *   HPC_TRAIN_TEST_REFUSES     NAME:N, the N-th call of that name fails; NAME:N+, all from it on
@@ -28,7 +29,7 @@ namespace
 
 constexpr int WORKS = 10; /* launches of graphs, of the device that fails */
 
-size_t sent, waits, computed;
+size_t sent, waits, computed, enqueued;
 
 FILE *open_for(const char *variable)
 {
@@ -41,7 +42,7 @@ void tell_account()
     FILE *file = open_for("HPC_TRAIN_TEST_ACCOUNT");
     if (file == nullptr)
         return;
-    fprintf(file, "%zu bytes sent, %zu waits\n", sent, waits);
+    fprintf(file, "%zu bytes sent, %zu waits, %zu enqueued\n", sent, waits, enqueued);
     fclose(file);
 }
 
@@ -65,6 +66,11 @@ void count_wait()
 {
     begin();
     waits++;
+}
+
+void count_enqueued()
+{
+    enqueued++;
 }
 
 void tell_recording(size_t nodes, size_t launches)

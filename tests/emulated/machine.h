@@ -60,6 +60,7 @@ void keep_open(int device, bool keep);
 
 void count_sent(size_t bytes); /* HPC_TRAIN_TEST_ACCOUNT */
 void count_wait();
+void count_enqueued();
 void tell_recording(size_t nodes, size_t launches); /* HPC_TRAIN_TEST_RECORDINGS */
 bool is_broken(int device);                         /* HPC_TRAIN_TEST_FAILS */
 bool refuses(const char *call);                     /* HPC_TRAIN_TEST_REFUSES */

@@ -237,6 +237,7 @@ static void add(cudaStream_t stream, CUstream_st::item item)
 cudaError_t enqueue(cudaStream_t stream, task what)
 {
     if (stream->into == nullptr) {
+        count_enqueued();
         add(stream, {std::move(what), {}, nullptr, false});
         return cudaSuccess;
     }

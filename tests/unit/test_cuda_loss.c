@@ -77,19 +77,26 @@ static batch random_batch(hpct_loss_form form, int i)
 
 static void check(const batch *b, bool wants_diff)
 {
-    hpct_batch_sums expected, got;
+    hpct_batch_sums expected, got, left[2] = {{.loss = -1}, {.loss = -1}};
+    uint32_t before = (uint32_t) pick(0, 3), turns = before;
     hpct_loss_call call = b->call;
     call.sums = &expected;
     call.diff_src = wants_diff ? b->expected : NULL;
     assert_int_equal(hpct_ref_loss(&call), HPCT_OK);
     call.sums = &got;
     call.diff_src = wants_diff ? b->got : NULL;
+    call.left = pick(0, 2) > 0 ? left : NULL;
+    call.turns = &turns;
     assert_int_equal(cuda_backend_on_host.loss(&call), HPCT_OK);
     assert_true(isnan(expected.loss)
                     ? isnan(got.loss)
                     : fabs(got.loss - expected.loss) <= 1e-6 * fabs(expected.loss) + 1e-9);
     assert_int_equal(got.correct, expected.correct);
     assert_int_equal(got.in_top_k, call.top_k > 0 ? expected.in_top_k : 0);
+    assert_int_equal(turns, before + (call.left != NULL));
+    if (call.left != NULL)
+        assert_memory_equal(&left[before % 2], &got, sizeof got);
+    assert_true(left[(before + 1) % 2].loss == -1);
     double largest = 0, off = 0;
     for (size_t i = 0; i < b->count && wants_diff; i++) {
         assert_int_equal(isnan(b->got[i]) != 0, isnan(b->expected[i]) != 0);
