@@ -374,11 +374,22 @@ void hpct_context_abort(hpct_context *context, hpct_status status)
     context_free(context);
 }
 
+/* `own`: an error of this rank, which the others may not know; it says whose it is. */
+static void tell(const hpct_context *context, const char *program, bool own)
+{
+    const char *error = hpct_last_error();
+    if (own && context != NULL && !context->apart && strncmp(error, "rank ", 5) != 0)
+        fprintf(stderr, "%s: rank %d (%s): %s\n", program, context->config->rank, context->node,
+                error);
+    else
+        fprintf(stderr, "%s: %s\n", program, error);
+}
+
 hpct_status hpct_context_finish(hpct_context *context, const char *program, hpct_status status)
 {
     bool all_know = context != NULL && (context->agreed == status || context->config->size == 1);
     if (status != HPCT_OK && (!all_know || context->config->rank == 0))
-        fprintf(stderr, "%s: %s\n", program, hpct_last_error());
+        tell(context, program, !all_know);
     if (status == HPCT_OK || all_know)
         hpct_context_close(context);
     else

@@ -2,6 +2,7 @@
 #include "agent/ps/connect.h"
 
 #include "agent/comm/link.h"
+#include "agent/stop.h"
 #include "base/status.h"
 #include "nn/step.h"
 
@@ -269,6 +270,9 @@ static hpct_status reach_one(hpct_ps_servers *servers, int server, const hpct_ps
                              who);
         if (greeted > 0)
             return HPCT_OK;
+        if (hpct_stop_signal() != 0)
+            return hpct_fail(HPCT_ERR_PEER, "%s: told to stop while it waited for %s", run->name,
+                             who);
         int64_t now = hpct_link_now_ms();
         if (status != HPCT_OK)
             foreign_since = 0;

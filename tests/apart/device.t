@@ -469,7 +469,7 @@ END
                 --global-batch-size 4 --epochs 2 --verbose 0 --device cuda --strategy multi-worker-mirrored --bucket-bytes 50000
             like "$status" '^(69|70)$' "$1 fails on rank 1: both end"
             like "$err" "$2" "and say what failed"
-            like "$err" "rank [01] \(.*\): rank [01] on .* ended: .*; ending with exit code (69|70)" "and whose"
+            like "$err" "rank 1( \(.*\))?: " "and whose"
         }
         refused nccl:2 "rank 1: a collective: ncclAllGather: an emulated error"
         refused cudaStreamWaitEvent:3 "rank 1: a collective: cudaStreamWaitEvent: emulated CUDA error 719"
@@ -508,6 +508,9 @@ is "$(cat "$own/account" 2>/dev/null | wc -l)" 2 "both workers, and no server, h
 serve one-on-a-device cpu auto
 same_as_cpu one-on-a-device
 # Of two pictures the statistics are the signs of what rounding leaves between them: of ten they are not.
+for size in 10 6; do # of the workers: one that looks for engines while the other trains comes too late
+    fit_small warm-in-bf16 --device cuda --precision bf16 --model "$own/norm.json" --global-batch-size $size
+done
 serve in-bf16 cuda cuda --precision bf16 --model "$own/norm.json" --global-batch-size 20
 fit_small in-bf16-alone --device cuda --precision bf16 --model "$own/norm.json" --global-batch-size 20
 ok "$(awk -v a="$(number in-bf16-alone val_loss)" -v b="$(number in-bf16 val_loss)" 'BEGIN { d = a - b; print !(a > 0 && d < 0.1 && d > -0.1) }')" \

@@ -135,6 +135,17 @@ loses 0 KILL 'parameter server 0 on 127.0.0.1:[0-9]* was lost: its connection cl
 loses 1 STOP 'parameter server 1 on 127.0.0.1:[0-9]* was lost: no sign of life'
 if [ -n "${HPC_TRAIN_LONG-}" ]; then loses 0 STOP 'parameter server 0 on 127.0.0.1:[0-9]* was lost: no sign of life'; fi
 
+# A worker that comes when all is over finds nobody, and ends when it is told to.
+begin after 1 1
+start worker 0 --model mnist-cnn
+for _ in {1..300}; do ! grep -q 'waiting for parameter server 0' "$work/after.worker.0.out" || break; sleep 0.1; done
+began=$SECONDS
+kill -TERM "$(program_of worker0)"
+wait "${pid_of[worker0]}"
+is $? 69 "a worker without servers gets SIGTERM: it ends with 69"
+like "$(said)" 'worker 0 .*told to stop while it waited for parameter server 0' "and says whom it waited for"
+ok $((SECONDS - began > 5)) "at once"
+
 # ---- usage ----------------------------------------------------------------------------------------------------------
 begin usage 0 1
 limit 60 "$top_builddir/hpc-train" fit --strategy parameter-server --model mnist-cnn --data "$work/pictures" >"$work/usage.ps.0.out" 2>&1
