@@ -187,7 +187,8 @@ typedef struct hpct_device {
     hpct_status (*replay)(void *recording);
     void (*drop_recording)(void *recording);
     /* What noted calls take instead of what they were noted with: of operations seed, step and
-     * first sample; of an update the learning rate and bias_1 and bias_2, the rest being alike. */
+     * first sample; of an update, and of those that backward makes by itself, the learning rate and
+     * bias_1 and bias_2, the rest being alike. */
     hpct_status (*set_draws)(uint64_t seed, int64_t step, int64_t first_sample);
     hpct_status (*set_rates)(const hpct_update_call *call);
 } hpct_device;

@@ -330,6 +330,10 @@ hpct_status hpct_model_backward(hpct_model *model, int n)
     run->stage = HPCT_STAGE_NONE; /* gradients of activations are consumed */
     hpct_recording_key key = {.part = HPCT_RECORDED_BACKWARD, .n = n};
     status = tell_draws(model);
+    if (status == HPCT_OK && run->fuse_update) {
+        hpct_update_call update = hpct_run_next_update(model);
+        status = hpct_run_tell_rates(run, &update);
+    }
     if (status != HPCT_OK)
         return status;
     if (hpct_recording_begin(model, &key, &status) == HPCT_RECORDING_CALL) {

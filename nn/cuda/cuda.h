@@ -109,6 +109,8 @@ hpct_status hpct_cuda_replay(void *recording);
 void hpct_cuda_drop_recording(void *recording);
 hpct_status hpct_cuda_set_draws(uint64_t seed, int64_t step, int64_t first_sample);
 hpct_status hpct_cuda_set_rates(const hpct_update_call *call);
+/* Of what updates by itself, where no set_rates has come before. */
+hpct_status hpct_cuda_set_rate(float rate);
 
 /* The other entries of the backend's table. */
 hpct_status hpct_cuda_loss(const hpct_loss_call *call);

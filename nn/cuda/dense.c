@@ -83,6 +83,20 @@ static hpct_status forward(hpct_op *op, const hpct_op_call *call)
     return named(op, status);
 }
 
+/* The kernel's gradient, or -rate times that onto the kernel itself. */
+static hpct_status backward_kernel(const hpct_op *op, const hpct_op_call *call)
+{
+    const dense_op *dense = (const dense_op *) op;
+    bool fused = op->param_fused[HPCT_OP_KERNEL];
+    hpct_status status =
+        fused && !hpct_gpu.recording ? hpct_cuda_set_rate(call->learning_rate) : HPCT_OK;
+    return status == HPCT_OK
+               ? hpct_lt_run(dense->stages[call->batch].weights, call->diff_dst, call->src[0], NULL,
+                             (fused ? call->param : call->grad)[HPCT_OP_KERNEL],
+                             workspace_of(dense, call))
+               : status;
+}
+
 static hpct_status backward(hpct_op *op, const hpct_op_call *call)
 {
     const dense_op *dense = (const dense_op *) op;
@@ -94,9 +108,8 @@ static hpct_status backward(hpct_op *op, const hpct_op_call *call)
     if (status == HPCT_OK && call->diff_src[0] != NULL)
         status = hpct_lt_run(s->data, call->diff_dst, kernel_of(dense, call), NULL,
                              call->diff_src[0], workspace_of(dense, call));
-    if (status == HPCT_OK)
-        status = hpct_lt_run(s->weights, call->diff_dst, call->src[0], NULL,
-                             call->grad[HPCT_OP_KERNEL], workspace_of(dense, call));
+    if (status == HPCT_OK) /* the kernel is not read any more */
+        status = backward_kernel(op, call);
     return named(op, status);
 }
 
@@ -114,11 +127,10 @@ static void destroy(hpct_op *op)
     free(dense);
 }
 
-/* Without bias and ReLU: it is there. */
 static hpct_status make_product(hpct_lt_product **out, const hpct_lt_spec *spec, size_t *workspace)
 {
     hpct_status status = hpct_lt_make(out, spec);
-    if (status == HPCT_OK && hpct_lt_workspace_bytes(*out) > *workspace)
+    if (status == HPCT_OK && *out != NULL && hpct_lt_workspace_bytes(*out) > *workspace)
         *workspace = hpct_lt_workspace_bytes(*out);
     return status;
 }
@@ -135,14 +147,9 @@ static hpct_status make_forward(dense_op *dense, stage *s, size_t rows, size_t *
                             .bias = !spec->no_bias,
                             .relu = spec->relu};
     s->fused = true;
-    hpct_status status = hpct_lt_make(&s->forward, &product);
-    if (status != HPCT_OK)
+    hpct_status status = make_product(&s->forward, &product, workspace);
+    if (status != HPCT_OK || s->forward != NULL)
         return status;
-    if (s->forward != NULL) {
-        if (hpct_lt_workspace_bytes(s->forward) > *workspace)
-            *workspace = hpct_lt_workspace_bytes(s->forward);
-        return HPCT_OK;
-    }
     s->fused = product.bias = product.relu = false;
     return make_product(&s->forward, &product, workspace);
 }
@@ -154,26 +161,43 @@ static hpct_status make_batch(dense_op *dense, int i, size_t *sums, size_t *work
     stage *s = &dense->stages[i];
     size_t rows = rows_of(&dense->op, build->batch_sizes[i]), in = (size_t) spec->dense.in,
            out = (size_t) spec->dense.out;
-    hpct_lt_spec data = {.rows = rows,
-                         .columns = in,
-                         .depth = out,
-                         .in = dense->type,
-                         .out = dense->type},
-                 weights = {.rows = out,
-                            .columns = in,
-                            .depth = rows,
-                            .a_transposed = true,
-                            .in = dense->type,
-                            .out = CUDA_R_32F};
+    hpct_lt_spec data = {
+        .rows = rows, .columns = in, .depth = out, .in = dense->type, .out = dense->type};
     hpct_status status = make_forward(dense, s, rows, workspace);
     if (status == HPCT_OK && build->training && build->needs_diff_src)
         status = make_product(&s->data, &data, workspace);
-    if (status == HPCT_OK && build->training)
-        status = make_product(&s->weights, &weights, workspace);
     size_t bytes = build->training && !spec->no_bias
                        ? apart(hpct_bias_scratch_bytes(dense->type, rows, out))
                        : 0;
     *sums = bytes > *sums ? bytes : *sums;
+    return status;
+}
+
+/* Gradients of the kernel; where that is asked for, and all batch sizes can, as an update of it. */
+static hpct_status make_weights(dense_op *dense, size_t *workspace)
+{
+    const hpct_op_build *build = &dense->op.build;
+    bool *fused = &dense->op.param_fused[HPCT_OP_KERNEL];
+    hpct_status status = HPCT_OK;
+    *fused = build->fuse_update && build->values != HPCT_FP16;
+    for (int i = 0; i < build->num_batch_sizes && status == HPCT_OK; i++) {
+        hpct_lt_spec weights = {.rows = (size_t) dense->op.spec.dense.out,
+                                .columns = (size_t) dense->op.spec.dense.in,
+                                .depth = rows_of(&dense->op, build->batch_sizes[i]),
+                                .a_transposed = true,
+                                .in = dense->type,
+                                .out = CUDA_R_32F,
+                                .update = *fused};
+        status = make_product(&dense->stages[i].weights, &weights, workspace);
+        if (status != HPCT_OK || dense->stages[i].weights != NULL)
+            continue;
+        *fused = false;
+        for (; i > 0; i--) {
+            hpct_lt_free(dense->stages[i - 1].weights);
+            dense->stages[i - 1].weights = NULL;
+        }
+        i--; /* from the first one again */
+    }
     return status;
 }
 
@@ -212,6 +236,8 @@ hpct_status hpct_cuda_make_dense(hpct_op **out, const hpct_op_spec *spec,
     hpct_status status = HPCT_OK;
     for (int i = 0; i < build->num_batch_sizes && status == HPCT_OK; i++)
         status = make_batch(dense, i, &dense->workspace, &workspace);
+    if (status == HPCT_OK && build->training)
+        status = make_weights(dense, &workspace);
     op->scratch_bytes = dense->workspace + workspace;
     return named(op, status);
 }

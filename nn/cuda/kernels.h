@@ -224,6 +224,7 @@ typedef struct hpct_moment {
     uint64_t seed;
     uint32_t step, first_sample;
     float rate, decay, bias_1, bias_2; /* hpct_update_args */
+    float minus_rate, one;             /* factors of a product that updates (nn/cuda/product.h) */
 } hpct_moment;
 
 cudaError_t hpct_launch_moment(hpct_queue queue, hpct_moment moment, hpct_moment *to);

@@ -2,7 +2,7 @@
  * a^T; a row-major matrix is the transposed one in memory as it is.
  *
  * Partial sums of divided products are added up in fp32 and in a fixed order. Factors are constants
- * of the host, which a captured step may keep. */
+ * of the host, which a captured step may keep, or of the device, which it reads anew. */
 #include "nn/cuda/product.h"
 
 #include "base/status.h"
@@ -58,6 +58,10 @@ static hpct_status describe(hpct_lt_product *p)
         status = set(p, CUBLASLT_MATMUL_DESC_TRANSB, &second, sizeof second);
     if (status == HPCT_OK)
         status = set(p, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue);
+    if (status == HPCT_OK && s->update) {
+        const cublasLtPointerMode_t mode = CUBLASLT_POINTER_MODE_DEVICE;
+        status = set(p, CUBLASLT_MATMUL_DESC_POINTER_MODE, &mode, sizeof mode);
+    }
     p->bias = s->bias ? (const void *) (uintptr_t) ALIGNMENT : NULL; /* for its alignment only */
     if (status == HPCT_OK && s->bias)
         status = set(p, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &p->bias, sizeof p->bias);
@@ -120,8 +124,10 @@ static hpct_status multiply(const hpct_lt_product *p, const cublasLtMatmulHeuris
                             const void *a, const void *b, void *d, void *workspace)
 {
     static const float one = 1, zero = 0;
-    return HPCT_BLAS(cublasLtMatmul(hpct_gpu.lt, p->description, &one, b, p->first, a, p->second,
-                                    &zero, d, p->result, d, p->result, &how->algo, workspace,
+    const float *alpha = p->spec.update ? &hpct_gpu.now->minus_rate : &one,
+                *beta = p->spec.update ? &hpct_gpu.now->one : &zero;
+    return HPCT_BLAS(cublasLtMatmul(hpct_gpu.lt, p->description, alpha, b, p->first, a, p->second,
+                                    beta, d, p->result, d, p->result, &how->algo, workspace,
                                     how->workspaceSize, hpct_gpu.stream));
 }
 
@@ -171,6 +177,8 @@ static hpct_status measure(hpct_lt_product *p, const cublasLtMatmulHeuristicResu
     *timed = memory != NULL;
     *best = *timed ? -1 : 0;
     hpct_status status = *timed ? set_bias(p, memory + a + b + d) : HPCT_OK;
+    if (status == HPCT_OK && s->update)
+        status = hpct_cuda_set_rate(0.01F); /* products by 0 are not made */
     for (int i = 0; i < count && *timed && status == HPCT_OK; i++) {
         double seconds = 0;
         trial t = {.product = p,
@@ -193,9 +201,9 @@ static hpct_status measure(hpct_lt_product *p, const cublasLtMatmulHeuristicResu
 
 static void write_key(const hpct_lt_spec *s, char *key, size_t size)
 {
-    snprintf(key, size, "product %zux%zux%zu %s%s types %d %d%s%s", s->rows, s->columns, s->depth,
+    snprintf(key, size, "product %zux%zux%zu %s%s types %d %d%s%s%s", s->rows, s->columns, s->depth,
              s->a_transposed ? "t" : "n", s->b_transposed ? "t" : "n", (int) s->in, (int) s->out,
-             s->bias ? " bias" : "", s->relu ? " relu" : "");
+             s->bias ? " bias" : "", s->relu ? " relu" : "", s->update ? " update" : "");
 }
 
 static bool take_kept(hpct_lt_product *p, const char *kept, size_t limit)
@@ -285,7 +293,7 @@ hpct_status hpct_lt_make(hpct_lt_product **out, const hpct_lt_spec *spec)
     hpct_status status = describe(p);
     if (status == HPCT_OK)
         status = choose(p, &any);
-    p->plain = !any && !spec->bias && !spec->relu;
+    p->plain = !any && !spec->bias && !spec->relu && !spec->update;
     if (status != HPCT_OK || !(any || p->plain)) {
         hpct_lt_free(p);
         *out = NULL;

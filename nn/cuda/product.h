@@ -1,5 +1,5 @@
 /* nn/cuda/product.h - one matrix product by cuBLASLt, all decided when it is made: d = a b, with a
- * bias and a ReLU where asked for. Matrices are row-major and dense. Which of the library's
+ * bias and a ReLU where asked for, or d -= rate a b. Matrices are row-major and dense. Which of the library's
  * algorithms is best is measured once and kept (nn/cuda/tune.h). Results are the same each time. */
 #ifndef HPCT_NN_CUDA_PRODUCT_H
 #define HPCT_NN_CUDA_PRODUCT_H
@@ -15,10 +15,11 @@ typedef struct hpct_lt_spec {
     cudaDataType_t in;           /* of a and b */
     cudaDataType_t out;          /* of d and of the bias */
     bool bias, relu;             /* [columns] is added to each row; then the maximum with 0 */
+    bool update;                 /* d -= rate a b, by the rate that hpct_gpu.now has; no others */
 } hpct_lt_spec;
 
-/* *out is NULL, and that is no error, where the library has no algorithm with that bias or ReLU;
- * without them there always is a way. */
+/* *out is NULL, and that is no error, where the library has no algorithm with that bias or ReLU, or
+ * for that update; without them there always is a way. */
 hpct_status hpct_lt_make(hpct_lt_product **out, const hpct_lt_spec *spec);
 void hpct_lt_free(hpct_lt_product *product); /* NULL is allowed */
 

@@ -67,9 +67,19 @@ hpct_status hpct_cuda_set_draws(uint64_t seed, int64_t step, int64_t first_sampl
     return hpct_gpu.draws ? tell(&moment) : HPCT_OK;
 }
 
+hpct_status hpct_cuda_set_rate(float rate)
+{
+    hpct_moment moment = hpct_gpu.told;
+    moment.minus_rate = -rate;
+    moment.one = 1;
+    return tell(&moment);
+}
+
 hpct_status hpct_cuda_set_rates(const hpct_update_call *call)
 {
     hpct_moment moment = hpct_gpu.told;
+    moment.minus_rate = -call->learning_rate;
+    moment.one = 1;
     hpct_update_args args = hpct_cuda_update_args(call);
     moment.rate = args.rate;
     moment.decay = args.decay;

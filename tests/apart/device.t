@@ -81,6 +81,18 @@ fit cuda
 is "$status" 0 "a model that draws, a rate that changes" || diag "$err"
 same cpu cuda
 ok $? "the same losses and accuracies"
+# Plain SGD is in the product of a Dense layer's gradient, by the rate of each step.
+steps=(--model "$own/drops.json" --data synthetic:12 --batch-size 2 --verbose 2 --learning-rate 0.1 --schedule cosine --warmup-epochs 1)
+fit cpu --device cpu
+for record in 1 0; do
+    rm -r "$own/cuda"
+    export HPC_TRAIN_RECORD=$record
+    fit cuda
+    is "$status" 0 "SGD of a rate that changes, HPC_TRAIN_RECORD=$record" || diag "$err"
+    same cpu cuda
+    ok $? "the same losses and accuracies"
+done
+unset HPC_TRAIN_RECORD
 steps=(--model mnist-convnet --data synthetic:12 --batch-size 2 --verbose 2)
 unset HPC_TRAIN_TEST_RECORDINGS
 capture "$train" fit "${steps[@]}" --device cuda --optimizer adam --gradient-accumulation 2 --top-k 3 --global-clip-norm 1

@@ -26,6 +26,7 @@ struct description {
     cublasOperation_t a, b;
     cublasLtEpilogue_t epilogue;
     const void *bias;
+    cublasLtPointerMode_t mode;
 };
 
 struct layout {
@@ -80,6 +81,7 @@ struct product {
     size_t ld, rows, columns, depth;
     const void *bias; /* of each row */
     bool relu;
+    const float *alpha, *beta; /* the device's; NULL: 1 and 0 */
 
     void run() const
     {
@@ -90,6 +92,8 @@ struct product {
                 add(rows, of_b[j * depth + k], &of_a[k * rows], column.data());
             for (size_t i = 0; i < rows; i++) {
                 float sum = column[i] + (bias != nullptr ? read(bias, type, i) : 0);
+                if (alpha != nullptr)
+                    sum = *alpha * sum + *beta * read(d, type, j * ld + i);
                 write(d, type, j * ld + i, relu && !(sum > 0) ? 0 : sum);
             }
         }
@@ -195,7 +199,9 @@ cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t transa,
                  (size_t) n,
                  (size_t) k,
                  nullptr,
-                 false};
+                 false,
+                 nullptr,
+                 nullptr};
     check_place(a, "a");
     check_place(b, "b");
     check_place(c, "c");
@@ -218,8 +224,8 @@ cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle)
 cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *made, cublasComputeType_t,
                                         cudaDataType_t)
 {
-    *made = (cublasLtMatmulDesc_t) new description{CUBLAS_OP_N, CUBLAS_OP_N,
-                                                   CUBLASLT_EPILOGUE_DEFAULT, nullptr};
+    *made = (cublasLtMatmulDesc_t) new description{
+        CUBLAS_OP_N, CUBLAS_OP_N, CUBLASLT_EPILOGUE_DEFAULT, nullptr, CUBLASLT_POINTER_MODE_HOST};
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -245,6 +251,9 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t desc,
         break;
     case CUBLASLT_MATMUL_DESC_EPILOGUE:
         to = &d->epilogue, room = sizeof d->epilogue;
+        break;
+    case CUBLASLT_MATMUL_DESC_POINTER_MODE:
+        to = &d->mode, room = sizeof d->mode;
         break;
     case CUBLASLT_MATMUL_DESC_BIAS_POINTER:
         to = &d->bias, room = sizeof d->bias;
@@ -336,7 +345,7 @@ cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t, cublasLtMatmulDesc_t,
 
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc, const void *alpha,
                               const void *a, cublasLtMatrixLayout_t layout_a, const void *b,
-                              cublasLtMatrixLayout_t layout_b, const void *beta, const void *,
+                              cublasLtMatrixLayout_t layout_b, const void *beta, const void *c,
                               cublasLtMatrixLayout_t, void *d, cublasLtMatrixLayout_t layout_d,
                               const cublasLtMatmulAlgo_t *algo, void *workspace, size_t bytes,
                               cudaStream_t stream)
@@ -352,8 +361,15 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
         return CUBLAS_STATUS_EXECUTION_FAILED;
     size_t rows = ld->rows, columns = ld->columns,
            depth = how->a == CUBLAS_OP_N ? la->columns : la->rows;
-    if (*(const float *) alpha != 1 || *(const float *) beta != 0)
-        broken("cublasLtMatmul: other factors are not emulated");
+    bool by_device = how->mode == CUBLASLT_POINTER_MODE_DEVICE;
+    if (by_device) {
+        check_place(alpha, "alpha");
+        check_place(beta, "beta");
+    } else if (*(const float *) alpha != 1 || *(const float *) beta != 0) {
+        broken("cublasLtMatmul: other factors of the host are not emulated");
+    }
+    if (by_device && c != d)
+        broken("cublasLtMatmul: what is added to is not what is written");
     if (!is_known(algo, ld) || bytes < workspace_of(algo->data[1]) ||
         !fits(la, how->a, rows, depth) || !fits(lb, how->b, depth, columns))
         return CUBLAS_STATUS_INVALID_VALUE;
@@ -372,7 +388,9 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
                  depth,
                  biased ? how->bias : nullptr,
                  how->epilogue == CUBLASLT_EPILOGUE_RELU ||
-                     how->epilogue == CUBLASLT_EPILOGUE_RELU_BIAS};
+                     how->epilogue == CUBLASLT_EPILOGUE_RELU_BIAS,
+                 by_device ? (const float *) alpha : nullptr,
+                 by_device ? (const float *) beta : nullptr};
     size_t used = workspace_of(algo->data[1]);
     if (used > 0)
         check_place(workspace, "the workspace");
