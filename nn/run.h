@@ -123,6 +123,7 @@ struct hpct_run {
     uint32_t *turns;        /* how often: the device's count, */
     unsigned known_turns;   /* and the host's */
     bool last_left;         /* those of the last loss are */
+    bool left_lost;         /* nobody knows where, since something failed */
     const void *fetched[2]; /* where what was fetched is then */
     char *transit; /* of the device: input, labels, targets, sums, and what is converted there */
     float *staged; /* in it: input on its way, or output in fp32, where activations are not */

@@ -79,7 +79,7 @@ void hpct_run_ended(const hpct_run *run, int slot, double begin)
             hpct_run_clock() - begin;
 }
 
-#define COPIES_AT_ONCE 256
+#define COPIES_AT_ONCE 320
 
 /* Those that the backend makes of all nodes' parameters together. */
 static hpct_status copy_params(const hpct_run *run)
@@ -480,10 +480,10 @@ hpct_status hpct_model_step(hpct_model *model, int n, float scale)
             status = call_step(model, &calls);
         while (hpct_recording_end(model, &status));
     }
-    if (n > 0) {
-        run->last_left = run->left != NULL;
-        run->known_turns++;
-    }
+    /* whether the device has left any is not known of a step that failed: they are copied then */
+    run->left_lost = run->left_lost || status != HPCT_OK;
+    run->last_left = n > 0 && run->left != NULL && !run->left_lost;
+    run->known_turns += n > 0;
     run->stale = true;
     model->steps++;
     return status;

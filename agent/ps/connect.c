@@ -218,7 +218,8 @@ static int greet(hpct_ps_servers *servers, int server, const hpct_ps_message *he
 {
     hpct_ps_channel *channel = &servers->channels[server];
     hpct_ps_channel_send(channel, hello, servers->run->token, NULL);
-    for (int64_t now = hpct_link_now_ms(); now < deadline; now = hpct_link_now_ms()) {
+    for (int64_t now = hpct_link_now_ms(); now < deadline && hpct_stop_signal() == 0;
+         now = hpct_link_now_ms()) {
         struct pollfd poller = {channel->fd, POLLIN, 0};
         hpct_ps_channel_flush(channel);
         beat(servers, server);
@@ -271,7 +272,7 @@ static hpct_status reach_one(hpct_ps_servers *servers, int server, const hpct_ps
         if (greeted > 0)
             return HPCT_OK;
         if (hpct_stop_signal() != 0)
-            return hpct_fail(HPCT_ERR_PEER, "%s: told to stop while it waited for %s", run->name,
+            return hpct_fail(HPCT_ERR_STOPPED, "%s: told to stop while it waited for %s", run->name,
                              who);
         int64_t now = hpct_link_now_ms();
         if (status != HPCT_OK)

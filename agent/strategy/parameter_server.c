@@ -69,6 +69,8 @@ static hpct_status servers_fit(hpct_context *context, hpct_model *model, const h
     if (status == HPCT_OK) {
         hpct_stop_begin();
         status = run.serves ? serve(&run, &own) : hpct_ps_work(&run, &own.signal);
+        if (status == HPCT_ERR_STOPPED && own.signal == 0) /* before anything was done */
+            own.signal = hpct_stop_signal();
         hpct_stop_end();
     }
     if (status == HPCT_OK && own.signal != 0)

@@ -75,6 +75,10 @@ void hpct_conv_describe(hpct_conv *conv, const hpct_op_spec *spec, const hpct_op
 hpct_status hpct_conv_make_plans(hpct_conv *conv);
 void hpct_conv_free_stages(hpct_conv_stage *stages, int count);
 
+/* Whether forward may leave moments: in 16 bits alone, as of fp32 more would be lost in the
+ * difference of the two sums than there is to gain; and the second vector begins at 16 bytes. */
+bool hpct_conv_may_leave_moments(const hpct_conv *conv);
+
 /* Seconds of all three directions of a batch of n, and of passes over its result that come with
  * them, as measured; 0 where that was not possible. Nothing is taken. */
 hpct_status hpct_conv_seconds(hpct_conv *conv, int n, double *seconds);

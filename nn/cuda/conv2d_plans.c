@@ -18,7 +18,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define WIDEN_SECONDS 3e-6         /* what making a gradient fp32 takes at least */
+#define WIDEN_SECONDS 3e-6         /* what making a gradient fp32 takes at least, */
+#define LAUNCH_SECONDS 1e-6        /* and any other kernel besides its bytes */
 #define PASS_BYTES_PER_SECOND 5e12 /* no GPU of today reads its memory faster */
 
 void hpct_conv_free_stages(hpct_conv_stage *stages, int count)
@@ -181,6 +182,21 @@ static hpct_status find_way(const hpct_conv *conv, hpct_dnn_way way, int n, hpct
                                      : find_stage(conv, way, n, false, type, s);
 }
 
+/* Own kernels, where they are faster than that and what comes with it: forward bias and ReLU behind
+ * the engine, backward both before it; copies of padded pictures, a gradient made fp32. */
+static hpct_status take_small(const hpct_conv *conv, hpct_dnn_way way, int n, hpct_conv_stage *s)
+{
+    bool bias = hpct_conv_has_bias(conv), relu = conv->op.spec.relu;
+    bool backward = way == HPCT_DNN_WEIGHTS;
+    int passes = backward ? relu ? 3 : bias ? 1 : 0 : !s->fused && (bias || relu) ? 2 : 0;
+    int launches = backward && passes > 0 ? 2 : passes > 0 ? 1 : 0;
+    if (way == HPCT_DNN_DATA)
+        return HPCT_OK;
+    double besides = pass_seconds(conv, n, passes) + (s->low ? WIDEN_SECONDS : 0) +
+                     (launches + (s->padded ? 2 : 0)) * LAUNCH_SECONDS;
+    return hpct_conv_take_small(conv, n, backward, besides, s);
+}
+
 /* Makes the stage's plan, and grows the scratch by what it takes. What an earlier run had found and
  * cannot be made any more is looked for once more. */
 static hpct_status take_stage(hpct_conv *conv, hpct_dnn_way way, int n, hpct_conv_stage *s,
@@ -190,6 +206,8 @@ static hpct_status take_stage(hpct_conv *conv, hpct_dnn_way way, int n, hpct_con
     hpct_status status = hpct_dnn_take(&s->plan);
     if (status == HPCT_OK && found && s->plan == NULL) {
         status = find_way(conv, way, n, s);
+        if (status == HPCT_OK)
+            status = take_small(conv, way, n, s);
         if (status == HPCT_OK)
             status = hpct_dnn_take(&s->plan);
     }
@@ -203,24 +221,6 @@ static hpct_status take_stage(hpct_conv *conv, hpct_dnn_way way, int n, hpct_con
                            hpct_conv_apart(conv->op.param_floats[HPCT_OP_KERNEL] *
                                            hpct_cuda_value_bytes(conv->op.build.values)));
     return HPCT_OK;
-}
-
-/* Own kernels, where they are faster than that and its passes over the result: forward with bias
- * and ReLU behind the engine, backward with both before it. */
-static hpct_status take_small(hpct_conv *conv, int i)
-{
-    bool bias = hpct_conv_has_bias(conv), relu = conv->op.spec.relu;
-    int n = conv->op.build.batch_sizes[i],
-        behind = !conv->forward[i].fused && (bias || relu) ? 2 : 0;
-    hpct_status status =
-        hpct_conv_take_small(conv, n, false, pass_seconds(conv, n, behind), &conv->forward[i]);
-    return status == HPCT_OK ? hpct_conv_take_small(conv, n, true,
-                                                    pass_seconds(conv, n,
-                                                                 relu   ? 3
-                                                                 : bias ? 1
-                                                                        : 0),
-                                                    &conv->weights[i])
-                             : status;
 }
 
 /* Plans for the i-th batch size; forward's are found, and taken later. A part of the cells has own
@@ -238,7 +238,9 @@ static hpct_status make_batch(hpct_conv *conv, int i, size_t *workspace)
     if (status == HPCT_OK && w->cells == 0 && build->training)
         status = find_way(conv, HPCT_DNN_WEIGHTS, n, &conv->weights[i]);
     if (status == HPCT_OK)
-        status = take_small(conv, i);
+        status = take_small(conv, HPCT_DNN_FORWARD, n, &conv->forward[i]);
+    if (status == HPCT_OK)
+        status = take_small(conv, HPCT_DNN_WEIGHTS, n, &conv->weights[i]);
     if (status == HPCT_OK)
         status = take_stage(conv, HPCT_DNN_DATA, n, &conv->data[i], workspace);
     if (status == HPCT_OK)
@@ -269,17 +271,22 @@ static hpct_status find_moments(const hpct_conv *conv, int n, hpct_conv_stage *s
     return find_plan(conv, &what, &s->plan);
 }
 
+bool hpct_conv_may_leave_moments(const hpct_conv *conv)
+{
+    const hpct_op *op = &conv->op;
+    return op->build.moments && conv->type != CUDA_R_32F && op->spec.window.cells == 0 &&
+           op->spec.window.out_c % 4 == 0;
+}
+
 /* All batch sizes leave moments, or none: where that takes less than another pass over the results
- * would. In 16 bits alone: of fp32 more would be lost in the difference of the two sums than there
- * is to gain. */
+ * would. */
 static hpct_status leave_moments(hpct_conv *conv, size_t *workspace)
 {
     hpct_op *op = &conv->op;
     int num = op->build.num_batch_sizes;
     size_t most = 0;
     double gain = 0;
-    bool all = op->build.moments && conv->type != CUDA_R_32F && op->spec.window.cells == 0 &&
-               op->spec.window.out_c % 4 == 0; /* the second vector begins at 16 bytes */
+    bool all = hpct_conv_may_leave_moments(conv);
     hpct_conv_stage *with = all ? calloc((size_t) num, sizeof *with) : NULL;
     if (all && with == NULL)
         return hpct_fail_memory((size_t) num * sizeof *with);

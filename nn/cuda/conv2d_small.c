@@ -9,15 +9,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Forward: nothing is added, and nobody wants moments. Backward: gradients of the kernel, with the
- * ReLU's and the bias' in it; the pictures want none. */
-static bool is_small(const hpct_conv *conv, bool backward)
+/* Raised with each change of these kernels: times of others are kept beside. */
+#define KERNELS 1
+
+/* Forward: nothing is added, and no moments can be left. Backward: gradients of the kernel, with
+ * the ReLU's and the bias' in it; the pictures want none. */
+static bool is_small(const hpct_conv *conv, int n, bool backward)
 {
     const hpct_op_build *build = &conv->op.build;
-    hpct_direct direct = hpct_conv_direct(conv, 1);
+    hpct_direct direct = hpct_conv_direct(conv, n);
     if (!hpct_small_fits(&direct) || build->norm != NULL)
         return false;
-    return backward ? build->training && !build->needs_diff_src : !build->adds && !build->moments;
+    return backward ? build->training && !build->needs_diff_src
+                    : !build->adds && !hpct_conv_may_leave_moments(conv);
 }
 
 /* ---- the step ---- */
@@ -85,12 +89,13 @@ static hpct_status measure(const hpct_conv *conv, int n, bool backward, double *
     const hpct_op_spec *spec = &conv->op.spec;
     hpct_direct direct = hpct_conv_direct(conv, n);
     size_t each = hpct_cuda_value_bytes(conv->op.build.values);
+    size_t result = hpct_conv_apart(hpct_cuda_dst_count(&conv->op, n) * each);
     size_t bytes[] = {hpct_conv_apart((size_t) n * hpct_op_src_floats(spec, 0) * each),
-                      hpct_conv_apart(hpct_cuda_dst_count(&conv->op, n) * each),
-                      hpct_conv_apart(hpct_cuda_dst_count(&conv->op, n) * each),
+                      result,
+                      backward ? result : 0,
                       hpct_conv_apart(conv->op.param_floats[HPCT_OP_KERNEL] * sizeof(float)),
                       hpct_conv_apart(conv->op.param_floats[HPCT_OP_BIAS] * sizeof(float)),
-                      hpct_small_scratch_bytes(&direct)};
+                      backward ? hpct_small_scratch_bytes(&direct) : 0};
     char *at[sizeof bytes / sizeof *bytes];
     size_t all = 0, num = sizeof bytes / sizeof *bytes;
     for (size_t i = 0; i < num; i++)
@@ -128,11 +133,11 @@ static hpct_status find_seconds(const hpct_conv *conv, int n, bool backward, dou
     *seconds = 0;
     snprintf(
         key, sizeof key,
-        "small %s %d of %dx%dx%d to %dx%dx%d, %dx%d by %d,%d apart %d,%d from %d,%d type %d%s%s",
-        backward ? "backward" : "forward", n, w->in_h, w->in_w, w->in_c, w->out_h, w->out_w,
-        w->out_c, w->kernel_h, w->kernel_w, w->stride_h, w->stride_w, w->dilation_h, w->dilation_w,
-        w->pad_top, w->pad_left, (int) conv->type, hpct_conv_has_bias(conv) ? " bias" : "",
-        conv->op.spec.relu ? " relu" : "");
+        "small %d %s %d of %dx%dx%d to %dx%dx%d, %dx%d by %d,%d apart %d,%d from %d,%d type %d%s%s",
+        KERNELS, backward ? "backward" : "forward", n, w->in_h, w->in_w, w->in_c, w->out_h,
+        w->out_w, w->out_c, w->kernel_h, w->kernel_w, w->stride_h, w->stride_w, w->dilation_h,
+        w->dilation_w, w->pad_top, w->pad_left, (int) conv->type,
+        hpct_conv_has_bias(conv) ? " bias" : "", conv->op.spec.relu ? " relu" : "");
     hpct_tune_lock();
     hpct_status status = hpct_tune_choices(&choices);
     const char *kept = status == HPCT_OK ? hpct_choices_find(choices, key) : NULL;
@@ -152,7 +157,7 @@ hpct_status hpct_conv_take_small(const hpct_conv *conv, int n, bool backward, do
                                  hpct_conv_stage *s)
 {
     double seconds = 0, others = s->plan != NULL ? hpct_dnn_seconds(s->plan) : 0;
-    if (!is_small(conv, backward))
+    if (!is_small(conv, n, backward))
         return HPCT_OK;
     hpct_status status = s->plan != NULL ? find_seconds(conv, n, backward, &seconds) : HPCT_OK;
     if (status != HPCT_OK ||

@@ -110,7 +110,7 @@ cudaError_t hpct_launch_add_backward(hpct_queue queue, hpct_number type, size_t 
 #define HPCT_SMALL_NUMBERS 4096 /* and of the kernel in all */
 
 /* Each number of the result is a dot product of few inputs, which the units for products of
- * matrices would mostly stand still for: one group, all cells. Kernels and what is of them are
+ * matrices would mostly stand still for: one group, all cells, counts below 2^31. Kernels and what is of them are
  * fp32, [out][kernel_h][kernel_w][in]. */
 bool hpct_small_fits(const hpct_direct *conv);
 /* With the bias, unless it is NULL, and with `relu` its maximum with 0. */

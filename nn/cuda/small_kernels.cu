@@ -1,6 +1,6 @@
 /* Convolutions of small windows, as the first layer of a network on grey pictures is one. Forward
  * has a thread for some neighbouring channels of a cell, the kernel in its block's shared memory.
- * Backward has one for two channels of cells some way apart, which keeps the sums of some taps and
+ * Backward has one for four channels of cells some way apart, which keeps the sums of some taps and
  * of the bias; blocks leave theirs as parts, and a second launch adds these up. How many there are
  * follows from the sizes alone. */
 #include "nn/cuda/kernel.cuh"
@@ -9,7 +9,8 @@ namespace small_windows
 {
 
 constexpr int TAPS = 9; /* of a block: 3 x 3 on one channel */
-constexpr size_t CELLS_OF_A_THREAD = 4, MOST_PARTS = 512;
+constexpr unsigned CELLS_OF_A_THREAD = 4, MOST_PARTS = 256;
+constexpr int BLOCKS_AT_ONCE = 3;            /* of forward, on a multiprocessor */
 constexpr int SUM_LANES = 32, SUM_ROWS = 32; /* of the block that adds up parts */
 
 __host__ __device__ inline int taps_of(const hpct_direct &d)
@@ -29,27 +30,28 @@ __device__ inline tap tap_at(const hpct_direct &d, int t)
     return {y, x, (y * d.in_w + x) * d.in_c + t % d.in_c};
 }
 
-/* A window's place: where its first tap is, which may lie in the padding. */
-template <typename T> struct place {
-    const T *first;
-    int y, x;
+/* A window's place: where its first tap is from the first number of all, which may lie in the
+ * padding. */
+struct corner {
+    int at, y, x;
 };
 
-template <typename T>
-__device__ inline place<T> place_of(const hpct_direct &d, const T *src, size_t cell)
+__device__ inline corner corner_of(const hpct_direct &d, unsigned cell)
 {
-    const size_t sample = cell / (size_t) d.cells;
-    const int at = (int) (cell - sample * (size_t) d.cells);
-    const int y = at / d.out_w * d.stride_h - d.pad_top, x = at % d.out_w * d.stride_w - d.pad_left;
-    const size_t picture = (size_t) d.in_h * (size_t) d.in_w * (size_t) d.in_c;
-    return {src + sample * picture + ((ptrdiff_t) y * d.in_w + x) * d.in_c, y, x};
+    const unsigned sample = cell / (unsigned) d.cells, own = cell - sample * (unsigned) d.cells;
+    const int i = (int) (own / (unsigned) d.out_w), j = (int) own - i * d.out_w;
+    const int y = i * d.stride_h - d.pad_top, x = j * d.stride_w - d.pad_left;
+    return {(((int) sample * d.in_h + y) * d.in_w + x) * d.in_c, y, x};
 }
 
+/* Always reads, so that several are under way together. */
 template <typename T>
-__device__ inline float input_at(const hpct_direct &d, const place<T> &p, const tap &t)
+__device__ inline float input_at(const hpct_direct &d, const T *src, const corner &c, const tap &t)
 {
-    const int y = p.y + t.y, x = p.x + t.x;
-    return y >= 0 && y < d.in_h && x >= 0 && x < d.in_w ? value_of(p.first[t.offset]) : 0;
+    const bool inside =
+        (unsigned) (c.y + t.y) < (unsigned) d.in_h && (unsigned) (c.x + t.x) < (unsigned) d.in_w;
+    const float x = value_of(src[inside ? c.at + t.offset : 0]);
+    return inside ? x : 0;
 }
 
 /* V neighbours of an array that begins at a multiple of 16 bytes. */
@@ -64,28 +66,32 @@ template <int V> __device__ inline void load_weights(const float *from, float (&
     }
 }
 
-template <typename T, int V>
+/* NUM: how many taps there are, 0: as many as there are. */
+template <typename T, int V, int NUM>
 __global__ void __launch_bounds__(THREADS)
-    small_forward(const hpct_direct d, size_t items, const T *src, const float *kernel,
+    small_forward(const hpct_direct d, unsigned items, const T *src, const float *kernel,
                   const float *bias, bool relu, T *dst)
 {
     __shared__ tap taps[HPCT_SMALL_TAPS];
     __shared__ __align__(16) float weights[HPCT_SMALL_NUMBERS]; /* [tap][channel] */
-    const int num = taps_of(d), vectors = d.out_c / V;
+    const int num = NUM > 0 ? NUM : taps_of(d);
+    const unsigned vectors = (unsigned) d.out_c / V;
     for (int i = (int) threadIdx.x; i < num * d.out_c; i += (int) blockDim.x)
         weights[i % num * d.out_c + i / num] = kernel[i];
     for (int t = (int) threadIdx.x; t < num; t += (int) blockDim.x)
         taps[t] = tap_at(d, t);
     __syncthreads();
-    for (size_t item = grid_index(); item < items; item += grid_step()) {
-        const int first = (int) (item % (size_t) vectors) * V;
-        const place<T> p = place_of(d, src, item / (size_t) vectors);
+    for (unsigned item = (unsigned) grid_index(); item < items; item += (unsigned) grid_step()) {
+        const unsigned cell = item / vectors;
+        const int first = (int) (item - cell * vectors) * V;
+        const corner c = corner_of(d, cell);
         float sum[V];
 #pragma unroll
         for (int k = 0; k < V; k++)
             sum[k] = bias != nullptr ? bias[first + k] : 0;
+#pragma unroll(NUM > 0 ? NUM : 4)
         for (int t = 0; t < num; t++) {
-            const float x = input_at(d, p, taps[t]);
+            const float x = input_at(d, src, c, taps[t]);
             float w[V];
             load_weights(weights + t * d.out_c + first, w);
 #pragma unroll
@@ -95,69 +101,65 @@ __global__ void __launch_bounds__(THREADS)
 #pragma unroll
         for (int k = 0; k < V; k++)
             sum[k] = relu && !(sum[k] > 0) ? 0 : sum[k];
-        store(sum, dst + item * V);
+        store(sum, dst + (size_t) item * V);
     }
 }
 
 /* sums[part][taps, then the bias][channels] */
 template <typename T, int V>
-__global__ void __launch_bounds__(THREADS, 3)
-    small_backward(const hpct_direct d, size_t cells, size_t cells_of_a_part, const T *src,
+__global__ void __launch_bounds__(THREADS, 2)
+    small_backward(const hpct_direct d, unsigned cells, unsigned cells_of_a_part, const T *src,
                    const T *dst, const T *diff, float *sums)
 {
     __shared__ tap taps[TAPS];
-    __shared__ float shared[THREADS][V];
+    __shared__ float shared[(TAPS + 1) * V][THREADS];
     const int all = taps_of(d), first_tap = (int) blockIdx.z * TAPS;
     const int num = all - first_tap < TAPS ? all - first_tap : TAPS;
     const int first = ((int) blockIdx.x * (int) blockDim.x + (int) threadIdx.x) * V;
-    const int own = (int) (threadIdx.y * blockDim.x + threadIdx.x);
-    const size_t begin = blockIdx.y * cells_of_a_part;
-    const size_t end = begin + cells_of_a_part < cells ? begin + cells_of_a_part : cells;
-    if (own < num)
-        taps[own] = tap_at(d, first_tap + own);
+    const unsigned own = threadIdx.y * blockDim.x + threadIdx.x;
+    const unsigned begin = blockIdx.y * cells_of_a_part;
+    const unsigned end = begin + cells_of_a_part < cells ? begin + cells_of_a_part : cells;
+    if (own < TAPS) /* those that are not there are like the first */
+        taps[own] = tap_at(d, first_tap + ((int) own < num ? (int) own : 0));
     __syncthreads();
     float sum[TAPS + 1][V] = {};
-#pragma unroll 2
-    for (size_t cell = begin + threadIdx.y; first < d.out_c && cell < end; cell += blockDim.y) {
-        const place<T> p = place_of(d, src, cell);
-        const size_t at = cell * (size_t) d.out_c + (size_t) first;
-        float g[V], y[V];
+    for (unsigned cell = begin + threadIdx.y; first < d.out_c && cell < end; cell += blockDim.y) {
+        const corner c = corner_of(d, cell);
+        const size_t at = (size_t) cell * (size_t) d.out_c + (size_t) first;
+        float g[V], y[V], x[TAPS];
         load(diff + at, g);
         if (dst != nullptr)
             load(dst + at, y);
 #pragma unroll
+        for (int t = 0; t < TAPS; t++)
+            x[t] = input_at(d, src, c, taps[t]);
+#pragma unroll
         for (int k = 0; k < V; k++) {
             g[k] = dst != nullptr && !(y[k] > 0) ? 0 : g[k];
             sum[TAPS][k] += g[k];
-        }
 #pragma unroll
-        for (int t = 0; t < TAPS; t++) {
-            const float x = t < num ? input_at(d, p, taps[t]) : 0;
-#pragma unroll
-            for (int k = 0; k < V; k++)
-                sum[t][k] += x * g[k];
+            for (int t = 0; t < TAPS; t++)
+                sum[t][k] += x[t] * g[k];
         }
     }
-    float *const to = sums + blockIdx.y * (size_t) (all + 1) * (size_t) d.out_c;
 #pragma unroll
     for (int t = 0; t <= TAPS; t++) {
-        if (t < TAPS ? t >= num : first_tap > 0)
-            continue;
-        __syncthreads(); /* what was there has been read */
 #pragma unroll
         for (int k = 0; k < V; k++)
-            shared[own][k] = sum[t][k];
-        __syncthreads();
-        if (threadIdx.y != 0 || first >= d.out_c)
+            shared[t * V + k][own] = sum[t][k];
+    }
+    __syncthreads();
+    float *const to = sums + blockIdx.y * (size_t) (all + 1) * (size_t) d.out_c;
+    for (unsigned i = own; i < (TAPS + 1) * V * blockDim.x; i += THREADS) {
+        const unsigned row = i / blockDim.x, lane = i - row * blockDim.x;
+        const int t = (int) row / V;
+        const int channel = ((int) blockIdx.x * (int) blockDim.x + (int) lane) * V + (int) row % V;
+        if (channel >= d.out_c || (t < TAPS ? t >= num : first_tap > 0))
             continue;
-        const int row = t < TAPS ? first_tap + t : all;
-#pragma unroll
-        for (int k = 0; k < V; k++) {
-            float total = 0;
-            for (unsigned r = 0; r < blockDim.y; r++)
-                total += shared[own + (int) (r * blockDim.x)][k];
-            to[(size_t) row * (size_t) d.out_c + (size_t) (first + k)] = total;
-        }
+        float total = 0;
+        for (unsigned r = 0; r < blockDim.y; r++)
+            total += shared[row][r * blockDim.x + lane];
+        to[(size_t) (t < TAPS ? first_tap + t : all) * (size_t) d.out_c + (size_t) channel] = total;
     }
 }
 
@@ -192,23 +194,26 @@ using namespace small_windows;
 
 bool hpct_small_fits(const hpct_direct *d)
 {
-    const int64_t taps = (int64_t) d->kernel_h * d->kernel_w * d->in_c;
+    const int64_t taps = (int64_t) d->kernel_h * d->kernel_w * d->in_c, most = INT32_MAX;
+    const int64_t src = (int64_t) d->in_h * d->in_w * d->in_c, dst = (int64_t) d->cells * d->out_c;
     return d->groups == 1 && d->cells == d->out_h * d->out_w && taps <= HPCT_SMALL_TAPS &&
-           taps * d->out_c <= HPCT_SMALL_NUMBERS;
+           taps * d->out_c <= HPCT_SMALL_NUMBERS && d->n <= most / (src > dst ? src : dst);
 }
 
-static size_t all_cells(const hpct_direct *d)
+static unsigned all_cells(const hpct_direct *d)
 {
-    return (size_t) d->n * (size_t) d->cells;
+    return (unsigned) d->n * (unsigned) d->cells;
 }
 
-template <typename T, int V>
+template <typename T, int V, int NUM>
 static void launch_forward(hpct_queue queue, const hpct_direct *d, const void *src,
                            const float *kernel, const float *bias, bool relu, void *dst)
 {
-    const size_t items = all_cells(d) * (size_t) (d->out_c / V);
-    const auto function = small_forward<T, V>;
-    HPCT_LAUNCH(function, blocks_for(queue, items), THREADS, queue, *d, items, (const T *) src,
+    const unsigned items = all_cells(d) * (unsigned) (d->out_c / V);
+    const unsigned most = (unsigned) (queue.multiprocessors * BLOCKS_AT_ONCE);
+    const unsigned blocks = blocks_for(queue, items);
+    const auto function = small_forward<T, V, NUM>;
+    HPCT_LAUNCH(function, blocks < most ? blocks : most, THREADS, queue, *d, items, (const T *) src,
                 kernel, bias, relu, (T *) dst);
 }
 
@@ -218,51 +223,51 @@ cudaError_t hpct_launch_small_forward(hpct_queue queue, hpct_number type, const 
 {
     return for_type(type, [&](auto zero) {
         using T = decltype(zero);
-        if (d->out_c % WIDE<T> == 0 && is_aligned(dst))
-            launch_forward<T, WIDE<T>>(queue, d, src, kernel, bias, relu, dst);
+        const bool wide = d->out_c % WIDE<T> == 0 && is_aligned(dst);
+        if (wide && taps_of(*d) == TAPS)
+            launch_forward<T, WIDE<T>, TAPS>(queue, d, src, kernel, bias, relu, dst);
+        else if (wide)
+            launch_forward<T, WIDE<T>, 0>(queue, d, src, kernel, bias, relu, dst);
         else
-            launch_forward<T, 1>(queue, d, src, kernel, bias, relu, dst);
+            launch_forward<T, 1, 0>(queue, d, src, kernel, bias, relu, dst);
     });
 }
 
 /* A block's threads and a grid's blocks: channels along x, cells along y, taps along z. */
 struct cutting {
     dim3 block, grid;
-    size_t cells_of_a_part;
+    unsigned cells_of_a_part;
 };
 
-static cutting cut_cells(const hpct_direct *d, int width)
+static int width_of_pack(const hpct_direct *d)
 {
-    const unsigned vectors = (unsigned) (d->out_c / width);
-    const size_t cells = all_cells(d);
+    return d->out_c % 4 == 0 ? 4 : 1;
+}
+
+static cutting cut_cells(const hpct_direct *d)
+{
+    const unsigned vectors = (unsigned) (d->out_c / width_of_pack(d)), cells = all_cells(d);
     unsigned x = 1;
     while (x < vectors && x < WARP)
         x *= 2;
-    const size_t least = THREADS / x * CELLS_OF_A_THREAD;
-    size_t parts = (cells + least - 1) / least;
-    parts = parts < 1 ? 1 : parts < MOST_PARTS ? parts : MOST_PARTS;
-    return {
-        dim3(x, THREADS / x),
-        dim3((vectors + x - 1) / x, (unsigned) parts, (unsigned) ((taps_of(*d) + TAPS - 1) / TAPS)),
-        (cells + parts - 1) / parts};
-}
-
-static int width_of_pair(const hpct_direct *d)
-{
-    return d->out_c % 2 == 0 ? 2 : 1;
+    const unsigned least = THREADS / x * CELLS_OF_A_THREAD;
+    unsigned parts = (cells - 1) / least + 1;
+    parts = parts < MOST_PARTS ? parts : MOST_PARTS;
+    return {dim3(x, THREADS / x),
+            dim3((vectors + x - 1) / x, parts, (unsigned) ((taps_of(*d) + TAPS - 1) / TAPS)),
+            (cells - 1) / parts + 1};
 }
 
 size_t hpct_small_scratch_bytes(const hpct_direct *d)
 {
-    return cut_cells(d, width_of_pair(d)).grid.y * (size_t) (taps_of(*d) + 1) * (size_t) d->out_c *
-           sizeof(float);
+    return cut_cells(d).grid.y * (size_t) (taps_of(*d) + 1) * (size_t) d->out_c * sizeof(float);
 }
 
 template <typename T, int V>
 static void launch_backward(hpct_queue queue, const hpct_direct *d, const void *src,
                             const void *dst, const void *diff, float *sums)
 {
-    const cutting c = cut_cells(d, V);
+    const cutting c = cut_cells(d);
     const auto kernel = small_backward<T, V>;
     HPCT_LAUNCH(kernel, c.grid, c.block, queue, *d, all_cells(d), c.cells_of_a_part,
                 (const T *) src, (const T *) dst, (const T *) diff, sums);
@@ -272,11 +277,10 @@ cudaError_t hpct_launch_small_backward(hpct_queue queue, hpct_number type, const
                                        const void *src, const void *dst, const void *diff_dst,
                                        float *diff_kernel, float *diff_bias, float *scratch)
 {
-    const int width = width_of_pair(d);
     const cudaError_t error = for_type(type, [&](auto zero) {
         using T = decltype(zero);
-        if (width == 2)
-            launch_backward<T, 2>(queue, d, src, dst, diff_dst, scratch);
+        if (width_of_pack(d) == 4)
+            launch_backward<T, 4>(queue, d, src, dst, diff_dst, scratch);
         else
             launch_backward<T, 1>(queue, d, src, dst, diff_dst, scratch);
     });
@@ -284,7 +288,7 @@ cudaError_t hpct_launch_small_backward(hpct_queue queue, hpct_number type, const
         return error;
     const int count = (taps_of(*d) + 1) * d->out_c;
     HPCT_LAUNCH(small_finish, (unsigned) ((count + SUM_LANES - 1) / SUM_LANES),
-                dim3(SUM_LANES, SUM_ROWS), queue, *d, (int) cut_cells(d, width).grid.y, scratch,
+                dim3(SUM_LANES, SUM_ROWS), queue, *d, (int) cut_cells(d).grid.y, scratch,
                 diff_kernel, diff_bias);
     return cudaGetLastError();
 }

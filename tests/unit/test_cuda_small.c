@@ -174,11 +174,12 @@ static void others_do_not_fit(void **state)
                 many = nn_window((int[]){28, 28, 1}, 512, three, one, false),
                 grouped = nn_dilated_window((int[]){28, 28, 2}, 8, three, one, one, 2, false);
     hpct_direct shapes[] = {shape_of(&large, 1), shape_of(&many, 1), shape_of(&grouped, 1),
-                            shape_of(&many, 1)};
-    shapes[3].out_c = 8;
+                            shape_of(&many, 1), shape_of(&many, 1)};
+    shapes[3].out_c = shapes[4].out_c = 8;
     assert_true(hpct_small_fits(&shapes[3]));
     shapes[3].cells--; /* a part of them */
-    for (int i = 0; i < 4; i++)
+    shapes[4].n = 1 << 20;
+    for (int i = 0; i < 5; i++)
         assert_false(hpct_small_fits(&shapes[i]));
 }
 
