@@ -22,7 +22,7 @@ tests_unit_test_cuda_dnn_SOURCES = tests/unit/test_cuda_dnn.c tests/unit/unit.h
 tests_unit_test_cuda_dnn_CPPFLAGS = $(cuda_on_host_cppflags)
 tests_unit_test_cuda_dnn_LDFLAGS = -Wl,--wrap=cudnnBackendSetAttribute -Wl,--wrap=hpct_dnn_find -Wl,--wrap=hpct_dnn_propose \
 	-Wl,--wrap=hpct_dnn_candidate_make -Wl,--wrap=hpct_dnn_take \
-	-Wl,--wrap=hpct_tune_choices -Wl,--wrap=hpct_tune_memory -Wl,--wrap=hpct_tune_release \
+	-Wl,--wrap=hpct_conv_take_small -Wl,--wrap=hpct_tune_choices -Wl,--wrap=hpct_tune_memory -Wl,--wrap=hpct_tune_release \
 	-Wl,--wrap=hpct_tune_time -Wl,--wrap=hpct_tune_workspace_limit
 tests_unit_test_cuda_dnn_LDADD = $(filter-out %-module_status.lo,$(hpctrain_cuda_la_OBJECTS)) \
 	$(cuda_kernels:.cu=.lo) $(nn_test_libs) $(CUDA_LIBS) -lstdc++ -lm
