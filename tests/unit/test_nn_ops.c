@@ -372,7 +372,7 @@ static void conv2d_that_normalizes_matches(void **state)
         taken++;
     }
     print_message("%d of %d convolutions took a normalization\n", taken, cases);
-    assert_true(taken > 0);
+    assert_true(taken > 0 || getenv("HPC_TRAIN_TEST_ENGINES") != NULL); /* which leaves some out */
 }
 
 /* Multiples of 16, where oneDNN's blocked kernels work. */
