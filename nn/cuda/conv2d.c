@@ -94,29 +94,6 @@ static hpct_status source_for(const hpct_conv *conv, const hpct_conv_stage *s,
 
 /* ---- the step ---- */
 
-hpct_direct hpct_conv_direct(const hpct_conv *conv, int n)
-{
-    const hpct_window *w = &conv->op.spec.window;
-    return (hpct_direct){.n = n,
-                         .in_h = w->in_h,
-                         .in_w = w->in_w,
-                         .in_c = w->in_c,
-                         .out_h = w->out_h,
-                         .out_w = w->out_w,
-                         .out_c = w->out_c,
-                         .kernel_h = w->kernel_h,
-                         .kernel_w = w->kernel_w,
-                         .stride_h = w->stride_h,
-                         .stride_w = w->stride_w,
-                         .dilation_h = w->dilation_h,
-                         .dilation_w = w->dilation_w,
-                         .pad_top = w->pad_top,
-                         .pad_left = w->pad_left,
-                         .groups = w->groups,
-                         .first_cell = w->first_cell,
-                         .cells = hpct_window_cells(w)};
-}
-
 /* The kernel in the activations' type. */
 void *hpct_conv_kernel(const hpct_conv *conv, const hpct_op_call *call)
 {
@@ -150,7 +127,7 @@ static hpct_status forward(hpct_op *op, const hpct_op_call *call)
     if (s->small)
         return named(op, hpct_conv_small_forward(conv, call));
     if (s->plan == NULL) {
-        hpct_direct direct = hpct_conv_direct(conv, call->n);
+        hpct_direct direct = hpct_window_direct(&conv->op.spec.window, call->n);
         hpct_status made = HPCT_CUDA(hpct_direct_forward(hpct_gpu.stream, conv->type, &direct,
                                                          call->src[0], call->param[HPCT_OP_KERNEL],
                                                          bias, op->spec.relu, call->dst));
@@ -182,7 +159,7 @@ static hpct_status backward_data(hpct_conv *conv, const hpct_op_call *call)
 {
     const hpct_conv_stage *s = &conv->data[call->batch];
     if (s->plan == NULL) {
-        hpct_direct direct = hpct_conv_direct(conv, call->n);
+        hpct_direct direct = hpct_window_direct(&conv->op.spec.window, call->n);
         return HPCT_CUDA(hpct_direct_data(hpct_gpu.stream, conv->type, &direct, call->diff_dst,
                                           call->param[HPCT_OP_KERNEL], call->diff_src[0]));
     }
@@ -199,7 +176,7 @@ static hpct_status backward_weights(hpct_conv *conv, const hpct_op_call *call)
     const hpct_conv_stage *s = &conv->weights[call->batch];
     float *grad = call->grad[HPCT_OP_KERNEL];
     if (s->plan == NULL) {
-        hpct_direct direct = hpct_conv_direct(conv, call->n);
+        hpct_direct direct = hpct_window_direct(&conv->op.spec.window, call->n);
         return HPCT_CUDA(hpct_direct_weights(hpct_gpu.stream, conv->type, &direct, call->src[0],
                                              call->diff_dst, grad,
                                              hpct_conv_workspace(conv, call)));

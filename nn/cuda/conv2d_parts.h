@@ -66,8 +66,6 @@ void *hpct_conv_workspace(const hpct_conv *conv, const hpct_op_call *call);
 /* The kernel in the activations' type. */
 void *hpct_conv_kernel(const hpct_conv *conv, const hpct_op_call *call);
 
-hpct_direct hpct_conv_direct(const hpct_conv *conv, int n);
-
 /* What follows from spec and build alone; nothing to free but the operation. */
 void hpct_conv_describe(hpct_conv *conv, const hpct_op_spec *spec, const hpct_op_build *build);
 

@@ -247,7 +247,7 @@ static hpct_status make_batch(hpct_conv *conv, int i, size_t *workspace)
         status = take_stage(conv, HPCT_DNN_WEIGHTS, n, &conv->weights[i], workspace);
     if (status != HPCT_OK || !build->training)
         return status;
-    hpct_direct direct = hpct_conv_direct(conv, n);
+    hpct_direct direct = hpct_window_direct(&conv->op.spec.window, n);
     if (conv->weights[i].plan == NULL)
         hpct_conv_at_least(workspace, conv->weights[i].small ? hpct_small_scratch_bytes(&direct)
                                                              : hpct_direct_scratch_bytes(&direct));

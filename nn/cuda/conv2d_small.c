@@ -5,6 +5,7 @@
 #include "base/status.h"
 #include "nn/cuda/ops.h"
 #include "nn/cuda/tune.h"
+#include "nn/cuda/window.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +18,7 @@
 static bool is_small(const hpct_conv *conv, int n, bool backward)
 {
     const hpct_op_build *build = &conv->op.build;
-    hpct_direct direct = hpct_conv_direct(conv, n);
+    hpct_direct direct = hpct_window_direct(&conv->op.spec.window, n);
     if (!hpct_small_fits(&direct) || build->norm != NULL)
         return false;
     return backward ? build->training && !build->needs_diff_src
@@ -39,7 +40,7 @@ typedef struct small_call {
 static hpct_status make(const small_call *c)
 {
     const hpct_op *op = &c->conv->op;
-    hpct_direct direct = hpct_conv_direct(c->conv, c->n);
+    hpct_direct direct = hpct_window_direct(&c->conv->op.spec.window, c->n);
     hpct_queue queue = hpct_cuda_queue();
     hpct_number type = hpct_cuda_number_of(op);
     cudaError_t error = c->backward
@@ -87,7 +88,7 @@ static hpct_status run_trial(void *argument)
 static hpct_status measure(const hpct_conv *conv, int n, bool backward, double *seconds)
 {
     const hpct_op_spec *spec = &conv->op.spec;
-    hpct_direct direct = hpct_conv_direct(conv, n);
+    hpct_direct direct = hpct_window_direct(&conv->op.spec.window, n);
     size_t each = hpct_cuda_value_bytes(conv->op.build.values);
     size_t result = hpct_conv_apart(hpct_cuda_dst_count(&conv->op, n) * each);
     size_t bytes[] = {hpct_conv_apart((size_t) n * hpct_op_src_floats(spec, 0) * each),

@@ -25,3 +25,25 @@ hpct_window hpct_window_with_padding(const hpct_window *w)
     padded.pad_top = padded.pad_left = 0;
     return padded;
 }
+
+hpct_direct hpct_window_direct(const hpct_window *w, int n)
+{
+    return (hpct_direct){.n = n,
+                         .in_h = w->in_h,
+                         .in_w = w->in_w,
+                         .in_c = w->in_c,
+                         .out_h = w->out_h,
+                         .out_w = w->out_w,
+                         .out_c = w->out_c,
+                         .kernel_h = w->kernel_h,
+                         .kernel_w = w->kernel_w,
+                         .stride_h = w->stride_h,
+                         .stride_w = w->stride_w,
+                         .dilation_h = w->dilation_h,
+                         .dilation_w = w->dilation_w,
+                         .pad_top = w->pad_top,
+                         .pad_left = w->pad_left,
+                         .groups = w->groups,
+                         .first_cell = w->first_cell,
+                         .cells = hpct_window_cells(w)};
+}

@@ -1,8 +1,9 @@
-/* nn/cuda/window.h - a convolution's window as cuDNN wants it: paddings on both sides. Knows
- * nothing of CUDA. */
+/* nn/cuda/window.h - a convolution's window as cuDNN wants it, paddings on both sides, and as
+ * own kernels do. Knows nothing of CUDA. */
 #ifndef HPCT_NN_CUDA_WINDOW_H
 #define HPCT_NN_CUDA_WINDOW_H
 
+#include "nn/cuda/direct_shape.h"
 #include "nn/op.h"
 
 /* The padding at the far end of an axis of `in` cells, on which `out` windows that reach over
@@ -11,6 +12,9 @@
  * where it can be, which all engines know. Not negative; -1 where the numbers do not go together.
  */
 int hpct_window_pad_after(int in, int out, int reach, int stride, int before);
+
+/* The sizes of a convolution of n pictures. */
+hpct_direct hpct_window_direct(const hpct_window *w, int n);
 
 /* The same convolution of pictures that have their padding in them. */
 hpct_window hpct_window_with_padding(const hpct_window *w);

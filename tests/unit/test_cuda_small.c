@@ -5,6 +5,7 @@
 
 #include "nn/cuda/ops.h"
 #include "nn/cuda/transpose.h"
+#include "nn/cuda/window.h"
 #include "nn/ref/kernels.h"
 #include "nn/rng.h"
 
@@ -59,30 +60,9 @@ static void free_numbers(numbers *x)
     free(x->low);
 }
 
-static hpct_direct shape_of(const hpct_window *w, int n)
-{
-    return (hpct_direct){.n = n,
-                         .in_h = w->in_h,
-                         .in_w = w->in_w,
-                         .in_c = w->in_c,
-                         .out_h = w->out_h,
-                         .out_w = w->out_w,
-                         .out_c = w->out_c,
-                         .kernel_h = w->kernel_h,
-                         .kernel_w = w->kernel_w,
-                         .stride_h = w->stride_h,
-                         .stride_w = w->stride_w,
-                         .dilation_h = w->dilation_h,
-                         .dilation_w = w->dilation_w,
-                         .pad_top = w->pad_top,
-                         .pad_left = w->pad_left,
-                         .groups = w->groups,
-                         .cells = w->out_h * w->out_w};
-}
-
 static void check(const hpct_window *w, int n, hpct_number type, bool relu, bool has_bias)
 {
-    const hpct_direct d = shape_of(w, n);
+    const hpct_direct d = hpct_window_direct(w, n);
     const hpct_queue queue = hpct_cuda_queue();
     const size_t outs = (size_t) w->out_c, taps = (size_t) (w->kernel_h * w->kernel_w * w->in_c);
     const size_t cells = (size_t) n * (size_t) d.cells;
@@ -173,8 +153,9 @@ static void others_do_not_fit(void **state)
     hpct_window large = nn_window((int[]){28, 28, 3}, 32, seven, one, false),
                 many = nn_window((int[]){28, 28, 1}, 512, three, one, false),
                 grouped = nn_dilated_window((int[]){28, 28, 2}, 8, three, one, one, 2, false);
-    hpct_direct shapes[] = {shape_of(&large, 1), shape_of(&many, 1), shape_of(&grouped, 1),
-                            shape_of(&many, 1), shape_of(&many, 1)};
+    hpct_direct shapes[] = {hpct_window_direct(&large, 1), hpct_window_direct(&many, 1),
+                            hpct_window_direct(&grouped, 1), hpct_window_direct(&many, 1),
+                            hpct_window_direct(&many, 1)};
     shapes[3].out_c = shapes[4].out_c = 8;
     assert_true(hpct_small_fits(&shapes[3]));
     shapes[3].cells--; /* a part of them */

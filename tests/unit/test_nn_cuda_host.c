@@ -102,28 +102,6 @@ static void test_kernels_are_turned(void **state)
     free(back);
 }
 
-static hpct_direct direct_of(const hpct_window *w, int n)
-{
-    return (hpct_direct){n,
-                         w->in_h,
-                         w->in_w,
-                         w->in_c,
-                         w->out_h,
-                         w->out_w,
-                         w->out_c,
-                         w->kernel_h,
-                         w->kernel_w,
-                         w->stride_h,
-                         w->stride_w,
-                         w->dilation_h,
-                         w->dilation_w,
-                         w->pad_top,
-                         w->pad_left,
-                         w->groups,
-                         w->first_cell,
-                         hpct_window_cells(w)};
-}
-
 static hpct_window pick_window(void)
 {
     int groups = pick(1, 3), in[] = {pick(1, 9), pick(1, 9), groups * pick(1, 3)};
@@ -142,7 +120,7 @@ static hpct_window pick_window(void)
 
 static void check_direct(const hpct_window *w, int n)
 {
-    const hpct_direct d = direct_of(w, n);
+    const hpct_direct d = hpct_window_direct(w, n);
     size_t ins = (size_t) (w->in_c / w->groups), in = (size_t) (w->kernel_h * w->kernel_w) * ins,
            outs = (size_t) w->out_c;
     size_t src_count = (size_t) (n * w->in_h * w->in_w * w->in_c),
