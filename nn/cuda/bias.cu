@@ -3,19 +3,12 @@
  * thread adds up its rows, each block its threads, and a second launch of the same kernel the
  * parts, so that the order is always the same. */
 #include "nn/cuda/bias.h"
-#include "nn/cuda/launch.cuh"
-#include "nn/cuda/value.cuh"
-
-#include <stdint.h>
+#include "nn/cuda/kernel.cuh"
 
 namespace
 {
 
-using hpct::load;
-using hpct::pack;
-using hpct::store;
-
-constexpr unsigned THREADS = 256, MOST_X = 32;
+constexpr unsigned MOST_X = 32;
 constexpr size_t ROWS_OF_A_THREAD = 16, MOST_PARTS = 512;
 constexpr int UNROLL = 4; /* rows whose loads are under way together */
 
@@ -39,11 +32,6 @@ geometry cut(size_t rows, size_t columns, int width, size_t most_parts)
     g.rows_of_a_part = (rows + parts - 1) / parts;
     g.grid = dim3((g.vectors + x - 1) / x, (unsigned) parts);
     return g;
-}
-
-bool aligned(const void *pointer)
-{
-    return (uintptr_t) pointer % 16 == 0;
 }
 
 template <typename T, int V, bool MASK>
@@ -74,9 +62,9 @@ __global__ void __launch_bounds__(THREADS)
                 continue;
 #pragma unroll
             for (int v = 0; v < V; v++) {
-                if (MASK && !(load(y[u].v[v]) > 0))
-                    store(&d[u].v[v], 0);
-                sum[v] += load(d[u].v[v]);
+                if (MASK && !(value_of(y[u].at[v]) > 0))
+                    round_to(0, &d[u].at[v]);
+                sum[v] += value_of(d[u].at[v]);
             }
             if (MASK)
                 diff[row * vectors + vector] = d[u];
@@ -123,8 +111,8 @@ __global__ void __launch_bounds__(THREADS)
         pack<T, V> d = dst[r * vectors + vector];
 #pragma unroll
         for (int v = 0; v < V; v++) {
-            const float value = load(d.v[v]) + own[v];
-            store(&d.v[v], relu && !(value > 0) ? 0 : value);
+            const float value = value_of(d.at[v]) + own[v];
+            round_to(relu && !(value > 0) ? 0 : value, &d.at[v]);
         }
         dst[r * vectors + vector] = d;
     }
@@ -152,7 +140,7 @@ cudaError_t sum_of(cudaStream_t stream, size_t rows, size_t columns, const void 
     if (error != cudaSuccess || !parts)
         return error;
     const size_t count = g.grid.y;
-    if (columns % 4 == 0 && aligned(partials))
+    if (columns % 4 == 0 && is_aligned(partials))
         return pass<float, 4>(stream, cut(count, columns, 4, 1), count, nullptr, partials, sums);
     return pass<float, 1>(stream, cut(count, columns, 1, 1), count, nullptr, partials, sums);
 }
@@ -169,7 +157,7 @@ cudaError_t add_of(cudaStream_t stream, size_t rows, size_t columns, const float
 }
 
 /* Columns of 16 bytes. */
-int width_of(cudaDataType_t type)
+int wide_of(cudaDataType_t type)
 {
     return type == CUDA_R_32F ? 4 : 8;
 }
@@ -178,7 +166,7 @@ int width_of(cudaDataType_t type)
 
 size_t hpct_bias_scratch_bytes(cudaDataType_t type, size_t rows, size_t columns)
 {
-    const size_t width = (size_t) width_of(type);
+    const size_t width = (size_t) wide_of(type);
     const size_t vector =
         cut(rows, columns, columns % width == 0 ? (int) width : 1, MOST_PARTS).grid.y;
     const size_t scalar = cut(rows, columns, 1, MOST_PARTS).grid.y;
@@ -191,8 +179,7 @@ cudaError_t hpct_bias_mask_and_sum(cudaStream_t stream, cudaDataType_t type, siz
 {
     if (rows == 0 || columns == 0 || (dst == nullptr && sums == nullptr))
         return cudaSuccess;
-    const bool wide =
-        columns % (size_t) width_of(type) == 0 && aligned(diff) && (dst == nullptr || aligned(dst));
+    const bool wide = columns % (size_t) wide_of(type) == 0 && is_aligned(diff, dst);
     switch (type) {
     case CUDA_R_32F:
         return (wide ? sum_of<float, 4> : sum_of<float, 1>) (stream, rows, columns, dst, diff, sums,
@@ -213,7 +200,7 @@ cudaError_t hpct_bias_add(cudaStream_t stream, cudaDataType_t type, size_t rows,
 {
     if (rows == 0 || columns == 0 || (bias == nullptr && !relu))
         return cudaSuccess;
-    const bool wide = columns % (size_t) width_of(type) == 0 && aligned(dst);
+    const bool wide = columns % (size_t) wide_of(type) == 0 && is_aligned(dst);
     switch (type) {
     case CUDA_R_32F:
         return (wide ? add_of<float, 4> : add_of<float, 1>) (stream, rows, columns, bias, relu,

@@ -4,13 +4,10 @@
 #include "nn/cuda/direct.h"
 
 #include "nn/cuda/bias.h"
-#include "nn/cuda/launch.cuh"
-#include "nn/cuda/value.cuh"
-
-#include <stdint.h>
+#include "nn/cuda/kernel.cuh"
 
 #define HPCT_ELEMENT static __device__ inline
-#define HPCT_LOAD(x) hpct::load(x)
+#define HPCT_LOAD(x) value_of(x)
 #define HPCT_NAME(name) name
 #define HPCT_VALUE float
 #include "nn/cuda/direct_body.h"
@@ -24,7 +21,7 @@
 namespace
 {
 
-constexpr unsigned THREADS = 256, MOST_BLOCKS = 1u << 20;
+constexpr unsigned MOST_BLOCKS = 1u << 20;
 constexpr int LANES = 32, SHARES = 8;
 constexpr size_t CELLS_OF_A_THREAD = 32, MOST_PARTS = 256, MOST_SUMS = 1u << 22;
 
@@ -41,7 +38,7 @@ __global__ void __launch_bounds__(THREADS)
                                  (int) (cell % (size_t) d.cells), o);
         if (bias != nullptr)
             value += bias[o];
-        hpct::store(&dst[at], relu && !(value > 0) ? 0 : value);
+        round_to(relu && !(value > 0) ? 0 : value, &dst[at]);
     }
 }
 
@@ -56,7 +53,7 @@ __global__ void __launch_bounds__(THREADS)
         const int x = (int) (rest % (size_t) d.in_w);
         rest /= (size_t) d.in_w;
         const int y = (int) (rest % (size_t) d.in_h), s = (int) (rest / (size_t) d.in_h);
-        hpct::store(&diff_src[at], data_at(&d, diff_dst, kernel, s, y, x, c));
+        round_to(data_at(&d, diff_dst, kernel, s, y, x, c), &diff_src[at]);
     }
 }
 
@@ -103,7 +100,7 @@ size_t parts_of(const hpct_direct *d)
     return parts < 1 ? 1 : parts;
 }
 
-unsigned blocks_for(size_t count)
+unsigned blocks_of(size_t count)
 {
     const size_t blocks = (count + THREADS - 1) / THREADS;
     return blocks < MOST_BLOCKS ? (unsigned) blocks : MOST_BLOCKS;
@@ -114,7 +111,7 @@ cudaError_t forward_of(cudaStream_t stream, const hpct_direct *d, const void *sr
                        const float *kernel, const float *bias, bool relu, void *dst)
 {
     const size_t count = (size_t) d->n * (size_t) d->cells * (size_t) d->out_c;
-    HPCT_LAUNCH_ON(stream, forward<T>, blocks_for(count), THREADS, *d, count, (const T *) src,
+    HPCT_LAUNCH_ON(stream, forward<T>, blocks_of(count), THREADS, *d, count, (const T *) src,
                    kernel, bias, relu, (T *) dst);
     return cudaGetLastError();
 }
@@ -124,7 +121,7 @@ cudaError_t data_of(cudaStream_t stream, const hpct_direct *d, const void *diff_
                     const float *kernel, void *diff_src)
 {
     const size_t count = (size_t) d->n * (size_t) d->in_h * (size_t) d->in_w * (size_t) d->in_c;
-    HPCT_LAUNCH_ON(stream, data<T>, blocks_for(count), THREADS, *d, count, (const T *) diff_dst,
+    HPCT_LAUNCH_ON(stream, data<T>, blocks_of(count), THREADS, *d, count, (const T *) diff_dst,
                    kernel, (T *) diff_src);
     return cudaGetLastError();
 }

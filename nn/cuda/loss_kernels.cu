@@ -250,10 +250,11 @@ __global__ void __launch_bounds__(WARPS *WARP)
         block_sums[blockIdx.x] = sums;
         __threadfence(); /* before it is said to be there */
         before = atomicAdd(&blocks_done, 1u);
+        __threadfence(); /* what others have said is there */
     }
     if (__shfl_sync(0xffffffffu, before, 0) + 1 < gridDim.x)
         return;
-    __threadfence();
+    __syncwarp(); /* for all lanes: a shuffle orders nothing */
     sums = {0, 0, 0};
     const volatile hpct_loss_sums *all = block_sums;
     for (unsigned i = (unsigned) lane; i < gridDim.x; i += WARP) {

@@ -216,8 +216,6 @@ __device__ inline void settle_channel(const settling &s, int c, float rows, floa
     note(s, c, mean, variance);
     s.moving_mean[c] = keep * s.moving_mean[c] + (1 - keep) * (mean + bias_of(s, c));
     s.moving_variance[c] = keep * s.moving_variance[c] + (1 - keep) * variance;
-    if (c == 0)
-        *s.notes.rows = rows;
 }
 
 /* What this replica's rows come to. squares NULL: nobody else has any, and that is settled. */
@@ -226,6 +224,8 @@ __device__ inline void note_own(const settling &s, int c, float rows, const mome
 {
     if (squares == nullptr) {
         settle_channel(s, c, rows, all.mean, all.squares);
+        if (c == 0)
+            *s.notes.rows = rows;
         return;
     }
     s.notes.mean[c] = all.mean;
@@ -285,9 +285,8 @@ __global__ void __launch_bounds__(THREADS)
 __global__ void __launch_bounds__(THREADS) end_moments(settling s, const float *squares)
 {
     const int c = (int) grid_index();
-    const float rows = *s.notes.rows; /* settle_channel leaves the same there */
     if (c < s.channels)
-        settle_channel(s, c, rows, s.notes.mean[c], squares[c]);
+        settle_channel(s, c, *s.notes.rows, s.notes.mean[c], squares[c]);
 }
 
 __global__ void __launch_bounds__(THREADS) take_moving(settling s)

@@ -3,7 +3,7 @@
 if HAVE_CUDA
 if HAVE_CMOCKA
 check_LTLIBRARIES += tests/unit/libcudahost.la
-unit_tests += tests/unit/test_cuda_copies tests/unit/test_cuda_dnn tests/unit/test_cuda_gather tests/unit/test_cuda_loss tests/unit/test_cuda_moment tests/unit/test_cuda_norm tests/unit/test_cuda_ops tests/unit/test_cuda_small tests/unit/test_cuda_updates
+unit_tests += tests/unit/test_cuda_copies tests/unit/test_cuda_dnn tests/unit/test_cuda_gather tests/unit/test_cuda_loss tests/unit/test_cuda_moment tests/unit/test_cuda_norm tests/unit/test_cuda_ops tests/unit/test_cuda_races tests/unit/test_cuda_small tests/unit/test_cuda_updates
 endif
 endif
 # The module's host side, compiled once for all of them.
@@ -43,6 +43,10 @@ tests_unit_test_cuda_norm_LDADD = $(cuda_on_host_libs)
 tests_unit_test_cuda_ops_SOURCES = tests/unit/test_nn_ops.c $(nn_case) tests/unit/unit.h
 tests_unit_test_cuda_ops_CPPFLAGS = $(cuda_on_host_cppflags) -DNN_OPS_ON_HOST
 tests_unit_test_cuda_ops_LDADD = $(cuda_on_host_libs)
+# The emulated GPU itself: what it finds.
+tests_unit_test_cuda_races_SOURCES = tests/unit/test_cuda_races.c tests/unit/races_kernels.h tests/unit/unit.h
+tests_unit_test_cuda_races_CPPFLAGS = $(cuda_on_host_cppflags)
+tests_unit_test_cuda_races_LDADD = tests/unit/races_kernels.lo $(filter-out %cuda_kernels_on_host.lo,$(on_host_objects)) $(CMOCKA_LIBS) -lstdc++
 tests_unit_test_cuda_small_SOURCES = tests/unit/test_cuda_small.c $(nn_case) tests/unit/unit.h
 tests_unit_test_cuda_small_CPPFLAGS = $(cuda_on_host_cppflags)
 tests_unit_test_cuda_small_LDADD = $(cuda_on_host_libs)
@@ -50,4 +54,4 @@ tests_unit_test_cuda_updates_SOURCES = tests/unit/test_nn_updates.c $(nn_case) t
 tests_unit_test_cuda_updates_CPPFLAGS = $(cuda_on_host_cppflags) -DNN_OPS_ON_HOST
 tests_unit_test_cuda_updates_LDADD = $(cuda_on_host_libs)
 
-EXTRA_DIST += tests/unit/cuda_on_host.cc tests/unit/cuda_on_host.h tests/unit/cuda_kernels_on_host.cc
+EXTRA_DIST += tests/unit/cuda_on_host.cc tests/unit/cuda_on_host.h tests/unit/cuda_kernels_on_host.cc tests/unit/cuda_races.cc tests/unit/cuda_races.h tests/unit/races_kernels.cc

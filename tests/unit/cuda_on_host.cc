@@ -3,6 +3,8 @@
 #undef _FORTIFY_SOURCE /* its jumps stay on one stack */
 #include "tests/unit/cuda_on_host.h"
 
+#include "tests/unit/cuda_races.h"
+
 #include <setjmp.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -11,7 +13,7 @@
 uint3 threadIdx, blockIdx;
 dim3 blockDim, gridDim;
 
-enum state { RUNS, AT_BLOCK, AT_WARP, ENDED };
+enum state { RUNS, AT_BLOCK, AT_WARP, AT_SHUFFLE, ENDED };
 
 constexpr size_t STACK = 64 << 10;
 constexpr unsigned MOST = 1024, LANES = 32;
@@ -61,6 +63,24 @@ void __syncthreads()
     wait_for(AT_BLOCK);
 }
 
+void __syncwarp()
+{
+    wait_for(AT_WARP);
+}
+
+void __threadfence()
+{
+    hpct_races_fence();
+}
+
+unsigned atomicAdd(unsigned *to, unsigned more)
+{
+    unsigned before = *to;
+    hpct_races_atomic(to);
+    *to += more;
+    return before;
+}
+
 unsigned hpct_host_lane()
 {
     return running % LANES;
@@ -69,9 +89,12 @@ unsigned hpct_host_lane()
 uint64_t hpct_host_shuffle(uint64_t mine, unsigned from)
 {
     fibers[running].value = mine;
-    wait_for(AT_WARP);
-    uint64_t theirs = fibers[running / LANES * LANES + from].value;
-    wait_for(AT_WARP);
+    wait_for(AT_SHUFFLE);
+    unsigned other = running / LANES * LANES + from;
+    if (from >= LANES || other >= threads || fibers[other].at == ENDED)
+        abort(); /* it shows nothing */
+    uint64_t theirs = fibers[other].value;
+    wait_for(AT_SHUFFLE);
     return theirs;
 }
 
@@ -94,8 +117,16 @@ static bool release(unsigned first, unsigned end, state what)
 static bool release_all()
 {
     bool any = release(0, threads, AT_BLOCK);
-    for (unsigned i = 0; i < threads; i += LANES)
-        any = release(i, i + LANES < threads ? i + LANES : threads, AT_WARP) || any;
+    if (any)
+        hpct_races_barrier();
+    for (unsigned i = 0; i < threads; i += LANES) {
+        unsigned end = i + LANES < threads ? i + LANES : threads;
+        any = release(i, end, AT_SHUFFLE) || any;
+        if (release(i, end, AT_WARP)) {
+            hpct_races_warp(i / LANES);
+            any = true;
+        }
+    }
     return any;
 }
 
@@ -117,6 +148,7 @@ static void run_block(char *stacks)
             if (fibers[running].at != RUNS)
                 continue;
             threadIdx = fibers[running].index;
+            hpct_races_thread(running);
             go_on(&fibers[running]);
         }
     } while (release_all());
@@ -136,12 +168,15 @@ void hpct_host_run(dim3 grid, dim3 block, const std::function<void()> &kernel)
     body = &kernel;
     if (stacks == MAP_FAILED || threads > MOST || grid.y > 65535 || grid.z > 65535)
         abort();
+    hpct_races_begin(stacks, MOST * STACK);
     for (unsigned z = 0; z < grid.z; z++)
         for (unsigned y = 0; y < grid.y; y++)
             for (unsigned x = 0; x < grid.x; x++) {
                 blockIdx = {x, y, z};
+                hpct_races_block(x, y, z);
                 run_block(stacks);
             }
+    hpct_races_end();
 }
 
 /* Where nothing else is said. */

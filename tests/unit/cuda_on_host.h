@@ -1,7 +1,7 @@
 /* tests/unit/cuda_on_host.h - CUDA kernels as functions of the host: included before a .cu file
  * that a C++ compiler reads. Blocks run one after the other, their threads as fibers that take
- * turns at barriers and shuffles. Slow, and it finds no races; what is computed is what a GPU
- * would. */
+ * turns at barriers and shuffles. What is computed is what a GPU would; each access is looked at
+ * for races (tests/unit/cuda_races.h). */
 #ifndef HPCT_TESTS_CUDA_ON_HOST_H
 #define HPCT_TESTS_CUDA_ON_HOST_H
 
@@ -47,6 +47,7 @@ std::function<void()> hpct_host_bind(void (*kernel)(P...), A &&...arguments)
     return [kernel, kept] { std::apply(kernel, kept); };
 }
 void __syncthreads();
+void __syncwarp();
 /* What the lane has at `from` of its warp. All live lanes call it. */
 uint64_t hpct_host_shuffle(uint64_t mine, unsigned from);
 unsigned hpct_host_lane();
@@ -68,15 +69,7 @@ template <typename R> inline R __shfl_xor_sync(unsigned mask, R x, int with)
     return __shfl_sync(mask, x, (int) hpct_host_lane() ^ with);
 }
 
-inline void __threadfence()
-{
-}
-
-inline unsigned atomicAdd(unsigned *to, unsigned more)
-{
-    unsigned before = *to;
-    *to += more;
-    return before;
-}
+void __threadfence();
+unsigned atomicAdd(unsigned *to, unsigned more);
 
 #endif
