@@ -165,7 +165,15 @@ static hpct_status backward_data(hpct_conv *conv, const hpct_op_call *call)
     }
     void *pointers[] = {s->padded ? picture_of(call) : call->diff_src[0],
                         hpct_conv_kernel(conv, call), call->diff_dst};
-    hpct_status status = hpct_dnn_execute(s->plan, pointers, hpct_conv_workspace(conv, call));
+    hpct_status status = HPCT_OK;
+    if (conv->op.adds_diff_src && !hpct_cuda_adds(call, 0)) /* nobody was before it after all */
+        status =
+            HPCT_CUDA(cudaMemsetAsync(call->diff_src[0], 0,
+                                      (size_t) call->n * hpct_op_src_floats(&conv->op.spec, 0) *
+                                          hpct_cuda_value_bytes(conv->op.build.values),
+                                      hpct_gpu.stream));
+    if (status == HPCT_OK)
+        status = hpct_dnn_execute(s->plan, pointers, hpct_conv_workspace(conv, call));
     if (status != HPCT_OK || !s->padded)
         return status;
     return copy_pictures(conv, call->n, pointers[0], call->diff_src[0], false);

@@ -3,11 +3,11 @@
  * Each direction of each batch size takes the first of these ways that cuDNN has an engine for: the
  * convolution as it is; the same on a copy of the picture with its padding in it (paddings that
  * differ between the two ends); an own kernel, straight from the sum (nn/cuda/direct.h). Small
- * windows have own kernels that may be faster than those (conv2d_small.c). What an
- * Add behind it adds, bias and ReLU are in cuDNN's engine or in own kernels after it, and an engine
- * that leaves moments is taken, by what each was measured to take and a pass over memory takes at
- * least. The kernel's gradient leaves cuDNN in fp32, or where that is slower in the activations'
- * type, and is then made fp32. */
+ * windows have own kernels that may be faster than those (conv2d_small.c). What an Add behind it
+ * adds, bias and ReLU are in cuDNN's engine or in own kernels after it, and an engine that leaves
+ * moments, or adds to others' parts of the source's gradient, is taken, by what each was measured
+ * to take and a pass over memory takes at least. The kernel's gradient leaves cuDNN in fp32, or
+ * where that is slower in the activations' type, and is then made fp32. */
 #include "nn/cuda/conv2d_parts.h"
 
 #include "base/status.h"
@@ -48,7 +48,7 @@ typedef struct want {
     hpct_dnn_way way;
     const hpct_window *window;
     int n;
-    bool fused, moments;
+    bool fused, moments, added;
     cudnnDataType_t kernel; /* its type */
 } want;
 
@@ -84,7 +84,10 @@ static hpct_status find_plan(const hpct_conv *conv, const want *what, hpct_dnn_p
         dst = hpct_dnn_tensor(graph, type, dst_size, false), at = dst;
     if (sum || bias || relu)
         at = hpct_dnn_tensor(graph, CUDNN_DATA_FLOAT, dst_size, true);
-    hpct_dnn_convolution(graph, what->way, &window, src, kernel, at);
+    if (what->added)
+        hpct_dnn_convolution_added(graph, &window, src, kernel, dst);
+    else
+        hpct_dnn_convolution(graph, what->way, &window, src, kernel, at);
     if (sum) {
         int other = hpct_dnn_tensor(graph, type, dst_size, false);
         at = add_to(graph, at, other, bias || relu, dst_size, dst);
@@ -233,7 +236,8 @@ static hpct_status make_batch(hpct_conv *conv, int i, size_t *workspace)
     hpct_status status = HPCT_OK;
     if (w->cells == 0)
         status = find_way(conv, HPCT_DNN_FORWARD, n, &conv->forward[i]);
-    if (status == HPCT_OK && w->cells == 0 && build->training && build->needs_diff_src)
+    if (status == HPCT_OK && w->cells == 0 && build->training && build->needs_diff_src &&
+        !conv->op.adds_diff_src)
         status = find_way(conv, HPCT_DNN_DATA, n, &conv->data[i]);
     if (status == HPCT_OK && w->cells == 0 && build->training)
         status = find_way(conv, HPCT_DNN_WEIGHTS, n, &conv->weights[i]);
@@ -241,7 +245,7 @@ static hpct_status make_batch(hpct_conv *conv, int i, size_t *workspace)
         status = take_small(conv, HPCT_DNN_FORWARD, n, &conv->forward[i]);
     if (status == HPCT_OK)
         status = take_small(conv, HPCT_DNN_WEIGHTS, n, &conv->weights[i]);
-    if (status == HPCT_OK)
+    if (status == HPCT_OK && !conv->op.adds_diff_src)
         status = take_stage(conv, HPCT_DNN_DATA, n, &conv->data[i], workspace);
     if (status == HPCT_OK)
         status = take_stage(conv, HPCT_DNN_WEIGHTS, n, &conv->weights[i], workspace);
@@ -255,6 +259,71 @@ static hpct_status make_batch(hpct_conv *conv, int i, size_t *workspace)
         hpct_conv_at_least(&conv->sums_bytes,
                            hpct_conv_apart(hpct_bias_scratch_bytes(
                                conv->type, hpct_conv_rows(conv, n), (size_t) w->out_c)));
+    return status;
+}
+
+/* Takes the plans of all batch sizes; *all is false where one cannot be had. */
+static hpct_status take_all(hpct_conv_stage *stages, int num, size_t *workspace, bool *all)
+{
+    size_t most = 0;
+    hpct_status status = HPCT_OK;
+    for (int i = 0; i < num && *all; i++) {
+        status = hpct_dnn_take(&stages[i].plan);
+        *all = status == HPCT_OK && stages[i].plan != NULL;
+        if (*all)
+            hpct_conv_at_least(&most, hpct_dnn_workspace_bytes(stages[i].plan));
+    }
+    if (*all)
+        hpct_conv_at_least(workspace, most);
+    return status;
+}
+
+/* The source's gradient by an engine that adds it to what is there. *gain: seconds saved, against
+ * one that writes it elsewhere, and a pass that adds it; not above 0 where either was not measured.
+ */
+static hpct_status find_added(const hpct_conv *conv, int n, hpct_conv_stage *s, double *gain)
+{
+    want what = {.way = HPCT_DNN_DATA,
+                 .window = &conv->op.spec.window,
+                 .n = n,
+                 .added = true,
+                 .kernel = hpct_cuda_dnn_type(conv->op.build.values)};
+    size_t count = (size_t) n * hpct_op_src_floats(&conv->op.spec, 0);
+    hpct_conv_stage apart = {0};
+    *s = (hpct_conv_stage){0};
+    *gain = 0;
+    hpct_status status = find_plan(conv, &what, &s->plan);
+    if (status == HPCT_OK && s->plan != NULL)
+        status = find_way(conv, HPCT_DNN_DATA, n, &apart);
+    double own = s->plan != NULL ? hpct_dnn_seconds(s->plan) : 0,
+           other = apart.plan != NULL ? hpct_dnn_seconds(apart.plan) : 0;
+    if (own > 0 && other > 0)
+        *gain = other + hpct_conv_pass_seconds(conv, count, 3) + LAUNCH_SECONDS - own;
+    hpct_dnn_plan_free(apart.plan);
+    return status;
+}
+
+/* All batch sizes add the source's gradient to what is there, or none. */
+static hpct_status add_within(hpct_conv *conv, size_t *workspace)
+{
+    hpct_op *op = &conv->op;
+    int num = op->build.num_batch_sizes;
+    bool all = op->build.shares_src && op->build.training && op->build.needs_diff_src &&
+               op->spec.window.cells == 0;
+    hpct_conv_stage *with = all ? calloc((size_t) num, sizeof *with) : NULL;
+    if (all && with == NULL)
+        return hpct_fail_memory((size_t) num * sizeof *with);
+    hpct_status status = HPCT_OK;
+    for (int i = 0; i < num && all && status == HPCT_OK; i++) {
+        double own = 0;
+        status = find_added(conv, op->build.batch_sizes[i], &with[i], &own);
+        all = status == HPCT_OK && own > 0;
+    }
+    if (all)
+        status = take_all(with, num, workspace, &all);
+    hpct_conv_free_stages(all ? conv->data : with, num);
+    conv->data = all ? with : conv->data;
+    op->adds_diff_src = all;
     return status;
 }
 
@@ -284,7 +353,6 @@ static hpct_status leave_moments(hpct_conv *conv, size_t *workspace)
 {
     hpct_op *op = &conv->op;
     int num = op->build.num_batch_sizes;
-    size_t most = 0;
     double gain = 0;
     bool all = hpct_conv_may_leave_moments(conv);
     hpct_conv_stage *with = all ? calloc((size_t) num, sizeof *with) : NULL;
@@ -301,17 +369,12 @@ static hpct_status leave_moments(hpct_conv *conv, size_t *workspace)
             break;
         gain += hpct_dnn_seconds(plain) + pass_seconds(conv, n, 1) - hpct_dnn_seconds(with[i].plan);
     }
-    for (int i = 0; i < num && all && gain > 0 && status == HPCT_OK; i++) {
-        status = hpct_dnn_take(&with[i].plan);
-        all = with[i].plan != NULL;
-        if (all)
-            hpct_conv_at_least(&most, hpct_dnn_workspace_bytes(with[i].plan));
-    }
     op->leaves_moments = all && status == HPCT_OK && gain > 0;
+    if (op->leaves_moments)
+        status = take_all(with, num, workspace, &op->leaves_moments);
     hpct_conv_free_stages(op->leaves_moments ? conv->forward : with, num);
     if (op->leaves_moments) {
         conv->forward = with;
-        hpct_conv_at_least(workspace, most);
         op->workspace_bytes = 2 * (size_t) op->spec.window.out_c * sizeof(float);
     }
     return status;
@@ -345,7 +408,7 @@ hpct_status hpct_conv_make_plans(hpct_conv *conv)
 {
     hpct_op *op = &conv->op;
     size_t workspace = 0;
-    hpct_status status = HPCT_OK;
+    hpct_status status = add_within(conv, &workspace);
     for (int i = 0; i < op->build.num_batch_sizes && status == HPCT_OK; i++)
         status = make_batch(conv, i, &workspace);
     if (status == HPCT_OK)

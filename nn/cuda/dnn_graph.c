@@ -133,8 +133,8 @@ static void add_operation(hpct_dnn_graph *graph, descriptor operation)
         graph->operations[graph->num_operations++] = operation;
 }
 
-void hpct_dnn_convolution(hpct_dnn_graph *graph, hpct_dnn_way way, const hpct_dnn_window *window,
-                          int src, int kernel, int dst)
+static void convolve(hpct_dnn_graph *graph, hpct_dnn_way way, const hpct_dnn_window *window,
+                     int src, int kernel, int dst, bool added)
 {
     static const struct {
         const char *name;
@@ -167,7 +167,7 @@ void hpct_dnn_convolution(hpct_dnn_graph *graph, hpct_dnn_way way, const hpct_dn
     const cudnnDataType_t compute = CUDNN_DATA_FLOAT;
     const cudnnConvolutionMode_t mode = CUDNN_CROSS_CORRELATION;
     const int64_t axes = 2;
-    const float one = 1, zero = 0;
+    const float one = 1, beta = added ? 1 : 0;
     descriptor conv = make(graph, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
     set(graph, conv, CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &compute);
     set(graph, conv, CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, 1, &mode);
@@ -183,13 +183,26 @@ void hpct_dnn_convolution(hpct_dnn_graph *graph, hpct_dnn_way way, const hpct_dn
     set(graph, op, ways[way].kernel, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &graph->tensors[kernel]);
     set(graph, op, ways[way].dst, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &graph->tensors[dst]);
     set(graph, op, ways[way].alpha, CUDNN_TYPE_FLOAT, 1, &one);
-    set(graph, op, ways[way].beta, CUDNN_TYPE_FLOAT, 1, &zero);
+    set(graph, op, ways[way].beta, CUDNN_TYPE_FLOAT, 1, &beta);
     finalize(graph, op, "a convolution's operation");
     add_operation(graph, op);
-    append(graph, "; convolution %s t%d t%d t%d", ways[way].name, src, kernel, dst);
+    append(graph, "; convolution %s t%d t%d t%d%s", ways[way].name, src, kernel, dst,
+           added ? " added" : "");
     for (int axis = 0; axis < 2; axis++)
         append(graph, " %" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64, window->stride[axis],
                window->dilation[axis], window->pad_before[axis], window->pad_after[axis]);
+}
+
+void hpct_dnn_convolution(hpct_dnn_graph *graph, hpct_dnn_way way, const hpct_dnn_window *window,
+                          int src, int kernel, int dst)
+{
+    convolve(graph, way, window, src, kernel, dst, false);
+}
+
+void hpct_dnn_convolution_added(hpct_dnn_graph *graph, const hpct_dnn_window *window, int src,
+                                int kernel, int dst)
+{
+    convolve(graph, HPCT_DNN_DATA, window, src, kernel, dst, true);
 }
 
 typedef struct operand {

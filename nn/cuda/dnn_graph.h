@@ -43,6 +43,9 @@ typedef struct hpct_dnn_window {
  * convolution stand for their gradients where those are computed. */
 void hpct_dnn_convolution(hpct_dnn_graph *graph, hpct_dnn_way way, const hpct_dnn_window *window,
                           int src, int kernel, int dst);
+/* HPCT_DNN_DATA, added to what is there: src += … */
+void hpct_dnn_convolution_added(hpct_dnn_graph *graph, const hpct_dnn_window *window, int src,
+                                int kernel, int dst);
 void hpct_dnn_add(hpct_dnn_graph *graph, int src, int other, int dst); /* other may be a vector */
 void hpct_dnn_subtract(hpct_dnn_graph *graph, int src, int other, int dst);
 void hpct_dnn_multiply(hpct_dnn_graph *graph, int src, int other, int dst);

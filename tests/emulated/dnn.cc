@@ -406,7 +406,9 @@ step convolve(const thing &operation, const way &names)
 {
     convolution c = convolution_of(operation, names);
     size_t ins = c.ins(), outs = c.outs();
-    if (operation.one<float>(names.alpha) != 1 || operation.one<float>(names.beta) != 0)
+    bool adds = operation.one<float>(names.beta) == 1 &&
+                operation.type == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR;
+    if (operation.one<float>(names.alpha) != 1 || (operation.one<float>(names.beta) != 0 && !adds))
         broken("cuDNN: other factors are not emulated");
     switch (operation.type) {
     case CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR:
@@ -419,8 +421,8 @@ step convolve(const thing &operation, const way &names)
             s.store(c.y, std::move(y));
         };
     case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR:
-        return [c](state &s) {
-            values x(c.x.count()), w = s.load(c.w), y = s.load(c.y);
+        return [c, adds](state &s) {
+            values x = adds ? s.load(c.x) : values(c.x.count()), w = s.load(c.w), y = s.load(c.y);
             c.visit([&](size_t to, size_t from, size_t kernel) {
                 for (size_t k = 0; k < c.outs(); k++)
                     add(c.ins(), y[to + k], &w[kernel + k * c.next()], &x[from]);

@@ -331,6 +331,7 @@ static hpct_status run(const nn_case *c, const hpct_backend *backend, hpct_op *o
         uint32_t own = 16 * (uint32_t) k;
         src[k] = random_floats(r->src_count[k], seed, STREAM_SRC + own, c->small_integers);
         add[k] = c->add && op->adds_diff_src;
+        r->added |= add[k];
         before[k] = c->add ? random_floats(r->src_count[k], seed, STREAM_BEFORE + own, 0) : NULL;
         r->diff_src[k] = c->needs_diff_src ? poisoned(r->src_count[k]) : NULL;
         round_all(c->values, src[k], r->src_count[k]);
@@ -474,6 +475,7 @@ static hpct_op_build build_of(const nn_case *c, const hpct_backend *backend, int
                            .num_batch_sizes = c->other_n > 0 ? 2 : 1,
                            .training = true,
                            .needs_diff_src = c->needs_diff_src,
+                           .shares_src = c->shares_src,
                            .fuse_update = c->fuse_update,
                            .plain_layout = c->plain_layout,
                            .adds = c->adds,

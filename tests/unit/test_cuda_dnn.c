@@ -173,7 +173,7 @@ hpct_status __wrap_hpct_dnn_take(hpct_dnn_plan **plan)
 /* ---- what was looked for, and found ---- */
 
 #define MOST_KEYS 100 /* the first ones */
-enum { FORWARD, DATA, WEIGHTS, FUSED, MOMENTS, LOOKED_FOR };
+enum { FORWARD, DATA, WEIGHTS, FUSED, MOMENTS, ADDED, LOOKED_FOR };
 
 static struct {
     int asked[LOOKED_FOR], found[LOOKED_FOR];
@@ -192,6 +192,7 @@ hpct_status __wrap_hpct_dnn_find(hpct_dnn_plan **out, hpct_dnn_graph *graph)
               : strstr(key, "convolution data") != NULL  ? DATA
                                                          : WEIGHTS,
         what = strstr(key, "moments") != NULL     ? MOMENTS
+               : strstr(key, " added") != NULL    ? ADDED
                : strstr(key, "pointwise") != NULL ? FUSED
                                                   : way;
     assert_int_equal(graph->status, HPCT_OK);
@@ -200,7 +201,7 @@ hpct_status __wrap_hpct_dnn_find(hpct_dnn_plan **out, hpct_dnn_graph *graph)
     hpct_status status = __real_hpct_dnn_find(out, graph);
     finds.asked[what]++;
     finds.found[what] += *out != NULL;
-    finds.has[way] |= *out != NULL;
+    finds.has[way] |= *out != NULL && what != ADDED;
     return status;
 }
 
@@ -284,6 +285,7 @@ static int build_convolutions(const char *name, hpct_precision values, int batch
                                .num_batch_sizes = 1,
                                .training = true,
                                .needs_diff_src = count > 0, /* no picture has a gradient */
+                               .shares_src = count > 0,
                                .adds = adds,
                                .adds_relu = adds,
                                .moments = !adds && !spec->relu && values == HPCT_FP16};
@@ -310,12 +312,16 @@ static void every_convolution_has_engines(void **state)
         for (size_t m = 0; m < MODELS; m++)
             count += build_convolutions(models[m], (hpct_precision) values, 64, false);
         print_message("# %s: %d convolutions; engines found for %d of %d graphs forward, %d of %d "
-                      "data, %d of %d weights, %d of %d with bias or ReLU, %d of %d with moments\n",
+                      "data, %d of %d data added, %d of %d weights, %d of %d with bias or ReLU, "
+                      "%d of %d with moments\n",
                       hpct_precision_name((hpct_precision) values), count, finds.found[FORWARD],
                       finds.asked[FORWARD], finds.found[DATA], finds.asked[DATA],
-                      finds.found[WEIGHTS], finds.asked[WEIGHTS], finds.found[FUSED],
-                      finds.asked[FUSED], finds.found[MOMENTS], finds.asked[MOMENTS]);
+                      finds.found[ADDED], finds.asked[ADDED], finds.found[WEIGHTS],
+                      finds.asked[WEIGHTS], finds.found[FUSED], finds.asked[FUSED],
+                      finds.found[MOMENTS], finds.asked[MOMENTS]);
         assert_true(count > 40);
+        assert_true(finds.asked[ADDED] > 40);
+        assert_int_equal(finds.found[ADDED], finds.asked[ADDED]);
         assert_true(finds.found[MOMENTS] > 0 || values != HPCT_FP16);
     }
     hpct_choices_close(choices);

@@ -124,6 +124,8 @@ static void compare_params(const nn_case *c, const nn_result *got, const nn_resu
     }
 }
 
+static int added; /* cases in which a backend did, but for the reference */
+
 static void check_backend(const nn_case *c, const hpct_backend *backend, uint64_t seed,
                           const nn_result *expected)
 {
@@ -132,6 +134,7 @@ static void check_backend(const nn_case *c, const hpct_backend *backend, uint64_
         describe(c);
         fail_msg("%s: %s", backend->name, hpct_last_error());
     }
+    added += got->added;
     compare(c, "forward", got->dst, expected->dst, expected->dst_count);
     for (int k = 0; k < expected->num_inputs && c->needs_diff_src && !c->forward_only; k++)
         compare(c, "source gradient", got->diff_src[k], expected->diff_src[k],
@@ -270,6 +273,22 @@ static void conv2d_matches(void **state)
         nn_case c = random_window_case(HPCT_OP_CONV2D, 20, 40);
         check_case(&c);
     }
+}
+
+/* Whose source others read, too: its gradient is added to theirs, if they have any. */
+static void conv2d_of_a_shared_source_matches(void **state)
+{
+    (void) state;
+    int cases = unit_cases(120), asked = 0;
+    added = 0;
+    for (int i = 0; i < cases; i++) {
+        nn_case c = random_window_case(HPCT_OP_CONV2D, 20, 40);
+        c.needs_diff_src = c.shares_src = true;
+        c.add = i % 2 == 0;
+        asked += c.add;
+        check_case(&c);
+    }
+    print_message("%d of %d convolutions added to gradients\n", added, asked);
 }
 
 /* And what another operation made. */
@@ -640,6 +659,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(conv2d_matches),
         cmocka_unit_test(conv2d_that_adds_matches),
+        cmocka_unit_test(conv2d_of_a_shared_source_matches),
         cmocka_unit_test(conv2d_leaves_moments),
         cmocka_unit_test(conv2d_that_normalizes_matches),
         cmocka_unit_test(conv2d_of_round_channels_matches),
