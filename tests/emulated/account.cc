@@ -3,7 +3,9 @@
  *   HPC_TRAIN_TEST_ACCOUNT     a file that gets a line at the end of the process: bytes of pinned
  *                              memory that were sent, how often the host waited for a stream,
  *                              what came into streams
- *   HPC_TRAIN_TEST_RECORDINGS  one that gets a line for each graph that is dropped
+ *   HPC_TRAIN_TEST_TRAFFIC     one that gets, for each launcher of kernels and each kind of graph
+ * or product: how often, and how many bytes it read and wrote, each once (own kernels: with
+ * HPC_TRAIN_LONG) HPC_TRAIN_TEST_RECORDINGS  one that gets a line for each graph that is dropped
  *   HPC_TRAIN_TEST_FAILS       the device with this number takes no more than ten graphs
  *   HPC_TRAIN_TEST_REFUSES     NAME:N, the N-th call of that name fails; NAME:N+, all from it on
  *   HPC_TRAIN_TEST_DEVICES     how many there are, else one
@@ -17,6 +19,7 @@
  *   HPC_TRAIN_TEST_SCHEDULE, HPC_TRAIN_TEST_ENGINES: machine.h, dnn.cc */
 #include "tests/emulated/machine.h"
 
+#include <map>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +34,12 @@ constexpr int WORKS = 10; /* launches of graphs, of the device that fails */
 
 size_t sent, waits, computed, enqueued;
 
+struct traffic {
+    size_t calls, bytes;
+};
+
+std::map<std::string, traffic> &traffic_by = *new std::map<std::string, traffic>;
+
 FILE *open_for(const char *variable)
 {
     const char *path = getenv(variable);
@@ -44,6 +53,17 @@ void tell_account()
         return;
     fprintf(file, "%zu bytes sent, %zu waits, %zu enqueued\n", sent, waits, enqueued);
     fclose(file);
+}
+
+void tell_traffic()
+{
+    FILE *file = open_for("HPC_TRAIN_TEST_TRAFFIC");
+    for (const auto &one : traffic_by) {
+        if (file != nullptr)
+            fprintf(file, "%s\t%zu\t%zu\n", one.first.c_str(), one.second.calls, one.second.bytes);
+    }
+    if (file != nullptr)
+        fclose(file);
 }
 
 void begin()
@@ -71,6 +91,17 @@ void count_wait()
 void count_enqueued()
 {
     enqueued++;
+}
+
+void count_traffic(const std::string &by, size_t bytes)
+{
+    static const bool wanted = getenv("HPC_TRAIN_TEST_TRAFFIC") != nullptr;
+    if (!wanted)
+        return;
+    if (traffic_by.empty())
+        atexit(tell_traffic);
+    traffic_by[by].calls++;
+    traffic_by[by].bytes += bytes;
 }
 
 void tell_recording(size_t nodes, size_t launches)

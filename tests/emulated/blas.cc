@@ -396,7 +396,10 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
         check_place(workspace, "the workspace");
     if (p.bias != nullptr)
         check_place(p.bias, "the bias");
-    enqueue(stream, once([p, workspace, used] {
+    size_t traffic = rows * depth * bytes_of(p.a.type) + depth * columns * bytes_of(p.b.type) +
+                     rows * columns * bytes_of(p.type) * (by_device ? 2 : 1);
+    enqueue(stream, once([p, workspace, used, traffic] {
+                count_traffic("product", traffic);
                 use_workspace(workspace, used);
                 p.run();
                 use_workspace(workspace, used);

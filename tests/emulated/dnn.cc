@@ -629,11 +629,32 @@ void add_tensors(const thing &t, std::map<int64_t, tensor> &found)
     }
 }
 
+const thing &graph_of(const thing &plan)
+{
+    return *plan.part(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG)
+                ->part(CUDNN_ATTR_ENGINECFG_ENGINE)
+                ->part(CUDNN_ATTR_ENGINE_OPERATION_GRAPH);
+}
+
+/* The convolution that a graph is made of, and how much goes with it. */
+std::string name_of(const thing &plan)
+{
+    const std::vector<reference> &all = graph_of(plan).parts.at(CUDNN_ATTR_OPERATIONGRAPH_OPS);
+    std::string name = "graph";
+    for (const reference &operation : all) {
+        if (operation->type == CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR)
+            name = "convolution forward";
+        if (operation->type == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR)
+            name = "convolution data";
+        if (operation->type == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR)
+            name = "convolution weights";
+    }
+    return all.size() > 1 ? name + ", " + std::to_string(all.size() - 1) + " more" : name;
+}
+
 plan plan_of(const thing &t)
 {
-    const thing &graph = *t.part(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG)
-                              ->part(CUDNN_ATTR_ENGINECFG_ENGINE)
-                              ->part(CUDNN_ATTR_ENGINE_OPERATION_GRAPH);
+    const thing &graph = graph_of(t);
     std::map<int64_t, tensor> found;
     plan p = {};
     for (const reference &operation : graph.parts.at(CUDNN_ATTR_OPERATIONGRAPH_OPS))
@@ -643,6 +664,22 @@ plan plan_of(const thing &t)
         p.tensors.push_back(one.second);
     p.workspace = (size_t) t.one<int64_t>(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE);
     return p;
+}
+
+/* Bytes read and written; what is added to is both. */
+size_t traffic_of(const thing &made, const plan &p)
+{
+    size_t all = 0;
+    for (const tensor &one : p.tensors)
+        all += one.count() * bytes_of(one.type);
+    for (const reference &operation : graph_of(made).parts.at(CUDNN_ATTR_OPERATIONGRAPH_OPS)) {
+        way names;
+        if (way_of(operation->type, &names) && operation->one<float>(names.beta) != 0) {
+            tensor sum = tensor_of(*operation, names.x);
+            all += sum.count() * bytes_of(sum.type);
+        }
+    }
+    return all;
 }
 
 /* Tensors, each of them dense, and the workspace do not overlap; none of ours is computed in
@@ -803,7 +840,10 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t h, cudnnBackendDescriptor_t plan
     if (p.workspace > 0 && device_of(workspace) != own->device)
         broken("cudnnBackendExecute: the workspace is not in memory of the device");
     check_apart(p, start, workspace);
-    enqueue(own->stream, once([p, start, workspace] {
+    std::string name = name_of(made);
+    size_t traffic = traffic_of(made, p);
+    enqueue(own->stream, once([p, start, workspace, name, traffic] {
+                count_traffic(name, traffic);
                 state s = start;
                 use_workspace(workspace, p.workspace);
                 for (const step &one : p.steps)

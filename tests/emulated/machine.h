@@ -12,6 +12,7 @@
 #include <functional>
 #include <stddef.h>
 #include <stdint.h>
+#include <string>
 
 namespace emulated
 {
@@ -61,6 +62,8 @@ void keep_open(int device, bool keep);
 void count_sent(size_t bytes); /* HPC_TRAIN_TEST_ACCOUNT */
 void count_wait();
 void count_enqueued();
+/* HPC_TRAIN_TEST_TRAFFIC: bytes that were read and written. */
+void count_traffic(const std::string &by, size_t bytes);
 void tell_recording(size_t nodes, size_t launches); /* HPC_TRAIN_TEST_RECORDINGS */
 bool is_broken(int device);                         /* HPC_TRAIN_TEST_FAILS */
 bool refuses(const char *call);                     /* HPC_TRAIN_TEST_REFUSES */

@@ -102,16 +102,26 @@ void *hpct_host_symbol(void *variable)
     return variables_of(current) + ((char *) variable - __start_hpct_of_device);
 }
 
-static void run_kernel(int device, dim3 grid, dim3 block, const std::function<void()> &kernel)
+static size_t run_kernel(int device, dim3 grid, dim3 block, const std::function<void()> &kernel)
 {
     size_t bytes = (size_t) (__stop_hpct_of_device - __start_hpct_of_device);
     char *own = variables_of(device);
     memcpy(__start_hpct_of_device, own, bytes);
-    hpct_host_run(grid, block, kernel);
+    size_t traffic = hpct_host_run(grid, block, kernel);
     memcpy(own, __start_hpct_of_device, bytes);
+    return traffic;
 }
 
-void hpct_host_launch(cudaStream_t stream, dim3 grid, dim3 block, std::function<void()> kernel)
+/* The launcher's name, of what the compiler calls it. */
+static std::string name_of(const char *launcher)
+{
+    std::string name(launcher, strcspn(launcher, "("));
+    size_t at = name.find_last_of(" :");
+    return at == std::string::npos ? name : name.substr(at + 1);
+}
+
+void hpct_host_launch(cudaStream_t stream, dim3 grid, dim3 block, std::function<void()> kernel,
+                      const char *launcher)
 {
     turn t;
     if (!is_here(stream) || refuses("launch")) {
@@ -124,7 +134,9 @@ void hpct_host_launch(cudaStream_t stream, dim3 grid, dim3 block, std::function<
         return;
     }
     int device = current;
-    enqueue(stream, once([=] { run_kernel(device, grid, block, kernel); }));
+    enqueue(stream, once([=] {
+                count_traffic(name_of(launcher), run_kernel(device, grid, block, kernel));
+            }));
 }
 
 extern "C" {

@@ -54,4 +54,4 @@ tests_unit_test_cuda_updates_SOURCES = tests/unit/test_nn_updates.c $(nn_case) t
 tests_unit_test_cuda_updates_CPPFLAGS = $(cuda_on_host_cppflags) -DNN_OPS_ON_HOST
 tests_unit_test_cuda_updates_LDADD = $(cuda_on_host_libs)
 
-EXTRA_DIST += tests/unit/cuda_on_host.cc tests/unit/cuda_on_host.h tests/unit/cuda_kernels_on_host.cc tests/unit/cuda_races.cc tests/unit/cuda_races.h tests/unit/races_kernels.cc
+EXTRA_DIST += tests/unit/cuda_on_host.cc tests/unit/cuda_on_host.h tests/unit/cuda_kernels_on_host.cc tests/unit/cuda_watch.cc tests/unit/cuda_watch.h tests/unit/races_kernels.cc

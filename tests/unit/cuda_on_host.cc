@@ -3,7 +3,7 @@
 #undef _FORTIFY_SOURCE /* its jumps stay on one stack */
 #include "tests/unit/cuda_on_host.h"
 
-#include "tests/unit/cuda_races.h"
+#include "tests/unit/cuda_watch.h"
 
 #include <setjmp.h>
 #include <stdlib.h>
@@ -70,13 +70,13 @@ void __syncwarp()
 
 void __threadfence()
 {
-    hpct_races_fence();
+    hpct_watch_fence();
 }
 
 unsigned atomicAdd(unsigned *to, unsigned more)
 {
     unsigned before = *to;
-    hpct_races_atomic(to);
+    hpct_watch_atomic(to);
     *to += more;
     return before;
 }
@@ -118,12 +118,12 @@ static bool release_all()
 {
     bool any = release(0, threads, AT_BLOCK);
     if (any)
-        hpct_races_barrier();
+        hpct_watch_barrier();
     for (unsigned i = 0; i < threads; i += LANES) {
         unsigned end = i + LANES < threads ? i + LANES : threads;
         any = release(i, end, AT_SHUFFLE) || any;
         if (release(i, end, AT_WARP)) {
-            hpct_races_warp(i / LANES);
+            hpct_watch_warp(i / LANES);
             any = true;
         }
     }
@@ -148,7 +148,7 @@ static void run_block(char *stacks)
             if (fibers[running].at != RUNS)
                 continue;
             threadIdx = fibers[running].index;
-            hpct_races_thread(running);
+            hpct_watch_thread(running);
             go_on(&fibers[running]);
         }
     } while (release_all());
@@ -158,7 +158,7 @@ static void run_block(char *stacks)
     }
 }
 
-void hpct_host_run(dim3 grid, dim3 block, const std::function<void()> &kernel)
+size_t hpct_host_run(dim3 grid, dim3 block, const std::function<void()> &kernel)
 {
     static char *stacks = (char *) mmap(nullptr, MOST * STACK, PROT_READ | PROT_WRITE,
                                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -168,20 +168,20 @@ void hpct_host_run(dim3 grid, dim3 block, const std::function<void()> &kernel)
     body = &kernel;
     if (stacks == MAP_FAILED || threads > MOST || grid.y > 65535 || grid.z > 65535)
         abort();
-    hpct_races_begin(stacks, MOST * STACK);
+    hpct_watch_begin(stacks, MOST * STACK);
     for (unsigned z = 0; z < grid.z; z++)
         for (unsigned y = 0; y < grid.y; y++)
             for (unsigned x = 0; x < grid.x; x++) {
                 blockIdx = {x, y, z};
-                hpct_races_block(x, y, z);
+                hpct_watch_block(x, y, z);
                 run_block(stacks);
             }
-    hpct_races_end();
+    return hpct_watch_end();
 }
 
 /* Where nothing else is said. */
 __attribute__((weak)) void hpct_host_launch(cudaStream_t, dim3 grid, dim3 block,
-                                            std::function<void()> kernel)
+                                            std::function<void()> kernel, const char *)
 {
     hpct_host_run(grid, block, kernel);
 }

@@ -1,7 +1,7 @@
 /* tests/unit/cuda_on_host.h - CUDA kernels as functions of the host: included before a .cu file
  * that a C++ compiler reads. Blocks run one after the other, their threads as fibers that take
  * turns at barriers and shuffles. What is computed is what a GPU would; each access is looked at
- * for races (tests/unit/cuda_races.h). */
+ * for races (tests/unit/cuda_watch.h). */
 #ifndef HPCT_TESTS_CUDA_ON_HOST_H
 #define HPCT_TESTS_CUDA_ON_HOST_H
 
@@ -31,12 +31,13 @@
 extern uint3 threadIdx, blockIdx;
 extern dim3 blockDim, gridDim;
 
-/* Runs a kernel now. */
-void hpct_host_run(dim3 grid, dim3 block, const std::function<void()> &kernel);
+/* Runs a kernel now; bytes of memory that it reads and writes (tests/unit/cuda_watch.h). */
+size_t hpct_host_run(dim3 grid, dim3 block, const std::function<void()> &kernel);
 
 /* What a launch does, and where a variable of the device is: at once and itself
  * where the program has no other. */
-void hpct_host_launch(cudaStream_t stream, dim3 grid, dim3 block, std::function<void()> kernel);
+void hpct_host_launch(cudaStream_t stream, dim3 grid, dim3 block, std::function<void()> kernel,
+                      const char *launcher);
 void *hpct_host_symbol(void *variable);
 
 /* A call with its arguments as they are now. */
@@ -53,7 +54,8 @@ uint64_t hpct_host_shuffle(uint64_t mine, unsigned from);
 unsigned hpct_host_lane();
 
 #define HPCT_LAUNCH_ON(stream, kernel, grid, block, ...)                                           \
-    hpct_host_launch(stream, dim3(grid), dim3(block), hpct_host_bind(kernel, __VA_ARGS__))
+    hpct_host_launch(stream, dim3(grid), dim3(block), hpct_host_bind(kernel, __VA_ARGS__),         \
+                     __PRETTY_FUNCTION__)
 
 template <typename R> inline R __shfl_sync(unsigned, R x, int lane)
 {

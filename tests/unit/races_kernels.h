@@ -27,7 +27,7 @@ typedef enum race_case {
 } race_case;
 
 void races_run(race_case of);
-extern void (*hpct_race_found)(const char *what); /* tests/unit/cuda_races.h */
+extern void (*hpct_race_found)(const char *what); /* tests/unit/cuda_watch.h */
 
 #ifdef __cplusplus
 }

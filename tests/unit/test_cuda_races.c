@@ -1,4 +1,4 @@
-/* What the emulated GPU finds of races (tests/unit/cuda_races.h): of kernels that have one and of
+/* What the emulated GPU finds of races (tests/unit/cuda_watch.h): of kernels that have one and of
  * their like that have none. */
 #include "tests/unit/races_kernels.h"
 #include "tests/unit/unit.h"

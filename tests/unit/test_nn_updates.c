@@ -48,13 +48,21 @@ static hpct_update_call random_update(hpct_optimizer_kind kind, int clip)
     };
 }
 
+/* So large that a block of a GPU's kernel has several chunks of one. */
+static bool all_large;
+
+static int random_units(void)
+{
+    return all_large ? 40000 : pick(0, 3) == 0 ? pick(2, 6000) : pick(2, 20);
+}
+
 /* Parameters of random sizes behind each other, some with gaps that belong to nobody, one without
  * weights and one without gradients; 16 zeros of padding behind each. */
 static size_t random_arenas(float *arenas[ARENAS], hpct_update_range *ranges, int num)
 {
     size_t total = 0;
     for (int r = 0; r < num; r++) {
-        size_t count = 16 * (size_t) (pick(0, 3) == 0 ? pick(2, 6000) : pick(2, 20));
+        size_t count = 16 * (size_t) random_units();
         total += 16 * (size_t) pick(0, 2);
         ranges[r] = (hpct_update_range){total, count, .adapt = pick(0, 2) > 0};
         total += count;
@@ -132,6 +140,16 @@ static void updates_match(void **state)
             call.momentum = 0;
         check_update(call);
     }
+}
+
+static void updates_of_large_parameters_match(void **state)
+{
+    const hpct_optimizer_kind kinds[] = {HPCT_LAMB, HPCT_SGD};
+    (void) state;
+    all_large = true;
+    for (int i = 0; i < 2; i++)
+        check_update(random_update(kinds[i], 3));
+    all_large = false;
 }
 
 /* In place of other replicas, some of which have gradients that are not finite. */
@@ -358,6 +376,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(updates_match),
+        cmocka_unit_test(updates_of_large_parameters_match),
         cmocka_unit_test(scaled_updates_match),
         cmocka_unit_test(who_has_no_gradients_is_asked_too),
         cmocka_unit_test(sums_are_asked_for_alike),

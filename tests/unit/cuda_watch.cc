@@ -1,7 +1,7 @@
-/* The rules of cuda_races.h. Time is counted in phases, of which each block has one between two
+/* The rules of cuda_watch.h. Time is counted in phases, of which each block has one between two
  * barriers. Each byte has the phase and thread of its last write, of its last read, and of one read
  * of another block. */
-#include "tests/unit/cuda_races.h"
+#include "tests/unit/cuda_watch.h"
 
 #include <algorithm>
 #include <dlfcn.h>
@@ -41,7 +41,8 @@ struct publication {
 struct launch {
     const char *stacks;
     size_t stack_bytes, bytes_left; /* to look at */
-    uint64_t begin;                 /* the first phase of it */
+    size_t traffic;
+    uint64_t begin; /* the first phase of it */
     std::vector<publication> publications;
 };
 
@@ -173,6 +174,9 @@ void reach(const void *pointer, size_t size, bool is_write, const void *caller, 
                                                                       : nullptr;
         if (unordered != nullptr)
             tell(at, size, is_write, *unordered, unordered == &c.write, caller);
+        bool known = c.write.phase >= now->begin;
+        if (!shared && !known && (is_write || c.read.phase < now->begin))
+            now->traffic++;
         if (is_write)
             c.write = mine();
         else
@@ -188,23 +192,25 @@ void reach(const void *pointer, size_t size, bool is_write, const void *caller, 
 
 void (*hpct_race_found)(const char *what) = end_here;
 
-void hpct_races_begin(const char *stacks, size_t bytes)
+void hpct_watch_begin(const char *stacks, size_t bytes)
 {
     if (pages.size() > MOST_PAGES) {
         pages.clear();
         last = nullptr;
     }
     static const bool all = getenv("HPC_TRAIN_LONG") != nullptr;
-    now = new launch{stacks, bytes, all ? SIZE_MAX : FEW_BYTES, phase + 1, {}};
+    now = new launch{stacks, bytes, all ? SIZE_MAX : FEW_BYTES, 0, phase + 1, {}};
 }
 
-void hpct_races_end()
+size_t hpct_watch_end()
 {
+    size_t traffic = now->traffic;
     delete now;
     now = nullptr;
+    return traffic;
 }
 
-void hpct_races_block(unsigned x, unsigned y, unsigned z)
+void hpct_watch_block(unsigned x, unsigned y, unsigned z)
 {
     here = {};
     here.begin = ++phase;
@@ -213,23 +219,23 @@ void hpct_races_block(unsigned x, unsigned y, unsigned z)
     here.index[2] = z;
 }
 
-void hpct_races_thread(unsigned thread)
+void hpct_watch_thread(unsigned thread)
 {
     here.thread = thread;
 }
 
-void hpct_races_barrier()
+void hpct_watch_barrier()
 {
     phase++;
     std::fill(std::begin(here.time), std::end(here.time), 0);
 }
 
-void hpct_races_warp(unsigned warp)
+void hpct_watch_warp(unsigned warp)
 {
     here.time[warp]++;
 }
 
-void hpct_races_fence()
+void hpct_watch_fence()
 {
     here.fenced[here.thread] = true;
     if (here.seen_by != nullptr && here.seen_thread == here.thread && !here.seen) {
@@ -238,7 +244,7 @@ void hpct_races_fence()
     }
 }
 
-void hpct_races_atomic(const void *at)
+void hpct_watch_atomic(const void *at)
 {
     if (now == nullptr)
         return;

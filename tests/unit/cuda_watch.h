@@ -1,4 +1,5 @@
-/* tests/unit/cuda_races.h - what a kernel's threads do to memory without an order between them.
+/* tests/unit/cuda_watch.h - what a kernel's threads do to memory: whether without an order between
+ * them, and to how much of it.
  *
  * Kernels on the host are compiled with a call before each access (-fsanitize=thread, whose library
  * is not linked: these are CUDA's rules, not those of a host's threads). Two threads that reach one
@@ -8,22 +9,23 @@
  *
  * Not seen: launches on streams beside each other, and, unless HPC_TRAIN_LONG is set, what comes
  * behind the first 256 KiB that the threads of a launch reach. */
-#ifndef HPCT_TESTS_CUDA_RACES_H
-#define HPCT_TESTS_CUDA_RACES_H
+#ifndef HPCT_TESTS_CUDA_WATCH_H
+#define HPCT_TESTS_CUDA_WATCH_H
 
 #include <stddef.h>
 
 /* Around a launch, for the calling thread: stacks of kernels' threads are their own. */
-void hpct_races_begin(const char *stacks, size_t bytes);
-void hpct_races_end();
+void hpct_watch_begin(const char *stacks, size_t bytes);
+/* Bytes of global memory that were read and written, each once. */
+size_t hpct_watch_end();
 
 /* The events of a launch, in the order in which the host has them. */
-void hpct_races_block(unsigned x, unsigned y, unsigned z); /* begins */
-void hpct_races_thread(unsigned thread);                   /* goes on, of that block */
-void hpct_races_barrier();                                 /* all threads have come to one */
-void hpct_races_warp(unsigned warp);                       /* all its lanes to __syncwarp */
-void hpct_races_fence();
-void hpct_races_atomic(const void *at);
+void hpct_watch_block(unsigned x, unsigned y, unsigned z); /* begins */
+void hpct_watch_thread(unsigned thread);                   /* goes on, of that block */
+void hpct_watch_barrier();                                 /* all threads have come to one */
+void hpct_watch_warp(unsigned warp);                       /* all its lanes to __syncwarp */
+void hpct_watch_fence();
+void hpct_watch_atomic(const void *at);
 
 /* Ends the program, unless a test has another. */
 extern "C" {
