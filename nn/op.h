@@ -208,8 +208,9 @@ typedef struct hpct_op_build {
      * works out, ReLU included, and backward too; diff_src is then of what is there before the
      * ReLU. Where the backend's takes_norm said so; NULL: none. */
     const hpct_op_spec *norm;
-    /* CONV2D: others read its source, too, and have made their parts of its gradient before: where
-     * backward can add to them (adds_diff_src), that is a pass over memory less. */
+    /* CONV2D with needs_diff_src: others read its source, too, and have made their parts of its
+     * gradient before. Where backward can add to them (adds_diff_src), no pass over memory is
+     * wanted for that. */
     bool shares_src;
     uint32_t stream; /* of random numbers: another one for each node of a model */
 } hpct_op_build;

@@ -308,8 +308,7 @@ static hpct_status add_within(hpct_conv *conv, size_t *workspace)
 {
     hpct_op *op = &conv->op;
     int num = op->build.num_batch_sizes;
-    bool all = op->build.shares_src && op->build.training && op->build.needs_diff_src &&
-               op->spec.window.cells == 0;
+    bool all = op->build.shares_src && op->spec.window.cells == 0;
     hpct_conv_stage *with = all ? calloc((size_t) num, sizeof *with) : NULL;
     if (all && with == NULL)
         return hpct_fail_memory((size_t) num * sizeof *with);
