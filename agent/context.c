@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define JOIN_SECONDS 300 /* staging may end minutes later on one node than on another */
@@ -385,9 +386,20 @@ static void tell(const hpct_context *context, const char *program, bool own)
         fprintf(stderr, "%s: %s\n", program, error);
 }
 
+/* What this rank knows is that another one failed. That one says why, unless it hears of our end
+ * before: the watch ends this process with its words. */
+static void hear_others(const hpct_context *context)
+{
+    const struct timespec patience = {.tv_sec = 3};
+    if (context != NULL && context->watch != NULL)
+        nanosleep(&patience, NULL);
+}
+
 hpct_status hpct_context_finish(hpct_context *context, const char *program, hpct_status status)
 {
     bool all_know = context != NULL && (context->agreed == status || context->config->size == 1);
+    if (status == HPCT_ERR_PEER && !all_know)
+        hear_others(context);
     if (status != HPCT_OK && (!all_know || context->config->rank == 0))
         tell(context, program, !all_know);
     if (status == HPCT_OK || all_know)

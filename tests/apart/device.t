@@ -489,6 +489,7 @@ END
         refused cudaStreamWaitEvent:3 "rank 1: a collective: cudaStreamWaitEvent: emulated CUDA error 719"
         refused launch:6 "(forward|backward) of layer [a-z]+: .*: emulated CUDA error 719"
         refused cudaStreamEndCapture:2 "this step cannot be recorded \(HPC_TRAIN_RECORD=0 goes without\): cudaStreamEndCapture: "
+        unlike "$err" "another rank or replica could not" "who only heard of it lets the other one say why"
     fi
     unset HPC_TRAIN_TEST_NCCL HPC_TRAIN_TEST_RECORDINGS HPC_TRAIN_TEST_DEVICES
 else

@@ -98,7 +98,7 @@ static void check_update(hpct_update_call call)
     float *first[ARENAS], *expected[ARENAS], *got[ARENAS];
     hpct_update_range ranges[5];
     call.ranges = ranges;
-    call.num_ranges = pick(1, 5);
+    call.num_ranges = all_large ? 1 : pick(1, 5);
     size_t total = random_arenas(first, ranges, call.num_ranges);
     for (int k = 0; k < ARENAS; k++) {
         expected[k] = hpct_host_allocate(total * sizeof(float));
