@@ -315,19 +315,6 @@ static bool ask_for_moments(const hpct_model *model, hpct_run *run, int i, bool 
     return false;
 }
 
-/* Whether somebody behind node i reads what it reads, and so comes before it in backward. */
-static bool shares_source(const hpct_model *model, const hpct_run *run, int i)
-{
-    int root = hpct_run_root(model, run, model->nodes[i].inputs[0]);
-    for (int behind = i + 1; behind < model->num_nodes; behind++) {
-        for (int k = 0; k < model->nodes[behind].num_inputs; k++) {
-            if (hpct_run_root(model, run, model->nodes[behind].inputs[k]) == root)
-                return true;
-        }
-    }
-    return false;
-}
-
 static int *find_roots(const hpct_model *model)
 {
     int *root = calloc((size_t) model->num_tensors, sizeof *root);
@@ -369,7 +356,7 @@ static hpct_status make_ops(const hpct_model *model, hpct_run *run,
         absorb(model, run, i, &build);
         build.moments = ask_for_moments(model, run, i, build.adds);
         build.shares_src = build.needs_diff_src && node->spec.kind == HPCT_OP_CONV2D &&
-                           shares_source(model, run, i);
+                           hpct_run_shares_source(model, run, i);
         set_blocks(model, run, node, blocks, &spec);
         if (run->nodes[i].merged)
             status = hpct_make_merged(&run->nodes[i].op, &spec, &build);

@@ -65,6 +65,18 @@ static void tell(const hpct_model *model, hpct_run *run, story *stories)
     }
 }
 
+bool hpct_run_shares_source(const hpct_model *model, const hpct_run *run, int i)
+{
+    int root = hpct_run_root(model, run, model->nodes[i].inputs[0]);
+    for (int behind = i + 1; behind < model->num_nodes; behind++) {
+        for (int k = 0; k < model->nodes[behind].num_inputs; k++) {
+            if (hpct_run_root(model, run, model->nodes[behind].inputs[k]) == root)
+                return true;
+        }
+    }
+    return false;
+}
+
 /* Whether tensor `t` can join those whose gradients lie in root's memory. */
 static bool can_join(const hpct_model *model, const hpct_run *run, const story *stories,
                      const int *diff_root, int t, int root)

@@ -174,6 +174,8 @@ void hpct_run_find_loss(const hpct_model *model, int *tensor, hpct_loss_form *fo
  * gradient, which add to it, and where an Add can pass its own on. diff_root[num_tensors]: the
  * tensor in whose memory the gradient of each (root) tensor lies. */
 hpct_status hpct_run_flow(const hpct_model *model, hpct_run *run, int *diff_root);
+/* Whether somebody behind node i reads what it reads, and so comes before it in backward. */
+bool hpct_run_shares_source(const hpct_model *model, const hpct_run *run, int i);
 
 /* Where the i-th parameter lies. */
 float *hpct_run_param(const hpct_model *model, const hpct_run *run, int param);
