@@ -3,9 +3,10 @@
  *   HPC_TRAIN_TEST_ACCOUNT     a file that gets a line at the end of the process: bytes of pinned
  *                              memory that were sent, how often the host waited for a stream,
  *                              what came into streams
- *   HPC_TRAIN_TEST_TRAFFIC     one that gets, for each launcher of kernels and each kind of graph
- * or product: how often, and how many bytes it read and wrote, each once (own kernels: with
- * HPC_TRAIN_LONG) HPC_TRAIN_TEST_RECORDINGS  one that gets a line for each graph that is dropped
+ *   HPC_TRAIN_TEST_TRAFFIC     one that gets a line for each launcher, kind of graph and product:
+ *                              calls, and bytes read and written, each once a call; of own kernels
+ *                              all with HPC_TRAIN_LONG alone
+ *   HPC_TRAIN_TEST_RECORDINGS  one that gets a line for each graph that is dropped
  *   HPC_TRAIN_TEST_FAILS       the device with this number takes no more than ten graphs
  *   HPC_TRAIN_TEST_REFUSES     NAME:N, the N-th call of that name fails; NAME:N+, all from it on
  *   HPC_TRAIN_TEST_DEVICES     how many there are, else one
