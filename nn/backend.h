@@ -43,8 +43,8 @@ typedef struct hpct_loss_call {
     hpct_precision values;            /* of src and diff_src, as they lie in memory */
     /* Overwritten; in the backend's memory, as everything here: who asks for them copies them. */
     hpct_batch_sums *sums;
-    /* Where hpct_device.leaves_sums, unless NULL: they come to left[*turns % 2] as well, which is the
-     * host's memory and theirs alone, and *turns, of the backend's, counts them. */
+    /* Where hpct_device.leaves_sums, unless NULL: they come to left[*turns % 2] as well, which is
+     * the host's memory and theirs alone, and *turns, of the backend's, counts them. */
     hpct_batch_sums *left;
     uint32_t *turns;
 } hpct_loss_call;
@@ -168,6 +168,9 @@ typedef struct hpct_device {
     hpct_status (*copy)(void *to, const void *from, size_t bytes); /* both there */
     hpct_status (*zero)(void *memory, size_t bytes);
     hpct_status (*wait)(void);
+    /* What is called next comes behind all that goes on beside it: what operations left that linger
+     * (nn/op.h), and copies of parameters. NULL: nothing does. */
+    hpct_status (*join)(void);
     /* Waits for what had been called when the same mark was set last; nothing where it was not. */
     hpct_status (*mark)(hpct_mark mark);
     hpct_status (*await)(hpct_mark mark);
@@ -228,7 +231,8 @@ typedef struct hpct_backend {
      */
     hpct_status (*add_values)(hpct_precision values, size_t count, const float *src, float *dst);
     hpct_status (*scale)(size_t count, float factor, float *dst); /* dst *= factor */
-    /* Parameters in `values`, which are not fp32. NULL: no operation asks for it (param_copied). */
+    /* Parameters in `values`, which are not fp32; of a device perhaps beside what is called next,
+     * until it joins. NULL: no operation asks for it (param_copied). */
     hpct_status (*copy_params)(hpct_precision values, const hpct_param_copy *copies, int num);
     /* NULL: it has no rates to compare with. */
     hpct_status (*measure)(hpct_precision precision, hpct_rates *rates);

@@ -450,16 +450,6 @@ size_t hpct_run_target_bytes(const hpct_run *run)
                               : 0;
 }
 
-size_t hpct_run_scratch_bytes(const hpct_run *run)
-{
-    size_t scratch = 0;
-    for (int i = 0; i < run->num_nodes; i++) {
-        if (run->nodes[i].op->scratch_bytes > scratch)
-            scratch = run->nodes[i].op->scratch_bytes;
-    }
-    return scratch;
-}
-
 static size_t rounded(size_t bytes)
 {
     return (bytes + 63) / 64 * 64;
@@ -500,7 +490,9 @@ static hpct_status allocate(const hpct_model *model, hpct_run *run)
     }
     if (run->training && model->precision == HPCT_FP16)
         run->scaling = take(run, sizeof *run->scaling, "the loss scale", &status);
-    run->scratch = take(run, hpct_run_scratch_bytes(run), "scratch", &status);
+    size_t aside = 0;
+    run->scratch = take(run, hpct_run_scratch_bytes(run, &aside), "scratch", &status);
+    run->scratch_aside = (char *) run->scratch + aside;
     run->copies = take_copies(run, &status);
     if (status == HPCT_OK)
         status = hpct_run_place(model, run, NULL);

@@ -234,6 +234,7 @@ typedef struct hpct_op_call {
     void *copies;                  /* of the parameters, 64-byte aligned; see refresh */
     void *workspace;               /* forward's notes for backward, 64-byte aligned */
     void *scratch;                 /* free to use within the call, 64-byte aligned */
+    void *scratch_aside;           /* another one like it, for what lingers */
     float learning_rate;           /* of a fused update */
     const hpct_replicas *replicas; /* NULL: none */
     bool training;        /* backward may follow; state may be updated. Backward: as in forward */
@@ -255,6 +256,8 @@ typedef struct hpct_op_class {
     hpct_status (*export_param)(hpct_op *op, int which, const float *arena, float *keras);
     void (*destroy)(hpct_op *op);
 } hpct_op_class;
+
+#define HPCT_LINGERS 1
 
 /* The head of every backend's own operation structs. */
 struct hpct_op {
@@ -282,6 +285,10 @@ struct hpct_op {
     size_t norm_sums;
     bool backward_reads_src, backward_reads_dst;
     bool backward_keeps_diff_dst; /* backward leaves diff_dst as it was */
+    /* Backward may leave gradients of parameters to be made beside what is called next, until
+     * hpct_device.join, which comes HPCT_LINGERS nodes later at the latest: that long src and
+     * diff_dst stay as they are, and scratch_aside is its. */
+    bool lingers;
     /* Backward can add to a diff_src that has a part of the gradient already; wanted of all
      * operations with several inputs. For the others the step adds, through memory of its own. */
     bool adds_diff_src;

@@ -95,7 +95,7 @@ static void find_lifetimes(placing *p)
         if (run->nodes[i].merged)
             continue;
         bool backward = run->nodes[i].backward;
-        int back = 2 * num - i;
+        int back = 2 * num - i, lingers = back + (op->lingers ? HPCT_LINGERS : 0);
         int other, dst = root_of(p, written_by(p, i, &other));
         p->values[dst].bytes = op->build.deferred ? 0 : tensor_bytes(p, dst);
         live(&p->values[dst], i);
@@ -104,7 +104,7 @@ static void find_lifetimes(placing *p)
         if (backward && op->backward_reads_dst)
             live(&p->values[dst], back);
         if (backward)
-            live(&p->diffs[diff_root_of(p, node->output)], back);
+            live(&p->diffs[diff_root_of(p, node->output)], lingers);
         for (int k = 0; k < node->num_inputs; k++) {
             int src = root_of(p, node->inputs[k]), norm = run->nodes[i].norm_node[k] - 1;
             int read = norm < 0 ? src : root_of(p, model->nodes[norm].inputs[0]);
@@ -114,7 +114,7 @@ static void find_lifetimes(placing *p)
             if (norm >= 0 && op->leaves_norm_sums)
                 live(&p->workspaces[i], 2 * num - norm);
             if (backward && op->backward_reads_src)
-                live(&p->values[read], back);
+                live(&p->values[read], lingers);
             if (run->nodes[i].mode[k] != HPCT_DIFF_NONE) {
                 hpct_plan_item *diff = &p->diffs[diff_root_of(p, src)];
                 diff->bytes = tensor_bytes(p, src); /* the same size for all that share it */
@@ -186,8 +186,9 @@ static void set_pointers(const placing *p)
                 value_at(p, norm < 0 ? node->inputs[k] : p->model->nodes[norm].inputs[0]);
             placed->norms[k] = norm < 0 ? NULL : run->block + p->workspaces[norm].offset;
             if (norm >= 0 && placed->op->leaves_norm_sums)
-                run->nodes[norm].norm_sums = (const float *) (const void *) (
-                    (const char *) placed->workspace + placed->op->norm_sums);
+                run->nodes[norm].norm_sums =
+                    (const float *) (const void *) ((const char *) placed->workspace +
+                                                    placed->op->norm_sums);
             placed->add[k] = placed->mode[k] == HPCT_DIFF_ADD;
             if (placed->mode[k] != HPCT_DIFF_NONE)
                 placed->diff_src[k] = diff_at(p, node->inputs[k]);

@@ -133,7 +133,7 @@ struct hpct_run {
     char *block;        /* activations, their gradients, workspaces: as planned */
     size_t block_bytes;
     size_t *value_offsets, *diff_offsets; /* [tensors] where in it these lie, where they do */
-    void *scratch;
+    void *scratch, *scratch_aside;        /* of one allocation */
 
     const float *output; /* of the model */
     hpct_loss_form form; /* and where the loss starts: */
@@ -187,7 +187,7 @@ hpct_status hpct_run_prepare(hpct_run **out, const hpct_model *model,
 /* What the second half takes besides. */
 bool hpct_run_has_slot(const hpct_model *model, const hpct_run *run, int slot); /* an arena */
 size_t hpct_run_target_bytes(const hpct_run *run);
-size_t hpct_run_scratch_bytes(const hpct_run *run);
+size_t hpct_run_scratch_bytes(const hpct_run *run, size_t *aside); /* where scratch_aside begins */
 size_t hpct_run_copies_bytes(const hpct_run *run);
 
 /* What lies between the host and a device (nn/exchange.c): its bytes, of the device; making it, for

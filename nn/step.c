@@ -39,6 +39,7 @@ static hpct_op_call make_call(const hpct_model *model, int i, int batch, int n)
         .copies = node->copies,
         .workspace = node->workspace,
         .scratch = model->run->scratch,
+        .scratch_aside = model->run->scratch_aside,
         .learning_rate = (float) hpct_model_learning_rate(model),
         .seed = model->position.seed,
         .step = model->position.step,
@@ -106,6 +107,13 @@ static hpct_status copy_params(const hpct_run *run)
                                         : status;
 }
 
+/* Of what may go on beside what is called next. */
+static hpct_status join(const hpct_run *run)
+{
+    const hpct_device *device = run->backend->device;
+    return device != NULL && device->join != NULL ? device->join() : HPCT_OK;
+}
+
 /* Copies of the parameters follow them: once after an update, not at each use. */
 static hpct_status refresh(const hpct_model *model, int batch, int n)
 {
@@ -142,6 +150,10 @@ static hpct_status call_forward(hpct_model *model, int batch, int n)
     for (int i = 0; i < run->num_nodes && status == HPCT_OK; i++) {
         hpct_op_call call = make_call(model, i, batch, n);
         double begin = hpct_run_began(run);
+        if (run->nodes[i].op->copies_bytes > 0)
+            status = join(run);
+        if (status != HPCT_OK)
+            break;
         if (call.n > 0 && !run->nodes[i].made)
             status = named(model, i, "forward", hpct_emulate_forward(model, i, &call));
         else if (call.training)
@@ -150,7 +162,7 @@ static hpct_status call_forward(hpct_model *model, int batch, int n)
         if (status == HPCT_OK && model->watcher.pause != NULL)
             status = model->watcher.pause(model->watcher.argument);
     }
-    return status;
+    return status == HPCT_OK ? join(run) : status;
 }
 
 /* Another model may have told the device others since. */
@@ -293,27 +305,40 @@ static hpct_status leave_out(const hpct_model *model, int i)
     return status;
 }
 
+/* What lingers of a node goes on beside the backward of the one before it; others may have its
+ * memory then. Gradients that somebody waits for are there at once. */
 static hpct_status call_backward(hpct_model *model, int batch, int n)
 {
     hpct_run *run = model->run;
     hpct_status status = HPCT_OK;
+    int lingering = -1;
     for (int i = run->num_nodes - 1; i >= 0 && status == HPCT_OK; i--) {
         hpct_run_node *node = &run->nodes[i];
         if (!node->backward)
             continue;
         hpct_op_call call = make_call(model, i, batch, n);
         double begin = hpct_run_began(run);
-        status = call.n > 0 ? named(model, i, "backward", hpct_emulate_backward(model, i, &call))
-                            : leave_out(model, i);
+        if (lingering > i + HPCT_LINGERS) {
+            status = join(run);
+            lingering = -1;
+        }
+        if (status == HPCT_OK)
+            status = call.n > 0
+                         ? named(model, i, "backward", hpct_emulate_backward(model, i, &call))
+                         : leave_out(model, i);
         if (status == HPCT_OK && call.n > 0 && node->add_after != NULL && run->emulation == NULL)
             status = add_part(run, node, call.n);
+        if (lingering < 0 && node->op->lingers)
+            lingering = i;
+        if (status == HPCT_OK && model->watcher.advance != NULL)
+            status = join(run);
         hpct_run_ended(run, HPCT_TIME_BACKWARD(i), begin);
         if (status == HPCT_OK && model->watcher.advance != NULL)
             status = model->watcher.advance(model->watcher.argument, node->done);
         if (status == HPCT_OK && model->watcher.pause != NULL)
             status = model->watcher.pause(model->watcher.argument);
     }
-    return status;
+    return status == HPCT_OK ? join(run) : status;
 }
 
 hpct_status hpct_model_backward(hpct_model *model, int n)
@@ -351,6 +376,8 @@ static hpct_status call_absent(hpct_model *model)
 {
     hpct_status status = refresh(model, 0, 0);
     if (status == HPCT_OK)
+        status = join(model->run);
+    if (status == HPCT_OK)
         status = hpct_model_forward_absent(model);
     if (status == HPCT_OK)
         status = hpct_model_clear_gradients(model);
@@ -379,7 +406,9 @@ static hpct_status call_step(hpct_model *model, const step_calls *calls)
     if (calls->n == 0) {
         status = call_absent(model);
     } else {
-        status = hpct_run_make_input(run, calls->n);
+        status = refresh(model, calls->batch, calls->n); /* what it copies goes on meanwhile */
+        if (status == HPCT_OK)
+            status = hpct_run_make_input(run, calls->n);
         if (status == HPCT_OK)
             status = call_forward(model, calls->batch, calls->n);
         if (status == HPCT_OK)

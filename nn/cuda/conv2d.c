@@ -6,6 +6,7 @@
 #include "nn/cuda/conv2d_parts.h"
 
 #include "base/status.h"
+#include "nn/cuda/aside.h"
 #include "nn/cuda/bias.h"
 #include "nn/cuda/import.h"
 #include "nn/cuda/ops.h"
@@ -199,6 +200,16 @@ static hpct_status backward_weights(hpct_conv *conv, const hpct_op_call *call)
     return status;
 }
 
+static hpct_status backward_weights_aside(hpct_conv *conv, const hpct_op_call *call)
+{
+    hpct_op_call own = *call;
+    own.scratch = call->scratch_aside;
+    hpct_status status = hpct_cuda_aside();
+    if (status == HPCT_OK)
+        status = backward_weights(conv, &own);
+    return hpct_cuda_back(status);
+}
+
 /* And the backward of the ReLU. A bias that the normalization behind takes away has none: adding it
  * up would be another pass over memory. */
 static hpct_status backward_bias(const hpct_conv *conv, const hpct_op_call *call)
@@ -222,9 +233,11 @@ static hpct_status backward(hpct_op *op, const hpct_op_call *call)
         return named(op, hpct_conv_small_backward(conv, call));
     if (status == HPCT_OK && op->build.norm != NULL)
         return named(op, hpct_conv_normed_backward(conv, call));
+    if (status == HPCT_OK && op->lingers)
+        status = backward_weights_aside(conv, call);
     if (status == HPCT_OK && call->diff_src[0] != NULL)
         status = backward_data(conv, call);
-    if (status == HPCT_OK)
+    if (status == HPCT_OK && !op->lingers)
         status = backward_weights(conv, call);
     return named(op, status);
 }

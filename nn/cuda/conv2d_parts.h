@@ -69,6 +69,9 @@ void *hpct_conv_kernel(const hpct_conv *conv, const hpct_op_call *call);
 /* What follows from spec and build alone; nothing to free but the operation. */
 void hpct_conv_describe(hpct_conv *conv, const hpct_op_spec *spec, const hpct_op_build *build);
 
+/* The convolution in words, for keys of choices. */
+void hpct_conv_say(const hpct_conv *conv, int n, char *text, size_t size);
+
 /* Plans for all batch sizes, and the sizes of the scratch and what is in it. */
 hpct_status hpct_conv_make_plans(hpct_conv *conv);
 void hpct_conv_free_stages(hpct_conv_stage *stages, int count);

@@ -11,12 +11,15 @@
 #include "nn/cuda/conv2d_parts.h"
 
 #include "base/status.h"
+#include "nn/cuda/aside.h"
 #include "nn/cuda/bias.h"
 #include "nn/cuda/ops.h"
 #include "nn/cuda/window.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define WIDEN_SECONDS 3e-6         /* what making a gradient fp32 takes at least, */
 #define LAUNCH_SECONDS 1e-6        /* and any other kernel besides its bytes */
@@ -41,6 +44,18 @@ bool hpct_conv_window(const hpct_window *w, hpct_dnn_window *out)
             hpct_window_pad_after(w->in_w, w->out_w, hpct_window_reach(w->kernel_w, w->dilation_w),
                                   w->stride_w, w->pad_left)}};
     return out->pad_after[0] >= 0 && out->pad_after[1] >= 0;
+}
+
+void hpct_conv_say(const hpct_conv *conv, int n, char *text, size_t size)
+{
+    const hpct_window *w = &conv->op.spec.window;
+    snprintf(text, size,
+             "%d of %dx%dx%d to %dx%dx%d, %dx%d by %d,%d apart %d,%d from %d,%d groups %d type "
+             "%d%s%s",
+             n, w->in_h, w->in_w, w->in_c, w->out_h, w->out_w, w->out_c, w->kernel_h, w->kernel_w,
+             w->stride_h, w->stride_w, w->dilation_h, w->dilation_w, w->pad_top, w->pad_left,
+             w->groups, (int) conv->type, hpct_conv_has_bias(conv) ? " bias" : "",
+             conv->op.spec.relu ? " relu" : "");
 }
 
 /* What a graph is made of besides the operation. */
@@ -403,6 +418,30 @@ hpct_status hpct_conv_seconds(hpct_conv *conv, int n, double *seconds)
     return status;
 }
 
+/* Own kernels read the parameters themselves. */
+static bool reads_copies(const hpct_conv *conv)
+{
+    bool any = false;
+    for (int i = 0; i < conv->op.build.num_batch_sizes; i++)
+        any = any || conv->forward[i].plan != NULL || conv->data[i].plan != NULL;
+    return any;
+}
+
+static hpct_status choose_way(hpct_conv *conv)
+{
+    const hpct_op *op = &conv->op;
+    bool all = op->build.training && op->build.needs_diff_src;
+    char what[256];
+    for (int i = 0; i < op->build.num_batch_sizes && all; i++)
+        all = conv->data[i].plan != NULL && conv->weights[i].plan != NULL;
+    if (!all)
+        return HPCT_OK;
+    hpct_conv_say(conv, op->build.batch_sizes[0], what, sizeof what);
+    size_t length = strlen(what);
+    snprintf(what + length, sizeof what - length, "%s", op->adds_diff_src ? " added" : "");
+    return hpct_cuda_may_linger(&conv->op, what);
+}
+
 hpct_status hpct_conv_make_plans(hpct_conv *conv)
 {
     hpct_op *op = &conv->op;
@@ -417,5 +456,7 @@ hpct_status hpct_conv_make_plans(hpct_conv *conv)
                             &workspace);
     conv->workspace = conv->picture_bytes + conv->low_bytes + conv->sums_bytes;
     op->scratch_bytes = conv->workspace + workspace;
-    return status;
+    if (status == HPCT_OK && !reads_copies(conv))
+        hpct_cuda_drop_copies(op);
+    return status == HPCT_OK ? choose_way(conv) : status;
 }

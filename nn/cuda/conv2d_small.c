@@ -128,17 +128,11 @@ static hpct_status measure(const hpct_conv *conv, int n, bool backward, double *
 /* As it was measured, now or in an earlier run. */
 static hpct_status find_seconds(const hpct_conv *conv, int n, bool backward, double *seconds)
 {
-    const hpct_window *w = &conv->op.spec.window;
     hpct_choices *choices = NULL;
-    char key[256], value[32];
+    char what[192], key[256], value[32];
     *seconds = 0;
-    snprintf(
-        key, sizeof key,
-        "small %d %s %d of %dx%dx%d to %dx%dx%d, %dx%d by %d,%d apart %d,%d from %d,%d type %d%s%s",
-        KERNELS, backward ? "backward" : "forward", n, w->in_h, w->in_w, w->in_c, w->out_h,
-        w->out_w, w->out_c, w->kernel_h, w->kernel_w, w->stride_h, w->stride_w, w->dilation_h,
-        w->dilation_w, w->pad_top, w->pad_left, (int) conv->type,
-        hpct_conv_has_bias(conv) ? " bias" : "", conv->op.spec.relu ? " relu" : "");
+    hpct_conv_say(conv, n, what, sizeof what);
+    snprintf(key, sizeof key, "small %d %s %s", KERNELS, backward ? "backward" : "forward", what);
     hpct_tune_lock();
     hpct_status status = hpct_tune_choices(&choices);
     const char *kept = status == HPCT_OK ? hpct_choices_find(choices, key) : NULL;

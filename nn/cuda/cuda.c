@@ -2,6 +2,7 @@
 #include "nn/cuda/cuda.h"
 
 #include "base/status.h"
+#include "nn/cuda/aside.h"
 #include "nn/cuda/tune.h"
 #include "nn/cuda/which.h"
 #include "nn/module.h"
@@ -107,8 +108,13 @@ static hpct_status read_device(void)
 static hpct_status make_handles(void)
 {
     void *workspace = NULL;
-    hpct_status status =
-        HPCT_CUDA(cudaStreamCreateWithFlags(&hpct_gpu.stream, cudaStreamNonBlocking));
+    int least = 0, greatest = 0; /* priorities: the least is the largest number */
+    hpct_status status = HPCT_CUDA(cudaDeviceGetStreamPriorityRange(&least, &greatest));
+    if (status == HPCT_OK) /* above what is made aside, below sums over ranks */
+        status = HPCT_CUDA(cudaStreamCreateWithPriority(&hpct_gpu.stream, cudaStreamNonBlocking,
+                                                        least - (least - greatest) / 2));
+    if (status == HPCT_OK)
+        status = hpct_cuda_open_aside();
     if (status == HPCT_OK)
         status = HPCT_BLAS(cublasCreate(&hpct_gpu.blas));
     if (status == HPCT_OK)
@@ -312,7 +318,8 @@ static hpct_status memory_left(size_t *left, size_t *all)
 
 static hpct_status wait(void)
 {
-    return HPCT_CUDA(cudaStreamSynchronize(hpct_gpu.stream));
+    hpct_status status = hpct_cuda_join();
+    return status != HPCT_OK ? status : HPCT_CUDA(cudaStreamSynchronize(hpct_gpu.stream));
 }
 
 hpct_status hpct_cuda_to_host(void *host, const void *device, size_t bytes)
@@ -477,6 +484,15 @@ static hpct_status make_op(hpct_op **out, const hpct_op_spec *spec, const hpct_o
     return status;
 }
 
+/* Aside: the first operations may need none of them. */
+static hpct_status copy_params(hpct_precision values, const hpct_param_copy *copies, int num)
+{
+    hpct_status status = hpct_cuda_aside();
+    if (status == HPCT_OK)
+        status = hpct_cuda_copy_params(values, copies, num);
+    return hpct_cuda_back(status);
+}
+
 static const hpct_device device = {
     .open = hpct_cuda_open,
     .enter = hpct_cuda_enter,
@@ -496,6 +512,7 @@ static const hpct_device device = {
     .copy = copy,
     .zero = zero,
     .wait = wait,
+    .join = hpct_cuda_join,
     .mark = set_mark,
     .await = await,
     .leaves_sums = true,
@@ -524,7 +541,7 @@ const hpct_backend hpct_backend_cuda = {
     .accumulate = hpct_cuda_accumulate,
     .add_values = hpct_cuda_add_values,
     .scale = hpct_cuda_scale,
-    .copy_params = hpct_cuda_copy_params,
+    .copy_params = copy_params,
     .made_ops = hpct_tune_keep,
     .makes_sums = true,
     .leaves_moments = true,

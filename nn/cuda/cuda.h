@@ -4,9 +4,10 @@
  * The module is one shared library (hpctrain-cuda.so) beside libhpctrain, loaded when a model is
  * built for the backend "cuda". One thread uses one GPU: the process's first, or that of the
  * replica which it has entered. All work for a GPU goes in order into one stream, but for input
- * from the host, which is sent beside it; nothing in forward, backward, loss and update allocates,
- * or waits for the GPU. Arenas, activations and scratch are device memory; Keras' layout on the
- * host is read and written by import_param and export_param alone, which wait. Pictures are NHWC.
+ * from the host, which is sent beside it, and what nn/cuda/aside.h has; nothing in forward,
+ * backward, loss and update allocates, or waits for the GPU. Arenas, activations and scratch are
+ * device memory; Keras' layout on the host is read and written by import_param and export_param
+ * alone, which wait. Pictures are NHWC.
  *
  * Files in C call CUDA's libraries; kernels stand in .cu files behind launchers in C, declared in
  * nn/cuda/kernels.h. A launcher only enqueues, and reports a failed launch. */
@@ -41,6 +42,11 @@ typedef struct hpct_cuda {
     cudaEvent_t sent_beside, taken_before;
     cudaEvent_t marks[HPCT_MARKS]; /* NULL: never set */
     struct hpct_choices *choices;  /* nn/cuda/tune.h; NULL: not read yet */
+    struct {
+        cudaStream_t stream;
+        cudaEvent_t begin, end;
+        bool lingers; /* something has not been joined */
+    } aside;          /* nn/cuda/aside.h */
 } hpct_cuda;
 
 /* The calling thread's GPU, after hpct_cuda_open has succeeded there once. */

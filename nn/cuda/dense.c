@@ -5,6 +5,7 @@
 #include "nn/cuda/cuda.h"
 
 #include "base/status.h"
+#include "nn/cuda/aside.h"
 #include "nn/cuda/bias.h"
 #include "nn/cuda/import.h"
 #include "nn/cuda/ops.h"
@@ -84,32 +85,46 @@ static hpct_status forward(hpct_op *op, const hpct_op_call *call)
 }
 
 /* The kernel's gradient, or -rate times that onto the kernel itself. */
-static hpct_status backward_kernel(const hpct_op *op, const hpct_op_call *call)
+static hpct_status backward_kernel(const hpct_op *op, const hpct_op_call *call, void *workspace)
 {
     const dense_op *dense = (const dense_op *) op;
     bool fused = op->param_fused[HPCT_OP_KERNEL];
-    hpct_status status =
-        fused && !hpct_gpu.recording ? hpct_cuda_set_rate(call->learning_rate) : HPCT_OK;
-    return status == HPCT_OK
-               ? hpct_lt_run(dense->stages[call->batch].weights, call->diff_dst, call->src[0], NULL,
-                             (fused ? call->param : call->grad)[HPCT_OP_KERNEL],
-                             workspace_of(dense, call))
-               : status;
+    return hpct_lt_run(dense->stages[call->batch].weights, call->diff_dst, call->src[0], NULL,
+                       (fused ? call->param : call->grad)[HPCT_OP_KERNEL], workspace);
+}
+
+static hpct_status backward_data(const hpct_op *op, const hpct_op_call *call)
+{
+    const dense_op *dense = (const dense_op *) op;
+    return call->diff_src[0] == NULL ? HPCT_OK
+                                     : hpct_lt_run(dense->stages[call->batch].data, call->diff_dst,
+                                                   kernel_of(dense, call), NULL, call->diff_src[0],
+                                                   workspace_of(dense, call));
+}
+
+static hpct_status backward_kernel_aside(const hpct_op *op, const hpct_op_call *call)
+{
+    hpct_status status = hpct_cuda_aside();
+    if (status == HPCT_OK)
+        status = backward_kernel(op, call, call->scratch_aside);
+    return hpct_cuda_back(status);
 }
 
 static hpct_status backward(hpct_op *op, const hpct_op_call *call)
 {
     const dense_op *dense = (const dense_op *) op;
-    const stage *s = &dense->stages[call->batch];
     hpct_status status = HPCT_CUDA(hpct_bias_mask_and_sum(
         hpct_gpu.stream, dense->type, rows_of(op, call->n), (size_t) op->spec.dense.out,
         op->spec.relu ? call->dst : NULL, call->diff_dst,
         op->spec.no_bias ? NULL : call->grad[HPCT_OP_BIAS], call->scratch));
-    if (status == HPCT_OK && call->diff_src[0] != NULL)
-        status = hpct_lt_run(s->data, call->diff_dst, kernel_of(dense, call), NULL,
-                             call->diff_src[0], workspace_of(dense, call));
-    if (status == HPCT_OK) /* the kernel is not read any more */
-        status = backward_kernel(op, call);
+    if (status == HPCT_OK && op->param_fused[HPCT_OP_KERNEL] && !hpct_gpu.recording)
+        status = hpct_cuda_set_rate(call->learning_rate);
+    if (status == HPCT_OK && op->lingers)
+        status = backward_kernel_aside(op, call);
+    if (status == HPCT_OK)
+        status = backward_data(op, call);
+    if (status == HPCT_OK && !op->lingers) /* the kernel is not read any more */
+        status = backward_kernel(op, call, workspace_of(dense, call));
     return named(op, status);
 }
 
@@ -201,6 +216,21 @@ static hpct_status make_weights(dense_op *dense, size_t *workspace)
     return status;
 }
 
+/* Not where one product would update the kernel that the other one reads. */
+static hpct_status choose_way(dense_op *dense)
+{
+    const hpct_op *op = &dense->op;
+    bool fused = op->param_fused[HPCT_OP_KERNEL];
+    char what[160];
+    if (!op->build.training || !op->build.needs_diff_src || (fused && !is_low(dense)))
+        return HPCT_OK;
+    snprintf(what, sizeof what, "dense %zu rows of %d to %d type %d%s%s%s",
+             rows_of(op, op->build.batch_sizes[0]), op->spec.dense.in, op->spec.dense.out,
+             (int) dense->type, op->spec.no_bias ? "" : " bias", op->spec.relu ? " relu" : "",
+             fused ? " update" : "");
+    return hpct_cuda_may_linger(&dense->op, what);
+}
+
 hpct_status hpct_cuda_make_dense(hpct_op **out, const hpct_op_spec *spec,
                                  const hpct_op_build *build)
 {
@@ -239,5 +269,7 @@ hpct_status hpct_cuda_make_dense(hpct_op **out, const hpct_op_spec *spec,
     if (status == HPCT_OK && build->training)
         status = make_weights(dense, &workspace);
     op->scratch_bytes = dense->workspace + workspace;
+    if (status == HPCT_OK)
+        status = choose_way(dense);
     return named(op, status);
 }

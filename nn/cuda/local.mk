@@ -1,6 +1,8 @@
 # The GPU module: the only part that knows CUDA, loaded where a GPU is asked for (nn/module.h).
 cuda_sources = \
 	nn/cuda/activation.c \
+	nn/cuda/aside.c \
+	nn/cuda/aside.h \
 	nn/cuda/batch_norm.c \
 	nn/cuda/bias.h \
 	nn/cuda/conv2d.c \

@@ -71,6 +71,12 @@ void hpct_cuda_lay_copies(hpct_op *op, bool bias)
     }
 }
 
+void hpct_cuda_drop_copies(hpct_op *op)
+{
+    op->copies_bytes = 0;
+    op->param_copied[HPCT_OP_KERNEL] = op->param_copied[HPCT_OP_BIAS] = false;
+}
+
 int hpct_cuda_largest_batch(const hpct_op_build *build)
 {
     int largest = 0;

@@ -48,9 +48,10 @@ void hpct_cuda_destroy_op(hpct_op *op);
 hpct_status hpct_cuda_import(hpct_op *op, int which, const float *keras, float *arena);
 hpct_status hpct_cuda_export(hpct_op *op, int which, const float *arena, float *keras);
 
-/* Copies of the kernel, and of the bias where it is one's own, in the activations' type: says where,
- * and how many bytes. */
+/* Copies of the kernel, and of the bias where it is one's own, in the activations' type: says
+ * where, and how many bytes. */
 void hpct_cuda_lay_copies(hpct_op *op, bool bias);
+void hpct_cuda_drop_copies(hpct_op *op);
 
 /* The largest of the batch sizes that it is built for. */
 int hpct_cuda_largest_batch(const hpct_op_build *build);

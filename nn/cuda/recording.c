@@ -1,4 +1,5 @@
 /* Recorded parts of a step: CUDA graphs, captured from the stream. */
+#include "nn/cuda/aside.h"
 #include "nn/cuda/ops.h"
 #include "nn/cuda/update.h"
 
@@ -18,6 +19,7 @@ hpct_status hpct_cuda_end_record(void **recording)
     cudaGraph_t graph = NULL;
     cudaGraphExec_t made = NULL;
     hpct_gpu.recording = false;
+    hpct_cuda_forget_aside();
     hpct_status status = HPCT_CUDA(cudaStreamEndCapture(hpct_gpu.stream, &graph));
     if (status == HPCT_OK) /* sums of gradients are captured from a stream that goes first */
         status =

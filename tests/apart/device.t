@@ -64,7 +64,7 @@ capture "$train" evaluate --model mnist-convnet --data synthetic:4 --weights "$o
 is "$status" 0 "evaluation"
 # A step is called once, recorded when it comes again, and replayed, in 10 of 12 steps: the first one behind an evaluation does
 # not copy the parameters again, so it is another.
-is "$(sed 's/.*calls, //' "$own/recordings" | sort | uniq -c | xargs)" "1 10 replays" "a step is one recording"
+is "$(sed 's/.*, //' "$own/recordings" | sort | uniq -c | xargs)" "1 10 replays" "a step is one recording"
 changing=(--optimizer adam --schedule cosine --warmup-epochs 1 --clip-norm 1)
 steps=(--model "$own/drops.json" --data synthetic:12 --batch-size 2 --verbose 2 "${changing[@]}")
 cat >"$own/drops.json" <<'END'
@@ -116,6 +116,10 @@ if [ "$gpu" = emulated ]; then
         "$train" bench --model mnist-cnn --batch-size 8 --steps 2 --device cuda --precision bf16
     is "$status" 0 "mnist-cnn with them" || diag "$err"
     is "$(cut -d, -f1 "$own/own-kernels")" "14 calls" "all parameters are copied at once, and the first layer's gradients made in two"
+    # Copies and what lingers of both Denses go on beside the rest.
+    capture env HPC_TRAIN_TEST_SLOW_LIBRARIES=1 XDG_CACHE_HOME="$own/in-branches" HPC_TRAIN_TEST_RECORDINGS="$own/branches" HPC_TRAIN_TEST_BRANCHES=1 \
+        "$train" bench --model mnist-cnn --batch-size 8 --steps 2 --device cuda --precision bf16
+    is "$(cut -d, -f1,2 "$own/branches")" "14 calls, 11 after each other" "those of its last layers go on beside others"
     # What a replayed step asks of the device besides: a mark, behind which its loss is on the host.
     enqueued() {
         rm -f "$own/enqueued"
@@ -348,7 +352,7 @@ END
         [ "$OMPI_COMM_WORLD_RANK" != "$MAY_NOT_RECORD" ] || export HPC_TRAIN_RECORD=0
         exec "$@"' rank)
     # replays NAME: of each rank's recordings, without those that are made to see whether it can
-    replays() { grep -v " 0 replays" "$own/with-nccl" | sed 's/.*calls, //' | sort | uniq -c | xargs; }
+    replays() { grep -v " 0 replays" "$own/with-nccl" | sed 's/.*, //' | sort | uniq -c | xargs; }
     fit_nccl() { # the size of buckets is given: what stands in for NCCL takes long to be measured
         rm -f "$own/with-nccl"
         fit_small "$1" --bucket-bytes 50000 "${@:2}"
@@ -479,13 +483,18 @@ END
         ranks=(mpirun --allow-run-as-root --oversubscribe --bind-to none -n 2 bash -c 'export NCCL_HOSTID=$OMPI_COMM_WORLD_RANK
             [ "$OMPI_COMM_WORLD_RANK" != 1 ] || export HPC_TRAIN_TEST_REFUSES=$REFUSED
             exec "$@"' rank)
-        refused() { # CALL:N PATTERN
+        in_company() { # CALL:N
             capture env REFUSED="$1" timeout 40 "${ranks[@]}" "$train" fit --model "$own/norm.json" --resize 28x28 --data "$own/small" \
                 --global-batch-size 4 --epochs 2 --verbose 0 --device cuda --strategy multi-worker-mirrored --bucket-bytes 50000
+        }
+        refused() { # CALL:N PATTERN
+            in_company "$1"
             like "$status" '^(69|70)$' "$1 fails on rank 1: both end"
             like "$err" "$2" "and say what failed"
             like "$err" "rank 1( \(.*\))?: " "and whose"
         }
+        in_company nothing:1 # and what is measured is known
+        is "$status" 0 "two ranks of which nothing fails" || diag "$err"
         refused nccl:2 "rank 1: a collective: ncclAllGather: an emulated error"
         refused cudaStreamWaitEvent:3 "rank 1: a collective: cudaStreamWaitEvent: emulated CUDA error 719"
         refused launch:6 "(forward|backward) of layer [a-z]+: .*: emulated CUDA error 719"

@@ -6,7 +6,8 @@
  *   HPC_TRAIN_TEST_TRAFFIC     one that gets a line for each launcher, kind of graph and product:
  *                              calls, and bytes read and written, each once a call; of own kernels
  *                              all with HPC_TRAIN_LONG alone
- *   HPC_TRAIN_TEST_RECORDINGS  one that gets a line for each graph that is dropped
+ *   HPC_TRAIN_TEST_RECORDINGS  one that gets a line for each graph that is dropped: its nodes, and how
+ *                              many of them the longest way through it has
  *   HPC_TRAIN_TEST_FAILS       the device with this number takes no more than ten graphs
  *   HPC_TRAIN_TEST_REFUSES     NAME:N, the N-th call of that name fails; NAME:N+, all from it on
  *   HPC_TRAIN_TEST_DEVICES     how many there are, else one
@@ -16,6 +17,7 @@
  *   HPC_TRAIN_TEST_NCCL        there is NCCL
  *   HPC_TRAIN_TEST_NO_RECORDING  no graph can be captured
  *   HPC_TRAIN_TEST_SLOW_LIBRARIES  what they compute takes longer than own kernels
+ *   HPC_TRAIN_TEST_BRANCHES    0 or 1: what one stream does takes less, or what two do beside each other
  *   HPC_TRAIN_TEST_MAJOR       the compute capability, else 9
  *   HPC_TRAIN_TEST_SCHEDULE, HPC_TRAIN_TEST_ENGINES: machine.h, dnn.cc */
 #include "tests/emulated/machine.h"
@@ -105,12 +107,12 @@ void count_traffic(const std::string &by, size_t bytes)
     traffic_by[by].bytes += bytes;
 }
 
-void tell_recording(size_t nodes, size_t launches)
+void tell_recording(size_t nodes, size_t deep, size_t launches)
 {
     FILE *file = open_for("HPC_TRAIN_TEST_RECORDINGS");
     if (file == nullptr)
         return;
-    fprintf(file, "%zu calls, %zu replays\n", nodes, launches);
+    fprintf(file, "%zu calls, %zu after each other, %zu replays\n", nodes, deep, launches);
     fclose(file);
 }
 

@@ -64,9 +64,9 @@ void count_wait();
 void count_enqueued();
 /* HPC_TRAIN_TEST_TRAFFIC: bytes that were read and written. */
 void count_traffic(const std::string &by, size_t bytes);
-void tell_recording(size_t nodes, size_t launches); /* HPC_TRAIN_TEST_RECORDINGS */
-bool is_broken(int device);                         /* HPC_TRAIN_TEST_FAILS */
-bool refuses(const char *call);                     /* HPC_TRAIN_TEST_REFUSES */
+void tell_recording(size_t nodes, size_t deep, size_t launches); /* HPC_TRAIN_TEST_RECORDINGS */
+bool is_broken(int device);                                      /* HPC_TRAIN_TEST_FAILS */
+bool refuses(const char *call);                                  /* HPC_TRAIN_TEST_REFUSES */
 /* What libraries have computed so far, of this process; HPC_TRAIN_TEST_SLOW_LIBRARIES. */
 void count_library();
 size_t library_calls();

@@ -505,6 +505,9 @@ cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t begin, cudaEve
     if (begin->recorded == 0 || end->recorded == 0 || *end->done < end->recorded)
         return tell(cudaErrorNotReady);
     *milliseconds = 1e-3f * (float) (100 + draw(900));
+    const char *branches = getenv("HPC_TRAIN_TEST_BRANCHES");
+    if (branches != nullptr && (begin->waits != end->waits) != (branches[0] == '1'))
+        *milliseconds += 1;
     if (libraries_are_slow() && begin->library_calls != end->library_calls)
         *milliseconds += 1;
     return cudaSuccess;
@@ -551,7 +554,7 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph)
 
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph)
 {
-    tell_recording(graph->graph.nodes.size(), graph->launches);
+    tell_recording(graph->graph.nodes.size(), longest_way(graph->graph), graph->launches);
     delete graph;
     return cudaSuccess;
 }

@@ -27,6 +27,7 @@ std::mutex mutex;
 std::vector<cudaStream_t> &streams = *new std::vector<cudaStream_t>;
 std::set<cudaEvent_t> &events = *new std::set<cudaEvent_t>;
 uint64_t turns;
+size_t waits; /* of streams for each other */
 uint32_t state;
 bool drawn; /* moments, by HPC_TRAIN_TEST_SCHEDULE */
 thread_local cudaGraph_t capturing;
@@ -259,6 +260,7 @@ cudaError_t record(cudaEvent_t event, cudaStream_t stream)
     events.insert(event);
     event->where = stream;
     event->library_calls = library_calls();
+    event->waits = waits;
     event->captured = stream->into != nullptr;
     if (event->captured) {
         event->graph = stream->into;
@@ -292,6 +294,7 @@ cudaError_t wait_event(cudaStream_t stream, cudaEvent_t event)
     }
     uint64_t time = event->recorded;
     auto done = event->done;
+    waits++;
     if (time > 0)
         add(stream, {[done, time] { return work([done, time] { return *done >= time; }); },
                      {},
@@ -352,6 +355,20 @@ cudaError_t end_capture(cudaStream_t stream, cudaGraph_t *out)
     else
         delete graph;
     return error == cudaSuccess ? error : tell(error);
+}
+
+size_t longest_way(const CUgraph_st &graph)
+{
+    std::vector<size_t> ways; /* that end with each; nodes come behind those that they wait for */
+    size_t longest = 0;
+    for (const auto &node : graph.nodes) {
+        size_t before = 0;
+        for (int other : node.after)
+            before = std::max(before, ways[(size_t) other]);
+        ways.push_back(before + 1);
+        longest = std::max(longest, before + 1);
+    }
+    return longest;
 }
 
 cudaError_t launch(cudaGraphExec_t graph, cudaStream_t stream)

@@ -42,7 +42,7 @@ struct CUevent_st {
     uint64_t recorded;                                              /* how often */
     std::shared_ptr<uint64_t> done = std::make_shared<uint64_t>(0); /* who waits may outlive it */
     int device;
-    size_t library_calls; /* before it was recorded */
+    size_t library_calls, waits; /* before it was recorded: waits of streams for others */
     cudaStream_t where;
     bool captured;
     CUgraph_st *graph;    /* of which it was recorded while captured, */
@@ -63,6 +63,8 @@ void add_stream(cudaStream_t stream);
 void drop_stream(cudaStream_t stream);
 void wait_stream(cudaStream_t stream);
 void wait_device(int device);
+/* Nodes of the longest way along its edges. */
+size_t longest_way(const CUgraph_st &graph);
 /* Some steps of what the event waits for. */
 void go_on(cudaEvent_t event);
 

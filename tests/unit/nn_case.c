@@ -355,9 +355,10 @@ static hpct_status run(const nn_case *c, const hpct_backend *backend, hpct_op *o
     float *dst = poisoned(r->dst_count), *diff_dst = poisoned(r->dst_count);
     float *near_dst = near_copy(backend, dst, r->dst_count),
           *near_diff_dst = near_copy(backend, diff_dst, r->dst_count);
-    size_t bytes[3] = {op->workspace_bytes, op->scratch_bytes, op->copies_bytes};
-    float *rest[3];
-    for (int i = 0; i < 3; i++)
+    size_t bytes[4] = {op->workspace_bytes, op->scratch_bytes, op->copies_bytes,
+                       op->lingers ? op->scratch_bytes : 0};
+    float *rest[4];
+    for (int i = 0; i < 4; i++)
         rest[i] = near_self(backend, poisoned(floats_of(bytes[i]) + BEHIND),
                             floats_of(bytes[i]) + BEHIND);
     r->dst = poisoned(r->dst_count);
@@ -379,6 +380,7 @@ static hpct_status run(const nn_case *c, const hpct_backend *backend, hpct_op *o
                          .copies = rest[2],
                          .workspace = rest[0],
                          .scratch = rest[1],
+                         .scratch_aside = rest[3],
                          .learning_rate = 0.5f,
                          .training = !c->inference,
                          .seed = seed,
@@ -392,6 +394,7 @@ static hpct_status run(const nn_case *c, const hpct_backend *backend, hpct_op *o
             if (op->param_copied[k])
                 status = backend->copy_params(op->build.values, &copy, 1);
         }
+        hpct_memory_wait(backend);
         if (status == HPCT_OK && op->class->refresh != NULL)
             status = op->class->refresh(op, &call);
         double started = now();
@@ -458,7 +461,7 @@ static hpct_status run(const nn_case *c, const hpct_backend *backend, hpct_op *o
     hpct_host_release(diff);
     hpct_host_release(dst);
     hpct_host_release(diff_dst);
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 4; i++) {
         r->wrote_behind |= is_written(backend, rest[i] + floats_of(bytes[i]));
         backend->release(rest[i]);
     }

@@ -1,0 +1,158 @@
+/* The second stream, and who takes it. */
+#include "nn/cuda/aside.h"
+
+#include "base/status.h"
+#include "nn/cuda/tune.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* What is made aside fills gaps: others are waiting for the stream. */
+hpct_status hpct_cuda_open_aside(void)
+{
+    int least = 0, greatest = 0;
+    hpct_status status = HPCT_CUDA(cudaDeviceGetStreamPriorityRange(&least, &greatest));
+    if (status == HPCT_OK)
+        status = HPCT_CUDA(
+            cudaStreamCreateWithPriority(&hpct_gpu.aside.stream, cudaStreamNonBlocking, least));
+    if (status == HPCT_OK)
+        status = HPCT_CUDA(cudaEventCreateWithFlags(&hpct_gpu.aside.begin, cudaEventDisableTiming));
+    return status == HPCT_OK
+               ? HPCT_CUDA(cudaEventCreateWithFlags(&hpct_gpu.aside.end, cudaEventDisableTiming))
+               : status;
+}
+
+/* From now on all calls go to the other of the two streams. */
+static hpct_status change_places(void)
+{
+    cudaStream_t stream = hpct_gpu.stream;
+    hpct_gpu.stream = hpct_gpu.aside.stream;
+    hpct_gpu.aside.stream = stream;
+    return HPCT_DNN(cudnnSetStream(hpct_gpu.dnn, hpct_gpu.stream));
+}
+
+hpct_status hpct_cuda_aside(void)
+{
+    hpct_status status = HPCT_CUDA(cudaEventRecord(hpct_gpu.aside.begin, hpct_gpu.stream));
+    if (status == HPCT_OK)
+        status = HPCT_CUDA(cudaStreamWaitEvent(hpct_gpu.aside.stream, hpct_gpu.aside.begin, 0));
+    hpct_status changed = change_places();
+    return status == HPCT_OK ? changed : status;
+}
+
+hpct_status hpct_cuda_back(hpct_status status)
+{
+    if (status == HPCT_OK)
+        status = HPCT_CUDA(cudaEventRecord(hpct_gpu.aside.end, hpct_gpu.stream));
+    hpct_gpu.aside.lingers = hpct_gpu.aside.lingers || status == HPCT_OK;
+    hpct_status changed = change_places();
+    return status == HPCT_OK ? changed : status;
+}
+
+hpct_status hpct_cuda_join(void)
+{
+    if (!hpct_gpu.aside.lingers)
+        return HPCT_OK;
+    hpct_gpu.aside.lingers = false;
+    return HPCT_CUDA(cudaStreamWaitEvent(hpct_gpu.stream, hpct_gpu.aside.end, 0));
+}
+
+void hpct_cuda_forget_aside(void)
+{
+    hpct_gpu.aside.lingers = false;
+}
+
+/* ---- is it worth it ---- */
+
+#define APART ((size_t) 256) /* bytes, of buffers for measuring */
+#define GAIN 0.97            /* of the time in line: below, it is worth its scratch */
+
+typedef struct trial {
+    hpct_op *op;
+    hpct_op_call call;
+} trial;
+
+static hpct_status run_trial(void *argument)
+{
+    trial *t = argument;
+    hpct_status status = t->op->class->backward(t->op, &t->call);
+    return status == HPCT_OK ? hpct_cuda_join() : status;
+}
+
+static void *take(char **at, size_t bytes)
+{
+    char *memory = *at;
+    *at = memory != NULL ? memory + (bytes + APART - 1) / APART * APART : NULL;
+    return memory;
+}
+
+/* Seconds in line and aside, of a backward on buffers of its own; 0 without memory for them, or
+ * where it fails. */
+static void measure(hpct_op *op, double seconds[2])
+{
+    const hpct_op_spec *spec = &op->spec;
+    size_t n = (size_t) op->build.batch_sizes[0], each = hpct_cuda_value_bytes(op->build.values),
+           src = n * hpct_op_src_floats(spec, 0) * each, dst = n * hpct_op_dst_floats(spec) * each;
+    size_t all = 2 * src + 2 * dst + op->copies_bytes + op->workspace_bytes +
+                 2 * op->scratch_bytes + (7 + 2 * HPCT_OP_MAX_PARAMS) * APART;
+    for (int i = 0; i < op->num_params; i++)
+        all += 2 * op->param_floats[i] * sizeof(float);
+    char *memory = hpct_tune_memory(all), *at = memory;
+    float *param[HPCT_OP_MAX_PARAMS], *grad[HPCT_OP_MAX_PARAMS];
+    const float *from[] = {take(&at, src)};
+    float *to[] = {take(&at, src)};
+    trial t = {.op = op,
+               .call = {.n = (int) n,
+                        .src = from,
+                        .diff_src = to,
+                        .param = param,
+                        .grad = grad,
+                        .dst = take(&at, dst),
+                        .diff_dst = take(&at, dst),
+                        .copies = take(&at, op->copies_bytes),
+                        .workspace = take(&at, op->workspace_bytes),
+                        .scratch = take(&at, op->scratch_bytes),
+                        .scratch_aside = take(&at, op->scratch_bytes),
+                        .learning_rate = 0.01F}};
+    for (int i = 0; i < op->num_params; i++) {
+        param[i] = take(&at, op->param_floats[i] * sizeof(float));
+        grad[i] = take(&at, op->param_floats[i] * sizeof(float));
+    }
+    seconds[0] = seconds[1] = 0;
+    for (int aside = 0; aside < 2 && memory != NULL; aside++) {
+        op->lingers = aside != 0;
+        if (hpct_tune_time(run_trial, &t, &seconds[aside]) != HPCT_OK)
+            seconds[aside] = 0;
+    }
+    op->lingers = false;
+    hpct_cuda_forget_aside();
+    hpct_tune_release(memory);
+}
+
+static hpct_status choose(hpct_op *op, const char *key)
+{
+    static const char *const ways[] = {"in line", "aside"};
+    hpct_choices *choices = NULL;
+    double seconds[2];
+    hpct_status status = hpct_tune_choices(&choices);
+    const char *kept = status == HPCT_OK ? hpct_choices_find(choices, key) : NULL;
+    if (status != HPCT_OK || kept != NULL) {
+        op->lingers = kept != NULL && strcmp(kept, ways[1]) == 0;
+        return status;
+    }
+    measure(op, seconds);
+    if (seconds[0] <= 0 || seconds[1] <= 0)
+        return HPCT_OK;
+    op->lingers = seconds[1] < GAIN * seconds[0];
+    return hpct_choices_keep(choices, key, ways[op->lingers]);
+}
+
+hpct_status hpct_cuda_may_linger(hpct_op *op, const char *what)
+{
+    char key[320];
+    snprintf(key, sizeof key, "backward of %s", what);
+    hpct_tune_lock();
+    hpct_status status = choose(op, key);
+    hpct_tune_unlock();
+    return status;
+}
