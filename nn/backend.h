@@ -49,6 +49,19 @@ typedef struct hpct_loss_call {
     uint32_t *turns;
 } hpct_loss_call;
 
+/* The end of a classifier: forward of a DENSE that takes_loss, the loss of its result, and its
+ * backward. dst, sums and gradients come of it as they would of the three; diff_dst and
+ * loss->diff_src may be left as they are. */
+typedef struct hpct_head_call {
+    hpct_op *op;
+    const hpct_op_call *call;
+    const hpct_loss_call *loss;
+    /* Of the backward of a DENSE that alone makes the source: the mask of its ReLU over diff_src,
+     * and the gradient of its bias. */
+    bool masks;
+    float *bias_before; /* NULL: not wanted */
+} hpct_head_call;
+
 #define HPCT_ARENA_ALIGN 16 /* floats: every parameter begins at a multiple of 64 bytes */
 
 /* A part of the arenas that is updated: one parameter with its padding where the optimizer works by
@@ -224,6 +237,7 @@ typedef struct hpct_backend {
      */
     void (*made_ops)(void);
     hpct_status (*loss)(const hpct_loss_call *call);
+    hpct_status (*head)(const hpct_head_call *call); /* NULL: no operation takes_loss */
     hpct_status (*update)(const hpct_update_call *call);
     /* dst += src, or dst = src when it is the first; in fp32. */
     hpct_status (*accumulate)(size_t count, const float *src, float *dst, bool first);

@@ -6,6 +6,7 @@
 #include "base/status.h"
 #include "nn/emulate.h"
 #include "nn/grouped_norm.h"
+#include "nn/head.h"
 #include "nn/hosted.h"
 #include "nn/merged.h"
 #include "nn/replay.h"
@@ -653,6 +654,8 @@ hpct_status hpct_run_prepare(hpct_run **out, const hpct_model *model,
         status = check_sizes(model, run);
     if (status == HPCT_OK)
         status = make_ops(model, run, options);
+    if (status == HPCT_OK)
+        hpct_run_find_head(model, run);
     if (backend->made_ops != NULL)
         backend->made_ops();
     if (status == HPCT_OK)

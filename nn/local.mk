@@ -40,6 +40,8 @@ nn_libnn_la_SOURCES = \
 	nn/flow.c \
 	nn/fuse.c \
 	nn/graph.c \
+	nn/head.c \
+	nn/head.h \
 	nn/graph.h \
 	nn/grouped_norm.c \
 	nn/hosted.c nn/hosted.h \

@@ -226,16 +226,18 @@ typedef struct hpct_op_call {
     const float *bias;    /* BATCH_NORM: that belongs to src[0] and is not in it; else NULL */
     const float *norm_sums; /* backward of BATCH_NORM: where who made diff_dst has left them */
     float *dst;
-    float *diff_dst;               /* backward may overwrite it unless backward_keeps_diff_dst */
-    float *const *diff_src;        /* entries are NULL where no gradient is wanted */
-    const bool *add;               /* backward adds to this diff_src; only set with adds_diff_src */
-    float *const *param;           /* [num_params] */
-    float *const *grad;            /* [num_params], overwritten; entries of state are NULL */
-    void *copies;                  /* of the parameters, 64-byte aligned; see refresh */
-    void *workspace;               /* forward's notes for backward, 64-byte aligned */
-    void *scratch;                 /* free to use within the call, 64-byte aligned */
-    void *scratch_aside;           /* another one like it, for what lingers */
-    float learning_rate;           /* of a fused update */
+    float *diff_dst;        /* backward may overwrite it unless backward_keeps_diff_dst */
+    float *const *diff_src; /* entries are NULL where no gradient is wanted */
+    const bool *add;        /* backward adds to this diff_src; only set with adds_diff_src */
+    float *const *param;    /* [num_params] */
+    float *const *grad;     /* [num_params], overwritten; entries of state are NULL */
+    void *copies;           /* of the parameters, 64-byte aligned; see refresh */
+    void *workspace;        /* forward's notes for backward, 64-byte aligned */
+    void *scratch;          /* free to use within the call, 64-byte aligned */
+    void *scratch_aside;    /* another one like it, for what lingers */
+    bool begun;             /* backward of DENSE: diff_dst is of what is there before the ReLU,
+                               and the bias' gradient is made */
+    float learning_rate;    /* of a fused update */
     const hpct_replicas *replicas; /* NULL: none */
     bool training;        /* backward may follow; state may be updated. Backward: as in forward */
     uint64_t seed;        /* what random numbers depend on, besides hpct_op_build.stream: */
@@ -285,6 +287,7 @@ struct hpct_op {
     size_t norm_sums;
     bool backward_reads_src, backward_reads_dst;
     bool backward_keeps_diff_dst; /* backward leaves diff_dst as it was */
+    bool takes_loss;              /* DENSE: hpct_backend.head does it with the loss of its result */
     /* Backward may leave gradients of parameters to be made beside what is called next, until
      * hpct_device.join, which comes HPCT_LINGERS nodes later at the latest: that long src and
      * diff_dst stay as they are, and scratch_aside is its. */

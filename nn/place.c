@@ -119,6 +119,8 @@ static void find_lifetimes(placing *p)
                 hpct_plan_item *diff = &p->diffs[diff_root_of(p, src)];
                 diff->bytes = tensor_bytes(p, src); /* the same size for all that share it */
                 live(diff, back);
+                if (i + 1 == run->head) /* with the loss */
+                    live(diff, num);
             }
             if (run->nodes[i].mode[k] == HPCT_DIFF_ADD_AFTER) {
                 p->parts[i].bytes = tensor_bytes(p, src);

@@ -135,8 +135,9 @@ struct hpct_run {
     size_t *value_offsets, *diff_offsets; /* [tensors] where in it these lie, where they do */
     void *scratch, *scratch_aside;        /* of one allocation */
 
-    const float *output; /* of the model */
-    hpct_loss_form form; /* and where the loss starts: */
+    int head, before_head, behind_head; /* nodes and 1 (nn/head.h); 0: none */
+    const float *output;                /* of the model */
+    hpct_loss_form form;                /* and where the loss starts: */
     int loss_tensor;
     bool *learns; /* [model->num_tensors], by root: has a gradient */
     int classes;

@@ -3,6 +3,7 @@
 
 #include "base/status.h"
 #include "nn/emulate.h"
+#include "nn/head.h"
 #include "nn/norm_sync.h"
 #include "nn/replay.h"
 
@@ -143,11 +144,14 @@ static hpct_status named(const hpct_model *model, int node, const char *way, hpc
     return hpct_fail_within(status, where);
 }
 
-static hpct_status call_forward(hpct_model *model, int batch, int n)
+/* `head`: that of the model, and what only shows its result, is left out. */
+static hpct_status call_forward(hpct_model *model, int batch, int n, bool head)
 {
     const hpct_run *run = model->run;
     hpct_status status = refresh(model, batch, n);
     for (int i = 0; i < run->num_nodes && status == HPCT_OK; i++) {
+        if (head && (i + 1 == run->head || i + 1 == run->behind_head))
+            continue;
         hpct_op_call call = make_call(model, i, batch, n);
         double begin = hpct_run_began(run);
         if (run->nodes[i].op->copies_bytes > 0)
@@ -186,7 +190,7 @@ static hpct_status forward_training(hpct_model *model, int batch, int n)
     if (hpct_recording_begin(model, &key, &status) == HPCT_RECORDING_CALL) {
         do {
             run->stale = key.stale;
-            status = call_forward(model, batch, n);
+            status = call_forward(model, batch, n, false);
         } while (hpct_recording_end(model, &status));
     }
     run->stale = run->stale && status != HPCT_OK;
@@ -223,7 +227,8 @@ hpct_status hpct_model_forward(hpct_model *model, int n, bool training)
     if (status == HPCT_OK)
         status = hpct_run_make_input(run, n);
     if (status == HPCT_OK)
-        status = training ? forward_training(model, batch, n) : call_forward(model, batch, n);
+        status =
+            training ? forward_training(model, batch, n) : call_forward(model, batch, n, false);
     if (status == HPCT_OK)
         run->stage = HPCT_STAGE_FORWARD;
     run->stage_n = n;
@@ -306,8 +311,9 @@ static hpct_status leave_out(const hpct_model *model, int i)
 }
 
 /* What lingers of a node goes on beside the backward of the one before it; others may have its
- * memory then. Gradients that somebody waits for are there at once. */
-static hpct_status call_backward(hpct_model *model, int batch, int n)
+ * memory then. Gradients that somebody waits for are there at once. `head`: that of the model has
+ * been made. */
+static hpct_status call_backward(hpct_model *model, int batch, int n, bool head)
 {
     hpct_run *run = model->run;
     hpct_status status = HPCT_OK;
@@ -322,7 +328,8 @@ static hpct_status call_backward(hpct_model *model, int batch, int n)
             status = join(run);
             lingering = -1;
         }
-        if (status == HPCT_OK)
+        call.begun = head && i + 1 == run->before_head;
+        if (status == HPCT_OK && !(head && i + 1 == run->head))
             status = call.n > 0
                          ? named(model, i, "backward", hpct_emulate_backward(model, i, &call))
                          : leave_out(model, i);
@@ -363,7 +370,7 @@ hpct_status hpct_model_backward(hpct_model *model, int n)
         return status;
     if (hpct_recording_begin(model, &key, &status) == HPCT_RECORDING_CALL) {
         do
-            status = call_backward(model, batch, n);
+            status = call_backward(model, batch, n, false);
         while (hpct_recording_end(model, &status));
     }
     return status;
@@ -398,6 +405,16 @@ typedef struct step_calls {
     hpct_update_call update;
 } step_calls;
 
+static hpct_status call_loss(const hpct_model *model, const step_calls *calls)
+{
+    const hpct_run *run = model->run;
+    int head = run->head - 1;
+    if (head < 0)
+        return run->backend->loss(&calls->loss);
+    hpct_op_call call = make_call(model, head, calls->batch, calls->n);
+    return named(model, head, "the loss", hpct_run_make_head(run, &call, &calls->loss));
+}
+
 static hpct_status call_step(hpct_model *model, const step_calls *calls)
 {
     hpct_run *run = model->run;
@@ -410,11 +427,11 @@ static hpct_status call_step(hpct_model *model, const step_calls *calls)
         if (status == HPCT_OK)
             status = hpct_run_make_input(run, calls->n);
         if (status == HPCT_OK)
-            status = call_forward(model, calls->batch, calls->n);
+            status = call_forward(model, calls->batch, calls->n, true);
         if (status == HPCT_OK)
-            status = run->backend->loss(&calls->loss);
+            status = call_loss(model, calls);
         if (status == HPCT_OK)
-            status = call_backward(model, calls->batch, calls->n);
+            status = call_backward(model, calls->batch, calls->n, true);
     }
     if (status == HPCT_OK)
         status = reduce(model);

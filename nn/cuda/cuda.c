@@ -537,6 +537,7 @@ const hpct_backend hpct_backend_cuda = {
     .check_precision = check_precision,
     .make_op = make_op,
     .loss = hpct_cuda_loss,
+    .head = hpct_cuda_head,
     .update = hpct_cuda_update,
     .accumulate = hpct_cuda_accumulate,
     .add_values = hpct_cuda_add_values,

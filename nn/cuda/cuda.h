@@ -120,6 +120,7 @@ hpct_status hpct_cuda_set_rate(float rate);
 
 /* The other entries of the backend's table. */
 hpct_status hpct_cuda_loss(const hpct_loss_call *call);
+hpct_status hpct_cuda_head(const hpct_head_call *call);
 hpct_status hpct_cuda_update(const hpct_update_call *call);
 hpct_status hpct_cuda_accumulate(size_t count, const float *src, float *dst, bool first);
 hpct_status hpct_cuda_scale(size_t count, float factor, float *dst);

@@ -113,10 +113,12 @@ static hpct_status backward_kernel_aside(const hpct_op *op, const hpct_op_call *
 static hpct_status backward(hpct_op *op, const hpct_op_call *call)
 {
     const dense_op *dense = (const dense_op *) op;
-    hpct_status status = HPCT_CUDA(hpct_bias_mask_and_sum(
-        hpct_gpu.stream, dense->type, rows_of(op, call->n), (size_t) op->spec.dense.out,
-        op->spec.relu ? call->dst : NULL, call->diff_dst,
-        op->spec.no_bias ? NULL : call->grad[HPCT_OP_BIAS], call->scratch));
+    hpct_status status = HPCT_OK;
+    if (!call->begun)
+        status = HPCT_CUDA(hpct_bias_mask_and_sum(
+            hpct_gpu.stream, dense->type, rows_of(op, call->n), (size_t) op->spec.dense.out,
+            op->spec.relu ? call->dst : NULL, call->diff_dst,
+            op->spec.no_bias ? NULL : call->grad[HPCT_OP_BIAS], call->scratch));
     if (status == HPCT_OK && op->param_fused[HPCT_OP_KERNEL] && !hpct_gpu.recording)
         status = hpct_cuda_set_rate(call->learning_rate);
     if (status == HPCT_OK && op->lingers)
@@ -125,6 +127,32 @@ static hpct_status backward(hpct_op *op, const hpct_op_call *call)
         status = backward_data(op, call);
     if (status == HPCT_OK && !op->lingers) /* the kernel is not read any more */
         status = backward_kernel(op, call, workspace_of(dense, call));
+    return named(op, status);
+}
+
+/* ---- with the loss ---- */
+
+/* The parameters themselves are read, not their copies. */
+hpct_status hpct_cuda_head(const hpct_head_call *c)
+{
+    hpct_op *op = c->op;
+    const hpct_op_call *call = c->call;
+    bool fused = op->param_fused[HPCT_OP_KERNEL];
+    hpct_head head = {.loss = hpct_cuda_loss_args(c->loss),
+                      .in = op->spec.dense.in,
+                      .kernel = call->param[HPCT_OP_KERNEL],
+                      .bias = op->spec.no_bias ? NULL : call->param[HPCT_OP_BIAS],
+                      .diff_kernel = fused ? NULL : call->grad[HPCT_OP_KERNEL],
+                      .factor = &hpct_gpu.now->minus_rate,
+                      .diff_bias = op->spec.no_bias ? NULL : call->grad[HPCT_OP_BIAS],
+                      .mask = c->masks,
+                      .before_bias = c->bias_before,
+                      .scratch = call->scratch};
+    hpct_status status =
+        fused && !hpct_gpu.recording ? hpct_cuda_set_rate(call->learning_rate) : HPCT_OK;
+    if (status == HPCT_OK)
+        status = HPCT_CUDA(hpct_launch_head(hpct_cuda_queue(), hpct_cuda_number_of(op), &head,
+                                            call->src[0], call->dst, call->diff_src[0]));
     return named(op, status);
 }
 
@@ -231,6 +259,21 @@ static hpct_status choose_way(dense_op *dense)
     return hpct_cuda_may_linger(&dense->op, what);
 }
 
+/* A small one at the end may be made with the loss. */
+static void take_loss(dense_op *dense)
+{
+    hpct_op *op = &dense->op;
+    const hpct_op_build *build = &op->build;
+    op->takes_loss = build->training && op->spec.dense.rows == 1 && !op->spec.relu;
+    for (int i = 0; i < build->num_batch_sizes && op->takes_loss; i++) {
+        int n = build->batch_sizes[i];
+        size_t scratch = hpct_head_scratch_bytes(n, op->spec.dense.in, op->spec.dense.out);
+        op->takes_loss = hpct_head_fits(n, op->spec.dense.in, op->spec.dense.out);
+        if (op->takes_loss && op->scratch_bytes < scratch)
+            op->scratch_bytes = scratch;
+    }
+}
+
 hpct_status hpct_cuda_make_dense(hpct_op **out, const hpct_op_spec *spec,
                                  const hpct_op_build *build)
 {
@@ -269,6 +312,7 @@ hpct_status hpct_cuda_make_dense(hpct_op **out, const hpct_op_spec *spec,
     if (status == HPCT_OK && build->training)
         status = make_weights(dense, &workspace);
     op->scratch_bytes = dense->workspace + workspace;
+    take_loss(dense);
     if (status == HPCT_OK)
         status = choose_way(dense);
     return named(op, status);

@@ -110,8 +110,8 @@ cudaError_t hpct_launch_add_backward(hpct_queue queue, hpct_number type, size_t 
 #define HPCT_SMALL_NUMBERS 4096 /* and of the kernel in all */
 
 /* Each number of the result is a dot product of few inputs, which the units for products of
- * matrices would mostly stand still for: one group, all cells, counts below 2^31. Kernels and what is of them are
- * fp32, [out][kernel_h][kernel_w][in]. */
+ * matrices would mostly stand still for: one group, all cells, counts below 2^31. Kernels and what
+ * is of them are fp32, [out][kernel_h][kernel_w][in]. */
 bool hpct_small_fits(const hpct_direct *conv);
 /* With the bias, unless it is NULL, and with `relu` its maximum with 0. */
 cudaError_t hpct_launch_small_forward(hpct_queue queue, hpct_number type, const hpct_direct *conv,
@@ -307,6 +307,30 @@ typedef struct hpct_loss_args {
  * its blocks lie in a place of its own. */
 cudaError_t hpct_launch_loss(hpct_queue queue, hpct_number type, hpct_loss_args args,
                              const void *src, void *diff_src);
+
+/* ---- the end of a classifier (head_kernels.cu) ---- */
+
+/* A Dense of `in` inputs to loss.classes outputs, without a ReLU, the loss of those, and the
+ * Dense's backward. */
+typedef struct hpct_head {
+    hpct_loss_args loss;
+    int in;
+    float *kernel;      /* [classes][in] */
+    const float *bias;  /* [classes], or NULL */
+    float *diff_kernel; /* [classes][in]; NULL: the kernel grows by *factor times it instead */
+    const float *factor;
+    float *diff_bias;   /* [classes]; NULL: not wanted */
+    bool mask;          /* diff_src counts where src is above 0 alone: a ReLU made that */
+    float *before_bias; /* [in]: diff_src, added up over the batch; NULL: not wanted */
+    float *scratch;     /* hpct_head_scratch_bytes; 16-byte aligned */
+} hpct_head;
+
+/* Small ones alone: less than a hundred thousand products, of which one kernel is soon done. */
+bool hpct_head_fits(int n, int in, int classes);
+size_t hpct_head_scratch_bytes(int n, int in, int classes);
+/* src[n][in], dst[n][classes], diff_src[n][in] or NULL, of the type. One at a time on a device. */
+cudaError_t hpct_launch_head(hpct_queue queue, hpct_number type, const hpct_head *head,
+                             const void *src, void *dst, void *diff_src);
 
 /* to[3]: loss, correct, in_top_k. */
 cudaError_t hpct_launch_put_sums(hpct_queue queue, const hpct_loss_sums *sums, float *to);

@@ -45,6 +45,7 @@ cuda_kernels = \
 	nn/cuda/direct.cu \
 	nn/cuda/elements_kernels.cu \
 	nn/cuda/gather_kernels.cu \
+	nn/cuda/head_kernels.cu \
 	nn/cuda/join_kernels.cu \
 	nn/cuda/loss_kernels.cu \
 	nn/cuda/moment_kernels.cu \
@@ -76,7 +77,7 @@ cuda_host_sources = \
 	nn/cuda/window.h
 nn_libnn_la_SOURCES += $(cuda_host_sources)
 
-EXTRA_DIST += $(cuda_kernels) nn/cuda/kernel.cuh nn/cuda/launch.cuh nn/cuda/random.cuh
+EXTRA_DIST += $(cuda_kernels) nn/cuda/kernel.cuh nn/cuda/launch.cuh nn/cuda/loss_sample.cuh nn/cuda/random.cuh
 
 if HAVE_CUDA
 pkglib_LTLIBRARIES += hpctrain-cuda.la

@@ -18,21 +18,26 @@ static const hpct_loss_kind kinds[HPCT_LOSS_FORMS] = {
     [HPCT_LOSS_SQUARED] = HPCT_LOSS_KIND_SQUARED,
 };
 
+hpct_loss_args hpct_cuda_loss_args(const hpct_loss_call *call)
+{
+    return (hpct_loss_args){.kind = kinds[call->form],
+                            .n = call->n,
+                            .classes = call->classes,
+                            .top_k = call->top_k,
+                            .label_smoothing = call->label_smoothing,
+                            .threshold = call->threshold,
+                            .scale = call->scale,
+                            .scaling = call->scaling,
+                            .labels = call->labels,
+                            .targets = call->targets,
+                            .sums = (hpct_loss_sums *) (void *) call->sums,
+                            .left = (hpct_loss_sums *) (void *) call->left,
+                            .turns = call->turns};
+}
+
 hpct_status hpct_cuda_loss(const hpct_loss_call *call)
 {
-    hpct_loss_args args = {.kind = kinds[call->form],
-                           .n = call->n,
-                           .classes = call->classes,
-                           .top_k = call->top_k,
-                           .label_smoothing = call->label_smoothing,
-                           .threshold = call->threshold,
-                           .scale = call->scale,
-                           .scaling = call->scaling,
-                           .labels = call->labels,
-                           .targets = call->targets,
-                           .sums = (hpct_loss_sums *) (void *) call->sums,
-                           .left = (hpct_loss_sums *) (void *) call->left,
-                           .turns = call->turns};
+    hpct_loss_args args = hpct_cuda_loss_args(call);
     return hpct_cuda_check(hpct_launch_loss(hpct_cuda_queue(), hpct_cuda_number(call->values), args,
                                             call->src, call->diff_src),
                            "loss");

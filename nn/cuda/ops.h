@@ -38,6 +38,8 @@ static inline bool hpct_cuda_adds(const hpct_op_call *call, int input)
     return call->add != NULL && call->add[input];
 }
 
+hpct_loss_args hpct_cuda_loss_args(const hpct_loss_call *call);
+
 hpct_drawing hpct_cuda_drawing(const hpct_op *op, const hpct_op_call *call);
 
 /* An operation of that class whose parameters lie as Keras has them. Its backward leaves diff_dst

@@ -3,7 +3,7 @@
 if HAVE_CUDA
 if HAVE_CMOCKA
 check_LTLIBRARIES += tests/unit/libcudahost.la
-unit_tests += tests/unit/test_cuda_copies tests/unit/test_cuda_dnn tests/unit/test_cuda_gather tests/unit/test_cuda_loss tests/unit/test_cuda_moment tests/unit/test_cuda_norm tests/unit/test_cuda_ops tests/unit/test_cuda_races tests/unit/test_cuda_small tests/unit/test_cuda_updates
+unit_tests += tests/unit/test_cuda_copies tests/unit/test_cuda_dnn tests/unit/test_cuda_gather tests/unit/test_cuda_head tests/unit/test_cuda_loss tests/unit/test_cuda_moment tests/unit/test_cuda_norm tests/unit/test_cuda_ops tests/unit/test_cuda_races tests/unit/test_cuda_small tests/unit/test_cuda_updates
 endif
 endif
 # The module's host side, compiled once for all of them.
@@ -30,6 +30,9 @@ tests_unit_test_cuda_gather_SOURCES = tests/unit/test_cuda_gather.c tests/unit/g
 	tests/unit/gather_host.h tests/unit/unit.h
 tests_unit_test_cuda_gather_CPPFLAGS = $(cuda_on_host_cppflags)
 tests_unit_test_cuda_gather_LDADD = tests/unit/libcudahost.la $(on_host_objects) $(agent_test_libs) -lstdc++ -lm
+tests_unit_test_cuda_head_SOURCES = tests/unit/test_cuda_head.c $(nn_case) tests/unit/unit.h
+tests_unit_test_cuda_head_CPPFLAGS = $(cuda_on_host_cppflags)
+tests_unit_test_cuda_head_LDADD = $(cuda_on_host_libs)
 tests_unit_test_cuda_loss_SOURCES = tests/unit/test_cuda_loss.c tests/unit/unit.h
 tests_unit_test_cuda_loss_CPPFLAGS = $(cuda_on_host_cppflags)
 tests_unit_test_cuda_loss_LDADD = $(cuda_on_host_libs)

@@ -3,6 +3,7 @@
 
 #include "nn/cuda/elements_kernels.cu"
 #include "nn/cuda/gather_kernels.cu"
+#include "nn/cuda/head_kernels.cu"
 #include "nn/cuda/join_kernels.cu"
 #include "nn/cuda/loss_kernels.cu"
 #include "nn/cuda/moment_kernels.cu"
