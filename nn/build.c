@@ -354,6 +354,8 @@ static hpct_status make_ops(const hpct_model *model, hpct_run *run,
         build.deferred = defer(model, run, options, i);
         if (node->spec.kind == HPCT_OP_CONV2D && run->nodes[i].norm_node[0] != 0)
             build.norm = &model->nodes[run->nodes[i].norm_node[0] - 1].spec;
+        build.normed = is_add_of_two(model, i) &&
+                       (run->nodes[i].norm_node[0] != 0 || run->nodes[i].norm_node[1] != 0);
         absorb(model, run, i, &build);
         build.moments = ask_for_moments(model, run, i, build.adds);
         build.shares_src = build.needs_diff_src && node->spec.kind == HPCT_OP_CONV2D &&

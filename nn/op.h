@@ -208,6 +208,7 @@ typedef struct hpct_op_build {
      * works out, ReLU included, and backward too; diff_src is then of what is there before the
      * ReLU. Where the backend's takes_norm said so; NULL: none. */
     const hpct_op_spec *norm;
+    bool normed; /* ADD: some source is that of a deferred BATCH_NORM (call.norms) */
     /* CONV2D with needs_diff_src: others read its source, too, and have made their parts of its
      * gradient before. Where backward can add to them (adds_diff_src), no pass over memory is
      * wanted for that. */
@@ -280,11 +281,11 @@ struct hpct_op {
     bool param_copied[HPCT_OP_MAX_PARAMS];
     size_t copy_offset[HPCT_OP_MAX_PARAMS];
     bool leaves_moments; /* as hpct_op_build.moments says */
-    /* CONV2D with build.norm: backward leaves sums of the g that it writes to diff_src in its
-     * workspace, this many bytes from its beginning: [2][hpct_norm_line_step(channels)], of g and
-     * of g (src - mean) inverse. */
+    /* CONV2D with build.norm, ADD with build.normed: backward leaves sums of the g that it writes
+     * to diff_src[k], of a deferred BATCH_NORM, in its workspace, norm_sums[k] bytes from its
+     * beginning: [2][hpct_norm_line_step(channels)], of g and of g (src - mean) inverse. */
     bool leaves_norm_sums;
-    size_t norm_sums;
+    size_t norm_sums[2];
     bool backward_reads_src, backward_reads_dst;
     bool backward_keeps_diff_dst; /* backward leaves diff_dst as it was */
     bool takes_loss;              /* DENSE: hpct_backend.head does it with the loss of its result */

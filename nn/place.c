@@ -190,7 +190,7 @@ static void set_pointers(const placing *p)
             if (norm >= 0 && placed->op->leaves_norm_sums)
                 run->nodes[norm].norm_sums =
                     (const float *) (const void *) ((const char *) placed->workspace +
-                                                    placed->op->norm_sums);
+                                                    placed->op->norm_sums[k]);
             placed->add[k] = placed->mode[k] == HPCT_DIFF_ADD;
             if (placed->mode[k] != HPCT_DIFF_NONE)
                 placed->diff_src[k] = diff_at(p, node->inputs[k]);

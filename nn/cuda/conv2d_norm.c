@@ -237,7 +237,7 @@ hpct_status hpct_conv_make_normed_plans(hpct_conv *conv)
     }
     op->leaves_moments = true;
     op->leaves_norm_sums = true;
-    op->norm_sums = vector_at(conv, DIFF_BETA) * sizeof(float);
+    op->norm_sums[0] = vector_at(conv, DIFF_BETA) * sizeof(float);
     op->workspace_bytes = vector_at(conv, VECTORS) * sizeof(float);
     conv->low_bytes =
         hpct_conv_apart(op->param_floats[HPCT_OP_KERNEL] * hpct_cuda_value_bytes(op->build.values));

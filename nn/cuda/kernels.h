@@ -197,9 +197,21 @@ cudaError_t hpct_launch_norm_take(const hpct_norm *norm, const float *sums, floa
 cudaError_t hpct_launch_norm_moving(const hpct_norm *norm);
 cudaError_t hpct_launch_norm_apply(const hpct_norm *norm, const void *src, void *dst);
 /* dst = a + b, each as its line makes it of what lies there, or (its mean is NULL) as it lies
- * there; the first has a line. Of `norm` queue, type, rows, channels and relu count. */
+ * there; the first has a line. Of `norm` queue, type, rows, channels and relu count. Unless `open`
+ * is NULL it gets hpct_norm_open_bytes that say where the sum is above 0; all memory then begins at
+ * 16 bytes. */
 cudaError_t hpct_launch_norm_add(const hpct_norm *norm, const hpct_norm_line line[2], const void *a,
-                                 const void *b, void *dst);
+                                 const void *b, void *dst, uint8_t *open);
+/* 0: there are none for so many channels. */
+size_t hpct_norm_open_bytes(hpct_number type, size_t rows, int channels);
+/* Its backward with the ReLU, as hpct_launch_add_backward, and sums[k][2][hpct_norm_line_step], of
+ * the gradient and of that times what the line's mean is taken from and its inverse multiplied
+ * with: of the first line, and of the second unless its mean is NULL. norm->partial:
+ * [2][hpct_norm_parts][2][channels]. */
+cudaError_t hpct_launch_norm_add_backward(const hpct_norm *norm, const hpct_norm_line line[2],
+                                          const uint8_t *open, const void *a, const void *b,
+                                          const hpct_join *join, void *diff_dst,
+                                          float *const sums[2]);
 
 /* The line of each channel as others want it: x scale + shift, in numbers of that type, and gamma.
  */

@@ -49,6 +49,7 @@ cuda_kernels = \
 	nn/cuda/join_kernels.cu \
 	nn/cuda/loss_kernels.cu \
 	nn/cuda/moment_kernels.cu \
+	nn/cuda/norm_join_kernels.cu \
 	nn/cuda/norm_kernels.cu \
 	nn/cuda/norm_line_kernels.cu \
 	nn/cuda/random_kernels.cu \
@@ -77,7 +78,7 @@ cuda_host_sources = \
 	nn/cuda/window.h
 nn_libnn_la_SOURCES += $(cuda_host_sources)
 
-EXTRA_DIST += $(cuda_kernels) nn/cuda/kernel.cuh nn/cuda/launch.cuh nn/cuda/loss_sample.cuh nn/cuda/random.cuh
+EXTRA_DIST += $(cuda_kernels) nn/cuda/kernel.cuh nn/cuda/launch.cuh nn/cuda/loss_sample.cuh nn/cuda/norm_walk.cuh nn/cuda/random.cuh
 
 if HAVE_CUDA
 pkglib_LTLIBRARIES += hpctrain-cuda.la

@@ -3,99 +3,13 @@
  * channels stays in registers. Statistics are joined from means and squared distances (Chan, Golub
  * and LeVeque, Updating Formulae and a Pairwise Algorithm for Computing Sample Variances, 1979): no
  * sum cancels. */
-#include "nn/cuda/kernel.cuh"
-
-/* ---- who does which rows ---- */
-
-constexpr int BATCH = 4; /* rows of a thread that are read before the first is used */
-constexpr int BLOCKS_PER_PROCESSOR = 4;
-
-/* A block: `across` packs of channels, `down` rows; the grid likewise. */
-struct layout {
-    int across, down;
-    unsigned wide, parts; /* blocks */
-};
-
-static int width_of_channels(hpct_number type, int channels)
-{
-    int wide = type == HPCT_NUMBER_FP32 ? WIDE<float> : WIDE<__half>;
-    return channels % wide == 0 ? wide : 1;
-}
-
-static layout layout_of(int channels, int width)
-{
-    layout l;
-    int packs = channels / width;
-    for (l.across = 1; l.across < packs && l.across < WARP; l.across *= 2)
-        ;
-    l.down = THREADS / l.across;
-    l.wide = (unsigned) ((packs + l.across - 1) / l.across);
-    l.parts = 1;
-    return l;
-}
+#include "nn/cuda/norm_walk.cuh"
 
 int hpct_norm_parts(hpct_queue queue, hpct_number type, int channels)
 {
     layout l = layout_of(channels, width_of_channels(type, channels));
     int parts = queue.multiprocessors * BLOCKS_PER_PROCESSOR / (int) l.wide;
     return parts < 1 ? 1 : parts;
-}
-
-/* Not more parts than have rows for a batch of every thread. */
-static unsigned parts_of(const hpct_norm *n)
-{
-    layout l = layout_of(n->channels, width_of_channels(n->type, n->channels));
-    size_t least = (size_t) l.down * BATCH, worth = (n->rows + least - 1) / least;
-    size_t most = (size_t) hpct_norm_parts(n->queue, n->type, n->channels);
-    return (unsigned) (worth < 1 ? 1 : worth < most ? worth : most);
-}
-
-static layout layout_for(const hpct_norm *n, int width)
-{
-    layout l = layout_of(n->channels, width);
-    l.parts = parts_of(n);
-    return l;
-}
-
-__device__ inline size_t first_row(size_t rows, unsigned part, unsigned parts)
-{
-    return rows * part / parts;
-}
-
-/* This thread's pack and rows. */
-struct walk {
-    int channel;
-    bool inside;
-    size_t row, end, step;
-};
-
-template <int V> __device__ inline walk walk_of(size_t rows, int channels)
-{
-    walk w;
-    w.channel = (int) (blockIdx.x * blockDim.x + threadIdx.x) * V;
-    w.inside = w.channel < channels;
-    w.row = first_row(rows, blockIdx.y, gridDim.y) + threadIdx.y;
-    w.end = first_row(rows, blockIdx.y + 1, gridDim.y);
-    w.step = blockDim.y;
-    return w;
-}
-
-/* Calls body(first row, constant number of rows) until the walk ends. */
-template <typename Body> __device__ inline void each_batch(walk w, Body body)
-{
-    if (!w.inside)
-        return;
-    for (; w.row + (BATCH - 1) * w.step < w.end; w.row += BATCH * w.step)
-        body(w.row, width_of<BATCH>());
-    for (; w.row < w.end; w.row += w.step)
-        body(w.row, width_of<1>());
-}
-
-template <int V> __device__ inline void load_or(const float *from, float otherwise, float (&to)[V])
-{
-#pragma unroll
-    for (int k = 0; k < V; k++)
-        to[k] = from != nullptr ? from[k] : otherwise;
 }
 
 /* ---- statistics ---- */
@@ -298,11 +212,6 @@ __global__ void __launch_bounds__(THREADS) take_moving(settling s)
 
 /* ---- forward ---- */
 
-__device__ inline float normal(float x, float mean, float scale, float shift)
-{
-    return fmaf(x - mean, scale, shift);
-}
-
 template <typename T, int V, bool RELU>
 __global__ void __launch_bounds__(THREADS)
     apply(size_t rows, int channels, hpct_norm_notes notes, const T *src, T *dst)
@@ -328,52 +237,6 @@ __global__ void __launch_bounds__(THREADS)
                 x[b][k] = RELU && !(y > 0) ? 0 : y;
             }
             store(x[b], dst + (row + b * w.step) * (size_t) channels + w.channel);
-        }
-    });
-}
-
-template <int V> struct own_line {
-    float mean[V], scale[V], shift[V];
-};
-
-template <int V> __device__ inline void load_line(const hpct_norm_line &l, int c, own_line<V> &to)
-{
-    load_or(l.mean + c, 0, to.mean);
-    load_or(l.scale + c, 0, to.scale);
-    load_or(l.shift + c, 0, to.shift);
-}
-
-/* BOTH: the second has a line, too. */
-template <typename T, int V, bool RELU, bool BOTH>
-__global__ void __launch_bounds__(THREADS)
-    apply_and_add(size_t rows, int channels, hpct_norm_line first, hpct_norm_line second,
-                  const T *a, const T *b, T *dst)
-{
-    const walk w = walk_of<V>(rows, channels);
-    if (!w.inside)
-        return;
-    own_line<V> p, q = {};
-    load_line(first, w.channel, p);
-    if (BOTH)
-        load_line(second, w.channel, q);
-    each_batch(w, [&](size_t row, auto batch) {
-        constexpr int B = decltype(batch)::value;
-        float x[B][V], y[B][V];
-#pragma unroll
-        for (int i = 0; i < B; i++) {
-            size_t at = (row + i * w.step) * (size_t) channels + w.channel;
-            load(a + at, x[i]);
-            load(b + at, y[i]);
-        }
-#pragma unroll
-        for (int i = 0; i < B; i++) {
-#pragma unroll
-            for (int k = 0; k < V; k++) {
-                float more = BOTH ? normal(y[i][k], q.mean[k], q.scale[k], q.shift[k]) : y[i][k];
-                float sum = normal(x[i][k], p.mean[k], p.scale[k], p.shift[k]) + more;
-                x[i][k] = RELU && !(sum > 0) ? 0 : sum;
-            }
-            store(x[i], dst + (row + i * w.step) * (size_t) channels + w.channel);
         }
     });
 }
@@ -469,8 +332,10 @@ __global__ void __launch_bounds__(FINISH *FINISH)
     }
     if (y != 0 || c >= channels)
         return;
-    sums[c] = shared[0][0][x];
-    sums[channels + c] = shared[1][0][x];
+    if (sums != nullptr) {
+        sums[c] = shared[0][0][x];
+        sums[channels + c] = shared[1][0][x];
+    }
     if (diff_beta != nullptr)
         diff_beta[c] = shared[0][0][x];
     if (diff_gamma != nullptr)
@@ -519,25 +384,6 @@ __global__ void __launch_bounds__(THREADS)
 }
 
 /* ---- launchers ---- */
-
-template <typename Body> static cudaError_t for_norm(const hpct_norm *n, bool aligned, Body body)
-{
-    return for_type(n->type, [&](auto zero) {
-        using T = decltype(zero);
-        bool wide = aligned && width_of_channels(n->type, n->channels) > 1;
-        for_width<T>(wide, [&](auto width) { body(zero, width); });
-    });
-}
-
-static dim3 grid_of(const layout &l)
-{
-    return dim3(l.wide, l.parts);
-}
-
-static dim3 block_of(const layout &l)
-{
-    return dim3((unsigned) l.across, (unsigned) l.down);
-}
 
 static unsigned finish_blocks(int channels)
 {
@@ -611,20 +457,12 @@ cudaError_t hpct_launch_norm_apply(const hpct_norm *n, const void *src, void *ds
     });
 }
 
-cudaError_t hpct_launch_norm_add(const hpct_norm *n, const hpct_norm_line line[2], const void *a,
-                                 const void *b, void *dst)
+cudaError_t launch_finish_sums(const hpct_norm *n, const float *partial, const float *inverse,
+                               float *sums, float *diff_gamma, float *diff_beta)
 {
-    bool both = line[1].mean != nullptr;
-    return for_norm(n, is_aligned(a, b, dst), [&](auto zero, auto width) {
-        using T = decltype(zero);
-        constexpr int V = decltype(width)::value;
-        layout l = layout_for(n, V);
-        auto kernel =
-            n->relu ? (both ? apply_and_add<T, V, true, true> : apply_and_add<T, V, true, false>)
-                    : (both ? apply_and_add<T, V, false, true> : apply_and_add<T, V, false, false>);
-        HPCT_LAUNCH(kernel, grid_of(l), block_of(l), n->queue, n->rows, n->channels, line[0],
-                    line[1], (const T *) a, (const T *) b, (T *) dst);
-    });
+    HPCT_LAUNCH(finish_sums, finish_blocks(n->channels), dim3(FINISH, FINISH), n->queue,
+                n->channels, (int) parts_of(n), partial, inverse, sums, diff_gamma, diff_beta);
+    return cudaGetLastError();
 }
 
 cudaError_t hpct_launch_norm_sums(const hpct_norm *n, const void *src, const void *diff_dst,
@@ -638,12 +476,9 @@ cudaError_t hpct_launch_norm_sums(const hpct_norm *n, const void *src, const voi
         HPCT_LAUNCH(kernel, grid_of(l), block_of(l), n->queue, n->rows, n->channels, n->notes,
                     (const T *) src, (const T *) diff_dst, n->partial);
     });
-    if (error != cudaSuccess)
-        return error;
-    HPCT_LAUNCH(finish_sums, finish_blocks(n->channels), dim3(FINISH, FINISH), n->queue,
-                n->channels, (int) parts_of(n), n->partial, n->notes.inverse, sums, diff_gamma,
-                diff_beta);
-    return cudaGetLastError();
+    return error == cudaSuccess
+               ? launch_finish_sums(n, n->partial, n->notes.inverse, sums, diff_gamma, diff_beta)
+               : error;
 }
 
 cudaError_t hpct_launch_norm_backward(const hpct_norm *n, const void *src, const void *diff_dst,

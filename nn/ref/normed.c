@@ -54,7 +54,7 @@ static void mask_and_sum(const hpct_op *op, const hpct_op_call *call)
     size_t channels = (size_t) op->build.norm->norm.channels, step = hpct_norm_line_step(channels),
            count = (size_t) call->n * hpct_op_src_floats(&op->spec, 0);
     hpct_norm_line line = hpct_norm_line_in(call->norms[0], channels);
-    float *sums = (float *) (void *) ((char *) call->workspace + op->norm_sums);
+    float *sums = (float *) (void *) ((char *) call->workspace + op->norm_sums[0]);
     for (size_t c = 0; c < channels; c++) {
         double sum = 0, sum_hat = 0;
         for (size_t i = c; i < count; i += channels) {
@@ -127,9 +127,9 @@ hpct_status hpct_ref_make_normed(hpct_op **out, const hpct_op_spec *spec,
     *op = *made->inner;
     op->class = &class;
     op->build = *build;
-    op->norm_sums = aligned(op->workspace_bytes);
+    op->norm_sums[0] = aligned(op->workspace_bytes);
     op->leaves_norm_sums = true;
-    op->workspace_bytes = op->norm_sums + 2 * step * sizeof(float);
+    op->workspace_bytes = op->norm_sums[0] + 2 * step * sizeof(float);
     op->scratch_bytes += aligned(most * sizeof(float));
     return HPCT_OK;
 }

@@ -254,6 +254,45 @@ if [ $gpu = apart ]; then
     ok "$((waits >= 20))" "and does not wait for the device ($waits waits)"
     unset HPC_TRAIN_TEST_NO_GATHER
 fi
+# A block of ResNetV2's and one of ResNet's: what lingers of a convolution reads a gradient that the normalization before it goes
+# on with, and an Add leaves sums to a normalization.
+python3 - "$own/blocks.json" <<'END'
+import json, sys
+layers = []
+def layer(kind, name, before, **config):
+    seen = [{"class_name": "__keras_tensor__", "config": {"shape": [None, 14, 14, 8], "dtype": "float32", "keras_history": [b, 0, 0]}} for b in before]
+    layers.append({"class_name": kind, "config": {"name": name, **config}, "name": name,
+                   "inbound_nodes": [{"args": [seen] if len(seen) > 1 else seen, "kwargs": {}}] if seen else []})
+layer("InputLayer", "in", [], batch_shape=[None, 28, 28, 1])
+layer("Conv2D", "stem", ["in"], filters=8, kernel_size=[3, 3], strides=[2, 2], padding="same")
+layer("BatchNormalization", "before", ["stem"])
+layer("Activation", "open", ["before"], activation="relu")
+layer("Conv2D", "second", ["open"], filters=8, kernel_size=[3, 3], padding="same", use_bias=False)
+layer("Add", "sum", ["stem", "second"])
+layer("Conv2D", "third", ["sum"], filters=8, kernel_size=[1, 1], padding="same")
+layer("BatchNormalization", "behind", ["third"])
+layer("Add", "total", ["sum", "behind"])
+layer("Activation", "last", ["total"], activation="relu")
+layer("GlobalAveragePooling2D", "pool", ["last"])
+layer("Dense", "classes", ["pool"], units=10)
+json.dump({"class_name": "Functional", "config": {"name": "blocks", "layers": layers, "input_layers": ["in", 0, 0],
+                                                  "output_layers": ["classes", 0, 0]}}, open(sys.argv[1], "w"))
+END
+for device in cpu cuda cuda-in-line; do
+    way=1
+    [ $device != cuda-in-line ] || way=0
+    HPC_TRAIN_TEST_BRANCHES=$way XDG_CACHE_HOME=$own/$device fit_small "blocks-$device" --device ${device%%-*} --model "$own/blocks.json" \
+        --learning-rate 0.5 --epochs 4
+    [ $device = cpu ] || ok "$(near "$(number blocks-cpu loss)" "$(number blocks-$device loss)")" \
+        "blocks on $device: loss is the CPU's ($(number blocks-cpu loss), $(number blocks-$device loss))"
+done
+# In 16 bits gradients of kernels lie in the scratch until they are made fp32.
+HPC_TRAIN_TEST_BRANCHES=1 XDG_CACHE_HOME=$own/cuda fit_small blocks-in-bf16 --device cuda --precision bf16 --model "$own/blocks.json" \
+    --learning-rate 0.05
+HPC_TRAIN_TEST_BRANCHES=0 XDG_CACHE_HOME=$own/cuda-in-line fit_small blocks-in-bf16-in-line --device cuda --precision bf16 \
+    --model "$own/blocks.json" --learning-rate 0.05
+ok "$(near "$(number blocks-in-bf16 loss)" "$(number blocks-in-bf16-in-line loss)")" \
+    "in bf16: the same beside each other and in line ($(number blocks-in-bf16 loss), $(number blocks-in-bf16-in-line loss))"
 for device in cpu cuda; do
     fit_small "residual-$device" --device $device --model "$top_srcdir/tests/strategy/residual.json" --steps-per-epoch 5
 done

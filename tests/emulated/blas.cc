@@ -207,11 +207,7 @@ cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t transa,
     check_place(c, "c");
     void *workspace = h->workspace;
     size_t bytes = workspace != nullptr ? 4096 : 0;
-    enqueue(h->stream, once([p, workspace, bytes] {
-                use_workspace(workspace, bytes);
-                p.run();
-                use_workspace(workspace, bytes);
-            }));
+    enqueue(h->stream, with_workspace(workspace, bytes, [p] { p.run(); }));
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -398,11 +394,9 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
         check_place(p.bias, "the bias");
     size_t traffic = rows * depth * bytes_of(p.a.type) + depth * columns * bytes_of(p.b.type) +
                      rows * columns * bytes_of(p.type) * (by_device ? 2 : 1);
-    enqueue(stream, once([p, workspace, used, traffic] {
+    enqueue(stream, with_workspace(workspace, used, [p, traffic] {
                 count_traffic("product", traffic);
-                use_workspace(workspace, used);
                 p.run();
-                use_workspace(workspace, used);
             }));
     return CUBLAS_STATUS_SUCCESS;
 }

@@ -842,13 +842,11 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t h, cudnnBackendDescriptor_t plan
     check_apart(p, start, workspace);
     std::string name = name_of(made);
     size_t traffic = traffic_of(made, p);
-    enqueue(own->stream, once([p, start, workspace, name, traffic] {
+    enqueue(own->stream, with_workspace(workspace, p.workspace, [p, start, name, traffic] {
                 count_traffic(name, traffic);
                 state s = start;
-                use_workspace(workspace, p.workspace);
                 for (const step &one : p.steps)
                     one(s);
-                use_workspace(workspace, p.workspace);
             }));
     return CUDNN_STATUS_SUCCESS;
 }

@@ -32,6 +32,9 @@ struct turn {
 /* At the end of a stream, or into the graph that is captured from it. */
 cudaError_t enqueue(cudaStream_t stream, task what);
 task once(std::function<void()> body);
+/* A call of a library, whose the workspace is while it computes: what lay there is lost, and nobody
+ * else, in a branch of the same graph, may write there meanwhile. */
+task with_workspace(void *workspace, size_t bytes, std::function<void()> body);
 
 /* Until then devices go on; aborts after a minute. */
 void wait_until(cudaStream_t first, const std::function<bool()> &done);

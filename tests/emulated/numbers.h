@@ -64,13 +64,6 @@ inline void add(size_t count, float factor, const float *__restrict from, float 
         to[i] += factor * from[i];
 }
 
-/* A workspace is whoever's that was given it: what lay there is lost. */
-inline void use_workspace(void *workspace, size_t bytes)
-{
-    if (bytes > 0)
-        memset(workspace, 0xff, bytes);
-}
-
 } // namespace emulated
 
 #endif

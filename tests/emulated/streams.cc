@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <stdlib.h>
+#include <string.h>
 #include <thread>
 
 namespace emulated
@@ -29,7 +30,8 @@ std::set<cudaEvent_t> &events = *new std::set<cudaEvent_t>;
 uint64_t turns;
 size_t waits; /* of streams for each other */
 uint32_t state;
-bool drawn; /* moments, by HPC_TRAIN_TEST_SCHEDULE */
+bool drawn;   /* moments, by HPC_TRAIN_TEST_SCHEDULE */
+bool went_on; /* some work, which has not ended */
 thread_local cudaGraph_t capturing;
 
 void start()
@@ -58,7 +60,10 @@ bool go_on(cudaStream_t stream, int depth = 0)
     if (!item.begun)
         item.begun = item.what();
     open(stream->device);
-    if (item.begun()) {
+    bool ended = item.begun();
+    for (; !ended && went_on; ended = item.begun())
+        went_on = false;
+    if (ended) {
         stream->items.pop_front();
         return true;
     }
@@ -135,6 +140,8 @@ struct run {
                 any = w();
                 if (any)
                     ended.insert(ready[i]);
+                any = any || went_on;
+                went_on = false;
             }
         }
         return ended.size() == graph.nodes.size();
@@ -170,6 +177,39 @@ task once(std::function<void()> body)
     return [body] {
         return work([body] {
             body();
+            return true;
+        });
+    };
+}
+
+/* All bytes 0xff but for the first ones, which say whose it is. */
+static bool is_own(const char *workspace, size_t bytes, uint32_t owner)
+{
+    bool own = memcmp(workspace, &owner, sizeof owner) == 0;
+    for (size_t i = sizeof owner; i < bytes && own; i++)
+        own = workspace[i] == (char) 0xff;
+    return own;
+}
+
+task with_workspace(void *workspace, size_t bytes, std::function<void()> body)
+{
+    if (bytes < sizeof(uint32_t))
+        return once(std::move(body));
+    return [workspace, bytes, body] {
+        auto owner = std::make_shared<uint32_t>(0);
+        return work([workspace, bytes, body, owner] {
+            static uint32_t owners;
+            if (*owner == 0) {
+                *owner = ++owners;
+                memset(workspace, 0xff, bytes);
+                memcpy(workspace, owner.get(), sizeof *owner);
+                went_on = true;
+                return false;
+            }
+            if (!is_own((const char *) workspace, bytes, *owner))
+                broken("somebody wrote into the workspace of a library that is computing");
+            body();
+            memset(workspace, 0xff, bytes);
             return true;
         });
     };

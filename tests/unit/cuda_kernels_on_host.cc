@@ -7,6 +7,7 @@
 #include "nn/cuda/join_kernels.cu"
 #include "nn/cuda/loss_kernels.cu"
 #include "nn/cuda/moment_kernels.cu"
+#include "nn/cuda/norm_join_kernels.cu"
 #include "nn/cuda/norm_kernels.cu"
 #include "nn/cuda/norm_line_kernels.cu"
 #include "nn/cuda/random_kernels.cu"

@@ -434,7 +434,7 @@ static hpct_status run(const nn_case *c, const hpct_backend *backend, hpct_op *o
     if (op->leaves_norm_sums) {
         size_t count = 2 * hpct_norm_line_step((size_t) c->norm->norm.channels);
         r->norm_sums = poisoned(count);
-        if (hpct_memory_to_host(backend, r->norm_sums, (char *) rest[0] + op->norm_sums,
+        if (hpct_memory_to_host(backend, r->norm_sums, (char *) rest[0] + op->norm_sums[0],
                                 count * sizeof *r->norm_sums) != 0)
             abort();
     }

@@ -451,9 +451,9 @@ static void normalizations_are_in_the_engines(void **state)
             hpct_op *op = NULL;
             assert_int_equal(hpct_cuda_make_conv2d(&op, spec, &build), HPCT_OK);
             size_t step = hpct_norm_line_step((size_t) w->in_c) * sizeof(float);
-            assert_true(op->leaves_moments && op->leaves_norm_sums && op->norm_sums % 16 == 0);
-            assert_true(op->norm_sums >= 2 * (size_t) w->out_c * sizeof(float));
-            assert_true(op->workspace_bytes >= op->norm_sums + 2 * step);
+            assert_true(op->leaves_moments && op->leaves_norm_sums && op->norm_sums[0] % 16 == 0);
+            assert_true(op->norm_sums[0] >= 2 * (size_t) w->out_c * sizeof(float));
+            assert_true(op->workspace_bytes >= op->norm_sums[0] + 2 * step);
             op->class->destroy(op);
             build.values = build.precision = HPCT_BF16; /* its engines would be compiled */
             assert_false(hpct_cuda_takes_norm(spec, &build));

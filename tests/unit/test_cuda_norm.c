@@ -117,6 +117,15 @@ static int count_deferred(const hpct_model *model)
     return count;
 }
 
+/* Normalizations whose backward begins with sums that who reads them has left. */
+static int count_sums(const hpct_model *model)
+{
+    int count = 0;
+    for (int i = 0; i < model->num_nodes; i++)
+        count += model->run->nodes[i].norm_sums != NULL;
+    return count;
+}
+
 static void an_add_normalizes(void **state)
 {
     static const int widths[] = {3, 8, 16, 40};
@@ -130,6 +139,7 @@ static void an_add_normalizes(void **state)
         build(fused, &cuda_backend_on_host);
         assert_int_equal(count_deferred(plain), 0);
         assert_int_equal(count_deferred(fused), both ? 2 : 1);
+        assert_int_equal(count_sums(fused), !relu || channels % 4 != 0 ? 0 : both ? 2 : 1);
         assert_train_alike((hpct_model *[]){plain, fused});
         hpct_model_free(plain);
         hpct_model_free(fused);
