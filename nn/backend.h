@@ -53,13 +53,13 @@ typedef struct hpct_loss_call {
  * backward. dst, sums and gradients come of it as they would of the three; diff_dst and
  * loss->diff_src may be left as they are. */
 typedef struct hpct_head_call {
-    hpct_op *op;
+    const hpct_op *op;
     const hpct_op_call *call;
     const hpct_loss_call *loss;
-    /* Of the backward of a DENSE that alone makes the source: the mask of its ReLU over diff_src,
-     * and the gradient of its bias. */
-    bool masks;
-    float *bias_before; /* NULL: not wanted */
+    /* A DENSE that alone makes the source: of its backward the mask of its ReLU, over diff_src, and
+     * the gradient of its bias come of it, too (hpct_op_call.begun). NULL: there is none. */
+    const hpct_op *before;
+    const hpct_op_call *call_before;
 } hpct_head_call;
 
 #define HPCT_ARENA_ALIGN 16 /* floats: every parameter begins at a multiple of 64 bytes */

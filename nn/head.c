@@ -66,13 +66,12 @@ void hpct_run_find_head(const hpct_model *model, hpct_run *run)
 }
 
 hpct_status hpct_run_make_head(const hpct_run *run, const hpct_op_call *call,
-                               const hpct_loss_call *loss)
+                               const hpct_op_call *call_before, const hpct_loss_call *loss)
 {
-    const hpct_run_node *before = run->before_head > 0 ? &run->nodes[run->before_head - 1] : NULL;
     hpct_head_call head = {.op = run->nodes[run->head - 1].op, .call = call, .loss = loss};
-    if (before != NULL) {
-        head.masks = before->op->spec.relu;
-        head.bias_before = before->op->spec.no_bias ? NULL : before->grad[HPCT_OP_BIAS];
+    if (run->before_head > 0) {
+        head.before = run->nodes[run->before_head - 1].op;
+        head.call_before = call_before;
     }
     return run->backend->head(&head);
 }

@@ -9,8 +9,9 @@
 /* Which node that is, if any; operations must have been made. */
 void hpct_run_find_head(const hpct_model *model, hpct_run *run);
 
-/* In the place of those of all these nodes and of the loss. `call`: the head's own. */
+/* In the place of those of all these nodes and of the loss: by the call of the head, and of the
+ * node before it if there is one. */
 hpct_status hpct_run_make_head(const hpct_run *run, const hpct_op_call *call,
-                               const hpct_loss_call *loss);
+                               const hpct_op_call *call_before, const hpct_loss_call *loss);
 
 #endif

@@ -411,8 +411,10 @@ static hpct_status call_loss(const hpct_model *model, const step_calls *calls)
     int head = run->head - 1;
     if (head < 0)
         return run->backend->loss(&calls->loss);
-    hpct_op_call call = make_call(model, head, calls->batch, calls->n);
-    return named(model, head, "the loss", hpct_run_make_head(run, &call, &calls->loss));
+    hpct_op_call call = make_call(model, head, calls->batch, calls->n), before = {0};
+    if (run->before_head > 0)
+        before = make_call(model, run->before_head - 1, calls->batch, calls->n);
+    return named(model, head, "the loss", hpct_run_make_head(run, &call, &before, &calls->loss));
 }
 
 static hpct_status call_step(hpct_model *model, const step_calls *calls)

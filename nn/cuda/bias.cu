@@ -37,7 +37,7 @@ geometry cut(size_t rows, size_t columns, int width, size_t most_parts)
 template <typename T, int V, bool MASK>
 __global__ void __launch_bounds__(THREADS)
     mask_and_sum(size_t rows, size_t rows_of_a_part, unsigned vectors, const pack<T, V> *dst,
-                 pack<T, V> *diff, float *sums)
+                 pack<T, V> *diff, hpct_gradient sums)
 {
     __shared__ float shared[THREADS * V];
     const unsigned vector = blockIdx.x * blockDim.x + threadIdx.x;
@@ -70,7 +70,7 @@ __global__ void __launch_bounds__(THREADS)
                 diff[row * vectors + vector] = d[u];
         }
     }
-    if (sums == nullptr)
+    if (sums.at == nullptr)
         return;
     const unsigned own = threadIdx.y * blockDim.x + threadIdx.x;
 #pragma unroll
@@ -86,10 +86,10 @@ __global__ void __launch_bounds__(THREADS)
         __syncthreads();
     }
     if (threadIdx.y == 0 && vector < vectors) {
-        float *to = sums + ((size_t) blockIdx.y * vectors + vector) * V;
+        const size_t to = ((size_t) blockIdx.y * vectors + vector) * V;
 #pragma unroll
         for (int v = 0; v < V; v++)
-            to[v] = shared[v * THREADS + own];
+            leave(sums, to + v, shared[v * THREADS + own]);
     }
 }
 
@@ -121,7 +121,7 @@ __global__ void __launch_bounds__(THREADS)
 /* One pass; parts of the sums go to [parts][columns]. */
 template <typename T, int V>
 cudaError_t pass(cudaStream_t stream, const geometry &g, size_t rows, const void *dst, void *diff,
-                 float *sums)
+                 hpct_gradient sums)
 {
     const pack<T, V> *y = (const pack<T, V> *) dst;
     pack<T, V> *d = (pack<T, V> *) diff;
@@ -132,11 +132,12 @@ cudaError_t pass(cudaStream_t stream, const geometry &g, size_t rows, const void
 
 template <typename T, int V>
 cudaError_t sum_of(cudaStream_t stream, size_t rows, size_t columns, const void *dst, void *diff,
-                   float *sums, float *partials)
+                   hpct_gradient sums, float *partials)
 {
     const geometry g = cut(rows, columns, V, MOST_PARTS);
-    const bool parts = sums != nullptr && g.grid.y > 1;
-    cudaError_t error = pass<T, V>(stream, g, rows, dst, diff, parts ? partials : sums);
+    const bool parts = sums.at != nullptr && g.grid.y > 1;
+    cudaError_t error =
+        pass<T, V>(stream, g, rows, dst, diff, parts ? hpct_gradient{partials, nullptr} : sums);
     if (error != cudaSuccess || !parts)
         return error;
     const size_t count = g.grid.y;
@@ -174,10 +175,10 @@ size_t hpct_bias_scratch_bytes(cudaDataType_t type, size_t rows, size_t columns)
 }
 
 cudaError_t hpct_bias_mask_and_sum(cudaStream_t stream, cudaDataType_t type, size_t rows,
-                                   size_t columns, const void *dst, void *diff, float *sums,
+                                   size_t columns, const void *dst, void *diff, hpct_gradient sums,
                                    float *partials)
 {
-    if (rows == 0 || columns == 0 || (dst == nullptr && sums == nullptr))
+    if (rows == 0 || columns == 0 || (dst == nullptr && sums.at == nullptr))
         return cudaSuccess;
     const bool wide = columns % (size_t) wide_of(type) == 0 && is_aligned(diff, dst);
     switch (type) {

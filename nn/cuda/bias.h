@@ -6,6 +6,8 @@
 #ifndef HPCT_NN_CUDA_BIAS_H
 #define HPCT_NN_CUDA_BIAS_H
 
+#include "nn/cuda/gradient.h"
+
 #include <cuda_runtime_api.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,11 +20,12 @@ extern "C" {
 cudaError_t hpct_bias_add(cudaStream_t stream, cudaDataType_t type, size_t rows, size_t columns,
                           const float *bias, bool relu, void *dst);
 
-/* Unless dst is NULL diff[r][c] becomes 0 where dst[r][c] is not above 0; unless sums is NULL then
- * sums[c] = the sum of diff[r][c] over r. `partials`: hpct_bias_scratch_bytes(type, rows, columns)
- * of memory, 16-byte aligned, which is free again after it. */
+/* Unless dst is NULL diff[r][c] becomes 0 where dst[r][c] is not above 0; the bias' gradient is
+ * then, unless nobody wants it, the sum of diff[r][c] over r. `partials`:
+ * hpct_bias_scratch_bytes(type, rows, columns) of memory, 16-byte aligned, which is free again
+ * after it. */
 cudaError_t hpct_bias_mask_and_sum(cudaStream_t stream, cudaDataType_t type, size_t rows,
-                                   size_t columns, const void *dst, void *diff, float *sums,
+                                   size_t columns, const void *dst, void *diff, hpct_gradient bias,
                                    float *partials);
 size_t hpct_bias_scratch_bytes(cudaDataType_t type, size_t rows, size_t columns);
 

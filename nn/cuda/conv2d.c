@@ -215,20 +215,25 @@ static hpct_status backward_weights_aside(hpct_conv *conv, const hpct_op_call *c
 static hpct_status backward_bias(const hpct_conv *conv, const hpct_op_call *call)
 {
     const hpct_op *op = &conv->op;
-    float *grad = op->spec.no_bias ? NULL : call->grad[HPCT_OP_BIAS];
+    hpct_gradient bias = {0};
     if (op->build.leaves_bias)
-        return HPCT_CUDA(cudaMemsetAsync(grad, 0, op->param_floats[HPCT_OP_BIAS] * sizeof *grad,
+        return HPCT_CUDA(cudaMemsetAsync(call->grad[HPCT_OP_BIAS], 0,
+                                         op->param_floats[HPCT_OP_BIAS] * sizeof(float),
                                          hpct_gpu.stream));
+    if (!op->spec.no_bias)
+        bias = hpct_cuda_gradient(op, call, HPCT_OP_BIAS);
     return HPCT_CUDA(hpct_bias_mask_and_sum(
         hpct_gpu.stream, conv->type, hpct_conv_rows(conv, call->n), (size_t) op->spec.window.out_c,
-        op->spec.relu ? call->dst : NULL, call->diff_dst, grad, sums_of(conv, call)));
+        op->spec.relu ? call->dst : NULL, call->diff_dst, bias, sums_of(conv, call)));
 }
 
 static hpct_status backward(hpct_op *op, const hpct_op_call *call)
 {
     hpct_conv *conv = hpct_conv_of(op);
     bool small = op->build.norm == NULL && conv->weights[call->batch].small;
-    hpct_status status = small && !op->build.leaves_bias ? HPCT_OK : backward_bias(conv, call);
+    hpct_status status = hpct_cuda_tell_rate(op, call);
+    if (status == HPCT_OK && (!small || op->build.leaves_bias))
+        status = backward_bias(conv, call);
     if (status == HPCT_OK && small)
         return named(op, hpct_conv_small_backward(conv, call));
     if (status == HPCT_OK && op->build.norm != NULL)

@@ -418,6 +418,18 @@ hpct_status hpct_conv_seconds(hpct_conv *conv, int n, double *seconds)
     return status;
 }
 
+/* Own kernels that make gradients can update instead. */
+static void fuse_updates(hpct_conv *conv)
+{
+    hpct_op *op = &conv->op;
+    bool fuses = op->build.training && op->build.fuse_update && op->build.values != HPCT_FP16,
+         small = fuses;
+    for (int i = 0; i < op->build.num_batch_sizes; i++)
+        small = small && conv->weights[i].small;
+    op->param_fused[HPCT_OP_KERNEL] = small;
+    op->param_fused[HPCT_OP_BIAS] = fuses && hpct_conv_has_bias(conv);
+}
+
 /* Own kernels read the parameters themselves. */
 static bool reads_copies(const hpct_conv *conv)
 {
@@ -456,6 +468,7 @@ hpct_status hpct_conv_make_plans(hpct_conv *conv)
                             &workspace);
     conv->workspace = conv->picture_bytes + conv->low_bytes + conv->sums_bytes;
     op->scratch_bytes = conv->workspace + workspace;
+    fuse_updates(conv);
     if (status == HPCT_OK && !reads_copies(conv))
         hpct_cuda_drop_copies(op);
     return status == HPCT_OK ? choose_way(conv) : status;

@@ -34,7 +34,8 @@ typedef struct small_call {
     const void *src;
     void *dst, *diff_dst;
     const float *kernel, *bias;
-    float *diff_kernel, *diff_bias, *scratch;
+    hpct_gradient diff_kernel, diff_bias;
+    float *scratch;
 } small_call;
 
 static hpct_status make(const small_call *c)
@@ -71,9 +72,10 @@ hpct_status hpct_conv_small_backward(const hpct_conv *conv, const hpct_op_call *
                     .src = call->src[0],
                     .dst = call->dst,
                     .diff_dst = call->diff_dst,
-                    .diff_kernel = call->grad[HPCT_OP_KERNEL],
-                    .diff_bias = hpct_conv_has_bias(conv) ? call->grad[HPCT_OP_BIAS] : NULL,
+                    .diff_kernel = hpct_cuda_gradient(&conv->op, call, HPCT_OP_KERNEL),
                     .scratch = hpct_conv_workspace(conv, call)};
+    if (hpct_conv_has_bias(conv))
+        c.diff_bias = hpct_cuda_gradient(&conv->op, call, HPCT_OP_BIAS);
     return make(&c);
 }
 
@@ -117,8 +119,8 @@ static hpct_status measure(const hpct_conv *conv, int n, bool backward, double *
                         .diff_dst = at[2],
                         .kernel = kernel,
                         .bias = bias,
-                        .diff_kernel = kernel,
-                        .diff_bias = bias,
+                        .diff_kernel = {.at = kernel},
+                        .diff_bias = {.at = bias},
                         .scratch = (float *) at[5]};
     hpct_status status = hpct_tune_time(run_trial, &trial, seconds);
     hpct_tune_release(memory);

@@ -110,17 +110,20 @@ static hpct_status backward_kernel_aside(const hpct_op *op, const hpct_op_call *
     return hpct_cuda_back(status);
 }
 
+static hpct_gradient bias_gradient(const hpct_op *op, const hpct_op_call *call)
+{
+    return op->spec.no_bias ? (hpct_gradient){0} : hpct_cuda_gradient(op, call, HPCT_OP_BIAS);
+}
+
 static hpct_status backward(hpct_op *op, const hpct_op_call *call)
 {
     const dense_op *dense = (const dense_op *) op;
-    hpct_status status = HPCT_OK;
-    if (!call->begun)
-        status = HPCT_CUDA(hpct_bias_mask_and_sum(
-            hpct_gpu.stream, dense->type, rows_of(op, call->n), (size_t) op->spec.dense.out,
-            op->spec.relu ? call->dst : NULL, call->diff_dst,
-            op->spec.no_bias ? NULL : call->grad[HPCT_OP_BIAS], call->scratch));
-    if (status == HPCT_OK && op->param_fused[HPCT_OP_KERNEL] && !hpct_gpu.recording)
-        status = hpct_cuda_set_rate(call->learning_rate);
+    hpct_status status = hpct_cuda_tell_rate(op, call);
+    if (status == HPCT_OK && !call->begun)
+        status = HPCT_CUDA(hpct_bias_mask_and_sum(hpct_gpu.stream, dense->type,
+                                                  rows_of(op, call->n), (size_t) op->spec.dense.out,
+                                                  op->spec.relu ? call->dst : NULL, call->diff_dst,
+                                                  bias_gradient(op, call), call->scratch));
     if (status == HPCT_OK && op->lingers)
         status = backward_kernel_aside(op, call);
     if (status == HPCT_OK)
@@ -135,21 +138,20 @@ static hpct_status backward(hpct_op *op, const hpct_op_call *call)
 /* The parameters themselves are read, not their copies. */
 hpct_status hpct_cuda_head(const hpct_head_call *c)
 {
-    hpct_op *op = c->op;
+    const hpct_op *op = c->op;
     const hpct_op_call *call = c->call;
-    bool fused = op->param_fused[HPCT_OP_KERNEL];
     hpct_head head = {.loss = hpct_cuda_loss_args(c->loss),
                       .in = op->spec.dense.in,
                       .kernel = call->param[HPCT_OP_KERNEL],
                       .bias = op->spec.no_bias ? NULL : call->param[HPCT_OP_BIAS],
-                      .diff_kernel = fused ? NULL : call->grad[HPCT_OP_KERNEL],
-                      .factor = &hpct_gpu.now->minus_rate,
-                      .diff_bias = op->spec.no_bias ? NULL : call->grad[HPCT_OP_BIAS],
-                      .mask = c->masks,
-                      .before_bias = c->bias_before,
+                      .diff_kernel = hpct_cuda_gradient(op, call, HPCT_OP_KERNEL),
+                      .diff_bias = bias_gradient(op, call),
                       .scratch = call->scratch};
-    hpct_status status =
-        fused && !hpct_gpu.recording ? hpct_cuda_set_rate(call->learning_rate) : HPCT_OK;
+    if (c->before != NULL) {
+        head.mask = c->before->spec.relu;
+        head.before_bias = bias_gradient(c->before, c->call_before);
+    }
+    hpct_status status = hpct_cuda_tell_rate(op, call);
     if (status == HPCT_OK)
         status = HPCT_CUDA(hpct_launch_head(hpct_cuda_queue(), hpct_cuda_number_of(op), &head,
                                             call->src[0], call->dst, call->diff_src[0]));
@@ -223,6 +225,7 @@ static hpct_status make_weights(dense_op *dense, size_t *workspace)
     bool *fused = &dense->op.param_fused[HPCT_OP_KERNEL];
     hpct_status status = HPCT_OK;
     *fused = build->fuse_update && build->values != HPCT_FP16;
+    dense->op.param_fused[HPCT_OP_BIAS] = *fused && !dense->op.spec.no_bias;
     for (int i = 0; i < build->num_batch_sizes && status == HPCT_OK; i++) {
         hpct_lt_spec weights = {.rows = (size_t) dense->op.spec.dense.out,
                                 .columns = (size_t) dense->op.spec.dense.in,

@@ -140,7 +140,7 @@ cudaError_t weights_of(cudaStream_t stream, const hpct_direct *d, const void *sr
     if (error != cudaSuccess || wanted == 1)
         return error;
     return hpct_bias_mask_and_sum(stream, CUDA_R_32F, wanted, numbers_of(d), nullptr, scratch,
-                                  diff_kernel, scratch + wanted * numbers_of(d));
+                                  {diff_kernel, nullptr}, scratch + wanted * numbers_of(d));
 }
 
 } // namespace

@@ -109,7 +109,7 @@ __device__ inline float sum_at(const hpct_head &h, const head_memory &s, int row
         for (int r = 0; r < rows; r++)
             sum += s.diff[r * outputs + c] * s.src[r * h.in + k];
     } else if (i < of_kernel + h.in) {
-        for (int r = 0; r < rows && h.before_bias != nullptr; r++)
+        for (int r = 0; r < rows && h.before_bias.at != nullptr; r++)
             sum += slope_at(h, s, r, i - of_kernel);
     } else if (i < of_kernel + h.in + outputs) {
         for (int r = 0; r < rows; r++)
@@ -121,16 +121,13 @@ __device__ inline float sum_at(const hpct_head &h, const head_memory &s, int row
 /* Where the i-th of the sums over all rows goes. */
 __device__ inline void leave_sum(const hpct_head &h, int i, float sum)
 {
-    const int of_kernel = h.loss.classes * h.in;
-    if (i < of_kernel && h.diff_kernel != nullptr)
-        h.diff_kernel[i] = sum;
-    else if (i < of_kernel)
-        h.kernel[i] += *h.factor * sum;
-    else if (i < of_kernel + h.in && h.before_bias != nullptr)
-        h.before_bias[i - of_kernel] = sum;
-    else if (i >= of_kernel + h.in && i < of_kernel + h.in + h.loss.classes &&
-             h.diff_bias != nullptr)
-        h.diff_bias[i - of_kernel - h.in] = sum;
+    const int of_kernel = h.loss.classes * h.in, own = i - of_kernel - h.in;
+    if (i < of_kernel)
+        leave(h.diff_kernel, (size_t) i, sum);
+    else if (own < 0 && h.before_bias.at != nullptr)
+        leave(h.before_bias, (size_t) (i - of_kernel), sum);
+    else if (own >= 0 && own < h.loss.classes && h.diff_bias.at != nullptr)
+        leave(h.diff_bias, (size_t) own, sum);
 }
 
 /* By the last block: all parts are there. */

@@ -110,6 +110,12 @@ template <typename T, int V> __device__ inline void put(const float (&from)[V], 
     store(sum, to);
 }
 
+/* The i-th number of a gradient. */
+__device__ inline void leave(const hpct_gradient &to, size_t i, float gradient)
+{
+    to.at[i] = to.factor != nullptr ? to.at[i] + *to.factor * gradient : gradient;
+}
+
 /* Whether packs of 16 bytes begin there; NULL does not matter. */
 template <typename... P> inline bool is_aligned(const P *...pointer)
 {

@@ -9,6 +9,7 @@
 #define HPCT_NN_CUDA_KERNELS_H
 
 #include "nn/cuda/direct_shape.h"
+#include "nn/cuda/gradient.h"
 #include "nn/drawn.h"
 #include "nn/loss_scaling.h"
 #include "nn/norm_line.h"
@@ -118,11 +119,11 @@ cudaError_t hpct_launch_small_forward(hpct_queue queue, hpct_number type, const 
                                       const void *src, const float *kernel, const float *bias,
                                       bool relu, void *dst);
 /* Gradients of kernel and bias in one pass: unless dst is NULL diff_dst counts where dst is above
- * 0 alone, and is left as it is. diff_bias may be NULL. */
+ * 0 alone, and is left as it is. That of the kernel is always wanted. */
 size_t hpct_small_scratch_bytes(const hpct_direct *conv);
 cudaError_t hpct_launch_small_backward(hpct_queue queue, hpct_number type, const hpct_direct *conv,
                                        const void *src, const void *dst, const void *diff_dst,
-                                       float *diff_kernel, float *diff_bias, float *scratch);
+                                       hpct_gradient kernel, hpct_gradient bias, float *scratch);
 
 /* ---- windows over pictures (window_kernels.cu) ---- */
 
@@ -327,14 +328,12 @@ cudaError_t hpct_launch_loss(hpct_queue queue, hpct_number type, hpct_loss_args 
 typedef struct hpct_head {
     hpct_loss_args loss;
     int in;
-    float *kernel;      /* [classes][in] */
-    const float *bias;  /* [classes], or NULL */
-    float *diff_kernel; /* [classes][in]; NULL: the kernel grows by *factor times it instead */
-    const float *factor;
-    float *diff_bias;   /* [classes]; NULL: not wanted */
-    bool mask;          /* diff_src counts where src is above 0 alone: a ReLU made that */
-    float *before_bias; /* [in]: diff_src, added up over the batch; NULL: not wanted */
-    float *scratch;     /* hpct_head_scratch_bytes; 16-byte aligned */
+    const float *kernel; /* [classes][in] */
+    const float *bias;   /* [classes], or NULL */
+    hpct_gradient diff_kernel, diff_bias;
+    bool mask;                 /* diff_src counts where src is above 0 alone: a ReLU made that */
+    hpct_gradient before_bias; /* [in]: diff_src, added up over the batch */
+    float *scratch;            /* hpct_head_scratch_bytes; 16-byte aligned */
 } hpct_head;
 
 /* Small ones alone: less than a hundred thousand products, of which one kernel is soon done. */

@@ -20,6 +20,7 @@ cuda_sources = \
 	nn/cuda/dnn_parts.h \
 	nn/cuda/dnn_plan.c \
 	nn/cuda/gather.c \
+	nn/cuda/gradient.h \
 	nn/cuda/import.c \
 	nn/cuda/import.h \
 	nn/cuda/join.c \

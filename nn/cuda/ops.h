@@ -38,6 +38,18 @@ static inline bool hpct_cuda_adds(const hpct_op_call *call, int input)
     return call->add != NULL && call->add[input];
 }
 
+/* Where backward leaves that of a parameter: one that is fused is updated itself, by the rate that
+ * hpct_gpu.now has (hpct_cuda_tell_rate). */
+static inline hpct_gradient hpct_cuda_gradient(const hpct_op *op, const hpct_op_call *call,
+                                               int which)
+{
+    return op->param_fused[which] ? (hpct_gradient){call->param[which], &hpct_gpu.now->minus_rate}
+                                  : (hpct_gradient){call->grad[which], NULL};
+}
+
+/* Before backward of an operation that updates parameters, in a step that is not recorded. */
+hpct_status hpct_cuda_tell_rate(const hpct_op *op, const hpct_op_call *call);
+
 hpct_loss_args hpct_cuda_loss_args(const hpct_loss_call *call);
 
 hpct_drawing hpct_cuda_drawing(const hpct_op *op, const hpct_op_call *call);

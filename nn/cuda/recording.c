@@ -77,6 +77,14 @@ hpct_status hpct_cuda_set_rate(float rate)
     return tell(&moment);
 }
 
+hpct_status hpct_cuda_tell_rate(const hpct_op *op, const hpct_op_call *call)
+{
+    bool any = false;
+    for (int i = 0; i < op->num_params; i++)
+        any = any || op->param_fused[i];
+    return any && !hpct_gpu.recording ? hpct_cuda_set_rate(call->learning_rate) : HPCT_OK;
+}
+
 hpct_status hpct_cuda_set_rates(const hpct_update_call *call)
 {
     hpct_moment moment = hpct_gpu.told;

@@ -164,8 +164,8 @@ __global__ void __launch_bounds__(THREADS, 2)
 }
 
 __global__ void __launch_bounds__(SUM_LANES *SUM_ROWS)
-    small_finish(const hpct_direct d, int parts, const float *sums, float *diff_kernel,
-                 float *diff_bias)
+    small_finish(const hpct_direct d, int parts, const float *sums, hpct_gradient kernel,
+                 hpct_gradient bias)
 {
     __shared__ float shared[SUM_ROWS][SUM_LANES];
     const int num = taps_of(d), count = (num + 1) * d.out_c;
@@ -181,9 +181,9 @@ __global__ void __launch_bounds__(SUM_LANES *SUM_ROWS)
         sum += shared[row][threadIdx.x];
     const int t = i / d.out_c, o = i % d.out_c;
     if (t < num)
-        diff_kernel[o * num + t] = sum;
-    else if (diff_bias != nullptr)
-        diff_bias[o] = sum;
+        leave(kernel, (size_t) (o * num + t), sum);
+    else if (bias.at != nullptr)
+        leave(bias, (size_t) o, sum);
 }
 
 } // namespace small_windows
@@ -275,7 +275,7 @@ static void launch_backward(hpct_queue queue, const hpct_direct *d, const void *
 
 cudaError_t hpct_launch_small_backward(hpct_queue queue, hpct_number type, const hpct_direct *d,
                                        const void *src, const void *dst, const void *diff_dst,
-                                       float *diff_kernel, float *diff_bias, float *scratch)
+                                       hpct_gradient kernel, hpct_gradient bias, float *scratch)
 {
     const cudaError_t error = for_type(type, [&](auto zero) {
         using T = decltype(zero);
@@ -288,7 +288,7 @@ cudaError_t hpct_launch_small_backward(hpct_queue queue, hpct_number type, const
         return error;
     const int count = (taps_of(*d) + 1) * d->out_c;
     HPCT_LAUNCH(small_finish, (unsigned) ((count + SUM_LANES - 1) / SUM_LANES),
-                dim3(SUM_LANES, SUM_ROWS), queue, *d, (int) cut_cells(d).grid.y, scratch,
-                diff_kernel, diff_bias);
+                dim3(SUM_LANES, SUM_ROWS), queue, *d, (int) cut_cells(d).grid.y, scratch, kernel,
+                bias);
     return cudaGetLastError();
 }

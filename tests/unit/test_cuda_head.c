@@ -135,11 +135,10 @@ static void check(const head_case *c)
                       .in = c->in,
                       .kernel = kernel,
                       .bias = c->has_bias ? bias : NULL,
-                      .diff_kernel = c->update ? NULL : diff_kernel,
-                      .factor = &factor,
-                      .diff_bias = c->has_bias ? diff_bias : NULL,
+                      .diff_kernel = {c->update ? kernel : diff_kernel, c->update ? &factor : NULL},
+                      .diff_bias = {c->has_bias ? diff_bias : NULL},
                       .mask = c->mask,
-                      .before_bias = c->bias_before ? before : NULL,
+                      .before_bias = {c->bias_before ? before : NULL},
                       .scratch = scratch};
     assert_true(hpct_head_fits(c->n, c->in, c->outputs));
     assert_int_equal(hpct_launch_head(hpct_cuda_queue(), c->type, &head, src, dst,

@@ -94,7 +94,8 @@ static void check(const hpct_window *w, int n, hpct_number type, bool relu, bool
     hpct_transpose(taps, outs, keras_grad, kernel_grad);
     memcpy(before, diff.low, cells * outs * (type == HPCT_NUMBER_FP32 ? 4 : 2));
     assert_int_equal(hpct_launch_small_backward(queue, type, &d, src.low, relu ? dst.low : NULL,
-                                                diff.low, grad, has_bias ? own_bias : NULL,
+                                                diff.low, (hpct_gradient){.at = grad},
+                                                (hpct_gradient){.at = has_bias ? own_bias : NULL},
                                                 scratch),
                      cudaSuccess);
     assert_true(nn_difference(grad, kernel_grad, taps * outs) < 1e-5);
