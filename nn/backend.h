@@ -50,8 +50,8 @@ typedef struct hpct_loss_call {
 } hpct_loss_call;
 
 /* The end of a classifier: forward of a DENSE that takes_loss, the loss of its result, and its
- * backward. dst, sums and gradients come of it as they would of the three; diff_dst and
- * loss->diff_src may be left as they are. */
+ * backward. dst, sums and gradients come of it as they would of the three, but that less may be
+ * rounded on the way; diff_dst and loss->diff_src may be left as they are. */
 typedef struct hpct_head_call {
     const hpct_op *op;
     const hpct_op_call *call;
@@ -181,9 +181,10 @@ typedef struct hpct_device {
     hpct_status (*copy)(void *to, const void *from, size_t bytes); /* both there */
     hpct_status (*zero)(void *memory, size_t bytes);
     hpct_status (*wait)(void);
-    /* What is called next comes behind all that goes on beside it: what operations left that linger
-     * (nn/op.h), and copies of parameters. NULL: nothing does. */
-    hpct_status (*join)(void);
+    /* What is called next comes behind what goes on beside it: what operations left that linger
+     * (nn/op.h), and copies of parameters; all of it, or all but what was left last. NULL: nothing
+     * does. */
+    hpct_status (*join)(bool but_last);
     /* Waits for what had been called when the same mark was set last; nothing where it was not. */
     hpct_status (*mark)(hpct_mark mark);
     hpct_status (*await)(hpct_mark mark);

@@ -19,14 +19,15 @@ size_t hpct_run_scratch_bytes(const hpct_run *run, size_t *aside)
     return *aside + lingering;
 }
 
-/* Gradients in the arena that backward stores, with the tail. */
+/* Gradients in the arena that backward stores, with the tail; those that it does not store take no
+ * memory of a host's, which is never touched. */
 static size_t gradient_floats(const hpct_model *model, const hpct_run *run)
 {
     size_t floats = run->training ? run->arena_floats + HPCT_ARENA_TAIL : 0;
     for (int i = 0; i < run->num_nodes; i++) {
         const hpct_op *op = run->nodes[i].op;
         for (int k = 0; k < model->nodes[i].num_params; k++)
-            floats -= op->param_fused[k] ? op->param_floats[k] : 0;
+            floats -= op->param_fused[k] && run->backend->device == NULL ? op->param_floats[k] : 0;
     }
     return floats;
 }

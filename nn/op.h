@@ -260,6 +260,7 @@ typedef struct hpct_op_class {
     void (*destroy)(hpct_op *op);
 } hpct_op_class;
 
+/* Nodes whose backward may be called before what lingers has ended. */
 #define HPCT_LINGERS 1
 
 /* The head of every backend's own operation structs. */

@@ -109,10 +109,10 @@ static hpct_status copy_params(const hpct_run *run)
 }
 
 /* Of what may go on beside what is called next. */
-static hpct_status join(const hpct_run *run)
+static hpct_status join(const hpct_run *run, bool but_last)
 {
     const hpct_device *device = run->backend->device;
-    return device != NULL && device->join != NULL ? device->join() : HPCT_OK;
+    return device != NULL && device->join != NULL ? device->join(but_last) : HPCT_OK;
 }
 
 /* Copies of the parameters follow them: once after an update, not at each use. */
@@ -155,7 +155,7 @@ static hpct_status call_forward(hpct_model *model, int batch, int n, bool head)
         hpct_op_call call = make_call(model, i, batch, n);
         double begin = hpct_run_began(run);
         if (run->nodes[i].op->copies_bytes > 0)
-            status = join(run);
+            status = join(run, false);
         if (status != HPCT_OK)
             break;
         if (call.n > 0 && !run->nodes[i].made)
@@ -166,7 +166,7 @@ static hpct_status call_forward(hpct_model *model, int batch, int n, bool head)
         if (status == HPCT_OK && model->watcher.pause != NULL)
             status = model->watcher.pause(model->watcher.argument);
     }
-    return status == HPCT_OK ? join(run) : status;
+    return status == HPCT_OK ? join(run, false) : status;
 }
 
 /* Another model may have told the device others since. */
@@ -317,35 +317,41 @@ static hpct_status call_backward(hpct_model *model, int batch, int n, bool head)
 {
     hpct_run *run = model->run;
     hpct_status status = HPCT_OK;
-    int lingering = -1;
+    int oldest = -1, newest = -1; /* nodes of which something may go on */
     for (int i = run->num_nodes - 1; i >= 0 && status == HPCT_OK; i--) {
         hpct_run_node *node = &run->nodes[i];
         if (!node->backward)
             continue;
         hpct_op_call call = make_call(model, i, batch, n);
         double begin = hpct_run_began(run);
-        if (lingering > i + HPCT_LINGERS) {
-            status = join(run);
-            lingering = -1;
+        if (oldest > i + HPCT_LINGERS) {
+            bool goes_on = newest == i + HPCT_LINGERS;
+            status = join(run, goes_on);
+            oldest = goes_on ? newest : -1;
         }
         call.begun = head && i + 1 == run->before_head;
-        if (status == HPCT_OK && !(head && i + 1 == run->head))
+        bool made = head && i + 1 == run->head;
+        if (status == HPCT_OK && !made)
             status = call.n > 0
                          ? named(model, i, "backward", hpct_emulate_backward(model, i, &call))
                          : leave_out(model, i);
         if (status == HPCT_OK && call.n > 0 && node->add_after != NULL && run->emulation == NULL)
             status = add_part(run, node, call.n);
-        if (lingering < 0 && node->op->lingers)
-            lingering = i;
-        if (status == HPCT_OK && model->watcher.advance != NULL)
-            status = join(run);
+        if (!made && call.n > 0 && node->op->lingers) {
+            newest = i;
+            oldest = oldest < 0 ? i : oldest;
+        }
+        if (status == HPCT_OK && model->watcher.advance != NULL) {
+            status = join(run, false);
+            oldest = -1;
+        }
         hpct_run_ended(run, HPCT_TIME_BACKWARD(i), begin);
         if (status == HPCT_OK && model->watcher.advance != NULL)
             status = model->watcher.advance(model->watcher.argument, node->done);
         if (status == HPCT_OK && model->watcher.pause != NULL)
             status = model->watcher.pause(model->watcher.argument);
     }
-    return status == HPCT_OK ? join(run) : status;
+    return status == HPCT_OK ? join(run, false) : status;
 }
 
 hpct_status hpct_model_backward(hpct_model *model, int n)
@@ -383,7 +389,7 @@ static hpct_status call_absent(hpct_model *model)
 {
     hpct_status status = refresh(model, 0, 0);
     if (status == HPCT_OK)
-        status = join(model->run);
+        status = join(model->run, false);
     if (status == HPCT_OK)
         status = hpct_model_forward_absent(model);
     if (status == HPCT_OK)

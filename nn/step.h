@@ -267,7 +267,8 @@ hpct_status hpct_model_update_part(hpct_model *model, size_t begin, size_t end);
 
 /* All of a step of a model on a device, whose every batch is followed by an update: forward, loss
  * with `scale` (not 0), backward, the watcher's reduce, update. Other replicas take part if the
- * watcher has an `agree`, without which there is none; n may be 0 then. */
+ * watcher has an `agree`, without which there is none; n may be 0 then. Outputs may not be made
+ * (hpct_model_output). */
 hpct_status hpct_model_step(hpct_model *model, int n, float scale);
 
 /* Steps are recorded anew: before what was recorded with them goes. */

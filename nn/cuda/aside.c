@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What is made aside fills gaps: others are waiting for the stream. */
+/* What is made aside fills gaps: others are waiting for the stream. A handle of cuDNN's own, as one
+ * that changes streams may make new ones inside, and not while a step is recorded. */
 hpct_status hpct_cuda_open_aside(void)
 {
     int least = 0, greatest = 0;
@@ -16,19 +17,26 @@ hpct_status hpct_cuda_open_aside(void)
         status = HPCT_CUDA(
             cudaStreamCreateWithPriority(&hpct_gpu.aside.stream, cudaStreamNonBlocking, least));
     if (status == HPCT_OK)
+        status = HPCT_DNN(cudnnCreate(&hpct_gpu.aside.dnn));
+    if (status == HPCT_OK)
+        status = HPCT_DNN(cudnnSetStream(hpct_gpu.aside.dnn, hpct_gpu.aside.stream));
+    if (status == HPCT_OK)
         status = HPCT_CUDA(cudaEventCreateWithFlags(&hpct_gpu.aside.begin, cudaEventDisableTiming));
-    return status == HPCT_OK
-               ? HPCT_CUDA(cudaEventCreateWithFlags(&hpct_gpu.aside.end, cudaEventDisableTiming))
-               : status;
+    for (int i = 0; i < 2 && status == HPCT_OK; i++)
+        status =
+            HPCT_CUDA(cudaEventCreateWithFlags(&hpct_gpu.aside.end[i], cudaEventDisableTiming));
+    return status;
 }
 
-/* From now on all calls go to the other of the two streams. */
-static hpct_status change_places(void)
+/* From now on calls go to the other of the two streams. */
+static void change_places(void)
 {
     cudaStream_t stream = hpct_gpu.stream;
+    cudnnHandle_t dnn = hpct_gpu.dnn;
     hpct_gpu.stream = hpct_gpu.aside.stream;
     hpct_gpu.aside.stream = stream;
-    return HPCT_DNN(cudnnSetStream(hpct_gpu.dnn, hpct_gpu.stream));
+    hpct_gpu.dnn = hpct_gpu.aside.dnn;
+    hpct_gpu.aside.dnn = dnn;
 }
 
 hpct_status hpct_cuda_aside(void)
@@ -36,30 +44,34 @@ hpct_status hpct_cuda_aside(void)
     hpct_status status = HPCT_CUDA(cudaEventRecord(hpct_gpu.aside.begin, hpct_gpu.stream));
     if (status == HPCT_OK)
         status = HPCT_CUDA(cudaStreamWaitEvent(hpct_gpu.aside.stream, hpct_gpu.aside.begin, 0));
-    hpct_status changed = change_places();
-    return status == HPCT_OK ? changed : status;
+    change_places();
+    return status;
 }
 
+/* Also of what has failed some may be under way. */
 hpct_status hpct_cuda_back(hpct_status status)
 {
-    if (status == HPCT_OK)
-        status = HPCT_CUDA(cudaEventRecord(hpct_gpu.aside.end, hpct_gpu.stream));
-    hpct_gpu.aside.lingers = hpct_gpu.aside.lingers || status == HPCT_OK;
-    hpct_status changed = change_places();
-    return status == HPCT_OK ? changed : status;
+    unsigned last = hpct_gpu.aside.pieces % 2;
+    hpct_status ended = HPCT_CUDA(cudaEventRecord(hpct_gpu.aside.end[last], hpct_gpu.stream));
+    change_places();
+    hpct_gpu.aside.pieces += ended == HPCT_OK;
+    hpct_gpu.aside.open += ended == HPCT_OK;
+    return status == HPCT_OK ? ended : status;
 }
 
-hpct_status hpct_cuda_join(void)
+hpct_status hpct_cuda_join(bool but_last)
 {
-    if (!hpct_gpu.aside.lingers)
+    unsigned kept = but_last && hpct_gpu.aside.open > 0 ? 1 : 0;
+    if (hpct_gpu.aside.open <= kept)
         return HPCT_OK;
-    hpct_gpu.aside.lingers = false;
-    return HPCT_CUDA(cudaStreamWaitEvent(hpct_gpu.stream, hpct_gpu.aside.end, 0));
+    hpct_gpu.aside.open = kept;
+    unsigned piece = hpct_gpu.aside.pieces - 1 - kept; /* all before it are in the same stream */
+    return HPCT_CUDA(cudaStreamWaitEvent(hpct_gpu.stream, hpct_gpu.aside.end[piece % 2], 0));
 }
 
 void hpct_cuda_forget_aside(void)
 {
-    hpct_gpu.aside.lingers = false;
+    hpct_gpu.aside.open = 0;
 }
 
 /* ---- is it worth it ---- */
@@ -76,7 +88,7 @@ static hpct_status run_trial(void *argument)
 {
     trial *t = argument;
     hpct_status status = t->op->class->backward(t->op, &t->call);
-    return status == HPCT_OK ? hpct_cuda_join() : status;
+    return status == HPCT_OK ? hpct_cuda_join(false) : status;
 }
 
 static void *take(char **at, size_t bytes)

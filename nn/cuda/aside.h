@@ -1,11 +1,11 @@
-/* nn/cuda/aside.h - work beside the stream, which has no need to wait for it: a second stream that
- * all calls of this module go to between hpct_cuda_aside and hpct_cuda_back. In a recorded step
- * both are branches of one graph.
+/* nn/cuda/aside.h - work beside the stream, which has no need to wait for it: a second stream,
+ * which hpct_gpu.stream is, and hpct_gpu.dnn computes in, between hpct_cuda_aside and
+ * hpct_cuda_back. In a recorded step both are branches of one graph.
  *
  * What is called aside comes behind what was called before, and what is called after
  * hpct_cuda_back may go on meanwhile, until hpct_cuda_join. Both read what they like and write what
- * the other does not touch; each has a scratch of its own, and cuBLAS's own workspace is the
- * stream's alone. */
+ * the other does not touch; each has a scratch of its own. hpct_gpu.blas stays with the stream that
+ * it was made for, as its workspace does. */
 #ifndef HPCT_NN_CUDA_ASIDE_H
 #define HPCT_NN_CUDA_ASIDE_H
 
@@ -17,7 +17,9 @@ hpct_status hpct_cuda_open_aside(void);
  * them: the status of both. */
 hpct_status hpct_cuda_aside(void);
 hpct_status hpct_cuda_back(hpct_status status);
-hpct_status hpct_cuda_join(void);
+/* What is called next waits for all that was called aside, or all but what was between the last two
+ * of these. */
+hpct_status hpct_cuda_join(bool but_last);
 /* A recording has ended: nothing of it is waited for. */
 void hpct_cuda_forget_aside(void);
 

@@ -110,7 +110,7 @@ static hpct_status make_handles(void)
     void *workspace = NULL;
     int least = 0, greatest = 0; /* priorities: the least is the largest number */
     hpct_status status = HPCT_CUDA(cudaDeviceGetStreamPriorityRange(&least, &greatest));
-    if (status == HPCT_OK) /* above what is made aside, below sums over ranks */
+    if (status == HPCT_OK) /* of three or more above what is made aside, below sums over ranks */
         status = HPCT_CUDA(cudaStreamCreateWithPriority(&hpct_gpu.stream, cudaStreamNonBlocking,
                                                         least - (least - greatest) / 2));
     if (status == HPCT_OK)
@@ -318,14 +318,14 @@ static hpct_status memory_left(size_t *left, size_t *all)
 
 static hpct_status wait(void)
 {
-    hpct_status status = hpct_cuda_join();
+    hpct_status status = hpct_cuda_join(false);
     return status != HPCT_OK ? status : HPCT_CUDA(cudaStreamSynchronize(hpct_gpu.stream));
 }
 
 hpct_status hpct_cuda_to_host(void *host, const void *device, size_t bytes)
 {
-    hpct_status status = HPCT_OK;
-    if (bytes > 0)
+    hpct_status status = hpct_cuda_join(false);
+    if (status == HPCT_OK && bytes > 0)
         status = HPCT_CUDA(
             cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, hpct_gpu.stream));
     return status == HPCT_OK ? wait() : status;
@@ -340,7 +340,9 @@ static hpct_status send(void *memory, const void *host, size_t bytes)
 
 hpct_status hpct_cuda_from_host(void *device, const void *host, size_t bytes)
 {
-    hpct_status status = send(device, host, bytes);
+    hpct_status status = hpct_cuda_join(false);
+    if (status == HPCT_OK)
+        status = send(device, host, bytes);
     return status == HPCT_OK ? wait() : status;
 }
 

@@ -30,13 +30,13 @@ typedef struct hpct_cuda {
     int major, minor, multiprocessors;
     size_t shared_bytes; /* most that a block may ask for */
     cudaStream_t stream;
-    cublasHandle_t blas; /* bound to the stream, as the other two */
+    cublasHandle_t blas; /* bound to the stream, */
     cublasLtHandle_t lt;
-    cudnnHandle_t dnn;
-    hpct_moment *now; /* on the device; */
-    hpct_moment told; /* what it has there */
-    bool recording;   /* launches are noted, and read `now` */
-    bool draws;       /* some operation has drawn random numbers */
+    cudnnHandle_t dnn; /* and this one */
+    hpct_moment *now;  /* on the device; */
+    hpct_moment told;  /* what it has there */
+    bool recording;    /* launches are noted, and read `now` */
+    bool draws;        /* some operation has drawn random numbers */
     /* Copies beside the stream. NULL: there was none yet. */
     cudaStream_t beside;
     cudaEvent_t sent_beside, taken_before;
@@ -44,9 +44,11 @@ typedef struct hpct_cuda {
     struct hpct_choices *choices;  /* nn/cuda/tune.h; NULL: not read yet */
     struct {
         cudaStream_t stream;
-        cudaEvent_t begin, end;
-        bool lingers; /* something has not been joined */
-    } aside;          /* nn/cuda/aside.h */
+        cudnnHandle_t dnn;
+        cudaEvent_t begin, end[2];
+        unsigned pieces; /* so far, each ended by end[its number % 2] */
+        unsigned open;   /* so many of them have not been joined */
+    } aside;             /* nn/cuda/aside.h */
 } hpct_cuda;
 
 /* The calling thread's GPU, after hpct_cuda_open has succeeded there once. */

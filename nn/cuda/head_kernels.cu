@@ -186,13 +186,12 @@ __global__ void __launch_bounds__(THREADS)
     const int count = head_count(h.in, h.loss.classes);
     for (int i = (int) threadIdx.x; i < count; i += THREADS)
         h.scratch[(size_t) blockIdx.x * (size_t) count + (size_t) i] = sum_at(h, s, rows, i);
-    __threadfence(); /* before the block is said to be done */
     __syncthreads();
     if (threadIdx.x == 0) {
         for (int i = 1; i < HEAD_WARPS; i++)
             add_up(of_warp[i], &sums);
         head_sums[blockIdx.x] = sums;
-        __threadfence();
+        __threadfence(); /* all of the block, before it is said to be done */
         last = atomicAdd(&heads_done, 1u) + 1 == gridDim.x;
         __threadfence(); /* what others have said is there */
     }

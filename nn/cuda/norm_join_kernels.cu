@@ -3,6 +3,9 @@
  * open is noted in a bit for each number, which is a sixteenth of reading the result again. */
 #include "nn/cuda/norm_walk.cuh"
 
+/* Of three sources twice as many numbers would fill the registers, and leave room for one block. */
+template <bool BOTH> constexpr int rows_at_once = BOTH ? BATCH / 2 : BATCH;
+
 /* ---- forward ---- */
 
 template <int V> struct own_line {
@@ -29,7 +32,7 @@ __global__ void __launch_bounds__(THREADS)
     load_line(first, w.channel, p);
     if (BOTH)
         load_line(second, w.channel, q);
-    each_batch(w, [&](size_t row, auto batch) {
+    each_batch<rows_at_once<BOTH>>(w, [&](size_t row, auto batch) {
         constexpr int B = decltype(batch)::value;
         float x[B][V], y[B][V];
 #pragma unroll
@@ -74,7 +77,7 @@ __global__ void __launch_bounds__(THREADS)
         if (BOTH)
             load_or(mean_of_b + w.channel, 0, mean[1]);
     }
-    each_batch(w, [&](size_t row, auto batch) {
+    each_batch<rows_at_once<BOTH>>(w, [&](size_t row, auto batch) {
         constexpr int B = decltype(batch)::value;
         float x[B][V], y[B][V], g[B][V];
         unsigned above[B];
@@ -191,7 +194,7 @@ cudaError_t hpct_launch_norm_add_backward(const hpct_norm *n, const hpct_norm_li
         }
     });
     for (int k = 0; k < 1 + both && error == cudaSuccess; k++)
-        error = launch_finish_sums(n, n->partial + (size_t) k * each, line[k].inverse, nullptr,
-                                   sums[k] + step, sums[k]);
+        error = norm_finish_sums(n, n->partial + (size_t) k * each, line[k].inverse, nullptr,
+                                 sums[k] + step, sums[k]);
     return error;
 }

@@ -457,8 +457,8 @@ cudaError_t hpct_launch_norm_apply(const hpct_norm *n, const void *src, void *ds
     });
 }
 
-cudaError_t launch_finish_sums(const hpct_norm *n, const float *partial, const float *inverse,
-                               float *sums, float *diff_gamma, float *diff_beta)
+cudaError_t norm_finish_sums(const hpct_norm *n, const float *partial, const float *inverse,
+                             float *sums, float *diff_gamma, float *diff_beta)
 {
     HPCT_LAUNCH(finish_sums, finish_blocks(n->channels), dim3(FINISH, FINISH), n->queue,
                 n->channels, (int) parts_of(n), partial, inverse, sums, diff_gamma, diff_beta);
@@ -477,7 +477,7 @@ cudaError_t hpct_launch_norm_sums(const hpct_norm *n, const void *src, const voi
                     (const T *) src, (const T *) diff_dst, n->partial);
     });
     return error == cudaSuccess
-               ? launch_finish_sums(n, n->partial, n->notes.inverse, sums, diff_gamma, diff_beta)
+               ? norm_finish_sums(n, n->partial, n->notes.inverse, sums, diff_gamma, diff_beta)
                : error;
 }
 

@@ -74,13 +74,13 @@ template <int V> __device__ inline walk walk_of(size_t rows, int channels)
     return w;
 }
 
-/* Calls body(first row, constant number of rows) until the walk ends. */
-template <typename Body> __device__ inline void each_batch(walk w, Body body)
+/* Calls body(first row, constant number of rows: ROWS or one) until the walk ends. */
+template <int ROWS = BATCH, typename Body> __device__ inline void each_batch(walk w, Body body)
 {
     if (!w.inside)
         return;
-    for (; w.row + (BATCH - 1) * w.step < w.end; w.row += BATCH * w.step)
-        body(w.row, width_of<BATCH>());
+    for (; w.row + (ROWS - 1) * w.step < w.end; w.row += ROWS * w.step)
+        body(w.row, width_of<ROWS>());
     for (; w.row < w.end; w.row += w.step)
         body(w.row, width_of<1>());
 }
@@ -122,7 +122,7 @@ static inline dim3 block_of(const layout &l)
 
 /* From partial[parts][2][channels]: sums of the gradient g and of g (x - mean) of each channel, and
  * the gradients of gamma and beta; NULL: not wanted. */
-cudaError_t launch_finish_sums(const hpct_norm *n, const float *partial, const float *inverse,
-                               float *sums, float *diff_gamma, float *diff_beta);
+cudaError_t norm_finish_sums(const hpct_norm *n, const float *partial, const float *inverse,
+                             float *sums, float *diff_gamma, float *diff_beta);
 
 #endif

@@ -8,8 +8,10 @@
 /* Other threads of the process may call what a capture forbids. */
 hpct_status hpct_cuda_record(void)
 {
-    hpct_status status =
-        HPCT_CUDA(cudaStreamBeginCapture(hpct_gpu.stream, cudaStreamCaptureModeThreadLocal));
+    hpct_status status = hpct_cuda_join(false); /* what a step that failed has left */
+    if (status == HPCT_OK)
+        status =
+            HPCT_CUDA(cudaStreamBeginCapture(hpct_gpu.stream, cudaStreamCaptureModeThreadLocal));
     hpct_gpu.recording = status == HPCT_OK;
     return status;
 }
