@@ -49,11 +49,26 @@ template <typename T, int V> __device__ inline void bring(const T *from, int cou
     }
 }
 
-struct head_memory {            /* of a block's shared memory */
-    float src[HEAD_NUMBERS];    /* [rows][in] */
-    float kernel[HEAD_NUMBERS]; /* [outputs][in] */
+/* Of the kernel's rows in shared memory: an odd number, so that lanes which read the same number of
+ * different rows find them in different banks. */
+__device__ inline int head_step(int in)
+{
+    return in | 1;
+}
+
+struct head_memory {                           /* of a block's shared memory */
+    float src[HEAD_NUMBERS];                   /* [rows][in] */
+    float kernel[HEAD_NUMBERS + HEAD_OUTPUTS]; /* [outputs][head_step] */
     float made[HEAD_ROWS * HEAD_OUTPUTS], diff[HEAD_ROWS * HEAD_OUTPUTS]; /* [rows][outputs] */
 };
+
+__device__ inline void bring_kernel(const hpct_head &h, float *to)
+{
+    for (int i = (int) threadIdx.x; i < h.loss.classes * h.in; i += THREADS) {
+        const int c = i / h.in;
+        to[c * head_step(h.in) + i - c * h.in] = h.kernel[i];
+    }
+}
 
 /* The result of a row and its gradient; returns its loss, and what is right of it. */
 template <typename T>
@@ -63,15 +78,18 @@ __device__ inline hpct_loss_sums loss_of_row(const hpct_head &h, head_memory &s,
     const int lane = (int) threadIdx.x % WARP, outputs = h.loss.classes;
     const float *src = s.src + row * h.in;
     float *made = s.made + row * outputs, *diff = s.diff + row * outputs;
-    for (int c = 0; c < outputs; c++) {
-        float sum = 0;
-        for (int k = lane; k < h.in; k += WARP)
-            sum += src[k] * s.kernel[c * h.in + k];
-        sum = warp_sum(sum);
-        if (lane == c) {
-            made[c] = sum + (h.bias != nullptr ? h.bias[c] : 0);
-            round_to(made[c], &dst[(size_t) sample_at * (size_t) outputs + (size_t) c]);
-        }
+    int parts = WARP; /* lanes for each output */
+    while (parts * outputs > WARP)
+        parts /= 2;
+    const int c = lane / parts;
+    float sum = 0;
+    for (int k = lane % parts; c < outputs && k < h.in; k += parts)
+        sum += src[k] * s.kernel[c * head_step(h.in) + k];
+    for (int step = parts / 2; step > 0; step /= 2)
+        sum += __shfl_xor_sync(0xffffffffu, sum, step);
+    if (c < outputs && lane % parts == 0) {
+        made[c] = sum + (h.bias != nullptr ? h.bias[c] : 0);
+        round_to(made[c], &dst[(size_t) sample_at * (size_t) outputs + (size_t) c]);
     }
     __syncwarp();
     const float *targets = h.loss.targets;
@@ -95,7 +113,7 @@ __device__ inline float slope_at(const hpct_head &h, const head_memory &s, int r
     const int outputs = h.loss.classes;
     float sum = 0;
     for (int c = 0; c < outputs; c++)
-        sum += s.diff[row * outputs + c] * s.kernel[c * h.in + k];
+        sum += s.diff[row * outputs + c] * s.kernel[c * head_step(h.in) + k];
     return h.mask && !(s.src[row * h.in + k] > 0) ? 0 : sum;
 }
 
@@ -171,7 +189,7 @@ __global__ void __launch_bounds__(THREADS)
     const int first = (int) blockIdx.x * rows_of_a_block, left = h.loss.n - first,
               rows = left < rows_of_a_block ? left : rows_of_a_block;
     bring<T, V>(src + (size_t) first * (size_t) h.in, rows * h.in, s.src);
-    bring<float, 1>(h.kernel, h.loss.classes * h.in, s.kernel);
+    bring_kernel(h, s.kernel);
     __syncthreads();
     hpct_loss_sums sums = {0, 0, 0};
     for (int r = warp; r < rows; r += HEAD_WARPS) {

@@ -11,7 +11,7 @@ at_exit "rm -rf '$own'"
 
 # run NAME VARIABLE=VALUE…
 run() {
-    env "${@:2}" bash "$top_srcdir/tests/apart/device.t" >"$own/$1" 2>&1
+    env -u HPC_TRAIN_LONG "${@:2}" bash "$top_srcdir/tests/apart/device.t" >"$own/$1" 2>&1
     is "$(grep -c '^not ok' "$own/$1")" 0 "$1" || diag "$(grep -A 6 '^not ok' "$own/$1")"
     like "$(tail -n 1 "$own/$1")" '^1\.\.[1-9]' "to its end"
 }
@@ -21,7 +21,8 @@ for seed in ${SEEDS-1 2}; do
 done
 run "without CUDA" HPC_TRAIN_TEST_GPU=apart
 
-capture env HPC_TRAIN_BUILD="$top_builddir" HPC_TRAIN_TEST_MODULE_DIR="$top_builddir/tests/emulated/.libs" HPC_TRAIN_TEST_NCCL=1 \
+# Not each access is looked at here, as by device.t itself.
+capture env -u HPC_TRAIN_LONG HPC_TRAIN_TEST_PATIENCE=4 HPC_TRAIN_BUILD="$top_builddir" HPC_TRAIN_TEST_MODULE_DIR="$top_builddir/tests/emulated/.libs" HPC_TRAIN_TEST_NCCL=1 \
     XDG_CACHE_HOME="$own/cache" "$top_srcdir/tests/gpu/run" --part tests --results "$own/results" \
     --only '^unit-|^ranks-|^workers-|^cpu-mnist'
 for step in unit-test_nn_ops cpu-mnist-cnn cpu-mnist-convnet ranks-2 ranks-4 ranks-2-parts ranks-2-pipeline ranks-2-auto ranks-2-back \

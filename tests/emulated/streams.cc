@@ -185,10 +185,10 @@ task once(std::function<void()> body)
 /* All bytes 0xff but for the first ones, which say whose it is. */
 static bool is_own(const char *workspace, size_t bytes, uint32_t owner)
 {
-    bool own = memcmp(workspace, &owner, sizeof owner) == 0;
-    for (size_t i = sizeof owner; i < bytes && own; i++)
-        own = workspace[i] == (char) 0xff;
-    return own;
+    const char *rest = workspace + sizeof owner;
+    size_t count = bytes - sizeof owner;
+    return memcmp(workspace, &owner, sizeof owner) == 0 &&
+           (count == 0 || (*rest == (char) 0xff && memcmp(rest, rest + 1, count - 1) == 0));
 }
 
 task with_workspace(void *workspace, size_t bytes, std::function<void()> body)

@@ -3,12 +3,14 @@
 
 say() { printf '%s\n' "$*"; }
 
-seconds_left() { echo $((began + total - $(date +%s))); }
+# An emulated GPU takes longer.
+patience=${HPC_TRAIN_TEST_PATIENCE-1}
+seconds_left() { echo $((began + patience * total - $(date +%s))); }
 
 # step NAME SECONDS COMMAND...: runs it, within its time and what is left of all, output into the log. The line says what
 # came of it, and the last line of the output that begins with "= ".
 step() {
-    local name=$1 limit=$2 left start seconds code outcome detail out=$results/step-$1.out
+    local name=$1 limit=$((patience * $2)) left start seconds code outcome detail out=$results/step-$1.out
     shift 2
     left=$(seconds_left)
     ((limit <= left)) || limit=$left
