@@ -145,34 +145,11 @@ static void set_blocks(const hpct_model *model, const hpct_run *run, const hpct_
     spec->dst_blocks = blocks[hpct_run_root(model, run, node->output)];
 }
 
-/* The only reader of what a node makes, if it reads it as it is; else -1. */
-static int only_reader(const hpct_model *model, const hpct_run *run, int node)
-{
-    int made = model->nodes[node].output, root = model->tensors[made].root, reader = -1, count = 0;
-    for (int i = 0; i < model->num_nodes; i++) {
-        for (int k = 0; k < model->nodes[i].num_inputs; k++) {
-            if (model->tensors[model->nodes[i].inputs[k]].root == root) {
-                reader = i;
-                count++;
-            }
-        }
-    }
-    bool kept =
-        root == model->tensors[model->output].root || root == model->tensors[run->loss_tensor].root;
-    if (count != 1 || kept)
-        return -1;
-    for (int k = 0; k < model->nodes[reader].num_inputs; k++) {
-        if (model->nodes[reader].inputs[k] == made)
-            return reader;
-    }
-    return -1;
-}
-
 /* Lets node i do the work of the pooling behind it, too, where the backend can. */
 static void merge(const hpct_model *model, hpct_run *run, int i, hpct_op_build *build,
                   const hpct_op_spec *spec)
 {
-    int next = only_reader(model, run, i);
+    int next = hpct_run_only_reader(model, run, i);
     if (run->backend->merges == NULL || next < 0 ||
         !run->backend->merges(spec, build, &model->nodes[next].spec))
         return;
@@ -207,7 +184,7 @@ static bool is_add_of_two(const hpct_model *model, int node)
 static int norm_behind(const hpct_model *model, const hpct_run *run, int conv)
 {
     const hpct_node *node = &model->nodes[conv];
-    int next = only_reader(model, run, conv);
+    int next = hpct_run_only_reader(model, run, conv);
     if (node->spec.kind != HPCT_OP_CONV2D || node->spec.relu ||
         model->tensors[node->output].taken || next < 0)
         return -1;
@@ -254,7 +231,7 @@ static bool defer(const hpct_model *model, hpct_run *run, const hpct_build_optio
     if (node->spec.kind != HPCT_OP_BATCH_NORM || node->spec.norm.groups > 1 || made->taken ||
         source == hpct_run_root(model, run, 0))
         return false;
-    int next = only_reader(model, run, i), input = 0;
+    int next = hpct_run_only_reader(model, run, i), input = 0;
     if (next < 0 || model->nodes[next].own != node->own)
         return false;
     if (is_add_of_two(model, next) ? !run->backend->defers_norms || node->spec.relu
@@ -284,7 +261,7 @@ static void absorb(const hpct_model *model, hpct_run *run, int i, hpct_op_build 
     if (node->spec.kind != HPCT_OP_CONV2D || !run->backend->makes_sums || node->spec.relu ||
         build->pool != NULL || model->tensors[node->output].taken)
         return;
-    int next = only_reader(model, run, i);
+    int next = hpct_run_only_reader(model, run, i);
     if (next < 0 || model->nodes[next].spec.kind != HPCT_OP_ADD ||
         model->nodes[next].num_inputs != 2 || model->nodes[next].own != node->own)
         return;
@@ -493,9 +470,8 @@ static hpct_status allocate(const hpct_model *model, hpct_run *run)
     }
     if (run->training && model->precision == HPCT_FP16)
         run->scaling = take(run, sizeof *run->scaling, "the loss scale", &status);
-    size_t aside = 0;
-    run->scratch = take(run, hpct_run_scratch_bytes(run, &aside), "scratch", &status);
-    run->scratch_aside = (char *) run->scratch + aside;
+    run->scratch = take(run, hpct_run_scratch_bytes(run), "scratch", &status);
+    run->scratch_aside = (char *) run->scratch + hpct_run_scratch_aside(run);
     run->copies = take_copies(run, &status);
     if (status == HPCT_OK)
         status = hpct_run_place(model, run, NULL);

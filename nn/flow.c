@@ -78,6 +78,28 @@ bool hpct_run_shares_source(const hpct_model *model, const hpct_run *run, int i)
     return false;
 }
 
+int hpct_run_only_reader(const hpct_model *model, const hpct_run *run, int node)
+{
+    int made = model->nodes[node].output, root = model->tensors[made].root, reader = -1, count = 0;
+    for (int i = 0; i < model->num_nodes; i++) {
+        for (int k = 0; k < model->nodes[i].num_inputs; k++) {
+            if (model->tensors[model->nodes[i].inputs[k]].root == root) {
+                reader = i;
+                count++;
+            }
+        }
+    }
+    bool kept =
+        root == model->tensors[model->output].root || root == model->tensors[run->loss_tensor].root;
+    if (count != 1 || kept)
+        return -1;
+    for (int k = 0; k < model->nodes[reader].num_inputs; k++) {
+        if (model->nodes[reader].inputs[k] == made)
+            return reader;
+    }
+    return -1;
+}
+
 /* Whether tensor `t` can join those whose gradients lie in root's memory. */
 static bool can_join(const hpct_model *model, const hpct_run *run, const story *stories,
                      const int *diff_root, int t, int root)

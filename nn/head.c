@@ -1,24 +1,6 @@
 /* Where a model has a head, and what its call is. */
 #include "nn/head.h"
 
-/* Nodes that read what `node` makes, the last of them, and whether it reads that as it is. */
-static int count_readers(const hpct_model *model, const hpct_run *run, int node, int *reader,
-                         bool *plain)
-{
-    int made = model->nodes[node].output, root = hpct_run_root(model, run, made), count = 0;
-    *reader = -1;
-    for (int i = 0; i < model->num_nodes; i++) {
-        for (int k = 0; k < model->nodes[i].num_inputs; k++) {
-            if (hpct_run_root(model, run, model->nodes[i].inputs[k]) != root)
-                continue;
-            count++;
-            *reader = i;
-            *plain = model->nodes[i].inputs[k] == made;
-        }
-    }
-    return count;
-}
-
 static int maker_of(const hpct_model *model, const hpct_run *run, int tensor)
 {
     for (int i = 0; i < model->num_nodes; i++) {
@@ -32,21 +14,21 @@ static int maker_of(const hpct_model *model, const hpct_run *run, int tensor)
 static bool can_begin(const hpct_model *model, const hpct_run *run, int node, int head)
 {
     const hpct_op_spec *spec = &model->nodes[node].spec;
-    int reader;
-    bool plain;
     return spec->kind == HPCT_OP_DENSE && spec->dense.rows == 1 && run->nodes[node].backward &&
-           count_readers(model, run, node, &reader, &plain) == 1 && reader == head && plain;
+           hpct_run_only_reader(model, run, node) == head;
 }
 
-/* An operation that makes the loss, too, and whose result nobody reads but what the loss leaves
- * out. */
-static bool is_head(const hpct_model *model, const hpct_run *run, int node, int skipped)
+/* Whether nobody reads the tensor but the node that the loss leaves out, if there is one. */
+static bool is_last(const hpct_model *model, const hpct_run *run, int tensor, int skipped)
 {
-    int reader;
-    bool plain;
-    int readers = count_readers(model, run, node, &reader, &plain);
-    return run->nodes[node].backward && run->nodes[node].op->takes_loss && reader == skipped &&
-           readers == (skipped >= 0);
+    for (int i = 0; i < model->num_nodes; i++) {
+        for (int k = 0; k < model->nodes[i].num_inputs; k++) {
+            if (i != skipped && hpct_run_root(model, run, model->nodes[i].inputs[k]) ==
+                                    hpct_run_root(model, run, tensor))
+                return false;
+        }
+    }
+    return true;
 }
 
 void hpct_run_find_head(const hpct_model *model, hpct_run *run)
@@ -56,7 +38,8 @@ void hpct_run_find_head(const hpct_model *model, hpct_run *run)
     hpct_run_find_loss(model, &tensor, &form, &skipped);
     int head = maker_of(model, run, tensor);
     if (!run->training || run->backend->head == NULL || model->inner || model->share.parts > 0 ||
-        head < 0 || !is_head(model, run, head, skipped))
+        head < 0 || !run->nodes[head].backward || !run->nodes[head].op->takes_loss ||
+        !is_last(model, run, tensor, skipped))
         return;
     int before = maker_of(model, run, model->nodes[head].inputs[0]);
     run->head = head + 1;

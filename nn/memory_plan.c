@@ -3,20 +3,27 @@
 
 #include "base/status.h"
 
-/* One for what operations do, and one for what lingers of them. */
-size_t hpct_run_scratch_bytes(const hpct_run *run, size_t *aside)
+#define APART ((size_t) 256) /* bytes */
+
+static size_t most_scratch(const hpct_run *run, bool lingering)
 {
-    const size_t apart = 256;
-    size_t scratch = 0, lingering = 0;
+    size_t most = 0;
     for (int i = 0; i < run->num_nodes; i++) {
         const hpct_op *op = run->nodes[i].op;
-        if (op->scratch_bytes > scratch)
-            scratch = op->scratch_bytes;
-        if (op->lingers && op->scratch_bytes > lingering)
-            lingering = op->scratch_bytes;
+        if (op->scratch_bytes > most && (op->lingers || !lingering))
+            most = op->scratch_bytes;
     }
-    *aside = (scratch + apart - 1) / apart * apart;
-    return *aside + lingering;
+    return most;
+}
+
+size_t hpct_run_scratch_aside(const hpct_run *run)
+{
+    return (most_scratch(run, false) + APART - 1) / APART * APART;
+}
+
+size_t hpct_run_scratch_bytes(const hpct_run *run)
+{
+    return hpct_run_scratch_aside(run) + most_scratch(run, true);
 }
 
 /* Gradients in the arena that backward stores, with the tail; those that it does not store take no
@@ -35,13 +42,13 @@ static size_t gradient_floats(const hpct_model *model, const hpct_run *run)
 /* What the model holds itself, or an earlier build that goes. */
 static size_t freed_bytes(const hpct_model *model, const hpct_run *run)
 {
-    size_t floats = 0, aside = 0;
+    size_t floats = 0;
     const hpct_run *old = model->run;
     if (old != NULL) {
         floats = old->state_floats + old->arena_floats + gradient_floats(model, old);
         for (int k = 0; k < HPCT_NUM_SLOTS; k++)
             floats += old->slot[k] != NULL ? old->arena_floats : 0;
-        return floats * sizeof(float) + old->block_bytes + hpct_run_scratch_bytes(old, &aside) +
+        return floats * sizeof(float) + old->block_bytes + hpct_run_scratch_bytes(old) +
                hpct_run_copies_bytes(old);
     }
     /* what lies in the host's memory leaves a device's no more room */
@@ -65,13 +72,13 @@ hpct_status hpct_model_plan(const hpct_model *model, const hpct_build_options *o
         status = hpct_run_place(model, run, plan);
     if (status != HPCT_OK)
         goto end;
-    size_t arena = run->arena_floats * sizeof(float), batch = (size_t) run->input_samples, aside;
+    size_t arena = run->arena_floats * sizeof(float), batch = (size_t) run->input_samples;
     plan->parameters = (run->borrows ? 0 : arena) + run->state_floats * sizeof(float);
     plan->copies = hpct_run_copies_bytes(run);
     plan->gradients = gradient_floats(model, run) * sizeof(float);
     for (int k = 0; k < HPCT_NUM_SLOTS; k++)
         plan->optimizer += hpct_run_has_slot(model, run, k) ? arena : 0;
-    plan->scratch = hpct_run_scratch_bytes(run, &aside) + hpct_run_target_bytes(run) +
+    plan->scratch = hpct_run_scratch_bytes(run) + hpct_run_target_bytes(run) +
                     hpct_run_transit_bytes(model, run);
     plan->input =
         batch * (hpct_shape_count(&model->tensors[0].shape) * sizeof(float) + sizeof(int32_t));

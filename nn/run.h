@@ -175,6 +175,9 @@ void hpct_run_find_loss(const hpct_model *model, int *tensor, hpct_loss_form *fo
  * gradient, which add to it, and where an Add can pass its own on. diff_root[num_tensors]: the
  * tensor in whose memory the gradient of each (root) tensor lies. */
 hpct_status hpct_run_flow(const hpct_model *model, hpct_run *run, int *diff_root);
+/* The only node that reads what a node makes, if it reads it as it is and that is neither the
+ * model's result nor the loss's source; else -1. */
+int hpct_run_only_reader(const hpct_model *model, const hpct_run *run, int node);
 /* Whether somebody behind node i reads what it reads, and so comes before it in backward. */
 bool hpct_run_shares_source(const hpct_model *model, const hpct_run *run, int i);
 
@@ -188,7 +191,9 @@ hpct_status hpct_run_prepare(hpct_run **out, const hpct_model *model,
 /* What the second half takes besides. */
 bool hpct_run_has_slot(const hpct_model *model, const hpct_run *run, int slot); /* an arena */
 size_t hpct_run_target_bytes(const hpct_run *run);
-size_t hpct_run_scratch_bytes(const hpct_run *run, size_t *aside); /* where scratch_aside begins */
+size_t
+hpct_run_scratch_bytes(const hpct_run *run); /* for what operations do, and for what lingers: */
+size_t hpct_run_scratch_aside(const hpct_run *run); /* bytes before that */
 size_t hpct_run_copies_bytes(const hpct_run *run);
 
 /* What lies between the host and a device (nn/exchange.c): its bytes, of the device; making it, for

@@ -336,7 +336,7 @@ typedef struct hpct_head {
     float *scratch;            /* hpct_head_scratch_bytes; 16-byte aligned */
 } hpct_head;
 
-/* Small ones alone: less than a hundred thousand products, of which one kernel is soon done. */
+/* Small ones alone: what a block has of them lies in shared memory. */
 bool hpct_head_fits(int n, int in, int classes);
 size_t hpct_head_scratch_bytes(int n, int in, int classes);
 /* src[n][in], dst[n][classes], diff_src[n][in] or NULL, of the type. One at a time on a device. */

@@ -21,7 +21,7 @@ for seed in ${SEEDS-1 2}; do
 done
 run "without CUDA" HPC_TRAIN_TEST_GPU=apart
 
-# Not each access is looked at here, as by device.t itself.
+# The kernels' every access is for device.t to look at, which check-long runs besides; not for what follows.
 capture env -u HPC_TRAIN_LONG HPC_TRAIN_TEST_PATIENCE=4 HPC_TRAIN_BUILD="$top_builddir" HPC_TRAIN_TEST_MODULE_DIR="$top_builddir/tests/emulated/.libs" HPC_TRAIN_TEST_NCCL=1 \
     XDG_CACHE_HOME="$own/cache" "$top_srcdir/tests/gpu/run" --part tests --results "$own/results" \
     --only '^unit-|^ranks-|^workers-|^cpu-mnist'

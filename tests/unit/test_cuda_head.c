@@ -49,7 +49,7 @@ typedef struct head_case {
     bool has_bias, mask, bias_before, update, no_diff_src, targets, scaled;
 } head_case;
 
-/* In memory as the kernel has it, and in fp32 what that is; some below 0, as before a ReLU. */
+/* In memory as the kernel has it, and in fp32 what that is. */
 static void draw_numbers(const head_case *c, size_t count, float *low, float *value)
 {
     for (size_t i = 0; i < count; i++)

@@ -105,6 +105,25 @@ static void merged_pooling_trains_alike(void **state)
     }
 }
 
+/* Gradients that backward does not store are memory of a device all the same: one arena. */
+static void a_plan_has_what_a_device_takes(void **state)
+{
+    hpct_memory_plan fused, plain;
+    hpct_model *model = small_ready(small_backend(), 0);
+    int batch = 8;
+    hpct_build_options options = {
+        .backend = small_backend(), .batch_sizes = &batch, .num_batch_sizes = 1};
+    (void) state;
+    assert_int_equal(hpct_model_plan(model, &options, &plain), HPCT_OK);
+    options.fuse_update = true;
+    assert_int_equal(hpct_model_plan(model, &options, &fused), HPCT_OK);
+    if (model->run->backend->device != NULL)
+        assert_int_equal(fused.gradients, plain.gradients);
+    else
+        assert_true(fused.gradients < plain.gradients);
+    hpct_model_free(model);
+}
+
 static void fused_update_changes_nothing(void **state)
 {
     (void) state;
@@ -371,6 +390,7 @@ int main(void)
         cmocka_unit_test(backends_train_alike),
         cmocka_unit_test(mnist_cnn_trains_alike),
         cmocka_unit_test(merged_pooling_trains_alike),
+        cmocka_unit_test(a_plan_has_what_a_device_takes),
         cmocka_unit_test(fused_update_changes_nothing),
         cmocka_unit_test(momentum_is_keras),
         cmocka_unit_test(optimizers_train_alike),
