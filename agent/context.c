@@ -22,7 +22,6 @@
 
 #define JOIN_SECONDS 300 /* staging may end minutes later on one node than on another */
 #define AGREE_TEXT 512
-#define ABORT_MS 3000 /* for ncclCommAbort */
 
 struct hpct_context {
     hpct_config *config;
@@ -125,11 +124,6 @@ static hpct_status open_device(hpct_context *context, const hpct_device_calls *c
     return status;
 }
 
-static void abort_nccl(void)
-{
-    hpct_comm_nccl_abort_all(ABORT_MS);
-}
-
 /* The hosts of config->addresses; the caller frees each and the array (NULL-terminated). */
 static char **hosts_by_rank(const hpct_config *config)
 {
@@ -164,7 +158,6 @@ static hpct_status start_watch(hpct_context *context, const hpct_rendezvous *mee
         .join_seconds = seconds,
         .end_step = hpct_comm_mpi_end_step,
         .check = hpct_comm_nccl_check,
-        .before_exit = abort_nccl,
     };
     memcpy(options.token, meet->token, sizeof options.token);
     hpct_status status = hpct_watch_start(&context->watch, &options);

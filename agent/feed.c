@@ -111,10 +111,12 @@ void hpct_feed_close(hpct_feed *feed)
 {
     if (feed == NULL)
         return;
+    char *told = hpct_error_keep();
     hpct_model_wait(feed->model);                  /* it may still read them */
     hpct_model_set_input(feed->model, NULL, NULL); /* the memory goes */
     hpct_pipeline_close(feed->pipeline);
     hpct_model_return_host(feed->model, feed->drawn);
     hpct_resident_close(feed->resident);
+    hpct_error_restore(told); /* what failed here does because more has before */
     free(feed);
 }

@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define MESSAGE_SIZE 1024
@@ -45,4 +46,16 @@ hpct_status hpct_fail_memory(size_t bytes)
     if (bytes == 0)
         return hpct_fail(HPCT_ERR_INTERNAL, "out of memory");
     return hpct_fail(HPCT_ERR_INTERNAL, "out of memory: %zu bytes were needed", bytes);
+}
+
+char *hpct_error_keep(void)
+{
+    return strdup(message); /* NULL: then the last one is told */
+}
+
+void hpct_error_restore(char *kept)
+{
+    if (kept != NULL)
+        memcpy(message, kept, strlen(kept) + 1);
+    free(kept);
 }

@@ -17,4 +17,9 @@ hpct_status hpct_fail_within(hpct_status status, const char *prefix);
 /* hpct_fail(HPCT_ERR_INTERNAL, "out of memory …"); `bytes` is what was asked for, 0 if unknown. */
 hpct_status hpct_fail_memory(size_t bytes);
 
+/* The message, while things are closed that may fail, too, behind a failure that is to be told:
+ *   char *told = hpct_error_keep(); ...; hpct_error_restore(told); */
+char *hpct_error_keep(void);
+void hpct_error_restore(char *kept); /* releases it */
+
 #endif

@@ -11,10 +11,11 @@
 
 typedef enum hpct_device_result {
     HPCT_DEVICE_OK,
-    HPCT_DEVICE_BUSY,   /* cudaErrorNotReady, ncclInProgress */
-    HPCT_DEVICE_LOST,   /* ncclRemoteError, ncclSystemError: probably a peer is gone */
-    HPCT_DEVICE_MEMORY, /* there is not as much */
-    HPCT_DEVICE_FAILED, /* anything else */
+    HPCT_DEVICE_BUSY,    /* cudaErrorNotReady, ncclInProgress */
+    HPCT_DEVICE_LOST,    /* ncclRemoteError, ncclSystemError: probably a peer is gone */
+    HPCT_DEVICE_MEMORY,  /* there is not as much */
+    HPCT_DEVICE_ABORTED, /* by this process: the communicator is gone */
+    HPCT_DEVICE_FAILED,  /* anything else */
 } hpct_device_result;
 
 typedef enum hpct_device_type {

@@ -34,8 +34,9 @@ hpct_status hpct_comm_nccl_open(hpct_comm **out, const hpct_nccl_options *option
  * communicators has failed for longer than their grace_seconds. */
 hpct_status hpct_comm_nccl_check(void);
 
-/* From any thread, right before the process ends: aborts all communicators of this process, and
- * waits no longer than `milliseconds` for that. */
+/* From any thread, where some of this process' GPUs wait in sums for one that has failed: aborts
+ * all its communicators, and waits no longer than `milliseconds` for that. Calls on them fail then,
+ * but to close or abandon them. What the GPUs compute from there on is of no use. */
 void hpct_comm_nccl_abort_all(int milliseconds);
 
 #endif

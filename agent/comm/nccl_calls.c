@@ -34,7 +34,7 @@ static hpct_device_result checked(cudaError_t error, const char *call)
         cudaGetLastError();
         return HPCT_DEVICE_BUSY;
     }
-    snprintf(words, sizeof words, "%s: %s", call, cudaGetErrorString(error));
+    snprintf(words, sizeof words, "%s: %s", call, hpct_cuda_error(error));
     cudaGetLastError(); /* it has been told: the next launch is not to blame */
     return error == cudaErrorMemoryAllocation ? HPCT_DEVICE_MEMORY : HPCT_DEVICE_FAILED;
 }

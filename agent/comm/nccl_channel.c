@@ -50,19 +50,35 @@ hpct_status hpct_nccl_check(const nccl_comm *comm, hpct_device_result result, co
         return hpct_fail(HPCT_ERR_INTERNAL, "rank %d: %s: out of memory on the GPU: %s",
                          comm->base.rank, what, words);
     case HPCT_DEVICE_LOST:
-        hpct_fail(HPCT_ERR_PEER, "rank %d: %s failed, probably because another rank was lost: %s",
+        hpct_fail(HPCT_ERR_PEER,
+                  "rank %d: %s failed, probably because another rank was lost: %s (NCCL_DEBUG=WARN "
+                  "says more)",
                   comm->base.rank, what, words);
         sleep((unsigned) comm->grace_seconds);
         return HPCT_ERR_PEER;
+    case HPCT_DEVICE_ABORTED:
+        return hpct_fail(HPCT_ERR_PEER, "rank %d: %s: this process has given its GPUs' sums up",
+                         comm->base.rank, what);
     default:
         return hpct_fail(HPCT_ERR_INTERNAL, "rank %d: %s: %s", comm->base.rank, what, words);
     }
 }
 
-hpct_device_result hpct_nccl_state(nccl_comm *comm, void *nccl)
+bool hpct_nccl_is_gone(const nccl_channel *channel)
 {
+    pthread_mutex_lock(&mutex);
+    bool gone = channel->gone;
+    pthread_mutex_unlock(&mutex);
+    return gone;
+}
+
+hpct_device_result hpct_nccl_state(nccl_channel *channel)
+{
+    const nccl_comm *comm = channel->comm;
+    if (hpct_nccl_is_gone(channel))
+        return HPCT_DEVICE_ABORTED;
     pthread_mutex_lock(comm->calling);
-    hpct_device_result result = comm->calls->async_error(nccl);
+    hpct_device_result result = comm->calls->async_error(channel->nccl);
     pthread_mutex_unlock(comm->calling);
     return result;
 }
@@ -174,6 +190,7 @@ void hpct_comm_nccl_abort_all(int milliseconds)
     if (num > 0)
         a = calloc(1, sizeof *a + (size_t) num * sizeof *a->one);
     for (nccl_channel *c = all; c != NULL && a != NULL; c = c->next) {
+        c->gone = true;
         a->one[a->num].calls = c->comm->calls;
         a->one[a->num++].nccl = c->nccl;
     }
@@ -197,12 +214,13 @@ static void abort_one(const nccl_comm *comm, void *nccl)
 
 /* ---- in order ---- */
 
-/* Until `nccl` is not busy any more. */
-static hpct_status settle(nccl_comm *comm, void *nccl, const char *what)
+/* Until it is not busy any more. */
+static hpct_status settle(nccl_channel *channel, const char *what)
 {
+    const nccl_comm *comm = channel->comm;
     int64_t until_ms = hpct_link_now_ms() + 1000 * (int64_t) comm->seconds;
     hpct_device_result result;
-    while ((result = hpct_nccl_state(comm, nccl)) == HPCT_DEVICE_BUSY) {
+    while ((result = hpct_nccl_state(channel)) == HPCT_DEVICE_BUSY) {
         if (hpct_link_now_ms() >= until_ms)
             return hpct_fail(HPCT_ERR_PEER,
                              "rank %d: %s: the other %d rank%s did not all come within %d s",
@@ -224,7 +242,7 @@ hpct_status hpct_nccl_channel_open(nccl_channel **out, nccl_comm *comm, const un
     hpct_status status =
         hpct_nccl_check(comm, comm->calls->init(&channel->nccl, size, id, rank), what);
     if (status == HPCT_OK)
-        status = settle(comm, channel->nccl, what);
+        status = settle(channel, what);
     if (status != HPCT_OK) {
         if (channel->nccl != NULL)
             abort_one(comm, channel->nccl);
@@ -239,7 +257,6 @@ hpct_status hpct_nccl_channel_open(nccl_channel **out, nccl_comm *comm, const un
 hpct_status hpct_nccl_channel_split(nccl_channel **out, nccl_comm *comm, int color, int key)
 {
     const char *what = "NCCL splitting the ranks";
-    void *parent = comm->channel->nccl;
     nccl_channel *channel = calloc(1, sizeof *channel);
     *out = NULL;
     if (channel == NULL)
@@ -247,16 +264,16 @@ hpct_status hpct_nccl_channel_split(nccl_channel **out, nccl_comm *comm, int col
     channel->comm = comm;
     /* The child is known when the parent is not busy any more, and may then be busy itself. */
     pthread_mutex_lock(comm->calling);
-    hpct_device_result asked = comm->calls->split(parent, color, key, &channel->nccl);
+    hpct_device_result asked = comm->calls->split(comm->channel->nccl, color, key, &channel->nccl);
     pthread_mutex_unlock(comm->calling);
     hpct_status status = hpct_nccl_check(comm, asked, what);
     if (status == HPCT_OK)
-        status = settle(comm, parent, what);
+        status = settle(comm->channel, what);
     if (status != HPCT_OK)
         /* a thread of NCCL's may write to the channel yet: it stays */
         return hpct_nccl_break(comm, status);
     if (channel->nccl != NULL)
-        status = settle(comm, channel->nccl, what);
+        status = settle(channel, what);
     if (status != HPCT_OK || channel->nccl == NULL) {
         if (channel->nccl != NULL)
             abort_one(comm, channel->nccl);
@@ -273,17 +290,20 @@ void hpct_nccl_channel_close(nccl_channel *channel, bool abandon)
     if (channel == NULL)
         return;
     nccl_comm *comm = channel->comm;
+    if (!strike(channel)) { /* hpct_comm_nccl_abort_all has it */
+        free(channel);
+        return;
+    }
     if (!abandon) {
         pthread_mutex_lock(comm->calling);
         hpct_device_result asked = comm->calls->finalize(channel->nccl);
         pthread_mutex_unlock(comm->calling);
         hpct_status status = hpct_nccl_check(comm, asked, "NCCL leaving");
-        abandon = status != HPCT_OK || settle(comm, channel->nccl, "NCCL leaving") != HPCT_OK;
+        abandon = status != HPCT_OK || settle(channel, "NCCL leaving") != HPCT_OK;
     }
-    bool own = strike(channel); /* else hpct_comm_nccl_abort_all has it */
-    if (own && abandon)
+    if (abandon)
         abort_one(comm, channel->nccl);
-    else if (own)
+    else
         comm->calls->destroy(channel->nccl);
     free(channel);
 }

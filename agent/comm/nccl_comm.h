@@ -31,6 +31,7 @@ struct nccl_channel {
     void *nccl;
     nccl_channel *next; /* of all of this process */
     int64_t failed_ms;  /* when NCCL first told of a failure; 0: it has not */
+    bool gone;          /* aborted with all others: NCCL may have released it */
 };
 
 /* Issues one part of a job: work for the lane's stream, and in the end calls on one communicator at
@@ -44,9 +45,10 @@ struct nccl_job {
     nccl_issue *issue;
     void *argument;
     int parts;
-    void *ready; /* event on the compute stream, when it was queued */
-    void *done;  /* event on the lane's stream, behind all parts */
-    int at;      /* the part to be issued next */
+    void *ready;        /* event on the compute stream, when it was queued */
+    void *done;         /* event on the lane's stream, behind all parts */
+    int at;             /* the part to be issued next */
+    nccl_channel *used; /* by the part before, or NULL */
     enum { NCCL_IDLE, NCCL_QUEUED, NCCL_ENQUEUED, NCCL_FAILED } state;
     nccl_job *next;
 };
@@ -87,9 +89,9 @@ struct nccl_comm {
     /* Around calls on its communicators, and on those split from them, but aborting: NCCL's are for
      * one thread at a time, and the watch looks at them, too (when nobody is there). */
     pthread_mutex_t *calling, own_calling;
-    nccl_job once;            /* of operations that are not prepared */
-    struct nccl_once *ask;    /* which one */
-    char *stage, *host_stage; /* [HPCT_NCCL_STAGE_BYTES], device and pinned */
+    nccl_job once;                   /* of operations that are not prepared */
+    struct nccl_once *ask;           /* which one */
+    char *stage, *host_stage;        /* [HPCT_NCCL_STAGE_BYTES], device and pinned */
     nccl_breach *breach, own_breach; /* that of the one it was split from, as its lane */
 };
 
@@ -102,8 +104,9 @@ hpct_status hpct_nccl_check(const nccl_comm *comm, hpct_device_result result, co
 /* The status, which breaks comm and all that it shares its lane with, unless it is HPCT_OK. */
 hpct_status hpct_nccl_break(nccl_comm *comm, hpct_status status);
 
-/* What NCCL says of a communicator now. */
-hpct_device_result hpct_nccl_state(nccl_comm *comm, void *nccl);
+/* What NCCL says of a communicator now; it is not asked of one that is gone. */
+hpct_device_result hpct_nccl_state(nccl_channel *channel);
+bool hpct_nccl_is_gone(const nccl_channel *channel);
 
 /* Between two looks. */
 void hpct_nccl_nap(int looks);

@@ -105,6 +105,20 @@ static void fail_job(nccl_job *job)
 
 /* ---- the pump ---- */
 
+/* NCCL is not to put work of several communicators into streams of one device at once: with calls
+ * that do not wait it does so in threads of its own. And sums come behind the messages queued: the
+ * first one waits in NCCL until all ranks come to it, and they may want a message first. */
+static bool must_wait(const nccl_comm *comm, const nccl_lane *lane)
+{
+    const nccl_lane *lanes[] = {comm->lane, &comm->up.lane, &comm->down.lane};
+    bool sums = lane == comm->lane;
+    for (int i = 0; i < 3; i++) {
+        if (lanes[i] != lane && (lanes[i]->busy != NULL || (sums && lanes[i]->first != NULL)))
+            return true;
+    }
+    return false;
+}
+
 /* The next step of the first job in the lane; *moved: there was one to make. */
 static hpct_status step(nccl_comm *comm, nccl_lane *lane, bool *moved)
 {
@@ -113,7 +127,7 @@ static hpct_status step(nccl_comm *comm, nccl_lane *lane, bool *moved)
     nccl_job *job = lane->first;
     *moved = false;
     if (lane->busy != NULL) {
-        result = hpct_nccl_state(lane->busy->comm, lane->busy->nccl);
+        result = hpct_nccl_state(lane->busy);
         if (result == HPCT_DEVICE_BUSY)
             return HPCT_OK;
         lane->busy = NULL;
@@ -123,18 +137,20 @@ static hpct_status step(nccl_comm *comm, nccl_lane *lane, bool *moved)
             return check(comm, result, what);
         }
     }
-    if (job == NULL)
+    if (job == NULL || must_wait(comm, lane))
         return HPCT_OK;
     *moved = true;
-    if (job->at == 0)
+    if (hpct_nccl_is_gone(job->comm->channel))
+        result = HPCT_DEVICE_ABORTED;
+    if (result == HPCT_DEVICE_OK && job->at == 0)
         result = calls->wait_event(lane->stream, job->ready);
     if (result == HPCT_DEVICE_OK && job->at < job->parts) {
-        nccl_channel *used = NULL;
+        job->used = NULL;
         pthread_mutex_lock(job->comm->calling);
-        result = job->issue(job->argument, job->at++, &used);
+        result = job->issue(job->argument, job->at++, &job->used);
         pthread_mutex_unlock(job->comm->calling);
         if (result == HPCT_DEVICE_BUSY)
-            lane->busy = used;
+            lane->busy = job->used;
     } else if (result == HPCT_DEVICE_OK) {
         result = calls->record(job->done, lane->stream);
         lane->first = job->next;
@@ -159,10 +175,10 @@ hpct_status hpct_nccl_pump(nccl_comm *comm)
 {
     hpct_status status = check_whole(comm);
     if (status == HPCT_OK)
-        status = pump_lane(comm, comm->lane);
-    if (status == HPCT_OK)
         status = pump_lane(comm, &comm->up.lane);
-    return status == HPCT_OK ? pump_lane(comm, &comm->down.lane) : status;
+    if (status == HPCT_OK)
+        status = pump_lane(comm, &comm->down.lane);
+    return status == HPCT_OK ? pump_lane(comm, comm->lane) : status;
 }
 
 /* ---- waiting ---- */
@@ -217,7 +233,7 @@ hpct_status hpct_nccl_finish(nccl_job *job)
         if (result == HPCT_DEVICE_OK)
             job->state = NCCL_IDLE;
         else if (result == HPCT_DEVICE_BUSY && looks % LOOKS_PER_CHECK == LOOKS_PER_CHECK - 1)
-            result = hpct_nccl_state(job->comm, job->comm->channel->nccl);
+            result = hpct_nccl_state(job->used != NULL ? job->used : job->comm->channel);
         status = check(job->comm, result, job->what);
         if (status == HPCT_OK && job->state == NCCL_ENQUEUED) {
             hpct_nccl_nap(looks);
@@ -263,7 +279,7 @@ hpct_status hpct_nccl_rest(nccl_comm *comm)
         hpct_nccl_nap(looks);
         result = calls->query(once->done);
         if (result == HPCT_DEVICE_BUSY && looks % LOOKS_PER_CHECK == LOOKS_PER_CHECK - 1)
-            status = check(comm, hpct_nccl_state(comm, comm->channel->nccl), "waiting for NCCL");
+            status = check(comm, hpct_nccl_state(comm->channel), "waiting for NCCL");
         if (status == HPCT_OK)
             status = check(comm, result, "waiting for NCCL");
     }

@@ -37,6 +37,45 @@ static hpct_device_result issue(void *argument, int part, nccl_channel **used)
                        : calls->send(s->data, o->floats, HPCT_DEVICE_FP32, o->peer, nccl, queue);
 }
 
+/* From the neighbour before, to the one behind, where there are such. */
+typedef struct greeting {
+    nccl_comm *comm;
+    nccl_direction *direction;
+    int way; /* 1: up, -1: down */
+} greeting;
+
+/* nccl_issue */
+static hpct_device_result issue_greeting(void *argument, int part, nccl_channel **used)
+{
+    const greeting *g = argument;
+    const nccl_comm *comm = g->comm;
+    void *nccl = g->direction->channel->nccl, *queue = g->direction->lane.stream;
+    float *stage = (float *) (void *) comm->stage;
+    int peer = part == 0 ? comm->base.rank - g->way : comm->base.rank + g->way;
+    if (peer < 0 || peer >= comm->base.size)
+        return HPCT_DEVICE_OK;
+    *used = g->direction->channel;
+    return part == 0 ? comm->calls->receive(stage, 1, HPCT_DEVICE_FP32, peer, nccl, queue)
+                     : comm->calls->send(stage + 1, 1, HPCT_DEVICE_FP32, peer, nccl, queue);
+}
+
+/* A number to each neighbour: NCCL connects two ranks when they first talk, and that may wait for
+ * the device. Later it would wait there for a message that waits for this connection. */
+static hpct_status greet(nccl_comm *comm, nccl_direction *direction, int way)
+{
+    greeting g = {.comm = comm, .direction = direction, .way = way};
+    nccl_job job;
+    hpct_status status = hpct_nccl_job_make(
+        &job, comm, &direction->lane, "connecting neighbouring stages", issue_greeting, &g, 2);
+    if (status == HPCT_OK)
+        status = hpct_nccl_queue(&job);
+    if (status == HPCT_OK)
+        status = hpct_nccl_finish(&job);
+    hpct_nccl_forget(&job);
+    hpct_nccl_job_free(&job);
+    return status;
+}
+
 /* Both at once: which of them a rank needs first is not the same on all. Collective. */
 static hpct_status open_directions(nccl_comm *comm)
 {
@@ -47,6 +86,8 @@ static hpct_status open_directions(nccl_comm *comm)
         if (status == HPCT_OK)
             status = hpct_nccl_channel_split(&directions[i]->channel, comm, 0, comm->base.rank);
     }
+    for (int i = 0; i < 2 && status == HPCT_OK; i++)
+        status = greet(comm, directions[i], i == 0 ? 1 : -1);
     return status;
 }
 

@@ -86,8 +86,8 @@ static void give_up(hpct_watch *watch, hpct_status status, const char *text)
             isatty(STDERR_FILENO) ? "\n" : "", watch->options.rank, watch->node, text,
             (int) status);
     linger(watch);
-    if (watch->options.before_exit != NULL)
-        watch->options.before_exit();
+    /* NCCL's communicators are left as they are: were they aborted, kernels that wait for a peer
+     * would end without a sum, and the step would go on. The driver ends them with the process. */
     if (watch->end_step && watch->options.end_step != NULL)
         watch->options.end_step((int) status);
     _exit((int) status);

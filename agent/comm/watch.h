@@ -31,15 +31,14 @@ typedef struct hpct_watch_options {
     /* In the watch's thread, with each beat once all have come: an error, kept as hpct_fail keeps
      * it, ends all ranks. NULL: nothing else is looked after. */
     hpct_status (*check)(void);
-    void (*before_exit)(void); /* what this process leaves behind, within a few seconds, or NULL */
 } hpct_watch_options;
 
 /* Joins the others; returns when all have come. Collective. HPCT_ERR_PEER naming who did not come
  * or was lost meanwhile; HPCT_ERR_CONFIG when another program has rank 0's port. */
 hpct_status hpct_watch_start(hpct_watch **out, const hpct_watch_options *options);
 
-/* Returns once every rank has called it; collective. Waits for as long as the others live: the caller
- * sets the deadline. */
+/* Returns once every rank has called it; collective. Waits for as long as the others live: the
+ * caller sets the deadline. */
 void hpct_watch_meet(hpct_watch *watch);
 
 /* Leaves in order: waits until all ranks leave (who dies meanwhile is still noticed). */

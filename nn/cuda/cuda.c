@@ -23,31 +23,6 @@ static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 
 _Thread_local hpct_cuda *hpct_gpu_here = &gpus[0];
 
-/* ---- errors ---- */
-
-static hpct_status failed(const char *call, const char *what)
-{
-    return hpct_fail(HPCT_ERR_INTERNAL, "%.*s: %s", (int) strcspn(call, "("), call, what);
-}
-
-hpct_status hpct_cuda_check(cudaError_t error, const char *call)
-{
-    if (error == cudaSuccess)
-        return HPCT_OK;
-    cudaGetLastError(); /* it has been told: the next launch is not to blame */
-    return failed(call, cudaGetErrorString(error));
-}
-
-hpct_status hpct_cuda_check_blas(cublasStatus_t error, const char *call)
-{
-    return error == CUBLAS_STATUS_SUCCESS ? HPCT_OK : failed(call, cublasGetStatusString(error));
-}
-
-hpct_status hpct_cuda_check_dnn(cudnnStatus_t error, const char *call)
-{
-    return error == CUDNN_STATUS_SUCCESS ? HPCT_OK : failed(call, cudnnGetErrorString(error));
-}
-
 /* ---- opening ---- */
 
 /* What stands in the way of CUDA, in one line. */

@@ -19,6 +19,7 @@ cuda_sources = \
 	nn/cuda/dnn_graph.h \
 	nn/cuda/dnn_parts.h \
 	nn/cuda/dnn_plan.c \
+	nn/cuda/error.c \
 	nn/cuda/gather.c \
 	nn/cuda/gradient.h \
 	nn/cuda/import.c \

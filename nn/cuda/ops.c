@@ -10,7 +10,7 @@ hpct_status hpct_cuda_launched(cudaError_t error, const hpct_op *op, const char 
     if (error == cudaSuccess)
         return HPCT_OK;
     return hpct_fail(HPCT_ERR_INTERNAL, "%s %s: %s", hpct_op_kind_name(op->spec.kind), what,
-                     cudaGetErrorString(error));
+                     hpct_cuda_error(error));
 }
 
 hpct_drawing hpct_cuda_drawing(const hpct_op *op, const hpct_op_call *call)

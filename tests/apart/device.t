@@ -165,6 +165,16 @@ if [ $gpu = emulated ]; then
         is "$status" 70 "$call fails"
         like "$err" "(cudaGraphLaunch|of layer [a-z0-9_]+: .*): (an )?emulated (CUDA )?error" "says what failed, and where"
     done
+    # A kernel that does what it must not is found later, in another layer or in a library's call: that is said, with what to do,
+    # and then its own layer is named.
+    for number in 5 9; do
+        capture env HPC_TRAIN_TEST_REFUSES=kernel:$number "$train" fit "${steps[@]}" --device cuda
+        is "$status" 70 "kernel $number does what it must not"
+        like "$err" "emulated CUDA error 700, by this kernel or one before it \(CUDA_LAUNCH_BLOCKING=1 and HPC_TRAIN_RECORD=0 together name its layer\)" \
+            "found later, and said so"
+        capture env HPC_TRAIN_TEST_REFUSES=kernel:$number CUDA_LAUNCH_BLOCKING=1 HPC_TRAIN_RECORD=0 "$train" fit "${steps[@]}" --device cuda
+        like "$err" "of layer [a-z0-9_]+: .*: emulated CUDA error 700\$" "found where it is launched"
+    done
     for call in cudaStreamBeginCapture cudaStreamEndCapture cudaGraphInstantiate; do
         capture env HPC_TRAIN_TEST_REFUSES=$call:1+ "$train" fit "${steps[@]}" --device cuda
         is "$status" 0 "$call fails: a step is made of calls"

@@ -184,7 +184,7 @@ cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t transa,
         broken("cublasGemmEx: a handle of another device");
     if (*(const float *) alpha != 1 || *(const float *) beta != 0)
         broken("cublasGemmEx: other factors are not emulated");
-    if (refuses("cublasGemmEx"))
+    if (refuses("cublasGemmEx") || is_faulty(h->device))
         return CUBLAS_STATUS_EXECUTION_FAILED;
     if (h->workspace == nullptr) { /* it would allocate */
         if (!may("cublasGemmEx without a workspace"))
@@ -353,7 +353,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
                  *ld = (const layout *) layout_d;
     if (((blas *) handle)->device != current_device() || stream->device != current_device())
         broken("cublasLtMatmul: a handle or stream of another device");
-    if (refuses("cublasLtMatmul"))
+    if (refuses("cublasLtMatmul") || is_faulty(stream->device))
         return CUBLAS_STATUS_EXECUTION_FAILED;
     size_t rows = ld->rows, columns = ld->columns,
            depth = how->a == CUBLAS_OP_N ? la->columns : la->rows;

@@ -817,7 +817,7 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t h, cudnnBackendDescriptor_t plan
     if (engine == INEXACT || engine == GREEDY)
         broken("an engine was executed that is %s",
                engine == INEXACT ? "not deterministic" : "greedy");
-    if (engine == BROKEN || refuses("cudnnBackendExecute"))
+    if (engine == BROKEN || refuses("cudnnBackendExecute") || is_faulty(own->device))
         return CUDNN_STATUS_EXECUTION_FAILED;
     std::vector<int64_t> ids = with.all<int64_t>(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
     std::vector<void *> pointers = with.all<void *>(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS);

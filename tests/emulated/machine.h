@@ -42,6 +42,7 @@ void wait_until(cudaStream_t first, const std::function<bool()> &done);
 /* Of the calling thread. */
 cudaError_t tell(cudaError_t error); /* remembers it for cudaGetLastError, returns it */
 int current_device();
+bool is_faulty(int device); /* a kernel did what it must not */
 bool is_capturing();
 /* What a capture forbids ends it: false, and the error is told. */
 bool may(const char *call);

@@ -507,8 +507,11 @@ ncclResult_t ncclRecv(void *dst, size_t count, ncclDataType_t type, int peer, nc
     return add_transfer(comm, stream, {false, (char *) dst, count * size_of(type), 0, peer, false});
 }
 
+/* It waits for recordings, as destroying does, and aborting. */
 ncclResult_t ncclCommFinalize(ncclComm_t c)
 {
+    if (c->held.use_count() > 1)
+        broken("NCCL: a communicator is finalized that a recording has calls of");
     c->under_way = 2;
     return ncclInProgress;
 }

@@ -17,6 +17,7 @@ constexpr int SHARED_BYTES = 227 << 10;
 thread_local int current;
 cudaStream_t default_streams[8]; /* which others do not wait for */
 thread_local cudaError_t last;
+bool faulty[8]; /* a kernel did what it must not: the device says so to whoever asks, for good */
 
 bool is_gone()
 {
@@ -33,6 +34,17 @@ int major_of()
 {
     const char *major = getenv("HPC_TRAIN_TEST_MAJOR");
     return major != nullptr ? atoi(major) : 9;
+}
+
+cudaError_t state_of(int device)
+{
+    return faulty[device] ? tell(cudaErrorIllegalAddress) : cudaSuccess;
+}
+
+bool are_launches_blocking()
+{
+    const char *blocking = getenv("CUDA_LAUNCH_BLOCKING");
+    return blocking != nullptr && strcmp(blocking, "1") == 0;
 }
 
 cudaError_t copy_of(void *to, const void *from, size_t bytes, cudaStream_t stream)
@@ -74,6 +86,11 @@ cudaError_t tell(cudaError_t error)
 int current_device()
 {
     return current;
+}
+
+bool is_faulty(int device)
+{
+    return faulty[device];
 }
 
 } // namespace emulated
@@ -134,9 +151,18 @@ void hpct_host_launch(cudaStream_t stream, dim3 grid, dim3 block, std::function<
         return;
     }
     int device = current;
+    bool fault = refuses("kernel");
+    if (state_of(device) != cudaSuccess)
+        return;
     enqueue(stream, once([=] {
-                count_traffic(name_of(launcher), run_kernel(device, grid, block, kernel));
+                faulty[device] = faulty[device] || fault;
+                if (!faulty[device])
+                    count_traffic(name_of(launcher), run_kernel(device, grid, block, kernel));
             }));
+    if (stream->into == nullptr && are_launches_blocking()) {
+        wait_stream(stream);
+        state_of(device);
+    }
 }
 
 extern "C" {
@@ -237,7 +263,7 @@ cudaError_t cudaDeviceSynchronize(void)
     if (!may("cudaDeviceSynchronize"))
         return cudaErrorStreamCaptureUnsupported;
     wait_device(current);
-    return cudaSuccess;
+    return state_of(current);
 }
 
 /* ---- memory ---- */
@@ -421,7 +447,16 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
     }
     count_wait();
     wait_stream(stream);
-    return cudaSuccess;
+    return state_of(stream->device);
+}
+
+cudaError_t cudaStreamQuery(cudaStream_t stream)
+{
+    turn t;
+    if (!may("cudaStreamQuery"))
+        return cudaErrorStreamCaptureUnsupported;
+    cudaError_t state = state_of(stream->device);
+    return state != cudaSuccess || stream->items.empty() ? state : tell(cudaErrorNotReady);
 }
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned)
@@ -476,9 +511,10 @@ cudaError_t cudaEventQuery(cudaEvent_t event)
         return cudaErrorStreamCaptureUnsupported;
     if (event->captured)
         return tell(cudaErrorCapturedEvent);
-    if (*event->done >= event->recorded)
-        return cudaSuccess;
-    go_on(event);
+    if (*event->done < event->recorded)
+        go_on(event);
+    if (state_of(event->device) != cudaSuccess)
+        return cudaErrorIllegalAddress;
     return *event->done >= event->recorded ? cudaSuccess : tell(cudaErrorNotReady);
 }
 
@@ -493,7 +529,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event)
         return tell(cudaErrorCapturedEvent);
     if (event->recorded > 0)
         wait_until(event->where, [event] { return *event->done >= event->recorded; });
-    return cudaSuccess;
+    return state_of(event->device);
 }
 
 /* Drawn: choices by time are choices by chance, but for slow libraries. */
@@ -564,6 +600,9 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t stream)
     turn t;
     if (refuses("cudaGraphLaunch"))
         return tell(cudaErrorLaunchFailure);
-    return is_broken(stream->device) ? tell(cudaErrorIllegalAddress) : launch(graph, stream);
+    if (is_broken(stream->device))
+        return tell(cudaErrorIllegalAddress);
+    cudaError_t state = state_of(stream->device);
+    return state != cudaSuccess ? state : launch(graph, stream);
 }
 }

@@ -68,15 +68,25 @@ config() { # R N P
     printf '"rank":%d,"local_rank":%d,"node_rank":0,"nodes":[{"name":"here","tasks":%d,"gpus":1}]}' "$r" "$r" "$n"
 }
 
+# NCCL keeps 33 MiB of /dev/shm for each communicator of a rank: 77 where there is less, for up to three.
+shared_room() { # N
+    local kib
+    kib=$(df -k --output=avail /dev/shm 2>/dev/null | tail -n 1)
+    ((${kib:-0} >= $1 * 3 * 34000)) && return
+    say "= /dev/shm has ${kib:-no} KiB free, $1 ranks may need $(($1 * 3 * 34000)): mount a larger one"
+    exit 77
+}
+
 # Starts N ranks of hpc-train with the arguments, each with its own NCCL_HOSTID, for NCCL refuses two ranks of one host on
 # one GPU; they then count as hosts of their own and talk over sockets. Fills pids; output goes to rank-PORT-R.out.
 ranks() { # N PORT ARGUMENT...
     local n=$1 port=$2 r
     shift 2
+    shared_room "$n"
     pids=()
     for ((r = 0; r < n; r++)); do
-        HPC_TRAIN_CONFIG=$(config "$r" "$n" "$port") NCCL_HOSTID=rank$r NCCL_SOCKET_IFNAME=lo NCCL_DEBUG=WARN \
-            HPC_TRAIN_JOIN_SECONDS=60 "$hpc_train" "$@" >"$results/rank-$port-$r.out" 2>&1 &
+        HPC_TRAIN_CONFIG=$(config "$r" "$n" "$port") NCCL_HOSTID=rank$r NCCL_NET=Socket NCCL_SOCKET_IFNAME==lo NCCL_DEBUG=WARN \
+            CUDA_DEVICE_MAX_CONNECTIONS=32 HPC_TRAIN_JOIN_SECONDS=60 "$hpc_train" "$@" >"$results/rank-$port-$r.out" 2>&1 &
         pids+=($!)
     done
 }

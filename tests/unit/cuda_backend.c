@@ -16,7 +16,7 @@ hpct_status hpct_cuda_check(cudaError_t error, const char *call)
                                 : hpct_fail(HPCT_ERR_INTERNAL, "%s: error %d", call, (int) error);
 }
 
-const char *cudaGetErrorString(cudaError_t error)
+const char *hpct_cuda_error(cudaError_t error)
 {
     return error == cudaSuccess ? "no error" : "an error";
 }

@@ -258,9 +258,10 @@ static void nodes_add_up_first(void **state)
         recorder_take();
         recorder.busy = 1;
         hpct_reduction *r = prepared(comm, &options);
-        assert_string_equal(recorder_take(),
-                            i == 0 ? "record e2 S1\nsplit n1 color 0 key 0\nsplit n1 color 0 key 0\n"
-                                   : "record e2 S1\nsplit n1 color 0 key 2\nsplit n1 color -1 key 2\n");
+        assert_string_equal(
+            recorder_take(),
+            i == 0 ? "record e2 S1\nsplit n1 color 0 key 0\nsplit n1 color 0 key 0\n"
+                   : "record e2 S1\nsplit n1 color 0 key 2\nsplit n1 color -1 key 2\n");
         assert_int_equal(comm->ops->start(r), HPCT_OK);
         assert_int_equal(comm->ops->wait(r), HPCT_OK);
         assert_string_equal(recorder_take(), expected[i]);
@@ -395,7 +396,14 @@ static void each_direction_has_a_stream(void **state)
     assert_int_equal(comm->ops->open_stream(comm, &out, &options), HPCT_OK);
     options = (hpct_stream_options){.peer = 0, .floats = 10, .buffers = 1};
     assert_int_equal(comm->ops->open_stream(comm, &back, &options), HPCT_OK);
-    assert_string_equal(recorder_take(), "record e2 S1\nsplit n1 color 0 key 1\nsplit n1 color 0 key 1\n");
+    /* neighbours are connected before anything waits for a message */
+    assert_string_equal(
+        recorder_take(),
+        "record e2 S1\nsplit n1 color 0 key 1\nsplit n1 color 0 key 1\n"
+        "record e3 C\nwait S2 e3\nreceive fp32 1 m1 from 0 n2 S2\nsend fp32 1 m1+4 to 2 n2 S2\n"
+        "record e4 S2\n"
+        "record e5 C\nwait S3 e5\nreceive fp32 1 m1 from 2 n3 S3\nsend fp32 1 m1+4 to 0 n3 S3\n"
+        "record e6 S3\n");
     assert_int_equal(comm->ops->next(in, &got), HPCT_OK);
     assert_int_equal(comm->ops->next(out, &sent), HPCT_OK);
     assert_true(recorder_calls.is_device(got) && recorder_calls.is_device(sent));
@@ -403,21 +411,53 @@ static void each_direction_has_a_stream(void **state)
     assert_int_equal(comm->ops->pass(out, 7), HPCT_OK);
     assert_int_equal(comm->ops->drain(out), HPCT_OK);
     assert_string_equal(recorder_take(),
-                        "record e3 C\nwait S2 e3\nreceive fp32 10 m2 from 0 n2 S2\nrecord e4 S2\n"
-                        "wait C e4\nrecord e7 C\nwait S2 e7\nsend fp32 10 m3 to 2 n2 S2\n"
-                        "record e8 S2\n");
+                        "record e7 C\nwait S2 e7\nreceive fp32 10 m2 from 0 n2 S2\nrecord e8 S2\n"
+                        "wait C e8\nrecord e11 C\nwait S2 e11\nsend fp32 10 m3 to 2 n2 S2\n"
+                        "record e12 S2\n");
     assert_int_equal(comm->ops->next(back, &sent), HPCT_OK);
     assert_int_equal(comm->ops->pass(back, 10), HPCT_OK);
     assert_int_equal(comm->ops->push(back), HPCT_OK);
     /* one buffer: the next message is written behind the one before */
     assert_int_equal(comm->ops->next(back, &sent), HPCT_OK);
-    assert_string_equal(recorder_take(), "record e11 C\nwait S3 e11\nsend fp32 10 m4 to 0 n3 S3\n"
-                                         "record e12 S3\nwait C e12\n");
+    assert_string_equal(recorder_take(), "record e15 C\nwait S3 e15\nsend fp32 10 m4 to 0 n3 S3\n"
+                                         "record e16 S3\nwait C e16\n");
     assert_int_equal(comm->ops->pass(back, 11), HPCT_ERR_INTERNAL);
     comm->ops->close_stream(in);
     comm->ops->close_stream(out);
     comm->ops->close_stream(back);
     close_all(comm, NULL);
+}
+
+/* NCCL does not allow them to issue at once on one device; sums let messages go first. */
+static void communicators_take_turns(void **state)
+{
+    (void) state;
+    recorder_reset(3);
+    hpct_comm *comm = open_ranks(3, 1);
+    hpct_stream *up = NULL, *down = NULL;
+    float *data = on_device(8), *sent;
+    hpct_stream_options options = {.peer = 2, .floats = 10, .buffers = 1};
+    assert_int_equal(comm->ops->open_stream(comm, &up, &options), HPCT_OK);
+    options = (hpct_stream_options){.peer = 0, .floats = 10, .buffers = 1};
+    assert_int_equal(comm->ops->open_stream(comm, &down, &options), HPCT_OK);
+    hpct_reduction *sum = prepared(comm, &(hpct_reduction_options){.data = data, .count = 8});
+    assert_int_equal(comm->ops->next(up, &sent), HPCT_OK);
+    assert_int_equal(comm->ops->next(down, &sent), HPCT_OK);
+    recorder_take();
+    recorder.busy = 5;
+    assert_int_equal(comm->ops->pass(up, 10), HPCT_OK);
+    assert_int_equal(comm->ops->start(sum), HPCT_OK);
+    assert_int_equal(comm->ops->pass(down, 10), HPCT_OK);
+    assert_string_equal(recorder_take(), "record e7 C\nwait S2 e7\nsend fp32 10 m3 to 2 n2 S2\n"
+                                         "record e11 C\nrecord e9 C\n");
+    assert_int_equal(comm->ops->wait(sum), HPCT_OK);
+    assert_string_equal(recorder_take(),
+                        "record e8 S2\nwait S3 e9\nsend fp32 10 m4 to 0 n3 S3\nrecord e10 S3\n"
+                        "wait S1 e11\nallreduce fp32 8 m2 n1 S1\nrecord e12 S1\nwait C e12\n");
+    comm->ops->release(sum);
+    comm->ops->close_stream(up);
+    comm->ops->close_stream(down);
+    close_all(comm, data);
 }
 
 static void parts_share_the_lane_of_the_whole(void **state)
@@ -466,6 +506,12 @@ static void the_watch_hears_of_failures(void **state)
     hpct_comm_nccl_abort_all(1000);
     assert_int_equal(recorder_aborts(), 1);
     assert_int_equal(hpct_comm_nccl_check(), HPCT_OK); /* none is left */
+    recorder.lost = false;
+    recorder_take();
+    float number = 1;
+    assert_int_equal(comm->ops->allreduce_sum(comm, &number, 1), HPCT_ERR_PEER);
+    assert_non_null(strstr(hpct_last_error(), "this process has given its GPUs' sums up"));
+    assert_null(strstr(recorder_take(), "allreduce")); /* NCCL is not asked again */
     comm->ops->abandon(comm);
     assert_int_equal(recorder_aborts(), 1); /* not twice */
 }
@@ -671,6 +717,7 @@ int main(void)
         cmocka_unit_test(device_data_stays_there),
         cmocka_unit_test(reductions_of_host_data_come_back),
         cmocka_unit_test(each_direction_has_a_stream),
+        cmocka_unit_test(communicators_take_turns),
         cmocka_unit_test(parts_share_the_lane_of_the_whole),
         cmocka_unit_test(the_watch_hears_of_failures),
         cmocka_unit_test(an_abort_that_hangs_is_left_behind),

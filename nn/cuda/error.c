@@ -1,0 +1,67 @@
+/* What CUDA's libraries say of a call that failed. */
+#include "base/status.h"
+#include "nn/cuda/cuda.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static hpct_status failed(const char *call, const char *what)
+{
+    return hpct_fail(HPCT_ERR_INTERNAL, "%.*s: %s", (int) strcspn(call, "("), call, what);
+}
+
+/* What a kernel does wrong is told by a call after its launch, which may be another operation's. */
+static bool is_fault(cudaError_t error)
+{
+    return error == cudaErrorIllegalAddress || error == cudaErrorAssert ||
+           (error >= cudaErrorHardwareStackError && error <= cudaErrorLaunchFailure);
+}
+
+/* Whether each launch waits for its kernel, and is one of its own. */
+static bool are_launches_blocking(void)
+{
+    const char *blocking = getenv("CUDA_LAUNCH_BLOCKING"), *record = getenv("HPC_TRAIN_RECORD");
+    return blocking != NULL && strcmp(blocking, "1") == 0 && record != NULL &&
+           strcmp(record, "0") == 0;
+}
+
+const char *hpct_cuda_error(cudaError_t error)
+{
+    static _Thread_local char words[256];
+    if (!is_fault(error) || are_launches_blocking())
+        return cudaGetErrorString(error);
+    snprintf(words, sizeof words,
+             "%s, by this kernel or one before it (CUDA_LAUNCH_BLOCKING=1 and HPC_TRAIN_RECORD=0 "
+             "together name its layer)",
+             cudaGetErrorString(error));
+    return words;
+}
+
+hpct_status hpct_cuda_check(cudaError_t error, const char *call)
+{
+    if (error == cudaSuccess)
+        return HPCT_OK;
+    cudaGetLastError(); /* it has been told: the next launch is not to blame */
+    return failed(call, hpct_cuda_error(error));
+}
+
+/* A library says little of a kernel before its own that went wrong; the stream knows. */
+static hpct_status failed_in_library(const char *call, const char *what)
+{
+    cudaError_t before = cudaStreamQuery(hpct_gpu.stream);
+    cudaGetLastError();
+    return is_fault(before) ? hpct_cuda_check(before, call) : failed(call, what);
+}
+
+hpct_status hpct_cuda_check_blas(cublasStatus_t error, const char *call)
+{
+    return error == CUBLAS_STATUS_SUCCESS ? HPCT_OK
+                                          : failed_in_library(call, cublasGetStatusString(error));
+}
+
+hpct_status hpct_cuda_check_dnn(cudnnStatus_t error, const char *call)
+{
+    return error == CUDNN_STATUS_SUCCESS ? HPCT_OK
+                                         : failed_in_library(call, cudnnGetErrorString(error));
+}
