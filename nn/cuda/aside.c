@@ -133,7 +133,7 @@ static void measure(hpct_op *op, double seconds[2])
     seconds[0] = seconds[1] = 0;
     for (int aside = 0; aside < 2 && memory != NULL; aside++) {
         op->lingers = aside != 0;
-        if (hpct_tune_time(run_trial, &t, &seconds[aside]) != HPCT_OK)
+        if (hpct_tune_time(run_trial, &t, 0, &seconds[aside]) != HPCT_OK)
             seconds[aside] = 0;
     }
     op->lingers = false;

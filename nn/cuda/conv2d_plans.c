@@ -21,9 +21,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WIDEN_SECONDS 3e-6         /* what making a gradient fp32 takes at least, */
-#define LAUNCH_SECONDS 1e-6        /* and any other kernel besides its bytes */
-#define PASS_BYTES_PER_SECOND 5e12 /* no GPU of today reads its memory faster */
+#define WIDEN_SECONDS 3e-6  /* what making a gradient fp32 takes at least, */
+#define LAUNCH_SECONDS 1e-6 /* and any other kernel besides its bytes */
 
 void hpct_conv_free_stages(hpct_conv_stage *stages, int count)
 {
@@ -153,7 +152,7 @@ static void take_faster(hpct_conv_stage *s, hpct_conv_stage *other, double besid
 double hpct_conv_pass_seconds(const hpct_conv *conv, size_t count, int passes)
 {
     return passes * (double) (count * hpct_cuda_value_bytes(conv->op.build.values)) /
-           PASS_BYTES_PER_SECOND;
+           hpct_gpu.bytes_per_second;
 }
 
 /* Of passes over the result. */
@@ -180,7 +179,10 @@ static hpct_status find_forward(const hpct_conv *conv, int n, hpct_conv_stage *s
 /* The gradient in fp32, or in the activations' type where that is faster. */
 static hpct_status find_weights(const hpct_conv *conv, int n, hpct_conv_stage *s)
 {
-    hpct_status status = find_stage(conv, HPCT_DNN_WEIGHTS, n, false, CUDNN_DATA_FLOAT, s);
+    hpct_status status = HPCT_OK;
+    *s = (hpct_conv_stage){0};
+    if (conv->type == CUDA_R_32F || hpct_dnn_compiles())
+        status = find_stage(conv, HPCT_DNN_WEIGHTS, n, false, CUDNN_DATA_FLOAT, s);
     if (status != HPCT_OK || conv->type == CUDA_R_32F)
         return status;
     hpct_conv_stage low;
@@ -357,8 +359,8 @@ static hpct_status find_moments(const hpct_conv *conv, int n, hpct_conv_stage *s
 bool hpct_conv_may_leave_moments(const hpct_conv *conv)
 {
     const hpct_op *op = &conv->op;
-    return op->build.moments && conv->type != CUDA_R_32F && op->spec.window.cells == 0 &&
-           op->spec.window.out_c % 4 == 0;
+    return op->build.moments && (conv->type == CUDA_R_16F || hpct_dnn_compiles()) &&
+           conv->type != CUDA_R_32F && op->spec.window.cells == 0 && op->spec.window.out_c % 4 == 0;
 }
 
 /* All batch sizes leave moments, or none: where that takes less than another pass over the results

@@ -122,7 +122,7 @@ static hpct_status measure(const hpct_conv *conv, int n, bool backward, double *
                         .diff_kernel = {.at = kernel},
                         .diff_bias = {.at = bias},
                         .scratch = (float *) at[5]};
-    hpct_status status = hpct_tune_time(run_trial, &trial, seconds);
+    hpct_status status = hpct_tune_time(run_trial, &trial, 0, seconds);
     hpct_tune_release(memory);
     return status;
 }

@@ -13,6 +13,8 @@
 #include <string.h>
 
 #define LEAST_MAJOR 7
+#define LEAST_BYTES_PER_SECOND 1e11 /* less is none that is true, and this is taken: */
+#define UNTOLD_BYTES_PER_SECOND 3e12
 #define MOST_GPUS 64 /* of a process */
 #define BLAS_BYTES                                                                                 \
     ((size_t) 32 << 20) /* cuBLAS's own workspace, that it allocates none in a step */
@@ -53,7 +55,7 @@ static hpct_status attribute(int *value, enum cudaDeviceAttr which)
 
 static hpct_status read_device(void)
 {
-    int shared = 0;
+    int shared = 0, kilohertz = 0, bits = 0;
     hpct_status status = attribute(&hpct_gpu.major, cudaDevAttrComputeCapabilityMajor);
     if (status == HPCT_OK)
         status = attribute(&hpct_gpu.minor, cudaDevAttrComputeCapabilityMinor);
@@ -61,7 +63,14 @@ static hpct_status read_device(void)
         status = attribute(&hpct_gpu.multiprocessors, cudaDevAttrMultiProcessorCount);
     if (status == HPCT_OK)
         status = attribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin);
+    if (status == HPCT_OK)
+        status = attribute(&kilohertz, cudaDevAttrMemoryClockRate);
+    if (status == HPCT_OK)
+        status = attribute(&bits, cudaDevAttrGlobalMemoryBusWidth);
     hpct_gpu.shared_bytes = (size_t) shared;
+    hpct_gpu.bytes_per_second = 2e3 * kilohertz * bits / 8; /* two at each tick */
+    if (hpct_gpu.bytes_per_second < LEAST_BYTES_PER_SECOND)
+        hpct_gpu.bytes_per_second = UNTOLD_BYTES_PER_SECOND;
     if (status == HPCT_OK && hpct_gpu.major < LEAST_MAJOR)
         status = hpct_fail(HPCT_ERR_CONFIG,
                            "the GPU has compute capability %d.%d, it must be %d.0 or more: take "
@@ -99,7 +108,9 @@ static hpct_status make_handles(void)
     if (status == HPCT_OK) /* after SetStream, which takes it away */
         status = HPCT_BLAS(cublasSetWorkspace(hpct_gpu.blas, workspace, BLAS_BYTES));
     if (status == HPCT_OK)
-        status = HPCT_BLAS(cublasSetMathMode(hpct_gpu.blas, CUBLAS_TF32_TENSOR_OP_MATH));
+        status = HPCT_BLAS(cublasSetMathMode(
+            hpct_gpu.blas, (cublasMath_t) (CUBLAS_TF32_TENSOR_OP_MATH |
+                                           CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION)));
     if (status == HPCT_OK)
         status = HPCT_BLAS(cublasLtCreate(&hpct_gpu.lt));
     if (status == HPCT_OK)

@@ -28,7 +28,8 @@ typedef struct hpct_cuda {
     char message[512];  /* in these words */
     int device;         /* CUDA's number of it */
     int major, minor, multiprocessors;
-    size_t shared_bytes; /* most that a block may ask for */
+    size_t shared_bytes;     /* most that a block may ask for */
+    double bytes_per_second; /* of its memory, at best */
     cudaStream_t stream;
     cublasHandle_t blas; /* bound to the stream, */
     cublasLtHandle_t lt;

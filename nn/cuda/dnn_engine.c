@@ -8,13 +8,12 @@
 #include <dlfcn.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #define MOST_RESULTS 64 /* of one heuristic that are looked at */
-/* Seconds, after which the plans made of a heuristic's results are enough: engines that are
- * compiled take that long. */
-#define PATIENCE 0.5
+#define PATIENCE 0.5    /* seconds of compiling plans, after which no other one is compiled */
 
 typedef hpct_dnn_descriptor descriptor;
 
@@ -78,6 +77,27 @@ static bool is_exact(descriptor engine)
     return true;
 }
 
+bool hpct_dnn_compiles(void)
+{
+    const char *wanted = getenv("HPC_TRAIN_CUDNN_COMPILE");
+    return wanted != NULL && strcmp(wanted, "1") == 0;
+}
+
+static bool is_compiled(descriptor engine)
+{
+    cudnnBackendBehaviorNote_t notes[CUDNN_BEHAVIOR_NOTE_TYPE_COUNT];
+    int64_t count = 0;
+    if (!hpct_dnn_worked(cudnnBackendGetAttribute(engine, CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE,
+                                                  CUDNN_TYPE_BEHAVIOR_NOTE,
+                                                  CUDNN_BEHAVIOR_NOTE_TYPE_COUNT, &count, notes)))
+        return false;
+    for (int64_t i = 0; i < count && i < CUDNN_BEHAVIOR_NOTE_TYPE_COUNT; i++) {
+        if (notes[i] == CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION)
+            return true;
+    }
+    return false;
+}
+
 /* "e12 k2=1 k5=3" */
 static bool write_name(int64_t engine, const descriptor *knobs, int64_t count,
                        char name[HPCT_DNN_NAME_SIZE])
@@ -98,8 +118,9 @@ static bool write_name(int64_t engine, const descriptor *knobs, int64_t count,
     return true;
 }
 
-/* A configuration's name; false where it is not to be had, or its engine is not exact. */
-static bool name_config(descriptor config, char name[HPCT_DNN_NAME_SIZE])
+/* A configuration's name, and whether it is compiled; false where the name is not to be had, or the
+ * engine is not exact, or is compiled where none shall be. */
+static bool name_config(descriptor config, char name[HPCT_DNN_NAME_SIZE], bool *compiled)
 {
     descriptor engine[1], knobs[CUDNN_KNOB_TYPE_COUNTS];
     int64_t count = 0, number = 0;
@@ -111,6 +132,8 @@ static bool name_config(descriptor config, char name[HPCT_DNN_NAME_SIZE])
                                                         CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &count,
                                                         engine)) &&
                get_int64(engine[0], CUDNN_ATTR_ENGINE_GLOBAL_INDEX, &number) && is_exact(engine[0]);
+        *compiled = good && is_compiled(engine[0]);
+        good = good && (!*compiled || hpct_dnn_compiles());
         good = good && hpct_dnn_worked(cudnnBackendGetAttribute(
                            config, CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, CUDNN_TYPE_BACKEND_DESCRIPTOR,
                            CUDNN_KNOB_TYPE_COUNTS, &count, knobs));
@@ -223,15 +246,46 @@ static double now(void)
     return (double) time.tv_sec + 1e-9 * (double) time.tv_nsec;
 }
 
-bool hpct_dnn_propose(const hpct_dnn_graph *graph, cudnnBackendHeurMode_t mode,
+static bool has_engine_of(const hpct_dnn_candidate *known, int count, const char *name)
+{
+    size_t length = strcspn(name, " ");
+    for (int i = 0; i < count; i++) {
+        if (strcspn(known[i].name, " ") == length && strncmp(known[i].name, name, length) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Those configurations that are of use and do not take long: what becomes a candidate is NULL
+ * then. `again`: also those of engines that are among the candidates. */
+static void take_some(descriptor *configs, int64_t results, bool again, size_t workspace_limit,
+                      int most, hpct_dnn_candidate *out, int *count)
+{
+    double spent = 0;
+    for (int i = 0; i < results && i < MOST_RESULTS && *count < most; i++) {
+        hpct_dnn_candidate *c = &out[*count];
+        bool compiled = false;
+        *c = (hpct_dnn_candidate){.config = configs[i]};
+        if (configs[i] == NULL || !name_config(c->config, c->name, &compiled) ||
+            is_known(out, *count, c->name) || (compiled && spent > PATIENCE) ||
+            (!again && has_engine_of(out, *count, c->name)))
+            continue;
+        double begin = now();
+        if (make_plan(c, workspace_limit)) {
+            configs[i] = NULL; /* the candidate's now */
+            (*count)++;
+        }
+        spent += compiled ? now() - begin : 0;
+    }
+}
+
+void hpct_dnn_propose(const hpct_dnn_graph *graph, cudnnBackendHeurMode_t mode,
                       size_t workspace_limit, int most, hpct_dnn_candidate *out, int *count)
 {
     descriptor heuristic[1], configs[MOST_RESULTS];
     int64_t results = 0;
-    double spent = 0;
-    bool patient = true;
     if (!create_all(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR, 1, heuristic))
-        return true;
+        return;
     if (hpct_dnn_worked(
             cudnnBackendSetAttribute(heuristic[0], CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH,
                                      CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &graph->graph)) &&
@@ -244,23 +298,11 @@ bool hpct_dnn_propose(const hpct_dnn_graph *graph, cudnnBackendHeurMode_t mode,
                                                       CUDNN_TYPE_BACKEND_DESCRIPTOR, MOST_RESULTS,
                                                       &results, configs)))
             results = 0;
-        for (int i = 0; i < results && i < MOST_RESULTS && *count < most && patient; i++) {
-            hpct_dnn_candidate *c = &out[*count];
-            *c = (hpct_dnn_candidate){.config = configs[i]};
-            if (!name_config(c->config, c->name) || is_known(out, *count, c->name))
-                continue;
-            double begin = now();
-            if (make_plan(c, workspace_limit)) {
-                configs[i] = NULL; /* the candidate's now */
-                (*count)++;
-            }
-            spent += now() - begin;
-            patient = *count == 0 || spent < PATIENCE;
-        }
+        take_some(configs, results, false, workspace_limit, most, out, count);
+        take_some(configs, results, true, workspace_limit, most, out, count);
         hpct_dnn_destroy_all(configs, MOST_RESULTS);
     }
     hpct_dnn_destroy_all(heuristic, 1);
-    return patient;
 }
 
 bool hpct_dnn_candidate_make(const hpct_dnn_graph *graph, const char *name, size_t workspace_limit,

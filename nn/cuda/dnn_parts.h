@@ -42,10 +42,10 @@ typedef struct hpct_dnn_candidate {
     double seconds; /* once measured */
 } hpct_dnn_candidate;
 
-/* Adds what a heuristic proposes, most promising first, until there are `most`: each other than
- * those before it, exact, and with a plan whose workspace is within the limit. False
- * when plans take long to make: there are enough then. */
-bool hpct_dnn_propose(const hpct_dnn_graph *graph, cudnnBackendHeurMode_t mode,
+/* Adds what a heuristic proposes until there are `most`, the first of each engine before others of
+ * its knobs: each other than those before it, exact, and with a plan whose workspace is within the
+ * limit. Few that are compiled. */
+void hpct_dnn_propose(const hpct_dnn_graph *graph, cudnnBackendHeurMode_t mode,
                       size_t workspace_limit, int most, hpct_dnn_candidate *out, int *count);
 
 /* The candidate of that name; false, and nothing to drop, where it cannot be made. */
@@ -53,8 +53,8 @@ bool hpct_dnn_candidate_make(const hpct_dnn_graph *graph, const char *name, size
                              hpct_dnn_candidate *out);
 void hpct_dnn_candidate_drop(hpct_dnn_candidate *c);
 
-/* Calls of cuDNN that may fail: then there is one candidate less. What fails for another reason than
- * that cuDNN has no such thing is counted. */
+/* Calls of cuDNN that may fail: then there is one candidate less. What fails for another reason
+ * than that cuDNN has no such thing is counted. */
 bool hpct_dnn_worked(cudnnStatus_t error);
 extern _Thread_local int hpct_dnn_troubles;
 

@@ -9,8 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FROM_FAST 3 /* candidates of the fast heuristic that are measured, */
-#define MEASURED 5  /* and of all */
+#define MEASURED 12 /* candidates, at most */
 #define APART 256   /* bytes, of buffers for measuring */
 #define PACKS 3
 #define FORGOTTEN ""     /* in place of what cannot be made any more */
@@ -101,7 +100,9 @@ static void measure(const hpct_dnn_graph *graph, hpct_dnn_candidate *candidates,
     }
     for (int i = 0; i < count && *timed; i++) {
         trial t = {candidates[i].plan, make_pack(num, numbers, pointers, memory + tensors)};
-        if (t.pack != NULL && hpct_tune_time(run_trial, &t, &candidates[i].seconds) == HPCT_OK &&
+        double best_so_far = *best < 0 ? 0 : candidates[*best].seconds;
+        if (t.pack != NULL &&
+            hpct_tune_time(run_trial, &t, best_so_far, &candidates[i].seconds) == HPCT_OK &&
             (*best < 0 || candidates[i].seconds < candidates[*best].seconds))
             *best = i;
         hpct_dnn_destroy_all(&t.pack, 1);
@@ -136,8 +137,7 @@ static hpct_status search(shared_plan *s, hpct_choices *choices, size_t limit)
     int count = 0, best = -1, troubles = hpct_dnn_troubles;
     bool timed = true, any;
     hpct_status status = HPCT_OK;
-    if (hpct_dnn_propose(s->graph, CUDNN_HEUR_MODE_A, limit, FROM_FAST, candidates, &count))
-        hpct_dnn_propose(s->graph, CUDNN_HEUR_MODE_B, limit, MEASURED, candidates, &count);
+    hpct_dnn_propose(s->graph, CUDNN_HEUR_MODE_A, limit, MEASURED, candidates, &count);
     any = count > 0;
     if (any)
         measure(s->graph, candidates, count, &best, &timed);

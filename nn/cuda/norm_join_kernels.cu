@@ -194,7 +194,7 @@ cudaError_t hpct_launch_norm_add_backward(const hpct_norm *n, const hpct_norm_li
         }
     });
     for (int k = 0; k < 1 + both && error == cudaSuccess; k++)
-        error = norm_finish_sums(n, n->partial + (size_t) k * each, line[k].inverse, nullptr,
-                                 sums[k] + step, sums[k]);
+        error = norm_finish_sums(n, parts_of(n), n->partial + (size_t) k * each, line[k].inverse,
+                                 nullptr, sums[k] + step, sums[k]);
     return error;
 }

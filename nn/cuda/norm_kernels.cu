@@ -7,9 +7,8 @@
 
 int hpct_norm_parts(hpct_queue queue, hpct_number type, int channels)
 {
-    layout l = layout_of(channels, width_of_channels(type, channels));
-    int parts = queue.multiprocessors * BLOCKS_PER_PROCESSOR / (int) l.wide;
-    return parts < 1 ? 1 : parts;
+    return most_parts(queue, layout_of(channels, width_of_channels(type, channels)),
+                      BLOCKS_PER_PROCESSOR);
 }
 
 /* ---- statistics ---- */
@@ -30,7 +29,7 @@ __device__ inline void join(moment *a, const moment &b)
 }
 
 template <typename T, int V>
-__global__ void __launch_bounds__(THREADS)
+__global__ void __launch_bounds__(THREADS, FEWER_BLOCKS)
     moments(size_t rows, int channels, const T *src, float *partial)
 {
     __shared__ float shared_mean[V][THREADS], shared_squares[V][THREADS], shared_count[THREADS];
@@ -93,6 +92,7 @@ __global__ void __launch_bounds__(THREADS)
  * ---- */
 
 constexpr int FINISH = 32;
+constexpr int AT_ONCE = 4; /* parts of a thread */
 
 /* What notes and moving statistics follow from. */
 struct settling {
@@ -156,11 +156,21 @@ __global__ void __launch_bounds__(FINISH *FINISH)
     __shared__ moment shared[FINISH][FINISH + 1];
     const int c = (int) (blockIdx.x * FINISH + threadIdx.x), y = (int) threadIdx.y;
     moment all = {0, 0, 0};
-    for (int p = y; p < parts && c < s.channels; p += FINISH) {
-        const float *from = partial + (size_t) p * 2 * (size_t) s.channels + c;
-        size_t count = first_row(rows, (unsigned) p + 1, (unsigned) parts) -
-                       first_row(rows, (unsigned) p, (unsigned) parts);
-        join(&all, {(float) count, from[0], from[s.channels]});
+    for (int first = y; first < parts && c < s.channels; first += AT_ONCE * FINISH) {
+        moment some[AT_ONCE] = {}; /* all on their way before the first is joined */
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; i++) {
+            const int p = first + i * FINISH;
+            if (p >= parts)
+                continue;
+            const float *from = partial + (size_t) p * 2 * (size_t) s.channels + c;
+            size_t count = first_row(rows, (unsigned) p + 1, (unsigned) parts) -
+                           first_row(rows, (unsigned) p, (unsigned) parts);
+            some[i] = {(float) count, from[0], from[s.channels]};
+        }
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; i++)
+            join(&all, some[i]);
     }
     shared[y][threadIdx.x] = all;
     for (int half = FINISH / 2; half > 0; half /= 2) {
@@ -251,8 +261,9 @@ __device__ inline float behind_relu(float g, float x, float mean, float scale, f
 }
 
 template <typename T, int V, bool RELU>
-__global__ void __launch_bounds__(THREADS) sums_of(size_t rows, int channels, hpct_norm_notes notes,
-                                                   const T *src, const T *diff, float *partial)
+__global__ void __launch_bounds__(THREADS, RELU ? FEWER_BLOCKS : BLOCKS_PER_PROCESSOR)
+    sums_of(size_t rows, int channels, hpct_norm_notes notes, const T *src, const T *diff,
+            float *partial)
 {
     __shared__ float shared[2][V][THREADS];
     const walk w = walk_of<V>(rows, channels);
@@ -400,7 +411,7 @@ cudaError_t hpct_launch_norm_begin(const hpct_norm *n, const void *src, float *s
     cudaError_t error = for_norm(n, is_aligned(src), [&](auto zero, auto width) {
         using T = decltype(zero);
         constexpr int V = decltype(width)::value;
-        layout l = layout_for(n, V);
+        layout l = layout_for(n, V, FEWER_BLOCKS);
         auto kernel = moments<T, V>;
         HPCT_LAUNCH(kernel, grid_of(l), block_of(l), n->queue, n->rows, n->channels,
                     (const T *) src, n->partial);
@@ -408,7 +419,7 @@ cudaError_t hpct_launch_norm_begin(const hpct_norm *n, const void *src, float *s
     if (error != cudaSuccess)
         return error;
     HPCT_LAUNCH(finish_moments, finish_blocks(n->channels), dim3(FINISH, FINISH), n->queue, n->rows,
-                (int) parts_of(n), n->partial, settling_of(n), squares, room);
+                (int) parts_of(n, FEWER_BLOCKS), n->partial, settling_of(n), squares, room);
     return cudaGetLastError();
 }
 
@@ -457,28 +468,29 @@ cudaError_t hpct_launch_norm_apply(const hpct_norm *n, const void *src, void *ds
     });
 }
 
-cudaError_t norm_finish_sums(const hpct_norm *n, const float *partial, const float *inverse,
-                             float *sums, float *diff_gamma, float *diff_beta)
+cudaError_t norm_finish_sums(const hpct_norm *n, unsigned parts, const float *partial,
+                             const float *inverse, float *sums, float *diff_gamma, float *diff_beta)
 {
     HPCT_LAUNCH(finish_sums, finish_blocks(n->channels), dim3(FINISH, FINISH), n->queue,
-                n->channels, (int) parts_of(n), partial, inverse, sums, diff_gamma, diff_beta);
+                n->channels, (int) parts, partial, inverse, sums, diff_gamma, diff_beta);
     return cudaGetLastError();
 }
 
 cudaError_t hpct_launch_norm_sums(const hpct_norm *n, const void *src, const void *diff_dst,
                                   float *sums, float *diff_gamma, float *diff_beta)
 {
+    const int blocks = n->relu ? FEWER_BLOCKS : BLOCKS_PER_PROCESSOR;
     cudaError_t error = for_norm(n, is_aligned(src, diff_dst), [&](auto zero, auto width) {
         using T = decltype(zero);
         constexpr int V = decltype(width)::value;
-        layout l = layout_for(n, V);
+        layout l = layout_for(n, V, blocks);
         auto kernel = n->relu ? sums_of<T, V, true> : sums_of<T, V, false>;
         HPCT_LAUNCH(kernel, grid_of(l), block_of(l), n->queue, n->rows, n->channels, n->notes,
                     (const T *) src, (const T *) diff_dst, n->partial);
     });
-    return error == cudaSuccess
-               ? norm_finish_sums(n, n->partial, n->notes.inverse, sums, diff_gamma, diff_beta)
-               : error;
+    return error == cudaSuccess ? norm_finish_sums(n, parts_of(n, blocks), n->partial,
+                                                   n->notes.inverse, sums, diff_gamma, diff_beta)
+                                : error;
 }
 
 cudaError_t hpct_launch_norm_backward(const hpct_norm *n, const void *src, const void *diff_dst,

@@ -9,7 +9,10 @@
 /* ---- who does which rows ---- */
 
 constexpr int BATCH = 4; /* rows of a thread that are read before the first is used */
+/* Blocks of a kernel, per multiprocessor: whole rounds of as many as its registers have room for,
+ * or the last round would leave most of the device idle. */
 constexpr int BLOCKS_PER_PROCESSOR = 4;
+constexpr int FEWER_BLOCKS = 3; /* where a thread has more than 64 registers */
 
 /* A block: `across` packs of channels, `down` rows; the grid likewise. */
 struct layout {
@@ -35,19 +38,26 @@ static inline layout layout_of(int channels, int width)
     return l;
 }
 
+static inline int most_parts(hpct_queue queue, const layout &l, int per_processor)
+{
+    int parts = queue.multiprocessors * per_processor / (int) l.wide;
+    return parts < 1 ? 1 : parts;
+}
+
 /* Not more parts than have rows for a batch of every thread. */
-static inline unsigned parts_of(const hpct_norm *n)
+static inline unsigned parts_of(const hpct_norm *n, int per_processor = BLOCKS_PER_PROCESSOR)
 {
     layout l = layout_of(n->channels, width_of_channels(n->type, n->channels));
     size_t least = (size_t) l.down * BATCH, worth = (n->rows + least - 1) / least;
-    size_t most = (size_t) hpct_norm_parts(n->queue, n->type, n->channels);
+    size_t most = (size_t) most_parts(n->queue, l, per_processor);
     return (unsigned) (worth < 1 ? 1 : worth < most ? worth : most);
 }
 
-static inline layout layout_for(const hpct_norm *n, int width)
+static inline layout layout_for(const hpct_norm *n, int width,
+                                int per_processor = BLOCKS_PER_PROCESSOR)
 {
     layout l = layout_of(n->channels, width);
-    l.parts = parts_of(n);
+    l.parts = parts_of(n, per_processor);
     return l;
 }
 
@@ -120,9 +130,10 @@ static inline dim3 block_of(const layout &l)
     return dim3((unsigned) l.across, (unsigned) l.down);
 }
 
-/* From partial[parts][2][channels]: sums of the gradient g and of g (x - mean) of each channel, and
- * the gradients of gamma and beta; NULL: not wanted. */
-cudaError_t norm_finish_sums(const hpct_norm *n, const float *partial, const float *inverse,
-                             float *sums, float *diff_gamma, float *diff_beta);
+/* From the partial[parts][2][channels]: sums of the gradient g and of g (x - mean) of each channel,
+ * and the gradients of gamma and beta; NULL: not wanted. */
+cudaError_t norm_finish_sums(const hpct_norm *n, unsigned parts, const float *partial,
+                             const float *inverse, float *sums, float *diff_gamma,
+                             float *diff_beta);
 
 #endif

@@ -188,7 +188,8 @@ static hpct_status measure(hpct_lt_product *p, const cublasLtMatmulHeuristicResu
                    .d = memory + a + b,
                    .workspace = memory + a + b + d + bias};
         if (results[i].state == CUBLAS_STATUS_SUCCESS &&
-            hpct_tune_time(run_trial, &t, &seconds) == HPCT_OK && (*best < 0 || seconds < least)) {
+            hpct_tune_time(run_trial, &t, least, &seconds) == HPCT_OK &&
+            (*best < 0 || seconds < least)) {
             *best = i;
             least = seconds;
         }

@@ -3,6 +3,7 @@
 
 #include "base/status.h"
 #include "nn/cuda/cuda.h"
+#include "nn/cuda/dnn_graph.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -17,7 +18,9 @@
 #define REPETITIONS 4
 #define TIMED_SECONDS 1e-4 /* of what is repeated, together, unless one takes longer, */
 #define MOST_RUNS 20       /* or so many take less */
+#define HOPELESS 2         /* times the best */
 #define HELD_NANOSECONDS 5000000L
+#define MOST_KINDS 8    /* of GPUs in one process */
 #define KEEP_SECONDS 10 /* of finding choices that may be lost */
 #define FILLING 0x3c    /* each byte: a small number in fp32 and bf16, 1 in fp16 */
 
@@ -33,11 +36,11 @@ static hpct_status identify(char *identity, size_t size)
     bool without = tf32 != NULL && strcmp(tf32, "0") == 0;
     if (status == HPCT_OK)
         snprintf(identity, size,
-                 "hpc-train choices 2: %s, sm_%d%d, %d multiprocessors, %zu MiB, driver %d, "
-                 "cuDNN %zu, cuBLASLt %zu%s",
+                 "hpc-train choices 3: %s, sm_%d%d, %d multiprocessors, %zu MiB, driver %d, "
+                 "cuDNN %zu, cuBLASLt %zu%s%s",
                  about.name, about.major, about.minor, about.multiProcessorCount,
                  about.totalGlobalMem >> 20, driver, cudnnGetVersion(), cublasLtGetVersion(),
-                 without ? ", no TF32" : "");
+                 without ? ", no TF32" : "", hpct_dnn_compiles() ? ", compiled engines" : "");
     return status;
 }
 
@@ -53,6 +56,13 @@ void hpct_tune_unlock(void)
     pthread_mutex_unlock(&mutex);
 }
 
+/* Times mean nothing where the host waits for each kernel: what they choose is for this run. */
+static bool are_times_true(void)
+{
+    const char *blocking = getenv("CUDA_LAUNCH_BLOCKING");
+    return blocking == NULL || strcmp(blocking, "1") != 0;
+}
+
 /* A build that takes minutes may be ended. */
 static void keep_some(void)
 {
@@ -61,23 +71,38 @@ static void keep_some(void)
     clock_gettime(CLOCK_MONOTONIC, &now);
     if (kept == 0)
         kept = now.tv_sec;
-    if (hpct_gpu.choices == NULL || now.tv_sec - kept < KEEP_SECONDS)
+    if (hpct_gpu.choices == NULL || !are_times_true() || now.tv_sec - kept < KEEP_SECONDS)
         return;
     hpct_choices_write(hpct_gpu.choices);
     kept = now.tv_sec;
 }
 
+/* Replicas on equal GPUs share them: what one has measured the others find. */
+static hpct_status open_choices(hpct_choices **out)
+{
+    static struct shared {
+        char identity[512];
+        hpct_choices *choices;
+    } all[MOST_KINDS]; /* under the lock */
+    char identity[sizeof all->identity], path[PATH_MAX];
+    hpct_status status = identify(identity, sizeof identity);
+    int kind = 0;
+    while (kind < MOST_KINDS - 1 && all[kind].choices != NULL &&
+           strcmp(all[kind].identity, identity) != 0)
+        kind++;
+    struct shared *s = &all[kind]; /* the last one may be another's, which keeps its own */
+    if (status == HPCT_OK && (s->choices == NULL || strcmp(s->identity, identity) != 0)) {
+        hpct_choices_path(path, sizeof path, identity);
+        memcpy(s->identity, identity, sizeof identity);
+        status = hpct_choices_open(&s->choices, path, identity);
+    }
+    *out = status == HPCT_OK ? s->choices : NULL;
+    return status;
+}
+
 hpct_status hpct_tune_choices(hpct_choices **out)
 {
-    char identity[512], path[PATH_MAX];
-    hpct_status status = HPCT_OK;
-    if (hpct_gpu.choices == NULL) {
-        status = identify(identity, sizeof identity);
-        if (status == HPCT_OK) {
-            hpct_choices_path(path, sizeof path, identity);
-            status = hpct_choices_open(&hpct_gpu.choices, path, identity);
-        }
-    }
+    hpct_status status = hpct_gpu.choices == NULL ? open_choices(&hpct_gpu.choices) : HPCT_OK;
     *out = hpct_gpu.choices;
     keep_some();
     return status;
@@ -86,7 +111,7 @@ hpct_status hpct_tune_choices(hpct_choices **out)
 void hpct_tune_keep(void)
 {
     hpct_tune_lock();
-    if (hpct_gpu.choices != NULL)
+    if (hpct_gpu.choices != NULL && are_times_true())
         hpct_choices_write(hpct_gpu.choices);
     hpct_tune_unlock();
 }
@@ -136,7 +161,8 @@ static hpct_status time_runs(stopwatch *w, hpct_status (*run)(void *argument), v
     return status;
 }
 
-hpct_status hpct_tune_time(hpct_status (*run)(void *argument), void *argument, double *seconds)
+hpct_status hpct_tune_time(hpct_status (*run)(void *argument), void *argument, double best,
+                           double *seconds)
 {
     stopwatch w = {0};
     double taken = 0;
@@ -153,6 +179,8 @@ hpct_status hpct_tune_time(hpct_status (*run)(void *argument), void *argument, d
     for (int i = 0; i < REPETITIONS && status == HPCT_OK; i++) {
         status = time_runs(&w, run, argument, runs, &taken);
         *seconds = i == 0 || taken < *seconds ? taken : *seconds;
+        if (best > 0 && *seconds > HOPELESS * best)
+            break;
     }
     if (w.end != NULL)
         cudaEventDestroy(w.end);

@@ -303,7 +303,8 @@ HPC_TRAIN_TEST_BRANCHES=1 XDG_CACHE_HOME=$own/cuda fit_small blocks-in-bf16 --de
     --learning-rate 0.05
 HPC_TRAIN_TEST_BRANCHES=0 XDG_CACHE_HOME=$own/cuda-in-line fit_small blocks-in-bf16-in-line --device cuda --precision bf16 \
     --model "$own/blocks.json" --learning-rate 0.05
-ok "$(near "$(number blocks-in-bf16 loss)" "$(number blocks-in-bf16-in-line loss)")" \
+# Engines, which round differently, are drawn for each.
+ok "$(awk -v a="$(number blocks-in-bf16 loss)" -v b="$(number blocks-in-bf16-in-line loss)" 'BEGIN { d = a - b; print !(a > 0 && d < 1e-3 && d > -1e-3) }')" \
     "in bf16: the same beside each other and in line ($(number blocks-in-bf16 loss), $(number blocks-in-bf16-in-line loss))"
 for device in cpu cuda; do
     fit_small "residual-$device" --device $device --model "$top_srcdir/tests/strategy/residual.json" --steps-per-epoch 5
@@ -512,6 +513,23 @@ END
         "two ranks of two replicas, in fp16: near ($(number on-cpu loss), $(number ranks-of-replicas loss))"
     is "$(replays)" "4 19 replays" "one recording for all four"
     ranks=()
+    if [ $gpu = emulated ] && [ -z "${HPC_TRAIN_TEST_ENGINES-}${HPC_TRAIN_TEST_SCHEDULE-}" ]; then
+        # What has been asked of devices that find nothing measured, over what those ask that find it all.
+        asked() { awk '{ sum += $(NF - 1) } END { print sum }' "$own/enqueued"; }
+        measuring() { # REPLICAS
+            local run cold=0
+            rm -rf "$own/equal-gpus"
+            for run in cold warm; do
+                rm -f "$own/enqueued"
+                capture env HPC_TRAIN_TEST_ACCOUNT="$own/enqueued" XDG_CACHE_HOME="$own/equal-gpus" "$train" bench \
+                    --model mnist-convnet --batch-size $((2 * $1)) --steps 3 --device cuda --replicas "$1" --bucket-bytes 50000
+                [ $run = warm ] || cold=$(asked)
+            done
+            echo $((cold - $(asked)))
+        }
+        alone=$(measuring 1) pair=$(measuring 2)
+        ok $((alone < 100 || pair > alone * 3 / 2)) "what one of two equal GPUs has measured the other one finds ($alone, $pair)"
+    fi
     capture "$train" bench --model mnist-convnet --batch-size 4 --steps 3 --device cuda --replicas 2 --bucket-bytes 50000 --summary-json "$own/bench.two.json"
     is "$status" 0 "bench" || diag "$err"
     capture "$train" bench --model mnist-convnet --batch-size 4 --steps 3 --device cuda --replicas 2 --profile

@@ -73,7 +73,7 @@ struct handle {
 
 /* ---- engines ---- */
 
-enum engine { PLAIN, WITH_KNOBS, INEXACT, GREEDY, BROKEN, SLOW, LAST_RESORT };
+enum engine { PLAIN, WITH_KNOBS, INEXACT, GREEDY, BROKEN, SLOW, COMPILED, LAST_RESORT };
 
 constexpr int64_t TOO_MUCH = (int64_t) 2 << 30;
 
@@ -153,11 +153,9 @@ std::vector<reference> propose(const thing &heuristic)
     switch (heuristic.one<cudnnBackendHeurMode_t>(CUDNN_ATTR_ENGINEHEUR_MODE)) {
     case CUDNN_HEUR_MODE_A:
         return {make_config(graph, INEXACT, -1), make_config(graph, WITH_KNOBS, 1),
-                make_config(graph, GREEDY, -1), make_config(graph, WITH_KNOBS, 3),
-                make_config(graph, BROKEN, -1)};
-    case CUDNN_HEUR_MODE_B:
-        return {make_config(graph, WITH_KNOBS, 3), make_config(graph, PLAIN, -1),
-                make_config(graph, SLOW, -1)};
+                make_config(graph, GREEDY, -1),  make_config(graph, WITH_KNOBS, 3),
+                make_config(graph, BROKEN, -1),  make_config(graph, COMPILED, -1),
+                make_config(graph, PLAIN, -1),   make_config(graph, SLOW, -1)};
     default:
         return {make_config(graph, LAST_RESORT, -1)};
     }
@@ -790,6 +788,9 @@ cudnnStatus_t cudnnBackendGetAttribute(const cudnnBackendDescriptor_t descriptor
         t.one<int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX) == INEXACT)
         t.put<cudnnBackendNumericalNote_t>(
             name, {CUDNN_NUMERICAL_NOTE_TENSOR_CORE, CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC});
+    if (name == CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE &&
+        t.one<int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX) == COMPILED)
+        t.put<cudnnBackendBehaviorNote_t>(name, {CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION});
     if (type != CUDNN_TYPE_BACKEND_DESCRIPTOR) {
         size_t size = size_of(type), bytes = t.values[name].size();
         *count = (int64_t) (bytes / size);
@@ -817,6 +818,8 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t h, cudnnBackendDescriptor_t plan
     if (engine == INEXACT || engine == GREEDY)
         broken("an engine was executed that is %s",
                engine == INEXACT ? "not deterministic" : "greedy");
+    if (engine == COMPILED && getenv("HPC_TRAIN_CUDNN_COMPILE") == nullptr)
+        broken("an engine was executed that is compiled");
     if (engine == BROKEN || refuses("cudnnBackendExecute") || is_faulty(own->device))
         return CUDNN_STATUS_EXECUTION_FAILED;
     std::vector<int64_t> ids = with.all<int64_t>(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);

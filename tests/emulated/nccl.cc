@@ -431,6 +431,8 @@ ncclResult_t ncclCommSplit(ncclComm_t parent, int color, int key, ncclComm_t *ou
 ncclResult_t ncclCommGetAsyncError(ncclComm_t c, ncclResult_t *state)
 {
     turn t;
+    if (c->aborted)
+        broken("NCCL is asked of a communicator that was aborted");
     if (c->under_way == 1) {
         for (const auto &call : c->queued)
             enqueue(call.stream, call.what);
@@ -528,10 +530,13 @@ ncclResult_t ncclCommDestroy(ncclComm_t c)
     return ncclSuccess;
 }
 
-/* What is under way ends soon; the communicator is not used again. */
+/* What is under way ends soon; the communicator is not used again. The call ends when no recording
+ * has calls of it any more. */
 ncclResult_t ncclCommAbort(ncclComm_t c)
 {
     c->aborted = true;
+    while (c->held.use_count() > 1)
+        usleep(1000);
     return ncclSuccess;
 }
 

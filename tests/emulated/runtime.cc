@@ -223,6 +223,12 @@ cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, in
     case cudaDevAttrMultiProcessorCount:
         *value = MULTIPROCESSORS;
         return cudaSuccess;
+    case cudaDevAttrMemoryClockRate:
+        *value = 2619000;
+        return cudaSuccess;
+    case cudaDevAttrGlobalMemoryBusWidth:
+        *value = 5120;
+        return cudaSuccess;
     case cudaDevAttrMaxSharedMemoryPerBlockOptin:
         *value = SHARED_BYTES;
         return cudaSuccess;

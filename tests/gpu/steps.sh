@@ -87,10 +87,12 @@ torch_models() {
 # Engines are chosen before, without it: it makes everything slow, and not alike. What it makes of libraries' kernels is their
 # makers' affair, but for what is wrong.
 sanitizer() { # TOOL MODEL ARGUMENT...
-    local tool=$1 model=$2 code options=()
+    local tool=$1 model=$2 code options
     shift 2
     [ -d /usr/local/cuda/bin ] && PATH=$PATH:/usr/local/cuda/bin
     command -v compute-sanitizer >/dev/null || exit 77
+    # Libraries ask the driver for what it may not have; this program checks its own calls.
+    options=(--report-api-errors no)
     [ "$tool" != racecheck ] || options=(--racecheck-detect-level error)
     export XDG_CACHE_HOME=$results/cache-sanitizer
     "$hpc_train" bench --model "$model" --device "$device" --steps 1 "$@" || return
@@ -166,15 +168,15 @@ END
     return $code
 }
 
-# Where cuDNN has engines that work out what is between two convolutions.
-ours_fp16() {
-    local case=resnet50v2-256
+# A case again, otherwise: what that gives.
+ours_otherwise() { # NAME CASE PRECISION [VARIABLE=VALUE...]
+    local name=$1 case=$2
     # shellcheck disable=SC2046 # several words
-    "$hpc_train" bench --device "$device" --precision fp16 $(bench_arguments $case) --summary-json "$results/ours-fp16.json" || return
-    "$any_python" - "$results" "$case" <<'END'
+    env "${@:4}" "$hpc_train" bench --device "$device" --precision "$3" $(bench_arguments "$case") --summary-json "$results/ours-$name.json" || return
+    "$any_python" - "$results" "$name" "$case" <<'END'
 import json, sys
 of = lambda name: json.load(open(f"{sys.argv[1]}/ours-{name}.json"))["images_per_second"]
-print(f"= {sys.argv[2]} in fp16: {of('fp16'):,.0f} images/s, in bf16 {of(sys.argv[2]):,.0f}")
+print(f"= {sys.argv[3]}, {sys.argv[2]}: {of(sys.argv[2]):,.0f} images/s, else {of(sys.argv[3]):,.0f}")
 END
 }
 

@@ -13,6 +13,7 @@
 #include "nn/step.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define BATCH 5
@@ -234,6 +235,43 @@ static void sums_give_the_statistics(void **state)
     }
 }
 
+/* As on a large device, where a thread that joins statistics has parts for more than one round. */
+static void many_parts_are_joined(void **state)
+{
+    enum { CELLS = 4, PARTS = 150, MANY = PARTS * 1024 + 77 };
+    (void) state;
+    float *src = malloc(sizeof(float) * CELLS * MANY), moving[2][CELLS] = {0}, notes[4][CELLS],
+          rows;
+    float *partial = calloc((size_t) PARTS * 4 / 3 * 2 * CELLS, sizeof *partial);
+    double sum[CELLS] = {0}, squares[CELLS] = {0};
+    assert_true(src != NULL && partial != NULL);
+    for (int i = 0; i < CELLS * MANY; i++) { /* a few far from the others, in the last rows */
+        src[i] = hpct_uniform(4, 1, (uint64_t) i) + (i > CELLS * (MANY - 9) ? 200.0F : 3.0F);
+        sum[i % CELLS] += src[i];
+    }
+    for (int i = 0; i < CELLS * MANY; i++) {
+        double off = src[i] - sum[i % CELLS] / MANY;
+        squares[i % CELLS] += off * off;
+    }
+    hpct_norm norm = {.queue = {.multiprocessors = PARTS / 3},
+                      .type = HPCT_NUMBER_FP32,
+                      .rows = MANY,
+                      .channels = CELLS,
+                      .moving_mean = moving[0],
+                      .moving_variance = moving[1],
+                      .notes = {notes[0], notes[1], notes[2], notes[3], &rows},
+                      .partial = partial};
+    assert_int_equal(hpct_norm_parts(norm.queue, norm.type, CELLS), PARTS * 4 / 3);
+    assert_int_equal(hpct_launch_norm_moments(&norm, src), cudaSuccess);
+    assert_true(partial[(PARTS - 1) * 2 * CELLS] > 3 && partial[PARTS * 2 * CELLS] == 0);
+    for (int c = 0; c < CELLS; c++) {
+        assert_true(fabs(moving[0][c] / (sum[c] / MANY) - 1) < 1e-5);
+        assert_true(fabs(moving[1][c] / (squares[c] / MANY) - 1) < 1e-4);
+    }
+    free(src);
+    free(partial);
+}
+
 /* ---- between convolutions: these are the reference's ---- */
 
 static hpct_status make_op(hpct_op **out, const hpct_op_spec *spec, const hpct_op_build *build)
@@ -373,6 +411,7 @@ int main(void)
         cmocka_unit_test(an_add_normalizes),
         cmocka_unit_test(others_find_it_made),
         cmocka_unit_test(sums_give_the_statistics),
+        cmocka_unit_test(many_parts_are_joined),
         cmocka_unit_test(convolutions_normalize),
         cmocka_unit_test(replicas_without_samples_know_the_bias),
         cmocka_unit_test(vectors_say_the_same),
