@@ -32,7 +32,8 @@ const char *hpct_cuda_error(cudaError_t error)
     if (!is_fault(error) || are_launches_blocking())
         return cudaGetErrorString(error);
     snprintf(words, sizeof words,
-             "%s, by this kernel or one before it (CUDA_LAUNCH_BLOCKING=1 and HPC_TRAIN_RECORD=0 "
+             "%s, by a kernel of this call or an earlier one (CUDA_LAUNCH_BLOCKING=1 and "
+             "HPC_TRAIN_RECORD=0 "
              "together name its layer)",
              cudaGetErrorString(error));
     return words;

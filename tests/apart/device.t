@@ -99,7 +99,7 @@ capture "$train" fit "${steps[@]}" --device cuda --optimizer adam --gradient-acc
 is "$status" 0 "an optimizer with slots, accumulation, top-k"
 for test in test_nn_ops test_nn_train; do
     [ -e "$top_builddir/tests/unit/$test" ] || continue
-    capture env HPC_TRAIN_SHORT=1 HPC_TRAIN_TEST_BACKEND=cuda "$top_builddir/tests/unit/$test"
+    capture env HPC_TRAIN_CUDNN_COMPILE=1 HPC_TRAIN_SHORT=1 HPC_TRAIN_TEST_BACKEND=cuda "$top_builddir/tests/unit/$test"
     is "$status" 0 "$test's cases there"
     [ $test != test_nn_ops ] || like "$out $err" "([1-9][0-9]*) of [0-9]+ convolutions left moments" "convolutions leave moments there"
     [ $test != test_nn_ops ] || [ $gpu != emulated ] || [ -n "${HPC_TRAIN_TEST_ENGINES-}" ] || # as engines are drawn, maybe none
@@ -170,7 +170,7 @@ if [ $gpu = emulated ]; then
     for number in 5 9; do
         capture env HPC_TRAIN_TEST_REFUSES=kernel:$number "$train" fit "${steps[@]}" --device cuda
         is "$status" 70 "kernel $number does what it must not"
-        like "$err" "emulated CUDA error 700, by this kernel or one before it \(CUDA_LAUNCH_BLOCKING=1 and HPC_TRAIN_RECORD=0 together name its layer\)" \
+        like "$err" "emulated CUDA error 700, by a kernel of this call or an earlier one \(CUDA_LAUNCH_BLOCKING=1 and HPC_TRAIN_RECORD=0 together name its layer\)" \
             "found later, and said so"
         capture env HPC_TRAIN_TEST_REFUSES=kernel:$number CUDA_LAUNCH_BLOCKING=1 HPC_TRAIN_RECORD=0 "$train" fit "${steps[@]}" --device cuda
         like "$err" "of layer [a-z0-9_]+: .*: emulated CUDA error 700\$" "found where it is launched"

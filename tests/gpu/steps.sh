@@ -9,6 +9,7 @@ device_info() {
         date -u '+%F %H:%M UTC'
         nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.sm,clocks.mem,temperature.gpu --format=csv,noheader
         ldd --version | head -n 1
+        df -h /dev/shm | tail -n 1
         [ -z "$python" ] || "$python" -c 'import torch; print("PyTorch", torch.__version__, "cuDNN", torch.backends.cudnn.version(), "NCCL", torch.cuda.nccl.version())'
         "$hpc_train" info | grep -aiE 'version|cuda|cudnn|nccl|gpu'
     } | tee "$results/device.txt"
