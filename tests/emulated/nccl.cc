@@ -271,6 +271,8 @@ task beside(ncclComm *c, std::function<void()> body)
     };
 }
 
+ncclComm *issuing[8]; /* by device: who has been given work last */
+
 /* While a call is under way there is no other on the communicator. */
 void check_idle(const ncclComm *c, const char *call)
 {
@@ -278,6 +280,16 @@ void check_idle(const ncclComm *c, const char *call)
         broken("NCCL: %s on a communicator that was aborted", call);
     if (c->under_way > 0)
         broken("NCCL: %s while a call is in progress", call);
+}
+
+/* Nor on another one of the device, unless they are of one group: NCCL would put both into streams
+ * at once, from threads of its own. */
+void check_turn(ncclComm *c)
+{
+    ncclComm *&last = issuing[c->device];
+    if (last != nullptr && last != c && last->under_way > 0 && !last->aborted)
+        broken("NCCL: a call on one communicator of a device while one on another is in progress");
+    last = c;
 }
 
 /* It lies in the stream when the communicator is not in progress any more, not sooner. */
@@ -300,6 +312,8 @@ ncclResult_t ask(const collective &o, cudaStream_t stream)
                o.comm->device);
     if (refuses("nccl"))
         return ncclInternalError;
+    if (groups == 0)
+        check_turn(o.comm);
     later(o.comm, stream, beside(o.comm, [o] { make(o); }));
     return ncclInProgress;
 }
@@ -459,6 +473,8 @@ ncclResult_t ncclGroupEnd(void)
     std::vector<grouped_task> tasks;
     all.swap(pending);
     tasks.swap(pending_tasks);
+    if (!all.empty() || !tasks.empty())
+        check_turn(all.empty() ? tasks[0].comm : all[0].comm);
     for (const grouped &g : all) {
         check_idle(g.comm, "a send or receive");
         if (refuses("nccl"))
@@ -526,6 +542,8 @@ ncclResult_t ncclCommDestroy(ncclComm_t c)
     if (c->held.use_count() > 1)
         broken("NCCL: a communicator is destroyed that a recording has calls of");
     munmap(c->shared, sizeof(team));
+    if (issuing[c->device] == c)
+        issuing[c->device] = nullptr;
     delete c;
     return ncclSuccess;
 }

@@ -454,6 +454,16 @@ static void communicators_take_turns(void **state)
     assert_string_equal(recorder_take(),
                         "record e8 S2\nwait S3 e9\nsend fp32 10 m4 to 0 n3 S3\nrecord e10 S3\n"
                         "wait S1 e11\nallreduce fp32 8 m2 n1 S1\nrecord e12 S1\nwait C e12\n");
+    assert_int_equal(comm->ops->next(up, &sent), HPCT_OK);
+    assert_int_equal(comm->ops->next(down, &sent), HPCT_OK);
+    assert_int_equal(comm->ops->pass(down, 10), HPCT_OK);
+    assert_int_equal(comm->ops->pass(up, 10), HPCT_OK); /* not yet */
+    assert_int_equal(comm->ops->start(sum), HPCT_OK);
+    recorder_take();
+    assert_int_equal(comm->ops->wait(sum), HPCT_OK);
+    assert_string_equal(recorder_take(),
+                        "record e10 S3\nwait S2 e7\nsend fp32 10 m3 to 2 n2 S2\nrecord e8 S2\n"
+                        "wait S1 e11\nallreduce fp32 8 m2 n1 S1\nrecord e12 S1\nwait C e12\n");
     comm->ops->release(sum);
     comm->ops->close_stream(up);
     comm->ops->close_stream(down);
