@@ -70,6 +70,7 @@ hpct_status hpct_cuda_check_blas(cublasStatus_t error, const char *call);
 hpct_status hpct_cuda_check_dnn(cudnnStatus_t error, const char *call);
 /* What CUDA says of it, and where a kernel may be to blame that another operation has launched. */
 const char *hpct_cuda_error(cudaError_t error);
+bool hpct_cuda_is_blocking(void); /* CUDA_LAUNCH_BLOCKING=1: each launch waits for its kernel */
 #define HPCT_CUDA(call) hpct_cuda_check(call, #call)
 #define HPCT_BLAS(call) hpct_cuda_check_blas(call, #call)
 #define HPCT_DNN(call) hpct_cuda_check_dnn(call, #call)

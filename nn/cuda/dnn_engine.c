@@ -298,7 +298,7 @@ void hpct_dnn_propose(const hpct_dnn_graph *graph, cudnnBackendHeurMode_t mode,
                                                       CUDNN_TYPE_BACKEND_DESCRIPTOR, MOST_RESULTS,
                                                       &results, configs)))
             results = 0;
-        take_some(configs, results, false, workspace_limit, most, out, count);
+        take_some(configs, results, false, workspace_limit, most / 2, out, count);
         take_some(configs, results, true, workspace_limit, most, out, count);
         hpct_dnn_destroy_all(configs, MOST_RESULTS);
     }

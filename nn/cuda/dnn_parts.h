@@ -42,8 +42,8 @@ typedef struct hpct_dnn_candidate {
     double seconds; /* once measured */
 } hpct_dnn_candidate;
 
-/* Adds what a heuristic proposes until there are `most`, the first of each engine before others of
- * its knobs: each other than those before it, exact, and with a plan whose workspace is within the
+/* Adds what a heuristic proposes until there are `most`, half of them the first ones of different
+ * engines: each other than those before it, exact, and with a plan whose workspace is within the
  * limit. Few that are compiled. */
 void hpct_dnn_propose(const hpct_dnn_graph *graph, cudnnBackendHeurMode_t mode,
                       size_t workspace_limit, int most, hpct_dnn_candidate *out, int *count);

@@ -18,23 +18,27 @@ static bool is_fault(cudaError_t error)
            (error >= cudaErrorHardwareStackError && error <= cudaErrorLaunchFailure);
 }
 
-/* Whether each launch waits for its kernel, and is one of its own. */
-static bool are_launches_blocking(void)
+bool hpct_cuda_is_blocking(void)
 {
-    const char *blocking = getenv("CUDA_LAUNCH_BLOCKING"), *record = getenv("HPC_TRAIN_RECORD");
-    return blocking != NULL && strcmp(blocking, "1") == 0 && record != NULL &&
-           strcmp(record, "0") == 0;
+    const char *blocking = getenv("CUDA_LAUNCH_BLOCKING");
+    return blocking != NULL && strcmp(blocking, "1") == 0;
+}
+
+/* Whether what is wrong is told by the call that does it. */
+static bool is_told_at_once(void)
+{
+    const char *record = getenv("HPC_TRAIN_RECORD");
+    return hpct_cuda_is_blocking() && record != NULL && strcmp(record, "0") == 0;
 }
 
 const char *hpct_cuda_error(cudaError_t error)
 {
     static _Thread_local char words[256];
-    if (!is_fault(error) || are_launches_blocking())
+    if (!is_fault(error) || is_told_at_once())
         return cudaGetErrorString(error);
     snprintf(words, sizeof words,
-             "%s, by a kernel of this call or an earlier one (CUDA_LAUNCH_BLOCKING=1 and "
-             "HPC_TRAIN_RECORD=0 "
-             "together name its layer)",
+             "%s, by a kernel of this call or an earlier one "
+             "(CUDA_LAUNCH_BLOCKING=1 and HPC_TRAIN_RECORD=0 together name its layer)",
              cudaGetErrorString(error));
     return words;
 }

@@ -56,14 +56,8 @@ void hpct_tune_unlock(void)
     pthread_mutex_unlock(&mutex);
 }
 
-/* Times mean nothing where the host waits for each kernel: what they choose is for this run. */
-static bool are_times_true(void)
-{
-    const char *blocking = getenv("CUDA_LAUNCH_BLOCKING");
-    return blocking == NULL || strcmp(blocking, "1") != 0;
-}
-
-/* A build that takes minutes may be ended. */
+/* A build that takes minutes may be ended. What is measured while the host waits for each kernel is
+ * for this run alone. */
 static void keep_some(void)
 {
     static time_t kept;
@@ -71,7 +65,7 @@ static void keep_some(void)
     clock_gettime(CLOCK_MONOTONIC, &now);
     if (kept == 0)
         kept = now.tv_sec;
-    if (hpct_gpu.choices == NULL || !are_times_true() || now.tv_sec - kept < KEEP_SECONDS)
+    if (hpct_gpu.choices == NULL || hpct_cuda_is_blocking() || now.tv_sec - kept < KEEP_SECONDS)
         return;
     hpct_choices_write(hpct_gpu.choices);
     kept = now.tv_sec;
@@ -111,7 +105,7 @@ hpct_status hpct_tune_choices(hpct_choices **out)
 void hpct_tune_keep(void)
 {
     hpct_tune_lock();
-    if (hpct_gpu.choices != NULL && are_times_true())
+    if (hpct_gpu.choices != NULL && !hpct_cuda_is_blocking())
         hpct_choices_write(hpct_gpu.choices);
     hpct_tune_unlock();
 }
@@ -175,12 +169,13 @@ hpct_status hpct_tune_time(hpct_status (*run)(void *argument), void *argument, d
         status = run(argument); /* it may load modules */
     if (status == HPCT_OK)
         status = time_runs(&w, run, argument, 1, seconds);
+    /* one run alone, if it is short, is longer than one among many */
+    bool hopeless = best > 0 && *seconds > HOPELESS * best && *seconds > TIMED_SECONDS;
     int runs = (int) fmin(MOST_RUNS, ceil(TIMED_SECONDS / fmax(*seconds, 1e-7)));
-    for (int i = 0; i < REPETITIONS && status == HPCT_OK; i++) {
+    for (int i = 0; i < REPETITIONS && status == HPCT_OK && !hopeless; i++) {
         status = time_runs(&w, run, argument, runs, &taken);
         *seconds = i == 0 || taken < *seconds ? taken : *seconds;
-        if (best > 0 && *seconds > HOPELESS * best)
-            break;
+        hopeless = best > 0 && *seconds > HOPELESS * best;
     }
     if (w.end != NULL)
         cudaEventDestroy(w.end);
