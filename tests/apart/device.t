@@ -170,7 +170,8 @@ if [ $gpu = emulated ]; then
     for number in 5 9; do
         capture env HPC_TRAIN_TEST_REFUSES=kernel:$number "$train" fit "${steps[@]}" --device cuda
         is "$status" 70 "kernel $number does what it must not"
-        like "$err" "emulated CUDA error 700, by a kernel of this call or an earlier one \(CUDA_LAUNCH_BLOCKING=1 and HPC_TRAIN_RECORD=0 together name its layer\)" \
+        # within a recording, where moments are drawn, a library's failure is all that is known
+        [ -n "${HPC_TRAIN_TEST_SCHEDULE-}" ] || like "$err" "emulated CUDA error 700, by a kernel of this call or an earlier one \(CUDA_LAUNCH_BLOCKING=1 and HPC_TRAIN_RECORD=0 together name its layer\)" \
             "found later, and said so"
         capture env HPC_TRAIN_TEST_REFUSES=kernel:$number CUDA_LAUNCH_BLOCKING=1 HPC_TRAIN_RECORD=0 "$train" fit "${steps[@]}" --device cuda
         like "$err" "of layer [a-z0-9_]+: .*: emulated CUDA error 700\$" "found where it is launched"

@@ -32,7 +32,7 @@ step() {
         clock=$!
         wait $child
         code=$?
-        kill -KILL -- "-$clock" 2>/dev/null
+        kill -KILL -- "-$clock" "-$child" 2>/dev/null # whoever has not ended at TERM would stay on the GPU
         exit $code
     ) 2>/dev/null
     code=$?
@@ -85,7 +85,7 @@ ranks() { # N PORT ARGUMENT...
     shared_room "$n"
     pids=()
     for ((r = 0; r < n; r++)); do
-        HPC_TRAIN_CONFIG=$(config "$r" "$n" "$port") NCCL_HOSTID=rank$r NCCL_NET=Socket NCCL_SOCKET_IFNAME==lo NCCL_DEBUG=WARN \
+        HPC_TRAIN_CONFIG=$(config "$r" "$n" "$port") NCCL_HOSTID=rank$r NCCL_NET=Socket NCCL_SOCKET_IFNAME='=lo' NCCL_DEBUG=WARN \
             CUDA_DEVICE_MAX_CONNECTIONS=32 HPC_TRAIN_JOIN_SECONDS=60 "$hpc_train" "$@" >"$results/rank-$port-$r.out" 2>&1 &
         pids+=($!)
     done
