@@ -11,16 +11,6 @@
 
 typedef hpct_dnn_descriptor descriptor;
 
-hpct_status hpct_dnn_check(cudnnStatus_t error, const char *call)
-{
-    char said[256] = "";
-    if (error == CUDNN_STATUS_SUCCESS)
-        return HPCT_OK;
-    cudnnGetLastErrorString(said, sizeof said);
-    return hpct_fail(HPCT_ERR_INTERNAL, "%s: %s%s%s", call, cudnnGetErrorString(error),
-                     said[0] != '\0' ? ": " : "", said);
-}
-
 static void append(hpct_dnn_graph *graph, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 static void append(hpct_dnn_graph *graph, const char *format, ...)
@@ -42,7 +32,7 @@ static void check(hpct_dnn_graph *graph, cudnnStatus_t error, const char *call)
 {
     if (graph->status != HPCT_OK)
         return;
-    graph->status = hpct_dnn_check(error, call);
+    graph->status = hpct_cuda_check_dnn(error, call);
     int category = CUDNN_STATUS_CATEGORY((int) error);
     graph->refused = category == CUDNN_STATUS_BAD_PARAM || category == CUDNN_STATUS_NOT_SUPPORTED;
 }

@@ -16,8 +16,7 @@
  * first. */
 typedef struct hpct_dnn_graph hpct_dnn_graph;
 
-/* Whether engines are taken that cuDNN compiles, in each run anew: a plan of one takes from a tenth
- * of a second to more than a whole one. With cuDNN 9.19 and an H100 there are no others for the
+/* Whether engines are taken that cuDNN compiles, in each run anew. With cuDNN 9.19 and an H100 there are no others for the
  * gradient of a kernel in fp32 from 16 bits, and for moments in bf16. */
 bool hpct_dnn_compiles(void);
 

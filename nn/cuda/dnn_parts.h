@@ -64,9 +64,6 @@ static inline bool hpct_dnn_create(cudnnBackendDescriptorType_t type, hpct_dnn_d
     return hpct_dnn_worked(cudnnBackendCreateDescriptor(type, out));
 }
 
-/* HPCT_OK, or an error with the call's name and what cuDNN says of its last failure. */
-hpct_status hpct_dnn_check(cudnnStatus_t error, const char *call);
-
 /* Each may be NULL, and is NULL after it. */
 void hpct_dnn_destroy_all(hpct_dnn_descriptor *descriptors, int count);
 

@@ -67,8 +67,7 @@ typedef struct trial {
 static hpct_status run_trial(void *argument)
 {
     const trial *t = argument;
-    return hpct_dnn_check(cudnnBackendExecute(hpct_gpu.dnn, t->plan, t->pack),
-                          "cudnnBackendExecute");
+    return HPCT_DNN(cudnnBackendExecute(hpct_gpu.dnn, t->plan, t->pack));
 }
 
 static size_t apart(size_t bytes)
@@ -346,6 +345,5 @@ hpct_status hpct_dnn_execute(hpct_dnn_plan *plan, void *const *pointers, void *w
     hpct_status status = find_pack(plan, pointers, workspace, &found);
     if (status != HPCT_OK)
         return status;
-    return hpct_dnn_check(cudnnBackendExecute(hpct_gpu.dnn, plan->shared->chosen.plan, found),
-                          "cudnnBackendExecute");
+    return HPCT_DNN(cudnnBackendExecute(hpct_gpu.dnn, plan->shared->chosen.plan, found));
 }

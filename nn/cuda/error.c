@@ -51,10 +51,13 @@ hpct_status hpct_cuda_check(cudaError_t error, const char *call)
     return failed(call, hpct_cuda_error(error));
 }
 
-/* A library says little of a kernel before its own that went wrong; the stream knows. */
+/* A library says little of a kernel before its own that went wrong; the stream knows, also while
+ * it is captured, when it may not be asked for more. */
 static hpct_status failed_in_library(const char *call, const char *what)
 {
-    cudaError_t before = cudaStreamQuery(hpct_gpu.stream);
+    enum cudaStreamCaptureStatus capture;
+    cudaError_t before = hpct_gpu.recording ? cudaStreamIsCapturing(hpct_gpu.stream, &capture)
+                                            : cudaStreamQuery(hpct_gpu.stream);
     cudaGetLastError();
     return is_fault(before) ? hpct_cuda_check(before, call) : failed(call, what);
 }
@@ -67,6 +70,11 @@ hpct_status hpct_cuda_check_blas(cublasStatus_t error, const char *call)
 
 hpct_status hpct_cuda_check_dnn(cudnnStatus_t error, const char *call)
 {
-    return error == CUDNN_STATUS_SUCCESS ? HPCT_OK
-                                         : failed_in_library(call, cudnnGetErrorString(error));
+    char said[256] = "", what[384];
+    if (error == CUDNN_STATUS_SUCCESS)
+        return HPCT_OK;
+    cudnnGetLastErrorString(said, sizeof said);
+    snprintf(what, sizeof what, "%s%s%s", cudnnGetErrorString(error), said[0] != '\0' ? ": " : "",
+             said);
+    return failed_in_library(call, what);
 }

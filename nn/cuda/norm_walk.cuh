@@ -130,7 +130,7 @@ static inline dim3 block_of(const layout &l)
     return dim3((unsigned) l.across, (unsigned) l.down);
 }
 
-/* From the partial[parts][2][channels]: sums of the gradient g and of g (x - mean) of each channel,
+/* From partial[parts][2][channels]: sums of the gradient g and of g (x - mean) of each channel,
  * and the gradients of gamma and beta; NULL: not wanted. */
 cudaError_t norm_finish_sums(const hpct_norm *n, unsigned parts, const float *partial,
                              const float *inverse, float *sums, float *diff_gamma,

@@ -818,7 +818,8 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t h, cudnnBackendDescriptor_t plan
     if (engine == INEXACT || engine == GREEDY)
         broken("an engine was executed that is %s",
                engine == INEXACT ? "not deterministic" : "greedy");
-    if (engine == COMPILED && getenv("HPC_TRAIN_CUDNN_COMPILE") == nullptr)
+    const char *compiles = getenv("HPC_TRAIN_CUDNN_COMPILE");
+    if (engine == COMPILED && (compiles == nullptr || strcmp(compiles, "1") != 0))
         broken("an engine was executed that is compiled");
     if (engine == BROKEN || refuses("cudnnBackendExecute") || is_faulty(own->device))
         return CUDNN_STATUS_EXECUTION_FAILED;

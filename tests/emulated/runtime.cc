@@ -456,6 +456,15 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
     return state_of(stream->device);
 }
 
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureStatus *status)
+{
+    turn t;
+    *status = stream->into == nullptr ? cudaStreamCaptureStatusNone
+              : stream->into->spoilt  ? cudaStreamCaptureStatusInvalidated
+                                      : cudaStreamCaptureStatusActive;
+    return state_of(stream->device);
+}
+
 cudaError_t cudaStreamQuery(cudaStream_t stream)
 {
     turn t;

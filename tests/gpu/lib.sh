@@ -82,7 +82,7 @@ shared_room() { # N
 ranks() { # N PORT ARGUMENT...
     local n=$1 port=$2 r
     shift 2
-    shared_room "$n"
+    ((servers > 0)) || shared_room "$n"
     pids=()
     for ((r = 0; r < n; r++)); do
         HPC_TRAIN_CONFIG=$(config "$r" "$n" "$port") NCCL_HOSTID=rank$r NCCL_NET=Socket NCCL_SOCKET_IFNAME='=lo' NCCL_DEBUG=WARN \

@@ -289,7 +289,7 @@ static int build_convolutions(const char *name, hpct_precision values, int batch
                                .shares_src = count > 0,
                                .adds = adds,
                                .adds_relu = adds,
-                               .moments = !adds && !spec->relu && values == HPCT_FP16};
+                               .moments = !adds && !spec->relu && values != HPCT_FP32};
         build.leaves_bias = build.moments && !spec->no_bias;
         build_convolution(name, spec, &build);
         count++;
@@ -482,8 +482,8 @@ static void choices_are_made_again(void **state)
     int file = mkstemp(path), count;
     assert_true(file >= 0);
     close(file);
-    setenv("HPC_TRAIN_CUDNN_COMPILE", "1",
-           1); /* there is none without a driver: that is kept, too */
+    /* none of those that would be compiled is to be had without a driver: that is kept, too */
+    setenv("HPC_TRAIN_CUDNN_COMPILE", "1", 1);
     for (int round = 0; round < 3; round++) {
         use_new_gpu();
         assert_int_equal(hpct_choices_open(&choices, path, "a device"), HPCT_OK);
