@@ -117,15 +117,16 @@ static int run(int argc, char **argv)
     if (status == HPCT_OK)
         status = hpct_bench(context, model, &a.bench, &result);
     if (status == HPCT_OK && hpct_context_rank(context) == 0) {
-        printf("%s: %.1f images/s, %.3f ms/step (median), %d rank%s", hpct_model_name(model),
-               result.images_per_second, 1e3 * result.step_seconds, hpct_context_size(context),
-               hpct_context_size(context) == 1 ? "" : "s");
+        bool on_gpu = !isnan(result.device_used_mb);
+        printf("%s: %.1f images/s, %.3f ms/step (%s), %d rank%s", hpct_model_name(model),
+               result.images_per_second, 1e3 * result.step_seconds, on_gpu ? "mean" : "median",
+               hpct_context_size(context), hpct_context_size(context) == 1 ? "" : "s");
         if (a.bench.emulate != NULL)
             printf(" (emulated: computation is slept, losses mean nothing)");
         if (a.bench.dilation != 0)
             printf(" (dilated: %g times as long)", a.bench.dilation);
         printf("\n");
-        if (!isnan(result.device_used_mb))
+        if (on_gpu)
             printf("memory of the GPU: %.1f MiB planned, %.1f MiB taken\n", result.predicted_mb,
                    result.device_used_mb);
     }

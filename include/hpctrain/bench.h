@@ -37,7 +37,9 @@ typedef struct hpct_bench_options {
 } hpct_bench_options;
 
 typedef struct hpct_bench_result {
-    double step_seconds; /* median, of rank 0; with local-sgd of whole rounds, averages included */
+    /* Median, of rank 0; with local-sgd of whole rounds, averages included. On a GPU, which works
+     * behind the host's back, the mean of all steps. */
+    double step_seconds;
     double images_per_second; /* global batch over step_seconds */
     /* MiB of rank 0: what its process was planned to grow by, or on a GPU what it was planned to
      * take there; and by how much less the GPU has left after the steps than before the model was

@@ -144,6 +144,8 @@ like "$out" "to the others: 1 (through the wall|by NVLink)" "and their links"
 like "$(<"$own/bench.cuda.json")" '"device_used_mb": [0-9.]+' "bench says what was taken of the GPU"
 ok "$(python3 -c 'import json, sys; j = json.load(open(sys.argv[1])); print(int(not 0.9 < j["predicted_mb"] / j["device_used_mb"] < 1.1))' \
     "$own/bench.cuda.json")" "within 10 % of what was planned"
+ok "$(python3 -c 'import json, sys; j = json.load(open(sys.argv[1])); print(int(not 0.999 < j["train_seconds"] * j["images_per_second"] / 12 < 1.001))' \
+    "$own/bench.cuda.json")" "and its rate is of all steps, to the end of the last"
 
 capture env HPC_TRAIN_TEST_USED=8157 "$train" bench --model mnist-convnet --batch-size 100000 --steps 1 --device cuda
 is "$status" 78 "a batch that the device has no room for"

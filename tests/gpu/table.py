@@ -39,8 +39,10 @@ def throughput(folder, bandwidth):
         best = max((rate for rate in peers.values() if rate), default=None)
         share = ours * megabytes * 1e6 / bandwidth if ours and megabytes and bandwidth else None
         ratio = ours / best if ours and best else None
+        missing = [mode for mode in MODES if not peers[mode]] if best else []
         rows.append([text, number(ours), *(number(peers[mode]) for mode in MODES),
-                     number(ratio, "{:.2f}x") + f" (wanted {wanted:g}x)", number(share and 100 * share, "{:.0f} %")])
+                     number(ratio, "at most {:.2f}x" if missing else "{:.2f}x") +
+                     (f", {' and '.join(missing)} missing" if missing else "") + f" (wanted {wanted:g}x)", number(share and 100 * share, "{:.0f} %")])
     return rows
 
 
