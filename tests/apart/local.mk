@@ -8,5 +8,4 @@ tests_apart_hpctrain_cuda_la_CFLAGS = $(AM_CFLAGS) -fopenmp-simd
 tests_apart_hpctrain_cuda_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -rpath /nowhere -no-undefined -Wl,-z,defs
 tests_apart_hpctrain_cuda_la_LIBADD = nn/libnnop.la -lm
 EXTRA_DIST += tests/apart/device.t
-TESTS += tests/apart/device.t
 scaled_tests += tests/apart/device.t
