@@ -169,7 +169,8 @@ HPCT_API void hpct_model_add_concatenate(hpct_model *model, const int *tensors, 
  *                  ResNet101V2 (44,675,560), ResNet152V2 (60,380,648): the same layers, names and
  *                  weights, without the "preprocess_input" before them; probabilities
  *   resnet50       v1.5: keras.applications' ResNet50 (25,636,712), but a block that halves the
- *                  picture does so in its 3x3 convolution ("_2_conv"), not in "_1_conv"
+ *                  picture does so in its 3x3 convolution ("_2_conv", behind a "_2_pad" of 1, as in
+ *                  torchvision's resnet50), not in "_1_conv"
  * The residual networks take pictures of any size (Keras: from 32 x 32 on), by default 224 x 224 x
  * 3, and any number of classes, by default 1000. HPCT_ERR_USAGE, listing the names, for any other.
  */

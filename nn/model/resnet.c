@@ -1,8 +1,8 @@
 /* ResNet-50, -101 and -152: He, Zhang, Ren and Sun, Deep Residual Learning for Image Recognition,
  * 2015, and Identity Mappings in Deep Residual Networks, 2016 (V2), with the layer graphs, names
  * and parameter counts of keras.applications. resnet50 is the form known as v1.5: the stride of a
- * block is in its 3x3 convolution, where Keras' ResNet50 has it in the first 1x1; all else is
- * Keras'. */
+ * block is in its 3x3 convolution, behind one cell of padding on each side, as in torchvision's and
+ * in Keras' V2, where Keras' ResNet50 has it in the first 1x1; all else is Keras'. */
 #include "nn/model/builtin.h"
 
 #include <stdio.h>
@@ -109,11 +109,13 @@ static void add_block(hpct_model *model, const char *block, int filters, int str
     add_conv(model, block, "1_conv", &(hpct_conv2d){.filters = filters, .kernel = {1, 1}});
     add_norm(model, block, "1_bn");
     add_relu(model, block, "1_relu");
+    if (stride > 1) /* HPCT_SAME would pad but one side */
+        add_frame(model, block, "2_pad", 1);
     add_conv(model, block, "2_conv",
              &(hpct_conv2d){.filters = filters,
                             .kernel = {3, 3},
                             .strides = {stride, stride},
-                            .padding = HPCT_SAME});
+                            .padding = stride > 1 ? HPCT_VALID : HPCT_SAME});
     add_norm(model, block, "2_bn");
     add_relu(model, block, "2_relu");
     add_conv(model, block, "3_conv", &(hpct_conv2d){.filters = 4 * filters, .kernel = {1, 1}});

@@ -39,9 +39,12 @@ def residual(side):
 
 
 def block_v15(x, filters, stride, convolve, name):
-    """A block of ResNet-50 v1.5: keras.applications' with the stride in its 3x3 convolution."""
+    """A block of ResNet-50 v1.5: keras.applications' with the stride in its 3x3 convolution, padded on both sides."""
     def conv(x, part, filters, size, stride=1):
-        x = layers.Conv2D(filters, size, strides=stride, padding="same", name=f"{name}_{part}_conv")(x)
+        if size > 1 and stride > 1:
+            x = layers.ZeroPadding2D(1, name=f"{name}_{part}_pad")(x)
+        x = layers.Conv2D(filters, size, strides=stride, padding="same" if stride == 1 else "valid",
+                          name=f"{name}_{part}_conv")(x)
         return layers.BatchNormalization(epsilon=1.001e-5, name=f"{name}_{part}_bn")(x)
     shortcut = conv(x, 0, 4 * filters, 1, stride) if convolve else x
     x = layers.Activation("relu")(conv(x, 1, filters, 1))

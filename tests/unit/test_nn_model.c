@@ -57,7 +57,12 @@ static void residual_networks_are_keras(void **state)
                          nets[i].states);
         hpct_model_free(m);
     }
-    hpct_model *m;
+    hpct_model *m = builtin("resnet50"); /* v1.5: three blocks halve the picture in the 3x3 */
+    int pads = 0;
+    for (int i = 0; i < m->num_layers; i++)
+        pads += strstr(m->layers[i].name, "_block1_2_pad") != NULL;
+    assert_int_equal(pads, 3);
+    hpct_model_free(m);
     hpct_builtin_options small = {"resnet50v2", HPCT_SHAPE(32, 48, 1), 10};
     assert_int_equal(hpct_model_builtin_with(&m, &small), HPCT_OK);
     assert_int_equal(compile(m), HPCT_OK);
