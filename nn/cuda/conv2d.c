@@ -180,6 +180,18 @@ static hpct_status backward_data(hpct_conv *conv, const hpct_op_call *call)
     return copy_pictures(conv, call->n, pointers[0], call->diff_src[0], false);
 }
 
+hpct_status hpct_conv_widen_gradient(const hpct_conv *conv, const hpct_op_call *call)
+{
+    const hpct_op *op = &conv->op;
+    bool zero = op->build.leaves_bias;
+    return hpct_cuda_check(hpct_launch_widen(hpct_cuda_queue(), hpct_cuda_number(op->build.values),
+                                             op->param_floats[HPCT_OP_KERNEL],
+                                             hpct_conv_low(conv, call), call->grad[HPCT_OP_KERNEL],
+                                             zero ? op->param_floats[HPCT_OP_BIAS] : 0,
+                                             zero ? call->grad[HPCT_OP_BIAS] : NULL),
+                           "kernel's gradient");
+}
+
 static hpct_status backward_weights(hpct_conv *conv, const hpct_op_call *call)
 {
     const hpct_conv_stage *s = &conv->weights[call->batch];
@@ -194,10 +206,7 @@ static hpct_status backward_weights(hpct_conv *conv, const hpct_op_call *call)
     hpct_status status = source_for(conv, s, call, &pointers[0]);
     if (status == HPCT_OK)
         status = hpct_dnn_execute(s->plan, pointers, hpct_conv_workspace(conv, call));
-    if (status == HPCT_OK && s->low)
-        status = hpct_cuda_from_values(conv->op.build.values, conv->op.param_floats[HPCT_OP_KERNEL],
-                                       pointers[1], grad);
-    return status;
+    return status == HPCT_OK && s->low ? hpct_conv_widen_gradient(conv, call) : status;
 }
 
 static hpct_status backward_weights_aside(hpct_conv *conv, const hpct_op_call *call)
@@ -216,6 +225,8 @@ static hpct_status backward_bias(const hpct_conv *conv, const hpct_op_call *call
 {
     const hpct_op *op = &conv->op;
     hpct_gradient bias = {0};
+    if (op->build.leaves_bias && conv->weights[call->batch].low)
+        return HPCT_OK; /* hpct_conv_widen_gradient */
     if (op->build.leaves_bias)
         return HPCT_CUDA(cudaMemsetAsync(call->grad[HPCT_OP_BIAS], 0,
                                          op->param_floats[HPCT_OP_BIAS] * sizeof(float),

@@ -222,6 +222,7 @@ hpct_status hpct_conv_make_normed_plans(hpct_conv *conv)
                                        [HPCT_DNN_WEIGHTS] = conv->weights};
     size_t workspace = 0;
     for (int i = 0; i < op->build.num_batch_sizes; i++) {
+        conv->weights[i].low = true;
         for (int way = 0; way < HPCT_DNN_WAYS; way++) {
             hpct_dnn_plan **plan = &stages[way][i].plan;
             hpct_status status = find(conv, (hpct_dnn_way) way, op->build.batch_sizes[i], plan);
@@ -285,7 +286,6 @@ hpct_status hpct_conv_normed_backward(const hpct_conv *conv, const hpct_op_call 
     hpct_norm_line line = line_of(conv, call);
     float *unused = unused_of(conv, call);
     size_t step = step_of(conv);
-    void *low = hpct_conv_low(conv, call);
     void *const data[] = {changeable(call->src[0]),
                           hpct_conv_kernel(conv, call),
                           call->diff_dst,
@@ -299,15 +299,12 @@ hpct_status hpct_conv_normed_backward(const hpct_conv *conv, const hpct_op_call 
                           unused,
                           unused + step,
                           unused + 2 * step};
-    void *const weights[] = {changeable(call->src[0]), low, call->diff_dst,
+    void *const weights[] = {changeable(call->src[0]), hpct_conv_low(conv, call), call->diff_dst,
                              vector_of(conv, call, SCALE), vector_of(conv, call, SHIFT)};
     hpct_status status =
         hpct_dnn_execute(conv->data[call->batch].plan, data, hpct_conv_workspace(conv, call));
     if (status == HPCT_OK)
         status = hpct_dnn_execute(conv->weights[call->batch].plan, weights,
                                   hpct_conv_workspace(conv, call));
-    return status == HPCT_OK
-               ? hpct_cuda_from_values(conv->op.build.values, conv->op.param_floats[HPCT_OP_KERNEL],
-                                       low, call->grad[HPCT_OP_KERNEL])
-               : status;
+    return status == HPCT_OK ? hpct_conv_widen_gradient(conv, call) : status;
 }

@@ -66,6 +66,11 @@ void *hpct_conv_workspace(const hpct_conv *conv, const hpct_op_call *call);
 /* The kernel in the activations' type. */
 void *hpct_conv_kernel(const hpct_conv *conv, const hpct_op_call *call);
 
+/* Makes the kernel's gradient, which is in hpct_conv_low, fp32, and that of a bias which has none
+ * 0.
+ */
+hpct_status hpct_conv_widen_gradient(const hpct_conv *conv, const hpct_op_call *call);
+
 /* What follows from spec and build alone; nothing to free but the operation. */
 void hpct_conv_describe(hpct_conv *conv, const hpct_op_spec *spec, const hpct_op_build *build);
 

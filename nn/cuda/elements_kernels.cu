@@ -75,8 +75,8 @@ struct line {
 /* ---- over arrays ---- */
 
 /* dst = f(src) (+ dst). The numbers behind the last pack are left to the first threads. */
-template <typename F, typename S, typename D, int V>
-__global__ void __launch_bounds__(THREADS) map(size_t count, F f, const S *src, bool add, D *dst)
+template <int V, typename F, typename S, typename D>
+__device__ inline void map_all(size_t count, F f, const S *src, bool add, D *dst)
 {
     size_t packs = count / V;
     for (size_t i = grid_index(); i < packs; i += grid_step()) {
@@ -94,6 +94,21 @@ __global__ void __launch_bounds__(THREADS) map(size_t count, F f, const S *src, 
         x[0] = f.forward(x[0]);
         put(x, add, dst + rest);
     }
+}
+
+template <typename F, typename S, typename D, int V>
+__global__ void __launch_bounds__(THREADS) map(size_t count, F f, const S *src, bool add, D *dst)
+{
+    map_all<V>(count, f, src, add, dst);
+}
+
+template <typename T, int V>
+__global__ void __launch_bounds__(THREADS)
+    widen(size_t count, const T *src, float *dst, size_t num_zeros, float *zeros)
+{
+    map_all<V>(count, line{1, 0}, src, false, dst);
+    for (size_t i = grid_index(); i < num_zeros; i += grid_step())
+        zeros[i] = 0;
 }
 
 /* out = f's slope at data times diff (+ out). */
@@ -226,6 +241,20 @@ cudaError_t hpct_launch_cast(hpct_queue queue, size_t count, hpct_number from, c
         });
     });
     return error != cudaSuccess ? error : inner;
+}
+
+cudaError_t hpct_launch_widen(hpct_queue queue, hpct_number type, size_t count, const void *src,
+                              float *dst, size_t num_zeros, float *zeros)
+{
+    return for_type(type, [&](auto zero) {
+        using T = decltype(zero);
+        for_width<float>(is_aligned(src, dst), [&](auto width) {
+            constexpr int V = decltype(width)::value;
+            auto kernel = widen<T, V>;
+            HPCT_LAUNCH(kernel, blocks_for(queue, count / V), THREADS, queue, count,
+                        (const T *) src, dst, num_zeros, zeros);
+        });
+    });
 }
 
 /* ---- many arrays at once ---- */

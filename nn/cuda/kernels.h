@@ -52,6 +52,9 @@ cudaError_t hpct_launch_rescale(hpct_queue queue, hpct_number type, size_t count
                                 float offset, const void *src, bool add, void *dst);
 cudaError_t hpct_launch_cast(hpct_queue queue, size_t count, hpct_number from, const void *src,
                              hpct_number to, void *dst);
+/* dst = src, and as many zeros elsewhere, maybe none. */
+cudaError_t hpct_launch_widen(hpct_queue queue, hpct_number type, size_t count, const void *src,
+                              float *dst, size_t num_zeros, float *zeros);
 
 #define HPCT_COPY_MOST 160   /* in one launch */
 #define HPCT_COPY_CHUNK 4096 /* numbers that a block does at a time */
