@@ -7,5 +7,5 @@ tests_apart_hpctrain_cuda_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
 tests_apart_hpctrain_cuda_la_CFLAGS = $(AM_CFLAGS) -fopenmp-simd
 tests_apart_hpctrain_cuda_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -rpath /nowhere -no-undefined -Wl,-z,defs
 tests_apart_hpctrain_cuda_la_LIBADD = nn/libnnop.la -lm
-EXTRA_DIST += tests/apart/device.t
-scaled_tests += tests/apart/device.t
+EXTRA_DIST += $(apart_tests) tests/apart/lib.sh
+scaled_tests += $(apart_tests)

@@ -1,5 +1,5 @@
 #!/bin/bash
-# tests/apart/device.t where streams run at moments drawn, and where cuDNN has no engine for a quarter of the graphs, drawn,
+# tests/apart/*.t where streams run at moments drawn, and where cuDNN has no engine for a quarter of the graphs, drawn,
 # too; on the module without CUDA; and what tests/gpu/run asks of ranks. SEEDS: some numbers.
 # shellcheck disable=SC2154
 # shellcheck source=tests/cluster/lib.sh
@@ -11,9 +11,12 @@ at_exit "rm -rf '$own'"
 
 # run NAME VARIABLE=VALUE…
 run() {
-    env -u HPC_TRAIN_LONG "${@:2}" bash "$top_srcdir/tests/apart/device.t" >"$own/$1" 2>&1
-    is "$(grep -c '^not ok' "$own/$1")" 0 "$1" || diag "$(grep -A 6 '^not ok' "$own/$1")"
-    like "$(tail -n 1 "$own/$1")" '^1\.\.[1-9]' "to its end"
+    local test
+    for test in device ranks replicas servers; do
+        env -u HPC_TRAIN_LONG "${@:2}" bash "$top_srcdir/tests/apart/$test.t" >"$own/$1" 2>&1
+        is "$(grep -c '^not ok' "$own/$1")" 0 "$1: $test" || diag "$(grep -A 6 '^not ok' "$own/$1")"
+        like "$(tail -n 1 "$own/$1")" '^1\.\.[1-9]' "to its end"
+    done
 }
 for seed in ${SEEDS-1 2}; do
     run "moments by chance, $seed" HPC_TRAIN_TEST_SCHEDULE="$seed"
@@ -21,7 +24,7 @@ for seed in ${SEEDS-1 2}; do
 done
 run "without CUDA" HPC_TRAIN_TEST_GPU=apart
 
-# The kernels' every access is for device.t to look at, which check-long runs besides; not for what follows.
+# The kernels' every access is for tests/apart to look at, which check-long runs besides; not for what follows.
 capture env -u HPC_TRAIN_LONG HPC_TRAIN_TEST_PATIENCE=4 HPC_TRAIN_BUILD="$top_builddir" HPC_TRAIN_TEST_MODULE_DIR="$top_builddir/tests/emulated/.libs" HPC_TRAIN_TEST_NCCL=1 \
     XDG_CACHE_HOME="$own/cache" "$top_srcdir/tests/gpu/run" --part tests --results "$own/results" \
     --only '^unit-|^ranks-|^workers-|^cpu-mnist'
