@@ -1,7 +1,7 @@
 # Unit tests of agent/.
 if HAVE_CMOCKA
 unit_tests += tests/unit/test_batch tests/unit/test_bench tests/unit/test_buckets tests/unit/test_choose tests/unit/test_compress tests/unit/test_crew tests/unit/test_data \
-	tests/unit/test_fit tests/unit/test_formats tests/unit/test_input tests/unit/test_nccl tests/unit/test_plan tests/unit/test_predict tests/unit/test_ps \
+	tests/unit/test_fit tests/unit/test_formats tests/unit/test_input tests/unit/test_nccl tests/unit/test_nccl_agreement tests/unit/test_plan tests/unit/test_predict tests/unit/test_ps \
 	tests/unit/test_replicas tests/unit/test_report tests/unit/test_sampler tests/unit/test_stage_layout tests/unit/test_watch tests/unit/test_wire
 # The same training as so many ranks.
 check_PROGRAMS += tests/unit/fit_ranks tests/unit/norm_ranks tests/unit/reduce_ranks
@@ -56,6 +56,9 @@ tests_unit_norm_ranks_LDADD = $(agent_test_libs)
 tests_unit_test_nccl_SOURCES = tests/unit/test_nccl.c tests/unit/recorder.c tests/unit/recorder.h tests/unit/unit.h
 tests_unit_test_nccl_CPPFLAGS = $(agent_test_cppflags)
 tests_unit_test_nccl_LDADD = $(agent_test_libs)
+tests_unit_test_nccl_agreement_SOURCES = tests/unit/test_nccl_agreement.c tests/unit/recorder.c tests/unit/recorder.h tests/unit/unit.h
+tests_unit_test_nccl_agreement_CPPFLAGS = $(agent_test_cppflags)
+tests_unit_test_nccl_agreement_LDADD = $(agent_test_libs)
 tests_unit_test_plan_SOURCES = tests/unit/test_plan.c tests/unit/unit.h
 tests_unit_test_plan_CPPFLAGS = $(agent_test_cppflags)
 tests_unit_test_plan_LDADD = $(agent_test_libs) -lm

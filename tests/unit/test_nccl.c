@@ -1,8 +1,7 @@
 /* agent/comm: what is asked of CUDA and NCCL, in which order, against recorded calls
- * (tests/unit/recorder.h); agreement on NCCL over real sockets. The recorder stands for the two
- * libraries at that border alone: that they do what they are asked is not shown here. */
+ * (tests/unit/recorder.h). The recorder stands for the two libraries at that border alone: that
+ * they do what they are asked is not shown here. */
 #include "agent/comm/device.h"
-#include "agent/comm/exchange.h"
 #include "agent/comm/link.h"
 #include "agent/comm/nccl.h"
 #include "agent/comm/staged.h"
@@ -621,95 +620,6 @@ static void staging_copies_out_and_back(void **state)
     close_all(comm, data);
 }
 
-/* ---- agreement ---- */
-
-static void all_have_nccl_or_none_takes_it(void **state)
-{
-    (void) state;
-    hpct_nccl_card cards[3];
-    bool take = false;
-    char why[256];
-    recorder_reset(3);
-    unsetenv("NCCL_HOSTID");
-    for (int rank = 0; rank < 3; rank++) {
-        hpct_nccl_card_fill(&cards[rank], &recorder_calls, rank);
-        assert_int_equal(cards[rank].version, 22800);
-        assert_int_equal(cards[rank].id[0], rank == 0 ? 7 : 0);
-        snprintf(cards[rank].gpu, sizeof cards[rank].gpu, "0000:0%d:00.0", rank);
-    }
-    assert_int_equal(hpct_nccl_cards_judge(&take, why, sizeof why, cards, 3), HPCT_OK);
-    assert_true(take);
-    memcpy(cards[2].gpu, cards[1].gpu, sizeof cards[2].gpu);
-    assert_int_equal(hpct_nccl_cards_judge(&take, why, sizeof why, cards, 3), HPCT_ERR_CONFIG);
-    assert_non_null(strstr(hpct_last_error(), "ranks 1 and 2 have the same GPU"));
-    setenv("NCCL_HOSTID", "another", 1);
-    hpct_nccl_card_fill(&cards[2], &recorder_calls, 2);
-    memcpy(cards[2].gpu, cards[1].gpu, sizeof cards[2].gpu);
-    unsetenv("NCCL_HOSTID");
-    assert_int_equal(hpct_nccl_cards_judge(&take, why, sizeof why, cards, 3), HPCT_OK);
-    assert_true(take);
-    hpct_nccl_card_fill(&cards[1], NULL, 1);
-    assert_int_equal(hpct_nccl_cards_judge(&take, why, sizeof why, cards, 3), HPCT_OK);
-    assert_false(take);
-    assert_string_equal(why, "rank 1: it has no GPU");
-    recorder.without_nccl = true;
-    hpct_nccl_card_fill(&cards[1], &recorder_calls, 1);
-    assert_int_equal(hpct_nccl_cards_judge(&take, why, sizeof why, cards, 3), HPCT_OK);
-    assert_string_equal(why, "rank 1: the library's words");
-}
-
-static int free_port(void)
-{
-    int fd = -1, port = 0;
-    assert_int_equal(hpct_link_listen(&fd, &port, "here", 1), HPCT_OK);
-    close(fd);
-    return port;
-}
-
-/* `come` of three ranks, each a process; what the exchange says on each goes through exit codes. */
-static void meet(int come, int expected, const char *words)
-{
-    char address[64];
-    char *addresses[3] = {address, (char[]){"node1:2"}, (char[]){"node2:2"}};
-    pid_t ranks[3];
-    snprintf(address, sizeof address, "127.0.0.1:%d", free_port());
-    for (int rank = 0; rank < come; rank++) {
-        ranks[rank] = fork();
-        if (ranks[rank] != 0)
-            continue;
-        hpct_config config = {.size = 3, .rank = rank, .addresses = addresses};
-        int mine[2] = {rank + 10, -rank}, all[3][2];
-        if (rank == 0)
-            usleep(100000); /* the others come too early */
-        hpct_status status = hpct_exchange(&config, mine, all, sizeof mine, come == 3 ? 10 : 1);
-        for (int other = 0; other < 3 && status == HPCT_OK; other++) {
-            if (all[other][0] != other + 10 || all[other][1] != -other)
-                _exit(1);
-        }
-        if (words != NULL && strstr(hpct_last_error(), words) == NULL && rank == 0)
-            _exit(2);
-        _exit((int) status);
-    }
-    for (int rank = 0; rank < come; rank++) {
-        int status = 0;
-        assert_int_equal(waitpid(ranks[rank], &status, 0), ranks[rank]);
-        assert_true(WIFEXITED(status));
-        assert_int_equal(WEXITSTATUS(status), expected);
-    }
-}
-
-static void records_reach_all(void **state)
-{
-    (void) state;
-    meet(3, HPCT_OK, NULL);
-}
-
-static void who_is_missing_is_named(void **state)
-{
-    (void) state;
-    meet(2, HPCT_ERR_PEER, "rank 2 at node2:2 did not come within 1 s");
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -733,9 +643,6 @@ int main(void)
         cmocka_unit_test(an_abort_that_hangs_is_left_behind),
         cmocka_unit_test(a_failure_in_a_step_ends_it),
         cmocka_unit_test(staging_copies_out_and_back),
-        cmocka_unit_test(all_have_nccl_or_none_takes_it),
-        cmocka_unit_test(records_reach_all),
-        cmocka_unit_test(who_is_missing_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
