@@ -7,11 +7,12 @@ emulated_sources = \
 	tests/emulated/blas.cc \
 	tests/emulated/direct.cc \
 	tests/emulated/dnn.cc \
+	tests/emulated/dnn_steps.cc \
 	tests/emulated/memory.cc \
 	tests/emulated/nccl.cc \
 	tests/emulated/runtime.cc \
 	tests/emulated/streams.cc
-EXTRA_DIST += tests/emulated/chance.t tests/emulated/traffic $(emulated_sources) tests/emulated/machine.h tests/emulated/numbers.h tests/emulated/streams.h
+EXTRA_DIST += tests/emulated/chance.t tests/emulated/traffic $(emulated_sources) tests/emulated/dnn.h tests/emulated/machine.h tests/emulated/numbers.h tests/emulated/streams.h
 # What is compiled with a call before each access (tests/unit/cuda_watch.h), and traps where a pack is not aligned, as on
 # a GPU, or an index is behind an array's end.
 watched_objects = tests/unit/cuda_kernels_on_host.lo tests/unit/races_kernels.lo tests/emulated/bias.lo tests/emulated/direct.lo
