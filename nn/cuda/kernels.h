@@ -388,8 +388,8 @@ typedef struct hpct_update_args {
 cudaError_t hpct_launch_update(hpct_queue queue, const hpct_update_table *table,
                                const hpct_update_args *args);
 
-/* Sums of squares of each range, kept on the device: of its parameters and of its gradients;
- * `scaled`: of the gradients as the update takes them, else as they are. */
+/* Sums of squares of each range, kept on the device: `scaled`: of its parameters, and of its
+ * gradients as the update takes them, else of these alone, as they are. */
 cudaError_t hpct_launch_update_norms(hpct_queue queue, const hpct_update_table *table,
                                      const hpct_update_args *args, bool scaled);
 

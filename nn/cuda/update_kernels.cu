@@ -208,8 +208,9 @@ __global__ void __launch_bounds__(THREADS)
         const float scale = scaled ? s.scale : 1, limit = scaled ? a.clipvalue : 0;
         double weights = 0, gradients = 0;
         for (size_t i = s.begin + VALUES * threadIdx.x; i < s.end; i += VALUES * THREADS) {
-            float w[VALUES], g[VALUES];
-            load(a.param + i, w);
+            float w[VALUES] = {}, g[VALUES];
+            if (scaled) /* nobody else looks at those of the weights */
+                load(a.param + i, w);
             load(a.grad + i, g);
 #pragma unroll
             for (int k = 0; k < VALUES; k++) {
