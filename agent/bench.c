@@ -11,6 +11,7 @@
 #include "agent/summary.h"
 #include "agent/threads.h"
 #include "agent/timeline.h"
+#include "base/headway.h"
 #include "base/status.h"
 #include "nn/profile.h"
 #include "nn/step.h"
@@ -306,6 +307,7 @@ hpct_status hpct_bench(hpct_context *context, hpct_model *model, const hpct_benc
                        hpct_bench_result *result)
 {
     bench_run run = {.context = context, .model = model, .options = *options};
+    hpct_waits before = hpct_headway_enter(HPCT_WAITS_FOR_NOBODY);
     hpct_status status =
         hpct_context_agree(context, hpct_model_memory_left(model, &run.left_before));
     if (status == HPCT_OK)
@@ -340,5 +342,6 @@ hpct_status hpct_bench(hpct_context *context, hpct_model *model, const hpct_benc
     free(run.seconds);
     free(run.order);
     free(run.periods);
+    hpct_headway_enter(before);
     return status;
 }

@@ -20,13 +20,16 @@
 #include <time.h>
 #include <unistd.h>
 
-#define JOIN_SECONDS 300 /* staging may end minutes later on one node than on another */
+#define JOIN_SECONDS 300  /* staging may end minutes later on one node than on another */
+#define NOTICE_SECONDS 30 /* without headway on any rank, until it is said */
+#define STANDSTILL_SECONDS 600
 #define AGREE_TEXT 512
 
 struct hpct_context {
     hpct_config *config;
     hpct_comm *comm;
     hpct_watch *watch; /* NULL for one rank */
+    int standstill_seconds;
     char node[HPCT_FRAME_NODE];
     bool apart;         /* joined nobody */
     int workers;        /* apart: ranks that train */
@@ -53,21 +56,25 @@ static void set_node(hpct_context *context)
         hpct_frame_set(context->node, sizeof context->node, host);
 }
 
-hpct_status hpct_context_join_seconds(int *seconds)
+static hpct_status read_seconds(int *seconds, const char *name, int least, int standard)
 {
-    const char *text = getenv("HPC_TRAIN_JOIN_SECONDS");
+    const char *text = getenv(name);
     char *end = NULL;
-    *seconds = JOIN_SECONDS;
+    *seconds = standard;
     if (text == NULL || *text == '\0')
         return HPCT_OK;
     errno = 0;
     long value = strtol(text, &end, 10);
-    if (errno != 0 || *end != '\0' || value < 1 || value > 86400)
-        return hpct_fail(HPCT_ERR_CONFIG,
-                         "HPC_TRAIN_JOIN_SECONDS='%s' is not a number of seconds from 1 to 86400",
-                         text);
+    if (errno != 0 || *end != '\0' || value < least || value > 86400)
+        return hpct_fail(HPCT_ERR_CONFIG, "%s='%s' is not a number of seconds from %d to 86400",
+                         name, text, least);
     *seconds = (int) value;
     return HPCT_OK;
+}
+
+hpct_status hpct_context_join_seconds(int *seconds)
+{
+    return read_seconds(seconds, "HPC_TRAIN_JOIN_SECONDS", 1, JOIN_SECONDS);
 }
 
 static void meet(void *watch)
@@ -156,6 +163,8 @@ static hpct_status start_watch(hpct_context *context, const hpct_rendezvous *mee
         .num_addresses = meet->num_addresses,
         .rank_nodes = (const char *const *) hosts,
         .join_seconds = seconds,
+        .notice_ms = 1000 * NOTICE_SECONDS,
+        .standstill_ms = 1000 * context->standstill_seconds,
         .end_step = hpct_comm_mpi_end_step,
         .check = hpct_comm_nccl_check,
     };
@@ -189,6 +198,9 @@ static hpct_status join(hpct_context *context, const char *device)
         device = "cpu";
     bool ask = strcmp(device, "cpu") != 0;
     hpct_status status = hpct_context_join_seconds(&seconds);
+    if (status == HPCT_OK)
+        status = read_seconds(&context->standstill_seconds, "HPC_TRAIN_STANDSTILL_SECONDS", 0,
+                              STANDSTILL_SECONDS);
     if (status == HPCT_OK && watch_first)
         status = hpct_rendezvous_from_config(&meet, context->config);
     if (status == HPCT_OK && watch_first)

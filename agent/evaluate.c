@@ -7,6 +7,7 @@
 #include "agent/data/sampler.h"
 #include "agent/feed.h"
 #include "agent/threads.h"
+#include "base/headway.h"
 #include "base/status.h"
 #include "nn/step.h"
 
@@ -133,6 +134,7 @@ hpct_status hpct_evaluate(hpct_context *context, hpct_model *model, const hpct_d
                           int batch_size, hpct_metrics *metrics)
 {
     int batch = batch_size == 0 ? DEFAULT_BATCH : batch_size, sizes[2] = {1};
+    hpct_waits before = hpct_headway_enter(HPCT_WAITS_FOR_NOBODY);
     hpct_status status = HPCT_OK;
     if (batch < 1)
         status = hpct_fail(HPCT_ERR_USAGE, "batch_size is %d, it must be at least 1", batch_size);
@@ -149,7 +151,7 @@ hpct_status hpct_evaluate(hpct_context *context, hpct_model *model, const hpct_d
                                   &(hpct_batch_options){.data = dataset, .evaluate = true},
                                   most < batch ? (int) most : batch, NULL);
     if (status != HPCT_OK)
-        return status;
+        goto end;
     int num_sizes = hpct_evaluate_batch_sizes(context, dataset, batch, sizes);
     hpct_build_options build = {
         .batch_sizes = sizes,
@@ -159,5 +161,8 @@ hpct_status hpct_evaluate(hpct_context *context, hpct_model *model, const hpct_d
     status = hpct_context_agree(context, hpct_model_build(model, &build));
     if (status == HPCT_OK)
         status = hpct_evaluate_built(context, model, NULL, dataset, batch, metrics);
+
+end:
+    hpct_headway_enter(before);
     return status;
 }

@@ -16,6 +16,7 @@
 #include "agent/summary.h"
 #include "agent/threads.h"
 #include "agent/timeline.h"
+#include "base/headway.h"
 #include "base/status.h"
 #include "nn/step.h"
 
@@ -557,6 +558,7 @@ hpct_status hpct_fit_until(hpct_context *context, hpct_model *model, const hpct_
         status = hpct_strategy_check_device(&options->strategy, model);
     if (status == HPCT_OK && ops->fit != NULL)
         return ops->fit(context, model, train, options, max_steps, result);
+    hpct_waits before = hpct_headway_enter(HPCT_WAITS_FOR_NOBODY);
     status = hpct_context_agree(context, status);
     if (status == HPCT_OK)
         status = prepare(&run);
@@ -578,5 +580,6 @@ hpct_status hpct_fit_until(hpct_context *context, hpct_model *model, const hpct_
 
 fail:
     run_free(&run);
+    hpct_headway_enter(before);
     return status;
 }

@@ -30,7 +30,7 @@ agent_libagent_la_SOURCES = \
 	agent/comm/rendezvous.c agent/comm/rendezvous.h \
 	agent/comm/staged.c agent/comm/staged.h \
 	agent/comm/watch.c agent/comm/watch.h \
-	agent/comm/watch_join.c agent/comm/watch_state.h \
+	agent/comm/watch_gain.c agent/comm/watch_join.c agent/comm/watch_state.h \
 	agent/compute.c agent/compute.h \
 	agent/comm/wire.c agent/comm/wire.h agent/comm/wire_body.h \
 	agent/context.c agent/context.h \

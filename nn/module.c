@@ -31,6 +31,8 @@ static const hpct_module_host host = {
     .backend_bytes = sizeof(hpct_backend),
     .fail = fail,
     .last_error = hpct_last_error,
+    .headway = hpct_headway,
+    .headway_enter = hpct_headway_enter,
 };
 
 static bool is_there(char path[4096], const char *folder, const char *within, const char *module)

@@ -1,10 +1,12 @@
 /* nn/module.h - shared libraries of this project that are loaded when they are asked for, so that
  * one installation serves machines with and without what they are linked with. A module has no
  * symbols of libhpctrain: it has its own copies of what computes (nn/op.h, nn/picture.h, nn/rng.h,
- * nn/file.h), and gives messages of errors to the process through hpct_module_host. */
+ * nn/file.h), and gives messages of errors, and its headway, to the process through
+ * hpct_module_host. */
 #ifndef HPCT_NN_MODULE_H
 #define HPCT_NN_MODULE_H
 
+#include "base/headway.h"
 #include "nn/backend.h"
 
 #define HPCT_MODULE_CUDA "hpctrain-cuda.so"
@@ -15,6 +17,8 @@ typedef struct hpct_module_host {
     size_t backend_bytes; /* sizeof(hpct_backend) */
     hpct_status (*fail)(hpct_status status, const char *message);
     const char *(*last_error)(void);
+    void (*headway)(void); /* as base/headway.h has them */
+    hpct_waits (*headway_enter)(hpct_waits waits);
 } hpct_module_host;
 
 /* Every module has this function; false: it is of another build. */

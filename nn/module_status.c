@@ -1,4 +1,5 @@
-/* A module's side of nn/module.h: base/status.h by way of the process that has loaded it. */
+/* A module's side of nn/module.h: base/status.h and base/headway.h by way of the process that has
+ * loaded it. */
 #include "config.h"
 
 #include "nn/module.h"
@@ -17,6 +18,16 @@ bool hpct_module_attach(const hpct_module_host *host)
         return false;
     process = host;
     return true;
+}
+
+void hpct_headway(void)
+{
+    process->headway();
+}
+
+hpct_waits hpct_headway_enter(hpct_waits waits)
+{
+    return process->headway_enter(waits);
 }
 
 const char *hpct_last_error(void)

@@ -1,6 +1,7 @@
 /* Recorded parts of a step: which there are, and when a part may be one. */
 #include "nn/replay.h"
 
+#include "base/headway.h"
 #include "base/status.h"
 
 #include <stdio.h>
@@ -94,6 +95,7 @@ hpct_recording_way hpct_recording_begin(const hpct_model *model, const hpct_reco
     if (e == NULL || e->refused)
         return HPCT_RECORDING_CALL;
     if (e->recording != NULL) {
+        hpct_headway();
         *status = run->backend->device->replay(e->recording);
         return HPCT_RECORDING_DONE;
     }

@@ -1,6 +1,7 @@
 /* The step itself: forward, loss, backward over what build prepared. Allocates nothing. */
 #include "nn/run.h"
 
+#include "base/headway.h"
 #include "base/status.h"
 #include "nn/emulate.h"
 #include "nn/head.h"
@@ -162,6 +163,7 @@ static hpct_status call_forward(hpct_model *model, int batch, int n, bool head)
             status = named(model, i, "forward", hpct_emulate_forward(model, i, &call));
         else if (call.training)
             status = hpct_norm_forward_absent(model, i);
+        hpct_headway();
         hpct_run_ended(run, HPCT_TIME_FORWARD(i), begin);
         if (status == HPCT_OK && model->watcher.pause != NULL)
             status = model->watcher.pause(model->watcher.argument);
@@ -345,6 +347,7 @@ static hpct_status call_backward(hpct_model *model, int batch, int n, bool head)
             status = join(run, false);
             oldest = -1;
         }
+        hpct_headway();
         hpct_run_ended(run, HPCT_TIME_BACKWARD(i), begin);
         if (status == HPCT_OK && model->watcher.advance != NULL)
             status = model->watcher.advance(model->watcher.argument, node->done);

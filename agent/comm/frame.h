@@ -16,7 +16,7 @@ typedef enum hpct_frame_type {
     HPCT_FRAME_HELLO = 1, /* rank r to rank 0: here I am, on this node */
     HPCT_FRAME_WELCOME,   /* rank 0 to r: you are one of us */
     HPCT_FRAME_READY,     /* rank 0 to all: everybody has come */
-    HPCT_FRAME_BEAT,      /* both ways, every second: I live */
+    HPCT_FRAME_BEAT,      /* both ways, every second: I live, and r to 0: have done so much */
     HPCT_FRAME_BYE,       /* r to 0: I am done; 0 to all: all are done */
     HPCT_FRAME_LOST,      /* 0 to all: `rank` on `node` was lost, and how */
     HPCT_FRAME_ABORT,     /* r to 0, 0 to all: `rank` on `node` ends with `status`, and why */
@@ -25,8 +25,8 @@ typedef enum hpct_frame_type {
 
 typedef struct hpct_frame {
     hpct_frame_type type;
-    uint8_t status;             /* ABORT: the exit code; LOST: 1 if it was silent */
-    uint32_t rank;              /* whom it speaks of */
+    uint8_t status; /* ABORT: the exit code; LOST: 1 if it was silent; BEAT: an hpct_waits */
+    uint32_t rank;  /* whom it speaks of; BEAT: how much was done (base/headway.h) */
     char node[HPCT_FRAME_NODE]; /* NUL-terminated, printable */
     char text[HPCT_FRAME_TEXT]; /* NUL-terminated, printable */
 } hpct_frame;

@@ -2,6 +2,7 @@
  * Works on a duplicate of MPI_COMM_WORLD whose errors are returned, so that a lost peer does not
  * end the process before the watch has named it. */
 #include "agent/comm/mpi_comm.h"
+#include "base/headway.h"
 #include "base/status.h"
 
 #include <dlfcn.h>
@@ -28,29 +29,31 @@ hpct_status hpct_mpi_check(int code, const char *what)
 static hpct_status allreduce_sum(hpct_comm *comm, float *data, size_t count)
 {
     const mpi_comm *mpi = (const mpi_comm *) comm;
-    while (count > 0) {
+    hpct_waits before = hpct_headway_enter(HPCT_WAITS_FOR_RANKS);
+    int code = MPI_SUCCESS;
+    while (count > 0 && code == MPI_SUCCESS) {
         size_t chunk = count < MAX_CHUNK ? count : MAX_CHUNK;
-        int code = MPI_Allreduce(MPI_IN_PLACE, data, (int) chunk, MPI_FLOAT, MPI_SUM, mpi->group);
-        if (code != MPI_SUCCESS)
-            return hpct_mpi_check(code, "MPI_Allreduce");
+        code = MPI_Allreduce(MPI_IN_PLACE, data, (int) chunk, MPI_FLOAT, MPI_SUM, mpi->group);
         data += chunk;
         count -= chunk;
     }
-    return HPCT_OK;
+    hpct_headway_enter(before);
+    return hpct_mpi_check(code, "MPI_Allreduce");
 }
 
 static hpct_status broadcast(hpct_comm *comm, void *data, size_t bytes, int root)
 {
     const mpi_comm *mpi = (const mpi_comm *) comm;
-    for (char *next = data; bytes > 0;) {
+    hpct_waits before = hpct_headway_enter(HPCT_WAITS_FOR_RANKS);
+    int code = MPI_SUCCESS;
+    for (char *next = data; bytes > 0 && code == MPI_SUCCESS;) {
         size_t chunk = bytes < MAX_CHUNK ? bytes : MAX_CHUNK;
-        int code = MPI_Bcast(next, (int) chunk, MPI_BYTE, root, mpi->group);
-        if (code != MPI_SUCCESS)
-            return hpct_mpi_check(code, "MPI_Bcast");
+        code = MPI_Bcast(next, (int) chunk, MPI_BYTE, root, mpi->group);
         next += chunk;
         bytes -= chunk;
     }
-    return HPCT_OK;
+    hpct_headway_enter(before);
+    return hpct_mpi_check(code, "MPI_Bcast");
 }
 
 static hpct_status allgather(hpct_comm *comm, const void *mine, void *all, size_t bytes)
@@ -58,7 +61,9 @@ static hpct_status allgather(hpct_comm *comm, const void *mine, void *all, size_
     const mpi_comm *mpi = (const mpi_comm *) comm;
     if (bytes > INT_MAX)
         return hpct_fail(HPCT_ERR_INTERNAL, "allgather: records of %zu bytes", bytes);
+    hpct_waits before = hpct_headway_enter(HPCT_WAITS_FOR_RANKS);
     int code = MPI_Allgather(mine, (int) bytes, MPI_BYTE, all, (int) bytes, MPI_BYTE, mpi->group);
+    hpct_headway_enter(before);
     return hpct_mpi_check(code, "MPI_Allgather");
 }
 
@@ -120,10 +125,12 @@ static hpct_status mpi_split(hpct_comm *comm, hpct_comm **out, int color)
     part->part = true;
     part->place = whole->place;
     part->group = part->reductions = MPI_COMM_NULL;
+    hpct_waits before = hpct_headway_enter(HPCT_WAITS_FOR_RANKS);
     hpct_status status = hpct_mpi_check(
         MPI_Comm_split(whole->group, color, comm->rank, &part->group), "MPI_Comm_split");
     if (status == HPCT_OK)
         status = hpct_mpi_check(MPI_Comm_dup(part->group, &part->reductions), "MPI_Comm_dup");
+    hpct_headway_enter(before);
     if (status != HPCT_OK) {
         free_groups(part);
         free(part);

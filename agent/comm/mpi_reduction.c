@@ -9,6 +9,7 @@
 #include "agent/comm/agree.h"
 #include "agent/comm/mpi_comm.h"
 #include "agent/comm/wire.h"
+#include "base/headway.h"
 #include "base/status.h"
 
 #include <limits.h>
@@ -473,11 +474,13 @@ static hpct_status nap(mpi_comm *mpi)
 /* All move meanwhile: others may wait for this rank's part in another one first. */
 hpct_status hpct_mpi_wait(hpct_reduction *r)
 {
+    hpct_waits before = hpct_headway_enter(HPCT_WAITS_FOR_RANKS);
     hpct_status status = hpct_mpi_progress(&r->mpi->base);
     while (r->at < PHASES && status == HPCT_OK) {
         status = nap(r->mpi);
         if (status == HPCT_OK)
             status = hpct_mpi_progress(&r->mpi->base);
     }
+    hpct_headway_enter(before);
     return status;
 }

@@ -2,6 +2,7 @@
  * persistent and asked for from the beginning, so that a message that comes finds its place; sends
  * are of as many floats as there are. The watch ends the process when a peer is lost or stops. */
 #include "agent/comm/mpi_comm.h"
+#include "base/headway.h"
 #include "base/status.h"
 
 #include <limits.h>
@@ -80,12 +81,14 @@ hpct_status hpct_mpi_open_stream(hpct_comm *comm, hpct_stream **out,
 static hpct_status wait_for(hpct_stream *stream, int i)
 {
     int arrived = 0;
+    hpct_waits before = hpct_headway_enter(HPCT_WAITS_FOR_RANKS);
     hpct_status status = HPCT_OK;
     for (int looks = 0; status == HPCT_OK && !arrived; looks++) {
         if (looks > PATIENCE)
             nanosleep(&(struct timespec){.tv_nsec = NAP_NANOSECONDS}, NULL);
         status = check(stream, MPI_Test(&stream->requests[i], &arrived, MPI_STATUS_IGNORE));
     }
+    hpct_headway_enter(before);
     return status;
 }
 

@@ -1,5 +1,6 @@
 /* Jobs in lanes: who waits for whom, and what is issued when. */
 #include "agent/comm/nccl_comm.h"
+#include "base/headway.h"
 #include "base/status.h"
 
 #include <sched.h>
@@ -185,12 +186,14 @@ hpct_status hpct_nccl_pump(nccl_comm *comm)
 
 static hpct_status enqueue(nccl_job *job)
 {
+    hpct_waits before = hpct_headway_enter(HPCT_WAITS_FOR_RANKS);
     hpct_status status = HPCT_OK;
     for (int looks = 0; job->state == NCCL_QUEUED && status == HPCT_OK; looks++) {
         if (looks > 0)
             hpct_nccl_nap(looks);
         status = hpct_nccl_pump(job->comm);
     }
+    hpct_headway_enter(before);
     return status == HPCT_OK ? check_job(job) : status;
 }
 
@@ -226,6 +229,7 @@ hpct_status hpct_nccl_follow(nccl_job *job)
 
 hpct_status hpct_nccl_finish(nccl_job *job)
 {
+    hpct_waits before = hpct_headway_enter(HPCT_WAITS_FOR_RANKS);
     const hpct_device_calls *calls = job->comm->calls;
     hpct_status status = enqueue(job);
     for (int looks = 0; status == HPCT_OK && job->state == NCCL_ENQUEUED; looks++) {
@@ -240,6 +244,7 @@ hpct_status hpct_nccl_finish(nccl_job *job)
             status = hpct_nccl_pump(job->comm);
         }
     }
+    hpct_headway_enter(before);
     return status;
 }
 
@@ -256,6 +261,7 @@ static bool is_settled(const nccl_lane *lane)
 
 hpct_status hpct_nccl_settle(nccl_comm *comm)
 {
+    hpct_waits before = hpct_headway_enter(HPCT_WAITS_FOR_RANKS);
     hpct_status status = hpct_nccl_pump(comm);
     for (int looks = 0;
          status == HPCT_OK &&
@@ -264,11 +270,13 @@ hpct_status hpct_nccl_settle(nccl_comm *comm)
         hpct_nccl_nap(looks);
         status = hpct_nccl_pump(comm);
     }
+    hpct_headway_enter(before);
     return status;
 }
 
 hpct_status hpct_nccl_rest(nccl_comm *comm)
 {
+    hpct_waits before = hpct_headway_enter(HPCT_WAITS_FOR_RANKS);
     const hpct_device_calls *calls = comm->calls;
     const nccl_job *once = &comm->once; /* whose event serves */
     hpct_status status = hpct_nccl_settle(comm);
@@ -283,5 +291,6 @@ hpct_status hpct_nccl_rest(nccl_comm *comm)
         if (status == HPCT_OK)
             status = check(comm, result, "waiting for NCCL");
     }
+    hpct_headway_enter(before);
     return status;
 }

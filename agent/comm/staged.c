@@ -2,6 +2,7 @@
 #include "agent/comm/staged.h"
 
 #include "agent/comm/agree.h"
+#include "base/headway.h"
 #include "base/status.h"
 
 #include <sched.h>
@@ -45,6 +46,7 @@ static hpct_status copy_now(const staged_comm *comm, void *dst, const void *src,
     const hpct_device_calls *calls = comm->calls;
     void *stream = calls->compute_stream();
     hpct_device_result result = calls->copy(dst, src, bytes, stream);
+    hpct_waits before = hpct_headway_enter(HPCT_WAITS_FOR_DEVICE);
     if (result == HPCT_DEVICE_OK)
         result = calls->record(comm->event, stream);
     for (int looks = 0; result == HPCT_DEVICE_OK || result == HPCT_DEVICE_BUSY; looks++) {
@@ -53,6 +55,7 @@ static hpct_status copy_now(const staged_comm *comm, void *dst, const void *src,
             break;
         nap(looks);
     }
+    hpct_headway_enter(before);
     return check(comm, result, "a copy between the GPU and the host");
 }
 
@@ -262,6 +265,7 @@ static hpct_status wait(hpct_reduction *r)
     hpct_status status = HPCT_OK;
     if (r->data == NULL)
         return r->comm->under->ops->wait(r->inner);
+    hpct_waits before = hpct_headway_enter(HPCT_WAITS_FOR_RANKS);
     for (int looks = 0; (r->state == LEAVING || r->state == TRAVELLING) && status == HPCT_OK;
          looks++) {
         status = progress(&r->comm->base);
@@ -271,6 +275,7 @@ static hpct_status wait(hpct_reduction *r)
     if (status == HPCT_OK && r->state == RETURNING)
         status =
             check(r->comm, calls->wait_event(calls->compute_stream(), r->there), "a reduction");
+    hpct_headway_enter(before);
     r->state = IDLE;
     return status;
 }

@@ -152,7 +152,9 @@ static void set_met(hpct_watch *watch)
 
 static void heard_by_zero(hpct_watch *watch, hpct_member *member, hpct_frame *frame)
 {
-    if (frame->type == HPCT_FRAME_ARRIVED) {
+    if (frame->type == HPCT_FRAME_BEAT) {
+        hpct_watch_gained(&member->gain, (hpct_waits) frame->status, frame->rank, member->heard_ms);
+    } else if (frame->type == HPCT_FRAME_ARRIVED) {
         watch->arrived++;
     } else if (frame->type == HPCT_FRAME_BYE && !member->left) {
         member->left = true;
@@ -300,15 +302,33 @@ static void check_communicator(hpct_watch *watch)
     give_up(watch, status, hpct_last_error());
 }
 
+static void judge_standstill(hpct_watch *watch, int64_t now)
+{
+    hpct_frame frame;
+    if (hpct_watch_still_gains(watch, now, &frame))
+        return;
+    tell_all(watch, &frame, NULL);
+    if (frame.type == HPCT_FRAME_LOST)
+        give_up_lost(watch, &frame);
+    else
+        give_up_aborted(watch, &frame);
+}
+
 static void send_beats(hpct_watch *watch, int64_t now)
 {
     hpct_frame beat = {.type = HPCT_FRAME_BEAT};
+    hpct_waits waits;
     if (now < watch->beat_ms)
         return;
+    beat.rank = hpct_headway_look(&waits);
+    beat.status = (uint8_t) waits;
     tell_all(watch, &beat, NULL);
+    hpct_watch_gained(&watch->gain, waits, beat.rank, now);
     watch->beat_ms = now + watch->options.beat_ms;
     if (watch->options.check != NULL && watch->phase == HPCT_WATCH_RUNNING)
         check_communicator(watch);
+    if (is_zero(watch) && watch->phase == HPCT_WATCH_RUNNING)
+        judge_standstill(watch, now);
 }
 
 /* This process did not run for a while: what the others sent meanwhile is still to be read, and
@@ -319,8 +339,11 @@ static void forgive_own_absence(hpct_watch *watch, int64_t now, int64_t expected
     watch->turn_ms = now;
     if (absent < JUMP_MS)
         return;
-    for (int i = 0; i < watch->num_members; i++)
+    for (int i = 0; i < watch->num_members; i++) {
         watch->members[i].heard_ms += absent;
+        watch->members[i].gain.since_ms += absent;
+    }
+    watch->gain.since_ms += absent;
     watch->join_began_ms += absent;
 }
 

@@ -4,8 +4,10 @@
  * finish.
  *
  * Everyone sends a beat each second; who is silent for `silence_ms` is lost. A process that finds
- * its own clock jumped (it was stopped, or the system slept) gives the others that time too. Knows
- * nothing of MPI, models or data. */
+ * its own clock jumped (it was stopped, or the system slept) gives the others that time too.
+ * With its beats a rank says how much it has done and whom it waits for (base/headway.h). While all
+ * train and none gets on, rank 0 says for whom they wait, and after `standstill_ms` that one is
+ * lost. Knows nothing of MPI, models or data. */
 #ifndef HPCT_COMM_WATCH_H
 #define HPCT_COMM_WATCH_H
 
@@ -27,6 +29,9 @@ typedef struct hpct_watch_options {
         *rank_nodes;         /* [size] the node of each rank, to name who does not come, or NULL */
     int join_seconds;        /* how long to wait for all */
     int beat_ms, silence_ms; /* 0: 1000 and 6000 */
+    /* Of rank 0: how long no rank may get on until it says so, and until it ends the run (0: for
+     * ever). */
+    int notice_ms, standstill_ms;
     void (*end_step)(int status); /* has the launcher kill what does not answer, or NULL */
     /* In the watch's thread, with each beat once all have come: an error, kept as hpct_fail keeps
      * it, ends all ranks. NULL: nothing else is looked after. */

@@ -5,10 +5,18 @@
 
 #include "agent/comm/link.h"
 #include "agent/comm/watch.h"
+#include "base/headway.h"
 
 #include <poll.h>
 #include <pthread.h>
 #include <stdbool.h>
+
+/* How far a rank has come, as rank 0 knows it. */
+typedef struct hpct_gain {
+    hpct_waits waits;
+    uint32_t done;
+    int64_t since_ms; /* when it became this */
+} hpct_gain;
 
 /* One connection and whom it speaks for: of rank 0, one per other rank (and a few spare ones for
  * those who have not said hello yet); of the others, the one to rank 0. */
@@ -17,6 +25,7 @@ typedef struct hpct_member {
     int rank; /* -1 until it said hello */
     bool left;
     int64_t heard_ms; /* when it last showed a sign of life */
+    hpct_gain gain;
     char node[HPCT_FRAME_NODE];
 } hpct_member;
 
@@ -40,9 +49,11 @@ struct hpct_watch {
     hpct_watch_phase phase;
     bool end_step; /* this rank has the launcher end the step */
     int64_t join_began_ms, notice_ms, beat_ms, turn_ms;
+    hpct_gain gain;        /* this rank's own */
+    bool standstill_noted; /* and said */
 
     pthread_t thread;
-    pthread_mutex_t mutex; /* guards what follows, which both threads use */
+    pthread_mutex_t mutex;  /* guards what follows, which both threads use */
     pthread_cond_t changed; /* joined, failed, or met */
     bool joined, meeting, stop_requested, abort_requested;
     hpct_frame abort_frame;
@@ -58,6 +69,11 @@ hpct_status hpct_watch_reach(hpct_watch *watch);
 void hpct_watch_accept(hpct_watch *watch, int64_t now);
 void hpct_watch_hello(hpct_watch *watch, hpct_member *member, const hpct_frame *frame);
 bool hpct_watch_still_joining(hpct_watch *watch, int64_t now, hpct_frame *missing);
+
+/* Rank 0, with each beat: what a rank has said of itself; and whether no rank gets on any more.
+ * False then, with the rank to name: LOST when it is the one for whom all wait, else ABORT. */
+void hpct_watch_gained(hpct_gain *gain, hpct_waits waits, uint32_t done, int64_t now);
+bool hpct_watch_still_gains(hpct_watch *watch, int64_t now, hpct_frame *lost);
 
 /* The node of a rank as far as it is known while joining: "node1", or "its node". */
 const char *hpct_watch_node_of(const hpct_watch *watch, int rank);

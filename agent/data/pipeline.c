@@ -4,6 +4,7 @@
 
 #include "agent/data/resize.h"
 #include "agent/process.h"
+#include "base/headway.h"
 #include "base/status.h"
 
 #include <pthread.h>
@@ -72,6 +73,7 @@ static hpct_status prepare_sample(hands *h, const buffer *b, int sample)
     uint32_t index = b->indices[sample];
     hpct_picture picture;
     hpct_preparation how = p->preparation;
+    hpct_headway();
     b->labels[sample] = dataset->labels[index];
     hpct_status status = hpct_dataset_fetch(dataset, index, &h->room, &picture);
     if (status != HPCT_OK)

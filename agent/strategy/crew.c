@@ -3,6 +3,7 @@
 
 #include "agent/comm/comm.h"
 #include "agent/threads.h"
+#include "base/headway.h"
 #include "base/status.h"
 #include "nn/step.h"
 
@@ -156,7 +157,9 @@ static void wait_for_members(hpct_crew *crew)
 {
     struct timespec until;
     if (crew->status == HPCT_OK || crew->options.patience_seconds == 0) {
+        hpct_waits before = hpct_headway_enter(HPCT_WAITS_FOR_DEVICE); /* as they do */
         pthread_cond_wait(&crew->caller, &crew->lock);
+        hpct_headway_enter(before);
         return;
     }
     clock_gettime(CLOCK_REALTIME, &until);

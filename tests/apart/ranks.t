@@ -92,6 +92,7 @@ export HPC_TRAIN_TEST_NCCL=1 HPC_TRAIN_TEST_RECORDINGS=$own/with-nccl
 ranks+=(bash -c 'export NCCL_HOSTID=$OMPI_COMM_WORLD_RANK
     [ "$OMPI_COMM_WORLD_RANK" != "$CANNOT_RECORD" ] || export HPC_TRAIN_TEST_NO_RECORDING=1
     [ "$OMPI_COMM_WORLD_RANK" != "$MAY_NOT_RECORD" ] || export HPC_TRAIN_RECORD=0
+    [ "$OMPI_COMM_WORLD_RANK" != "$IS_STUCK" ] || export HPC_TRAIN_TEST_REFUSES=stuck:1
     exec "$@"' rank)
 fit_nccl nccl --device cuda
 same_as_cpu nccl
@@ -118,6 +119,11 @@ for value in loss accuracy val_loss val_accuracy; do
 done
 fit_nccl nccl-back --device cuda --model mnist-cnn --strategy hybrid --hybrid-form back --steps-per-epoch 4 --epochs 1
 ok "$(near "$(number cpu-back loss)" "$(number nccl-back loss)")" "hybrid, back: the loss is the CPU's"
+if [ $gpu = emulated ]; then
+    capture env IS_STUCK=1 HPC_TRAIN_STANDSTILL_SECONDS=2 "${ranks[@]}" "$train" fit "${steps[@]}" --strategy multi-worker-mirrored --epochs 2 --device cuda
+    is "$status" 69 "a GPU that does not go on ends all ranks"
+    is "$(grep -c "no rank has gone on for [2-4] s: all wait for their GPUs" <<<"$err")" 3 "and all say so" || diag "$err"
+fi
 CANNOT_RECORD=1 fit_nccl one-cannot --device cuda
 same_as_cpu one-cannot
 is "$(replays)" "" "where one rank cannot, none does"

@@ -10,7 +10,8 @@
  *                              many of them the longest way through it has
  *   HPC_TRAIN_TEST_FAILS       the device with this number takes no more than ten graphs
  *   HPC_TRAIN_TEST_REFUSES     NAME:N, the N-th call of that name fails; NAME:N+, all from it on;
- *                              kernel:N, the N-th own kernel does while it runs, and all behind it
+ *                              kernel:N, the N-th own kernel does while it runs, and all behind it;
+ *                              stuck:N, the N-th wait of the host for an event has no end
  *   HPC_TRAIN_TEST_DEVICES     how many there are, else one
  *   HPC_TRAIN_TEST_USED        MiB of each that others have
  *   HPC_TRAIN_TEST_TAKEN       MiB that are free no more when they are asked for

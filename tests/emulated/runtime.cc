@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 using namespace emulated;
 
@@ -533,8 +534,16 @@ cudaError_t cudaEventQuery(cudaEvent_t event)
     return *event->done >= event->recorded ? cudaSuccess : tell(cudaErrorNotReady);
 }
 
+static bool is_stuck()
+{
+    turn t;
+    return refuses("stuck");
+}
+
 cudaError_t cudaEventSynchronize(cudaEvent_t event)
 {
+    while (is_stuck())
+        pause();
     turn t;
     if (refuses("cudaEventSynchronize"))
         return tell(cudaErrorLaunchFailure);

@@ -108,7 +108,8 @@ class Training:
         self.model = make_model(options.model, classes).to(self.device, memory_format=layout)
         self.compute = torch.compile(self.model) if compiled else self.model
         momentum = 0.0 if is_mnist else 0.9
-        self.optimizer = torch.optim.SGD(self.model.parameters(), 0.01, momentum=momentum,
+        # Random labels cannot be learnt, and a loss that grows without bound takes other ways through the processor.
+        self.optimizer = torch.optim.SGD(self.model.parameters(), 1e-6, momentum=momentum,
                                          **({"fused": True} if self.on_gpu else {}))
         shape = (options.batch, 1 if is_mnist else 3, options.side, options.side)
         self.pictures = torch.rand(shape, device=self.device).contiguous(memory_format=layout)
@@ -169,6 +170,8 @@ def measure(options, compiled, layout):
             if mode in options.mode:
                 step = training.capture() if mode == graph else training.step
                 rate = rate_of(options, training, step)
+                if not torch.isfinite(training.loss):
+                    raise ArithmeticError(f"{mode}: the loss is {float(training.loss)}")
                 yield {"mode": mode, "images_per_second": rate, "layout": layout, "loss": float(training.loss),
                        "memory_mib": torch.cuda.max_memory_reserved() / 2**20 if training.on_gpu else 0}
 
@@ -201,6 +204,7 @@ def main():
     options = parser.parse_args()
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
     torch.backends.cudnn.benchmark = True
+    torch.backends.cudnn.benchmark_limit = 0  # of all algorithms, not of ten
     best, failed = {}, False
     # One channel may be the faster one the other way.
     layouts = list(LAYOUTS) if options.model.startswith("mnist") else ["channels-last"]

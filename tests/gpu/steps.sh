@@ -7,13 +7,14 @@
 device_info() {
     {
         date -u '+%F %H:%M UTC'
+        echo "hpc-train $(cat "$here/../revision" 2>/dev/null || git -C "$here" describe --always --dirty)"
         nvidia-smi --query-gpu=name,driver_version,persistence_mode,memory.total,clocks.sm,clocks.mem,temperature.gpu --format=csv,noheader
         ldd --version | head -n 1
         df -h /dev/shm | tail -n 1
         [ -z "$python" ] || "$python" -c 'import torch; print("PyTorch", torch.__version__, "cuDNN", torch.backends.cudnn.version(), "NCCL", torch.cuda.nccl.version())'
         "$hpc_train" info | grep -aiE 'version|cuda|cudnn|nccl|gpu'
     } | tee "$results/device.txt"
-    say "= $(sed -n 2p "$results/device.txt")"
+    say "= $(sed -n '2p;3p' "$results/device.txt" | paste -sd' ')"
     nvidia-smi -L
 }
 
@@ -99,7 +100,7 @@ sanitizer() { # TOOL MODEL ARGUMENT...
         options+=(--racecheck-detect-level error)
         for code in cudnn cublas xmma cutlass cask gemm nvjet splitK; do options+=(--kernel-name-exclude "kns=$code"); done
     fi
-    export XDG_CACHE_HOME=$results/cache-sanitizer
+    export XDG_CACHE_HOME=$results/cache-sanitizer-$tool-$model
     "$hpc_train" bench --model "$model" --device "$device" --steps 1 "$@" || return
     compute-sanitizer --tool "$tool" "${options[@]}" --error-exitcode 99 --print-limit 5 "$hpc_train" bench --model "$model" \
         --device "$device" --steps 1 "$@"
@@ -173,7 +174,7 @@ ours() { # CASE [ARGUMENT...]
     while kill -0 $pid 2>/dev/null; do
         now=$(gpu_memory)
         ((now <= most)) || most=$now
-        sleep 0.2
+        sleep 1 # to ask takes the driver's locks
     done
     wait $pid
     code=$?
@@ -194,8 +195,12 @@ ours_otherwise() { # NAME CASE PRECISION [VARIABLE=VALUE...]
     env "${@:4}" "$hpc_train" bench --device "$device" --precision "$3" $(bench_arguments "$case") --summary-json "$results/ours-$name.json" || return
     "$any_python" - "$results" "$name" "$case" <<'END'
 import json, sys
-of = lambda name: json.load(open(f"{sys.argv[1]}/ours-{name}.json"))["images_per_second"]
-print(f"= {sys.argv[3]}, {sys.argv[2]}: {of(sys.argv[2]):,.0f} images/s, else {of(sys.argv[3]):,.0f}")
+def rate(name):
+    try:
+        return f'{json.load(open(f"{sys.argv[1]}/ours-{name}.json"))["images_per_second"]:,.0f}'
+    except OSError:
+        return "not measured"
+print(f"= {sys.argv[3]}, {sys.argv[2]}: {rate(sys.argv[2])} images/s, else {rate(sys.argv[3])}")
 END
 }
 
@@ -221,10 +226,12 @@ warm_cases() { # CASE...
     return $failed
 }
 warm_compile() {
-    local first
+    local first code
     warm_cases resnet152v2-256 w1-64 w1-256 &
     first=$!
-    warm_cases resnet50v2-256 resnet50-128 resnet50-256 && wait $first
+    warm_cases resnet50v2-256 resnet50-128 resnet50-256
+    code=$?
+    wait $first && return $code
 }
 
 # ---- ranks ----

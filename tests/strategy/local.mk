@@ -8,7 +8,8 @@ strategy_tests = tests/strategy/auto.t \
 	tests/strategy/mirrored.t \
 	tests/strategy/multi_worker_mirrored.t \
 	tests/strategy/parameter_server.t \
-	tests/strategy/pipeline.t
+	tests/strategy/pipeline.t \
+	tests/strategy/standstill.t
 TESTS += $(strategy_tests)
 scaled_tests += $(strategy_tests)
 EXTRA_DIST += $(strategy_tests) tests/strategy/lib.sh tests/strategy/random.json tests/strategy/rank.sh tests/strategy/residual.json tests/strategy/wide.json \

@@ -1,6 +1,7 @@
 /* agent/data: resizing, and the pipeline's batches. */
 #include "agent/data/pipeline.h"
 #include "agent/data/resize.h"
+#include "base/headway.h"
 #include "tests/unit/pictures.h"
 #include "tests/unit/unit.h"
 
@@ -102,6 +103,8 @@ static void collect(const hpct_dataset *dataset, int ranks, int threads, float *
                     int32_t *labels)
 {
     size_t elements = dataset->elements;
+    hpct_waits waits;
+    uint32_t headway = hpct_headway_look(&waits);
     for (int rank = 0; rank < ranks; rank++) {
         hpct_sampler *sampler;
         hpct_pipeline *pipeline;
@@ -136,6 +139,8 @@ static void collect(const hpct_dataset *dataset, int ranks, int threads, float *
         hpct_pipeline_close(pipeline);
         hpct_sampler_free(sampler);
     }
+    if (!hpct_dataset_is_plain(dataset, true)) /* each sample is, for the watch */
+        assert_true(hpct_headway_look(&waits) - headway >= EPOCHS * SAMPLES);
 }
 
 static hpct_dataset *synthetic(const hpct_dataset_options *options)

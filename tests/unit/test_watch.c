@@ -1,6 +1,7 @@
 /* agent/comm: frames, and the watch over real processes and sockets on this machine. */
 #include "agent/comm/link.h"
 #include "agent/comm/watch.h"
+#include "base/headway.h"
 #include "base/status.h"
 #include "tests/unit/unit.h"
 
@@ -108,7 +109,7 @@ typedef struct group {
     pid_t pids[RANKS];
     int out[RANKS]; /* each rank's stderr */
     int listen_fd, port;
-    int join_seconds;
+    int join_seconds, standstill_ms;
 } group;
 
 typedef void rank_function(hpct_watch *watch, int rank);
@@ -131,6 +132,8 @@ static void run_rank(const group *g, int rank, rank_function *function)
         .join_seconds = g->join_seconds,
         .beat_ms = 200,
         .silence_ms = SILENCE_MS,
+        .notice_ms = 600,
+        .standstill_ms = g->standstill_ms,
     };
     memcpy(options.token, token, sizeof token);
     hpct_status status = hpct_watch_start(&watch, &options);
@@ -349,6 +352,148 @@ static void who_does_not_come_is_named(void **state)
     }
 }
 
+/* ---- headway ---- */
+
+static int keeps_all = 2; /* who waits for nobody */
+
+static void all_wait_for_one(hpct_watch *watch, int rank)
+{
+    (void) watch;
+    hpct_headway_enter(HPCT_WAITS_FOR_NOBODY);
+    sleep_ms(100);
+    if (rank != keeps_all)
+        hpct_headway_enter(rank == 1 ? HPCT_WAITS_FOR_DEVICE : HPCT_WAITS_FOR_RANKS);
+    sleep_ms(50000);
+}
+
+/* Of rank 0, which says more than the others. */
+static void check_zero(group *g, int code, const char *first, const char *second)
+{
+    char said[1024];
+    assert_int_equal(finish(g, 0, said, sizeof said), code);
+    const char *at = strstr(said, first);
+    if (at == NULL || strstr(at + 1, second) == NULL)
+        fail_msg("rank 0 said '%s', not '%s' and '%s'", said, first, second);
+    if (strstr(at + 1, first) != NULL)
+        fail_msg("rank 0 said twice '%s'", first);
+    g->pids[0] = -1;
+}
+
+static void who_keeps_all_others_is_named(void **state)
+{
+    (void) state;
+    const int who[] = {2, 0};
+    for (int i = 0; i < 2; i++) {
+        group g = {.standstill_ms = 2000};
+        char said[1024], noted[128], named[128];
+        keeps_all = who[i];
+        start(&g, all_wait_for_one, -1);
+        snprintf(noted, sizeof noted, "hpc-train: rank %d on node%d: it has not gone on for 0 s",
+                 who[i], who[i]);
+        snprintf(named, sizeof named,
+                 "rank %d on node%d was lost: it has not gone on for 2 s, and the others wait",
+                 who[i], who[i]);
+        if (who[i] != 0)
+            check_zero(&g, HPCT_ERR_PEER, noted, named);
+        check_others(&g, who[i], HPCT_ERR_PEER, named);
+        assert_int_equal(finish(&g, who[i], said, sizeof said), HPCT_ERR_PEER);
+        assert_non_null(strstr(said, "the other ranks gave this one up: it has not gone on"));
+        if (who[i] == 0 && strstr(said, noted) == NULL)
+            fail_msg("rank 0 said '%s', not '%s'", said, noted);
+    }
+}
+
+static void all_wait_for_the_rest(hpct_watch *watch, int rank)
+{
+    (void) watch;
+    (void) rank;
+    hpct_headway_enter(HPCT_WAITS_FOR_NOBODY);
+    hpct_headway_enter(HPCT_WAITS_FOR_RANKS);
+    sleep_ms(50000);
+}
+
+static void all_wait_for_devices(hpct_watch *watch, int rank)
+{
+    (void) watch;
+    hpct_headway_enter(HPCT_WAITS_FOR_NOBODY);
+    hpct_headway_enter(rank == 0 ? HPCT_WAITS_FOR_RANKS : HPCT_WAITS_FOR_DEVICE);
+    sleep_ms(50000);
+}
+
+static void nobody_is_blamed_where_all_wait(void **state)
+{
+    (void) state;
+    group g = {.standstill_ms = 1000};
+    start(&g, all_wait_for_the_rest, -1);
+    check_others(&g, -1, HPCT_ERR_PEER, "no rank has gone on for 1 s: all wait for one another");
+    start(&g, all_wait_for_devices, -1);
+    check_others(&g, -1, HPCT_ERR_PEER, "no rank has gone on for 1 s: all wait for their GPUs");
+}
+
+/* One works on while the others wait for it; or one does not train. */
+static void one_goes_on(hpct_watch *watch, int rank)
+{
+    hpct_headway_enter(HPCT_WAITS_FOR_NOBODY);
+    if (rank != 3)
+        hpct_headway_enter(HPCT_WAITS_FOR_RANKS);
+    for (int i = 0; i < 20; i++) {
+        if (rank == 3)
+            hpct_headway();
+        sleep_ms(100);
+    }
+    if (rank == 3)
+        hpct_headway_enter(HPCT_WAITS_UNSEEN);
+    sleep_ms(1200);
+    hpct_watch_stop(watch);
+}
+
+static void who_works_may_take_long(void **state)
+{
+    (void) state;
+    group g = {.standstill_ms = 1000};
+    char said[1024];
+    start(&g, one_goes_on, -1);
+    for (int rank = 0; rank < RANKS; rank++) {
+        assert_int_equal(finish(&g, rank, said, sizeof said), 0);
+        assert_string_equal(said, "");
+    }
+}
+
+static void a_standstill_may_be_suffered(void **state)
+{
+    (void) state;
+    group g = {.standstill_ms = 0};
+    char said[1024];
+    keeps_all = 2;
+    start(&g, all_wait_for_one, -1);
+    sleep_ms(2000);
+    for (int rank = 0; rank < RANKS; rank++)
+        assert_int_equal(waitpid(g.pids[rank], NULL, WNOHANG), 0);
+    kill(g.pids[1], SIGKILL);
+    check_zero(&g, HPCT_ERR_PEER, "rank 2 on node2: it has not gone on",
+               "rank 1 on node1 was lost");
+    check_others(&g, 1, HPCT_ERR_PEER, "rank 1 on node1 was lost");
+    finish(&g, 1, said, sizeof said);
+}
+
+static void only_who_trains_is_looked_at(void **state)
+{
+    (void) state;
+    hpct_waits waits;
+    uint32_t before = hpct_headway_look(&waits);
+    assert_int_equal(waits, HPCT_WAITS_UNSEEN);
+    assert_int_equal(hpct_headway_enter(HPCT_WAITS_FOR_RANKS), HPCT_WAITS_UNSEEN); /* no training */
+    assert_int_equal(hpct_headway_look(&waits), before + 1);
+    assert_int_equal(waits, HPCT_WAITS_UNSEEN);
+    assert_int_equal(hpct_headway_enter(HPCT_WAITS_FOR_NOBODY), HPCT_WAITS_UNSEEN);
+    assert_int_equal(hpct_headway_enter(HPCT_WAITS_FOR_RANKS), HPCT_WAITS_FOR_NOBODY);
+    assert_int_equal(hpct_headway_enter(HPCT_WAITS_FOR_NOBODY), HPCT_WAITS_FOR_RANKS);
+    assert_int_equal(hpct_headway_enter(HPCT_WAITS_UNSEEN), HPCT_WAITS_FOR_NOBODY);
+    hpct_headway_enter(HPCT_WAITS_FOR_DEVICE);
+    hpct_headway_look(&waits);
+    assert_int_equal(waits, HPCT_WAITS_UNSEEN);
+}
+
 /* Somebody who connects to rank 0's port and sends `bytes`. */
 static int stranger(int port, const void *bytes, size_t size)
 {
@@ -399,12 +544,23 @@ static void strangers_change_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(frames_survive_the_way),   cmocka_unit_test(wrong_frames_are_refused),
-        cmocka_unit_test(addresses_are_split),      cmocka_unit_test(a_port_in_use_is_named),
-        cmocka_unit_test(all_come_and_leave),       cmocka_unit_test(a_killed_rank_is_named),
-        cmocka_unit_test(a_stopped_rank_is_named),  cmocka_unit_test(a_pause_of_all_is_no_loss),
-        cmocka_unit_test(an_abort_reaches_all),     cmocka_unit_test(who_does_not_come_is_named),
-        cmocka_unit_test(strangers_change_nothing), cmocka_unit_test(nobody_leaves_a_meeting_early),
+        cmocka_unit_test(frames_survive_the_way),
+        cmocka_unit_test(wrong_frames_are_refused),
+        cmocka_unit_test(addresses_are_split),
+        cmocka_unit_test(a_port_in_use_is_named),
+        cmocka_unit_test(all_come_and_leave),
+        cmocka_unit_test(a_killed_rank_is_named),
+        cmocka_unit_test(a_stopped_rank_is_named),
+        cmocka_unit_test(a_pause_of_all_is_no_loss),
+        cmocka_unit_test(an_abort_reaches_all),
+        cmocka_unit_test(who_does_not_come_is_named),
+        cmocka_unit_test(strangers_change_nothing),
+        cmocka_unit_test(nobody_leaves_a_meeting_early),
+        cmocka_unit_test(who_keeps_all_others_is_named),
+        cmocka_unit_test(nobody_is_blamed_where_all_wait),
+        cmocka_unit_test(who_works_may_take_long),
+        cmocka_unit_test(a_standstill_may_be_suffered),
+        cmocka_unit_test(only_who_trains_is_looked_at),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

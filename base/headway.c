@@ -1,0 +1,33 @@
+/* Two numbers that the watch's thread reads now and then. */
+#include "base/headway.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+static atomic_uint_least32_t done;
+static _Atomic hpct_waits current;
+static _Thread_local bool trains;
+
+void hpct_headway(void)
+{
+    atomic_fetch_add_explicit(&done, 1, memory_order_relaxed);
+}
+
+hpct_waits hpct_headway_enter(hpct_waits waits)
+{
+    hpct_waits before = HPCT_WAITS_UNSEEN;
+    hpct_headway();
+    if (waits == HPCT_WAITS_FOR_NOBODY)
+        trains = true;
+    if (trains)
+        before = atomic_exchange_explicit(&current, waits, memory_order_relaxed);
+    if (waits == HPCT_WAITS_UNSEEN)
+        trains = false;
+    return before;
+}
+
+uint32_t hpct_headway_look(hpct_waits *waits)
+{
+    *waits = atomic_load_explicit(&current, memory_order_relaxed);
+    return (uint32_t) atomic_load_explicit(&done, memory_order_relaxed);
+}
