@@ -493,12 +493,15 @@ cudaError_t cudaEventCreate(cudaEvent_t *event)
 {
     *event = new CUevent_st{};
     (*event)->device = current;
+    (*event)->tells_time = true;
     return cudaSuccess;
 }
 
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned)
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags)
 {
-    return cudaEventCreate(event);
+    cudaError_t error = cudaEventCreate(event);
+    (*event)->tells_time = (flags & cudaEventDisableTiming) == 0;
+    return error;
 }
 
 cudaError_t cudaEventDestroy(cudaEvent_t event)

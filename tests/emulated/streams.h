@@ -34,6 +34,8 @@ struct CUstream_st {
     int device;
     std::deque<item> items;
     bool busy;            /* a function of the host runs */
+    bool held;            /* one was the last that came */
+    bool timed;           /* of what comes now only the time is wanted */
     CUgraph_st *into;     /* captured */
     std::set<int> behind; /* nodes of it */
 };
@@ -43,6 +45,7 @@ struct CUevent_st {
     std::shared_ptr<uint64_t> done = std::make_shared<uint64_t>(0); /* who waits may outlive it */
     int device;
     size_t library_calls, waits; /* before it was recorded: waits of streams for others */
+    bool tells_time;
     cudaStream_t where;
     bool captured;
     CUgraph_st *graph;    /* of which it was recorded while captured, */
