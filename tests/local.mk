@@ -87,10 +87,11 @@ check-unit: unit-programs
 # HPC_TRAIN_SHORT=1: fewer random cases.
 # Left out, for half a minute and more each: the profile of a whole network, and the operations' random cases, which run
 # with ASan.
-# Arithmetic and races that the sanitizers see in full. And those that train, but in check-long.
+# Arithmetic and races that the sanitizers see in full. And, but in check-long, those that train, and kernels that take long.
 not_under_valgrind = tests/unit/test_cuda_dnn tests/unit/test_cuda_loss tests/unit/test_cuda_ops tests/unit/test_cuda_updates tests/unit/test_bench tests/unit/test_nn_ops tests/unit/test_nn_random tests/unit/test_nn_shard tests/unit/test_plan \
 	tests/unit/test_removal tests/unit/test_sampler \
-	$(if $(HPC_TRAIN_LONG),,tests/unit/test_nn_stage tests/unit/test_nn_step tests/unit/test_nn_train)
+	$(if $(HPC_TRAIN_LONG),,tests/unit/test_cuda_head tests/unit/test_cuda_norm tests/unit/test_cuda_small \
+	tests/unit/test_nn_stage tests/unit/test_nn_step tests/unit/test_nn_train)
 under_valgrind = $(filter-out $(not_under_valgrind),$(unit_tests))
 check-valgrind: $(under_valgrind:=.valgrind)
 %.valgrind: %

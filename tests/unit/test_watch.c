@@ -384,14 +384,14 @@ static void who_keeps_all_others_is_named(void **state)
     (void) state;
     const int who[] = {2, 0};
     for (int i = 0; i < 2; i++) {
-        group g = {.standstill_ms = 2000};
+        group g = {.standstill_ms = 1200};
         char said[1024], noted[128], named[128];
         keeps_all = who[i];
         start(&g, all_wait_for_one, -1);
         snprintf(noted, sizeof noted, "hpc-train: rank %d on node%d: it has not gone on for 0 s",
                  who[i], who[i]);
         snprintf(named, sizeof named,
-                 "rank %d on node%d was lost: it has not gone on for 2 s, and the others wait",
+                 "rank %d on node%d was lost: it has not gone on for 1 s, and the others wait",
                  who[i], who[i]);
         if (who[i] != 0)
             check_zero(&g, HPCT_ERR_PEER, noted, named);
@@ -436,7 +436,7 @@ static void one_goes_on(hpct_watch *watch, int rank)
     hpct_headway_enter(HPCT_WAITS_FOR_NOBODY);
     if (rank != 3)
         hpct_headway_enter(HPCT_WAITS_FOR_RANKS);
-    for (int i = 0; i < 20; i++) {
+    for (int i = 0; i < 15; i++) {
         if (rank == 3)
             hpct_headway();
         sleep_ms(100);
@@ -466,7 +466,7 @@ static void a_standstill_may_be_suffered(void **state)
     char said[1024];
     keeps_all = 2;
     start(&g, all_wait_for_one, -1);
-    sleep_ms(2000);
+    sleep_ms(1500);
     for (int rank = 0; rank < RANKS; rank++)
         assert_int_equal(waitpid(g.pids[rank], NULL, WNOHANG), 0);
     kill(g.pids[1], SIGKILL);
