@@ -22,7 +22,7 @@
 
 #define JOIN_SECONDS 300  /* staging may end minutes later on one node than on another */
 #define NOTICE_SECONDS 30 /* without headway on any rank, until it is said */
-#define STANDSTILL_SECONDS 600
+#define STANDSTILL_SECONDS 1800
 #define AGREE_TEXT 512
 
 struct hpct_context {

@@ -3,6 +3,7 @@
 
 #include "agent/compute.h"
 #include "agent/made_up.h"
+#include "base/headway.h"
 #include "base/status.h"
 #include "nn/clone.h"
 #include "nn/step.h"
@@ -171,7 +172,9 @@ static hpct_status take_turns(hpct_context *context, hpct_model *model, int coun
             status = measure_own(model, count, by, length, seconds);
             mine_late = now() > began + (turn + 1) * length;
         }
+        hpct_waits before = hpct_headway_enter(HPCT_WAITS_UNSEEN); /* minutes perhaps */
         sleep_until(began + (turn + 1) * length);
+        hpct_headway_enter(before);
     }
     status = hpct_context_agree(context, status);
     bool *all = calloc((size_t) comm->size, sizeof *all);

@@ -504,8 +504,11 @@ static hpct_status finish(fit_run *run)
     if (run->options.save_weights != NULL || run->strategy->model != run->model)
         status = run->strategy->ops->gather(run->strategy);
     if (run->options.save_weights != NULL && status == HPCT_OK) {
+        /* However long that takes: ended, it would lose them. */
+        hpct_waits before = hpct_headway_enter(HPCT_WAITS_UNSEEN);
         if (speaks)
             status = hpct_model_save_weights(run->model, run->options.save_weights);
+        hpct_headway_enter(before);
         status = hpct_context_agree(run->context, status);
     }
     if (status == HPCT_OK && run->options.summary_json != NULL)

@@ -1,6 +1,8 @@
 /* Keras' progress output: a bar of 20 that is redrawn, or a line an epoch. */
 #include "agent/progress.h"
 
+#include "base/headway.h"
+
 #include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
@@ -19,6 +21,14 @@ void hpct_progress_init(hpct_progress *progress, FILE *stream, int verbose, bool
         progress->verbose = isatty(fileno(stream)) ? 1 : 2;
 }
 
+/* For as long as whoever reads it likes: a terminal may be stopped. */
+static void show(FILE *stream)
+{
+    hpct_waits before = hpct_headway_enter(HPCT_WAITS_UNSEEN);
+    fflush(stream);
+    hpct_headway_enter(before);
+}
+
 void hpct_progress_begin(hpct_progress *progress, int epoch, int epochs, int64_t steps)
 {
     progress->steps = steps;
@@ -26,7 +36,7 @@ void hpct_progress_begin(hpct_progress *progress, int epoch, int epochs, int64_t
     if (progress->verbose == 0)
         return;
     fprintf(progress->stream, "Epoch %d/%d\n", epoch, epochs);
-    fflush(progress->stream);
+    show(progress->stream);
 }
 
 static void print_step_time(FILE *stream, double seconds)
@@ -81,7 +91,7 @@ void hpct_progress_step(hpct_progress *progress, int64_t done, double seconds, d
     print_step_time(progress->stream, step_seconds);
     print_metrics(progress, metrics, "");
     fputs(CLEAR_LINE, progress->stream);
-    fflush(progress->stream);
+    show(progress->stream);
 }
 
 void hpct_progress_end(hpct_progress *progress, int64_t done, double seconds, double step_seconds,
@@ -103,5 +113,5 @@ void hpct_progress_end(hpct_progress *progress, int64_t done, double seconds, do
     if (progress->verbose == 1)
         fputs(CLEAR_LINE, progress->stream);
     fputc('\n', progress->stream);
-    fflush(progress->stream);
+    show(progress->stream);
 }

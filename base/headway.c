@@ -17,13 +17,11 @@ hpct_waits hpct_headway_enter(hpct_waits waits)
 {
     hpct_waits before = HPCT_WAITS_UNSEEN;
     hpct_headway();
-    if (waits == HPCT_WAITS_FOR_NOBODY)
-        trains = true;
-    if (trains)
+    bool trained = trains;
+    trains = waits == HPCT_WAITS_FOR_NOBODY || (trains && waits != HPCT_WAITS_UNSEEN);
+    if (trains || trained)
         before = atomic_exchange_explicit(&current, waits, memory_order_relaxed);
-    if (waits == HPCT_WAITS_UNSEEN)
-        trains = false;
-    return before;
+    return trained ? before : HPCT_WAITS_UNSEEN;
 }
 
 uint32_t hpct_headway_look(hpct_waits *waits)

@@ -3,6 +3,7 @@
 #include "nn/blocks.h"
 #include "nn/run.h"
 
+#include "base/headway.h"
 #include "base/status.h"
 #include "nn/emulate.h"
 #include "nn/grouped_norm.h"
@@ -318,6 +319,7 @@ static hpct_status make_ops(const hpct_model *model, hpct_run *run,
     for (int i = 0; i < model->num_nodes && status == HPCT_OK; i++) {
         const hpct_node *node = &model->nodes[i];
         hpct_op_build build = start_build(model, run, options, i);
+        hpct_headway();
         for (int k = 0; k < node->num_inputs; k++)
             build.needs_diff_src |= learns[model->tensors[node->inputs[k]].root];
         bool any = build.needs_diff_src || has_trained_params(model, node);

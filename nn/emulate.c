@@ -1,6 +1,7 @@
 /* Steps that sleep for the time that each operation was measured to take. */
 #include "nn/emulate.h"
 
+#include "base/headway.h"
 #include "base/status.h"
 
 #include <errno.h>
@@ -25,8 +26,9 @@ static void sleep_until(double due)
 static void take(hpct_emulation *emulation, double seconds)
 {
     double now = hpct_run_clock(), due = now + seconds - emulation->ahead;
-    if (due > now) {
-        sleep_until(due);
+    while (due > now) {
+        hpct_headway();
+        sleep_until(fmin(due, now + 1));
         now = hpct_run_clock();
     }
     emulation->ahead = now - due;

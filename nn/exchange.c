@@ -3,7 +3,6 @@
  * step sends or which is fetched when it is asked for. */
 #include "nn/run.h"
 
-#include "base/headway.h"
 #include "base/status.h"
 
 #include <math.h>
@@ -336,9 +335,7 @@ hpct_status hpct_model_fetch_sums(const hpct_model *model, int which)
 hpct_status hpct_model_fetched(const hpct_model *model, int which, void *to, size_t bytes)
 {
     const hpct_run *run = model->run;
-    hpct_waits before = hpct_headway_enter(HPCT_WAITS_FOR_DEVICE);
     hpct_status status = device_of(run)->await((hpct_mark) (HPCT_MARK_FETCH + which));
-    hpct_headway_enter(before);
     if (status == HPCT_OK)
         memcpy(to, run->fetched[which], bytes);
     return status;
@@ -347,14 +344,8 @@ hpct_status hpct_model_fetched(const hpct_model *model, int which, void *to, siz
 hpct_status hpct_model_await_input(const hpct_model *model)
 {
     const hpct_device *device = model->run != NULL ? device_of(model->run) : NULL;
-    if (device == NULL)
-        return HPCT_OK;
-    hpct_waits before = hpct_headway_enter(HPCT_WAITS_FOR_DEVICE);
-    hpct_status status = device->await(HPCT_MARK_INPUT);
-    if (status == HPCT_OK)
-        status = device->await(HPCT_MARK_DRAWN);
-    hpct_headway_enter(before);
-    return status;
+    hpct_status status = device != NULL ? device->await(HPCT_MARK_INPUT) : HPCT_OK;
+    return status == HPCT_OK && device != NULL ? device->await(HPCT_MARK_DRAWN) : status;
 }
 
 /* ---- arenas ---- */

@@ -1,7 +1,6 @@
 /* Memory of the host for backends that compute there, and copies between it and a backend's. */
 #include "nn/backend.h"
 
-#include "base/headway.h"
 #include "base/status.h"
 
 #include <stdarg.h>
@@ -19,21 +18,15 @@ static hpct_status copy(void *to, const void *from, size_t bytes)
 hpct_status hpct_memory_to_host(const hpct_backend *backend, void *host, const void *memory,
                                 size_t bytes)
 {
-    hpct_waits before = hpct_headway_enter(HPCT_WAITS_FOR_DEVICE);
-    hpct_status status = backend->device != NULL ? backend->device->to_host(host, memory, bytes)
-                                                 : copy(host, memory, bytes);
-    hpct_headway_enter(before);
-    return status;
+    return backend->device != NULL ? backend->device->to_host(host, memory, bytes)
+                                   : copy(host, memory, bytes);
 }
 
 hpct_status hpct_memory_from_host(const hpct_backend *backend, void *memory, const void *host,
                                   size_t bytes)
 {
-    hpct_waits before = hpct_headway_enter(HPCT_WAITS_FOR_DEVICE);
-    hpct_status status = backend->device != NULL ? backend->device->from_host(memory, host, bytes)
-                                                 : copy(memory, host, bytes);
-    hpct_headway_enter(before);
-    return status;
+    return backend->device != NULL ? backend->device->from_host(memory, host, bytes)
+                                   : copy(memory, host, bytes);
 }
 
 hpct_status hpct_memory_zero(const hpct_backend *backend, void *memory, size_t bytes)
@@ -47,12 +40,7 @@ hpct_status hpct_memory_zero(const hpct_backend *backend, void *memory, size_t b
 
 hpct_status hpct_memory_wait(const hpct_backend *backend)
 {
-    if (backend->device == NULL)
-        return HPCT_OK;
-    hpct_waits before = hpct_headway_enter(HPCT_WAITS_FOR_DEVICE);
-    hpct_status status = backend->device->wait();
-    hpct_headway_enter(before);
-    return status;
+    return backend->device != NULL ? backend->device->wait() : HPCT_OK;
 }
 
 hpct_status hpct_memory_fail(const hpct_backend *backend, size_t bytes, const char *format, ...)

@@ -28,7 +28,7 @@ static hpct_status fail(hpct_status status, const char *message)
 
 static const hpct_module_host host = {
     .version = PACKAGE_VERSION,
-    .backend_bytes = sizeof(hpct_backend),
+    .bytes = sizeof(hpct_module_host) + sizeof(hpct_backend),
     .fail = fail,
     .last_error = hpct_last_error,
     .headway = hpct_headway,

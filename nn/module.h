@@ -13,8 +13,8 @@
 
 /* What the process tells a module: one of the same build must have been loaded. */
 typedef struct hpct_module_host {
-    const char *version;  /* of the package */
-    size_t backend_bytes; /* sizeof(hpct_backend) */
+    const char *version; /* of the package */
+    size_t bytes;        /* of this and of an hpct_backend */
     hpct_status (*fail)(hpct_status status, const char *message);
     const char *(*last_error)(void);
     void (*headway)(void); /* as base/headway.h has them */

@@ -20,6 +20,7 @@ fuzz_targets =
 long_tests =
 scaled_tests =
 if HAVE_CMOCKA
+unit_tests += tests/unit/test_share tests/unit/test_watch # they mostly wait: not at the end, alone
 unit_tests += tests/unit/test_status
 endif
 check_PROGRAMS += $(unit_tests) $(fuzz_targets)

@@ -2,6 +2,8 @@
  * node, text. */
 #include "agent/comm/frame.h"
 
+#include "base/headway.h"
+
 #include <string.h>
 
 enum {
@@ -73,6 +75,8 @@ bool hpct_frame_decode(hpct_frame *out, const uint8_t in[HPCT_FRAME_BYTES],
         return false;
     out->type = (hpct_frame_type) in[AT_TYPE];
     out->status = in[AT_STATUS];
+    if (out->type == HPCT_FRAME_BEAT && out->status > HPCT_WAITS_FOR_RANKS)
+        return false;
     out->rank = 0;
     for (int i = 0; i < 4; i++)
         out->rank = out->rank << 8 | in[AT_RANK + i];

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* MPI counts in ints. */
-#define MAX_CHUNK ((size_t) 1 << 30)
+/* MPI counts in ints; and each of them is headway. */
+#define MAX_CHUNK ((size_t) 1 << 24)
 
 hpct_status hpct_mpi_check(int code, const char *what)
 {
@@ -33,6 +33,7 @@ static hpct_status allreduce_sum(hpct_comm *comm, float *data, size_t count)
     int code = MPI_SUCCESS;
     while (count > 0 && code == MPI_SUCCESS) {
         size_t chunk = count < MAX_CHUNK ? count : MAX_CHUNK;
+        hpct_headway();
         code = MPI_Allreduce(MPI_IN_PLACE, data, (int) chunk, MPI_FLOAT, MPI_SUM, mpi->group);
         data += chunk;
         count -= chunk;
@@ -48,6 +49,7 @@ static hpct_status broadcast(hpct_comm *comm, void *data, size_t bytes, int root
     int code = MPI_SUCCESS;
     for (char *next = data; bytes > 0 && code == MPI_SUCCESS;) {
         size_t chunk = bytes < MAX_CHUNK ? bytes : MAX_CHUNK;
+        hpct_headway();
         code = MPI_Bcast(next, (int) chunk, MPI_BYTE, root, mpi->group);
         next += chunk;
         bytes -= chunk;

@@ -408,6 +408,7 @@ static hpct_status advance(hpct_reduction *r)
         if (status != HPCT_OK || !arrived)
             return status;
         leave_phase(r);
+        hpct_headway();
         r->at++;
         if (r->at < PHASES)
             status = enter_phase(r);

@@ -1,6 +1,7 @@
 /* NCCL communicators: made under a deadline, watched, and ended in order or by force. */
 #include "agent/comm/link.h"
 #include "agent/comm/nccl_comm.h"
+#include "base/headway.h"
 #include "base/status.h"
 
 #include <pthread.h>
@@ -220,14 +221,15 @@ static hpct_status settle(nccl_channel *channel, const char *what)
     const nccl_comm *comm = channel->comm;
     int64_t until_ms = hpct_link_now_ms() + 1000 * (int64_t) comm->seconds;
     hpct_device_result result;
-    while ((result = hpct_nccl_state(channel)) == HPCT_DEVICE_BUSY) {
-        if (hpct_link_now_ms() >= until_ms)
-            return hpct_fail(HPCT_ERR_PEER,
-                             "rank %d: %s: the other %d rank%s did not all come within %d s",
-                             comm->base.rank, what, comm->base.size - 1,
-                             comm->base.size == 2 ? "" : "s", comm->seconds);
+    hpct_waits before = hpct_headway_enter(HPCT_WAITS_FOR_RANKS);
+    while ((result = hpct_nccl_state(channel)) == HPCT_DEVICE_BUSY && hpct_link_now_ms() < until_ms)
         usleep(LOOK_MICROSECONDS);
-    }
+    hpct_headway_enter(before);
+    if (result == HPCT_DEVICE_BUSY)
+        return hpct_fail(HPCT_ERR_PEER,
+                         "rank %d: %s: the other %d rank%s did not all come within %d s",
+                         comm->base.rank, what, comm->base.size - 1,
+                         comm->base.size == 2 ? "" : "s", comm->seconds);
     return hpct_nccl_check(comm, result, what);
 }
 

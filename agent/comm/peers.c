@@ -4,6 +4,7 @@
 #include "agent/comm/agree.h"
 #include "agent/comm/link.h"
 #include "agent/comm/rendezvous.h"
+#include "base/headway.h"
 #include "base/status.h"
 
 #include <errno.h>
@@ -176,9 +177,11 @@ hpct_status hpct_peers_open(hpct_peers **out, hpct_comm *comm, const bool *wante
     if (status == HPCT_OK) {
         *peers = (hpct_peers){
             .rank = comm->rank, .size = comm->size, .fds = fds, .wake = fds + comm->size};
+        hpct_waits before = hpct_headway_enter(HPCT_WAITS_FOR_RANKS);
         status =
             hpct_comm_agree(comm, connect_all(peers, wanted, cards, listen_fd, &greeting, seconds),
                             "connect to one another");
+        hpct_headway_enter(before);
     }
     if (listen_fd >= 0)
         close(listen_fd);
@@ -271,8 +274,10 @@ hpct_status hpct_peers_exchange(hpct_peers *peers, const hpct_peers_message *out
 {
     hpct_peers_message send = *out, receive = *in;
     size_t to_send = bytes_of(send.pieces), to_receive = bytes_of(receive.pieces);
+    hpct_waits before = hpct_headway_enter(HPCT_WAITS_FOR_RANKS);
     hpct_status status = HPCT_OK;
     while (status == HPCT_OK && to_send + to_receive > 0) {
+        hpct_headway();
         bool moved = false;
         status = move(peers, &send, true, &moved);
         if (status == HPCT_OK)
@@ -288,5 +293,6 @@ hpct_status hpct_peers_exchange(hpct_peers *peers, const hpct_peers_message *out
             {.fd = to_receive > 0 ? peers->fds[receive.rank] : -1, .events = POLLIN}};
         poll(waits, 2, -1);
     }
+    hpct_headway_enter(before);
     return status;
 }

@@ -45,8 +45,8 @@ static hpct_status copy_now(const staged_comm *comm, void *dst, const void *src,
 {
     const hpct_device_calls *calls = comm->calls;
     void *stream = calls->compute_stream();
-    hpct_device_result result = calls->copy(dst, src, bytes, stream);
     hpct_waits before = hpct_headway_enter(HPCT_WAITS_FOR_DEVICE);
+    hpct_device_result result = calls->copy(dst, src, bytes, stream);
     if (result == HPCT_DEVICE_OK)
         result = calls->record(comm->event, stream);
     for (int looks = 0; result == HPCT_DEVICE_OK || result == HPCT_DEVICE_BUSY; looks++) {
@@ -265,13 +265,15 @@ static hpct_status wait(hpct_reduction *r)
     hpct_status status = HPCT_OK;
     if (r->data == NULL)
         return r->comm->under->ops->wait(r->inner);
-    hpct_waits before = hpct_headway_enter(HPCT_WAITS_FOR_RANKS);
-    for (int looks = 0; (r->state == LEAVING || r->state == TRAVELLING) && status == HPCT_OK;
-         looks++) {
+    hpct_waits before = hpct_headway_enter(HPCT_WAITS_FOR_DEVICE);
+    for (int looks = 0; r->state == LEAVING && status == HPCT_OK; looks++) {
         status = progress(&r->comm->base);
         if (status == HPCT_OK && r->state == LEAVING)
             nap(looks);
     }
+    hpct_headway_enter(HPCT_WAITS_FOR_RANKS);
+    while (r->state == TRAVELLING && status == HPCT_OK)
+        status = progress(&r->comm->base);
     if (status == HPCT_OK && r->state == RETURNING)
         status =
             check(r->comm, calls->wait_event(calls->compute_stream(), r->there), "a reduction");

@@ -68,6 +68,30 @@ static void linger(hpct_watch *watch)
     }
 }
 
+static void *say(void *line)
+{
+    dprintf(STDERR_FILENO, "%s%s\n", isatty(STDERR_FILENO) ? "\n" : "", (char *) line);
+    free(line);
+    return NULL;
+}
+
+void hpct_watch_say(const char *line, int patience_ms)
+{
+    pthread_t thread;
+    struct timespec until;
+    char *copy = strdup(line);
+    if (copy == NULL)
+        return;
+    if (pthread_create(&thread, NULL, say, copy) != 0) {
+        free(copy);
+        return;
+    }
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += patience_ms / 1000;
+    if (patience_ms == 0 || pthread_timedjoin_np(thread, NULL, &until) != 0)
+        pthread_detach(thread);
+}
+
 /* The run cannot go on. While joining the caller of hpct_watch_start gets the error; later nobody
  * could use one: the main thread may wait for ever in a collective. */
 static void give_up(hpct_watch *watch, hpct_status status, const char *text)
@@ -82,9 +106,10 @@ static void give_up(hpct_watch *watch, hpct_status status, const char *text)
         watch->phase = HPCT_WATCH_DONE;
         return;
     }
-    dprintf(STDERR_FILENO, "%shpc-train: rank %d (%s): %s; ending with exit code %d\n",
-            isatty(STDERR_FILENO) ? "\n" : "", watch->options.rank, watch->node, text,
-            (int) status);
+    char line[700];
+    snprintf(line, sizeof line, "hpc-train: rank %d (%s): %s; ending with exit code %d",
+             watch->options.rank, watch->node, text, (int) status);
+    hpct_watch_say(line, LINGER_MS);
     linger(watch);
     /* NCCL's communicators are left as they are: were they aborted, kernels that wait for a peer
      * would end without a sum, and the step would go on. The driver ends them with the process. */
@@ -115,9 +140,12 @@ static void give_up_lost(hpct_watch *watch, const hpct_frame *lost)
 static void give_up_aborted(hpct_watch *watch, const hpct_frame *frame)
 {
     char text[512];
-    hpct_status status = frame->status == 0 ? HPCT_ERR_PEER : (hpct_status) frame->status;
+    if (frame->status == 0) { /* nobody's fault */
+        give_up(watch, HPCT_ERR_PEER, frame->text);
+        return;
+    }
     snprintf(text, sizeof text, "rank %u on %s ended: %s", frame->rank, frame->node, frame->text);
-    give_up(watch, status, text);
+    give_up(watch, (hpct_status) frame->status, text);
 }
 
 static void lose(hpct_watch *watch, hpct_member *member, const char *how, bool silent)

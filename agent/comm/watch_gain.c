@@ -5,7 +5,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 void hpct_watch_gained(hpct_gain *gain, hpct_waits waits, uint32_t done, int64_t now)
 {
@@ -13,10 +12,10 @@ void hpct_watch_gained(hpct_gain *gain, hpct_waits waits, uint32_t done, int64_t
         *gain = (hpct_gain){waits, done, now};
 }
 
-/* Of all ranks: since when none gets on, how many wait for as little as whom, and which is the
- * first of those (NULL: rank 0). */
+/* Of all ranks: since when none gets on, how many wait for as little as whom, and which of those
+ * has longest (NULL: rank 0). */
 typedef struct standstill {
-    int64_t since_ms;
+    int64_t since_ms, first_since_ms;
     hpct_waits least;
     int num;
     const hpct_member *first;
@@ -26,18 +25,20 @@ static void add(standstill *all, const hpct_gain *gain, const hpct_member *membe
 {
     if (gain->since_ms > all->since_ms)
         all->since_ms = gain->since_ms;
-    if (gain->waits == all->least)
-        all->num++;
-    if (gain->waits >= all->least)
+    if (gain->waits > all->least)
         return;
+    all->num = gain->waits < all->least ? 1 : all->num + 1;
+    if (all->num == 1 || gain->since_ms < all->first_since_ms) {
+        all->first = member;
+        all->first_since_ms = gain->since_ms;
+    }
     all->least = gain->waits;
-    all->num = 1;
-    all->first = member;
 }
 
 static standstill look(const hpct_watch *watch)
 {
-    standstill all = {watch->gain.since_ms, watch->gain.waits, 1, NULL};
+    standstill all = {.least = HPCT_WAITS_FOR_RANKS};
+    add(&all, &watch->gain, NULL);
     for (int i = 0; i < watch->num_members; i++) {
         const hpct_member *member = &watch->members[i];
         if (member->left) /* does not train any more */
@@ -70,18 +71,23 @@ bool hpct_watch_still_gains(hpct_watch *watch, int64_t now, hpct_frame *lost)
     standstill all = look(watch);
     int64_t still = now - all.since_ms;
     bool ends = o->standstill_ms > 0 && still >= o->standstill_ms;
-    if (all.least == HPCT_WAITS_UNSEEN || (!ends && still < o->notice_ms)) {
+    bool notes = o->notice_ms > 0 && still >= o->notice_ms;
+    if (all.least == HPCT_WAITS_UNSEEN || (!ends && !notes)) {
         watch->standstill_noted = false;
         return true;
     }
-    *lost = (hpct_frame){.type = all.least == HPCT_WAITS_FOR_NOBODY ? HPCT_FRAME_LOST
-                                                                    : HPCT_FRAME_ABORT,
+    bool blames = all.least == HPCT_WAITS_FOR_NOBODY;
+    *lost = (hpct_frame){.type = blames ? HPCT_FRAME_LOST : HPCT_FRAME_ABORT,
                          .rank = all.first == NULL ? 0 : (uint32_t) all.first->rank};
     memcpy(lost->node, all.first == NULL ? watch->node : all.first->node, sizeof lost->node);
     explain(lost->text, sizeof lost->text, &all, (long) (still / 1000));
-    if (!ends && !watch->standstill_noted)
-        dprintf(STDERR_FILENO, "%shpc-train: rank %u on %s: %s\n",
-                isatty(STDERR_FILENO) ? "\n" : "", lost->rank, lost->node, lost->text);
+    if (!ends && !watch->standstill_noted) {
+        char line[300], who[100] = "";
+        if (blames)
+            snprintf(who, sizeof who, "rank %u on %s: ", lost->rank, lost->node);
+        snprintf(line, sizeof line, "hpc-train: %s%s", who, lost->text);
+        hpct_watch_say(line, 0);
+    }
     watch->standstill_noted = true;
     return !ends;
 }

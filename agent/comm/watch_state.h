@@ -71,9 +71,14 @@ void hpct_watch_hello(hpct_watch *watch, hpct_member *member, const hpct_frame *
 bool hpct_watch_still_joining(hpct_watch *watch, int64_t now, hpct_frame *missing);
 
 /* Rank 0, with each beat: what a rank has said of itself; and whether no rank gets on any more.
- * False then, with the rank to name: LOST when it is the one for whom all wait, else ABORT. */
+ * False then, with the rank to name: LOST when it is the one for whom all wait, else an ABORT of
+ * nobody's. */
 void hpct_watch_gained(hpct_gain *gain, hpct_waits waits, uint32_t done, int64_t now);
 bool hpct_watch_still_gains(hpct_watch *watch, int64_t now, hpct_frame *lost);
+
+/* Prints a line on stderr, which may be stopped, or be a file that does not answer: waits so long
+ * for it at most. */
+void hpct_watch_say(const char *line, int patience_ms);
 
 /* The node of a rank as far as it is known while joining: "node1", or "its node". */
 const char *hpct_watch_node_of(const hpct_watch *watch, int rank);

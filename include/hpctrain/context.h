@@ -19,7 +19,7 @@ typedef struct hpct_context hpct_context;
  * in use, or MPI sees other ranks than the job has. While a context is open a watch notices a peer
  * that dies or stops answering: the process then prints which one on stderr and ends with exit code
  * 69, because the other ranks' collectives can no longer finish. So it does where all ranks are in
- * hpct_fit, hpct_evaluate or hpct_bench and none gets on for 600 s (HPC_TRAIN_STANDSTILL_SECONDS
+ * hpct_fit, hpct_evaluate or hpct_bench and none gets on for 1800 s (HPC_TRAIN_STANDSTILL_SECONDS
  * changes it, 0: for ever). */
 HPCT_API hpct_status hpct_context_open(hpct_context **out);
 

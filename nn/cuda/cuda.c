@@ -1,6 +1,7 @@
 /* The GPU: opening it, its memory, and the backend's table. */
 #include "nn/cuda/cuda.h"
 
+#include "base/headway.h"
 #include "base/status.h"
 #include "nn/cuda/aside.h"
 #include "nn/cuda/tune.h"
@@ -302,10 +303,18 @@ static hpct_status memory_left(size_t *left, size_t *all)
     return status == HPCT_OK ? HPCT_CUDA(cudaMemGetInfo(left, all)) : status;
 }
 
+hpct_status hpct_cuda_wait(void)
+{
+    hpct_waits before = hpct_headway_enter(HPCT_WAITS_FOR_DEVICE);
+    hpct_status status = HPCT_CUDA(cudaStreamSynchronize(hpct_gpu.stream));
+    hpct_headway_enter(before);
+    return status;
+}
+
 static hpct_status wait(void)
 {
     hpct_status status = hpct_cuda_join(false);
-    return status != HPCT_OK ? status : HPCT_CUDA(cudaStreamSynchronize(hpct_gpu.stream));
+    return status != HPCT_OK ? status : hpct_cuda_wait();
 }
 
 hpct_status hpct_cuda_to_host(void *host, const void *device, size_t bytes)
@@ -387,8 +396,12 @@ static hpct_status set_mark(hpct_mark mark)
 
 static hpct_status await(hpct_mark mark)
 {
-    return hpct_gpu.marks[mark] != NULL ? HPCT_CUDA(cudaEventSynchronize(hpct_gpu.marks[mark]))
-                                        : HPCT_OK;
+    if (hpct_gpu.marks[mark] == NULL)
+        return HPCT_OK;
+    hpct_waits before = hpct_headway_enter(HPCT_WAITS_FOR_DEVICE);
+    hpct_status status = HPCT_CUDA(cudaEventSynchronize(hpct_gpu.marks[mark]));
+    hpct_headway_enter(before);
+    return status;
 }
 
 static hpct_status zero(void *memory, size_t bytes)

@@ -82,6 +82,9 @@ size_t hpct_cuda_value_bytes(hpct_precision values); /* 4 or 2 */
 cudaDataType_t hpct_cuda_data_type(hpct_precision values);
 cudnnDataType_t hpct_cuda_dnn_type(hpct_precision values);
 
+/* Until the stream has done all that it was given. */
+hpct_status hpct_cuda_wait(void);
+
 /* Between the host and the stream; both wait for the stream. */
 hpct_status hpct_cuda_to_host(void *host, const void *device, size_t bytes);
 hpct_status hpct_cuda_from_host(void *device, const void *host, size_t bytes);

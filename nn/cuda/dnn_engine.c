@@ -5,6 +5,8 @@
  * memory is passed over. */
 #include "nn/cuda/dnn_parts.h"
 
+#include "base/headway.h"
+
 #include <dlfcn.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -271,6 +273,7 @@ static void take_some(descriptor *configs, int64_t results, bool again, size_t w
             (!again && has_engine_of(out, *count, c->name)))
             continue;
         double begin = now();
+        hpct_headway();
         if (make_plan(c, workspace_limit)) {
             configs[i] = NULL; /* the candidate's now */
             (*count)++;

@@ -32,7 +32,7 @@ hpct_status hpct_cuda_end_record(void **recording)
     if (status == HPCT_OK)
         status = HPCT_CUDA(cudaGraphUpload(made, hpct_gpu.stream));
     if (status == HPCT_OK)
-        status = HPCT_CUDA(cudaStreamSynchronize(hpct_gpu.stream));
+        status = hpct_cuda_wait();
     if (status != HPCT_OK && made != NULL) {
         cudaGraphExecDestroy(made);
         made = NULL;

@@ -1,7 +1,6 @@
 /* Measuring on the stream of the device, with events. */
 #include "nn/cuda/tune.h"
 
-#include "base/headway.h"
 #include "base/status.h"
 #include "nn/cuda/cuda.h"
 #include "nn/cuda/dnn_graph.h"
@@ -146,7 +145,7 @@ static hpct_status time_runs(stopwatch *w, hpct_status (*run)(void *argument), v
         status = HPCT_CUDA(cudaEventRecord(w->end, hpct_gpu.stream));
     if (holds)
         sem_post(&w->called);
-    hpct_status ended = HPCT_CUDA(cudaStreamSynchronize(hpct_gpu.stream)); /* nobody holds it now */
+    hpct_status ended = hpct_cuda_wait(); /* nobody holds it now */
     while (sem_trywait(&w->called) == 0) /* it was let go before that */
         ;
     status = status == HPCT_OK ? ended : status;
@@ -162,7 +161,6 @@ hpct_status hpct_tune_time(hpct_status (*run)(void *argument), void *argument, d
     stopwatch w = {0};
     double taken = 0;
     *seconds = 0;
-    hpct_headway();
     sem_init(&w.called, 0, 0);
     hpct_status status = HPCT_CUDA(cudaEventCreate(&w.begin));
     if (status == HPCT_OK)

@@ -154,20 +154,36 @@ fit_nccl on-the-wire --device cuda --wire bf16 --allow-lossy
 ok "$(awk -v a="$(number on-cpu loss)" -v b="$(number on-the-wire loss)" 'BEGIN { d = a - b; print !(d < 0.01 && d > -0.01 && d != 0) }')" \
     "bf16 on the wire: near ($(number on-cpu loss), $(number on-the-wire loss))"
 is "$(replays)" "3 19 replays" "in the recording"
-python3 - "$own" <<'END'
+# pictures FOLDER COUNT BAD HOW: PNGs of which that one is damaged: `cut`, or only its pixels; then they have two sizes, too, and
+# are decoded for each step.
+pictures() {
+    python3 - "$own/$1" "${@:2}" <<'END'
 import os, random, struct, sys, zlib
 random.seed(5)
 chunk = lambda kind, data: struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-for i in range(30):
-    rows = b"".join(b"\0" + bytes(random.randrange(256) for _ in range(28)) for _ in range(28))
-    whole = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">2I5B", 28, 28, 8, 0, 0, 0, 0)) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
-    folder = f"{sys.argv[1]}/pictures/{i % 10}"
+count, bad, cut = int(sys.argv[2]), int(sys.argv[3]), sys.argv[4] == "cut"
+for i in range(count):
+    side = 30 if i == 3 and not cut else 28
+    rows = b"".join(b"\0" + bytes(random.randrange(256) for _ in range(side)) for _ in range(side))
+    whole = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">2I5B", side, side, 8, 0, 0, 0, 0)) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+    folder = f"{sys.argv[1]}/{i % 10}"
     os.makedirs(folder, exist_ok=True)
-    open(f"{folder}/{i}.png", "wb").write(whole[:len(whole) // 2] if i == 17 else whole)
+    if i == bad:
+        whole = whole[:len(whole) // 2] if cut else whole[:200] + bytes([whole[200] ^ 255]) + whole[201:]
+    open(f"{folder}/{i}.png", "wb").write(whole)
 END
+}
+pictures cut 30 17 cut
 sed 's/28, 28\]/28, 28, 3]/' "$own/drops.json" >"$own/colours.json"
-capture "${ranks[@]}" "$train" fit --model "$own/colours.json" --data "$own/pictures" --global-batch-size 6 --epochs 2 --seed 3 --device cuda
+coloured=(fit --model "$own/colours.json" --resize 28x28 --global-batch-size 6 --epochs 2 --seed 3 --device cuda)
+capture "${ranks[@]}" "$train" "${coloured[@]}" --data "$own/cut"
 is "$status" 65 "a damaged picture on one rank ends all, before the first step"
-like "$err" "pictures/7/17.png: it is damaged" "and it is named"
+like "$err" "cut/7/17.png: it is damaged" "and it is named"
+pictures damaged 120 45 pixels
+rm -f "$own/with-nccl"
+capture "${ranks[@]}" "$train" "${coloured[@]}" --data "$own/damaged" --strategy multi-worker-mirrored
+is "$status" 65 "one that is found damaged between two recorded steps, too"
+like "$err" "rank [0-2] \([^)]*\): [^ ]*damaged/5/45.png: it is damaged" "and the rank is named"
+like "$(cat "$own/with-nccl")" " [1-9] replays" "which went on in company until then"
 
 done_testing

@@ -9,7 +9,7 @@ sanitized_build "$tree" "hpc-train unit-programs"
 ok $? 'builds with --enable-sanitizers'
 
 [ -n "${HPC_TRAIN_LONG-}" ] || export HPC_TRAIN_SHORT=1
-run_logged "$tree/unit.out" make -C "$tree" -s check-unit
+run_logged "$tree/unit.out" make -C "$tree" -s -j2 check-unit
 ok $? 'unit tests and fuzz corpora are clean'
 
 two_ranks "$tree" env "${sanitized_mpi[@]}" "$tree/hpc-train"

@@ -8,7 +8,7 @@ cd "$top_builddir" || exit 1
 tree=$top_builddir/valgrind
 mkdir -p "$tree"
 
-run_logged "$tree/unit.out" make -s -k check-valgrind
+run_logged "$tree/unit.out" make -s -k -j2 check-valgrind
 ok $? 'unit tests are clean'
 
 # Fair scheduling: the watch's thread must get its turn beside a computing one.

@@ -30,6 +30,7 @@ step() {
             kill -KILL -- "-$child"
         ) 2>/dev/null &
         clock=$!
+        trap 'kill -KILL -- "-$clock" "-$child"; exit 143' TERM INT # who ends all of it
         wait $child
         code=$?
         kill -KILL -- "-$clock" "-$child" 2>/dev/null # whoever has not ended at TERM would stay on the GPU
@@ -41,15 +42,22 @@ step() {
     case $code in
         0) outcome=ok ;;
         77) outcome=skipped ;;
-        143 | 137)
-            outcome="timed out"
-            sleep 1 # the driver gives back what it held
-            ;;
         *) outcome="FAILED $code" ;;
     esac
+    if ((code > 128 && seconds >= limit)); then
+        outcome="timed out"
+        memory_is_back
+    fi
     detail=$(grep -a '^= ' "$out" | tail -n 1 | cut -c3-)
     [ -n "$detail" ] || [ $code = 0 ] || detail=$(grep -av '^$' "$out" | tail -n 1 | cut -c1-140)
     record "$name" "$outcome" "$seconds" "$detail"
+}
+
+# Waits until the driver has given back what a step held that was ended, if nothing runs beside it.
+memory_is_back() {
+    local tries
+    [ -z "$warming" ] || return
+    for ((tries = 0; tries < 20 && ${#beside[@]} == 0 && $(gpu_memory) > memory_before + 1000; tries++)); do sleep 0.5; done
 }
 
 record() { # NAME OUTCOME SECONDS DETAIL

@@ -52,11 +52,10 @@ def throughput(folder, bandwidth, outcomes):
 def memory(folder):
     rows = []
     for case, (text, _, _) in CASES.items():
-        record = load(folder, f"memory-{case}.json")
-        used, predicted = record.get("used_mib"), record.get("predicted_mib")
+        record = load(folder, f"ours-{case}.json")
+        used, predicted = record.get("device_used_mb"), record.get("predicted_mb")
         apart = 100 * (predicted - used) / used if used and predicted else None
-        rows.append([text, number(predicted), number(used), number(apart, "{:+.1f} %"),
-                     number(record.get("process_mib"))])
+        rows.append([text, number(predicted), number(used), number(apart, "{:+.1f} %")])
     return rows
 
 
@@ -65,6 +64,7 @@ def steps(folder):
     try:
         with open(os.path.join(folder, "steps.tsv"), errors="replace", newline="\n") as file:
             rows = [(line.rstrip("\n").split("\t") + 4 * [""])[:4] for line in file]
+            rows = list({row[0]: row for row in rows}.values())  # of a step that was made again, the last
     except OSError:
         pass
     return rows
@@ -89,13 +89,13 @@ def main():
         write(lines(("step", "outcome", "seconds", "what it said"), done))
         write(lines(("images/s", "hpc-train", "PyTorch eager", "torch.compile", "CUDA graph", "both", "of the best",
                      "of the bandwidth's limit"), rates))
-        write(lines(("memory, MiB", "predicted", "used", "apart", "of the process, libraries included"), used))
+        write(lines(("memory, MiB", "predicted", "used", "apart"), used))
     for row in done:
         print("{:22} {:10} {:>6} s  {}".format(*row))
     for row in rates:
         print("{:36} ours {:>12}  eager {:>12}  compile {:>12}  graph {:>12}  both {:>12}  {}  {}".format(*row))
     for row in used:
-        print("{:36} predicted {:>12} MiB  used {:>12} MiB  {}  process {:>12} MiB".format(*row))
+        print("{:36} predicted {:>12} MiB  used {:>12} MiB  {}".format(*row))
 
 
 main()

@@ -2,7 +2,7 @@
 if HAVE_CMOCKA
 unit_tests += tests/unit/test_batch tests/unit/test_bench tests/unit/test_buckets tests/unit/test_choose tests/unit/test_compress tests/unit/test_crew tests/unit/test_data \
 	tests/unit/test_fit tests/unit/test_formats tests/unit/test_input tests/unit/test_nccl tests/unit/test_nccl_agreement tests/unit/test_plan tests/unit/test_predict tests/unit/test_ps \
-	tests/unit/test_replicas tests/unit/test_report tests/unit/test_sampler tests/unit/test_stage_layout tests/unit/test_watch tests/unit/test_wire
+	tests/unit/test_replicas tests/unit/test_report tests/unit/test_sampler tests/unit/test_stage_layout tests/unit/test_wire
 # The same training as so many ranks.
 check_PROGRAMS += tests/unit/fit_ranks tests/unit/norm_ranks tests/unit/reduce_ranks
 TESTS += tests/unit/fit_ranks.t tests/unit/batch.t tests/unit/norm_ranks.t tests/unit/reduce_ranks.t

@@ -20,7 +20,7 @@ tests_unit_test_config_LDADD = $(cluster_test_libs) $(JANSSON_LIBS)
 # Unit tests of spank/, linked without Slurm.
 if HAVE_CMOCKA
 unit_tests += tests/unit/test_child tests/unit/test_options tests/unit/test_removal \
-	tests/unit/test_share tests/unit/test_staging_races tests/unit/test_tmpdir
+	tests/unit/test_staging_races tests/unit/test_tmpdir
 scaled_tests += tests/unit/test_removal tests/unit/test_staging_races
 endif
 spank_test_libs = spank/libspank.la agent/cluster/libcluster.la base/libbase.la $(CMOCKA_LIBS)

@@ -403,6 +403,67 @@ static void who_keeps_all_others_is_named(void **state)
     }
 }
 
+/* Rank 3's file does not answer; later rank 1's. */
+static void two_keep_the_others(hpct_watch *watch, int rank)
+{
+    (void) watch;
+    hpct_headway_enter(HPCT_WAITS_FOR_NOBODY);
+    if (rank == 1)
+        sleep_ms(600);
+    hpct_headway();
+    if (rank != 3 && rank != 1)
+        hpct_headway_enter(HPCT_WAITS_FOR_RANKS);
+    sleep_ms(50000);
+}
+
+static void who_stopped_first_is_named(void **state)
+{
+    (void) state;
+    group g = {.standstill_ms = 1000};
+    start(&g, two_keep_the_others, -1);
+    check_others(&g, 3, HPCT_ERR_PEER,
+                 "rank 3 on node3 was lost: it has not gone on for 1 s, as 1 more, and the others");
+    char said[1024];
+    assert_int_equal(finish(&g, 3, said, sizeof said), HPCT_ERR_PEER);
+}
+
+/* Rank 0's standard error is full. */
+static void all_wait_and_nobody_reads(hpct_watch *watch, int rank)
+{
+    char line[512] = "";
+    if (rank == 0) {
+        int flags = fcntl(STDERR_FILENO, F_GETFL);
+        fcntl(STDERR_FILENO, F_SETFL, flags | O_NONBLOCK);
+        while (write(STDERR_FILENO, line, sizeof line) > 0)
+            ;
+        fcntl(STDERR_FILENO, F_SETFL, flags);
+    }
+    all_wait_for_one(watch, rank);
+}
+
+static void a_notice_that_nobody_reads_keeps_nobody(void **state)
+{
+    (void) state;
+    group g = {.standstill_ms = 0};
+    start(&g, all_wait_and_nobody_reads, -1);
+    sleep_ms(600 + SILENCE_MS + 1000);
+    for (int rank = 0; rank < RANKS; rank++)
+        assert_int_equal(waitpid(g.pids[rank], NULL, WNOHANG), 0);
+    for (int rank = 0; rank < RANKS; rank++) {
+        kill(g.pids[rank], SIGKILL);
+        assert_int_equal(waitpid(g.pids[rank], NULL, 0), g.pids[rank]);
+        close(g.out[rank]);
+    }
+    g.standstill_ms = 1000; /* and the run ends all the same */
+    start(&g, all_wait_and_nobody_reads, -1);
+    for (int rank = 0; rank < RANKS; rank++) {
+        int status;
+        assert_int_equal(waitpid(g.pids[rank], &status, 0), g.pids[rank]);
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == HPCT_ERR_PEER);
+        close(g.out[rank]);
+    }
+}
+
 static void all_wait_for_the_rest(hpct_watch *watch, int rank)
 {
     (void) watch;
@@ -557,6 +618,8 @@ int main(void)
         cmocka_unit_test(strangers_change_nothing),
         cmocka_unit_test(nobody_leaves_a_meeting_early),
         cmocka_unit_test(who_keeps_all_others_is_named),
+        cmocka_unit_test(who_stopped_first_is_named),
+        cmocka_unit_test(a_notice_that_nobody_reads_keeps_nobody),
         cmocka_unit_test(nobody_is_blamed_where_all_wait),
         cmocka_unit_test(who_works_may_take_long),
         cmocka_unit_test(a_standstill_may_be_suffered),
