@@ -235,7 +235,6 @@ AC_DEFUN([HPCT_WANT_HDF5], [
   AM_CONDITIONAL([HAVE_HDF5], [test $hpct_have_hdf5 = yes])
 ])
 
-# GPUs: looked for and reported; the version is built for CPUs alone so far.
 # CUDA, cuDNN and NCCL, for the GPU module (nn/cuda/): from a toolkit's folder, from the distribution,
 # or from the folder "nvidia" of Python's packages, which has a folder for each library and no names
 # without a version.
@@ -245,6 +244,9 @@ AC_DEFUN([HPCT_CUDA_PLACES], [
     [yes], [AS_IF([test -d /usr/local/cuda/include], [hpct_cuda_root=/usr/local/cuda])],
     [no], [], [hpct_cuda_root=$with_cuda])
   AS_IF([test -n "$hpct_cuda_root" && test ! -e "$hpct_cuda_root/include/cuda_runtime_api.h"], [
+    # the compiler may know of another one
+    AS_IF([test -z "$(ls "$hpct_cuda_root"/*/include/cuda_runtime_api.h 2>/dev/null)"],
+      [AC_MSG_ERROR([CUDA was asked for with --with-cuda=$with_cuda, but it is not there])])
     for hpct_dir in "$hpct_cuda_root"/*/include; do
       AS_IF([test -d "$hpct_dir"], [hpct_cuda_cppflags="$hpct_cuda_cppflags -I$hpct_dir"])
     done
@@ -273,6 +275,9 @@ AC_DEFUN([HPCT_CUDA_LIBS], [
     $1="$$1 $hpct_lib"
   done
 ])
+
+# HPCT_ONCE(WORDS): each word once.
+AC_DEFUN([HPCT_ONCE], [echo "$1" | tr ' ' '\n' | $AWK 'NF && !seen@<:@@S|@1@:>@++' | tr '\n' ' '])
 
 # nvcc, what it can compile for, and what is asked for: hpct_cuda_archs, and flags in CUDA_ARCH_FLAGS:
 # machine code of each, and PTX of the newest, which drivers compile for GPUs that are newer still.
@@ -337,9 +342,9 @@ AC_DEFUN([HPCT_WANT_CUDA], [
        [AC_MSG_ERROR([--with-cuda=$with_cuda: the GPU module needs nvcc and cuDNN as well])])])
   AM_CONDITIONAL([HAVE_CUDA], [test $hpct_have_nvcc = yes])
   AM_CONDITIONAL([HAVE_NCCL], [test $hpct_have_nvcc = yes && test $hpct_have_nccl = yes])
-  CUDA_CPPFLAGS=$(echo "$hpct_cuda_cppflags $hpct_cudnn_cppflags $hpct_nccl_cppflags" |
+  CUDA_CPPFLAGS=$(HPCT_ONCE([$hpct_cuda_cppflags $hpct_cudnn_cppflags $hpct_nccl_cppflags]) |
     $SED 's/-I/-isystem /g')
-  hpct_dirs="$hpct_cuda_ldflags $hpct_cudnn_ldflags $hpct_nccl_ldflags"
+  hpct_dirs=$(HPCT_ONCE([$hpct_cuda_ldflags $hpct_cudnn_ldflags $hpct_nccl_ldflags]))
   CUDA_LIBS="$hpct_dirs $(echo "$hpct_dirs" | $SED 's/-L/-Wl,-rpath,/g') $hpct_cuda_libs $hpct_cudnn_libs"
   NCCL_LIBS=$hpct_nccl_libs
   NVCC_WARNINGS="-Xcompiler=-Wall,-Wextra"

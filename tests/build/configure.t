@@ -15,4 +15,45 @@ like "$err" 'zlib not found: install zlib1g-dev' 'and in the same run the one fo
 capture "$top_srcdir/configure" -q --with-mpi=/nonexistent
 is "$status" 1 'a prefix that is not there is refused'
 like "$err" '--with-mpi=/nonexistent' 'by the name of its option'
+
+# ---- CUDA in folders such as Python's packages have, made of the toolkit that this build has found ----
+nvcc=$(sed -n 's/^NVCC = //p' "$top_builddir/Makefile")
+toolkit=${nvcc%/bin/nvcc}
+# take FOLDER PATTERN LIBRARY...: headers whose names match, and libraries with a version in their names alone.
+take() {
+    local name
+    mkdir -p "$1/include" "$1/lib"
+    for name in "$toolkit"/include/*; do
+        [[ ! ${name##*/} =~ $2 ]] || ln -s "$name" "$1/include/"
+    done
+    for name in "${@:3}"; do ln -s "$(readlink -f "$toolkit/lib64/lib$name.so")" "$1/lib/lib$name.so.1"; done
+}
+# finds NAME: configure finds all in the folder, and leaves a build of it.
+finds() {
+    mkdir "$tree/build-$1" && cd "$tree/build-$1" || return
+    capture "$top_srcdir/configure" -q --with-cuda="$tree/$1" --enable-cuda-archs=90 NVCC="$nvcc"
+    is "$status" 0 "$1: configure" || diag "$out$err"
+    like "$out" "the GPU module: for compute capabilities 90" "$1: has all that the module needs"
+    like "$(sed -n 's/^CUDA_LIBS = //p' Makefile)" "-L$tree/$1/[a-z_0-9]*/lib .*-Wl,-rpath,$tree/$1/.*-l:libcudart.so.1 .*-l:libcudnn.so.1" "$1: its libraries by their names"
+}
+if [ -e "$toolkit/lib64/libcudart.so" ] && [ -e "$toolkit/lib64/libcudnn.so" ] && [ -e "$toolkit/lib64/libnccl.so" ]; then
+    take "$tree/cu12/cuda_runtime" '^(c[^u]|cu[^bd]|cuda|[^cn]|n[^c])' cudart
+    take "$tree/cu12/cublas" '^cublas' cublas cublasLt
+    take "$tree/cu13/cu13" '^(c[^u]|cu[^d]|cuda|[^cn]|n[^c])' cudart cublas cublasLt
+    for folder in cu12 cu13; do
+        take "$tree/$folder/cudnn" '^cudnn' cudnn
+        take "$tree/$folder/nccl" '^nccl' nccl
+        finds $folder
+    done
+    capture make -s nn/cuda/hpctrain_cuda_la-cuda.lo nn/cuda/moment_kernels.lo
+    is "$status" 0 "C and kernels are compiled with it" || diag "$out$err"
+    capture "$top_srcdir/configure" -q --with-cuda="$tree/cu13/cudnn" NVCC="$nvcc"
+    is "$status" 1 "a folder without CUDA is refused"
+    like "$err" "--with-cuda=$tree/cu13/cudnn, but it is not there" "and named"
+    capture "$top_srcdir/configure" -q --enable-cuda-archs=12 NVCC="$nvcc"
+    is "$status" 1 "an architecture that nvcc does not know is refused"
+    like "$err" "$nvcc does not know 12; it knows:.* 90" "with those that it knows"
+else
+    skip "CUDA in the folders of Python's packages" "this build has no toolkit with cuDNN and NCCL"
+fi
 done_testing
