@@ -445,6 +445,9 @@ static void a_notice_that_nobody_reads_keeps_nobody(void **state)
 {
     (void) state;
     group g = {.standstill_ms = 0};
+    const char *preloaded = getenv("LD_PRELOAD");
+    if (preloaded != NULL && strstr(preloaded, "vgpreload") != NULL)
+        skip(); /* valgrind does not end a thread that writes */
     start(&g, all_wait_and_nobody_reads, -1);
     sleep_ms(600 + SILENCE_MS + 1000);
     for (int rank = 0; rank < RANKS; rank++)
