@@ -27,14 +27,14 @@ check_PROGRAMS += $(unit_tests) $(fuzz_targets)
 TESTS += $(unit_tests) $(fuzz_targets)
 
 # Tests of the build itself: a second one with sanitizers, valgrind, what configure says. The two longest, which compute, come
-# first, and beside them those of the cluster, which mostly wait; then those of devices, or they would be the last, and alone.
+# first, and beside them those of the cluster, which mostly wait.
 second_build_tests = tests/build/sanitizers.t tests/build/valgrind.t
 build_tests = tests/build/command.t tests/build/completion.t tests/build/configure.t tests/build/documents.t \
 	tests/build/examples.t tests/build/install.t tests/build/plan.t tests/build/training.t
 TESTS += $(second_build_tests)
 include tests/cluster/local.mk
 apart_tests = tests/apart/device.t tests/apart/ranks.t tests/apart/replicas.t tests/apart/servers.t
-TESTS += $(apart_tests) $(build_tests)
+TESTS += tests/apart/replicas.t tests/apart/servers.t $(build_tests)
 long_tests += tests/build/strategy_sanitizers.t
 scaled_tests += tests/build/valgrind.t
 EXTRA_DIST += $(second_build_tests) $(build_tests) tests/build/strategy_sanitizers.t tests/build/lib.sh tests/build/lsan.supp tests/build/valgrind.supp

@@ -1,6 +1,7 @@
 # tests/cluster/: TAP scripts that use a real Slurm in the sandbox; each skips itself where none runs.
 # train.t, which computes, is not beside sandbox.t and train_failures.t, which measure times.
-cluster_tests = \
+# There are two clusters: tests of devices come in between, when others that compute have ended.
+early_cluster_tests = \
 	tests/cluster/train.t \
 	tests/cluster/broadcast_faults.t \
 	tests/cluster/admin.t \
@@ -11,17 +12,21 @@ cluster_tests = \
 	tests/cluster/plugin_gpu.t \
 	tests/cluster/plugin_jobs.t \
 	tests/cluster/plugin_layout.t \
-	tests/cluster/plugin_life.t \
+	tests/cluster/plugin_life.t
+middle_cluster_tests = \
 	tests/cluster/plugin_out.t \
 	tests/cluster/plugin_safety.t \
 	tests/cluster/plugin_server.t \
-	tests/cluster/plugin_settings.t tests/cluster/plugin_stage.t \
+	tests/cluster/plugin_settings.t
+late_cluster_tests = \
+	tests/cluster/plugin_stage.t \
 	tests/cluster/plugin_slurm_conf.t \
 	tests/cluster/quickstart.t \
 	tests/cluster/sandbox.t \
 	tests/cluster/train_failures.t \
 	tests/cluster/train_ps.t
-TESTS += $(cluster_tests)
+cluster_tests = $(early_cluster_tests) $(middle_cluster_tests) $(late_cluster_tests)
+TESTS += $(early_cluster_tests) tests/apart/device.t $(middle_cluster_tests) tests/apart/ranks.t $(late_cluster_tests)
 scaled_tests += tests/cluster/broadcast_faults.t tests/cluster/plugin_broadcast.t
 EXTRA_DIST += $(cluster_tests) tests/cluster/layout_lib.sh tests/cluster/lib.sh tests/cluster/plugin_lib.sh tests/cluster/train_lib.sh
 long_tests += tests/cluster/plugin_sanitizers.t
