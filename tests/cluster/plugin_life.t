@@ -70,7 +70,11 @@ until_done() { # SECONDS COMMAND...
     until "$@"; do [ $SECONDS -lt $end ] || return; sleep 0.1; done
 }
 running() { job=$(squeue --noheader --name="$name" --states=R --format=%A); [ -n "$job" ]; }
-until_done 60 running
+until_done 60 running || { # a slurmd of 22.05 was seen to end by itself, of its heap, when a slurmstepd was killed as it began
+    echo "$victim $phase: its job does not start: $(sinfo --noheader --format='%N %T' | xargs)"
+    kill -KILL $srun
+    exit
+}
 step() { # the step's daemons (0), or their tasks before their programs start (1)
     ps -eo pid,ppid,args | awk -v job="[$job.0]" -v task="$1" '
         $3 == "slurmstepd:" && $4 == job { parent[$1] = $2 }
@@ -137,7 +141,7 @@ for node in node0 node1; do on_node "$node" mkfifo -m 666 /tmp/slow; done
 sandbox_run --root chown -R user: /shared/life
 
 # drive_all CASE...: each of them, `times` times, a few at once; leaves what they say in $said.
-run_limit=3000
+run_limit=$((200 + 140 * times))
 drive_all() { # AT_ONCE CASE...
     local case i
     said=$(for case in "${@:2}"; do
