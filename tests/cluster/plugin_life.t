@@ -70,7 +70,7 @@ until_done() { # SECONDS COMMAND...
     until "$@"; do [ $SECONDS -lt $end ] || return; sleep 0.1; done
 }
 running() { job=$(squeue --noheader --name="$name" --states=R --format=%A); [ -n "$job" ]; }
-until_done 60 running || { # a slurmd of 22.05 was seen to end by itself, of its heap, when a slurmstepd was killed as it began
+until_done 60 running || { # a slurmd of 22.05 was seen to abort, of its heap, as steps began at once
     echo "$victim $phase: its job does not start: $(sinfo --noheader --format='%N %T' | xargs)"
     kill -KILL $srun
     exit
