@@ -14,7 +14,8 @@ static const hpct_module_host *process;
 
 bool hpct_module_attach(const hpct_module_host *host)
 {
-    if (host->bytes != sizeof *host + sizeof(hpct_backend) || strcmp(host->version, PACKAGE_VERSION) != 0)
+    if (host->bytes != sizeof *host + sizeof(hpct_backend) ||
+        strcmp(host->version, PACKAGE_VERSION) != 0)
         return false;
     process = host;
     return true;

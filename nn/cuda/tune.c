@@ -146,7 +146,7 @@ static hpct_status time_runs(stopwatch *w, hpct_status (*run)(void *argument), v
     if (holds)
         sem_post(&w->called);
     hpct_status ended = hpct_cuda_wait(); /* nobody holds it now */
-    while (sem_trywait(&w->called) == 0) /* it was let go before that */
+    while (sem_trywait(&w->called) == 0)  /* it was let go before that */
         ;
     status = status == HPCT_OK ? ended : status;
     if (status == HPCT_OK)

@@ -4,6 +4,7 @@
 #include "agent/progress.h"
 #include "agent/summary.h"
 #include "agent/threads.h"
+#include "base/headway.h"
 #include "tests/unit/pictures.h"
 #include "tests/unit/unit.h"
 
@@ -73,6 +74,41 @@ static void read_file(char *out, size_t size, const char *folder, const char *na
     assert_non_null(file);
     out[fread(out, 1, size - 1, file)] = '\0';
     fclose(file);
+}
+
+static hpct_waits while_shown;
+
+static ssize_t look(void *cookie, const char *bytes, size_t size)
+{
+    (void) cookie;
+    (void) bytes;
+    hpct_headway_look(&while_shown);
+    return (ssize_t) size;
+}
+
+/* The watch judges nobody while rank 0 writes to whoever reads it. */
+static void a_stopped_terminal_is_no_standstill(void **state)
+{
+    (void) state;
+    hpct_waits after;
+    hpct_progress progress;
+    FILE *stream = fopencookie(NULL, "w", (cookie_io_functions_t){.write = look});
+    hpct_headway_enter(HPCT_WAITS_FOR_NOBODY);
+    hpct_progress_init(&progress, stream, 1, false);
+    for (int i = 0; i < 3; i++) {
+        while_shown = HPCT_WAITS_FOR_NOBODY;
+        if (i == 0)
+            hpct_progress_begin(&progress, 1, 8, 4);
+        else if (i == 1)
+            hpct_progress_step(&progress, 1, 1.0, 1.0, &train);
+        else
+            hpct_progress_end(&progress, 4, 12.3, 1.0, &train, NULL);
+        assert_int_equal(while_shown, HPCT_WAITS_UNSEEN);
+        hpct_headway_look(&after);
+        assert_int_equal(after, HPCT_WAITS_FOR_NOBODY);
+    }
+    hpct_headway_enter(HPCT_WAITS_UNSEEN);
+    fclose(stream);
 }
 
 static void history_is_as_keras_writes_it(void **state)
@@ -196,6 +232,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines_are_as_keras_writes_them),
         cmocka_unit_test(the_bar_fills),
+        cmocka_unit_test(a_stopped_terminal_is_no_standstill),
         cmocka_unit_test(history_is_as_keras_writes_it),
         cmocka_unit_test(a_full_disk_shows),
         cmocka_unit_test(the_summary_has_what_is_promised),
