@@ -116,6 +116,38 @@ static hpct_status read_stream(hpct_idx *out, gzFile stream, int rank, const cha
     return HPCT_OK;
 }
 
+/* Whether a gzip file is whole, its checksums with it: zlib 1.3.2 reads one that is cut off within
+ * its last checksum as if it were whole, and says nothing. */
+static bool ends_whole(int fd)
+{
+    uint8_t in[16384], out[65536];
+    z_stream z = {0};
+    ssize_t got = 0;
+    int code = Z_OK;
+    if (lseek(fd, 0, SEEK_SET) != 0 || inflateInit2(&z, 15 + 16) != Z_OK)
+        return false;
+    while ((code == Z_OK || code == Z_STREAM_END) && (got = read(fd, in, sizeof in)) > 0) {
+        z.next_in = in;
+        z.avail_in = (uInt) got;
+        do {
+            if (code == Z_STREAM_END && *z.next_in != 0x1f) { /* no further member */
+                inflateEnd(&z);
+                return true;
+            }
+            if (code == Z_STREAM_END)
+                inflateReset(&z);
+            z.next_out = out;
+            z.avail_out = sizeof out;
+            code = inflate(&z, Z_NO_FLUSH);
+            if (code == Z_BUF_ERROR) /* all that came is used up */
+                code = Z_OK;
+        } while ((code == Z_OK && (z.avail_in > 0 || z.avail_out == 0)) ||
+                 (code == Z_STREAM_END && z.avail_in > 0));
+    }
+    inflateEnd(&z);
+    return code == Z_STREAM_END && got >= 0;
+}
+
 /* Whether the file is gzip without anything unusual; what is wrong with others, read_stream says.
  */
 static bool read_at_once(hpct_idx *out, int fd, int rank, const char *path)
@@ -140,13 +172,19 @@ hpct_status hpct_idx_read(hpct_idx *out, int fd, int rank, const char *path)
         close(fd);
         return HPCT_OK;
     }
-    gzFile stream = gzdopen(fd, "rb");
+    int again = dup(fd);
+    gzFile stream = again < 0 ? NULL : gzdopen(fd, "rb");
     if (stream == NULL) {
         close(fd);
+        if (again >= 0)
+            close(again);
         return hpct_fail_memory(0);
     }
     gzbuffer(stream, 1 << 17);
     hpct_status status = read_stream(out, stream, rank, path);
+    if (status == HPCT_OK && !gzdirect(stream) && !ends_whole(again))
+        status = hpct_fail(HPCT_ERR_DATA, "%s: it is damaged: its end is missing", path);
+    close(again);
     if (status != HPCT_OK) {
         free(out->bytes);
         out->bytes = NULL;
