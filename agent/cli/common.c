@@ -7,10 +7,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+
+/* Only rank 0 speaks. mpirun ends all ranks when the first one fails, so the others leave it the
+ * time to do so. */
+static _Noreturn void end_with_usage(bool spoke)
+{
+    if (!spoke)
+        nanosleep(&(struct timespec){.tv_nsec = 500000000}, NULL);
+    exit(HPCT_ERR_USAGE);
+}
 
 void hpct_cli_usage(const char *format, ...)
 {
-    if (hpct_context_rank_hint() == 0) {
+    bool speaks = hpct_context_rank_hint() == 0;
+    if (speaks) {
         va_list args;
         va_start(args, format);
         fputs("hpc-train: ", stderr);
@@ -18,7 +29,7 @@ void hpct_cli_usage(const char *format, ...)
         fputc('\n', stderr);
         va_end(args);
     }
-    exit(HPCT_ERR_USAGE);
+    end_with_usage(speaks);
 }
 
 /* ---- options ---- */
@@ -100,7 +111,7 @@ void hpct_cli_parse(const struct argp *argp, int argc, char **argv, void *input)
     argp_err_exit_status = HPCT_ERR_USAGE;
     unsigned flags = speaks ? 0 : ARGP_SILENT;
     if (argp_parse(argp, argc, argv, flags, &first_left, input) != 0)
-        exit(HPCT_ERR_USAGE);
+        end_with_usage(speaks);
     if (first_left < argc)
         hpct_cli_usage("'%s' is no option: see %s --help", argv[first_left], argv[0]);
 }
