@@ -5,6 +5,9 @@ AC_DEFUN([HPCT_FOUND], [hpct_table="$hpct_table
 AC_DEFUN([HPCT_MISSING], [hpct_missing="$hpct_missing
   $1 not found: install $2 (Debian), or give $3"])
 
+# HPCT_UNTESTED(KIND, DEBIAN PACKAGE): tests that cannot be built or run without the package; tests/build/kinds.t says so.
+AC_DEFUN([HPCT_UNTESTED], [AS_VAR_APPEND([hpct_untested], ["$1: install $2;"])])
+
 # HPCT_WITH_DIR(NAME, WHAT): --with-NAME=PREFIX adds PREFIX/include and PREFIX/lib(64) to
 # NAME's own flags; --without-NAME leaves an optional part out.
 AC_DEFUN([HPCT_WITH_DIR], [
@@ -53,7 +56,8 @@ AC_DEFUN([HPCT_WANT_PKG], [
   PKG_CHECK_MODULES([$1], [$2],
     [AC_DEFINE([HAVE_$1], [1], [$3 is there.])
      HPCT_FOUND([$3], [$($PKG_CONFIG --modversion "$2" 2>/dev/null)])],
-    [HPCT_FOUND([$3], [not found: $4 ($5)])])
+    [HPCT_FOUND([$3], [not found: $4 ($5)])
+     HPCT_UNTESTED([what needs $3], [$5])])
 ])
 
 AC_DEFUN([HPCT_WANT_LIBDEFLATE], [
@@ -76,62 +80,6 @@ AC_DEFUN([HPCT_NEED_XXHASH], [
 ])
 
 AC_DEFUN([HPCT_NEED_MUNGE], [HPCT_PKG([MUNGE], [munge], [munge], [libmunge-dev])])
-
-# The plugin is built for one Slurm major.minor: its headers decide which.
-AC_DEFUN([HPCT_NEED_SLURM], [
-  AC_MSG_CHECKING([for slurm/spank.h])
-  hpct_save_CPPFLAGS=$CPPFLAGS
-  CPPFLAGS="$CPPFLAGS $hpct_slurm_cppflags"
-  AC_COMPILE_IFELSE([AC_LANG_PROGRAM([[#include <slurm/slurm.h>
-#include <slurm/spank.h>
-#if SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(22,5,0)
-#error too old
-#endif]], [])], [hpct_slurm=yes], [hpct_slurm=no])
-  AS_IF([test $hpct_slurm = yes], [
-    AC_COMPUTE_INT([hpct_slurm_major], [SLURM_VERSION_MAJOR(SLURM_VERSION_NUMBER)],
-      [[#include <slurm/slurm.h>]], [hpct_slurm_major=0])
-    AC_COMPUTE_INT([hpct_slurm_minor], [SLURM_VERSION_MINOR(SLURM_VERSION_NUMBER)],
-      [[#include <slurm/slurm.h>]], [hpct_slurm_minor=0])
-    HPCT_FOUND([Slurm], [$(printf '%d.%02d' $hpct_slurm_major $hpct_slurm_minor)])])
-  CPPFLAGS=$hpct_save_CPPFLAGS
-  AC_MSG_RESULT([$hpct_slurm])
-  AS_IF([test $hpct_slurm = no],
-    [HPCT_MISSING([Slurm 22.05 or later (slurm/spank.h)], [libslurm-dev], [--with-slurm=DIR])])
-  AC_SUBST([SLURM_CPPFLAGS], [$hpct_slurm_cppflags])
-])
-
-# Where this Slurm loads plugins from, and has its configuration. Installed for the whole machine
-# (under /usr, or without --prefix), the plugin goes there; under another prefix it stays below that.
-AC_DEFUN([HPCT_SLURM_PLACES], [
-  AC_ARG_WITH([spank-dir],
-    [AS_HELP_STRING([--with-spank-dir=DIR], [install the SPANK plugin there @<:@where Slurm looks; LIBDIR/slurm with another prefix@:>@])],
-    [], [with_spank_dir=])
-  AC_ARG_WITH([slurm-conf-dir],
-    [AS_HELP_STRING([--with-slurm-conf-dir=DIR], [install plugstack.conf.d/hpc-train.conf there @<:@/etc/slurm; SYSCONFDIR/slurm with another prefix@:>@])],
-    [], [with_slurm_conf_dir=])
-  AC_MSG_CHECKING([where Slurm loads plugins from])
-  hpct_slurm_plugins=
-  hpct_slurm_prefix=/usr
-  AS_CASE([$with_slurm], [yes|no], [], [hpct_slurm_prefix=$with_slurm])
-  hpct_multiarch=$($CC -print-multiarch 2>/dev/null)
-  for hpct_dir in "$hpct_slurm_prefix/lib/$hpct_multiarch/slurm-wlm" "$hpct_slurm_prefix/lib64/slurm" \
-      "$hpct_slurm_prefix/lib/slurm" "$hpct_slurm_prefix/lib/$hpct_multiarch/slurm"; do
-    AS_IF([test -z "$hpct_slurm_plugins" && test -e "$hpct_dir/auth_munge.so"],
-      [hpct_slurm_plugins=$hpct_dir])
-  done
-  AS_IF([test -z "$hpct_slurm_plugins"],
-    [hpct_slurm_plugins=$(timeout 5 scontrol show config 2>/dev/null |
-      $SED -n 's/^PluginDir *= *\([[^:]]*\).*/\1/p')])
-  AC_MSG_RESULT([${hpct_slurm_plugins:-no Slurm is installed here}])
-  AS_CASE([$prefix], [NONE|/usr],
-    [spankdir=${hpct_slurm_plugins:-'${libdir}/slurm'} slurmconfdir=/etc/slurm],
-    [spankdir='${libdir}/slurm' slurmconfdir='${sysconfdir}/slurm'])
-  AS_IF([test -n "$with_spank_dir"], [spankdir=$with_spank_dir])
-  AS_IF([test -n "$with_slurm_conf_dir"], [slurmconfdir=$with_slurm_conf_dir])
-  AC_SUBST([spankdir])
-  AC_SUBST([slurmconfdir])
-  AC_SUBST([SLURM_RELEASE], [$(printf '%d.%02d' $hpct_slurm_major $hpct_slurm_minor)])
-])
 
 # The compiler wrapper knows the flags; only agent/comm/mpi uses them.
 AC_DEFUN([HPCT_NEED_MPI], [
@@ -179,7 +127,8 @@ AC_DEFUN([HPCT_NEED_ONEDNN], [
 AC_DEFUN([HPCT_WANT_CMOCKA], [
   PKG_CHECK_MODULES([CMOCKA], [cmocka >= 1.1.5], [hpct_cmocka=yes], [hpct_cmocka=no])
   AS_IF([test $hpct_cmocka = yes], [HPCT_FOUND([cmocka], [unit tests will be built])],
-    [HPCT_FOUND([cmocka], [not found: no unit tests (libcmocka-dev)])])
+    [HPCT_FOUND([cmocka], [not found: no unit tests (libcmocka-dev)])
+     HPCT_UNTESTED([unit tests], [libcmocka-dev])])
   AM_CONDITIONAL([HAVE_CMOCKA], [test $hpct_cmocka = yes])
 ])
 
@@ -230,7 +179,8 @@ AC_DEFUN([HPCT_WANT_HDF5], [
         AS_IF([test -e "$with_hdf5/$hpct_dir/$hpct_hdf5_library"],
           [hpct_hdf5_library="$with_hdf5/$hpct_dir/$hpct_hdf5_library"; break])
       done])],
-    [HPCT_FOUND([HDF5], [not found: no .weights.h5 files of Keras (libhdf5-dev)])])
+    [HPCT_FOUND([HDF5], [not found: no .weights.h5 files of Keras (libhdf5-dev)])
+     HPCT_UNTESTED([files of Keras (HDF5)], [libhdf5-dev])])
   AC_SUBST([HDF5_CPPFLAGS], ["$hpct_hdf5_cppflags -DHPCT_HDF5_LIBRARY='\"$hpct_hdf5_library\"'"])
   AM_CONDITIONAL([HAVE_HDF5], [test $hpct_have_hdf5 = yes])
 ])
@@ -338,6 +288,7 @@ AC_DEFUN([HPCT_WANT_CUDA], [
   AS_IF([test $hpct_have_nvcc = yes],
     [HPCT_FOUND([the GPU module], [for compute capabilities$hpct_cuda_archs, and newer ones])],
     [HPCT_FOUND([the GPU module], [no: it needs CUDA with nvcc, and cuDNN])
+     hpct_untested="${hpct_untested}GPU module: install CUDA 12 or later with nvcc, and cuDNN 9;"
      AS_IF([test "$with_cuda" != yes && test "$with_cuda" != no],
        [AC_MSG_ERROR([--with-cuda=$with_cuda: the GPU module needs nvcc and cuDNN as well])])])
   AM_CONDITIONAL([HAVE_CUDA], [test $hpct_have_nvcc = yes])

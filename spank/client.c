@@ -2,6 +2,7 @@
 #include "base/status.h"
 #include "spank/contexts.h"
 
+#include "spank/arguments.h"
 #include "spank/nodes_asked.h"
 
 #include <stdio.h>
@@ -37,8 +38,14 @@ hpct_status hpct_client_check(hpct_plugin *plugin, bool srun)
 {
     hpct_environment own = {.get = get};
     hpct_choices choices = {0};
+    char *none[] = {NULL, NULL};
+    char **arguments = hpct_arguments_here();
     hpct_status status =
-        hpct_options_resolve(&plugin->options, &own, plugin->settings.on_by_default, &choices);
+        hpct_given_check(&plugin->given, arguments == NULL ? none : arguments, &own, !srun);
+    free(arguments);
+    if (status == HPCT_OK)
+        status =
+            hpct_options_resolve(&plugin->options, &own, plugin->settings.on_by_default, &choices);
     if (status == HPCT_OK && choices.on)
         status = check_nodes(&choices, srun);
     if (status != HPCT_OK) {

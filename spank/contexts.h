@@ -3,6 +3,7 @@
 #define HPCT_SPANK_CONTEXTS_H
 
 #include "agent/cluster/config.h"
+#include "spank/given.h"
 #include "spank/gpu_meet.h"
 #include "spank/options.h"
 #include "spank/settings.h"
@@ -16,6 +17,7 @@ typedef struct hpct_plugin {
     char trouble[1024]; /* why hpc-train cannot be used; "" when it can */
     hpct_status status; /* and what kind of reason that is */
     hpct_options options;
+    hpct_given given; /* srun, sbatch and salloc only, until they have checked it */
     /* slurmstepd only */
     bool on;
     uint32_t job, step;

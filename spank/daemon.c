@@ -1,10 +1,24 @@
 /* In slurmd, as root, when it starts. */
+#include <dlfcn.h>
+#include <stddef.h>
+
 #include "base/status.h"
 #include "spank/contexts.h"
+#include "spank/slurm_symbols.h"
 #include "spank/tmpdir.h"
+
+/* slurmstepd, which uses them, is of the same Slurm. */
+static void say_what_is_missing(void)
+{
+    for (const hpct_slurm_symbol *symbol = hpct_slurm_symbols; symbol->name != NULL; symbol++) {
+        if (dlsym(RTLD_DEFAULT, symbol->name) == NULL)
+            hpct_slurm_error("this Slurm has no %s: %s", symbol->name, symbol->without);
+    }
+}
 
 void hpct_daemon_start(hpct_plugin *plugin)
 {
+    say_what_is_missing();
     /* No reason for the node not to start: only steps that want hpc-train will fail, and say why.
      */
     if (plugin->trouble[0] == '\0' && hpct_tmpdir_prepare(plugin->settings.tmpdir) != HPCT_OK)

@@ -5,6 +5,7 @@
 #include "spank/contexts.h"
 #include "spank/marker.h"
 #include "spank/orphans.h"
+#include "spank/slurm_release.h"
 #include "spank/tmpdir.h"
 
 #define KILL_SECONDS 5

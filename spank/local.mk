@@ -1,5 +1,5 @@
-# spank/: the SPANK plugin, thin, and the helper that it starts as the user. Only slurm_api.c and
-# plugin.c include Slurm's headers; the rest is libspank.la, tested without Slurm.
+# spank/: the SPANK plugin, thin, and the helper that it starts as the user. Only slurm_api.c,
+# slurm_release.c and plugin.c include Slurm's headers; the rest is libspank.la, tested without Slurm.
 bin_PROGRAMS += hpc-train-stage
 noinst_LTLIBRARIES += spank/libspank.la spank/stage/libstage.la
 spank_LTLIBRARIES += spank/spank_hpc_train.la
@@ -73,10 +73,12 @@ hpc_train_gpus_LDADD = spank/gpu/libgpu.la agent/cluster/libcluster.la base/libb
 spank_libspank_la_CPPFLAGS = $(AM_CPPFLAGS) -DHPCT_DEFAULT_HELPER='"$(bindir)/hpc-train-stage"' \
 	-DHPCT_DEFAULT_GPU_HELPER='"$(pkglibexecdir)/hpc-train-gpus"'
 spank_libspank_la_SOURCES = \
+	spank/arguments.c spank/arguments.h \
 	spank/cgroup.c spank/cgroup.h \
 	spank/child.c spank/child.h \
 	spank/describe.c spank/describe.h \
 	spank/folder.c spank/folder.h \
+	spank/given.c spank/given.h \
 	spank/gpu.c spank/gpu.h \
 	spank/gpu_ask.c spank/gpu_ask.h \
 	spank/gpu_closest.c spank/gpu_closest.h \
@@ -90,6 +92,7 @@ spank_libspank_la_SOURCES = \
 	spank/remove.c spank/remove.h \
 	spank/settings.c spank/settings.h \
 	spank/share.c spank/share.h \
+	spank/slurm_symbols.c spank/slurm_symbols.h \
 	spank/stage_out.c spank/stage_out.h \
 	spank/stage_run.c spank/stage_run.h \
 	spank/tmpdir.c spank/tmpdir.h \
@@ -112,7 +115,7 @@ hpc_train_check_LDADD = spank/libspank.la agent/cluster/libcluster.la base/libba
 EXTRA_DIST += spank/spank_hpc_train.map
 spank_spank_hpc_train_la_CPPFLAGS = $(AM_CPPFLAGS) $(SLURM_CPPFLAGS)
 spank_spank_hpc_train_la_SOURCES = spank/plugin.c spank/contexts.h \
-	spank/client.c spank/daemon.c spank/job.c spank/task_end.c spank/tell.c spank/tell.h spank/task_out.c spank/slurm_api.c spank/slurm_api.h spank/step.c spank/task.c
+	spank/client.c spank/daemon.c spank/job.c spank/task_end.c spank/tell.c spank/tell.h spank/task_out.c spank/slurm_api.c spank/slurm_api.h spank/slurm_release.c spank/slurm_release.h spank/step.c spank/task.c
 spank_spank_hpc_train_la_LIBADD = spank/libspank.la agent/cluster/libcluster.la base/libbase.la
 spank_spank_hpc_train_la_DEPENDENCIES = $(spank_spank_hpc_train_la_LIBADD) \
 	spank/spank_hpc_train.map

@@ -10,7 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MAX_BYTES 65536 /* of a command line, and of a script's beginning */
+#include "spank/arguments.h"
+
+#define MAX_BYTES 65536 /* of a script's beginning */
 
 static bool is_one(const char *value)
 {
@@ -127,16 +129,9 @@ bool hpct_nodes_asked_several(char *const *arguments)
 /* What `ask` says of this process's command line. */
 static bool ask_here(bool (*ask)(char *const *arguments))
 {
-    char *text = calloc(1, MAX_BYTES + 2), *arguments[1024];
-    int count = 0, fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
-    ssize_t size = fd < 0 || text == NULL ? 0 : read(fd, text, MAX_BYTES);
-    for (ssize_t at = 0; at < size && count < 1023; at += (ssize_t) strlen(text + at) + 1)
-        arguments[count++] = text + at;
-    arguments[count] = NULL;
-    bool said = count > 0 && ask(arguments);
-    if (fd >= 0)
-        close(fd);
-    free(text);
+    char **arguments = hpct_arguments_here();
+    bool said = arguments != NULL && ask(arguments);
+    free(arguments);
     return said;
 }
 

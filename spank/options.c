@@ -98,9 +98,8 @@ const hpct_option_info hpct_option_table[HPCT_NUM_OPTIONS] = {
                           "show each task only its own GPU", "HPC_TRAIN_HIDE", "on", apply_hide},
 };
 
-/* What an option without a value stands for. Slurm hands such an option on to a job's steps as
- * printf shows a null pointer. */
-static const char *value_or_implied(hpct_option option, const char *text)
+/* Slurm hands an option without a value on to a job's steps as printf shows a null pointer. */
+const char *hpct_option_implied(hpct_option option, const char *text)
 {
     const char *implied = hpct_option_table[option].implied;
     if (text != NULL && *text != '\0' && (implied == NULL || strcmp(text, "(null)") != 0))
@@ -108,9 +107,23 @@ static const char *value_or_implied(hpct_option option, const char *text)
     return implied != NULL ? implied : "";
 }
 
+const char *hpct_option_forwarded(const hpct_environment *environment, hpct_option option)
+{
+    /* "SLURM_SPANK_" for the job's own variables, and spank.c's name of an option; no character of
+     * a name is left but letters, figures and the underscore */
+    char name[128] = "SLURM_SPANK__SLURM_SPANK_OPTION_" HPCT_PLUGIN_NAME "_";
+    size_t at = strlen(name);
+    for (const char *p = hpct_option_table[option].name; *p != '\0' && at + 1 < sizeof name; p++)
+        name[at++] = *p;
+    name[at] = '\0';
+    for (char *p = name; *p != '\0'; p++)
+        *p = *p == '-' ? '_' : *p;
+    return environment->get(environment->context, name);
+}
+
 hpct_status hpct_options_set(hpct_options *options, hpct_option option, const char *text)
 {
-    text = value_or_implied(option, text);
+    text = hpct_option_implied(option, text);
     char *copy = strdup(text);
     if (copy == NULL)
         return hpct_fail_memory(strlen(text) + 1);
@@ -136,7 +149,7 @@ static hpct_status apply(hpct_option option, const char *text, bool from_variabl
 hpct_status hpct_option_check(hpct_option option, const char *text)
 {
     hpct_choices scratch = {0};
-    hpct_status status = apply(option, value_or_implied(option, text), false, &scratch);
+    hpct_status status = apply(option, hpct_option_implied(option, text), false, &scratch);
     hpct_choices_free(&scratch);
     return status;
 }

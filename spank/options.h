@@ -13,6 +13,9 @@
 #include "spank/stage/mode.h"
 #include "spank/stage/out_entry.h"
 
+/* As Slurm names the plugin in variables; plugin.c exports it. */
+#define HPCT_PLUGIN_NAME "spank_hpc_train"
+
 typedef enum hpct_option {
     HPCT_OPTION_ON, /* --hpc-train */
     HPCT_OPTION_ENV,
@@ -67,6 +70,13 @@ typedef struct hpct_options {
 /* Keeps a value (the last one wins; may be called again with the same). `text` is NULL when the
  * option stood alone. HPCT_ERR_USAGE when out of memory. */
 hpct_status hpct_options_set(hpct_options *options, hpct_option option, const char *text);
+
+/* What a value stands for: `text`, or what the option means without one. */
+const char *hpct_option_implied(hpct_option option, const char *text);
+
+/* The value that sbatch or salloc put into the job's environment for the option; NULL: none. With
+ * sbatch --export=NONE it is all that the batch script's step is told of it. */
+const char *hpct_option_forwarded(const hpct_environment *environment, hpct_option option);
 
 /* Checks one value; HPCT_ERR_USAGE with "--NAME: why". */
 hpct_status hpct_option_check(hpct_option option, const char *text);

@@ -14,7 +14,7 @@
 
 EXPORT extern const char plugin_name[], plugin_type[];
 EXPORT extern const unsigned int plugin_version, spank_plugin_version;
-const char plugin_name[] = "spank_hpc_train";
+const char plugin_name[] = HPCT_PLUGIN_NAME;
 const char plugin_type[] = "spank";
 const unsigned int plugin_version = SLURM_VERSION_NUMBER;
 const unsigned int spank_plugin_version = 1;
@@ -32,7 +32,8 @@ static bool in_client(void)
 static int take_option(int value, const char *argument, int remote)
 {
     hpct_option option = (hpct_option) value;
-    if (!remote && hpct_option_check(option, argument) != HPCT_OK) {
+    if (!remote && (hpct_option_check(option, argument) != HPCT_OK ||
+                    hpct_given_add(&plugin.given, option, argument) != HPCT_OK)) {
         hpct_slurm_error("%s", hpct_last_error());
         return -1;
     }
@@ -97,6 +98,7 @@ EXPORT int slurm_spank_init_post_opt(spank_t spank, int count, char *arguments[]
         hpct_step_start(&plugin, spank);
     } else if (in_client()) {
         hpct_status status = hpct_client_check(&plugin, spank_context() == S_CTX_LOCAL);
+        hpct_given_free(&plugin.given);
         /* srun and its like go on when an optional plugin fails here, and a job that cannot run
          * must not be queued: so the command is ended, as it ends itself for a wrong option. */
         if (status != HPCT_OK)
@@ -166,6 +168,7 @@ EXPORT int slurm_spank_exit(spank_t spank, int count, char *arguments[])
         hpct_step_end(&plugin);
     for (int i = 0; i < HPCT_NUM_OPTIONS; i++)
         free(plugin.options.values[i]);
+    hpct_given_free(&plugin.given);
     hpct_settings_free(&plugin.settings);
     hpct_share_free(plugin.share);
     hpct_person_free(&plugin.user);

@@ -1,7 +1,6 @@
 /* The thin layer over SPANK. */
 #include "spank/slurm_api.h"
 
-#include <signal.h>
 #include <slurm/slurm.h>
 #include <slurm/spank.h>
 #include <stdarg.h>
@@ -63,29 +62,6 @@ bool hpct_slurm_person(hpct_slurm *slurm, hpct_person *person)
     return true;
 }
 
-/* Slurm's configuration as the process that loaded the plugin has read it. Its form is of one
- * major version, as is the plugin; weak, for programs without Slurm's library. */
-extern slurm_conf_t slurm_conf __attribute__((weak));
-
-int hpct_slurm_kill_wait(void)
-{
-    int seconds = &slurm_conf == NULL ? 0 : (int) slurm_conf.kill_wait;
-    return seconds < 5 ? 5 : seconds; /* as slurmd has it */
-}
-
-int hpct_slurm_epilog_limit(void)
-{
-    if (&slurm_conf == NULL || slurm_conf.prolog_epilog_timeout >= NO_VAL16)
-        return 0;
-    return (int) slurm_conf.prolog_epilog_timeout;
-}
-
-bool hpct_slurm_uses_munge(void)
-{
-    return &slurm_conf != NULL && slurm_conf.authtype != NULL &&
-           strcmp(slurm_conf.authtype, "auth/munge") == 0;
-}
-
 hpct_step_kind hpct_slurm_step_kind(uint32_t step)
 {
     if (step == SLURM_BATCH_SCRIPT || step == SLURM_INTERACTIVE_STEP)
@@ -122,44 +98,6 @@ hpct_status hpct_slurm_set(hpct_slurm *slurm, const char *name, const char *valu
         return hpct_fail(HPCT_ERR_INTERNAL, "Slurm does not take the variable %s: %s", name,
                          spank_strerror(error));
     return HPCT_OK;
-}
-
-/* No item of SPANK has it, and to ask slurmctld for ten thousand nodes in every task is too much;
- * but it is in the configuration that slurmstepd has in its memory. These are not in the public
- * headers; without them the nodes go by their names. The first takes a NodeHostname, the second a
- * NodeName. */
-extern char *slurm_conf_get_nodeaddr(const char *host) __attribute__((weak));
-extern char *slurm_conf_get_hostname(const char *node) __attribute__((weak));
-
-char *hpct_slurm_address(const char *node)
-{
-    if (slurm_conf_get_nodeaddr == NULL || slurm_conf_get_hostname == NULL)
-        return NULL;
-    const char *address = slurm_conf_get_nodeaddr(node), *host; /* mostly both are the same */
-    if (address == NULL && (host = slurm_conf_get_hostname(node)) != NULL)
-        address = slurm_conf_get_nodeaddr(host);
-    /* Slurm's own strings go when the task's program takes this process over; how Slurm frees them
-     * differs from release to release. */
-    return address == NULL ? NULL : strdup(address);
-}
-
-/* In Slurm's library, which the daemons bring; programs that load the plugin without it still can.
- */
-extern int slurm_signal_job_step(uint32_t job_id, uint32_t step_id, uint32_t number)
-    __attribute__((weak));
-
-bool hpct_slurm_end_step(uint32_t job, uint32_t step)
-{
-    return slurm_signal_job_step == NULL || slurm_signal_job_step(job, step, SIGKILL) == 0;
-}
-
-extern int slurm_kill_job_step(uint32_t job_id, uint32_t step_id, uint16_t number)
-    __attribute__((weak));
-
-void hpct_slurm_cancel_step(uint32_t job, uint32_t step)
-{
-    if (slurm_kill_job_step != NULL)
-        slurm_kill_job_step(job, step, SIGKILL);
 }
 
 /* Names that users choose (a node's variable, a file) must not begin lines in the daemon's log. */

@@ -1,5 +1,6 @@
-/* spank/slurm_api.h - all that the plugin asks of Slurm, so that nothing but slurm_api.c and
- * plugin.c includes Slurm's headers and the rest links and is tested without it. */
+/* spank/slurm_api.h - all that the plugin asks of Slurm, so that nothing but slurm_api.c,
+ * slurm_release.c and plugin.c includes Slurm's headers and the rest links and is tested without
+ * it. */
 #ifndef HPCT_SPANK_SLURM_API_H
 #define HPCT_SPANK_SLURM_API_H
 
@@ -45,33 +46,11 @@ bool hpct_slurm_person(hpct_slurm *slurm, hpct_person *person);
 /* In slurmstepd: bytes of memory that the job has on this node; 0 where Slurm does not count it. */
 uint64_t hpct_slurm_memory(hpct_slurm *slurm);
 
-/* The seconds from the signal that asks a job's processes to end to the one that ends them. */
-int hpct_slurm_kill_wait(void);
-
-/* The seconds that a prolog or epilog may take; 0: no bound. */
-int hpct_slurm_epilog_limit(void);
-
-/* Whether Slurm's daemons use munge to know each other, which then runs on every node. */
-bool hpct_slurm_uses_munge(void);
-
 /* The step's environment (in task_init: the task's), looked up where it is. */
 hpct_environment hpct_slurm_environment(hpct_slurm *slurm);
 
 /* Sets a variable there, or takes it away when value is NULL. HPCT_ERR_INTERNAL naming it. */
 hpct_status hpct_slurm_set(hpct_slurm *slurm, const char *name, const char *value);
-
-/* The address (NodeAddr) under which Slurm's configuration has a node, to be freed; NULL when it is
- * not known. */
-char *hpct_slurm_address(const char *node);
-
-/* Has slurmctld end the whole step, and the components of a step within one job. Nothing happens
- * where that is being done already. */
-void hpct_slurm_cancel_step(uint32_t job, uint32_t step);
-
-/* Kills the step's tasks through the nodes' daemons. False when a node did not know the step: it
- * has not started its tasks yet, or they have ended. For components that are jobs of their own:
- * srun 22.05 does not return from those under PMIx when slurmctld ends them (nor after scancel). */
-bool hpct_slurm_end_step(uint32_t job, uint32_t step);
 
 /* To the user who waits for the command or the step, and to the daemon's log. */
 void hpct_slurm_error(const char *format, ...) __attribute__((format(printf, 1, 2)));

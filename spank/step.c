@@ -46,15 +46,52 @@ static hpct_status prepare_out(hpct_plugin *plugin, hpct_slurm *slurm)
     return hpct_marker_out(plugin->settings.tmpdir, plugin->job, &plugin->user);
 }
 
+/* sbatch --export=NONE (or NIL, or a list) keeps the options from the script's environment in the
+ * form that Slurm looks for; the job's own variables, which Slurm always sends, have them too. */
+static void take_forwarded(hpct_plugin *plugin, const hpct_environment *environment)
+{
+    for (int i = 0; i < HPCT_NUM_OPTIONS; i++) {
+        const char *text = hpct_option_forwarded(environment, (hpct_option) i);
+        if (plugin->options.values[i] == NULL && text != NULL)
+            hpct_options_set(&plugin->options, (hpct_option) i, text);
+    }
+}
+
+/* A step without hpc-train in a job with it, such as somebody's `srun --overlap --jobid=J bash`,
+ * finds the job's directory where there is one. */
+static void show_folder(hpct_plugin *plugin, hpct_slurm *slurm)
+{
+    uint32_t job = 0, step = 0, uid = 0;
+    const char *parent = plugin->settings.tmpdir;
+    if (plugin->trouble[0] != '\0' || !hpct_slurm_get(slurm, HPCT_SLURM_JOB, &job) ||
+        !hpct_slurm_get(slurm, HPCT_SLURM_STEP, &step) ||
+        !hpct_slurm_get(slurm, HPCT_SLURM_UID, &uid) ||
+        hpct_slurm_step_kind(step) == HPCT_STEP_OTHER || !hpct_tmpdir_find(parent, job, uid))
+        return;
+    hpct_environment environment = hpct_slurm_environment(slurm);
+    const char *value = environment.get(environment.context, "SLURM_TMPDIR");
+    size_t size = strlen(parent);
+    bool other_job = value != NULL && strncmp(value, parent, size) == 0 && value[size] == '/';
+    char *path = hpct_tmpdir_path(parent, job);
+    if (path != NULL && (value == NULL || other_job))
+        hpct_slurm_set(slurm, "SLURM_TMPDIR", path);
+    free(path);
+}
+
 void hpct_step_start(hpct_plugin *plugin, hpct_slurm *slurm)
 {
-    uint32_t uid = 0, gid = 0, tasks = 0;
+    uint32_t uid = 0, gid = 0, tasks = 0, step = 0;
     bool off_by_user = false;
     hpct_environment environment = hpct_slurm_environment(slurm);
+    if (hpct_slurm_get(slurm, HPCT_SLURM_STEP, &step) &&
+        hpct_slurm_step_kind(step) == HPCT_STEP_SCRIPT)
+        take_forwarded(plugin, &environment);
     hpct_options_switch(&plugin->options, &environment, plugin->settings.on_by_default, &plugin->on,
                         &off_by_user);
-    if (!plugin->on && !off_by_user)
+    if (!plugin->on && !off_by_user) {
+        show_folder(plugin, slurm);
         return;
+    }
     if (!hpct_slurm_get(slurm, HPCT_SLURM_JOB, &plugin->job) ||
         !hpct_slurm_get(slurm, HPCT_SLURM_STEP, &plugin->step) ||
         !hpct_slurm_get(slurm, HPCT_SLURM_UID, &uid) ||

@@ -13,6 +13,7 @@
 #include "spank/describe.h"
 #include "spank/gpu_closest.h"
 #include "spank/ports_check.h"
+#include "spank/slurm_release.h"
 #include "spank/stage_run.h"
 #include "spank/tell.h"
 #include "spank/tmpdir.h"

@@ -6,6 +6,7 @@
 #include "base/status.h"
 #include "spank/cgroup.h"
 #include "spank/contexts.h"
+#include "spank/slurm_release.h"
 #include "spank/tell.h"
 #include "spank/tmpdir.h"
 

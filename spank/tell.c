@@ -11,6 +11,7 @@
 #include "agent/cluster/tasks.h"
 #include "spank/marker.h"
 #include "spank/options.h"
+#include "spank/slurm_release.h"
 #include "spank/turn.h"
 
 /* Nodes on which the same fails end their tasks by themselves meanwhile, each with its own status,

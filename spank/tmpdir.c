@@ -185,6 +185,20 @@ hpct_status hpct_tmpdir_make(const char *parent, uint32_t job, uid_t uid, gid_t 
     return status;
 }
 
+bool hpct_tmpdir_find(const char *parent, uint32_t job, uid_t uid)
+{
+    char name[NAME_SIZE];
+    struct stat info;
+    int fd = -1;
+    job_name(job, name);
+    if (hpct_parent_open(parent, false, &fd) != HPCT_OK || fd < 0)
+        return false;
+    bool there = fstatat(fd, name, &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(info.st_mode) &&
+                 info.st_uid == uid;
+    close(fd);
+    return there;
+}
+
 hpct_status hpct_tmpdir_check(const char *path)
 {
     if (access(path, W_OK | X_OK) == 0)

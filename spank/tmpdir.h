@@ -6,6 +6,7 @@
 #define HPCT_SPANK_TMPDIR_H
 
 #include <hpctrain/status.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -24,6 +25,9 @@ hpct_status hpct_tmpdir_prepare(const char *parent);
  * hpct_parent_open wants it. Something left at the directory's name by another user is put aside.
  * HPCT_ERR_CONFIG or HPCT_ERR_IO, naming the path. */
 hpct_status hpct_tmpdir_make(const char *parent, uint32_t job, uid_t uid, gid_t gid);
+
+/* As root: whether the job has a directory here, and it is the user's. Nothing is made. */
+bool hpct_tmpdir_find(const char *parent, uint32_t job, uid_t uid);
 
 /* In a task, as the user: whether it is there for him, too. HPCT_ERR_CONFIG, saying what the
  * administrator is to do, when it is not. */

@@ -4,7 +4,6 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -14,7 +13,7 @@
 #include "base/status.h"
 
 typedef struct image {
-    const unsigned char *bytes;
+    unsigned char *bytes;
     size_t size;
 } image;
 
@@ -50,50 +49,80 @@ static bool find_place(const image *file, const Elf64_Ehdr *head, uint64_t addre
     return false;
 }
 
-static bool find_number(const image *file, const char *name, uint32_t *value)
+/* An exported symbol of a shared object of this machine's kind. False when it is no such file, or
+ * has no table of symbols; *found is whether the symbol is in it. */
+static bool find_symbol(const image *file, const char *name, Elf64_Ehdr *head, Elf64_Sym *symbol,
+                        bool *found)
 {
-    Elf64_Ehdr head;
     Elf64_Shdr symbols, names;
-    if (!copy(file, 0, &head, sizeof head) || memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 ||
-        head.e_ident[EI_CLASS] != ELFCLASS64 || head.e_type != ET_DYN)
+    bool has_table = false;
+    *found = false;
+    if (!copy(file, 0, head, sizeof *head) || memcmp(head->e_ident, ELFMAG, SELFMAG) != 0 ||
+        head->e_ident[EI_CLASS] != ELFCLASS64 || head->e_type != ET_DYN)
         return false;
-    for (unsigned i = 0; i < head.e_shnum; i++) {
-        if (!copy(file, head.e_shoff + i * sizeof symbols, &symbols, sizeof symbols))
+    for (unsigned i = 0; i < head->e_shnum; i++) {
+        if (!copy(file, head->e_shoff + i * sizeof symbols, &symbols, sizeof symbols))
             return false;
         if (symbols.sh_type != SHT_DYNSYM ||
-            !copy(file, head.e_shoff + symbols.sh_link * sizeof names, &names, sizeof names))
+            !copy(file, head->e_shoff + symbols.sh_link * sizeof names, &names, sizeof names))
             continue;
-        for (uint64_t at = 0; at + sizeof(Elf64_Sym) <= symbols.sh_size; at += sizeof(Elf64_Sym)) {
-            Elf64_Sym symbol;
-            uint64_t place;
-            if (!copy(file, symbols.sh_offset + at, &symbol, sizeof symbol))
+        has_table = true;
+        for (uint64_t at = 0; at + sizeof *symbol <= symbols.sh_size; at += sizeof *symbol) {
+            if (!copy(file, symbols.sh_offset + at, symbol, sizeof *symbol))
                 return false;
-            if (symbol.st_size == sizeof *value && is_called(file, &names, symbol.st_name, name))
-                return find_place(file, &head, symbol.st_value, &place) &&
-                       copy(file, place, value, sizeof *value);
+            *found =
+                symbol->st_shndx != SHN_UNDEF && is_called(file, &names, symbol->st_name, name);
+            if (*found)
+                return true;
         }
     }
-    return false;
+    return has_table;
 }
 
-hpct_status hpct_elf_number(const char *path, const char *name, uint32_t *value)
+/* The file in memory; to be unmapped. */
+static hpct_status map(const char *path, image *file)
 {
     struct stat info;
     void *bytes = MAP_FAILED;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd >= 0 && fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0)
+    if (fd < 0)
+        return hpct_fail(HPCT_ERR_NO_INPUT, "%s cannot be read: %s", path, strerror(errno));
+    if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0)
         bytes = mmap(NULL, (size_t) info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (fd < 0 || bytes == MAP_FAILED) {
-        hpct_status status =
-            fd < 0 ? hpct_fail(HPCT_ERR_NO_INPUT, "%s cannot be read: %s", path, strerror(errno))
-                   : hpct_fail(HPCT_ERR_DATA, "%s is no plugin", path);
-        if (fd >= 0)
-            close(fd);
-        return status;
-    }
     close(fd);
-    image file = {.bytes = bytes, .size = (size_t) info.st_size};
-    bool found = find_number(&file, name, value);
-    munmap(bytes, file.size);
+    if (bytes == MAP_FAILED)
+        return hpct_fail(HPCT_ERR_DATA, "%s is no shared object", path);
+    *file = (image){.bytes = bytes, .size = (size_t) info.st_size};
+    return HPCT_OK;
+}
+
+hpct_status hpct_elf_number(const char *path, const char *name, uint32_t *value)
+{
+    image file;
+    Elf64_Ehdr head;
+    Elf64_Sym symbol;
+    uint64_t place;
+    bool found = false;
+    hpct_status status = map(path, &file);
+    if (status != HPCT_OK)
+        return status;
+    found = find_symbol(&file, name, &head, &symbol, &found) && found &&
+            symbol.st_size == sizeof *value && find_place(&file, &head, symbol.st_value, &place) &&
+            copy(&file, place, value, sizeof *value);
+    munmap(file.bytes, file.size);
     return found ? HPCT_OK : hpct_fail(HPCT_ERR_DATA, "%s is no plugin with a %s", path, name);
+}
+
+hpct_status hpct_elf_exports(const char *path, const char *name, bool *has)
+{
+    image file;
+    Elf64_Ehdr head;
+    Elf64_Sym symbol;
+    hpct_status status = map(path, &file);
+    if (status != HPCT_OK)
+        return status;
+    if (!find_symbol(&file, name, &head, &symbol, has))
+        status = hpct_fail(HPCT_ERR_DATA, "%s is no shared object with symbols", path);
+    munmap(file.bytes, file.size);
+    return status;
 }

@@ -19,6 +19,7 @@
 #include "spank/check/slurm.h"
 #include "spank/parent.h"
 #include "spank/settings.h"
+#include "spank/slurm_symbols.h"
 #include "spank/stage/bytes.h"
 
 #define PLUGIN "spank_hpc_train.so"
@@ -65,8 +66,8 @@ static bool check_file(const char *what, const char *path, int mode, const char 
     return false;
 }
 
-/* The plugin's path, looked up in Slurm's folders when it is not absolute. To be freed. */
-static char *find_plugin(const char *written, const hpct_slurm_here *slurm)
+/* A file's path, looked up in Slurm's folders when it is not absolute. To be freed. */
+static char *find_in_plugin_dirs(const char *written, const hpct_slurm_here *slurm)
 {
     char *path = NULL, *rest = NULL, *dirs;
     if (written[0] == '/' || slurm->plugin_dirs[0] == '\0')
@@ -104,6 +105,26 @@ static bool check_plugin(const char *path, const hpct_slurm_here *slurm)
     else
         right("plugin", "%s, for Slurm %d.%02d", path, major, minor);
     return major == slurm->major && minor == slurm->minor;
+}
+
+/* What the plugin takes of Slurm's library and no header promises. A Slurm that is linked without
+ * the library has it in its programs. */
+static void check_symbols(const hpct_slurm_here *slurm)
+{
+    bool has = false, all = true;
+    char *library = find_in_plugin_dirs("libslurmfull.so", slurm);
+    if (library != NULL && access(library, F_OK) == 0) {
+        for (const hpct_slurm_symbol *symbol = hpct_slurm_symbols; symbol->name != NULL; symbol++) {
+            if (hpct_elf_exports(library, symbol->name, &has) != HPCT_OK)
+                wrong("symbols", "%s", hpct_last_error());
+            else if (!has)
+                wrong("symbols", "%s has no %s: %s", library, symbol->name, symbol->without);
+            all = all && has;
+        }
+        if (all)
+            right("symbols", "%s has all that the plugin takes of it", library);
+    }
+    free(library);
 }
 
 /* slurmd of this node, if it runs, must have the plugin in it; else nobody calls prolog and epilog.
@@ -164,8 +185,17 @@ static void check_munge(void)
 /* Whether Slurm mounts something of the job's own over the folder, behind our back. */
 static bool is_hidden(const char *tmpdir, const hpct_slurm_here *slurm)
 {
-    return strcmp(slurm->job_container, "job_container/tmpfs") == 0 &&
-           (strncmp(tmpdir, "/tmp/", 5) == 0 || strncmp(tmpdir, "/dev/shm/", 9) == 0);
+    bool hidden = false;
+    char *dirs = strdup(slurm->own_dirs), *rest = NULL;
+    for (char *dir = dirs == NULL ? NULL : strtok_r(dirs, ",", &rest); dir != NULL && !hidden;
+         dir = strtok_r(NULL, ",", &rest)) {
+        size_t size = strlen(dir);
+        while (size > 1 && dir[size - 1] == '/')
+            size--;
+        hidden = strncmp(tmpdir, dir, size) == 0 && (tmpdir[size] == '/' || tmpdir[size] == '\0');
+    }
+    free(dirs);
+    return hidden;
 }
 
 static void check_folder(const hpct_settings *settings, const hpct_slurm_here *slurm)
@@ -178,9 +208,9 @@ static void check_folder(const hpct_settings *settings, const hpct_slurm_here *s
         wrong("directory", "%s", hpct_last_error());
     else if (is_hidden(settings->tmpdir, slurm))
         wrong("directory",
-              "%s is hidden from the tasks, as %s gives each job a /tmp and a /dev/shm of its own: "
-              "give tmpdir= elsewhere",
-              settings->tmpdir, slurm->job_container);
+              "%s is hidden from the tasks, as %s gives each job folders of its own at %s: give "
+              "tmpdir= elsewhere",
+              settings->tmpdir, slurm->job_container, slurm->own_dirs);
     else
         right("directory", "%s%s", settings->tmpdir,
               fd < 0 ? ", which slurmd makes when it starts" : "");
@@ -264,11 +294,12 @@ int main(int argc, char **argv)
     if (hpct_plugstack_find(slurm.plug_stack, PLUGIN, &line) != HPCT_OK) {
         wrong("plugstack", "%s: add a line `optional /path/to/" PLUGIN "`", hpct_last_error());
     } else {
-        char *plugin = find_plugin(line.plugin, &slurm);
+        char *plugin = find_in_plugin_dirs(line.plugin, &slurm);
         right("plugstack", "%s, line %d (%s)", line.file, line.line,
               line.required ? "required" : "optional");
         if (plugin != NULL && check_plugin(plugin, &slurm))
             check_daemon(plugin);
+        check_symbols(&slurm);
         check_settings(&line, &slurm);
         free(plugin);
         hpct_plugstack_line_free(&line);

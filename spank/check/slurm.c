@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -46,6 +47,45 @@ static void read_value(const char *line, const char *key, char *value, size_t si
         snprintf(value, size, "%.*s", (int) strcspn(line, "\n"), line);
 }
 
+/* A line such as "AutoBasePath=true BasePath=/nvme Dirs=/tmp,/scratch" of job_container.conf, or
+ * "  dirs: "/tmp,/scratch"" of namespace.yaml. */
+static bool read_dirs(const char *line, char *dirs, size_t size)
+{
+    for (const char *p = line; *p != '\0' && *p != '#'; p++) {
+        if ((p != line && p[-1] != ' ' && p[-1] != '\t') || strncasecmp(p, "dirs", 4) != 0)
+            continue;
+        p += 4;
+        p += strspn(p, " \t");
+        if (*p != '=' && *p != ':')
+            return false;
+        p += 1 + strspn(p + 1, " \t\"'");
+        snprintf(dirs, size, "%.*s", (int) strcspn(p, " \t\"'\n#"), p);
+        return *dirs != '\0';
+    }
+    return false;
+}
+
+/* The folders that each job has for itself, as the file beside slurm.conf says, or by default. */
+static void find_own_dirs(hpct_slurm_here *out, const char *slurm_conf)
+{
+    static const char *const files[] = {"job_container.conf", "namespace.yaml"};
+    char path[4096], line[4096];
+    const char *slash = strrchr(slurm_conf, '/');
+    bool linux_type = strcmp(out->job_container, "namespace/linux") == 0, found = false;
+    bool known = linux_type || strstr(out->job_container, "/tmpfs") != NULL;
+    if (!known || slash == NULL)
+        return;
+    snprintf(path, sizeof path, "%.*s/%s", (int) (slash - slurm_conf), slurm_conf,
+             files[linux_type]);
+    FILE *file = fopen(path, "re");
+    while (file != NULL && !found && fgets(line, sizeof line, file) != NULL)
+        found = read_dirs(line, out->own_dirs, sizeof out->own_dirs);
+    if (file != NULL)
+        fclose(file);
+    if (!found)
+        snprintf(out->own_dirs, sizeof out->own_dirs, "/tmp,/dev/shm");
+}
+
 /* Slurm's own default: the file beside slurm.conf. */
 static void put_beside(const char *slurm_conf, char *path, size_t size)
 {
@@ -67,13 +107,16 @@ void hpct_slurm_here_ask(hpct_slurm_here *out)
         read_value(line, "PluginDir", out->plugin_dirs, sizeof out->plugin_dirs);
         read_value(line, "SLURM_CONF", slurm_conf, sizeof slurm_conf);
         read_value(line, "JobContainerType", out->job_container, sizeof out->job_container);
+        read_value(line, "NamespaceType", out->job_container, sizeof out->job_container);
     }
     out->controller_answers = pipe != NULL && end(pipe) == 0;
     if (variable != NULL && *variable != '\0')
         snprintf(slurm_conf, sizeof slurm_conf, "%s", variable);
+    if (slurm_conf[0] == '\0')
+        snprintf(slurm_conf, sizeof slurm_conf, "/etc/slurm/slurm.conf");
     if (out->plug_stack[0] == '\0')
-        put_beside(slurm_conf[0] != '\0' ? slurm_conf : "/etc/slurm/slurm.conf", out->plug_stack,
-                   sizeof out->plug_stack);
+        put_beside(slurm_conf, out->plug_stack, sizeof out->plug_stack);
+    find_own_dirs(out, slurm_conf);
     /* a configless node has its own copy, and the controller's path means nothing there */
     if (access(out->plug_stack, F_OK) != 0 && access(configless, F_OK) == 0)
         snprintf(out->plug_stack, sizeof out->plug_stack, "%s", configless);

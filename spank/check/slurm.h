@@ -9,7 +9,9 @@ typedef struct hpct_slurm_here {
     int major, minor;        /* 22, 5; 0 when no Slurm command was found */
     char plug_stack[4096];   /* the path of plugstack.conf on this node */
     char plugin_dirs[4096];  /* with ':' between them; "" when nobody said */
-    char job_container[256]; /* "job_container/tmpfs"; "" when nobody said */
+    char job_container[256]; /* "job_container/tmpfs"; from 25.11 on "namespace/linux" and so on;
+                                "" when nobody said */
+    char own_dirs[4096];     /* the folders of which it gives each job its own, with commas */
     bool controller_answers; /* else the three above are guesses */
 } hpct_slurm_here;
 

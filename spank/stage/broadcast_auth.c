@@ -26,7 +26,7 @@ enum {
     CLAIM_BYTES = AT_RUN + HPCT_MAX_RUN_NAME + 1,
 };
 
-static const char magic[8] = "hpctstg1";
+static const char magic[] = {'h', 'p', 'c', 't', 's', 't', 'g', '1'};
 
 static void write_claim(uint8_t out[CLAIM_BYTES], const hpct_auth_claim *claim)
 {

@@ -6,6 +6,8 @@
 
 #include "base/status.h"
 
+#define INSTEAD "write the whole path, such as /home/me/data"
+
 char *hpct_entry_cut(const char **text, const char *ends)
 {
     const char *p = *text;
@@ -57,14 +59,28 @@ static bool within(const char *path, const char *folder)
     return strncmp(path, folder, size) == 0 && (path[size] == '\0' || path[size] == '/');
 }
 
-hpct_status hpct_entry_check_shell(const char *path)
+/* The place of the first character that a shell would have replaced, or NULL. */
+static const char *for_a_shell(const char *path)
 {
-    if (path[0] != '$' && strcmp(path, "~") != 0 && strncmp(path, "~/", 2) != 0)
+    if (path[0] == '~')
+        return path;
+    for (const char *p = path; *p != '\0'; p++) {
+        bool named = (p[1] >= 'a' && p[1] <= 'z') || (p[1] >= 'A' && p[1] <= 'Z') ||
+                     (p[1] >= '0' && p[1] <= '9') ||
+                     (p[1] != '\0' && strchr("_{(@*#?$!-", p[1]) != NULL);
+        if (*p == '`' || (*p == '$' && named))
+            return p;
+    }
+    return NULL;
+}
+
+hpct_status hpct_entry_check_shell(const char *path, const char *instead)
+{
+    const char *at = for_a_shell(path);
+    if (at == NULL)
         return HPCT_OK;
-    return hpct_fail(HPCT_ERR_USAGE,
-                     "'%.200s': no shell replaces '%c' there: write the whole path, such as "
-                     "/home/me/data",
-                     path, path[0]);
+    return hpct_fail(HPCT_ERR_USAGE, "'%.200s': no shell replaces '%c' there: %s", path, *at,
+                     instead);
 }
 
 static hpct_status check(const hpct_stage_list *list, const hpct_stage_entry *entry)
@@ -118,7 +134,9 @@ static hpct_status add(hpct_stage_list *list, const char **text, const char *end
                                            "SRC[:DST][,SRC[:DST]...]");
         goto fail;
     }
-    status = hpct_entry_check_shell(entry.src);
+    status = hpct_entry_check_shell(entry.src, INSTEAD);
+    if (status == HPCT_OK)
+        status = hpct_entry_check_shell(entry.dst, INSTEAD);
     if (status == HPCT_OK)
         status = check(list, &entry);
     if (status != HPCT_OK)

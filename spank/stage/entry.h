@@ -30,9 +30,10 @@ hpct_status hpct_stage_list_parse(const char *text, hpct_stage_list *out);
 hpct_status hpct_stage_list_add(hpct_stage_list *list, const char *text);
 void hpct_stage_list_free(hpct_stage_list *list);
 
-/* HPCT_ERR_USAGE when a path begins with "~/" or "$": no shell replaces these within an option or
- * in an #SBATCH line, and a folder of that name is never meant. */
-hpct_status hpct_entry_check_shell(const char *path);
+/* HPCT_ERR_USAGE when a path has what a shell would have replaced: a "~" in front, a backquote, or
+ * a "$" before a name, a figure or a bracket. No shell does within an option or in an #SBATCH line,
+ * and a folder of that name is never meant. The message ends with `instead`: what to write. */
+hpct_status hpct_entry_check_shell(const char *path, const char *instead);
 
 /* Copies *text up to one of the bytes in `ends` that has no backslash before it (or to the end),
  * without the backslashes; *text is left there. To be freed; NULL when out of memory. */

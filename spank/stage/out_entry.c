@@ -11,6 +11,9 @@
 #include "spank/stage/entry.h"
 
 #define MAX_WIDTH 10 /* digits of a number, as sbatch has it */
+#define INSTEAD                                                                                    \
+    "write the whole path, such as /home/me/results-%j, with %j for the job, %s the step, %n the " \
+    "node's number, %N its name, %t the task"
 
 /* ---- patterns -------------------------------------------------------------------------------- */
 
@@ -120,7 +123,9 @@ static hpct_status check(const hpct_out_list *list, const hpct_out_entry *entry)
                          "destination '%.200s' has no name: write SRC:DST with DST such as "
                          "/home/me/results-%%j-%%n",
                          entry->dst);
-    hpct_status status = hpct_entry_check_shell(entry->dst);
+    hpct_status status = hpct_entry_check_shell(entry->src, INSTEAD);
+    if (status == HPCT_OK)
+        status = hpct_entry_check_shell(entry->dst, INSTEAD);
     if (status == HPCT_OK)
         status = check_patterns(entry->src);
     if (status == HPCT_OK)

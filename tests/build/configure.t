@@ -16,6 +16,33 @@ capture "$top_srcdir/configure" -q --with-mpi=/nonexistent
 is "$status" 1 'a prefix that is not there is refused'
 like "$err" '--with-mpi=/nonexistent' 'by the name of its option'
 
+# ---- Slurm: the forms of its calls, by the headers alone, and where a prefix has its plugins ----
+# headers NAME FUNCTION DECLARATION: the machine's, in a prefix of their own, with this declaration of the function.
+headers() {
+    mkdir -p "$tree/$1/include/slurm" "$tree/$1/lib/slurm" "$tree/$1/etc"
+    cp /usr/include/slurm/*.h "$tree/$1/include/slurm"
+    touch "$tree/$1/lib/slurm/auth_slurm.so"
+    sed -i "/^extern int $2(/,/;/{/;/!d;s/.*/$3/}" "$tree/$1/include/slurm/slurm.h"
+    mkdir -p "$tree/build-$1" && cd "$tree/build-$1" || return
+    capture "$top_srcdir/configure" --without-cuda --with-slurm="$tree/$1"
+}
+if [ -e /usr/include/slurm/slurm.h ]; then
+    headers first slurm_kill_job_step 'extern int slurm_kill_job_step(uint32_t, uint32_t, uint16_t);'
+    like "$out" "form of slurm_kill_job_step... job, step, signal"$'\n' "as it was to 23.02"
+    headers later slurm_kill_job_step 'extern int slurm_kill_job_step(uint32_t, uint32_t, uint16_t, uint16_t);'
+    like "$out" "form of slurm_kill_job_step... job, step, signal, flags" "as it was from 23.11 on"
+    headers last slurm_signal_job_step 'extern int slurm_signal_job_step(slurm_step_id_t *, uint32_t);'
+    like "$out" "form of slurm_signal_job_step... step id, signal" "as it is from 25.11 on"
+    is "$(sed -n 's/^spankdir = //p' Makefile)" "$tree/last/lib/slurm" "a Slurm in a prefix of its own: its folder of plugins"
+    [ -e /etc/slurm/slurm.conf ] || is "$(sed -n 's/^slurmconfdir = //p' Makefile)" "$tree/last/etc" "and of its configuration"
+    headers future slurm_kill_job_step 'extern int slurm_kill_job_step(const char *);'
+    is "$status" 1 "a form that nobody knows is refused"
+    like "$err" "declares slurm_kill_job_step in a form that hpc-train does not know" "by the function's name"
+    cd "$tree" || exit
+else
+    skip "the forms of Slurm's calls" "its headers are not in /usr/include"
+fi
+
 # ---- CUDA in folders such as Python's packages have, made of the toolkit that this build has found ----
 nvcc=$(sed -n 's/^NVCC = //p' "$top_builddir/Makefile")
 toolkit=${nvcc%/bin/nvcc}

@@ -37,7 +37,7 @@ is "$status" 78 "and is wrong"
 limit 60 "$sandbox" up 2 >/dev/null || { ok 1 "a sandbox starts"; exit 1; }
 check
 is "$status" 0 "nothing is wrong in a fresh sandbox" || diag "$out$err"
-is "$(awk '{ print $1, $2 }' <<<"$out")" "$(printf 'ok %s\n' plugstack plugin slurmd arguments helper gpu_helper directory disk ports munge)" "and everything was looked at"
+is "$(awk '{ print $1, $2 }' <<<"$out")" "$(printf 'ok %s\n' plugstack plugin slurmd symbols arguments helper gpu_helper directory disk ports munge)" "and everything was looked at"
 capture sandbox_run hpc-train info --admin
 is "$status" 0 "an ordinary user may ask as well" || diag "$out$err"
 sandbox_run --root sh -c "sed -i /^PlugStackConfig/d /etc/slurm/slurm.conf && scontrol reconfigure"
@@ -107,17 +107,41 @@ on_node node0 sh -c 'rm /var/tmp/jobs; mkdir -m 711 /var/tmp/jobs; mount -t tmpf
 check
 found "disk +/var/tmp/jobs has 8.4 MB in all, less than 1.1 GB: give tmpdir= on a larger disk" "too small a disk"
 on_node node0 umount /var/tmp/jobs
-on_node node0 sh -c 'mkdir /tmp/container && printf "#!/bin/sh\n%s \"\$@\" | sed s,job_container/none,job_container/tmpfs,\n" "$(command -v scontrol)" \
-    >/tmp/container/scontrol && chmod 755 /tmp/container/scontrol'
-check PATH="/tmp/container:$PATH"
+mkdir "$own/shared/container"
+cat >"$own/shared/container/scontrol" <<END
+#!/bin/sh
+$(command -v scontrol) "\$@" | sed -e 's,^JobContainerType.*,JobContainerType = job_container/tmpfs,' \
+    -e 's,^NamespaceType.*,NamespaceType = namespace/tmpfs,'
+END
+chmod 755 "$own/shared/container/scontrol"
+check PATH="/shared/container:$PATH"
 is "$status" 0 "jobs with a /tmp of their own are fine with a directory elsewhere" || diag "$out$err"
 conf "required $plugin"
-check PATH="/tmp/container:$PATH"
-found "directory +/tmp/hpc-train is hidden from the tasks, as job_container/tmpfs .*give tmpdir= elsewhere" "a directory that the tasks do not see"
+check PATH="/shared/container:$PATH"
+found "directory +/tmp/hpc-train is hidden from the tasks, as (job_container|namespace)/tmpfs gives each job folders of its own at /tmp,/dev/shm: give tmpdir= elsewhere" "a directory that the tasks do not see"
 conf "required $plugin tmpdir=/var/tmp/jobs stage_max=900T"
 check
 found "disk +/var/tmp/jobs has .*, less than 990 TB .stage_max=." "a disk smaller than what may be staged"
 conf "optional $plugin"
+
+# ---- what the plugin takes of Slurm's library ----
+mkdir "$own/shared/library"
+if gcc -shared -x c -o "$own/shared/library/libslurmfull.so" - <<<'int slurm_conf, slurm_conf_get_nodeaddr, slurm_conf_get_hostname,
+    slurm_signal_job_step, slurm_kill_job_step;'; then
+    cat >"$own/shared/library/scontrol" <<END
+#!/bin/sh
+$(command -v scontrol) "\$@" | sed 's,^PluginDir.*,PluginDir = /shared/library,'
+END
+    chmod 755 "$own/shared/library/scontrol"
+    check PATH="/shared/library:$PATH"
+    found "symbols +/shared/library/libslurmfull.so has no slurm_conf_get_addr: cloud and dynamic nodes are addressed by their NodeName" \
+        "a library of Slurm's without a function"
+else
+    skip "a library of Slurm's without a function" "there is no gcc"
+fi
+if slurm_at_least 25.05; then
+    like "$(nm -D --defined-only "$here/lib/slurm/spank_hpc_train.so")" " slurm_spank_init_failure_mode" "a failing start costs the job, not the node"
+fi
 
 # ---- munge, and the checker itself ----
 capture on_node node0 unshare --mount sh -c 'mount -t tmpfs none /run/munge && exec env SLURM_CONF=/etc/slurm/slurm.conf /opt/hpc-train/bin/hpc-train info --admin'

@@ -1,5 +1,6 @@
 /* spank: options, plugstack arguments, GPUs, sizes, and the config of one task. */
 #include "spank/describe.h"
+#include "spank/given.h"
 #include "spank/nodes_asked.h"
 #include "spank/options.h"
 #include "spank/settings.h"
@@ -124,6 +125,16 @@ static void bad_values_are_named(void **state)
         {HPCT_OPTION_STAGE, "/a,~/b:c", "no shell replaces '~'"},
         {HPCT_OPTION_STAGE_OUT, "a:~/b", "no shell replaces '~'"},
         {HPCT_OPTION_STAGE_OUT, "a:$HOME/b", "no shell replaces '$'"},
+        {HPCT_OPTION_STAGE_OUT, "res:/shared/out-${SLURM_JOB_ID}/r", "no shell replaces '$'"},
+        {HPCT_OPTION_STAGE_OUT, "res:/shared/out-${SLURM_JOB_ID}/r", "%j for the job"},
+        {HPCT_OPTION_STAGE_OUT, "$name:/b", "no shell replaces '$'"},
+        {HPCT_OPTION_STAGE_OUT, "a:/b/`date`", "no shell replaces '`'"},
+        {HPCT_OPTION_STAGE_OUT, "a:~you/b", "no shell replaces '~'"},
+        {HPCT_OPTION_STAGE, "/data/$SET", "no shell replaces '$'"},
+        {HPCT_OPTION_STAGE, "/data/$1", "no shell replaces '$'"},
+        {HPCT_OPTION_STAGE, "/data/$(pwd)", "no shell replaces '$'"},
+        {HPCT_OPTION_STAGE, "/data:in-$USER", "no shell replaces '$'"},
+        {HPCT_OPTION_STAGE, "/data/`pwd`", "write the whole path"},
         {HPCT_OPTION_STAGE, "/a,,/b", "without a source"},
         {HPCT_OPTION_STAGE, "/a:../b", "below $SLURM_TMPDIR"},
         {HPCT_OPTION_STAGE, "/a:/b", "below $SLURM_TMPDIR"},
@@ -147,6 +158,8 @@ static void bad_values_are_named(void **state)
     /* as Slurm hands an option without a value on to the steps of a job */
     assert_int_equal(hpct_option_check(HPCT_OPTION_ON, "(null)"), HPCT_OK);
     assert_int_equal(hpct_option_check(HPCT_OPTION_HIDE, "(null)"), HPCT_OK);
+    /* no shell would have touched these */
+    assert_int_equal(hpct_option_check(HPCT_OPTION_STAGE, "/a/b~,/a$/c$.d,/e\\:f"), HPCT_OK);
     /* a variable is named as such */
     hpct_options options = {0};
     hpct_choices choices = {0};
@@ -157,6 +170,55 @@ static void bad_values_are_named(void **state)
 
 #define WORDS(...) ((char *[]){(char[]){"srun"}, __VA_ARGS__, NULL})
 #define WORD(text) ((char[]){text})
+
+/* Values of one option in the order in which Slurm hands them on. */
+static hpct_status given(hpct_option option, const char *const *values, char *const *arguments,
+                         const hpct_environment *environment, bool script)
+{
+    hpct_given all = {0};
+    for (; *values != NULL; values++)
+        assert_int_equal(hpct_given_add(&all, option, *values), HPCT_OK);
+    hpct_status status = hpct_given_check(&all, arguments, environment, script);
+    hpct_given_free(&all);
+    return status;
+}
+#define VALUES(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static void values_that_would_be_lost_are_refused(void **state)
+{
+    (void) state;
+    char *const *none = WORDS(WORD("job.sh"));
+    char *const *line = WORDS(WORD("--hpc-train-stage=/b"), WORD("job.sh"));
+    char *const *apart = WORDS(WORD("--hpc-train-stage"), WORD("/b"), WORD("job.sh"));
+    char *const *twice = WORDS(WORD("--hpc-train-stage=/a"), WORD("--hpc-train-stage"), WORD("/b"));
+    const hpct_environment *job =
+        ENV("SLURM_SPANK__SLURM_SPANK_OPTION_spank_hpc_train_hpc_train_stage=/a");
+    const hpct_option stage = HPCT_OPTION_STAGE;
+    /* one, or the same again */
+    assert_int_equal(given(stage, VALUES("/a"), none, NO_ENV, true), HPCT_OK);
+    assert_int_equal(given(stage, VALUES("/b", "/b"), twice, NO_ENV, false), HPCT_OK);
+    /* two #SBATCH lines, two words */
+    assert_int_equal(given(stage, VALUES("/a", "/c"), none, NO_ENV, true), HPCT_ERR_USAGE);
+    assert_non_null(strstr(hpct_last_error(), "--hpc-train-stage is given twice, as '/a' and as "
+                                              "'/c'"));
+    assert_non_null(strstr(hpct_last_error(), "'/a,/c'"));
+    assert_int_equal(given(stage, VALUES("/a", "/c", "/b"), line, NO_ENV, true), HPCT_ERR_USAGE);
+    assert_int_equal(given(stage, VALUES("/a", "/b"), twice, NO_ENV, true), HPCT_ERR_USAGE);
+    assert_int_equal(given(stage, VALUES("/a", "/b"), twice, NO_ENV, false), HPCT_ERR_USAGE);
+    assert_int_equal(given(HPCT_OPTION_PORT, VALUES("22000", "23000"), none, NO_ENV, true),
+                     HPCT_ERR_USAGE);
+    assert_null(strstr(hpct_last_error(), "list"));
+    /* a command line overrides a script, and both the job's environment */
+    assert_int_equal(given(stage, VALUES("/a", "/b"), line, NO_ENV, true), HPCT_OK);
+    assert_int_equal(given(stage, VALUES("/a", "/b"), apart, NO_ENV, true), HPCT_OK);
+    assert_int_equal(given(stage, VALUES("/a", "/b"), line, job, false), HPCT_OK);
+    assert_int_equal(given(stage, VALUES("/c", "/a", "/b"), line, job, true), HPCT_OK);
+    /* an option without a value is what it implies */
+    char *const *bare = WORDS(WORD("--hpc-train"));
+    assert_int_equal(given(HPCT_OPTION_ON, VALUES("off", "on"), bare, NO_ENV, true), HPCT_OK);
+    assert_int_equal(given(HPCT_OPTION_ON, VALUES("on", "off"), bare, NO_ENV, false),
+                     HPCT_ERR_USAGE);
+}
 
 static void nodes_are_found_in_a_command_line(void **state)
 {
@@ -557,6 +619,7 @@ int main(void)
         cmocka_unit_test(the_command_line_wins_over_the_environment),
         cmocka_unit_test(bad_values_are_named),
         cmocka_unit_test(stage_lists_are_cut),
+        cmocka_unit_test(values_that_would_be_lost_are_refused),
         cmocka_unit_test(nodes_are_found_in_a_command_line),
         cmocka_unit_test(settings_are_read),
         cmocka_unit_test(the_administrators_file_is_right),

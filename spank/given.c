@@ -1,0 +1,96 @@
+/* A value is the environment's where the job's variable has it, the command line's where that has
+ * the option with it, else the script's. */
+#include "spank/given.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/status.h"
+
+hpct_status hpct_given_add(hpct_given *given, hpct_option option, const char *text)
+{
+    text = hpct_option_implied(option, text);
+    for (int i = 0; i < HPCT_MOST_GIVEN; i++) {
+        char **place = &given->values[option][i];
+        if (*place != NULL && strcmp(*place, text) == 0)
+            return HPCT_OK;
+        if (*place == NULL) {
+            *place = strdup(text);
+            return *place == NULL ? hpct_fail_memory(strlen(text)) : HPCT_OK;
+        }
+    }
+    return hpct_fail(HPCT_ERR_USAGE, "--%s is given more than %d times",
+                     hpct_option_table[option].name, HPCT_MOST_GIVEN);
+}
+
+/* Slurm names a plugin's options in a job's environment so. */
+static bool in_environment(const hpct_environment *environment, hpct_option option,
+                           const char *value)
+{
+    const char *text = hpct_option_forwarded(environment, option);
+    return text != NULL && strcmp(hpct_option_implied(option, text), value) == 0;
+}
+
+static bool on_command_line(char *const *arguments, hpct_option option, const char *value)
+{
+    const char *name = hpct_option_table[option].name;
+    size_t size = strlen(name);
+    for (int i = 1; arguments[i] != NULL; i++) {
+        const char *word = arguments[i], *text;
+        if (strncmp(word, "--", 2) != 0 || strncmp(word + 2, name, size) != 0)
+            continue;
+        if (word[2 + size] == '=')
+            text = word + 2 + size + 1;
+        else if (word[2 + size] != '\0')
+            continue;
+        else if (hpct_option_table[option].has_argument == HPCT_ARGUMENT_NEEDED)
+            text = arguments[i + 1];
+        else
+            text = NULL;
+        if (strcmp(hpct_option_implied(option, text), value) == 0)
+            return true;
+    }
+    return false;
+}
+
+static hpct_status refuse(hpct_option option, const char *one, const char *other)
+{
+    const char *argument = hpct_option_table[option].argument;
+    bool list = argument != NULL &&
+                (strchr(argument, ',') != NULL || strcmp(argument, "LIST") == 0) &&
+                option != HPCT_OPTION_BIND;
+    return hpct_fail(HPCT_ERR_USAGE,
+                     "--%s is given twice, as '%.300s' and as '%.300s': of these the first would "
+                     "be lost; give it once%s%.200s%s%.200s%s",
+                     hpct_option_table[option].name, one, other, list ? ", with the list '" : "",
+                     list ? one : "", list ? "," : "", list ? other : "", list ? "'" : "");
+}
+
+hpct_status hpct_given_check(const hpct_given *given, char *const *arguments,
+                             const hpct_environment *environment, bool script)
+{
+    for (int i = 0; i < HPCT_NUM_OPTIONS; i++) {
+        hpct_option option = (hpct_option) i;
+        const char *in_script = NULL, *in_line = NULL;
+        for (int k = 0; k < HPCT_MOST_GIVEN && given->values[option][k] != NULL; k++) {
+            const char *value = given->values[option][k];
+            if (in_environment(environment, option, value))
+                continue;
+            bool line = !script || on_command_line(arguments, option, value);
+            const char **before = line ? &in_line : &in_script;
+            if (*before != NULL)
+                return refuse(option, *before, value);
+            *before = value;
+        }
+    }
+    return HPCT_OK;
+}
+
+void hpct_given_free(hpct_given *given)
+{
+    for (int i = 0; i < HPCT_NUM_OPTIONS; i++) {
+        for (int k = 0; k < HPCT_MOST_GIVEN; k++)
+            free(given->values[i][k]);
+    }
+    memset(given, 0, sizeof *given);
+}

@@ -1,0 +1,18 @@
+/* What the plugin takes of Slurm's library as weak symbols: see slurm_release.c. */
+#include "spank/slurm_symbols.h"
+
+#include <stddef.h>
+
+const hpct_slurm_symbol hpct_slurm_symbols[] = {
+    {"slurm_conf", "KillWait is taken for 5 seconds, epilogs for unlimited, and nodes do not "
+                   "broadcast unless asked to"},
+    {"slurm_conf_get_nodeaddr", "nodes are addressed by their NodeName, which must resolve"},
+    {"slurm_conf_get_hostname", "nodes are addressed by their NodeName, which must resolve"},
+    {"slurm_conf_get_addr", "cloud and dynamic nodes are addressed by their NodeName, which must "
+                            "resolve"},
+    {"slurm_signal_job_step", "a task that fails while it is prepared does not end the step's "
+                              "components that are other jobs"},
+    {"slurm_kill_job_step", "a task that fails while it is prepared does not end the step's tasks "
+                            "on other nodes"},
+    {NULL, NULL},
+};
