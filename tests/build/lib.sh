@@ -16,13 +16,13 @@ run_logged() {
     return "$status"
 }
 
-# second_build DIR TARGETS CONFIGURE-OPTION…: configures there, and builds these targets of make.
+# second_build DIR TARGETS CONFIGURE-OPTION…: configures there, again if the first build was, and builds these targets.
 second_build() {
     local dir=$1 targets=$2
     shift 2
     [ ! -e "$top_srcdir/config.status" ] || skip_all "the source folder itself is configured"
     mkdir -p "$dir" || return
-    [ -e "$dir/Makefile" ] ||
+    [ "$dir/config.status" -nt "$top_builddir/config.status" ] ||
         (cd "$dir" && run_logged configure.out "$top_srcdir/configure" -q "$@") || return
     # shellcheck disable=SC2086 # several words
     run_logged "$dir/make.out" make -C "$dir" -s -j"$(nproc)" $targets

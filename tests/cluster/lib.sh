@@ -113,6 +113,9 @@ sandbox_run() {
 # In a process group that is not the terminal's, a command that reads from it would be stopped.
 if [ -t 0 ]; then exec </dev/null; fi
 
+# has_pmix: whether this Slurm starts the ranks of MPI programs; many have no mpi_pmix.
+has_pmix() { sandbox_run srun --mpi=list 2>&1 | grep -qw pmix; }
+
 # take_cluster: waits until no other program uses the sandbox, or the second one that `quickstart check` starts inside its
 # folder, and leaves that in HPC_TRAIN_SANDBOX. One program at a time: some of them fill a node's disk or take its ports.
 take_cluster() {

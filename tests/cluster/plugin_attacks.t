@@ -16,7 +16,7 @@ races=8
 [ "${HPC_TRAIN_LONG-}" = 1 ] && races=200
 
 run_on() { capture sandbox_run srun -N1 -w "$node" --hpc-train "$@"; }
-daemons() { sandbox_run --root pgrep -x slurmd | sort | tr '\n' ' '; }
+daemons() { sandbox_run --root pgrep -x "slurmd(-wlm)?" | sort | tr '\n' ' '; }
 before=$(daemons)
 
 # What root owns on the node, and users want changed.
@@ -161,7 +161,7 @@ echo "required $work/client/spank_hpc_train.so" >"$work_here/client/plugstack.co
 sandbox_run sed "s|^PlugStackConfig=.*|PlugStackConfig=$work/client/plugstack.conf|" /etc/slurm/slurm.conf >"$work_here/client/slurm.conf"
 own_srun() { capture sandbox_run env SLURM_CONF="$work/client/slurm.conf" srun -N1 -w "$node" "$@" true; }
 own_srun --hpc-train=on --hpc-train-port=no-port
-like "$status $err" "^64 .*slurmstepd-$node: .*--hpc-train-port: " "a client of the user's own lets everything pass, a task does not"
+like "$status $err" "^64 .*hpc-train: $node: --hpc-train-port: " "a client of the user's own lets everything pass, a task does not"
 options=$(sandbox_run srun --help | grep -o -- '--hpc-train[-a-z]*' | sort -u)
 orderly=
 # shellcheck disable=SC2016

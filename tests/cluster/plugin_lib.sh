@@ -23,9 +23,10 @@ own_sandbox() {
 on_node() {
     local node=$1
     shift
+    # Debian's slurmd, after a reconfiguration, is named after the link that starts it.
     # shellcheck disable=SC2016 # the inner shell expands it
     sandbox_run --root bash -c '
-        for pid in $(pgrep -x slurmd); do
+        for pid in $(pgrep -x "slurmd(-wlm)?"); do
             if [ "$(nsenter --target "$pid" --uts hostname)" = "$1" ]; then
                 shift
                 exec nsenter --target "$pid" --mount --uts --net --ipc --root --wd=/ "$@"
@@ -60,4 +61,11 @@ job_of() { sed -n 's/.*job=\([0-9]*\).*/\1/p' <<<"$1" | head -n 1; }
 ran() {
     [ "$status" = 0 ] || diag "status $status: $err"
     ok "$status" "$1"
+}
+
+# slurm_at_least RELEASE: whether the Slurm here is of that release, such as 23.11, or a later one.
+slurm_at_least() {
+    local here
+    here=$(slurmd -V | sed 's/^[^ ]* \([0-9]*\.[0-9]*\).*/\1/')
+    [ "$(printf '%s\n' "$1" "$here" | sort -V | head -n 1)" = "$1" ]
 }

@@ -210,7 +210,7 @@ restart_slurmd() { # TURN: when all of its jobs are where they should be
         sleep 0.1
     done
     # shellcheck disable=SC2016
-    on_holder bash -c 'for pid in $(pgrep -x slurmd); do [ "$(nsenter --target $pid --uts hostname)" = node0 ] && kill -KILL $pid; done'
+    on_holder bash -c 'for pid in $(pgrep -x "slurmd(-wlm)?"); do [ "$(nsenter --target $pid --uts hostname)" = node0 ] && kill -KILL $pid; done'
     sleep 0.5
     on_holder slurmd -N node0
 }

@@ -62,7 +62,7 @@ sed -i "s|\.so $runtime|& /opt/hpc-train/lib/bad.so|" "$own"/root/opt/hpc-train/
 start() { "$sandbox" down >/dev/null; limit 180 "$sandbox" up 4 >/dev/null; }
 start
 ok $? "a sandbox with the sanitizers' runtime starts" || exit
-is "$(sandbox_run --root bash -c 'grep -l libasan $(pgrep -x slurmd | sed "s|.*|/proc/&/maps|") | wc -l')" 4 "slurmd has it"
+is "$(sandbox_run --root bash -c 'grep -l libasan $(pgrep -x "slurmd(-wlm)?" | sed "s|.*|/proc/&/maps|") | wc -l')" 4 "slurmd has it"
 like "$(nm -D "$own/root/opt/hpc-train/lib/slurm/spank_hpc_train.so")" "__asan_report_" "the plugin is checked"
 for helper in hpc-train-stage hpc-train-gpus; do
     like "$(nm "$build/$helper")" " T __asan_default_options" "$helper says where all can see it what is found"

@@ -20,7 +20,9 @@ ran "a step there is prepared"
 like "$(sort <<<"$out")" '^0 \{"cluster":\{"worker":\["10.77.1.1:23000","10.77.1.2:23000"\]\}.* 10.77.1.1 ' "by their addresses"
 like "$out" '"nodes":\[\{"name":"x0","tasks":1,"gpus":0\},\{"name":"x1"' "and named as Slurm names them"
 # Its ranks meet at these addresses before anything else.
-capture sandbox_run env HPC_TRAIN_JOIN_SECONDS=20 srun --hpc-train -N2 hpc-train fit --model mnist-cnn \
+ranks=(srun --hpc-train -N2)
+has_pmix || ranks=(salloc --quiet --hpc-train -N2 --ntasks-per-node=1 mpirun)
+capture sandbox_run env HPC_TRAIN_JOIN_SECONDS=20 "${ranks[@]}" hpc-train fit --model mnist-cnn \
     --data /usr/share/datasets/fashion-mnist --epochs 1 --steps-per-epoch 2
 ran "two ranks of hpc-train find each other"
 capture sandbox_run srun --mpi=none --hpc-train -N1 -n1 printenv MASTER_ADDR : -N1 -n1 printenv MASTER_ADDR

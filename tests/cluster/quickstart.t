@@ -9,13 +9,17 @@ quickstart=$top_srcdir/quickstart
 
 capture limit 20 "$quickstart" --help
 is "$status" 0 "--help: exit status 0"
-like "$out" "quickstart check" "--help: names the commands"
+like "$out" "quickstart check \[TEST...\]" "--help: names the commands, and that check takes names of tests"
 capture limit 20 "$quickstart" begin
 is "$status" 64 "an unknown command: exit status 64"
 like "$err" "unknown command 'begin'" "an unknown command: is named"
-capture limit 20 "$quickstart" check all
-is "$status" 64 "check takes no arguments: exit status 64"
-like "$err" "not 'all'" "check takes no arguments: says so"
+
+# A kind of tests that is not built: a failure of `quickstart check`, and never without a word.
+kinds() { capture env "$@" HPC_TRAIN_UNTESTED='unit tests: install libcmocka-dev;GPU module: install CUDA;' bash "$top_srcdir/tests/build/kinds.t"; }
+kinds HPC_TRAIN_ALL_KINDS=1
+like "$out" "not ok 1 - unit tests: install libcmocka-dev"$'\n'"ok 2 - GPU module # SKIP not built: install CUDA" "a kind of tests that is not built fails check"
+kinds HPC_TRAIN_ALL_KINDS=
+like "$out" "^ok 1 - unit tests # SKIP not built: install libcmocka-dev, then configure again" "and is skipped, with the reason, by make check"
 
 temporary=$(mktemp -d /var/tmp/hpc-train-quickstart.XXXXXX)
 at_exit "rm -rf '$temporary'"

@@ -170,7 +170,9 @@ int main(int argc, char **argv)
 }
 END
 mpicc -o "$temporary/one/shared/ring" "$temporary/ring.c"
-capture with one run srun -N2 --ntasks-per-node=2 --mpi=pmix /shared/ring
+ranks=(srun -N2 --ntasks-per-node=2 --mpi=pmix)
+HPC_TRAIN_SANDBOX=$temporary/one has_pmix || ranks=(salloc --quiet -N2 --ntasks-per-node=2 mpirun)
+capture with one run "${ranks[@]}" /shared/ring
 is "$out$err" "4 ranks, sum 6" "an MPI program runs over both nodes"
 
 like "$(with one logs slurmctld)" "slurmctld version" "logs of one daemon"

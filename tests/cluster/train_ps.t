@@ -57,7 +57,7 @@ exit $status
 END
 chmod 755 "$work_here/counted"
 train_on() { # NAME STEPS SRUN-OPTION…
-    capture sandbox_run srun --hpc-train "${@:3}" "$work/counted" "$work/$1" $fit --data "$data" --seed 5 --global-batch-size 16 \
+    capture sandbox_run $launch --hpc-train "${@:3}" "$work/counted" "$work/$1" $fit --data "$data" --seed 5 --global-batch-size 16 \
         --learning-rate 0.001 --steps-per-epoch "$2" --bucket-bytes 2000000 --log-dir "$work/$1.log" --verbose 0
     is "$status$err" 0 "$1, $2 steps"
 }

@@ -1,7 +1,9 @@
 # bare.sh: bare Debian systems in folders, entered in namespaces of their own; sourced by tests/packages/*.t after lib.sh.
-# Offers new_work, make_tarball, needs_bare, new_bare, in_bare, start_bare and into_bare. What is mounted for a system is
-# seen by its processes alone, and ends with them.
+# Offers new_work, make_tarball, needs_bare, new_bare, in_bare, start_bare and into_bare.
 # shellcheck shell=bash disable=SC2016,SC2034,SC2154 # inner shells expand; others read what is left
+
+# shellcheck source=tests/distros/bare_system.sh
+. "${top_srcdir:?}/tests/distros/bare_system.sh"
 
 # The folder of a system to copy (as debootstrap --variant=minbase makes it); without it one is made, from the network.
 pristine=${HPC_TRAIN_BARE_SYSTEM-}
@@ -28,24 +30,8 @@ needs_bare() {
 new_bare() {
     bare=$bare_work/$1
     cp -a --reflink=auto "$pristine" "$bare" || exit
-    printf '#!/bin/sh\nexit 101\n' >"$bare/usr/sbin/policy-rc.d"
-    chmod 755 "$bare/usr/sbin/policy-rc.d"
-    echo 'Acquire::Retries "3";' >"$bare/etc/apt/apt.conf.d/retries"
-    cp /etc/resolv.conf "$bare/etc/resolv.conf"
-    cp /etc/apt/apt.conf.d/*proxy* "$bare/etc/apt/apt.conf.d/" 2>/dev/null
+    prepare_bare "$bare"
     install -d -m 755 "$bare/srv/packages"
-}
-
-# The parts of the kernel that a system shows to its processes; control groups are looked for, and not used.
-enter_bare='mount --make-rprivate / && mount -t proc proc "$0/proc" && mount -t sysfs sys "$0/sys" &&
-    mount -t tmpfs -o mode=755 cgroup "$0/sys/fs/cgroup" && mount -t tmpfs -o mode=1777 shm "$0/dev/shm" &&
-    mount -t devpts -o newinstance,ptmxmode=666,mode=620,gid=5 devpts "$0/dev/pts" &&
-    cd / && exec chroot "$0" "$@"'
-
-# in_bare DIR CMD...: as root in a system, with the machine's network.
-in_bare() {
-    env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
-        unshare --mount --pid --uts --ipc --fork --kill-child sh -c "$enter_bare" "$@"
 }
 
 # start_bare DIR NAME: keeps a system going, with a network and a host name of its own, until the test ends; leaves the
@@ -55,7 +41,7 @@ start_bare() {
     local end=$((SECONDS + 20))
     rm -f "$1/run/started"
     env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin unshare --mount --pid --uts --ipc --net --fork --kill-child \
-        sh -c "hostname $2 && $enter_bare" "$1" sh -ec 'printf "127.0.0.1 localhost\n10.78.0.1 %s\n" "$(uname -n)" >/etc/hosts
+        env bare_packages= sh -c "hostname $2 && $enter_bare" "$1" sh -ec 'printf "127.0.0.1 localhost\n10.78.0.1 %s\n" "$(uname -n)" >/etc/hosts
         ip link set lo up
         ip link add eth0 type veth peer name eth1
         ip address add 10.78.0.1/24 dev eth0

@@ -97,7 +97,7 @@ static int base_of(uint32_t job, uint32_t step, int tasks)
     hpct_port_range range = {.low = 20000, .high = 32767};
     int base = 0;
     assert_int_equal(hpct_port_base(range, job, step, tasks, &base), HPCT_OK);
-    assert_in_range(base, 20000, 32767 - tasks + 1);
+    assert_within(base, 20000, 32767 - tasks + 1);
     return base;
 }
 

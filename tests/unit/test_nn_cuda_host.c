@@ -275,7 +275,7 @@ static void test_damaged_choices_are_ignored(void **state)
     FILE *file = fopen(path, "rb");
     size_t size = fread(text, 1, sizeof text, file);
     fclose(file);
-    assert_in_range(size, 30, sizeof text - 1);
+    assert_within(size, 30, sizeof text - 1);
     for (size_t at = 0; at < size; at++) {
         for (int cut = 0; cut < 2; cut++) {
             char other[sizeof text];

@@ -322,14 +322,14 @@ static void few_nodes_speak_at_once(void **state)
     int at_once = 0, most = 0, per_tenth[20] = {0};
     for (uint32_t node = 0; node < 10000; node++) {
         int turn = hpct_turn_ms(node, 10000);
-        assert_in_range(turn, 0, 1999);
+        assert_within(turn, 0, 1999);
         at_once += turn == 0;
         per_tenth[turn / 100]++;
     }
     for (int i = 0; i < 20; i++)
         most = per_tenth[i] > most ? per_tenth[i] : most;
     assert_int_equal(at_once, 16);
-    assert_in_range(most, 500, 520);
+    assert_within(most, 500, 520);
     assert_int_equal(hpct_turn_ms(15, 16), 0);
     assert_int_equal(hpct_turn_ms(5, 3), 0);
     assert_int_equal(hpct_turn_ms(UINT32_MAX - 1, UINT32_MAX), 1999);

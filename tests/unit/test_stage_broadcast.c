@@ -61,7 +61,7 @@ static void check_tree(int tree, int count, int *inner)
     int parent, children[HPCT_MAX_CHILDREN], its_parent, its_children[HPCT_MAX_CHILDREN];
     for (int me = 0; me < count; me++) {
         int found = hpct_tree_place(tree, count, me, &parent, children), steps = 0;
-        assert_in_range(found, 0, me == 0 ? 1 : HPCT_MAX_CHILDREN);
+        assert_within(found, 0, me == 0 ? 1 : HPCT_MAX_CHILDREN);
         assert_true((parent < 0) == (me == 0));
         inner[me] += found > 0 && me > 0;
         for (int i = 0; i < found; i++) {
@@ -70,7 +70,7 @@ static void check_tree(int tree, int count, int *inner)
         }
         for (int at = me; at > 0; at = parent, steps++)
             hpct_tree_place(tree, count, at, &parent, children);
-        assert_in_range(steps, 0, hpct_tree_depth(count) + 1);
+        assert_within(steps, 0, hpct_tree_depth(count) + 1);
     }
 }
 
@@ -83,10 +83,10 @@ static void each_node_has_two_places_and_sends_from_one(void **state)
         for (int tree = 0; tree < HPCT_NUM_TREES; tree++)
             check_tree(tree, count, inner);
         for (int i = 1; i < count; i++)
-            assert_in_range(inner[i], 0, 1); /* so nobody sends more than he gets */
+            assert_within(inner[i], 0, 1); /* so nobody sends more than he gets */
         free(inner);
     }
-    assert_in_range(hpct_tree_depth(10000), 13, 15);
+    assert_within(hpct_tree_depth(10000), 13, 15);
 }
 
 /* ---- frames ---- */
@@ -369,7 +369,7 @@ static void a_crew_tells_what_failed_first(void **state)
     assert_int_equal(status, HPCT_ERR_IO);
     assert_string_equal(hpct_last_error(), "block 3");
     assert_int_equal(hpct_crew_wait(crew), HPCT_ERR_IO);
-    assert_in_range(w->done_in_all, 4, 3 + 12 + 1);
+    assert_within(w->done_in_all, 4, 3 + 12 + 1);
     hpct_crew_free(crew);
     free(w);
 }

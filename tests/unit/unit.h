@@ -13,6 +13,15 @@
 
 #include <cmocka.h>
 
+/* cmocka 2 has other names for it, which cmocka 1 does not know. */
+#define assert_within(value, least, most)                                                          \
+    do {                                                                                           \
+        long long within_ = (long long) (value);                                                   \
+        if (within_ < (long long) (least) || within_ > (long long) (most))                         \
+            fail_msg("%s is %lld, not from %lld to %lld", #value, within_, (long long) (least),    \
+                     (long long) (most));                                                          \
+    } while (0)
+
 /* How many random cases to try: few of them where each takes long, under valgrind. */
 static inline int unit_cases(int usually)
 {
