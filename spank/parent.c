@@ -25,10 +25,12 @@ static hpct_status check_folder(int fd, const char *path, bool last)
     if (fstat(fd, &info) != 0)
         return hpct_fail(HPCT_ERR_IO, "%s: %s", path, strerror(errno));
     if (!is_ours(&info))
-        return hpct_fail(HPCT_ERR_CONFIG,
-                         "%s belongs to user %u, not to root: remove it, or set tmpdir= in "
-                         "plugstack.conf",
-                         path, info.st_uid);
+        return hpct_fail(HPCT_ERR_CONFIG, "%s belongs to user %u, not to root: %s", path,
+                         info.st_uid,
+                         last ? "remove it, or set tmpdir= in plugstack.conf"
+                              : "the administrator must set tmpdir= in plugstack.conf to a folder "
+                                "elsewhere, and where Slurm gives each job folders of its own "
+                                "(JobContainerType, NamespaceType) to none in these");
     bool open_to_all = (info.st_mode & (S_IWGRP | S_IWOTH)) != 0;
     if (open_to_all && (last || (info.st_mode & S_ISVTX) == 0))
         return hpct_fail(HPCT_ERR_CONFIG,

@@ -206,9 +206,9 @@ hpct_status hpct_tmpdir_check(const char *path)
     if (errno != ENOENT)
         return hpct_fail(HPCT_ERR_IO, "%s cannot be used: %s", path, strerror(errno));
     return hpct_fail(HPCT_ERR_CONFIG,
-                     "%s was made, but the tasks do not see it: where Slurm gives each job a /tmp "
-                     "of its own (JobContainerType), the administrator must set tmpdir= in "
-                     "plugstack.conf to a folder elsewhere",
+                     "%s was made, but the tasks do not see it: where Slurm gives each job folders "
+                     "of its own (JobContainerType, NamespaceType), the administrator must set "
+                     "tmpdir= in plugstack.conf to a folder elsewhere",
                      path);
 }
 

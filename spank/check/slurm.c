@@ -47,57 +47,67 @@ static void read_value(const char *line, const char *key, char *value, size_t si
         snprintf(value, size, "%.*s", (int) strcspn(line, "\n"), line);
 }
 
-/* A line such as "AutoBasePath=true BasePath=/nvme Dirs=/tmp,/scratch" of job_container.conf, or
- * "  dirs: "/tmp,/scratch"" of namespace.yaml. */
-static bool read_dirs(const char *line, char *dirs, size_t size)
+/* A configless node has its own copy, and the controller's path means nothing there. */
+static void find_copy(const char *name, char *path, size_t size)
 {
-    for (const char *p = line; *p != '\0' && *p != '#'; p++) {
-        if ((p != line && p[-1] != ' ' && p[-1] != '\t') || strncasecmp(p, "dirs", 4) != 0)
-            continue;
-        p += 4;
-        p += strspn(p, " \t");
-        if (*p != '=' && *p != ':')
-            return false;
-        p += 1 + strspn(p + 1, " \t\"'");
-        snprintf(dirs, size, "%.*s", (int) strcspn(p, " \t\"'\n#"), p);
-        return *dirs != '\0';
+    char copy[256];
+    snprintf(copy, sizeof copy, "/run/slurm/conf/%s", name);
+    if (access(path, F_OK) != 0 && access(copy, F_OK) == 0)
+        snprintf(path, size, "%s", copy);
+}
+
+/* Slurm's own default: the file beside slurm.conf. */
+static void put_beside(const char *slurm_conf, const char *name, char *path, size_t size)
+{
+    const char *slash = strrchr(slurm_conf, '/');
+    path[0] = '\0';
+    if (slash != NULL)
+        snprintf(path, size, "%.*s/%s", (int) (slash - slurm_conf), slurm_conf, name);
+    find_copy(name, path, size);
+}
+
+/* Adds, each with a comma before it, the folders that a line names: "BasePath=/nvme Dirs=/a,/b" of
+ * job_container.conf; of namespace.yaml "dirs: "/a,/b"", or lines of their own after "dirs:", such
+ * as "- /a", or after "dir_confs:", such as "- path: /a". `key` is the last name before a value,
+ * also of lines before. */
+static void add_dirs(const char *line, char *key, size_t key_size, char *dirs, size_t size)
+{
+    static const char between[] = " \t\n,=:\"'[]{}#";
+    for (const char *p = line; *p != '\0' && *p != '#';) {
+        size_t length = strcspn(p, between), used = strlen(dirs);
+        const char *next = p + length + strspn(p + length, " \t\"'");
+        if (length > 0 && (*next == '=' || *next == ':'))
+            snprintf(key, key_size, "%.*s", (int) length, p);
+        else if (*p == '/' && (strcasecmp(key, "dirs") == 0 || strcmp(key, "path") == 0))
+            snprintf(dirs + used, size - used, ",%.*s", (int) length, p);
+        p += length > 0 ? length : 1;
     }
-    return false;
 }
 
 /* The folders that each job has for itself, as the file beside slurm.conf says, or by default. */
 static void find_own_dirs(hpct_slurm_here *out, const char *slurm_conf)
 {
     static const char *const files[] = {"job_container.conf", "namespace.yaml"};
-    char path[4096], line[4096];
-    const char *slash = strrchr(slurm_conf, '/');
-    bool linux_type = strcmp(out->job_container, "namespace/linux") == 0, found = false;
-    bool known = linux_type || strstr(out->job_container, "/tmpfs") != NULL;
-    if (!known || slash == NULL)
+    char path[4096], line[4096], key[64] = "";
+    bool linux_type = strcmp(out->job_container, "namespace/linux") == 0;
+    if (!linux_type && strstr(out->job_container, "/tmpfs") == NULL)
         return;
-    snprintf(path, sizeof path, "%.*s/%s", (int) (slash - slurm_conf), slurm_conf,
-             files[linux_type]);
+    put_beside(slurm_conf, files[linux_type], path, sizeof path);
     FILE *file = fopen(path, "re");
-    while (file != NULL && !found && fgets(line, sizeof line, file) != NULL)
-        found = read_dirs(line, out->own_dirs, sizeof out->own_dirs);
+    while (file != NULL && fgets(line, sizeof line, file) != NULL)
+        add_dirs(line, key, sizeof key, out->own_dirs, sizeof out->own_dirs);
     if (file != NULL)
         fclose(file);
-    if (!found)
+    if (out->own_dirs[0] == '\0')
         snprintf(out->own_dirs, sizeof out->own_dirs, "/tmp,/dev/shm");
-}
-
-/* Slurm's own default: the file beside slurm.conf. */
-static void put_beside(const char *slurm_conf, char *path, size_t size)
-{
-    const char *slash = strrchr(slurm_conf, '/');
-    if (slash != NULL)
-        snprintf(path, size, "%.*s/plugstack.conf", (int) (slash - slurm_conf), slurm_conf);
+    else
+        memmove(out->own_dirs, out->own_dirs + 1, strlen(out->own_dirs)); /* the first comma */
 }
 
 void hpct_slurm_here_ask(hpct_slurm_here *out)
 {
     char line[8192], slurm_conf[4096] = "";
-    const char configless[] = "/run/slurm/conf/plugstack.conf", *variable = getenv("SLURM_CONF");
+    const char *variable = getenv("SLURM_CONF");
     memset(out, 0, sizeof *out);
     if (!read_version("slurmd -V 2>/dev/null", out) && !read_version("srun -V 2>/dev/null", out))
         out->major = out->minor = 0;
@@ -115,9 +125,8 @@ void hpct_slurm_here_ask(hpct_slurm_here *out)
     if (slurm_conf[0] == '\0')
         snprintf(slurm_conf, sizeof slurm_conf, "/etc/slurm/slurm.conf");
     if (out->plug_stack[0] == '\0')
-        put_beside(slurm_conf, out->plug_stack, sizeof out->plug_stack);
+        put_beside(slurm_conf, "plugstack.conf", out->plug_stack, sizeof out->plug_stack);
+    else
+        find_copy("plugstack.conf", out->plug_stack, sizeof out->plug_stack);
     find_own_dirs(out, slurm_conf);
-    /* a configless node has its own copy, and the controller's path means nothing there */
-    if (access(out->plug_stack, F_OK) != 0 && access(configless, F_OK) == 0)
-        snprintf(out->plug_stack, sizeof out->plug_stack, "%s", configless);
 }

@@ -15,6 +15,7 @@ early_cluster_tests = \
 	tests/cluster/plugin_layout.t \
 	tests/cluster/plugin_life.t
 middle_cluster_tests = \
+	tests/cluster/plugin_namespace.t \
 	tests/cluster/plugin_options.t \
 	tests/cluster/plugin_out.t \
 	tests/cluster/plugin_safety.t \
@@ -31,9 +32,6 @@ cluster_tests = $(early_cluster_tests) $(middle_cluster_tests) $(late_cluster_te
 TESTS += $(early_cluster_tests) tests/apart/device.t $(middle_cluster_tests) tests/apart/ranks.t $(late_cluster_tests)
 scaled_tests += tests/cluster/broadcast_faults.t tests/cluster/plugin_broadcast.t
 EXTRA_DIST += $(cluster_tests) tests/cluster/layout_lib.sh tests/cluster/lib.sh tests/cluster/plugin_lib.sh tests/cluster/train_lib.sh
-# Slurm's own namespaces of jobs are not made reliably where nodes are namespaces themselves.
-long_tests += tests/cluster/plugin_namespace.t
-EXTRA_DIST += tests/cluster/plugin_namespace.t
 long_tests += tests/cluster/plugin_sanitizers.t
 scaled_tests += tests/cluster/plugin_attacks.t tests/cluster/plugin_cgroup.t tests/cluster/plugin_layout.t tests/cluster/plugin_life.t
 EXTRA_DIST += tests/cluster/plugin_sanitizers.t tests/cluster/asan_options.c

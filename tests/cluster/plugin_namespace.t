@@ -20,8 +20,6 @@ start() {
     HPC_TRAIN_SLURM_CONF="PrologFlags=Contain
 $2" HPC_TRAIN_PLUGSTACK_ARGS=$3 limit 60 "$sandbox" up 2 >"$own/up" 2>&1
     ok $? "$1: a cluster starts" || { diag "$(tail -n 20 "$own/up")"; return 1; }
-    # In 22.05 the first prologs of a node may look for the job's namespace before it is made, and the job is ended.
-    for ((i = 0; i < 10; i++)); do sandbox_run srun -N2 true >/dev/null 2>&1 && break; done
 }
 # works NAME: a step with its job directory, a later one, staging in and out.
 works() {
@@ -31,6 +29,8 @@ works() {
         diag "$err"
     is "$(cat "$own"/shared/home/user/back-[01])" $'new\nnew' "$1: results are copied out"
     rm -f "$own"/shared/home/user/back-*
+    capture sandbox_run srun -N2 --hpc-train-stage=/shared/home/user/data --hpc-train-stage-mode=broadcast sh -c 'cat $SLURM_TMPDIR/data/a'
+    is "$out" $'hello\nhello' "$1: a node sends the data to the other" || diag "$err"
     capture sandbox_run sbatch --wait --output=/shared/home/user/o -N1 --hpc-train --wrap='echo kept >$SLURM_TMPDIR/f; srun cat $SLURM_TMPDIR/f'
     is "$(cat "$own/shared/home/user/o")" kept "$1: the steps of a job share it"
     for ((i = 0; i < 100; i++)); do
@@ -46,11 +46,23 @@ works() {
 refused() { # NAME TYPE
     capture sandbox_run srun -N1 --hpc-train true
     is "$status" 78 "$1: with the directory in /tmp a step is refused"
-    like "$err" "/tmp/hpc-train.*tmpdir=" "$1: and says what the administrator is to do"
+    like "$err" "hpc-train: node[01]: /tmp.* the administrator must set tmpdir=" "$1: and says what the administrator is to do"
     is "$(sandbox_run --root sinfo --noheader --Node --states=drain,down,fail --format=%n)" "" "$1: no node is drained by it"
     capture on_node node0 /opt/hpc-train/bin/hpc-train info --admin
     is "$status" 78 "$1: hpc-train-check says so"
     like "$(grep ^WRONG <<<"$out")" "^WRONG  directory +/tmp/hpc-train is hidden from the tasks, as $2 .*give tmpdir= elsewhere" "$1: and what to set"
+}
+
+also_hidden() { # NAME
+    like "$(on_node node0 /opt/hpc-train/bin/hpc-train info --admin)" "WRONG  directory +/var/tmp/hpc-train is hidden from the tasks" "$1"
+}
+# cloned NUMBER FLAGS: jobs with this number of namespaces of their own, of process ids and of users, beside that of mounts.
+cloned() {
+    local all=(readlink /proc/self/ns/pid /proc/self/ns/user)
+    printf 'defaults:\n  auto_base_path: true\n  base_path: "/var/tmp/base"\n  clone_ns_flags: [%s]\n' "$2" >"$conf/namespace.yaml"
+    start "$2" NamespaceType=namespace/linux tmpdir=/var/tmp/hpc-train || return
+    is "$(grep -vcxF "$(sandbox_run srun "${all[@]}")" <<<"$(sandbox_run "${all[@]}")")" "$1" "$2: tasks have them"
+    works "$2"
 }
 
 mkdir -p "$own/shared/home/user/data" "$conf"
@@ -59,9 +71,12 @@ chmod -R a+rX "$own/shared/home/user/data"
 printf 'AutoBasePath=true\nBasePath=/var/tmp/base\n' >"$conf/job_container.conf"
 start "of its own" "$type" "" && refused "of its own" "${type#*=}"
 start "elsewhere" "$type" tmpdir=/var/tmp/hpc-train && works "elsewhere"
-printf 'AutoBasePath=true\nBasePath=/var/tmp/base\nDirs=/dev/shm,/tmp,/var/tmp/hpc-train\n' >"$conf/job_container.conf"
-slurm_at_least 23.02 && start "more folders" "$type" tmpdir=/var/tmp/hpc-train &&
-    like "$(on_node node0 /opt/hpc-train/bin/hpc-train info --admin)" "WRONG  directory +/var/tmp/hpc-train is hidden from the tasks" "folders that Dirs= names are known"
+if slurm_at_least 23.02; then
+    printf 'AutoBasePath=true\nBasePath=/var/tmp/base\nDirs=/dev/shm,/tmp,/var/tmp/hpc-train\n' >"$conf/job_container.conf"
+    start "more folders" "$type" tmpdir=/var/tmp/hpc-train && also_hidden "folders that Dirs= names are known"
+    on_node node0 sh -c 'mkdir -p /run/slurm/conf && mv /etc/slurm/job_container.conf /run/slurm/conf'
+    also_hidden "also on a configless node"
+fi
 printf 'AutoBasePath=true\nBasePath=/var/tmp/base\n' >"$conf/job_container.conf"
 if slurm_at_least 24.05; then
     contained="$type"$'\nSlurmdParameters=config_overrides,contain_spank'
@@ -77,6 +92,13 @@ if slurm_at_least 25.11; then
     printf 'defaults:\n  auto_base_path: true\n  base_path: "/var/tmp/base"\n' >"$conf/namespace.yaml"
     start "namespace/linux" NamespaceType=namespace/linux "" && refused "namespace/linux" namespace/linux
     start "namespace/linux, elsewhere" NamespaceType=namespace/linux tmpdir=/var/tmp/hpc-train && works "namespace/linux, elsewhere"
+    for dirs in 'dirs: ["/tmp", "/var/tmp/hpc-train"]' $'dirs:\n    - "/tmp"\n    - "/var/tmp/hpc-train"' \
+        $'dir_confs:\n    - path: "/tmp"\n    - path: "/var/tmp/hpc-train"'; do
+        on_node node0 sh -c 'printf "defaults:\n  %s\n" "$0" >/etc/slurm/namespace.yaml' "$dirs"
+        also_hidden "folders are known that namespace.yaml names as ${dirs//$'\n'/}"
+    done
+    cloned 1 CLONE_NEWPID
+    cloned 2 CLONE_NEWPID,CLONE_NEWUSER
 fi
 "$sandbox" down >/dev/null
 done_testing

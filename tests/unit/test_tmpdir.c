@@ -118,6 +118,7 @@ static void unsafe_parents_are_refused(void **state)
         assert_non_null(strstr(hpct_last_error(), "belongs to user"));
         assert_int_equal(hpct_tmpdir_make(in("%s/theirs/jobs", base), 1, uid, gid),
                          HPCT_ERR_CONFIG);
+        assert_non_null(strstr(hpct_last_error(), "the administrator must set tmpdir="));
     }
     assert_int_equal(stat(in("%s/open", base), &info), 0);
     assert_int_equal(info.st_mode & 07777, 0777);
