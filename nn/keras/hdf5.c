@@ -67,6 +67,16 @@ void hpct_hdf5_close(hpct_hdf5 *file)
 
 /* ---- writing ---- */
 
+/* Properties of what is created: no times, so that the same weights are the same bytes. */
+static hid_t without_times(const hpct_hdf5_library *h, hid_t class)
+{
+    hid_t plain = h->H5Pcreate(class);
+    if (h->H5Pset_obj_track_times(plain, false) >= 0)
+        return plain;
+    h->H5Pclose(plain);
+    return -1;
+}
+
 hpct_status hpct_hdf5_create(hpct_hdf5 **out)
 {
     hpct_status status = new_file(out);
@@ -74,9 +84,11 @@ hpct_status hpct_hdf5_create(hpct_hdf5 **out)
         return status;
     hpct_hdf5 *file = *out;
     hid_t access = file->h->H5Pcreate(file->h->file_access);
+    hid_t plain = without_times(file->h, file->h->file_create);
     file->id = -1;
     if (file->h->H5Pset_fapl_core(access, GROWTH, false) >= 0)
-        file->id = file->h->H5Fcreate("weights.h5", TRUNCATE, H5P_DEFAULT, access);
+        file->id = file->h->H5Fcreate("weights.h5", TRUNCATE, plain, access);
+    file->h->H5Pclose(plain);
     file->h->H5Pclose(access);
     if (file->id >= 0)
         return HPCT_OK;
@@ -120,9 +132,11 @@ static bool write_name(const hpct_hdf5_library *h, hid_t group, const char *name
 hpct_status hpct_hdf5_make_group(hpct_hdf5 *file, const char *path, const char *name)
 {
     const hpct_hdf5_library *h = file->h;
-    hid_t group = h->H5Gcreate2(file->id, path, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    hid_t plain = without_times(h, h->group_create);
+    hid_t group = h->H5Gcreate2(file->id, path, H5P_DEFAULT, plain, H5P_DEFAULT);
     bool good = group >= 0 && (name == NULL || write_name(h, group, name));
     h->H5Gclose(group);
+    h->H5Pclose(plain);
     return good ? HPCT_OK : hpct_fail(HPCT_ERR_INTERNAL, "HDF5 cannot write the group %s", path);
 }
 
@@ -133,11 +147,9 @@ hpct_status hpct_hdf5_write(hpct_hdf5 *file, const char *path, const hpct_shape 
     hsize_t sizes[HPCT_MAX_RANK];
     for (int i = 0; i < shape->rank; i++)
         sizes[i] = (hsize_t) shape->size[i];
-    /* No times: the same weights are the same bytes. */
-    hid_t plain = h->H5Pcreate(h->dataset_create), set = -1;
+    hid_t plain = without_times(h, h->dataset_create);
     hid_t space = h->H5Screate_simple(shape->rank, sizes, NULL);
-    if (h->H5Pset_obj_track_times(plain, false) >= 0)
-        set = h->H5Dcreate2(file->id, path, h->float32, space, H5P_DEFAULT, plain, H5P_DEFAULT);
+    hid_t set = h->H5Dcreate2(file->id, path, h->float32, space, H5P_DEFAULT, plain, H5P_DEFAULT);
     bool good =
         set >= 0 && h->H5Dwrite(set, h->native_float, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0;
     h->H5Dclose(set);

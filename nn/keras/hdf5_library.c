@@ -39,6 +39,8 @@ static hpct_status find_constants(hpct_hdf5_library *library, void *handle)
         {&library->string, "H5T_C_S1_g"},
         {&library->dataset_create, "H5P_CLS_DATASET_CREATE_ID_g"},
         {&library->file_access, "H5P_CLS_FILE_ACCESS_ID_g"},
+        {&library->file_create, "H5P_CLS_FILE_CREATE_ID_g"},
+        {&library->group_create, "H5P_CLS_GROUP_CREATE_ID_g"},
     };
     for (size_t i = 0; i < sizeof constants / sizeof *constants; i++) {
         const hid_t *found = dlsym(handle, constants[i].name);

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 static char folder[] = "/tmp/hpct-weights-XXXXXX";
@@ -75,8 +76,11 @@ static void weights_come_back(void **state)
     static char first[65536], second[65536];
     hpct_model *model = small(1), *other = small(2);
     assert_int_equal(hpct_model_save_weights(model, in_folder("w.weights.h5")), HPCT_OK);
+    time_t saved = time(NULL);
     assert_int_equal(hpct_model_load_weights(other, in_folder("w.weights.h5")), HPCT_OK);
     assert_same(model, other);
+    while (time(NULL) == saved) /* HDF5 counts seconds, and 2 does for groups, too */
+        usleep(10000);
     assert_int_equal(hpct_model_save_weights(other, in_folder("v.weights.h5")), HPCT_OK);
     size_t size = read_file(in_folder("w.weights.h5"), first, sizeof first);
     assert_int_equal(read_file(in_folder("v.weights.h5"), second, sizeof second), size);
