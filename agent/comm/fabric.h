@@ -6,9 +6,12 @@
 
 #include "agent/comm/comm.h"
 
+/* Whether this node has an adapter for InfiniBand, Omni-Path, RoCE, EFA (/sys/class/infiniband) or
+ * Slingshot (/sys/class/cxi). */
+bool hpct_fabric_has_adapter(void);
+
 /* HPC_TRAIN_SUMS: "mpi", "tcp", or "auto" (the default): *own where the ranks are on several nodes
- * and none of these has an adapter for InfiniBand, Omni-Path, RoCE, EFA (/sys/class/infiniband) or
- * Slingshot (/sys/class/cxi). The same on all ranks, own if all say so; collective.
+ * and none of these has such an adapter. The same on all ranks, own if all say so; collective.
  * HPCT_ERR_CONFIG for another value. */
 hpct_status hpct_fabric_choose(bool *own, hpct_comm *comm, int num_nodes);
 

@@ -1,6 +1,7 @@
 /* The communicator over MPI (Open MPI 4.1 or later); only the files mpi* include mpi.h.
  * Works on a duplicate of MPI_COMM_WORLD whose errors are returned, so that a lost peer does not
  * end the process before the watch has named it. */
+#include "agent/comm/fabric.h"
 #include "agent/comm/mpi_comm.h"
 #include "base/headway.h"
 #include "base/status.h"
@@ -173,6 +174,16 @@ static void survive_broken_connections(void)
         signal(SIGPIPE, SIG_IGN);
 }
 
+/* When a TCP connection to another rank closes, Open MPI from 5 on would end this process, with a
+ * status of its own and mostly before the watch has said who was lost; with this it returns an
+ * error. It takes nothing but TCP and shared memory then, so not where there is something faster.
+ * What the user has set stays. */
+static void survive_lost_ranks(void)
+{
+    if (!hpct_fabric_has_adapter())
+        setenv("OMPI_MCA_mpi_ft_enable", "1", 0);
+}
+
 /* Waiting ranks give their core to whoever has work: several ranks, and their OpenMP threads, may
  * share cores. What the user has set stays. */
 static void prefer_yielding(void)
@@ -194,6 +205,7 @@ hpct_status hpct_comm_mpi_open(hpct_comm **out, int rank, int size, void (*meet)
 
     prefer_yielding();
     survive_broken_connections();
+    survive_lost_ranks();
     status =
         hpct_mpi_check(MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &thread_level), "MPI_Init");
     if (status != HPCT_OK)
