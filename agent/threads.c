@@ -84,13 +84,13 @@ int hpct_threads_share(int cores, int sharers, const char *cpus_per_task, const 
                        int local_size)
 {
     int threads = sharers > 1 ? cores / sharers : cores;
-    int given = positive(cpus_per_task);
-    if (given == 0 && local_size > 0)
-        given = positive(cpus_on_node) / local_size;
-    if (positive(cpus_on_node) > 0 && given == 0)
-        given = 1;
+    int given = positive(cpus_per_task), here = positive(cpus_on_node);
+    /* To 23.02, SLURM_CPUS_PER_TASK of the job is in its steps of fewer CPUs, too (--exact). */
+    int share = here == 0 ? 0 : local_size > 0 && here > local_size ? here / local_size : 1;
     if (given > 0 && given < threads)
         threads = given;
+    if (share > 0 && share < threads)
+        threads = share;
     return threads < 1 ? 1 : threads;
 }
 

@@ -83,6 +83,8 @@ static int enter(int at, const char *part, bool last, bool create)
 {
     int flags = O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | (last ? O_RDONLY : O_PATH);
     int next = openat(at, part, flags);
+    if (next < 0 && errno == EACCES && !create) /* of an ordinary user, who may pass through it */
+        next = openat(at, part, flags | O_PATH);
     if (next >= 0 || errno != ENOENT || !last || !create)
         return next;
     bool made = mkdirat(at, part, 0711) == 0;

@@ -272,6 +272,18 @@ static void check_settings(const hpct_plugstack_line *line, const hpct_slurm_her
     hpct_settings_free(&settings);
 }
 
+/* A login node of a configless cluster without sackd has no file to look into. */
+static void check_fetched(void)
+{
+    char line[256];
+    if (hpct_first_line("srun --help 2>/dev/null | grep -e --hpc-train", line, sizeof line) == 0)
+        right("plugstack", "slurmctld's, which each command fetches, and srun has --hpc-train");
+    else
+        wrong("plugstack", "slurmctld's, which each command fetches, brings srun no --hpc-train: "
+                           "add a line `optional /path/to/" PLUGIN "` to it, and install " PLUGIN
+                           " at that path here");
+}
+
 int main(int argc, char **argv)
 {
     hpct_slurm_here slurm;
@@ -291,7 +303,9 @@ int main(int argc, char **argv)
     hpct_slurm_here_ask(&slurm);
     if (!slurm.controller_answers)
         wrong("slurm", "`scontrol show config` fails: start slurmctld, or mend slurm.conf");
-    if (hpct_plugstack_find(slurm.plug_stack, PLUGIN, &line) != HPCT_OK) {
+    if (slurm.fetches) {
+        check_fetched();
+    } else if (hpct_plugstack_find(slurm.plug_stack, PLUGIN, &line) != HPCT_OK) {
         wrong("plugstack", "%s: add a line `optional /path/to/" PLUGIN "`", hpct_last_error());
     } else {
         char *plugin = find_in_plugin_dirs(line.plugin, &slurm);

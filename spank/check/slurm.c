@@ -47,15 +47,6 @@ static void read_value(const char *line, const char *key, char *value, size_t si
         snprintf(value, size, "%.*s", (int) strcspn(line, "\n"), line);
 }
 
-/* A configless node has its own copy, and the controller's path means nothing there. */
-static void find_copy(const char *name, char *path, size_t size)
-{
-    char copy[256];
-    snprintf(copy, sizeof copy, "/run/slurm/conf/%s", name);
-    if (access(path, F_OK) != 0 && access(copy, F_OK) == 0)
-        snprintf(path, size, "%s", copy);
-}
-
 /* Slurm's own default: the file beside slurm.conf. */
 static void put_beside(const char *slurm_conf, const char *name, char *path, size_t size)
 {
@@ -63,7 +54,6 @@ static void put_beside(const char *slurm_conf, const char *name, char *path, siz
     path[0] = '\0';
     if (slash != NULL)
         snprintf(path, size, "%.*s/%s", (int) (slash - slurm_conf), slurm_conf, name);
-    find_copy(name, path, size);
 }
 
 /* Adds, each with a comma before it, the folders that a line names: "BasePath=/nvme Dirs=/a,/b" of
@@ -104,10 +94,24 @@ static void find_own_dirs(hpct_slurm_here *out, const char *slurm_conf)
         memmove(out->own_dirs, out->own_dirs + 1, strlen(out->own_dirs)); /* the first comma */
 }
 
+/* The slurm.conf that Slurm's programs read here: SLURM_CONF, the usual one where there is one, what
+ * slurmd or sackd of a configless cluster keeps. False when none is here: then each command fetches
+ * slurmctld's for itself. */
+static bool find_slurm_conf(char *slurm_conf, size_t size)
+{
+    const char configless[] = "/run/slurm/conf/slurm.conf", *variable = getenv("SLURM_CONF");
+    if (variable != NULL && *variable != '\0')
+        snprintf(slurm_conf, size, "%s", variable);
+    if (slurm_conf[0] == '\0')
+        snprintf(slurm_conf, size, "/etc/slurm/slurm.conf");
+    if (access(slurm_conf, F_OK) != 0 && access(configless, F_OK) == 0)
+        snprintf(slurm_conf, size, "%s", configless);
+    return access(slurm_conf, F_OK) == 0;
+}
+
 void hpct_slurm_here_ask(hpct_slurm_here *out)
 {
     char line[8192], slurm_conf[4096] = "";
-    const char *variable = getenv("SLURM_CONF");
     memset(out, 0, sizeof *out);
     if (!read_version("slurmd -V 2>/dev/null", out) && !read_version("srun -V 2>/dev/null", out))
         out->major = out->minor = 0;
@@ -120,13 +124,9 @@ void hpct_slurm_here_ask(hpct_slurm_here *out)
         read_value(line, "NamespaceType", out->job_container, sizeof out->job_container);
     }
     out->controller_answers = pipe != NULL && end(pipe) == 0;
-    if (variable != NULL && *variable != '\0')
-        snprintf(slurm_conf, sizeof slurm_conf, "%s", variable);
-    if (slurm_conf[0] == '\0')
-        snprintf(slurm_conf, sizeof slurm_conf, "/etc/slurm/slurm.conf");
+    out->fetches = !find_slurm_conf(slurm_conf, sizeof slurm_conf) && out->controller_answers &&
+                   out->plug_stack[0] == '\0';
     if (out->plug_stack[0] == '\0')
         put_beside(slurm_conf, "plugstack.conf", out->plug_stack, sizeof out->plug_stack);
-    else
-        find_copy("plugstack.conf", out->plug_stack, sizeof out->plug_stack);
     find_own_dirs(out, slurm_conf);
 }

@@ -13,6 +13,8 @@ typedef struct hpct_slurm_here {
                                 "" when nobody said */
     char own_dirs[4096];     /* the folders of which it gives each job its own, with commas */
     bool controller_answers; /* else the three above are guesses */
+    bool fetches; /* no file of it is on this node: each command fetches the controller's slurm.conf
+                     and plugstack.conf for itself */
 } hpct_slurm_here;
 
 void hpct_slurm_here_ask(hpct_slurm_here *out);

@@ -39,6 +39,44 @@ if [ -e /usr/include/slurm/slurm.h ]; then
     is "$status" 1 "a form that nobody knows is refused"
     like "$err" "declares slurm_kill_job_step in a form that hpc-train does not know" "by the function's name"
     cd "$tree" || exit
+
+    # ---- two releases side by side, as in /opt/slurm-22.05 and /opt/slurm-26.05: each has a plugin of its own ----
+    sed -n 's/^#define SLURM_VERSION_NUMBER *0x//p' /usr/include/slurm/slurm_version.h >here
+    read -r number <here
+    # release NAME NUMBER: the headers call themselves so (0x160508); built, and installed into the folders of this prefix.
+    release() {
+        mkdir -p "$tree/$1/include/slurm" "$tree/$1/lib/slurm" "$tree/$1/bin" "$tree/$1/etc" "$tree/build-$1"
+        cp /usr/include/slurm/*.h "$tree/$1/include/slurm"
+        sed -i "s/^#define SLURM_VERSION_NUMBER .*/#define SLURM_VERSION_NUMBER 0x$2/" "$tree/$1/include/slurm/slurm_version.h"
+        touch "$tree/$1/lib/slurm/auth_slurm.so"
+        local version
+        version=$(printf '%d.%02d' "0x${2:0:2}" "0x${2:2:2}")
+        echo "optional spank_hpc_train.so" >"$tree/$1/etc/plugstack.conf"
+        printf '#!/bin/sh\necho "slurm %s.0"\n' "$version" >"$tree/$1/bin/slurmd"
+        printf '#!/bin/sh\nprintf "%%s\\n" "PluginDir = %s" "PlugStackConfig = %s"\n' "$tree/$1/lib/slurm" "$tree/$1/etc/plugstack.conf" >"$tree/$1/bin/scontrol"
+        chmod 755 "$tree/$1/bin"/*
+        cd "$tree/build-$1" || return
+        "$top_srcdir/configure" -q --without-cuda --with-slurm="$tree/$1" CFLAGS=-O0 >out 2>&1 &&
+            make -s -j"$(nproc)" install-spankLTLIBRARIES >>out 2>&1
+        ok $? "a plugin for Slurm $version is built and installed" || diag "$(tail -n 20 out)"
+        [ -e "$tree/$1/lib/slurm/spank_hpc_train.so" ]
+        ok $? "into that Slurm's own folder"
+        cd "$tree" || return
+    }
+    # check NAME: hpc-train-check, where this one's commands come first.
+    check() { capture env PATH="$tree/$1/bin:$PATH" "$top_builddir/hpc-train-check"; }
+    umask 022
+    chmod 755 "$tree"
+    release one "$number"
+    release two "$(printf '%02x0b00' $((0x${number:0:2} + 1)))"
+    for name in one two; do
+        check $name
+        like "$out" "ok +plugin +$tree/$name/lib/slurm/spank_hpc_train.so, for Slurm $(awk '{ sub(/\.0$/, "", $2); print $2 }' < <("$tree/$name/bin/slurmd"))" "each finds its own"
+    done
+    sed -i "s,/one/lib/,/two/lib/," "$tree/one/bin/scontrol"
+    check one
+    like "$out" "WRONG +plugin +$tree/two/lib/slurm/spank_hpc_train.so is built for Slurm [0-9]+.11, but Slurm [0-9.]+ runs here and will not load it: build it" \
+        "one that lies in the other's folder is refused with words"
 else
     skip "the forms of Slurm's calls" "its headers are not in /usr/include"
 fi

@@ -40,6 +40,8 @@ is "$status" 0 "nothing is wrong in a fresh sandbox" || diag "$out$err"
 is "$(awk '{ print $1, $2 }' <<<"$out")" "$(printf 'ok %s\n' plugstack plugin slurmd symbols arguments helper gpu_helper directory disk ports munge)" "and everything was looked at"
 capture sandbox_run hpc-train info --admin
 is "$status" 0 "an ordinary user may ask as well" || diag "$out$err"
+capture on_node node0 setpriv --reuid=user --regid=user --init-groups /opt/hpc-train/bin/hpc-train info --admin
+is "$status" 0 "also on a compute node" || diag "$out$err"
 sandbox_run --root sh -c "sed -i /^PlugStackConfig/d /etc/slurm/slurm.conf && scontrol reconfigure"
 capture sandbox_run scontrol show config
 like "$out" "PlugStackConfig += \(null\)" "slurm.conf need not name plugstack.conf"

@@ -10,6 +10,7 @@ early_cluster_tests = \
 	tests/cluster/plugin_broadcast.t \
 	tests/cluster/plugin_cgroup.t \
 	tests/cluster/plugin_cloud.t \
+	tests/cluster/plugin_configless.t \
 	tests/cluster/plugin_gpu.t \
 	tests/cluster/plugin_jobs.t \
 	tests/cluster/plugin_layout.t \
@@ -20,7 +21,9 @@ middle_cluster_tests = \
 	tests/cluster/plugin_out.t \
 	tests/cluster/plugin_safety.t \
 	tests/cluster/plugin_server.t \
-	tests/cluster/plugin_settings.t
+	tests/cluster/plugin_settings.t \
+	tests/cluster/plugin_unified.t \
+	tests/cluster/plugin_ways.t
 late_cluster_tests = \
 	tests/cluster/plugin_stage.t \
 	tests/cluster/plugin_slurm_conf.t \
@@ -51,6 +54,12 @@ check_LTLIBRARIES += tests/cluster/pin.la
 tests_cluster_pin_la_SOURCES = tests/cluster/pin.c
 tests_cluster_pin_la_CPPFLAGS = $(AM_CPPFLAGS) $(SLURM_CPPFLAGS) -D_GNU_SOURCE
 tests_cluster_pin_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
+
+# What plugin_unified.t loads into slurmd.
+check_LTLIBRARIES += tests/cluster/unified.la
+tests_cluster_unified_la_SOURCES = tests/cluster/unified.c
+tests_cluster_unified_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
+tests_cluster_unified_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
 
 # What admin.t puts in the plugin's place.
 check_LTLIBRARIES += tests/cluster/old/spank_hpc_train.la

@@ -39,4 +39,63 @@ capture limit 20 "$temporary/quickstart" up 0
 is "$status" 64 "up: arguments are checked before anything is built"
 capture limit 20 "$temporary/quickstart" status
 like "$out" "no cluster runs in $temporary/sandbox" "status reaches the sandbox"
+
+# ---- what makes the next call configure again: a copy, with stand-ins for all that it calls, which say so ----
+tree=$temporary/tree
+mkdir -p "$tree/etc/sandbox" "$tree/m4" "$temporary/bin"
+cp "$quickstart" "$tree"
+stand_in() { # FILE LINE...
+    printf '%s\n' '#!/bin/sh' "${@:2}" >"$1"
+    chmod 755 "$1"
+}
+stand_in "$tree/etc/sandbox/sandbox" 'exit 0'
+stand_in "$temporary/bin/autoreconf" "echo autoreconf >>'$temporary/called'" "cp '$temporary/configure' ."
+stand_in "$temporary/configure" "echo configure >>'$temporary/called'" "[ ! -e '$temporary/broken' ] && : >Makefile"
+stand_in "$temporary/bin/make" "case \"\$*\" in *install*) ;; *) echo make >>'$temporary/called' ;; esac"
+stand_in "$temporary/bin/gcc" "cat '$temporary/compiler'"
+stand_in "$temporary/bin/dpkg-query" "case \"\$*\" in *Status-Abbrev*) cat '$temporary/packages' ;; esac"
+echo "gcc 12.2" >"$temporary/compiler"
+echo "ii libslurm-dev 22.05" >"$temporary/packages"
+echo "one" >"$tree/m4/one.m4"
+# calls WANT NAME [NAME=VALUE...]: what quickstart calls now.
+calls() {
+    : >"$temporary/called"
+    capture limit 30 env "${@:3}" PATH="$temporary/bin:$PATH" "$tree/quickstart" up
+    is "$(paste -sd' ' "$temporary/called")" "$1" "$2" || diag "$err"
+}
+stays() { [ -e "$tree/build/$1" ]; ok $? "$2"; }
+goes() { [ ! -e "$tree/build/$1" ]; ok $? "$2"; }
+mark() { : >"$tree/build/mark"; }
+calls "autoreconf configure make" "a fresh clone is configured and built"
+calls make "nothing has changed: only make"
+mark
+calls "configure make" "CFLAGS: configured again" CFLAGS=-O1
+goes mark "and compiled anew"
+calls make "once" CFLAGS=-O1
+calls "configure make" "CC too" CFLAGS=-O1 CC=cc
+calls "configure make" "and back"
+mark
+echo "gcc 14.2" >"$temporary/compiler"
+calls "configure make" "another version of the compiler: configured again"
+goes mark "and compiled anew"
+mark
+echo "ii libcmocka-dev 1.1" >>"$temporary/packages"
+calls "configure make" "a package has come: configured again"
+stays mark "what was compiled stays"
+sed -i 's/22.05/24.11/' "$temporary/packages"
+calls "configure make" "a package is updated: configured again"
+goes mark "and compiled anew"
+sed -i /cmocka/d "$temporary/packages"
+calls "configure make" "a package has gone: configured again"
+mark
+echo "two" >"$tree/m4/one.m4"
+calls "autoreconf configure make" "another tree: autoreconf, and configured again"
+stays mark "what was compiled stays, as make looks at the sources"
+calls make "and then only make"
+touch "$temporary/broken"
+echo "gcc 15.1" >"$temporary/compiler"
+calls configure "configure fails"
+is "$status" 70 "and so does quickstart"
+rm "$temporary/broken"
+calls "configure make" "the next call configures again, though nothing else has changed"
 done_testing

@@ -225,6 +225,9 @@ static void threads_are_what_the_task_was_given(void **state)
     assert_int_equal(hpct_threads_share(8, 1, NULL, "1", 1), 1); /* srun without -c, not bound */
     assert_int_equal(hpct_threads_share(64, 1, NULL, "16", 4), 4);
     assert_int_equal(hpct_threads_share(64, 1, NULL, "2", 4), 1);
+    assert_int_equal(hpct_threads_share(64, 1, "4", "1", 1), 1); /* srun --exact in sbatch -c4 */
+    assert_int_equal(hpct_threads_share(64, 1, "4", "8", 2), 4);
+    assert_int_equal(hpct_threads_share(64, 1, "2", "4", 4), 1); /* srun -O */
 }
 
 int main(void)
