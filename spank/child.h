@@ -5,28 +5,18 @@
 
 #include <hpctrain/status.h>
 #include <stdbool.h>
-#include <sys/types.h>
+
+#include "spank/forked.h"
 
 /* A program that says nothing for so long is taken for stuck. */
 #define HPCT_STALL_SECONDS 300
 
-/* Where the program may write a byte now and then, to say that it is alive. */
+/* Where the program may change a byte now and then, to say that it is alive: a file in memory, of
+ * one page. */
 #define HPCT_PROGRESS_FD 3
 
 /* Where it finds an open file that it was given. */
 #define HPCT_CHILD_FILE_FD 4
-
-/* Whom a child of root is to become, as Slurm says it: no look-up in a directory that may hang. */
-typedef struct hpct_person {
-    uid_t uid;
-    gid_t gid;
-    gid_t *groups; /* [num_groups] */
-    size_t num_groups;
-} hpct_person;
-
-/* The calling process, which is root's, becomes that user for good: real, effective and saved ids,
- * and groups. False when it did not, and must end. */
-bool hpct_person_become(const hpct_person *person);
 
 typedef struct hpct_child {
     char *const *arguments; /* the first is the program's path */
@@ -39,8 +29,8 @@ typedef struct hpct_child {
     bool alone; /* whatever it has started ends with it, for up to 5 seconds; for a caller that has
                    one thread and no other children */
     void (*alive)(void *context); /* called when it says that it is alive; may be NULL */
-    /* Gets each line that it writes to standard error, without control characters, 40 at most;
-     * NULL: they go to the caller's standard error. */
+    /* When it has ended, gets each line that it wrote to standard error, without control
+     * characters, 40 at most; NULL: they go to the caller's standard error. */
     void (*line)(void *context, const char *text);
     void *context;
 } hpct_child;

@@ -11,6 +11,14 @@
 #include "spank/slurm_api.h"
 #include "spank/stage_out.h"
 
+/* What root does in the job directories' parent can be held up by a process that has one of them
+ * open, so each visit is an errand. */
+#define HPCT_FOLDER_SECONDS 20
+
+/* The step is being ended. A task that is not ready yet ends with HPCT_ERR_PEER, and its status is
+ * not the one of a task that was killed; programs do not notice this signal. */
+#define HPCT_TASK_SIGNAL SIGURG
+
 /* What lives as long as the plugin is loaded. In slurmstepd the tasks are forked with a copy. */
 typedef struct hpct_plugin {
     hpct_settings settings;
@@ -70,10 +78,8 @@ void hpct_step_end(hpct_plugin *plugin);
 void hpct_step_name(uint32_t step, char name[HPCT_STEP_NAME]);
 
 /* Prolog and epilog of a job on a node, as root: the job directory of an earlier run, or of this
- * one, is removed, after a last try to copy out what is in it. */
-void hpct_job_clean(hpct_plugin *plugin, hpct_slurm *slurm);
-
-/* Epilog only, where nobody waits for a job to start: what earlier removals had to leave. */
-void hpct_job_sweep(hpct_plugin *plugin);
+ * one, is removed, after a last try to copy out what is in it; in the epilog, where nobody waits
+ * for a job to start, also what earlier removals had to leave. */
+void hpct_job_clean(hpct_plugin *plugin, hpct_slurm *slurm, bool epilog);
 
 #endif

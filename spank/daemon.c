@@ -4,6 +4,7 @@
 
 #include "base/status.h"
 #include "spank/contexts.h"
+#include "spank/errand.h"
 #include "spank/slurm_symbols.h"
 #include "spank/tmpdir.h"
 
@@ -16,11 +17,21 @@ static void say_what_is_missing(void)
     }
 }
 
+static hpct_status prepare(void *context)
+{
+    const hpct_plugin *plugin = context;
+    return hpct_tmpdir_prepare(plugin->settings.tmpdir);
+}
+
 void hpct_daemon_start(hpct_plugin *plugin)
 {
     say_what_is_missing();
     /* No reason for the node not to start: only steps that want hpc-train will fail, and say why.
      */
-    if (plugin->trouble[0] == '\0' && hpct_tmpdir_prepare(plugin->settings.tmpdir) != HPCT_OK)
+    const hpct_errand errand = {.what = "making the job directories' parent",
+                                .seconds = HPCT_FOLDER_SECONDS,
+                                .work = prepare,
+                                .context = plugin};
+    if (plugin->trouble[0] == '\0' && hpct_errand_run(errand) != HPCT_OK)
         hpct_slurm_error("%s", hpct_last_error());
 }

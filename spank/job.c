@@ -1,73 +1,135 @@
-/* In the prolog and epilog of a job on a node, as root. */
+/* In the prolog and epilog of a job on a node, as root. All is done by errands: processes of the
+ * user's that outlive the job can hold up who reads their environment or removes their folders. */
 #include <stdlib.h>
 
 #include "base/status.h"
 #include "spank/contexts.h"
+#include "spank/errand.h"
 #include "spank/marker.h"
 #include "spank/orphans.h"
 #include "spank/slurm_release.h"
 #include "spank/tmpdir.h"
 
-#define KILL_SECONDS 5
-#define OTHER_SECONDS 40 /* for all else that an epilog does */
+#define ORPHANS_SECONDS 5
+#define OTHER_SECONDS 40   /* for all else that an epilog does */
+#define TRY_SECONDS 25     /* for orphans, and for what ends a last try */
+#define REMOVAL_SECONDS 25 /* a removal ends after 20 by itself */
 
-static void to_log(void *job, const char *text)
+typedef struct visit {
+    const hpct_settings *settings;
+    uint32_t job, uid;
+    int limit;  /* Slurm's for all of it; 0: none */
+    double end; /* and when that is */
+} visit;
+
+static void to_log(void *job, bool error, const char *text)
 {
-    hpct_slurm_info("job %u: %s", *(uint32_t *) job, text);
+    if (error)
+        hpct_slurm_error("job %u: %s", *(uint32_t *) job, text);
+    else
+        hpct_slurm_info("job %u: %s", *(uint32_t *) job, text);
 }
+
+static hpct_status run(visit *v, const char *what, int seconds, hpct_errand_work work)
+{
+    double left = v->end - hpct_forked_now() - HPCT_KILL_SECONDS;
+    if (v->limit > 0 && left < seconds)
+        seconds = left < 1 ? 1 : (int) left;
+    const hpct_errand errand = {.what = what,
+                                .seconds = seconds,
+                                .work = work,
+                                .context = v,
+                                .line = to_log,
+                                .line_context = &v->job};
+    return hpct_errand_run(errand);
+}
+
+/* ---- what is done in processes of their own ---------------------------------------------------
+ */
 
 /* A process that watches over a step ends what it has started; one that was killed could not. */
-static void end_orphans(const hpct_plugin *plugin, uint32_t job, uint32_t uid)
+static void end_orphans(const visit *v)
 {
     const char *node = getenv("SLURMD_NODENAME");
-    if (node == NULL || !hpct_marker_find_step(plugin->settings.tmpdir, job))
+    if (node == NULL || !hpct_marker_find_step(v->settings->tmpdir, v->job))
         return;
-    int count = hpct_orphans_end(uid, job, node, KILL_SECONDS);
-    hpct_slurm_error("job %u: a slurmstepd was killed; %d processes that it left behind were ended",
-                     job, count);
+    int count = hpct_orphans_end(v->uid, v->job, node, ORPHANS_SECONDS);
+    hpct_errand_say(true, "a slurmstepd was killed; %d processes that it left behind were ended",
+                    count);
 }
 
-static void try_again(const hpct_plugin *plugin, uint32_t job, uint32_t uid)
+static void say(void *context, const char *text)
+{
+    (void) context;
+    hpct_errand_say(false, "%s", text);
+}
+
+static int last_try_seconds(const visit *v)
+{
+    int seconds = v->settings->last_try;
+    if (v->limit > 0 && seconds > v->limit - OTHER_SECONDS)
+        seconds = v->limit > OTHER_SECONDS ? v->limit - OTHER_SECONDS : 0;
+    return seconds;
+}
+
+static void try_again(const visit *v)
 {
     hpct_person person;
-    const hpct_settings *settings = &plugin->settings;
-    int seconds = settings->last_try, limit = hpct_slurm_epilog_limit();
-    if (!hpct_marker_find_out(settings->tmpdir, job, &person))
+    if (!hpct_marker_find_out(v->settings->tmpdir, v->job, &person))
         return;
-    if (limit > 0 && seconds > limit - OTHER_SECONDS)
-        seconds = limit > OTHER_SECONDS ? limit - OTHER_SECONDS : 0;
-    char *from = hpct_tmpdir_path(settings->tmpdir, job);
-    const hpct_stage_out out = {.settings = settings, .from = from, .as = &person};
-    if (from != NULL && person.uid == uid &&
-        hpct_stage_out_last(&out, seconds, to_log, &job) != HPCT_OK)
-        hpct_slurm_error("job %u: results of user %u were not copied out and are lost: %s", job,
-                         uid, hpct_last_error());
+    char *from = hpct_tmpdir_path(v->settings->tmpdir, v->job);
+    const hpct_stage_out out = {.settings = v->settings, .from = from, .as = &person};
+    if (from != NULL && person.uid == v->uid &&
+        hpct_stage_out_last(&out, last_try_seconds(v), say, NULL) != HPCT_OK)
+        hpct_errand_say(true, "results of user %u were not copied out and are lost: %s", v->uid,
+                        hpct_last_error());
     free(from);
     hpct_person_free(&person);
 }
 
-void hpct_job_clean(hpct_plugin *plugin, hpct_slurm *slurm)
+static hpct_status save(void *context)
 {
-    uint32_t job = 0, uid = 0;
+    end_orphans(context);
+    try_again(context);
+    return HPCT_OK;
+}
+
+static hpct_status clean(void *context)
+{
+    const visit *v = context;
+    hpct_marker_remove(v->settings->tmpdir, v->job);
+    return hpct_tmpdir_remove(v->settings->tmpdir, v->job);
+}
+
+static hpct_status sweep(void *context)
+{
+    const visit *v = context;
+    hpct_marker_remove(v->settings->tmpdir, 0);
+    hpct_tmpdir_sweep(v->settings->tmpdir);
+    return HPCT_OK;
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+
+void hpct_job_clean(hpct_plugin *plugin, hpct_slurm *slurm, bool epilog)
+{
+    visit v = {.settings = &plugin->settings, .limit = hpct_slurm_epilog_limit()};
     /* with a wrong argument, which other could be trusted? */
     if (plugin->trouble[0] != '\0') {
         hpct_slurm_error("%s", plugin->trouble);
         return;
     }
-    if (!hpct_slurm_get(slurm, HPCT_SLURM_JOB, &job) ||
-        !hpct_slurm_get(slurm, HPCT_SLURM_UID, &uid))
+    if (!hpct_slurm_get(slurm, HPCT_SLURM_JOB, &v.job) ||
+        !hpct_slurm_get(slurm, HPCT_SLURM_UID, &v.uid))
         return;
-    end_orphans(plugin, job, uid);
-    try_again(plugin, job, uid);
-    hpct_marker_remove(plugin->settings.tmpdir, job);
-    if (hpct_tmpdir_remove(plugin->settings.tmpdir, job) != HPCT_OK)
-        hpct_slurm_error("%s", hpct_last_error());
-}
-
-void hpct_job_sweep(hpct_plugin *plugin)
-{
-    if (plugin->trouble[0] != '\0')
-        return;
-    hpct_marker_remove(plugin->settings.tmpdir, 0);
-    hpct_tmpdir_sweep(plugin->settings.tmpdir);
+    v.end = hpct_forked_now() + v.limit;
+    if (run(&v, "a last try to copy out", last_try_seconds(&v) + TRY_SECONDS, save) != HPCT_OK)
+        hpct_slurm_error("job %u: %s", v.job, hpct_last_error());
+    hpct_status status = run(&v, "removing the job directory", REMOVAL_SECONDS, clean);
+    if (status != HPCT_OK)
+        hpct_slurm_error("job %u: %s", v.job, hpct_last_error());
+    /* what holds up this removal would hold up the others, too */
+    if (epilog && status != HPCT_ERR_STOPPED &&
+        run(&v, "removing what earlier jobs left", REMOVAL_SECONDS, sweep) != HPCT_OK)
+        hpct_slurm_error("job %u: %s", v.job, hpct_last_error());
 }

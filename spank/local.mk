@@ -77,7 +77,9 @@ spank_libspank_la_SOURCES = \
 	spank/cgroup.c spank/cgroup.h \
 	spank/child.c spank/child.h \
 	spank/describe.c spank/describe.h \
+	spank/errand.c spank/errand.h \
 	spank/folder.c spank/folder.h \
+	spank/forked.c spank/forked.h \
 	spank/given.c spank/given.h \
 	spank/gpu.c spank/gpu.h \
 	spank/gpu_ask.c spank/gpu_ask.h \

@@ -12,11 +12,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "agent/cluster/number.h"
 #include "base/status.h"
+#include "spank/folder.h"
 #include "spank/parent.h"
 
 #define OUT ".out-"
@@ -165,18 +165,24 @@ bool hpct_marker_find_step(const char *parent, uint32_t job)
     return found;
 }
 
+/* A user's file system may be mounted on what is there: it is not asked. */
+static bool is_free(int at, const char *name)
+{
+    int fd = hpct_folder_open(at, name);
+    if (fd >= 0)
+        close(fd);
+    return fd < 0 && errno == ENOENT;
+}
+
 void hpct_marker_remove(const char *parent, uint32_t job)
 {
     DIR *entries = list(parent);
     for (struct dirent *entry; entries != NULL && (entry = readdir(entries)) != NULL;) {
         bool is_step;
         char name[16];
-        struct stat info;
         uint32_t whose = job_of(entry->d_name, &is_step);
         snprintf(name, sizeof name, "%" PRIu32, whose);
-        if (whose != 0 &&
-            (job != 0 ? whose == job
-                      : fstatat(dirfd(entries), name, &info, AT_SYMLINK_NOFOLLOW) != 0))
+        if (whose != 0 && (job != 0 ? whose == job : is_free(dirfd(entries), name)))
             unlinkat(dirfd(entries), entry->d_name, 0);
     }
     if (entries != NULL)

@@ -147,15 +147,14 @@ EXPORT int slurm_spank_task_init(spank_t spank, int count, char *arguments[])
 EXPORT int slurm_spank_job_prolog(spank_t spank, int count, char *arguments[])
 {
     read_settings(count, arguments);
-    hpct_job_clean(&plugin, spank);
+    hpct_job_clean(&plugin, spank, false);
     return 0; /* a failure would drain the node */
 }
 
 EXPORT int slurm_spank_job_epilog(spank_t spank, int count, char *arguments[])
 {
     read_settings(count, arguments);
-    hpct_job_clean(&plugin, spank);
-    hpct_job_sweep(&plugin);
+    hpct_job_clean(&plugin, spank, true);
     return 0;
 }
 

@@ -129,11 +129,12 @@ static hpct_status fail_whole(const removal *r, const char *path, int seconds)
 
 hpct_status hpct_remove(int parent, const char *name, const char *path, int seconds)
 {
-    removal r = {.end = now() + seconds};
-    if (remove_itself(parent, name))
+    removal r = {.end = now() + seconds, .top = hpct_folder_open(parent, name)};
+    for (int mounts = 0;
+         r.top < 0 && errno == EXDEV && mounts < 100 && hpct_folder_unmount(parent, name); mounts++)
+        r.top = hpct_folder_open(parent, name);
+    if (r.top < 0 && (errno == ENOENT || (errno != EXDEV && remove_itself(parent, name))))
         return HPCT_OK;
-    r.error = errno;
-    r.top = errno == ENOTEMPTY ? hpct_folder_open(parent, name) : -1;
     if (r.top < 0 && (errno == EXDEV || errno == EBUSY))
         return hpct_fail(HPCT_ERR_IO, "%s cannot be removed: a file system is mounted on it", path);
     if (r.top < 0)

@@ -111,16 +111,17 @@ bool hpct_slurm_end_step(uint32_t job, uint32_t step)
 #endif
 }
 
-void hpct_slurm_cancel_step(uint32_t job, uint32_t step)
+void hpct_slurm_signal_step(uint32_t job, uint32_t step, int number)
 {
+    uint16_t sent = (uint16_t) number;
     if (slurm_kill_job_step == NULL)
         return;
 #if defined SLURM_KILL_STEP_ID
     slurm_step_id_t id = step_of(job, step);
-    slurm_kill_job_step(&id, SIGKILL, 0);
+    slurm_kill_job_step(&id, sent, 0);
 #elif defined SLURM_KILL_NUMBERS_FLAGS
-    slurm_kill_job_step(job, step, SIGKILL, 0);
+    slurm_kill_job_step(job, step, sent, 0);
 #else
-    slurm_kill_job_step(job, step, SIGKILL);
+    slurm_kill_job_step(job, step, sent);
 #endif
 }

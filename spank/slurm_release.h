@@ -22,9 +22,9 @@ bool hpct_slurm_uses_munge(void);
  * is given in figures. Never looked up in the network. */
 char *hpct_slurm_address(const char *node);
 
-/* Has slurmctld end the whole step, and the components of a step within one job. Nothing happens
- * where that is being done already. */
-void hpct_slurm_cancel_step(uint32_t job, uint32_t step);
+/* Has slurmctld send a signal to the whole step, and to the components of a step within one job;
+ * with SIGKILL it ends. Nothing happens where that is being done already. */
+void hpct_slurm_signal_step(uint32_t job, uint32_t step, int number);
 
 /* Kills the step's tasks through the nodes' daemons. False when a node did not know the step: it
  * has not started its tasks yet, or they have ended. For components that are jobs of their own:

@@ -8,6 +8,7 @@
 #include "agent/cluster/variables.h"
 #include "base/status.h"
 #include "spank/contexts.h"
+#include "spank/errand.h"
 #include "spank/marker.h"
 #include "spank/tmpdir.h"
 
@@ -43,8 +44,51 @@ static hpct_status prepare_out(hpct_plugin *plugin, hpct_slurm *slurm)
     if (!hpct_slurm_person(slurm, &plugin->user))
         return hpct_fail(HPCT_ERR_INTERNAL, "Slurm does not say who the user is");
     plugin->out = true;
-    return hpct_marker_out(plugin->settings.tmpdir, plugin->job, &plugin->user);
+    return HPCT_OK;
 }
+
+/* ---- in a process of its own ----------------------------------------------------------------- */
+
+typedef struct visit {
+    const hpct_plugin *plugin;
+    uint32_t job, step, uid, gid;
+} visit;
+
+static hpct_status make(void *context)
+{
+    const visit *v = context;
+    const char *parent = v->plugin->settings.tmpdir;
+    hpct_status status = hpct_tmpdir_make(parent, v->job, v->uid, v->gid);
+    if (status == HPCT_OK && v->plugin->out)
+        status = hpct_marker_out(parent, v->job, &v->plugin->user);
+    /* last: other jobs' epilogs forget what has no directory, and one without tasks to be left
+     * behind needs none */
+    if (status == HPCT_OK)
+        status = hpct_marker_step(parent, v->job, v->step, true);
+    return status;
+}
+
+static hpct_status find(void *context)
+{
+    const visit *v = context;
+    return hpct_tmpdir_find(v->plugin->settings.tmpdir, v->job, v->uid) ? HPCT_OK : HPCT_ERR_IO;
+}
+
+static hpct_status leave(void *context)
+{
+    const visit *v = context;
+    return hpct_marker_step(v->plugin->settings.tmpdir, v->job, v->step, false);
+}
+
+static hpct_status go(hpct_errand_work work, const char *what, visit *v)
+{
+    const hpct_errand errand = {
+        .what = what, .seconds = HPCT_FOLDER_SECONDS, .work = work, .context = v};
+    hpct_status status = hpct_errand_run(errand);
+    return status == HPCT_ERR_STOPPED ? HPCT_ERR_IO : status;
+}
+
+/* ---------------------------------------------------------------------------------------------- */
 
 /* sbatch --export=NONE (or NIL, or a list) keeps the options from the script's environment in the
  * form that Slurm looks for; the job's own variables, which Slurm always sends, have them too. */
@@ -61,18 +105,19 @@ static void take_forwarded(hpct_plugin *plugin, const hpct_environment *environm
  * finds the job's directory where there is one. */
 static void show_folder(hpct_plugin *plugin, hpct_slurm *slurm)
 {
-    uint32_t job = 0, step = 0, uid = 0;
+    visit v = {.plugin = plugin};
     const char *parent = plugin->settings.tmpdir;
-    if (plugin->trouble[0] != '\0' || !hpct_slurm_get(slurm, HPCT_SLURM_JOB, &job) ||
-        !hpct_slurm_get(slurm, HPCT_SLURM_STEP, &step) ||
-        !hpct_slurm_get(slurm, HPCT_SLURM_UID, &uid) ||
-        hpct_slurm_step_kind(step) == HPCT_STEP_OTHER || !hpct_tmpdir_find(parent, job, uid))
+    if (plugin->trouble[0] != '\0' || !hpct_slurm_get(slurm, HPCT_SLURM_JOB, &v.job) ||
+        !hpct_slurm_get(slurm, HPCT_SLURM_STEP, &v.step) ||
+        !hpct_slurm_get(slurm, HPCT_SLURM_UID, &v.uid) ||
+        hpct_slurm_step_kind(v.step) == HPCT_STEP_OTHER ||
+        go(find, "looking for the job directory", &v) != HPCT_OK)
         return;
     hpct_environment environment = hpct_slurm_environment(slurm);
     const char *value = environment.get(environment.context, "SLURM_TMPDIR");
     size_t size = strlen(parent);
     bool other_job = value != NULL && strncmp(value, parent, size) == 0 && value[size] == '/';
-    char *path = hpct_tmpdir_path(parent, job);
+    char *path = hpct_tmpdir_path(parent, v.job);
     if (path != NULL && (value == NULL || other_job))
         hpct_slurm_set(slurm, "SLURM_TMPDIR", path);
     free(path);
@@ -115,13 +160,10 @@ void hpct_step_start(hpct_plugin *plugin, hpct_slurm *slurm)
     if (plugin->trouble[0] != '\0')
         return;
     if (status == HPCT_OK)
-        status = hpct_tmpdir_make(plugin->settings.tmpdir, plugin->job, uid, gid);
-    if (status == HPCT_OK)
         status = prepare_out(plugin, slurm);
-    /* last: other jobs' epilogs forget what has no directory, and one without tasks to be left
-     * behind needs none */
+    visit v = {.plugin = plugin, .job = plugin->job, .step = plugin->step, .uid = uid, .gid = gid};
     if (status == HPCT_OK)
-        status = hpct_marker_step(plugin->settings.tmpdir, plugin->job, plugin->step, true);
+        status = go(make, "making the job directory", &v);
     if (status != HPCT_OK)
         keep_trouble(plugin, status);
     /* without it, GPUs are given out by rank */
@@ -131,8 +173,9 @@ void hpct_step_start(hpct_plugin *plugin, hpct_slurm *slurm)
 
 void hpct_step_end(hpct_plugin *plugin)
 {
+    visit v = {.plugin = plugin, .job = plugin->job, .step = plugin->step};
     if (plugin->on && plugin->trouble[0] == '\0')
-        hpct_marker_step(plugin->settings.tmpdir, plugin->job, plugin->step, false);
+        go(leave, "leaving the job directory", &v);
 }
 
 void hpct_step_name(uint32_t step, char name[HPCT_STEP_NAME])

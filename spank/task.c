@@ -11,11 +11,11 @@
 #include "base/status.h"
 #include "spank/contexts.h"
 #include "spank/describe.h"
+#include "spank/forked.h"
 #include "spank/gpu_closest.h"
 #include "spank/ports_check.h"
 #include "spank/slurm_release.h"
 #include "spank/stage_run.h"
-#include "spank/tell.h"
 #include "spank/tmpdir.h"
 
 static hpct_status set(void *slurm, const char *name, const char *value)
@@ -166,8 +166,12 @@ static void report(hpct_plugin *plugin, hpct_slurm *slurm)
     if (plugin->share != NULL && !hpct_share_first(plugin->share, HPCT_SHARE_REPORTED))
         return;
     hpct_slurm_error("%s: %s", node == NULL ? "?" : node, hpct_last_error());
-    if (hpct_slurm_step_kind(plugin->step) == HPCT_STEP_TASKS)
-        hpct_tell_components(slurm, plugin->job, plugin->step);
+}
+
+static void leave(int number)
+{
+    (void) number;
+    _exit(HPCT_ERR_PEER);
 }
 
 hpct_status hpct_task_start(hpct_plugin *plugin, hpct_slurm *slurm)
@@ -176,12 +180,15 @@ hpct_status hpct_task_start(hpct_plugin *plugin, hpct_slurm *slurm)
         return HPCT_OK;
     /* Nobody would watch over the task, or clean up behind it, when slurmstepd is killed. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    hpct_forked_rename();
+    signal(HPCT_TASK_SIGNAL, leave);
     pid_t parent = getppid(); /* 0: it is in another namespace */
     if (parent != 0 && parent != plugin->daemon)
         return hpct_fail(HPCT_ERR_INTERNAL, "slurmstepd has ended");
     char *tmpdir = hpct_tmpdir_path(plugin->settings.tmpdir, plugin->job);
     hpct_status status = tmpdir == NULL ? hpct_fail_memory(0) : prepare(plugin, slurm, tmpdir);
     free(tmpdir);
+    signal(HPCT_TASK_SIGNAL, SIG_DFL);
     if (status != HPCT_OK)
         report(plugin, slurm);
     return status;

@@ -1,7 +1,5 @@
 /* In slurmstepd, as root, when tasks are forked and when they have ended. */
-#include <errno.h>
 #include <stdlib.h>
-#include <sys/wait.h>
 
 #include "base/status.h"
 #include "spank/cgroup.h"
@@ -41,17 +39,12 @@ static void end_step(hpct_plugin *plugin, hpct_slurm *slurm, const char *node)
 {
     if (hpct_slurm_step_kind(plugin->step) != HPCT_STEP_TASKS)
         return;
-    pid_t teller = -1;
-    if (hpct_share_first(plugin->share, HPCT_SHARE_REPORTED)) {
+    if (hpct_share_first(plugin->share, HPCT_SHARE_REPORTED))
         hpct_slurm_error("%s: its tasks were ended before their programs started: the step is "
                          "ended",
                          node);
-        teller = hpct_tell_components_as_user(slurm, plugin->job, plugin->step);
-    }
     if (hpct_share_first(plugin->share, HPCT_SHARE_TOLD))
-        hpct_tell_step_failed(slurm, plugin->job, plugin->step);
-    while (teller > 0 && waitpid(teller, NULL, 0) < 0 && errno == EINTR) {
-    }
+        hpct_tell(slurm, plugin->job, plugin->step);
 }
 
 void hpct_task_ended(hpct_plugin *plugin, hpct_slurm *slurm)

@@ -5,10 +5,12 @@
 #include <signal.h>
 #include <stdio.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "agent/cluster/number.h"
 #include "agent/cluster/tasks.h"
+#include "base/status.h"
+#include "spank/contexts.h"
+#include "spank/errand.h"
 #include "spank/marker.h"
 #include "spank/options.h"
 #include "spank/slurm_release.h"
@@ -18,6 +20,11 @@
  * which a killed task has not. Together with a turn it must be less than srun gives a step to end
  * (KillWait and 2 s): while slurmstepd waits here, the status of its tasks is not known. */
 #define BEFORE_MS 2000
+
+/* Tasks that wait for those of this node to stage with them then end themselves. */
+#define LEAVE_MS 500
+
+#define TELL_SECONDS 5
 
 /* A component may not have started its tasks yet. */
 #define AGAIN_MS 2000
@@ -46,11 +53,10 @@ static long component_job(const hpct_environment *environment, int i)
     return job >= 0 ? job : number_of(environment, name, UINT32_MAX);
 }
 
-void hpct_tell_components(hpct_slurm *slurm, uint32_t job, uint32_t step)
+/* Components of a heterogeneous job are jobs of their own. */
+static void tell_components(hpct_slurm *slurm, uint32_t job, uint32_t step)
 {
     hpct_environment environment = hpct_slurm_environment(slurm);
-    if (component_job(&environment, 0) < 0)
-        return;
     bool told = false;
     pause_ms(BEFORE_MS);
     for (int go = 0; go < 2 && !told; go++) {
@@ -65,45 +71,54 @@ void hpct_tell_components(hpct_slurm *slurm, uint32_t job, uint32_t step)
     }
 }
 
-/* Other threads of slurmstepd may have held a lock at the fork, for which the child would wait. */
-static void end_in_time(void)
+typedef struct telling {
+    hpct_slurm *slurm;
+    uint32_t job, step;
+} telling;
+
+static hpct_status tell(void *context)
 {
-    sigset_t alarms;
-    sigemptyset(&alarms);
-    sigaddset(&alarms, SIGALRM);
-    signal(SIGALRM, SIG_DFL);
-    sigprocmask(SIG_UNBLOCK, &alarms, NULL);
-    alarm(5);
+    const telling *t = context;
+    tell_components(t->slurm, t->job, t->step);
+    return HPCT_OK;
 }
 
-pid_t hpct_tell_components_as_user(hpct_slurm *slurm, uint32_t job, uint32_t step)
+/* Whether the step has tasks elsewhere. */
+static bool has_others(hpct_slurm *slurm, uint32_t *nodes)
 {
+    uint32_t tasks = 0;
+    hpct_environment environment = hpct_slurm_environment(slurm);
+    return hpct_slurm_get(slurm, HPCT_SLURM_NODES, nodes) &&
+           hpct_slurm_get(slurm, HPCT_SLURM_TOTAL_TASKS, &tasks) &&
+           (*nodes > 1 || tasks > 1 ||
+            number_of(&environment, "SLURM_STEP_NUM_TASKS", HPCT_MAX_TASKS) > (long) tasks);
+}
+
+/* The components first: with the step Slurm may end who tells them. Other threads of slurmstepd may
+ * have held a lock at the fork, for which he would wait; and the user can stop him. */
+void hpct_tell(hpct_slurm *slurm, uint32_t job, uint32_t step)
+{
+    uint32_t nodes = 0, number = 0;
     hpct_person person = {0};
     hpct_environment environment = hpct_slurm_environment(slurm);
-    if (component_job(&environment, 0) < 0 || !hpct_slurm_person(slurm, &person))
-        return -1;
-    pid_t child = fork();
-    if (child == 0) {
-        end_in_time();
-        if (hpct_person_become(&person))
-            hpct_tell_components(slurm, job, step);
-        _exit(0);
+    telling t = {.slurm = slurm, .job = job, .step = step};
+    hpct_errand errand = {.what = "telling the components",
+                          .seconds = TELL_SECONDS,
+                          .as = &person,
+                          .work = tell,
+                          .context = &t};
+    bool components = component_job(&environment, 0) >= 0 && hpct_slurm_person(slurm, &person);
+    bool others = has_others(slurm, &nodes);
+    if (components)
+        hpct_errand_start(&errand);
+    if (others && hpct_slurm_get(slurm, HPCT_SLURM_NODE, &number))
+        pause_ms(BEFORE_MS + hpct_turn_ms(number, nodes));
+    if (components && hpct_errand_await(&errand) != HPCT_OK)
+        hpct_slurm_error("%s", hpct_last_error());
+    if (others) {
+        hpct_slurm_signal_step(job, step, HPCT_TASK_SIGNAL);
+        pause_ms(LEAVE_MS);
+        hpct_slurm_signal_step(job, step, SIGKILL);
     }
     hpct_person_free(&person);
-    return child;
-}
-
-void hpct_tell_step_failed(hpct_slurm *slurm, uint32_t job, uint32_t step)
-{
-    uint32_t nodes = 0, number = 0, tasks = 0;
-    hpct_environment environment = hpct_slurm_environment(slurm);
-    if (!hpct_slurm_get(slurm, HPCT_SLURM_NODES, &nodes) ||
-        !hpct_slurm_get(slurm, HPCT_SLURM_TOTAL_TASKS, &tasks))
-        return;
-    if (nodes < 2 && tasks < 2 &&
-        number_of(&environment, "SLURM_STEP_NUM_TASKS", HPCT_MAX_TASKS) <= (long) tasks)
-        return; /* nobody else is there */
-    if (hpct_slurm_get(slurm, HPCT_SLURM_NODE, &number))
-        pause_ms(BEFORE_MS + hpct_turn_ms(number, nodes));
-    hpct_slurm_cancel_step(job, step);
 }

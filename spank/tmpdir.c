@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -73,11 +74,11 @@ static int rename_free(int fd, const char *from, const char *to)
 
 /* The name is taken away first: whatever becomes of the removal, it is free for the next run, and
  * hpct_tmpdir_sweep finds what is left. *gone is empty when there was nothing. */
-static hpct_status put_aside(int fd, const char *parent, const char *name, char gone[NAME_SIZE * 4])
+static hpct_status put_aside(int fd, const char *parent, const char *name, char gone[NAME_SIZE * 6])
 {
     int error = EEXIST;
     for (int i = 0; i < 100 && error != 0; i++) {
-        snprintf(gone, NAME_SIZE * 4, GONE "%s-%d-%d", name, (int) getpid(), i);
+        snprintf(gone, NAME_SIZE * 6, GONE "%s-%d-%d", name, (int) getpid(), i);
         error = rename_free(fd, name, gone) == 0 ? 0 : errno;
         if (error == ENOENT) {
             gone[0] = '\0';
@@ -96,7 +97,7 @@ static hpct_status put_aside(int fd, const char *parent, const char *name, char 
 
 static hpct_status clear(int fd, const char *parent, const char *name)
 {
-    char gone[NAME_SIZE * 4], path[4096];
+    char gone[NAME_SIZE * 6], path[4096];
     hpct_status status = put_aside(fd, parent, name, gone);
     if (status != HPCT_OK || gone[0] == '\0')
         return status;
@@ -130,13 +131,13 @@ static found look(int parent, const char *name, uid_t uid)
 /* Made under a name of its own and renamed when it is the user's: nobody ever sees it half made. */
 static hpct_status make(int parent, const char *name, uid_t uid, gid_t gid, const char *path)
 {
-    char fresh[NAME_SIZE * 4];
+    char fresh[NAME_SIZE * 4], gone[NAME_SIZE * 6];
     snprintf(fresh, sizeof fresh, NEW "%s-%d", name, (int) getpid());
     hpct_status status = HPCT_OK;
     int fd = -1;
     if (mkdirat(parent, fresh, 0700) != 0) {
         if (errno == EEXIST) /* of a step with this process number that was killed */
-            return hpct_remove(parent, fresh, path, REMOVE_SECONDS);
+            return put_aside(parent, path, fresh, gone);
         return hpct_fail(HPCT_ERR_IO, "%s cannot be made: %s", path, strerror(errno));
     }
     fd = openat(parent, fresh, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -157,7 +158,7 @@ static hpct_status make(int parent, const char *name, uid_t uid, gid_t gid, cons
 hpct_status hpct_tmpdir_make(const char *parent, uint32_t job, uid_t uid, gid_t gid)
 {
     int fd = -1;
-    char name[NAME_SIZE], gone[NAME_SIZE * 4];
+    char name[NAME_SIZE], gone[NAME_SIZE * 6];
     char *path = hpct_tmpdir_path(parent, job);
     if (path == NULL)
         return hpct_fail_memory(0);
@@ -188,13 +189,11 @@ hpct_status hpct_tmpdir_make(const char *parent, uint32_t job, uid_t uid, gid_t 
 bool hpct_tmpdir_find(const char *parent, uint32_t job, uid_t uid)
 {
     char name[NAME_SIZE];
-    struct stat info;
     int fd = -1;
     job_name(job, name);
     if (hpct_parent_open(parent, false, &fd) != HPCT_OK || fd < 0)
         return false;
-    bool there = fstatat(fd, name, &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(info.st_mode) &&
-                 info.st_uid == uid;
+    bool there = look(fd, name, uid) == THE_USERS;
     close(fd);
     return there;
 }
@@ -241,12 +240,16 @@ void hpct_tmpdir_sweep(const char *parent)
     time_t end = now() + REMOVE_SECONDS;
     if (hpct_parent_open(parent, false, &fd) != HPCT_OK || fd < 0)
         return;
-    DIR *folder = list(fd);
+    /* One at a time: what holds it up would hold up the next one as well. The file is root's. */
+    int turn = openat(fd, BOOT, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *folder = turn >= 0 && flock(turn, LOCK_EX | LOCK_NB) != 0 ? NULL : list(fd);
     for (struct dirent *entry; folder != NULL && now() < end && (entry = readdir(folder)) != NULL;)
         if (strncmp(entry->d_name, GONE, strlen(GONE)) == 0)
             hpct_remove(fd, entry->d_name, entry->d_name, (int) (end - now()));
     if (folder != NULL)
         closedir(folder);
+    if (turn >= 0)
+        close(turn);
     close(fd);
 }
 
@@ -273,7 +276,7 @@ static bool is_of_a_job(const char *name)
 static hpct_status put_all_aside(int fd, const char *parent)
 {
     hpct_status status = HPCT_OK;
-    char gone[NAME_SIZE * 4];
+    char gone[NAME_SIZE * 6];
     DIR *folder = list(fd);
     for (struct dirent *entry; folder != NULL && (entry = readdir(folder)) != NULL;) {
         if (is_of_a_job(entry->d_name) && put_aside(fd, parent, entry->d_name, gone) != HPCT_OK)

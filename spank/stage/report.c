@@ -3,6 +3,7 @@
 
 #include "spank/stage/report.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -126,7 +127,9 @@ static void give_sign(hpct_report *report)
 {
     if (report->touch_fd >= 0)
         futimens(report->touch_fd, NULL);
-    if (report->progress_fd >= 0 && write(report->progress_fd, "", 1) < 0)
+    report->signs++;
+    if (report->progress_fd >= 0 && pwrite(report->progress_fd, &report->signs, 1, 0) < 0 &&
+        (errno != ESPIPE || write(report->progress_fd, &report->signs, 1) < 0))
         report->progress_fd = -1; /* nobody listens any more; the data is still wanted */
 }
 

@@ -1,5 +1,5 @@
 /* spank/stage/report.h - what the helper says while it works: to people on standard error, to the
- * plugin as bytes through a pipe. Also carries the wish to end (SIGTERM and its like). */
+ * plugin by a byte that changes. Also carries the wish to end (SIGTERM and its like). */
 #ifndef HPCT_STAGE_REPORT_H
 #define HPCT_STAGE_REPORT_H
 
@@ -13,6 +13,7 @@ typedef struct hpct_report {
     bool verbose;
     bool quiet;                         /* nothing is said of what is copied or there */
     int progress_fd;                    /* -1: nobody listens */
+    unsigned char signs;                /* the last byte that it was given */
     int touch_fd;                       /* a file whose time shows that the work goes on, or -1 */
     _Atomic uint64_t files, bytes;      /* copied so far */
     uint64_t total, total_files;        /* to copy; 0: not known */

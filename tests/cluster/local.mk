@@ -27,6 +27,7 @@ middle_cluster_tests = \
 late_cluster_tests = \
 	tests/cluster/plugin_stage.t \
 	tests/cluster/plugin_slurm_conf.t \
+	tests/cluster/plugin_waits.t \
 	tests/cluster/quickstart.t \
 	tests/cluster/sandbox.t \
 	tests/cluster/train_failures.t \
@@ -34,7 +35,7 @@ late_cluster_tests = \
 cluster_tests = $(early_cluster_tests) $(middle_cluster_tests) $(late_cluster_tests)
 TESTS += $(early_cluster_tests) tests/apart/device.t $(middle_cluster_tests) tests/apart/ranks.t $(late_cluster_tests)
 scaled_tests += tests/cluster/broadcast_faults.t tests/cluster/plugin_broadcast.t
-EXTRA_DIST += $(cluster_tests) tests/cluster/layout_lib.sh tests/cluster/lib.sh tests/cluster/plugin_lib.sh tests/cluster/train_lib.sh
+EXTRA_DIST += $(cluster_tests) tests/cluster/hold.py tests/cluster/layout_lib.sh tests/cluster/lib.sh tests/cluster/plugin_lib.sh tests/cluster/train_lib.sh
 long_tests += tests/cluster/plugin_sanitizers.t
 scaled_tests += tests/cluster/plugin_attacks.t tests/cluster/plugin_cgroup.t tests/cluster/plugin_layout.t tests/cluster/plugin_life.t
 EXTRA_DIST += tests/cluster/plugin_sanitizers.t tests/cluster/asan_options.c

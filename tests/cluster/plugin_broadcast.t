@@ -49,6 +49,13 @@ is "$(grep -c same <<<"$out")" 4 "and it has the archive's content"
 capture sandbox_run env HPC_TRAIN_STAGE_MODE=broadcast srun -N4 -n8 --hpc-train-stage="$work/file,$work/set/one:first" \
     bash -c 'cmp "$SLURM_TMPDIR/file" "$0/file" && cat "$SLURM_TMPDIR/first"' "$work"
 is "$status $out" "0 oneoneoneoneoneoneoneone" "two entries, the mode from the environment, two tasks on each node"
+chmod 6755 "$set/one"
+chmod 1777 "$set/many"
+# shellcheck disable=SC2016
+capture sandbox_run srun -N4 --hpc-train-stage="$work/set" --hpc-train-stage-mode=broadcast bash -c 'cd "$HPC_TRAIN_DATA" && stat -c %a one many | xargs'
+is "$out" $'755 777\n755 777\n755 777\n755 777' "set-user-ID, set-group-ID and sticky bits are not kept"
+chmod 640 "$set/one"
+chmod 755 "$set/many"
 capture sandbox_run srun -N4 --hpc-train-stage-mode=fast true
 like "$err" "--hpc-train-stage-mode: 'fast' is not a way to stage: write auto, copy" "a wrong mode is refused"
 

@@ -81,6 +81,20 @@ else
     skip "zip" "no python3 to make one"
 fi
 
+# ---- bits that give rights ----
+mkdir -p bits/sticky bits/group
+printf 'small' >bits/user
+chmod 6755 bits/user
+chmod 1777 bits/sticky
+chmod 2775 bits/group
+tar -C bits -cf bits.tar .
+python3 -c 'import shutil; shutil.make_archive("bits", "zip", "bits")' 2>/dev/null || cp bits.tar bits.zip
+for archive in bits.tar bits.zip; do
+    fresh
+    unpack $archive:x
+    is "$status $(cd to/x && stat -c '%a %n' ./* | xargs)" "0 775 ./group 777 ./sticky 755 ./user" "$archive: set-user-ID, set-group-ID and sticky bits are not kept"
+done
+
 # ---- damage ----
 fresh
 damaged() { # NAME MESSAGE ARCHIVE

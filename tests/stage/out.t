@@ -42,6 +42,18 @@ is "$status $(stat -c %s out/sparse) $(cmp job/sparse out/sparse)" "0 314572800 
 ok "$([ "$(du -k out/sparse | cut -f1)" -lt 1000 ]; echo $?)" "has them at its destination too: $(du -k out/sparse | cut -f1) KiB"
 rm job/sparse out/sparse
 
+# ---- bits that give rights ----
+mkdir -p job/bits/sticky job/bits/group
+printf 'small' >job/bits/user
+head -c 5000000 /dev/zero >job/bits/large
+chmod 6755 job/bits/user job/bits/large
+chmod 1777 job/bits/sticky
+chmod 2775 job/bits/group
+run bits:out/bits
+is "$status $(stat -c '%a %n' out/bits/* | xargs)" "0 775 out/bits/group 755 out/bits/large 777 out/bits/sticky 755 out/bits/user" \
+    "set-user-ID, set-group-ID and sticky bits are not kept"
+rm -r job/bits out/bits
+
 # ---- files with several names ----
 mkdir -p job/linked/below
 echo both >job/linked/a

@@ -110,6 +110,25 @@ run "$stage" --to to shape
 like "$err" "already, unchanged" "which is recognized later"
 rm -r shape/terabyte
 
+# ---- bits that give rights ----
+fresh
+bits() { find "$1" -perm /7000; }
+mkdir -p bits/sticky bits/group
+printf 'small' >bits/user
+head -c 20000000 /dev/zero >bits/large
+chmod 4755 bits/user
+chmod 6751 bits/large
+chmod 1777 bits/sticky
+chmod 2775 bits/group
+run "$stage" --to to bits
+is "$status $(bits to)" "0 " "set-user-ID, set-group-ID and sticky bits of files and folders are not kept"
+is "$(stat -c '%a %n' to/bits/* | xargs)" "775 to/bits/group 751 to/bits/large 777 to/bits/sticky 755 to/bits/user" "the other bits are"
+inode=$(stat -c %i to/bits/large)
+chmod 751 bits/large
+run "$stage" --to to bits
+is "$status $(stat -c %i to/bits/large) $(bits to)" "0 $inode " "and make no difference when staged again"
+rm -r bits
+
 # ---- links out, followed ----
 fresh
 mkdir -p far/deep && echo far >far/deep/file && mkdir links && ln -s ../far links/away && ln -s ../src/one links/one

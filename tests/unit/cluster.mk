@@ -19,7 +19,7 @@ tests_unit_test_config_LDADD = $(cluster_test_libs) $(JANSSON_LIBS)
 
 # Unit tests of spank/, linked without Slurm.
 if HAVE_CMOCKA
-unit_tests += tests/unit/test_child tests/unit/test_options tests/unit/test_removal \
+unit_tests += tests/unit/test_child tests/unit/test_errand tests/unit/test_options tests/unit/test_removal \
 	tests/unit/test_staging_races tests/unit/test_tmpdir
 scaled_tests += tests/unit/test_removal tests/unit/test_staging_races
 endif
@@ -28,6 +28,9 @@ spank_test_libs = spank/libspank.la agent/cluster/libcluster.la base/libbase.la 
 tests_unit_test_child_SOURCES = tests/unit/test_child.c tests/unit/unit.h
 tests_unit_test_child_CPPFLAGS = $(test_cppflags) -D_GNU_SOURCE
 tests_unit_test_child_LDADD = $(spank_test_libs)
+tests_unit_test_errand_SOURCES = tests/unit/test_errand.c tests/unit/unit.h
+tests_unit_test_errand_CPPFLAGS = $(test_cppflags) -D_GNU_SOURCE
+tests_unit_test_errand_LDADD = $(spank_test_libs)
 tests_unit_test_options_SOURCES = tests/unit/test_options.c tests/unit/unit.h
 tests_unit_test_options_CPPFLAGS = $(test_cppflags)
 tests_unit_test_options_LDADD = $(spank_test_libs)

@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -55,12 +57,12 @@ static void what_it_says_is_kept_and_cleaned(void **state)
     child.line = keep_line;
     assert_int_equal(run(child, "printf 'a\\033b\\nlast' >&2; exit 74"), HPCT_ERR_IO);
     assert_string_equal(heard, "a?b\nlast\n");
-    assert_int_equal(run(child, "seq 100000 >&2"), HPCT_OK);
+    assert_int_equal(run(child, "seq 100000 >&2; exit 0"), HPCT_OK); /* what has no room is lost */
     assert_int_equal(num_lines, 40);
 }
 
-/* Another process of the user's can open the pipes through /proc and keep them. */
-static void others_that_keep_its_pipes_are_not_waited_for(void **state)
+/* Another process of the user's can open its files through /proc and keep them. */
+static void others_that_keep_its_files_are_not_waited_for(void **state)
 {
     (void) state;
     hpct_child child = patient;
@@ -74,7 +76,7 @@ static void others_that_keep_its_pipes_are_not_waited_for(void **state)
     assert_int_equal(num_lines, 40);
 }
 
-static void one_that_closes_its_pipes_has_no_more_time_for_it(void **state)
+static void one_that_closes_its_files_has_no_more_time_for_it(void **state)
 {
     (void) state;
     hpct_child child = patient;
@@ -86,6 +88,54 @@ static void one_that_closes_its_pipes_has_no_more_time_for_it(void **state)
     assert_int_equal(run(child, "exec 3>&-; sleep 30"), HPCT_ERR_IO);
     assert_non_null(strstr(hpct_last_error(), "no progress for 1 seconds"));
     assert_true(seconds < 4);
+}
+
+static void a_stopped_one_is_waited_for_no_longer_than_was_said(void **state)
+{
+    (void) state;
+    hpct_child child = patient;
+    child.limit_seconds = 1;
+    assert_int_equal(run(child, "kill -STOP $$"), HPCT_ERR_STOPPED);
+    assert_true(seconds < 4);
+    child = (hpct_child){.stall_seconds = 1, .end_signal = SIGKILL};
+    assert_int_equal(run(child, "kill -STOP $$"), HPCT_ERR_IO);
+    assert_true(seconds < 4);
+}
+
+static void a_byte_that_changes_is_a_sign_of_life(void **state)
+{
+    (void) state;
+    hpct_child child = {.stall_seconds = 2, .end_signal = SIGKILL};
+    assert_int_equal(run(child, "for i in 1 2 3 4 5; do printf . >&3; sleep 1; done; exit 66"),
+                     HPCT_ERR_NO_INPUT);
+}
+
+/* What has ended belongs to who traces it, until that one lets go of it. */
+static void one_that_others_trace_is_not_waited_for_when_it_has_ended(void **state)
+{
+    (void) state;
+    char name[] = "/tmp/hpc-train-child.XXXXXX", text[256] = "";
+    int fd = mkstemp(name), status;
+    pid_t tracer = fork(), traced = 0;
+    if (tracer == 0) {
+        while (read(fd, text, sizeof text) <= 0 || sscanf(text, "%d", &traced) != 1)
+            usleep(1000);
+        if (ptrace(PTRACE_SEIZE, traced, NULL, NULL) != 0 || unlink(name) != 0)
+            _exit(1);
+        pause();
+    }
+    assert_true(fd >= 0 && tracer > 0);
+    snprintf(text, sizeof text, "echo $$ >%s; while [ -e %s ]; do :; done", name,
+             name); /* a signal would stop it */
+    assert_int_equal(run(patient, text), HPCT_ERR_IO);
+    assert_non_null(strstr(hpct_last_error(), "status is lost"));
+    assert_true(seconds < 15);
+    kill(tracer, SIGKILL);
+    assert_int_equal(waitpid(tracer, &status, 0), tracer);
+    assert_true(WIFSIGNALED(status));
+    while (waitpid(-1, NULL, 0) > 0) {
+    }
+    close(fd);
 }
 
 static void what_it_leaves_behind_ends_with_it(void **state)
@@ -111,8 +161,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_it_says_is_kept_and_cleaned),
-        cmocka_unit_test(others_that_keep_its_pipes_are_not_waited_for),
-        cmocka_unit_test(one_that_closes_its_pipes_has_no_more_time_for_it),
+        cmocka_unit_test(others_that_keep_its_files_are_not_waited_for),
+        cmocka_unit_test(one_that_closes_its_files_has_no_more_time_for_it),
+        cmocka_unit_test(a_stopped_one_is_waited_for_no_longer_than_was_said),
+        cmocka_unit_test(a_byte_that_changes_is_a_sign_of_life),
+        cmocka_unit_test(one_that_others_trace_is_not_waited_for_when_it_has_ended),
         cmocka_unit_test(what_it_leaves_behind_ends_with_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,131 @@
+/* What the work says lies in memory that both processes have: nothing is read that could be kept
+ * back. */
+#include <config.h>
+
+#include "spank/errand.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/status.h"
+
+struct hpct_errand_page {
+    atomic_bool done;
+    hpct_status status;
+    char message[1024];
+    atomic_size_t size; /* of ... */
+    char said[65536];   /* 'E' or 'I', a line, and a zero byte, and so on */
+};
+
+static struct hpct_errand_page *own_page; /* in the work's process */
+
+void hpct_errand_say(bool error, const char *format, ...)
+{
+    char text[2048];
+    va_list args;
+    size_t at = own_page == NULL ? sizeof own_page->said : atomic_load(&own_page->size);
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    size_t room = sizeof own_page->said - at, size = strlen(text) + 2;
+    if (size > room)
+        return;
+    own_page->said[at] = error ? 'E' : 'I';
+    memcpy(own_page->said + at + 1, text, size - 1);
+    atomic_store(&own_page->size, at + size);
+}
+
+/* Descriptors that others wait for the end of must not stay open in a process that may be left
+ * behind; and a number that was a log's must not be given to a file that is opened. */
+static void let_go_of_files(void)
+{
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC), fd;
+    DIR *open_files = opendir("/proc/self/fd");
+    for (struct dirent *entry; open_files != NULL && (entry = readdir(open_files)) != NULL;) {
+        fd = atoi(entry->d_name);
+        if (entry->d_name[0] != '.' && fd != null && fd != dirfd(open_files))
+            dup3(null, fd, O_CLOEXEC);
+    }
+    if (null < 0 || open_files == NULL || closedir(open_files) != 0)
+        _exit(HPCT_ERR_INTERNAL);
+}
+
+static void do_it(const hpct_errand *errand, pid_t parent)
+{
+    struct hpct_errand_page *page = errand->page;
+    own_page = page;
+    let_go_of_files();
+    if (errand->as != NULL && !hpct_person_become(errand->as))
+        _exit(HPCT_ERR_INTERNAL);
+    hpct_forked_begin(SIGKILL, parent);
+    page->status = errand->work(errand->context);
+    if (page->status != HPCT_OK)
+        snprintf(page->message, sizeof page->message, "%s", hpct_last_error());
+    atomic_store(&page->done, true);
+    _exit(0);
+}
+
+void hpct_errand_start(hpct_errand *errand)
+{
+    pid_t parent = getpid();
+    errand->start = hpct_forked_now();
+    errand->pid = -1;
+    errand->page =
+        mmap(NULL, sizeof *errand->page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (errand->page == MAP_FAILED)
+        errand->page = NULL;
+    else
+        errand->pid = fork();
+    if (errand->pid == 0)
+        do_it(errand, parent);
+}
+
+/* Whose memory it is may be a user's process: it is looked at as such. */
+static void pass_on(const hpct_errand *errand)
+{
+    struct hpct_errand_page *page = errand->page;
+    size_t size = atomic_load(&page->size);
+    page->said[sizeof page->said - 1] = '\0';
+    page->message[sizeof page->message - 1] = '\0';
+    for (size_t at = 0; errand->line != NULL && at + 1 < size && size <= sizeof page->said;
+         at += strlen(page->said + at) + 1)
+        errand->line(errand->line_context, page->said[at] == 'E', page->said + at + 1);
+}
+
+hpct_status hpct_errand_await(hpct_errand *errand)
+{
+    struct hpct_errand_page *page = errand->page;
+    const hpct_forked_limits limits = {.seconds = errand->seconds};
+    int state = 0;
+    if (errand->pid < 0) {
+        if (page != NULL)
+            munmap(page, sizeof *page);
+        return hpct_fail(HPCT_ERR_INTERNAL, "%s: no memory, or no process for it", errand->what);
+    }
+    hpct_forked_end how = hpct_forked_await(errand->pid, errand->start, &limits, &state);
+    hpct_status status;
+    pass_on(errand);
+    if (atomic_load(&page->done))
+        status = page->status == HPCT_OK ? HPCT_OK : hpct_fail(page->status, "%s", page->message);
+    else if (how == HPCT_FORKED_OUT_OF_TIME)
+        status = hpct_fail(HPCT_ERR_STOPPED, "%s was not done after %d seconds", errand->what,
+                           errand->seconds);
+    else
+        status = hpct_fail(HPCT_ERR_IO, "%s: its process was ended", errand->what);
+    munmap(page, sizeof *page);
+    return status;
+}
+
+hpct_status hpct_errand_run(hpct_errand errand)
+{
+    hpct_errand_start(&errand);
+    return hpct_errand_await(&errand);
+}
