@@ -6,6 +6,7 @@
 #include "agent/comm/device.h"
 #include "agent/comm/link.h"
 #include "agent/comm/nccl.h"
+#include "agent/comm/pmix_key.h"
 #include "agent/comm/rendezvous.h"
 #include "agent/comm/staged.h"
 #include "agent/comm/watch.h"
@@ -29,6 +30,8 @@ struct hpct_context {
     hpct_config *config;
     hpct_comm *comm;
     hpct_watch *watch; /* NULL for one rank */
+    hpct_key *key;     /* NULL for one rank, and until it is known */
+    hpct_auth auth;    /* with that key */
     int standstill_seconds;
     char node[HPCT_FRAME_NODE];
     bool apart;         /* joined nobody */
@@ -42,7 +45,16 @@ struct hpct_context {
 static void context_free(hpct_context *context)
 {
     hpct_config_free(context->config);
+    hpct_key_free(context->key);
+    hpct_pmix_key_end();
     free(context);
+}
+
+static void set_auth(hpct_context *context)
+{
+    const char *job = context->config->job;
+    context->auth = (hpct_auth){.key = context->key};
+    snprintf(context->auth.run, sizeof context->auth.run, "%s", job == NULL ? "" : job);
 }
 
 static void set_node(hpct_context *context)
@@ -103,6 +115,12 @@ static hpct_status open_mpi(hpct_context *context, int seconds, hpct_rendezvous 
             context->comm, &(hpct_comm_mpi_place){config->node_rank, config->num_nodes, seconds});
     if (status == HPCT_OK && rendezvous != NULL)
         status = hpct_rendezvous_through(rendezvous, context->comm);
+    if (status == HPCT_OK && rendezvous != NULL)
+        status = hpct_rendezvous_draw_key(&context->key, context->comm);
+    if (status == HPCT_OK) {
+        set_auth(context);
+        context->comm->auth = &context->auth;
+    }
     hpct_deadline_end(deadline);
     return status;
 }
@@ -121,8 +139,11 @@ static hpct_status stage(hpct_context *context, const hpct_device_calls *calls)
 static hpct_status open_device(hpct_context *context, const hpct_device_calls *calls, int seconds)
 {
     hpct_comm *opened = NULL;
-    hpct_comm_device_options options = {
-        .config = context->config, .calls = calls, .seconds = seconds, .under = context->comm};
+    hpct_comm_device_options options = {.config = context->config,
+                                        .calls = calls,
+                                        .auth = &context->auth,
+                                        .seconds = seconds,
+                                        .under = context->comm};
     hpct_status status = hpct_comm_device_open(&opened, &options);
     if (opened != NULL)
         context->comm = opened;
@@ -158,6 +179,7 @@ static hpct_status start_watch(hpct_context *context, const hpct_rendezvous *mee
         .rank = config->rank,
         .size = config->size,
         .node = context->node,
+        .auth = &context->auth,
         .listen_fd = meet->listen_fd,
         .addresses = addresses,
         .num_addresses = meet->num_addresses,
@@ -168,7 +190,6 @@ static hpct_status start_watch(hpct_context *context, const hpct_rendezvous *mee
         .end_step = hpct_comm_mpi_end_step,
         .check = hpct_comm_nccl_check,
     };
-    memcpy(options.token, meet->token, sizeof options.token);
     hpct_status status = hpct_watch_start(&context->watch, &options);
     for (int rank = 0; hosts != NULL && hosts[rank] != NULL; rank++)
         free(hosts[rank]);
@@ -186,21 +207,39 @@ static bool may_have_gpus(const hpct_config *config)
     return gpus > 0;
 }
 
-/* Where the addresses are known, the ranks meet under the watch first: MPI_Init itself can wait for
- * ever for a rank that does not come. Where all of them then have NCCL, MPI is not started. */
+/* The step's, or, without the plugin, one by PMIx, or none. */
+static hpct_status find_key(hpct_context *context, int seconds)
+{
+    hpct_status status = HPCT_OK;
+    if (hpct_rendezvous_has_key()) {
+        status = hpct_rendezvous_read_key(&context->key);
+    } else {
+        status = hpct_pmix_key_share(&context->key, context->config->rank, seconds);
+        if (!hpct_comm_mpi_shares_pmix())
+            hpct_pmix_key_end();
+    }
+    set_auth(context);
+    return status;
+}
+
+/* Where the addresses and a key are known, the ranks meet under the watch first: MPI_Init itself
+ * can wait for ever for a rank that does not come. Where all of them then have NCCL, MPI is not
+ * started. */
 static hpct_status join(hpct_context *context, const char *device)
 {
     hpct_rendezvous meet;
     int seconds;
     const hpct_device_calls *calls = NULL;
-    bool watch_first = context->config->addresses != NULL;
-    if (strcmp(device, "auto") == 0 && watch_first && !may_have_gpus(context->config))
-        device = "cpu";
-    bool ask = strcmp(device, "cpu") != 0;
     hpct_status status = hpct_context_join_seconds(&seconds);
     if (status == HPCT_OK)
         status = read_seconds(&context->standstill_seconds, "HPC_TRAIN_STANDSTILL_SECONDS", 0,
                               STANDSTILL_SECONDS);
+    if (status == HPCT_OK && context->config->addresses != NULL)
+        status = find_key(context, seconds);
+    bool watch_first = context->key != NULL;
+    if (strcmp(device, "auto") == 0 && watch_first && !may_have_gpus(context->config))
+        device = "cpu";
+    bool ask = strcmp(device, "cpu") != 0;
     if (status == HPCT_OK && watch_first)
         status = hpct_rendezvous_from_config(&meet, context->config);
     if (status == HPCT_OK && watch_first)
@@ -314,7 +353,11 @@ hpct_status hpct_context_open_apart(hpct_context **out)
     context->apart = true;
     status = find_roles_apart(context);
     if (status == HPCT_OK)
+        status = hpct_rendezvous_read_key(&context->key);
+    if (status == HPCT_OK) {
+        set_auth(context);
         status = hpct_comm_self_open(&context->comm);
+    }
     if (status != HPCT_OK) {
         context_free(context);
         return status;
@@ -532,6 +575,11 @@ const char *hpct_context_data(const hpct_context *context)
 hpct_comm *hpct_context_comm(hpct_context *context)
 {
     return context->comm;
+}
+
+const hpct_auth *hpct_context_auth(const hpct_context *context)
+{
+    return &context->auth;
 }
 
 const hpct_config *hpct_context_config(const hpct_context *context)

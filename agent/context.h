@@ -11,6 +11,9 @@
 
 hpct_comm *hpct_context_comm(hpct_context *context);
 const hpct_config *hpct_context_config(const hpct_context *context);
+
+/* What the connections of a context with more than one task prove (base/auth/proof.h). */
+const hpct_auth *hpct_context_auth(const hpct_context *context);
 const char *hpct_context_node(const hpct_context *context); /* this rank's node */
 
 /* HPC_TRAIN_JOIN_SECONDS: how long to wait for others. */

@@ -6,12 +6,13 @@ hpctrain_HEADERS += include/hpctrain/hpctrain.h include/hpctrain/batch.h include
 
 # Everything of the agent; the library below and the unit tests are linked with it.
 noinst_LTLIBRARIES += agent/libagent.la
-agent_libagent_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE $(JANSSON_CFLAGS) $(ZLIB_CFLAGS) $(LIBDEFLATE_CFLAGS) $(LIBARCHIVE_CFLAGS) $(LIBJPEG_CFLAGS) $(LIBPNG_CFLAGS)
+agent_libagent_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE $(JANSSON_CFLAGS) $(LIBCRYPTO_CFLAGS) $(PMIX_CFLAGS) $(ZLIB_CFLAGS) $(LIBDEFLATE_CFLAGS) $(LIBARCHIVE_CFLAGS) $(LIBJPEG_CFLAGS) $(LIBPNG_CFLAGS)
 agent_libagent_la_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
-agent_libagent_la_LIBADD = agent/comm/libcommmpi.la $(OPENMP_CFLAGS) $(JANSSON_LIBS) $(ZLIB_LIBS) $(LIBDEFLATE_LIBS) $(LIBARCHIVE_LIBS) $(LIBJPEG_LIBS) $(LIBPNG_LIBS)
+agent_libagent_la_LIBADD = base/auth/libauth.la agent/comm/libcommmpi.la $(OPENMP_CFLAGS) $(JANSSON_LIBS) $(ZLIB_LIBS) $(LIBDEFLATE_LIBS) $(LIBARCHIVE_LIBS) $(LIBJPEG_LIBS) $(LIBPNG_LIBS)
 agent_libagent_la_SOURCES = \
 	agent/batch.c agent/batch.h \
 	agent/bench.c \
+	agent/comm/acceptor.c agent/comm/acceptor.h \
 	agent/comm/comm.h agent/comm/self.c \
 	agent/comm/circulant.c agent/comm/circulant.h \
 	agent/comm/deadline.c agent/comm/deadline.h \
@@ -20,6 +21,7 @@ agent_libagent_la_SOURCES = \
 	agent/comm/agree.c agent/comm/agree.h \
 	agent/comm/fabric.c agent/comm/fabric.h \
 	agent/comm/frame.c agent/comm/frame.h \
+	agent/comm/gone.c agent/comm/gone.h \
 	agent/comm/grid.c agent/comm/grid.h \
 	agent/comm/link.c agent/comm/link.h \
 	agent/comm/nccl.c agent/comm/nccl.h \
@@ -27,7 +29,9 @@ agent_libagent_la_SOURCES = \
 	agent/comm/nccl_job.c agent/comm/nccl_reduction.c agent/comm/nccl_stream.c \
 	agent/comm/network.c agent/comm/network.h \
 	agent/comm/peers.c agent/comm/peers.h \
+	agent/comm/pmix_key.c agent/comm/pmix_key.h \
 	agent/comm/rendezvous.c agent/comm/rendezvous.h \
+	agent/comm/session.c agent/comm/session.h \
 	agent/comm/staged.c agent/comm/staged.h \
 	agent/comm/watch.c agent/comm/watch.h \
 	agent/comm/watch_gain.c agent/comm/watch_join.c agent/comm/watch_state.h \

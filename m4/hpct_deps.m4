@@ -81,6 +81,16 @@ AC_DEFUN([HPCT_NEED_XXHASH], [
 
 AC_DEFUN([HPCT_NEED_MUNGE], [HPCT_PKG([MUNGE], [munge], [munge], [libmunge-dev])])
 
+# The header only: the library is loaded at run time, where a step has it.
+AC_DEFUN([HPCT_WANT_PMIX], [
+  HPCT_WANT_PKG([PMIX], [pmix >= 2], [PMIx], [ranks that srun starts without --hpc-train get their key from MPI], [libpmix-dev])
+  # inline functions in it that -Wconversion finds
+  AS_VAR_SET([PMIX_CFLAGS], [$(AS_ECHO(["$PMIX_CFLAGS"]) | sed 's/-I/-isystem /g')])
+])
+
+# HMAC, GMAC and X25519 of the tasks' connections.
+AC_DEFUN([HPCT_NEED_LIBCRYPTO], [HPCT_PKG([LIBCRYPTO], [libcrypto >= 1.1.1], [libcrypto], [libssl-dev])])
+
 # The compiler wrapper knows the flags; only agent/comm/mpi uses them.
 AC_DEFUN([HPCT_NEED_MPI], [
   AS_CASE([$with_mpi], [yes|no], [hpct_mpi_path=$PATH],

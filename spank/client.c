@@ -4,6 +4,7 @@
 
 #include "spank/arguments.h"
 #include "spank/nodes_asked.h"
+#include "spank/step_key.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,6 +49,8 @@ hpct_status hpct_client_check(hpct_plugin *plugin, bool srun)
             hpct_options_resolve(&plugin->options, &own, plugin->settings.on_by_default, &choices);
     if (status == HPCT_OK && choices.on)
         status = check_nodes(&choices, srun);
+    if (status == HPCT_OK && choices.on && srun)
+        status = hpct_step_key_send();
     if (status != HPCT_OK) {
         hpct_slurm_error("%s", hpct_last_error());
         hpct_choices_free(&choices);

@@ -3,6 +3,7 @@
 #define HPCT_SPANK_CONTEXTS_H
 
 #include "agent/cluster/config.h"
+#include "base/auth/key.h"
 #include "spank/given.h"
 #include "spank/gpu_meet.h"
 #include "spank/options.h"
@@ -30,6 +31,8 @@ typedef struct hpct_plugin {
     bool on;
     uint32_t job, step;
     pid_t daemon; /* slurmstepd itself */
+    bool has_key;
+    hpct_key key; /* of the step */
     hpct_share *share;
     bool out;             /* results are to be copied out */
     hpct_person user;     /* who then does it */

@@ -113,13 +113,13 @@ static hpct_status add_places(hpct_config *config, const char *tmpdir, const hpc
     return HPCT_OK;
 }
 
-static hpct_status add_team(const hpct_cluster *cluster, bool munge, const hpct_choices *choices,
+static hpct_status add_team(const hpct_cluster *cluster, bool trusted, const hpct_choices *choices,
                             const hpct_settings *settings, const hpct_environment *environment,
                             hpct_team_facts *team)
 {
     *team = (hpct_team_facts){0};
     if (choices->stage.count == 0 || choices->stage_mode.way == HPCT_WAY_COPY ||
-        (choices->stage_mode.way == HPCT_WAY_AUTO && !munge) || cluster->layout.num_nodes == 1)
+        (choices->stage_mode.way == HPCT_WAY_AUTO && !trusted) || cluster->layout.num_nodes == 1)
         return HPCT_OK;
     team->port =
         hpct_cluster_spare_port(cluster, environment, choices->has_port ? &choices->port : NULL,
@@ -163,7 +163,7 @@ hpct_status hpct_task_describe(const hpct_task_facts *facts, const hpct_choices 
     if (status == HPCT_OK)
         status = add_places(config, facts->tmpdir, choices);
     if (status == HPCT_OK)
-        status = add_team(&cluster, facts->munge, choices, settings, environment, team);
+        status = add_team(&cluster, facts->trusted, choices, settings, environment, team);
     if (status == HPCT_OK) {
         *out = config;
         config = NULL;
@@ -190,10 +190,9 @@ static hpct_status write_all(int fd, const char *text, const char *path)
     return HPCT_OK;
 }
 
-hpct_status hpct_config_write(const char *tmpdir, uint32_t step, uint32_t rank, const char *text,
-                              char **out)
+hpct_status hpct_private_write(const char *tmpdir, const char *name, const char *text, char **out)
 {
-    size_t room = strlen(tmpdir) + 64;
+    size_t room = strlen(tmpdir) + strlen(name) + 32;
     char *path = malloc(room), *fresh = malloc(room);
     hpct_status status = HPCT_OK;
     int fd = -1;
@@ -206,7 +205,7 @@ hpct_status hpct_config_write(const char *tmpdir, uint32_t step, uint32_t rank, 
         status = hpct_fail(HPCT_ERR_IO, "%s cannot be made: %s", path, strerror(errno));
         goto fail;
     }
-    snprintf(path, room, "%s/" HPCT_PRIVATE_FOLDER "/config.%u.%u.json", tmpdir, step, rank);
+    snprintf(path, room, "%s/" HPCT_PRIVATE_FOLDER "/%s", tmpdir, name);
     snprintf(fresh, room, "%s.new", path);
     unlink(fresh);
     fd = open(fresh, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);

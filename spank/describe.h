@@ -14,8 +14,8 @@ typedef struct hpct_task_facts {
     uint32_t rank, local_rank, node, local_tasks, total_tasks;
     const char *tmpdir;
     hpct_address_lookup address_of; /* may be NULL */
-    bool munge; /* the cluster has it for certain: without, nodes send to each other only on demand
-                 */
+    bool trusted; /* nodes can prove who they are, by the step's key or by munge: without, they send
+                     to each other only on demand */
 } hpct_task_facts;
 
 /* What the nodes need to stage together. */
@@ -31,9 +31,8 @@ hpct_status hpct_task_describe(const hpct_task_facts *facts, const hpct_choices 
                                const hpct_settings *settings, const hpct_environment *environment,
                                hpct_team_facts *team, hpct_config **out);
 
-/* Writes the text to TMPDIR/.hpc-train/config.STEP.RANK.json, whole or not at all; *path is to be
- * freed. HPCT_ERR_IO naming the file. */
-hpct_status hpct_config_write(const char *tmpdir, uint32_t step, uint32_t rank, const char *text,
-                              char **path);
+/* Writes the text to TMPDIR/.hpc-train/NAME, 0600, whole or not at all; *path is to be freed.
+ * HPCT_ERR_IO naming the file. */
+hpct_status hpct_private_write(const char *tmpdir, const char *name, const char *text, char **path);
 
 #endif

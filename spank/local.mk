@@ -6,7 +6,7 @@ spank_LTLIBRARIES += spank/spank_hpc_train.la
 
 spank_stage_libstage_la_CPPFLAGS = $(AM_CPPFLAGS) $(XXHASH_CFLAGS) $(LIBARCHIVE_CFLAGS) \
 	$(ZLIB_CFLAGS) $(MUNGE_CFLAGS)
-spank_stage_libstage_la_LIBADD = $(XXHASH_LIBS) $(LIBARCHIVE_LIBS) $(ZLIB_LIBS) $(MUNGE_LIBS)
+spank_stage_libstage_la_LIBADD = base/auth/libauth.la $(XXHASH_LIBS) $(LIBARCHIVE_LIBS) $(ZLIB_LIBS) $(MUNGE_LIBS)
 spank_stage_libstage_la_SOURCES = \
 	spank/stage/arena.c spank/stage/arena.h \
 	spank/stage/broadcast.c spank/stage/broadcast.h spank/stage/broadcast_state.h \
@@ -117,7 +117,7 @@ hpc_train_check_LDADD = spank/libspank.la agent/cluster/libcluster.la base/libba
 EXTRA_DIST += spank/spank_hpc_train.map
 spank_spank_hpc_train_la_CPPFLAGS = $(AM_CPPFLAGS) $(SLURM_CPPFLAGS)
 spank_spank_hpc_train_la_SOURCES = spank/plugin.c spank/contexts.h \
-	spank/client.c spank/daemon.c spank/job.c spank/task_end.c spank/tell.c spank/tell.h spank/task_out.c spank/slurm_api.c spank/slurm_api.h spank/slurm_release.c spank/slurm_release.h spank/step.c spank/task.c
+	spank/client.c spank/daemon.c spank/job.c spank/task_end.c spank/tell.c spank/tell.h spank/task_out.c spank/slurm_api.c spank/slurm_api.h spank/slurm_release.c spank/slurm_release.h spank/step.c spank/step_key.c spank/step_key.h spank/task.c
 spank_spank_hpc_train_la_LIBADD = spank/libspank.la agent/cluster/libcluster.la base/libbase.la
 spank_spank_hpc_train_la_DEPENDENCIES = $(spank_spank_hpc_train_la_LIBADD) \
 	spank/spank_hpc_train.map

@@ -20,10 +20,12 @@ typedef enum hpct_slurm_item {
     HPCT_SLURM_NODE,        /* this node's place in the step */
     HPCT_SLURM_LOCAL_TASKS, /* on this node */
     HPCT_SLURM_TOTAL_TASKS,
-    HPCT_SLURM_TASK, /* this task's place on the node; in task_init only, as is the next */
+    HPCT_SLURM_TASK, /* this task's place on the node; in task_init, and task_exit, as is the next
+                      */
     HPCT_SLURM_RANK,
     HPCT_SLURM_NODES, /* of the step; in srun, from local_user_init on */
     HPCT_SLURM_PID,   /* of the task; in task_post_fork and task_exit */
+    HPCT_SLURM_STATUS /* of the task, as waitpid says it; in task_exit */
 } hpct_slurm_item;
 
 /* False when Slurm does not know it in this context. */

@@ -50,7 +50,7 @@ hpct_status hpct_stage_run_work(void *context, hpct_share *share)
     static char quiet_option[] = "--quiet";
     static char max_option[] = "--max", allow_option[] = "--allow", to_option[] = "--to";
     static char list_option[] = "--list", mode_option[] = "--mode", nodes_option[] = "--nodes";
-    static char index_option[] = "--index", job_option[] = "--job";
+    static char index_option[] = "--index", job_option[] = "--job", key_option[] = "--key";
     static char links_option[] = "--links", follow[] = "follow", memory_option[] = "--memory";
     char max[32], memory[32], progress[16], nodes[32], index[16];
     size_t n = 0, room = (size_t) settings->num_stage_src * 2 + 24;
@@ -87,6 +87,7 @@ hpct_status hpct_stage_run_work(void *context, hpct_share *share)
     char *to = strdup(r->to), *list = strdup(r->list);
     char *mode = r->mode == NULL ? NULL : strdup(r->mode);
     char *job = r->hosts == NULL ? NULL : strdup(r->job);
+    char *key = r->hosts == NULL || r->key == NULL ? NULL : strdup(r->key);
     if (mode != NULL) {
         arguments[n++] = mode_option;
         arguments[n++] = mode;
@@ -101,6 +102,10 @@ hpct_status hpct_stage_run_work(void *context, hpct_share *share)
         arguments[n++] = index;
         arguments[n++] = job_option;
         arguments[n++] = job;
+    }
+    if (hosts >= 0 && key != NULL) {
+        arguments[n++] = key_option;
+        arguments[n++] = key;
     }
     arguments[n++] = to_option;
     arguments[n++] = to;
@@ -122,6 +127,7 @@ hpct_status hpct_stage_run_work(void *context, hpct_share *share)
     if (hosts >= 0)
         close(hosts);
     free(job);
+    free(key);
     free(mode);
     free(to);
     free(list);

@@ -15,6 +15,7 @@ typedef struct hpct_stage_run {
         *hosts;      /* "HOST:PORT" lines of the nodes that stage together; NULL: this one alone */
     int node;        /* which of them this is */
     const char *job; /* "42.0", job and step */
+    const char *key; /* a file with the step's key; NULL: nodes use munge */
     uint64_t memory; /* bytes that the job may use on this node; 0: not known */
     int stall_seconds;
 } hpct_stage_run;

@@ -10,6 +10,7 @@
 #include "spank/contexts.h"
 #include "spank/errand.h"
 #include "spank/marker.h"
+#include "spank/step_key.h"
 #include "spank/tmpdir.h"
 
 static void keep_trouble(hpct_plugin *plugin, hpct_status status)
@@ -125,7 +126,7 @@ static void show_folder(hpct_plugin *plugin, hpct_slurm *slurm)
 
 void hpct_step_start(hpct_plugin *plugin, hpct_slurm *slurm)
 {
-    uint32_t uid = 0, gid = 0, tasks = 0, step = 0;
+    uint32_t uid = 0, gid = 0, tasks = 0, step = 0, nodes = 0;
     bool off_by_user = false;
     hpct_environment environment = hpct_slurm_environment(slurm);
     if (hpct_slurm_get(slurm, HPCT_SLURM_STEP, &step) &&
@@ -155,6 +156,9 @@ void hpct_step_start(hpct_plugin *plugin, hpct_slurm *slurm)
         return;
     }
     plugin->daemon = getpid();
+    bool script = hpct_slurm_step_kind(plugin->step) == HPCT_STEP_SCRIPT;
+    bool one_node = hpct_slurm_get(slurm, HPCT_SLURM_NODES, &nodes) && nodes == 1;
+    plugin->has_key = hpct_step_key_take(&plugin->key, slurm, script || one_node);
     /* first, as it also keeps the tasks from saying the same trouble one after the other */
     hpct_status status = hpct_share_make(&plugin->share);
     if (plugin->trouble[0] != '\0')

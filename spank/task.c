@@ -16,6 +16,7 @@
 #include "spank/ports_check.h"
 #include "spank/slurm_release.h"
 #include "spank/stage_run.h"
+#include "spank/step_key.h"
 #include "spank/tmpdir.h"
 
 static hpct_status set(void *slurm, const char *name, const char *value)
@@ -41,10 +42,11 @@ static hpct_status set_environment(hpct_plugin *plugin, hpct_slurm *slurm,
 {
     char *json = NULL, *file = NULL;
     const char *dropped = NULL;
+    char name[64];
+    snprintf(name, sizeof name, "config.%u.%d.json", plugin->step, config->rank);
     hpct_status status = hpct_config_to_json(config, &json);
     if (status == HPCT_OK)
-        status =
-            hpct_config_write(config->tmpdir, plugin->step, (uint32_t) config->rank, json, &file);
+        status = hpct_private_write(config->tmpdir, name, json, &file);
     if (status == HPCT_OK)
         status = hpct_variables_emit(config, choices->frameworks, json, file, set, slurm, &dropped);
     if (status == HPCT_OK && choices->hide && config->gpu != NULL)
@@ -58,9 +60,20 @@ static hpct_status set_environment(hpct_plugin *plugin, hpct_slurm *slurm,
     return status;
 }
 
+/* Of a step without a key, no variable may name that of the script around it. */
+static hpct_status leave_key(hpct_plugin *plugin, hpct_slurm *slurm, const char *tmpdir,
+                             uint32_t rank, char **path)
+{
+    hpct_status status = HPCT_OK;
+    if (plugin->has_key)
+        status = hpct_step_key_write(&plugin->key, tmpdir, plugin->step, rank, path);
+    explicit_bzero(&plugin->key, sizeof plugin->key);
+    return status == HPCT_OK ? hpct_slurm_set(slurm, HPCT_KEY_VARIABLE, *path) : status;
+}
+
 static hpct_status stage(hpct_plugin *plugin, hpct_slurm *slurm,
                          const hpct_environment *environment, const hpct_choices *choices,
-                         const hpct_config *config, const hpct_team_facts *team)
+                         const hpct_config *config, const hpct_team_facts *team, const char *key)
 {
     if (choices->stage.count == 0)
         return HPCT_OK;
@@ -72,6 +85,7 @@ static hpct_status stage(hpct_plugin *plugin, hpct_slurm *slurm,
         .hosts = team->hosts,
         .node = config->node_rank,
         .job = config->job,
+        .key = key,
         .memory = hpct_slurm_memory(slurm),
         .stall_seconds = HPCT_STALL_SECONDS,
     };
@@ -114,8 +128,10 @@ static hpct_status prepare(hpct_plugin *plugin, hpct_slurm *slurm, const char *t
     hpct_environment environment = hpct_slurm_environment(slurm);
     hpct_choices choices = {0};
     hpct_config *config = NULL;
-    hpct_task_facts facts = {
-        .tmpdir = tmpdir, .address_of = hpct_slurm_address, .munge = hpct_slurm_uses_munge()};
+    hpct_task_facts facts = {.tmpdir = tmpdir,
+                             .address_of = hpct_slurm_address,
+                             .trusted = plugin->has_key || hpct_slurm_uses_munge()};
+    char *key = NULL;
     hpct_team_facts team = {0};
     if (plugin->trouble[0] != '\0')
         return hpct_fail(plugin->status, "%s", plugin->trouble);
@@ -126,6 +142,9 @@ static hpct_status prepare(hpct_plugin *plugin, hpct_slurm *slurm, const char *t
         status = hpct_slurm_set(slurm, "SLURM_TMPDIR", tmpdir);
         if (status == HPCT_OK)
             status = hpct_slurm_set(slurm, "TMPDIR", tmpdir);
+        if (status == HPCT_OK)
+            status = leave_key(plugin, slurm, tmpdir, 0, &key);
+        free(key);
         return status == HPCT_OK ? hpct_task_record_out(plugin, slurm, &environment, NULL, tmpdir)
                                  : status;
     }
@@ -143,7 +162,9 @@ static hpct_status prepare(hpct_plugin *plugin, hpct_slurm *slurm, const char *t
     if (status == HPCT_OK)
         bind_closest(plugin, &environment, &choices, (int) facts.local_rank, config);
     if (status == HPCT_OK)
-        status = stage(plugin, slurm, &environment, &choices, config, &team);
+        status = leave_key(plugin, slurm, tmpdir, (uint32_t) config->rank, &key);
+    if (status == HPCT_OK)
+        status = stage(plugin, slurm, &environment, &choices, config, &team, key);
     /* while data was staged over it, another task of the node used it, and found it free */
     if (status == HPCT_OK && own_port(config) == team.port)
         status = hpct_port_check(own_port(config), config->nodes[config->node_rank].name);
@@ -151,6 +172,7 @@ static hpct_status prepare(hpct_plugin *plugin, hpct_slurm *slurm, const char *t
         status = set_environment(plugin, slurm, &choices, config);
     if (status == HPCT_OK)
         status = hpct_task_record_out(plugin, slurm, &environment, config, tmpdir);
+    free(key);
     free(team.hosts);
     hpct_config_free(config);
     hpct_choices_free(&choices);
@@ -174,6 +196,14 @@ static void leave(int number)
     _exit(HPCT_ERR_PEER);
 }
 
+static volatile sig_atomic_t gone;
+
+static void note_gone(int number)
+{
+    (void) number;
+    gone = 1;
+}
+
 hpct_status hpct_task_start(hpct_plugin *plugin, hpct_slurm *slurm)
 {
     if (!plugin->on)
@@ -182,6 +212,7 @@ hpct_status hpct_task_start(hpct_plugin *plugin, hpct_slurm *slurm)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     hpct_forked_rename();
     signal(HPCT_TASK_SIGNAL, leave);
+    signal(HPCT_GONE_SIGNAL, note_gone);
     pid_t parent = getppid(); /* 0: it is in another namespace */
     if (parent != 0 && parent != plugin->daemon)
         return hpct_fail(HPCT_ERR_INTERNAL, "slurmstepd has ended");
@@ -189,6 +220,9 @@ hpct_status hpct_task_start(hpct_plugin *plugin, hpct_slurm *slurm)
     hpct_status status = tmpdir == NULL ? hpct_fail_memory(0) : prepare(plugin, slurm, tmpdir);
     free(tmpdir);
     signal(HPCT_TASK_SIGNAL, SIG_DFL);
+    signal(HPCT_GONE_SIGNAL, SIG_DFL);
+    if (status == HPCT_OK)
+        status = hpct_slurm_set(slurm, HPCT_GONE_VARIABLE, gone ? "1" : NULL);
     if (status != HPCT_OK)
         report(plugin, slurm);
     return status;

@@ -1,6 +1,7 @@
 /* In slurmstepd, as root, when tasks are forked and when they have ended. */
 #include <stdlib.h>
 
+#include "agent/cluster/tasks.h"
 #include "base/status.h"
 #include "spank/cgroup.h"
 #include "spank/contexts.h"
@@ -47,6 +48,17 @@ static void end_step(hpct_plugin *plugin, hpct_slurm *slurm, const char *node)
         hpct_tell(slurm, plugin->job, plugin->step);
 }
 
+/* Who waits for rank 0 to listen, on whichever node, does not see whether it has yet to come. */
+static void tell_zero_is_gone(const hpct_plugin *plugin, hpct_slurm *slurm)
+{
+    uint32_t rank = 0, status = 0, tasks = 0;
+    if (hpct_slurm_step_kind(plugin->step) == HPCT_STEP_TASKS &&
+        hpct_slurm_get(slurm, HPCT_SLURM_RANK, &rank) && rank == 0 &&
+        hpct_slurm_get(slurm, HPCT_SLURM_STATUS, &status) && status != 0 &&
+        hpct_slurm_get(slurm, HPCT_SLURM_TOTAL_TASKS, &tasks) && tasks > 1)
+        hpct_slurm_signal_step(plugin->job, plugin->step, HPCT_GONE_SIGNAL);
+}
+
 void hpct_task_ended(hpct_plugin *plugin, hpct_slurm *slurm)
 {
     uint32_t tasks = 0;
@@ -61,6 +73,8 @@ void hpct_task_ended(hpct_plugin *plugin, hpct_slurm *slurm)
         node = "?";
     if (hpct_share_marked(plugin->share, HPCT_SHARE_REPORTED) || (last && !started))
         end_step(plugin, slurm, node);
+    else
+        tell_zero_is_gone(plugin, slurm);
     if (last && started && plugin->out && copy_out(plugin) != HPCT_OK)
         hpct_slurm_error("%s: not all of '%s' is copied out: %s; it is tried once more when the "
                          "job ends, and what is lost then is told in hpc-train-lost.%u.* in the "

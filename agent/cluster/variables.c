@@ -22,6 +22,7 @@ const char *const hpct_variable_names[] = {
     "HPC_TRAIN_ROLE_INDEX",
     "HPC_TRAIN_GPU",
     "HPC_TRAIN_DATA",
+    "HPC_TRAIN_KEY_FILE",
     "SLURM_TMPDIR",
     "TMPDIR",
     "TF_CONFIG",

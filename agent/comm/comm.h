@@ -5,6 +5,8 @@
 #ifndef HPCT_COMM_COMM_H
 #define HPCT_COMM_COMM_H
 
+#include "base/auth/proof.h"
+
 #include <hpctrain/status.h>
 #include <hpctrain/strategy.h>
 #include <stdbool.h>
@@ -105,6 +107,8 @@ struct hpct_comm {
     int rank, size;
     bool records; /* reductions of a device's memory, and what else is summed there, can be recorded
                      with what it computes (hpct_device, record); all ranks record the same */
+    const hpct_auth *auth; /* of the connections that are made beside it; NULL: they draw a key of
+                              their own, which this group carries */
     bool sleeps; /* a rank that waits for a reduction takes no processor; known once one is prepared
                   */
 };
@@ -129,6 +133,10 @@ void hpct_comm_mpi_set_place(hpct_comm *comm, const hpct_comm_mpi_place *place);
 /* Has the launcher kill all ranks of the step, also those that do not answer any more, and ends
  * this process with `status`; returns where MPI is not running. From any thread. */
 void hpct_comm_mpi_end_step(int status);
+
+/* Whether who is in PMIx before MPI begins must stay there: Open MPI 4 cannot begin where it was
+ * left, and from 5 on finds no addresses of ranks whose values were got before, unless it was. */
+bool hpct_comm_mpi_shares_pmix(void);
 
 /* "Open MPI v4.1.4 …", the library's own words; static storage. */
 const char *hpct_comm_mpi_version(void);

@@ -99,7 +99,7 @@ static hpct_status deal(const hpct_comm_device_options *o, const hpct_nccl_card 
                         hpct_nccl_card *cards)
 {
     return o->under != NULL ? o->under->ops->allgather(o->under, mine, cards, sizeof *mine)
-                            : hpct_exchange(o->config, mine, cards, sizeof *mine, o->seconds);
+                            : hpct_exchange(o->config, o->auth, mine, cards, sizeof *mine, o->seconds);
 }
 
 hpct_status hpct_comm_device_open(hpct_comm **out, const hpct_comm_device_options *options)

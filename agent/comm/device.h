@@ -33,6 +33,7 @@ hpct_status hpct_nccl_cards_judge(bool *take, char *text, size_t text_size,
 typedef struct hpct_comm_device_options {
     const hpct_config *config;
     const hpct_device_calls *calls; /* this rank's, or NULL */
+    const hpct_auth *auth; /* of who goes through config->addresses */
     int seconds;
     hpct_comm *under; /* through it where it is there, and it is closed with *out; else through
                          config->addresses */

@@ -1,32 +1,26 @@
 /* A star around rank 0: it takes a record from each rank, and gives all of them to each. */
 #include "agent/comm/exchange.h"
 
+#include "agent/comm/acceptor.h"
 #include "agent/comm/link.h"
-#include "agent/comm/rendezvous.h"
 #include "base/status.h"
 
 #include <poll.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #define BACKLOG 1024
-#define HELLO_MS 2000 /* for a stranger to say who he is */
+#define RECORD_MS 5000 /* for a rank that has come to give its record */
 #define CONNECT_MS 2000
+#define ANSWER_MS 5000
+#define TURN_MS 500
 #define RETRY_MICROSECONDS 20000
-
-/* What is said first; the record follows. */
-typedef struct hello {
-    uint8_t token[HPCT_TOKEN_BYTES];
-    int32_t rank, bytes;
-} hello;
 
 typedef struct exchange {
     const hpct_config *config;
-    hello own;
+    const hpct_auth *auth;
     char *all;
     size_t bytes;
     int64_t until_ms;
@@ -41,37 +35,58 @@ static hpct_status missing(const exchange *x, int rank)
 
 /* ---- rank 0 ---- */
 
-static bool admit(const exchange *x, int *fds, int fd)
+/* What is sealed: a record, or all of them. */
+static bool pass(hpct_session *session, char *data, size_t bytes, bool out, int64_t until_ms)
 {
-    hello other;
-    int64_t until_ms = hpct_link_now_ms() + HELLO_MS;
-    return hpct_link_pass(fd, &other, sizeof other, false, until_ms) &&
-           hpct_frame_same_token(other.token, x->own.token) && other.bytes == x->own.bytes &&
-           other.rank > 0 && other.rank < x->config->size && fds[other.rank] < 0 &&
-           hpct_link_pass(fd, x->all + (size_t) other.rank * x->bytes, x->bytes, false, until_ms) &&
-           (fds[other.rank] = fd) >= 0;
+    uint8_t tag[HPCT_SEAL_TAG];
+    hpct_seal *seal = out ? session->out : session->in;
+    if (out) {
+        hpct_seal_add(seal, data, bytes);
+        hpct_seal_end(seal, tag);
+    }
+    if (!hpct_link_pass(session->fd, data, bytes, out, until_ms) ||
+        !hpct_link_pass(session->fd, tag, sizeof tag, out, until_ms))
+        return false;
+    if (out)
+        return true;
+    hpct_seal_add(seal, data, bytes);
+    return hpct_seal_check(seal, tag);
 }
 
-static int first_missing(const exchange *x, const int *fds)
+static void admit(const exchange *x, hpct_session *sessions, hpct_guest *guest)
+{
+    uint32_t rank = guest->from;
+    if (guest->purpose != HPCT_FOR_EXCHANGE || rank == 0 || rank >= (uint32_t) x->config->size ||
+        sessions[rank].fd >= 0) {
+        hpct_guest_refuse(guest);
+        return;
+    }
+    if (hpct_guest_accept(guest, &sessions[rank]) &&
+        !pass(&sessions[rank], x->all + (size_t) rank * x->bytes, x->bytes, false,
+              hpct_link_now_ms() + RECORD_MS))
+        hpct_session_close(&sessions[rank]);
+}
+
+static int first_missing(const exchange *x, const hpct_session *sessions)
 {
     int rank = 1;
-    while (rank < x->config->size && fds[rank] >= 0)
+    while (rank < x->config->size && sessions[rank].fd >= 0)
         rank++;
     return rank;
 }
 
-static hpct_status collect(const exchange *x, int *fds, int listen_fd)
+static hpct_status collect(const exchange *x, hpct_session *sessions, hpct_acceptor *acceptor)
 {
     int rank;
-    while ((rank = first_missing(x, fds)) < x->config->size) {
+    while ((rank = first_missing(x, sessions)) < x->config->size) {
+        hpct_guest guest;
         int64_t left = x->until_ms - hpct_link_now_ms();
         if (left <= 0)
             return missing(x, rank);
-        struct pollfd waits = {.fd = listen_fd, .events = POLLIN};
-        int fd =
-            poll(&waits, 1, (int) left) > 0 ? accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC) : -1;
-        if (fd >= 0 && !admit(x, fds, fd))
-            close(fd);
+        struct pollfd waits = {.fd = hpct_acceptor_fd(acceptor), .events = POLLIN};
+        poll(&waits, 1, left < TURN_MS ? (int) left : TURN_MS);
+        while (hpct_acceptor_next(acceptor, &guest))
+            admit(x, sessions, &guest);
     }
     return HPCT_OK;
 }
@@ -81,11 +96,12 @@ static hpct_status serve(const exchange *x)
     char host[256] = "";
     int port = 0, listen_fd = -1;
     size_t size = (size_t) x->config->size;
-    int *fds = malloc(size * sizeof *fds);
-    if (fds == NULL)
-        return hpct_fail_memory(size * sizeof *fds);
+    hpct_acceptor *acceptor = NULL;
+    hpct_session *sessions = calloc(size, sizeof *sessions);
+    if (sessions == NULL)
+        return hpct_fail_memory(size * sizeof *sessions);
     for (size_t rank = 0; rank < size; rank++)
-        fds[rank] = -1;
+        sessions[rank].fd = -1;
     hpct_status status = HPCT_OK;
     if (!hpct_link_split_address(x->config->addresses[0], host, sizeof host, &port))
         status = hpct_fail(HPCT_ERR_CONFIG, "the address of rank 0, '%s', is not host:port",
@@ -93,18 +109,17 @@ static hpct_status serve(const exchange *x)
     if (status == HPCT_OK)
         status = hpct_link_listen(&listen_fd, &port, host, BACKLOG);
     if (status == HPCT_OK)
-        status = collect(x, fds, listen_fd);
+        status = hpct_acceptor_new(&acceptor, listen_fd, x->auth, 0);
+    if (status == HPCT_OK)
+        status = collect(x, sessions, acceptor);
     for (int rank = 1; rank < x->config->size && status == HPCT_OK; rank++) {
-        if (!hpct_link_pass(fds[rank], x->all, size * x->bytes, true, x->until_ms))
+        if (!pass(&sessions[rank], x->all, size * x->bytes, true, x->until_ms))
             status = missing(x, rank);
     }
-    for (size_t rank = 0; rank < size; rank++) {
-        if (fds[rank] >= 0)
-            close(fds[rank]);
-    }
-    if (listen_fd >= 0)
-        close(listen_fd);
-    free(fds);
+    for (size_t rank = 0; rank < size; rank++)
+        hpct_session_close(&sessions[rank]);
+    hpct_acceptor_free(acceptor);
+    free(sessions);
     return status;
 }
 
@@ -113,10 +128,17 @@ static hpct_status serve(const exchange *x)
 static bool ask(exchange *x, int fd)
 {
     size_t size = (size_t) x->config->size;
-    return hpct_link_pass(fd, &x->own, sizeof x->own, true, x->until_ms) &&
-           hpct_link_pass(fd, x->all + (size_t) x->config->rank * x->bytes, x->bytes, true,
-                          x->until_ms) &&
-           hpct_link_pass(fd, x->all, size * x->bytes, false, x->until_ms);
+    hpct_connecting connecting;
+    hpct_session session;
+    if (hpct_connecting_begin(&connecting, fd, x->auth, HPCT_FOR_EXCHANGE,
+                              (uint32_t) x->config->rank, 0) != HPCT_OK ||
+        hpct_connecting_wait(&connecting, ANSWER_MS, x->until_ms, &session) != HPCT_HANDSHAKE_DONE)
+        return false;
+    bool told =
+        pass(&session, x->all + (size_t) x->config->rank * x->bytes, x->bytes, true, x->until_ms) &&
+        pass(&session, x->all, size * x->bytes, false, x->until_ms);
+    hpct_session_close(&session);
+    return told;
 }
 
 /* Rank 0 may not listen yet. */
@@ -127,26 +149,22 @@ static hpct_status reach(exchange *x)
         hpct_status status = hpct_link_connect(&fd, x->config->addresses[0], CONNECT_MS);
         if (status == HPCT_ERR_CONFIG)
             return status;
-        bool told = status == HPCT_OK && ask(x, fd);
-        if (status == HPCT_OK)
-            close(fd);
-        if (told)
+        if (status == HPCT_OK && ask(x, fd))
             return HPCT_OK;
         usleep(RETRY_MICROSECONDS);
     } while (hpct_link_now_ms() < x->until_ms);
     return missing(x, 0);
 }
 
-hpct_status hpct_exchange(const hpct_config *config, const void *mine, void *all, size_t bytes,
-                          int seconds)
+hpct_status hpct_exchange(const hpct_config *config, const hpct_auth *auth, const void *mine,
+                          void *all, size_t bytes, int seconds)
 {
     exchange x = {.config = config,
-                  .own = {.rank = config->rank, .bytes = (int32_t) bytes},
+                  .auth = auth,
                   .all = all,
                   .bytes = bytes,
                   .until_ms = hpct_link_now_ms() + 1000 * (int64_t) seconds,
                   .seconds = seconds};
-    hpct_rendezvous_token(x.own.token, config);
     memcpy(x.all + (size_t) config->rank * bytes, mine, bytes);
     return config->rank == 0 ? serve(&x) : reach(&x);
 }

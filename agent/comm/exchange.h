@@ -4,6 +4,7 @@
 #define HPCT_COMM_EXCHANGE_H
 
 #include "agent/cluster/config.h"
+#include "base/auth/proof.h"
 
 #include <hpctrain/status.h>
 #include <stddef.h>
@@ -11,7 +12,7 @@
 /* all[size][bytes] receives each rank's mine[bytes], by rank. Needs config->addresses, and nobody
  * listening on rank 0's port. Collective. HPCT_ERR_PEER, naming the first rank that did not come
  * within the time. */
-hpct_status hpct_exchange(const hpct_config *config, const void *mine, void *all, size_t bytes,
-                          int seconds);
+hpct_status hpct_exchange(const hpct_config *config, const hpct_auth *auth, const void *mine,
+                          void *all, size_t bytes, int seconds);
 
 #endif

@@ -1,5 +1,5 @@
-/* Frames of the watch: big-endian, 256 bytes: magic, version, type, status, 0, rank, 0, token,
- * node, text. */
+/* Frames of the watch: big-endian, 256 bytes: magic, version, type, status, 0, rank, 0, the seal's
+ * tag over all the rest, node, text. */
 #include "agent/comm/frame.h"
 
 #include "base/headway.h"
@@ -13,14 +13,14 @@ enum {
     AT_STATUS = 6,
     AT_ZERO = 7,
     AT_RANK = 8,
-    AT_TOKEN = 16,
-    AT_NODE = AT_TOKEN + HPCT_TOKEN_BYTES,
+    AT_TAG = 16,
+    AT_NODE = AT_TAG + HPCT_SEAL_TAG,
     AT_TEXT = AT_NODE + HPCT_FRAME_NODE,
 };
 _Static_assert(AT_TEXT + HPCT_FRAME_TEXT == HPCT_FRAME_BYTES, "a frame's parts fill it");
 
 static const uint8_t magic[4] = {'H', 'P', 'C', 'W'};
-#define VERSION 1
+#define VERSION 2
 
 void hpct_frame_set(char *out, size_t size, const char *text)
 {
@@ -30,8 +30,14 @@ void hpct_frame_set(char *out, size_t size, const char *text)
         memcpy(out, text, length);
 }
 
-void hpct_frame_encode(uint8_t out[HPCT_FRAME_BYTES], const hpct_frame *frame,
-                       const uint8_t token[HPCT_TOKEN_BYTES])
+/* Of everything but the tag itself. */
+static void add_to_seal(hpct_seal *seal, const uint8_t frame[HPCT_FRAME_BYTES])
+{
+    hpct_seal_add(seal, frame, AT_TAG);
+    hpct_seal_add(seal, frame + AT_NODE, HPCT_FRAME_BYTES - AT_NODE);
+}
+
+bool hpct_frame_encode(uint8_t out[HPCT_FRAME_BYTES], const hpct_frame *frame, hpct_seal *seal)
 {
     memset(out, 0, HPCT_FRAME_BYTES);
     memcpy(out + AT_MAGIC, magic, sizeof magic);
@@ -40,9 +46,10 @@ void hpct_frame_encode(uint8_t out[HPCT_FRAME_BYTES], const hpct_frame *frame,
     out[AT_STATUS] = frame->status;
     for (int i = 0; i < 4; i++)
         out[AT_RANK + i] = (uint8_t) (frame->rank >> (24 - 8 * i));
-    memcpy(out + AT_TOKEN, token, HPCT_TOKEN_BYTES);
     memcpy(out + AT_NODE, frame->node, HPCT_FRAME_NODE);
     memcpy(out + AT_TEXT, frame->text, HPCT_FRAME_TEXT);
+    add_to_seal(seal, out);
+    return hpct_seal_end(seal, out + AT_TAG);
 }
 
 bool hpct_frame_take_text(char *out, const uint8_t *in, size_t size)
@@ -57,19 +64,11 @@ bool hpct_frame_take_text(char *out, const uint8_t *in, size_t size)
     return true;
 }
 
-bool hpct_frame_same_token(const uint8_t *a, const uint8_t *b)
+bool hpct_frame_decode(hpct_frame *out, const uint8_t in[HPCT_FRAME_BYTES], hpct_seal *seal)
 {
-    unsigned difference = 0;
-    for (int i = 0; i < HPCT_TOKEN_BYTES; i++)
-        difference |= (unsigned) (a[i] ^ b[i]);
-    return difference == 0;
-}
-
-bool hpct_frame_decode(hpct_frame *out, const uint8_t in[HPCT_FRAME_BYTES],
-                       const uint8_t token[HPCT_TOKEN_BYTES])
-{
-    if (memcmp(in + AT_MAGIC, magic, sizeof magic) != 0 || in[AT_VERSION] != VERSION ||
-        in[AT_ZERO] != 0 || !hpct_frame_same_token(in + AT_TOKEN, token))
+    add_to_seal(seal, in);
+    if (!hpct_seal_check(seal, in + AT_TAG) || memcmp(in + AT_MAGIC, magic, sizeof magic) != 0 ||
+        in[AT_VERSION] != VERSION || in[AT_ZERO] != 0)
         return false;
     if (in[AT_TYPE] < HPCT_FRAME_HELLO || in[AT_TYPE] > HPCT_FRAME_ARRIVED)
         return false;

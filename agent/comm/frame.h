@@ -1,7 +1,9 @@
-/* agent/comm/frame.h - what the watch's connections carry: frames of one fixed size, each with the
- * run's token. Offers encoding and strict decoding; knows nothing of sockets. */
+/* agent/comm/frame.h - what the watch's connections carry: frames of one fixed size, each sealed.
+ * Offers encoding and strict decoding; knows nothing of sockets. */
 #ifndef HPCT_COMM_FRAME_H
 #define HPCT_COMM_FRAME_H
+
+#include "base/auth/seal.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,11 +12,9 @@
 #define HPCT_FRAME_BYTES 256
 #define HPCT_FRAME_NODE 64
 #define HPCT_FRAME_TEXT 160
-#define HPCT_TOKEN_BYTES 16
 
 typedef enum hpct_frame_type {
-    HPCT_FRAME_HELLO = 1, /* rank r to rank 0: here I am, on this node */
-    HPCT_FRAME_WELCOME,   /* rank 0 to r: you are one of us */
+    HPCT_FRAME_HELLO = 1, /* both ways, first of all: the sender's `node` */
     HPCT_FRAME_READY,     /* rank 0 to all: everybody has come */
     HPCT_FRAME_BEAT,      /* both ways, every second: I live, and r to 0: have done so much */
     HPCT_FRAME_BYE,       /* r to 0: I am done; 0 to all: all are done */
@@ -31,15 +31,13 @@ typedef struct hpct_frame {
     char text[HPCT_FRAME_TEXT]; /* NUL-terminated, printable */
 } hpct_frame;
 
-void hpct_frame_encode(uint8_t out[HPCT_FRAME_BYTES], const hpct_frame *frame,
-                       const uint8_t token[HPCT_TOKEN_BYTES]);
+/* Sealed as the next message of `seal`; false when libcrypto fails. */
+bool hpct_frame_encode(uint8_t out[HPCT_FRAME_BYTES], const hpct_frame *frame, hpct_seal *seal);
 
-/* False for anything that a peer holding `token` would not have sent. */
-bool hpct_frame_decode(hpct_frame *out, const uint8_t in[HPCT_FRAME_BYTES],
-                       const uint8_t token[HPCT_TOKEN_BYTES]);
+/* False for anything but what the other end's hpct_frame_encode made, in the order in which it did.
+ */
+bool hpct_frame_decode(hpct_frame *out, const uint8_t in[HPCT_FRAME_BYTES], hpct_seal *seal);
 
-/* For other messages with a token: takes the same time wherever the first difference is. */
-bool hpct_frame_same_token(const uint8_t *a, const uint8_t *b);
 /* Copies a string field that came; control characters become '?', for it may be printed on a
  * terminal later. False when it is not terminated. */
 bool hpct_frame_take_text(char *out, const uint8_t *in, size_t size);

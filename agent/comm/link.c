@@ -1,4 +1,4 @@
-/* Sockets of the watch: frames in and out without blocking. */
+/* Sockets; frames in and out without blocking. */
 #include "agent/comm/link.h"
 
 #include "base/status.h"
@@ -22,28 +22,30 @@ int64_t hpct_link_now_ms(void)
     return (int64_t) now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-void hpct_link_init(hpct_link *link, int fd)
+void hpct_link_hurry(int fd)
 {
-    link->fd = fd;
+    int one = 1;
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+}
+
+void hpct_link_init(hpct_link *link, const hpct_session *session)
+{
+    link->session = *session;
     link->in_filled = 0;
     link->out_filled = 0;
-    if (fd >= 0) {
-        int one = 1;
-        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-    }
+    hpct_link_hurry(session->fd);
 }
 
 void hpct_link_close(hpct_link *link)
 {
-    if (link->fd >= 0)
-        close(link->fd);
-    link->fd = -1;
+    hpct_session_close(&link->session);
 }
 
 void hpct_link_flush(hpct_link *link)
 {
-    while (link->fd >= 0 && link->out_filled > 0) {
-        ssize_t sent = send(link->fd, link->out, link->out_filled, MSG_NOSIGNAL | MSG_DONTWAIT);
+    while (link->session.fd >= 0 && link->out_filled > 0) {
+        ssize_t sent =
+            send(link->session.fd, link->out, link->out_filled, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (sent < 0 && errno == EINTR)
             continue;
         if (sent <= 0)
@@ -53,21 +55,20 @@ void hpct_link_flush(hpct_link *link)
     }
 }
 
-void hpct_link_send(hpct_link *link, const hpct_frame *frame, const uint8_t token[HPCT_TOKEN_BYTES])
+void hpct_link_send(hpct_link *link, const hpct_frame *frame)
 {
-    if (link->fd < 0 || link->out_filled + HPCT_FRAME_BYTES > sizeof link->out)
+    if (link->session.fd < 0 || link->out_filled + HPCT_FRAME_BYTES > sizeof link->out ||
+        !hpct_frame_encode(link->out + link->out_filled, frame, link->session.out))
         return;
-    hpct_frame_encode(link->out + link->out_filled, frame, token);
     link->out_filled += HPCT_FRAME_BYTES;
     hpct_link_flush(link);
 }
 
-hpct_link_result hpct_link_receive(hpct_link *link, hpct_frame *frame,
-                                   const uint8_t token[HPCT_TOKEN_BYTES])
+hpct_link_result hpct_link_receive(hpct_link *link, hpct_frame *frame)
 {
     while (link->in_filled < HPCT_FRAME_BYTES) {
-        ssize_t got = recv(link->fd, link->in + link->in_filled, HPCT_FRAME_BYTES - link->in_filled,
-                           MSG_DONTWAIT);
+        ssize_t got = recv(link->session.fd, link->in + link->in_filled,
+                           HPCT_FRAME_BYTES - link->in_filled, MSG_DONTWAIT);
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
@@ -77,7 +78,8 @@ hpct_link_result hpct_link_receive(hpct_link *link, hpct_frame *frame,
         link->in_filled += (size_t) got;
     }
     link->in_filled = 0;
-    return hpct_frame_decode(frame, link->in, token) ? HPCT_LINK_FRAME : HPCT_LINK_GARBAGE;
+    return hpct_frame_decode(frame, link->in, link->session.in) ? HPCT_LINK_FRAME
+                                                                : HPCT_LINK_GARBAGE;
 }
 
 static int port_of(const struct sockaddr_storage *address)

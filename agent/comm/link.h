@@ -1,9 +1,10 @@
-/* agent/comm/link.h - one TCP connection of the watch: sockets made, frames sent and received
- * without ever blocking. Knows nothing of who is who. */
+/* agent/comm/link.h - TCP connections: sockets made, and, for the watch, sealed frames sent and
+ * received without ever blocking. Knows nothing of who is who. */
 #ifndef HPCT_COMM_LINK_H
 #define HPCT_COMM_LINK_H
 
 #include "agent/comm/frame.h"
+#include "agent/comm/session.h"
 
 #include <hpctrain/status.h>
 #include <stdbool.h>
@@ -11,7 +12,7 @@
 #include <stdint.h>
 
 typedef struct hpct_link {
-    int fd; /* -1: not in use */
+    hpct_session session; /* fd -1: not in use */
     size_t in_filled, out_filled;
     uint8_t in[HPCT_FRAME_BYTES];
     uint8_t out[4 * HPCT_FRAME_BYTES];
@@ -21,20 +22,21 @@ typedef enum hpct_link_result {
     HPCT_LINK_FRAME,   /* *frame is filled */
     HPCT_LINK_NOTHING, /* no whole frame has come yet */
     HPCT_LINK_CLOSED,  /* the other end closed, or the connection broke */
-    HPCT_LINK_GARBAGE, /* what came is not of this run */
+    HPCT_LINK_GARBAGE, /* what came was not sent by the other end like that */
 } hpct_link_result;
 
-void hpct_link_init(hpct_link *link, int fd);
+void hpct_link_init(hpct_link *link, const hpct_session *session); /* taken over */
 void hpct_link_close(hpct_link *link);
 
 /* Sends, or keeps for hpct_link_flush what the socket does not take now. A frame that does not fit
  * any more is dropped: the other end has not read for long, and silence will tell. */
-void hpct_link_send(hpct_link *link, const hpct_frame *frame,
-                    const uint8_t token[HPCT_TOKEN_BYTES]);
+void hpct_link_send(hpct_link *link, const hpct_frame *frame);
 void hpct_link_flush(hpct_link *link);
 
-hpct_link_result hpct_link_receive(hpct_link *link, hpct_frame *frame,
-                                   const uint8_t token[HPCT_TOKEN_BYTES]);
+hpct_link_result hpct_link_receive(hpct_link *link, hpct_frame *frame);
+
+/* What every connection of messages wants of its socket: that they leave at once. */
+void hpct_link_hurry(int fd);
 
 /* A non-blocking listening socket on all of the host's addresses; port 0 picks a free one, which
  * *port then holds. HPCT_ERR_CONFIG when the port is in use or may not be used; `host` is for the

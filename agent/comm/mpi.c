@@ -271,6 +271,11 @@ void hpct_comm_mpi_end_step(int status)
         MPI_Abort(MPI_COMM_WORLD, status);
 }
 
+bool hpct_comm_mpi_shares_pmix(void)
+{
+    return OMPI_MAJOR_VERSION < 5;
+}
+
 const char *hpct_comm_mpi_version(void)
 {
     static char text[MPI_MAX_LIBRARY_VERSION_STRING];

@@ -1,6 +1,7 @@
 /* Connections between ranks, and messages over them. */
 #include "agent/comm/peers.h"
 
+#include "agent/comm/acceptor.h"
 #include "agent/comm/agree.h"
 #include "agent/comm/link.h"
 #include "agent/comm/rendezvous.h"
@@ -8,19 +9,16 @@
 #include "base/status.h"
 
 #include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #define BACKLOG 128
-#define CONNECT_MS 5000  /* for one address */
-#define HELLO_MS 2000    /* for a stranger to say who he is */
+#define CONNECT_MS 5000 /* for one address */
+#define TURN_MS 500
 #define WATCH_SECONDS 10 /* until the watch has surely said who was lost */
 
 #define WAKE_BYTES (256 << 10) /* most that is waited for before a sleeper is woken */
@@ -37,62 +35,86 @@ typedef struct card {
     hpct_rendezvous_hosts hosts;
 } card;
 
-/* What is said first on a connection. */
-typedef struct hello {
-    uint8_t token[HPCT_TOKEN_BYTES];
-    int32_t rank;
-} hello;
-
 /* ---- opening ---- */
 
-/* The same private address may be another host's, too: the rank there must say who it is. */
-static bool greet(int fd, hello *own, int rank, int64_t until_ms)
+/* What it takes while a rank reaches for others and takes in others at once. */
+typedef struct opening {
+    hpct_peers *peers;
+    const hpct_auth *auth;
+    const bool *wanted;
+    hpct_acceptor *acceptor;
+    int64_t until_ms;
+} opening;
+
+static void admit(const opening *o, hpct_guest *guest)
 {
-    hello other;
-    return hpct_link_pass(fd, own, sizeof *own, true, until_ms) &&
-           hpct_link_pass(fd, &other, sizeof other, false, until_ms) && other.rank == rank &&
-           memcmp(other.token, own->token, sizeof other.token) == 0;
+    hpct_session session;
+    uint32_t rank = guest->from;
+    if (guest->purpose != HPCT_FOR_PEERS || rank <= (uint32_t) o->peers->rank ||
+        rank >= (uint32_t) o->peers->size || !o->wanted[rank] || o->peers->fds[rank] >= 0)
+        hpct_guest_refuse(guest);
+    else if (hpct_guest_accept(guest, &session))
+        o->peers->fds[rank] = hpct_session_take_fd(&session);
 }
 
-static hpct_status reach(hpct_peers *peers, const card *other, int rank, hello *own,
-                         int64_t until_ms)
+/* Sleeps until something comes on `fd` (-1: none) or to be taken in, for a short while at most;
+ * takes it in. False when the time is over. */
+static bool wait_and_admit(const opening *o, int fd)
+{
+    hpct_guest guest;
+    int64_t left = o->until_ms - hpct_link_now_ms();
+    if (left <= 0)
+        return false;
+    struct pollfd waits[] = {{.fd = hpct_acceptor_fd(o->acceptor), .events = POLLIN},
+                             {.fd = fd, .events = POLLIN}};
+    poll(waits, 2, left < TURN_MS ? (int) left : TURN_MS);
+    while (hpct_acceptor_next(o->acceptor, &guest))
+        admit(o, &guest);
+    return true;
+}
+
+/* The same private address may be another host's, too: the rank there must prove who it is. */
+static hpct_status greet(const opening *o, int fd, int rank)
+{
+    hpct_connecting connecting;
+    hpct_session session;
+    hpct_handshake how = HPCT_HANDSHAKE_WAIT;
+    hpct_status status = hpct_connecting_begin(&connecting, fd, o->auth, HPCT_FOR_PEERS,
+                                               (uint32_t) o->peers->rank, (uint32_t) rank);
+    if (status != HPCT_OK)
+        return status;
+    while ((how = hpct_connecting_step(&connecting, &session)) == HPCT_HANDSHAKE_WAIT &&
+           wait_and_admit(o, fd))
+        ;
+    if (how == HPCT_HANDSHAKE_WAIT)
+        hpct_connecting_give_up(&connecting);
+    if (how != HPCT_HANDSHAKE_DONE)
+        return hpct_fail(HPCT_ERR_PEER, how == HPCT_HANDSHAKE_FOREIGN ? "another one answers"
+                                                                      : "it does not answer");
+    o->peers->fds[rank] = hpct_session_take_fd(&session);
+    return HPCT_OK;
+}
+
+static hpct_status reach(const opening *o, const card *other, int rank)
 {
     hpct_status status = hpct_fail(HPCT_ERR_PEER, "rank %d has no address", rank);
     for (int i = 0; i < other->hosts.num; i++) {
         char address[HPCT_RENDEZVOUS_ADDRESS_SIZE];
         int fd;
-        if (hpct_link_now_ms() > until_ms)
+        if (hpct_link_now_ms() > o->until_ms)
             break;
         snprintf(address, sizeof address, "%s:%d", other->hosts.host[i], other->port);
         status = hpct_link_connect(&fd, address, CONNECT_MS);
         if (status != HPCT_OK)
             continue;
-        if (greet(fd, own, rank, until_ms)) {
-            peers->fds[rank] = fd;
+        status = greet(o, fd, rank);
+        if (status == HPCT_OK)
             return HPCT_OK;
-        }
-        status = hpct_fail(HPCT_ERR_PEER, "another one answers at %s", address);
-        close(fd);
+        hpct_fail_within(status, address);
     }
     char prefix[32];
     snprintf(prefix, sizeof prefix, "rank %d", rank);
     return hpct_fail_within(status, prefix);
-}
-
-/* Whoever knows the token is the rank that he says. */
-static void admit(hpct_peers *peers, const bool *wanted, int fd, hello *own)
-{
-    hello other;
-    int64_t until_ms = hpct_link_now_ms() + HELLO_MS;
-    bool welcome = hpct_link_pass(fd, &other, sizeof other, false, until_ms) &&
-                   memcmp(other.token, own->token, sizeof other.token) == 0 &&
-                   other.rank > peers->rank && other.rank < peers->size && wanted[other.rank] &&
-                   peers->fds[other.rank] < 0 &&
-                   hpct_link_pass(fd, own, sizeof *own, true, until_ms);
-    if (welcome)
-        peers->fds[other.rank] = fd;
-    else
-        close(fd);
 }
 
 static int first_missing(const hpct_peers *peers, const bool *wanted)
@@ -103,98 +125,106 @@ static int first_missing(const hpct_peers *peers, const bool *wanted)
     return rank;
 }
 
-static hpct_status await(hpct_peers *peers, const bool *wanted, int listen_fd, hello *own,
-                         int64_t until_ms)
+/* A rank connects to those before it, and takes in those behind it. All listen already. */
+static hpct_status connect_all(const opening *o, const card *cards)
 {
-    int missing;
-    while ((missing = first_missing(peers, wanted)) < peers->size) {
-        int64_t left = until_ms - hpct_link_now_ms();
-        if (left <= 0)
-            return hpct_fail(HPCT_ERR_PEER, "rank %d has not connected to rank %d", missing,
-                             peers->rank);
-        struct pollfd waits = {.fd = listen_fd, .events = POLLIN};
-        int fd =
-            poll(&waits, 1, (int) left) > 0 ? accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC) : -1;
-        if (fd >= 0)
-            admit(peers, wanted, fd, own);
-    }
-    return HPCT_OK;
-}
-
-/* A rank connects to those before it. All listen already, so none waits for another's accept. */
-static hpct_status connect_all(hpct_peers *peers, const bool *wanted, const card *cards,
-                               int listen_fd, hello *own, int seconds)
-{
-    int64_t until_ms = hpct_link_now_ms() + 1000 * (int64_t) seconds;
+    hpct_peers *peers = o->peers;
     hpct_status status = HPCT_OK;
+    int missing;
     for (int rank = 0; rank < peers->rank && status == HPCT_OK; rank++) {
-        if (wanted[rank])
-            status = reach(peers, &cards[rank], rank, own, until_ms);
+        if (o->wanted[rank])
+            status = reach(o, &cards[rank], rank);
     }
-    if (status == HPCT_OK)
-        status = await(peers, wanted, listen_fd, own, until_ms);
+    while (status == HPCT_OK && (missing = first_missing(peers, o->wanted)) < peers->size) {
+        if (!wait_and_admit(o, -1))
+            status = hpct_fail(HPCT_ERR_PEER, "rank %d has not connected to rank %d", missing,
+                               peers->rank);
+    }
     for (int rank = 0; rank < peers->size; rank++) {
-        int one = 1;
         if (peers->fds[rank] >= 0)
-            setsockopt(peers->fds[rank], IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+            hpct_link_hurry(peers->fds[rank]);
     }
     return status;
 }
 
-static hpct_status make_card(const hpct_comm *comm, card *own, hello *greeting, int *listen_fd)
+static hpct_status listen_for(const hpct_comm *comm, const hpct_auth *auth, card *own,
+                              hpct_acceptor **acceptor)
 {
-    int port = 0;
+    int port = 0, fd = -1;
     char host[64];
     snprintf(host, sizeof host, "rank %d", comm->rank);
-    hpct_status status = hpct_link_listen(listen_fd, &port, host, BACKLOG);
+    hpct_status status = hpct_link_listen(&fd, &port, host, BACKLOG);
+    if (status == HPCT_OK)
+        status = hpct_acceptor_new(acceptor, fd, auth, (uint32_t) comm->rank);
     hpct_rendezvous_list_hosts(&own->hosts);
     own->port = port;
-    greeting->rank = comm->rank;
-    if (status == HPCT_OK && comm->rank == 0 &&
-        getrandom(greeting->token, sizeof greeting->token, 0) != sizeof greeting->token)
-        status = hpct_fail(HPCT_ERR_INTERNAL, "getrandom: %s", strerror(errno));
+    return status;
+}
+
+static hpct_peers *peers_new(const hpct_comm *comm)
+{
+    hpct_peers *peers = calloc(1, sizeof *peers);
+    if (peers == NULL)
+        return NULL;
+    *peers = (hpct_peers){.rank = comm->rank,
+                          .size = comm->size,
+                          .fds = calloc(2 * (size_t) comm->size, sizeof *peers->fds)};
+    if (peers->fds == NULL) {
+        free(peers);
+        return NULL;
+    }
+    peers->wake = peers->fds + comm->size;
+    for (int rank = 0; rank < comm->size; rank++)
+        peers->fds[rank] = -1;
+    return peers;
+}
+
+/* The step's key, or one that is drawn for these connections; *drawn is to be freed. */
+static hpct_status find_auth(hpct_comm *comm, hpct_auth *auth, hpct_key **drawn)
+{
+    *drawn = NULL;
+    if (comm->auth != NULL) {
+        *auth = *comm->auth;
+        return HPCT_OK;
+    }
+    hpct_status status = hpct_rendezvous_draw_key(drawn, comm);
+    *auth = (hpct_auth){.key = *drawn};
     return status;
 }
 
 hpct_status hpct_peers_open(hpct_peers **out, hpct_comm *comm, const bool *wanted, int seconds)
 {
-    int listen_fd = -1;
     card own = {0};
-    hello greeting = {.rank = comm->rank};
-    hpct_peers *peers = calloc(1, sizeof *peers);
+    hpct_auth auth;
+    hpct_key *drawn;
+    hpct_acceptor *acceptor = NULL;
+    hpct_peers *peers = peers_new(comm);
     card *cards = calloc((size_t) comm->size, sizeof *cards);
-    int *fds = calloc(2 * (size_t) comm->size, sizeof *fds);
-    for (int rank = 0; fds != NULL && rank < comm->size; rank++)
-        fds[rank] = -1;
-    hpct_status status = peers == NULL || cards == NULL || fds == NULL
-                             ? hpct_fail_memory((size_t) comm->size * sizeof *cards)
-                             : make_card(comm, &own, &greeting, &listen_fd);
+    hpct_status status = find_auth(comm, &auth, &drawn);
+    if (status == HPCT_OK && (peers == NULL || cards == NULL))
+        status = hpct_fail_memory((size_t) comm->size * sizeof *cards);
+    if (status == HPCT_OK)
+        status = listen_for(comm, &auth, &own, &acceptor);
     status = hpct_comm_agree(comm, status, "connect to one another");
     if (status == HPCT_OK)
         status = comm->ops->allgather(comm, &own, cards, sizeof own);
-    if (status == HPCT_OK)
-        status = comm->ops->broadcast(comm, greeting.token, sizeof greeting.token, 0);
     if (status == HPCT_OK) {
-        *peers = (hpct_peers){
-            .rank = comm->rank, .size = comm->size, .fds = fds, .wake = fds + comm->size};
         hpct_waits before = hpct_headway_enter(HPCT_WAITS_FOR_RANKS);
-        status =
-            hpct_comm_agree(comm, connect_all(peers, wanted, cards, listen_fd, &greeting, seconds),
-                            "connect to one another");
+        const opening o = {.peers = peers,
+                           .auth = &auth,
+                           .wanted = wanted,
+                           .acceptor = acceptor,
+                           .until_ms = hpct_link_now_ms() + 1000 * (int64_t) seconds};
+        status = hpct_comm_agree(comm, connect_all(&o, cards), "connect to one another");
         hpct_headway_enter(before);
     }
-    if (listen_fd >= 0)
-        close(listen_fd);
+    hpct_acceptor_free(acceptor);
+    hpct_key_free(drawn);
     free(cards);
-    if (status == HPCT_OK) {
+    if (status == HPCT_OK)
         *out = peers;
-        return HPCT_OK;
-    }
-    if (peers != NULL && peers->fds == NULL)
-        free(fds);
-    hpct_peers_close(peers);
-    if (peers == NULL)
-        free(fds);
+    else
+        hpct_peers_close(peers);
     return status;
 }
 

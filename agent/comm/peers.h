@@ -11,8 +11,9 @@
 typedef struct hpct_peers hpct_peers;
 
 /* Connects to the ranks whose entry in wanted[size] is true; they must want this one, too.
- * Collective over `comm`, through which addresses and a token go that keeps strangers out. Failures
- * are agreed on: HPCT_ERR_PEER on all ranks when one cannot reach another within the time. */
+ * Collective over `comm`, through which addresses go. Both ends prove that they have comm->auth's
+ * key; what is sent then is not sealed. Failures are agreed on: HPCT_ERR_PEER on all ranks when one
+ * cannot reach another within the time. */
 hpct_status hpct_peers_open(hpct_peers **out, hpct_comm *comm, const bool *wanted, int seconds);
 void hpct_peers_close(hpct_peers *peers); /* allows NULL */
 

@@ -5,39 +5,15 @@
 #include "base/status.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #define BACKLOG 1024
-
-/* FNV-1a (Fowler, Noll, Vo). */
-static uint64_t hash_text(uint64_t hash, const char *text)
-{
-    for (const char *c = text == NULL ? "" : text; *c != '\0'; c++)
-        hash = (hash ^ (unsigned char) *c) * 0x100000001b3u;
-    return (hash ^ 0xff) * 0x100000001b3u; /* so that "ab","c" is not "a","bc" */
-}
-
-void hpct_rendezvous_token(uint8_t token[HPCT_TOKEN_BYTES], const hpct_config *config)
-{
-    char user[32];
-    uint64_t hashes[2] = {0xcbf29ce484222325u, 0x84222325cbf29ce4u};
-    snprintf(user, sizeof user, "%u", (unsigned) getuid());
-    for (int h = 0; h < 2; h++) {
-        hashes[h] = hash_text(hashes[h], config->job);
-        hashes[h] = hash_text(hashes[h], user);
-        for (int rank = 0; rank < config->size; rank++)
-            hashes[h] = hash_text(hashes[h], config->addresses[rank]);
-    }
-    for (int i = 0; i < HPCT_TOKEN_BYTES; i++)
-        token[i] = (uint8_t) (hashes[i / 8] >> (8 * (i % 8)));
-}
 
 hpct_status hpct_rendezvous_from_config(hpct_rendezvous *out, const hpct_config *config)
 {
@@ -48,7 +24,6 @@ hpct_status hpct_rendezvous_from_config(hpct_rendezvous *out, const hpct_config 
         return hpct_fail(HPCT_ERR_CONFIG, "the address of rank 0, '%s', is not host:port",
                          config->addresses[0]);
     snprintf(out->addresses[0], sizeof out->addresses[0], "%s", config->addresses[0]);
-    hpct_rendezvous_token(out->token, config);
     return config->rank == 0 ? hpct_link_listen(&out->listen_fd, &port, host, BACKLOG) : HPCT_OK;
 }
 
@@ -60,7 +35,6 @@ typedef struct announcement {
     hpct_rendezvous_hosts hosts;
     char node[256];
     char error[256];
-    uint8_t token[HPCT_TOKEN_BYTES];
 } announcement;
 
 /* Link-local addresses mean nothing on another node. */
@@ -97,8 +71,6 @@ static void announce(announcement *a, hpct_rendezvous *out)
     int port = 0;
     a->status = (int32_t) hpct_link_listen(&out->listen_fd, &port, a->node, BACKLOG);
     a->port = port;
-    if (a->status == HPCT_OK && getrandom(a->token, sizeof a->token, 0) != sizeof a->token)
-        a->status = (int32_t) hpct_fail(HPCT_ERR_INTERNAL, "getrandom: %s", strerror(errno));
     if (a->status != HPCT_OK)
         snprintf(a->error, sizeof a->error, "%.255s", hpct_last_error());
     hpct_rendezvous_list_hosts(&a->hosts);
@@ -129,11 +101,52 @@ hpct_status hpct_rendezvous_through(hpct_rendezvous *out, hpct_comm *comm)
             close(out->listen_fd);
         return status;
     }
-    memcpy(out->token, a.token, sizeof out->token);
     if (strcmp(own_node, a.node) == 0)
         add_address(out, "127.0.0.1", a.port);
     for (int i = 0; i < a.hosts.num; i++)
         add_address(out, a.hosts.host[i], a.port);
     add_address(out, a.node, a.port);
     return HPCT_OK;
+}
+
+/* ---- the key ---- */
+
+bool hpct_rendezvous_has_key(void)
+{
+    const char *path = getenv(HPCT_KEY_VARIABLE);
+    return path != NULL && *path != '\0';
+}
+
+hpct_status hpct_rendezvous_read_key(hpct_key **out)
+{
+    const char *path = getenv(HPCT_KEY_VARIABLE);
+    if (!hpct_rendezvous_has_key())
+        return hpct_fail(HPCT_ERR_CONFIG,
+                         "this step has no key (" HPCT_KEY_VARIABLE " is not set), and without one "
+                         "its tasks cannot tell each other from strangers: start it with srun "
+                         "--hpc-train of the same release on all nodes, or name a file of 64 "
+                         "hexadecimal digits, mode 0600, the same on all nodes");
+    hpct_status status = hpct_key_read(out, path);
+    return status == HPCT_OK ? HPCT_OK : hpct_fail_within(status, HPCT_KEY_VARIABLE);
+}
+
+hpct_status hpct_rendezvous_draw_key(hpct_key **out, hpct_comm *comm)
+{
+    struct {
+        int32_t status;
+        hpct_key key;
+    } drawn = {0};
+    hpct_key *key = NULL;
+    if (comm->rank == 0)
+        drawn.status = (int32_t) hpct_key_draw(&drawn.key);
+    hpct_status status = comm->ops->broadcast(comm, &drawn, sizeof drawn, 0);
+    if (status == HPCT_OK && drawn.status != HPCT_OK)
+        status = hpct_fail((hpct_status) drawn.status, "rank 0 draws no key for this run");
+    if (status == HPCT_OK)
+        status = hpct_key_new(&key);
+    if (status == HPCT_OK)
+        *key = drawn.key;
+    explicit_bzero(&drawn, sizeof drawn);
+    *out = key;
+    return status;
 }

@@ -15,8 +15,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define SPARE_MEMBERS 16   /* connections that have not said hello yet */
-#define HELLO_MS 5000      /* and how long they may take */
 #define LINGER_MS 1000     /* how long to wait for others to have read our last words */
 #define JUMP_MS 500        /* a turn this much late: it was us who did not run */
 #define FRAMES_PER_TURN 16 /* from one connection, so that none keeps us from the others */
@@ -31,8 +29,8 @@ static void tell_all(hpct_watch *watch, const hpct_frame *frame, const hpct_memb
 {
     for (int i = 0; i < watch->num_members; i++) {
         hpct_member *member = &watch->members[i];
-        if (member != except && member->link.fd >= 0 && member->rank >= 0)
-            hpct_link_send(&member->link, frame, watch->options.token);
+        if (member != except && member->link.session.fd >= 0)
+            hpct_link_send(&member->link, frame);
     }
 }
 
@@ -45,22 +43,22 @@ static void linger(hpct_watch *watch)
     for (int i = 0; i < watch->num_members; i++) {
         hpct_link *link = &watch->members[i].link;
         hpct_link_flush(link);
-        if (link->fd >= 0)
-            shutdown(link->fd, SHUT_WR);
+        if (link->session.fd >= 0)
+            shutdown(link->session.fd, SHUT_WR);
     }
     for (int64_t now = hpct_link_now_ms(); now < deadline; now = hpct_link_now_ms()) {
         nfds_t open = 0;
         for (int i = 0; i < watch->num_members; i++) {
             hpct_link *link = &watch->members[i].link;
-            if (link->fd < 0)
+            if (link->session.fd < 0)
                 continue;
             ssize_t got;
-            while ((got = recv(link->fd, discarded, sizeof discarded, MSG_DONTWAIT)) > 0)
+            while ((got = recv(link->session.fd, discarded, sizeof discarded, MSG_DONTWAIT)) > 0)
                 ;
             if (got == 0 || (errno != EAGAIN && errno != EINTR))
                 hpct_link_close(link);
             else
-                watch->polls[open++] = (struct pollfd){.fd = link->fd, .events = POLLIN};
+                watch->polls[open++] = (struct pollfd){.fd = link->session.fd, .events = POLLIN};
         }
         if (open == 0)
             return;
@@ -180,7 +178,9 @@ static void set_met(hpct_watch *watch)
 
 static void heard_by_zero(hpct_watch *watch, hpct_member *member, hpct_frame *frame)
 {
-    if (frame->type == HPCT_FRAME_BEAT) {
+    if (frame->type == HPCT_FRAME_HELLO) {
+        memcpy(member->node, frame->node, sizeof member->node);
+    } else if (frame->type == HPCT_FRAME_BEAT) {
         hpct_watch_gained(&member->gain, (hpct_waits) frame->status, frame->rank, member->heard_ms);
     } else if (frame->type == HPCT_FRAME_ARRIVED) {
         watch->arrived++;
@@ -197,7 +197,9 @@ static void heard_by_zero(hpct_watch *watch, hpct_member *member, hpct_frame *fr
 
 static void heard_from_zero(hpct_watch *watch, const hpct_frame *frame)
 {
-    if (frame->type == HPCT_FRAME_READY && watch->phase == HPCT_WATCH_JOINING)
+    if (frame->type == HPCT_FRAME_HELLO)
+        memcpy(watch->members[0].node, frame->node, sizeof frame->node);
+    else if (frame->type == HPCT_FRAME_READY && watch->phase == HPCT_WATCH_JOINING)
         set_joined(watch);
     else if (frame->type == HPCT_FRAME_ARRIVED && watch->arrival_told) {
         watch->arrival_told = false;
@@ -212,15 +214,12 @@ static void heard_from_zero(hpct_watch *watch, const hpct_frame *frame)
 
 static void receive(hpct_watch *watch, hpct_member *member, int64_t now)
 {
-    for (int i = 0; i < FRAMES_PER_TURN && member->link.fd >= 0; i++) {
+    for (int i = 0; i < FRAMES_PER_TURN && member->link.session.fd >= 0; i++) {
         hpct_frame frame;
-        hpct_link_result result = hpct_link_receive(&member->link, &frame, watch->options.token);
+        hpct_link_result result = hpct_link_receive(&member->link, &frame);
         if (result == HPCT_LINK_NOTHING || watch->phase == HPCT_WATCH_DONE)
             return;
-        if (result == HPCT_LINK_FRAME && member->rank < 0) {
-            member->heard_ms = now;
-            hpct_watch_hello(watch, member, &frame);
-        } else if (result == HPCT_LINK_FRAME) {
+        if (result == HPCT_LINK_FRAME) {
             member->heard_ms = now;
             if (is_zero(watch))
                 heard_by_zero(watch, member, &frame);
@@ -228,7 +227,7 @@ static void receive(hpct_watch *watch, hpct_member *member, int64_t now)
                 heard_from_zero(watch, &frame);
         } else {
             hpct_link_close(&member->link);
-            if (member->rank >= 0 && !member->left)
+            if (!member->left)
                 lose(watch, member,
                      result == HPCT_LINK_CLOSED
                          ? "its connection closed (the process was killed or ended early)"
@@ -244,12 +243,8 @@ static void join_turn(hpct_watch *watch, int64_t now)
 {
     hpct_frame missing, ready = {.type = HPCT_FRAME_READY};
     if (watch->here == watch->options.size - 1) {
-        close(watch->listen_fd);
-        watch->listen_fd = -1;
-        for (int i = 0; i < watch->num_members; i++) {
-            if (watch->members[i].rank < 0)
-                hpct_link_close(&watch->members[i].link);
-        }
+        hpct_acceptor_free(watch->acceptor);
+        watch->acceptor = NULL;
         tell_all(watch, &ready, NULL);
         set_joined(watch);
     } else if (!hpct_watch_still_joining(watch, now, &missing)) {
@@ -303,11 +298,9 @@ static void judge_silence(hpct_watch *watch, int64_t now)
     for (int i = 0; i < watch->num_members && watch->phase != HPCT_WATCH_DONE; i++) {
         hpct_member *member = &watch->members[i];
         int64_t silent = now - member->heard_ms;
-        if (member->link.fd < 0 || member->left)
+        if (member->link.session.fd < 0 || member->left)
             continue;
-        if (member->rank < 0 && silent > HELLO_MS) {
-            hpct_link_close(&member->link);
-        } else if (member->rank >= 0 && silent > watch->options.silence_ms) {
+        if (silent > watch->options.silence_ms) {
             snprintf(how, sizeof how, "no sign of life for %.0f s (stopped, or its node is gone)",
                      (double) silent / 1000);
             lose(watch, member, how, true);
@@ -382,11 +375,13 @@ static void *watch_main(void *argument)
     while (watch->phase != HPCT_WATCH_DONE) {
         nfds_t count = 0;
         watch->polls[count++] = (struct pollfd){.fd = watch->wake_fd, .events = POLLIN};
-        watch->polls[count++] = (struct pollfd){.fd = watch->listen_fd, .events = POLLIN};
+        watch->polls[count++] =
+            (struct pollfd){.fd = watch->acceptor == NULL ? -1 : hpct_acceptor_fd(watch->acceptor),
+                            .events = POLLIN};
         for (int i = 0; i < watch->num_members; i++) {
             const hpct_link *link = &watch->members[i].link;
             short events = link->out_filled > 0 ? POLLIN | POLLOUT : POLLIN;
-            watch->polls[count++] = (struct pollfd){.fd = link->fd, .events = events};
+            watch->polls[count++] = (struct pollfd){.fd = link->session.fd, .events = events};
         }
         int64_t now = hpct_link_now_ms();
         int64_t timeout = watch->beat_ms > now ? watch->beat_ms - now : 0;
@@ -399,11 +394,11 @@ static void *watch_main(void *argument)
             wakes = 0;
         for (int i = 0; i < watch->num_members && watch->phase != HPCT_WATCH_DONE; i++) {
             hpct_link_flush(&watch->members[i].link);
-            if (watch->members[i].link.fd >= 0 && watch->polls[2 + i].revents != 0)
+            if (watch->members[i].link.session.fd >= 0 && watch->polls[2 + i].revents != 0)
                 receive(watch, &watch->members[i], now);
         }
-        if (watch->phase != HPCT_WATCH_DONE && watch->listen_fd >= 0) {
-            hpct_watch_accept(watch, now);
+        if (watch->phase != HPCT_WATCH_DONE && watch->acceptor != NULL) {
+            hpct_watch_accept(watch);
             join_turn(watch, now);
         }
         if (watch->phase != HPCT_WATCH_DONE)
@@ -422,8 +417,7 @@ static void watch_free(hpct_watch *watch)
 {
     for (int i = 0; i < watch->num_members; i++)
         hpct_link_close(&watch->members[i].link);
-    if (watch->listen_fd >= 0)
-        close(watch->listen_fd);
+    hpct_acceptor_free(watch->acceptor);
     if (watch->wake_fd >= 0)
         close(watch->wake_fd);
     pthread_cond_destroy(&watch->changed);
@@ -451,13 +445,12 @@ static hpct_watch *watch_new(const hpct_watch_options *options)
     watch->options = *options;
     watch->options.beat_ms = options->beat_ms > 0 ? options->beat_ms : 1000;
     watch->options.silence_ms = options->silence_ms > 0 ? options->silence_ms : 6000;
-    watch->listen_fd = options->rank == 0 ? options->listen_fd : -1;
     watch->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     pthread_mutex_init(&watch->mutex, NULL);
     pthread_cond_init(&watch->changed, NULL);
     hpct_frame_set(watch->node, sizeof watch->node, options->node);
     watch->join_began_ms = hpct_link_now_ms();
-    size_t count = options->rank == 0 ? (size_t) options->size - 1 + SPARE_MEMBERS : 1;
+    size_t count = options->rank == 0 ? (size_t) options->size - 1 : 1;
     watch->members = calloc(count, sizeof *watch->members);
     watch->polls = calloc(count + 2, sizeof *watch->polls);
     if (watch->members == NULL || watch->polls == NULL || watch->wake_fd < 0) {
@@ -466,7 +459,7 @@ static hpct_watch *watch_new(const hpct_watch_options *options)
     }
     watch->num_members = (int) count;
     for (size_t i = 0; i < count; i++) {
-        watch->members[i].link.fd = -1;
+        watch->members[i].link.session.fd = -1;
         watch->members[i].rank = -1;
     }
     return watch;
@@ -487,15 +480,16 @@ hpct_status hpct_watch_start(hpct_watch **out, const hpct_watch_options *options
 {
     hpct_status status = HPCT_OK;
     if (options->rank == 0)
-        allow_descriptors(options->size + SPARE_MEMBERS + 256);
+        allow_descriptors(options->size + HPCT_ACCEPTOR_PENDING + 256);
     hpct_watch *watch = watch_new(options);
     if (watch == NULL) {
         if (options->rank == 0)
             close(options->listen_fd);
         return hpct_fail_memory(0);
     }
-    if (options->rank != 0)
-        status = hpct_watch_reach(watch);
+    status = options->rank == 0
+                 ? hpct_acceptor_new(&watch->acceptor, options->listen_fd, options->auth, 0)
+                 : hpct_watch_reach(watch);
     if (status != HPCT_OK)
         goto fail;
     int error = start_thread(watch);

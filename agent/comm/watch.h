@@ -12,6 +12,7 @@
 #define HPCT_COMM_WATCH_H
 
 #include "agent/comm/frame.h"
+#include "base/auth/proof.h"
 
 #include <hpctrain/status.h>
 #include <stdint.h>
@@ -19,11 +20,11 @@
 typedef struct hpct_watch hpct_watch;
 
 typedef struct hpct_watch_options {
-    int rank, size;                  /* size > 1 */
-    const char *node;                /* this rank's node */
-    uint8_t token[HPCT_TOKEN_BYTES]; /* the same on all ranks of a run, on no other */
-    int listen_fd;                   /* rank 0: from hpct_link_listen; taken over */
-    const char *const *addresses;    /* others: where rank 0 listens, "host:port", tried in turn */
+    int rank, size;               /* size > 1 */
+    const char *node;             /* this rank's node */
+    const hpct_auth *auth;        /* valid while the watch lives */
+    int listen_fd;                /* rank 0: from hpct_link_listen; taken over */
+    const char *const *addresses; /* others: where rank 0 listens, "host:port", tried in turn */
     int num_addresses;
     const char *const
         *rank_nodes;         /* [size] the node of each rank, to name who does not come, or NULL */

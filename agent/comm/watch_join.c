@@ -1,5 +1,7 @@
 /* How the ranks come together under the watch: rank 0 takes connections until all have come, the
- * others try until rank 0 answers. Every wait here has a deadline. */
+ * others try until rank 0 answers. Every wait here has a deadline. A rank has come once it has
+ * proved who it is; a connection that is dead by then never counted. */
+#include "agent/comm/gone.h"
 #include "agent/comm/watch_state.h"
 #include "base/status.h"
 
@@ -9,8 +11,11 @@
 #include <unistd.h>
 
 #define CONNECT_MS 2000
-#define HELLO_MS 5000         /* a connection must have said hello, or welcome, by then */
+#define ANSWER_MS 5000        /* rank 0 must have shown that it is rank 0 by then */
+#define GONE_MS 10000         /* rank 0 was there, and nothing listens in its place: it ended */
+#define TOLD_MS 2000          /* the plugin says that it ended: what is under way may still come */
 #define FOREIGN_MS 10000      /* how long rank 0's port may be answered by somebody else */
+#define SILENT_MS 20000       /* or take connections and say nothing, as if rank 0 were stopped */
 #define FIRST_NOTICE_MS 10000 /* when to say for whom we wait, and how often after that */
 #define NOTICE_MS 60000
 
@@ -19,46 +24,41 @@ const char *hpct_watch_node_of(const hpct_watch *watch, int rank)
     return watch->options.rank_nodes == NULL ? "its node" : watch->options.rank_nodes[rank];
 }
 
-/* ---- rank 0 ---- */
-
-void hpct_watch_accept(hpct_watch *watch, int64_t now)
+/* Each side says its node's name first. */
+static void begin(hpct_watch *watch, hpct_member *member, int rank, const hpct_session *session)
 {
-    for (int i = 0; i < watch->num_members; i++) {
-        hpct_member *member = &watch->members[i];
-        if (member->link.fd >= 0)
-            continue;
-        int fd = accept4(watch->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-        if (fd < 0)
-            return;
-        hpct_link_init(&member->link, fd);
-        member->rank = -1;
-        member->left = false;
-        member->heard_ms = now;
-    }
+    hpct_frame hello = {.type = HPCT_FRAME_HELLO};
+    memcpy(hello.node, watch->node, sizeof hello.node);
+    hpct_link_init(&member->link, session);
+    member->rank = rank;
+    member->left = false;
+    member->heard_ms = hpct_link_now_ms();
+    hpct_frame_set(member->node, sizeof member->node, hpct_watch_node_of(watch, rank));
+    hpct_link_send(&member->link, &hello);
 }
+
+/* ---- rank 0 ---- */
 
 static bool has_come(const hpct_watch *watch, int rank)
 {
     for (int i = 0; i < watch->num_members; i++) {
-        if (watch->members[i].link.fd >= 0 && watch->members[i].rank == rank)
+        if (watch->members[i].link.session.fd >= 0 && watch->members[i].rank == rank)
             return true;
     }
     return false;
 }
 
-void hpct_watch_hello(hpct_watch *watch, hpct_member *member, const hpct_frame *frame)
+void hpct_watch_accept(hpct_watch *watch)
 {
-    hpct_frame welcome = {.type = HPCT_FRAME_WELCOME};
-    if (frame->type != HPCT_FRAME_HELLO || frame->rank == 0 ||
-        frame->rank >= (uint32_t) watch->options.size || has_come(watch, (int) frame->rank)) {
-        hpct_link_close(&member->link);
-        return;
+    hpct_guest guest;
+    while (hpct_acceptor_next(watch->acceptor, &guest)) {
+        hpct_session session;
+        if (guest.purpose != HPCT_FOR_WATCH || guest.from == 0 ||
+            guest.from >= (uint32_t) watch->options.size || has_come(watch, (int) guest.from))
+            hpct_guest_refuse(&guest);
+        else if (hpct_guest_accept(&guest, &session))
+            begin(watch, &watch->members[watch->here++], (int) guest.from, &session);
     }
-    member->rank = (int) frame->rank;
-    memcpy(member->node, frame->node, sizeof member->node);
-    watch->here++;
-    memcpy(welcome.node, watch->node, sizeof welcome.node);
-    hpct_link_send(&member->link, &welcome, watch->options.token);
 }
 
 static void say_who_is_missing(const hpct_watch *watch)
@@ -104,65 +104,101 @@ bool hpct_watch_still_joining(hpct_watch *watch, int64_t now, hpct_frame *missin
 
 /* ---- the others ---- */
 
-/* Says hello on a fresh connection and waits for the answer. */
-static bool greet(hpct_watch *watch, int fd)
+/* What was found in rank 0's place. */
+typedef struct search {
+    int64_t seen_ms;          /* when rank 0 has last shown that it is there; 0: never */
+    int64_t told_since_ms;    /* since when the plugin says that it has ended; 0: it does not */
+    int64_t foreign_since_ms; /* since when somebody else answers; 0: nobody does */
+    const char *foreign;      /* at this address */
+    int64_t silent_since_ms;  /* since when a port is open and nobody answers; 0: it is not so */
+    const char *silent;
+} search;
+
+/* One try at one address. */
+static hpct_status try_address(hpct_watch *watch, const char *address, int64_t until_ms,
+                               search *found, bool *come)
 {
-    hpct_member *zero = &watch->members[0];
-    hpct_frame hello = {.type = HPCT_FRAME_HELLO, .rank = (uint32_t) watch->options.rank}, answer;
-    int64_t deadline = hpct_link_now_ms() + HELLO_MS;
-    memcpy(hello.node, watch->node, sizeof hello.node);
-    hpct_link_init(&zero->link, fd);
-    hpct_link_send(&zero->link, &hello, watch->options.token);
-    for (int64_t now = hpct_link_now_ms(); now < deadline; now = hpct_link_now_ms()) {
-        struct pollfd poller = {.fd = fd, .events = POLLIN};
-        hpct_link_flush(&zero->link);
-        poll(&poller, 1, (int) (deadline - now));
-        hpct_link_result result = hpct_link_receive(&zero->link, &answer, watch->options.token);
-        if (result == HPCT_LINK_FRAME && answer.type == HPCT_FRAME_WELCOME) {
-            zero->rank = 0;
-            zero->heard_ms = hpct_link_now_ms();
-            memcpy(zero->node, answer.node, sizeof zero->node);
-            return true;
-        }
-        if (result != HPCT_LINK_NOTHING)
-            break;
+    hpct_connecting connecting;
+    hpct_session session;
+    int fd;
+    hpct_status status = hpct_link_connect(&fd, address, CONNECT_MS);
+    if (status == HPCT_OK)
+        status = hpct_connecting_begin(&connecting, fd, watch->options.auth, HPCT_FOR_WATCH,
+                                       (uint32_t) watch->options.rank, 0);
+    if (status != HPCT_OK)
+        return status == HPCT_ERR_PEER ? HPCT_OK : status;
+    switch (hpct_connecting_wait(&connecting, ANSWER_MS, until_ms, &session)) {
+    case HPCT_HANDSHAKE_DONE:
+        begin(watch, &watch->members[0], 0, &session);
+        *come = true;
+        break;
+    case HPCT_HANDSHAKE_LEFT:
+        found->seen_ms = hpct_link_now_ms();
+        break;
+    case HPCT_HANDSHAKE_FOREIGN:
+        found->foreign = address;
+        break;
+    case HPCT_HANDSHAKE_WAIT:
+        found->silent = address;
+        break;
     }
-    hpct_link_close(&zero->link);
-    return false;
+    return HPCT_OK;
 }
 
-hpct_status hpct_watch_reach(hpct_watch *watch)
+static hpct_status lost_zero(const hpct_watch *watch, const char *how)
+{
+    return hpct_fail(HPCT_ERR_PEER, "rank 0 on %s was lost: %s (tried %s)",
+                     hpct_watch_node_of(watch, 0), how, watch->options.addresses[0]);
+}
+
+/* Since when it is so. */
+static void count_from(int64_t *since_ms, bool so, int64_t now)
+{
+    if (!so)
+        *since_ms = 0;
+    else if (*since_ms == 0)
+        *since_ms = now;
+}
+
+/* Whether to go on, after no address was rank 0's. */
+static hpct_status judge(const hpct_watch *watch, search *found, int64_t now, int64_t until_ms)
+{
+    char how[64];
+    count_from(&found->told_since_ms, hpct_gone_is_zero(), now);
+    count_from(&found->foreign_since_ms, found->foreign != NULL, now);
+    count_from(&found->silent_since_ms, found->silent != NULL, now);
+    if (found->silent != NULL && now - found->silent_since_ms > SILENT_MS)
+        return lost_zero(watch, "its port takes connections, and nobody answers there: it is "
+                                "stopped, or another program has the port");
+    if (found->foreign != NULL && now - found->foreign_since_ms > FOREIGN_MS)
+        return hpct_fail(HPCT_ERR_CONFIG,
+                         "%s is answered by another program, not by rank 0 of this run: choose "
+                         "another port with --hpc-train-port=PORT or --hpc-train-port=LO-HI",
+                         found->foreign);
+    if ((found->seen_ms != 0 && now - found->seen_ms > GONE_MS) ||
+        (found->told_since_ms != 0 && now - found->told_since_ms > TOLD_MS))
+        return lost_zero(watch, "it ended before all ranks had come");
+    snprintf(how, sizeof how, "it did not come within %d s", watch->options.join_seconds);
+    return now >= until_ms ? lost_zero(watch, how) : HPCT_OK;
+}
+
+static hpct_status search_zero(hpct_watch *watch)
 {
     const hpct_watch_options *options = &watch->options;
-    int64_t began = hpct_link_now_ms(), foreign_since = 0, now = began;
-    bool said = false;
+    int64_t began = hpct_link_now_ms();
+    int64_t until_ms = began + (int64_t) options->join_seconds * 1000;
+    search found = {0};
+    bool said = false, come = false;
     for (int wait_ms = 20;; wait_ms = wait_ms < 500 ? 2 * wait_ms : 500) {
-        const char *foreign = NULL;
-        for (int i = 0; i < options->num_addresses; i++) {
-            int fd;
-            hpct_status status = hpct_link_connect(&fd, options->addresses[i], CONNECT_MS);
-            if (status == HPCT_ERR_CONFIG)
-                return status;
-            if (status != HPCT_OK)
-                continue;
-            if (greet(watch, fd))
-                return HPCT_OK;
-            foreign = options->addresses[i];
-        }
-        now = hpct_link_now_ms();
-        if (foreign == NULL)
-            foreign_since = 0;
-        else if (foreign_since == 0)
-            foreign_since = now;
-        else if (now - foreign_since > FOREIGN_MS)
-            return hpct_fail(HPCT_ERR_CONFIG,
-                             "%s is answered by another program, not by rank 0 of this run: choose "
-                             "another port with --hpc-train-port=PORT or --hpc-train-port=LO-HI",
-                             foreign);
-        if (now - began >= (int64_t) options->join_seconds * 1000)
-            return hpct_fail(
-                HPCT_ERR_PEER, "rank 0 on %s was lost: it did not come within %d s (tried %s)",
-                hpct_watch_node_of(watch, 0), options->join_seconds, options->addresses[0]);
+        hpct_status status = HPCT_OK;
+        found.foreign = found.silent = NULL;
+        for (int i = 0; i < options->num_addresses && status == HPCT_OK && !come; i++)
+            status = try_address(watch, options->addresses[i], until_ms, &found, &come);
+        int64_t now = hpct_link_now_ms();
+        if (status == HPCT_OK && !come)
+            status = judge(watch, &found, now, until_ms);
+        if (come || status != HPCT_OK)
+            return status;
         if (!said && now - began >= FIRST_NOTICE_MS && options->rank == 1) {
             fprintf(stderr, "hpc-train: waiting for rank 0 (%s) at %s\n",
                     hpct_watch_node_of(watch, 0), options->addresses[0]);
@@ -170,4 +206,12 @@ hpct_status hpct_watch_reach(hpct_watch *watch)
         }
         usleep((useconds_t) wait_ms * 1000);
     }
+}
+
+hpct_status hpct_watch_reach(hpct_watch *watch)
+{
+    hpct_gone_begin();
+    hpct_status status = search_zero(watch);
+    hpct_gone_end();
+    return status;
 }

@@ -3,6 +3,7 @@
 #ifndef HPCT_COMM_WATCH_STATE_H
 #define HPCT_COMM_WATCH_STATE_H
 
+#include "agent/comm/acceptor.h"
 #include "agent/comm/link.h"
 #include "agent/comm/watch.h"
 #include "base/headway.h"
@@ -18,11 +19,11 @@ typedef struct hpct_gain {
     int64_t since_ms; /* when it became this */
 } hpct_gain;
 
-/* One connection and whom it speaks for: of rank 0, one per other rank (and a few spare ones for
- * those who have not said hello yet); of the others, the one to rank 0. */
+/* One connection and whom it speaks for: of rank 0, one per other rank; of the others, the one to
+ * rank 0. */
 typedef struct hpct_member {
     hpct_link link;
-    int rank; /* -1 until it said hello */
+    int rank; /* -1 until it has come */
     bool left;
     int64_t heard_ms; /* when it last showed a sign of life */
     hpct_gain gain;
@@ -45,7 +46,8 @@ struct hpct_watch {
     int here, left; /* rank 0: how many have come, how many said goodbye */
     int arrived;    /* rank 0: how many others are at the meeting */
     bool arrival_told;
-    int listen_fd, wake_fd;
+    hpct_acceptor *acceptor; /* of rank 0, while joining */
+    int wake_fd;
     hpct_watch_phase phase;
     bool end_step; /* this rank has the launcher end the step */
     int64_t join_began_ms, notice_ms, beat_ms, turn_ms;
@@ -61,13 +63,12 @@ struct hpct_watch {
     char failure_text[512];
 };
 
-/* Connects to rank 0 and says hello; fills members[0]. Runs in the caller's thread. */
+/* Connects to rank 0; fills members[0]. Runs in the caller's thread. */
 hpct_status hpct_watch_reach(hpct_watch *watch);
 
-/* Rank 0, in the watch's thread: takes new connections; a first frame from `member`; and once a
- * turn, who is still missing. False when joining has failed, with the text and the rank to name. */
-void hpct_watch_accept(hpct_watch *watch, int64_t now);
-void hpct_watch_hello(hpct_watch *watch, hpct_member *member, const hpct_frame *frame);
+/* Rank 0, in the watch's thread: takes in those who come; and once a turn, who is still missing.
+ * False when joining has failed, with the text and the rank to name. */
+void hpct_watch_accept(hpct_watch *watch);
 bool hpct_watch_still_joining(hpct_watch *watch, int64_t now, hpct_frame *missing);
 
 /* Rank 0, with each beat: what a rank has said of itself; and whether no rank gets on any more.

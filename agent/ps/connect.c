@@ -1,6 +1,7 @@
 /* Requests to all servers at once, and their answers. */
 #include "agent/ps/connect.h"
 
+#include "agent/comm/gone.h"
 #include "agent/comm/link.h"
 #include "agent/stop.h"
 #include "base/status.h"
@@ -15,6 +16,7 @@
 #define CONNECT_MS 2000
 #define FOREIGN_MS 10000 /* how long a server's port may be answered by somebody else */
 #define NOTICE_MS 10000
+#define TOLD_MS 2000 /* the plugin says that rank 0 ended: what is under way may still come */
 
 static const char silence[] = "no sign of life for 6 s (stopped, or its node is gone)";
 
@@ -50,8 +52,7 @@ static hpct_status receive(hpct_ps_servers *servers, int server)
     hpct_ps_message message;
     hpct_status status = HPCT_OK;
     while (status == HPCT_OK) {
-        switch (
-            hpct_ps_channel_receive(&servers->channels[server], &message, servers->run->token)) {
+        switch (hpct_ps_channel_receive(&servers->channels[server], &message)) {
         case HPCT_PS_NOTHING:
             return HPCT_OK;
         case HPCT_PS_GOT:
@@ -77,7 +78,7 @@ static hpct_status turn(hpct_ps_servers *servers, int64_t began)
         hpct_ps_channel *channel = &servers->channels[i];
         hpct_ps_channel_flush(channel);
         servers->polls[i] = (struct pollfd){
-            channel->fd, hpct_ps_channel_sending(channel) ? POLLIN | POLLOUT : POLLIN, 0};
+            channel->session.fd, hpct_ps_channel_sending(channel) ? POLLIN | POLLOUT : POLLIN, 0};
     }
     poll(servers->polls + servers->first, (nfds_t) (count - servers->first), HPCT_PS_BEAT_MS);
     for (int i = servers->first; i < count && status == HPCT_OK; i++)
@@ -127,7 +128,7 @@ hpct_status hpct_ps_servers_pull(hpct_ps_servers *servers, int64_t version, bool
     expect(servers, HPCT_PS_PARAMS, version);
     for (int i = servers->first; i < servers->run->servers; i++) {
         hpct_ps_run_parameters(servers->run, i, servers->channels[i].into);
-        if (!hpct_ps_channel_send(&servers->channels[i], &request, servers->run->token, NULL))
+        if (!hpct_ps_channel_send(&servers->channels[i], &request, NULL))
             return lost(servers, i, "it takes nothing any more");
     }
     hpct_status status = await_answers(servers);
@@ -144,7 +145,7 @@ hpct_status hpct_ps_servers_push(hpct_ps_servers *servers, const hpct_ps_message
     expect(servers, HPCT_PS_PUSHED, 0);
     for (int i = servers->first; i < servers->run->servers; i++) {
         request.bytes = hpct_ps_run_gradients(servers->run, i, states, floats);
-        if (!hpct_ps_channel_send(&servers->channels[i], &request, servers->run->token, floats))
+        if (!hpct_ps_channel_send(&servers->channels[i], &request, floats))
             return lost(servers, i, "it takes nothing any more");
     }
     return await_answers(servers);
@@ -152,7 +153,7 @@ hpct_status hpct_ps_servers_push(hpct_ps_servers *servers, const hpct_ps_message
 
 hpct_status hpct_ps_servers_answer(hpct_ps_servers *servers, const hpct_ps_message *message)
 {
-    if (!hpct_ps_channel_send(&servers->channels[0], message, servers->run->token, NULL))
+    if (!hpct_ps_channel_send(&servers->channels[0], message, NULL))
         return lost(servers, 0, "it takes nothing any more");
     return HPCT_OK;
 }
@@ -177,7 +178,7 @@ hpct_status hpct_ps_servers_watch(hpct_ps_servers *servers)
     for (int i = servers->first; i < servers->run->servers && status == HPCT_OK; i++) {
         hpct_ps_channel *channel = &servers->channels[i];
         hpct_ps_channel_flush(channel);
-        hpct_ps_channel_beat(channel, now, servers->run->token);
+        hpct_ps_channel_beat(channel, now);
         status = receive(servers, i);
         if (status == HPCT_OK && now - channel->heard_ms > HPCT_PS_SILENCE_MS)
             status = lost(servers, i, silence);
@@ -190,7 +191,7 @@ void hpct_ps_servers_leave(hpct_ps_servers *servers, const hpct_ps_message *last
     for (int i = servers->first; servers->channels != NULL && i < servers->run->servers; i++) {
         hpct_ps_channel *channel = &servers->channels[i];
         if (last != NULL) {
-            hpct_ps_channel_send(channel, last, servers->run->token, NULL);
+            hpct_ps_channel_send(channel, last, NULL);
             hpct_ps_channel_linger(&channel, 1);
         }
         hpct_ps_channel_close(channel);
@@ -208,23 +209,51 @@ static void beat(hpct_ps_servers *servers, int reached)
 {
     for (int i = servers->first; i < reached; i++) {
         hpct_ps_channel_flush(&servers->channels[i]);
-        hpct_ps_channel_beat(&servers->channels[i], hpct_link_now_ms(), servers->run->token);
+        hpct_ps_channel_beat(&servers->channels[i], hpct_link_now_ms());
     }
 }
 
-/* 1 welcome, 0 not (yet) ours, -1 refused. */
+/* Until both ends have proved themselves, server 0 may wait for other servers: its socket is open,
+ * and it answers later. */
+static hpct_handshake prove(hpct_ps_servers *servers, int server, int fd, hpct_ps_from from,
+                            int64_t deadline)
+{
+    const hpct_ps_run *run = servers->run;
+    hpct_connecting connecting;
+    hpct_session session;
+    hpct_handshake how = HPCT_HANDSHAKE_WAIT;
+    if (hpct_connecting_begin(&connecting, fd, hpct_context_auth(run->context),
+                              from == HPCT_PS_FROM_LEADER ? HPCT_FOR_PS_LEADER : HPCT_FOR_PS_WORKER,
+                              (uint32_t) run->index, (uint32_t) server) != HPCT_OK)
+        return HPCT_HANDSHAKE_WAIT;
+    for (int64_t now = hpct_link_now_ms(); now < deadline && hpct_stop_signal() == 0;
+         now = hpct_link_now_ms()) {
+        how = hpct_connecting_step(&connecting, &session);
+        if (how == HPCT_HANDSHAKE_DONE)
+            hpct_ps_channel_init(&servers->channels[server], &session);
+        if (how != HPCT_HANDSHAKE_WAIT)
+            return how;
+        struct pollfd poller = {connecting.fd, POLLIN, 0};
+        beat(servers, server);
+        poll(&poller, 1, deadline - now < 1000 ? (int) (deadline - now) : 1000);
+    }
+    hpct_connecting_give_up(&connecting);
+    return how;
+}
+
+/* 1 welcome, 0 not (yet), -1 refused. */
 static int greet(hpct_ps_servers *servers, int server, const hpct_ps_message *hello,
                  int64_t deadline, hpct_ps_message *answer)
 {
     hpct_ps_channel *channel = &servers->channels[server];
-    hpct_ps_channel_send(channel, hello, servers->run->token, NULL);
+    hpct_ps_channel_send(channel, hello, NULL);
     for (int64_t now = hpct_link_now_ms(); now < deadline && hpct_stop_signal() == 0;
          now = hpct_link_now_ms()) {
-        struct pollfd poller = {channel->fd, POLLIN, 0};
+        struct pollfd poller = {channel->session.fd, POLLIN, 0};
         hpct_ps_channel_flush(channel);
         beat(servers, server);
         poll(&poller, 1, deadline - now < 1000 ? (int) (deadline - now) : 1000);
-        hpct_ps_received received = hpct_ps_channel_receive(channel, answer, servers->run->token);
+        hpct_ps_received received = hpct_ps_channel_receive(channel, answer);
         if (received == HPCT_PS_GOT && answer->type == HPCT_PS_WELCOME)
             return 1;
         if (received == HPCT_PS_GOT && answer->type == HPCT_PS_REFUSED)
@@ -244,26 +273,34 @@ static hpct_status refused(const hpct_ps_servers *servers, int server,
                      hpct_ps_run_server(servers->run, server, who), answer->text);
 }
 
+/* The plugin speaks of rank 0, which may be a worker. */
+static bool leader_is_gone(const hpct_ps_run *run)
+{
+    const hpct_config *config = hpct_context_config(run->context);
+    return hpct_gone_is_zero() && strcmp(run->addresses[0], config->addresses[0]) == 0;
+}
+
 static hpct_status reach_one(hpct_ps_servers *servers, int server, const hpct_ps_message *hello,
                              int64_t deadline)
 {
     const hpct_ps_run *run = servers->run;
     char who[160];
-    int64_t began = hpct_link_now_ms(), foreign_since = 0;
+    int64_t began = hpct_link_now_ms(), foreign_since = 0, told_since = 0;
     bool said = false;
     struct iovec parts[HPCT_PS_PIECES];
     hpct_ps_run_server(run, server, who);
     for (int wait_ms = 20;; wait_ms = wait_ms < 500 ? 2 * wait_ms : 500) {
         int fd, greeted = 0;
+        hpct_handshake how = HPCT_HANDSHAKE_WAIT;
         hpct_ps_message answer;
         beat(servers, server);
         hpct_status status = hpct_link_connect(&fd, run->addresses[server], CONNECT_MS);
         if (status == HPCT_ERR_CONFIG)
             return status;
-        if (status == HPCT_OK) {
-            hpct_ps_channel_init(&servers->channels[server], fd);
+        if (status == HPCT_OK)
+            how = prove(servers, server, fd, hello->from, deadline);
+        if (how == HPCT_HANDSHAKE_DONE)
             greeted = greet(servers, server, hello, deadline, &answer);
-        }
         if (greeted < 0)
             return refused(servers, server, &answer);
         if (greeted > 0 && answer.bytes != hpct_ps_run_parameters(run, server, parts))
@@ -275,7 +312,7 @@ static hpct_status reach_one(hpct_ps_servers *servers, int server, const hpct_ps
             return hpct_fail(HPCT_ERR_STOPPED, "%s: told to stop while it waited for %s", run->name,
                              who);
         int64_t now = hpct_link_now_ms();
-        if (status != HPCT_OK)
+        if (how != HPCT_HANDSHAKE_FOREIGN)
             foreign_since = 0;
         else if (foreign_since == 0)
             foreign_since = now;
@@ -284,6 +321,10 @@ static hpct_status reach_one(hpct_ps_servers *servers, int server, const hpct_ps
                              "%s is answered by another program, not by parameter server %d of "
                              "this run: choose another port with --hpc-train-port=PORT",
                              run->addresses[server], server);
+        if (told_since == 0 && leader_is_gone(run))
+            told_since = now;
+        if (told_since != 0 && now - told_since > TOLD_MS)
+            return lost(servers, 0, "it ended with an error before all had come");
         if (now >= deadline)
             return hpct_fail(HPCT_ERR_PEER, "%s: %s was lost: it did not come within %d s",
                              run->name, who, run->join_seconds);
@@ -311,14 +352,27 @@ hpct_status hpct_ps_servers_reach(hpct_ps_servers *out, const hpct_ps_run *run, 
         return hpct_fail_memory(count * sizeof *out->channels);
     }
     for (size_t i = 0; i < count; i++)
-        out->channels[i].fd = -1;
+        out->channels[i].session.fd = -1;
     int64_t deadline = hpct_link_now_ms() + (int64_t) run->join_seconds * 1000;
+    hpct_gone_begin();
     for (int i = out->first; i < run->servers && status == HPCT_OK; i++)
         status = reach_one(out, i, &hello, deadline);
+    hpct_gone_end();
     return status;
 }
 
-hpct_status hpct_ps_servers_again(const hpct_ps_servers *servers, int *fd)
+hpct_status hpct_ps_servers_again(const hpct_ps_servers *servers, hpct_session *session)
 {
-    return hpct_link_connect(fd, servers->run->addresses[0], CONNECT_MS);
+    const hpct_ps_run *run = servers->run;
+    hpct_connecting connecting;
+    int fd, patience_ms = 1000 * run->join_seconds;
+    hpct_status status = hpct_link_connect(&fd, run->addresses[0], CONNECT_MS);
+    if (status == HPCT_OK)
+        status = hpct_connecting_begin(&connecting, fd, hpct_context_auth(run->context),
+                                       HPCT_FOR_PS_PULSE, (uint32_t) run->index, 0);
+    if (status == HPCT_OK &&
+        hpct_connecting_wait(&connecting, patience_ms, hpct_link_now_ms() + patience_ms, session) !=
+            HPCT_HANDSHAKE_DONE)
+        status = lost(servers, 0, "it takes no second connection");
+    return status;
 }

@@ -24,8 +24,8 @@ typedef struct hpct_ps_servers {
  */
 hpct_status hpct_ps_servers_reach(hpct_ps_servers *out, const hpct_ps_run *run, hpct_ps_from from);
 
-/* Another connection to server 0. */
-hpct_status hpct_ps_servers_again(const hpct_ps_servers *servers, int *fd);
+/* Another connection to server 0, of this worker's pulse. */
+hpct_status hpct_ps_servers_again(const hpct_ps_servers *servers, hpct_session *session);
 
 /* All parts of this version into the model; *exact: false when one has gone on to another. */
 hpct_status hpct_ps_servers_pull(hpct_ps_servers *servers, int64_t version, bool *exact);

@@ -1,5 +1,5 @@
 /* Headers, big-endian: magic, version, type, from, task, signal, status, 0, index, slice, step,
- * version, bytes, plan, sums, token, node, text. */
+ * version, bytes, plan, sums, the seal's tag over all the rest, node, text. */
 #include "agent/ps/message.h"
 
 #include "agent/ps/schedule.h"
@@ -24,14 +24,14 @@ enum {
     AT_PLAN = 44,
     AT_SUMS = 52,
     AT_END_ZERO = 76, /* to 80 */
-    AT_TOKEN = 80,
-    AT_NODE = AT_TOKEN + HPCT_TOKEN_BYTES,
+    AT_TAG = 80,
+    AT_NODE = AT_TAG + HPCT_SEAL_TAG,
     AT_TEXT = AT_NODE + HPCT_FRAME_NODE,
 };
 _Static_assert(AT_TEXT + HPCT_PS_TEXT <= HPCT_PS_MESSAGE_BYTES, "a message has room for its parts");
 
 static const uint8_t magic[4] = {'H', 'P', 'C', 'P'};
-#define PROTOCOL 1
+#define PROTOCOL 2
 #define MOST ((uint64_t) 1 << 62) /* of what is counted: it will not overflow */
 
 static void put(uint8_t *out, uint64_t value, int bytes)
@@ -64,8 +64,15 @@ static double get_double(const uint8_t *in)
     return value;
 }
 
-void hpct_ps_message_encode(uint8_t out[HPCT_PS_MESSAGE_BYTES], const hpct_ps_message *message,
-                            const uint8_t token[HPCT_TOKEN_BYTES])
+/* Of everything but the tag itself. */
+static void add_to_seal(hpct_seal *seal, const uint8_t message[HPCT_PS_MESSAGE_BYTES])
+{
+    hpct_seal_add(seal, message, AT_TAG);
+    hpct_seal_add(seal, message + AT_NODE, HPCT_PS_MESSAGE_BYTES - AT_NODE);
+}
+
+bool hpct_ps_message_encode(uint8_t out[HPCT_PS_MESSAGE_BYTES], const hpct_ps_message *message,
+                            hpct_seal *seal)
 {
     memset(out, 0, HPCT_PS_MESSAGE_BYTES);
     memcpy(out + AT_MAGIC, magic, sizeof magic);
@@ -84,17 +91,18 @@ void hpct_ps_message_encode(uint8_t out[HPCT_PS_MESSAGE_BYTES], const hpct_ps_me
     put_double(out + AT_SUMS, message->loss);
     put_double(out + AT_SUMS + 8, message->correct);
     put_double(out + AT_SUMS + 16, message->in_top_k);
-    memcpy(out + AT_TOKEN, token, HPCT_TOKEN_BYTES);
     memcpy(out + AT_NODE, message->node, HPCT_FRAME_NODE);
     memcpy(out + AT_TEXT, message->text, HPCT_PS_TEXT);
+    add_to_seal(seal, out);
+    return hpct_seal_end(seal, out + AT_TAG);
 }
 
 bool hpct_ps_message_decode(hpct_ps_message *out, const uint8_t in[HPCT_PS_MESSAGE_BYTES],
-                            const uint8_t token[HPCT_TOKEN_BYTES])
+                            hpct_seal *seal)
 {
-    if (memcmp(in + AT_MAGIC, magic, sizeof magic) != 0 || in[AT_PROTOCOL] != PROTOCOL ||
-        get(in + AT_ZERO, 2) != 0 || get(in + AT_END_ZERO, 4) != 0 ||
-        !hpct_frame_same_token(in + AT_TOKEN, token))
+    add_to_seal(seal, in);
+    if (!hpct_seal_check(seal, in + AT_TAG) || memcmp(in + AT_MAGIC, magic, sizeof magic) != 0 ||
+        in[AT_PROTOCOL] != PROTOCOL || get(in + AT_ZERO, 2) != 0 || get(in + AT_END_ZERO, 4) != 0)
         return false;
     if (in[AT_TYPE] < HPCT_PS_HELLO || in[AT_TYPE] >= HPCT_PS_MESSAGE_TYPES ||
         in[AT_FROM] >= HPCT_PS_FROMS || in[AT_TASK] > HPCT_PS_END || in[AT_SIGNAL] >= 65)

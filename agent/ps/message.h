@@ -1,6 +1,7 @@
 /* agent/ps/message.h - what workers and parameter servers say to each other: headers of one fixed
- * size, each with the run's token; PUSH and PARAMS are followed by `bytes` bytes of floats, as both
- * ends have agreed at HELLO. Offers encoding and strict decoding; knows nothing of sockets. */
+ * size, each sealed; PUSH and PARAMS are followed by `bytes` bytes of floats, as both
+ * ends have agreed at HELLO, and the tag of these. Offers encoding and strict decoding; knows
+ * nothing of sockets. */
 #ifndef HPCT_PS_MESSAGE_H
 #define HPCT_PS_MESSAGE_H
 
@@ -47,11 +48,12 @@ typedef struct hpct_ps_message {
     char text[HPCT_PS_TEXT];    /* NUL-terminated, printable */
 } hpct_ps_message;
 
-void hpct_ps_message_encode(uint8_t out[HPCT_PS_MESSAGE_BYTES], const hpct_ps_message *message,
-                            const uint8_t token[HPCT_TOKEN_BYTES]);
+/* Sealed as the next message of `seal`; false when libcrypto fails. */
+bool hpct_ps_message_encode(uint8_t out[HPCT_PS_MESSAGE_BYTES], const hpct_ps_message *message,
+                            hpct_seal *seal);
 
-/* False for anything that a process of this run would not have sent. */
+/* False for anything but what the other end's hpct_ps_message_encode made, in its order. */
 bool hpct_ps_message_decode(hpct_ps_message *out, const uint8_t in[HPCT_PS_MESSAGE_BYTES],
-                            const uint8_t token[HPCT_TOKEN_BYTES]);
+                            hpct_seal *seal);
 
 #endif

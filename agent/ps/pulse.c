@@ -37,8 +37,7 @@ static void hear(hpct_ps_pulse *pulse)
     hpct_ps_message message;
     hpct_ps_received received;
     hpct_ps_run_server(pulse->run, 0, server);
-    while ((received = hpct_ps_channel_receive(&pulse->channel, &message, pulse->run->token)) ==
-           HPCT_PS_GOT) {
+    while ((received = hpct_ps_channel_receive(&pulse->channel, &message)) == HPCT_PS_GOT) {
         if (message.type == HPCT_PS_LOST)
             give_up(pulse, message.text, "");
     }
@@ -56,7 +55,7 @@ static void *pulse_main(void *argument)
     char server[160];
     int64_t turn = hpct_link_now_ms();
     for (;;) {
-        struct pollfd polls[2] = {{pulse->wake_fd, POLLIN, 0}, {channel->fd, POLLIN, 0}};
+        struct pollfd polls[2] = {{pulse->wake_fd, POLLIN, 0}, {channel->session.fd, POLLIN, 0}};
         poll(polls, 2, HPCT_PS_BEAT_MS);
         int64_t now = hpct_link_now_ms();
         if (now - turn > HPCT_PS_BEAT_MS + JUMP_MS)
@@ -69,26 +68,26 @@ static void *pulse_main(void *argument)
             give_up(pulse, hpct_ps_run_server(pulse->run, 0, server),
                     " was lost: no sign of life for 6 s (stopped, or its node is gone)");
         hpct_ps_channel_flush(channel);
-        hpct_ps_channel_beat(channel, now, pulse->run->token);
+        hpct_ps_channel_beat(channel, now);
     }
 }
 
-hpct_status hpct_ps_pulse_start(hpct_ps_pulse **out, const hpct_ps_run *run, int fd)
+hpct_status hpct_ps_pulse_start(hpct_ps_pulse **out, const hpct_ps_run *run, hpct_session *session)
 {
     sigset_t all, before;
     hpct_ps_pulse *pulse = calloc(1, sizeof *pulse);
     if (pulse == NULL) {
-        close(fd);
+        hpct_session_close(session);
         return hpct_fail_memory(sizeof *pulse);
     }
     pulse->run = run;
     pulse->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    hpct_ps_channel_init(&pulse->channel, fd);
+    hpct_ps_channel_init(&pulse->channel, session);
     hpct_ps_message hello = {.type = HPCT_PS_HELLO,
                              .from = HPCT_PS_FROM_PULSE,
                              .index = (uint32_t) run->index,
                              .plan = run->plan};
-    hpct_ps_channel_send(&pulse->channel, &hello, run->token, NULL);
+    hpct_ps_channel_send(&pulse->channel, &hello, NULL);
     sigfillset(&all); /* signals are the main thread's */
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int error =

@@ -4,12 +4,13 @@
 #ifndef HPCT_PS_PULSE_H
 #define HPCT_PS_PULSE_H
 
+#include "agent/comm/session.h"
 #include "agent/ps/run.h"
 
 typedef struct hpct_ps_pulse hpct_ps_pulse;
 
-/* fd: a fresh connection to server 0, taken over. */
-hpct_status hpct_ps_pulse_start(hpct_ps_pulse **out, const hpct_ps_run *run, int fd);
+/* session: a fresh one with server 0, taken over. */
+hpct_status hpct_ps_pulse_start(hpct_ps_pulse **out, const hpct_ps_run *run, hpct_session *session);
 void hpct_ps_pulse_stop(hpct_ps_pulse *pulse); /* NULL is allowed */
 
 #endif

@@ -2,7 +2,6 @@
 #include "agent/ps/run.h"
 
 #include "agent/batch.h"
-#include "agent/comm/rendezvous.h"
 #include "agent/data/dataset.h"
 #include "agent/fit.h"
 #include "agent/ps/channel.h"
@@ -50,7 +49,6 @@ static hpct_status find_roles(hpct_ps_run *run)
     }
     snprintf(run->name, sizeof run->name, "%s %d (%s)", run->serves ? "parameter server" : "worker",
              run->index, hpct_context_node(run->context));
-    hpct_rendezvous_token(run->token, config);
     return HPCT_OK;
 }
 

@@ -31,7 +31,6 @@ typedef struct hpct_ps_run {
     hpct_sampler *sampler;         /* of global batches */
     size_t *bounds, *state_bounds; /* [servers + 1] in the arenas */
     uint64_t plan;                 /* a hash of all that must be alike */
-    uint8_t token[HPCT_TOKEN_BYTES];
 } hpct_ps_run;
 
 /* Checks the options, counts the steps, builds the model (for the batches that a worker steps with;

@@ -1,20 +1,21 @@
 /* The loop of a parameter server. */
 #include "agent/ps/server.h"
 
+#include "agent/comm/acceptor.h"
 #include "agent/comm/link.h"
 #include "agent/ps/connect.h"
 #include "agent/ps/holder.h"
 #include "agent/stop.h"
 #include "base/status.h"
 
+#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
-#define SPARE_MEMBERS 16     /* connections that have not said hello yet */
+#define SPARE_MEMBERS 16     /* connections of this run that have not said hello yet */
 #define HELLO_MS 5000        /* and how long they may take */
 #define JUMP_MS 500          /* a turn this much late: it was us who did not run */
 #define MESSAGES_PER_TURN 16 /* from one connection, so that none keeps us from the others */
@@ -24,10 +25,10 @@
 /* A connection, and who is at its other end. */
 typedef struct member {
     hpct_ps_channel channel;
-    bool known; /* it has said hello */
-    hpct_ps_from from;
-    int index;  /* of the worker */
-    bool waits; /* a worker without an item */
+    bool known;        /* it has said hello */
+    hpct_ps_from from; /* it has proved these two */
+    int index;         /* of the worker */
+    bool waits;        /* a worker without an item */
     char node[HPCT_FRAME_NODE];
     float *floats; /* what a worker pushes */
 } member;
@@ -37,7 +38,7 @@ typedef struct server {
     hpct_ps_leader *leader;  /* server 0; else NULL */
     hpct_ps_servers servers; /* server 0: the others */
     hpct_ps_holder holder;
-    int listen_fd;
+    hpct_acceptor *acceptor;
     member *members;
     struct pollfd *polls; /* [1 + num_members + servers] */
     int num_members;
@@ -63,7 +64,7 @@ static member *find(server *s, hpct_ps_from from, int index)
 {
     for (int i = 0; i < s->num_members; i++) {
         member *m = &s->members[i];
-        if (m->channel.fd >= 0 && m->known && m->from == from && m->index == index)
+        if (m->channel.session.fd >= 0 && m->known && m->from == from && m->index == index)
             return m;
     }
     return NULL;
@@ -86,9 +87,9 @@ static void lose(server *s, member *m, const char *how)
                 isatty(STDERR_FILENO) ? "\n" : "", s->last_lost, s->here, s->run->workers);
         snprintf(lost.text, sizeof lost.text, "parameter server 0 gave this worker up: %.150s",
                  how);
-        hpct_ps_channel_send(&m->channel, &lost, s->run->token, NULL);
+        hpct_ps_channel_send(&m->channel, &lost, NULL);
         if (pulse != NULL)
-            hpct_ps_channel_send(&pulse->channel, &lost, s->run->token, NULL);
+            hpct_ps_channel_send(&pulse->channel, &lost, NULL);
     }
     if (pulse != NULL)
         drop(pulse);
@@ -117,9 +118,11 @@ static hpct_status part(server *s, member *m, const char *how)
 
 /* ---- hello ---- */
 
-static const char *refuse(server *s, const hpct_ps_message *hello)
+static const char *refuse(server *s, const member *m, const hpct_ps_message *hello)
 {
-    bool worker = hello->from != HPCT_PS_FROM_LEADER;
+    bool worker = m->from != HPCT_PS_FROM_LEADER;
+    if (hello->from != m->from || hello->index != (uint32_t) m->index)
+        return "it says that it is another one than it has proved to be";
     if (hello->plan != s->run->plan)
         return "another model, data set, options or version of hpc-train";
     if (worker && hello->index >= (uint32_t) s->run->workers)
@@ -139,8 +142,6 @@ static void admit(server *s, member *m, const hpct_ps_message *hello)
 {
     size_t bytes;
     m->known = true;
-    m->from = hello->from;
-    m->index = (int) hello->index;
     memcpy(m->node, hello->node, sizeof m->node);
     if (m->from == HPCT_PS_FROM_LEADER)
         s->led = true;
@@ -161,7 +162,7 @@ static void hear_hello(server *s, member *m, const hpct_ps_message *hello)
 {
     hpct_ps_message answer = {.type = HPCT_PS_WELCOME};
     size_t floats = s->holder.count + s->holder.state_count;
-    const char *why = hello->type == HPCT_PS_HELLO ? refuse(s, hello) : "";
+    const char *why = hello->type == HPCT_PS_HELLO ? refuse(s, m, hello) : "";
     if (hello->type != HPCT_PS_HELLO) {
         drop(m);
         return;
@@ -174,25 +175,41 @@ static void hear_hello(server *s, member *m, const hpct_ps_message *hello)
         answer.type = HPCT_PS_REFUSED;
         answer.status = HPCT_ERR_CONFIG;
         hpct_frame_set(answer.text, sizeof answer.text, why);
-        hpct_ps_channel_send(&m->channel, &answer, s->run->token, NULL);
+        hpct_ps_channel_send(&m->channel, &answer, NULL);
         drop(m);
         return;
     }
     admit(s, m, hello);
     answer.bytes = floats * sizeof(float);
-    hpct_ps_channel_send(&m->channel, &answer, s->run->token, NULL);
+    hpct_ps_channel_send(&m->channel, &answer, NULL);
 }
 
 /* ---- requests ---- */
 
+static bool are_finite(const float *floats, size_t count)
+{
+    uint32_t found = 0;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t bits;
+        memcpy(&bits, &floats[i], sizeof bits);
+        found |= (bits & 0x7f800000U) == 0x7f800000U;
+    }
+    return found == 0;
+}
+
+/* One NaN would be in all parameters, and in every other worker's work, from then on. */
 static hpct_status serve_push(server *s, member *m, const hpct_ps_message *message)
 {
     hpct_ps_message answer = {.type = HPCT_PS_PUSHED};
     if (message->slice >= (uint32_t) s->run->schedule.slices)
         return part(s, m, "it sent what no worker of this run sends");
+    if (!are_finite(m->floats, s->holder.count + s->holder.state_count))
+        return part(s, m,
+                    "its gradients are not finite, NaN or infinity: the training diverges "
+                    "(is the learning rate too high?)");
     hpct_status status =
         hpct_ps_holder_push(&s->holder, (int64_t) message->step, (int) message->slice, m->floats);
-    if (status == HPCT_OK && !hpct_ps_channel_send(&m->channel, &answer, s->run->token, NULL))
+    if (status == HPCT_OK && !hpct_ps_channel_send(&m->channel, &answer, NULL))
         status = part(s, m, "it takes nothing any more");
     return status;
 }
@@ -209,7 +226,7 @@ static hpct_status serve_pull(server *s, member *m, const hpct_ps_message *messa
         return part(s, m, "it asked for parameters that there are not");
     answer.version = s->run->schedule.synchronous ? (uint64_t) s->holder.version : message->version;
     answer.bytes = hpct_ps_run_parameters(s->run, s->run->index, floats);
-    if (!hpct_ps_channel_send(&m->channel, &answer, s->run->token, floats))
+    if (!hpct_ps_channel_send(&m->channel, &answer, floats))
         status = part(s, m, "it takes nothing any more");
     return status;
 }
@@ -270,8 +287,8 @@ static hpct_status receive(server *s, member *m)
 {
     hpct_ps_message message;
     hpct_status status = HPCT_OK;
-    for (int i = 0; i < MESSAGES_PER_TURN && m->channel.fd >= 0 && status == HPCT_OK; i++) {
-        switch (hpct_ps_channel_receive(&m->channel, &message, s->run->token)) {
+    for (int i = 0; i < MESSAGES_PER_TURN && m->channel.session.fd >= 0 && status == HPCT_OK; i++) {
+        switch (hpct_ps_channel_receive(&m->channel, &message)) {
         case HPCT_PS_NOTHING:
             return HPCT_OK;
         case HPCT_PS_GOT:
@@ -288,17 +305,31 @@ static hpct_status receive(server *s, member *m)
 
 /* ---- what is done once a turn ---- */
 
+static bool find_from(hpct_purpose purpose, hpct_ps_from *from)
+{
+    *from = purpose == HPCT_FOR_PS_WORKER  ? HPCT_PS_FROM_WORKER
+            : purpose == HPCT_FOR_PS_PULSE ? HPCT_PS_FROM_PULSE
+                                           : HPCT_PS_FROM_LEADER;
+    return purpose == HPCT_FOR_PS_WORKER || purpose == HPCT_FOR_PS_PULSE ||
+           purpose == HPCT_FOR_PS_LEADER;
+}
+
 static void take_connections(server *s)
 {
-    for (int i = 0; i < s->num_members; i++) {
-        member *m = &s->members[i];
-        if (m->channel.fd >= 0)
-            continue;
-        int fd = accept4(s->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-        if (fd < 0)
-            return;
-        *m = (member){.known = false};
-        hpct_ps_channel_init(&m->channel, fd);
+    hpct_guest guest;
+    while (hpct_acceptor_next(s->acceptor, &guest)) {
+        hpct_session session;
+        hpct_ps_from from;
+        member *m = s->members;
+        while (m < s->members + s->num_members && m->channel.session.fd >= 0)
+            m++;
+        if (m == s->members + s->num_members || !find_from(guest.purpose, &from) ||
+            guest.from > INT_MAX) {
+            hpct_guest_refuse(&guest);
+        } else if (hpct_guest_accept(&guest, &session)) {
+            *m = (member){.from = from, .index = (int) guest.from};
+            hpct_ps_channel_init(&m->channel, &session);
+        }
     }
 }
 
@@ -310,7 +341,7 @@ static hpct_status judge_silence(server *s, int64_t now)
     for (int i = 0; i < s->num_members && status == HPCT_OK; i++) {
         member *m = &s->members[i];
         int64_t heard = m->channel.heard_ms;
-        if (m->channel.fd < 0)
+        if (m->channel.session.fd < 0)
             continue;
         if (!m->known) {
             if (now - heard > HELLO_MS)
@@ -333,7 +364,7 @@ static void give_out(server *s)
     hpct_ps_schedule *schedule = hpct_ps_leader_schedule(s->leader);
     for (int i = 0; i < s->num_members; i++) {
         member *m = &s->members[i];
-        if (m->channel.fd < 0 || !m->known || m->from != HPCT_PS_FROM_WORKER || !m->waits)
+        if (m->channel.session.fd < 0 || !m->known || m->from != HPCT_PS_FROM_WORKER || !m->waits)
             continue;
         hpct_ps_item item = hpct_ps_schedule_next(schedule, m->index);
         hpct_ps_message message = {.type = HPCT_PS_ITEM,
@@ -345,7 +376,7 @@ static void give_out(server *s)
         if (item.task == HPCT_PS_WAIT)
             continue;
         m->waits = false;
-        if (!hpct_ps_channel_send(&m->channel, &message, s->run->token, NULL))
+        if (!hpct_ps_channel_send(&m->channel, &message, NULL))
             part(s, m, "it takes nothing any more"); /* of a worker: no failure of ours */
     }
 }
@@ -374,8 +405,8 @@ static hpct_status judge_absence(server *s, int64_t now)
 static void beat(server *s, int64_t now)
 {
     for (int i = 0; i < s->num_members; i++) {
-        if (s->members[i].channel.fd >= 0 && s->members[i].known)
-            hpct_ps_channel_beat(&s->members[i].channel, now, s->run->token);
+        if (s->members[i].channel.session.fd >= 0 && s->members[i].known)
+            hpct_ps_channel_beat(&s->members[i].channel, now);
     }
 }
 
@@ -395,14 +426,14 @@ static void forgive_own_absence(server *s, int64_t now, int64_t expected_ms)
 static void sleep_until_something(server *s)
 {
     nfds_t count = 0;
-    s->polls[count++] = (struct pollfd){s->listen_fd, POLLIN, 0};
+    s->polls[count++] = (struct pollfd){hpct_acceptor_fd(s->acceptor), POLLIN, 0};
     for (int i = 0; i < s->num_members; i++) {
         const hpct_ps_channel *c = &s->members[i].channel;
-        s->polls[count++] =
-            (struct pollfd){c->fd, hpct_ps_channel_sending(c) ? POLLIN | POLLOUT : POLLIN, 0};
+        s->polls[count++] = (struct pollfd){
+            c->session.fd, hpct_ps_channel_sending(c) ? POLLIN | POLLOUT : POLLIN, 0};
     }
     for (int i = 1; s->leader != NULL && i < s->run->servers; i++)
-        s->polls[count++] = (struct pollfd){s->servers.channels[i].fd, POLLIN, 0};
+        s->polls[count++] = (struct pollfd){s->servers.channels[i].session.fd, POLLIN, 0};
     poll(s->polls, count, HPCT_PS_BEAT_MS);
 }
 
@@ -428,7 +459,7 @@ static hpct_status turn(server *s)
         status = hpct_ps_servers_watch(&s->servers);
     for (int i = 0; i < s->num_members && status == HPCT_OK && !s->over; i++) {
         hpct_ps_channel_flush(&s->members[i].channel);
-        if (s->members[i].channel.fd >= 0 && s->polls[1 + i].revents != 0)
+        if (s->members[i].channel.session.fd >= 0 && s->polls[1 + i].revents != 0)
             status = receive(s, &s->members[i]);
     }
     if (s->over || status != HPCT_OK)
@@ -446,7 +477,7 @@ static hpct_status turn(server *s)
 static hpct_status open_server(server *s)
 {
     char host[256];
-    int port;
+    int port, listen_fd;
     const hpct_ps_run *run = s->run;
     if (!hpct_link_split_address(run->addresses[run->index], host, sizeof host, &port))
         return hpct_fail(HPCT_ERR_CONFIG,
@@ -460,10 +491,13 @@ static hpct_status open_server(server *s)
     if (s->members == NULL || s->polls == NULL || s->came == NULL)
         return hpct_fail_memory((size_t) s->num_members * sizeof *s->members);
     for (int i = 0; i < s->num_members; i++)
-        s->members[i].channel.fd = -1;
+        s->members[i].channel.session.fd = -1;
     hpct_status status = hpct_ps_holder_init(&s->holder, run);
     if (status == HPCT_OK)
-        status = hpct_link_listen(&s->listen_fd, &port, host, BACKLOG);
+        status = hpct_link_listen(&listen_fd, &port, host, BACKLOG);
+    if (status == HPCT_OK)
+        status = hpct_acceptor_new(&s->acceptor, listen_fd, hpct_context_auth(run->context),
+                                   (uint32_t) run->index);
     if (status == HPCT_OK && s->leader != NULL)
         status = hpct_ps_servers_reach(&s->servers, run, HPCT_PS_FROM_LEADER);
     s->alone_ms = s->turn_ms = hpct_link_now_ms();
@@ -487,9 +521,9 @@ static void tell_all(server *s, const hpct_ps_message *message)
     hpct_ps_channel **channels = calloc((size_t) s->num_members, sizeof *channels);
     int count = 0;
     for (int i = 0; i < s->num_members && channels != NULL; i++) {
-        if (s->members[i].channel.fd < 0)
+        if (s->members[i].channel.session.fd < 0)
             continue;
-        hpct_ps_channel_send(&s->members[i].channel, message, s->run->token, NULL);
+        hpct_ps_channel_send(&s->members[i].channel, message, NULL);
         channels[count++] = &s->members[i].channel;
     }
     if (channels != NULL)
@@ -500,13 +534,12 @@ static void tell_all(server *s, const hpct_ps_message *message)
 static void server_free(server *s)
 {
     for (int i = 0; i < s->num_members && s->members != NULL; i++) {
-        if (s->members[i].channel.fd >= 0)
+        if (s->members[i].channel.session.fd >= 0)
             drop(&s->members[i]);
         else
             free(s->members[i].floats);
     }
-    if (s->listen_fd >= 0)
-        close(s->listen_fd);
+    hpct_acceptor_free(s->acceptor);
     hpct_ps_holder_free(&s->holder);
     free(s->members);
     free(s->polls);
@@ -515,7 +548,7 @@ static void server_free(server *s)
 
 hpct_status hpct_ps_serve(hpct_ps_run *run, hpct_ps_leader *leader, int *signal)
 {
-    server s = {.run = run, .leader = leader, .listen_fd = -1};
+    server s = {.run = run, .leader = leader};
     hpct_status status = open_server(&s);
     while (status == HPCT_OK && !s.over)
         status = turn(&s);

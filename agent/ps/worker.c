@@ -188,7 +188,7 @@ static hpct_status check_item(const worker *w)
 
 static hpct_status open_worker(worker *w)
 {
-    int fd;
+    hpct_session session;
     hpct_model_states(w->run->host, &w->num_states);
     w->states = calloc(w->num_states + 1, sizeof *w->states);
     if (w->states == NULL)
@@ -197,8 +197,8 @@ static hpct_status open_worker(worker *w)
     if (status == HPCT_OK)
         status = hpct_ps_servers_reach(&w->servers, w->run, HPCT_PS_FROM_WORKER);
     if (status == HPCT_OK)
-        status = hpct_ps_servers_again(&w->servers, &fd);
-    return status == HPCT_OK ? hpct_ps_pulse_start(&w->pulse, w->run, fd) : status;
+        status = hpct_ps_servers_again(&w->servers, &session);
+    return status == HPCT_OK ? hpct_ps_pulse_start(&w->pulse, w->run, &session) : status;
 }
 
 hpct_status hpct_ps_work(hpct_ps_run *run, int *signal)

@@ -1,15 +1,18 @@
-/* libmunge. The claim is the credential's payload, which munged encrypts and, because the
- * credential is restricted to our own user, hands to nobody else. */
+/* Credentials as text. With a key: the claim and its HMAC, in hexadecimal digits. With libmunge:
+ * the claim is the payload, which munged encrypts and, because the credential is restricted to our
+ * own user, hands to nobody else. */
 #include <config.h>
 
 #include "spank/stage/broadcast_auth.h"
 
 #include <munge.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "base/auth/mac.h"
 #include "base/status.h"
 #include "spank/stage/broadcast_team.h"
 #include "spank/stage/broadcast_wire.h"
@@ -56,16 +59,59 @@ bool hpct_auth_is_here(void)
     return error != EMUNGE_SOCKET;
 }
 
-hpct_status hpct_auth_make(const hpct_auth_claim *claim, char **credential)
+/* ---- with the step's key ---- */
+
+enum { KEYED_BYTES = CLAIM_BYTES + HPCT_MAC_BYTES };
+
+static hpct_status make_keyed(const uint8_t payload[CLAIM_BYTES], const hpct_key *key,
+                              char **credential)
 {
-    uint8_t payload[CLAIM_BYTES];
+    uint8_t bytes[KEYED_BYTES];
+    memcpy(bytes, payload, CLAIM_BYTES);
+    *credential = malloc(2 * KEYED_BYTES + 1);
+    if (*credential == NULL || !hpct_mac_make(bytes + CLAIM_BYTES, key, payload, CLAIM_BYTES)) {
+        free(*credential);
+        *credential = NULL;
+        return hpct_fail(HPCT_ERR_INTERNAL, "no credential can be made with the step's key");
+    }
+    for (int i = 0; i < KEYED_BYTES; i++)
+        snprintf(*credential + 2 * i, 3, "%02x", bytes[i]);
+    return HPCT_OK;
+}
+
+static int digit(char c)
+{
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static hpct_auth_result read_keyed(uint8_t payload[CLAIM_BYTES], const hpct_key *key,
+                                   const char *credential, size_t size, const char **why)
+{
+    uint8_t bytes[KEYED_BYTES];
+    *why = "it does not have this step's key";
+    if (size != sizeof bytes * 2)
+        return HPCT_AUTH_STRANGER;
+    for (int i = 0; i < KEYED_BYTES; i++) {
+        int high = digit(credential[2 * i]), low = digit(credential[2 * i + 1]);
+        if (high < 0 || low < 0)
+            return HPCT_AUTH_STRANGER;
+        bytes[i] = (uint8_t) (high << 4 | low);
+    }
+    memcpy(payload, bytes, CLAIM_BYTES);
+    return hpct_mac_check(bytes + CLAIM_BYTES, key, bytes, CLAIM_BYTES) ? HPCT_AUTH_GOOD
+                                                                        : HPCT_AUTH_STRANGER;
+}
+
+/* ---- with munge ---- */
+
+static hpct_status make_munge(const uint8_t payload[CLAIM_BYTES], char **credential)
+{
     munge_ctx_t context = munge_ctx_create();
     if (context == NULL)
         return hpct_fail_memory(0);
-    write_claim(payload, claim);
     munge_err_t error = munge_ctx_set(context, MUNGE_OPT_UID_RESTRICTION, geteuid());
     if (error == EMUNGE_SUCCESS)
-        error = munge_encode(credential, context, payload, sizeof payload);
+        error = munge_encode(credential, context, payload, CLAIM_BYTES);
     hpct_status status = HPCT_OK;
     if (error != EMUNGE_SUCCESS) {
         const char *text = munge_ctx_strerror(context);
@@ -78,22 +124,19 @@ hpct_status hpct_auth_make(const hpct_auth_claim *claim, char **credential)
     return status;
 }
 
-hpct_auth_result hpct_auth_check(const char *credential, size_t size, hpct_auth_claim *claim,
-                                 const char **why)
+static hpct_auth_result read_munge(uint8_t payload[CLAIM_BYTES], const char *credential,
+                                   size_t size, const char **why)
 {
-    uint8_t want[CLAIM_BYTES];
-    uint8_t *payload = NULL;
     int length = 0;
     uid_t uid = (uid_t) -1;
-    hpct_auth_result result = HPCT_AUTH_STRANGER;
+    void *opaque = NULL;
+    hpct_auth_result result = HPCT_AUTH_GOOD;
     char *text = strndup(credential, size);
     if (text == NULL) {
         *why = "out of memory";
         return HPCT_AUTH_STRANGER;
     }
-    void *opaque = NULL;
     munge_err_t error = munge_decode(text, NULL, &opaque, &length, &uid, NULL);
-    payload = opaque;
     if (error != EMUNGE_SUCCESS) {
         *why = munge_strerror(error);
         result = error == EMUNGE_CRED_REPLAYED || error == EMUNGE_CRED_EXPIRED ||
@@ -102,24 +145,51 @@ hpct_auth_result hpct_auth_check(const char *credential, size_t size, hpct_auth_
                      : HPCT_AUTH_STRANGER;
     } else if (uid != geteuid()) {
         *why = "it is another user's";
-    } else if (length != CLAIM_BYTES || memcmp(payload, magic, sizeof magic) != 0) {
+        result = HPCT_AUTH_STRANGER;
+    } else if (length != CLAIM_BYTES) {
         *why = "its credential was made for something else";
         result = HPCT_AUTH_WRONG;
     } else {
-        if (!claim->from_listener) {
-            claim->channel = payload[AT_CHANNEL];
-            claim->connector = hpct_wire_get32(payload + AT_CONNECTOR);
-            memcpy(claim->answer, payload + AT_ANSWER, HPCT_NONCE_BYTES);
-        }
-        write_claim(want, claim);
-        result = memcmp(payload, want, sizeof want) == 0 ? HPCT_AUTH_GOOD : HPCT_AUTH_WRONG;
-        *why = memcmp(payload + AT_RUN, want + AT_RUN, CLAIM_BYTES - AT_RUN) != 0
-                   ? "it is of another job or step"
-                   : "its credential was made for another connection";
+        memcpy(payload, opaque, CLAIM_BYTES);
     }
-    if (payload != NULL)
-        memset(payload, 0, (size_t) length);
-    free(payload);
+    if (opaque != NULL)
+        memset(opaque, 0, (size_t) length);
+    free(opaque);
     free(text);
     return result;
+}
+
+/* ---- both ---- */
+
+hpct_status hpct_auth_make(const hpct_auth_claim *claim, char **credential)
+{
+    uint8_t payload[CLAIM_BYTES];
+    write_claim(payload, claim);
+    return claim->key != NULL ? make_keyed(payload, claim->key, credential)
+                              : make_munge(payload, credential);
+}
+
+hpct_auth_result hpct_auth_check(const char *credential, size_t size, hpct_auth_claim *claim,
+                                 const char **why)
+{
+    uint8_t payload[CLAIM_BYTES] = {0}, want[CLAIM_BYTES];
+    hpct_auth_result result = claim->key != NULL
+                                  ? read_keyed(payload, claim->key, credential, size, why)
+                                  : read_munge(payload, credential, size, why);
+    if (result != HPCT_AUTH_GOOD)
+        return result;
+    if (memcmp(payload, magic, sizeof magic) != 0) {
+        *why = "its credential was made for something else";
+        return HPCT_AUTH_WRONG;
+    }
+    if (!claim->from_listener) {
+        claim->channel = payload[AT_CHANNEL];
+        claim->connector = hpct_wire_get32(payload + AT_CONNECTOR);
+        memcpy(claim->answer, payload + AT_ANSWER, HPCT_NONCE_BYTES);
+    }
+    write_claim(want, claim);
+    *why = memcmp(payload + AT_RUN, want + AT_RUN, CLAIM_BYTES - AT_RUN) != 0
+               ? "it is of another job or step"
+               : "its credential was made for another connection";
+    return memcmp(payload, want, sizeof want) == 0 ? HPCT_AUTH_GOOD : HPCT_AUTH_WRONG;
 }

@@ -1,8 +1,12 @@
-/* spank/stage/broadcast_auth.h - who is at the other end: credentials of munge that only the job's
- * user can make and read, each bound to the run, to both nodes and their connection, and to numbers
- * that the two ends have just drawn, so that none serves twice. Only here is libmunge called. */
+/* spank/stage/broadcast_auth.h - who is at the other end: credentials that only a task of the step
+ * can make, with the step's key (HMAC-SHA256), or, where nodes stage without Slurm's starting them,
+ * only the same user, with munge. Each is bound to the run, to both nodes and their connection, and
+ * to numbers that the two ends have just drawn, so that none serves twice. Only here is libmunge
+ * called. */
 #ifndef HPCT_STAGE_BROADCAST_AUTH_H
 #define HPCT_STAGE_BROADCAST_AUTH_H
+
+#include "base/auth/key.h"
 
 #include <hpctrain/status.h>
 #include <stdbool.h>
@@ -16,12 +20,13 @@ bool hpct_auth_is_here(void);
 
 /* What a credential speaks of; both ends know it but for the numbers drawn. */
 typedef struct hpct_auth_claim {
+    const hpct_key *key;                 /* NULL: munge */
     const char *run;                     /* job.step */
     bool from_listener;                  /* WELCOME, not HELLO */
     uint8_t channel;                     /* which of the connections between the two */
     uint32_t connector, listener;        /* nodes */
     uint8_t challenge[HPCT_NONCE_BYTES]; /* drawn by who listens, sent in the clear */
-    uint8_t answer[HPCT_NONCE_BYTES]; /* drawn by who connects, known from its credential alone */
+    uint8_t answer[HPCT_NONCE_BYTES];    /* drawn by who connects, in its credential */
 } hpct_auth_claim;
 
 hpct_status hpct_auth_draw(uint8_t nonce[HPCT_NONCE_BYTES]);

@@ -112,6 +112,7 @@ static bool say_hello(hpct_broadcast *b, hpct_neighbour *n)
     if (n->link.header.type != HPCT_WIRE_CHALLENGE || n->link.header.size != HPCT_NONCE_BYTES)
         return false;
     n->claim = (hpct_auth_claim){
+        .key = b->team->key,
         .run = b->team->run,
         .channel = (uint8_t) n->channel,
         .connector = (uint32_t) b->team->index,
@@ -238,7 +239,8 @@ static void greet(hpct_broadcast *b, hpct_stranger *s)
 {
     const char *why = NULL;
     char *credential = NULL;
-    hpct_auth_claim claim = {.run = b->team->run, .listener = (uint32_t) b->team->index};
+    hpct_auth_claim claim = {
+        .key = b->team->key, .run = b->team->run, .listener = (uint32_t) b->team->index};
     memcpy(claim.challenge, s->challenge, HPCT_NONCE_BYTES);
     if (s->link.header.type != HPCT_WIRE_HELLO ||
         hpct_auth_check((const char *) s->link.data, s->link.header.size, &claim, &why) !=

@@ -3,6 +3,8 @@
 #ifndef HPCT_STAGE_BROADCAST_TEAM_H
 #define HPCT_STAGE_BROADCAST_TEAM_H
 
+#include "base/auth/key.h"
+
 #include <hpctrain/status.h>
 
 #define HPCT_MAX_TEAM 1000000
@@ -12,9 +14,10 @@ typedef struct hpct_team {
     char **hosts; /* [count], names or addresses */
     int *ports;   /* [count] */
     int count;
-    int index;        /* of this node; -1: not said yet */
-    const char *run;  /* what tells this run from others, such as "42.0" (job.step) */
-    int wait_seconds; /* how long the others may take to come */
+    int index;           /* of this node; -1: not said yet */
+    const char *run;     /* what tells this run from others, such as "42.0" (job.step) */
+    const hpct_key *key; /* of the step; NULL: munge tells who is who */
+    int wait_seconds;    /* how long the others may take to come */
 } hpct_team;
 
 /* Reads a file with one "HOST", "HOST:PORT" or "[ADDRESS]:PORT" per line, in the order of the

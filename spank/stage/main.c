@@ -32,6 +32,7 @@ static const char usage[] =
     "  --index I         which line of it this node is, from 0\n"
     "  --port P          where nodes without a PORT of their own listen\n"
     "  --job NAME        what tells this run from others of the same user (such as 42.0)\n"
+    "  --key FILE        what they prove to each other: 64 hexadecimal digits (default: munge)\n"
     "  --wait SECONDS    how long the other nodes may take to come (default 600)\n"
     "  --progress-fd N   change the first byte of file descriptor N now and then while all goes\n"
     "                    well; write a byte, where it is a pipe\n"
@@ -43,6 +44,7 @@ static const char usage[] =
 typedef struct arguments {
     hpct_place place;
     const char *nodes;
+    hpct_key *key;
     long index, port, wait;
     hpct_stage_list list;
     char *allowed[MAX_ALLOWED];
@@ -62,6 +64,7 @@ enum {
     OPTION_INDEX,
     OPTION_PORT,
     OPTION_JOB,
+    OPTION_KEY,
     OPTION_WAIT,
     OPTION_PROGRESS,
     OPTION_HELP,
@@ -124,6 +127,12 @@ static hpct_status take(arguments *a, int option, char *value)
                              value, HPCT_MAX_RUN_NAME);
         a->place.team.run = value;
         return HPCT_OK;
+    case OPTION_KEY:
+        hpct_key_free(a->key);
+        a->key = NULL;
+        status = hpct_key_read(&a->key, value);
+        a->place.team.key = a->key;
+        return status == HPCT_OK ? HPCT_OK : hpct_fail_within(status, "--key");
     case OPTION_PROGRESS:
         if (!hpct_number_parse(value, 0, 1 << 20, &number))
             return hpct_fail(HPCT_ERR_USAGE, "--progress-fd: '%s' is no number", value);
@@ -175,6 +184,7 @@ static int read_arguments(int argc, char **argv, arguments *a)
         {"index", required_argument, NULL, OPTION_INDEX},
         {"port", required_argument, NULL, OPTION_PORT},
         {"job", required_argument, NULL, OPTION_JOB},
+        {"key", required_argument, NULL, OPTION_KEY},
         {"wait", required_argument, NULL, OPTION_WAIT},
         {"progress-fd", required_argument, NULL, OPTION_PROGRESS},
         {"quiet", no_argument, NULL, 'q'},
@@ -235,5 +245,6 @@ int main(int argc, char **argv)
     }
     hpct_stage_list_free(&a.list);
     hpct_team_free(&a.place.team);
+    hpct_key_free(a.key);
     return done;
 }

@@ -472,12 +472,13 @@ hpct_status hpct_place_all(const hpct_place *place, const hpct_stage_list *list,
         sources[i] = (hpct_source){.entry = &list->entries[i], .fd = -1};
     if (alone)
         status = place_alone(&p, sources, list->count);
-    else if (hpct_auth_is_here())
+    else if (place->team.key != NULL || hpct_auth_is_here())
         status = place_with_team(&p, sources, list->count);
     else /* others may have one, and would wait: this is no reason to copy */
         status = hpct_fail(HPCT_ERR_CONFIG,
-                           "no munged answers here, and nodes can only send data to each other "
-                           "where it does: start it, or use --hpc-train-stage-mode=copy");
+                           "this step has no key and no munged answers here, and nodes can only "
+                           "send data to each other with one of the two: start munged, or use "
+                           "--hpc-train-stage-mode=copy");
     finish(&p, status == HPCT_ERR_STOPPED);
     for (int i = 0; i < list->count; i++) {
         hpct_walk_close(sources[i].walk);

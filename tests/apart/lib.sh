@@ -9,6 +9,7 @@ top_builddir=${top_builddir:-$top_srcdir/build}
 train="$top_builddir/hpc-train"
 own=$(mktemp -d)
 at_exit "rm -rf '$own'"
+use_key "$own/key"
 steps=(--model mnist-convnet --data synthetic:12 --batch-size 2 --verbose 2)
 lines() { wc -l <<<"$1"; }
 

@@ -37,7 +37,7 @@ is "$status" 78 "and is wrong"
 limit 60 "$sandbox" up 2 >/dev/null || { ok 1 "a sandbox starts"; exit 1; }
 check
 is "$status" 0 "nothing is wrong in a fresh sandbox" || diag "$out$err"
-is "$(awk '{ print $1, $2 }' <<<"$out")" "$(printf 'ok %s\n' plugstack plugin slurmd symbols arguments helper gpu_helper directory disk ports munge)" "and everything was looked at"
+is "$(awk '{ print $1, $2 }' <<<"$out")" "$(printf 'ok %s\n' plugstack plugin slurmd symbols arguments helper gpu_helper directory disk ports)" "and everything was looked at"
 capture sandbox_run hpc-train info --admin
 is "$status" 0 "an ordinary user may ask as well" || diag "$out$err"
 capture on_node node0 setpriv --reuid=user --regid=user --init-groups /opt/hpc-train/bin/hpc-train info --admin
@@ -49,7 +49,7 @@ check
 is "$status" 0 "which lies beside it" || diag "$out$err"
 
 # ---- Slurm and the plugin's file ----
-on_node node0 sh -c 'mkdir /tmp/mute && for name in sh timeout slurmd munge; do ln -s "$(command -v $name)" /tmp/mute/$name; done'
+on_node node0 sh -c 'mkdir /tmp/mute && for name in sh timeout slurmd; do ln -s "$(command -v $name)" /tmp/mute/$name; done'
 check PATH=/tmp/mute
 found "slurm +.scontrol show config. fails: start slurmctld" "no controller"
 mv "$here/lib/slurm/spank_hpc_train.so" "$own/plugin.so"
@@ -145,13 +145,7 @@ if slurm_at_least 25.05; then
     like "$(nm -D --defined-only "$here/lib/slurm/spank_hpc_train.so")" " slurm_spank_init_failure_mode" "a failing start costs the job, not the node"
 fi
 
-# ---- munge, and the checker itself ----
-capture on_node node0 unshare --mount sh -c 'mount -t tmpfs none /run/munge && exec env SLURM_CONF=/etc/slurm/slurm.conf /opt/hpc-train/bin/hpc-train info --admin'
-is "$status" 78 "no munged: ends with 78"
-like "$out" "WRONG  munge +munged does not answer: " "no munged: says so"
-on_node node0 sh -c 'mkdir /tmp/bin && for name in scontrol slurmd srun sh timeout; do ln -s "$(command -v $name)" /tmp/bin/$name; done'
-check PATH=/tmp/bin
-found "munge +the command munge is not installed" "no munge"
+# ---- the checker itself ----
 mv "$here/sbin/hpc-train-check" "$own/hpc-train-check"
 check
 is "$status" 78 "without the plugin's package it ends with 78"

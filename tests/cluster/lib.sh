@@ -1,11 +1,17 @@
 # lib.sh: TAP in bash, and the way into the running sandbox; sourced by tests/cluster/*.t. Offers on_cluster, sandbox_run,
-# capture, ok, is, like, unlike, skip, diag, limit and done_testing. It must not know what is being tested.
+# capture, ok, is, like, unlike, skip, diag, limit, use_key and done_testing. It must not know what is being tested.
 # shellcheck shell=bash
 
 top_srcdir=${top_srcdir:-$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)}
 sandbox=$top_srcdir/etc/sandbox/sandbox
 tests_run=0
 finished=
+
+# use_key FILE: makes a step's key there, for ranks that no plugin starts.
+use_key() {
+    (umask 077 && head -c 32 /dev/urandom | od -An -v -tx1 | tr -d ' \n' >"$1")
+    export HPC_TRAIN_KEY_FILE=$1
+}
 
 # ---- results -------------------------------------------------------------------------------------------------------
 

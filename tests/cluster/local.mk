@@ -30,6 +30,7 @@ late_cluster_tests = \
 	tests/cluster/plugin_waits.t \
 	tests/cluster/quickstart.t \
 	tests/cluster/sandbox.t \
+	tests/cluster/strangers.t \
 	tests/cluster/train_failures.t \
 	tests/cluster/train_ps.t
 cluster_tests = $(early_cluster_tests) $(middle_cluster_tests) $(late_cluster_tests)
@@ -49,6 +50,13 @@ check_PROGRAMS += tests/stage/intruder
 tests_stage_intruder_SOURCES = tests/stage/intruder.c
 tests_stage_intruder_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
 tests_stage_intruder_LDADD = spank/stage/libstage.la agent/cluster/libcluster.la base/libbase.la
+
+# Who comes in strangers.t.
+check_PROGRAMS += tests/cluster/stranger
+tests_cluster_stranger_SOURCES = tests/cluster/stranger.c
+tests_cluster_stranger_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
+tests_cluster_stranger_LDADD = $(hpct_parts)
+EXTRA_DIST += tests/cluster/relay.py
 
 # What plugin_gpu.t binds tasks with.
 check_LTLIBRARIES += tests/cluster/pin.la

@@ -62,25 +62,34 @@ if [ "$launch" != srun ]; then
 fi
 
 # ---- a port in use --------------------------------------------------------------------------------------------------
+# Somebody takes rank 0's port between the plugin's look at it and rank 0 itself.
 ports=$((23000 + $$ % 500 * 2))
-listen="use IO::Socket::INET; my \$s = IO::Socket::INET->new(Listen => 5, LocalPort => $ports) or die; print qq(listening $work\n); \$| = 1; sleep 60"
-begin srun -N1 -n1 -w node0 perl -e "\$| = 1; $listen"
-listener=$began
-wait_for grep -q listening "$work_here/out"
+listen="use IO::Socket::INET; my \$s = IO::Socket::INET->new(Listen => 5, LocalPort => $ports) or die; print qq(listening\n); close STDOUT; sleep 60"
 mark
-capture sandbox_run $launch -N2 -w node0,node1 env SLURM_STEP_RESV_PORTS=$ports-$((ports + 1)) $fit --data "$data"
+capture sandbox_run $launch --hpc-train --hpc-train-port=$ports -N2 -w node0,node1 bash -c "
+    [ \$SLURM_PROCID != 0 ] || { exec 3< <(exec perl -e '\$| = 1; $listen'); read -r <&3; }
+    exec $fit --data $data"
 is "$status" 78 "port in use: exit code 78"
 like "$err" "port $ports on node0 is in use .*--hpc-train-port" "port in use: port, host and option are named"
-ok $((SECONDS - marked > 30)) "port in use: no rank waits for long"
-for pid in $(processes perl); do kill "$pid"; done
-wait "$listener"
+ok $((SECONDS - marked > 60)) "port in use: no rank waits for long"
 
 # ---- a rank that does not come, or is lost --------------------------------------------------------------------------
 mark
-capture sandbox_run $launch -N2 -w node0,node1 bash -c "[ \$SLURM_PROCID = 0 ] || exit 0; HPC_TRAIN_JOIN_SECONDS=3 exec $fit --data $data"
+capture sandbox_run $launch --hpc-train -N2 -w node0,node1 bash -c "[ \$SLURM_PROCID = 0 ] || exit 0; HPC_TRAIN_JOIN_SECONDS=3 exec $fit --data $data"
 is "$status" 69 "a rank that never comes: exit code 69"
 like "$err" 'rank 1 on node1 was lost: it did not come within 3 s' "a rank that never comes is named"
 ok $((SECONDS - marked > 13)) "a rank that never comes: in time"
+
+# Rank 0's task ends without ever having listened, which the plugin tells those who wait for it. What it says is also a variable
+# of tasks whose data were being staged then.
+for way in signal variable; do
+    mark
+    capture sandbox_run srun --kill-on-bad-exit=0 --hpc-train -N2 -w node0,node1 bash -c "[ \$SLURM_PROCID = 1 ] || { sleep 1; exit 5; }
+        [ $way = signal ] || { trap '' WINCH; export HPC_TRAIN_RANK_0_ENDED=1; }; exec \"\$@\"" late $fit --data "$data"
+    like "$err" 'rank 0 on node0 was lost: it ended before all ranks had come' "rank 0 ends before it listens: it is named ($way)" || diag "$err"
+    is "$(sed -n 's/^srun: error: node1: task 1: Exited with exit code //p' <<<"$err")" 69 "and rank 1 ends with 69"
+    ok $((SECONDS - marked > 40)) "and does not wait for long ($((SECONDS - marked)) s)"
+done
 
 # loses RANK SIGNAL NODES: sends the signal to a rank that trains; the others must end with 69 within 30 s and name it. One
 # that is stopped is noticed by its silence, after 6 s; then one of the others has it killed by Slurm, all of which is given

@@ -49,3 +49,9 @@ tests_fuzz_fuzz_ps_message_SOURCES = tests/fuzz/fuzz_ps_message.c $(fuzz_driver)
 tests_fuzz_fuzz_ps_message_CPPFLAGS = $(agent_fuzz_cppflags)
 tests_fuzz_fuzz_ps_message_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_ps_message_LDADD = $(agent_fuzz_libs)
+
+fuzz_targets += tests/fuzz/fuzz_proof
+tests_fuzz_fuzz_proof_SOURCES = tests/fuzz/fuzz_proof.c $(fuzz_driver)
+tests_fuzz_fuzz_proof_CPPFLAGS = $(agent_fuzz_cppflags)
+tests_fuzz_fuzz_proof_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_proof_LDADD = $(agent_fuzz_libs)

@@ -1,20 +1,31 @@
-/* The watch's frames: what is accepted is terminated, printable, and encodes to the same again. */
+/* The watch's frames, sealed as the other end would: what is accepted is terminated, printable, and
+ * encodes to the same again. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/comm/frame.h"
 
+#define AT_TAG 16
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    uint8_t token[HPCT_TOKEN_BYTES], again[HPCT_FRAME_BYTES];
+    static hpct_seal *out, *in;
+    const hpct_key key = {{1}};
+    uint8_t sealed[HPCT_FRAME_BYTES], again[HPCT_FRAME_BYTES];
     hpct_frame frame, second;
     if (size < HPCT_FRAME_BYTES)
         return 0;
-    memcpy(token, data + 16, sizeof token); /* else nothing would get past the token */
-    if (!hpct_frame_decode(&frame, data, token))
+    if (in == NULL && (hpct_seal_new(&out, &key) != HPCT_OK || hpct_seal_new(&in, &key) != HPCT_OK))
+        abort();
+    memcpy(sealed, data, sizeof sealed);
+    hpct_seal_add(out, sealed, AT_TAG);
+    hpct_seal_add(out, sealed + AT_TAG + HPCT_SEAL_TAG, sizeof sealed - AT_TAG - HPCT_SEAL_TAG);
+    if (!hpct_seal_end(out, sealed + AT_TAG))
+        abort();
+    if (!hpct_frame_decode(&frame, sealed, in))
         return 0;
     if (strnlen(frame.node, sizeof frame.node) == sizeof frame.node ||
         strnlen(frame.text, sizeof frame.text) == sizeof frame.text)
@@ -23,9 +34,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if ((unsigned char) *c < 0x20)
             abort();
     }
-    hpct_frame_encode(again, &frame, token);
-    if (!hpct_frame_decode(&second, again, token) || second.type != frame.type ||
-        second.rank != frame.rank || strcmp(second.text, frame.text) != 0)
+    if (!hpct_frame_encode(again, &frame, out) || !hpct_frame_decode(&second, again, in) ||
+        second.type != frame.type || second.rank != frame.rank ||
+        strcmp(second.text, frame.text) != 0)
         abort();
     return 0;
 }

@@ -19,14 +19,25 @@ static int is_text(const char *text, size_t size)
     return length < size;
 }
 
+#define AT_TAG 80
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    uint8_t token[HPCT_TOKEN_BYTES], again[HPCT_PS_MESSAGE_BYTES], third[HPCT_PS_MESSAGE_BYTES];
+    static hpct_seal *out, *in;
+    const hpct_key key = {{1}};
+    uint8_t sealed[HPCT_PS_MESSAGE_BYTES], again[HPCT_PS_MESSAGE_BYTES],
+        third[HPCT_PS_MESSAGE_BYTES];
     hpct_ps_message message, second;
     if (size < HPCT_PS_MESSAGE_BYTES)
         return 0;
-    memcpy(token, data + 80, sizeof token); /* else nothing would get past the token */
-    if (!hpct_ps_message_decode(&message, data, token))
+    if (in == NULL && (hpct_seal_new(&out, &key) != HPCT_OK || hpct_seal_new(&in, &key) != HPCT_OK))
+        abort();
+    memcpy(sealed, data, sizeof sealed);
+    hpct_seal_add(out, sealed, AT_TAG);
+    hpct_seal_add(out, sealed + AT_TAG + HPCT_SEAL_TAG, sizeof sealed - AT_TAG - HPCT_SEAL_TAG);
+    if (!hpct_seal_end(out, sealed + AT_TAG))
+        abort();
+    if (!hpct_ps_message_decode(&message, sealed, in))
         return 0;
     if (!is_text(message.node, sizeof message.node) || !is_text(message.text, sizeof message.text))
         abort();
@@ -34,10 +45,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         message.task > HPCT_PS_END || message.from >= HPCT_PS_FROMS || (int64_t) message.step < 0 ||
         (int64_t) message.version < 0 || (int64_t) message.bytes < 0)
         abort();
-    hpct_ps_message_encode(again, &message, token);
-    if (!hpct_ps_message_decode(&second, again, token))
+    if (!hpct_ps_message_encode(again, &message, out) ||
+        !hpct_ps_message_decode(&second, again, in) ||
+        !hpct_ps_message_encode(third, &second, out) || !hpct_ps_message_decode(&second, third, in))
         abort();
-    hpct_ps_message_encode(third, &second, token);
+    memset(again + AT_TAG, 0, HPCT_SEAL_TAG);
+    memset(third + AT_TAG, 0, HPCT_SEAL_TAG);
     if (memcmp(again, third, sizeof again) != 0)
         abort();
     return 0;

@@ -7,6 +7,7 @@
 command -v mpirun >/dev/null || skip_all "there is no mpirun"
 work=$(mktemp -d /tmp/hpc-train-strategy.XXXXXX)
 at_exit "rm -rf '$work'"
+use_key "$work/key"
 first_pictures "$work/pictures"
 export OMP_NUM_THREADS=1
 steps=${HPC_TRAIN_LONG:+100}

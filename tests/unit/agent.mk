@@ -1,6 +1,6 @@
 # Unit tests of agent/.
 if HAVE_CMOCKA
-unit_tests += tests/unit/test_batch tests/unit/test_bench tests/unit/test_buckets tests/unit/test_choose tests/unit/test_compress tests/unit/test_crew tests/unit/test_data \
+unit_tests += tests/unit/test_auth tests/unit/test_batch tests/unit/test_bench tests/unit/test_buckets tests/unit/test_choose tests/unit/test_compress tests/unit/test_crew tests/unit/test_data \
 	tests/unit/test_fit tests/unit/test_formats tests/unit/test_input tests/unit/test_nccl tests/unit/test_nccl_agreement tests/unit/test_plan tests/unit/test_predict tests/unit/test_ps \
 	tests/unit/test_replicas tests/unit/test_report tests/unit/test_sampler tests/unit/test_stage_layout tests/unit/test_wire
 # The same training as so many ranks.
@@ -12,6 +12,9 @@ agent_test_cppflags = $(test_cppflags) -D_GNU_SOURCE
 pictures = tests/unit/pictures.c tests/unit/pictures.h
 
 # What the memory has to offer is told by the test.
+tests_unit_test_auth_SOURCES = tests/unit/test_auth.c tests/unit/unit.h
+tests_unit_test_auth_CPPFLAGS = $(agent_test_cppflags)
+tests_unit_test_auth_LDADD = $(agent_test_libs)
 tests_unit_test_batch_SOURCES = tests/unit/test_batch.c $(pictures) tests/unit/unit.h
 tests_unit_test_batch_CPPFLAGS = $(agent_test_cppflags)
 tests_unit_test_batch_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=hpct_memory_share_now

@@ -68,7 +68,7 @@ static void there_is_an_end_to_it(void **state)
     assert_memory_equal(heard, "i:line 0\ni:line 1\n", 18);
 }
 
-static hpct_status stop(void *context)
+static hpct_status stop_itself(void *context)
 {
     hpct_errand_say(true, "here");
     kill(getpid(), SIGSTOP);
@@ -79,7 +79,7 @@ static void one_that_is_stopped_is_killed_in_time(void **state)
 {
     (void) state;
     int number = 0;
-    assert_int_equal(run(stop, &number, 1), HPCT_ERR_STOPPED);
+    assert_int_equal(run(stop_itself, &number, 1), HPCT_ERR_STOPPED);
     assert_string_equal(heard, "e:here\n");
     assert_string_equal(hpct_last_error(), "the test was not done after 1 seconds");
     assert_true(seconds < 4);

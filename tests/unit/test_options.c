@@ -512,7 +512,7 @@ static void a_layout_that_slurm_contradicts_is_refused(void **state)
 }
 
 /* Whether the nodes are to stage together. */
-static bool together(bool munge, const char *mode)
+static bool together(bool trusted, const char *mode)
 {
     char variable[64];
     hpct_task_facts facts = task3;
@@ -523,7 +523,7 @@ static bool together(bool munge, const char *mode)
     hpct_config *config = NULL;
     snprintf(variable, sizeof variable, "HPC_TRAIN_STAGE_MODE=%s", mode);
     hpct_environment *environment = ENV(STEP, "HPC_TRAIN_STAGE=/data", variable);
-    facts.munge = munge;
+    facts.trusted = trusted;
     facts.tmpdir = "/tmp/hpc-train/42";
     assert_int_equal(hpct_settings_read(0, NULL, &settings), HPCT_OK);
     assert_int_equal(hpct_options_resolve(&options, environment, true, &choices), HPCT_OK);
@@ -537,7 +537,7 @@ static bool together(bool munge, const char *mode)
     return result;
 }
 
-static void nodes_stage_together_where_munge_is_or_on_demand(void **state)
+static void nodes_stage_together_where_they_can_prove_it_or_on_demand(void **state)
 {
     (void) state;
     assert_true(together(true, "auto"));
@@ -596,7 +596,8 @@ static void the_config_file_is_written(void **state)
     struct stat info;
     assert_non_null(mkdtemp(folder));
     for (int i = 0; i < 2; i++) { /* also over an earlier one */
-        assert_int_equal(hpct_config_write(folder, 3, 7, "{\"a\":1}", &path), HPCT_OK);
+        assert_int_equal(hpct_private_write(folder, "config.3.7.json", "{\"a\":1}", &path),
+                         HPCT_OK);
         assert_non_null(strstr(path, "/.hpc-train/config.3.7.json"));
         FILE *file = fopen(path, "r");
         assert_non_null(fgets(text, sizeof text, file));
@@ -608,7 +609,7 @@ static void the_config_file_is_written(void **state)
     }
     snprintf(command, sizeof command, "rm -r %s", folder);
     assert_int_equal(system(command), 0);
-    assert_int_equal(hpct_config_write(folder, 3, 7, "{}", &path), HPCT_ERR_IO);
+    assert_int_equal(hpct_private_write(folder, "config.3.7.json", "{}", &path), HPCT_ERR_IO);
     assert_non_null(strstr(hpct_last_error(), folder));
 }
 
@@ -629,7 +630,7 @@ int main(void)
         cmocka_unit_test(a_task_is_described),
         cmocka_unit_test(a_layout_that_slurm_contradicts_is_refused),
         cmocka_unit_test(a_task_of_a_component_is_described),
-        cmocka_unit_test(nodes_stage_together_where_munge_is_or_on_demand),
+        cmocka_unit_test(nodes_stage_together_where_they_can_prove_it_or_on_demand),
         cmocka_unit_test(nothing_to_hide_is_no_hiding),
         cmocka_unit_test(the_config_file_is_written),
     };

@@ -274,14 +274,22 @@ static void staleness_is_bounded_and_counted(void **state)
 
 /* ---- the network ---- */
 
-static const uint8_t token[HPCT_TOKEN_BYTES] = "0123456789abcde";
+static hpct_session session(int fd, uint8_t in, uint8_t out)
+{
+    const hpct_key keys[2] = {{{in}}, {{out}}};
+    hpct_session session = {.fd = fd};
+    assert_int_equal(hpct_seal_new(&session.in, &keys[0]), HPCT_OK);
+    assert_int_equal(hpct_seal_new(&session.out, &keys[1]), HPCT_OK);
+    return session;
+}
 
 static void open_pair(hpct_ps_channel *a, hpct_ps_channel *b)
 {
     int fds[2];
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds), 0);
-    hpct_ps_channel_init(a, fds[0]);
-    hpct_ps_channel_init(b, fds[1]);
+    hpct_session ends[2] = {session(fds[0], 1, 2), session(fds[1], 2, 1)};
+    hpct_ps_channel_init(a, &ends[0]);
+    hpct_ps_channel_init(b, &ends[1]);
 }
 
 /* More floats than a socket takes at once, from two places into two others. */
@@ -300,11 +308,11 @@ static void floats_follow_their_header(void **state)
     open_pair(&a, &b);
     b.into[0] = (struct iovec){to, 100 * sizeof(float)};
     b.into[1] = (struct iovec){to + 100, sizeof to - 100 * sizeof(float)};
-    assert_true(hpct_ps_channel_send(&a, &message, token, pieces));
-    assert_false(hpct_ps_channel_send(&a, &message, token, NULL)); /* not between the floats */
+    assert_true(hpct_ps_channel_send(&a, &message, pieces));
+    assert_false(hpct_ps_channel_send(&a, &message, NULL)); /* not between the floats */
     hpct_ps_received received;
     for (int i = 0; i < 1000; i++) {
-        received = hpct_ps_channel_receive(&b, &got, token);
+        received = hpct_ps_channel_receive(&b, &got);
         if (received != HPCT_PS_NOTHING)
             break;
         hpct_ps_channel_flush(&a);
@@ -315,19 +323,19 @@ static void floats_follow_their_header(void **state)
     assert_true(got.loss == 0.1);
     assert_memory_equal(from, to, sizeof from);
     hpct_ps_channel_close(&a);
-    assert_int_equal(hpct_ps_channel_receive(&b, &got, token), HPCT_PS_CLOSED);
+    assert_int_equal(hpct_ps_channel_receive(&b, &got), HPCT_PS_CLOSED);
     hpct_ps_channel_close(&b);
 }
 
-static hpct_ps_received receive_once(const hpct_ps_message *message, const uint8_t *with)
+static hpct_ps_received receive_once(const hpct_ps_message *message)
 {
     hpct_ps_channel a, b;
     hpct_ps_message got;
     float room[4];
     open_pair(&a, &b);
     b.into[0] = (struct iovec){room, sizeof room};
-    hpct_ps_channel_send(&a, message, with, NULL);
-    hpct_ps_received received = hpct_ps_channel_receive(&b, &got, token);
+    hpct_ps_channel_send(&a, message, NULL);
+    hpct_ps_received received = hpct_ps_channel_receive(&b, &got);
     hpct_ps_channel_close(&a);
     hpct_ps_channel_close(&b);
     return received;
@@ -336,17 +344,69 @@ static hpct_ps_received receive_once(const hpct_ps_message *message, const uint8
 static void what_is_not_of_this_run_is_refused(void **state)
 {
     (void) state;
-    const uint8_t other[HPCT_TOKEN_BYTES] = "0123456789abcdf";
     hpct_ps_message beat = {.type = HPCT_PS_BEAT}, much = {.type = HPCT_PS_PUSH, .bytes = 20},
                     fits = {.type = HPCT_PS_PUSH, .bytes = 16},
                     odd = {.type = HPCT_PS_DONE, .bytes = 16},
                     huge = {.type = HPCT_PS_PULL, .version = UINT64_MAX};
-    assert_int_equal(receive_once(&beat, token), HPCT_PS_GOT);
-    assert_int_equal(receive_once(&beat, other), HPCT_PS_GARBAGE);
-    assert_int_equal(receive_once(&much, token), HPCT_PS_GARBAGE);
-    assert_int_equal(receive_once(&fits, token), HPCT_PS_NOTHING); /* the floats are to come */
-    assert_int_equal(receive_once(&odd, token), HPCT_PS_GARBAGE);
-    assert_int_equal(receive_once(&huge, token), HPCT_PS_GARBAGE);
+    assert_int_equal(receive_once(&beat), HPCT_PS_GOT);
+    assert_int_equal(receive_once(&much), HPCT_PS_GARBAGE);
+    assert_int_equal(receive_once(&fits), HPCT_PS_NOTHING); /* the floats are to come */
+    assert_int_equal(receive_once(&odd), HPCT_PS_GARBAGE);
+    assert_int_equal(receive_once(&huge), HPCT_PS_GARBAGE);
+}
+
+/* Of two messages, the second with floats, as they were sent: with one bit changed, cut, repeated,
+ * and in the other order, all or the first come, and nothing else. */
+static void no_byte_can_be_changed_on_the_way(void **state)
+{
+    (void) state;
+    enum { HEADER = HPCT_PS_MESSAGE_BYTES, ALL = 2 * HEADER + 16 + HPCT_SEAL_TAG };
+    float floats[4] = {1, 2, 3, 4};
+    for (int bit = -1; bit < 8 * ALL; bit += bit < 0 ? 1 : 7) {
+        hpct_ps_channel a, b;
+        hpct_ps_message got, beat = {.type = HPCT_PS_BEAT},
+                             push = {.type = HPCT_PS_PUSH, .bytes = sizeof floats};
+        struct iovec pieces[2] = {{floats, sizeof floats}};
+        uint8_t wire[ALL];
+        float room[4];
+        open_pair(&a, &b);
+        b.into[0] = (struct iovec){room, sizeof room};
+        hpct_ps_channel_send(&a, &beat, NULL);
+        hpct_ps_channel_send(&a, &push, pieces);
+        hpct_ps_channel_flush(&a);
+        assert_int_equal(recv(b.session.fd, wire, sizeof wire, MSG_DONTWAIT), ALL);
+        if (bit >= 0)
+            wire[bit / 8] ^= (uint8_t) (1 << bit % 8);
+        assert_int_equal(send(a.session.fd, wire, sizeof wire, 0), ALL);
+        hpct_ps_received first = hpct_ps_channel_receive(&b, &got);
+        assert_int_equal(first, bit >= 0 && bit < 8 * HEADER ? HPCT_PS_GARBAGE : HPCT_PS_GOT);
+        if (first == HPCT_PS_GOT)
+            assert_int_equal(hpct_ps_channel_receive(&b, &got),
+                             bit >= 0 ? HPCT_PS_GARBAGE : HPCT_PS_GOT);
+        hpct_ps_channel_close(&a);
+        hpct_ps_channel_close(&b);
+    }
+}
+
+static void no_message_serves_twice(void **state)
+{
+    (void) state;
+    hpct_ps_channel a, b;
+    hpct_ps_message got, beat = {.type = HPCT_PS_BEAT};
+    uint8_t wire[2 * HPCT_PS_MESSAGE_BYTES];
+    open_pair(&a, &b);
+    hpct_ps_channel_send(&a, &beat, NULL);
+    assert_int_equal(recv(b.session.fd, wire, sizeof wire, 0), HPCT_PS_MESSAGE_BYTES);
+    memcpy(wire + HPCT_PS_MESSAGE_BYTES, wire, HPCT_PS_MESSAGE_BYTES);
+    assert_int_equal(send(a.session.fd, wire, sizeof wire, 0), sizeof wire);
+    assert_int_equal(hpct_ps_channel_receive(&b, &got), HPCT_PS_GOT);
+    assert_int_equal(hpct_ps_channel_receive(&b, &got), HPCT_PS_GARBAGE);
+    hpct_ps_channel_send(&b, &beat, NULL); /* nor for who sent it */
+    assert_int_equal(recv(a.session.fd, wire, sizeof wire, 0), HPCT_PS_MESSAGE_BYTES);
+    assert_int_equal(send(a.session.fd, wire, HPCT_PS_MESSAGE_BYTES, 0), HPCT_PS_MESSAGE_BYTES);
+    assert_int_equal(hpct_ps_channel_receive(&b, &got), HPCT_PS_GARBAGE);
+    hpct_ps_channel_close(&a);
+    hpct_ps_channel_close(&b);
 }
 
 int main(void)
@@ -362,6 +422,8 @@ int main(void)
         cmocka_unit_test(staleness_is_bounded_and_counted),
         cmocka_unit_test(floats_follow_their_header),
         cmocka_unit_test(what_is_not_of_this_run_is_refused),
+        cmocka_unit_test(no_byte_can_be_changed_on_the_way),
+        cmocka_unit_test(no_message_serves_twice),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -76,7 +76,9 @@ static void prepare(const char *folder, uint32_t rank, environment *e, char **fi
     assert_int_equal(hpct_task_describe(&facts, &choices, &settings, &of_step, &team, &config),
                      HPCT_OK);
     assert_int_equal(hpct_config_to_json(config, json), HPCT_OK);
-    assert_int_equal(hpct_config_write(folder, 0, rank, *json, file), HPCT_OK);
+    char name[32];
+    snprintf(name, sizeof name, "config.0.%u.json", rank);
+    assert_int_equal(hpct_private_write(folder, name, *json, file), HPCT_OK);
     assert_int_equal(
         hpct_variables_emit(config, choices.frameworks, *json, *file, set, e, &dropped), HPCT_OK);
     assert_string_equal(dropped, "TF_CONFIG");

@@ -1,0 +1,125 @@
+/* A step's key: in memory, as text, and in a file. */
+#include "base/auth/key.h"
+
+#include "base/status.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char digits[] = "0123456789abcdef";
+
+hpct_status hpct_key_draw(hpct_key *key)
+{
+    size_t filled = 0;
+    while (filled < sizeof key->bytes) {
+        ssize_t got = getrandom(key->bytes + filled, sizeof key->bytes - filled, 0);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return hpct_fail(HPCT_ERR_INTERNAL, "getrandom: %s", strerror(errno));
+        filled += (size_t) got;
+    }
+    return HPCT_OK;
+}
+
+void hpct_key_to_text(char text[HPCT_KEY_TEXT], const hpct_key *key)
+{
+    for (int i = 0; i < HPCT_KEY_BYTES; i++) {
+        text[2 * i] = digits[key->bytes[i] >> 4];
+        text[2 * i + 1] = digits[key->bytes[i] & 15];
+    }
+    text[HPCT_KEY_TEXT - 1] = '\0';
+}
+
+bool hpct_key_from_text(hpct_key *key, const char *text)
+{
+    size_t length = strnlen(text, HPCT_KEY_TEXT + 1);
+    if (length == HPCT_KEY_TEXT && text[length - 1] == '\n')
+        length--;
+    if (length != HPCT_KEY_TEXT - 1)
+        return false;
+    for (size_t i = 0; i < length; i++) {
+        const char *digit = memchr(digits, text[i], sizeof digits - 1);
+        if (digit == NULL)
+            return false;
+        uint8_t value = (uint8_t) (digit - digits);
+        key->bytes[i / 2] = (uint8_t) (i % 2 == 0 ? value << 4 : key->bytes[i / 2] | value);
+    }
+    return true;
+}
+
+hpct_status hpct_key_new(hpct_key **out)
+{
+    void *page =
+        mmap(NULL, sizeof **out, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED)
+        return hpct_fail_memory(sizeof **out);
+    madvise(page, sizeof **out, MADV_DONTDUMP);
+    *out = page;
+    return HPCT_OK;
+}
+
+void hpct_key_free(hpct_key *key)
+{
+    if (key == NULL)
+        return;
+    explicit_bzero(key, sizeof *key);
+    munmap(key, sizeof *key);
+}
+
+/* Why the file is no place for a secret of this user's, or NULL. */
+static const char *find_fault(int fd)
+{
+    struct stat info;
+    if (fstat(fd, &info) != 0)
+        return strerror(errno);
+    if (!S_ISREG(info.st_mode))
+        return "it is not a plain file";
+    if (info.st_uid != geteuid())
+        return "it belongs to another user";
+    if ((info.st_mode & 077) != 0)
+        return "others may read it: its mode must be 0600";
+    return NULL;
+}
+
+hpct_status hpct_key_read(hpct_key **out, const char *path)
+{
+    char text[HPCT_KEY_TEXT + 2];
+    hpct_key *key;
+    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return hpct_fail(HPCT_ERR_CONFIG, "%s: %s", path, strerror(errno));
+    const char *fault = find_fault(fd);
+    size_t length = 0;
+    ssize_t got = 1;
+    while (fault == NULL && got > 0 && length < sizeof text - 1) {
+        got = read(fd, text + length, sizeof text - 1 - length);
+        if (got > 0)
+            length += (size_t) got;
+        else if (got < 0)
+            fault = strerror(errno);
+    }
+    close(fd);
+    if (fault != NULL)
+        return hpct_fail(HPCT_ERR_CONFIG, "%s: %s", path, fault);
+    hpct_status status = hpct_key_new(&key);
+    if (status != HPCT_OK)
+        return status;
+    text[length] = '\0';
+    if (strlen(text) != length || !hpct_key_from_text(key, text)) {
+        hpct_key_free(key);
+        status = hpct_fail(HPCT_ERR_CONFIG,
+                           "%s holds no key of 64 hexadecimal digits: "
+                           "head -c 32 /dev/urandom | od -An -tx1 | tr -d ' \\n' makes such a key",
+                           path);
+    }
+    explicit_bzero(text, sizeof text);
+    if (status == HPCT_OK)
+        *out = key;
+    return status;
+}

@@ -1,0 +1,18 @@
+/* base/auth/mac.h - HMAC-SHA256 (RFC 2104) by libcrypto. */
+#ifndef HPCT_AUTH_MAC_H
+#define HPCT_AUTH_MAC_H
+
+#include "base/auth/key.h"
+
+#include <stddef.h>
+
+#define HPCT_MAC_BYTES 32
+
+/* False when libcrypto fails; or, when checked, when they differ, found in a time that does not
+ * tell where. */
+bool hpct_mac_make(uint8_t mac[HPCT_MAC_BYTES], const hpct_key *key, const void *text,
+                   size_t bytes);
+bool hpct_mac_check(const uint8_t mac[HPCT_MAC_BYTES], const hpct_key *key, const void *text,
+                    size_t bytes);
+
+#endif

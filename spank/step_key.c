@@ -1,0 +1,51 @@
+/* Where a step's key goes. */
+#include "spank/step_key.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/cluster/names.h"
+#include "base/status.h"
+#include "spank/describe.h"
+#include "spank/options.h"
+
+hpct_status hpct_step_key_send(void)
+{
+    static bool sent; /* srun comes here once for each component */
+    char text[HPCT_KEY_TEXT];
+    hpct_key key;
+    if (sent)
+        return HPCT_OK;
+    hpct_status status = hpct_key_draw(&key);
+    if (status != HPCT_OK)
+        return status;
+    hpct_key_to_text(text, &key);
+    sent = setenv(HPCT_STEP_KEY_SENT, text, 1) == 0;
+    explicit_bzero(text, sizeof text);
+    explicit_bzero(&key, sizeof key);
+    return sent ? HPCT_OK : hpct_fail_memory(0);
+}
+
+bool hpct_step_key_take(hpct_key *key, hpct_slurm *slurm, bool alone)
+{
+    hpct_environment environment = hpct_slurm_environment(slurm);
+    const char *text = environment.get(environment.context, HPCT_STEP_KEY_SENT);
+    bool has = text != NULL && hpct_key_from_text(key, text);
+    if (text != NULL)
+        hpct_slurm_set(slurm, HPCT_STEP_KEY_SENT, NULL);
+    return has || (alone && hpct_key_draw(key) == HPCT_OK);
+}
+
+hpct_status hpct_step_key_write(const hpct_key *key, const char *tmpdir, uint32_t step,
+                                uint32_t rank, char **path)
+{
+    char name[48], text[HPCT_KEY_TEXT + 1];
+    snprintf(name, sizeof name, "key.%u.%u", step, rank);
+    hpct_key_to_text(text, key);
+    strcat(text, "\n");
+    hpct_status status = hpct_private_write(tmpdir, name, text, path);
+    explicit_bzero(text, sizeof text);
+    return status;
+}

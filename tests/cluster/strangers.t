@@ -1,0 +1,140 @@
+#!/bin/bash
+# strangers.t: another user of the cluster, on the login node and on a compute node, at every port of a step while it starts,
+# trains, evaluates, stages and ends: it ends with 0 and the losses that it has without him, and he reads nothing. Who has
+# another step's key, or the right one in another place, is as strange. Between two tasks, a relay that reads everything.
+# shellcheck disable=SC2086,SC2154,SC2016
+. "${top_srcdir:-.}/tests/cluster/lib.sh"
+. "$top_srcdir/tests/cluster/train_lib.sh"
+. "$top_srcdir/tests/cluster/plugin_lib.sh"
+on_cluster 3
+needs_plugin
+need_training
+cp "${top_builddir:?run by make check}/tests/cluster/stranger" "$work_here/stranger"
+chmod 755 "$work_here" "$work_here/stranger"
+other=(setpriv --reuid=33 --regid=33 --clear-groups) # www-data
+
+# at_all_ports SECONDS: he is at both ports of node0 and one of node1, from two places, for so long; what he has to tell is in
+# $work_here/told. His processes leave the cores to the step's, as on a machine of their own.
+at_all_ports() {
+    local at
+    attackers=()
+    for at in "node0 $port" "node0 $((port + 1))" "node1 $port"; do
+        sandbox_run --root nice -n 19 "${other[@]}" "$work/stranger" attack $at "$1" &
+        attackers+=($!)
+        on_node node2 nice -n 19 "${other[@]}" "$work/stranger" attack $at "$1" &
+        attackers+=($!)
+    done >>"$work_here/told" 2>&1
+}
+lines() { sed -n 's/.*"loss": *\([0-9.]*\).*/\1/p' "$work_here/$1/metrics.jsonl"; }
+
+# attacked NAME SRUN-AND-PROGRAM…: the run alone, and under attack: the same losses, and the same words.
+attacked() {
+    local name=$1 start alone under
+    shift
+    port=$((21000 + RANDOM % 900 * 10))
+    start=$(date +%s%N)
+    capture sandbox_run srun --hpc-train-port=$port "${@//LOG/$work/alone}"
+    alone=$((($(date +%s%N) - start) / 1000000))
+    ran "$name: alone"
+    at_all_ports 600
+    start=$(date +%s%N)
+    capture sandbox_run srun --hpc-train-port=$port "${@//LOG/$work/under}"
+    under=$((($(date +%s%N) - start) / 1000000))
+    for pid in "${attackers[@]}"; do kill "$pid"; done
+    sandbox_run --root pkill -f "$work/stranger attack"
+    wait "${attackers[@]}" 2>/dev/null
+    ran "$name: under attack"
+    is "$(grep -v '^hpc-train-stage: node0: 1 file' <<<"$err")" "" "$name: nothing is said of it"
+    if [ -e "$work_here/alone/metrics.jsonl" ]; then is "$(lines under)" "$(lines alone)" "$name: the losses are the same"; fi
+    diag "$name: $alone ms alone, $under ms beside 6 attackers of 9 ways each"
+    rm -rf "$work_here/alone" "$work_here/under"
+}
+late='[ $SLURM_PROCID != 1 ] || sleep 2; exec "$@"'
+attacked "multi-worker-mirrored, a rank late" -N2 -n4 bash -c "$late" late $fit --data "$data" --validation-data "$data" --seed 5 --global-batch-size 64 \
+    --steps-per-epoch 20 --epochs 2 --log-dir LOG
+attacked "parameter servers, a worker late" --hpc-train-roles=ps:2,worker:2 -N2 -n4 bash -c '[ $SLURM_PROCID != 3 ] || sleep 2; exec "$@"' late \
+    hpc-train fit --model mnist-cnn --strategy parameter-server --ps-sync --data "$data" --validation-data "$data" --seed 5 --global-batch-size 64 \
+    --steps-per-epoch 20 --epochs 2 --log-dir LOG
+head -c 40M /dev/urandom >"$work_here/file"
+sandbox_run --root chown user: "$work/file"
+attacked "broadcast" --hpc-train-stage="$work/file" --hpc-train-stage-mode=broadcast -N2 bash -c 'cmp "$0" "$SLURM_TMPDIR/file"' "$work/file"
+is "$(sort -u "$work_here/told" 2>/dev/null)" "" "he was never answered"
+
+# ---- who has a key ----
+# A run that waits for its workers, and another step of the same user.
+port=$((21000 + RANDOM % 900 * 10))
+begin srun -N2 -n4 --hpc-train-port=$port --hpc-train-roles=ps:2,worker:2 bash -c '[ $SLURM_PROCID -lt 2 ] || until [ -e "$0/go" ]; do sleep 0.1; done; exec "$@"' "$work" \
+    hpc-train fit --model mnist-cnn --strategy parameter-server --ps-sync --data "$data" --global-batch-size 64 --steps-per-epoch 20 --epochs 1
+run=$began
+sandbox_run srun -w node2 --hpc-train bash -c "cp \$HPC_TRAIN_KEY_FILE $work/other.key; sleep 30" &
+wait_for test -s "$work_here/other.key"
+job=$(sandbox_run squeue --noheader --user=user --format=%A --nodelist=node0 | head -n 1)
+key_file() { on_node node0 sh -c "cat /tmp/hpc-train/$job/.hpc-train/key.0.0"; }
+key=$(key_file)
+like "$key" '^[0-9a-f]{64}$' "a step's key is 64 digits"
+is "$(on_node node0 stat -c '%a %U' "/tmp/hpc-train/$job/.hpc-train/key.0.0")" "600 user" "in a file of the user's alone"
+capture on_node node0 "${other[@]}" cat "/tmp/hpc-train/$job/.hpc-train/key.0.0"
+like "$status $err" '^1 .*Permission denied' "which nobody else reads"
+(umask 077 && printf %s "$key" >"$work_here/right.key")
+sandbox_run --root chown user: "$work/right.key"
+hello() { sandbox_run "$work/stranger" hello "$@"; } # HOST PORT KEY RUN PURPOSE FROM TO
+for role in worker pulse leader watch peers exchange; do
+    is "$(hello node0 $port - "$job.0" $role 1 0)" refused "a key of his own, as $role: refused"
+done
+for role in worker leader; do
+    is "$(hello node0 $port "$work/other.key" "$job.0" $role 1 0)" refused "the key of the user's other job, as $role: refused"
+    is "$(hello node0 $port "$work/right.key" "$job.1" $role 1 0)" refused "this key, for the job's next step, as $role: refused"
+    is "$(hello node0 $port "$work/right.key" "$job.0" $role 1 1)" refused "this key, for another server, as $role: refused"
+done
+is "$(hello node0 $port "$work/right.key" "$job.0" worker 1 0)" accepted "this key, this step, this server: accepted"
+everywhere() { # where the key might be read
+    sandbox_run --root scontrol show job "$job"
+    sandbox_run --root scontrol show step "$job.0"
+    sandbox_run --root sh -c 'cat /proc/[0-9]*/cmdline | tr "\0" "\n"'
+    sandbox_run --root sh -c 'for p in $(pgrep -x hpc-train); do tr "\0" "\n" </proc/$p/environ; done'
+    cat "${HPC_TRAIN_SANDBOX:-$top_srcdir/.sandbox}"/log/*
+}
+everything=$(everywhere 2>/dev/null)
+like "$everything" HPC_TRAIN_KEY_FILE "the tasks' environments name the file"
+ok "$(grep -q "$key" <<<"$everything"; echo $((!$?)))" "and no environment, command line, log, or word of Slurm's has the key"
+unset everything
+touch "$work_here/go"
+began=$run
+finish
+is "$status" 0 "the run goes on with its own workers" || diag "$out" "$err"
+wait
+
+# ---- who sees and sends everything ----
+# A parameter server and its worker, on this machine, with a relay between them.
+use_key "$work_here/key"
+chmod 600 "$work_here/key"
+relayed() { # HOW
+    local port=$((21000 + RANDOM % 8000)) rank role cluster pids=()
+    for rank in 0 1; do
+        role=ps
+        cluster="\"ps\":[\"127.0.0.1:$port\"],\"worker\":[\"127.0.0.1:$((port + 2))\"]"
+        [ $rank = 0 ] || { role=worker cluster=${cluster/:$port/:$((port + 1))}; }
+        HPC_TRAIN_CONFIG="{\"version\":1,\"job\":\"7.0\",\"cluster\":{$cluster},\"task\":{\"type\":\"$role\",\"index\":0},\"rank\":$rank,
+            \"local_rank\":$rank,\"node_rank\":0,\"nodes\":[{\"name\":\"here\",\"tasks\":2,\"gpus\":0}]}" HPC_TRAIN_JOIN_SECONDS=20 \
+            timeout --kill-after=5 100 "$top_builddir/hpc-train" fit --strategy parameter-server --ps-sync --model mnist-convnet --data synthetic:64 \
+            --global-batch-size 8 --epochs 2 --seed 3 --verbose 0 --summary-json "$work_here/$1.json" >"$work_here/$1.$rank" 2>&1 &
+        pids+=($!)
+    done
+    python3 "$top_srcdir/tests/cluster/relay.py" $((port + 1)) $port "$1" >"$work_here/$1.relay" 2>&1 &
+    relay=$!
+    statuses=
+    for pid in "${pids[@]}"; do wait "$pid"; statuses+="$? "; done
+    kill $relay 2>/dev/null
+    wait $relay 2>/dev/null
+}
+relayed as-it-is
+is "$statuses" "0 0 " "a relay that only reads: the run ends" || diag "$(cat "$work_here"/as-it-is.*)"
+for how in flip repeat swap cut insert; do
+    relayed $how
+    is "$statuses" "69 69 " "a relay, $how: both ends notice" || diag "$(cat "$work_here/$how".[01r]*)"
+    ok "$([ ! -e "$work_here/$how.json" ]; echo $?)" "$how: nothing of it counts"
+done
+relayed replay
+is "$statuses" "0 0 " "what was overheard, said again on connections of his own: the run ends" || diag "$(cat "$work_here"/replay.*)"
+is "$(sort -u "$work_here/replay.relay")" "96 bytes" "and he gets an answer of random numbers, and nothing more"
+done_testing
