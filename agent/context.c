@@ -45,8 +45,9 @@ struct hpct_context {
 static void context_free(hpct_context *context)
 {
     hpct_config_free(context->config);
+    if (context->key != NULL) /* not of a context within another one */
+        hpct_pmix_key_end();
     hpct_key_free(context->key);
-    hpct_pmix_key_end();
     free(context);
 }
 

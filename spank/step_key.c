@@ -1,12 +1,10 @@
 /* Where a step's key goes. */
 #include "spank/step_key.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/cluster/names.h"
 #include "base/status.h"
 #include "spank/describe.h"
 #include "spank/options.h"

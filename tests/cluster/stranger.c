@@ -278,6 +278,7 @@ int main(int argc, char **argv)
         return 64;
     setrlimit(RLIMIT_NOFILE, &files);
     signal(SIGPIPE, SIG_IGN);
+    setvbuf(stdout, NULL, _IOLBF, 0); /* it is killed when the step has ended */
     snprintf(address, sizeof address, "%s:%s", argv[2], argv[3]);
     until = hpct_link_now_ms() + 1000 * atoi(argv[argc - 1]);
     if (strcmp(argv[1], "attack") == 0)
