@@ -90,7 +90,7 @@ static const char *find_fault(int fd)
 hpct_status hpct_key_read(hpct_key **out, const char *path)
 {
     char text[HPCT_KEY_TEXT + 2];
-    hpct_key *key;
+    hpct_key *key = NULL;
     int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
         return hpct_fail(HPCT_ERR_CONFIG, "%s: %s", path, strerror(errno));
