@@ -14,10 +14,12 @@
 #include "base/status.h"
 
 #include <errno.h>
+#include <spawn.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -25,6 +27,7 @@
 #define NOTICE_SECONDS 30 /* without headway on any rank, until it is said */
 #define STANDSTILL_SECONDS 1800
 #define AGREE_TEXT 512
+#define END_STEP_MS 20000
 
 struct hpct_context {
     hpct_config *config;
@@ -39,7 +42,8 @@ struct hpct_context {
     bool leads;         /* apart: parameter server 0 */
     hpct_status agreed; /* the failure that all ranks know of */
     hpct_network network;
-    bool measured; /* that */
+    bool measured;       /* that */
+    char connected[160]; /* how the ranks are, where it is not by MPI; or empty */
 };
 
 static void context_free(hpct_context *context)
@@ -96,12 +100,14 @@ static void meet(void *watch)
 }
 
 /* And, where `rendezvous` is not NULL, tells all where rank 0's watch is: no watch sees yet who is
- * lost. */
-static hpct_status open_mpi(hpct_context *context, int seconds, hpct_rendezvous *rendezvous)
+ * lost. *world: as in hpct_comm_mpi_open. */
+static hpct_status open_mpi(hpct_context *context, int seconds, hpct_rendezvous *rendezvous,
+                            int *world)
 {
     char line[300];
     hpct_deadline *deadline;
     const hpct_config *config = context->config;
+    *world = 0;
     snprintf(line, sizeof line,
              "hpc-train: rank %d (%s): MPI did not connect the ranks within %d s: another one has "
              "not come or was lost, or MPI found no network to it; ending with exit code %d",
@@ -109,7 +115,7 @@ static hpct_status open_mpi(hpct_context *context, int seconds, hpct_rendezvous 
     hpct_status status = hpct_deadline_begin(&deadline, seconds, HPCT_ERR_PEER, line);
     if (status != HPCT_OK)
         return status;
-    status = hpct_comm_mpi_open(&context->comm, config->rank, config->size,
+    status = hpct_comm_mpi_open(&context->comm, config->rank, config->size, world,
                                 context->watch == NULL ? NULL : meet, context->watch);
     if (status == HPCT_OK)
         hpct_comm_mpi_set_place(
@@ -124,6 +130,29 @@ static hpct_status open_mpi(hpct_context *context, int seconds, hpct_rendezvous 
     }
     hpct_deadline_end(deadline);
     return status;
+}
+
+static hpct_status open_tcp(hpct_context *context, int seconds, const char *why)
+{
+    const hpct_config *config = context->config;
+    snprintf(context->connected, sizeof context->connected,
+             "ranks are connected by TCP, not MPI: %s", why);
+    return hpct_comm_tcp_open(&context->comm, config, &context->auth, seconds);
+}
+
+/* Under the watch, on what `wish` says; MPI, where it knows of all ranks, unless it says more. */
+static hpct_status open_hosts(hpct_context *context, const char *wish, int seconds)
+{
+    const char *why = "--comm tcp";
+    char seen[64];
+    int world, size = context->config->size;
+    if (strcmp(wish, "tcp") == 0 || (strcmp(wish, "mpi") != 0 && !hpct_comm_mpi_is_told(&why)))
+        return open_tcp(context, seconds, why);
+    hpct_status status = open_mpi(context, seconds, NULL, &world);
+    if (status == HPCT_OK || strcmp(wish, "mpi") == 0 || world == 0 || world == size)
+        return status;
+    snprintf(seen, sizeof seen, "MPI sees %d of %d ranks", world, size);
+    return open_tcp(context, seconds, seen);
 }
 
 static hpct_status stage(hpct_context *context, const hpct_device_calls *calls)
@@ -169,6 +198,28 @@ static char **hosts_by_rank(const hpct_config *config)
     return hosts;
 }
 
+/* Where MPI does not know of the ranks, Slurm does: its controller kills them all, this one too,
+ * which the others are given the time to end before. (With --signal scancel would tell the nodes
+ * itself, and be killed by the first.) What this process has started ends with it. */
+static void end_step(int status)
+{
+    extern char **environ;
+    char name[64], words[][16] = {"scancel", "--quiet"};
+    const char *job = getenv("SLURM_JOB_ID"), *step = getenv("SLURM_STEP_ID");
+    pid_t pid;
+    hpct_comm_mpi_end_step(status);
+    if (job == NULL || step == NULL)
+        return;
+    snprintf(name, sizeof name, "%.30s.%.30s", job, step);
+    char *const all[] = {words[0], words[1], name, NULL};
+    nanosleep(&(struct timespec){.tv_sec = 2}, NULL);
+    if (posix_spawnp(&pid, all[0], NULL, NULL, all, environ) != 0)
+        return;
+    int64_t until_ms = hpct_link_now_ms() + END_STEP_MS;
+    while (waitpid(pid, NULL, WNOHANG) == 0 && hpct_link_now_ms() < until_ms)
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+}
+
 static hpct_status start_watch(hpct_context *context, const hpct_rendezvous *meet, int seconds)
 {
     const hpct_config *config = context->config;
@@ -188,7 +239,7 @@ static hpct_status start_watch(hpct_context *context, const hpct_rendezvous *mee
         .join_seconds = seconds,
         .notice_ms = 1000 * NOTICE_SECONDS,
         .standstill_ms = 1000 * context->standstill_seconds,
-        .end_step = hpct_comm_mpi_end_step,
+        .end_step = end_step,
         .check = hpct_comm_nccl_check,
     };
     hpct_status status = hpct_watch_start(&context->watch, &options);
@@ -226,17 +277,22 @@ static hpct_status find_key(hpct_context *context, int seconds)
 /* Where the addresses and a key are known, the ranks meet under the watch first: MPI_Init itself
  * can wait for ever for a rank that does not come. Where all of them then have NCCL, MPI is not
  * started. */
-static hpct_status join(hpct_context *context, const char *device)
+static hpct_status join(hpct_context *context, const char *device, const char *wish)
 {
     hpct_rendezvous meet;
-    int seconds;
+    int seconds, world;
     const hpct_device_calls *calls = NULL;
+    if (strcmp(wish, "tcp") == 0 && context->config->addresses == NULL)
+        return hpct_fail(HPCT_ERR_CONFIG, "--comm tcp: nobody said where the ranks listen: start "
+                                          "them with srun --hpc-train");
     hpct_status status = hpct_context_join_seconds(&seconds);
     if (status == HPCT_OK)
         status = read_seconds(&context->standstill_seconds, "HPC_TRAIN_STANDSTILL_SECONDS", 0,
                               STANDSTILL_SECONDS);
     if (status == HPCT_OK && context->config->addresses != NULL)
         status = find_key(context, seconds);
+    if (status == HPCT_OK && context->key == NULL && strcmp(wish, "tcp") == 0)
+        return hpct_rendezvous_read_key(&context->key); /* says how to come by one */
     bool watch_first = context->key != NULL;
     if (strcmp(device, "auto") == 0 && watch_first && !may_have_gpus(context->config))
         device = "cpu";
@@ -251,7 +307,8 @@ static hpct_status join(hpct_context *context, const char *device)
         status = open_device(context, calls, seconds);
     if (status != HPCT_OK || context->comm != NULL)
         return status;
-    status = open_mpi(context, seconds, watch_first ? NULL : &meet);
+    status = watch_first ? open_hosts(context, wish, seconds)
+                         : open_mpi(context, seconds, &meet, &world);
     if (status == HPCT_OK && !watch_first)
         status = start_watch(context, &meet, seconds);
     if (status == HPCT_OK && !watch_first && ask)
@@ -284,11 +341,20 @@ static hpct_status check_roles(const hpct_config *config)
 
 hpct_status hpct_context_open(hpct_context **out)
 {
-    return hpct_context_open_on(out, "cpu");
+    return hpct_context_open_with(out, NULL);
 }
 
 hpct_status hpct_context_open_on(hpct_context **out, const char *device)
 {
+    return hpct_context_open_with(out, &(hpct_context_options){.device = device});
+}
+
+hpct_status hpct_context_open_with(hpct_context **out, const hpct_context_options *options)
+{
+    const char *device = options != NULL && options->device != NULL ? options->device : "cpu",
+               *wish = options != NULL && options->comm != NULL ? options->comm : "auto";
+    if (strcmp(wish, "auto") != 0 && strcmp(wish, "mpi") != 0 && strcmp(wish, "tcp") != 0)
+        return hpct_fail(HPCT_ERR_USAGE, "comm is '%s', it must be auto, mpi or tcp", wish);
     hpct_context *context = calloc(1, sizeof *context);
     if (context == NULL)
         return hpct_fail_memory(sizeof *context);
@@ -301,7 +367,7 @@ hpct_status hpct_context_open_on(hpct_context **out, const char *device)
     status = check_roles(context->config);
     if (status == HPCT_OK)
         status = context->config->size == 1 ? hpct_comm_self_open(&context->comm)
-                                            : join(context, device);
+                                            : join(context, device, wish);
     if (status == HPCT_OK)
         status = hpct_memory_meet(context->comm, context->node);
     if (status != HPCT_OK) {
@@ -576,6 +642,11 @@ const char *hpct_context_data(const hpct_context *context)
 hpct_comm *hpct_context_comm(hpct_context *context)
 {
     return context->comm;
+}
+
+const char *hpct_context_connected(const hpct_context *context)
+{
+    return context->connected[0] == '\0' ? NULL : context->connected;
 }
 
 const hpct_auth *hpct_context_auth(const hpct_context *context)

@@ -10,7 +10,7 @@
 hpct_status hpct_set_device(hpct_context *context, hpct_model *model, const char *device)
 {
     hpct_comm *comm = hpct_context_comm(context);
-    bool carries = comm->size == 1 || strcmp(comm->ops->name, "mpi") != 0;
+    bool carries = comm->size == 1 || !comm->ops->of_hosts;
     if (!carries && strcmp(device, "auto") == 0)
         device = "cpu";
     if (hpct_context_serves(

@@ -24,15 +24,18 @@ agent_libagent_la_SOURCES = \
 	agent/comm/gone.c agent/comm/gone.h \
 	agent/comm/grid.c agent/comm/grid.h \
 	agent/comm/link.c agent/comm/link.h \
+	agent/comm/mail.c agent/comm/mail.h \
 	agent/comm/nccl.c agent/comm/nccl.h \
 	agent/comm/nccl_channel.c agent/comm/nccl_comm.h \
 	agent/comm/nccl_job.c agent/comm/nccl_reduction.c agent/comm/nccl_stream.c \
 	agent/comm/network.c agent/comm/network.h \
 	agent/comm/peers.c agent/comm/peers.h \
 	agent/comm/pmix_key.c agent/comm/pmix_key.h \
+	agent/comm/reduction.c agent/comm/reduction.h \
 	agent/comm/rendezvous.c agent/comm/rendezvous.h \
 	agent/comm/session.c agent/comm/session.h \
 	agent/comm/staged.c agent/comm/staged.h \
+	agent/comm/tcp.c agent/comm/tcp_comm.h agent/comm/tcp_stream.c \
 	agent/comm/watch.c agent/comm/watch.h \
 	agent/comm/watch_gain.c agent/comm/watch_join.c agent/comm/watch_state.h \
 	agent/compute.c agent/compute.h \
@@ -122,8 +125,8 @@ agent_libagent_la_SOURCES = \
 noinst_LTLIBRARIES += agent/comm/libcommmpi.la
 agent_comm_libcommmpi_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE $(MPI_CFLAGS)
 agent_comm_libcommmpi_la_LIBADD = $(MPI_LIBS)
-agent_comm_libcommmpi_la_SOURCES = agent/comm/mail.c agent/comm/mail.h agent/comm/mpi.c agent/comm/mpi_comm.h \
-	agent/comm/mpi_mail.c agent/comm/mpi_reduction.c agent/comm/mpi_stream.c
+agent_comm_libcommmpi_la_SOURCES = agent/comm/mpi.c agent/comm/mpi_comm.h \
+	agent/comm/mpi_carrier.c agent/comm/mpi_mail.c agent/comm/mpi_stream.c
 
 # libnn carries base/libbase.la in it.
 hpct_parts = agent/libagent.la agent/cluster/libcluster.la nn/libnn.la

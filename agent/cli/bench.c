@@ -7,6 +7,7 @@
 
 typedef struct arguments {
     hpct_cli_choice model;
+    hpct_context_options context;
     hpct_cli_batch batch;
     double momentum;
     hpct_bench_options bench;
@@ -49,6 +50,7 @@ static error_t parse(int key, char *value, struct argp_state *state)
         state->child_inputs[0] = &a->model;
         state->child_inputs[1] = &a->batch;
         state->child_inputs[2] = &a->bench.strategy;
+        state->child_inputs[3] = &a->context;
         return 0;
     case KEY_DATA:
         if (strcmp(value, "synthetic") != 0)
@@ -87,6 +89,7 @@ static int run(int argc, char **argv)
     static const struct argp_child children[] = {{&hpct_cli_model_argp, 0, NULL, 0},
                                                  {&hpct_cli_batch_argp, 0, NULL, 0},
                                                  {&hpct_cli_strategy_argp, 0, NULL, 0},
+                                                 {&hpct_cli_comm_argp, 0, NULL, 0},
                                                  {0}};
     static const struct argp argp = {
         .options = options,
@@ -109,7 +112,7 @@ static int run(int argc, char **argv)
     if (status == HPCT_OK)
         status = hpct_model_initialize(model, 0);
     if (status == HPCT_OK)
-        status = hpct_cli_open_context(&context, model, a.model.device, false);
+        status = hpct_cli_open_context(&context, model, a.model.device, &a.context, false);
     if (status == HPCT_OK)
         status =
             hpct_cli_find_batch(context, model, &(hpct_batch_options){.strategy = a.bench.strategy},

@@ -84,10 +84,17 @@ extern const struct argp hpct_cli_batch_argp;
 void hpct_cli_apply_batch(const hpct_cli_batch *batch, hpct_model *model,
                           const hpct_cli_model *defaults, int *batch_size, int *global_batch_size);
 
+/* What --comm says, a child of the argp of those that train and evaluate; its input is an
+ * hpct_context_options. */
+extern const struct argp hpct_cli_comm_argp;
+
 /* Opens the context (`apart`: hpct_context_open_apart), gives the model its device, and agrees that
  * all ranks have that, and can compute there in the model's precision. */
 hpct_status hpct_cli_open_context(hpct_context **out, hpct_model *model, const char *device,
-                                  bool apart);
+                                  const hpct_context_options *options, bool apart);
+
+/* Rank 0 prints how the ranks are connected, where that is not by MPI. */
+void hpct_cli_say_connected(const hpct_context *context);
 
 /* The device and that precision, of this process alone. */
 hpct_status hpct_cli_set_device(hpct_model *model, const char *device);

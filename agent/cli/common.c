@@ -143,10 +143,41 @@ hpct_status hpct_cli_set_device(hpct_model *model, const char *device)
     return status == HPCT_OK ? hpct_model_check_device(model) : status;
 }
 
-hpct_status hpct_cli_open_context(hpct_context **out, hpct_model *model, const char *device,
-                                  bool apart)
+#define KEY_COMM 1100
+
+static const struct argp_option comm_options[] = {
+    {"comm", KEY_COMM, "NAME", 0,
+     "what connects the ranks: mpi, tcp (of its own, needs no MPI or PMIx), or auto (default): mpi "
+     "where the launcher has told it of all ranks",
+     3},
+    {0},
+};
+
+static error_t parse_comm(int key, char *value, struct argp_state *state)
 {
-    device = device != NULL ? device : "auto";
-    hpct_status status = apart ? hpct_context_open_apart(out) : hpct_context_open_on(out, device);
-    return status == HPCT_OK ? hpct_set_device(*out, model, device) : status;
+    hpct_context_options *o = state->input;
+    if (key != KEY_COMM)
+        return ARGP_ERR_UNKNOWN;
+    if (strcmp(value, "auto") != 0 && strcmp(value, "mpi") != 0 && strcmp(value, "tcp") != 0)
+        hpct_cli_usage("--comm: '%s' is unknown; there is: auto, mpi, tcp", value);
+    o->comm = value;
+    return 0;
+}
+
+const struct argp hpct_cli_comm_argp = {.options = comm_options, .parser = parse_comm};
+
+hpct_status hpct_cli_open_context(hpct_context **out, hpct_model *model, const char *device,
+                                  const hpct_context_options *options, bool apart)
+{
+    hpct_context_options all = *options;
+    all.device = device != NULL ? device : "auto";
+    hpct_status status = apart ? hpct_context_open_apart(out) : hpct_context_open_with(out, &all);
+    return status == HPCT_OK ? hpct_set_device(*out, model, all.device) : status;
+}
+
+void hpct_cli_say_connected(const hpct_context *context)
+{
+    const char *line = hpct_context_connected(context);
+    if (line != NULL && hpct_context_rank(context) == 0)
+        puts(line);
 }

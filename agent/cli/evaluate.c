@@ -6,6 +6,7 @@
 
 typedef struct arguments {
     hpct_cli_choice model;
+    hpct_context_options context;
     const char *weights, *data;
     int batch_size;
     hpct_dataset_options input;
@@ -31,6 +32,7 @@ static error_t parse(int key, char *value, struct argp_state *state)
     switch (key) {
     case ARGP_KEY_INIT:
         state->child_inputs[0] = &a->model;
+        state->child_inputs[1] = &a->context;
         return 0;
     case KEY_WEIGHTS:
         a->weights = value;
@@ -73,7 +75,8 @@ static hpct_status evaluate(hpct_context *context, hpct_model *model, arguments 
 
 static int run(int argc, char **argv)
 {
-    static const struct argp_child children[] = {{&hpct_cli_model_argp, 0, NULL, 0}, {0}};
+    static const struct argp_child children[] = {
+        {&hpct_cli_model_argp, 0, NULL, 0}, {&hpct_cli_comm_argp, 0, NULL, 0}, {0}};
     static const struct argp argp = {
         .options = options,
         .parser = parse,
@@ -91,7 +94,7 @@ static int run(int argc, char **argv)
     a.input.height = a.model.height;
     hpct_status status = hpct_cli_make_model(&model, &defaults, &a.model, -1, 0);
     if (status == HPCT_OK)
-        status = hpct_cli_open_context(&context, model, a.model.device, false);
+        status = hpct_cli_open_context(&context, model, a.model.device, &a.context, false);
     if (status == HPCT_OK)
         status = evaluate(context, model, &a);
     status = hpct_context_finish(context, "hpc-train", status);

@@ -9,6 +9,7 @@
 
 typedef struct arguments {
     hpct_cli_choice model;
+    hpct_context_options context;
     hpct_cli_batch batch;
     const char *weights, *data, *validation_data;
     hpct_dataset_options input;
@@ -80,6 +81,7 @@ static error_t parse(int key, char *value, struct argp_state *state)
         state->child_inputs[1] = &a->batch;
         state->child_inputs[2] = &a->training;
         state->child_inputs[3] = &a->fit.strategy;
+        state->child_inputs[4] = &a->context;
         return 0;
     case KEY_WEIGHTS:
         a->weights = value;
@@ -164,6 +166,7 @@ static void say_what_begins(hpct_context *context, const hpct_model *model,
            hpct_model_name(model), hpct_model_count_parameters(model), hpct_dataset_size(train),
            ranks, has_servers(a) ? "worker" : "rank", ranks == 1 ? "" : "s", of_each,
            step_samples(context, a));
+    hpct_cli_say_connected(context);
     fflush(stdout);
 }
 
@@ -224,11 +227,10 @@ static hpct_status fit(hpct_context *context, hpct_model *model, const hpct_cli_
 
 static int run(int argc, char **argv)
 {
-    static const struct argp_child children[] = {{&hpct_cli_model_argp, 0, NULL, 0},
-                                                 {&hpct_cli_batch_argp, 0, NULL, 0},
-                                                 {&hpct_cli_training_argp, 0, NULL, 0},
-                                                 {&hpct_cli_strategy_argp, 0, NULL, 0},
-                                                 {0}};
+    static const struct argp_child children[] = {
+        {&hpct_cli_model_argp, 0, NULL, 0},    {&hpct_cli_batch_argp, 0, NULL, 0},
+        {&hpct_cli_training_argp, 0, NULL, 0}, {&hpct_cli_strategy_argp, 0, NULL, 0},
+        {&hpct_cli_comm_argp, 0, NULL, 0},     {0}};
     static const struct argp argp = {
         .options = options,
         .parser = parse,
@@ -258,7 +260,8 @@ static int run(int argc, char **argv)
     if (status == HPCT_OK)
         status = hpct_model_initialize(model, a.fit.seed);
     if (status == HPCT_OK)
-        status = hpct_cli_open_context(&context, model, a.model.device, has_servers(&a));
+        status =
+            hpct_cli_open_context(&context, model, a.model.device, &a.context, has_servers(&a));
     if (status == HPCT_OK)
         status = fit(context, model, defaults, &a, &result);
     status = hpct_context_finish(context, "hpc-train", status);

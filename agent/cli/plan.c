@@ -8,6 +8,7 @@
 
 typedef struct arguments {
     hpct_cli_choice model;
+    hpct_context_options context;
     hpct_cli_batch batch;
     const char *json;
     bool has_network;
@@ -78,6 +79,7 @@ static error_t parse(int key, char *value, struct argp_state *state)
     case ARGP_KEY_INIT:
         state->child_inputs[0] = &a->model;
         state->child_inputs[1] = &a->batch;
+        state->child_inputs[2] = &a->context;
         return 0;
     case KEY_NODES:
         parse_nodes(a, value);
@@ -122,8 +124,10 @@ static hpct_status tell(hpct_context *context, const hpct_plan *plan, const char
 
 static int run(int argc, char **argv)
 {
-    static const struct argp_child children[] = {
-        {&hpct_cli_model_argp, 0, NULL, 0}, {&hpct_cli_batch_argp, 0, NULL, 0}, {0}};
+    static const struct argp_child children[] = {{&hpct_cli_model_argp, 0, NULL, 0},
+                                                 {&hpct_cli_batch_argp, 0, NULL, 0},
+                                                 {&hpct_cli_comm_argp, 0, NULL, 0},
+                                                 {0}};
     static const struct argp argp = {
         .options = options,
         .parser = parse,
@@ -151,7 +155,7 @@ static int run(int argc, char **argv)
     if (status == HPCT_OK)
         status = hpct_model_initialize(model, 0);
     if (status == HPCT_OK)
-        status = hpct_cli_open_context(&context, model, "cpu", false);
+        status = hpct_cli_open_context(&context, model, "cpu", &a.context, false);
     if (status == HPCT_OK)
         status = hpct_plan_make(&plan, context, model, &a.plan);
     if (status == HPCT_OK)

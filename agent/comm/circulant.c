@@ -22,11 +22,14 @@ struct hpct_circulant {
     const float **terms; /* [size] */
 };
 
-/* What is gathered or summed, a block of it for each rank: shares of [rows][width], or of [rows] as
- * hpct_grid_part cuts it where the width is 0. */
+/* What is gathered or summed, a block of it for each rank: shares of [rows][width] floats, or of
+ * [rows] as hpct_grid_part cuts it where the width is 0. In bytes where `in_bytes`; then also all
+ * of them in the block of one rank, `root`, where it is not negative. */
 typedef struct blocks {
-    float *data;
+    void *data;
     size_t rows, width;
+    bool in_bytes;
+    int root;
 } blocks;
 
 static int ahead(const hpct_circulant *c, int distance)
@@ -43,6 +46,8 @@ static size_t first_row(const hpct_circulant *c, size_t rows, size_t rank)
 
 static size_t begin_of(const hpct_circulant *c, const blocks *b, int block)
 {
+    if (b->in_bytes && b->root >= 0)
+        return block > b->root ? b->rows : 0;
     if (b->width > 0)
         return first_row(c, b->rows, (size_t) block) * b->width;
     return block == c->size ? b->rows : hpct_grid_part(b->rows, c->size, block).begin;
@@ -50,8 +55,8 @@ static size_t begin_of(const hpct_circulant *c, const blocks *b, int block)
 
 static struct iovec piece(const hpct_circulant *c, const blocks *b, int first, int end)
 {
-    size_t begin = begin_of(c, b, first);
-    return (struct iovec){b->data + begin, (begin_of(c, b, end) - begin) * sizeof(float)};
+    size_t begin = begin_of(c, b, first), unit = b->in_bytes ? 1 : sizeof(float);
+    return (struct iovec){(char *) b->data + begin * unit, (begin_of(c, b, end) - begin) * unit};
 }
 
 /* `num` blocks from that of the rank `distance` ahead on, past the last one from block 0 on. */
@@ -115,6 +120,24 @@ hpct_status hpct_circulant_gather(hpct_circulant *c, const float *mine, float *a
     if (count == 0)
         return HPCT_OK;
     memcpy(all + (size_t) c->rank * count, mine, count * sizeof *mine);
+    return gather(c, &b, 1);
+}
+
+hpct_status hpct_circulant_gather_bytes(hpct_circulant *c, const void *mine, void *all,
+                                        size_t bytes)
+{
+    blocks b = {
+        .data = all, .rows = (size_t) c->size, .width = bytes, .in_bytes = true, .root = -1};
+    if (bytes == 0)
+        return HPCT_OK;
+    memcpy((char *) all + (size_t) c->rank * bytes, mine, bytes);
+    return gather(c, &b, 1);
+}
+
+/* All other blocks are empty. */
+hpct_status hpct_circulant_broadcast(hpct_circulant *c, void *data, size_t bytes, int root)
+{
+    blocks b = {.data = data, .rows = bytes, .in_bytes = true, .root = root};
     return gather(c, &b, 1);
 }
 
@@ -182,35 +205,54 @@ size_t hpct_circulant_halves_from(const hpct_circulant *c)
     return FEW_FLOATS / (size_t) c->size + 1;
 }
 
-static void find_rounds(hpct_circulant *c, bool *wanted)
+static void find_rounds(hpct_circulant *c)
 {
     int span = c->span[0] = c->size;
     while (span > 1) {
         span = (span + 1) / 2;
         c->span[++c->rounds] = span;
-        wanted[ahead(c, span)] = wanted[ahead(c, -span)] = true;
     }
+}
+
+void hpct_circulant_want(int rank, int size, bool *wanted)
+{
+    for (int span = size; span > 1;) {
+        span = (span + 1) / 2;
+        wanted[(rank + span) % size] = wanted[(rank - span + size) % size] = true;
+    }
+}
+
+/* Still without connections; NULL: there is no memory. */
+static hpct_circulant *circulant_new(int rank, int size, size_t most)
+{
+    size_t ranks = (size_t) size, block = hpct_grid_part(most, size, 0).count,
+           room = ranks * block; /* half of it comes in at once */
+    room = room > FEW_FLOATS ? room : FEW_FLOATS;
+    room = room > ranks * HPCT_CIRCULANT_RIDERS ? room : ranks * HPCT_CIRCULANT_RIDERS;
+    hpct_circulant *c = calloc(1, sizeof *c);
+    if (c == NULL)
+        return NULL;
+    *c = (hpct_circulant){.rank = rank, .size = size, .most = most};
+    c->room = malloc(room * sizeof *c->room);
+    c->terms = calloc(ranks, sizeof *c->terms);
+    if (c->room == NULL || c->terms == NULL) {
+        hpct_circulant_close(c);
+        return NULL;
+    }
+    find_rounds(c);
+    return c;
 }
 
 hpct_status hpct_circulant_open(hpct_circulant **out, hpct_comm *comm, size_t most, int seconds)
 {
-    size_t size = (size_t) comm->size, block = hpct_grid_part(most, comm->size, 0).count,
-           room = size * block; /* half of it comes in at once */
-    room = room > FEW_FLOATS ? room : FEW_FLOATS;
-    room = room > size * HPCT_CIRCULANT_RIDERS ? room : size * HPCT_CIRCULANT_RIDERS;
-    hpct_circulant *c = calloc(1, sizeof *c);
-    bool *wanted = calloc(size, sizeof *wanted);
-    if (c != NULL) {
-        *c = (hpct_circulant){.rank = comm->rank, .size = comm->size, .most = most};
-        c->room = malloc(room * sizeof *c->room);
-        c->terms = calloc(size, sizeof *c->terms);
-    }
-    float missing = c == NULL || wanted == NULL || c->room == NULL || c->terms == NULL;
+    hpct_circulant *c = circulant_new(comm->rank, comm->size, most);
+    bool *wanted = calloc((size_t) comm->size, sizeof *wanted);
+    float missing = c == NULL || wanted == NULL;
     hpct_status status = comm->ops->allreduce_sum(comm, &missing, 1);
     if (status == HPCT_OK && missing > 0)
-        status = hpct_fail_memory(room * sizeof *c->room);
+        status = hpct_fail_memory(most * sizeof *c->room);
     if (status == HPCT_OK) {
-        find_rounds(c, wanted);
+        hpct_circulant_want(comm->rank, comm->size, wanted);
         status = hpct_peers_open(&c->peers, comm, wanted, seconds);
     }
     free(wanted);
@@ -218,6 +260,19 @@ hpct_status hpct_circulant_open(hpct_circulant **out, hpct_comm *comm, size_t mo
         hpct_circulant_close(c);
         return status;
     }
+    *out = c;
+    return HPCT_OK;
+}
+
+hpct_status hpct_circulant_over(hpct_circulant **out, hpct_peers *peers, int rank, int size,
+                                size_t most)
+{
+    hpct_circulant *c = circulant_new(rank, size, most);
+    if (c == NULL) {
+        hpct_peers_close(peers);
+        return hpct_fail_memory(most * sizeof *c->room);
+    }
+    c->peers = peers;
     *out = c;
     return HPCT_OK;
 }

@@ -19,10 +19,22 @@ typedef struct hpct_circulant hpct_circulant;
 hpct_status hpct_circulant_open(hpct_circulant **out, hpct_comm *comm, size_t most, int seconds);
 void hpct_circulant_close(hpct_circulant *circulant); /* allows NULL */
 
+/* The same over connections that there are already, to at least the ranks that hpct_circulant_want
+ * marks in wanted[size], and that it takes over, also when it fails. Of this rank alone. */
+struct hpct_peers;
+void hpct_circulant_want(int rank, int size, bool *wanted);
+hpct_status hpct_circulant_over(hpct_circulant **out, struct hpct_peers *peers, int rank, int size,
+                                size_t most);
+
 /* As in hpct_comm_ops: the same bits on all ranks, which call alike. count at most `most`. */
 hpct_status hpct_circulant_sum(hpct_circulant *circulant, float *data, size_t count);
 hpct_status hpct_circulant_gather(hpct_circulant *circulant, const float *mine, float *all,
                                   size_t count);
+
+/* Likewise, in bytes. */
+hpct_status hpct_circulant_gather_bytes(hpct_circulant *circulant, const void *mine, void *all,
+                                        size_t bytes);
+hpct_status hpct_circulant_broadcast(hpct_circulant *circulant, void *data, size_t bytes, int root);
 
 /* The same sum in two halves: of data[rows][width] each rank gets the sums of the rows [*first,
  * *first

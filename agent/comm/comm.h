@@ -1,7 +1,6 @@
 /* agent/comm/comm.h - what the ranks say to one another while they train: one table of collectives,
- * filled by one file per transport (self.c, mpi.c; for device memory nccl.c, and staged.c over
- * another).
- * Offers the table and its makers; knows nothing of models, data or the watch. */
+ * filled by one file per transport (self.c, mpi.c, tcp.c; for device memory nccl.c, and staged.c
+ * over another). Offers the table and its makers; knows nothing of models, data or the watch. */
 #ifndef HPCT_COMM_COMM_H
 #define HPCT_COMM_COMM_H
 
@@ -51,7 +50,8 @@ typedef struct hpct_stream_options {
  * the same sizes. An error means that the group is broken (HPCT_ERR_PEER) and that only `close` may
  * follow. */
 typedef struct hpct_comm_ops {
-    const char *name; /* "self", "mpi", "nccl", "staged" */
+    const char *name; /* "self", "mpi", "tcp", "nccl", "staged" */
+    bool of_hosts;    /* what is summed and sent is in the hosts' memory */
 
     /* data[count] becomes the element-wise sum over the ranks; all ranks get the same bits. */
     hpct_status (*allreduce_sum)(hpct_comm *comm, float *data, size_t count);
@@ -116,11 +116,23 @@ struct hpct_comm {
 /* The group of one. */
 hpct_status hpct_comm_self_open(hpct_comm **out);
 
+/* The group of ranks that the cluster's config and the step's key make, over connections of our
+ * own. config->addresses must be there, and nobody listen on rank 0's port; `auth` must live on.
+ * Which rank does not come, or cannot be reached, within the time is named (HPCT_ERR_PEER). */
+struct hpct_config;
+hpct_status hpct_comm_tcp_open(hpct_comm **out, const struct hpct_config *config,
+                               const hpct_auth *auth, int seconds);
+
 /* The group that MPI knows, which must be `rank` of `size`; HPCT_ERR_CONFIG, with the likely cause
- * (srun without --mpi=pmix), when it is not. Initialises MPI; `meet`, unless it is NULL, is called
- * then and must return once every rank has come so far. */
-hpct_status hpct_comm_mpi_open(hpct_comm **out, int rank, int size, void (*meet)(void *argument),
-                               void *argument);
+ * (srun without --mpi=pmix), when it is not: MPI is left again then where *world, the number of
+ * ranks that it sees, is another one. Initialises MPI; `meet`, unless it is NULL, is called then
+ * and must return once every rank has come so far. */
+hpct_status hpct_comm_mpi_open(hpct_comm **out, int rank, int size, int *world,
+                               void (*meet)(void *argument), void *argument);
+
+/* Whether whoever started this process has told MPI of other ranks, as far as its environment says:
+ * without, MPI takes it for the only one. *why not, static storage. */
+bool hpct_comm_mpi_is_told(const char **why);
 
 /* Where this process runs: on which of how many nodes. Messages of reductions between nodes can
  * then go over connections of our own (agent/comm/mail.h), if hpct_fabric_choose says so, which are

@@ -117,7 +117,7 @@ hpct_status hpct_comm_device_open(hpct_comm **out, const hpct_comm_device_option
     if (status == HPCT_OK)
         status = hpct_nccl_cards_judge(&take, why, sizeof why, cards, config->size);
     if (status == HPCT_OK && !take && mine.gpu[0] != '\0' && config->rank == 0)
-        fprintf(stderr, "hpc-train: sums go through the hosts' memory and MPI, not by NCCL: %s\n",
+        fprintf(stderr, "hpc-train: sums go through the hosts' memory, not by NCCL: %s\n",
                 why);
     if (status == HPCT_OK && take) {
         hpct_nccl_options nccl = {.calls = options->calls,

@@ -29,7 +29,8 @@ typedef struct exchange {
 
 static hpct_status missing(const exchange *x, int rank)
 {
-    return hpct_fail(HPCT_ERR_PEER, "rank %d at %s did not come within %d s to agree on NCCL", rank,
+    return hpct_fail(HPCT_ERR_PEER,
+                     "rank %d at %s did not come within %d s to agree on how to connect", rank,
                      x->config->addresses[rank], x->seconds);
 }
 

@@ -27,8 +27,8 @@ typedef struct line {
     hpct_letter *first, *last;
     header out, in;
     size_t out_filled, in_filled; /* bytes of these that went, or came */
-    hpct_letter *arriving;        /* whose header is in `in` */
-    bool held;                    /* that one's place is not free yet */
+    hpct_letter *arriving;        /* whose header is in `in`; NULL: not known yet, or none */
+    bool held;                    /* that one's place is not free, or not known, yet */
     bool ended;                   /* the other end has closed it, and owes nothing */
     bool full;                    /* more does not go out now */
     uint32_t interest;            /* epoll's events */
@@ -38,7 +38,7 @@ typedef struct line {
 
 struct hpct_mail {
     hpct_peers *peers;
-    int epoll, size, held;
+    int epoll, size;
     line *lines; /* [size] */
 };
 
@@ -112,6 +112,11 @@ void hpct_mail_close(hpct_mail *mail)
     hpct_peers_close(mail->peers);
     free(mail->lines);
     free(mail);
+}
+
+int hpct_mail_fd(const hpct_mail *mail)
+{
+    return mail->epoll;
 }
 
 bool hpct_mail_reaches(const hpct_mail *mail, int rank)
@@ -225,64 +230,79 @@ static hpct_status send_waiting(hpct_mail *mail, line *l)
     return status == HPCT_OK ? set_interest(mail, l) : status;
 }
 
+/* Whose header has come whole. */
 static hpct_status find_place(line *l)
 {
     for (int i = 0; i < l->num_expected && l->arriving == NULL; i++) {
         if (l->expected[i]->tag == l->in.tag)
             l->arriving = l->expected[i];
     }
-    if (l->arriving == NULL || l->arriving->bytes != l->in.bytes)
-        return hpct_fail(HPCT_ERR_INTERNAL,
-                         "rank %d sent message %u of %llu bytes, which is not expected", l->rank,
-                         l->in.tag, (unsigned long long) l->in.bytes);
-    return HPCT_OK;
+    const hpct_letter *letter = l->arriving;
+    if (letter == NULL || l->in.bytes == letter->bytes ||
+        (letter->up_to && l->in.bytes > 0 && l->in.bytes < letter->bytes))
+        return HPCT_OK;
+    return hpct_fail(HPCT_ERR_INTERNAL,
+                     "rank %d sent message %u of %llu bytes, where %zu are expected", l->rank,
+                     l->in.tag, (unsigned long long) l->in.bytes, letter->bytes);
 }
 
-static bool has_place(const hpct_letter *letter)
+static bool has_place(const line *l)
 {
-    return !letter->through && (letter->early || letter->asked);
+    const hpct_letter *letter = l->arriving;
+    return letter != NULL && !letter->through && (letter->early || letter->asked);
 }
 
 static hpct_status receive_waiting(hpct_mail *mail, line *l)
 {
     hpct_status status = HPCT_OK;
+    l->held = false;
     for (ssize_t bytes = 1; bytes > 0 && status == HPCT_OK;) {
-        hpct_letter *letter = l->arriving;
-        if (letter != NULL && !has_place(letter))
-            break;
-        if (letter == NULL) {
+        if (l->in_filled < sizeof l->in) {
             bytes = recv(l->fd, (char *) &l->in + l->in_filled, sizeof l->in - l->in_filled,
                          MSG_DONTWAIT);
             status = outcome(mail, l, bytes);
             l->in_filled += bytes > 0 ? (size_t) bytes : 0;
-            if (status == HPCT_OK && l->in_filled == sizeof l->in)
-                status = find_place(l);
             continue;
         }
+        status = find_place(l);
+        l->held = status == HPCT_OK && !has_place(l);
+        if (status != HPCT_OK || l->held)
+            break;
+        hpct_letter *letter = l->arriving;
         bytes =
-            recv(l->fd, letter->data + letter->moved, letter->bytes - letter->moved, MSG_DONTWAIT);
+            recv(l->fd, letter->data + letter->moved, l->in.bytes - letter->moved, MSG_DONTWAIT);
         status = outcome(mail, l, bytes);
         letter->moved += bytes > 0 ? (size_t) bytes : 0;
-        if (letter->moved == letter->bytes) {
+        if (letter->moved == l->in.bytes) {
             letter->through = true;
             l->arriving = NULL;
             l->in_filled = 0;
         }
     }
-    bool held = l->arriving != NULL && !has_place(l->arriving);
-    mail->held += (int) held - (int) l->held;
-    l->held = held;
     return status == HPCT_OK && !l->ended ? set_interest(mail, l) : status;
+}
+
+/* Whether this line goes on, which was held. */
+static bool is_released(line *l)
+{
+    return l->held && (find_place(l) != HPCT_OK || has_place(l));
+}
+
+bool hpct_mail_can_move(hpct_mail *mail)
+{
+    bool any = false;
+    for (int rank = 0; rank < mail->size && !any; rank++)
+        any = is_released(&mail->lines[rank]);
+    return any;
 }
 
 hpct_status hpct_mail_move(hpct_mail *mail, int wait_ms)
 {
     struct epoll_event events[EVENTS];
     hpct_status status = HPCT_OK;
-    for (int rank = 0; mail->held > 0 && rank < mail->size && status == HPCT_OK; rank++) {
-        line *l = &mail->lines[rank];
-        if (l->held && has_place(l->arriving)) {
-            status = receive_waiting(mail, l);
+    for (int rank = 0; rank < mail->size && status == HPCT_OK; rank++) {
+        if (is_released(&mail->lines[rank])) {
+            status = receive_waiting(mail, &mail->lines[rank]);
             wait_ms = 0;
         }
     }

@@ -14,6 +14,7 @@ typedef struct hpct_mail hpct_mail;
 hpct_status hpct_mail_open(hpct_mail **out, hpct_comm *comm, const bool *wanted, int seconds);
 void hpct_mail_close(hpct_mail *mail); /* allows NULL; no letter may be under way */
 bool hpct_mail_reaches(const hpct_mail *mail, int rank); /* mail may be NULL */
+int hpct_mail_fd(const hpct_mail *mail);                 /* readable when something can move */
 
 /* One end of a message, the caller's memory. Letters between two ranks in one direction have
  * different tags. */
@@ -24,6 +25,7 @@ typedef struct hpct_letter {
      * on.
      */
     bool early;
+    bool up_to; /* a receiver takes fewer bytes, too */
     uint32_t tag;
     char *data;
     size_t bytes; /* 1 or more */
@@ -33,7 +35,8 @@ typedef struct hpct_letter {
     struct hpct_letter *next; /* to be sent behind this one */
 } hpct_letter;
 
-/* A letter that receives must be known before the other end starts its own. */
+/* A letter that receives must be known before the other end starts its own, or what else comes from
+ * there waits behind it. */
 hpct_status hpct_mail_expect(hpct_mail *mail, hpct_letter *letter);
 /* Drops a letter; where it is under way, nothing but close may follow. */
 void hpct_mail_forget(hpct_mail *mail, hpct_letter *letter);
@@ -44,6 +47,9 @@ hpct_status hpct_mail_start(hpct_mail *mail, hpct_letter *letter);
 
 /* Of one that is through: what it brought has been read, and it may come, or go, again. */
 void hpct_mail_renew(hpct_letter *letter);
+
+/* Whether a letter has come whose place is now free, which hpct_mail_fd does not tell. */
+bool hpct_mail_can_move(hpct_mail *mail);
 
 /* Moves what can be moved; sleeps, for at most so long, while nothing can. HPCT_ERR_PEER when a
  * connection broke and the watch has not said why for some seconds. */

@@ -16,6 +16,8 @@
 /* MPI counts in ints; and each of them is headway. */
 #define MAX_CHUNK ((size_t) 1 << 24)
 
+#define WAY_OUT "take srun --hpc-train, or srun --mpi=pmix with an Open MPI built for it, or mpirun"
+
 hpct_status hpct_mpi_check(int code, const char *what)
 {
     if (code == MPI_SUCCESS)
@@ -81,7 +83,7 @@ static void free_groups(mpi_comm *mpi)
 static void mpi_close(hpct_comm *comm)
 {
     mpi_comm *mpi = (mpi_comm *) comm;
-    hpct_mail_close(mpi->mail);
+    hpct_mail_close(mpi->host.mail);
     free_groups(mpi);
     if (!mpi->part)
         MPI_Finalize();
@@ -90,7 +92,7 @@ static void mpi_close(hpct_comm *comm)
 
 static void mpi_abandon(hpct_comm *comm)
 {
-    hpct_mail_close(((mpi_comm *) comm)->mail);
+    hpct_mail_close(((mpi_comm *) comm)->host.mail);
     free(comm); /* MPI_Finalize would wait for the others */
 }
 
@@ -98,15 +100,16 @@ static hpct_status mpi_split(hpct_comm *comm, hpct_comm **out, int color);
 
 static const hpct_comm_ops mpi_ops = {
     .name = "mpi",
+    .of_hosts = true,
     .allreduce_sum = allreduce_sum,
     .broadcast = broadcast,
     .allgather = allgather,
-    .prepare = hpct_mpi_prepare,
-    .start = hpct_mpi_start,
-    .progress = hpct_mpi_progress,
-    .is_done = hpct_mpi_is_done,
-    .wait = hpct_mpi_wait,
-    .release = hpct_mpi_release,
+    .prepare = hpct_reduction_prepare,
+    .start = hpct_reduction_start,
+    .progress = hpct_reduction_progress,
+    .is_done = hpct_reduction_is_done,
+    .wait = hpct_reduction_wait,
+    .release = hpct_reduction_release,
     .open_stream = hpct_mpi_open_stream,
     .next = hpct_mpi_next,
     .pass = hpct_mpi_pass,
@@ -124,7 +127,8 @@ static hpct_status mpi_split(hpct_comm *comm, hpct_comm **out, int color)
     mpi_comm *part = calloc(1, sizeof *part);
     if (part == NULL)
         return hpct_fail_memory(sizeof *part);
-    part->base.ops = &mpi_ops;
+    part->host.base.ops = &mpi_ops;
+    part->host.carrier = &hpct_mpi_carrier;
     part->part = true;
     part->place = whole->place;
     part->group = part->reductions = MPI_COMM_NULL;
@@ -141,9 +145,9 @@ static hpct_status mpi_split(hpct_comm *comm, hpct_comm **out, int color)
     }
     MPI_Comm_set_errhandler(part->group, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(part->reductions, MPI_ERRORS_RETURN);
-    MPI_Comm_rank(part->group, &part->base.rank);
-    MPI_Comm_size(part->group, &part->base.size);
-    *out = &part->base;
+    MPI_Comm_rank(part->group, &part->host.base.rank);
+    MPI_Comm_size(part->group, &part->host.base.size);
+    *out = &part->host.base;
     return HPCT_OK;
 }
 
@@ -191,16 +195,47 @@ static void prefer_yielding(void)
     setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
 }
 
-hpct_status hpct_comm_mpi_open(hpct_comm **out, int rank, int size, void (*meet)(void *argument),
-                               void *argument)
+static bool is_set(const char *name)
+{
+    const char *value = getenv(name);
+    return value != NULL && *value != '\0';
+}
+
+/* mpirun's own variables, or those of PMIx; which are an outer step's, where this one was started
+ * without in it: Slurm's name of PMIx's group, slurm.pmix.JOB.STEP, has that one's number. */
+bool hpct_comm_mpi_is_told(const char **why)
+{
+    const char *group = getenv("PMIX_NAMESPACE"), *step = getenv("SLURM_STEP_ID");
+    *why = "the launcher offers no PMIx";
+    if (is_set("OMPI_COMM_WORLD_SIZE"))
+        return true;
+    if (!is_set("PMIX_RANK") || !is_set("PMIX_NAMESPACE"))
+        return false;
+    *why = "the PMIx here is another step's";
+    return step == NULL || strncmp(group, "slurm.pmix.", 11) != 0 ||
+           strcmp(strrchr(group, '.') + 1, step) == 0;
+}
+
+hpct_status hpct_comm_mpi_open(hpct_comm **out, int rank, int size, int *world,
+                               void (*meet)(void *argument), void *argument)
 {
     mpi_comm *mpi = calloc(1, sizeof *mpi);
     hpct_status status = HPCT_OK;
     bool initialised = false;
     int world_size = 0, thread_level = 0;
+    const char *why;
+    *world = 0;
+    /* Under srun MPI_Init (Open MPI 4) would end this process then, and elsewhere see it alone. */
+    if (!hpct_comm_mpi_is_told(&why) && !is_set("PMI_RANK")) {
+        free(mpi);
+        return hpct_fail(HPCT_ERR_CONFIG,
+                         "MPI knows of no other rank (%s), and the job has %d: " WAY_OUT, why,
+                         size);
+    }
     if (mpi == NULL)
         return hpct_fail_memory(sizeof *mpi);
-    mpi->base.ops = &mpi_ops;
+    mpi->host.base.ops = &mpi_ops;
+    mpi->host.carrier = &hpct_mpi_carrier;
     mpi->group = mpi->reductions = MPI_COMM_NULL;
 
     prefer_yielding();
@@ -214,10 +249,9 @@ hpct_status hpct_comm_mpi_open(hpct_comm **out, int rank, int size, void (*meet)
     silence_pages();
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_size(MPI_COMM_WORLD, &world_size);
+    *world = world_size;
     if (world_size != size) {
-        status = hpct_fail(HPCT_ERR_CONFIG,
-                           "MPI sees %d rank%s where the job has %d: start it with srun --mpi=pmix "
-                           "(Open MPI must be built with PMIx), or with mpirun",
+        status = hpct_fail(HPCT_ERR_CONFIG, "MPI sees %d rank%s where the job has %d: " WAY_OUT,
                            world_size, world_size == 1 ? "" : "s", size);
         goto fail;
     }
@@ -231,20 +265,20 @@ hpct_status hpct_comm_mpi_open(hpct_comm **out, int rank, int size, void (*meet)
     if (status != HPCT_OK)
         goto fail;
     MPI_Comm_set_errhandler(mpi->group, MPI_ERRORS_RETURN);
-    mpi->base.size = size;
-    MPI_Comm_rank(mpi->group, &mpi->base.rank);
-    if (mpi->base.rank != rank) {
+    mpi->host.base.size = size;
+    MPI_Comm_rank(mpi->group, &mpi->host.base.rank);
+    if (mpi->host.base.rank != rank) {
         status = hpct_fail(HPCT_ERR_CONFIG,
                            "MPI says this is rank %d, the job says %d: two tasks "
                            "have the same rank",
-                           mpi->base.rank, rank);
+                           mpi->host.base.rank, rank);
         goto fail;
     }
     status = hpct_mpi_check(MPI_Comm_dup(mpi->group, &mpi->reductions), "MPI_Comm_dup");
     if (status != HPCT_OK)
         goto fail;
     MPI_Comm_set_errhandler(mpi->reductions, MPI_ERRORS_RETURN);
-    *out = &mpi->base;
+    *out = &mpi->host.base;
     return HPCT_OK;
 
 fail:
@@ -252,7 +286,7 @@ fail:
         MPI_Comm_free(&mpi->reductions);
     if (mpi->group != MPI_COMM_NULL)
         MPI_Comm_free(&mpi->group);
-    if (initialised && world_size == 1)
+    if (initialised && world_size != size) /* all that it sees leave */
         MPI_Finalize();
     free(mpi);
     return status;

@@ -25,7 +25,7 @@ static int mark_wanted(const hpct_grid *grid, const int *places, int rank, bool 
 /* With room for what it needs: [size] each. */
 static hpct_status open_to(mpi_comm *mpi, const hpct_grid *grid, int *places, bool *wanted)
 {
-    hpct_comm *comm = &mpi->base;
+    hpct_comm *comm = &mpi->host.base;
     int place = hpct_fabric_tcp_everywhere() ? comm->rank : mpi->place.node;
     /* how many ranks have failed, want somebody, or too many */
     float any[2] = {grid == NULL || places == NULL || wanted == NULL, 0};
@@ -39,21 +39,22 @@ static hpct_status open_to(mpi_comm *mpi, const hpct_grid *grid, int *places, bo
     any[0] = num > 0;
     any[1] = num > MOST_PEERS;
     status = comm->ops->allreduce_sum(comm, any, 2);
-    mpi->without_mail = any[0] == 0;
+    mpi->host.without_mail = any[0] == 0;
     if (status == HPCT_OK && any[0] > 0 && any[1] == 0)
-        status = hpct_mail_open(&mpi->mail, comm, wanted, mpi->place.seconds);
-    comm->sleeps = mpi->mail != NULL;
+        status = hpct_mail_open(&mpi->host.mail, comm, wanted, mpi->place.seconds);
+    comm->sleeps = mpi->host.mail != NULL;
     return status;
 }
 
-hpct_status hpct_mpi_open_mail(mpi_comm *mpi, const hpct_grid *grid)
+hpct_status hpct_mpi_open_mail(hpct_host_comm *host, const hpct_grid *grid)
 {
-    size_t size = (size_t) mpi->base.size;
+    mpi_comm *mpi = (mpi_comm *) host;
+    size_t size = (size_t) mpi->host.base.size;
     bool own = false;
-    if (mpi->mail != NULL || mpi->without_mail)
+    if (mpi->host.mail != NULL || mpi->host.without_mail)
         return HPCT_OK;
-    hpct_status status = hpct_fabric_choose(&own, &mpi->base, mpi->place.num_nodes);
-    mpi->without_mail = !own;
+    hpct_status status = hpct_fabric_choose(&own, &mpi->host.base, mpi->place.num_nodes);
+    mpi->host.without_mail = !own;
     if (status != HPCT_OK || !own)
         return status;
     int *places = calloc(size, sizeof *places);

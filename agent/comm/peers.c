@@ -17,7 +17,8 @@
 #include <unistd.h>
 
 #define BACKLOG 128
-#define CONNECT_MS 5000 /* for one address */
+#define CONNECT_MS 5000  /* for one address */
+#define CROWDED_MS 10000 /* so long a rank may close connections: too many come at once */
 #define TURN_MS 500
 #define WATCH_SECONDS 10 /* until the watch has surely said who was lost */
 
@@ -25,8 +26,11 @@
 
 struct hpct_peers {
     int rank, size;
-    int *fds;  /* [size], -1: not connected */
-    int *wake; /* [size] bytes that wake who waits for a message (SO_RCVLOWAT) */
+    int *fds;     /* [size], -1: not connected */
+    int *wake;    /* [size] bytes that wake who waits for a message (SO_RCVLOWAT) */
+    int aside_fd; /* -1: nothing else moves */
+    hpct_status (*aside)(void *argument);
+    void *aside_argument;
 };
 
 /* Where a rank can be reached. */
@@ -95,7 +99,8 @@ static hpct_status greet(const opening *o, int fd, int rank)
     return HPCT_OK;
 }
 
-static hpct_status reach(const opening *o, const card *other, int rank)
+/* Tries each address once. *closed: somebody was there, and closed the connection. */
+static hpct_status try_addresses(const opening *o, const card *other, int rank, bool *closed)
 {
     hpct_status status = hpct_fail(HPCT_ERR_PEER, "rank %d has no address", rank);
     for (int i = 0; i < other->hosts.num; i++) {
@@ -110,11 +115,25 @@ static hpct_status reach(const opening *o, const card *other, int rank)
         status = greet(o, fd, rank);
         if (status == HPCT_OK)
             return HPCT_OK;
+        *closed = true;
         hpct_fail_within(status, address);
     }
+    return status;
+}
+
+static hpct_status reach(const opening *o, const card *other, int rank)
+{
+    int64_t crowded_until_ms = hpct_link_now_ms() + CROWDED_MS;
+    bool closed;
+    hpct_status status;
+    do {
+        closed = false;
+        status = try_addresses(o, other, rank, &closed);
+    } while (status != HPCT_OK && closed && hpct_link_now_ms() < crowded_until_ms &&
+             wait_and_admit(o, -1));
     char prefix[32];
     snprintf(prefix, sizeof prefix, "rank %d", rank);
-    return hpct_fail_within(status, prefix);
+    return status == HPCT_OK ? HPCT_OK : hpct_fail_within(status, prefix);
 }
 
 static int first_missing(const hpct_peers *peers, const bool *wanted)
@@ -147,36 +166,84 @@ static hpct_status connect_all(const opening *o, const card *cards)
     return status;
 }
 
-static hpct_status listen_for(const hpct_comm *comm, const hpct_auth *auth, card *own,
-                              hpct_acceptor **acceptor)
+static hpct_status listen_for(const hpct_peers_group *group, card *own, hpct_acceptor **acceptor)
 {
     int port = 0, fd = -1;
     char host[64];
-    snprintf(host, sizeof host, "rank %d", comm->rank);
+    snprintf(host, sizeof host, "rank %d", group->rank);
     hpct_status status = hpct_link_listen(&fd, &port, host, BACKLOG);
     if (status == HPCT_OK)
-        status = hpct_acceptor_new(acceptor, fd, auth, (uint32_t) comm->rank);
+        status = hpct_acceptor_new(acceptor, fd, group->auth, (uint32_t) group->rank);
     hpct_rendezvous_list_hosts(&own->hosts);
     own->port = port;
     return status;
 }
 
-static hpct_peers *peers_new(const hpct_comm *comm)
+static hpct_peers *peers_new(const hpct_peers_group *group)
 {
     hpct_peers *peers = calloc(1, sizeof *peers);
     if (peers == NULL)
         return NULL;
-    *peers = (hpct_peers){.rank = comm->rank,
-                          .size = comm->size,
-                          .fds = calloc(2 * (size_t) comm->size, sizeof *peers->fds)};
+    *peers = (hpct_peers){.rank = group->rank,
+                          .size = group->size,
+                          .fds = calloc(2 * (size_t) group->size, sizeof *peers->fds),
+                          .aside_fd = -1};
     if (peers->fds == NULL) {
         free(peers);
         return NULL;
     }
-    peers->wake = peers->fds + comm->size;
-    for (int rank = 0; rank < comm->size; rank++)
+    peers->wake = peers->fds + group->size;
+    for (int rank = 0; rank < group->size; rank++)
         peers->fds[rank] = -1;
     return peers;
+}
+
+static hpct_status agree(const hpct_peers_group *group, hpct_status status)
+{
+    return group->comm == NULL ? status
+                               : hpct_comm_agree(group->comm, status, "connect to one another");
+}
+
+hpct_status hpct_peers_connect(hpct_peers **out, const hpct_peers_group *group, const bool *wanted,
+                               int seconds)
+{
+    card own = {0};
+    hpct_acceptor *acceptor = NULL;
+    hpct_peers *peers = peers_new(group);
+    card *cards = calloc((size_t) group->size, sizeof *cards);
+    hpct_status status = HPCT_OK;
+    if (peers == NULL || cards == NULL)
+        status = hpct_fail_memory((size_t) group->size * sizeof *cards);
+    if (status == HPCT_OK)
+        status = listen_for(group, &own, &acceptor);
+    status = agree(group, status);
+    if (status == HPCT_OK)
+        status = group->deal(group->argument, &own, cards, sizeof own);
+    if (status == HPCT_OK) {
+        hpct_waits before = hpct_headway_enter(HPCT_WAITS_FOR_RANKS);
+        const opening o = {.peers = peers,
+                           .auth = group->auth,
+                           .wanted = wanted,
+                           .acceptor = acceptor,
+                           .until_ms = hpct_link_now_ms() + 1000 * (int64_t) seconds};
+        status = agree(group, connect_all(&o, cards));
+        hpct_headway_enter(before);
+    }
+    hpct_acceptor_free(acceptor);
+    free(cards);
+    if (status == HPCT_OK)
+        *out = peers;
+    else
+        hpct_peers_close(peers);
+    return status;
+}
+
+void hpct_peers_set_aside(hpct_peers *peers, int fd, hpct_status (*move)(void *argument),
+                          void *argument)
+{
+    peers->aside_fd = fd;
+    peers->aside = move;
+    peers->aside_argument = argument;
 }
 
 /* The step's key, or one that is drawn for these connections; *drawn is to be freed. */
@@ -192,39 +259,27 @@ static hpct_status find_auth(hpct_comm *comm, hpct_auth *auth, hpct_key **drawn)
     return status;
 }
 
+static hpct_status deal_over_comm(void *argument, const void *mine, void *all, size_t bytes)
+{
+    hpct_comm *comm = argument;
+    return comm->ops->allgather(comm, mine, all, bytes);
+}
+
 hpct_status hpct_peers_open(hpct_peers **out, hpct_comm *comm, const bool *wanted, int seconds)
 {
-    card own = {0};
     hpct_auth auth;
     hpct_key *drawn;
-    hpct_acceptor *acceptor = NULL;
-    hpct_peers *peers = peers_new(comm);
-    card *cards = calloc((size_t) comm->size, sizeof *cards);
     hpct_status status = find_auth(comm, &auth, &drawn);
-    if (status == HPCT_OK && (peers == NULL || cards == NULL))
-        status = hpct_fail_memory((size_t) comm->size * sizeof *cards);
     if (status == HPCT_OK)
-        status = listen_for(comm, &auth, &own, &acceptor);
-    status = hpct_comm_agree(comm, status, "connect to one another");
-    if (status == HPCT_OK)
-        status = comm->ops->allgather(comm, &own, cards, sizeof own);
-    if (status == HPCT_OK) {
-        hpct_waits before = hpct_headway_enter(HPCT_WAITS_FOR_RANKS);
-        const opening o = {.peers = peers,
-                           .auth = &auth,
-                           .wanted = wanted,
-                           .acceptor = acceptor,
-                           .until_ms = hpct_link_now_ms() + 1000 * (int64_t) seconds};
-        status = hpct_comm_agree(comm, connect_all(&o, cards), "connect to one another");
-        hpct_headway_enter(before);
-    }
-    hpct_acceptor_free(acceptor);
+        status = hpct_peers_connect(out,
+                                    &(hpct_peers_group){.rank = comm->rank,
+                                                        .size = comm->size,
+                                                        .auth = &auth,
+                                                        .deal = deal_over_comm,
+                                                        .argument = comm,
+                                                        .comm = comm},
+                                    wanted, seconds);
     hpct_key_free(drawn);
-    free(cards);
-    if (status == HPCT_OK)
-        *out = peers;
-    else
-        hpct_peers_close(peers);
     return status;
 }
 
@@ -320,8 +375,10 @@ hpct_status hpct_peers_exchange(hpct_peers *peers, const hpct_peers_message *out
             set_wake(peers, receive.rank, to_receive);
         struct pollfd waits[] = {
             {.fd = to_send > 0 ? peers->fds[send.rank] : -1, .events = POLLOUT},
-            {.fd = to_receive > 0 ? peers->fds[receive.rank] : -1, .events = POLLIN}};
-        poll(waits, 2, -1);
+            {.fd = to_receive > 0 ? peers->fds[receive.rank] : -1, .events = POLLIN},
+            {.fd = peers->aside_fd, .events = POLLIN}};
+        if (poll(waits, 3, -1) > 0 && waits[2].revents != 0)
+            status = peers->aside(peers->aside_argument);
     }
     hpct_headway_enter(before);
     return status;

@@ -17,6 +17,25 @@ typedef struct hpct_peers hpct_peers;
 hpct_status hpct_peers_open(hpct_peers **out, hpct_comm *comm, const bool *wanted, int seconds);
 void hpct_peers_close(hpct_peers *peers); /* allows NULL */
 
+/* The ranks that connect, and what tells each where the others listen. */
+typedef struct hpct_peers_group {
+    int rank, size;
+    const hpct_auth *auth;
+    /* all[size][bytes] receives each rank's mine[bytes], by rank. Collective. */
+    hpct_status (*deal)(void *argument, const void *mine, void *all, size_t bytes);
+    void *argument;
+    hpct_comm *comm; /* over which failures are agreed on; NULL: they are this rank's own, and the
+                        watch tells them */
+} hpct_peers_group;
+
+/* The same without a communicator of just these ranks. */
+hpct_status hpct_peers_connect(hpct_peers **out, const hpct_peers_group *group, const bool *wanted,
+                               int seconds);
+
+/* What else moves while hpct_peers_exchange waits: called when `fd` is readable. */
+void hpct_peers_set_aside(hpct_peers *peers, int fd, hpct_status (*move)(void *argument),
+                          void *argument);
+
 int hpct_peers_fd(const hpct_peers *peers, int rank); /* still owned; -1: not connected */
 
 /* For who uses that: what to return when the connection broke, once the watch has had the time to

@@ -95,6 +95,7 @@ static void self_free(hpct_comm *comm)
 
 static const hpct_comm_ops self_ops = {
     .name = "self",
+    .of_hosts = true,
     .allreduce_sum = allreduce_sum,
     .broadcast = broadcast,
     .allgather = allgather,

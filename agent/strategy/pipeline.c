@@ -225,8 +225,7 @@ static hpct_status build(void *argument, bool plain, uint64_t *layout)
 /* Their messages are in the memory of a device where the ranks were joined on devices. */
 static hpct_status check_streams(const pipeline *p)
 {
-    const char *name = p->comm->ops->name;
-    if (hpct_model_on_device(p->model) || strcmp(name, "mpi") == 0 || strcmp(name, "self") == 0)
+    if (hpct_model_on_device(p->model) || p->comm->ops->of_hosts)
         return HPCT_OK;
     return hpct_fail(HPCT_ERR_CONFIG, "strategy pipeline computes on the processors, and the ranks "
                                       "were joined on their GPUs: take --device cpu");

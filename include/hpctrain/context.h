@@ -16,18 +16,32 @@ typedef struct hpct_context hpct_context;
 /* Joins the other ranks; returns once all are there. One context per process. Collective: every
  * wait has a deadline (300 s, HPC_TRAIN_JOIN_SECONDS changes it), and a rank that does not come is
  * named (HPCT_ERR_PEER). HPCT_ERR_CONFIG when the cluster's description is wrong, rank 0's port is
- * in use, or MPI sees other ranks than the job has. While a context is open a watch notices a peer
- * that dies or stops answering: the process then prints which one on stderr and ends with exit code
- * 69, because the other ranks' collectives can no longer finish. So it does where all ranks are in
- * hpct_fit, hpct_evaluate or hpct_bench and none gets on for 1800 s (HPC_TRAIN_STANDSTILL_SECONDS
- * changes it, 0: for ever). */
+ * in use, or MPI sees other ranks than the job has and nobody said where they listen. While a
+ * context is open a watch notices a peer that dies or stops answering: the process then prints
+ * which one on stderr and ends with exit code 69, because the other ranks' collectives can no
+ * longer finish. So it does where all ranks are in hpct_fit, hpct_evaluate or hpct_bench and none
+ * gets on for 1800 s (HPC_TRAIN_STANDSTILL_SECONDS changes it, 0: for ever). */
 HPCT_API hpct_status hpct_context_open(hpct_context **out);
 
-/* The same for ranks that compute on `device`: "cpu" (as above), "cuda", or "auto". Where every rank
- * has a GPU and NCCL, gradients go by NCCL from GPU to GPU; else by MPI through the hosts' memory.
- * Where the cluster's config says where ranks listen, NCCL needs no MPI. HPCT_ERR_CONFIG when "cuda"
- * is asked for and a rank cannot have it, or two ranks share a GPU. */
+/* The same for ranks that compute on `device`: "cpu" (as above), "cuda", or "auto". Where every
+ * rank has a GPU and NCCL, gradients go by NCCL from GPU to GPU; else by MPI or TCP through the
+ * hosts' memory. Where the cluster's config says where ranks listen, NCCL needs no MPI.
+ * HPCT_ERR_CONFIG when "cuda" is asked for and a rank cannot have it, or two ranks share a GPU. */
 HPCT_API hpct_status hpct_context_open_on(hpct_context **out, const char *device);
+
+/* The same with more to say; NULL, and NULL in it, for the defaults. */
+typedef struct hpct_context_options {
+    const char *device; /* as above; default "cpu" */
+    /* What connects the ranks: "mpi"; "tcp", which needs nothing but where the ranks listen and the
+     * step's key (srun --hpc-train); or "auto", the default: MPI where the launcher has told it of
+     * all ranks, else TCP. Not for what goes by NCCL. HPCT_ERR_CONFIG where it cannot be. */
+    const char *comm;
+} hpct_context_options;
+HPCT_API hpct_status hpct_context_open_with(hpct_context **out,
+                                            const hpct_context_options *options);
+
+/* "ranks are connected by TCP, not MPI: …" and why; NULL where they are not. */
+HPCT_API const char *hpct_context_connected(const hpct_context *context);
 
 /* For a run whose ranks do not wait for one another (the strategy parameter-server): reads who
  * takes part, and joins nobody; MPI is not started, and there is no watch. What is collective is

@@ -10,7 +10,7 @@ fit_small logged --device cpu --log-dir "$own/log"
 ranks=(mpirun --allow-run-as-root --oversubscribe --bind-to none -n 3)
 fit_small three-ranks --device cuda
 same_as_cpu three-ranks
-like "$err" "sums go through the hosts' memory and MPI, not by NCCL: rank 0: there is no NCCL behind the wall" "without NCCL by MPI"
+like "$err" "sums go through the hosts' memory, not by NCCL: rank 0: there is no NCCL behind the wall" "without NCCL by MPI"
 fit_small three-ranks-logged --device cuda --log-dir "$own/log3"
 same_as_cpu three-ranks-logged
 ok "$(python3 - "$own" <<'END'

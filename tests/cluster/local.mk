@@ -32,6 +32,7 @@ late_cluster_tests = \
 	tests/cluster/sandbox.t \
 	tests/cluster/strangers.t \
 	tests/cluster/train_failures.t \
+	tests/cluster/train_tcp.t \
 	tests/cluster/train_ps.t
 cluster_tests = $(early_cluster_tests) $(middle_cluster_tests) $(late_cluster_tests)
 TESTS += $(early_cluster_tests) tests/apart/device.t $(middle_cluster_tests) tests/apart/ranks.t $(late_cluster_tests)

@@ -17,8 +17,7 @@ fails() {
     said=$(grep '^hpc-train: ' <<<"$err")
     like "$said" "$regex" "$what: the message"
     is "$(grep -c . <<<"$said")" 1 "$what: said once"
-    # mpirun tells of the first one alone
-    [ "$launch" != srun ] || is "$(sed -n "$all_tasks" <<<"$err" | sort -u)" "$code" "$what: all tasks alike"
+    is "$(sed -n "$all_tasks" <<<"$err" | sort -u)" "$code" "$what: all tasks alike"
     ok $((SECONDS - marked > 15)) "$what: at once"
 }
 
@@ -54,12 +53,6 @@ fails 66 "rank 1 \(node1\): /tmp/.*$labels .*No such file" "missing on one node"
 fails 74 "/no/such/folder/s.json cannot be written" "no folder for the summary" \
     $launch -N2 $fit --data "$data" --summary-json /no/such/folder/s.json
 fails 74 "/proc/logs" "no folder for the logs" $launch -N2 $fit --data "$data" --log-dir /proc/logs
-
-# What follows looks at what srun makes of its tasks' ends and of signals. Ranks that are lost under mpirun: faults.t.
-if [ "$launch" != srun ]; then
-    done_testing
-    exit
-fi
 
 # ---- a port in use --------------------------------------------------------------------------------------------------
 # Somebody takes rank 0's port between the plugin's look at it and rank 0 itself.

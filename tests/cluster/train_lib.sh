@@ -13,24 +13,10 @@ need_training() {
     choose_launcher
 }
 
-# choose_launcher: leaves in $launch what starts the ranks of an MPI program, srun or, where this Slurm has no PMIx, a script
-# that takes srun's options and has mpirun start the ranks in an allocation.
+# choose_launcher: leaves in $launch what starts the ranks: srun, where it has PMIx over MPI; else with the plugin, over TCP.
 choose_launcher() {
     launch=srun
-    if has_pmix; then return; fi
-    launch=$work/ranks
-    cat >"$work_here/ranks" <<'END'
-#!/bin/bash
-options=()
-while [[ $1 == -* ]]; do
-    options+=("$1")
-    [[ $1 != -? ]] || { options+=("$2"); shift; }
-    shift
-done
-# mpirun gives ranks a terminal, and srun none.
-exec salloc --quiet "${options[@]}" mpirun --bind-to none bash -o pipefail -c '"$@" | cat' ranks "$@"
-END
-    chmod 755 "$work_here/ranks"
+    has_pmix || launch='srun --hpc-train'
 }
 
 # copy_data NAME: another copy of the data set, $work/NAME, to be spoilt.

@@ -156,6 +156,7 @@ for ((number = 1; number <= faults; number++)); do
     [ $((RANDOM % 2)) = 0 ] || btl=self,tcp
     [ $((RANDOM % 3)) != 0 ] || signal=STOP
     if [ "${way%% *}" = ps ]; then servers=$((1 + RANDOM % 2)) size=$((servers + 2)) nodes=$((1 + RANDOM % 2)) way=${way#ps }; fi
+    [ $servers = 0 ] && [ $nodes -gt 0 ] && [ $((RANDOM % 2)) = 0 ] && way+=' --comm tcp'
     [[ $way != *"--stages 2"* ]] || size=$((2 + RANDOM % 2 * 2))
     victim=$((RANDOM % size)) epoch=$((1 + RANDOM % 6)) delay=0.$((RANDOM % 20 + 10))
     what="$number: $model $way, rank $victim of $size ($btl, nodes: $nodes) gets SIG$signal in epoch $epoch"
@@ -167,8 +168,8 @@ for ((number = 1; number <= faults; number++)); do
         continue
     fi
     sleep "$delay"
-    # What a write to a broken connection brings, and now and then it comes before the watch has seen what happened.
-    for ((rank = 0; rank < size && servers == 0; rank++)); do kill -PIPE "$(pid_of $rank)"; done
+    # What MPI's write to a broken connection brings, and now and then it comes before the watch has seen what happened.
+    for ((rank = 0; rank < size && servers == 0; rank++)); do [[ $way == *tcp ]] || kill -PIPE "$(pid_of $rank)"; done
     kill "-$signal" "$(pid_of $victim)"
     how='its connection closed' name="rank $victim on"
     [ $signal = KILL ] || how='no sign of life'

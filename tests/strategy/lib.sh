@@ -17,15 +17,28 @@ global_batch=42 # divisible by 2, 3 and 7, not by 4
 # Smooth everywhere: where a ReLU is near 0 for all cells of a dark background, a rounding may turn them all.
 residual=$top_srcdir/tests/strategy/residual.json
 wide=$top_srcdir/tests/strategy/wide.json # most of its parameters in the last layers
+over=mpi # what connects the ranks; tcp: without mpirun
+
+# without_mpi RANKS COMMAND…: as ranks.sh says; what it leaves is in $work/apart.
+without_mpi() {
+    rm -rf "$work/apart"
+    bash "$top_srcdir/tests/strategy/ranks.sh" "$work/apart" "$@"
+}
 
 # train RANKS NAME OPTION…: the losses of each step are then in $work/NAME/metrics.jsonl, the weights in
 # $work/NAME.safetensors, the summary in $work/NAME.json; standard output and errors in $work/NAME.out. Its exit status.
 train() {
     local launch=() ranks=$1 name=$2
     shift 2
-    [ "$ranks" = 1 ] || launch=(mpirun --allow-run-as-root --oversubscribe --bind-to none -n "$ranks")
+    if [ "$over" = tcp ]; then
+        launch=(without_mpi "$ranks" timeout --kill-after=5 300)
+    elif [ "$ranks" = 1 ]; then
+        launch=(limit 300)
+    else
+        launch=(limit 300 mpirun --allow-run-as-root --oversubscribe --bind-to none -n "$ranks")
+    fi
     rm -rf "${work:?}/$name" "$work/$name.safetensors" "$work/$name.json"
-    limit 300 "${launch[@]}" "$top_builddir/hpc-train" fit --data "$work/pictures" "${length[@]}" \
+    "${launch[@]}" "$top_builddir/hpc-train" fit --data "$work/pictures" "${length[@]}" \
         --global-batch-size $global_batch --seed 3 --learning-rate 0.001 --log-dir "$work/$name" --save-weights "$work/$name.safetensors" \
         --summary-json "$work/$name.json" --verbose 0 "$@" >"$work/$name.out" 2>&1
 }

@@ -12,7 +12,7 @@ ranks() {
     mpirun --allow-run-as-root --oversubscribe --bind-to none -n "$1" "$program" | sed -n 's/.*"loss": *\([0-9.e+-]*\).*/\1/p'
 }
 
-echo 1..6
+echo 1..7
 one=$("$program" | sed -n 's/.*"loss": *\([0-9.e+-]*\).*/\1/p')
 [ "$(wc -l <<<"$one")" = 8 ] && [ "$(sort -u <<<"$one" | wc -l)" = 8 ] || printf 'not '
 echo "ok 1 - eight steps on one rank, each with a loss of its own"
@@ -26,6 +26,12 @@ for n in 1 2 4; do
     echo "ok $number - $n rank(s) have the losses of one process, to 1e-5 ($worst)"
     number=$((number + 1))
 done
+
+folder=$(mktemp -d /tmp/hpc-train-fit-ranks.XXXXXX)
+trap 'rm -rf "$folder"' EXIT
+[ "$(bash "$top_srcdir/tests/strategy/ranks.sh" "$folder" 4 "$program" | sed -n 's/.*"loss": *\([0-9.e+-]*\).*/\1/p')" = "$(ranks 4)" ] || printf 'not '
+echo "ok $number - 4 ranks over TCP have the losses that they have over MPI, to the digit"
+number=$((number + 1))
 
 # Each rank's message and exit status.
 ended=$(mpirun --allow-run-as-root --oversubscribe --bind-to none -n 2 \

@@ -2,9 +2,11 @@
  * types and groupings, several under way at once: against sums in double of what every rank brings.
  * Rank 0 prints a line for each case, with the largest error relative to the sum of sizes; ends
  * with 1 if ranks differ, an error is too large, or a result depends on how it was cut. "network":
- * prints what the network costs. "lost": the last rank ends itself while a reduction is under way.
- * "own": sums and gathers over connections of our own, of few numbers and of many; "own-lost": the
- * last rank ends itself while the others wait for it in one. */
+ * prints what the network costs. "join": how long the ranks took to join, once the last had begun
+ * to (one clock: of one machine). "lost": the last rank ends itself while a reduction is under way.
+ * "table": the other operations of the communicator, whole and split. "own": sums and gathers over
+ * connections of our own, of few numbers and of many; "own-lost": the last rank ends itself while
+ * the others wait for it in one. */
 #include "agent/comm/circulant.h"
 #include "agent/comm/network.h"
 #include "agent/context.h"
@@ -15,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define COUNT 5000
@@ -285,10 +288,153 @@ static int lose_one_of_own(scene *s)
     return (int) status;
 }
 
+/* ---- the other operations ---- */
+
+#define MANY ((size_t) 3 << 19) /* floats: a sum in more than one piece */
+#define RECORD 4099             /* bytes, of no multiple of anything */
+#define MESSAGES 40
+#define MESSAGE 100000 /* floats at most: not all of a message goes at once */
+#define BUFFERS 2
+
+static bool collectives(hpct_comm *comm)
+{
+    size_t size = (size_t) comm->size;
+    float *many = malloc(MANY * sizeof *many);
+    unsigned char mine[RECORD], *all = malloc(size * RECORD);
+    bool ok = many != NULL && all != NULL;
+    for (int root = 0; root < comm->size && ok; root++) {
+        for (size_t i = 0; i < RECORD; i++)
+            mine[i] = (unsigned char) (comm->rank + (int) i);
+        ok = comm->ops->broadcast(comm, mine, RECORD - (size_t) root, root) == HPCT_OK;
+        for (int i = 0; i < RECORD && ok; i++)
+            ok = mine[i] == (unsigned char) ((i < RECORD - root ? root : comm->rank) + i);
+    }
+    for (size_t bytes = 0; bytes <= RECORD && ok; bytes += RECORD / 2) {
+        memset(mine, comm->rank + 1, sizeof mine);
+        ok = comm->ops->allgather(comm, mine, all, bytes) == HPCT_OK;
+        for (size_t i = 0; i < size * bytes && ok; i++)
+            ok = all[i] == i / bytes + 1;
+    }
+    for (size_t i = 0; i < MANY && ok; i++)
+        many[i] = (float) ((i + (size_t) comm->rank) % 1000);
+    ok = ok && comm->ops->allreduce_sum(comm, many, MANY) == HPCT_OK;
+    for (size_t i = 0; i < MANY && ok; i++) {
+        size_t sum = 0;
+        for (size_t rank = 0; rank < size; rank++)
+            sum += (i + rank) % 1000;
+        ok = many[i] == (float) sum;
+    }
+    free(many);
+    free(all);
+    return ok;
+}
+
+static size_t floats_of(int message)
+{
+    return message % 5 == 4 ? MESSAGE : (size_t) message * 7; /* also none */
+}
+
+static bool take(hpct_comm *comm, hpct_stream *in, int from, int message)
+{
+    float *data;
+    bool ok = comm->ops->next(in, &data) == HPCT_OK;
+    for (size_t i = 0; i < floats_of(message) && ok; i++)
+        ok = data[i] == value(from, message, (int) i);
+    return ok && comm->ops->pass(in, 0) == HPCT_OK;
+}
+
+static bool give(hpct_comm *comm, hpct_stream *out, int message)
+{
+    float *data;
+    bool ok = comm->ops->next(out, &data) == HPCT_OK;
+    for (size_t i = 0; i < floats_of(message) && ok; i++)
+        data[i] = value(comm->rank, message, (int) i);
+    return ok && comm->ops->pass(out, floats_of(message)) == HPCT_OK &&
+           comm->ops->push(out) == HPCT_OK;
+}
+
+/* Each rank to the next one, around; a sum and a split-off group's gather go between messages that
+ * are on their way; who comes last opens his ends when the first messages have gone. */
+static bool streams(hpct_comm *comm, hpct_comm *part)
+{
+    hpct_stream *in = NULL, *out = NULL;
+    int next = (comm->rank + 1) % comm->size, last = (comm->rank + comm->size - 1) % comm->size;
+    hpct_stream_options o = {.number = HPCT_MAX_STREAM, .floats = MESSAGE, .buffers = BUFFERS};
+    o.peer = next;
+    bool ok = comm->size > 1 && comm->ops->open_stream(comm, &out, &o) == HPCT_OK;
+    for (int message = 0; message < BUFFERS && ok; message++)
+        ok = give(comm, out, message);
+    o.peer = last;
+    o.receives = true;
+    ok = ok && comm->ops->open_stream(comm, &in, &o) == HPCT_OK;
+    for (int message = 0; message < MESSAGES && ok; message++) {
+        float sum = 1, ones[8];
+        ok = part->size <= 8 && comm->ops->allreduce_sum(comm, &sum, 1) == HPCT_OK &&
+             part->ops->allgather(part, &sum, ones, sizeof sum) == HPCT_OK &&
+             take(comm, in, last, message) &&
+             (message + BUFFERS >= MESSAGES || give(comm, out, message + BUFFERS));
+        for (int rank = 0; rank < part->size && ok; rank++)
+            ok = ones[rank] == (float) comm->size;
+    }
+    ok = ok && comm->ops->drain(out) == HPCT_OK;
+    if (ok) {
+        comm->ops->close_stream(in);
+        comm->ops->close_stream(out);
+    }
+    /* what comes for the next one must not find this one's buffers */
+    float closed = 1;
+    return ok && comm->ops->allreduce_sum(comm, &closed, 1) == HPCT_OK;
+}
+
+/* The streams are opened twice, as another strategy would. */
+static int table_cases(scene *s)
+{
+    hpct_comm *comm = s->comm, *half, *one;
+    if (!collectives(comm) || comm->ops->split(comm, &half, comm->rank % 2) != HPCT_OK)
+        return 1;
+    bool ok = half->rank == comm->rank / 2 && half->size == (comm->size + 1 - comm->rank % 2) / 2 &&
+              collectives(half) && half->ops->split(half, &one, half->rank) == HPCT_OK;
+    ok = ok && one->size == 1 && collectives(one) && streams(comm, half) && streams(comm, half) &&
+         (half->size == 1 || streams(half, one));
+    if (!ok)
+        return 1;
+    one->ops->close(one);
+    scene part = {half, s->data, s->all, s->groups};
+    int result = all_cases(&part);
+    half->ops->close(half);
+    return result != 0 || !collectives(comm);
+}
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double) time.tv_sec + 1e-9 * (double) time.tv_nsec;
+}
+
+static int print_join(const scene *s, double begun)
+{
+    double times[2] = {begun, now()}, first = INFINITY, last = 0, joined = 0;
+    double *all = malloc((size_t) s->comm->size * sizeof times);
+    if (all == NULL || s->comm->ops->allgather(s->comm, times, all, sizeof times) != HPCT_OK)
+        return 1;
+    for (int rank = 0; rank < s->comm->size; rank++) {
+        first = fmin(first, all[2 * rank]);
+        last = fmax(last, all[2 * rank]);
+        joined = fmax(joined, all[2 * rank + 1]);
+    }
+    if (s->comm->rank == 0)
+        printf("%d ranks over %s joined %.3f s after the last one began, %.3f s after the first\n",
+               s->comm->size, s->comm->ops->name, joined - last, joined - first);
+    free(all);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     hpct_context *context;
     const char *what = argc > 1 ? argv[1] : "";
+    double begun = now();
     if (hpct_context_open(&context) != HPCT_OK)
         return 2;
     hpct_comm *comm = hpct_context_comm(context);
@@ -297,6 +443,8 @@ int main(int argc, char **argv)
                .all = calloc((size_t) comm->size * ALL, sizeof(float)),
                .groups = calloc((size_t) comm->size, sizeof(int))};
     int result = strcmp(what, "lost") == 0       ? lose_one(&s)
+                 : strcmp(what, "join") == 0     ? print_join(&s, begun)
+                 : strcmp(what, "table") == 0    ? table_cases(&s)
                  : strcmp(what, "own") == 0      ? own_cases(&s)
                  : strcmp(what, "own-lost") == 0 ? lose_one_of_own(&s)
                  : strcmp(what, "network") == 0  ? print_network(context, comm->rank)

@@ -2,7 +2,7 @@
 # reduce_ranks.t: prepared reductions, several under way while other collectives go on, give all ranks the same bits, within
 # the wire type's rounding of the sums in double, flat and by nodes, and in fp32 the same however the array is cut. The
 # network is measured alike on all ranks. A rank lost while one is under way ends the others. So do sums and gathers over
-# connections of our own.
+# connections of our own. And all of it, and the other operations, over TCP as over MPI.
 
 program=$top_builddir/tests/unit/reduce_ranks
 if ! command -v mpirun >/dev/null; then
@@ -14,7 +14,7 @@ numbers="2 3 5"
 [ -z "${HPC_TRAIN_LONG-}" ] || numbers="2 3 4 5 7"
 # shellcheck disable=SC2086 # several words
 set -- $numbers
-echo "1..$((3 * $# + 7))"
+echo "1..$((6 * $# + 9))"
 number=0
 check() { # NAME CONDITION...
     local name=$1
@@ -40,6 +40,25 @@ for n; do
     ranks "$n" "$program" own
     check "$n ranks: sums and gathers over connections of our own" [ $? = 0 ]
 done
+for n; do
+    ranks "$n" "$program" table
+    check "$n ranks: collectives, streams and parts" [ $? = 0 ]
+done
+folder=$(mktemp -d /tmp/hpc-train-reduce-ranks.XXXXXX)
+trap 'rm -rf "$folder"' EXIT
+without_mpi() { # NUMBER ARGUMENT...
+    rm -rf "$folder/ranks"
+    out=$(bash "$top_srcdir/tests/strategy/ranks.sh" "$folder/ranks" "$@" 2>&1)
+}
+for n; do
+    without_mpi "$n" "$program"
+    check "$n ranks over TCP: reductions" [ $? = 0 ]
+    without_mpi "$n" "$program" table
+    check "$n ranks over TCP: collectives, streams and parts" [ $? = 0 ]
+done
+without_mpi 3 "$program" lost
+check "a rank lost under way over TCP: others end with 69" [ "$(cat "$folder"/ranks/status.* | sort | tr '\n' ' ')" = "137 69 69 " ]
+check "and it is named" grep -q "rank 2 on a was lost" <<<"$out"
 ranks 3 "$program" network
 check "the network costs something, the same for all ranks ($out)" [ $? = 0 ]
 ranks 3 sh -c '"$0" lost; echo "ended with $?"' "$program"

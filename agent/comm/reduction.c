@@ -1,13 +1,12 @@
-/* Reductions over MPI that go on while the ranks compute: persistent messages between the ranks of
- * a grid (agent/comm/grid.h), in up to four phases, and sums made when a phase has come in. Between
- * nodes without a fast fabric messages are letters (agent/comm/mail.h): MPI's TCP copies them once
- * more, looks for them in many small reads, and keeps the core while it waits.
+/* Reductions that go on while the ranks compute: messages between the ranks of a grid
+ * (agent/comm/grid.h), prepared once, in up to four phases, and sums made when a phase has come in.
  *
  * Own messages instead of MPI_Iallreduce: the order of additions is fixed, 16-bit numbers are added
  * up in fp32, there are two rounds of messages whatever the number of ranks, where Open MPI's ring
  * has 2 (ranks - 1) that each wait for a call; and nothing is allocated in a step. */
+#include "agent/comm/reduction.h"
+
 #include "agent/comm/agree.h"
-#include "agent/comm/mpi_comm.h"
 #include "agent/comm/wire.h"
 #include "base/headway.h"
 #include "base/status.h"
@@ -27,17 +26,16 @@ typedef enum phase_name {
 /* Tags of one reduction: a phase's numbers, and its exact ones. */
 #define TAGS (2 * PHASES)
 #define MAX_TAG (1 << 20) /* MPI promises 32767 at least; Open MPI has 2^31 - 1 */
-#define NAP_MS 1          /* at most, for letters: others may wait for this rank's streams */
 
 typedef struct phase {
-    MPI_Request *requests;
+    void *requests;
     int num;
     hpct_letter *letters;
     int num_letters;
 } phase;
 
 struct hpct_reduction {
-    mpi_comm *mpi;
+    hpct_host_comm *host;
     hpct_reduction_options options;
     hpct_grid grid;
     hpct_slice_range slice; /* that this rank owns within its group; in floats of data */
@@ -103,7 +101,7 @@ static hpct_status add_message(hpct_reduction *r, phase_name name, bool exact, b
     int tag = r->tag + 2 * (int) name + exact;
     if (floats == 0)
         return HPCT_OK;
-    if (hpct_mail_reaches(r->mpi->mail, peer)) {
+    if (hpct_mail_reaches(r->host->mail, peer)) {
         hpct_letter *letter = &p->letters[p->num_letters++];
         /* Exact numbers that come back may find their place still being sent to another owner. */
         *letter = (hpct_letter){.rank = peer,
@@ -112,15 +110,12 @@ static hpct_status add_message(hpct_reduction *r, phase_name name, bool exact, b
                                 .tag = (uint32_t) tag,
                                 .data = (char *) data,
                                 .bytes = floats * sizeof *data};
-        return receive ? hpct_mail_expect(r->mpi->mail, letter) : HPCT_OK;
+        return receive ? hpct_mail_expect(r->host->mail, letter) : HPCT_OK;
     }
-    MPI_Request *request = &p->requests[p->num++];
-    return receive ? hpct_mpi_check(MPI_Recv_init(data, (int) floats, MPI_FLOAT, peer, tag,
-                                                  r->mpi->reductions, request),
-                                    "MPI_Recv_init")
-                   : hpct_mpi_check(MPI_Send_init(data, (int) floats, MPI_FLOAT, peer, tag,
-                                                  r->mpi->reductions, request),
-                                    "MPI_Send_init");
+    const hpct_carrier *carrier = r->host->carrier;
+    return carrier->prepare(r->host,
+                            (char *) p->requests + carrier->request_bytes * (size_t) p->num++,
+                            &(hpct_host_message){receive, peer, tag, data, floats});
 }
 
 /* Receives first in every phase: what comes then finds its place. */
@@ -203,7 +198,7 @@ static hpct_status allocate(hpct_reduction *r)
     size_t most = members > groups ? members : groups;
     bool ok = take(&r->terms, most, sizeof *r->terms);
     for (int name = 0; name < PHASES; name++)
-        ok = ok && take(&r->phases[name].requests, 4 * most, sizeof(MPI_Request)) &&
+        ok = ok && take(&r->phases[name].requests, 4 * most, r->host->carrier->request_bytes) &&
              take(&r->phases[name].letters, 4 * most, sizeof(hpct_letter));
     if (owns(r)) {
         if (grid->num_members > 1)
@@ -221,53 +216,57 @@ static hpct_status allocate(hpct_reduction *r)
     return ok ? HPCT_OK : hpct_fail_memory(r->options.count * sizeof(float));
 }
 
-static hpct_status make(hpct_reduction *r, mpi_comm *mpi, const hpct_reduction_options *options)
+static hpct_status make(hpct_reduction *r, hpct_host_comm *host,
+                        const hpct_reduction_options *options)
 {
-    r->mpi = mpi;
+    r->host = host;
     r->options = *options;
     r->options.groups = NULL;
     r->at = PHASES;
-    r->tag = mpi->tag;
-    hpct_status status = hpct_grid_make(&r->grid, options->groups, mpi->base.rank, mpi->base.size);
+    r->tag = host->tag;
+    hpct_status status =
+        hpct_grid_make(&r->grid, options->groups, host->base.rank, host->base.size);
     if (status == HPCT_OK && owns(r))
         r->slice = hpct_grid_part(options->count, r->grid.owners, r->grid.member);
     return status == HPCT_OK ? allocate(r) : status;
 }
 
-hpct_status hpct_mpi_prepare(hpct_comm *comm, hpct_reduction **out,
-                             const hpct_reduction_options *options)
+hpct_status hpct_reduction_prepare(hpct_comm *comm, hpct_reduction **out,
+                                   const hpct_reduction_options *options)
 {
-    mpi_comm *mpi = (mpi_comm *) comm;
-    if (options->count > INT_MAX || mpi->tag > MAX_TAG)
+    hpct_host_comm *host = (hpct_host_comm *) comm;
+    hpct_status status = HPCT_OK;
+    if (options->count > INT_MAX || host->tag > MAX_TAG)
         return hpct_fail(HPCT_ERR_INTERNAL, "a reduction of %zu floats, number %d", options->count,
-                         mpi->tag / TAGS);
+                         host->tag / TAGS);
     hpct_reduction *r = calloc(1, sizeof *r);
-    hpct_status own = r != NULL ? make(r, mpi, options) : hpct_fail_memory(sizeof *r);
-    hpct_status status = hpct_mpi_open_mail(mpi, own == HPCT_OK ? &r->grid : NULL);
-    mpi->tag += TAGS;
+    hpct_status own = r != NULL ? make(r, host, options) : hpct_fail_memory(sizeof *r);
+    if (host->carrier->open_mail != NULL)
+        status = host->carrier->open_mail(host, own == HPCT_OK ? &r->grid : NULL);
+    host->tag += TAGS;
     status = own != HPCT_OK ? own : status;
     if (status == HPCT_OK)
         status = plan_messages(r);
-    if (!mpi->without_mail)
+    if (!host->without_mail)
         status = hpct_comm_agree(comm, status, "prepare a sum");
     if (status != HPCT_OK) {
-        hpct_mpi_release(r);
+        hpct_reduction_release(r);
         return status;
     }
     *out = r;
     return HPCT_OK;
 }
 
-void hpct_mpi_release(hpct_reduction *r)
+void hpct_reduction_release(hpct_reduction *r)
 {
     if (r == NULL)
         return;
     for (int name = 0; name < PHASES; name++) {
         phase *p = &r->phases[name];
-        for (int i = 0; i < p->num && r->at == PHASES; i++)
-            MPI_Request_free(&p->requests[i]);
+        if (p->num > 0 && r->at == PHASES)
+            r->host->carrier->free(p->requests, p->num);
         for (int i = 0; i < p->num_letters; i++)
-            hpct_mail_forget(r->mpi->mail, &p->letters[i]);
+            hpct_mail_forget(r->host->mail, &p->letters[i]);
         free(p->requests);
         free(p->letters);
     }
@@ -356,24 +355,22 @@ static hpct_status enter_phase(hpct_reduction *r)
     if (r->at == SCATTER && owns(r) && in_16_bits(r))
         encode_parts(r);
     if (p->num > 0)
-        status = hpct_mpi_check(MPI_Startall(p->num, p->requests), "MPI_Startall");
+        status = r->host->carrier->start(p->requests, p->num);
     for (int i = 0; i < p->num_letters && status == HPCT_OK; i++)
-        status = hpct_mail_start(r->mpi->mail, &p->letters[i]);
+        status = hpct_mail_start(r->host->mail, &p->letters[i]);
     return status;
 }
 
-static hpct_status has_arrived(const phase *p, int *arrived)
+static hpct_status has_arrived(const hpct_reduction *r, int *arrived)
 {
+    const phase *p = &r->phases[r->at];
     *arrived = 1;
     for (int i = 0; i < p->num_letters && *arrived; i++)
         *arrived = p->letters[i].through;
     /* also where letters are missing: this moves the others */
     int requests = 1;
     hpct_status status =
-        p->num == 0
-            ? HPCT_OK
-            : hpct_mpi_check(MPI_Testall(p->num, p->requests, &requests, MPI_STATUSES_IGNORE),
-                             "MPI_Testall");
+        p->num == 0 ? HPCT_OK : r->host->carrier->test(p->requests, p->num, &requests);
     *arrived = *arrived && requests;
     return status;
 }
@@ -404,7 +401,7 @@ static hpct_status advance(hpct_reduction *r)
     hpct_status status = HPCT_OK;
     int arrived = 1;
     while (r->at < PHASES && status == HPCT_OK) {
-        status = has_arrived(&r->phases[r->at], &arrived);
+        status = has_arrived(r, &arrived);
         if (status != HPCT_OK || !arrived)
             return status;
         leave_phase(r);
@@ -416,9 +413,9 @@ static hpct_status advance(hpct_reduction *r)
     return status;
 }
 
-hpct_status hpct_mpi_start(hpct_reduction *r)
+hpct_status hpct_reduction_start(hpct_reduction *r)
 {
-    hpct_reduction **last = &r->mpi->under_way;
+    hpct_reduction **last = &r->host->under_way;
     while (*last != NULL)
         last = &(*last)->next;
     *last = r; /* the first started is the first to move */
@@ -426,12 +423,12 @@ hpct_status hpct_mpi_start(hpct_reduction *r)
     return enter_phase(r);
 }
 
-hpct_status hpct_mpi_progress(hpct_comm *comm)
+hpct_status hpct_reduction_progress(hpct_comm *comm)
 {
-    mpi_comm *mpi = (mpi_comm *) comm;
+    hpct_host_comm *host = (hpct_host_comm *) comm;
     hpct_status status =
-        mpi->mail != NULL && mpi->under_way != NULL ? hpct_mail_move(mpi->mail, 0) : HPCT_OK;
-    for (hpct_reduction **at = &mpi->under_way; *at != NULL && status == HPCT_OK;) {
+        host->mail != NULL && host->under_way != NULL ? host->carrier->move(host, false) : HPCT_OK;
+    for (hpct_reduction **at = &host->under_way; *at != NULL && status == HPCT_OK;) {
         hpct_reduction *r = *at;
         status = advance(r);
         if (r->at == PHASES) {
@@ -444,43 +441,35 @@ hpct_status hpct_mpi_progress(hpct_comm *comm)
     return status;
 }
 
-bool hpct_mpi_is_done(const hpct_reduction *r)
+bool hpct_reduction_is_done(const hpct_reduction *r)
 {
     return r->at == PHASES;
 }
 
-/* Whether requests of reductions are under way, which go on in calls of MPI alone. */
-static bool has_requests(const mpi_comm *mpi)
+/* Whether requests of reductions are under way, which go on in calls of their own alone. */
+static bool has_requests(const hpct_host_comm *host)
 {
     bool any = false;
-    for (const hpct_reduction *r = mpi->under_way; r != NULL; r = r->next)
+    for (const hpct_reduction *r = host->under_way; r != NULL; r = r->next)
         any = any || r->phases[r->at].num > 0;
     return any;
 }
 
-/* Sleeps while there are letters alone to wait for; but what streams have sent needs calls, too. */
-static hpct_status nap(mpi_comm *mpi)
+/* Sleeps while there are letters alone to wait for. */
+static hpct_status nap(hpct_host_comm *host)
 {
-    int ignored;
-    if (mpi->mail == NULL || has_requests(mpi))
-        return HPCT_OK;
-    hpct_status status = hpct_mail_move(mpi->mail, NAP_MS);
-    if (status == HPCT_OK && mpi->streams > 0)
-        status = hpct_mpi_check(
-            MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, mpi->reductions, &ignored, MPI_STATUS_IGNORE),
-            "MPI_Iprobe");
-    return status;
+    return host->mail == NULL || has_requests(host) ? HPCT_OK : host->carrier->move(host, true);
 }
 
 /* All move meanwhile: others may wait for this rank's part in another one first. */
-hpct_status hpct_mpi_wait(hpct_reduction *r)
+hpct_status hpct_reduction_wait(hpct_reduction *r)
 {
     hpct_waits before = hpct_headway_enter(HPCT_WAITS_FOR_RANKS);
-    hpct_status status = hpct_mpi_progress(&r->mpi->base);
+    hpct_status status = hpct_reduction_progress(&r->host->base);
     while (r->at < PHASES && status == HPCT_OK) {
-        status = nap(r->mpi);
+        status = nap(r->host);
         if (status == HPCT_OK)
-            status = hpct_mpi_progress(&r->mpi->base);
+            status = hpct_reduction_progress(&r->host->base);
     }
     hpct_headway_enter(before);
     return status;

@@ -1,0 +1,121 @@
+/* Streams over TCP: a ring of buffers at each end, used in turn, each with a letter. What comes for
+ * a buffer that is not free waits in the connection, and with it, in time, its sender. */
+#include "agent/comm/tcp_comm.h"
+#include "base/headway.h"
+#include "base/status.h"
+
+#include <stdlib.h>
+
+struct hpct_stream {
+    tcp_comm *tcp;
+    hpct_stream_options options;
+    int at;               /* the buffer whose turn it is */
+    float *data;          /* [buffers][floats + 1] */
+    hpct_letter *letters; /* [buffers] */
+};
+
+/* A letter has a byte at least: an empty message is one of a number that nobody reads. */
+static size_t bytes_of(size_t floats)
+{
+    return (floats > 0 ? floats : 1) * sizeof(float);
+}
+
+static hpct_status prepare_letters(hpct_stream *stream)
+{
+    const hpct_stream_options *o = &stream->options;
+    hpct_status status = HPCT_OK;
+    for (int i = 0; i < o->buffers && status == HPCT_OK; i++) {
+        stream->letters[i] =
+            (hpct_letter){.rank = o->peer,
+                          .receives = o->receives,
+                          .early = true,
+                          .up_to = true,
+                          .tag = (uint32_t) o->number << 16 | (uint32_t) i,
+                          .data = (char *) (stream->data + (size_t) i * (o->floats + 1)),
+                          .bytes = bytes_of(o->floats),
+                          .through = !o->receives}; /* a sender's are free */
+        if (o->receives)
+            status = hpct_mail_expect(stream->tcp->streams, &stream->letters[i]);
+    }
+    return status;
+}
+
+hpct_status hpct_tcp_open_stream(hpct_comm *comm, hpct_stream **out,
+                                 const hpct_stream_options *options)
+{
+    size_t buffers = (size_t) options->buffers;
+    hpct_stream *stream = calloc(1, sizeof *stream);
+    if (stream == NULL)
+        return hpct_fail_memory(sizeof *stream);
+    stream->tcp = (tcp_comm *) comm;
+    stream->options = *options;
+    stream->data = calloc(buffers * (options->floats + 1), sizeof *stream->data);
+    stream->letters = calloc(buffers, sizeof *stream->letters);
+    hpct_status status = stream->data != NULL && stream->letters != NULL
+                             ? prepare_letters(stream)
+                             : hpct_fail_memory(buffers * options->floats * sizeof *stream->data);
+    if (status == HPCT_OK)
+        *out = stream;
+    else
+        hpct_tcp_close_stream(stream);
+    return status;
+}
+
+static hpct_status wait_for(hpct_stream *stream, const hpct_letter *letter)
+{
+    tcp_world *world = stream->tcp->world;
+    hpct_waits before = hpct_headway_enter(HPCT_WAITS_FOR_RANKS);
+    hpct_status status = letter->through ? HPCT_OK : hpct_tcp_move(world, false);
+    while (status == HPCT_OK && !letter->through)
+        status = hpct_tcp_move(world, true);
+    hpct_headway_enter(before);
+    return status;
+}
+
+hpct_status hpct_tcp_next(hpct_stream *stream, float **data)
+{
+    hpct_letter *letter = &stream->letters[stream->at];
+    hpct_status status = HPCT_OK;
+    if (stream->options.receives)
+        status = hpct_mail_start(stream->tcp->streams, letter);
+    *data = (float *) (void *) letter->data;
+    return status == HPCT_OK ? wait_for(stream, letter) : status;
+}
+
+hpct_status hpct_tcp_pass(hpct_stream *stream, size_t count)
+{
+    hpct_letter *letter = &stream->letters[stream->at];
+    stream->at = (stream->at + 1) % stream->options.buffers;
+    hpct_mail_renew(letter);
+    if (stream->options.receives)
+        return HPCT_OK;
+    letter->bytes = bytes_of(count);
+    return hpct_mail_start(stream->tcp->streams, letter);
+}
+
+hpct_status hpct_tcp_push(hpct_stream *stream)
+{
+    return stream->options.receives ? HPCT_OK : hpct_tcp_move(stream->tcp->world, false);
+}
+
+hpct_status hpct_tcp_drain(hpct_stream *stream)
+{
+    hpct_status status = HPCT_OK;
+    for (int i = 0; i < stream->options.buffers && !stream->options.receives && status == HPCT_OK;
+         i++)
+        status = wait_for(stream, &stream->letters[i]);
+    return status;
+}
+
+void hpct_tcp_close_stream(hpct_stream *stream)
+{
+    if (stream == NULL)
+        return;
+    for (int i = 0; stream->letters != NULL && i < stream->options.buffers; i++) {
+        if (stream->letters[i].data != NULL)
+            hpct_mail_forget(stream->tcp->streams, &stream->letters[i]);
+    }
+    free(stream->letters);
+    free(stream->data);
+    free(stream);
+}

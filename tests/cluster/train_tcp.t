@@ -1,0 +1,83 @@
+#!/bin/bash
+# Training where MPI knows nothing of the ranks (srun --mpi=none, or a Slurm without PMIx): one run over the step's addresses and
+# key, with the losses that it has over MPI. A lost rank is named; what cannot be is refused.
+# shellcheck disable=SC2154,SC2086 # several words
+. "${top_srcdir:-.}/tests/cluster/lib.sh"
+. "$top_srcdir/tests/cluster/train_lib.sh"
+on_cluster 4
+need_training
+
+# The losses of W1 on so many ranks, over TCP and, where srun can start them so, over MPI; else one rank's.
+few="$fit --data $data --steps-per-epoch 20 --global-batch-size 256 --seed 3 --learning-rate 0.001"
+losses() { tr -d '{},":' <"$work_here/$1/metrics.jsonl" | awk '{ print $4, $6 }'; }
+for ranks in 1 2 4; do
+    capture sandbox_run srun --mpi=none --hpc-train -N$ranks $few --log-dir "$work/tcp$ranks"
+    is "$status" 0 "$ranks ranks without PMIx" || diag "$err"
+    like "$out" "60000 pictures, $ranks rank" "$ranks ranks: one run of all"
+    case $ranks in
+    1) unlike "$out" "connected by TCP" "one rank is connected to none" ;;
+    *) like "$out" "ranks are connected by TCP, not MPI: the launcher offers no PMIx" "$ranks ranks: by TCP, and why" ;;
+    esac
+    is "$(losses tcp$ranks | wc -l)" 20 "$ranks ranks: 20 steps"
+    if has_pmix; then
+        capture sandbox_run srun --mpi=pmix --hpc-train -N$ranks $few --log-dir "$work/mpi$ranks"
+        is "$status" 0 "$ranks ranks over MPI" || diag "$err"
+        unlike "$out" "connected by" "$ranks ranks over MPI: nothing is said of it"
+        is "$(losses tcp$ranks)" "$(losses mpi$ranks)" "$ranks ranks: the same losses as over MPI, to the digit"
+    fi
+    worst=$(paste <(losses tcp1) <(losses tcp$ranks) | awk '{ d = ($2 - $4) / $2; if (d < 0) d = -d; if (d > w) w = d } END { print w + 0 }')
+    ok "$(awk -v d="$worst" 'BEGIN { print !(d <= 1e-5) }')" "$ranks ranks: one rank's losses (to $worst)"
+done
+capture sandbox_run srun --mpi=none --hpc-train -N2 --ntasks-per-node=2 $few --log-dir "$work/nodes"
+is "$status" 0 "4 ranks on 2 nodes" || diag "$err"
+is "$(losses nodes | wc -l)" 20 "4 ranks on 2 nodes: 20 steps"
+capture sandbox_run srun --mpi=none --hpc-train -N2 $few --verbose 0
+is "$status$out$err" 0 "--verbose 0 says nothing"
+
+# ---- what MPI is told of -----------------------------------------------------------------------------------------------
+capture sandbox_run srun --mpi=pmi2 --hpc-train -N2 $few
+is "$status" 0 "PMI2, which this MPI does not know"
+like "$out" "connected by TCP, not MPI: the launcher offers no PMIx" "by TCP"
+if has_pmix; then
+    capture sandbox_run srun --mpi=pmix --hpc-train -N2 $few --comm tcp
+    is "$status" 0 "--comm tcp beside PMIx"
+    like "$out" "connected by TCP, not MPI: --comm tcp" "is heeded"
+    # What is in the environment may be of the step around it.
+    capture sandbox_run salloc --quiet -N2 srun --mpi=pmix -N1 -n1 srun --overlap --mpi=none --hpc-train -N2 -n2 $few
+    is "$status" 0 "a step without PMIx inside one with it" || diag "$err"
+    like "$out" "2 ranks, .*connected by TCP, not MPI: the PMIx here is another step's" "knows that it is not its own"
+fi
+
+# ---- refused -------------------------------------------------------------------------------------------------------------
+capture sandbox_run srun --mpi=none --hpc-train -N2 $few --comm mpi
+is "$status" 78 "--comm mpi without PMIx: 78"
+like "$err" "hpc-train: MPI knows of no other rank \(the launcher offers no PMIx\), and the job has 2: take srun --hpc-train, or srun --mpi=pmix" "with the way out"
+capture sandbox_run srun --mpi=none -N2 $few
+is "$status" 78 "neither PMIx nor the plugin: 78, and not two trainings"
+like "$err" "hpc-train: MPI knows of no other rank \(the launcher offers no PMIx\), and the job has 2: take srun --hpc-train, or srun --mpi=pmix" "with the way out"
+is "$out" "" "nothing trains"
+capture sandbox_run srun --mpi=none -N2 $few --comm tcp
+is "$status" 78 "--comm tcp without the plugin: 78"
+like "$err" "hpc-train: this step has no key .*start it with srun --hpc-train" "with the way out"
+
+# ---- a rank that is lost -------------------------------------------------------------------------------------------------
+# loses RANK SIGNAL: as in train_failures.t.
+loses() {
+    local what="rank $1 of 3 gets SIG$2"
+    begin srun --mpi=none --hpc-train -N3 -w "node[0-2]" $fit --data "$data" --epochs 1000
+    wait_for trains
+    sleep 0.5
+    mark
+    kill "-$2" "$(rank_pid "$1")"
+    finish
+    ok $((seconds > 40)) "$what: the others end in time ($seconds s)"
+    like "$err" "hpc-train: rank [0-9]+ \(node[0-9]\): rank $1 on node$1 was lost" "$what: it is named"
+    like "$err" "tasks? [0-9,-]*: Exited with exit code 69" "$what: the others end with 69"
+    ok "$(wait_for none_left; echo $?)" "$what: no process is left"
+    ok "$(wait_for none_drained; echo $?)" "$what: no node is drained"
+}
+loses 1 KILL
+loses 0 KILL
+loses 2 STOP
+loses 0 STOP
+done_testing
