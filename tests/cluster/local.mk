@@ -17,6 +17,7 @@ early_cluster_tests = \
 	tests/cluster/plugin_life.t
 middle_cluster_tests = \
 	tests/cluster/plugin_namespace.t \
+	tests/cluster/plugin_no_munge.t \
 	tests/cluster/plugin_options.t \
 	tests/cluster/plugin_out.t \
 	tests/cluster/plugin_safety.t \
