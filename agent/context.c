@@ -4,6 +4,7 @@
 
 #include "agent/comm/deadline.h"
 #include "agent/comm/device.h"
+#include "agent/comm/exchange.h"
 #include "agent/comm/link.h"
 #include "agent/comm/nccl.h"
 #include "agent/comm/pmix_key.h"
@@ -14,6 +15,7 @@
 #include "base/status.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <spawn.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -132,27 +134,26 @@ static hpct_status open_mpi(hpct_context *context, int seconds, hpct_rendezvous 
     return status;
 }
 
-static hpct_status open_tcp(hpct_context *context, int seconds, const char *why)
+static hpct_status open_tcp(hpct_context *context, const hpct_meeting *meeting, const char *why)
 {
-    const hpct_config *config = context->config;
     snprintf(context->connected, sizeof context->connected,
              "ranks are connected by TCP, not MPI: %s", why);
-    return hpct_comm_tcp_open(&context->comm, config, &context->auth, seconds);
+    return hpct_comm_tcp_open(&context->comm, meeting);
 }
 
 /* Under the watch, on what `wish` says; MPI, where it knows of all ranks, unless it says more. */
-static hpct_status open_hosts(hpct_context *context, const char *wish, int seconds)
+static hpct_status open_hosts(hpct_context *context, const hpct_meeting *meeting, const char *wish)
 {
     const char *why = "--comm tcp";
     char seen[64];
     int world, size = context->config->size;
     if (strcmp(wish, "tcp") == 0 || (strcmp(wish, "mpi") != 0 && !hpct_comm_mpi_is_told(&why)))
-        return open_tcp(context, seconds, why);
-    hpct_status status = open_mpi(context, seconds, NULL, &world);
+        return open_tcp(context, meeting, why);
+    hpct_status status = open_mpi(context, meeting->seconds, NULL, &world);
     if (status == HPCT_OK || strcmp(wish, "mpi") == 0 || world == 0 || world == size)
         return status;
     snprintf(seen, sizeof seen, "MPI sees %d of %d ranks", world, size);
-    return open_tcp(context, seconds, seen);
+    return open_tcp(context, meeting, seen);
 }
 
 static hpct_status stage(hpct_context *context, const hpct_device_calls *calls)
@@ -166,14 +167,12 @@ static hpct_status stage(hpct_context *context, const hpct_device_calls *calls)
 
 /* Puts NCCL in the place of the communicator, or of none, where all ranks have it; else staging on
  * top of it where this one has a GPU. */
-static hpct_status open_device(hpct_context *context, const hpct_device_calls *calls, int seconds)
+static hpct_status open_device(hpct_context *context, const hpct_meeting *meeting,
+                               const hpct_device_calls *calls)
 {
     hpct_comm *opened = NULL;
-    hpct_comm_device_options options = {.config = context->config,
-                                        .calls = calls,
-                                        .auth = &context->auth,
-                                        .seconds = seconds,
-                                        .under = context->comm};
+    const hpct_comm_device_options options = {
+        .meeting = meeting, .calls = calls, .under = context->comm};
     hpct_status status = hpct_comm_device_open(&opened, &options);
     if (opened != NULL)
         context->comm = opened;
@@ -274,23 +273,33 @@ static hpct_status find_key(hpct_context *context, int seconds)
     return status;
 }
 
+/* The watch closes its socket when all have come, and somebody else could take the port before the
+ * ranks meet there again. */
+static hpct_status keep_listening(hpct_meeting *meeting, int listen_fd)
+{
+    meeting->listen_fd = fcntl(listen_fd, F_DUPFD_CLOEXEC, 0);
+    return meeting->listen_fd >= 0 ? HPCT_OK
+                                   : hpct_fail(HPCT_ERR_INTERNAL, "fcntl: %s", strerror(errno));
+}
+
 /* Where the addresses and a key are known, the ranks meet under the watch first: MPI_Init itself
  * can wait for ever for a rank that does not come. Where all of them then have NCCL, MPI is not
  * started. */
-static hpct_status join(hpct_context *context, const char *device, const char *wish)
+static hpct_status join_by(hpct_context *context, hpct_meeting *meeting, const char *device,
+                           const char *wish)
 {
     hpct_rendezvous meet;
-    int seconds, world;
+    int world;
     const hpct_device_calls *calls = NULL;
     if (strcmp(wish, "tcp") == 0 && context->config->addresses == NULL)
         return hpct_fail(HPCT_ERR_CONFIG, "--comm tcp: nobody said where the ranks listen: start "
                                           "them with srun --hpc-train");
-    hpct_status status = hpct_context_join_seconds(&seconds);
+    hpct_status status = hpct_context_join_seconds(&meeting->seconds);
     if (status == HPCT_OK)
         status = read_seconds(&context->standstill_seconds, "HPC_TRAIN_STANDSTILL_SECONDS", 0,
                               STANDSTILL_SECONDS);
     if (status == HPCT_OK && context->config->addresses != NULL)
-        status = find_key(context, seconds);
+        status = find_key(context, meeting->seconds);
     if (status == HPCT_OK && context->key == NULL && strcmp(wish, "tcp") == 0)
         return hpct_rendezvous_read_key(&context->key); /* says how to come by one */
     bool watch_first = context->key != NULL;
@@ -299,22 +308,33 @@ static hpct_status join(hpct_context *context, const char *device, const char *w
     bool ask = strcmp(device, "cpu") != 0;
     if (status == HPCT_OK && watch_first)
         status = hpct_rendezvous_from_config(&meet, context->config);
+    if (status == HPCT_OK && watch_first && meet.listen_fd >= 0)
+        status = keep_listening(meeting, meet.listen_fd);
     if (status == HPCT_OK && watch_first)
-        status = start_watch(context, &meet, seconds);
+        status = start_watch(context, &meet, meeting->seconds);
     if (status == HPCT_OK)
         status = hpct_comm_device_calls(&calls, device);
     if (status == HPCT_OK && watch_first && ask)
-        status = open_device(context, calls, seconds);
+        status = open_device(context, meeting, calls);
     if (status != HPCT_OK || context->comm != NULL)
         return status;
-    status = watch_first ? open_hosts(context, wish, seconds)
-                         : open_mpi(context, seconds, &meet, &world);
+    status = watch_first ? open_hosts(context, meeting, wish)
+                         : open_mpi(context, meeting->seconds, &meet, &world);
     if (status == HPCT_OK && !watch_first)
-        status = start_watch(context, &meet, seconds);
+        status = start_watch(context, &meet, meeting->seconds);
     if (status == HPCT_OK && !watch_first && ask)
-        status = open_device(context, calls, seconds);
+        status = open_device(context, meeting, calls);
     else if (status == HPCT_OK && calls != NULL)
         status = stage(context, calls);
+    return status;
+}
+
+static hpct_status join(hpct_context *context, const char *device, const char *wish)
+{
+    hpct_meeting meeting = {.config = context->config, .auth = &context->auth, .listen_fd = -1};
+    hpct_status status = join_by(context, &meeting, device, wish);
+    if (meeting.listen_fd >= 0)
+        close(meeting.listen_fd);
     return status;
 }
 

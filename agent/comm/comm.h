@@ -117,11 +117,10 @@ struct hpct_comm {
 hpct_status hpct_comm_self_open(hpct_comm **out);
 
 /* The group of ranks that the cluster's config and the step's key make, over connections of our
- * own. config->addresses must be there, and nobody listen on rank 0's port; `auth` must live on.
- * Which rank does not come, or cannot be reached, within the time is named (HPCT_ERR_PEER). */
-struct hpct_config;
-hpct_status hpct_comm_tcp_open(hpct_comm **out, const struct hpct_config *config,
-                               const hpct_auth *auth, int seconds);
+ * own. meeting->auth must live on. Which rank does not come, or cannot be reached, within the time
+ * is named (HPCT_ERR_PEER). */
+struct hpct_meeting;
+hpct_status hpct_comm_tcp_open(hpct_comm **out, const struct hpct_meeting *meeting);
 
 /* The group that MPI knows, which must be `rank` of `size`; HPCT_ERR_CONFIG, with the likely cause
  * (srun without --mpi=pmix), when it is not: MPI is left again then where *world, the number of

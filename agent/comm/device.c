@@ -1,7 +1,6 @@
 /* Agreeing on NCCL, and opening it. */
 #include "agent/comm/device.h"
 
-#include "agent/comm/exchange.h"
 #include "agent/comm/nccl.h"
 #include "base/status.h"
 #include "nn/module.h"
@@ -99,12 +98,12 @@ static hpct_status deal(const hpct_comm_device_options *o, const hpct_nccl_card 
                         hpct_nccl_card *cards)
 {
     return o->under != NULL ? o->under->ops->allgather(o->under, mine, cards, sizeof *mine)
-                            : hpct_exchange(o->config, o->auth, mine, cards, sizeof *mine, o->seconds);
+                            : hpct_exchange(o->meeting, mine, cards, sizeof *mine);
 }
 
 hpct_status hpct_comm_device_open(hpct_comm **out, const hpct_comm_device_options *options)
 {
-    const hpct_config *config = options->config;
+    const hpct_config *config = options->meeting->config;
     size_t size = (size_t) config->size;
     char why[256];
     bool take = false;
@@ -123,7 +122,7 @@ hpct_status hpct_comm_device_open(hpct_comm **out, const hpct_comm_device_option
         hpct_nccl_options nccl = {.calls = options->calls,
                                   .rank = config->rank,
                                   .size = config->size,
-                                  .seconds = options->seconds,
+                                  .seconds = options->meeting->seconds,
                                   .grace_seconds = GRACE_SECONDS,
                                   .under = options->under};
         memcpy(nccl.id, cards[0].id, sizeof nccl.id);

@@ -3,9 +3,9 @@
 #ifndef HPCT_COMM_DEVICE_H
 #define HPCT_COMM_DEVICE_H
 
-#include "agent/cluster/config.h"
 #include "agent/comm/comm.h"
 #include "agent/comm/device_calls.h"
+#include "agent/comm/exchange.h"
 
 #include <stdint.h>
 
@@ -31,12 +31,10 @@ hpct_status hpct_nccl_cards_judge(bool *take, char *text, size_t text_size,
                                   const hpct_nccl_card *cards, int size);
 
 typedef struct hpct_comm_device_options {
-    const hpct_config *config;
+    const hpct_meeting *meeting;
     const hpct_device_calls *calls; /* this rank's, or NULL */
-    const hpct_auth *auth; /* of who goes through config->addresses */
-    int seconds;
-    hpct_comm *under; /* through it where it is there, and it is closed with *out; else through
-                         config->addresses */
+    hpct_comm *under; /* through it where it is there, and it is closed with *out; else through the
+                         meeting */
 } hpct_comm_device_options;
 
 /* Agrees on NCCL and opens it; *out is NULL where a rank does without. Collective. */

@@ -5,13 +5,14 @@
 #include "agent/comm/link.h"
 #include "base/status.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define BACKLOG 1024
 #define RECORD_MS 5000 /* for a rank that has come to give its record */
 #define CONNECT_MS 2000
 #define ANSWER_MS 5000
@@ -19,19 +20,18 @@
 #define RETRY_MICROSECONDS 20000
 
 typedef struct exchange {
+    const hpct_meeting *meeting;
     const hpct_config *config;
-    const hpct_auth *auth;
     char *all;
     size_t bytes;
     int64_t until_ms;
-    int seconds;
 } exchange;
 
 static hpct_status missing(const exchange *x, int rank)
 {
     return hpct_fail(HPCT_ERR_PEER,
                      "rank %d at %s did not come within %d s to agree on how to connect", rank,
-                     x->config->addresses[rank], x->seconds);
+                     x->config->addresses[rank], x->meeting->seconds);
 }
 
 /* ---- rank 0 ---- */
@@ -94,8 +94,6 @@ static hpct_status collect(const exchange *x, hpct_session *sessions, hpct_accep
 
 static hpct_status serve(const exchange *x)
 {
-    char host[256] = "";
-    int port = 0, listen_fd = -1;
     size_t size = (size_t) x->config->size;
     hpct_acceptor *acceptor = NULL;
     hpct_session *sessions = calloc(size, sizeof *sessions);
@@ -103,14 +101,10 @@ static hpct_status serve(const exchange *x)
         return hpct_fail_memory(size * sizeof *sessions);
     for (size_t rank = 0; rank < size; rank++)
         sessions[rank].fd = -1;
-    hpct_status status = HPCT_OK;
-    if (!hpct_link_split_address(x->config->addresses[0], host, sizeof host, &port))
-        status = hpct_fail(HPCT_ERR_CONFIG, "the address of rank 0, '%s', is not host:port",
-                           x->config->addresses[0]);
-    if (status == HPCT_OK)
-        status = hpct_link_listen(&listen_fd, &port, host, BACKLOG);
-    if (status == HPCT_OK)
-        status = hpct_acceptor_new(&acceptor, listen_fd, x->auth, 0);
+    int fd = fcntl(x->meeting->listen_fd, F_DUPFD_CLOEXEC, 0); /* the acceptor's own */
+    hpct_status status = fd >= 0
+                             ? hpct_acceptor_new(&acceptor, fd, x->meeting->auth, 0)
+                             : hpct_fail(HPCT_ERR_INTERNAL, "fcntl: %s", strerror(errno));
     if (status == HPCT_OK)
         status = collect(x, sessions, acceptor);
     for (int rank = 1; rank < x->config->size && status == HPCT_OK; rank++) {
@@ -131,7 +125,7 @@ static bool ask(exchange *x, int fd)
     size_t size = (size_t) x->config->size;
     hpct_connecting connecting;
     hpct_session session;
-    if (hpct_connecting_begin(&connecting, fd, x->auth, HPCT_FOR_EXCHANGE,
+    if (hpct_connecting_begin(&connecting, fd, x->meeting->auth, HPCT_FOR_EXCHANGE,
                               (uint32_t) x->config->rank, 0) != HPCT_OK ||
         hpct_connecting_wait(&connecting, ANSWER_MS, x->until_ms, &session) != HPCT_HANDSHAKE_DONE)
         return false;
@@ -142,7 +136,7 @@ static bool ask(exchange *x, int fd)
     return told;
 }
 
-/* Rank 0 may not listen yet. */
+/* Rank 0 may not accept yet. */
 static hpct_status reach(exchange *x)
 {
     do {
@@ -157,15 +151,14 @@ static hpct_status reach(exchange *x)
     return missing(x, 0);
 }
 
-hpct_status hpct_exchange(const hpct_config *config, const hpct_auth *auth, const void *mine,
-                          void *all, size_t bytes, int seconds)
+hpct_status hpct_exchange(const hpct_meeting *meeting, const void *mine, void *all, size_t bytes)
 {
-    exchange x = {.config = config,
-                  .auth = auth,
+    const hpct_config *config = meeting->config;
+    exchange x = {.meeting = meeting,
+                  .config = config,
                   .all = all,
                   .bytes = bytes,
-                  .until_ms = hpct_link_now_ms() + 1000 * (int64_t) seconds,
-                  .seconds = seconds};
+                  .until_ms = hpct_link_now_ms() + 1000 * (int64_t) meeting->seconds};
     memcpy(x.all + (size_t) config->rank * bytes, mine, bytes);
     return config->rank == 0 ? serve(&x) : reach(&x);
 }

@@ -9,10 +9,17 @@
 #include <hpctrain/status.h>
 #include <stddef.h>
 
-/* all[size][bytes] receives each rank's mine[bytes], by rank. Needs config->addresses, and nobody
- * listening on rank 0's port. Collective. HPCT_ERR_PEER, naming the first rank that did not come
- * within the time. */
-hpct_status hpct_exchange(const hpct_config *config, const hpct_auth *auth, const void *mine,
-                          void *all, size_t bytes, int seconds);
+/* Where the ranks of a config with addresses meet, and by what they know each other. */
+typedef struct hpct_meeting {
+    const hpct_config *config;
+    const hpct_auth *auth;
+    int listen_fd; /* rank 0's, at its address, where nobody else accepts meanwhile; it stays the
+                      caller's */
+    int seconds;   /* that they have to come */
+} hpct_meeting;
+
+/* all[size][bytes] receives each rank's mine[bytes], by rank. Collective. HPCT_ERR_PEER, naming the
+ * first rank that did not come within the time. */
+hpct_status hpct_exchange(const hpct_meeting *meeting, const void *mine, void *all, size_t bytes);
 
 #endif

@@ -190,32 +190,26 @@ static hpct_status open_group(hpct_comm **out, tcp_world *world, const hpct_peer
     return status;
 }
 
-typedef struct bootstrap {
-    const hpct_config *config;
-    const tcp_world *world;
-} bootstrap;
-
-static hpct_status deal_by_exchange(void *argument, const void *mine, void *all, size_t bytes)
+static hpct_status deal_by_exchange(void *meeting, const void *mine, void *all, size_t bytes)
 {
-    const bootstrap *b = argument;
-    return hpct_exchange(b->config, b->world->auth, mine, all, bytes, b->world->seconds);
+    return hpct_exchange(meeting, mine, all, bytes);
 }
 
-hpct_status hpct_comm_tcp_open(hpct_comm **out, const hpct_config *config, const hpct_auth *auth,
-                               int seconds)
+hpct_status hpct_comm_tcp_open(hpct_comm **out, const hpct_meeting *meeting)
 {
+    hpct_meeting at = *meeting;
     tcp_world *world = calloc(1, sizeof *world);
     if (world == NULL)
         return hpct_fail_memory(sizeof *world);
-    *world = (tcp_world){.epoll = epoll_create1(EPOLL_CLOEXEC), .auth = auth, .seconds = seconds};
-    bootstrap b = {config, world};
+    *world = (tcp_world){
+        .epoll = epoll_create1(EPOLL_CLOEXEC), .auth = at.auth, .seconds = at.seconds};
+    const hpct_peers_group group = {.rank = at.config->rank,
+                                    .size = at.config->size,
+                                    .auth = at.auth,
+                                    .deal = deal_by_exchange,
+                                    .argument = &at};
     hpct_status status = world->epoll >= 0
-                             ? open_group(out, world,
-                                          &(hpct_peers_group){.rank = config->rank,
-                                                              .size = config->size,
-                                                              .auth = auth,
-                                                              .deal = deal_by_exchange,
-                                                              .argument = &b})
+                             ? open_group(out, world, &group)
                              : hpct_fail(HPCT_ERR_INTERNAL, "epoll: %s", strerror(errno));
     if (status != HPCT_OK)
         world_free(world);

@@ -44,14 +44,6 @@ static void all_have_nccl_or_none_takes_it(void **state)
     assert_string_equal(why, "rank 1: the library's words");
 }
 
-static int free_port(void)
-{
-    int fd = -1, port = 0;
-    assert_int_equal(hpct_link_listen(&fd, &port, "here", 1), HPCT_OK);
-    close(fd);
-    return port;
-}
-
 /* `come` of three ranks, each a process; what the exchange says on each goes through exit codes. */
 static void meet(int come, int expected, const char *words)
 {
@@ -60,7 +52,9 @@ static void meet(int come, int expected, const char *words)
     char address[64];
     char *addresses[3] = {address, (char[]){"node1:2"}, (char[]){"node2:2"}};
     pid_t ranks[3];
-    snprintf(address, sizeof address, "127.0.0.1:%d", free_port());
+    int listen_fd = -1, port = 0;
+    assert_int_equal(hpct_link_listen(&listen_fd, &port, "here", 8), HPCT_OK);
+    snprintf(address, sizeof address, "127.0.0.1:%d", port);
     for (int rank = 0; rank < come; rank++) {
         ranks[rank] = fork();
         if (ranks[rank] != 0)
@@ -71,8 +65,11 @@ static void meet(int come, int expected, const char *words)
         int mine[2] = {rank + 10, -rank}, all[3][2];
         if (rank == 0)
             usleep(100000); /* the others come too early */
-        hpct_status status =
-            hpct_exchange(&config, &auth, mine, all, sizeof mine, come == 3 ? 60 : seconds);
+        hpct_meeting meeting = {.config = &config,
+                                .auth = &auth,
+                                .listen_fd = rank == 0 ? listen_fd : -1,
+                                .seconds = come == 3 ? 60 : seconds};
+        hpct_status status = hpct_exchange(&meeting, mine, all, sizeof mine);
         for (int other = 0; other < 3 && status == HPCT_OK; other++) {
             if (all[other][0] != other + 10 || all[other][1] != -other)
                 _exit(1);
@@ -81,6 +78,7 @@ static void meet(int come, int expected, const char *words)
             _exit(2);
         _exit((int) status);
     }
+    close(listen_fd);
     for (int rank = 0; rank < come; rank++) {
         int status = 0;
         assert_int_equal(waitpid(ranks[rank], &status, 0), ranks[rank]);
