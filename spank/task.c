@@ -204,6 +204,19 @@ static void note_gone(int number)
     gone = 1;
 }
 
+/* From here on it waits until the program asks (agent/comm/gone.h). Nobody tells rank 0, which alone
+ * may have a terminal, and use for the signal. The handler stays until the program starts: to take
+ * it away would take away what waits. */
+static void hold_gone(hpct_slurm *slurm)
+{
+    uint32_t rank = 0;
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, HPCT_GONE_SIGNAL);
+    if (hpct_slurm_get(slurm, HPCT_SLURM_RANK, &rank) && rank != 0)
+        sigprocmask(SIG_BLOCK, &signals, NULL);
+}
+
 hpct_status hpct_task_start(hpct_plugin *plugin, hpct_slurm *slurm)
 {
     if (!plugin->on)
@@ -220,7 +233,7 @@ hpct_status hpct_task_start(hpct_plugin *plugin, hpct_slurm *slurm)
     hpct_status status = tmpdir == NULL ? hpct_fail_memory(0) : prepare(plugin, slurm, tmpdir);
     free(tmpdir);
     signal(HPCT_TASK_SIGNAL, SIG_DFL);
-    signal(HPCT_GONE_SIGNAL, SIG_DFL);
+    hold_gone(slurm);
     if (status == HPCT_OK)
         status = hpct_slurm_set(slurm, HPCT_GONE_VARIABLE, gone ? "1" : NULL);
     if (status != HPCT_OK)

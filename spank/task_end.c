@@ -48,13 +48,17 @@ static void end_step(hpct_plugin *plugin, hpct_slurm *slurm, const char *node)
         hpct_tell(slurm, plugin->job, plugin->step);
 }
 
-/* Who waits for rank 0 to listen, on whichever node, does not see whether it has yet to come. */
+/* Who waits for rank 0 to listen, on whichever node, does not see whether it has yet to come. Ranks
+ * that are all alike wait for each other before one can end well; with roles a worker may come when
+ * the run is over. */
 static void tell_zero_is_gone(const hpct_plugin *plugin, hpct_slurm *slurm)
 {
     uint32_t rank = 0, status = 0, tasks = 0;
+    hpct_environment environment = hpct_slurm_environment(slurm);
+    bool roles = hpct_options_text(&plugin->options, &environment, HPCT_OPTION_ROLES) != NULL;
     if (hpct_slurm_step_kind(plugin->step) == HPCT_STEP_TASKS &&
         hpct_slurm_get(slurm, HPCT_SLURM_RANK, &rank) && rank == 0 &&
-        hpct_slurm_get(slurm, HPCT_SLURM_STATUS, &status) && status != 0 &&
+        hpct_slurm_get(slurm, HPCT_SLURM_STATUS, &status) && (status != 0 || roles) &&
         hpct_slurm_get(slurm, HPCT_SLURM_TOTAL_TASKS, &tasks) && tasks > 1)
         hpct_slurm_signal_step(plugin->job, plugin->step, HPCT_GONE_SIGNAL);
 }

@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define ACCEPTS 256 /* at a time, so that those that were accepted move on, too */
+#define ACCEPTS 1024 /* at a time, so that those that were accepted move on, too */
 
 typedef struct pending {
     int fd; /* -1: free */
@@ -182,21 +182,12 @@ void hpct_guest_refuse(hpct_guest *guest)
 bool hpct_guest_accept(hpct_guest *guest, hpct_session *session)
 {
     uint8_t accept[HPCT_PROOF_ACCEPT];
-    hpct_key in, out;
     *session = (hpct_session){.fd = -1};
     bool done = hpct_proof_accept(&guest->proof, accept) &&
                 send(guest->fd, accept, sizeof accept, MSG_NOSIGNAL | MSG_DONTWAIT) ==
                     (ssize_t) sizeof accept &&
-                hpct_proof_finish(&guest->proof, &in, &out) &&
-                hpct_seal_new(&session->in, &in) == HPCT_OK &&
-                hpct_seal_new(&session->out, &out) == HPCT_OK;
-    explicit_bzero(&in, sizeof in);
-    explicit_bzero(&out, sizeof out);
-    if (!done) {
-        hpct_session_close(session);
+                hpct_session_open(session, guest->fd, &guest->proof, false);
+    if (!done)
         hpct_guest_refuse(guest);
-        return false;
-    }
-    session->fd = guest->fd;
-    return true;
+    return done;
 }

@@ -2,6 +2,7 @@
  * tag over all the rest, node, text. */
 #include "agent/comm/frame.h"
 
+#include "base/bytes.h"
 #include "base/headway.h"
 
 #include <string.h>
@@ -44,8 +45,7 @@ bool hpct_frame_encode(uint8_t out[HPCT_FRAME_BYTES], const hpct_frame *frame, h
     out[AT_VERSION] = VERSION;
     out[AT_TYPE] = (uint8_t) frame->type;
     out[AT_STATUS] = frame->status;
-    for (int i = 0; i < 4; i++)
-        out[AT_RANK + i] = (uint8_t) (frame->rank >> (24 - 8 * i));
+    hpct_put(out + AT_RANK, frame->rank, 4);
     memcpy(out + AT_NODE, frame->node, HPCT_FRAME_NODE);
     memcpy(out + AT_TEXT, frame->text, HPCT_FRAME_TEXT);
     add_to_seal(seal, out);
@@ -76,9 +76,7 @@ bool hpct_frame_decode(hpct_frame *out, const uint8_t in[HPCT_FRAME_BYTES], hpct
     out->status = in[AT_STATUS];
     if (out->type == HPCT_FRAME_BEAT && out->status > HPCT_WAITS_FOR_RANKS)
         return false;
-    out->rank = 0;
-    for (int i = 0; i < 4; i++)
-        out->rank = out->rank << 8 | in[AT_RANK + i];
+    out->rank = (uint32_t) hpct_get(in + AT_RANK, 4);
     return hpct_frame_take_text(out->node, in + AT_NODE, HPCT_FRAME_NODE) &&
            hpct_frame_take_text(out->text, in + AT_TEXT, HPCT_FRAME_TEXT);
 }

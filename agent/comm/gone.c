@@ -3,11 +3,13 @@
 
 #include "agent/cluster/tasks.h"
 
+#include <signal.h>
 #include <stddef.h>
 #include <stdlib.h>
 
 static volatile sig_atomic_t gone;
 static struct sigaction before;
+static sigset_t mask_before; /* the plugin blocks it until here */
 
 static void remember(int number)
 {
@@ -18,13 +20,18 @@ static void remember(int number)
 void hpct_gone_begin(void)
 {
     struct sigaction action = {.sa_handler = remember, .sa_flags = SA_RESTART};
+    sigset_t signals;
     sigemptyset(&action.sa_mask);
+    sigemptyset(&signals);
+    sigaddset(&signals, HPCT_GONE_SIGNAL);
     gone = getenv(HPCT_GONE_VARIABLE) != NULL;
     sigaction(HPCT_GONE_SIGNAL, &action, &before);
+    pthread_sigmask(SIG_UNBLOCK, &signals, &mask_before);
 }
 
 void hpct_gone_end(void)
 {
+    pthread_sigmask(SIG_SETMASK, &mask_before, NULL);
     sigaction(HPCT_GONE_SIGNAL, &before, NULL);
 }
 

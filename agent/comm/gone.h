@@ -1,6 +1,6 @@
-/* agent/comm/gone.h - while tasks come together: whether rank 0's has ended with an error, as the
- * plugin on its node says (agent/cluster/tasks.h). Nobody sees it otherwise: who has ended does not
- * listen, as one that has not begun. */
+/* agent/comm/gone.h - while tasks come together: whether rank 0's has ended, as the plugin on its
+ * node says (agent/cluster/tasks.h). Nobody sees it otherwise: who has ended does not listen, as
+ * one that has not begun. */
 #ifndef HPCT_COMM_GONE_H
 #define HPCT_COMM_GONE_H
 

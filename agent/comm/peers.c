@@ -16,7 +16,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define BACKLOG 128
 #define CONNECT_MS 5000  /* for one address */
 #define CROWDED_MS 10000 /* so long a rank may close connections: too many come at once */
 #define TURN_MS 500
@@ -171,7 +170,7 @@ static hpct_status listen_for(const hpct_peers_group *group, card *own, hpct_acc
     int port = 0, fd = -1;
     char host[64];
     snprintf(host, sizeof host, "rank %d", group->rank);
-    hpct_status status = hpct_link_listen(&fd, &port, host, BACKLOG);
+    hpct_status status = hpct_link_listen(&fd, &port, host, SOMAXCONN);
     if (status == HPCT_OK)
         status = hpct_acceptor_new(acceptor, fd, group->auth, (uint32_t) group->rank);
     hpct_rendezvous_list_hosts(&own->hosts);

@@ -11,9 +11,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
-#define BACKLOG 1024
+#define BACKLOG SOMAXCONN
 
 hpct_status hpct_rendezvous_from_config(hpct_rendezvous *out, const hpct_config *config)
 {

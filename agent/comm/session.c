@@ -9,6 +9,22 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+bool hpct_session_open(hpct_session *session, int fd, hpct_proof *proof, bool connector)
+{
+    hpct_key to_listener, to_connector;
+    *session = (hpct_session){.fd = -1};
+    bool done = hpct_proof_finish(proof, &to_listener, &to_connector) &&
+                hpct_seal_new(&session->in, connector ? &to_connector : &to_listener) == HPCT_OK &&
+                hpct_seal_new(&session->out, connector ? &to_listener : &to_connector) == HPCT_OK;
+    explicit_bzero(&to_listener, sizeof to_listener);
+    explicit_bzero(&to_connector, sizeof to_connector);
+    if (done)
+        session->fd = fd;
+    else
+        hpct_session_close(session);
+    return done;
+}
+
 void hpct_session_close(hpct_session *session)
 {
     if (session->fd >= 0)
@@ -61,18 +77,8 @@ static hpct_handshake fail(hpct_connecting *connecting)
 
 static hpct_handshake open_session(hpct_connecting *connecting, hpct_session *session)
 {
-    hpct_key in, out;
-    *session = (hpct_session){.fd = -1};
-    bool done = hpct_proof_finish(&connecting->proof, &out, &in) &&
-                hpct_seal_new(&session->in, &in) == HPCT_OK &&
-                hpct_seal_new(&session->out, &out) == HPCT_OK;
-    explicit_bzero(&in, sizeof in);
-    explicit_bzero(&out, sizeof out);
-    if (!done) {
-        hpct_session_close(session);
+    if (!hpct_session_open(session, connecting->fd, &connecting->proof, true))
         return fail(connecting);
-    }
-    session->fd = connecting->fd;
     connecting->fd = -1;
     return HPCT_HANDSHAKE_DONE;
 }

@@ -12,6 +12,9 @@ typedef struct hpct_session {
     hpct_seal *in, *out; /* of what comes and goes; NULL where `fd` alone was asked for */
 } hpct_session;
 
+/* `fd` is taken over, unless it is false: no memory. Wipes the proof, of which `connector` says
+ * which end has it. */
+bool hpct_session_open(hpct_session *session, int fd, hpct_proof *proof, bool connector);
 void hpct_session_close(hpct_session *session);
 
 /* Leaves the socket, which it returns; for bulk data, which is not sealed. */

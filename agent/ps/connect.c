@@ -211,6 +211,8 @@ static void beat(hpct_ps_servers *servers, int reached)
         hpct_ps_channel_flush(&servers->channels[i]);
         hpct_ps_channel_beat(&servers->channels[i], hpct_link_now_ms());
     }
+    if (servers->meanwhile != NULL)
+        servers->meanwhile(servers->argument);
 }
 
 /* Until both ends have proved themselves, server 0 may wait for other servers: its socket is open,
@@ -324,7 +326,7 @@ static hpct_status reach_one(hpct_ps_servers *servers, int server, const hpct_ps
         if (told_since == 0 && leader_is_gone(run))
             told_since = now;
         if (told_since != 0 && now - told_since > TOLD_MS)
-            return lost(servers, 0, "it ended with an error before all had come");
+            return lost(servers, 0, "it has ended: the run is over, or failed");
         if (now >= deadline)
             return hpct_fail(HPCT_ERR_PEER, "%s: %s was lost: it did not come within %d s",
                              run->name, who, run->join_seconds);
@@ -336,14 +338,18 @@ static hpct_status reach_one(hpct_ps_servers *servers, int server, const hpct_ps
     }
 }
 
-hpct_status hpct_ps_servers_reach(hpct_ps_servers *out, const hpct_ps_run *run, hpct_ps_from from)
+hpct_status hpct_ps_servers_reach(hpct_ps_servers *out, const hpct_ps_run *run, hpct_ps_from from,
+                                  void (*meanwhile)(void *), void *argument)
 {
     hpct_ps_message hello = {
         .type = HPCT_PS_HELLO, .from = from, .index = (uint32_t) run->index, .plan = run->plan};
     size_t count = (size_t) run->servers;
     hpct_status status = HPCT_OK;
     hpct_frame_set(hello.node, sizeof hello.node, hpct_context_node(run->context));
-    *out = (hpct_ps_servers){.run = run, .first = from == HPCT_PS_FROM_LEADER ? 1 : 0};
+    *out = (hpct_ps_servers){.run = run,
+                             .first = from == HPCT_PS_FROM_LEADER ? 1 : 0,
+                             .meanwhile = meanwhile,
+                             .argument = argument};
     out->channels = calloc(count, sizeof *out->channels);
     out->polls = calloc(count, sizeof *out->polls);
     if (out->channels == NULL || out->polls == NULL) {

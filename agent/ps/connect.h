@@ -17,12 +17,16 @@ typedef struct hpct_ps_servers {
     bool has_item;
     hpct_ps_message item;
     hpct_ps_message_type wanted;
+    void (*meanwhile)(void *); /* while they are reached */
+    void *argument;
 } hpct_ps_servers;
 
-/* Connects to all of them (server 0: to the others), and waits until they have said welcome.
+/* Connects to all of them (server 0: to the others), and waits until they have said welcome;
+ * `meanwhile`, unless it is NULL, is called again and again.
  * HPCT_ERR_PEER naming who did not answer in run->join_seconds; HPCT_ERR_CONFIG when one refuses.
  */
-hpct_status hpct_ps_servers_reach(hpct_ps_servers *out, const hpct_ps_run *run, hpct_ps_from from);
+hpct_status hpct_ps_servers_reach(hpct_ps_servers *out, const hpct_ps_run *run, hpct_ps_from from,
+                                  void (*meanwhile)(void *), void *argument);
 
 /* Another connection to server 0, of this worker's pulse. */
 hpct_status hpct_ps_servers_again(const hpct_ps_servers *servers, hpct_session *session);

@@ -3,6 +3,7 @@
 #include "agent/ps/message.h"
 
 #include "agent/ps/schedule.h"
+#include "base/bytes.h"
 
 #include <math.h>
 #include <string.h>
@@ -34,31 +35,17 @@ static const uint8_t magic[4] = {'H', 'P', 'C', 'P'};
 #define PROTOCOL 2
 #define MOST ((uint64_t) 1 << 62) /* of what is counted: it will not overflow */
 
-static void put(uint8_t *out, uint64_t value, int bytes)
-{
-    for (int i = 0; i < bytes; i++)
-        out[i] = (uint8_t) (value >> (8 * (bytes - 1 - i)));
-}
-
-static uint64_t get(const uint8_t *in, int bytes)
-{
-    uint64_t value = 0;
-    for (int i = 0; i < bytes; i++)
-        value = value << 8 | in[i];
-    return value;
-}
-
 static void put_double(uint8_t *out, double value)
 {
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);
-    put(out, bits, 8);
+    hpct_put(out, bits, 8);
 }
 
 /* A loss may have become infinite or NaN: that is the model's misfortune, not the peer's. */
 static double get_double(const uint8_t *in)
 {
-    uint64_t bits = get(in, 8);
+    uint64_t bits = hpct_get(in, 8);
     double value;
     memcpy(&value, &bits, sizeof value);
     return value;
@@ -82,12 +69,12 @@ bool hpct_ps_message_encode(uint8_t out[HPCT_PS_MESSAGE_BYTES], const hpct_ps_me
     out[AT_TASK] = message->task;
     out[AT_SIGNAL] = message->signal;
     out[AT_STATUS] = message->status;
-    put(out + AT_INDEX, message->index, 4);
-    put(out + AT_SLICE, message->slice, 4);
-    put(out + AT_STEP, message->step, 8);
-    put(out + AT_VERSION, message->version, 8);
-    put(out + AT_BYTES, message->bytes, 8);
-    put(out + AT_PLAN, message->plan, 8);
+    hpct_put(out + AT_INDEX, message->index, 4);
+    hpct_put(out + AT_SLICE, message->slice, 4);
+    hpct_put(out + AT_STEP, message->step, 8);
+    hpct_put(out + AT_VERSION, message->version, 8);
+    hpct_put(out + AT_BYTES, message->bytes, 8);
+    hpct_put(out + AT_PLAN, message->plan, 8);
     put_double(out + AT_SUMS, message->loss);
     put_double(out + AT_SUMS + 8, message->correct);
     put_double(out + AT_SUMS + 16, message->in_top_k);
@@ -102,7 +89,8 @@ bool hpct_ps_message_decode(hpct_ps_message *out, const uint8_t in[HPCT_PS_MESSA
 {
     add_to_seal(seal, in);
     if (!hpct_seal_check(seal, in + AT_TAG) || memcmp(in + AT_MAGIC, magic, sizeof magic) != 0 ||
-        in[AT_PROTOCOL] != PROTOCOL || get(in + AT_ZERO, 2) != 0 || get(in + AT_END_ZERO, 4) != 0)
+        in[AT_PROTOCOL] != PROTOCOL || hpct_get(in + AT_ZERO, 2) != 0 ||
+        hpct_get(in + AT_END_ZERO, 4) != 0)
         return false;
     if (in[AT_TYPE] < HPCT_PS_HELLO || in[AT_TYPE] >= HPCT_PS_MESSAGE_TYPES ||
         in[AT_FROM] >= HPCT_PS_FROMS || in[AT_TASK] > HPCT_PS_END || in[AT_SIGNAL] >= 65)
@@ -113,12 +101,12 @@ bool hpct_ps_message_decode(hpct_ps_message *out, const uint8_t in[HPCT_PS_MESSA
         .task = in[AT_TASK],
         .signal = in[AT_SIGNAL],
         .status = in[AT_STATUS],
-        .index = (uint32_t) get(in + AT_INDEX, 4),
-        .slice = (uint32_t) get(in + AT_SLICE, 4),
-        .step = get(in + AT_STEP, 8),
-        .version = get(in + AT_VERSION, 8),
-        .bytes = get(in + AT_BYTES, 8),
-        .plan = get(in + AT_PLAN, 8),
+        .index = (uint32_t) hpct_get(in + AT_INDEX, 4),
+        .slice = (uint32_t) hpct_get(in + AT_SLICE, 4),
+        .step = hpct_get(in + AT_STEP, 8),
+        .version = hpct_get(in + AT_VERSION, 8),
+        .bytes = hpct_get(in + AT_BYTES, 8),
+        .plan = hpct_get(in + AT_PLAN, 8),
         .loss = get_double(in + AT_SUMS),
         .correct = get_double(in + AT_SUMS + 8),
         .in_top_k = get_double(in + AT_SUMS + 16),

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #define SPARE_MEMBERS 16     /* connections of this run that have not said hello yet */
@@ -20,7 +21,7 @@
 #define JUMP_MS 500          /* a turn this much late: it was us who did not run */
 #define MESSAGES_PER_TURN 16 /* from one connection, so that none keeps us from the others */
 #define NOTICE_MS 10000
-#define BACKLOG 1024
+#define BACKLOG SOMAXCONN
 
 /* A connection, and who is at its other end. */
 typedef struct member {
@@ -474,6 +475,13 @@ static hpct_status turn(server *s)
 
 /* ---- before and after ---- */
 
+/* Whoever comes while the other servers are reached: left alone, strangers fill the kernel's queue,
+ * and a worker's connection is tried again by its kernel a second later, then three. */
+static void let_in(void *argument)
+{
+    take_connections(argument);
+}
+
 static hpct_status open_server(server *s)
 {
     char host[256];
@@ -499,7 +507,7 @@ static hpct_status open_server(server *s)
         status = hpct_acceptor_new(&s->acceptor, listen_fd, hpct_context_auth(run->context),
                                    (uint32_t) run->index);
     if (status == HPCT_OK && s->leader != NULL)
-        status = hpct_ps_servers_reach(&s->servers, run, HPCT_PS_FROM_LEADER);
+        status = hpct_ps_servers_reach(&s->servers, run, HPCT_PS_FROM_LEADER, let_in, s);
     s->alone_ms = s->turn_ms = hpct_link_now_ms();
     return status;
 }

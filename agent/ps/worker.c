@@ -195,7 +195,7 @@ static hpct_status open_worker(worker *w)
         return hpct_fail_memory((w->num_states + 1) * sizeof *w->states);
     hpct_status status = open_pipeline(w);
     if (status == HPCT_OK)
-        status = hpct_ps_servers_reach(&w->servers, w->run, HPCT_PS_FROM_WORKER);
+        status = hpct_ps_servers_reach(&w->servers, w->run, HPCT_PS_FROM_WORKER, NULL, NULL);
     if (status == HPCT_OK)
         status = hpct_ps_servers_again(&w->servers, &session);
     return status == HPCT_OK ? hpct_ps_pulse_start(&w->pulse, w->run, &session) : status;

@@ -2,6 +2,7 @@
 #include "base/auth/proof.h"
 
 #include "base/auth/mac.h"
+#include "base/bytes.h"
 #include "base/status.h"
 
 #include <openssl/crypto.h>
@@ -29,17 +30,6 @@ _Static_assert(AT_ANSWER_MAC + BYTES == HPCT_PROOF_ANSWER, "an ANSWER's parts fi
 
 static const uint8_t magic[AT_PROTOCOL] = {'H', 'P', 'C', 'K'};
 #define PROTOCOL 1
-
-static void put32(uint8_t *out, uint32_t value)
-{
-    for (int i = 0; i < 4; i++)
-        out[i] = (uint8_t) (value >> (24 - 8 * i));
-}
-
-static uint32_t get32(const uint8_t *in)
-{
-    return (uint32_t) in[0] << 24 | (uint32_t) in[1] << 16 | (uint32_t) in[2] << 8 | in[3];
-}
 
 /* ---- cryptography ---- */
 
@@ -115,8 +105,8 @@ hpct_status hpct_proof_begin(hpct_proof *proof, const hpct_auth *auth, hpct_purp
     memcpy(hello, magic, sizeof magic);
     hello[AT_PROTOCOL] = PROTOCOL;
     hello[AT_PURPOSE] = (uint8_t) purpose;
-    put32(hello + AT_FROM, from);
-    put32(hello + AT_TO, to);
+    hpct_put(hello + AT_FROM, from, 4);
+    hpct_put(hello + AT_TO, to, 4);
     if (!draw(hello + AT_NUMBER, BYTES) || !draw_pair(proof->private_key, hello + AT_PUBLIC) ||
         !make_mac(hello + AT_HELLO_MAC, proof, "hpc-train HELLO", AT_HELLO_MAC, 0, NULL, 0))
         return hpct_fail(HPCT_ERR_INTERNAL, "libcrypto makes no proof of the step's key");
@@ -145,12 +135,12 @@ bool hpct_proof_hear(hpct_proof *proof, const hpct_auth *auth, uint32_t to,
 {
     *proof = (hpct_proof){.auth = auth,
                           .purpose = (hpct_purpose) hello[AT_PURPOSE],
-                          .from = get32(hello + AT_FROM),
+                          .from = (uint32_t) hpct_get(hello + AT_FROM, 4),
                           .to = to};
     memcpy(proof->hello, hello, HPCT_PROOF_HELLO);
     return memcmp(hello, magic, sizeof magic) == 0 && hello[AT_PROTOCOL] == PROTOCOL &&
-           hello[AT_PURPOSE] > 0 && hello[AT_PURPOSE] < HPCT_PURPOSES && hello[AT_ZERO] == 0 &&
-           hello[AT_ZERO + 1] == 0 && get32(hello + AT_TO) == to &&
+           hello[AT_PURPOSE] > 0 && hello[AT_PURPOSE] < HPCT_PURPOSES &&
+           hpct_get(hello + AT_ZERO, 2) == 0 && hpct_get(hello + AT_TO, 4) == to &&
            same_mac(hello + AT_HELLO_MAC, proof, "hpc-train HELLO", AT_HELLO_MAC, 0) &&
            draw(proof->answer, BYTES) &&
            draw_pair(proof->private_key, proof->answer + AT_ANSWER_PUBLIC) &&

@@ -1,6 +1,7 @@
 /* GMAC by libcrypto. */
 #include "base/auth/seal.h"
 
+#include "base/bytes.h"
 #include "base/status.h"
 
 #include <openssl/crypto.h>
@@ -43,8 +44,7 @@ void hpct_seal_free(hpct_seal *seal)
 static void begin(hpct_seal *seal)
 {
     uint8_t nonce[NONCE] = {0};
-    for (int i = 0; i < 8; i++)
-        nonce[NONCE - 1 - i] = (uint8_t) (seal->number >> (8 * i));
+    hpct_put(nonce + NONCE - 8, seal->number, 8);
     seal->begun = true;
     if (EVP_EncryptInit_ex(seal->context, NULL, NULL, NULL, nonce) != 1)
         seal->broken = true;

@@ -90,14 +90,15 @@ trap 'exit 143' TERM
 # limit SECONDS CMD...: runs CMD, ends it when it takes too long (status 124, or 137 when it had to be killed).
 limit() { timeout --foreground --kill-after=5 "$@"; }
 
-# capture CMD...: runs CMD; leaves its standard output in $out, its standard error in $err, its exit status in $status.
+# capture CMD...: runs CMD; leaves its standard output in $out, its standard error in $err, its exit status in $status. Whether
+# srun had to wait for an earlier job's nodes is no matter of the test's.
 # shellcheck disable=SC2034
 capture() {
     local errors
     errors=$(mktemp)
     out=$("$@" 2>"$errors")
     status=$?
-    err=$(cat "$errors")
+    err=$(sed -E '/^srun: job [0-9]+ (queued and waiting for|has been allocated) resources$/d' "$errors")
     rm -f "$errors"
 }
 

