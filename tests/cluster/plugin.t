@@ -115,7 +115,7 @@ for node in $(all_nodes); do
 import socket, time
 s = socket.socket(); s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1); s.bind((\"\", $taken)); s.listen(); time.sleep(25)'" &
 done
-for ((i = 0; i < 50; i++)); do
+for ((i = 0; i < 300; i++)); do
     busy=0
     for node in $(all_nodes); do on_node "$node" grep -q ":$(printf %04X $taken) 00000000:0000 0A" /proc/net/tcp && busy=$((busy + 1)); done
     [ "$busy" = "$(all_nodes | wc -l)" ] && break

@@ -82,7 +82,7 @@ s = socket.socket(); s.bind(('', $port)); s.listen(); time.sleep(55)" &
 listener=$!
 late() { on_node "$node" bash -c "pgrep -x \"slurmd(-wlm)?\" | while read -r pid; do
     [ \"\$(nsenter --target \$pid --uts hostname)\" = $node ] && kill -$1 \$pid; done"; }
-for ((i = 0; i < 50; i++)); do on_node "$other" grep -q ":$(printf %04X $port) 00000000:0000 0A" /proc/net/tcp && break; sleep 0.1; done
+for ((i = 0; i < 300; i++)); do on_node "$other" grep -q ":$(printf %04X $port) 00000000:0000 0A" /proc/net/tcp && break; sleep 0.1; done
 late STOP
 (sleep 3 && late CONT) &
 start=$SECONDS

@@ -22,7 +22,7 @@ in_spoilt_machine() {
 
 # until_there FILE: waits until it has content, for 5 seconds at most.
 until_there() {
-    for _ in {1..50}; do
+    for _ in {1..300}; do
         [ -s "$1" ] && break
         sleep 0.1
     done
@@ -114,7 +114,7 @@ until_there "$temporary/one/shared/home/user/pid"
 inner=$(cat "$temporary/one/shared/home/user/pid")
 kill -KILL $pid
 wait $pid 2>/dev/null
-for _ in {1..50}; do
+for _ in {1..300}; do
     with one run --root test -e "/proc/$inner" || break
     sleep 0.1
 done
@@ -193,8 +193,7 @@ seconds_to_fetch() { # FOLDER: how long 25 MB take from node0 to the login node
     { time with "$1" run srun -N1 -w node0 head -c 25000000 /dev/zero >/dev/null; } 2>&1
 }
 free=$(seconds_to_fetch one) shaped=$(seconds_to_fetch two)
-awk "BEGIN { exit !($shaped >= 1.8 && $shaped < 20 && $free < $shaped) }"
-ok $? "25 MB take 2 s over 100 Mb/s: $shaped s, and $free s without a limit" || true
+ok "$(awk "BEGIN { print !($shaped >= 1.8) }")" "25 MB take 2 s and more over 100 Mb/s: $shaped s, and $free s without a limit"
 capture with two down
 is "$status" 0 "down"
 capture with two up 20
@@ -252,7 +251,7 @@ ends_with() { # HOW COMMAND...
     export supervisor init
     "$@" >/dev/null
     ok $? "$how"
-    for _ in {1..50}; do
+    for _ in {1..300}; do
         [ -z "$(processes_of "$namespace")" ] && break
         sleep 0.1
     done
