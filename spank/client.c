@@ -4,6 +4,7 @@
 
 #include "spank/arguments.h"
 #include "spank/nodes_asked.h"
+#include "spank/slurm_release.h"
 #include "spank/step_key.h"
 
 #include <stdio.h>
@@ -35,6 +36,28 @@ static hpct_status check_nodes(const hpct_choices *choices, bool srun)
     return hpct_fail(status, "%s; or ask for one node, with -N1", text);
 }
 
+/* A step whose srun cannot listen has the ports that it would have without, where they are free. */
+static void serve_ports(hpct_plugin *plugin)
+{
+    int low = 0, high = 0, port = 0;
+    if (plugin->ports_host != NULL)
+        return;
+    hpct_slurm_srun_ports(&low, &high);
+    hpct_status status =
+        hpct_ports_serve(&plugin->ports_host, &plugin->key, low, high, HPCT_PORTS_SECONDS, &port);
+    if (status == HPCT_OK)
+        status = hpct_step_port_send(port);
+    if (status != HPCT_OK && plugin->settings.verbose)
+        hpct_slurm_info("the nodes cannot agree on ports: %s", hpct_last_error());
+}
+
+/* Of a step over components srun lets the plugin see the nodes of the first one alone, and at a
+ * time when the environment of the others is made. */
+static bool may_have_components(void)
+{
+    return hpct_nodes_asked_parts_here() || getenv("SLURM_HET_SIZE") != NULL;
+}
+
 hpct_status hpct_client_check(hpct_plugin *plugin, bool srun)
 {
     hpct_environment own = {.get = get};
@@ -50,13 +73,15 @@ hpct_status hpct_client_check(hpct_plugin *plugin, bool srun)
     if (status == HPCT_OK && choices.on)
         status = check_nodes(&choices, srun);
     if (status == HPCT_OK && choices.on && srun)
-        status = hpct_step_key_send();
+        status = hpct_step_key_send(&plugin->key);
     if (status != HPCT_OK) {
         hpct_slurm_error("%s", hpct_last_error());
         hpct_choices_free(&choices);
         return status;
     }
     bool usable = !choices.on || plugin->trouble[0] == '\0';
+    if (choices.on && usable && srun && may_have_components())
+        serve_ports(plugin);
     hpct_choices_free(&choices);
     if (!usable)
         hpct_slurm_error("it was asked for, but cannot be used until the administrator has mended "
@@ -77,6 +102,8 @@ bool hpct_client_check_nodes(hpct_plugin *plugin, hpct_slurm *slurm)
     if (status != HPCT_OK) {
         hpct_fail_within(status, "--hpc-train-stage-out");
         hpct_slurm_error("%s", hpct_last_error());
+    } else if (choices.on) {
+        serve_ports(plugin);
     }
     hpct_choices_free(&choices);
     return status == HPCT_OK;

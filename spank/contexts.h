@@ -4,9 +4,11 @@
 
 #include "agent/cluster/config.h"
 #include "base/auth/key.h"
+#include "spank/describe.h"
 #include "spank/given.h"
 #include "spank/gpu_meet.h"
 #include "spank/options.h"
+#include "spank/ports_agree.h"
 #include "spank/settings.h"
 #include "spank/share.h"
 #include "spank/slurm_api.h"
@@ -26,13 +28,15 @@ typedef struct hpct_plugin {
     char trouble[1024]; /* why hpc-train cannot be used; "" when it can */
     hpct_status status; /* and what kind of reason that is */
     hpct_options options;
-    hpct_given given; /* srun, sbatch and salloc only, until they have checked it */
+    hpct_given given;            /* srun, sbatch and salloc only, until they have checked it */
+    hpct_key key;                /* of the step: srun and slurmstepd */
+    hpct_ports_host *ports_host; /* srun only */
     /* slurmstepd only */
     bool on;
     uint32_t job, step;
     pid_t daemon; /* slurmstepd itself */
     bool has_key;
-    hpct_key key; /* of the step */
+    int srun_port; /* where srun has the nodes agree on their ports; 0: it does not */
     hpct_share *share;
     bool out;             /* results are to be copied out */
     hpct_person user;     /* who then does it */
@@ -47,8 +51,8 @@ typedef struct hpct_plugin {
  * `srun`: it is srun, which will ask about the nodes later, when it knows them. */
 hpct_status hpct_client_check(hpct_plugin *plugin, bool srun);
 
-/* srun, when it knows the step's nodes and before any task starts. False, after a message, when
- * they would write over each other's results. */
+/* srun, when it knows the step's nodes and before any task starts; serves them where they are
+ * several. False, after a message, when they would write over each other's results. */
 bool hpct_client_check_nodes(hpct_plugin *plugin, hpct_slurm *slurm);
 
 /* slurmd, as root, when it starts, before any job: the job directories' parent is made. */
@@ -58,6 +62,14 @@ void hpct_daemon_start(hpct_plugin *plugin);
  * and makes the job directory. Keeps what goes wrong in plugin->trouble, for the tasks to report:
  * an error of a step must never look like an error of the node. */
 void hpct_step_start(hpct_plugin *plugin, hpct_slurm *slurm);
+
+/* A node's tasks, as the user: which block of ports is the step's. See hpct_task_facts. */
+typedef struct hpct_ports_choosing {
+    hpct_plugin *plugin;
+    const hpct_environment *environment;
+    int local_rank;
+} hpct_ports_choosing;
+hpct_status hpct_ports_choose(void *choosing, const hpct_ports_wanted *wanted, int *choice);
 
 /* Each task, as the user: data, environment, GPU, port. HPCT_OK when it may start; after anything
  * else the message was printed and the step is being ended. */

@@ -113,19 +113,68 @@ static hpct_status add_places(hpct_config *config, const char *tmpdir, const hpc
     return HPCT_OK;
 }
 
-static hpct_status add_team(const hpct_cluster *cluster, bool trusted, const hpct_choices *choices,
-                            const hpct_settings *settings, const hpct_environment *environment,
-                            hpct_team_facts *team)
+static bool wants_team(const hpct_cluster *cluster, bool trusted, const hpct_choices *choices)
 {
-    *team = (hpct_team_facts){0};
-    if (choices->stage.count == 0 || choices->stage_mode.way == HPCT_WAY_COPY ||
-        (choices->stage_mode.way == HPCT_WAY_AUTO && !trusted) || cluster->layout.num_nodes == 1)
-        return HPCT_OK;
-    team->port =
-        hpct_cluster_spare_port(cluster, environment, choices->has_port ? &choices->port : NULL,
-                                settings->has_ports ? settings->ports : hpct_port_range_default());
-    team->hosts = hpct_cluster_hosts(cluster, team->port);
-    return team->hosts == NULL ? hpct_fail_memory(0) : HPCT_OK;
+    return choices->stage.count > 0 && choices->stage_mode.way != HPCT_WAY_COPY &&
+           (choices->stage_mode.way != HPCT_WAY_AUTO || trusted) && cluster->layout.num_nodes > 1;
+}
+
+/* What the ports of a step are looked for with. */
+typedef struct port_source {
+    const hpct_environment *environment;
+    const hpct_port_range *range; /* NULL: none was given */
+    hpct_port_range otherwise;
+    uint32_t job, step;
+} port_source;
+
+static hpct_status set_block(hpct_cluster *cluster, const port_source *from, int choice,
+                             int *choices)
+{
+    return hpct_cluster_set_ports(cluster, from->environment, from->range, from->otherwise,
+                                  from->job, from->step, choice, choices);
+}
+
+static int spare_port(const hpct_cluster *cluster, const port_source *from)
+{
+    return hpct_cluster_spare_port(cluster, from->environment, from->range, from->otherwise);
+}
+
+/* Of each block the ports that this node needs: those of its tasks, then that of the team. */
+static hpct_status choose_ports(const hpct_task_facts *facts, const place *at, bool team,
+                                const port_source *from, hpct_cluster *cluster)
+{
+    const int tasks = cluster->layout.tasks[at->node];
+    int count = 1, choice = 0;
+    hpct_status status = set_block(cluster, from, 0, &count);
+    if (status != HPCT_OK || facts->choose == NULL)
+        return status;
+    const bool spare = team && spare_port(cluster, from) != cluster->ports[0];
+    const int each = tasks + (spare ? 1 : 0);
+    int *ports = calloc((size_t) count * (size_t) each, sizeof *ports);
+    if (ports == NULL)
+        return hpct_fail_memory((size_t) count * (size_t) each * sizeof *ports);
+    for (int block = 0; status == HPCT_OK && block < count; block++) {
+        int *own = ports + (size_t) block * (size_t) each;
+        status = set_block(cluster, from, block, NULL);
+        if (status != HPCT_OK)
+            break;
+        memcpy(own, cluster->ports, (size_t) tasks * sizeof *own);
+        if (spare)
+            own[tasks] = spare_port(cluster, from);
+    }
+    hpct_ports_wanted wanted = {
+        .blocks = {.ports = ports, .each = each, .count = count},
+        .node = (int) at->node,
+        .num_nodes = cluster->layout.num_nodes,
+        .names = cluster->names,
+    };
+    snprintf(wanted.step, sizeof wanted.step, "%u.%u", from->job, from->step);
+    if (status == HPCT_OK)
+        status = facts->choose(facts->context, &wanted, &choice);
+    if (status == HPCT_OK)
+        status = set_block(cluster, from, choice, NULL);
+    free(ports);
+    return status;
 }
 
 hpct_status hpct_task_describe(const hpct_task_facts *facts, const hpct_choices *choices,
@@ -136,6 +185,7 @@ hpct_status hpct_task_describe(const hpct_task_facts *facts, const hpct_choices 
     hpct_config *config = NULL;
     place at = {0};
     int *gpus = NULL;
+    *team = (hpct_team_facts){0};
     hpct_status status = hpct_cluster_from_slurm(environment, facts->total_tasks, &cluster);
     if (status != HPCT_OK)
         return status;
@@ -144,10 +194,16 @@ hpct_status hpct_task_describe(const hpct_task_facts *facts, const hpct_choices 
         status = check(facts, &at, &cluster, environment);
     if (status == HPCT_OK)
         status = hpct_cluster_set_hosts(&cluster, environment, facts->address_of);
+    const bool has_team = wants_team(&cluster, facts->trusted, choices);
+    const port_source from = {
+        .environment = environment,
+        .range = choices->has_port ? &choices->port : NULL,
+        .otherwise = settings->has_ports ? settings->ports : hpct_port_range_default(),
+        .job = at.job,
+        .step = facts->step,
+    };
     if (status == HPCT_OK)
-        status = hpct_cluster_set_ports(
-            &cluster, environment, choices->has_port ? &choices->port : NULL,
-            settings->has_ports ? settings->ports : hpct_port_range_default(), at.job, facts->step);
+        status = choose_ports(facts, &at, has_team, &from, &cluster);
     if (status != HPCT_OK)
         goto end;
     gpus = count_gpus(environment, (int) at.node, cluster.layout.num_nodes);
@@ -162,8 +218,11 @@ hpct_status hpct_task_describe(const hpct_task_facts *facts, const hpct_choices 
                                  config->local_rank, &config->gpu);
     if (status == HPCT_OK)
         status = add_places(config, facts->tmpdir, choices);
-    if (status == HPCT_OK)
-        status = add_team(&cluster, facts->trusted, choices, settings, environment, team);
+    if (status == HPCT_OK && has_team) {
+        team->port = spare_port(&cluster, &from);
+        team->hosts = hpct_cluster_hosts(&cluster, team->port);
+        status = team->hosts == NULL ? hpct_fail_memory(0) : HPCT_OK;
+    }
     if (status == HPCT_OK) {
         *out = config;
         config = NULL;

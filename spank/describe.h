@@ -5,7 +5,16 @@
 
 #include "agent/cluster/hosts.h"
 #include "spank/options.h"
+#include "spank/ports_check.h"
 #include "spank/settings.h"
+
+/* The blocks of ports of which a step wants one, as one node sees them. */
+typedef struct hpct_ports_wanted {
+    hpct_port_blocks blocks;
+    int node, num_nodes;
+    char *const *names; /* [num_nodes] */
+    char step[32];      /* "42.0" */
+} hpct_ports_wanted;
 
 /* Slurm's own word, not the environment's. In a step over several components it is that of the
  * task's component alone. */
@@ -16,6 +25,9 @@ typedef struct hpct_task_facts {
     hpct_address_lookup address_of; /* may be NULL */
     bool trusted; /* nodes can prove who they are, by the step's key or by munge: without, they send
                      to each other only on demand */
+    /* *choice becomes the number of one of the blocks. NULL: 0, the first */
+    hpct_status (*choose)(void *context, const hpct_ports_wanted *wanted, int *choice);
+    void *context;
 } hpct_task_facts;
 
 /* What the nodes need to stage together. */

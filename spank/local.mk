@@ -1,7 +1,7 @@
 # spank/: the SPANK plugin, thin, and the helper that it starts as the user. Only slurm_api.c,
 # slurm_release.c and plugin.c include Slurm's headers; the rest is libspank.la, tested without Slurm.
 bin_PROGRAMS += hpc-train-stage
-noinst_LTLIBRARIES += spank/libspank.la spank/stage/libstage.la
+noinst_LTLIBRARIES += spank/libspank.la spank/libagree.la spank/stage/libstage.la
 spank_LTLIBRARIES += spank/spank_hpc_train.la
 
 spank_stage_libstage_la_CPPFLAGS = $(AM_CPPFLAGS) $(XXHASH_CFLAGS) $(LIBARCHIVE_CFLAGS) \
@@ -91,6 +91,7 @@ spank_libspank_la_SOURCES = \
 	spank/orphans.c spank/orphans.h \
 	spank/parent.c spank/parent.h \
 	spank/ports_check.c spank/ports_check.h \
+	spank/ports_holder.c spank/ports_holder.h \
 	spank/remove.c spank/remove.h \
 	spank/settings.c spank/settings.h \
 	spank/share.c spank/share.h \
@@ -105,6 +106,13 @@ spank_libspank_la_SOURCES = \
 	spank/stage/out_entry.c spank/stage/out_entry.h \
 	spank/stage/out_record.c spank/stage/out_record.h
 
+# How nodes agree on ports: the plugin's part that proves the step's key, and so needs libcrypto.
+spank_libagree_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
+spank_libagree_la_LIBADD = base/auth/libauth.la
+spank_libagree_la_SOURCES = \
+	agent/comm/acceptor.c agent/comm/frame.c agent/comm/link.c agent/comm/session.c \
+	spank/ports_agree.c spank/ports_agree.h
+
 # Tells an administrator what is wrong on a node; `hpc-train info --admin` starts it.
 sbin_PROGRAMS += hpc-train-check
 hpc_train_check_SOURCES = spank/check/main.c \
@@ -117,8 +125,8 @@ hpc_train_check_LDADD = spank/libspank.la agent/cluster/libcluster.la base/libba
 EXTRA_DIST += spank/spank_hpc_train.map
 spank_spank_hpc_train_la_CPPFLAGS = $(AM_CPPFLAGS) $(SLURM_CPPFLAGS)
 spank_spank_hpc_train_la_SOURCES = spank/plugin.c spank/contexts.h \
-	spank/client.c spank/daemon.c spank/job.c spank/task_end.c spank/tell.c spank/tell.h spank/task_out.c spank/slurm_api.c spank/slurm_api.h spank/slurm_release.c spank/slurm_release.h spank/step.c spank/step_key.c spank/step_key.h spank/task.c
-spank_spank_hpc_train_la_LIBADD = spank/libspank.la agent/cluster/libcluster.la base/libbase.la
+	spank/client.c spank/daemon.c spank/job.c spank/ports_choose.c spank/task_end.c spank/tell.c spank/tell.h spank/task_out.c spank/slurm_api.c spank/slurm_api.h spank/slurm_release.c spank/slurm_release.h spank/step.c spank/step_key.c spank/step_key.h spank/task.c
+spank_spank_hpc_train_la_LIBADD = spank/libspank.la spank/libagree.la agent/cluster/libcluster.la base/libbase.la
 spank_spank_hpc_train_la_DEPENDENCIES = $(spank_spank_hpc_train_la_LIBADD) \
 	spank/spank_hpc_train.map
 spank_spank_hpc_train_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared \

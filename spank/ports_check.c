@@ -1,25 +1,25 @@
 /* One bind per address family. A promise is the name of a socket of the abstract kind, which
- * belongs to a network namespace, as ports do, and goes with the last process that has it open. It
- * has the task's process id in it, as what a task leaves behind when it ends inherits the socket.
- */
+ * belongs to a network namespace, as ports do, and goes with the last process that has it open:
+ * "hpc-train/port/LOW-HIGH/PID/STEP", with "/block" after those of hpct_ports_hold. It has the
+ * task's process id in it, as what a task leaves behind when it ends inherits the socket. */
 #include "spank/ports_check.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <netinet/in.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/status.h"
+#include "spank/ports_holder.h"
 
 #define PROMISE "hpc-train/port/"
 #define HOLD_TRIES 10 /* a tenth of a second each */
@@ -42,71 +42,193 @@ static int try_bind(int family, const void *address, socklen_t size)
     return error == EADDRNOTAVAIL || error == EAFNOSUPPORT ? 0 : error;
 }
 
-hpct_status hpct_port_check(int port, const char *node)
+static int try_port(int port)
 {
     struct sockaddr_in any4 = {.sin_family = AF_INET, .sin_port = htons((uint16_t) port)};
     struct sockaddr_in6 any6 = {.sin6_family = AF_INET6, .sin6_port = htons((uint16_t) port)};
     int error = try_bind(AF_INET, &any4, sizeof any4);
-    if (error == 0)
-        error = try_bind(AF_INET6, &any6, sizeof any6);
-    if (error == 0)
-        return HPCT_OK;
-    return hpct_fail(
-        HPCT_ERR_CONFIG,
-        "port %d on %s cannot be used: %s; choose others with --hpc-train-port=PORT or "
-        "LO-HI",
-        port, node, strerror(error));
+    return error != 0 ? error : try_bind(AF_INET6, &any6, sizeof any6);
 }
 
-/* Whether a living process other than this one was promised the port. */
-static bool is_promised(int port)
+static hpct_status fail_taken(int port, const char *node, int error)
 {
-    char prefix[64], *line = NULL;
-    size_t room = 0;
-    bool found = false;
+    char holder[HPCT_PORT_HOLDER] = "";
+    if (error == EADDRINUSE)
+        hpct_port_holder(port, holder);
+    return hpct_fail(HPCT_ERR_CONFIG,
+                     "port %d on %s cannot be used: %s%s%s; choose others with "
+                     "--hpc-train-port=PORT or LO-HI",
+                     port, node, strerror(error), holder[0] == '\0' ? "" : " by ", holder);
+}
+
+hpct_status hpct_port_check(int port, const char *node)
+{
+    int error = try_port(port);
+    return error == 0 ? HPCT_OK : fail_taken(port, node, error);
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+
+typedef struct promise {
+    int low, high;
+    pid_t pid;
+} promise;
+
+/* Those of living processes of other steps. Their number; *all is to be freed. */
+static size_t read_promises(const char *step, promise **all)
+{
+    char *line = NULL;
+    size_t room = 0, count = 0;
     FILE *sockets = fopen("/proc/net/unix", "re");
-    snprintf(prefix, sizeof prefix, " @" PROMISE "%d/", port);
-    while (sockets != NULL && !found && getline(&line, &room, sockets) > 0) {
-        const char *at = strstr(line, prefix);
-        long pid = at == NULL ? 0 : strtol(at + strlen(prefix), NULL, 10);
-        found = pid > 0 && pid != (long) getpid() && pid <= INT_MAX &&
-                (kill((pid_t) pid, 0) == 0 || errno == EPERM);
+    *all = NULL;
+    while (sockets != NULL && getline(&line, &room, sockets) > 0) {
+        const char *name = strstr(line, " @" PROMISE);
+        char whose[64] = "";
+        int pid = 0;
+        promise p = {0};
+        if (name == NULL ||
+            sscanf(name, " @" PROMISE "%d-%d/%d/%63[0-9.]", &p.low, &p.high, &pid, whose) != 4)
+            continue;
+        p.pid = (pid_t) pid;
+        if (pid <= 0 || strcmp(whose, step) == 0 || (kill(p.pid, 0) != 0 && errno != EPERM))
+            continue;
+        promise *more = realloc(*all, (count + 1) * sizeof *more);
+        if (more == NULL)
+            break;
+        *all = more;
+        more[count++] = p;
     }
     free(line);
     if (sockets != NULL)
         fclose(sockets);
-    return found;
+    return count;
 }
 
-hpct_status hpct_port_hold(int port, const char *node)
+/* The first of the promises that meets low..high, or NULL. */
+static const promise *find_promise(const promise *all, size_t count, int low, int high)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (all[i].low <= high && low <= all[i].high)
+            return &all[i];
+    }
+    return NULL;
+}
+
+static hpct_status fail_promised(int port, const char *node, pid_t pid)
+{
+    char path[32], user[HPCT_PORT_HOLDER] = "a user whom the kernel does not tell";
+    struct stat process;
+    snprintf(path, sizeof path, "/proc/%d", (int) pid);
+    if (stat(path, &process) == 0)
+        hpct_port_name_user(process.st_uid, user);
+    return hpct_fail(
+        HPCT_ERR_CONFIG,
+        "port %d on %s is held by another step that runs there (process %d of %s): give each of "
+        "them ports of its own with --hpc-train-port=PORT or LO-HI, or leave the option out",
+        port, node, (int) pid, user);
+}
+
+static void pause_a_little(void)
+{
+    nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+}
+
+static hpct_status hold(int low, int high, const char *node, const char *step, const char *kind,
+                        int *out)
 {
     struct sockaddr_un name = {.sun_family = AF_UNIX};
-    int length = snprintf(name.sun_path + 1, sizeof name.sun_path - 1, PROMISE "%d/%ld", port,
-                          (long) getpid());
+    int length = snprintf(name.sun_path + 1, sizeof name.sun_path - 1, PROMISE "%d-%d/%d/%s%s", low,
+                          high, (int) getpid(), step, kind);
     socklen_t size = (socklen_t) (offsetof(struct sockaddr_un, sun_path) + 1 + (size_t) length);
-    int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0 || bind(fd, (const struct sockaddr *) &name, size) != 0) {
         int error = errno;
         if (fd >= 0)
             close(fd);
-        return hpct_fail(HPCT_ERR_INTERNAL, "no socket to hold port %d with: %s", port,
+        return hpct_fail(HPCT_ERR_INTERNAL, "no socket to hold port %d with: %s", low,
                          strerror(error));
     }
-    /* It was bound first and is looked for only now, so of two that come at once at least one sees
-     * the other. */
-    for (int i = 0; is_promised(port); i++) {
+    /* It was bound first and others are looked for only now, so of two that come at once at least
+     * one sees the other. */
+    for (int i = 0;; i++) {
+        promise *all;
+        size_t count = read_promises(step, &all);
+        const promise *other = find_promise(all, count, low, high);
+        hpct_status status = HPCT_OK;
+        if (other != NULL)
+            status = fail_promised(other->low > low ? other->low : low, node, other->pid);
+        free(all);
+        if (status == HPCT_OK) {
+            *out = fd;
+            return HPCT_OK;
+        }
         if (i == HOLD_TRIES) {
             close(fd);
-            return hpct_fail(
-                HPCT_ERR_CONFIG,
-                "port %d on %s is held by another step that runs there: give each of them ports of "
-                "its own with --hpc-train-port=PORT or LO-HI, or leave the option out",
-                port, node);
+            return status;
         }
-        nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+        pause_a_little();
     }
+}
+
+hpct_status hpct_ports_hold(int low, int high, const char *node, const char *step, int *fd)
+{
+    return hold(low, high, node, step, "/block", fd);
+}
+
+hpct_status hpct_port_hold(int port, const char *node, const char *step)
+{
+    int fd = -1;
+    hpct_status status = hold(port, port, node, step, "", &fd);
+    if (status != HPCT_OK)
+        return status;
     /* It stays open, but scripts like to use the first numbers for files of their own. */
     if (fcntl(fd, F_DUPFD, OUT_OF_THE_WAY) >= 0)
         close(fd);
+    else
+        fcntl(fd, F_SETFD, 0);
     return HPCT_OK;
+}
+
+/* The first port that is not free, and why; 0 before. */
+typedef struct taken {
+    int port, error;
+    pid_t pid; /* of who was promised it; 0: somebody has it */
+} taken;
+
+static bool is_free(const int *ports, int each, const promise *all, size_t count, taken *first)
+{
+    for (int i = 0; i < each; i++) {
+        const promise *other = find_promise(all, count, ports[i], ports[i]);
+        int error = other == NULL ? try_port(ports[i]) : 0;
+        if (other == NULL && error == 0)
+            continue;
+        if (first->port == 0)
+            *first =
+                (taken){.port = ports[i], .error = error, .pid = other == NULL ? 0 : other->pid};
+        return false;
+    }
+    return true;
+}
+
+uint64_t hpct_ports_free(const hpct_port_blocks *blocks, const char *node, const char *step)
+{
+    for (int i = 0;; i++) {
+        promise *all;
+        taken first = {0};
+        uint64_t bits = 0;
+        size_t count = read_promises(step, &all);
+        for (int block = 0; block < blocks->count; block++) {
+            if (is_free(blocks->ports + (size_t) block * (size_t) blocks->each, blocks->each, all,
+                        count, &first))
+                bits |= UINT64_C(1) << block;
+        }
+        free(all);
+        if (first.pid != 0)
+            fail_promised(first.port, node, first.pid);
+        else if (first.port != 0)
+            fail_taken(first.port, node, first.error);
+        if (bits != 0 || count == 0 || i == HOLD_TRIES)
+            return bits;
+        pause_a_little();
+    }
 }

@@ -16,14 +16,19 @@
 
 enum { NOT_STARTED, RUNNING, ENDED };
 
-struct hpct_share {
+typedef struct piece {
     pthread_mutex_t lead;
     int state; /* guarded by lead, as are status and ... */
     hpct_status status;
     atomic_int worker, worker_pid; /* for messages, read without lead */
+    char message[1024];
+} piece;
+
+struct hpct_share {
+    piece pieces[HPCT_SHARE_PIECES];
     atomic_uint progress;
     atomic_uint marks;
-    char message[1024];
+    atomic_int choice;
 };
 
 hpct_status hpct_share_make(hpct_share **out)
@@ -36,7 +41,8 @@ hpct_status hpct_share_make(hpct_share **out)
     pthread_mutexattr_init(&attributes);
     pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
     pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
-    pthread_mutex_init(&share->lead, &attributes);
+    for (int i = 0; i < HPCT_SHARE_PIECES; i++)
+        pthread_mutex_init(&share->pieces[i].lead, &attributes);
     pthread_mutexattr_destroy(&attributes);
     *out = share;
     return HPCT_OK;
@@ -53,6 +59,16 @@ void hpct_share_progress(hpct_share *share)
     atomic_fetch_add(&share->progress, 1);
 }
 
+void hpct_share_set_choice(hpct_share *share, int choice)
+{
+    atomic_store(&share->choice, choice);
+}
+
+int hpct_share_choice(const hpct_share *share)
+{
+    return atomic_load(&share->choice);
+}
+
 bool hpct_share_first(hpct_share *share, hpct_share_mark mark)
 {
     return (atomic_fetch_or(&share->marks, mark) & mark) == 0;
@@ -64,14 +80,14 @@ bool hpct_share_marked(hpct_share *share, hpct_share_mark mark)
 }
 
 /* 0 or EOWNERDEAD with the mutex held, ETIMEDOUT after stall_seconds without progress. */
-static int lock_while_it_progresses(hpct_share *share, int stall_seconds)
+static int lock_while_it_progresses(hpct_share *share, piece *of, int stall_seconds)
 {
     unsigned seen = atomic_load(&share->progress);
     for (int idle = 0;; idle++) {
         struct timespec end;
         clock_gettime(CLOCK_MONOTONIC, &end);
         end.tv_sec++;
-        int error = pthread_mutex_clocklock(&share->lead, CLOCK_MONOTONIC, &end);
+        int error = pthread_mutex_clocklock(&of->lead, CLOCK_MONOTONIC, &end);
         if (error != ETIMEDOUT)
             return error;
         unsigned now = atomic_load(&share->progress);
@@ -83,42 +99,43 @@ static int lock_while_it_progresses(hpct_share *share, int stall_seconds)
     }
 }
 
-hpct_status hpct_share_once(hpct_share *share, int me, const char *what, int stall_seconds,
-                            hpct_share_work work, void *context)
+hpct_status hpct_share_once(hpct_share *share, hpct_share_piece which, int me, const char *what,
+                            int stall_seconds, hpct_share_work work, void *context)
 {
-    int error = lock_while_it_progresses(share, stall_seconds);
+    piece *of = &share->pieces[which];
+    int error = lock_while_it_progresses(share, of, stall_seconds);
     if (error == ETIMEDOUT)
         return hpct_fail(
             HPCT_ERR_IO,
             "waited for task %d (pid %d) to %s, but it made no progress for %d seconds",
-            atomic_load(&share->worker), atomic_load(&share->worker_pid), what, stall_seconds);
+            atomic_load(&of->worker), atomic_load(&of->worker_pid), what, stall_seconds);
     if (error != 0 && error != EOWNERDEAD)
         return hpct_fail(HPCT_ERR_INTERNAL, "cannot wait for others to %s: %s", what,
                          strerror(error));
     hpct_status status;
     if (error == EOWNERDEAD)
-        pthread_mutex_consistent(&share->lead);
+        pthread_mutex_consistent(&of->lead);
     /* who died may also have been one who only came to read the result */
-    if (error == EOWNERDEAD && share->state == RUNNING) {
+    if (error == EOWNERDEAD && of->state == RUNNING) {
         status = hpct_fail(HPCT_ERR_IO, "task %d (pid %d), which was to %s, was killed",
-                           atomic_load(&share->worker), atomic_load(&share->worker_pid), what);
-        strncpy(share->message, hpct_last_error(), sizeof share->message - 1);
-        share->state = ENDED;
-        share->status = status;
-    } else if (share->state == NOT_STARTED) {
-        share->state = RUNNING;
-        atomic_store(&share->worker, me);
-        atomic_store(&share->worker_pid, (int) getpid());
+                           atomic_load(&of->worker), atomic_load(&of->worker_pid), what);
+        strncpy(of->message, hpct_last_error(), sizeof of->message - 1);
+        of->state = ENDED;
+        of->status = status;
+    } else if (of->state == NOT_STARTED) {
+        of->state = RUNNING;
+        atomic_store(&of->worker, me);
+        atomic_store(&of->worker_pid, (int) getpid());
         status = work(context, share);
         if (status != HPCT_OK)
-            strncpy(share->message, hpct_last_error(), sizeof share->message - 1);
-        share->status = status;
-        share->state = ENDED;
+            strncpy(of->message, hpct_last_error(), sizeof of->message - 1);
+        of->status = status;
+        of->state = ENDED;
     } else {
-        status = share->status;
+        status = of->status;
         if (status != HPCT_OK)
-            hpct_fail(status, "%s", share->message);
+            hpct_fail(status, "%s", of->message);
     }
-    pthread_mutex_unlock(&share->lead);
+    pthread_mutex_unlock(&of->lead);
     return status;
 }

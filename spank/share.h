@@ -15,15 +15,26 @@ void hpct_share_free(hpct_share *share);
 /* The work: *share is for hpct_share_progress. */
 typedef hpct_status (*hpct_share_work)(void *context, hpct_share *share);
 
+/* What is to be done once. */
+typedef enum hpct_share_piece {
+    HPCT_SHARE_PORTS,
+    HPCT_SHARE_DATA,
+    HPCT_SHARE_PIECES
+} hpct_share_piece;
+
 /* Does `work` in one of the processes that call this, and returns its status and message in all of
  * them. The others wait as long as it makes progress; when there was none
  * for `stall_seconds`, they give up and say that they waited for `what`, done by which process.
  * When the working process is killed, they are told at once. `me` is the caller's task id. */
-hpct_status hpct_share_once(hpct_share *share, int me, const char *what, int stall_seconds,
-                            hpct_share_work work, void *context);
+hpct_status hpct_share_once(hpct_share *share, hpct_share_piece piece, int me, const char *what,
+                            int stall_seconds, hpct_share_work work, void *context);
 
 /* Says that the work goes on. */
 void hpct_share_progress(hpct_share *share);
+
+/* The block of ports that was chosen: set in that work, read after it. */
+void hpct_share_set_choice(hpct_share *share, int choice);
+int hpct_share_choice(const hpct_share *share);
 
 typedef enum hpct_share_mark {
     HPCT_SHARE_REPORTED = 1, /* a failure was reported */

@@ -46,6 +46,13 @@ bool hpct_slurm_uses_munge(void)
            strcmp(slurm_conf.authtype, "auth/munge") == 0;
 }
 
+void hpct_slurm_srun_ports(int *low, int *high)
+{
+    const uint16_t *range = &slurm_conf == NULL ? NULL : slurm_conf.srun_port_range;
+    *low = range == NULL ? 0 : range[0];
+    *high = range == NULL ? 0 : range[1];
+}
+
 /* No item of SPANK has addresses, and to ask slurmctld for ten thousand nodes in every task is too
  * much; but slurmstepd has them in its memory. In no public header; the same from 22.05 to 26.05.
  * The first takes a NodeHostname, the others a NodeName. */

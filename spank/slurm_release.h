@@ -22,6 +22,9 @@ bool hpct_slurm_uses_munge(void);
  * is given in figures. Never looked up in the network. */
 char *hpct_slurm_address(const char *node);
 
+/* The ports that srun may listen at: SrunPortRange; 0 and 0: any. */
+void hpct_slurm_srun_ports(int *low, int *high);
+
 /* Has slurmctld send a signal to the whole step, and to the components of a step within one job;
  * with SIGKILL it ends. Nothing happens where that is being done already. */
 void hpct_slurm_signal_step(uint32_t job, uint32_t step, int number);

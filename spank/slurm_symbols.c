@@ -4,8 +4,8 @@
 #include <stddef.h>
 
 const hpct_slurm_symbol hpct_slurm_symbols[] = {
-    {"slurm_conf", "KillWait is taken for 5 seconds, epilogs for unlimited, and nodes do not "
-                   "broadcast unless asked to"},
+    {"slurm_conf", "KillWait is taken for 5 seconds, epilogs for unlimited, nodes do not "
+                   "broadcast unless asked to, and srun has any port"},
     {"slurm_conf_get_nodeaddr", "nodes are addressed by their NodeName, which must resolve"},
     {"slurm_conf_get_hostname", "nodes are addressed by their NodeName, which must resolve"},
     {"slurm_conf_get_addr", "cloud and dynamic nodes are addressed by their NodeName, which must "

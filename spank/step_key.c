@@ -5,25 +5,33 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/cluster/number.h"
+#include "agent/cluster/ports.h"
 #include "base/status.h"
 #include "spank/describe.h"
 #include "spank/options.h"
 
-hpct_status hpct_step_key_send(void)
+hpct_status hpct_step_key_send(hpct_key *key)
 {
     static bool sent; /* srun comes here once for each component */
     char text[HPCT_KEY_TEXT];
-    hpct_key key;
     if (sent)
         return HPCT_OK;
-    hpct_status status = hpct_key_draw(&key);
+    unsetenv(HPCT_STEP_PORT_SENT);
+    hpct_status status = hpct_key_draw(key);
     if (status != HPCT_OK)
         return status;
-    hpct_key_to_text(text, &key);
+    hpct_key_to_text(text, key);
     sent = setenv(HPCT_STEP_KEY_SENT, text, 1) == 0;
     explicit_bzero(text, sizeof text);
-    explicit_bzero(&key, sizeof key);
     return sent ? HPCT_OK : hpct_fail_memory(0);
+}
+
+hpct_status hpct_step_port_send(int port)
+{
+    char text[16];
+    snprintf(text, sizeof text, "%d", port);
+    return setenv(HPCT_STEP_PORT_SENT, text, 1) == 0 ? HPCT_OK : hpct_fail_memory(0);
 }
 
 bool hpct_step_key_take(hpct_key *key, hpct_slurm *slurm, bool alone)
@@ -34,6 +42,17 @@ bool hpct_step_key_take(hpct_key *key, hpct_slurm *slurm, bool alone)
     if (text != NULL)
         hpct_slurm_set(slurm, HPCT_STEP_KEY_SENT, NULL);
     return has || (alone && hpct_key_draw(key) == HPCT_OK);
+}
+
+int hpct_step_port_take(hpct_slurm *slurm)
+{
+    hpct_environment environment = hpct_slurm_environment(slurm);
+    const char *text = environment.get(environment.context, HPCT_STEP_PORT_SENT);
+    long port = 0;
+    bool sent = text != NULL && hpct_number_parse(text, 1, HPCT_HIGHEST_PORT, &port);
+    if (text != NULL)
+        hpct_slurm_set(slurm, HPCT_STEP_PORT_SENT, NULL);
+    return sent ? (int) port : 0;
 }
 
 hpct_status hpct_step_key_write(const hpct_key *key, const char *tmpdir, uint32_t step,

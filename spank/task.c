@@ -90,7 +90,7 @@ static hpct_status stage(hpct_plugin *plugin, hpct_slurm *slurm,
         .stall_seconds = HPCT_STALL_SECONDS,
     };
     /* who waits gives up a little later than who works, whose message says more */
-    return hpct_share_once(plugin->share, config->local_rank, "stage the data",
+    return hpct_share_once(plugin->share, HPCT_SHARE_DATA, config->local_rank, "stage the data",
                            HPCT_STALL_SECONDS + 10, hpct_stage_run_work, &run);
 }
 
@@ -133,6 +133,7 @@ static hpct_status prepare(hpct_plugin *plugin, hpct_slurm *slurm, const char *t
                              .trusted = plugin->has_key || hpct_slurm_uses_munge()};
     char *key = NULL;
     hpct_team_facts team = {0};
+    hpct_ports_choosing choosing = {.plugin = plugin, .environment = &environment};
     if (plugin->trouble[0] != '\0')
         return hpct_fail(plugin->status, "%s", plugin->trouble);
     hpct_status status = hpct_tmpdir_check(tmpdir);
@@ -152,11 +153,15 @@ static hpct_status prepare(hpct_plugin *plugin, hpct_slurm *slurm, const char *t
                                   &choices);
     if (status == HPCT_OK)
         status = read_facts(plugin, slurm, &facts);
+    choosing.local_rank = (int) facts.local_rank;
+    facts.choose = hpct_ports_choose;
+    facts.context = &choosing;
     if (status == HPCT_OK)
         status =
             hpct_task_describe(&facts, &choices, &plugin->settings, &environment, &team, &config);
     if (status == HPCT_OK)
-        status = hpct_port_hold(own_port(config), config->nodes[config->node_rank].name);
+        status =
+            hpct_port_hold(own_port(config), config->nodes[config->node_rank].name, config->job);
     if (status == HPCT_OK && own_port(config) != team.port)
         status = hpct_port_check(own_port(config), config->nodes[config->node_rank].name);
     if (status == HPCT_OK)

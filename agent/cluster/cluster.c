@@ -157,7 +157,7 @@ hpct_status hpct_cluster_set_hosts(hpct_cluster *cluster, const hpct_environment
 
 hpct_status hpct_cluster_set_ports(hpct_cluster *cluster, const hpct_environment *environment,
                                    const hpct_port_range *range, hpct_port_range otherwise,
-                                   uint32_t job, uint32_t step)
+                                   uint32_t job, uint32_t step, int choice, int *choices)
 {
     int max = hpct_layout_max_tasks(&cluster->layout);
     int *ports = calloc((size_t) max, sizeof *ports);
@@ -168,8 +168,13 @@ hpct_status hpct_cluster_set_ports(hpct_cluster *cluster, const hpct_environment
     const char *reserved = environment->get(environment->context, "SLURM_STEP_RESV_PORTS");
     if (range == NULL && !cluster->spans_components && reserved != NULL && *reserved != '\0')
         status = hpct_ports_reserved(reserved, ports, max, &count);
+    if (choices != NULL)
+        *choices = 1;
     if (status == HPCT_OK && count < max) {
-        status = hpct_port_base(range != NULL ? *range : otherwise, job, step, max, &base);
+        const hpct_port_range from = range != NULL ? *range : otherwise;
+        status = hpct_port_base(from, job, step, max, choice, &base);
+        if (choices != NULL)
+            *choices = hpct_port_choices(from, max);
         for (int i = 0; status == HPCT_OK && i < max; i++)
             ports[i] = base + i;
     }

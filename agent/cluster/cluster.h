@@ -32,12 +32,13 @@ hpct_status hpct_cluster_from_slurm(const hpct_environment *environment, long sl
 hpct_status hpct_cluster_set_hosts(hpct_cluster *cluster, const hpct_environment *environment,
                                    hpct_address_lookup lookup);
 
-/* Gives every local id its port: `range` when not NULL, else the ports that srun reserved
+/* Gives every local id its port: from `range` when not NULL, else the ports that srun reserved
  * (SLURM_STEP_RESV_PORTS) when they suffice, else a block of `otherwise`. In a step over components
- * each reserves its own, which the others do not know: there they are not used. */
+ * each reserves its own, which the others do not know: there they are not used. `choice`: which of
+ * the blocks (hpct_port_base); *choices, which may be NULL, becomes how many there are. */
 hpct_status hpct_cluster_set_ports(hpct_cluster *cluster, const hpct_environment *environment,
                                    const hpct_port_range *range, hpct_port_range otherwise,
-                                   uint32_t job, uint32_t step);
+                                   uint32_t job, uint32_t step, int choice, int *choices);
 
 /* A port beside those of the tasks, the same on every node, for what happens before the tasks
  * start; where there is none to spare (all that were reserved, or the whole block, belong to

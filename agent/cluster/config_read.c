@@ -133,7 +133,7 @@ static hpct_status read_slurm(const hpct_environment *environment, hpct_config *
         goto end;
     }
     status = hpct_cluster_set_ports(&cluster, environment, NULL, hpct_port_range_default(),
-                                    (uint32_t) job, (uint32_t) step);
+                                    (uint32_t) job, (uint32_t) step, 0, NULL);
     if (status == HPCT_OK)
         status = hpct_cluster_set_hosts(&cluster, environment, NULL);
     if (status == HPCT_OK)

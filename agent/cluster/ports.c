@@ -40,8 +40,20 @@ hpct_port_range hpct_port_range_default(void)
     return (hpct_port_range){.low = DEFAULT_LOW, .high = DEFAULT_HIGH};
 }
 
+static int block_size(hpct_port_range range, int max_tasks)
+{
+    int size = (max_tasks + HPCT_PORT_BLOCK - 1) / HPCT_PORT_BLOCK * HPCT_PORT_BLOCK;
+    return size > range.high - range.low + 1 ? max_tasks : size;
+}
+
+int hpct_port_choices(hpct_port_range range, int max_tasks)
+{
+    int blocks = range.single ? 1 : (range.high - range.low + 1) / block_size(range, max_tasks);
+    return blocks > HPCT_PORT_CHOICES ? HPCT_PORT_CHOICES : blocks > 1 ? blocks : 1;
+}
+
 hpct_status hpct_port_base(hpct_port_range range, uint32_t job, uint32_t step, int max_tasks,
-                           int *base)
+                           int choice, int *base)
 {
     int span = range.single ? HPCT_HIGHEST_PORT - range.low + 1 : range.high - range.low + 1;
     if (max_tasks > span)
@@ -54,11 +66,9 @@ hpct_status hpct_port_base(hpct_port_range range, uint32_t job, uint32_t step, i
         *base = range.low;
         return HPCT_OK;
     }
-    int size = (max_tasks + HPCT_PORT_BLOCK - 1) / HPCT_PORT_BLOCK * HPCT_PORT_BLOCK;
-    if (size > span)
-        size = max_tasks;
-    uint64_t blocks = (uint64_t) (span / size);
-    *base = range.low + (int) (((uint64_t) job * JOB_STRIDE + step) % blocks) * size;
+    int size = block_size(range, max_tasks);
+    uint64_t blocks = (uint64_t) (span / size), first = (uint64_t) job * JOB_STRIDE + step;
+    *base = range.low + (int) ((first + (uint64_t) choice) % blocks) * size;
     return HPCT_OK;
 }
 

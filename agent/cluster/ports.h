@@ -1,5 +1,6 @@
-/* agent/cluster/ports.h - where the tasks of a step listen: the same numbers on every node,
- * computed from job and step alone, so that nobody has to ask anybody. Knows nothing of SPANK. */
+/* agent/cluster/ports.h - where the tasks of a step may listen: the same numbers on every node,
+ * computed from job and step alone: which of them are free is another matter. Knows nothing of
+ * SPANK. */
 #ifndef HPCT_CLUSTER_PORTS_H
 #define HPCT_CLUSTER_PORTS_H
 
@@ -8,6 +9,9 @@
 
 /* Steps of at most this many tasks per node get a block of this many ports each. */
 #define HPCT_PORT_BLOCK 64
+
+/* Of at most this many blocks a step may take one. */
+#define HPCT_PORT_CHOICES 64
 
 #define HPCT_HIGHEST_PORT 65535
 
@@ -27,10 +31,14 @@ hpct_port_range hpct_port_range_default(void);
 
 /* The port of local id 0. A range is cut into blocks; the steps of one job take one after the other
  * (they meet only when the range is used up, or when steps above HPCT_PORT_BLOCK tasks per node run
- * beside smaller ones), and jobs with near numbers start far apart.
+ * beside smaller ones), and jobs with near numbers start far apart. `choice` is 0 for that block,
+ * and counts those that follow it, up to hpct_port_choices.
  * HPCT_ERR_CONFIG when the range holds fewer than `max_tasks` ports. */
 hpct_status hpct_port_base(hpct_port_range range, uint32_t job, uint32_t step, int max_tasks,
-                           int *base);
+                           int choice, int *base);
+
+/* How many blocks there are to choose from: 1 to HPCT_PORT_CHOICES; with `single` it is 1. */
+int hpct_port_choices(hpct_port_range range, int max_tasks);
 
 /* SLURM_STEP_RESV_PORTS: "12000-12003,12010", the ports that `srun --resv-ports` reserved on each
  * node. Writes the first `max` of them to `ports` and their number to *count.

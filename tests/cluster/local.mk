@@ -20,6 +20,7 @@ middle_cluster_tests = \
 	tests/cluster/plugin_no_munge.t \
 	tests/cluster/plugin_options.t \
 	tests/cluster/plugin_out.t \
+	tests/cluster/plugin_ports.t \
 	tests/cluster/plugin_safety.t \
 	tests/cluster/plugin_server.t \
 	tests/cluster/plugin_settings.t \
@@ -53,12 +54,12 @@ tests_stage_intruder_SOURCES = tests/stage/intruder.c
 tests_stage_intruder_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
 tests_stage_intruder_LDADD = spank/stage/libstage.la agent/cluster/libcluster.la base/libbase.la
 
-# Who comes in strangers.t.
+# Who comes in strangers.t and plugin_ports.t.
 check_PROGRAMS += tests/cluster/stranger
 tests_cluster_stranger_SOURCES = tests/cluster/stranger.c
 tests_cluster_stranger_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
 tests_cluster_stranger_LDADD = $(hpct_parts)
-EXTRA_DIST += tests/cluster/relay.py
+EXTRA_DIST += tests/cluster/relay.py tests/cluster/take.py
 
 # What plugin_gpu.t binds tasks with.
 check_LTLIBRARIES += tests/cluster/pin.la

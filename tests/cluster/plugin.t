@@ -124,7 +124,7 @@ done
 start=$SECONDS
 capture sandbox_run srun --hpc-train-port=$((taken - 1)) -N1 -n3 sleep 300
 ok "$([ "$status" != 0 ] && [ $((SECONDS - start)) -lt 90 ]; echo $?)" "a port in use ends the step"
-like "$err" "port $taken on [a-z]+[0-9]+ cannot be used: Address already in use; choose others with --hpc-train-port" "and port, node and option are named"
+like "$err" "port $taken on [a-z]+[0-9]+ cannot be used: Address already in use by uid 0, root; choose others with --hpc-train-port" "and port, node, user and option are named"
 wait
 capture sandbox_run srun --hpc-train-port=$taken -N1 true
 ran "and once it is free the step runs"

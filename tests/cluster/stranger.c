@@ -234,8 +234,8 @@ static void attack(void)
 
 static hpct_purpose purpose_of(const char *name)
 {
-    static const char *const names[HPCT_PURPOSES] = {"",       "watch", "peers", "exchange",
-                                                     "worker", "pulse", "leader"};
+    static const char *const names[HPCT_PURPOSES] = {"",       "watch", "peers",  "exchange",
+                                                     "worker", "pulse", "leader", "ports"};
     for (int i = 1; i < HPCT_PURPOSES; i++) {
         if (strcmp(names[i], name) == 0)
             return (hpct_purpose) i;

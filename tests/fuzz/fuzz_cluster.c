@@ -67,8 +67,8 @@ static void try_cluster(const hpct_environment *environment)
     if (hpct_cluster_set_hosts(&cluster, environment, NULL) != HPCT_OK)
         abort();
     if (cluster.layout.size <= MAX_SIZE &&
-        hpct_cluster_set_ports(&cluster, environment, NULL, hpct_port_range_default(), 7, 1) ==
-            HPCT_OK) {
+        hpct_cluster_set_ports(&cluster, environment, NULL, hpct_port_range_default(), 7, 1, 3,
+                               NULL) == HPCT_OK) {
         int port = hpct_cluster_spare_port(&cluster, environment, NULL, hpct_port_range_default());
         char *hosts = hpct_cluster_hosts(&cluster, port);
         if (port < 1 || port > 65535 || hosts == NULL)

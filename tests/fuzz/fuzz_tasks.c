@@ -55,7 +55,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const int two[] = {3, 2};
     check_layout(two, 2, text);
     if (hpct_port_range_parse(text, &range) == HPCT_OK &&
-        hpct_port_base(range, 7, 1, 3, &base) == HPCT_OK &&
+        hpct_port_base(range, 7, 1, 3, hpct_port_choices(range, 3) - 1, &base) == HPCT_OK &&
         (base < range.low || base + 2 > 65535 || (!range.single && base + 2 > range.high)))
         abort();
     if (hpct_ports_reserved(text, ports, 8, &count) == HPCT_OK && (count < 1 || count > 8))

@@ -260,7 +260,7 @@ static void tells(int rank, const char *tf)
     hpct_environment *step = ENV("SLURM_STEP_NODELIST=c[1,0,7]", "SLURM_STEP_TASKS_PER_NODE=2(x3)");
     assert_int_equal(hpct_cluster_from_slurm(step, 6, &cluster), HPCT_OK);
     assert_int_equal(hpct_cluster_set_hosts(&cluster, step, address_of), HPCT_OK);
-    assert_int_equal(hpct_cluster_set_ports(&cluster, step, &ports, ports, 1, 0), HPCT_OK);
+    assert_int_equal(hpct_cluster_set_ports(&cluster, step, &ports, ports, 1, 0, 0, NULL), HPCT_OK);
     assert_int_equal(hpct_roles_parse("ps:2,worker:2,chief,evaluator", &roles), HPCT_OK);
     assert_int_equal(hpct_cluster_config(&cluster, rank, 1, 0, &roles, NULL, &config), HPCT_OK);
     assert_int_equal(hpct_config_to_json(config, &json), HPCT_OK);

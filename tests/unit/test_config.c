@@ -36,7 +36,8 @@ static hpct_config *make_config(const char *gpu, const char *data)
     hpct_port_range range = {.low = 22000, .high = 22000, .single = 1};
     const int gpus[] = {2, 2};
     assert_int_equal(hpct_cluster_from_slurm(ENV(STEP), 4, &cluster), HPCT_OK);
-    assert_int_equal(hpct_cluster_set_ports(&cluster, ENV(STEP), &range, range, 42, 0), HPCT_OK);
+    assert_int_equal(hpct_cluster_set_ports(&cluster, ENV(STEP), &range, range, 42, 0, 0, NULL),
+                     HPCT_OK);
     assert_int_equal(hpct_cluster_config(&cluster, 2, 42, 0, NULL, gpus, &config), HPCT_OK);
     hpct_cluster_free(&cluster);
     config->gpu = gpu == NULL ? NULL : strdup(gpu);
@@ -276,8 +277,9 @@ static void sizes_are_bounded(void **state)
         ENV("SLURM_STEP_NODELIST=node[00001-10000]", "SLURM_STEP_TASKS_PER_NODE=8(x10000)",
             "SLURM_DISTRIBUTION=cyclic");
     assert_int_equal(hpct_cluster_from_slurm(step, 80000, &cluster), HPCT_OK);
-    assert_int_equal(hpct_cluster_set_ports(&cluster, step, NULL, hpct_port_range_default(), 1, 0),
-                     HPCT_OK);
+    assert_int_equal(
+        hpct_cluster_set_ports(&cluster, step, NULL, hpct_port_range_default(), 1, 0, 0, NULL),
+        HPCT_OK);
     assert_int_equal(hpct_cluster_config(&cluster, 79999, 1, 0, NULL, NULL, &config), HPCT_OK);
     assert_int_equal(hpct_config_to_json(config, &json), HPCT_OK);
     assert_true(strlen(json) > HPCT_MAX_VARIABLE);

@@ -96,7 +96,7 @@ static int base_of(uint32_t job, uint32_t step, int tasks)
 {
     hpct_port_range range = {.low = 20000, .high = 32767};
     int base = 0;
-    assert_int_equal(hpct_port_base(range, job, step, tasks, &base), HPCT_OK);
+    assert_int_equal(hpct_port_base(range, job, step, tasks, 0, &base), HPCT_OK);
     assert_within(base, 20000, 32767 - tasks + 1);
     return base;
 }
@@ -138,16 +138,42 @@ static void narrow_ranges(void **state)
     int base = 0;
     hpct_port_range narrow = {.low = 22000, .high = 22003},
                     single = {.low = 65530, .high = 65530, .single = 1};
-    assert_int_equal(hpct_port_base(narrow, 9, 1, 2, &base), HPCT_OK);
+    assert_int_equal(hpct_port_base(narrow, 9, 1, 2, 0, &base), HPCT_OK);
     assert_true(base == 22000 || base == 22002);
     int other = 0;
-    assert_int_equal(hpct_port_base(narrow, 9, 2, 2, &other), HPCT_OK);
+    assert_int_equal(hpct_port_base(narrow, 9, 2, 2, 0, &other), HPCT_OK);
     assert_int_not_equal(base, other);
-    assert_int_equal(hpct_port_base(narrow, 9, 1, 5, &base), HPCT_ERR_CONFIG);
+    assert_int_equal(hpct_port_base(narrow, 9, 1, 5, 0, &base), HPCT_ERR_CONFIG);
     assert_non_null(strstr(hpct_last_error(), "--hpc-train-port"));
-    assert_int_equal(hpct_port_base(single, 1234, 77, 6, &base), HPCT_OK);
+    assert_int_equal(hpct_port_base(single, 1234, 77, 6, 0, &base), HPCT_OK);
     assert_int_equal(base, 65530);
-    assert_int_equal(hpct_port_base(single, 1234, 77, 7, &base), HPCT_ERR_CONFIG);
+    assert_int_equal(hpct_port_base(single, 1234, 77, 7, 0, &base), HPCT_ERR_CONFIG);
+}
+
+static void choices_do_not_meet(void **state)
+{
+    (void) state;
+    static const hpct_port_range ranges[] = {{.low = 20000, .high = 32767},
+                                             {.low = 22000, .high = 22007},
+                                             {.low = 22000, .high = 22063},
+                                             {.low = 1024, .high = 65535},
+                                             {.low = 22000, .high = 22000, .single = 1}};
+    static const int wanted[][3] = {{64, 64, 49}, {8, 2, 1}, {1, 1, 1}, {64, 64, 64}, {1, 1, 1}};
+    static const int tasks[] = {1, 3, 200};
+    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
+        for (size_t t = 0; t < 3; t++) {
+            int bases[HPCT_PORT_CHOICES], count = hpct_port_choices(ranges[i], tasks[t]);
+            assert_int_equal(count, wanted[i][t]);
+            for (int a = 0; a < count; a++) {
+                if (hpct_port_base(ranges[i], 77, 5, tasks[t], a, &bases[a]) != HPCT_OK)
+                    break; /* too few */
+                if (!ranges[i].single)
+                    assert_within(bases[a], ranges[i].low, ranges[i].high - tasks[t] + 1);
+                for (int b = 0; b < a; b++)
+                    assert_false(meet(bases[a], tasks[t], bases[b], tasks[t]));
+            }
+        }
+    }
 }
 
 static void reserved_ports_are_read(void **state)
@@ -174,6 +200,7 @@ int main(void)
         cmocka_unit_test(steps_of_a_job_never_share_ports),
         cmocka_unit_test(jobs_rarely_share_ports),
         cmocka_unit_test(narrow_ranges),
+        cmocka_unit_test(choices_do_not_meet),
         cmocka_unit_test(reserved_ports_are_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -52,7 +52,8 @@ static void run_tasks(hpct_share_work work, int stall_seconds, const char *says,
         tasks[i] = fork();
         if (tasks[i] != 0)
             continue;
-        hpct_status status = hpct_share_once(share, i, "stage the data", stall_seconds, work, NULL);
+        hpct_status status =
+            hpct_share_once(share, HPCT_SHARE_DATA, i, "stage the data", stall_seconds, work, NULL);
         if (status == HPCT_OK)
             _exit(0);
         _exit(strstr(hpct_last_error(), says) != NULL ? 1 : 2);
@@ -163,7 +164,8 @@ static void a_killed_reader_spoils_nothing(void **state)
 {
     (void) state;
     int good = 0, bad = 0;
-    assert_int_equal(hpct_share_once(share, 0, "stage", 5, short_work, NULL), HPCT_OK);
+    assert_int_equal(hpct_share_once(share, HPCT_SHARE_DATA, 0, "stage", 5, short_work, NULL),
+                     HPCT_OK);
     pid_t reader = fork();
     if (reader == 0) {
         pthread_mutex_lock((pthread_mutex_t *) (void *) share);

@@ -1,0 +1,136 @@
+/* In the first of a node's tasks to come here; the others are told. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/status.h"
+#include "spank/contexts.h"
+
+#define SRUN_MARGIN 10 /* seconds that srun has to say who has not come */
+#define TASK_MARGIN 20 /* and those that the node's other tasks leave to the one that asks */
+
+typedef struct work {
+    const hpct_ports_choosing *who;
+    const hpct_ports_wanted *wanted;
+    int held;       /* a promise's socket; -1: none */
+    char why[1024]; /* what is wrong with a block that this node cannot have */
+} work;
+
+static const char *name_of(const hpct_ports_wanted *wanted)
+{
+    return wanted->names[wanted->node];
+}
+
+/* Until each of the tasks has promised its own port to itself. Ports that Slurm has reserved need
+ * not follow one another, and are nobody else's. */
+static bool hold(void *context, int choice)
+{
+    work *w = context;
+    const hpct_port_blocks *blocks = &w->wanted->blocks;
+    const int *ports = blocks->ports + (size_t) choice * (size_t) blocks->each;
+    int low = ports[0], high = ports[0];
+    for (int i = 1; i < blocks->each; i++) {
+        low = ports[i] < low ? ports[i] : low;
+        high = ports[i] > high ? ports[i] : high;
+    }
+    if (w->held >= 0)
+        close(w->held);
+    w->held = -1;
+    if (blocks->count == 1 && high - low + 1 != blocks->each)
+        return true;
+    if (hpct_ports_hold(low, high, name_of(w->wanted), w->wanted->step, &w->held) == HPCT_OK)
+        return true;
+    snprintf(w->why, sizeof w->why, "%s", hpct_last_error());
+    return false;
+}
+
+static int count_of(uint64_t bits)
+{
+    return __builtin_popcountll(bits);
+}
+
+static hpct_status choose_alone(work *w, uint64_t bits, int *choice)
+{
+    for (; bits != 0; bits &= bits - 1) {
+        *choice = __builtin_ctzll(bits);
+        if (hold(w, *choice))
+            return HPCT_OK;
+    }
+    return HPCT_ERR_CONFIG;
+}
+
+static hpct_status choose_together(work *w, const char *host, uint64_t bits, int *choice,
+                                   bool *speaks)
+{
+    const hpct_plugin *plugin = w->who->plugin;
+    char address[256];
+    snprintf(address, sizeof address, strchr(host, ':') == NULL ? "%s:%d" : "[%s]:%d", host,
+             plugin->srun_port);
+    const hpct_ports_ask ask = {
+        .address = address,
+        .key = &plugin->key,
+        .node = w->wanted->node,
+        .num_nodes = w->wanted->num_nodes,
+        .names = (const char *const *) w->wanted->names,
+        .free = bits,
+        .seconds = HPCT_PORTS_SECONDS + SRUN_MARGIN,
+        .hold = hold,
+        .context = w,
+    };
+    return hpct_ports_agree(&ask, choice, speaks);
+}
+
+/* srun's address as slurmstepd has it. */
+static const char *srun_host(const hpct_environment *environment)
+{
+    const char *host = environment->get(environment->context, "SLURM_LAUNCH_NODE_IPADDR");
+    return host != NULL ? host : environment->get(environment->context, "SLURM_SRUN_COMM_HOST");
+}
+
+static hpct_status choose(void *context, hpct_share *share)
+{
+    work *w = context;
+    const hpct_port_blocks *blocks = &w->wanted->blocks;
+    int choice = 0;
+    bool speaks = true;
+    uint64_t bits = hpct_ports_free(blocks, name_of(w->wanted), w->wanted->step);
+    const int taken = blocks->count - count_of(bits);
+    snprintf(w->why, sizeof w->why, "%s", taken == 0 ? "" : hpct_last_error());
+    hpct_status status =
+        w->wanted->num_nodes == 1
+            ? choose_alone(w, bits, &choice)
+            : choose_together(w, srun_host(w->who->environment), bits, &choice, &speaks);
+    if (status == HPCT_OK) {
+        hpct_share_set_choice(share, choice);
+        return HPCT_OK;
+    }
+    if (!speaks) /* one voice for all nodes is enough */
+        hpct_share_first(share, HPCT_SHARE_REPORTED);
+    if (status != HPCT_ERR_CONFIG || w->why[0] == '\0')
+        return status;
+    if (blocks->count == 1)
+        return hpct_fail(status, "%s", w->why);
+    return hpct_fail(status,
+                     "of the %d blocks of ports that this step may have none is free on all of its "
+                     "nodes, and here %d are taken: %s",
+                     blocks->count, taken, w->why);
+}
+
+/* Where srun does not help, all nodes come to the first block by themselves. */
+hpct_status hpct_ports_choose(void *choosing, const hpct_ports_wanted *wanted, int *choice)
+{
+    const hpct_ports_choosing *who = choosing;
+    hpct_plugin *plugin = who->plugin;
+    work w = {.who = who, .wanted = wanted, .held = -1};
+    *choice = 0;
+    if (wanted->num_nodes > 1 &&
+        (plugin->srun_port == 0 || !plugin->has_key || srun_host(who->environment) == NULL))
+        return HPCT_OK;
+    hpct_status status =
+        hpct_share_once(plugin->share, HPCT_SHARE_PORTS, who->local_rank, "choose the ports",
+                        HPCT_PORTS_SECONDS + SRUN_MARGIN + TASK_MARGIN, choose, &w);
+    if (status == HPCT_OK)
+        *choice = hpct_share_choice(plugin->share);
+    return status;
+}
