@@ -17,7 +17,7 @@ printf "$format" workers over seconds loss accuracy "steps that differ"
 for nodes; do
     for comm in mpi tcp; do
         began=$SECONDS
-        rm -rf "$folder/$comm"
+        rm -rf "${folder:?}/$comm"
         "$top/etc/sandbox/sandbox" run srun --hpc-train "-N$nodes" "-n$nodes" hpc-train fit --model mnist-cnn --strategy multi-worker-mirrored \
             --comm $comm --data /shared/w1 --epochs "${EPOCHS:-8}" --batch-size 64 --learning-rate 0.2 --steps-per-epoch $((60000 / (64 * nodes))) \
             --seed "${SEED:-1}" --verbose 0 --log-dir /shared/w1/$comm --summary-json /shared/w1/summary.json || exit

@@ -230,12 +230,19 @@ fi
 
 # ---- the end -------------------------------------------------------------------------------------------------------
 
-# The processes in the pid namespace of process $1, which need not live any more.
-processes_of() {
+# The processes in a pid namespace, each with the time of its start: once they are gone, another namespace may have the number.
+processes_of() { # NAMESPACE
     local process
     for process in /proc/[0-9]*; do
-        if [ "$(readlink "$process/ns/pid")" = "$1" ]; then echo "${process#/proc/}"; fi
+        if [ "$(readlink "$process/ns/pid")" = "$1" ]; then echo "${process#/proc/} $(start_of "${process#/proc/}")"; fi
     done 2>/dev/null
+}
+start_of() { sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | cut -d' ' -f20; }
+all_gone() { # PROCESS...
+    local pid start
+    while read -r pid start; do
+        if [ -n "$start" ] && [ "$(start_of "$pid")" = "$start" ]; then return 1; fi
+    done < <(printf '%s\n' "$@")
 }
 
 # Ends the cluster with a command, and tests that all of it is gone.
@@ -244,19 +251,19 @@ ends_with() { # HOW COMMAND...
     shift
     read -r supervisor init <"$temporary/one/state/pids"
     namespace=$(readlink "/proc/$init/ns/pid")
-    before=$(processes_of "$namespace" | wc -l)
     with one run sh -c 'echo >busy; exec srun -N2 sleep 50' 2>/dev/null &
     until_there "$temporary/one/shared/home/user/busy"
+    mapfile -t before < <(processes_of "$namespace")
     rm -f "$temporary/one/shared/home/user/busy"
     export supervisor init
     "$@" >/dev/null
     ok $? "$how"
     for _ in {1..300}; do
-        [ -z "$(processes_of "$namespace")" ] && break
+        all_gone "${before[@]}" && break
         sleep 0.1
     done
-    [ "$before" -ge 5 ] && [ -z "$(processes_of "$namespace")" ]
-    ok $? "$how: its $before processes are gone"
+    [ ${#before[@]} -ge 5 ] && all_gone "${before[@]}"
+    ok $? "$how: its ${#before[@]} processes are gone"
     wait $!
     is "$(outside)" "$outside_before" "$how: no mount, interface or file is left"
     is "$(with one status)" "no cluster runs in $temporary/one" "$how: status says so"
