@@ -216,8 +216,7 @@ slurmd_on "$third" CONT
 ends
 ok "$([ "$status" != 0 ]; echo $?)" "and the step"
 held_late "Ctrl-C"
-# Twice within a second is for the tasks, which Slurm from 24.11 on does not let see it before their programs; once more ends the step,
-# from 24.11 on when srun has reached its last node.
+# Twice within a second, on a busy machine too.
 sandbox_run --root sh -c 'i=0; while [ $i -lt 60 ] && pkill -INT -f "^srun --job-name=[l]ate"; do sleep 0.3; i=$((i + 1)); done' &
 sleep 2
 slurmd_on "$third" CONT
