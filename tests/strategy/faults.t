@@ -95,10 +95,10 @@ clear_away() {
 }
 at_exit clear_away
 
-# others_end RANK REGEX: all ranks but this one end with 69, and say what matches. Of those under mpirun one has what
+# others_end RANK REGEX: all ranks but this one end with 69 within 30 s, and say what matches. Of those under mpirun one has what
 # does not answer killed, and may be killed with it: then its status is mpirun's.
 others_end() {
-    local rank wrong=() limit=90 status ending=$SECONDS
+    local rank wrong=() limit=30 status ending=$SECONDS
     for ((rank = 0; rank < size; rank++)); do
         [ $rank != "$1" ] || continue
         wait_for $((limit - SECONDS + ending > 0 ? limit - SECONDS + ending : 1)) has_ended $rank || wrong+=("rank $rank has not ended after $limit s")
@@ -116,7 +116,7 @@ others_end() {
         [ "$(grep '^hpc-train: ' "$dir/out.$rank" | grep -Ecv "hpc-train: worker [0-9]+ on [a-z] was lost: $2")" = 1 ] || wrong+=("rank $rank did not say one line")
     done
     [ ${#wrong[@]} = 0 ]
-    ok $? "$what: the others end with 69 and name it" || diag "${wrong[@]}" "$(tail -n 4 "$dir"/out.* "$dir/mpirun")"
+    ok $? "$what: the others end within 30 s with 69 and name it" || diag "${wrong[@]}" "$(tail -n 4 "$dir"/out.* "$dir/mpirun")"
 }
 
 # nothing_left: also of what was stopped. Parameter servers have no launcher that would kill it: it ends when it goes on.

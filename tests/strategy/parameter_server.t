@@ -112,19 +112,21 @@ is "$(field many workers_lost)" 1 "the summary says so"
 like "$(said)" 'worker 0 on here was lost: its connection closed' "and a line names the worker"
 
 # ---- servers may not ------------------------------------------------------------------------------------------------
-# loses SERVER SIGNAL REGEX: all others end with 69, and name it.
+# loses SERVER SIGNAL REGEX: all others end with 69 within 30 s, and name it.
 loses() {
-    local i
+    local i began
     begin fatal 2 2
     start_all --model mnist-cnn --batch-size 8 --epochs 1000
     begun 2
     kill "-$2" "$(program_of "ps$1")"
+    began=$SECONDS
     for i in ps0 ps1 worker0 worker1; do
         [ $i != "ps$1" ] || continue
         wait "${pid_of[$i]}"
         is $? 69 "server $1 gets SIG$2: $i ends with 69"
         like "$(cat "$work/fatal.${i:0:-1}.${i: -1}.out")" "$3" "and names it"
     done
+    ok $((SECONDS - began > 30)) "within 30 s ($((SECONDS - began)) s)"
     kill -KILL "$(program_of "ps$1")" 2>/dev/null
     wait "${pid_of[ps$1]}" 2>/dev/null
 }
