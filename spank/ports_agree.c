@@ -30,7 +30,7 @@
 typedef struct member {
     hpct_link link;
     bool told, answered, held;
-    uint64_t free;
+    uint64_t free, left; /* blocks: as it told, and that it did not fail to hold in this round */
 } member;
 
 struct hpct_ports_host {
@@ -46,6 +46,7 @@ struct hpct_ports_host {
     uint32_t num_nodes;   /* 0: nobody has told */
     int64_t first_ms;     /* when the first one did */
     int choice;           /* -1: none yet */
+    int round;
 };
 
 /* ---- srun ------------------------------------------------------------------------------------ */
@@ -108,7 +109,7 @@ static bool take_frame(hpct_ports_host *h, uint32_t node, const hpct_frame *fram
     h->num_nodes = frame->rank;
     m = &h->members[node];
     m->told = true;
-    m->free = strtoull(frame->text, NULL, 16);
+    m->free = m->left = strtoull(frame->text, NULL, 16);
     return true;
 }
 
@@ -159,13 +160,26 @@ static int choose_of(uint64_t common, bool again)
     return __builtin_ctzll(common);
 }
 
-/* False when none is left; `speaker` is who took away the last one, or -1. */
-static bool choose(hpct_ports_host *h, int speaker)
+static uint64_t find_common(const hpct_ports_host *h)
 {
     uint64_t common = UINT64_MAX;
+    for (uint32_t node = 0; node < h->num_nodes; node++)
+        common &= h->members[node].left;
+    return common;
+}
+
+/* False when none is left; `speaker` is who took away the last one, or -1. Steps that begin at once
+ * can keep each other from blocks that none of them has in the end: hence the rounds. */
+static bool choose(hpct_ports_host *h, int speaker)
+{
+    uint64_t common = find_common(h);
     uint32_t fewest = 0;
+    if (common == 0 && speaker >= 0 && ++h->round < HPCT_PORTS_ROUNDS) {
+        for (uint32_t node = 0; node < h->num_nodes; node++)
+            h->members[node].left = h->members[node].free;
+        common = find_common(h);
+    }
     for (uint32_t node = 0; node < h->num_nodes; node++) {
-        common &= h->members[node].free;
         h->members[node].answered = false;
         if (count_bits(h->members[node].free) < count_bits(h->members[fewest].free))
             fewest = node;
@@ -213,7 +227,7 @@ static bool go_on(hpct_ports_host *h)
     for (uint32_t node = 0; h->choice >= 0 && node < h->num_nodes; node++) {
         if (h->members[node].held)
             continue;
-        h->members[node].free &= ~(UINT64_C(1) << h->choice);
+        h->members[node].left &= ~(UINT64_C(1) << h->choice);
         speaker = (int) node;
     }
     if (h->choice >= 0 && speaker < 0) {

@@ -13,6 +13,9 @@
 /* How long who has come waits for those who have not: the prolog of a node may take its time. */
 #define HPCT_PORTS_SECONDS 300
 
+/* How often each block that is free on all nodes is tried, while one of them cannot hold it. */
+#define HPCT_PORTS_ROUNDS 4
+
 typedef struct hpct_ports_host hpct_ports_host;
 
 /* srun: listens at a port from `low` to `high` (0, 0: any), which *port then is, and serves in a

@@ -40,6 +40,7 @@ typedef struct node {
     pthread_t thread;
     hpct_ports_ask ask;
     uint64_t refused; /* blocks that it cannot hold */
+    int refusals;     /* so often it holds none */
     int holds, choice;
     bool speaks;
     hpct_status status;
@@ -49,8 +50,7 @@ typedef struct node {
 static bool hold(void *context, int choice)
 {
     node *n = context;
-    n->holds++;
-    return (n->refused >> choice & 1) == 0;
+    return ++n->holds > n->refusals && (n->refused >> choice & 1) == 0;
 }
 
 static void *run(void *context)
@@ -152,7 +152,23 @@ static void a_block_that_cannot_be_held_is_passed_over(void **state)
     assert_int_equal(two[0].status, HPCT_ERR_CONFIG);
     assert_int_equal(two[1].status, HPCT_ERR_CONFIG);
     assert_true(two[1].speaks && !two[0].speaks);
-    assert_int_equal(two[1].holds, 3);
+    assert_int_equal(two[1].holds, 3 * HPCT_PORTS_ROUNDS);
+    end();
+}
+
+/* As where two steps that begin at once both stand back. */
+static void blocks_that_nobody_got_are_tried_again(void **state)
+{
+    (void) state;
+    node nodes[2] = {{.refusals = 2}, {.refusals = 4}};
+    begin(20);
+    for (int i = 0; i < 2; i++)
+        start(&nodes[i], i, 2, 0x6, 20);
+    join(nodes, 2);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(nodes[i].status, HPCT_OK);
+        assert_int_equal(nodes[i].holds, 5);
+    }
     end();
 }
 
@@ -302,6 +318,7 @@ int main(void)
         cmocka_unit_test(the_first_common_block_is_taken),
         cmocka_unit_test(where_none_is_left_one_node_says_so),
         cmocka_unit_test(a_block_that_cannot_be_held_is_passed_over),
+        cmocka_unit_test(blocks_that_nobody_got_are_tried_again),
         cmocka_unit_test(who_does_not_come_is_named),
         cmocka_unit_test(an_srun_that_is_stopped_or_gone_is_named),
         cmocka_unit_test(strangers_keep_nobody_waiting),
