@@ -25,17 +25,6 @@ at_exit "on_node '$node' rm -rf /tmp/precious"
 precious() { on_node "$node" stat -c '%n %U %G %a %s %Z' /tmp/precious /tmp/precious/file; }
 untouched=$(precious)
 
-# only_boot NAME: within 15 s nothing is left of any job.
-only_boot() {
-    local left i
-    for ((i = 0; i < 150; i++)); do
-        left=$(on_node "$node" ls -A $parent)
-        [ "$left" = .boot ] && break
-        sleep 0.1
-    done
-    is "$left" .boot "$1: nothing is left"
-}
-
 # ---- races with the epilog: a process that survives the job, with every folder open ----
 cat >"$work_here/race.py" <<'END'
 import os, random, sys, time
@@ -76,7 +65,7 @@ for ((i = 0; i < races; i++)); do
 done
 is "$failed" 0 "$races jobs end while a process of theirs races with the epilog"
 sleep 2
-only_boot "$races races"
+no_job_left "$node" "$races races: nothing is left"
 is "$(precious)" "$untouched" "what the links led to is as it was, to the last change of its state"
 is "$(on_node "$node" find /tmp -mindepth 1 -path '/tmp/own*' ! -user user -print)" "" "and nothing of the user's own has become root's"
 on_node "$node" bash -c 'rm -rf /tmp/own.*'
@@ -110,7 +99,7 @@ is "$(on_node "$node" sh -c "stat -c '%U %a' $parent/$job; ls -A $parent/$job; l
     $'user 700\n.hpc-train\nsecret' "nor changes anything"
 touch "$work_here/enough"
 wait $victim
-only_boot "two users"
+no_job_left "$node" "two users: nothing is left"
 
 # ---- file systems that the user mounts ----
 # fusermount leaves such mounts; here root makes the same one, and nobody ever answers it.
@@ -145,7 +134,7 @@ wait $steps
 ok "$([ $((SECONDS - start)) -lt 50 ]; echo $?)" "a FUSE mount that never answers does not hold slurmstepd or the epilog"
 like "$(cat "$work_here/steps.out" "$work_here/steps.err")" "status=74" "the next step is told"
 like "$(cat "$work_here/steps.err")" "$parent/$job cannot be used: a file system is mounted on it" "what is wrong"
-only_boot "FUSE mounts"
+no_job_left "$node" "FUSE mounts: nothing is left"
 is "$(grep -c "job $job: a slurmstepd was killed" "$state"/log/node*.log | grep -vc ':0$')" 0 "and nobody claims that a slurmstepd was killed"
 is "$(on_node "$node" grep -c "$parent" /proc/mounts)" 0 "and nothing stays mounted"
 sandbox_run --root pkill -f "python3 $work/fuse.py" # in the sandbox's own processes
@@ -153,7 +142,7 @@ wait $mounter
 # shellcheck disable=SC2016
 run_on bash -c 'cd $SLURM_TMPDIR; mkdir m; unshare -Urm true 2>/dev/null || { echo no; exit; }
     setsid unshare -Urm sh -c "mount -t tmpfs none m && cd m && touch mounted; sleep 3" >/dev/null 2>&1 & sleep 0.3; echo job=$SLURM_JOB_ID'
-if [ "$out" = no ]; then skip "a mount in a user's own namespace" "this kernel gives users none"; else only_boot "a mount in a user's own namespace"; fi
+if [ "$out" = no ]; then skip "a mount in a user's own namespace" "this kernel gives users none"; else no_job_left "$node" "a mount in a user's own namespace: nothing is left"; fi
 
 # ---- values that no client has checked, before slurmstepd ----
 mkdir -p "$work_here/client" && cp "$built/own/.libs/spank_hpc_train.so" "$work_here/client/"
@@ -194,7 +183,7 @@ done
 chmod 755 "$work_here"/bin/*
 chown -R 12000:12000 "$work_here"
 capture sandbox_run sbatch -N1 -w "$node" --wait --hpc-train --output="$work/batch" --wrap ". $work/srun"
-for ((i = 0; i < 100; i++)); do [ "$(on_node "$node" ls -A $parent)" = .boot ] && break; sleep 0.1; done # the epilog has run
+no_job_left "$node" "a spy: nothing is left"
 like "$(cat "$work_here/spy.so.seen")" "12000 12000 " "a spy in the user's environment sees the user's programs"
 is "$(grep -Ev '^12000 12000 ' "$work_here/spy.so.seen")" "" "but none of root's"
 is "$(grep -c ' hpc-train-' "$work_here/spy.so.seen")" 0 "nor those that root starts for the user"
@@ -210,7 +199,7 @@ on_node "$node" bash -c 'mkdir -p /tmp/fill && mount -o remount,size=1M /tmp && 
 run_on --hpc-train-stage=/bin/true true
 on_node "$node" bash -c 'rm -r /tmp/fill; mount -o remount,size=50% /tmp'
 ok "$([ "$status" != 0 ] && [ "$status" -lt 128 ]; echo $?)" "a full disk ends the step in an orderly way ($status)"
-only_boot "full disks"
+no_job_left "$node" "full disks: nothing is left"
 
 # ---- limits, masks, long and odd texts ----
 capture sandbox_run bash -c "umask 0777; srun -N1 -w $node --hpc-train true"
@@ -242,7 +231,7 @@ for i in range(30000): os.mknod("f%d" % i)
 for i in range(3000):
     os.mkdir("deeper"); os.chdir("deeper")'
 ran "a wide and deep tree is made"
-only_boot "a wide and deep tree"
+no_job_left "$node" "a wide and deep tree: nothing is left"
 
 # ---- helpers that the user stops, again and again ----
 if [ "${HPC_TRAIN_LONG-}" = 1 ]; then
@@ -266,7 +255,7 @@ if [ "${HPC_TRAIN_LONG-}" = 1 ]; then
     ok "$([ $((SECONDS - start)) -lt 90 ]; echo $?)" "nor the epilog for longer than its last try may take ($((SECONDS - start)) s)"
     touch "$work_here/enough2"
     wait $stopper
-    only_boot "a stopped helper"
+    no_job_left "$node" "a stopped helper: nothing is left"
 fi
 
 # ---- another user's job, said to be a component of one's own step ----

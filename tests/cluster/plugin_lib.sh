@@ -38,10 +38,22 @@ on_node() {
 # The nodes, one per line.
 all_nodes() { sandbox_run sinfo --noheader --Node --format=%n; }
 
+# no_job_left NODE NAME: the node has no directory and no note of a job once the epilogs have run; srun and sbatch --wait end
+# before them.
+no_job_left() {
+    local left i
+    for ((i = 0; i < 600; i++)); do
+        left=$(on_node "$1" ls -A /tmp/hpc-train)
+        [ "$left" = .boot ] && break
+        sleep 0.1
+    done
+    is "$left" .boot "$2"
+}
+
 # is_clean JOB NAME: after the epilog no node has a directory of the job, and none is drained.
 is_clean() {
     local node left='' i
-    for ((i = 0; i < 100; i++)); do
+    for ((i = 0; i < 600; i++)); do
         left=
         for node in $(all_nodes); do
             on_node "$node" sh -c "ls -d /tmp/hpc-train/$1 2>/dev/null" | grep -q . && left+=" $node"

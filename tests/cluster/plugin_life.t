@@ -162,7 +162,7 @@ settled() {
 clean() { # NAME
     local node
     for node in node0 node1; do
-        is "$(on_node "$node" sh -c 'ls -A /tmp/hpc-train | grep -v "^.boot$"')" "" "$1: $node has no directory and no note of a job left"
+        no_job_left "$node" "$1: $node has no directory and no note of a job left"
     done
     is "$(sandbox_run pgrep -u user -a | grep -v pgrep)" "" "$1: the user has no process left"
     is "$(sandbox_run sinfo --noheader --Node --states=drain,down,fail --format=%n)" "" "$1: no node is drained"

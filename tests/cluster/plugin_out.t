@@ -155,7 +155,7 @@ is_clean "$job" "last try"
 is "$(files)" "a/b/task0" "and not when the job ends is served then"
 is "$(ls "$work_here"/hpc-train-lost* 2>/dev/null)" "" "and nothing is called lost"
 for node in $(all_nodes); do
-    is "$(on_node "$node" sh -c 'ls -A /tmp/hpc-train | grep -v "^.boot$"')" "" "$node: root keeps nothing of it all"
+    no_job_left "$node" "$node: root keeps nothing of it all"
 done
 
 done_testing

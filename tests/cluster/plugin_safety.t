@@ -19,7 +19,7 @@ ran "a first job runs"
 is "$(on_node "$node" stat -c '%U %a' $parent)" "root 711" "the parent belongs to root, and users may only pass through"
 run_on bash -c "touch $parent/x || mkdir $parent/999999 || mv $parent $parent.old || rmdir $parent; ls $parent"
 ok "$([ "$status" != 0 ]; echo $?)" "a user can neither write, nor list, nor move it"
-is "$(on_node "$node" ls -A $parent)" .boot "and nothing of his is there"
+no_job_left "$node" "and nothing of his is there"
 # shellcheck disable=SC2016
 run_on bash -c 'stat -c "%U %a" $SLURM_TMPDIR; echo job=$SLURM_JOB_ID'
 like "$out" "^user 700" "the job's directory is the user's alone"

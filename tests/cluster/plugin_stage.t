@@ -88,7 +88,7 @@ for ((i = 0; i < 10; i++)); do
     [[ $out == *"cannot be written: No space"* ]] && break
 done
 like "$out" "fits: the copy cannot be written: No space left on device" "a disk that fills while copying is told with the file's name"
-is "$(on_node "$victim" bash -c 'ls -A --ignore=.boot /tmp/hpc-train | wc -l')" 0 "and nothing is left there"
+no_job_left "$victim" "and nothing is left there"
 capture on_node "$victim" mount -o remount,size=50% /tmp
 
 # ---- cancelling ----
