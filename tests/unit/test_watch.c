@@ -632,6 +632,7 @@ static void strangers_change_nothing(void **state)
     uint8_t bytes[HPCT_FRAME_BYTES], hello[HPCT_PROOF_HELLO];
     int fds[6 + SILENT], num = 0;
     char said[1024];
+    const char *waiting = "hpc-train: waiting for "; /* as rank 0 says where they take long */
     start(&g, leave_after_a_while, 3);
     sleep_ms(300);
     fds[num++] = stranger(g.port, "GET / HTTP/1.0\r\n\r\n", 18);
@@ -655,7 +656,8 @@ static void strangers_change_nothing(void **state)
         run_rank(&g, 3, leave_after_a_while);
     for (int rank = 0; rank < 3; rank++) {
         assert_int_equal(finish(&g, rank, said, sizeof said), 0);
-        assert_string_equal(said, "");
+        assert_true(said[0] == '\0' || strncmp(said, waiting, strlen(waiting)) == 0);
+        assert_null(strstr(said, "lost"));
     }
     assert_int_equal(waitpid(g.pids[3], NULL, 0), g.pids[3]);
     while (num > 0)
