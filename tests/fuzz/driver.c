@@ -9,12 +9,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
 #define MAX_SIZE 65536
 #define MAX_SEEDS 256
-#define EACH_SECONDS 20 /* an input that takes longer is a finding too */
+#define EACH_SECONDS 20  /* of a core; an input that takes longer is a finding too */
+#define WAIT_SECONDS 600 /* and one that waits for so long */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -41,7 +43,8 @@ static void run(const uint8_t *data, size_t size)
     if (copy == NULL)
         exit(70);
     memcpy(copy, data, size);
-    alarm(EACH_SECONDS);
+    setitimer(ITIMER_PROF, &(struct itimerval){.it_value.tv_sec = EACH_SECONDS}, NULL);
+    alarm(WAIT_SECONDS);
     LLVMFuzzerTestOneInput(copy, size);
     free(copy);
 }
