@@ -136,6 +136,8 @@ hpct_status hpct_fit_check_data(const hpct_model *model, const hpct_dataset *tra
     hpct_status status = hpct_dataset_check(train, input, labels);
     if (status == HPCT_OK && validation != NULL)
         status = hpct_dataset_check(validation, input, labels);
+    if (status == HPCT_OK && validation != NULL)
+        status = hpct_dataset_check_classes(validation, train);
     return status;
 }
 
@@ -229,6 +231,8 @@ static hpct_status open_strategy(fit_run *run)
     if (run->validation != NULL)
         num_evaluation = hpct_evaluate_batch_sizes(run->context, run->validation,
                                                    run->evaluation_batch, evaluation);
+    if (run->validation != NULL && num_evaluation == 0)
+        evaluation[num_evaluation++] = 1; /* more ranks than samples; all build the same */
     hpct_strategy_plan plan = {
         .context = run->context,
         .model = run->model,
@@ -467,6 +471,8 @@ static hpct_status write_summary(fit_run *run)
         .bytes_sent_per_step = run->strategy->ops->bytes_per_step(run->strategy),
         .signal = run->signal,
         .peak_rss_mb = hpct_process_peak_mb(),
+        .classes = run->train->classes,
+        .num_classes = run->train->num_classes,
     };
     hpct_status status = hpct_largest(run->context, &summary.peak_rss_mb, 1);
     if (status != HPCT_OK)

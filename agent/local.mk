@@ -41,16 +41,18 @@ agent_libagent_la_SOURCES = \
 	agent/compute.c agent/compute.h \
 	agent/comm/wire.c agent/comm/wire.h agent/comm/wire_body.h \
 	agent/context.c agent/context.h \
-	agent/data/cifar.c agent/data/cifar.h agent/data/cifar_pickle.c \
+	agent/data/cifar.c agent/data/cifar.h agent/data/cifar_files.c agent/data/cifar_pickle.c \
 	agent/data/dataset.c agent/data/dataset.h \
 	agent/data/describe.c \
 	agent/data/encoded.c agent/data/encoded.h \
-	agent/data/folder.c \
+	agent/data/folder.c agent/data/folder.h \
 	agent/data/grow.c agent/data/grow.h \
 	agent/data/gunzip.c agent/data/gunzip.h \
 	agent/data/idx.c agent/data/idx.h \
 	agent/data/jpeg.c \
+	agent/data/levels.c agent/data/levels.h \
 	agent/data/listing.c agent/data/listing.h \
+	agent/data/notes.c agent/data/notes.h \
 	agent/data/npy.c agent/data/npy.h \
 	agent/data/npz.c agent/data/npz.h \
 	agent/data/pickle.c agent/data/pickle.h \
@@ -59,6 +61,7 @@ agent_libagent_la_SOURCES = \
 	agent/data/png.c \
 	agent/data/resize.c agent/data/resize.h agent/data/resize_body.h \
 	agent/data/sampler.c agent/data/sampler.h \
+	agent/data/split_name.c agent/data/split_name.h \
 	agent/data/synthetic.c \
 	agent/data/tar.c agent/data/tar.h \
 	agent/device.c \

@@ -23,6 +23,17 @@ static json_t *servers_to_json(const hpct_ps_summary *s)
         (json_int_t) s->held);
 }
 
+/* A folder's name need not be UTF-8. */
+static json_t *classes_to_json(const hpct_summary *s)
+{
+    json_t *names = s->num_classes > 0 ? json_array() : json_null();
+    for (int i = 0; i < s->num_classes; i++) {
+        json_t *name = json_string(s->classes[i]);
+        json_array_append_new(names, name != NULL ? name : json_integer(i));
+    }
+    return names;
+}
+
 static json_t *to_json(const hpct_summary *s)
 {
     json_t *epoch_seconds = json_array();
@@ -30,7 +41,7 @@ static json_t *to_json(const hpct_summary *s)
         json_array_append_new(epoch_seconds, number(s->epoch_seconds[i]));
     return json_pack(
         "{s:s s:s s:s s:s s:i s:i s:i s:i s:i s:I s:I s:I s:o s:o s:o s:o s:o s:o s:o s:o s:o s:o "
-        "s:o s:I s:o s:s s:o s:o s:o s:b s:o s:o s:o}",
+        "s:o s:I s:o s:s s:o s:o s:o s:b s:o s:o s:o s:o}",
         "model", s->model, "strategy", s->strategy, "device", s->device, "precision",
         hpct_precision_policy(s->precision), "workers", s->workers, "replicas", s->replicas,
         "threads", s->threads, "global_batch", s->global_batch, "epochs", s->epochs, "steps",
@@ -48,7 +59,7 @@ static json_t *to_json(const hpct_summary *s)
         "val_top_k_categorical_accuracy", number(s->top_k > 0 ? s->validation.top_k_accuracy : NAN),
         "emulated", s->emulated, "dilation", number(s->emulated ? s->dilation : NAN),
         "predicted_mb", number(s->predicted_mb > 0 ? s->predicted_mb : NAN), "device_used_mb",
-        number(s->device_used_mb != 0 ? s->device_used_mb : NAN));
+        number(s->device_used_mb != 0 ? s->device_used_mb : NAN), "classes", classes_to_json(s));
 }
 
 hpct_status hpct_summary_write(const hpct_summary *summary, const char *path)

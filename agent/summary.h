@@ -43,6 +43,8 @@ typedef struct hpct_summary {
     bool emulated;                           /* nothing was computed: times alone mean something */
     double dilation;                         /* of what was emulated */
     double predicted_mb, device_used_mb;     /* bench's; 0 becomes null */
+    char *const *classes;                    /* [num_classes] by label; none: null */
+    int num_classes;
 } hpct_summary;
 
 /* Writes beside `path`, syncs, renames: `path` is never half written. HPCT_ERR_IO naming it. */

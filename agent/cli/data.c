@@ -3,7 +3,32 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#define NUM_SPLITS 3
+
+/* Whether what was read before was from there, too: one split may be the other's pictures. */
+static bool is_known(char *const seen[NUM_SPLITS], const char *source)
+{
+    for (int i = 0; i < NUM_SPLITS; i++) {
+        if (seen[i] != NULL && strcmp(seen[i], source) == 0)
+            return true;
+    }
+    return false;
+}
+
+static hpct_status print_split(const hpct_dataset *dataset, const char *name,
+                               char *const seen[NUM_SPLITS])
+{
+    if (!is_known(seen, hpct_dataset_source(dataset))) {
+        printf("%s\n", name);
+        return hpct_dataset_summary(dataset, stdout);
+    }
+    if (strcmp(name, "validation") != 0)
+        printf("%s\n  the same pictures\n", name);
+    return HPCT_OK;
+}
 
 /* Prints the splits that there are; fails where there is none. */
 static hpct_status print_info(const char *path)
@@ -11,24 +36,31 @@ static hpct_status print_info(const char *path)
     static const struct {
         hpct_split split;
         const char *name;
-    } splits[] = {{HPCT_TRAIN, "training"}, {HPCT_TEST, "test"}};
+    } splits[NUM_SPLITS] = {
+        {HPCT_TRAIN, "training"}, {HPCT_TEST, "test"}, {HPCT_VALIDATION, "validation"}};
+    char *seen[NUM_SPLITS] = {NULL};
     bool found = false;
+    hpct_dataset *dataset = NULL;
     hpct_status status = HPCT_OK;
-    for (int i = 0; i < 2; i++) {
-        hpct_dataset *dataset = NULL;
-        status = hpct_dataset_open(&dataset, path, splits[i].split);
-        if (status == HPCT_OK) {
-            if (!found)
-                printf("%s: %s\n", path, hpct_dataset_format(dataset));
-            found = true;
-            printf("%s\n", splits[i].name);
-            status = hpct_dataset_summary(dataset, stdout);
-        }
+    for (int i = 0; i < NUM_SPLITS && status == HPCT_OK; i++) {
+        status = hpct_dataset_open_as(&dataset, path, splits[i].split,
+                                      &(hpct_dataset_options){.may_lack = true});
+        if (status != HPCT_OK || dataset == NULL)
+            continue;
+        if (!found)
+            printf("%s: %s\n", path, hpct_dataset_format(dataset));
+        found = true;
+        status = print_split(dataset, splits[i].name, seen);
+        seen[i] = strdup(hpct_dataset_source(dataset));
         hpct_dataset_free(dataset);
-        if (status != HPCT_OK && status != HPCT_ERR_NO_INPUT)
-            return status;
     }
-    return found ? HPCT_OK : status;
+    if (status == HPCT_OK && !found) { /* says what is missing */
+        status = hpct_dataset_open(&dataset, path, HPCT_TRAIN);
+        hpct_dataset_free(dataset);
+    }
+    for (int i = 0; i < NUM_SPLITS; i++)
+        free(seen[i]);
+    return status;
 }
 
 static int run(int argc, char **argv)
@@ -38,14 +70,15 @@ static int run(int argc, char **argv)
         "Says what PATH holds: format, splits, samples, shape, memory, and "
         "the classes with\ntheir counts. All of it is read and checked.\n\n"
         "PATH may be\n"
-        "  a folder with MNIST's four IDX files, plain or .gz\n"
+        "  a folder with MNIST's four IDX files, plain or .gz, or the folder above\n"
         "  an .npz with x_train, y_train, x_test, y_test\n"
-        "  a folder with CIFAR-10 or CIFAR-100, binary or Python version\n"
+        "  a folder with CIFAR-10 or CIFAR-100, binary or Python version, or its "
+        ".tar.gz\n"
         "  a folder with JPEG and PNG pictures: train/CLASS/x.jpg, "
-        "test/CLASS/x.jpg (or val/),\n    or CLASS/x.jpg\n"
-        "  a .tar, plain or compressed, of such folders, or with KEY.jpg and "
-        "KEY.cls\n    (WebDataset), or a folder with train*.tar and "
-        "test*.tar\n";
+        "test/CLASS/x.jpg,\n    val/CLASS/x.jpg (or Training/, valid/ ...), or CLASS/x.jpg\n"
+        "  a .tar, plain or compressed, or .zip of such folders, or with KEY.jpg and "
+        "KEY.cls\n    (WebDataset), or a folder with such archives, whose names say train, "
+        "test or val\n";
     if (argc == 2 && strcmp(argv[1], "--help") == 0) {
         fputs(usage, stdout);
         return HPCT_OK;

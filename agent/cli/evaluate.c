@@ -60,6 +60,8 @@ static hpct_status evaluate(hpct_context *context, hpct_model *model, arguments 
     if (status == HPCT_OK)
         status = hpct_cli_open_data(&data, path, HPCT_TEST, model, &a->input);
     status = hpct_context_agree(context, status);
+    if (status == HPCT_OK && hpct_context_rank(context) == 0)
+        hpct_dataset_announce(model, NULL, data, NULL, stderr);
     if (status == HPCT_OK)
         status = hpct_cli_find_batch(context, model,
                                      &(hpct_batch_options){.data = data, .evaluate = true}, true,

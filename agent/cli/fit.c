@@ -42,7 +42,9 @@ static const struct argp_option options[] = {
      "which --hpc-train-stage sets)",
      1},
     {"validation-data", KEY_VALIDATION_DATA, "PATH", 0,
-     "the test pictures there are evaluated after each epoch; may be the same path", 1},
+     "the validation pictures there (or the test ones, if it has no others) are evaluated after "
+     "each epoch; may be the same path",
+     1},
     {"scale", KEY_SCALE, "NAME", 0,
      "what becomes of a byte x: unit (x/255, the default), symmetric (x/127.5-1, what Keras' "
      "ResNet50V2 weights want) or none",
@@ -158,7 +160,11 @@ static void say_what_begins(hpct_context *context, const hpct_model *model,
 {
     int ranks = hpct_context_workers(context), replicas = a->fit.strategy.replicas;
     char of_each[32] = "";
-    if (a->fit.verbose == 0 || !hpct_context_leads(context))
+    if (!hpct_context_leads(context))
+        return;
+    hpct_dataset_announce(model, train, a->fit.validation, a->fit.verbose != 0 ? stdout : NULL,
+                          stderr);
+    if (a->fit.verbose == 0)
         return;
     if (replicas > 1)
         snprintf(of_each, sizeof of_each, " of %d replicas", replicas);
@@ -209,7 +215,10 @@ static hpct_status fit(hpct_context *context, hpct_model *model, const hpct_cli_
     if (status == HPCT_OK)
         status = hpct_cli_open_data(&train, path, HPCT_TRAIN, model, &a->input);
     if (status == HPCT_OK && a->validation_data != NULL)
-        status = hpct_cli_open_data(&validation, a->validation_data, HPCT_TEST, model, &a->input);
+        status =
+            hpct_cli_open_data(&validation, a->validation_data, HPCT_VALIDATION, model, &a->input);
+    if (status == HPCT_OK && validation != NULL)
+        status = hpct_dataset_number_as(validation, train);
     status = hpct_context_agree(context, status);
     if (status == HPCT_OK && a->fit.batch_size == HPCT_CLI_AUTO)
         status = find_batch(context, model, defaults, train, validation, a);

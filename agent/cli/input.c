@@ -70,7 +70,7 @@ hpct_status hpct_cli_open_data(hpct_dataset **out, const char *path, hpct_split 
     hpct_dataset_options all = *options;
     hpct_shape input = hpct_model_input_shape(model), output = hpct_model_output_shape(model);
     size_t samples;
-    if (split == HPCT_TEST) {
+    if (split != HPCT_TRAIN) {
         all.flip = false;
         all.crop = 0;
     }

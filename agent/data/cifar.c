@@ -8,9 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-
-#define MAX_CLASSES 100
 
 void hpct_cifar_interleave(const uint8_t *planes, uint8_t *out)
 {
@@ -69,105 +66,62 @@ hpct_status hpct_cifar_read_binary(hpct_dataset *dataset, FILE *file, int label_
     return HPCT_OK;
 }
 
-/* Lines of FOLDER/NAME, where it is there. */
-static hpct_status read_names(hpct_dataset *dataset, const char *folder, const char *name)
+static hpct_status add(hpct_dataset *dataset, const uint8_t *bytes, size_t num_bytes, int kind,
+                       const char *path)
 {
-    char path[4096], line[256];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    FILE *file = fopen(path, "re");
-    if (file == NULL)
+    if (num_bytes == 0)
         return HPCT_OK;
-    dataset->classes = calloc(MAX_CLASSES, sizeof *dataset->classes);
-    while (dataset->classes != NULL && dataset->num_classes < MAX_CLASSES &&
-           fgets(line, sizeof line, file) != NULL) {
-        line[strcspn(line, "\r\n")] = '\0';
-        if (line[0] == '\0')
-            continue;
-        dataset->classes[dataset->num_classes] = strdup(line);
-        if (dataset->classes[dataset->num_classes] == NULL)
-            break;
-        dataset->num_classes++;
-    }
-    fclose(file);
-    return HPCT_OK;
-}
-
-/* ---- the folder ---- */
-
-static bool is_there(const char *folder, const char *name)
-{
-    char path[4096];
-    struct stat info;
-    return snprintf(path, sizeof path, "%s/%s", folder, name) < (int) sizeof path &&
-           stat(path, &info) == 0 && S_ISREG(info.st_mode);
-}
-
-int hpct_cifar_kind(const char *folder, const char *suffix)
-{
-    char name[32];
-    snprintf(name, sizeof name, "data_batch_1%s", suffix);
-    bool ten = is_there(folder, name);
-    snprintf(name, sizeof name, "test_batch%s", suffix);
-    if (ten || is_there(folder, name))
-        return 10;
-    snprintf(name, sizeof name, "train%s", suffix);
-    bool hundred = is_there(folder, name);
-    snprintf(name, sizeof name, "test%s", suffix);
-    return hundred && is_there(folder, name) ? 100 : 0;
-}
-
-hpct_status hpct_cifar_each_file(hpct_dataset *dataset, const char *folder, const char *suffix,
-                                 hpct_split split, hpct_cifar_file *read)
-{
-    static const char *const ten[] = {"data_batch_1", "data_batch_2", "data_batch_3",
-                                      "data_batch_4", "data_batch_5"};
-    static const char *const test[] = {"test_batch"}, *const hundred[][1] = {{"train"}, {"test"}};
-    int kind = hpct_cifar_kind(folder, suffix);
-    const char *const *names = kind == 100           ? hundred[split == HPCT_TEST]
-                               : split == HPCT_TRAIN ? ten
-                                                     : test;
-    int count = kind == 10 && split == HPCT_TRAIN ? 5 : 1;
-    hpct_status status = HPCT_OK;
-    dataset->path = strdup(folder);
-    if (dataset->path == NULL)
+    FILE *file = fmemopen((void *) (uintptr_t) bytes, num_bytes, "rb");
+    if (file == NULL)
         return hpct_fail_memory(0);
-    for (int i = 0; i < count && status == HPCT_OK; i++) {
-        char path[4096];
-        snprintf(path, sizeof path, "%s/%s%s", folder, names[i], suffix);
-        FILE *file = fopen(path, "re");
-        if (file == NULL)
-            return hpct_fail(HPCT_ERR_NO_INPUT, "%s: %s", path, strerror(errno));
-        status = read(dataset, file, kind, path);
-        fclose(file);
-    }
+    hpct_status status = hpct_cifar_read_binary(dataset, file, kind == 100 ? 2 : 1, path);
+    fclose(file);
     return status;
 }
 
-static bool claims(const char *path, bool is_folder)
+/* A name on each line. */
+static void add_names(hpct_dataset *dataset, const uint8_t *bytes, size_t num_bytes, int kind,
+                      const char *path)
 {
-    return is_folder && hpct_cifar_kind(path, ".bin") != 0;
+    const char *text = (const char *) bytes, *end = text + num_bytes;
+    (void) path;
+    dataset->classes = calloc((size_t) kind, sizeof *dataset->classes);
+    while (dataset->classes != NULL && dataset->num_classes < kind && text < end) {
+        const char *line_end = memchr(text, '\n', (size_t) (end - text));
+        size_t length = (size_t) ((line_end != NULL ? line_end : end) - text);
+        size_t shown = length > 0 && text[length - 1] == '\r' ? length - 1 : length;
+        if (shown > 0) {
+            char *name = strndup(text, shown);
+            if (name == NULL)
+                return;
+            dataset->classes[dataset->num_classes++] = name;
+        }
+        text += length + 1;
+    }
 }
 
-static hpct_status read_one(hpct_dataset *dataset, FILE *file, int kind, const char *path)
+static const hpct_cifar_version binary = {
+    .suffix = ".bin",
+    .folder = {"cifar-10-batches-bin", "cifar-100-binary"},
+    .names = {"batches.meta.txt", "fine_label_names.txt"},
+    .add = add,
+    .add_names = add_names,
+};
+
+static bool claims(const char *path, bool is_folder)
 {
-    return hpct_cifar_read_binary(dataset, file, kind == 100 ? 2 : 1, path);
+    return hpct_cifar_claims(&binary, path, is_folder);
 }
 
 static hpct_status read_split(hpct_dataset *dataset, const char *path, hpct_split split)
 {
-    hpct_status status = hpct_cifar_each_file(dataset, path, ".bin", split, read_one);
-    if (status == HPCT_OK)
-        status = read_names(dataset, path,
-                            hpct_cifar_kind(path, ".bin") == 10 ? "batches.meta.txt"
-                                                                : "fine_label_names.txt");
-    return status;
+    return hpct_cifar_read(&binary, dataset, path, split);
 }
 
 const hpct_format hpct_format_cifar_binary = {
     .name = "CIFAR binary",
-    .looks_like =
-        "a folder with CIFAR-10's data_batch_1.bin to 5 and test_batch.bin, or CIFAR-100's "
-        "train.bin and test.bin",
+    .looks_like = "a folder with CIFAR-10's data_batch_1.bin to 5 and test_batch.bin, or "
+                  "CIFAR-100's train.bin and test.bin, or their .tar.gz",
     .claims = claims,
     .read = read_split,
 };

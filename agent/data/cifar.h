@@ -1,5 +1,5 @@
 /* agent/data/cifar.h - what the binary and the Python version of CIFAR share: the same files under
- * names that differ by ".bin". */
+ * names that differ by ".bin", in a folder of their own or in an archive with that folder. */
 #ifndef HPCT_DATA_CIFAR_H
 #define HPCT_DATA_CIFAR_H
 
@@ -10,13 +10,27 @@
 #define HPCT_CIFAR_PLANE 1024 /* 32 x 32 */
 #define HPCT_CIFAR_BYTES (3 * HPCT_CIFAR_PLANE)
 
-/* 10 or 100 where a folder has the files of that set, with this suffix; else 0. */
-int hpct_cifar_kind(const char *folder, const char *suffix);
+/* One of the two versions. */
+typedef struct hpct_cifar_version {
+    const char *suffix;    /* of the files */
+    const char *folder[2]; /* as the archives of CIFAR-10 and CIFAR-100 call it */
+    const char *names[2];  /* the files with the names of the classes */
+    /* Adds what a file holds; `kind` is 10 or 100. */
+    hpct_status (*add)(hpct_dataset *dataset, const uint8_t *bytes, size_t num_bytes, int kind,
+                       const char *path);
+    /* Sets the names of the classes; without them nothing fails. */
+    void (*add_names)(hpct_dataset *dataset, const uint8_t *bytes, size_t num_bytes, int kind,
+                      const char *path);
+} hpct_cifar_version;
 
-/* Sets dataset->path and calls `read` for each file of the split. `kind` is 10 or 100. */
-typedef hpct_status hpct_cifar_file(hpct_dataset *dataset, FILE *file, int kind, const char *path);
-hpct_status hpct_cifar_each_file(hpct_dataset *dataset, const char *folder, const char *suffix,
-                                 hpct_split split, hpct_cifar_file *read);
+/* Whether a folder has the files, or the folder with the files, or an archive has that folder. */
+bool hpct_cifar_claims(const hpct_cifar_version *version, const char *path, bool is_folder);
+
+/* Reads the split of what was claimed. */
+hpct_status hpct_cifar_read(const hpct_cifar_version *version, hpct_dataset *dataset,
+                            const char *path, hpct_split split);
+
+/* ---- one file ---- */
 
 /* Room for `more` pictures and labels behind dataset->size. */
 hpct_status hpct_cifar_make_room(hpct_dataset *dataset, size_t more);

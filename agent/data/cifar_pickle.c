@@ -4,12 +4,8 @@
 #include "agent/data/pickle.h"
 #include "base/status.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-
-#define MAX_FILE_BYTES ((size_t) 1 << 30)
 
 static hpct_status add_batch(hpct_dataset *dataset, const hpct_pickle_value *data,
                              const hpct_pickle_value *labels, int kind, const char *path)
@@ -52,35 +48,6 @@ hpct_status hpct_cifar_read_pickle(hpct_dataset *dataset, const uint8_t *bytes, 
     return status;
 }
 
-static hpct_status read_whole(FILE *file, uint8_t **bytes, size_t *num_bytes, const char *path)
-{
-    struct stat info;
-    if (fstat(fileno(file), &info) != 0 || info.st_size < 0 ||
-        (size_t) info.st_size > MAX_FILE_BYTES)
-        return hpct_fail(HPCT_ERR_DATA, "%s: no batch of CIFAR is so large", path);
-    *num_bytes = (size_t) info.st_size;
-    *bytes = malloc(*num_bytes + 1);
-    if (*bytes == NULL)
-        return hpct_fail_memory(*num_bytes);
-    if (fread(*bytes, 1, *num_bytes, file) == *num_bytes)
-        return HPCT_OK;
-    free(*bytes);
-    *bytes = NULL;
-    return hpct_fail(HPCT_ERR_IO, "%s: reading failed: %s", path, strerror(errno));
-}
-
-static hpct_status read_one(hpct_dataset *dataset, FILE *file, int kind, const char *path)
-{
-    uint8_t *bytes;
-    size_t num_bytes;
-    hpct_status status = read_whole(file, &bytes, &num_bytes, path);
-    if (status != HPCT_OK)
-        return status;
-    status = hpct_cifar_read_pickle(dataset, bytes, num_bytes, kind, path);
-    free(bytes);
-    return status;
-}
-
 /* The names of the classes are of no use to training: without them nothing fails. */
 static void take_names(hpct_dataset *dataset, const hpct_pickle_value *list)
 {
@@ -98,43 +65,39 @@ static void take_names(hpct_dataset *dataset, const hpct_pickle_value *list)
     }
 }
 
-static void read_names(hpct_dataset *dataset, const char *folder, int kind)
+static void add_names(hpct_dataset *dataset, const uint8_t *bytes, size_t num_bytes, int kind,
+                      const char *path)
 {
-    char path[4096];
-    uint8_t *bytes = NULL;
-    size_t num_bytes;
     hpct_pickle *pickle = NULL;
     const hpct_pickle_value *value;
-    snprintf(path, sizeof path, "%s/%s", folder, kind == 100 ? "meta" : "batches.meta");
-    FILE *file = fopen(path, "re");
-    if (file == NULL)
-        return;
-    if (read_whole(file, &bytes, &num_bytes, path) == HPCT_OK &&
-        hpct_pickle_read(&pickle, &value, bytes, num_bytes, path) == HPCT_OK)
+    if (hpct_pickle_read(&pickle, &value, bytes, num_bytes, path) == HPCT_OK)
         take_names(dataset,
                    hpct_pickle_get(value, kind == 100 ? "fine_label_names" : "label_names"));
     hpct_pickle_free(pickle);
-    free(bytes);
-    fclose(file);
 }
+
+static const hpct_cifar_version python = {
+    .suffix = "",
+    .folder = {"cifar-10-batches-py", "cifar-100-python"},
+    .names = {"batches.meta", "meta"},
+    .add = hpct_cifar_read_pickle,
+    .add_names = add_names,
+};
 
 static bool claims(const char *path, bool is_folder)
 {
-    return is_folder && hpct_cifar_kind(path, "") != 0;
+    return hpct_cifar_claims(&python, path, is_folder);
 }
 
 static hpct_status read_split(hpct_dataset *dataset, const char *path, hpct_split split)
 {
-    hpct_status status = hpct_cifar_each_file(dataset, path, "", split, read_one);
-    if (status == HPCT_OK)
-        read_names(dataset, path, hpct_cifar_kind(path, ""));
-    return status;
+    return hpct_cifar_read(&python, dataset, path, split);
 }
 
 const hpct_format hpct_format_cifar_pickle = {
     .name = "CIFAR pickle",
     .looks_like = "a folder with CIFAR-10's data_batch_1 to 5 and test_batch, or CIFAR-100's train "
-                  "and test (Python version)",
+                  "and test (Python version), or their .tar.gz",
     .claims = claims,
     .read = read_split,
 };

@@ -70,9 +70,13 @@ hpct_status hpct_dataset_finish(hpct_dataset *dataset)
     if (dataset->size > UINT32_MAX)
         return hpct_fail(HPCT_ERR_DATA, "%s: %zu samples are more than can be indexed",
                          dataset->path, dataset->size);
+    dataset->max_label = 0;
+    dataset->min_label = dataset->labels[0];
     for (size_t i = 0; i < dataset->size; i++) {
         if (dataset->labels[i] > dataset->max_label)
             dataset->max_label = dataset->labels[i];
+        if (dataset->labels[i] < dataset->min_label)
+            dataset->min_label = dataset->labels[i];
     }
     return set_final_shape(dataset);
 }
@@ -118,12 +122,16 @@ hpct_status hpct_dataset_open_as(hpct_dataset **out, const char *path, hpct_spli
     dataset->format = format;
     if (options != NULL)
         dataset->options = *options;
+    if (split == HPCT_VALIDATION && !format->has_validation)
+        split = HPCT_TEST;
     status = format->read(dataset, path, split);
     if (status == HPCT_OK)
         status = hpct_dataset_finish(dataset);
     if (status != HPCT_OK) {
+        bool lacking = dataset->lacking;
         hpct_dataset_free(dataset);
-        return status;
+        *out = NULL;
+        return lacking && options != NULL && options->may_lack ? HPCT_OK : status;
     }
     *out = dataset;
     return HPCT_OK;
@@ -145,7 +153,110 @@ void hpct_dataset_free(hpct_dataset *dataset)
     free(dataset->pixels);
     free(dataset->labels);
     free(dataset->path);
+    free(dataset->source);
+    free(dataset->notes);
     free(dataset);
+}
+
+/* ---- two of them ---- */
+
+static int find_class(const hpct_dataset *dataset, const char *name)
+{
+    for (int i = 0; i < dataset->num_classes; i++) {
+        if (strcmp(dataset->classes[i], name) == 0)
+            return i;
+    }
+    return -1;
+}
+
+static bool has_samples(const hpct_dataset *dataset, int label)
+{
+    for (size_t i = 0; i < dataset->size; i++) {
+        if (dataset->labels[i] == label)
+            return true;
+    }
+    return false;
+}
+
+/* Makes `dataset` have the names of `like`. */
+static hpct_status copy_classes(hpct_dataset *dataset, const hpct_dataset *like)
+{
+    char **classes = calloc((size_t) like->num_classes + 1, sizeof *classes);
+    bool whole = classes != NULL;
+    for (int i = 0; whole && i < like->num_classes; i++)
+        whole = (classes[i] = strdup(like->classes[i])) != NULL;
+    for (int i = 0; i < dataset->num_classes; i++)
+        free(dataset->classes[i]);
+    free(dataset->classes);
+    dataset->classes = classes;
+    dataset->num_classes = classes != NULL ? like->num_classes : 0;
+    return whole ? HPCT_OK : hpct_fail_memory(0);
+}
+
+hpct_status hpct_dataset_number_as(hpct_dataset *dataset, const hpct_dataset *like)
+{
+    if (dataset->num_classes <= dataset->max_label || like->num_classes <= like->max_label)
+        return HPCT_OK; /* labels without names are what they are */
+    int *numbers = malloc((size_t) dataset->num_classes * sizeof *numbers);
+    if (numbers == NULL)
+        return hpct_fail_memory((size_t) dataset->num_classes * sizeof *numbers);
+    hpct_status status = HPCT_OK;
+    bool same = dataset->num_classes == like->num_classes;
+    for (int i = 0; i < dataset->num_classes && status == HPCT_OK; i++) {
+        numbers[i] = find_class(like, dataset->classes[i]);
+        same = same && numbers[i] == i;
+        if (numbers[i] < 0 && has_samples(dataset, i))
+            status = hpct_fail(HPCT_ERR_DATA, "%s: the class %s is none of the %d classes of %s",
+                               hpct_dataset_source(dataset), dataset->classes[i], like->num_classes,
+                               hpct_dataset_source(like));
+    }
+    if (status == HPCT_OK && !same) {
+        for (size_t i = 0; i < dataset->size; i++)
+            dataset->labels[i] = numbers[dataset->labels[i]];
+        status = copy_classes(dataset, like);
+    }
+    if (status == HPCT_OK)
+        status = hpct_dataset_finish(dataset);
+    free(numbers);
+    return status;
+}
+
+hpct_status hpct_dataset_check_classes(const hpct_dataset *dataset, const hpct_dataset *like)
+{
+    for (int i = 0; i < dataset->num_classes && i < like->num_classes; i++) {
+        if (strcmp(dataset->classes[i], like->classes[i]) != 0)
+            return hpct_fail(HPCT_ERR_DATA,
+                             "class %d is %s in %s, but %s in %s: number the one as the other "
+                             "(hpct_dataset_number_as)",
+                             i, dataset->classes[i], hpct_dataset_source(dataset), like->classes[i],
+                             hpct_dataset_source(like));
+    }
+    return HPCT_OK;
+}
+
+static bool is_same_file(const hpct_dataset *a, const hpct_dataset *b, size_t index)
+{
+    char one[4096], two[4096];
+    struct stat x, y;
+    snprintf(one, sizeof one, "%s/%s", a->path, a->encoded.entries[index].name);
+    snprintf(two, sizeof two, "%s/%s", b->path, b->encoded.entries[index].name);
+    return stat(one, &x) == 0 && stat(two, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+bool hpct_dataset_is_same(const hpct_dataset *a, const hpct_dataset *b)
+{
+    const hpct_encoded *e = &a->encoded, *f = &b->encoded;
+    if (a->size != b->size)
+        return false;
+    if (a->pixels != NULL && b->pixels != NULL)
+        return a->stored_elements == b->stored_elements &&
+               memcmp(a->pixels, b->pixels, a->size * a->stored_elements) == 0;
+    if (a->pixels != NULL || b->pixels != NULL)
+        return false;
+    if (e->bytes != NULL && f->bytes != NULL)
+        return e->num_bytes == f->num_bytes && memcmp(e->bytes, f->bytes, e->num_bytes) == 0;
+    return e->bytes == NULL && f->bytes == NULL && is_same_file(a, b, 0) &&
+           is_same_file(a, b, a->size - 1);
 }
 
 /* ---- for the formats ---- */
@@ -252,9 +363,25 @@ static hpct_shape without_ones(hpct_shape shape)
     return out;
 }
 
+/* "28x28x3", and "as grey, 28x28x1" where that is what the model gets. */
+static const char *samples_text(char *text, size_t size, const hpct_dataset *dataset)
+{
+    char grey[64];
+    const hpct_encoded *encoded = &dataset->encoded;
+    hpct_shape shape = dataset->shape;
+    if (dataset->options.channels != 1 || encoded->colour == 0 || shape.rank != 3)
+        return hpct_shape_text(text, size, shape);
+    hpct_shape_text(grey, sizeof grey, shape);
+    shape.size[2] = 3;
+    hpct_shape_text(text, size, shape);
+    size_t length = strlen(text);
+    snprintf(text + length, size - length, " (turned grey: %s)", grey);
+    return text;
+}
+
 hpct_status hpct_dataset_check(const hpct_dataset *dataset, hpct_shape input, int outputs)
 {
-    char have[64], want[64];
+    char have[128], want[64];
     if (dataset->stored.rank == 0 && dataset->options.height == 0)
         return hpct_fail(HPCT_ERR_DATA,
                          "%s: the sizes of %s and %s differ: give one for all (--resize WxH)",
@@ -266,14 +393,17 @@ hpct_status hpct_dataset_check(const hpct_dataset *dataset, hpct_shape input, in
             HPCT_ERR_DATA,
             "%s: samples are %s, the model's input is %s; pictures of another size can "
             "be resized (--resize WxH)",
-            dataset->path, hpct_shape_text(have, sizeof have, dataset->shape),
+            dataset->path, samples_text(have, sizeof have, dataset),
             hpct_shape_text(want, sizeof want, input));
     for (size_t i = 0; dataset->max_label >= outputs && i < dataset->size; i++) {
         if (dataset->labels[i] >= outputs)
             return hpct_fail(HPCT_ERR_DATA,
                              "%s: label %d of sample %zu is out of range: the model has %d classes "
-                             "(0 to %d)",
-                             dataset->path, (int) dataset->labels[i], i, outputs, outputs - 1);
+                             "(0 to %d)%s",
+                             dataset->path, (int) dataset->labels[i], i, outputs, outputs - 1,
+                             dataset->min_label == 1 && dataset->max_label == outputs
+                                 ? "; no label is 0: do they begin at 1?"
+                                 : "");
     }
     return HPCT_OK;
 }
@@ -298,6 +428,11 @@ int hpct_dataset_num_classes(const hpct_dataset *dataset)
     if (dataset->num_classes > dataset->max_label)
         return dataset->num_classes;
     return dataset->max_label < INT_MAX ? dataset->max_label + 1 : INT_MAX;
+}
+
+const char *hpct_dataset_source(const hpct_dataset *dataset)
+{
+    return dataset->source != NULL ? dataset->source : dataset->path;
 }
 
 const char *hpct_dataset_format(const hpct_dataset *dataset)

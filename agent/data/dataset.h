@@ -23,23 +23,27 @@ struct hpct_dataset {
     hpct_shape shape; /* of one sample as a model gets it */
     size_t elements;
     int32_t *labels; /* [size], each >= 0 */
-    int max_label;
+    int min_label, max_label;
     char **classes; /* [num_classes] names, where there are any */
     int num_classes;
-    char *path; /* the file that the labels came from, for messages */
+    char *path;   /* the file that the labels came from, for messages */
+    char *source; /* what the split was read from, for people; NULL: path */
+    char *notes;  /* agent/data/notes.h; NULL: none */
+    bool lacking; /* set by a format that fails since nothing of the split is there */
 };
 
 /* A format: one file per entry of the table in dataset.c. */
 struct hpct_format {
     const char *name;
     const char *looks_like; /* for the message that lists what can be read */
+    bool has_validation;    /* else it is never asked for HPCT_VALIDATION, but for HPCT_TEST */
 
     /* Whether PATH, a folder or not, is of this format, by its name or what lies in it. */
     bool (*claims)(const char *path, bool is_folder);
 
-    /* Fills size, stored, stored_elements, pixels (or encoded), labels, path, and classes if there
-     * are names, each allocated with malloc; what it has set when it fails is freed by the caller.
-     * Pictures and labels are of the same number. */
+    /* Fills size, stored, stored_elements, pixels (or encoded), labels, path, and classes, source
+     * and notes if there are any, each allocated with malloc; what it has set when it fails is
+     * freed by the caller. Pictures and labels are of the same number. */
     hpct_status (*read)(hpct_dataset *dataset, const char *path, hpct_split split);
 };
 
@@ -74,6 +78,13 @@ hpct_status hpct_dataset_fetch(const hpct_dataset *dataset, size_t index, hpct_r
 
 /* x * factor + offset, by the data set's scaling. */
 void hpct_dataset_scale(const hpct_dataset *dataset, float *factor, float *offset);
+
+/* Whether the classes of both have the same names, where they have names; HPCT_ERR_DATA when not.
+ */
+hpct_status hpct_dataset_check_classes(const hpct_dataset *dataset, const hpct_dataset *like);
+
+/* Whether both are the same pictures: in memory, or the same files. */
+bool hpct_dataset_is_same(const hpct_dataset *a, const hpct_dataset *b);
 
 /* "28x28x1", into `text`, which is returned. */
 const char *hpct_shape_text(char *text, size_t size, hpct_shape shape);

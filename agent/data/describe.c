@@ -1,8 +1,10 @@
 /* What a split holds, for people. */
 #include "agent/data/dataset.h"
 #include "base/status.h"
+#include "nn/step.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,15 +65,108 @@ static hpct_status print_classes(const hpct_dataset *dataset, FILE *stream)
     return HPCT_OK;
 }
 
+static void print_notes(const hpct_dataset *dataset, const char *before, FILE *stream)
+{
+    for (const char *note = dataset->notes; note != NULL && *note != '\0';) {
+        size_t length = strcspn(note, "\n");
+        char *line = strndup(note, length);
+        fputs(before, stream);
+        print_name(stream, line != NULL ? line : "");
+        fputc('\n', stream);
+        free(line);
+        note += length + (note[length] == '\n');
+    }
+}
+
 hpct_status hpct_dataset_summary(const hpct_dataset *dataset, FILE *stream)
 {
     char shape[64] = "of several sizes";
     if (dataset->stored.rank != 0)
         hpct_shape_text(shape, sizeof shape, dataset->stored);
-    fprintf(stream, "  samples:   %zu\n  shape:     %s\n", dataset->size, shape);
+    fputs("  from:      ", stream);
+    print_name(stream, hpct_dataset_source(dataset));
+    fprintf(stream, "\n  samples:   %zu\n  shape:     %s\n", dataset->size, shape);
     print_storage(dataset, stream);
     hpct_status status = print_classes(dataset, stream);
+    print_notes(dataset, "  note:      ", stream);
     if (status == HPCT_OK && ferror(stream) != 0)
         status = hpct_fail(HPCT_ERR_IO, "writing failed: %s", strerror(errno));
     return status;
+}
+
+/* ---- before a run ---- */
+
+#define FIRST_NAMES 3
+
+static void print_line(const hpct_dataset *dataset, const char *what, FILE *stream)
+{
+    int classes = hpct_dataset_num_classes(dataset);
+    fprintf(stream, "%s: %zu pictures, %d class%s", what, dataset->size, classes,
+            classes == 1 ? "" : "es");
+    for (int i = 0; i < dataset->num_classes && i < FIRST_NAMES; i++) {
+        fputs(i == 0 ? " (" : ", ", stream);
+        print_name(stream, dataset->classes[i]);
+    }
+    if (dataset->num_classes > 0)
+        fputs(classes > FIRST_NAMES ? ", ...)" : ")", stream);
+    fputs(", from ", stream);
+    print_name(stream, hpct_dataset_source(dataset));
+    fputc('\n', stream);
+}
+
+/* What is odd about the labels, given that the model has so many outputs. */
+static void warn_of_labels(const hpct_dataset *dataset, const char *before, int outputs,
+                           FILE *stream)
+{
+    int classes = hpct_dataset_num_classes(dataset);
+    if (strcmp(hpct_dataset_format(dataset), "synthetic") == 0)
+        return; /* made up for the model */
+    if (dataset->min_label > 0 && dataset->num_classes == 0)
+        fprintf(stream,
+                "%sno picture has the label 0, the first label is %d: the model's outputs "
+                "before it mean nothing\n",
+                before, dataset->min_label);
+    if (dataset->min_label == dataset->max_label)
+        fprintf(stream, "%sall pictures are of one class\n", before);
+    else if (classes < outputs)
+        fprintf(stream, "%sthere are %d classes, the model has %d\n", before, classes, outputs);
+}
+
+static void warn(const hpct_dataset *dataset, const char *what, int outputs, FILE *stream)
+{
+    char *before = NULL;
+    if (asprintf(&before, "hpc-train: warning: %s: ", what) < 0)
+        return;
+    print_notes(dataset, before, stream);
+    if (outputs > 0)
+        warn_of_labels(dataset, before, outputs, stream);
+    free(before);
+}
+
+static bool has_same_notes(const hpct_dataset *a, const hpct_dataset *b)
+{
+    return a->notes != NULL && b->notes != NULL && strcmp(a->notes, b->notes) == 0;
+}
+
+void hpct_dataset_announce(const hpct_model *model, const hpct_dataset *train,
+                           const hpct_dataset *validation, FILE *lines, FILE *warnings)
+{
+    int outputs = hpct_model_count_labels(model);
+    bool both = train != NULL && validation != NULL;
+    if (lines != NULL && train != NULL)
+        print_line(train, "training", lines);
+    if (lines != NULL && validation != NULL)
+        print_line(validation, "validation", lines);
+    if (lines != NULL)
+        fflush(lines); /* before the warnings */
+    if (warnings == NULL)
+        return;
+    if (train != NULL)
+        warn(train, "training", outputs, warnings);
+    if (validation != NULL && !(both && has_same_notes(train, validation)))
+        warn(validation, "validation", train == NULL ? outputs : 0, warnings);
+    if (both && hpct_dataset_is_same(train, validation))
+        fputs("hpc-train: warning: THE VALIDATION PICTURES ARE THE TRAINING PICTURES: val_loss and "
+              "val_accuracy say nothing about others; give others with --validation-data\n",
+              warnings);
 }

@@ -2,6 +2,7 @@
 #include "agent/data/encoded.h"
 
 #include "agent/data/dataset.h"
+#include "agent/data/notes.h"
 #include "base/status.h"
 
 #include <errno.h>
@@ -213,18 +214,28 @@ hpct_status hpct_encoded_fetch(const hpct_dataset *dataset, size_t index, hpct_r
                      hpct_picture_decode(room->decoder, &coded, channels_of(dataset), out));
 }
 
+static void count_colour(hpct_dataset *dataset, int channels)
+{
+#pragma omp atomic
+    dataset->encoded.seen++;
+#pragma omp atomic
+    dataset->encoded.colour += channels == 3;
+}
+
 /* That the header is whole; notes the first picture whose size is not that of the first of all. */
 static hpct_status check_header(hpct_dataset *dataset, size_t index, hpct_room *room)
 {
-    int size[2];
+    int size[3];
     hpct_coded coded;
     hpct_status status = find_coded(dataset, index, room, &coded);
     if (status != HPCT_OK)
         return status;
     status = with_path(dataset, hpct_picture_size(room->decoder, &coded, size));
-    if (status != HPCT_OK ||
-        (size[0] == dataset->stored.size[0] && size[1] == dataset->stored.size[1]))
+    if (status != HPCT_OK)
         return status;
+    count_colour(dataset, size[2]);
+    if (size[0] == dataset->stored.size[0] && size[1] == dataset->stored.size[1])
+        return HPCT_OK;
 #pragma omp critical(hpct_encoded_odd)
     dataset->encoded.odd = index < dataset->encoded.odd ? index : dataset->encoded.odd;
     return HPCT_OK;
@@ -262,7 +273,7 @@ static hpct_status read_files(hpct_dataset *dataset, size_t memory)
 
 static hpct_status set_stored_shape(hpct_dataset *dataset)
 {
-    int size[2];
+    int size[3];
     hpct_coded coded;
     hpct_room room = {0};
     hpct_status status = find_coded(dataset, 0, &room, &coded);
@@ -271,6 +282,7 @@ static hpct_status set_stored_shape(hpct_dataset *dataset)
     hpct_room_free(&room);
     if (status != HPCT_OK)
         return status;
+    count_colour(dataset, size[2]);
     const uint64_t sizes[] = {(uint64_t) size[0], (uint64_t) size[1],
                               (uint64_t) channels_of(dataset)};
     return hpct_dataset_set_shape(dataset, 3, sizes, dataset->path);
@@ -282,9 +294,10 @@ static hpct_status check_headers(hpct_dataset *dataset)
     hpct_encoded *encoded = &dataset->encoded;
     bool resized = dataset->options.height > 0;
     encoded->odd = SIZE_MAX;
-    if (encoded->bytes == NULL && resized)
+    if (encoded->bytes == NULL && resized) {
         encoded->odd = 0;
-    else {
+    } else {
+        encoded->seen = encoded->colour = 0;
         hpct_status status = for_all(dataset, check_header);
         if (status != HPCT_OK)
             return status;
@@ -309,9 +322,38 @@ static hpct_status decode_all(hpct_dataset *dataset, size_t memory)
     if (dataset->pixels == NULL)
         return hpct_fail_memory((size_t) bytes);
     status = for_all(dataset, decode_one);
-    if (status == HPCT_OK)
+    if (status == HPCT_OK) {
+        const size_t seen = encoded->seen, colour = encoded->colour;
         hpct_encoded_free(encoded, dataset->size);
+        encoded->seen = seen;
+        encoded->colour = colour;
+    }
     return status;
+}
+
+static hpct_status note_grey(hpct_dataset *dataset)
+{
+    const hpct_encoded *encoded = &dataset->encoded;
+    if (channels_of(dataset) != 1 || encoded->colour == 0)
+        return HPCT_OK;
+    return hpct_note(
+        &dataset->notes,
+        "%zu of the %zu pictures looked at are in colour and are turned grey: the model "
+        "reads one channel",
+        encoded->colour, encoded->seen);
+}
+
+/* Where the split's pictures are from. */
+static hpct_status set_source(hpct_dataset *dataset, const char *split)
+{
+    if (split == NULL || split[0] == '\0')
+        return HPCT_OK;
+    char *source = NULL;
+    if (asprintf(&source, "%s/%s", hpct_dataset_source(dataset), split) < 0)
+        return hpct_fail_memory(0);
+    free(dataset->source);
+    dataset->source = source;
+    return HPCT_OK;
 }
 
 hpct_status hpct_encoded_take(hpct_dataset *dataset, hpct_listing *listing, uint8_t *bytes,
@@ -319,15 +361,28 @@ hpct_status hpct_encoded_take(hpct_dataset *dataset, hpct_listing *listing, uint
 {
     size_t memory = hpct_dataset_memory(dataset) / 2;
     dataset->size = listing->count;
-    dataset->encoded = (hpct_encoded){listing->entries, bytes, num_bytes, SIZE_MAX};
+    dataset->encoded = (hpct_encoded){
+        .entries = listing->entries, .bytes = bytes, .num_bytes = num_bytes, .odd = SIZE_MAX};
     dataset->classes = listing->classes;
     dataset->num_classes = listing->num_classes;
+    hpct_status status = set_source(dataset, listing->split);
+    if (status == HPCT_OK && listing->notes != NULL)
+        status =
+            hpct_note(&dataset->notes, "%.*s", (int) strlen(listing->notes) - 1, listing->notes);
+    free(listing->notes);
+    free(listing->split);
+    free(listing->other);
     *listing = (hpct_listing){0};
+    if (status != HPCT_OK)
+        return status;
     dataset->labels = malloc((dataset->size + 1) * sizeof *dataset->labels);
     if (dataset->labels == NULL)
         return hpct_fail_memory(dataset->size * sizeof *dataset->labels);
     for (size_t i = 0; i < dataset->size; i++)
         dataset->labels[i] = dataset->encoded.entries[i].label;
-    hpct_status status = bytes == NULL ? read_files(dataset, memory) : HPCT_OK;
-    return status == HPCT_OK ? decode_all(dataset, memory) : status;
+    if (bytes == NULL)
+        status = read_files(dataset, memory);
+    if (status == HPCT_OK)
+        status = decode_all(dataset, memory);
+    return status == HPCT_OK ? note_grey(dataset) : status;
 }

@@ -13,6 +13,7 @@ typedef struct hpct_encoded {
     uint8_t *bytes;      /* what entries[].at points into; NULL: they are files */
     size_t num_bytes;
     size_t odd; /* the first picture of another size than the first one's; SIZE_MAX: none */
+    size_t seen, colour; /* pictures whose header was read; in colour, of those */
 } hpct_encoded;
 
 /* What a thread needs to fetch pictures. */
@@ -24,11 +25,11 @@ typedef struct hpct_room {
 
 void hpct_room_free(hpct_room *room);
 
-/* Takes the listing's entries and classes over into `dataset`, whose labels it sets. `bytes`, of
- * num_bytes, is what the entries' `at` points into and is taken over too; NULL when they are files,
- * which are then read. All are decoded where they have one size and fit the memory; else their
- * headers are checked, and the stored shape has rank 0 where sizes differ. HPCT_ERR_DATA naming the
- * picture that is damaged. */
+/* Takes the listing's entries, classes and notes over into `dataset`, whose labels it sets.
+ * `bytes`, of num_bytes, is what the entries' `at` points into and is taken over too; NULL when
+ * they are files, which are then read. All are decoded where they have one size and fit the memory;
+ * else their headers are checked, and the stored shape has rank 0 where sizes differ. HPCT_ERR_DATA
+ * naming the picture that is damaged. */
 hpct_status hpct_encoded_take(hpct_dataset *dataset, hpct_listing *listing, uint8_t *bytes,
                               size_t num_bytes);
 

@@ -1,4 +1,7 @@
-/* Folders of pictures: SPLIT/CLASS/FILE, or CLASS/FILE. Symbolic links are followed. */
+/* Folders of pictures: SPLIT/CLASS/FILE, or CLASS/FILE (agent/data/listing.h). Symbolic links are
+ * followed. */
+#include "agent/data/folder.h"
+
 #include "agent/data/dataset.h"
 #include "agent/data/encoded.h"
 #include "agent/data/listing.h"
@@ -9,53 +12,132 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
-#define MAX_DEPTH 3 /* SPLIT, CLASS, FILE */
+#define MAX_DEPTH 32
+
+/* A folder on the way down. */
+typedef struct place {
+    const struct place *above;
+    dev_t device;
+    ino_t number;
+    int depth;
+} place;
 
 typedef struct walk {
-    hpct_listing *listing; /* NULL: is there any? */
+    hpct_listing *listing; /* NULL: is there any picture? */
     const char *top;
-    bool found;
+    bool found, deeper; /* deeper: in its folders */
 } walk;
 
-/* Looks into top/below ("" or ending in '/'). What cannot be opened as a folder is none; a picture
- * whose file cannot be read is noticed when it is read. */
-static hpct_status look(walk *w, const char *below, int depth)
+static hpct_status look(walk *w, const char *below, const place *above);
+
+static bool is_done(const walk *w)
+{
+    return w->listing == NULL && w->deeper;
+}
+
+/* Whether an entry is a folder, behind a link, too. What is not there may have been a class. */
+static hpct_status find_kind(int folder, const struct dirent *entry, const char *path, bool *is)
+{
+    struct stat info;
+    *is = entry->d_type == DT_DIR;
+    if (entry->d_type != DT_LNK && entry->d_type != DT_UNKNOWN)
+        return HPCT_OK;
+    if (fstatat(folder, entry->d_name, &info, 0) != 0)
+        return hpct_fail(HPCT_ERR_NO_INPUT, "%s/%s: %s", path, entry->d_name, strerror(errno));
+    *is = S_ISDIR(info.st_mode);
+    return HPCT_OK;
+}
+
+static hpct_status take_file(walk *w, const char *name)
+{
+    hpct_named named = hpct_picture_named(name);
+    w->found = w->found || named != HPCT_NAMED_NOTHING;
+    w->deeper = w->deeper || (named != HPCT_NAMED_NOTHING && strchr(name, '/') != NULL);
+    if (w->listing == NULL || named == HPCT_NAMED_NOTHING)
+        return HPCT_OK;
+    return named == HPCT_NAMED_PICTURE ? hpct_listing_add(w->listing, name, 0, 0)
+                                       : hpct_listing_add_other(w->listing, name);
+}
+
+static hpct_status take(walk *w, int folder, const struct dirent *entry, const char *path,
+                        const char *below, const place *here)
+{
+    bool is_folder = false;
+    char *name = NULL;
+    hpct_status status = find_kind(folder, entry, path, &is_folder);
+    if (status != HPCT_OK)
+        return status;
+    if (asprintf(&name, "%s%s%s", below, entry->d_name, is_folder ? "/" : "") < 0)
+        return hpct_fail_memory(0);
+    if (!is_folder)
+        status = take_file(w, name);
+    else if (w->listing != NULL)
+        status = hpct_listing_add(w->listing, name, 0, 0);
+    if (is_folder && status == HPCT_OK)
+        status = look(w, name, here);
+    free(name);
+    return status;
+}
+
+/* Links may lead back. */
+static hpct_status enter(int folder, const char *path, const place *above, place *here)
+{
+    struct stat info;
+    if (fstat(folder, &info) != 0)
+        return hpct_fail(HPCT_ERR_IO, "%s: %s", path, strerror(errno));
+    *here = (place){above, info.st_dev, info.st_ino, above != NULL ? above->depth + 1 : 1};
+    for (const place *p = above; p != NULL; p = p->above) {
+        if (p->device == here->device && p->number == here->number)
+            return hpct_fail(HPCT_ERR_DATA, "%s: it is a link to a folder that it lies in", path);
+    }
+    if (here->depth > MAX_DEPTH)
+        return hpct_fail(HPCT_ERR_DATA, "%s: its folders lie more than %d deep", path, MAX_DEPTH);
+    return HPCT_OK;
+}
+
+/* Looks into top/below ("" or ending in '/'). A picture whose file cannot be read is noticed when
+ * it is read; a folder here, for it may be a class. */
+static hpct_status look(walk *w, const char *below, const place *above)
 {
     char *path = NULL;
-    hpct_status status = HPCT_OK;
     const struct dirent *entry;
-    if (asprintf(&path, "%s/%s", w->top, below) < 0)
+    place here;
+    if (asprintf(&path, "%s%s%.*s", w->top, below[0] != '\0' ? "/" : "",
+                 (int) (strlen(below) - (below[0] != '\0')), below) < 0)
         return hpct_fail_memory(0);
     DIR *folder = opendir(path);
-    free(path);
-    if (folder == NULL)
-        return HPCT_OK;
-    while (status == HPCT_OK && !(w->found && w->listing == NULL) &&
-           (entry = readdir(folder)) != NULL) {
-        bool picture = hpct_is_picture_name(entry->d_name);
-        char *name = NULL;
-        if (entry->d_name[0] == '.' || (!picture && depth == MAX_DEPTH) || (picture && depth == 1))
-            continue; /* pictures beside the folders are of no class */
-        if (asprintf(&name, "%s%s%s", below, entry->d_name, picture ? "" : "/") < 0) {
-            status = hpct_fail_memory(0);
+    hpct_status status = folder == NULL
+                             ? hpct_fail(HPCT_ERR_NO_INPUT, "%s: %s", path, strerror(errno))
+                             : enter(dirfd(folder), path, above, &here);
+    while (status == HPCT_OK && !is_done(w)) {
+        errno = 0;
+        entry = readdir(folder);
+        if (entry == NULL && errno != 0)
+            status = hpct_fail(HPCT_ERR_IO, "%s: reading failed: %s", path, strerror(errno));
+        if (entry == NULL)
             break;
-        }
-        w->found = w->found || picture;
-        if (!picture)
-            status = look(w, name, depth + 1);
-        else if (w->listing != NULL)
-            status = hpct_listing_add(w->listing, name, 0, 0);
-        free(name);
+        if (!hpct_is_hidden(entry->d_name))
+            status = take(w, dirfd(folder), entry, path, below, &here);
     }
-    closedir(folder);
+    if (folder != NULL)
+        closedir(folder);
+    free(path);
     return status;
+}
+
+/* What cannot be looked into is taken to have some, for the message. */
+bool hpct_folder_has_pictures(const char *path)
+{
+    walk w = {.top = path};
+    return look(&w, "", NULL) != HPCT_OK || w.deeper;
 }
 
 static bool claims(const char *path, bool is_folder)
 {
     walk w = {.top = path};
-    return is_folder && look(&w, "", 1) == HPCT_OK && w.found;
+    return is_folder && (look(&w, "", NULL) != HPCT_OK || w.found);
 }
 
 static hpct_status read_split(hpct_dataset *dataset, const char *path, hpct_split split)
@@ -63,9 +145,10 @@ static hpct_status read_split(hpct_dataset *dataset, const char *path, hpct_spli
     hpct_listing listing = {0};
     walk w = {.listing = &listing, .top = path};
     dataset->path = strdup(path);
-    hpct_status status = dataset->path != NULL ? look(&w, "", 1) : hpct_fail_memory(0);
+    hpct_status status = dataset->path != NULL ? look(&w, "", NULL) : hpct_fail_memory(0);
     if (status == HPCT_OK)
         status = hpct_listing_choose(&listing, split, path);
+    dataset->lacking = listing.lacking;
     if (status == HPCT_OK)
         status = hpct_encoded_take(dataset, &listing, NULL, 0);
     hpct_listing_free(&listing);
@@ -76,6 +159,7 @@ const hpct_format hpct_format_folder = {
     .name = "folder of pictures",
     .looks_like =
         "a folder with pictures as train/CLASS/x.jpg and test/CLASS/x.jpg, or CLASS/x.png",
+    .has_validation = true,
     .claims = claims,
     .read = read_split,
 };

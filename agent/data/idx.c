@@ -7,6 +7,7 @@
 #include "agent/data/gunzip.h"
 #include "base/status.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -14,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -195,59 +197,130 @@ hpct_status hpct_idx_read(hpct_idx *out, int fd, int rank, const char *path)
 
 /* ---- the folder ---- */
 
-/* FOLDER/NAME or FOLDER/NAME.gz, opened; the caller frees *found. */
-static hpct_status open_either(const char *folder, const char *name, int *fd, char **found)
+/* FOLDER/NAME, plain or .gz, as some unpack it with a dot before "idx", or in a folder of the same
+ * name; or NULL. The caller frees it. */
+static char *find_file(const char *folder, const char *name)
 {
-    static const char *const suffixes[] = {"", ".gz"};
-    int error = ENOENT;
-    *fd = -1;
-    for (int i = 0; i < 2 && *fd < 0; i++) {
-        if (asprintf(found, "%s/%s%s", folder, name, suffixes[i]) < 0) {
-            *found = NULL;
-            return hpct_fail_memory(0);
-        }
-        *fd = open(*found, O_RDONLY | O_CLOEXEC);
-        if (*fd >= 0)
-            return HPCT_OK;
-        if (errno != ENOENT)
-            error = errno;
-        free(*found);
-        *found = NULL;
+    static const struct {
+        const char *inner, *dot, *end;
+    } forms[] = {{"", "-", ""}, {"", "-", ".gz"}, {"", ".", ""}, {"", ".", ".gz"}, {"/", "-", ""}};
+    const char *kind = strstr(name, "idx");
+    int stem = (int) (kind - name) - 1;
+    struct stat info;
+    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
+        char *path = NULL;
+        bool inner = forms[i].inner[0] != '\0';
+        if (asprintf(&path, "%s/%s%s%.*s%s%s%s", folder, inner ? name : "", forms[i].inner, stem,
+                     name, forms[i].dot, kind, forms[i].end) < 0)
+            return NULL;
+        /* What cannot be looked at is found when it is opened. */
+        if (stat(path, &info) == 0 ? S_ISREG(info.st_mode) : errno != ENOENT && errno != ENOTDIR)
+            return path;
+        free(path);
     }
-    return hpct_fail(HPCT_ERR_NO_INPUT, "%s/%s (or %s.gz): %s", folder, name, name,
-                     strerror(error));
+    return NULL;
+}
+
+static bool has_file(const char *folder, hpct_split split, int which)
+{
+    char *path = find_file(folder, names[split][which]);
+    free(path);
+    return path != NULL;
+}
+
+static bool has_any(const char *folder)
+{
+    /* Any of the files: the message then names the one that is missing. */
+    for (int i = 0; i < 4; i++) {
+        if (has_file(folder, (hpct_split) (i / 2), i % 2))
+            return true;
+    }
+    return false;
+}
+
+static int is_subfolder(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.' && entry->d_type != DT_REG;
+}
+
+/* The folder with the files: PATH, PATH/raw, or the one PATH/NAME/raw, where torchvision puts them.
+ * *folder is NULL where there is none; the caller frees it. */
+static hpct_status find_folder(const char *path, char **folder)
+{
+    struct dirent **entries = NULL;
+    hpct_status status = HPCT_OK;
+    *folder = strdup(path);
+    if (*folder == NULL || has_any(path))
+        return *folder != NULL ? HPCT_OK : hpct_fail_memory(0);
+    free(*folder);
+    *folder = NULL;
+    int count = scandir(path, &entries, is_subfolder, alphasort);
+    for (int i = 0; i < count && status == HPCT_OK; i++) {
+        char *below = NULL;
+        bool raw = strcmp(entries[i]->d_name, "raw") == 0;
+        if (asprintf(&below, "%s/%s%s", path, entries[i]->d_name, raw ? "" : "/raw") < 0)
+            status = hpct_fail_memory(0);
+        else if (access(below, F_OK) != 0 || !has_any(below))
+            free(below);
+        else if (*folder == NULL)
+            *folder = below;
+        else {
+            status = hpct_fail(HPCT_ERR_DATA, "%s: there are two data sets in it: give %s or %s",
+                               path, *folder, below);
+            free(below);
+        }
+    }
+    for (int i = 0; i < count; i++)
+        free(entries[i]);
+    free(entries);
+    return status;
+}
+
+static bool claims(const char *path, bool is_folder)
+{
+    char *folder = NULL;
+    bool found = is_folder && (find_folder(path, &folder) != HPCT_OK || folder != NULL);
+    free(folder);
+    return found;
+}
+
+/* One half without the other is a download that went wrong, whichever split is asked for. */
+static hpct_status check_halves(hpct_dataset *dataset, const char *folder, hpct_split split)
+{
+    for (int s = HPCT_TRAIN; s <= HPCT_TEST; s++) {
+        bool pictures = has_file(folder, (hpct_split) s, 0),
+             labels = has_file(folder, (hpct_split) s, 1);
+        if (pictures != labels)
+            return hpct_fail(HPCT_ERR_NO_INPUT, "%s/%s (or .gz): No such file or directory", folder,
+                             names[s][pictures ? 1 : 0]);
+        if (s == (int) split && !pictures) {
+            dataset->lacking = true;
+            return hpct_fail(HPCT_ERR_NO_INPUT, "%s/%s (or .gz): No such file or directory", folder,
+                             names[s][0]);
+        }
+    }
+    return HPCT_OK;
 }
 
 static hpct_status read_one(hpct_idx *out, const char *folder, const char *name, int rank,
                             char **found)
 {
-    int fd;
-    hpct_status status = open_either(folder, name, &fd, found);
-    return status == HPCT_OK ? hpct_idx_read(out, fd, rank, *found) : status;
+    *found = find_file(folder, name);
+    if (*found == NULL)
+        return hpct_fail(HPCT_ERR_NO_INPUT, "%s/%s: %s", folder, name, strerror(errno));
+    int fd = open(*found, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return hpct_fail(HPCT_ERR_NO_INPUT, "%s: %s", *found, strerror(errno));
+    return hpct_idx_read(out, fd, rank, *found);
 }
 
-static bool claims(const char *path, bool is_folder)
-{
-    if (!is_folder)
-        return false;
-    /* Any of the files: the message then names the one that is missing. */
-    for (int i = 0; i < 4; i++) {
-        int fd;
-        char *found;
-        if (open_either(path, names[i / 2][i % 2], &fd, &found) == HPCT_OK) {
-            close(fd);
-            free(found);
-            return true;
-        }
-    }
-    return false;
-}
-
-static hpct_status read_split(hpct_dataset *dataset, const char *folder, hpct_split split)
+static hpct_status read_folder(hpct_dataset *dataset, const char *folder, hpct_split split)
 {
     hpct_idx pictures = {0}, labels = {0};
     char *picture_path = NULL;
-    hpct_status status = read_one(&pictures, folder, names[split][0], 3, &picture_path);
+    hpct_status status = check_halves(dataset, folder, split);
+    if (status == HPCT_OK)
+        status = read_one(&pictures, folder, names[split][0], 3, &picture_path);
     if (status != HPCT_OK)
         goto fail;
     dataset->pixels = pictures.bytes;
@@ -273,9 +346,22 @@ static hpct_status read_split(hpct_dataset *dataset, const char *folder, hpct_sp
     for (size_t i = 0; i < dataset->size; i++)
         dataset->labels[i] = labels.bytes[i];
 
+    dataset->source = picture_path;
+    picture_path = NULL;
+
 fail:
     free(labels.bytes);
     free(picture_path);
+    return status;
+}
+
+static hpct_status read_split(hpct_dataset *dataset, const char *path, hpct_split split)
+{
+    char *folder = NULL;
+    hpct_status status = find_folder(path, &folder);
+    if (status == HPCT_OK)
+        status = read_folder(dataset, folder, split);
+    free(folder);
     return status;
 }
 

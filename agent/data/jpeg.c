@@ -145,6 +145,8 @@ static hpct_status decode(jpeg_state *state, hpct_decoder *decoder, const hpct_c
     bool cmyk = info->jpeg_color_space == JCS_CMYK || info->jpeg_color_space == JCS_YCCK;
     if (status == HPCT_OK && pixels != NULL && cmyk)
         status = room_for_row(state, out->width);
+    if (pixels == NULL)
+        out->channels = info->jpeg_color_space == JCS_GRAYSCALE ? 1 : 3;
     if (status != HPCT_OK || pixels == NULL) {
         jpeg_abort_decompress(info);
         return status;

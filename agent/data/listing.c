@@ -1,23 +1,55 @@
 /* Class and split from names. */
 #include "agent/data/listing.h"
 
+#include "agent/data/levels.h"
+#include "agent/data/notes.h"
+#include "agent/data/split_name.h"
 #include "base/status.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #define MAX_CLASSES (1 << 20)
 
-bool hpct_is_picture_name(const char *name)
+static bool ends_in_one_of(const char *name, const char *const *ends, size_t count)
 {
     const char *dot = strrchr(name, '.');
-    return dot != NULL && (strcasecmp(dot, ".jpg") == 0 || strcasecmp(dot, ".jpeg") == 0 ||
-                           strcasecmp(dot, ".png") == 0);
+    for (size_t i = 0; dot != NULL && i < count; i++) {
+        if (strcasecmp(dot, ends[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+hpct_named hpct_picture_named(const char *name)
+{
+    static const char *const readable[] = {".jpg", ".jpeg", ".jpe", ".jfif", ".png"};
+    static const char *const others[] = {".webp", ".bmp",  ".gif",  ".tif", ".tiff",
+                                         ".avif", ".heic", ".heif", ".jp2", ".jxl",
+                                         ".ppm",  ".pgm",  ".pbm",  ".tga", ".dcm"};
+    if (ends_in_one_of(name, readable, sizeof readable / sizeof readable[0]))
+        return HPCT_NAMED_PICTURE;
+    return ends_in_one_of(name, others, sizeof others / sizeof others[0]) ? HPCT_NAMED_OTHER
+                                                                          : HPCT_NAMED_NOTHING;
+}
+
+bool hpct_is_hidden(const char *name)
+{
+    static const char *const names[] = {"__MACOSX", "@eaDir", "lost+found", "$RECYCLE.BIN",
+                                        "System Volume Information"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    }
+    return name[0] == '.';
 }
 
 hpct_status hpct_listing_add(hpct_listing *listing, const char *name, size_t at, size_t bytes)
 {
+    if (strlen(name) > UINT16_MAX)
+        return hpct_fail(HPCT_ERR_DATA, "%.100s...: the name is too long", name);
     if (listing->count == listing->room) {
         size_t room = listing->room > 0 ? 2 * listing->room : 1024;
         hpct_entry *grown = realloc(listing->entries, room * sizeof *grown);
@@ -33,6 +65,21 @@ hpct_status hpct_listing_add(hpct_listing *listing, const char *name, size_t at,
     return HPCT_OK;
 }
 
+hpct_status hpct_listing_add_other(hpct_listing *listing, const char *name)
+{
+    const char *slash = strrchr(name, '/');
+    char *folder = slash != NULL ? strndup(name, (size_t) (slash - name) + 1) : NULL;
+    hpct_status status = HPCT_OK;
+    if (listing->others++ == 0)
+        listing->other = strdup(name);
+    if (listing->other == NULL || (slash != NULL && folder == NULL))
+        status = hpct_fail_memory(0);
+    else if (folder != NULL)
+        status = hpct_listing_add(listing, folder, 0, 0);
+    free(folder);
+    return status;
+}
+
 void hpct_listing_free(hpct_listing *listing)
 {
     for (size_t i = 0; i < listing->count; i++)
@@ -41,49 +88,30 @@ void hpct_listing_free(hpct_listing *listing)
         free(listing->classes[i]);
     free(listing->entries);
     free(listing->classes);
+    free(listing->other);
+    free(listing->split);
+    free(listing->notes);
     *listing = (hpct_listing){0};
 }
 
-/* The beginning of the component that ends before `end`. */
-static size_t component_before(const char *name, size_t end)
+static bool is_folder(const hpct_entry *entry)
 {
-    while (end > 0 && name[end - 1] != '/')
-        end--;
-    return end;
+    return entry->name[0] == '\0' || entry->name[strlen(entry->name) - 1] == '/';
 }
 
-/* The split that the component [begin, end) names, or -1. */
-static int split_named(const char *name, size_t begin, size_t end)
+void hpct_listing_drop_folders(hpct_listing *listing)
 {
-    static const struct {
-        const char *name;
-        int split;
-    } known[] = {
-        {"train", HPCT_TRAIN}, {"test", HPCT_TEST}, {"val", HPCT_TEST}, {"validation", HPCT_TEST}};
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
-        if (strlen(known[i].name) == end - begin &&
-            strncmp(name + begin, known[i].name, end - begin) == 0)
-            return known[i].split;
+    size_t kept = 0;
+    for (size_t i = 0; i < listing->count; i++) {
+        if (is_folder(&listing->entries[i]))
+            free(listing->entries[i].name);
+        else
+            listing->entries[kept++] = listing->entries[i];
     }
-    return -1;
+    listing->count = kept;
 }
 
-/* Finds the class in entry->name and keeps the split (-1: none is named) in entry->label. */
-static hpct_status take_apart(hpct_entry *entry, const char *path)
-{
-    const char *name = entry->name;
-    size_t file = component_before(name, strlen(name));
-    size_t class_name = file > 0 ? component_before(name, file - 1) : 0;
-    if (file == 0 || file - class_name > UINT16_MAX || class_name > UINT32_MAX)
-        return hpct_fail(HPCT_ERR_DATA,
-                         "%s: the picture %s lies in no folder that would name its class", path,
-                         name);
-    entry->class_name = (uint32_t) class_name;
-    entry->label = -1;
-    if (class_name > 0)
-        entry->label = split_named(name, component_before(name, class_name - 1), class_name - 1);
-    return HPCT_OK;
-}
+/* ---- classes ---- */
 
 static size_t class_length(const hpct_entry *entry)
 {
@@ -105,71 +133,236 @@ static int compare_entries(const void *left, const void *right)
     return order != 0 ? order : strcmp(a->name, b->name);
 }
 
-static size_t count_classes(const hpct_listing *listing)
+/* The entries of the class that begins at `begin` end there. */
+static size_t end_of_class(const hpct_listing *listing, size_t begin)
 {
-    size_t count = 0;
-    for (size_t i = 0; i < listing->count; i++)
-        count += i == 0 || compare_classes(&listing->entries[i - 1], &listing->entries[i]) != 0;
-    return count;
+    size_t end = begin + 1;
+    while (end < listing->count &&
+           compare_classes(&listing->entries[begin], &listing->entries[end]) == 0)
+        end++;
+    return end;
 }
 
-/* Of sorted entries; entry->label, the split so far, is moved to splits[]. */
-static hpct_status number_classes(hpct_listing *listing, const char *path)
+/* A class in the training split, or where there are no splits. */
+typedef struct in_split {
+    bool training;
+    size_t pictures;
+} in_split;
+
+static in_split look_at(const hpct_listing *listing, size_t begin, size_t end, const int8_t *splits)
 {
-    size_t count = count_classes(listing);
+    in_split in = {0};
+    for (size_t i = begin; i < end; i++) {
+        bool training = splits[i] == HPCT_TRAIN || splits[i] == HPCT_NO_SPLIT;
+        in.training = in.training || training;
+        in.pictures += training && !is_folder(&listing->entries[i]);
+    }
+    return in;
+}
+
+static hpct_status number_class(hpct_listing *listing, size_t begin, size_t end)
+{
+    hpct_entry *first = &listing->entries[begin];
+    char *name = strndup(first->name + first->class_name, class_length(first));
+    if (name == NULL)
+        return hpct_fail_memory(0);
+    for (size_t i = begin; i < end; i++)
+        listing->entries[i].label = listing->num_classes;
+    listing->classes[listing->num_classes++] = name;
+    return HPCT_OK;
+}
+
+static hpct_status note_classes(hpct_listing *listing, bool named, int strangers, size_t stranger,
+                                int empty, size_t first_empty)
+{
+    const hpct_entry *s = &listing->entries[stranger], *e = &listing->entries[first_empty];
+    hpct_status status = HPCT_OK;
+    if (empty > 0)
+        status =
+            hpct_note(&listing->notes, "%d of the %d classes %s no pictures%s (the first: %.*s)",
+                      empty, listing->num_classes, empty == 1 ? "has" : "have",
+                      named ? " to train on" : "", (int) class_length(e), e->name + e->class_name);
+    if (status == HPCT_OK && strangers > 0)
+        status = hpct_note(&listing->notes,
+                           "%d class%s of other splits %s no folder in the training split (the "
+                           "first: %.*s)",
+                           strangers, strangers == 1 ? "" : "es", strangers == 1 ? "has" : "have",
+                           (int) class_length(s), s->name + s->class_name);
+    return status;
+}
+
+/* Of sorted entries; entry->label, the split so far, is in splits[]. *num_known: those of the
+ * training split. */
+static hpct_status number_classes(hpct_listing *listing, const int8_t *splits, const char *path,
+                                  int *num_known)
+{
+    hpct_status status = HPCT_OK;
+    size_t count = 0, known = 0, stranger = 0, first_empty = 0;
+    int empty = 0;
+    bool named = listing->count > 0 && splits[0] != HPCT_NO_SPLIT;
+    for (size_t i = 0; i < listing->count; i = end_of_class(listing, i), count++) {
+        in_split in = look_at(listing, i, end_of_class(listing, i), splits);
+        if (!in.training && known == count)
+            stranger = i; /* the first */
+        known += in.training;
+        if (in.training && in.pictures == 0 && empty++ == 0)
+            first_empty = i;
+    }
     if (count > MAX_CLASSES)
         return hpct_fail(HPCT_ERR_DATA, "%s: %zu classes are too many", path, count);
     listing->classes = calloc(count + 1, sizeof *listing->classes);
     if (listing->classes == NULL)
         return hpct_fail_memory(count * sizeof *listing->classes);
-    for (size_t i = 0; i < listing->count; i++) {
-        hpct_entry *entry = &listing->entries[i];
-        if (i == 0 || compare_classes(entry - 1, entry) != 0) {
-            char *name = strndup(entry->name + entry->class_name, class_length(entry));
-            if (name == NULL)
-                return hpct_fail_memory(0);
-            listing->classes[listing->num_classes++] = name;
+    for (int training = 1; training >= 0; training--) {
+        for (size_t i = 0, end; i < listing->count && status == HPCT_OK; i = end) {
+            end = end_of_class(listing, i);
+            if (look_at(listing, i, end, splits).training == (training == 1))
+                status = number_class(listing, i, end);
         }
-        entry->label = listing->num_classes - 1;
     }
-    return HPCT_OK;
+    *num_known = (int) known;
+    int strangers = known > 0 ? (int) (count - known) : 0;
+    return status == HPCT_OK ? note_classes(listing, named, strangers, stranger, empty, first_empty)
+                             : status;
 }
 
-/* Keeps those entries whose split, as their label says so far, is wanted, and moves them up. The
- * classes of those that go are kept by number_classes. */
-static size_t keep_split(hpct_listing *listing, const int8_t *splits, int wanted)
+/* ---- the split ---- */
+
+/* Drops entries that are of no class, and counts their pictures by split. */
+static hpct_status drop_loose(hpct_listing *listing)
+{
+    size_t kept = 0, loose = 0;
+    char *first = NULL;
+    hpct_status status = HPCT_OK;
+    for (size_t i = 0; i < listing->count; i++) {
+        hpct_entry *entry = &listing->entries[i];
+        if (entry->label != HPCT_LOOSE) {
+            listing->entries[kept++] = *entry;
+            continue;
+        }
+        bool counts = !is_folder(entry);
+        loose += counts;
+        if (counts && first == NULL)
+            first = entry->name;
+        else
+            free(entry->name);
+    }
+    listing->count = kept;
+    if (loose > 0)
+        status = hpct_note(&listing->notes,
+                           "%zu picture%s in no class's folder %s left out (the first: %s)", loose,
+                           loose == 1 ? "" : "s", loose == 1 ? "is" : "are", first);
+    free(first);
+    return status;
+}
+
+/* The one that is meant: validation pictures may be called test pictures, and the reverse. */
+static int find_split(const hpct_listing *listing, const int8_t *splits, hpct_split wanted)
+{
+    bool has[3] = {false}, named = false;
+    for (size_t i = 0; i < listing->count; i++) {
+        bool picture = !is_folder(&listing->entries[i]);
+        named = named || splits[i] != HPCT_NO_SPLIT;
+        if (picture && splits[i] != HPCT_NO_SPLIT)
+            has[splits[i]] = true;
+    }
+    if (!named)
+        return HPCT_NO_SPLIT;
+    if (wanted == HPCT_TRAIN || has[wanted])
+        return (int) wanted;
+    return wanted == HPCT_TEST ? HPCT_VALIDATION : HPCT_TEST;
+}
+
+/* Keeps the split's pictures and moves them up. */
+static void keep_split(hpct_listing *listing, const int8_t *splits, int wanted)
 {
     size_t kept = 0;
     for (size_t i = 0; i < listing->count; i++) {
-        if (splits[i] != wanted)
+        if (splits[i] != wanted || is_folder(&listing->entries[i]))
             free(listing->entries[i].name);
         else
             listing->entries[kept++] = listing->entries[i];
     }
     listing->count = kept;
-    return kept;
+}
+
+static hpct_status fail_empty(hpct_listing *listing, hpct_split split, bool named, const char *path)
+{
+    char more[512] = "";
+    listing->lacking = named && listing->others == 0;
+    if (listing->others > 0)
+        snprintf(more, sizeof more,
+                 " that can be read: %zu are neither JPEG nor PNG (the first: %s)", listing->others,
+                 listing->other);
+    else if (listing->notes != NULL)
+        snprintf(more, sizeof more, ": %.*s", (int) strcspn(listing->notes, "\n"), listing->notes);
+    return hpct_fail(HPCT_ERR_NO_INPUT, "%s: there are no %s%spictures in it%s", path,
+                     named ? hpct_split_text(split) : "", named ? " " : "", more);
+}
+
+/* What a class is called in the training pictures decides its number; none in common is a mistake.
+ */
+static hpct_status check_known(const hpct_listing *listing, int known, const char *path)
+{
+    for (size_t i = 0; i < listing->count; i++) {
+        if (known == 0 || listing->entries[i].label < known)
+            return HPCT_OK;
+    }
+    const hpct_entry *entry = &listing->entries[0];
+    return hpct_fail(HPCT_ERR_DATA,
+                     "%s: the folders of %s (the first: %.*s) are no classes of the training "
+                     "pictures (%s ...): move its pictures into folders of those names",
+                     path, listing->split, (int) class_length(entry),
+                     entry->name + entry->class_name, listing->classes[0]);
+}
+
+hpct_status hpct_listing_note_others(hpct_listing *listing)
+{
+    if (listing->others == 0)
+        return HPCT_OK;
+    return hpct_note(&listing->notes,
+                     "%zu picture%s of a kind that cannot be read %s left out, only JPEG and PNG "
+                     "can (the first: %s)",
+                     listing->others, listing->others == 1 ? "" : "s",
+                     listing->others == 1 ? "is" : "are", listing->other);
+}
+
+/* The folder of the split, as the first picture's name has it. */
+static hpct_status set_split_name(hpct_listing *listing)
+{
+    const hpct_entry *entry = &listing->entries[0];
+    size_t length = entry->class_name;
+    listing->split = strndup(entry->name, length > 0 ? length - 1 : 0);
+    return listing->split != NULL ? HPCT_OK : hpct_fail_memory(length);
 }
 
 hpct_status hpct_listing_choose(hpct_listing *listing, hpct_split split, const char *path)
 {
-    bool named = false;
-    hpct_status status = HPCT_OK;
-    for (size_t i = 0; i < listing->count && status == HPCT_OK; i++) {
-        status = take_apart(&listing->entries[i], path);
-        named = named || listing->entries[i].label >= 0;
-    }
+    int known = 0;
+    if (listing->count == 0)
+        return fail_empty(listing, split, false, path);
+    hpct_status status = hpct_levels_find(listing, path);
+    if (status == HPCT_OK)
+        status = drop_loose(listing);
+    if (status != HPCT_OK)
+        return status;
     int8_t *splits = malloc(listing->count + 1);
     if (splits == NULL)
         return hpct_fail_memory(listing->count + 1);
-    if (status == HPCT_OK) {
-        qsort(listing->entries, listing->count, sizeof *listing->entries, compare_entries);
-        for (size_t i = 0; i < listing->count; i++)
-            splits[i] = (int8_t) listing->entries[i].label;
-        status = number_classes(listing, path);
-    }
-    if (status == HPCT_OK && keep_split(listing, splits, named ? (int) split : -1) == 0)
-        status = hpct_fail(HPCT_ERR_NO_INPUT, "%s: there are no %s pictures in it", path,
-                           split == HPCT_TRAIN ? "training" : "test");
+    qsort(listing->entries, listing->count, sizeof *listing->entries, compare_entries);
+    for (size_t i = 0; i < listing->count; i++)
+        splits[i] = (int8_t) listing->entries[i].label;
+    int chosen = find_split(listing, splits, split);
+    status = number_classes(listing, splits, path, &known);
+    keep_split(listing, splits, chosen);
+    while (chosen == HPCT_TRAIN && listing->num_classes > known)
+        free(listing->classes[--listing->num_classes]);
     free(splits);
-    return status;
+    if (status == HPCT_OK && listing->count == 0)
+        status = fail_empty(listing, split, chosen != HPCT_NO_SPLIT, path);
+    if (status == HPCT_OK)
+        status = set_split_name(listing);
+    if (status == HPCT_OK)
+        status = check_known(listing, known, path);
+    return status == HPCT_OK ? hpct_listing_note_others(listing) : status;
 }

@@ -4,6 +4,7 @@
 #include "base/status.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static const hpct_codec *const codecs[] = {&hpct_codec_jpeg, &hpct_codec_png};
 #define NUM_CODECS (sizeof codecs / sizeof codecs[0])
@@ -55,6 +56,28 @@ hpct_status hpct_decoder_room(hpct_decoder *decoder, const hpct_coded *coded,
     return HPCT_OK;
 }
 
+/* What else it may be. */
+static const char *other_kind(const hpct_coded *coded)
+{
+    static const struct {
+        const char *begins, *kind;
+    } kinds[] = {
+        {"RIFF", "perhaps a WebP, but no JPEG or PNG"},
+        {"GIF8", "a GIF, no JPEG or PNG"},
+        {"BM", "perhaps a BMP, but no JPEG or PNG"},
+        {"II*", "a TIFF, no JPEG or PNG"},
+        {"MM", "perhaps a TIFF, but no JPEG or PNG"},
+        {"version https://git-lfs", "a pointer of Git LFS, not the picture (git lfs pull gets it)"},
+        {"<", "HTML or XML, not a picture: its download went wrong"},
+    };
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        size_t length = strlen(kinds[i].begins);
+        if (coded->num_bytes >= length && memcmp(coded->bytes, kinds[i].begins, length) == 0)
+            return kinds[i].kind;
+    }
+    return coded->num_bytes == 0 ? "empty" : "neither a JPEG nor a PNG";
+}
+
 static hpct_status find_codec(hpct_decoder *decoder, const hpct_coded *coded, size_t *found)
 {
     for (size_t i = 0; i < NUM_CODECS; i++) {
@@ -63,11 +86,10 @@ static hpct_status find_codec(hpct_decoder *decoder, const hpct_coded *coded, si
         *found = i;
         return decoder->states[i] != NULL ? HPCT_OK : codecs[i]->make(&decoder->states[i]);
     }
-    return hpct_fail(HPCT_ERR_DATA, "%s: it is %s", coded->name,
-                     coded->num_bytes == 0 ? "empty" : "neither a JPEG nor a PNG");
+    return hpct_fail(HPCT_ERR_DATA, "%s: it is %s", coded->name, other_kind(coded));
 }
 
-hpct_status hpct_picture_size(hpct_decoder *decoder, const hpct_coded *coded, int size[2])
+hpct_status hpct_picture_size(hpct_decoder *decoder, const hpct_coded *coded, int size[3])
 {
     size_t codec;
     hpct_picture picture;
@@ -78,6 +100,7 @@ hpct_status hpct_picture_size(hpct_decoder *decoder, const hpct_coded *coded, in
         return status;
     size[0] = picture.height;
     size[1] = picture.width;
+    size[2] = picture.channels;
     return HPCT_OK;
 }
 

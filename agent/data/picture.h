@@ -27,9 +27,10 @@ typedef struct hpct_decoder hpct_decoder;
 hpct_status hpct_decoder_new(hpct_decoder **out);
 void hpct_decoder_free(hpct_decoder *decoder);
 
-/* Height and width, from the header alone. HPCT_ERR_DATA, naming the picture, for what is neither
- * JPEG nor PNG, is damaged, or is too large; HPCT_ERR_CONFIG where this build cannot read it. */
-hpct_status hpct_picture_size(hpct_decoder *decoder, const hpct_coded *coded, int size[2]);
+/* Height, width and channels as stored (1: grey, else 3), from the header alone. HPCT_ERR_DATA,
+ * naming the picture, for what is neither JPEG nor PNG, is damaged, or is too large;
+ * HPCT_ERR_CONFIG where this build cannot read it. */
+hpct_status hpct_picture_size(hpct_decoder *decoder, const hpct_coded *coded, int size[3]);
 
 /* Decodes to 3 channels (RGB; grey is repeated, transparency dropped) or 1 (grey: the JPEG's
  * luminance, or 0.299 R + 0.587 G + 0.114 B), 16 bits cut to 8. The pixels stay valid until the
@@ -40,7 +41,7 @@ hpct_status hpct_picture_decode(hpct_decoder *decoder, const hpct_coded *coded, 
 /* ---- the two kinds ---- */
 
 /* A kind of picture: `make` allocates what is kept between pictures; `read` fills out's sizes, and
- * its pixels with room from `decoder` unless that is NULL. */
+ * its pixels with room from `decoder`; where that is NULL, channels are those that are stored. */
 typedef struct hpct_codec {
     bool (*claims)(const uint8_t *bytes, size_t num_bytes);
     hpct_status (*make)(void **state);

@@ -74,6 +74,8 @@ static hpct_status decode(png_structp png, png_infop info, hpct_decoder *decoder
                           .width = (int) png_get_image_width(png, info),
                           .channels = channels};
     hpct_status status = hpct_decoder_room(decoder, coded, out, &pixels);
+    if (pixels == NULL)
+        out->channels = (png_get_color_type(png, info) & PNG_COLOR_MASK_COLOR) != 0 ? 3 : 1;
     if (status != HPCT_OK || pixels == NULL)
         return status;
     set_conversions(png, info, channels);

@@ -1,10 +1,13 @@
-/* Tar archives of pictures, also compressed: read once, from the beginning to the end. In a
- * WebDataset the files of one sample stand together and differ in what follows the first dot of
+/* Tar archives of pictures, also compressed, and zip: read once, from the beginning to the end. In
+ * a WebDataset the files of one sample stand together and differ in what follows the first dot of
  * their name: KEY.jpg, KEY.cls (the label as text), and others that are of no use here. */
 #include "agent/data/tar.h"
 
 #include "agent/data/dataset.h"
 #include "agent/data/encoded.h"
+#include "agent/data/folder.h"
+#include "agent/data/notes.h"
+#include "agent/data/split_name.h"
 #include "base/status.h"
 
 #include <archive_entry.h>
@@ -16,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define NO_LABEL (-1)
@@ -122,21 +126,33 @@ static hpct_status check_labelled(hpct_tar *tar, const char *path)
 {
     for (; tar->web_dataset && tar->labelled < tar->pictures.count; tar->labelled++) {
         const hpct_entry *entry = &tar->pictures.entries[tar->labelled];
-        if (entry->label == NO_LABEL)
+        if (entry->label == NO_LABEL && entry->name[strlen(entry->name) - 1] != '/')
             return hpct_fail(HPCT_ERR_DATA, "%s/%s: there is no .cls beside it", path, entry->name);
     }
     return HPCT_OK;
 }
 
+/* A label whose picture is not there, or is one that cannot be read. */
+static hpct_status fail_alone(const hpct_tar *tar, const char *path, const char *name)
+{
+    const char *other = tar->pictures.other;
+    if (other != NULL)
+        return hpct_fail(HPCT_ERR_DATA,
+                         "%s/%s: there is no picture beside it that can be read: JPEG and PNG can, "
+                         "others as %s cannot",
+                         path, name, other);
+    return hpct_fail(HPCT_ERR_DATA, "%s/%s: there is no picture beside it", path, name);
+}
+
 static hpct_status read_label(hpct_tar *tar, struct archive *archive, const char *name,
-                              const char *path, pending *waiting)
+                              const char *path, const char *full, pending *waiting)
 {
     size_t at = tar->num_bytes, bytes, count = tar->pictures.count;
-    hpct_status status = read_member(tar, archive, path, &bytes);
+    hpct_status status = read_member(tar, archive, full, &bytes);
     tar->num_bytes = at;
     tar->web_dataset = true;
     if (status == HPCT_OK)
-        status = parse_label(tar->bytes + at, bytes, path, &waiting->label);
+        status = parse_label(tar->bytes + at, bytes, full, &waiting->label);
     if (status != HPCT_OK)
         return status;
     if (count > 0 && same_key(tar->pictures.entries[count - 1].name, name)) {
@@ -144,18 +160,18 @@ static hpct_status read_label(hpct_tar *tar, struct archive *archive, const char
         return HPCT_OK;
     }
     if (waiting->name != NULL)
-        return hpct_fail(HPCT_ERR_DATA, "%s: there is no picture beside it", waiting->name);
+        return fail_alone(tar, path, waiting->name);
     waiting->name = strdup(name);
     return waiting->name != NULL ? HPCT_OK : hpct_fail_memory(0);
 }
 
-static hpct_status pair(hpct_tar *tar, pending *waiting)
+static hpct_status pair(hpct_tar *tar, const char *path, pending *waiting)
 {
     hpct_entry *last = &tar->pictures.entries[tar->pictures.count - 1];
     if (waiting->name == NULL)
         return HPCT_OK;
     if (!same_key(last->name, waiting->name))
-        return hpct_fail(HPCT_ERR_DATA, "%s: there is no picture beside it", waiting->name);
+        return fail_alone(tar, path, waiting->name);
     last->label = waiting->label;
     free(waiting->name);
     waiting->name = NULL;
@@ -167,44 +183,121 @@ static hpct_status pair(hpct_tar *tar, pending *waiting)
 static bool is_label_name(const char *name)
 {
     const char *dot = strrchr(name, '.');
-    return dot != NULL && strcmp(dot, ".cls") == 0;
+    return dot != NULL && strcasecmp(dot, ".cls") == 0;
+}
+
+/* "./a//b" is a/b. *plain is NULL for what is hidden, or leads out. */
+static hpct_status plain_name(const char *prefix, const char *name, char **plain)
+{
+    size_t used = prefix != NULL ? strlen(prefix) : 0;
+    char *out = malloc(used + strlen(name) + 1);
+    *plain = NULL;
+    if (out == NULL)
+        return hpct_fail_memory(strlen(name));
+    if (used > 0)
+        memcpy(out, prefix, used);
+    while (*name != '\0') {
+        size_t length = strcspn(name, "/");
+        bool last = name[length] == '\0';
+        memcpy(out + used, name, length);
+        out[used + length] = '\0';
+        bool itself = length == 0 || strcmp(out + used, ".") == 0;
+        if (!itself && hpct_is_hidden(out + used)) {
+            free(out);
+            return HPCT_OK;
+        }
+        used += itself ? 0 : length;
+        if (!last && !itself)
+            out[used++] = '/';
+        name += length + !last;
+    }
+    out[used] = '\0';
+    *plain = out;
+    return HPCT_OK;
+}
+
+static hpct_status take_file(hpct_tar *tar, struct archive *archive, const char *name,
+                             const char *path, pending *waiting)
+{
+    char *full = NULL;
+    hpct_named named = hpct_picture_named(name);
+    if (named == HPCT_NAMED_OTHER)
+        return hpct_listing_add_other(&tar->pictures, name);
+    if (named == HPCT_NAMED_NOTHING && !is_label_name(name))
+        return HPCT_OK;
+    if (asprintf(&full, "%s/%s", path, name) < 0)
+        return hpct_fail_memory(0);
+    hpct_status status = named == HPCT_NAMED_PICTURE
+                             ? read_picture(tar, archive, name, full)
+                             : read_label(tar, archive, name, path, full, waiting);
+    if (status == HPCT_OK && named == HPCT_NAMED_PICTURE)
+        status = pair(tar, path, waiting);
+    free(full);
+    return status;
+}
+
+static hpct_status take_member(hpct_tar *tar, struct archive *archive, struct archive_entry *entry,
+                               const char *path, pending *waiting)
+{
+    const char *name = archive_entry_pathname(entry);
+    bool is_folder = archive_entry_filetype(entry) == AE_IFDIR;
+    char *plain = NULL;
+    if (name == NULL)
+        name = archive_entry_pathname_utf8(entry);
+    if (name == NULL || archive_entry_hardlink(entry) != NULL ||
+        (!is_folder && archive_entry_filetype(entry) != AE_IFREG))
+        return HPCT_OK;
+    hpct_status status = plain_name(tar->prefix, name, &plain);
+    if (status != HPCT_OK || plain == NULL)
+        return status;
+    if (!is_folder && tar->names_only)
+        status = hpct_picture_named(plain) == HPCT_NAMED_PICTURE
+                     ? hpct_listing_add(&tar->pictures, plain, 0, 0)
+                     : HPCT_OK;
+    else if (!is_folder)
+        status = take_file(tar, archive, plain, path, waiting);
+    else if (plain[0] != '\0' && plain[strlen(plain) - 1] == '/')
+        status = hpct_listing_add(&tar->pictures, plain, 0, 0);
+    free(plain);
+    return status;
+}
+
+/* libarchive takes the end of the bytes for the end of a tar, which has two blocks of zeros. */
+#define TAR_END 1024
+
+static hpct_status check_end(struct archive *archive, la_int64_t members_end, const char *path)
+{
+    if ((archive_format(archive) & ARCHIVE_FORMAT_BASE_MASK) == ARCHIVE_FORMAT_TAR &&
+        archive_filter_bytes(archive, 0) - members_end < TAR_END)
+        return hpct_fail(HPCT_ERR_DATA, "%s: it is damaged: its end is missing", path);
+    return HPCT_OK;
 }
 
 hpct_status hpct_tar_read(hpct_tar *tar, struct archive *archive, const char *path)
 {
     struct archive_entry *entry;
     pending waiting = {0};
+    la_int64_t members_end = 0;
     hpct_status status = HPCT_OK;
-    int code; /* a warning: of a name, say, that the locale cannot write */
-    while ((code = archive_read_next_header(archive, &entry)) == ARCHIVE_OK ||
-           code == ARCHIVE_WARN) {
-        char *full = NULL;
-        const char *name = archive_entry_pathname(entry);
-        if (name == NULL)
-            name = archive_entry_pathname_utf8(entry);
-        if (name == NULL || archive_entry_filetype(entry) != AE_IFREG ||
-            archive_entry_hardlink(entry) != NULL)
-            continue;
-        bool picture = hpct_is_picture_name(name);
-        if (!picture && !is_label_name(name))
-            continue;
-        if (asprintf(&full, "%s/%s", path, name) < 0) {
-            status = hpct_fail_memory(0);
-            break;
-        }
-        status = picture ? read_picture(tar, archive, name, full)
-                         : read_label(tar, archive, name, full, &waiting);
-        if (status == HPCT_OK && picture)
-            status = pair(tar, &waiting);
-        free(full);
-        if (status != HPCT_OK)
-            break;
+    int code = ARCHIVE_OK;
+    while (status == HPCT_OK) {
+        code = archive_read_next_header(archive, &entry);
+        if (code != ARCHIVE_OK && code != ARCHIVE_WARN) /* a warning: of a name, say, that the */
+            break;                                      /* locale cannot write */
+        if (archive_entry_is_encrypted(entry))
+            status = hpct_fail(HPCT_ERR_DATA, "%s: it is encrypted", path);
+        else
+            status = take_member(tar, archive, entry, path, &waiting);
+        if (status == HPCT_OK && archive_read_data_skip(archive) < ARCHIVE_WARN)
+            status = archive_failure(archive, path);
+        members_end = archive_filter_bytes(archive, 0);
     }
     if (status == HPCT_OK && code != ARCHIVE_EOF)
         status = archive_failure(archive, path);
+    if (status == HPCT_OK)
+        status = check_end(archive, members_end, path);
     if (status == HPCT_OK && waiting.name != NULL)
-        status =
-            hpct_fail(HPCT_ERR_DATA, "%s/%s: there is no picture beside it", path, waiting.name);
+        status = fail_alone(tar, path, waiting.name);
     free(waiting.name);
     return status == HPCT_OK ? check_labelled(tar, path) : status;
 }
@@ -219,12 +312,14 @@ void hpct_tar_free(hpct_tar *tar)
 struct archive *hpct_tar_new_reader(void)
 {
     struct archive *archive = archive_read_new();
-    if (archive != NULL) {
-        archive_read_support_format_tar(archive);
-        archive_read_support_filter_gzip(archive);
-        archive_read_support_filter_xz(archive);
-        archive_read_support_filter_zstd(archive);
-    }
+    if (archive == NULL)
+        return NULL;
+    archive_read_support_format_tar(archive);
+    archive_read_set_format_option(archive, "tar", "read_concatenated_archives", "1");
+    archive_read_support_format_zip_seekable(archive); /* the other one takes a cut zip for whole */
+    archive_read_support_filter_gzip(archive);
+    archive_read_support_filter_xz(archive);
+    archive_read_support_filter_zstd(archive);
     return archive;
 }
 
@@ -236,26 +331,15 @@ static bool ends_in(const char *name, const char *end)
     return length > tail && strcasecmp(name + length - tail, end) == 0;
 }
 
-static bool is_tar_name(const char *name)
+bool hpct_is_tar_name(const char *name)
 {
     return ends_in(name, ".tar") || ends_in(name, ".tar.gz") || ends_in(name, ".tgz") ||
-           ends_in(name, ".tar.xz") || ends_in(name, ".tar.zst");
+           ends_in(name, ".tar.xz") || ends_in(name, ".tar.zst") || ends_in(name, ".zip");
 }
 
 static int is_shard(const struct dirent *entry)
 {
-    return entry->d_name[0] != '.' && is_tar_name(entry->d_name);
-}
-
-static int is_train_shard(const struct dirent *entry)
-{
-    return is_shard(entry) && strncmp(entry->d_name, "train", 5) == 0;
-}
-
-static int is_test_shard(const struct dirent *entry)
-{
-    return is_shard(entry) &&
-           (strncmp(entry->d_name, "test", 4) == 0 || strncmp(entry->d_name, "val", 3) == 0);
+    return entry->d_name[0] != '.' && hpct_is_tar_name(entry->d_name);
 }
 
 static int by_name(const struct dirent **a, const struct dirent **b)
@@ -274,7 +358,7 @@ static bool claims(const char *path, bool is_folder)
 {
     struct dirent **names = NULL;
     if (!is_folder)
-        return is_tar_name(path);
+        return hpct_is_tar_name(path);
     int count = scandir(path, &names, is_shard, NULL);
     free_names(names, count);
     return count > 0;
@@ -298,46 +382,137 @@ static hpct_status read_file(hpct_tar *tar, const char *path)
     return status;
 }
 
-/* Shards train*.tar, and test*.tar or val*.tar; without such names all of them, as either split. */
-static hpct_status read_shards(hpct_tar *tar, const char *folder, hpct_split split)
+/* What the names of a folder's shards say. */
+typedef struct shards {
+    struct dirent **names;
+    int count, of[3], unnamed; /* by split; of none */
+} shards;
+
+static int split_of(const struct dirent *entry)
 {
-    struct dirent **names = NULL;
-    hpct_status status = HPCT_OK;
-    int others, count = scandir(folder, &names,
-                                split == HPCT_TRAIN ? is_train_shard : is_test_shard, by_name);
-    if (count == 0) {
-        free_names(names, count);
-        others =
-            scandir(folder, &names, split == HPCT_TRAIN ? is_test_shard : is_train_shard, by_name);
-        free_names(names, others);
-        if (others != 0)
-            return hpct_fail(HPCT_ERR_NO_INPUT, "%s: there are no %s shards in it", folder,
-                             split == HPCT_TRAIN ? "training" : "test");
-        count = scandir(folder, &names, is_shard, by_name);
+    return hpct_split_within(entry->d_name, strlen(entry->d_name));
+}
+
+static hpct_status list_shards(shards *s, const char *folder)
+{
+    s->count = scandir(folder, &s->names, is_shard, by_name);
+    if (s->count < 0)
+        return hpct_fail(HPCT_ERR_NO_INPUT, "%s: %s", folder, strerror(errno));
+    if (hpct_folder_has_pictures(folder))
+        return hpct_fail(HPCT_ERR_DATA,
+                         "%s: there are both archives (%s) and folders with pictures in it: give "
+                         "one of them",
+                         folder, s->names[0]->d_name);
+    for (int i = 0; i < s->count; i++) {
+        int split = split_of(s->names[i]);
+        if (split == HPCT_MANY_SPLITS)
+            return hpct_fail(HPCT_ERR_DATA, "%s/%s: its name has words for two splits", folder,
+                             s->names[i]->d_name);
+        s->unnamed += split == HPCT_NO_SPLIT;
+        if (split != HPCT_NO_SPLIT)
+            s->of[split]++;
     }
-    for (int i = 0; i < count && status == HPCT_OK; i++) {
+    return HPCT_OK;
+}
+
+/* The split to read; HPCT_NO_SPLIT: all, as no name says one. */
+static hpct_status choose_shards(const shards *s, hpct_dataset *dataset, hpct_split wanted,
+                                 int *chosen)
+{
+    *chosen = HPCT_NO_SPLIT;
+    if (s->unnamed == s->count)
+        return HPCT_OK;
+    *chosen = (int) wanted;
+    if (wanted != HPCT_TRAIN && s->of[wanted] == 0)
+        *chosen = wanted == HPCT_TEST ? HPCT_VALIDATION : HPCT_TEST;
+    dataset->lacking = s->of[*chosen] == 0;
+    if (dataset->lacking)
+        return hpct_fail(HPCT_ERR_NO_INPUT, "%s: there are no %s shards in it", dataset->path,
+                         hpct_split_text(wanted));
+    if (s->unnamed == 0)
+        return HPCT_OK;
+    for (int i = 0; i < s->count; i++) {
+        if (split_of(s->names[i]) == HPCT_NO_SPLIT)
+            return hpct_note(&dataset->notes,
+                             "%d archive%s whose name says no split %s left out (the first: %s)",
+                             s->unnamed, s->unnamed == 1 ? "" : "s", s->unnamed == 1 ? "is" : "are",
+                             s->names[i]->d_name);
+    }
+    return HPCT_OK;
+}
+
+/* "FOLDER/FIRST to LAST". */
+static hpct_status name_shards(hpct_dataset *dataset, const char *first, const char *last)
+{
+    bool one = strcmp(first, last) == 0;
+    if (asprintf(&dataset->source, "%s/%s%s%s", dataset->path, first, one ? "" : " to ",
+                 one ? "" : last) >= 0)
+        return HPCT_OK;
+    dataset->source = NULL;
+    return hpct_fail_memory(0);
+}
+
+static hpct_status read_chosen(hpct_tar *tar, const shards *s, hpct_dataset *dataset, int chosen)
+{
+    static const char *const prefixes[] = {
+        [HPCT_TRAIN] = "train/", [HPCT_TEST] = "test/", [HPCT_VALIDATION] = "val/"};
+    const char *first = NULL, *last = NULL;
+    hpct_status status = HPCT_OK;
+    tar->prefix = chosen != HPCT_NO_SPLIT ? prefixes[chosen] : NULL;
+    for (int i = 0; i < s->count && status == HPCT_OK; i++) {
         char *path = NULL;
-        if (asprintf(&path, "%s/%s", folder, names[i]->d_name) < 0)
-            status = hpct_fail_memory(0);
-        else
-            status = read_file(tar, path);
+        if (split_of(s->names[i]) != chosen)
+            continue;
+        last = s->names[i]->d_name;
+        first = first == NULL ? last : first;
+        if (asprintf(&path, "%s/%s", dataset->path, last) < 0)
+            return hpct_fail_memory(0);
+        status = read_file(tar, path);
         free(path);
     }
-    free_names(names, count);
+    if (status == HPCT_OK && first != NULL && !tar->names_only)
+        status = name_shards(dataset, first, last);
+    return status;
+}
+
+/* Shards whose names say train, test or val; without such names all of them, as any split. */
+static hpct_status read_shards(hpct_tar *tar, hpct_dataset *dataset, hpct_split split)
+{
+    shards s = {0};
+    int chosen = HPCT_NO_SPLIT;
+    hpct_status status = list_shards(&s, dataset->path);
+    if (status == HPCT_OK)
+        status = choose_shards(&s, dataset, split, &chosen);
+    if (status == HPCT_OK)
+        status = read_chosen(tar, &s, dataset, chosen);
+    if (status == HPCT_OK && !tar->web_dataset && chosen > HPCT_TRAIN && s.of[HPCT_TRAIN] > 0) {
+        tar->names_only = true; /* classes are numbered by those */
+        status = read_chosen(tar, &s, dataset, HPCT_TRAIN);
+    }
+    free_names(s.names, s.count);
     return status;
 }
 
 static hpct_status read_split(hpct_dataset *dataset, const char *path, hpct_split split)
 {
     hpct_tar tar = {.memory = hpct_dataset_memory(dataset) / 2};
+    struct stat info;
+    bool is_folder = stat(path, &info) == 0 && S_ISDIR(info.st_mode);
     dataset->path = strdup(path);
     hpct_status status = dataset->path == NULL ? hpct_fail_memory(0)
-                         : is_tar_name(path)   ? read_file(&tar, path)
-                                               : read_shards(&tar, path, split);
-    if (status == HPCT_OK && tar.pictures.count == 0)
-        status = hpct_fail(HPCT_ERR_DATA, "%s: there are no pictures in it", path);
-    if (status == HPCT_OK && !tar.web_dataset)
+                         : is_folder           ? read_shards(&tar, dataset, split)
+                                               : read_file(&tar, path);
+    if (status == HPCT_OK && tar.web_dataset) {
+        hpct_listing_drop_folders(&tar.pictures);
+        status = tar.pictures.count > 0
+                     ? hpct_listing_note_others(&tar.pictures)
+                     : hpct_fail(HPCT_ERR_DATA, "%s: there are no pictures in it", path);
+    } else if (status == HPCT_OK) {
         status = hpct_listing_choose(&tar.pictures, split, path);
+        dataset->lacking = dataset->lacking || tar.pictures.lacking;
+        if (status == HPCT_OK && tar.prefix != NULL)
+            tar.pictures.split[0] = '\0'; /* the shards' names say it */
+    }
     if (status == HPCT_OK) {
         status = hpct_encoded_take(dataset, &tar.pictures, tar.bytes, tar.num_bytes);
         tar.bytes = NULL;
@@ -349,8 +524,9 @@ static hpct_status read_split(hpct_dataset *dataset, const char *path, hpct_spli
 const hpct_format hpct_format_tar = {
     .name = "tar of pictures",
     .looks_like =
-        "a .tar[.gz] with KEY.jpg and KEY.cls (WebDataset) or CLASS/x.jpg, or a folder with "
-        "train*.tar and test*.tar",
+        "a .tar[.gz] or .zip with KEY.jpg and KEY.cls (WebDataset) or CLASS/x.jpg, or a folder "
+        "with train*.tar and test*.tar",
+    .has_validation = true,
     .claims = claims,
     .read = read_split,
 };

@@ -261,8 +261,8 @@ static hpct_status take_all(extracting *e, const struct timespec when[2])
     return status;
 }
 
-/* libarchive stops at the end that a tar says it has, or where its bytes end. What follows is read
- * too: it may show damage. */
+/* libarchive stops where the bytes of a tar end (several may be joined into one), or at the end
+ * that a zip says it has. What follows is read too: it may show damage. */
 static hpct_status check_end(extracting *e)
 {
     const void *data = NULL;
@@ -286,7 +286,10 @@ static hpct_status begin(extracting *e, int (*zip)(struct archive *))
     e->archive = archive_read_new();
     if (e->small == NULL || e->archive == NULL)
         return hpct_fail_memory(HPCT_TAKER_SMALL);
-    if (archive_read_support_format_tar(e->archive) != ARCHIVE_OK || zip(e->archive) != ARCHIVE_OK)
+    if (archive_read_support_format_tar(e->archive) != ARCHIVE_OK ||
+        archive_read_set_format_option(e->archive, "tar", "read_concatenated_archives", "1") !=
+            ARCHIVE_OK ||
+        zip(e->archive) != ARCHIVE_OK)
         return fail_archive(e);
     return HPCT_OK;
 }

@@ -12,13 +12,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     hpct_coded coded = {data, size, "input"};
     hpct_picture picture;
     volatile int sum = 0;
-    int shape[2];
+    int shape[3];
     if (decoder == NULL && hpct_decoder_new(&decoder) != HPCT_OK)
         abort();
     /* Large ones take long without telling more. */
     if (hpct_picture_size(decoder, &coded, shape) != HPCT_OK ||
         shape[0] * (int64_t) shape[1] > 10000)
         return 0;
+    if (shape[2] != 1 && shape[2] != 3)
+        abort();
     for (int channels = 1; channels <= 3; channels += 2) {
         if (hpct_picture_decode(decoder, &coded, channels, &picture) != HPCT_OK)
             continue;

@@ -16,7 +16,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     if (archive_read_open_memory(archive, data, size) == ARCHIVE_OK &&
         hpct_tar_read(&tar, archive, "input") == HPCT_OK &&
-        (tar.web_dataset || hpct_listing_choose(&tar.pictures, HPCT_TRAIN, "input") == HPCT_OK)) {
+        (tar.web_dataset ||
+         hpct_listing_choose(&tar.pictures, (hpct_split) (size % 3), "input") == HPCT_OK)) {
         for (size_t i = 0; i < tar.pictures.count; i++) {
             const hpct_entry *entry = &tar.pictures.entries[i];
             if (entry->label < 0 || (!tar.web_dataset && entry->label >= tar.pictures.num_classes))

@@ -81,6 +81,20 @@ else
     skip "zip" "no python3 to make one"
 fi
 
+# ---- several archives in one ----
+mkdir -p second/many
+echo other >second/many/other
+echo two >second/one
+tar -C second -cf second.tar .
+cat plain.tar second.tar >joined.tar
+{ gzip -c plain.tar; gzip -c second.tar; } >joined.tar.gz
+for archive in joined.tar joined.tar.gz; do
+    fresh
+    unpack $archive:x
+    is "$status$err" 0 "$archive: archives joined by cat are unpacked"
+    is "$(cat to/x/many/300 to/x/many/other to/x/one)" $'file 300\nother\ntwo' "$archive: all of them, the later file counts"
+done
+
 # ---- bits that give rights ----
 mkdir -p bits/sticky bits/group
 printf 'small' >bits/user

@@ -1,7 +1,7 @@
 # Unit tests of agent/.
 if HAVE_CMOCKA
 unit_tests += tests/unit/test_auth tests/unit/test_batch tests/unit/test_bench tests/unit/test_buckets tests/unit/test_choose tests/unit/test_compress tests/unit/test_crew tests/unit/test_data \
-	tests/unit/test_fit tests/unit/test_formats tests/unit/test_input tests/unit/test_nccl tests/unit/test_nccl_agreement tests/unit/test_plan tests/unit/test_predict tests/unit/test_ps \
+	tests/unit/test_fit tests/unit/test_formats tests/unit/test_splits tests/unit/test_input tests/unit/test_nccl tests/unit/test_nccl_agreement tests/unit/test_plan tests/unit/test_predict tests/unit/test_ps \
 	tests/unit/test_replicas tests/unit/test_report tests/unit/test_sampler tests/unit/test_stage_layout tests/unit/test_wire
 # The same training as so many ranks.
 check_PROGRAMS += tests/unit/fit_ranks tests/unit/norm_ranks tests/unit/reduce_ranks
@@ -40,6 +40,9 @@ tests_unit_test_crew_LDADD = $(agent_test_libs)
 tests_unit_test_data_SOURCES = tests/unit/test_data.c $(pictures) tests/unit/unit.h
 tests_unit_test_data_CPPFLAGS = $(agent_test_cppflags)
 tests_unit_test_data_LDADD = $(agent_test_libs)
+tests_unit_test_splits_SOURCES = tests/unit/test_splits.c $(pictures) tests/unit/unit.h
+tests_unit_test_splits_CPPFLAGS = $(agent_test_cppflags)
+tests_unit_test_splits_LDADD = $(agent_test_libs)
 tests_unit_test_formats_SOURCES = tests/unit/test_formats.c $(pictures) tests/unit/unit.h
 tests_unit_test_formats_CPPFLAGS = $(agent_test_cppflags)
 tests_unit_test_formats_LDADD = $(agent_test_libs)

@@ -1,0 +1,10 @@
+/* agent/data/folder.h - folders of pictures. */
+#ifndef HPCT_DATA_FOLDER_H
+#define HPCT_DATA_FOLDER_H
+
+#include <stdbool.h>
+
+/* Whether there are pictures in the folder's folders. */
+bool hpct_folder_has_pictures(const char *path);
+
+#endif

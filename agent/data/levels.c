@@ -1,0 +1,408 @@
+/* From the top: folders that hold nothing but one folder are passed; then comes the level of the
+ * splits, where one of them is named by a usual word, then that of the classes; what lies deeper is
+ * the class's. A level that may be either is refused. */
+#include "agent/data/levels.h"
+
+#include "agent/data/split_name.h"
+#include "base/status.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A folder of a level, and what is in it. */
+typedef struct group {
+    size_t begin, end; /* entries */
+    const char *name;
+    size_t length;
+    size_t pictures, direct; /* in all; not in folders of it */
+    bool folders;            /* it has some */
+    int word, within;        /* hpct_split_word, hpct_split_within */
+} group;
+
+typedef struct level {
+    size_t begin, end, prefix; /* entries, whose names have that length in common */
+    group *groups;
+    size_t count, room;
+    size_t loose; /* pictures beside the folders */
+} level;
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const hpct_entry *) a)->name, ((const hpct_entry *) b)->name);
+}
+
+static bool is_folder(const char *name)
+{
+    return name[0] == '\0' || name[strlen(name) - 1] == '/';
+}
+
+static hpct_status add_group(level *l, const hpct_listing *listing, group g)
+{
+    if (l->count == l->room) {
+        size_t room = l->room > 0 ? 2 * l->room : 64;
+        group *grown = realloc(l->groups, room * sizeof *grown);
+        if (grown == NULL)
+            return hpct_fail_memory(room * sizeof *grown);
+        l->groups = grown;
+        l->room = room;
+    }
+    for (size_t i = g.begin; i < g.end; i++) {
+        const char *rest = listing->entries[i].name + l->prefix + g.length + 1;
+        bool picture = !is_folder(listing->entries[i].name), deeper = strchr(rest, '/') != NULL;
+        g.pictures += picture;
+        g.direct += picture && !deeper;
+        g.folders = g.folders || deeper;
+    }
+    g.word = hpct_split_word(g.name, g.length);
+    g.within = hpct_split_within(g.name, g.length);
+    l->groups[l->count++] = g;
+    return HPCT_OK;
+}
+
+/* l's groups anew, from begin, end and prefix. */
+static hpct_status read_level(level *l, const hpct_listing *listing)
+{
+    hpct_status status = HPCT_OK;
+    l->count = l->loose = 0;
+    for (size_t i = l->begin, end; i < l->end && status == HPCT_OK; i = end) {
+        const char *name = listing->entries[i].name + l->prefix;
+        group g = {.begin = i, .name = name, .length = strcspn(name, "/")};
+        end = i + 1;
+        if (name[g.length] == '\0') {
+            l->loose += name[0] != '\0';
+            continue;
+        }
+        while (end < l->end &&
+               strncmp(listing->entries[end].name + l->prefix, name, g.length + 1) == 0)
+            end++;
+        g.end = end;
+        status = add_group(l, listing, g);
+    }
+    return status;
+}
+
+/* The only folder that has pictures, if it has them in folders; or NULL. */
+static const group *find_single(const level *l)
+{
+    const group *found = NULL;
+    for (size_t i = 0; i < l->count; i++) {
+        if (l->groups[i].pictures > 0 && found != NULL)
+            return NULL;
+        if (l->groups[i].pictures > 0)
+            found = &l->groups[i];
+    }
+    return found != NULL && found->direct == 0 ? found : NULL;
+}
+
+/* Folders with pictures. */
+static size_t count_full(const level *l)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < l->count; i++)
+        count += l->groups[i].pictures > 0;
+    return count;
+}
+
+static hpct_status go_down(level *l, const hpct_listing *listing, const group *to)
+{
+    l->begin = to->begin;
+    l->end = to->end;
+    l->prefix += to->length + 1;
+    return read_level(l, listing);
+}
+
+/* Passes folders of which only one has pictures, until one that names a split; where no level has
+ * more than one, the first is that of the classes. */
+static hpct_status pass_singles(level *l, const hpct_listing *listing, int within)
+{
+    const level start = *l;
+    const group *single;
+    hpct_status status = read_level(l, listing);
+    while (status == HPCT_OK && (single = find_single(l)) != NULL &&
+           (single->within == HPCT_NO_SPLIT || single->within == within))
+        status = go_down(l, listing, single);
+    if (status != HPCT_OK || count_full(l) != 1 || find_single(l) != NULL)
+        return status;
+    l->begin = start.begin;
+    l->end = start.end;
+    l->prefix = start.prefix;
+    return read_level(l, listing);
+}
+
+/* ---- classes ---- */
+
+/* Years and dates are no classes. */
+static bool is_date(const char *name, size_t length)
+{
+    size_t digits = 0;
+    for (size_t i = 0; i < length; i++) {
+        if (isdigit((unsigned char) name[i]))
+            digits++;
+        else if (strchr("-_.", name[i]) == NULL)
+            return false;
+    }
+    return digits >= 4;
+}
+
+/* The number of folders that two levels have in common, by name, dates aside. */
+static size_t count_common(const level *a, const level *b)
+{
+    size_t count = 0;
+    for (size_t i = 0, j = 0; i < a->count && j < b->count;) {
+        const group *x = &a->groups[i], *y = &b->groups[j];
+        size_t shorter = x->length < y->length ? x->length : y->length;
+        int order = strncmp(x->name, y->name, shorter + 1); /* as the names with '/' are sorted */
+        if (order == 0)
+            count += !is_date(x->name, x->length);
+        i += order <= 0;
+        j += order >= 0;
+    }
+    return count;
+}
+
+/* The folders in a folder, or in the one that has them all. */
+static hpct_status read_below(level *out, const hpct_listing *listing, const level *l,
+                              const group *g)
+{
+    *out = (level){.begin = g->begin, .end = g->end, .prefix = l->prefix + g->length + 1};
+    return pass_singles(out, listing, HPCT_NO_SPLIT);
+}
+
+static hpct_status fail_unknown(const char *path, const level *l, const group *unknown)
+{
+    int prefix = (int) l->prefix;
+    const char *before = unknown->name - l->prefix;
+    return hpct_fail(
+        HPCT_ERR_DATA,
+        "%s: the folder %.*s stands above folders of pictures, but its name is no word "
+        "for a split (train, test, validation): give the folders that hold the "
+        "classes (of an archive unpack them), as --data %s/%.*sNAME --validation-data %s/%.*sNAME",
+        path, (int) (l->prefix + unknown->length), before, path, prefix, before, path, prefix,
+        before);
+}
+
+static bool is_deep(const group *g)
+{
+    return g->pictures > 0 && g->direct == 0;
+}
+
+/* seg_train/cat/x.jpg; but "test tube" may well be one class of many. */
+static hpct_status check_hints(const level *l, const char *path)
+{
+    const group *hint = NULL;
+    size_t others = 0;
+    for (size_t i = 0; i < l->count; i++) {
+        const group *g = &l->groups[i];
+        if (g->within == HPCT_NO_SPLIT)
+            others += g->pictures > 0;
+        else if (is_deep(g) && hint == NULL)
+            hint = g;
+    }
+    return hint != NULL && others < 3 ? fail_unknown(path, l, hint) : HPCT_OK;
+}
+
+static hpct_status fail_same(const char *path, const level *l, const group *a, const group *b)
+{
+    return hpct_fail(HPCT_ERR_DATA,
+                     "%s: %.*s/ and %.*s/ hold the same folders: it cannot be told which are the "
+                     "classes. If %.*s is a split, give its folder alone (--data %s/%.*s%.*s); if "
+                     "it is a class, put its pictures into it, without folders",
+                     path, (int) a->length, a->name, (int) b->length, b->name, (int) a->length,
+                     a->name, path, (int) l->prefix, a->name - l->prefix, (int) a->length, a->name);
+}
+
+/* Folders that hold the same folders may be splits, or classes with the same parts. */
+static hpct_status check_not_splits(const hpct_listing *listing, const level *l, const char *path)
+{
+    const group *a = NULL;
+    level before = {0};
+    hpct_status status = HPCT_OK;
+    for (size_t i = 0; i < l->count && status == HPCT_OK; i++) {
+        const group *b = &l->groups[i];
+        level here;
+        if (!is_deep(b))
+            continue;
+        status = read_below(&here, listing, l, b);
+        if (status == HPCT_OK && count_common(&before, &here) > 1)
+            status = fail_same(path, l, a, b);
+        free(before.groups);
+        before = here;
+        a = b;
+    }
+    free(before.groups);
+    return status;
+}
+
+/* Whether no folder of the level can be a class. */
+static bool is_of_parts(const level *l)
+{
+    size_t parts = 0;
+    for (size_t i = 0; i < l->count; i++)
+        parts +=
+            l->groups[i].pictures > 0 && hpct_names_part(l->groups[i].name, l->groups[i].length);
+    return parts > 0 && parts == count_full(l);
+}
+
+/* train/x.jpg beside test/y.jpg are no two classes; "test tube" and "train station" may be two of
+ * many. */
+static hpct_status check_classes(const level *l, int within, const char *path)
+{
+    size_t words = 0, hints = 0, all = 0;
+    const group *hint = NULL;
+    bool several = false; /* splits are hinted at */
+    for (size_t i = 0; i < l->count; i++) {
+        const group *g = &l->groups[i];
+        if (g->pictures == 0)
+            continue;
+        all++;
+        words += g->word != HPCT_NO_SPLIT;
+        hints += g->within != HPCT_NO_SPLIT;
+        several =
+            several || (hint != NULL && g->within != HPCT_NO_SPLIT && g->within != hint->within);
+        hint = hint == NULL && g->within != HPCT_NO_SPLIT ? g : hint;
+    }
+    if (words > 1 || (several && all - hints < 3) ||
+        (hint != NULL && hints == all && within == HPCT_NO_SPLIT))
+        return hpct_fail(HPCT_ERR_DATA,
+                         "%s: the pictures in %.*s/ lie in no folder that would name their class",
+                         path, (int) hint->length, hint->name);
+    if (is_of_parts(l) || (all == 0 && l->loose > 0))
+        return hpct_fail(HPCT_ERR_DATA,
+                         "%s: its pictures lie in no folder that would name their class", path);
+    return HPCT_OK;
+}
+
+/* The folders of the level are the classes of this split. */
+static void set_classes(hpct_listing *listing, const level *l, int split)
+{
+    for (size_t i = 0; i < l->count; i++) {
+        for (size_t j = l->groups[i].begin; j < l->groups[i].end; j++) {
+            listing->entries[j].class_name = (uint32_t) l->prefix;
+            listing->entries[j].label = split;
+        }
+    }
+}
+
+/* A folder with the folders that stand beside it is another copy, or a split. */
+static hpct_status check_repeated(const hpct_listing *listing, const level *l, const char *path)
+{
+    for (size_t i = 0; i < l->count; i++) {
+        const group *g = &l->groups[i];
+        level below;
+        if (!is_deep(g))
+            continue;
+        hpct_status status = read_below(&below, listing, l, g);
+        size_t common = count_common(l, &below);
+        free(below.groups);
+        if (status != HPCT_OK)
+            return status;
+        if (common > 1)
+            return hpct_fail(HPCT_ERR_DATA,
+                             "%s: the folder %.*s holds the same folders as stand beside it: move "
+                             "it away, or give it alone",
+                             path, (int) (l->prefix + g->length), g->name - l->prefix);
+    }
+    return HPCT_OK;
+}
+
+/* ---- splits ---- */
+
+static bool is_split(const group *g)
+{
+    return g->word != HPCT_NO_SPLIT && g->folders;
+}
+
+static hpct_status check_splits(const level *l, const char *path)
+{
+    const group *seen[3] = {NULL};
+    for (size_t i = 0; i < l->count; i++) {
+        const group *g = &l->groups[i];
+        if (g->word == HPCT_NO_SPLIT && g->pictures > g->direct)
+            return fail_unknown(path, l, g);
+        if (!is_split(g))
+            continue;
+        const group *other = seen[g->word];
+        if (other != NULL)
+            return hpct_fail(
+                HPCT_ERR_DATA,
+                "%s: both %.*s/ and %.*s/ are words for the %s split: give the one that "
+                "is meant (--data %s/%.*s%.*s)",
+                path, (int) other->length, other->name, (int) g->length, g->name,
+                hpct_split_text((hpct_split) g->word), path, (int) l->prefix,
+                other->name - l->prefix, (int) other->length, other->name);
+        seen[g->word] = g;
+    }
+    return HPCT_OK;
+}
+
+/* train/train/CLASS is what some archives unpack to. */
+static hpct_status set_split(hpct_listing *listing, const level *l, const group *g,
+                             const char *path)
+{
+    level below = {.begin = g->begin, .end = g->end, .prefix = l->prefix + g->length + 1};
+    hpct_status status = read_level(&below, listing);
+    const group *single;
+    while (status == HPCT_OK && (single = find_single(&below)) != NULL && single->word == g->word)
+        status = go_down(&below, listing, single);
+    if (status == HPCT_OK)
+        status = check_repeated(listing, &below, path);
+    if (status == HPCT_OK && !is_of_parts(&below))
+        set_classes(listing, &below, g->word);
+    free(below.groups);
+    return status;
+}
+
+static hpct_status set_splits(hpct_listing *listing, const level *l, const char *path)
+{
+    hpct_status status = check_splits(l, path);
+    for (size_t i = 0; i < l->count && status == HPCT_OK; i++) {
+        if (is_split(&l->groups[i]))
+            status = set_split(listing, l, &l->groups[i], path);
+    }
+    return status;
+}
+
+/* ---- all ---- */
+
+/* The split that the path's own last name is the word for, an archive's without its end. */
+static int split_of_path(const char *path)
+{
+    size_t end = strlen(path), begin;
+    while (end > 0 && path[end - 1] == '/')
+        end--;
+    for (begin = end; begin > 0 && path[begin - 1] != '/';)
+        begin--;
+    return hpct_split_word(path + begin, strcspn(path + begin, "./"));
+}
+
+hpct_status hpct_levels_find(hpct_listing *listing, const char *path)
+{
+    level top = {.end = listing->count};
+    int within = split_of_path(path);
+    bool splits = false;
+    qsort(listing->entries, listing->count, sizeof *listing->entries, by_name);
+    for (size_t i = 0; i < listing->count; i++)
+        listing->entries[i].label = HPCT_LOOSE;
+    hpct_status status = pass_singles(&top, listing, within);
+    for (size_t i = 0; i < top.count; i++)
+        splits = splits || is_split(&top.groups[i]);
+    if (status == HPCT_OK && splits) {
+        status = set_splits(listing, &top, path);
+        goto end;
+    }
+    if (status == HPCT_OK && within == HPCT_NO_SPLIT)
+        status = check_hints(&top, path);
+    if (status == HPCT_OK && within == HPCT_NO_SPLIT)
+        status = check_not_splits(listing, &top, path);
+    if (status == HPCT_OK)
+        status = check_classes(&top, within, path);
+    if (status == HPCT_OK)
+        status = check_repeated(listing, &top, path);
+    if (status == HPCT_OK)
+        set_classes(listing, &top, HPCT_NO_SPLIT);
+
+end:
+    free(top.groups);
+    return status;
+}

@@ -1,0 +1,11 @@
+/* agent/data/notes.h - what a user should know of his data, a line each: not wrong, but perhaps not
+ * what he thinks. */
+#ifndef HPCT_DATA_NOTES_H
+#define HPCT_DATA_NOTES_H
+
+#include <hpctrain/status.h>
+
+/* Adds a line to *notes, which is NULL or malloc'd. */
+__attribute__((format(printf, 2, 3))) hpct_status hpct_note(char **notes, const char *format, ...);
+
+#endif
