@@ -62,6 +62,16 @@ AC_DEFUN([HPCT_SLURM_RELEASE], [
     [noyes], [AC_MSG_RESULT([step id, signal])],
     [AC_MSG_ERROR([slurm/slurm.h declares slurm_signal_job_step in a form that hpc-train does not know: it knows Slurm 22.05 to 26.05])])
 
+  AC_MSG_CHECKING([for the form of slurm_complete_job])
+  HPCT_SLURM_DECLARES([SLURM_COMPLETE_NUMBERS], [complete_job(job, status), to 25.05],
+    [extern int slurm_complete_job(uint32_t, uint32_t)])
+  HPCT_SLURM_DECLARES([SLURM_COMPLETE_STEP_ID], [complete_job(step_id *, status), 25.11 and later],
+    [extern int slurm_complete_job(slurm_step_id_t *, uint32_t)])
+  AS_CASE([$SLURM_COMPLETE_NUMBERS$SLURM_COMPLETE_STEP_ID],
+    [yesno], [AC_MSG_RESULT([job, status])],
+    [noyes], [AC_MSG_RESULT([step id, status])],
+    [AC_MSG_ERROR([slurm/slurm.h declares slurm_complete_job in a form that hpc-train does not know: it knows Slurm 22.05 to 26.05])])
+
   AC_CHECK_MEMBERS([slurm_conf_t.prolog_epilog_timeout, slurm_conf_t.epilog_timeout], [], [],
     [[#include <slurm/slurm.h>]])
   AS_IF([test "$ac_cv_member_slurm_conf_t_prolog_epilog_timeout$ac_cv_member_slurm_conf_t_epilog_timeout" = nono],

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char *get(void *context, const char *name)
 {
@@ -36,6 +37,32 @@ static hpct_status check_nodes(const hpct_choices *choices, bool srun)
     return hpct_fail(status, "%s; or ask for one node, with -N1", text);
 }
 
+static uint32_t number_of(const char *variable)
+{
+    const char *text = getenv(variable);
+    return text == NULL ? 0 : (uint32_t) strtoul(text, NULL, 10);
+}
+
+/* The jobs of an array have one script, and one list. What is not known here, the script's own step
+ * knows. */
+static hpct_status check_array(const hpct_choices *choices, bool srun)
+{
+    bool noted = false;
+    int said = srun ? getenv("SLURM_ARRAY_TASK_ID") != NULL : hpct_nodes_asked_array_here();
+    if (srun && said && hpct_client_script_array(&noted))
+        said = noted;
+    if (!srun && getenv("SBATCH_ARRAY_INX") != NULL)
+        said = 1;
+    if (choices->out.count == 0 || said < 0)
+        return HPCT_OK;
+    const hpct_out_array array = {.is = said == 1, .task = number_of("SLURM_ARRAY_TASK_ID")};
+    char *cwd = getcwd(NULL, 0);
+    hpct_status status =
+        hpct_out_list_check_array(&choices->out, &array, srun ? number_of("SLURM_JOB_ID") : 0, cwd);
+    free(cwd);
+    return status == HPCT_OK ? HPCT_OK : hpct_fail_within(status, "--hpc-train-stage-out");
+}
+
 /* A step whose srun cannot listen has the ports that it would have without, where they are free. */
 static void serve_ports(hpct_plugin *plugin)
 {
@@ -46,7 +73,7 @@ static void serve_ports(hpct_plugin *plugin)
     hpct_status status =
         hpct_ports_serve(&plugin->ports_host, &plugin->key, low, high, HPCT_PORTS_SECONDS, &port);
     if (status == HPCT_OK)
-        status = hpct_step_port_send(port);
+        status = hpct_step_port_send(HPCT_STEP_PORT_SENT, port);
     if (status != HPCT_OK && plugin->settings.verbose)
         hpct_slurm_info("the nodes cannot agree on ports: %s", hpct_last_error());
 }
@@ -72,6 +99,8 @@ hpct_status hpct_client_check(hpct_plugin *plugin, bool srun)
             hpct_options_resolve(&plugin->options, &own, plugin->settings.on_by_default, &choices);
     if (status == HPCT_OK && choices.on)
         status = check_nodes(&choices, srun);
+    if (status == HPCT_OK && choices.on)
+        status = check_array(&choices, srun);
     if (status == HPCT_OK && choices.on && srun)
         status = hpct_step_key_send(&plugin->key);
     if (status != HPCT_OK) {
@@ -82,6 +111,8 @@ hpct_status hpct_client_check(hpct_plugin *plugin, bool srun)
     bool usable = !choices.on || plugin->trouble[0] == '\0';
     if (choices.on && usable && srun && may_have_components())
         serve_ports(plugin);
+    if (choices.on && usable && srun)
+        hpct_client_hear_results(plugin, &choices);
     hpct_choices_free(&choices);
     if (!usable)
         hpct_slurm_error("it was asked for, but cannot be used until the administrator has mended "

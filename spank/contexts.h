@@ -36,7 +36,8 @@ typedef struct hpct_plugin {
     uint32_t job, step;
     pid_t daemon; /* slurmstepd itself */
     bool has_key;
-    int srun_port; /* where srun has the nodes agree on their ports; 0: it does not */
+    int srun_port;    /* where srun has the nodes agree on their ports; 0: it does not */
+    int results_port; /* and hears what became of results */
     hpct_share *share;
     bool out;             /* results are to be copied out */
     hpct_person user;     /* who then does it */
@@ -55,6 +56,14 @@ hpct_status hpct_client_check(hpct_plugin *plugin, bool srun);
  * several. False, after a message, when they would write over each other's results. */
 bool hpct_client_check_nodes(hpct_plugin *plugin, hpct_slurm *slurm);
 
+/* srun, before the step's environment is made: hears from the nodes what becomes of results, and
+ * ends with 66 or 74, rather than 0, when some are missing or not copied. */
+void hpct_client_hear_results(const hpct_plugin *plugin, const hpct_choices *choices);
+
+/* srun: whether the script that it runs in is of a job array, as its own step has noted; false when
+ * there is no note. */
+bool hpct_client_script_array(bool *is_array);
+
 /* slurmd, as root, when it starts, before any job: the job directories' parent is made. */
 void hpct_daemon_start(hpct_plugin *plugin);
 
@@ -71,15 +80,18 @@ typedef struct hpct_ports_choosing {
 } hpct_ports_choosing;
 hpct_status hpct_ports_choose(void *choosing, const hpct_ports_wanted *wanted, int *choice);
 
+/* "host:port" in srun; false when Slurm does not say where srun is. */
+bool hpct_srun_address(const hpct_environment *environment, int port, char *text, size_t size);
+
 /* Each task, as the user: data, environment, GPU, port. HPCT_OK when it may start; after anything
  * else the message was printed and the step is being ended. */
 hpct_status hpct_task_start(hpct_plugin *plugin, hpct_slurm *slurm);
 
 /* Each task, as the user, last: the first one of the node writes down what is to be copied out.
- * `config` is NULL in a script. */
+ * `config` is NULL in a script; `key`: the file of the task's key, may be NULL. */
 hpct_status hpct_task_record_out(hpct_plugin *plugin, hpct_slurm *slurm,
                                  const hpct_environment *environment, const hpct_config *config,
-                                 const char *tmpdir);
+                                 const char *tmpdir, const char *key);
 
 /* slurmstepd, as root: a task has been forked; one has ended. With the last one of the node,
  * results are copied out: srun waits for that, and still shows what is said. */

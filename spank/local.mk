@@ -54,7 +54,7 @@ spank_stage_libstage_la_SOURCES = \
 	spank/stage/writer.c spank/stage/writer.h spank/stage/writer_state.h
 hpc_train_stage_SOURCES = spank/stage/main.c
 hpc_train_stage_CPPFLAGS = $(AM_CPPFLAGS) -DHPCT_VERSION='"$(PACKAGE_VERSION)"'
-hpc_train_stage_LDADD = spank/stage/libstage.la agent/cluster/libcluster.la base/libbase.la
+hpc_train_stage_LDADD = spank/stage/libstage.la spank/libagree.la agent/cluster/libcluster.la base/libbase.la
 
 # Which GPU is whose: a helper, so that hwloc and NVML are loaded there and nowhere else.
 pkglibexec_PROGRAMS += hpc-train-gpus
@@ -111,7 +111,8 @@ spank_libagree_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
 spank_libagree_la_LIBADD = base/auth/libauth.la
 spank_libagree_la_SOURCES = \
 	agent/comm/acceptor.c agent/comm/frame.c agent/comm/link.c agent/comm/session.c \
-	spank/ports_agree.c spank/ports_agree.h
+	spank/ports_agree.c spank/ports_agree.h \
+	spank/results.c spank/results.h
 
 # Tells an administrator what is wrong on a node; `hpc-train info --admin` starts it.
 sbin_PROGRAMS += hpc-train-check
@@ -125,7 +126,7 @@ hpc_train_check_LDADD = spank/libspank.la agent/cluster/libcluster.la base/libba
 EXTRA_DIST += spank/spank_hpc_train.map
 spank_spank_hpc_train_la_CPPFLAGS = $(AM_CPPFLAGS) $(SLURM_CPPFLAGS)
 spank_spank_hpc_train_la_SOURCES = spank/plugin.c spank/contexts.h \
-	spank/client.c spank/daemon.c spank/job.c spank/ports_choose.c spank/task_end.c spank/tell.c spank/tell.h spank/task_out.c spank/slurm_api.c spank/slurm_api.h spank/slurm_release.c spank/slurm_release.h spank/step.c spank/step_key.c spank/step_key.h spank/task.c
+	spank/client.c spank/client_results.c spank/daemon.c spank/job.c spank/ports_choose.c spank/task_end.c spank/tell.c spank/tell.h spank/task_out.c spank/slurm_api.c spank/slurm_api.h spank/slurm_release.c spank/slurm_release.h spank/step.c spank/step_key.c spank/step_key.h spank/task.c
 spank_spank_hpc_train_la_LIBADD = spank/libspank.la spank/libagree.la agent/cluster/libcluster.la base/libbase.la
 spank_spank_hpc_train_la_DEPENDENCIES = $(spank_spank_hpc_train_la_LIBADD) \
 	spank/spank_hpc_train.map

@@ -19,7 +19,9 @@ static bool is_one(const char *value)
     return strcmp(value, "1") == 0 || strcmp(value, "1-1") == 0;
 }
 
-/* `next` follows `word`, or is NULL. */
+/* What a word of an option says; `next` follows it, or is NULL. */
+typedef bool (*word_says)(const char *word, const char *next);
+
 static bool says_one(const char *word, const char *next)
 {
     if (strcmp(word, "-N") == 0 || strcmp(word, "--nodes") == 0)
@@ -29,15 +31,25 @@ static bool says_one(const char *word, const char *next)
     return strncmp(word, "-N", 2) == 0 && is_one(word + 2);
 }
 
-/* 1: one node, 0: nothing of them, -1: a component of several begins. */
-static int line_says(char *line)
+/* "-a 1-4", "-Qa1-4", "--array=1-4", and what getopt takes for --array. */
+static bool says_array(const char *word, const char *next)
+{
+    static const char alone[] = "hHIkKOQsvVW"; /* sbatch's letters that take no value */
+    (void) next;
+    if (strncmp(word, "--ar", 4) == 0)
+        return strncmp(word, "--array", strcspn(word, "=")) == 0;
+    return word[0] == '-' && word[1 + strspn(word + 1, alone)] == 'a';
+}
+
+/* 1: what was asked for, 0: nothing of it, -1: a component of several begins. */
+static int line_says(char *line, word_says says)
 {
     char *rest = NULL, *word = strtok_r(line, " \t", &rest);
     if (word == NULL || strcmp(word, "#SBATCH") != 0)
         return 0;
     for (word = strtok_r(NULL, " \t", &rest); word != NULL;) {
         char *next = strtok_r(NULL, " \t", &rest);
-        if (says_one(word, next))
+        if (says(word, next))
             return 1;
         if (strcmp(word, "hetjob") == 0 || strcmp(word, "packjob") == 0)
             return -1;
@@ -46,8 +58,15 @@ static int line_says(char *line)
     return 0;
 }
 
-/* 1: a script that says one node, 0: a script, -1: none. */
-static int read_script(const char *path, char *text)
+/* Behind the first command Slurm takes no more of them. */
+static bool is_command(const char *line)
+{
+    line += strspn(line, " \t\r");
+    return *line != '\0' && *line != '#';
+}
+
+/* 1: a script that says it, 0: a script, -1: none. */
+static int read_script(const char *path, char *text, word_says says)
 {
     struct stat info;
     int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -60,15 +79,15 @@ static int read_script(const char *path, char *text)
         return -1;
     text[size] = '\0';
     char *rest = NULL;
-    bool one = false;
-    for (char *line = strtok_r(text, "\n", &rest); line != NULL;
+    bool found = false;
+    for (char *line = strtok_r(text, "\n", &rest); line != NULL && !is_command(line);
          line = strtok_r(NULL, "\n", &rest)) {
-        int said = line_says(line);
+        int said = line_says(line, says);
         if (said < 0)
             return 0;
-        one = one || said > 0;
+        found = found || said > 0;
     }
-    return one;
+    return found;
 }
 
 bool hpct_nodes_asked_parts(char *const *arguments)
@@ -88,12 +107,37 @@ bool hpct_nodes_asked_one(char *const *arguments)
     bool one = false, script = false;
     for (int i = 1; text != NULL && arguments[i] != NULL && !one; i++) {
         one = says_one(arguments[i], arguments[i + 1]);
-        int found = script || arguments[i][0] == '-' ? -1 : read_script(arguments[i], text);
+        int found =
+            script || arguments[i][0] == '-' ? -1 : read_script(arguments[i], text, says_one);
         script = script || found >= 0;
         one = one || found == 1;
     }
     free(text);
     return one;
+}
+
+int hpct_nodes_asked_array(char *const *arguments)
+{
+    const char *slash = strrchr(arguments[0], '/');
+    if (strcmp(slash == NULL ? arguments[0] : slash + 1, "salloc") == 0)
+        return 0;
+    char *text = malloc(MAX_BYTES);
+    int said = -1;
+    for (int i = 1; text != NULL && arguments[i] != NULL; i++) {
+        if (says_array(arguments[i], arguments[i + 1])) {
+            said = 1;
+            break;
+        }
+        if (strncmp(arguments[i], "--wrap", 6) == 0)
+            said = 0;
+        int script = arguments[i][0] == '-' ? -1 : read_script(arguments[i], text, says_array);
+        if (script >= 0) { /* what follows is for the script */
+            said = script;
+            break;
+        }
+    }
+    free(text);
+    return said;
 }
 
 bool hpct_nodes_asked_several(char *const *arguments)
@@ -148,4 +192,12 @@ bool hpct_nodes_asked_parts_here(void)
 bool hpct_nodes_asked_several_here(void)
 {
     return ask_here(hpct_nodes_asked_several);
+}
+
+int hpct_nodes_asked_array_here(void)
+{
+    char **arguments = hpct_arguments_here();
+    int said = arguments == NULL || arguments[0] == NULL ? -1 : hpct_nodes_asked_array(arguments);
+    free(arguments);
+    return said;
 }

@@ -264,7 +264,7 @@ static void *serve(void *context)
 }
 
 /* Slurm gives srun's own ports out at random, too. */
-static hpct_status listen_at(int low, int high, int *fd, int *port)
+hpct_status hpct_ports_listen(int low, int high, int *fd, int *port)
 {
     const unsigned count = (unsigned) (high - low + 1);
     unsigned first = 0;
@@ -281,12 +281,12 @@ static hpct_status listen_at(int low, int high, int *fd, int *port)
 }
 
 /* All signals are for srun's own threads. */
-static int start_thread(hpct_ports_host *h)
+int hpct_ports_thread(pthread_t *thread, void *(*work)(void *context), void *context)
 {
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(&h->thread, NULL, serve, h);
+    int error = pthread_create(thread, NULL, work, context);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return error;
 }
@@ -314,11 +314,11 @@ hpct_status hpct_ports_serve(hpct_ports_host **out, const hpct_key *key, int low
     h->seconds = seconds;
     h->choice = -1;
     h->stop = eventfd(0, EFD_CLOEXEC);
-    hpct_status status =
-        h->stop < 0 || !make_room(h, 2) ? hpct_fail_memory(0) : listen_at(low, high, &fd, port);
+    hpct_status status = h->stop < 0 || !make_room(h, 2) ? hpct_fail_memory(0)
+                                                         : hpct_ports_listen(low, high, &fd, port);
     if (status == HPCT_OK)
         status = hpct_acceptor_new(&h->acceptor, fd, &h->auth, 0);
-    int error = status == HPCT_OK ? start_thread(h) : 0;
+    int error = status == HPCT_OK ? hpct_ports_thread(&h->thread, serve, h) : 0;
     if (error != 0)
         status = hpct_fail(HPCT_ERR_INTERNAL, "no thread can be started: %s", strerror(error));
     if (status != HPCT_OK) {

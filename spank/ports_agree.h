@@ -7,6 +7,7 @@
 #define HPCT_SPANK_PORTS_AGREE_H
 
 #include <hpctrain/status.h>
+#include <pthread.h>
 
 #include "base/auth/key.h"
 
@@ -23,6 +24,11 @@ typedef struct hpct_ports_host hpct_ports_host;
 hpct_status hpct_ports_serve(hpct_ports_host **out, const hpct_key *key, int low, int high,
                              int seconds, int *port);
 void hpct_ports_serve_end(hpct_ports_host *host); /* allows NULL */
+
+/* What else listens in srun needs these, too: a socket at a free port of those, and a thread that
+ * gets none of srun's signals (an error number). */
+hpct_status hpct_ports_listen(int low, int high, int *fd, int *port);
+int hpct_ports_thread(pthread_t *thread, void *(*work)(void *context), void *context);
 
 /* A node. */
 typedef struct hpct_ports_ask {

@@ -60,13 +60,22 @@ static hpct_status choose_alone(work *w, uint64_t bits, int *choice)
     return HPCT_ERR_CONFIG;
 }
 
-static hpct_status choose_together(work *w, const char *host, uint64_t bits, int *choice,
-                                   bool *speaks)
+/* srun's host as slurmstepd has it. */
+bool hpct_srun_address(const hpct_environment *environment, int port, char *text, size_t size)
+{
+    const char *host = environment->get(environment->context, "SLURM_LAUNCH_NODE_IPADDR");
+    if (host == NULL)
+        host = environment->get(environment->context, "SLURM_SRUN_COMM_HOST");
+    if (host != NULL)
+        snprintf(text, size, strchr(host, ':') == NULL ? "%s:%d" : "[%s]:%d", host, port);
+    return host != NULL;
+}
+
+static hpct_status choose_together(work *w, uint64_t bits, int *choice, bool *speaks)
 {
     const hpct_plugin *plugin = w->who->plugin;
-    char address[256];
-    snprintf(address, sizeof address, strchr(host, ':') == NULL ? "%s:%d" : "[%s]:%d", host,
-             plugin->srun_port);
+    char address[256] = "";
+    hpct_srun_address(w->who->environment, plugin->srun_port, address, sizeof address);
     const hpct_ports_ask ask = {
         .address = address,
         .key = &plugin->key,
@@ -81,13 +90,6 @@ static hpct_status choose_together(work *w, const char *host, uint64_t bits, int
     return hpct_ports_agree(&ask, choice, speaks);
 }
 
-/* srun's address as slurmstepd has it. */
-static const char *srun_host(const hpct_environment *environment)
-{
-    const char *host = environment->get(environment->context, "SLURM_LAUNCH_NODE_IPADDR");
-    return host != NULL ? host : environment->get(environment->context, "SLURM_SRUN_COMM_HOST");
-}
-
 static hpct_status choose(void *context, hpct_share *share)
 {
     work *w = context;
@@ -97,10 +99,8 @@ static hpct_status choose(void *context, hpct_share *share)
     uint64_t bits = hpct_ports_free(blocks, name_of(w->wanted), w->wanted->step);
     const int taken = blocks->count - count_of(bits);
     snprintf(w->why, sizeof w->why, "%s", taken == 0 ? "" : hpct_last_error());
-    hpct_status status =
-        w->wanted->num_nodes == 1
-            ? choose_alone(w, bits, &choice)
-            : choose_together(w, srun_host(w->who->environment), bits, &choice, &speaks);
+    hpct_status status = w->wanted->num_nodes == 1 ? choose_alone(w, bits, &choice)
+                                                   : choose_together(w, bits, &choice, &speaks);
     if (status == HPCT_OK) {
         hpct_share_set_choice(share, choice);
         return HPCT_OK;
@@ -123,9 +123,11 @@ hpct_status hpct_ports_choose(void *choosing, const hpct_ports_wanted *wanted, i
     const hpct_ports_choosing *who = choosing;
     hpct_plugin *plugin = who->plugin;
     work w = {.who = who, .wanted = wanted, .held = -1};
+    char address[256];
     *choice = 0;
     if (wanted->num_nodes > 1 &&
-        (plugin->srun_port == 0 || !plugin->has_key || srun_host(who->environment) == NULL))
+        (plugin->srun_port == 0 || !plugin->has_key ||
+         !hpct_srun_address(who->environment, plugin->srun_port, address, sizeof address)))
         return HPCT_OK;
     hpct_status status =
         hpct_share_once(plugin->share, HPCT_SHARE_PORTS, who->local_rank, "choose the ports",

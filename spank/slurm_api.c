@@ -25,6 +25,7 @@ bool hpct_slurm_get(hpct_slurm *slurm, hpct_slurm_item item, uint32_t *value)
         [HPCT_SLURM_NODES] = S_JOB_NNODES,
         [HPCT_SLURM_PID] = S_TASK_PID,
         [HPCT_SLURM_STATUS] = S_TASK_EXIT_STATUS,
+        [HPCT_SLURM_ARRAY] = S_JOB_ARRAY_ID,
     };
     /* uid_t, gid_t and int are as wide as uint32_t wherever Slurm runs */
     return spank_get_item(slurm, items[item], value) == ESPANK_SUCCESS;

@@ -23,9 +23,10 @@ typedef enum hpct_slurm_item {
     HPCT_SLURM_TASK, /* this task's place on the node; in task_init, and task_exit, as is the next
                       */
     HPCT_SLURM_RANK,
-    HPCT_SLURM_NODES, /* of the step; in srun, from local_user_init on */
-    HPCT_SLURM_PID,   /* of the task; in task_post_fork and task_exit */
-    HPCT_SLURM_STATUS /* of the task, as waitpid says it; in task_exit */
+    HPCT_SLURM_NODES,  /* of the step; in srun, from local_user_init on */
+    HPCT_SLURM_PID,    /* of the task; in task_post_fork and task_exit */
+    HPCT_SLURM_STATUS, /* of the task, as waitpid says it; in task_exit */
+    HPCT_SLURM_ARRAY,  /* the job array, in a script's step; 0: none */
 } hpct_slurm_item;
 
 /* False when Slurm does not know it in this context. */

@@ -95,8 +95,9 @@ char *hpct_slurm_address(const char *node)
  */
 #pragma weak slurm_signal_job_step
 #pragma weak slurm_kill_job_step
+#pragma weak slurm_complete_job
 
-#if defined SLURM_KILL_STEP_ID || defined SLURM_SIGNAL_STEP_ID
+#if defined SLURM_KILL_STEP_ID || defined SLURM_SIGNAL_STEP_ID || defined SLURM_COMPLETE_STEP_ID
 static slurm_step_id_t step_of(uint32_t job, uint32_t step)
 {
     slurm_step_id_t id = SLURM_STEP_ID_INITIALIZER;
@@ -130,5 +131,18 @@ void hpct_slurm_signal_step(uint32_t job, uint32_t step, int number)
     slurm_kill_job_step(job, step, sent, 0);
 #else
     slurm_kill_job_step(job, step, sent);
+#endif
+}
+
+void hpct_slurm_end_job(uint32_t job, int code)
+{
+    const uint32_t status = (uint32_t) code << 8; /* as waitpid has it */
+    if (slurm_complete_job == NULL)
+        return;
+#ifdef SLURM_COMPLETE_STEP_ID
+    slurm_step_id_t id = step_of(job, NO_VAL);
+    slurm_complete_job(&id, status);
+#else
+    slurm_complete_job(job, status);
 #endif
 }

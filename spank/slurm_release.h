@@ -29,6 +29,9 @@ void hpct_slurm_srun_ports(int *low, int *high);
  * with SIGKILL it ends. Nothing happens where that is being done already. */
 void hpct_slurm_signal_step(uint32_t job, uint32_t step, int number);
 
+/* Ends the job with an exit code, which its record then has. */
+void hpct_slurm_end_job(uint32_t job, int code);
+
 /* Kills the step's tasks through the nodes' daemons. False when a node did not know the step: it
  * has not started its tasks yet, or they have ended. For components that are jobs of their own:
  * srun 22.05 does not return from those under PMIx when slurmctld ends them (nor after scancel). */

@@ -159,7 +159,8 @@ void hpct_step_start(hpct_plugin *plugin, hpct_slurm *slurm)
     bool script = hpct_slurm_step_kind(plugin->step) == HPCT_STEP_SCRIPT;
     bool one_node = hpct_slurm_get(slurm, HPCT_SLURM_NODES, &nodes) && nodes == 1;
     plugin->has_key = hpct_step_key_take(&plugin->key, slurm, script || one_node);
-    plugin->srun_port = hpct_step_port_take(slurm);
+    plugin->srun_port = hpct_step_port_take(slurm, HPCT_STEP_PORT_SENT);
+    plugin->results_port = hpct_step_port_take(slurm, HPCT_STEP_RESULTS_SENT);
     /* first, as it also keeps the tasks from saying the same trouble one after the other */
     hpct_status status = hpct_share_make(&plugin->share);
     if (plugin->trouble[0] != '\0')

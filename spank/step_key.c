@@ -18,6 +18,7 @@ hpct_status hpct_step_key_send(hpct_key *key)
     if (sent)
         return HPCT_OK;
     unsetenv(HPCT_STEP_PORT_SENT);
+    unsetenv(HPCT_STEP_RESULTS_SENT);
     hpct_status status = hpct_key_draw(key);
     if (status != HPCT_OK)
         return status;
@@ -27,11 +28,11 @@ hpct_status hpct_step_key_send(hpct_key *key)
     return sent ? HPCT_OK : hpct_fail_memory(0);
 }
 
-hpct_status hpct_step_port_send(int port)
+hpct_status hpct_step_port_send(const char *variable, int port)
 {
     char text[16];
     snprintf(text, sizeof text, "%d", port);
-    return setenv(HPCT_STEP_PORT_SENT, text, 1) == 0 ? HPCT_OK : hpct_fail_memory(0);
+    return setenv(variable, text, 1) == 0 ? HPCT_OK : hpct_fail_memory(0);
 }
 
 bool hpct_step_key_take(hpct_key *key, hpct_slurm *slurm, bool alone)
@@ -44,14 +45,14 @@ bool hpct_step_key_take(hpct_key *key, hpct_slurm *slurm, bool alone)
     return has || (alone && hpct_key_draw(key) == HPCT_OK);
 }
 
-int hpct_step_port_take(hpct_slurm *slurm)
+int hpct_step_port_take(hpct_slurm *slurm, const char *variable)
 {
     hpct_environment environment = hpct_slurm_environment(slurm);
-    const char *text = environment.get(environment.context, HPCT_STEP_PORT_SENT);
+    const char *text = environment.get(environment.context, variable);
     long port = 0;
     bool sent = text != NULL && hpct_number_parse(text, 1, HPCT_HIGHEST_PORT, &port);
     if (text != NULL)
-        hpct_slurm_set(slurm, HPCT_STEP_PORT_SENT, NULL);
+        hpct_slurm_set(slurm, variable, NULL);
     return sent ? (int) port : 0;
 }
 

@@ -10,18 +10,19 @@
 /* srun hands on variables that begin with SLURM whatever --export says. */
 #define HPCT_STEP_KEY_SENT "SLURM_HPC_TRAIN_KEY"
 
-/* The port at which srun has the nodes agree on theirs goes the same way. */
+/* The ports at which srun has the nodes agree on theirs, and hears of results, go the same way. */
 #define HPCT_STEP_PORT_SENT "SLURM_HPC_TRAIN_PORT"
+#define HPCT_STEP_RESULTS_SENT "SLURM_HPC_TRAIN_RESULTS"
 
 /* srun: draws a key, once for all components of a step, and has it sent. */
 hpct_status hpct_step_key_send(hpct_key *key);
-hpct_status hpct_step_port_send(int port);
+hpct_status hpct_step_port_send(const char *variable, int port);
 
 /* slurmstepd, as root: takes what was sent. `alone`: nobody else needs the same, so that one is
  * drawn where none was sent. False: this step has none. */
 bool hpct_step_key_take(hpct_key *key, hpct_slurm *slurm, bool alone);
 
-int hpct_step_port_take(hpct_slurm *slurm); /* 0: none was sent */
+int hpct_step_port_take(hpct_slurm *slurm, const char *variable); /* 0: none was sent */
 
 /* A task, as the user: writes its file, TMPDIR/.hpc-train/key.STEP.RANK, 0600; *path is to be
  * freed. HPCT_ERR_IO naming it. */

@@ -146,8 +146,9 @@ static hpct_status prepare(hpct_plugin *plugin, hpct_slurm *slurm, const char *t
         if (status == HPCT_OK)
             status = leave_key(plugin, slurm, tmpdir, 0, &key);
         free(key);
-        return status == HPCT_OK ? hpct_task_record_out(plugin, slurm, &environment, NULL, tmpdir)
-                                 : status;
+        return status == HPCT_OK
+                   ? hpct_task_record_out(plugin, slurm, &environment, NULL, tmpdir, NULL)
+                   : status;
     }
     status = hpct_options_resolve(&plugin->options, &environment, plugin->settings.on_by_default,
                                   &choices);
@@ -176,7 +177,7 @@ static hpct_status prepare(hpct_plugin *plugin, hpct_slurm *slurm, const char *t
     if (status == HPCT_OK)
         status = set_environment(plugin, slurm, &choices, config);
     if (status == HPCT_OK)
-        status = hpct_task_record_out(plugin, slurm, &environment, config, tmpdir);
+        status = hpct_task_record_out(plugin, slurm, &environment, config, tmpdir, key);
     free(key);
     free(team.hosts);
     hpct_config_free(config);

@@ -63,6 +63,16 @@ static void tell_zero_is_gone(const hpct_plugin *plugin, hpct_slurm *slurm)
         hpct_slurm_signal_step(plugin->job, plugin->step, HPCT_GONE_SIGNAL);
 }
 
+/* Of a step's results srun hears, and of those of a script's end nobody: the job then has the
+ * status of what went wrong, unless the script has one of its own. */
+static void fail_script(const hpct_plugin *plugin, hpct_slurm *slurm, hpct_status why)
+{
+    uint32_t status = 0;
+    if (hpct_slurm_step_kind(plugin->step) == HPCT_STEP_SCRIPT &&
+        hpct_slurm_get(slurm, HPCT_SLURM_STATUS, &status) && status == 0)
+        hpct_slurm_end_job(plugin->job, why);
+}
+
 void hpct_task_ended(hpct_plugin *plugin, hpct_slurm *slurm)
 {
     uint32_t tasks = 0;
@@ -79,11 +89,15 @@ void hpct_task_ended(hpct_plugin *plugin, hpct_slurm *slurm)
         end_step(plugin, slurm, node);
     else
         tell_zero_is_gone(plugin, slurm);
-    if (last && started && plugin->out && copy_out(plugin) != HPCT_OK)
-        hpct_slurm_error("%s: not all of '%s' is copied out: %s; it is tried once more when the "
-                         "job ends, and what is lost then is told in hpc-train-lost.%u.* in the "
-                         "step's folder",
-                         node,
-                         hpct_options_text(&plugin->options, &environment, HPCT_OPTION_STAGE_OUT),
-                         hpct_last_error(), plugin->job);
+    if (!last || !started || !plugin->out)
+        return;
+    hpct_status status = copy_out(plugin);
+    if (status == HPCT_OK)
+        return;
+    hpct_slurm_error("%s: not all of '%s' is copied out: %s; it is tried once more when the "
+                     "job ends, and what is lost then is told in hpc-train-lost.%u.* in the "
+                     "step's folder",
+                     node, hpct_options_text(&plugin->options, &environment, HPCT_OPTION_STAGE_OUT),
+                     hpct_last_error(), plugin->job);
+    fail_script(plugin, slurm, status);
 }

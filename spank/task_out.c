@@ -5,19 +5,43 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/cluster/cluster.h"
+#include "agent/cluster/number.h"
 #include "base/status.h"
 #include "spank/contexts.h"
 #include "spank/stage/out_record.h"
 
+static uint32_t number_of(const hpct_environment *environment, const char *name)
+{
+    const char *text = environment->get(environment->context, name);
+    long number = 0;
+    return text != NULL && hpct_number_parse(text, 0, UINT32_MAX, &number) ? (uint32_t) number : 0;
+}
+
+/* Of a script Slurm knows it, of a step only the variables, which sbatch in a job of an array also
+ * hands on to a job that is in none. */
+static hpct_out_array array_of(hpct_slurm *slurm, const hpct_environment *environment, bool script)
+{
+    uint32_t array = 0;
+    if (script && hpct_slurm_get(slurm, HPCT_SLURM_ARRAY, &array) && array == 0)
+        return (hpct_out_array){.is = false};
+    return (hpct_out_array){
+        .is = environment->get(environment->context, "SLURM_ARRAY_TASK_ID") != NULL,
+        .job = number_of(environment, "SLURM_ARRAY_JOB_ID"),
+        .task = number_of(environment, "SLURM_ARRAY_TASK_ID"),
+    };
+}
+
 static hpct_status record_out(hpct_plugin *plugin, hpct_slurm *slurm,
                               const hpct_environment *environment, const hpct_config *config,
-                              const char *tmpdir)
+                              const char *tmpdir, const char *key)
 {
-    char step[HPCT_STEP_NAME];
+    char step[HPCT_STEP_NAME], address[256];
     uint32_t tasks = 0, node = 0, rank = 0,
              before = 0; /* tasks of the components before this one */
     hpct_choices choices = {0};
-    hpct_out_record record = {.job = plugin->job, .step = step};
+    hpct_out_record record = {
+        .job = plugin->job, .step = step, .array = array_of(slurm, environment, config == NULL)};
     hpct_status status = hpct_options_resolve(&plugin->options, environment, true, &choices);
     if (status != HPCT_OK)
         return status;
@@ -27,15 +51,23 @@ static hpct_status record_out(hpct_plugin *plugin, hpct_slurm *slurm,
         status = hpct_fail(HPCT_ERR_INTERNAL, "Slurm does not say which task this is");
     if (config != NULL) {
         node = (uint32_t) config->node_rank;
+        record.nodes = (uint32_t) config->num_nodes;
         before = (uint32_t) config->rank - rank;
     }
     if (status == HPCT_OK && config != NULL && config->num_nodes > 1)
         status = hpct_out_list_check_nodes(&choices.out);
+    record.cwd = getcwd(NULL, 0);
+    if (status == HPCT_OK && (config == NULL || !record.array.is)) /* else srun has done it */
+        status = hpct_out_list_check_array(&choices.out, &record.array, record.job, record.cwd);
     if (status != HPCT_OK)
         hpct_fail_within(status, "--hpc-train-stage-out");
     hpct_step_name(plugin->step, step);
-    record.node = node;
-    record.cwd = getcwd(NULL, 0);
+    record.node = hpct_node_in_job(environment, node);
+    if (key != NULL && plugin->results_port != 0 &&
+        hpct_srun_address(environment, plugin->results_port, address, sizeof address)) {
+        record.srun = strdup(address);
+        record.key = strdup(key);
+    }
     record.list = strdup(hpct_options_text(&plugin->options, environment, HPCT_OPTION_STAGE_OUT));
     record.tasks = calloc(tasks + 1, sizeof *record.tasks);
     record.umask = umask(0);
@@ -56,11 +88,11 @@ static hpct_status record_out(hpct_plugin *plugin, hpct_slurm *slurm,
 
 hpct_status hpct_task_record_out(hpct_plugin *plugin, hpct_slurm *slurm,
                                  const hpct_environment *environment, const hpct_config *config,
-                                 const char *tmpdir)
+                                 const char *tmpdir, const char *key)
 {
     hpct_status status = HPCT_OK;
     if (plugin->out && hpct_share_first(plugin->share, HPCT_SHARE_RECORDED))
-        status = record_out(plugin, slurm, environment, config, tmpdir);
+        status = record_out(plugin, slurm, environment, config, tmpdir, key);
     if (status == HPCT_OK)
         hpct_share_first(plugin->share, HPCT_SHARE_STARTED);
     return status;

@@ -333,3 +333,23 @@ void hpct_cluster_free(hpct_cluster *cluster)
     free(cluster->ports);
     *cluster = (hpct_cluster){0};
 }
+
+uint32_t hpct_node_in_job(const hpct_environment *environment, uint32_t in_step)
+{
+    const char *list = environment->get(environment->context, "SLURM_JOB_NODELIST");
+    const char *own = environment->get(environment->context, "SLURMD_NODENAME");
+    char **names = NULL;
+    int count = 0;
+    if (list == NULL || own == NULL ||
+        environment->get(environment->context, "SLURM_HET_SIZE") != NULL ||
+        hpct_nodelist_expand(list, &names, &count) != HPCT_OK)
+        return in_step;
+    for (int i = 0; i < count; i++) {
+        if (strcmp(names[i], own) == 0) {
+            in_step = (uint32_t) i;
+            break;
+        }
+    }
+    hpct_names_free(names, count);
+    return in_step;
+}

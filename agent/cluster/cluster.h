@@ -57,4 +57,8 @@ hpct_status hpct_cluster_config(const hpct_cluster *cluster, int rank, uint32_t 
 
 void hpct_cluster_free(hpct_cluster *cluster);
 
+/* This node's number in the job, by SLURM_JOB_NODELIST, where Slurm says it; else `in_step`, as in
+ * a job of several components. */
+uint32_t hpct_node_in_job(const hpct_environment *environment, uint32_t in_step);
+
 #endif

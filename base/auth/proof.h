@@ -35,6 +35,7 @@ typedef enum hpct_purpose {
     HPCT_FOR_PS_PULSE,  /* a worker's signs of life, to parameter server 0 */
     HPCT_FOR_PS_LEADER, /* parameter server 0, to another one */
     HPCT_FOR_PORTS,     /* a node, to srun (spank/ports_agree.h) */
+    HPCT_FOR_RESULTS,   /* a node, to srun (spank/results.h) */
     HPCT_PURPOSES
 } hpct_purpose;
 

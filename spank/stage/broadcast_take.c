@@ -69,7 +69,7 @@ void hpct_receiver_free(hpct_receiver *receiver)
     if (receiver == NULL)
         return;
     hpct_crew_free(receiver->crew); /* before what it works with */
-    hpct_names_free(receiver->names);
+    hpct_names_drop(receiver->names);
     for (int i = 0; i < MAX_STREAMS; i++)
         drop(&receiver->streams[i]);
     for (int i = 0; i < receiver->count; i++)

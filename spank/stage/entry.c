@@ -83,6 +83,18 @@ hpct_status hpct_entry_check_shell(const char *path, const char *instead)
                      instead);
 }
 
+hpct_status hpct_entry_check_address(const char *src, const char *dst)
+{
+    size_t size = strspn(src, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+.-");
+    if (size == 0 || src[size] != '\0' || strncmp(dst, "//", 2) != 0)
+        return HPCT_OK;
+    return hpct_fail(HPCT_ERR_USAGE,
+                     "'%.100s:%.300s' is an address: only files and folders that the nodes see can "
+                     "be given; what is elsewhere is to be fetched, or sent, by a command of its "
+                     "own, such as curl, aws or rclone",
+                     src, dst);
+}
+
 static hpct_status check(const hpct_stage_list *list, const hpct_stage_entry *entry)
 {
     if (!hpct_entry_is_below(entry->dst))
@@ -137,6 +149,8 @@ static hpct_status add(hpct_stage_list *list, const char **text, const char *end
     status = hpct_entry_check_shell(entry.src, INSTEAD);
     if (status == HPCT_OK)
         status = hpct_entry_check_shell(entry.dst, INSTEAD);
+    if (status == HPCT_OK)
+        status = hpct_entry_check_address(entry.src, entry.dst);
     if (status == HPCT_OK)
         status = check(list, &entry);
     if (status != HPCT_OK)

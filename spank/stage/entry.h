@@ -35,6 +35,10 @@ void hpct_stage_list_free(hpct_stage_list *list);
  * and a folder of that name is never meant. The message ends with `instead`: what to write. */
 hpct_status hpct_entry_check_shell(const char *path, const char *instead);
 
+/* HPCT_ERR_USAGE when an entry, cut at its colon, was an internet address: SRC a scheme's name, and
+ * DST begins with two slashes. */
+hpct_status hpct_entry_check_address(const char *src, const char *dst);
+
 /* Copies *text up to one of the bytes in `ends` that has no backslash before it (or to the end),
  * without the backslashes; *text is left there. To be freed; NULL when out of memory. */
 char *hpct_entry_cut(const char **text, const char *ends);

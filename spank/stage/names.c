@@ -21,7 +21,7 @@ hpct_names *hpct_names_new(void)
     return calloc(1, sizeof(hpct_names));
 }
 
-void hpct_names_free(hpct_names *names)
+void hpct_names_drop(hpct_names *names)
 {
     free(names);
 }

@@ -8,7 +8,7 @@
 typedef struct hpct_names hpct_names;
 
 hpct_names *hpct_names_new(void);        /* NULL when out of memory */
-void hpct_names_free(hpct_names *names); /* NULL is fine */
+void hpct_names_drop(hpct_names *names); /* NULL is fine */
 
 /* False: there is no room for more; clear it first. */
 bool hpct_names_add(hpct_names *names, const char *name);

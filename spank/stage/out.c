@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/status.h"
+#include "spank/stage/entry.h"
 #include "spank/stage/out_entry.h"
 #include "spank/stage/out_tree.h"
 #include "spank/stage/tree.h"
@@ -62,6 +63,60 @@ static hpct_status fail_place(const place *p)
     return hpct_fail(HPCT_ERR_IO, "%s cannot be written: %s", p->path, strerror(errno));
 }
 
+/* A folder below the job directory, by no link: nothing outside of it is matched. */
+static int open_below(int from, const char *path)
+{
+    int at = openat(from, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    while (at >= 0 && *path != '\0') {
+        size_t size = strcspn(path, "/");
+        char *part = strndup(path, size);
+        int below =
+            part == NULL ? -1 : openat(at, part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        int error = errno;
+        close(at);
+        free(part);
+        errno = error;
+        at = below;
+        path += size + strspn(path + size, "/");
+    }
+    return at;
+}
+
+/* What an entry names, or, with a pattern, the folder in which things match it. */
+typedef struct source {
+    int at;           /* -1, with errno: ENOENT when there is nothing of it */
+    const char *only; /* the pattern, or NULL */
+    char *name;       /* of what is open */
+} source;
+
+static source open_source(const hpct_out_entry *entry, int from, const char *name)
+{
+    const char *last = hpct_entry_last_part(name);
+    source s = {.at = -1, .only = entry->several ? last : NULL};
+    s.name = !entry->several ? strdup(name)
+             : last == name  ? strdup(".")
+                             : strndup(name, (size_t) (last - name - 1));
+    if (s.name == NULL)
+        errno = ENOMEM;
+    else if (!entry->several)
+        s.at = openat(from, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    else
+        s.at = open_below(from, s.name);
+    if (s.at >= 0 && s.only != NULL && !hpct_out_matches(s.at, s.only)) {
+        close(s.at);
+        errno = ENOENT;
+        s.at = -1;
+    }
+    return s;
+}
+
+static void close_source(source *s)
+{
+    if (s->at >= 0)
+        close(s->at);
+    free(s->name);
+}
+
 static hpct_status into_folder(hpct_out *out, int src, const char *name, const place *p)
 {
     int folder = openat(p->at, p->part, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -78,12 +133,13 @@ static hpct_status new_folder(hpct_out *out, const hpct_out_job *job, int src, c
 {
     if (!job->again)
         hpct_tree_remove(p->at, out->temp, out->report);
-    if (mkdirat(p->at, out->temp, 0700) != 0 && errno != EEXIST)
+    mode_t mode = out->only == NULL ? 0700 : 0777; /* that of the source comes last */
+    if (mkdirat(p->at, out->temp, mode) != 0 && errno != EEXIST)
         return fail_place(p);
     int temp = openat(p->at, out->temp, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (temp < 0)
         return fail_place(p);
-    hpct_status status = hpct_out_folder(out, src, name, temp, true);
+    hpct_status status = hpct_out_folder(out, src, name, temp, out->only == NULL);
     close(temp);
     if (status != HPCT_OK || renameat2(p->at, out->temp, p->at, p->part, RENAME_NOREPLACE) == 0 ||
         (errno == EINVAL && renameat(p->at, out->temp, p->at, p->part) == 0))
@@ -137,13 +193,14 @@ typedef struct copy {
     const hpct_out_entry *entry;
     hpct_out_names names;
     unsigned number; /* among all of the record */
+    char *found;     /* '1' when there is something of the entry */
 } copy;
 
 static hpct_status run_copy(hpct_out *out, const hpct_out_job *job, const hpct_out_record *record,
                             const copy *c, int from)
 {
     place p = {.at = -1};
-    int src = -1;
+    source src = {.at = -1};
     unsigned left_out = out->left_out;
     hpct_status status = HPCT_OK;
     char *name = hpct_out_name(c->entry->src, &c->names), *path = NULL;
@@ -159,20 +216,22 @@ static hpct_status run_copy(hpct_out *out, const hpct_out_job *job, const hpct_o
     if (job->process != 0 && (size_t) size < sizeof out->temp)
         snprintf(out->temp + size, sizeof out->temp - (size_t) size, ".%d", job->process);
     status = hpct_report_tick(out->report, 0);
-    if (status != HPCT_OK)
-        goto end;
-    src = openat(from, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    if (src < 0 && (errno == ENOENT || errno == ENOTDIR)) {
-        hpct_report_say("%s/%s is not there: nothing is copied to %s", job->from, name, path);
+    if (status != HPCT_OK) {
+        *c->found = '1'; /* what was not looked for is not missing */
         goto end;
     }
-    if (src < 0) {
+    src = open_source(c->entry, from, name);
+    out->only = src.only;
+    if (src.at < 0 && (errno == ENOENT || errno == ENOTDIR))
+        goto end;
+    *c->found = '1';
+    if (src.at < 0) {
         status = hpct_fail(HPCT_ERR_NO_INPUT, "%s cannot be read: %s", name, strerror(errno));
         goto end;
     }
     status = open_above(path, &p);
     if (status == HPCT_OK)
-        status = copy_to(out, job, src, name, &p);
+        status = copy_to(out, job, src.at, src.name, &p);
 end:
     if (status != HPCT_OK && path != NULL) {
         char why[2048];
@@ -185,8 +244,7 @@ end:
     }
     if (job->last && status != HPCT_OK && p.at >= 0)
         keep_part(out, &p);
-    if (src >= 0)
-        close(src);
+    close_source(&src);
     if (p.at >= 0)
         close(p.at);
     free(path);
@@ -195,15 +253,30 @@ end:
     return status;
 }
 
+/* Of the first task. */
+static hpct_out_names names_of(const hpct_out_record *record, char host[256])
+{
+    memset(host, 0, 256);
+    gethostname(host, 255);
+    host[strcspn(host, ".")] = '\0';
+    return (hpct_out_names){.job = record->job,
+                            .array = record->array,
+                            .step = record->step,
+                            .node = record->node,
+                            .host = host,
+                            .task = record->num_tasks > 0 ? record->tasks[0] : 0};
+}
+
 /* Calls run_copy for each copy of the list, or only adds up their sizes. */
 static void each_copy(hpct_out *out, const hpct_out_job *job, const hpct_out_record *record,
-                      const hpct_out_list *list, const char *host, int from, uint64_t *bytes)
+                      const hpct_out_list *list, int from, char *found, uint64_t *bytes)
 {
-    copy c = {
-        .names = {.job = record->job, .step = record->step, .node = record->node, .host = host}};
+    char host[256];
+    copy c = {.names = names_of(record, host)};
     for (int i = 0; i < list->count; i++) {
         uint32_t count = list->entries[i].per_task ? record->num_tasks : 1;
         c.entry = &list->entries[i];
+        c.found = &found[i];
         for (uint32_t task = 0; task < count; task++, c.number++) {
             c.names.task = record->num_tasks > 0 ? record->tasks[task] : 0;
             if (bytes == NULL) {
@@ -211,11 +284,12 @@ static void each_copy(hpct_out *out, const hpct_out_job *job, const hpct_out_rec
                 continue;
             }
             char *name = hpct_out_name(c.entry->src, &c.names);
-            int src = name == NULL ? -1 : openat(from, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-            if (src >= 0) {
-                hpct_out_measure(src, out->report, bytes);
-                close(src);
-            }
+            source src = {.at = -1};
+            if (name != NULL)
+                src = open_source(c.entry, from, name);
+            if (src.at >= 0)
+                hpct_out_measure(src.at, src.only, out->report, bytes);
+            close_source(&src);
             free(name);
         }
     }
@@ -246,17 +320,21 @@ static void write_loss(const hpct_out_record *record, const char *text)
 }
 
 hpct_status hpct_out_run(const hpct_out_job *job, const hpct_out_record *record,
-                         hpct_report *report)
+                         hpct_report *report, hpct_out_found found)
 {
     hpct_out out = {.report = report, .first = HPCT_OK};
     hpct_out_list list;
-    char host[256] = "", *text = NULL;
+    memset(found, 0, sizeof(hpct_out_found));
+    char *text = NULL;
     size_t size = 0;
     hpct_status status = hpct_out_list_parse(record->list, &list);
     if (status != HPCT_OK)
         return status;
-    gethostname(host, sizeof host - 1);
-    host[strcspn(host, ".")] = '\0';
+    if (!record->array.is &&
+        (status = hpct_out_list_check_array(&list, &record->array, 0, NULL)) != HPCT_OK) {
+        hpct_out_list_free(&list);
+        return status;
+    }
     int from = open(job->from, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (from < 0) {
         status = hpct_fail(HPCT_ERR_NO_INPUT, "%s cannot be read: %s", job->from, strerror(errno));
@@ -265,8 +343,10 @@ hpct_status hpct_out_run(const hpct_out_job *job, const hpct_out_record *record,
     }
     umask(record->umask);
     out.loss = open_memstream(&text, &size);
-    each_copy(&out, job, record, &list, host, from, &report->total);
-    each_copy(&out, job, record, &list, host, from, NULL);
+    for (int i = 0; i < list.count; i++)
+        found[i] = '0';
+    each_copy(&out, job, record, &list, from, found, &report->total);
+    each_copy(&out, job, record, &list, from, found, NULL);
     if (out.loss != NULL && fclose(out.loss) == 0 && out.left_out > 0 && job->note)
         write_loss(record, text);
     free(text);
@@ -275,4 +355,29 @@ hpct_status hpct_out_run(const hpct_out_job *job, const hpct_out_record *record,
     if (out.left_out > 0)
         return hpct_fail(out.first, "%u of the results could not be copied", out.left_out);
     return HPCT_OK;
+}
+
+int hpct_out_say_missing(const hpct_out_job *job, const hpct_out_record *record,
+                         const hpct_out_found found, int marks)
+{
+    char host[256];
+    int count = 0;
+    const hpct_out_names names = names_of(record, host);
+    hpct_out_list list;
+    if (hpct_out_list_parse(record->list, &list) != HPCT_OK)
+        return 0;
+    for (int i = 0; i < list.count && found[i] != '\0'; i++) {
+        if (found[i] == '1' || (marks >= 0 && hpct_out_found_marked(marks, i)))
+            continue;
+        char *src = hpct_out_name(list.entries[i].src, &names);
+        char *dst = hpct_out_name(list.entries[i].dst, &names);
+        hpct_report_say("%s/%s is not there: nothing is copied to %s%s%s", job->from,
+                        src == NULL ? "?" : src, dst != NULL && *dst == '/' ? "" : record->cwd,
+                        dst != NULL && *dst == '/' ? "" : "/", dst == NULL ? "?" : dst);
+        free(src);
+        free(dst);
+        count++;
+    }
+    hpct_out_list_free(&list);
+    return count;
 }

@@ -13,7 +13,7 @@
 #define MAX_WIDTH 10 /* digits of a number, as sbatch has it */
 #define INSTEAD                                                                                    \
     "write the whole path, such as /home/me/results-%j, with %j for the job, %s the step, %n the " \
-    "node's number, %N its name, %t the task"
+    "node's number, %N its name, %t the task, %A and %a a job array and the number in it"
 
 /* ---- patterns -------------------------------------------------------------------------------- */
 
@@ -46,11 +46,12 @@ static hpct_status check_patterns(const char *text)
         int width;
         const char *start = p;
         p = read_pattern(p + 1, &letter, &width);
-        if (letter == '\0' || strchr("jsnNt%", letter) == NULL || width > MAX_WIDTH)
+        if (letter == '\0' || strchr("jAasnNt%", letter) == NULL || width > MAX_WIDTH)
             return hpct_fail(HPCT_ERR_USAGE,
-                             "'%.*s' in '%.200s' stands for nothing: there are %%j (job), %%s "
-                             "(step), %%n (number of the node), %%N (name of the node), %%t "
-                             "(task), and %%%% for a percent sign",
+                             "'%.*s' in '%.200s' stands for nothing: there are %%j (job), %%A "
+                             "(job array), %%a (number in the array), %%s (step), %%n (number of "
+                             "the node), %%N (name of the node), %%t (task), and %%%% for a "
+                             "percent sign",
                              (int) (p - start), start, text);
     }
     return HPCT_OK;
@@ -73,6 +74,10 @@ char *hpct_out_name(const char *pattern, const hpct_out_names *names)
         p = read_pattern(p + 1, &letter, &width);
         if (letter == 'j')
             fprintf(out, "%0*u", width, names->job);
+        else if (letter == 'A')
+            fprintf(out, "%0*u", width, names->array.job);
+        else if (letter == 'a')
+            fprintf(out, "%0*u", width, names->array.task);
         else if (letter == 'n')
             fprintf(out, "%0*u", width, names->node);
         else if (letter == 't')
@@ -91,11 +96,15 @@ char *hpct_out_name(const char *pattern, const hpct_out_names *names)
 
 /* ---- entries --------------------------------------------------------------------------------- */
 
-/* "folder/" becomes "folder/NAME", with the name that SRC has. */
+/* What fnmatch takes for something else than itself. */
+#define WILDCARDS "*?["
+
+/* "folder/" becomes "folder/NAME", with the name that SRC has; of several it is the folder. */
 static hpct_status finish_dst(hpct_out_entry *entry)
 {
     size_t size = strlen(entry->dst);
-    bool into = size > 0 && entry->dst[size - 1] == '/' && strcmp(entry->src, ".") != 0;
+    bool into =
+        size > 0 && entry->dst[size - 1] == '/' && strcmp(entry->src, ".") != 0 && !entry->several;
     hpct_entry_strip(entry->dst);
     if (into) {
         char *whole = NULL;
@@ -108,9 +117,36 @@ static hpct_status finish_dst(hpct_out_entry *entry)
     return HPCT_OK;
 }
 
+/* As scp, rsync and rclone have it: a colon before the first slash. It would be a folder of that
+ * name below the step's. */
+static hpct_status check_place(const hpct_out_entry *entry)
+{
+    if (entry->dst[strcspn(entry->dst, ":/")] != ':')
+        return HPCT_OK;
+    return hpct_fail(HPCT_ERR_USAGE,
+                     "destination '%.200s' is an address or on another machine: results are copied "
+                     "to folders that the nodes see; write './%.200s' for a name with a colon",
+                     entry->dst, entry->dst);
+}
+
+/* Files of several folders could have one name at the destination. */
+static hpct_status check_wildcards(const hpct_out_entry *entry)
+{
+    const char *last = hpct_entry_last_part(entry->src);
+    if (strcspn(entry->src, WILDCARDS) >= (size_t) (last - entry->src))
+        return HPCT_OK;
+    return hpct_fail(HPCT_ERR_USAGE,
+                     "source '%.200s': '*', '?' and '[' are for the names in one folder, so they "
+                     "can only be behind the last slash: give each folder, or the one around them",
+                     entry->src);
+}
+
 static hpct_status check(const hpct_out_list *list, const hpct_out_entry *entry)
 {
     const char *last = hpct_entry_last_part(entry->dst);
+    hpct_status status = hpct_entry_check_address(entry->src, entry->dst);
+    if (status != HPCT_OK)
+        return status;
     if (!(strcmp(entry->src, ".") == 0 || hpct_entry_is_below(entry->src)) ||
         strncmp(entry->src, HPCT_PRIVATE_FOLDER "/", sizeof HPCT_PRIVATE_FOLDER) == 0 ||
         strcmp(entry->src, HPCT_PRIVATE_FOLDER) == 0)
@@ -123,9 +159,13 @@ static hpct_status check(const hpct_out_list *list, const hpct_out_entry *entry)
                          "destination '%.200s' has no name: write SRC:DST with DST such as "
                          "/home/me/results-%%j-%%n",
                          entry->dst);
-    hpct_status status = hpct_entry_check_shell(entry->src, INSTEAD);
+    status = hpct_entry_check_shell(entry->src, INSTEAD);
     if (status == HPCT_OK)
         status = hpct_entry_check_shell(entry->dst, INSTEAD);
+    if (status == HPCT_OK)
+        status = check_place(entry);
+    if (status == HPCT_OK)
+        status = check_wildcards(entry);
     if (status == HPCT_OK)
         status = check_patterns(entry->src);
     if (status == HPCT_OK)
@@ -158,6 +198,11 @@ static hpct_status add(hpct_out_list *list, const char **text, const char *ends)
     hpct_status status = HPCT_OK;
     char both[8] = ":";
     strcat(both, ends);
+    if (list->count == HPCT_OUT_ENTRIES)
+        return hpct_fail(
+            HPCT_ERR_USAGE,
+            "there are more than %d entries: put what belongs together into one folder",
+            HPCT_OUT_ENTRIES);
     hpct_out_entry entry = {.src = hpct_entry_cut(text, both)};
     if (**text == ':') {
         (*text)++;
@@ -182,6 +227,7 @@ static hpct_status add(hpct_out_list *list, const char **text, const char *ends)
                            *entry.src == '\0' ? "source" : "destination");
         goto fail;
     }
+    entry.several = strpbrk(entry.src, WILDCARDS) != NULL;
     status = finish_dst(&entry);
     if (status == HPCT_OK)
         status = check(list, &entry);
@@ -229,6 +275,41 @@ hpct_status hpct_out_list_check_nodes(const hpct_out_list *list)
                              "each node would write to '%.200s', one over the other: add %%n (the "
                              "node's number) or %%N (its name) to it, such as '%.200s-%%n'",
                              entry->dst, entry->dst);
+    }
+    return HPCT_OK;
+}
+
+static bool has_number(const char *text, uint32_t first, uint32_t second)
+{
+    while (text != NULL && *(text += strcspn(text, "0123456789")) != '\0') {
+        char *end;
+        unsigned long number = strtoul(text, &end, 10);
+        if (number == first || number == second)
+            return true;
+        text = end;
+    }
+    return false;
+}
+
+hpct_status hpct_out_list_check_array(const hpct_out_list *list, const hpct_out_array *array,
+                                      uint32_t job, const char *cwd)
+{
+    for (int i = 0; i < list->count; i++) {
+        const hpct_out_entry *entry = &list->entries[i];
+        bool apart = has_pattern(entry->dst, "ja") ||
+                     (job != 0 && (has_number(entry->dst, job, array->task) ||
+                                   (*entry->dst != '/' && has_number(cwd, job, array->task))));
+        if (array->is && !apart)
+            return hpct_fail(HPCT_ERR_USAGE,
+                             "each job of the array would write to '%.200s', one over the other: "
+                             "add %%a (the number in the array) or %%j (the job) to it, such as "
+                             "'%.200s-%%A_%%a'",
+                             entry->dst, entry->dst);
+        if (!array->is && (has_pattern(entry->src, "Aa") || has_pattern(entry->dst, "Aa")))
+            return hpct_fail(HPCT_ERR_USAGE,
+                             "%%A and %%a in '%.200s:%.200s' are for job arrays, and this job is "
+                             "in none: write %%j for the job, or submit it with --array",
+                             entry->src, entry->dst);
     }
     return HPCT_OK;
 }

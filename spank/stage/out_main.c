@@ -12,12 +12,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/cluster/cluster.h"
 #include "agent/cluster/number.h"
+#include "base/auth/key.h"
 #include "base/status.h"
+#include "spank/results.h"
 #include "spank/stage/entry.h"
 #include "spank/stage/out.h"
 #include "spank/stage/out_entry.h"
 
+#define TELL_SECONDS 10.0
 #define LINE_AFTER 2.0 /* seconds; what took less is not worth a line of each node */
 
 static const char usage[] =
@@ -34,7 +38,11 @@ static const char usage[] =
     "                    well; write a byte, where it is a pipe\n"
     "  -v, --verbose     say what was copied\n"
     "  --help\n"
-    "Names may hold %j (job), %s (step), %n (number of the node), %N (its name), %t (task), %%.\n"
+    "Names may hold %j (job), %A (job array), %a (number in it), %s (step), %n (number of the "
+    "node),\n"
+    "%N (its name), %t (task), %%. The last part of SRC may be a pattern, such as 'ckpt-*.pt', for "
+    "all\n"
+    "that it matches in one folder; DST is then the folder to put them into.\n"
     "A backslash before a comma or colon makes it part of a name.\n";
 
 typedef struct arguments {
@@ -168,11 +176,27 @@ static int read_arguments(int argc, char **argv, arguments *a)
 
 /* ---- what to do ------------------------------------------------------------------------------ */
 
+static const char *variable(void *context, const char *name)
+{
+    (void) context;
+    return getenv(name);
+}
+
 static uint32_t number_of(const char *variable)
 {
     long number = 0;
     const char *text = getenv(variable);
     return text != NULL && hpct_number_parse(text, 0, UINT32_MAX, &number) ? (uint32_t) number : 0;
+}
+
+static hpct_status say_missing(const hpct_out_job *job, const hpct_out_record *record,
+                               const hpct_out_found found, int marks, hpct_status status)
+{
+    int missing = hpct_out_say_missing(job, record, found, marks);
+    if (status != HPCT_OK || missing == 0)
+        return status;
+    return hpct_fail(HPCT_ERR_NO_INPUT, "%d of the things to copy out %s not there", missing,
+                     missing == 1 ? "was" : "were");
 }
 
 /* As a command, in a task or script of a job. */
@@ -183,8 +207,11 @@ static hpct_status run_list(const arguments *a, hpct_report *report)
     mode_t mask = umask(0);
     const hpct_out_record record = {
         .job = number_of("SLURM_JOB_ID"),
+        .array = {.is = getenv("SLURM_ARRAY_TASK_ID") != NULL,
+                  .job = number_of("SLURM_ARRAY_JOB_ID"),
+                  .task = number_of("SLURM_ARRAY_TASK_ID")},
         .step = step == NULL || strchr(step, '/') != NULL ? batch : step,
-        .node = number_of("SLURM_NODEID"),
+        .node = hpct_node_in_job(&(hpct_environment){.get = variable}, number_of("SLURM_NODEID")),
         .umask = mask,
         .cwd = cwd,
         .list = a->list,
@@ -194,8 +221,46 @@ static hpct_status run_list(const arguments *a, hpct_report *report)
     umask(mask);
     if (cwd == NULL)
         return hpct_fail(HPCT_ERR_IO, "the current folder cannot be told: %s", strerror(errno));
-    hpct_status status = hpct_out_run(&a->job, &record, report);
+    hpct_out_found found;
+    hpct_status status = hpct_out_run(&a->job, &record, report, found);
+    status = say_missing(&a->job, &record, found, -1, status);
     free(cwd);
+    return status;
+}
+
+/* srun is still there: it waits for this node's last task to be said to have ended. */
+static bool tell(const hpct_out_record *record, hpct_status status, const char *found)
+{
+    hpct_key *key = NULL;
+    if (record->srun == NULL || hpct_key_read(&key, record->key) != HPCT_OK)
+        return false;
+    const hpct_results_way way = {
+        .address = record->srun, .key = key, .node = record->node, .nodes = record->nodes};
+    bool told = hpct_results_tell(&way, status, found, TELL_SECONDS);
+    hpct_key_free(key);
+    return told;
+}
+
+/* Who says what is missing, and whether that is a failure: srun, of all nodes; where there is none,
+ * as at a script's end, this node. */
+static hpct_status run_step(const hpct_out_job *job, int folder, const hpct_out_record *record,
+                            hpct_report *report)
+{
+    hpct_out_found found;
+    bool heard = tell(record, HPCT_OK, NULL), script = strcmp(record->step, "batch") == 0;
+    hpct_status status = hpct_out_run(job, record, report, found);
+    if (heard && tell(record, status, found))
+        return status;
+    hpct_status with_missing = say_missing(job, record, found, script ? folder : -1, status);
+    return script ? with_missing : status;
+}
+
+static hpct_status run_last(const hpct_out_job *job, const hpct_out_record *record,
+                            hpct_report *report)
+{
+    hpct_out_found found;
+    hpct_status status = hpct_out_run(job, record, report, found);
+    hpct_out_say_missing(job, record, found, -1);
     return status;
 }
 
@@ -206,7 +271,7 @@ static hpct_status run_record(const hpct_out_job *job, int folder, const char *n
     hpct_status status = hpct_out_record_read(folder, name, &record);
     if (status != HPCT_OK)
         return status;
-    status = hpct_out_run(job, &record, report);
+    status = job->note ? run_last(job, &record, report) : run_step(job, folder, &record, report);
     if (status == HPCT_OK)
         unlinkat(folder, name, 0);
     hpct_out_record_free(&record);

@@ -26,6 +26,9 @@ static void print_field(FILE *out, const char *key, const char *value)
 static void print(const hpct_out_record *r, FILE *out)
 {
     fprintf(out, "job=%" PRIu32 "%c", r->job, '\0');
+    if (r->array.is)
+        fprintf(out, "array=%" PRIu32 "%carray_task=%" PRIu32 "%c", r->array.job, '\0',
+                r->array.task, '\0');
     print_field(out, "step", r->step);
     fprintf(out, "node=%" PRIu32 "%c", r->node, '\0');
     fprintf(out, "umask=%u%c", (unsigned) r->umask, '\0');
@@ -33,6 +36,11 @@ static void print(const hpct_out_record *r, FILE *out)
     print_field(out, "list", r->list);
     for (uint32_t i = 0; i < r->num_tasks; i++)
         fprintf(out, "task=%" PRIu32 "%c", r->tasks[i], '\0');
+    if (r->srun != NULL && r->key != NULL) {
+        print_field(out, "srun", r->srun);
+        print_field(out, "key", r->key);
+        fprintf(out, "nodes=%" PRIu32 "%c", r->nodes, '\0');
+    }
     print_field(out, "end", "");
 }
 
@@ -77,6 +85,24 @@ end:
     return status;
 }
 
+/* ---- what was found -------------------------------------------------------------------------- */
+
+void hpct_out_found_mark(int folder, int number)
+{
+    char name[32];
+    snprintf(name, sizeof name, "found.%d", number);
+    int fd = openat(folder, name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+    if (fd >= 0)
+        close(fd);
+}
+
+bool hpct_out_found_marked(int folder, int number)
+{
+    char name[32];
+    snprintf(name, sizeof name, "found.%d", number);
+    return faccessat(folder, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
 /* ---- reading --------------------------------------------------------------------------------- */
 
 static bool take_number(const char *value, uint32_t *number)
@@ -109,6 +135,10 @@ static bool take(hpct_out_record *r, const char *key, const char *value)
     uint32_t mask = 0;
     if (strcmp(key, "job") == 0)
         return take_number(value, &r->job);
+    if (strcmp(key, "array") == 0)
+        return r->array.is = take_number(value, &r->array.job);
+    if (strcmp(key, "array_task") == 0)
+        return take_number(value, &r->array.task);
     if (strcmp(key, "step") == 0)
         return strchr(value, '/') == NULL && take_text(value, &r->step);
     if (strcmp(key, "node") == 0)
@@ -122,6 +152,12 @@ static bool take(hpct_out_record *r, const char *key, const char *value)
         return take_text(value, &r->cwd);
     if (strcmp(key, "list") == 0)
         return take_text(value, &r->list);
+    if (strcmp(key, "srun") == 0)
+        return take_text(value, &r->srun);
+    if (strcmp(key, "key") == 0)
+        return take_text(value, &r->key);
+    if (strcmp(key, "nodes") == 0)
+        return take_number(value, &r->nodes);
     return strcmp(key, "task") == 0 && take_task(value, r);
 }
 
@@ -179,5 +215,7 @@ void hpct_out_record_free(hpct_out_record *record)
     free(record->cwd);
     free(record->list);
     free(record->tasks);
+    free(record->srun);
+    free(record->key);
     *record = (hpct_out_record){0};
 }

@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -227,10 +228,14 @@ static DIR *list(int folder)
     return entries;
 }
 
-static bool is_ours(const char *name, int depth)
+/* Neither ours nor, in the folder itself, what was not asked for. */
+static bool is_wanted(const char *name, const char *only, int depth)
 {
-    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
-           (depth == 0 && strcmp(name, HPCT_PRIVATE_FOLDER) == 0);
+    if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
+        (depth == 0 && strcmp(name, HPCT_PRIVATE_FOLDER) == 0))
+        return false;
+    return depth > 0 || only == NULL || strcmp(name, only) == 0 ||
+           fnmatch(only, name, FNM_PERIOD) == 0;
 }
 
 /* A folder that was made in a group's folder (with the set-group-ID bit) stays the group's. */
@@ -259,7 +264,7 @@ static hpct_status walk(hpct_out *out, int src, const char *name, int at, bool w
     }
     for (struct dirent *found; status == HPCT_OK && (found = readdir(entries)) != NULL;) {
         char *path = NULL;
-        if (is_ours(found->d_name, depth))
+        if (!is_wanted(found->d_name, out->only, depth))
             continue;
         status = hpct_report_tick(out->report, 0);
         if (status == HPCT_OK && asprintf(&path, "%s/%s", name, found->d_name) < 0)
@@ -289,8 +294,20 @@ hpct_status hpct_out_folder(hpct_out *out, int src, const char *name, int at, bo
     return status;
 }
 
+bool hpct_out_matches(int src, const char *only)
+{
+    bool found = false;
+    DIR *entries = list(src);
+    for (struct dirent *next; !found && entries != NULL && (next = readdir(entries)) != NULL;)
+        found = is_wanted(next->d_name, only, 0);
+    if (entries != NULL)
+        closedir(entries);
+    return found;
+}
+
 typedef struct sum {
     hpct_report *report;
+    const char *only;
     hpct_inodes *counted; /* of files with several names */
     size_t files;
     uint64_t bytes;
@@ -315,7 +332,7 @@ static hpct_status measure(int src, sum *s, int depth)
     if (entries == NULL)
         return HPCT_OK;
     for (struct dirent *found; status == HPCT_OK && (found = readdir(entries)) != NULL;) {
-        if (is_ours(found->d_name, depth))
+        if (!is_wanted(found->d_name, s->only, depth))
             continue;
         status = hpct_report_tick(s->report, 0);
         if (status != HPCT_OK || fstatat(src, found->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0)
@@ -332,10 +349,10 @@ static hpct_status measure(int src, sum *s, int depth)
     return status;
 }
 
-hpct_status hpct_out_measure(int src, hpct_report *report, uint64_t *bytes)
+hpct_status hpct_out_measure(int src, const char *only, hpct_report *report, uint64_t *bytes)
 {
     struct stat info;
-    sum s = {.report = report, .counted = hpct_inodes_new()};
+    sum s = {.report = report, .only = only, .counted = hpct_inodes_new()};
     hpct_status status = HPCT_OK;
     if (s.counted == NULL)
         return hpct_fail_memory(0);

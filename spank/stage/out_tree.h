@@ -19,6 +19,7 @@ typedef struct hpct_out {
     hpct_out_links *links; /* of the folder that is being copied */
     int root;              /* where it goes */
     size_t root_name;      /* bytes of its name, which what is below it is called by */
+    const char *only;      /* of that folder itself only what fnmatch takes; NULL: all */
     unsigned left_out;     /* things that could not be copied */
     hpct_status first;     /* why the first one was not */
 } hpct_out;
@@ -38,8 +39,14 @@ hpct_status hpct_out_file(hpct_out *out, int src, const struct stat *info, const
  * are left out; so is our own folder. */
 hpct_status hpct_out_folder(hpct_out *out, int src, const char *name, int at, bool whole);
 
-/* Adds up the files below the open file or folder, each once, however many names it has; what
- * cannot be read counts nothing. */
-hpct_status hpct_out_measure(int src, hpct_report *report, uint64_t *bytes);
+/* Whether something is in the open folder `src` that `only` takes: as shells have it, so that "*"
+ * does not take a name that begins with a dot; also the name that is just so. Our own folder, "."
+ * and
+ * ".." are nothing. */
+bool hpct_out_matches(int src, const char *only);
+
+/* Adds up the files below the open file or folder, each once, however many names it has, of the
+ * folder itself only what `only` takes; what cannot be read counts nothing. */
+hpct_status hpct_out_measure(int src, const char *only, hpct_report *report, uint64_t *bytes);
 
 #endif

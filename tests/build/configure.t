@@ -33,6 +33,8 @@ if [ -e /usr/include/slurm/slurm.h ]; then
     like "$out" "form of slurm_kill_job_step... job, step, signal, flags" "as it was from 23.11 on"
     headers last slurm_signal_job_step 'extern int slurm_signal_job_step(slurm_step_id_t *, uint32_t);'
     like "$out" "form of slurm_signal_job_step... step id, signal" "as it is from 25.11 on"
+    headers last slurm_complete_job 'extern int slurm_complete_job(slurm_step_id_t *, uint32_t);'
+    like "$out" "form of slurm_complete_job... step id, status" "as it is from 25.11 on"
     is "$(sed -n 's/^spankdir = //p' Makefile)" "$tree/last/lib/slurm" "a Slurm in a prefix of its own: its folder of plugins"
     [ -e /etc/slurm/slurm.conf ] || is "$(sed -n 's/^slurmconfdir = //p' Makefile)" "$tree/last/etc" "and of its configuration"
     headers future slurm_kill_job_step 'extern int slurm_kill_job_step(const char *);'

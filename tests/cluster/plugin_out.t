@@ -37,8 +37,20 @@ is "$(files)" "node0.000 node1.001" "from the environment, by task, relative to 
 is "$(stat -c %a "$res_here")" 750 "with the step's umask"
 clear_out
 capture sandbox_run srun -N2 -w node0,node1 --hpc-train-stage-out="res:$res/%N,nothing:$res/none-%n" "$task"
-is "$status $(files)" "0 node0/task0 node1/task1" "a source that is missing is no failure"
-is "$(grep -c "nothing is not there: nothing is copied to $res/none-[01]" <<<"$err")" 2 "and is told"
+is "$status $(files)" "66 node0/task0 node1/task1" "a source that is on no node ends srun with 66, and keeps no other"
+like "$err" "--hpc-train-stage-out: 'nothing' was not in .SLURM_TMPDIR of any node: nothing is copied to '$res/none-%n'" "and is told"
+is "$(wc -l <<<"$err")" 1 "in one line"
+clear_out
+# shellcheck disable=SC2016
+rank1='[ $SLURM_PROCID = 0 ] || mkdir "$SLURM_TMPDIR/res"'
+capture sandbox_run srun -N2 -w node0,node1 --hpc-train-stage-out="res:$res/%N" bash -c "$rank1"
+is "$status $(ls "$res_here") $err" "0 node1 srun: hpc-train: 'res' was on 1 of 2 nodes" "what one node alone has is noted, and no failure"
+clear_out
+# shellcheck disable=SC2016
+capture sandbox_run srun -N1 --hpc-train-stage-out="*.h5:$res/,res/*:$res/all,*.none:$res/none" bash -c '
+    echo "job=$SLURM_JOB_ID"; cd "$SLURM_TMPDIR" && mkdir res && touch a.h5 b.h5 res/c res/.d'
+is "$status $(files)" "66 a.h5 all/c b.h5" "patterns; one that nothing matches is missing"
+is "$(sandbox_run scontrol show job "$(job_of "$out")" | grep -o 'ExitCode=.*')" "ExitCode=66:0" "in the record of srun's own job, too"
 clear_out
 
 # shellcheck disable=SC2016
@@ -97,6 +109,98 @@ ran "a batch job"
 is "$(files)" "0/task0 batch/script batch/task0" "its steps' results, and at the end the script's"
 clear_out
 
+
+# ---- a script's record ----
+# script LINE...: submits one for one node, waits; leaves its status, its output in $out and its record in $record.
+script() {
+    printf '%s\n' '#!/bin/bash' "#SBATCH -N1 --output=$work/script.out" "$@" >"$work_here/script"
+    capture sandbox_run sbatch --parsable --wait --chdir="$work" "$work/script"
+    record=$(sandbox_run scontrol show job "${out%%;*}" | grep -Eo '(JobState|ExitCode)=[^ ]*' | xargs)
+    out=$(cat "$work_here/script.out")
+}
+script "#SBATCH --hpc-train-stage-out=Res:$res/x" "srun '$task'" "echo srun=\$?"
+is "$status $record" "66 JobState=FAILED ExitCode=66:0" "a source that is not there when a script ends is in the job's record"
+like "$out" "srun: hpc-train: 'Res' is not there yet"$'\n'"srun=0" "while its steps, after which others may make it, go on"
+like "$(tail -n 4 <<<"$out")" "Res is not there: nothing is copied to $res/x" "and it is said at the end of the output"
+script "#SBATCH --hpc-train-stage-out=res:$res/x" "srun true" "srun '$task'" "rm -r \$SLURM_TMPDIR/res"
+is "$status $record $(files)" "0 JobState=COMPLETED ExitCode=0:0 x/task0" "one that a step has copied is not missing at the end"
+script "#SBATCH --hpc-train-stage-out=Res:$res/x" "exit 3"
+is "$status $record" "3 JobState=FAILED ExitCode=3:0" "a script's own status stays"
+script "#SBATCH --hpc-train-stage-out=res:$work/script/x" "mkdir \$SLURM_TMPDIR/res"
+is "$status $record" "74 JobState=FAILED ExitCode=74:0" "what cannot be copied is in the record, too"
+sandbox_run bash -c "rm -f '$work'/hpc-train-lost.*"
+script "#SBATCH --hpc-train" "srun --hpc-train-stage-out=Res:$res/x '$task'"
+is "$status $record" "66 JobState=FAILED ExitCode=66:0" "and what a step with the option of its own is missing"
+clear_out
+
+script "#SBATCH -N2 --hpc-train-stage-out=res:$res/%n" \
+    "for i in 0 1; do srun -N1 -n1 --relative=\$i bash -c 'mkdir -p \$SLURM_TMPDIR/res; hostname >\$SLURM_TMPDIR/res/name' & done; wait"
+is "$status $(files) $(sort "$res_here"/*/name | uniq | wc -l)" "0 0/name 1/name 2" "%n is the node's number in the job: steps of one node each have names of their own"
+clear_out
+
+# ---- asked to end before the time limit, as the manual has it: the tasks save, and their results are copied ----
+cat >"$work_here/save" <<'END'
+#!/bin/bash
+mkdir "$SLURM_TMPDIR/res"
+trap 'echo saved >"$SLURM_TMPDIR/res/file"; exit 0' TERM
+echo ready
+while :; do sleep 0.1; done
+END
+cat >"$work_here/asked" <<END
+#!/bin/bash
+#SBATCH --nodes=1 --output=$work/asked.out --hpc-train
+trap 'scancel --signal=TERM "\$SLURM_JOB_ID"' USR1
+srun --hpc-train-stage-out=res:$res/%j '$work/save' &
+wait \$!; wait \$!
+echo "srun=\$?"
+END
+chmod 755 "$work_here/save"
+ask() { # what sends the signal, given the job
+    job=$(sandbox_run sbatch --parsable "$work/asked")
+    for ((i = 0; i < 600; i++)); do grep -qs ready "$work_here/asked.out" && break; sleep 0.1; done
+    sandbox_run "$@" "$job"
+    for ((i = 0; i < 600; i++)); do grep -qs srun= "$work_here/asked.out" && break; sleep 0.1; done
+    is "$(tail -n 1 "$work_here/asked.out") $(cat "$res_here/$job/file")" "srun=0 saved" "${*:1:3}: what the tasks save then is copied"
+    sandbox_run rm -f "$work/asked.out"
+}
+ask scancel --batch --signal=USR1 # as --signal=B:USR1@120 does
+ask scancel --signal=TERM         # and --signal=TERM@120
+clear_out
+
+# ---- job arrays ----
+array() { # NAME [ARGUMENT]...: submits the script for three jobs
+    printf '%s\n' '#!/bin/bash' "#SBATCH -N1 --output=$work/array.%a" '#SBATCH --array=1-3' "#SBATCH --hpc-train-stage-out=res:$res/$1" \
+        "mkdir \$SLURM_TMPDIR/res; echo \$SLURM_ARRAY_TASK_ID >\$SLURM_TMPDIR/res/m" >"$work_here/array"
+    capture sandbox_run sbatch --parsable --wait "${@:2}" "$work/array"
+}
+array x
+like "$status $err" "^64 .*each job of the array would write to '$res/x', one over the other: add %a" "one name for all jobs of an array is refused"
+is "$(sandbox_run squeue --noheader)" "" "before it is queued"
+array '%A_%2a'
+is "$status $(cd "$res_here" && grep . ./*/m | xargs)" "0 ./${out}_01/m:1 ./${out}_02/m:2 ./${out}_03/m:3" "names of their own"
+clear_out
+# Numbers that are not in $work's name by chance: a path with a job's own number in it would do.
+sed -i 's/=1-3/=901-903/' "$work_here/array"
+capture sandbox_run bash -c "cd '$work' && sbatch --wait -N1 --output=array.stdin.%a --hpc-train-stage-out='res:$res/x' < '$work/array'"
+is "$status $(files)" "64 " "also where sbatch reads the script from its input: each job ends before its script"
+like "$(cat "$work_here/array.stdin.901")" "each job of the array would write to '$res/x'" "with the message in its output"
+printf '%s\n' '#!/bin/bash' "#SBATCH -N1 --array=901-902 --output=$work/array.%a" "srun --hpc-train-stage-out=res:$res/\$1 '$task'" >"$work_here/array"
+capture sandbox_run sbatch --wait "$work/array" x
+is "$status $(files)" "64 " "srun in a job of an array refuses it, too"
+# shellcheck disable=SC2016
+sed -i 's/\$1/$SLURM_ARRAY_TASK_ID/' "$work_here/array"
+capture sandbox_run sbatch --wait "$work/array"
+is "$status $(files)" "0 901/task0 902/task0" "but takes a name that the shell has written the number into"
+clear_out
+printf '%s\n' '#!/bin/bash' "srun '$task'" >"$work_here/inner"
+script "#SBATCH --array=1-1 --hpc-train" "sbatch --wait -N1 --output=/dev/null --hpc-train-stage-out=res:$res/x '$work/inner'"
+is "$status $(files)" "0 x/task0" "a job that a job of an array has submitted is in none, though it has the variables"
+clear_out
+for name in '%a' '%A'; do
+    capture sandbox_run sbatch -N1 --hpc-train-stage-out="res:$res/$name" --wrap=true
+    like "$status $err" "^64 .*this job is in none: write %j for the job, or submit it with --array" "$name is refused where there is no array"
+done
+
 # ---- refused before it starts ----
 refused() { # NAME COMMAND...
     capture sandbox_run "${@:2}"
@@ -122,6 +226,10 @@ is "$(sandbox_run squeue --noheader)" "" "and nothing is queued"
 capture sandbox_run salloc -N1 --hpc-train-stage-out="res:$res/x" srun "$task"
 is "$status $(files)" "0 x/task0" "one node may have one name"
 clear_out
+for address in http://example.com/x:y s3://bucket/x; do
+    capture sandbox_run srun -N1 --hpc-train-stage="$address" true
+    like "$status $err" "^(255|64) .*--hpc-train-stage: '$address' is an address: only files and folders" "$address is refused"
+done
 capture sandbox_run srun --hpc-train-stage-out="../etc:$res/x" true
 like "$status $err" "--hpc-train-stage-out: source '../etc' must be a path below" "a source elsewhere is refused"
 
@@ -131,7 +239,7 @@ capture sandbox_run srun -N1 --hpc-train-stage-out="res:$work/team/x" "$task"
 ran "where only a group may write that the user is a member of"
 is "$(stat -c %u:%g "$work_here/team/x/task0")" 12000:12000 "files are the user's"
 capture sandbox_run srun -N1 --chdir="$work" --hpc-train-stage-out="res:$work/roots/x,res/task0:$res/other" "$task"
-is "$status $(files)" "0 other" "a destination that may not be written does not keep the others"
+is "$status $(files)" "74 other" "a destination that may not be written does not keep the others"
 like "$err" "res to $work/roots/x: $work/roots/x cannot be written: Permission denied" "the loss is in the step's standard error"
 like "$err" "node[0-9]: not all of 'res:.*' is copied out: .*it is tried once more when the job ends" "with what happens next"
 job=$(job_of "$out")

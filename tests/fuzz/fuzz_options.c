@@ -17,10 +17,12 @@ static bool leads_out(const char *path)
 /* Neither as written nor with the names that it stands for. */
 static void check_out(const char *text)
 {
-    const hpct_out_names names = {.job = 42, .step = "batch", .node = 3, .host = "n3", .task = 7};
+    const hpct_out_names names = {
+        .job = 42, .array = {true, 40, 2}, .step = "batch", .node = 3, .host = "n3", .task = 7};
     hpct_out_list list;
     if (hpct_out_list_parse(text, &list) != HPCT_OK)
         return;
+    hpct_out_list_check_array(&list, &names.array, names.job, text);
     for (int i = 0; i < list.count; i++) {
         char *src = hpct_out_name(list.entries[i].src, &names);
         char *dst = hpct_out_name(list.entries[i].dst, &names);

@@ -79,6 +79,41 @@ mkdir -p job/t.12
 run t.%t:out/t.%5t
 ok "$([ -d out/t.00012 ]; echo $?)" "for each task"
 
+# ---- patterns: what they match in one folder ----
+mkdir -p job/ckpt/best.pt 'job/odd[1]'
+echo 1 >job/ckpt/a.pt
+echo 2 >job/ckpt/b.pt
+echo 3 >job/ckpt/.hidden.pt
+echo 4 >job/ckpt/log.txt
+echo 5 >job/ckpt/best.pt/part
+echo 6 >job/top.h5
+echo 7 >'job/odd[1]/x'
+ln -s a.pt job/ckpt/latest.pt
+ln -s / job/ckpt/root.pt
+ln -s /etc job/outside
+run 'ckpt/*.pt:out/pt' '*.h5:out/h5/' 'ckpt/?.pt:out/short' 'ckpt/[!b]*.txt:out/txt' 'odd[1]:out/odd'
+is "$status $(cd out && find pt h5 short txt odd | LC_ALL=C sort | xargs)" "0 h5 h5/top.h5 odd odd/odd[1] odd/odd[1]/x pt pt/a.pt pt/b.pt pt/best.pt pt/best.pt/part pt/latest.pt pt/root.pt short short/a.pt short/b.pt txt txt/log.txt" \
+    "a pattern: all that it matches, into the folder, with or without a slash"
+is "$(readlink out/pt/latest.pt out/pt/root.pt | xargs) $(stat -c %a out/pt)" "a.pt / 755" "links stay links, and the folder is the umask's"
+run '*:out/top' '.*:out/dots'
+is "$status $(cd out/top && printf '%s ' *) $(ls -A out | grep -c dots)" "66 ckpt odd[1] outside results t.12 top.h5  0" "as a shell has it; our own folder is never among them"
+like "$err" "job/\\.\\* is not there: nothing is copied to $work/out/dots" "nor '.' and '..'"
+run 'outside/*:out/stolen' 'ckpt/root.pt/*:out/stolen2' 'nothing/*:out/stolen3'
+is "$status $(ls -d out/stolen 2>&1)" "66 ls: cannot access 'out/stolen': No such file or directory" "no link leads out of the job directory"
+mkdir out/pt/more
+echo 8 >job/ckpt/a.pt
+run 'ckpt/a*:out/pt'
+is "$status $(cat out/pt/a.pt) $(ls out/pt | xargs)" "0 8 a.pt b.pt best.pt latest.pt more root.pt" "again, what else is in the folder stays"
+rm -r job/ckpt job/odd* job/top.h5 job/outside out/{pt,h5,short,txt,odd,top}
+
+# ---- job arrays ----
+run results/one:out/%A_%a
+is "$status $(ls out | grep -c _)" "64 0" "%A and %a are refused out of an array"
+export SLURM_ARRAY_JOB_ID=40 SLURM_ARRAY_TASK_ID=2
+run results/one:out/%A_%3a-%j
+is "$status $(cat out/40_002-42)" "0 one" "and work in one"
+unset SLURM_ARRAY_JOB_ID SLURM_ARRAY_TASK_ID
+
 # ---- again ----
 inode=$(stat -c %i $to/large)
 touch $to/theirs job/results/more
@@ -90,7 +125,7 @@ like "$err" "2 files, 7 B" "and it says how much it was"
 
 # ---- what cannot be copied ----
 run nothing:out/nothing results/one:out/after
-is "$status $(cat out/after)" "0 changed" "a source that is not there is no failure, and the next one is copied"
+is "$status $(cat out/after)" "66 changed" "a source that is not there ends with 66, and the next one is copied"
 like "$err" "job/nothing is not there: nothing is copied to $work/out/nothing" "but it is said"
 mkfifo job/results/pipe
 touch job/results/secret

@@ -19,7 +19,7 @@ tests_unit_test_config_LDADD = $(cluster_test_libs) $(JANSSON_LIBS)
 
 # Unit tests of spank/, linked without Slurm.
 if HAVE_CMOCKA
-unit_tests += tests/unit/test_child tests/unit/test_errand tests/unit/test_options tests/unit/test_ports tests/unit/test_removal \
+unit_tests += tests/unit/test_child tests/unit/test_errand tests/unit/test_options tests/unit/test_ports tests/unit/test_removal tests/unit/test_results \
 	tests/unit/test_staging_races tests/unit/test_tmpdir
 scaled_tests += tests/unit/test_removal tests/unit/test_staging_races
 endif
@@ -44,6 +44,9 @@ tests_unit_test_staging_races_LDADD = spank/stage/libstage.la $(spank_test_libs)
 tests_unit_test_tmpdir_SOURCES = tests/unit/test_tmpdir.c $(place) tests/unit/unit.h
 tests_unit_test_tmpdir_CPPFLAGS = $(test_cppflags) -D_GNU_SOURCE
 tests_unit_test_tmpdir_LDADD = $(spank_test_libs)
+tests_unit_test_results_SOURCES = tests/unit/test_results.c tests/unit/unit.h
+tests_unit_test_results_CPPFLAGS = $(test_cppflags)
+tests_unit_test_results_LDADD = spank/libagree.la $(spank_test_libs)
 tests_unit_test_ports_SOURCES = tests/unit/test_ports.c tests/unit/unit.h
 tests_unit_test_ports_CPPFLAGS = $(test_cppflags) -D_GNU_SOURCE
 tests_unit_test_ports_LDADD = spank/libagree.la $(spank_test_libs)

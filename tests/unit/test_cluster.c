@@ -296,9 +296,24 @@ static void tensorflow_is_told_its_cluster(void **state)
     tells(5, TF_CLUSTER "{\"type\":\"evaluator\",\"index\":0}}");
 }
 
+static void a_node_knows_its_number_in_the_job(void **state)
+{
+    (void) state;
+    const char list[] = "SLURM_JOB_NODELIST=n[009-010],m3";
+    assert_int_equal(hpct_node_in_job(ENV(list, "SLURMD_NODENAME=n009"), 7), 0);
+    assert_int_equal(hpct_node_in_job(ENV(list, "SLURMD_NODENAME=m3"), 7), 2);
+    /* nobody says it */
+    assert_int_equal(hpct_node_in_job(ENV(list, "SLURMD_NODENAME=n9"), 7), 7);
+    assert_int_equal(hpct_node_in_job(ENV(list), 7), 7);
+    assert_int_equal(hpct_node_in_job(ENV("SLURMD_NODENAME=m3"), 7), 7);
+    assert_int_equal(hpct_node_in_job(ENV("SLURM_JOB_NODELIST=n[", "SLURMD_NODENAME=n"), 7), 7);
+    assert_int_equal(hpct_node_in_job(ENV(list, "SLURMD_NODENAME=m3", "SLURM_HET_SIZE=2"), 7), 7);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_node_knows_its_number_in_the_job),
         cmocka_unit_test(roles_are_given_out_by_rank),
         cmocka_unit_test(wrong_roles_are_refused),
         cmocka_unit_test(steps_over_components_are_read_from_the_map),

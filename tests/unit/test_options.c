@@ -135,6 +135,18 @@ static void bad_values_are_named(void **state)
         {HPCT_OPTION_STAGE, "/data/$(pwd)", "no shell replaces '$'"},
         {HPCT_OPTION_STAGE, "/data:in-$USER", "no shell replaces '$'"},
         {HPCT_OPTION_STAGE, "/data/`pwd`", "write the whole path"},
+        {HPCT_OPTION_STAGE, "http://example.com/x.tar", "'http://example.com/x.tar' is an address"},
+        {HPCT_OPTION_STAGE, "/a,s3://bucket/x:b", "'s3://bucket/x:b' is an address"},
+        {HPCT_OPTION_STAGE, "gs://bucket/x/", "such as curl, aws or rclone"},
+        {HPCT_OPTION_STAGE, "file:///data", "is an address"},
+        {HPCT_OPTION_STAGE_OUT, "https://example.com/x:/b", "is an address"},
+        {HPCT_OPTION_STAGE_OUT, "res:s3://bucket/%j", "'s3://bucket/%j' is an address or on"},
+        {HPCT_OPTION_STAGE_OUT, "res:me@host:/x", "write './me@host:/x' for a name with a colon"},
+        {HPCT_OPTION_STAGE_OUT, "*/model.pt:/b", "only be behind the last slash"},
+        {HPCT_OPTION_STAGE_OUT, "**/*.pt:/b", "only be behind the last slash"},
+        {HPCT_OPTION_STAGE_OUT, "run[12]/x:/b", "only be behind the last slash"},
+        {HPCT_OPTION_STAGE_OUT, "../*:/b", "below $SLURM_TMPDIR"},
+        {HPCT_OPTION_STAGE_OUT, "a:/b-%A_%x", "'%x' in '/b-%A_%x' stands for nothing"},
         {HPCT_OPTION_STAGE, "/a,,/b", "without a source"},
         {HPCT_OPTION_STAGE, "/a:../b", "below $SLURM_TMPDIR"},
         {HPCT_OPTION_STAGE, "/a:/b", "below $SLURM_TMPDIR"},
@@ -241,6 +253,81 @@ static void nodes_are_found_in_a_command_line(void **state)
     assert_false(hpct_nodes_asked_several(WORDS(WORD("--"), WORD("-N4"))));
     assert_true(hpct_nodes_asked_parts(WORDS(WORD("-N1"), WORD("a"), WORD(":"), WORD("b"))));
     assert_false(hpct_nodes_asked_parts(WORDS(WORD("-N1"), WORD("a:b"))));
+}
+
+static char *write_script(char *path, const char *text)
+{
+    int fd = mkstemp(path);
+    assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+    close(fd);
+    return path;
+}
+
+#define SBATCH(...) ((char *[]){(char[]){"/usr/bin/sbatch"}, __VA_ARGS__, NULL})
+
+static void arrays_are_found_in_a_command_line(void **state)
+{
+    (void) state;
+    char *array =
+        write_script(WORD("/tmp/hpc-train-options-XXXXXX"),
+                     "#!/bin/bash\n# a job\n\n#SBATCH -N1\n#SBATCH -J x --array=1-3%2\ntrue\n");
+    char *other = write_script(WORD("/tmp/hpc-train-options-XXXXXX"),
+                               "#!/bin/bash\n#SBATCH -A acct -Ja\ntrue\n#SBATCH --array=1-3\n");
+    assert_int_equal(hpct_nodes_asked_array(SBATCH(array)), 1);
+    assert_int_equal(hpct_nodes_asked_array(SBATCH(WORD("-N1"), array, WORD("x"))), 1);
+    assert_int_equal(hpct_nodes_asked_array(SBATCH(WORD("-a"), WORD("1-3"), other)), 1);
+    assert_int_equal(hpct_nodes_asked_array(SBATCH(WORD("-Wa1-3"), other)), 1);
+    assert_int_equal(hpct_nodes_asked_array(SBATCH(WORD("--array=1-3"), WORD("--wrap=true"))), 1);
+    assert_int_equal(hpct_nodes_asked_array(SBATCH(WORD("--arr"), WORD("1"), other)), 1);
+    /* none, also where the script has words like it */
+    assert_int_equal(hpct_nodes_asked_array(SBATCH(other, WORD("-a"), WORD("--array=1"))), 0);
+    assert_int_equal(hpct_nodes_asked_array(SBATCH(WORD("-A"), WORD("acct"), other)), 0);
+    assert_int_equal(hpct_nodes_asked_array(SBATCH(WORD("--wrap=run -a 1"))), 0);
+    assert_int_equal(
+        hpct_nodes_asked_array(((char *[]){WORD("salloc"), WORD("x"), WORD("-a"), NULL})), 0);
+    /* the script comes from standard input */
+    assert_int_equal(hpct_nodes_asked_array(SBATCH(WORD("-N1"))), -1);
+    unlink(array);
+    unlink(other);
+}
+
+static hpct_status check_array(const char *text, const hpct_out_array *array, uint32_t job,
+                               const char *cwd)
+{
+    hpct_out_list list;
+    assert_int_equal(hpct_out_list_parse(text, &list), HPCT_OK);
+    hpct_status status = hpct_out_list_check_array(&list, array, job, cwd);
+    hpct_out_list_free(&list);
+    return status;
+}
+
+static void jobs_of_an_array_have_names_of_their_own(void **state)
+{
+    (void) state;
+    const hpct_out_array none = {0}, asked = {.is = true}, third = {true, 40, 3};
+    assert_int_equal(check_array("a:/b/%A_%a,c.%t:/d/%j.%t", &asked, 0, NULL), HPCT_OK);
+    assert_int_equal(check_array("a:/b/%4a", &asked, 0, NULL), HPCT_OK);
+    assert_int_equal(check_array("a:/b,c:/d-%j", &asked, 0, NULL), HPCT_ERR_USAGE);
+    assert_non_null(strstr(hpct_last_error(), "each job of the array would write to '/b', one over "
+                                              "the other: add %a"));
+    assert_int_equal(check_array("a.%t:/b.%t", &asked, 0, NULL), HPCT_ERR_USAGE);
+    assert_int_equal(check_array("a:/b-%A-%n-%N-%s", &asked, 0, "/w/3"), HPCT_ERR_USAGE);
+    assert_int_equal(check_array("a:/b-%%a", &asked, 0, NULL), HPCT_ERR_USAGE);
+    /* within the array, what a shell has written out will do */
+    assert_int_equal(check_array("a:/b/run-003", &third, 43, "/w"), HPCT_OK);
+    assert_int_equal(check_array("a:/b/43.out", &third, 43, "/w"), HPCT_OK);
+    assert_int_equal(check_array("a:out", &third, 43, "/w/run3"), HPCT_OK);
+    assert_int_equal(check_array("a:/out", &third, 43, "/w/run3"), HPCT_ERR_USAGE);
+    assert_int_equal(check_array("a:/b/40-33", &third, 43, "/w"), HPCT_ERR_USAGE);
+    /* letters that mean nothing elsewhere */
+    assert_int_equal(check_array("a:/b,c:/d-%j", &none, 7, NULL), HPCT_OK);
+    assert_int_equal(check_array("a:/b-%a", &none, 0, NULL), HPCT_ERR_USAGE);
+    assert_non_null(strstr(hpct_last_error(), "write %j for the job, or submit it with --array"));
+    assert_int_equal(check_array("a-%A:/b", &none, 0, NULL), HPCT_ERR_USAGE);
+    const hpct_out_names names = {.job = 43, .array = third, .step = "0", .host = "n"};
+    char *name = hpct_out_name("%A_%a/%3a-%j", &names);
+    assert_string_equal(name, "40_3/003-43");
+    free(name);
 }
 
 static void stage_lists_are_cut(void **state)
@@ -619,6 +706,8 @@ int main(void)
         cmocka_unit_test(the_nearest_word_decides),
         cmocka_unit_test(the_command_line_wins_over_the_environment),
         cmocka_unit_test(bad_values_are_named),
+        cmocka_unit_test(arrays_are_found_in_a_command_line),
+        cmocka_unit_test(jobs_of_an_array_have_names_of_their_own),
         cmocka_unit_test(stage_lists_are_cut),
         cmocka_unit_test(values_that_would_be_lost_are_refused),
         cmocka_unit_test(nodes_are_found_in_a_command_line),

@@ -1,0 +1,172 @@
+/* In srun, at its end: what the nodes have said of results is told, and decides its status. */
+#include <config.h>
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/status.h"
+#include "spank/arguments.h"
+#include "spank/contexts.h"
+#include "spank/results.h"
+#include "spank/slurm_release.h"
+#include "spank/stage/out_record.h"
+#include "spank/step_key.h"
+
+/* What lives until srun has ended, longer than the plugin. */
+static struct {
+    hpct_results_host *host;
+    char *list;
+    bool allocates; /* the job is srun's own */
+} own;
+
+/* The job directory's own folder, where srun runs in a job's script; -1: it does not. */
+static int open_private(void)
+{
+    char path[4096];
+    const char *tmpdir = getenv("SLURM_TMPDIR");
+    if (tmpdir == NULL ||
+        snprintf(path, sizeof path, "%s/" HPCT_PRIVATE_FOLDER, tmpdir) >= (int) sizeof path)
+        return -1;
+    return open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+static bool read_script_record(int folder, hpct_out_record *record)
+{
+    *record = (hpct_out_record){0};
+    return folder >= 0 &&
+           hpct_out_record_read(folder, HPCT_OUT_RECORD_PREFIX "batch", record) == HPCT_OK;
+}
+
+bool hpct_client_script_array(bool *is_array)
+{
+    int folder = open_private();
+    hpct_out_record record;
+    bool found = read_script_record(folder, &record);
+    *is_array = found && record.array.is;
+    hpct_out_record_free(&record);
+    if (folder >= 0)
+        close(folder);
+    return found;
+}
+
+/* When the script ends, its slurmstepd looks for the same things, and knows from here which of them
+ * a step has copied, on whichever node. False: it does not look. */
+static bool leave_to_script(const hpct_results_sum *sum, int count)
+{
+    int folder = open_private();
+    hpct_out_record record;
+    bool same = read_script_record(folder, &record) && strcmp(record.list, own.list) == 0;
+    for (int i = 0; same && i < count; i++) {
+        if (sum->have[i] > 0)
+            hpct_out_found_mark(folder, i);
+    }
+    hpct_out_record_free(&record);
+    if (folder >= 0)
+        close(folder);
+    return same;
+}
+
+/* slurm_error may have been shut down already. */
+static void say(bool error, const char *text)
+{
+    fprintf(stderr, "srun: %shpc-train: %s\n", error ? "error: " : "", text);
+}
+
+static hpct_status judge(const hpct_results_sum *sum, const hpct_out_list *list)
+{
+    hpct_status status = sum->status;
+    char text[1024];
+    bool later = leave_to_script(sum, list->count);
+    for (int i = 0; i < list->count; i++) {
+        const hpct_out_entry *entry = &list->entries[i];
+        const uint32_t have = sum->have[i];
+        if (have == sum->ended || (have == 0 && sum->ended < sum->nodes))
+            continue;
+        if (have > 0)
+            snprintf(text, sizeof text, "'%.400s' was on %u of %u nodes", entry->src, have,
+                     sum->ended);
+        else if (later)
+            snprintf(text, sizeof text, "'%.400s' is not there yet", entry->src);
+        else
+            snprintf(
+                text, sizeof text,
+                "--hpc-train-stage-out: '%.300s' was not in $SLURM_TMPDIR%s: nothing is copied "
+                "to '%.300s'",
+                entry->src, sum->nodes > 1 ? " of any node" : "", entry->dst);
+        say(have == 0 && !later, text);
+        if (have == 0 && !later && status == HPCT_OK)
+            status = HPCT_ERR_NO_INPUT;
+    }
+    if (sum->ended < sum->nodes) {
+        snprintf(text, sizeof text, "%u of %u nodes have not said that results are copied",
+                 sum->nodes - sum->ended, sum->nodes);
+        say(true, text);
+        status = status == HPCT_OK ? HPCT_ERR_IO : status;
+    }
+    return status;
+}
+
+static void at_end(int status, void *context)
+{
+    hpct_results_sum sum;
+    hpct_out_list list;
+    (void) context;
+    hpct_results_end(own.host, &sum);
+    if (sum.nodes == 0 || hpct_out_list_parse(own.list, &list) != HPCT_OK)
+        return;
+    hpct_status result = judge(&sum, &list);
+    hpct_out_list_free(&list);
+    if (status != 0 || result == HPCT_OK)
+        return;
+    const char *job = getenv("SLURM_JOB_ID");
+    if (own.allocates && job != NULL)
+        hpct_slurm_end_job((uint32_t) strtoul(job, NULL, 10), result);
+    exit(result); /* goes on with the other handlers */
+}
+
+/* Of another job it must not be said how it ended. */
+static bool allocates(void)
+{
+    char **arguments = hpct_arguments_here();
+    bool alone =
+        arguments != NULL && getenv("SLURM_JOB_ID") == NULL && getenv("SLURM_JOBID") == NULL;
+    for (int i = 1; alone && arguments[i] != NULL; i++)
+        alone = strncmp(arguments[i], "--jobi", 6) != 0; /* as getopt takes --jobid */
+    free(arguments);
+    return alone;
+}
+
+/* A release of Slurm may let go of its plugins before the process ends. */
+static bool stay_loaded(void)
+{
+    Dl_info info;
+    return dladdr(&own, &info) != 0 &&
+           dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE) != NULL;
+}
+
+void hpct_client_hear_results(const hpct_plugin *plugin, const hpct_choices *choices)
+{
+    int low = 0, high = 0, port = 0;
+    if (own.host != NULL || choices->out.count == 0 || !stay_loaded())
+        return;
+    const char *list = plugin->options.values[HPCT_OPTION_STAGE_OUT];
+    if (list == NULL)
+        list = getenv(hpct_option_table[HPCT_OPTION_STAGE_OUT].variable);
+    own.list = list == NULL ? NULL : strdup(list);
+    own.allocates = allocates();
+    if (own.list == NULL)
+        return;
+    hpct_slurm_srun_ports(&low, &high);
+    hpct_status status = hpct_results_serve(&own.host, &plugin->key, low, high, &port);
+    if (status == HPCT_OK && on_exit(at_end, NULL) != 0)
+        status = hpct_fail_memory(0);
+    if (status == HPCT_OK)
+        status = hpct_step_port_send(HPCT_STEP_RESULTS_SENT, port);
+    if (status != HPCT_OK)
+        hpct_slurm_error("the nodes cannot tell srun what becomes of results: %s",
+                         hpct_last_error());
+}
