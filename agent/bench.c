@@ -7,6 +7,7 @@
 #include "agent/made_up.h"
 #include "agent/process.h"
 #include "agent/profile.h"
+#include "agent/results.h"
 #include "agent/strategy/choose.h"
 #include "agent/summary.h"
 #include "agent/threads.h"
@@ -135,6 +136,13 @@ static hpct_status make_room(bench_run *run)
                : hpct_fail_memory(steps * sizeof *run->seconds);
 }
 
+static hpct_status try_outputs(const bench_run *run)
+{
+    const hpct_result_file files[] = {{"--summary-json", run->options.summary_json, 0},
+                                      {"--timeline", run->options.timeline, 0}};
+    return hpct_context_rank(run->context) == 0 ? hpct_results_try(files, 2) : HPCT_OK;
+}
+
 static hpct_status prepare(bench_run *run)
 {
     hpct_strategy_plan plan = {
@@ -145,7 +153,10 @@ static hpct_status prepare(bench_run *run)
         .options = &run->strategy_choice.options,
         .late_sums = !run->options.profile,
     };
-    hpct_status status = hpct_context_agree(run->context, check_options(run));
+    hpct_status status = check_options(run);
+    if (status == HPCT_OK)
+        status = try_outputs(run);
+    status = hpct_context_agree(run->context, status);
     if (status == HPCT_OK)
         status = hpct_threads_set(run->context);
     if (status == HPCT_OK)

@@ -532,7 +532,7 @@ static void hear_others(const hpct_context *context)
 
 hpct_status hpct_context_finish(hpct_context *context, const char *program, hpct_status status)
 {
-    bool all_know = context != NULL && (context->agreed == status || context->config->size == 1);
+    bool all_know = context != NULL && hpct_context_all_know(context, status);
     if (status == HPCT_ERR_PEER && !all_know)
         hear_others(context);
     if (status != HPCT_OK && (!all_know || context->config->rank == 0))
@@ -594,6 +594,11 @@ hpct_status hpct_context_agree(hpct_context *context, hpct_status status)
     free(all);
     context->agreed = status;
     return status;
+}
+
+bool hpct_context_all_know(const hpct_context *context, hpct_status status)
+{
+    return context->agreed == status || context->config->size == 1;
 }
 
 hpct_status hpct_context_network(hpct_context *context, hpct_network *network)

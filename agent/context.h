@@ -29,6 +29,9 @@ hpct_status hpct_context_network(hpct_context *context, hpct_network *network);
  * the others: without a watch. */
 hpct_status hpct_context_open_over(hpct_context **out, hpct_comm *comm, const char *node);
 
+/* Whether all ranks have this failure from hpct_context_agree, and can go on together after it. */
+bool hpct_context_all_know(const hpct_context *context, hpct_status status);
+
 /* The context of a process that stands alone, whatever its environment says; for tests. */
 hpct_status hpct_context_open_alone(hpct_context **out);
 

@@ -10,7 +10,9 @@
 #include "base/headway.h"
 #include "base/status.h"
 #include "nn/step.h"
+#include "nn/weights.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #define DEFAULT_BATCH 128
@@ -130,6 +132,18 @@ hpct_status hpct_evaluate_built(hpct_context *context, hpct_model *model, hpct_s
     return status;
 }
 
+/* Weights that are none, or a picture like none that they have learned from. */
+static hpct_status check_loss(const hpct_model *model, double loss)
+{
+    if (isfinite(loss))
+        return HPCT_OK;
+    if (hpct_model_check_finite(model) == HPCT_ERR_DATA)
+        return hpct_fail(HPCT_ERR_DATA, "the loss is not finite: in the weights, %s",
+                         hpct_last_error());
+    return hpct_fail(HPCT_ERR_DATA, "the loss is not finite, though the weights are: are these the "
+                                    "data, and --scale, that they were trained with?");
+}
+
 hpct_status hpct_evaluate(hpct_context *context, hpct_model *model, const hpct_dataset *dataset,
                           int batch_size, hpct_metrics *metrics)
 {
@@ -161,6 +175,8 @@ hpct_status hpct_evaluate(hpct_context *context, hpct_model *model, const hpct_d
     status = hpct_context_agree(context, hpct_model_build(model, &build));
     if (status == HPCT_OK)
         status = hpct_evaluate_built(context, model, NULL, dataset, batch, metrics);
+    if (status == HPCT_OK)
+        status = hpct_context_agree(context, check_loss(model, metrics->loss));
 
 end:
     hpct_headway_enter(before);

@@ -11,6 +11,7 @@
 #include "agent/largest.h"
 #include "agent/process.h"
 #include "agent/progress.h"
+#include "agent/results.h"
 #include "agent/stop.h"
 #include "agent/strategy/choose.h"
 #include "agent/summary.h"
@@ -20,16 +21,13 @@
 #include "base/status.h"
 #include "nn/step.h"
 
-#include <errno.h>
 #include <hpctrain/train.h>
 #include <inttypes.h>
-#include <libgen.h>
 #include <limits.h>
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define DEFAULT_BATCH 32
 #define MIN_EVALUATION_BATCH 100
@@ -62,6 +60,7 @@ typedef struct fit_run {
     int epochs_done, signal;
     int64_t samples_done;
     hpct_status input_failed; /* of this rank, once it has */
+    hpct_results_end end;
     double start_seconds, began;
     hpct_fit_result result;
 } fit_run;
@@ -138,33 +137,6 @@ hpct_status hpct_fit_check_data(const hpct_model *model, const hpct_dataset *tra
         status = hpct_dataset_check(validation, input, labels);
     if (status == HPCT_OK && validation != NULL)
         status = hpct_dataset_check_classes(validation, train);
-    return status;
-}
-
-/* That a file can be made there, before hours of training. */
-static hpct_status check_writable(const char *what, const char *path)
-{
-    if (path == NULL)
-        return HPCT_OK;
-    char *copy = strdup(path);
-    if (copy == NULL)
-        return hpct_fail_memory(strlen(path));
-    const char *folder = dirname(copy);
-    hpct_status status = HPCT_OK;
-    if (access(folder, W_OK | X_OK) != 0)
-        status = hpct_fail(HPCT_ERR_IO, "%s: %s cannot be written: the folder %s: %s", what, path,
-                           folder, strerror(errno));
-    free(copy);
-    return status;
-}
-
-hpct_status hpct_fit_check_outputs(const hpct_fit_options *options)
-{
-    hpct_status status = check_writable("summary_json", options->summary_json);
-    if (status == HPCT_OK)
-        status = check_writable("save_weights", options->save_weights);
-    if (status == HPCT_OK && options->save_weights != NULL)
-        status = hpct_model_check_weights_name(options->save_weights);
     return status;
 }
 
@@ -277,7 +249,7 @@ static hpct_status prepare(fit_run *run)
     if (status == HPCT_OK)
         status = hpct_fit_check_data(run->model, run->train, run->validation);
     if (status == HPCT_OK && hpct_context_rank(run->context) == 0)
-        status = hpct_fit_check_outputs(&run->options);
+        status = hpct_results_try_fit(&run->options, run->model);
     status = hpct_context_agree(run->context, status);
     if (status == HPCT_OK)
         status = hpct_threads_set(run->context);
@@ -339,7 +311,7 @@ static hpct_status train_step(fit_run *run, int epoch, int64_t step, running *su
     hpct_model_set_position(run->strategy->model, run->options.seed, run->steps_done, first);
     int signal = hpct_stop_signal();
     hpct_step_sums step_sums = {.interrupted = signal == SIGINT,
-                                .terminated = signal == SIGTERM,
+                                .terminated = signal != 0 && signal != SIGINT,
                                 .failed = fetched != HPCT_OK,
                                 .last = step + 1 == sums->planned ||
                                         (signal != 0 && hpct_context_size(run->context) == 1)};
@@ -361,11 +333,13 @@ static hpct_status train_step(fit_run *run, int epoch, int64_t step, running *su
         sums->first_step_ended = ended;
     if (step_sums.interrupted > 0 || step_sums.terminated > 0)
         run->signal = step_sums.terminated > 0 ? SIGTERM : SIGINT;
-    if (run->history != NULL && step_sums.samples > 0) {
-        hpct_metrics one =
-            mean(step_sums.loss, step_sums.correct, step_sums.in_top_k, step_sums.samples);
+    if (step_sums.samples == 0)
+        return HPCT_OK;
+    hpct_metrics one =
+        mean(step_sums.loss, step_sums.correct, step_sums.in_top_k, step_sums.samples);
+    hpct_results_note_loss(&run->end, one.loss, sums->loss / (double) sums->samples);
+    if (run->history != NULL)
         hpct_history_step(run->history, epoch + 1, step + 1, &one);
-    }
     return HPCT_OK;
 }
 
@@ -375,6 +349,37 @@ static double step_seconds(const running *sums, double now)
     if (sums->steps < 2)
         return now - sums->began;
     return (now - sums->first_step_ended) / (double) (sums->steps - 1);
+}
+
+/* Which it was, of the ranks that had one. Others may not have been told yet of a rank's input. */
+static hpct_status name_signal(fit_run *run)
+{
+    double signal = hpct_stop_signal();
+    hpct_status status = hpct_context_agree(run->context, run->input_failed);
+    if (status == HPCT_OK)
+        status = hpct_largest(run->context, &signal, 1);
+    if (status == HPCT_OK && signal > 0)
+        run->signal = (int) signal;
+    return status;
+}
+
+/* What goes on for now is shown: all of it is told at the end, too. */
+static void note_epoch(fit_run *run, int epoch)
+{
+    bool diverged = hpct_results_diverged(&run->end);
+    hpct_status status = HPCT_OK;
+    if (run->history != NULL)
+        status = hpct_history_epoch(run->history, epoch, &run->result.train,
+                                    &run->result.validation, hpct_model_learning_rate(run->model),
+                                    !diverged && isfinite(run->result.train.loss));
+    if (run->progress.verbose == 0)
+        return;
+    if (status != HPCT_OK)
+        printf("%s; it is tried again\n", hpct_last_error());
+    if (diverged && !run->end.diverged)
+        puts("the loss says that training has diverged");
+    run->end.diverged = diverged;
+    fflush(stdout);
 }
 
 static hpct_status train_epoch(fit_run *run, int epoch)
@@ -397,8 +402,8 @@ static hpct_status train_epoch(fit_run *run, int epoch)
                                step_seconds(&sums, now), train);
         }
     }
-    if (run->signal != 0) /* others may not have been told yet of a rank's input */
-        status = hpct_context_agree(run->context, run->input_failed);
+    if (run->signal != 0)
+        status = name_signal(run);
     if (status != HPCT_OK)
         return status;
     double ended = hpct_process_clock();
@@ -416,12 +421,8 @@ static hpct_status train_epoch(fit_run *run, int epoch)
     if (stopped)
         return HPCT_OK;
     run->epoch_seconds[run->epochs_done++] = ended - sums.began;
-    if (run->options.log_dir == NULL)
-        return HPCT_OK;
-    if (run->history != NULL)
-        status = hpct_history_epoch(run->history, epoch, train, validation,
-                                    hpct_model_learning_rate(run->model));
-    return hpct_context_agree(run->context, status);
+    note_epoch(run, epoch);
+    return HPCT_OK;
 }
 
 /* ---- at the end ---- */
@@ -485,49 +486,84 @@ static hpct_status write_summary(fit_run *run)
         summary.images_per_second = run->epochs_done > 0 && run->signal == 0
                                         ? (double) run->samples_done / seconds
                                         : (double) run->global_batch / step;
-        status = hpct_summary_write(&summary, run->options.summary_json);
+        status = hpct_results_write_summary(&summary, run->options.summary_json, run->end.diverged);
     }
     return hpct_context_agree(run->context, status);
 }
 
-static hpct_status stopped(const fit_run *run)
+/* A run that failed has not made what it was asked for: an earlier one's weights stay. */
+static hpct_status save_weights(fit_run *run)
 {
-    const char *where = run->options.save_weights;
-    return hpct_fail(
-        HPCT_ERR_STOPPED, "stopped by %s after step %" PRId64 ", in epoch %d of %d%s%s",
-        run->signal == SIGINT ? "SIGINT" : "SIGTERM", run->steps_done, run->epochs_done + 1,
-        run->options.epochs, where == NULL ? "" : "; the weights so far are in ",
-        where == NULL ? "" : where);
+    hpct_results_end *end = &run->end;
+    const char *path = run->options.save_weights;
+    hpct_status status = HPCT_OK;
+    if (path != NULL || run->strategy->model != run->model)
+        status = run->strategy->ops->gather(run->strategy);
+    if (path == NULL || status != HPCT_OK)
+        return status;
+    /* However long that takes: ended, it would lose them. */
+    hpct_waits before = hpct_headway_enter(HPCT_WAITS_UNSEEN);
+    if (hpct_context_rank(run->context) == 0)
+        status = hpct_results_save(run->model, path, end);
+    hpct_headway_enter(before);
+    return hpct_context_agree(run->context, status);
 }
 
-static hpct_status finish(fit_run *run)
+/* The same words on all ranks: rank 0 knows them. */
+static hpct_status tell(fit_run *run)
 {
-    hpct_status status = HPCT_OK;
-    bool speaks = hpct_context_rank(run->context) == 0;
+    struct {
+        char where[HPCT_RESULTS_WHERE];
+        double first_loss, last_loss;
+        int diverged;
+    } known = {.first_loss = run->end.first_loss,
+               .last_loss = run->end.last_loss,
+               .diverged = run->end.diverged};
+    hpct_comm *comm = hpct_context_comm(run->context);
+    memcpy(known.where, run->end.where, sizeof known.where);
+    hpct_status status = comm->ops->broadcast(comm, &known, sizeof known, 0);
+    if (status != HPCT_OK)
+        return status;
+    memcpy(run->end.where, known.where, sizeof known.where);
+    run->end.first_loss = known.first_loss;
+    run->end.last_loss = known.last_loss;
+    run->end.diverged = known.diverged != 0;
+    return hpct_context_agree(run->context, hpct_results_tell(&run->end));
+}
+
+/* What fails is kept, and the rest done all the same while the ranks reach one another. */
+static bool went(fit_run *run, hpct_status status)
+{
+    hpct_results_note(&run->end, status);
+    return status == HPCT_OK ||
+           (status != HPCT_ERR_PEER && hpct_context_all_know(run->context, status));
+}
+
+/* `failed`: what ended the training. After what other ranks do not know of, or a step that was
+ * broken off, there is nothing to save. */
+static hpct_status finish(fit_run *run, hpct_status failed)
+{
+    bool whole = failed == HPCT_OK;
+    if (!whole && (failed == HPCT_ERR_INTERNAL || run->steps_done == 0 || !went(run, failed)))
+        return failed;
     run->result.seconds = hpct_process_clock() - run->began;
     run->result.steps = run->steps_done;
     run->result.signal = run->signal;
-    if (run->options.save_weights != NULL || run->strategy->model != run->model)
-        status = run->strategy->ops->gather(run->strategy);
-    if (run->options.save_weights != NULL && status == HPCT_OK) {
-        /* However long that takes: ended, it would lose them. */
-        hpct_waits before = hpct_headway_enter(HPCT_WAITS_UNSEEN);
-        if (speaks)
-            status = hpct_model_save_weights(run->model, run->options.save_weights);
-        hpct_headway_enter(before);
-        status = hpct_context_agree(run->context, status);
-    }
-    if (status == HPCT_OK && run->options.summary_json != NULL)
+    run->end.diverged = hpct_results_diverged(&run->end);
+    run->end.signal = run->signal;
+    run->end.steps = run->steps_done;
+    run->end.epoch = run->epochs_done + 1;
+    run->end.epochs = run->options.epochs;
+    hpct_status status = save_weights(run);
+    if (went(run, status) && whole && run->options.summary_json != NULL)
         status = write_summary(run);
-    if (status == HPCT_OK)
+    if (went(run, status) && whole)
         status = hpct_timeline_write(run->timeline, run->context);
-    if (status == HPCT_OK && run->options.log_dir != NULL) {
+    if (went(run, status) && run->options.log_dir != NULL) {
         status = hpct_context_agree(run->context, hpct_history_close(run->history));
         run->history = NULL;
     }
-    if (status == HPCT_OK && run->signal != 0)
-        status = hpct_context_agree(run->context, stopped(run));
-    return status;
+    return went(run, status) ? tell(run) : status;
 }
 
 static void run_free(fit_run *run)
@@ -540,6 +576,7 @@ static void run_free(fit_run *run)
     hpct_timeline_close(run->timeline);
     free(run->step_times);
     free(run->epoch_seconds);
+    free(run->end.why);
 }
 
 hpct_status hpct_fit(hpct_context *context, hpct_model *model, const hpct_dataset *train,
@@ -581,8 +618,7 @@ hpct_status hpct_fit_until(hpct_context *context, hpct_model *model, const hpct_
     run.began = hpct_process_clock();
     for (int epoch = 0; epoch < run.options.epochs && run.signal == 0 && status == HPCT_OK; epoch++)
         status = train_epoch(&run, epoch);
-    if (status == HPCT_OK)
-        status = finish(&run);
+    status = finish(&run, status);
     hpct_stop_end();
     if (result != NULL)
         *result = run.result;

@@ -13,7 +13,4 @@ hpct_status hpct_fit_until(hpct_context *context, hpct_model *model, const hpct_
 hpct_status hpct_fit_check_data(const hpct_model *model, const hpct_dataset *train,
                                 const hpct_dataset *validation);
 
-/* That what is to be written at the end can be, before hours of training. */
-hpct_status hpct_fit_check_outputs(const hpct_fit_options *options);
-
 #endif

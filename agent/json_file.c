@@ -2,56 +2,37 @@
 #include "agent/json_file.h"
 
 #include "base/status.h"
+#include "nn/file.h"
+#include "nn/output.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-static bool write_all(int fd, const char *text, size_t length)
+typedef struct document {
+    const char *text, *path;
+} document;
+
+static hpct_status write_text(void *arg, int fd)
 {
-    while (length > 0) {
-        ssize_t written = write(fd, text, length);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written <= 0)
-            return false;
-        text += written;
-        length -= (size_t) written;
-    }
-    return true;
+    const document *d = arg;
+    return hpct_file_write_all(fd, d->text, strlen(d->text), d->path);
 }
 
-hpct_status hpct_json_write(json_t *document, const char *path)
+hpct_status hpct_json_write(json_t *root, const char *path)
 {
-    hpct_status status = HPCT_OK;
-    char *text = NULL, *line = NULL, *temporary = NULL;
-    int fd = -1;
-    if (document != NULL)
-        text = json_dumps(document, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
-    json_decref(document);
-    if (text == NULL || asprintf(&line, "%s\n", text) < 0 ||
-        asprintf(&temporary, "%s.tmp%d", path, (int) getpid()) < 0) {
-        status = hpct_fail_memory(0);
-        goto end;
+    char *text = NULL, *line = NULL;
+    if (root != NULL)
+        text = json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
+    json_decref(root);
+    if (text == NULL || asprintf(&line, "%s\n", text) < 0) {
+        free(text);
+        return hpct_fail_memory(0);
     }
-    fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd < 0) {
-        status = hpct_fail(HPCT_ERR_IO, "%s cannot be written: %s", path, strerror(errno));
-        goto end;
-    }
-    bool written = write_all(fd, line, strlen(line)) && fsync(fd) == 0;
-    if (close(fd) != 0 || !written || rename(temporary, path) != 0) {
-        status = hpct_fail(HPCT_ERR_IO, "%s cannot be written: %s", path, strerror(errno));
-        unlink(temporary);
-    }
-end:
+    hpct_status status = hpct_output_replace(path, write_text, &(document){line, path});
     free(text);
     free(line);
-    free(temporary);
     return status;
 }
 

@@ -5,9 +5,9 @@
 #include <hpctrain/status.h>
 #include <jansson.h>
 
-/* Writes beside `path`, syncs, renames: `path` is never half written. HPCT_ERR_IO naming it. Takes
- * the document; NULL, where there was no memory to make it, is HPCT_ERR_INTERNAL. */
-hpct_status hpct_json_write(json_t *document, const char *path);
+/* As hpct_output_replace: `path` is never half written. HPCT_ERR_IO naming it. Takes
+ * `root`; NULL, where there was no memory to make it, is HPCT_ERR_INTERNAL. */
+hpct_status hpct_json_write(json_t *root, const char *path);
 
 /* HPCT_ERR_NO_INPUT, or HPCT_ERR_DATA with the line. The caller owns *out. */
 hpct_status hpct_json_read(json_t **out, const char *path);

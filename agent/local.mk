@@ -92,6 +92,7 @@ agent_libagent_la_SOURCES = \
 	agent/ps/schedule.c agent/ps/schedule.h \
 	agent/ps/server.c agent/ps/server.h \
 	agent/ps/worker.c agent/ps/worker.h \
+	agent/results.c agent/results.h \
 	agent/stop.c agent/stop.h \
 	agent/strategy/alike.c agent/strategy/alike.h \
 	agent/strategy/buckets.c agent/strategy/buckets.h \

@@ -4,6 +4,7 @@
 #include "base/headway.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -60,11 +61,23 @@ static void print_time_left(FILE *stream, double seconds)
         fprintf(stream, "%lds ", left);
 }
 
+void hpct_progress_loss(char text[HPCT_LOSS_TEXT], double loss)
+{
+    if (isnan(loss))
+        snprintf(text, HPCT_LOSS_TEXT, "nan"); /* printf may say "-nan" */
+    else if (fabs(loss) < 1e6)
+        snprintf(text, HPCT_LOSS_TEXT, "%.4f", loss);
+    else
+        snprintf(text, HPCT_LOSS_TEXT, "%.1e", loss);
+}
+
 static void print_metrics(const hpct_progress *progress, const hpct_metrics *metrics,
                           const char *prefix)
 {
-    fprintf(progress->stream, " - %saccuracy: %.4f - %sloss: %.4f", prefix, metrics->accuracy,
-            prefix, metrics->loss);
+    char loss[HPCT_LOSS_TEXT];
+    hpct_progress_loss(loss, metrics->loss);
+    fprintf(progress->stream, " - %saccuracy: %.4f - %sloss: %s", prefix, metrics->accuracy, prefix,
+            loss);
     if (progress->with_top_k)
         fprintf(progress->stream, " - %stop_k_categorical_accuracy: %.4f", prefix,
                 metrics->top_k_accuracy);

@@ -16,6 +16,10 @@ typedef struct hpct_progress {
     double drawn_at; /* when the bar was drawn last, in seconds of the epoch */
 } hpct_progress;
 
+/* "2.3026", or "2.4e+32" where it is large, or "nan". */
+#define HPCT_LOSS_TEXT 32
+void hpct_progress_loss(char text[HPCT_LOSS_TEXT], double loss);
+
 /* `verbose` may be HPCT_VERBOSE_AUTO. */
 void hpct_progress_init(hpct_progress *progress, FILE *stream, int verbose, bool with_top_k);
 

@@ -7,11 +7,19 @@
 #include <stddef.h>
 #include <time.h>
 
-static const int signals[] = {SIGINT, SIGTERM};
+static const struct {
+    int number;
+    const char *name;
+    bool ignored; /* no wish */
+} signals[] = {
+    {SIGINT, "SIGINT", false},   {SIGTERM, "SIGTERM", false}, {SIGUSR1, "SIGUSR1", false},
+    {SIGUSR2, "SIGUSR2", false}, {SIGHUP, "SIGHUP", false},   {SIGXCPU, "SIGXCPU", false},
+    {SIGPIPE, "SIGPIPE", true},  {SIGXFSZ, "SIGXFSZ", true},
+};
 #define NUM_SIGNALS ((int) (sizeof signals / sizeof signals[0]))
 
-static volatile sig_atomic_t received;
-static struct timespec received_at;
+static volatile sig_atomic_t received, pressed; /* the first; the first SIGINT or SIGTERM */
+static struct timespec pressed_at;
 static struct sigaction before[NUM_SIGNALS];
 static bool ours[NUM_SIGNALS];
 
@@ -21,34 +29,40 @@ static bool ours[NUM_SIGNALS];
 static char handler_stack[65536] __attribute__((aligned(64)));
 static bool own_stack;
 
-/* Slurm may deliver one signal twice: what comes within a second of the first is the same wish. */
+/* Slurm may deliver one signal twice: what comes within a second of the first is the same wish. Of
+ * the others some come again and again (SIGXCPU each second), or before a SIGTERM. */
 static void remember(int signal)
 {
     struct timespec now;
     int error = errno;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    if (received == 0) {
+    if (received == 0)
         received = signal;
-        received_at = now;
-    } else if (now.tv_sec - received_at.tv_sec >= 2) {
-        struct sigaction action = {.sa_handler = SIG_DFL};
-        sigaction(signal, &action, NULL);
-        raise(signal);
+    if (signal == SIGINT || signal == SIGTERM) {
+        if (pressed == 0) {
+            pressed = signal;
+            pressed_at = now;
+        } else if (now.tv_sec - pressed_at.tv_sec >= 2) {
+            struct sigaction action = {.sa_handler = SIG_DFL};
+            sigaction(signal, &action, NULL);
+            raise(signal);
+        }
     }
     errno = error;
 }
 
 void hpct_stop_begin(void)
 {
-    struct sigaction action = {.sa_handler = remember, .sa_flags = SA_RESTART | SA_ONSTACK};
+    const struct sigaction action = {.sa_handler = remember, .sa_flags = SA_RESTART | SA_ONSTACK};
+    const struct sigaction ignore = {.sa_handler = SIG_IGN};
     stack_t stack = {.ss_sp = handler_stack, .ss_size = sizeof handler_stack}, current;
     own_stack = sigaltstack(NULL, &current) == 0 && (current.ss_flags & SS_DISABLE) &&
                 sigaltstack(&stack, NULL) == 0;
-    sigemptyset(&action.sa_mask);
-    received = 0;
+    received = pressed = 0;
     for (int i = 0; i < NUM_SIGNALS; i++) {
-        ours[i] = sigaction(signals[i], NULL, &before[i]) == 0 && before[i].sa_handler == SIG_DFL &&
-                  sigaction(signals[i], &action, NULL) == 0;
+        int number = signals[i].number;
+        ours[i] = sigaction(number, NULL, &before[i]) == 0 && before[i].sa_handler == SIG_DFL &&
+                  sigaction(number, signals[i].ignored ? &ignore : &action, NULL) == 0;
     }
 }
 
@@ -56,7 +70,7 @@ void hpct_stop_end(void)
 {
     for (int i = 0; i < NUM_SIGNALS; i++) {
         if (ours[i])
-            sigaction(signals[i], &before[i], NULL);
+            sigaction(signals[i].number, &before[i], NULL);
         ours[i] = false;
     }
     if (own_stack)
@@ -67,4 +81,13 @@ void hpct_stop_end(void)
 int hpct_stop_signal(void)
 {
     return received;
+}
+
+const char *hpct_stop_name(int signal)
+{
+    for (int i = 0; i < NUM_SIGNALS; i++) {
+        if (signals[i].number == signal)
+            return signals[i].name;
+    }
+    return "a signal";
 }

@@ -2,9 +2,9 @@
 #include "agent/summary.h"
 
 #include "agent/json_file.h"
+#include "agent/stop.h"
 
 #include <math.h>
-#include <signal.h>
 
 static json_t *number(double value)
 {
@@ -53,12 +53,12 @@ static json_t *to_json(const hpct_summary *s)
         number(s->train.accuracy), "val_loss", number(s->validation.loss), "val_accuracy",
         number(s->validation.accuracy), "peak_rss_mb", number(s->peak_rss_mb),
         "bytes_sent_per_step", (json_int_t) s->bytes_sent_per_step, "stopped_by",
-        s->signal == 0 ? json_null() : json_string(s->signal == SIGINT ? "SIGINT" : "SIGTERM"),
-        "optimizer", s->optimizer, "learning_rate", number(s->learning_rate),
-        "top_k_categorical_accuracy", number(s->top_k > 0 ? s->train.top_k_accuracy : NAN),
-        "val_top_k_categorical_accuracy", number(s->top_k > 0 ? s->validation.top_k_accuracy : NAN),
-        "emulated", s->emulated, "dilation", number(s->emulated ? s->dilation : NAN),
-        "predicted_mb", number(s->predicted_mb > 0 ? s->predicted_mb : NAN), "device_used_mb",
+        s->signal == 0 ? json_null() : json_string(hpct_stop_name(s->signal)), "optimizer",
+        s->optimizer, "learning_rate", number(s->learning_rate), "top_k_categorical_accuracy",
+        number(s->top_k > 0 ? s->train.top_k_accuracy : NAN), "val_top_k_categorical_accuracy",
+        number(s->top_k > 0 ? s->validation.top_k_accuracy : NAN), "emulated", s->emulated,
+        "dilation", number(s->emulated ? s->dilation : NAN), "predicted_mb",
+        number(s->predicted_mb > 0 ? s->predicted_mb : NAN), "device_used_mb",
         number(s->device_used_mb != 0 ? s->device_used_mb : NAN), "classes", classes_to_json(s));
 }
 

@@ -3,8 +3,9 @@
 
 #include "agent/process.h"
 #include "base/status.h"
+#include "nn/file.h"
+#include "nn/output.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -30,7 +31,6 @@ typedef struct header {
 } header;
 
 struct hpct_timeline {
-    FILE *file; /* rank 0 */
     char *path;
     double zero; /* the clock when all ranks met: clocks of nodes differ */
     int64_t step;
@@ -76,10 +76,6 @@ static hpct_status allocate(hpct_timeline **out, const hpct_context *context, co
     if (t->path == NULL || t->events == NULL)
         return hpct_fail_memory(EVENTS * sizeof *t->events);
     strncpy(t->header.node, hpct_context_node(context), sizeof t->header.node - 1);
-    if (hpct_context_rank(context) == 0)
-        t->file = fopen(path, "we");
-    if (hpct_context_rank(context) == 0 && t->file == NULL)
-        return hpct_fail(HPCT_ERR_IO, "timeline: %s cannot be written: %s", path, strerror(errno));
     return HPCT_OK;
 }
 
@@ -104,8 +100,6 @@ void hpct_timeline_close(hpct_timeline *t)
 {
     if (t == NULL)
         return;
-    if (t->file != NULL)
-        fclose(t->file);
     free(t->path);
     free(t->events);
     free(t);
@@ -200,44 +194,66 @@ static void print_rank(FILE *file, int rank, const header *h, const event *event
         print_event(file, rank, &events[i]);
 }
 
-static hpct_status close_file(hpct_timeline *t)
+/* One rank's part, in memory first. */
+static hpct_status write_rank(const hpct_output *file, int rank, const header *h,
+                              const event *events)
 {
-    FILE *file = t->file;
-    if (file == NULL)
-        return HPCT_OK;
-    t->file = NULL;
-    bool bad = ferror(file) != 0;
-    if (fclose(file) != 0 || bad)
-        return hpct_fail(HPCT_ERR_IO, "timeline: %s cannot be written: %s", t->path,
-                         strerror(errno));
-    return HPCT_OK;
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *stream = open_memstream(&text, &bytes);
+    if (stream == NULL)
+        return hpct_fail_memory(0);
+    if (rank == 0)
+        fprintf(stream, "{\"displayTimeUnit\": \"ms\", \"traceEvents\": [");
+    print_rank(stream, rank, h, events);
+    bool bad = ferror(stream) != 0;
+    hpct_status status = fclose(stream) != 0 || bad
+                             ? hpct_fail_memory(bytes)
+                             : hpct_file_write_all(file->fd, text, bytes, file->path);
+    free(text);
+    return status;
 }
 
-/* Rank after rank, so that rank 0 holds one rank's at a time. */
-hpct_status hpct_timeline_write(hpct_timeline *t, hpct_context *context)
+/* Rank after rank, so that rank 0 holds one rank's at a time. What cannot be written is *written;
+ * the others go on until all have sent theirs. */
+static hpct_status write_ranks(hpct_timeline *t, hpct_comm *comm, event *events,
+                               const hpct_output *file, hpct_status *written)
 {
-    if (t == NULL)
-        return HPCT_OK;
-    hpct_comm *comm = hpct_context_comm(context);
-    header h;
-    event *events = malloc(EVENTS * sizeof *events);
-    hpct_status status = hpct_context_agree(
-        context, events == NULL ? hpct_fail_memory(EVENTS * sizeof *events) : HPCT_OK);
-    if (status == HPCT_OK && t->file != NULL)
-        fprintf(t->file, "{\"displayTimeUnit\": \"ms\", \"traceEvents\": [");
+    hpct_status status = HPCT_OK;
     for (int rank = 0; rank < comm->size && status == HPCT_OK; rank++) {
-        h = t->header;
+        header h = t->header;
         status = comm->ops->broadcast(comm, &h, sizeof h, rank);
         size_t bytes = (size_t) h.num_events * sizeof *events;
         if (status == HPCT_OK)
             memcpy(events, t->events, bytes);
         if (status == HPCT_OK)
             status = comm->ops->broadcast(comm, events, bytes, rank);
-        if (status == HPCT_OK && t->file != NULL)
-            print_rank(t->file, rank, &h, events);
+        if (status == HPCT_OK && comm->rank == 0 && *written == HPCT_OK)
+            *written = write_rank(file, rank, &h, events);
     }
+    return status;
+}
+
+hpct_status hpct_timeline_write(hpct_timeline *t, hpct_context *context)
+{
+    if (t == NULL)
+        return HPCT_OK;
+    hpct_comm *comm = hpct_context_comm(context);
+    hpct_output file = {.fd = -1};
+    hpct_status status = HPCT_OK, written = HPCT_OK;
+    event *events = malloc(EVENTS * sizeof *events);
+    if (events == NULL)
+        status = hpct_fail_memory(EVENTS * sizeof *events);
+    else if (comm->rank == 0)
+        status = hpct_output_create(&file, t->path, false);
+    status = hpct_context_agree(context, status);
+    if (status == HPCT_OK)
+        status = write_ranks(t, comm, events, &file, &written);
+    if (status == HPCT_OK && comm->rank == 0 && written == HPCT_OK)
+        written = hpct_file_write_all(file.fd, "\n]}\n", 4, file.path);
+    if (status == HPCT_OK && comm->rank == 0 && written == HPCT_OK)
+        written = hpct_output_place(&file);
+    hpct_output_close(&file);
     free(events);
-    if (status == HPCT_OK && t->file != NULL)
-        fprintf(t->file, "\n]}\n");
-    return status == HPCT_OK ? hpct_context_agree(context, close_file(t)) : status;
+    return status == HPCT_OK ? hpct_context_agree(context, written) : status;
 }

@@ -23,7 +23,7 @@ typedef enum hpct_timeline_part {
 typedef struct hpct_timeline hpct_timeline;
 
 /* Collective. path NULL: *out is NULL, with which all of the functions below do nothing.
- * HPCT_ERR_IO, naming it, when rank 0 cannot make that file. */
+ */
 hpct_status hpct_timeline_open(hpct_timeline **out, hpct_context *context, const char *path);
 void hpct_timeline_close(hpct_timeline *timeline);
 
@@ -36,7 +36,8 @@ void hpct_timeline_add(hpct_timeline *timeline, hpct_timeline_part part, int num
 
 /* Chrome's trace format: {"traceEvents": [{"ph": "X", "pid": rank, "ts" and "dur" in
  * microseconds}]}; what the rank computes has "tts" and "tdur", too, the processor time of the
- * thread that steps, which other programs on its core do not lengthen. Collective, once, after the last step. */
+ * thread that steps, which other programs on its core do not lengthen. Collective, once, after the
+ * last step. */
 hpct_status hpct_timeline_write(hpct_timeline *timeline, hpct_context *context);
 
 #endif

@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,63 +31,6 @@ hpct_status hpct_file_write_all(int fd, const void *data, size_t bytes, const ch
         bytes -= (size_t) written;
     }
     return HPCT_OK;
-}
-
-/* A rename is only safe on disk when its folder is. */
-static hpct_status sync_folder(const char *path)
-{
-    char *copy = strdup(path);
-    if (copy == NULL)
-        return hpct_fail_memory(strlen(path) + 1);
-    const char *folder = dirname(copy);
-    hpct_status status = HPCT_OK;
-    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    /* EINVAL: a file system whose folders cannot be synced, and need not be */
-    if (fd < 0 || (fsync(fd) != 0 && errno != EINVAL))
-        status = hpct_file_failed("syncing the folder", folder);
-    if (fd >= 0)
-        close(fd);
-    free(copy);
-    return status;
-}
-
-/* A new file beside `path`; mode 0666 and the umask, as for any other file of the user. */
-static int create_beside(const char *path, char *temporary, size_t size)
-{
-    for (int i = 0; i < 100; i++) {
-        snprintf(temporary, size, "%s.tmp%d-%ld", path, i, (long) getpid());
-        int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (fd >= 0 || errno != EEXIST)
-            return fd;
-    }
-    return -1;
-}
-
-hpct_status hpct_file_replace(const char *path, hpct_file_writer *write, void *arg)
-{
-    size_t size = strlen(path) + 48;
-    char *temporary = malloc(size);
-    if (temporary == NULL)
-        return hpct_fail_memory(size);
-    int fd = create_beside(path, temporary, size);
-    if (fd < 0) {
-        hpct_status failed = hpct_file_failed("creating a file beside it", path);
-        free(temporary);
-        return failed;
-    }
-    hpct_status status = write(arg, fd);
-    if (status == HPCT_OK && fsync(fd) != 0)
-        status = hpct_file_failed("syncing", path);
-    if (close(fd) != 0 && status == HPCT_OK)
-        status = hpct_file_failed("closing", path);
-    if (status == HPCT_OK && rename(temporary, path) != 0)
-        status = hpct_file_failed("renaming", path);
-    if (status == HPCT_OK)
-        status = sync_folder(path);
-    else
-        unlink(temporary);
-    free(temporary);
-    return status;
 }
 
 /* ---- reading ---- */

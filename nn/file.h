@@ -1,4 +1,4 @@
-/* nn/file.h - whole files: read at once, or written so that a name is never half a file. */
+/* nn/file.h - whole files, read at once (nn/output.h: written); all of a piece in and out. */
 #ifndef HPCT_NN_FILE_H
 #define HPCT_NN_FILE_H
 
@@ -8,11 +8,6 @@
 /* Reads a regular file of at most `max` bytes. The caller frees *data. HPCT_ERR_NO_INPUT when it
  * cannot be opened, HPCT_ERR_DATA when it is longer. */
 hpct_status hpct_file_read(char **data, size_t *size, const char *path, size_t max);
-
-/* Calls `write` with a new, empty file beside `path`, then syncs it and gives it the name `path`.
- * After a failure `path` is what it was, and the new file gone. */
-typedef hpct_status hpct_file_writer(void *arg, int fd);
-hpct_status hpct_file_replace(const char *path, hpct_file_writer *write, void *arg);
 
 /* All of it, or HPCT_ERR_IO with `path` in the message. */
 hpct_status hpct_file_write_all(int fd, const void *data, size_t bytes, const char *path);

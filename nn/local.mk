@@ -57,6 +57,7 @@ nn_libnn_la_SOURCES = \
 	nn/norm_sync.h \
 	nn/optimizer.c \
 	nn/optimizer.h \
+	nn/output.c nn/output.h \
 	nn/parallel.c \
 	nn/parallel.h \
 	nn/params.c \

@@ -3,10 +3,12 @@
 #include "nn/weights.h"
 
 #include "base/status.h"
-#include "nn/file.h"
 #include "nn/keras/weights_h5.h"
+#include "nn/output.h"
+#include "nn/run.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,13 +51,44 @@ hpct_status hpct_model_check_weights_name(const char *path)
     return status == HPCT_OK ? HPCT_OK : hpct_fail_within(status, path);
 }
 
-hpct_status hpct_model_save_weights(const hpct_model *model, const char *path)
+static hpct_status save(const hpct_model *model, const char *path,
+                        hpct_status (*put)(const char *, hpct_output_writer *, void *))
 {
     saving s = {model, path};
     hpct_status status = hpct_model_check_weights_name(path);
     if (status != HPCT_OK)
         return status;
-    return hpct_file_replace(path, ends_with(path, ".h5") ? save_h5 : save_safetensors, &s);
+    return put(path, ends_with(path, ".h5") ? save_h5 : save_safetensors, &s);
+}
+
+hpct_status hpct_model_save_weights(const hpct_model *model, const char *path)
+{
+    return save(model, path, hpct_output_replace);
+}
+
+hpct_status hpct_model_rescue_weights(const hpct_model *model, const char *path)
+{
+    return save(model, path, hpct_output_rescue);
+}
+
+hpct_status hpct_model_check_finite(const hpct_model *model)
+{
+    hpct_status status = HPCT_OK;
+    for (int i = 0; i < model->num_params && status == HPCT_OK; i++) {
+        const hpct_param *param = &model->params[i];
+        size_t count = hpct_shape_count(&param->shape);
+        float *values = malloc(count * sizeof *values);
+        if (values == NULL)
+            return hpct_fail_memory(count * sizeof *values);
+        status = hpct_param_get(model, i, values);
+        for (size_t k = 0; k < count && status == HPCT_OK; k++) {
+            if (!isfinite(values[k]))
+                status =
+                    hpct_fail(HPCT_ERR_DATA, "\"%s\" has numbers that are not finite", param->name);
+        }
+        free(values);
+    }
+    return status;
 }
 
 /* ---- loading ---- */

@@ -3,6 +3,7 @@
 
 #include "base/status.h"
 #include "nn/file.h"
+#include "nn/run.h"
 #include "nn/safetensors.h"
 
 #include <endian.h>

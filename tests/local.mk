@@ -69,6 +69,7 @@ include tests/peers/local.mk
 include tests/fuzz/local.mk
 EXTRA_DIST += tests/distros/bare_system.sh tests/distros/order tests/distros/run
 include tests/gpu/local.mk
+include tests/results/local.mk
 include tests/stage/local.mk
 include tests/fuzz/agent.mk
 include tests/packages/local.mk

@@ -1,6 +1,7 @@
 /* hpc-train evaluate */
 #include "agent/cli/cli.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -69,8 +70,9 @@ static hpct_status evaluate(hpct_context *context, hpct_model *model, arguments 
     if (status == HPCT_OK)
         status = hpct_evaluate(context, model, data, a->batch_size, &metrics);
     if (status == HPCT_OK && hpct_context_rank(context) == 0)
-        printf("%zu samples - accuracy: %.4f - loss: %.4f\n", hpct_dataset_size(data),
-               metrics.accuracy, metrics.loss);
+        printf(fabs(metrics.loss) < 1e6 ? "%zu samples - accuracy: %.4f - loss: %.4f\n"
+                                        : "%zu samples - accuracy: %.4f - loss: %.1e\n",
+               hpct_dataset_size(data), metrics.accuracy, metrics.loss);
     hpct_dataset_free(data);
     return status;
 }

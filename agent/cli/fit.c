@@ -3,9 +3,11 @@
 
 #include <limits.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 typedef struct arguments {
     hpct_cli_choice model;
@@ -129,6 +131,34 @@ static error_t parse(int key, char *value, struct argp_state *state)
     }
 }
 
+static bool is_same_file(const char *a, const char *b)
+{
+    struct stat of_a, of_b;
+    return a != NULL && b != NULL && stat(a, &of_a) == 0 && stat(b, &of_b) == 0 &&
+           S_ISREG(of_a.st_mode) && of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
+}
+
+/* Weights may be trained further in their own file; nothing else that is read is written. */
+static void keep_inputs(const arguments *a)
+{
+    const struct {
+        const char *option, *path;
+    } outputs[] = {{"--save-weights", a->fit.save_weights},
+                   {"--summary-json", a->fit.summary_json},
+                   {"--timeline", a->fit.timeline}},
+      inputs[] = {{"--model", a->model.name},
+                  {"--data", a->data},
+                  {"--validation-data", a->validation_data},
+                  {"--weights", a->weights}};
+    for (int i = 0; i < 3; i++) {
+        for (int k = 0; k < (i == 0 ? 3 : 4); k++) {
+            if (is_same_file(outputs[i].path, inputs[k].path))
+                hpct_cli_usage("%s %s would replace what %s reads: give it another name",
+                               outputs[i].option, outputs[i].path, inputs[k].option);
+        }
+    }
+}
+
 static bool has_servers(const arguments *a)
 {
     return a->fit.strategy.name != NULL && strcmp(a->fit.strategy.name, "parameter-server") == 0;
@@ -245,15 +275,18 @@ static int run(int argc, char **argv)
         .parser = parse,
         .children = children,
         .doc = "Trains a model on all ranks: one step's pictures are shared among the tasks of the "
-               "Slurm step (or of mpirun), and gradients are summed after each step. SIGINT and "
-               "SIGTERM stop all ranks after the same step.",
+               "Slurm step (or of mpirun), and gradients are summed after each step. SIGINT, "
+               "SIGTERM, SIGUSR1, SIGUSR2, SIGHUP and SIGXCPU stop all ranks after the same step, "
+               "with the weights saved.",
     };
     arguments a = {.fit = {.epochs = 1, .verbose = HPCT_VERBOSE_AUTO}};
     const hpct_cli_model *defaults;
     hpct_model *model = NULL;
     hpct_context *context = NULL;
     hpct_fit_result result = {0};
+    signal(SIGPIPE, SIG_IGN); /* what is printed may find no reader: training goes on */
     hpct_cli_parse(&argp, argc, argv, &a);
+    keep_inputs(&a);
     if (a.batch.global_size > 0 && a.training.scaling != HPCT_CLI_SCALING_NONE)
         hpct_cli_usage("--lr-scaling is for batches that grow with the ranks; --global-batch-size "
                        "does not");

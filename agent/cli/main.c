@@ -1,8 +1,11 @@
 /* hpc-train: picks the subcommand. */
 #include "agent/cli/cli.h"
 
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static const hpct_command *const commands[] = {
     &hpct_command_fit,     &hpct_command_evaluate, &hpct_command_bench, &hpct_command_data,
@@ -22,9 +25,31 @@ static void print_help(void)
            "  srun -N2 --hpc-train hpc-train fit --model mnist-cnn --data DIR --epochs 3\n");
 }
 
+/* What was printed and did not arrive is a result that is lost. */
+static int all_printed(int status)
+{
+    bool good = fflush(stdout) == 0 && !ferror(stdout);
+    if (good || status != HPCT_OK)
+        return status;
+    fputs("hpc-train: standard output cannot be written\n", stderr);
+    return HPCT_ERR_IO;
+}
+
+/* A file that is opened must not take the place of a standard stream that is closed: what is
+ * printed would be written into it. */
+static void fill_streams(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        if (fcntl(fd, F_GETFD) < 0)
+            open("/dev/null", O_RDONLY); /* the lowest that is free: this one */
+    }
+}
+
 int main(int argc, char **argv)
 {
     char name[64];
+    fill_streams();
+    signal(SIGXFSZ, SIG_IGN); /* of ulimit -f: the write that fails says which file */
     if (argc < 2)
         hpct_cli_usage(
             "a command is missing: fit, evaluate, bench, data, summary, plan or info (see "
@@ -44,7 +69,7 @@ int main(int argc, char **argv)
             continue;
         snprintf(name, sizeof name, "hpc-train %s", argv[1]);
         argv[1] = name;
-        return commands[i]->run(argc - 1, argv + 1);
+        return all_printed(commands[i]->run(argc - 1, argv + 1));
     }
     hpct_cli_usage(
         "unknown command '%s'; there are: fit, evaluate, bench, data, summary, plan, info "

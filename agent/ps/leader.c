@@ -5,13 +5,13 @@
 #include "agent/history.h"
 #include "agent/process.h"
 #include "agent/progress.h"
+#include "agent/results.h"
 #include "agent/summary.h"
 #include "base/status.h"
 #include "nn/step.h"
 
 #include <inttypes.h>
 #include <math.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,6 +37,7 @@ struct hpct_ps_leader {
     hpct_fit_result result;
     hpct_ps_summary summary;
     int signal;
+    hpct_results_end end;
 };
 
 static hpct_metrics mean(const sums *s)
@@ -108,6 +109,7 @@ void hpct_ps_leader_free(hpct_ps_leader *leader)
     hpct_ps_schedule_free(leader->schedule);
     free(leader->epoch_seconds);
     free(leader->step_times);
+    free(leader->end.why);
     free(leader);
 }
 
@@ -159,8 +161,9 @@ static void end_step(hpct_ps_leader *l, int64_t updates, int64_t steps)
         l->first_step_ended = now;
     l->samples_done += l->step.samples;
     l->result.train = mean(&l->epoch);
+    hpct_metrics one = mean(&l->step);
+    hpct_results_note_loss(&l->end, one.loss, l->result.train.loss);
     if (l->history != NULL) {
-        hpct_metrics one = mean(&l->step);
         int64_t step = updates - 1, per_epoch = l->run->schedule.steps_per_epoch;
         hpct_history_step(l->history, (int) (step / per_epoch) + 1, step % per_epoch + 1, &one);
     }
@@ -170,7 +173,7 @@ static void end_step(hpct_ps_leader *l, int64_t updates, int64_t steps)
 }
 
 /* With its evaluation, if there is one. */
-static hpct_status end_epoch(hpct_ps_leader *l, int epoch)
+static void end_epoch(hpct_ps_leader *l, int epoch)
 {
     bool validated = l->run->options.validation != NULL;
     hpct_status status = HPCT_OK;
@@ -182,11 +185,14 @@ static hpct_status end_epoch(hpct_ps_leader *l, int epoch)
                       step_seconds(l, steps), &l->result.train,
                       validated ? &l->result.validation : NULL);
     if (l->history != NULL)
-        status = hpct_history_epoch(l->history, epoch, &l->result.train, &l->result.validation,
-                                    hpct_model_learning_rate(l->run->model));
-    if (status == HPCT_OK && !hpct_ps_schedule_ended(l->schedule))
+        status =
+            hpct_history_epoch(l->history, epoch, &l->result.train, &l->result.validation,
+                               hpct_model_learning_rate(l->run->model),
+                               !hpct_results_diverged(&l->end) && isfinite(l->result.train.loss));
+    if (status != HPCT_OK && l->progress.verbose != 0) /* and told at the end */
+        fprintf(l->progress.stream, "%s; it is tried again\n", hpct_last_error());
+    if (!hpct_ps_schedule_ended(l->schedule))
         begin_epoch(l);
-    return status;
 }
 
 hpct_status hpct_ps_leader_done(hpct_ps_leader *l, int worker, const hpct_ps_message *message)
@@ -216,7 +222,9 @@ hpct_status hpct_ps_leader_done(hpct_ps_leader *l, int worker, const hpct_ps_mes
     bool ended = l->run->options.validation == NULL
                      ? epoch_done
                      : hpct_ps_schedule_evaluated(l->schedule) > evaluated;
-    return ended ? end_epoch(l, hpct_ps_schedule_trained(l->schedule) - 1) : HPCT_OK;
+    if (ended)
+        end_epoch(l, hpct_ps_schedule_trained(l->schedule) - 1);
+    return HPCT_OK;
 }
 
 /* ---- at the end ---- */
@@ -282,17 +290,7 @@ static hpct_status write_summary(hpct_ps_leader *l)
                                                           : (double) run->global_batch / step,
         .parameter_server = &l->summary,
     };
-    return hpct_summary_write(&summary, run->options.summary_json);
-}
-
-static hpct_status stopped(const hpct_ps_leader *l)
-{
-    const char *where = l->run->options.save_weights;
-    return hpct_fail(
-        HPCT_ERR_STOPPED, "stopped by %s after step %" PRId64 ", in epoch %d of %d%s%s",
-        l->signal == SIGINT ? "SIGINT" : "SIGTERM", l->result.steps,
-        hpct_ps_schedule_trained(l->schedule) + 1, l->run->options.epochs,
-        where == NULL ? "" : "; the weights so far are in ", where == NULL ? "" : where);
+    return hpct_results_write_summary(&summary, run->options.summary_json, l->end.diverged);
 }
 
 static void show_staleness(const hpct_ps_leader *l)
@@ -317,20 +315,21 @@ static void show_staleness(const hpct_ps_leader *l)
 hpct_status hpct_ps_leader_finish(hpct_ps_leader *l, hpct_fit_result *result)
 {
     const hpct_fit_options *o = &l->run->options;
-    hpct_status status = HPCT_OK;
     l->result.seconds = hpct_process_clock() - l->began;
     l->result.steps = hpct_ps_schedule_statistics(l->schedule)->updates;
     l->result.signal = l->signal;
     *result = l->result;
     show_staleness(l);
+    l->end.diverged = hpct_results_diverged(&l->end);
+    l->end.signal = l->signal;
+    l->end.steps = l->result.steps;
+    l->end.epoch = hpct_ps_schedule_trained(l->schedule) + 1;
+    l->end.epochs = o->epochs;
     if (o->save_weights != NULL)
-        status = hpct_model_save_weights(l->run->model, o->save_weights);
-    if (status == HPCT_OK && o->summary_json != NULL)
-        status = write_summary(l);
-    if (l->history != NULL) {
-        hpct_status closed = hpct_history_close(l->history);
-        status = status == HPCT_OK ? closed : status;
-        l->history = NULL;
-    }
-    return status == HPCT_OK && l->signal != 0 ? stopped(l) : status;
+        hpct_results_note(&l->end, hpct_results_save(l->run->model, o->save_weights, &l->end));
+    if (o->summary_json != NULL)
+        hpct_results_note(&l->end, write_summary(l));
+    hpct_results_note(&l->end, hpct_history_close(l->history));
+    l->history = NULL;
+    return hpct_results_tell(&l->end);
 }

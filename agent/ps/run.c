@@ -6,6 +6,7 @@
 #include "agent/fit.h"
 #include "agent/ps/channel.h"
 #include "agent/ps/partition.h"
+#include "agent/results.h"
 #include "agent/threads.h"
 #include "base/status.h"
 #include "config.h"
@@ -337,7 +338,7 @@ hpct_status hpct_ps_run_prepare(hpct_ps_run *run)
         status = hpct_fit_check_data(run->model, run->train, run->options.validation);
     leads = run->serves && run->index == 0;
     if (status == HPCT_OK && leads)
-        status = hpct_fit_check_outputs(&run->options);
+        status = hpct_results_try_fit(&run->options, run->model);
     if (status == HPCT_OK)
         status = hpct_context_join_seconds(&run->join_seconds);
     if (status == HPCT_OK)

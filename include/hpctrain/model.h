@@ -279,10 +279,10 @@ HPCT_API hpct_status hpct_model_print_costs(const hpct_model *model, int batch_s
 /* Weights in files. PATH's end says the format: .weights.h5 is Keras 3's HDF5 file, which its
  * load_weights opens in a model of the same layers; any other is safetensors, with Keras' layer
  * names and shapes ("conv2d/kernel"). State (moving statistics) is saved with them, optimizer slots
- * are not. Saving writes a temporary file beside PATH, syncs it and renames it: PATH is never half
- * written. Loading takes any .h5, of Keras 3 or 2, and checks names, types and shapes of all
- * weights before it changes anything: a missing weight and one that the model does not have are
- * refused. HPCT_ERR_CONFIG for .h5 where there is no HDF5. */
+ * are not. Saving writes a temporary file beside PATH (or what it links to), syncs it and renames
+ * it: PATH is never half written, and keeps its mode. Loading takes any .h5, of Keras 3 or 2, and
+ * checks names, types and shapes of all weights before it changes anything: a missing weight and
+ * one that the model does not have are refused. HPCT_ERR_CONFIG for .h5 where there is no HDF5. */
 HPCT_API hpct_status hpct_model_save_weights(const hpct_model *model, const char *path);
 HPCT_API hpct_status hpct_model_load_weights(hpct_model *model, const char *path);
 /* Whether weights can be saved under a name like this, for asking before a long training:

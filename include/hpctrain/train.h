@@ -28,7 +28,7 @@ typedef struct hpct_fit_options {
     const char *log_dir;      /* history.csv and metrics.jsonl (loss and accuracy of each step)
                                  go there, by rank 0; default nowhere */
     const char *save_weights; /* rank 0 saves the weights there at the end, also when stopped;
-                                 default nowhere */
+                                 elsewhere where that fails, or the run; default nowhere */
     const char *summary_json; /* written once, at the end, by rank 0; default nowhere */
     const char *timeline;     /* a Chrome trace of up to 50 steps, from the second on, of all ranks:
                                  input, forward, backward, each bucket's reduction, update; written at
@@ -46,7 +46,7 @@ typedef struct hpct_fit_result {
     hpct_metrics validation; /* of the last epoch; NaN without validation data */
     double seconds;          /* first step to the end */
     int64_t steps;           /* done in all */
-    int signal; /* SIGINT or SIGTERM when that stopped it, else 0; the same on all ranks */
+    int signal;              /* that stopped it, else 0; the same on all ranks */
 } hpct_fit_result;
 
 /* hpct_model_set_device on all ranks alike: with "auto" the GPUs where every rank has one and the
@@ -61,9 +61,12 @@ HPCT_API hpct_status hpct_set_device(hpct_context *context, hpct_model *model, c
  * t come from (seed, t) alone and each rank takes its slice, so the loss curve does not depend on
  * the number of ranks beyond fp32 rounding. `result` may be NULL. HPCT_ERR_USAGE for options that
  * cannot be, HPCT_ERR_DATA when the data do not fit the model (shapes, labels out of range),
- * HPCT_ERR_IO when a log cannot be written: the same on all ranks. On SIGINT or SIGTERM (to any
- * rank) all ranks stop after the same step and HPCT_ERR_STOPPED is returned, with the model as
- * trained so far; a second signal, two seconds later or more, ends the process at once. Signals
+ * or loss and weights have diverged, HPCT_ERR_IO when an output cannot be written: the same on all
+ * ranks. Outputs are tried before the first step; what fails later ends nothing, and the message
+ * says where the weights are (man hpc-train, RESULTS). On SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGHUP
+ * or SIGXCPU (to any rank) all ranks stop after the same step and HPCT_ERR_STOPPED is returned,
+ * with the model as trained so far; a second SIGINT or SIGTERM, two seconds later or more, ends the
+ * process at once. SIGPIPE and SIGXFSZ are ignored meanwhile. Signals
  * that the program handles itself stay its own; their handlers must have SA_ONSTACK and a
  * sigaltstack, because oneDNN's kernels do not bear a signal's frame on the thread's own stack. */
 HPCT_API hpct_status hpct_fit(hpct_context *context, hpct_model *model, const hpct_dataset *train,
@@ -86,7 +89,8 @@ HPCT_API hpct_status hpct_train_and_evaluate(hpct_context *context, hpct_model *
                                              hpct_fit_result *result);
 
 /* Mean loss and accuracy over the whole data set, each sample counted once, each rank computing its
- * share; collective. batch_size is per rank, 0 for the default (128). */
+ * share; collective. batch_size is per rank, 0 for the default (128). HPCT_ERR_DATA, with *metrics
+ * filled, when the loss is not finite. */
 HPCT_API hpct_status hpct_evaluate(hpct_context *context, hpct_model *model,
                                    const hpct_dataset *dataset, int batch_size,
                                    hpct_metrics *metrics);

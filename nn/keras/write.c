@@ -6,6 +6,7 @@
 
 #include "base/status.h"
 #include "nn/file.h"
+#include "nn/output.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -208,7 +209,7 @@ hpct_status hpct_model_save_json(const hpct_model *model, const char *path)
     hpct_status status = hpct_keras_write(&text, model);
     if (status != HPCT_OK)
         return status;
-    status = hpct_file_replace(path, write_text, &(text_file){text, path});
+    status = hpct_output_replace(path, write_text, &(text_file){text, path});
     free(text);
     return status;
 }

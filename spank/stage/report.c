@@ -27,10 +27,14 @@ static void stop(int number)
 void hpct_report_catch_signals(void)
 {
     static const int numbers[] = {SIGTERM, SIGINT, SIGHUP, SIGXCPU};
+    /* Of SIGPIPE and SIGXFSZ the failed write tells; the others are for the job's program
+     * (#SBATCH --signal=USR1@60 sends one to all of a step). */
+    static const int ignored[] = {SIGPIPE, SIGXFSZ, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF};
     struct sigaction action = {.sa_handler = stop}; /* no SA_RESTART: a wait is to end */
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         sigaction(numbers[i], &action, NULL);
-    signal(SIGPIPE, SIG_IGN);
+    for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
+        signal(ignored[i], SIG_IGN);
 }
 
 /* To a few milliseconds, which is a great deal cheaper: it is asked for every file. */

@@ -49,7 +49,8 @@ void hpct_report_say(const char *format, ...) __attribute__((format(printf, 1, 2
  * verbose. */
 void hpct_report_end(const hpct_report *report, const char *to, double least);
 
-/* SIGTERM, SIGINT, SIGHUP, SIGXCPU from now on ask to end. */
+/* SIGTERM, SIGINT, SIGHUP, SIGXCPU from now on ask to end; SIGUSR1 and others that do not are
+ * ignored. */
 void hpct_report_catch_signals(void);
 
 #endif

@@ -94,4 +94,19 @@ kill -KILL $first
 wait $first 2>/dev/null
 is "$(ls to)" "" "nothing came of it"
 
+# ---- what does not ask it to end ----
+rm -rf to
+mkdir to
+"$stage" --to to src/many &
+pid=$!
+while [ "/proc/$pid/exe" -ef /proc/$$/exe ]; do sleep 0.001; done
+until [ -e to/.hpc-train ] || [ ! -e /proc/$pid/status ]; do sleep 0.001; done # it is ready for signals
+for signal in USR1 USR2 ALRM PROF USR1; do kill -$signal $pid 2>/dev/null; done
+wait $pid
+is "$?" 0 "SIGUSR1 and SIGUSR2 are the program's, staging goes on"
+is "$(diff -rq src/many to/many)" "" "to its end"
+(ulimit -f 20000 && "$stage" --to to src/large) 2>errors # of 1,024 bytes
+is "$?" 74 "ulimit -f is an error of writing"
+like "$(cat errors)" "large.*File too large" "with the file's name"
+
 done_testing

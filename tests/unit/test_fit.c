@@ -283,6 +283,49 @@ static void a_signal_stops_it(void **state)
     assert_true(action.sa_handler == SIG_DFL); /* as it was before */
 }
 
+/* Damage that shows only when a picture's turn comes: what was learned until then is saved, and not
+ * under the name of an earlier run's weights. */
+static void what_was_learned_outlives_its_data(void **state)
+{
+    (void) state;
+    uint8_t png[4096];
+    char weights[4096], rescued[4096];
+    const char *own = pictures_folder();
+    size_t size = pictures_seed("picture/png_grey", png, sizeof png);
+    for (int i = 0; i < 103; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "train/a/%d.png", i);
+        pictures_write(own, name, png, i == 60 ? size - 20 : size, false);
+    }
+    hpct_dataset *damaged;
+    hpct_dataset_options little = {.height = 28, .width = 28, .channels = 1, .memory = 10};
+    assert_int_equal(hpct_dataset_open_as(&damaged, own, HPCT_TRAIN, &little), HPCT_OK);
+    hpct_model *earlier = small_model(10), *model = small_model(10), *back = small_model(10);
+    snprintf(weights, sizeof weights, "%s/kept.safetensors", folder);
+    snprintf(rescued, sizeof rescued, "%s/rescued-kept.safetensors", folder);
+    assert_int_equal(hpct_model_save_weights(earlier, weights), HPCT_OK);
+    hpct_fit_result result;
+    hpct_fit_options options = {.batch_size = 10, .seed = 1, .save_weights = weights};
+    assert_int_equal(hpct_fit(context, model, damaged, &options, &result), HPCT_ERR_DATA);
+    assert_true(result.steps > 0 && result.steps < 11);
+    assert_non_null(strstr(hpct_last_error(), "60.png"));
+    assert_non_null(strstr(hpct_last_error(), "; the weights are in "));
+    assert_non_null(strstr(hpct_last_error(), rescued));
+    hpct_metrics a, b, c;
+    assert_int_equal(hpct_evaluate(context, earlier, test, 0, &a), HPCT_OK);
+    assert_int_equal(hpct_model_load_weights(back, weights), HPCT_OK);
+    assert_int_equal(hpct_evaluate(context, back, test, 0, &b), HPCT_OK);
+    assert_true(a.loss == b.loss);
+    assert_int_equal(hpct_model_load_weights(back, rescued), HPCT_OK);
+    assert_int_equal(hpct_evaluate(context, model, test, 0, &a), HPCT_OK);
+    assert_int_equal(hpct_evaluate(context, back, test, 0, &c), HPCT_OK);
+    assert_true(a.loss == c.loss && c.loss != b.loss);
+    hpct_dataset_free(damaged);
+    hpct_model_free(earlier);
+    hpct_model_free(model);
+    hpct_model_free(back);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -295,6 +338,7 @@ int main(void)
         cmocka_unit_test(a_loop_of_ones_own_is_fit),
         cmocka_unit_test(a_trainer_holds_its_model),
         cmocka_unit_test(a_signal_stops_it),
+        cmocka_unit_test(what_was_learned_outlives_its_data),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);
 }

@@ -121,7 +121,7 @@ static void history_is_as_keras_writes_it(void **state)
     assert_int_equal(hpct_history_open(&history, folder, HPCT_HISTORY_VALIDATION), HPCT_OK);
     hpct_history_step(history, 1, 1, &train);
     hpct_history_step(history, 1, 2, &nan);
-    assert_int_equal(hpct_history_epoch(history, 0, &train, &validation, 0.05), HPCT_OK);
+    assert_int_equal(hpct_history_epoch(history, 0, &train, &validation, 0.05, true), HPCT_OK);
     assert_int_equal(hpct_history_close(history), HPCT_OK);
     read_file(text, sizeof text, folder, "history.csv");
     assert_string_equal(text, "epoch,accuracy,learning_rate,loss,val_accuracy,val_loss\n"
@@ -132,7 +132,7 @@ static void history_is_as_keras_writes_it(void **state)
                         "{\"epoch\": 1, \"step\": 2, \"loss\": null, \"accuracy\": 0.5}\n");
     int all = HPCT_HISTORY_VALIDATION | HPCT_HISTORY_TOP_K;
     assert_int_equal(hpct_history_open(&history, folder, all), HPCT_OK);
-    assert_int_equal(hpct_history_epoch(history, 1, &train, &validation, 0.05), HPCT_OK);
+    assert_int_equal(hpct_history_epoch(history, 1, &train, &validation, 0.05, true), HPCT_OK);
     assert_int_equal(hpct_history_close(history), HPCT_OK);
     read_file(text, sizeof text, folder, "history.csv");
     assert_string_equal(text, "epoch,accuracy,learning_rate,loss,top_k_categorical_accuracy,"
@@ -151,7 +151,7 @@ static void a_full_disk_shows(void **state)
     snprintf(csv, sizeof csv, "%s/history.csv", folder);
     assert_int_equal(symlink("/dev/full", csv), 0);
     assert_int_equal(hpct_history_open(&history, folder, 0), HPCT_OK);
-    assert_int_equal(hpct_history_epoch(history, 0, &train, NULL, 0.05), HPCT_ERR_IO);
+    assert_int_equal(hpct_history_epoch(history, 0, &train, NULL, 0.05, true), HPCT_ERR_IO);
     assert_non_null(strstr(hpct_last_error(), csv));
     hpct_history_close(history);
 }

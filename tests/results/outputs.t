@@ -1,0 +1,216 @@
+#!/bin/bash
+# outputs.t: what cannot be written is known before step 1; links, modes, names and left-over files; signals; limits of the
+# shell; what has diverged replaces nothing.
+# shellcheck disable=SC2154,SC2046
+
+# shellcheck source=tests/results/lib.sh
+. "$(dirname "$0")/lib.sh"
+cd "$work" || exit
+unset HPC_TRAIN_RESCUE_DIR
+
+# refused STATUS MESSAGE OPTION…: before step 1
+refused() {
+    local want=$1 message=$2
+    shift 2
+    capture fit "$@"
+    is "$status" "$want" "$* is refused" || diag "$err"
+    like "$err" "$message" "and why"
+    unlike "$out" "Epoch 1/2" "before step 1"
+}
+
+# ---- before step 1 ----
+mkdir folder
+long=$(printf 'n%.0s' {1..256})
+for option in --save-weights --summary-json --timeline; do
+    refused 74 "$option: folder is a folder: give the name of a file" $option folder
+    refused 74 "$option: .*nnn: writing failed: File name too long" $option "$long"
+    refused 74 "$option: none/x: .*No such file" $option none/x
+    : >file && refused 74 "$option: file/x: .*Not a directory" $option file/x
+done
+refused 74 "an empty name" --save-weights ""
+mkdir -p log/history.csv
+refused 74 "--log-dir: log/history.csv is a folder" --log-dir log
+is "$(ls log)" history.csv "and no other log is begun"
+rmdir log/history.csv
+# shellcheck disable=SC2094 # that is the point
+fit --verbose 0 --summary-json printed >printed 2>errors
+is "$? $(cat errors)" "74 hpc-train: --summary-json: printed is where this program prints: give another name" "a result does not replace what is printed"
+if [ "$(id -u)" = 0 ] && chattr +i file 2>/dev/null; then
+    at_exit "chattr -i '$work/file'"
+    refused 74 "--save-weights: file: writing failed: Operation not permitted" --save-weights file
+    chattr -i file
+else
+    skip "a file that cannot be changed" "no chattr here"
+fi
+if unshare -m true 2>/dev/null; then
+    mkdir small
+    capture unshare -m bash -c 'mount -t tmpfs -o size=100k tmpfs small && shift 0 && exec "$@"' x "$top_builddir/hpc-train" fit \
+        --model mnist-convnet --data "$work/pictures" --steps-per-epoch 2 --batch-size 8 --save-weights small/w
+    is "$status" 74 "a disk that is too small is refused"
+    like "$err" "small/w: [0-9]+ bytes cannot be written: No space left on device" "with how much it should take"
+    unlike "$out" "Epoch" "before step 1"
+else
+    skip "a small disk" "no mount here"
+fi
+
+# ---- one name for two ----
+both() { # MESSAGE OPTION…
+    capture fit "${@:2}"
+    is "$status" 64 "${*:2}: one file for two" || diag "$err"
+    like "$err" "$1" "which are named"
+}
+ln -s ./one.json two.json
+both "--summary-json and --timeline would be one file" --summary-json one.json --timeline ./one.json
+both "--summary-json and --save-weights would be one file" --summary-json one.json --save-weights two.json
+both "--timeline and --log-dir would be one file" --timeline log/../log/metrics.jsonl --log-dir log
+cp "$work/pictures/train-labels-idx1-ubyte" "$work/labels"
+both "--save-weights .*train-labels-idx1-ubyte would replace what --validation-data reads" \
+    --save-weights "$work/pictures/train-labels-idx1-ubyte" --validation-data "$work/pictures/train-labels-idx1-ubyte"
+is "$(cmp labels "$work/pictures/train-labels-idx1-ubyte" 2>&1)" "" "and stays"
+
+# ---- what they become ----
+mkdir real && echo earlier >real/w && chmod 640 real/w
+ln -s real/w link && ln -s link linked && ln -s real/absent dangling
+(sleep 0; exit 0) & dead=$!
+wait $dead
+touch "real/w.tmp0-$dead" "real/w.tmp7-$dead" "real/w.tmp0-$$" "real/other.tmp0-$dead" "real/w.tmp0-x"
+fit --verbose 0 --save-weights linked --summary-json dangling
+is "$?" 0 "outputs through links"
+is "$(readlink linked) $(readlink link) $(readlink dangling)" "link real/w real/absent" "links stay"
+ok "$([ "$(stat -c %s real/w)" -gt 100000 ]; echo $?)" "and lead to what is new"
+is "$(stat -c %a real/w) $(stat -c %a real/absent)" "640 644" "modes are kept; a new file follows the umask"
+is "$(cd real && echo *)" "absent other.tmp0-$dead w w.tmp0-$$ w.tmp0-x" "what dead processes left of them is gone, and nothing else"
+(umask 077; fit --verbose 0 --save-weights private)
+is "$(stat -c %a private)" 600 "another umask"
+if [ "$(id -u)" = 0 ]; then
+    chown 12345:23456 real/w
+    fit --verbose 0 --save-weights real/w
+    is "$(stat -c '%u:%g %a' real/w)" "12345:23456 640" "the owner stays"
+fi
+long=$(printf 'n%.0s' {1..255})
+fit --save-weights "$long" --summary-json /proc/self/fd/1 >printed
+is "$?" 0 "a name as long as may be"
+like "$(head -n 1 printed) $(cat printed)" '^mnist-convnet.*"steps": 4' "and a summary behind what is printed"
+fit --verbose 0 --summary-json /proc/self/fd/1 | cat >printed
+like "$(cat printed)" '"steps": 4' "also into a pipe"
+# Devices of our own: a fault would replace the system's.
+if mknod null c 1 3 2>/dev/null && mknod full.device c 1 7 && : 2>/dev/null >null; then
+    fit --verbose 0 --timeline null --save-weights null
+    is "$? $(stat -c %F null)" "0 character special file" "a device stays what it is"
+    has_devices=yes
+else
+    skip "a device" "none can be made here"
+fi
+printf '\x01\x02\x03' >real/x && cp real/x old
+fit --verbose 0 --timeline t.json --save-weights x.weights.h5 && cp t.json t.old
+capture fit --timeline t.json --log-dir . --epochs 1000000 --validation-data none
+is "$status $(cmp t.json t.old 2>&1)" "66 " "a run that is refused later leaves an earlier file"
+
+# ---- an earlier log ----
+mkdir logs && echo earlier >logs/history.csv && echo earlier >logs/metrics.jsonl
+fit --log-dir logs --epochs 1000 --steps-per-epoch 1000000 >/dev/null 2>&1 &
+pid=$!
+until [ -n "$(find logs -name 'metrics.jsonl.tmp*' -size +0)" ] || ! kill -0 $pid 2>/dev/null; do sleep 0.05; done
+is "$(cat logs/history.csv logs/metrics.jsonl)" "earlier
+earlier" "an earlier log stays until an epoch has ended"
+pkill -TERM -P $pid # of timeout
+wait $pid
+is "$? $(cat logs/history.csv) $(cat logs/*.tmp* 2>/dev/null)" "143 earlier " "also where none ended"
+fit --log-dir logs >/dev/null 2>&1
+is "$(wc -l <logs/history.csv) $(wc -l <logs/metrics.jsonl)" "3 4" "then it is replaced"
+
+# ---- a log that cannot be written ends nothing ----
+if [ -n "${has_devices-}" ]; then
+    mkdir full && ln -s ../full.device full/history.csv
+    capture fit --log-dir full --save-weights w.full
+    is "$status" 74 "a full disk under --log-dir"
+    like "$out" "full/history.csv: writing failed: No space left on device; it is tried again" "is said when it shows"
+    like "$err" "full/history.csv: writing failed.*; the weights are in w.full" "and at the end, with where the weights are"
+    like "$out" "Epoch 2/2" "training goes on"
+    ok "$([ -s w.full ]; echo $?)" "the weights are saved"
+else
+    skip "a full disk under --log-dir" "no device for it"
+fi
+
+# ---- limits, and pipes that nobody reads ----
+capture bash -c 'ulimit -f 100; exec "$@"' x "$top_builddir/hpc-train" fit --model mnist-convnet --data "$work/pictures" \
+    --steps-per-epoch 2 --batch-size 8 --save-weights w.limit
+is "$status" 74 "ulimit -f is an error of writing"
+like "$err" "w.limit: [0-9]+ bytes cannot be written: File too large" "that names the file"
+fit --save-weights w.pipe 2>errors | true
+is "${PIPESTATUS[0]}" 74 "who no longer reads what is printed ends nothing"
+ok "$([ -s w.pipe ]; echo $?)" "the weights are saved"
+like "$(cat errors)" "standard output cannot be written" "and it is said"
+fit >/dev/full 2>errors
+is "$? $(cat errors)" "74 hpc-train: standard output cannot be written" "what is printed is a result, too"
+
+fit --save-weights w.closed --seed 5 >&- 2>errors
+is "$? $(cat errors)" "74 hpc-train: standard output cannot be written" "a standard output that is closed, too"
+fit --verbose 0 --save-weights w.open --seed 5
+is "$(cmp w.closed w.open 2>&1)" "" "nothing that is printed gets into a file"
+
+# ---- signals ----
+for signal in USR1 USR2 HUP XCPU TERM INT; do
+    rm -f w.signal
+    env --default-signal=INT "$top_builddir/hpc-train" fit --model mnist-convnet --data "$work/pictures" --epochs 1000000 \
+        --steps-per-epoch 2 --batch-size 8 --save-weights w.signal --summary-json s.signal --log-dir signal.$signal >/dev/null 2>errors &
+    pid=$!
+    until [ -s signal.$signal/history.csv ] || ! kill -0 $pid 2>/dev/null; do sleep 0.05; done
+    kill -$signal $pid
+    wait $pid
+    got=$?
+    is "$got" $((128 + $(kill -l $signal))) "SIG$signal ends it"
+    like "$(cat errors)" "stopped by SIG$signal after step [0-9]+, in epoch [0-9]+ of 1000000; the weights so far are in w.signal" "which is said"
+    like "$(cat s.signal)" "\"stopped_by\": \"SIG$signal\"" "in the summary, too"
+    ok "$([ -s w.signal ]; echo $?)" "with the weights saved"
+done
+
+# ---- what diverges ----
+fit --verbose 0 --save-weights good --summary-json good.json && cp good good.old && cp good.json good.json.old
+capture fit --learning-rate 1e6 --save-weights good --summary-json good.json --epochs 3
+is "$status" 65 "a run that diverges fails"
+like "$out" "loss: ([0-9.]+e\+[0-9]+|nan)" "large losses are short"
+like "$out" "the loss says that training has diverged" "which is said in its epoch"
+like "$err" "training diverged: the loss was .* in the first step and .* in the last: a smaller --learning-rate.*; the weights are in ./diverged-good" "and at the end"
+is "$(cmp good good.old 2>&1)$(cmp good.json good.json.old 2>&1)" "" "good files stay"
+ok "$([ -s diverged-good ] && [ -s diverged-good.json ]; echo $?)" "and its own are beside them"
+python3 - good nan <<'END' 2>/dev/null
+import struct, sys
+data = bytearray(open(sys.argv[1], "rb").read())
+data[-4:] = struct.pack("<f", float("nan"))
+open(sys.argv[2], "wb").write(data)
+END
+capture fit --learning-rate 1000 --save-weights good --epochs 5
+is "$status $(cmp good good.old 2>&1)" "65 " "a loss that stays at a hundred times what it was, too"
+if [ -s nan ]; then
+    capture "$top_builddir/hpc-train" evaluate --model mnist-convnet --data "$work/pictures" --weights nan
+    is "$status" 65 "evaluate: NaN is no result"
+    like "$err" "finite" "and it is said"
+else
+    skip "evaluate: NaN" "no python3 here"
+fi
+
+# ---- two ranks ----
+if command -v mpirun >/dev/null; then
+    two() {
+        limit 60 mpirun --allow-run-as-root --oversubscribe --bind-to none -n 2 "$top_builddir/hpc-train" fit --model mnist-convnet \
+            --data "$work/pictures" --steps-per-epoch 2 --batch-size 8 --strategy multi-worker-mirrored --verbose 0 "$@"
+    }
+    capture two --save-weights folder
+    like "$err" "rank 0 .*folder is a folder" "two ranks: rank 0 says what is refused"
+    capture two --save-weights good --learning-rate 1e6 --epochs 2
+    is "$(grep -c "training diverged: .*; the weights are in ./diverged-[0-9]*-*good" <<<"$err") $(cmp good good.old 2>&1)" "1 " \
+        "what has diverged is said once, and replaces nothing"
+    two --save-weights w.two --epochs 1000000 --log-dir two.log >/dev/null 2>errors &
+    pid=$!
+    until [ -s two.log/history.csv ] || ! kill -0 $pid 2>/dev/null; do sleep 0.05; done
+    for one in $(pgrep -f -- "--log-dir two.log"); do
+        if grep -qz OMPI_COMM_WORLD_RANK=1 "/proc/$one/environ" && [ "$(readlink "/proc/$one/cwd")" = "$work" ]; then kill -USR1 "$one"; fi
+    done
+    wait $pid
+    is "$(grep -c "stopped by SIGUSR1 after step [0-9]*, .*; the weights so far are in w.two" errors)" 1 "SIGUSR1 to rank 1 ends both"
+    ok "$([ -s w.two ]; echo $?)" "with the weights saved"
+else
+    skip "two ranks" "there is no mpirun"
+fi
+done_testing
