@@ -261,6 +261,16 @@ hpct_status hpct_batch_choose(hpct_context *context, hpct_model *model,
     return status;
 }
 
+hpct_status hpct_batch_asked(hpct_status status, int tried, int global, int own, size_t samples)
+{
+    char asked[96];
+    if (status != HPCT_ERR_CONFIG || (global > 0 ? global : own) == tried)
+        return status;
+    snprintf(asked, sizeof asked, "%sbatch size %d of %zu pictures in all",
+             global > 0 ? "global " : "", global > 0 ? global : own, samples);
+    return hpct_fail_within(status, asked);
+}
+
 /* *over: of a rank that it does not fit, if there is one. */
 static hpct_status ask(const question *q, int batch, bool *fits, answer *mine, answer *over)
 {

@@ -16,4 +16,8 @@ hpct_status hpct_batch_fits(hpct_context *context, hpct_model *model,
 hpct_status hpct_batch_admit(hpct_context *context, hpct_model *model,
                              const hpct_batch_options *options, int batch, size_t *need);
 
+/* Puts before what hpct_batch_admit says of the batch that was `tried` the one that was asked for,
+ * `global` or, where that is 0, `own`, if it is another one; returns `status`. */
+hpct_status hpct_batch_asked(hpct_status status, int tried, int global, int own, size_t samples);
+
 #endif

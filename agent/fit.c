@@ -67,10 +67,11 @@ typedef struct fit_run {
 
 /* ---- before step 1 ---- */
 
-static hpct_status check_options(fit_run *run)
+/* *global_batch: the samples of a step. */
+static hpct_status check_options(const hpct_context *context, const hpct_fit_options *o,
+                                 int *global_batch)
 {
-    const hpct_fit_options *o = &run->options;
-    int size = hpct_context_size(run->context);
+    int size = hpct_context_size(context);
     if (o->epochs < 0 || o->steps_per_epoch < 0 || o->batch_size < 0 || o->global_batch_size < 0)
         return hpct_fail(HPCT_ERR_USAGE,
                          "epochs, steps per epoch and batch sizes cannot be negative");
@@ -79,8 +80,6 @@ static hpct_status check_options(fit_run *run)
                          "batch size (per rank) and global batch size are both given: give one");
     if (o->verbose < HPCT_VERBOSE_AUTO || o->verbose > 2)
         return hpct_fail(HPCT_ERR_USAGE, "verbose is %d, it must be 0, 1 or 2", o->verbose);
-    if (o->epochs == 0)
-        run->options.epochs = 1;
     int64_t global = o->global_batch_size;
     if (global == 0)
         global = (int64_t) (o->batch_size > 0 ? o->batch_size : DEFAULT_BATCH) * size;
@@ -92,11 +91,17 @@ static hpct_status check_options(fit_run *run)
                          "a global batch of %" PRId64 " cannot be shared among %d ranks: give at "
                          "least one sample to each",
                          global, size);
-    run->global_batch = (int) global;
-    const hpct_strategy_ops *ignored;
-    hpct_status status = hpct_strategy_find(&ignored, &o->strategy);
-    return status == HPCT_OK ? hpct_strategy_check_batch(&o->strategy, size, run->global_batch)
+    *global_batch = (int) global;
+    hpct_status status = hpct_strategy_check(&o->strategy);
+    return status == HPCT_OK ? hpct_strategy_check_batch(&o->strategy, size, *global_batch)
                              : status;
+}
+
+hpct_status hpct_fit_check(const hpct_context *context, const hpct_fit_options *options)
+{
+    int ignored;
+    return hpct_context_is_apart(context) ? hpct_strategy_check(&options->strategy)
+                                          : check_options(context, options, &ignored);
 }
 
 static hpct_status choose_strategy(fit_run *run)
@@ -148,7 +153,7 @@ static hpct_status admit(fit_run *run)
         global = samples;
     hpct_batch_options batch = {
         .data = run->train, .validation = run->validation, .strategy = run->choice.options};
-    int full = (int) hpct_slice(global, 0, hpct_context_size(run->context), &begin);
+    int size = hpct_context_size(run->context), full = (int) hpct_slice(global, 0, size, &begin);
     bool fits = false;
     hpct_status status = HPCT_OK;
     run->evaluation_batch = full;
@@ -157,7 +162,9 @@ static hpct_status admit(fit_run *run)
     if (fits)
         run->evaluation_batch = MIN_EVALUATION_BATCH;
     else if (status == HPCT_OK)
-        status = hpct_batch_admit(run->context, run->model, &batch, full, NULL);
+        status = hpct_batch_asked(hpct_batch_admit(run->context, run->model, &batch, full, NULL),
+                                  full, run->options.global_batch_size, run->global_batch / size,
+                                  run->train->size);
     return status;
 }
 
@@ -245,7 +252,9 @@ static hpct_status open_feed(fit_run *run)
 
 static hpct_status prepare(fit_run *run)
 {
-    hpct_status status = check_options(run);
+    hpct_status status = check_options(run->context, &run->options, &run->global_batch);
+    if (run->options.epochs == 0)
+        run->options.epochs = 1;
     if (status == HPCT_OK)
         status = hpct_fit_check_data(run->model, run->train, run->validation);
     if (status == HPCT_OK && hpct_context_rank(run->context) == 0)

@@ -143,6 +143,7 @@ libhpctrain_la_LDFLAGS = $(AM_LDFLAGS) -version-info 0:0:0 -no-undefined
 bin_PROGRAMS += hpc-train
 hpc_train_SOURCES = agent/cli/cli.h \
 	agent/cli/batch.c agent/cli/bench.c agent/cli/common.c agent/cli/data.c agent/cli/evaluate.c agent/cli/fit.c agent/cli/info.c \
-	agent/cli/input.c agent/cli/main.c agent/cli/model.c agent/cli/plan.c agent/cli/strategy.c agent/cli/summary.c agent/cli/training.c
+	agent/cli/input.c agent/cli/main.c agent/cli/model.c agent/cli/options.c agent/cli/plan.c agent/cli/strategy.c agent/cli/summary.c agent/cli/training.c \
+	base/nearest.c base/nearest.h
 hpc_train_CPPFLAGS = $(AM_CPPFLAGS) -DHPCT_CHECK='"$(sbindir)/hpc-train-check"'
 hpc_train_LDADD = libhpctrain.la

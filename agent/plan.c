@@ -16,17 +16,31 @@
 #include <string.h>
 
 #define DEFAULT_BATCH 32
-#define LEAST_GAIN 1.01 /* of images per second, for more nodes to pay off */
+#define LEAST_GAIN 1.01    /* of images per second, for more nodes to pay off */
+#define LEAST_EXCESS 1.005 /* an efficiency that is told as more than 100 % */
+
+/* For gradients; for what is added up within a step. */
+typedef struct links {
+    hpct_network network, sums;
+    const char *source; /* "as stated" */
+} links;
 
 struct hpct_plan {
     hpct_plan_options options;
-    hpct_network network, sums; /* for gradients; for what is added up within a step */
+    links links[2];
+    int num_links;
     hpct_compute compute;
+    hpct_threads_owner crowd; /* rank 0's */
     hpct_part_work *work;
     hpct_cost_model cost;
     hpct_plan_row *rows;
     int num_rows;
 };
+
+/* What Ethernet of two kinds reaches between processes, by TCP. */
+static const struct {
+    double latency_seconds, bytes_per_second;
+} assumed[] = {{50e-6, 1e9 / 8}, {25e-6, 10e9 / 8}};
 
 static hpct_status check_options(hpct_plan_options *o)
 {
@@ -65,22 +79,39 @@ static hpct_status check_options(hpct_plan_options *o)
 
 /* ---- what it is made of ---- */
 
+static void add_links(hpct_plan *plan, const char *source, double latency_seconds,
+                      double bytes_per_second)
+{
+    const hpct_network network = {.latency_seconds = latency_seconds,
+                                  .bytes_per_second = bytes_per_second};
+    plan->links[plan->num_links++] = (links){network, network, source};
+}
+
 static hpct_status find_network(hpct_plan *plan, hpct_context *context, const hpct_model *model)
 {
     const hpct_plan_options *o = &plan->options;
     if (o->bytes_per_second > 0) {
-        plan->network = plan->sums = (hpct_network){.latency_seconds = o->latency_seconds,
-                                                    .bytes_per_second = o->bytes_per_second};
+        add_links(plan, "as stated", o->latency_seconds, o->bytes_per_second);
+        return HPCT_OK;
+    }
+    if (o->assume && hpct_context_size(context) < 2) {
+        for (int i = 0; i < 2; i++)
+            add_links(plan, "assumed: --network says another", assumed[i].latency_seconds,
+                      assumed[i].bytes_per_second);
         return HPCT_OK;
     }
     if (hpct_context_size(context) < 2)
         return hpct_fail(HPCT_ERR_CONFIG,
                          "a network is measured between two ranks or more (srun -N2): start them, "
                          "or say --network LATENCY,BANDWIDTH");
-    hpct_status status = hpct_network_measure(hpct_context_comm(context), HPCT_NETWORK_THOROUGHLY,
-                                              hpct_model_count_trainable(model), &plan->network);
-    return status == HPCT_OK ? hpct_sum_network_measure(context, HPCT_NETWORK_QUICKLY, &plan->sums)
-                             : status;
+    links *measured = &plan->links[plan->num_links++];
+    measured->source = "measured here";
+    hpct_status status =
+        hpct_network_measure(hpct_context_comm(context), HPCT_NETWORK_THOROUGHLY,
+                             hpct_model_count_trainable(model), &measured->network);
+    return status == HPCT_OK
+               ? hpct_sum_network_measure(context, HPCT_NETWORK_QUICKLY, &measured->sums)
+               : status;
 }
 
 /* The largest batch that one rank computes in data parallelism. */
@@ -98,6 +129,7 @@ static hpct_status find_compute(hpct_plan *plan, hpct_context *context, hpct_mod
 {
     const hpct_plan_options *o = &plan->options;
     hpct_status status = hpct_threads_set(context);
+    plan->crowd = hpct_threads_of();
     if (status != HPCT_OK || hpct_context_rank(context) != 0)
         return status;
     return o->compute != NULL ? hpct_compute_read(&plan->compute, model, o->compute)
@@ -107,14 +139,16 @@ static hpct_status find_compute(hpct_plan *plan, hpct_context *context, hpct_mod
 
 /* ---- rows ---- */
 
-static hpct_plan_row make_row(const hpct_plan *plan, int nodes, hpct_scheme scheme, double alone)
+static hpct_plan_row make_row(const hpct_plan *plan, int network, int nodes, hpct_scheme scheme,
+                              double alone)
 {
+    const links *l = &plan->links[network];
     const hpct_plan_options *o = &plan->options;
     hpct_scheme_options how = {
-        .sums = &plan->sums, .powersgd_rank = o->powersgd_rank, .local_steps = o->local_steps};
+        .sums = &l->sums, .powersgd_rank = o->powersgd_rank, .local_steps = o->local_steps};
     int global = o->global_batch_size > 0 ? o->global_batch_size : o->batch_size * nodes;
     double samples = ceil((double) global / nodes); /* the largest share decides */
-    hpct_prediction p = hpct_predict(scheme, &plan->cost, &plan->network, &how, nodes, samples);
+    hpct_prediction p = hpct_predict(scheme, &plan->cost, &l->network, &how, nodes, samples);
     if (!p.possible)
         return (hpct_plan_row){0};
     double rate = global / p.step_seconds;
@@ -130,31 +164,31 @@ static hpct_plan_row make_row(const hpct_plan *plan, int nodes, hpct_scheme sche
         .speed_up = rate / alone,
         .efficiency = rate / alone / nodes,
         .bytes_per_step = p.bytes,
+        .network = network,
     };
 }
 
-/* Images per second of one rank. */
-static double rate_alone(const hpct_plan *plan)
+/* Images per second of one rank with so many in a step. */
+static double rate_alone(const hpct_plan *plan, double samples)
 {
-    const hpct_plan_options *o = &plan->options;
-    int samples = o->global_batch_size > 0 ? o->global_batch_size : o->batch_size;
-    return samples / (plan->cost.alone.fixed + samples * plan->cost.alone.each);
+    const hpct_scheme_options none = {.powersgd_rank = 1, .local_steps = 1};
+    return samples / hpct_predict(HPCT_SCHEME_MIRRORED, &plan->cost, &plan->links[0].network, &none,
+                                  1, samples)
+                         .step_seconds;
 }
 
-static hpct_status make_rows(hpct_plan *plan)
+/* Of one of the networks. */
+static void add_rows(hpct_plan *plan, int network)
 {
     const hpct_plan_options *o = &plan->options;
-    size_t most = (size_t) o->num_nodes * HPCT_SCHEMES;
-    double alone = rate_alone(plan);
-    plan->rows = calloc(most, sizeof *plan->rows);
-    if (plan->rows == NULL)
-        return hpct_fail_memory(most * sizeof *plan->rows);
+    double alone =
+        rate_alone(plan, o->global_batch_size > 0 ? o->global_batch_size : o->batch_size);
     for (int i = 0; i < o->num_nodes; i++) {
         int first = plan->num_rows,
             best = first; /* the first scheme is exact and always possible */
         int schemes = o->nodes[i] == 1 ? 1 : HPCT_SCHEMES;
         for (int scheme = 0; scheme < schemes; scheme++) {
-            hpct_plan_row row = make_row(plan, o->nodes[i], (hpct_scheme) scheme, alone);
+            hpct_plan_row row = make_row(plan, network, o->nodes[i], (hpct_scheme) scheme, alone);
             if (row.nodes == 0)
                 continue;
             plan->rows[plan->num_rows] = row;
@@ -168,6 +202,16 @@ static hpct_status make_rows(hpct_plan *plan)
                 (size_t) (best - first) * sizeof *plan->rows);
         plan->rows[first] = row;
     }
+}
+
+static hpct_status make_rows(hpct_plan *plan)
+{
+    size_t most = (size_t) plan->num_links * (size_t) plan->options.num_nodes * HPCT_SCHEMES;
+    plan->rows = calloc(most, sizeof *plan->rows);
+    if (plan->rows == NULL)
+        return hpct_fail_memory(most * sizeof *plan->rows);
+    for (int network = 0; network < plan->num_links; network++)
+        add_rows(plan, network);
     return HPCT_OK;
 }
 
@@ -223,37 +267,62 @@ const hpct_plan_row *hpct_plan_rows(const hpct_plan *plan, int *count)
 
 /* ---- telling ---- */
 
-static void print_network(FILE *stream, const char *what, const hpct_network *network, bool stated)
+static void print_network(FILE *stream, const char *what, const hpct_network *network,
+                          const char *source)
 {
     fprintf(stream, "%s: %.1f us, %.1f MB/s", what, 1e6 * network->latency_seconds,
             1e-6 * network->bytes_per_second);
     if (network->host_seconds > 0)
         fprintf(stream, ", %.2f ms of a processor for each MB", 1e9 * network->host_seconds);
-    fprintf(stream, " (%s)\n", stated ? "as stated" : "measured here");
+    fprintf(stream, " (%s)\n", source);
 }
 
 static void print_head(const hpct_plan *plan, FILE *stream)
 {
     const hpct_plan_options *o = &plan->options;
     const hpct_compute *c = &plan->compute;
+    int samples = o->global_batch_size > 0 ? o->global_batch_size : o->batch_size;
     fprintf(stream, "%s, %d pictures per %s: %.3f ms/step on one rank of %d thread%s (%s)\n",
-            c->model, o->global_batch_size > 0 ? o->global_batch_size : o->batch_size,
-            o->global_batch_size > 0 ? "step" : "rank and step", 1e3 * hpct_compute_alone(c, 0),
-            c->threads, c->threads == 1 ? "" : "s",
+            c->model, samples, o->global_batch_size > 0 ? "step" : "rank and step",
+            1e3 * samples / rate_alone(plan, samples), c->threads, c->threads == 1 ? "" : "s",
             o->compute != NULL ? o->compute : "measured here");
-    print_network(stream, "network", &plan->network, o->bytes_per_second > 0);
-    if (o->bytes_per_second == 0)
-        print_network(stream, "sums within a step", &plan->sums, false);
-    fputc('\n', stream);
+    if (plan->crowd.crowded)
+        fprintf(stream,
+                "%d ranks share %d core%s here: what is measured is slower than ranks with cores "
+                "of their own\n",
+                plan->crowd.sharers, plan->crowd.cores, plan->crowd.cores == 1 ? "" : "s");
 }
 
-void hpct_plan_print(const hpct_plan *plan, FILE *stream)
+/* Where ranks do more than so many times what one does, that one is not as fast as it could be. */
+static void explain_efficiency(const hpct_plan *plan, const hpct_plan_row *row, FILE *stream)
 {
-    const hpct_plan_row *top = NULL;
-    print_head(plan, stream);
-    fprintf(stream, "%7s  %-22s %10s %10s %10s %11s %9s %10s\n", "nodes", "strategy", "ms/step",
+    double same = rate_alone(plan, row->global_batch);
+    if (plan->options.global_batch_size > 0)
+        fprintf(stream,
+                "More than 100 %%: a step of fewer pictures takes less time for each here, as when "
+                "they stay in the caches.\n");
+    else
+        fprintf(stream,
+                "More than 100 %%: beside one rank that reads and updates all weights for %d "
+                "pictures, where with %s each rank has a part of them, for the pictures of all. "
+                "One rank with all %d in a step: %.0f images/s, of which %d nodes do %.1f times as "
+                "many.\n",
+                plan->options.batch_size, row->strategy, row->global_batch, same, row->nodes,
+                row->images_per_second / same);
+}
+
+/* Returns how many rows there are of the network that rows[first] is of. */
+static int print_table(const hpct_plan *plan, int first, FILE *stream)
+{
+    const hpct_plan_row *top = NULL, *most = &plan->rows[first];
+    const links *l = &plan->links[most->network];
+    int i = first;
+    print_network(stream, "network", &l->network, l->source);
+    if (plan->options.bytes_per_second == 0 && plan->num_links == 1)
+        print_network(stream, "sums within a step", &l->sums, l->source);
+    fprintf(stream, "\n%7s  %-22s %10s %10s %10s %11s %9s %10s\n", "nodes", "strategy", "ms/step",
             "compute", "network", "images/s", "speed-up", "efficiency");
-    for (int i = 0; i < plan->num_rows; i++) {
+    for (; i < plan->num_rows && plan->rows[i].network == most->network; i++) {
         const hpct_plan_row *row = &plan->rows[i];
         char nodes[16] = "";
         if (row->best)
@@ -265,9 +334,24 @@ void hpct_plan_print(const hpct_plan *plan, FILE *stream)
         if (row->best &&
             (top == NULL || row->images_per_second > LEAST_GAIN * top->images_per_second))
             top = row;
+        if (row->efficiency > most->efficiency)
+            most = row;
     }
     fprintf(stream, "\nOf these numbers of nodes, %d pay%s off: %.0f images/s with %s.\n",
             top->nodes, top->nodes == 1 ? "s" : "", top->images_per_second, top->strategy);
+    if (most->efficiency > LEAST_EXCESS)
+        explain_efficiency(plan, most, stream);
+    return i - first;
+}
+
+void hpct_plan_print(const hpct_plan *plan, FILE *stream)
+{
+    print_head(plan, stream);
+    for (int first = 0; first < plan->num_rows;) {
+        if (first > 0)
+            fputc('\n', stream);
+        first += print_table(plan, first, stream);
+    }
 }
 
 static json_t *row_to_json(const hpct_plan_row *row)
@@ -281,19 +365,27 @@ static json_t *row_to_json(const hpct_plan_row *row)
                      row->bytes_per_step);
 }
 
+static json_t *network_to_json(const hpct_plan *plan, int network)
+{
+    const links *l = &plan->links[network];
+    json_t *rows = json_array();
+    for (int i = 0; i < plan->num_rows; i++) {
+        if (plan->rows[i].network == network)
+            json_array_append_new(rows, row_to_json(&plan->rows[i]));
+    }
+    return json_pack(
+        "{s:s s:i s:f s:{s:f s:f s:f s:b s:f s:f} s:o}", "model", plan->compute.model, "threads",
+        plan->compute.threads, "alone_step_seconds", hpct_compute_alone(&plan->compute, 0),
+        "network", "latency_seconds", l->network.latency_seconds, "bytes_per_second",
+        l->network.bytes_per_second, "host_seconds_per_byte", l->network.host_seconds, "measured",
+        plan->options.bytes_per_second == 0 && plan->num_links == 1, "sum_latency_seconds",
+        l->sums.latency_seconds, "sum_bytes_per_second", l->sums.bytes_per_second, "rows", rows);
+}
+
 hpct_status hpct_plan_write(const hpct_plan *plan, const char *path)
 {
-    json_t *rows = json_array();
-    for (int i = 0; i < plan->num_rows; i++)
-        json_array_append_new(rows, row_to_json(&plan->rows[i]));
-    return hpct_json_write(
-        json_pack("{s:s s:i s:f s:{s:f s:f s:f s:b s:f s:f} s:o}", "model", plan->compute.model,
-                  "threads", plan->compute.threads, "alone_step_seconds",
-                  hpct_compute_alone(&plan->compute, 0), "network", "latency_seconds",
-                  plan->network.latency_seconds, "bytes_per_second", plan->network.bytes_per_second,
-                  "host_seconds_per_byte", plan->network.host_seconds, "measured",
-                  plan->options.bytes_per_second == 0, "sum_latency_seconds",
-                  plan->sums.latency_seconds, "sum_bytes_per_second", plan->sums.bytes_per_second,
-                  "rows", rows),
-        path);
+    if (plan->num_links == 1)
+        return hpct_json_write(network_to_json(plan, 0), path);
+    return hpct_json_write(json_pack("[o o]", network_to_json(plan, 0), network_to_json(plan, 1)),
+                           path);
 }

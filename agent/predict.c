@@ -136,6 +136,12 @@ static void send_buckets(hpct_prediction *p, const hpct_cost_model *cost, int pa
     p->network_seconds += host + fmax(0, network_free + answers - now);
 }
 
+/* One rank by itself can do without a step's gradients as such, and with them. */
+static double alone_seconds(const hpct_cost_model *cost, double samples)
+{
+    return fmin(take(&cost->alone, samples), compute_all(cost, samples).compute_seconds);
+}
+
 static hpct_prediction mirrored(const hpct_cost_model *cost, const hpct_network *network,
                                 const hpct_scheme_options *options, int ranks, double samples,
                                 double float_bytes)
@@ -325,7 +331,7 @@ static hpct_prediction powersgd(const hpct_cost_model *cost, const hpct_network 
 static hpct_prediction local_sgd(const hpct_cost_model *cost, const hpct_network *network,
                                  const hpct_scheme_options *options, int ranks, double samples)
 {
-    hpct_prediction p = {.possible = true, .compute_seconds = take(&cost->alone, samples)};
+    hpct_prediction p = {.possible = true, .compute_seconds = alone_seconds(cost, samples)};
     double bytes = FLOAT * gradient_floats(cost);
     p.network_seconds = hpct_predict_allreduce(network, ranks, bytes) / options->local_steps;
     p.bytes = bytes / options->local_steps;
@@ -339,7 +345,7 @@ hpct_prediction hpct_predict(hpct_scheme scheme, const hpct_cost_model *cost,
 {
     const hpct_network *sums = options->sums != NULL ? options->sums : network;
     if (ranks == 1) {
-        double seconds = take(&cost->alone, samples);
+        double seconds = alone_seconds(cost, samples);
         return (hpct_prediction){true, seconds, seconds, 0, 0};
     }
     switch (scheme) {

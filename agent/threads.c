@@ -16,7 +16,8 @@
 static struct {
     int index, sharers;
     bool all_cores;
-} own = {0, 1, false};
+    int cores, alone;
+} own = {0, 1, false, 1, 1};
 
 cpu_set_t *hpct_threads_mask(size_t *bytes)
 {
@@ -177,6 +178,16 @@ static hpct_status count_sharers(hpct_context *context, const cpu_set_t *mask, s
     return status;
 }
 
+hpct_threads_owner hpct_threads_of(void)
+{
+    int threads = hpct_cpu_threads();
+    return (hpct_threads_owner){.cores = own.cores,
+                                .sharers = own.sharers,
+                                .threads = threads,
+                                .alone = own.alone,
+                                .crowded = own.sharers > 1 && own.sharers * threads > own.cores};
+}
+
 hpct_status hpct_threads_set(hpct_context *context)
 {
     size_t bytes = 0;
@@ -189,14 +200,20 @@ hpct_status hpct_threads_set(hpct_context *context)
         mask == NULL ? hpct_fail(HPCT_ERR_INTERNAL, "the processor affinity is unknown") : HPCT_OK);
     if (status == HPCT_OK)
         status = count_sharers(context, mask, bytes, &sharers, &index);
-    if (status == HPCT_OK && (wanted == NULL || atoi(wanted) < 1))
-        hpct_cpu_set_threads(hpct_threads_share(
-            hpct_threads_cores(mask, bytes), sharers, slurm ? getenv("SLURM_CPUS_PER_TASK") : NULL,
-            slurm ? getenv("SLURM_CPUS_ON_NODE") : NULL, hpct_context_config(context)->local_size));
+    int cores = mask != NULL ? hpct_threads_cores(mask, bytes) : 1, alone = hpct_cpu_threads();
+    if (status == HPCT_OK && (wanted == NULL || atoi(wanted) < 1)) {
+        const char *task = slurm ? getenv("SLURM_CPUS_PER_TASK") : NULL,
+                   *node = slurm ? getenv("SLURM_CPUS_ON_NODE") : NULL;
+        hpct_cpu_set_threads(hpct_threads_share(cores, sharers, task, node,
+                                                hpct_context_config(context)->local_size));
+        alone = hpct_threads_share(cores, 1, task, node, 1);
+    }
     if (status == HPCT_OK) {
         own.index = index;
         own.sharers = sharers;
-        own.all_cores = hpct_cpu_threads() >= hpct_threads_cores(mask, bytes) / sharers;
+        own.all_cores = hpct_cpu_threads() >= cores / sharers;
+        own.cores = cores;
+        own.alone = alone;
     }
     if (mask != NULL)
         CPU_FREE(mask);

@@ -13,6 +13,17 @@
  * the same mask, and never more than the processors that Slurm gave the task. Collective. */
 hpct_status hpct_threads_set(hpct_context *context);
 
+/* Whose the cores are that this rank computes on, since hpct_threads_set. */
+typedef struct hpct_threads_owner {
+    int cores;    /* in its affinity mask */
+    int sharers;  /* ranks of its node with the same mask, this one included */
+    int threads;  /* that it computes with */
+    int alone;    /* that it would compute with if it were the only one of them */
+    bool crowded; /* all of them together compute with more threads than there are cores */
+} hpct_threads_owner;
+
+hpct_threads_owner hpct_threads_of(void);
+
 /* Binds the calling thread, and its OpenMP threads, to part `part` of `parts` of this rank's cores,
  * for threads that compute side by side. Nothing where that could be wrong: before
  * hpct_threads_set, where this rank does not compute on all of its cores, where there are fewer

@@ -1,6 +1,7 @@
 /* The optimizers and the checks of their settings. */
 #include "nn/optimizer.h"
 
+#include "base/nearest.h"
 #include "base/status.h"
 #include "nn/schedule.h"
 
@@ -24,8 +25,10 @@ const hpct_optimizer_class hpct_optimizers[HPCT_OPTIMIZER_KINDS] = {
 
 hpct_status hpct_optimizer_find(hpct_optimizer_kind *kind, const char *name)
 {
-    char names[128] = "";
+    char names[128] = "", hint[HPCT_NEAREST_HINT];
+    hpct_nearest best = {0};
     for (int i = 0; i < HPCT_OPTIMIZER_KINDS; i++) {
+        hpct_nearest_try(&best, name, hpct_optimizers[i].name);
         if (strcmp(hpct_optimizers[i].name, name) == 0) {
             *kind = (hpct_optimizer_kind) i;
             return HPCT_OK;
@@ -34,7 +37,8 @@ hpct_status hpct_optimizer_find(hpct_optimizer_kind *kind, const char *name)
         snprintf(names + used, sizeof names - used, "%s%s", i == 0 ? "" : ", ",
                  hpct_optimizers[i].name);
     }
-    return hpct_fail(HPCT_ERR_USAGE, "there is no optimizer \"%s\"; there are: %s", name, names);
+    return hpct_fail(HPCT_ERR_USAGE, "there is no optimizer \"%s\"%s; there are: %s", name,
+                     hpct_nearest_hint(&best, hint), names);
 }
 
 const char *hpct_optimizer_name(hpct_optimizer_kind kind)

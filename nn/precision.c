@@ -1,6 +1,7 @@
 /* The precisions by name, and whether they can be had here. */
 #include "nn/backend.h"
 
+#include "base/nearest.h"
 #include "base/status.h"
 
 #include <string.h>
@@ -13,14 +14,17 @@ static const char *const policies[HPCT_PRECISIONS] = {
 
 hpct_status hpct_precision_find(hpct_precision *precision, const char *name)
 {
+    char hint[HPCT_NEAREST_HINT];
+    hpct_nearest best = {0};
     for (int i = 0; i < HPCT_PRECISIONS; i++) {
         if (strcmp(names[i], name) == 0) {
             *precision = (hpct_precision) i;
             return HPCT_OK;
         }
+        hpct_nearest_try(&best, name, names[i]);
     }
-    return hpct_fail(HPCT_ERR_USAGE, "there is no precision \"%s\"; there are: fp32, bf16, fp16",
-                     name);
+    return hpct_fail(HPCT_ERR_USAGE, "there is no precision \"%s\"%s; there are: fp32, bf16, fp16",
+                     name, hpct_nearest_hint(&best, hint));
 }
 
 const char *hpct_precision_name(hpct_precision precision)

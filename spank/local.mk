@@ -43,6 +43,7 @@ spank_stage_libstage_la_SOURCES = \
 	spank/stage/pack.c spank/stage/pack.h \
 	spank/stage/place.c spank/stage/place.h spank/stage/place_state.h \
 	spank/stage/place_together.c \
+	spank/stage/refuse.c spank/stage/refuse.h \
 	spank/stage/report.c spank/stage/report.h \
 	spank/stage/room.c spank/stage/room.h \
 	spank/stage/sink.c \

@@ -1,4 +1,5 @@
-/* agent/cli/cli.h - what the subcommands share. The command uses the public headers alone. */
+/* agent/cli/cli.h - what the subcommands share. The command uses the public headers alone,
+ * and base/nearest.h. */
 #ifndef HPCT_CLI_H
 #define HPCT_CLI_H
 
@@ -24,14 +25,21 @@ extern const hpct_command hpct_command_info;
 /* Wrong usage: rank 0 prints "hpc-train: …" on stderr, all end with exit code 64. */
 __attribute__((format(printf, 1, 2), noreturn)) void hpct_cli_usage(const char *format, ...);
 
+/* The end of that, for what argp has said itself. */
+_Noreturn void hpct_cli_end_with_usage(bool spoke);
+
 /* argp_parse for a subcommand: underscores in option names are taken for dashes, an unknown option
- * is refused with the list of those there are, no other arguments are allowed, only rank 0 prints.
- */
+ * is refused with what it may have been meant to be, and so are other words, and values that are
+ * empty or missing; only rank 0 prints. */
 void hpct_cli_parse(const struct argp *argp, int argc, char **argv, void *input);
 
 /* Values of options; hpct_cli_usage when they are not numbers in the range. */
 int64_t hpct_cli_integer(const char *option, const char *text, int64_t min, int64_t max);
 double hpct_cli_number(const char *option, const char *text, double min, double max);
+
+/* The place of a value among names, NULL behind the last; hpct_cli_usage for others, with the
+ * nearest and all that there are. */
+int hpct_cli_name(const char *option, const char *value, const char *const names[]);
 
 /* --batch-size: a number, or HPCT_CLI_AUTO. */
 #define HPCT_CLI_AUTO (-1)
@@ -105,6 +113,9 @@ void hpct_cli_resize(const char *value, int *width, int *height);
 void hpct_cli_scale(const char *value, hpct_dataset_options *out);
 void hpct_cli_augment(const char *value, hpct_dataset_options *out);
 
+/* The value of --data and its like; hpct_cli_usage for made-up pictures of no number. */
+const char *hpct_cli_data(const char *option, const char *value);
+
 /* Opens PATH, or makes up "synthetic[:SAMPLES]", for this model; test pictures are not augmented.
  * What is wrong is returned, not told by hpct_cli_usage: all ranks have to agree on it. */
 hpct_status hpct_cli_open_data(hpct_dataset **out, const char *path, hpct_split split,
@@ -122,6 +133,7 @@ typedef struct hpct_cli_training {
     double label_smoothing;
     int top_k;
     hpct_cli_scaling scaling;
+    bool has_scaling; /* it was said */
     double warmup_epochs, decay_epochs, boundary_epochs[HPCT_MAX_BOUNDARIES], factor;
 } hpct_cli_training;
 
@@ -130,6 +142,9 @@ extern const struct argp hpct_cli_training_argp;
 
 /* The options of the strategy, likewise; its input is an hpct_strategy_options. */
 extern const struct argp hpct_cli_strategy_argp;
+
+/* --replicas, and what more than one of them needs of the environment. */
+void hpct_cli_set_replicas(hpct_strategy_options *options, int replicas);
 
 /* Compiles the model anew as they say, once it is known how many steps an epoch has. */
 hpct_status hpct_cli_compile(hpct_model *model, const hpct_cli_model *defaults,

@@ -79,7 +79,8 @@ static int run(int argc, char **argv)
         "  a .tar, plain or compressed, or .zip of such folders, or with KEY.jpg and "
         "KEY.cls\n    (WebDataset), or a folder with such archives, whose names say train, "
         "test or val\n";
-    if (argc == 2 && strcmp(argv[1], "--help") == 0) {
+    const char *last = argv[argc - 1];
+    if (argc > 1 && (strcmp(last, "--help") == 0 || strcmp(last, "-h") == 0)) {
         fputs(usage, stdout);
         return HPCT_OK;
     }

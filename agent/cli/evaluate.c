@@ -39,7 +39,7 @@ static error_t parse(int key, char *value, struct argp_state *state)
         a->weights = value;
         return 0;
     case KEY_DATA:
-        a->data = value;
+        a->data = hpct_cli_data("data", value);
         return 0;
     case KEY_BATCH_SIZE:
         a->batch_size = hpct_cli_batch_size(value);

@@ -17,6 +17,7 @@ typedef struct arguments {
     hpct_dataset_options input;
     hpct_cli_training training;
     hpct_fit_options fit;
+    int gpus; /* --n-gpus; -1: not given */
 } arguments;
 
 enum {
@@ -28,6 +29,7 @@ enum {
     KEY_EPOCHS,
     KEY_STEPS_PER_EPOCH,
     KEY_SEED,
+    KEY_N_GPUS,
     KEY_LOG_DIR,
     KEY_SAVE_WEIGHTS,
     KEY_SUMMARY_JSON,
@@ -60,6 +62,10 @@ static const struct argp_option options[] = {
     {"steps-per-epoch", KEY_STEPS_PER_EPOCH, "N", 0,
      "default: one pass over the data, the last batch may be short", 2},
     {"seed", KEY_SEED, "N", 0, "initial weights and order of the pictures (default 0)", 2},
+    {"n-gpus", KEY_N_GPUS, "N", 0,
+     "GPUs of each rank: --replicas N on --device cuda, unless that says cpu, with the learning "
+     "rate times the number of GPUs, unless --lr-scaling is given; 0: on the processors",
+     2},
     {NULL, 0, NULL, 0, "What to say and write (rank 0 does):", 4},
     {"verbose", KEY_VERBOSE, "0|1|2", 0,
      "0 nothing, 1 a bar, 2 a line an epoch (default: 1 on a terminal, else 2)", 4},
@@ -91,10 +97,10 @@ static error_t parse(int key, char *value, struct argp_state *state)
         a->weights = value;
         return 0;
     case KEY_DATA:
-        a->data = value;
+        a->data = hpct_cli_data("data", value);
         return 0;
     case KEY_VALIDATION_DATA:
-        a->validation_data = value;
+        a->validation_data = hpct_cli_data("validation-data", value);
         return 0;
     case KEY_SCALE:
         hpct_cli_scale(value, &a->input);
@@ -110,6 +116,9 @@ static error_t parse(int key, char *value, struct argp_state *state)
         return 0;
     case KEY_SEED:
         a->fit.seed = (uint64_t) hpct_cli_integer("seed", value, 0, INT64_MAX);
+        return 0;
+    case KEY_N_GPUS:
+        a->gpus = (int) hpct_cli_integer("n-gpus", value, 0, HPCT_MAX_REPLICAS);
         return 0;
     case KEY_LOG_DIR:
         a->fit.log_dir = value;
@@ -164,6 +173,25 @@ static bool has_servers(const arguments *a)
     return a->fit.strategy.name != NULL && strcmp(a->fit.strategy.name, "parameter-server") == 0;
 }
 
+/* As users of MirroredStrategy write it: --batch_size 512 --n_gpus 2, and twice the rate of one. */
+static void apply_gpus(arguments *a)
+{
+    const char *device = a->model.device;
+    if (a->gpus < 0)
+        return;
+    if (a->gpus == 0 && device != NULL && strcmp(device, "cuda") == 0)
+        hpct_cli_usage("--n-gpus 0 is of the processors, --device cuda is not: leave out one");
+    if (a->fit.strategy.replicas > 0 && a->fit.strategy.replicas != a->gpus)
+        hpct_cli_usage("--n-gpus %d and --replicas %d are of the same replicas: give one", a->gpus,
+                       a->fit.strategy.replicas);
+    if (a->gpus > 0)
+        hpct_cli_set_replicas(&a->fit.strategy, a->gpus);
+    if (device == NULL || strcmp(device, "auto") == 0)
+        a->model.device = a->gpus > 0 ? "cuda" : "cpu";
+    if (a->gpus > 0 && !a->training.has_scaling && a->batch.global_size == 0)
+        a->training.scaling = HPCT_CLI_SCALING_LINEAR;
+}
+
 /* Workers whose samples make one step: all, but for those of servers that wait for fewer. */
 static int sharers(const hpct_context *context, const arguments *a)
 {
@@ -185,6 +213,27 @@ static double step_samples(const hpct_context *context, const arguments *a)
                   : a->fit.global_batch_size;
 }
 
+/* What the learning rate is scaled by. */
+static int scaled_by(const hpct_context *context, const arguments *a)
+{
+    return sharers(context, a) * (a->gpus > 0 ? a->gpus : 1);
+}
+
+/* A batch of more pictures than there are is taken as Keras takes it. */
+static void say_of_batch(const hpct_dataset *train, const arguments *a, double samples)
+{
+    double pictures = (double) hpct_dataset_size(train);
+    if (samples <= pictures)
+        return;
+    if (a->fit.steps_per_epoch > 0)
+        printf("a batch of %.0f has more pictures than the data: each is %.1f times in a step\n",
+               samples, samples / pictures);
+    else
+        printf(
+            "a batch of %.0f has more pictures than the data: an epoch is one step of all %.0f\n",
+            samples, pictures);
+}
+
 static void say_what_begins(hpct_context *context, const hpct_model *model,
                             const hpct_dataset *train, const arguments *a)
 {
@@ -203,6 +252,10 @@ static void say_what_begins(hpct_context *context, const hpct_model *model,
            ranks, has_servers(a) ? "worker" : "rank", ranks == 1 ? "" : "s", of_each,
            step_samples(context, a));
     hpct_cli_say_connected(context);
+    if (a->gpus > 0 && a->training.scaling == HPCT_CLI_SCALING_LINEAR && scaled_by(context, a) > 1)
+        printf("learning rate times %d, the number of GPUs (--lr-scaling none leaves it)\n",
+               scaled_by(context, a));
+    say_of_batch(train, a, step_samples(context, a));
     fflush(stdout);
 }
 
@@ -210,7 +263,7 @@ static void say_what_begins(hpct_context *context, const hpct_model *model,
 static hpct_status compile(hpct_context *context, hpct_model *model, const hpct_cli_model *defaults,
                            const hpct_dataset *train, const arguments *a)
 {
-    int ranks = sharers(context, a);
+    int ranks = scaled_by(context, a);
     double batch = step_samples(context, a);
     double steps = a->fit.steps_per_epoch > 0 ? (double) a->fit.steps_per_epoch
                                               : ceil((double) hpct_dataset_size(train) / batch);
@@ -233,14 +286,24 @@ static hpct_status find_batch(hpct_context *context, hpct_model *model,
     return status;
 }
 
+/* What the data cannot change; --batch-size auto finds a batch that each replica has a part of. */
+static hpct_status check_early(const hpct_context *context, const arguments *a)
+{
+    hpct_fit_options early = a->fit;
+    if (early.batch_size == HPCT_CLI_AUTO)
+        early.batch_size = early.strategy.replicas > 0 ? early.strategy.replicas : 1;
+    return hpct_fit_check(context, &early);
+}
+
 static hpct_status fit(hpct_context *context, hpct_model *model, const hpct_cli_model *defaults,
                        arguments *a, hpct_fit_result *result)
 {
     hpct_dataset *train = NULL, *validation = NULL;
     const char *path = a->data != NULL ? a->data : hpct_context_data(context);
-    hpct_status status = HPCT_OK;
+    hpct_status status = check_early(context, a);
     /* Else the others get them from rank 0. */
-    if (a->weights != NULL && (hpct_context_rank(context) == 0 || has_servers(a)))
+    if (status == HPCT_OK && a->weights != NULL &&
+        (hpct_context_rank(context) == 0 || has_servers(a)))
         status = hpct_model_load_weights(model, a->weights);
     if (status == HPCT_OK)
         status = hpct_cli_open_data(&train, path, HPCT_TRAIN, model, &a->input);
@@ -279,7 +342,7 @@ static int run(int argc, char **argv)
                "SIGTERM, SIGUSR1, SIGUSR2, SIGHUP and SIGXCPU stop all ranks after the same step, "
                "with the weights saved.",
     };
-    arguments a = {.fit = {.epochs = 1, .verbose = HPCT_VERBOSE_AUTO}};
+    arguments a = {.fit = {.epochs = 1, .verbose = HPCT_VERBOSE_AUTO}, .gpus = -1};
     const hpct_cli_model *defaults;
     hpct_model *model = NULL;
     hpct_context *context = NULL;
@@ -287,6 +350,7 @@ static int run(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN); /* what is printed may find no reader: training goes on */
     hpct_cli_parse(&argp, argc, argv, &a);
     keep_inputs(&a);
+    apply_gpus(&a);
     if (a.batch.global_size > 0 && a.training.scaling != HPCT_CLI_SCALING_NONE)
         hpct_cli_usage("--lr-scaling is for batches that grow with the ranks; --global-batch-size "
                        "does not");
@@ -299,6 +363,8 @@ static int run(int argc, char **argv)
     if (status == HPCT_OK)
         hpct_cli_apply_batch(&a.batch, model, defaults, &a.fit.batch_size,
                              &a.fit.global_batch_size);
+    if (status == HPCT_OK) /* steps are not known yet, and the rest is checked before any data */
+        status = hpct_cli_compile(model, defaults, &a.training, 1, 1, a.fit.epochs);
     if (status == HPCT_OK)
         status = hpct_model_initialize(model, a.fit.seed);
     if (status == HPCT_OK)

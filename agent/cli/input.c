@@ -1,7 +1,7 @@
 /* --data and what becomes of its pictures: --resize, --scale, --augment. */
 #include "agent/cli/cli.h"
 
-#include <inttypes.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,11 +9,19 @@
 #define MAX_SIDE 8192
 #define SYNTHETIC_SAMPLES 1024
 
+/* Digits, of which sscanf would take more than an int has. */
+static bool read_side(const char **text, int *side)
+{
+    size_t digits = strspn(*text, "0123456789");
+    *side = digits > 0 && digits <= 4 ? atoi(*text) : 0;
+    *text += digits;
+    return *side >= 1 && *side <= MAX_SIDE;
+}
+
 void hpct_cli_resize(const char *value, int *width, int *height)
 {
-    int end = 0;
-    if (sscanf(value, "%dx%d%n", width, height, &end) != 2 || value[end] != '\0' || *width < 1 ||
-        *height < 1 || *width > MAX_SIDE || *height > MAX_SIDE)
+    const char *text = value;
+    if (!read_side(&text, width) || *text++ != 'x' || !read_side(&text, height) || *text != '\0')
         hpct_cli_usage("--resize: '%s' is not WIDTHxHEIGHT, 1 to %d each", value, MAX_SIDE);
 }
 
@@ -21,14 +29,9 @@ void hpct_cli_scale(const char *value, hpct_dataset_options *out)
 {
     static const char *const names[] = {[HPCT_SCALE_UNIT] = "unit",
                                         [HPCT_SCALE_SYMMETRIC] = "symmetric",
-                                        [HPCT_SCALE_NONE] = "none"};
-    for (int i = 0; i <= HPCT_SCALE_NONE; i++) {
-        if (strcmp(value, names[i]) == 0) {
-            out->scaling = (hpct_scaling) i;
-            return;
-        }
-    }
-    hpct_cli_usage("--scale: '%s' is unknown; there are: unit, symmetric, none", value);
+                                        [HPCT_SCALE_NONE] = "none",
+                                        NULL};
+    out->scaling = (hpct_scaling) hpct_cli_name("scale", value, names);
 }
 
 void hpct_cli_augment(const char *value, hpct_dataset_options *out)
@@ -48,7 +51,7 @@ void hpct_cli_augment(const char *value, hpct_dataset_options *out)
     }
 }
 
-/* "synthetic" or "synthetic:SAMPLES"; where that is no number the library refuses 0 samples. */
+/* "synthetic" or "synthetic:SAMPLES"; 0 where that is no number. */
 static bool is_synthetic(const char *path, size_t *samples)
 {
     static const char name[] = "synthetic";
@@ -56,12 +59,24 @@ static bool is_synthetic(const char *path, size_t *samples)
     if (strncmp(path, name, sizeof name - 1) != 0 || (*rest != '\0' && *rest != ':'))
         return false;
     int64_t number = SYNTHETIC_SAMPLES;
-    int end = 0;
-    if (*rest == ':' &&
-        (sscanf(rest, ":%" SCNd64 "%n", &number, &end) != 1 || rest[end] != '\0' || number < 0))
-        number = 0;
+    char *end;
+    if (*rest == ':') {
+        errno = 0;
+        number = strtoll(rest + 1, &end, 10);
+        if (errno != 0 || rest[1] < '0' || rest[1] > '9' || *end != '\0')
+            number = 0;
+    }
     *samples = (size_t) number;
     return true;
+}
+
+const char *hpct_cli_data(const char *option, const char *value)
+{
+    size_t samples;
+    if (is_synthetic(value, &samples) && samples == 0)
+        hpct_cli_usage("--%s: '%s' is not synthetic:SAMPLES with a whole number from 1 to %lld",
+                       option, value, (long long) INT64_MAX);
+    return value;
 }
 
 hpct_status hpct_cli_open_data(hpct_dataset **out, const char *path, hpct_split split,

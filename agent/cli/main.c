@@ -1,5 +1,6 @@
 /* hpc-train: picks the subcommand. */
 #include "agent/cli/cli.h"
+#include "base/nearest.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -45,21 +46,47 @@ static void fill_streams(void)
     }
 }
 
+/* What other programs call these commands. */
+static const struct synonym {
+    const char *theirs, *ours;
+} synonyms[] = {
+    {"train", "fit"}, {"eval", "evaluate"}, {"test", "evaluate"}, {"benchmark", "bench"}};
+
+static _Noreturn void refuse(const char *word)
+{
+    hpct_nearest best = {0};
+    char list[256] = "", hint[HPCT_NEAREST_HINT];
+    for (size_t i = 0; i < NUM_COMMANDS; i++) {
+        size_t used = strlen(list);
+        snprintf(list + used, sizeof list - used, "%s%s", i == 0 ? "" : ", ", commands[i]->name);
+        hpct_nearest_try(&best, word, commands[i]->name);
+    }
+    hpct_nearest_try(&best, word, "--help");
+    hpct_nearest_try(&best, word, "--version");
+    for (size_t i = 0; i < sizeof synonyms / sizeof synonyms[0]; i++) {
+        if (strcmp(word, synonyms[i].theirs) == 0)
+            best.name = synonyms[i].ours;
+    }
+    if (*word == '\0')
+        hpct_cli_usage("a command is missing; there are: %s (see hpc-train --help)", list);
+    hpct_cli_usage("unknown command '%s'%s; there are: %s (see hpc-train --help)", word,
+                   hpct_nearest_hint(&best, hint), list);
+}
+
 int main(int argc, char **argv)
 {
     char name[64];
     fill_streams();
     signal(SIGXFSZ, SIG_IGN); /* of ulimit -f: the write that fails says which file */
     if (argc < 2)
-        hpct_cli_usage(
-            "a command is missing: fit, evaluate, bench, data, summary, plan or info (see "
-            "hpc-train --help)");
+        refuse("");
     if (strcmp(argv[1], "--version") == 0) {
         if (hpct_context_rank_hint() == 0)
             printf("hpc-train %s\n", hpct_version());
         return HPCT_OK;
     }
-    if (strcmp(argv[1], "--help") == 0) {
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+        strcmp(argv[1], "help") == 0) {
         if (hpct_context_rank_hint() == 0)
             print_help();
         return HPCT_OK;
@@ -71,8 +98,5 @@ int main(int argc, char **argv)
         argv[1] = name;
         return all_printed(commands[i]->run(argc - 1, argv + 1));
     }
-    hpct_cli_usage(
-        "unknown command '%s'; there are: fit, evaluate, bench, data, summary, plan, info "
-        "(see hpc-train --help)",
-        argv[1]);
+    refuse(argv[1]);
 }

@@ -1,8 +1,10 @@
 /* Which model: its options, for all subcommands that make one, and the model that they ask for. */
 #include "agent/cli/cli.h"
+#include "base/nearest.h"
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 enum {
     KEY_MODEL = 1024,
@@ -31,6 +33,8 @@ static const struct argp_option entries[] = {
     {0},
 };
 
+static const char *const devices[] = {"auto", "cpu", "cuda", NULL};
+
 static error_t parse(int key, char *value, struct argp_state *state)
 {
     hpct_cli_choice *c = state->input;
@@ -46,13 +50,13 @@ static error_t parse(int key, char *value, struct argp_state *state)
         return 0;
     case KEY_PRECISION:
         if (hpct_precision_find(&c->precision, value) != HPCT_OK)
-            hpct_cli_usage("--precision: '%s' is unknown; there is: fp32, bf16, fp16", value);
+            hpct_cli_usage("--precision: %s", hpct_last_error());
         c->has_precision = true;
         return 0;
     case KEY_DEVICE:
-        if (strcmp(value, "auto") != 0 && strcmp(value, "cpu") != 0 && strcmp(value, "cuda") != 0)
-            hpct_cli_usage("--device: '%s' is unknown; there is: auto, cpu, cuda", value);
-        c->device = value;
+        if (strncasecmp(value, "gpu", 3) == 0)
+            hpct_cli_usage("--device: '%s' is unknown; GPUs are cuda", value);
+        c->device = devices[hpct_cli_name("device", value, devices)];
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -92,17 +96,20 @@ static hpct_status load_model(hpct_model **out, const hpct_cli_model **defaults,
 
 static const hpct_cli_model *find_model(const char *name)
 {
-    char names[256] = "";
+    char names[256] = "", hint[HPCT_NEAREST_HINT];
+    hpct_nearest best = {0};
     for (size_t i = 0; i < NUM_MODELS; i++) {
         if (name != NULL && strcmp(models[i].name, name) == 0)
             return &models[i];
         size_t used = strlen(names);
         snprintf(names + used, sizeof names - used, "%s%s", i == 0 ? "" : ", ", models[i].name);
+        if (name != NULL)
+            hpct_nearest_try(&best, name, models[i].name);
     }
     if (name == NULL)
         hpct_cli_usage("--model is missing; there are: %s, and FILE.json of Keras", names);
-    hpct_cli_usage("--model: there is no model \"%s\"; there are: %s, and FILE.json of Keras", name,
-                   names);
+    hpct_cli_usage("--model: there is no model \"%s\"%s; there are: %s, and FILE.json of Keras",
+                   name, hpct_nearest_hint(&best, hint), names);
 }
 
 static hpct_status make_builtin(hpct_model **out, const hpct_cli_model **defaults,

@@ -31,7 +31,9 @@ static const struct argp_option options[] = {
     {"nodes", KEY_NODES, "LIST", 0,
      "numbers of nodes, one rank each: 1,2,4 or 1-8 or 1,2,...,64 (default 1,2,...,1024)", 2},
     {"network", KEY_NETWORK, "LATENCY,BANDWIDTH|measured", 0,
-     "of the links, such as 50us,1gbit; measured: between the ranks that run this", 2},
+     "of the links, such as 50us,1gbit; measured: between the ranks that run this (default; for "
+     "one rank alone: 50us,1gbit and 25us,10gbit)",
+     2},
     {"compute", KEY_COMPUTE, "FILE|measured", 0,
      "times of the operations: measured (default), or FILE from --compute-json", 2},
     {"compute-json", KEY_COMPUTE_JSON, "FILE", 0,
@@ -64,8 +66,6 @@ static void parse_nodes(arguments *a, const char *value)
 
 static void check(const arguments *a)
 {
-    if (!a->has_network)
-        hpct_cli_usage("--network is missing: LATENCY,BANDWIDTH, such as 50us,1gbit, or measured");
     if (a->batch.size == HPCT_CLI_AUTO)
         hpct_cli_usage("--batch-size: auto is not for a plan: give a number");
     if (a->plan.compute != NULL && a->plan.compute_json != NULL)
@@ -148,6 +148,7 @@ static int run(int argc, char **argv)
     if (a.plan.num_nodes == 0)
         parse_nodes(&a, "1,2,...,1024");
     a.plan.nodes = a.nodes;
+    a.plan.assume = !a.has_network;
     hpct_status status = hpct_cli_make_model(&model, &defaults, &a.model, tiny, 0);
     if (status == HPCT_OK)
         hpct_cli_apply_batch(&a.batch, model, defaults, &a.plan.batch_size,

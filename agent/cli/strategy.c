@@ -27,8 +27,8 @@ static const struct argp_option options[] = {
     {NULL, 0, NULL, 0, "How the ranks share the work:", 5},
     {"strategy", KEY_STRATEGY, "NAME", 0,
      "auto (the default: the fastest here that changes nothing but rounding; mirrored with "
-     "--replicas), central-storage (one rank), hybrid, mirrored, multi-worker-mirrored, "
-     "parameter-server, pipeline",
+     "--replicas), central-storage (one rank), hybrid, local-sgd (with --allow-lossy), mirrored, "
+     "multi-worker-mirrored, parameter-server, pipeline",
      5},
     {"replicas", KEY_REPLICAS, "N", 0,
      "replicas in each rank, threads with a part of its cores and pictures each (default 1; with "
@@ -73,12 +73,8 @@ static const struct argp_option options[] = {
 
 static hpct_wire wire_named(const char *value)
 {
-    static const char *const names[] = {"fp32", "bf16", "fp16"};
-    for (int i = 0; i < 3; i++) {
-        if (strcmp(value, names[i]) == 0)
-            return (hpct_wire) i;
-    }
-    hpct_cli_usage("--wire: '%s' is unknown; there is: fp32, bf16, fp16", value);
+    static const char *const names[] = {"fp32", "bf16", "fp16", NULL};
+    return (hpct_wire) hpct_cli_name("wire", value, names);
 }
 
 static void parse_compress(const char *value, hpct_compression *out)
@@ -92,6 +88,24 @@ static void parse_compress(const char *value, hpct_compression *out)
     } else {
         hpct_cli_usage("--compress: '%s' is unknown; there is: powersgd:RANK, topk:SHARE", value);
     }
+}
+
+void hpct_cli_set_replicas(hpct_strategy_options *o, int replicas)
+{
+    o->replicas = replicas;
+    /* CUDA's: a kernel that is loaded when it is called first may wait for those of other replicas'
+     * GPUs, which wait for it */
+    if (replicas > 1)
+        setenv("CUDA_MODULE_LOADING", "EAGER", 0);
+}
+
+/* What needs neither model nor data nor other ranks. */
+static void check(const hpct_strategy_options *o)
+{
+    if (o->compression.kind == HPCT_COMPRESS_NONE && o->compression.warmup_steps != 0)
+        hpct_cli_usage("--compress-warmup is for --compress, which is not given");
+    if (hpct_strategy_check(o) != HPCT_OK)
+        hpct_cli_usage("%s", hpct_last_error());
 }
 
 static error_t parse(int key, char *value, struct argp_state *state)
@@ -119,11 +133,7 @@ static error_t parse(int key, char *value, struct argp_state *state)
         o->compression.warmup_steps = steps > 0 ? steps : -1;
         return 0;
     case KEY_REPLICAS:
-        o->replicas = (int) hpct_cli_integer("replicas", value, 1, HPCT_MAX_REPLICAS);
-        /* CUDA's: a kernel that is loaded when it is called first may wait for those of other
-         * replicas' GPUs, which wait for it */
-        if (o->replicas > 1)
-            setenv("CUDA_MODULE_LOADING", "EAGER", 0);
+        hpct_cli_set_replicas(o, (int) hpct_cli_integer("replicas", value, 1, HPCT_MAX_REPLICAS));
         return 0;
     case KEY_LOCAL_STEPS:
         o->local_steps = (int) hpct_cli_integer("local-steps", value, 1, INT32_MAX);
@@ -150,6 +160,9 @@ static error_t parse(int key, char *value, struct argp_state *state)
     case KEY_MAX_STALENESS:
         o->ps_bounded = true;
         o->ps_max_staleness = hpct_cli_integer("max-staleness", value, 0, INT64_MAX);
+        return 0;
+    case ARGP_KEY_END:
+        check(o);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;

@@ -3,6 +3,7 @@
 
 #include <limits.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,6 +29,7 @@ static const struct argp_option options[] = {
     {"optimizer", KEY_OPTIMIZER, "NAME", 0, "sgd, adam, adamw, lars or lamb (default sgd)", 3},
     {"learning-rate", KEY_LEARNING_RATE, "X", 0,
      "default: sgd with mnist-cnn 0.2, with mnist-convnet 0.01; adam, adamw and lamb 0.001", 3},
+    {"lr", 0, NULL, OPTION_ALIAS, NULL, 3},
     {"lr-scaling", KEY_LR_SCALING, "HOW", 0,
      "multiply the learning rate by the number of ranks (linear) or its root (sqrt); default none",
      3},
@@ -58,9 +60,10 @@ static double next_number(const char *whole, const char **text, const char *ends
                           double most)
 {
     char *end;
+    bool plain = strspn(*text, "+-.0123456789eE") == strcspn(*text, ends); /* no blanks, no 0x10 */
     double value = strtod(*text, &end);
-    if (end == *text || (*end != '\0' && strchr(ends, *end) == NULL) || !(value >= least) ||
-        !(value <= most))
+    if (!plain || end == *text || (*end != '\0' && strchr(ends, *end) == NULL) ||
+        !(value >= least) || !(value <= most))
         hpct_cli_usage("--schedule: '%s': '%s' should begin with a number from %g to %g", whole,
                        *text, least, most);
     *text = *end == '\0' ? end : end + 1;
@@ -98,20 +101,22 @@ static const struct schedule_name {
 };
 #define NUM_SCHEDULES (sizeof schedules / sizeof schedules[0])
 
+static const struct schedule_name *find_schedule(const char *whole, size_t length)
+{
+    const char *names[NUM_SCHEDULES + 1] = {NULL};
+    char name[32];
+    for (size_t i = 0; i < NUM_SCHEDULES; i++)
+        names[i] = schedules[i].name;
+    snprintf(name, sizeof name, "%.*s", (int) length, whole);
+    return &schedules[hpct_cli_name("schedule", name, names)];
+}
+
 /* NAME[:NUMBER…]; epochs become steps when it is known how many an epoch has. */
 static void parse_schedule(hpct_cli_training *t, const char *whole)
 {
-    const struct schedule_name *found = NULL;
     size_t length = strcspn(whole, ":");
+    const struct schedule_name *found = find_schedule(whole, length);
     const char *text = whole[length] == ':' ? whole + length + 1 : whole + length;
-    for (size_t i = 0; i < NUM_SCHEDULES; i++) {
-        if (strlen(schedules[i].name) == length && strncmp(schedules[i].name, whole, length) == 0)
-            found = &schedules[i];
-    }
-    if (found == NULL)
-        hpct_cli_usage("--schedule: '%s' is unknown; there are: constant, step, exponential, "
-                       "staircase, cosine, polynomial",
-                       whole);
     if (found->needs_value && *text == '\0')
         hpct_cli_usage("--schedule: '%s' needs a number: %s:NUMBER", whole, found->name);
     hpct_schedule *s = &t->optimizer.schedule;
@@ -140,12 +145,8 @@ static void parse_schedule(hpct_cli_training *t, const char *whole)
 
 static hpct_cli_scaling parse_scaling(const char *value)
 {
-    static const char *const names[] = {"none", "linear", "sqrt"};
-    for (int i = 0; i < 3; i++) {
-        if (strcmp(value, names[i]) == 0)
-            return (hpct_cli_scaling) i;
-    }
-    hpct_cli_usage("--lr-scaling: '%s' is unknown; there is: none, linear, sqrt", value);
+    static const char *const names[] = {"none", "linear", "sqrt", NULL};
+    return (hpct_cli_scaling) hpct_cli_name("lr-scaling", value, names);
 }
 
 static double positive(const char *option, const char *value)
@@ -179,6 +180,7 @@ static error_t parse(int key, char *value, struct argp_state *state)
         return 0;
     case KEY_LR_SCALING:
         t->scaling = parse_scaling(value);
+        t->has_scaling = true;
         return 0;
     case KEY_SCHEDULE:
         parse_schedule(t, value);

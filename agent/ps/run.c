@@ -72,15 +72,10 @@ static hpct_status check_options(hpct_ps_run *run)
     if (o->batch_size > 0 && o->global_batch_size > 0)
         return hpct_fail(HPCT_ERR_USAGE,
                          "batch size (per worker) and global batch size are both given: give one");
-    if (s->ps_backup_workers != 0 && !s->ps_synchronous)
-        return hpct_fail(HPCT_ERR_USAGE, "--backup-workers needs --ps-sync");
     if (s->ps_backup_workers < 0 || s->ps_backup_workers >= run->workers)
         return hpct_fail(HPCT_ERR_USAGE,
                          "%d of %d workers cannot be backups: --backup-workers is 0 to %d",
                          s->ps_backup_workers, run->workers, run->workers - 1);
-    if (s->ps_bounded && s->ps_synchronous)
-        return hpct_fail(HPCT_ERR_USAGE,
-                         "--max-staleness is for asynchronous training: leave out --ps-sync");
     if (s->ps_bounded && s->ps_max_staleness < 0)
         return hpct_fail(HPCT_ERR_USAGE, "--max-staleness cannot be negative");
     if (optimizer->gradient_accumulation_steps > 1)

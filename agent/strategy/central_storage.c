@@ -13,9 +13,8 @@ typedef struct central {
     bool due; /* the step ends with an update */
 } central;
 
-static hpct_status check_alone(const hpct_strategy_plan *plan)
+hpct_status hpct_central_storage_check(int ranks)
 {
-    int ranks = hpct_context_size(plan->context);
     if (ranks == 1)
         return HPCT_OK;
     return hpct_fail(HPCT_ERR_USAGE,
@@ -35,7 +34,7 @@ static hpct_strategy_plan apart(const hpct_strategy_plan *plan)
 static hpct_status central_need(const hpct_strategy_plan *plan, size_t *bytes)
 {
     hpct_strategy_plan own = apart(plan);
-    hpct_status status = check_alone(plan);
+    hpct_status status = hpct_central_storage_check(hpct_context_size(plan->context));
     if (status != HPCT_OK)
         return status;
     return hpct_model_on_device(plan->model) ? hpct_mirrored_apart(plan)->need(&own, bytes)
@@ -66,7 +65,7 @@ static hpct_status central_open(hpct_strategy **out, const hpct_strategy_plan *p
 {
     central *c = NULL;
     hpct_strategy_plan own = apart(plan);
-    hpct_status status = check_alone(plan);
+    hpct_status status = hpct_central_storage_check(hpct_context_size(plan->context));
     if (status == HPCT_OK && hpct_model_on_device(plan->model))
         return hpct_mirrored_apart(plan)->open(out, &own);
     if (status != HPCT_OK)

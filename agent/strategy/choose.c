@@ -13,6 +13,7 @@
 #include "agent/strategy/forecast.h"
 #include "agent/strategy/stage_layout.h"
 #include "agent/strategy/trial.h"
+#include "agent/threads.h"
 #include "base/status.h"
 #include "nn/snapshot.h"
 
@@ -214,24 +215,61 @@ static void list_others(char *text, size_t size, const choice *c, int best)
     }
 }
 
-static void describe(hpct_strategy_choice *out, const choice *c, int best)
+/* Of the rank whose cores have the most to do, on all ranks the same. */
+static hpct_status find_owner(hpct_threads_owner *out, hpct_context *context)
+{
+    hpct_threads_owner mine = hpct_threads_of();
+    double values[] = {mine.crowded, mine.crowded ? mine.sharers : 0, mine.crowded ? mine.cores : 0,
+                       mine.threads, mine.alone};
+    hpct_status status = hpct_largest(context, values, sizeof values / sizeof values[0]);
+    *out = (hpct_threads_owner){.crowded = values[0] > 0,
+                                .sharers = (int) values[1],
+                                .cores = (int) values[2],
+                                .threads = (int) values[3],
+                                .alone = (int) values[4]};
+    return status;
+}
+
+/* What all ranks gain beside one, of which each was timed while the others computed, too: where
+ * they took the cores from each other, one that has them to itself is faster by nobody knows how
+ * much. */
+static void describe_gain(char *text, size_t size, const choice *c, double seconds,
+                          const hpct_threads_owner *owner)
 {
     int ranks = hpct_context_size(c->context), payoff = c->payoff;
-    double seconds = hpct_contest_median(&c->contest, best), foreseen = c->contest.foreseen[best];
     double gain = ranks * hpct_contest_median(&c->alone_times, 0) / seconds;
-    char others[256], prediction[48] = "", pays[48] = "";
-    list_others(others, sizeof others, c, best);
-    if (!isnan(foreseen))
-        snprintf(prediction, sizeof prediction, ", predicted %.1f", 1e3 * foreseen);
+    char pays[48] = "", alone[80] = "";
+    if (owner->crowded) {
+        snprintf(text, size,
+                 "%d ranks share %d core%s, so that what they gain beside one is not known: give "
+                 "each a core of its own, or start fewer",
+                 owner->sharers, owner->cores, owner->cores == 1 ? "" : "s");
+        return;
+    }
     if (gain < 1 && payoff >= ranks)
         payoff = ranks - 1; /* who measures knows better */
     if (c->payoff > 0)
         snprintf(pays, sizeof pays, "; %d%s would pay off", payoff,
                  payoff == HPCT_PAYOFF_MOST ? " or more" : "");
-    snprintf(out->line, sizeof out->line,
-             "strategy %s: %.*f ms a step%s%s; %d ranks are %s (%.2f times)%s",
-             hpct_candidates[best].label, digits(seconds), 1e3 * seconds, prediction, others, ranks,
-             gain < 1 ? "SLOWER than one: give it fewer" : "faster than one", gain, pays);
+    if (owner->alone > owner->threads)
+        snprintf(alone, sizeof alone,
+                 "; of ranks with %d thread%s, and one alone here would have %d", owner->threads,
+                 owner->threads == 1 ? "" : "s", owner->alone);
+    snprintf(text, size, "%d ranks are %s (%.2f times)%s%s", ranks,
+             gain < 1 ? "SLOWER than one: give it fewer" : "faster than one", gain, pays, alone);
+}
+
+static void describe(hpct_strategy_choice *out, const choice *c, int best,
+                     const hpct_threads_owner *owner)
+{
+    double seconds = hpct_contest_median(&c->contest, best), foreseen = c->contest.foreseen[best];
+    char others[256], prediction[48] = "", gain[192];
+    list_others(others, sizeof others, c, best);
+    if (!isnan(foreseen))
+        snprintf(prediction, sizeof prediction, ", predicted %.1f", 1e3 * foreseen);
+    describe_gain(gain, sizeof gain, c, seconds, owner);
+    snprintf(out->line, sizeof out->line, "strategy %s: %.*f ms a step%s%s; %s",
+             hpct_candidates[best].label, digits(seconds), 1e3 * seconds, prediction, others, gain);
 }
 
 static hpct_status choose(hpct_strategy_choice *out, choice *c, bool same_global)
@@ -252,9 +290,12 @@ static hpct_status choose(hpct_strategy_choice *out, choice *c, bool same_global
         status = devices ? hold_on_devices(c) : hold(c);
     hpct_context_close(alone);
     int best = hpct_contest_winner(&c->contest);
+    hpct_threads_owner owner = {0}; /* devices have their own */
+    if (status == HPCT_OK && !devices)
+        status = find_owner(&owner, c->context);
     if (status == HPCT_OK && best >= 0) {
         out->options = hpct_candidate_options(&hpct_candidates[best], c->given);
-        describe(out, c, best);
+        describe(out, c, best, &owner);
     }
     return status == HPCT_OK ? hpct_strategy_find(&out->ops, &out->options) : status;
 }

@@ -9,7 +9,7 @@
 typedef struct hpct_strategy_choice {
     const hpct_strategy_ops *ops;
     hpct_strategy_options options; /* those given, with what was chosen filled in */
-    char line[512];                /* for the user; "" where there was nothing to choose */
+    char line[640];                /* for the user; "" where there was nothing to choose */
 } hpct_strategy_choice;
 
 /* The strategy that the options name. "auto" or none: the fastest of those that change nothing but

@@ -10,6 +10,7 @@
 #include "agent/strategy/buckets.h"
 #include "agent/strategy/replica.h"
 #include "agent/strategy/strategy.h"
+#include "base/nearest.h"
 #include "base/status.h"
 #include "nn/shape.h"
 #include "nn/shard.h"
@@ -48,7 +49,7 @@ typedef struct hybrid {
 
 /* ---- opening ---- */
 
-static hpct_status find_form(const hpct_strategy_options *options, hpct_shard_form *form)
+hpct_status hpct_hybrid_form(const hpct_strategy_options *options, hpct_shard_form *form)
 {
     static const char *const names[] = {
         [HPCT_SHARD_AUTO] = "auto",
@@ -57,14 +58,18 @@ static hpct_status find_form(const hpct_strategy_options *options, hpct_shard_fo
         [HPCT_SHARD_BACK] = "back",
     };
     const char *name = options->hybrid_form != NULL ? options->hybrid_form : names[0];
+    char hint[HPCT_NEAREST_HINT];
+    hpct_nearest best = {0};
     for (int i = 0; i <= HPCT_SHARD_BACK; i++) {
         if (strcmp(names[i], name) == 0) {
             *form = (hpct_shard_form) i;
             return HPCT_OK;
         }
+        hpct_nearest_try(&best, name, names[i]);
     }
     return hpct_fail(HPCT_ERR_USAGE,
-                     "--hybrid-form is '%s', it must be auto, rows, columns or back", name);
+                     "--hybrid-form is '%s'%s, it must be auto, rows, columns or back", name,
+                     hpct_nearest_hint(&best, hint));
 }
 
 static int full_count(const hpct_strategy_plan *plan)
@@ -90,7 +95,7 @@ static hpct_status open_shard(hpct_shard **out, const hpct_strategy_plan *plan)
                                   .without_front =
                                       hpct_model_on_device(plan->model) &&
                                       sample_bytes(plan->model) % DEVICE_ALIGNMENT != 0};
-    hpct_status status = find_form(plan->options, &options.form);
+    hpct_status status = hpct_hybrid_form(plan->options, &options.form);
     if (status == HPCT_OK)
         status = hpct_shard_open(out, plan->model, &options);
     bool front = status == HPCT_OK && hpct_shard_front_floats(*out) > 0;
@@ -355,7 +360,7 @@ static hpct_status open_alone(hybrid *h, const hpct_strategy_plan *plan)
     int sizes[HPCT_STRATEGY_SIZES];
     hpct_shard_form form;
     hpct_build_options options = alone_options(plan, sizes);
-    hpct_status status = find_form(plan->options, &form);
+    hpct_status status = hpct_hybrid_form(plan->options, &form);
     h->model = h->whole;
     return status == HPCT_OK ? hpct_model_build(h->whole, &options) : status;
 }

@@ -2,6 +2,7 @@
 #include "agent/strategy/strategy.h"
 
 #include "agent/strategy/compress.h"
+#include "base/nearest.h"
 #include "base/status.h"
 
 #include <stdio.h>
@@ -58,6 +59,23 @@ static hpct_status check_pipeline(const hpct_strategy_ops *ops,
     return HPCT_OK;
 }
 
+static hpct_status check_servers(const hpct_strategy_ops *ops, const hpct_strategy_options *options)
+{
+    const hpct_strategy_options *o = options;
+    if (ops != &hpct_parameter_server &&
+        (o->ps_synchronous || o->ps_backup_workers != 0 || o->ps_bounded))
+        return hpct_fail(HPCT_ERR_USAGE,
+                         "--ps-sync, --backup-workers and --max-staleness are for strategy "
+                         "parameter-server, not %s",
+                         ops->name);
+    if (o->ps_backup_workers != 0 && !o->ps_synchronous)
+        return hpct_fail(HPCT_ERR_USAGE, "--backup-workers needs --ps-sync");
+    if (o->ps_bounded && o->ps_synchronous)
+        return hpct_fail(HPCT_ERR_USAGE,
+                         "--max-staleness is for asynchronous training: leave out --ps-sync");
+    return HPCT_OK;
+}
+
 static hpct_status check_lossy(const hpct_strategy_options *options)
 {
     if (options->wire == HPCT_WIRE_FP32 || options->allow_lossy)
@@ -98,6 +116,8 @@ hpct_status hpct_strategy_check_batch(const hpct_strategy_options *options, int 
                                       int global_batch)
 {
     int replicas = hpct_strategy_replicas(options);
+    if (options->name != NULL && strcmp(options->name, hpct_central_storage.name) == 0 && ranks > 1)
+        return hpct_central_storage_check(ranks);
     if (global_batch / ranks >= replicas)
         return HPCT_OK;
     return hpct_fail(
@@ -109,7 +129,8 @@ hpct_status hpct_strategy_check_batch(const hpct_strategy_options *options, int 
 
 hpct_status hpct_strategy_find(const hpct_strategy_ops **out, const hpct_strategy_options *options)
 {
-    char names[256] = "";
+    char names[256] = "", hint[HPCT_NEAREST_HINT];
+    hpct_nearest best = {0};
     size_t length = 0;
     const char *name = options->name;
     if (name == NULL || strcmp(name, "auto") == 0) /* not chosen yet, but for replicas */
@@ -123,14 +144,31 @@ hpct_status hpct_strategy_find(const hpct_strategy_ops **out, const hpct_strateg
             if (status == HPCT_OK)
                 status = check_local(*one, options);
             if (status == HPCT_OK)
+                status = check_servers(*one, options);
+            if (status == HPCT_OK)
                 status = check_pipeline(*one, options);
             return status == HPCT_OK ? check_compression(*one, options) : status;
         }
+        hpct_nearest_try(&best, name, (*one)->name);
         if (length < sizeof names)
             length += (size_t) snprintf(names + length, sizeof names - length, "%s%s",
                                         length > 0 ? ", " : "", (*one)->name);
     }
-    return hpct_fail(HPCT_ERR_USAGE, "strategy '%s' is unknown; there are: auto, %s", name, names);
+    return hpct_fail(HPCT_ERR_USAGE, "strategy '%s' is unknown%s; there are: auto, %s", name,
+                     hpct_nearest_hint(&best, hint), names);
+}
+
+hpct_status hpct_strategy_check(const hpct_strategy_options *options)
+{
+    const hpct_strategy_ops *ops;
+    hpct_shard_form form;
+    bool choose = options->name == NULL || strcmp(options->name, "auto") == 0;
+    hpct_status status = hpct_strategy_find(&ops, options);
+    if (status == HPCT_OK)
+        status = hpct_hybrid_form(options, &form);
+    if (status == HPCT_OK && options->hybrid_form != NULL && !choose && ops != &hpct_hybrid)
+        return hpct_fail(HPCT_ERR_USAGE, "--hybrid-form is for strategy hybrid, not %s", ops->name);
+    return status;
 }
 
 hpct_status hpct_strategy_check_device(const hpct_strategy_options *options,

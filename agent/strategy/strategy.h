@@ -6,6 +6,7 @@
 
 #include "agent/context.h"
 #include "agent/timeline.h"
+#include "nn/shard.h"
 #include "nn/step.h"
 
 #include <hpctrain/model.h>
@@ -143,7 +144,14 @@ int hpct_strategy_period(const hpct_strategy_ops *ops, const hpct_strategy_optio
 /* Replicas of each rank: options->replicas, or 1. */
 int hpct_strategy_replicas(const hpct_strategy_options *options);
 
-/* HPCT_ERR_USAGE when a global batch does not have a sample for each replica of each rank. */
+/* options->hybrid_form by its name; HPCT_ERR_USAGE. */
+hpct_status hpct_hybrid_form(const hpct_strategy_options *options, hpct_shard_form *form);
+
+/* HPCT_ERR_USAGE for more than one. */
+hpct_status hpct_central_storage_check(int ranks);
+
+/* HPCT_ERR_USAGE for more ranks than the strategy bears, and when a global batch does not have a
+ * sample for each replica of each rank. */
 hpct_status hpct_strategy_check_batch(const hpct_strategy_options *options, int ranks,
                                       int global_batch);
 

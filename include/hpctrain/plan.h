@@ -37,6 +37,7 @@ typedef struct hpct_plan_options {
     /* Of a message, and at which a rank sends while as much comes in. Both 0: they are measured
      * between the ranks of the context, of which there must be two or more then. */
     double latency_seconds, bytes_per_second;
+    bool assume; /* where there is one rank: links of 1 and of 10 Gb/s, each with rows of its own */
 
     const char *compute;      /* a file with the times of operations; default: measured here */
     const char *compute_json; /* where the times go; default nowhere */
@@ -55,6 +56,7 @@ typedef struct hpct_plan_row {
     double step_seconds, compute_seconds, network_seconds; /* the last two make the first */
     double images_per_second, speed_up, efficiency;        /* against one node */
     double bytes_per_step;                                 /* that one rank hands to collectives */
+    int network;                                           /* 0; 1: of the second that is assumed */
 } hpct_plan_row;
 
 /* The model must be compiled and initialized; its weights change, unless the times come from a
@@ -67,14 +69,16 @@ HPCT_API hpct_status hpct_plan_make(hpct_plan **out, hpct_context *context, hpct
 HPCT_API void hpct_plan_free(hpct_plan *plan);
 
 /* The rows of each number of nodes after one another, in the order of options->nodes, the best
- * first; strategies that cannot share this model among so many ranks are left out. */
+ * first; strategies that cannot share this model among so many ranks are left out. Of two networks
+ * that are assumed those of the first, then those of the second. */
 HPCT_API const hpct_plan_row *hpct_plan_rows(const hpct_plan *plan, int *count);
 
 /* Rank 0 alone: what it was made of, a line for the best of each number of nodes with all
  * strategies' times beside it, and how many nodes pay off. */
 HPCT_API void hpct_plan_print(const hpct_plan *plan, FILE *stream);
 
-/* Rank 0 alone: one JSON object: model, network, rows. HPCT_ERR_IO, naming the file. */
+/* Rank 0 alone: one JSON object: model, network, rows; for two networks that are assumed an array
+ * of two such. HPCT_ERR_IO, naming the file. */
 HPCT_API hpct_status hpct_plan_write(const hpct_plan *plan, const char *path);
 
 #ifdef __cplusplus

@@ -2,6 +2,7 @@
 #ifndef HPCTRAIN_STRATEGY_H
 #define HPCTRAIN_STRATEGY_H
 
+#include <hpctrain/status.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -117,6 +118,10 @@ typedef struct hpct_strategy_options {
     bool ps_bounded;       /* asynchronous: no gradient is older than ps_max_staleness updates: */
     int64_t ps_max_staleness; /* who is too fast waits */
 } hpct_strategy_options;
+
+/* HPCT_ERR_USAGE for options that cannot be, whatever the model, the data and the ranks: so that
+ * they are refused before any of these is at hand. hpct_fit and hpct_bench refuse them, too. */
+HPCT_API hpct_status hpct_strategy_check(const hpct_strategy_options *options);
 
 #ifdef __cplusplus
 }

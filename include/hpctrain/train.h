@@ -72,6 +72,10 @@ HPCT_API hpct_status hpct_set_device(hpct_context *context, hpct_model *model, c
 HPCT_API hpct_status hpct_fit(hpct_context *context, hpct_model *model, const hpct_dataset *train,
                               const hpct_fit_options *options, hpct_fit_result *result);
 
+/* What hpct_fit refuses whatever the model and the data, HPCT_ERR_USAGE: to be called before they
+ * are read. Not collective, and the same on all ranks. */
+HPCT_API hpct_status hpct_fit_check(const hpct_context *context, const hpct_fit_options *options);
+
 /* What TensorFlow's estimators call train_and_evaluate. */
 typedef struct hpct_train_and_evaluate_options {
     int64_t max_steps;      /* of training; must be given */

@@ -7,11 +7,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "agent/cluster/number.h"
 #include "base/status.h"
 #include "spank/stage/bytes.h"
 #include "spank/stage/out.h"
 #include "spank/stage/place.h"
+#include "spank/stage/refuse.h"
 
 #define MAX_ALLOWED 64
 
@@ -71,15 +71,6 @@ enum {
     OPTION_VERSION
 };
 
-static hpct_status take_number(const char *option, const char *value, long low, long high,
-                               long *number)
-{
-    if (hpct_number_parse(value, low, high, number))
-        return HPCT_OK;
-    return hpct_fail(HPCT_ERR_USAGE, "%s: '%s' is no number between %ld and %ld", option, value,
-                     low, high);
-}
-
 static hpct_status take(arguments *a, int option, char *value)
 {
     long number = 0;
@@ -116,11 +107,11 @@ static hpct_status take(arguments *a, int option, char *value)
         a->nodes = value;
         return HPCT_OK;
     case OPTION_INDEX:
-        return take_number("--index", value, 0, HPCT_MAX_TEAM - 1, &a->index);
+        return hpct_stage_number("--index", value, 0, HPCT_MAX_TEAM - 1, &a->index);
     case OPTION_PORT:
-        return take_number("--port", value, 1, 65535, &a->port);
+        return hpct_stage_number("--port", value, 1, 65535, &a->port);
     case OPTION_WAIT:
-        return take_number("--wait", value, 1, 86400, &a->wait);
+        return hpct_stage_number("--wait", value, 1, 86400, &a->wait);
     case OPTION_JOB:
         if (*value == '\0' || strlen(value) > HPCT_MAX_RUN_NAME)
             return hpct_fail(HPCT_ERR_USAGE, "--job: '%s' is empty or longer than %d characters",
@@ -134,10 +125,9 @@ static hpct_status take(arguments *a, int option, char *value)
         a->place.team.key = a->key;
         return status == HPCT_OK ? HPCT_OK : hpct_fail_within(status, "--key");
     case OPTION_PROGRESS:
-        if (!hpct_number_parse(value, 0, 1 << 20, &number))
-            return hpct_fail(HPCT_ERR_USAGE, "--progress-fd: '%s' is no number", value);
+        status = hpct_stage_number("--progress-fd", value, 0, 1 << 20, &number);
         a->progress_fd = (int) number;
-        return HPCT_OK;
+        return status;
     case 'q':
         a->quiet = true;
         return HPCT_OK;
@@ -145,7 +135,7 @@ static hpct_status take(arguments *a, int option, char *value)
         a->verbose = true;
         return HPCT_OK;
     default:
-        return hpct_fail(HPCT_ERR_USAGE, "see hpc-train-stage --help");
+        return hpct_fail(HPCT_ERR_INTERNAL, "an option without a meaning");
     }
 }
 
@@ -194,12 +184,15 @@ static int read_arguments(int argc, char **argv, arguments *a)
         {0},
     };
     hpct_status status = HPCT_OK;
-    for (int option; (option = getopt_long(argc, argv, "qv", options, NULL)) != -1;) {
+    opterr = 0;
+    for (int option; (option = getopt_long(argc, argv, ":qv", options, NULL)) != -1;) {
         if (option == OPTION_HELP)
             return fputs(usage, stdout) < 0;
         if (option == OPTION_VERSION)
             return printf("hpc-train-stage %s\n", HPCT_VERSION) < 0;
-        status = take(a, option, optarg);
+        status = option == '?' || option == ':'
+                     ? hpct_stage_refuse(option, argv, options, "hpc-train-stage --help")
+                     : take(a, option, optarg);
         if (status != HPCT_OK)
             goto fail;
     }

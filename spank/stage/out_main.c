@@ -20,6 +20,7 @@
 #include "spank/stage/entry.h"
 #include "spank/stage/out.h"
 #include "spank/stage/out_entry.h"
+#include "spank/stage/refuse.h"
 
 #define TELL_SECONDS 10.0
 #define LINE_AFTER 2.0 /* seconds; what took less is not worth a line of each node */
@@ -99,8 +100,10 @@ static hpct_status take_seconds(const char *name, const char *value, double *sec
 {
     char *end;
     double read = strtod(value, &end);
-    if (end == value || *end != '\0' || !(read >= 0 && read <= 1e6))
-        return hpct_fail(HPCT_ERR_USAGE, "%s: '%s' is no number of seconds", name, value);
+    bool plain = value[strspn(value, "+-.0123456789eE")] == '\0';
+    if (!plain || end == value || *end != '\0' || !(read >= 0 && read <= 1e6))
+        return hpct_fail(HPCT_ERR_USAGE, "%s: '%s' is no number of seconds from 0 to 1000000", name,
+                         value);
     *seconds = read;
     return HPCT_OK;
 }
@@ -108,6 +111,7 @@ static hpct_status take_seconds(const char *name, const char *value, double *sec
 static hpct_status take(arguments *a, int option, char *value)
 {
     long number = 0;
+    hpct_status status;
     switch (option) {
     case OPTION_FROM:
         a->job.from = value;
@@ -125,15 +129,14 @@ static hpct_status take(arguments *a, int option, char *value)
         a->all = true;
         return HPCT_OK;
     case OPTION_PROGRESS:
-        if (!hpct_number_parse(value, 0, 1 << 20, &number))
-            return hpct_fail(HPCT_ERR_USAGE, "--progress-fd: '%s' is no number", value);
+        status = hpct_stage_number("--progress-fd", value, 0, 1 << 20, &number);
         a->progress_fd = (int) number;
-        return HPCT_OK;
+        return status;
     case 'v':
         a->verbose = true;
         return HPCT_OK;
     default:
-        return hpct_fail(HPCT_ERR_USAGE, "see hpc-train-stage --out --help");
+        return hpct_fail(HPCT_ERR_INTERNAL, "an option without a meaning");
     }
 }
 
@@ -153,11 +156,14 @@ static int read_arguments(int argc, char **argv, arguments *a)
         {0},
     };
     hpct_status status = HPCT_OK;
+    opterr = 0;
     for (int option;
-         status == HPCT_OK && (option = getopt_long(argc, argv, "v", options, NULL)) != -1;) {
+         status == HPCT_OK && (option = getopt_long(argc, argv, ":v", options, NULL)) != -1;) {
         if (option == OPTION_HELP)
             return fputs(usage, stdout) < 0;
-        status = take(a, option, optarg);
+        status = option == '?' || option == ':'
+                     ? hpct_stage_refuse(option, argv, options, "hpc-train-stage --out --help")
+                     : take(a, option, optarg);
     }
     for (; status == HPCT_OK && optind < argc; optind++)
         status = add_entry(a, argv[optind]);

@@ -44,6 +44,11 @@ complete_line() {
     out=${COMPREPLY[*]}
 }
 
+# names_of OPTION: what fit knows, from the table that it looks values up in.
+names_of() {
+    hpc-train fit "--$1=none-such" 2>&1 | sed -n 's/.*\(there are: \|must be \)//p' | tr -d , | sed 's/ or / /'
+}
+
 # shellcheck source=etc/completion/hpc-train
 . "$top_srcdir/etc/completion/hpc-train"
 complete_line hpc-train ""
@@ -55,9 +60,11 @@ complete_line hpc-train fit --bat
 is "$out" "--batch-size=" "an option with its ="
 complete_line hpc-train fit --model=mnist-conv
 is "$out" mnist-convnet "a model"
-for name in $(sed -n 's/.*there are: \(.*\)/\1/p' <<<"$(hpc-train fit --optimizer none 2>&1)" | tr -d ,); do
-    complete_line hpc-train fit "--optimizer=$name"
-    like " $out " " $name " "the optimizer $name"
+for option in optimizer strategy hybrid-form precision device comm wire scale lr-scaling schedule; do
+    for name in $(names_of $option); do
+        complete_line hpc-train fit "--$option=$name"
+        like " $out " " ${name}[ :]" "--$option=$name"
+    done
 done
 complete_line hpc-train fit --schedule=cos
 is "$out" cosine "a schedule"

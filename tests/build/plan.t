@@ -21,7 +21,6 @@ refused() { # MESSAGE OPTION…
     is "$status" 64 "plan $* is refused"
     like "$err" "$want" "and why"
 }
-refused "network is missing" --nodes 2
 refused "--network: '5us' is not LATENCY,BANDWIDTH" --network 5us
 refused "--network: '5' is no latency" --network 5,1gbit
 refused "--network: '1' is no bandwidth" --network 5us,1
@@ -57,6 +56,16 @@ is "$(json "$work/plan.json" '[r["nodes"] for r in j["rows"] if r["best"]]')" "[
 is "$(json "$work/plan.json" 'all(abs(r["compute_seconds"] + r["network_seconds"] - r["step_seconds"]) < 1e-9 for r in j["rows"])')" True "computing and network make the step"
 is "$(json "$work/plan.json" 'all(r["exact"] for r in j["rows"] if r["best"])')" True "the best are exact"
 is "$(json "$work/plan.json" '[r["bytes_per_step"] for r in j["rows"] if r["strategy"] == "multi-worker-mirrored"][0]')" 249384.0 "62,346 gradients travel"
+# The table's lines for N nodes, of each network.
+rows_of() { grep -cE "^ +$1  [a-z]" <<<"$out"; }
+capture "$train" plan --model mnist-convnet --batch-size 8 --nodes 1,2,4,8 --compute "$work/compute.json" --json "$work/two.json"
+is "$status" 0 "README's line: no network is stated, and there is one rank" || diag "$err"
+like "$out" "network: 50.0 us, 125.0 MB/s .assumed.*network: 25.0 us, 1250.0 MB/s .assumed" "links of 1 and of 10 Gb/s are assumed, which is said"
+is "$(rows_of 1) $(rows_of 2) $(rows_of 8)" "2 2 2" "with a table each"
+is "$(json "$work/two.json" '[(p["network"]["bytes_per_second"], p["network"]["measured"], len(p["rows"]) > 4) for p in j]')" \
+    "[(125000000.0, False, True), (1250000000.0, False, True)]" "and an object each"
+is "$(json "$work/two.json" '[r["step_seconds"] for r in j[0]["rows"] if r["nodes"] == 8 and r["strategy"] == "multi-worker-mirrored"] > [r["step_seconds"] for r in j[1]["rows"] if r["nodes"] == 8 and r["strategy"] == "multi-worker-mirrored"]')" \
+    True "of which the faster is the faster"
 again() { # OPTION…: from the file, so that computation is the same
     "$train" plan --model mnist-convnet --batch-size 8 --nodes 2 --compute "$work/compute.json" --json "$work/again.json" "$@" >"$work/out"
 }
@@ -71,6 +80,36 @@ ok "$([ "$(best)" != local-sgd ]; echo $?)" "and else not"
 capture "$train" plan --model mnist-cnn --network 5us,1gbit --compute "$work/compute.json"
 is "$status" 64 "another model's times are refused"
 like "$err" "compute.json has the times of mnist-convnet" "and told apart"
+
+# ---- more than so many times as fast as one ----
+# Times of mnist-cnn in which weights are all that counts: a part of them on each rank is worth more than its share.
+weights_count() {
+    python3 -c 'import json, sys
+j = json.load(open(sys.argv[1]))
+for m in j["measured"]:
+    for way in m["stored"], m["fused"]:
+        way["loss_seconds"] = way["update_seconds"] = 1e-6
+        for times in way["forward_seconds"], way["backward_seconds"]:
+            for i, part in enumerate(j["parts"]):
+                times[i] = 0.01 + 1e-5 * m["samples"] if part["layer"] == "dense" else 1e-6 * m["samples"]
+json.dump(j, open(sys.argv[2], "w"))' "$1" "$2"
+}
+"$train" plan --model mnist-cnn --batch-size 8 --nodes 1 --network 1us,1gbit --compute-json "$work/fixed.json" >"$work/out"
+weights_count "$work/fixed.json" "$work/fixed2.json"
+capture "$train" plan --model mnist-cnn --batch-size 8 --nodes 1,4 --network 5us,100gbit --compute "$work/fixed2.json" --json "$work/fixed.plan.json"
+is "$(json "$work/fixed.plan.json" 'max(r["efficiency"] for r in j["rows"]) > 1.5')" True "parts of the weights are worth more than 100 %"
+like "$out" "More than 100 %: beside one rank that reads and updates all weights for 8 pictures, where with hybrid .* each rank has a part of them" "why is said"
+like "$out" "One rank with all 32 in a step: [0-9]+ images/s, of which 4 nodes do [0-4]\.[0-9] times as many" "and what one rank would do with their batch"
+is "$(json "$work/fixed.plan.json" 'max(r["efficiency"] for r in j["rows"] if not r["strategy"].startswith("hybrid")) <= 1 + 1e-9')" True "ranks that compute all that one does gain no more than their number"
+# One rank may compute as each of several does, too, and what it takes is the less of the two: noise makes nobody gain.
+python3 -c 'import json, sys
+j = json.load(open(sys.argv[1]))
+for m in j["measured"]:
+    for times in m["fused"]["forward_seconds"], m["fused"]["backward_seconds"]:
+        times[:] = [1.4 * t for t in times]
+json.dump(j, open(sys.argv[2], "w"))' "$work/fixed2.json" "$work/fixed3.json"
+"$train" plan --model mnist-cnn --batch-size 8 --nodes 1,4 --network 5us,100gbit --compute "$work/fixed3.json" --json "$work/fixed.plan.json" >"$work/out"
+is "$(json "$work/fixed.plan.json" 'max(r["efficiency"] for r in j["rows"] if not r["strategy"].startswith("hybrid")) <= 1 + 1e-9')" True "also where one rank was measured to be slow"
 
 # ---- steps that sleep ----
 slow() { sed -E '/"(loss|update)_seconds"/s/: [0-9.e-]+/: 0.01/' "$work/compute.json"; } # 20 ms a step at least

@@ -107,7 +107,7 @@ bf16 "$top_builddir/hpc-train" summary --model mnist-cnn --precision bf16
 bf16 "${two[@]}" bench --model mnist-cnn --precision bf16 --strategy multi-worker-mirrored
 capture "$top_builddir/hpc-train" bench --model mnist-cnn --precision int4
 is "$status" 64 "a precision that there is not is refused"
-like "$err" "'int4' is unknown; there is: fp32, bf16, fp16" "with those that there are"
+like "$err" "precision: there is no precision .int4.; there are: fp32, bf16, fp16" "with those that there are"
 capture "$top_builddir/hpc-train" fit --data "$work/none" --model mnist-cnn --precision fp16 --device cpu
 is "$status" 78 "fp16 needs a GPU"
 like "$err" "precision fp16 is of GPUs: take --device cuda, or --precision fp32" "which is said before data are looked for"

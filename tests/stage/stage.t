@@ -202,6 +202,25 @@ done < <(grep -o -e '--[a-z-]*' <<<"$out" | sort -u)
 is "$missing" "" "every option that it names is in the man page"
 run "$stage" --nonsense
 is "$status" 64 "an unknown option ends with 64"
+like "$err" "^hpc-train-stage: unknown option '--nonsense'; see hpc-train-stage --help$" "in one line"
+for words in '--too dir:--to' '--memroy 3G:--memory' '--out --recrod x:--record' '--out --gracee 3:--grace'; do
+    # shellcheck disable=SC2086 # several words
+    run "$stage" ${words%:*}
+    like "$status $err" "^64 .*did you mean ${words#*:}\\?" "${words%:*}: what was meant"
+done
+run "$stage" --to
+like "$status $err" "^64 hpc-train-stage: --to needs a value" "a value that is missing"
+run "$stage" --quiet=1
+like "$status $err" "^64 hpc-train-stage: --quiet takes no value" "a value that is one too many"
+for option in --index --port --wait --progress-fd --max --memory '--out --seconds' '--out --grace' '--out --progress-fd'; do
+    bad='' out_first=()
+    [ "$option" = "${option% *}" ] || out_first=(--out)
+    for value in '' ' 5' 5x nan inf -1 1e999 0x10 99999999999999999999999; do
+        run "$stage" "${out_first[@]}" "${option##* }=$value"
+        [[ $status = 64 && $err =~ ${option##* }:\ .*(between|seconds\ from|no\ size) ]] || bad+=" '$value': $status $err"
+    done
+    is "$bad" "" "$option: what is no number, or out of range"
+done
 
 # ---- a full disk ----
 if [ "$(id -u)" = 0 ] && mkdir small && mount -t tmpfs -o size=64m tmpfs small 2>/dev/null; then

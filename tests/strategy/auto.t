@@ -12,13 +12,32 @@ done
 like "$(field many strategy)" '^(multi-worker-mirrored|hybrid)$' "the summary has what was chosen"
 
 train 2 said --model mnist-convnet --verbose 2
-like "$(cat "$work/said.out")" "strategy [a-z-]+.*: [0-9.]+ ms a step, predicted [0-9.]+; .*; 2 ranks are (faster than one|SLOWER than one: give it fewer) \([0-9.]+ times\); [0-9]+( or more)? would pay off" \
+like "$(cat "$work/said.out")" "strategy [a-z-]+.*: [0-9.]+ ms a step, predicted [0-9.]+; .*; 2 ranks (are (faster than one|SLOWER than one: give it fewer) \([0-9.]+ times\); [0-9]+( or more)? would pay off|share 1 core, )" \
     "one line says what was chosen, how fast it was and should be, what the ranks gain, and how many would"
 is "$(grep -c "^strategy" "$work/said.out")" 1 "once"
 for way in multi-worker-mirrored "hybrid \(rows\)" "hybrid \(columns\)"; do
     like "$(cat "$work/said.out")" "strategy .*$way" "$way was a candidate"
 done
 unlike "$(cat "$work/said.out")" "local-sgd|bf16|powersgd" "what changes the results is none"
+
+# whose cores the ranks compute on
+on_cores() { # CPUS COMMAND…: without OMP_NUM_THREADS, as ranks find them
+    limit 300 env -u OMP_NUM_THREADS taskset -c "$1" mpirun --allow-run-as-root --oversubscribe --bind-to none -n 2 \
+        "$top_builddir/hpc-train" "${@:2}" >"$work/cores.out" 2>&1
+}
+read -r first second _ < <(taskset -cp $$ | sed 's/.*: //' | tr , '\n' |
+    awk -F- '{ for (i = $1; i <= (NF > 1 ? $2 : $1); i++) print i }' | paste -sd ' ')
+on_cores "$first" fit --model mnist-convnet --data "$work/pictures" --global-batch-size 16 --steps-per-epoch 1
+like "$(cat "$work/cores.out")" "strategy [a-z-]+.* ms a step.*; 2 ranks share 1 core, so that what they gain beside one is not known: give each a core of its own" \
+    "ranks that share a core are not told what they gain"
+unlike "$(cat "$work/cores.out")" "faster than one|would pay off" "nor how many would pay off"
+on_cores "$first" plan --model mnist-convnet --batch-size 8 --nodes 1,2
+like "$(cat "$work/cores.out")" "2 ranks share 1 core here: what is measured is slower" "a plan that they measure says so, too"
+like "$(cat "$work/cores.out")" "network: .*measured here" "which is between them, unless it is stated"
+if [ -n "$second" ] && [ "$(cat "/sys/devices/system/cpu/cpu$first/topology/thread_siblings_list")" = "$first" ]; then
+    on_cores "$first,$second" fit --model mnist-convnet --data "$work/pictures" --global-batch-size 16 --steps-per-epoch 1
+    like "$(cat "$work/cores.out")" "; of ranks with 1 thread, and one alone here would have 2" "with two cores, one rank would have both"
+fi
 
 train 2 lossy --model mnist-convnet --verbose 2 --allow-lossy
 for way in local-sgd "multi-worker-mirrored \(bf16\)" "multi-worker-mirrored \(powersgd:4\)"; do

@@ -62,5 +62,5 @@ like "$(cat "$work/many.out")" "timeline: $work/none/timeline.json cannot be wri
 # ---- a name that there is not ----
 train 2 none --model mnist-cnn --strategy mirror
 is "$?" 64 "an unknown strategy is refused"
-like "$(cat "$work/none.out")" "strategy 'mirror' is unknown; there are: auto, .*multi-worker-mirrored" "with the names that there are"
+like "$(cat "$work/none.out")" "strategy 'mirror' is unknown .did you mean mirrored\?.; there are: auto, .*multi-worker-mirrored" "with the names that there are"
 done_testing

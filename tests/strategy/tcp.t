@@ -62,5 +62,5 @@ is "$?" 78 "--comm tcp, where nobody says who listens where: 78"
 like "$out" "hpc-train: --comm tcp: nobody said where the ranks listen: start them with srun --hpc-train" "with the way out"
 out=$("${few[@]}" --comm ucx 2>&1)
 is "$?" 64 "another word is refused"
-like "$out" "hpc-train: --comm: 'ucx' is unknown; there is: auto, mpi, tcp" "with those that there are"
+like "$out" "hpc-train: --comm: 'ucx' is unknown; there are: auto, mpi, tcp" "with those that there are"
 done_testing

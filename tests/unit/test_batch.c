@@ -239,6 +239,15 @@ static void what_does_not_fit_is_refused(void **state)
     assert_non_null(strstr(hpct_last_error(), "more than the 93.8 MiB that a rank may take"));
     assert_non_null(strstr(hpct_last_error(), "(most activations in backward of layer "));
     assert_non_null(strstr(hpct_last_error(), advice));
+    assert_int_equal(strncmp(hpct_last_error(), "batch size 2000 takes", 21), 0);
+    options.batch_size = 4096; /* of which there are 3000: both numbers are said */
+    assert_int_equal(hpct_fit(context, model, data, &options, NULL), HPCT_ERR_CONFIG);
+    assert_non_null(strstr(hpct_last_error(),
+                           "batch size 4096 of 3000 pictures in all: batch size 3000 takes "));
+    hpct_fit_options global = {.global_batch_size = 4096};
+    assert_int_equal(hpct_fit(context, model, data, &global, NULL), HPCT_ERR_CONFIG);
+    assert_non_null(strstr(hpct_last_error(),
+                           "global batch size 4096 of 3000 pictures in all: batch size 3000 "));
     options.batch_size = choice.batch_size;
     options.validation = data; /* does not fit in batches of 100 more than of these */
     options.steps_per_epoch = 1;
@@ -248,6 +257,8 @@ static void what_does_not_fit_is_refused(void **state)
         hpct_bench(context, model, &(hpct_bench_options){.batch_size = 2000, .steps = 1}, &bench),
         HPCT_ERR_CONFIG);
     assert_int_equal(hpct_evaluate(context, model, data, 2900, &metrics), HPCT_ERR_CONFIG);
+    assert_int_equal(hpct_evaluate(context, model, data, 5000, &metrics), HPCT_ERR_CONFIG);
+    assert_non_null(strstr(hpct_last_error(), "batch size 5000 of 3000 pictures in all: batch "));
     memory = 1 * MIB;
     hpct_model *other = cnn(HPCT_ADAM);
     assert_int_equal(
