@@ -80,6 +80,10 @@ static hpct_status check_options(const hpct_context *context, const hpct_fit_opt
                          "batch size (per rank) and global batch size are both given: give one");
     if (o->verbose < HPCT_VERBOSE_AUTO || o->verbose > 2)
         return hpct_fail(HPCT_ERR_USAGE, "verbose is %d, it must be 0, 1 or 2", o->verbose);
+    if (o->initial_epoch < 0 || o->initial_epoch >= (o->epochs == 0 ? 1 : o->epochs))
+        return hpct_fail(HPCT_ERR_USAGE,
+                         "the initial epoch is %d of %d in all: none would be left to train",
+                         o->initial_epoch, o->epochs == 0 ? 1 : o->epochs);
     int64_t global = o->global_batch_size;
     if (global == 0)
         global = (int64_t) (o->batch_size > 0 ? o->batch_size : DEFAULT_BATCH) * size;
@@ -230,7 +234,8 @@ static hpct_batch batch_of_step(void *argument, int64_t number)
 {
     fit_run *run = argument;
     int64_t steps = hpct_sampler_steps_per_epoch(run->sampler);
-    return hpct_sampler_batch(run->sampler, number / steps, number % steps);
+    return hpct_sampler_batch(run->sampler, run->options.initial_epoch + number / steps,
+                              number % steps);
 }
 
 static hpct_status open_feed(fit_run *run)
@@ -238,7 +243,8 @@ static hpct_status open_feed(fit_run *run)
     int full = hpct_sampler_full_count(run->sampler), tail = hpct_sampler_short_count(run->sampler);
     hpct_pipeline_options options = {
         .dataset = run->train,
-        .batches = hpct_sampler_steps_per_epoch(run->sampler) * run->options.epochs,
+        .batches = hpct_sampler_steps_per_epoch(run->sampler) *
+                   (run->options.epochs - run->options.initial_epoch),
         .largest = full > tail ? full : tail,
         .training = true,
         .seed = run->options.seed,
@@ -317,7 +323,9 @@ static hpct_status train_step(fit_run *run, int epoch, int64_t step, running *su
         input = stand_in(run, step);
     int64_t first;
     hpct_slice(input.global_count, slice_rank(run), slice_size(run), &first);
-    hpct_model_set_position(run->strategy->model, run->options.seed, run->steps_done, first);
+    int64_t before = run->options.initial_epoch * hpct_sampler_steps_per_epoch(run->sampler);
+    hpct_model_set_position(run->strategy->model, run->options.seed, before + run->steps_done,
+                            first);
     int signal = hpct_stop_signal();
     hpct_step_sums step_sums = {.interrupted = signal == SIGINT,
                                 .terminated = signal != 0 && signal != SIGINT,
@@ -561,7 +569,7 @@ static hpct_status finish(fit_run *run, hpct_status failed)
     run->end.diverged = hpct_results_diverged(&run->end);
     run->end.signal = run->signal;
     run->end.steps = run->steps_done;
-    run->end.epoch = run->epochs_done + 1;
+    run->end.epoch = run->options.initial_epoch + run->epochs_done + 1;
     run->end.epochs = run->options.epochs;
     hpct_status status = save_weights(run);
     if (went(run, status) && whole && run->options.summary_json != NULL)
@@ -625,7 +633,8 @@ hpct_status hpct_fit_until(hpct_context *context, hpct_model *model, const hpct_
     hpct_stop_begin();
     run.start_seconds = hpct_process_age();
     run.began = hpct_process_clock();
-    for (int epoch = 0; epoch < run.options.epochs && run.signal == 0 && status == HPCT_OK; epoch++)
+    for (int epoch = run.options.initial_epoch;
+         epoch < run.options.epochs && run.signal == 0 && status == HPCT_OK; epoch++)
         status = train_epoch(&run, epoch);
     status = finish(&run, status);
     hpct_stop_end();

@@ -18,9 +18,10 @@ hpct_status hpct_train_and_evaluate(hpct_context *context, hpct_model *model,
                          ", it must be at least 1; evaluate_every is %" PRId64
                          ", it cannot be negative",
                          options->max_steps, options->evaluate_every);
-    if (fit.epochs != 0 || fit.steps_per_epoch != 0 || fit.validation != NULL)
+    if (fit.epochs != 0 || fit.initial_epoch != 0 || fit.steps_per_epoch != 0 ||
+        fit.validation != NULL)
         return hpct_fail(HPCT_ERR_USAGE,
-                         "epochs, steps_per_epoch and validation follow from "
+                         "epochs, initial_epoch, steps_per_epoch and validation follow from "
                          "max_steps, evaluate_every and evaluation: leave them out");
     int64_t parts = (options->max_steps - 1) / every + 1;
     if (parts > INT_MAX)

@@ -84,6 +84,9 @@ typedef struct hpct_update_range {
  *   LARS        m = momentum m - rate ratio (g + decay w); w += m;
  *               ratio = trust |w| / (|g| + decay |w|), or 1 where |w| or |g| is 0;
  *               without adapt ratio = 1 and decay = 0
+ *   RMSprop     w *= 1 - rate decay; v += (g^2 - v)(1 - rho); with a third slot a += (g - a)(1 -
+ *               rho), else a = 0; u = rate g / sqrt(max(0, v - a^2) + epsilon); with a first slot
+ *               m = momentum m + u, else m = u; w -= m
  *
  * With `scaling` g is divided by its scale before all else and t counts the updates that were made;
  * where some g is not finite none is.
@@ -93,14 +96,14 @@ typedef struct hpct_update_call {
     hpct_optimizer_kind kind;
     bool nesterov;
     float learning_rate, weight_decay, momentum, epsilon, trust_coefficient;
-    float mix_1, mix_2;   /* 1 - beta_1, 1 - beta_2 */
+    float mix_1, mix_2;   /* 1 - beta_1, 1 - beta_2 (RMSprop: 1 - rho) */
     float bias_1, bias_2; /* 1 - beta_1^t, 1 - beta_2^t */
     float grad_scale;
     hpct_loss_scaling *scaling;                 /* of the gradients; moves. NULL: there is none */
     float clipvalue, clipnorm, global_clipnorm; /* 0 for none */
     float *param;
     const float *grad;
-    float *slot[HPCT_MAX_SLOTS]; /* NULL where the optimizer has none */
+    float *slot[HPCT_MAX_SLOTS]; /* m, v, a; NULL where the optimizer has none */
     const hpct_update_range *ranges;
     int num_ranges;
     /* Makes sums over a split range those over all of its parts; calls are in the order of the

@@ -46,6 +46,8 @@ nn_libnn_la_SOURCES = \
 	nn/grouped_norm.c \
 	nn/hosted.c nn/hosted.h \
 	nn/grouped_norm.h \
+	nn/kind.c \
+	nn/kind.h \
 	nn/loss_scaling.h \
 	nn/matrices.c \
 	nn/memory_plan.c \

@@ -21,6 +21,9 @@ const hpct_optimizer_class hpct_optimizers[HPCT_OPTIMIZER_KINDS] = {
                    .slots = {"momentum", "velocity"},
                    .by_parameter = true,
                    .learning_rate = 0.001},
+    [HPCT_RMSPROP] = {.name = "rmsprop",
+                      .slots = {"velocity", "momentum", "average_gradient"},
+                      .learning_rate = 0.001},
 };
 
 hpct_status hpct_optimizer_find(hpct_optimizer_kind *kind, const char *name)
@@ -65,6 +68,8 @@ static hpct_status check_numbers(const hpct_optimizer *o)
     if (!(o->beta_1 >= 0 && o->beta_1 < 1) || !(o->beta_2 >= 0 && o->beta_2 < 1))
         return hpct_fail(HPCT_ERR_USAGE, "beta_1 %g and beta_2 %g must lie in [0, 1)", o->beta_1,
                          o->beta_2);
+    if (!(o->rho >= 0 && o->rho < 1))
+        return hpct_fail(HPCT_ERR_USAGE, "rho %g must lie in [0, 1)", o->rho);
     const double others[] = {o->epsilon,   o->weight_decay, o->trust_coefficient,
                              o->clipvalue, o->clipnorm,     o->global_clipnorm};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
@@ -80,10 +85,12 @@ static hpct_status check_numbers(const hpct_optimizer *o)
 static hpct_status check_combination(const hpct_optimizer *o)
 {
     const char *name = hpct_optimizers[o->kind].name;
-    if (o->momentum > 0 && o->kind != HPCT_SGD && o->kind != HPCT_LARS)
+    if (o->momentum > 0 && o->kind != HPCT_SGD && o->kind != HPCT_LARS && o->kind != HPCT_RMSPROP)
         return hpct_fail(HPCT_ERR_USAGE, "%s has beta_1, not a momentum", name);
     if (o->nesterov && o->kind != HPCT_SGD)
         return hpct_fail(HPCT_ERR_USAGE, "nesterov belongs to sgd, not to %s", name);
+    if ((o->rho > 0 || o->centered) && o->kind != HPCT_RMSPROP)
+        return hpct_fail(HPCT_ERR_USAGE, "rho and centered belong to rmsprop, not to %s", name);
     if ((o->clipvalue > 0) + (o->clipnorm > 0) + (o->global_clipnorm > 0) > 1)
         return hpct_fail(HPCT_ERR_USAGE,
                          "only one of clipvalue, clipnorm and global_clipnorm can be given");
@@ -105,6 +112,8 @@ hpct_status hpct_optimizer_resolve(hpct_optimizer *out, const hpct_optimizer *op
     fill_in(&o.beta_1, 0.9);
     fill_in(&o.beta_2, 0.999);
     fill_in(&o.epsilon, 1e-7);
+    if (o.kind == HPCT_RMSPROP)
+        fill_in(&o.rho, 0.9);
     fill_in(&o.trust_coefficient, 0.001);
     if (o.gradient_accumulation_steps == 0)
         o.gradient_accumulation_steps = 1;
@@ -122,6 +131,8 @@ int hpct_optimizer_num_slots(const hpct_optimizer *optimizer)
 {
     if (optimizer->kind == HPCT_SGD && optimizer->momentum == 0)
         return 0;
+    if (optimizer->kind == HPCT_RMSPROP)
+        return 1 + (optimizer->momentum > 0) + optimizer->centered;
     const char *const *slots = hpct_optimizers[optimizer->kind].slots;
     int count = 0;
     while (count < HPCT_MAX_SLOTS && slots[count] != NULL)

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 /* Slots: arenas like the parameters', one number for each number there. */
-#define HPCT_MAX_SLOTS 2
+#define HPCT_MAX_SLOTS 3
 #define HPCT_SLOT_ACCUMULATED HPCT_MAX_SLOTS /* gradients that await their update */
 #define HPCT_NUM_SLOTS (HPCT_MAX_SLOTS + 1)
 

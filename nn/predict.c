@@ -6,13 +6,47 @@
 
 #include <string.h>
 
-bool hpct_model_ends_in_softmax(const hpct_model *model)
+/* The operation that makes the outputs; NULL where the model has none. */
+static const hpct_op_spec *last_of(const hpct_model *model)
 {
     for (int i = model->num_nodes - 1; i >= 0; i--) {
         if (model->tensors[model->nodes[i].output].root == model->tensors[model->output].root)
-            return model->nodes[i].spec.kind == HPCT_OP_SOFTMAX;
+            return &model->nodes[i].spec;
     }
-    return false;
+    return NULL;
+}
+
+bool hpct_model_ends_in_softmax(const hpct_model *model)
+{
+    const hpct_op_spec *last = last_of(model);
+    return last != NULL && last->kind == HPCT_OP_SOFTMAX;
+}
+
+hpct_status hpct_model_own_loss(const hpct_model *model, hpct_loss *loss)
+{
+    const hpct_op_spec *last = last_of(model);
+    hpct_op_kind kind = last != NULL ? last->kind : HPCT_OP_KINDS;
+    hpct_shape output = hpct_model_output_shape(model);
+    bool alone = hpct_shape_count(&output) == 1, probable;
+    const char *what = kind == HPCT_OP_SOFTMAX      ? "softmax, which is always 1"
+                       : kind == HPCT_OP_TANH       ? "tanh"
+                       : kind == HPCT_OP_GELU       ? "gelu"
+                       : kind == HPCT_OP_RELU6      ? "relu6"
+                       : kind == HPCT_OP_RELU       ? "relu"
+                       : last != NULL && last->relu ? "relu"
+                                                    : NULL;
+    if (alone && what != NULL)
+        return hpct_fail(HPCT_ERR_DATA,
+                         "model %s ends in one output of %s: two classes are told apart by one "
+                         "output of sigmoid (or without activation), or by two of softmax",
+                         model->name, what);
+    probable = kind == HPCT_OP_SOFTMAX || kind == HPCT_OP_SIGMOID;
+    if (alone)
+        *loss = probable ? HPCT_BINARY_CROSSENTROPY : HPCT_BINARY_CROSSENTROPY_FROM_LOGITS;
+    else
+        *loss = probable ? HPCT_SPARSE_CATEGORICAL_CROSSENTROPY
+                         : HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS;
+    return HPCT_OK;
 }
 
 static bool is_built_for(const hpct_model *model, int n)

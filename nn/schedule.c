@@ -3,6 +3,7 @@
 
 #include "base/status.h"
 
+#include <inttypes.h>
 #include <math.h>
 
 #define DEFAULT_END 1e-4
@@ -29,6 +30,9 @@ static hpct_status check_piecewise(const hpct_schedule *s)
 
 hpct_status hpct_schedule_resolve(hpct_schedule *s)
 {
+    if (s->first_step < 0 || s->first_step > INT64_MAX / 2)
+        return hpct_fail(HPCT_ERR_USAGE, "schedule: the first step cannot be %" PRId64,
+                         s->first_step);
     if (s->warmup_steps < 0 || !is_rate(s->warmup_start))
         return hpct_fail(HPCT_ERR_USAGE, "schedule: a warm-up cannot be negative");
     if (s->kind == HPCT_CONSTANT)
@@ -84,6 +88,7 @@ static double scheduled(const hpct_schedule *s, double rate, int64_t step)
 
 double hpct_schedule_rate(const hpct_schedule *s, double learning_rate, int64_t step)
 {
+    step += s->first_step;
     if (step >= s->warmup_steps)
         return scheduled(s, learning_rate, step - s->warmup_steps);
     double target = scheduled(s, learning_rate, 0);

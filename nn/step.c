@@ -249,8 +249,8 @@ static hpct_loss_call loss_call(const hpct_model *model, int n, float scale)
         .labels = run->labels,
         .targets = run->targets,
         .label_smoothing = (float) model->label_smoothing,
-        /* Keras' binary accuracy looks at the outputs, here still before their sigmoid */
-        .threshold = run->loss_src != run->output ? 0.0f : 0.5f,
+        /* a probability of a half, which is 0 before the sigmoid */
+        .threshold = run->form == HPCT_LOSS_BINARY_LOGITS ? 0.0f : 0.5f,
         .top_k = model->top_k,
         .scale = scale,
         .scaling = wants_diff ? run->scaling : NULL,

@@ -180,10 +180,6 @@ float *hpct_model_targets(hpct_model *model);
 void *hpct_model_take_host(const hpct_model *model, size_t bytes);
 void hpct_model_return_host(const hpct_model *model, void *memory);
 
-/* Labels are 0 … this - 1: the outputs; two classes for binary cross-entropy of one output; any
- * number for the mean squared error of one. */
-int hpct_model_count_labels(const hpct_model *model);
-
 /* The model's outputs of the last forward: [n][outputs] floats. On a device it waits for them, and
  * is NULL when that fails. */
 const float *hpct_model_output(const hpct_model *model);

@@ -32,19 +32,31 @@ hpct_status hpct_model_accumulate(hpct_model *model, bool *due)
     return run->backend->accumulate(run->arena_floats, run->gradients, sum, place == 0);
 }
 
+/* The run's slots are those there are, one after the other; the call's have each its place. */
+static void give_slots(hpct_update_call *call, const hpct_run *run, const hpct_optimizer *o)
+{
+    for (int k = 0; k < HPCT_MAX_SLOTS; k++)
+        call->slot[k] = run->slot[k];
+    if (o->kind != HPCT_RMSPROP)
+        return;
+    call->slot[0] = o->momentum > 0 ? run->slot[1] : NULL;
+    call->slot[1] = run->slot[0];
+    call->slot[2] = o->centered ? run->slot[o->momentum > 0 ? 2 : 1] : NULL;
+}
+
 hpct_update_call hpct_run_next_update(const hpct_model *model)
 {
     const hpct_run *run = model->run;
     const hpct_optimizer *o = &model->optimizer;
     double t = (double) (model->steps / o->gradient_accumulation_steps + 1);
-    return (hpct_update_call){
+    hpct_update_call call = {
         .kind = o->kind,
         .nesterov = o->nesterov,
         .learning_rate = (float) hpct_model_learning_rate(model),
         .weight_decay = (float) o->weight_decay,
         .momentum = (float) o->momentum,
         .mix_1 = (float) (1 - o->beta_1),
-        .mix_2 = (float) (1 - o->beta_2),
+        .mix_2 = (float) (1 - (o->kind == HPCT_RMSPROP ? o->rho : o->beta_2)),
         .epsilon = (float) o->epsilon,
         .trust_coefficient = (float) o->trust_coefficient,
         .bias_1 = (float) (1 - pow(o->beta_1, t)),
@@ -56,13 +68,14 @@ hpct_update_call hpct_run_next_update(const hpct_model *model)
         .global_clipnorm = (float) o->global_clipnorm,
         .param = run->parameters,
         .grad = run->gradients,
-        .slot = {run->slot[0], run->slot[1]},
         .ranges = run->updates,
         .num_ranges = run->num_updates,
         .add_up = model->replicas.sum,
         .judge = model->replicas.judge,
         .argument = model->replicas.argument,
     };
+    give_slots(&call, run, o);
+    return call;
 }
 
 /* In the place of an update that is slept: as many sums as it makes of norms, of zeros. */

@@ -4,6 +4,7 @@
 
 #include "base/status.h"
 #include "nn/keras/weights_h5.h"
+#include "nn/kind.h"
 #include "nn/output.h"
 #include "nn/run.h"
 
@@ -12,8 +13,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include <strings.h>
 
 static bool ends_with(const char *path, const char *end)
 {
@@ -40,9 +40,30 @@ static hpct_status save_h5(void *arg, int fd)
     return hpct_h5_save(s->model, fd, s->path);
 }
 
+/* Names that promise another format to whoever opens the file. */
+static bool is_of_others(const char *path)
+{
+    static const char *const ends[] = {".keras", ".hdf5",   ".npz", ".npy",  ".pt",     ".pth",
+                                       ".ckpt",  ".pb",     ".bin", ".onnx", ".tflite", ".pkl",
+                                       ".json",  ".pickle", ".zip", ".tar",  ".gz"};
+    const char *end = strrchr(path, '.');
+    for (size_t i = 0; end != NULL && i < sizeof ends / sizeof *ends; i++) {
+        if (strcasecmp(end, ends[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
 hpct_status hpct_model_check_weights_name(const char *path)
 {
-    if (!ends_with(path, ".h5"))
+    const char *end = strrchr(path, '.');
+    bool h5 = end != NULL && strcasecmp(end, ".h5") == 0;
+    if (is_of_others(path))
+        return hpct_fail(HPCT_ERR_USAGE,
+                         "%s: weights are written as .safetensors or .weights.h5, not as %s: give "
+                         "a name that ends so",
+                         path, end);
+    if (!h5)
         return HPCT_OK;
     if (!ends_with(path, ".weights.h5"))
         return hpct_fail(HPCT_ERR_USAGE,
@@ -95,16 +116,38 @@ hpct_status hpct_model_check_finite(const hpct_model *model)
 
 static hpct_status load_h5(const hpct_model *model, const char *path, float **values)
 {
-    struct stat info;
-    if (stat(path, &info) != 0 || access(path, R_OK) != 0)
-        return hpct_fail(HPCT_ERR_NO_INPUT, "%s cannot be opened: %s", path, strerror(errno));
-    if (!S_ISREG(info.st_mode))
-        return hpct_fail(HPCT_ERR_NO_INPUT, "%s is not a file", path);
     hpct_status status = hpct_h5_load(model, path, values);
     return status == HPCT_OK ? HPCT_OK : hpct_fail_within(status, path);
 }
 
-hpct_status hpct_model_load_weights(hpct_model *model, const char *path)
+/* Of each parameter, as the file's first bytes say; by its name where they do not. */
+static hpct_status load_values(const hpct_model *model, const char *path, float **values)
+{
+    hpct_kind kind = HPCT_KIND_UNKNOWN;
+    hpct_status status = hpct_kind_of_file(&kind, path);
+    if (status != HPCT_OK)
+        return status;
+    if (kind == HPCT_KIND_HDF5 || (kind == HPCT_KIND_UNKNOWN && ends_with(path, ".h5")))
+        return load_h5(model, path, values);
+    if (kind == HPCT_KIND_SAFETENSORS || kind == HPCT_KIND_UNKNOWN)
+        return hpct_safetensors_load(model, path, values);
+    return hpct_fail(HPCT_ERR_DATA, "%s is %s", path, hpct_kind_says(kind));
+}
+
+static hpct_status check_finite(const hpct_param *param, const float *values, const char *path)
+{
+    size_t count = hpct_shape_count(&param->shape), odd = 0;
+    for (size_t i = 0; i < count; i++)
+        odd += isfinite(values[i]) ? 0 : 1;
+    if (odd == 0)
+        return HPCT_OK;
+    return hpct_fail(HPCT_ERR_DATA,
+                     "%s: %zu of the %zu numbers of \"%s\" are NaN or infinite, as when training "
+                     "has diverged: take weights from before (or these all the same: --allow-nan)",
+                     path, odd, count, param->name);
+}
+
+static hpct_status load(hpct_model *model, const char *path, bool all)
 {
     if (!model->compiled)
         return hpct_fail(HPCT_ERR_USAGE, "model %s must be compiled before weights are loaded",
@@ -113,12 +156,23 @@ hpct_status hpct_model_load_weights(hpct_model *model, const char *path)
     float **values = calloc(count, sizeof *values);
     if (values == NULL)
         return hpct_fail_memory(count * sizeof *values);
-    hpct_status status = ends_with(path, ".h5") ? load_h5(model, path, values)
-                                                : hpct_safetensors_load(model, path, values);
+    hpct_status status = load_values(model, path, values);
+    for (int i = 0; i < model->num_params && status == HPCT_OK && !all; i++)
+        status = check_finite(&model->params[i], values[i], path);
     for (int i = 0; i < model->num_params && status == HPCT_OK; i++)
         status = hpct_param_set(model, i, values[i]);
     for (int i = 0; i < model->num_params; i++)
         free(values[i]);
     free(values);
     return status;
+}
+
+hpct_status hpct_model_load_weights(hpct_model *model, const char *path)
+{
+    return load(model, path, false);
+}
+
+hpct_status hpct_model_load_any_weights(hpct_model *model, const char *path)
+{
+    return load(model, path, true);
 }

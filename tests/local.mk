@@ -33,7 +33,7 @@ TESTS += $(unit_tests) $(fuzz_targets)
 # first, and beside them those of the cluster, which mostly wait.
 second_build_tests = tests/build/sanitizers.t tests/build/valgrind.t
 build_tests = tests/build/command.t tests/build/completion.t tests/build/configure.t tests/build/documents.t \
-	tests/build/data.t tests/build/examples.t tests/build/install.t tests/build/kinds.t tests/build/options.t tests/build/plan.t tests/build/training.t
+	tests/build/data.t tests/build/examples.t tests/build/install.t tests/build/kinds.t tests/build/models.t tests/build/options.t tests/build/plan.t tests/build/training.t
 TESTS += $(second_build_tests)
 include tests/cluster/local.mk
 apart_tests = tests/apart/device.t tests/apart/ranks.t tests/apart/replicas.t tests/apart/servers.t

@@ -78,6 +78,9 @@ hpct_status hpct_cli_make_model(hpct_model **out, const hpct_cli_model **default
                                 const hpct_cli_choice *choice, double learning_rate,
                                 double momentum);
 
+/* What --weights and --allow-nan say. */
+hpct_status hpct_cli_load_weights(hpct_model *model, const char *path, bool allow_nan);
+
 /* What --batch-size, --global-batch-size and --sync-batch-norm say to those that train; zeros for
  * the defaults. */
 typedef struct hpct_cli_batch {
@@ -132,6 +135,7 @@ typedef struct hpct_cli_training {
     hpct_optimizer optimizer; /* its schedule still without steps */
     double label_smoothing;
     int top_k;
+    int initial_epoch; /* from which the schedule goes on */
     hpct_cli_scaling scaling;
     bool has_scaling; /* it was said */
     double warmup_epochs, decay_epochs, boundary_epochs[HPCT_MAX_BOUNDARIES], factor;

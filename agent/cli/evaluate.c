@@ -9,15 +9,17 @@ typedef struct arguments {
     hpct_cli_choice model;
     hpct_context_options context;
     const char *weights, *data;
+    bool allow_nan;
     int batch_size;
     hpct_dataset_options input;
 } arguments;
 
-enum { KEY_WEIGHTS = 256, KEY_DATA, KEY_BATCH_SIZE, KEY_SCALE };
+enum { KEY_WEIGHTS = 256, KEY_ALLOW_NAN, KEY_DATA, KEY_BATCH_SIZE, KEY_SCALE };
 
 static const struct argp_option options[] = {
     {"weights", KEY_WEIGHTS, "FILE", 0,
      "weights as fit --save-weights or Keras wrote them: .safetensors, .weights.h5", 0},
+    {"allow-nan", KEY_ALLOW_NAN, NULL, 0, "take weights with NaN or infinity among them", 0},
     {"data", KEY_DATA, "PATH", 0,
      "a data set (see hpc-train data --help); its test pictures are used (default: "
      "$HPC_TRAIN_DATA)",
@@ -38,6 +40,9 @@ static error_t parse(int key, char *value, struct argp_state *state)
     case KEY_WEIGHTS:
         a->weights = value;
         return 0;
+    case KEY_ALLOW_NAN:
+        a->allow_nan = true;
+        return 0;
     case KEY_DATA:
         a->data = hpct_cli_data("data", value);
         return 0;
@@ -57,7 +62,7 @@ static hpct_status evaluate(hpct_context *context, hpct_model *model, arguments 
     hpct_dataset *data = NULL;
     hpct_metrics metrics;
     const char *path = a->data != NULL ? a->data : hpct_context_data(context);
-    hpct_status status = hpct_model_load_weights(model, a->weights);
+    hpct_status status = hpct_cli_load_weights(model, a->weights, a->allow_nan);
     if (status == HPCT_OK)
         status = hpct_cli_open_data(&data, path, HPCT_TEST, model, &a->input);
     status = hpct_context_agree(context, status);

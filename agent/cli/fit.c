@@ -14,6 +14,7 @@ typedef struct arguments {
     hpct_context_options context;
     hpct_cli_batch batch;
     const char *weights, *data, *validation_data;
+    bool allow_nan;
     hpct_dataset_options input;
     hpct_cli_training training;
     hpct_fit_options fit;
@@ -22,11 +23,13 @@ typedef struct arguments {
 
 enum {
     KEY_WEIGHTS = 256,
+    KEY_ALLOW_NAN,
     KEY_DATA,
     KEY_VALIDATION_DATA,
     KEY_SCALE,
     KEY_AUGMENT,
     KEY_EPOCHS,
+    KEY_INITIAL_EPOCH,
     KEY_STEPS_PER_EPOCH,
     KEY_SEED,
     KEY_N_GPUS,
@@ -41,6 +44,7 @@ static const struct argp_option options[] = {
     {NULL, 0, NULL, 0, "What to train:", 1},
     {"weights", KEY_WEIGHTS, "FILE", 0,
      "initial weights: .safetensors, or .h5 of Keras (default: drawn anew, by --seed)", 1},
+    {"allow-nan", KEY_ALLOW_NAN, NULL, 0, "take --weights with NaN or infinity among them", 1},
     {"data", KEY_DATA, "PATH", 0,
      "a data set (see hpc-train data --help), or synthetic[:SAMPLES] (default: $HPC_TRAIN_DATA, "
      "which --hpc-train-stage sets)",
@@ -59,6 +63,11 @@ static const struct argp_option options[] = {
      1},
     {NULL, 0, NULL, 0, "How:", 2},
     {"epochs", KEY_EPOCHS, "N", 0, "default 1", 2},
+    {"initial-epoch", KEY_INITIAL_EPOCH, "N", 0,
+     "as many of --epochs are done already, by the run that --weights come from: pictures, "
+     "schedule "
+     "and numbers go on behind them (default 0)",
+     2},
     {"steps-per-epoch", KEY_STEPS_PER_EPOCH, "N", 0,
      "default: one pass over the data, the last batch may be short", 2},
     {"seed", KEY_SEED, "N", 0, "initial weights and order of the pictures (default 0)", 2},
@@ -96,6 +105,9 @@ static error_t parse(int key, char *value, struct argp_state *state)
     case KEY_WEIGHTS:
         a->weights = value;
         return 0;
+    case KEY_ALLOW_NAN:
+        a->allow_nan = true;
+        return 0;
     case KEY_DATA:
         a->data = hpct_cli_data("data", value);
         return 0;
@@ -110,6 +122,9 @@ static error_t parse(int key, char *value, struct argp_state *state)
         return 0;
     case KEY_EPOCHS:
         a->fit.epochs = (int) hpct_cli_integer("epochs", value, 1, INT_MAX);
+        return 0;
+    case KEY_INITIAL_EPOCH:
+        a->fit.initial_epoch = (int) hpct_cli_integer("initial-epoch", value, 0, INT_MAX - 1);
         return 0;
     case KEY_STEPS_PER_EPOCH:
         a->fit.steps_per_epoch = hpct_cli_integer("steps-per-epoch", value, 1, INT_MAX);
@@ -304,7 +319,7 @@ static hpct_status fit(hpct_context *context, hpct_model *model, const hpct_cli_
     /* Else the others get them from rank 0. */
     if (status == HPCT_OK && a->weights != NULL &&
         (hpct_context_rank(context) == 0 || has_servers(a)))
-        status = hpct_model_load_weights(model, a->weights);
+        status = hpct_cli_load_weights(model, a->weights, a->allow_nan);
     if (status == HPCT_OK)
         status = hpct_cli_open_data(&train, path, HPCT_TRAIN, model, &a->input);
     if (status == HPCT_OK && a->validation_data != NULL)
@@ -357,9 +372,17 @@ static int run(int argc, char **argv)
     if (a.batch.size == HPCT_CLI_AUTO && has_servers(&a))
         hpct_cli_usage("--batch-size auto is not for --strategy parameter-server, whose workers "
                        "do not wait for one another: give a number");
+    if (a.fit.initial_epoch >= a.fit.epochs)
+        hpct_cli_usage("--initial-epoch %d: --epochs counts all epochs, those that are done "
+                       "already among them, and must be larger than that, not %d",
+                       a.fit.initial_epoch, a.fit.epochs);
+    a.training.initial_epoch = a.fit.initial_epoch;
     a.input.width = a.model.width;
     a.input.height = a.model.height;
     hpct_status status = hpct_cli_make_model(&model, &defaults, &a.model, -1, 0);
+    if (status == HPCT_OK && a.training.top_k > 0 && hpct_model_output_shape(model).size[0] == 1)
+        hpct_cli_usage("--top-k: %s has a single output, of which none is the k-th best",
+                       hpct_model_name(model));
     if (status == HPCT_OK)
         hpct_cli_apply_batch(&a.batch, model, defaults, &a.fit.batch_size,
                              &a.fit.global_batch_size);

@@ -83,16 +83,17 @@ hpct_status hpct_cli_open_data(hpct_dataset **out, const char *path, hpct_split 
                                const hpct_model *model, const hpct_dataset_options *options)
 {
     hpct_dataset_options all = *options;
-    hpct_shape input = hpct_model_input_shape(model), output = hpct_model_output_shape(model);
+    hpct_shape input = hpct_model_input_shape(model);
     size_t samples;
     if (split != HPCT_TRAIN) {
         all.flip = false;
         all.crop = 0;
     }
     if (path != NULL && is_synthetic(path, &samples))
-        return hpct_dataset_synthetic(out, input, output.size[output.rank - 1], samples, split,
+        return hpct_dataset_synthetic(out, input, hpct_model_count_labels(model), samples, split,
                                       &all);
-    if (input.rank == 2 || (input.rank == 3 && input.size[2] == 1))
+    if (input.rank == 2 || (input.rank == 3 && input.size[2] == 1) ||
+        (input.rank == 1 && input.size[0] % 3 != 0)) /* a row of pixels that are no colours */
         all.channels = 1;
     return hpct_dataset_open_as(out, path, split, &all);
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 enum {
     KEY_MODEL = 1024,
@@ -81,17 +82,30 @@ static const hpct_cli_model models[] = {
 static hpct_status load_model(hpct_model **out, const hpct_cli_model **defaults,
                               const hpct_cli_choice *choice)
 {
-    static hpct_cli_model own = {.name = "",
-                                 .batch_size = 32,
-                                 .learning_rate = 0.01,
-                                 .loss = HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS};
+    static hpct_cli_model own = {.name = "", .batch_size = 32, .learning_rate = 0.01};
     if (choice->classes > 0)
         hpct_cli_usage("--classes is for built-in models; %s has its own", choice->name);
     hpct_status status = hpct_model_load_json(out, choice->name);
-    if (status == HPCT_OK && hpct_model_ends_in_softmax(*out))
-        own.loss = HPCT_SPARSE_CATEGORICAL_CROSSENTROPY;
     *defaults = &own;
+    if (status != HPCT_OK)
+        return status;
+    status = hpct_model_own_loss(*out, &own.loss);
+    if (status != HPCT_OK) {
+        hpct_model_free(*out);
+        *out = NULL;
+    }
     return status;
+}
+
+/* Whether it is one of Keras' rather than one of ours; what the file has in it is seen then. */
+static bool is_file(const char *name)
+{
+    for (size_t i = 0; name != NULL && i < NUM_MODELS; i++) {
+        if (strcmp(models[i].name, name) == 0)
+            return false;
+    }
+    return name != NULL &&
+           (strchr(name, '.') != NULL || strchr(name, '/') != NULL || access(name, F_OK) == 0);
 }
 
 static const hpct_cli_model *find_model(const char *name)
@@ -127,10 +141,8 @@ hpct_status hpct_cli_make_model(hpct_model **out, const hpct_cli_model **default
                                 const hpct_cli_choice *choice, double learning_rate,
                                 double momentum)
 {
-    const char *dot = choice->name != NULL ? strrchr(choice->name, '.') : NULL;
-    hpct_status status = dot != NULL && strcmp(dot, ".json") == 0
-                             ? load_model(out, defaults, choice)
-                             : make_builtin(out, defaults, choice);
+    hpct_status status = is_file(choice->name) ? load_model(out, defaults, choice)
+                                               : make_builtin(out, defaults, choice);
     if (status != HPCT_OK)
         return status;
     hpct_compile_options compile = {
@@ -147,4 +159,10 @@ hpct_status hpct_cli_make_model(hpct_model **out, const hpct_cli_model **default
         *out = NULL;
     }
     return status;
+}
+
+hpct_status hpct_cli_load_weights(hpct_model *model, const char *path, bool allow_nan)
+{
+    return allow_nan ? hpct_model_load_any_weights(model, path)
+                     : hpct_model_load_weights(model, path);
 }

@@ -14,6 +14,9 @@ enum {
     KEY_SCHEDULE,
     KEY_WARMUP_EPOCHS,
     KEY_MOMENTUM,
+    KEY_RHO,
+    KEY_CENTERED,
+    KEY_EPSILON,
     KEY_NESTEROV,
     KEY_WEIGHT_DECAY,
     KEY_CLIP_VALUE,
@@ -26,9 +29,10 @@ enum {
 
 static const struct argp_option options[] = {
     {NULL, 0, NULL, 0, "Optimizer and loss:", 3},
-    {"optimizer", KEY_OPTIMIZER, "NAME", 0, "sgd, adam, adamw, lars or lamb (default sgd)", 3},
+    {"optimizer", KEY_OPTIMIZER, "NAME", 0, "sgd, adam, adamw, lars, lamb or rmsprop (default sgd)",
+     3},
     {"learning-rate", KEY_LEARNING_RATE, "X", 0,
-     "default: sgd with mnist-cnn 0.2, with mnist-convnet 0.01; adam, adamw and lamb 0.001", 3},
+     "default: sgd with mnist-cnn 0.2, with others 0.01; adam, adamw, lamb and rmsprop 0.001", 3},
     {"lr", 0, NULL, OPTION_ALIAS, NULL, 3},
     {"lr-scaling", KEY_LR_SCALING, "HOW", 0,
      "multiply the learning rate by the number of ranks (linear) or its root (sqrt); default none",
@@ -39,7 +43,10 @@ static const struct argp_option options[] = {
      3},
     {"warmup-epochs", KEY_WARMUP_EPOCHS, "X", 0,
      "the learning rate rises from 0 during the first X epochs", 3},
-    {"momentum", KEY_MOMENTUM, "X", 0, "of sgd (default 0) and lars (default 0.9)", 3},
+    {"momentum", KEY_MOMENTUM, "X", 0, "of sgd and rmsprop (default 0) and lars (default 0.9)", 3},
+    {"rho", KEY_RHO, "X", 0, "of rmsprop: how much of the squares stays (default 0.9)", 3},
+    {"centered", KEY_CENTERED, NULL, 0, "rmsprop goes by the gradients' variance", 3},
+    {"epsilon", KEY_EPSILON, "X", 0, "of adam, adamw, lamb and rmsprop (default 1e-7)", 3},
     {"nesterov", KEY_NESTEROV, NULL, 0, "sgd looks ahead", 3},
     {"weight-decay", KEY_WEIGHT_DECAY, "X", 0, "default: adamw 0.004, else 0", 3},
     {"clip-value", KEY_CLIP_VALUE, "X", 0, "limit of each number of the gradient", 3},
@@ -162,6 +169,8 @@ static void check(const hpct_cli_training *t)
                        t->boundary_epochs[0], t->warmup_epochs);
     if ((o->clipvalue > 0) + (o->clipnorm > 0) + (o->global_clipnorm > 0) > 1)
         hpct_cli_usage("--clip-value, --clip-norm, --global-clip-norm: give one");
+    if (o->epsilon > 0 && (o->kind == HPCT_SGD || o->kind == HPCT_LARS))
+        hpct_cli_usage("--epsilon: %s has none", hpct_optimizer_name(o->kind));
     if (o->kind == HPCT_LARS && o->learning_rate == 0)
         hpct_cli_usage("--learning-rate is missing: lars has no default");
 }
@@ -190,6 +199,15 @@ static error_t parse(int key, char *value, struct argp_state *state)
         return 0;
     case KEY_MOMENTUM:
         o->momentum = hpct_cli_number("momentum", value, 0, 1);
+        return 0;
+    case KEY_RHO:
+        o->rho = hpct_cli_number("rho", value, 1e-30, 1);
+        return 0;
+    case KEY_CENTERED:
+        o->centered = true;
+        return 0;
+    case KEY_EPSILON:
+        o->epsilon = positive("epsilon", value);
         return 0;
     case KEY_NESTEROV:
         o->nesterov = true;
@@ -231,6 +249,8 @@ const struct argp hpct_cli_training_argp = {.options = options, .parser = parse}
 /* Label smoothing needs the loss over rows; class labels do for it. */
 static hpct_loss with_rows(hpct_loss loss)
 {
+    if (loss == HPCT_BINARY_CROSSENTROPY || loss == HPCT_BINARY_CROSSENTROPY_FROM_LOGITS)
+        return loss;
     return loss == HPCT_SPARSE_CATEGORICAL_CROSSENTROPY ? HPCT_CATEGORICAL_CROSSENTROPY
                                                         : HPCT_CATEGORICAL_CROSSENTROPY_FROM_LOGITS;
 }
@@ -239,6 +259,7 @@ static void fill_in_steps(hpct_optimizer *o, const hpct_cli_training *t, double 
                           int epochs)
 {
     hpct_schedule *s = &o->schedule;
+    s->first_step = (int64_t) (t->initial_epoch * steps_per_epoch);
     s->warmup_steps = (int64_t) round(t->warmup_epochs * steps_per_epoch);
     if (s->kind == HPCT_PIECEWISE_CONSTANT) {
         s->values[0] = o->learning_rate;

@@ -388,7 +388,9 @@ hpct_status hpct_dataset_check(const hpct_dataset *dataset, hpct_shape input, in
                          dataset->path, dataset->encoded.entries[0].name,
                          dataset->encoded.entries[dataset->encoded.odd].name);
     hpct_shape a = without_ones(dataset->shape), b = without_ones(input);
-    if (a.rank != b.rank || memcmp(a.size, b.size, sizeof a.size) != 0)
+    /* Or a row of all pixels, as Keras' users reshape pictures for Dense layers alone. */
+    bool row = b.rank == 1 && dataset->elements == (size_t) b.size[0];
+    if (!row && (a.rank != b.rank || memcmp(a.size, b.size, sizeof a.size) != 0))
         return hpct_fail(
             HPCT_ERR_DATA,
             "%s: samples are %s, the model's input is %s; pictures of another size can "

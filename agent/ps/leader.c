@@ -61,12 +61,18 @@ static int64_t steps_of_epoch(const hpct_ps_leader *l)
     return left < s->steps_per_epoch ? left : s->steps_per_epoch;
 }
 
+/* Of this run and of those that it goes on from. */
+static int epochs_before(const hpct_ps_leader *l)
+{
+    return l->run->options.initial_epoch + hpct_ps_schedule_trained(l->schedule);
+}
+
 static void begin_epoch(hpct_ps_leader *l)
 {
     l->epoch = (sums){0};
     l->epoch_began = hpct_process_clock();
-    hpct_progress_begin(&l->progress, hpct_ps_schedule_trained(l->schedule) + 1,
-                        l->run->options.epochs, steps_of_epoch(l));
+    hpct_progress_begin(&l->progress, epochs_before(l) + 1, l->run->options.epochs,
+                        steps_of_epoch(l));
 }
 
 hpct_status hpct_ps_leader_new(hpct_ps_leader **out, hpct_ps_run *run)
@@ -165,7 +171,8 @@ static void end_step(hpct_ps_leader *l, int64_t updates, int64_t steps)
     hpct_results_note_loss(&l->end, one.loss, l->result.train.loss);
     if (l->history != NULL) {
         int64_t step = updates - 1, per_epoch = l->run->schedule.steps_per_epoch;
-        hpct_history_step(l->history, (int) (step / per_epoch) + 1, step % per_epoch + 1, &one);
+        int epoch = l->run->options.initial_epoch + (int) (step / per_epoch);
+        hpct_history_step(l->history, epoch + 1, step % per_epoch + 1, &one);
     }
     l->step = (sums){0};
     hpct_progress_step(&l->progress, steps, now - l->epoch_began, step_seconds(l, steps),
@@ -223,7 +230,7 @@ hpct_status hpct_ps_leader_done(hpct_ps_leader *l, int worker, const hpct_ps_mes
                      ? epoch_done
                      : hpct_ps_schedule_evaluated(l->schedule) > evaluated;
     if (ended)
-        end_epoch(l, hpct_ps_schedule_trained(l->schedule) - 1);
+        end_epoch(l, epochs_before(l) - 1);
     return HPCT_OK;
 }
 
@@ -323,7 +330,7 @@ hpct_status hpct_ps_leader_finish(hpct_ps_leader *l, hpct_fit_result *result)
     l->end.diverged = hpct_results_diverged(&l->end);
     l->end.signal = l->signal;
     l->end.steps = l->result.steps;
-    l->end.epoch = hpct_ps_schedule_trained(l->schedule) + 1;
+    l->end.epoch = epochs_before(l) + 1;
     l->end.epochs = o->epochs;
     if (o->save_weights != NULL)
         hpct_results_note(&l->end, hpct_results_save(l->run->model, o->save_weights, &l->end));

@@ -85,6 +85,10 @@ static hpct_status check_options(hpct_ps_run *run)
         return hpct_fail(HPCT_ERR_USAGE, "--wire is not for --strategy parameter-server");
     if (o->epochs == 0)
         o->epochs = 1;
+    if (o->initial_epoch < 0 || o->initial_epoch >= o->epochs)
+        return hpct_fail(HPCT_ERR_USAGE,
+                         "the initial epoch is %d of %d in all: none would be left to train",
+                         o->initial_epoch, o->epochs);
     return HPCT_OK;
 }
 
@@ -131,7 +135,7 @@ static hpct_status count_steps(hpct_ps_run *run)
         .slices = slices,
         .backups = o->strategy.ps_backup_workers,
         .max_staleness = o->strategy.ps_bounded ? o->strategy.ps_max_staleness : -1,
-        .epochs = o->epochs,
+        .epochs = o->epochs - o->initial_epoch,
         .steps_per_epoch = steps,
         .max_steps = all < run->max_steps ? all : run->max_steps,
         .full_batch = run->global_batch,
@@ -294,6 +298,7 @@ static void hash_plan(hpct_ps_run *run)
                               (uint64_t) s->slices,
                               (uint64_t) s->max_staleness,
                               (uint64_t) s->epochs,
+                              (uint64_t) run->options.initial_epoch,
                               (uint64_t) s->steps_per_epoch,
                               (uint64_t) s->max_steps,
                               (uint64_t) s->full_batch,

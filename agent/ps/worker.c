@@ -31,8 +31,8 @@ static hpct_batch batch_of_item(void *argument, int64_t number)
     const hpct_ps_schedule_options *schedule = &w->run->schedule;
     int64_t step = (int64_t) w->item.step, begin;
     int count = hpct_ps_slice_samples(schedule, step, (int) w->item.slice, &begin);
-    hpct_batch batch = hpct_sampler_batch(w->run->sampler, step / schedule->steps_per_epoch,
-                                          step % schedule->steps_per_epoch);
+    int64_t epoch = w->run->options.initial_epoch + step / schedule->steps_per_epoch;
+    hpct_batch batch = hpct_sampler_batch(w->run->sampler, epoch, step % schedule->steps_per_epoch);
     batch.indices += begin;
     batch.position += begin;
     batch.count = count;
@@ -131,7 +131,8 @@ static hpct_status train(worker *w, hpct_batch_sums *sums)
         return status;
     hpct_model_set_input(model, input.pixels, input.labels);
     hpct_ps_slice_samples(&w->run->schedule, step, (int) w->item.slice, &begin);
-    hpct_model_set_position(model, w->run->options.seed, step, begin);
+    int64_t before = w->run->options.initial_epoch * w->run->schedule.steps_per_epoch;
+    hpct_model_set_position(model, w->run->options.seed, before + step, begin);
     const float *states = hpct_model_states(w->run->host, &count);
     if (count > 0)
         memcpy(w->states, states, count * sizeof *states);

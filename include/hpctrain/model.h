@@ -280,13 +280,17 @@ HPCT_API hpct_status hpct_model_print_costs(const hpct_model *model, int batch_s
  * load_weights opens in a model of the same layers; any other is safetensors, with Keras' layer
  * names and shapes ("conv2d/kernel"). State (moving statistics) is saved with them, optimizer slots
  * are not. Saving writes a temporary file beside PATH (or what it links to), syncs it and renames
- * it: PATH is never half written, and keeps its mode. Loading takes any .h5, of Keras 3 or 2, and
- * checks names, types and shapes of all weights before it changes anything: a missing weight and
- * one that the model does not have are refused. HPCT_ERR_CONFIG for .h5 where there is no HDF5. */
+ * it: PATH is never half written, and keeps its mode. Loading goes by what the file is, not by its name: safetensors, or HDF5 of Keras 3 or
+ * 2. It checks names, types and shapes of all weights before it changes anything: a missing weight,
+ * one that the model does not have, and numbers that are NaN or infinite are refused
+ * (HPCT_ERR_DATA). HPCT_ERR_CONFIG for .h5 where there is no HDF5. */
 HPCT_API hpct_status hpct_model_save_weights(const hpct_model *model, const char *path);
 HPCT_API hpct_status hpct_model_load_weights(hpct_model *model, const char *path);
+/* The same, with NaN and infinity as they are. */
+HPCT_API hpct_status hpct_model_load_any_weights(hpct_model *model, const char *path);
 /* Whether weights can be saved under a name like this, for asking before a long training:
- * HPCT_ERR_USAGE for an .h5 that is no .weights.h5, HPCT_ERR_CONFIG where there is no HDF5. */
+ * HPCT_ERR_USAGE for an .h5 that is no .weights.h5 and for the ends of other formats' names
+ * (.keras, .npz, .pt and others), HPCT_ERR_CONFIG where there is no HDF5. */
 HPCT_API hpct_status hpct_model_check_weights_name(const char *path);
 
 /* A model as Keras writes it down (model.to_json()), Sequential or Functional, of Keras 2 or 3,
@@ -306,8 +310,16 @@ HPCT_API hpct_status hpct_model_from_json(hpct_model **out, const char *text, si
  * at all. */
 HPCT_API hpct_status hpct_model_save_json(const hpct_model *model, const char *path);
 
-/* Whether the outputs are probabilities: the last layer ends in a softmax. */
+/* Whether the last layer ends in a softmax. */
 HPCT_API bool hpct_model_ends_in_softmax(const hpct_model *model);
+/* The loss that the outputs ask for, with labels: sparse categorical cross-entropy of several, of
+ * probabilities after softmax or sigmoid, else of logits; of a single one binary cross-entropy, of
+ * a probability after sigmoid, of a logit where there is no activation. HPCT_ERR_DATA for a single
+ * one of another activation, which tells no classes apart. */
+HPCT_API hpct_status hpct_model_own_loss(const hpct_model *model, hpct_loss *loss);
+/* How many labels there can be, from 0 on: as many as outputs; with one output 2 for the binary
+ * losses, INT_MAX for mean squared error. After compile. */
+HPCT_API int hpct_model_count_labels(const hpct_model *model);
 
 /* The outputs, [n][output shape], for n samples, [n][input shape], as in inference. Unless the
  * model is built for batches of n already it is built anew, for inference alone. */

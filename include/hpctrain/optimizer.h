@@ -17,6 +17,7 @@ typedef enum hpct_optimizer_kind {
     HPCT_ADAMW, /* Adam whose weight_decay is 0.004 by default */
     HPCT_LARS,  /* You, Gitman and Ginsburg, Large Batch Training of Convolutional Networks, 2017 */
     HPCT_LAMB,  /* You et al., Large Batch Optimization for Deep Learning, 2019, in Keras' form */
+    HPCT_RMSPROP, /* Tieleman and Hinton, Neural Networks for Machine Learning, lecture 6.5, 2012 */
     HPCT_OPTIMIZER_KINDS
 } hpct_optimizer_kind;
 
@@ -36,6 +37,7 @@ typedef enum hpct_schedule_kind {
  * from the warm-up's end, as with Keras' CosineDecay. */
 typedef struct hpct_schedule {
     hpct_schedule_kind kind;
+    int64_t first_step; /* what the first batch counts as, in a run that goes on from another */
     int64_t warmup_steps;
     double warmup_start;
     int64_t decay_steps;      /* EXPONENTIAL, COSINE, POLYNOMIAL: must be given */
@@ -52,14 +54,16 @@ typedef struct hpct_schedule {
 
 typedef struct hpct_optimizer {
     hpct_optimizer_kind kind;
-    double learning_rate;   /* default: SGD 0.01, Adam, AdamW and LAMB 0.001; LARS has none */
+    double learning_rate;   /* default: SGD 0.01, LARS has none, the others 0.001 */
     hpct_schedule schedule; /* default: constant */
 
-    double momentum; /* SGD: default 0; LARS: default 0.9 */
+    double momentum; /* SGD, RMSprop: default 0; LARS: default 0.9 */
     bool nesterov;   /* SGD */
     double beta_1;   /* Adam, AdamW, LAMB: default 0.9 */
     double beta_2;   /* default 0.999 */
     double epsilon;  /* default 1e-7 */
+    double rho;      /* RMSprop: default 0.9 */
+    bool centered;   /* RMSprop: by the gradients' variance instead of their squares */
 
     /* Every parameter is multiplied by 1 - rate * weight_decay before its update, biases too.
      * Default: AdamW 0.004, else 0. In LARS it is the paper's: added to the gradient, inside the
@@ -82,8 +86,8 @@ typedef struct hpct_optimizer {
     int gradient_accumulation_steps;
 } hpct_optimizer;
 
-/* The optimizer of this name ("sgd", "adam", "adamw", "lars", "lamb"); HPCT_ERR_USAGE, with the
- * names there are, for any other. */
+/* The optimizer of this name ("sgd", "adam", "adamw", "lars", "lamb", "rmsprop"); HPCT_ERR_USAGE,
+ * with the names there are, for any other. */
 HPCT_API hpct_status hpct_optimizer_find(hpct_optimizer_kind *kind, const char *name);
 HPCT_API const char *hpct_optimizer_name(hpct_optimizer_kind kind);
 

@@ -17,6 +17,9 @@ extern "C" {
 /* What Keras' model.fit takes. Zero means the default named. */
 typedef struct hpct_fit_options {
     int epochs;                     /* default 1 */
+    int initial_epoch;              /* epochs before this one are done already: samples and numbers
+                                       go on from there, up to `epochs`; default 0. A schedule does
+                                       so by hpct_schedule.first_step. */
     int batch_size;                 /* samples per rank and step; default 32 */
     int global_batch_size;          /* samples per step over all ranks; instead of batch_size */
     int64_t steps_per_epoch;        /* default: one pass an epoch, the last batch may be short; else

@@ -116,7 +116,7 @@ typedef struct hpct_loops {
                               size_t dst_step, float *diff_src, size_t src_step);
 
     /* The optimizers of nn/backend.h. */
-    hpct_update_loop *sgd, *adam, *lars, *lamb;
+    hpct_update_loop *sgd, *adam, *lars, *lamb, *rmsprop;
     hpct_update_loop *norms; /* sums of squares of weights and of gradients */
     hpct_update_loop
         *moments; /* of LAMB, with its weight decay; sums of squares of weights and of u */

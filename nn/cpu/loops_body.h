@@ -64,6 +64,7 @@ static const hpct_loops HPCT_VARIANT(loops) = {
     .adam = HPCT_VARIANT(adam),
     .lars = HPCT_VARIANT(lars),
     .lamb = HPCT_VARIANT(lamb),
+    .rmsprop = HPCT_VARIANT(rmsprop),
     .norms = HPCT_VARIANT(norms),
     .moments = HPCT_VARIANT(moments),
 };

@@ -155,6 +155,33 @@ HPCT_TARGET static void HPCT_VARIANT(lars)(const hpct_update_call *c, const hpct
     }
 }
 
+HPCT_TARGET static void HPCT_VARIANT(rmsprop)(const hpct_update_call *c,
+                                              const hpct_update_span *span, double sums[2])
+{
+    (void) sums;
+    LOCALS(c, span);
+    float *const average = c->slot[2];
+    const float mix = c->mix_2, momentum = c->momentum, epsilon = c->epsilon;
+    EACH_VECTOR (i) {
+        vec w = LOAD(param + i), g = GRADIENT(i), v = LOAD(square + i);
+        v += (g * g - v) * mix;
+        STORE(square + i, v);
+        if (average != NULL) {
+            vec a = LOAD(average + i);
+            a += (g - a) * mix;
+            STORE(average + i, a);
+            v -= a * a;
+            v = SELECT(v < 0.0f, SPREAD(0.0f), v);
+        }
+        vec change = rate * g / SQRT(v + epsilon);
+        if (moment != NULL) {
+            change += momentum * LOAD(moment + i);
+            STORE(moment + i, change);
+        }
+        STORE(param + i, w - decay * w - change);
+    }
+}
+
 #undef SPREAD
 #undef SQRT
 #undef LOCALS

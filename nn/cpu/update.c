@@ -150,6 +150,9 @@ hpct_status hpct_cpu_update(const hpct_update_call *call)
         case HPCT_LAMB:
             status = lamb(call, range, &span);
             break;
+        case HPCT_RMSPROP:
+            over(loops->rmsprop, call, &span, sums);
+            break;
         case HPCT_OPTIMIZER_KINDS:
             break;
         }

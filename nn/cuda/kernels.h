@@ -361,6 +361,7 @@ typedef enum hpct_update_kind {
     HPCT_UPDATE_LARS,
     HPCT_UPDATE_LAMB_MOMENTS, /* the first half of LAMB: sums of squares of w and of its update */
     HPCT_UPDATE_LAMB_APPLY,
+    HPCT_UPDATE_RMSPROP, /* with a first slot: momentum; with a third: centered */
 } hpct_update_kind;
 
 /* Ranges of the arenas in units of 16 floats, cut into chunks. */
@@ -378,7 +379,7 @@ typedef struct hpct_update_args {
     bool settled; /* gradient scale and rate of each range as hpct_launch_update_settle left them */
     float rate, decay, momentum, epsilon, trust; /* decay: LARS: weight decay; else rate times it */
     float mix_1, mix_2, bias_1, bias_2, grad_scale, clipvalue;
-    float *param, *slot[2];
+    float *param, *slot[3];
     const float *grad;
     hpct_loss_scaling *scaling; /* or NULL; nothing is updated where `infinite` is not 0 */
     const hpct_moment *now;     /* not NULL: rate, decay, bias_1 and bias_2 come from there */

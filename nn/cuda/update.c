@@ -65,12 +65,12 @@ hpct_update_args hpct_cuda_update_args(const hpct_update_call *call)
         .grad_scale = call->grad_scale,
         .clipvalue = call->clipvalue,
         .param = call->param,
-        .slot = {call->slot[0], call->slot[1]},
+        .slot = {call->slot[0], call->slot[1], call->slot[2]},
         .grad = call->grad,
         .scaling = call->scaling,
     };
-    if (call->kind != HPCT_SGD &&
-        call->kind != HPCT_LARS) { /* to which each step is like another */
+    if (call->kind != HPCT_SGD && call->kind != HPCT_LARS &&
+        call->kind != HPCT_RMSPROP) { /* to which each step is like another */
         args.bias_1 = call->bias_1;
         args.bias_2 = call->bias_2;
     }
@@ -89,6 +89,9 @@ hpct_update_args hpct_cuda_update_args(const hpct_update_call *call)
         break;
     case HPCT_LAMB:
         args.kind = HPCT_UPDATE_LAMB_MOMENTS;
+        break;
+    case HPCT_RMSPROP:
+        args.kind = HPCT_UPDATE_RMSPROP;
         break;
     case HPCT_OPTIMIZER_KINDS:
         break;

@@ -116,6 +116,22 @@ __device__ inline void lars(const hpct_update_args &a, const span &s, float g, f
     *w += *m;
 }
 
+__device__ inline void rmsprop(const hpct_update_args &a, const span &s, float g, float *w,
+                               float *m, float *v, float *average)
+{
+    *v += (g * g - *v) * a.mix_2;
+    float spread = *v;
+    if (average != nullptr) {
+        *average += (g - *average) * a.mix_2;
+        spread -= *average * *average;
+        spread = spread < 0 ? 0 : spread;
+    }
+    float change = s.rate * g / sqrtf(spread + a.epsilon);
+    if (m != nullptr)
+        change = *m = a.momentum * *m + change;
+    *w -= s.decay * *w + change;
+}
+
 /* ---- sums of squares over a block, left by its first thread ---- */
 
 __device__ inline void leave_sums(double first, double second, double *to)
@@ -194,6 +210,42 @@ __global__ void __launch_bounds__(THREADS) update(const __grid_constant__ hpct_u
         }
         if constexpr (K == HPCT_UPDATE_LAMB_MOMENTS)
             leave_sums(weights, steps, partial_sums[chunk]);
+    }
+}
+
+/* Two of its slots may be missing, and one is a third. */
+__global__ void __launch_bounds__(THREADS)
+    update_rmsprop(const __grid_constant__ hpct_update_table t,
+                   const __grid_constant__ hpct_update_args given)
+{
+    if (is_left_out(given))
+        return;
+    const hpct_update_args a = current(given);
+    const uint32_t chunks = t.first_chunk[t.num_ranges];
+    float *const slot_m = a.slot[0], *const slot_v = a.slot[1], *const slot_a = a.slot[2];
+    for (uint32_t chunk = blockIdx.x; chunk < chunks; chunk += gridDim.x) {
+        const span s = span_of(t, a, chunk);
+        for (size_t i = s.begin + VALUES * threadIdx.x; i < s.end; i += VALUES * THREADS) {
+            float w[VALUES], g[VALUES], v[VALUES], m[VALUES] = {}, average[VALUES] = {};
+            load(a.param + i, w);
+            load(a.grad + i, g);
+            load(slot_v + i, v);
+            if (slot_m != nullptr)
+                load(slot_m + i, m);
+            if (slot_a != nullptr)
+                load(slot_a + i, average);
+#pragma unroll
+            for (int k = 0; k < VALUES; k++)
+                rmsprop(a, s, gradient(g[k], s.scale, a.clipvalue), &w[k],
+                        slot_m != nullptr ? &m[k] : nullptr, &v[k],
+                        slot_a != nullptr ? &average[k] : nullptr);
+            store(w, a.param + i);
+            store(v, slot_v + i);
+            if (slot_m != nullptr)
+                store(m, slot_m + i);
+            if (slot_a != nullptr)
+                store(average, slot_a + i);
+        }
     }
 }
 
@@ -346,6 +398,9 @@ cudaError_t hpct_launch_update(hpct_queue queue, const hpct_update_table *table,
         break;
     case HPCT_UPDATE_LAMB_APPLY:
         kernel = update<HPCT_UPDATE_LAMB_APPLY, true>;
+        break;
+    case HPCT_UPDATE_RMSPROP:
+        kernel = update_rmsprop;
         break;
     default:
         return cudaErrorInvalidValue;

@@ -71,12 +71,15 @@ static int index_of(const char *word, const char *const *words)
 static bool set_variance_scaling(hpct_param *param, const json_t *config)
 {
     static const char *const modes[] = {"fan_in", "fan_out", "fan_avg", NULL};
-    static const char *const kinds[] = {"uniform", "truncated_normal", "untruncated_normal", NULL};
+    /* "normal" is what Keras 2.2 and before called the truncated one, and Keras still reads. */
+    static const char *const kinds[] = {"uniform", "truncated_normal", "untruncated_normal",
+                                        "normal", NULL};
     int mode = index_of(json_string_value(json_object_get(config, "mode")), modes);
     int kind = index_of(json_string_value(json_object_get(config, "distribution")), kinds);
     if (mode < 0 || kind < 0)
         return false;
-    scale_variance(param, number(config, "scale", 1), (fan) mode, (distribution) kind);
+    scale_variance(param, number(config, "scale", 1), (fan) mode,
+                   kind == 3 ? TRUNCATED_NORMAL : (distribution) kind);
     return true;
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/status.h"
 #include "nn/file.h"
+#include "nn/kind.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -384,18 +385,21 @@ static hpct_status add_layers(reader *r)
     return status;
 }
 
-/* [name, 0, 0], or a list with one of them. */
+/* [name, 0, 0], or a list or a dictionary with one of them. */
 static hpct_status find_end(reader *r, const char *what, output **found)
 {
-    const json_t *list = json_object_get(r->config, what);
+    json_t *list = json_object_get(r->config, what);
     if (json_is_string(json_array_get(list, 0)))
         return find_tensor(r, found, list);
-    if (json_array_size(list) != 1)
+    size_t count = json_is_object(list) ? json_object_size(list) : json_array_size(list);
+    if (count != 1)
         return hpct_fail(HPCT_ERR_DATA,
                          "%s: it has %zu, but only models with one input and one "
                          "output are supported",
-                         what, json_array_size(list));
-    return find_tensor(r, found, json_array_get(list, 0));
+                         what, count);
+    return find_tensor(r, found,
+                       json_is_object(list) ? json_object_iter_value(json_object_iter(list))
+                                            : json_array_get(list, 0));
 }
 
 static hpct_status check_readers(reader *r, const output *end)
@@ -444,18 +448,31 @@ static hpct_status read_functional(reader *r)
 
 /* ---- the whole ---- */
 
+/* What is no model, though it may have one in it. */
+static hpct_status refuse_root(const json_t *root)
+{
+    const char *class_name = class_of(root);
+    const char *what = class_name[0] != '\0' ? "its class is not Sequential or Functional"
+                       : json_object_get(root, "layers") != NULL ? "it is what get_config() gives"
+                       : json_object_get(root, "modelTopology") != NULL
+                           ? "it is TensorFlow.js' wrapping of one"
+                           : "it has no class_name";
+    return hpct_fail(HPCT_ERR_DATA,
+                     "not a Keras model (class_name \"%.63s\"): %s; model.to_json() writes one, "
+                     "Sequential or Functional",
+                     class_name, what);
+}
+
 static hpct_status read_model(reader *r, const json_t *root)
 {
     const char *class_name = class_of(root);
     r->config = json_object_get(root, "config");
-    r->layers = json_object_get(r->config, "layers");
+    /* Keras 2.2.2 and before: the config of a Sequential is the list of its layers. */
+    r->layers = json_is_array(r->config) ? r->config : json_object_get(r->config, "layers");
     r->num_layers = json_array_size(r->layers);
     bool functional = strcmp(class_name, "Functional") == 0 || strcmp(class_name, "Model") == 0;
     if (!functional && strcmp(class_name, "Sequential") != 0)
-        return hpct_fail(HPCT_ERR_DATA,
-                         "not a Keras model (class_name \"%.63s\"); there are: "
-                         "Sequential, Functional",
-                         class_name);
+        return refuse_root(root);
     if (!is_kerass_own(root) && text_of(root, "module") != NULL)
         return hpct_fail(HPCT_ERR_DATA, "its class %.63s is not Keras' own", class_name);
     if (r->num_layers == 0 || r->num_layers > MAX_LAYERS)
@@ -474,12 +491,26 @@ static hpct_status read_model(reader *r, const json_t *root)
     return HPCT_OK;
 }
 
+/* json.dump(model.to_json()) makes a string of what is JSON already. */
+static json_t *parse(const char *text, size_t length, json_error_t *error)
+{
+    static const char mark[] = "\xef\xbb\xbf"; /* of byte order, as Windows' editors write it */
+    size_t skipped = length >= 3 && memcmp(text, mark, 3) == 0 ? 3 : 0;
+    json_t *root = json_loadb(text + skipped, length - skipped,
+                              JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, error);
+    if (!json_is_string(root))
+        return root;
+    json_t *within = json_loadb(json_string_value(root), json_string_length(root),
+                                JSON_REJECT_DUPLICATES, error);
+    json_decref(root);
+    return within;
+}
+
 hpct_status hpct_model_from_json(hpct_model **out, const char *text, size_t length)
 {
     json_error_t error;
     reader r = {0};
-    json_t *root =
-        length <= MAX_TEXT ? json_loadb(text, length, JSON_REJECT_DUPLICATES, &error) : NULL;
+    json_t *root = length <= MAX_TEXT ? parse(text, length, &error) : NULL;
     if (length > MAX_TEXT)
         return hpct_fail(HPCT_ERR_DATA, "%zu bytes are too long for a model", length);
     if (root == NULL)
@@ -498,7 +529,12 @@ hpct_status hpct_model_load_json(hpct_model **out, const char *path)
 {
     char *text;
     size_t length;
-    hpct_status status = hpct_file_read(&text, &length, path, MAX_TEXT);
+    hpct_kind kind = HPCT_KIND_UNKNOWN;
+    hpct_status status = hpct_kind_of_file(&kind, path);
+    if (status == HPCT_OK && kind != HPCT_KIND_JSON && kind != HPCT_KIND_UNKNOWN)
+        status = hpct_fail(HPCT_ERR_DATA, "%s is %s", path, hpct_kind_says(kind));
+    if (status == HPCT_OK)
+        status = hpct_file_read(&text, &length, path, MAX_TEXT);
     if (status != HPCT_OK)
         return status;
     status = hpct_model_from_json(out, text, length);

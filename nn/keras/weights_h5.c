@@ -246,8 +246,31 @@ static hpct_status find_keras2(finder *f, const char *top)
     return status;
 }
 
+/* Keras on Theano wrote kernels of convolutions turned by half a turn, of the same shape. */
+static hpct_status check_backend(hpct_hdf5 *file, const char *top)
+{
+    char **names;
+    size_t count = 0;
+    if (!hpct_hdf5_has_attribute(file, top, "backend"))
+        return HPCT_OK;
+    hpct_status status = hpct_hdf5_strings(file, top, "backend", &names, &count);
+    if (status != HPCT_OK)
+        return status;
+    if (count > 0 && strcmp(names[0], "theano") == 0)
+        status = hpct_fail(HPCT_ERR_DATA,
+                           "Keras wrote it on Theano, whose kernels of convolutions are turned: "
+                           "load and save it with Keras 2 on TensorFlow");
+    free(names);
+    return status;
+}
+
 static hpct_status find_paths(finder *f)
 {
+    hpct_status status = check_backend(f->file, "/");
+    if (status == HPCT_OK && hpct_hdf5_has(f->file, "/model_weights"))
+        status = check_backend(f->file, "/model_weights");
+    if (status != HPCT_OK)
+        return status;
     /* Keras 2.13 and before wrote the layout of Keras 3 under another name. */
     static const char *const tops[] = {"/_layer_checkpoint_dependencies", "/layers"};
     for (size_t i = 0; i < sizeof tops / sizeof *tops; i++) {

@@ -103,6 +103,26 @@ static void lars(const hpct_update_call *c, const hpct_update_range *range, doub
     }
 }
 
+static void rmsprop(const hpct_update_call *c, const hpct_update_range *range, double scale)
+{
+    float decay = c->learning_rate * c->weight_decay;
+    float *m = c->slot[0], *v = c->slot[1], *a = c->slot[2];
+    for (size_t i = range->offset; i < range->offset + range->count; i++) {
+        float g = gradient(c, i, scale);
+        v[i] += (g * g - v[i]) * c->mix_2;
+        float spread = v[i];
+        if (a != NULL) {
+            a[i] += (g - a[i]) * c->mix_2;
+            spread -= a[i] * a[i];
+            spread = spread < 0 ? 0 : spread; /* by rounding, of gradients that are all alike */
+        }
+        float change = c->learning_rate * g / sqrtf(spread + c->epsilon);
+        if (m != NULL)
+            change = m[i] = c->momentum * m[i] + change;
+        c->param[i] -= decay * c->param[i] + change;
+    }
+}
+
 /* ---- loss scaling ---- */
 
 /* Whether nobody's gradients say otherwise. */
@@ -125,7 +145,7 @@ static void update_all(const hpct_update_call *call)
     static void (*const updates[HPCT_OPTIMIZER_KINDS])(const hpct_update_call *,
                                                        const hpct_update_range *, double) = {
         [HPCT_SGD] = sgd,   [HPCT_ADAM] = adam, [HPCT_ADAMW] = adam,
-        [HPCT_LARS] = lars, [HPCT_LAMB] = lamb,
+        [HPCT_LARS] = lars, [HPCT_LAMB] = lamb, [HPCT_RMSPROP] = rmsprop,
     };
     double scale = (double) call->grad_scale, all = 0;
     for (int i = 0; i < call->num_ranges && call->global_clipnorm > 0; i++)

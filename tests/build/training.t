@@ -44,7 +44,7 @@ refused() { # MESSAGE OPTION…
     like "$err" "$want" "and why"
 }
 refused "lars has no default" --optimizer lars
-refused "there is no optimizer .adagrad.; there are: sgd, adam, adamw, lars, lamb" --optimizer adagrad
+refused "there is no optimizer .adagrad.; there are: sgd, adam, adamw, lars, lamb, rmsprop" --optimizer adagrad
 refused "adam has beta_1" --optimizer adam --momentum 0.5
 refused "the epochs must increase" --schedule step:3,2
 refused "step needs a number|.step. needs a number" --schedule step

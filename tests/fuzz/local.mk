@@ -46,6 +46,11 @@ tests_fuzz_fuzz_broadcast_SOURCES = tests/fuzz/fuzz_broadcast.c $(fuzz_driver)
 tests_fuzz_fuzz_broadcast_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_broadcast_LDADD = spank/stage/libstage.la $(fuzz_libs)
 
+fuzz_targets += tests/fuzz/fuzz_kind
+tests_fuzz_fuzz_kind_SOURCES = tests/fuzz/fuzz_kind.c $(fuzz_driver)
+tests_fuzz_fuzz_kind_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_kind_LDADD = nn/libnn.la
+
 fuzz_targets += tests/fuzz/fuzz_keras_json
 tests_fuzz_fuzz_keras_json_SOURCES = tests/fuzz/fuzz_keras_json.c $(fuzz_driver)
 tests_fuzz_fuzz_keras_json_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)

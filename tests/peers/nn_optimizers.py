@@ -15,7 +15,7 @@ from keras import layers, losses, optimizers
 from keras.optimizers import schedules
 
 BATCH, STEPS = 16, 20
-SGD, ADAM, ADAMW, LARS, LAMB = range(5)  # hpct_optimizer_kind
+SGD, ADAM, ADAMW, LARS, LAMB, RMSPROP = range(6)  # hpct_optimizer_kind
 PIECEWISE, EXPONENTIAL, COSINE, POLYNOMIAL = range(1, 5)  # hpct_schedule_kind
 # hpct_loss and hpct_activation
 SPARSE, SPARSE_LOGITS, CATEGORICAL, CATEGORICAL_LOGITS, BINARY, BINARY_LOGITS, SQUARED = range(7)
@@ -59,6 +59,14 @@ CASES = [  # name, what nn_optimizers is told, what Keras is
      lambda: optimizers.Lamb(0.02, weight_decay=0.1)),
     ("LARS", dict(kind=LARS, learning_rate=2, weight_decay=0.01, trust_coefficient=0.01),
      lambda: Lars(2.0, 0.01, 0.01)),
+    ("RMSprop's defaults", dict(kind=RMSPROP), lambda: optimizers.RMSprop()),
+    ("RMSprop", dict(kind=RMSPROP, learning_rate=0.002, rho=0.8, momentum=0.9, epsilon=1e-5, weight_decay=0.1),
+     lambda: optimizers.RMSprop(0.002, rho=0.8, momentum=0.9, epsilon=1e-5, weight_decay=0.1)),
+    ("RMSprop, centered", dict(kind=RMSPROP, learning_rate=0.001, centered=1, epsilon=1e-3),
+     lambda: optimizers.RMSprop(0.001, centered=True, epsilon=1e-3)),
+    ("RMSprop, centered and with momentum",
+     dict(kind=RMSPROP, learning_rate=0.001, centered=1, momentum=0.5, epsilon=1e-3, clipnorm=0.1),
+     lambda: optimizers.RMSprop(0.001, centered=True, momentum=0.5, epsilon=1e-3, clipnorm=0.1)),
     ("clipvalue", dict(learning_rate=0.1, clipvalue=0.02), lambda: optimizers.SGD(0.1, clipvalue=0.02)),
     ("clipnorm", dict(learning_rate=0.1, momentum=0.5, clipnorm=0.1),
      lambda: optimizers.SGD(0.1, momentum=0.5, clipnorm=0.1)),
@@ -98,7 +106,7 @@ LOSSES = [  # name, loss, activation, outputs, targets, smoothing, Keras' loss a
      losses.CategoricalCrossentropy(from_logits=True, label_smoothing=0.2), "categorical_accuracy"),
     ("binary cross-entropy", BINARY, SIGMOID, 1, 0, 0, losses.BinaryCrossentropy(), "binary_accuracy"),
     ("binary cross-entropy from logits, smoothed", BINARY_LOGITS, LINEAR, 1, 0, 0.1,
-     losses.BinaryCrossentropy(from_logits=True, label_smoothing=0.1), "binary_accuracy"),
+     losses.BinaryCrossentropy(from_logits=True, label_smoothing=0.1), "binary_accuracy of logits"),
     ("binary cross-entropy of several outputs", BINARY, SOFTMAX, 5, 0, 0.1,
      losses.BinaryCrossentropy(label_smoothing=0.1), "categorical_accuracy"),
     ("binary cross-entropy with rows of targets", BINARY_LOGITS, LINEAR, 4, 1, 0,
@@ -145,7 +153,10 @@ def target_of(labels, targets, outputs, accuracy):
 
 
 def metrics_of(y, outputs, accuracy):
-    right = getattr(keras.metrics, accuracy)(y, outputs)
+    if accuracy == "binary_accuracy of logits":  # of which Keras must be told that 0 is a half
+        right = keras.metrics.binary_accuracy(y, outputs, threshold=0)
+    else:
+        right = getattr(keras.metrics, accuracy)(y, outputs)
     top = 0.0
     if outputs.shape[1] > 1:
         sparse = y if accuracy == "sparse_categorical_accuracy" else np.argmax(y, axis=1)

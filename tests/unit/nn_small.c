@@ -76,6 +76,12 @@ const hpct_optimizer small_optimizers[SMALL_OPTIMIZERS] = {
     {.kind = HPCT_ADAMW, .learning_rate = 0.01, .clipvalue = 0.05},
     {.kind = HPCT_LARS, .learning_rate = 1, .weight_decay = 0.01, .trust_coefficient = 0.02},
     {.kind = HPCT_LAMB, .learning_rate = 0.02, .global_clipnorm = 1},
+    {.kind = HPCT_RMSPROP,
+     .learning_rate = 0.01,
+     .momentum = 0.5,
+     .centered = true,
+     .epsilon = 0.01},
+    {.kind = HPCT_RMSPROP, .learning_rate = 0.01, .centered = true, .epsilon = 0.01},
 };
 
 hpct_model *small_ready_with(const char *backend, const hpct_optimizer *optimizer)

@@ -14,7 +14,7 @@ void small_build(hpct_model *model, hpct_build_options options);
 hpct_model *small_ready(const char *backend, double momentum);
 
 /* One of every kind, with different clippings, schedules and accumulations. */
-#define SMALL_OPTIMIZERS 5
+#define SMALL_OPTIMIZERS 7
 extern const hpct_optimizer small_optimizers[SMALL_OPTIMIZERS];
 hpct_model *small_ready_with(const char *backend, const hpct_optimizer *optimizer);
 

@@ -125,7 +125,7 @@ static void steps_of_one_rate_are_alike(void **state)
         second.bias_1 = 0.19F;
         second.bias_2 = 0.02F;
         hpct_update_args a = hpct_cuda_update_args(&first), b = hpct_cuda_update_args(&second);
-        bool alike = kind == HPCT_SGD || kind == HPCT_LARS;
+        bool alike = kind == HPCT_SGD || kind == HPCT_LARS || kind == HPCT_RMSPROP;
         assert_int_equal(a.rate == b.rate && a.bias_1 == b.bias_1 && a.bias_2 == b.bias_2, alike);
     }
 }

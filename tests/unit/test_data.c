@@ -358,7 +358,9 @@ static void data_must_fit_the_model(void **state)
     assert_int_equal(hpct_dataset_check(dataset, HPCT_SHAPE(28, 28), 12), HPCT_OK);
     assert_int_equal(hpct_dataset_check(dataset, HPCT_SHAPE(28, 28, 1), 12), HPCT_OK);
     assert_int_equal(hpct_dataset_check(dataset, HPCT_SHAPE(28, 27), 12), HPCT_ERR_DATA);
-    assert_int_equal(hpct_dataset_check(dataset, HPCT_SHAPE(784), 12), HPCT_ERR_DATA);
+    assert_int_equal(hpct_dataset_check(dataset, HPCT_SHAPE(784), 12), HPCT_OK); /* a row */
+    assert_int_equal(hpct_dataset_check(dataset, HPCT_SHAPE(14, 56), 12), HPCT_ERR_DATA);
+    assert_int_equal(hpct_dataset_check(dataset, HPCT_SHAPE(783), 12), HPCT_ERR_DATA);
     assert_non_null(strstr(hpct_last_error(), "28x28"));
     assert_int_equal(hpct_dataset_check(dataset, HPCT_SHAPE(28, 28), 10), HPCT_ERR_DATA);
     assert_non_null(strstr(hpct_last_error(), LABELS));

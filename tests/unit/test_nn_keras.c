@@ -93,6 +93,93 @@ static void other_spellings(void **state)
     hpct_model_free(model);
 }
 
+/* Before Keras 2.2.3 the config of a Sequential was the list of its layers. */
+static void lists_of_keras_2(void **state)
+{
+    (void) state;
+    hpct_model *model = read_model(
+        "{\"class_name\":\"Sequential\",\"keras_version\":\"2.1.6\",\"backend\":\"tensorflow\","
+        "\"config\":[" CONV(",\"trainable\":true,\"batch_input_shape\":[null,8,8,1],"
+                            "\"dtype\":\"float32\",\"activation\":\"relu\"") "," FLATTEN "," DENSE
+                                                                             "]}");
+    assert_int_equal(model->num_layers, 3);
+    assert_string_equal(model->layers[0].name, "c");
+    assert_int_equal(hpct_model_output_shape(model).size[0], 5);
+    hpct_model_free(model);
+    assert_refused("{\"class_name\":\"Sequential\",\"config\":[" FLATTEN "]}",
+                   "the input's shape is not in it");
+    assert_refused("{\"class_name\":\"Sequential\",\"config\":[]}", "it has 0 layers");
+}
+
+/* json.dump(model.to_json()), and what an editor of Windows makes of a file. */
+static void text_in_text(void **state)
+{
+    (void) state;
+    static const char plain[] = SEQUENTIAL(INPUT_3 "," FLATTEN "," DENSE);
+    char twice[sizeof plain * 2 + 8], *to = twice;
+    *to++ = '"';
+    for (const char *c = plain; *c != '\0'; c++) {
+        if (*c == '"')
+            *to++ = '\\';
+        *to++ = *c;
+    }
+    strcpy(to, "\"");
+    hpct_model *model = read_model(plain), *encoded = read_model(twice);
+    assert_same_text(model, encoded);
+    hpct_model_free(encoded);
+    snprintf(twice, sizeof twice, "\xef\xbb\xbf%s", plain);
+    encoded = read_model(twice);
+    assert_same_text(model, encoded);
+    hpct_model_free(encoded);
+    hpct_model_free(model);
+    assert_refused("\"abc\"", "line 1");
+    assert_refused("\"\\\"abc\\\"\"", "line 1"); /* a string in a string */
+    assert_refused("7", "not a Keras model");
+    assert_refused("{\"name\":\"s\",\"layers\":[" FLATTEN "]}", "what get_config() gives");
+    assert_refused("{\"modelTopology\":{}}", "TensorFlow.js");
+    assert_refused("{\"class_name\":\"MyModel\",\"config\":{}}",
+                   "its class is not Sequential or Functional");
+}
+
+/* The loss that the last layer asks for. */
+static void the_outputs_ask_for_a_loss(void **state)
+{
+    (void) state;
+#define ENDS(units, activation)                                                                    \
+    SEQUENTIAL(INPUT_3 "," FLATTEN "," LAYER("Dense", "\"name\":\"d\",\"units\":" units            \
+                                                      ",\"activation\":\"" activation "\""))
+    static const struct {
+        const char *text;
+        hpct_loss loss;
+        int labels;
+    } good[] = {
+        {ENDS("5", "softmax"), HPCT_SPARSE_CATEGORICAL_CROSSENTROPY, 5},
+        {ENDS("5", "sigmoid"), HPCT_SPARSE_CATEGORICAL_CROSSENTROPY, 5},
+        {ENDS("5", "linear"), HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS, 5},
+        {ENDS("5", "relu"), HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS, 5},
+        {ENDS("1", "sigmoid"), HPCT_BINARY_CROSSENTROPY, 2},
+        {ENDS("1", "linear"), HPCT_BINARY_CROSSENTROPY_FROM_LOGITS, 2},
+    };
+    static const char *const bad[][2] = {{ENDS("1", "softmax"), "softmax, which is always 1"},
+                                         {ENDS("1", "relu"), "one output of relu"},
+                                         {ENDS("1", "tanh"), "one output of tanh"}};
+    hpct_loss loss;
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        hpct_model *model = read_model(good[i].text);
+        assert_int_equal(hpct_model_own_loss(model, &loss), HPCT_OK);
+        assert_int_equal(loss, good[i].loss);
+        assert_int_equal(hpct_model_compile(model, loss, &sgd), HPCT_OK);
+        assert_int_equal(hpct_model_count_labels(model), good[i].labels);
+        hpct_model_free(model);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        hpct_model *model = read_model(bad[i][0]);
+        assert_int_equal(hpct_model_own_loss(model, &loss), HPCT_ERR_DATA);
+        assert_non_null(strstr(hpct_last_error(), bad[i][1]));
+        hpct_model_free(model);
+    }
+}
+
 /* ---- dtype policies ---- */
 
 #define POLICY_3(name)                                                                             \
@@ -170,6 +257,10 @@ static void policies_are_precisions(void **state)
 #define OLD_SUM SUM("[[[\"in\",0,0,{}],[\"b\",0,0,{}]]]")
 #define NEW_SUM SUM("[{\"args\":[[" TENSOR("in") "," TENSOR("b") "]],\"kwargs\":{}}]")
 
+#define FLAT                                                                                       \
+    "{\"class_name\":\"Flatten\",\"config\":{\"name\":\"fl\"},\"inbound_nodes\":[[[\"in\",0,0,{}]" \
+    "]]}"
+
 static void functional_of_both_kerases(void **state)
 {
     (void) state;
@@ -188,6 +279,17 @@ static void functional_of_both_kerases(void **state)
     hpct_model_free(old);
     hpct_model_free(new);
     hpct_model_free(shuffled);
+    hpct_model *named =
+        read_model(FUNCTIONAL(IN "," FLAT, "\"input_layers\":{\"in\":[\"in\",0,0]},"
+                                           "\"output_layers\":{\"y\":[\"fl\",0,0]}"));
+    assert_int_equal(named->num_layers, 1);
+    hpct_model_free(named);
+    assert_refused(FUNCTIONAL(IN "," FLAT,
+                              "\"input_layers\":{\"a\":[\"in\",0,0],\"b\":[\"in\",0,0]},"
+                              "\"output_layers\":[[\"fl\",0,0]]"),
+                   "input_layers: it has 2");
+    assert_refused(FUNCTIONAL(IN "," FLAT, "\"input_layers\":{},\"output_layers\":[[\"fl\",0,0]]"),
+                   "input_layers: it has 0");
 }
 
 /* ---- refusals ---- */
@@ -295,6 +397,22 @@ static void a_file_is_named(void **state)
     close(file);
     assert_int_equal(hpct_model_load_json(&model, path), HPCT_ERR_DATA);
     assert_non_null(strstr(hpct_last_error(), path));
+    static const char *const others[][2] = {
+        {"\x89HDF\r\n\x1a\n", "model.to_json()"},
+        {"class_name: Model\n", "in YAML"},
+        {"version https://git-lfs.github.com/spec/v1", "git lfs pull"},
+        {"<!DOCTYPE html>", "a page of HTML"},
+        {"", "an empty file"},
+        {"\xff\xfe{", "UTF-16"},
+    };
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        FILE *other = fopen(path, "w");
+        fputs(others[i][0], other);
+        fclose(other);
+        assert_int_equal(hpct_model_load_json(&model, path), HPCT_ERR_DATA);
+        if (strstr(hpct_last_error(), others[i][1]) == NULL)
+            fail_msg("%s: %s", others[i][0], hpct_last_error());
+    }
     unlink(path);
     assert_int_equal(hpct_model_load_json(&model, path), HPCT_ERR_NO_INPUT);
     assert_int_equal(hpct_model_load_json(&model, "/tmp"), HPCT_ERR_NO_INPUT);
@@ -473,6 +591,9 @@ static void initializers_have_their_distribution(void **state)
         {INITIALIZER("VarianceScaling", "\"scale\":2,\"mode\":\"fan_out\",\"distribution\":"
                                         "\"untruncated_normal\""),
          0, 0.1, 0},
+        {INITIALIZER("VarianceScaling", "\"scale\":2.0,\"mode\":\"fan_in\",\"distribution\":"
+                                        "\"normal\""), /* HeNormal in Keras 2.2 and before */
+         0, 0.1, 0.227368},
         {INITIALIZER("RandomNormal", "\"mean\":1.0,\"stddev\":0.5"), 1, 0.5, 0},
         {INITIALIZER("TruncatedNormal", "\"mean\":0.0,\"stddev\":1.0"), 0, 0.8796, 2},
         {INITIALIZER("RandomUniform", "\"minval\":-1,\"maxval\":3"), 1, 1.154700, 3},
@@ -497,6 +618,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sequential_of_both_kerases),
         cmocka_unit_test(other_spellings),
+        cmocka_unit_test(lists_of_keras_2),
+        cmocka_unit_test(text_in_text),
+        cmocka_unit_test(the_outputs_ask_for_a_loss),
         cmocka_unit_test(policies_are_precisions),
         cmocka_unit_test(functional_of_both_kerases),
         cmocka_unit_test(what_is_wrong_is_named),

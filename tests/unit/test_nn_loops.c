@@ -57,7 +57,7 @@ static void elementwise(const hpct_loops *loops)
 static void updates(const hpct_loops *loops)
 {
     enum { COUNT = 48, ARENAS = 4 };
-    for (int kind = 0; kind < 4; kind++) {
+    for (int kind = 0; kind < 5; kind++) {
         float *mine[ARENAS], *expected[ARENAS];
         for (int k = 0; k < ARENAS; k++) {
             float *values = numbers(COUNT);
@@ -67,7 +67,8 @@ static void updates(const hpct_loops *loops)
             expected[k] = exactly(values, COUNT);
             hpct_host_release(values);
         }
-        static const hpct_optimizer_kind kinds[] = {HPCT_SGD, HPCT_ADAM, HPCT_LARS, HPCT_LAMB};
+        static const hpct_optimizer_kind kinds[] = {HPCT_SGD, HPCT_ADAM, HPCT_LARS, HPCT_LAMB,
+                                                    HPCT_RMSPROP};
         hpct_update_range range = {.count = COUNT, .adapt = true};
         hpct_update_call call = {.kind = kinds[kind],
                                  .nesterov = true,
@@ -107,6 +108,8 @@ static void updates(const hpct_loops *loops)
             span.rate *= (float) sqrt(sums[0] / sums[1]);
             loops->lamb(&call, &span, sums);
         }
+        if (kind == 4)
+            loops->rmsprop(&call, &span, sums);
         for (int k = 0; k < ARENAS; k++) {
             assert_true(nn_difference(mine[k], expected[k], COUNT) < 1e-6);
             free(mine[k]), free(expected[k]);

@@ -324,7 +324,7 @@ static void compile_refuses_bad_settings(void **state)
                             {.kind = HPCT_SGD, .learning_rate = -1},
                             {.kind = HPCT_SGD, .learning_rate = 1, .momentum = 1},
                             {.kind = HPCT_SGD, .learning_rate = 1, .momentum = NAN},
-                            {.kind = (hpct_optimizer_kind) 5}};
+                            {.kind = HPCT_OPTIMIZER_KINDS}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         assert_int_equal(hpct_model_compile(model, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY, &bad[i]),
                          HPCT_ERR_USAGE);

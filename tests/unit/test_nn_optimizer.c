@@ -46,6 +46,8 @@ static void schedules_have_keras_values(void **state)
     CHECK(polynomial, 1, {0, 1}, {2, 0.9999 / 4 + 1e-4}, {4, 1e-4}, {5, 1e-4});
     polynomial.to_zero = true;
     CHECK(polynomial, 1, {1, 9.0 / 16}, {2, 0.25}, {4, 0}, {9, 0});
+    cosine.first_step = 5; /* of a run that goes on */
+    CHECK(cosine, 2, {0, 1.2}, {5, 0.4}, {94, 0.4});
 }
 
 static void warm_up_leads_to_where_the_schedule_begins(void **state)
@@ -78,6 +80,7 @@ static void impossible_schedules_are_refused(void **state)
         {.kind = HPCT_PIECEWISE_CONSTANT, .num_boundaries = HPCT_MAX_BOUNDARIES + 1},
         {.kind = HPCT_PIECEWISE_CONSTANT, .num_boundaries = 2, .boundaries = {5, 5}},
         {.kind = HPCT_PIECEWISE_CONSTANT, .num_boundaries = 1, .values = {1, -1}},
+        {.first_step = -1},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         assert_int_equal(hpct_schedule_resolve(&wrong[i]), HPCT_ERR_USAGE);
@@ -86,7 +89,9 @@ static void impossible_schedules_are_refused(void **state)
 static void zero_means_keras_default(void **state)
 {
     (void) state;
-    const double rates[] = {0.01, 0.001, 0.001, 0.5, 0.001}, decays[] = {0, 0, 0.004, 0, 0};
+    const double rates[] = {0.01, 0.001, 0.001, 0.5, 0.001, 0.001};
+    const double decays[] = {0, 0, 0.004, 0, 0, 0};
+    const int slots[] = {0, 2, 2, 1, 2, 1};
     for (int kind = 0; kind < HPCT_OPTIMIZER_KINDS; kind++) {
         hpct_optimizer given = {.kind = (hpct_optimizer_kind) kind}, o;
         if (kind == HPCT_LARS) {
@@ -100,9 +105,8 @@ static void zero_means_keras_default(void **state)
         assert_true(o.beta_1 == 0.9 && o.beta_2 == 0.999 && o.epsilon == 1e-7);
         assert_int_equal(o.gradient_accumulation_steps, 1);
         assert_int_equal(hpct_optimizer_is_plain(&o), kind == HPCT_SGD);
-        assert_int_equal(hpct_optimizer_num_slots(&o), kind == HPCT_SGD    ? 0
-                                                       : kind == HPCT_LARS ? 1
-                                                                           : 2);
+        assert_true(o.rho == (kind == HPCT_RMSPROP ? 0.9 : 0));
+        assert_int_equal(hpct_optimizer_num_slots(&o), slots[kind]);
         hpct_optimizer_kind found;
         assert_int_equal(hpct_optimizer_find(&found, hpct_optimizer_name(o.kind)), HPCT_OK);
         assert_int_equal(found, kind);
@@ -111,7 +115,7 @@ static void zero_means_keras_default(void **state)
     assert_int_equal(hpct_optimizer_find(&kind, "adagrad"), HPCT_ERR_USAGE);
     assert_string_equal(
         hpct_last_error(),
-        "there is no optimizer \"adagrad\"; there are: sgd, adam, adamw, lars, lamb");
+        "there is no optimizer \"adagrad\"; there are: sgd, adam, adamw, lars, lamb, rmsprop");
 }
 
 static void impossible_optimizers_are_refused(void **state)
@@ -127,6 +131,10 @@ static void impossible_optimizers_are_refused(void **state)
         {.kind = HPCT_ADAM, .nesterov = true},
         {.kind = HPCT_ADAM, .beta_1 = 1},
         {.kind = HPCT_LAMB, .beta_2 = -0.1},
+        {.kind = HPCT_RMSPROP, .rho = 1},
+        {.kind = HPCT_RMSPROP, .nesterov = true},
+        {.kind = HPCT_ADAM, .rho = 0.9},
+        {.centered = true},
         {.weight_decay = -1},
         {.clipnorm = NAN},
         {.clipnorm = 1, .clipvalue = 1},

@@ -74,7 +74,10 @@ static size_t random_arenas(float *arenas[ARENAS], hpct_update_range *ranges, in
             bool none = (k == ARENA_PARAM && r == 1) || (k == ARENA_GRAD && r == 2);
             for (size_t i = 0; i < ranges[r].count - 16 && !none; i++) {
                 float u = hpct_uniform(draws, (uint32_t) k, ranges[r].offset + i);
-                arenas[k][ranges[r].offset + i] = k == ARENA_SLOT + 1 ? 0.01f * u : u - 0.5f;
+                float value = k == ARENA_SLOT + 1 ? 0.01f * u : u - 0.5f;
+                if (k == ARENA_SLOT + 2) /* a mean, whose square is less than that of the squares */
+                    value = 0.5f * sqrtf(arenas[ARENA_SLOT + 1][ranges[r].offset + i]);
+                arenas[k][ranges[r].offset + i] = value;
             }
         }
     }
@@ -89,6 +92,10 @@ static void run_update(const hpct_backend *backend, hpct_update_call call, float
     call.grad = arenas[ARENA_GRAD];
     for (int k = 0; k < HPCT_MAX_SLOTS && slots; k++)
         call.slot[k] = arenas[ARENA_SLOT + k];
+    if (call.kind == HPCT_RMSPROP) { /* which has every mixture of them */
+        call.slot[0] = call.grad_scale < 1 ? NULL : call.slot[0];
+        call.slot[2] = call.weight_decay > 0 ? NULL : call.slot[2];
+    }
     for (int i = 0; i < 3; i++)
         assert_int_equal(backend->update(&call), HPCT_OK);
 }
@@ -308,6 +315,86 @@ static void scaled_updates_match(void **state)
     }
 }
 
+/* Three updates of one number by keras.optimizers.RMSprop of Keras 3.15. */
+static void rmsprop_is_keras(void **state)
+{
+    (void) state;
+    static const float gradients[] = {0.5f, -0.25f, 1.0f};
+    static const struct {
+        float momentum, weight_decay;
+        bool centered;
+        float wanted[3];
+    } cases[] = {
+        {0, 0, false, {0.977859616f, 0.988668084f, 0.968382061f}},
+        {0.9f, 0, false, {0.977859616f, 0.968741715f, 0.940249562f}},
+        {0, 0, true, {0.975306749f, 0.986207247f, 0.963434279f}},
+        {0.9f, 0.1f, true, {0.974306762f, 0.962009072f, 0.928083062f}},
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        for (int b = -1; b < 0 || BACKENDS[b] != NULL; b++) {
+            float *arenas[ARENAS];
+            for (int i = 0; i < ARENAS; i++)
+                arenas[i] = hpct_host_allocate(16 * sizeof(float));
+            hpct_update_range range = {.count = 16};
+            hpct_update_call call = {
+                .kind = HPCT_RMSPROP,
+                .learning_rate = 0.01f,
+                .weight_decay = cases[k].weight_decay,
+                .momentum = cases[k].momentum,
+                .epsilon = 1e-3f,
+                .mix_2 = 1 - 0.8f,
+                .grad_scale = 1,
+                .param = arenas[ARENA_PARAM],
+                .grad = arenas[ARENA_GRAD],
+                .slot = {cases[k].momentum > 0 ? arenas[ARENA_SLOT] : NULL, arenas[ARENA_SLOT + 1],
+                         cases[k].centered ? arenas[ARENA_SLOT + 2] : NULL},
+                .ranges = &range,
+                .num_ranges = 1,
+            };
+            arenas[ARENA_PARAM][0] = 1;
+            for (int t = 0; t < 3; t++) {
+                arenas[ARENA_GRAD][0] = gradients[t];
+                assert_int_equal(
+                    b < 0 ? hpct_backend_ref.update(&call) : BACKENDS[b]->update(&call), HPCT_OK);
+                if (!(fabsf(arenas[ARENA_PARAM][0] - cases[k].wanted[t]) < 1e-6f))
+                    fail_msg("case %zu, update %d: %.9g", k, t, (double) arenas[ARENA_PARAM][0]);
+            }
+            assert_true(arenas[ARENA_PARAM][1] == 0);
+            for (int i = 0; i < ARENAS; i++)
+                hpct_host_release(arenas[i]);
+        }
+    }
+}
+
+/* Gradients that are all alike have no variance, and none below 0 by rounding. */
+static void rmsprop_bears_gradients_without_variance(void **state)
+{
+    (void) state;
+    for (int b = -1; b < 0 || BACKENDS[b] != NULL; b++) {
+        float param[16] __attribute__((aligned(64))) = {0}, grad[16] __attribute__((aligned(64)));
+        float square[16] __attribute__((aligned(64))) = {0},
+                         mean[16] __attribute__((aligned(64))) = {0};
+        hpct_update_range range = {.count = 16};
+        hpct_update_call call = {.kind = HPCT_RMSPROP,
+                                 .learning_rate = 1e-6f,
+                                 .epsilon = 1e-7f,
+                                 .mix_2 = 0.1f,
+                                 .grad_scale = 1,
+                                 .param = param,
+                                 .grad = grad,
+                                 .slot = {NULL, square, mean},
+                                 .ranges = &range,
+                                 .num_ranges = 1};
+        for (int i = 0; i < 16; i++)
+            grad[i] = 10.0f + 0.37f * (float) i;
+        for (int t = 0; t < 400; t++)
+            assert_int_equal(b < 0 ? hpct_backend_ref.update(&call) : BACKENDS[b]->update(&call),
+                             HPCT_OK);
+        for (int i = 0; i < 16; i++)
+            assert_true(isfinite(param[i]) && param[i] < 0);
+    }
+}
+
 /* A gradient that is not a number must show in the weights, however it is clipped. */
 static void a_gradient_that_is_no_number_shows(void **state)
 {
@@ -380,6 +467,8 @@ int main(void)
         cmocka_unit_test(scaled_updates_match),
         cmocka_unit_test(who_has_no_gradients_is_asked_too),
         cmocka_unit_test(sums_are_asked_for_alike),
+        cmocka_unit_test(rmsprop_is_keras),
+        cmocka_unit_test(rmsprop_bears_gradients_without_variance),
         cmocka_unit_test(a_gradient_that_is_no_number_shows),
         cmocka_unit_test(accumulation_matches),
         cmocka_unit_test(vectors_match),

@@ -212,6 +212,119 @@ static void faulty_files_are_refused(void **state)
     hpct_model_free(same);
 }
 
+/* What people have under the names of weights; is said, whatever the name's end. */
+static void other_files_are_told_apart(void **state)
+{
+    (void) state;
+#define BYTES(text) text, sizeof(text) - 1
+    static const struct {
+        const char *bytes;
+        size_t length;
+        const char *message;
+    } cases[] = {
+        {BYTES("version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 5\n"),
+         "git lfs pull"},
+        {BYTES("<!DOCTYPE html><html>404</html>"), "a page of HTML"},
+        {BYTES("\n <HTML><head>"), "a page of HTML"},
+        {BYTES("<?xml version=\"1.0\"?><Error/>"), "a page of HTML or XML"},
+        {BYTES("PK\3\4\24\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\15\0\0\0metadata.json"),
+         "a .keras archive: unzip it"},
+        {BYTES("PK\3\4\24\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\5\0\0\0a.npy"),
+         "an .npz archive"},
+        {BYTES("PK\3\4\24\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\12\0\0\0x/data.pkl"),
+         "a file of torch.save"},
+        {BYTES("PK\3\4\24\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\377\377\0\0x"), "a zip"},
+        {BYTES("PK\3\4\24"), "a zip archive"},
+        {BYTES("\x80\2}q\0."), "a pickle"},
+        {BYTES("\x1f\x8b\10\0"), "a compressed file"},
+        {BYTES("\x93NUMPY\1\0"), "an array of NumPy"},
+        {BYTES("{\"weight_map\":{}}"), "is JSON"},
+        {BYTES(""), "an empty file"},
+    };
+    static const char *const names[] = {"x.safetensors", "x.weights.h5", "x"};
+    hpct_model *model = tiny(5), *same = tiny(5);
+    for (size_t i = 0; i < 3 * sizeof cases / sizeof *cases; i++) {
+        FILE *file = fopen(in_folder(names[i % 3]), "wb");
+        fwrite(cases[i / 3].bytes, 1, cases[i / 3].length, file);
+        fclose(file);
+        assert_int_equal(hpct_model_load_weights(model, in_folder(names[i % 3])), HPCT_ERR_DATA);
+        if (strstr(hpct_last_error(), cases[i / 3].message) == NULL ||
+            strstr(hpct_last_error(), in_folder(names[i % 3])) == NULL)
+            fail_msg("case %zu: %s", i / 3, hpct_last_error());
+        assert_same(model, same);
+    }
+    hpct_model_free(model);
+    hpct_model_free(same);
+}
+
+/* Its first bytes are the length of the header, which may be those of any other format. */
+static void safetensors_are_not_taken_for_others(void **state)
+{
+    (void) state;
+    static const unsigned lengths[] = {0x280 /* a pickle's */, 0x8b1f /* gzip's */, 0x22, 0x7b,
+                                       0x3c};
+    hpct_model *model = tiny(5);
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        size_t least = strlen("{" KERNEL "," BIAS "}");
+        char header[0x9000];
+        memset(header, ' ', sizeof header);
+        memcpy(header, "{" KERNEL "," BIAS "}", least);
+        header[lengths[i] > least ? lengths[i] : least] = '\0';
+        write_file("w", lengths[i], header, 36);
+        hpct_status status = hpct_model_load_weights(model, in_folder("w"));
+        if (lengths[i] >= least && status != HPCT_OK)
+            fail_msg("header of %u bytes: %s", lengths[i], hpct_last_error());
+        if (lengths[i] < least) {
+            assert_int_equal(status, HPCT_ERR_DATA);
+            assert_non_null(strstr(hpct_last_error(), "not JSON"));
+        }
+    }
+    hpct_model_free(model);
+}
+
+static void numbers_must_be_finite(void **state)
+{
+    (void) state;
+    static const float odd[] = {NAN, INFINITY, -INFINITY};
+    static const char text[] = "{" KERNEL "," BIAS "}";
+    hpct_model *model = tiny(5), *same = tiny(5);
+    for (int i = 0; i < 3; i++) {
+        float bias[3];
+        write_file("w", sizeof text - 1, text, 36);
+        FILE *file = fopen(in_folder("w"), "r+b");
+        fseek(file, (long) (8 + sizeof text - 1 + 24 + 4), SEEK_SET); /* the second of bias */
+        fwrite(&odd[i], sizeof odd[i], 1, file);
+        fclose(file);
+        assert_int_equal(hpct_model_load_weights(model, in_folder("w")), HPCT_ERR_DATA);
+        assert_non_null(strstr(hpct_last_error(), "1 of the 3 numbers of \"dense/bias\""));
+        assert_same(model, same);
+        assert_int_equal(hpct_model_load_any_weights(model, in_folder("w")), HPCT_OK);
+        assert_int_equal(hpct_param_get(model, 1, bias), HPCT_OK);
+        assert_memory_equal(&bias[1], &odd[i], sizeof(float));
+        assert_int_equal(hpct_model_initialize(model, 5), HPCT_OK);
+    }
+    hpct_model_free(model);
+    hpct_model_free(same);
+}
+
+static void names_of_other_formats_are_refused(void **state)
+{
+    (void) state;
+    static const char *const bad[] = {"w.keras", "w.hdf5",  "w.npz", "w.H5",
+                                      "w.pt",    "w.Keras", "w.ckpt"};
+    static const char *const good[] = {"w", "w.safetensors", "run.v2", ".keras/w"};
+    hpct_model *model = tiny(5);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_int_equal(hpct_model_check_weights_name(bad[i]), HPCT_ERR_USAGE);
+        assert_non_null(strstr(hpct_last_error(), ".weights.h5"));
+        assert_int_equal(hpct_model_save_weights(model, in_folder(bad[i])), HPCT_ERR_USAGE);
+    }
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+        assert_int_equal(hpct_model_check_weights_name(good[i]), HPCT_OK);
+    assert_int_equal(count_files(), 0);
+    hpct_model_free(model);
+}
+
 /* As on a full disk: the file that was there stays, and nothing is left beside it. */
 static void a_failed_save_leaves_the_old_file(void **state)
 {
@@ -252,6 +365,10 @@ int main(void)
         cmocka_unit_test_teardown(weights_come_back, empty_folder),
         cmocka_unit_test_teardown(file_is_safetensors, empty_folder),
         cmocka_unit_test_teardown(faulty_files_are_refused, empty_folder),
+        cmocka_unit_test_teardown(other_files_are_told_apart, empty_folder),
+        cmocka_unit_test_teardown(safetensors_are_not_taken_for_others, empty_folder),
+        cmocka_unit_test_teardown(numbers_must_be_finite, empty_folder),
+        cmocka_unit_test_teardown(names_of_other_formats_are_refused, empty_folder),
         cmocka_unit_test_teardown(a_failed_save_leaves_the_old_file, empty_folder),
         cmocka_unit_test_teardown(there_must_be_weights_to_save, empty_folder),
     };

@@ -140,6 +140,34 @@ static void keras_own_files_are_read(void **state)
     }
 }
 
+/* The same file, had Keras written it on another backend. */
+static void kernels_of_theano_are_refused(void **state)
+{
+    (void) state;
+    static const char ours[] = "tensorflow", theirs[sizeof ours] = "theano";
+    const char *top = getenv("top_srcdir");
+    static char bytes[65536];
+    char path[1024];
+    int found = 0;
+    snprintf(path, sizeof path, "%s/tests/fuzz/corpus/weights_h5/keras2", top != NULL ? top : ".");
+    size_t size = read_file(path, bytes, sizeof bytes);
+    for (size_t i = 0; i + sizeof ours - 1 <= size; i++) {
+        if (memcmp(bytes + i, ours, sizeof ours - 1) != 0)
+            continue;
+        memcpy(bytes + i, theirs, sizeof ours - 1);
+        found++;
+    }
+    assert_int_equal(found, 1);
+    FILE *file = fopen(in_folder("theano.h5"), "wb");
+    assert_int_equal(fwrite(bytes, 1, size, file), size);
+    fclose(file);
+    hpct_model *model = small(1);
+    assert_int_equal(hpct_model_load_weights(model, in_folder("theano.h5")), HPCT_ERR_DATA);
+    assert_non_null(strstr(hpct_last_error(), "Theano"));
+    unlink(in_folder("theano.h5"));
+    hpct_model_free(model);
+}
+
 /* A file like that of small(), with one thing wrong. */
 typedef struct fault {
     const char *top;     /* instead of "layers" */
@@ -252,6 +280,20 @@ static void a_failed_save_leaves_the_old_file(void **state)
     hpct_model_free(back);
 }
 
+/* What a file is decides, not what it is called. */
+static void it_may_have_another_name(void **state)
+{
+    (void) state;
+    hpct_model *model = small(5), *back = small(7);
+    assert_int_equal(hpct_model_save_weights(model, in_folder("named.weights.h5")), HPCT_OK);
+    assert_int_equal(rename(in_folder("named.weights.h5"), in_folder("named.safetensors")), 0);
+    assert_int_equal(hpct_model_load_weights(back, in_folder("named.safetensors")), HPCT_OK);
+    assert_same(back, model);
+    unlink(in_folder("named.safetensors"));
+    hpct_model_free(model);
+    hpct_model_free(back);
+}
+
 static void a_name_must_be_one_that_keras_opens(void **state)
 {
     (void) state;
@@ -269,8 +311,10 @@ int main(void)
         cmocka_unit_test(weights_come_back),
         cmocka_unit_test(layout_is_keras_3),
         cmocka_unit_test(keras_own_files_are_read),
+        cmocka_unit_test(kernels_of_theano_are_refused),
         cmocka_unit_test(faulty_files_are_refused),
         cmocka_unit_test(a_failed_save_leaves_the_old_file),
+        cmocka_unit_test(it_may_have_another_name),
         cmocka_unit_test(a_name_must_be_one_that_keras_opens),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

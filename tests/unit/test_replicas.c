@@ -172,6 +172,7 @@ static const hpct_optimizer optimizers[] = {
     {.kind = HPCT_SGD, .learning_rate = 0.05, .momentum = 0.5, .gradient_accumulation_steps = 2},
     {.kind = HPCT_ADAM, .learning_rate = 0.001, .global_clipnorm = 0.5},
     {.kind = HPCT_LAMB, .learning_rate = 0.001},
+    {.kind = HPCT_RMSPROP, .learning_rate = 0.001, .momentum = 0.5, .centered = true},
 };
 
 static void results_are_one_replicas(void **state)

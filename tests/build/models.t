@@ -1,0 +1,147 @@
+#!/bin/bash
+# models.t: models and weights as people have them, by the command: one output, rows of pixels, a run that goes on,
+# what is said of labels, files that are something else. Losses are those of Keras 3.15 for the same model and pictures.
+# shellcheck disable=SC2154,SC2034
+
+# shellcheck source=tests/build/lib.sh
+. "$(dirname "$0")/lib.sh"
+work=$(mktemp -d /tmp/hpc-train-models.XXXXXX)
+at_exit "rm -rf '$work'"
+export OMP_NUM_THREADS=1 GOMP_SPINCOUNT=0
+hpc_train=$top_builddir/hpc-train
+
+# pictures DIR LABEL…: six pictures of 2x2, as training and as test pictures.
+pictures() {
+    local dir=$1 name labels
+    shift
+    mkdir -p "$dir"
+    labels=$(printf '\\%03o' "$@")
+    for name in train t10k; do
+        printf '\0\0\010\003\0\0\0\006\0\0\0\002\0\0\0\002%b' "$(printf '\\0%03o' 10 200 30 40 220 10 90 5 0 0 255 255 \
+            255 255 0 0 100 100 100 100 50 60 70 80)" >"$dir/$name-images-idx3-ubyte"
+        printf '\0\0\010\001\0\0\0\006%b' "${labels//\\/\\0}" >"$dir/$name-labels-idx1-ubyte"
+    done
+}
+pictures "$work/two" 0 1 0 1 1 0
+pictures "$work/from-one" 1 2 1 2 3 3
+# model NAME UNITS ACTIVATION: Input((4,)), one Dense whose kernel is 0.5 and bias -0.5.
+model() {
+    local constant='{"module": "keras.initializers", "class_name": "Constant", "config": {"value": '
+    cat >"$work/$1.json" <<END
+{"module": "keras", "class_name": "Sequential", "config": {"name": "$1", "layers": [
+  {"module": "keras.layers", "class_name": "InputLayer", "config": {"batch_shape": [null, 4], "name": "in"}},
+  {"module": "keras.layers", "class_name": "Dense", "config": {"name": "dense", "units": $2, "activation": "$3",
+    "kernel_initializer": ${constant}0.5}}, "bias_initializer": ${constant}-0.5}}}}]}}
+END
+}
+model sigmoid 1 sigmoid
+model logit 1 linear
+model softmax 1 softmax
+model ten 10 softmax
+# fit MODEL OPTION…: on all pictures at once, so that their order does not matter.
+fit() {
+    local name=$1
+    shift
+    "$hpc_train" fit --model "$work/$name.json" --batch-size 6 --log-dir "$work/log" --verbose 0 "$@"
+}
+# column NAME: what history.csv has there, epoch by epoch.
+column() { awk -F, -v name="$1" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) c = i; next } { printf "%s%.6g", s, $c; s = " " }' "$work/log/history.csv"; }
+
+# ---- one output, labels 0 and 1 ----
+for name in sigmoid logit; do
+    fit $name --data "$work/two" --validation-data "$work/two" --epochs 4 --learning-rate 0.5
+    is "$(column loss)" "0.675351 0.654616 0.635626 0.618158" "$name: the losses of Keras' BinaryCrossentropy"
+    is "$(column accuracy)" "0.5 0.666667 0.833333 0.833333" "and the accuracies of a threshold of a half"
+    is "$(column val_accuracy)" "0.666667 0.833333 0.833333 0.833333" "of the test pictures, too"
+done
+capture fit softmax --data "$work/two"
+is "$status" 65 "one output of softmax is refused"
+like "$err" "model softmax ends in one output of softmax, which is always 1" "with why"
+capture fit sigmoid --data "$work/from-one"
+is "$status" 65 "a third class is refused"
+like "$err" "from-one/train-labels-idx1-ubyte: label 2 of sample 1 is out of range: the model has 2 classes" "by its file"
+capture fit sigmoid --data "$work/two" --top-k 2
+is "$status" 64 "the two best of one output are refused"
+fit sigmoid --data synthetic:24 --epochs 30 --learning-rate 0.5
+ok "$(column accuracy | awk '{ exit !($NF > 0.8) }'; echo $?)" "synthetic pictures are of two classes then"
+capture mpirun --allow-run-as-root --oversubscribe --bind-to none -n 2 "$hpc_train" fit --model "$work/sigmoid.json" \
+    --data "$work/two" --global-batch-size 6 --epochs 4 --learning-rate 0.5 --log-dir "$work/log" --verbose 0
+is "$status:$(column loss)" "0:0.675351 0.654616 0.635626 0.618158" "two ranks have the same losses"
+
+# ---- labels ----
+capture fit ten --data "$work/from-one" --verbose 2
+is "$status" 0 "labels from 1 train"
+like "$err" "training: no picture has the label 0, the first label is 1" "with a line that says so"
+like "$err" "training: there are 4 classes, the model has 10" "and one of how many there are"
+capture fit sigmoid --data "$work/two" --verbose 2
+is "$(grep -c "label\|classes, the model" <<<"$err")" 0 "where all are there nothing is said"
+
+# ---- RMSprop ----
+fit sigmoid --data "$work/two" --epochs 5 --optimizer rmsprop --learning-rate 0.05 --rho 0.8 --momentum 0.5 --centered \
+    --epsilon 1e-3
+is "$(column loss)" "0.675351 0.638792 0.596647 0.558357 0.524837" "RMSprop has Keras' losses"
+capture fit sigmoid --data "$work/two" --rho 0.8
+is "$status" 64 "rho of sgd is refused"
+like "$err" "rho and centered belong to rmsprop, not to sgd" "by name"
+capture fit sigmoid --data "$work/two" --epsilon 0.1
+is "$status" 64 "and so is its epsilon"
+
+# ---- a run that goes on ----
+part() { # OPTION…: in steps of four and two
+    "$hpc_train" fit --model "$work/sigmoid.json" --data "$work/two" --global-batch-size 4 --seed 5 --learning-rate 0.5 \
+        --log-dir "$work/log" --verbose 0 "$@"
+}
+for schedule in constant step:1,3 exponential:0.5; do
+    part --schedule $schedule --epochs 4
+    whole=$(column loss) rates=$(column learning_rate)
+    part --schedule $schedule --epochs 2 --save-weights "$work/half.safetensors"
+    first="$(column loss) "
+    part --schedule $schedule --epochs 4 --initial-epoch 2 --weights "$work/half.safetensors"
+    is "$first$(column loss)" "$whole" "$schedule: two epochs and two more are four"
+    is "$(column learning_rate)" "$(cut -d ' ' -f 3- <<<"$rates")" "with the rates of four"
+    is "$(column epoch)" "2 3" "numbered as such"
+done
+part --schedule cosine --epochs 4
+rates=$(column learning_rate)
+part --schedule cosine --epochs 4 --initial-epoch 3
+is "$(column learning_rate)" "$(cut -d ' ' -f 4 <<<"$rates")" "a cosine ends where it would"
+capture part --epochs 3 --initial-epoch 2 --verbose 2
+is "$(grep -c '^Epoch 3/3$' <<<"$out")" 1 "the epoch has its number"
+like "$(tail -n 1 "$work/log/metrics.jsonl")" '"epoch": 3, "step": 2' "also in the log of steps"
+capture part --epochs 2 --initial-epoch 2
+is "$status" 64 "nothing left to train is refused"
+like "$err" "--initial-epoch 2: --epochs counts all epochs" "with what counts"
+
+# ---- files that are something else ----
+other() { # MESSAGE OPTION…
+    local want=$1
+    shift
+    capture "$hpc_train" evaluate --data "$work/two" "$@"
+    is "$status" 65 "${*: -1} is refused"
+    like "$err" "$want" "with what it is"
+}
+printf 'version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 5\n' >"$work/lfs.safetensors"
+printf '<!DOCTYPE html><html>404</html>' >"$work/page.json"
+printf 'PK\003\004\024\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\015\0\0\0metadata.json{}' >"$work/m.keras"
+other "lfs.safetensors is a git-lfs pointer .*git lfs pull" --model "$work/sigmoid.json" --weights "$work/lfs.safetensors"
+other "m.keras is a .keras archive: unzip it" --model "$work/sigmoid.json" --weights "$work/m.keras"
+other "m.keras is a .keras archive: unzip it" --weights "$work/lfs.safetensors" --model "$work/m.keras"
+other "page.json is a page of HTML" --weights "$work/lfs.safetensors" --model "$work/page.json"
+for name in w.keras w.hdf5 w.npz w.h5; do
+    capture fit sigmoid --data "$work/two" --save-weights "$work/$name"
+    is "$status" 64 "--save-weights $name is refused"
+    ok "$([ ! -e "$work/$name" ]; echo $?)" "and nothing is written"
+done
+
+# ---- weights that are not finite ----
+fit sigmoid --data "$work/two" --save-weights "$work/w.safetensors"
+bytes=$(stat -c %s "$work/w.safetensors")
+{ head -c $((bytes - 4)) "$work/w.safetensors"; printf '\0\0\300\177'; } >"$work/nan.safetensors"
+other '1 of the 1 numbers of "dense/bias" are NaN or infinite.*--allow-nan' --model "$work/sigmoid.json" \
+    --weights "$work/nan.safetensors"
+capture fit sigmoid --data "$work/two" --weights "$work/nan.safetensors"
+is "$status" 65 "fit refuses them, too"
+capture fit sigmoid --data "$work/two" --weights "$work/nan.safetensors" --allow-nan --save-weights "$work/again.safetensors"
+unlike "$err" "NaN or infinite" "unless asked to take them"
+
+done_testing
