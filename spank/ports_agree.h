@@ -15,7 +15,7 @@
 #define HPCT_PORTS_SECONDS 300
 
 /* How often each block that is free on all nodes is tried, while one of them cannot hold it. */
-#define HPCT_PORTS_ROUNDS 4
+#define HPCT_PORTS_ROUNDS 16
 
 typedef struct hpct_ports_host hpct_ports_host;
 

@@ -104,15 +104,15 @@ one, three = ([json.loads(line) for line in open(f"{sys.argv[1]}/{d}/metrics.jso
 print(int(not (len(one) == len(three) == 20 and all(abs(a["loss"] - b["loss"]) < 2e-4 for a, b in zip(one, three)))))
 END
 )" "step by step"
-sed 's/"drops"/"wide"/; /"Dropout"/d; s/"units": 16/"units": 300/' "$own/drops.json" >"$own/wide.json"
-fit_nccl chosen --device cuda --model "$own/wide.json" --strategy auto --verbose 2 --steps-per-epoch 4
+sed 's/"drops"/"wide"/; /"Dropout"/d; s/"units": 16/"units": 300/' "$own/drops.json" >"$own/wide-layers.json"
+fit_nccl chosen --device cuda --model "$own/wide-layers.json" --strategy auto --verbose 2 --steps-per-epoch 4
 like "$out" 'strategy ([a-z-]+)( \([a-z]+\))?: [0-9.]+ ms a step; .*; 3 ranks are [a-zA-Z :]+ \([0-9.]+ times\)' \
     "auto measures, and says what"
 like "$(grep 'ms a step' <<<"$out")" 'multi-worker-mirrored.*hybrid \(|hybrid \(.*multi-worker-mirrored' "hybrid, too, where gradients take long"
 name=$(sed -n 's/^strategy \([a-z-]*\)[ :].*/\1/p' <<<"$out")
 like "$(<"$own/chosen.json")" "\"strategy\": \"$name\"" "and takes the fastest ($name)"
 several=("${ranks[@]}") ranks=()
-fit_small wide --device cpu --model "$own/wide.json" --steps-per-epoch 4
+fit_small wide --device cpu --model "$own/wide-layers.json" --steps-per-epoch 4
 ranks=("${several[@]}")
 for value in loss accuracy val_loss val_accuracy; do
     ok "$(near "$(number wide $value)" "$(number chosen $value)")" "with the weights from before: $value is the CPU's ($(number wide $value), $(number chosen $value))"

@@ -241,6 +241,6 @@ in_job 4 4 env SLURM_STEP_ID=3 SLURM_STEP_NODELIST=n0
 is "$err" "" "in a step of srun one task was asked for"
 capture env WORLD_SIZE=4 "$train" fit --model mnist-convnet --data "$work/pictures" --steps-per-epoch 1 --verbose 0
 like "$err" "one process by itself, though WORLD_SIZE .of torchrun. is 4" "nor is what other launchers start left to think it were one of several"
-in_job 4 4 mpirun --allow-run-as-root -n 1
+in_job 4 4 env PRTE_MCA_ras=^slurm PRTE_MCA_plm=^slurm mpirun --allow-run-as-root -n 1 # Open MPI 6 would ask Slurm for job 7
 unlike "$err" "one process" "and who was launched alone was meant to be"
 done_testing

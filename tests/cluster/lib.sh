@@ -24,15 +24,15 @@ ok() {
 
 # is GOT WANT NAME: passes when both strings are the same.
 is() {
-    if [ "$1" = "$2" ]; then ok 0 "$3"; else ok 1 "$3" || diag "got:  $1" "want: $2"; fi
+    if [ "$1" = "$2" ]; then ok 0 "$3"; else ok 1 "$3" || { diag "got:  $1" "want: $2"; false; }; fi
 }
 
 # like GOT REGEX NAME: passes when GOT matches the extended regular expression; unlike when it does not.
 like() {
-    if [[ $1 =~ $2 ]]; then ok 0 "$3"; else ok 1 "$3" || diag "got:        $1" "should match: $2"; fi
+    if [[ $1 =~ $2 ]]; then ok 0 "$3"; else ok 1 "$3" || { diag "got:        $1" "should match: $2"; false; }; fi
 }
 unlike() {
-    if [[ ! $1 =~ $2 ]]; then ok 0 "$3"; else ok 1 "$3" || diag "got:            $1" "should not match: $2"; fi
+    if [[ ! $1 =~ $2 ]]; then ok 0 "$3"; else ok 1 "$3" || { diag "got:            $1" "should not match: $2"; false; }; fi
 }
 
 # tap_of WHAT COMMAND...: the TAP that COMMAND prints becomes ours; one more failure when it ends with an error.

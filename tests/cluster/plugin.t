@@ -181,7 +181,7 @@ sandbox_run --root chmod 755 "$work/requeue.sh"
 capture sandbox_run sbatch --output="$work/requeue.out" --open-mode=append "$work/requeue.sh"
 job=${out##* }
 # A requeued job is held back for minutes, but its begin can be set; not too often, as each time puts it off a little.
-for ((i = 0; i < 300; i++)); do
+for ((i = 0; i < 1500; i++)); do
     grep -q "run 1" "$work_here/requeue.out" 2>/dev/null && break
     ((i % 20)) || sandbox_run scontrol update "JobId=$job" StartTime=now >/dev/null 2>&1
     sleep 0.2

@@ -78,7 +78,7 @@ echo sesame >"$work_here/secret" && chown 12000:12000 "$work_here/secret" # whos
 sandbox_run srun -N1 -w "$node" --hpc-train-stage="$work/secret" bash -c 'cd $SLURM_TMPDIR && exec 8<secret && echo job=$SLURM_JOB_ID &&
     for i in $(seq 100); do [ -e '"$work"'/enough ] && exit; sleep 0.2; done' >"$work_here/victim" &
 victim=$!
-for ((i = 0; i < 100; i++)); do grep -q job= "$work_here/victim" && break; sleep 0.1; done
+for ((i = 0; i < 600; i++)); do grep -q job= "$work_here/victim" && break; sleep 0.1; done
 job=$(job_of "$(cat "$work_here/victim")")
 cat >"$work_here/spy" <<END
 p=$parent/$job
@@ -123,11 +123,11 @@ echo status=\$?
 END
 sandbox_run salloc -N1 -w "$node" --hpc-train bash "$work/steps" >"$work_here/steps.out" 2>"$work_here/steps.err" &
 steps=$!
-for ((i = 0; i < 100; i++)); do grep -q job= "$work_here/steps.out" && break; sleep 0.1; done
+for ((i = 0; i < 600; i++)); do grep -q job= "$work_here/steps.out" && break; sleep 0.1; done
 job=$(job_of "$(cat "$work_here/steps.out")")
 on_node "$node" python3 "$work/fuse.py" "$parent/$job/m" "$parent/$job" >"$work_here/mounting" &
 mounter=$!
-for ((i = 0; i < 100; i++)); do grep -q mounted "$work_here/mounting" && break; sleep 0.1; done
+for ((i = 0; i < 600; i++)); do grep -q mounted "$work_here/mounting" && break; sleep 0.1; done
 touch "$work_here/mounted"
 start=$SECONDS
 wait $steps
@@ -261,7 +261,7 @@ fi
 # ---- another user's job, said to be a component of one's own step ----
 as_other srun -N1 -w "$node" --job-name=others sleep 60 &
 others=$!
-for ((i = 0; i < 100; i++)); do
+for ((i = 0; i < 600; i++)); do
     job=$(sandbox_run --root squeue --noheader --name=others --states=R --format=%A)
     [ -n "$job" ] && break
     sleep 0.1

@@ -43,11 +43,11 @@ all_nodes() { sandbox_run sinfo --noheader --Node --format=%n; }
 no_job_left() {
     local left i
     for ((i = 0; i < 600; i++)); do
-        left=$(on_node "$1" ls -A /tmp/hpc-train)
-        [ "$left" = .boot ] && break
+        left=$(on_node "$1" sh -c 'ls -A --ignore=.boot /tmp/hpc-train && echo and no more')
+        [ "$left" = "and no more" ] && break
         sleep 0.1
     done
-    is "$left" .boot "$2"
+    is "$left" "and no more" "$2"
 }
 
 # is_clean JOB NAME: after the epilog no node has a directory of the job, and none is drained.

@@ -200,7 +200,7 @@ clean "components"
 # Something must keep the node's namespaces while no daemon is in them.
 # shellcheck disable=SC2016
 on_node node0 bash -c 'echo $$ >/shared/life/holder; exec sleep 4000' &
-for ((i = 0; i < 100; i++)); do [ -s "$own/shared/life/holder" ] && break; sleep 0.1; done
+for ((i = 0; i < 600; i++)); do [ -s "$own/shared/life/holder" ] && break; sleep 0.1; done
 holder=$(cat "$own/shared/life/holder")
 on_holder() { sandbox_run --root nsenter --target "$holder" --mount --uts --net --ipc --root --wd=/ "$@"; }
 restart_slurmd() { # TURN: when all of its jobs are where they should be

@@ -33,7 +33,7 @@ works() {
     is "$out" $'hello\nhello' "$1: a node sends the data to the other" || diag "$err"
     capture sandbox_run sbatch --wait --output=/shared/home/user/o -N1 --hpc-train --wrap='echo kept >$SLURM_TMPDIR/f; srun cat $SLURM_TMPDIR/f'
     is "$(cat "$own/shared/home/user/o")" kept "$1: the steps of a job share it"
-    for ((i = 0; i < 100; i++)); do
+    for ((i = 0; i < 600; i++)); do
         left=$(on_node node0 sh -c 'ls /var/tmp/hpc-train; ls -d /tmp/hpc-train/* 2>/dev/null')
         [ -z "$left" ] && break
         sleep 0.1

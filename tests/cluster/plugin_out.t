@@ -68,7 +68,7 @@ capture sandbox_run srun -N2 -w node0,node1 --hpc-train-stage-out="res:$res/%N" 
 is "$status $(files)" "137 node0/task0 node1/task1" "a task that is killed"
 clear_out
 sandbox_run srun -N2 -w node0,node1 --job-name="out-$$" --hpc-train-stage-out="res:$res/%N" "$task" sleep 60 2>"$work_here/errors" >"$work_here/output" &
-for ((i = 0; i < 100; i++)); do [ "$(grep -c job= "$work_here/output" 2>/dev/null)" = 2 ] && break; sleep 0.1; done
+for ((i = 0; i < 600; i++)); do [ "$(grep -c job= "$work_here/output" 2>/dev/null)" = 2 ] && break; sleep 0.1; done
 sandbox_run scancel --name="out-$$"
 wait $!
 is "$(files)" "node0/task0 node1/task1" "scancel"

@@ -126,7 +126,7 @@ for how in listen bind; do
     refused "a step of that node alone ($how)" '[23][0-9]*' "$second"
     capture sandbox_run srun --hpc-train -w "$first,$third" -N2 true
     ran "other nodes: nothing happens ($how)"
-    capture sandbox_run srun --hpc-train-port=35000-35100 "${both[@]}" true
+    capture sandbox_run srun --hpc-train-port=12000-12100 "${both[@]}" true
     ran "nor with other ports ($how)"
     give_back
 done

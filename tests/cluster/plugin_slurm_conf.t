@@ -50,7 +50,7 @@ is "$(cut -d' ' -f2 <<<"$out" | sed 's/"task".*//' | sort | uniq -c | awk '{ pri
 mkdir -p "$own/shared" && cp "$top_srcdir/tests/cluster/take.py" "$own/shared"
 taken() { on_node node1 grep -c ' 00000000:0000 0A .* 33  ' /proc/net/tcp; }
 on_node node1 setpriv --reuid=33 --regid=33 --clear-groups python3 /shared/take.py 13000 13999 listen >/dev/null &
-for ((i = 0; i < 100; i++)); do [ "$(taken)" -lt 1000 ] || break; sleep 0.1; done
+for ((i = 0; i < 600; i++)); do [ "$(taken)" -lt 1000 ] || break; sleep 0.1; done
 capture sandbox_run srun --resv-ports=2 --hpc-train -N2 --ntasks-per-node=2 sleep 300
 like "$status $err" '^78 .*port 13[0-9]* on x1 cannot be used: Address already in use by uid 33, www-data;' "reserved ports that are taken: 78, port, node and user"
 unlike "$err" 'exit code [0-6]|exit code 7[0-79]|port [0-9]* on x0' "of all tasks, and said once"
@@ -67,7 +67,7 @@ slurmd_on_x1 STOP
 sandbox_run srun --hpc-train -N2 true &
 step=$!
 port_of_srun() { on_node node0 awk '$4 == "01" && $8 == 12000 { split($3, a, ":"); print a[2]; exit }' /proc/net/tcp | sed 's/^/0x/'; }
-for ((i = 0; i < 100; i++)); do
+for ((i = 0; i < 600; i++)); do
     port=$(($(port_of_srun) + 0))
     [ $port = 0 ] || break
     sleep 0.1

@@ -31,8 +31,9 @@ cat >"$own$dir/stopper" <<'END'
 #!/bin/bash
 forks() { pgrep -u 12000 -f "^slurmstepd: \[$1\.0\]"; }
 helper() { pgrep -u 12000 -f "bin/(slow|hpc-train)-stage .*/$1 "; }
+# Before, a task may not have a name of its own yet, and then Slurm itself does not kill it (proctrack/linuxproc).
+until helper "$1" >/dev/null; do sleep 0.05; done
 if [ "$2" = TASK ]; then
-    until helper "$1" >/dev/null; do sleep 0.05; done
     task=$(forks "$1")
     kill -KILL $task
 fi

@@ -48,7 +48,7 @@ sandbox_run srun -N3 -w "node[0-2]" bash -c "[ \$SLURM_PROCID != 1 ] || rm /tmp/
 fails 66 "rank 1 \(node1\): /tmp/.*$labels .*No such file" "missing on one node" $launch -N3 -w "node[0-2]" $fit --data "/tmp/${work##*/}"
 
 # ---- what cannot be written -----------------------------------------------------------------------------------------
-fails 74 "/no/such/folder/s.json cannot be written" "no folder for the summary" \
+fails 74 "/no/such/folder/s.json: making a file in its folder failed" "no folder for the summary" \
     $launch -N2 $fit --data "$data" --summary-json /no/such/folder/s.json
 fails 74 "/proc/logs" "no folder for the logs" $launch -N2 $fit --data "$data" --log-dir /proc/logs
 

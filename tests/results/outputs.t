@@ -27,7 +27,7 @@ for option in --save-weights --summary-json --timeline; do
     refused 74 "$option: none/x: .*No such file" $option none/x
     : >file && refused 74 "$option: file/x: .*Not a directory" $option file/x
 done
-refused 74 "an empty name" --save-weights ""
+refused 64 "the value is empty" --save-weights ""
 mkdir -p log/history.csv
 refused 74 "--log-dir: log/history.csv is a folder" --log-dir log
 is "$(ls log)" history.csv "and no other log is begun"
@@ -59,9 +59,9 @@ both() { # MESSAGE OPTION…
     is "$status" 64 "${*:2}: one file for two" || diag "$err"
     like "$err" "$1" "which are named"
 }
-ln -s ./one.json two.json
+ln -s ./one.json two.safetensors
 both "--summary-json and --timeline would be one file" --summary-json one.json --timeline ./one.json
-both "--summary-json and --save-weights would be one file" --summary-json one.json --save-weights two.json
+both "--summary-json and --save-weights would be one file" --summary-json one.json --save-weights two.safetensors
 both "--timeline and --log-dir would be one file" --timeline log/../log/metrics.jsonl --log-dir log
 cp "$work/pictures/train-labels-idx1-ubyte" "$work/labels"
 both "--save-weights .*train-labels-idx1-ubyte would replace what --validation-data reads" \
@@ -90,7 +90,7 @@ fi
 long=$(printf 'n%.0s' {1..255})
 fit --save-weights "$long" --summary-json /proc/self/fd/1 >printed
 is "$?" 0 "a name as long as may be"
-like "$(head -n 1 printed) $(cat printed)" '^mnist-convnet.*"steps": 4' "and a summary behind what is printed"
+like "$(head -n 1 printed) $(cat printed)" '^training: .*mnist-convnet.*"steps": 4' "and a summary behind what is printed"
 fit --verbose 0 --summary-json /proc/self/fd/1 | cat >printed
 like "$(cat printed)" '"steps": 4' "also into a pipe"
 # Devices of our own: a fault would replace the system's.

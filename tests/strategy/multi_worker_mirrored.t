@@ -57,7 +57,7 @@ if command -v python3 >/dev/null; then
 fi
 train 1 many --model mnist-convnet --timeline "$work/none/timeline.json"
 is "$?" 74 "a timeline that cannot be written is refused"
-like "$(cat "$work/many.out")" "timeline: $work/none/timeline.json cannot be written: No such file" "by name"
+like "$(cat "$work/many.out")" "timeline: $work/none/timeline.json: making a file in its folder failed: No such file" "by name"
 
 # ---- a name that there is not ----
 train 2 none --model mnist-cnn --strategy mirror
