@@ -51,6 +51,12 @@ static void remember(int signal)
     errno = error;
 }
 
+/* Not the program's own. UCX, which Open MPI may bring, takes SIGHUP for its debug mode. */
+static bool is_free(int number, const struct sigaction *present)
+{
+    return present->sa_handler == SIG_DFL || (number == SIGHUP && present->sa_handler != SIG_IGN);
+}
+
 void hpct_stop_begin(void)
 {
     const struct sigaction action = {.sa_handler = remember, .sa_flags = SA_RESTART | SA_ONSTACK};
@@ -61,7 +67,7 @@ void hpct_stop_begin(void)
     received = pressed = 0;
     for (int i = 0; i < NUM_SIGNALS; i++) {
         int number = signals[i].number;
-        ours[i] = sigaction(number, NULL, &before[i]) == 0 && before[i].sa_handler == SIG_DFL &&
+        ours[i] = sigaction(number, NULL, &before[i]) == 0 && is_free(number, &before[i]) &&
                   sigaction(number, signals[i].ignored ? &ignore : &action, NULL) == 0;
     }
 }

@@ -5,7 +5,8 @@
 /* From now on the first of SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGHUP and SIGXCPU is only
  * remembered. A SIGINT or SIGTERM that comes two seconds after another one, or later, ends the
  * process as usual. SIGPIPE and SIGXFSZ are ignored: what cannot be written is seen where it is
- * written. A signal that the program ignores or handles itself stays its own. */
+ * written. A signal that the program ignores or handles itself stays its own; of SIGHUP only one
+ * that it ignores. */
 void hpct_stop_begin(void);
 void hpct_stop_end(void);
 

@@ -157,6 +157,8 @@ for signal in USR1 USR2 HUP XCPU TERM INT; do
     pid=$!
     until [ -s signal.$signal/history.csv ] || ! kill -0 $pid 2>/dev/null; do sleep 0.05; done
     kill -$signal $pid
+    for ((i = 0; i < 600; i++)); do kill -0 $pid 2>/dev/null || break; sleep 0.1; done
+    kill -KILL $pid 2>/dev/null
     wait $pid
     got=$?
     is "$got" $((128 + $(kill -l $signal))) "SIG$signal ends it"
