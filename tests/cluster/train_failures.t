@@ -90,7 +90,7 @@ loses() {
     local what="rank $1 of $3 gets SIG$2" others within=30 ended="^task"
     [ "$2" != STOP ] || within=40
     [ "$2$3" != STOP2 ] || ended="^task|task $((1 - $1)): Killed"
-    begin $launch -N"$3" $fit --data "$data" --epochs 1000
+    begin $launch -N"$3" -w "node[0-$(($3 - 1))]" $fit --data "$data" --epochs 1000
     wait_for trains
     sleep 0.5
     mark

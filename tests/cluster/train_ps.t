@@ -10,7 +10,7 @@ sandbox_run srun -N1 --hpc-train true >/dev/null 2>&1 || skip_all "the plugin is
 in_epoch() { grep -q "^Epoch $1/" "$work_here/out"; }
 
 # ---- 2 servers, 4 workers, asynchronous; then one worker less ----
-ps="srun --kill-on-bad-exit=0 --hpc-train --hpc-train-roles=ps:2,worker:4 -N2 -n6 hpc-train fit --model mnist-cnn --strategy parameter-server --data $data"
+ps="srun --kill-on-bad-exit=0 --hpc-train --hpc-train-roles=ps:2,worker:4 -N2 -w node0,node1 -n6 hpc-train fit --model mnist-cnn --strategy parameter-server --data $data"
 begin $ps --batch-size 16 --steps-per-epoch 150 --epochs 5 --learning-rate 0.05 --max-staleness 6 --summary-json "$work/ps.json"
 wait_for in_epoch 2
 kill -KILL "$(rank_pid 4)"
@@ -38,7 +38,7 @@ ok "$(wait_for none_left; echo $?)" "no process is left"
 
 # ---- a worker comes when the run is over: it would wait for servers that have yet to come, and is told that there are none ----
 # shellcheck disable=SC2016
-capture sandbox_run srun --kill-on-bad-exit=0 --hpc-train --hpc-train-roles=ps:1,worker:2 -N2 -n3 bash -c 'case $SLURM_PROCID in
+capture sandbox_run srun --kill-on-bad-exit=0 --hpc-train --hpc-train-roles=ps:1,worker:2 -N2 -w node0,node1 -n3 bash -c 'case $SLURM_PROCID in
         0) "$@"; status=$?; touch "$0/over"; exit $status ;;
         2) until [ -e "$0/over" ]; do sleep 0.1; done ;;
     esac
