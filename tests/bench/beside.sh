@@ -17,10 +17,12 @@ done
 
 w1=(--model mnist-cnn --batch-size 64)
 mirrored() { rate 2 --strategy multi-worker-mirrored "${w1[@]}"; }
-servers() {
+servers() { # one, and one worker
     rm -f "$home/fit.json"
-    on 2 hpc-train fit --strategy parameter-server --data "synthetic:$((64 * steps))" --steps-per-epoch "$steps" --epochs 1 \
-        --verbose 0 --summary-json fit.json "${w1[@]}" || { echo -; return; }
+    "$top/quickstart" run timeout 600 srun --hpc-train --hpc-train-roles=ps:1,worker:1 --chdir=/shared/home/user -N2 -n2 \
+        env OMP_NUM_THREADS=1 hpc-train fit --strategy parameter-server --data "synthetic:$((64 * steps))" \
+        --steps-per-epoch "$steps" --epochs 1 --verbose 0 --summary-json fit.json "${w1[@]}" >"$home/out" 2>"$home/err" ||
+        { tail -n 5 "$home/err" >&2; echo -; return; }
     per_second "$home/fit.json"
 }
 one() { # TREE HOW
