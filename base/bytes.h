@@ -1,4 +1,4 @@
-/* base/bytes.h - numbers of so many bytes in messages: big-endian. */
+/* base/bytes.h - big-endian integers in messages. */
 #ifndef HPCT_BASE_BYTES_H
 #define HPCT_BASE_BYTES_H
 

@@ -1,4 +1,4 @@
-/* Two numbers that the watch's thread reads now and then. */
+/* Two variables that the heartbeat thread samples. */
 #include "base/headway.h"
 
 #include <stdatomic.h>

@@ -1,10 +1,32 @@
 # base/: what every part stands on (status and message, headway, loops for each instruction set); depends on libc alone.
 noinst_LTLIBRARIES += base/libbase.la
-base_libbase_la_SOURCES = base/auth/key.c base/auth/key.h base/bytes.h base/fp16.h base/headway.c base/headway.h base/nearest.c base/nearest.h base/status.c base/status.h base/variants.h
+base_libbase_la_SOURCES = base/auth/key.c base/auth/key.h base/bytes.h base/clock.c base/clock.h base/fp16.h base/headway.c base/headway.h base/links.c base/links.h base/nearest.c base/nearest.h base/status.c base/status.h base/variants.h
 hpctrain_HEADERS += include/hpctrain/status.h
+
+# What the plugin does without: files read and written, this process' memory and times, and what nn/ and agent/ tell each other.
+noinst_LTLIBRARIES += base/libfile.la
+base_libfile_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
+base_libfile_la_SOURCES = \
+	base/debug.c base/debug.h \
+	base/device_calls.h \
+	base/drawn.h \
+	base/file.c base/file.h \
+	base/kind.c base/kind.h \
+	base/memory.c base/memory.h \
+	base/output.c base/output.h \
+	base/process.c base/process.h
 
 # base/auth/: what connections prove with the key of a step; it alone calls libcrypto. The key itself needs libc alone.
 noinst_LTLIBRARIES += base/auth/libauth.la
 base_auth_libauth_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE $(LIBCRYPTO_CFLAGS)
 base_auth_libauth_la_LIBADD = $(LIBCRYPTO_LIBS)
 base_auth_libauth_la_SOURCES = base/auth/mac.c base/auth/mac.h base/auth/proof.c base/auth/proof.h base/auth/seal.c base/auth/seal.h
+
+# base/net/: connections whose ends have proved themselves so; for plugin and ranks. Whoever links it links base/auth/libauth.la too.
+noinst_LTLIBRARIES += base/net/libnet.la
+base_net_libnet_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
+base_net_libnet_la_SOURCES = \
+	base/net/acceptor.c base/net/acceptor.h \
+	base/net/frame.c base/net/frame.h \
+	base/net/link.c base/net/link.h \
+	base/net/session.c base/net/session.h

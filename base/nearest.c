@@ -1,4 +1,4 @@
-/* The distance of Damerau and Levenshtein, in its form of optimal string alignment. */
+/* Optimal string alignment distance (restricted Damerau-Levenshtein). */
 #include "base/nearest.h"
 
 #include <ctype.h>
@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LONGEST 48     /* letters; longer words are nobody's slip */
-#define ABBREVIATED 60 /* behind all slips */
-#define CONTAINED 100  /* behind those */
+#define LONGEST 48     /* letters; longer words are not matched */
+#define ABBREVIATED 60 /* worse than any typo */
+#define CONTAINED 100  /* worse than those */
 
 static char plain(char c)
 {
@@ -20,7 +20,7 @@ static int least(int a, int b)
     return a < b ? a : b;
 }
 
-/* Letters to insert, leave out, change, or swap with the next. */
+/* Number of insertions, deletions, substitutions and transpositions of neighbours. */
 static int distance_between(const char *a, int a_length, const char *b, int b_length)
 {
     int rows[3][LONGEST + 1], *before = rows[0], *last = rows[1], *row = rows[2];
@@ -43,7 +43,7 @@ static int distance_between(const char *a, int a_length, const char *b, int b_le
     return last[b_length];
 }
 
-/* val-data of validation-data: word by word. */
+/* val-data for validation-data: word by word. */
 static bool abbreviates(const char *word, const char *name)
 {
     for (; *word != '\0'; word++, name++) {
@@ -55,7 +55,7 @@ static bool abbreviates(const char *word, const char *name)
     return strchr(name, '-') == NULL;
 }
 
-/* bs of batch-size */
+/* bs for batch-size */
 static bool is_initials(const char *word, const char *name)
 {
     for (; *word != '\0'; word++) {
@@ -67,8 +67,8 @@ static bool is_initials(const char *word, const char *name)
     return name == NULL;
 }
 
-/* MultiWorkerMirroredStrategy and multi-worker-mirrored: the longer begins with the shorter, but
- * for dashes. */
+/* MultiWorkerMirroredStrategy for multi-worker-mirrored: the longer starts with the shorter,
+ * ignoring dashes. */
 static bool begins_without_dashes(const char *whole, const char *part)
 {
     int letters = 0;
@@ -92,8 +92,8 @@ static bool begins(const char *text, const char *with, int length)
     return i == length;
 }
 
-/* Whether `part` stands in `whole` as whole words, which dashes divide, or begins it; the singular
- * is as good as the plural. */
+/* Whether `part` occurs in `whole` as whole words between dashes, or is its prefix; singular
+ * matches plural. */
 static bool has_words(const char *whole, int length, const char *part, int part_length)
 {
     if (part_length > 2 && plain(part[part_length - 1]) == 's')
@@ -125,7 +125,7 @@ void hpct_nearest_try(hpct_nearest *best, const char *word, const char *name)
             !has_words(name, b, word, a))
             return;
         distance += a > b ? a - b : b - a;
-    } else { /* of two as near, the one that the word is the beginning of */
+    } else { /* of two equally near, the one with the word as prefix */
         distance = 2 * distance - (a < b && begins(name, word, a));
     }
     if (best->name == NULL || distance < best->distance)

@@ -1,4 +1,4 @@
-/* The calling thread's last error message. Knows only libc. */
+/* The calling thread's last error message. */
 #include "base/status.h"
 
 #include <stdarg.h>
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MESSAGE_SIZE 1024
+#define MESSAGE_SIZE 12288 /* two names of maximal length and the reason */
 
 static _Thread_local char message[MESSAGE_SIZE];
 
@@ -15,7 +15,7 @@ const char *hpct_last_error(void)
     return message;
 }
 
-/* A terminal must not be driven by a file name. Bytes above 0x7f stay: names are UTF-8. */
+/* A file name must not control a terminal. Bytes above 0x7f stay: names are UTF-8. */
 static void make_printable(char *text)
 {
     for (; *text != '\0'; text++) {
@@ -50,7 +50,7 @@ hpct_status hpct_fail_memory(size_t bytes)
 
 char *hpct_error_keep(void)
 {
-    return strdup(message); /* NULL: then the last one is told */
+    return strdup(message); /* NULL: the last message is printed */
 }
 
 void hpct_error_restore(char *kept)

@@ -1,13 +1,13 @@
-/* base/variants.h - loops compiled once for each instruction set, because one binary serves many
- * nodes. A file of loops defines HPCT_BODY, the header with the loops, and includes this; the body
- * is then included once for each set with
- *   HPCT_TARGET         the function attribute that allows its instructions
+/* base/variants.h - loops compiled once per instruction set, with run-time dispatch. A file of
+ * loops defines HPCT_BODY, the header with the loops, and includes this; the body is included once
+ * per set with
+ *   HPCT_TARGET         function attribute that enables the instructions
  *   HPCT_VARIANT(name)  a name of its own
- *   HPCT_VARIANT_NAME   what it is called: "avx512", "avx2", "base"
- *   HPCT_VARIANT_LANES  floats of a register; longer vectors stay in memory (GCC 12)
- * and HPCT_VARIANT(supported)() says whether this processor has them. HPCT_VARIANTS(name) lists the
- * addresses of a name's variants, from the fastest to the one that runs everywhere, and NULL.
- * No include guard: each file of loops includes it once. */
+ *   HPCT_VARIANT_NAME   "avx512", "avx2", "base"
+ *   HPCT_VARIANT_LANES  floats per register; GCC 12 keeps longer vectors in memory
+ * and HPCT_VARIANT(supported)() tells whether this processor has it. HPCT_VARIANTS(name) lists the
+ * variants of a name from the fastest to the generic one, then NULL. No include guard: included
+ * once per file of loops. */
 #include <stdbool.h>
 #include <stddef.h>
 

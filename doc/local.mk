@@ -1,3 +1,33 @@
 # doc/: man pages and guides.
-dist_doc_DATA += doc/architecture.md doc/gpu-results.md doc/parameter-server.md doc/performance-model.md doc/results.md doc/sandbox.md doc/security.md doc/systems.md
+dist_doc_DATA += doc/adding-a-format.md doc/adding-a-layer.md doc/adding-a-strategy.md doc/architecture.md \
+	doc/gpu-results.md doc/gpu.md doc/parameter-server.md doc/performance-model.md doc/results.md doc/sandbox.md \
+	doc/security.md doc/staging.md doc/step.md doc/strategies.md doc/systems.md
 dist_man_MANS += doc/hpc-train.1 doc/hpc-train-stage.1 doc/hpc-train-check.8 doc/spank_hpc_train.8
+# figures behind doc/results.md
+EXTRA_DIST += doc/results/against-keras.csv \
+	doc/results/authentication-cost.csv \
+	doc/results/bf16.csv \
+	doc/results/cpu-before-after.csv \
+	doc/results/emulated-speedup.csv \
+	doc/results/input.csv \
+	doc/results/lossy.csv \
+	doc/results/other.csv \
+	doc/results/peers-avx2.csv \
+	doc/results/peers-avx512.csv \
+	doc/results/plan-check-resnet50v2.csv \
+	doc/results/plan-check-w1.csv \
+	doc/results/staging-cpu-before-after.csv \
+	doc/results/staging-cpu.csv \
+	doc/results/staging-server.csv \
+	doc/results/staging-wall.csv \
+	doc/results/strong-scaling.csv \
+	doc/results/sums-cpu.csv \
+	doc/results/tcp-mpi-w1.csv \
+	doc/results/tcp-mpi.csv \
+	doc/results/two-nodes-amd.csv \
+	doc/results/two-nodes-intel.csv \
+	doc/results/two-nodes-other.csv \
+	doc/results/two-nodes-resnet.csv \
+	doc/results/w1-accuracy.csv \
+	doc/results/w1-before-after.csv \
+	doc/results/w1-floor.csv

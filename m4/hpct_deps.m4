@@ -195,7 +195,7 @@ AC_DEFUN([HPCT_WANT_HDF5], [
   AM_CONDITIONAL([HAVE_HDF5], [test $hpct_have_hdf5 = yes])
 ])
 
-# CUDA, cuDNN and NCCL, for the GPU module (nn/cuda/): from a toolkit's folder, from the distribution,
+# CUDA, cuDNN and NCCL, for the GPU module (nn/backend/cuda/): from a toolkit's folder, from the distribution,
 # or from the folder "nvidia" of Python's packages, which has a folder for each library and no names
 # without a version.
 AC_DEFUN([HPCT_CUDA_PLACES], [

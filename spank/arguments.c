@@ -1,4 +1,4 @@
-/* /proc/self/cmdline: each word ends with a null byte. */
+/* Reads /proc/self/cmdline, whose words are NUL-terminated. */
 #include "spank/arguments.h"
 
 #include <fcntl.h>

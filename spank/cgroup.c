@@ -1,4 +1,4 @@
-/* /proc tells the group of a process and where the hierarchies are mounted. */
+/* The cgroup of a process and the mount points of hierarchies, from /proc. */
 #include <config.h>
 
 #include "spank/cgroup.h"
@@ -14,8 +14,8 @@
 
 #include "base/status.h"
 
-/* A line of /proc/PID/cgroup is "NUMBER:CONTROLLERS:PATH"; the unified hierarchy has no controllers
- * there. */
+/* A line of /proc/PID/cgroup is "NUMBER:CONTROLLERS:PATH"; CONTROLLERS is empty for the unified
+ * hierarchy. */
 static bool path_in(const char *file, const char *controller, char path[PATH_MAX])
 {
     char line[PATH_MAX + 256];
@@ -47,7 +47,7 @@ static bool has_word(const char *list, const char *word)
     return false;
 }
 
-/* The folder that shows `path` of the hierarchy. A line of mountinfo is "ID PARENT DEVICE ROOT
+/* The directory of `path` in the hierarchy. A line of mountinfo is "ID PARENT DEVICE ROOT
  * MOUNTPOINT OPTIONS [TAG]... - TYPE SOURCE OPTIONS". */
 static char *folder_of(const char *controller, const char *path)
 {

@@ -1,18 +1,17 @@
-/* spank/cgroup.h - puts a process that root starts for a step where Slurm finds the step's own, so
- * that it ends with them. Without it a copy that hangs would count as a step that cannot be killed,
- * for which Slurm drains the node. Knows nothing of Slurm. */
+/* spank/cgroup.h - moves a process that root starts for a step into the step's cgroup, so that
+ * Slurm kills it with the step. Otherwise a hung copy would be an unkillable step, for which Slurm
+ * drains the node. Independent of Slurm. */
 #ifndef HPCT_SPANK_CGROUP_H
 #define HPCT_SPANK_CGROUP_H
 
 #include <hpctrain/status.h>
 #include <sys/types.h>
 
-/* The folder of the control group that process `pid` is in: of the unified hierarchy, or of version
- * 1's freezer, which is what Slurm follows processes with. To be freed; NULL when that is where the
- * caller is itself, or when there are no control groups. */
+/* The cgroup folder of process `pid`: of the unified hierarchy, or of v1's freezer, which Slurm
+ * tracks processes with. To be freed; NULL if it is the caller's, or without cgroups. */
 char *hpct_cgroup_of(pid_t pid);
 
-/* The calling process enters the folder. HPCT_ERR_INTERNAL when it cannot. */
+/* Moves the calling process there. Returns HPCT_ERR_INTERNAL on error. */
 hpct_status hpct_cgroup_enter(const char *folder);
 
 #endif

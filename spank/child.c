@@ -1,5 +1,5 @@
-/* What the program says is read from files in memory, whose size nobody can change. A pipe would be
- * the user's, too: another process of his could take out what is waited for, or hold its lock. */
+/* The program writes to sealed memfds of fixed size. With a pipe, another process of the user could
+ * take the data or hold the pipe's lock. */
 #include <config.h>
 
 #include "spank/child.h"
@@ -29,7 +29,7 @@ static void give_up(const char *program, const char *why)
     _exit(HPCT_ERR_INTERNAL);
 }
 
-/* In the forked child: nothing but the program's own three files and the one for progress, and an
+/* In the forked child: closes all descriptors but the standard ones and the heartbeat's;
  * environment without the user's loader variables. */
 static void become_program(const hpct_child *child, int progress, int errors, pid_t parent)
 {
@@ -44,14 +44,14 @@ static void become_program(const hpct_child *child, int progress, int errors, pi
         give_up(program, "it cannot be given to the job's user");
     int null = open("/dev/null", O_RDONLY), file = -1;
     if (child->file > 0 && (file = fcntl(child->file, F_DUPFD, HPCT_CHILD_FILE_FD)) < 0)
-        _exit(HPCT_ERR_INTERNAL); /* it might have been in the way of the other */
+        _exit(HPCT_ERR_INTERNAL); /* copied, as its number may be HPCT_PROGRESS_FD */
     if (null < 0 || dup2(null, 0) < 0 || dup2(2, 1) < 0 || dup2(progress, HPCT_PROGRESS_FD) < 0 ||
-        /* dup2 leaves it as it is when it has that number */
+        /* dup2 does nothing if the number is the same */
         fcntl(HPCT_PROGRESS_FD, F_SETFD, 0) != 0 ||
         (file >= 0 && dup2(file, HPCT_CHILD_FILE_FD) < 0))
         _exit(HPCT_ERR_INTERNAL);
     if (close_range(file >= 0 ? HPCT_CHILD_FILE_FD + 1 : HPCT_PROGRESS_FD + 1, ~0u, 0) != 0)
-        give_up(program, "its descriptors cannot be closed"); /* a kernel before 5.9 */
+        give_up(program, "its descriptors cannot be closed"); /* kernel before 5.9 */
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     hpct_forked_begin(child->end_signal, parent);
     execve(program, child->arguments, environment);
@@ -60,7 +60,7 @@ static void become_program(const hpct_child *child, int progress, int errors, pi
     _exit(HPCT_ERR_CONFIG);
 }
 
-/* A file in memory that stays as large as it is, whatever others do with it. */
+/* A memfd sealed against resizing. */
 static int make_file(const char *name, off_t size)
 {
     int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -91,8 +91,8 @@ static bool shows_life(void *context)
     return true;
 }
 
-/* What the program wrote to standard error, cut into lines. It may be under the hands of the user,
- * so what is not printable is replaced, and there is an end to it. */
+/* Passes the program's standard error on as lines. The user may control it: non-printable
+ * characters are replaced and the length is bounded. */
 static void pass_lines(const hpct_child *child, int errors)
 {
     char line[1024], bytes[4096];
@@ -101,7 +101,7 @@ static void pass_lines(const hpct_child *child, int errors)
     int count = 0;
     for (off_t at = 0; (got = pread(errors, bytes, sizeof bytes, at)) > 0; at += got) {
         for (ssize_t i = 0; i < got; i++) {
-            unsigned char byte = (unsigned char) bytes[i]; /* zero: nothing was written there */
+            unsigned char byte = (unsigned char) bytes[i]; /* zero: unused part of the file */
             bool ends = byte == '\n' || byte == '\0' || size == sizeof line - 1;
             line[size] = '\0';
             if (ends && size > 0 && count++ < MAX_LINES)
@@ -116,8 +116,8 @@ static void pass_lines(const hpct_child *child, int errors)
     }
 }
 
-/* Processes that its own parent left behind came to us. Their numbers are theirs until we have
- * waited for them; those that end hand theirs on to us, and the next round finds them. */
+/* Kills descendants. Orphans are reparented to this process (subreaper), so their pids remain valid
+ * until waitpid; their children are found in the next round. */
 static void end_all(void)
 {
     char path[64];

@@ -1,9 +1,14 @@
-/* In srun, sbatch and salloc. */
+/* Runs in srun, sbatch and salloc. */
+#include <config.h>
+
 #include "base/status.h"
 #include "spank/contexts.h"
 
+#include "agent/cluster/variables.h"
 #include "spank/arguments.h"
+#include "spank/defaults.h"
 #include "spank/nodes_asked.h"
+#include "spank/script_lines.h"
 #include "spank/slurm_release.h"
 #include "spank/step_key.h"
 
@@ -18,8 +23,8 @@ static const char *get(void *context, const char *name)
     return getenv(name);
 }
 
-/* Before the job is queued. srun knows its nodes later, when it has waited for them, but not those
- * of a heterogeneous step's other components. */
+/* Checks destinations against the number of nodes before the job is queued. srun knows its nodes
+ * later, but never those of other components of a heterogeneous step. */
 static hpct_status check_nodes(const hpct_choices *choices, bool srun)
 {
     if (choices->out.count == 0 ||
@@ -43,19 +48,25 @@ static uint32_t number_of(const char *variable)
     return text == NULL ? 0 : (uint32_t) strtoul(text, NULL, 10);
 }
 
-/* The jobs of an array have one script, and one list. What is not known here, the script's own step
- * knows. */
+/* All jobs of an array share one script and one list. If it is unknown here whether this is an
+ * array, the script's own step checks. */
 static hpct_status check_array(const hpct_choices *choices, bool srun)
 {
     bool noted = false;
-    int said = srun ? getenv("SLURM_ARRAY_TASK_ID") != NULL : hpct_nodes_asked_array_here();
+    bool in_job = getenv("SLURM_JOB_ID") != NULL; /* else variables of arrays are stale */
+    int said =
+        srun ? in_job && getenv("SLURM_ARRAY_TASK_ID") != NULL : hpct_nodes_asked_array_here();
     if (srun && said && hpct_client_script_array(&noted))
         said = noted;
     if (!srun && getenv("SBATCH_ARRAY_INX") != NULL)
         said = 1;
     if (choices->out.count == 0 || said < 0)
         return HPCT_OK;
-    const hpct_out_array array = {.is = said == 1, .task = number_of("SLURM_ARRAY_TASK_ID")};
+    const hpct_out_array array = {.is = said == 1,
+                                  .task = number_of("SLURM_ARRAY_TASK_ID"),
+                                  .first = number_of("SLURM_ARRAY_TASK_MIN"),
+                                  .last = number_of("SLURM_ARRAY_TASK_MAX"),
+                                  .count = number_of("SLURM_ARRAY_TASK_COUNT")};
     char *cwd = getcwd(NULL, 0);
     hpct_status status =
         hpct_out_list_check_array(&choices->out, &array, srun ? number_of("SLURM_JOB_ID") : 0, cwd);
@@ -63,7 +74,7 @@ static hpct_status check_array(const hpct_choices *choices, bool srun)
     return status == HPCT_OK ? HPCT_OK : hpct_fail_within(status, "--hpc-train-stage-out");
 }
 
-/* A step whose srun cannot listen has the ports that it would have without, where they are free. */
+/* If srun cannot listen, the nodes use the first block of ports, if it is free. */
 static void serve_ports(hpct_plugin *plugin)
 {
     int low = 0, high = 0, port = 0;
@@ -78,11 +89,33 @@ static void serve_ports(hpct_plugin *plugin)
         hpct_slurm_info("the nodes cannot agree on ports: %s", hpct_last_error());
 }
 
-/* Of a step over components srun lets the plugin see the nodes of the first one alone, and at a
- * time when the environment of the others is made. */
+/* In a step over several components srun shows the plugin only the first one's nodes, at a time
+ * when the environment of the other components is being built. */
 static bool may_have_components(void)
 {
     return hpct_nodes_asked_parts_here() || getenv("SLURM_HET_SIZE") != NULL;
+}
+
+static bool is_job_folder(const char *path, const char *parent)
+{
+    size_t size = strlen(parent);
+    return strncmp(path, parent, size) == 0 && path[size] == '/';
+}
+
+/* The same as slurmstepd does for a step that is switched off. Variables set by the user are
+ * kept. */
+void hpct_client_leave_job(const hpct_plugin *plugin)
+{
+    bool inherited = getenv("HPC_TRAIN_CONFIG_FILE") != NULL;
+    if (getenv("SLURM_JOB_ID") == NULL)
+        return;
+    hpct_options_forget_forwarded();
+    for (int i = 0; plugin->settings.tmpdir != NULL && hpct_variable_names[i] != NULL; i++) {
+        const char *name = hpct_variable_names[i], *value = getenv(name);
+        bool folder = strcmp(name, "TMPDIR") == 0 || strcmp(name, "SLURM_TMPDIR") == 0;
+        if (value != NULL && (folder ? is_job_folder(value, plugin->settings.tmpdir) : inherited))
+            unsetenv(name);
+    }
 }
 
 hpct_status hpct_client_check(hpct_plugin *plugin, bool srun)
@@ -93,6 +126,8 @@ hpct_status hpct_client_check(hpct_plugin *plugin, bool srun)
     char **arguments = hpct_arguments_here();
     hpct_status status =
         hpct_given_check(&plugin->given, arguments == NULL ? none : arguments, &own, !srun);
+    if (status == HPCT_OK && !srun)
+        status = hpct_script_lines_check(arguments == NULL ? none : arguments);
     free(arguments);
     if (status == HPCT_OK)
         status =
@@ -101,6 +136,10 @@ hpct_status hpct_client_check(hpct_plugin *plugin, bool srun)
         status = check_nodes(&choices, srun);
     if (status == HPCT_OK && choices.on)
         status = check_array(&choices, srun);
+    if (status == HPCT_OK)
+        status = hpct_defaults_check(environ);
+    if (status == HPCT_OK)
+        status = hpct_defaults_send();
     if (status == HPCT_OK && choices.on && srun)
         status = hpct_step_key_send(&plugin->key);
     if (status != HPCT_OK) {

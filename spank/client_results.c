@@ -1,4 +1,4 @@
-/* In srun, at its end: what the nodes have said of results is told, and decides its status. */
+/* In srun, at its end: prints what the nodes reported about results and sets srun's exit status. */
 #include <config.h>
 
 #include <dlfcn.h>
@@ -8,22 +8,22 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/cluster/spec/out_record.h"
 #include "base/status.h"
+#include "spank/agree/results.h"
 #include "spank/arguments.h"
 #include "spank/contexts.h"
-#include "spank/results.h"
 #include "spank/slurm_release.h"
-#include "spank/stage/out_record.h"
 #include "spank/step_key.h"
 
-/* What lives until srun has ended, longer than the plugin. */
+/* State that outlives the plugin, until srun ends. */
 static struct {
     hpct_results_host *host;
     char *list;
-    bool allocates; /* the job is srun's own */
+    bool allocates; /* srun allocated the job */
 } own;
 
-/* The job directory's own folder, where srun runs in a job's script; -1: it does not. */
+/* Descriptor of the job directory when srun runs in a job's script; else -1. */
 static int open_private(void)
 {
     char path[4096];
@@ -53,8 +53,8 @@ bool hpct_client_script_array(bool *is_array)
     return found;
 }
 
-/* When the script ends, its slurmstepd looks for the same things, and knows from here which of them
- * a step has copied, on whichever node. False: it does not look. */
+/* Notes for the script's slurmstepd which results a step has copied, on any node. False: it does
+ * not check. */
 static bool leave_to_script(const hpct_results_sum *sum, int count)
 {
     int folder = open_private();
@@ -70,7 +70,7 @@ static bool leave_to_script(const hpct_results_sum *sum, int count)
     return same;
 }
 
-/* slurm_error may have been shut down already. */
+/* slurm_error may have been shut down already */
 static void say(bool error, const char *text)
 {
     fprintf(stderr, "srun: %shpc-train: %s\n", error ? "error: " : "", text);
@@ -128,24 +128,39 @@ static void at_end(int status, void *context)
     exit(result); /* goes on with the other handlers */
 }
 
-/* Of another job it must not be said how it ended. */
+/* another job's exit code must not be changed */
 static bool allocates(void)
 {
     char **arguments = hpct_arguments_here();
     bool alone =
         arguments != NULL && getenv("SLURM_JOB_ID") == NULL && getenv("SLURM_JOBID") == NULL;
     for (int i = 1; alone && arguments[i] != NULL; i++)
-        alone = strncmp(arguments[i], "--jobi", 6) != 0; /* as getopt takes --jobid */
+        alone =
+            strncmp(arguments[i], "--jobi", 6) != 0; /* in all forms getopt accepts for --jobid */
     free(arguments);
     return alone;
 }
 
-/* A release of Slurm may let go of its plugins before the process ends. */
+/* Slurm may unload its plugins before the process ends. */
 static bool stay_loaded(void)
 {
     Dl_info info;
     return dladdr(&own, &info) != 0 &&
            dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE) != NULL;
+}
+
+/* Of the script's own option, which its steps have, too, relative destinations are the same for
+ * all, wherever the script has gone meanwhile. */
+static hpct_status send_folder(void)
+{
+    int folder = open_private();
+    hpct_out_record record;
+    bool same = read_script_record(folder, &record) && strcmp(record.list, own.list) == 0;
+    bool sent = !same || setenv(HPCT_STEP_FOLDER_SENT, record.cwd, 1) == 0;
+    hpct_out_record_free(&record);
+    if (folder >= 0)
+        close(folder);
+    return sent ? HPCT_OK : hpct_fail_memory(0);
 }
 
 void hpct_client_hear_results(const hpct_plugin *plugin, const hpct_choices *choices)
@@ -160,6 +175,9 @@ void hpct_client_hear_results(const hpct_plugin *plugin, const hpct_choices *cho
     own.allocates = allocates();
     if (own.list == NULL)
         return;
+    if (send_folder() != HPCT_OK)
+        hpct_slurm_error("relative destinations start from the step's folder: %s",
+                         hpct_last_error());
     hpct_slurm_srun_ports(&low, &high);
     hpct_status status = hpct_results_serve(&own.host, &plugin->key, low, high, &port);
     if (status == HPCT_OK && on_exit(at_end, NULL) != 0)

@@ -1,4 +1,4 @@
-/* In slurmd, as root, when it starts. */
+/* Runs in slurmd, as root, when it starts. */
 #include <dlfcn.h>
 #include <stddef.h>
 
@@ -8,7 +8,7 @@
 #include "spank/slurm_symbols.h"
 #include "spank/tmpdir.h"
 
-/* slurmstepd, which uses them, is of the same Slurm. */
+/* slurmstepd uses these symbols and is from the same Slurm */
 static void say_what_is_missing(void)
 {
     for (const hpct_slurm_symbol *symbol = hpct_slurm_symbols; symbol->name != NULL; symbol++) {
@@ -26,8 +26,7 @@ static hpct_status prepare(void *context)
 void hpct_daemon_start(hpct_plugin *plugin)
 {
     say_what_is_missing();
-    /* No reason for the node not to start: only steps that want hpc-train will fail, and say why.
-     */
+    /* An error does not stop slurmd: only steps that use hpc-train fail, with this message. */
     const hpct_errand errand = {.what = "making the job directories' parent",
                                 .seconds = HPCT_FOLDER_SECONDS,
                                 .work = prepare,

@@ -1,5 +1,5 @@
-/* A task's config. The layout is computed from variables that the user's srun sent, so every task
- * compares it with what slurmstepd knows of the task: where all of them agree, it is right. */
+/* Computes a task's config. Its layout comes from variables sent by the user's srun, so each task
+ * verifies it against slurmstepd's values. */
 #include "spank/describe.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ static const char *get(const hpct_environment *environment, const char *name)
     return value != NULL && *value != '\0' ? value : NULL;
 }
 
-/* A task as the whole step numbers it. */
+/* A task's job, and its rank and node over all components. */
 typedef struct place {
     uint32_t job;
     long rank, node;
@@ -38,8 +38,8 @@ static hpct_status get_number(const hpct_environment *environment, const char *n
     return HPCT_OK;
 }
 
-/* In a step over components SPANK counts within the component; slurmstepd, which sets these
- * variables for each task, has the first one's job id and counts through all of them. */
+/* In a step over several components SPANK counts within the component, whereas slurmstepd's
+ * variables have the first component's job id and count over all. */
 static hpct_status find_place(const hpct_task_facts *facts, const hpct_layout *layout,
                               const hpct_environment *environment, place *out)
 {
@@ -83,8 +83,8 @@ static hpct_status check(const hpct_task_facts *facts, const place *at, const hp
     return HPCT_OK;
 }
 
-/* GPUs per node. Slurm tells a task only of its own node; --gres and --gpus-per-node give every
- * node as many, --gpus does not. */
+/* GPUs per node. Slurm gives a task only its own node's count; with --gres and --gpus-per-node it
+ * is equal on all nodes, with --gpus it is not. */
 static int *count_gpus(const hpct_environment *environment, int node, int num_nodes)
 {
     long own = 0;
@@ -119,10 +119,10 @@ static bool wants_team(const hpct_cluster *cluster, bool trusted, const hpct_cho
            (choices->stage_mode.way != HPCT_WAY_AUTO || trusted) && cluster->layout.num_nodes > 1;
 }
 
-/* What the ports of a step are looked for with. */
+/* Candidate blocks of ports. */
 typedef struct port_source {
     const hpct_environment *environment;
-    const hpct_port_range *range; /* NULL: none was given */
+    const hpct_port_range *range; /* NULL: no range was given */
     hpct_port_range otherwise;
     uint32_t job, step;
 } port_source;
@@ -139,7 +139,7 @@ static int spare_port(const hpct_cluster *cluster, const port_source *from)
     return hpct_cluster_spare_port(cluster, from->environment, from->range, from->otherwise);
 }
 
-/* Of each block the ports that this node needs: those of its tasks, then that of the team. */
+/* For each block the ports that this node needs: those of its tasks and that of staging. */
 static hpct_status choose_ports(const hpct_task_facts *facts, const place *at, bool team,
                                 const port_source *from, hpct_cluster *cluster)
 {
@@ -186,10 +186,8 @@ hpct_status hpct_task_describe(const hpct_task_facts *facts, const hpct_choices 
     place at = {0};
     int *gpus = NULL;
     *team = (hpct_team_facts){0};
-    hpct_status status = hpct_cluster_from_slurm(environment, facts->total_tasks, &cluster);
-    if (status != HPCT_OK)
-        return status;
-    status = find_place(facts, &cluster.layout, environment, &at);
+    HPCT_TRY(hpct_cluster_from_slurm(environment, facts->total_tasks, &cluster));
+    hpct_status status = find_place(facts, &cluster.layout, environment, &at);
     if (status == HPCT_OK)
         status = check(facts, &at, &cluster, environment);
     if (status == HPCT_OK)

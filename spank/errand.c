@@ -1,5 +1,4 @@
-/* What the work says lies in memory that both processes have: nothing is read that could be kept
- * back. */
+/* Results are in shared memory, so that no read can be blocked by a user's process. */
 #include <config.h>
 
 #include "spank/errand.h"
@@ -21,11 +20,11 @@ struct hpct_errand_page {
     atomic_bool done;
     hpct_status status;
     char message[1024];
-    atomic_size_t size; /* of ... */
-    char said[65536];   /* 'E' or 'I', a line, and a zero byte, and so on */
+    atomic_size_t size; /* bytes used in `said` */
+    char said[65536];   /* repeated: 'E' or 'I', a line, '\0' */
 };
 
-static struct hpct_errand_page *own_page; /* in the work's process */
+static struct hpct_errand_page *own_page; /* set in the child only */
 
 void hpct_errand_say(bool error, const char *format, ...)
 {
@@ -43,8 +42,8 @@ void hpct_errand_say(bool error, const char *format, ...)
     atomic_store(&own_page->size, at + size);
 }
 
-/* Descriptors that others wait for the end of must not stay open in a process that may be left
- * behind; and a number that was a log's must not be given to a file that is opened. */
+/* Closes all descriptors, as the child may be left behind and others wait for end of file. Replaces
+ * them by /dev/null so that a log's number is not reused for another file. */
 static void let_go_of_files(void)
 {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC), fd;
@@ -88,7 +87,7 @@ void hpct_errand_start(hpct_errand *errand)
         do_it(errand, parent);
 }
 
-/* Whose memory it is may be a user's process: it is looked at as such. */
+/* A process of the user may have written to this memory: it is validated. */
 static void pass_on(const hpct_errand *errand)
 {
     struct hpct_errand_page *page = errand->page;

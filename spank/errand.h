@@ -1,5 +1,5 @@
-/* spank/errand.h - a piece of root's own work that others could hold up, in a process of its own:
- * whatever becomes of that, who has sent it goes on in time. Knows nothing of Slurm. */
+/* spank/errand.h - errands: work of root that other processes could block, done in a child process
+ * with a timeout. Independent of Slurm. */
 #ifndef HPCT_SPANK_ERRAND_H
 #define HPCT_SPANK_ERRAND_H
 
@@ -8,36 +8,36 @@
 
 #include "spank/forked.h"
 
-/* The work. What it changes in memory is lost; what it says with hpct_errand_say, and its status
- * and message, are not. It finds no open files but its own. */
+/* The work. Changes to memory are lost; lines of hpct_errand_say, status and message are returned.
+ * Only files that it opens itself are open. */
 typedef hpct_status (*hpct_errand_work)(void *context);
 
 typedef struct hpct_errand {
     const char *what; /* "removing the job directory" */
     int seconds;
-    const hpct_person *as; /* whom it becomes first; NULL: nobody else */
+    const hpct_person *as; /* user to become first; NULL: none */
     hpct_errand_work work;
     void *context;
-    /* gets what it has said, when it has ended or its time is over; may be NULL */
+    /* receives the lines at the end or timeout; may be NULL */
     void (*line)(void *context, bool error, const char *text);
     void *line_context;
-    /* its own */
+    /* private */
     struct hpct_errand_page *page;
     pid_t pid;
     double start;
 } hpct_errand;
 
-/* Sends it; to be waited for even when this fails. */
+/* Starts the errand; call hpct_errand_await even on error. */
 void hpct_errand_start(hpct_errand *errand);
 
-/* Waits until `seconds` after its start, and then for up to HPCT_KILL_SECONDS. The status of the
- * work, or HPCT_ERR_IO when it was killed, HPCT_ERR_STOPPED when its time was over. */
+/* Waits until `seconds` after its start, then up to HPCT_KILL_SECONDS for its end. Returns the
+ * status of the work, HPCT_ERR_IO if it was killed, HPCT_ERR_STOPPED on timeout. */
 hpct_status hpct_errand_await(hpct_errand *errand);
 
-/* Both. */
+/* Starts and waits. */
 hpct_status hpct_errand_run(hpct_errand errand);
 
-/* In the work: a line for who has sent it. */
+/* Called by the work: passes a line to the caller. */
 void hpct_errand_say(bool error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

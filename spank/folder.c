@@ -1,5 +1,5 @@
-/* openat2 lets the kernel itself look for links and mounts while it walks; older kernels compare
- * mount numbers first. */
+/* openat2 makes the kernel reject links and mounts during the lookup; on older kernels mount ids
+ * are compared first. */
 #include <config.h>
 
 #include "spank/folder.h"
@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The number of the mount that a descriptor lies on, or -1. */
+/* Id of the mount that contains the open file, or -1. */
 static int mount_of(int fd)
 {
     char path[64], line[128];
@@ -29,7 +29,7 @@ static int mount_of(int fd)
     return mount;
 }
 
-/* The mount that a name leads to. O_PATH opens nothing: no file system is asked. */
+/* Id of the mount that a name resolves to. O_PATH opens nothing, so no file system is accessed. */
 static int mount_at(int at, const char *name)
 {
     int fd = openat(at, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
@@ -40,8 +40,9 @@ static int mount_at(int at, const char *name)
     return mount;
 }
 
-/* For kernels before 5.6. Device numbers would not tell a bind mount from a folder. What was looked
- * at is what is opened: "." leads nowhere else, whatever is mounted meanwhile. */
+/* For kernels before 5.6. Device numbers would not distinguish a bind mount from a folder. The
+ * checked folder is the one that is opened: "." of an O_PATH descriptor cannot change, whatever is
+ * mounted meanwhile. */
 static int open_slowly(int at, const char *name)
 {
     int found = openat(at, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), fd = -1;
@@ -70,8 +71,8 @@ int hpct_folder_open(int at, const char *name)
     return open_slowly(at, name);
 }
 
-/* Whether a line of mountinfo, "36 35 0:98 / /mnt opts - TYPE SOURCE SUPEROPTS", is an ordinary
- * user's FUSE mount with that number. */
+/* Whether a line of mountinfo, "36 35 0:98 / /mnt opts - TYPE SOURCE SUPEROPTS", describes the
+ * mount with that id and is a FUSE mount of an ordinary user. */
 static bool is_users(const char *line, int mount)
 {
     int number = -1;
@@ -82,7 +83,7 @@ static bool is_users(const char *line, int mount)
     type += 3;
     if (strncmp(type, "fuse ", 5) != 0 && strncmp(type, "fuse.", 5) != 0)
         return false;
-    const char *options = strrchr(line, ' '); /* blanks in the fields before are written \040 */
+    const char *options = strrchr(line, ' '); /* blanks in the preceding fields are written \040 */
     const char *owner = options == NULL ? NULL : strstr(options, "user_id=");
     return owner != NULL && sscanf(owner, "user_id=%u", &user) == 1 && user != 0;
 }

@@ -1,5 +1,5 @@
-/* The end is seen on a descriptor of the process, which nobody can keep back, and in what waitpid
- * says. Nothing is read from what the user can write to. */
+/* Waits by pidfd and waitpid, which a user's process cannot block. Reads nothing that the user can
+ * write. */
 #include <config.h>
 
 #include "spank/forked.h"
@@ -22,7 +22,7 @@ void hpct_forked_rename(void)
     prctl(PR_SET_NAME, "hpc-train");
 }
 
-/* Groups first, and looked at again. */
+/* Groups first, while still root; then verifies all ids. */
 bool hpct_person_become(const hpct_person *person)
 {
     uid_t uids[3];
@@ -43,8 +43,8 @@ void hpct_forked_begin(int end_signal, pid_t parent)
         signal(number, SIG_DFL);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    prctl(PR_SET_PDEATHSIG, end_signal); /* a later change of user would clear it */
-    if (getppid() != parent)             /* it ended before prctl */
+    prctl(PR_SET_PDEATHSIG, end_signal); /* after a change of user id, which would clear it */
+    if (getppid() != parent)             /* the parent exited before prctl */
         _exit(HPCT_ERR_IO);
 }
 
@@ -55,8 +55,8 @@ double hpct_forked_now(void)
     return (double) time.tv_sec + (double) time.tv_nsec * 1e-9;
 }
 
-/* Whether it has ended, or was killed, of which waitpid says nothing: it belongs to who traces it,
- * or is in the midst of a call to a file server that does not answer. */
+/* Whether the process has ended or was killed although waitpid does not report it: a tracer must
+ * reap it first, or it is blocked in a system call to a file server that does not respond. */
 static bool is_lost(pid_t pid)
 {
     char line[256], state;
@@ -84,7 +84,7 @@ static hpct_forked_end past(double start, double heard, const hpct_forked_limits
     return HPCT_FORKED_ENDED;
 }
 
-/* A second, or to the next limit. Kernels before 5.3 have no descriptors of processes. */
+/* Waits a second or until the next limit. Kernels before 5.3 have no pidfd: polls instead. */
 static void rest(struct pollfd *end, double start, double heard, const hpct_forked_limits *limits,
                  int *pause)
 {

@@ -1,7 +1,5 @@
-/* spank/forked.h - a process that root has forked and that a user may have in his hands: it can be
- * stopped, traced, or held by a file system that does not answer, so it is waited for no longer
- * than was agreed, then killed, and left behind where not even that ends it. Knows nothing of
- * Slurm. */
+/* spank/forked.h - waiting for a child of root that a user may stop, trace or block: until a
+ * timeout, then SIGKILL; if it still does not end, it is left behind. Independent of Slurm. */
 #ifndef HPCT_SPANK_FORKED_H
 #define HPCT_SPANK_FORKED_H
 
@@ -9,10 +7,11 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* What is killed has this long to end. */
+/* Seconds to end after SIGKILL. */
 #define HPCT_KILL_SECONDS 5
 
-/* Whom a child of root is to become, as Slurm says it: no look-up in a directory that may hang. */
+/* User for a child of root, as Slurm gives it: avoids a lookup in a directory service, which may
+ * hang. */
 typedef struct hpct_person {
     uid_t uid;
     gid_t gid;
@@ -20,38 +19,38 @@ typedef struct hpct_person {
     size_t num_groups;
 } hpct_person;
 
-/* In the forked child, which ends where it fails: no blocked, ignored or caught signals;
- * `end_signal` when its parent dies. */
+/* In the forked child, which exits on error: resets blocked, ignored and caught signals; the child
+ * gets `end_signal` when its parent dies. */
 void hpct_forked_begin(int end_signal, pid_t parent);
 
-/* In the forked child, before the user can stop it: proctrack/linuxproc kills nothing that has
- * slurmstepd's own name. */
+/* In the forked child, before the user can stop it: renames it, as proctrack/linuxproc does not
+ * kill processes with slurmstepd's name. */
 void hpct_forked_rename(void);
 
-/* In the forked child, which is root's: it becomes that user for good: real, effective and saved
- * ids, and groups. False when it did not, and must end. */
+/* In the forked child of root: changes to that user permanently (real, effective and saved ids,
+ * groups). The child must exit if it returns false. */
 bool hpct_person_become(const hpct_person *person);
 
 typedef struct hpct_forked_limits {
-    int seconds;       /* in all; 0: as long as it shows that it is alive */
-    int stall_seconds; /* without a sign of life; 0: no such limit */
+    int seconds;       /* total timeout; 0: none while it is alive */
+    int stall_seconds; /* timeout without heartbeat; 0: none */
     bool (*alive)(
-        void *context); /* whether there was a sign since it was asked last; may be NULL */
+        void *context); /* whether there was a heartbeat since the last call; may be NULL */
     void *context;
 } hpct_forked_limits;
 
 typedef enum hpct_forked_end {
-    HPCT_FORKED_ENDED,       /* *state is as waitpid leaves it */
-    HPCT_FORKED_LOST,        /* its state is not known, or others killed it and it does not end */
-    HPCT_FORKED_STALLED,     /* killed: no sign of life */
-    HPCT_FORKED_OUT_OF_TIME, /* killed */
+    HPCT_FORKED_ENDED,       /* *state as from waitpid */
+    HPCT_FORKED_LOST,        /* state unknown, or killed by others without ending */
+    HPCT_FORKED_STALLED,     /* killed: no heartbeat */
+    HPCT_FORKED_OUT_OF_TIME, /* killed: timeout */
 } hpct_forked_end;
 
-/* Waits for it; the time begins at `start`, by hpct_forked_now. */
+/* Waits for the process; timeouts count from `start` (hpct_forked_now). */
 hpct_forked_end hpct_forked_await(pid_t pid, double start, const hpct_forked_limits *limits,
                                   int *state);
 
-/* Seconds of a clock that nobody sets. */
+/* Seconds of a monotonic clock. */
 double hpct_forked_now(void);
 
 #endif

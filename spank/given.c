@@ -1,5 +1,5 @@
-/* A value is the environment's where the job's variable has it, the command line's where that has
- * the option with it, else the script's. */
+/* A value's source is the environment if the job's variable has it, the command line if the option
+ * is there with this value, else the script. */
 #include "spank/given.h"
 
 #include <stdlib.h>
@@ -23,7 +23,7 @@ hpct_status hpct_given_add(hpct_given *given, hpct_option option, const char *te
                      hpct_option_table[option].name, HPCT_MOST_GIVEN);
 }
 
-/* Slurm names a plugin's options in a job's environment so. */
+/* Compares with the variable by which Slurm forwards the option to a job's environment. */
 static bool in_environment(const hpct_environment *environment, hpct_option option,
                            const char *value)
 {

@@ -1,7 +1,7 @@
-/* spank/given.h - options that were given more than once. Slurm hands a plugin one value after the
- * other and forwards the last; which of them stood in the environment, in the script's #SBATCH
- * lines or on the command line it does not say. A command line overrides a script, which overrides
- * the environment; but of two values in one place the first would be lost without a word. */
+/* spank/given.h - options given more than once. Slurm passes each value to the plugin and forwards
+ * the last, without saying whether it is from the environment, the script's #SBATCH lines or the
+ * command line. A later source overrides an earlier one, but of two values from one source the
+ * first would be lost silently. */
 #ifndef HPCT_SPANK_GIVEN_H
 #define HPCT_SPANK_GIVEN_H
 
@@ -10,18 +10,18 @@
 
 #define HPCT_MOST_GIVEN 16
 
-/* The different values of each option, in the order in which they came. */
+/* The distinct values of each option, in order. */
 typedef struct hpct_given {
     char *values[HPCT_NUM_OPTIONS][HPCT_MOST_GIVEN];
 } hpct_given;
 
-/* Keeps a value, unless it is kept already; `text` is NULL when the option stood alone.
- * HPCT_ERR_USAGE when there are too many, or out of memory. */
+/* Adds a value unless it is known; `text` is NULL for an option without value. Returns
+ * HPCT_ERR_USAGE if there are too many values or memory is exhausted. */
 hpct_status hpct_given_add(hpct_given *given, hpct_option option, const char *text);
 
-/* HPCT_ERR_USAGE, naming the option and both values, when one place has two of them. `arguments`:
- * the command line, ended by NULL; `environment`: where a job's options come to its commands;
- * `script`: there may be #SBATCH lines (sbatch). */
+/* Returns HPCT_ERR_USAGE, naming the option and both values, if one source has two. `arguments`:
+ * the command line, NULL-terminated; `environment`: has the variables by which a job's options
+ * reach its commands; `script`: there may be #SBATCH lines (sbatch). */
 hpct_status hpct_given_check(const hpct_given *given, char *const *arguments,
                              const hpct_environment *environment, bool script);
 

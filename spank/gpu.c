@@ -1,4 +1,4 @@
-/* GPU binding over the text of CUDA_VISIBLE_DEVICES; an entry is passed on as it stands. */
+/* GPU binding by the text of CUDA_VISIBLE_DEVICES; an entry is passed on unchanged. */
 #include "spank/gpu.h"
 
 #include <stdlib.h>
@@ -65,7 +65,7 @@ void hpct_gpu_bind_free(hpct_gpu_bind *bind)
 
 int hpct_gpu_count(const char *visible)
 {
-    /* Slurm's own word for a step without devices */
+    /* Slurm's value for a step without devices */
     if (visible == NULL || *visible == '\0' || strcmp(visible, "NoDevFiles") == 0)
         return 0;
     int count = 1;

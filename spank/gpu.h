@@ -1,5 +1,4 @@
-/* spank/gpu.h - which of the GPUs that a task may see is its own. Knows nothing of SPANK or CUDA.
- */
+/* spank/gpu.h - selects a task's GPU among the visible ones. Independent of SPANK and CUDA. */
 #ifndef HPCT_SPANK_GPU_H
 #define HPCT_SPANK_GPU_H
 
@@ -7,34 +6,33 @@
 #include <stdbool.h>
 
 typedef enum hpct_gpu_bind_kind {
-    HPCT_GPU_BIND_CLOSEST, /* the nearest to the task's CPUs; the default */
-    HPCT_GPU_BIND_RANK,    /* one after the other by local rank */
+    HPCT_GPU_BIND_CLOSEST, /* nearest to the task's CPUs (default) */
+    HPCT_GPU_BIND_RANK,    /* round robin by local rank */
     HPCT_GPU_BIND_MAP,
     HPCT_GPU_BIND_NONE,
 } hpct_gpu_bind_kind;
 
 typedef struct hpct_gpu_bind {
     hpct_gpu_bind_kind kind;
-    int *map; /* [map_size], by local rank: place in the list of visible GPUs; MAP only */
+    int *map; /* [map_size], by local rank: index in the list of visible GPUs; MAP only */
     int map_size;
-    bool asked; /* the user said so, and wants to know when it cannot be done */
+    bool asked; /* given by the user: errors are reported */
 } hpct_gpu_bind;
 
-/* "closest", "rank", "map:0,2,1" or "none". HPCT_ERR_USAGE otherwise. Freed with
+/* Parses "closest", "rank", "map:0,2,1" or "none"; else HPCT_ERR_USAGE. Freed with
  * hpct_gpu_bind_free. */
 hpct_status hpct_gpu_bind_parse(const char *text, hpct_gpu_bind *out);
 void hpct_gpu_bind_free(hpct_gpu_bind *bind);
 
-/* The number of entries in CUDA_VISIBLE_DEVICES ("0,1", UUIDs, MIG names); 0 for NULL and "". */
+/* Number of entries in CUDA_VISIBLE_DEVICES ("0,1", UUIDs, MIG names); 0 for NULL and "". */
 int hpct_gpu_count(const char *visible);
 
-/* The entry of `visible` at a place (from 0), to be freed; NULL when out of memory. */
+/* Entry of `visible` by index, to be freed; NULL if out of memory. */
 char *hpct_gpu_entry(const char *visible, int place);
 
-/* The task's own entry of `visible`, to be freed; NULL when there is no GPU or bind is "none". More
- * tasks than GPUs share them in turn. "closest" gives what "rank" does: what it falls back to where
- * nothing better is known (see gpu_closest.h). HPCT_ERR_CONFIG when the map names one that is not
- * there. */
+/* The task's entry of `visible`, which the caller frees; NULL without GPUs or with "none". More
+ * tasks than GPUs share them round robin. "closest" gives the same as "rank", its fallback (see
+ * gpu_closest.h). Returns HPCT_ERR_CONFIG if the map names a missing GPU. */
 hpct_status hpct_gpu_choose(const hpct_gpu_bind *bind, const char *visible, int local_rank,
                             char **gpu);
 

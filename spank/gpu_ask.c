@@ -1,4 +1,4 @@
-/* The request is a file in memory and the answer a pipe, so neither side can block the other. */
+/* The request is a memfd and the answer a pipe, so neither side can block the other. */
 #include <config.h>
 
 #include "spank/gpu_ask.h"
@@ -41,7 +41,7 @@ static void become_helper(char *helper, char *node, int request, int answer, pid
     for (int number = 1; number < NSIG; number++)
         signal(number, SIG_DFL);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) /* it ended before prctl */
+    if (getppid() != parent) /* the parent exited before prctl */
         _exit(HPCT_ERR_INTERNAL);
     execve(helper, arguments, environment);
     dprintf(1, "%s cannot be started: %s\n", helper, strerror(errno));
@@ -55,7 +55,7 @@ static long now(void)
     return time.tv_sec * 1000 + time.tv_nsec / 1000000;
 }
 
-/* Until the helper closes its end; false at the deadline. */
+/* Reads until the helper closes its end; false at the deadline. */
 static bool read_answer(int from, long end, char *answer, size_t size)
 {
     char spare[256];
@@ -81,8 +81,8 @@ static bool read_answer(int from, long end, char *answer, size_t size)
     }
 }
 
-/* A process that hangs in a driver ends only when that does, even if it was killed: then it is left
- * to the end of the step. */
+/* A process that hangs in a driver may not end even after SIGKILL: then it is left behind until the
+ * step ends. */
 static bool await_end(pid_t child, int *state)
 {
     for (int i = 0; i < 200; i++) {

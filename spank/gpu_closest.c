@@ -1,5 +1,5 @@
-/* The tasks that may open the same devices count GPUs alike, and form a group; its first task asks
- * for all of them. */
+/* Tasks that can open the same devices number GPUs alike and form a group, whose first task sends
+ * one request for all. */
 #include <config.h>
 
 #include "spank/gpu_closest.h"
@@ -23,7 +23,7 @@ static bool has_cpu(const hpct_gpu_view *view, int cpu)
     return (view->cpus[cpu / 8] >> cpu % 8 & 1) != 0;
 }
 
-/* access() asks the devices cgroup too, and wakes no driver, as open() would. */
+/* access() also consults the devices cgroup and, unlike open(), wakes no driver. */
 static void look(const char *visible, hpct_gpu_view *view)
 {
     memset(view, 0, sizeof *view);
@@ -47,7 +47,8 @@ static bool in_group(const hpct_gpu_view *one, const hpct_gpu_view *other)
            memcmp(one->openable, other->openable, sizeof one->openable) == 0;
 }
 
-/* Whether a task of the group may not run on some CPU of the machine: else all GPUs are as near. */
+/* Whether a task of the group is bound to a subset of the machine's CPUs; if none is, all GPUs are
+ * equally near. */
 static bool is_bound(const hpct_gpu_meet *meet, const hpct_gpu_view *own)
 {
     char text[4096] = "";
@@ -73,12 +74,12 @@ static bool is_bound(const hpct_gpu_meet *meet, const hpct_gpu_view *own)
             }
         }
         if (*p++ != ',')
-            return p == text + 1; /* nothing could be read */
+            return p == text + 1; /* true if the file could not be read */
     }
     return true;
 }
 
-/* The group's part of the request: a line per task. */
+/* The group's request: one line per task. */
 static char *write_request(const hpct_gpu_meet *meet, const hpct_gpu_view *own)
 {
     char *text = NULL;
@@ -109,7 +110,7 @@ static char *write_request(const hpct_gpu_meet *meet, const hpct_gpu_view *own)
     return text;
 }
 
-/* Tells every task of the group: its line of the answer, or -1 without one. */
+/* Posts to each task of the group its line of the answer; -1 without an answer. */
 static void tell(hpct_gpu_meet *meet, const hpct_gpu_view *own, const char *answer)
 {
     for (int task = 0; task < hpct_gpu_meet_tasks(meet); task++) {
@@ -122,7 +123,7 @@ static void tell(hpct_gpu_meet *meet, const hpct_gpu_view *own, const char *answ
     }
 }
 
-/* Whether the answer is what was asked for: as many lines as tasks, each a place in its list. */
+/* Whether the answer is valid: one line per task, each an index in the task's list. */
 static bool is_answer(const hpct_gpu_meet *meet, const hpct_gpu_view *own, const char *answer)
 {
     for (int task = 0; task < hpct_gpu_meet_tasks(meet); task++) {
@@ -135,7 +136,7 @@ static bool is_answer(const hpct_gpu_meet *meet, const hpct_gpu_view *own, const
     return *answer == '\0';
 }
 
-/* Asks for the group of `own`, and tells them. */
+/* Sends the request for the group of `own`, and posts the answers. */
 static hpct_status ask_for_all(hpct_gpu_meet *meet, const hpct_gpu_view *own, const char *helper,
                                const char *node)
 {
@@ -154,7 +155,7 @@ static hpct_status ask_for_all(hpct_gpu_meet *meet, const hpct_gpu_view *own, co
         status = hpct_gpu_ask(helper, node, request, HPCT_GPU_ASK_SECONDS, answer, sizeof answer);
     free(request);
     if (status == HPCT_OK && !is_answer(meet, own, answer))
-        status = hpct_fail(HPCT_ERR_CONFIG, "%s gives no answer that can be read", helper);
+        status = hpct_fail(HPCT_ERR_CONFIG, "%s gave an invalid answer", helper);
     tell(meet, own, status == HPCT_OK ? answer : NULL);
     return status;
 }

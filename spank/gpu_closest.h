@@ -1,20 +1,19 @@
-/* spank/gpu_closest.h - --hpc-train-bind=closest in a task: what it sees, who asks for all, and
- * what to do without an answer. Knows nothing of SPANK. */
+/* spank/gpu_closest.h - --hpc-train-bind=closest in a task: collects the tasks' views, elects the
+ * task that sends the request, and falls back. Independent of SPANK. */
 #ifndef HPCT_SPANK_GPU_CLOSEST_H
 #define HPCT_SPANK_GPU_CLOSEST_H
 
 #include "spank/gpu_meet.h"
 
-/* How long the tasks wait for each other, and for the helper. The driver of GPUs that nobody uses
- * may take seconds to wake each of them. */
+/* Timeout of the tasks for each other and for the helper: the driver may need seconds to wake each
+ * idle GPU. */
 #define HPCT_GPU_MEET_SECONDS 10
 #define HPCT_GPU_ASK_SECONDS 30
 
-/* To be called in every task of the node. *place is the place, in `visible`, of the GPU nearest to
- * the CPUs on which this task may run, so that each GPU is given once before any is given twice,
- * among all tasks that see the same devices; -1 when it is left to the caller: there is not more
- * than one to choose from, no task is bound to CPUs, or what is near cannot be told. In the last
- * case HPCT_ERR_CONFIG is returned, to one task only; to all others HPCT_OK. */
+/* Called in every task of the node. *place is the index in `visible` of the GPU nearest to this
+ * task's CPUs; each GPU is assigned once before any twice among tasks that see the same devices. -1
+ * if left to the caller: one GPU only, no task bound to CPUs, or unknown locality. In the last case
+ * HPCT_ERR_CONFIG in one task, HPCT_OK in the others. */
 hpct_status hpct_gpu_closest_place(hpct_gpu_meet *meet, int task, const char *visible,
                                    const char *helper, const char *node, int *place);
 

@@ -1,4 +1,4 @@
-/* Waiting is done on futexes, which any process can wake and none can leave locked. */
+/* Tasks wait on futexes, which any process can wake and none can leave locked. */
 #include <config.h>
 
 #include "spank/gpu_meet.h"
@@ -15,7 +15,7 @@
 
 typedef struct slot {
     atomic_int posted;
-    atomic_int told; /* 0: nothing yet; place + 1; -1 */
+    atomic_int told; /* 0: not posted; place + 1; -1: fallback */
     hpct_gpu_view view;
 } slot;
 
@@ -59,7 +59,7 @@ static int64_t now(void)
     return (int64_t) time.tv_sec * 1000 + time.tv_nsec / 1000000;
 }
 
-/* Sleeps while *word is `seen`, at most until `end`; false when that is past. */
+/* Waits while *word is `seen`, until `end`; false after the deadline. */
 static bool sleep_on(atomic_int *word, int seen, int64_t end)
 {
     int64_t left = end - now();

@@ -1,5 +1,5 @@
-/* In the prolog and epilog of a job on a node, as root. All is done by errands: processes of the
- * user's that outlive the job can hold up who reads their environment or removes their folders. */
+/* Prolog and epilog of a job on a node, as root. All work is done in errands: a user's processes
+ * that outlive the job can block readers of their environment and removal of their folders. */
 #include <stdlib.h>
 
 #include "base/status.h"
@@ -11,15 +11,15 @@
 #include "spank/tmpdir.h"
 
 #define ORPHANS_SECONDS 5
-#define OTHER_SECONDS 40   /* for all else that an epilog does */
-#define TRY_SECONDS 25     /* for orphans, and for what ends a last try */
-#define REMOVAL_SECONDS 25 /* a removal ends after 20 by itself */
+#define OTHER_SECONDS 40   /* for everything else in an epilog */
+#define TRY_SECONDS 25     /* added to last_try: for killing orphans and for the helper to end */
+#define REMOVAL_SECONDS 25 /* a removal itself stops after 20 */
 
 typedef struct visit {
     const hpct_settings *settings;
     uint32_t job, uid;
-    int limit;  /* Slurm's for all of it; 0: none */
-    double end; /* and when that is */
+    int limit;  /* Slurm's time limit for all of it; 0: none */
+    double end; /* its end */
 } visit;
 
 static void to_log(void *job, bool error, const char *text)
@@ -44,10 +44,10 @@ static hpct_status run(visit *v, const char *what, int seconds, hpct_errand_work
     return hpct_errand_run(errand);
 }
 
-/* ---- what is done in processes of their own ---------------------------------------------------
- */
+/* ---- work in child processes
+ * ------------------------------------------------------------------ */
 
-/* A process that watches over a step ends what it has started; one that was killed could not. */
+/* A slurmstepd kills what it has started; if slurmstepd itself was killed, this does. */
 static void end_orphans(const visit *v)
 {
     const char *node = getenv("SLURMD_NODENAME");
@@ -114,7 +114,7 @@ static hpct_status sweep(void *context)
 void hpct_job_clean(hpct_plugin *plugin, hpct_slurm *slurm, bool epilog)
 {
     visit v = {.settings = &plugin->settings, .limit = hpct_slurm_epilog_limit()};
-    /* with a wrong argument, which other could be trusted? */
+    /* if an argument is wrong, no other can be trusted */
     if (plugin->trouble[0] != '\0') {
         hpct_slurm_error("%s", plugin->trouble);
         return;
@@ -128,7 +128,7 @@ void hpct_job_clean(hpct_plugin *plugin, hpct_slurm *slurm, bool epilog)
     hpct_status status = run(&v, "removing the job directory", REMOVAL_SECONDS, clean);
     if (status != HPCT_OK)
         hpct_slurm_error("job %u: %s", v.job, hpct_last_error());
-    /* what holds up this removal would hold up the others, too */
+    /* what blocks this removal would block the others, too */
     if (epilog && status != HPCT_ERR_STOPPED &&
         run(&v, "removing what earlier jobs left", REMOVAL_SECONDS, sweep) != HPCT_OK)
         hpct_slurm_error("job %u: %s", v.job, hpct_last_error());

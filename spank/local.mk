@@ -8,51 +8,48 @@ spank_stage_libstage_la_CPPFLAGS = $(AM_CPPFLAGS) $(XXHASH_CFLAGS) $(LIBARCHIVE_
 	$(ZLIB_CFLAGS) $(MUNGE_CFLAGS)
 spank_stage_libstage_la_LIBADD = base/auth/libauth.la $(XXHASH_LIBS) $(LIBARCHIVE_LIBS) $(ZLIB_LIBS) $(MUNGE_LIBS)
 spank_stage_libstage_la_SOURCES = \
-	spank/stage/arena.c spank/stage/arena.h \
-	spank/stage/broadcast.c spank/stage/broadcast.h spank/stage/broadcast_state.h \
-	spank/stage/broadcast_auth.c spank/stage/broadcast_auth.h \
-	spank/stage/broadcast_join.c \
-	spank/stage/broadcast_link.c spank/stage/broadcast_link.h \
-	spank/stage/broadcast_loop.c \
-	spank/stage/broadcast_send.c spank/stage/broadcast_send.h \
-	spank/stage/broadcast_take.c spank/stage/broadcast_take.h \
-	spank/stage/broadcast_team.c spank/stage/broadcast_team.h \
-	spank/stage/broadcast_tree.c spank/stage/broadcast_tree.h \
-	spank/stage/broadcast_wire.c spank/stage/broadcast_wire.h \
-	spank/stage/bytes.c spank/stage/bytes.h \
-	spank/stage/content.c spank/stage/content.h \
-	spank/stage/copy.c spank/stage/copy.h \
-	spank/stage/crew.c spank/stage/crew.h \
-	spank/stage/entry.c spank/stage/entry.h \
-	spank/stage/extract.c spank/stage/extract.h \
-	spank/stage/out.c spank/stage/out.h \
-	spank/stage/out_entry.c spank/stage/out_entry.h \
-	spank/stage/out_links.c spank/stage/out_links.h \
+	spank/stage/net/broadcast.c spank/stage/net/broadcast.h spank/stage/net/broadcast_state.h \
+	spank/stage/net/broadcast_auth.c spank/stage/net/broadcast_auth.h \
+	spank/stage/net/broadcast_join.c \
+	spank/stage/net/broadcast_link.c spank/stage/net/broadcast_link.h \
+	spank/stage/net/broadcast_loop.c \
+	spank/stage/net/broadcast_send.c spank/stage/net/broadcast_send.h \
+	spank/stage/net/broadcast_take.c spank/stage/net/broadcast_take.h \
+	spank/stage/net/broadcast_team.c spank/stage/net/broadcast_team.h \
+	spank/stage/net/broadcast_tree.c spank/stage/net/broadcast_tree.h \
+	spank/stage/net/broadcast_wire.c spank/stage/net/broadcast_wire.h \
+	spank/stage/net/pack.c spank/stage/net/pack.h \
+	spank/stage/net/together.c spank/stage/net/together.h \
+	spank/stage/out/out.c spank/stage/out/out.h \
+	spank/stage/out/out_links.c spank/stage/out/out_links.h \
+	spank/stage/out/out_ours.c spank/stage/out/out_ours.h \
+	spank/stage/out/out_put.c spank/stage/out/out_put.h \
+	spank/stage/out/out_tree.c spank/stage/out/out_tree.h \
 	spank/stage/out_main.c \
-	spank/stage/out_record.c spank/stage/out_record.h \
-	spank/stage/out_tree.c spank/stage/out_tree.h \
-	spank/stage/folders.c spank/stage/folders.h \
-	spank/stage/hash.c spank/stage/hash.h \
-	spank/stage/inodes.c spank/stage/inodes.h \
-	spank/stage/item.c spank/stage/item.h \
-	spank/stage/manifest.c spank/stage/manifest.h \
-	spank/stage/mode.c spank/stage/mode.h \
-	spank/stage/names.c spank/stage/names.h \
-	spank/stage/origin.c spank/stage/origin.h \
-	spank/stage/pace.c spank/stage/pace.h \
-	spank/stage/pack.c spank/stage/pack.h \
 	spank/stage/place.c spank/stage/place.h spank/stage/place_state.h \
 	spank/stage/place_together.c \
 	spank/stage/refuse.c spank/stage/refuse.h \
-	spank/stage/report.c spank/stage/report.h \
-	spank/stage/room.c spank/stage/room.h \
-	spank/stage/sink.c \
-	spank/stage/taker.c spank/stage/taker.h \
-	spank/stage/together.c spank/stage/together.h \
-	spank/stage/tree.c spank/stage/tree.h \
-	spank/stage/unpack.c spank/stage/unpack.h \
-	spank/stage/walk.c spank/stage/walk.h \
-	spank/stage/writer.c spank/stage/writer.h spank/stage/writer_state.h
+	spank/stage/tree/arena.c spank/stage/tree/arena.h \
+	spank/stage/tree/content.c spank/stage/tree/content.h \
+	spank/stage/tree/copy.c spank/stage/tree/copy.h \
+	spank/stage/tree/crew.c spank/stage/tree/crew.h \
+	spank/stage/tree/extract.c spank/stage/tree/extract.h \
+	spank/stage/tree/folders.c spank/stage/tree/folders.h \
+	spank/stage/tree/hash.c spank/stage/tree/hash.h \
+	spank/stage/tree/inodes.c spank/stage/tree/inodes.h \
+	spank/stage/tree/item.c spank/stage/tree/item.h \
+	spank/stage/tree/manifest.c spank/stage/tree/manifest.h \
+	spank/stage/tree/names.c spank/stage/tree/names.h \
+	spank/stage/tree/origin.c spank/stage/tree/origin.h \
+	spank/stage/tree/pace.c spank/stage/tree/pace.h \
+	spank/stage/tree/report.c spank/stage/tree/report.h \
+	spank/stage/tree/room.c spank/stage/tree/room.h \
+	spank/stage/tree/sink.c \
+	spank/stage/tree/taker.c spank/stage/tree/taker.h \
+	spank/stage/tree/tree.c spank/stage/tree/tree.h \
+	spank/stage/tree/unpack.c spank/stage/tree/unpack.h \
+	spank/stage/tree/walk.c spank/stage/tree/walk.h \
+	spank/stage/tree/writer.c spank/stage/tree/writer.h spank/stage/tree/writer_state.h
 hpc_train_stage_SOURCES = spank/stage/main.c
 hpc_train_stage_CPPFLAGS = $(AM_CPPFLAGS) -DHPCT_VERSION='"$(PACKAGE_VERSION)"'
 hpc_train_stage_LDADD = spank/stage/libstage.la spank/libagree.la agent/cluster/libcluster.la base/libbase.la
@@ -86,34 +83,29 @@ spank_libspank_la_SOURCES = \
 	spank/gpu_ask.c spank/gpu_ask.h \
 	spank/gpu_closest.c spank/gpu_closest.h \
 	spank/gpu_meet.c spank/gpu_meet.h \
-	spank/options.c spank/options.h \
 	spank/marker.c spank/marker.h \
 	spank/nodes_asked.c spank/nodes_asked.h \
+	spank/options.c spank/options.h \
 	spank/orphans.c spank/orphans.h \
 	spank/parent.c spank/parent.h \
 	spank/ports_check.c spank/ports_check.h \
 	spank/ports_holder.c spank/ports_holder.h \
 	spank/remove.c spank/remove.h \
+	spank/script_lines.c spank/script_lines.h \
 	spank/settings.c spank/settings.h \
 	spank/share.c spank/share.h \
 	spank/slurm_symbols.c spank/slurm_symbols.h \
 	spank/stage_out.c spank/stage_out.h \
 	spank/stage_run.c spank/stage_run.h \
 	spank/tmpdir.c spank/tmpdir.h \
-	spank/turn.c spank/turn.h \
-	spank/stage/bytes.c spank/stage/bytes.h \
-	spank/stage/entry.c spank/stage/entry.h \
-	spank/stage/mode.c spank/stage/mode.h \
-	spank/stage/out_entry.c spank/stage/out_entry.h \
-	spank/stage/out_record.c spank/stage/out_record.h
+	spank/turn.c spank/turn.h
 
 # How nodes agree on ports: the plugin's part that proves the step's key, and so needs libcrypto.
 spank_libagree_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
-spank_libagree_la_LIBADD = base/auth/libauth.la
+spank_libagree_la_LIBADD = base/auth/libauth.la base/net/libnet.la
 spank_libagree_la_SOURCES = \
-	agent/comm/acceptor.c agent/comm/frame.c agent/comm/link.c agent/comm/session.c \
-	spank/ports_agree.c spank/ports_agree.h \
-	spank/results.c spank/results.h
+	spank/agree/ports_agree.c spank/agree/ports_agree.h \
+	spank/agree/results.c spank/agree/results.h
 
 # Tells an administrator what is wrong on a node; `hpc-train info --admin` starts it.
 sbin_PROGRAMS += hpc-train-check
@@ -127,7 +119,7 @@ hpc_train_check_LDADD = spank/libspank.la agent/cluster/libcluster.la base/libba
 EXTRA_DIST += spank/spank_hpc_train.map
 spank_spank_hpc_train_la_CPPFLAGS = $(AM_CPPFLAGS) $(SLURM_CPPFLAGS)
 spank_spank_hpc_train_la_SOURCES = spank/plugin.c spank/contexts.h \
-	spank/client.c spank/client_results.c spank/daemon.c spank/job.c spank/ports_choose.c spank/task_end.c spank/tell.c spank/tell.h spank/task_out.c spank/slurm_api.c spank/slurm_api.h spank/slurm_release.c spank/slurm_release.h spank/step.c spank/step_key.c spank/step_key.h spank/task.c
+	spank/client.c spank/client_results.c spank/daemon.c spank/job.c spank/ports_choose.c spank/task_end.c spank/tell.c spank/tell.h spank/task_out.c spank/slurm_api.c spank/slurm_api.h spank/slurm_release.c spank/slurm_release.h spank/step.c spank/defaults.c spank/defaults.h spank/step_key.c spank/step_key.h spank/task.c
 spank_spank_hpc_train_la_LIBADD = spank/libspank.la spank/libagree.la agent/cluster/libcluster.la base/libbase.la
 spank_spank_hpc_train_la_DEPENDENCIES = $(spank_spank_hpc_train_la_LIBADD) \
 	spank/spank_hpc_train.map

@@ -1,6 +1,6 @@
-/* .out-JOB        the user's number, his group's, and those of his other groups
+/* .out-JOB        the user's uid, gid and supplementary groups
  * .step-JOB-STEP  empty
- * Only root can make, read or remove them: the parent is root's, and they are 0600. */
+ * Only root can create, read or remove them: the parent is root's, and they have mode 0600. */
 #include <config.h>
 
 #include "spank/marker.h"
@@ -130,7 +130,7 @@ hpct_status hpct_marker_step(const char *parent, uint32_t job, uint32_t step, bo
     return status;
 }
 
-/* The job that a marker speaks of; 0 when the name is none. */
+/* Job number in the name of a marker; 0: not a marker. */
 static uint32_t job_of(const char *name, bool *is_step)
 {
     long job = 0;
@@ -165,7 +165,8 @@ bool hpct_marker_find_step(const char *parent, uint32_t job)
     return found;
 }
 
-/* A user's file system may be mounted on what is there: it is not asked. */
+/* Whether no job directory has this name. A user's file system may be mounted there: it is not
+ * accessed. */
 static bool is_free(int at, const char *name)
 {
     int fd = hpct_folder_open(at, name);

@@ -1,5 +1,5 @@
-/* spank/marker.h - small files of root's beside the job directories: what the epilog must know of a
- * job and Slurm does not tell it. Knows nothing of Slurm. */
+/* spank/marker.h - root's marker files beside the job directories: what the epilog needs to know
+ * about a job and Slurm does not provide. Independent of Slurm. */
 #ifndef HPCT_SPANK_MARKER_H
 #define HPCT_SPANK_MARKER_H
 
@@ -9,20 +9,20 @@
 
 #include "spank/child.h"
 
-/* Says that results of the job are to be copied out, and as whom. Fine when it was said before.
- * HPCT_ERR_IO or what hpct_parent_open says. */
+/* Records that results of the job are to be copied out, and as which user; may be called again.
+ * Returns HPCT_ERR_IO or the error of hpct_parent_open. */
 hpct_status hpct_marker_out(const char *parent, uint32_t job, const hpct_person *person);
 
-/* Whether that was said; then *person is to be freed with hpct_person_free. */
+/* Whether that was recorded; *person is freed with hpct_person_free. */
 bool hpct_marker_find_out(const char *parent, uint32_t job, hpct_person *person);
 
-/* Says that a step of the job runs on this node, or that it has ended in an orderly way. */
+/* Records that a step of the job runs on this node, or that it has ended normally. */
 hpct_status hpct_marker_step(const char *parent, uint32_t job, uint32_t step, bool runs);
 
-/* Whether the job has steps that run, or that were killed before they could say that they ended. */
+/* Whether steps of the job are running, or were killed before their end was recorded. */
 bool hpct_marker_find_step(const char *parent, uint32_t job);
 
-/* Forgets all that was said of the job; with `job` 0, of all jobs that have no directory. */
+/* Removes all markers of the job; with `job` 0, of all jobs without a directory. */
 void hpct_marker_remove(const char *parent, uint32_t job);
 
 void hpct_person_free(hpct_person *person);

@@ -1,4 +1,4 @@
-/* Words of a command line, and of lines that stand for one. */
+/* Searches the words of a command line and of #SBATCH lines. */
 #include <config.h>
 
 #include "spank/nodes_asked.h"
@@ -12,14 +12,14 @@
 
 #include "spank/arguments.h"
 
-#define MAX_BYTES 65536 /* of a script's beginning */
+#define MAX_BYTES 65536 /* searched at the beginning of a script */
 
 static bool is_one(const char *value)
 {
     return strcmp(value, "1") == 0 || strcmp(value, "1-1") == 0;
 }
 
-/* What a word of an option says; `next` follows it, or is NULL. */
+/* Whether a word is the option; `next` is the following word or NULL. */
 typedef bool (*word_says)(const char *word, const char *next);
 
 static bool says_one(const char *word, const char *next)
@@ -31,17 +31,17 @@ static bool says_one(const char *word, const char *next)
     return strncmp(word, "-N", 2) == 0 && is_one(word + 2);
 }
 
-/* "-a 1-4", "-Qa1-4", "--array=1-4", and what getopt takes for --array. */
+/* "-a 1-4", "-Qa1-4", "--array=1-4", and abbreviations that getopt accepts. */
 static bool says_array(const char *word, const char *next)
 {
-    static const char alone[] = "hHIkKOQsvVW"; /* sbatch's letters that take no value */
+    static const char alone[] = "hHIkKOQsvVW"; /* sbatch's short options without value */
     (void) next;
     if (strncmp(word, "--ar", 4) == 0)
         return strncmp(word, "--array", strcspn(word, "=")) == 0;
     return word[0] == '-' && word[1 + strspn(word + 1, alone)] == 'a';
 }
 
-/* 1: what was asked for, 0: nothing of it, -1: a component of several begins. */
+/* 1: the option is there, 0: it is not, -1: another component begins. */
 static int line_says(char *line, word_says says)
 {
     char *rest = NULL, *word = strtok_r(line, " \t", &rest);
@@ -58,18 +58,20 @@ static int line_says(char *line, word_says says)
     return 0;
 }
 
-/* Behind the first command Slurm takes no more of them. */
+/* Slurm ignores #SBATCH lines after the first command. */
 static bool is_command(const char *line)
 {
     line += strspn(line, " \t\r");
     return *line != '\0' && *line != '#';
 }
 
-/* 1: a script that says it, 0: a script, -1: none. */
+/* 1: a script with the option, 0: a script without it, -1: not a script. */
 static int read_script(const char *path, char *text, word_says says)
 {
     struct stat info;
-    int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    int fd = stat(path, &info) == 0 && S_ISREG(info.st_mode) /* opening a FIFO wakes its writer */
+                 ? open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
+                 : -1;
     ssize_t size = fd >= 0 && fstat(fd, &info) == 0 && S_ISREG(info.st_mode)
                        ? read(fd, text, MAX_BYTES - 1)
                        : -1;
@@ -131,7 +133,7 @@ int hpct_nodes_asked_array(char *const *arguments)
         if (strncmp(arguments[i], "--wrap", 6) == 0)
             said = 0;
         int script = arguments[i][0] == '-' ? -1 : read_script(arguments[i], text, says_array);
-        if (script >= 0) { /* what follows is for the script */
+        if (script >= 0) { /* the following words are the script's arguments */
             said = script;
             break;
         }
@@ -142,7 +144,7 @@ int hpct_nodes_asked_array(char *const *arguments)
 
 bool hpct_nodes_asked_several(char *const *arguments)
 {
-    static const char alone[] = "EHOQXZbhklsuvV"; /* srun's letters that take no value */
+    static const char alone[] = "EHOQXZbhklsuvV"; /* srun's short options without value */
     for (int i = 1; arguments[i] != NULL; i++) {
         const char *word = arguments[i];
         if (word[0] != '-' || word[1] == '\0' || strcmp(word, "--") == 0)
@@ -151,7 +153,7 @@ bool hpct_nodes_asked_several(char *const *arguments)
         const char *value = strncmp(word, "--nodes=", 8) == 0 ? word + 8 : NULL;
         if (letters) {
             const char *letter = word + 1 + strspn(word + 1, alone);
-            if (*letter == '\0' || *letter == 'I' || *letter == 'K') /* or none that stands apart */
+            if (*letter == '\0' || *letter == 'I' || *letter == 'K') /* or value attached */
                 continue;
             const char *behind = letter[1] != '\0' ? letter + 1 : arguments[++i];
             if (behind == NULL)
@@ -162,7 +164,7 @@ bool hpct_nodes_asked_several(char *const *arguments)
             if (value == NULL)
                 return false;
         } else if (last && arguments[i + 1] != NULL && arguments[i + 1][0] != '-') {
-            return false; /* its value, or the program? */
+            return false; /* value of the option, or the program? unknown */
         }
         if (value != NULL && strtol(value, NULL, 10) > 1)
             return true;
@@ -170,7 +172,7 @@ bool hpct_nodes_asked_several(char *const *arguments)
     return false;
 }
 
-/* What `ask` says of this process's command line. */
+/* Applies `ask` to this process's command line. */
 static bool ask_here(bool (*ask)(char *const *arguments))
 {
     char **arguments = hpct_arguments_here();

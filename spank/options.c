@@ -1,6 +1,7 @@
 /* The option table. */
 #include "spank/options.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -98,7 +99,8 @@ const hpct_option_info hpct_option_table[HPCT_NUM_OPTIONS] = {
                           "show each task only its own GPU", "HPC_TRAIN_HIDE", "on", apply_hide},
 };
 
-/* Slurm hands an option without a value on to a job's steps as printf shows a null pointer. */
+/* For an option without a value Slurm forwards "(null)" to a job's steps, as printf prints a null
+ * pointer. */
 const char *hpct_option_implied(hpct_option option, const char *text)
 {
     const char *implied = hpct_option_table[option].implied;
@@ -107,18 +109,34 @@ const char *hpct_option_implied(hpct_option option, const char *text)
     return implied != NULL ? implied : "";
 }
 
-const char *hpct_option_forwarded(const hpct_environment *environment, hpct_option option)
+/* "SLURM_SPANK_", the prefix of variables in the job's environment, then the name of the option by
+ * Slurm's spank.c, in which all characters but letters, digits and the underscore are replaced. */
+#define OF_A_JOB "SLURM_SPANK_"
+
+typedef char forwarded_name[128];
+
+static const char *name_forwarded(hpct_option option, forwarded_name name)
 {
-    /* "SLURM_SPANK_" for the job's own variables, and spank.c's name of an option; no character of
-     * a name is left but letters, figures and the underscore */
-    char name[128] = "SLURM_SPANK__SLURM_SPANK_OPTION_" HPCT_PLUGIN_NAME "_";
-    size_t at = strlen(name);
-    for (const char *p = hpct_option_table[option].name; *p != '\0' && at + 1 < sizeof name; p++)
-        name[at++] = *p;
-    name[at] = '\0';
+    snprintf(name, sizeof(forwarded_name), OF_A_JOB "_SLURM_SPANK_OPTION_" HPCT_PLUGIN_NAME "_%s",
+             hpct_option_table[option].name);
     for (char *p = name; *p != '\0'; p++)
         *p = *p == '-' ? '_' : *p;
-    return environment->get(environment->context, name);
+    return name;
+}
+
+const char *hpct_option_forwarded(const hpct_environment *environment, hpct_option option)
+{
+    forwarded_name name;
+    return environment->get(environment->context, name_forwarded(option, name));
+}
+
+void hpct_options_forget_forwarded(void)
+{
+    forwarded_name name;
+    for (int i = 0; i < HPCT_NUM_OPTIONS; i++) {
+        unsetenv(name_forwarded((hpct_option) i, name));
+        unsetenv(name + strlen(OF_A_JOB));
+    }
 }
 
 hpct_status hpct_options_set(hpct_options *options, hpct_option option, const char *text)
@@ -154,7 +172,7 @@ hpct_status hpct_option_check(hpct_option option, const char *text)
     return status;
 }
 
-/* The environment's value of an option; an empty variable counts as not set. */
+/* Value of the option's environment variable; an empty variable counts as not set. */
 static const char *default_of(const hpct_environment *environment, hpct_option option)
 {
     const char *text = environment->get(environment->context, hpct_option_table[option].variable);
@@ -179,7 +197,7 @@ void hpct_options_switch(const hpct_options *options, const hpct_environment *en
             *on = true;
     }
     if (said == NULL) {
-        /* HPC_TRAIN=off is a default: options on the command line are nearer. */
+        /* HPC_TRAIN=off is only a default: options on the command line override it. */
         said = default_of(environment, HPCT_OPTION_ON);
         for (int i = HPCT_OPTION_ON + 1; i < HPCT_NUM_OPTIONS; i++)
             said = options->values[i] != NULL ? "on" : said;

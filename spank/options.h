@@ -1,5 +1,5 @@
-/* spank/options.h - what a user may say, on the command line or in the environment, and what it
- * means once both are taken together. One table; knows nothing of SPANK. */
+/* spank/options.h - the user's options from command line and environment, and their combined
+ * meaning. One table; independent of SPANK. */
 #ifndef HPCT_SPANK_OPTIONS_H
 #define HPCT_SPANK_OPTIONS_H
 
@@ -8,12 +8,12 @@
 #include "agent/cluster/config.h"
 #include "agent/cluster/ports.h"
 #include "agent/cluster/roles.h"
+#include "agent/cluster/spec/entry.h"
+#include "agent/cluster/spec/mode.h"
+#include "agent/cluster/spec/out_entry.h"
 #include "spank/gpu.h"
-#include "spank/stage/entry.h"
-#include "spank/stage/mode.h"
-#include "spank/stage/out_entry.h"
 
-/* As Slurm names the plugin in variables; plugin.c exports it. */
+/* The plugin's name in Slurm's variables; plugin.c exports it. */
 #define HPCT_PLUGIN_NAME "spank_hpc_train"
 
 typedef enum hpct_option {
@@ -32,13 +32,13 @@ typedef enum hpct_option {
 typedef enum hpct_argument {
     HPCT_ARGUMENT_NONE = 0,
     HPCT_ARGUMENT_NEEDED = 1,
-    HPCT_ARGUMENT_OPTIONAL = 2, /* as getopt and SPANK count them */
+    HPCT_ARGUMENT_OPTIONAL = 2, /* values of getopt and SPANK */
 } hpct_argument;
 
-/* What every value together means. */
+/* The parsed values of all options. */
 typedef struct hpct_choices {
     bool on;
-    bool off_by_user; /* switched off by --hpc-train=off or HPC_TRAIN=off */
+    bool off_by_user; /* disabled by --hpc-train=off or HPC_TRAIN=off */
     unsigned frameworks;
     bool has_port;
     hpct_port_range port;
@@ -52,47 +52,50 @@ typedef struct hpct_choices {
 
 typedef struct hpct_option_info {
     const char *name;     /* "hpc-train-port" */
-    const char *argument; /* as --help shows it, NULL for none */
+    const char *argument; /* as shown by --help; NULL: none */
     hpct_argument has_argument;
     const char *usage;
-    const char *variable; /* its environment default */
-    const char *implied;  /* what the option means without a value */
+    const char *variable; /* its environment variable */
+    const char *implied;  /* value if the option is given without one */
     hpct_status (*apply)(const char *text, hpct_choices *choices);
 } hpct_option_info;
 
 extern const hpct_option_info hpct_option_table[HPCT_NUM_OPTIONS];
 
-/* The values as given on the command line; NULL: not given. */
+/* Values from the command line; NULL: not given. */
 typedef struct hpct_options {
     char *values[HPCT_NUM_OPTIONS];
 } hpct_options;
 
-/* Keeps a value (the last one wins; may be called again with the same). `text` is NULL when the
- * option stood alone. HPCT_ERR_USAGE when out of memory. */
+/* Sets a value (the last one wins). `text` is NULL for an option without value. Returns
+ * HPCT_ERR_USAGE if out of memory. */
 hpct_status hpct_options_set(hpct_options *options, hpct_option option, const char *text);
 
-/* What a value stands for: `text`, or what the option means without one. */
+/* `text`, or the value implied by the option without one. */
 const char *hpct_option_implied(hpct_option option, const char *text);
 
-/* The value that sbatch or salloc put into the job's environment for the option; NULL: none. With
- * sbatch --export=NONE it is all that the batch script's step is told of it. */
+/* The option's value that sbatch or salloc put into the job's environment; NULL: none. With sbatch
+ * --export=NONE it is the only source for the batch script's step. */
 const char *hpct_option_forwarded(const hpct_environment *environment, hpct_option option);
+
+/* sbatch and salloc within a job, before Slurm reads them: removes the enclosing job's options from
+ * this process's environment. */
+void hpct_options_forget_forwarded(void);
 
 /* Checks one value; HPCT_ERR_USAGE with "--NAME: why". */
 hpct_status hpct_option_check(hpct_option option, const char *text);
 
-/* What was said for an option: its value, else its variable's; NULL when nothing was. Not checked,
- * and not to be looked into by root. */
+/* An option's value, else its variable's; NULL if neither. Unchecked; root must not parse it. */
 const char *hpct_options_text(const hpct_options *options, const hpct_environment *environment,
                               hpct_option option);
 
-/* Only whether hpc-train is on: the command line's values, then `environment`'s, then `by_default`.
- * "off" wins over options that would imply "on". Looks at nothing else, so that root may call it.
- */
+/* Whether hpc-train is on: by command line, `environment`, or `by_default`. "off" overrides options
+ * that imply "on". Compares with constants only, so that root may call it. */
 void hpct_options_switch(const hpct_options *options, const hpct_environment *environment,
                          bool by_default, bool *on, bool *off_by_user);
 
-/* Everything. A message names the option or the variable. *out is freed with hpct_choices_free. */
+/* Parses all options. Messages name the option or variable. *out is freed with
+ * hpct_choices_free. */
 hpct_status hpct_options_resolve(const hpct_options *options, const hpct_environment *environment,
                                  bool by_default, hpct_choices *out);
 void hpct_choices_free(hpct_choices *choices);

@@ -1,5 +1,6 @@
-/* What a user's process says of itself can only turn against that user's own processes: it must be
- * his to be looked at, and a handle on it is taken before it is looked at. */
+/* The environment of a process is under its user's control, so it can only cause that user's own
+ * processes to be killed: the uid is checked, and a pidfd is opened before the process is
+ * examined. */
 #include <config.h>
 
 #include "spank/orphans.h"
@@ -17,9 +18,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MAX_BYTES (4u << 20) /* of an environment */
+#define MAX_BYTES (4u << 20) /* size of an environment */
 
-/* Whether the bytes hold `entry` with zero bytes (or an end) on both sides. */
+/* Whether the bytes contain `entry`, delimited by '\0' or an end. */
 static bool has_entry(const char *bytes, size_t size, const char *entry)
 {
     size_t length = strlen(entry);
@@ -43,7 +44,7 @@ static bool belongs(int process, const char *const entries[2], char *buffer)
     return has_entry(buffer, size, entries[0]) && has_entry(buffer, size, entries[1]);
 }
 
-/* Kernels before 5.3 have no handles on processes; there the number must do. */
+/* Kernels before 5.3 have no pidfd; there the pid must do. */
 static bool end(DIR *all, const char *name, uid_t uid, const char *const entries[2], char *buffer)
 {
     struct stat info;
@@ -86,7 +87,7 @@ int hpct_orphans_end(uid_t uid, uint32_t job, const char *node, int seconds)
         }
         if (time(NULL) >= until)
             break;
-        if (found) /* they may have had children meanwhile */
+        if (found) /* killed processes may have forked meanwhile */
             nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
     }
     if (all != NULL)

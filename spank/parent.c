@@ -1,4 +1,4 @@
-/* The parent is walked to from "/", part by part. */
+/* Opens the parent component by component from "/". */
 #include <config.h>
 
 #include "spank/parent.h"
@@ -13,7 +13,7 @@
 
 #include "base/status.h"
 
-/* Root, or in tests, who runs them. */
+/* Owned by root, or in tests by their user. */
 static bool is_ours(const struct stat *info)
 {
     return info->st_uid == geteuid() || info->st_uid == 0;
@@ -40,9 +40,9 @@ static hpct_status check_folder(int fd, const char *path, bool last)
     return HPCT_OK;
 }
 
-/* Numbers from the file systems' own sources; most are in linux/magic.h and statfs(2) as well. FUSE
- * is among them: as root's mount it is nearly always a network's (GlusterFS, sshfs, object stores).
- */
+/* Magic numbers from the file systems' sources; most are in linux/magic.h and statfs(2) as well.
+ * FUSE is included: mounted by root, it is nearly always a network file system (GlusterFS, sshfs,
+ * object stores). */
 const char *hpct_network_file_system(unsigned long type)
 {
     static const struct {
@@ -78,12 +78,12 @@ static hpct_status check_file_system(int fd, const char *path)
                      path, name);
 }
 
-/* One step of the walk: -1 and errno. */
+/* Opens one component: -1 and errno on error. */
 static int enter(int at, const char *part, bool last, bool create)
 {
     int flags = O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | (last ? O_RDONLY : O_PATH);
     int next = openat(at, part, flags);
-    if (next < 0 && errno == EACCES && !create) /* of an ordinary user, who may pass through it */
+    if (next < 0 && errno == EACCES && !create) /* ordinary users may have x only */
         next = openat(at, part, flags | O_PATH);
     if (next >= 0 || errno != ENOENT || !last || !create)
         return next;
@@ -92,7 +92,7 @@ static int enter(int at, const char *part, bool last, bool create)
         return -1;
     next = openat(at, part, flags);
     if (next >= 0 && made)
-        fchmod(next, 0711); /* the umask may have taken the x bits that users need to pass */
+        fchmod(next, 0711); /* the umask may have cleared the x bits that users need */
     return next;
 }
 

@@ -1,4 +1,4 @@
-/* The plugin's entry points: which part is called when. Slurm calls only these. */
+/* The plugin's entry points, called by Slurm; they dispatch to the file of each context. */
 #include "spank/contexts.h"
 
 #include <slurm/spank.h>
@@ -27,8 +27,8 @@ static bool in_client(void)
     return context == S_CTX_LOCAL || context == S_CTX_ALLOCATOR;
 }
 
-/* One callback for all options; `value` is the option's place in the table. In slurmstepd an error
- * here would only be logged, so the tasks check again. */
+/* One callback for all options; `value` is the option's index in the table. slurmstepd would only
+ * log an error here, so the tasks check again. */
 static int take_option(int value, const char *argument, int remote)
 {
     hpct_option option = (hpct_option) value;
@@ -40,7 +40,7 @@ static int take_option(int value, const char *argument, int remote)
     return hpct_options_set(&plugin.options, option, argument) == HPCT_OK ? 0 : -1;
 }
 
-/* SPANK wants strings that are not const, and keeps pointers to them. */
+/* SPANK takes non-const strings and keeps pointers to them. */
 static char *keep(const char *text)
 {
     return text == NULL ? NULL : strdup(text);
@@ -66,7 +66,7 @@ static void register_options(spank_t spank)
     }
 }
 
-/* Prolog and epilog run in a process of their own, where Slurm does not call slurm_spank_init. */
+/* Prolog and epilog run in a separate process, where Slurm does not call slurm_spank_init. */
 static void read_settings(int count, char *arguments[])
 {
     hpct_settings_free(&plugin.settings);
@@ -80,9 +80,11 @@ EXPORT int slurm_spank_init(spank_t spank, int count, char *arguments[])
 {
     spank_context_t context = spank_context();
     read_settings(count, arguments);
-    /* Steps that want nothing of us must run all the same, so this is no failure of the load. */
+    /* Steps without hpc-train must run all the same, so slurm_spank_init does not fail here. */
     if (plugin.trouble[0] != '\0' && context != S_CTX_REMOTE)
         hpct_slurm_error("%s", plugin.trouble);
+    if (context == S_CTX_ALLOCATOR)
+        hpct_client_leave_job(&plugin);
     if (in_client() || context == S_CTX_REMOTE)
         register_options(spank);
     if (context == S_CTX_SLURMD)
@@ -99,8 +101,9 @@ EXPORT int slurm_spank_init_post_opt(spank_t spank, int count, char *arguments[]
     } else if (in_client()) {
         hpct_status status = hpct_client_check(&plugin, spank_context() == S_CTX_LOCAL);
         hpct_given_free(&plugin.given);
-        /* srun and its like go on when an optional plugin fails here, and a job that cannot run
-         * must not be queued: so the command is ended, as it ends itself for a wrong option. */
+        /* srun, sbatch and salloc continue when an optional plugin fails here, and a job that
+         * cannot run must not be queued: so the plugin exits, as these commands do for a wrong
+         * option. */
         if (status != HPCT_OK)
             exit(status);
     }
@@ -112,7 +115,7 @@ EXPORT int slurm_spank_local_user_init(spank_t spank, int count, char *arguments
     (void) count;
     (void) arguments;
     if (!hpct_client_check_nodes(&plugin, spank))
-        exit(HPCT_ERR_USAGE); /* srun gives its allocation back */
+        exit(HPCT_ERR_USAGE); /* srun releases its allocation at exit */
     return 0;
 }
 
@@ -137,8 +140,8 @@ EXPORT int slurm_spank_task_init(spank_t spank, int count, char *arguments[])
     (void) count;
     (void) arguments;
     hpct_status status = hpct_task_start(&plugin, spank);
-    /* This is the task's own process. The failure of an optional plugin would not keep slurmstepd
-     * from starting the program here. */
+    /* In the task's own process. A failure of an optional plugin would not keep slurmstepd from
+     * starting the program: so the task exits here. */
     if (status != HPCT_OK)
         _exit(status);
     return 0;
@@ -174,6 +177,7 @@ EXPORT int slurm_spank_exit(spank_t spank, int count, char *arguments[])
     hpct_share_free(plugin.share);
     hpct_person_free(&plugin.user);
     free(plugin.cgroup);
+    free(plugin.folder);
     hpct_gpu_meet_free(plugin.gpus);
     plugin = (hpct_plugin){0};
     return 0;

@@ -1,7 +1,8 @@
-/* One bind per address family. A promise is the name of a socket of the abstract kind, which
- * belongs to a network namespace, as ports do, and goes with the last process that has it open:
- * "hpc-train/port/LOW-HIGH/PID/STEP", with "/block" after those of hpct_ports_hold. It has the
- * task's process id in it, as what a task leaves behind when it ends inherits the socket. */
+/* Checks ports by one bind per address family. A reservation is the name of an abstract socket,
+ * which belongs to a network namespace, as ports do, and disappears with the last process that has
+ * it open: "hpc-train/port/LOW-HIGH/PID/STEP", followed by "/block" for those of hpct_ports_hold,
+ * and by "/try" while that checks for others. The name contains the task's pid because processes
+ * that a task leaves behind inherit the socket. */
 #include "spank/ports_check.h"
 
 #include <errno.h>
@@ -22,18 +23,19 @@
 #include "spank/ports_holder.h"
 
 #define PROMISE "hpc-train/port/"
-#define HOLD_TRIES 10 /* a tenth of a second each */
+#define BLOCK "/block"
+#define TRY "/try"
+#define HOLD_TRIES 10 /* of 0.1 s each */
 #define OUT_OF_THE_WAY 100
 
-/* 0, or the errno of bind. No family, no trouble. */
+/* 0, or the errno of bind. 0 if the address family is not supported. */
 static int try_bind(int family, const void *address, socklen_t size)
 {
     const int yes = 1;
     int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return 0;
-    /* Connections of an earlier step may still wait for their end (TIME_WAIT); they are no clash.
-     */
+    /* Connections of an earlier step in TIME_WAIT are no conflict. */
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
     if (family == AF_INET6)
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &yes, sizeof yes);
@@ -67,15 +69,16 @@ hpct_status hpct_port_check(int port, const char *node)
     return error == 0 ? HPCT_OK : fail_taken(port, node, error);
 }
 
-/* ---------------------------------------------------------------------------------------------- */
+/* ---- reservations ---------------------------------------------------------------------------- */
 
 typedef struct promise {
     int low, high;
     pid_t pid;
+    bool tries; /* "/try": a block it may not get */
 } promise;
 
-/* Those of living processes of other steps. Their number; *all is to be freed. */
-static size_t read_promises(const char *step, promise **all)
+/* Reservations of living processes of other steps. Returns their number; the caller frees *all. */
+static size_t read_promises(const char *step, bool with_tries, promise **all)
 {
     char *line = NULL;
     size_t room = 0, count = 0;
@@ -83,14 +86,16 @@ static size_t read_promises(const char *step, promise **all)
     *all = NULL;
     while (sockets != NULL && getline(&line, &room, sockets) > 0) {
         const char *name = strstr(line, " @" PROMISE);
-        char whose[64] = "";
+        char whose[64] = "", kind[8] = "";
         int pid = 0;
         promise p = {0};
-        if (name == NULL ||
-            sscanf(name, " @" PROMISE "%d-%d/%d/%63[0-9.]", &p.low, &p.high, &pid, whose) != 4)
+        if (name == NULL || sscanf(name, " @" PROMISE "%d-%d/%d/%63[0-9.]%7s", &p.low, &p.high,
+                                   &pid, whose, kind) < 4)
             continue;
         p.pid = (pid_t) pid;
-        if (pid <= 0 || strcmp(whose, step) == 0 || (kill(p.pid, 0) != 0 && errno != EPERM))
+        p.tries = strcmp(kind, TRY) == 0;
+        if (pid <= 0 || strcmp(whose, step) == 0 || (kill(p.pid, 0) != 0 && errno != EPERM) ||
+            (p.tries && !with_tries))
             continue;
         promise *more = realloc(*all, (count + 1) * sizeof *more);
         if (more == NULL)
@@ -104,7 +109,7 @@ static size_t read_promises(const char *step, promise **all)
     return count;
 }
 
-/* The first of the promises that meets low..high, or NULL. */
+/* The first reservation that overlaps low..high, or NULL. */
 static const promise *find_promise(const promise *all, size_t count, int low, int high)
 {
     for (size_t i = 0; i < count; i++) {
@@ -133,66 +138,71 @@ static void pause_a_little(void)
     nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
 }
 
-static hpct_status hold(int low, int high, const char *node, const char *step, const char *kind,
-                        int *out)
+static hpct_status promise_ports(int low, int high, const char *step, const char *kind, int *fd)
 {
     struct sockaddr_un name = {.sun_family = AF_UNIX};
     int length = snprintf(name.sun_path + 1, sizeof name.sun_path - 1, PROMISE "%d-%d/%d/%s%s", low,
                           high, (int) getpid(), step, kind);
     socklen_t size = (socklen_t) (offsetof(struct sockaddr_un, sun_path) + 1 + (size_t) length);
-    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (fd < 0 || bind(fd, (const struct sockaddr *) &name, size) != 0) {
-        int error = errno;
-        if (fd >= 0)
-            close(fd);
-        return hpct_fail(HPCT_ERR_INTERNAL, "no socket to hold port %d with: %s", low,
-                         strerror(error));
-    }
-    /* It was bound first and others are looked for only now, so of two that come at once at least
-     * one sees the other. */
+    *fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (*fd >= 0 && bind(*fd, (const struct sockaddr *) &name, size) == 0)
+        return HPCT_OK;
+    int error = errno;
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+    return hpct_fail(HPCT_ERR_INTERNAL, "no socket to hold port %d with: %s", low, strerror(error));
+}
+
+/* Waits up to a second for other steps to release the ports. */
+static hpct_status await_others(int low, int high, const char *node, const char *step,
+                                bool with_tries)
+{
     for (int i = 0;; i++) {
         promise *all;
-        size_t count = read_promises(step, &all);
+        size_t count = read_promises(step, with_tries, &all);
         const promise *other = find_promise(all, count, low, high);
         hpct_status status = HPCT_OK;
         if (other != NULL)
             status = fail_promised(other->low > low ? other->low : low, node, other->pid);
         free(all);
-        if (status == HPCT_OK) {
-            *out = fd;
-            return HPCT_OK;
-        }
-        if (i == HOLD_TRIES) {
-            close(fd);
+        if (status == HPCT_OK || i == HOLD_TRIES)
             return status;
-        }
         pause_a_little();
     }
 }
 
+/* The name is bound before others are looked for, so that of two steps that start together at least
+ * one sees the other; both may, and then both fail. An attempt (TRY) is therefore no conflict for
+ * the tasks of the step that holds the block. */
 hpct_status hpct_ports_hold(int low, int high, const char *node, const char *step, int *fd)
 {
-    return hold(low, high, node, step, "/block", fd);
+    int trial = -1;
+    HPCT_TRY(promise_ports(low, high, step, TRY, &trial));
+    hpct_status status = await_others(low, high, node, step, true);
+    if (status == HPCT_OK)
+        status = promise_ports(low, high, step, BLOCK, fd);
+    close(trial);
+    return status;
 }
 
 hpct_status hpct_port_hold(int port, const char *node, const char *step)
 {
     int fd = -1;
-    hpct_status status = hold(port, port, node, step, "", &fd);
-    if (status != HPCT_OK)
-        return status;
-    /* It stays open, but scripts like to use the first numbers for files of their own. */
-    if (fcntl(fd, F_DUPFD, OUT_OF_THE_WAY) >= 0)
+    HPCT_TRY(promise_ports(port, port, step, "", &fd));
+    hpct_status status = await_others(port, port, node, step, false);
+    /* The descriptor stays open; moved up, as scripts like to use low numbers themselves. */
+    if (status != HPCT_OK || fcntl(fd, F_DUPFD, OUT_OF_THE_WAY) >= 0)
         close(fd);
     else
         fcntl(fd, F_SETFD, 0);
-    return HPCT_OK;
+    return status;
 }
 
-/* The first port that is not free, and why; 0 before. */
+/* The first port in use, and why; 0: none. */
 typedef struct taken {
     int port, error;
-    pid_t pid; /* of who was promised it; 0: somebody has it */
+    pid_t pid; /* process that reserved it; 0: the port is bound */
 } taken;
 
 static bool is_free(const int *ports, int each, const promise *all, size_t count, taken *first)
@@ -216,7 +226,7 @@ uint64_t hpct_ports_free(const hpct_port_blocks *blocks, const char *node, const
         promise *all;
         taken first = {0};
         uint64_t bits = 0;
-        size_t count = read_promises(step, &all);
+        size_t count = read_promises(step, true, &all);
         for (int block = 0; block < blocks->count; block++) {
             if (is_free(blocks->ports + (size_t) block * (size_t) blocks->each, blocks->each, all,
                         count, &first))

@@ -1,6 +1,6 @@
-/* spank/ports_check.h - whether ports of this node are free right now, who has those that are not,
- * and promises that they stay so. `node` is for messages, as is `step`, "42.0", for promises: those
- * of one step do not stand in one another's way. Knows nothing of other nodes. */
+/* spank/ports_check.h - which ports of this node are free, who uses the others, and reservations.
+ * `node` is for messages; `step`, "42.0", for reservations: those of one step do not conflict.
+ * Independent of other nodes. */
 #ifndef HPCT_SPANK_PORTS_CHECK_H
 #define HPCT_SPANK_PORTS_CHECK_H
 
@@ -8,30 +8,29 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Binds the port for a moment, on every address, IPv4 and (where there is any) IPv6, as a server
- * would that is started over. HPCT_ERR_CONFIG, naming port, `node`, who has it (where the kernel
- * tells) and the option, when it is taken. */
+/* Binds the port briefly on all addresses, IPv4 and IPv6, with SO_REUSEADDR as a restarted server
+ * would. If it is in use, returns HPCT_ERR_CONFIG naming port, `node`, the user if the kernel
+ * provides it, and the option. */
 hpct_status hpct_port_check(int port, const char *node);
 
-/* Promises the port to the calling process and the program that it becomes, until that ends or
- * closes an open descriptor: a step's programs may bind their ports minutes from now, and until
- * then a second step would find them free. Only holds against others that call this. When the port
- * is promised to another step already, waits up to a second for a process that is just ending.
- * HPCT_ERR_CONFIG, naming port, `node`, whose step it is and the option. */
+/* Reserves the port for the calling process and the program it becomes, until that ends or closes
+ * an open descriptor: programs may bind their ports minutes later. Effective only among callers of
+ * this function. If another step has reserved it, waits up to a second for an ending process.
+ * Returns HPCT_ERR_CONFIG, naming port, `node`, that step and the option. */
 hpct_status hpct_port_hold(int port, const char *node, const char *step);
 
 /* The same for all ports from `low` to `high`, until *fd is closed or the caller's program starts.
  */
 hpct_status hpct_ports_hold(int low, int high, const char *node, const char *step, int *fd);
 
-/* Blocks of ports, of which a step wants one. */
+/* Candidate blocks of ports. */
 typedef struct hpct_port_blocks {
-    const int *ports; /* [count][each], those that this node needs */
+    const int *ports; /* [count][each], the ports this node needs */
     int each, count;  /* count: at most 64 */
 } hpct_port_blocks;
 
-/* A bit for each block whose ports are all free and promised to nobody; where none is, waits for
- * promises as above. hpct_last_error() is what is wrong with the first port that is not free. */
+/* Bitmap of blocks whose ports are all free and not reserved; if there is none, waits for
+ * reservations as above. hpct_last_error() describes the first port in use. */
 uint64_t hpct_ports_free(const hpct_port_blocks *blocks, const char *node, const char *step);
 
 #endif

@@ -1,4 +1,4 @@
-/* In the first of a node's tasks to come here; the others are told. */
+/* The first task of a node that needs the ports chooses them; the others get its result. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,14 +7,14 @@
 #include "base/status.h"
 #include "spank/contexts.h"
 
-#define SRUN_MARGIN 10 /* seconds that srun has to say who has not come */
-#define TASK_MARGIN 20 /* and those that the node's other tasks leave to the one that asks */
+#define SRUN_MARGIN 10 /* seconds for srun to report missing nodes */
+#define TASK_MARGIN 20 /* additional seconds of the node's other tasks */
 
 typedef struct work {
     const hpct_ports_choosing *who;
     const hpct_ports_wanted *wanted;
-    int held;       /* a promise's socket; -1: none */
-    char why[1024]; /* what is wrong with a block that this node cannot have */
+    int held;       /* socket of the reservation; -1: none */
+    char why[1024]; /* why this node cannot have a block */
 } work;
 
 static const char *name_of(const hpct_ports_wanted *wanted)
@@ -22,8 +22,8 @@ static const char *name_of(const hpct_ports_wanted *wanted)
     return wanted->names[wanted->node];
 }
 
-/* Until each of the tasks has promised its own port to itself. Ports that Slurm has reserved need
- * not follow one another, and are nobody else's. */
+/* Holds the block until each task has reserved its own port. Ports reserved by Slurm need not be
+ * contiguous, and no other step uses them. */
 static bool hold(void *context, int choice)
 {
     work *w = context;
@@ -60,7 +60,7 @@ static hpct_status choose_alone(work *w, uint64_t bits, int *choice)
     return HPCT_ERR_CONFIG;
 }
 
-/* srun's host as slurmstepd has it. */
+/* Address of srun's host, as slurmstepd sets it. */
 bool hpct_srun_address(const hpct_environment *environment, int port, char *text, size_t size)
 {
     const char *host = environment->get(environment->context, "SLURM_LAUNCH_NODE_IPADDR");
@@ -105,7 +105,7 @@ static hpct_status choose(void *context, hpct_share *share)
         hpct_share_set_choice(share, choice);
         return HPCT_OK;
     }
-    if (!speaks) /* one voice for all nodes is enough */
+    if (!speaks) /* one node prints the message for all */
         hpct_share_first(share, HPCT_SHARE_REPORTED);
     if (status != HPCT_ERR_CONFIG || w->why[0] == '\0')
         return status;
@@ -117,7 +117,7 @@ static hpct_status choose(void *context, hpct_share *share)
                      blocks->count, taken, w->why);
 }
 
-/* Where srun does not help, all nodes come to the first block by themselves. */
+/* Without srun's help all nodes use the first block. */
 hpct_status hpct_ports_choose(void *choosing, const hpct_ports_wanted *wanted, int *choice)
 {
     const hpct_ports_choosing *who = choosing;
@@ -129,10 +129,8 @@ hpct_status hpct_ports_choose(void *choosing, const hpct_ports_wanted *wanted, i
         (plugin->srun_port == 0 || !plugin->has_key ||
          !hpct_srun_address(who->environment, plugin->srun_port, address, sizeof address)))
         return HPCT_OK;
-    hpct_status status =
-        hpct_share_once(plugin->share, HPCT_SHARE_PORTS, who->local_rank, "choose the ports",
-                        HPCT_PORTS_SECONDS + SRUN_MARGIN + TASK_MARGIN, choose, &w);
-    if (status == HPCT_OK)
-        *choice = hpct_share_choice(plugin->share);
-    return status;
+    HPCT_TRY(hpct_share_once(plugin->share, HPCT_SHARE_PORTS, who->local_rank, "choose the ports",
+                             HPCT_PORTS_SECONDS + SRUN_MARGIN + TASK_MARGIN, choose, &w));
+    *choice = hpct_share_choice(plugin->share);
+    return HPCT_OK;
 }

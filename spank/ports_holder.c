@@ -1,5 +1,5 @@
-/* From /proc/net/tcp and tcp6, of this process's network namespace. Sockets that are merely bound
- * are in no table of /proc: these the kernel tells by netlink (sock_diag(7)). */
+/* Reads /proc/net/tcp and tcp6 of this process's network namespace. Sockets that are only bound are
+ * not listed there: netlink (sock_diag(7)) reports them. */
 #include "spank/ports_holder.h"
 
 #include <arpa/inet.h>
@@ -16,7 +16,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* As the kernel numbers the states of a TCP socket. */
+/* TCP states as the kernel numbers them. */
 #define TIME_WAIT 6
 #define LISTEN 10
 #define BOUND_INACTIVE 13
@@ -61,7 +61,7 @@ static bool ask_for_bound(int fd, int family)
     return send(fd, &ask, sizeof ask, 0) == (ssize_t) sizeof ask;
 }
 
-/* One message of the answer; false after the last one, or an error. */
+/* Parses one message of the answer; false after the last one, or on error. */
 static bool take_answer(const char *at, size_t left, size_t *bytes, int port, unsigned *uid,
                         bool *found)
 {

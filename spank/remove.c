@@ -1,5 +1,5 @@
-/* Safe removal, on descriptors only. The depth of descriptors is bounded: what lies deeper is first
- * moved up to the top. */
+/* Removes trees safely, by descriptors only. The number of open descriptors is bounded: folders
+ * that are too deep are first moved to the top. */
 #include <config.h>
 
 #include "spank/remove.h"
@@ -20,11 +20,11 @@
 #define MAX_DEPTH 64
 
 typedef struct removal {
-    int top; /* the tree's own directory */
+    int top; /* root folder of the tree */
     time_t end;
-    unsigned long done; /* what went, or moved; a pass without any is the last one */
-    unsigned names;     /* given to what was moved up */
-    int error;          /* why `stuck`, the first of a pass, would not go */
+    unsigned long done; /* entries removed or moved; a pass without any is the last one */
+    unsigned names;     /* counter for names of moved folders */
+    int error;          /* errno for `stuck`, the first entry of a pass that could not be removed */
     char stuck[256];
 } removal;
 
@@ -45,13 +45,13 @@ static void keep_error(removal *r, const char *name, int error)
     snprintf(r->stuck, sizeof r->stuck, "%s", name);
 }
 
-/* The kernel asks the directory's owner and mode at each change, not when it was opened. */
+/* The kernel checks the folder's owner and mode at each change, not when it was opened. */
 static bool take_over(int fd)
 {
     return fchown(fd, geteuid(), getegid()) == 0 && fchmod(fd, 0700) == 0;
 }
 
-/* What is too deep gets a name at the top; a later pass finds it there. */
+/* Moves a folder that is too deep to the top, where a later pass finds it. */
 static bool move_up(removal *r, int folder, const char *name)
 {
     char fresh[48];
@@ -59,14 +59,14 @@ static bool move_up(removal *r, int folder, const char *name)
     return renameat(folder, name, r->top, fresh) == 0;
 }
 
-/* Without what is in it; false and ENOTEMPTY when there is something. */
+/* Removes an entry without its contents; false and ENOTEMPTY if it has any. */
 static bool remove_itself(int folder, const char *name)
 {
-    for (int mounts = 0; mounts < 100; mounts++) { /* one may be mounted on the other */
+    for (int mounts = 0; mounts < 100; mounts++) { /* mounts may be stacked */
         if (unlinkat(folder, name, 0) == 0 || errno == ENOENT)
             return true;
         int error = errno;
-        if (error == EISDIR || error == EPERM) { /* EPERM: what POSIX wants for folders */
+        if (error == EISDIR || error == EPERM) { /* EPERM: POSIX's error for folders */
             if (unlinkat(folder, name, AT_REMOVEDIR) == 0)
                 return true;
             error = errno == ENOTDIR ? error : errno == EEXIST ? ENOTEMPTY : errno;
@@ -88,7 +88,7 @@ static void remove_entry(removal *r, int folder, const char *name, int depth)
         } else {
             int fd = hpct_folder_open(folder, name);
             if (fd >= 0 && take_over(fd)) {
-                empty(r, fd, depth + 1); /* takes fd */
+                empty(r, fd, depth + 1); /* closes fd */
                 gone = unlinkat(folder, name, AT_REMOVEDIR) == 0;
             } else if (fd >= 0) {
                 close(fd);
@@ -101,7 +101,7 @@ static void remove_entry(removal *r, int folder, const char *name, int depth)
         keep_error(r, name, errno);
 }
 
-/* Removes what `fd` holds, as far as it can; closes fd. */
+/* Removes the contents of `fd` as far as possible; closes fd. */
 static void empty(removal *r, int fd, int depth)
 {
     DIR *folder = fdopendir(fd);
@@ -121,8 +121,8 @@ static hpct_status fail_whole(const removal *r, const char *path, int seconds)
 {
     if (now() >= r->end)
         return hpct_fail(HPCT_ERR_IO,
-                         "%s is not removed yet after %d seconds: the epilogs of later jobs go on",
-                         path, seconds);
+                         "%s was not removed within %d seconds: later epilogs continue", path,
+                         seconds);
     return hpct_fail(HPCT_ERR_IO, "%s cannot be removed whole: '%s': %s", path, r->stuck,
                      strerror(r->error));
 }

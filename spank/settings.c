@@ -1,4 +1,4 @@
-/* key=value arguments. */
+/* Parses key=value arguments. */
 #include "spank/settings.h"
 
 #include <stdio.h>
@@ -6,14 +6,14 @@
 #include <string.h>
 
 #include "agent/cluster/number.h"
+#include "agent/cluster/spec/bytes.h"
 #include "base/status.h"
-#include "spank/stage/bytes.h"
 
 #ifndef HPCT_DEFAULT_TMPDIR
 #define HPCT_DEFAULT_TMPDIR "/tmp/hpc-train"
 #endif
 
-/* An absolute path without "." and ".." and empty parts, other than "/". */
+/* An absolute path other than "/" without ".", ".." and empty components. */
 static bool is_plain_path(const char *path)
 {
     if (path[0] != '/' || path[1] == '\0')
@@ -33,7 +33,7 @@ static hpct_status set_path(const char *value, char **path)
     if (copy == NULL)
         return hpct_fail_memory(0);
     size_t size = strlen(copy);
-    while (size > 1 && copy[size - 1] == '/') /* as people write folders */
+    while (size > 1 && copy[size - 1] == '/') /* a trailing '/' is allowed */
         copy[--size] = '\0';
     if (!is_plain_path(copy)) {
         free(copy);
@@ -85,7 +85,7 @@ static hpct_status set_stage_max(const char *value, hpct_settings *settings)
     return HPCT_OK;
 }
 
-/* Prefixes, with commas between them. */
+/* Prefixes separated by commas. */
 static hpct_status set_stage_src(const char *value, hpct_settings *settings)
 {
     hpct_status status = HPCT_OK;

@@ -1,5 +1,4 @@
-/* spank/settings.h - the arguments of the plugin's line in plugstack.conf. Knows nothing of SPANK.
- */
+/* spank/settings.h - arguments of the plugin in plugstack.conf. Independent of SPANK. */
 #ifndef HPCT_SPANK_SETTINGS_H
 #define HPCT_SPANK_SETTINGS_H
 
@@ -11,23 +10,23 @@
 #define HPCT_MAX_STAGE_SRC 32
 
 typedef struct hpct_settings {
-    char *tmpdir; /* the parent of the job directories */
+    char *tmpdir; /* parent of the job directories */
     bool has_ports;
     hpct_port_range ports;
     bool on_by_default;
-    uint64_t stage_max;                  /* bytes per step and node; 0: no bound but the disk's */
-    char *stage_src[HPCT_MAX_STAGE_SRC]; /* allowed prefixes; none: every source */
+    uint64_t stage_max;                  /* bytes per step and node; 0: limited only by the disk */
+    char *stage_src[HPCT_MAX_STAGE_SRC]; /* allowed prefixes; none: all sources */
     int num_stage_src;
-    bool stage_follow; /* stage_links=follow: links out of a source stand for what they lead to */
-    int last_try;      /* seconds that an epilog may spend on results that were not copied out */
+    bool stage_follow; /* stage_links=follow: copy the targets of links that leave a source */
+    int last_try;      /* seconds for an epilog to copy remaining results */
     char *helper;      /* hpc-train-stage */
     char *gpu_helper;  /* hpc-train-gpus */
     bool verbose;      /* log=info */
 } hpct_settings;
 
-/* Reads `count` arguments of the form key=value. Unknown keys, keys given twice (stage_src may be)
- * and wrong values are HPCT_ERR_CONFIG, naming the argument. *out is freed with hpct_settings_free
- * in both cases; after a failure it holds the defaults for what was not read. */
+/* Parses `count` arguments key=value. Unknown or repeated keys (except stage_src) and wrong values
+ * are HPCT_ERR_CONFIG, naming the argument. *out is freed with hpct_settings_free in both cases; on
+ * error it holds defaults for what was not read. */
 hpct_status hpct_settings_read(int count, char *const *arguments, hpct_settings *out);
 void hpct_settings_free(hpct_settings *settings);
 

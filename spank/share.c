@@ -1,5 +1,5 @@
-/* The worker holds a robust mutex while it works, so the kernel itself wakes the waiters when it
- * ends, in whatever way. Progress is a counter that the waiters look at once a second. */
+/* The worker holds a robust mutex while it works, so the kernel wakes the waiters however it ends.
+ * Progress is a counter that the waiters read once a second. */
 #include <config.h>
 
 #include "spank/share.h"
@@ -18,7 +18,7 @@ enum { NOT_STARTED, RUNNING, ENDED };
 
 typedef struct piece {
     pthread_mutex_t lead;
-    int state; /* guarded by lead, as are status and ... */
+    int state; /* protected by lead, as are status and ... */
     hpct_status status;
     atomic_int worker, worker_pid; /* for messages, read without lead */
     char message[1024];
@@ -79,7 +79,7 @@ bool hpct_share_marked(hpct_share *share, hpct_share_mark mark)
     return (atomic_load(&share->marks) & mark) != 0;
 }
 
-/* 0 or EOWNERDEAD with the mutex held, ETIMEDOUT after stall_seconds without progress. */
+/* Returns 0 or EOWNERDEAD with the mutex held, ETIMEDOUT after stall_seconds without progress. */
 static int lock_while_it_progresses(hpct_share *share, piece *of, int stall_seconds)
 {
     unsigned seen = atomic_load(&share->progress);
@@ -115,7 +115,7 @@ hpct_status hpct_share_once(hpct_share *share, hpct_share_piece which, int me, c
     hpct_status status;
     if (error == EOWNERDEAD)
         pthread_mutex_consistent(&of->lead);
-    /* who died may also have been one who only came to read the result */
+    /* a process that died may also have been reading the result */
     if (error == EOWNERDEAD && of->state == RUNNING) {
         status = hpct_fail(HPCT_ERR_IO, "task %d (pid %d), which was to %s, was killed",
                            atomic_load(&of->worker), atomic_load(&of->worker_pid), what);

@@ -27,7 +27,7 @@ bool hpct_slurm_get(hpct_slurm *slurm, hpct_slurm_item item, uint32_t *value)
         [HPCT_SLURM_STATUS] = S_TASK_EXIT_STATUS,
         [HPCT_SLURM_ARRAY] = S_JOB_ARRAY_ID,
     };
-    /* uid_t, gid_t and int are as wide as uint32_t wherever Slurm runs */
+    /* uid_t, gid_t and int have the width of uint32_t wherever Slurm runs */
     return spank_get_item(slurm, items[item], value) == ESPANK_SUCCESS;
 }
 
@@ -97,12 +97,12 @@ hpct_status hpct_slurm_set(hpct_slurm *slurm, const char *name, const char *valu
     }
     spank_err_t error = spank_setenv(slurm, name, value, 1);
     if (error != ESPANK_SUCCESS)
-        return hpct_fail(HPCT_ERR_INTERNAL, "Slurm does not take the variable %s: %s", name,
+        return hpct_fail(HPCT_ERR_INTERNAL, "Slurm rejected the variable %s: %s", name,
                          spank_strerror(error));
     return HPCT_OK;
 }
 
-/* Names that users choose (a node's variable, a file) must not begin lines in the daemon's log. */
+/* Names chosen by users (node's variable, file) must not start new lines in the daemon's log. */
 static void make_one_line(char *text)
 {
     for (; *text != '\0'; text++) {

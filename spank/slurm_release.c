@@ -1,5 +1,5 @@
-/* The one file that differs between Slurm's releases. What slurm.h declares keeps the type that it
- * has there: nothing of it is declared by hand. */
+/* The only file that differs between Slurm releases. Declarations come from slurm.h; nothing in it
+ * is redeclared. */
 #include <config.h>
 
 #include "spank/slurm_release.h"
@@ -12,20 +12,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A failure of slurm_spank_init costs the job, not the node: Slurm 25.05 and later would drain it
- * otherwise. The declaration comes from spank.h where that has it. */
+/* An error of slurm_spank_init ends the job instead of draining the node (Slurm 25.05 and later).
+ * Declared in spank.h where it exists. */
 #if HAVE_DECL_SLURM_SPANK_INIT_FAILURE_MODE
 __attribute__((visibility("default"))) int slurm_spank_init_failure_mode = ESPANK_JOB_FAILURE;
 #endif
 
-/* Slurm's configuration as the process that loaded the plugin has read it. The structure is
- * slurm.h's, of one major version as is the plugin; the variable is in no public header. */
+/* Slurm's configuration as loaded by the process. The structure is from slurm.h of the same major
+ * version; the variable is in no public header. */
 extern slurm_conf_t slurm_conf __attribute__((weak));
 
 int hpct_slurm_kill_wait(void)
 {
     int seconds = &slurm_conf == NULL ? 0 : (int) slurm_conf.kill_wait;
-    return seconds < 5 ? 5 : seconds; /* as slurmd has it */
+    return seconds < 5 ? 5 : seconds; /* slurmd uses the same minimum */
 }
 
 int hpct_slurm_epilog_limit(void)
@@ -53,9 +53,9 @@ void hpct_slurm_srun_ports(int *low, int *high)
     *high = range == NULL ? 0 : range[1];
 }
 
-/* No item of SPANK has addresses, and to ask slurmctld for ten thousand nodes in every task is too
- * much; but slurmstepd has them in its memory. In no public header; the same from 22.05 to 26.05.
- * The first takes a NodeHostname, the others a NodeName. */
+/* SPANK has no item for addresses, and querying slurmctld for ten thousand nodes from every task is
+ * too expensive; but slurmstepd has them in memory. In no public header; unchanged from 22.05 to
+ * 26.05. The first function takes a NodeHostname, the others a NodeName. */
 extern char *slurm_conf_get_nodeaddr(const char *host) __attribute__((weak));
 extern char *slurm_conf_get_hostname(const char *node) __attribute__((weak));
 extern int slurm_conf_get_addr(const char *node, slurm_addr_t *address, uint16_t flags)
@@ -65,15 +65,14 @@ static char *written_address(const char *node)
 {
     if (slurm_conf_get_nodeaddr == NULL || slurm_conf_get_hostname == NULL)
         return NULL;
-    const char *address = slurm_conf_get_nodeaddr(node), *host; /* mostly both are the same */
+    const char *address = slurm_conf_get_nodeaddr(node), *host; /* usually both names are equal */
     if (address == NULL && (host = slurm_conf_get_hostname(node)) != NULL)
         address = slurm_conf_get_nodeaddr(host);
-    /* Slurm's own strings go when the task's program takes this process over; how Slurm frees them
-     * differs from release to release. */
+    /* Freed by exec of the task's program; how Slurm frees its strings differs between releases. */
     return address == NULL ? NULL : strdup(address);
 }
 
-/* A node without a written address has one in binary, from the credential. */
+/* Nodes without a text address have a binary one, in the credential. */
 static char *binary_address(const char *node)
 {
     char text[NI_MAXHOST];
@@ -91,8 +90,7 @@ char *hpct_slurm_address(const char *node)
     return address != NULL ? address : binary_address(node);
 }
 
-/* In Slurm's library, which the daemons bring; programs that load the plugin without it still can.
- */
+/* In Slurm's library, linked by the daemons; other programs can still load the plugin. */
 #pragma weak slurm_signal_job_step
 #pragma weak slurm_kill_job_step
 #pragma weak slurm_complete_job
@@ -136,7 +134,7 @@ void hpct_slurm_signal_step(uint32_t job, uint32_t step, int number)
 
 void hpct_slurm_end_job(uint32_t job, int code)
 {
-    const uint32_t status = (uint32_t) code << 8; /* as waitpid has it */
+    const uint32_t status = (uint32_t) code << 8; /* wait status as of waitpid */
     if (slurm_complete_job == NULL)
         return;
 #ifdef SLURM_COMPLETE_STEP_ID

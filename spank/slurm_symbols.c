@@ -1,4 +1,4 @@
-/* What the plugin takes of Slurm's library as weak symbols: see slurm_release.c. */
+/* Weak symbols of Slurm's library used by the plugin: see slurm_release.c. */
 #include "spank/slurm_symbols.h"
 
 #include <stddef.h>

@@ -1,6 +1,6 @@
-/* spank/stage_out.h - runs hpc-train-stage --out as the job's user, from root's processes. Knows
- * nothing of SPANK, and nothing of what is to be copied: that lies in the job directory, written
- * and read by the user. */
+/* spank/stage_out.h - runs hpc-train-stage --out as the job's user, from root's processes.
+ * Independent of SPANK; the stage-out record is in the job directory, written and read by the user.
+ */
 #ifndef HPCT_SPANK_STAGE_OUT_H
 #define HPCT_SPANK_STAGE_OUT_H
 
@@ -17,12 +17,12 @@ typedef struct hpct_stage_out {
 } hpct_stage_out;
 
 /* When the last task of a step has ended on this node; messages go to standard error. After a
- * signal that asks to end, the copying goes on for `grace` seconds. */
+ * signal, copying continues for `grace` seconds. */
 hpct_status hpct_stage_out_step(const hpct_stage_out *out, const char *step, const char *cgroup,
                                 double grace);
 
-/* When the job has ended: what its steps could not copy, in at most `seconds`; `line` gets what the
- * program says. */
+/* After the job: copies what its steps could not, in at most `seconds`; `line` receives the
+ * program's lines. */
 hpct_status hpct_stage_out_last(const hpct_stage_out *out, int seconds,
                                 void (*line)(void *context, const char *text), void *context);
 

@@ -1,4 +1,4 @@
-/* The helper's arguments. */
+/* Builds the helper's command line. */
 #include <config.h>
 
 #include "spank/stage_run.h"
@@ -19,7 +19,7 @@ static void alive(void *share)
     hpct_share_progress(share);
 }
 
-/* A list of ten thousand nodes is too long for an argument. */
+/* A list of ten thousand nodes is too long for an argument: passed as a file. */
 static hpct_status open_hosts(const char *text, int *file)
 {
     size_t size = strlen(text);
@@ -64,7 +64,7 @@ hpct_status hpct_stage_run_work(void *context, hpct_share *share)
     arguments[n++] = progress;
     if (settings->verbose)
         arguments[n++] = verbose_option;
-    else if (r->node != 0) /* the first node says how far it is, for all */
+    else if (r->node != 0) /* the first node reports progress for all */
         arguments[n++] = quiet_option;
     if (settings->stage_max != 0) {
         snprintf(max, sizeof max, "%llu", (unsigned long long) settings->stage_max);

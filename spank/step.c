@@ -1,13 +1,15 @@
-/* In slurmstepd, as root. Of what the user says it looks at nothing but whether hpc-train is on:
- * values are parsed later, by the tasks, with the user's rights. */
+/* Runs in slurmstepd, as root. Of the user's options only on/off is evaluated; the tasks parse
+ * values later with the user's rights. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "agent/cluster/variables.h"
+#include "base/clock.h"
 #include "base/status.h"
 #include "spank/contexts.h"
+#include "spank/defaults.h"
 #include "spank/errand.h"
 #include "spank/marker.h"
 #include "spank/step_key.h"
@@ -19,8 +21,8 @@ static void keep_trouble(hpct_plugin *plugin, hpct_status status)
     snprintf(plugin->trouble, sizeof plugin->trouble, "%s", hpct_last_error());
 }
 
-/* A step switched off inside a job that is on inherits variables that describe another step, and a
- * TMPDIR that this node may not have. What the user himself set has other values and stays. */
+/* A step that is off in a job that is on inherits variables of another step, and a TMPDIR that may
+ * not exist here. Values the user has changed are kept. */
 static void take_away(hpct_plugin *plugin, hpct_slurm *slurm)
 {
     hpct_environment environment = hpct_slurm_environment(slurm);
@@ -36,19 +38,28 @@ static void take_away(hpct_plugin *plugin, hpct_slurm *slurm)
     free(path);
 }
 
-/* For the epilog, should this process not live to see the last task end. */
-static hpct_status prepare_out(hpct_plugin *plugin, hpct_slurm *slurm)
+/* Records stage-out for the epilog, in case this process is killed before the last task ends. */
+static hpct_status prepare_out(hpct_plugin *plugin, hpct_slurm *slurm, unsigned sent)
 {
     hpct_environment environment = hpct_slurm_environment(slurm);
     if (hpct_options_text(&plugin->options, &environment, HPCT_OPTION_STAGE_OUT) == NULL)
         return HPCT_OK;
+    /* srun does not listen for reports, so it could not end with another status if results are
+     * lost */
+    if (hpct_slurm_step_kind(plugin->step) == HPCT_STEP_TASKS &&
+        plugin->options.values[HPCT_OPTION_STAGE_OUT] == NULL &&
+        (sent & 1U << HPCT_OPTION_STAGE_OUT) == 0)
+        return hpct_fail(HPCT_ERR_USAGE,
+                         "HPC_TRAIN_STAGE_OUT came by --export alone, and srun would not hear of "
+                         "results that are lost: set it where srun is called, or give "
+                         "--hpc-train-stage-out");
     if (!hpct_slurm_person(slurm, &plugin->user))
         return hpct_fail(HPCT_ERR_INTERNAL, "Slurm does not say who the user is");
     plugin->out = true;
     return HPCT_OK;
 }
 
-/* ---- in a process of its own ----------------------------------------------------------------- */
+/* ---- work in child processes ----------------------------------------------------------------- */
 
 typedef struct visit {
     const hpct_plugin *plugin;
@@ -59,14 +70,12 @@ static hpct_status make(void *context)
 {
     const visit *v = context;
     const char *parent = v->plugin->settings.tmpdir;
-    hpct_status status = hpct_tmpdir_make(parent, v->job, v->uid, v->gid);
-    if (status == HPCT_OK && v->plugin->out)
-        status = hpct_marker_out(parent, v->job, &v->plugin->user);
-    /* last: other jobs' epilogs forget what has no directory, and one without tasks to be left
-     * behind needs none */
-    if (status == HPCT_OK)
-        status = hpct_marker_step(parent, v->job, v->step, true);
-    return status;
+    HPCT_TRY(hpct_tmpdir_make(parent, v->job, v->uid, v->gid));
+    if (v->plugin->out)
+        HPCT_TRY(hpct_marker_out(parent, v->job, &v->plugin->user));
+    /* last: other jobs' epilogs remove markers without a directory, and a step whose tasks have not
+     * started leaves no orphans */
+    return hpct_marker_step(parent, v->job, v->step, true);
 }
 
 static hpct_status find(void *context)
@@ -91,8 +100,9 @@ static hpct_status go(hpct_errand_work work, const char *what, visit *v)
 
 /* ---------------------------------------------------------------------------------------------- */
 
-/* sbatch --export=NONE (or NIL, or a list) keeps the options from the script's environment in the
- * form that Slurm looks for; the job's own variables, which Slurm always sends, have them too. */
+/* sbatch --export=NONE (or NIL, or a list) keeps the options in the script's environment under
+ * Slurm's names (SLURM_SPANK_…); the job's own variables, which Slurm always sends, contain them,
+ * too. */
 static void take_forwarded(hpct_plugin *plugin, const hpct_environment *environment)
 {
     for (int i = 0; i < HPCT_NUM_OPTIONS; i++) {
@@ -102,8 +112,8 @@ static void take_forwarded(hpct_plugin *plugin, const hpct_environment *environm
     }
 }
 
-/* A step without hpc-train in a job with it, such as somebody's `srun --overlap --jobid=J bash`,
- * finds the job's directory where there is one. */
+/* A step without hpc-train in a job that uses it, such as `srun --overlap --jobid=J bash`, gets the
+ * job directory if there is one. */
 static void show_folder(hpct_plugin *plugin, hpct_slurm *slurm)
 {
     visit v = {.plugin = plugin};
@@ -127,8 +137,11 @@ static void show_folder(hpct_plugin *plugin, hpct_slurm *slurm)
 void hpct_step_start(hpct_plugin *plugin, hpct_slurm *slurm)
 {
     uint32_t uid = 0, gid = 0, tasks = 0, step = 0, nodes = 0;
+    unsigned sent = 0;
     bool off_by_user = false;
     hpct_environment environment = hpct_slurm_environment(slurm);
+    if (hpct_defaults_take(slurm, &sent) != HPCT_OK && plugin->trouble[0] == '\0')
+        keep_trouble(plugin, HPCT_ERR_INTERNAL);
     if (hpct_slurm_get(slurm, HPCT_SLURM_STEP, &step) &&
         hpct_slurm_step_kind(step) == HPCT_STEP_SCRIPT)
         take_forwarded(plugin, &environment);
@@ -155,24 +168,26 @@ void hpct_step_start(hpct_plugin *plugin, hpct_slurm *slurm)
         plugin->on = false;
         return;
     }
+    plugin->start = hpct_now_ms();
     plugin->daemon = getpid();
     bool script = hpct_slurm_step_kind(plugin->step) == HPCT_STEP_SCRIPT;
     bool one_node = hpct_slurm_get(slurm, HPCT_SLURM_NODES, &nodes) && nodes == 1;
     plugin->has_key = hpct_step_key_take(&plugin->key, slurm, script || one_node);
     plugin->srun_port = hpct_step_port_take(slurm, HPCT_STEP_PORT_SENT);
     plugin->results_port = hpct_step_port_take(slurm, HPCT_STEP_RESULTS_SENT);
-    /* first, as it also keeps the tasks from saying the same trouble one after the other */
+    plugin->folder = hpct_step_folder_take(slurm);
+    /* first, as it also keeps the tasks from each printing the same error */
     hpct_status status = hpct_share_make(&plugin->share);
     if (plugin->trouble[0] != '\0')
         return;
     if (status == HPCT_OK)
-        status = prepare_out(plugin, slurm);
+        status = prepare_out(plugin, slurm, sent);
     visit v = {.plugin = plugin, .job = plugin->job, .step = plugin->step, .uid = uid, .gid = gid};
     if (status == HPCT_OK)
         status = go(make, "making the job directory", &v);
     if (status != HPCT_OK)
         keep_trouble(plugin, status);
-    /* without it, GPUs are given out by rank */
+    /* without it, GPUs are assigned by rank */
     if (hpct_slurm_get(slurm, HPCT_SLURM_LOCAL_TASKS, &tasks) && tasks > 0 && tasks <= INT16_MAX)
         hpct_gpu_meet_make((int) tasks, &plugin->gpus);
 }

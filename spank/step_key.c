@@ -1,6 +1,7 @@
-/* Where a step's key goes. */
+/* Sends and receives the step's key by environment variables. */
 #include "spank/step_key.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,15 +14,14 @@
 
 hpct_status hpct_step_key_send(hpct_key *key)
 {
-    static bool sent; /* srun comes here once for each component */
+    static bool sent; /* srun calls this once for each component */
     char text[HPCT_KEY_TEXT];
     if (sent)
         return HPCT_OK;
     unsetenv(HPCT_STEP_PORT_SENT);
     unsetenv(HPCT_STEP_RESULTS_SENT);
-    hpct_status status = hpct_key_draw(key);
-    if (status != HPCT_OK)
-        return status;
+    unsetenv(HPCT_STEP_FOLDER_SENT);
+    HPCT_TRY(hpct_key_draw(key));
     hpct_key_to_text(text, key);
     sent = setenv(HPCT_STEP_KEY_SENT, text, 1) == 0;
     explicit_bzero(text, sizeof text);
@@ -54,6 +54,16 @@ int hpct_step_port_take(hpct_slurm *slurm, const char *variable)
     if (text != NULL)
         hpct_slurm_set(slurm, variable, NULL);
     return sent ? (int) port : 0;
+}
+
+char *hpct_step_folder_take(hpct_slurm *slurm)
+{
+    hpct_environment environment = hpct_slurm_environment(slurm);
+    const char *text = environment.get(environment.context, HPCT_STEP_FOLDER_SENT);
+    char *folder = text == NULL || *text != '/' || strlen(text) >= PATH_MAX ? NULL : strdup(text);
+    if (text != NULL)
+        hpct_slurm_set(slurm, HPCT_STEP_FOLDER_SENT, NULL);
+    return folder;
 }
 
 hpct_status hpct_step_key_write(const hpct_key *key, const char *tmpdir, uint32_t step,

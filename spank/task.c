@@ -1,4 +1,4 @@
-/* In each task, as the user, just before its program starts. */
+/* Runs in each task, as the user, just before its program starts. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,7 +60,7 @@ static hpct_status set_environment(hpct_plugin *plugin, hpct_slurm *slurm,
     return status;
 }
 
-/* Of a step without a key, no variable may name that of the script around it. */
+/* Without a key, remove the variable inherited from the enclosing script. */
 static hpct_status leave_key(hpct_plugin *plugin, hpct_slurm *slurm, const char *tmpdir,
                              uint32_t rank, char **path)
 {
@@ -89,12 +89,13 @@ static hpct_status stage(hpct_plugin *plugin, hpct_slurm *slurm,
         .memory = hpct_slurm_memory(slurm),
         .stall_seconds = HPCT_STALL_SECONDS,
     };
-    /* who waits gives up a little later than who works, whose message says more */
+    /* Waiters time out a little later than the worker, so that its more specific error is printed.
+     */
     return hpct_share_once(plugin->share, HPCT_SHARE_DATA, config->local_rank, "stage the data",
                            HPCT_STALL_SECONDS + 10, hpct_stage_run_work, &run);
 }
 
-/* Where nothing better can be found out, the GPU by rank, which the config has already, stays. */
+/* On failure the config keeps the GPU by rank. */
 static void bind_closest(hpct_plugin *plugin, const hpct_environment *environment,
                          const hpct_choices *choices, int task, hpct_config *config)
 {
@@ -171,7 +172,7 @@ static hpct_status prepare(hpct_plugin *plugin, hpct_slurm *slurm, const char *t
         status = leave_key(plugin, slurm, tmpdir, (uint32_t) config->rank, &key);
     if (status == HPCT_OK)
         status = stage(plugin, slurm, &environment, &choices, config, &team, key);
-    /* while data was staged over it, another task of the node used it, and found it free */
+    /* another task of the node used it for staging when this task found it free */
     if (status == HPCT_OK && own_port(config) == team.port)
         status = hpct_port_check(own_port(config), config->nodes[config->node_rank].name);
     if (status == HPCT_OK)
@@ -185,8 +186,8 @@ static hpct_status prepare(hpct_plugin *plugin, hpct_slurm *slurm, const char *t
     return status;
 }
 
-/* One voice per node is enough. slurmstepd sees this task end, and ends the step elsewhere: a task
- * that did so itself would be ended with all others, before its own status can be seen. */
+/* One message per node is enough. slurmstepd sees this task end and ends the step elsewhere: if a
+ * task did that itself, it would be killed with the others before its own status is known. */
 static void report(hpct_plugin *plugin, hpct_slurm *slurm)
 {
     hpct_environment environment = hpct_slurm_environment(slurm);
@@ -210,9 +211,9 @@ static void note_gone(int number)
     gone = 1;
 }
 
-/* From here on it waits until the program asks (agent/comm/gone.h). Nobody tells rank 0, which alone
- * may have a terminal, and use for the signal. The handler stays until the program starts: to take
- * it away would take away what waits. */
+/* From here on the signal is pending until the program checks it (agent/comm/gone.h). Rank 0, which
+ * may have a terminal and use the signal itself, is not notified. The handler stays until exec:
+ * removing it would discard the pending signal. */
 static void hold_gone(hpct_slurm *slurm)
 {
     uint32_t rank = 0;
@@ -227,12 +228,12 @@ hpct_status hpct_task_start(hpct_plugin *plugin, hpct_slurm *slurm)
 {
     if (!plugin->on)
         return HPCT_OK;
-    /* Nobody would watch over the task, or clean up behind it, when slurmstepd is killed. */
+    /* If slurmstepd is killed, nobody would supervise or clean up after the task. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     hpct_forked_rename();
     signal(HPCT_TASK_SIGNAL, leave);
     signal(HPCT_GONE_SIGNAL, note_gone);
-    pid_t parent = getppid(); /* 0: it is in another namespace */
+    pid_t parent = getppid(); /* 0: the parent is in another pid namespace */
     if (parent != 0 && parent != plugin->daemon)
         return hpct_fail(HPCT_ERR_INTERNAL, "slurmstepd has ended");
     char *tmpdir = hpct_tmpdir_path(plugin->settings.tmpdir, plugin->job);

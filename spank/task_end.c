@@ -1,4 +1,4 @@
-/* In slurmstepd, as root, when tasks are forked and when they have ended. */
+/* Runs in slurmstepd, as root, when tasks are forked and when they have ended. */
 #include <stdlib.h>
 
 #include "agent/cluster/tasks.h"
@@ -9,8 +9,7 @@
 #include "spank/tell.h"
 #include "spank/tmpdir.h"
 
-/* Slurm stops a job's processes this much before it kills them; some of it is for putting away
- * what is half copied and for saying so. */
+/* Copying stops this long before Slurm's SIGKILL, to remove unfinished files and report. */
 #define MARGIN_SECONDS 1.5
 
 void hpct_task_forked(hpct_plugin *plugin, hpct_slurm *slurm)
@@ -34,8 +33,8 @@ static hpct_status copy_out(const hpct_plugin *plugin)
     return status;
 }
 
-/* On the other nodes they wait for this one's share in the work. A task that was killed while data
- * came in could not even say so. */
+/* Ends the step on the other nodes, which wait for this node's part of the work. A task killed
+ * during staging cannot report that itself. */
 static void end_step(hpct_plugin *plugin, hpct_slurm *slurm, const char *node)
 {
     if (hpct_slurm_step_kind(plugin->step) != HPCT_STEP_TASKS)
@@ -48,9 +47,9 @@ static void end_step(hpct_plugin *plugin, hpct_slurm *slurm, const char *node)
         hpct_tell(slurm, plugin->job, plugin->step);
 }
 
-/* Who waits for rank 0 to listen, on whichever node, does not see whether it has yet to come. Ranks
- * that are all alike wait for each other before one can end well; with roles a worker may come when
- * the run is over. */
+/* Ranks that wait for rank 0 to listen cannot know that it has ended. Without roles all ranks wait
+ * for each other before one can end; with roles a worker may also arrive after the end of the
+ * run. */
 static void tell_zero_is_gone(const hpct_plugin *plugin, hpct_slurm *slurm)
 {
     uint32_t rank = 0, status = 0, tasks = 0;
@@ -63,8 +62,8 @@ static void tell_zero_is_gone(const hpct_plugin *plugin, hpct_slurm *slurm)
         hpct_slurm_signal_step(plugin->job, plugin->step, HPCT_GONE_SIGNAL);
 }
 
-/* Of a step's results srun hears, and of those of a script's end nobody: the job then has the
- * status of what went wrong, unless the script has one of its own. */
+/* Results of a step are reported to srun; nobody waits for a script's end, so the job gets the
+ * status, unless the script itself failed. */
 static void fail_script(const hpct_plugin *plugin, hpct_slurm *slurm, hpct_status why)
 {
     uint32_t status = 0;

@@ -1,5 +1,5 @@
-/* In the first task of a node, as the user, before its program starts: what is to be copied out
- * when the last one ends, left where the user's own processes find it again. */
+/* Runs in the first task of a node, as the user, before its program starts: writes the stage-out
+ * record, which the helper reads. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -7,9 +7,9 @@
 
 #include "agent/cluster/cluster.h"
 #include "agent/cluster/number.h"
+#include "agent/cluster/spec/out_record.h"
 #include "base/status.h"
 #include "spank/contexts.h"
-#include "spank/stage/out_record.h"
 
 static uint32_t number_of(const hpct_environment *environment, const char *name)
 {
@@ -18,8 +18,8 @@ static uint32_t number_of(const hpct_environment *environment, const char *name)
     return text != NULL && hpct_number_parse(text, 0, UINT32_MAX, &number) ? (uint32_t) number : 0;
 }
 
-/* Of a script Slurm knows it, of a step only the variables, which sbatch in a job of an array also
- * hands on to a job that is in none. */
+/* For a script SPANK has an item; for a step there are only variables, which sbatch within an array
+ * job also passes on to a job that is not in an array. */
 static hpct_out_array array_of(hpct_slurm *slurm, const hpct_environment *environment, bool script)
 {
     uint32_t array = 0;
@@ -32,16 +32,42 @@ static hpct_out_array array_of(hpct_slurm *slurm, const hpct_environment *enviro
     };
 }
 
+static bool is_tmp(const hpct_environment *environment, const char *name)
+{
+    const char *value = environment->get(environment->context, name);
+    return value != NULL && strcmp(value, "/tmp") == 0;
+}
+
+/* If Slurm cannot enter the step's working directory it uses /tmp, which is local to each node. */
+static hpct_status check_folder(const hpct_environment *environment, const hpct_out_list *list,
+                                const char *cwd)
+{
+    if (strcmp(cwd, "/tmp") != 0 || is_tmp(environment, "PWD") ||
+        is_tmp(environment, "SLURM_SUBMIT_DIR"))
+        return HPCT_OK;
+    for (int i = 0; i < list->count; i++) {
+        if (*list->entries[i].dst != '/')
+            return hpct_fail(
+                HPCT_ERR_USAGE,
+                "'%.200s' would be copied to the node's own /tmp, where Slurm has gone "
+                "as it could not enter the step's folder: write the whole path",
+                list->entries[i].dst);
+    }
+    return HPCT_OK;
+}
+
 static hpct_status record_out(hpct_plugin *plugin, hpct_slurm *slurm,
                               const hpct_environment *environment, const hpct_config *config,
                               const char *tmpdir, const char *key)
 {
     char step[HPCT_STEP_NAME], address[256];
     uint32_t tasks = 0, node = 0, rank = 0,
-             before = 0; /* tasks of the components before this one */
+             before = 0; /* number of tasks of the preceding components */
     hpct_choices choices = {0};
-    hpct_out_record record = {
-        .job = plugin->job, .step = step, .array = array_of(slurm, environment, config == NULL)};
+    hpct_out_record record = {.job = plugin->job,
+                              .step = step,
+                              .array = array_of(slurm, environment, config == NULL),
+                              .start = plugin->start};
     hpct_status status = hpct_options_resolve(&plugin->options, environment, true, &choices);
     if (status != HPCT_OK)
         return status;
@@ -56,13 +82,22 @@ static hpct_status record_out(hpct_plugin *plugin, hpct_slurm *slurm,
     }
     if (status == HPCT_OK && config != NULL && config->num_nodes > 1)
         status = hpct_out_list_check_nodes(&choices.out);
-    record.cwd = getcwd(NULL, 0);
-    if (status == HPCT_OK && (config == NULL || !record.array.is)) /* else srun has done it */
-        status = hpct_out_list_check_array(&choices.out, &record.array, record.job, record.cwd);
+    record.cwd = plugin->folder != NULL ? strdup(plugin->folder) : getcwd(NULL, 0);
+    if (status == HPCT_OK && record.cwd != NULL)
+        status = check_folder(environment, &choices.out, record.cwd);
+    if (status == HPCT_OK && record.cwd != NULL)
+        status = hpct_out_list_check_place(
+            &choices.out,
+            &(hpct_out_names){
+                .job = record.job, .array = record.array, .step = "", .node = node, .host = ""},
+            record.cwd, tmpdir);
+    if (status == HPCT_OK && (config == NULL || !record.array.is)) /* else srun has checked */
+        status = hpct_out_list_check_array(&choices.out, &record.array,
+                                           config == NULL ? 0 : record.job, record.cwd);
     if (status != HPCT_OK)
         hpct_fail_within(status, "--hpc-train-stage-out");
     hpct_step_name(plugin->step, step);
-    record.node = hpct_node_in_job(environment, node);
+    record.node = hpct_node_in_job(environment, record.job, node);
     if (key != NULL && plugin->results_port != 0 &&
         hpct_srun_address(environment, plugin->results_port, address, sizeof address)) {
         record.srun = strdup(address);

@@ -1,5 +1,5 @@
-/* Slurm's library does the telling. As root nothing is ended but the step itself: the numbers of
- * other jobs are known from the environment alone, which is the user's. */
+/* Ends the step elsewhere by Slurm's library. As root only the step itself, because the ids of
+ * other components are known only from the user's environment. */
 #include "spank/tell.h"
 
 #include <signal.h>
@@ -16,12 +16,13 @@
 #include "spank/slurm_release.h"
 #include "spank/turn.h"
 
-/* Nodes on which the same fails end their tasks by themselves meanwhile, each with its own status,
- * which a killed task has not. Together with a turn it must be less than srun gives a step to end
- * (KillWait and 2 s): while slurmstepd waits here, the status of its tasks is not known. */
+/* Nodes with the same error end their tasks themselves meanwhile, with their own status, which
+ * killed tasks lack. Together with hpct_turn_ms it must be shorter than srun's wait for the end of
+ * a step (KillWait + 2 s): while slurmstepd waits here, its tasks' status is not reported. */
 #define BEFORE_MS 2000
 
-/* Tasks that wait for those of this node to stage with them then end themselves. */
+/* From HPCT_TASK_SIGNAL to SIGKILL: tasks waiting in staging for this node's tasks end
+ * themselves. */
 #define LEAVE_MS 500
 
 #define TELL_SECONDS 5
@@ -43,7 +44,7 @@ static long number_of(const hpct_environment *environment, const char *name, lon
     return text != NULL && hpct_number_parse(text, 0, max, &value) ? value : -1;
 }
 
-/* The job of component i, or -1. (srun's own allocation has only the older of the two names.) */
+/* Job id of component i, or -1. (srun's own allocation has only the older variable.) */
 static long component_job(const hpct_environment *environment, int i)
 {
     char name[64];
@@ -53,7 +54,7 @@ static long component_job(const hpct_environment *environment, int i)
     return job >= 0 ? job : number_of(environment, name, UINT32_MAX);
 }
 
-/* Components of a heterogeneous job are jobs of their own. */
+/* Components of a heterogeneous job are separate jobs. */
 static void tell_components(hpct_slurm *slurm, uint32_t job, uint32_t step)
 {
     hpct_environment environment = hpct_slurm_environment(slurm);
@@ -83,7 +84,7 @@ static hpct_status tell(void *context)
     return HPCT_OK;
 }
 
-/* Whether the step has tasks elsewhere. */
+/* Whether the step has tasks on other nodes. */
 static bool has_others(hpct_slurm *slurm, uint32_t *nodes)
 {
     uint32_t tasks = 0;
@@ -94,8 +95,8 @@ static bool has_others(hpct_slurm *slurm, uint32_t *nodes)
             number_of(&environment, "SLURM_STEP_NUM_TASKS", HPCT_MAX_TASKS) > (long) tasks);
 }
 
-/* The components first: with the step Slurm may end who tells them. Other threads of slurmstepd may
- * have held a lock at the fork, for which he would wait; and the user can stop him. */
+/* Components first: Slurm may kill the caller with the step. Runs in a child, as other threads of
+ * slurmstepd may hold locks at the fork, and the user can stop it. */
 void hpct_tell(hpct_slurm *slurm, uint32_t job, uint32_t step)
 {
     uint32_t nodes = 0, number = 0;

@@ -1,7 +1,7 @@
-/* The job directory's life. Besides the jobs' numbers the parent holds, all of them for root alone:
- * .new-JOB-PID  a directory that is being made; gets its name when it is the user's
- * .gone-JOB-PID one that is being removed; its name is free for the job's next run
- * .boot         the kernel's number for this run of the machine. No job outlives it. */
+/* Life cycle of a job directory. The parent also contains, for root only:
+ *   .new-JOB-PID   a directory being created; renamed when it is the user's
+ *   .gone-JOB-PID  one being removed; its name is free for the job's next run
+ *   .boot          the kernel's boot id. No job outlives a boot. */
 #include <config.h>
 
 #include "spank/tmpdir.h"
@@ -53,7 +53,7 @@ static time_t now(void)
     return time.tv_sec;
 }
 
-/* Another open description: reading it moves no other one's place. */
+/* A separate open file description, with its own read position. */
 static DIR *list(int fd)
 {
     int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -63,8 +63,8 @@ static DIR *list(int fd)
     return folder;
 }
 
-/* Renames to a name that is free. Kernels and file systems without RENAME_NOREPLACE replace what is
- * there only when it is an empty directory, which is as good. */
+/* Renames to an unused name. Without RENAME_NOREPLACE only an empty directory is replaced, which is
+ * equivalent. */
 static int rename_free(int fd, const char *from, const char *to)
 {
     if (renameat2(fd, from, fd, to, RENAME_NOREPLACE) == 0)
@@ -72,8 +72,8 @@ static int rename_free(int fd, const char *from, const char *to)
     return errno == EINVAL || errno == ENOSYS ? renameat(fd, from, fd, to) : -1;
 }
 
-/* The name is taken away first: whatever becomes of the removal, it is free for the next run, and
- * hpct_tmpdir_sweep finds what is left. *gone is empty when there was nothing. */
+/* Renames first: the name is free for the next run even if removal fails, and hpct_tmpdir_sweep
+ * finds the rest. *gone is empty if there was nothing. */
 static hpct_status put_aside(int fd, const char *parent, const char *name, char gone[NAME_SIZE * 6])
 {
     int error = EEXIST;
@@ -98,19 +98,20 @@ static hpct_status put_aside(int fd, const char *parent, const char *name, char 
 static hpct_status clear(int fd, const char *parent, const char *name)
 {
     char gone[NAME_SIZE * 6], path[4096];
-    hpct_status status = put_aside(fd, parent, name, gone);
-    if (status != HPCT_OK || gone[0] == '\0')
-        return status;
+    HPCT_TRY(put_aside(fd, parent, name, gone));
+    if (gone[0] == '\0')
+        return HPCT_OK;
     snprintf(path, sizeof path, "%s/%s", parent, gone);
     return hpct_remove(fd, gone, path, REMOVE_SECONDS);
 }
 
-/* ---- making ---------------------------------------------------------------------------------- */
+/* ---- creating
+ * --------------------------------------------------------------------------------- */
 
 typedef enum found { NOTHING, THE_USERS, SOMETHING_ELSE, UNKNOWN } found;
 
-/* What lies at the name. Another step of the job may be using it: only what is certainly not the
- * user's directory is called something else. */
+/* Checks the existing entry of that name. Another step of the job may be using it: only an entry
+ * that is certainly not the user's directory is an error. */
 static found look(int parent, const char *name, uid_t uid)
 {
     struct stat info;
@@ -128,7 +129,8 @@ static found look(int parent, const char *name, uid_t uid)
     return result;
 }
 
-/* Made under a name of its own and renamed when it is the user's: nobody ever sees it half made. */
+/* Created under a temporary name and renamed when it is the user's: no other process sees an
+ * incomplete directory. */
 static hpct_status make(int parent, const char *name, uid_t uid, gid_t gid, const char *path)
 {
     char fresh[NAME_SIZE * 4], gone[NAME_SIZE * 6];
@@ -136,7 +138,7 @@ static hpct_status make(int parent, const char *name, uid_t uid, gid_t gid, cons
     hpct_status status = HPCT_OK;
     int fd = -1;
     if (mkdirat(parent, fresh, 0700) != 0) {
-        if (errno == EEXIST) /* of a step with this process number that was killed */
+        if (errno == EEXIST) /* left by a killed step with the same pid */
             return put_aside(parent, path, fresh, gone);
         return hpct_fail(HPCT_ERR_IO, "%s cannot be made: %s", path, strerror(errno));
     }
@@ -152,7 +154,7 @@ static hpct_status make(int parent, const char *name, uid_t uid, gid_t gid, cons
         close(fd);
     if (fresh[0] != '\0')
         unlinkat(parent, fresh, AT_REMOVEDIR);
-    return status; /* HPCT_OK: it is there, or another step was quicker; the caller looks again */
+    return status; /* HPCT_OK: it exists, or another step was faster; the caller checks again */
 }
 
 hpct_status hpct_tmpdir_make(const char *parent, uint32_t job, uid_t uid, gid_t gid)
@@ -177,7 +179,7 @@ hpct_status hpct_tmpdir_make(const char *parent, uint32_t job, uid_t uid, gid_t 
             status = hpct_fail(HPCT_ERR_IO, "%s is in the way and cannot be removed", path);
         else if (there == NOTHING)
             status = make(fd, name, uid, gid, path);
-        else /* the job's epilog removes it: tasks that start do not wait for that */
+        else /* removed by the job's epilog, so that starting tasks do not wait for it */
             status = put_aside(fd, parent, name, gone);
     }
     if (fd >= 0)
@@ -217,9 +219,9 @@ hpct_status hpct_tmpdir_remove(const char *parent, uint32_t job)
 {
     int fd = -1;
     char name[NAME_SIZE], half_made[NAME_SIZE * 2];
-    hpct_status status = hpct_parent_open(parent, false, &fd);
-    if (status != HPCT_OK || fd < 0)
-        return status;
+    HPCT_TRY(hpct_parent_open(parent, false, &fd));
+    if (fd < 0)
+        return HPCT_OK;
     job_name(job, name);
     snprintf(half_made, sizeof half_made, NEW "%s-", name);
     DIR *folder = list(fd);
@@ -229,7 +231,7 @@ hpct_status hpct_tmpdir_remove(const char *parent, uint32_t job)
     }
     if (folder != NULL)
         closedir(folder);
-    status = clear(fd, parent, name);
+    hpct_status status = clear(fd, parent, name);
     close(fd);
     return status;
 }
@@ -240,7 +242,7 @@ void hpct_tmpdir_sweep(const char *parent)
     time_t end = now() + REMOVE_SECONDS;
     if (hpct_parent_open(parent, false, &fd) != HPCT_OK || fd < 0)
         return;
-    /* One at a time: what holds it up would hold up the next one as well. The file is root's. */
+    /* One process at a time: what blocks one would block the next. Only root can lock this file. */
     int turn = openat(fd, BOOT, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     DIR *folder = turn >= 0 && flock(turn, LOCK_EX | LOCK_NB) != 0 ? NULL : list(fd);
     for (struct dirent *entry; folder != NULL && now() < end && (entry = readdir(folder)) != NULL;)
@@ -253,7 +255,8 @@ void hpct_tmpdir_sweep(const char *parent)
     close(fd);
 }
 
-/* ---- a new run of the machine ---------------------------------------------------------------- */
+/* ---- after a reboot
+ * --------------------------------------------------------------------------- */
 
 static bool read_line(int at, const char *path, char *line, size_t size)
 {
@@ -265,7 +268,7 @@ static bool read_line(int at, const char *path, char *line, size_t size)
     return got > 0;
 }
 
-/* A job's number, or a directory that was being made for one. */
+/* A job id, or the name of a directory being created for one. */
 static bool is_of_a_job(const char *name)
 {
     return strncmp(name, NEW, strlen(NEW)) == 0 ||

@@ -1,7 +1,6 @@
-/* spank/tmpdir.h - the job's own directory on a node's disk: made and removed as root, in a place
- * that users may write beside and, within it, at the same time. Every step works on open
- * directories and never follows a link. Knows nothing of SPANK; all that it is told comes from
- * root. */
+/* spank/tmpdir.h - the job directory: root creates and removes it where users can write beside and
+ * within it at the same time. Works on open directories and follows no link. Independent of SPANK;
+ * all arguments come from root. */
 #ifndef HPCT_SPANK_TMPDIR_H
 #define HPCT_SPANK_TMPDIR_H
 
@@ -10,37 +9,35 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* The path of the job's directory, "PARENT/42". To be freed; NULL when out of memory. (Slurm tells
- * the steps of a requeued job nothing of its restarts, so the name is the same: it is the prolog
- * and the epilog that make a restarted job start afresh.) */
+/* "PARENT/42", freed by the caller; NULL if out of memory. (Slurm does not give steps of a requeued
+ * job their restart count, so the name is the same; prolog and epilog remove the old directory.) */
 char *hpct_tmpdir_path(const char *parent, uint32_t job);
 
-/* When the node's daemon starts: makes the parent, before any user can take its name in a folder
- * like /tmp, and after a restart of the machine puts aside what the jobs of before have left. Fine
- * when called again. HPCT_ERR_CONFIG or HPCT_ERR_IO, naming the path. */
+/* At start of slurmd: creates the parent before any user can take its name in a folder like /tmp,
+ * and after a reboot moves old directories aside. May be called again. Returns HPCT_ERR_CONFIG or
+ * HPCT_ERR_IO, naming the path. */
 hpct_status hpct_tmpdir_prepare(const char *parent);
 
-/* Makes the job's directory, mode 0700 and the user's; fine when it is there already, however many
- * steps of the job do this at once. The parent is made when only it is missing, and must be as
- * hpct_parent_open wants it. Something left at the directory's name by another user is put aside.
- * HPCT_ERR_CONFIG or HPCT_ERR_IO, naming the path. */
+/* Creates the job directory, mode 0700, owned by the user; no error if it exists, for any number of
+ * concurrent steps. The parent is created if only its last component is missing, and must satisfy
+ * hpct_parent_open. Foreign entries under the name are moved aside. Returns HPCT_ERR_CONFIG or
+ * HPCT_ERR_IO, naming the path. */
 hpct_status hpct_tmpdir_make(const char *parent, uint32_t job, uid_t uid, gid_t gid);
 
-/* As root: whether the job has a directory here, and it is the user's. Nothing is made. */
+/* As root: whether the job has a directory here that is the user's. Creates nothing. */
 bool hpct_tmpdir_find(const char *parent, uint32_t job, uid_t uid);
 
-/* In a task, as the user: whether it is there for him, too. HPCT_ERR_CONFIG, saying what the
- * administrator is to do, when it is not. */
+/* In a task, as the user: whether the directory is visible in its mount namespace, too. Returns
+ * HPCT_ERR_CONFIG, with what the administrator should do, if not. */
 hpct_status hpct_tmpdir_check(const char *path);
 
-/* Removes the job's directory with all that is in it, as hpct_remove does, and what steps that were
- * killed while they made it have left; fine when there is none. To be called when the job has no
- * step on the node. Ends within about 20 seconds. What is left then (HPCT_ERR_IO) lies beside the
- * job directories, under a name of its own that root alone can reach. */
+/* Removes the job directory and everything in it, as hpct_remove does, and leftovers of killed
+ * steps; no error if there is none. Call it when the job has no step on the node. Ends within about
+ * 20 seconds; the rest (HPCT_ERR_IO) is left beside the job directories under a name that only root
+ * can access. */
 hpct_status hpct_tmpdir_remove(const char *parent, uint32_t job);
 
-/* Goes on, for up to 20 seconds, with removals that did not end: more files than can be removed in
- * that time, something mounted. */
+/* Continues unfinished removals for up to 20 seconds. */
 void hpct_tmpdir_sweep(const char *parent);
 
 #endif

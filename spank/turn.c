@@ -1,4 +1,4 @@
-/* Turns. */
+/* Staggers requests of many nodes. */
 #include "spank/turn.h"
 
 #define AT_ONCE 16

@@ -4,7 +4,7 @@ LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver
 T_LOG_DRIVER = $(LOG_DRIVER)
 LOG_COMPILER = $(BASH) $(top_srcdir)/tests/run
 T_LOG_COMPILER = $(LOG_COMPILER) $(BASH)
-EXTRA_DIST += tests/run
+EXTRA_DIST += tests/README.md tests/run tests/lint
 BASH = bash
 
 # OMP_WAIT_POLICY: tests that run side by side share the cores, so their threads do not spin.
@@ -16,63 +16,98 @@ AM_TESTS_ENVIRONMENT = CMOCKA_MESSAGE_OUTPUT=TAP; export CMOCKA_MESSAGE_OUTPUT; 
 	top_builddir='$(abs_top_builddir)'; export top_builddir; \
 	HPC_TRAIN_UNTESTED='$(hpct_untested)'; export HPC_TRAIN_UNTESTED;
 
-# Unit tests: cmocka programs, one per file or idea under test. `unit_tests` is what
-# check-valgrind runs once more under valgrind.
+# Unit tests: cmocka programs, one per file or idea under test, in the folder that the source has below the root.
+# `unit_tests` is what check-valgrind runs once more under valgrind; `rank_tests` train as several ranks.
 unit_tests =
+rank_tests =
+scale_tests =
 fuzz_targets =
 long_tests =
 scaled_tests =
 if HAVE_CMOCKA
-unit_tests += tests/unit/test_share tests/unit/test_watch # they mostly wait: not at the end, alone
-unit_tests += tests/unit/test_status
+unit_tests += $(waiting_unit_tests) tests/unit/base/test_status
 endif
+waiting_unit_tests = tests/unit/agent/comm/test_standstill tests/unit/agent/comm/test_watch \
+	tests/unit/spank/test_share # first: not at the end, alone
 check_PROGRAMS += $(unit_tests) $(fuzz_targets)
-TESTS += $(unit_tests) $(fuzz_targets)
 
-# Tests of the build itself: a second one with sanitizers, valgrind, what configure says. The two longest, which compute, come
-# first, and beside them those of the cluster, which mostly wait.
-second_build_tests = tests/build/sanitizers.t tests/build/valgrind.t
-build_tests = tests/build/command.t tests/build/completion.t tests/build/configure.t tests/build/documents.t \
-	tests/build/data.t tests/build/examples.t tests/build/install.t tests/build/kinds.t tests/build/models.t tests/build/options.t tests/build/plan.t tests/build/training.t
-TESTS += $(second_build_tests)
+# Tests of the build itself: a second one with sanitizers, valgrind, what configure says.
+sanitizer_tests = tests/build/sanitizers.t tests/build/valgrind.t
+slow_build_tests = tests/build/configure.t tests/build/options.t
+build_tests = $(slow_build_tests) tests/build/command.t tests/build/completion.t tests/build/documents.t \
+	tests/build/data.t tests/build/examples.t tests/build/install.t tests/build/kinds.t tests/build/layers.t \
+	tests/build/models.t tests/build/plan.t tests/build/training.t
 include tests/cluster/local.mk
-apart_tests = tests/apart/device.t tests/apart/ranks.t tests/apart/replicas.t tests/apart/servers.t
-TESTS += tests/apart/replicas.t tests/apart/servers.t $(build_tests)
+module_tests = tests/gpu_without/module/device.t tests/gpu_without/module/ranks.t tests/gpu_without/module/replicas.t \
+	tests/gpu_without/module/servers.t
 long_tests += tests/build/strategy_sanitizers.t
 scaled_tests += tests/build/valgrind.t
-EXTRA_DIST += $(second_build_tests) $(build_tests) tests/build/strategy_sanitizers.t tests/build/lib.sh tests/build/lsan.supp tests/build/valgrind.supp
+EXTRA_DIST += $(sanitizer_tests) $(build_tests) tests/build/strategy_sanitizers.t tests/build/lib.sh \
+	tests/build/lsan.supp tests/build/valgrind.supp
 check_LTLIBRARIES += tests/build/keep_modules.la
 tests_build_keep_modules_la_SOURCES = tests/build/keep_modules.c
 tests_build_keep_modules_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
 
 # Programs that include tests/unit/allocations.h.
 count_allocations = -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc -Wl,--wrap=aligned_alloc
+cases = tests/unit/cases.h tests/unit/unit.h
 test_cppflags = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
-tests_unit_test_status_SOURCES = tests/unit/test_status.c tests/unit/unit.h
-tests_unit_test_status_CPPFLAGS = $(test_cppflags)
-tests_unit_test_status_LDADD = base/libbase.la $(CMOCKA_LIBS)
+tests_unit_base_test_status_SOURCES = tests/unit/base/test_status.c tests/unit/unit.h
+tests_unit_base_test_status_CPPFLAGS = $(test_cppflags)
+tests_unit_base_test_status_LDADD = base/libbase.la $(CMOCKA_LIBS)
 
-include tests/unit/cluster.mk
-include tests/unit/cuda.mk
-include tests/unit/gpu.mk
-include tests/unit/nn.mk
+include tests/unit/spank/local.mk
+include tests/gpu_without/kernels/local.mk
+include tests/unit/spank/gpu/local.mk
+include tests/unit/nn/local.mk
 include tests/strategy/local.mk
-include tests/unit/agent.mk
-include tests/unit/stage.mk
+include tests/unit/agent/local.mk
+include tests/unit/spank/stage/local.mk
 include tests/bench/data.mk
 include tests/bench/nn.mk
 include tests/bench/stage.mk
-include tests/apart/local.mk
-include tests/emulated/local.mk
+include tests/gpu_without/module/local.mk
+include tests/gpu_without/machine/local.mk
 include tests/peers/data.mk
 include tests/peers/local.mk
 include tests/fuzz/local.mk
+EXTRA_DIST += tests/gpu_without/README.md
 EXTRA_DIST += tests/distros/bare_system.sh tests/distros/order tests/distros/run
 include tests/gpu/local.mk
 include tests/results/local.mk
 include tests/stage/local.mk
 include tests/fuzz/agent.mk
 include tests/packages/local.mk
+
+# The parts of `make check`, each a target of its own (`make check-cluster`) and a word of `./quickstart check`. In
+# TESTS they are mixed: those that wait for a cluster go on beside those that compute.
+parts = unit build sanitizers cluster strategies
+unit_part = $(unit_tests) $(fuzz_targets)
+build_part = $(build_tests) $(scale_tests) $(results_tests) $(stage_tests) tests/peers/data.t $(peer_tests)
+sanitizers_part = $(sanitizer_tests)
+cluster_part = $(cluster_tests)
+strategies_part = $(strategy_tests) $(rank_tests) $(module_tests)
+TESTS += $(sanitizer_tests) $(slow_cluster_tests) $(slow_build_tests) $(module_tests) $(early_cluster_tests) \
+	$(strategy_tests) $(rank_tests) $(late_cluster_tests) $(build_tests) $(results_tests) $(stage_tests) tests/peers/data.t \
+	$(peer_tests) $(scale_tests) $(unit_part)
+$(filter-out check-unit,$(parts:%=check-%)): check-%: check-programs
+	$(MAKE) check-TESTS TESTS="$($*_part)"
+# NAME/PART of each test, for the table of ./quickstart check.
+list-parts:
+	@$(foreach part,$(parts),printf '%s $(part)\n' $($(part)_part);)
+
+# The form of sources, scripts and man pages, in a checkout; `make format` gives it to C and CUDA.
+lint:
+	$(top_srcdir)/tests/lint
+format:
+	$(top_srcdir)/tests/lint --format
+
+# In a minute, while one works: unit tests that do not wait, with fewer random cases, and the arrows between folders.
+quick_tests = $(filter-out $(waiting_unit_tests) tests/unit/spank/test_child tests/unit/spank/test_removal \
+	tests/unit/spank/agree/test_ports tests/gpu_without/libraries/test_nccl% tests/gpu_without/kernels/%, \
+	$(unit_tests)) $(fuzz_targets) tests/build/layers.t
+check-quick: check-programs
+	HPC_TRAIN_SHORT=1 $(MAKE) check-TESTS TESTS="$(quick_tests)"
 
 # Suites that take minutes: `make check-long` runs these and, with HPC_TRAIN_LONG=1 set, those of
 # `make check` that try more cases then.
@@ -83,7 +118,7 @@ check-long: check-programs
 check-programs: $(check_PROGRAMS) $(check_LTLIBRARIES)
 
 # The unit tests and the fuzz targets' corpora alone (they need no cluster), with what they start and read.
-unit-programs: $(unit_tests) $(fuzz_targets) hpc-train-gpus hpc-train-stage tests/unit/libnvidia-ml.la \
+unit-programs: $(unit_tests) $(fuzz_targets) hpc-train-gpus hpc-train-stage tests/gpu_without/libraries/libnvidia-ml.la \
     etc/plugstack.conf.d/hpc-train.conf
 check-unit: unit-programs
 	$(MAKE) check-TESTS TESTS="$(unit_tests) $(fuzz_targets)"
@@ -93,11 +128,20 @@ check-unit: unit-programs
 # HPC_TRAIN_SHORT=1: fewer random cases.
 # Left out, for half a minute and more each: the profile of a whole network, and the operations' random cases, which run
 # with ASan.
-# Arithmetic and races that the sanitizers see in full. And, but in check-long, those that train, and kernels that take long.
-not_under_valgrind = tests/unit/test_cuda_dnn tests/unit/test_cuda_loss tests/unit/test_cuda_ops tests/unit/test_cuda_updates tests/unit/test_bench tests/unit/test_nn_ops tests/unit/test_nn_random tests/unit/test_nn_shard tests/unit/test_plan \
-	tests/unit/test_removal tests/unit/test_sampler \
-	$(if $(HPC_TRAIN_LONG),,tests/unit/test_cuda_head tests/unit/test_cuda_norm tests/unit/test_cuda_small \
-	tests/unit/test_nn_stage tests/unit/test_nn_step tests/unit/test_nn_train)
+# Arithmetic and races that the sanitizers see in full. And, but in check-long, those that train, kernels that take long, and
+# waits.
+not_under_valgrind = tests/gpu_without/libraries/test_cudnn_plans tests/gpu_without/kernels/test_loss \
+	tests/gpu_without/kernels/test_ops tests/gpu_without/kernels/test_updates tests/unit/agent/cost/test_bench \
+	tests/unit/nn/backend/test_conv2d tests/unit/nn/backend/test_ops tests/unit/nn/run/test_random \
+	tests/unit/nn/split/test_shard \
+	tests/unit/agent/cost/test_plan tests/unit/spank/test_removal tests/unit/agent/data/test_sampler \
+	$(if $(HPC_TRAIN_LONG),,tests/gpu_without/kernels/test_norm \
+	tests/gpu_without/kernels/test_small \
+	tests/unit/agent/comm/test_standstill tests/unit/agent/comm/test_watch \
+	tests/unit/agent/strategy/replicas/test_replicas tests/unit/agent/train/test_fit \
+	tests/unit/nn/backend/cpu/test_loops tests/unit/nn/backend/test_bf16 tests/unit/nn/backend/test_fp16 \
+	tests/unit/nn/backend/test_updates tests/unit/nn/graph/test_graph \
+	tests/unit/nn/split/test_stage tests/unit/nn/run/test_step tests/unit/nn/run/test_train)
 under_valgrind = $(filter-out $(not_under_valgrind),$(unit_tests))
 check-valgrind: $(under_valgrind:=.valgrind)
 %.valgrind: %
@@ -105,4 +149,5 @@ check-valgrind: $(under_valgrind:=.valgrind)
 	  top_builddir='$(abs_top_builddir)' $(LIBTOOL) --quiet --mode=execute \
 	  valgrind --quiet --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite $< \
 	  >$<.valgrind.log 2>&1 || { echo "valgrind found something in $<:"; cat $<.valgrind.log; exit 1; }
-.PHONY: check-long check-programs check-unit check-valgrind unit-programs
+.PHONY: lint format check-long check-programs check-quick check-valgrind \
+	list-parts unit-programs $(parts:%=check-%)

@@ -6,113 +6,73 @@
 #include <string.h>
 
 typedef struct arguments {
-    hpct_cli_choice model;
-    hpct_context_options context;
-    hpct_cli_batch batch;
+    hpct_cli_common common;
     double momentum;
     hpct_bench_options bench;
 } arguments;
 
-enum {
-    KEY_DATA = 256,
-    KEY_STEPS,
-    KEY_MOMENTUM,
-    KEY_PROFILE,
-    KEY_EMULATE,
-    KEY_DILATION,
-    KEY_SUMMARY_JSON,
-    KEY_TIMELINE
-};
+#define FILLS arguments
 
-static const struct argp_option options[] = {
-    {"data", KEY_DATA, "synthetic", 0, "made-up pictures: bench has no others", 2},
-    {"steps", KEY_STEPS, "N", 0, "default 100", 2},
-    {"momentum", KEY_MOMENTUM, "X", 0, "0 to 1, default 0", 2},
-    {"profile", KEY_PROFILE, NULL, 0, "print where the time of a step goes, layer by layer", 2},
-    {"emulate", KEY_EMULATE, "FILE", OPTION_ARG_OPTIONAL,
-     "sleep for the measured time of each operation instead of computing, and send every message: "
-     "for more ranks than there are processors. Times are of this run, or of FILE, which plan "
-     "--compute-json wrote",
-     2},
-    {"dilation", KEY_DILATION, "X", 0,
-     "with --emulate: sleep X times as long, for links that are X times as slow", 2},
-    {"summary-json", KEY_SUMMARY_JSON, "FILE", 0, "one object with times, at the end", 2},
-    {"timeline", KEY_TIMELINE, "FILE", 0,
-     "a Chrome trace of up to 50 steps on all ranks, at the end", 2},
+static void set_data(const char *option, const char *value, void *at)
+{
+    (void) at;
+    if (strcmp(value, "synthetic") != 0)
+        hpct_cli_usage("--%s: bench accepts 'synthetic' only; steps with the data of "
+                       "'%s' are timed by hpc-train fit",
+                       option, value);
+}
+
+static void set_emulate(const char *option, const char *value, void *at)
+{
+    (void) option;
+    *(const char **) at = value != NULL ? value : "";
+}
+
+static const hpct_cli_option options[] = {
+    {"data", "synthetic", "synthetic data: the only choice", 2, 0, HPCT_CLI_CALL, .set = set_data},
+    {"steps", "N", "steps measured (default 100)", 2, 0, INTEGER(bench.steps, 1, 1 << 20)},
+    {"momentum", "X", "0 to 1, default 0", 2, 0, NUMBER(momentum, 0, 1)},
+    {"profile", NULL, "print the time of each layer", 2, 0, FLAG(bench.profile)},
+    {"emulate", "FILE",
+     "operations sleep for their measured time, and messages are sent: for more ranks than "
+     "processors. Times are measured, or from FILE (plan --compute-json)",
+     2, 0, CALL(bench.emulate, set_emulate), .optional = true},
+    {"dilation", "X", "with --emulate: sleep X times as long, for links X times as slow", 2, 0,
+     NUMBER(bench.dilation, 1e-3, 1e6)},
     {0},
 };
 
-static error_t parse(int key, char *value, struct argp_state *state)
-{
-    arguments *a = state->input;
-    switch (key) {
-    case ARGP_KEY_INIT:
-        state->child_inputs[0] = &a->model;
-        state->child_inputs[1] = &a->batch;
-        state->child_inputs[2] = &a->bench.strategy;
-        state->child_inputs[3] = &a->context;
-        return 0;
-    case KEY_DATA:
-        if (strcmp(value, "synthetic") != 0)
-            hpct_cli_usage("--data: bench makes its pictures up: 'synthetic'; steps with those of "
-                           "'%s' are timed by hpc-train fit",
-                           value);
-        return 0;
-    case KEY_STEPS:
-        a->bench.steps = (int) hpct_cli_integer("steps", value, 1, 1 << 20);
-        return 0;
-    case KEY_MOMENTUM:
-        a->momentum = hpct_cli_number("momentum", value, 0, 1);
-        return 0;
-    case KEY_PROFILE:
-        a->bench.profile = true;
-        return 0;
-    case KEY_EMULATE:
-        a->bench.emulate = value != NULL ? value : "";
-        return 0;
-    case KEY_DILATION:
-        a->bench.dilation = hpct_cli_number("dilation", value, 1e-3, 1e6);
-        return 0;
-    case KEY_TIMELINE:
-        a->bench.timeline = value;
-        return 0;
-    case KEY_SUMMARY_JSON:
-        a->bench.summary_json = value;
-        return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
-}
-
 static int run(int argc, char **argv)
 {
-    static const struct argp_child children[] = {{&hpct_cli_model_argp, 0, NULL, 0},
-                                                 {&hpct_cli_batch_argp, 0, NULL, 0},
-                                                 {&hpct_cli_strategy_argp, 0, NULL, 0},
-                                                 {&hpct_cli_comm_argp, 0, NULL, 0},
-                                                 {0}};
-    static const struct argp argp = {
-        .options = options,
-        .parser = parse,
-        .children = children,
-        .doc = "Trains a model for some steps on made-up pictures that are in memory already, and "
-               "says how many a second that is.",
-    };
-    const double tiny = 1e-6; /* learning rate: the arithmetic of training, on ordinary numbers */
+    static const char doc[] = "Times training steps of a model on synthetic data in memory.";
+    const double tiny = 1e-6; /* learning rate: the arithmetic of training, with ordinary numbers */
     arguments a = {0};
     const hpct_cli_model *defaults;
     hpct_model *model = NULL;
     hpct_context *context = NULL;
     hpct_bench_result result;
-    hpct_cli_parse(&argp, argc, argv, &a);
-    hpct_status status = hpct_cli_make_model(&model, &defaults, &a.model, tiny, a.momentum);
+    hpct_cli_common *common = &a.common;
+    const hpct_cli_table tables[] = {
+        {options, &a}, {hpct_cli_common_options, common}, {NULL, NULL}};
+    hpct_cli_parse(HPCT_CLI_BENCH, doc, tables, argc, argv);
+    hpct_cli_check_strategy(&common->strategy);
+    hpct_cli_check_batch(&common->batch);
+    a.bench.strategy = common->strategy;
+    a.bench.summary_json = common->summary_json;
+    a.bench.timeline = common->timeline;
+    const hpct_cli_file outputs[] = {{"--summary-json", a.bench.summary_json},
+                                     {"--timeline", a.bench.timeline}},
+                        model_file = {"--model", common->model.name};
+    hpct_cli_keep(outputs, 2, &model_file, 1);
+    hpct_status status = hpct_cli_make_model(&model, &defaults, &common->model, tiny, a.momentum);
     if (status == HPCT_OK)
-        hpct_cli_apply_batch(&a.batch, model, defaults, &a.bench.batch_size,
+        hpct_cli_apply_batch(&common->batch, model, defaults, &a.bench.batch_size,
                              &a.bench.global_batch_size);
     if (status == HPCT_OK)
         status = hpct_model_initialize(model, 0);
     if (status == HPCT_OK)
-        status = hpct_cli_open_context(&context, model, a.model.device, &a.context, false);
+        status =
+            hpct_cli_open_context(&context, model, common->model.device, &common->context, false);
     if (status == HPCT_OK)
         status =
             hpct_cli_find_batch(context, model, &(hpct_batch_options){.strategy = a.bench.strategy},
@@ -125,7 +85,7 @@ static int run(int argc, char **argv)
                result.images_per_second, 1e3 * result.step_seconds, on_gpu ? "mean" : "median",
                hpct_context_size(context), hpct_context_size(context) == 1 ? "" : "s");
         if (a.bench.emulate != NULL)
-            printf(" (emulated: computation is slept, losses mean nothing)");
+            printf(" (emulated computation: losses are undefined)");
         if (a.bench.dilation != 0)
             printf(" (dilated: %g times as long)", a.bench.dilation);
         printf("\n");
@@ -140,6 +100,6 @@ static int run(int argc, char **argv)
 
 const hpct_command hpct_command_bench = {
     .name = "bench",
-    .summary = "how fast a model trains here",
+    .summary = "time training steps",
     .run = run,
 };

@@ -1,11 +1,11 @@
-/* agent/cli/cli.h - what the subcommands share. The command uses the public headers alone,
+/* agent/cli/cli.h - shared by the subcommands. The command uses the public headers only,
  * and base/nearest.h. */
 #ifndef HPCT_CLI_H
 #define HPCT_CLI_H
 
-#include <argp.h>
 #include <hpctrain/hpctrain.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* A subcommand: one file each. argv[0] is "hpc-train NAME". Returns the exit code. */
@@ -21,110 +21,175 @@ extern const hpct_command hpct_command_data;
 extern const hpct_command hpct_command_plan;
 extern const hpct_command hpct_command_summary;
 extern const hpct_command hpct_command_info;
+extern const hpct_command hpct_command_checkpoint;
 
-/* Wrong usage: rank 0 prints "hpc-train: …" on stderr, all end with exit code 64. */
+/* Wrong usage: rank 0 prints "hpc-train: …" on stderr, all ranks exit with code 64. */
 __attribute__((format(printf, 1, 2), noreturn)) void hpct_cli_usage(const char *format, ...);
 
-/* The end of that, for what argp has said itself. */
-_Noreturn void hpct_cli_end_with_usage(bool spoke);
+/* ---- options: tables, from which help, parsing and checks are derived ---- */
 
-/* argp_parse for a subcommand: underscores in option names are taken for dashes, an unknown option
- * is refused with what it may have been meant to be, and so are other words, and values that are
- * empty or missing; only rank 0 prints. */
-void hpct_cli_parse(const struct argp *argp, int argc, char **argv, void *input);
+/* The subcommands that have an option; 0: all that use the table. */
+enum {
+    HPCT_CLI_FIT = 1,
+    HPCT_CLI_EVALUATE = 2,
+    HPCT_CLI_BENCH = 4,
+    HPCT_CLI_PLAN = 8,
+    HPCT_CLI_SUMMARY = 16,
+};
 
-/* Values of options; hpct_cli_usage when they are not numbers in the range. */
+/* How a value is stored. */
+typedef enum hpct_cli_kind {
+    HPCT_CLI_HEADING, /* not an option: `doc` is printed above its group */
+    HPCT_CLI_ALIAS,   /* another name of the previous row */
+    HPCT_CLI_FLAG,    /* bool: true */
+    HPCT_CLI_TEXT,    /* const char * */
+    HPCT_CLI_INTEGER, /* int or 64 bits, from `least` to `most` */
+    HPCT_CLI_NUMBER,  /* double, from `low` to `high` */
+    HPCT_CLI_NAME,    /* enum: index in `names` */
+    HPCT_CLI_WORD,    /* const char *, one of `names` */
+    HPCT_CLI_CALL,    /* stored by `set` */
+} hpct_cli_kind;
+
+typedef struct hpct_cli_option {
+    const char *name, *value, *doc; /* value: its name in --help; NULL: takes none */
+    int group;                      /* of --help */
+    int commands;
+    hpct_cli_kind kind;
+    size_t at, size; /* member of the struct that the table fills */
+    int64_t least, most;
+    double low, high;
+    const char *const *names; /* NULL-terminated */
+    void (*set)(const char *option, const char *value, void *at);
+    bool optional; /* the value is optional; NULL if missing */
+} hpct_cli_option;
+
+/* Last parts of rows; FILLS is the struct that the table fills. */
+#define AT(member) .at = offsetof(FILLS, member), .size = sizeof(((FILLS *) 0)->member)
+#define FLAG(member) HPCT_CLI_FLAG, AT(member)
+#define TEXT(member) HPCT_CLI_TEXT, AT(member)
+#define INTEGER(member, from, to) HPCT_CLI_INTEGER, AT(member), .least = (from), .most = (to)
+#define NUMBER(member, from, to) HPCT_CLI_NUMBER, AT(member), .low = (from), .high = (to)
+#define NAME(member, list) HPCT_CLI_NAME, AT(member), .names = (list)
+#define WORD(member, list) HPCT_CLI_WORD, AT(member), .names = (list)
+#define CALL(member, function) HPCT_CLI_CALL, AT(member), .set = (function)
+
+/* Rows, ended by a zeroed one, and the struct that they fill. */
+typedef struct hpct_cli_table {
+    const hpct_cli_option *rows;
+    void *fills;
+} hpct_cli_table;
+
+/* Fills all tables (ended by a zeroed one) from the arguments of a subcommand; `doc` is printed by
+ * its --help. Underscores in option names are accepted as dashes. Errors, printed by rank 0 only:
+ * unknown options (with the nearest one), other arguments, and empty or missing values. */
+void hpct_cli_parse(int command, const char *doc, const hpct_cli_table *tables, int argc,
+                    char **argv);
+
+/* Value of an option; hpct_cli_usage if it is not a number in the range. */
 int64_t hpct_cli_integer(const char *option, const char *text, int64_t min, int64_t max);
 double hpct_cli_number(const char *option, const char *text, double min, double max);
 
-/* The place of a value among names, NULL behind the last; hpct_cli_usage for others, with the
- * nearest and all that there are. */
+/* Index of a value in names, NULL-terminated; hpct_cli_usage for any other, with the nearest name
+ * and all names. */
 int hpct_cli_name(const char *option, const char *value, const char *const names[]);
 
-/* --batch-size: a number, or HPCT_CLI_AUTO. */
-#define HPCT_CLI_AUTO (-1)
-int hpct_cli_batch_size(const char *value);
+#define HPCT_CLI_AUTO (-1) /* --batch-size auto */
 
-/* Puts what the memory allows in the place of HPCT_CLI_AUTO, and has rank 0 print that line, if it
- * `speaks`; collective. Leaves other batch sizes as they are. `context` may be NULL: alone. */
+/* Replaces HPCT_CLI_AUTO by the largest batch size that fits the memory, and makes rank 0 print it
+ * if `speaks`; collective. Other batch sizes are unchanged. `context` may be NULL: one process. */
 hpct_status hpct_cli_find_batch(hpct_context *context, hpct_model *model,
                                 const hpct_batch_options *options, bool speaks, int *batch_size);
 
-/* What suits a model when the user does not say. */
+/* Defaults of a model. */
 typedef struct hpct_cli_model {
     const char *name;
     int batch_size;
     double learning_rate;
     hpct_loss loss;
-    bool any_size; /* of pictures */
+    bool any_size; /* accepts pictures of any size */
 } hpct_cli_model;
 
-/* What --model, --classes, --resize (which gives its size to a model of any size), --precision and
- * --device say; zeros for the defaults. */
+/* Values of --model, --classes, --resize (also the size of a model that accepts any), --precision
+ * and --device; zeros for the defaults. */
 typedef struct hpct_cli_choice {
-    const char *name; /* of a built-in model, or of a file of Keras: NAME.json */
+    const char *name; /* a built-in model, or a file of Keras: NAME.json */
     int classes, width, height;
     bool has_precision;
     hpct_precision precision;
     const char *device; /* as in hpct_model_set_device; NULL: auto */
 } hpct_cli_choice;
 
-/* Those options, a child of a subcommand's argp; its input is an hpct_cli_choice. */
-extern const struct argp hpct_cli_model_argp;
+/* Values of --batch-size, --global-batch-size and --sync-batch-norm; zeros for the defaults. */
+typedef struct hpct_cli_batch {
+    int size, global_size; /* at most one is nonzero; size may be HPCT_CLI_AUTO */
+    bool sync_batch_norm;
+} hpct_cli_batch;
 
-/* Makes and compiles the model; hpct_cli_usage for an unknown name. `learning_rate` < 0 means the
- * model's own. The caller frees *out. */
+/* Values of options that several subcommands have. */
+typedef struct hpct_cli_common {
+    hpct_cli_choice model;
+    hpct_cli_batch batch;
+    hpct_context_options context;
+    hpct_strategy_options strategy;
+    const char *weights, *data;
+    bool allow_nan;
+    hpct_dataset_options input;
+    const char *summary_json, *timeline;
+} hpct_cli_common;
+
+extern const hpct_cli_option hpct_cli_common_options[]; /* fill an hpct_cli_common */
+
+/* Checks that need neither model nor data nor other ranks. */
+void hpct_cli_check_batch(const hpct_cli_batch *batch);
+void hpct_cli_check_strategy(const hpct_strategy_options *strategy);
+
+/* Creates and compiles the model; hpct_cli_usage for an unknown name. `learning_rate` < 0: the
+ * model's default. The caller frees *out. */
 hpct_status hpct_cli_make_model(hpct_model **out, const hpct_cli_model **defaults,
                                 const hpct_cli_choice *choice, double learning_rate,
                                 double momentum);
 
-/* What --weights and --allow-nan say. */
+/* Implements --weights and --allow-nan. */
 hpct_status hpct_cli_load_weights(hpct_model *model, const char *path, bool allow_nan);
 
-/* What --batch-size, --global-batch-size and --sync-batch-norm say to those that train; zeros for
- * the defaults. */
-typedef struct hpct_cli_batch {
-    int size, global_size; /* at most one is not 0; size may be HPCT_CLI_AUTO */
-    bool sync_batch_norm;
-} hpct_cli_batch;
-
-/* Those options, likewise; its input is an hpct_cli_batch. */
-extern const struct argp hpct_cli_batch_argp;
-
-/* Sets both sizes, that of the model's defaults when there is none. */
+/* Sets both sizes, to the model's defaults if none was given. */
 void hpct_cli_apply_batch(const hpct_cli_batch *batch, hpct_model *model,
                           const hpct_cli_model *defaults, int *batch_size, int *global_batch_size);
 
-/* What --comm says, a child of the argp of those that train and evaluate; its input is an
- * hpct_context_options. */
-extern const struct argp hpct_cli_comm_argp;
-
-/* Opens the context (`apart`: hpct_context_open_apart), gives the model its device, and agrees that
- * all ranks have that, and can compute there in the model's precision. */
+/* Opens the context (`apart`: by hpct_context_open_apart), sets the model's device, and agrees that
+ * all ranks have it and can compute there in the model's precision. */
 hpct_status hpct_cli_open_context(hpct_context **out, hpct_model *model, const char *device,
                                   const hpct_context_options *options, bool apart);
 
-/* Rank 0 prints how the ranks are connected, where that is not by MPI. */
+/* Rank 0 prints how the ranks are connected, unless by MPI. */
 void hpct_cli_say_connected(const hpct_context *context);
 
-/* The device and that precision, of this process alone. */
+/* Sets the device, and checks the precision, in this process only. */
 hpct_status hpct_cli_set_device(hpct_model *model, const char *device);
 
-/* Values of --resize (WIDTHxHEIGHT), --scale and --augment (flip,crop:N); hpct_cli_usage for
- * others. */
-void hpct_cli_resize(const char *value, int *width, int *height);
-void hpct_cli_scale(const char *value, hpct_dataset_options *out);
-void hpct_cli_augment(const char *value, hpct_dataset_options *out);
+/* `set` functions of rows: --resize (WIDTHxHEIGHT, to an hpct_cli_choice), --augment (flip,crop:N,
+ * to an hpct_dataset_options), --data and similar (to a const char *: a path, or "synthetic" with a
+ * number of pictures). hpct_cli_usage for other values. */
+void hpct_cli_resize(const char *option, const char *value, void *at);
+void hpct_cli_augment(const char *option, const char *value, void *at);
+void hpct_cli_data(const char *option, const char *value, void *at);
 
-/* The value of --data and its like; hpct_cli_usage for made-up pictures of no number. */
-const char *hpct_cli_data(const char *option, const char *value);
+/* A file or folder given by an option; path NULL: not given. */
+typedef struct hpct_cli_file {
+    const char *option, *path;
+} hpct_cli_file;
 
-/* Opens PATH, or makes up "synthetic[:SAMPLES]", for this model; test pictures are not augmented.
- * What is wrong is returned, not told by hpct_cli_usage: all ranks have to agree on it. */
+/* Exits with 64 if an output would replace an input, or a file in a data folder that may be part of
+ * the data. */
+void hpct_cli_keep(const hpct_cli_file *outputs, int num_outputs, const hpct_cli_file *inputs,
+                   int num_inputs);
+
+/* Opens PATH, or generates "synthetic[:SAMPLES]", for this model; test pictures are not augmented.
+ * Errors are returned, not passed to hpct_cli_usage: all ranks have to agree on them. */
 hpct_status hpct_cli_open_data(hpct_dataset **out, const char *path, hpct_split split,
                                const hpct_model *model, const hpct_dataset_options *options);
 
-/* What the options of optimizer, schedule and loss say; zeros before they are parsed. */
+/* Values of the options for optimizer, schedule and loss; zeroed before parsing. */
 typedef enum hpct_cli_scaling {
     HPCT_CLI_SCALING_NONE,
     HPCT_CLI_SCALING_LINEAR,
@@ -132,25 +197,22 @@ typedef enum hpct_cli_scaling {
 } hpct_cli_scaling;
 
 typedef struct hpct_cli_training {
-    hpct_optimizer optimizer; /* its schedule still without steps */
+    hpct_optimizer optimizer; /* its schedule has no steps yet */
     double label_smoothing;
     int top_k;
-    int initial_epoch; /* from which the schedule goes on */
+    int initial_epoch; /* epoch at which the schedule continues */
     hpct_cli_scaling scaling;
-    bool has_scaling; /* it was said */
+    bool has_scaling; /* --lr-scaling was given */
     double warmup_epochs, decay_epochs, boundary_epochs[HPCT_MAX_BOUNDARIES], factor;
 } hpct_cli_training;
 
-/* Those options, a child of a subcommand's argp; its input is an hpct_cli_training. */
-extern const struct argp hpct_cli_training_argp;
+extern const hpct_cli_option hpct_cli_training_options[]; /* fill an hpct_cli_training */
+void hpct_cli_check_training(const hpct_cli_training *training);
 
-/* The options of the strategy, likewise; its input is an hpct_strategy_options. */
-extern const struct argp hpct_cli_strategy_argp;
-
-/* --replicas, and what more than one of them needs of the environment. */
+/* Sets --replicas, and the environment that several replicas need. */
 void hpct_cli_set_replicas(hpct_strategy_options *options, int replicas);
 
-/* Compiles the model anew as they say, once it is known how many steps an epoch has. */
+/* Compiles the model again with these options, when the number of steps per epoch is known. */
 hpct_status hpct_cli_compile(hpct_model *model, const hpct_cli_model *defaults,
                              const hpct_cli_training *training, int ranks, double steps_per_epoch,
                              int epochs);

@@ -1,132 +1,227 @@
-/* Wrong usage, and the context: what the subcommands share. */
+/* The table of options that several subcommands have. */
 #include "agent/cli/cli.h"
 
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <strings.h>
 
-/* Only rank 0 speaks. mpirun ends all ranks when the first one fails, so the others leave it the
- * time to do so. */
-void hpct_cli_end_with_usage(bool spoke)
+#define TRAIN (HPCT_CLI_FIT | HPCT_CLI_BENCH)
+#define STEPS (TRAIN | HPCT_CLI_PLAN)
+#define RANKS (STEPS | HPCT_CLI_EVALUATE)
+#define FILLS hpct_cli_common
+
+static const char *const devices[] = {"auto", "cpu", "cuda", NULL};
+static const char *const comms[] = {"auto", "mpi", "tcp", NULL};
+static const char *const wires[] = {"fp32", "bf16", "fp16", NULL};
+static const char *const scales[] = {[HPCT_SCALE_UNIT] = "unit",
+                                     [HPCT_SCALE_SYMMETRIC] = "symmetric",
+                                     [HPCT_SCALE_NONE] = "none",
+                                     NULL};
+
+/* ---- values with a syntax of their own ---- */
+
+static void set_precision(const char *option, const char *value, void *at)
 {
-    if (!spoke)
-        nanosleep(&(struct timespec){.tv_nsec = 500000000}, NULL);
-    exit(HPCT_ERR_USAGE);
+    hpct_cli_choice *choice = at;
+    if (hpct_precision_find(&choice->precision, value) != HPCT_OK)
+        hpct_cli_usage("--%s: %s", option, hpct_last_error());
+    choice->has_precision = true;
 }
 
-void hpct_cli_usage(const char *format, ...)
+static void set_device(const char *option, const char *value, void *at)
 {
-    bool speaks = hpct_context_rank_hint() == 0;
-    if (speaks) {
-        va_list args;
-        va_start(args, format);
-        fputs("hpc-train: ", stderr);
-        vfprintf(stderr, format, args);
-        fputc('\n', stderr);
-        va_end(args);
+    if (strncasecmp(value, "gpu", 3) == 0)
+        hpct_cli_usage("--%s: '%s' is unknown; GPUs are cuda", option, value);
+    *(const char **) at = devices[hpct_cli_name(option, value, devices)];
+}
+
+static void set_batch_size(const char *option, const char *value, void *at)
+{
+    *(int *) at = strcmp(value, "auto") == 0 ? HPCT_CLI_AUTO
+                                             : (int) hpct_cli_integer(option, value, 1, 1 << 20);
+}
+
+static void set_compress(const char *option, const char *value, void *at)
+{
+    hpct_compression *out = at;
+    if (strncmp(value, "powersgd:", 9) == 0) {
+        out->kind = HPCT_COMPRESS_POWERSGD;
+        out->rank = (int) hpct_cli_integer(option, value + 9, 1, HPCT_POWERSGD_MAX_RANK);
+    } else if (strncmp(value, "topk:", 5) == 0) {
+        out->kind = HPCT_COMPRESS_TOP_K;
+        out->share = hpct_cli_number(option, value + 5, 1e-9, 1);
+    } else {
+        hpct_cli_usage("--%s: '%s' is unknown; there is: powersgd:RANK, topk:SHARE", option, value);
     }
-    hpct_cli_end_with_usage(speaks);
 }
 
-hpct_status hpct_cli_set_device(hpct_model *model, const char *device)
+/* 0 would mean the default. */
+static void set_warmup(const char *option, const char *value, void *at)
 {
-    hpct_status status = hpct_model_set_device(model, device != NULL ? device : "auto");
-    return status == HPCT_OK ? hpct_model_check_device(model) : status;
+    int steps = (int) hpct_cli_integer(option, value, 0, INT32_MAX);
+    *(int *) at = steps > 0 ? steps : -1;
 }
 
-#define KEY_COMM 1100
+static void set_staleness(const char *option, const char *value, void *at)
+{
+    hpct_strategy_options *o = at;
+    o->ps_bounded = true;
+    o->ps_max_staleness = hpct_cli_integer(option, value, 0, INT64_MAX);
+}
 
-static const struct argp_option comm_options[] = {
-    {"comm", KEY_COMM, "NAME", 0,
-     "what connects the ranks: mpi, tcp (of its own, needs no MPI or PMIx), or auto (default): mpi "
-     "where the launcher has told it of all ranks",
-     3},
+void hpct_cli_set_replicas(hpct_strategy_options *o, int replicas)
+{
+    o->replicas = replicas;
+    /* with CUDA's lazy loading the first launch of a kernel may wait for kernels on other replicas'
+     * GPUs, which wait for it */
+    if (replicas > 1)
+        setenv("CUDA_MODULE_LOADING", "EAGER", 0);
+}
+
+static void set_replicas(const char *option, const char *value, void *at)
+{
+    hpct_cli_set_replicas(at, (int) hpct_cli_integer(option, value, 1, HPCT_MAX_REPLICAS));
+}
+
+/* ---- the table ---- */
+
+const hpct_cli_option hpct_cli_common_options[] = {
+    /* first, above the groups: argp assigns 0 to the preceding group */
+    {"weights", "FILE", "weights from fit --save-weights or Keras: .safetensors, .weights.h5", 0,
+     HPCT_CLI_EVALUATE, TEXT(weights)},
+    {"allow-nan", NULL, "accept weights with NaN or infinity", 0, HPCT_CLI_EVALUATE,
+     FLAG(allow_nan)},
+
+    {.doc = "Model and data:", .group = 1, .commands = HPCT_CLI_FIT},
+    {"model", "NAME|FILE",
+     "mnist-cnn, mnist-convnet, resnet50, resnet50v2, resnet101v2, resnet152v2, or FILE.json from "
+     "Keras' to_json()",
+     1, 0, TEXT(model.name)},
+    {"classes", "N", "number of classes of a built-in model (default: mnist 10, resnets 1000)", 1,
+     0, INTEGER(model.classes, 1, 1 << 20)},
+    {"resize", "WxH",
+     "input size of a resnet (default 224x224); images are resized to it, bilinear as "
+     "tf.image.resize",
+     1, 0, CALL(model, hpct_cli_resize)},
+    {"precision", "NAME",
+     "fp32, or bf16 or fp16 (GPUs only): convolutions and dense layers in 16 bits, weights and "
+     "gradients in fp32 (default: the dtype policy of FILE.json, else fp32)",
+     1, 0, CALL(model, set_precision)},
+    {"device", "NAME", "cpu, cuda (this rank's GPU), or auto (default): the GPU if there is one", 1,
+     0, CALL(model.device, set_device)},
+
+    {"weights", "FILE", "initial weights: .safetensors or Keras' .h5 (default: random, by --seed)",
+     1, HPCT_CLI_FIT, TEXT(weights)},
+    {"allow-nan", NULL, "accept --weights with NaN or infinity", 1, HPCT_CLI_FIT, FLAG(allow_nan)},
+
+    {"data", "PATH",
+     "data set (see hpc-train data --help), or synthetic[:SAMPLES] (default: $HPC_TRAIN_DATA, set "
+     "by --hpc-train-stage)",
+     1, HPCT_CLI_FIT, CALL(data, hpct_cli_data)},
+    {"scale", "NAME",
+     "scaling of a byte x: unit (x/255, default), symmetric (x/127.5-1, as for Keras' ResNet50V2 "
+     "weights) or none",
+     1, HPCT_CLI_FIT, NAME(input.scaling, scales)},
+    {"data", "PATH",
+     "data set (see hpc-train data --help), of which the test split is used (default: "
+     "$HPC_TRAIN_DATA)",
+     1, HPCT_CLI_EVALUATE, CALL(data, hpct_cli_data)},
+    {"scale", "NAME", "unit, symmetric or none, as in fit", 1, HPCT_CLI_EVALUATE,
+     NAME(input.scaling, scales)},
+
+    {"batch-size", "N|auto",
+     "samples per rank and step (default: mnist-cnn 64, mnist-convnet 100, others 32); auto: the "
+     "largest power of two that fits into memory",
+     2, STEPS, CALL(batch.size, set_batch_size)},
+    {"batch-size", "N|auto", "samples per rank and batch (default 128)", 1, HPCT_CLI_EVALUATE,
+     CALL(batch.size, set_batch_size)},
+    {"batch-size", "N|auto",
+     "samples per rank and step, for the memory (default: fit's); auto: the largest that fits", 1,
+     HPCT_CLI_SUMMARY, CALL(batch.size, set_batch_size)},
+    {"global-batch-size", "N", "samples per step over all ranks, instead of --batch-size", 2, STEPS,
+     INTEGER(batch.global_size, 1, 1 << 28)},
+    {"sync-batch-norm", NULL, "BatchNormalization computes its statistics over all ranks", 2, STEPS,
+     FLAG(batch.sync_batch_norm)},
+
+    {"comm", "NAME",
+     "communication between ranks: mpi, tcp (needs neither MPI nor PMIx), or auto (default): mpi "
+     "if the launcher has set it up for all ranks, else tcp",
+     3, RANKS, WORD(context.comm, comms)},
+
+    {"summary-json", "FILE", "write one JSON object with times and results at the end", 4,
+     HPCT_CLI_FIT, TEXT(summary_json)},
+    {"timeline", "FILE", "write a Chrome trace of up to 50 steps of all ranks at the end", 4,
+     HPCT_CLI_FIT, TEXT(timeline)},
+    {"summary-json", "FILE", "write one JSON object with times at the end", 2, HPCT_CLI_BENCH,
+     TEXT(summary_json)},
+    {"timeline", "FILE", "write a Chrome trace of up to 50 steps of all ranks at the end", 2,
+     HPCT_CLI_BENCH, TEXT(timeline)},
+
+    {.doc = "Strategy:", .group = 5, .commands = TRAIN},
+    {"strategy", "NAME",
+     "auto (default: the fastest exact one, by timing; mirrored with --replicas), central-storage "
+     "(one rank), hybrid, local-sgd (with --allow-lossy), mirrored, multi-worker-mirrored, "
+     "parameter-server, pipeline",
+     5, TRAIN, TEXT(strategy.name)},
+    {"replicas", "N",
+     "replicas per rank, threads with their own cores and samples (default 1; with mirrored and "
+     "central-storage)",
+     5, TRAIN, CALL(strategy, set_replicas)},
+    {"hybrid-form", "NAME",
+     "split of hybrid: a Dense kernel by rows or columns, the last layers (back), or auto "
+     "(default)",
+     5, TRAIN, TEXT(strategy.hybrid_form)},
+    {"allow-lossy", NULL, "allow what changes results beyond the order of sums", 5, TRAIN,
+     FLAG(strategy.allow_lossy)},
+    {"wire", "NAME",
+     "type of gradients in messages: fp32 (default), bf16 or fp16 (with --allow-lossy)", 5, TRAIN,
+     NAME(strategy.wire, wires)},
+    {"bucket-bytes", "N", "bytes of gradients per reduction (default: from the measured network)",
+     5, TRAIN, INTEGER(strategy.bucket_bytes, 64, INT64_C(1) << 40)},
+    {"compress", "powersgd:RANK|topk:SHARE",
+     "compress gradients: low-rank, or only the largest values (with --allow-lossy)", 5, TRAIN,
+     CALL(strategy.compression, set_compress)},
+    {"compress-warmup", "STEPS", "updates before compression begins (default 100)", 5, TRAIN,
+     CALL(strategy.compression.warmup_steps, set_warmup)},
+    {"local-steps", "H",
+     "local-sgd (with --allow-lossy): steps between averages of the weights (default 8)", 5, TRAIN,
+     INTEGER(strategy.local_steps, 1, INT32_MAX)},
+    {"local-warmup-steps", "STEPS", "steps averaged each at first (default 100)", 5, TRAIN,
+     CALL(strategy.local_warmup_steps, set_warmup)},
+    {"stages", "S",
+     "pipeline: number of stages, one per rank; divides the number of ranks (default: the ranks, "
+     "or their largest divisor that the model has operations for)",
+     5, TRAIN, INTEGER(strategy.stages, 1, INT32_MAX)},
+    {"micro-batches", "M",
+     "pipeline: micro-batches per step (default: as few as keep a rank idle for a fifth of the "
+     "step)",
+     5, TRAIN, INTEGER(strategy.micro_batches, 1, INT32_MAX)},
+    {"ps-sync", NULL,
+     "parameter-server: one update per global batch, exact (default: one per gradient)", 5, TRAIN,
+     FLAG(strategy.ps_synchronous)},
+    {"backup-workers", "N",
+     "with --ps-sync: workers beyond those a step needs; they recompute what is late (default 0)",
+     5, TRAIN, INTEGER(strategy.ps_backup_workers, 0, 1 << 20)},
+    {"max-staleness", "N",
+     "parameter-server: no gradient is older than N updates; faster workers wait (default: "
+     "unbounded)",
+     5, TRAIN, CALL(strategy, set_staleness)},
     {0},
 };
 
-static error_t parse_comm(int key, char *value, struct argp_state *state)
+/* ---- checks ---- */
+
+void hpct_cli_check_batch(const hpct_cli_batch *batch)
 {
-    static const char *const names[] = {"auto", "mpi", "tcp", NULL};
-    hpct_context_options *o = state->input;
-    if (key != KEY_COMM)
-        return ARGP_ERR_UNKNOWN;
-    o->comm = names[hpct_cli_name("comm", value, names)];
-    return 0;
+    if (batch->size != 0 && batch->global_size > 0)
+        hpct_cli_usage("--batch-size (per rank) and --global-batch-size are both given: give one");
 }
 
-const struct argp hpct_cli_comm_argp = {.options = comm_options, .parser = parse_comm};
-
-static int number_of(const char *variable)
+void hpct_cli_check_strategy(const hpct_strategy_options *strategy)
 {
-    const char *text = getenv(variable);
-    return text != NULL ? atoi(text) : 0;
-}
-
-#define FIRST_SPECIAL_STEP 0xfffffffaU
-
-/* Launchers that start a process for each rank and are not asked: to them each is alone. */
-static const struct launcher {
-    const char *variable, *name;
-} launchers[] = {{"WORLD_SIZE", "torchrun"},
-                 {"HOROVOD_SIZE", "horovodrun"},
-                 {"MV2_COMM_WORLD_SIZE", "MVAPICH's mpirun"}};
-
-/* A step of srun: not the batch script, nor the shell of salloc, which Slurm counts as steps. */
-static bool in_step(void)
-{
-    const char *step = getenv("SLURM_STEP_ID");
-    return getenv("SLURM_STEP_NODELIST") != NULL && step != NULL &&
-           strtoull(step, NULL, 10) < FIRST_SPECIAL_STEP;
-}
-
-/* In a job's script or shell what is started without srun runs once, whatever the job has. */
-static void say_alone(const hpct_context *context)
-{
-    int nodes = number_of("SLURM_JOB_NUM_NODES"), tasks = number_of("SLURM_NTASKS");
-    bool launched =
-        in_step() || getenv("OMPI_COMM_WORLD_SIZE") != NULL || getenv("PMI_SIZE") != NULL;
-    if (launched || hpct_context_size(context) > 1)
-        return;
-    for (size_t i = 0; i < sizeof launchers / sizeof launchers[0]; i++) {
-        if (number_of(launchers[i].variable) > 1) {
-            fprintf(stderr,
-                    "hpc-train: one process by itself, though %s (of %s) is %s: ranks are started "
-                    "by srun (srun --hpc-train hpc-train ...) or mpirun\n",
-                    launchers[i].variable, launchers[i].name, getenv(launchers[i].variable));
-            return;
-        }
-    }
-    if (getenv("SLURM_JOB_ID") == NULL)
-        return;
-    if (nodes > 1)
-        fprintf(stderr,
-                "hpc-train: one process, on one of this job's %d nodes: to use all of them, start "
-                "it with srun (srun --hpc-train hpc-train ...)\n",
-                nodes);
-    else if (tasks > 1)
-        fprintf(stderr,
-                "hpc-train: one process, though this job has %d tasks: to use all of them, start "
-                "it with srun (srun --hpc-train hpc-train ...)\n",
-                tasks);
-}
-
-hpct_status hpct_cli_open_context(hpct_context **out, hpct_model *model, const char *device,
-                                  const hpct_context_options *options, bool apart)
-{
-    hpct_context_options all = *options;
-    all.device = device != NULL ? device : "auto";
-    hpct_status status = apart ? hpct_context_open_apart(out) : hpct_context_open_with(out, &all);
-    if (status == HPCT_OK && !apart)
-        say_alone(*out);
-    return status == HPCT_OK ? hpct_set_device(*out, model, all.device) : status;
-}
-
-void hpct_cli_say_connected(const hpct_context *context)
-{
-    const char *line = hpct_context_connected(context);
-    if (line != NULL && hpct_context_rank(context) == 0)
-        puts(line);
+    const hpct_compression *compression = &strategy->compression;
+    if (compression->kind == HPCT_COMPRESS_NONE && compression->warmup_steps != 0)
+        hpct_cli_usage("--compress-warmup is for --compress, which is not given");
+    if (hpct_strategy_check(strategy) != HPCT_OK)
+        hpct_cli_usage("%s", hpct_last_error());
 }

@@ -8,7 +8,7 @@
 
 #define NUM_SPLITS 3
 
-/* Whether what was read before was from there, too: one split may be the other's pictures. */
+/* Whether an earlier split was read from the same source: one split may substitute another. */
 static bool is_known(char *const seen[NUM_SPLITS], const char *source)
 {
     for (int i = 0; i < NUM_SPLITS; i++) {
@@ -30,7 +30,7 @@ static hpct_status print_split(const hpct_dataset *dataset, const char *name,
     return HPCT_OK;
 }
 
-/* Prints the splits that there are; fails where there is none. */
+/* Prints the existing splits; an error if there is none. */
 static hpct_status print_info(const char *path)
 {
     static const struct {
@@ -44,7 +44,7 @@ static hpct_status print_info(const char *path)
     hpct_status status = HPCT_OK;
     for (int i = 0; i < NUM_SPLITS && status == HPCT_OK; i++) {
         status = hpct_dataset_open_as(&dataset, path, splits[i].split,
-                                      &(hpct_dataset_options){.may_lack = true});
+                                      &(hpct_dataset_options){.may_lack = true, .check = true});
         if (status != HPCT_OK || dataset == NULL)
             continue;
         if (!found)
@@ -54,7 +54,7 @@ static hpct_status print_info(const char *path)
         seen[i] = strdup(hpct_dataset_source(dataset));
         hpct_dataset_free(dataset);
     }
-    if (status == HPCT_OK && !found) { /* says what is missing */
+    if (status == HPCT_OK && !found) { /* for its error message */
         status = hpct_dataset_open(&dataset, path, HPCT_TRAIN);
         hpct_dataset_free(dataset);
     }
@@ -67,18 +67,18 @@ static int run(int argc, char **argv)
 {
     static const char usage[] =
         "Usage: hpc-train data info PATH\n"
-        "Says what PATH holds: format, splits, samples, shape, memory, and "
-        "the classes with\ntheir counts. All of it is read and checked.\n\n"
+        "Reads and checks all of PATH and prints format, splits, samples, shape, "
+        "memory, and\nclasses with counts.\n\n"
         "PATH may be\n"
         "  a folder with MNIST's four IDX files, plain or .gz, or the folder above\n"
         "  an .npz with x_train, y_train, x_test, y_test\n"
         "  a folder with CIFAR-10 or CIFAR-100, binary or Python version, or its "
         ".tar.gz\n"
-        "  a folder with JPEG and PNG pictures: train/CLASS/x.jpg, "
+        "  a folder with JPEG and PNG images: train/CLASS/x.jpg, "
         "test/CLASS/x.jpg,\n    val/CLASS/x.jpg (or Training/, valid/ ...), or CLASS/x.jpg\n"
         "  a .tar, plain or compressed, or .zip of such folders, or with KEY.jpg and "
-        "KEY.cls\n    (WebDataset), or a folder with such archives, whose names say train, "
-        "test or val\n";
+        "KEY.cls\n    (WebDataset), or a folder with such archives, with train, test or "
+        "val in their names\n";
     const char *last = argv[argc - 1];
     if (argc > 1 && (strcmp(last, "--help") == 0 || strcmp(last, "-h") == 0)) {
         fputs(usage, stdout);
@@ -91,6 +91,6 @@ static int run(int argc, char **argv)
 
 const hpct_command hpct_command_data = {
     .name = "data",
-    .summary = "what a data set holds: data info PATH",
+    .summary = "contents of a data set: data info PATH",
     .run = run,
 };

@@ -7,18 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { ADMIN = 256 };
-
-static error_t parse(int key, char *value, struct argp_state *state)
-{
-    (void) value;
-    if (key != ADMIN)
-        return ARGP_ERR_UNKNOWN;
-    *(bool *) state->input = true;
-    return 0;
-}
-
-/* The plugin's side of the project knows what it needs, and is installed with it. */
+/* Runs hpc-train-check, which knows the plugin's requirements and is installed with it. */
 static int check_node(void)
 {
     static char name[] = HPCT_CHECK;
@@ -31,22 +20,17 @@ static int check_node(void)
 
 static int run(int argc, char **argv)
 {
-    static const struct argp_option options[] = {
-        {"admin", ADMIN, NULL, 0,
-         "Say instead what is wrong with the Slurm plugin on this node; exit status 78 when "
-         "something is",
-         0},
+    static const hpct_cli_option options[] = {
+        {.name = "admin",
+         .doc = "Check the Slurm plugin on this node instead; exit status 78 if something is wrong",
+         .kind = HPCT_CLI_FLAG},
         {0},
     };
+    static const char doc[] = "Prints library versions, processor, CPU affinity, GPUs, and the "
+                              "step's layout as this task reads it. Under srun each task prints.";
     bool admin = false;
-    static const struct argp argp = {
-        .options = options,
-        .parser = parse,
-        .doc =
-            "Prints what was built in, and what is here: libraries, processor, CPUs by affinity, "
-            "and the layout of the step as this task reads it. Under srun each task prints.",
-    };
-    hpct_cli_parse(&argp, argc, argv, &admin);
+    const hpct_cli_table tables[] = {{options, &admin}, {NULL, NULL}};
+    hpct_cli_parse(0, doc, tables, argc, argv);
     if (admin)
         return check_node();
     hpct_status status = hpct_info_print(stdout);
@@ -55,6 +39,6 @@ static int run(int argc, char **argv)
 
 const hpct_command hpct_command_info = {
     .name = "info",
-    .summary = "what was built in, and what is here",
+    .summary = "versions, hardware, and the step's layout",
     .run = run,
 };

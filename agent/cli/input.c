@@ -1,4 +1,4 @@
-/* --data and what becomes of its pictures: --resize, --scale, --augment. */
+/* --data and preparation of its pictures: --resize, --scale, --augment. */
 #include "agent/cli/cli.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 #define MAX_SIDE 8192
 #define SYNTHETIC_SAMPLES 1024
 
-/* Digits, of which sscanf would take more than an int has. */
+/* Reads digits; sscanf would accept more than fit an int. */
 static bool read_side(const char **text, int *side)
 {
     size_t digits = strspn(*text, "0123456789");
@@ -18,27 +18,21 @@ static bool read_side(const char **text, int *side)
     return *side >= 1 && *side <= MAX_SIDE;
 }
 
-void hpct_cli_resize(const char *value, int *width, int *height)
+void hpct_cli_resize(const char *option, const char *value, void *at)
 {
+    hpct_cli_choice *out = at;
     const char *text = value;
-    if (!read_side(&text, width) || *text++ != 'x' || !read_side(&text, height) || *text != '\0')
-        hpct_cli_usage("--resize: '%s' is not WIDTHxHEIGHT, 1 to %d each", value, MAX_SIDE);
+    if (!read_side(&text, &out->width) || *text++ != 'x' || !read_side(&text, &out->height) ||
+        *text != '\0')
+        hpct_cli_usage("--%s: '%s' is not WIDTHxHEIGHT, 1 to %d each", option, value, MAX_SIDE);
 }
 
-void hpct_cli_scale(const char *value, hpct_dataset_options *out)
+void hpct_cli_augment(const char *option, const char *value, void *at)
 {
-    static const char *const names[] = {[HPCT_SCALE_UNIT] = "unit",
-                                        [HPCT_SCALE_SYMMETRIC] = "symmetric",
-                                        [HPCT_SCALE_NONE] = "none",
-                                        NULL};
-    out->scaling = (hpct_scaling) hpct_cli_name("scale", value, names);
-}
-
-void hpct_cli_augment(const char *value, hpct_dataset_options *out)
-{
+    hpct_dataset_options *out = at;
     char copy[256], *state = NULL;
     if (strlen(value) >= sizeof copy)
-        hpct_cli_usage("--augment: '%s' is too long", value);
+        hpct_cli_usage("--%s: '%s' is too long", option, value);
     strcpy(copy, value);
     for (char *word = strtok_r(copy, ",", &state); word != NULL;
          word = strtok_r(NULL, ",", &state)) {
@@ -47,11 +41,11 @@ void hpct_cli_augment(const char *value, hpct_dataset_options *out)
         else if (strncmp(word, "crop:", 5) == 0)
             out->crop = (int) hpct_cli_integer("augment=crop", word + 5, 1, MAX_SIDE);
         else
-            hpct_cli_usage("--augment: '%s' is unknown; there are: flip, crop:PIXELS", word);
+            hpct_cli_usage("--%s: '%s' is unknown; there are: flip, crop:PIXELS", option, word);
     }
 }
 
-/* "synthetic" or "synthetic:SAMPLES"; 0 where that is no number. */
+/* "synthetic" or "synthetic:SAMPLES"; *samples is 0 if that is not a number. */
 static bool is_synthetic(const char *path, size_t *samples)
 {
     static const char name[] = "synthetic";
@@ -70,13 +64,13 @@ static bool is_synthetic(const char *path, size_t *samples)
     return true;
 }
 
-const char *hpct_cli_data(const char *option, const char *value)
+void hpct_cli_data(const char *option, const char *value, void *at)
 {
     size_t samples;
     if (is_synthetic(value, &samples) && samples == 0)
         hpct_cli_usage("--%s: '%s' is not synthetic:SAMPLES with a whole number from 1 to %lld",
                        option, value, (long long) INT64_MAX);
-    return value;
+    *(const char **) at = value;
 }
 
 hpct_status hpct_cli_open_data(hpct_dataset **out, const char *path, hpct_split split,
@@ -93,7 +87,7 @@ hpct_status hpct_cli_open_data(hpct_dataset **out, const char *path, hpct_split 
         return hpct_dataset_synthetic(out, input, hpct_model_count_labels(model), samples, split,
                                       &all);
     if (input.rank == 2 || (input.rank == 3 && input.size[2] == 1) ||
-        (input.rank == 1 && input.size[0] % 3 != 0)) /* a row of pixels that are no colours */
+        (input.rank == 1 && input.size[0] % 3 != 0)) /* a flat vector, not of colours */
         all.channels = 1;
     return hpct_dataset_open_as(out, path, split, &all);
 }

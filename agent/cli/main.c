@@ -1,4 +1,4 @@
-/* hpc-train: picks the subcommand. */
+/* hpc-train: runs the subcommand. */
 #include "agent/cli/cli.h"
 #include "base/nearest.h"
 
@@ -10,7 +10,7 @@
 
 static const hpct_command *const commands[] = {
     &hpct_command_fit,     &hpct_command_evaluate, &hpct_command_bench, &hpct_command_data,
-    &hpct_command_summary, &hpct_command_plan,     &hpct_command_info,
+    &hpct_command_summary, &hpct_command_plan,     &hpct_command_info,  &hpct_command_checkpoint,
 };
 #define NUM_COMMANDS (sizeof commands / sizeof commands[0])
 
@@ -26,7 +26,7 @@ static void print_help(void)
            "  srun -N2 --hpc-train hpc-train fit --model mnist-cnn --data DIR --epochs 3\n");
 }
 
-/* What was printed and did not arrive is a result that is lost. */
+/* An error if standard output could not be written: the result would be lost. */
 static int all_printed(int status)
 {
     bool good = fflush(stdout) == 0 && !ferror(stdout);
@@ -36,17 +36,17 @@ static int all_printed(int status)
     return HPCT_ERR_IO;
 }
 
-/* A file that is opened must not take the place of a standard stream that is closed: what is
- * printed would be written into it. */
+/* Opens /dev/null for closed standard streams: otherwise a file opened later would get their
+ * number, and output would be written into it. */
 static void fill_streams(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
         if (fcntl(fd, F_GETFD) < 0)
-            open("/dev/null", O_RDONLY); /* the lowest that is free: this one */
+            open("/dev/null", O_RDONLY); /* open uses the lowest free number, which is fd */
     }
 }
 
-/* What other programs call these commands. */
+/* Names of these commands in other programs. */
 static const struct synonym {
     const char *theirs, *ours;
 } synonyms[] = {
@@ -77,7 +77,7 @@ int main(int argc, char **argv)
 {
     char name[64];
     fill_streams();
-    signal(SIGXFSZ, SIG_IGN); /* of ulimit -f: the write that fails says which file */
+    signal(SIGXFSZ, SIG_IGN); /* ulimit -f: the failed write names the file instead */
     if (argc < 2)
         refuse("");
     if (strcmp(argv[1], "--version") == 0) {

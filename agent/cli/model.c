@@ -1,72 +1,10 @@
-/* Which model: its options, for all subcommands that make one, and the model that they ask for. */
+/* Creates the model that the options select. */
 #include "agent/cli/cli.h"
 #include "base/nearest.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
-
-enum {
-    KEY_MODEL = 1024,
-    KEY_CLASSES,
-    KEY_RESIZE,
-    KEY_PRECISION,
-    KEY_DEVICE,
-};
-
-static const struct argp_option entries[] = {
-    {"model", KEY_MODEL, "NAME|FILE", 0,
-     "mnist-cnn, mnist-convnet, resnet50, resnet50v2, resnet101v2, resnet152v2, or FILE.json as "
-     "Keras' to_json() wrote it",
-     1},
-    {"classes", KEY_CLASSES, "N", 0, "of the model (default: mnist 10, resnets 1000)", 1},
-    {"resize", KEY_RESIZE, "WxH", 0,
-     "size of a resnet's input (default 224x224); pictures of data are resized to it, bilinear as "
-     "tf.image.resize",
-     1},
-    {"precision", KEY_PRECISION, "NAME", 0,
-     "fp32, or bf16 or fp16 (GPUs only): convolutions and dense layers in 16 bits, weights and "
-     "gradients in fp32 (default: that of FILE.json's dtype policy, else fp32)",
-     1},
-    {"device", KEY_DEVICE, "NAME", 0,
-     "cpu, cuda (the GPU of this rank), or auto (default): the GPU where there is one", 1},
-    {0},
-};
-
-static const char *const devices[] = {"auto", "cpu", "cuda", NULL};
-
-static error_t parse(int key, char *value, struct argp_state *state)
-{
-    hpct_cli_choice *c = state->input;
-    switch (key) {
-    case KEY_MODEL:
-        c->name = value;
-        return 0;
-    case KEY_CLASSES:
-        c->classes = (int) hpct_cli_integer("classes", value, 1, 1 << 20);
-        return 0;
-    case KEY_RESIZE:
-        hpct_cli_resize(value, &c->width, &c->height);
-        return 0;
-    case KEY_PRECISION:
-        if (hpct_precision_find(&c->precision, value) != HPCT_OK)
-            hpct_cli_usage("--precision: %s", hpct_last_error());
-        c->has_precision = true;
-        return 0;
-    case KEY_DEVICE:
-        if (strncasecmp(value, "gpu", 3) == 0)
-            hpct_cli_usage("--device: '%s' is unknown; GPUs are cuda", value);
-        c->device = devices[hpct_cli_name("device", value, devices)];
-        return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
-}
-
-const struct argp hpct_cli_model_argp = {.options = entries, .parser = parse};
-
-/* ---- models ---- */
 
 static const hpct_cli_model models[] = {
     {"mnist-cnn", 64, 0.2, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS, false},
@@ -78,7 +16,7 @@ static const hpct_cli_model models[] = {
 };
 #define NUM_MODELS (sizeof models / sizeof models[0])
 
-/* A model of the user's own has Keras' defaults, and the loss that its last layer asks for. */
+/* A model file gets Keras' defaults, and the loss that matches its last layer. */
 static hpct_status load_model(hpct_model **out, const hpct_cli_model **defaults,
                               const hpct_cli_choice *choice)
 {
@@ -97,7 +35,7 @@ static hpct_status load_model(hpct_model **out, const hpct_cli_model **defaults,
     return status;
 }
 
-/* Whether it is one of Keras' rather than one of ours; what the file has in it is seen then. */
+/* Whether the name is that of a file, not of a built-in model; the file is checked later. */
 static bool is_file(const char *name)
 {
     for (size_t i = 0; name != NULL && i < NUM_MODELS; i++) {

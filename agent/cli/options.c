@@ -1,16 +1,92 @@
-/* The command line: what is no option is refused with what it may have been meant to be, before
- * argp sees it; and values that are numbers or names. */
+/* The command line: checks words against the tables before argp parses them, to suggest the nearest
+ * option; then checks and stores values as the rows say. */
 #include "agent/cli/cli.h"
 #include "base/nearest.h"
 
+#include <argp.h>
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-#define NAME_LENGTH 64 /* more than any option has */
+#define NAME_LENGTH 64 /* longer than any option */
+#define MOST_ROWS 96
+#define FIRST_KEY 256 /* argp keys above all characters */
 
-/* ---- options ---- */
+/* ---- wrong usage ---- */
+
+/* Only rank 0 prints. mpirun kills all ranks when the first one fails, so the others give it time
+ * to print. */
+static _Noreturn void end_with_usage(bool spoke)
+{
+    if (!spoke)
+        nanosleep(&(struct timespec){.tv_nsec = 500000000}, NULL);
+    exit(HPCT_ERR_USAGE);
+}
+
+void hpct_cli_usage(const char *format, ...)
+{
+    bool speaks = hpct_context_rank_hint() == 0;
+    if (speaks) {
+        va_list args;
+        va_start(args, format);
+        fputs("hpc-train: ", stderr);
+        vfprintf(stderr, format, args);
+        fputc('\n', stderr);
+        va_end(args);
+    }
+    end_with_usage(speaks);
+}
+
+/* ---- rows of a subcommand ---- */
+
+typedef struct rows {
+    const hpct_cli_option *rows[MOST_ROWS];
+    void *fills[MOST_ROWS]; /* by row */
+    int num;
+    struct argp argp;
+    struct argp_option options[MOST_ROWS + 1]; /* the same rows for argp */
+} rows;
+
+static void add_row(rows *all, const hpct_cli_option *row, void *fills)
+{
+    bool alias = row->kind == HPCT_CLI_ALIAS;
+    all->options[all->num] = (struct argp_option){
+        .name = row->name,
+        .key = row->kind == HPCT_CLI_HEADING || alias ? 0 : FIRST_KEY + all->num,
+        .arg = row->value,
+        .flags = alias           ? OPTION_ALIAS
+                 : row->optional ? OPTION_ARG_OPTIONAL
+                                 : 0,
+        .doc = row->doc,
+        .group = row->group,
+    };
+    all->fills[all->num] = fills;
+    all->rows[all->num++] = row;
+}
+
+static void collect(rows *all, int command, const hpct_cli_table *tables)
+{
+    for (; tables->rows != NULL; tables++) {
+        for (const hpct_cli_option *row = tables->rows; row->name != NULL || row->doc != NULL;
+             row++) {
+            if (row->commands == 0 || (row->commands & command) != 0)
+                add_row(all, row, tables->fills);
+        }
+    }
+}
+
+/* The row that describes the value: its own, or, of an alias, the aliased one. */
+static const hpct_cli_option *real_row(const rows *all, int i)
+{
+    while (all->rows[i]->kind == HPCT_CLI_ALIAS)
+        i--;
+    return all->rows[i];
+}
+
+/* ---- arguments ---- */
 
 static bool is_help(const char *word)
 {
@@ -18,43 +94,7 @@ static bool is_help(const char *word)
            strcmp(word, "--usage") == 0;
 }
 
-/* Options of the parser and of its children, one after the other: false behind the last. *value:
- * what the option's value is called, NULL where it has none; an alias has that of the option
- * before. */
-typedef struct walk {
-    const struct argp_option *next;
-    const struct argp_child *child;
-    const char *name, *value;
-    bool optional;
-} walk;
-
-static walk begin(const struct argp *argp)
-{
-    return (walk){.next = argp->options, .child = argp->children};
-}
-
-static bool go_on(walk *w)
-{
-    for (;;) {
-        const struct argp_option *option = w->next;
-        if (option->name == NULL && option->key == 0 && option->doc == NULL) {
-            if (w->child == NULL || w->child->argp == NULL)
-                return false;
-            w->next = w->child++->argp->options;
-            continue;
-        }
-        w->next++;
-        if (!(option->flags & OPTION_ALIAS)) {
-            w->value = option->arg;
-            w->optional = option->flags & OPTION_ARG_OPTIONAL;
-        }
-        w->name = option->name;
-        if (w->name != NULL)
-            return true;
-    }
-}
-
-/* Whether the word's first letters are the name's, with underscores for dashes. */
+/* Whether the name begins with the word's first letters, with underscores as dashes. */
 static bool is_begun(const char *name, const char *word, size_t length)
 {
     size_t i = 0;
@@ -63,24 +103,25 @@ static bool is_begun(const char *name, const char *word, size_t length)
     return i == length;
 }
 
-/* How many options a word behind "--" may mean, as getopt_long takes it: by its whole name, else by
- * a name's beginning. *out is one of them. */
-static int find_option(const struct argp *argp, const char *word, walk *out)
+/* Number of options that a word after "--" may denote, like getopt_long: the one with this name,
+ * else those that begin with it. *out is one of them. */
+static int find_option(const rows *all, const char *word, int *out)
 {
     size_t length = strcspn(word, "=");
     int found = 0;
-    for (walk w = begin(argp); length > 0 && go_on(&w);) {
-        if (!is_begun(w.name, word, length))
+    for (int i = 0; length > 0 && i < all->num; i++) {
+        const char *name = all->rows[i]->name;
+        if (name == NULL || !is_begun(name, word, length))
             continue;
-        *out = w;
-        if (w.name[length] == '\0')
+        *out = i;
+        if (name[length] == '\0')
             return 1;
         found++;
     }
     return found;
 }
 
-/* A hyphen, or one of the dashes that editors and web pages make of it. */
+/* Length of a hyphen, or of a dash that editors and web pages substitute. */
 static size_t dash_length(const char *word)
 {
     if (*word == '-')
@@ -88,7 +129,7 @@ static size_t dash_length(const char *word)
     return strncmp(word, "\xe2\x80", 2) == 0 && word[2] != '\0' ? 3 : 0;
 }
 
-static _Noreturn void refuse_word(const struct argp *argp, const char *command, const char *word)
+static _Noreturn void refuse_word(const rows *all, const char *command, const char *word)
 {
     hpct_nearest best = {0};
     char name[NAME_LENGTH];
@@ -96,8 +137,10 @@ static _Noreturn void refuse_word(const struct argp *argp, const char *command, 
     while (dash_length(begins) > 0)
         begins += dash_length(begins);
     snprintf(name, sizeof name, "%.*s", (int) strcspn(begins, "="), begins);
-    for (walk w = begin(argp); go_on(&w);)
-        hpct_nearest_try(&best, name, w.name);
+    for (int i = 0; i < all->num; i++) {
+        if (all->rows[i]->name != NULL)
+            hpct_nearest_try(&best, name, all->rows[i]->name);
+    }
     bool dashes = strncmp(word, "--", 2) == 0;
     const char *before = dashes ? "unknown option " : "", *behind = dashes ? "" : " is no option";
     if (best.name != NULL)
@@ -106,27 +149,26 @@ static _Noreturn void refuse_word(const struct argp *argp, const char *command, 
     hpct_cli_usage("%s'%s'%s; %s --help lists those that there are", before, word, behind, command);
 }
 
-/* Words that this option takes behind its own: 1 where its value stands there. */
-static int check_value(const struct argp *argp, const walk *option, const char *word,
-                       const char *next)
+/* Number of further arguments that belong to this option: 1 if its value is the next one. */
+static int check_value(const rows *all, int option, const char *word, const char *next)
 {
-    walk other;
-    const char *equals = strchr(word, '=');
+    int other;
+    const char *equals = strchr(word, '='), *name = all->rows[option]->name,
+               *kind = real_row(all, option)->value;
     bool is_option = next != NULL && strncmp(next, "--", 2) == 0 && next[2] != '\0' &&
-                     find_option(argp, next + 2, &other) == 1;
-    bool apart = equals == NULL && option->value != NULL && !option->optional;
-    if (equals != NULL && option->value == NULL)
-        hpct_cli_usage("--%s takes no value, and '%s' has one", option->name, word);
+                     find_option(all, next + 2, &other) == 1;
+    bool apart = equals == NULL && kind != NULL && !real_row(all, option)->optional;
+    if (equals != NULL && kind == NULL)
+        hpct_cli_usage("--%s takes no value, and '%s' has one", name, word);
     if (apart && (next == NULL || is_option))
-        hpct_cli_usage("--%s needs a value: --%s=%s%s%s", option->name, option->name, option->value,
+        hpct_cli_usage("--%s needs a value: --%s=%s%s%s", name, name, kind,
                        is_option ? "; behind it stands the option " : "", is_option ? next : "");
-    if (option->value != NULL && (equals != NULL ? equals[1] == '\0' : apart && *next == '\0'))
-        hpct_cli_usage("--%s: the value is empty: --%s=%s", option->name, option->name,
-                       option->value);
+    if (kind != NULL && (equals != NULL ? equals[1] == '\0' : apart && *next == '\0'))
+        hpct_cli_usage("--%s: the value is empty: --%s=%s", name, name, kind);
     return apart;
 }
 
-/* --batch_size=64 becomes --batch-size=64. */
+/* Converts --batch_size=64 to --batch-size=64. */
 static void accept_underscores(char *word)
 {
     for (char *c = word; *c != '\0' && *c != '='; c++) {
@@ -135,36 +177,27 @@ static void accept_underscores(char *word)
     }
 }
 
-static void check_words(const struct argp *argp, int argc, char **argv, bool speaks)
+static void check_words(const rows *all, int argc, char **argv, bool speaks)
 {
     static char help[] = "--help";
-    walk option;
+    int option;
     for (int i = 1; i < argc; i++) {
         if (is_help(argv[i]) && !speaks)
             exit(HPCT_OK);
         if (strcmp(argv[i], "-h") == 0)
             argv[i] = help;
         if (is_help(argv[i]))
-            return; /* argp shows it */
+            return; /* argp prints it */
         if (strncmp(argv[i], "--", 2) != 0)
-            refuse_word(argp, argv[0], argv[i]);
-        int found = find_option(argp, argv[i] + 2, &option);
+            refuse_word(all, argv[0], argv[i]);
+        int found = find_option(all, argv[i] + 2, &option);
         if (found == 0)
-            refuse_word(argp, argv[0], argv[i]);
+            refuse_word(all, argv[0], argv[i]);
         accept_underscores(argv[i]);
         if (found > 1)
-            return; /* argp lists what it may mean */
-        i += check_value(argp, &option, argv[i], argv[i + 1]);
+            return; /* argp lists the candidates */
+        i += check_value(all, option, argv[i], argv[i + 1]);
     }
-}
-
-void hpct_cli_parse(const struct argp *argp, int argc, char **argv, void *input)
-{
-    bool speaks = hpct_context_rank_hint() == 0;
-    check_words(argp, argc, argv, speaks);
-    argp_err_exit_status = HPCT_ERR_USAGE;
-    if (argp_parse(argp, argc, argv, speaks ? 0 : ARGP_SILENT, NULL, input) != 0)
-        hpct_cli_end_with_usage(speaks);
 }
 
 /* ---- values ---- */
@@ -173,7 +206,7 @@ int64_t hpct_cli_integer(const char *option, const char *text, int64_t min, int6
 {
     char *end = NULL;
     errno = 0;
-    bool plain = text[strspn(text, "+-0123456789")] == '\0'; /* no blanks either */
+    bool plain = text[strspn(text, "+-0123456789")] == '\0'; /* excludes blanks */
     long long value = strtoll(text, &end, 10);
     if (!plain || errno != 0 || end == text || *end != '\0' || value < min || value > max)
         hpct_cli_usage("--%s: '%s' is not a whole number from %lld to %lld", option, text,
@@ -185,7 +218,7 @@ double hpct_cli_number(const char *option, const char *text, double min, double 
 {
     char *end = NULL;
     errno = 0;
-    bool plain = text[strspn(text, "+-.0123456789eE")] == '\0'; /* neither blanks nor 0x10, inf */
+    bool plain = text[strspn(text, "+-.0123456789eE")] == '\0'; /* excludes blanks, 0x10 and inf */
     double value = strtod(text, &end);
     if (!plain || errno != 0 || end == text || *end != '\0' || !(value >= min && value <= max))
         hpct_cli_usage("--%s: '%s' is not a number from %g to %g", option, text, min, max);
@@ -205,4 +238,64 @@ int hpct_cli_name(const char *option, const char *value, const char *const names
     }
     hpct_cli_usage("--%s: '%s' is unknown%s; there are: %s", option, value,
                    hpct_nearest_hint(&best, hint), list);
+}
+
+/* ---- parsing ---- */
+
+static void set_integer(const hpct_cli_option *row, const char *value, void *at)
+{
+    int64_t number = hpct_cli_integer(row->name, value, row->least, row->most);
+    if (row->size == sizeof(int))
+        *(int *) at = (int) number;
+    else
+        *(int64_t *) at = number;
+}
+
+static void set(const hpct_cli_option *row, const char *value, void *at)
+{
+    switch (row->kind) {
+    case HPCT_CLI_FLAG:
+        *(bool *) at = true;
+        break;
+    case HPCT_CLI_TEXT:
+        *(const char **) at = value;
+        break;
+    case HPCT_CLI_INTEGER:
+        set_integer(row, value, at);
+        break;
+    case HPCT_CLI_NUMBER:
+        *(double *) at = hpct_cli_number(row->name, value, row->low, row->high);
+        break;
+    case HPCT_CLI_NAME:
+        *(int *) at = hpct_cli_name(row->name, value, row->names);
+        break;
+    case HPCT_CLI_WORD:
+        *(const char **) at = row->names[hpct_cli_name(row->name, value, row->names)];
+        break;
+    default:
+        row->set(row->name, value, at);
+    }
+}
+
+static error_t parse(int key, char *value, struct argp_state *state)
+{
+    const rows *all = state->input;
+    int i = key - FIRST_KEY;
+    if (i < 0 || i >= all->num)
+        return ARGP_ERR_UNKNOWN;
+    set(all->rows[i], value, (char *) all->fills[i] + all->rows[i]->at);
+    return 0;
+}
+
+void hpct_cli_parse(int command, const char *doc, const hpct_cli_table *tables, int argc,
+                    char **argv)
+{
+    bool speaks = hpct_context_rank_hint() == 0;
+    rows all = {.num = 0};
+    all.argp = (struct argp){.options = all.options, .parser = parse, .doc = doc};
+    collect(&all, command, tables);
+    check_words(&all, argc, argv, speaks);
+    argp_err_exit_status = HPCT_ERR_USAGE;
+    if (argp_parse(&all.argp, argc, argv, speaks ? 0 : ARGP_SILENT, NULL, &all) != 0)
+        end_with_usage(speaks);
 }

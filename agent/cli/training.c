@@ -1,4 +1,4 @@
-/* Optimizer, schedule and loss: their options, and the compilation that they ask for. */
+/* Optimizer, schedule and loss: options, and compilation of the model with them. */
 #include "agent/cli/cli.h"
 
 #include <limits.h>
@@ -7,62 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    KEY_OPTIMIZER = 512,
-    KEY_LEARNING_RATE,
-    KEY_LR_SCALING,
-    KEY_SCHEDULE,
-    KEY_WARMUP_EPOCHS,
-    KEY_MOMENTUM,
-    KEY_RHO,
-    KEY_CENTERED,
-    KEY_EPSILON,
-    KEY_NESTEROV,
-    KEY_WEIGHT_DECAY,
-    KEY_CLIP_VALUE,
-    KEY_CLIP_NORM,
-    KEY_GLOBAL_CLIP_NORM,
-    KEY_GRADIENT_ACCUMULATION,
-    KEY_LABEL_SMOOTHING,
-    KEY_TOP_K,
-};
-
-static const struct argp_option options[] = {
-    {NULL, 0, NULL, 0, "Optimizer and loss:", 3},
-    {"optimizer", KEY_OPTIMIZER, "NAME", 0, "sgd, adam, adamw, lars, lamb or rmsprop (default sgd)",
-     3},
-    {"learning-rate", KEY_LEARNING_RATE, "X", 0,
-     "default: sgd with mnist-cnn 0.2, with others 0.01; adam, adamw, lamb and rmsprop 0.001", 3},
-    {"lr", 0, NULL, OPTION_ALIAS, NULL, 3},
-    {"lr-scaling", KEY_LR_SCALING, "HOW", 0,
-     "multiply the learning rate by the number of ranks (linear) or its root (sqrt); default none",
-     3},
-    {"schedule", KEY_SCHEDULE, "HOW", 0,
-     "constant, step:E1,E2,...[:FACTOR], exponential:RATE[:EPOCHS], staircase:RATE[:EPOCHS], "
-     "cosine[:ALPHA] or polynomial[:POWER[:END]] (default constant)",
-     3},
-    {"warmup-epochs", KEY_WARMUP_EPOCHS, "X", 0,
-     "the learning rate rises from 0 during the first X epochs", 3},
-    {"momentum", KEY_MOMENTUM, "X", 0, "of sgd and rmsprop (default 0) and lars (default 0.9)", 3},
-    {"rho", KEY_RHO, "X", 0, "of rmsprop: how much of the squares stays (default 0.9)", 3},
-    {"centered", KEY_CENTERED, NULL, 0, "rmsprop goes by the gradients' variance", 3},
-    {"epsilon", KEY_EPSILON, "X", 0, "of adam, adamw, lamb and rmsprop (default 1e-7)", 3},
-    {"nesterov", KEY_NESTEROV, NULL, 0, "sgd looks ahead", 3},
-    {"weight-decay", KEY_WEIGHT_DECAY, "X", 0, "default: adamw 0.004, else 0", 3},
-    {"clip-value", KEY_CLIP_VALUE, "X", 0, "limit of each number of the gradient", 3},
-    {"clip-norm", KEY_CLIP_NORM, "X", 0, "limit of the norm of each parameter's gradient", 3},
-    {"global-clip-norm", KEY_GLOBAL_CLIP_NORM, "X", 0, "limit of the norm of the whole gradient",
-     3},
-    {"gradient-accumulation", KEY_GRADIENT_ACCUMULATION, "N", 0,
-     "steps whose mean gradient makes one update (default 1)", 3},
-    {"label-smoothing", KEY_LABEL_SMOOTHING, "X", 0, "0 to 1, default 0", 3},
-    {"top-k", KEY_TOP_K, "K", 0, "also count pictures whose class is among the K best", 3},
-    {0},
-};
-
 /* ---- schedules ---- */
 
-/* The next number of TEXT, which ends with one of `ends`; goes on behind it. */
+/* Parses the next number of TEXT, which must end with one of `ends`, and advances TEXT. */
 static double next_number(const char *whole, const char **text, const char *ends, double least,
                           double most)
 {
@@ -118,7 +65,7 @@ static const struct schedule_name *find_schedule(const char *whole, size_t lengt
     return &schedules[hpct_cli_name("schedule", name, names)];
 }
 
-/* NAME[:NUMBER…]; epochs become steps when it is known how many an epoch has. */
+/* NAME[:NUMBER…]; epochs are converted to steps later. */
 static void parse_schedule(hpct_cli_training *t, const char *whole)
 {
     size_t length = strcspn(whole, ":");
@@ -148,20 +95,76 @@ static void parse_schedule(hpct_cli_training *t, const char *whole)
         hpct_cli_usage("--schedule: '%s': constant takes no number", whole);
 }
 
+static void set_schedule(const char *option, const char *value, void *at)
+{
+    (void) option;
+    parse_schedule(at, value);
+}
+
 /* ---- options ---- */
 
-static hpct_cli_scaling parse_scaling(const char *value)
+#define FILLS hpct_cli_training
+#define LEAST 1e-30 /* positive */
+#define MOST 1e6
+
+static void set_optimizer(const char *option, const char *value, void *at)
+{
+    hpct_optimizer *o = at;
+    if (hpct_optimizer_find(&o->kind, value) != HPCT_OK)
+        hpct_cli_usage("--%s: %s", option, hpct_last_error());
+}
+
+static void set_scaling(const char *option, const char *value, void *at)
 {
     static const char *const names[] = {"none", "linear", "sqrt", NULL};
-    return (hpct_cli_scaling) hpct_cli_name("lr-scaling", value, names);
+    hpct_cli_training *t = at;
+    t->scaling = (hpct_cli_scaling) hpct_cli_name(option, value, names);
+    t->has_scaling = true;
 }
 
-static double positive(const char *option, const char *value)
-{
-    return hpct_cli_number(option, value, 1e-30, 1e6);
-}
+const hpct_cli_option hpct_cli_training_options[] = {
+    {.doc = "Optimizer and loss:", .group = 3},
+    {"optimizer", "NAME", "sgd, adam, adamw, lars, lamb or rmsprop (default sgd)", 3, 0,
+     CALL(optimizer, set_optimizer)},
+    {"learning-rate", "X",
+     "default: sgd with mnist-cnn 0.2, with others 0.01; adam, adamw, lamb and rmsprop 0.001", 3, 0,
+     NUMBER(optimizer.learning_rate, LEAST, MOST)},
+    {.name = "lr", .group = 3, .kind = HPCT_CLI_ALIAS},
+    {"lr-scaling", "HOW",
+     "multiply the learning rate by the number of ranks (linear) or its square root (sqrt); "
+     "default none",
+     3, 0, HPCT_CLI_CALL, .set = set_scaling},
+    {"schedule", "HOW",
+     "constant, step:E1,E2,...[:FACTOR], exponential:RATE[:EPOCHS], staircase:RATE[:EPOCHS], "
+     "cosine[:ALPHA] or polynomial[:POWER[:END]] (default constant)",
+     3, 0, HPCT_CLI_CALL, .set = set_schedule},
+    {"warmup-epochs", "X", "the learning rate rises linearly from 0 during the first X epochs", 3,
+     0, NUMBER(warmup_epochs, 0, MOST)},
+    {"momentum", "X", "sgd and rmsprop (default 0), lars (default 0.9)", 3, 0,
+     NUMBER(optimizer.momentum, 0, 1)},
+    {"rho", "X", "rmsprop: decay of the mean of squared gradients (default 0.9)", 3, 0,
+     NUMBER(optimizer.rho, LEAST, 1)},
+    {"centered", NULL, "rmsprop: normalize by the gradient's variance", 3, 0,
+     FLAG(optimizer.centered)},
+    {"epsilon", "X", "adam, adamw, lamb and rmsprop (default 1e-7)", 3, 0,
+     NUMBER(optimizer.epsilon, LEAST, MOST)},
+    {"nesterov", NULL, "sgd: Nesterov momentum", 3, 0, FLAG(optimizer.nesterov)},
+    {"weight-decay", "X", "default: adamw 0.004, else 0", 3, 0,
+     NUMBER(optimizer.weight_decay, 0, MOST)},
+    {"clip-value", "X", "clip each value of the gradient", 3, 0,
+     NUMBER(optimizer.clipvalue, LEAST, MOST)},
+    {"clip-norm", "X", "clip the norm of each parameter's gradient", 3, 0,
+     NUMBER(optimizer.clipnorm, LEAST, MOST)},
+    {"global-clip-norm", "X", "clip the norm of the whole gradient", 3, 0,
+     NUMBER(optimizer.global_clipnorm, LEAST, MOST)},
+    {"gradient-accumulation", "N", "steps per update, with the mean of their gradients (default 1)",
+     3, 0, INTEGER(optimizer.gradient_accumulation_steps, 1, 1 << 20)},
+    {"label-smoothing", "X", "0 to 1, default 0", 3, 0, NUMBER(label_smoothing, 0, 1)},
+    {"top-k", "K", "also report top-k accuracy", 3, 0, INTEGER(top_k, 1, INT_MAX)},
+    {0},
+};
 
-static void check(const hpct_cli_training *t)
+void hpct_cli_check_training(const hpct_cli_training *t)
 {
     const hpct_optimizer *o = &t->optimizer;
     if (o->schedule.kind == HPCT_PIECEWISE_CONSTANT && t->boundary_epochs[0] <= t->warmup_epochs)
@@ -175,78 +178,9 @@ static void check(const hpct_cli_training *t)
         hpct_cli_usage("--learning-rate is missing: lars has no default");
 }
 
-static error_t parse(int key, char *value, struct argp_state *state)
-{
-    hpct_cli_training *t = state->input;
-    hpct_optimizer *o = &t->optimizer;
-    switch (key) {
-    case KEY_OPTIMIZER:
-        if (hpct_optimizer_find(&o->kind, value) != HPCT_OK)
-            hpct_cli_usage("--optimizer: %s", hpct_last_error());
-        return 0;
-    case KEY_LEARNING_RATE:
-        o->learning_rate = positive("learning-rate", value);
-        return 0;
-    case KEY_LR_SCALING:
-        t->scaling = parse_scaling(value);
-        t->has_scaling = true;
-        return 0;
-    case KEY_SCHEDULE:
-        parse_schedule(t, value);
-        return 0;
-    case KEY_WARMUP_EPOCHS:
-        t->warmup_epochs = hpct_cli_number("warmup-epochs", value, 0, 1e6);
-        return 0;
-    case KEY_MOMENTUM:
-        o->momentum = hpct_cli_number("momentum", value, 0, 1);
-        return 0;
-    case KEY_RHO:
-        o->rho = hpct_cli_number("rho", value, 1e-30, 1);
-        return 0;
-    case KEY_CENTERED:
-        o->centered = true;
-        return 0;
-    case KEY_EPSILON:
-        o->epsilon = positive("epsilon", value);
-        return 0;
-    case KEY_NESTEROV:
-        o->nesterov = true;
-        return 0;
-    case KEY_WEIGHT_DECAY:
-        o->weight_decay = hpct_cli_number("weight-decay", value, 0, 1e6);
-        return 0;
-    case KEY_CLIP_VALUE:
-        o->clipvalue = positive("clip-value", value);
-        return 0;
-    case KEY_CLIP_NORM:
-        o->clipnorm = positive("clip-norm", value);
-        return 0;
-    case KEY_GLOBAL_CLIP_NORM:
-        o->global_clipnorm = positive("global-clip-norm", value);
-        return 0;
-    case KEY_GRADIENT_ACCUMULATION:
-        o->gradient_accumulation_steps =
-            (int) hpct_cli_integer("gradient-accumulation", value, 1, 1 << 20);
-        return 0;
-    case KEY_LABEL_SMOOTHING:
-        t->label_smoothing = hpct_cli_number("label-smoothing", value, 0, 1);
-        return 0;
-    case KEY_TOP_K:
-        t->top_k = (int) hpct_cli_integer("top-k", value, 1, INT_MAX);
-        return 0;
-    case ARGP_KEY_END:
-        check(t);
-        return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
-}
-
-const struct argp hpct_cli_training_argp = {.options = options, .parser = parse};
-
 /* ---- compilation ---- */
 
-/* Label smoothing needs the loss over rows; class labels do for it. */
+/* Label smoothing needs the loss over rows (one-hot); it accepts class labels, too. */
 static hpct_loss with_rows(hpct_loss loss)
 {
     if (loss == HPCT_BINARY_CROSSENTROPY || loss == HPCT_BINARY_CROSSENTROPY_FROM_LOGITS)
@@ -264,7 +198,7 @@ static void fill_in_steps(hpct_optimizer *o, const hpct_cli_training *t, double 
     if (s->kind == HPCT_PIECEWISE_CONSTANT) {
         s->values[0] = o->learning_rate;
         for (int i = 0; i < s->num_boundaries; i++) {
-            /* the last step with the value before */
+            /* last step with the previous value */
             s->boundaries[i] =
                 (int64_t) round(t->boundary_epochs[i] * steps_per_epoch) - 1 - s->warmup_steps;
             s->values[i + 1] = s->values[i] * t->factor;

@@ -1,4 +1,4 @@
-/* SLURM_STEP_* to a cluster, a cluster to configs. */
+/* Builds a cluster from SLURM_STEP_*, and configs from a cluster. */
 #include "agent/cluster/cluster.h"
 
 #include <stdio.h>
@@ -8,6 +8,7 @@
 #include "agent/cluster/components.h"
 #include "agent/cluster/hostfile.h"
 #include "agent/cluster/nodelist.h"
+#include "agent/cluster/number.h"
 #include "agent/cluster/tasks.h"
 #include "base/status.h"
 
@@ -19,13 +20,13 @@ static hpct_status need(const hpct_environment *environment, const char *name, c
     return HPCT_OK;
 }
 
-/* The nodes of a step over components are listed sorted by name, but numbered through the
- * components: the one with rank 0 first, and so on. */
+/* In a step over several components Slurm lists the nodes sorted by name, but numbers them
+ * component by component, beginning with that of rank 0. */
 static hpct_status order_by_rank(hpct_cluster *cluster, int *tasks, int num_nodes, int *placed,
                                  int size)
 {
     int done = 0;
-    int *fresh = malloc((size_t) num_nodes * sizeof *fresh); /* a node's number, by its place */
+    int *fresh = malloc((size_t) num_nodes * sizeof *fresh); /* a node's number, by its index */
     int *old_tasks = malloc((size_t) num_nodes * sizeof *old_tasks);
     char **names = malloc((size_t) num_nodes * sizeof *names);
     if (fresh == NULL || old_tasks == NULL || names == NULL) {
@@ -39,7 +40,7 @@ static hpct_status order_by_rank(hpct_cluster *cluster, int *tasks, int num_node
         fresh[i] = -1;
     for (int rank = 0; rank < size; rank++) {
         int place = placed[rank];
-        if (fresh[place] < 0) { /* every node has a task, so that all are found */
+        if (fresh[place] < 0) { /* every node has a task, so each gets a number */
             names[done] = cluster->names[place];
             tasks[done] = old_tasks[place];
             fresh[place] = done++;
@@ -53,8 +54,8 @@ static hpct_status order_by_rank(hpct_cluster *cluster, int *tasks, int num_node
     return HPCT_OK;
 }
 
-/* Whether the step spans components; HPCT_ERR_CONFIG when what Slurm counts cannot be part of it.
- */
+/* Whether the step spans several components; HPCT_ERR_CONFIG if Slurm's counts are inconsistent
+ * with that. */
 static hpct_status is_spanned(const hpct_environment *environment, const hpct_cluster *cluster,
                               int num_nodes, long size, long slurm_tasks, bool *spanned)
 {
@@ -70,14 +71,14 @@ static hpct_status is_spanned(const hpct_environment *environment, const hpct_cl
     return HPCT_OK;
 }
 
-/* Where the ranks of a layout lie that is not dealt out by a rule; NULL when nothing says so. */
+/* Node of each rank in a layout that follows no rule; NULL without a map. */
 static hpct_status read_places(const hpct_environment *environment, const hpct_cluster *cluster,
                                const int *tasks, int num_nodes, int size, bool spanned,
                                int **placed)
 {
-    hpct_status status = hpct_map_place(environment, tasks, num_nodes, placed);
-    if (status != HPCT_OK || *placed != NULL)
-        return status;
+    HPCT_TRY(hpct_map_place(environment, tasks, num_nodes, placed));
+    if (*placed != NULL)
+        return HPCT_OK;
     if (spanned)
         return hpct_components_place(environment, cluster->names, tasks, num_nodes, placed);
     const char *file = environment->get(environment->context, "SLURM_HOSTFILE");
@@ -92,10 +93,8 @@ static hpct_status read_layout(const hpct_environment *environment, long slurm_t
     int *tasks = NULL, *placed = NULL, size = 0;
     bool spanned = false;
     hpct_distribution distribution;
-    hpct_status status = need(environment, "SLURM_STEP_TASKS_PER_NODE", &text);
-    if (status != HPCT_OK)
-        return status;
-    status = hpct_tasks_expand(text, num_nodes, &tasks);
+    HPCT_TRY(need(environment, "SLURM_STEP_TASKS_PER_NODE", &text));
+    hpct_status status = hpct_tasks_expand(text, num_nodes, &tasks);
     if (status != HPCT_OK)
         return hpct_fail_within(status, "SLURM_STEP_TASKS_PER_NODE");
     for (int node = 0; node < num_nodes; node++)
@@ -131,10 +130,8 @@ hpct_status hpct_cluster_from_slurm(const hpct_environment *environment, long sl
     const char *text = NULL;
     int num_nodes = 0;
     hpct_cluster cluster = {0};
-    hpct_status status = need(environment, "SLURM_STEP_NODELIST", &text);
-    if (status != HPCT_OK)
-        return status;
-    status = hpct_nodelist_expand(text, &cluster.names, &num_nodes);
+    HPCT_TRY(need(environment, "SLURM_STEP_NODELIST", &text));
+    hpct_status status = hpct_nodelist_expand(text, &cluster.names, &num_nodes);
     if (status != HPCT_OK)
         return hpct_fail_within(status, "SLURM_STEP_NODELIST");
     status = read_layout(environment, slurm_tasks, &cluster, num_nodes);
@@ -206,13 +203,13 @@ int hpct_cluster_spare_port(const hpct_cluster *cluster, const hpct_environment 
     }
     const hpct_port_range from = range != NULL ? *range : otherwise;
     const int high = from.single ? HPCT_HIGHEST_PORT : from.high;
-    /* the step's block goes on to the next multiple */
+    /* the step's block extends to the next multiple */
     if (ports[max - 1] + 1 <= high && (from.single || max % HPCT_PORT_BLOCK != 0))
         spare = ports[max - 1] + 1;
     return spare;
 }
 
-/* IPv6 addresses stand in brackets before a port. */
+/* "HOST:PORT", with IPv6 addresses in brackets. */
 static void format_host(const hpct_cluster *cluster, int node, int port, char *text, size_t size)
 {
     const char *host = cluster->hosts != NULL ? cluster->hosts[node] : cluster->names[node];
@@ -250,9 +247,7 @@ static hpct_status set_roles(hpct_config *config, const hpct_roles *given)
 {
     const hpct_roles all_workers = {.count = 0};
     hpct_roles roles;
-    hpct_status status = hpct_roles_fit(given == NULL ? &all_workers : given, config->size, &roles);
-    if (status != HPCT_OK)
-        return status;
+    HPCT_TRY(hpct_roles_fit(given == NULL ? &all_workers : given, config->size, &roles));
     int own = hpct_roles_of(&roles, config->rank, &config->role_index);
     config->role = strdup(roles.list[own].name);
     config->roles = calloc((size_t) roles.count, sizeof *config->roles);
@@ -334,22 +329,49 @@ void hpct_cluster_free(hpct_cluster *cluster)
     *cluster = (hpct_cluster){0};
 }
 
-uint32_t hpct_node_in_job(const hpct_environment *environment, uint32_t in_step)
+/* Index of a node in a list, or -1; *count: length of the list, 0 if malformed. */
+static int find_node(const char *list, const char *node, int *count)
 {
-    const char *list = environment->get(environment->context, "SLURM_JOB_NODELIST");
-    const char *own = environment->get(environment->context, "SLURMD_NODENAME");
     char **names = NULL;
-    int count = 0;
-    if (list == NULL || own == NULL ||
-        environment->get(environment->context, "SLURM_HET_SIZE") != NULL ||
-        hpct_nodelist_expand(list, &names, &count) != HPCT_OK)
-        return in_step;
-    for (int i = 0; i < count; i++) {
-        if (strcmp(names[i], own) == 0) {
-            in_step = (uint32_t) i;
-            break;
-        }
+    int place = -1;
+    *count = 0;
+    if (list == NULL || hpct_nodelist_expand(list, &names, count) != HPCT_OK)
+        return -1;
+    for (int i = 0; i < *count && place < 0; i++)
+        place = strcmp(names[i], node) == 0 ? i : -1;
+    hpct_names_free(names, *count);
+    return place;
+}
+
+/* Counted over all components, as in a step over all of them. */
+static int find_in_components(const hpct_environment *environment, uint32_t job, const char *node,
+                              int components)
+{
+    for (int i = 0, before = 0, count = 0; i < components; i++, before += count) {
+        char name[64];
+        long number = 0;
+        snprintf(name, sizeof name, "SLURM_JOB_NODELIST_HET_GROUP_%d", i);
+        int place = find_node(environment->get(environment->context, name), node, &count);
+        snprintf(name, sizeof name, "SLURM_JOB_ID_HET_GROUP_%d", i);
+        const char *id = environment->get(environment->context, name);
+        if (count == 0 || id == NULL || !hpct_number_parse(id, 0, UINT32_MAX, &number))
+            return -1;
+        if ((uint32_t) number == job)
+            return place < 0 ? -1 : before + place;
     }
-    hpct_names_free(names, count);
-    return in_step;
+    return -1;
+}
+
+uint32_t hpct_node_in_job(const hpct_environment *environment, uint32_t job, uint32_t in_step)
+{
+    const char *size = environment->get(environment->context, "SLURM_HET_SIZE");
+    const char *own = environment->get(environment->context, "SLURMD_NODENAME");
+    long components = 0;
+    int place = -1, count = 0;
+    if (own != NULL && size == NULL)
+        place =
+            find_node(environment->get(environment->context, "SLURM_JOB_NODELIST"), own, &count);
+    else if (own != NULL && hpct_number_parse(size, 1, INT16_MAX, &components))
+        place = find_in_components(environment, job, own, (int) components);
+    return place < 0 ? in_step : (uint32_t) place;
 }

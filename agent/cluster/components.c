@@ -1,4 +1,4 @@
-/* PMIx' map of a step, and the components of a heterogeneous job. */
+/* PMIx's map of a step, and the components of a heterogeneous job. */
 #include "agent/cluster/components.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "agent/cluster/tasks.h"
 #include "base/status.h"
 
-#define MAX_COMPONENTS 128 /* as Slurm has it */
+#define MAX_COMPONENTS 128 /* Slurm's own limit */
 
 static const char *get(const hpct_environment *environment, const char *name)
 {
@@ -29,7 +29,7 @@ static int sum(const int *tasks, int num_nodes)
 
 /* ---- the map ---- */
 
-/* Moves *text behind `c`; false when another character stands there. */
+/* Advances *text by the character `c`; false if there is another one. */
 static bool skip(const char **text, char c)
 {
     if (**text != c)
@@ -38,8 +38,8 @@ static bool skip(const char **text, char c)
     return true;
 }
 
-/* Fills placed[size]; `left` counts down what each node still takes. False for a map that is not of
- * that form, or of another step. */
+/* Fills placed[size]; `left` has the number of ranks that each node can still take. False if the
+ * map is malformed, or of another step. */
 static bool read_map(const char *text, int num_nodes, int size, int *left, int *placed)
 {
     static const char start[] = "(vector";
@@ -90,8 +90,8 @@ hpct_status hpct_map_place(const hpct_environment *environment, const int *tasks
 
 /* ---- the job's components ---- */
 
-/* The nodes of component i of the job; NULL when there is no such component, or the job is none of
- * several. srun's own allocation has only the older of the two names. */
+/* The nodes of component i of the job; NULL if the job has no such component or no components.
+ * (srun's own allocation has only the older variable.) */
 static const char *nodes_of(const hpct_environment *environment, int component)
 {
     char name[64];
@@ -104,7 +104,7 @@ static const char *nodes_of(const hpct_environment *environment, int component)
     return get(environment, "SLURM_HET_SIZE") == NULL ? NULL : text;
 }
 
-/* Receives each node of the step, in the order of components; `place` is its place in the step's
+/* Called for each node of the step, in the order of components; `place` is its index in the step's
  * list. */
 typedef void (*node_sink)(void *context, int component, int place);
 

@@ -1,4 +1,4 @@
-/* Freeing a config. */
+/* Frees a config. */
 #include "agent/cluster/config.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-/* agent/cluster/config.h - what one process knows of its cluster: who takes part, where, who am I.
- * Written by the plugin as JSON (design: HPC_TRAIN_CONFIG), read here by the agent.
- * Knows nothing of SPANK, MPI or tensors; depends on jansson alone. */
+/* agent/cluster/config.h - a process's view of its cluster: roles, addresses, rank. Written by the
+ * plugin as JSON (HPC_TRAIN_CONFIG), read by the agent. Independent of SPANK, MPI and tensors; uses
+ * jansson only. */
 #ifndef HPCT_CLUSTER_CONFIG_H
 #define HPCT_CLUSTER_CONFIG_H
 
@@ -18,10 +18,11 @@ typedef enum hpct_config_source {
 typedef struct hpct_config_node {
     char *name;
     int tasks;
-    int gpus; /* per node, 0 when unknown */
+    int gpus; /* per node, 0 if unknown */
 } hpct_config_node;
 
-/* Roles are given out by rank in the order of the list: the first `count` ranks have the first. */
+/* Roles are assigned by rank in the order of the list: the first `count` ranks have the first
+ * role. */
 typedef struct hpct_config_role {
     char *name; /* "worker" */
     int count;
@@ -38,30 +39,29 @@ typedef struct hpct_config {
     hpct_config_role *roles; /* [num_roles], counts sum to size */
     int num_roles;
     hpct_config_node *nodes; /* [num_nodes]; NULL for MPI and ALONE */
-    char **addresses;        /* [size], by rank, "host:port"; NULL when nobody said */
-    char *gpu;               /* the task's own GPU as CUDA_VISIBLE_DEVICES would name it, or NULL */
-    char *tmpdir;            /* job directory on the node's own disk, or NULL */
-    char *data;              /* where the first staged entry lies, or NULL */
+    char **addresses;        /* [size], by rank, "host:port"; NULL if unknown */
+    char *gpu;               /* the task's GPU as in CUDA_VISIBLE_DEVICES, or NULL */
+    char *tmpdir;            /* job directory on the local disk, or NULL */
+    char *data;              /* path of the first staged entry, or NULL */
 } hpct_config;
 
-/* Where variables are looked up: the process's own environment, a step's, or a test's. */
+/* Source of variables: the environment of the process, of a step, or of a test. */
 typedef struct hpct_environment {
-    const char *(*get)(void *context, const char *name); /* NULL when not set */
+    const char *(*get)(void *context, const char *name); /* NULL if not set */
     void *context;
 } hpct_environment;
 
-/* Reads the calling process's config from its environment, in the order of hpct_config_source, with
- * one exception: where mpirun's own variables disagree with the others, mpirun is the nearer
- * launcher and they win.
- * *out is the caller's, to be freed with hpct_config_free. HPCT_ERR_CONFIG, naming the variable or
- * file and what is wrong with it, when something is there that cannot be understood. */
+/* Reads the process's config from its environment, in the order of hpct_config_source; but mpirun's
+ * variables have precedence if they disagree, as mpirun is the inner launcher. *out is freed with
+ * hpct_config_free. Returns HPCT_ERR_CONFIG, naming variable or file and the reason, if
+ * malformed. */
 hpct_status hpct_config_read(hpct_config **out);
 hpct_status hpct_config_read_from(const hpct_environment *environment, hpct_config **out);
 void hpct_config_free(hpct_config *config);
 
-/* The config as the one-line JSON text of HPC_TRAIN_CONFIG (to be freed), and back. `origin` names
- * the variable or file in messages. Parsing checks that everything agrees with everything else:
- * rank with role and index, nodes with local_rank, list lengths. */
+/* Converts a config to the one-line JSON of HPC_TRAIN_CONFIG (freed by the caller) and back.
+ * `origin` names variable or file in messages. Parsing checks consistency: rank with role and
+ * index, nodes with local_rank, list lengths. */
 hpct_status hpct_config_to_json(const hpct_config *config, char **text);
 hpct_status hpct_config_from_json(const char *text, size_t size, const char *origin,
                                   hpct_config **out);

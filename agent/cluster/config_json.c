@@ -1,5 +1,6 @@
-/* The JSON form of a config: written for HPC_TRAIN_CONFIG and read back with every cross-check that
- * the text allows. The order of the roles in "cluster" is the order in which ranks take them. */
+/* The JSON form of a config: written for HPC_TRAIN_CONFIG, and read back with all possible
+ * consistency checks. The order of the roles in "cluster" is the order in which they are assigned
+ * to ranks. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +48,7 @@ static json_t *make_nodes(const hpct_config *config)
     return nodes;
 }
 
-/* A path that is no UTF-8 cannot stand in JSON; its variable has it all the same. */
+/* JSON cannot represent a path that is not UTF-8; the path's own variable has it. */
 static void set_optional(json_t *object, const char *key, const char *text)
 {
     json_t *value = text == NULL ? NULL : json_string(text);
@@ -60,7 +61,7 @@ hpct_status hpct_config_to_json(const hpct_config *config, char **text)
     if (config->addresses == NULL || config->nodes == NULL || config->job == NULL)
         return hpct_fail(HPCT_ERR_INTERNAL, "a config without addresses cannot be written");
     json_t *cluster = make_cluster(config), *nodes = make_nodes(config);
-    /* "o" takes the references over, also when packing fails */
+    /* "o" takes ownership of the references, also if packing fails */
     json_t *all = json_pack("{s:i, s:s, s:o, s:{s:s, s:i}, s:i, s:i, s:i, s:o}", "version", VERSION,
                             "job", config->job, "cluster", cluster, "task", "type", config->role,
                             "index", config->role_index, "rank", config->rank, "local_rank",
@@ -100,7 +101,7 @@ static hpct_status get_int(const reading *r, const json_t *object, const char *k
     return HPCT_OK;
 }
 
-/* A string without NUL bytes; NULL stays in *value when it is absent and need not be there. */
+/* A string without NUL bytes; *value remains NULL if it is absent and optional. */
 static hpct_status get_string(const reading *r, const json_t *object, const char *key, bool needed,
                               char **value)
 {
@@ -194,24 +195,17 @@ static hpct_status read_nodes(const reading *r, const json_t *nodes)
     return HPCT_OK;
 }
 
-/* The task's own place, and that all the ways in which it is told agree. */
+/* Reads the task's rank, role and node, and checks that they are consistent. */
 static hpct_status read_task(const reading *r, const json_t *all)
 {
     hpct_config *config = r->config;
     const json_t *task = json_object_get(all, "task");
-    hpct_status status = get_string(r, task, "type", true, &config->role);
-    if (status == HPCT_OK)
-        status = get_int(r, task, "index", HPCT_MAX_TASKS, &config->role_index);
-    if (status == HPCT_OK)
-        status = get_int(r, all, "rank", config->size - 1, &config->rank);
-    if (status == HPCT_OK)
-        status = get_int(r, all, "node_rank", config->num_nodes - 1, &config->node_rank);
-    if (status != HPCT_OK)
-        return status;
+    HPCT_TRY(get_string(r, task, "type", true, &config->role));
+    HPCT_TRY(get_int(r, task, "index", HPCT_MAX_TASKS, &config->role_index));
+    HPCT_TRY(get_int(r, all, "rank", config->size - 1, &config->rank));
+    HPCT_TRY(get_int(r, all, "node_rank", config->num_nodes - 1, &config->node_rank));
     config->local_size = config->nodes[config->node_rank].tasks;
-    status = get_int(r, all, "local_rank", HPCT_MAX_TASKS, &config->local_rank);
-    if (status != HPCT_OK)
-        return status;
+    HPCT_TRY(get_int(r, all, "local_rank", HPCT_MAX_TASKS, &config->local_rank));
     if (config->local_rank >= config->local_size)
         return wrong(r, "\"local_rank\" is not below the tasks of its node");
     int first = 0;
@@ -228,27 +222,19 @@ static hpct_status read_task(const reading *r, const json_t *all)
 static hpct_status read_all(const reading *r, const json_t *all)
 {
     int version = 0;
-    hpct_status status = get_int(r, all, "version", 1000000, &version);
-    if (status == HPCT_OK && version != VERSION)
-        status = hpct_fail(HPCT_ERR_CONFIG,
-                           "%s: version %d is not understood, only %d is: the "
-                           "plugin and this program belong to different releases",
-                           r->origin, version, VERSION);
-    if (status == HPCT_OK)
-        status = get_string(r, all, "job", true, &r->config->job);
-    if (status == HPCT_OK)
-        status = read_cluster(r, json_object_get(all, "cluster"));
-    if (status == HPCT_OK)
-        status = read_nodes(r, json_object_get(all, "nodes"));
-    if (status == HPCT_OK)
-        status = read_task(r, all);
-    if (status == HPCT_OK)
-        status = get_string(r, all, "gpu", false, &r->config->gpu);
-    if (status == HPCT_OK)
-        status = get_string(r, all, "tmpdir", false, &r->config->tmpdir);
-    if (status == HPCT_OK)
-        status = get_string(r, all, "data", false, &r->config->data);
-    return status;
+    HPCT_TRY(get_int(r, all, "version", 1000000, &version));
+    if (version != VERSION)
+        return hpct_fail(HPCT_ERR_CONFIG,
+                         "%s: version %d is not understood, only %d is: the "
+                         "plugin and this program belong to different releases",
+                         r->origin, version, VERSION);
+    HPCT_TRY(get_string(r, all, "job", true, &r->config->job));
+    HPCT_TRY(read_cluster(r, json_object_get(all, "cluster")));
+    HPCT_TRY(read_nodes(r, json_object_get(all, "nodes")));
+    HPCT_TRY(read_task(r, all));
+    HPCT_TRY(get_string(r, all, "gpu", false, &r->config->gpu));
+    HPCT_TRY(get_string(r, all, "tmpdir", false, &r->config->tmpdir));
+    return get_string(r, all, "data", false, &r->config->data);
 }
 
 hpct_status hpct_config_from_json(const char *text, size_t size, const char *origin,

@@ -1,4 +1,4 @@
-/* The agent's side: which launcher started this process, and what it said. */
+/* The agent's side: detects the launcher of this process, and reads its variables. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static const char *get(const hpct_environment *environment, const char *name)
     return value != NULL && *value != '\0' ? value : NULL;
 }
 
-/* *value is `otherwise` when the variable is not set and that is allowed (>= 0). */
+/* *value is `otherwise` if the variable is not set; `otherwise` < 0: it is required. */
 static hpct_status get_number(const hpct_environment *environment, const char *name, long max,
                               long otherwise, long *value)
 {
@@ -33,7 +33,7 @@ static hpct_status get_number(const hpct_environment *environment, const char *n
     return HPCT_OK;
 }
 
-/* tmpdir and data, where the config itself does not say. */
+/* Adds tmpdir and data from their variables if the config lacks them. */
 static hpct_status add_places(const hpct_environment *environment, hpct_config *config)
 {
     const char *tmpdir = get(environment, "SLURM_TMPDIR"),
@@ -92,7 +92,7 @@ static hpct_status read_plugin(const hpct_environment *environment, hpct_config 
 
 /* ---- Slurm without the plugin ---- */
 
-/* Slurm's word on this task must agree with the layout computed from Slurm's word on the step. */
+/* Slurm's variables of this task must agree with the layout computed from those of the step. */
 static hpct_status check_slurm(const hpct_config *config, const char *layout_of, long node,
                                long local)
 {
@@ -110,21 +110,14 @@ static hpct_status read_slurm(const hpct_environment *environment, hpct_config *
     long rank = 0, size = 0, node = 0, local = 0, job = 0, step = 0;
     hpct_cluster cluster = {0};
     hpct_config *config = NULL;
-    hpct_status status = get_number(environment, "SLURM_PROCID", HPCT_MAX_TASKS, -1, &rank);
-    if (status == HPCT_OK)
-        status = get_number(environment, "SLURM_STEP_NUM_TASKS", HPCT_MAX_TASKS, -1, &size);
-    if (status == HPCT_OK)
-        status = get_number(environment, "SLURM_NODEID", HPCT_MAX_TASKS, -1, &node);
-    if (status == HPCT_OK)
-        status = get_number(environment, "SLURM_LOCALID", HPCT_MAX_TASKS, -1, &local);
-    if (status == HPCT_OK)
-        status = get_number(environment, "SLURM_JOB_ID", UINT32_MAX, -1, &job);
-    if (status == HPCT_OK)
-        status = get_number(environment, "SLURM_STEP_ID", UINT32_MAX, -1, &step);
-    if (status == HPCT_OK)
-        status = hpct_cluster_from_slurm(environment, 0, &cluster);
-    if (status != HPCT_OK)
-        return status;
+    HPCT_TRY(get_number(environment, "SLURM_PROCID", HPCT_MAX_TASKS, -1, &rank));
+    HPCT_TRY(get_number(environment, "SLURM_STEP_NUM_TASKS", HPCT_MAX_TASKS, -1, &size));
+    HPCT_TRY(get_number(environment, "SLURM_NODEID", HPCT_MAX_TASKS, -1, &node));
+    HPCT_TRY(get_number(environment, "SLURM_LOCALID", HPCT_MAX_TASKS, -1, &local));
+    HPCT_TRY(get_number(environment, "SLURM_JOB_ID", UINT32_MAX, -1, &job));
+    HPCT_TRY(get_number(environment, "SLURM_STEP_ID", UINT32_MAX, -1, &step));
+    HPCT_TRY(hpct_cluster_from_slurm(environment, 0, &cluster));
+    hpct_status status = HPCT_OK;
     if (size != cluster.layout.size || rank >= size) {
         status = hpct_fail(HPCT_ERR_CONFIG,
                            "SLURM_PROCID %ld, SLURM_STEP_NUM_TASKS %ld and the %d tasks of "
@@ -152,7 +145,7 @@ end:
     return status;
 }
 
-/* ---- mpirun, or nobody ---- */
+/* ---- mpirun, or a single process ---- */
 
 static hpct_status make_plain(hpct_config_source source, long rank, long size, long local_rank,
                               long local_size, hpct_config **out)
@@ -170,7 +163,7 @@ static hpct_status make_plain(hpct_config_source source, long rank, long size, l
     config->size = (int) size;
     config->local_rank = (int) local_rank;
     config->local_size = (int) local_size;
-    config->num_nodes = 1; /* the nodes are only known once the ranks have talked */
+    config->num_nodes = 1; /* the nodes are known only after the ranks have communicated */
     config->role_index = config->rank;
     config->role = strdup("worker");
     config->roles = calloc(1, sizeof *config->roles);
@@ -190,25 +183,18 @@ static hpct_status make_plain(hpct_config_source source, long rank, long size, l
 static hpct_status read_mpi(const hpct_environment *environment, bool open_mpi, hpct_config **out)
 {
     long rank = 0, size = 0, local_rank = 0, local_size = 0;
-    hpct_status status = get_number(environment, open_mpi ? "OMPI_COMM_WORLD_RANK" : "PMI_RANK",
-                                    HPCT_MAX_TASKS, -1, &rank);
-    if (status == HPCT_OK)
-        status = get_number(environment, open_mpi ? "OMPI_COMM_WORLD_SIZE" : "PMI_SIZE",
-                            HPCT_MAX_TASKS, -1, &size);
-    if (status == HPCT_OK)
-        status =
-            get_number(environment, open_mpi ? "OMPI_COMM_WORLD_LOCAL_RANK" : "MPI_LOCALRANKID",
-                       HPCT_MAX_TASKS, 0, &local_rank);
-    if (status == HPCT_OK)
-        status =
-            get_number(environment, open_mpi ? "OMPI_COMM_WORLD_LOCAL_SIZE" : "MPI_LOCALNRANKS",
-                       HPCT_MAX_TASKS, local_rank + 1, &local_size);
-    if (status != HPCT_OK)
-        return status;
+    HPCT_TRY(get_number(environment, open_mpi ? "OMPI_COMM_WORLD_RANK" : "PMI_RANK", HPCT_MAX_TASKS,
+                        -1, &rank));
+    HPCT_TRY(get_number(environment, open_mpi ? "OMPI_COMM_WORLD_SIZE" : "PMI_SIZE", HPCT_MAX_TASKS,
+                        -1, &size));
+    HPCT_TRY(get_number(environment, open_mpi ? "OMPI_COMM_WORLD_LOCAL_RANK" : "MPI_LOCALRANKID",
+                        HPCT_MAX_TASKS, 0, &local_rank));
+    HPCT_TRY(get_number(environment, open_mpi ? "OMPI_COMM_WORLD_LOCAL_SIZE" : "MPI_LOCALNRANKS",
+                        HPCT_MAX_TASKS, local_rank + 1, &local_size));
     return make_plain(HPCT_CONFIG_MPI, rank, size, local_rank, local_size, out);
 }
 
-/* ---- the order ---- */
+/* ---- precedence ---- */
 
 static hpct_status read_nearest(const hpct_environment *environment, hpct_config **out)
 {
@@ -216,8 +202,8 @@ static hpct_status read_nearest(const hpct_environment *environment, hpct_config
     bool mpirun = get(environment, "OMPI_COMM_WORLD_SIZE") != NULL;
     bool plugin = get(environment, "HPC_TRAIN_CONFIG") != NULL ||
                   get(environment, "HPC_TRAIN_CONFIG_FILE") != NULL;
-    /* Inside a job, mpirun starts its daemons as a step and the programs below them, which inherit
-     * that step's variables. Of two that disagree, mpirun's are those meant for the program. */
+    /* Inside a job, mpirun starts its daemons as a step, and the programs below them inherit that
+     * step's variables. If both disagree, mpirun's are those of the program. */
     if (mpirun) {
         hpct_status status = read_mpi(environment, true, &config);
         if (status != HPCT_OK || !plugin) {

@@ -1,4 +1,4 @@
-/* Host files. Kept as lax as Slurm is about the form and as strict as it is about the content. */
+/* Reads host files: lenient about the form and strict about the contents, like Slurm. */
 #include "agent/cluster/hostfile.h"
 
 #include <errno.h>
@@ -60,7 +60,7 @@ hpct_status hpct_hostfile_read(const char *path, char *const *names, int num_nod
     char *line = NULL;
     size_t capacity = 0;
     struct stat info;
-    /* O_NONBLOCK: a FIFO of that name must not stop the step. */
+    /* O_NONBLOCK: opening a FIFO of that name must not block the step. */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
     if (file == NULL || fstat(fd, &info) != 0 || !S_ISREG(info.st_mode) ||

@@ -4,10 +4,10 @@
 
 #include <hpctrain/status.h>
 
-/* Reads `path`: host lists, one or more a line, a factor allowed behind one ("node0*2"), comments
- * behind '#'. *placed (to be freed) is the index in names[num_nodes] of the host of each of the
- * first `size` ranks. HPCT_ERR_CONFIG, naming the file, when it cannot be read, names another host,
- * or has fewer than `size` entries. */
+/* Reads `path`: host lists, one or more per line, optionally with a factor ("node0*2"), comments
+ * after '#'. *placed (freed by the caller) is the index in names[num_nodes] of the host of each of
+ * the first `size` ranks. Returns HPCT_ERR_CONFIG, naming the file, if it cannot be read, names
+ * another host, or has fewer than `size` entries. */
 hpct_status hpct_hostfile_read(const char *path, char *const *names, int num_nodes, int size,
                                int **placed);
 

@@ -1,4 +1,4 @@
-/* SLURM_NODE_ALIASES, then Slurm's configuration. */
+/* Addresses from SLURM_NODE_ALIASES, else from Slurm's configuration. */
 #include "agent/cluster/hosts.h"
 
 #include <arpa/inet.h>
@@ -20,7 +20,8 @@ static bool is_host(const char *text)
                size;
 }
 
-/* Cuts "address:hostname" behind its address, which may be "[v6]". False for another form. */
+/* Terminates "address:hostname" after its address, which may be "[v6]"; *text points to the
+ * address. False if malformed. */
 static bool cut_address(char **text)
 {
     char *end = **text == '[' ? strchr(*text, ']') : strchr(*text, ':');
@@ -31,7 +32,7 @@ static bool cut_address(char **text)
     return is_host(*text);
 }
 
-/* Puts the addresses of the nodes that have an alias into hosts[]. */
+/* Stores the addresses of nodes with an alias in hosts[]. */
 static hpct_status read_aliases(const char *aliases, const hpct_names_index *index, char **hosts)
 {
     char *copy = strdup(aliases), *rest = NULL;

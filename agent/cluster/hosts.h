@@ -1,19 +1,17 @@
-/* agent/cluster/hosts.h - by what each node of a step can be reached from the others. Slurm's name
- * for a node need not resolve anywhere; then the administrator has told Slurm another address
- * (NodeAddr), and it is by that one that Slurm's own daemons reach the node from everywhere. All
- * nodes read the same configuration, so all come to the same addresses, without asking anybody.
- * Knows nothing of SPANK. */
+/* agent/cluster/hosts.h - addresses of a step's nodes. A Slurm node name need not resolve; then the
+ * administrator has set NodeAddr, which Slurm's daemons use. All nodes read the same configuration
+ * and find the same addresses without communication. Independent of SPANK. */
 #ifndef HPCT_CLUSTER_HOSTS_H
 #define HPCT_CLUSTER_HOSTS_H
 
 #include "agent/cluster/config.h"
 
-/* Slurm's address of a node, to be freed; NULL when it is not known. */
+/* Slurm's address of a node, freed by the caller; NULL if unknown. */
 typedef char *(*hpct_address_lookup)(const char *node);
 
-/* *hosts is an array of `count` strings, to be freed with hpct_names_free: the address of each node
- * from SLURM_NODE_ALIASES (nodes of a cloud: "name:address:hostname,…"), else from `lookup` (may be
- * NULL), else its name. What can be no host's name or address is passed over. */
+/* *hosts is an array of `count` strings, freed with hpct_names_free: each node's address from
+ * SLURM_NODE_ALIASES (cloud nodes: "name:address:hostname,…"), else from `lookup` (may be NULL),
+ * else its name. Invalid host names are skipped. */
 hpct_status hpct_hosts_find(const hpct_environment *environment, char *const *names, int count,
                             hpct_address_lookup lookup, char ***hosts);
 

@@ -1,5 +1,5 @@
-/* Rank -> (node, local id). All of Slurm's distributions deal the ranks out in rounds, a number of
- * them to each node that is not full yet; they differ in that number alone. */
+/* Rank -> (node, local id). All of Slurm's distributions assign ranks in rounds, some at a time to
+ * each node that is not full; they differ only in that number. */
 #include "agent/cluster/layout.h"
 
 #include <stdbool.h>
@@ -46,7 +46,7 @@ hpct_status hpct_distribution_parse(const char *text, const char *plane_size,
     return HPCT_OK;
 }
 
-/* Up to `turn` ranks at a time to each node that is not full. */
+/* Assigns up to `turn` ranks at a time to each node that is not full. */
 static void deal(hpct_layout *layout, int *given, int turn)
 {
     int rank = 0;

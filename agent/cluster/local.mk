@@ -17,4 +17,9 @@ agent_cluster_libcluster_la_SOURCES = \
 	agent/cluster/ports.c agent/cluster/ports.h \
 	agent/cluster/roles.c agent/cluster/roles.h \
 	agent/cluster/tasks.c agent/cluster/tasks.h \
-	agent/cluster/variables.c agent/cluster/variables.h
+	agent/cluster/variables.c agent/cluster/variables.h \
+	agent/cluster/spec/bytes.c agent/cluster/spec/bytes.h \
+	agent/cluster/spec/entry.c agent/cluster/spec/entry.h \
+	agent/cluster/spec/mode.c agent/cluster/spec/mode.h \
+	agent/cluster/spec/out_entry.c agent/cluster/spec/out_entry.h \
+	agent/cluster/spec/out_record.c agent/cluster/spec/out_record.h

@@ -1,4 +1,4 @@
-/* agent/cluster/names.h - finding a name among many: a step has up to ten thousand nodes. */
+/* agent/cluster/names.h - index of names: a step has up to ten thousand nodes. */
 #ifndef HPCT_CLUSTER_NAMES_H
 #define HPCT_CLUSTER_NAMES_H
 
@@ -14,11 +14,11 @@ typedef struct hpct_names_index {
     int count;
 } hpct_names_index;
 
-/* False when out of memory. The names must outlive the index. */
+/* False if out of memory. The names must outlive the index. */
 bool hpct_names_index_make(char *const *names, int count, hpct_names_index *out);
 void hpct_names_index_free(hpct_names_index *index);
 
-/* The name's place in the list, -1 when it is not there. */
+/* Index of the name in the list, or -1. */
 int hpct_names_find(const hpct_names_index *index, const char *name);
 
 #endif

@@ -1,5 +1,5 @@
-/* Host-list expansion. Each comma-separated item is cut into literals and bracket groups; an
- * odometer over the groups then writes the names. Memory is bounded before anything is expanded. */
+/* Host-list expansion. Each comma-separated item is split into literals and bracket groups, over
+ * which an odometer iterates. Limits are checked before anything is expanded. */
 #include "agent/cluster/nodelist.h"
 
 #include <stdbool.h>
@@ -15,18 +15,18 @@
 #define MAX_NUMBER 999999999999L
 #define MAX_WIDTH 18
 
-/* lo-hi, each written with at least `width` digits */
+/* lo-hi, each printed with at least `width` digits */
 typedef struct range {
     long lo, hi;
     int width;
 } range;
 
 typedef struct group {
-    const char *before; /* literal text in front of the bracket */
+    const char *before; /* literal text before the bracket */
     int before_size;
-    int first_range, num_ranges; /* into item.ranges */
+    int first_range, num_ranges; /* indices in item.ranges */
     long count;                  /* numbers in the group */
-    int at_range;                /* the odometer's place: range and number in it */
+    int at_range;                /* current range, and number in it */
     long at_number;
 } group;
 
@@ -35,7 +35,7 @@ typedef struct item {
     int num_groups;
     range *ranges;
     int num_ranges, max_ranges;
-    const char *after; /* literal text behind the last bracket */
+    const char *after; /* literal text after the last bracket */
     int after_size;
 } item;
 
@@ -70,7 +70,7 @@ static hpct_status add_name(names *out, const char *text)
     return HPCT_OK;
 }
 
-/* What may stand in a host's name outside brackets. Slurm is laxer, but whatever else arrives here
+/* Characters allowed in host names outside brackets. Slurm is less strict, but other characters
  * would end up in host:port strings and in other programs' parsers. */
 static bool is_name_byte(char c)
 {
@@ -94,7 +94,7 @@ static hpct_status add_range(item *it, range r)
     return HPCT_OK;
 }
 
-/* One "7" or "009-011"; moves *text behind it. */
+/* One "7" or "009-011"; advances *text. */
 static hpct_status scan_range(const char **text, const char *whole, range *out)
 {
     const char *start = *text, *p = start;
@@ -118,7 +118,7 @@ static hpct_status scan_range(const char **text, const char *whole, range *out)
     return HPCT_OK;
 }
 
-/* The inside of one bracket; *text stands behind '[' and ends behind ']'. */
+/* The contents of one bracket; *text is after '[' and advances past ']'. */
 static hpct_status scan_group(const char **text, const char *whole, item *it, group *g)
 {
     g->first_range = it->num_ranges;
@@ -145,7 +145,7 @@ static hpct_status scan_group(const char **text, const char *whole, item *it, gr
     }
 }
 
-/* Cuts the item at *text up to a top-level comma or the end; *text then stands there. */
+/* Parses the item at *text; *text advances to a top-level comma or the end. */
 static hpct_status scan_item(const char **text, const char *whole, item *it)
 {
     it->num_groups = 0;
@@ -196,7 +196,7 @@ static hpct_status write_name(const item *it, const char *whole, names *out)
     return add_name(out, name);
 }
 
-/* Steps a group to its next number; false when it started over. */
+/* Advances a group to its next number; false on wrap-around. */
 static bool turn(const item *it, group *g)
 {
     const range *r = &it->ranges[g->first_range + g->at_range];
@@ -253,7 +253,7 @@ hpct_status hpct_nodelist_expand(const char *text, char ***list, int *count)
         }
         if (*p == '\0')
             break;
-        p++; /* the comma; empty items are skipped, as scontrol does */
+        p++; /* the comma; empty items are skipped, as by scontrol */
     }
     if (out.count == 0) {
         status = hpct_fail(HPCT_ERR_CONFIG, "host list '%.200s' is empty", text);

@@ -1,4 +1,4 @@
-/* Decimal numbers, strictly: what strtol lets pass (blanks, signs, overflow) is refused. */
+/* Strict decimal numbers: blanks, signs and overflow, which strtol accepts, are errors. */
 #include "agent/cluster/number.h"
 
 bool hpct_number_scan(const char **text, long max, long *value)

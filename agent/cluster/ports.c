@@ -1,4 +1,4 @@
-/* Port ranges and the block of a step. */
+/* Port ranges and the blocks of a step. */
 #include "agent/cluster/ports.h"
 
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #define LOWEST 1024
 #define DEFAULT_LOW 20000
 #define DEFAULT_HIGH 32767
-/* Distance in blocks between jobs whose numbers follow each other: room for that many steps. */
+/* Distance in blocks between jobs with consecutive ids: room for that many steps. */
 #define JOB_STRIDE 37
 
 hpct_status hpct_port_range_parse(const char *text, hpct_port_range *out)

@@ -1,4 +1,4 @@
-/* Role lists. */
+/* Parses role lists. */
 #include "agent/cluster/roles.h"
 
 #include <string.h>
@@ -22,7 +22,7 @@ static bool is_worker(const hpct_role *role)
     return role->name == known[0].name;
 }
 
-/* One "ps:2"; `size` is the length of its text. */
+/* Adds one role, "ps:2", of length `size`. */
 static hpct_status add(const char *text, size_t size, hpct_roles *out)
 {
     const char *colon = memchr(text, ':', size);

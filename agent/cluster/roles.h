@@ -1,6 +1,5 @@
-/* agent/cluster/roles.h - who is parameter server, chief, evaluator or worker: a list such as
- * "ps:2,worker:6,chief,evaluator", given out by rank in the order written. Knows nothing of SPANK.
- */
+/* agent/cluster/roles.h - roles by rank, from a list such as "ps:2,worker:6,chief,evaluator".
+ * Independent of SPANK. */
 #ifndef HPCT_CLUSTER_ROLES_H
 #define HPCT_CLUSTER_ROLES_H
 
@@ -11,25 +10,24 @@
 
 typedef struct hpct_role {
     const char *name; /* "worker"; static */
-    int count;        /* 0: whatever the others leave; "worker" only */
+    int count;        /* 0: all remaining tasks; "worker" only */
 } hpct_role;
 
 typedef struct hpct_roles {
     hpct_role list[HPCT_MAX_ROLES];
-    int count; /* 0: every task is a worker */
+    int count; /* 0: all workers */
 } hpct_roles;
 
-/* Reads the list: ps, worker, chief and evaluator, each at most once, with a number of tasks behind
- * a colon. Without one a role has one task, and workers are what the others leave. TensorFlow knows
- * at most one chief and one evaluator. HPCT_ERR_USAGE saying what is wrong. */
+/* Parses the list: ps, worker, chief and evaluator, each at most once, with an optional number of
+ * tasks after a colon (default 1; worker: all remaining). TensorFlow allows one chief and one
+ * evaluator. Returns HPCT_ERR_USAGE. */
 hpct_status hpct_roles_parse(const char *text, hpct_roles *out);
 
-/* The roles of a step of `size` tasks: *out has no open count and sums to size. HPCT_ERR_CONFIG,
- * naming the option and both numbers, when that cannot be. */
+/* The roles of a step of `size` tasks: *out has no open count and sums to size. Returns
+ * HPCT_ERR_CONFIG, naming the option and both numbers, if impossible. */
 hpct_status hpct_roles_fit(const hpct_roles *roles, int size, hpct_roles *out);
 
-/* The role of a rank, as a place in the list of roles that fit, and its number among those of that
- * role. */
+/* The role of a rank, as an index in the fitted list, and its number within that role. */
 int hpct_roles_of(const hpct_roles *roles, int rank, int *index);
 
 #endif

@@ -1,4 +1,4 @@
-/* Tasks-per-node strings. */
+/* Parses strings of tasks per node. */
 #include "agent/cluster/tasks.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "agent/cluster/number.h"
 #include "base/status.h"
 
-/* One "2" or "2(x3)"; moves *text behind it. */
+/* One "2" or "2(x3)"; advances *text. */
 static bool scan_run(const char **text, long *tasks, long *repeat)
 {
     const char *p = *text;

@@ -1,4 +1,4 @@
-/* A config as environment variables. */
+/* Emits a config as environment variables. */
 #include "agent/cluster/variables.h"
 
 #include <jansson.h>
@@ -88,14 +88,14 @@ static void put_number(emission *e, const char *name, int value)
     put(e, name, text);
 }
 
-/* Only a string that fits is set; a text that does not is better absent than cut. */
+/* A value that is too long is omitted, not truncated. */
 static bool fits(const char *name, const char *value)
 {
     return strlen(name) + 1 + strlen(value) + 1 < HPCT_MAX_VARIABLE;
 }
 
-/* TensorFlow's evaluator stands beside the cluster: it is told that it is one, and the others are
- * not told of it (they would wait for it). */
+/* TensorFlow's evaluator is not part of the cluster: its TF_CONFIG has its own task type, and the
+ * others' do not list it (they would wait for it). */
 static char *make_tf_config(const hpct_config *config)
 {
     json_t *cluster = json_object();
@@ -115,15 +115,14 @@ static char *make_tf_config(const hpct_config *config)
     return text;
 }
 
-/* Whether the addresses alone, each in quotes and with a comma, are too long: then the text need
- * not be made, which takes as long as all the rest. */
+/* Whether the addresses alone, each with quotes and a comma, are too long: then the text is not
+ * composed, which takes as long as everything else. */
 static bool surely_too_long(const hpct_config *config)
 {
     size_t size = 0;
     for (int rank = 0; rank < config->size && size < 2 * HPCT_MAX_VARIABLE; rank++)
         size += strlen(config->addresses[rank]) + strlen("\"\",");
-    return size >=
-           HPCT_MAX_VARIABLE + HPCT_MAX_NODE_NAME + 16; /* one, of an evaluator, is left out */
+    return size >= HPCT_MAX_VARIABLE + HPCT_MAX_NODE_NAME + 16; /* without an evaluator's address */
 }
 
 static void put_tf(emission *e, const hpct_config *config, const char **dropped)
@@ -145,7 +144,7 @@ static void put_tf(emission *e, const hpct_config *config, const char **dropped)
     free(text);
 }
 
-/* Rank 0 is where torch and JAX meet. They know nothing of roles: all tasks count. */
+/* Rank 0 is the rendezvous of torch and JAX. They have no roles: all tasks count. */
 static void put_meeting_point(emission *e, const hpct_config *config, unsigned frameworks)
 {
     const char *address = config->addresses[0], *colon = strrchr(address, ':');

@@ -1,4 +1,4 @@
-/* One answer on all ranks. */
+/* Agreement on one status by a sum over the ranks. */
 #include "agent/comm/agree.h"
 
 #include "base/status.h"

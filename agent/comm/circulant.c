@@ -11,20 +11,20 @@
 
 #define MAX_ROUNDS 32
 #define FEW_FLOATS                                                                                 \
-    8192 /* of all ranks together: gathered and added up by each; half the messages */
+    8192 /* limit over all ranks: gathered and summed by each rank; half the messages */
 
 struct hpct_circulant {
     int rank, size, rounds;
-    int span[MAX_ROUNDS + 1]; /* size, ceil(size/2), … 1: blocks that a rank has sums of */
+    int span[MAX_ROUNDS + 1]; /* size, ceil(size/2), … 1: blocks with partial sums, by round */
     hpct_peers *peers;
     size_t most;
-    float *room;         /* what comes in before it is added; the records of a sum of few */
+    float *room;         /* received data before it is added; records of a small sum */
     const float **terms; /* [size] */
 };
 
-/* What is gathered or summed, a block of it for each rank: shares of [rows][width] floats, or of
- * [rows] as hpct_grid_part cuts it where the width is 0. In bytes where `in_bytes`; then also all
- * of them in the block of one rank, `root`, where it is not negative. */
+/* Data to gather or sum, with a block for each rank: its rows of [rows][width] floats, or, if width
+ * is 0, its part of [rows] by hpct_grid_part. With `in_bytes` rows are bytes; then root >= 0 puts
+ * all of them into that rank's block. */
 typedef struct blocks {
     void *data;
     size_t rows, width;
@@ -37,7 +37,7 @@ static int ahead(const hpct_circulant *c, int distance)
     return (c->rank + distance + c->size) % c->size;
 }
 
-/* The first ranks have one more, where they do not divide the rows. */
+/* The first ranks have one row more if the division leaves a remainder. */
 static size_t first_row(const hpct_circulant *c, size_t rows, size_t rank)
 {
     size_t size = (size_t) c->size, more = rows % size;
@@ -59,7 +59,7 @@ static struct iovec piece(const hpct_circulant *c, const blocks *b, int first, i
     return (struct iovec){(char *) b->data + begin * unit, (begin_of(c, b, end) - begin) * unit};
 }
 
-/* `num` blocks from that of the rank `distance` ahead on, past the last one from block 0 on. */
+/* Pieces for `num` blocks from that of the rank `distance` ahead on, wrapping around to block 0. */
 static void put(const hpct_circulant *c, const blocks *b, int distance, int num,
                 struct iovec pieces[2])
 {
@@ -68,7 +68,7 @@ static void put(const hpct_circulant *c, const blocks *b, int distance, int num,
     pieces[1] = end > c->size ? piece(c, b, 0, end - c->size) : (struct iovec){0};
 }
 
-/* `room` as it came, on top of the blocks of `to`. */
+/* Adds the received `room` to the blocks of `to`. */
 static void add(const float *room, const hpct_peers_message *to)
 {
     for (int i = 0; i < HPCT_PEERS_PIECES; i++) {
@@ -80,7 +80,8 @@ static void add(const float *room, const hpct_peers_message *to)
     }
 }
 
-/* Of span[round] blocks from its own on a rank keeps the first span[round + 1]. */
+/* Reduce-scatter: in each round a rank keeps the first span[round + 1] of its span[round] blocks
+ * and sends the rest. */
 static hpct_status scatter(hpct_circulant *c, const blocks *b)
 {
     hpct_status status = HPCT_OK;
@@ -98,7 +99,7 @@ static hpct_status scatter(hpct_circulant *c, const blocks *b)
     return status;
 }
 
-/* Of one or two arrays at once. */
+/* All-gather of one or two arrays at once. */
 static hpct_status gather(hpct_circulant *c, const blocks *b, int num)
 {
     hpct_status status = HPCT_OK;
@@ -134,14 +135,14 @@ hpct_status hpct_circulant_gather_bytes(hpct_circulant *c, const void *mine, voi
     return gather(c, &b, 1);
 }
 
-/* All other blocks are empty. */
+/* A gather in which only the root's block has data. */
 hpct_status hpct_circulant_broadcast(hpct_circulant *c, void *data, size_t bytes, int root)
 {
     blocks b = {.data = data, .rows = bytes, .in_bytes = true, .root = root};
     return gather(c, &b, 1);
 }
 
-/* Records of all ranks, in the order of ranks. */
+/* Sums the records of all ranks, in the order of ranks. */
 static void add_up(hpct_circulant *c, const float *records, size_t count, float *data)
 {
     for (int rank = 0; rank < c->size; rank++)
@@ -151,10 +152,9 @@ static void add_up(hpct_circulant *c, const float *records, size_t count, float 
 
 static hpct_status sum_few(hpct_circulant *c, float *data, size_t count)
 {
-    hpct_status status = hpct_circulant_gather(c, data, c->room, count);
-    if (status == HPCT_OK)
-        add_up(c, c->room, count, data);
-    return status;
+    HPCT_TRY(hpct_circulant_gather(c, data, c->room, count));
+    add_up(c, c->room, count, data);
+    return HPCT_OK;
 }
 
 static hpct_status check_size(const hpct_circulant *c, size_t count)
@@ -167,12 +167,11 @@ static hpct_status check_size(const hpct_circulant *c, size_t count)
 hpct_status hpct_circulant_sum(hpct_circulant *c, float *data, size_t count)
 {
     blocks b = {.data = data, .rows = count};
-    hpct_status status = check_size(c, count);
-    if (status == HPCT_OK && count < hpct_circulant_halves_from(c))
+    HPCT_TRY(check_size(c, count));
+    if (count < hpct_circulant_halves_from(c))
         return sum_few(c, data, count);
-    if (status == HPCT_OK)
-        status = scatter(c, &b);
-    return status == HPCT_OK ? gather(c, &b, 1) : status;
+    HPCT_TRY(scatter(c, &b));
+    return gather(c, &b, 1);
 }
 
 hpct_status hpct_circulant_reduce(hpct_circulant *c, float *data, size_t rows, size_t width,
@@ -194,10 +193,10 @@ hpct_status hpct_circulant_spread(hpct_circulant *c, float *data, size_t rows, s
         return hpct_fail(HPCT_ERR_INTERNAL, "%zu riders", num);
     if (num > 0)
         memcpy(c->room + (size_t) c->rank * num, riders, num * sizeof *riders);
-    hpct_status status = gather(c, b, num > 0 ? 2 : 1);
-    if (status == HPCT_OK && num > 0)
+    HPCT_TRY(gather(c, b, num > 0 ? 2 : 1));
+    if (num > 0)
         add_up(c, c->room, num, riders);
-    return status;
+    return HPCT_OK;
 }
 
 size_t hpct_circulant_halves_from(const hpct_circulant *c)
@@ -222,11 +221,11 @@ void hpct_circulant_want(int rank, int size, bool *wanted)
     }
 }
 
-/* Still without connections; NULL: there is no memory. */
+/* Without connections yet; NULL if out of memory. */
 static hpct_circulant *circulant_new(int rank, int size, size_t most)
 {
     size_t ranks = (size_t) size, block = hpct_grid_part(most, size, 0).count,
-           room = ranks * block; /* half of it comes in at once */
+           room = ranks * block; /* half of it is received in one message */
     room = room > FEW_FLOATS ? room : FEW_FLOATS;
     room = room > ranks * HPCT_CIRCULANT_RIDERS ? room : ranks * HPCT_CIRCULANT_RIDERS;
     hpct_circulant *c = calloc(1, sizeof *c);

@@ -1,4 +1,4 @@
-/* A thread that sleeps until it is told to go, or ends the process. */
+/* A thread that waits for hpct_deadline_end, or exits the process at the timeout. */
 #include "agent/comm/deadline.h"
 
 #include "base/status.h"

@@ -1,4 +1,4 @@
-/* agent/comm/deadline.h - an end to a call that has none of its own (MPI_Init). */
+/* agent/comm/deadline.h - timeout for a call that has none (MPI_Init). */
 #ifndef HPCT_COMM_DEADLINE_H
 #define HPCT_COMM_DEADLINE_H
 
@@ -6,8 +6,8 @@
 
 typedef struct hpct_deadline hpct_deadline;
 
-/* Unless hpct_deadline_end comes within `seconds`, the process prints `line` on stderr and ends
- * with the exit code `status`. */
+/* Unless hpct_deadline_end is called within `seconds`, prints `line` on stderr and exits with
+ * `status`. */
 hpct_status hpct_deadline_begin(hpct_deadline **out, int seconds, hpct_status status,
                                 const char *line);
 void hpct_deadline_end(hpct_deadline *deadline);

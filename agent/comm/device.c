@@ -1,36 +1,19 @@
-/* Agreeing on NCCL, and opening it. */
+/* Agreement on NCCL, and opening its communicator. */
 #include "agent/comm/device.h"
 
 #include "agent/comm/nccl.h"
 #include "base/status.h"
-#include "nn/module.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define GRACE_SECONDS 10 /* the watch finds out within 6 s who was lost */
-
-hpct_status hpct_comm_device_calls(const hpct_device_calls **out, const char *device)
-{
-    void *found = NULL;
-    *out = NULL;
-    bool any = strcmp(device, "auto") == 0;
-    if (strcmp(device, "cpu") == 0 || (any && !hpct_module_has_driver()))
-        return HPCT_OK;
-    hpct_status status = hpct_module_find(&found, HPCT_MODULE_CUDA, HPCT_DEVICE_CALLS_SYMBOL);
-    const hpct_device_calls *calls = found;
-    if (status == HPCT_OK && calls->open() != HPCT_DEVICE_OK)
-        status = hpct_fail(HPCT_ERR_CONFIG, "%s", calls->error());
-    if (status == HPCT_OK)
-        *out = calls;
-    return any ? HPCT_OK : status;
-}
+#define GRACE_SECONDS 10 /* the watch finds lost ranks within 6 s */
 
 /* ---- cards ---- */
 
-/* Names need not differ between hosts, in containers above all. */
+/* Host names may be equal on several hosts, in containers above all: the boot id is added. */
 static void name_host(char *host, size_t size)
 {
     char boot[40] = "";
@@ -48,7 +31,7 @@ static void name_host(char *host, size_t size)
 void hpct_nccl_card_fill(hpct_nccl_card *card, const hpct_device_calls *calls, int rank)
 {
     int version = 0;
-    const char *own_host = getenv("NCCL_HOSTID"); /* as NCCL itself tells hosts apart */
+    const char *own_host = getenv("NCCL_HOSTID"); /* NCCL identifies hosts by it, too */
     *card = (hpct_nccl_card){0};
     if (own_host != NULL && *own_host != '\0')
         snprintf(card->host, sizeof card->host, "%s", own_host);
@@ -116,8 +99,7 @@ hpct_status hpct_comm_device_open(hpct_comm **out, const hpct_comm_device_option
     if (status == HPCT_OK)
         status = hpct_nccl_cards_judge(&take, why, sizeof why, cards, config->size);
     if (status == HPCT_OK && !take && mine.gpu[0] != '\0' && config->rank == 0)
-        fprintf(stderr, "hpc-train: sums go through the hosts' memory, not by NCCL: %s\n",
-                why);
+        fprintf(stderr, "hpc-train: sums go through the hosts' memory, not by NCCL: %s\n", why);
     if (status == HPCT_OK && take) {
         hpct_nccl_options nccl = {.calls = options->calls,
                                   .rank = config->rank,

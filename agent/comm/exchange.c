@@ -1,8 +1,8 @@
-/* A star around rank 0: it takes a record from each rank, and gives all of them to each. */
+/* A star around rank 0, which receives a record from each rank and sends all of them to each. */
 #include "agent/comm/exchange.h"
 
-#include "agent/comm/acceptor.h"
-#include "agent/comm/link.h"
+#include "base/net/acceptor.h"
+#include "base/net/link.h"
 #include "base/status.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define RECORD_MS 5000 /* for a rank that has come to give its record */
+#define RECORD_MS 5000 /* timeout for a connected rank to send its record */
 #define CONNECT_MS 2000
 #define ANSWER_MS 5000
 #define TURN_MS 500
@@ -36,7 +36,7 @@ static hpct_status missing(const exchange *x, int rank)
 
 /* ---- rank 0 ---- */
 
-/* What is sealed: a record, or all of them. */
+/* Sends or receives sealed data: one record, or all of them. */
 static bool pass(hpct_session *session, char *data, size_t bytes, bool out, int64_t until_ms)
 {
     uint8_t tag[HPCT_SEAL_TAG];
@@ -64,7 +64,7 @@ static void admit(const exchange *x, hpct_session *sessions, hpct_guest *guest)
     }
     if (hpct_guest_accept(guest, &sessions[rank]) &&
         !pass(&sessions[rank], x->all + (size_t) rank * x->bytes, x->bytes, false,
-              hpct_link_now_ms() + RECORD_MS))
+              hpct_now_ms() + RECORD_MS))
         hpct_session_close(&sessions[rank]);
 }
 
@@ -81,7 +81,7 @@ static hpct_status collect(const exchange *x, hpct_session *sessions, hpct_accep
     int rank;
     while ((rank = first_missing(x, sessions)) < x->config->size) {
         hpct_guest guest;
-        int64_t left = x->until_ms - hpct_link_now_ms();
+        int64_t left = x->until_ms - hpct_now_ms();
         if (left <= 0)
             return missing(x, rank);
         struct pollfd waits = {.fd = hpct_acceptor_fd(acceptor), .events = POLLIN};
@@ -101,10 +101,9 @@ static hpct_status serve(const exchange *x)
         return hpct_fail_memory(size * sizeof *sessions);
     for (size_t rank = 0; rank < size; rank++)
         sessions[rank].fd = -1;
-    int fd = fcntl(x->meeting->listen_fd, F_DUPFD_CLOEXEC, 0); /* the acceptor's own */
-    hpct_status status = fd >= 0
-                             ? hpct_acceptor_new(&acceptor, fd, x->meeting->auth, 0)
-                             : hpct_fail(HPCT_ERR_INTERNAL, "fcntl: %s", strerror(errno));
+    int fd = fcntl(x->meeting->listen_fd, F_DUPFD_CLOEXEC, 0); /* owned by the acceptor */
+    hpct_status status = fd >= 0 ? hpct_acceptor_new(&acceptor, fd, x->meeting->auth, 0)
+                                 : hpct_fail(HPCT_ERR_INTERNAL, "fcntl: %s", strerror(errno));
     if (status == HPCT_OK)
         status = collect(x, sessions, acceptor);
     for (int rank = 1; rank < x->config->size && status == HPCT_OK; rank++) {
@@ -118,7 +117,7 @@ static hpct_status serve(const exchange *x)
     return status;
 }
 
-/* ---- the others ---- */
+/* ---- other ranks ---- */
 
 static bool ask(exchange *x, int fd)
 {
@@ -136,7 +135,7 @@ static bool ask(exchange *x, int fd)
     return told;
 }
 
-/* Rank 0 may not accept yet. */
+/* Retries, as rank 0 may not be listening yet. */
 static hpct_status reach(exchange *x)
 {
     do {
@@ -147,7 +146,7 @@ static hpct_status reach(exchange *x)
         if (status == HPCT_OK && ask(x, fd))
             return HPCT_OK;
         usleep(RETRY_MICROSECONDS);
-    } while (hpct_link_now_ms() < x->until_ms);
+    } while (hpct_now_ms() < x->until_ms);
     return missing(x, 0);
 }
 
@@ -158,7 +157,7 @@ hpct_status hpct_exchange(const hpct_meeting *meeting, const void *mine, void *a
                   .config = config,
                   .all = all,
                   .bytes = bytes,
-                  .until_ms = hpct_link_now_ms() + 1000 * (int64_t) meeting->seconds};
+                  .until_ms = hpct_now_ms() + 1000 * (int64_t) meeting->seconds};
     memcpy(x.all + (size_t) config->rank * bytes, mine, bytes);
     return config->rank == 0 ? serve(&x) : reach(&x);
 }

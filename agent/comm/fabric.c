@@ -1,4 +1,4 @@
-/* Adapters of this node, and what all nodes can do. */
+/* Network adapters of this node, and the agreement of all nodes. */
 #include "agent/comm/fabric.h"
 
 #include "base/status.h"
@@ -37,7 +37,7 @@ hpct_status hpct_fabric_choose(bool *own, hpct_comm *comm, int num_nodes)
         mine = hpct_fabric_tcp_everywhere();
         known = mine || strcmp(wish, "mpi") == 0;
     }
-    float votes[2] = {!mine, !known}; /* against */
+    float votes[2] = {!mine, !known}; /* ranks against own connections; with a wrong value */
     hpct_status status = comm->ops->allreduce_sum(comm, votes, 2);
     *own = votes[0] == 0;
     if (status == HPCT_OK && votes[1] > 0)

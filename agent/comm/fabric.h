@@ -1,6 +1,5 @@
-/* agent/comm/fabric.h - which way sums of gradients and within a step go: by MPI, where it has a
- * fast fabric or shared memory to use, or over connections of our own (agent/comm/circulant.h,
- * mail.h), where it would use TCP itself and keep a core busy with looking for messages. */
+/* agent/comm/fabric.h - transport of sums: MPI if it has a fast fabric or shared memory, else our
+ * own TCP connections (agent/comm/circulant.h, mail.h), where MPI would use TCP itself and spin. */
 #ifndef HPCT_COMM_FABRIC_H
 #define HPCT_COMM_FABRIC_H
 
@@ -10,12 +9,12 @@
  * Slingshot (/sys/class/cxi). */
 bool hpct_fabric_has_adapter(void);
 
-/* HPC_TRAIN_SUMS: "mpi", "tcp", or "auto" (the default): *own where the ranks are on several nodes
- * and none of these has such an adapter. The same on all ranks, own if all say so; collective.
- * HPCT_ERR_CONFIG for another value. */
+/* HPC_TRAIN_SUMS: "mpi", "tcp", or "auto" (default): *own if ranks are on several nodes and none
+ * has such an adapter. Equal on all ranks; collective. Returns HPCT_ERR_CONFIG for another value.
+ */
 hpct_status hpct_fabric_choose(bool *own, hpct_comm *comm, int num_nodes);
 
-/* Whether "tcp" was asked for: then between ranks of one node, too. */
+/* Whether "tcp" was given: also used within a node. */
 bool hpct_fabric_tcp_everywhere(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* A handler that only remembers. */
+/* Signal handler that sets a flag. */
 #include "agent/comm/gone.h"
 
 #include "agent/cluster/tasks.h"
@@ -9,7 +9,7 @@
 
 static volatile sig_atomic_t gone;
 static struct sigaction before;
-static sigset_t mask_before; /* the plugin blocks it until here */
+static sigset_t mask_before; /* the plugin has blocked the signal */
 
 static void remember(int number)
 {

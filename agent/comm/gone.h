@@ -1,12 +1,12 @@
-/* agent/comm/gone.h - while tasks come together: whether rank 0's has ended, as the plugin on its
- * node says (agent/cluster/tasks.h). Nobody sees it otherwise: who has ended does not listen, as
- * one that has not begun. */
+/* agent/comm/gone.h - while ranks connect: whether rank 0's task has ended, as signalled by the
+ * plugin (agent/cluster/tasks.h). Otherwise a task that has ended cannot be distinguished from one
+ * that has not started: neither listens. */
 #ifndef HPCT_COMM_GONE_H
 #define HPCT_COMM_GONE_H
 
 #include <stdbool.h>
 
-/* Between the two the plugin's signal is caught. */
+/* Between these two calls the plugin's signal is handled. */
 void hpct_gone_begin(void);
 void hpct_gone_end(void);
 

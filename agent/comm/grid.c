@@ -12,7 +12,7 @@ static int group_of(const int *groups, int rank)
     return groups != NULL ? groups[rank] : rank;
 }
 
-/* Which member of its group a rank is, and how many there are. */
+/* Index of a rank within its group, and the group's size. */
 static int member_of(const int *groups, int rank, int size, int *num)
 {
     int member = 0;
@@ -26,7 +26,7 @@ static int member_of(const int *groups, int rank, int size, int *num)
     return member;
 }
 
-/* The ranks that are that member of their groups, by their group's first rank. */
+/* The ranks with the same index in their groups, ordered by the first rank of the group. */
 static void fill_column(hpct_grid *grid, const int *groups, int rank, int size)
 {
     for (int first = 0; first < size; first++) {

@@ -1,31 +1,31 @@
-/* agent/comm/grid.h - who adds up what for whom: ranks in groups (the ranks of a node), and the
- * owners of slices in them. No messages here. */
+/* agent/comm/grid.h - grid of ranks for hierarchical reductions: groups (the ranks of a node) and
+ * owners of slices. No messages here. */
 #ifndef HPCT_COMM_GRID_H
 #define HPCT_COMM_GRID_H
 
 #include <hpctrain/status.h>
 #include <stddef.h>
 
-/* Of one rank. A group's first `owners` members own a slice each of what is added up: within the
- * group they collect it; then the owners of one slice, one in each group (a column), add up theirs;
- * then they give it to their groups. With groups of one that is a reduce-scatter and an all-gather
- * over all ranks; with groups that are nodes, what goes between nodes is one node's gradients, and
- * all ranks of a node send their parts of it side by side. */
+/* A rank's view. A group's first `owners` members own a slice each: it is collected within the
+ * group, then summed by its owners in all groups (a column), then distributed within the group.
+ * With groups of one this is reduce-scatter and all-gather over all ranks; with nodes as groups,
+ * each node's gradients are sent between nodes only once, and all ranks of a node send their parts
+ * in parallel. */
 typedef struct hpct_grid {
     int *members;            /* [num_members] ranks of the group, ascending */
     int num_members, member; /* this rank is members[member] */
-    int owners;              /* in every group alike: as many as the smallest has members */
-    int *column; /* [num_groups] the ranks that own this rank's slice, by group; NULL: owns none */
+    int owners;              /* equal in every group: the size of the smallest */
+    int *column; /* [num_groups] owners of this rank's slice, by group; NULL: it owns none */
     int num_groups, row; /* this rank is column[row] */
 } hpct_grid;
 
-/* groups[size]: a number for each rank, the same for those of one group, or NULL: each is alone.
- * The same on all ranks. */
+/* groups[size]: a number per rank, equal within a group, or NULL: each alone. Equal on all ranks.
+ */
 hpct_status hpct_grid_make(hpct_grid *grid, const int *groups, int rank, int size);
 void hpct_grid_free(hpct_grid *grid);
 
-/* The part number `part` of `parts` of `count` floats: each but the last ones begins and ends at a
- * multiple of 16 floats (a cache line), and those at the end may be empty. */
+/* Part `part` of `parts` of `count` floats, bounded at multiples of 16 floats (a cache line) except
+ * at the end; the last ones may be empty. */
 typedef struct hpct_slice_range {
     size_t begin, count;
 } hpct_slice_range;

@@ -1,5 +1,5 @@
-/* Letters over connections: a queue for what goes out, a header before each, one letter at a time
- * coming in. */
+/* Letters over connections: per connection a queue of outgoing letters, each preceded by a header,
+ * and one incoming letter at a time. */
 #include "agent/comm/mail.h"
 
 #include "agent/comm/peers.h"
@@ -21,17 +21,17 @@ typedef struct header {
     uint64_t bytes;
 } header;
 
-/* To one rank. */
+/* Connection to one rank. */
 typedef struct line {
     int rank, fd; /* fd -1: none */
     hpct_letter *first, *last;
     header out, in;
-    size_t out_filled, in_filled; /* bytes of these that went, or came */
-    hpct_letter *arriving;        /* whose header is in `in`; NULL: not known yet, or none */
-    bool held;                    /* that one's place is not free, or not known, yet */
-    bool ended;                   /* the other end has closed it, and owes nothing */
-    bool full;                    /* more does not go out now */
-    uint32_t interest;            /* epoll's events */
+    size_t out_filled, in_filled; /* bytes of the headers sent and received */
+    hpct_letter *arriving;        /* whose header is in `in`; NULL: none, or not registered yet */
+    bool held;                    /* `arriving` is not registered, or its buffer is not free yet */
+    bool ended;                   /* the peer has closed the connection, and nothing is missing */
+    bool full;                    /* the socket's send buffer is full */
+    uint32_t interest;            /* current events of epoll */
     hpct_letter **expected;
     int num_expected, room;
 } line;
@@ -49,7 +49,7 @@ static hpct_status failed(const char *what)
     return hpct_fail(HPCT_ERR_INTERNAL, "%s: %s", what, strerror(errno));
 }
 
-/* What this line waits for. */
+/* Sets the events to wait for. */
 static hpct_status set_interest(hpct_mail *mail, line *l)
 {
     uint32_t interest = (l->held || l->ended ? 0U : EPOLLIN) | (l->full ? EPOLLOUT : 0U);
@@ -183,9 +183,9 @@ hpct_status hpct_mail_start(hpct_mail *mail, hpct_letter *letter)
     return l->full ? HPCT_OK : send_waiting(mail, l);
 }
 
-/* ---- moving ---- */
+/* ---- progress ---- */
 
-/* Whether this rank still needs the other one. */
+/* Whether this rank still has to send to or receive from the peer. */
 static bool is_owed(const line *l)
 {
     bool owed = l->first != NULL || l->in_filled > 0;
@@ -194,7 +194,8 @@ static bool is_owed(const line *l)
     return owed;
 }
 
-/* Of send or recv. A rank that is done closes before those are that wait for others. */
+/* Handles the result of send or recv. A peer that has finished may close its end while this rank
+ * still waits for others. */
 static hpct_status outcome(hpct_mail *mail, line *l, ssize_t bytes)
 {
     if (bytes > 0 || (bytes < 0 && (errno == EAGAIN || errno == EINTR)))
@@ -230,7 +231,7 @@ static hpct_status send_waiting(hpct_mail *mail, line *l)
     return status == HPCT_OK ? set_interest(mail, l) : status;
 }
 
-/* Whose header has come whole. */
+/* Finds the letter of a completely received header. */
 static hpct_status find_place(line *l)
 {
     for (int i = 0; i < l->num_expected && l->arriving == NULL; i++) {
@@ -282,7 +283,7 @@ static hpct_status receive_waiting(hpct_mail *mail, line *l)
     return status == HPCT_OK && !l->ended ? set_interest(mail, l) : status;
 }
 
-/* Whether this line goes on, which was held. */
+/* Whether a held connection can continue. */
 static bool is_released(line *l)
 {
     return l->held && (find_place(l) != HPCT_OK || has_place(l));

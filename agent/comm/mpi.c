@@ -1,6 +1,6 @@
 /* The communicator over MPI (Open MPI 4.1 or later); only the files mpi* include mpi.h.
- * Works on a duplicate of MPI_COMM_WORLD whose errors are returned, so that a lost peer does not
- * end the process before the watch has named it. */
+ * Works on a duplicate of MPI_COMM_WORLD with MPI_ERRORS_RETURN, so that a lost peer does not end
+ * the process before the watch has named it. */
 #include "agent/comm/fabric.h"
 #include "agent/comm/mpi_comm.h"
 #include "base/headway.h"
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* MPI counts in ints; and each of them is headway. */
+/* MPI counts are int; headway is counted per chunk */
 #define MAX_CHUNK ((size_t) 1 << 24)
 
 #define WAY_OUT "take srun --hpc-train, or srun --mpi=pmix with an Open MPI built for it, or mpirun"
@@ -93,7 +93,7 @@ static void mpi_close(hpct_comm *comm)
 static void mpi_abandon(hpct_comm *comm)
 {
     hpct_mail_close(((mpi_comm *) comm)->host.mail);
-    free(comm); /* MPI_Finalize would wait for the others */
+    free(comm); /* MPI_Finalize would wait for the other ranks */
 }
 
 static hpct_status mpi_split(hpct_comm *comm, hpct_comm **out, int color);
@@ -151,10 +151,9 @@ static hpct_status mpi_split(hpct_comm *comm, hpct_comm **out, int color)
     return HPCT_OK;
 }
 
-/* Open MPI prints a page when a connection breaks, and one for MPI_Abort; the watch has said it in
- * a line that names the rank. There is no setting for it, but this function, of Open MPI 4 alone.
- * Under mpirun, which gathers and prints the pages itself, it cannot be reached and would say so.
- */
+/* Open MPI prints long messages when a connection breaks, and for MPI_Abort; the watch has already
+ * printed one line that names the rank. No MCA parameter disables them, only this function, which
+ * exists in Open MPI 4. Under mpirun, which prints the messages itself, it fails with a message. */
 static void silence_pages(void)
 {
     typedef int suppress_function(const char *file, const char *topic);
@@ -168,8 +167,8 @@ static void silence_pages(void)
     suppress("help-mpi-api.txt", "mpi-abort");
 }
 
-/* Open MPI writes to connections whose other end is gone: the signal would end this process before
- * the watch has said who was lost. A handler of the program's own stays. */
+/* Open MPI may write to a connection whose peer is gone: SIGPIPE would end this process before the
+ * watch has named the lost rank. A handler installed by the program is kept. */
 static void survive_broken_connections(void)
 {
     struct sigaction action;
@@ -178,18 +177,18 @@ static void survive_broken_connections(void)
         signal(SIGPIPE, SIG_IGN);
 }
 
-/* When a TCP connection to another rank closes, Open MPI from 5 on would end this process, with a
- * status of its own and mostly before the watch has said who was lost; with this it returns an
- * error. It takes nothing but TCP and shared memory then, so not where there is something faster.
- * What the user has set stays. */
+/* From version 5 on, Open MPI would end this process when a TCP connection to another rank closes,
+ * with its own status and mostly before the watch has named the lost rank; with this parameter it
+ * returns an error. It then uses TCP and shared memory only, so the parameter is not set if there
+ * is a faster fabric. A value set by the user is kept. */
 static void survive_lost_ranks(void)
 {
     if (!hpct_fabric_has_adapter())
         setenv("OMPI_MCA_mpi_ft_enable", "1", 0);
 }
 
-/* Waiting ranks give their core to whoever has work: several ranks, and their OpenMP threads, may
- * share cores. What the user has set stays. */
+/* Waiting ranks call sched_yield: several ranks, and their OpenMP threads, may share cores. A value
+ * set by the user is kept. */
 static void prefer_yielding(void)
 {
     setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
@@ -201,8 +200,9 @@ static bool is_set(const char *name)
     return value != NULL && *value != '\0';
 }
 
-/* mpirun's own variables, or those of PMIx; which are an outer step's, where this one was started
- * without in it: Slurm's name of PMIx's group, slurm.pmix.JOB.STEP, has that one's number. */
+/* True with mpirun's own variables, or those of PMIx; but these may be inherited from an enclosing
+ * step if this step was started without PMIx: Slurm's PMIx namespace, slurm.pmix.JOB.STEP, then has
+ * the other step's number. */
 bool hpct_comm_mpi_is_told(const char **why)
 {
     const char *group = getenv("PMIX_NAMESPACE"), *step = getenv("SLURM_STEP_ID");
@@ -225,12 +225,12 @@ hpct_status hpct_comm_mpi_open(hpct_comm **out, int rank, int size, int *world,
     int world_size = 0, thread_level = 0;
     const char *why;
     *world = 0;
-    /* Under srun MPI_Init (Open MPI 4) would end this process then, and elsewhere see it alone. */
+    /* Under srun, MPI_Init (Open MPI 4) would end this process; elsewhere it would start as a
+     * singleton. */
     if (!hpct_comm_mpi_is_told(&why) && !is_set("PMI_RANK")) {
         free(mpi);
         return hpct_fail(HPCT_ERR_CONFIG,
-                         "MPI knows of no other rank (%s), and the job has %d: " WAY_OUT, why,
-                         size);
+                         "MPI sees no other rank (%s), but the job has %d: " WAY_OUT, why, size);
     }
     if (mpi == NULL)
         return hpct_fail_memory(sizeof *mpi);
@@ -256,11 +256,10 @@ hpct_status hpct_comm_mpi_open(hpct_comm **out, int rank, int size, int *world,
         goto fail;
     }
     /* Under Slurm's PMIx, MPI_Init (Open MPI 4.1.4) may return while another rank is still in it; a
-     * message that reaches that rank before it is ready for any ends it with a segmentation fault.
-     */
+     * message that reaches that rank too early makes it crash with a segmentation fault. */
     if (meet != NULL)
         meet(argument);
-    /* Ranks are the job's, whatever order MPI counts in. */
+    /* Ranks are the job's, whatever the order in MPI_COMM_WORLD. */
     status = hpct_mpi_check(MPI_Comm_split(MPI_COMM_WORLD, 0, rank, &mpi->group), "MPI_Comm_split");
     if (status != HPCT_OK)
         goto fail;
@@ -286,7 +285,7 @@ fail:
         MPI_Comm_free(&mpi->reductions);
     if (mpi->group != MPI_COMM_NULL)
         MPI_Comm_free(&mpi->group);
-    if (initialised && world_size != size) /* all that it sees leave */
+    if (initialised && world_size != size) /* all ranks of this MPI_COMM_WORLD fail here */
         MPI_Finalize();
     free(mpi);
     return status;

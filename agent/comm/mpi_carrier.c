@@ -1,7 +1,7 @@
 /* Messages of reductions over MPI: persistent requests. */
 #include "agent/comm/mpi_comm.h"
 
-#define NAP_MS 1 /* at most, for letters: others may wait for this rank's streams */
+#define NAP_MS 1 /* longest sleep for letters: streams progress in MPI calls only */
 
 static hpct_status prepare(hpct_host_comm *host, void *request, const hpct_host_message *m)
 {
@@ -31,7 +31,7 @@ static void free_requests(void *requests, int num)
         MPI_Request_free(&all[i]);
 }
 
-/* What streams have sent needs calls, too. */
+/* Streams that are sending need MPI calls to progress, too. */
 static hpct_status move(hpct_host_comm *host, bool sleep)
 {
     const mpi_comm *mpi = (const mpi_comm *) host;

@@ -1,5 +1,5 @@
-/* agent/comm/mpi_comm.h - what the files of the communicator over MPI share. They alone include it,
- * for they alone may include mpi.h. */
+/* agent/comm/mpi_comm.h - shared by the files of the MPI communicator, the only ones that include
+ * mpi.h. */
 #ifndef HPCT_COMM_MPI_COMM_H
 #define HPCT_COMM_MPI_COMM_H
 
@@ -8,27 +8,26 @@
 #include <mpi.h>
 
 typedef struct mpi_comm {
-    hpct_host_comm host; /* its mail: to ranks on other nodes */
+    hpct_host_comm host; /* host.mail: to ranks on other nodes */
     MPI_Comm group;
-    MPI_Comm reductions; /* messages of prepared reductions, which meet no others there */
-    bool part;           /* made by split: MPI itself is the whole group's */
-    int streams;         /* open ones */
+    MPI_Comm reductions; /* messages of prepared reductions, separate from others */
+    bool part;           /* made by split: MPI is finalized with the whole group */
+    int streams;         /* number of open ones */
     hpct_comm_mpi_place place;
 } mpi_comm;
 
 /* HPCT_ERR_PEER, naming the call, unless it is MPI_SUCCESS. */
 hpct_status hpct_mpi_check(int code, const char *what);
 
-/* Letters between nodes without a fast fabric, where MPI's TCP copies messages once more, looks for
- * them in many small reads, and keeps the core while it waits; MPI's persistent requests otherwise.
- */
+/* Letters between nodes without a fast fabric, where MPI's TCP transport copies once more, polls in
+ * small reads and spins; otherwise MPI's persistent requests. */
 extern const hpct_carrier hpct_mpi_carrier;
 
-/* Connects, once, to the ranks of the first grid that are on other nodes, where that is better than
- * MPI and they are not very many; collective. NULL: this rank has failed, and all fail. */
+/* Connects once to the ranks of the first grid on other nodes, if that is better than MPI and they
+ * are not too many; collective. NULL: this rank has failed, and all fail. */
 hpct_status hpct_mpi_open_mail(hpct_host_comm *host, const hpct_grid *grid);
 
-/* Those of mpi_stream.c. */
+/* Functions of mpi_stream.c. */
 hpct_status hpct_mpi_open_stream(hpct_comm *comm, hpct_stream **out,
                                  const hpct_stream_options *options);
 hpct_status hpct_mpi_next(hpct_stream *stream, float **data);

@@ -1,13 +1,13 @@
-/* The connections for letters of a communicator over MPI: to whom there are any. */
+/* Connections for the letters of a communicator over MPI: selects the peers. */
 #include "agent/comm/fabric.h"
 #include "agent/comm/mpi_comm.h"
 #include "base/status.h"
 
 #include <stdlib.h>
 
-#define MOST_PEERS 64 /* of a rank; with more of them MPI connects to who is needed */
+#define MOST_PEERS 64 /* per rank; with more peers MPI is used, which connects on demand */
 
-/* Those of a grid that are elsewhere. */
+/* Marks the ranks of the grid on other nodes. */
 static int mark_wanted(const hpct_grid *grid, const int *places, int rank, bool *wanted)
 {
     int num = 0;
@@ -22,19 +22,17 @@ static int mark_wanted(const hpct_grid *grid, const int *places, int rank, bool 
     return num;
 }
 
-/* With room for what it needs: [size] each. */
+/* places, wanted: [size] each, allocated by the caller; NULL: out of memory. */
 static hpct_status open_to(mpi_comm *mpi, const hpct_grid *grid, int *places, bool *wanted)
 {
     hpct_comm *comm = &mpi->host.base;
     int place = hpct_fabric_tcp_everywhere() ? comm->rank : mpi->place.node;
-    /* how many ranks have failed, want somebody, or too many */
+    /* number of ranks that have failed, that want connections, or too many */
     float any[2] = {grid == NULL || places == NULL || wanted == NULL, 0};
     hpct_status status = comm->ops->allreduce_sum(comm, any, 1);
     if (status != HPCT_OK || any[0] > 0)
         return status != HPCT_OK ? status : hpct_fail_memory((size_t) comm->size * sizeof *places);
-    status = comm->ops->allgather(comm, &place, places, sizeof place);
-    if (status != HPCT_OK)
-        return status;
+    HPCT_TRY(comm->ops->allgather(comm, &place, places, sizeof place));
     int num = mark_wanted(grid, places, comm->rank, wanted);
     any[0] = num > 0;
     any[1] = num > MOST_PEERS;

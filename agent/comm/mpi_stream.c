@@ -1,6 +1,6 @@
 /* Streams over MPI: a ring of buffers at each end, used in turn; each has a request. Receives are
- * persistent and asked for from the beginning, so that a message that comes finds its place; sends
- * are of as many floats as there are. The watch ends the process when a peer is lost or stops. */
+ * persistent and posted in advance, so that messages are received into their buffer; sends have the
+ * message's actual size. The watch ends the process if a peer is lost or stops. */
 #include "agent/comm/mpi_comm.h"
 #include "base/headway.h"
 #include "base/status.h"
@@ -10,13 +10,13 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define PATIENCE 2000 /* looks, each of which gives others the processor, before it sleeps */
+#define PATIENCE 2000 /* calls with sched_yield before it sleeps */
 #define NAP_NANOSECONDS 50000
 
 struct hpct_stream {
     mpi_comm *mpi;
     hpct_stream_options options;
-    int at;                /* the buffer whose turn it is */
+    int at;                /* index of the current buffer */
     float *data;           /* [buffers][floats] */
     MPI_Request *requests; /* [buffers] */
 };
@@ -39,13 +39,12 @@ static float *buffer(const hpct_stream *stream, int i)
 static hpct_status ask_ahead(hpct_stream *stream)
 {
     const hpct_stream_options *o = &stream->options;
-    hpct_status status = HPCT_OK;
-    for (int i = 0; i < o->buffers && status == HPCT_OK; i++)
-        status = check(stream, MPI_Recv_init(buffer(stream, i), (int) o->floats, MPI_FLOAT, o->peer,
-                                             o->number, stream->mpi->group, &stream->requests[i]));
-    for (int i = 0; i < o->buffers && status == HPCT_OK; i++)
-        status = check(stream, MPI_Start(&stream->requests[i]));
-    return status;
+    for (int i = 0; i < o->buffers; i++)
+        HPCT_TRY(check(stream, MPI_Recv_init(buffer(stream, i), (int) o->floats, MPI_FLOAT, o->peer,
+                                             o->number, stream->mpi->group, &stream->requests[i])));
+    for (int i = 0; i < o->buffers; i++)
+        HPCT_TRY(check(stream, MPI_Start(&stream->requests[i])));
+    return HPCT_OK;
 }
 
 hpct_status hpct_mpi_open_stream(hpct_comm *comm, hpct_stream **out,
@@ -77,7 +76,7 @@ hpct_status hpct_mpi_open_stream(hpct_comm *comm, hpct_stream **out,
     return status;
 }
 
-/* Others may need the processor to make what is waited for. */
+/* Yields, as other ranks on this core may have to produce the message. */
 static hpct_status wait_for(hpct_stream *stream, int i)
 {
     int arrived = 0;
@@ -123,14 +122,12 @@ hpct_status hpct_mpi_push(hpct_stream *stream)
 
 hpct_status hpct_mpi_drain(hpct_stream *stream)
 {
-    hpct_status status = HPCT_OK;
-    for (int i = 0; i < stream->options.buffers && !stream->options.receives && status == HPCT_OK;
-         i++)
-        status = wait_for(stream, i);
-    return status;
+    for (int i = 0; i < stream->options.buffers && !stream->options.receives; i++)
+        HPCT_TRY(wait_for(stream, i));
+    return HPCT_OK;
 }
 
-/* What was asked for ahead never comes. */
+/* Cancels the receives that were posted in advance. */
 void hpct_mpi_close_stream(hpct_stream *stream)
 {
     if (stream == NULL)

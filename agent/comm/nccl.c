@@ -1,5 +1,5 @@
-/* The communicator over NCCL: opening, operations that are not prepared, split and the end. What
- * lies in host memory goes through a buffer on the device, in parts where it is longer. */
+/* The communicator over NCCL: opening, operations that are not prepared, split and close. Host data
+ * is copied through a buffer on the device, in parts if it is longer. */
 #include "agent/comm/nccl.h"
 
 #include "agent/comm/nccl_comm.h"
@@ -10,13 +10,13 @@
 
 typedef enum once_kind { SUM, BROADCAST, GATHER } once_kind;
 
-/* One operation; on host data, one part of it in the stage. */
+/* One operation; for host data, one part of it in the stage buffer. */
 typedef struct nccl_once {
     once_kind kind;
     bool staged;
-    void *data;      /* GATHER: of all */
-    const void *src; /* GATHER: this rank's */
-    size_t count;    /* floats (SUM) or bytes of a rank */
+    void *data;      /* GATHER: records of all ranks */
+    const void *src; /* GATHER: this rank's record */
+    size_t count;    /* floats (SUM) or bytes per rank */
     int root;
 } nccl_once;
 
@@ -25,7 +25,7 @@ static size_t bytes_of(const nccl_once *ask)
     return ask->kind == SUM ? ask->count * sizeof(float) : ask->count;
 }
 
-/* nccl_issue: there, the operation; back. */
+/* nccl_issue. Part 0: copy to the device, and the operation; part 1: copy back. */
 static hpct_device_result issue_once(void *argument, int part, nccl_channel **used)
 {
     nccl_comm *comm = argument;
@@ -58,10 +58,8 @@ static hpct_device_result issue_once(void *argument, int part, nccl_channel **us
 static hpct_status run(nccl_comm *comm, nccl_once *ask)
 {
     comm->ask = ask;
-    hpct_status status = hpct_nccl_queue(&comm->once);
-    if (status == HPCT_OK)
-        status = ask->staged ? hpct_nccl_finish(&comm->once) : hpct_nccl_follow(&comm->once);
-    return status;
+    HPCT_TRY(hpct_nccl_queue(&comm->once));
+    return ask->staged ? hpct_nccl_finish(&comm->once) : hpct_nccl_follow(&comm->once);
 }
 
 static hpct_status meet(const nccl_comm *comm)
@@ -69,7 +67,7 @@ static hpct_status meet(const nccl_comm *comm)
     return comm->meet != NULL ? comm->meet(comm->argument) : HPCT_OK;
 }
 
-/* SUM and BROADCAST */
+/* For SUM and BROADCAST. */
 static hpct_status run_on(nccl_comm *comm, once_kind kind, void *data, size_t count, int root)
 {
     nccl_once ask = {.kind = kind, .data = data, .count = count, .root = root};
@@ -128,7 +126,7 @@ static hpct_status allgather(hpct_comm *base, const void *mine, void *all, size_
     return status;
 }
 
-/* ---- the end ---- */
+/* ---- closing ---- */
 
 static void free_comm(nccl_comm *comm, bool abandon)
 {
@@ -137,7 +135,7 @@ static void free_comm(nccl_comm *comm, bool abandon)
     for (int i = 0; i < 2; i++)
         hpct_nccl_channel_close(directions[i]->channel, abandon);
     hpct_nccl_channel_close(comm->channel, abandon);
-    if (!abandon) { /* what frees memory of the device may wait for kernels that never end */
+    if (!abandon) { /* freeing device memory may wait for kernels that never end */
         hpct_nccl_job_free(&comm->once);
         hpct_nccl_lane_close(&comm->up.lane, comm);
         hpct_nccl_lane_close(&comm->down.lane, comm);
@@ -189,7 +187,7 @@ static const hpct_comm_ops nccl_ops = {
     .abandon = nccl_abandon,
 };
 
-/* What every rank has for itself; the lane must be there. */
+/* Allocates a group's own buffers and job; the lane must exist. */
 static hpct_status furnish(nccl_comm *comm)
 {
     void *device = NULL, *host = NULL;
@@ -237,7 +235,7 @@ hpct_status hpct_comm_nccl_open(hpct_comm **out, const hpct_nccl_options *option
     return HPCT_OK;
 }
 
-/* In the order of ranks here: by the colors of all. */
+/* Rank and size within the part, from the colors of all ranks. */
 static hpct_status find_place(nccl_comm *comm, int color, hpct_comm *place)
 {
     size_t size = (size_t) comm->base.size;
@@ -269,7 +267,7 @@ static hpct_status nccl_split(hpct_comm *base, hpct_comm **out, int color)
     part->calling = whole->calling;
     part->breach = whole->breach;
     hpct_status status = find_place(whole, color, &part->base);
-    if (status == HPCT_OK) /* or the others would be in the split, and this rank nowhere */
+    if (status == HPCT_OK) /* otherwise the others would wait in the split for this rank */
         status = hpct_nccl_break(whole, furnish(part));
     if (status == HPCT_OK)
         status = hpct_nccl_rest(whole);

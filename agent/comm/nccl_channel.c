@@ -1,7 +1,7 @@
-/* NCCL communicators: made under a deadline, watched, and ended in order or by force. */
-#include "agent/comm/link.h"
+/* NCCL communicators: opened with a timeout, checked for errors, and closed in order or aborted. */
 #include "agent/comm/nccl_comm.h"
 #include "base/headway.h"
+#include "base/net/link.h"
 #include "base/status.h"
 
 #include <pthread.h>
@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #define LOOK_MICROSECONDS 500
-#define ABORT_MS 2000 /* for who leaves a broken group */
+#define ABORT_MS 2000 /* when leaving a failed group */
 
-/* Those of this process, which the watch's thread looks after. */
+/* All channels of this process, for the watch's thread. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static nccl_channel *all;
 
@@ -58,7 +58,8 @@ hpct_status hpct_nccl_check(const nccl_comm *comm, hpct_device_result result, co
         sleep((unsigned) comm->grace_seconds);
         return HPCT_ERR_PEER;
     case HPCT_DEVICE_ABORTED:
-        return hpct_fail(HPCT_ERR_PEER, "rank %d: %s: this process has given its GPUs' sums up",
+        return hpct_fail(HPCT_ERR_PEER,
+                         "rank %d: %s: the reductions of this process's GPUs were aborted",
                          comm->base.rank, what);
     default:
         return hpct_fail(HPCT_ERR_INTERNAL, "rank %d: %s: %s", comm->base.rank, what, words);
@@ -87,11 +88,11 @@ hpct_device_result hpct_nccl_state(nccl_channel *channel)
 hpct_status hpct_comm_nccl_check(void)
 {
     hpct_status status = HPCT_OK;
-    int64_t now = hpct_link_now_ms();
+    int64_t now = hpct_now_ms();
     pthread_mutex_lock(&mutex);
     for (nccl_channel *c = all; c != NULL && status == HPCT_OK; c = c->next) {
         if (pthread_mutex_trylock(c->comm->calling) != 0)
-            continue; /* whoever is in a call is told, too */
+            continue; /* the thread in the NCCL call gets the error */
         hpct_device_result result = c->comm->calls->async_error(c->nccl);
         pthread_mutex_unlock(c->comm->calling);
         if (result == HPCT_DEVICE_OK || result == HPCT_DEVICE_BUSY)
@@ -107,10 +108,10 @@ hpct_status hpct_comm_nccl_check(void)
     return status;
 }
 
-/* ---- by force ---- */
+/* ---- aborting ---- */
 
-/* ncclCommAbort may hang, and the abortion of one communicator may wait for that of another: each
- * has a thread of its own, which is left behind then. */
+/* ncclCommAbort may hang, and aborting one communicator may wait for another: each is aborted by
+ * its own thread, which is left behind at the timeout. */
 typedef struct abortion {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
@@ -213,16 +214,16 @@ static void abort_one(const nccl_comm *comm, void *nccl)
     abort_within(a, ABORT_MS);
 }
 
-/* ---- in order ---- */
+/* ---- opening and closing ---- */
 
-/* Until it is not busy any more. */
+/* Waits until NCCL's call in progress has completed. */
 static hpct_status settle(nccl_channel *channel, const char *what)
 {
     const nccl_comm *comm = channel->comm;
-    int64_t until_ms = hpct_link_now_ms() + 1000 * (int64_t) comm->seconds;
+    int64_t until_ms = hpct_now_ms() + 1000 * (int64_t) comm->seconds;
     hpct_device_result result;
     hpct_waits before = hpct_headway_enter(HPCT_WAITS_FOR_RANKS);
-    while ((result = hpct_nccl_state(channel)) == HPCT_DEVICE_BUSY && hpct_link_now_ms() < until_ms)
+    while ((result = hpct_nccl_state(channel)) == HPCT_DEVICE_BUSY && hpct_now_ms() < until_ms)
         usleep(LOOK_MICROSECONDS);
     hpct_headway_enter(before);
     if (result == HPCT_DEVICE_BUSY)
@@ -264,7 +265,8 @@ hpct_status hpct_nccl_channel_split(nccl_channel **out, nccl_comm *comm, int col
     if (channel == NULL)
         return hpct_fail_memory(sizeof *channel);
     channel->comm = comm;
-    /* The child is known when the parent is not busy any more, and may then be busy itself. */
+    /* The child communicator exists once the parent's call has completed; the child may then be in
+     * progress itself. */
     pthread_mutex_lock(comm->calling);
     hpct_device_result asked = comm->calls->split(comm->channel->nccl, color, key, &channel->nccl);
     pthread_mutex_unlock(comm->calling);
@@ -272,7 +274,7 @@ hpct_status hpct_nccl_channel_split(nccl_channel **out, nccl_comm *comm, int col
     if (status == HPCT_OK)
         status = settle(comm->channel, what);
     if (status != HPCT_OK)
-        /* a thread of NCCL's may write to the channel yet: it stays */
+        /* not freed: a thread of NCCL may still write to the channel */
         return hpct_nccl_break(comm, status);
     if (channel->nccl != NULL)
         status = settle(channel, what);
@@ -292,7 +294,7 @@ void hpct_nccl_channel_close(nccl_channel *channel, bool abandon)
     if (channel == NULL)
         return;
     nccl_comm *comm = channel->comm;
-    if (!strike(channel)) { /* hpct_comm_nccl_abort_all has it */
+    if (!strike(channel)) { /* hpct_comm_nccl_abort_all has taken it */
         free(channel);
         return;
     }

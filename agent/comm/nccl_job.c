@@ -1,4 +1,4 @@
-/* Jobs in lanes: who waits for whom, and what is issued when. */
+/* Jobs in lanes: order of issue, and waits. */
 #include "agent/comm/nccl_comm.h"
 #include "base/headway.h"
 #include "base/status.h"
@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <time.h>
 
-#define PATIENCE 2000 /* looks, each of which gives others the processor, before it sleeps */
+#define PATIENCE 2000 /* polls with sched_yield before it sleeps */
 #define NAP_NANOSECONDS 50000
-#define LOOKS_PER_CHECK 64 /* of an event, for one at the communicator's state */
+#define LOOKS_PER_CHECK 64 /* polls of an event per check of the communicator */
 
 void hpct_nccl_nap(int looks)
 {
@@ -95,7 +95,7 @@ static hpct_status check_job(const nccl_job *job)
                                                  job->comm->base.rank, job->what);
 }
 
-/* None of it is made later. Allows NULL. */
+/* The job's remaining parts are dropped. NULL is allowed. */
 static void fail_job(nccl_job *job)
 {
     if (job == NULL)
@@ -106,9 +106,9 @@ static void fail_job(nccl_job *job)
 
 /* ---- the pump ---- */
 
-/* NCCL is not to put work of several communicators into streams of one device at once: with calls
- * that do not wait it does so in threads of its own. And sums come behind the messages queued: the
- * first one waits in NCCL until all ranks come to it, and they may want a message first. */
+/* NCCL must not enqueue work of several communicators into streams of one device concurrently,
+ * which it does in its own threads for non-blocking calls. Sums are issued after queued messages: a
+ * sum blocks in NCCL until all ranks reach it, and these may need a message first. */
 static bool must_wait(const nccl_comm *comm, const nccl_lane *lane)
 {
     const nccl_lane *lanes[] = {comm->lane, &comm->up.lane, &comm->down.lane};
@@ -120,7 +120,7 @@ static bool must_wait(const nccl_comm *comm, const nccl_lane *lane)
     return false;
 }
 
-/* The next step of the first job in the lane; *moved: there was one to make. */
+/* Issues the next part of the first job in the lane; *moved: there was one. */
 static hpct_status step(nccl_comm *comm, nccl_lane *lane, bool *moved)
 {
     const hpct_device_calls *calls = comm->calls;
@@ -166,20 +166,17 @@ static hpct_status step(nccl_comm *comm, nccl_lane *lane, bool *moved)
 static hpct_status pump_lane(nccl_comm *comm, nccl_lane *lane)
 {
     bool moved = lane->stream != NULL;
-    hpct_status status = HPCT_OK;
-    while (moved && status == HPCT_OK)
-        status = step(comm, lane, &moved);
-    return status;
+    while (moved)
+        HPCT_TRY(step(comm, lane, &moved));
+    return HPCT_OK;
 }
 
 hpct_status hpct_nccl_pump(nccl_comm *comm)
 {
-    hpct_status status = check_whole(comm);
-    if (status == HPCT_OK)
-        status = pump_lane(comm, &comm->up.lane);
-    if (status == HPCT_OK)
-        status = pump_lane(comm, &comm->down.lane);
-    return status == HPCT_OK ? pump_lane(comm, comm->lane) : status;
+    HPCT_TRY(check_whole(comm));
+    HPCT_TRY(pump_lane(comm, &comm->up.lane));
+    HPCT_TRY(pump_lane(comm, &comm->down.lane));
+    return pump_lane(comm, comm->lane);
 }
 
 /* ---- waiting ---- */
@@ -201,30 +198,27 @@ hpct_status hpct_nccl_queue(nccl_job *job)
 {
     const hpct_device_calls *calls = job->comm->calls;
     nccl_job **last = &job->lane->first;
-    hpct_status status = check_whole(job->comm);
-    if (status == HPCT_OK)
-        status = check(job->comm, calls->record(job->ready, calls->compute_stream()), job->what);
-    if (status != HPCT_OK)
-        return status;
+    HPCT_TRY(check_whole(job->comm));
+    HPCT_TRY(check(job->comm, calls->record(job->ready, calls->compute_stream()), job->what));
     while (*last != NULL)
         last = &(*last)->next;
     *last = job;
     job->next = NULL;
     job->at = 0;
     job->state = NCCL_QUEUED;
-    /* of a recording, all of it is in its place before anything comes behind */
+    /* a recording must contain the job before any later work */
     return calls->is_recording() ? enqueue(job) : hpct_nccl_pump(job->comm);
 }
 
 hpct_status hpct_nccl_follow(nccl_job *job)
 {
     const hpct_device_calls *calls = job->comm->calls;
-    hpct_status status = enqueue(job);
-    if (status == HPCT_OK && job->state == NCCL_ENQUEUED)
-        status = check(job->comm, calls->wait_event(calls->compute_stream(), job->done), job->what);
-    if (status == HPCT_OK)
-        job->state = NCCL_IDLE;
-    return status;
+    HPCT_TRY(enqueue(job));
+    if (job->state == NCCL_ENQUEUED)
+        HPCT_TRY(
+            check(job->comm, calls->wait_event(calls->compute_stream(), job->done), job->what));
+    job->state = NCCL_IDLE;
+    return HPCT_OK;
 }
 
 hpct_status hpct_nccl_finish(nccl_job *job)
@@ -278,7 +272,7 @@ hpct_status hpct_nccl_rest(nccl_comm *comm)
 {
     hpct_waits before = hpct_headway_enter(HPCT_WAITS_FOR_RANKS);
     const hpct_device_calls *calls = comm->calls;
-    const nccl_job *once = &comm->once; /* whose event serves */
+    const nccl_job *once = &comm->once; /* only its event is used */
     hpct_status status = hpct_nccl_settle(comm);
     if (status == HPCT_OK)
         status = check(comm, calls->record(once->done, comm->lane->stream), "waiting for NCCL");

@@ -1,16 +1,16 @@
-/* Reductions over NCCL: one all-reduce, in 16 bits with a cast before and one behind it; or, for
- * 16 bits between groups of ranks, sums within the group in fp32 to the owners of slices, in 16
- * bits between the owners of one slice, and back (agent/comm/grid.h). */
+/* Reductions over NCCL: one all-reduce, in 16 bits between two conversions; or, for 16 bits and
+ * groups of ranks, fp32 sums within the group to the owners of slices, 16-bit sums between the
+ * owners of a slice, and distribution within the group (agent/comm/grid.h). */
 #include "agent/comm/nccl_comm.h"
 #include "base/status.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Data that lies in host memory: it goes through the device. */
+/* For data in host memory, which is copied through the device. */
 typedef struct landing {
     float *pinned; /* [count + exact] */
-    bool due;      /* started, and the result not yet in the caller's data */
+    bool due;      /* started, and the result not yet copied to the caller's data */
 } landing;
 
 struct hpct_reduction {
@@ -18,9 +18,9 @@ struct hpct_reduction {
     hpct_reduction_options options;
     hpct_device_type type; /* on the wire */
     bool grouped;
-    hpct_slice_range slice; /* that this rank owns within its group */
-    float *at;              /* [count + exact] on the device: the caller's or own */
-    void *wire;             /* in 16 bits: [count], or of the slice */
+    hpct_slice_range slice; /* owned by this rank within its group */
+    float *at;              /* [count + exact] on the device: the caller's data or a copy */
+    void *wire;             /* 16-bit values: [count], or of the slice */
     landing *host;          /* NULL: data is on the device */
     nccl_job job;
 };
@@ -46,7 +46,7 @@ static hpct_device_result copy_out(const hpct_reduction *r)
                                       r->job.lane->stream);
 }
 
-/* ---- calls that go together ---- */
+/* ---- NCCL groups of calls ---- */
 
 typedef struct batch {
     const hpct_device_calls *calls;
@@ -64,7 +64,7 @@ static void add(batch *b, hpct_device_result result)
         b->result = result;
 }
 
-/* A group that was begun is ended, whatever came in between. */
+/* ncclGroupEnd must follow ncclGroupStart also after an error. */
 static hpct_device_result end(const batch *b)
 {
     hpct_device_result result = b->calls->group_end();
@@ -118,7 +118,7 @@ static hpct_device_result issue_plain(void *argument, int part, nccl_channel **u
                                       r->job.lane->stream);
 }
 
-/* To the owners of slices, or from them. */
+/* Sends to the owners of slices, or from them. */
 static hpct_device_result within_group(const hpct_reduction *r, bool collect)
 {
     const nccl_groups *groups = &r->comm->groups;
@@ -141,7 +141,7 @@ static hpct_device_result within_group(const hpct_reduction *r, bool collect)
     return end(&b);
 }
 
-/* nccl_issue. Exact numbers go by the first owners alone: all ranks get the same bits. */
+/* nccl_issue. Only the first owners sum the exact values, so that all ranks get the same bits. */
 static hpct_device_result issue_grouped(void *argument, int part, nccl_channel **used)
 {
     const hpct_reduction *r = argument;
@@ -203,28 +203,24 @@ static hpct_status make_groups(nccl_comm *comm, const int *of)
     if (groups->of == NULL)
         return hpct_fail_memory(bytes);
     memcpy(groups->of, of, bytes);
-    hpct_status status = hpct_grid_make(&groups->grid, of, comm->base.rank, comm->base.size);
-    if (status == HPCT_OK)
-        status = hpct_nccl_rest(comm);
-    if (status == HPCT_OK)
-        status = hpct_nccl_channel_split(&groups->members, comm, groups->grid.members[0],
-                                         comm->base.rank);
-    if (status == HPCT_OK)
-        status = hpct_nccl_channel_split(&groups->column, comm,
-                                         groups->grid.column != NULL ? groups->grid.member : -1,
-                                         comm->base.rank);
-    return status;
+    HPCT_TRY(hpct_grid_make(&groups->grid, of, comm->base.rank, comm->base.size));
+    HPCT_TRY(hpct_nccl_rest(comm));
+    HPCT_TRY(
+        hpct_nccl_channel_split(&groups->members, comm, groups->grid.members[0], comm->base.rank));
+    return hpct_nccl_channel_split(&groups->column, comm,
+                                   groups->grid.column != NULL ? groups->grid.member : -1,
+                                   comm->base.rank);
 }
 
-/* Only 16 bits travel otherwise between groups than within; in fp32 NCCL knows the nodes itself. A
- * second way to group the same ranks is not worth its communicators: it is left out. */
+/* Groups only matter for 16 bits; in fp32 NCCL exploits the nodes itself. Only the first grouping
+ * of the ranks gets communicators: others are ignored. */
 static hpct_status choose_way(hpct_reduction *r)
 {
     nccl_comm *comm = r->comm;
     const int *groups = r->options.groups;
     int num = groups == NULL ? comm->base.size : count_groups(groups, comm->base.size);
     if (num == 1)
-        r->type = HPCT_DEVICE_FP32; /* nothing travels between groups */
+        r->type = HPCT_DEVICE_FP32; /* no messages between groups */
     if (r->type == HPCT_DEVICE_FP32 || num == comm->base.size)
         return HPCT_OK;
     if (comm->groups.of == NULL) {
@@ -257,14 +253,11 @@ static hpct_status allocate(hpct_reduction *r)
     if (r->host == NULL)
         return hpct_fail_memory(sizeof *r->host);
     r->at = NULL;
-    status = hpct_nccl_check(r->comm, calls->allocate(&memory, bytes), "a reduction");
-    if (status != HPCT_OK)
-        return status;
+    HPCT_TRY(hpct_nccl_check(r->comm, calls->allocate(&memory, bytes), "a reduction"));
     r->at = memory;
-    status = hpct_nccl_check(r->comm, calls->allocate_host(&memory, bytes), "a reduction");
-    if (status == HPCT_OK)
-        r->host->pinned = memory;
-    return status;
+    HPCT_TRY(hpct_nccl_check(r->comm, calls->allocate_host(&memory, bytes), "a reduction"));
+    r->host->pinned = memory;
+    return HPCT_OK;
 }
 
 hpct_status hpct_nccl_prepare(hpct_comm *comm, hpct_reduction **out,
@@ -324,16 +317,15 @@ bool hpct_nccl_is_done(const hpct_reduction *r)
     return true;
 }
 
-/* Data on the device is there for what comes behind in the compute stream; on the host, at once. */
+/* For device data the compute stream waits; for host data the host. */
 hpct_status hpct_nccl_wait(hpct_reduction *r)
 {
-    hpct_status status = r->host != NULL ? hpct_nccl_finish(&r->job) : hpct_nccl_follow(&r->job);
-    if (status == HPCT_OK)
-        land(r);
-    return status;
+    HPCT_TRY(r->host != NULL ? hpct_nccl_finish(&r->job) : hpct_nccl_follow(&r->job));
+    land(r);
+    return HPCT_OK;
 }
 
-/* Memory of a broken group's kernels that never end is left to the end of the process. */
+/* If the group has failed, kernels may never end: their memory is not freed. */
 void hpct_nccl_release(hpct_reduction *r)
 {
     if (r == NULL)

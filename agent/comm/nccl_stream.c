@@ -1,7 +1,6 @@
 /* Streams over NCCL: a ring of buffers on the device at each end. Messages to higher ranks and
- * those to lower ranks have a communicator and a CUDA stream each, so that a chain of ranks never
- * waits in a circle. NCCL wants as many numbers received as are sent: a message is always the
- * largest one. */
+ * those to lower ranks each have a communicator and a CUDA stream, so that a chain of ranks cannot
+ * deadlock. NCCL requires equal counts at both ends: every message has the maximal size. */
 #include "agent/comm/nccl_comm.h"
 #include "base/status.h"
 
@@ -18,7 +17,7 @@ struct hpct_stream {
     nccl_comm *comm;
     nccl_direction *direction;
     hpct_stream_options options;
-    int at; /* the buffer whose turn it is */
+    int at; /* index of the current buffer */
     void *memory;
     slot *slots; /* [buffers] */
 };
@@ -37,7 +36,7 @@ static hpct_device_result issue(void *argument, int part, nccl_channel **used)
                        : calls->send(s->data, o->floats, HPCT_DEVICE_FP32, o->peer, nccl, queue);
 }
 
-/* From the neighbour before, to the one behind, where there are such. */
+/* One message from the previous rank and one to the next, if there are such. */
 typedef struct greeting {
     nccl_comm *comm;
     nccl_direction *direction;
@@ -59,8 +58,8 @@ static hpct_device_result issue_greeting(void *argument, int part, nccl_channel 
                      : comm->calls->send(stage + 1, 1, HPCT_DEVICE_FP32, peer, nccl, queue);
 }
 
-/* A number to each neighbour: NCCL connects two ranks when they first talk, and that may wait for
- * the device. Later it would wait there for a message that waits for this connection. */
+/* Sends one float to each neighbour: NCCL connects two ranks at their first message, which may wait
+ * for the device. Later, the device would wait for a message that waits for this connection. */
 static hpct_status greet(nccl_comm *comm, nccl_direction *direction, int way)
 {
     greeting g = {.comm = comm, .direction = direction, .way = way};
@@ -76,7 +75,7 @@ static hpct_status greet(nccl_comm *comm, nccl_direction *direction, int way)
     return status;
 }
 
-/* Both at once: which of them a rank needs first is not the same on all. Collective. */
+/* Both directions at once: ranks differ in which one they need first. Collective. */
 static hpct_status open_directions(nccl_comm *comm)
 {
     nccl_direction *directions[] = {&comm->up, &comm->down};
@@ -134,7 +133,8 @@ hpct_status hpct_nccl_open_stream(hpct_comm *base, hpct_stream **out,
     return status;
 }
 
-/* A receiver asks behind what read the buffer last; a sender gets it behind the message before. */
+/* A receive is ordered after the last reader of the buffer; a send buffer is free after its
+ * previous message. */
 hpct_status hpct_nccl_next(hpct_stream *stream, float **data)
 {
     slot *s = &stream->slots[stream->at];
@@ -160,10 +160,9 @@ hpct_status hpct_nccl_push(hpct_stream *stream)
 
 hpct_status hpct_nccl_drain(hpct_stream *stream)
 {
-    hpct_status status = HPCT_OK;
-    for (int i = 0; i < stream->options.buffers && status == HPCT_OK; i++)
-        status = hpct_nccl_finish(&stream->slots[i].job);
-    return status;
+    for (int i = 0; i < stream->options.buffers; i++)
+        HPCT_TRY(hpct_nccl_finish(&stream->slots[i].job));
+    return HPCT_OK;
 }
 
 void hpct_nccl_close_stream(hpct_stream *stream)
@@ -177,7 +176,7 @@ void hpct_nccl_close_stream(hpct_stream *stream)
         if (job->done == NULL || hpct_nccl_ended(job))
             hpct_nccl_job_free(job);
         else
-            ended = false; /* as hpct_nccl_release */
+            ended = false; /* see hpct_nccl_release */
     }
     if (ended && stream->memory != NULL)
         stream->comm->calls->release(stream->memory);

@@ -1,5 +1,5 @@
-/* The network, measured: latency from sums of one number, rate from what larger ones take longer
- * than smaller ones. */
+/* Measures the network: latency by sums of few floats, rate by the difference between larger and
+ * smaller sums. */
 #include "agent/comm/network.h"
 
 #include "base/status.h"
@@ -12,8 +12,8 @@
 
 #define SMALL_ROUNDS 15
 #define PAUSE_NANOSECONDS 2000000
-#define LEAST_ROUNDS 5   /* a stall or two of TCP do not decide the median */
-#define SIZE_SECONDS 0.1 /* for the sums of one size, where they are more */
+#define LEAST_ROUNDS 5   /* so that one or two stalls of TCP do not affect the median */
+#define SIZE_SECONDS 0.1 /* for more sums of one size */
 #define FIRST_FLOATS ((size_t) 1 << 16)
 
 static double read_clock(clockid_t clock)
@@ -28,20 +28,20 @@ static double now(void)
     return read_clock(CLOCK_MONOTONIC);
 }
 
-/* Of this thread: on a processor, and ready for one that others had: ranks that share a processor
- * move their messages one after the other, and who computes beside that waits for all of them. */
+/* CPU time of this thread, plus the time it was runnable but not running: ranks that share a CPU
+ * send one after the other, and computation beside that waits for all of them. */
 static double processor_seconds(void)
 {
     unsigned long long waited = 0;
     FILE *stream = fopen("/proc/thread-self/schedstat", "r");
     if (stream != NULL && fscanf(stream, "%*u %llu", &waited) != 1)
-        waited = 0; /* a kernel that does not tell */
+        waited = 0; /* kernel without this value */
     if (stream != NULL)
         fclose(stream);
     return read_clock(CLOCK_THREAD_CPUTIME_ID) + 1e-9 * (double) waited;
 }
 
-/* The mean over the ranks, so that all decide alike. */
+/* Averages over the ranks, so that all decide alike. */
 static hpct_status agree_on(hpct_comm *comm, double *seconds)
 {
     float sum = (float) *seconds;
@@ -50,19 +50,19 @@ static hpct_status agree_on(hpct_comm *comm, double *seconds)
     return status;
 }
 
-/* ---- ways of adding up ---- */
+/* ---- summation ---- */
 
-#define PARTS 8 /* under way together, as buckets of gradients are */
-#define LINE 16 /* floats, the least that a rank adds up for all: as many messages as there are */
+#define PARTS 8 /* in flight at a time, like buckets of gradients */
+#define LINE 16 /* floats summed by a rank at least: with none there would be fewer messages */
 
 typedef struct reducer {
     hpct_comm *comm;
-    hpct_reduction *parts[PARTS]; /* of so many floats at `data`; NULL: none */
+    hpct_reduction *parts[PARTS]; /* reductions of `count` floats at `data`; NULL: none */
     float *data;
     size_t count;
 } reducer;
 
-/* Of a sum in which every rank has something to add up. */
+/* Size of a sum in which every rank sums something. */
 static size_t few_floats(int ranks)
 {
     size_t few = LINE * (size_t) ranks;
@@ -79,7 +79,7 @@ static void forget(reducer *r)
     r->count = 0;
 }
 
-/* For another array, which the ranks ask for at the same time. */
+/* Prepares reductions of another array; the ranks call at the same time. */
 static hpct_status prepare(reducer *r, float *data, size_t count)
 {
     size_t each = (count + PARTS - 1) / PARTS, least = few_floats(r->comm->size);
@@ -93,7 +93,7 @@ static hpct_status prepare(reducer *r, float *data, size_t count)
                                           .wire = HPCT_WIRE_FP32};
         status = r->comm->ops->prepare(r->comm, &r->parts[i], &options);
     }
-    float missing = status != HPCT_OK; /* memory, on this rank */
+    float missing = status != HPCT_OK; /* out of memory on this rank */
     hpct_status told = r->comm->ops->allreduce_sum(r->comm, &missing, 1);
     r->data = data;
     r->count = count;
@@ -102,7 +102,7 @@ static hpct_status prepare(reducer *r, float *data, size_t count)
     return status == HPCT_OK ? told : status;
 }
 
-/* hpct_network_sum: as gradients travel. */
+/* hpct_network_sum: by the reductions used for gradients. */
 static hpct_status reduce(void *argument, float *data, size_t count)
 {
     reducer *r = argument;
@@ -124,7 +124,7 @@ typedef struct meter {
     void *argument;
     float *data; /* [most] */
     size_t like, most;
-    double host; /* seconds of this rank's processor for one of the last sums */
+    double host; /* CPU seconds of this rank per sum in the last measurement */
 } meter;
 
 static int by_size(const void *a, const void *b)
@@ -133,9 +133,8 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The median of `rounds` sums of that many floats, behind one that does not count. `apart`: each
- * comes after a while without any, as after computing: what sleeps has to wake, and not all ranks
- * begin at once. */
+/* Median of `rounds` sums of that many floats, after a warm-up. `apart`: with a pause before each,
+ * as after computation: sleeping threads must wake, and ranks do not start at once. */
 static hpct_status time_sums(meter *m, size_t count, int rounds, bool apart, double *seconds)
 {
     double all[SMALL_ROUNDS];
@@ -156,7 +155,7 @@ static hpct_status time_sums(meter *m, size_t count, int rounds, bool apart, dou
     return agree_on(m->comm, seconds);
 }
 
-/* Messages one after the other, one way. */
+/* Number of sequential messages in one direction. */
 static int doublings(int ranks)
 {
     int steps = 0;
@@ -165,13 +164,13 @@ static int doublings(int ranks)
     return steps;
 }
 
-/* Bytes that leave each rank for a byte that is summed. */
+/* Bytes sent by each rank per byte summed. */
 static double sent_share(int ranks)
 {
     return 2.0 * (ranks - 1) / ranks;
 }
 
-/* Ranks may differ in the memory that they have, so all are asked before the first sum. */
+/* Memory may suffice on some ranks only, so all agree before the first sum. */
 static hpct_status take_memory(hpct_comm *comm, size_t floats, float **data)
 {
     float *mine = calloc(floats, sizeof *mine), missing = mine == NULL;
@@ -186,7 +185,7 @@ static hpct_status take_memory(hpct_comm *comm, size_t floats, float **data)
     return status;
 }
 
-/* So many that others on the same cores or links do not decide the median. */
+/* Measures long enough that other load on the cores or links does not affect the median. */
 static hpct_status time_often(meter *m, size_t count, double *seconds)
 {
     hpct_status status = time_sums(m, count, LEAST_ROUNDS, false, seconds);
@@ -195,8 +194,8 @@ static hpct_status time_often(meter *m, size_t count, double *seconds)
                                                       : status;
 }
 
-/* Buffers on the way, and links that let a burst pass, take the first bytes faster than those that
- * follow: the rate is that of what comes on top of a smaller sum. */
+/* Buffers, and links that allow bursts, take the first bytes faster than the rest: so the rate is
+ * computed from the difference to a smaller sum. */
 static hpct_status measure_rate(meter *m, double enough, hpct_network *network)
 {
     double before, seconds = 0, more = 0;
@@ -206,9 +205,9 @@ static hpct_status measure_rate(meter *m, double enough, hpct_network *network)
          count *= 4) {
         before = seconds;
         status = time_often(m, 4 * count, &seconds);
-        more = fmax(seconds - before, 0.1 * seconds); /* the smaller one may have been held up */
+        more = fmax(seconds - before, 0.1 * seconds); /* the smaller one may have been delayed */
     }
-    /* the last one had `count` floats, and a quarter of them before */
+    /* the last sum had `count` floats, the one before a quarter of them */
     double bytes = sent_share(m->comm->size) * (double) (count * sizeof *m->data);
     network->bytes_per_second = 0.75 * bytes / more;
     network->host_seconds = m->comm->sleeps ? m->host / bytes : 0;
@@ -254,14 +253,14 @@ double hpct_network_allreduce_seconds(const hpct_network *network, int ranks, do
            sent_share(ranks) * bytes / network->bytes_per_second;
 }
 
-/* Of one after the other in a bucket: its parts and its sums, each asked for before it is sent; and
- * no less than the sum of few numbers takes, which all ranks send one another. */
+/* Sequential messages per bucket: its parts and its sums, each requested before it is sent; at
+ * least those of a small sum, which all ranks send to one another. */
 static double bucket_messages(int ranks)
 {
     return fmax(4, 2 * doublings(ranks));
 }
 
-int hpct_network_buckets(const hpct_network *network, int ranks, double bytes)
+static int best_buckets(const hpct_network *network, int ranks, double bytes)
 {
     double bucket = bucket_messages(ranks) * network->latency_seconds;
     double transfer = hpct_network_allreduce_seconds(network, ranks, bytes) -
@@ -269,4 +268,11 @@ int hpct_network_buckets(const hpct_network *network, int ranks, double bytes)
     if (!(bucket > 0))
         return HPCT_NETWORK_MOST_BUCKETS;
     return (int) fmin(fmax(floor(sqrt(transfer / bucket)), 1), HPCT_NETWORK_MOST_BUCKETS);
+}
+
+double hpct_network_bucket_bytes(const hpct_network *network, int ranks, double bytes,
+                                 double wanted)
+{
+    double each = wanted > 0 ? wanted : bytes / best_buckets(network, ranks, bytes);
+    return fmax(each, bytes / HPCT_NETWORK_MOST_BUCKETS);
 }

@@ -1,11 +1,11 @@
 /* Connections between ranks, and messages over them. */
 #include "agent/comm/peers.h"
 
-#include "agent/comm/acceptor.h"
 #include "agent/comm/agree.h"
-#include "agent/comm/link.h"
 #include "agent/comm/rendezvous.h"
 #include "base/headway.h"
+#include "base/net/acceptor.h"
+#include "base/net/link.h"
 #include "base/status.h"
 
 #include <errno.h>
@@ -16,31 +16,31 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define CONNECT_MS 5000  /* for one address */
-#define CROWDED_MS 10000 /* so long a rank may close connections: too many come at once */
+#define CONNECT_MS 5000  /* per address */
+#define CROWDED_MS 10000 /* how long a rank may close connections: too many at once */
 #define TURN_MS 500
-#define WATCH_SECONDS 10 /* until the watch has surely said who was lost */
+#define WATCH_SECONDS 10 /* by then the watch has named the lost rank */
 
-#define WAKE_BYTES (256 << 10) /* most that is waited for before a sleeper is woken */
+#define WAKE_BYTES (256 << 10) /* limit for SO_RCVLOWAT */
 
 struct hpct_peers {
     int rank, size;
     int *fds;     /* [size], -1: not connected */
-    int *wake;    /* [size] bytes that wake who waits for a message (SO_RCVLOWAT) */
-    int aside_fd; /* -1: nothing else moves */
+    int *wake;    /* [size] current SO_RCVLOWAT */
+    int aside_fd; /* -1: none */
     hpct_status (*aside)(void *argument);
     void *aside_argument;
 };
 
-/* Where a rank can be reached. */
+/* Addresses of a rank. */
 typedef struct card {
-    int32_t port; /* 0: it cannot */
+    int32_t port; /* 0: it cannot listen */
     hpct_rendezvous_hosts hosts;
 } card;
 
 /* ---- opening ---- */
 
-/* What it takes while a rank reaches for others and takes in others at once. */
+/* State while a rank connects to some ranks and accepts others at the same time. */
 typedef struct opening {
     hpct_peers *peers;
     const hpct_auth *auth;
@@ -60,12 +60,12 @@ static void admit(const opening *o, hpct_guest *guest)
         o->peers->fds[rank] = hpct_session_take_fd(&session);
 }
 
-/* Sleeps until something comes on `fd` (-1: none) or to be taken in, for a short while at most;
- * takes it in. False when the time is over. */
+/* Waits for data on `fd` (-1: none) or a connection, at most TURN_MS; accepts connections. False
+ * after the deadline. */
 static bool wait_and_admit(const opening *o, int fd)
 {
     hpct_guest guest;
-    int64_t left = o->until_ms - hpct_link_now_ms();
+    int64_t left = o->until_ms - hpct_now_ms();
     if (left <= 0)
         return false;
     struct pollfd waits[] = {{.fd = hpct_acceptor_fd(o->acceptor), .events = POLLIN},
@@ -76,16 +76,14 @@ static bool wait_and_admit(const opening *o, int fd)
     return true;
 }
 
-/* The same private address may be another host's, too: the rank there must prove who it is. */
+/* A private address may belong to another host, too: the peer must authenticate. */
 static hpct_status greet(const opening *o, int fd, int rank)
 {
     hpct_connecting connecting;
     hpct_session session;
     hpct_handshake how = HPCT_HANDSHAKE_WAIT;
-    hpct_status status = hpct_connecting_begin(&connecting, fd, o->auth, HPCT_FOR_PEERS,
-                                               (uint32_t) o->peers->rank, (uint32_t) rank);
-    if (status != HPCT_OK)
-        return status;
+    HPCT_TRY(hpct_connecting_begin(&connecting, fd, o->auth, HPCT_FOR_PEERS,
+                                   (uint32_t) o->peers->rank, (uint32_t) rank));
     while ((how = hpct_connecting_step(&connecting, &session)) == HPCT_HANDSHAKE_WAIT &&
            wait_and_admit(o, fd))
         ;
@@ -98,14 +96,14 @@ static hpct_status greet(const opening *o, int fd, int rank)
     return HPCT_OK;
 }
 
-/* Tries each address once. *closed: somebody was there, and closed the connection. */
+/* Tries each address once. *closed: a connection was accepted and closed again. */
 static hpct_status try_addresses(const opening *o, const card *other, int rank, bool *closed)
 {
     hpct_status status = hpct_fail(HPCT_ERR_PEER, "rank %d has no address", rank);
     for (int i = 0; i < other->hosts.num; i++) {
         char address[HPCT_RENDEZVOUS_ADDRESS_SIZE];
         int fd;
-        if (hpct_link_now_ms() > o->until_ms)
+        if (hpct_now_ms() > o->until_ms)
             break;
         snprintf(address, sizeof address, "%s:%d", other->hosts.host[i], other->port);
         status = hpct_link_connect(&fd, address, CONNECT_MS);
@@ -122,13 +120,13 @@ static hpct_status try_addresses(const opening *o, const card *other, int rank, 
 
 static hpct_status reach(const opening *o, const card *other, int rank)
 {
-    int64_t crowded_until_ms = hpct_link_now_ms() + CROWDED_MS;
+    int64_t crowded_until_ms = hpct_now_ms() + CROWDED_MS;
     bool closed;
     hpct_status status;
     do {
         closed = false;
         status = try_addresses(o, other, rank, &closed);
-    } while (status != HPCT_OK && closed && hpct_link_now_ms() < crowded_until_ms &&
+    } while (status != HPCT_OK && closed && hpct_now_ms() < crowded_until_ms &&
              wait_and_admit(o, -1));
     char prefix[32];
     snprintf(prefix, sizeof prefix, "rank %d", rank);
@@ -143,7 +141,7 @@ static int first_missing(const hpct_peers *peers, const bool *wanted)
     return rank;
 }
 
-/* A rank connects to those before it, and takes in those behind it. All listen already. */
+/* A rank connects to lower ranks and accepts higher ones. All are listening already. */
 static hpct_status connect_all(const opening *o, const card *cards)
 {
     hpct_peers *peers = o->peers;
@@ -224,7 +222,7 @@ hpct_status hpct_peers_connect(hpct_peers **out, const hpct_peers_group *group, 
                            .auth = group->auth,
                            .wanted = wanted,
                            .acceptor = acceptor,
-                           .until_ms = hpct_link_now_ms() + 1000 * (int64_t) seconds};
+                           .until_ms = hpct_now_ms() + 1000 * (int64_t) seconds};
         status = agree(group, connect_all(&o, cards));
         hpct_headway_enter(before);
     }
@@ -245,7 +243,7 @@ void hpct_peers_set_aside(hpct_peers *peers, int fd, hpct_status (*move)(void *a
     peers->aside_argument = argument;
 }
 
-/* The step's key, or one that is drawn for these connections; *drawn is to be freed. */
+/* The step's key, or a new one for these connections; the caller frees *drawn. */
 static hpct_status find_auth(hpct_comm *comm, hpct_auth *auth, hpct_key **drawn)
 {
     *drawn = NULL;
@@ -303,7 +301,7 @@ int hpct_peers_fd(const hpct_peers *peers, int rank)
 
 hpct_status hpct_peers_lost(int rank, const char *how)
 {
-    sleep(WATCH_SECONDS); /* the watch knows better who was first, and ends this process */
+    sleep(WATCH_SECONDS); /* the watch knows which rank was lost first, and ends this process */
     return hpct_fail(HPCT_ERR_PEER, "the connection to rank %d broke: %s", rank, how);
 }
 
@@ -325,7 +323,7 @@ static void skip(struct iovec *pieces, size_t bytes)
     }
 }
 
-/* As much as goes now; *moved tells whether any did. */
+/* Sends or receives as much as possible now; *moved: any bytes. */
 static hpct_status move(const hpct_peers *peers, hpct_peers_message *m, bool out, bool *moved)
 {
     struct msghdr header = {.msg_iov = m->pieces, .msg_iovlen = HPCT_PEERS_PIECES};
@@ -343,7 +341,7 @@ static hpct_status move(const hpct_peers *peers, hpct_peers_message *m, bool out
     return errno == EAGAIN || errno == EINTR ? HPCT_OK : hpct_peers_lost(m->rank, strerror(errno));
 }
 
-/* A sleeper is woken by what there is to receive, not by each segment of it. */
+/* Wakes the receiver by the size of the message, not by each segment. */
 static void set_wake(hpct_peers *peers, int rank, size_t bytes)
 {
     int wake = bytes < WAKE_BYTES ? (int) bytes : WAKE_BYTES;

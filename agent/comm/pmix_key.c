@@ -1,4 +1,4 @@
-/* PMIx_Put on rank 0, PMIx_Get on the others, which waits until it has been put. */
+/* PMIx_Put on rank 0, PMIx_Get on the others, which blocks until then. */
 #include "config.h"
 
 #include "agent/comm/pmix_key.h"
@@ -43,7 +43,7 @@ static struct {
 } pmix;
 static bool entered;
 
-/* The one that Open MPI takes as well. */
+/* The library that Open MPI loads as well. */
 static bool load(void)
 {
     const struct {
@@ -87,7 +87,7 @@ static hpct_status take(hpct_key *key, const pmix_proc_t *self, int seconds)
     zero.rank = 0;
     snprintf(limit.key, sizeof limit.key, "%s", PMIX_TIMEOUT);
     pmix_status_t status = pmix.get(&zero, name, &limit, 1, &value);
-    /* on rank 0's own node it does not wait */
+    /* does not block on the node of rank 0 */
     for (int i = 0; status == PMIX_ERR_NOT_FOUND && i < seconds * (1000 / AGAIN_MS); i++) {
         usleep(AGAIN_MS * 1000);
         status = pmix.get(&zero, name, &limit, 1, &value);

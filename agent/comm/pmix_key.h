@@ -1,16 +1,16 @@
-/* agent/comm/pmix_key.h - a key for a step that Slurm started without the plugin, but with PMIx
- * (srun --mpi=pmix): rank 0 draws it, and the PMIx servers, which are Slurm's own daemons, hand it
- * on. Only here is PMIx called; its library is loaded when it is asked for. */
+/* agent/comm/pmix_key.h - key of a step started without the plugin but with PMIx (srun --mpi=pmix):
+ * rank 0 generates it, and Slurm's PMIx servers distribute it. Only user of PMIx, loaded on
+ * demand. */
 #ifndef HPCT_COMM_PMIX_KEY_H
 #define HPCT_COMM_PMIX_KEY_H
 
 #include "base/auth/key.h"
 
-/* *out is to be freed with hpct_key_free; NULL where this process has no PMIx, or PMIx counts ranks
- * otherwise. Waits for rank 0, for so many seconds: HPCT_ERR_PEER then. */
+/* *out is freed with hpct_key_free; NULL without PMIx, or if PMIx counts ranks differently. Waits
+ * for rank 0 with a timeout: HPCT_ERR_PEER. */
 hpct_status hpct_pmix_key_share(hpct_key **out, int rank, int seconds);
 
-/* Leaves PMIx: before MPI begins, or after it has ended (hpct_comm_mpi_shares_pmix). */
+/* Finalizes PMIx: before MPI starts or after it has ended (hpct_comm_mpi_shares_pmix). */
 void hpct_pmix_key_end(void);
 
 #endif

@@ -1,13 +1,15 @@
-/* Reductions that go on while the ranks compute: messages between the ranks of a grid
- * (agent/comm/grid.h), prepared once, in up to four phases, and sums made when a phase has come in.
+/* Reductions that progress while the ranks compute: messages between the ranks of a grid
+ * (agent/comm/grid.h), prepared once, in up to four phases; a phase's data is summed when all of it
+ * has arrived.
  *
- * Own messages instead of MPI_Iallreduce: the order of additions is fixed, 16-bit numbers are added
- * up in fp32, there are two rounds of messages whatever the number of ranks, where Open MPI's ring
- * has 2 (ranks - 1) that each wait for a call; and nothing is allocated in a step. */
+ * Instead of MPI_Iallreduce: the order of summation is fixed, 16-bit values are summed in fp32,
+ * there are two rounds of messages for any number of ranks, where Open MPI's ring has 2 (ranks -
+ * 1), each of which needs an MPI call to progress; and a step allocates nothing. */
 #include "agent/comm/reduction.h"
 
 #include "agent/comm/agree.h"
 #include "agent/comm/wire.h"
+#include "base/debug.h"
 #include "base/headway.h"
 #include "base/status.h"
 
@@ -18,14 +20,14 @@
 typedef enum phase_name {
     COLLECT, /* within the group: each owner gets its slice from all members */
     SCATTER, /* within the column: each rank gets its part of the slice from all owners */
-    GATHER,  /* the sums of the parts back to all owners */
+    GATHER,  /* summed parts back to all owners */
     SPREAD,  /* within the group: owners give their slices to all members */
     PHASES
 } phase_name;
 
-/* Tags of one reduction: a phase's numbers, and its exact ones. */
+/* Tags of one reduction: per phase one for values and one for exact values. */
 #define TAGS (2 * PHASES)
-#define MAX_TAG (1 << 20) /* MPI promises 32767 at least; Open MPI has 2^31 - 1 */
+#define MAX_TAG (1 << 20) /* MPI guarantees 32767; Open MPI has 2^31 - 1 */
 
 typedef struct phase {
     void *requests;
@@ -38,13 +40,13 @@ struct hpct_reduction {
     hpct_host_comm *host;
     hpct_reduction_options options;
     hpct_grid grid;
-    hpct_slice_range slice; /* that this rank owns within its group; in floats of data */
+    hpct_slice_range slice; /* owned by this rank within its group; in floats of data */
     phase phases[PHASES];
-    hpct_reduction *next; /* of those under way */
-    int at;               /* the phase that is under way; PHASES: none */
+    hpct_reduction *next; /* list of those in flight */
+    int at;               /* current phase; PHASES: none */
     int tag;
-    float *collected;   /* [num_members][slice.count], then exact numbers, as received */
-    float *scattered;   /* [num_groups][part], in fp32 or encoded, then exact numbers */
+    float *collected;   /* [num_members][slice.count], then exact values, as received */
+    float *scattered;   /* [num_groups][part], in fp32 or encoded, then exact values */
     float *encoded;     /* [num_groups] messages of the slice's parts; NULL in fp32 */
     size_t *encoded_at; /* [num_groups + 1] */
     const float **terms;
@@ -103,7 +105,8 @@ static hpct_status add_message(hpct_reduction *r, phase_name name, bool exact, b
         return HPCT_OK;
     if (hpct_mail_reaches(r->host->mail, peer)) {
         hpct_letter *letter = &p->letters[p->num_letters++];
-        /* Exact numbers that come back may find their place still being sent to another owner. */
+        /* Returning exact values may arrive while their buffer is still being sent to another
+         * owner. */
         *letter = (hpct_letter){.rank = peer,
                                 .receives = receive,
                                 .early = name != SPREAD || !exact,
@@ -118,13 +121,13 @@ static hpct_status add_message(hpct_reduction *r, phase_name name, bool exact, b
                             &(hpct_host_message){receive, peer, tag, data, floats});
 }
 
-/* Receives first in every phase: what comes then finds its place. */
+/* Receives are prepared first in every phase, so that messages find their buffer. */
 static hpct_status plan_group(hpct_reduction *r, phase_name name, bool receive)
 {
     const hpct_grid *grid = &r->grid;
     float *data = r->options.data;
     bool collect = name == COLLECT;
-    /* the owner of what this rank's messages carry: this rank, or the member at the other end */
+    /* owner of the slice in this rank's messages: this rank, or the peer */
     bool mine = collect == receive;
     hpct_status status = HPCT_OK;
     for (int member = 0; member < grid->num_members && status == HPCT_OK; member++) {
@@ -135,7 +138,7 @@ static hpct_status plan_group(hpct_reduction *r, phase_name name, bool receive)
         bool arrives = collect && receive;
         float *at = arrives ? collected_from(r, member) : data + slice.begin;
         status = add_message(r, name, false, receive, at, slice.count, peer);
-        /* all owners add up the exact numbers; who owns nothing learns them from the first owner */
+        /* all owners sum the exact values; ranks that own nothing get them from the first owner */
         bool wanted = collect || (owner == 0 && (receive ? grid->member : member) >= grid->owners);
         if (status == HPCT_OK && wanted)
             status =
@@ -224,11 +227,10 @@ static hpct_status make(hpct_reduction *r, hpct_host_comm *host,
     r->options.groups = NULL;
     r->at = PHASES;
     r->tag = host->tag;
-    hpct_status status =
-        hpct_grid_make(&r->grid, options->groups, host->base.rank, host->base.size);
-    if (status == HPCT_OK && owns(r))
+    HPCT_TRY(hpct_grid_make(&r->grid, options->groups, host->base.rank, host->base.size));
+    if (owns(r))
         r->slice = hpct_grid_part(options->count, r->grid.owners, r->grid.member);
-    return status == HPCT_OK ? allocate(r) : status;
+    return allocate(r);
 }
 
 hpct_status hpct_reduction_prepare(hpct_comm *comm, hpct_reduction **out,
@@ -253,6 +255,11 @@ hpct_status hpct_reduction_prepare(hpct_comm *comm, hpct_reduction **out,
         hpct_reduction_release(r);
         return status;
     }
+    hpct_debug(HPCT_DEBUG_COMM,
+               "rank %d of %d: a sum of %zu floats as %s over %s, %d owners in each group",
+               comm->rank, comm->size, options->count,
+               (const char *const[]){"fp32", "bf16", "fp16"}[options->wire], comm->ops->name,
+               r->grid.owners);
     *out = r;
     return HPCT_OK;
 }
@@ -279,7 +286,7 @@ void hpct_reduction_release(hpct_reduction *r)
     free(r);
 }
 
-/* ---- under way ---- */
+/* ---- progress ---- */
 
 static void add_up_group(hpct_reduction *r)
 {
@@ -304,8 +311,8 @@ static void encode_parts(hpct_reduction *r)
     }
 }
 
-/* Every group's part, this one's too, as it was rounded: the sum does not depend on who makes it.
- */
+/* Sums every group's part, also this one's, in its rounded form: the sum does not depend on its
+ * owner. */
 static void add_up_encoded(hpct_reduction *r)
 {
     hpct_slice_range part = own_part(r);
@@ -367,7 +374,7 @@ static hpct_status has_arrived(const hpct_reduction *r, int *arrived)
     *arrived = 1;
     for (int i = 0; i < p->num_letters && *arrived; i++)
         *arrived = p->letters[i].through;
-    /* also where letters are missing: this moves the others */
+    /* also if letters are missing: the call progresses the requests */
     int requests = 1;
     hpct_status status =
         p->num == 0 ? HPCT_OK : r->host->carrier->test(p->requests, p->num, &requests);
@@ -395,7 +402,7 @@ static void leave_phase(hpct_reduction *r)
         hpct_mail_renew(&p->letters[i]);
 }
 
-/* Goes on as far as messages have come in. */
+/* Advances through all phases whose messages have arrived. */
 static hpct_status advance(hpct_reduction *r)
 {
     hpct_status status = HPCT_OK;
@@ -418,7 +425,7 @@ hpct_status hpct_reduction_start(hpct_reduction *r)
     hpct_reduction **last = &r->host->under_way;
     while (*last != NULL)
         last = &(*last)->next;
-    *last = r; /* the first started is the first to move */
+    *last = r; /* in the order of their start */
     r->at = COLLECT;
     return enter_phase(r);
 }
@@ -446,7 +453,7 @@ bool hpct_reduction_is_done(const hpct_reduction *r)
     return r->at == PHASES;
 }
 
-/* Whether requests of reductions are under way, which go on in calls of their own alone. */
+/* Whether reductions have MPI requests in flight, which progress in MPI calls only. */
 static bool has_requests(const hpct_host_comm *host)
 {
     bool any = false;
@@ -455,13 +462,13 @@ static bool has_requests(const hpct_host_comm *host)
     return any;
 }
 
-/* Sleeps while there are letters alone to wait for. */
+/* Sleeps if only letters are in flight. */
 static hpct_status nap(hpct_host_comm *host)
 {
     return host->mail == NULL || has_requests(host) ? HPCT_OK : host->carrier->move(host, true);
 }
 
-/* All move meanwhile: others may wait for this rank's part in another one first. */
+/* Progresses all reductions: other ranks may first wait for this rank's part in another one. */
 hpct_status hpct_reduction_wait(hpct_reduction *r)
 {
     hpct_waits before = hpct_headway_enter(HPCT_WAITS_FOR_RANKS);

@@ -1,6 +1,6 @@
-/* agent/comm/reduction.h - prepared reductions (hpct_comm_ops) of communicators over the hosts'
- * memory: in which phases they go, and who adds up what in which order. Their messages are letters
- * (agent/comm/mail.h) where there is such a connection, and otherwise the communicator's own. */
+/* agent/comm/reduction.h - persistent reductions (hpct_comm_ops) in host memory: phases and order
+ * of summation. Messages are letters (agent/comm/mail.h) on our own connections, otherwise the
+ * communicator's. */
 #ifndef HPCT_COMM_REDUCTION_H
 #define HPCT_COMM_REDUCTION_H
 
@@ -10,7 +10,7 @@
 
 typedef struct hpct_host_comm hpct_host_comm;
 
-/* One end of a message that is no letter, prepared once as a request and sent many times. */
+/* One end of a message that is not a letter: a persistent request. */
 typedef struct hpct_host_message {
     bool receives;
     int peer, tag;
@@ -18,15 +18,15 @@ typedef struct hpct_host_message {
     size_t floats;
 } hpct_host_message;
 
-/* What a communicator does for its reductions. */
+/* What a communicator provides for its reductions. */
 typedef struct hpct_carrier {
-    /* Before a reduction is planned; `grid` NULL: this rank has failed, and all fail. Collective.
-     * NULL: there is nothing to do. */
+    /* Called before a reduction is prepared; `grid` NULL: this rank has failed, and all fail.
+     * Collective. NULL: nothing to do. */
     hpct_status (*open_mail)(hpct_host_comm *host, const hpct_grid *grid);
-    /* Lets letters move, and whatever else is under way; with `sleep` once something can move, or
-     * after a millisecond. */
+    /* Progresses letters and everything in flight; with `sleep` waits for progress, at most a
+     * millisecond. */
     hpct_status (*move)(hpct_host_comm *host, bool sleep);
-    /* Of requests[num], of so many bytes each; 0 where all messages are letters. */
+    /* Size of one of requests[num]; 0 if all messages are letters. */
     size_t request_bytes;
     hpct_status (*prepare)(hpct_host_comm *host, void *request, const hpct_host_message *message);
     hpct_status (*start)(void *requests, int num);
@@ -34,14 +34,14 @@ typedef struct hpct_carrier {
     void (*free)(void *requests, int num);
 } hpct_carrier;
 
-/* The part that the struct of such a communicator begins with. */
+/* First member of such a communicator's struct. */
 struct hpct_host_comm {
     hpct_comm base;
     const hpct_carrier *carrier;
-    hpct_mail *mail;           /* NULL: none is used, or was needed so far */
-    bool without_mail;         /* and none will be */
-    int tag;                   /* the next free one of reductions */
-    hpct_reduction *under_way; /* a list */
+    hpct_mail *mail;           /* NULL: not used, or not opened yet */
+    bool without_mail;         /* it will not be opened */
+    int tag;                   /* next free tag of reductions */
+    hpct_reduction *under_way; /* list of those in flight */
 };
 
 /* The table's functions. */

@@ -1,7 +1,7 @@
-/* How the ranks find rank 0's watch. */
+/* How the ranks find the address of rank 0's watch. */
 #include "agent/comm/rendezvous.h"
 
-#include "agent/comm/link.h"
+#include "base/net/link.h"
 #include "base/status.h"
 
 #include <arpa/inet.h>
@@ -31,14 +31,14 @@ hpct_status hpct_rendezvous_from_config(hpct_rendezvous *out, const hpct_config 
 /* ---- through the communicator ---- */
 
 typedef struct announcement {
-    int32_t status; /* of rank 0's listening */
+    int32_t status; /* of rank 0's hpct_link_listen */
     int32_t port;
     hpct_rendezvous_hosts hosts;
     char node[256];
     char error[256];
 } announcement;
 
-/* Link-local addresses mean nothing on another node. */
+/* Without link-local addresses, which are not valid on other nodes. */
 void hpct_rendezvous_list_hosts(hpct_rendezvous_hosts *hosts)
 {
     struct ifaddrs *all = NULL;

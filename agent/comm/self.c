@@ -1,4 +1,4 @@
-/* The communicator of a process that stands alone: every collective is a copy at most. */
+/* The communicator of a single process: collectives are copies or nothing. */
 #include "agent/comm/comm.h"
 #include "base/status.h"
 
@@ -29,7 +29,7 @@ static hpct_status allgather(hpct_comm *comm, const void *mine, void *all, size_
     return HPCT_OK;
 }
 
-/* There is nothing to keep of a reduction: the one below stands for all. */
+/* A reduction has no state: all share the object below. */
 struct hpct_reduction {
     char nothing;
 };
@@ -67,7 +67,7 @@ static void release(hpct_reduction *reduction)
     (void) reduction;
 }
 
-/* There is no other rank to send to. */
+/* There is no peer: an error. */
 static hpct_status open_stream(hpct_comm *comm, hpct_stream **out,
                                const hpct_stream_options *options)
 {

@@ -11,17 +11,17 @@
 #include <time.h>
 
 #define STAGE_BYTES ((size_t) 4 << 20)
-#define PATIENCE 2000 /* looks, each of which gives others the processor, before it sleeps */
+#define PATIENCE 2000 /* polls with sched_yield before it sleeps */
 #define NAP_NANOSECONDS 50000
 
 typedef struct staged_comm {
     hpct_comm base;
     hpct_comm *under;
     const hpct_device_calls *calls;
-    void *copies;              /* the stream of reductions' copies */
-    void *event;               /* that the host waits for */
+    void *copies;              /* stream for the copies of reductions */
+    void *event;               /* event for the host's waits */
     char *stage;               /* [STAGE_BYTES], pinned */
-    hpct_reduction *under_way; /* a list, in the order of starts */
+    hpct_reduction *under_way; /* list, in the order of starts */
 } staged_comm;
 
 static hpct_status check(const staged_comm *comm, hpct_device_result result, const char *what)
@@ -40,7 +40,7 @@ static void nap(int looks)
         sched_yield();
 }
 
-/* A copy behind what the compute stream holds; returns when it is there. */
+/* Copies after the compute stream's work; returns when done. */
 static hpct_status copy_now(const staged_comm *comm, void *dst, const void *src, size_t bytes)
 {
     const hpct_device_calls *calls = comm->calls;
@@ -128,8 +128,8 @@ static hpct_status allgather(hpct_comm *base, const void *mine, void *all, size_
 
 struct hpct_reduction {
     staged_comm *comm;
-    hpct_reduction *inner; /* of `under`: on the copy, or on the caller's data */
-    float *data;           /* the caller's, on the device; NULL: on the host */
+    hpct_reduction *inner; /* of `under`: for the copy, or the caller's data */
+    float *data;           /* the caller's, on the device; NULL: host data */
     size_t bytes;
     float *copy;                /* pinned */
     void *ready, *left, *there; /* events: of the compute stream, of the copies out and back */
@@ -177,7 +177,7 @@ static hpct_status prepare(hpct_comm *base, hpct_reduction **out,
         for (int i = 0; i < 3 && status == HPCT_OK; i++)
             status = check(comm, calls->create_event(events[i]), "an event");
     }
-    /* the communicator below prepares on all ranks or on none */
+    /* either all ranks prepare on the communicator below or none */
     status = hpct_comm_agree(comm->under, status, "prepare a sum");
     if (status == HPCT_OK)
         status = comm->under->ops->prepare(comm->under, &r->inner, &inner);
@@ -340,10 +340,9 @@ static hpct_status next(hpct_stream *stream, float **data)
     *data = buffer(stream);
     if (!stream->options.receives)
         return HPCT_OK;
-    hpct_status status = ops->next(stream->inner, &host);
-    if (status == HPCT_OK)
-        status = copy_now(stream->comm, *data, host, stream->options.floats * sizeof *host);
-    return status == HPCT_OK ? ops->pass(stream->inner, 0) : status;
+    HPCT_TRY(ops->next(stream->inner, &host));
+    HPCT_TRY(copy_now(stream->comm, *data, host, stream->options.floats * sizeof *host));
+    return ops->pass(stream->inner, 0);
 }
 
 static hpct_status pass(hpct_stream *stream, size_t count)
@@ -353,10 +352,9 @@ static hpct_status pass(hpct_stream *stream, size_t count)
     stream->at = (stream->at + 1) % stream->options.buffers;
     if (stream->options.receives)
         return HPCT_OK;
-    hpct_status status = ops->next(stream->inner, &host);
-    if (status == HPCT_OK)
-        status = copy_now(stream->comm, host, data, count * sizeof *host);
-    return status == HPCT_OK ? ops->pass(stream->inner, count) : status;
+    HPCT_TRY(ops->next(stream->inner, &host));
+    HPCT_TRY(copy_now(stream->comm, host, data, count * sizeof *host));
+    return ops->pass(stream->inner, count);
 }
 
 static hpct_status push(hpct_stream *stream)

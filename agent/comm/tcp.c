@@ -1,6 +1,6 @@
-/* The communicator over TCP, which needs nothing but the step's addresses and key: collectives on a
- * circulant graph, reductions and streams by letters. Like MPI's, no wait has an end of its own:
- * the watch ends a process whose peer died or stopped. */
+/* The communicator over TCP, which only needs the step's addresses and key: collectives on a
+ * circulant graph, reductions and streams by letters. As in MPI, waits have no timeout: the watch
+ * ends a process whose peer died or stopped. */
 #include "agent/comm/exchange.h"
 #include "agent/comm/peers.h"
 #include "agent/comm/tcp_comm.h"
@@ -12,7 +12,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#define MOST ((size_t) 1 << 20) /* floats of a sum at once */
+#define MOST ((size_t) 1 << 20) /* floats per call of hpct_circulant_sum */
 #define NAP_MS 100
 
 /* ---- collectives ---- */
@@ -44,7 +44,7 @@ static hpct_status allgather(hpct_comm *comm, const void *mine, void *all, size_
     return hpct_circulant_gather_bytes(circulant_of(comm), mine, all, bytes);
 }
 
-/* ---- what moves meanwhile ---- */
+/* ---- progress during waits ---- */
 
 hpct_status hpct_tcp_move(tcp_world *world, bool sleep)
 {
@@ -127,9 +127,7 @@ static hpct_status connect_circulant(tcp_comm *t, const hpct_peers_group *group,
 {
     hpct_peers *peers = NULL;
     hpct_circulant_want(group->rank, group->size, wanted);
-    hpct_status status = hpct_peers_connect(&peers, group, wanted, t->world->seconds);
-    if (status != HPCT_OK)
-        return status;
+    HPCT_TRY(hpct_peers_connect(&peers, group, wanted, t->world->seconds));
     hpct_peers_set_aside(peers, t->world->epoll, move_aside, t->world);
     return hpct_circulant_over(&t->circulant, peers, group->rank, group->size, MOST);
 }
@@ -137,14 +135,13 @@ static hpct_status connect_circulant(tcp_comm *t, const hpct_peers_group *group,
 static hpct_status open_mail(tcp_comm *t, hpct_mail **out, const bool *wanted)
 {
     struct epoll_event event = {.events = EPOLLIN};
-    hpct_status status = hpct_mail_open(out, &t->host.base, wanted, t->world->seconds);
-    if (status == HPCT_OK &&
-        epoll_ctl(t->world->epoll, EPOLL_CTL_ADD, hpct_mail_fd(*out), &event) != 0)
-        status = hpct_fail(HPCT_ERR_INTERNAL, "epoll_ctl: %s", strerror(errno));
-    return status;
+    HPCT_TRY(hpct_mail_open(out, &t->host.base, wanted, t->world->seconds));
+    if (epoll_ctl(t->world->epoll, EPOLL_CTL_ADD, hpct_mail_fd(*out), &event) != 0)
+        return hpct_fail(HPCT_ERR_INTERNAL, "epoll_ctl: %s", strerror(errno));
+    return HPCT_OK;
 }
 
-/* Once the collectives work the rest is connected over them. `t` joins the world. */
+/* Connects the collectives first, then the rest through them. `t` joins the world. */
 static hpct_status connect_all(tcp_comm *t, const hpct_peers_group *group)
 {
     size_t size = (size_t) group->size;
@@ -201,8 +198,8 @@ hpct_status hpct_comm_tcp_open(hpct_comm **out, const hpct_meeting *meeting)
     tcp_world *world = calloc(1, sizeof *world);
     if (world == NULL)
         return hpct_fail_memory(sizeof *world);
-    *world = (tcp_world){
-        .epoll = epoll_create1(EPOLL_CLOEXEC), .auth = at.auth, .seconds = at.seconds};
+    *world =
+        (tcp_world){.epoll = epoll_create1(EPOLL_CLOEXEC), .auth = at.auth, .seconds = at.seconds};
     const hpct_peers_group group = {.rank = at.config->rank,
                                     .size = at.config->size,
                                     .auth = at.auth,
@@ -216,7 +213,7 @@ hpct_status hpct_comm_tcp_open(hpct_comm **out, const hpct_meeting *meeting)
     return status;
 }
 
-/* ---- parts ---- */
+/* ---- split ---- */
 
 typedef struct part {
     hpct_comm *whole;
@@ -224,7 +221,7 @@ typedef struct part {
     int color;
 } part;
 
-/* Over the whole group; each takes what its part's ranks have said. */
+/* Exchanges through the whole group; each rank takes the records of its part. */
 static hpct_status deal_over_whole(void *argument, const void *mine, void *all, size_t bytes)
 {
     const part *p = argument;

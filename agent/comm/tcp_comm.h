@@ -1,30 +1,30 @@
-/* agent/comm/tcp_comm.h - what the files of the communicator over TCP share. They alone include it.
- */
+/* agent/comm/tcp_comm.h - shared by the files of the TCP communicator, the only ones that include
+ * it. */
 #ifndef HPCT_COMM_TCP_COMM_H
 #define HPCT_COMM_TCP_COMM_H
 
 #include "agent/comm/circulant.h"
 #include "agent/comm/reduction.h"
 
-/* The whole group and the parts that were split off it: whoever waits in one of them moves what is
- * under way in all. */
+/* The whole group and its splits: a rank waiting in one of them progresses what is in flight in
+ * all. */
 typedef struct tcp_world {
-    int epoll; /* readable when something can move */
+    int epoll; /* epoll descriptor: readable when progress is possible */
     struct tcp_comm *first;
     const hpct_auth *auth;
-    int seconds; /* to connect */
+    int seconds; /* timeout to connect */
 } tcp_world;
 
 typedef struct tcp_comm {
-    hpct_host_comm host; /* its mail: to all other ranks, for reductions */
+    hpct_host_comm host; /* mail to all other ranks, for reductions */
     tcp_world *world;
     struct tcp_comm *next;
-    hpct_circulant *circulant; /* on connections of its own, for collectives */
-    hpct_mail *streams; /* to all other ranks: a message for which there is no buffer holds up none
-                           but those of streams */
+    hpct_circulant *circulant; /* with its own connections, for collectives */
+    hpct_mail *streams; /* streams to all other ranks: a message without a free buffer blocks only
+                           other streams */
 } tcp_comm;
 
-/* Moves what can be moved; with `sleep` once something can. */
+/* Progresses messages; with `sleep` waits until there is progress to make. */
 hpct_status hpct_tcp_move(tcp_world *world, bool sleep);
 
 /* The table's functions of tcp_stream.c. */

@@ -1,5 +1,5 @@
-/* Streams over TCP: a ring of buffers at each end, used in turn, each with a letter. What comes for
- * a buffer that is not free waits in the connection, and with it, in time, its sender. */
+/* Streams over TCP: a ring of buffers at each end, used in turn, each with a letter. A message
+ * whose buffer is not free remains in the socket, which in time blocks its sender. */
 #include "agent/comm/tcp_comm.h"
 #include "base/headway.h"
 #include "base/status.h"
@@ -9,12 +9,12 @@
 struct hpct_stream {
     tcp_comm *tcp;
     hpct_stream_options options;
-    int at;               /* the buffer whose turn it is */
+    int at;               /* index of the current buffer */
     float *data;          /* [buffers][floats + 1] */
     hpct_letter *letters; /* [buffers] */
 };
 
-/* A letter has a byte at least: an empty message is one of a number that nobody reads. */
+/* A letter has at least one byte: an empty message is sent as one float that is ignored. */
 static size_t bytes_of(size_t floats)
 {
     return (floats > 0 ? floats : 1) * sizeof(float);
@@ -33,7 +33,7 @@ static hpct_status prepare_letters(hpct_stream *stream)
                           .tag = (uint32_t) o->number << 16 | (uint32_t) i,
                           .data = (char *) (stream->data + (size_t) i * (o->floats + 1)),
                           .bytes = bytes_of(o->floats),
-                          .through = !o->receives}; /* a sender's are free */
+                          .through = !o->receives}; /* a sender's buffers are free */
         if (o->receives)
             status = hpct_mail_expect(stream->tcp->streams, &stream->letters[i]);
     }
@@ -100,11 +100,9 @@ hpct_status hpct_tcp_push(hpct_stream *stream)
 
 hpct_status hpct_tcp_drain(hpct_stream *stream)
 {
-    hpct_status status = HPCT_OK;
-    for (int i = 0; i < stream->options.buffers && !stream->options.receives && status == HPCT_OK;
-         i++)
-        status = wait_for(stream, &stream->letters[i]);
-    return status;
+    for (int i = 0; i < stream->options.buffers && !stream->options.receives; i++)
+        HPCT_TRY(wait_for(stream, &stream->letters[i]));
+    return HPCT_OK;
 }
 
 void hpct_tcp_close_stream(hpct_stream *stream)

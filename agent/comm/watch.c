@@ -1,5 +1,5 @@
-/* The watch's thread: it sleeps in poll, sends and hears beats, and ends the process when the run
- * cannot go on. */
+/* The watch's thread: waits in poll, sends and receives heartbeats, and ends the process when the
+ * run cannot continue. */
 #include "agent/comm/watch.h"
 
 #include "agent/comm/watch_state.h"
@@ -13,18 +13,19 @@
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
-#define LINGER_MS 1000     /* how long to wait for others to have read our last words */
-#define JUMP_MS 500        /* a turn this much late: it was us who did not run */
-#define FRAMES_PER_TURN 16 /* from one connection, so that none keeps us from the others */
+#define LINGER_MS 1000     /* time for others to read our last frames */
+#define JUMP_MS 500        /* poll returned so late: this process was not running */
+#define FRAMES_PER_TURN 16 /* per connection, so that none starves the others */
 
 static bool is_zero(const hpct_watch *watch)
 {
     return watch->options.rank == 0;
 }
 
-/* Sends to every member that has joined and not left, but `except`. */
+/* Sends to every connected member except `except`. */
 static void tell_all(hpct_watch *watch, const hpct_frame *frame, const hpct_member *except)
 {
     for (int i = 0; i < watch->num_members; i++) {
@@ -34,11 +35,11 @@ static void tell_all(hpct_watch *watch, const hpct_frame *frame, const hpct_memb
     }
 }
 
-/* Sees to it that the last frames arrive: a socket closed with unread input would take them back.
- * Ends early when all have closed their end. */
+/* Makes sure that the last frames arrive: closing a socket with unread input would reset the
+ * connection and discard them. Returns early when all peers have closed. */
 static void linger(hpct_watch *watch)
 {
-    int64_t deadline = hpct_link_now_ms() + LINGER_MS;
+    int64_t deadline = hpct_now_ms() + LINGER_MS;
     char discarded[1024];
     for (int i = 0; i < watch->num_members; i++) {
         hpct_link *link = &watch->members[i].link;
@@ -46,7 +47,7 @@ static void linger(hpct_watch *watch)
         if (link->session.fd >= 0)
             shutdown(link->session.fd, SHUT_WR);
     }
-    for (int64_t now = hpct_link_now_ms(); now < deadline; now = hpct_link_now_ms()) {
+    for (int64_t now = hpct_now_ms(); now < deadline; now = hpct_now_ms()) {
         nfds_t open = 0;
         for (int i = 0; i < watch->num_members; i++) {
             hpct_link *link = &watch->members[i].link;
@@ -76,7 +77,6 @@ static void *say(void *line)
 void hpct_watch_say(const char *line, int patience_ms)
 {
     pthread_t thread;
-    struct timespec until;
     char *copy = strdup(line);
     if (copy == NULL)
         return;
@@ -84,14 +84,16 @@ void hpct_watch_say(const char *line, int patience_ms)
         free(copy);
         return;
     }
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += patience_ms / 1000;
-    if (patience_ms == 0 || pthread_timedjoin_np(thread, NULL, &until) != 0)
+    const int64_t until = hpct_now_ms() + patience_ms;
+    int error = patience_ms == 0 ? EBUSY : pthread_tryjoin_np(thread, NULL);
+    for (; error == EBUSY && hpct_now_ms() < until; error = pthread_tryjoin_np(thread, NULL))
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    if (error != 0)
         pthread_detach(thread);
 }
 
-/* The run cannot go on. While joining the caller of hpct_watch_start gets the error; later nobody
- * could use one: the main thread may wait for ever in a collective. */
+/* The run cannot continue. While connecting, hpct_watch_start returns the error; later the process
+ * exits, as the main thread may be blocked in a collective. */
 static void give_up(hpct_watch *watch, hpct_status status, const char *text)
 {
     if (watch->phase == HPCT_WATCH_JOINING) {
@@ -109,15 +111,15 @@ static void give_up(hpct_watch *watch, hpct_status status, const char *text)
              watch->options.rank, watch->node, text, (int) status);
     hpct_watch_say(line, LINGER_MS);
     linger(watch);
-    /* NCCL's communicators are left as they are: were they aborted, kernels that wait for a peer
-     * would end without a sum, and the step would go on. The driver ends them with the process. */
+    /* NCCL's communicators are not aborted: kernels that wait for a peer would then end without a
+     * sum, and the step would continue. The driver ends them with the process. */
     if (watch->end_step && watch->options.end_step != NULL)
         watch->options.end_step((int) status);
     _exit((int) status);
 }
 
-/* Who was silent may be stopped, not dead: it would keep the step, and its node, for ever. One of
- * us has it killed, after the others have ended with their own exit codes. */
+/* A silent rank may be stopped, not dead: it would keep the step and its node allocated. One rank
+ * makes the launcher kill it, after the others have exited with their own exit codes. */
 static bool is_silent_ones_judge(const hpct_watch *watch, uint32_t silent)
 {
     return watch->options.rank == (silent == 0 ? 1 : 0);
@@ -128,7 +130,7 @@ static void give_up_lost(hpct_watch *watch, const hpct_frame *lost)
     char text[512];
     watch->end_step = lost->status != 0 && is_silent_ones_judge(watch, lost->rank);
     if (lost->rank == (uint32_t) watch->options.rank)
-        snprintf(text, sizeof text, "the other ranks gave this one up: %s", lost->text);
+        snprintf(text, sizeof text, "the other ranks have given up this one: %s", lost->text);
     else
         snprintf(text, sizeof text, "rank %u on %s was lost: %s", lost->rank, lost->node,
                  lost->text);
@@ -138,7 +140,7 @@ static void give_up_lost(hpct_watch *watch, const hpct_frame *lost)
 static void give_up_aborted(hpct_watch *watch, const hpct_frame *frame)
 {
     char text[512];
-    if (frame->status == 0) { /* nobody's fault */
+    if (frame->status == 0) { /* no rank is to blame */
         give_up(watch, HPCT_ERR_PEER, frame->text);
         return;
     }
@@ -153,7 +155,7 @@ static void lose(hpct_watch *watch, hpct_member *member, const char *how, bool s
     memcpy(lost.node, member->node, sizeof lost.node);
     hpct_frame_set(lost.text, sizeof lost.text, how);
     if (is_zero(watch))
-        tell_all(watch, &lost, NULL); /* the silent one too: it may wake up */
+        tell_all(watch, &lost, NULL); /* also to the silent one: it may resume */
     give_up_lost(watch, &lost);
 }
 
@@ -174,7 +176,7 @@ static void set_met(hpct_watch *watch)
     pthread_mutex_unlock(&watch->mutex);
 }
 
-/* ---- what is heard ---- */
+/* ---- received frames ---- */
 
 static void heard_by_zero(hpct_watch *watch, hpct_member *member, hpct_frame *frame)
 {
@@ -237,7 +239,7 @@ static void receive(hpct_watch *watch, hpct_member *member, int64_t now)
     }
 }
 
-/* ---- what is done once a turn ---- */
+/* ---- once per poll ---- */
 
 static void join_turn(hpct_watch *watch, int64_t now)
 {
@@ -253,7 +255,7 @@ static void join_turn(hpct_watch *watch, int64_t now)
     }
 }
 
-/* This rank is at the meeting. */
+/* This rank is at the barrier. */
 static void attend(hpct_watch *watch)
 {
     hpct_frame arrived = {.type = HPCT_FRAME_ARRIVED};
@@ -301,14 +303,14 @@ static void judge_silence(hpct_watch *watch, int64_t now)
         if (member->link.session.fd < 0 || member->left)
             continue;
         if (silent > watch->options.silence_ms) {
-            snprintf(how, sizeof how, "no sign of life for %.0f s (stopped, or its node is gone)",
+            snprintf(how, sizeof how, "no heartbeat for %.0f s (stopped, or its node is down)",
                      (double) silent / 1000);
             lose(watch, member, how, true);
         }
     }
 }
 
-/* What the communicator says of itself. */
+/* Errors that the communicator reports itself. */
 static void check_communicator(hpct_watch *watch)
 {
     hpct_status status = watch->options.check();
@@ -352,8 +354,9 @@ static void send_beats(hpct_watch *watch, int64_t now)
         judge_standstill(watch, now);
 }
 
-/* This process did not run for a while: what the others sent meanwhile is still to be read, and
- * what they did not send is not their fault when the whole job slept. */
+/* This process did not run for a while (it was stopped, or the system slept): frames that arrived
+ * meanwhile are still to be read, and the others may have been stopped, too. Extends their
+ * timeouts. */
 static void forgive_own_absence(hpct_watch *watch, int64_t now, int64_t expected_ms)
 {
     int64_t absent = now - watch->turn_ms - expected_ms;
@@ -371,7 +374,7 @@ static void forgive_own_absence(hpct_watch *watch, int64_t now, int64_t expected
 static void *watch_main(void *argument)
 {
     hpct_watch *watch = argument;
-    watch->turn_ms = hpct_link_now_ms();
+    watch->turn_ms = hpct_now_ms();
     while (watch->phase != HPCT_WATCH_DONE) {
         nfds_t count = 0;
         watch->polls[count++] = (struct pollfd){.fd = watch->wake_fd, .events = POLLIN};
@@ -383,10 +386,10 @@ static void *watch_main(void *argument)
             short events = link->out_filled > 0 ? POLLIN | POLLOUT : POLLIN;
             watch->polls[count++] = (struct pollfd){.fd = link->session.fd, .events = events};
         }
-        int64_t now = hpct_link_now_ms();
+        int64_t now = hpct_now_ms();
         int64_t timeout = watch->beat_ms > now ? watch->beat_ms - now : 0;
         poll(watch->polls, count, (int) timeout);
-        now = hpct_link_now_ms();
+        now = hpct_now_ms();
         forgive_own_absence(watch, now, timeout);
 
         uint64_t wakes;
@@ -411,7 +414,7 @@ static void *watch_main(void *argument)
     return NULL;
 }
 
-/* ---- the owner's side ---- */
+/* ---- the caller's side ---- */
 
 static void watch_free(hpct_watch *watch)
 {
@@ -427,7 +430,7 @@ static void watch_free(hpct_watch *watch)
     free(watch);
 }
 
-/* One descriptor per rank. */
+/* Raises RLIMIT_NOFILE: one descriptor per rank. */
 static void allow_descriptors(int wanted)
 {
     struct rlimit limit;
@@ -449,7 +452,7 @@ static hpct_watch *watch_new(const hpct_watch_options *options)
     pthread_mutex_init(&watch->mutex, NULL);
     pthread_cond_init(&watch->changed, NULL);
     hpct_frame_set(watch->node, sizeof watch->node, options->node);
-    watch->join_began_ms = hpct_link_now_ms();
+    watch->join_began_ms = hpct_now_ms();
     size_t count = options->rank == 0 ? (size_t) options->size - 1 : 1;
     watch->members = calloc(count, sizeof *watch->members);
     watch->polls = calloc(count + 2, sizeof *watch->polls);
@@ -465,7 +468,7 @@ static hpct_watch *watch_new(const hpct_watch_options *options)
     return watch;
 }
 
-/* Signals are the main thread's. */
+/* The thread blocks signals: they are for the main thread. */
 static int start_thread(hpct_watch *watch)
 {
     sigset_t all, before;

@@ -1,6 +1,6 @@
-/* Whether the ranks get on: rank 0 knows of each how much it has done and whom it waits for. Once
- * nobody gets on, the one that waits for nobody is the one for whom all others wait: for its files,
- * say. */
+/* Progress of the ranks: rank 0 knows each rank's headway and what it waits for. If none makes
+ * progress, the rank that waits for no other is the cause, for example because of a hung file
+ * system. */
 #include "agent/comm/watch_state.h"
 
 #include <stdio.h>
@@ -12,8 +12,8 @@ void hpct_watch_gained(hpct_gain *gain, hpct_waits waits, uint32_t done, int64_t
         *gain = (hpct_gain){waits, done, now};
 }
 
-/* Of all ranks: since when none gets on, how many wait for as little as whom, and which of those
- * has longest (NULL: rank 0). */
+/* Over all ranks: time since when none makes progress; the least dependent kind of wait, the number
+ * of ranks in it, and the one that has been in it longest (NULL: rank 0). */
 typedef struct standstill {
     int64_t since_ms, first_since_ms;
     hpct_waits least;
@@ -41,7 +41,7 @@ static standstill look(const hpct_watch *watch)
     add(&all, &watch->gain, NULL);
     for (int i = 0; i < watch->num_members; i++) {
         const hpct_member *member = &watch->members[i];
-        if (member->left) /* does not train any more */
+        if (member->left) /* has finished training */
             all.least = HPCT_WAITS_UNSEEN;
         else if (member->rank >= 0)
             add(&all, &member->gain, member);
@@ -49,19 +49,19 @@ static standstill look(const hpct_watch *watch)
     return all;
 }
 
-/* Why all stand still, as a line about the first of those. */
+/* Describes the cause of a standstill, as a line about the first of those ranks. */
 static void explain(char *text, size_t size, const standstill *all, long seconds)
 {
     char others[40] = "";
     if (all->num > 1)
         snprintf(others, sizeof others, ", as %d more", all->num - 1);
     if (all->least == HPCT_WAITS_FOR_NOBODY)
-        snprintf(
-            text, size,
-            "it has not gone on for %ld s%s, and the others wait for it (do its files answer?)",
-            seconds, others);
+        snprintf(text, size,
+                 "it has made no progress for %ld s%s, and the others wait for it (do its files "
+                 "answer?)",
+                 seconds, others);
     else
-        snprintf(text, size, "no rank has gone on for %ld s: all wait for %s", seconds,
+        snprintf(text, size, "no rank has made progress for %ld s: all wait for %s", seconds,
                  all->least == HPCT_WAITS_FOR_DEVICE ? "their GPUs" : "one another");
 }
 

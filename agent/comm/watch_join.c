@@ -1,6 +1,6 @@
-/* How the ranks come together under the watch: rank 0 takes connections until all have come, the
- * others try until rank 0 answers. Every wait here has a deadline. A rank has come once it has
- * proved who it is; a connection that is dead by then never counted. */
+/* Connecting the watches: rank 0 accepts connections until all ranks are connected, the others
+ * retry until rank 0 answers. All waits have a timeout. A rank counts as connected once it is
+ * authenticated; a connection that breaks before does not count. */
 #include "agent/comm/gone.h"
 #include "agent/comm/watch_state.h"
 #include "base/status.h"
@@ -11,12 +11,12 @@
 #include <unistd.h>
 
 #define CONNECT_MS 2000
-#define ANSWER_MS 5000        /* rank 0 must have shown that it is rank 0 by then */
-#define GONE_MS 10000         /* rank 0 was there, and nothing listens in its place: it ended */
-#define TOLD_MS 2000          /* the plugin says that it ended: what is under way may still come */
-#define FOREIGN_MS 10000      /* how long rank 0's port may be answered by somebody else */
-#define SILENT_MS 20000       /* or take connections and say nothing, as if rank 0 were stopped */
-#define FIRST_NOTICE_MS 10000 /* when to say for whom we wait, and how often after that */
+#define ANSWER_MS 5000        /* for rank 0 to authenticate */
+#define GONE_MS 10000         /* rank 0 was seen, and its port has been closed since: it ended */
+#define TOLD_MS 2000          /* after the plugin's signal: frames may still arrive */
+#define FOREIGN_MS 10000      /* another program answers at rank 0's port */
+#define SILENT_MS 20000       /* connections are accepted, not answered: rank 0 may be stopped */
+#define FIRST_NOTICE_MS 10000 /* time until missing ranks are printed; then every NOTICE_MS */
 #define NOTICE_MS 60000
 
 const char *hpct_watch_node_of(const hpct_watch *watch, int rank)
@@ -24,7 +24,7 @@ const char *hpct_watch_node_of(const hpct_watch *watch, int rank)
     return watch->options.rank_nodes == NULL ? "its node" : watch->options.rank_nodes[rank];
 }
 
-/* Each side says its node's name first. */
+/* Each side first sends its node's name. */
 static void begin(hpct_watch *watch, hpct_member *member, int rank, const hpct_session *session)
 {
     hpct_frame hello = {.type = HPCT_FRAME_HELLO};
@@ -32,7 +32,7 @@ static void begin(hpct_watch *watch, hpct_member *member, int rank, const hpct_s
     hpct_link_init(&member->link, session);
     member->rank = rank;
     member->left = false;
-    member->heard_ms = hpct_link_now_ms();
+    member->heard_ms = hpct_now_ms();
     hpct_frame_set(member->node, sizeof member->node, hpct_watch_node_of(watch, rank));
     hpct_link_send(&member->link, &hello);
 }
@@ -102,19 +102,19 @@ bool hpct_watch_still_joining(hpct_watch *watch, int64_t now, hpct_frame *missin
     return true;
 }
 
-/* ---- the others ---- */
+/* ---- other ranks ---- */
 
-/* What was found in rank 0's place. */
+/* Results of the attempts to reach rank 0. */
 typedef struct search {
-    int64_t seen_ms;          /* when rank 0 has last shown that it is there; 0: never */
-    int64_t told_since_ms;    /* since when the plugin says that it has ended; 0: it does not */
-    int64_t foreign_since_ms; /* since when somebody else answers; 0: nobody does */
-    const char *foreign;      /* at this address */
-    int64_t silent_since_ms;  /* since when a port is open and nobody answers; 0: it is not so */
+    int64_t seen_ms;          /* last time that rank 0 has answered; 0: never */
+    int64_t told_since_ms;    /* time of the plugin's signal that it has ended; 0: none */
+    int64_t foreign_since_ms; /* since when another program answers; 0: none does */
+    const char *foreign;      /* its address */
+    int64_t silent_since_ms;  /* since when a port is open without an answer; 0: it is not */
     const char *silent;
 } search;
 
-/* One try at one address. */
+/* One attempt at one address. */
 static hpct_status try_address(hpct_watch *watch, const char *address, int64_t until_ms,
                                search *found, bool *come)
 {
@@ -133,7 +133,7 @@ static hpct_status try_address(hpct_watch *watch, const char *address, int64_t u
         *come = true;
         break;
     case HPCT_HANDSHAKE_LEFT:
-        found->seen_ms = hpct_link_now_ms();
+        found->seen_ms = hpct_now_ms();
         break;
     case HPCT_HANDSHAKE_FOREIGN:
         found->foreign = address;
@@ -151,7 +151,7 @@ static hpct_status lost_zero(const hpct_watch *watch, const char *how)
                      hpct_watch_node_of(watch, 0), how, watch->options.addresses[0]);
 }
 
-/* Since when it is so. */
+/* Sets *since_ms to the time since when `so` is true; 0: false. */
 static void count_from(int64_t *since_ms, bool so, int64_t now)
 {
     if (!so)
@@ -160,7 +160,7 @@ static void count_from(int64_t *since_ms, bool so, int64_t now)
         *since_ms = now;
 }
 
-/* Whether to go on, after no address was rank 0's. */
+/* Whether to retry after all addresses have failed. */
 static hpct_status judge(const hpct_watch *watch, search *found, int64_t now, int64_t until_ms)
 {
     char how[64];
@@ -185,7 +185,7 @@ static hpct_status judge(const hpct_watch *watch, search *found, int64_t now, in
 static hpct_status search_zero(hpct_watch *watch)
 {
     const hpct_watch_options *options = &watch->options;
-    int64_t began = hpct_link_now_ms();
+    int64_t began = hpct_now_ms();
     int64_t until_ms = began + (int64_t) options->join_seconds * 1000;
     search found = {0};
     bool said = false, come = false;
@@ -194,7 +194,7 @@ static hpct_status search_zero(hpct_watch *watch)
         found.foreign = found.silent = NULL;
         for (int i = 0; i < options->num_addresses && status == HPCT_OK && !come; i++)
             status = try_address(watch, options->addresses[i], until_ms, &found, &come);
-        int64_t now = hpct_link_now_ms();
+        int64_t now = hpct_now_ms();
         if (status == HPCT_OK && !come)
             status = judge(watch, &found, now, until_ms);
         if (come || status != HPCT_OK)

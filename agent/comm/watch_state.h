@@ -1,31 +1,30 @@
-/* agent/comm/watch_state.h - the watch's state, shared by its thread (watch.c) and by the two ways
- * of joining (watch_join.c). */
+/* agent/comm/watch_state.h - state of the heartbeats, shared by the thread (watch.c) and connecting
+ * (watch_join.c). */
 #ifndef HPCT_COMM_WATCH_STATE_H
 #define HPCT_COMM_WATCH_STATE_H
 
-#include "agent/comm/acceptor.h"
-#include "agent/comm/link.h"
 #include "agent/comm/watch.h"
 #include "base/headway.h"
+#include "base/net/acceptor.h"
+#include "base/net/link.h"
 
 #include <poll.h>
 #include <pthread.h>
 #include <stdbool.h>
 
-/* How far a rank has come, as rank 0 knows it. */
+/* State of a rank, as rank 0 knows it. */
 typedef struct hpct_gain {
     hpct_waits waits;
     uint32_t done;
-    int64_t since_ms; /* when it became this */
+    int64_t since_ms; /* of the last change */
 } hpct_gain;
 
-/* One connection and whom it speaks for: of rank 0, one per other rank; of the others, the one to
- * rank 0. */
+/* A connection and its peer: on rank 0 one per other rank; on others the one to rank 0. */
 typedef struct hpct_member {
     hpct_link link;
-    int rank; /* -1 until it has come */
+    int rank; /* -1 until connected */
     bool left;
-    int64_t heard_ms; /* when it last showed a sign of life */
+    int64_t heard_ms; /* time of its last heartbeat */
     hpct_gain gain;
     char node[HPCT_FRAME_NODE];
 } hpct_member;
@@ -38,50 +37,49 @@ typedef enum hpct_watch_phase {
 } hpct_watch_phase;
 
 struct hpct_watch {
-    hpct_watch_options options; /* node, addresses and rank_nodes are valid while joining only */
+    hpct_watch_options options; /* node, addresses and rank_nodes are valid while connecting only */
     char node[HPCT_FRAME_NODE];
     hpct_member *members;
     struct pollfd *polls; /* [2 + num_members] */
     int num_members;
-    int here, left; /* rank 0: how many have come, how many said goodbye */
-    int arrived;    /* rank 0: how many others are at the meeting */
+    int here, left; /* rank 0: number of ranks connected; that have left */
+    int arrived;    /* rank 0: number of others at the barrier */
     bool arrival_told;
-    hpct_acceptor *acceptor; /* of rank 0, while joining */
+    hpct_acceptor *acceptor; /* rank 0's, while connecting */
     int wake_fd;
     hpct_watch_phase phase;
-    bool end_step; /* this rank has the launcher end the step */
+    bool end_step; /* this rank makes the launcher kill the step */
     int64_t join_began_ms, notice_ms, beat_ms, turn_ms;
-    hpct_gain gain;        /* this rank's own */
-    bool standstill_noted; /* and said */
+    hpct_gain gain;        /* of this rank */
+    bool standstill_noted; /* standstill was reported */
 
     pthread_t thread;
-    pthread_mutex_t mutex;  /* guards what follows, which both threads use */
-    pthread_cond_t changed; /* joined, failed, or met */
+    pthread_mutex_t mutex;  /* protects the following, used by both threads */
+    pthread_cond_t changed; /* signalled when connected, failed, or met at the barrier */
     bool joined, meeting, stop_requested, abort_requested;
     hpct_frame abort_frame;
     hpct_status failure;
     char failure_text[512];
 };
 
-/* Connects to rank 0; fills members[0]. Runs in the caller's thread. */
+/* Connects to rank 0; fills members[0]. Called in the caller's thread. */
 hpct_status hpct_watch_reach(hpct_watch *watch);
 
-/* Rank 0, in the watch's thread: takes in those who come; and once a turn, who is still missing.
- * False when joining has failed, with the text and the rank to name. */
+/* Rank 0, in the heartbeat thread: accepts connections; and, once per poll, checks for missing
+ * ranks. False if connecting has failed, with text and rank. */
 void hpct_watch_accept(hpct_watch *watch);
 bool hpct_watch_still_joining(hpct_watch *watch, int64_t now, hpct_frame *missing);
 
-/* Rank 0, with each beat: what a rank has said of itself; and whether no rank gets on any more.
- * False then, with the rank to name: LOST when it is the one for whom all wait, else an ABORT of
- * nobody's. */
+/* Rank 0, with each heartbeat: records a rank's headway; and checks whether any rank makes
+ * progress. If not, returns false after the timeout, with the frame to send: LOST with the rank
+ * that all wait for, else ABORT without a rank. */
 void hpct_watch_gained(hpct_gain *gain, hpct_waits waits, uint32_t done, int64_t now);
 bool hpct_watch_still_gains(hpct_watch *watch, int64_t now, hpct_frame *lost);
 
-/* Prints a line on stderr, which may be stopped, or be a file that does not answer: waits so long
- * for it at most. */
+/* Prints a line on stderr with a timeout, as stderr may block. */
 void hpct_watch_say(const char *line, int patience_ms);
 
-/* The node of a rank as far as it is known while joining: "node1", or "its node". */
+/* A rank's node as far as known while connecting, such as "node1"; else "its node". */
 const char *hpct_watch_node_of(const hpct_watch *watch, int rank);
 
 #endif

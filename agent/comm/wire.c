@@ -1,4 +1,4 @@
-/* Numbers in 16 bits, and sums. Long arrays go to all threads, a block at a time. */
+/* Conversion to 16 bits, and sums. Long arrays are processed by all threads, in blocks. */
 #include "agent/comm/wire.h"
 
 #include "base/fp16.h"
@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-#define BLOCK ((size_t) 4096)   /* floats: what is added up stays in the first cache */
-#define LONG ((size_t) 1 << 16) /* from here on threads pay */
+#define BLOCK ((size_t) 4096)   /* floats that fit the L1 cache */
+#define LONG ((size_t) 1 << 16) /* shorter arrays do not pay for threads */
 
 typedef struct loops {
     bool (*supported)(void);
@@ -25,7 +25,7 @@ static const loops *const variants[] = {HPCT_VARIANTS(all)};
 
 static const loops *best(void)
 {
-    static const loops *chosen; /* every thread would choose the same */
+    static const loops *chosen; /* every thread would store the same value */
     const loops *found = __atomic_load_n(&chosen, __ATOMIC_RELAXED);
     for (int i = 0; found == NULL; i++)
         found = variants[i]->supported() ? variants[i] : NULL;
@@ -38,7 +38,8 @@ static size_t at_most(size_t count, size_t most)
     return count < most ? count : most;
 }
 
-/* 2^(15 - e) for a largest number of 2^(e-1) … 2^e, and within what fp32 has and its inverse. */
+/* 2^(15 - e) if the largest value is in 2^(e-1) … 2^e, limited so that it and its inverse are
+ * normal fp32 numbers. */
 static float fp16_factor(const loops *do_, size_t count, const float *src)
 {
     uint32_t largest = 0;
@@ -49,7 +50,7 @@ static float fp16_factor(const loops *do_, size_t count, const float *src)
     }
     if (largest == 0 || largest >= 0x7f800000)
         return 1.0f;
-    int exponent = 127 + 14 + 127 - (int) (largest >> 23); /* biased, of the factor */
+    int exponent = 127 + 14 + 127 - (int) (largest >> 23); /* biased exponent of the factor */
     return hpct_float_of_bits((uint32_t) (exponent < 253 ? exponent : 253) << 23);
 }
 

@@ -1,5 +1,5 @@
-/* agent/comm/wire.h - numbers as they travel: fp32 to 16 bits and back, and sums of what came.
- * Loops over memory, in parallel where they are long; no messages here. */
+/* agent/comm/wire.h - conversion of fp32 to 16 bits and back for messages, and sums of received
+ * values. Parallel loops; no messages here. */
 #ifndef HPCT_COMM_WIRE_H
 #define HPCT_COMM_WIRE_H
 
@@ -7,23 +7,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A message of `count` numbers in 16 bits: a float that decoding multiplies by (1 for bf16), then
- * the numbers. In floats, so that messages behind one another stay aligned. */
+/* A 16-bit message of `count` values: a float scale for decoding (1 for bf16), then the values. In
+ * units of floats, so that consecutive messages are aligned. */
 static inline size_t hpct_wire_floats(size_t count)
 {
     return 1 + (count + 1) / 2;
 }
 
-/* wire is bf16 or fp16. Rounds to the nearest, ties to even. fp16: the factor is a power of two and
- * brings the largest of src to 2^14 … 2^15; it is 1 where one of them is infinite or no number,
- * which are then so in the message too. */
+/* wire is bf16 or fp16. Rounds to nearest even. fp16: the scale is a power of two that maps the
+ * largest of src to 2^14 … 2^15; 1 if a value is infinite or NaN, which are kept. */
 void hpct_wire_encode(hpct_wire wire, size_t count, const float *src, float *message);
 void hpct_wire_decode(hpct_wire wire, size_t count, const float *message, float *dst);
 
-/* dst += what the message says. */
+/* dst += decoded message. */
 void hpct_wire_add(hpct_wire wire, size_t count, const float *message, float *dst);
 
-/* dst[i] = terms[0][i] + terms[1][i] + …, in that order; one of the terms may be dst itself. */
+/* dst[i] = terms[0][i] + terms[1][i] + …, in that order; dst may be one of the terms. */
 void hpct_wire_sum(size_t count, const float *const *terms, int num, float *dst);
 
 #endif

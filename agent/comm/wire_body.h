@@ -7,7 +7,7 @@ HPCT_TARGET static void HPCT_VARIANT(to_bf16)(size_t count, const float *src, fl
     for (size_t i = 0; i < count; i++) {
         uint32_t bits = hpct_float_bits(src[i]);
         uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
-        uint32_t none = bits >> 16 | 0x40; /* not a number stays none */
+        uint32_t none = bits >> 16 | 0x40; /* NaN stays NaN */
         dst[i] = (uint16_t) ((bits & 0x7fffffff) > 0x7f800000 ? none : rounded);
     }
 }
@@ -49,7 +49,7 @@ HPCT_TARGET static void HPCT_VARIANT(add_fp16)(size_t count, const uint16_t *src
         dst[i] += hpct_fp16_value(src[i]) * factor;
 }
 
-/* The bits of a number's size grow with it; those of what is no number are above all. */
+/* Magnitudes order like their bits; NaN is above all. */
 HPCT_TARGET static uint32_t HPCT_VARIANT(largest)(size_t count, const float *src)
 {
     uint32_t largest = 0;

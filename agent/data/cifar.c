@@ -1,5 +1,5 @@
 /* CIFAR-10 and CIFAR-100, binary version (Krizhevsky): records of a label byte (CIFAR-100: coarse,
- * then fine, which is taken) and 3072 bytes, the red plane, the green, the blue. */
+ * then fine label; the fine one is used) and 3072 bytes: the red, green and blue planes. */
 #include "agent/data/cifar.h"
 
 #include "base/status.h"
@@ -69,8 +69,8 @@ hpct_status hpct_cifar_read_binary(hpct_dataset *dataset, FILE *file, int label_
 static hpct_status add(hpct_dataset *dataset, const uint8_t *bytes, size_t num_bytes, int kind,
                        const char *path)
 {
-    if (num_bytes == 0)
-        return HPCT_OK;
+    if (num_bytes == 0) /* fmemopen rejects an empty buffer */
+        return hpct_fail(HPCT_ERR_DATA, "%s: it is empty", path);
     FILE *file = fmemopen((void *) (uintptr_t) bytes, num_bytes, "rb");
     if (file == NULL)
         return hpct_fail_memory(0);
@@ -79,7 +79,7 @@ static hpct_status add(hpct_dataset *dataset, const uint8_t *bytes, size_t num_b
     return status;
 }
 
-/* A name on each line. */
+/* One name per line. */
 static void add_names(hpct_dataset *dataset, const uint8_t *bytes, size_t num_bytes, int kind,
                       const char *path)
 {

@@ -1,4 +1,4 @@
-/* Where CIFAR's files lie, and which of them a split has. */
+/* Locates CIFAR's files and selects those of a split. */
 #include "agent/data/cifar.h"
 #include "agent/data/tar.h"
 #include "base/status.h"
@@ -14,9 +14,9 @@
 #define MAX_FILE_BYTES ((size_t) 1 << 30)
 #define MAX_FILES 5
 
-/* What was found under a path. */
+/* Location of a data set below a path. */
 typedef struct place {
-    char *folder; /* with the files; NULL: they are in an archive */
+    char *folder; /* folder with the files; NULL: in an archive */
     int kind;     /* 10 or 100 */
 } place;
 
@@ -47,7 +47,8 @@ static int count_batches(const char *folder, const char *suffix)
     return count;
 }
 
-/* 10 or 100 where the folder has files of that set; else 0. "train" alone is too common a name. */
+/* 10 or 100 if the folder has files of that data set, else 0. "train" alone does not count, as it
+ * is too common a name. */
 static int kind_of(const hpct_cifar_version *version, const char *folder)
 {
     const char *suffix = version->suffix;
@@ -66,7 +67,7 @@ static bool has_folder(const char *path, const char *name)
            stat(below, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-/* PATH, or PATH/cifar-10-…; HPCT_ERR_DATA where there are both sets, of any version. */
+/* Finds PATH or PATH/cifar-10-…; HPCT_ERR_DATA if both data sets are there, in any version. */
 static hpct_status find_in_folder(const hpct_cifar_version *version, const char *path, place *out)
 {
     static const char *const all[2][2] = {{"cifar-10-batches-bin", "cifar-10-batches-py"},
@@ -138,7 +139,7 @@ static hpct_status open_archive(struct archive **archive, const char *path)
                                    : archive_failure(*archive, path);
 }
 
-/* By the folder of the first member. */
+/* Determines the data set by the folder of the archive's first member. */
 static int kind_in_archive(const hpct_cifar_version *version, const char *path)
 {
     struct archive *archive = NULL;
@@ -178,7 +179,7 @@ static hpct_status read_member(struct archive *archive, const char *path, blob *
     }
 }
 
-/* Which of the names a member has, or -1. */
+/* Index of the name that the member has, or -1. */
 static int find_name(const char *member, const char *const *names, int count, const char *suffix)
 {
     const char *slash = strrchr(member, '/'), *file = slash != NULL ? slash + 1 : member;
@@ -209,9 +210,9 @@ static hpct_status read_members(const char *path, const char *const *names, int 
     return status;
 }
 
-/* ---- both ---- */
+/* ---- folders and archives ---- */
 
-/* The files of these names; out[i].bytes is NULL for one that is not there. */
+/* Loads the files of these names; out[i].bytes is NULL for a missing one. */
 static hpct_status load(const place *at, const char *path, const char *const *names, int count,
                         const char *suffix, blob *out)
 {
@@ -258,8 +259,7 @@ static hpct_status set_source(hpct_dataset *dataset, const char *const *names, i
     return hpct_fail_memory(0);
 }
 
-/* A set of which some batches are missing is a download that went wrong, whichever split is asked
- * for. */
+/* Missing batches mean an incomplete download, an error for either split. */
 static hpct_status check_batches(const place *at, const char *suffix)
 {
     int count = at->folder != NULL ? count_batches(at->folder, suffix) : 0;

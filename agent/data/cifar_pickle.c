@@ -1,5 +1,5 @@
-/* CIFAR-10 and CIFAR-100, Python version: each file one pickled dictionary, "data" being an array
- * of uint8 [n][3072] in three planes. */
+/* CIFAR-10 and CIFAR-100, Python version: each file is one pickled dictionary; "data" is a uint8
+ * array [n][3072] in three planes. */
 #include "agent/data/cifar.h"
 #include "agent/data/pickle.h"
 #include "base/status.h"
@@ -48,7 +48,7 @@ hpct_status hpct_cifar_read_pickle(hpct_dataset *dataset, const uint8_t *bytes, 
     return status;
 }
 
-/* The names of the classes are of no use to training: without them nothing fails. */
+/* Class names are not needed for training, so errors are ignored. */
 static void take_names(hpct_dataset *dataset, const hpct_pickle_value *list)
 {
     if (list == NULL || list->kind != HPCT_PICKLE_SEQUENCE || list->count > 100)

@@ -1,7 +1,7 @@
-/* Data sets in memory: opened by whichever format claims the path, gathered batch by batch. */
+/* Data sets in memory: opened by the format that claims the path; gathers batches. */
 #include "agent/data/dataset.h"
 
-#include "agent/memory.h"
+#include "base/memory.h"
 #include "base/status.h"
 
 #include <errno.h>
@@ -13,14 +13,15 @@
 #include <sys/stat.h>
 
 #define MAX_SAMPLE_ELEMENTS ((uint64_t) 1 << 26)
-#define MAX_SIDE 8192 /* to resize to */
+#define MAX_SIDE 8192 /* limit for resizing */
 
-/* The last one claims any folder with pictures. */
+/* All but the last recognize a path by names of files; the last claims any folder with pictures. */
 static const hpct_format *const formats[] = {
     &hpct_format_idx,          &hpct_format_npz, &hpct_format_cifar_binary,
     &hpct_format_cifar_pickle, &hpct_format_tar, &hpct_format_folder,
 };
 #define NUM_FORMATS (sizeof formats / sizeof formats[0])
+#define NUM_NAMED 4
 
 /* ---- opening ---- */
 
@@ -38,7 +39,7 @@ static hpct_status check_options(const hpct_dataset_options *o)
     return HPCT_OK;
 }
 
-/* The shape after resizing; rank 0 of the stored one means that sizes differ. */
+/* Sets the shape after resizing. A stored shape of rank 0 means that sizes differ. */
 static hpct_status set_final_shape(hpct_dataset *dataset)
 {
     const hpct_dataset_options *o = &dataset->options;
@@ -96,26 +97,36 @@ static hpct_status nothing_there(const char *path)
                      list);
 }
 
+/* The format that claims the path; HPCT_ERR_DATA if two data sets are below it. */
+static hpct_status find_format(const hpct_format **out, const char *path, bool is_folder)
+{
+    *out = NULL;
+    for (size_t i = 0; i < NUM_FORMATS && (*out == NULL || i < NUM_NAMED); i++) {
+        if (!formats[i]->claims(path, is_folder))
+            continue;
+        if (*out != NULL)
+            return hpct_fail(HPCT_ERR_DATA,
+                             "%s: there are two data sets in it, %s and %s: give the folder of one",
+                             path, (*out)->name, formats[i]->name);
+        *out = formats[i];
+    }
+    return *out != NULL ? HPCT_OK : nothing_there(path);
+}
+
 hpct_status hpct_dataset_open_as(hpct_dataset **out, const char *path, hpct_split split,
                                  const hpct_dataset_options *options)
 {
     struct stat info;
     const hpct_format *format = NULL;
-    hpct_status status = options != NULL ? check_options(options) : HPCT_OK;
-    if (status != HPCT_OK)
-        return status;
+    if (options != NULL)
+        HPCT_TRY(check_options(options));
     if (path == NULL)
         return hpct_fail(HPCT_ERR_USAGE,
                          "--data is missing: give the path of a data set (hpc-train data --help), "
                          "or stage one with srun --hpc-train-stage=PATH");
     if (stat(path, &info) != 0)
         return hpct_fail(HPCT_ERR_NO_INPUT, "%s: %s", path, strerror(errno));
-    for (size_t i = 0; i < NUM_FORMATS && format == NULL; i++) {
-        if (formats[i]->claims(path, S_ISDIR(info.st_mode)))
-            format = formats[i];
-    }
-    if (format == NULL)
-        return nothing_there(path);
+    HPCT_TRY(find_format(&format, path, S_ISDIR(info.st_mode)));
     hpct_dataset *dataset = calloc(1, sizeof *dataset);
     if (dataset == NULL)
         return hpct_fail_memory(sizeof *dataset);
@@ -124,7 +135,7 @@ hpct_status hpct_dataset_open_as(hpct_dataset **out, const char *path, hpct_spli
         dataset->options = *options;
     if (split == HPCT_VALIDATION && !format->has_validation)
         split = HPCT_TEST;
-    status = format->read(dataset, path, split);
+    hpct_status status = format->read(dataset, path, split);
     if (status == HPCT_OK)
         status = hpct_dataset_finish(dataset);
     if (status != HPCT_OK) {
@@ -140,6 +151,15 @@ hpct_status hpct_dataset_open_as(hpct_dataset **out, const char *path, hpct_spli
 hpct_status hpct_dataset_open(hpct_dataset **out, const char *path, hpct_split split)
 {
     return hpct_dataset_open_as(out, path, split, NULL);
+}
+
+void hpct_encoded_free(hpct_encoded *encoded, size_t count)
+{
+    for (size_t i = 0; encoded->entries != NULL && i < count; i++)
+        free(encoded->entries[i].name);
+    free(encoded->entries);
+    free(encoded->bytes);
+    *encoded = (hpct_encoded){0};
 }
 
 void hpct_dataset_free(hpct_dataset *dataset)
@@ -158,12 +178,19 @@ void hpct_dataset_free(hpct_dataset *dataset)
     free(dataset);
 }
 
-/* ---- two of them ---- */
+/* ---- numbering of classes ---- */
 
-static int find_class(const hpct_dataset *dataset, const char *name)
+/* Class names, by index, that labels are converted to. */
+typedef struct numbering {
+    char *const *names;
+    int count;
+    const char *source; /* where the names are from, for messages */
+} numbering;
+
+static int find_class(const numbering *like, const char *name)
 {
-    for (int i = 0; i < dataset->num_classes; i++) {
-        if (strcmp(dataset->classes[i], name) == 0)
+    for (int i = 0; i < like->count; i++) {
+        if (strcmp(like->names[i], name) == 0)
             return i;
     }
     return -1;
@@ -178,37 +205,37 @@ static bool has_samples(const hpct_dataset *dataset, int label)
     return false;
 }
 
-/* Makes `dataset` have the names of `like`. */
-static hpct_status copy_classes(hpct_dataset *dataset, const hpct_dataset *like)
+/* Sets the class names of `dataset`. */
+static hpct_status copy_classes(hpct_dataset *dataset, const numbering *like)
 {
-    char **classes = calloc((size_t) like->num_classes + 1, sizeof *classes);
+    char **classes = calloc((size_t) like->count + 1, sizeof *classes);
     bool whole = classes != NULL;
-    for (int i = 0; whole && i < like->num_classes; i++)
-        whole = (classes[i] = strdup(like->classes[i])) != NULL;
+    for (int i = 0; whole && i < like->count; i++)
+        whole = (classes[i] = strdup(like->names[i])) != NULL;
     for (int i = 0; i < dataset->num_classes; i++)
         free(dataset->classes[i]);
     free(dataset->classes);
     dataset->classes = classes;
-    dataset->num_classes = classes != NULL ? like->num_classes : 0;
+    dataset->num_classes = classes != NULL ? like->count : 0;
     return whole ? HPCT_OK : hpct_fail_memory(0);
 }
 
-hpct_status hpct_dataset_number_as(hpct_dataset *dataset, const hpct_dataset *like)
+static hpct_status number_by(hpct_dataset *dataset, const numbering *like)
 {
-    if (dataset->num_classes <= dataset->max_label || like->num_classes <= like->max_label)
-        return HPCT_OK; /* labels without names are what they are */
+    if (dataset->num_classes <= dataset->max_label)
+        return HPCT_OK; /* labels without names are kept */
     int *numbers = malloc((size_t) dataset->num_classes * sizeof *numbers);
     if (numbers == NULL)
         return hpct_fail_memory((size_t) dataset->num_classes * sizeof *numbers);
     hpct_status status = HPCT_OK;
-    bool same = dataset->num_classes == like->num_classes;
+    bool same = dataset->num_classes == like->count;
     for (int i = 0; i < dataset->num_classes && status == HPCT_OK; i++) {
         numbers[i] = find_class(like, dataset->classes[i]);
         same = same && numbers[i] == i;
         if (numbers[i] < 0 && has_samples(dataset, i))
             status = hpct_fail(HPCT_ERR_DATA, "%s: the class %s is none of the %d classes of %s",
-                               hpct_dataset_source(dataset), dataset->classes[i], like->num_classes,
-                               hpct_dataset_source(like));
+                               hpct_dataset_source(dataset), dataset->classes[i], like->count,
+                               like->source);
     }
     if (status == HPCT_OK && !same) {
         for (size_t i = 0; i < dataset->size; i++)
@@ -218,6 +245,29 @@ hpct_status hpct_dataset_number_as(hpct_dataset *dataset, const hpct_dataset *li
     if (status == HPCT_OK)
         status = hpct_dataset_finish(dataset);
     free(numbers);
+    return status;
+}
+
+hpct_status hpct_dataset_number_as(hpct_dataset *dataset, const hpct_dataset *like)
+{
+    numbering by = {like->classes, like->num_classes, hpct_dataset_source(like)};
+    return like->num_classes > like->max_label ? number_by(dataset, &by) : HPCT_OK;
+}
+
+hpct_status hpct_dataset_number_for(hpct_dataset *dataset, const hpct_model *model)
+{
+    numbering by = {.source = "the weights"};
+    char **names;
+    hpct_status status = hpct_model_class_names(model, &names, &by.count);
+    by.names = names;
+    bool numbers = dataset->num_classes <= dataset->max_label; /* labels without names */
+    if (status == HPCT_OK && by.count > 0 && numbers && dataset->max_label >= by.count)
+        status =
+            hpct_fail(HPCT_ERR_DATA, "label %d in %s is not among the %d classes of the weights",
+                      dataset->max_label, hpct_dataset_source(dataset), by.count);
+    else if (status == HPCT_OK && by.count > 0)
+        status = number_by(dataset, &by);
+    free(names);
     return status;
 }
 
@@ -287,7 +337,7 @@ hpct_status hpct_dataset_set_shape(hpct_dataset *dataset, int rank, const uint64
     return HPCT_OK;
 }
 
-/* ---- batches ---- */
+/* ---- gathering ---- */
 
 void hpct_dataset_scale(const hpct_dataset *dataset, float *factor, float *offset)
 {
@@ -326,22 +376,7 @@ void hpct_dataset_gather(const hpct_dataset *dataset, const uint32_t *indices, i
     }
 }
 
-hpct_status hpct_dataset_fetch(const hpct_dataset *dataset, size_t index, hpct_room *room,
-                               hpct_picture *out)
-{
-    const hpct_shape *stored = &dataset->stored;
-    if (dataset->pixels == NULL)
-        return hpct_encoded_fetch(dataset, index, room, out);
-    *out = (hpct_picture){
-        .pixels = dataset->pixels + index * dataset->stored_elements,
-        .height = stored->size[0],
-        .width = stored->rank > 1 ? stored->size[1] : 1,
-        .channels = stored->rank > 2 ? stored->size[2] : 1,
-    };
-    return HPCT_OK;
-}
-
-/* ---- against a model ---- */
+/* ---- checks against a model ---- */
 
 const char *hpct_shape_text(char *text, size_t size, hpct_shape shape)
 {
@@ -363,7 +398,7 @@ static hpct_shape without_ones(hpct_shape shape)
     return out;
 }
 
-/* "28x28x3", and "as grey, 28x28x1" where that is what the model gets. */
+/* "28x28x3", or "28x28x3 (turned grey: 28x28x1)" if the model gets colour pictures in grey. */
 static const char *samples_text(char *text, size_t size, const hpct_dataset *dataset)
 {
     char grey[64];
@@ -388,7 +423,7 @@ hpct_status hpct_dataset_check(const hpct_dataset *dataset, hpct_shape input, in
                          dataset->path, dataset->encoded.entries[0].name,
                          dataset->encoded.entries[dataset->encoded.odd].name);
     hpct_shape a = without_ones(dataset->shape), b = without_ones(input);
-    /* Or a row of all pixels, as Keras' users reshape pictures for Dense layers alone. */
+    /* A flat vector of all pixels is accepted, as Keras users reshape pictures for Dense layers. */
     bool row = b.rank == 1 && dataset->elements == (size_t) b.size[0];
     if (!row && (a.rank != b.rank || memcmp(a.size, b.size, sizeof a.size) != 0))
         return hpct_fail(

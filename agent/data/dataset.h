@@ -1,10 +1,9 @@
-/* agent/data/dataset.h - a split in memory, and the table of formats it can be read from.
- * Offers gathering of a batch; knows nothing of models or ranks. */
+/* agent/data/dataset.h - a split in memory, and the table of formats it can be read from. Offers
+ * gathering of a batch. Independent of models and ranks. */
 #ifndef HPCT_DATA_DATASET_H
 #define HPCT_DATA_DATASET_H
 
-#include "agent/data/encoded.h"
-#include "agent/data/picture.h"
+#include "agent/data/entries.h"
 
 #include <hpctrain/dataset.h>
 #include <stdbool.h>
@@ -12,38 +11,50 @@
 
 typedef struct hpct_format hpct_format;
 
+/* Encoded pictures (agent/data/encoded.h). */
+typedef struct hpct_encoded {
+    hpct_entry *entries; /* [size] of the data set; NULL if it has no encoded pictures */
+    uint8_t *bytes;      /* entries[].at are offsets into this; NULL: pictures are in files */
+    size_t num_bytes;
+    size_t odd; /* first picture whose size differs from the first one's; SIZE_MAX: none */
+    size_t seen, colour, deep;     /* headers read; of those in colour, with 16 bits */
+    size_t suspect, first_suspect; /* perhaps damaged ones decoded by open; the first one */
+} hpct_encoded;
+
+void hpct_encoded_free(hpct_encoded *encoded, size_t count);
+
 struct hpct_dataset {
     const hpct_format *format;
     hpct_dataset_options options;
-    size_t size;            /* samples */
-    hpct_shape stored;      /* of one sample in memory; rank 0 where their sizes differ */
-    size_t stored_elements; /* in one sample of that shape */
-    uint8_t *pixels;        /* [size][stored_elements], or NULL: they are encoded */
+    size_t size;            /* number of samples */
+    hpct_shape stored;      /* shape of a sample in memory; rank 0 if sizes differ */
+    size_t stored_elements; /* elements of that shape */
+    uint8_t *pixels;        /* [size][stored_elements]; NULL: they are encoded */
     hpct_encoded encoded;
-    hpct_shape shape; /* of one sample as a model gets it */
+    hpct_shape shape; /* shape of a sample as the model gets it */
     size_t elements;
     int32_t *labels; /* [size], each >= 0 */
     int min_label, max_label;
-    char **classes; /* [num_classes] names, where there are any */
+    char **classes; /* [num_classes] names, if there are any */
     int num_classes;
     char *path;   /* the file that the labels came from, for messages */
-    char *source; /* what the split was read from, for people; NULL: path */
+    char *source; /* what the split was read from, as printed; NULL: path */
     char *notes;  /* agent/data/notes.h; NULL: none */
-    bool lacking; /* set by a format that fails since nothing of the split is there */
+    bool lacking; /* set by a format that fails because the split is missing */
 };
 
 /* A format: one file per entry of the table in dataset.c. */
 struct hpct_format {
     const char *name;
-    const char *looks_like; /* for the message that lists what can be read */
-    bool has_validation;    /* else it is never asked for HPCT_VALIDATION, but for HPCT_TEST */
+    const char *looks_like; /* for the message that lists supported formats */
+    bool has_validation;    /* false: HPCT_VALIDATION is read as HPCT_TEST */
 
-    /* Whether PATH, a folder or not, is of this format, by its name or what lies in it. */
+    /* Whether PATH, a folder or not, is of this format, by its name or contents. */
     bool (*claims)(const char *path, bool is_folder);
 
     /* Fills size, stored, stored_elements, pixels (or encoded), labels, path, and classes, source
-     * and notes if there are any, each allocated with malloc; what it has set when it fails is
-     * freed by the caller. Pictures and labels are of the same number. */
+     * and notes if there are any, each allocated with malloc; on error the caller frees what was
+     * set. There are as many labels as pictures. */
     hpct_status (*read)(hpct_dataset *dataset, const char *path, hpct_split split);
 };
 
@@ -54,43 +65,38 @@ extern const hpct_format hpct_format_cifar_pickle;
 extern const hpct_format hpct_format_tar;
 extern const hpct_format hpct_format_folder;
 
-/* Sets the stored shape; HPCT_ERR_DATA naming `file` for sizes that no picture has. */
+/* Sets the stored shape; HPCT_ERR_DATA naming `file` for invalid sizes. */
 hpct_status hpct_dataset_set_shape(hpct_dataset *dataset, int rank, const uint64_t *sizes,
                                    const char *file);
 
-/* What a format has filled, checked, and the shape that a model gets. */
+/* Checks the fields that a format has filled, and sets the shape for the model. */
 hpct_status hpct_dataset_finish(hpct_dataset *dataset);
 
-/* Bytes that this data set's pictures may take. */
+/* Limit in bytes for this data set's pictures. */
 size_t hpct_dataset_memory(const hpct_dataset *dataset);
 
-/* Whether a batch is a plain gather: nothing to decode, resize or augment. */
+/* Whether a batch needs no decoding, resizing or augmentation. */
 bool hpct_dataset_is_plain(const hpct_dataset *dataset, bool training);
 
-/* A plain data set's samples indices[0..count) to pixels[count][elements], scaled, and their labels
- * to labels[count]. */
+/* For a plain data set: copies samples indices[0..count) to pixels[count][elements], scaled, and
+ * their labels to labels[count]. */
 void hpct_dataset_gather(const hpct_dataset *dataset, const uint32_t *indices, int count,
                          float *pixels, int32_t *labels);
 
-/* Picture `index` as bytes, where it lies or decoded into the room. */
-hpct_status hpct_dataset_fetch(const hpct_dataset *dataset, size_t index, hpct_room *room,
-                               hpct_picture *out);
-
-/* x * factor + offset, by the data set's scaling. */
+/* The data set's scaling: x * factor + offset. */
 void hpct_dataset_scale(const hpct_dataset *dataset, float *factor, float *offset);
 
-/* Whether the classes of both have the same names, where they have names; HPCT_ERR_DATA when not.
- */
+/* Checks that both number classes of the same names alike; HPCT_ERR_DATA if not. */
 hpct_status hpct_dataset_check_classes(const hpct_dataset *dataset, const hpct_dataset *like);
 
-/* Whether both are the same pictures: in memory, or the same files. */
+/* Whether both are the same pictures: equal in memory, or the same files. */
 bool hpct_dataset_is_same(const hpct_dataset *a, const hpct_dataset *b);
 
-/* "28x28x1", into `text`, which is returned. */
+/* Writes "28x28x1" into `text`, and returns it. */
 const char *hpct_shape_text(char *text, size_t size, hpct_shape shape);
 
-/* Whether samples of this data set can be the input of a model, axes of size 1 aside, and whether
- * its labels are within 0 … outputs-1; HPCT_ERR_DATA, naming the file, when not. */
+/* Checks that samples fit the model's input, ignoring axes of size 1, and that labels are 0 …
+ * outputs-1; HPCT_ERR_DATA, naming the file, if not. */
 hpct_status hpct_dataset_check(const hpct_dataset *dataset, hpct_shape input, int outputs);
 
 #endif

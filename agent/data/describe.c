@@ -1,7 +1,6 @@
-/* What a split holds, for people. */
+/* Prints what a split contains. */
 #include "agent/data/dataset.h"
 #include "base/status.h"
-#include "nn/step.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -25,15 +24,15 @@ static void print_storage(const hpct_dataset *dataset, FILE *stream)
     fputs("  in memory: ", stream);
     print_bytes(stream, bytes);
     fputs(decoded                          ? " of pixels\n"
-          : dataset->encoded.bytes != NULL ? " of JPEG and PNG, decoded for each step\n"
+          : dataset->encoded.bytes != NULL ? " of encoded pictures, decoded for each step\n"
                                            : " in files, read and decoded for each step\n",
           stream);
 }
 
-/* More cannot be classes: they are labels of another kind. */
+/* Larger labels are no class numbers. */
 #define MAX_LISTED 100000
 
-/* A file's name must not drive a terminal. */
+/* Prints a name without control characters, which would affect the terminal. */
 static void print_name(FILE *stream, const char *name)
 {
     for (; *name != '\0'; name++)
@@ -114,13 +113,13 @@ static void print_line(const hpct_dataset *dataset, const char *what, FILE *stre
     fputc('\n', stream);
 }
 
-/* What is odd about the labels, given that the model has so many outputs. */
+/* Warns of unusual labels for a model with so many outputs. */
 static void warn_of_labels(const hpct_dataset *dataset, const char *before, int outputs,
                            FILE *stream)
 {
     int classes = hpct_dataset_num_classes(dataset);
     if (strcmp(hpct_dataset_format(dataset), "synthetic") == 0)
-        return; /* made up for the model */
+        return; /* generated to fit the model */
     if (dataset->min_label > 0 && dataset->num_classes == 0)
         fprintf(stream,
                 "%sno picture has the label 0, the first label is %d: the model's outputs "
@@ -143,9 +142,76 @@ static void warn(const hpct_dataset *dataset, const char *what, int outputs, FIL
     free(before);
 }
 
+/* If training continues from weights of other classes: warns of the first class that differs. */
+static void warn_of_names(const hpct_model *model, const hpct_dataset *train, FILE *stream)
+{
+    char **names;
+    int count, i = 0;
+    if (hpct_model_class_names(model, &names, &count) != HPCT_OK)
+        return;
+    while (i < count && i < train->num_classes && strcmp(names[i], train->classes[i]) == 0)
+        i++;
+    if (i < count && i < train->num_classes) {
+        fprintf(stream, "hpc-train: warning: class %d is ", i);
+        print_name(stream, train->classes[i]);
+        fputs(" in the training data, but ", stream);
+        print_name(stream, names[i]);
+        fputs(" in the weights that training starts from\n", stream);
+    }
+    free(names);
+}
+
+static bool has_names(const hpct_dataset *dataset)
+{
+    return dataset->num_classes > dataset->max_label;
+}
+
+/* Warns that one side has numbers, the other class names: folders are numbered in the order of
+ * names, numbers in a file may have another order. */
+static void warn_of_numbers(const hpct_dataset *dataset, const char *names, const char *first,
+                            FILE *stream)
+{
+    fputs("hpc-train: warning: the classes in ", stream);
+    print_name(stream, hpct_dataset_source(dataset));
+    fputs(" are numbers, those of ", stream);
+    print_name(stream, names);
+    fputs(" have names: 0 is taken for ", stream);
+    print_name(stream, first);
+    fputs(", and so on\n", stream);
+}
+
+/* Compares whether both have class names. `train` may be NULL. */
+static void compare_kinds(const hpct_model *model, const hpct_dataset *train,
+                          const hpct_dataset *other, FILE *stream)
+{
+    char **names = NULL;
+    int count = 0;
+    if (train != NULL && has_names(train) && !has_names(other))
+        warn_of_numbers(other, hpct_dataset_source(train), train->classes[0], stream);
+    else if (train != NULL && has_names(other) && !has_names(train))
+        warn_of_numbers(train, hpct_dataset_source(other), other->classes[0], stream);
+    else if (train == NULL && !has_names(other) &&
+             hpct_model_class_names(model, &names, &count) == HPCT_OK && count > 0)
+        warn_of_numbers(other, "the weights", names[0], stream);
+    free(names);
+}
+
 static bool has_same_notes(const hpct_dataset *a, const hpct_dataset *b)
 {
     return a->notes != NULL && b->notes != NULL && strcmp(a->notes, b->notes) == 0;
+}
+
+/* As Keras' own models have it, which are given 0 to 255. */
+static void warn_of_scale(const hpct_model *model, const hpct_dataset *data, FILE *warnings)
+{
+    float factor = 1, offset = 0;
+    if (data == NULL || !hpct_model_rescales_pixels(model))
+        return;
+    hpct_dataset_scale(data, &factor, &offset);
+    if (factor < 1)
+        fputs("hpc-train: warning: the model rescales pixels itself, and they are scaled before: "
+              "--scale none gives it 0 to 255, as Keras does\n",
+              warnings);
 }
 
 void hpct_dataset_announce(const hpct_model *model, const hpct_dataset *train,
@@ -158,13 +224,18 @@ void hpct_dataset_announce(const hpct_model *model, const hpct_dataset *train,
     if (lines != NULL && validation != NULL)
         print_line(validation, "validation", lines);
     if (lines != NULL)
-        fflush(lines); /* before the warnings */
+        fflush(lines); /* so that warnings come after */
     if (warnings == NULL)
         return;
     if (train != NULL)
         warn(train, "training", outputs, warnings);
+    if (train != NULL)
+        warn_of_names(model, train, warnings);
+    warn_of_scale(model, train != NULL ? train : validation, warnings);
     if (validation != NULL && !(both && has_same_notes(train, validation)))
         warn(validation, "validation", train == NULL ? outputs : 0, warnings);
+    if (validation != NULL)
+        compare_kinds(model, train, validation, warnings);
     if (both && hpct_dataset_is_same(train, validation))
         fputs("hpc-train: warning: THE VALIDATION PICTURES ARE THE TRAINING PICTURES: val_loss and "
               "val_accuracy say nothing about others; give others with --validation-data\n",

@@ -1,7 +1,6 @@
-/* Pictures as they were stored. Reading and decoding at the start run on all threads. */
+/* Encoded pictures. Opening reads and decodes them with all threads. */
 #include "agent/data/encoded.h"
 
-#include "agent/data/dataset.h"
 #include "agent/data/notes.h"
 #include "base/status.h"
 
@@ -23,20 +22,11 @@ void hpct_room_free(hpct_room *room)
     *room = (hpct_room){0};
 }
 
-void hpct_encoded_free(hpct_encoded *encoded, size_t count)
-{
-    for (size_t i = 0; encoded->entries != NULL && i < count; i++)
-        free(encoded->entries[i].name);
-    free(encoded->entries);
-    free(encoded->bytes);
-    *encoded = (hpct_encoded){0};
-}
-
 /* ---- in parallel ---- */
 
 typedef hpct_status each_function(hpct_dataset *dataset, size_t index, hpct_room *room);
 
-/* Calls `each` for all samples. Of several failures the one of the first sample is returned. */
+/* Calls `each` for all samples. Returns the error of the first sample that failed. */
 static hpct_status for_all(hpct_dataset *dataset, each_function *each)
 {
     size_t failed_at = SIZE_MAX;
@@ -127,23 +117,21 @@ static hpct_status measure_file(hpct_dataset *dataset, size_t index, hpct_room *
     return status;
 }
 
-/* Into its place in encoded->bytes. */
+/* Reads a file to its position in encoded->bytes. */
 static hpct_status read_file(hpct_dataset *dataset, size_t index, hpct_room *room)
 {
     (void) room;
     const hpct_entry *entry = &dataset->encoded.entries[index];
     int fd;
     char *name;
-    hpct_status status = open_file(dataset, index, &fd, &name);
-    if (status != HPCT_OK)
-        return status;
-    status = read_all(fd, dataset->encoded.bytes + entry->at, entry->bytes, name);
+    HPCT_TRY(open_file(dataset, index, &fd, &name));
+    hpct_status status = read_all(fd, dataset->encoded.bytes + entry->at, entry->bytes, name);
     close(fd);
     free(name);
     return status;
 }
 
-/* Into the room. */
+/* Reads a file into room->file. */
 static hpct_status read_again(const hpct_dataset *dataset, size_t index, hpct_room *room)
 {
     size_t bytes = dataset->encoded.entries[index].bytes;
@@ -156,10 +144,8 @@ static hpct_status read_again(const hpct_dataset *dataset, size_t index, hpct_ro
         if (room->file == NULL)
             return hpct_fail_memory(bytes);
     }
-    hpct_status status = open_file(dataset, index, &fd, &name);
-    if (status != HPCT_OK)
-        return status;
-    status = read_all(fd, room->file, bytes, name);
+    HPCT_TRY(open_file(dataset, index, &fd, &name));
+    hpct_status status = read_all(fd, room->file, bytes, name);
     close(fd);
     free(name);
     return status;
@@ -190,7 +176,7 @@ static int channels_of(const hpct_dataset *dataset)
     return dataset->options.channels == 1 ? 1 : 3;
 }
 
-/* The picture's own name lacks the folder or archive. */
+/* Prepends the folder or archive to the message, which has only the picture's name. */
 static hpct_status with_path(const hpct_dataset *dataset, hpct_status status)
 {
     if (status != HPCT_ERR_DATA)
@@ -203,68 +189,99 @@ static hpct_status with_path(const hpct_dataset *dataset, hpct_status status)
     return status;
 }
 
-hpct_status hpct_encoded_fetch(const hpct_dataset *dataset, size_t index, hpct_room *room,
-                               hpct_picture *out)
+static hpct_status decode(const hpct_dataset *dataset, size_t index, hpct_room *room,
+                          hpct_picture *out)
 {
     hpct_coded coded;
-    hpct_status status = find_coded(dataset, index, room, &coded);
-    if (status != HPCT_OK)
-        return status; /* names the file */
+    HPCT_TRY(find_coded(dataset, index, room, &coded)); /* its error has the path already */
     return with_path(dataset,
                      hpct_picture_decode(room->decoder, &coded, channels_of(dataset), out));
 }
 
-static void count_colour(hpct_dataset *dataset, int channels)
+hpct_status hpct_dataset_fetch(const hpct_dataset *dataset, size_t index, hpct_room *room,
+                               hpct_picture *out)
+{
+    const hpct_shape *stored = &dataset->stored;
+    if (dataset->pixels == NULL)
+        return decode(dataset, index, room, out);
+    *out = (hpct_picture){
+        .pixels = dataset->pixels + index * dataset->stored_elements,
+        .height = stored->size[0],
+        .width = stored->rank > 1 ? stored->size[1] : 1,
+        .channels = stored->rank > 2 ? stored->size[2] : 1,
+    };
+    return HPCT_OK;
+}
+
+static void count_kind(hpct_dataset *dataset, const hpct_picture *header)
 {
 #pragma omp atomic
     dataset->encoded.seen++;
 #pragma omp atomic
-    dataset->encoded.colour += channels == 3;
+    dataset->encoded.colour += header->channels == 3;
+#pragma omp atomic
+    dataset->encoded.deep += header->deep;
 }
 
-/* That the header is whole; notes the first picture whose size is not that of the first of all. */
+/* Checks the header; records the first picture whose size differs from the first one's. */
 static hpct_status check_header(hpct_dataset *dataset, size_t index, hpct_room *room)
 {
-    int size[3];
+    hpct_picture header;
     hpct_coded coded;
     hpct_status status = find_coded(dataset, index, room, &coded);
     if (status != HPCT_OK)
         return status;
-    status = with_path(dataset, hpct_picture_size(room->decoder, &coded, size));
+    status = with_path(dataset, hpct_picture_size(room->decoder, &coded, &header));
     if (status != HPCT_OK)
         return status;
-    count_colour(dataset, size[2]);
-    if (size[0] == dataset->stored.size[0] && size[1] == dataset->stored.size[1])
+    count_kind(dataset, &header);
+    if (header.height == dataset->stored.size[0] && header.width == dataset->stored.size[1])
         return HPCT_OK;
 #pragma omp critical(hpct_encoded_odd)
     dataset->encoded.odd = index < dataset->encoded.odd ? index : dataset->encoded.odd;
     return HPCT_OK;
 }
 
+static hpct_status fetch_and_count(hpct_dataset *dataset, size_t index, hpct_room *room,
+                                   hpct_picture *picture)
+{
+    hpct_encoded *encoded = &dataset->encoded;
+    hpct_status status = decode(dataset, index, room, picture);
+    if (status != HPCT_OK || !picture->suspect)
+        return status;
+#pragma omp critical(hpct_encoded_suspect)
+    if (encoded->suspect++ == 0 || index < encoded->first_suspect)
+        encoded->first_suspect = index;
+    return HPCT_OK;
+}
+
 static hpct_status decode_one(hpct_dataset *dataset, size_t index, hpct_room *room)
 {
     hpct_picture picture;
-    hpct_status status = hpct_encoded_fetch(dataset, index, room, &picture);
-    if (status == HPCT_OK)
-        memcpy(dataset->pixels + index * dataset->stored_elements, picture.pixels,
-               dataset->stored_elements);
-    return status;
+    HPCT_TRY(fetch_and_count(dataset, index, room, &picture));
+    memcpy(dataset->pixels + index * dataset->stored_elements, picture.pixels,
+           dataset->stored_elements);
+    return HPCT_OK;
 }
 
-/* ---- at the start ---- */
+static hpct_status check_one(hpct_dataset *dataset, size_t index, hpct_room *room)
+{
+    hpct_picture picture;
+    return fetch_and_count(dataset, index, room, &picture);
+}
+
+/* ---- opening ---- */
 
 static hpct_status read_files(hpct_dataset *dataset, size_t memory)
 {
     hpct_encoded *encoded = &dataset->encoded;
-    hpct_status status = for_all(dataset, measure_file);
-    if (status != HPCT_OK)
-        return status;
+    HPCT_TRY(for_all(dataset, measure_file));
     for (size_t i = 0; i < dataset->size; i++) {
         encoded->entries[i].at = encoded->num_bytes;
         encoded->num_bytes += encoded->entries[i].bytes;
     }
     if (encoded->num_bytes > memory)
-        return HPCT_OK; /* read again when needed */
+        return HPCT_OK; /* pictures are read when needed */
     encoded->bytes = malloc(encoded->num_bytes + 1);
     if (encoded->bytes == NULL)
         return hpct_fail_memory(encoded->num_bytes);
@@ -273,22 +290,22 @@ static hpct_status read_files(hpct_dataset *dataset, size_t memory)
 
 static hpct_status set_stored_shape(hpct_dataset *dataset)
 {
-    int size[3];
+    hpct_picture header;
     hpct_coded coded;
     hpct_room room = {0};
     hpct_status status = find_coded(dataset, 0, &room, &coded);
     if (status == HPCT_OK)
-        status = with_path(dataset, hpct_picture_size(room.decoder, &coded, size));
+        status = with_path(dataset, hpct_picture_size(room.decoder, &coded, &header));
     hpct_room_free(&room);
     if (status != HPCT_OK)
         return status;
-    count_colour(dataset, size[2]);
-    const uint64_t sizes[] = {(uint64_t) size[0], (uint64_t) size[1],
+    count_kind(dataset, &header);
+    const uint64_t sizes[] = {(uint64_t) header.height, (uint64_t) header.width,
                               (uint64_t) channels_of(dataset)};
     return hpct_dataset_set_shape(dataset, 3, sizes, dataset->path);
 }
 
-/* Of files that are read when needed, to be resized, nothing more is read here. */
+/* Files that are read when needed and resized are not read here. */
 static hpct_status check_headers(hpct_dataset *dataset)
 {
     hpct_encoded *encoded = &dataset->encoded;
@@ -297,7 +314,7 @@ static hpct_status check_headers(hpct_dataset *dataset)
     if (encoded->bytes == NULL && resized) {
         encoded->odd = 0;
     } else {
-        encoded->seen = encoded->colour = 0;
+        encoded->seen = encoded->colour = encoded->deep = 0;
         hpct_status status = for_all(dataset, check_header);
         if (status != HPCT_OK)
             return status;
@@ -307,26 +324,39 @@ static hpct_status check_headers(hpct_dataset *dataset)
     return HPCT_OK;
 }
 
+static hpct_status decode_each(hpct_dataset *dataset, each_function *each)
+{
+    const hpct_encoded *encoded = &dataset->encoded;
+    hpct_status status = for_all(dataset, each);
+    if (status != HPCT_OK || encoded->suspect == 0)
+        return status;
+    return hpct_note(&dataset->notes,
+                     "%zu picture%s bytes that are no image data, and may be damaged (the "
+                     "first: %s)",
+                     encoded->suspect, encoded->suspect == 1 ? " has" : "s have",
+                     encoded->entries[encoded->first_suspect].name);
+}
+
 static hpct_status decode_all(hpct_dataset *dataset, size_t memory)
 {
     hpct_encoded *encoded = &dataset->encoded;
     uint64_t bytes;
-    hpct_status status = set_stored_shape(dataset);
-    if (status == HPCT_OK)
-        status = check_headers(dataset);
-    if (status != HPCT_OK || dataset->stored.rank == 0 || encoded->bytes == NULL ||
+    HPCT_TRY(set_stored_shape(dataset));
+    HPCT_TRY(check_headers(dataset));
+    if (dataset->stored.rank == 0 || encoded->bytes == NULL ||
         __builtin_mul_overflow((uint64_t) dataset->size, dataset->stored_elements, &bytes) ||
         bytes > memory)
-        return status;
+        return dataset->options.check ? decode_each(dataset, check_one) : HPCT_OK;
     dataset->pixels = malloc((size_t) bytes);
     if (dataset->pixels == NULL)
         return hpct_fail_memory((size_t) bytes);
-    status = for_all(dataset, decode_one);
+    hpct_status status = decode_each(dataset, decode_one);
     if (status == HPCT_OK) {
-        const size_t seen = encoded->seen, colour = encoded->colour;
+        const hpct_encoded counts = *encoded;
         hpct_encoded_free(encoded, dataset->size);
-        encoded->seen = seen;
-        encoded->colour = colour;
+        encoded->seen = counts.seen;
+        encoded->colour = counts.colour;
+        encoded->deep = counts.deep;
     }
     return status;
 }
@@ -343,7 +373,18 @@ static hpct_status note_grey(hpct_dataset *dataset)
         encoded->colour, encoded->seen);
 }
 
-/* Where the split's pictures are from. */
+static hpct_status note_deep(hpct_dataset *dataset)
+{
+    const hpct_encoded *encoded = &dataset->encoded;
+    if (encoded->deep == 0)
+        return HPCT_OK;
+    return hpct_note(&dataset->notes,
+                     "%zu of the %zu pictures looked at have 16 bits for each value, of which the "
+                     "upper 8 are read: those of 10 or 12 bits are nearly black then",
+                     encoded->deep, encoded->seen);
+}
+
+/* Sets what the split was read from. */
 static hpct_status set_source(hpct_dataset *dataset, const char *split)
 {
     if (split == NULL || split[0] == '\0')
@@ -384,5 +425,7 @@ hpct_status hpct_encoded_take(hpct_dataset *dataset, hpct_listing *listing, uint
         status = read_files(dataset, memory);
     if (status == HPCT_OK)
         status = decode_all(dataset, memory);
-    return status == HPCT_OK ? note_grey(dataset) : status;
+    if (status == HPCT_OK)
+        status = note_grey(dataset);
+    return status == HPCT_OK ? note_deep(dataset) : status;
 }

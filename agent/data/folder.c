@@ -1,5 +1,5 @@
-/* Folders of pictures: SPLIT/CLASS/FILE, or CLASS/FILE (agent/data/listing.h). Symbolic links are
- * followed. */
+/* Folders of pictures: SPLIT/CLASS/FILE, or CLASS/FILE (agent/data/listing.h). Follows symbolic
+ * links. */
 #include "agent/data/folder.h"
 
 #include "agent/data/dataset.h"
@@ -9,14 +9,16 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define MAX_DEPTH 32
 
-/* A folder on the way down. */
+/* A folder on the path to the current one. */
 typedef struct place {
     const struct place *above;
     dev_t device;
@@ -25,9 +27,9 @@ typedef struct place {
 } place;
 
 typedef struct walk {
-    hpct_listing *listing; /* NULL: is there any picture? */
+    hpct_listing *listing; /* NULL: only search for a picture */
     const char *top;
-    bool found, deeper; /* deeper: in its folders */
+    bool found, deeper; /* deeper: a picture in a subfolder */
 } walk;
 
 static hpct_status look(walk *w, const char *below, const place *above);
@@ -37,7 +39,8 @@ static bool is_done(const walk *w)
     return w->listing == NULL && w->deeper;
 }
 
-/* Whether an entry is a folder, behind a link, too. What is not there may have been a class. */
+/* Whether an entry is, or links to, a folder. A dangling link is an error: it may have been a
+ * class. */
 static hpct_status find_kind(int folder, const struct dirent *entry, const char *path, bool *is)
 {
     struct stat info;
@@ -50,9 +53,24 @@ static hpct_status find_kind(int folder, const struct dirent *entry, const char 
     return HPCT_OK;
 }
 
-static hpct_status take_file(walk *w, const char *name)
+static bool begins_as_picture(int folder, const char *name)
+{
+    uint8_t bytes[HPCT_PICTURE_MAGIC];
+    int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return false;
+    ssize_t got = read(fd, bytes, sizeof bytes);
+    close(fd);
+    return got > 0 && hpct_picture_begins(bytes, (size_t) got);
+}
+
+/* `file` is the last component of `name`, within `folder`. */
+static hpct_status take_file(walk *w, int folder, const char *file, const char *name)
 {
     hpct_named named = hpct_picture_named(name);
+    if (named == HPCT_NAMED_UNKNOWN)
+        named = w->listing != NULL && begins_as_picture(folder, file) ? HPCT_NAMED_OTHER
+                                                                      : HPCT_NAMED_NOTHING;
     w->found = w->found || named != HPCT_NAMED_NOTHING;
     w->deeper = w->deeper || (named != HPCT_NAMED_NOTHING && strchr(name, '/') != NULL);
     if (w->listing == NULL || named == HPCT_NAMED_NOTHING)
@@ -72,7 +90,7 @@ static hpct_status take(walk *w, int folder, const struct dirent *entry, const c
     if (asprintf(&name, "%s%s%s", below, entry->d_name, is_folder ? "/" : "") < 0)
         return hpct_fail_memory(0);
     if (!is_folder)
-        status = take_file(w, name);
+        status = take_file(w, folder, entry->d_name, name);
     else if (w->listing != NULL)
         status = hpct_listing_add(w->listing, name, 0, 0);
     if (is_folder && status == HPCT_OK)
@@ -81,7 +99,7 @@ static hpct_status take(walk *w, int folder, const struct dirent *entry, const c
     return status;
 }
 
-/* Links may lead back. */
+/* Detects cycles by symbolic links. */
 static hpct_status enter(int folder, const char *path, const place *above, place *here)
 {
     struct stat info;
@@ -97,8 +115,8 @@ static hpct_status enter(int folder, const char *path, const place *above, place
     return HPCT_OK;
 }
 
-/* Looks into top/below ("" or ending in '/'). A picture whose file cannot be read is noticed when
- * it is read; a folder here, for it may be a class. */
+/* Lists top/below ("" or ending in '/'). An unreadable folder is an error here, as it may be a
+ * class; an unreadable file when it is read. */
 static hpct_status look(walk *w, const char *below, const place *above)
 {
     char *path = NULL;
@@ -127,7 +145,7 @@ static hpct_status look(walk *w, const char *below, const place *above)
     return status;
 }
 
-/* What cannot be looked into is taken to have some, for the message. */
+/* True for an unreadable folder, so that its error is reported. */
 bool hpct_folder_has_pictures(const char *path)
 {
     walk w = {.top = path};

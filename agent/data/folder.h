@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-/* Whether there are pictures in the folder's folders. */
+/* Whether there are pictures in subfolders. */
 bool hpct_folder_has_pictures(const char *path);
 
 #endif

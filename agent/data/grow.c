@@ -1,4 +1,4 @@
-/* Reading in pieces, each as long as what has been read so far. */
+/* Reads in pieces, each as long as everything read so far. */
 #include "agent/data/grow.h"
 
 #include "base/status.h"

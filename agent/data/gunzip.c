@@ -1,4 +1,4 @@
-/* gzip files, by libdeflate. The one place that knows it. */
+/* gzip files, by libdeflate. The only file that uses it. */
 #include "config.h"
 
 #include "agent/data/gunzip.h"
@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #define SMALLEST 18        /* header and trailer */
-#define LARGEST_RATIO 1032 /* of what deflate makes smaller */
+#define LARGEST_RATIO 1032 /* maximal compression ratio of deflate */
 
 static bool read_at(int fd, uint8_t *out, size_t bytes)
 {
@@ -25,7 +25,7 @@ static bool read_at(int fd, uint8_t *out, size_t bytes)
     return true;
 }
 
-/* The whole file, or NULL. */
+/* Returns the whole file, or NULL. */
 static uint8_t *load(int fd, size_t *bytes)
 {
     struct stat info;
@@ -42,7 +42,7 @@ static uint8_t *load(int fd, size_t *bytes)
     return file;
 }
 
-/* `num` bytes from the file's only member, or NULL. */
+/* Returns `num` bytes inflated from the file's only member, or NULL. */
 static uint8_t *inflate_all(const uint8_t *file, size_t bytes, size_t num)
 {
     size_t used = 0;
@@ -65,7 +65,7 @@ uint8_t *hpct_gunzip(int fd, size_t *num)
     uint8_t *content = NULL, *file = load(fd, &bytes);
     if (file == NULL)
         return NULL;
-    const uint8_t *end = file + bytes; /* the length is in the last four bytes */
+    const uint8_t *end = file + bytes; /* the last four bytes: the size */
     *num =
         (size_t) end[-4] | (size_t) end[-3] << 8 | (size_t) end[-2] << 16 | (size_t) end[-1] << 24;
     if (*num / LARGEST_RATIO <= bytes)

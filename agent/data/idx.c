@@ -1,4 +1,4 @@
-/* IDX, the format of MNIST (LeCun): big-endian; two zero bytes, a type, the number of dimensions,
+/* IDX, the format of MNIST (LeCun), big-endian: two zero bytes, a type, the number of dimensions,
  * their sizes, then the elements. Plain or gzip, four files in a folder. */
 #include "agent/data/idx.h"
 
@@ -26,7 +26,7 @@ static const char *const names[2][2] = {
     [HPCT_TEST] = {"t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"},
 };
 
-/* Exactly `bytes` from the stream; what is missing or broken is HPCT_ERR_DATA. */
+/* Reads exactly `bytes` from the stream; HPCT_ERR_DATA if it is truncated or damaged. */
 static hpct_status read_exactly(gzFile stream, void *out, size_t bytes, const char *path)
 {
     size_t filled = 0;
@@ -76,7 +76,7 @@ static hpct_status check_magic(const uint8_t magic[4], int rank, const char *pat
                      path, big_endian(magic), TYPE_UBYTE << 8 | rank, rank, rank == 1 ? "" : "s");
 }
 
-/* *bytes: their product. */
+/* *bytes: product of the sizes. */
 static hpct_status take_sizes(hpct_idx *out, const uint8_t *sizes, int rank, uint64_t *bytes,
                               const char *path)
 {
@@ -94,22 +94,15 @@ static hpct_status read_stream(hpct_idx *out, gzFile stream, int rank, const cha
     uint8_t magic[4], sizes[4 * HPCT_IDX_MAX_RANK];
     uint64_t bytes;
     source from = {stream, path};
-    hpct_status status = read_exactly(stream, magic, sizeof magic, path);
-    if (status == HPCT_OK)
-        status = check_magic(magic, rank, path);
-    if (status == HPCT_OK)
-        status = read_exactly(stream, sizes, 4 * (size_t) rank, path);
-    if (status == HPCT_OK)
-        status = take_sizes(out, sizes, rank, &bytes, path);
-    if (status != HPCT_OK)
-        return status;
-    status = hpct_read_growing(&out->bytes, (size_t) bytes, read_some, &from);
-    if (status != HPCT_OK)
-        return status;
+    HPCT_TRY(read_exactly(stream, magic, sizeof magic, path));
+    HPCT_TRY(check_magic(magic, rank, path));
+    HPCT_TRY(read_exactly(stream, sizes, 4 * (size_t) rank, path));
+    HPCT_TRY(take_sizes(out, sizes, rank, &bytes, path));
+    HPCT_TRY(hpct_read_growing(&out->bytes, (size_t) bytes, read_some, &from));
     uint8_t extra;
     if (gzread(stream, &extra, 1) > 0)
         return hpct_fail(HPCT_ERR_DATA, "%s: it is longer than its header says", path);
-    /* Only at the end does zlib compare the checksum. */
+    /* zlib verifies the checksum only at the end. */
     int code = Z_OK;
     const char *why = gzerror(stream, &code);
     if (code != Z_OK && code != Z_STREAM_END)
@@ -118,8 +111,8 @@ static hpct_status read_stream(hpct_idx *out, gzFile stream, int rank, const cha
     return HPCT_OK;
 }
 
-/* Whether a gzip file is whole, its checksums with it: zlib 1.3.2 reads one that is cut off within
- * its last checksum as if it were whole, and says nothing. */
+/* Whether a gzip file has its checksum completely: zlib 1.3.2 reports no error if the file is
+ * truncated within the last one. */
 static bool ends_whole(int fd)
 {
     uint8_t in[16384], out[65536];
@@ -141,7 +134,7 @@ static bool ends_whole(int fd)
             z.next_out = out;
             z.avail_out = sizeof out;
             code = inflate(&z, Z_NO_FLUSH);
-            if (code == Z_BUF_ERROR) /* all that came is used up */
+            if (code == Z_BUF_ERROR) /* input used up */
                 code = Z_OK;
         } while ((code == Z_OK && (z.avail_in > 0 || z.avail_out == 0)) ||
                  (code == Z_STREAM_END && z.avail_in > 0));
@@ -150,8 +143,7 @@ static bool ends_whole(int fd)
     return code == Z_STREAM_END && got >= 0;
 }
 
-/* Whether the file is gzip without anything unusual; what is wrong with others, read_stream says.
- */
+/* Reads a common gzip file at once. False for any other, whose errors read_stream reports. */
 static bool read_at_once(hpct_idx *out, int fd, int rank, const char *path)
 {
     size_t num, header = 4 + 4 * (size_t) rank;
@@ -197,28 +189,52 @@ hpct_status hpct_idx_read(hpct_idx *out, int fd, int rank, const char *path)
 
 /* ---- the folder ---- */
 
-/* FOLDER/NAME, plain or .gz, as some unpack it with a dot before "idx", or in a folder of the same
- * name; or NULL. The caller frees it. */
-static char *find_file(const char *folder, const char *name)
+#define NUM_FORMS 5
+
+/* Path of one of NAME's usual forms in FOLDER: plain or .gz, with a dot before "idx", or in a
+ * folder of the same name; NULL if it does not exist. The caller frees it. */
+static char *find_form(const char *folder, const char *name, int number)
 {
     static const struct {
         const char *inner, *dot, *end;
-    } forms[] = {{"", "-", ""}, {"", "-", ".gz"}, {"", ".", ""}, {"", ".", ".gz"}, {"/", "-", ""}};
-    const char *kind = strstr(name, "idx");
+    } forms[NUM_FORMS] = {
+        {"", "-", ""}, {"", "-", ".gz"}, {"", ".", ""}, {"", ".", ".gz"}, {"/", "-", ""}};
+    const char *kind = strstr(name, "idx"), *inner = forms[number].inner;
     int stem = (int) (kind - name) - 1;
     struct stat info;
-    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
-        char *path = NULL;
-        bool inner = forms[i].inner[0] != '\0';
-        if (asprintf(&path, "%s/%s%s%.*s%s%s%s", folder, inner ? name : "", forms[i].inner, stem,
-                     name, forms[i].dot, kind, forms[i].end) < 0)
-            return NULL;
-        /* What cannot be looked at is found when it is opened. */
-        if (stat(path, &info) == 0 ? S_ISREG(info.st_mode) : errno != ENOENT && errno != ENOTDIR)
-            return path;
-        free(path);
-    }
+    char *path = NULL;
+    if (asprintf(&path, "%s/%s%s%.*s%s%s%s", folder, inner[0] != '\0' ? name : "", inner, stem,
+                 name, forms[number].dot, kind, forms[number].end) < 0)
+        return NULL;
+    /* Other errors are reported by open(). */
+    if (stat(path, &info) == 0 ? S_ISREG(info.st_mode) : errno != ENOENT && errno != ENOTDIR)
+        return path;
+    free(path);
     return NULL;
+}
+
+static char *find_file(const char *folder, const char *name)
+{
+    char *path = NULL;
+    for (int i = 0; path == NULL && i < NUM_FORMS; i++)
+        path = find_form(folder, name, i);
+    return path;
+}
+
+/* Pictures and labels in the same form, if possible: plain and .gz files may be of two data
+ * sets. */
+static void find_pair(const char *folder, hpct_split split, char **pictures, char **labels)
+{
+    for (int i = 0; i < NUM_FORMS; i++) {
+        *pictures = find_form(folder, names[split][0], i);
+        *labels = find_form(folder, names[split][1], i);
+        if (*pictures != NULL && *labels != NULL)
+            return;
+        free(*pictures);
+        free(*labels);
+    }
+    *pictures = find_file(folder, names[split][0]);
+    *labels = find_file(folder, names[split][1]);
 }
 
 static bool has_file(const char *folder, hpct_split split, int which)
@@ -230,7 +246,7 @@ static bool has_file(const char *folder, hpct_split split, int which)
 
 static bool has_any(const char *folder)
 {
-    /* Any of the files: the message then names the one that is missing. */
+    /* Any of the files suffices; the message then names the missing one. */
     for (int i = 0; i < 4; i++) {
         if (has_file(folder, (hpct_split) (i / 2), i % 2))
             return true;
@@ -243,8 +259,8 @@ static int is_subfolder(const struct dirent *entry)
     return entry->d_name[0] != '.' && entry->d_type != DT_REG;
 }
 
-/* The folder with the files: PATH, PATH/raw, or the one PATH/NAME/raw, where torchvision puts them.
- * *folder is NULL where there is none; the caller frees it. */
+/* Finds the folder with the files: PATH, PATH/raw, or torchvision's PATH/NAME/raw if there is only
+ * one. *folder is NULL if there is none; the caller frees it. */
 static hpct_status find_folder(const char *path, char **folder)
 {
     struct dirent **entries = NULL;
@@ -284,7 +300,8 @@ static bool claims(const char *path, bool is_folder)
     return found;
 }
 
-/* One half without the other is a download that went wrong, whichever split is asked for. */
+/* Pictures without labels, or the reverse, are an incomplete download, an error for either
+ * split. */
 static hpct_status check_halves(hpct_dataset *dataset, const char *folder, hpct_split split)
 {
     for (int s = HPCT_TRAIN; s <= HPCT_TEST; s++) {
@@ -302,16 +319,12 @@ static hpct_status check_halves(hpct_dataset *dataset, const char *folder, hpct_
     return HPCT_OK;
 }
 
-static hpct_status read_one(hpct_idx *out, const char *folder, const char *name, int rank,
-                            char **found)
+static hpct_status read_one(hpct_idx *out, const char *path, int rank)
 {
-    *found = find_file(folder, name);
-    if (*found == NULL)
-        return hpct_fail(HPCT_ERR_NO_INPUT, "%s/%s: %s", folder, name, strerror(errno));
-    int fd = open(*found, O_RDONLY | O_CLOEXEC);
+    int fd = path != NULL ? open(path, O_RDONLY | O_CLOEXEC) : -1;
     if (fd < 0)
-        return hpct_fail(HPCT_ERR_NO_INPUT, "%s: %s", *found, strerror(errno));
-    return hpct_idx_read(out, fd, rank, *found);
+        return hpct_fail(HPCT_ERR_NO_INPUT, "%s: %s", path != NULL ? path : "IDX", strerror(errno));
+    return hpct_idx_read(out, fd, rank, path);
 }
 
 static hpct_status read_folder(hpct_dataset *dataset, const char *folder, hpct_split split)
@@ -320,14 +333,16 @@ static hpct_status read_folder(hpct_dataset *dataset, const char *folder, hpct_s
     char *picture_path = NULL;
     hpct_status status = check_halves(dataset, folder, split);
     if (status == HPCT_OK)
-        status = read_one(&pictures, folder, names[split][0], 3, &picture_path);
+        find_pair(folder, split, &picture_path, &dataset->path);
+    if (status == HPCT_OK)
+        status = read_one(&pictures, picture_path, 3);
     if (status != HPCT_OK)
         goto fail;
     dataset->pixels = pictures.bytes;
     status = hpct_dataset_set_shape(dataset, 2, pictures.sizes + 1, picture_path);
     if (status != HPCT_OK)
         goto fail;
-    status = read_one(&labels, folder, names[split][1], 1, &dataset->path);
+    status = read_one(&labels, dataset->path, 1);
     if (status != HPCT_OK)
         goto fail;
     if (labels.sizes[0] != pictures.sizes[0]) {

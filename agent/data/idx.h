@@ -1,4 +1,4 @@
-/* agent/data/idx.h - reading one IDX file of unsigned bytes. */
+/* agent/data/idx.h - reads one IDX file of unsigned bytes. */
 #ifndef HPCT_DATA_IDX_H
 #define HPCT_DATA_IDX_H
 
@@ -9,12 +9,12 @@
 
 typedef struct hpct_idx {
     uint64_t sizes[HPCT_IDX_MAX_RANK];
-    uint8_t *bytes; /* malloc'd: the product of the sizes */
+    uint8_t *bytes; /* malloc'd; the product of the sizes */
 } hpct_idx;
 
-/* Reads the file open at `fd` (plain or gzip; closed here in every case), which must have `rank`
- * dimensions and end where its header says. HPCT_ERR_DATA for what is not so; `path` is for the
- * message. The caller frees out->bytes. */
+/* Reads the file open at `fd` (plain or gzip; always closed here), which must have `rank`
+ * dimensions and the length that its header says; else HPCT_ERR_DATA. `path` is for the message.
+ * The caller frees out->bytes. */
 hpct_status hpct_idx_read(hpct_idx *out, int fd, int rank, const char *path);
 
 #endif

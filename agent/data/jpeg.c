@@ -1,5 +1,5 @@
-/* JPEG, by libjpeg(-turbo): its default decoding (accurate integer DCT, smooth chroma), which is
- * also Pillow's. The one place that knows libjpeg. */
+/* JPEG, by libjpeg(-turbo) with its defaults (accurate integer DCT, smooth chroma), which are also
+ * Pillow's. The only file that uses libjpeg. */
 #include "config.h"
 
 #include "agent/data/picture.h"
@@ -19,16 +19,17 @@ static bool claims(const uint8_t *bytes, size_t num_bytes)
 #include <jerror.h>
 #include <jpeglib.h>
 
-#define MAX_SCANS 200 /* of a progressive picture: each costs a pass over all of it */
+#define MAX_SCANS 200 /* of a progressive picture, each of which processes the whole picture */
 
 typedef struct jpeg_state {
-    struct jpeg_decompress_struct info; /* first: libjpeg hands out its address */
+    struct jpeg_decompress_struct info; /* first: libjpeg passes its address to the callbacks */
     struct jpeg_error_mgr errors;
     struct jpeg_progress_mgr progress;
     jmp_buf escape;
     char why[JMSG_LENGTH_MAX];
-    uint8_t *row; /* [width][4] of a CMYK picture */
+    uint8_t *row; /* [width][4], for CMYK pictures */
     size_t row_bytes;
+    bool suspect;
 } jpeg_state;
 
 static _Noreturn void on_error(j_common_ptr common)
@@ -38,10 +39,13 @@ static _Noreturn void on_error(j_common_ptr common)
     longjmp(state->escape, 1);
 }
 
-/* Damage that libjpeg would paint over in grey ends the reading; bytes too many do no harm. */
+/* Warnings about damage, which libjpeg would fill with grey, are errors; extraneous bytes may be
+ * harmless. */
 static void on_message(j_common_ptr common, int level)
 {
     int code = common->err->msg_code;
+    if (level < 0 && code == JWRN_EXTRANEOUS_DATA)
+        ((jpeg_state *) common)->suspect = true;
     if (level < 0 && code != JWRN_EXTRANEOUS_DATA && code != JWRN_JFIF_MAJOR &&
         code != JWRN_ADOBE_XFORM)
         on_error(common);
@@ -131,12 +135,13 @@ static hpct_status room_for_row(jpeg_state *state, int width)
     return state->row != NULL ? HPCT_OK : hpct_fail_memory(bytes);
 }
 
-/* What may jump to read's setjmp. */
+/* The part that may longjmp to read's setjmp. */
 static hpct_status decode(jpeg_state *state, hpct_decoder *decoder, const hpct_coded *coded,
                           int channels, hpct_picture *out)
 {
     struct jpeg_decompress_struct *info = &state->info;
     uint8_t *pixels;
+    state->suspect = false;
     jpeg_mem_src(info, coded->bytes, coded->num_bytes);
     jpeg_read_header(info, TRUE);
     *out = (hpct_picture){
@@ -156,6 +161,7 @@ static hpct_status decode(jpeg_state *state, hpct_decoder *decoder, const hpct_c
     read_rows(state, out, pixels);
     jpeg_finish_decompress(info);
     out->pixels = pixels;
+    out->suspect = state->suspect;
     return HPCT_OK;
 }
 

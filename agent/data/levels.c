@@ -1,8 +1,9 @@
-/* From the top: folders that hold nothing but one folder are passed; then comes the level of the
- * splits, where one of them is named by a usual word, then that of the classes; what lies deeper is
- * the class's. A level that may be either is refused. */
+/* Searches from the top: skips folders that contain only one folder; then comes the level of
+ * splits, if a folder has a usual name of one, then that of classes; everything deeper belongs to
+ * the class. An ambiguous level is an error. */
 #include "agent/data/levels.h"
 
+#include "agent/data/notes.h"
 #include "agent/data/split_name.h"
 #include "base/status.h"
 
@@ -10,21 +11,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A folder of a level, and what is in it. */
+/* A folder of a level, and its contents. */
 typedef struct group {
-    size_t begin, end; /* entries */
+    size_t begin, end; /* range of entries */
     const char *name;
     size_t length;
-    size_t pictures, direct; /* in all; not in folders of it */
-    bool folders;            /* it has some */
-    int word, within;        /* hpct_split_word, hpct_split_within */
+    size_t pictures, direct; /* all pictures; those not in a subfolder */
+    bool folders;            /* has subfolders */
+    int word, within;        /* results of hpct_split_word and hpct_split_within */
 } group;
 
 typedef struct level {
-    size_t begin, end, prefix; /* entries, whose names have that length in common */
+    size_t begin, end, prefix; /* range of entries, and the length of their common prefix */
     group *groups;
     size_t count, room;
-    size_t loose; /* pictures beside the folders */
+    size_t loose; /* pictures outside of folders */
 } level;
 
 static int by_name(const void *a, const void *b)
@@ -60,7 +61,7 @@ static hpct_status add_group(level *l, const hpct_listing *listing, group g)
     return HPCT_OK;
 }
 
-/* l's groups anew, from begin, end and prefix. */
+/* Fills l's groups from begin, end and prefix. */
 static hpct_status read_level(level *l, const hpct_listing *listing)
 {
     hpct_status status = HPCT_OK;
@@ -82,7 +83,7 @@ static hpct_status read_level(level *l, const hpct_listing *listing)
     return status;
 }
 
-/* The only folder that has pictures, if it has them in folders; or NULL. */
+/* The only folder with pictures, if these are all in subfolders; or NULL. */
 static const group *find_single(const level *l)
 {
     const group *found = NULL;
@@ -95,7 +96,7 @@ static const group *find_single(const level *l)
     return found != NULL && found->direct == 0 ? found : NULL;
 }
 
-/* Folders with pictures. */
+/* Number of folders with pictures. */
 static size_t count_full(const level *l)
 {
     size_t count = 0;
@@ -112,18 +113,18 @@ static hpct_status go_down(level *l, const hpct_listing *listing, const group *t
     return read_level(l, listing);
 }
 
-/* Passes folders of which only one has pictures, until one that names a split; where no level has
- * more than one, the first is that of the classes. */
+/* Skips levels where only one folder has pictures, until one that names a split; if every level has
+ * only one, the first is the level of classes. */
 static hpct_status pass_singles(level *l, const hpct_listing *listing, int within)
 {
     const level start = *l;
     const group *single;
-    hpct_status status = read_level(l, listing);
-    while (status == HPCT_OK && (single = find_single(l)) != NULL &&
+    HPCT_TRY(read_level(l, listing));
+    while ((single = find_single(l)) != NULL &&
            (single->within == HPCT_NO_SPLIT || single->within == within))
-        status = go_down(l, listing, single);
-    if (status != HPCT_OK || count_full(l) != 1 || find_single(l) != NULL)
-        return status;
+        HPCT_TRY(go_down(l, listing, single));
+    if (count_full(l) != 1 || find_single(l) != NULL)
+        return HPCT_OK;
     l->begin = start.begin;
     l->end = start.end;
     l->prefix = start.prefix;
@@ -132,7 +133,7 @@ static hpct_status pass_singles(level *l, const hpct_listing *listing, int withi
 
 /* ---- classes ---- */
 
-/* Years and dates are no classes. */
+/* Years and dates are not classes. */
 static bool is_date(const char *name, size_t length)
 {
     size_t digits = 0;
@@ -145,14 +146,14 @@ static bool is_date(const char *name, size_t length)
     return digits >= 4;
 }
 
-/* The number of folders that two levels have in common, by name, dates aside. */
+/* Number of folder names that two levels have in common, without dates. */
 static size_t count_common(const level *a, const level *b)
 {
     size_t count = 0;
     for (size_t i = 0, j = 0; i < a->count && j < b->count;) {
         const group *x = &a->groups[i], *y = &b->groups[j];
         size_t shorter = x->length < y->length ? x->length : y->length;
-        int order = strncmp(x->name, y->name, shorter + 1); /* as the names with '/' are sorted */
+        int order = strncmp(x->name, y->name, shorter + 1); /* with the '/', as names are sorted */
         if (order == 0)
             count += !is_date(x->name, x->length);
         i += order <= 0;
@@ -161,7 +162,7 @@ static size_t count_common(const level *a, const level *b)
     return count;
 }
 
-/* The folders in a folder, or in the one that has them all. */
+/* The folders in a folder, or in its only subfolder with pictures. */
 static hpct_status read_below(level *out, const hpct_listing *listing, const level *l,
                               const group *g)
 {
@@ -187,7 +188,7 @@ static bool is_deep(const group *g)
     return g->pictures > 0 && g->direct == 0;
 }
 
-/* seg_train/cat/x.jpg; but "test tube" may well be one class of many. */
+/* seg_train/cat/x.jpg is a split with an unknown name; but "test tube" may be one class of many. */
 static hpct_status check_hints(const level *l, const char *path)
 {
     const group *hint = NULL;
@@ -212,7 +213,7 @@ static hpct_status fail_same(const char *path, const level *l, const group *a, c
                      a->name, path, (int) l->prefix, a->name - l->prefix, (int) a->length, a->name);
 }
 
-/* Folders that hold the same folders may be splits, or classes with the same parts. */
+/* Folders with the same subfolders are either splits, or classes with the same parts: an error. */
 static hpct_status check_not_splits(const hpct_listing *listing, const level *l, const char *path)
 {
     const group *a = NULL;
@@ -234,7 +235,7 @@ static hpct_status check_not_splits(const hpct_listing *listing, const level *l,
     return status;
 }
 
-/* Whether no folder of the level can be a class. */
+/* Whether all folders with pictures are named as parts, so that none can be a class. */
 static bool is_of_parts(const level *l)
 {
     size_t parts = 0;
@@ -244,13 +245,13 @@ static bool is_of_parts(const level *l)
     return parts > 0 && parts == count_full(l);
 }
 
-/* train/x.jpg beside test/y.jpg are no two classes; "test tube" and "train station" may be two of
- * many. */
+/* train/x.jpg beside test/y.jpg are splits, not two classes; but "test tube" and "train station"
+ * may be two classes of many. */
 static hpct_status check_classes(const level *l, int within, const char *path)
 {
     size_t words = 0, hints = 0, all = 0;
     const group *hint = NULL;
-    bool several = false; /* splits are hinted at */
+    bool several = false; /* names of different splits */
     for (size_t i = 0; i < l->count; i++) {
         const group *g = &l->groups[i];
         if (g->pictures == 0)
@@ -273,8 +274,45 @@ static hpct_status check_classes(const level *l, int within, const char *path)
     return HPCT_OK;
 }
 
-/* The folders of the level are the classes of this split. */
-static void set_classes(hpct_listing *listing, const level *l, int split)
+/* Whether a class has more than one folder of pictures, without dates. */
+static hpct_status has_folders(const hpct_listing *listing, const level *l, const group *g,
+                               bool *several)
+{
+    level inside = {.begin = g->begin, .end = g->end, .prefix = l->prefix + g->length + 1};
+    hpct_status status = g->folders ? read_level(&inside, listing) : HPCT_OK;
+    size_t count = 0;
+    for (size_t i = 0; i < inside.count; i++)
+        count += inside.groups[i].pictures > 0 &&
+                 !is_date(inside.groups[i].name, inside.groups[i].length);
+    free(inside.groups);
+    *several = count > 1;
+    return status;
+}
+
+/* Notes subfolders of classes: cat/indoors and cat/outdoors are one class; but COVID/images and
+ * COVID/masks, or a/airfield and a/alley, may not be meant so. */
+static hpct_status note_folders(hpct_listing *listing, const level *l)
+{
+    hpct_status status = HPCT_OK;
+    const group *first = NULL;
+    size_t count = 0;
+    for (size_t i = 0; i < l->count && status == HPCT_OK; i++) {
+        bool several = false;
+        status = has_folders(listing, l, &l->groups[i], &several);
+        first = first == NULL && several ? &l->groups[i] : first;
+        count += several;
+    }
+    if (status == HPCT_OK && count > 0)
+        status = hpct_note(&listing->notes,
+                           "%zu of the %zu classes %s several folders, whose pictures are all "
+                           "taken for the one class (the first: %.*s)",
+                           count, l->count, count == 1 ? "has" : "have", (int) first->length,
+                           first->name);
+    return status;
+}
+
+/* Takes the folders of the level as the classes of this split. */
+static hpct_status set_classes(hpct_listing *listing, const level *l, int split)
 {
     for (size_t i = 0; i < l->count; i++) {
         for (size_t j = l->groups[i].begin; j < l->groups[i].end; j++) {
@@ -282,9 +320,10 @@ static void set_classes(hpct_listing *listing, const level *l, int split)
             listing->entries[j].label = split;
         }
     }
+    return split == HPCT_TRAIN || split == HPCT_NO_SPLIT ? note_folders(listing, l) : HPCT_OK;
 }
 
-/* A folder with the folders that stand beside it is another copy, or a split. */
+/* A folder that contains the same folders as its parent is another copy, or a split: an error. */
 static hpct_status check_repeated(const hpct_listing *listing, const level *l, const char *path)
 {
     for (size_t i = 0; i < l->count; i++) {
@@ -336,7 +375,25 @@ static hpct_status check_splits(const level *l, const char *path)
     return HPCT_OK;
 }
 
-/* train/train/CLASS is what some archives unpack to. */
+/* train/data/CLASS, or a single class "data" with subfolders, which is useless for training: an
+ * error. */
+static hpct_status check_single(const hpct_listing *listing, const level *l, const group *single,
+                                const char *path)
+{
+    level inside;
+    hpct_status status = read_below(&inside, listing, l, single);
+    size_t count = count_full(&inside);
+    free(inside.groups);
+    if (status != HPCT_OK || count < 2)
+        return status;
+    return hpct_fail(HPCT_ERR_DATA,
+                     "%s: %.*s holds %zu folders of pictures and stands alone: it cannot be told "
+                     "whether it is the class or they are the classes: move them up, or put all "
+                     "its pictures into it",
+                     path, (int) (l->prefix + single->length), single->name - l->prefix, count);
+}
+
+/* Some archives unpack to train/train/CLASS. */
 static hpct_status set_split(hpct_listing *listing, const level *l, const group *g,
                              const char *path)
 {
@@ -345,10 +402,12 @@ static hpct_status set_split(hpct_listing *listing, const level *l, const group 
     const group *single;
     while (status == HPCT_OK && (single = find_single(&below)) != NULL && single->word == g->word)
         status = go_down(&below, listing, single);
+    if (status == HPCT_OK && g->word == HPCT_TRAIN && single != NULL)
+        status = check_single(listing, &below, single, path);
     if (status == HPCT_OK)
         status = check_repeated(listing, &below, path);
     if (status == HPCT_OK && !is_of_parts(&below))
-        set_classes(listing, &below, g->word);
+        status = set_classes(listing, &below, g->word);
     free(below.groups);
     return status;
 }
@@ -363,9 +422,9 @@ static hpct_status set_splits(hpct_listing *listing, const level *l, const char 
     return status;
 }
 
-/* ---- all ---- */
+/* ---- splits and classes ---- */
 
-/* The split that the path's own last name is the word for, an archive's without its end. */
+/* The split named by the last component of the path (of an archive without its extension). */
 static int split_of_path(const char *path)
 {
     size_t end = strlen(path), begin;
@@ -400,7 +459,7 @@ hpct_status hpct_levels_find(hpct_listing *listing, const char *path)
     if (status == HPCT_OK)
         status = check_repeated(listing, &top, path);
     if (status == HPCT_OK)
-        set_classes(listing, &top, HPCT_NO_SPLIT);
+        status = set_classes(listing, &top, HPCT_NO_SPLIT);
 
 end:
     free(top.groups);

@@ -1,15 +1,17 @@
-/* agent/data/levels.h - which folders in the names of pictures are splits, and which are classes.
- * Knows names alone. */
+/* agent/data/levels.h - finds which folders in the paths of pictures are splits and which are
+ * classes. Uses names only. */
 #ifndef HPCT_DATA_LEVELS_H
 #define HPCT_DATA_LEVELS_H
 
-#include "agent/data/listing.h"
+#include "agent/data/entries.h"
 
-#define HPCT_LOOSE (-3) /* beside the classes, or beside the splits */
+#include <hpctrain/status.h>
 
-/* Sorts the entries by name and sets their class_name, and in their label the split (HPCT_NO_SPLIT
- * where there are none), or HPCT_LOOSE. HPCT_ERR_DATA where that cannot be told; `path` is for
- * messages, and may itself say of what split they are. */
+#define HPCT_LOOSE (-3) /* picture outside of class folders, or of splits */
+
+/* Sorts the entries by name; sets their class_name, and their label to the split (HPCT_NO_SPLIT
+ * without splits) or HPCT_LOOSE. HPCT_ERR_DATA if that is ambiguous; `path` is for messages, and
+ * its last component may name the split. */
 hpct_status hpct_levels_find(hpct_listing *listing, const char *path);
 
 #endif

@@ -1,4 +1,4 @@
-/* Class and split from names. */
+/* Classes and splits of pictures, from their names. */
 #include "agent/data/listing.h"
 
 #include "agent/data/levels.h"
@@ -6,6 +6,7 @@
 #include "agent/data/split_name.h"
 #include "base/status.h"
 
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,26 +14,31 @@
 
 #define MAX_CLASSES (1 << 20)
 
-static bool ends_in_one_of(const char *name, const char *const *ends, size_t count)
+/* Files that are read as pictures; also in messages. */
+#define READABLE ".jpg, .jpeg, .jpe, .jfif, .png"
+
+static bool ends_in_one_of(const char *name, const char *ends)
 {
     const char *dot = strrchr(name, '.');
-    for (size_t i = 0; dot != NULL && i < count; i++) {
-        if (strcasecmp(dot, ends[i]) == 0)
+    for (const char *end = ends; dot != NULL && *end != '\0'; end += strspn(end, ", ")) {
+        size_t length = strcspn(end, ",");
+        if (strlen(dot) == length && strncasecmp(dot, end, length) == 0)
             return true;
+        end += length;
     }
     return false;
 }
 
 hpct_named hpct_picture_named(const char *name)
 {
-    static const char *const readable[] = {".jpg", ".jpeg", ".jpe", ".jfif", ".png"};
-    static const char *const others[] = {".webp", ".bmp",  ".gif",  ".tif", ".tiff",
-                                         ".avif", ".heic", ".heif", ".jp2", ".jxl",
-                                         ".ppm",  ".pgm",  ".pbm",  ".tga", ".dcm"};
-    if (ends_in_one_of(name, readable, sizeof readable / sizeof readable[0]))
+    static const char others[] = ".webp, .bmp, .gif, .tif, .tiff, .avif, .heic, .heif, .jp2, .jxl, "
+                                 ".ppm, .pgm, .pbm, .tga, .dcm";
+    if (ends_in_one_of(name, READABLE))
         return HPCT_NAMED_PICTURE;
-    return ends_in_one_of(name, others, sizeof others / sizeof others[0]) ? HPCT_NAMED_OTHER
-                                                                          : HPCT_NAMED_NOTHING;
+    if (ends_in_one_of(name, others))
+        return HPCT_NAMED_OTHER;
+    return ends_in_one_of(name, ".txt, .xml, .json, .csv, .cls") ? HPCT_NAMED_NOTHING
+                                                                 : HPCT_NAMED_UNKNOWN;
 }
 
 bool hpct_is_hidden(const char *name)
@@ -111,6 +117,49 @@ void hpct_listing_drop_folders(hpct_listing *listing)
     listing->count = kept;
 }
 
+/* By name; equal names in their original order. */
+static int compare_names(const void *left, const void *right)
+{
+    const hpct_entry *a = *(hpct_entry *const *) left, *b = *(hpct_entry *const *) right;
+    int order = strcmp(a->name, b->name);
+    return order != 0 ? order : (a > b) - (a < b);
+}
+
+hpct_status hpct_listing_keep_last(hpct_listing *listing, size_t first)
+{
+    size_t count = listing->count - first, again = 0;
+    hpct_entry *entries = listing->entries + first, **sorted = malloc((count + 1) * sizeof *sorted);
+    char *name = NULL;
+    hpct_status status = HPCT_OK;
+    if (sorted == NULL)
+        return hpct_fail_memory((count + 1) * sizeof *sorted);
+    for (size_t i = 0; i < count; i++)
+        sorted[i] = &entries[i];
+    qsort(sorted, count, sizeof *sorted, compare_names);
+    for (size_t i = 0; i + 1 < count; i++) {
+        if (is_folder(sorted[i]) || strcmp(sorted[i]->name, sorted[i + 1]->name) != 0)
+            continue;
+        if (again++ == 0)
+            name = sorted[i]->name;
+        else
+            free(sorted[i]->name);
+        sorted[i]->name = NULL;
+    }
+    free(sorted);
+    listing->count = first;
+    for (size_t i = 0; i < count; i++) {
+        if (entries[i].name != NULL)
+            listing->entries[listing->count++] = entries[i];
+    }
+    if (again > 0)
+        status = hpct_note(&listing->notes,
+                           "%zu picture%s whose name comes again in the same archive %s left out "
+                           "for the later one (the first: %s)",
+                           again, again == 1 ? "" : "s", again == 1 ? "is" : "are", name);
+    free(name);
+    return status;
+}
+
 /* ---- classes ---- */
 
 static size_t class_length(const hpct_entry *entry)
@@ -118,7 +167,7 @@ static size_t class_length(const hpct_entry *entry)
     return strcspn(entry->name + entry->class_name, "/");
 }
 
-/* As strcmp does with the class names. */
+/* Same order as strcmp of the class names. */
 static int compare_classes(const hpct_entry *a, const hpct_entry *b)
 {
     size_t m = class_length(a), n = class_length(b);
@@ -133,7 +182,7 @@ static int compare_entries(const void *left, const void *right)
     return order != 0 ? order : strcmp(a->name, b->name);
 }
 
-/* The entries of the class that begins at `begin` end there. */
+/* Index after the last entry of the class that begins at `begin`. */
 static size_t end_of_class(const hpct_listing *listing, size_t begin)
 {
     size_t end = begin + 1;
@@ -143,7 +192,7 @@ static size_t end_of_class(const hpct_listing *listing, size_t begin)
     return end;
 }
 
-/* A class in the training split, or where there are no splits. */
+/* A class in the training split, or without splits. */
 typedef struct in_split {
     bool training;
     size_t pictures;
@@ -160,10 +209,39 @@ static in_split look_at(const hpct_listing *listing, size_t begin, size_t end, c
     return in;
 }
 
+static bool is_utf8(const char *text, size_t length)
+{
+    json_t *string = json_stringn(text, length);
+    json_decref(string);
+    return string != NULL;
+}
+
+/* Class name as UTF-8 for JSON (summaries, weights); other bytes are written as, e.g., \xf1. */
+static char *class_text(const char *name, size_t length)
+{
+    char *text = malloc(4 * length + 1), *to = text;
+    bool whole = is_utf8(name, length);
+    for (size_t i = 0, used; text != NULL && i < length; i += used) {
+        used = whole ? length : 1;
+        while (used < 4 && i + used < length && !is_utf8(name + i, used))
+            used++;
+        if (is_utf8(name + i, used)) {
+            memcpy(to, name + i, used);
+            to += used;
+        } else {
+            used = 1;
+            to += sprintf(to, "\\x%02x", (unsigned char) name[i]);
+        }
+    }
+    if (text != NULL)
+        *to = '\0';
+    return text;
+}
+
 static hpct_status number_class(hpct_listing *listing, size_t begin, size_t end)
 {
     hpct_entry *first = &listing->entries[begin];
-    char *name = strndup(first->name + first->class_name, class_length(first));
+    char *name = class_text(first->name + first->class_name, class_length(first));
     if (name == NULL)
         return hpct_fail_memory(0);
     for (size_t i = begin; i < end; i++)
@@ -191,8 +269,8 @@ static hpct_status note_classes(hpct_listing *listing, bool named, int strangers
     return status;
 }
 
-/* Of sorted entries; entry->label, the split so far, is in splits[]. *num_known: those of the
- * training split. */
+/* Numbers the classes of sorted entries; splits[] has the split of each entry. *num_known: number
+ * of classes of the training split. */
 static hpct_status number_classes(hpct_listing *listing, const int8_t *splits, const char *path,
                                   int *num_known)
 {
@@ -203,7 +281,7 @@ static hpct_status number_classes(hpct_listing *listing, const int8_t *splits, c
     for (size_t i = 0; i < listing->count; i = end_of_class(listing, i), count++) {
         in_split in = look_at(listing, i, end_of_class(listing, i), splits);
         if (!in.training && known == count)
-            stranger = i; /* the first */
+            stranger = i; /* the first one without training pictures */
         known += in.training;
         if (in.training && in.pictures == 0 && empty++ == 0)
             first_empty = i;
@@ -228,7 +306,7 @@ static hpct_status number_classes(hpct_listing *listing, const int8_t *splits, c
 
 /* ---- the split ---- */
 
-/* Drops entries that are of no class, and counts their pictures by split. */
+/* Removes entries outside of class folders; notes how many pictures that are. */
 static hpct_status drop_loose(hpct_listing *listing)
 {
     size_t kept = 0, loose = 0;
@@ -256,7 +334,8 @@ static hpct_status drop_loose(hpct_listing *listing)
     return status;
 }
 
-/* The one that is meant: validation pictures may be called test pictures, and the reverse. */
+/* The split to read: if there are no validation pictures, those of the test split are used, and the
+ * reverse. */
 static int find_split(const hpct_listing *listing, const int8_t *splits, hpct_split wanted)
 {
     bool has[3] = {false}, named = false;
@@ -273,7 +352,7 @@ static int find_split(const hpct_listing *listing, const int8_t *splits, hpct_sp
     return wanted == HPCT_TEST ? HPCT_VALIDATION : HPCT_TEST;
 }
 
-/* Keeps the split's pictures and moves them up. */
+/* Keeps the split's pictures only. */
 static void keep_split(hpct_listing *listing, const int8_t *splits, int wanted)
 {
     size_t kept = 0;
@@ -292,16 +371,16 @@ static hpct_status fail_empty(hpct_listing *listing, hpct_split split, bool name
     listing->lacking = named && listing->others == 0;
     if (listing->others > 0)
         snprintf(more, sizeof more,
-                 " that can be read: %zu are neither JPEG nor PNG (the first: %s)", listing->others,
-                 listing->other);
+                 " that can be read: %zu not ending in " READABLE " (the first: %s)",
+                 listing->others, listing->other);
     else if (listing->notes != NULL)
         snprintf(more, sizeof more, ": %.*s", (int) strcspn(listing->notes, "\n"), listing->notes);
     return hpct_fail(HPCT_ERR_NO_INPUT, "%s: there are no %s%spictures in it%s", path,
                      named ? hpct_split_text(split) : "", named ? " " : "", more);
 }
 
-/* What a class is called in the training pictures decides its number; none in common is a mistake.
- */
+/* The training split's class names determine the labels; a split that has none of them is an
+ * error. */
 static hpct_status check_known(const hpct_listing *listing, int known, const char *path)
 {
     for (size_t i = 0; i < listing->count; i++) {
@@ -321,13 +400,12 @@ hpct_status hpct_listing_note_others(hpct_listing *listing)
     if (listing->others == 0)
         return HPCT_OK;
     return hpct_note(&listing->notes,
-                     "%zu picture%s of a kind that cannot be read %s left out, only JPEG and PNG "
-                     "can (the first: %s)",
+                     "%zu picture%s not ending in " READABLE " %s left out (the first: %s)",
                      listing->others, listing->others == 1 ? "" : "s",
                      listing->others == 1 ? "is" : "are", listing->other);
 }
 
-/* The folder of the split, as the first picture's name has it. */
+/* Sets the folder of the split, from the first picture's name. */
 static hpct_status set_split_name(hpct_listing *listing)
 {
     const hpct_entry *entry = &listing->entries[0];
@@ -341,11 +419,8 @@ hpct_status hpct_listing_choose(hpct_listing *listing, hpct_split split, const c
     int known = 0;
     if (listing->count == 0)
         return fail_empty(listing, split, false, path);
-    hpct_status status = hpct_levels_find(listing, path);
-    if (status == HPCT_OK)
-        status = drop_loose(listing);
-    if (status != HPCT_OK)
-        return status;
+    HPCT_TRY(hpct_levels_find(listing, path));
+    HPCT_TRY(drop_loose(listing));
     int8_t *splits = malloc(listing->count + 1);
     if (splits == NULL)
         return hpct_fail_memory(listing->count + 1);
@@ -353,7 +428,7 @@ hpct_status hpct_listing_choose(hpct_listing *listing, hpct_split split, const c
     for (size_t i = 0; i < listing->count; i++)
         splits[i] = (int8_t) listing->entries[i].label;
     int chosen = find_split(listing, splits, split);
-    status = number_classes(listing, splits, path, &known);
+    hpct_status status = number_classes(listing, splits, path, &known);
     keep_split(listing, splits, chosen);
     while (chosen == HPCT_TRAIN && listing->num_classes > known)
         free(listing->classes[--listing->num_classes]);

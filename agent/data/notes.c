@@ -1,4 +1,4 @@
-/* Lines. */
+/* Collects lines. */
 #include "agent/data/notes.h"
 
 #include "base/status.h"

@@ -1,5 +1,5 @@
-/* agent/data/notes.h - what a user should know of his data, a line each: not wrong, but perhaps not
- * what he thinks. */
+/* agent/data/notes.h - remarks about the user's data, one per line: no errors, but perhaps
+ * unexpected. */
 #ifndef HPCT_DATA_NOTES_H
 #define HPCT_DATA_NOTES_H
 

@@ -1,4 +1,4 @@
-/* The .npy header: a Python dictionary literal, of which exactly NumPy's own form is accepted. */
+/* The .npy header: a Python dictionary literal. Only the form that NumPy writes is accepted. */
 #include "agent/data/npy.h"
 
 #include "base/status.h"

@@ -1,4 +1,4 @@
-/* NumPy's .npz as Keras' mnist.npz has it: x_train, y_train, x_test, y_test. */
+/* NumPy's .npz with the arrays of Keras' mnist.npz: x_train, y_train, x_test, y_test. */
 #include "agent/data/npz.h"
 
 #include "agent/data/grow.h"
@@ -59,17 +59,14 @@ static hpct_status read_array(array *out, struct archive *archive, const char *n
     uint8_t prefix[HPCT_NPY_PREFIX], extra;
     size_t prefix_length, text_length;
     char *text = NULL;
-    hpct_status status = read_some(&from, prefix, sizeof prefix);
-    if (status == HPCT_OK)
-        status = hpct_npy_read_prefix(prefix, &prefix_length, &text_length, name);
-    if (status != HPCT_OK)
-        return status;
+    HPCT_TRY(read_some(&from, prefix, sizeof prefix));
+    HPCT_TRY(hpct_npy_read_prefix(prefix, &prefix_length, &text_length, name));
     text = malloc(text_length);
     if (text == NULL)
         return hpct_fail_memory(text_length);
-    size_t have = sizeof prefix - prefix_length; /* of the text, read with the prefix */
+    size_t have = sizeof prefix - prefix_length; /* of the text, already read with the prefix */
     memcpy(text, prefix + prefix_length, have);
-    status = read_some(&from, text + have, text_length - have);
+    hpct_status status = read_some(&from, text + have, text_length - have);
     if (status == HPCT_OK)
         status = hpct_npy_read_text(&out->header, text, text_length, name);
     if (status == HPCT_OK)
@@ -78,14 +75,14 @@ static hpct_status read_array(array *out, struct archive *archive, const char *n
         la_ssize_t more = archive_read_data(archive, &extra, 1);
         if (more > 0)
             status = hpct_fail(HPCT_ERR_DATA, "%s: it is longer than its header says", name);
-        else if (more < 0) /* the checksum is compared at the end */
+        else if (more < 0) /* libarchive verifies the checksum at the end */
             status = archive_failure(archive, name);
     }
     free(text);
     return status;
 }
 
-/* Integers of any width to labels. */
+/* Converts integers of any width to labels. */
 static hpct_status convert_labels(int32_t *labels, const array *y, size_t count, const char *name)
 {
     for (size_t i = 0; i < count; i++) {
@@ -104,7 +101,7 @@ static hpct_status convert_labels(int32_t *labels, const array *y, size_t count,
     return HPCT_OK;
 }
 
-/* Takes x's bytes over on success. */
+/* Moves x's bytes to the data set on success. */
 static hpct_status combine(hpct_dataset *dataset, array *x, const array *y, const char *x_name,
                            const char *y_name)
 {
@@ -120,17 +117,12 @@ static hpct_status combine(hpct_dataset *dataset, array *x, const array *y, cons
                          "%s has %" PRIu64 " labels, but %s has %" PRIu64
                          " pictures: they do not belong together",
                          y_name, y->header.sizes[0], x_name, x->header.sizes[0]);
-    hpct_status status =
-        hpct_dataset_set_shape(dataset, x->header.rank - 1, x->header.sizes + 1, x_name);
-    if (status != HPCT_OK)
-        return status;
+    HPCT_TRY(hpct_dataset_set_shape(dataset, x->header.rank - 1, x->header.sizes + 1, x_name));
     dataset->size = (size_t) x->header.sizes[0];
     dataset->labels = malloc((dataset->size + 1) * sizeof *dataset->labels);
     if (dataset->labels == NULL)
         return hpct_fail_memory(dataset->size * sizeof *dataset->labels);
-    status = convert_labels(dataset->labels, y, dataset->size, y_name);
-    if (status != HPCT_OK)
-        return status;
+    HPCT_TRY(convert_labels(dataset->labels, y, dataset->size, y_name));
     dataset->pixels = x->bytes;
     x->bytes = NULL;
     return HPCT_OK;

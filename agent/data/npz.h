@@ -1,4 +1,4 @@
-/* agent/data/npz.h - a split from an .npz (a zip of .npy arrays) that libarchive has open. */
+/* agent/data/npz.h - reads a split from an .npz (a zip of .npy arrays) that libarchive has open. */
 #ifndef HPCT_DATA_NPZ_H
 #define HPCT_DATA_NPZ_H
 
@@ -7,11 +7,11 @@
 #include <archive.h>
 
 /* Reads x_train and y_train (or x_test, y_test) into `dataset` as hpct_format.read does. `path` is
- * for messages; they read "mnist.npz/x_train: …". */
+ * for messages, such as "mnist.npz/x_train: …". */
 hpct_status hpct_npz_read(hpct_dataset *dataset, struct archive *archive, const char *path,
                           hpct_split split);
 
-/* A reader with what an .npz needs, to be opened by the caller; NULL when out of memory. */
+/* A reader with the formats of an .npz, which the caller opens; NULL when out of memory. */
 struct archive *hpct_npz_new_reader(void);
 
 #endif

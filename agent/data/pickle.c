@@ -1,5 +1,5 @@
-/* The pickle machine, as far as plain values and numpy's integer arrays need it. A value lives
- * until the pickle is freed, so that references among values, also circular ones, do no harm. */
+/* The pickle machine, restricted to plain values and numpy's integer arrays. All values are freed
+ * with the pickle, so references among them, including cycles, need no counting. */
 #include "agent/data/pickle.h"
 
 #include "base/status.h"
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The names that may occur, and what calling them means here. */
+/* The permitted names; the reader implements their calls. */
 typedef enum name {
     NAME_RECONSTRUCT,
     NAME_FROMBUFFER,
@@ -47,8 +47,8 @@ struct hpct_pickle {
     const char *path;
     owned *values;
     list stack, memo, buffers;
-    list marks;            /* stack heights, as pointers into nothing */
-    size_t decoded, limit; /* bytes that text was turned into, and how many may be */
+    list marks;            /* stack heights, stored as pointers */
+    size_t decoded, limit; /* bytes decoded from text, and their limit */
 };
 
 /* ---- memory ---- */
@@ -101,8 +101,8 @@ void hpct_pickle_free(hpct_pickle *pickle)
 
 static hpct_status damaged(const hpct_pickle *p, const char *why)
 {
-    return hpct_fail(HPCT_ERR_DATA, "%s: no pickle of plain values and numpy arrays: %s", p->path,
-                     why);
+    return hpct_fail(HPCT_ERR_DATA, "%s: not a pickle of plain values and numpy arrays: %s",
+                     p->path, why);
 }
 
 static hpct_status take(hpct_pickle *p, uint64_t count, const uint8_t **out)
@@ -157,11 +157,8 @@ static hpct_status push_bytes(hpct_pickle *p, int length_width)
 {
     uint64_t count;
     const uint8_t *bytes = NULL;
-    hpct_status status = take_number(p, length_width, &count);
-    if (status == HPCT_OK)
-        status = take(p, count, &bytes);
-    if (status != HPCT_OK)
-        return status;
+    HPCT_TRY(take_number(p, length_width, &count));
+    HPCT_TRY(take(p, count, &bytes));
     hpct_pickle_value *value = new_value(p, HPCT_PICKLE_BYTES);
     if (value != NULL) {
         value->bytes = bytes;
@@ -170,7 +167,7 @@ static hpct_status push_bytes(hpct_pickle *p, int length_width)
     return push(p, value);
 }
 
-/* The items from `first` to the stack's top go behind those of `to`. */
+/* Appends the items from `first` to the stack's top to `to`. */
 static hpct_status move_items(hpct_pickle *p, hpct_pickle_value *to, size_t first)
 {
     size_t count = p->stack.count - first;
@@ -188,7 +185,7 @@ static hpct_status move_items(hpct_pickle *p, hpct_pickle_value *to, size_t firs
     return HPCT_OK;
 }
 
-/* A tuple of the `count` topmost, or (count < 0) of those above the mark. */
+/* Pushes a tuple of the topmost `count` items, or (count < 0) of those above the mark. */
 static hpct_status push_tuple(hpct_pickle *p, int count)
 {
     size_t first;
@@ -202,11 +199,11 @@ static hpct_status push_tuple(hpct_pickle *p, int count)
         first = p->stack.count - (size_t) count;
     }
     hpct_pickle_value *tuple = new_value(p, HPCT_PICKLE_SEQUENCE);
-    hpct_status status = tuple != NULL ? move_items(p, tuple, first) : hpct_fail_memory(0);
-    return status == HPCT_OK ? push(p, tuple) : status;
+    HPCT_TRY(tuple != NULL ? move_items(p, tuple, first) : hpct_fail_memory(0));
+    return push(p, tuple);
 }
 
-/* Adds what lies above the mark, or the topmost `count`, to the list or dictionary below it. */
+/* Adds the items above the mark, or the topmost `count`, to the list or dictionary below them. */
 static hpct_status add_items(hpct_pickle *p, hpct_pickle_kind kind, int count)
 {
     size_t first;
@@ -232,7 +229,7 @@ static hpct_status memoize(hpct_pickle *p, uint64_t index)
     if (p->stack.count <= floor_of(p))
         return damaged(p, "its stack is empty");
     void *top = p->stack.items[p->stack.count - 1];
-    while (p->memo.count <= index) { /* Python 2 numbers from 1 */
+    while (p->memo.count <= index) { /* Python 2 counts from 1 */
         if (index > p->memo.count + 1)
             return damaged(p, "its memo has gaps");
         hpct_status status = append(&p->memo, NULL);
@@ -262,7 +259,7 @@ static hpct_status push_name(hpct_pickle *p, const uint8_t *module, size_t modul
             memcmp(names[i].attribute, attribute, attribute_length) == 0)
             return push_integer(p, HPCT_PICKLE_NAME, names[i].name);
     }
-    return hpct_fail(HPCT_ERR_DATA, "%s: it asks for %.*s.%.*s, which is not allowed", p->path,
+    return hpct_fail(HPCT_ERR_DATA, "%s: it refers to %.*s.%.*s, which is not allowed", p->path,
                      (int) (module_length < 100 ? module_length : 100), (const char *) module,
                      (int) (attribute_length < 100 ? attribute_length : 100),
                      (const char *) attribute);
@@ -283,26 +280,22 @@ static hpct_status do_global(hpct_pickle *p)
 {
     const uint8_t *module = NULL, *attribute = NULL;
     size_t m = 0, a = 0;
-    hpct_status status = read_line(p, &module, &m);
-    if (status == HPCT_OK)
-        status = read_line(p, &attribute, &a);
-    return status == HPCT_OK ? push_name(p, module, m, attribute, a) : status;
+    HPCT_TRY(read_line(p, &module, &m));
+    HPCT_TRY(read_line(p, &attribute, &a));
+    return push_name(p, module, m, attribute, a);
 }
 
 static hpct_status do_stack_global(hpct_pickle *p)
 {
     hpct_pickle_value *module = NULL, *attribute = NULL;
-    hpct_status status = pop(p, &attribute);
-    if (status == HPCT_OK)
-        status = pop(p, &module);
-    if (status != HPCT_OK)
-        return status;
+    HPCT_TRY(pop(p, &attribute));
+    HPCT_TRY(pop(p, &module));
     if (module->kind != HPCT_PICKLE_BYTES || attribute->kind != HPCT_PICKLE_BYTES)
         return damaged(p, "a value is of the wrong kind");
     return push_name(p, module->bytes, module->count, attribute->bytes, attribute->count);
 }
 
-/* ---- what the names make ---- */
+/* ---- calls ---- */
 
 static const hpct_pickle_value *item(const hpct_pickle_value *sequence, size_t index,
                                      hpct_pickle_kind kind)
@@ -319,8 +312,7 @@ static bool is_text(const hpct_pickle_value *value, const char *text)
            memcmp(value->bytes, text, value->count) == 0;
 }
 
-/* Python 3 writes bytes under protocol 2 as text whose characters are the bytes: UTF-8 of 0 … 255.
- */
+/* With protocol 2 Python 3 writes bytes as text of characters 0 … 255, encoded as UTF-8. */
 static hpct_status encode_latin1(hpct_pickle *p, const hpct_pickle_value *arguments)
 {
     const hpct_pickle_value *text = item(arguments, 0, HPCT_PICKLE_BYTES);
@@ -357,7 +349,7 @@ static hpct_status encode_latin1(hpct_pickle *p, const hpct_pickle_value *argume
     return push(p, value);
 }
 
-/* "u1", "i8": the width in bytes, negative when signed. */
+/* "u1", "i8": the width in bytes, negative if signed. */
 static hpct_status make_dtype(hpct_pickle *p, const hpct_pickle_value *arguments)
 {
     const hpct_pickle_value *text = item(arguments, 0, HPCT_PICKLE_BYTES);
@@ -368,7 +360,7 @@ static hpct_status make_dtype(hpct_pickle *p, const hpct_pickle_value *arguments
     return push_integer(p, HPCT_PICKLE_DTYPE, text->bytes[0] == 'i' ? -width : width);
 }
 
-/* Fills an array, whose bytes must be as many as its shape says. */
+/* Fills an array; the number of bytes must match its shape. */
 static hpct_status fill_array(hpct_pickle *p, hpct_pickle_value *array,
                               const hpct_pickle_value *shape, const hpct_pickle_value *dtype,
                               const hpct_pickle_value *bytes, bool fortran)
@@ -400,13 +392,13 @@ static hpct_status from_buffer(hpct_pickle *p, const hpct_pickle_value *argument
     hpct_pickle_value *array = new_value(p, HPCT_PICKLE_ARRAY);
     if (array == NULL)
         return hpct_fail_memory(0);
-    hpct_status status = fill_array(p, array, item(arguments, 2, HPCT_PICKLE_SEQUENCE),
-                                    item(arguments, 1, HPCT_PICKLE_DTYPE),
-                                    item(arguments, 0, HPCT_PICKLE_BYTES), !is_text(order, "C"));
-    return status == HPCT_OK ? push(p, array) : status;
+    HPCT_TRY(fill_array(p, array, item(arguments, 2, HPCT_PICKLE_SEQUENCE),
+                        item(arguments, 1, HPCT_PICKLE_DTYPE),
+                        item(arguments, 0, HPCT_PICKLE_BYTES), !is_text(order, "C")));
+    return push(p, array);
 }
 
-/* An integer of `width` bytes (negative: signed), little-endian; false where it is beyond int64. */
+/* Loads a little-endian integer of `width` bytes (negative: signed); false if it exceeds int64. */
 static bool load_integer(const uint8_t *bytes, int64_t width, int64_t *out)
 {
     uint64_t value = 0;
@@ -433,16 +425,13 @@ static hpct_status make_scalar(hpct_pickle *p, const hpct_pickle_value *argument
 static hpct_status do_reduce(hpct_pickle *p)
 {
     hpct_pickle_value *arguments = NULL, *called = NULL;
-    hpct_status status = pop(p, &arguments);
-    if (status == HPCT_OK)
-        status = pop(p, &called);
-    if (status != HPCT_OK)
-        return status;
+    HPCT_TRY(pop(p, &arguments));
+    HPCT_TRY(pop(p, &called));
     if (called->kind != HPCT_PICKLE_NAME)
         return damaged(p, "something is called that cannot be");
     switch ((name) called->integer) {
     case NAME_RECONSTRUCT:
-        return push(p, new_value(p, HPCT_PICKLE_ARRAY)); /* its state follows */
+        return push(p, new_value(p, HPCT_PICKLE_ARRAY)); /* BUILD sets its state */
     case NAME_FROMBUFFER:
         return from_buffer(p, arguments);
     case NAME_SCALAR:
@@ -462,9 +451,7 @@ static hpct_status do_reduce(hpct_pickle *p)
 static hpct_status do_build(hpct_pickle *p)
 {
     hpct_pickle_value *state = NULL, *of;
-    hpct_status status = pop(p, &state);
-    if (status != HPCT_OK)
-        return status;
+    HPCT_TRY(pop(p, &state));
     if (p->stack.count > floor_of(p)) {
         of = p->stack.items[p->stack.count - 1];
         const hpct_pickle_value *order = item(state, 1, HPCT_PICKLE_BYTES);
@@ -488,25 +475,20 @@ static hpct_status do_long(hpct_pickle *p)
     uint64_t width;
     const uint8_t *bytes = NULL;
     int64_t value = 0;
-    hpct_status status = take_number(p, 1, &width);
-    if (status == HPCT_OK && width > 8)
-        status = damaged(p, "a number is too large");
-    if (status == HPCT_OK)
-        status = take(p, width, &bytes);
-    if (status != HPCT_OK)
-        return status;
+    HPCT_TRY(take_number(p, 1, &width));
+    if (width > 8)
+        return damaged(p, "a number is too large");
+    HPCT_TRY(take(p, width, &bytes));
     if (width > 0)
         load_integer(bytes, -(int64_t) width, &value);
     return push_integer(p, HPCT_PICKLE_INT, value);
 }
 
-/* A number of `width` bytes as an integer; four bytes have a sign. */
+/* Pushes a number of `width` bytes as an integer; four bytes are signed. */
 static hpct_status do_integer(hpct_pickle *p, int width)
 {
     uint64_t value;
-    hpct_status status = take_number(p, width, &value);
-    if (status != HPCT_OK)
-        return status;
+    HPCT_TRY(take_number(p, width, &value));
     return push_integer(p, HPCT_PICKLE_INT,
                         width == 4 ? (int32_t) (uint32_t) value : (int64_t) value);
 }
@@ -515,17 +497,17 @@ static hpct_status do_memo(hpct_pickle *p, int width,
                            hpct_status (*with)(hpct_pickle *p, uint64_t index))
 {
     uint64_t index;
-    hpct_status status = take_number(p, width, &index);
-    return status == HPCT_OK ? with(p, index) : status;
+    HPCT_TRY(take_number(p, width, &index));
+    return with(p, index);
 }
 
 static hpct_status check_protocol(hpct_pickle *p)
 {
     uint64_t version;
-    hpct_status status = take_number(p, 1, &version);
-    if (status == HPCT_OK && (version < 2 || version > 5))
-        status = damaged(p, "its protocol is not 2 to 5");
-    return status;
+    HPCT_TRY(take_number(p, 1, &version));
+    if (version < 2 || version > 5)
+        return damaged(p, "its protocol is not 2 to 5");
+    return HPCT_OK;
 }
 
 static hpct_status step(hpct_pickle *p, uint8_t opcode)

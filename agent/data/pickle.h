@@ -1,6 +1,6 @@
-/* agent/data/pickle.h - Python pickles that hold plain values and numpy arrays of integers; what
- * else a pickle could do is refused. Nothing is ever called or imported: the few names that numpy's
- * arrays need are known here, and any other name is an error. */
+/* agent/data/pickle.h - reads Python pickles of plain values and numpy integer arrays; everything
+ * else is an error. Nothing is called or imported: the few names that numpy's arrays need are
+ * implemented here, any other is an error. */
 #ifndef HPCT_DATA_PICKLE_H
 #define HPCT_DATA_PICKLE_H
 
@@ -17,7 +17,7 @@ typedef enum hpct_pickle_kind {
     HPCT_PICKLE_SEQUENCE, /* list or tuple */
     HPCT_PICKLE_DICT,
     HPCT_PICKLE_NAME,  /* one of the known names */
-    HPCT_PICKLE_DTYPE, /* of numpy: integers, little-endian */
+    HPCT_PICKLE_DTYPE, /* of numpy: little-endian integers */
     HPCT_PICKLE_ARRAY,
 } hpct_pickle_kind;
 
@@ -26,20 +26,20 @@ typedef enum hpct_pickle_kind {
 typedef struct hpct_pickle_value hpct_pickle_value;
 struct hpct_pickle_value {
     hpct_pickle_kind kind;
-    int64_t integer;      /* INT, BOOL; NAME: which; DTYPE and ARRAY: width, negative when signed */
+    int64_t integer;      /* INT, BOOL; NAME: which; DTYPE and ARRAY: width, negative if signed */
     const uint8_t *bytes; /* BYTES, and ARRAY's elements in C order */
-    size_t count;         /* of bytes; of items, a dictionary's being key, value, key, value … */
-    size_t room;          /* of items */
+    size_t count;         /* of bytes, or of items; a dictionary's are key, value, key, value … */
+    size_t room;          /* allocated items */
     hpct_pickle_value **items;
-    int rank; /* ARRAY */
+    int rank; /* of an ARRAY */
     uint64_t sizes[HPCT_PICKLE_MAX_RANK];
 };
 
 typedef struct hpct_pickle hpct_pickle;
 
-/* Reads one pickle of protocol 2 to 5; bytes of text and arrays stay where they are in `bytes`,
- * which must outlive *out. HPCT_ERR_DATA, naming the opcode or name that is not allowed; `path` is
- * for the message. The caller frees *out. */
+/* Reads one pickle of protocol 2 to 5; bytes of text and arrays are referenced in `bytes`, which
+ * must outlive *out. HPCT_ERR_DATA, naming an opcode or name that is not permitted; `path` is for
+ * the message. The caller frees *out. */
 hpct_status hpct_pickle_read(hpct_pickle **out, const hpct_pickle_value **value,
                              const uint8_t *bytes, size_t num_bytes, const char *path);
 void hpct_pickle_free(hpct_pickle *pickle);
@@ -47,7 +47,7 @@ void hpct_pickle_free(hpct_pickle *pickle);
 /* The value under a text key of a dictionary, or NULL. */
 const hpct_pickle_value *hpct_pickle_get(const hpct_pickle_value *dict, const char *key);
 
-/* Element `index` of a list of integers or an array of one dimension; false when it is none. */
+/* Element `index` of a list of integers or a one-dimensional array; false if it is neither. */
 bool hpct_pickle_integer(const hpct_pickle_value *value, size_t index, int64_t *out);
 
 #endif

@@ -1,4 +1,4 @@
-/* Pictures: the codec that claims the first bytes reads them. */
+/* Reads a picture by the codec that recognizes its first bytes. */
 #include "agent/data/picture.h"
 
 #include "base/status.h"
@@ -10,7 +10,7 @@ static const hpct_codec *const codecs[] = {&hpct_codec_jpeg, &hpct_codec_png};
 #define NUM_CODECS (sizeof codecs / sizeof codecs[0])
 
 struct hpct_decoder {
-    void *states[NUM_CODECS]; /* made when first needed */
+    void *states[NUM_CODECS]; /* created on first use */
     uint8_t *pixels;
     size_t room;
 };
@@ -39,8 +39,11 @@ hpct_status hpct_decoder_room(hpct_decoder *decoder, const hpct_coded *coded,
     size_t height = (size_t) picture->height, width = (size_t) picture->width;
     *out = NULL;
     if (picture->height < 1 || picture->width < 1 || height > HPCT_PICTURE_MAX_BYTES / 3 / width)
-        return hpct_fail(HPCT_ERR_DATA, "%s: a picture of %dx%d cannot be read", coded->name,
-                         picture->width, picture->height);
+        return hpct_fail(HPCT_ERR_DATA,
+                         "%s: a picture of %dx%d cannot be read: make it smaller, up to %d million "
+                         "pixels are possible",
+                         coded->name, picture->width, picture->height,
+                         (int) (HPCT_PICTURE_MAX_BYTES / 3 / 1000000));
     if (decoder == NULL)
         return HPCT_OK;
     size_t bytes = height * width * (size_t) picture->channels;
@@ -56,17 +59,19 @@ hpct_status hpct_decoder_room(hpct_decoder *decoder, const hpct_coded *coded,
     return HPCT_OK;
 }
 
-/* What else it may be. */
+#define CAN_BE_READ ": " HPCT_PICTURE_FORMATS " can be read"
+
+/* Describes data in none of the formats. */
 static const char *other_kind(const hpct_coded *coded)
 {
     static const struct {
         const char *begins, *kind;
     } kinds[] = {
-        {"RIFF", "perhaps a WebP, but no JPEG or PNG"},
-        {"GIF8", "a GIF, no JPEG or PNG"},
-        {"BM", "perhaps a BMP, but no JPEG or PNG"},
-        {"II*", "a TIFF, no JPEG or PNG"},
-        {"MM", "perhaps a TIFF, but no JPEG or PNG"},
+        {"RIFF", "perhaps a WebP" CAN_BE_READ},
+        {"GIF8", "a GIF" CAN_BE_READ},
+        {"BM", "perhaps a BMP" CAN_BE_READ},
+        {"II*", "a TIFF" CAN_BE_READ},
+        {"MM", "perhaps a TIFF" CAN_BE_READ},
         {"version https://git-lfs", "a pointer of Git LFS, not the picture (git lfs pull gets it)"},
         {"<", "HTML or XML, not a picture: its download went wrong"},
     };
@@ -75,7 +80,16 @@ static const char *other_kind(const hpct_coded *coded)
         if (coded->num_bytes >= length && memcmp(coded->bytes, kinds[i].begins, length) == 0)
             return kinds[i].kind;
     }
-    return coded->num_bytes == 0 ? "empty" : "neither a JPEG nor a PNG";
+    return coded->num_bytes == 0 ? "empty" : "of an unknown format" CAN_BE_READ;
+}
+
+bool hpct_picture_begins(const uint8_t *bytes, size_t num_bytes)
+{
+    for (size_t i = 0; i < NUM_CODECS; i++) {
+        if (codecs[i]->claims(bytes, num_bytes))
+            return true;
+    }
+    return false;
 }
 
 static hpct_status find_codec(hpct_decoder *decoder, const hpct_coded *coded, size_t *found)
@@ -89,27 +103,17 @@ static hpct_status find_codec(hpct_decoder *decoder, const hpct_coded *coded, si
     return hpct_fail(HPCT_ERR_DATA, "%s: it is %s", coded->name, other_kind(coded));
 }
 
-hpct_status hpct_picture_size(hpct_decoder *decoder, const hpct_coded *coded, int size[3])
+hpct_status hpct_picture_size(hpct_decoder *decoder, const hpct_coded *coded, hpct_picture *out)
 {
     size_t codec;
-    hpct_picture picture;
-    hpct_status status = find_codec(decoder, coded, &codec);
-    if (status == HPCT_OK)
-        status = codecs[codec]->read(decoder->states[codec], NULL, coded, 3, &picture);
-    if (status != HPCT_OK)
-        return status;
-    size[0] = picture.height;
-    size[1] = picture.width;
-    size[2] = picture.channels;
-    return HPCT_OK;
+    HPCT_TRY(find_codec(decoder, coded, &codec));
+    return codecs[codec]->read(decoder->states[codec], NULL, coded, 3, out);
 }
 
 hpct_status hpct_picture_decode(hpct_decoder *decoder, const hpct_coded *coded, int channels,
                                 hpct_picture *out)
 {
     size_t codec;
-    hpct_status status = find_codec(decoder, coded, &codec);
-    if (status == HPCT_OK)
-        status = codecs[codec]->read(decoder->states[codec], decoder, coded, channels, out);
-    return status;
+    HPCT_TRY(find_codec(decoder, coded, &codec));
+    return codecs[codec]->read(decoder->states[codec], decoder, coded, channels, out);
 }

@@ -1,5 +1,5 @@
-/* agent/data/picture.h - one JPEG or PNG in memory, decoded to bytes [height][width][channels].
- * Which of the two it is, its first bytes say. Knows no files and no data sets. */
+/* agent/data/picture.h - decodes one encoded picture in memory to bytes [height][width][channels].
+ * Its first bytes determine the format. Independent of files and data sets. */
 #ifndef HPCT_DATA_PICTURE_H
 #define HPCT_DATA_PICTURE_H
 
@@ -8,9 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HPCT_PICTURE_MAX_BYTES ((uint64_t) 1 << 26) /* decoded */
+#define HPCT_PICTURE_FORMATS "JPEG and PNG"         /* those supported, for messages */
+#define HPCT_PICTURE_MAX_BYTES ((uint64_t) 1 << 26) /* of a decoded picture */
 
-/* A picture as it was stored; `name` is for messages. */
+/* An encoded picture; `name` is for messages. */
 typedef struct hpct_coded {
     const uint8_t *bytes;
     size_t num_bytes;
@@ -20,28 +21,35 @@ typedef struct hpct_coded {
 typedef struct hpct_picture {
     const uint8_t *pixels; /* [height][width][channels] */
     int height, width, channels;
+    bool deep;    /* stored with 16 bits per value */
+    bool suspect; /* extraneous bytes were skipped: it may be damaged */
 } hpct_picture;
 
-/* What one thread needs to decode, used again from picture to picture. */
+/* State of one thread's decoder, reused from picture to picture. */
 typedef struct hpct_decoder hpct_decoder;
 hpct_status hpct_decoder_new(hpct_decoder **out);
 void hpct_decoder_free(hpct_decoder *decoder);
 
-/* Height, width and channels as stored (1: grey, else 3), from the header alone. HPCT_ERR_DATA,
- * naming the picture, for what is neither JPEG nor PNG, is damaged, or is too large;
- * HPCT_ERR_CONFIG where this build cannot read it. */
-hpct_status hpct_picture_size(hpct_decoder *decoder, const hpct_coded *coded, int size[3]);
+/* Whether bytes begin like one of HPCT_PICTURE_FORMATS. */
+#define HPCT_PICTURE_MAGIC 8
+bool hpct_picture_begins(const uint8_t *bytes, size_t num_bytes);
+
+/* Reads the header: sizes, and channels as stored (1: grey, else 3), no pixels. HPCT_ERR_DATA,
+ * naming the picture, if it is in no such format, is damaged, or is too large; HPCT_ERR_CONFIG
+ * if this build lacks the codec. */
+hpct_status hpct_picture_size(hpct_decoder *decoder, const hpct_coded *coded, hpct_picture *out);
 
 /* Decodes to 3 channels (RGB; grey is repeated, transparency dropped) or 1 (grey: the JPEG's
- * luminance, or 0.299 R + 0.587 G + 0.114 B), 16 bits cut to 8. The pixels stay valid until the
- * decoder is used again. Errors as above; a picture whose end is missing is damaged. */
+ * luminance, or 0.299 R + 0.587 G + 0.114 B), 16 bits cut to 8. The pixels are valid until the
+ * decoder is used again. Errors as above; a truncated picture is damaged. */
 hpct_status hpct_picture_decode(hpct_decoder *decoder, const hpct_coded *coded, int channels,
                                 hpct_picture *out);
 
-/* ---- the two kinds ---- */
+/* ---- the codecs ---- */
 
-/* A kind of picture: `make` allocates what is kept between pictures; `read` fills out's sizes, and
- * its pixels with room from `decoder`; where that is NULL, channels are those that are stored. */
+/* A codec: `make` allocates the state kept between pictures; `read` sets out's sizes, and decodes
+ * its pixels into room of `decoder`; if that is NULL, it only sets sizes, and channels as
+ * stored. */
 typedef struct hpct_codec {
     bool (*claims)(const uint8_t *bytes, size_t num_bytes);
     hpct_status (*make)(void **state);
@@ -53,8 +61,8 @@ typedef struct hpct_codec {
 extern const hpct_codec hpct_codec_jpeg;
 extern const hpct_codec hpct_codec_png;
 
-/* Room for a picture of this size; HPCT_ERR_DATA when it would be empty or too large. *out is NULL
- * when `decoder` is. */
+/* Room for a picture of this size; HPCT_ERR_DATA if it is empty or too large. *out is NULL if
+ * `decoder` is NULL. */
 hpct_status hpct_decoder_room(hpct_decoder *decoder, const hpct_coded *coded,
                               const hpct_picture *picture, uint8_t **out);
 

@@ -1,10 +1,12 @@
-/* The input pipeline: a ring of buffers; threads fill the oldest that is not full, a few samples at
- * a time; the step takes them in order. Who fills what does not matter to what it becomes. */
+/* The input pipeline: a ring of buffers. Threads fill the oldest buffer that is not full, a few
+ * samples at a time; the step takes buffers in order. Samples do not depend on the thread that
+ * prepares them. */
 #include "agent/data/pipeline.h"
 
+#include "agent/data/encoded.h"
 #include "agent/data/resize.h"
-#include "agent/process.h"
 #include "base/headway.h"
+#include "base/process.h"
 #include "base/status.h"
 
 #include <pthread.h>
@@ -12,20 +14,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NUM_BUFFERS 3 /* one is being computed with, two are filled ahead */
+#define NUM_BUFFERS 3 /* one is used by the step, two are prefetched */
 #define MAX_THREADS 64
-#define PIECE 8 /* samples that a thread takes at a time, at most */
+#define PIECE 8 /* maximal number of samples that a thread takes at a time */
 
 typedef struct buffer {
     float *pixels;
     int32_t *labels;
     uint32_t *indices; /* [largest] */
-    int64_t position;  /* of the first in the stream of passes */
+    int64_t position;  /* position of the first sample in the stream of passes */
     int count, global_count;
-    int taken, left; /* samples that a thread has begun; that are not done */
+    int taken, left; /* samples taken by threads; samples not finished */
 } buffer;
 
-/* What one thread works with. */
+/* State of one thread. */
 typedef struct hands {
     hpct_pipeline *pipeline;
     pthread_t thread;
@@ -35,21 +37,20 @@ typedef struct hands {
 
 struct hpct_pipeline {
     hpct_pipeline_options options;
-    bool plain; /* no threads: nothing to prepare */
     hpct_preparation preparation;
-    buffer buffers[NUM_BUFFERS]; /* batch t is in t % NUM_BUFFERS */
+    buffer buffers[NUM_BUFFERS]; /* batch t is in buffer t % NUM_BUFFERS */
     float *own_pixels;
     int32_t *own_labels;
     uint32_t *own_indices;
-    int64_t planned, delivered; /* batches */
+    int64_t planned, delivered; /* numbers of batches */
     double waited;
 
     hands caller, *workers;
     int num_workers;
-    pthread_mutex_t lock; /* of what follows, and of taken and left */
+    pthread_mutex_t lock; /* protects the following, and taken and left */
     pthread_cond_t work, done;
     bool closing;
-    hpct_status status; /* the first failure, and its message */
+    hpct_status status; /* the first error, and its message */
     char *message;
 };
 
@@ -75,9 +76,7 @@ static hpct_status prepare_sample(hands *h, const buffer *b, int sample)
     hpct_preparation how = p->preparation;
     hpct_headway();
     b->labels[sample] = dataset->labels[index];
-    hpct_status status = hpct_dataset_fetch(dataset, index, &h->room, &picture);
-    if (status != HPCT_OK)
-        return status;
+    HPCT_TRY(hpct_dataset_fetch(dataset, index, &h->room, &picture));
     if (p->options.training)
         draw(p, b->position + sample, index, &how);
     return hpct_resize(h->resizer, &picture, &how, b->pixels + (size_t) sample * dataset->elements);
@@ -85,7 +84,7 @@ static hpct_status prepare_sample(hands *h, const buffer *b, int sample)
 
 /* ---- pieces ---- */
 
-/* Some samples of the oldest batch that has any; false when there are none. */
+/* Takes some samples of the oldest batch that has any left; false if there are none. */
 static bool take_piece(hpct_pipeline *p, buffer **b, int *first, int *count)
 {
     for (int64_t t = p->delivered; t < p->planned; t++) {
@@ -103,7 +102,7 @@ static bool take_piece(hpct_pipeline *p, buffer **b, int *first, int *count)
     return false;
 }
 
-/* With the lock, which it leaves for the time of the work. */
+/* Called with the lock held; releases it during the work. */
 static void do_piece(hands *h, buffer *b, int first, int count)
 {
     hpct_pipeline *p = h->pipeline;
@@ -155,7 +154,7 @@ static void plan(hpct_pipeline *p)
     pthread_mutex_unlock(&p->lock);
 }
 
-static hpct_status next_plain(hpct_pipeline *p, hpct_input *out)
+static hpct_status next_direct(hpct_pipeline *p, hpct_input *out)
 {
     const buffer *b = &p->buffers[0];
     hpct_batch batch = p->options.batch(p->options.from, p->delivered++);
@@ -203,12 +202,12 @@ hpct_status hpct_pipeline_next(hpct_pipeline *pipeline, hpct_input *out)
     double began = hpct_process_clock();
     int ahead = pipeline->options.on_demand ? 1 : NUM_BUFFERS;
     hpct_status status;
-    if (pipeline->options.drawn != NULL) {
+    if (pipeline->options.way == HPCT_INPUT_DEVICE) {
         status = next_drawn(pipeline, out);
-    } else if (pipeline->plain) {
-        status = next_plain(pipeline, out);
+    } else if (pipeline->options.way == HPCT_INPUT_DIRECT) {
+        status = next_direct(pipeline, out);
     } else {
-        /* the buffer that the model has read is free again */
+        /* the buffer that the model has read can be reused */
         while (pipeline->planned < pipeline->options.batches &&
                pipeline->planned < pipeline->delivered + ahead)
             plan(pipeline);
@@ -225,16 +224,21 @@ double hpct_pipeline_waited(const hpct_pipeline *pipeline)
 
 /* ---- opening and closing ---- */
 
-/* One buffer's pixels, a multiple of 64. */
+/* Size of one buffer's pixels, a multiple of 64. */
 static size_t pixel_bytes(const hpct_dataset *dataset, size_t samples)
 {
     return (samples * dataset->elements * sizeof(float) + 63) & ~(size_t) 63;
 }
 
+hpct_input_way hpct_input_from_host(const hpct_dataset *dataset, bool training)
+{
+    return hpct_dataset_is_plain(dataset, training) ? HPCT_INPUT_DIRECT : HPCT_INPUT_WORKERS;
+}
+
 size_t hpct_pipeline_bytes(const hpct_dataset *dataset, int largest, bool training)
 {
     size_t samples = (size_t) largest + 1;
-    if (hpct_dataset_is_plain(dataset, training))
+    if (hpct_input_from_host(dataset, training) == HPCT_INPUT_DIRECT)
         return 0;
     return NUM_BUFFERS *
            (pixel_bytes(dataset, samples) + samples * (sizeof(int32_t) + sizeof(uint32_t)));
@@ -257,11 +261,12 @@ static void give_back(const hpct_pipeline_memory *from, void *memory)
 static hpct_status allocate(hpct_pipeline *p)
 {
     const hpct_pipeline_options *o = &p->options;
-    size_t largest = (size_t) o->largest + 1, buffers = p->plain ? 1 : NUM_BUFFERS;
+    size_t largest = (size_t) o->largest + 1,
+           buffers = o->way == HPCT_INPUT_WORKERS ? NUM_BUFFERS : 1;
     size_t bytes = pixel_bytes(o->dataset, largest);
-    if (o->drawn != NULL)
+    if (o->way == HPCT_INPUT_DEVICE)
         return HPCT_OK;
-    if (p->plain && o->pixels != NULL) {
+    if (o->way == HPCT_INPUT_DIRECT && o->pixels != NULL) {
         p->buffers[0] = (buffer){.pixels = o->pixels, .labels = o->labels};
         return HPCT_OK;
     }
@@ -282,8 +287,8 @@ static hpct_status allocate(hpct_pipeline *p)
 static hpct_status make_hands(hpct_pipeline *p, hands *h)
 {
     h->pipeline = p;
-    hpct_status status = hpct_resizer_new(&h->resizer);
-    return status == HPCT_OK ? hpct_decoder_new(&h->room.decoder) : status;
+    HPCT_TRY(hpct_resizer_new(&h->resizer));
+    return hpct_decoder_new(&h->room.decoder);
 }
 
 static void free_hands(hands *h)
@@ -292,7 +297,7 @@ static void free_hands(hands *h)
     hpct_resizer_free(h->resizer);
 }
 
-/* Signals are for the thread that trains. */
+/* Workers block signals: they are for the training thread. */
 static hpct_status start(hpct_pipeline *p, int threads)
 {
     sigset_t all, before;
@@ -324,23 +329,23 @@ hpct_status hpct_pipeline_open(hpct_pipeline **out, const hpct_pipeline_options 
     if (p == NULL)
         return hpct_fail_memory(sizeof *p);
     p->options = *options;
-    p->plain = hpct_dataset_is_plain(dataset, options->training) || options->drawn != NULL;
     p->preparation.height = dataset->shape.size[0];
     p->preparation.width = dataset->shape.rank > 1 ? dataset->shape.size[1] : 1;
     hpct_dataset_scale(dataset, &p->preparation.factor, &p->preparation.offset);
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->work, NULL);
     pthread_cond_init(&p->done, NULL);
+    bool workers = options->way == HPCT_INPUT_WORKERS;
     hpct_status status = allocate(p);
-    if (status == HPCT_OK && !p->plain)
+    if (status == HPCT_OK && workers)
         status = make_hands(p, &p->caller);
-    if (status == HPCT_OK && !p->plain)
+    if (status == HPCT_OK && workers)
         status = start(p, threads > MAX_THREADS ? MAX_THREADS : threads);
     if (status != HPCT_OK) {
         hpct_pipeline_close(p);
         return status;
     }
-    while (!p->plain && !options->on_demand && p->planned < options->batches &&
+    while (workers && !options->on_demand && p->planned < options->batches &&
            p->planned < NUM_BUFFERS - 1)
         plan(p);
     *out = p;

@@ -1,60 +1,74 @@
 /* agent/data/pipeline.h - the batches of a run, in order, ready for the model: decoded, resized,
- * scaled and augmented by threads that work ahead of the step. What is a plain gather of bytes in
- * memory is done by the caller's own thread, which costs less than telling another.
- * Knows data sets and samplers; nothing of models or ranks, but for the form of what is drawn. */
+ * scaled and augmented by threads that prefetch. A plain gather of bytes in memory is done by the
+ * caller's own thread, which costs less than waking another.
+ * Uses data sets and samplers; independent of models and ranks, except for the type of drawn
+ * samples. */
 #ifndef HPCT_DATA_PIPELINE_H
 #define HPCT_DATA_PIPELINE_H
 
 #include "agent/data/dataset.h"
 #include "agent/data/sampler.h"
-#include "nn/drawn.h"
+#include "base/drawn.h"
 
 typedef struct hpct_pipeline hpct_pipeline;
 
-/* Memory for batches, 64-byte aligned, for who copies them elsewhere. All NULL: malloc's. */
+/* Allocator of batches, 64-byte aligned, for callers that copy them to a device. All NULL:
+ * malloc. */
 typedef struct hpct_pipeline_memory {
     void *(*take)(const void *owner, size_t bytes);
     void (*give_back)(const void *owner, void *memory);
     const void *owner;
 } hpct_pipeline_memory;
 
+/* How pictures reach the model. */
+typedef enum hpct_input_way {
+    HPCT_INPUT_WORKERS, /* worker threads prefetch into buffers */
+    HPCT_INPUT_DIRECT,  /* the caller's thread gathers unencoded bytes from memory */
+    HPCT_INPUT_DEVICE,  /* the data set is on a device: batches are sample numbers and their
+                           augmentation */
+} hpct_input_way;
+
+/* For a data set in host memory: DIRECT if nothing is decoded, resized or augmented. */
+hpct_input_way hpct_input_from_host(const hpct_dataset *dataset, bool training);
+
 typedef struct hpct_pipeline_options {
+    hpct_input_way way;
     const hpct_dataset *dataset;
-    int64_t batches; /* that there will be */
-    int largest;     /* samples in the largest of them */
-    bool training;   /* augment, if the data set is to be */
-    uint64_t seed;   /* of augmentation, a function of (seed, pass, sample) alone */
-    int threads;     /* that work ahead, unless the data set's options say; at least 1 */
-    /* The indices of batch `number`; called for 0, 1, 2 … by the threads of open and next. */
+    int64_t batches; /* number of batches */
+    int largest;     /* samples of the largest batch */
+    bool training;   /* augment, if the data set's options say so */
+    uint64_t seed;   /* seed of augmentation, a function of (seed, pass, sample) only */
+    int threads;     /* workers, unless the data set's options set them; at least 1 */
+    /* The indices of batch `number`; called for 0, 1, 2 … in the threads that call open and
+     * next. */
     hpct_batch (*batch)(void *from, int64_t number);
     void *from;
-    bool on_demand; /* `batch` is called only for what is asked for next: nothing is done ahead */
+    bool on_demand; /* `batch` is called only by next, for the batch it returns: no prefetching */
     hpct_pipeline_memory memory;
-    float *pixels;     /* where a plain gather goes: [largest][sample] … */
-    int32_t *labels;   /* … and [largest]; both NULL: memory of its own, as with all others */
-    hpct_drawn *drawn; /* [largest], the caller's. Not NULL: somebody else makes the pictures, and
-                          batches are the numbers of samples with what was drawn for them */
+    float *pixels;     /* DIRECT: destination, [largest][sample] … */
+    int32_t *labels;   /* … and [largest]; both NULL: own memory, as with WORKERS */
+    hpct_drawn *drawn; /* DEVICE: [largest], owned by the caller */
 } hpct_pipeline_options;
 
-/* A batch that is ready; valid until the next one is asked for. */
+/* A batch; valid until the next call of hpct_pipeline_next. */
 typedef struct hpct_input {
-    float *pixels;   /* [count][sample], 64-byte aligned; NULL with the options' drawn */
-    int32_t *labels; /* [count]; likewise */
+    float *pixels;   /* [count][sample], 64-byte aligned; NULL with DEVICE */
+    int32_t *labels; /* [count]; NULL with DEVICE */
     int count, global_count;
 } hpct_input;
 
-/* Bytes that a pipeline for this data set has for batches of `largest`, besides the options' pixels
- * and labels; without what its threads need for one picture at a time. */
+/* Bytes that a pipeline for this data set allocates for batches of `largest`, besides the options'
+ * pixels and labels; without its threads' buffers for one picture. */
 size_t hpct_pipeline_bytes(const hpct_dataset *dataset, int largest, bool training);
 
-/* Begins with the first batches at once. */
+/* Starts preparing the first batches at once. */
 hpct_status hpct_pipeline_open(hpct_pipeline **out, const hpct_pipeline_options *options);
 
-/* The next batch; waits for it, and helps. HPCT_ERR_DATA naming a picture that cannot be decoded.
- * Allocates nothing but what a picture larger than all before needs. */
+/* Returns the next batch; waits for it, and prepares samples meanwhile. HPCT_ERR_DATA naming a
+ * picture that cannot be decoded. Allocates only for a picture larger than all before. */
 hpct_status hpct_pipeline_next(hpct_pipeline *pipeline, hpct_input *out);
 
-/* Seconds that hpct_pipeline_next has taken so far: what the step had to wait for its input. */
+/* Seconds spent in hpct_pipeline_next so far: the step's wait for input. */
 double hpct_pipeline_waited(const hpct_pipeline *pipeline);
 
 void hpct_pipeline_close(hpct_pipeline *pipeline);

@@ -1,4 +1,4 @@
-/* PNG, by libpng. The one place that knows it. */
+/* PNG, by libpng. The only file that uses it. */
 #include "config.h"
 
 #include "agent/data/picture.h"
@@ -44,7 +44,7 @@ static void read_bytes(png_structp png, png_bytep out, size_t count)
     from->at += count;
 }
 
-/* To 8 bits of grey or RGB. */
+/* Converts to 8 bits of grey or RGB. */
 static void set_conversions(png_structp png, png_infop info, int channels)
 {
     int type = png_get_color_type(png, info);
@@ -63,16 +63,19 @@ static void set_conversions(png_structp png, png_infop info, int channels)
         png_set_rgb_to_gray(png, PNG_ERROR_ACTION_NONE, 0.299, 0.587);
 }
 
-/* What may jump to read_picture's setjmp. */
+/* The part that may longjmp to read_picture's setjmp. */
 static hpct_status decode(png_structp png, png_infop info, hpct_decoder *decoder,
                           const hpct_coded *coded, int channels, hpct_picture *out)
 {
     uint8_t *pixels;
     png_set_user_limits(png, 1 << 16, 1 << 16);
+    /* Ignore gAMA and sRGB: with them libpng would compute grey in linear light. */
+    png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, NULL, -1);
     png_read_info(png, info);
     *out = (hpct_picture){.height = (int) png_get_image_height(png, info),
                           .width = (int) png_get_image_width(png, info),
-                          .channels = channels};
+                          .channels = channels,
+                          .deep = png_get_bit_depth(png, info) == 16};
     hpct_status status = hpct_decoder_room(decoder, coded, out, &pixels);
     if (pixels == NULL)
         out->channels = (png_get_color_type(png, info) & PNG_COLOR_MASK_COLOR) != 0 ? 3 : 1;

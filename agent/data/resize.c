@@ -1,5 +1,5 @@
-/* Resizing in two passes: each source row that is needed once along the columns, then two such rows
- * to one. */
+/* Resizes in two passes: each required source row along its columns, then two such rows to one
+ * output row. */
 #include "agent/data/resize.h"
 
 #include "base/status.h"
@@ -15,10 +15,10 @@ const hpct_resize_loops *const hpct_resize_variants[] = {HPCT_VARIANTS(loops)};
 
 /* ---- the resizer ---- */
 
-/* Along one axis: cell i is between low[i] and high[i]. */
+/* One axis: output cell i is between source cells low[i] and high[i]. */
 typedef struct axis {
     int src, dst;
-    int32_t *low, *high; /* of columns: of floats in a row, channels included */
+    int32_t *low, *high; /* of columns: indices of floats in a row, channels included */
     float *weight;
 } axis;
 
@@ -26,7 +26,7 @@ struct hpct_resizer {
     const hpct_resize_loops *loops;
     int channels;
     axis x, mirrored, y;
-    float *memory;   /* of all of the rows below */
+    float *memory;   /* holds all rows below */
     float *widened;  /* [src width * channels] */
     float *kept[2];  /* [dst width * channels] each: source rows kept_row[] along the columns */
     float *moved;    /* [dst width * channels] */
@@ -70,7 +70,7 @@ void hpct_resizer_free(hpct_resizer *resizer)
     free(resizer);
 }
 
-/* In single precision, as TensorFlow computes it. */
+/* In single precision, like TensorFlow. */
 static hpct_status axis_make(axis *a, int src, int dst, int channels, bool mirrored)
 {
     size_t count = (size_t) dst * (size_t) channels;
@@ -104,7 +104,7 @@ static size_t rounded(size_t floats)
     return (floats + 15) & ~(size_t) 15;
 }
 
-/* Tables and rows for these sizes, unless they are there. */
+/* Computes tables and allocates rows for these sizes, unless unchanged. */
 static hpct_status prepare(hpct_resizer *r, const hpct_picture *src, int height, int width)
 {
     hpct_status status = HPCT_OK;
@@ -134,15 +134,15 @@ static hpct_status prepare(hpct_resizer *r, const hpct_picture *src, int height,
     return HPCT_OK;
 }
 
-/* One picture on its way. */
+/* One picture being resized. */
 typedef struct task {
     hpct_resizer *r;
     const hpct_picture *src;
     const hpct_preparation *how;
-    size_t row_floats; /* of dst */
+    size_t row_floats; /* floats in a row of dst */
 } task;
 
-/* Source row `row` at its final width and scale. */
+/* Computes source row `row` at its final width and scale. */
 static void make_row(const task *t, int row, float *dst)
 {
     const hpct_resizer *r = t->r;
@@ -155,7 +155,7 @@ static void make_row(const task *t, int row, float *dst)
         r->loops->columns(t->row_floats, r->widened, a->low, a->high, a->weight, dst);
 }
 
-/* The same, from the two rows that are kept; `other` must stay. */
+/* The same with a cache of two rows; row `other` is not replaced. */
 static const float *keep_row(const task *t, int row, int other)
 {
     hpct_resizer *r = t->r;
@@ -169,7 +169,7 @@ static const float *keep_row(const task *t, int row, int other)
     return r->kept[free_one];
 }
 
-/* Row y of the resized picture. */
+/* Computes row y of the resized picture. */
 static void resized_row(const task *t, int y, float *dst)
 {
     const axis *a = &t->r->y;
@@ -188,7 +188,7 @@ static void fill(float *dst, size_t count, float value)
         dst[i] = value;
 }
 
-/* dst = src moved to the left by `move` cells, black coming in. */
+/* dst = src shifted left by `move` pixels, filled with black. */
 static void move_row(const task *t, const float *src, float *dst)
 {
     int move = t->how->move_x, width = t->how->width;
@@ -202,9 +202,7 @@ static void move_row(const task *t, const float *src, float *dst)
 hpct_status hpct_resize(hpct_resizer *resizer, const hpct_picture *src, const hpct_preparation *how,
                         float *dst)
 {
-    hpct_status status = prepare(resizer, src, how->height, how->width);
-    if (status != HPCT_OK)
-        return status;
+    HPCT_TRY(prepare(resizer, src, how->height, how->width));
     task t = {resizer, src, how, (size_t) how->width * (size_t) src->channels};
     resizer->kept_row[0] = resizer->kept_row[1] = -1;
     for (int y = 0; y < how->height; y++, dst += t.row_floats) {

@@ -1,13 +1,12 @@
-/* agent/data/resize.h - a picture's bytes to the floats that a model reads: resized, scaled,
- * mirrored, moved, in one go. Knows no data set. */
+/* agent/data/resize.h - converts a picture's bytes to the floats of the model's input: resized,
+ * scaled, flipped and shifted in one pass. Independent of data sets. */
 #ifndef HPCT_DATA_RESIZE_H
 #define HPCT_DATA_RESIZE_H
 
 #include "agent/data/picture.h"
 
-/* What becomes of a picture: resized to height x width, bytes x becoming x * factor + offset; then
- * mirrored left to right; then dst (y, x) is its (y + move_y, x + move_x), black where that is
- * outside. */
+/* Preparation of a picture: resized to height x width, bytes x to x * factor + offset; then flipped
+ * left to right; then shifted: dst (y, x) is its (y + move_y, x + move_x), black outside. */
 typedef struct hpct_preparation {
     int height, width;
     float factor, offset;
@@ -15,18 +14,18 @@ typedef struct hpct_preparation {
     int move_y, move_x;
 } hpct_preparation;
 
-/* What one thread needs for it, kept from picture to picture. */
+/* Buffers of one thread, kept from picture to picture. */
 typedef struct hpct_resizer hpct_resizer;
 hpct_status hpct_resizer_new(hpct_resizer **out);
 void hpct_resizer_free(hpct_resizer *resizer);
 
-/* dst[height][width][channels of src]. Bilinear with half-pixel centres and without antialiasing,
- * as tf.image.resize and torch's interpolate(align_corners=False): output cell i lies at (i + 0.5)
- * * src / dst - 0.5 of the source. */
+/* dst[height][width][channels of src]. Bilinear with half-pixel centres, without antialiasing, as
+ * tf.image.resize and torch's interpolate(align_corners=False): output cell i is at (i + 0.5) * src
+ * / dst - 0.5 of the source. */
 hpct_status hpct_resize(hpct_resizer *resizer, const hpct_picture *src, const hpct_preparation *how,
                         float *dst);
 
-/* ---- the loops, for each instruction set ---- */
+/* ---- loops for each instruction set ---- */
 
 typedef struct hpct_resize_loops {
     const char *name;
@@ -40,10 +39,10 @@ typedef struct hpct_resize_loops {
     void (*rows)(size_t count, const float *a, const float *b, float weight, float *dst);
 } hpct_resize_loops;
 
-/* From the fastest to the one that runs everywhere, ended by NULL. */
+/* Fastest first; the last one runs on every processor. NULL-terminated. */
 extern const hpct_resize_loops *const hpct_resize_variants[];
 
-/* hpct_resize with these loops; for tests and measurements. */
+/* Makes hpct_resize use these loops; for tests and measurements. */
 void hpct_resizer_use(hpct_resizer *resizer, const hpct_resize_loops *loops);
 
 #endif

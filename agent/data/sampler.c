@@ -1,5 +1,5 @@
-/* The order of the samples. Shuffled by Fisher and Yates' method with numbers that depend on (seed,
- * pass, position) alone: SplitMix64's finaliser (Steele, Lea, Flood 2014) over a counter. */
+/* The order of the samples: a Fisher-Yates shuffle with numbers that depend on (seed, pass,
+ * position) only: SplitMix64's finaliser (Steele, Lea, Flood 2014) of a counter. */
 #include "agent/data/sampler.h"
 
 #include "base/status.h"
@@ -122,7 +122,7 @@ hpct_batch hpct_sampler_batch(hpct_sampler *sampler, int64_t epoch, int64_t step
 {
     const hpct_sampler_options *options = &sampler->options;
     int64_t samples = (int64_t) options->samples, full = options->global_batch, begin;
-    int64_t position; /* in the endless stream of passes */
+    int64_t position; /* position in the endless stream of passes */
     if (options->steps_per_epoch == 0)
         position = epoch * samples + step * full;
     else

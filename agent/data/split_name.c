@@ -1,4 +1,4 @@
-/* The usual words for splits, and for what is no class. */
+/* Usual names of splits, and names that are no classes. */
 #include "agent/data/split_name.h"
 
 #include <ctype.h>
@@ -15,7 +15,7 @@ static const struct {
     {"validation", HPCT_VALIDATION},
 };
 
-/* "training_set", "TestSet": without what says no more. */
+/* Drops "set" at the end: "training_set", "TestSet". */
 static size_t without_set(const char *name, size_t length)
 {
     if (length < 4 || strncasecmp(name + length - 3, "set", 3) != 0)

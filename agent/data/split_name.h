@@ -1,5 +1,4 @@
-/* agent/data/split_name.h - what a name says of the split that it belongs to, or that it cannot be
- * a class. */
+/* agent/data/split_name.h - tells from a name which split it denotes, or that it is no class. */
 #ifndef HPCT_DATA_SPLIT_NAME_H
 #define HPCT_DATA_SPLIT_NAME_H
 
@@ -10,14 +9,14 @@
 #define HPCT_NO_SPLIT (-1)
 #define HPCT_MANY_SPLITS (-2)
 
-/* The split that name[0 … length) is a usual word for, in any case, or HPCT_NO_SPLIT. */
+/* The split that name[0 … length) is a usual name of, case-insensitive, or HPCT_NO_SPLIT. */
 int hpct_split_word(const char *name, size_t length);
 
-/* The split of the words (runs of letters) in it: "cifar10-train-0.tar" is HPCT_TRAIN; of words of
- * different splits HPCT_MANY_SPLITS. */
+/* The split named by the words (runs of letters) in it: "cifar10-train-0.tar" is HPCT_TRAIN;
+ * HPCT_MANY_SPLITS if words name different splits. */
 int hpct_split_within(const char *name, size_t length);
 
-/* Whether it is of the files, not of what they show: "images", "masks", "part_1", "fold10". */
+/* Whether it describes files, not what they show: "images", "masks", "part_1", "fold10". */
 bool hpct_names_part(const char *name, size_t length);
 
 /* "training", "test", "validation". */

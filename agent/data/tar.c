@@ -1,6 +1,6 @@
-/* Tar archives of pictures, also compressed, and zip: read once, from the beginning to the end. In
- * a WebDataset the files of one sample stand together and differ in what follows the first dot of
- * their name: KEY.jpg, KEY.cls (the label as text), and others that are of no use here. */
+/* Tar archives of pictures, also compressed, and zip: read once, from beginning to end. In a
+ * WebDataset the files of one sample are consecutive and differ in what follows the first dot of
+ * their name: KEY.jpg, KEY.cls (the label as text), and others that are ignored. */
 #include "agent/data/tar.h"
 
 #include "agent/data/dataset.h"
@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +34,7 @@ static hpct_status archive_failure(struct archive *archive, const char *path)
 
 /* ---- one member ---- */
 
-/* Room for `more` bytes behind what there is. */
+/* Allocates room for `more` bytes after num_bytes. */
 static hpct_status make_room(hpct_tar *tar, size_t more, const char *path)
 {
     if (more > tar->memory - tar->num_bytes)
@@ -53,7 +54,7 @@ static hpct_status make_room(hpct_tar *tar, size_t more, const char *path)
     return HPCT_OK;
 }
 
-/* All of a member behind what there is; its header's size is not believed. */
+/* Reads a member after num_bytes, without trusting the size in its header. */
 static hpct_status read_member(hpct_tar *tar, struct archive *archive, const char *path,
                                size_t *bytes)
 {
@@ -79,17 +80,15 @@ static hpct_status read_picture(hpct_tar *tar, struct archive *archive, const ch
                                 const char *path)
 {
     size_t at = tar->num_bytes, bytes;
-    hpct_status status = read_member(tar, archive, path, &bytes);
-    if (status == HPCT_OK)
-        status = hpct_listing_add(&tar->pictures, name, at, bytes);
-    if (status == HPCT_OK)
-        tar->pictures.entries[tar->pictures.count - 1].label = NO_LABEL;
-    return status;
+    HPCT_TRY(read_member(tar, archive, path, &bytes));
+    HPCT_TRY(hpct_listing_add(&tar->pictures, name, at, bytes));
+    tar->pictures.entries[tar->pictures.count - 1].label = NO_LABEL;
+    return HPCT_OK;
 }
 
 /* ---- WebDataset ---- */
 
-/* The name up to the first dot behind the last slash. */
+/* Length of the name up to the first dot after the last slash. */
 static size_t key_length(const char *name)
 {
     const char *slash = strrchr(name, '/');
@@ -103,9 +102,16 @@ static bool same_key(const char *a, const char *b)
     return length == key_length(b) && memcmp(a, b, length) == 0;
 }
 
+/* Compares up to the last dot, as keys may contain dots: 22.05.jpg and 22.05.cls. */
+static bool same_stem(const char *a, const char *b)
+{
+    size_t length = (size_t) (strrchr(a, '.') - a);
+    return length == (size_t) (strrchr(b, '.') - b) && memcmp(a, b, length) == 0;
+}
+
 /* The label of a sample may come before its picture or after it. */
 typedef struct pending {
-    char *name; /* of the .cls that waits for its picture, or NULL */
+    char *name; /* name of the .cls without picture so far, or NULL */
     int32_t label;
 } pending;
 
@@ -132,22 +138,52 @@ static hpct_status check_labelled(hpct_tar *tar, const char *path)
     return HPCT_OK;
 }
 
-/* A label whose picture is not there, or is one that cannot be read. */
+/* Error for a label without a picture that can be read. */
 static hpct_status fail_alone(const hpct_tar *tar, const char *path, const char *name)
 {
     const char *other = tar->pictures.other;
     if (other != NULL)
-        return hpct_fail(HPCT_ERR_DATA,
-                         "%s/%s: there is no picture beside it that can be read: JPEG and PNG can, "
-                         "others as %s cannot",
-                         path, name, other);
+        return hpct_fail(
+            HPCT_ERR_DATA,
+            "%s/%s: there is no picture beside it that can be read: " HPCT_PICTURE_FORMATS
+            " can, others as %s cannot",
+            path, name, other);
     return hpct_fail(HPCT_ERR_DATA, "%s/%s: there is no picture beside it", path, name);
+}
+
+/* Whether the previous picture in this archive has the same key as the last one. */
+static bool follows_its_key(const hpct_tar *tar)
+{
+    size_t count = tar->pictures.count;
+    const hpct_entry *last = &tar->pictures.entries[count - 1];
+    return count > tar->labelled + 1 && same_key(last[-1].name, last->name);
+}
+
+static hpct_status fail_names(const char *path, const char *picture, const char *other)
+{
+    return hpct_fail(
+        HPCT_ERR_DATA,
+        "%s/%s: it cannot be told whether it is of one sample with %s: name a sample's "
+        "files KEY.jpg and KEY.cls",
+        path, picture, other);
+}
+
+/* Sets the label of the last picture, from a file with its key. If only the part up to the first
+ * dot agrees (x.left.jpg, x.class.cls), no other picture may have the key x: 22.05.jpg and
+ * 22.06.cls would be of two samples. */
+static hpct_status set_label(hpct_tar *tar, const char *path, const char *name, int32_t label)
+{
+    hpct_entry *last = &tar->pictures.entries[tar->pictures.count - 1];
+    last->label = label;
+    tar->loose = !same_stem(last->name, name);
+    return tar->loose && follows_its_key(tar) ? fail_names(path, last->name, name) : HPCT_OK;
 }
 
 static hpct_status read_label(hpct_tar *tar, struct archive *archive, const char *name,
                               const char *path, const char *full, pending *waiting)
 {
     size_t at = tar->num_bytes, bytes, count = tar->pictures.count;
+    const hpct_entry *last = count > 0 ? &tar->pictures.entries[count - 1] : NULL;
     hpct_status status = read_member(tar, archive, full, &bytes);
     tar->num_bytes = at;
     tar->web_dataset = true;
@@ -155,10 +191,8 @@ static hpct_status read_label(hpct_tar *tar, struct archive *archive, const char
         status = parse_label(tar->bytes + at, bytes, full, &waiting->label);
     if (status != HPCT_OK)
         return status;
-    if (count > 0 && same_key(tar->pictures.entries[count - 1].name, name)) {
-        tar->pictures.entries[count - 1].label = waiting->label;
-        return HPCT_OK;
-    }
+    if (last != NULL && last->label == NO_LABEL && same_key(last->name, name))
+        return set_label(tar, path, name, waiting->label);
     if (waiting->name != NULL)
         return fail_alone(tar, path, waiting->name);
     waiting->name = strdup(name);
@@ -167,29 +201,47 @@ static hpct_status read_label(hpct_tar *tar, struct archive *archive, const char
 
 static hpct_status pair(hpct_tar *tar, const char *path, pending *waiting)
 {
-    hpct_entry *last = &tar->pictures.entries[tar->pictures.count - 1];
+    const hpct_entry *last = &tar->pictures.entries[tar->pictures.count - 1];
+    if (tar->loose && follows_its_key(tar))
+        return fail_names(path, last->name, last[-1].name);
     if (waiting->name == NULL)
         return HPCT_OK;
     if (!same_key(last->name, waiting->name))
         return fail_alone(tar, path, waiting->name);
-    last->label = waiting->label;
+    hpct_status status = set_label(tar, path, waiting->name, waiting->label);
     free(waiting->name);
     waiting->name = NULL;
-    return HPCT_OK;
+    return status;
 }
 
 /* ---- an archive ---- */
 
-static bool is_label_name(const char *name)
+static bool ends_in(const char *name, const char *end)
 {
-    const char *dot = strrchr(name, '.');
-    return dot != NULL && strcasecmp(dot, ".cls") == 0;
+    size_t length = strlen(name), tail = strlen(end);
+    return length > tail && strcasecmp(name + length - tail, end) == 0;
 }
 
-/* "./a//b" is a/b. *plain is NULL for what is hidden, or leads out. */
+static bool is_label_name(const char *name)
+{
+    return ends_in(name, ".cls");
+}
+
+/* Whether this is a WebDataset's .json or .txt of the last picture. */
+static bool describes_last(const hpct_tar *tar, const char *name)
+{
+    size_t count = tar->pictures.count;
+    const hpct_entry *last = count > 0 ? &tar->pictures.entries[count - 1] : NULL;
+    return (ends_in(name, ".json") || ends_in(name, ".txt")) && last != NULL &&
+           last->label == NO_LABEL && same_stem(last->name, name);
+}
+
+/* Normalizes a name: "./a//b" is a/b, and "../a" is a, as tar unpacks it. *plain is NULL for hidden
+ * names. */
 static hpct_status plain_name(const char *prefix, const char *name, char **plain)
 {
-    size_t used = prefix != NULL ? strlen(prefix) : 0;
+    const size_t begin = prefix != NULL ? strlen(prefix) : 0;
+    size_t used = begin;
     char *out = malloc(used + strlen(name) + 1);
     *plain = NULL;
     if (out == NULL)
@@ -201,12 +253,13 @@ static hpct_status plain_name(const char *prefix, const char *name, char **plain
         bool last = name[length] == '\0';
         memcpy(out + used, name, length);
         out[used + length] = '\0';
-        bool itself = length == 0 || strcmp(out + used, ".") == 0;
+        bool up = strcmp(out + used, "..") == 0;
+        bool itself = up || length == 0 || strcmp(out + used, ".") == 0;
         if (!itself && hpct_is_hidden(out + used)) {
             free(out);
             return HPCT_OK;
         }
-        used += itself ? 0 : length;
+        used = up ? begin : used + (itself ? 0 : length);
         if (!last && !itself)
             out[used++] = '/';
         name += length + !last;
@@ -216,15 +269,24 @@ static hpct_status plain_name(const char *prefix, const char *name, char **plain
     return HPCT_OK;
 }
 
+static bool begins_as_picture(struct archive *archive)
+{
+    uint8_t bytes[HPCT_PICTURE_MAGIC];
+    la_ssize_t got = archive_read_data(archive, bytes, sizeof bytes);
+    return got > 0 && hpct_picture_begins(bytes, (size_t) got);
+}
+
 static hpct_status take_file(hpct_tar *tar, struct archive *archive, const char *name,
                              const char *path, pending *waiting)
 {
     char *full = NULL;
     hpct_named named = hpct_picture_named(name);
-    if (named == HPCT_NAMED_OTHER)
+    if (named == HPCT_NAMED_OTHER || (named == HPCT_NAMED_UNKNOWN && begins_as_picture(archive)))
         return hpct_listing_add_other(&tar->pictures, name);
-    if (named == HPCT_NAMED_NOTHING && !is_label_name(name))
+    if (named != HPCT_NAMED_PICTURE && !is_label_name(name)) {
+        tar->described = tar->described || describes_last(tar, name);
         return HPCT_OK;
+    }
     if (asprintf(&full, "%s/%s", path, name) < 0)
         return hpct_fail_memory(0);
     hpct_status status = named == HPCT_NAMED_PICTURE
@@ -236,6 +298,30 @@ static hpct_status take_file(hpct_tar *tar, struct archive *archive, const char 
     return status;
 }
 
+/* Adds a file's class only, by the rules of take_file. */
+static hpct_status list_file(hpct_tar *tar, const char *name)
+{
+    hpct_named named = hpct_picture_named(name);
+    if (named == HPCT_NAMED_OTHER)
+        return hpct_listing_add_other(&tar->pictures, name);
+    return named == HPCT_NAMED_PICTURE ? hpct_listing_add(&tar->pictures, name, 0, 0) : HPCT_OK;
+}
+
+/* A file that was archived twice is a hard link to itself. */
+static bool is_link_to_another(struct archive_entry *entry, const char *name)
+{
+    const char *target = archive_entry_hardlink(entry);
+    return target != NULL ? strcmp(target, name) != 0 : archive_entry_filetype(entry) == AE_IFLNK;
+}
+
+static void take_link(hpct_tar *tar, char *name)
+{
+    if (tar->names_only || tar->links++ > 0)
+        free(name);
+    else
+        tar->link = name;
+}
+
 static hpct_status take_member(hpct_tar *tar, struct archive *archive, struct archive_entry *entry,
                                const char *path, pending *waiting)
 {
@@ -244,16 +330,23 @@ static hpct_status take_member(hpct_tar *tar, struct archive *archive, struct ar
     char *plain = NULL;
     if (name == NULL)
         name = archive_entry_pathname_utf8(entry);
-    if (name == NULL || archive_entry_hardlink(entry) != NULL ||
-        (!is_folder && archive_entry_filetype(entry) != AE_IFREG))
+    if (name == NULL)
+        return hpct_fail(HPCT_ERR_DATA,
+                         "%s: the name of a file in it is no text: unpack it, and give the folder",
+                         path);
+    bool is_link = is_link_to_another(entry, name);
+    if (!is_link && (archive_entry_hardlink(entry) != NULL ||
+                     (!is_folder && archive_entry_filetype(entry) != AE_IFREG)))
         return HPCT_OK;
     hpct_status status = plain_name(tar->prefix, name, &plain);
     if (status != HPCT_OK || plain == NULL)
         return status;
+    if (is_link) {
+        take_link(tar, plain);
+        return HPCT_OK;
+    }
     if (!is_folder && tar->names_only)
-        status = hpct_picture_named(plain) == HPCT_NAMED_PICTURE
-                     ? hpct_listing_add(&tar->pictures, plain, 0, 0)
-                     : HPCT_OK;
+        status = list_file(tar, plain);
     else if (!is_folder)
         status = take_file(tar, archive, plain, path, waiting);
     else if (plain[0] != '\0' && plain[strlen(plain) - 1] == '/')
@@ -262,7 +355,7 @@ static hpct_status take_member(hpct_tar *tar, struct archive *archive, struct ar
     return status;
 }
 
-/* libarchive takes the end of the bytes for the end of a tar, which has two blocks of zeros. */
+/* libarchive accepts end of file as the end of a tar, which should have two blocks of zeros. */
 #define TAR_END 1024
 
 static hpct_status check_end(struct archive *archive, la_int64_t members_end, const char *path)
@@ -280,10 +373,12 @@ hpct_status hpct_tar_read(hpct_tar *tar, struct archive *archive, const char *pa
     la_int64_t members_end = 0;
     hpct_status status = HPCT_OK;
     int code = ARCHIVE_OK;
+    const size_t first = tar->pictures.count;
+    tar->loose = false;
     while (status == HPCT_OK) {
         code = archive_read_next_header(archive, &entry);
-        if (code != ARCHIVE_OK && code != ARCHIVE_WARN) /* a warning: of a name, say, that the */
-            break;                                      /* locale cannot write */
+        if (code != ARCHIVE_OK && code != ARCHIVE_WARN) /* a warning, e.g.: a name that the */
+            break;                                      /* locale cannot represent */
         if (archive_entry_is_encrypted(entry))
             status = hpct_fail(HPCT_ERR_DATA, "%s: it is encrypted", path);
         else
@@ -299,12 +394,15 @@ hpct_status hpct_tar_read(hpct_tar *tar, struct archive *archive, const char *pa
     if (status == HPCT_OK && waiting.name != NULL)
         status = fail_alone(tar, path, waiting.name);
     free(waiting.name);
+    if (status == HPCT_OK && !tar->names_only)
+        status = hpct_listing_keep_last(&tar->pictures, first);
     return status == HPCT_OK ? check_labelled(tar, path) : status;
 }
 
 void hpct_tar_free(hpct_tar *tar)
 {
     hpct_listing_free(&tar->pictures);
+    free(tar->link);
     free(tar->bytes);
     *tar = (hpct_tar){0};
 }
@@ -316,8 +414,9 @@ struct archive *hpct_tar_new_reader(void)
         return NULL;
     archive_read_support_format_tar(archive);
     archive_read_set_format_option(archive, "tar", "read_concatenated_archives", "1");
-    archive_read_support_format_zip_seekable(archive); /* the other one takes a cut zip for whole */
+    archive_read_support_format_zip_seekable(archive); /* the other accepts truncated zips */
     archive_read_support_filter_gzip(archive);
+    archive_read_support_filter_bzip2(archive);
     archive_read_support_filter_xz(archive);
     archive_read_support_filter_zstd(archive);
     return archive;
@@ -325,16 +424,29 @@ struct archive *hpct_tar_new_reader(void)
 
 /* ---- files ---- */
 
-static bool ends_in(const char *name, const char *end)
+/* Length of an archive's extension; 0 for other names. */
+static size_t end_of_name(const char *name)
 {
-    size_t length = strlen(name), tail = strlen(end);
-    return length > tail && strcasecmp(name + length - tail, end) == 0;
+    static const char *const ends[] = {".tar",     ".tar.gz", ".tgz",    ".tar.bz2",
+                                       ".tbz",     ".tbz2",   ".tar.xz", ".txz",
+                                       ".tar.zst", ".tzst",   ".zip"};
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        if (ends_in(name, ends[i]))
+            return strlen(ends[i]);
+    }
+    return 0;
 }
 
 bool hpct_is_tar_name(const char *name)
 {
-    return ends_in(name, ".tar") || ends_in(name, ".tar.gz") || ends_in(name, ".tgz") ||
-           ends_in(name, ".tar.xz") || ends_in(name, ".tar.zst") || ends_in(name, ".zip");
+    return end_of_name(name) > 0;
+}
+
+/* Such as train-0.tar and train-0.tar.gz. */
+static bool are_copies(const char *a, const char *b)
+{
+    size_t length = strlen(a) - end_of_name(a);
+    return length == strlen(b) - end_of_name(b) && memcmp(a, b, length) == 0;
 }
 
 static int is_shard(const struct dirent *entry)
@@ -364,7 +476,7 @@ static bool claims(const char *path, bool is_folder)
     return count > 0;
 }
 
-static hpct_status read_file(hpct_tar *tar, const char *path)
+static hpct_status read_here(hpct_tar *tar, const char *path)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
@@ -382,10 +494,23 @@ static hpct_status read_file(hpct_tar *tar, const char *path)
     return status;
 }
 
-/* What the names of a folder's shards say. */
+/* libarchive converts names marked as UTF-8 (zip, pax) to the locale, which must be UTF-8. */
+static hpct_status read_file(hpct_tar *tar, const char *path)
+{
+    locale_t utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t) 0);
+    locale_t before = utf8 != (locale_t) 0 ? uselocale(utf8) : (locale_t) 0;
+    hpct_status status = read_here(tar, path);
+    if (utf8 != (locale_t) 0) {
+        uselocale(before);
+        freelocale(utf8);
+    }
+    return status;
+}
+
+/* Names of the archives (shards) in a folder. */
 typedef struct shards {
     struct dirent **names;
-    int count, of[3], unnamed; /* by split; of none */
+    int count, of[3], unnamed; /* `of`: by split; `unnamed`: without one */
 } shards;
 
 static int split_of(const struct dirent *entry)
@@ -405,6 +530,9 @@ static hpct_status list_shards(shards *s, const char *folder)
                          folder, s->names[0]->d_name);
     for (int i = 0; i < s->count; i++) {
         int split = split_of(s->names[i]);
+        if (i > 0 && are_copies(s->names[i - 1]->d_name, s->names[i]->d_name))
+            return hpct_fail(HPCT_ERR_DATA, "%s: %s and %s have one name: move one of them away",
+                             folder, s->names[i - 1]->d_name, s->names[i]->d_name);
         if (split == HPCT_MANY_SPLITS)
             return hpct_fail(HPCT_ERR_DATA, "%s/%s: its name has words for two splits", folder,
                              s->names[i]->d_name);
@@ -415,7 +543,7 @@ static hpct_status list_shards(shards *s, const char *folder)
     return HPCT_OK;
 }
 
-/* The split to read; HPCT_NO_SPLIT: all, as no name says one. */
+/* The split to read; HPCT_NO_SPLIT: all shards, as no name has a split. */
 static hpct_status choose_shards(const shards *s, hpct_dataset *dataset, hpct_split wanted,
                                  int *chosen)
 {
@@ -441,7 +569,7 @@ static hpct_status choose_shards(const shards *s, hpct_dataset *dataset, hpct_sp
     return HPCT_OK;
 }
 
-/* "FOLDER/FIRST to LAST". */
+/* Sets the source: "FOLDER/FIRST to LAST". */
 static hpct_status name_shards(hpct_dataset *dataset, const char *first, const char *last)
 {
     bool one = strcmp(first, last) == 0;
@@ -475,7 +603,7 @@ static hpct_status read_chosen(hpct_tar *tar, const shards *s, hpct_dataset *dat
     return status;
 }
 
-/* Shards whose names say train, test or val; without such names all of them, as any split. */
+/* Reads the split's shards, named train, test or val; all of them if no name has a split. */
 static hpct_status read_shards(hpct_tar *tar, hpct_dataset *dataset, hpct_split split)
 {
     shards s = {0};
@@ -486,11 +614,22 @@ static hpct_status read_shards(hpct_tar *tar, hpct_dataset *dataset, hpct_split 
     if (status == HPCT_OK)
         status = read_chosen(tar, &s, dataset, chosen);
     if (status == HPCT_OK && !tar->web_dataset && chosen > HPCT_TRAIN && s.of[HPCT_TRAIN] > 0) {
-        tar->names_only = true; /* classes are numbered by those */
+        tar->names_only = true; /* the training split's names number the classes */
         status = read_chosen(tar, &s, dataset, HPCT_TRAIN);
     }
     free_names(s.names, s.count);
     return status;
+}
+
+static hpct_status note_links(hpct_tar *tar)
+{
+    if (tar->links == 0)
+        return HPCT_OK;
+    return hpct_note(&tar->pictures.notes,
+                     "%zu link%s in archives %s left out: put the files themselves into them (tar "
+                     "--dereference --hard-dereference) (the first: %s)",
+                     tar->links, tar->links == 1 ? "" : "s", tar->links == 1 ? "is" : "are",
+                     tar->link);
 }
 
 static hpct_status read_split(hpct_dataset *dataset, const char *path, hpct_split split)
@@ -502,16 +641,24 @@ static hpct_status read_split(hpct_dataset *dataset, const char *path, hpct_spli
     hpct_status status = dataset->path == NULL ? hpct_fail_memory(0)
                          : is_folder           ? read_shards(&tar, dataset, split)
                                                : read_file(&tar, path);
+    if (status == HPCT_OK)
+        status = note_links(&tar);
     if (status == HPCT_OK && tar.web_dataset) {
         hpct_listing_drop_folders(&tar.pictures);
         status = tar.pictures.count > 0
                      ? hpct_listing_note_others(&tar.pictures)
                      : hpct_fail(HPCT_ERR_DATA, "%s: there are no pictures in it", path);
+    } else if (status == HPCT_OK && tar.described) {
+        status = hpct_fail(HPCT_ERR_DATA,
+                           "%s: KEY.json or KEY.txt stand beside pictures, as in a WebDataset, but "
+                           "no KEY.cls with the number of their class; if its folders are the "
+                           "classes, unpack it and give the folder",
+                           path);
     } else if (status == HPCT_OK) {
         status = hpct_listing_choose(&tar.pictures, split, path);
         dataset->lacking = dataset->lacking || tar.pictures.lacking;
         if (status == HPCT_OK && tar.prefix != NULL)
-            tar.pictures.split[0] = '\0'; /* the shards' names say it */
+            tar.pictures.split[0] = '\0'; /* the shards' names have the split */
     }
     if (status == HPCT_OK) {
         status = hpct_encoded_take(dataset, &tar.pictures, tar.bytes, tar.num_bytes);

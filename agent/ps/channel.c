@@ -1,7 +1,7 @@
-/* Messages and floats through a socket that never blocks. */
+/* Messages and floats through a non-blocking socket. */
 #include "agent/ps/channel.h"
 
-#include "agent/comm/link.h"
+#include "base/net/link.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -9,11 +9,12 @@
 #include <sys/socket.h>
 
 #define LINGER_MS 1000
+#define CHUNK ((size_t) 128 << 10) /* bytes per call, sealed while they are in the cache */
 
 void hpct_ps_channel_init(hpct_ps_channel *channel, const hpct_session *session)
 {
     hpct_link_hurry(session->fd);
-    *channel = (hpct_ps_channel){.session = *session, .heard_ms = hpct_link_now_ms()};
+    *channel = (hpct_ps_channel){.session = *session, .heard_ms = hpct_now_ms()};
 }
 
 void hpct_ps_channel_close(hpct_ps_channel *channel)
@@ -26,8 +27,8 @@ bool hpct_ps_channel_sending(const hpct_ps_channel *channel)
     return channel->out_filled > 0 || channel->from[0].iov_len > 0 || channel->from[1].iov_len > 0;
 }
 
-/* What is left of iov behind the first `sent` bytes, which are sealed: as they left, should they be
- * changed later. */
+/* Advances iov by the first `sent` bytes and adds them to the seal: as they were sent, in case the
+ * caller changes them later. */
 static void advance(hpct_seal *seal, struct iovec *iov, size_t *sent)
 {
     size_t part = *sent < iov->iov_len ? *sent : iov->iov_len;
@@ -41,14 +42,19 @@ void hpct_ps_channel_flush(hpct_ps_channel *channel)
 {
     while (channel->session.fd >= 0 && hpct_ps_channel_sending(channel)) {
         struct iovec all[1 + HPCT_PS_PIECES] = {{channel->out, channel->out_filled}};
-        for (int i = 0; i < HPCT_PS_PIECES; i++)
+        size_t room = CHUNK;
+        for (int i = 0; i < HPCT_PS_PIECES; i++) {
             all[1 + i] = channel->from[i];
+            if (all[1 + i].iov_len > room)
+                all[1 + i].iov_len = room;
+            room -= all[1 + i].iov_len;
+        }
         struct msghdr message = {.msg_iov = all, .msg_iovlen = 1 + HPCT_PS_PIECES};
         ssize_t count = sendmsg(channel->session.fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (count < 0 && errno == EINTR)
             continue;
         if (count <= 0)
-            return; /* full: later; broken: reading will tell */
+            return; /* buffer full: later; broken: receive reports it */
         size_t sent = (size_t) count,
                header = sent < channel->out_filled ? sent : channel->out_filled;
         channel->out_filled -= header;
@@ -88,7 +94,7 @@ void hpct_ps_channel_beat(hpct_ps_channel *channel, int64_t now)
         hpct_ps_channel_send(channel, &(hpct_ps_message){.type = HPCT_PS_BEAT}, NULL);
 }
 
-/* Some bytes; 1, or 0 when there are none now, or -1. */
+/* Receives some bytes: 1, 0 if there are none now, -1 if the connection ended. */
 static int take(hpct_ps_channel *channel, void *into, size_t most, size_t *filled)
 {
     ssize_t got;
@@ -100,7 +106,7 @@ static int take(hpct_ps_channel *channel, void *into, size_t most, size_t *fille
     if (got <= 0)
         return -1;
     *filled += (size_t) got;
-    channel->heard_ms = hpct_link_now_ms();
+    channel->heard_ms = hpct_now_ms();
     return 1;
 }
 
@@ -109,7 +115,7 @@ static size_t room(const hpct_ps_channel *channel)
     return channel->into[0].iov_len + channel->into[1].iov_len;
 }
 
-/* 1 when all floats have come, 0 or -1 as take; 1 is not yet that they are right. */
+/* 1 when all floats and their tag were received (not verified yet), else 0 or -1 like take. */
 static int take_floats(hpct_ps_channel *channel)
 {
     int result = 1;
@@ -118,7 +124,8 @@ static int take_floats(hpct_ps_channel *channel)
         const struct iovec *piece = &channel->into[at < first ? 0 : 1];
         size_t skip = at < first ? at : at - first;
         uint8_t *into = (uint8_t *) piece->iov_base + skip;
-        result = take(channel, into, piece->iov_len - skip, &channel->into_filled);
+        size_t left = piece->iov_len - skip;
+        result = take(channel, into, left < CHUNK ? left : CHUNK, &channel->into_filled);
         hpct_seal_add(channel->session.in, into, channel->into_filled - at);
     }
     while (channel->tag_filled < HPCT_SEAL_TAG && result == 1)
@@ -163,14 +170,14 @@ garbage:
 
 void hpct_ps_channel_linger(hpct_ps_channel *const *channels, int count)
 {
-    int64_t deadline = hpct_link_now_ms() + LINGER_MS;
+    int64_t deadline = hpct_now_ms() + LINGER_MS;
     char discarded[65536];
     for (int i = 0; i < count; i++) {
         hpct_ps_channel_flush(channels[i]);
         if (channels[i]->session.fd >= 0)
             shutdown(channels[i]->session.fd, SHUT_WR);
     }
-    for (int open = 1; open > 0 && hpct_link_now_ms() < deadline;) {
+    for (int open = 1; open > 0 && hpct_now_ms() < deadline;) {
         open = 0;
         for (int i = 0; i < count; i++) {
             ssize_t got = 1;

@@ -2,10 +2,10 @@
 #include "agent/ps/connect.h"
 
 #include "agent/comm/gone.h"
-#include "agent/comm/link.h"
-#include "agent/stop.h"
+#include "agent/rank/stop.h"
+#include "base/net/link.h"
 #include "base/status.h"
-#include "nn/step.h"
+#include "nn/run/step.h"
 
 #include <poll.h>
 #include <stdio.h>
@@ -14,11 +14,11 @@
 #include <unistd.h>
 
 #define CONNECT_MS 2000
-#define FOREIGN_MS 10000 /* how long a server's port may be answered by somebody else */
+#define FOREIGN_MS 10000 /* timeout while another program answers at a server's port */
 #define NOTICE_MS 10000
-#define TOLD_MS 2000 /* the plugin says that rank 0 ended: what is under way may still come */
+#define TOLD_MS 2000 /* after the plugin's signal that rank 0 ended: messages may still arrive */
 
-static const char silence[] = "no sign of life for 6 s (stopped, or its node is gone)";
+static const char silence[] = "no heartbeat for 6 s (stopped, or its node is down)";
 
 static hpct_status lost(const hpct_ps_servers *servers, int server, const char *how)
 {
@@ -27,7 +27,7 @@ static hpct_status lost(const hpct_ps_servers *servers, int server, const char *
                      hpct_ps_run_server(servers->run, server, who), how);
 }
 
-/* ---- waiting ---- */
+/* ---- waiting for answers ---- */
 
 static hpct_status take(hpct_ps_servers *servers, int server, const hpct_ps_message *message)
 {
@@ -68,8 +68,8 @@ static hpct_status receive(hpct_ps_servers *servers, int server)
     return status;
 }
 
-/* One turn: sends, sleeps until something comes, receives. Nobody is blamed for silence before
- * `began`, when nobody listened. */
+/* One iteration: sends, polls, receives. A server's silence counts from `began`, as nothing was
+ * read before. */
 static hpct_status turn(hpct_ps_servers *servers, int64_t began)
 {
     hpct_status status = HPCT_OK;
@@ -83,7 +83,7 @@ static hpct_status turn(hpct_ps_servers *servers, int64_t began)
     poll(servers->polls + servers->first, (nfds_t) (count - servers->first), HPCT_PS_BEAT_MS);
     for (int i = servers->first; i < count && status == HPCT_OK; i++)
         status = receive(servers, i);
-    int64_t now = hpct_link_now_ms();
+    int64_t now = hpct_now_ms();
     for (int i = servers->first; i < count && status == HPCT_OK; i++) {
         int64_t heard = servers->channels[i].heard_ms;
         if (now - (heard > began ? heard : began) > HPCT_PS_SILENCE_MS)
@@ -101,10 +101,10 @@ static bool sending(const hpct_ps_servers *servers)
     return false;
 }
 
-/* Until every server has answered with `wanted`, and all has been sent. */
+/* Waits until every server has answered with `wanted`, and everything has been sent. */
 static hpct_status await_answers(hpct_ps_servers *servers)
 {
-    int64_t began = hpct_link_now_ms();
+    int64_t began = hpct_now_ms();
     hpct_status status = HPCT_OK;
     int all = servers->run->servers - servers->first;
     while (status == HPCT_OK && (servers->answered < all || sending(servers)))
@@ -160,7 +160,7 @@ hpct_status hpct_ps_servers_answer(hpct_ps_servers *servers, const hpct_ps_messa
 
 hpct_status hpct_ps_servers_item(hpct_ps_servers *servers, hpct_ps_message *item)
 {
-    int64_t began = hpct_link_now_ms();
+    int64_t began = hpct_now_ms();
     hpct_status status = HPCT_OK;
     expect(servers, HPCT_PS_ITEM, 0);
     while (status == HPCT_OK && !servers->has_item)
@@ -173,7 +173,7 @@ hpct_status hpct_ps_servers_item(hpct_ps_servers *servers, hpct_ps_message *item
 hpct_status hpct_ps_servers_watch(hpct_ps_servers *servers)
 {
     hpct_status status = HPCT_OK;
-    int64_t now = hpct_link_now_ms();
+    int64_t now = hpct_now_ms();
     expect(servers, HPCT_PS_BEAT, 0);
     for (int i = servers->first; i < servers->run->servers && status == HPCT_OK; i++) {
         hpct_ps_channel *channel = &servers->channels[i];
@@ -202,21 +202,21 @@ void hpct_ps_servers_leave(hpct_ps_servers *servers, const hpct_ps_message *last
     servers->polls = NULL;
 }
 
-/* ---- reaching them ---- */
+/* ---- connecting ---- */
 
-/* Those that have been reached are to see that we live while we wait for the next. */
+/* Sends heartbeats to the servers connected so far, while waiting for the next. */
 static void beat(hpct_ps_servers *servers, int reached)
 {
     for (int i = servers->first; i < reached; i++) {
         hpct_ps_channel_flush(&servers->channels[i]);
-        hpct_ps_channel_beat(&servers->channels[i], hpct_link_now_ms());
+        hpct_ps_channel_beat(&servers->channels[i], hpct_now_ms());
     }
     if (servers->meanwhile != NULL)
         servers->meanwhile(servers->argument);
 }
 
-/* Until both ends have proved themselves, server 0 may wait for other servers: its socket is open,
- * and it answers later. */
+/* Authenticates both ends. Server 0 may answer late, as it first connects to the other servers
+ * while its socket is listening already. */
 static hpct_handshake prove(hpct_ps_servers *servers, int server, int fd, hpct_ps_from from,
                             int64_t deadline)
 {
@@ -228,8 +228,8 @@ static hpct_handshake prove(hpct_ps_servers *servers, int server, int fd, hpct_p
                               from == HPCT_PS_FROM_LEADER ? HPCT_FOR_PS_LEADER : HPCT_FOR_PS_WORKER,
                               (uint32_t) run->index, (uint32_t) server) != HPCT_OK)
         return HPCT_HANDSHAKE_WAIT;
-    for (int64_t now = hpct_link_now_ms(); now < deadline && hpct_stop_signal() == 0;
-         now = hpct_link_now_ms()) {
+    for (int64_t now = hpct_now_ms(); now < deadline && hpct_stop_signal() == 0;
+         now = hpct_now_ms()) {
         how = hpct_connecting_step(&connecting, &session);
         if (how == HPCT_HANDSHAKE_DONE)
             hpct_ps_channel_init(&servers->channels[server], &session);
@@ -243,14 +243,14 @@ static hpct_handshake prove(hpct_ps_servers *servers, int server, int fd, hpct_p
     return how;
 }
 
-/* 1 welcome, 0 not (yet), -1 refused. */
+/* 1: WELCOME, 0: no answer (yet), -1: REFUSED. */
 static int greet(hpct_ps_servers *servers, int server, const hpct_ps_message *hello,
                  int64_t deadline, hpct_ps_message *answer)
 {
     hpct_ps_channel *channel = &servers->channels[server];
     hpct_ps_channel_send(channel, hello, NULL);
-    for (int64_t now = hpct_link_now_ms(); now < deadline && hpct_stop_signal() == 0;
-         now = hpct_link_now_ms()) {
+    for (int64_t now = hpct_now_ms(); now < deadline && hpct_stop_signal() == 0;
+         now = hpct_now_ms()) {
         struct pollfd poller = {channel->session.fd, POLLIN, 0};
         hpct_ps_channel_flush(channel);
         beat(servers, server);
@@ -275,7 +275,8 @@ static hpct_status refused(const hpct_ps_servers *servers, int server,
                      hpct_ps_run_server(servers->run, server, who), answer->text);
 }
 
-/* The plugin speaks of rank 0, which may be a worker. */
+/* The plugin signals the end of rank 0, which may be a worker: then this says nothing about server
+ * 0. */
 static bool leader_is_gone(const hpct_ps_run *run)
 {
     const hpct_config *config = hpct_context_config(run->context);
@@ -287,7 +288,7 @@ static hpct_status reach_one(hpct_ps_servers *servers, int server, const hpct_ps
 {
     const hpct_ps_run *run = servers->run;
     char who[160];
-    int64_t began = hpct_link_now_ms(), foreign_since = 0, told_since = 0;
+    int64_t began = hpct_now_ms(), foreign_since = 0, told_since = 0;
     bool said = false;
     struct iovec parts[HPCT_PS_PIECES];
     hpct_ps_run_server(run, server, who);
@@ -313,7 +314,7 @@ static hpct_status reach_one(hpct_ps_servers *servers, int server, const hpct_ps
         if (hpct_stop_signal() != 0)
             return hpct_fail(HPCT_ERR_STOPPED, "%s: told to stop while it waited for %s", run->name,
                              who);
-        int64_t now = hpct_link_now_ms();
+        int64_t now = hpct_now_ms();
         if (how != HPCT_HANDSHAKE_FOREIGN)
             foreign_since = 0;
         else if (foreign_since == 0)
@@ -359,7 +360,7 @@ hpct_status hpct_ps_servers_reach(hpct_ps_servers *out, const hpct_ps_run *run, 
     }
     for (size_t i = 0; i < count; i++)
         out->channels[i].session.fd = -1;
-    int64_t deadline = hpct_link_now_ms() + (int64_t) run->join_seconds * 1000;
+    int64_t deadline = hpct_now_ms() + (int64_t) run->join_seconds * 1000;
     hpct_gone_begin();
     for (int i = out->first; i < run->servers && status == HPCT_OK; i++)
         status = reach_one(out, i, &hello, deadline);
@@ -372,13 +373,11 @@ hpct_status hpct_ps_servers_again(const hpct_ps_servers *servers, hpct_session *
     const hpct_ps_run *run = servers->run;
     hpct_connecting connecting;
     int fd, patience_ms = 1000 * run->join_seconds;
-    hpct_status status = hpct_link_connect(&fd, run->addresses[0], CONNECT_MS);
-    if (status == HPCT_OK)
-        status = hpct_connecting_begin(&connecting, fd, hpct_context_auth(run->context),
-                                       HPCT_FOR_PS_PULSE, (uint32_t) run->index, 0);
-    if (status == HPCT_OK &&
-        hpct_connecting_wait(&connecting, patience_ms, hpct_link_now_ms() + patience_ms, session) !=
-            HPCT_HANDSHAKE_DONE)
-        status = lost(servers, 0, "it takes no second connection");
-    return status;
+    HPCT_TRY(hpct_link_connect(&fd, run->addresses[0], CONNECT_MS));
+    HPCT_TRY(hpct_connecting_begin(&connecting, fd, hpct_context_auth(run->context),
+                                   HPCT_FOR_PS_PULSE, (uint32_t) run->index, 0));
+    if (hpct_connecting_wait(&connecting, patience_ms, hpct_now_ms() + patience_ms, session) !=
+        HPCT_HANDSHAKE_DONE)
+        return lost(servers, 0, "it takes no second connection");
+    return HPCT_OK;
 }

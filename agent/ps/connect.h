@@ -1,50 +1,51 @@
 /* agent/ps/connect.h - a client's connections to the parameter servers: a worker's, or those of
- * server 0 to the others. Every wait has a deadline and names the server waited for. */
-#ifndef HPCT_PS_CONNECT_H
-#define HPCT_PS_CONNECT_H
+ * server 0 to the others. All waits have a timeout; errors name the server. */
+#ifndef HPCT_AGENT_PS_CONNECT_H
+#define HPCT_AGENT_PS_CONNECT_H
 
 #include "agent/ps/channel.h"
 #include "agent/ps/run.h"
 
 typedef struct hpct_ps_servers {
     const hpct_ps_run *run;
-    hpct_ps_channel *channels; /* [servers]; those not reached have no socket */
+    hpct_ps_channel *channels; /* [servers]; fd -1 if not connected */
     struct pollfd *polls;
-    int first;       /* the first that is reached: 0, or 1 from server 0 */
-    int answered;    /* of the answers that are waited for */
-    bool stale;      /* one of them was of another version */
-    int64_t version; /* wanted */
+    int first;       /* first server: 0, or 1 if the client is server 0 */
+    int answered;    /* number of answers received of those awaited */
+    bool stale;      /* an answer had another version */
+    int64_t version; /* expected in the answers */
     bool has_item;
     hpct_ps_message item;
     hpct_ps_message_type wanted;
-    void (*meanwhile)(void *); /* while they are reached */
+    void (*meanwhile)(void *); /* called while connecting */
     void *argument;
 } hpct_ps_servers;
 
-/* Connects to all of them (server 0: to the others), and waits until they have said welcome;
- * `meanwhile`, unless it is NULL, is called again and again.
- * HPCT_ERR_PEER naming who did not answer in run->join_seconds; HPCT_ERR_CONFIG when one refuses.
- */
+/* Connects to all servers (server 0: to the others), and waits for their WELCOME; calls
+ * `meanwhile`, unless NULL, repeatedly.
+ * HPCT_ERR_PEER naming a server that did not answer within run->join_seconds; HPCT_ERR_CONFIG if
+ * one refuses. */
 hpct_status hpct_ps_servers_reach(hpct_ps_servers *out, const hpct_ps_run *run, hpct_ps_from from,
                                   void (*meanwhile)(void *), void *argument);
 
-/* Another connection to server 0, of this worker's pulse. */
+/* Another connection to server 0, for this worker's heartbeats. */
 hpct_status hpct_ps_servers_again(const hpct_ps_servers *servers, hpct_session *session);
 
-/* All parts of this version into the model; *exact: false when one has gone on to another. */
+/* Pulls all parts of this version into the model; *exact: false if a server has a later version. */
 hpct_status hpct_ps_servers_pull(hpct_ps_servers *servers, int64_t version, bool *exact);
 
-/* The gradients in the model, and `states`, to all; returns when all have them. */
+/* Pushes the model's gradients, and `states`, to all servers; returns when all have acknowledged
+ * them. */
 hpct_status hpct_ps_servers_push(hpct_ps_servers *servers, const hpct_ps_message *item,
                                  float *states);
 
 hpct_status hpct_ps_servers_answer(hpct_ps_servers *servers, const hpct_ps_message *message);
 hpct_status hpct_ps_servers_item(hpct_ps_servers *servers, hpct_ps_message *item);
 
-/* What server 0 does once a turn of its own: signs of life, both ways. */
+/* Called by server 0 once per iteration of its loop: sends and checks heartbeats. */
 hpct_status hpct_ps_servers_watch(hpct_ps_servers *servers);
 
-/* Closes; in order, with `last` said to all, or, when it is NULL, at once. */
+/* Closes the connections, after sending `last` to all; without waiting if it is NULL. */
 void hpct_ps_servers_leave(hpct_ps_servers *servers, const hpct_ps_message *last);
 
 #endif

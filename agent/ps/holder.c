@@ -1,8 +1,8 @@
-/* Gradients in, updates made. */
+/* Accumulates gradients and applies updates. */
 #include "agent/ps/holder.h"
 
 #include "base/status.h"
-#include "nn/step.h"
+#include "nn/run/step.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +32,7 @@ void hpct_ps_holder_free(hpct_ps_holder *holder)
     holder->states = NULL;
 }
 
-/* dst += src, or dst = src when it is the first. */
+/* dst += src; dst = src if it is the first. */
 static void add(float *restrict dst, const float *restrict src, size_t count, bool first)
 {
     if (first) {

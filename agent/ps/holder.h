@@ -1,33 +1,32 @@
-/* agent/ps/holder.h - the part of the model that a parameter server owns: takes gradients, makes
- * updates. Knows nothing of connections.
+/* agent/ps/holder.h - the part of the model that a parameter server owns: accumulates gradients,
+ * applies updates. Independent of connections.
  *
- * Synchronous: the gradients of a step's slices add up, each slice once; the update is made when
- * the step after it is asked for, which server 0 lets happen only when every server has all of
- * them. Until then a slice can be computed again from the same parameters. */
-#ifndef HPCT_PS_HOLDER_H
-#define HPCT_PS_HOLDER_H
+ * Synchronous: sums the gradients of a step's slices, each slice once; the update is applied when
+ * the parameters of the next step are pulled, which server 0 permits only when every server has all
+ * slices. Until then a slice can be recomputed from the same parameters. */
+#ifndef HPCT_AGENT_PS_HOLDER_H
+#define HPCT_AGENT_PS_HOLDER_H
 
 #include "agent/ps/run.h"
 
 typedef struct hpct_ps_holder {
     const hpct_ps_run *run;
-    int64_t version; /* updates made */
-    bool *has;       /* synchronous: [slices] */
+    int64_t version; /* number of updates applied */
+    bool *has;       /* synchronous: [slices] received */
     int have;
-    float *states;                                 /* what comes to the states with the update */
-    size_t begin, count, state_begin, state_count; /* floats */
+    float *states;                                 /* added to the states with the update */
+    size_t begin, count, state_begin, state_count; /* in floats */
 } hpct_ps_holder;
 
 hpct_status hpct_ps_holder_init(hpct_ps_holder *holder, const hpct_ps_run *run);
 void hpct_ps_holder_free(hpct_ps_holder *holder);
 
-/* floats[count + state_count]: a gradient, and what it adds to the states. One that is late is
- * left out. */
+/* floats[count + state_count]: a gradient, and its change of the states. Late ones are ignored. */
 hpct_status hpct_ps_holder_push(hpct_ps_holder *holder, int64_t step, int slice,
                                 const float *floats);
 
-/* Makes the update before `version`, if it is still to be made. *possible: false when there is no
- * such version yet. */
+/* Applies the update to `version` if it is pending. *possible: false if that version cannot be
+ * reached yet. */
 hpct_status hpct_ps_holder_reach(hpct_ps_holder *holder, int64_t version, bool *possible);
 
 #endif

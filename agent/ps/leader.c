@@ -1,14 +1,14 @@
-/* The schedule's sums, what is shown, and what is written. */
+/* Sums of steps and epochs, progress, and results. */
 #include "agent/ps/leader.h"
 
 #include "agent/data/dataset.h"
-#include "agent/history.h"
-#include "agent/process.h"
-#include "agent/progress.h"
-#include "agent/results.h"
-#include "agent/summary.h"
+#include "agent/results/history.h"
+#include "agent/results/progress.h"
+#include "agent/results/results.h"
+#include "agent/results/summary.h"
+#include "base/process.h"
 #include "base/status.h"
-#include "nn/step.h"
+#include "nn/run/step.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -32,7 +32,7 @@ struct hpct_ps_leader {
     double began, epoch_began, first_step_ended, last_step_ended; /* clock; 0: not yet */
     double epoch_ended, start_seconds;
     double *epoch_seconds; /* [epochs] */
-    double *step_times;    /* a ring */
+    double *step_times;    /* ring buffer */
     int64_t num_step_times, samples_done;
     hpct_fit_result result;
     hpct_ps_summary summary;
@@ -61,7 +61,7 @@ static int64_t steps_of_epoch(const hpct_ps_leader *l)
     return left < s->steps_per_epoch ? left : s->steps_per_epoch;
 }
 
-/* Of this run and of those that it goes on from. */
+/* Epochs trained in this run and in those that it continues. */
 static int epochs_before(const hpct_ps_leader *l)
 {
     return l->run->options.initial_epoch + hpct_ps_schedule_trained(l->schedule);
@@ -93,7 +93,8 @@ hpct_status hpct_ps_leader_new(hpct_ps_leader **out, hpct_ps_run *run)
     if (status == HPCT_OK && o->log_dir != NULL)
         status = hpct_history_open(&l->history, o->log_dir,
                                    (o->validation != NULL ? HPCT_HISTORY_VALIDATION : 0) |
-                                       (hpct_model_top_k(run->model) > 0 ? HPCT_HISTORY_TOP_K : 0));
+                                       (hpct_model_top_k(run->model) > 0 ? HPCT_HISTORY_TOP_K : 0),
+                                   &HPCT_HISTORY_NONE);
     if (status != HPCT_OK) {
         hpct_ps_leader_free(l);
         return status;
@@ -147,9 +148,9 @@ void hpct_ps_leader_stop(hpct_ps_leader *l, int signal)
     hpct_ps_schedule_stop(l->schedule);
 }
 
-/* ---- what is done ---- */
+/* ---- steps and epochs ---- */
 
-/* Seconds of one step, the epoch's first left out where there are others. */
+/* Mean seconds of a step, without the epoch's first one if there are others. */
 static double step_seconds(const hpct_ps_leader *l, int64_t steps)
 {
     if (steps < 2)
@@ -179,7 +180,7 @@ static void end_step(hpct_ps_leader *l, int64_t updates, int64_t steps)
                        &l->result.train);
 }
 
-/* With its evaluation, if there is one. */
+/* Ends an epoch, including its evaluation, if there is one. */
 static void end_epoch(hpct_ps_leader *l, int epoch)
 {
     bool validated = l->run->options.validation != NULL;
@@ -196,7 +197,7 @@ static void end_epoch(hpct_ps_leader *l, int epoch)
             hpct_history_epoch(l->history, epoch, &l->result.train, &l->result.validation,
                                hpct_model_learning_rate(l->run->model),
                                !hpct_results_diverged(&l->end) && isfinite(l->result.train.loss));
-    if (status != HPCT_OK && l->progress.verbose != 0) /* and told at the end */
+    if (status != HPCT_OK && l->progress.verbose != 0) /* reported again at the end */
         fprintf(l->progress.stream, "%s; it is tried again\n", hpct_last_error());
     if (!hpct_ps_schedule_ended(l->schedule))
         begin_epoch(l);

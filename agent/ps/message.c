@@ -1,5 +1,5 @@
 /* Headers, big-endian: magic, version, type, from, task, signal, status, 0, index, slice, step,
- * version, bytes, plan, sums, the seal's tag over all the rest, node, text. */
+ * version, bytes, plan, sums, tag of the seal over everything else, node, text. */
 #include "agent/ps/message.h"
 
 #include "agent/ps/schedule.h"
@@ -33,7 +33,7 @@ _Static_assert(AT_TEXT + HPCT_PS_TEXT <= HPCT_PS_MESSAGE_BYTES, "a message has r
 
 static const uint8_t magic[4] = {'H', 'P', 'C', 'P'};
 #define PROTOCOL 2
-#define MOST ((uint64_t) 1 << 62) /* of what is counted: it will not overflow */
+#define MOST ((uint64_t) 1 << 62) /* limit of counters, so that they cannot overflow */
 
 static void put_double(uint8_t *out, double value)
 {
@@ -42,7 +42,7 @@ static void put_double(uint8_t *out, double value)
     hpct_put(out, bits, 8);
 }
 
-/* A loss may have become infinite or NaN: that is the model's misfortune, not the peer's. */
+/* A loss may be infinite or NaN: the training diverges, the peer is not at fault. */
 static double get_double(const uint8_t *in)
 {
     uint64_t bits = hpct_get(in, 8);
@@ -51,7 +51,7 @@ static double get_double(const uint8_t *in)
     return value;
 }
 
-/* Of everything but the tag itself. */
+/* Seals everything except the tag. */
 static void add_to_seal(hpct_seal *seal, const uint8_t message[HPCT_PS_MESSAGE_BYTES])
 {
     hpct_seal_add(seal, message, AT_TAG);

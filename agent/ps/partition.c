@@ -1,9 +1,9 @@
-/* The smallest largest part, found by bisection. */
+/* Minimizes the largest part, by bisection. */
 #include "agent/ps/partition.h"
 
 #include <stdbool.h>
 
-/* Whether no server need own more than `limit`. */
+/* Whether the total can be divided so that no server owns more than `limit`. */
 static bool fill(size_t *bounds, int servers, size_t total, hpct_ps_cut cut, const void *of,
                  size_t limit)
 {

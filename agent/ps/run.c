@@ -1,16 +1,16 @@
-/* Options checked, the model built and divided. */
+/* Checks the options, builds the model and divides it. */
 #include "agent/ps/run.h"
 
-#include "agent/batch.h"
+#include "agent/cost/batch.h"
 #include "agent/data/dataset.h"
-#include "agent/fit.h"
 #include "agent/ps/channel.h"
 #include "agent/ps/partition.h"
-#include "agent/results.h"
-#include "agent/threads.h"
+#include "agent/rank/threads.h"
+#include "agent/results/results.h"
+#include "agent/train/fit.h"
 #include "base/status.h"
 #include "config.h"
-#include "nn/clone.h"
+#include "nn/run/clone.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -18,11 +18,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEFAULT_BATCH 32
-#define MIN_EVALUATION_BATCH 100
 #define MAX_SIZES 8
 
-/* ---- who takes part ---- */
+/* ---- roles ---- */
 
 static bool is_server(const hpct_config_role *role)
 {
@@ -59,7 +57,7 @@ const char *hpct_ps_run_server(const hpct_ps_run *run, int server, char text[160
     return text;
 }
 
-/* ---- what is to be done ---- */
+/* ---- steps ---- */
 
 static hpct_status check_options(hpct_ps_run *run)
 {
@@ -85,6 +83,10 @@ static hpct_status check_options(hpct_ps_run *run)
         return hpct_fail(HPCT_ERR_USAGE, "--wire is not for --strategy parameter-server");
     if (o->epochs == 0)
         o->epochs = 1;
+    if (o->checkpoint_dir != NULL)
+        return hpct_fail(HPCT_ERR_USAGE,
+                         "--checkpoint-dir: strategy parameter-server does not save "
+                         "its state yet: give --strategy multi-worker-mirrored");
     if (o->initial_epoch < 0 || o->initial_epoch >= o->epochs)
         return hpct_fail(HPCT_ERR_USAGE,
                          "the initial epoch is %d of %d in all: none would be left to train",
@@ -104,7 +106,7 @@ static hpct_status count_steps(hpct_ps_run *run)
     int slices = slices_of_step(run), workers = run->workers - o->strategy.ps_backup_workers;
     int64_t global = o->global_batch_size, samples = (int64_t) run->train->size;
     if (global == 0)
-        global = (int64_t) (o->batch_size > 0 ? o->batch_size : DEFAULT_BATCH) * workers;
+        global = (int64_t) (o->batch_size > 0 ? o->batch_size : HPCT_DEFAULT_BATCH) * workers;
     if (global > INT_MAX / 2 || global < workers)
         return hpct_fail(HPCT_ERR_USAGE,
                          "a global batch of %" PRId64 " samples cannot be shared among %d workers",
@@ -118,12 +120,10 @@ static hpct_status count_steps(hpct_ps_run *run)
                                      .rank = 0,
                                      .size = 1,
                                      .seed = o->seed};
-    hpct_status status = hpct_sampler_new(&run->sampler, &sampling);
-    if (status != HPCT_OK)
-        return status;
+    HPCT_TRY(hpct_sampler_new(&run->sampler, &sampling));
     int64_t steps = hpct_sampler_steps_per_epoch(run->sampler), all;
     if (steps > INT_MAX || __builtin_mul_overflow(steps, (int64_t) o->epochs, &all))
-        return hpct_fail(HPCT_ERR_USAGE, "so many epochs and steps cannot be counted");
+        return hpct_fail(HPCT_ERR_USAGE, "the number of epochs and steps is too large");
     int last = o->steps_per_epoch == 0 && samples % global != 0 ? (int) (samples % global)
                                                                 : run->global_batch;
     int evaluation = o->validation == NULL ? 0 : run->workers;
@@ -157,7 +157,7 @@ static void add_size(int *sizes, int *num, int size)
         sizes[(*num)++] = size;
 }
 
-/* The counts of all slices of `total`, which differ by 1 at most. */
+/* Adds the counts of all slices of `total`, which differ by at most 1. */
 static void add_slices(int *sizes, int *num, int64_t total, int slices)
 {
     int64_t begin;
@@ -165,7 +165,7 @@ static void add_slices(int *sizes, int *num, int64_t total, int slices)
     add_size(sizes, num, (int) hpct_slice(total, slices - 1, slices, &begin));
 }
 
-/* As a batch of evaluation: whole ones, and what is left behind them. */
+/* Adds the batch sizes of evaluation: full batches, and the remainders. */
 static void add_evaluation(const hpct_ps_run *run, int *sizes, int *num)
 {
     int slices = run->schedule.evaluation_slices;
@@ -178,8 +178,9 @@ static void add_evaluation(const hpct_ps_run *run, int *sizes, int *num)
     }
 }
 
-/* Evaluation takes larger batches than training where there is memory for them. How many processes
- * share the memory is not known here: a batch is refused that does not fit one. */
+/* Evaluation uses larger batches than training if they fit the memory. The number of processes that
+ * share the memory is not known here: a batch that does not fit for a single process is an
+ * error. */
 static hpct_status choose_evaluation_batch(hpct_ps_run *run)
 {
     int64_t begin;
@@ -193,17 +194,17 @@ static hpct_status choose_evaluation_batch(hpct_ps_run *run)
     if (status != HPCT_OK)
         return status;
     run->evaluation_batch = full;
-    if (run->options.validation != NULL && full < MIN_EVALUATION_BATCH)
-        status = hpct_batch_fits(alone, run->model, &batch, MIN_EVALUATION_BATCH, 0, &fits);
+    if (run->options.validation != NULL && full < HPCT_EVALUATION_BATCH)
+        status = hpct_batch_fits(alone, run->model, &batch, HPCT_EVALUATION_BATCH, 0, &fits);
     if (fits)
-        run->evaluation_batch = MIN_EVALUATION_BATCH;
+        run->evaluation_batch = HPCT_EVALUATION_BATCH;
     else if (status == HPCT_OK)
         status = hpct_batch_admit(alone, run->model, &batch, full, NULL);
     hpct_context_close(alone);
     return status;
 }
 
-/* As a server builds it, which computes nothing. */
+/* Builds run->host with the servers' layout, for no computation. */
 static hpct_status build_host(hpct_ps_run *run)
 {
     int one = 1;
@@ -218,8 +219,8 @@ static hpct_status build_host(hpct_ps_run *run)
         (!hpct_model_on_device(run->model) && hpct_model_precision(run->model) == HPCT_FP32))
         return HPCT_OK;
     run->host = NULL;
-    hpct_status status = hpct_model_clone(&run->host, run->model);
-    return status == HPCT_OK ? hpct_model_build(run->host, &options) : status;
+    HPCT_TRY(hpct_model_clone(&run->host, run->model));
+    return hpct_model_build(run->host, &options);
 }
 
 static hpct_status build(hpct_ps_run *run)
@@ -281,8 +282,8 @@ static uint64_t hash_bytes(uint64_t hash, const void *data, size_t size)
     return hash;
 }
 
-/* Two processes with the same hash do the same run. Floats travel as they lie in memory: so must
- * their bytes. */
+/* Processes with the same hash have the same run. Floats are sent in host byte order, so `numbers`
+ * also covers that. */
 static void hash_plan(hpct_ps_run *run)
 {
     const hpct_ps_schedule_options *s = &run->schedule;
@@ -310,8 +311,8 @@ static void hash_plan(hpct_ps_run *run)
     run->plan = hash_bytes(run->plan, facts, sizeof facts);
 }
 
-/* Who does not talk to the others cannot compare affinity masks: where Slurm does not say how many
- * processors a task has, the tasks of a node share them. */
+/* Workers and servers have no communicator to compare affinity masks: if Slurm does not set a
+ * task's number of CPUs, the tasks of a node share them. */
 static void set_threads(const hpct_ps_run *run)
 {
     size_t bytes = 0;
@@ -330,28 +331,18 @@ end:
 
 hpct_status hpct_ps_run_prepare(hpct_ps_run *run)
 {
-    bool leads = false;
-    hpct_status status = find_roles(run);
-    if (status == HPCT_OK)
-        status = check_options(run);
-    if (status == HPCT_OK)
-        status = hpct_fit_check_data(run->model, run->train, run->options.validation);
-    leads = run->serves && run->index == 0;
-    if (status == HPCT_OK && leads)
-        status = hpct_results_try_fit(&run->options, run->model);
-    if (status == HPCT_OK)
-        status = hpct_context_join_seconds(&run->join_seconds);
-    if (status == HPCT_OK)
-        status = count_steps(run);
-    if (status != HPCT_OK)
-        return status;
+    HPCT_TRY(find_roles(run));
+    HPCT_TRY(check_options(run));
+    HPCT_TRY(hpct_fit_check_data(run->model, run->train, run->options.validation));
+    if (run->serves && run->index == 0)
+        HPCT_TRY(hpct_results_try_fit(&run->options, run->model));
+    HPCT_TRY(hpct_context_join_seconds(&run->join_seconds));
+    HPCT_TRY(count_steps(run));
     set_threads(run);
-    status = build(run);
-    if (status == HPCT_OK)
-        status = divide(run);
-    if (status == HPCT_OK)
-        hash_plan(run);
-    return status;
+    HPCT_TRY(build(run));
+    HPCT_TRY(divide(run));
+    hash_plan(run);
+    return HPCT_OK;
 }
 
 void hpct_ps_run_free(hpct_ps_run *run)
@@ -405,16 +396,14 @@ hpct_status hpct_ps_run_send(const hpct_ps_run *run)
 {
     if (run->host == run->model)
         return HPCT_OK;
-    hpct_status status = hpct_model_translate(run->model, run->host, HPCT_ARENA_PARAMETERS);
-    return status == HPCT_OK ? hpct_model_translate(run->model, run->host, HPCT_ARENA_STATES)
-                             : status;
+    HPCT_TRY(hpct_model_translate(run->model, run->host, HPCT_ARENA_PARAMETERS));
+    return hpct_model_translate(run->model, run->host, HPCT_ARENA_STATES);
 }
 
 hpct_status hpct_ps_run_fetch(const hpct_ps_run *run)
 {
     if (run->host == run->model)
         return HPCT_OK;
-    hpct_status status = hpct_model_translate(run->host, run->model, HPCT_ARENA_GRADIENTS);
-    return status == HPCT_OK ? hpct_model_translate(run->host, run->model, HPCT_ARENA_STATES)
-                             : status;
+    HPCT_TRY(hpct_model_translate(run->host, run->model, HPCT_ARENA_GRADIENTS));
+    return hpct_model_translate(run->host, run->model, HPCT_ARENA_STATES);
 }

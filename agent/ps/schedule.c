@@ -1,4 +1,4 @@
-/* Rounds of pieces. */
+/* Assignment of pieces, round by round. */
 #include "agent/ps/schedule.h"
 
 #include "agent/data/sampler.h"
@@ -9,11 +9,11 @@
 
 typedef struct piece {
     bool done;
-    int holders; /* workers that have it in work */
+    int holders; /* workers that have been assigned it */
 } piece;
 
 typedef struct worker {
-    bool holds, held; /* held: it waits for the bound */
+    bool holds, held; /* held: waits because of the staleness bound */
     int64_t round;
     int piece;
     hpct_ps_item item;
@@ -21,15 +21,15 @@ typedef struct worker {
 
 struct hpct_ps_schedule {
     hpct_ps_schedule_options options;
-    hpct_ps_task task; /* of the round: TRAIN, EVALUATE; END behind the last */
-    int64_t round;     /* its number */
+    hpct_ps_task task; /* of the round: TRAIN or EVALUATE; END after the last one */
+    int64_t round;     /* number of the round */
     piece *pieces;
     int num_pieces, left;
-    int first_open; /* pieces before it are done */
+    int first_open; /* all pieces before it are done */
     worker *workers;
     int epoch, trained, evaluated;
-    int64_t epoch_steps; /* of this epoch, done */
-    int64_t version;     /* updates */
+    int64_t epoch_steps; /* steps completed in this epoch */
+    int64_t version;     /* number of updates */
     hpct_ps_statistics statistics;
 };
 
@@ -133,9 +133,9 @@ void hpct_ps_schedule_free(hpct_ps_schedule *schedule)
     free(schedule);
 }
 
-/* ---- giving out ---- */
+/* ---- assignment ---- */
 
-/* Whether one more piece in work keeps the staleness of all of them within the bound. */
+/* Whether the staleness of all assigned pieces stays within the bound if one more is assigned. */
 static bool within_bound(const hpct_ps_schedule *s)
 {
     int64_t oldest = s->version, in_work = 0;
@@ -149,7 +149,7 @@ static bool within_bound(const hpct_ps_schedule *s)
     return in_work == 0 || s->version - oldest + in_work <= s->options.max_staleness;
 }
 
-/* The piece that fewest have in work; -1 when there is none to be given out. */
+/* The piece assigned to the fewest workers; -1 if none can be assigned. */
 static int choose(hpct_ps_schedule *s)
 {
     bool copies = s->task == HPCT_PS_TRAIN && s->options.synchronous;

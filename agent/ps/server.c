@@ -1,11 +1,11 @@
-/* The loop of a parameter server. */
-#include "agent/ps/server.h"
+/* Main loop of a parameter server. */
+#include "agent/ps/leader.h"
 
-#include "agent/comm/acceptor.h"
-#include "agent/comm/link.h"
 #include "agent/ps/connect.h"
 #include "agent/ps/holder.h"
-#include "agent/stop.h"
+#include "agent/rank/stop.h"
+#include "base/net/acceptor.h"
+#include "base/net/link.h"
 #include "base/status.h"
 
 #include <limits.h>
@@ -16,37 +16,37 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define SPARE_MEMBERS 16     /* connections of this run that have not said hello yet */
-#define HELLO_MS 5000        /* and how long they may take */
-#define JUMP_MS 500          /* a turn this much late: it was us who did not run */
-#define MESSAGES_PER_TURN 16 /* from one connection, so that none keeps us from the others */
+#define SPARE_MEMBERS 16     /* connections that have not sent HELLO yet */
+#define HELLO_MS 5000        /* timeout for HELLO */
+#define JUMP_MS 500          /* poll returned so late: this process was not running */
+#define MESSAGES_PER_TURN 16 /* per connection, so that none starves the others */
 #define NOTICE_MS 10000
 #define BACKLOG SOMAXCONN
 
-/* A connection, and who is at its other end. */
+/* A connection and its peer. */
 typedef struct member {
     hpct_ps_channel channel;
-    bool known;        /* it has said hello */
-    hpct_ps_from from; /* it has proved these two */
-    int index;         /* of the worker */
+    bool known;        /* HELLO received */
+    hpct_ps_from from; /* from and index are authenticated */
+    int index;         /* index of the worker */
     bool waits;        /* a worker without an item */
     char node[HPCT_FRAME_NODE];
-    float *floats; /* what a worker pushes */
+    float *floats; /* buffer for a worker's pushes */
 } member;
 
 typedef struct server {
     hpct_ps_run *run;
     hpct_ps_leader *leader;  /* server 0; else NULL */
-    hpct_ps_servers servers; /* server 0: the others */
+    hpct_ps_servers servers; /* server 0: connections to the other servers */
     hpct_ps_holder holder;
     hpct_acceptor *acceptor;
     member *members;
     struct pollfd *polls; /* [1 + num_members + servers] */
     int num_members;
-    bool *came; /* [workers] */
+    bool *came; /* [workers] have connected at least once */
     int num_came, here;
     int64_t alone_ms; /* since when there is no worker */
-    bool said, led;   /* led: server 0 has come */
+    bool said, led;   /* led: server 0 has connected */
     int64_t turn_ms;
     bool over;
     int signal;
@@ -71,14 +71,14 @@ static member *find(server *s, hpct_ps_from from, int index)
     return NULL;
 }
 
-/* A worker goes, in order or not; the run goes on without it. */
+/* A worker has left, in order or lost; the run continues without it. */
 static void lose(server *s, member *m, const char *how)
 {
     hpct_ps_message lost = {.type = HPCT_PS_LOST};
     member *pulse = find(s, HPCT_PS_FROM_PULSE, m->index);
     s->here--;
     if (s->here == 0)
-        s->alone_ms = hpct_link_now_ms();
+        s->alone_ms = hpct_now_ms();
     if (s->leader != NULL)
         hpct_ps_leader_left(s->leader, m->index, how != NULL);
     if (s->leader != NULL && how != NULL) {
@@ -104,7 +104,7 @@ static hpct_status leader_lost(const server *s, const char *how)
                      hpct_ps_run_server(s->run, 0, who), how);
 }
 
-/* What is at the other end is of no use any more. */
+/* Drops a connection; a worker counts as lost, a lost server 0 is an error. */
 static hpct_status part(server *s, member *m, const char *how)
 {
     hpct_status status = HPCT_OK;
@@ -190,6 +190,7 @@ static void hear_hello(server *s, member *m, const hpct_ps_message *hello)
 static bool are_finite(const float *floats, size_t count)
 {
     uint32_t found = 0;
+#pragma omp simd reduction(| : found)
     for (size_t i = 0; i < count; i++) {
         uint32_t bits;
         memcpy(&bits, &floats[i], sizeof bits);
@@ -198,7 +199,7 @@ static bool are_finite(const float *floats, size_t count)
     return found == 0;
 }
 
-/* One NaN would be in all parameters, and in every other worker's work, from then on. */
+/* Non-finite gradients are rejected: one NaN would spread to all parameters and all workers. */
 static hpct_status serve_push(server *s, member *m, const hpct_ps_message *message)
 {
     hpct_ps_message answer = {.type = HPCT_PS_PUSHED};
@@ -208,11 +209,11 @@ static hpct_status serve_push(server *s, member *m, const hpct_ps_message *messa
         return part(s, m,
                     "its gradients are not finite, NaN or infinity: the training diverges "
                     "(is the learning rate too high?)");
-    hpct_status status =
-        hpct_ps_holder_push(&s->holder, (int64_t) message->step, (int) message->slice, m->floats);
-    if (status == HPCT_OK && !hpct_ps_channel_send(&m->channel, &answer, NULL))
-        status = part(s, m, "it takes nothing any more");
-    return status;
+    HPCT_TRY(
+        hpct_ps_holder_push(&s->holder, (int64_t) message->step, (int) message->slice, m->floats));
+    if (!hpct_ps_channel_send(&m->channel, &answer, NULL))
+        HPCT_TRY(part(s, m, "it takes nothing any more"));
+    return HPCT_OK;
 }
 
 static hpct_status serve_pull(server *s, member *m, const hpct_ps_message *message)
@@ -304,7 +305,7 @@ static hpct_status receive(server *s, member *m)
     return status;
 }
 
-/* ---- what is done once a turn ---- */
+/* ---- once per iteration ---- */
 
 static bool find_from(hpct_purpose purpose, hpct_ps_from *from)
 {
@@ -334,8 +335,8 @@ static void take_connections(server *s)
     }
 }
 
-/* A worker shows server 0 signs of life by its pulse; the other servers by server 0's word alone,
- * whose end is theirs. */
+/* Server 0 checks workers, whose heartbeats come by their pulse connection. The other servers check
+ * only server 0, whose end is theirs. */
 static hpct_status judge_silence(server *s, int64_t now)
 {
     hpct_status status = HPCT_OK;
@@ -355,7 +356,7 @@ static hpct_status judge_silence(server *s, int64_t now)
         bool judged =
             m->from == HPCT_PS_FROM_LEADER || (m->from == HPCT_PS_FROM_WORKER && s->leader != NULL);
         if (judged && now - heard > HPCT_PS_SILENCE_MS)
-            status = part(s, m, "no sign of life for 6 s (stopped, or its node is gone)");
+            status = part(s, m, "no heartbeat for 6 s (stopped, or its node is down)");
     }
     return status;
 }
@@ -378,11 +379,11 @@ static void give_out(server *s)
             continue;
         m->waits = false;
         if (!hpct_ps_channel_send(&m->channel, &message, NULL))
-            part(s, m, "it takes nothing any more"); /* of a worker: no failure of ours */
+            part(s, m, "it takes nothing any more"); /* a worker's failure is not this server's */
     }
 }
 
-/* Whether there is somebody to go on with. */
+/* Whether the run can continue: there are workers, and server 0. */
 static hpct_status judge_absence(server *s, int64_t now)
 {
     char who[160];
@@ -411,7 +412,8 @@ static void beat(server *s, int64_t now)
     }
 }
 
-/* This process did not run for a while: the others' words of that time are still to be read. */
+/* This process did not run for a while (see JUMP_MS): messages of that time are still to be read,
+ * so extends the timeouts. */
 static void forgive_own_absence(server *s, int64_t now, int64_t expected_ms)
 {
     int64_t absent = now - s->turn_ms - expected_ms;
@@ -454,9 +456,9 @@ static hpct_status turn(server *s)
 {
     hpct_status status = HPCT_OK;
     sleep_until_something(s);
-    int64_t now = hpct_link_now_ms();
+    int64_t now = hpct_now_ms();
     forgive_own_absence(s, now, HPCT_PS_BEAT_MS);
-    if (s->leader != NULL) /* before the workers, who go when a server has gone */
+    if (s->leader != NULL) /* before the workers, which leave when a server is lost */
         status = hpct_ps_servers_watch(&s->servers);
     for (int i = 0; i < s->num_members && status == HPCT_OK && !s->over; i++) {
         hpct_ps_channel_flush(&s->members[i].channel);
@@ -473,10 +475,10 @@ static hpct_status turn(server *s)
     return status;
 }
 
-/* ---- before and after ---- */
+/* ---- opening and closing ---- */
 
-/* Whoever comes while the other servers are reached: left alone, strangers fill the kernel's queue,
- * and a worker's connection is tried again by its kernel a second later, then three. */
+/* Accepts connections while this server connects to the others: otherwise they fill the listen
+ * queue, and the kernel of a worker retries its SYN only after one second, then three. */
 static void let_in(void *argument)
 {
     take_connections(argument);
@@ -508,22 +510,20 @@ static hpct_status open_server(server *s)
                                    (uint32_t) run->index);
     if (status == HPCT_OK && s->leader != NULL)
         status = hpct_ps_servers_reach(&s->servers, run, HPCT_PS_FROM_LEADER, let_in, s);
-    s->alone_ms = s->turn_ms = hpct_link_now_ms();
+    s->alone_ms = s->turn_ms = hpct_now_ms();
     return status;
 }
 
-/* Server 0, after the last item: all parameters come here, and the other servers may end. */
+/* Server 0, after the last item: pulls all parameters; then the other servers may end. */
 static hpct_status collect(server *s)
 {
     bool exact;
     int64_t version = hpct_ps_schedule_statistics(hpct_ps_leader_schedule(s->leader))->updates;
-    hpct_status status = hpct_ps_holder_reach(&s->holder, version, &exact);
-    if (status == HPCT_OK)
-        status = hpct_ps_servers_pull(&s->servers, version, &exact);
-    return status;
+    HPCT_TRY(hpct_ps_holder_reach(&s->holder, version, &exact));
+    return hpct_ps_servers_pull(&s->servers, version, &exact);
 }
 
-/* Everybody that is here. */
+/* Sends to all connections. */
 static void tell_all(server *s, const hpct_ps_message *message)
 {
     hpct_ps_channel **channels = calloc((size_t) s->num_members, sizeof *channels);

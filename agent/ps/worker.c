@@ -1,26 +1,139 @@
-/* A worker: asks, pulls, computes, pushes. */
-#include "agent/ps/worker.h"
+/* A worker: requests items, pulls, computes, pushes; a second thread sends heartbeats. */
+#include "agent/ps/run.h"
 
 #include "agent/data/pipeline.h"
+#include "agent/ps/channel.h"
 #include "agent/ps/connect.h"
-#include "agent/ps/pulse.h"
-#include "agent/stop.h"
+#include "agent/rank/stop.h"
+#include "base/net/link.h"
 #include "base/status.h"
-#include "nn/step.h"
+#include "nn/run/step.h"
 
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#define JUMP_MS 500 /* poll returned so late: this process was not running */
+
+/* Thread that sends heartbeats to server 0 while the worker computes; exits the process with code
+ * 69 and one line if server 0 is lost, or reports that the run cannot continue. */
+typedef struct pulse {
+    const hpct_ps_run *run;
+    hpct_ps_channel channel;
+    int wake_fd;
+    pthread_t thread;
+} pulse;
 
 typedef struct worker {
     hpct_ps_run *run;
     hpct_ps_servers servers;
-    hpct_ps_pulse *pulse;
+    pulse *pulse;
     hpct_pipeline *pipeline;
-    hpct_ps_message item; /* in work */
-    int64_t version;      /* of the parameters here; -1: of none */
-    float *states;        /* before the step; then what it adds to them */
+    hpct_ps_message item; /* current item */
+    int64_t version;      /* of the parameters in the model; -1: none */
+    float *states;        /* before the step; then the step's change */
     size_t num_states;
 } worker;
+
+/* ---- heartbeats ---- */
+
+static void give_up(const pulse *p, const char *what, const char *how)
+{
+    dprintf(STDERR_FILENO, "%shpc-train: %s: %s%s; ending with exit code %d\n",
+            isatty(STDERR_FILENO) ? "\n" : "", p->run->name, what, how, HPCT_ERR_PEER);
+    _exit(HPCT_ERR_PEER);
+}
+
+static void hear(pulse *p)
+{
+    char server[160];
+    hpct_ps_message message;
+    hpct_ps_received received;
+    hpct_ps_run_server(p->run, 0, server);
+    while ((received = hpct_ps_channel_receive(&p->channel, &message)) == HPCT_PS_GOT) {
+        if (message.type == HPCT_PS_LOST)
+            give_up(p, message.text, "");
+    }
+    if (received == HPCT_PS_CLOSED)
+        give_up(p, server,
+                " was lost: its connection closed (the process was killed or ended early)");
+    if (received == HPCT_PS_GARBAGE)
+        give_up(p, server, " was lost: it sent what no server of this run sends");
+}
+
+static void *pulse_main(void *argument)
+{
+    pulse *p = argument;
+    hpct_ps_channel *channel = &p->channel;
+    char server[160];
+    int64_t turn = hpct_now_ms();
+    for (;;) {
+        struct pollfd polls[2] = {{p->wake_fd, POLLIN, 0}, {channel->session.fd, POLLIN, 0}};
+        poll(polls, 2, HPCT_PS_BEAT_MS);
+        int64_t now = hpct_now_ms();
+        if (now - turn > HPCT_PS_BEAT_MS + JUMP_MS)
+            channel->heard_ms += now - turn;
+        turn = now;
+        if (polls[0].revents != 0)
+            return NULL;
+        hear(p);
+        if (now - channel->heard_ms > HPCT_PS_SILENCE_MS)
+            give_up(p, hpct_ps_run_server(p->run, 0, server),
+                    " was lost: no heartbeat for 6 s (stopped, or its node is down)");
+        hpct_ps_channel_flush(channel);
+        hpct_ps_channel_beat(channel, now);
+    }
+}
+
+static hpct_status start_pulse(pulse **out, const hpct_ps_run *run, hpct_session *session)
+{
+    sigset_t all, before;
+    pulse *p = calloc(1, sizeof *p);
+    if (p == NULL) {
+        hpct_session_close(session);
+        return hpct_fail_memory(sizeof *p);
+    }
+    p->run = run;
+    p->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    hpct_ps_channel_init(&p->channel, session);
+    hpct_ps_message hello = {.type = HPCT_PS_HELLO,
+                             .from = HPCT_PS_FROM_PULSE,
+                             .index = (uint32_t) run->index,
+                             .plan = run->plan};
+    hpct_ps_channel_send(&p->channel, &hello, NULL);
+    sigfillset(&all); /* signals are for the main thread */
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = p->wake_fd < 0 ? errno : pthread_create(&p->thread, NULL, pulse_main, p);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (error != 0) {
+        if (p->wake_fd >= 0)
+            close(p->wake_fd);
+        hpct_ps_channel_close(&p->channel);
+        free(p);
+        return hpct_fail(HPCT_ERR_INTERNAL, "cannot start a thread: %s", strerror(error));
+    }
+    *out = p;
+    return HPCT_OK;
+}
+
+static void stop_pulse(pulse *p)
+{
+    uint64_t one = 1;
+    if (p == NULL)
+        return;
+    while (write(p->wake_fd, &one, sizeof one) < 0 && errno == EINTR)
+        ;
+    pthread_join(p->thread, NULL);
+    hpct_ps_channel_close(&p->channel);
+    close(p->wake_fd);
+    free(p);
+}
 
 /* ---- data ---- */
 
@@ -43,8 +156,10 @@ static hpct_status open_pipeline(worker *w)
 {
     const hpct_ps_run *run = w->run;
     int64_t begin;
-    bool plain = hpct_dataset_is_plain(run->train, true);
+    hpct_input_way way = hpct_input_from_host(run->train, true);
+    bool direct = way == HPCT_INPUT_DIRECT;
     hpct_pipeline_options options = {
+        .way = way,
         .dataset = run->train,
         .batches = INT64_MAX,
         .largest = (int) hpct_slice(run->global_batch, 0, run->schedule.slices, &begin),
@@ -54,15 +169,15 @@ static hpct_status open_pipeline(worker *w)
         .batch = batch_of_item,
         .from = w,
         .on_demand = true,
-        .pixels = plain ? hpct_model_input(run->model) : NULL,
-        .labels = plain ? hpct_model_labels(run->model) : NULL,
+        .pixels = direct ? hpct_model_input(run->model) : NULL,
+        .labels = direct ? hpct_model_labels(run->model) : NULL,
     };
     return hpct_pipeline_open(&w->pipeline, &options);
 }
 
-/* ---- an item ---- */
+/* ---- executing an item ---- */
 
-/* *current: whether the parameters are those that the item was given out with. */
+/* *current: whether the parameters have the item's version. */
 static hpct_status pull(worker *w, bool *current)
 {
     int64_t version = (int64_t) w->item.version;
@@ -81,8 +196,8 @@ static hpct_status pull(worker *w, bool *current)
     return status;
 }
 
-/* The mean over the step's slices of what each moved the states by, as Keras reads moving
- * statistics: each slice sends its part of it. */
+/* Sends its share of the mean change of the states over the step's slices, which is how Keras reads
+ * moving statistics. */
 static void make_state_changes(worker *w)
 {
     size_t count;
@@ -92,8 +207,9 @@ static void make_state_changes(worker *w)
         w->states[i] = (now[i] - w->states[i]) * part;
 }
 
-/* Gradients and states of this slice, in run->host. Servers know of no loss scale: a gradient of
- * fp16 that is not finite is computed once more with half of it, from the states of before. */
+/* Computes gradients and states of this slice into run->host. Servers have no loss scale: if fp16
+ * gradients are not finite, the worker computes them again with half the scale, from the previous
+ * states. */
 static hpct_status compute(worker *w, const hpct_input *input, hpct_batch_sums *sums)
 {
     hpct_model *model = w->run->model;
@@ -126,9 +242,7 @@ static hpct_status train(worker *w, hpct_batch_sums *sums)
     hpct_input input;
     size_t count;
     int64_t begin, step = (int64_t) w->item.step;
-    hpct_status status = hpct_pipeline_next(w->pipeline, &input);
-    if (status != HPCT_OK)
-        return status;
+    HPCT_TRY(hpct_pipeline_next(w->pipeline, &input));
     hpct_model_set_input(model, input.pixels, input.labels);
     hpct_ps_slice_samples(&w->run->schedule, step, (int) w->item.slice, &begin);
     int64_t before = w->run->options.initial_epoch * w->run->schedule.steps_per_epoch;
@@ -136,21 +250,17 @@ static hpct_status train(worker *w, hpct_batch_sums *sums)
     const float *states = hpct_model_states(w->run->host, &count);
     if (count > 0)
         memcpy(w->states, states, count * sizeof *states);
-    status = compute(w, &input, sums);
-    if (status != HPCT_OK)
-        return status;
+    HPCT_TRY(compute(w, &input, sums));
     make_state_changes(w);
-    if (count > 0) /* the states are the step's from here on, not the servers' */
+    if (count > 0) /* the states are not the servers' any more */
         w->version = -1;
     return hpct_ps_servers_push(&w->servers, &w->item, w->states);
 }
 
 static hpct_status evaluate(worker *w, hpct_batch_sums *sums)
 {
-    hpct_status status =
-        hpct_evaluate_slice(w->run->model, NULL, w->run->options.validation, (int) w->item.slice,
-                            w->run->schedule.evaluation_slices, w->run->evaluation_batch, sums);
-    return status;
+    return hpct_evaluate_slice(w->run->model, NULL, w->run->options.validation, (int) w->item.slice,
+                               w->run->schedule.evaluation_slices, w->run->evaluation_batch, sums);
 }
 
 static hpct_status do_item(worker *w)
@@ -172,7 +282,7 @@ static hpct_status do_item(worker *w)
     return status == HPCT_OK ? hpct_ps_servers_answer(&w->servers, &answer) : status;
 }
 
-/* What no server 0 of this run would give. */
+/* Checks that the item belongs to this run. */
 static hpct_status check_item(const worker *w)
 {
     const hpct_ps_schedule_options *s = &w->run->schedule;
@@ -194,12 +304,10 @@ static hpct_status open_worker(worker *w)
     w->states = calloc(w->num_states + 1, sizeof *w->states);
     if (w->states == NULL)
         return hpct_fail_memory((w->num_states + 1) * sizeof *w->states);
-    hpct_status status = open_pipeline(w);
-    if (status == HPCT_OK)
-        status = hpct_ps_servers_reach(&w->servers, w->run, HPCT_PS_FROM_WORKER, NULL, NULL);
-    if (status == HPCT_OK)
-        status = hpct_ps_servers_again(&w->servers, &session);
-    return status == HPCT_OK ? hpct_ps_pulse_start(&w->pulse, w->run, &session) : status;
+    HPCT_TRY(open_pipeline(w));
+    HPCT_TRY(hpct_ps_servers_reach(&w->servers, w->run, HPCT_PS_FROM_WORKER, NULL, NULL));
+    HPCT_TRY(hpct_ps_servers_again(&w->servers, &session));
+    return start_pulse(&w->pulse, w->run, &session);
 }
 
 hpct_status hpct_ps_work(hpct_ps_run *run, int *signal)
@@ -219,7 +327,7 @@ hpct_status hpct_ps_work(hpct_ps_run *run, int *signal)
     }
     if (status == HPCT_OK)
         *signal = w.item.task == HPCT_PS_END ? w.item.signal : hpct_stop_signal();
-    hpct_ps_pulse_stop(w.pulse);
+    stop_pulse(w.pulse);
     hpct_ps_message last = {.type = HPCT_PS_BYE};
     if (status != HPCT_OK)
         hpct_ps_run_reason(run, &last);

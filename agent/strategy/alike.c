@@ -1,6 +1,6 @@
 #include "agent/strategy/alike.h"
 
-#include "agent/context.h"
+#include "agent/rank/context.h"
 #include "base/status.h"
 
 #include <stdlib.h>
@@ -11,8 +11,8 @@ typedef struct layout_record {
     char node[64];
 } layout_record;
 
-/* *differs: the first rank whose layout is not the one of *other, the first of its class, or that
- * has several itself; else -1. records[ranks] */
+/* *differs: the first rank whose layout differs from that of *other, the first rank of its class,
+ * or that itself has several layouts; -1 if there is none. records: [ranks] */
 static hpct_status compare(hpct_context *context, const hpct_alike *how, uint64_t layout,
                            layout_record *records, int *differs, int *other)
 {

@@ -1,27 +1,26 @@
 /* Tensor parallelism within exact synchronous SGD: every rank reads the whole global batch and
- * computes its part of the model (nn/shard.h), so that the gradients of the largest layers never
- * travel. Where there is a front, a rank computes it of its own samples alone, and its gradients
- * are summed in buckets while backward goes on. The ranks meet within forward, where the stop
- * signals and failures ride along; losses are computed by all. With one rank it is the model as it
- * is. */
+ * computes its part of the model (nn/split/shard.h), so that the gradients of the largest layers
+ * are never sent. If there is a front, a rank computes it on its local batch only, and its
+ * gradients are summed in buckets during backward. Collectives within forward also carry stop
+ * signals and failures; all ranks compute the loss. With one rank it is the unsplit model. */
 #include "agent/comm/circulant.h"
 #include "agent/comm/fabric.h"
 #include "agent/strategy/alike.h"
-#include "agent/strategy/buckets.h"
+#include "agent/strategy/gradients/buckets.h"
 #include "agent/strategy/replica.h"
 #include "agent/strategy/strategy.h"
 #include "base/nearest.h"
 #include "base/status.h"
-#include "nn/shape.h"
-#include "nn/shard.h"
-#include "nn/step.h"
+#include "nn/graph/shape.h"
+#include "nn/run/step.h"
+#include "nn/split/shard.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define DEVICE_ALIGNMENT 16 /* bytes, of what its libraries' kernels read */
+#define DEVICE_ALIGNMENT 16 /* alignment in bytes that the device libraries' kernels require */
 
-/* What rides in forward's first collective. */
+/* Piggybacked on forward's first collective. */
 enum { RIDER_INTERRUPTED, RIDER_TERMINATED, RIDER_FAILED, RIDERS_USED };
 _Static_assert((int) RIDERS_USED <= HPCT_RIDERS, "the signals fit");
 
@@ -29,19 +28,20 @@ typedef struct hybrid {
     hpct_strategy base;
     hpct_context *context;
     hpct_comm *comm;
-    hpct_circulant *own; /* for what travels within a step; NULL: `comm` does it */
-    hpct_model *whole;   /* the user's */
+    hpct_circulant *own; /* for collectives within a step; NULL: `comm` is used */
+    hpct_model *whole;   /* the user's model */
     hpct_shard *shard;   /* NULL with one rank */
-    hpct_model *model;   /* that steps: the shard's, or the whole */
+    hpct_model *model;   /* model of the steps: the shard's, or `whole` */
     float *gradients;
-    const hpct_shard_range *summed; /* of the gradients, without the front's */
+    const hpct_shard_range *summed; /* ranges of the gradients, without the front */
     int num_summed;
     size_t summed_floats;
-    float *packed;         /* [summed_floats], when they are several ranges; else NULL */
-    hpct_buckets *buckets; /* the front's, from front_begin to the arena's end; NULL: none */
+    float *packed; /* [summed_floats], to sum several ranges at once; NULL: one collective per
+                      range, as in device memory */
+    hpct_buckets *buckets; /* of the front, from front_begin to the arena's end; NULL: none */
     size_t front_begin;
-    bool at_once;  /* they go while backward computes: gradients are not accumulated after it */
-    size_t floats; /* handed over within a step of a full batch */
+    bool at_once;  /* buckets are sent during backward: no gradient accumulation */
+    size_t floats; /* passed to collectives within a step of a full batch */
     bool due;      /* the step ends with an update */
     bool failed;   /* a rank had no input */
     float riders[HPCT_RIDERS];
@@ -72,15 +72,7 @@ hpct_status hpct_hybrid_form(const hpct_strategy_options *options, hpct_shard_fo
                      hpct_nearest_hint(&best, hint));
 }
 
-static int full_count(const hpct_strategy_plan *plan)
-{
-    int most = 1;
-    for (int i = 0; i < plan->num_batch_sizes; i++)
-        most = plan->batch_sizes[i] > most ? plan->batch_sizes[i] : most;
-    return most;
-}
-
-/* Of the input, as activations lie in a device's memory. */
+/* Input bytes per sample in device memory. */
 static size_t sample_bytes(const hpct_model *model)
 {
     hpct_shape shape = hpct_model_input_shape(model);
@@ -91,7 +83,7 @@ static hpct_status open_shard(hpct_shard **out, const hpct_strategy_plan *plan)
 {
     hpct_shard_options options = {.part = hpct_context_rank(plan->context),
                                   .parts = hpct_context_size(plan->context),
-                                  .samples = full_count(plan),
+                                  .samples = hpct_plan_full_count(plan),
                                   .without_front =
                                       hpct_model_on_device(plan->model) &&
                                       sample_bytes(plan->model) % DEVICE_ALIGNMENT != 0};
@@ -126,16 +118,7 @@ static hpct_build_options step_options(const hpct_strategy_plan *plan, bool plai
     };
 }
 
-static hpct_build_options evaluation_options(const hpct_strategy_plan *plan)
-{
-    return (hpct_build_options){
-        .batch_sizes = plan->evaluation_sizes,
-        .num_batch_sizes = plan->num_evaluation_sizes,
-        .inference_only = true,
-    };
-}
-
-/* With one rank: for steps and evaluation alike. sizes: room for both. */
+/* Options for one rank: steps and evaluation in the same model. sizes: room for both. */
 static hpct_build_options alone_options(const hpct_strategy_plan *plan, int *sizes)
 {
     hpct_build_options options = step_options(plan, false);
@@ -154,7 +137,7 @@ static size_t all_records(const hpct_shard *shard, int ranks)
     return floats;
 }
 
-/* The part, the whole for evaluation, and the records of a gather. */
+/* The shard, the whole model for evaluation, and the records of a gather. */
 static hpct_status hybrid_need(const hpct_strategy_plan *plan, size_t *bytes)
 {
     int sizes[HPCT_STRATEGY_SIZES], ranks = hpct_context_size(plan->context);
@@ -163,11 +146,11 @@ static hpct_status hybrid_need(const hpct_strategy_plan *plan, size_t *bytes)
     hpct_build_options options = alone_options(plan, sizes);
     *bytes = 0;
     hpct_status status = ranks > 1 ? open_shard(&shard, plan) : HPCT_OK;
-    if (status == HPCT_ERR_CONFIG) /* open will say so; others may be asked besides */
+    if (status == HPCT_ERR_CONFIG) /* open reports it; the caller may ask other strategies */
         return HPCT_OK;
     if (status == HPCT_OK && shard != NULL) {
         size_t front = hpct_shard_front_floats(shard) * sizeof(float);
-        if (!hpct_model_on_device(plan->model)) /* else they are the host's */
+        if (!hpct_model_on_device(plan->model)) /* otherwise the records are in host memory */
             *bytes += all_records(shard, ranks) * sizeof(float);
         *bytes += front > 0 ? hpct_buckets_need(front, plan->options->wire) : 0;
         options = step_options(plan, false);
@@ -178,7 +161,7 @@ static hpct_status hybrid_need(const hpct_strategy_plan *plan, size_t *bytes)
     if (status == HPCT_OK)
         *bytes += hpct_memory_plan_growth(&memory);
     if (status == HPCT_OK && shard != NULL && plan->num_evaluation_sizes > 0) {
-        options = evaluation_options(plan);
+        options = hpct_plan_evaluation(plan);
         status = hpct_model_plan(plan->model, &options, &memory);
         *bytes += hpct_memory_plan_growth(&memory);
     }
@@ -186,7 +169,7 @@ static hpct_status hybrid_need(const hpct_strategy_plan *plan, size_t *bytes)
     return status;
 }
 
-/* Rank 0's weights and states become everybody's. */
+/* Broadcasts rank 0's weights and states. */
 static hpct_status share_weights(const hybrid *h)
 {
     size_t count;
@@ -194,11 +177,10 @@ static hpct_status share_weights(const hybrid *h)
                                   .num_batch_sizes = 1,
                                   .inference_only = true,
                                   .plain_layout = true};
-    hpct_status status = hpct_context_agree(h->context, hpct_model_build(h->whole, &options));
-    if (status != HPCT_OK)
-        return status;
+    HPCT_TRY(hpct_context_agree(h->context, hpct_model_build(h->whole, &options)));
     float *parameters = hpct_model_parameters(h->whole, &count);
-    status = h->comm->ops->broadcast(h->comm, parameters, count * sizeof *parameters, 0);
+    hpct_status status =
+        h->comm->ops->broadcast(h->comm, parameters, count * sizeof *parameters, 0);
     float *states = hpct_model_states(h->whole, &count);
     if (status == HPCT_OK && count > 0)
         status = h->comm->ops->broadcast(h->comm, states, count * sizeof *states, 0);
@@ -210,16 +192,17 @@ typedef struct built {
     const hpct_strategy_plan *plan;
 } built;
 
-/* hpct_alike */
+/* hpct_alike.build */
 static hpct_status build(void *argument, bool plain, uint64_t *layout)
 {
     const built *b = argument;
     hpct_build_options options = step_options(b->plan, plain);
-    hpct_status status = hpct_model_build(b->h->model, &options);
-    if (status == HPCT_OK)
-        *layout = hpct_shard_fingerprint(b->h->shard);
-    return status;
+    HPCT_TRY(hpct_model_build(b->h->model, &options));
+    *layout = hpct_shard_fingerprint(b->h->shard);
+    return HPCT_OK;
 }
+
+/* ---- hpct_step_peers of the model ---- */
 
 static hpct_status sum_over_ranks(void *argument, float *data, size_t count)
 {
@@ -250,25 +233,6 @@ static hpct_status spread_rows(void *argument, float *data, size_t rows, size_t 
                                  riders != NULL ? HPCT_RIDERS : 0);
 }
 
-/* Connections of our own where they serve better than MPI's. */
-static hpct_status open_own(hybrid *h)
-{
-    bool own;
-    int seconds;
-    size_t most = h->floats > h->summed_floats ? h->floats : h->summed_floats,
-           synced = hpct_model_synced_floats(h->model);
-    if (hpct_model_on_device(h->whole)) /* what they add up may lie there */
-        return HPCT_OK;
-    hpct_status status =
-        hpct_fabric_choose(&own, h->comm, hpct_context_config(h->context)->num_nodes);
-    if (status != HPCT_OK || !own)
-        return status;
-    most = most > synced ? most : synced;
-    status = hpct_context_agree(h->context, hpct_context_join_seconds(&seconds));
-    return status == HPCT_OK ? hpct_circulant_open(&h->own, h->comm, most, seconds) : status;
-}
-
-/* hpct_watcher of the model. */
 static hpct_status advance(void *argument, size_t done)
 {
     const hybrid *h = argument;
@@ -276,7 +240,42 @@ static hpct_status advance(void *argument, size_t done)
                                  : HPCT_OK;
 }
 
-/* The last of the ranges, which then are one less. */
+static void meet(hybrid *h)
+{
+    hpct_step_peers peers = {.argument = h,
+                             .sum = sum_over_ranks,
+                             .judge = sum_over_ranks,
+                             .gather = gather_from_ranks,
+                             .riders = h->riders,
+                             .advance = h->at_once ? advance : NULL};
+    if (h->own != NULL) {
+        peers.reduce_rows = reduce_rows;
+        peers.spread_rows = spread_rows;
+        peers.halves_from = hpct_circulant_halves_from(h->own);
+    }
+    hpct_model_set_peers(h->model, &peers);
+}
+
+/* ---- opening on several ranks ---- */
+
+/* Opens hpct_circulant connections if they are faster than MPI. */
+static hpct_status open_own(hybrid *h)
+{
+    bool own;
+    int seconds;
+    size_t most = h->floats > h->summed_floats ? h->floats : h->summed_floats,
+           synced = hpct_model_synced_floats(h->model);
+    if (hpct_model_on_device(h->whole)) /* the data summed may be in device memory */
+        return HPCT_OK;
+    HPCT_TRY(hpct_fabric_choose(&own, h->comm, hpct_context_config(h->context)->num_nodes));
+    if (!own)
+        return HPCT_OK;
+    most = most > synced ? most : synced;
+    HPCT_TRY(hpct_context_agree(h->context, hpct_context_join_seconds(&seconds)));
+    return hpct_circulant_open(&h->own, h->comm, most, seconds);
+}
+
+/* Opens the buckets of the front, the last range, and removes it from the ranges. */
 static hpct_status open_front(hybrid *h, const hpct_strategy_plan *plan)
 {
     if (hpct_shard_front_floats(h->shard) == 0)
@@ -290,10 +289,7 @@ static hpct_status open_front(hybrid *h, const hpct_strategy_plan *plan)
     };
     h->front_begin = front->offset;
     h->at_once = hpct_model_gradient_accumulation(h->model) == 1;
-    hpct_status status = hpct_buckets_open(&h->buckets, plan->context, &options);
-    if (status == HPCT_OK && h->at_once)
-        hpct_model_set_watcher(h->model, &(hpct_watcher){.advance = advance, .argument = h});
-    return status;
+    return hpct_buckets_open(&h->buckets, plan->context, &options);
 }
 
 static hpct_status prepare_sums(hybrid *h, const hpct_strategy_plan *plan)
@@ -306,52 +302,28 @@ static hpct_status prepare_sums(hybrid *h, const hpct_strategy_plan *plan)
         return status;
     for (int i = 0; i < h->num_summed; i++)
         h->summed_floats += h->summed[i].count;
-    if (h->num_summed > 1) {
+    if (h->num_summed > 1 && !hpct_model_on_device(h->model)) {
         h->packed = malloc(h->summed_floats * sizeof *h->packed);
         status = h->packed != NULL ? HPCT_OK : hpct_fail_memory(h->summed_floats);
     }
-    h->floats = hpct_shard_floats(h->shard, full_count(plan));
+    h->floats = hpct_shard_floats(h->shard, hpct_plan_full_count(plan));
     return hpct_context_agree(h->context, status);
-}
-
-static void meet(hybrid *h)
-{
-    hpct_replicas replicas = {.sum = sum_over_ranks,
-                              .judge = sum_over_ranks,
-                              .gather = gather_from_ranks,
-                              .argument = h,
-                              .riders = h->riders};
-    if (h->own != NULL) {
-        replicas.reduce = reduce_rows;
-        replicas.spread = spread_rows;
-        replicas.halves_from = hpct_circulant_halves_from(h->own);
-    }
-    hpct_model_set_replicas(h->model, &replicas);
 }
 
 static hpct_status open_parts(hybrid *h, const hpct_strategy_plan *plan)
 {
-    hpct_status status = hpct_context_agree(h->context, open_shard(&h->shard, plan));
-    if (status == HPCT_OK)
-        status = share_weights(h);
-    if (status != HPCT_OK)
-        return status;
+    HPCT_TRY(hpct_context_agree(h->context, open_shard(&h->shard, plan)));
+    HPCT_TRY(share_weights(h));
     h->model = hpct_shard_model(h->shard);
-    status = hpct_context_agree(h->context, hpct_shard_take(h->shard, h->whole));
-    if (status == HPCT_OK)
-        status =
-            hpct_build_alike(h->context, &(hpct_alike){build, &(built){h, plan}, .classes = 1});
-    if (status == HPCT_OK)
-        status = hpct_replica_share_scaling(h->context, h->model);
-    if (status == HPCT_OK)
-        status = prepare_sums(h, plan);
-    if (status == HPCT_OK)
-        status = open_own(h);
-    if (status == HPCT_OK)
-        meet(h);
-    if (status != HPCT_OK || plan->num_evaluation_sizes == 0)
-        return status;
-    hpct_build_options options = evaluation_options(plan);
+    HPCT_TRY(hpct_context_agree(h->context, hpct_shard_take(h->shard, h->whole)));
+    HPCT_TRY(hpct_build_alike(h->context, &(hpct_alike){build, &(built){h, plan}, .classes = 1}));
+    HPCT_TRY(hpct_replica_share_scaling(h->context, h->model));
+    HPCT_TRY(prepare_sums(h, plan));
+    HPCT_TRY(open_own(h));
+    meet(h);
+    if (plan->num_evaluation_sizes == 0)
+        return HPCT_OK;
+    hpct_build_options options = hpct_plan_evaluation(plan);
     return hpct_context_agree(h->context, hpct_model_build(h->whole, &options));
 }
 
@@ -419,13 +391,13 @@ static hpct_status hybrid_forward(hpct_strategy *strategy, int count, bool train
     return status;
 }
 
-/* Every rank's loss is that of the whole batch. */
+/* Every rank computes the loss of the whole batch. */
 static hpct_status hybrid_backward(hpct_strategy *strategy, int count, int global_count,
                                    hpct_step_sums *sums)
 {
     hybrid *h = (hybrid *) strategy;
     hpct_batch_sums local = {0};
-    if (h->failed) /* all ranks know it and leave their weights as they are */
+    if (h->failed) /* all ranks know it and skip the update */
         return HPCT_OK;
     hpct_status status = hpct_model_loss(h->model, count, 1.0f / (float) global_count, &local);
     if (status == HPCT_OK)
@@ -436,32 +408,20 @@ static hpct_status hybrid_backward(hpct_strategy *strategy, int count, int globa
     return status;
 }
 
-/* Where they lie. */
-static hpct_status sum_each(const hybrid *h)
-{
-    hpct_status status = HPCT_OK;
-    for (int i = 0; i < h->num_summed && status == HPCT_OK; i++)
-        status = h->comm->ops->allreduce_sum(h->comm, h->gradients + h->summed[i].offset,
-                                             h->summed[i].count);
-    return status;
-}
-
 static hpct_status sum_gradients(hybrid *h)
 {
-    if (hpct_model_on_device(h->model))
-        return sum_each(h);
-    if (h->num_summed <= 1)
-        return h->num_summed == 0
-                   ? HPCT_OK
-                   : sum_over_ranks(h, h->gradients + h->summed[0].offset, h->summed_floats);
+    for (int i = 0; i < h->num_summed && h->packed == NULL; i++)
+        HPCT_TRY(sum_over_ranks(h, h->gradients + h->summed[i].offset, h->summed[i].count));
+    if (h->packed == NULL)
+        return HPCT_OK;
     float *at = h->packed;
     for (int i = 0; i < h->num_summed; at += h->summed[i++].count)
         memcpy(at, h->gradients + h->summed[i].offset, h->summed[i].count * sizeof *at);
-    hpct_status status = sum_over_ranks(h, h->packed, h->summed_floats);
+    HPCT_TRY(sum_over_ranks(h, h->packed, h->summed_floats));
     at = h->packed;
     for (int i = 0; i < h->num_summed; at += h->summed[i++].count)
         memcpy(h->gradients + h->summed[i].offset, at, h->summed[i].count * sizeof *at);
-    return status;
+    return HPCT_OK;
 }
 
 static hpct_status hybrid_reduce(hpct_strategy *strategy, hpct_step_sums *sums)
@@ -489,7 +449,7 @@ static hpct_status hybrid_apply(hpct_strategy *strategy)
     return status;
 }
 
-/* Moving statistics of each rank's own samples become their mean over the ranks. */
+/* Averages over the ranks the moving statistics that each computed from its local batch. */
 static hpct_status mean_own_states(const hybrid *h)
 {
     const hpct_shard_range range = hpct_shard_own_states(h->shard);
@@ -503,16 +463,14 @@ static hpct_status hybrid_gather(hpct_strategy *strategy)
     hybrid *h = (hybrid *) strategy;
     if (h->shard == NULL)
         return HPCT_OK;
-    hpct_status status = mean_own_states(h);
-    if (status != HPCT_OK)
-        return status;
+    HPCT_TRY(mean_own_states(h));
     int ranks = h->comm->size;
     size_t bytes = all_records(h->shard, ranks) * sizeof(float);
     float *records = malloc(bytes), *at = records;
     for (int rank = 0; records != NULL && rank < h->comm->rank; rank++)
         at += hpct_shard_record_floats(h->shard, rank);
-    status = hpct_context_agree(h->context, records == NULL ? hpct_fail_memory(bytes)
-                                                            : hpct_shard_put(h->shard, at));
+    hpct_status status = hpct_context_agree(
+        h->context, records == NULL ? hpct_fail_memory(bytes) : hpct_shard_put(h->shard, at));
     at = records;
     for (int rank = 0; status == HPCT_OK && rank < ranks; rank++) {
         size_t floats = hpct_shard_record_floats(h->shard, rank);

@@ -1,20 +1,19 @@
-/* Local SGD: every rank trains a replica of its own on its slices and the weights are averaged
- * every H steps (Stich, Local SGD converges fast and communicates little, 2019), after a first part
- * in which they are averaged after each (Lin, Stich, Patel and Jaggi, Don't use large mini-batches,
- * use local SGD, 2020). Optimizer slots stay each rank's own, as with Lin et al. (their local
- * momentum); moving statistics too, until somebody asks for their mean, which is the same number
- * then as if they had been averaged on the way.
+/* Local SGD: every rank trains its own replica on its slices, and the weights are averaged every H
+ * steps (Stich, Local SGD converges fast and communicates little, 2019), after a first phase with
+ * an average after each step (Lin, Stich, Patel and Jaggi, Don't use large mini-batches, use local
+ * SGD, 2020). Optimizer slots are not averaged, as in Lin et al. (local momentum); moving
+ * statistics only when they are read, which gives the same mean as averaging them on the way.
  *
- * Losses, signals and failures travel where weights do: a rank that has failed or been told to stop
- * takes part until then, so that all end after the same step.
+ * Losses, signals and failures are reduced with the weights: a rank that has failed or received a
+ * signal continues until then, so that all end after the same step.
  *
  * A rank's gradient is weighted with ranks / global batch, so that every sample of a global batch
- * counts the same however it was split, and the plain mean with H = 1 is data parallelism: exactly,
- * but for rounding, with SGD with or without momentum. */
-#include "agent/strategy/buckets.h"
+ * has the same weight however it is split; the mean with H = 1 then is data parallelism, exactly
+ * except for rounding, for SGD with or without momentum. */
+#include "agent/strategy/gradients/buckets.h"
 #include "agent/strategy/replica.h"
 #include "base/status.h"
-#include "nn/step.h"
+#include "nn/run/step.h"
 
 #include <stdlib.h>
 
@@ -23,29 +22,29 @@ typedef struct local_sgd {
     hpct_comm *comm;
     hpct_model *model;
     int interval;          /* steps between averages */
-    int64_t warmup, steps; /* steps with an average after each; all so far */
-    int since;             /* the last average */
-    int64_t averages;      /* so far */
-    hpct_step_sums open;   /* of the steps since: loss and metrics, samples */
+    int64_t warmup, steps; /* number of steps with an average after each; of all so far */
+    int since;             /* steps since the last average */
+    int64_t averages;      /* number of averages so far */
+    hpct_step_sums open;   /* sums since the last average: loss and metrics, samples */
     float sums[HPCT_ARENA_TAIL];
-    int samples;         /* of this rank in the step */
-    bool due, average;   /* the step ends with an update, with an average */
-    hpct_reduction *sum; /* of the weights; NULL for one rank */
+    int samples;         /* local batch of the step */
+    bool due, average;   /* the step ends with an update; with an average */
+    hpct_reduction *sum; /* reduction of the weights; NULL for one rank */
 } local_sgd;
 
 static bool fuses(const hpct_strategy_plan *plan)
 {
-    return !plan->keep_gradients; /* nobody else needs the gradient */
+    return !plan->keep_gradients; /* otherwise the gradient is not read */
 }
 
-/* Averaging takes up to the weights' size again, for what comes from another rank. */
+/* Averaging receives up to the size of the weights from other ranks. */
 static hpct_status local_need(const hpct_strategy_plan *plan, size_t *bytes)
 {
     size_t gradients;
-    hpct_status status = hpct_replica_need(plan, fuses(plan), bytes, &gradients);
-    if (status == HPCT_OK && hpct_context_size(plan->context) > 1)
+    HPCT_TRY(hpct_replica_need(plan, fuses(plan), bytes, &gradients));
+    if (hpct_context_size(plan->context) > 1)
         *bytes += hpct_model_count_parameters(plan->model) * sizeof(float);
-    return status;
+    return HPCT_OK;
 }
 
 static void local_close(hpct_strategy *strategy)
@@ -53,13 +52,13 @@ static void local_close(hpct_strategy *strategy)
     local_sgd *l = (local_sgd *) strategy;
     if (l == NULL)
         return;
-    hpct_model_set_replicas(l->model, NULL);
+    hpct_model_set_peers(l->model, NULL);
     if (l->sum != NULL)
         l->comm->ops->release(l->sum);
     free(l);
 }
 
-/* hpct_replicas of the model. */
+/* hpct_step_peers.sum of the model. */
 static hpct_status sum_over_ranks(void *argument, float *data, size_t count)
 {
     hpct_comm *comm = argument;
@@ -86,14 +85,14 @@ static hpct_status prepare_sum(local_sgd *l, hpct_context *context)
     return hpct_context_agree(context, status);
 }
 
-/* Each rank has a loss scale of its own, unless gradients within backward are added up: then all
- * leave out the same updates. */
+/* Each rank has its own loss scale, unless gradients are summed within backward: then all skip the
+ * same updates. */
 static void meet(local_sgd *l)
 {
     bool synced = hpct_model_synced_floats(l->model) > 0;
-    hpct_model_set_replicas(l->model, &(hpct_replicas){.sum = sum_over_ranks,
-                                                       .judge = synced ? sum_over_ranks : NULL,
-                                                       .argument = l->comm});
+    hpct_model_set_peers(l->model, &(hpct_step_peers){.argument = l->comm,
+                                                      .sum = sum_over_ranks,
+                                                      .judge = synced ? sum_over_ranks : NULL});
 }
 
 static hpct_status local_open(hpct_strategy **out, const hpct_strategy_plan *plan)
@@ -127,28 +126,20 @@ static hpct_status local_open(hpct_strategy **out, const hpct_strategy_plan *pla
 
 static hpct_status local_forward(hpct_strategy *strategy, int count, bool training)
 {
-    local_sgd *l = (local_sgd *) strategy;
-    if (count > 0)
-        return hpct_model_forward(l->model, count, training);
-    return training ? hpct_model_forward_absent(l->model) : HPCT_OK;
+    return hpct_replica_forward(((local_sgd *) strategy)->model, count, training);
 }
 
 static hpct_status local_backward(hpct_strategy *strategy, int count, int global_count,
                                   hpct_step_sums *sums)
 {
     local_sgd *l = (local_sgd *) strategy;
-    float scale = (float) ((double) l->comm->size / (double) global_count);
-    (void) sums; /* reduce has them, when a device has been asked for all */
+    (void) sums; /* read by reduce, after all of the device's work was submitted */
     l->samples = count;
-    if (count == 0) {
-        hpct_status status = hpct_model_clear_gradients(l->model);
-        return status == HPCT_OK ? hpct_model_backward_absent(l->model) : status;
-    }
-    hpct_status status = hpct_model_loss(l->model, count, scale, NULL);
-    return status == HPCT_OK ? hpct_model_backward(l->model, count) : status;
+    return hpct_replica_backward(l->model, count,
+                                 (float) ((double) l->comm->size / (double) global_count));
 }
 
-/* All ranks count the same steps, so that all come to the same answer. */
+/* Whether this step ends with an average. All ranks count the same steps, so all agree. */
 static bool ends_round(const local_sgd *l, const hpct_step_sums *sums)
 {
     return sums->last || l->steps < l->warmup || l->since + 1 >= l->interval;
@@ -168,7 +159,7 @@ static hpct_status local_reduce(hpct_strategy *strategy, hpct_step_sums *sums)
     l->open.samples += sums->samples;
     l->since++;
     l->steps++;
-    if (!l->average) { /* nobody knows of the others */
+    if (!l->average) { /* nothing is known about the other ranks */
         *sums = (hpct_step_sums){.last = sums->last};
         return status;
     }
@@ -191,25 +182,25 @@ static hpct_status average_weights(local_sgd *l)
     l->averages++;
     if (l->comm->size == 1)
         return HPCT_OK;
-    hpct_status status = l->comm->ops->start(l->sum);
-    if (status == HPCT_OK)
-        status = l->comm->ops->wait(l->sum);
-    return status == HPCT_OK ? hpct_model_scale_parameters(l->model, 1.0f / (float) l->comm->size)
-                             : status;
+    HPCT_TRY(l->comm->ops->start(l->sum));
+    HPCT_TRY(l->comm->ops->wait(l->sum));
+    return hpct_model_scale_parameters(l->model, 1.0f / (float) l->comm->size);
 }
 
 static hpct_status local_apply(hpct_strategy *strategy)
 {
     local_sgd *l = (local_sgd *) strategy;
-    hpct_status status = l->due ? hpct_model_update(l->model) : HPCT_OK;
-    return status == HPCT_OK && l->average ? average_weights(l) : status;
+    if (l->due)
+        HPCT_TRY(hpct_model_update(l->model));
+    return l->average ? average_weights(l) : HPCT_OK;
 }
 
 static hpct_status local_gather(hpct_strategy *strategy)
 {
     local_sgd *l = (local_sgd *) strategy;
-    hpct_status status = l->since > 0 ? average_weights(l) : HPCT_OK;
-    return status == HPCT_OK ? hpct_replica_mean_states(l->comm, l->model) : status;
+    if (l->since > 0)
+        HPCT_TRY(average_weights(l));
+    return hpct_replica_mean_states(l->comm, l->model);
 }
 
 static int64_t local_bytes_per_step(const hpct_strategy *strategy)
@@ -218,7 +209,7 @@ static int64_t local_bytes_per_step(const hpct_strategy *strategy)
     size_t count;
     if (l->comm->size == 1)
         return 0;
-    hpct_model_gradients(l->model, &count); /* as many as weights */
+    hpct_model_gradients(l->model, &count); /* as many as parameters */
     double bytes = (double) ((count + HPCT_SUMS_FLOATS) * sizeof(float));
     double share = l->steps > 0 ? (double) l->averages / (double) l->steps : 1.0 / l->interval;
     return (int64_t) (bytes * share) +

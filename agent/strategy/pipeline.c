@@ -1,37 +1,38 @@
-/* The model cut into stages on different ranks, the batch into micro-batches, which pass through
- * them one-forward-one-backward (agent/strategy/stage_layout.h); one update at the end, from the
- * gradients of all: synchronous SGD, as exact as data parallelism. Several replicas of all stages
- * share the batch, and add up the gradients of a stage. Every rank reads the whole batch: the first
- * stage needs the samples, the last one the labels, and any one that reads the model's input. */
+/* Pipeline parallelism: the model is cut into stages on different ranks, the batch into
+ * micro-batches, which pass through them one-forward-one-backward (agent/strategy/stage_layout.h);
+ * one update at the end, from the gradients of all: synchronous SGD, as exact as data parallelism.
+ * Several replicas of all stages share the batch and sum the gradients of each stage. Every rank
+ * reads the whole batch: the first stage needs the samples, the last one the labels, as do stages
+ * that read the model's input. */
 #include "agent/data/sampler.h"
 #include "agent/strategy/alike.h"
 #include "agent/strategy/replica.h"
 #include "agent/strategy/stage_layout.h"
 #include "agent/strategy/strategy.h"
 #include "base/status.h"
-#include "nn/record.h"
-#include "nn/stage.h"
+#include "nn/run/record.h"
+#include "nn/split/stage.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define BUFFERS 2 /* of a stream: one is filled or read while the other travels */
+#define BUFFERS 2 /* per stream: one is filled or read while the other is sent */
 #define MOST_SIZES (2 * HPCT_STRATEGY_SIZES)
 
-enum { VALUES, GRADIENTS }; /* streams' numbers */
+enum { VALUES, GRADIENTS }; /* numbers of the streams */
 
 typedef struct pipeline {
     hpct_strategy base;
     hpct_context *context;
     hpct_comm *comm;
-    hpct_comm *peers; /* those with this stage; NULL: no other replicas */
+    hpct_comm *peers; /* ranks with the same stage; NULL: one replica */
     hpct_model *whole;
     hpct_stage_layout layout;
     hpct_cut cut;
-    int number, replica; /* of this rank */
+    int number, replica; /* this rank's stage and replica */
     hpct_stage *stage;
-    hpct_model *model; /* of the stage */
-    /* By direction; NULL where there is no neighbour, or nothing to say. */
+    hpct_model *model; /* the stage's model */
+    /* NULL without a neighbour in that direction, or if nothing is sent. */
     hpct_stream *values_in, *values_out, *gradients_in, *gradients_out;
     float *arena; /* gradients, [arena_floats] */
     size_t arena_floats;
@@ -41,14 +42,6 @@ typedef struct pipeline {
     int first, count; /* samples of this replica */
     int pieces, warm_up, forwards;
 } pipeline;
-
-static int full_count(const hpct_strategy_plan *plan)
-{
-    int most = 1;
-    for (int i = 0; i < plan->num_batch_sizes; i++)
-        most = plan->batch_sizes[i] > most ? plan->batch_sizes[i] : most;
-    return most;
-}
 
 /* ---- the stage of this rank ---- */
 
@@ -70,8 +63,8 @@ static void add_size(parts *p, int size)
         p->sizes[p->options.num_batch_sizes++] = size;
 }
 
-/* The sizes of all pieces of this replica. One of a replica without samples, in a batch that is
- * short, is of no size. */
+/* Collects the sizes of this replica's micro-batches. A replica without samples in a short batch
+ * adds none. */
 static void find_sizes(parts *p, const hpct_strategy_plan *plan)
 {
     for (int i = 0; i < plan->num_batch_sizes; i++) {
@@ -84,39 +77,26 @@ static void find_sizes(parts *p, const hpct_strategy_plan *plan)
     add_size(p, p->options.num_batch_sizes == 0);
 }
 
-/* What open and need begin with. */
+/* The common beginning of open and need. */
 static hpct_status find_parts(parts *p, const hpct_strategy_plan *plan)
 {
-    int ranks = hpct_context_size(plan->context), full = full_count(plan);
+    int ranks = hpct_context_size(plan->context), full = hpct_plan_full_count(plan);
     *p = (parts){0};
     if (plan->options->wire != HPCT_WIRE_FP32)
         return hpct_fail(HPCT_ERR_CONFIG, "strategy pipeline: --wire is for gradients of data "
                                           "parallelism: take fp32");
     if (plan->dense_targets)
         return hpct_fail(HPCT_ERR_CONFIG, "strategy pipeline has labels, no targets");
-    hpct_status status =
-        hpct_stage_layout_find(&p->layout, plan->model, plan->options, ranks, full);
-    if (status == HPCT_OK)
-        status = hpct_cut_find(&p->cut, plan->model, p->layout.stages);
-    if (status != HPCT_OK)
-        return status;
+    HPCT_TRY(hpct_stage_layout_find(&p->layout, plan->model, plan->options, ranks, full));
+    HPCT_TRY(hpct_cut_find(&p->cut, plan->model, p->layout.stages));
     p->number = hpct_context_rank(plan->context) % p->layout.stages;
     p->replica = hpct_context_rank(plan->context) / p->layout.stages;
     p->places = hpct_stage_layout_in_flight(&p->layout, p->number,
                                             hpct_stage_layout_pieces(&p->layout, full));
     p->options = (hpct_build_options){.batch_sizes = p->sizes, .input_samples = full};
     find_sizes(p, plan);
-    status = hpct_stage_open(&p->stage, plan->model, &p->cut, p->number);
+    hpct_status status = hpct_stage_open(&p->stage, plan->model, &p->cut, p->number);
     return status == HPCT_OK ? HPCT_OK : hpct_fail_within(status, "strategy pipeline");
-}
-
-static hpct_build_options evaluation_options(const hpct_strategy_plan *plan)
-{
-    return (hpct_build_options){
-        .batch_sizes = plan->evaluation_sizes,
-        .num_batch_sizes = plan->num_evaluation_sizes,
-        .inference_only = true,
-    };
 }
 
 static hpct_record record_of(const hpct_model *whole, const hpct_cut *cut, int stage, bool slots)
@@ -137,7 +117,7 @@ static size_t largest_record(const hpct_model *whole, const hpct_cut *cut, bool 
     return most;
 }
 
-/* Floats of a sample that cross the borders of this stage, all four ways. */
+/* Floats per sample that cross the boundaries of this stage, in all directions. */
 static size_t border_floats(const hpct_cut *cut, int stage)
 {
     size_t floats = cut->values[stage] + cut->gradients[stage];
@@ -145,13 +125,13 @@ static size_t border_floats(const hpct_cut *cut, int stage)
                                    : floats;
 }
 
-/* The stage, its messages, a record of a gather, and the whole for evaluation. */
+/* The stage, its messages, a record of a gather, and the whole model for evaluation. */
 static hpct_status pipeline_need(const hpct_strategy_plan *plan, size_t *bytes)
 {
     parts p;
     *bytes = 0;
     hpct_status status = find_parts(&p, plan);
-    if (status == HPCT_ERR_CONFIG) /* open will say so; others may be asked besides */
+    if (status == HPCT_ERR_CONFIG) /* open reports it; the caller may ask other strategies */
         return HPCT_OK;
     if (status == HPCT_OK)
         status = hpct_stage_need(p.stage, &p.options, p.places, bytes);
@@ -160,12 +140,12 @@ static hpct_status pipeline_need(const hpct_strategy_plan *plan, size_t *bytes)
         for (int i = 0; i < p.options.num_batch_sizes; i++)
             most = (size_t) p.sizes[i] > most ? (size_t) p.sizes[i] : most;
         *bytes += BUFFERS * most * border_floats(&p.cut, p.number) * sizeof(float);
-        if (!hpct_model_on_device(plan->model)) /* else it is the host's */
+        if (!hpct_model_on_device(plan->model)) /* otherwise the record is in host memory */
             *bytes += largest_record(plan->model, &p.cut, true) * sizeof(float);
     }
     if (status == HPCT_OK && plan->num_evaluation_sizes > 0) {
         hpct_memory_plan memory;
-        hpct_build_options options = evaluation_options(plan);
+        hpct_build_options options = hpct_plan_evaluation(plan);
         status = hpct_model_plan(plan->model, &options, &memory);
         *bytes += hpct_memory_plan_growth(&memory);
     }
@@ -175,7 +155,7 @@ static hpct_status pipeline_need(const hpct_strategy_plan *plan, size_t *bytes)
 
 /* ---- opening ---- */
 
-/* Rank 0's weights and states become everybody's, a stage at a time, and go into the stages. */
+/* Broadcasts rank 0's weights and states, one stage at a time, and copies them into the stages. */
 static hpct_status share_weights(const pipeline *p)
 {
     size_t bytes = largest_record(p->whole, &p->cut, true) * sizeof(float);
@@ -193,7 +173,7 @@ static hpct_status share_weights(const pipeline *p)
         if (status == HPCT_OK && p->comm->rank != 0)
             status = hpct_record_take(p->whole, &record, floats);
     }
-    if (status == HPCT_OK) { /* and the optimizer's slots, of an earlier fit */
+    if (status == HPCT_OK) { /* and optimizer slots of an earlier fit */
         hpct_record record = record_of(p->whole, &p->cut, p->number, true), own = record;
         own.first = 0;
         status = hpct_record_put(p->whole, &record, floats);
@@ -211,18 +191,17 @@ typedef struct built {
     parts *made;
 } built;
 
-/* hpct_alike: of the replicas of a stage */
+/* hpct_alike.build; replicas of a stage are compared */
 static hpct_status build(void *argument, bool plain, uint64_t *layout)
 {
     const built *b = argument;
     b->made->options.plain_layout = plain;
-    hpct_status status = hpct_stage_build(b->p->stage, &b->made->options, b->made->places);
-    if (status == HPCT_OK)
-        *layout = hpct_model_layout_fingerprint(b->p->model);
-    return status;
+    HPCT_TRY(hpct_stage_build(b->p->stage, &b->made->options, b->made->places));
+    *layout = hpct_model_layout_fingerprint(b->p->model);
+    return HPCT_OK;
 }
 
-/* Their messages are in the memory of a device where the ranks were joined on devices. */
+/* If the communicator is for devices, messages must be in device memory. */
 static hpct_status check_streams(const pipeline *p)
 {
     if (hpct_model_on_device(p->model) || p->comm->ops->of_hosts)
@@ -244,7 +223,7 @@ static hpct_status open_stream(const pipeline *p, hpct_stream **out, int neighbo
                                                             .buffers = BUFFERS});
 }
 
-/* Receives before sends: the neighbours may begin as soon as all have agreed. */
+/* Receives are opened before sends: the neighbours may begin as soon as all ranks have agreed. */
 static hpct_status open_streams(pipeline *p, const parts *made)
 {
     int most = 0;
@@ -254,43 +233,53 @@ static hpct_status open_streams(pipeline *p, const parts *made)
            gradients_out = hpct_stage_message(p->stage, most, true, true),
            values_out = hpct_stage_message(p->stage, most, false, false),
            gradients_in = hpct_stage_message(p->stage, most, false, true);
-    hpct_status status = check_streams(p);
-    if (status == HPCT_OK)
-        status = open_stream(p, &p->values_in, -1, true, VALUES, values_in);
-    if (status == HPCT_OK)
-        status = open_stream(p, &p->gradients_in, 1, true, GRADIENTS, gradients_in);
-    if (status == HPCT_OK)
-        status = open_stream(p, &p->values_out, 1, false, VALUES, values_out);
-    if (status == HPCT_OK)
-        status = open_stream(p, &p->gradients_out, -1, false, GRADIENTS, gradients_out);
-    return status;
+    HPCT_TRY(check_streams(p));
+    HPCT_TRY(open_stream(p, &p->values_in, -1, true, VALUES, values_in));
+    HPCT_TRY(open_stream(p, &p->gradients_in, 1, true, GRADIENTS, gradients_in));
+    HPCT_TRY(open_stream(p, &p->values_out, 1, false, VALUES, values_out));
+    return open_stream(p, &p->gradients_out, -1, false, GRADIENTS, gradients_out);
 }
 
-/* hpct_replicas of the stage: synchronized BatchNormalization is over the same micro-batch of all
- * replicas. */
+/* ---- hpct_step_peers of the stage ---- */
+
+/* Synchronized BatchNormalization covers the same micro-batch of all replicas. */
 static hpct_status sum_over_peers(void *argument, float *data, size_t count)
 {
     const pipeline *p = argument;
     return p->peers->ops->allreduce_sum(p->peers, data, count);
 }
 
-/* The stages update together, or none does. */
+/* Either all stages update or none. */
 static hpct_status sum_over_all(void *argument, float *data, size_t count)
 {
     const pipeline *p = argument;
     return p->comm->ops->allreduce_sum(p->comm, data, count);
 }
 
-/* hpct_watcher of the stage. */
 static hpct_status push(void *argument)
 {
     const pipeline *p = argument;
-    hpct_status status = p->values_out != NULL ? p->comm->ops->push(p->values_out) : HPCT_OK;
-    return status == HPCT_OK && p->gradients_out != NULL ? p->comm->ops->push(p->gradients_out)
-                                                         : status;
+    if (p->values_out != NULL)
+        HPCT_TRY(p->comm->ops->push(p->values_out));
+    return p->gradients_out != NULL ? p->comm->ops->push(p->gradients_out) : HPCT_OK;
 }
 
-/* The mean over all ranks of what they hand over in a step of a full batch. */
+static hpct_status meet(pipeline *p)
+{
+    hpct_step_peers peers = {
+        .argument = p, .judge = p->layout.stages > 1 ? sum_over_all : NULL, .pause = push};
+    hpct_status status = HPCT_OK;
+    if (p->layout.replicas > 1) {
+        status = p->comm->ops->split(p->comm, &p->peers, p->number);
+        peers.sum = sum_over_peers;
+    }
+    hpct_model_set_peers(p->model, &peers);
+    return status;
+}
+
+/* ---- opening on all ranks ---- */
+
+/* Mean over the ranks of the bytes passed on in a step of a full batch. */
 static hpct_status count_bytes(pipeline *p, int samples)
 {
     int64_t begin, own = hpct_slice(samples, p->replica, p->layout.replicas, &begin), sum = 0;
@@ -314,18 +303,6 @@ static hpct_status count_bytes(pipeline *p, int samples)
     return status;
 }
 
-static hpct_status open_peers(pipeline *p)
-{
-    hpct_replicas replicas = {.judge = p->layout.stages > 1 ? sum_over_all : NULL, .argument = p};
-    hpct_status status = HPCT_OK;
-    if (p->layout.replicas > 1) {
-        status = p->comm->ops->split(p->comm, &p->peers, p->number);
-        replicas.sum = sum_over_peers;
-    }
-    hpct_model_set_replicas(p->model, &replicas);
-    return status;
-}
-
 static hpct_status open_parts(pipeline *p, const hpct_strategy_plan *plan)
 {
     parts made;
@@ -335,28 +312,19 @@ static hpct_status open_parts(pipeline *p, const hpct_strategy_plan *plan)
     p->number = made.number;
     p->replica = made.replica;
     p->stage = made.stage;
-    status = hpct_context_agree(p->context, status);
-    if (status != HPCT_OK)
-        return status;
+    HPCT_TRY(hpct_context_agree(p->context, status));
     p->model = hpct_stage_model(p->stage);
-    status = hpct_context_agree(p->context, open_peers(p));
-    if (status == HPCT_OK)
-        status = share_weights(p);
-    if (status == HPCT_OK)
-        status = hpct_build_alike(
-            p->context, &(hpct_alike){build, &(built){p, &made}, .classes = p->layout.stages});
-    if (status == HPCT_OK)
-        status = hpct_replica_share_scaling(p->context, p->model);
-    if (status == HPCT_OK)
-        status = hpct_context_agree(p->context, open_streams(p, &made));
-    if (status != HPCT_OK)
-        return status;
-    hpct_model_set_watcher(p->model, &(hpct_watcher){.pause = push, .argument = p});
+    HPCT_TRY(hpct_context_agree(p->context, meet(p)));
+    HPCT_TRY(share_weights(p));
+    HPCT_TRY(hpct_build_alike(
+        p->context, &(hpct_alike){build, &(built){p, &made}, .classes = p->layout.stages}));
+    HPCT_TRY(hpct_replica_share_scaling(p->context, p->model));
+    HPCT_TRY(hpct_context_agree(p->context, open_streams(p, &made)));
     p->arena = hpct_model_gradients(p->model, &p->arena_floats);
-    status = count_bytes(p, full_count(plan));
-    if (status != HPCT_OK || plan->num_evaluation_sizes == 0)
-        return status;
-    hpct_build_options options = evaluation_options(plan);
+    HPCT_TRY(count_bytes(p, hpct_plan_full_count(plan)));
+    if (plan->num_evaluation_sizes == 0)
+        return HPCT_OK;
+    hpct_build_options options = hpct_plan_evaluation(plan);
     return hpct_context_agree(p->context, hpct_model_build(p->whole, &options));
 }
 
@@ -461,25 +429,24 @@ static hpct_status backward_piece(const pipeline *p, int number, float scale, hp
                : status;
 }
 
-/* As many forwards as there are stages behind this one. */
+/* Warm-up: as many forwards as there are later stages. */
 static hpct_status pipeline_forward(hpct_strategy *strategy, int count, bool training)
 {
     pipeline *p = (pipeline *) strategy;
     int64_t begin;
-    (void) training; /* inference is the whole model's */
+    (void) training; /* evaluation uses the whole model */
     p->count = (int) hpct_slice(count, p->replica, p->layout.replicas, &begin);
     p->first = (int) begin;
     p->pieces = hpct_stage_layout_pieces(&p->layout, count);
     p->warm_up = hpct_stage_layout_in_flight(&p->layout, p->number, p->pieces) - 1;
     p->forwards = 0;
     hpct_stage_begin(p->stage);
-    hpct_status status = HPCT_OK;
-    while (p->count > 0 && p->forwards < p->warm_up && status == HPCT_OK)
-        status = forward_piece(p, p->forwards++);
-    return status;
+    while (p->count > 0 && p->forwards < p->warm_up)
+        HPCT_TRY(forward_piece(p, p->forwards++));
+    return HPCT_OK;
 }
 
-/* One forward, one backward; at the end backwards alone. */
+/* Alternates one forward and one backward; at the end only backwards. */
 static hpct_status pipeline_backward(hpct_strategy *strategy, int count, int global_count,
                                      hpct_step_sums *sums)
 {
@@ -509,13 +476,11 @@ static hpct_status pipeline_reduce(hpct_strategy *strategy, hpct_step_sums *sums
 {
     pipeline *p = (pipeline *) strategy;
     float all[HPCT_SUMS_FLOATS];
-    hpct_status status = hpct_model_accumulate(p->model, &p->due);
-    if (status == HPCT_OK && p->due && p->peers != NULL)
-        status = p->peers->ops->allreduce_sum(p->peers, p->arena, p->arena_floats);
-    if (status != HPCT_OK)
-        return status;
+    HPCT_TRY(hpct_model_accumulate(p->model, &p->due));
+    if (p->due && p->peers != NULL)
+        HPCT_TRY(p->peers->ops->allreduce_sum(p->peers, p->arena, p->arena_floats));
     hpct_sums_pack(sums, all);
-    status = p->comm->ops->allreduce_sum(p->comm, all, HPCT_SUMS_FLOATS);
+    hpct_status status = p->comm->ops->allreduce_sum(p->comm, all, HPCT_SUMS_FLOATS);
     hpct_sums_unpack(sums, all);
     return status;
 }
@@ -528,7 +493,7 @@ static hpct_status pipeline_apply(hpct_strategy *strategy)
     return status;
 }
 
-/* From the first replica; all have the same weights, and after the mean the same states. */
+/* From the first replica: all have the same weights, and after averaging the same states. */
 static hpct_status pipeline_gather(hpct_strategy *strategy)
 {
     pipeline *p = (pipeline *) strategy;

@@ -1,14 +1,14 @@
-/* Building the same model on all ranks, and the sums that every step shares. */
+/* Builds the same model on all ranks; the parts of a step that strategies share. */
 #include "agent/strategy/replica.h"
 
 #include "base/status.h"
-#include "nn/step.h"
+#include "nn/run/step.h"
 
 #include <stdlib.h>
 
 _Static_assert(HPCT_SUMS_FLOATS <= HPCT_ARENA_TAIL, "the sums fit the tail");
 
-/* sizes: room for those of steps and of evaluation. */
+/* sizes: room for the sizes of steps and of evaluation. */
 static hpct_build_options build_options(const hpct_strategy_plan *plan, bool fuse_update,
                                         bool plain_layout, int *sizes)
 {
@@ -50,10 +50,9 @@ static hpct_status build_whole(void *argument, bool plain_layout, uint64_t *layo
     int sizes[HPCT_STRATEGY_SIZES];
     hpct_build_options options =
         build_options(whole->plan, whole->fuse_update, plain_layout, sizes);
-    hpct_status status = hpct_model_build(whole->plan->model, &options);
-    if (status == HPCT_OK)
-        *layout = hpct_model_layout_fingerprint(whole->plan->model);
-    return status;
+    HPCT_TRY(hpct_model_build(whole->plan->model, &options));
+    *layout = hpct_model_layout_fingerprint(whole->plan->model);
+    return HPCT_OK;
 }
 
 hpct_status hpct_replica_build(const hpct_strategy_plan *plan, bool fuse_update)
@@ -62,7 +61,7 @@ hpct_status hpct_replica_build(const hpct_strategy_plan *plan, bool fuse_update)
     return hpct_replica_build_by(plan, &(hpct_alike){build_whole, &whole, .classes = 1});
 }
 
-/* What a collective outside of steps works on: the arena, or a copy of it from a device. */
+/* The arena for a collective outside of steps; in device memory, a copy on the host. */
 static hpct_status borrow(const hpct_model *model, float *arena, size_t count, float **out)
 {
     *out = arena;
@@ -82,7 +81,7 @@ static hpct_status give_back(const hpct_model *model, float *arena, size_t count
     return status;
 }
 
-/* Rank 0's becomes everybody's. */
+/* Broadcasts rank 0's arena. */
 static hpct_status share(hpct_context *context, const hpct_model *model, float *arena, size_t count)
 {
     float *data = NULL;
@@ -99,7 +98,7 @@ static hpct_status share(hpct_context *context, const hpct_model *model, float *
     return status;
 }
 
-/* Gradients are added up as they are scaled. */
+/* Ranks sum scaled gradients, so the scale must be the same. */
 hpct_status hpct_replica_share_scaling(hpct_context *context, hpct_model *model)
 {
     char state[64];
@@ -118,15 +117,39 @@ hpct_status hpct_replica_share_scaling(hpct_context *context, hpct_model *model)
 hpct_status hpct_replica_build_by(const hpct_strategy_plan *plan, const hpct_alike *how)
 {
     size_t count;
-    hpct_status status = hpct_build_alike(plan->context, how);
-    if (status != HPCT_OK)
-        return status;
+    HPCT_TRY(hpct_build_alike(plan->context, how));
     float *parameters = hpct_model_parameters(plan->model, &count);
-    status = share(plan->context, plan->model, parameters, count);
+    hpct_status status = share(plan->context, plan->model, parameters, count);
     float *states = hpct_model_states(plan->model, &count);
     if (status == HPCT_OK && count > 0)
         status = share(plan->context, plan->model, states, count);
     return status == HPCT_OK ? hpct_replica_share_scaling(plan->context, plan->model) : status;
+}
+
+hpct_status hpct_replica_forward(hpct_model *model, int count, bool training)
+{
+    if (count > 0)
+        return hpct_model_forward(model, count, training);
+    return training ? hpct_model_forward_absent(model) : HPCT_OK;
+}
+
+hpct_status hpct_replica_backward(hpct_model *model, int count, float scale)
+{
+    if (count == 0) {
+        HPCT_TRY(hpct_model_clear_gradients(model));
+        return hpct_model_backward_absent(model);
+    }
+    HPCT_TRY(hpct_model_loss(model, count, scale, NULL));
+    return hpct_model_backward(model, count);
+}
+
+hpct_status hpct_replica_evaluate(hpct_model *model, int count, hpct_batch_sums *sums)
+{
+    *sums = (hpct_batch_sums){0};
+    if (count == 0)
+        return HPCT_OK;
+    HPCT_TRY(hpct_model_forward(model, count, false));
+    return hpct_model_loss(model, count, 0, sums);
 }
 
 hpct_status hpct_replica_mean(hpct_comm *comm, const hpct_model *model, float *arena, size_t count)

@@ -2,9 +2,9 @@
 #include "agent/strategy/stage_layout.h"
 
 #include "base/status.h"
-#include "nn/cut.h"
+#include "nn/split/cut.h"
 
-#define FEWEST_SAMPLES 4 /* of a default micro-batch */
+#define FEWEST_SAMPLES 4 /* minimum for a default micro-batch */
 
 int hpct_stage_layout_default(int stages, int samples)
 {
@@ -71,6 +71,6 @@ int hpct_stage_layout_pieces(const hpct_stage_layout *layout, int samples)
 
 int hpct_stage_layout_in_flight(const hpct_stage_layout *layout, int stage, int pieces)
 {
-    int behind = layout->stages - stage; /* it and those behind it */
+    int behind = layout->stages - stage; /* this stage and the later ones */
     return behind < pieces ? behind : pieces;
 }

@@ -1,7 +1,7 @@
-/* The list of strategies, and a whole step of any of them. */
+/* The table of strategies, and a whole step of any of them. */
 #include "agent/strategy/strategy.h"
 
-#include "agent/strategy/compress.h"
+#include "agent/strategy/gradients/compress.h"
 #include "base/nearest.h"
 #include "base/status.h"
 
@@ -13,6 +13,23 @@ const hpct_strategy_ops *const hpct_strategies[] = {
     &hpct_central_storage, &hpct_parameter_server,      &hpct_pipeline_stages, NULL,
 };
 
+int hpct_plan_full_count(const hpct_strategy_plan *plan)
+{
+    int most = 1;
+    for (int i = 0; i < plan->num_batch_sizes; i++)
+        most = plan->batch_sizes[i] > most ? plan->batch_sizes[i] : most;
+    return most;
+}
+
+hpct_build_options hpct_plan_evaluation(const hpct_strategy_plan *plan)
+{
+    return (hpct_build_options){
+        .batch_sizes = plan->evaluation_sizes,
+        .num_batch_sizes = plan->num_evaluation_sizes,
+        .inference_only = true,
+    };
+}
+
 static hpct_status check_compression(const hpct_strategy_ops *ops,
                                      const hpct_strategy_options *options)
 {
@@ -20,30 +37,31 @@ static hpct_status check_compression(const hpct_strategy_ops *ops,
     if (c->kind == HPCT_COMPRESS_NONE)
         return HPCT_OK;
     if (ops != &hpct_multi_worker_mirrored)
-        return hpct_fail(HPCT_ERR_USAGE, "strategy %s has no gradients to compress; %s has",
+        return hpct_fail(HPCT_ERR_USAGE, "strategy %s does not support --compress; %s does",
                          ops->name, hpct_multi_worker_mirrored.name);
     if (!options->allow_lossy)
         return hpct_fail(HPCT_ERR_USAGE,
-                         "compress: compression changes the results: give allow_lossy "
-                         "(--allow-lossy) as well, or do without");
+                         "--compress changes the results: give --allow-lossy as well, or do "
+                         "without");
     if (options->wire != HPCT_WIRE_FP32)
-        return hpct_fail(HPCT_ERR_USAGE, "compress and wire: what is compressed travels in fp32");
+        return hpct_fail(HPCT_ERR_USAGE,
+                         "--compress and --wire: what is compressed travels in fp32");
     return hpct_compression_check(c);
 }
 
 static hpct_status check_local(const hpct_strategy_ops *ops, const hpct_strategy_options *options)
 {
     if (options->local_steps < 0)
-        return hpct_fail(HPCT_ERR_USAGE, "local_steps is %d, it must be at least 1",
+        return hpct_fail(HPCT_ERR_USAGE, "--local-steps is %d, it must be at least 1",
                          options->local_steps);
     if (ops != &hpct_local_sgd && (options->local_steps != 0 || options->local_warmup_steps != 0))
-        return hpct_fail(HPCT_ERR_USAGE,
-                         "local_steps and local_warmup_steps are for strategy local-sgd, not %s",
-                         ops->name);
+        return hpct_fail(
+            HPCT_ERR_USAGE,
+            "--local-steps and --local-warmup-steps are for strategy local-sgd, not %s", ops->name);
     if (ops == &hpct_local_sgd && !options->allow_lossy)
         return hpct_fail(HPCT_ERR_USAGE,
-                         "strategy local-sgd changes the results: give allow_lossy (--allow-lossy) "
-                         "as well, or take another");
+                         "strategy local-sgd changes the results: give --allow-lossy as well, or "
+                         "take another");
     return HPCT_OK;
 }
 
@@ -51,11 +69,13 @@ static hpct_status check_pipeline(const hpct_strategy_ops *ops,
                                   const hpct_strategy_options *options)
 {
     if (options->stages < 0 || options->micro_batches < 0)
-        return hpct_fail(HPCT_ERR_USAGE, "stages is %d and micro_batches %d: both must be positive",
+        return hpct_fail(HPCT_ERR_USAGE,
+                         "--stages is %d and --micro-batches %d: both must be positive",
                          options->stages, options->micro_batches);
     if (ops != &hpct_pipeline_stages && (options->stages != 0 || options->micro_batches != 0))
         return hpct_fail(HPCT_ERR_USAGE,
-                         "stages and micro_batches are for strategy pipeline, not %s", ops->name);
+                         "--stages and --micro-batches are for strategy pipeline, not %s",
+                         ops->name);
     return HPCT_OK;
 }
 
@@ -81,8 +101,8 @@ static hpct_status check_lossy(const hpct_strategy_options *options)
     if (options->wire == HPCT_WIRE_FP32 || options->allow_lossy)
         return HPCT_OK;
     return hpct_fail(HPCT_ERR_USAGE,
-                     "wire %s rounds gradients, which changes the results: give allow_lossy "
-                     "(--allow-lossy) as well, or wire fp32",
+                     "--wire %s rounds gradients, which changes the results: give --allow-lossy as "
+                     "well, or --wire fp32",
                      options->wire == HPCT_WIRE_BF16 ? "bf16" : "fp16");
 }
 
@@ -90,11 +110,11 @@ static hpct_status check_replicas(const hpct_strategy_ops *ops,
                                   const hpct_strategy_options *options)
 {
     if (options->replicas < 0 || options->replicas > HPCT_MAX_REPLICAS)
-        return hpct_fail(HPCT_ERR_USAGE, "replicas is %d, it must be 1 to %d", options->replicas,
+        return hpct_fail(HPCT_ERR_USAGE, "--replicas is %d, it must be 1 to %d", options->replicas,
                          HPCT_MAX_REPLICAS);
     if (options->replicas > 1 && !ops->replicas)
         return hpct_fail(HPCT_ERR_USAGE,
-                         "strategy %s has one replica on each rank, not %d: replicas go with "
+                         "strategy %s has one replica on each rank, not %d: --replicas goes with "
                          "mirrored and central-storage",
                          ops->name, options->replicas);
     return HPCT_OK;
@@ -133,21 +153,17 @@ hpct_status hpct_strategy_find(const hpct_strategy_ops **out, const hpct_strateg
     hpct_nearest best = {0};
     size_t length = 0;
     const char *name = options->name;
-    if (name == NULL || strcmp(name, "auto") == 0) /* not chosen yet, but for replicas */
+    if (name == NULL || strcmp(name, "auto") == 0) /* auto: not chosen yet, except by replicas */
         name = options->replicas > 1 ? hpct_mirrored.name : hpct_multi_worker_mirrored.name;
     for (const hpct_strategy_ops *const *one = hpct_strategies; *one != NULL; one++) {
         if (strcmp((*one)->name, name) == 0) {
-            hpct_status status = check_replicas(*one, options);
             *out = *one;
-            if (status == HPCT_OK)
-                status = check_lossy(options);
-            if (status == HPCT_OK)
-                status = check_local(*one, options);
-            if (status == HPCT_OK)
-                status = check_servers(*one, options);
-            if (status == HPCT_OK)
-                status = check_pipeline(*one, options);
-            return status == HPCT_OK ? check_compression(*one, options) : status;
+            HPCT_TRY(check_replicas(*one, options));
+            HPCT_TRY(check_lossy(options));
+            HPCT_TRY(check_local(*one, options));
+            HPCT_TRY(check_servers(*one, options));
+            HPCT_TRY(check_pipeline(*one, options));
+            return check_compression(*one, options);
         }
         hpct_nearest_try(&best, name, (*one)->name);
         if (length < sizeof names)
@@ -163,12 +179,11 @@ hpct_status hpct_strategy_check(const hpct_strategy_options *options)
     const hpct_strategy_ops *ops;
     hpct_shard_form form;
     bool choose = options->name == NULL || strcmp(options->name, "auto") == 0;
-    hpct_status status = hpct_strategy_find(&ops, options);
-    if (status == HPCT_OK)
-        status = hpct_hybrid_form(options, &form);
-    if (status == HPCT_OK && options->hybrid_form != NULL && !choose && ops != &hpct_hybrid)
+    HPCT_TRY(hpct_strategy_find(&ops, options));
+    HPCT_TRY(hpct_hybrid_form(options, &form));
+    if (options->hybrid_form != NULL && !choose && ops != &hpct_hybrid)
         return hpct_fail(HPCT_ERR_USAGE, "--hybrid-form is for strategy hybrid, not %s", ops->name);
-    return status;
+    return HPCT_OK;
 }
 
 hpct_status hpct_strategy_check_device(const hpct_strategy_options *options,
@@ -177,7 +192,7 @@ hpct_status hpct_strategy_check_device(const hpct_strategy_options *options,
     int replicas = hpct_strategy_replicas(options);
     if (!hpct_model_on_device(model))
         return HPCT_OK;
-    if (!hpct_model_has_devices(model, replicas)) /* others may see more: nobody leaves alone */
+    if (!hpct_model_has_devices(model, replicas)) /* others may see more GPUs: callers agree */
         return hpct_fail(HPCT_ERR_CONFIG,
                          "%d replicas need as many GPUs, and this task does not see so many: ask "
                          "for more (srun --gpus-per-task), or take --device cpu",
@@ -185,7 +200,7 @@ hpct_status hpct_strategy_check_device(const hpct_strategy_options *options,
     return HPCT_OK;
 }
 
-/* Nobody sees where the device is: all of it counts as forward. */
+/* The parts on the device are not observable: all of the step is recorded as forward. */
 static hpct_status whole_step(hpct_strategy *strategy, int count, int global_count,
                               hpct_step_sums *sums)
 {

@@ -1,4 +1,4 @@
-/* A step's key: in memory, as text, and in a file. */
+/* A step's key: in memory, as text, in a file. */
 #include "base/auth/key.h"
 
 #include "base/status.h"
@@ -72,7 +72,7 @@ void hpct_key_free(hpct_key *key)
     munmap(key, sizeof *key);
 }
 
-/* Why the file is no place for a secret of this user's, or NULL. */
+/* Reason why the file must not be used for a secret of this user, or NULL. */
 static const char *find_fault(int fd)
 {
     struct stat info;

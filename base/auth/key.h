@@ -1,6 +1,6 @@
-/* base/auth/key.h - the key of a step: 256 random bits that its tasks share and nobody else has.
- * As text, which is how it travels and lies in files, it is 64 hexadecimal digits. Offers drawing,
- * reading and writing; calls no cryptography but the kernel's random numbers. */
+/* base/auth/key.h - the key of a step: 256 random bits shared by its tasks only. Its text form, in
+ * transit and in files, is 64 hexadecimal digits. Draws, reads and writes keys; uses no
+ * cryptography but the kernel's random numbers. */
 #ifndef HPCT_AUTH_KEY_H
 #define HPCT_AUTH_KEY_H
 
@@ -11,27 +11,27 @@
 #define HPCT_KEY_BYTES 32
 #define HPCT_KEY_TEXT (2 * HPCT_KEY_BYTES + 1)
 
-/* Names the file that has a task's key. */
+/* Environment variable that names a task's key file. */
 #define HPCT_KEY_VARIABLE "HPC_TRAIN_KEY_FILE"
 
 typedef struct hpct_key {
     uint8_t bytes[HPCT_KEY_BYTES];
 } hpct_key;
 
-/* From getrandom(2). HPCT_ERR_INTERNAL when the kernel gives none. */
+/* From getrandom(2). Returns HPCT_ERR_INTERNAL if that fails. */
 hpct_status hpct_key_draw(hpct_key *key);
 
 void hpct_key_to_text(char text[HPCT_KEY_TEXT], const hpct_key *key);
 
-/* False when it is anything but 64 digits; one newline may follow. */
+/* Returns false unless text is 64 digits, optionally followed by a newline. */
 bool hpct_key_from_text(hpct_key *key, const char *text);
 
-/* A key in memory that core dumps leave out; freed with hpct_key_free, which wipes it. */
+/* A key in memory excluded from core dumps; freed with hpct_key_free, which wipes it. */
 hpct_status hpct_key_new(hpct_key **out);
-void hpct_key_free(hpct_key *key); /* allows NULL */
+void hpct_key_free(hpct_key *key); /* NULL is allowed */
 
-/* Reads a file; out as from hpct_key_new. HPCT_ERR_CONFIG, naming the file and what is wrong, when
- * it is not a plain file of this user's that nobody else may read, or holds no key. */
+/* Reads a file; *out as from hpct_key_new. Returns HPCT_ERR_CONFIG, naming the file and the reason,
+ * unless it is a regular file of this user, unreadable for others, that holds a key. */
 hpct_status hpct_key_read(hpct_key **out, const char *path);
 
 #endif

@@ -8,8 +8,8 @@
 
 #define HPCT_MAC_BYTES 32
 
-/* False when libcrypto fails; or, when checked, when they differ, found in a time that does not
- * tell where. */
+/* Returns false if libcrypto fails or, when checking, if the values differ; comparison is
+ * constant-time. */
 bool hpct_mac_make(uint8_t mac[HPCT_MAC_BYTES], const hpct_key *key, const void *text,
                    size_t bytes);
 bool hpct_mac_check(const uint8_t mac[HPCT_MAC_BYTES], const hpct_key *key, const void *text,

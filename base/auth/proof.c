@@ -35,10 +35,10 @@ static const uint8_t magic[AT_PROTOCOL] = {'H', 'P', 'C', 'K'};
 
 static bool draw(uint8_t *out, size_t bytes)
 {
-    return getrandom(out, bytes, 0) == (ssize_t) bytes; /* up to 256 bytes come whole */
+    return getrandom(out, bytes, 0) == (ssize_t) bytes; /* up to 256 bytes are never partial */
 }
 
-/* HMAC of: name, NUL, run, then as much of the handshake as there is, then `more`. */
+/* HMAC of: name, NUL, run, of_hello bytes of HELLO, of_answer bytes of ANSWER, then `more`. */
 static bool make_mac(uint8_t out[BYTES], const hpct_proof *proof, const char *name, size_t of_hello,
                      size_t of_answer, const uint8_t *more, size_t more_bytes)
 {
@@ -78,7 +78,7 @@ static bool draw_pair(uint8_t private_key[BYTES], uint8_t public_key[BYTES])
     return done;
 }
 
-/* False, too, for a public key of small order, whose secret would be nothing but zeros. */
+/* False also for a public key of small order, which would give an all-zero secret. */
 static bool agree(uint8_t shared[BYTES], const uint8_t private_key[BYTES],
                   const uint8_t public_key[BYTES])
 {
@@ -109,7 +109,7 @@ hpct_status hpct_proof_begin(hpct_proof *proof, const hpct_auth *auth, hpct_purp
     hpct_put(hello + AT_TO, to, 4);
     if (!draw(hello + AT_NUMBER, BYTES) || !draw_pair(proof->private_key, hello + AT_PUBLIC) ||
         !make_mac(hello + AT_HELLO_MAC, proof, "hpc-train HELLO", AT_HELLO_MAC, 0, NULL, 0))
-        return hpct_fail(HPCT_ERR_INTERNAL, "libcrypto makes no proof of the step's key");
+        return hpct_fail(HPCT_ERR_INTERNAL, "libcrypto cannot compute the proof of the step's key");
     return HPCT_OK;
 }
 

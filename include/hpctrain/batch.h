@@ -1,5 +1,4 @@
-/* hpctrain/batch.h - the batch size that the memory allows, worked out before anything is trained.
- */
+/* hpctrain/batch.h - the largest batch size that fits into memory. */
 #ifndef HPCTRAIN_BATCH_H
 #define HPCTRAIN_BATCH_H
 
@@ -14,30 +13,30 @@
 extern "C" {
 #endif
 
-/* What the batches are for. Zero means the default named. */
+/* What the batches are used for. */
 typedef struct hpct_batch_options {
-    const hpct_dataset *data; /* that they are taken from; default: none, as in bench or a loop of
-                                 one's own */
-    const hpct_dataset *validation; /* of fit; default: none */
-    bool evaluate;                  /* evaluation alone; default: training */
-    hpct_strategy_options strategy; /* of training */
+    const hpct_dataset *data;       /* data set; default: none (bench, own loops) */
+    const hpct_dataset *validation; /* validation set of fit; default: none */
+    bool evaluate;                  /* evaluation only; default: training */
+    hpct_strategy_options strategy; /* strategy of training */
 } hpct_batch_options;
 
 typedef struct hpct_batch_choice {
     int batch_size; /* samples per rank and step, a power of two */
-    size_t need;    /* bytes by which a rank grows with it */
-    size_t memory;  /* bytes that it may take */
-    char line[256]; /* what was chosen, and why, for the user */
+    size_t need;    /* bytes a rank needs with it */
+    size_t memory;  /* bytes available to the rank */
+    char line[256]; /* the choice and its reason, for the user */
 } hpct_batch_choice;
 
-/* The largest power of two whose memory plan fits what every rank may take: parameters, gradients,
- * optimizer, activations, scratch of the operations, buffers of the input, of reductions between
- * ranks; what the process has already (the data set) counts as taken. Of what is left a sixteenth
- * stays free. The memory is that of the tightest cgroup, of the Slurm job where no cgroup holds it
- * to what it asked for, or of the machine; ranks of one node share it. Not more than the samples of
- * a rank's share of the data, nor than 2^20. The same on all ranks; collective. A compiled model;
- * `context` NULL: this process alone. HPCT_ERR_CONFIG when not even one sample fits. hpct_fit,
- * hpct_evaluate and hpct_bench refuse in the same way what does not. */
+/* Finds the largest power of two that fits on every rank, at most the rank's share of the data and
+ * 2^20. Counted are parameters, gradients, optimizer slots, activations, scratch, input and
+ * reduction buffers, and what the process already uses. The limit is the tightest cgroup's, the
+ * Slurm job's if no cgroup enforces it, or the machine's, divided among the ranks of a node; a
+ * sixteenth of the rest stays free. The model must be compiled; `context` NULL: this process only.
+ * Collective.
+ *
+ * Returns HPCT_ERR_CONFIG if not even one sample fits, as hpct_fit(), hpct_evaluate() and
+ * hpct_bench() do for a batch that does not. */
 HPCT_API hpct_status hpct_batch_choose(hpct_context *context, hpct_model *model,
                                        const hpct_batch_options *options,
                                        hpct_batch_choice *choice);

@@ -1,4 +1,4 @@
-/* hpctrain/bench.h - how fast a model trains here, and where the time goes. */
+/* hpctrain/bench.h - timing of training steps. */
 #ifndef HPCTRAIN_BENCH_H
 #define HPCTRAIN_BENCH_H
 
@@ -12,50 +12,43 @@
 extern "C" {
 #endif
 
-/* Zero means the default named. */
 typedef struct hpct_bench_options {
     int batch_size;                 /* samples per rank and step; default 32 */
     int global_batch_size;          /* samples per step over all ranks; instead of batch_size */
-    int steps;                      /* measured; default 100. Five more go before them. */
-    hpct_strategy_options strategy; /* how the ranks share the work */
-    bool profile;                   /* rank 0 prints a table by layers */
-    const char *summary_json;       /* as hpct_fit writes it; default nowhere */
-    const char *timeline;           /* as in hpct_fit_options */
-    /* Not NULL: a rank sleeps for as long as each of its operations takes, instead of computing;
-     * what ranks send one another is sent. Not with `profile`; several ranks need a
-     * strategy by name. "": the times are measured first, by
-     * the ranks in turn; else they come from this file, which hpct_plan writes (compute_json), of
-     * a part of the model in proportion.
-     * Losses then mean nothing, and are null in the summary, which says "emulated": true. */
+    int steps;                      /* measured, after five warm-up steps; default 100 */
+    hpct_strategy_options strategy; /* how the ranks share a step */
+    bool profile;                   /* rank 0 prints a table of layers; see below */
+    const char *summary_json;       /* file, as of hpct_fit(); default: none */
+    const char *timeline;           /* file, as of hpct_fit(); default: none */
+    /* Not NULL: emulated computation. Operations sleep for their measured time; messages are sent.
+     * "": times are measured first, one rank at a time; else read from this file
+     * (hpct_plan_options.compute_json), in proportion for shards. Loss is undefined, null in the
+     * summary, which has "emulated": true. Not with `profile`; with several ranks name a strategy.
+     */
     const char *emulate;
-    /* With `emulate`: a rank sleeps so many times as long; default 1. Where N ranks share M
-     * processors, messages over links N/M times as slow, beside computation that takes N/M times as
-     * long, meet processors as busy as ranks would with one each: time dilation (Gupta and others,
-     * NSDI 2006). Latencies of the machine itself are not dilated. Times and rates are those of the
-     * clock, not divided by it. */
+    /* With `emulate`: factor of the sleeping time; default 1. N ranks on M processors with dilation
+     * N/M and links N/M times as slow behave as ranks with a processor each (time dilation: Gupta
+     * et al., NSDI 2006). Latencies of the machine are not dilated; results are wall time, not
+     * divided. */
     double dilation;
 } hpct_bench_options;
 
 typedef struct hpct_bench_result {
-    /* Median, of rank 0; with local-sgd of whole rounds, averages included. On a GPU, which works
-     * behind the host's back, the mean of all steps. */
+    /* Rank 0's median; local-sgd: of whole rounds with their averages; GPU: mean of all steps. */
     double step_seconds;
-    double images_per_second; /* global batch over step_seconds */
-    /* MiB of rank 0: what its process was planned to grow by, or on a GPU what it was planned to
-     * take there; and by how much less the GPU has left after the steps than before the model was
-     * built (NAN on processors). */
+    double images_per_second; /* global batch / step_seconds */
+    /* Rank 0, in MiB: planned growth of the process or planned GPU memory; decrease of free GPU
+     * memory from before the build to after the steps (NAN on CPUs). */
     double predicted_mb, device_used_mb;
 } hpct_bench_result;
 
-/* Trains a compiled, initialized model on made-up pictures that lie in memory already, so that the
- * steps alone are measured: forward, backward, reduction, update. Collective; changes the weights.
+/* Trains a compiled, initialized model on synthetic data in memory and times the steps: forward,
+ * backward, reduction, update. Changes the weights. Collective.
  *
- * The table of `profile` has a row for each layer, and for loss, update and the rest (between ranks
- * the reduction, and waiting). Its times are means over the half of the steps that is nearest to
- * the median, so that its sum is those steps' time. Beneath, the floor: the step's FLOPs at the
- * rate of a large matrix product and its bytes, each read and written once by each operation, at
- * the rate of copying, both measured then; whichever takes longer. A layer that works within the
- * caches may be faster than the floor of bytes says. */
+ * `profile` prints a row per layer, loss, update, and the rest (between ranks: reduction and
+ * waiting): means over the half of the steps nearest to the median. The floor below is the step's
+ * FLOPs at the rate of a large matrix product or its bytes at the rate of copying, whichever takes
+ * longer, both measured at the end; layers that fit into caches can be faster. */
 HPCT_API hpct_status hpct_bench(hpct_context *context, hpct_model *model,
                                 const hpct_bench_options *options, hpct_bench_result *result);
 

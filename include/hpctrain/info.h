@@ -1,4 +1,4 @@
-/* hpctrain/info.h - what was built in, and what is here. */
+/* hpctrain/info.h - versions, hardware and layout. */
 #ifndef HPCTRAIN_INFO_H
 #define HPCTRAIN_INFO_H
 
@@ -9,12 +9,12 @@
 extern "C" {
 #endif
 
-/* "0.1.0" */
+/* Version, "0.1.0". Static storage. */
 HPCT_API const char *hpct_version(void);
 
-/* Prints versions of the libraries below, processor, processors by affinity, and the layout as this
- * process reads it. Opens nothing and waits for nobody. HPCT_ERR_CONFIG, after printing the rest,
- * when the layout cannot be read. */
+/* Prints library versions, processor, CPU affinity, GPUs, and the layout as this process reads it.
+ * Does not connect or block. Returns HPCT_ERR_CONFIG, after printing the rest, if the layout cannot
+ * be read. */
 HPCT_API hpct_status hpct_info_print(FILE *stream);
 
 #ifdef __cplusplus

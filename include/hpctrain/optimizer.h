@@ -1,5 +1,5 @@
-/* hpctrain/optimizer.h - optimizers and learning rate schedules, as Keras 3 defines them. In every
- * struct a field that is zero has Keras' default. */
+/* hpctrain/optimizer.h - optimizers and learning rate schedules as defined by Keras 3, with its
+ * defaults for fields that are zero. */
 #ifndef HPCTRAIN_OPTIMIZER_H
 #define HPCTRAIN_OPTIMIZER_H
 
@@ -14,7 +14,7 @@ extern "C" {
 typedef enum hpct_optimizer_kind {
     HPCT_SGD,
     HPCT_ADAM,  /* Kingma and Ba, Adam: A Method for Stochastic Optimization, 2014 */
-    HPCT_ADAMW, /* Adam whose weight_decay is 0.004 by default */
+    HPCT_ADAMW, /* Adam with weight_decay 0.004 by default */
     HPCT_LARS,  /* You, Gitman and Ginsburg, Large Batch Training of Convolutional Networks, 2017 */
     HPCT_LAMB,  /* You et al., Large Batch Optimization for Deep Learning, 2019, in Keras' form */
     HPCT_RMSPROP, /* Tieleman and Hinton, Neural Networks for Machine Learning, lecture 6.5, 2012 */
@@ -32,29 +32,29 @@ typedef enum hpct_schedule_kind {
 
 #define HPCT_MAX_BOUNDARIES 16
 
-/* The learning rate as a function of the step, which counts batches from 0. During the warm-up it
- * rises linearly from warmup_start to where the schedule begins; the schedule's own steps count
- * from the warm-up's end, as with Keras' CosineDecay. */
+/* Learning rate as a function of the step, in batches from 0. During warm-up it rises linearly from
+ * warmup_start to the schedule's first value; the schedule's steps count from the end of warm-up,
+ * as in Keras' CosineDecay. */
 typedef struct hpct_schedule {
     hpct_schedule_kind kind;
-    int64_t first_step; /* what the first batch counts as, in a run that goes on from another */
+    int64_t first_step; /* number of the first batch, when continuing a run */
     int64_t warmup_steps;
     double warmup_start;
-    int64_t decay_steps;      /* EXPONENTIAL, COSINE, POLYNOMIAL: must be given */
+    int64_t decay_steps;      /* EXPONENTIAL, COSINE, POLYNOMIAL: required */
     double decay_rate;        /* EXPONENTIAL: rate * decay_rate^(step / decay_steps) */
     bool staircase;           /* EXPONENTIAL: step / decay_steps is rounded down */
-    double alpha;             /* COSINE: where it ends, as a fraction of the rate; default 0 */
+    double alpha;             /* COSINE: final fraction of the rate; default 0 */
     double power;             /* POLYNOMIAL: default 1 */
     double end_learning_rate; /* POLYNOMIAL: default 0.0001 */
     bool to_zero;             /* POLYNOMIAL: ends at 0 instead */
-    int num_boundaries;       /* PIECEWISE: values[i] up to and with step boundaries[i], then */
-    int64_t boundaries[HPCT_MAX_BOUNDARIES]; /* values[i + 1]; learning_rate is not read */
+    int num_boundaries; /* PIECEWISE: values[i] up to and including step boundaries[i], then */
+    int64_t boundaries[HPCT_MAX_BOUNDARIES]; /* values[i + 1]; learning_rate is ignored */
     double values[HPCT_MAX_BOUNDARIES + 1];
 } hpct_schedule;
 
 typedef struct hpct_optimizer {
     hpct_optimizer_kind kind;
-    double learning_rate;   /* default: SGD 0.01, LARS has none, the others 0.001 */
+    double learning_rate;   /* default: SGD 0.01, LARS none, others 0.001 */
     hpct_schedule schedule; /* default: constant */
 
     double momentum; /* SGD, RMSprop: default 0; LARS: default 0.9 */
@@ -63,31 +63,30 @@ typedef struct hpct_optimizer {
     double beta_2;   /* default 0.999 */
     double epsilon;  /* default 1e-7 */
     double rho;      /* RMSprop: default 0.9 */
-    bool centered;   /* RMSprop: by the gradients' variance instead of their squares */
+    bool centered;   /* RMSprop: normalize by the gradient's variance */
 
-    /* Every parameter is multiplied by 1 - rate * weight_decay before its update, biases too.
-     * Default: AdamW 0.004, else 0. In LARS it is the paper's: added to the gradient, inside the
-     * trust ratio. */
+    /* Decoupled: parameters, biases included, are multiplied by 1 - rate * weight_decay before the
+     * update. LARS: added to the gradient within the trust ratio. Default: AdamW 0.004, else 0. */
     double weight_decay;
 
-    /* LARS: the rate of a parameter w with gradient g is multiplied by
-     * trust_coefficient * |w| / (|g| + weight_decay * |w|). Biases and BatchNormalization's
-     * parameters keep the plain rate and do not decay, unless trust_all. */
+    /* LARS: the rate of parameter w with gradient g is multiplied by
+     * trust_coefficient * |w| / (|g| + weight_decay * |w|). Biases and BatchNormalization
+     * parameters are exempt, also from decay, unless trust_all. */
     double trust_coefficient; /* default 0.001 */
     bool trust_all;
 
-    /* Clipping of the gradient, summed over all ranks, before the update; at most one of them. */
-    double clipvalue;       /* each number to [-clipvalue, clipvalue] */
+    /* Clipping of the gradient summed over all ranks; at most one. */
+    double clipvalue;       /* each value to [-clipvalue, clipvalue] */
     double clipnorm;        /* each parameter's gradient to this L2 norm */
     double global_clipnorm; /* all gradients together to this L2 norm */
 
-    /* One update for this many batches, with the mean of their gradients; default 1. The schedule
-     * goes on counting batches. */
+    /* Batches per update, with the mean of their gradients; default 1. The schedule counts batches.
+     */
     int gradient_accumulation_steps;
 } hpct_optimizer;
 
-/* The optimizer of this name ("sgd", "adam", "adamw", "lars", "lamb", "rmsprop"); HPCT_ERR_USAGE,
- * with the names there are, for any other. */
+/* Finds an optimizer by name: "sgd", "adam", "adamw", "lars", "lamb", "rmsprop". Returns
+ * HPCT_ERR_USAGE, listing the names, for any other. */
 HPCT_API hpct_status hpct_optimizer_find(hpct_optimizer_kind *kind, const char *name);
 HPCT_API const char *hpct_optimizer_name(hpct_optimizer_kind kind);
 

@@ -1,4 +1,4 @@
-/* hpctrain/train.h - fit and evaluate, over all ranks of a context. */
+/* hpctrain/train.h - training and evaluation on all ranks of a context. */
 #ifndef HPCTRAIN_TRAIN_H
 #define HPCTRAIN_TRAIN_H
 
@@ -12,92 +12,104 @@
 extern "C" {
 #endif
 
-#define HPCT_VERBOSE_AUTO (-1) /* a bar on a terminal, a line an epoch elsewhere */
+#define HPCT_VERBOSE_AUTO (-1) /* progress bar on a terminal, else one line per epoch */
 
-/* What Keras' model.fit takes. Zero means the default named. */
+/* As the arguments of Keras' model.fit. */
 typedef struct hpct_fit_options {
     int epochs;                     /* default 1 */
-    int initial_epoch;              /* epochs before this one are done already: samples and numbers
-                                       go on from there, up to `epochs`; default 0. A schedule does
-                                       so by hpct_schedule.first_step. */
+    int initial_epoch;              /* number of epochs already done; shuffling and numbering
+                                       continue there, up to `epochs`; default 0. For the schedule
+                                       set hpct_schedule.first_step. */
     int batch_size;                 /* samples per rank and step; default 32 */
     int global_batch_size;          /* samples per step over all ranks; instead of batch_size */
-    int64_t steps_per_epoch;        /* default: one pass an epoch, the last batch may be short; else
-                                       passes follow one another without end, and every batch is full */
-    uint64_t seed;                  /* order of the samples; the same for every number of ranks */
-    const hpct_dataset *validation; /* evaluated after each epoch; default none */
-    hpct_strategy_options strategy; /* how the ranks share the work */
-    int verbose;                    /* as Keras: 0 silent, 1 bar, 2 a line an epoch */
-    const char *log_dir;      /* history.csv and metrics.jsonl (loss and accuracy of each step)
-                                 go there, by rank 0; default nowhere */
-    const char *save_weights; /* rank 0 saves the weights there at the end, also when stopped;
-                                 elsewhere where that fails, or the run; default nowhere */
-    const char *summary_json; /* written once, at the end, by rank 0; default nowhere */
-    const char *timeline;     /* a Chrome trace of up to 50 steps, from the second on, of all ranks:
-                                 input, forward, backward, each bucket's reduction, update; written at
-                                 the end by rank 0; default nowhere */
+    int64_t steps_per_epoch;        /* default: one pass, the last batch may be short; else passes
+                                       follow one another and every batch is full */
+    uint64_t seed;                  /* of shuffling; independent of the number of ranks */
+    const hpct_dataset *validation; /* evaluated after each epoch; default: none */
+    hpct_strategy_options strategy; /* how the ranks share a step */
+    int verbose;                    /* 0 silent, 1 progress bar, 2 one line per epoch */
+    const char *log_dir;          /* folder for history.csv and metrics.jsonl (loss and accuracy per
+                                     step), written by rank 0; default: none */
+    const char *save_weights;     /* file for the weights, written by rank 0 at the end, also when
+                                     stopped; elsewhere if that or the run fails; default: none */
+    const char *checkpoint_dir;   /* folder for the state of training, written by rank 0 while
+                                     training goes on; one run at a time; default: none */
+    const char *checkpoint_every; /* "epoch", a number of steps, or a time: "90s", "10m"; default:
+                                     by time, so that training waits for at most 1 % of it */
+    int checkpoint_keep;          /* number of checkpoints that stay; default 2 */
+    const char *resume;       /* "auto" (default): continue what checkpoint_dir holds, "never", or
+                                 the folder of a checkpoint */
+    const char *summary_json; /* file, written by rank 0 at the end; default: none */
+    const char *timeline; /* file for a Chrome trace of up to 50 steps of all ranks, from step 2:
+                             input, forward, backward, reductions of buckets, update; written
+                             by rank 0 at the end; default: none */
 } hpct_fit_options;
 
 typedef struct hpct_metrics {
     double loss;           /* mean over the samples */
     double accuracy;       /* 0 to 1 */
-    double top_k_accuracy; /* 0 unless hpct_compile_options.top_k asks for it */
+    double top_k_accuracy; /* 0 without hpct_compile_options.top_k */
 } hpct_metrics;
 
 typedef struct hpct_fit_result {
-    hpct_metrics train;      /* of the last epoch, as the steps saw it */
-    hpct_metrics validation; /* of the last epoch; NaN without validation data */
-    double seconds;          /* first step to the end */
-    int64_t steps;           /* done in all */
-    int signal;              /* that stopped it, else 0; the same on all ranks */
+    hpct_metrics train;      /* last epoch, mean over its steps */
+    hpct_metrics validation; /* last epoch; NaN without validation data */
+    double seconds;          /* from the first step to the end */
+    int64_t steps;           /* total */
+    int signal;              /* that stopped the run, else 0; equal on all ranks */
 } hpct_fit_result;
 
-/* hpct_model_set_device on all ranks alike: with "auto" the GPUs where every rank has one and the
- * context was opened with "auto" or "cuda" (hpct_context_open_on). In a context of
- * hpct_context_open_apart each worker for itself, and a parameter server stays on its CPU.
- * Collective; HPCT_ERR_CONFIG, on all ranks, also where one cannot compute in the model's
- * precision. */
+/* hpct_model_set_device() with the same result on all ranks: "auto" selects GPUs if every rank has
+ * one and the context was opened with "auto" or "cuda" (hpct_context_open_on()). With
+ * hpct_context_open_apart() each worker decides for itself; parameter servers use the CPU.
+ * Collective. Returns HPCT_ERR_CONFIG if the device is missing, or cannot compute in the model's
+ * precision, on any rank. */
 HPCT_API hpct_status hpct_set_device(hpct_context *context, hpct_model *model, const char *device);
 
-/* Trains. A compiled, initialized model; collective: all ranks pass the same model, data and
- * options, and rank 0's weights are everybody's from the first step on. The samples of global batch
- * t come from (seed, t) alone and each rank takes its slice, so the loss curve does not depend on
- * the number of ranks beyond fp32 rounding. `result` may be NULL. HPCT_ERR_USAGE for options that
- * cannot be, HPCT_ERR_DATA when the data do not fit the model (shapes, labels out of range),
- * or loss and weights have diverged, HPCT_ERR_IO when an output cannot be written: the same on all
- * ranks. Outputs are tried before the first step; what fails later ends nothing, and the message
- * says where the weights are (man hpc-train, RESULTS). On SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGHUP
- * or SIGXCPU (to any rank) all ranks stop after the same step and HPCT_ERR_STOPPED is returned,
- * with the model as trained so far; a second SIGINT or SIGTERM, two seconds later or more, ends the
- * process at once. SIGPIPE and SIGXFSZ are ignored meanwhile. Signals
- * that the program handles itself stay its own; their handlers must have SA_ONSTACK and a
- * sigaltstack, because oneDNN's kernels do not bear a signal's frame on the thread's own stack. */
+/* Trains a compiled, initialized model, starting from rank 0's weights. The samples of global batch
+ * t follow from (seed, t), and each rank takes its slice: losses depend on the number of ranks only
+ * by fp32 rounding. `result` may be NULL. Collective.
+ *
+ * SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGHUP or SIGXCPU to any rank stops all ranks after the same
+ * step; a second SIGINT or SIGTERM after two seconds or more ends the process. SIGPIPE and SIGXFSZ
+ * are ignored. Signals that the program handles itself are left alone; their handlers need
+ * SA_ONSTACK and a sigaltstack, as oneDNN's kernels do not tolerate a signal frame on the thread's
+ * stack.
+ *
+ * With checkpoint_dir, continues the newest checkpoint in it: HPCT_ERR_CONFIG if that is of another
+ * run, or another run uses the folder; HPCT_ERR_USAGE for strategies that do not save their state.
+ *
+ * Returns HPCT_ERR_USAGE for invalid options; HPCT_ERR_DATA if data does not fit the model (shapes,
+ * labels) or training has diverged; HPCT_ERR_IO if an output cannot be written (outputs are tried
+ * before step 1; later failures do not end training, and the message says where weights are saved,
+ * see man hpc-train, RESULTS); HPCT_ERR_STOPPED after a signal, with the model as trained so far.
+ */
 HPCT_API hpct_status hpct_fit(hpct_context *context, hpct_model *model, const hpct_dataset *train,
                               const hpct_fit_options *options, hpct_fit_result *result);
 
-/* What hpct_fit refuses whatever the model and the data, HPCT_ERR_USAGE: to be called before they
- * are read. Not collective, and the same on all ranks. */
+/* Checks options independently of model and data, before these are read. Returns HPCT_ERR_USAGE if
+ * invalid; the same on all ranks. */
 HPCT_API hpct_status hpct_fit_check(const hpct_context *context, const hpct_fit_options *options);
 
-/* What TensorFlow's estimators call train_and_evaluate. */
+/* As train_and_evaluate of TensorFlow's estimators. */
 typedef struct hpct_train_and_evaluate_options {
-    int64_t max_steps;      /* of training; must be given */
-    int64_t evaluate_every; /* steps; default: once, at the end */
-    hpct_fit_options fit;   /* the rest, without epochs, steps_per_epoch and validation */
+    int64_t max_steps;      /* required */
+    int64_t evaluate_every; /* steps; default: only at the end */
+    hpct_fit_options fit;   /* without epochs, steps_per_epoch and validation */
 } hpct_train_and_evaluate_options;
 
-/* Trains max_steps steps on full batches, pass after pass, and evaluates on `evaluation` every so
- * many steps and at the end. What lies between two evaluations is shown and logged as an epoch. As
- * hpct_fit in all else; collective. */
+/* Trains max_steps steps on full batches, pass after pass, and evaluates on `evaluation` every
+ * evaluate_every steps and at the end; the steps between are shown and logged as an epoch.
+ * Otherwise as hpct_fit(). Collective. */
 HPCT_API hpct_status hpct_train_and_evaluate(hpct_context *context, hpct_model *model,
                                              const hpct_dataset *train,
                                              const hpct_dataset *evaluation,
                                              const hpct_train_and_evaluate_options *options,
                                              hpct_fit_result *result);
 
-/* Mean loss and accuracy over the whole data set, each sample counted once, each rank computing its
- * share; collective. batch_size is per rank, 0 for the default (128). HPCT_ERR_DATA, with *metrics
- * filled, when the loss is not finite. */
+/* Mean loss and accuracy over the data set, each sample counted once; ranks share the samples.
+ * batch_size is per rank; 0: 128. Collective. Returns HPCT_ERR_DATA, with *metrics set, if the loss
+ * is not finite. */
 HPCT_API hpct_status hpct_evaluate(hpct_context *context, hpct_model *model,
                                    const hpct_dataset *dataset, int batch_size,
                                    hpct_metrics *metrics);

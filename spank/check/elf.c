@@ -1,4 +1,5 @@
-/* Every offset and size in the file is checked against the file's size before it is used. */
+/* Reads ELF files. Every offset and size in the file is checked against the file's size before
+ * use. */
 #include "spank/check/elf.h"
 
 #include <elf.h>
@@ -33,7 +34,7 @@ static bool is_called(const image *file, const Elf64_Shdr *names, uint32_t at, c
            memcmp(file->bytes + names->sh_offset + at, name, size) == 0;
 }
 
-/* The place in the file of what is at an address when it is loaded. */
+/* File offset of a virtual address. */
 static bool find_place(const image *file, const Elf64_Ehdr *head, uint64_t address, uint64_t *place)
 {
     for (unsigned i = 0; i < head->e_phnum; i++) {
@@ -49,8 +50,8 @@ static bool find_place(const image *file, const Elf64_Ehdr *head, uint64_t addre
     return false;
 }
 
-/* An exported symbol of a shared object of this machine's kind. False when it is no such file, or
- * has no table of symbols; *found is whether the symbol is in it. */
+/* Looks up an exported symbol of a shared object for this machine. False if the file is none or has
+ * no symbol table; *found: the symbol exists. */
 static bool find_symbol(const image *file, const char *name, Elf64_Ehdr *head, Elf64_Sym *symbol,
                         bool *found)
 {
@@ -79,7 +80,7 @@ static bool find_symbol(const image *file, const char *name, Elf64_Ehdr *head, E
     return has_table;
 }
 
-/* The file in memory; to be unmapped. */
+/* Maps the file; the caller unmaps it. */
 static hpct_status map(const char *path, image *file)
 {
     struct stat info;
@@ -103,9 +104,7 @@ hpct_status hpct_elf_number(const char *path, const char *name, uint32_t *value)
     Elf64_Sym symbol;
     uint64_t place;
     bool found = false;
-    hpct_status status = map(path, &file);
-    if (status != HPCT_OK)
-        return status;
+    HPCT_TRY(map(path, &file));
     found = find_symbol(&file, name, &head, &symbol, &found) && found &&
             symbol.st_size == sizeof *value && find_place(&file, &head, symbol.st_value, &place) &&
             copy(&file, place, value, sizeof *value);

@@ -1,5 +1,5 @@
-/* hpc-train-check: tells an administrator, on a node, what keeps hpc-train from working there. Uses
- * the plugin's own code to read its arguments and to judge its folder. */
+/* hpc-train-check: reports to an administrator, on a node, what keeps hpc-train from working there.
+ * Uses the plugin's own code to parse its arguments and to check its folder. */
 #include <config.h>
 
 #include <ctype.h>
@@ -13,6 +13,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "agent/cluster/spec/bytes.h"
 #include "base/status.h"
 #include "spank/check/elf.h"
 #include "spank/check/plugstack.h"
@@ -20,10 +21,9 @@
 #include "spank/parent.h"
 #include "spank/settings.h"
 #include "spank/slurm_symbols.h"
-#include "spank/stage/bytes.h"
 
 #define PLUGIN "spank_hpc_train.so"
-#define LEAST_DISK (UINT64_C(1) << 30) /* a data set on a smaller disk is a mistake */
+#define LEAST_DISK (UINT64_C(1) << 30) /* smaller disks are probably a mistake */
 
 static bool anything_wrong;
 
@@ -48,8 +48,7 @@ __attribute__((format(printf, 2, 3))) static void wrong(const char *what, const 
     anything_wrong = true;
 }
 
-/* A file that root's or the users' processes will load or run: nobody else may have a hand in it.
- */
+/* For a file that root's or users' processes load or run: only root may be able to change it. */
 static bool check_file(const char *what, const char *path, int mode, const char *mend)
 {
     struct stat info;
@@ -66,7 +65,7 @@ static bool check_file(const char *what, const char *path, int mode, const char 
     return false;
 }
 
-/* A file's path, looked up in Slurm's folders when it is not absolute. To be freed. */
+/* Path of a file; a relative one is looked up in PluginDir. The caller frees it. */
 static char *find_in_plugin_dirs(const char *written, const hpct_slurm_here *slurm)
 {
     char *path = NULL, *rest = NULL, *dirs;
@@ -107,8 +106,8 @@ static bool check_plugin(const char *path, const hpct_slurm_here *slurm)
     return major == slurm->major && minor == slurm->minor;
 }
 
-/* What the plugin takes of Slurm's library and no header promises. A Slurm that is linked without
- * the library has it in its programs. */
+/* Symbols of Slurm's library that no public header guarantees. In a statically linked Slurm the
+ * programs have them. */
 static void check_symbols(const hpct_slurm_here *slurm)
 {
     bool has = false, all = true;
@@ -127,8 +126,7 @@ static void check_symbols(const hpct_slurm_here *slurm)
     free(library);
 }
 
-/* slurmd of this node, if it runs, must have the plugin in it; else nobody calls prolog and epilog.
- */
+/* A running slurmd must have the plugin loaded; otherwise prolog and epilog are not called. */
 static void check_daemon(const char *plugin)
 {
     char path[300], text[4096], own[64] = "", other[64];
@@ -169,7 +167,7 @@ static void check_daemon(const char *plugin)
         closedir(processes);
 }
 
-/* Whether Slurm mounts something of the job's own over the folder, behind our back. */
+/* Whether Slurm's job_container or namespace plugin hides the folder from jobs. */
 static bool is_hidden(const char *tmpdir, const hpct_slurm_here *slurm)
 {
     bool hidden = false;
@@ -259,7 +257,7 @@ static void check_settings(const hpct_plugstack_line *line, const hpct_slurm_her
     hpct_settings_free(&settings);
 }
 
-/* A login node of a configless cluster without sackd has no file to look into. */
+/* On a login node of a configless cluster without sackd there is no configuration file. */
 static void check_fetched(void)
 {
     char line[256];

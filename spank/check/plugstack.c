@@ -1,4 +1,5 @@
-/* plugstack.conf: "optional|required PATH [ARGUMENT]...", "include PATTERN", '#' comments. */
+/* Parses plugstack.conf: "optional|required PATH [ARGUMENT]...", "include PATTERN", '#'
+ * comments. */
 #include "spank/check/plugstack.h"
 
 #include <errno.h>
@@ -10,7 +11,7 @@
 
 #include "base/status.h"
 
-#define MAX_DEPTH 8 /* of files that include files */
+#define MAX_DEPTH 8 /* nesting of includes */
 
 static hpct_status search(const char *path, const char *name, int depth, bool *found,
                           hpct_plugstack_line *out);

@@ -1,5 +1,5 @@
-/* spank/check/plugstack.h - finds the plugin's line in Slurm's plugstack.conf, as Slurm reads it.
- */
+/* spank/check/plugstack.h - finds the plugin's line in Slurm's plugstack.conf, parsing it as Slurm
+ * does. */
 #ifndef HPCT_CHECK_PLUGSTACK_H
 #define HPCT_CHECK_PLUGSTACK_H
 
@@ -9,7 +9,7 @@
 #define HPCT_PLUGSTACK_ARGUMENTS 64
 
 typedef struct hpct_plugstack_line {
-    char *file; /* where it is */
+    char *file; /* file that contains the line */
     int line;
     bool required;
     char *plugin;                              /* the path as written */
@@ -17,9 +17,9 @@ typedef struct hpct_plugstack_line {
     int count;
 } hpct_plugstack_line;
 
-/* Looks for a line whose plugin's file is called `name`, in `path` and in what it includes.
- * HPCT_ERR_NO_INPUT when a file cannot be read, HPCT_ERR_CONFIG when there is no such line.
- * *out is freed with hpct_plugstack_line_free. */
+/* Finds the line of the plugin with file name `name` in `path` and its includes. Returns
+ * HPCT_ERR_NO_INPUT if a file cannot be read, HPCT_ERR_CONFIG if there is no such line. *out is
+ * freed with hpct_plugstack_line_free. */
 hpct_status hpct_plugstack_find(const char *path, const char *name, hpct_plugstack_line *out);
 void hpct_plugstack_line_free(hpct_plugstack_line *line);
 

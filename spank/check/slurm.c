@@ -1,4 +1,5 @@
-/* `slurmd -V` is the version that loads the plugin on a node, `srun -V` on a login node. */
+/* The version is that of `slurmd -V`, which loads the plugin on a node, or of `srun -V` on a login
+ * node. */
 #include "spank/check/slurm.h"
 
 #include <stdio.h>
@@ -47,7 +48,7 @@ static void read_value(const char *line, const char *key, char *value, size_t si
         snprintf(value, size, "%.*s", (int) strcspn(line, "\n"), line);
 }
 
-/* Slurm's own default: the file beside slurm.conf. */
+/* Slurm's default: the file in the directory of slurm.conf. */
 static void put_beside(const char *slurm_conf, const char *name, char *path, size_t size)
 {
     const char *slash = strrchr(slurm_conf, '/');
@@ -56,10 +57,10 @@ static void put_beside(const char *slurm_conf, const char *name, char *path, siz
         snprintf(path, size, "%.*s/%s", (int) (slash - slurm_conf), slurm_conf, name);
 }
 
-/* Adds, each with a comma before it, the folders that a line names: "BasePath=/nvme Dirs=/a,/b" of
- * job_container.conf; of namespace.yaml "dirs: "/a,/b"", or lines of their own after "dirs:", such
- * as "- /a", or after "dir_confs:", such as "- path: /a". `key` is the last name before a value,
- * also of lines before. */
+/* Appends the directories named by a line, each preceded by a comma: "BasePath=/nvme Dirs=/a,/b" of
+ * job_container.conf; in namespace.yaml "dirs: "/a,/b"", or further lines after "dirs:", such as "-
+ * /a", or after "dir_confs:", such as "- path: /a". `key` is the last key before a value, kept
+ * between lines. */
 static void add_dirs(const char *line, char *key, size_t key_size, char *dirs, size_t size)
 {
     static const char between[] = " \t\n,=:\"'[]{}#";
@@ -74,7 +75,7 @@ static void add_dirs(const char *line, char *key, size_t key_size, char *dirs, s
     }
 }
 
-/* The folders that each job has for itself, as the file beside slurm.conf says, or by default. */
+/* The directories private to each job, from the file beside slurm.conf or Slurm's default. */
 static void find_own_dirs(hpct_slurm_here *out, const char *slurm_conf)
 {
     static const char *const files[] = {"job_container.conf", "namespace.yaml"};
@@ -94,9 +95,9 @@ static void find_own_dirs(hpct_slurm_here *out, const char *slurm_conf)
         memmove(out->own_dirs, out->own_dirs + 1, strlen(out->own_dirs)); /* the first comma */
 }
 
-/* The slurm.conf that Slurm's programs read here: SLURM_CONF, the usual one where there is one, what
- * slurmd or sackd of a configless cluster keeps. False when none is here: then each command fetches
- * slurmctld's for itself. */
+/* The slurm.conf of this node: SLURM_CONF, else /etc/slurm/slurm.conf, else the copy that slurmd or
+ * sackd keeps on a configless cluster. False if there is none: then each command fetches
+ * slurmctld's. */
 static bool find_slurm_conf(char *slurm_conf, size_t size)
 {
     const char configless[] = "/run/slurm/conf/slurm.conf", *variable = getenv("SLURM_CONF");

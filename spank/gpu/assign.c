@@ -1,8 +1,8 @@
-/* The least-cost flow from tasks to GPUs. The tasks come one after the other; each takes the
- * cheapest chain of moves (it takes a GPU, whose task moves on to another, and so on) that ends at
- * a GPU with room, which keeps the whole optimal at every step (successive shortest paths, see
- * Ahuja, Magnanti, Orlin, "Network Flows", chapter 9). A GPU's next place costs more than the last,
- * so the loads stay even. */
+/* Minimum-cost flow from tasks to GPUs. Each task in turn takes the cheapest augmenting path (it
+ * takes a GPU, whose task moves to another GPU, and so on) that ends at a GPU with room, which
+ * keeps the assignment optimal at every step (successive shortest paths, see Ahuja, Magnanti,
+ * Orlin, "Network Flows", chapter 9). Each further task of a GPU costs more than the previous one,
+ * which balances the loads. */
 #include "spank/gpu/assign.h"
 
 #include <stdbool.h>
@@ -14,17 +14,17 @@
 #define NEVER INT64_MAX
 
 typedef struct flow {
-    int gpus, placed; /* tasks placed so far: the first ones */
+    int gpus, placed; /* `placed`: the number of tasks assigned so far, in order */
     const int *distance;
     int *chosen;
     int64_t distance_weight, load_weight;
     int load[HPCT_GPU_MAX_GPUS];
-    /* the cheapest move of one placed task from a GPU to another, and whose */
+    /* the cheapest move of an assigned task between two GPUs, and that task */
     int64_t move[HPCT_GPU_MAX_GPUS][HPCT_GPU_MAX_GPUS];
     int mover[HPCT_GPU_MAX_GPUS][HPCT_GPU_MAX_GPUS];
 } flow;
 
-/* NEVER, or the cost of this pair, whatever the loads. */
+/* Cost of the pair, independent of loads; NEVER if not permitted. */
 static int64_t cost(const flow *f, int task, int gpu)
 {
     int distance = f->distance[task * f->gpus + gpu], off = gpu - task % f->gpus;
@@ -60,7 +60,7 @@ static bool place(flow *f, int task)
         before[gpu] = -1;
     }
     bool shorter = true;
-    while (shorter) { /* Bellman and Ford: moves may be negative, cycles of them cannot */
+    while (shorter) { /* Bellman-Ford: moves may have negative cost, cycles may not */
         shorter = false;
         for (int from = 0; from < f->gpus; from++) {
             for (int to = 0; reach[from] != NEVER && to < f->gpus; to++) {
@@ -102,7 +102,7 @@ hpct_status hpct_gpu_assign(int tasks, int gpus, const int *distance, int *chose
     if (f == NULL)
         return hpct_fail_memory(sizeof *f);
     *f = (flow){.gpus = gpus, .distance = distance, .chosen = chosen};
-    /* each weight exceeds all that the lesser aims can add up to */
+    /* each weight exceeds the maximal sum of the lower-priority terms */
     f->distance_weight = (int64_t) tasks * gpus * gpus + 1;
     f->load_weight = (f->distance_weight * (HPCT_GPU_MAX_DISTANCE + 1)) * (tasks + 1);
     hpct_status status = HPCT_OK;

@@ -1,4 +1,4 @@
-/* Takes the parts together: distances of CPUs to GPUs, averaged over each task's CPUs. */
+/* Combines topology and devices: distances of CPUs from GPUs, averaged over each task's CPUs. */
 #include "spank/gpu/closest.h"
 
 #include <stdlib.h>
@@ -9,9 +9,9 @@
 #include "spank/gpu/nvml.h"
 #include "spank/gpu/topology.h"
 
-#define SCALE 100 /* of a distance, so that averages differ where they should */
+#define SCALE 100 /* scales distances so that integer averages keep differences */
 
-/* from_cpu[gpu * cpus + cpu], for every GPU of the request. */
+/* Fills from_cpu[gpu * cpus + cpu] for every GPU of the request. */
 static hpct_status measure_nvml(const hpct_request *request, hpct_topology *topology,
                                 hpct_nvml *nvml, int *from_cpu)
 {
@@ -42,7 +42,7 @@ static hpct_status measure_gres(const hpct_request *request, hpct_topology *topo
     return status;
 }
 
-/* The mean over the CPUs on which the task runs. */
+/* Mean distance over the task's CPUs. */
 static int mean(const hpct_request_task *task, const int *from_cpu, int cpus)
 {
     long sum = 0, count = 0;

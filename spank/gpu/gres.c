@@ -1,4 +1,5 @@
-/* gres.conf: a line per kind of device, key=value, keys in any case, '#' comments, '\' goes on. */
+/* Parses gres.conf: one device type per line, key=value, case-insensitive keys, '#' comments, '\'
+ * continues a line. */
 #include "spank/gpu/gres.h"
 
 #include <ctype.h>
@@ -18,10 +19,10 @@
 #define MAX_NUMBER 1000000
 
 typedef struct line {
-    char *name, *node, *file, *cores, *count; /* within the line's text */
+    char *name, *node, *file, *cores, *count; /* pointers into the line's text */
 } line;
 
-/* Cuts a line at its blanks into what it says; later words of the same key win. */
+/* Splits a line into its fields; of repeated keys the last wins. */
 static line read_line(char *text)
 {
     line words = {0};
@@ -86,7 +87,8 @@ static hpct_status add(hpct_gres *gres, const char *file, const char *cores)
     return HPCT_OK;
 }
 
-/* One entry of File=, "/dev/nvidia[0-3]": its last part is written as a list of hosts is. */
+/* One entry of File=, such as "/dev/nvidia[0-3]", whose last component has the syntax of a host
+ * list. */
 static hpct_status add_files(hpct_gres *gres, const char *entry, const char *cores)
 {
     size_t folder = strcspn(entry, "[");
@@ -119,7 +121,7 @@ static hpct_status add_line(hpct_gres *gres, line *words)
             status = add(gres, NULL, words->cores);
         return status;
     }
-    while (entry != NULL && status == HPCT_OK) { /* cut at the commas outside of brackets */
+    while (entry != NULL && status == HPCT_OK) { /* split at commas outside of brackets */
         char *end = entry;
         for (bool inside = false; *end != '\0' && (inside || *end != ','); end++)
             inside = *end == '[' || (inside && *end != ']');
@@ -139,7 +141,7 @@ static int by_number(const void *a, const void *b)
     return (left->number > right->number) - (left->number < right->number);
 }
 
-/* As getline, and takes lines that end in '\' together. */
+/* Like getline, but joins lines that end in '\'. */
 static bool next_line(FILE *file, char **text, size_t *room)
 {
     char *more = NULL;

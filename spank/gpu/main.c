@@ -1,7 +1,7 @@
-/* hpc-train-gpus: which GPU is whose, started by the plugin as the job's user. A program of its own
- * because the libraries that know (hwloc, NVML) have no place in Slurm's processes: they may be
- * missing, slow or broken, and the plugin only waits so long. Reads a request from its standard
- * input, prints a place per line, or one line that says why it cannot be told. */
+/* hpc-train-gpus: assigns GPUs to tasks; started by the plugin as the job's user. A separate
+ * program because hwloc and NVML, which may be missing, slow or broken, must not be loaded into
+ * Slurm's processes, and the plugin can end it by timeout. Reads a request from standard input;
+ * prints one index per line, or one line with the reason why locality is unknown. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +11,8 @@
 #include "spank/gpu/assign.h"
 #include "spank/gpu/closest.h"
 
-/* Beside slurm.conf, where slurmd says that is; else where a configless node keeps it, or a usual
- * place. */
+/* In the directory of slurmd's slurm.conf if known; else where a configless node keeps it, or the
+ * usual path. */
 static const char *find_gres_conf(char *room, size_t size)
 {
     static const char *const usual[] = {"/run/slurm/conf/gres.conf", "/etc/slurm/gres.conf"};

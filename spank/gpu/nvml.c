@@ -1,5 +1,5 @@
-/* NVML: its few functions used here are declared by hand (they are stable and versioned by name),
- * so that nothing of NVIDIA's is needed to build. */
+/* NVML: the few functions used are declared here (they are stable and versioned by name), so that
+ * the build needs no NVIDIA headers. */
 #include "spank/gpu/nvml.h"
 
 #include <dlfcn.h>
@@ -31,7 +31,7 @@ struct hpct_nvml {
     int (*by_uuid)(const char *uuid, device *out);
     int (*uuid)(device one, char *text, unsigned size);
     int (*pci)(device one, pci_info *info);
-    int (*whole)(device slice, device *out); /* of a MIG slice; NULL with drivers before MIG */
+    int (*whole)(device slice, device *out); /* GPU of a MIG slice; NULL with drivers without MIG */
 };
 
 static hpct_status load_library(hpct_nvml *n)
@@ -95,7 +95,7 @@ void hpct_nvml_close(hpct_nvml *n)
     free(n);
 }
 
-/* The only GPU whose UUID begins so, as CUDA allows. */
+/* The only GPU whose UUID has this prefix; CUDA accepts prefixes, too. */
 static bool by_beginning(const hpct_nvml *n, const char *name, device *out)
 {
     unsigned count = 0, matches = 0;

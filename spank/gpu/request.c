@@ -1,4 +1,4 @@
-/* The helper's input. */
+/* Parses the helper's input. */
 #include "spank/gpu/request.h"
 
 #include <stdlib.h>
@@ -29,7 +29,7 @@ static bool read_cpus(const char *text, hpct_request_task *task)
     }
 }
 
-/* The name's place among all; -1 when there are too many. */
+/* Index of the name in the request's list, adding it if new; -1 if there are too many. */
 static int place_of(hpct_request *request, const char *name)
 {
     for (int i = 0; i < request->num_gpus; i++) {

@@ -1,5 +1,5 @@
-/* spank/gpu/request.h - what the helper is asked: which tasks there are, on which CPUs each runs
- * and which GPUs it sees. One line per task, "CPUS GPUS": "0-15,64 0,1,2,3". */
+/* spank/gpu/request.h - request to the helper: the tasks, their CPUs and visible GPUs. One line per
+ * task, "CPUS GPUS": "0-15,64 0,1,2,3". */
 #ifndef HPCT_GPU_REQUEST_H
 #define HPCT_GPU_REQUEST_H
 
@@ -7,22 +7,22 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#define HPCT_REQUEST_CPUS 8192 /* CPUs of one machine, at most */
+#define HPCT_REQUEST_CPUS 8192 /* maximal number of CPUs */
 
 typedef struct hpct_request_task {
-    unsigned char cpus[HPCT_REQUEST_CPUS / 8]; /* a bit each */
-    int *gpus;                                 /* [num_gpus], places in the request's list */
+    unsigned char cpus[HPCT_REQUEST_CPUS / 8]; /* one bit per CPU */
+    int *gpus;                                 /* [num_gpus], indices in the request's list */
     int num_gpus;
 } hpct_request_task;
 
 typedef struct hpct_request {
     hpct_request_task *tasks; /* [num_tasks] */
     int num_tasks;
-    char **gpus; /* [num_gpus], all names that occur, in the order of their first occurrence */
+    char **gpus; /* [num_gpus], all distinct names in order of occurrence */
     int num_gpus;
 } hpct_request;
 
-/* HPCT_ERR_USAGE, with the line's number, for anything else; *out is freed with hpct_request_free.
+/* Returns HPCT_ERR_USAGE, with the line number, if malformed; *out is freed with hpct_request_free.
  */
 hpct_status hpct_request_read(FILE *file, hpct_request *out);
 void hpct_request_free(hpct_request *request);

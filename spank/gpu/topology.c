@@ -1,5 +1,5 @@
-/* hwloc: only its types are compiled in; its functions are looked up in libhwloc.so.15 (hwloc 2),
- * so that a node without it still loads everything else. */
+/* hwloc: compiled against its types only; its functions are looked up in libhwloc.so.15 (hwloc 2),
+ * so that programs also start on a node without it. */
 #include "spank/gpu/topology.h"
 
 #include <dlfcn.h>
@@ -42,7 +42,7 @@ struct hpct_topology {
     void *library;
     hwloc_topology_t machine;
     int cpus;
-    struct hwloc_distances_s *nodes; /* NUMA nodes' distances; NULL when the firmware has none */
+    struct hwloc_distances_s *nodes; /* between NUMA nodes; NULL if the firmware has none */
 #define MEMBER(name) __typeof__(&hwloc_##name) name;
     FUNCTIONS(MEMBER)
 #undef MEMBER
@@ -60,13 +60,13 @@ static hpct_status load_library(hpct_topology *t)
     FUNCTIONS(LOOK_UP)
 #undef LOOK_UP
     if (t->get_api_version() >> 16 != HWLOC_API_VERSION >> 16)
-        return hpct_fail(HPCT_ERR_CONFIG, LIBRARY " is of another generation of hwloc");
+        return hpct_fail(HPCT_ERR_CONFIG, LIBRARY " is of another major version of hwloc");
     return HPCT_OK;
 }
 
-/* Only what is needed (a group holds what hangs on one of a package's NUMA nodes): no caches, none
- * of hwloc's plugins (they would load OpenCL and X11), and no look at each CPU from within (x86):
- * each of these takes milliseconds or more. */
+/* Discovers only what is needed (a group has the devices attached to one of a package's NUMA
+ * nodes): no caches, none of hwloc's plugins (they would load OpenCL and X11), and no x86 discovery
+ * from within each CPU: each of these takes milliseconds or more. */
 static hpct_status read_machine(hpct_topology *t, bool devices)
 {
     unsigned count = 1;
@@ -132,7 +132,7 @@ int hpct_topology_cpus(const hpct_topology *t)
     return t->cpus;
 }
 
-/* The n-th object of a kind, NULL behind the last. */
+/* The n-th object of a type, NULL if there is none. */
 static hwloc_obj_t object(const hpct_topology *t, hwloc_obj_type_t type, unsigned n)
 {
     int depth = t->get_type_depth(t->machine, type);
@@ -141,7 +141,7 @@ static hwloc_obj_t object(const hpct_topology *t, hwloc_obj_type_t type, unsigne
     return t->get_obj_by_depth(t->machine, depth, n);
 }
 
-/* The first package or NUMA node that has this CPU. */
+/* The first package or NUMA node that contains this CPU. */
 static hwloc_obj_t holder(const hpct_topology *t, hwloc_obj_type_t type, int cpu)
 {
     for (unsigned n = 0;; n++) {
@@ -151,7 +151,7 @@ static hwloc_obj_t holder(const hpct_topology *t, hwloc_obj_type_t type, int cpu
     }
 }
 
-/* By the table, from a NUMA node to the nearest of those that `local` touches; 0: not known. */
+/* Table distance from a NUMA node to the nearest one that intersects `local`; 0: unknown. */
 static int table_distance(const hpct_topology *t, hwloc_obj_t node, hwloc_const_cpuset_t local)
 {
     unsigned n = t->nodes == NULL ? 0 : t->nodes->nbobjs, from = 0;
@@ -200,7 +200,7 @@ hpct_status hpct_topology_from_pci(hpct_topology *t, hpct_pci pci, int *distance
     if (one == NULL)
         return hpct_fail(HPCT_ERR_CONFIG, "hwloc knows no PCI device %04x:%02x:%02x.%x", pci.domain,
                          pci.bus, pci.device, pci.function);
-    while (one->cpuset == NULL) /* what a bridge hangs on has CPUs; devices have none */
+    while (one->cpuset == NULL) /* parents of bridges have a cpuset, devices have none */
         one = one->parent;
     measure(t, one->cpuset, distance);
     return HPCT_OK;

@@ -1,6 +1,5 @@
-/* spank/gpu/topology.h - how far each CPU of this machine is from a device, by hwloc, which is
- * loaded when it is needed. HWLOC_XMLFILE describes another machine, as for all of hwloc's users.
- * Knows nothing of GPUs. */
+/* spank/gpu/topology.h - distances of CPUs from a device, by hwloc, loaded on demand. HWLOC_XMLFILE
+ * describes another machine. Independent of GPUs. */
 #ifndef HPCT_GPU_TOPOLOGY_H
 #define HPCT_GPU_TOPOLOGY_H
 
@@ -9,31 +8,30 @@
 
 typedef struct hpct_topology hpct_topology;
 
-/* Where a device sits on PCI. */
+/* PCI location of a device. */
 typedef struct hpct_pci {
     unsigned domain, bus, device, function;
 } hpct_pci;
 
-/* The distance to what is local, in the unit of firmware's tables (SLIT). */
+/* Distance of local memory, in units of the firmware's table (SLIT). */
 #define HPCT_DISTANCE_LOCAL 10
 
-/* Reads the whole machine, CPUs that this process may not use included; with its PCI devices when
- * `devices` (which takes a large machine tens of milliseconds). HPCT_ERR_CONFIG when there is no
- * hwloc 2, or it cannot read the machine. *out is freed with hpct_topology_close. */
+/* Reads the whole machine, including CPUs this process may not use; with PCI devices if `devices`
+ * (tens of milliseconds on a large machine). Returns HPCT_ERR_CONFIG without hwloc 2, or if it
+ * fails. *out is freed with hpct_topology_close. */
 hpct_status hpct_topology_open(bool devices, hpct_topology **out);
 void hpct_topology_close(hpct_topology *topology);
 
-/* CPUs are numbered from 0 to this, as the kernel numbers them; some numbers may be unused. */
+/* CPUs are numbered from 0 to below this as in the kernel; numbers may be unused. */
 int hpct_topology_cpus(const hpct_topology *topology);
 
-/* distance[cpu] for every CPU: HPCT_DISTANCE_LOCAL where the device is attached (its NUMA node,
- * or the package when no more is known), else by the firmware's table of distances, else 15 within
- * the package and 21 outside of it. 0 for numbers without a CPU. HPCT_ERR_CONFIG when there is no
- * such device. */
+/* distance[cpu] for every CPU: HPCT_DISTANCE_LOCAL in the device's NUMA node (or package if
+ * unknown), else by the firmware's table, else 15 within the package and 21 outside. 0 for unused
+ * numbers. Returns HPCT_ERR_CONFIG if there is no such device. */
 hpct_status hpct_topology_from_pci(hpct_topology *topology, hpct_pci pci, int *distance);
 
-/* The same from a list of cores ("0-15,32"), numbered from 0 in the machine's order, as gres.conf
- * does. HPCT_ERR_CONFIG when it is no list, or names no core that there is. */
+/* The same from a list of cores ("0-15,32"), numbered from 0 in the machine's order as in
+ * gres.conf. Returns HPCT_ERR_CONFIG if malformed or without an existing core. */
 hpct_status hpct_topology_from_cores(hpct_topology *topology, const char *cores, int *distance);
 
 #endif

@@ -1,5 +1,5 @@
-/* hpc-train-stage: copies or unpacks files and folders below a folder, whole or not at all. Started
- * by the plugin as the job's user; also a command of its own. */
+/* hpc-train-stage: copies files and folders, or unpacks archives, below a folder, each atomically.
+ * Started by the plugin as the job's user; also a command of its own. */
 #include <getopt.h>
 #include <locale.h>
 #include <stdio.h>
@@ -7,9 +7,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "agent/cluster/spec/bytes.h"
 #include "base/status.h"
-#include "spank/stage/bytes.h"
-#include "spank/stage/out.h"
+#include "spank/stage/out/out.h"
 #include "spank/stage/place.h"
 #include "spank/stage/refuse.h"
 
@@ -139,16 +139,14 @@ static hpct_status take(arguments *a, int option, char *value)
     }
 }
 
-/* The nodes, if there are more than this one. */
+/* Reads --nodes, the list of nodes, if it is given. */
 static hpct_status read_team(arguments *a)
 {
     hpct_team *team = &a->place.team;
     team->wait_seconds = (int) a->wait;
     if (a->nodes == NULL)
         return HPCT_OK;
-    hpct_status status = hpct_team_read(a->nodes, (int) a->port, team);
-    if (status != HPCT_OK)
-        return status;
+    HPCT_TRY(hpct_team_read(a->nodes, (int) a->port, team));
     if (a->index < 0 || a->index >= team->count)
         return hpct_fail(HPCT_ERR_USAGE, "--index, the line of %s for this node, must be 0 to %d",
                          a->nodes, team->count - 1);
@@ -159,7 +157,7 @@ static hpct_status read_team(arguments *a)
     return HPCT_OK;
 }
 
-/* -1: go on; else the exit status. */
+/* Returns -1 to continue, else the exit status. */
 static int read_arguments(int argc, char **argv, arguments *a)
 {
     static const struct option options[] = {
@@ -221,10 +219,10 @@ int main(int argc, char **argv)
     hpct_report report;
     a.place.allowed = a.allowed;
     hpct_report_catch_signals();
-    setlocale(LC_CTYPE, "C.UTF-8"); /* libarchive keeps only names that the locale has */
+    setlocale(LC_CTYPE, "C.UTF-8"); /* libarchive drops names that the locale cannot represent */
     if (argc > 1 && strcmp(argv[1], "--out") == 0)
         return hpct_out_main(argc - 1, argv + 1);
-    umask(0); /* every mode is said in full, and staged files keep theirs without a further call */
+    umask(0); /* every mode is explicit; with umask 0 no chmod is needed for staged files */
     int done = read_arguments(argc, argv, &a);
     if (done < 0) {
         hpct_report_start(&report, a.verbose, a.progress_fd);

@@ -14,12 +14,13 @@
 
 #include "agent/cluster/cluster.h"
 #include "agent/cluster/number.h"
+#include "agent/cluster/spec/entry.h"
+#include "agent/cluster/spec/out_entry.h"
 #include "base/auth/key.h"
+#include "base/clock.h"
 #include "base/status.h"
-#include "spank/results.h"
-#include "spank/stage/entry.h"
-#include "spank/stage/out.h"
-#include "spank/stage/out_entry.h"
+#include "spank/agree/results.h"
+#include "spank/stage/out/out.h"
 #include "spank/stage/refuse.h"
 
 #define TELL_SECONDS 10.0
@@ -217,8 +218,10 @@ static hpct_status run_list(const arguments *a, hpct_report *report)
                   .job = number_of("SLURM_ARRAY_JOB_ID"),
                   .task = number_of("SLURM_ARRAY_TASK_ID")},
         .step = step == NULL || strchr(step, '/') != NULL ? batch : step,
-        .node = hpct_node_in_job(&(hpct_environment){.get = variable}, number_of("SLURM_NODEID")),
+        .node = hpct_node_in_job(&(hpct_environment){.get = variable}, number_of("SLURM_JOB_ID"),
+                                 number_of("SLURM_NODEID")),
         .umask = mask,
+        .start = hpct_now_ms(),
         .cwd = cwd,
         .list = a->list,
         .tasks = &task,
@@ -227,9 +230,9 @@ static hpct_status run_list(const arguments *a, hpct_report *report)
     umask(mask);
     if (cwd == NULL)
         return hpct_fail(HPCT_ERR_IO, "the current folder cannot be told: %s", strerror(errno));
-    hpct_out_found found;
-    hpct_status status = hpct_out_run(&a->job, &record, report, found);
-    status = say_missing(&a->job, &record, found, -1, status);
+    hpct_out_result result;
+    hpct_status status = hpct_out_run(&a->job, &record, report, &result);
+    status = say_missing(&a->job, &record, result.found, -1, status);
     free(cwd);
     return status;
 }
@@ -250,23 +253,28 @@ static bool tell(const hpct_out_record *record, hpct_status status, const char *
 /* Who says what is missing, and whether that is a failure: srun, of all nodes; where there is none,
  * as at a script's end, this node. */
 static hpct_status run_step(const hpct_out_job *job, int folder, const hpct_out_record *record,
-                            hpct_report *report)
+                            hpct_report *report, bool *all_copied)
 {
-    hpct_out_found found;
+    hpct_out_result result;
     bool heard = tell(record, HPCT_OK, NULL), script = strcmp(record->step, "batch") == 0;
-    hpct_status status = hpct_out_run(job, record, report, found);
-    if (heard && tell(record, status, found))
+    hpct_status status = hpct_out_run(job, record, report, &result);
+    *all_copied = result.all_copied;
+    if (heard && tell(record, status, result.found))
         return status;
-    hpct_status with_missing = say_missing(job, record, found, script ? folder : -1, status);
-    return script ? with_missing : status;
+    hpct_status with_missing = say_missing(job, record, result.found, script ? folder : -1, status);
+    if (!script || with_missing == status)
+        return status;
+    *all_copied = false; /* something may still come until the epilog */
+    return with_missing;
 }
 
 static hpct_status run_last(const hpct_out_job *job, const hpct_out_record *record,
-                            hpct_report *report)
+                            hpct_report *report, bool *all_copied)
 {
-    hpct_out_found found;
-    hpct_status status = hpct_out_run(job, record, report, found);
-    hpct_out_say_missing(job, record, found, -1);
+    hpct_out_result result;
+    hpct_status status = hpct_out_run(job, record, report, &result);
+    *all_copied = result.all_copied;
+    hpct_out_say_missing(job, record, result.found, -1);
     return status;
 }
 
@@ -274,11 +282,11 @@ static hpct_status run_record(const hpct_out_job *job, int folder, const char *n
                               hpct_report *report)
 {
     hpct_out_record record;
-    hpct_status status = hpct_out_record_read(folder, name, &record);
-    if (status != HPCT_OK)
-        return status;
-    status = job->note ? run_last(job, &record, report) : run_step(job, folder, &record, report);
-    if (status == HPCT_OK)
+    bool all_copied = false;
+    HPCT_TRY(hpct_out_record_read(folder, name, &record));
+    hpct_status status = job->note ? run_last(job, &record, report, &all_copied)
+                                   : run_step(job, folder, &record, report, &all_copied);
+    if (all_copied)
         unlinkat(folder, name, 0);
     hpct_out_record_free(&record);
     return status;

@@ -1,5 +1,5 @@
-/* Staging proper. Unfinished copies lie in TO/.hpc-train/incoming, which only the holder of the
- * lock touches and which is emptied by whoever comes next. */
+/* Stages the entries. Unfinished copies are in TO/.hpc-train/incoming, which only the holder of the
+ * lock uses and which the next holder empties. */
 #include <config.h>
 
 #include "spank/stage/place_state.h"
@@ -15,15 +15,15 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "agent/cluster/spec/bytes.h"
 #include "base/status.h"
-#include "spank/stage/broadcast_auth.h"
-#include "spank/stage/bytes.h"
-#include "spank/stage/copy.h"
-#include "spank/stage/extract.h"
-#include "spank/stage/hash.h"
-#include "spank/stage/tree.h"
+#include "spank/stage/net/broadcast_auth.h"
+#include "spank/stage/tree/copy.h"
+#include "spank/stage/tree/extract.h"
+#include "spank/stage/tree/hash.h"
+#include "spank/stage/tree/tree.h"
 
-#define CLEAN_SECONDS 0.4 /* after a signal; what is left, the next run or the epilog removes */
+#define CLEAN_SECONDS 0.4 /* after a signal; the next run or the epilog removes the rest */
 
 static hpct_status fail_in(const char *to, const char *what)
 {
@@ -37,7 +37,8 @@ static int open_folder(int at, const char *name)
     return openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-/* The holder touches the lock file as it goes; its time tells the others that it lives. */
+/* Waits for the lock. Its holder touches the lock file regularly; the mtime shows that it makes
+ * progress. */
 static hpct_status take_lock(hpct_placing *p)
 {
     struct stat info;
@@ -52,7 +53,7 @@ static hpct_status take_lock(hpct_placing *p)
             hpct_report_say("another step of the job stages to %s: waiting for it", p->place->to);
         if (fstat(p->lock, &info) == 0 && memcmp(&seen, &info.st_mtim, sizeof seen) != 0) {
             seen = info.st_mtim;
-            idle = idle > 20 ? 21 : idle; /* said once */
+            idle = idle > 20 ? 21 : idle; /* print only once */
             status = hpct_report_tick(p->report, 0);
             if (status != HPCT_OK)
                 return status;
@@ -77,7 +78,7 @@ void hpct_place_unlock(hpct_placing *p)
     flock(p->lock, LOCK_UN);
 }
 
-/* With the nodes of `b`, or alone where it is NULL. */
+/* With the nodes of `b`; NULL: this node alone. */
 static hpct_status prepare(hpct_placing *p, hpct_broadcast *b)
 {
     const char *to = p->place->to;
@@ -90,9 +91,7 @@ static hpct_status prepare(hpct_placing *p, hpct_broadcast *b)
     p->lock = openat(p->own, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (p->lock < 0)
         return fail_in(to, HPCT_PRIVATE_FOLDER "/lock");
-    hpct_status status = b != NULL ? hpct_place_lock_together(p, b) : take_lock(p);
-    if (status != HPCT_OK)
-        return status;
+    HPCT_TRY(b != NULL ? hpct_place_lock_together(p, b) : take_lock(p));
     p->report->touch_fd = p->lock;
     hpct_tree_remove(p->own, "incoming", p->report);
     p->incoming = open_folder(p->own, "incoming");
@@ -120,7 +119,7 @@ static void finish(hpct_placing *p, bool stopped)
         close(p->to);
 }
 
-/* Where the open file really is, whatever links led to it. */
+/* Checks the real path of the open file, independent of links. */
 static hpct_status check_allowed(const hpct_place *place, int src, const char *name)
 {
     char link[64], path[PATH_MAX], prefix[PATH_MAX];
@@ -145,7 +144,7 @@ static hpct_status check_allowed(const hpct_place *place, int src, const char *n
                      name, path);
 }
 
-/* What is not there yet must fit. An archive's content is measured while it is written. */
+/* Checks that the missing entries fit. An archive's content is counted while it is written. */
 hpct_status hpct_place_check_space(hpct_placing *p, const hpct_source *sources, int count)
 {
     const hpct_place *place = p->place;
@@ -158,7 +157,7 @@ hpct_status hpct_place_check_space(hpct_placing *p, const hpct_source *sources, 
             continue;
         if (sources[i].extract) {
             known = false;
-            sum.blocks += 4096; /* the least: a full disk is told as such */
+            sum.blocks += 4096; /* the minimum: reports at least a full disk */
             continue;
         }
         sum.bytes += one->bytes;
@@ -171,11 +170,11 @@ hpct_status hpct_place_check_space(hpct_placing *p, const hpct_source *sources, 
                          hpct_bytes_show(place->max, have, sizeof have));
     p->report->total = known ? sum.bytes : 0;
     p->report->total_files = known ? sum.entries : 0;
-    hpct_status status = hpct_room_measure(p->to, place->to, place->memory, &p->room);
-    return status == HPCT_OK ? hpct_room_check(&p->room, sum.blocks, sum.entries) : status;
+    HPCT_TRY(hpct_room_measure(p->to, place->to, place->memory, &p->room));
+    return hpct_room_check(&p->room, sum.blocks, sum.entries);
 }
 
-/* What an archive may still bring: the rest of stage_max and of the room. */
+/* Limit for an archive's contents: the rest of stage_max and of the free space. */
 static uint64_t bytes_left(const hpct_placing *p)
 {
     uint64_t used = p->report->bytes, left = p->room.bytes;
@@ -184,7 +183,7 @@ static uint64_t bytes_left(const hpct_placing *p)
     return left > used ? left - used : 1;
 }
 
-/* The folder in which `dst` is to lie, made where it is missing; *last is dst's last part. */
+/* Opens the folder of `dst`, creating it if it is missing; *last is the last component of `dst`. */
 static int open_above(const hpct_placing *p, const char *dst, const char **last)
 {
     int at = dup(p->to);
@@ -200,8 +199,8 @@ static int open_above(const hpct_placing *p, const char *dst, const char **last)
     return at;
 }
 
-/* Renames. A folder that its owner may not write to cannot be moved to another one, as its ".."
- * changes: it may for the moment. */
+/* Renames. Moving a folder to another parent changes its ".." and so needs write permission, which
+ * is granted temporarily. */
 static int move(int from, const char *name, int to, const char *new_name)
 {
     struct stat info;
@@ -221,7 +220,8 @@ static int move(int from, const char *name, int to, const char *new_name)
     return moved ? 0 : -1;
 }
 
-/* Moves the finished copy to its name; what had that name goes. */
+/* Renames the finished copy to its final name; an existing file or folder of that name is
+ * removed. */
 static hpct_status put(hpct_placing *p, const char *fresh, int above, const char *last,
                        const char *dst)
 {
@@ -316,7 +316,7 @@ hpct_status hpct_place_one(hpct_placing *p, hpct_source *src, int number)
     return status;
 }
 
-/* Whether an earlier run staged just this, and it is still what it was. */
+/* Whether an earlier run staged the same source and the copy is unchanged. */
 static bool is_there(hpct_placing *p, const hpct_source *src)
 {
     hpct_manifest *manifest = NULL;
@@ -352,7 +352,7 @@ static hpct_status follow_allowed(void *context, int fd, const char *name)
     return check_allowed(context, fd, name);
 }
 
-/* What another node reads need not be seen from here. */
+/* Not `needed`: another node reads the source, and it may be missing on this one. */
 static hpct_status open_source(const hpct_place *place, hpct_source *src, bool needed)
 {
     const char *name = src->entry->src;
@@ -370,9 +370,7 @@ hpct_status hpct_place_list(hpct_placing *p, hpct_source *src)
                                        .allowed = follow_allowed,
                                        .context = (void *) (uintptr_t) p->place};
     hpct_item root;
-    hpct_status status = hpct_walk_open(&src->walk, src->fd, src->entry->src, &options, p->report);
-    if (status != HPCT_OK)
-        return status;
+    HPCT_TRY(hpct_walk_open(&src->walk, src->fd, src->entry->src, &options, p->report));
     hpct_walk_item(src->walk, 0, &root, NULL, NULL);
     src->extract = p->place->mode.extract && root.kind == HPCT_ITEM_FILE;
     src->totals = hpct_walk_sum(src->walk);
@@ -400,7 +398,7 @@ static hpct_status place_alone(hpct_placing *p, hpct_source *sources, int count)
     return status;
 }
 
-/* "rchar" of /proc/self/io: all that was read from files. */
+/* "rchar" of /proc/self/io: bytes read from all files. */
 static unsigned long long bytes_read(void)
 {
     unsigned long long bytes = 0;
@@ -422,14 +420,14 @@ static void say_traffic(hpct_placing *p, hpct_broadcast *b)
                         (unsigned long long) received, (unsigned long long) sent, bytes_read());
 }
 
-/* The lock is taken when all nodes are there, so that nobody is kept waiting for those who come
- * late. */
+/* The lock is taken after all nodes have connected, so that late nodes do not make other steps
+ * wait. */
 static hpct_status place_with_team(hpct_placing *p, hpct_source *sources, int count)
 {
     hpct_broadcast *b = NULL;
     bool elsewhere = false;
     if (p->place->team.index != 0 && !p->report->verbose)
-        p->report->quiet = true; /* the first node says it for all */
+        p->report->quiet = true; /* the first node prints for all */
     hpct_status status = hpct_broadcast_open(&p->place->team, p->report, &b);
     if (status != HPCT_OK)
         return status;
@@ -443,9 +441,9 @@ static hpct_status place_with_team(hpct_placing *p, hpct_source *sources, int co
         status = hpct_place_together(p, b, sources, count);
     if (status != HPCT_OK) {
         hpct_broadcast_fail(b, status, hpct_last_error());
-        status = hpct_broadcast_failure(b, &elsewhere); /* what failed first */
+        status = hpct_broadcast_failure(b, &elsewhere); /* the first failure of all nodes */
     }
-    /* who failed says so, and the first node; not all the others */
+    /* only the failed node and the first one print the failure */
     p->report->told = elsewhere && p->place->team.index != 0 && !p->report->verbose;
     if (status == HPCT_OK)
         say_traffic(p, b);
@@ -474,7 +472,7 @@ hpct_status hpct_place_all(const hpct_place *place, const hpct_stage_list *list,
         status = place_alone(&p, sources, list->count);
     else if (place->team.key != NULL || hpct_auth_is_here())
         status = place_with_team(&p, sources, list->count);
-    else /* others may have one, and would wait: this is no reason to copy */
+    else /* no fallback to copying: other nodes may have a munged and would wait for this one */
         status = hpct_fail(HPCT_ERR_CONFIG,
                            "this step has no key and no munged answers here, and nodes can only "
                            "send data to each other with one of the two: start munged, or use "

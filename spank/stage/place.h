@@ -1,27 +1,28 @@
-/* spank/stage/place.h - puts the entries of a list below a folder: under a lock, after checking
- * that they fit, under names of our own first and then renamed, so that a name below the folder is
- * always a whole copy. What an earlier run put there and is unchanged, source and copy, is left. */
+/* spank/stage/place.h - stages the entries of a list below a folder: under a lock, after checking
+ * that they fit, under temporary names that are then renamed, so that a name below the folder is
+ * always a complete copy. Unchanged copies of an earlier run are kept. */
 #ifndef HPCT_STAGE_PLACE_H
 #define HPCT_STAGE_PLACE_H
 
-#include "spank/stage/broadcast_team.h"
-#include "spank/stage/entry.h"
-#include "spank/stage/mode.h"
-#include "spank/stage/report.h"
+#include "agent/cluster/spec/entry.h"
+#include "agent/cluster/spec/mode.h"
+#include "spank/stage/net/broadcast_team.h"
+#include "spank/stage/tree/report.h"
 
 typedef struct hpct_place {
     const char *to;
-    hpct_stage_mode mode; /* extract: files are archives, whose content is put into a folder DST */
-    bool follow;          /* links out of a source's folder stand for what they lead to */
-    uint64_t memory;      /* bytes that the job has on this node; 0: not known */
-    uint64_t max;         /* bytes in all; 0: no bound but the disk */
-    char *const *allowed; /* [num_allowed] prefixes that sources must lie below; none: any */
+    hpct_stage_mode mode; /* extract: files are archives, unpacked into a folder DST */
+    bool follow;          /* copy the targets of links that lead out of a source */
+    uint64_t memory;      /* memory limit of the job on this node; 0: unknown */
+    uint64_t max;         /* limit of all bytes; 0: only the disk's */
+    char *const *allowed; /* [num_allowed] prefixes of permitted sources; none: any */
     int num_allowed;
     hpct_team team; /* count 0 or 1: this node stages alone */
 } hpct_place;
 
-/* HPCT_ERR_NO_INPUT: a source is missing or unreadable; HPCT_ERR_DATA: it holds what cannot be
- * copied; HPCT_ERR_CONFIG: not allowed here, or above max; HPCT_ERR_IO: disk full, write error. */
+/* Returns HPCT_ERR_NO_INPUT if a source is missing or unreadable; HPCT_ERR_DATA if it contains
+ * items that cannot be copied; HPCT_ERR_CONFIG if not permitted or above max; HPCT_ERR_IO if the
+ * disk is full or writing fails. */
 hpct_status hpct_place_all(const hpct_place *place, const hpct_stage_list *list,
                            hpct_report *report);
 

@@ -1,4 +1,5 @@
-/* Staging with the other nodes of a step: who reads what, then copies and the stream. */
+/* Staging with the other nodes of a step: agrees on the way of each entry, then copies and
+ * broadcasts. */
 #include <config.h>
 
 #include <errno.h>
@@ -8,20 +9,20 @@
 #include <time.h>
 
 #include "base/status.h"
-#include "spank/stage/broadcast_send.h"
-#include "spank/stage/broadcast_take.h"
-#include "spank/stage/hash.h"
-#include "spank/stage/origin.h"
+#include "spank/stage/net/broadcast_send.h"
+#include "spank/stage/net/broadcast_take.h"
+#include "spank/stage/net/together.h"
 #include "spank/stage/place_state.h"
-#include "spank/stage/together.h"
+#include "spank/stage/tree/hash.h"
+#include "spank/stage/tree/origin.h"
 
 static bool is_first(const hpct_placing *p)
 {
     return p->place->team.index == 0;
 }
 
-/* Waits a little, differently long in each process, so that two steps that want the same nodes do
- * not meet again and again. */
+/* Waits 50 to 300 ms, differently in each process, so that two steps that compete for the same
+ * nodes do not collide again and again. */
 static void back_off(void)
 {
     struct timespec now;
@@ -29,8 +30,8 @@ static void back_off(void)
     nanosleep(&(struct timespec){.tv_nsec = 50000000 + now.tv_nsec % 250000000}, NULL);
 }
 
-/* All nodes try, again and again until every one has its lock; who has it gives it back in between:
- * two steps that each waited for the other's would wait for ever. */
+/* All nodes try until every one has its lock, and release it between attempts: two steps that each
+ * waited for the other's would deadlock. */
 hpct_status hpct_place_lock_together(hpct_placing *p, hpct_broadcast *b)
 {
     struct timespec seen = {0};
@@ -47,7 +48,7 @@ hpct_status hpct_place_lock_together(hpct_placing *p, hpct_broadcast *b)
             hpct_place_unlock(p);
         else if (tries == 10)
             hpct_report_say("another step of the job stages to %s: waiting for it", p->place->to);
-        /* the holder touches the file as it goes */
+        /* the holder touches the lock file regularly */
         if (mine ||
             (fstat(p->lock, &info) == 0 && memcmp(&seen, &info.st_mtim, sizeof seen) != 0)) {
             seen = info.st_mtim;
@@ -62,7 +63,7 @@ hpct_status hpct_place_lock_together(hpct_placing *p, hpct_broadcast *b)
     }
 }
 
-/* What all nodes must have been asked alike: the list and the mode. */
+/* Hash of list and mode, which must be equal on all nodes. */
 static uint64_t task_of(const hpct_placing *p, const hpct_source *sources, int count)
 {
     uint64_t task = hpct_hash("", 0);
@@ -78,7 +79,7 @@ static uint64_t task_of(const hpct_placing *p, const hpct_source *sources, int c
     return task;
 }
 
-/* The first node's view of the sources becomes everybody's. */
+/* All nodes use the first node's view of the sources. */
 static hpct_status exchange_offers(hpct_placing *p, hpct_broadcast *b, hpct_source *sources,
                                    hpct_offer *offers, int count)
 {
@@ -135,7 +136,7 @@ static hpct_status decide(hpct_placing *p, hpct_broadcast *b, const hpct_source 
     return status;
 }
 
-/* An entry that each node copies is each node's own from here on. */
+/* For an entry that each node copies itself. */
 static hpct_status list_own(hpct_placing *p, hpct_source *src)
 {
     if (src->walk != NULL)
@@ -179,10 +180,10 @@ static hpct_status receive(hpct_placing *p, hpct_broadcast *b, hpct_source *sour
         status = hpct_sender_start(b, to_send, sent, p->report, &sender);
     if (status == HPCT_OK)
         status = hpct_take_all(b, targets, sent, p->report);
-    if (status != HPCT_OK) /* also ends the sender */
+    if (status != HPCT_OK) /* ends the sender, too */
         hpct_broadcast_fail(b, status, hpct_last_error());
     hpct_sender_end(sender);
-    if (status == HPCT_OK) /* what one did not get whole, none has under its name */
+    if (status == HPCT_OK) /* rename only if all nodes have a complete copy */
         status = hpct_together_all(b, is_first(p), true, &all);
     for (int i = 0; i < count && status == HPCT_OK; i++) {
         if (fresh[i].manifest != NULL)

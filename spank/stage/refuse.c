@@ -1,4 +1,4 @@
-/* What getopt_long says of a wrong option, in one line and with what may have been meant. */
+/* Errors of getopt_long in one line, with the nearest option. */
 #include "spank/stage/refuse.h"
 
 #include <string.h>
@@ -15,7 +15,7 @@ hpct_status hpct_stage_refuse(int found, char *const argv[], const struct option
     const char *word = argv[optind - 1];
     if (found == ':')
         return hpct_fail(HPCT_ERR_USAGE, "%s needs a value; see %s", word, help);
-    if (strncmp(word, "--", 2) != 0) /* a letter, perhaps among others */
+    if (strncmp(word, "--", 2) != 0) /* a short option, perhaps among others */
         return hpct_fail(HPCT_ERR_USAGE, "unknown option '-%c'; see %s", optopt, help);
     size_t length = strcspn(word + 2, "=");
     if (length >= sizeof name)

@@ -1,17 +1,16 @@
-/* spank/stage/refuse.h - what is said of options that hpc-train-stage does not have. */
+/* spank/stage/refuse.h - error messages for wrong options of hpc-train-stage. */
 #ifndef HPCT_STAGE_REFUSE_H
 #define HPCT_STAGE_REFUSE_H
 
 #include <getopt.h>
 #include <hpctrain/status.h>
 
-/* HPCT_ERR_USAGE with what getopt_long has found to be wrong: `found` is ':' for a value that is
- * missing, of optstrings that begin with ':', else '?'. With the option that is nearest; `help`
- * says how to see all. */
+/* HPCT_ERR_USAGE for an error of getopt_long: `found` is ':' for a missing value (optstring begins
+ * with ':'), else '?'. Names the nearest option; `help` is the command that lists all. */
 hpct_status hpct_stage_refuse(int found, char *const argv[], const struct option *options,
                               const char *help);
 
-/* A value that is no whole number from `low` to `high` is refused, naming its option. */
+/* Error for a value that is not an integer from `low` to `high`, naming its option. */
 hpct_status hpct_stage_number(const char *option, const char *value, long low, long high,
                               long *number);
 

@@ -6,8 +6,9 @@
  * and what bounds them:
  *   decode   libjpeg alone, from memory
  *   write    writing batches of floats that are known */
+#include "agent/data/encoded.h"
 #include "agent/data/pipeline.h"
-#include "agent/process.h"
+#include "base/process.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,6 +52,7 @@ static rates run_pipeline(const hpct_dataset *dataset, int batch, double seconds
         give_up();
     const char *threads = getenv("HPC_TRAIN_BENCH_THREADS");
     hpct_pipeline_options options = {
+        .way = hpct_input_from_host(dataset, true),
         .dataset = dataset,
         .batches = INT64_MAX,
         .largest = batch,

@@ -1,8 +1,8 @@
 /* tests/bench/ops.c - forward and backward time of single operations on every backend, by the
- * driver that the unit tests compare them with (tests/unit/nn_case.h).
+ * driver that the unit tests compare them with (tests/unit/nn/nn_case.h).
  *
  *   ops [BACKEND [REPEAT]] */
-#include "tests/unit/nn_case.h"
+#include "tests/unit/nn/nn_case.h"
 
 #include <stdlib.h>
 #include <string.h>

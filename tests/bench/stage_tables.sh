@@ -1,5 +1,5 @@
 #!/bin/bash
-# stage_tables.sh [--rounds N] ARCHIVE.tar.gz TABLE...: the tables of "Staging" in doc/results.md, each by one command: starts
+# stage_tables.sh [--rounds N] ARCHIVE.tar.gz TABLE...: the tables doc/results/staging-*.csv, each by one command: starts
 # a sandbox of four nodes as the table needs it, runs stage.sh there, and ends it. ARCHIVE is the JPEGs of CIFAR-10.
 set -u
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)

@@ -1,7 +1,7 @@
 #!/bin/bash
 # tcp.sh [PAIRS [RATE]]: multi-worker-mirrored on two nodes over TCP beside MPI: steps of mnist-cnn (W1, 64 pictures a rank) and
 # resnet50v2 (224x224, BATCH pictures a rank, default 4) in paired runs, in turns of order; the median of the pairs' ratios. Then
-# how long 20 ranks take to join, where `make tests/unit/reduce_ranks` has been run. On a sandbox with links of RATE (10gbit).
+# how long 20 ranks take to join, where `make tests/unit/agent/comm/reduce_ranks` has been run. On a sandbox with links of RATE (10gbit).
 . "$(dirname "$0")/speedup_lib.sh"
 pairs=${1:-9} link=${2:-10gbit} batch=${BATCH:-4}
 out=$(mktemp -d) || exit 74
@@ -26,7 +26,7 @@ echo "$(described) $pairs pairs, links of $link."
 compare 100 --model mnist-cnn --batch-size 64
 compare "${RESNET_STEPS:-5}" --model resnet50v2 --batch-size "$batch"
 
-program=$top/build/tests/unit/reduce_ranks
+program=$top/build/tests/unit/agent/comm/reduce_ranks
 [ -x "$program" ] || exit 0
 cp "$program" "$home/reduce_ranks"
 for comm in none pmix; do

@@ -11,8 +11,8 @@ like "$("$top_builddir/hpc-train" bench --model resnet50v2 --resize 32x32 --clas
 like "$("$top_builddir/hpc-train" bench --model resnet51 2>&1)" 'resnet51.*mnist-cnn.*resnet152v2' "an unknown model is answered with all there are"
 capture "$top_builddir/hpc-train" bench --model mnist-convnet --data synthetic --batch-size 2 --steps 1
 is "$status" 0 "bench's data are synthetic, which may be said"
-like "$out" '^mnist-convnet: [0-9.]+ images/s' "and which images/s are of"
+like "$out" '^mnist-convnet: [0-9.]+ images/s' "bench prints images/s"
 capture "$top_builddir/hpc-train" bench --model mnist-convnet --data /tmp
 is "$status" 64 "other data are refused"
-like "$err" "--data: bench makes its pictures up.*'/tmp' are timed by hpc-train fit" "with what times them"
+like "$err" "--data: bench accepts .synthetic. only.*'/tmp' are timed by hpc-train fit" "bench --data DIR: the error names fit"
 done_testing

@@ -77,15 +77,19 @@ is "$out" data.npz "a file"
 complete_line hpc-train fit --scale=sy
 is "$out" symmetric "a scaling"
 complete_line hpc-train data i
-is "$out" info "data's command"
+is "$out" info "data's subcommands"
 complete_line hpc-train data info dat
-is "$out" data.npz "and its path"
+is "$out" data.npz "data info: files"
+complete_line hpc-train checkpoint ver
+is "$out" verify "checkpoint's subcommands"
+complete_line hpc-train checkpoint export dat
+is "$out" data.npz "checkpoint export: files"
 # shellcheck source=etc/completion/hpc-train-stage
 . "$top_srcdir/etc/completion/hpc-train-stage"
 complete_line hpc-train-stage --prog
-like "$out" "^--progress-fd" "hpc-train-stage's options"
+like "$out" "^--progress-fd" "options of hpc-train-stage"
 complete_line hpc-train-stage dat
-is "$out" data.npz "and files"
+is "$out" data.npz "hpc-train-stage: files"
 
 # ---- Slurm's commands ----
 _of_slurm() { COMPREPLY=(--hint=); }
@@ -95,11 +99,11 @@ _completion_loader() { complete -F _of_slurm "$1"; }
 complete_line srun --hpc-train-
 is "$out" "--hpc-train-env= --hpc-train-bind= --hpc-train-stage= --hpc-train-hide" "the plugin's options, from srun --help"
 complete_line srun --hpc-train-b
-is "$out" "--hpc-train-bind=" "one of them"
+is "$out" "--hpc-train-bind=" "srun: an option of the plugin"
 complete_line srun --hpc-train-bind=
 is "$out" "closest rank map: none" "its values"
 complete_line srun --hpc-train-bind=cl
-is "$out" closest "one of them"
+is "$out" closest "srun: a value"
 complete_line srun --hpc-train=o
 is "$out" "on off" "on and off"
 complete_line srun --hpc-train-env=to
@@ -109,12 +113,12 @@ is "$out" chief "roles"
 complete_line srun --hpc-train-stage=dat
 is "$out" data.npz "files to stage"
 complete_line srun --h
-like " $out " " --hpc-train .* --hint= " "Slurm's own completion goes on"
+like " $out " " --hpc-train .* --hint= " "Slurm's own completion still works"
 complete_line srun -N2 ho
-is "$out" "--hint=" "also for everything else"
+is "$out" "--hint=" "for options of Slurm, too"
 complete_line sbatch -N2 ho
-is "$out" "--hint=" "for each command"
+is "$out" "--hint=" "for each Slurm command"
 unset -f _completion_loader
 complete_line salloc ho
-is "$out" "" "and nothing breaks without it"
+is "$out" "" "without Slurm's completion: no error"
 done_testing

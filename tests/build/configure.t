@@ -9,37 +9,38 @@ cd "$tree" || exit 1
 
 capture env PKG_CONFIG_LIBDIR=/nonexistent PKG_CONFIG_PATH= "$top_srcdir/configure" -q
 is "$status" 1 'configure fails without jansson and zlib'
-like "$err" 'jansson not found: install libjansson-dev' 'and names the package for jansson'
-like "$err" 'zlib not found: install zlib1g-dev' 'and in the same run the one for zlib'
+like "$err" 'jansson not found: install libjansson-dev' 'the error names the package of jansson'
+like "$err" 'zlib not found: install zlib1g-dev' 'and that of zlib, in the same run'
 
 capture "$top_srcdir/configure" -q --with-mpi=/nonexistent
-is "$status" 1 'a prefix that is not there is refused'
-like "$err" '--with-mpi=/nonexistent' 'by the name of its option'
+is "$status" 1 'a missing prefix is an error'
+like "$err" '--with-mpi=/nonexistent' 'the error names its option'
 
 # ---- Slurm: the forms of its calls, by the headers alone, and where a prefix has its plugins ----
 # headers NAME FUNCTION DECLARATION: the machine's, in a prefix of their own, with this declaration of the function.
+# Nothing is made but the answers, and compilers are asked once.
 headers() {
     mkdir -p "$tree/$1/include/slurm" "$tree/$1/lib/slurm" "$tree/$1/etc"
     cp /usr/include/slurm/*.h "$tree/$1/include/slurm"
     touch "$tree/$1/lib/slurm/auth_slurm.so"
     sed -i "/^extern int $2(/,/;/{/;/!d;s/.*/$3/}" "$tree/$1/include/slurm/slurm.h"
     mkdir -p "$tree/build-$1" && cd "$tree/build-$1" || return
-    capture "$top_srcdir/configure" --without-cuda --with-slurm="$tree/$1"
+    capture "$top_srcdir/configure" --without-cuda --with-slurm="$tree/$1" --cache-file="$tree/cache" "${@:4}"
 }
 if [ -e /usr/include/slurm/slurm.h ]; then
-    headers first slurm_kill_job_step 'extern int slurm_kill_job_step(uint32_t, uint32_t, uint16_t);'
-    like "$out" "form of slurm_kill_job_step... job, step, signal"$'\n' "as it was to 23.02"
-    headers later slurm_kill_job_step 'extern int slurm_kill_job_step(uint32_t, uint32_t, uint16_t, uint16_t);'
-    like "$out" "form of slurm_kill_job_step... job, step, signal, flags" "as it was from 23.11 on"
-    headers last slurm_signal_job_step 'extern int slurm_signal_job_step(slurm_step_id_t *, uint32_t);'
-    like "$out" "form of slurm_signal_job_step... step id, signal" "as it is from 25.11 on"
+    headers first slurm_kill_job_step 'extern int slurm_kill_job_step(uint32_t, uint32_t, uint16_t);' --no-create
+    like "$out" "form of slurm_kill_job_step... job, step, signal"$'\n' "as up to 23.02"
+    headers later slurm_kill_job_step 'extern int slurm_kill_job_step(uint32_t, uint32_t, uint16_t, uint16_t);' --no-create
+    like "$out" "form of slurm_kill_job_step... job, step, signal, flags" "as from 23.11 on"
+    headers last slurm_signal_job_step 'extern int slurm_signal_job_step(slurm_step_id_t *, uint32_t);' --no-create
+    like "$out" "form of slurm_signal_job_step... step id, signal" "as from 25.11 on"
     headers last slurm_complete_job 'extern int slurm_complete_job(slurm_step_id_t *, uint32_t);'
-    like "$out" "form of slurm_complete_job... step id, status" "as it is from 25.11 on"
+    like "$out" "form of slurm_complete_job... step id, status" "as from 25.11 on"
     is "$(sed -n 's/^spankdir = //p' Makefile)" "$tree/last/lib/slurm" "a Slurm in a prefix of its own: its folder of plugins"
     [ -e /etc/slurm/slurm.conf ] || is "$(sed -n 's/^slurmconfdir = //p' Makefile)" "$tree/last/etc" "and of its configuration"
-    headers future slurm_kill_job_step 'extern int slurm_kill_job_step(const char *);'
-    is "$status" 1 "a form that nobody knows is refused"
-    like "$err" "declares slurm_kill_job_step in a form that hpc-train does not know" "by the function's name"
+    headers future slurm_kill_job_step 'extern int slurm_kill_job_step(const char *);' --no-create
+    is "$status" 1 "an unknown form is an error"
+    like "$err" "declares slurm_kill_job_step in a form that hpc-train does not know" "the error names the function"
     cd "$tree" || exit
 
     # ---- two releases side by side, as in /opt/slurm-22.05 and /opt/slurm-26.05: each has a plugin of its own ----
@@ -59,7 +60,7 @@ if [ -e /usr/include/slurm/slurm.h ]; then
         chmod 755 "$tree/$1/bin"/*
         cd "$tree/build-$1" || return
         "$top_srcdir/configure" -q --without-cuda --with-slurm="$tree/$1" CFLAGS=-O0 >out 2>&1 &&
-            make -s -j"$(nproc)" install-spankLTLIBRARIES >>out 2>&1
+            make -s -j"$(nproc)" install-spankLTLIBRARIES lib_LTLIBRARIES= >>out 2>&1
         ok $? "a plugin for Slurm $version is built and installed" || diag "$(tail -n 20 out)"
         [ -e "$tree/$1/lib/slurm/spank_hpc_train.so" ]
         ok $? "into that Slurm's own folder"
@@ -73,7 +74,7 @@ if [ -e /usr/include/slurm/slurm.h ]; then
     release two "$(printf '%02x0b00' $((0x${number:0:2} + 1)))"
     for name in one two; do
         check $name
-        like "$out" "ok +plugin +$tree/$name/lib/slurm/spank_hpc_train.so, for Slurm $(awk '{ sub(/\.0$/, "", $2); print $2 }' < <("$tree/$name/bin/slurmd"))" "each finds its own"
+        like "$out" "ok +plugin +$tree/$name/lib/slurm/spank_hpc_train.so, for Slurm $(awk '{ sub(/\.0$/, "", $2); print $2 }' < <("$tree/$name/bin/slurmd"))" "each installation finds its own"
     done
     sed -i "s,/one/lib/,/two/lib/," "$tree/one/bin/scontrol"
     check one
@@ -99,9 +100,9 @@ take() {
 finds() {
     mkdir "$tree/build-$1" && cd "$tree/build-$1" || return
     capture "$top_srcdir/configure" -q --with-cuda="$tree/$1" --enable-cuda-archs=90 NVCC="$nvcc"
-    is "$status" 0 "$1: configure" || diag "$out$err"
+    is "$status" 0 "$1: configure succeeds" || diag "$out$err"
     like "$out" "the GPU module: for compute capabilities 90" "$1: has all that the module needs"
-    like "$(sed -n 's/^CUDA_LIBS = //p' Makefile)" "-L$tree/$1/[a-z_0-9]*/lib .*-Wl,-rpath,$tree/$1/.*-l:libcudart.so.1 .*-l:libcudnn.so.1" "$1: its libraries by their names"
+    like "$(sed -n 's/^CUDA_LIBS = //p' Makefile)" "-L$tree/$1/[a-z_0-9]*/lib .*-Wl,-rpath,$tree/$1/.*-l:libcudart.so.1 .*-l:libcudnn.so.1" "$1: linked with its libraries"
 }
 if [ -e "$toolkit/lib64/libcudart.so" ] && [ -e "$toolkit/lib64/libcudnn.so" ] && [ -e "$toolkit/lib64/libnccl.so" ]; then
     take "$tree/cu12/cuda_runtime" '^(c[^u]|cu[^bd]|cuda|[^cn]|n[^c])' cudart
@@ -112,14 +113,14 @@ if [ -e "$toolkit/lib64/libcudart.so" ] && [ -e "$toolkit/lib64/libcudnn.so" ] &
         take "$tree/$folder/nccl" '^nccl' nccl
         finds $folder
     done
-    capture make -s nn/cuda/hpctrain_cuda_la-cuda.lo nn/cuda/moment_kernels.lo
+    capture make -s nn/backend/cuda/hpctrain_cuda_la-gpu.lo nn/backend/cuda/moment_kernels.lo
     is "$status" 0 "C and kernels are compiled with it" || diag "$out$err"
     capture "$top_srcdir/configure" -q --with-cuda="$tree/cu13/cudnn" NVCC="$nvcc"
     is "$status" 1 "a folder without CUDA is refused"
-    like "$err" "--with-cuda=$tree/cu13/cudnn, but it is not there" "and named"
+    like "$err" "--with-cuda=$tree/cu13/cudnn, but it is not there" "the error names the missing folder"
     capture "$top_srcdir/configure" -q --enable-cuda-archs=12 NVCC="$nvcc"
-    is "$status" 1 "an architecture that nvcc does not know is refused"
-    like "$err" "$nvcc does not know 12; it knows:.* 90" "with those that it knows"
+    is "$status" 1 "an architecture unknown to nvcc is an error"
+    like "$err" "$nvcc does not know 12; it knows:.* 90" "the error lists the known ones"
 else
     skip "CUDA in the folders of Python's packages" "this build has no toolkit with cuDNN and NCCL"
 fi

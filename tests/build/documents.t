@@ -1,12 +1,13 @@
 #!/bin/bash
-# documents.t: programs, manual pages, README, the administrator's file and bash completion name the same options,
-# variables and arguments, none more and none less.
-# shellcheck disable=SC2154
+# documents.t: programs, man pages, README, plugstack.conf and bash completion have the same options, variables and arguments.
+# Commands of README and man pages are run; what needs a cluster is run without srun. Documents name files that exist.
+# shellcheck disable=SC2154,SC2034,SC2016
 
-# shellcheck source=tests/cluster/lib.sh
-. "$(dirname "$0")/../cluster/lib.sh"
-top_builddir=${top_builddir:-$top_srcdir/build}
-export LC_ALL=C
+# shellcheck source=tests/build/lib.sh
+. "$(dirname "$0")/lib.sh"
+export LC_ALL=C OMP_NUM_THREADS=1
+work=$(mktemp -d /tmp/hpc-train-documents.XXXXXX)
+at_exit "rm -rf '$work'"
 
 # page NAME: a manual page's lines without fonts, as words.
 page() { sed -e 's/\\f[A-Z]//g' -e 's/\\//g' -e 's/^\.[BIR][BIR]* //' -e 's/"//g' "$top_srcdir/doc/$1"; }
@@ -25,7 +26,7 @@ is_same "$table" "$(page spank_hpc_train.8 | sed -n '/^.SH SYNOPSIS/,/^.SH DESC/
 is_same "$table" "$(sed -n 's/^| `\(--hpc-train[a-z-]*\).*/\1/p' "$top_srcdir/README.md" | sort -u)" "README's table has them"
 within "$(options_in <"$top_srcdir/etc/completion/hpc-train-slurm" | grep hpc-train)" "$table" "completion knows no other"
 variables=$(tr -d '\n' <"$top_srcdir/spank/options.c" | grep -o '"HPC_TRAIN[A-Z_]*"' | tr -d '"' | sort -u)
-is "$(wc -l <<<"$variables")" "$(wc -l <<<"$table")" "each has a variable"
+is "$(wc -l <<<"$variables")" "$(wc -l <<<"$table")" "each option has a variable"
 is_same "$variables" "$(page spank_hpc_train.8 | sed -n '/^.SH OPTIONS/,/^.SH ENV/{/^Environment:/{n;p}}' | sed 's/[^A-Z_].*//' | sort -u)" "which the manual names"
 # values that are words, as srun --help shows them: all are in README's row and in the manual
 while IFS=$'\t' read -r option values; do
@@ -64,4 +65,123 @@ done
 # what hpc-train-check prints a line for
 is_same "$(grep -oE '(right|wrong|check_file)\("[a-z_]*"' "$top_srcdir/spank/check/main.c" | cut -d '"' -f 2 | sort -u)" \
     "$(headings hpc-train-check.8 | tr -s ', ' '\n' | grep . | sort -u)" "hpc-train-check(8) explains every line"
+# ---- files and tests that documents name ----
+# is_program NAME: a test whose source has another name.
+is_program() { grep -rqw --include=local.mk -e "${1//[^a-zA-Z0-9]/_}_SOURCES" "$top_srcdir/tests"; }
+mapfile -t documents < <(cd "$top_srcdir" && printf '%s\n' README.md CONTRIBUTING.md CHANGELOG.md tests/README.md doc/*.md)
+missing=()
+for document in "${documents[@]}"; do
+    folder=$(dirname "$top_srcdir/$document")
+    while read -r link; do
+        [ -e "$folder/$link" ] || missing+=("$document: link $link")
+    done < <(grep -o '](\([^)#]*\)' "$top_srcdir/$document" | cut -c 3- | grep -v '^$\|://' | sort -u)
+    while read -r name; do
+        compgen -G "$top_srcdir/$name*" >/dev/null || is_program "$name" || missing+=("$document: $name")
+    done < <(grep -oE '`(agent|base|debian|doc|etc|include|m4|nn|spank|tests)/[A-Za-z0-9_./-]+`' "$top_srcdir/$document" | tr -d '`' | sort -u)
+    while read -r test; do
+        [ -e "$top_srcdir/$test" ] || [ -e "$top_srcdir/$test.c" ] || is_program "$test" || missing+=("$document: TESTS $test")
+    done < <(grep -o 'TESTS="[^"]*"' "$top_srcdir/$document" | cut -d '"' -f 2 | tr ' ' '\n' | sort -u)
+done
+is "${missing[*]}" "" "documents name files and tests that exist" || diag "${missing[@]}"
+
+# ---- commands in README and man pages ----
+# commands DOCUMENT: the lines of its code blocks, continuations joined; a script is one line that begins with "script ".
+commands() {
+    case $1 in
+    *.md) awk '/^```/ { within = !within; on = within && $0 == "```"; if (on) print "block"; next } on' "$top_srcdir/$1" ;;
+    *) sed -n '/^\.\(nf\|EX\)/,/^\.\(fi\|EE\)/p' "$top_srcdir/$1" |
+        sed -e 's/^\.\(nf\|EX\)/block/' -e '/^\.\(fi\|EE\)/d' -e 's/\\-/-/g' -e 's/\\e/\\/g' ;;
+    esac | awk '
+        function out() { if (is_script) print "script " text; else printf "%s", lines; text = lines = ""; is_script = 0 }
+        /^block$/ { out(); next }
+        /^#!|^#SBATCH|^trap |^scontrol / { is_script = 1 }
+        { text = text $0 "\001"; lines = lines $0 "\n" }
+        END { out() }'
+}
+# hpc_train_part LINE: the hpc-train command in it, without srun and what is behind it; a model in the place of "...".
+hpc_train_part() { grep -oE '(^| )hpc-train (fit|evaluate|bench|plan|summary|info|data)[^&;|>]*' <<<"$1" |
+    sed "s/^ //; s/ \.\.\./ --model mnist-convnet/; s/ *#.*//; s|[$]SLURM_TMPDIR|$work|"; }
+# runs LINE: hpc-train in $work, where small data sets have the names that documents use.
+runs() {
+    local words
+    read -ra words <<<"$1"
+    (cd "$work" && HPC_TRAIN_DATA=$work/mnist SLURM_TMPDIR=$work limit 120 "${launch[@]}" "$top_builddir/hpc-train" "${words[@]:1}") >"$work/out" 2>&1
+}
+# known_options LINE: the plugin's options in it are those of its table.
+known_options() { within "$(grep -oE -e '--hpc-train(-[a-z-]+)?' <<<"$1" | sort -u)" "$table" "$document: options of ${1//$'\001'/; }"; }
+
+first_pictures "$work/mnist"
+mkdir "$work/results"
+cp "$top_srcdir/tests/strategy/random.json" "$work/model.json"
+python3 - "$work" <<'END'
+import gzip, struct, sys, zipfile
+def npy(shape, data):
+    text = f"{{'descr': '|u1', 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text.encode() + data
+with zipfile.ZipFile(sys.argv[1] + "/mnist.npz", "w") as archive:
+    for split, name, n in (("train", "train", 256), ("test", "t10k", 64)):
+        images, labels = (open(f"{sys.argv[1]}/mnist/{name}-{kind}", "rb").read()
+                          for kind in ("images-idx3-ubyte", "labels-idx1-ubyte"))
+        archive.writestr(f"x_{split}.npy", npy((n, 28, 28), images[16:]))
+        archive.writestr(f"y_{split}.npy", npy((n,), labels[8:]))
+END
+launch=()
+runs "hpc-train fit --model model.json --save-weights start.weights.h5"
+ok $? "weights for README's example" || diag "$(cat "$work/out")"
+usage=$("$top_srcdir/quickstart" --help 2>&1)
+for document in README.md doc/hpc-train.1 doc/hpc-train-stage.1 doc/hpc-train-check.8 doc/spank_hpc_train.8; do
+    count=0
+    while IFS= read -r line; do
+        count=$((count + 1)) launch=()
+        case $line in
+        'script '*) # of a job: its syntax, and the options of all that it starts
+            script=$(tr '\001' '\n' <<<"${line#script }")
+            ok "$(bash -n <<<"$script" 2>/dev/null; echo $?)" "$document: the job script is valid" || diag "$script"
+            known_options "$line"
+            within "$(grep -oE 'hpc-train-stage --nodes.*' <<<"${script//$'\\\n'/}" | options_in)" \
+                "$("$top_builddir/hpc-train-stage" --help | options_in)" "$document: options of hpc-train-stage in it"
+            while read -r part; do
+                runs "$part"
+                ok $? "$document: $part" || diag "$(cat "$work/out")"
+            done < <(hpc_train_part "$script")
+            ;;
+        ./quickstart*) # run by tests/cluster/quickstart.t and tests/distros/order
+            read -ra words <<<"${line%%#*}"
+            like "$usage" "quickstart${words[1]:+ ${words[1]}}" "$document: $line"
+            known_options "$line"
+            ;;
+        './configure && make'*) # run by configure.t and install.t, and on whole systems by tests/packages
+            ok "$(for target in check install; do grep -q "^$target:" "$top_builddir/Makefile" || exit 1; done; echo $?)" "$document: $line"
+            ;;
+        dpkg-buildpackage*) ok "$(grep -q "$line" "$top_srcdir/tests/packages/debian.t"; echo $?)" "$document: debian.t runs $line" ;;
+        'make dist && rpmbuild'*) ok "$(grep -q 'rpmbuild -t' "$top_srcdir/tests/packages/rpm.t"; echo $?)" "$document: rpm.t runs $line" ;;
+        'cc mnist.c'*)
+            part=${line%% &&*}
+            # shellcheck disable=SC2086 # several words
+            (mkdir "$work/c" && cd "$work/c" && cp "$top_srcdir/etc/examples/mnist.c" . && limit 60 ${part/cc/gcc -I"$top_srcdir/include" -L"$top_builddir/.libs"} &&
+                LD_LIBRARY_PATH=$top_builddir/.libs limit 60 ./mnist ../mnist) >"$work/out" 2>&1
+            ok $? "$document: $line" || diag "$(cat "$work/out")"
+            known_options "$line"
+            ;;
+        'hpc-train info --admin') # what it finds on this machine is no matter
+            runs "hpc-train info --help"
+            ok $? "$document: $line"
+            like "$(cat "$work/out")" "--admin" "$document: the option exists"
+            ;;
+        hpc-train\ * | mpirun\ * | srun\ *' hpc-train '*)
+            if [[ $line == mpirun* ]]; then
+                command -v mpirun >/dev/null || { skip "$document: $line" "there is no mpirun"; continue; }
+                launch=(mpirun --allow-run-as-root --oversubscribe --bind-to none -np 2)
+            fi
+            runs "$(hpc_train_part "$line")"
+            ok $? "$document: $line" || diag "$(cat "$work/out")"
+            known_options "$line"
+            ;;
+        *) ok 1 "$document: this test has no rule for: $line" ;;
+        esac
+    done < <(commands "$document")
+    diag "$document: $count commands"
+done
+ok "$(awk '/^```python/ { on = 1; next } /^```/ { on = 0 } on' "$top_srcdir/README.md" | python3 -c 'import ast, sys; ast.parse(sys.stdin.read())'; echo $?)" \
+    "README's Python is Python (tests/peers/nn_files.t runs such lines with Keras)"
 done_testing

@@ -17,7 +17,7 @@ example() { # RANKS NAME ARGUMENT…
     else
         capture mpirun --allow-run-as-root --oversubscribe --bind-to none -n "$ranks" "$top_builddir/etc/examples/$name" "$@"
     fi
-    is "$status" 0 "$name ends well on $ranks rank(s)" || diag "$err"
+    is "$status" 0 "$name succeeds on $ranks rank(s)" || diag "$err"
 }
 
 example 1 mnist "$work/pictures"
@@ -36,7 +36,7 @@ ok "$(paste <(printf '%s\n' "${curve1[@]}") <(printf '%s\n' "${curve2[@]}") |
     "own_loop: the same on two ranks" || diag "${curve1[@]}" "${curve2[@]}"
 
 example 2 train_and_evaluate "$work/pictures" 25
-is "$(grep -oE '(9/9|7/7) ' <<<"$out" | tr -d '\n')" "9/9 9/9 7/7 " "train_and_evaluate: evaluations when asked for" || diag "$out"
-is "$(grep -c val_accuracy <<<"$out")" 3 "train_and_evaluate: three of them"
-like "$out" "after 25 steps: test accuracy 0\.[3-9]" "train_and_evaluate: so many steps, and it learns" || diag "$out"
+is "$(grep -oE '(9/9|7/7) ' <<<"$out" | tr -d '\n')" "9/9 9/9 7/7 " "train_and_evaluate: evaluates when requested" || diag "$out"
+is "$(grep -c val_accuracy <<<"$out")" 3 "train_and_evaluate: three evaluations"
+like "$out" "after 25 steps: test accuracy 0\.[3-9]" "train_and_evaluate: 25 steps, and it learns" || diag "$out"
 done_testing

@@ -30,13 +30,13 @@ if [ "$(id -u)" = 0 ] && command -v systemd-tmpfiles >/dev/null; then
     machine=$root/machine lines=$root$(value tmpfilesdir)/hpc-train.conf
     mkdir -p "$machine/etc" "$machine/tmp" && cp /etc/passwd /etc/group "$machine/etc"
     systemd-tmpfiles --root="$machine" --create "$lines"
-    is "$(stat -c '%a %u' "$machine/tmp/hpc-train")" "711 0" "at the machine's start the parent of the job directories is made"
+    is "$(stat -c '%a %u' "$machine/tmp/hpc-train")" "711 0" "at boot the parent of the job directories is created"
     mkdir "$machine/tmp/hpc-train/7"
     touch "$machine/tmp/hpc-train/7/data" "$machine/tmp/other"
     echo 'd /tmp 1777 root root 1s' >"$machine/clean"
     sleep 1.5
     systemd-tmpfiles --root="$machine" --clean "$machine/clean" "$lines"
-    is "$(cd "$machine/tmp" && find . -type f)" ./hpc-train/7/data "what is below it stays when old files are removed"
+    is "$(cd "$machine/tmp" && find . -type f)" ./hpc-train/7/data "removal of old files keeps its contents"
     rm -r "$machine"
 else
     skip "tmpfiles.d" "it needs root and systemd-tmpfiles"
@@ -45,11 +45,11 @@ fi
 # ---- plugstack.conf.d/hpc-train.conf ----
 conf=$(value slurmconfdir)/plugstack.conf.d/hpc-train.conf
 installed=$root$conf
-is "$(grep -v '^#' "$installed")" "optional $(value spankdir)/spank_hpc_train.so" "it loads the plugin from where it is, and is optional"
+is "$(grep -v '^#' "$installed")" "optional $(value spankdir)/spank_hpc_train.so" "it loads the installed plugin, as optional"
 echo "# changed" >>"$installed"
 run_make install
-like "$out" "$installed has been changed and stays" "a changed file stays, and make install says so"
-is "$(tail -n 1 "$installed")" "# changed" "it is as it was"
+like "$out" "$installed has been changed and stays" "a changed file is kept, and make install reports it"
+is "$(tail -n 1 "$installed")" "# changed" "the changed file is unchanged"
 run_make uninstall
 ok "$status" "make uninstall" || diag "$err"
 is "$(cd "$root" && find . -not -type d)" ".$conf" "nothing else is left"
@@ -63,7 +63,7 @@ mkdir "$root/build" && cd "$root/build" || exit
 capture "$top_srcdir/configure" --quiet
 ok "$status" "configure without a prefix" || diag "$err"
 dir=$(value spankdir .)
-ok "$([ -e "$dir/auth_munge.so" ]; echo $?)" "the plugin goes to Slurm's plugins" || diag "$dir"
-is "$(value slurmconfdir .)" /etc/slurm "its line beside slurm.conf"
+ok "$([ -e "$dir/auth_munge.so" ]; echo $?)" "the plugin is installed in Slurm's PluginDir" || diag "$dir"
+is "$(value slurmconfdir .)" /etc/slurm "its line is installed beside slurm.conf"
 like "$(cat hpc-train.spec)" '\|\| echo [0-9]+\.[0-9]+\)' "the RPM needs the release of Slurm whose headers there are"
 done_testing

@@ -10,7 +10,7 @@ unset MAKEFLAGS MFLAGS MAKELEVEL
 run_logged() {
     local log=$1 status
     shift
-    limit 900 "$@" >"$log" 2>&1
+    limit 3600 "$@" >"$log" 2>&1
     status=$?
     [ "$status" -eq 0 ] || diag "exit $status: $*" "$(tail -n 40 "$log")"
     return "$status"

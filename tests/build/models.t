@@ -51,30 +51,30 @@ column() { awk -F, -v name="$1" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == n
 for name in sigmoid logit; do
     fit $name --data "$work/two" --validation-data "$work/two" --epochs 4 --learning-rate 0.5
     is "$(column loss)" "0.675351 0.654616 0.635626 0.618158" "$name: the losses of Keras' BinaryCrossentropy"
-    is "$(column accuracy)" "0.5 0.666667 0.833333 0.833333" "and the accuracies of a threshold of a half"
-    is "$(column val_accuracy)" "0.666667 0.833333 0.833333 0.833333" "of the test pictures, too"
+    is "$(column accuracy)" "0.5 0.666667 0.833333 0.833333" "accuracies with a threshold of 0.5"
+    is "$(column val_accuracy)" "0.666667 0.833333 0.833333 0.833333" "also of the test pictures"
 done
 capture fit softmax --data "$work/two"
-is "$status" 65 "one output of softmax is refused"
-like "$err" "model softmax ends in one output of softmax, which is always 1" "with why"
+is "$status" 65 "a softmax over one output is an error"
+like "$err" "model softmax ends in one output of softmax, which is always 1" "the error says why"
 capture fit sigmoid --data "$work/from-one"
 is "$status" 65 "a third class is refused"
-like "$err" "from-one/train-labels-idx1-ubyte: label 2 of sample 1 is out of range: the model has 2 classes" "by its file"
+like "$err" "from-one/train-labels-idx1-ubyte: label 2 of sample 1 is out of range: the model has 2 classes" "the error names the file"
 capture fit sigmoid --data "$work/two" --top-k 2
 is "$status" 64 "the two best of one output are refused"
 fit sigmoid --data synthetic:24 --epochs 30 --learning-rate 0.5
 ok "$(column accuracy | awk '{ exit !($NF > 0.8) }'; echo $?)" "synthetic pictures are of two classes then"
 capture mpirun --allow-run-as-root --oversubscribe --bind-to none -n 2 "$hpc_train" fit --model "$work/sigmoid.json" \
     --data "$work/two" --global-batch-size 6 --epochs 4 --learning-rate 0.5 --log-dir "$work/log" --verbose 0
-is "$status:$(column loss)" "0:0.675351 0.654616 0.635626 0.618158" "two ranks have the same losses"
+is "$status:$(column loss)" "0:0.675351 0.654616 0.635626 0.618158" "two ranks have the same losses as one"
 
 # ---- labels ----
 capture fit ten --data "$work/from-one" --verbose 2
 is "$status" 0 "labels from 1 train"
-like "$err" "training: no picture has the label 0, the first label is 1" "with a line that says so"
-like "$err" "training: there are 4 classes, the model has 10" "and one of how many there are"
+like "$err" "training: no picture has the label 0, the first label is 1" "a warning: no label is 0"
+like "$err" "training: there are 4 classes, the model has 10" "a warning: fewer classes than outputs"
 capture fit sigmoid --data "$work/two" --verbose 2
-is "$(grep -c "label\|classes, the model" <<<"$err")" 0 "where all are there nothing is said"
+is "$(grep -c "label\|classes, the model" <<<"$err")" 0 "no warning if all labels occur"
 
 # ---- RMSprop ----
 fit sigmoid --data "$work/two" --epochs 5 --optimizer rmsprop --learning-rate 0.05 --rho 0.8 --momentum 0.5 --centered \
@@ -82,9 +82,9 @@ fit sigmoid --data "$work/two" --epochs 5 --optimizer rmsprop --learning-rate 0.
 is "$(column loss)" "0.675351 0.638792 0.596647 0.558357 0.524837" "RMSprop has Keras' losses"
 capture fit sigmoid --data "$work/two" --rho 0.8
 is "$status" 64 "rho of sgd is refused"
-like "$err" "rho and centered belong to rmsprop, not to sgd" "by name"
+like "$err" "rho and centered belong to rmsprop, not to sgd" "the error names both options"
 capture fit sigmoid --data "$work/two" --epsilon 0.1
-is "$status" 64 "and so is its epsilon"
+is "$status" 64 "--epsilon with sgd is an error"
 
 # ---- a run that goes on ----
 part() { # OPTION…: in steps of four and two
@@ -97,8 +97,8 @@ for schedule in constant step:1,3 exponential:0.5; do
     part --schedule $schedule --epochs 2 --save-weights "$work/half.safetensors"
     first="$(column loss) "
     part --schedule $schedule --epochs 4 --initial-epoch 2 --weights "$work/half.safetensors"
-    is "$first$(column loss)" "$whole" "$schedule: two epochs and two more are four"
-    is "$(column learning_rate)" "$(cut -d ' ' -f 3- <<<"$rates")" "with the rates of four"
+    is "$first$(column loss)" "$whole" "$schedule: two epochs plus two equal four"
+    is "$(column learning_rate)" "$(cut -d ' ' -f 3- <<<"$rates")" "with the same learning rates"
     is "$(column epoch)" "2 3" "numbered as such"
 done
 part --schedule cosine --epochs 4
@@ -110,7 +110,7 @@ is "$(grep -c '^Epoch 3/3$' <<<"$out")" 1 "the epoch has its number"
 like "$(tail -n 1 "$work/log/metrics.jsonl")" '"epoch": 3, "step": 2' "also in the log of steps"
 capture part --epochs 2 --initial-epoch 2
 is "$status" 64 "nothing left to train is refused"
-like "$err" "--initial-epoch 2: --epochs counts all epochs" "with what counts"
+like "$err" "--initial-epoch 2: --epochs counts all epochs" "the error explains --epochs"
 
 # ---- files that are something else ----
 other() { # MESSAGE OPTION…
@@ -118,7 +118,7 @@ other() { # MESSAGE OPTION…
     shift
     capture "$hpc_train" evaluate --data "$work/two" "$@"
     is "$status" 65 "${*: -1} is refused"
-    like "$err" "$want" "with what it is"
+    like "$err" "$want" "the error says what the file is"
 }
 printf 'version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 5\n' >"$work/lfs.safetensors"
 printf '<!DOCTYPE html><html>404</html>' >"$work/page.json"
@@ -130,7 +130,7 @@ other "page.json is a page of HTML" --weights "$work/lfs.safetensors" --model "$
 for name in w.keras w.hdf5 w.npz w.h5; do
     capture fit sigmoid --data "$work/two" --save-weights "$work/$name"
     is "$status" 64 "--save-weights $name is refused"
-    ok "$([ ! -e "$work/$name" ]; echo $?)" "and nothing is written"
+    ok "$([ ! -e "$work/$name" ]; echo $?)" "nothing is written"
 done
 
 # ---- weights that are not finite ----
@@ -140,8 +140,52 @@ bytes=$(stat -c %s "$work/w.safetensors")
 other '1 of the 1 numbers of "dense/bias" are NaN or infinite.*--allow-nan' --model "$work/sigmoid.json" \
     --weights "$work/nan.safetensors"
 capture fit sigmoid --data "$work/two" --weights "$work/nan.safetensors"
-is "$status" 65 "fit refuses them, too"
+is "$status" 65 "fit rejects them, too"
 capture fit sigmoid --data "$work/two" --weights "$work/nan.safetensors" --allow-nan --save-weights "$work/again.safetensors"
-unlike "$err" "NaN or infinite" "unless asked to take them"
+unlike "$err" "NaN or infinite" "unless --allow-nan is given"
+
+capture "$hpc_train" evaluate --model "$work/sigmoid.json" --weights "$work/nan.safetensors" --allow-nan --data "$work/two"
+like "$status $err" '^65 .*in the weights, .*"dense/bias"' "evaluate names them, whatever the loss"
+
+# ---- probabilities before the end, and pixels that are scaled twice ----
+layers() { # NAME LAYER...: a Sequential model of 28x28x1 with these between Flatten and the end
+    local IFS=,
+    echo '{"class_name":"Sequential","config":{"layers":[{"class_name":"InputLayer","config":{"batch_shape":[null,28,28,1]}},'"${*:2}"']}}' >"$work/$1.json"
+}
+flatten='{"class_name":"Flatten","config":{}}' softmax='{"class_name":"Dense","config":{"units":10,"activation":"softmax"}}'
+layers hidden "$flatten" "$softmax" '{"class_name":"Dropout","config":{"rate":0.1}}'
+capture "$hpc_train" fit --model "$work/hidden.json" --data synthetic:64
+like "$status $err" '^65 .*softmax or sigmoid before its last layer, "dropout".*neither probabilities nor logits' "softmax before Dropout is no loss of logits"
+layers rescaled '{"class_name":"Rescaling","config":{"scale":0.00392156862745098}}' "$flatten" "$softmax"
+capture "$hpc_train" fit --model "$work/rescaled.json" --data synthetic:64
+like "$status $err" "^0 .*the model rescales pixels itself.*--scale none" "pixels that are scaled twice: a warning"
+capture "$hpc_train" fit --model "$work/rescaled.json" --data synthetic:64 --scale none
+unlike "$err" "rescales" "not with --scale none"
+
+# ---- names of layers that contradict the order, beside one that is new ----
+named() { echo '{"class_name":"Dense","config":{"name":"'"$1"'","units":16}}'; }
+top='{"class_name":"Dense","config":{"name":"head","units":10}}'
+layers order "$flatten" "$(named a)" "$(named b)" "$(named c)" "$top"
+layers swapped "$flatten" "$(named a)" "$(named c)" "$(named b)" "${top/head/other}"
+capture "$hpc_train" fit --model "$work/swapped.json" --data synthetic:64 --save-weights "$work/w.weights.h5"
+capture "$hpc_train" fit --model "$work/order.json" --data synthetic:64 --weights "$work/w.weights.h5"
+like "$status $err" '^65 .*names in another order: "c" comes where the model has "b"' "two layers swapped, and one with another name: an error"
+
+# ---- what is built ----
+capture "$hpc_train" summary --model resnet50v2 --batch-size 4 --plan
+is "$status" 0 "summary --plan"
+block=$(sed -n "s/^Plan of 'resnet50v2' on cpu, batches of 4: \([0-9]*\) bytes of activations.*/\1/p" <<<"$out")
+is "$(sed -n 's/^ activations and their gradients *\([0-9.]*\) MiB$/\1/p' <<<"$out")" "$(awk "BEGIN { printf \"%.1f\", ${block:-0} / 1048576 }")" \
+    "has the activations' bytes of the table above it"
+is "$(awk '/^node/ || $1 !~ /^[0-9]+$/ { next } $5 >= '"${block:-0}"' || $1 != count++ { bad++ } END { print count + 0, bad + 0 }' <(sed -n '/^Plan of/,$p' <<<"$out"))" \
+    "125 0" "and every node, whose result lies in that block"
+capture env HPC_TRAIN_DEBUG=comm,plan,ops,more "$hpc_train" fit --model mnist-cnn --data synthetic:64 --epochs 1
+is "$status" 0 "HPC_TRAIN_DEBUG"
+like "$err" "HPC_TRAIN_DEBUG: 'more' is none of comm, plan and ops" "an unknown word is an error, with the known ones"
+like "$err" "debug comm: rank 0 of 1 on [^ ]+: connected over self" "comm"
+like "$err" "Plan of 'mnist-cnn' on cpu, batches of 64" "plan"
+like "$err" "debug ops: node 1, layer dense: dense"$'\n'"hpc-train: debug ops: +oneDNN's [a-z0-9_:]+, [0-9]+ bytes of scratch" "ops"
+capture "$hpc_train" fit --model mnist-cnn --data synthetic:64 --epochs 1
+unlike "$err" "debug|Plan of" "without HPC_TRAIN_DEBUG nothing is printed"
 
 done_testing

@@ -40,13 +40,13 @@ for option in model optimizer strategy hybrid-form precision device comm wire sc
     page=$(man_of "$option")
     for name in $names; do
         like " ${help//[,;:()]/ }" " ${name}[ .[]" "--help has --$option $name"
-        like " ${page//[^a-z0-9-]/ } " " $name " "and so has the man page"
+        like " ${page//[^a-z0-9-]/ } " " $name " "the man page has it, too"
     done
 done
 
 # ---- numbers ----
 # Each option of each command is of one of two kinds by what its value is called; a new kind has to find its place here.
-words='NAME|NAME\|FILE|FILE|FILE\|measured|PATH|DIR|LIST|HOW|synthetic|powersgd:RANK\|topk:SHARE|LATENCY,BANDWIDTH\|measured'
+words='NAME|NAME\|FILE|FILE|FILE\|measured|PATH|DIR|LIST|HOW|synthetic|epoch\|N\|Ns\|Nm|auto\|never\|PATH|powersgd:RANK\|topk:SHARE|L,B\|measured'
 numbers='N|N\|auto|X|H|K|M|S|STEPS|0\|1\|2|WxH'
 # refused_number COMMAND OPTION VALUE: with 64, and the range.
 refused_number() {
@@ -57,25 +57,26 @@ refused_number() {
 }
 count=0 fault=
 for command in "${commands[@]}"; do
-    [ "$command" != data ] || continue
+    [ "$command" != data ] && [ "$command" != checkpoint ] || continue
     while IFS='=' read -r option value; do
         option=${option%[}
         option=${option#--}
         value=${value%]}
         if [[ $value =~ ^($words)$ ]]; then continue; fi
-        ok "$([[ $value =~ ^($numbers)$ ]]; echo $?)" "$command --$option=$value is a number"
+        ok "$([[ $value =~ ^($numbers)$ ]]; echo $?)" "$command --$option=$value is a number" ||
+            diag "value '$value' is none of $numbers: add it to numbers or words"
         count=$((count + 1))
         fault=
         for bad in '' ' 5' '5 ' 5x x nan -nan inf -inf -1 1e999 -1e999 99999999999999999999 0x10 5,5 '5 6' '٣'; do
             refused_number "$command" "$option" "$bad" || break
         done
-        ok "$([ -z "$fault" ]; echo $?)" "$command --$option: what is no number, or out of range" || diag "$fault"
+        ok "$([ -z "$fault" ]; echo $?)" "$command --$option: not a number, or out of range: an error" || diag "$fault"
         [[ $err =~ a\ whole\ number\ from\ ([0-9]+)\ to\ ([0-9]+) ]] || continue
         least=${BASH_REMATCH[1]} most=${BASH_REMATCH[2]} fault=
         refused_number "$command" "$option" $((least - 1))
         # beyond what bash counts to, what is refused above is enough
         [ "$most" = 9223372036854775807 ] || refused_number "$command" "$option" $((most + 1))
-        ok "$([ -z "$fault" ]; echo $?)" "$command --$option: $least to $most, and no further" || diag "$fault"
+        ok "$([ -z "$fault" ]; echo $?)" "$command --$option: accepts $least to $most only" || diag "$fault"
     done < <("$train" "$command" --help | grep -oE -- '^ {1,8}(-.,)? *--[a-z][a-z-]*\[?=[^ ]+' | sed 's/^[^-]*//; s/,$//')
 done
 ok "$([ $count -gt 40 ]; echo $?)" "$count options were tried"
@@ -84,7 +85,7 @@ parts_refused() { # OPTION=VALUE…: numbers within values
     for value; do
         capture "$train" fit "--$value"
         is "$status" 64 "$value is refused"
-        like "$err" "^hpc-train: --${value%%=*}[:=]" "and its option named"
+        like "$err" "^hpc-train: --${value%%=*}[:=]" "the error names the option"
     done
 }
 parts_refused schedule=step:nan schedule=step:-1 'schedule=step: 3' schedule=step:0x3 schedule=step:3:2 schedule=exponential:inf \
@@ -99,8 +100,8 @@ meant() { # OPTION-OR-NAME WORD…
     shift
     capture "$train" "$@"
     is "$status" 64 "$* is refused"
-    is "$(wc -l <<<"$err")" 1 "in one line"
-    like "$err" "did you mean $want\\?" "with what was meant"
+    is "$(wc -l <<<"$err")" 1 "the error is one line"
+    like "$err" "did you mean $want\\?" "with the nearest option"
 }
 meant --model fit --modell mnist-cnn
 meant --epochs fit --max_epochs 3
@@ -136,20 +137,25 @@ meant cosine fit --schedule cosin
 meant symmetric fit --scale sym
 meant linear fit --lr-scaling lin
 capture "$train" fit --wandb_project x
-is "$status" 64 "what is like nothing here"
+is "$status" 64 "a word similar to none is an error"
 like "$err" "unknown option '--wandb_project'; hpc-train fit --help lists" "is answered with where the list is"
 capture "$train" fit --data --epochs 3
 like "$status $err" "^64 .*--data needs a value: --data=PATH; behind it stands the option --epochs" "an option is no other one's value"
 capture "$train" fit --data= --epochs 3
-like "$status $err" "^64 .*--data: the value is empty" "nor is nothing, as of a variable that is not set"
+like "$status $err" "^64 .*--data: the value is empty" "an empty value, as of an unset variable, is an error"
 capture "$train" fit --epochs
-like "$status $err" "^64 .*--epochs needs a value: --epochs=N" "nor the end of the line"
+like "$status $err" "^64 .*--epochs needs a value: --epochs=N" "a missing value at the end is an error"
 capture "$train" fit --nesterov=yes
-like "$status $err" "^64 .*--nesterov takes no value" "and an option without a value takes none"
-for words in -h help 'data -h' 'data info --help'; do
+like "$status $err" "^64 .*--nesterov takes no value" "a value for an option without one is an error"
+for words in -h help 'data -h' 'data info --help' 'checkpoint -h' 'checkpoint list --help'; do
     # shellcheck disable=SC2086 # several words
     capture "$train" $words
     like "$status $out" "^0 Usage: hpc-train " "$words is help"
+done
+for words in checkpoint 'checkpoint list' 'checkpoint list a b' 'checkpoint export a' 'checkpoint remove a'; do
+    # shellcheck disable=SC2086 # several words
+    capture "$train" $words
+    like "$status $err" "^64 hpc-train: checkpoint[: ].*give " "$words is answered with what to give"
 done
 capture "$train" fit --device gpu
 like "$status $err" "^64 .*--device: 'gpu' is unknown; GPUs are cuda" "a GPU is not taken for a processor"
@@ -164,11 +170,11 @@ early() { # MESSAGE OPTION…: the data are not there, and that is not what is s
     shift
     capture "$train" fit --model mnist-convnet --data "$work/none" "$@"
     is "$status" 64 "$* is refused before the data are looked for"
-    like "$err" "$want" "and why"
+    like "$err" "$want" "the error says why"
 }
 early "strategy 'multi' is unknown .did you mean multi-worker-mirrored" --strategy multi
 early "hybrid-form is for strategy hybrid, not mirrored" --strategy mirrored --hybrid-form rows
-early "local-sgd changes the results: give allow_lossy" --strategy local-sgd
+early "local-sgd changes the results: give --allow-lossy" --strategy local-sgd
 early "are for strategy parameter-server, not multi-worker-mirrored" --max-staleness 3
 early "are for strategy parameter-server, not pipeline" --strategy pipeline --ps-sync
 early "backup-workers needs --ps-sync" --strategy parameter-server --backup-workers 1
@@ -177,12 +183,12 @@ early "compress-warmup is for --compress" --compress-warmup 5
 early "adam has beta_1" --optimizer adam --momentum 0.5
 early "momentum 1 must lie in" --momentum 1
 early "cannot be shared among 4 replicas" --global-batch-size 3 --replicas 4
-early "replicas go with mirrored" --strategy hybrid --replicas 2
-early "are of the same replicas" --n-gpus 2 --replicas 3
-early "n-gpus 0 is of the processors" --n-gpus 0 --device cuda
+early "replicas goes with mirrored" --strategy hybrid --replicas 2
+early "set the same number: give one" --n-gpus 2 --replicas 3
+early "n-gpus 0 selects CPUs" --n-gpus 0 --device cuda
 capture mpirun --allow-run-as-root --oversubscribe --bind-to none -n 2 "$train" fit --model mnist-convnet --data "$work/none" --strategy central-storage
-is "$status" 64 "one strategy is of one rank"
-is "$(grep -c 'keeps the weights in one process, and there are 2 ranks' <<<"$err")" 1 "which rank 0 says before the data are looked for"
+is "$status" 64 "central-storage with two ranks is an error"
+is "$(grep -c 'keeps the weights in one process, and there are 2 ranks' <<<"$err")" 1 "rank 0 prints it before data is read"
 
 # ---- batches ----
 fit() { # NAME OPTION…: its losses are then in $work/NAME/history.csv
@@ -193,31 +199,31 @@ fit() { # NAME OPTION…: its losses are then in $work/NAME/history.csv
 loss() { cut -d, -f 4 "$work/$1/history.csv" | tail -n 2 | paste -s; }
 fit whole --batch-size 256
 is "$status" 0 "a batch of all 256 pictures" || diag "$err"
-unlike "$out" "more pictures than the data" "is not remarkable"
+unlike "$out" "larger than the data set" "is not reported"
 fit larger --batch-size 1000000
-is "$status" 0 "one of more pictures than there are" || diag "$err"
-like "$out" "a batch of 1000000 has more pictures than the data: an epoch is one step of all 256" "is said to be one step of all of them"
-is "$(loss larger)" "$(loss whole)" "as in Keras"
+is "$status" 0 "a batch larger than the data set is accepted" || diag "$err"
+like "$out" "a batch of 1000000 is larger than the data set: an epoch is one step of all 256" "is reported as one step of all samples"
+is "$(loss larger)" "$(loss whole)" "with Keras' loss"
 fit auto --batch-size auto --replicas 2 --steps-per-epoch 1
-like "$status $out" "^0 batch size (32|64|128|256) takes" "auto is no number that is too small" || diag "$err"
+like "$status $out" "^0 batch size (32|64|128|256) takes" "auto chooses a batch size" || diag "$err"
 fit again --batch-size 512 --steps-per-epoch 1
-like "$out" "a batch of 512 has more pictures than the data: each is 2.0 times in a step" "where steps are counted, they are there again"
+like "$out" "a batch of 512 is larger than the data set: each sample is 2.0 times in a step" "with steps per epoch, samples repeat"
 
 # ---- the course's line ----
 fit course --batch_size 64 --n_gpus 2 --device cpu
 is "$status" 0 "--batch_size 64 --n_gpus 2" || diag "$err"
 like "$out" "1 rank of 2 replicas, global batch 64" "are two replicas with one batch"
-like "$out" "learning rate times 2, the number of GPUs" "and twice the rate, which is said"
-like "$(cat "$work/course.json")" '"learning_rate": 0.02,' "and written"
+like "$out" "learning rate times 2, the number of GPUs" "and the learning rate doubles, which is printed"
+like "$(cat "$work/course.json")" '"learning_rate": 0.02,' "and saved"
 fit twice --batch-size 64 --learning-rate 0.02
 is "$(awk -v a="$(loss course | cut -f 2)" -v b="$(loss twice | cut -f 2)" 'BEGIN { d = a - b; print d * d < 1e-8 }')" 1 \
     "which trains as one replica with that rate does"
 fit none --batch-size 64 --n-gpus 2 --device cpu --lr-scaling none
 like "$(cat "$work/none.json")" '"learning_rate": 0.01,' "--lr-scaling none leaves the rate"
 fit global --global-batch-size 64 --n-gpus 2 --device cpu
-like "$(cat "$work/global.json")" '"learning_rate": 0.01,' "and so does a batch that does not grow"
+like "$(cat "$work/global.json")" '"learning_rate": 0.01,' "a global batch does not scale the learning rate"
 fit zero --batch-size 64 --n_gpus 0
-is "$status" 0 "--n_gpus 0 is of the processors" || diag "$err"
+is "$status" 0 "--n_gpus 0 selects CPUs" || diag "$err"
 if ! "$train" info | grep -q "^gpu.*cuda 0"; then
     fit gpu --batch-size 64 --n_gpus 1
     [ "$status" = 0 ] || like "$status $err" "^78 .*take --device cpu" "GPUs that are asked for and not there are not replaced in silence"
@@ -230,17 +236,17 @@ in_job() { # NODES TASKS COMMAND…
     is "$status" 0 "a job of $1 nodes with $2 tasks" || diag "$err"
 }
 in_job 4 4
-is "$(grep -c "one process, on one of this job's 4 nodes: .* start it with srun" <<<"$err")" 1 "where nobody launched it, it says that it is alone"
+is "$(grep -c "one process, on one of this job's 4 nodes: .* start it with srun" <<<"$err")" 1 "without a launcher: a warning about the single process"
 in_job 1 8
-like "$err" "one process, though this job has 8 tasks" "of one node, too"
+like "$err" "one process, though this job has 8 tasks" "also on one node"
 in_job 1 1
 is "$err" "" "a job of one task is what it wants"
 in_job 4 4 env SLURM_STEP_ID=4294967290 SLURM_STEP_NODELIST=n0
 like "$err" "one process, on one of this job's 4 nodes" "salloc's shell on a node is no step of srun"
 in_job 4 4 env SLURM_STEP_ID=3 SLURM_STEP_NODELIST=n0
-is "$err" "" "in a step of srun one task was asked for"
+is "$err" "" "no warning in a step of srun with one task"
 capture env WORLD_SIZE=4 "$train" fit --model mnist-convnet --data "$work/pictures" --steps-per-epoch 1 --verbose 0
-like "$err" "one process by itself, though WORLD_SIZE .of torchrun. is 4" "nor is what other launchers start left to think it were one of several"
+like "$err" "one process by itself, though WORLD_SIZE .of torchrun. is 4" "a warning under other launchers"
 in_job 4 4 env PRTE_MCA_ras=^slurm PRTE_MCA_plm=^slurm mpirun --allow-run-as-root -n 1 # Open MPI 6 would ask Slurm for job 7
-unlike "$err" "one process" "and who was launched alone was meant to be"
+unlike "$err" "one process" "no warning if one process was requested"
 done_testing

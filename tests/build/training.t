@@ -41,7 +41,7 @@ refused() { # MESSAGE OPTION…
     shift
     capture fit "$@"
     is "$status" 64 "$* is refused"
-    like "$err" "$want" "and why"
+    like "$err" "$want" "the error says why"
 }
 refused "lars has no default" --optimizer lars
 refused "there is no optimizer .adagrad.; there are: sgd, adam, adamw, lars, lamb, rmsprop" --optimizer adagrad
@@ -63,7 +63,7 @@ ok "$(column loss | awk '{ exit !($1 > 2.2 && $8 > 1) }'; echo $?)" "a smoothed 
 ok "$(paste <(column accuracy | tr ' ' '\n') <(column top_k_categorical_accuracy | tr ' ' '\n') |
     awk '$1 > $2 { bad = 1 } END { exit bad }'; echo $?)" "the best is among the best three"
 like "$(cat "$work/s.json")" '"optimizer": "sgd"' "the summary names the optimizer"
-like "$(cat "$work/s.json")" '"learning_rate": 0.01' "and the learning rate"
+like "$(cat "$work/s.json")" '"learning_rate": 0.01' "the summary has the learning rate"
 
 # ---- the same on 1, 2 and 4 ranks ----
 ranks() { # NUMBER OPTION…: the loss of each step
@@ -97,8 +97,8 @@ is "$(column learning_rate)" 0.02 "the rate grows with the root of four ranks"
 bf16() { # OPTION…: without data: it is refused before any is looked for
     capture env DNNL_MAX_CPU_ISA=AVX512_CORE "$@"
     is "$status" 78 "${*: -4} needs a processor with bf16"
-    is "$(grep -c 'precision bf16 needs a processor with AVX512_BF16 or AMX' <<<"$err")" 1 "which is said once"
-    like "$err" "take --precision fp32" "with what to do"
+    is "$(grep -c 'precision bf16 needs a processor with AVX512_BF16 or AMX' <<<"$err")" 1 "the error is printed once"
+    like "$err" "take --precision fp32" "the error says what to do"
 }
 two=(mpirun --allow-run-as-root --oversubscribe --bind-to none -n 2 "$top_builddir/hpc-train")
 bf16 "$top_builddir/hpc-train" fit --data "$work/none" --model mnist-cnn --precision bf16
@@ -107,10 +107,10 @@ bf16 "$top_builddir/hpc-train" summary --model mnist-cnn --precision bf16
 bf16 "${two[@]}" bench --model mnist-cnn --precision bf16 --strategy multi-worker-mirrored
 capture "$top_builddir/hpc-train" bench --model mnist-cnn --precision int4
 is "$status" 64 "a precision that there is not is refused"
-like "$err" "precision: there is no precision .int4.; there are: fp32, bf16, fp16" "with those that there are"
+like "$err" "precision: there is no precision .int4.; there are: fp32, bf16, fp16" "the error lists the precisions"
 capture "$top_builddir/hpc-train" fit --data "$work/none" --model mnist-cnn --precision fp16 --device cpu
 is "$status" 78 "fp16 needs a GPU"
-like "$err" "precision fp16 is of GPUs: take --device cuda, or --precision fp32" "which is said before data are looked for"
+like "$err" "precision fp16 needs a GPU: use --device cuda or --precision fp32" "the error is printed before data is read"
 if "$top_builddir/hpc-train" summary --model mnist-convnet --precision bf16 >"$work/out" 2>&1; then
     like "$(cat "$work/out")" "once more, in bf16 +0.2 MiB" "the memory has the weights in bf16"
     ranks 1 --learning-rate 0.01 >"$work/fp32"
@@ -128,8 +128,8 @@ if "$top_builddir/hpc-train" summary --model mnist-convnet --precision bf16 >"$w
     # shellcheck disable=SC2016 # the variable is mpirun's
     capture mpirun --allow-run-as-root --oversubscribe --bind-to none -n 2 sh -c '[ "$OMPI_COMM_WORLD_RANK" = 0 ] ||
         export DNNL_MAX_CPU_ISA=AVX512_CORE; exec "$0" bench --model mnist-cnn --precision bf16' "$top_builddir/hpc-train"
-    is "$status" 78 "one rank that cannot is enough"
-    like "$err" "rank 1.*precision bf16 needs" "and is named"
+    is "$status" 78 "an error on one rank ends all"
+    like "$err" "rank 1.*precision bf16 needs" "the error names that rank"
 else
     diag "no bf16 here: $(cat "$work/out")"
 fi

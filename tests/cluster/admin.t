@@ -17,7 +17,7 @@ check() { capture on_node node0 env "$@" /opt/hpc-train/bin/hpc-train info --adm
 # found LINE NAME: the only thing wrong is LINE, and the exit status is 78.
 found() {
     is "$status" 78 "$2: ends with 78"
-    like "$(grep ^WRONG <<<"$out")" "^WRONG  $1[^"$'\n'"]*\$" "$2: says so, and no more"
+    like "$(grep ^WRONG <<<"$out")" "^WRONG  $1[^"$'\n'"]*\$" "$2: reported in one line"
 }
 conf() { sandbox_run --root sh -c 'echo "$1" >/etc/slurm/plugstack.conf.d/hpc-train.conf' conf "$1"; }
 
@@ -30,23 +30,23 @@ mv "$own/plugin.so" "$here/lib/slurm/spank_hpc_train.so"
 conf "optional $plugin"
 check
 like "$out" "WRONG  slurmd +pid [0-9]+ was started without $plugin: restart slurmd" "a slurmd from before is noticed"
-is "$status" 78 "and is wrong"
+is "$status" 78 "and ends with 78"
 "$sandbox" down >/dev/null
 
 # ---- all is well ----
 limit 60 "$sandbox" up 2 >/dev/null || { ok 1 "a sandbox starts"; exit 1; }
 check
-is "$status" 0 "nothing is wrong in a fresh sandbox" || diag "$out$err"
-is "$(awk '{ print $1, $2 }' <<<"$out")" "$(printf 'ok %s\n' plugstack plugin slurmd symbols arguments helper gpu_helper directory disk ports)" "and everything was looked at"
+is "$status" 0 "a fresh sandbox has no errors" || diag "$out$err"
+is "$(awk '{ print $1, $2 }' <<<"$out")" "$(printf 'ok %s\n' plugstack plugin slurmd symbols arguments helper gpu_helper directory disk ports)" "all checks were made"
 capture sandbox_run hpc-train info --admin
-is "$status" 0 "an ordinary user may ask as well" || diag "$out$err"
+is "$status" 0 "an ordinary user may run it" || diag "$out$err"
 capture on_node node0 setpriv --reuid=user --regid=user --init-groups /opt/hpc-train/bin/hpc-train info --admin
-is "$status" 0 "also on a compute node" || diag "$out$err"
+is "$status" 0 "on a compute node, too" || diag "$out$err"
 sandbox_run --root sh -c "sed -i /^PlugStackConfig/d /etc/slurm/slurm.conf && scontrol reconfigure"
 capture sandbox_run scontrol show config
 like "$out" "PlugStackConfig += \(null\)" "slurm.conf need not name plugstack.conf"
 check
-is "$status" 0 "which lies beside it" || diag "$out$err"
+is "$status" 0 "with the files beside slurm.conf" || diag "$out$err"
 
 # ---- Slurm and the plugin's file ----
 on_node node0 sh -c 'mkdir /tmp/mute && for name in sh timeout slurmd; do ln -s "$(command -v $name)" /tmp/mute/$name; done'
@@ -117,7 +117,7 @@ $(command -v scontrol) "\$@" | sed -e 's,^JobContainerType.*,JobContainerType = 
 END
 chmod 755 "$own/shared/container/scontrol"
 check PATH="/shared/container:$PATH"
-is "$status" 0 "jobs with a /tmp of their own are fine with a directory elsewhere" || diag "$out$err"
+is "$status" 0 "a private /tmp of jobs does not matter if the directory is elsewhere" || diag "$out$err"
 conf "required $plugin"
 check PATH="/shared/container:$PATH"
 found "directory +/tmp/hpc-train is hidden from the tasks, as (job_container|namespace)/tmpfs gives each job folders of its own at /tmp,/dev/shm: give tmpdir= elsewhere" "a directory that the tasks do not see"
@@ -148,9 +148,9 @@ fi
 # ---- the checker itself ----
 mv "$here/sbin/hpc-train-check" "$own/hpc-train-check"
 check
-is "$status" 78 "without the plugin's package it ends with 78"
-like "$err" "hpc-train-check cannot be started: No such file or directory; it is installed with the Slurm plugin" "and says what is missing"
+is "$status" 78 "without the plugin's package: status 78"
+like "$err" "hpc-train-check cannot be started: No such file or directory; it is installed with the Slurm plugin" "the error names the missing program"
 mv "$own/hpc-train-check" "$here/sbin/hpc-train-check"
 check
-is "$status" 0 "at last nothing is wrong" || diag "$out$err"
+is "$status" 0 "finally no errors" || diag "$out$err"
 done_testing

@@ -123,12 +123,12 @@ if [ -t 0 ]; then exec </dev/null; fi
 # has_pmix: whether this Slurm starts the ranks of MPI programs; many have no mpi_pmix.
 has_pmix() { sandbox_run srun --mpi=list 2>&1 | grep -qw pmix; }
 
-# take_cluster: waits until no other program uses the sandbox, or the second one that `quickstart check` starts inside its
+# take_cluster: waits until no other program uses the sandbox, or one of those that `quickstart check` starts inside its
 # folder, and leaves that in HPC_TRAIN_SANDBOX. One program at a time: some of them fill a node's disk or take its ports.
 take_cluster() {
     local first=${HPC_TRAIN_SANDBOX:-$top_srcdir/.sandbox} end=$((SECONDS + 1200)) folder
     while [ $SECONDS -lt $end ]; do
-        for folder in "$first" "$first/second"; do
+        for folder in "$first" "$first"/{second,third}; do
             [ -e "$folder/state/ready" ] || continue
             exec 9>"$folder/tests.lock"
             export HPC_TRAIN_SANDBOX=$folder

@@ -1,47 +1,48 @@
-# tests/cluster/: TAP scripts that use a real Slurm in the sandbox; each skips itself where none runs.
-# train.t, which computes, is not beside sandbox.t and train_failures.t, which measure times.
-# There are two clusters: tests of devices come in between, when others that compute have ended.
+# tests/cluster/: TAP scripts that use a real Slurm in the sandbox; each skips itself where none runs. They mostly wait, so
+# tests/local.mk starts others beside them: the slowest first, the rest in two groups.
+slow_cluster_tests = \
+	tests/cluster/plugin_waits.t \
+	tests/cluster/train_tcp.t \
+	tests/cluster/plugin_ports.t \
+	tests/cluster/train_failures.t \
+	tests/cluster/strangers.t \
+	tests/cluster/plugin_cgroup.t \
+	tests/cluster/plugin_unified.t
 early_cluster_tests = \
 	tests/cluster/train.t \
-	tests/cluster/broadcast_faults.t \
-	tests/cluster/admin.t \
 	tests/cluster/plugin.t \
-	tests/cluster/plugin_attacks.t \
+	tests/cluster/plugin_out.t \
+	tests/cluster/plugin_safety.t \
 	tests/cluster/plugin_broadcast.t \
-	tests/cluster/plugin_cgroup.t \
-	tests/cluster/plugin_cloud.t \
-	tests/cluster/plugin_configless.t \
-	tests/cluster/plugin_gpu.t \
 	tests/cluster/plugin_jobs.t \
+	tests/cluster/plugin_attacks.t \
+	tests/cluster/plugin_scripts.t \
+	tests/cluster/plugin_settings.t \
+	tests/cluster/plugin_life.t \
+	tests/cluster/sandbox.t \
+	tests/cluster/plugin_stage.t
+late_cluster_tests = \
 	tests/cluster/plugin_layout.t \
-	tests/cluster/plugin_life.t
-middle_cluster_tests = \
+	tests/cluster/plugin_options.t \
+	tests/cluster/train_ps.t \
+	tests/cluster/plugin_slurm_conf.t \
+	tests/cluster/plugin_ways.t \
+	tests/cluster/plugin_gpu.t \
+	tests/cluster/admin.t \
+	tests/cluster/plugin_configless.t \
+	tests/cluster/broadcast_faults.t \
+	tests/cluster/plugin_cloud.t \
 	tests/cluster/plugin_namespace.t \
 	tests/cluster/plugin_no_munge.t \
-	tests/cluster/plugin_options.t \
-	tests/cluster/plugin_out.t \
-	tests/cluster/plugin_ports.t \
-	tests/cluster/plugin_safety.t \
 	tests/cluster/plugin_server.t \
-	tests/cluster/plugin_settings.t \
-	tests/cluster/plugin_unified.t \
-	tests/cluster/plugin_ways.t
-late_cluster_tests = \
-	tests/cluster/plugin_stage.t \
-	tests/cluster/plugin_slurm_conf.t \
-	tests/cluster/plugin_waits.t \
-	tests/cluster/quickstart.t \
-	tests/cluster/sandbox.t \
-	tests/cluster/strangers.t \
-	tests/cluster/train_failures.t \
-	tests/cluster/train_tcp.t \
-	tests/cluster/train_ps.t
-cluster_tests = $(early_cluster_tests) $(middle_cluster_tests) $(late_cluster_tests)
-TESTS += $(early_cluster_tests) tests/apart/device.t $(middle_cluster_tests) tests/apart/ranks.t $(late_cluster_tests)
+	tests/cluster/quickstart.t
+cluster_tests = $(slow_cluster_tests) $(early_cluster_tests) $(late_cluster_tests)
 scaled_tests += tests/cluster/broadcast_faults.t tests/cluster/plugin_broadcast.t
-EXTRA_DIST += $(cluster_tests) tests/cluster/hold.py tests/cluster/layout_lib.sh tests/cluster/lib.sh tests/cluster/plugin_lib.sh tests/cluster/train_lib.sh
+EXTRA_DIST += $(cluster_tests) tests/cluster/hold.py tests/cluster/layout_lib.sh tests/cluster/lib.sh \
+	tests/cluster/plugin_lib.sh tests/cluster/train_lib.sh
 long_tests += tests/cluster/plugin_sanitizers.t
-scaled_tests += tests/cluster/plugin_attacks.t tests/cluster/plugin_cgroup.t tests/cluster/plugin_layout.t tests/cluster/plugin_life.t
+scaled_tests += tests/cluster/plugin_attacks.t tests/cluster/plugin_cgroup.t tests/cluster/plugin_layout.t \
+	tests/cluster/plugin_life.t
 EXTRA_DIST += tests/cluster/plugin_sanitizers.t tests/cluster/asan_options.c
 
 # What the plugin costs.

@@ -24,7 +24,7 @@ jax="JAX_COORDINATOR_ADDRESS JAX_NUM_PROCESSES JAX_PROCESS_ID"
 ours() { LC_ALL=C comm -13 <(echo "$without") - | grep -v '^_*SLURM_SPANK_'; }
 sorted() { tr ' ' '\n' <<<"$*" | grep . | LC_ALL=C sort; }
 is "$(ours <<<"$with")" "$(sorted "$common $torch $jax TF_CONFIG SLURM_TMPDIR")" "exactly the documented variables are new"
-is "$(LC_ALL=C comm -23 <(echo "$without") <(echo "$with"))" "" "and none is gone"
+is "$(LC_ALL=C comm -23 <(echo "$without") <(echo "$with"))" "" "no variable is removed"
 like "$(grep ^TMPDIR= <<<"$out" | sort -u)" '^TMPDIR=/tmp/hpc-train/[0-9]+$' "TMPDIR is the job directory"
 job=$(sed -n 's/^SLURM_JOB_ID=//p' <<<"$out" | head -n 1)
 like "$out" "TF_CONFIG=\{\"cluster\":\{\"worker\":\[\"[a-z]+[0-9]+:[0-9]+\",\"[a-z]+[0-9]+:[0-9]+\"\]\},\"task\":\{\"type\":\"worker\",\"index\":1\}\}" "TF_CONFIG has the form that TensorFlow reads"
@@ -62,10 +62,10 @@ refused --hpc-train-stage=/data:../up "below .SLURM_TMPDIR"
 refused --hpc-train-strategy=x "unrecognized option"
 capture sandbox_run env HPC_TRAIN_PORT=80 srun -N1 true
 is "$status" 64 "a bad environment default ends srun with 64"
-like "$err" "HPC_TRAIN_PORT: '80' is not a port" "and is named"
+like "$err" "HPC_TRAIN_PORT: '80' is not a port" "the error names the variable"
 capture sandbox_run env HPC_TRAIN_BIND=x sbatch --wrap=true
-is "$status" 64 "and sbatch"
-unlike "$out" "Submitted" "which queues nothing"
+is "$status" 64 "sbatch ends with 64, too"
+unlike "$out" "Submitted" "and queues no job"
 for option in hpc-train hpc-train-env hpc-train-port hpc-train-roles hpc-train-stage hpc-train-bind hpc-train-hide; do
     for command in srun sbatch salloc; do
         ok "$(sandbox_run "$command" --help | grep -q -- "--$option\>"; echo $?)" "$command --help shows --$option"
@@ -80,7 +80,7 @@ is "$out" 23100 "HPC_TRAIN_PORT implies --hpc-train"
 capture sandbox_run env HPC_TRAIN_PORT=23100 srun -N1 --hpc-train-port=23200 printenv MASTER_PORT
 is "$out" 23200 "the command line wins over it"
 capture sandbox_run env HPC_TRAIN_PORT=23100 srun -N1 --hpc-train=off printenv MASTER_PORT
-is "$out" "" "and --hpc-train=off over all"
+is "$out" "" "--hpc-train=off overrides all"
 capture sandbox_run env HPC_TRAIN=on srun -N1 printenv HPC_TRAIN_RANK
 is "$out" 0 "HPC_TRAIN=on"
 
@@ -98,12 +98,12 @@ like "$out" '^0 own=1 ' "maps by local rank"
 gpus --hpc-train-bind=none -N1 --gres=gpu:2
 is "$out" '0 own= visible=0,1' "--hpc-train-bind=none"
 gpus --hpc-train -N1 -n2 --gpus-per-task=1
-is "$out" $'0 own=0 visible=0\n1 own=1 visible=1' "what Slurm itself binds stays"
+is "$out" $'0 own=0 visible=0\n1 own=1 visible=1' "Slurm's own binding is kept"
 gpus --hpc-train -N1
 is "$out" '0 own= visible=' "no GPUs"
 capture sandbox_run srun --hpc-train-bind=map:0,2 -N1 -n2 --gres=gpu:2 sleep 60
 ok "$([ "$status" != 0 ]; echo $?)" "a map to a GPU that is not there ends the step"
-like "$err" "gives local rank 1 the GPU 2, but the task sees 2" "and says so"
+like "$err" "gives local rank 1 the GPU 2, but the task sees 2" "the error says why"
 capture sandbox_run srun --hpc-train -N2 --gres=gpu:2 printenv HPC_TRAIN_CONFIG
 like "$out" '"tasks":1,"gpus":2\},\{"name":"[a-z0-9]+","tasks":1,"gpus":2\}\],"gpu":"0"' "the config counts GPUs per node"
 
@@ -124,13 +124,13 @@ done
 start=$SECONDS
 capture sandbox_run srun --hpc-train-port=$((taken - 1)) -N1 -n3 sleep 300
 ok "$([ "$status" != 0 ] && [ $((SECONDS - start)) -lt 90 ]; echo $?)" "a port in use ends the step"
-like "$err" "port $taken on [a-z]+[0-9]+ cannot be used: Address already in use by uid 0, root; choose others with --hpc-train-port" "and port, node, user and option are named"
+like "$err" "port $taken on [a-z]+[0-9]+ cannot be used: Address already in use by uid 0, root; choose others with --hpc-train-port" "the error names port, node, user and option"
 wait
 capture sandbox_run srun --hpc-train-port=$taken -N1 true
-ran "and once it is free the step runs"
+ran "the step runs once the port is free"
 capture sandbox_run srun --hpc-train-port=23000-23002 -N1 -n4 true
 is "$status" 78 "too narrow a range ends the step"
-like "$err" "ports 23000-23002 are too few for 4 tasks" "and says so"
+like "$err" "ports 23000-23002 are too few for 4 tasks" "the error says why"
 
 # Steps at once in one job have ports of their own.
 # shellcheck disable=SC2016
@@ -158,16 +158,16 @@ ran "a batch job with #SBATCH --hpc-train lines runs"
 out=$(cat "$work_here/job.out")
 job=$(job_of "$out")
 is "$(grep batch: <<<"$out")" "job=$job batch: /tmp/hpc-train/$job /tmp/hpc-train/$job none none" "the script has the directory and no cluster"
-like "$out" "step: 1 none 2[34][0-9]* .*from-batch" "its steps are prepared, in the same directory"
+like "$out" "step: 1 none 2[34][0-9]* .*from-batch" "its steps are prepared in the same directory"
 # Slurm sets TMPDIR=/tmp for the first task of a node
 is "$(grep -cE "off: none none none (/tmp|none)$" <<<"$out")" 3 "--hpc-train=off in a step undoes the job's, on all nodes"
-like "$out" "own: mine" "and leaves the user's own variables"
-like "$out" "nested: none none none" "also where it inherits them from a prepared task"
+like "$out" "own: mine" "and keeps the user's own variables"
+like "$out" "nested: none none none" "also if it inherits them from a prepared task"
 like "$out" 'changed: none \{"cluster":' "a step's option replaces the job's"
 is_clean "$job" "batch job"
 
 capture sandbox_run sbatch --wait --output="$work/array.%a" --array=0-2 --hpc-train --wrap="srun printenv SLURM_TMPDIR"
-is "$(cat "$work_here"/array.? | sort -u | wc -l)" 3 "array tasks have directories of their own"
+is "$(cat "$work_here"/array.? | sort -u | wc -l)" 3 "array tasks have separate directories"
 
 # A requeued job starts afresh.
 cat >"$work_here/requeue.sh" <<'END'

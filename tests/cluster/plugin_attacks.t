@@ -66,8 +66,8 @@ done
 is "$failed" 0 "$races jobs end while a process of theirs races with the epilog"
 sleep 2
 no_job_left "$node" "$races races: nothing is left"
-is "$(precious)" "$untouched" "what the links led to is as it was, to the last change of its state"
-is "$(on_node "$node" find /tmp -mindepth 1 -path '/tmp/own*' ! -user user -print)" "" "and nothing of the user's own has become root's"
+is "$(precious)" "$untouched" "the links' targets are unchanged, including ctime"
+is "$(on_node "$node" find /tmp -mindepth 1 -path '/tmp/own*' ! -user user -print)" "" "no file of the user is owned by root"
 on_node "$node" bash -c 'rm -rf /tmp/own.*'
 
 # ---- another user's data ----
@@ -93,13 +93,13 @@ chmod 755 "$work_here/spy" && chmod 711 "$work_here"
 cp "$work_here/spy" "${work_here%/home/*}/spy.$$" # the user's home is his
 capture as_other srun -N1 -w "$node" --hpc-train sh -c "sh /shared/spy.$$ | tr '\\0' '\\n'"
 rm -f "${work_here%/home/*}/spy.$$"
-like "$out" "^12001" "another user's job runs on the same node"
-is "$(grep -E "sesame|HPC_TRAIN_DATA=$parent/$job|^$job\$|boot" <<<"$out")" "" "and sees nothing of the first one's"
+like "$out" "^12001" "a job of another user runs on the same node"
+is "$(grep -E "sesame|HPC_TRAIN_DATA=$parent/$job|^$job\$|boot" <<<"$out")" "" "and sees nothing of the first user's job"
 is "$(on_node "$node" sh -c "stat -c '%U %a' $parent/$job; ls -A $parent/$job; ls -d /tmp/taken /tmp/parent 2>/dev/null")" \
     $'user 700\n.hpc-train\nsecret' "nor changes anything"
 touch "$work_here/enough"
 wait $victim
-no_job_left "$node" "two users: nothing is left"
+no_job_left "$node" "two users: no job directory is left"
 
 # ---- file systems that the user mounts ----
 # fusermount leaves such mounts; here root makes the same one, and nobody ever answers it.
@@ -132,11 +132,11 @@ touch "$work_here/mounted"
 start=$SECONDS
 wait $steps
 ok "$([ $((SECONDS - start)) -lt 50 ]; echo $?)" "a FUSE mount that never answers does not hold slurmstepd or the epilog"
-like "$(cat "$work_here/steps.out" "$work_here/steps.err")" "status=74" "the next step is told"
-like "$(cat "$work_here/steps.err")" "$parent/$job cannot be used: a file system is mounted on it" "what is wrong"
+like "$(cat "$work_here/steps.out" "$work_here/steps.err")" "status=74" "the next step fails"
+like "$(cat "$work_here/steps.err")" "$parent/$job cannot be used: a file system is mounted on it" "the error names the mount"
 no_job_left "$node" "FUSE mounts: nothing is left"
-is "$(grep -c "job $job: a slurmstepd was killed" "$state"/log/node*.log | grep -vc ':0$')" 0 "and nobody claims that a slurmstepd was killed"
-is "$(on_node "$node" grep -c "$parent" /proc/mounts)" 0 "and nothing stays mounted"
+is "$(grep -c "job $job: a slurmstepd was killed" "$state"/log/node*.log | grep -vc ':0$')" 0 "no slurmstepd is reported as killed"
+is "$(on_node "$node" grep -c "$parent" /proc/mounts)" 0 "no mount is left"
 sandbox_run --root pkill -f "python3 $work/fuse.py" # in the sandbox's own processes
 wait $mounter
 # shellcheck disable=SC2016
@@ -166,8 +166,8 @@ for text in $'%s%n%999999d\nforged line\e[2J../../etc/passwd:/etc/shadow,$(touch
     done
 done
 is "$orderly" "" "whatever they hold, slurmstepd ends the step in an orderly way"
-is "$(on_node "$node" sh -c 'ls -d /tmp/owned /owned' 2>/dev/null)" "" "and runs nothing"
-is "$(sandbox_run --root sh -c 'cat /var/log/slurm/*.log | grep -c "^forged"')" 0 "nor does anything begin a line of a log"
+is "$(on_node "$node" sh -c 'ls -d /tmp/owned /owned' 2>/dev/null)" "" "nothing is executed"
+is "$(sandbox_run --root sh -c 'cat /var/log/slurm/*.log | grep -c "^forged"')" 0 "no forged line in the logs"
 
 # ---- variables that would make root's programs do something ----
 cp "$built/.libs/spy.so" "$work_here/" && touch "$work_here/spy.so.seen" && chmod 666 "$work_here/spy.so.seen"
@@ -185,9 +185,9 @@ chown -R 12000:12000 "$work_here"
 capture sandbox_run sbatch -N1 -w "$node" --wait --hpc-train --output="$work/batch" --wrap ". $work/srun"
 no_job_left "$node" "a spy: nothing is left"
 like "$(cat "$work_here/spy.so.seen")" "12000 12000 " "a spy in the user's environment sees the user's programs"
-is "$(grep -Ev '^12000 12000 ' "$work_here/spy.so.seen")" "" "but none of root's"
-is "$(grep -c ' hpc-train-' "$work_here/spy.so.seen")" 0 "nor those that root starts for the user"
-is "$(stat -c %U "$work_here"/result.* 2>/dev/null | sort -u)" "$(stat -c %U "$work_here/bin")" "these did their work, as the user"
+is "$(grep -Ev '^12000 12000 ' "$work_here/spy.so.seen")" "" "but not root's processes"
+is "$(grep -c ' hpc-train-' "$work_here/spy.so.seen")" 0 "nor the helpers that root starts for the user"
+is "$(stat -c %U "$work_here"/result.* 2>/dev/null | sort -u)" "$(stat -c %U "$work_here/bin")" "the helpers worked, as the user"
 
 # ---- a disk without room ----
 used=$(on_node "$node" df --output=iused /tmp | tail -n 1)
@@ -210,7 +210,7 @@ long=$(printf 'x%.0s' {1..120000})
 run_on --hpc-train-stage="/$long" true
 ok "$([ "$status" != 0 ]; echo $?)" "a name of 120,000 letters ($status)"
 capture sandbox_run srun -N1 -w "$node" --hpc-train --export="ALL,HPC_TRAIN_STAGE=/$long" true
-ok "$([ "$status" != 0 ] && [ "$status" -lt 128 ]; echo $?)" "and one that the client does not see ($status)"
+ok "$([ "$status" != 0 ] && [ "$status" -lt 128 ]; echo $?)" "an invalid option that the client does not see fails the step ($status)"
 failed=0
 forged=$'x\nforged line in a log\n'
 for name in HPC_TRAIN_STAGE HPC_TRAIN_PORT HPC_TRAIN_ENV HPC_TRAIN SLURMD_NODENAME SLURM_STEP_NODELIST \
@@ -220,7 +220,7 @@ for name in HPC_TRAIN_STAGE HPC_TRAIN_PORT HPC_TRAIN_ENV HPC_TRAIN SLURMD_NODENA
     [ "$status" -lt 128 ] || failed=1
 done
 is "$failed" 0 "odd texts in variables end in an orderly way"
-is "$(sandbox_run --root sh -c 'cat /var/log/slurm/*.log | grep -c "^forged"')" 0 "and write no line of their own to a daemon's log"
+is "$(sandbox_run --root sh -c 'cat /var/log/slurm/*.log | grep -c "^forged"')" 0 "no forged line in a daemon's log"
 
 # ---- a million small things are bounded in time ----
 # shellcheck disable=SC2016
@@ -250,9 +250,9 @@ if [ "${HPC_TRAIN_LONG-}" = 1 ]; then
     sandbox_run scancel "$job"
     start=$SECONDS
     wait $step
-    ok "$([ $((SECONDS - start)) -lt 30 ]; echo $?)" "it does not keep a cancelled step ($((SECONDS - start)) s)"
+    ok "$([ $((SECONDS - start)) -lt 30 ]; echo $?)" "a cancelled step ends in time ($((SECONDS - start)) s)"
     for ((i = 0; i < 1000; i++)); do [ "$(sandbox_run squeue --noheader --job="$job" 2>/dev/null)" = "" ] && break; sleep 0.1; done
-    ok "$([ $((SECONDS - start)) -lt 90 ]; echo $?)" "nor the epilog for longer than its last try may take ($((SECONDS - start)) s)"
+    ok "$([ $((SECONDS - start)) -lt 90 ]; echo $?)" "the epilog ends within the time of its last try ($((SECONDS - start)) s)"
     touch "$work_here/enough2"
     wait $stopper
     no_job_left "$node" "a stopped helper: nothing is left"
@@ -276,9 +276,9 @@ wait $others
 # ---- and the node is as before ----
 run_on true
 ran "the node still runs jobs with hpc-train"
-is "$(daemons)" "$before" "no daemon has ended"
+is "$(daemons)" "$before" "all daemons are still running"
 is "$(sandbox_run --root pgrep -c -x slurmstepd)" 0 "no slurmstepd is left"
 is "$(sandbox_run sinfo --noheader --Node --states=drain,down,fail --format=%n)" "" "no node is drained by any of this"
-is "$(precious)" "$untouched" "what root owns is as it was"
+is "$(precious)" "$untouched" "root's files are unchanged"
 
 done_testing

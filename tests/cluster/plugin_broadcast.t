@@ -37,14 +37,14 @@ sum='cd "$HPC_TRAIN_DATA" && { find . -not -type d -printf "%P|%y|%m|%s|%T@|%n|%
 want=$(sandbox_run env HPC_TRAIN_DATA="$work/set" bash -c "$sum")
 capture sandbox_run srun -N4 --hpc-train-stage="$work/set" --hpc-train-stage-mode=broadcast bash -c "$sum"
 ran "a folder is sent to four nodes"
-is "$(sort <<<"$out" | uniq -c | tr -s ' ')" " 4 $want" "and is the same on all of them: names, links, holes, modes, times, content"
+is "$(sort <<<"$out" | uniq -c | tr -s ' ')" " 4 $want" "the copies are identical: names, links, holes, modes, times, content"
 capture sandbox_run srun -N4 --hpc-train-stage="$work/set.tar.gz:x" --hpc-train-stage-mode=extract,broadcast bash -c "$sum"
 ran "an archive is unpacked on one node for four"
-is "$(sort <<<"$out" | uniq -c | tr -s ' ' | sed 's/\(.*\) .*/\1/')" "$(sort <<<"$out" | uniq -c | tr -s ' ' | head -n 1 | sed 's/\(.*\) .*/\1/')" "the same on all"
+is "$(sort <<<"$out" | uniq -c | tr -s ' ' | sed 's/\(.*\) .*/\1/')" "$(sort <<<"$out" | uniq -c | tr -s ' ' | head -n 1 | sed 's/\(.*\) .*/\1/')" "equal on all nodes"
 # shellcheck disable=SC2016
 capture sandbox_run srun -N4 --hpc-train-stage="$work/set.tar.gz:x" --hpc-train-stage-mode=extract,broadcast \
     bash -c 'diff -r --no-dereference "$0/set" "$HPC_TRAIN_DATA" && echo same' "$work"
-is "$(grep -c same <<<"$out")" 4 "and it has the archive's content"
+is "$(grep -c same <<<"$out")" 4 "it has the archive's content"
 # shellcheck disable=SC2016
 capture sandbox_run env HPC_TRAIN_STAGE_MODE=broadcast srun -N4 -n8 --hpc-train-stage="$work/file,$work/set/one:first" \
     bash -c 'cmp "$SLURM_TMPDIR/file" "$0/file" && cat "$SLURM_TMPDIR/first"' "$work"
@@ -69,7 +69,7 @@ capture sandbox_run salloc -Q -N4 bash -c '
     echo lost >&2
     srun bash -c "ls \$HPC_TRAIN_DATA/many | wc -l"' "$work"
 like "$err" "again.*set is at /tmp/hpc-train/[0-9]*/set already, unchanged" "a second step uses what is there"
-is "$(tr '\n' ' ' <<<"$out")" "700 700 700 700 " "and a node that lost it is given it again"
+is "$(tr '\n' ' ' <<<"$out")" "700 700 700 700 " "a node that lost its copy gets it again"
 
 # ---- by hand, on the login node ----
 # team N OPTION...: so many processes that stage together; $codes and $took, and what each said in $err. The hook $during
@@ -108,16 +108,16 @@ clear_team() { sandbox_run --root bash -c 'umount /tmp/team/2 2>/dev/null; rm -r
 at_exit clear_team
 
 team 5 --mode broadcast "$work/file"
-is "$out" "0 0 0 0 0" "five stage together by hand" || diag "$err"
+is "$out" "0 0 0 0 0" "five nodes stage together without Slurm" || diag "$err"
 read_by() { sed -n "s/.*: $1 bytes received.* \([0-9]*\) read from.*/\1/p" <<<"$err"; }
 size=$(stat -c %s "$work_here/file")
 got=$(read_by 0)
 ok "$([ "$got" -ge $((2 * size)) ] && [ "$got" -lt $((2 * size + 1000000)) ]; echo $?)" \
     "the first reads the source once (and checks its copy): $got of $size bytes"
 most=$(read_by '[1-9][0-9]*' | sort -n | tail -n 1)
-ok "$([ "$most" -ge "$size" ] && [ "$most" -lt $((size + 1000000)) ]; echo $?)" "the others only check their copies: at most $most"
+ok "$([ "$most" -ge "$size" ] && [ "$most" -lt $((size + 1000000)) ]; echo $?)" "the other nodes only check their copies: at most $most bytes"
 most=$(sed -n 's/.* \([0-9]*\) sent to them.*/\1/p' <<<"$err" | sort -n | tail -n 1)
-ok "$([ "$most" -lt $((size + size / 10)) ]; echo $?)" "no node sends more than it gets: at most $most"
+ok "$([ "$most" -lt $((size + size / 10)) ]; echo $?)" "no node sends more than it receives: at most $most bytes"
 
 # Of an archive's items with one name the last one counts, in whatever order several threads come to them.
 mkdir "$work_here/twice"
@@ -156,7 +156,7 @@ sandbox_run --root bash -c '
     cmp own0/data /tmp/team/0/data && cmp own1/data /tmp/team/1/data && echo own' "$work" $((base += 10)) "$stage" \
     >"$work_here/own.out" 2>"$work_here/own.err"
 like "$(cat "$work_here/own.err")" "copied by each node: not all nodes see the same source: it is local to each" "auto: a source on each node's own disk"
-is "$(cat "$work_here/own.out")" own "and each has its own"
+is "$(cat "$work_here/own.out")" own "each step has its own copy"
 clear_team
 during=:
 
@@ -187,7 +187,7 @@ mend
 # ---- failures ----
 failed() { # NAME STATUSES MESSAGE
     like "$out" "^$2$" "$1: everybody ends with the right status"
-    like "$err" "$3" "$1: and says who and why"
+    like "$err" "$3" "$1: the error names node and reason"
     ok "$([ $took -lt 60000 ]; echo $?)" "$1: soon ($took ms)"
     clear_team
 }
@@ -225,7 +225,7 @@ ends() { # NAME INDEX SOURCE STATUS
         kill -TERM $! || exit
         wait $!
         echo $? $(((${EPOCHREALTIME/./} - start) / 1000))' "$work" $((base += 10)) "$stage" "$2" "$3"
-    is "${out% *}" "$4" "SIGTERM to $1: it ends (${out#* } ms), and waits for nobody"
+    is "${out% *}" "$4" "SIGTERM to $1: it ends without waiting for others (${out#* } ms)"
     clear_team
 }
 ends "the first node" 0 "$work/file" 75
@@ -250,15 +250,15 @@ middle() { # COMMAND
 # shellcheck disable=SC2016
 {
     middle 'proxy $((base + 9)) 127.0.0.1 $base flip 5000000'
-    like "$err" "what it got from 127.0.0.1 was damaged on the way" "a changed byte is noticed"
-    is "$(sandbox_run bash -c 'cat /tmp/team/1/file 2>/dev/null | wc -c')" 0 "and nothing of it is left"
+    like "$err" "data received from 127.0.0.1 was damaged in transit" "a changed byte is noticed"
+    is "$(sandbox_run bash -c 'cat /tmp/team/1/file 2>/dev/null | wc -c')" 0 "nothing is left of it"
     clear_team
     middle 'proxy $((base + 9)) 127.0.0.1 $base cut 5000000'
     like "$err" "127.0.0.1: it was lost" "a connection that is cut is noticed"
     clear_team
     middle 'replay $((base + 9)) 127.0.0.1 $base'
     is "$status $(sandbox_run bash -c 'cmp "$0" /tmp/team/1/file && echo same' "$work/file")" "0 same" "a proxy that only listens hears what it may"
-    unlike "$err" "was welcome" "but a hello that is said again is not let in"
+    unlike "$err" "was welcome" "but a repeated HELLO is rejected"
     clear_team
 }
 sandbox_run rm -f "$work/nodes.1"
@@ -296,7 +296,7 @@ during='kill -STOP ${pids[2]}; touch ready; while [ -e ready ]; do sleep 0.05; d
 other=$!
 team 3 --mode broadcast --wait 60 "$work/file"
 wait $other
-is "$(cat "$work_here/other")" "let in: 0" "another user is not let in"
-is "$out" "0 0 0" "and does not disturb"
+is "$(cat "$work_here/other")" "let in: 0" "another user is rejected"
+is "$out" "0 0 0" "without disturbing the run"
 
 done_testing

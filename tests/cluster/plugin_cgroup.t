@@ -18,7 +18,7 @@ for node in node0 node1; do
     is "$(on_node "$node" stat -c '%U %a' /tmp/hpc-train)" "root 711" "$node: the parent of the job directories is there already, and root's"
 done
 capture sandbox_run srun -N2 sh -c 'mkdir /tmp/hpc-train'
-like "$status $err" "^1 .*File exists.*File exists" "no user can be the first to make it"
+like "$status $err" "^1 .*File exists.*File exists" "users cannot create it first"
 capture sandbox_run srun -N2 --hpc-train grep freezer /proc/self/cgroup
 like "$out" "/slurm_node[01]/.*/step_0" "tasks are in control groups"
 
@@ -27,8 +27,8 @@ capture sandbox_run timeout 60 srun -N2 -n4 --hpc-train-stage=/nowhere sleep 50
 is "$status" 66 "staging that fails ends srun with its status"
 on_node node0 sh -c 'echo data >/tmp/here; chmod 644 /tmp/here'
 capture sandbox_run timeout 60 srun -N2 -w node0,node1 -n4 --hpc-train-stage=/tmp/here --hpc-train-stage-mode=copy sleep 50
-like "$status $err" "^137 .*node1: /tmp/here cannot be read: No such file" "on one node: this is told, and running tasks are killed"
-like "$err" "node1: task 3: Exited with exit code 66" "who failed keeps its status"
+like "$status $err" "^137 .*node1: /tmp/here cannot be read: No such file" "on one node: reported, and running tasks are killed"
+like "$err" "node1: task 3: Exited with exit code 66" "the failed task keeps its status"
 
 # ---- the copying is one of the step's processes, and what tasks leave behind is ended ----
 mkdir -p "$own/shared/home/user" && head -c 200M /dev/zero >"$own/shared/zero" && chmod -R a+rX "$own/shared"
@@ -43,11 +43,11 @@ group=$(on_node node0 timeout 30 bash -c 'until pid=$(pgrep -f "hpc-train-stage 
 wait $step
 is "$?" 0 "a step with results, and with a process that stays behind"
 job=$(job_of "$(cat "$own/output")")
-like "$group" "/job_$job/step_0" "who copies them is in the step's control group"
+like "$group" "/job_$job/step_0" "the helper that copies them is in the step's cgroup"
 cmp -s "$own/shared/zero" "$own/shared/home/user/$job/zero"
-ok $? "they are all there when srun ends"
+ok $? "all results exist when srun ends"
 is_clean "$job" "a process left behind"
-is "$(sandbox_run pgrep -u user -a sleep)" "" "and it is ended"
+is "$(sandbox_run pgrep -u user -a sleep)" "" "the left process is killed"
 
 # ---- others ----
 tests=plugin_out.t
@@ -69,6 +69,6 @@ done
 # shellcheck disable=SC2016
 groups=$(unshare --mount sh -c 'mount -t cgroup -o freezer freezer "$1" && find "$1" -maxdepth 1 -printf "%f\n"' groups "$own/mnt")
 like "$groups" "^mnt" "the machine's control groups can be seen"
-unlike "$groups" "hpc-train-sandbox-$(stat -c %i "$own/state")" "and none of this cluster's is left"
+unlike "$groups" "hpc-train-sandbox-$(stat -c %i "$own/state")" "no cgroup of this cluster is left"
 
 done_testing

@@ -17,7 +17,7 @@ tell='echo "$SLURM_PROCID $(hostname -I 2>/dev/null || ip -4 -o addr show eth0 |
     "$(getent hosts "$SLURMD_NODENAME" >/dev/null && echo resolves || echo unknown) $TF_CONFIG"'
 capture sandbox_run srun -N3 --hpc-train bash -c "$tell"
 ran "a step on them runs"
-is "$(awk '{ print $3 }' <<<"$out" | sort -u)" unknown "their names resolve nowhere"
+is "$(awk '{ print $3 }' <<<"$out" | sort -u)" unknown "their names cannot be resolved"
 wrong=$(python3 - "$out" <<'END'
 import json, sys
 for line in sys.argv[1].splitlines():
@@ -28,22 +28,22 @@ for line in sys.argv[1].splitlines():
         print(rank, own, named)
 END
 )
-is "$wrong" "" "each rank is named by its own address"
-like "$(grep '^0 ' <<<"$out")" '"10\.77\.1\.[0-9]+:[0-9]+","10\.77\.1\.[0-9]+:[0-9]+","10\.77\.1\.[0-9]+:[0-9]+"' "all in figures"
+is "$wrong" "" "each rank has its node's address"
+like "$(grep '^0 ' <<<"$out")" '"10\.77\.1\.[0-9]+:[0-9]+","10\.77\.1\.[0-9]+:[0-9]+","10\.77\.1\.[0-9]+:[0-9]+"' "all addresses are numeric"
 
 # Whoever connects does so by these addresses.
 sandbox_run bash -c 'mkdir -p set && head -c 100000 /dev/urandom >set/a && sha256sum <set/a >set.sum'
 capture sandbox_run srun -N3 --hpc-train --hpc-train-stage=/shared/home/user/set --hpc-train-stage-mode=broadcast \
     bash -c 'sha256sum <$SLURM_TMPDIR/set/a | cmp - /shared/home/user/set.sum && echo same'
-is "$out" $'same\nsame\nsame' "data are broadcast among them" || diag "$err"
+is "$out" $'same\nsame\nsame' "data is broadcast among them" || diag "$err"
 
 # The nodes find their GPUs by gres.conf.
 capture sandbox_run srun -N1 -n2 --gres=gpu:2 --hpc-train bash -c 'echo "$SLURM_LOCALID: $CUDA_VISIBLE_DEVICES $HPC_TRAIN_GPU"'
-is "$(sort <<<"$out")" $'0: 0,1 0\n1: 0,1 1' "each task has a GPU of its own" || diag "$err"
+is "$(sort <<<"$out")" $'0: 0,1 0\n1: 0,1 1' "each task has its own GPU" || diag "$err"
 if slurm_at_least 23.11; then
     capture sandbox_run srun -N1 -n2 --gpus-per-task=1 --gres-flags=allow-task-sharing --hpc-train \
         bash -c 'echo "$SLURM_LOCALID: $CUDA_VISIBLE_DEVICES $HPC_TRAIN_GPU"'
-    is "$(sort <<<"$out")" $'0: 0 0\n1: 1 1' "--gres-flags=allow-task-sharing: each task is bound to one, by its number on the node" || diag "$err"
+    is "$(sort <<<"$out")" $'0: 0 0\n1: 1 1' "--gres-flags=allow-task-sharing: each task is bound to one, by its local id" || diag "$err"
 else
     capture sandbox_run srun -N1 -n2 --gpus-per-task=1 --gres-flags=allow-task-sharing true
     like "$err" "Invalid --gres-flags" "--gres-flags=allow-task-sharing is of 23.11 and later"

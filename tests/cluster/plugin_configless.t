@@ -40,21 +40,21 @@ like "$(on_node node0 cat /run/slurm/conf/plugstack.conf)" "^optional $plugin tm
 capture sandbox_run srun -N2 --hpc-train bash -c 'echo "$HPC_TRAIN_RANK ${SLURM_TMPDIR%/*}"'
 is "$(sort <<<"$out")" $'0 /var/tmp/jobs\n1 /var/tmp/jobs' "a step is prepared as it says"
 check
-is "$status" 0 "hpc-train-check finds nothing wrong on a node" || diag "$out$err"
-like "$out" "^ok +plugstack +/run/slurm/conf/plugstack.conf, line 1 " "it reads what slurmctld has sent"
+is "$status" 0 "hpc-train-check reports no error on a node" || diag "$out$err"
+like "$out" "^ok +plugstack +/run/slurm/conf/plugstack.conf, line 1 " "it reads the file sent by slurmctld"
 like "$out" "ok +directory +/var/tmp/jobs" "with its arguments"
 on_node node0 sh -c 'echo "optional /nowhere/spank_hpc_train.so tmpdir=/nowhere" >/etc/slurm/plugstack.conf'
 check
-is "$status $(grep -c '/run/slurm/conf/plugstack.conf, line 1' <<<"$out")" "0 1" "an old plugstack.conf without a slurm.conf counts for nothing" || diag "$out"
+is "$status $(grep -c '/run/slurm/conf/plugstack.conf, line 1' <<<"$out")" "0 1" "an old plugstack.conf without slurm.conf is ignored" || diag "$out"
 capture sandbox_run srun -N1 -w node0 --hpc-train sh -c 'echo "${SLURM_TMPDIR%/*}"'
-is "$out" /var/tmp/jobs "nor for a step there"
+is "$out" /var/tmp/jobs "also by a step there"
 on_node node0 rm /etc/slurm/plugstack.conf
 
 # ---- commands on a node, and in a job ----
 user_on node0 srun -N1 --hpc-train sh -c 'echo "${SLURM_TMPDIR%/*} $HPC_TRAIN_RANK"'
 is "$out" "/var/tmp/jobs 0" "srun on a node" || diag "$err"
 user_on node0 srun -N1 --hpc-train-env=nonsense true
-like "$status $err" "^[1-9].*hpc-train-env.*nonsense" "it knows the plugin's options, and refuses wrong values"
+like "$status $err" "^[1-9].*hpc-train-env.*nonsense" "srun knows the plugin's options, and rejects wrong values"
 capture sandbox_run sbatch --wait -N1 --output=/shared/home/user/o --hpc-train --wrap 'echo "${SLURM_TMPDIR%/*}"; srun sh -c "echo \${SLURM_TMPDIR%/*} \$HPC_TRAIN_RANK"
     hpc-train info --admin >info; echo "checked: $?"'
 ran "a batch job ends well"
@@ -67,8 +67,8 @@ is "$out" "/var/tmp/jobs 0" "srun without any file of Slurm's" || diag "$err"
 bare_login 'export SLURM_CONF_SERVER=login; as_user sbatch -N1 --hpc-train-env=nonsense --wrap true'
 like "$status $err" "^[1-9].*hpc-train-env.*nonsense" "sbatch there refuses wrong values"
 bare_login 'export SLURM_CONF_SERVER=login; /opt/hpc-train/bin/hpc-train info --admin'
-is "$status" 0 "hpc-train-check finds nothing wrong there" || diag "$out$err"
-like "$out" "^ok +plugstack +slurmctld's, which each command fetches, and srun has --hpc-train" "and says where plugstack.conf comes from"
+is "$status" 0 "hpc-train-check reports no error there" || diag "$out$err"
+like "$out" "^ok +plugstack +slurmctld's, which each command fetches, and srun has --hpc-train" "and prints where plugstack.conf comes from"
 
 # ---- and one with sackd ----
 if [ -n "$(command -v sackd)" ]; then
@@ -94,22 +94,22 @@ check
 like "$out" "WRONG +plugstack +neither /run/slurm/conf/plugstack.conf nor a file that it includes names spank_hpc_train.so: add a line" \
     "files that plugstack.conf includes by a pattern are not sent: hpc-train-check says so"
 capture sandbox_run srun -N1 --hpc-train printenv SLURM_TMPDIR
-is "$out" "" "and steps are not prepared"
+is "$out" "" "steps are not prepared"
 plugstack 'include hpc-train.conf'
 until_sent 'include hpc-train.conf'
 capture sandbox_run srun -N1 --hpc-train sh -c 'echo "${SLURM_TMPDIR%/*}"'
 if slurm_at_least 23.11; then
-    is "$out" /var/tmp/jobs "one that it includes by name is, from 23.11 on"
+    is "$out" /var/tmp/jobs "a file included by name is sent from 23.11 on"
 else
-    is "$out" "" "nor one that it includes by name, to 23.02"
+    is "$out" "" "a file included by name is not sent up to 23.02"
 fi
 plugstack "$line"
 until_sent "$line"
 sandbox_run --root sh -c 'echo PlugStackConfig=/etc/slurm/plugstack.conf >>/etc/slurm/slurm.conf && scontrol reconfigure'
 for ((i = 0; i < 300; i++)); do on_node node0 grep -q ^PlugStackConfig /run/slurm/conf/slurm.conf && break; sleep 0.1; done
 check
-like "$out" "WRONG +plugstack +/etc/slurm/plugstack.conf cannot be read" "with PlugStackConfig= Slurm looks there on each node: hpc-train-check says so"
+like "$out" "WRONG +plugstack +/etc/slurm/plugstack.conf cannot be read" "with PlugStackConfig= Slurm uses that path on each node: hpc-train-check reports it"
 capture sandbox_run srun -N1 -w node0 --hpc-train printenv SLURM_TMPDIR
-is "$out" "" "and the step is not prepared"
+is "$out" "" "the step is not prepared"
 is "$(sandbox_run sinfo --noheader --Node --states=drain,down,fail --format=%n)" "" "no node is drained"
 done_testing

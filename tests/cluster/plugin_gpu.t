@@ -11,7 +11,7 @@ pin=${top_builddir:-$top_srcdir/build}/tests/cluster/.libs/pin.so
 [ -e "$pin" ] || skip_all "tests/cluster/pin.la is not built"
 own_sandbox
 mkdir -p "$own/shared/gpu"
-cp "$pin" "${pin%/tests/*}"/tests/unit/.libs/libnvidia-ml.so.1 "$own/shared/gpu"
+cp "$pin" "${pin%/tests/*}"/tests/gpu_without/libraries/.libs/libnvidia-ml.so.1 "$own/shared/gpu"
 cp "$top_srcdir"/tests/fixtures/gpu/{interleaved2,mig_a100}* "$own/shared/gpu"
 
 # The helper as installed, on the machine that the file `machine` names; without one, on this machine.
@@ -48,15 +48,15 @@ cores=$(lscpu --parse=CORE 2>/dev/null | grep -v '^#' | sort -u | wc -l)
 if [ "$cores" -gt 1 ]; then
     gpus 0,1 --hpc-train -N1 -w node0 -n2 --gres=gpu:2
     is "$out" $'0 own=1 visible=0,1\n1 own=0 visible=0,1' "the default is the GPU near the task's CPUs, all stay visible"
-    is "$(asked)" 1 "one task asks for all of the node"
+    is "$(asked)" 1 "one task sends the request for the node"
     gpus 0,1 --hpc-train-bind=closest -N2 -n4 --ntasks-per-node=2 --gres=gpu:2
     is "$out" $'0 own=1 visible=0,1\n1 own=0 visible=0,1\n2 own=1 visible=0,1\n3 own=0 visible=0,1' "on two nodes"
     gpus 0,0,1 --hpc-train-bind=closest -N1 -n3 --gres=gpu:2
     is "$out" $'0 own=1 visible=0,1\n1 own=1 visible=0,1\n2 own=0 visible=0,1' "more tasks than GPUs"
     gpus 0 --hpc-train-bind=closest -N1 -n1 --gres=gpu:2
-    is "$out" '0 own=1 visible=0,1' "one task takes the near one"
+    is "$out" '0 own=1 visible=0,1' "a single task gets the nearest GPU"
     gpus 1,1 --hpc-train-hide -N1 -n2 --gres=gpu:2
-    like "$out" $'^0 own=([01]) visible=\\1\n1 own=([01]) visible=\\2$|^0 own=0 visible=0.1 own=1 visible=1$' "each once before any twice; --hpc-train-hide shows it alone"
+    like "$out" $'^0 own=([01]) visible=\\1\n1 own=([01]) visible=\\2$|^0 own=0 visible=0.1 own=1 visible=1$' "each GPU is used once before any twice; --hpc-train-hide shows only it"
 else
     skip "gres.conf's cores" "this machine has one core"
 fi
@@ -64,29 +64,29 @@ gpus 0,1 --hpc-train-bind=rank -N1 -w node0 -n2 --gres=gpu:2
 is "$out" $'0 own=0 visible=0,1\n1 own=1 visible=0,1' "--hpc-train-bind=rank does not look"
 asked >/dev/null
 gpus "" --hpc-train-bind=closest -N1 -w node0 -n2 --gres=gpu:2
-is "$out" $'0 own=0 visible=0,1\n1 own=1 visible=0,1' "tasks that are not bound get them by rank"
-is "$(asked)" 0 "and nobody is asked"
+is "$out" $'0 own=0 visible=0,1\n1 own=1 visible=0,1' "unbound tasks get GPUs by rank"
+is "$(asked)" 0 "no request is sent"
 gpus 1,0 --hpc-train-bind=closest -N1 -w node0 -n2 --gpus-per-task=1
 is "$(grep -c 'own=[01] visible=[01]$' <<<"$out")" 2 "with --gpus-per-task=1 Slurm has chosen already"
-is "$(asked)" 0 "and nobody is asked"
+is "$(asked)" 0 "no request is sent"
 gpus 1,0 --hpc-train-bind=closest -N1 -w node0 -n2 --gres=gpu:2 --gpu-bind=map_gpu:1,0
-is "$out" $'0 own=1 visible=1\n1 own=0 visible=0' "as with --gpu-bind"
+is "$out" $'0 own=1 visible=1\n1 own=0 visible=0' "likewise with --gpu-bind"
 gpus 1,0 --hpc-train-bind=closest -N1 -n2
-is "$out" $'0 own= visible=\n1 own= visible=' "no GPUs at all"
+is "$out" $'0 own= visible=\n1 own= visible=' "without GPUs"
 
 # ---- what cannot be told ----
 gres_conf <<<'Name=gpu File=/dev/gpu[0-1]'
 gpus 1,0 --hpc-train-bind=closest -N1 -w node0 -n2 --gres=gpu:2
-ran "a step runs where nobody knows what is near"
-is "$out" $'0 own=0 visible=0,1\n1 own=1 visible=0,1' "and has its GPUs by rank"
-is "$(grep -c 'warning: --hpc-train-bind=closest: gres.conf has no Cores= for GPU 0; GPUs are given out by local rank' <<<"$err")" 1 "one task says so when closest was asked for"
+ran "a step runs if locality is unknown"
+is "$out" $'0 own=0 visible=0,1\n1 own=1 visible=0,1' "with GPUs by rank"
+is "$(grep -c 'warning: --hpc-train-bind=closest: gres.conf has no Cores= for GPU 0; GPUs are given out by local rank' <<<"$err")" 1 "one task warns if closest was requested"
 gpus 1,0 --hpc-train -N1 -n2 --gres=gpu:2
-unlike "$err" "warning" "and none when it was not"
+unlike "$err" "warning" "no warning otherwise"
 
 # ---- NVML ----
 machine interleaved2
 gpus 1,0 --hpc-train-bind=closest -N1 -n2 --gres=gpu:2
-is "$out" $'0 own=1 visible=0,1\n1 own=0 visible=0,1' "by NVML, where there is one"
+is "$out" $'0 own=1 visible=0,1\n1 own=0 visible=0,1' "by NVML if available"
 # shellcheck disable=SC2001
 own() { sed 's/ visible.*//' <<<"$out"; }
 near() { capture sandbox_run env TEST_CPUS="$1" TEST_VISIBLE="$2" srun --hpc-train-bind=closest -N1 -n2 bash -c "$show"; out=$(sort -n <<<"$out"); }

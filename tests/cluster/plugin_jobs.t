@@ -20,7 +20,7 @@ last=$(all_nodes | tail -n 1)
 # fails NAME REGEX: what was captured last ended with an error whose message matches.
 fails() {
     ok "$([ "$status" != 0 ]; echo $?)" "$1"
-    like "$err" "$2" "$1: and says why"
+    like "$err" "$2" "$1: the error says why"
 }
 
 # ---- roles ----
@@ -46,12 +46,12 @@ capture sandbox_run srun --hpc-train-roles=ps:2,worker:6 -N2 -n4 sleep 60
 fails "roles for another number of tasks" "--hpc-train-roles: the roles are 8 tasks, but the step has 4"
 capture sandbox_run srun --hpc-train-roles=ps:2,boss -N2 -n4 true
 fails "a role that is none" "--hpc-train-roles: 'boss' is no role"
-unlike "$err" "STEP|task" "and nothing is started"
+unlike "$err" "STEP|task" "no task is started"
 capture sandbox_run srun --hpc-train-roles=ps,worker:3 -N2 -n4 hpc-train fit --model mnist-cnn --data /shared
 is "$(grep -c 'task of the role ps, but hpc-train trains with workers' <<<"$err")" 4 "hpc-train itself refuses parameter servers"
 like "$err" "Exited with exit code 78" "with 78"
 capture sandbox_run srun --hpc-train-roles=worker,chief -N2 hpc-train fit --model mnist-cnn --data /shared
-like "$err" "name chief first" "and a chief that is not rank 0"
+like "$err" "name chief first" "a chief that is not rank 0 is an error"
 
 # ---- heterogeneous jobs and steps ----
 # het NAME TASKS ARGUMENT...: srun with `show` in each of its components.
@@ -85,7 +85,7 @@ capture sandbox_run "$work/het-srun" --hpc-train-stage=/etc/hostname --hpc-train
     -N2 -n2 bash -c 'cp "$HPC_TRAIN_DATA" "$SLURM_TMPDIR/r$SLURM_PROCID"'
 ran "staging in and out over components"
 is "$(cd "$work_here/out" && echo *)" "0.0 0.1 1.2 2.3" "names of results count nodes and tasks through all components"
-is "$(cat "$work_here"/out/* | sort -u | wc -l)" 1 "one node has read the data for all"
+is "$(cat "$work_here"/out/* | sort -u | wc -l)" 1 "one node read the data for all"
 capture sandbox_run "$work/het-srun" --hpc-train-stage-out="r:$work/out/r" -N1 sleep 60 : -N1 sleep 60
 fails "nodes of two components that would write to one name" "--hpc-train-stage-out: .*%N"
 cat >"$work_here/het.sh" <<'END'
@@ -106,7 +106,7 @@ sandbox_run --root chmod 755 "$work/het.sh"
 capture sandbox_run sbatch --wait --output="$work/het.out" "$work/het.sh" "$work"
 ran "a heterogeneous batch job runs"
 is "$(judge <"$work_here/both")" "5 tasks" "its step over both components is one cluster"
-is "$(judge <"$work_here/second")" "3 tasks" "that of one component is a cluster of its own"
+is "$(judge <"$work_here/second")" "3 tasks" "that of one component is a separate cluster"
 job=$(job_of "$(cat "$work_here/het.out")")
 is "$(sort -u "$work_here/tmpdirs" | paste -sd' ')" "/tmp/hpc-train/$job /tmp/hpc-train/$((job + 1))" \
     "each component has the directory of its own job"
@@ -126,14 +126,14 @@ is "$(sed 's/^\([0-9]*\) .*"job":"\([0-9]*\)\.0".*"tmpdir":"\/tmp\/hpc-train\/\(
     awk '$1 == $2 && $2 == $3' | sort -u | wc -l)" 3 "each task of an array has its own job in the config, and its directory"
 capture sandbox_run salloc -N2 -n4 bash -c '
     for i in 1 2 3; do srun --hpc-train --overlap -N2 -n4 bash -c "echo \$SLURM_STEP_ID \$JAX_COORDINATOR_ADDRESS; sleep 1" & done; wait'
-is "$(sort -u <<<"$out" | wc -l) $(cut -d: -f2 <<<"$out" | sort -u | wc -l)" "3 3" "--overlap: steps at once have ports of their own"
+is "$(sort -u <<<"$out" | wc -l) $(cut -d: -f2 <<<"$out" | sort -u | wc -l)" "3 3" "--overlap: concurrent steps have separate ports"
 capture sandbox_run salloc -w "$first,$last" -N2 -n4 bash -c "
     srun --hpc-train-port=23700 --exact -w $first -N1 -n1 sleep 6 & sleep 1
     srun --hpc-train-port=23700 --exact -w $last -N1 -n1 echo another node
     srun --hpc-train-port=23700 --exact -w $first -N1 -n1 echo the same node
     wait; srun --hpc-train-port=23700 --exact -w $first -N1 -n1 echo later"
-is "$out" $'another node\nlater' "one port for two steps at once on a node: the second is refused"
-like "$err" "port 23700 on $first is held by another step .* --hpc-train-port" "and port, node and option are named"
+is "$out" $'another node\nlater' "one port for two concurrent steps on a node: the second fails"
+like "$err" "port 23700 on $first is held by another step .* --hpc-train-port" "the error names port, node and option"
 # An orphan that keeps the promise is given the time to be ended.
 capture sandbox_run salloc -N1 -n1 bash -c '
     srun --hpc-train-port=23800 bash -c "sleep 100 >/dev/null 2>&1 & :"; srun --hpc-train-port=23800 echo next'
@@ -148,7 +148,7 @@ is_complete "--export=NONE" --export=NONE
 is_complete "--export=LIST" --export=OWN,PATH
 is_complete "--export=ALL with an addition" --export=ALL,HPC_TRAIN_RANK=9,TF_CONFIG=mine
 capture sandbox_run env HPC_TRAIN_ENV=tf srun --export=NONE -N1 /bin/bash -c 'echo ${MASTER_ADDR-none} ${HPC_TRAIN_RANK-none}'
-is "$out" "none none" "a variable that is not exported is no default: the step is not prepared"
+is "$out" "none 0" "a variable that stands for an option does so whatever is exported"
 capture sandbox_run srun --hpc-train-env=tf --export=NONE -N1 /bin/bash -c 'echo ${MASTER_ADDR-none} ${HPC_TRAIN_RANK-none}'
 is "$out" "none 0" "an option reaches it"
 

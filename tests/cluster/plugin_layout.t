@@ -67,7 +67,7 @@ if has_pmix; then
 fi
 capture sandbox_run srun --hpc-train --mpi=none -n3 -m arbitrary -w "$last,$first,$last" sleep 60
 ok "$([ "$status" != 0 ]; echo $?)" "arbitrary without a host file and without PMIx is refused"
-like "$err" "nothing says which rank is where: name the hosts in a file .* SLURM_HOSTFILE, or use block" "and says what to do"
+like "$err" "nothing says which rank is where: name the hosts in a file .* SLURM_HOSTFILE, or use block" "the error says what to do"
 
 # ---- layouts drawn at random, all in one job ----
 # Each line of the plan is a number of srun options; what Slurm itself refuses, or still has not begun after 30 s, is
@@ -147,7 +147,7 @@ capture sandbox_run env SLURM_STEP_TASKS_PER_NODE='7(x2)' SLURM_STEP_NODELIST=x 
     srun --hpc-train -N2 -n2 "$work/show"
 is "$(judge <<<"$out")" "2 tasks" "false SLURM_STEP_* in srun's own environment change nothing"
 capture sandbox_run srun --hpc-train -N2 -n2 --export=ALL,SLURM_STEP_TASKS_PER_NODE='7(x2)' "$work/show"
-is "$status $(judge <<<"$out")" "0 2 tasks" "nor do those that --export sets"
+is "$status $(judge <<<"$out")" "0 2 tasks" "nor variables set by --export"
 
 # Nodes that are set up differently come to the same addresses.
 range=/proc/sys/net/ipv4/ip_local_port_range

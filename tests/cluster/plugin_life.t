@@ -192,7 +192,7 @@ sandbox_run --root kill -KILL "$task"
 start=$SECONDS
 wait $het
 is "$? $([ $((SECONDS - start)) -lt 90 ]; echo $?)" "137 0" "a step of two components ends with the task of one ($((SECONDS - start)) s)"
-like "$(cat "$own/het.err")" "its tasks were ended before their programs started: the step is ended" "and says why"
+like "$(cat "$own/het.err")" "its tasks were ended before their programs started: the step is ended" "the error says why"
 for ((i = 0; i < 200; i++)); do [ -z "$(sandbox_run squeue --noheader)" ] && break; sleep 0.1; done
 clean "components"
 

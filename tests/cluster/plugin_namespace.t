@@ -19,7 +19,7 @@ start() {
     "$sandbox" down >/dev/null
     HPC_TRAIN_SLURM_CONF="PrologFlags=Contain
 $2" HPC_TRAIN_PLUGSTACK_ARGS=$3 limit 60 "$sandbox" up 2 >"$own/up" 2>&1
-    ok $? "$1: a cluster starts" || { diag "$(tail -n 20 "$own/up")"; return 1; }
+    ok $? "$1: the cluster starts" || { diag "$(tail -n 20 "$own/up")"; return 1; }
 }
 # works NAME: a step with its job directory, a later one, staging in and out.
 works() {
@@ -30,7 +30,7 @@ works() {
     is "$(cat "$own"/shared/home/user/back-[01])" $'new\nnew' "$1: results are copied out"
     rm -f "$own"/shared/home/user/back-*
     capture sandbox_run srun -N2 --hpc-train-stage=/shared/home/user/data --hpc-train-stage-mode=broadcast sh -c 'cat $SLURM_TMPDIR/data/a'
-    is "$out" $'hello\nhello' "$1: a node sends the data to the other" || diag "$err"
+    is "$out" $'hello\nhello' "$1: one node sends the data to the other" || diag "$err"
     capture sandbox_run sbatch --wait --output=/shared/home/user/o -N1 --hpc-train --wrap='echo kept >$SLURM_TMPDIR/f; srun cat $SLURM_TMPDIR/f'
     is "$(cat "$own/shared/home/user/o")" kept "$1: the steps of a job share it"
     for ((i = 0; i < 600; i++)); do
@@ -41,16 +41,16 @@ works() {
     is "$left" "" "$1: no job directory is left"
     is "$(sandbox_run --root sinfo --noheader --Node --states=drain,down,fail --format=%n)" "" "$1: no node is drained"
     capture on_node node0 /opt/hpc-train/bin/hpc-train info --admin
-    is "$status" 0 "$1: hpc-train-check finds nothing wrong" || diag "$out"
+    is "$status" 0 "$1: hpc-train-check reports no error" || diag "$out"
 }
 refused() { # NAME TYPE
     capture sandbox_run srun -N1 --hpc-train true
-    is "$status" 78 "$1: with the directory in /tmp a step is refused"
-    like "$err" "hpc-train: node[01]: /tmp.* the administrator must set tmpdir=" "$1: and says what the administrator is to do"
+    is "$status" 78 "$1: with the directory in /tmp a step fails"
+    like "$err" "hpc-train: node[01]: /tmp.* the administrator must set tmpdir=" "$1: the error says what the administrator must do"
     is "$(sandbox_run --root sinfo --noheader --Node --states=drain,down,fail --format=%n)" "" "$1: no node is drained by it"
     capture on_node node0 /opt/hpc-train/bin/hpc-train info --admin
-    is "$status" 78 "$1: hpc-train-check says so"
-    like "$(grep ^WRONG <<<"$out")" "^WRONG  directory +/tmp/hpc-train is hidden from the tasks, as $2 .*give tmpdir= elsewhere" "$1: and what to set"
+    is "$status" 78 "$1: hpc-train-check reports it"
+    like "$(grep ^WRONG <<<"$out")" "^WRONG  directory +/tmp/hpc-train is hidden from the tasks, as $2 .*give tmpdir= elsewhere" "$1: with what to set"
 }
 
 also_hidden() { # NAME
@@ -61,7 +61,7 @@ cloned() {
     local all=(readlink /proc/self/ns/pid /proc/self/ns/user)
     printf 'defaults:\n  auto_base_path: true\n  base_path: "/var/tmp/base"\n  clone_ns_flags: [%s]\n' "$2" >"$conf/namespace.yaml"
     start "$2" NamespaceType=namespace/linux tmpdir=/var/tmp/hpc-train || return
-    is "$(grep -vcxF "$(sandbox_run srun "${all[@]}")" <<<"$(sandbox_run "${all[@]}")")" "$1" "$2: tasks have them"
+    is "$(grep -vcxF "$(sandbox_run srun "${all[@]}")" <<<"$(sandbox_run "${all[@]}")")" "$1" "$2: its tasks have them"
     works "$2"
 }
 

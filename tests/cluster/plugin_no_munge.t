@@ -15,13 +15,13 @@ HPC_TRAIN_AUTH=slurm limit 60 "$sandbox" up 2 >/dev/null || { ok 1 "a cluster wi
 is "$(sandbox_run --root scontrol show config | sed -n 's/^AuthType *= //p')" auth/slurm "Slurm has its own credentials"
 is "$(sandbox_run --root pgrep -x munged)" "" "no munged runs"
 capture sandbox_run munge -n
-ok $((status == 0)) "and munge makes no credential"
+ok $((status == 0)) "munge cannot create a credential"
 
 # ---- the plugin ----
 capture sandbox_run srun -N2 --mpi=none --hpc-train bash -c 'echo "$HPC_TRAIN_RANK $(stat -c %a "$HPC_TRAIN_KEY_FILE") $(wc -c <"$HPC_TRAIN_KEY_FILE")"'
 is "$(sort <<<"$out")" $'0 600 65\n1 600 65' "each task has the step's key" || diag "$err"
 capture on_node node0 /opt/hpc-train/bin/hpc-train info --admin
-is "$status" 0 "hpc-train-check finds nothing wrong" || diag "$out$err"
+is "$status" 0 "hpc-train-check reports no error" || diag "$out$err"
 head -c 20M /dev/urandom >"$own/shared/home/user/file"
 for mode in auto broadcast copy; do
     capture sandbox_run srun -N2 --mpi=none --hpc-train-stage=/shared/home/user/file --hpc-train-stage-mode=$mode \
@@ -43,19 +43,19 @@ losses() { tr -d '{},":' <"$own/shared/home/user/log$1/metrics.jsonl" | awk '{ p
 capture sandbox_run srun -N1 --mpi=none --hpc-train $fit $few-1
 ran "one rank trains"
 capture sandbox_run srun -N2 --mpi=none --hpc-train-stage=$data $fit $few-2
-ran "two ranks train, on data that were staged"
-like "$out" "connected by TCP" "over TCP"
+ran "two ranks train on staged data"
+like "$out" "connected by TCP" "connected by TCP"
 worst=$(paste <(losses -1) <(losses -2) | awk '{ d = ($1 - $2) / $1; if (d < 0) d = -d; if (d > w) w = d; n++ } END { print n, w + 0 }')
-ok "$(awk -v d="${worst#* }" 'BEGIN { print !(d <= 1e-5) }')" "with one rank's losses ($worst)"
-is "${worst% *}" 20 "of all steps"
+ok "$(awk -v d="${worst#* }" 'BEGIN { print !(d <= 1e-5) }')" "with the losses of one rank ($worst)"
+is "${worst% *}" 20 "of all 20 steps"
 capture sandbox_run srun -N2 -n3 --mpi=none --hpc-train-roles=ps:1,worker:2 hpc-train fit --model mnist-cnn --strategy parameter-server $few-3
 ran "a parameter server and its workers"
 if has_pmix; then
     capture sandbox_run srun -N2 --mpi=pmix --hpc-train $fit $few-4
     ran "two ranks over MPI"
-    is "$(losses -4)" "$(losses -2)" "with the same losses, to the digit"
+    is "$(losses -4)" "$(losses -2)" "with identical losses"
 fi
 capture sandbox_run srun -N2 --mpi=none $fit $few-5
-is "$status" 78 "without the plugin: 78, not two trainings"
+is "$status" 78 "without the plugin: status 78 instead of two separate trainings"
 is "$(sandbox_run sinfo --noheader --Node --states=drain,down,fail --format=%n)" "" "no node is drained"
 done_testing

@@ -42,9 +42,9 @@ look='echo "$SLURM_TMPDIR"; cat "$SLURM_TMPDIR/note"; echo "TF=${TF_CONFIG-none}
 capture sandbox_run srun --overlap --jobid="$job" -N1 -n1 bash -c "$look"
 is "$out" "/tmp/hpc-train/$job"$'\nhello\nTF=none' "srun --overlap --jobid: the step has SLURM_TMPDIR, and nothing else"
 capture sandbox_run env SLURM_TMPDIR=/tmp/hpc-train/1 srun --overlap --jobid="$job" -N1 -n1 bash -c 'echo "$SLURM_TMPDIR"'
-is "$out" "/tmp/hpc-train/$job" "also one that was started within another job"
+is "$out" "/tmp/hpc-train/$job" "also a job submitted within another job"
 capture sandbox_run env SLURM_TMPDIR=/mine srun --overlap --jobid="$job" -N1 -n1 bash -c 'echo "$SLURM_TMPDIR"'
-is "$out" /mine "what the user says himself stays"
+is "$out" /mine "the user's own value is kept"
 capture sandbox_run srun --overlap --jobid="$job" -N1 -n1 --hpc-train=off bash -c 'echo "<${SLURM_TMPDIR-}>"'
 is "$out" "<>" "with --hpc-train=off it has none"
 sandbox_run scancel "$job"
@@ -68,10 +68,10 @@ refused "two #SBATCH lines" "--hpc-train-stage is given twice, as '/shared/a' an
     sbatch -N1 --output=/dev/null "$work/twice.sh"
 refused "two words for srun" "--hpc-train-env is given twice" srun -N1 --hpc-train-env=tf --hpc-train-env=torch true
 refused "two words for salloc" "--hpc-train-port is given twice" salloc -N1 --hpc-train-port=22000 --hpc-train-port=23000 true
-is "$(sandbox_run squeue --noheader --user=user --states=PENDING,RUNNING --format=%j)" "" "nothing of it was queued"
+is "$(sandbox_run squeue --noheader --user=user --states=PENDING,RUNNING --format=%j)" "" "no job was queued"
 script once.sh '#SBATCH --hpc-train-env=tf' '/usr/bin/srun -n1 --hpc-train-env=torch /bin/sh -c "echo \$TF_CONFIG \$RANK"'
 capture sandbox_run sbatch --wait -N1 --output="$work/o.once" --hpc-train-env=jax "$work/once.sh"
 ran "a command line overrides a script"
-is "$(cat "$work_here/o.once")" 0 "and a step its job"
+is "$(cat "$work_here/o.once")" 0 "a step's option overrides its job's"
 
 done_testing

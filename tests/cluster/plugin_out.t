@@ -28,8 +28,8 @@ files() { (cd "$res_here" 2>/dev/null && find . -type f -printf '%P\n' | sort | 
 capture sandbox_run srun -N2 -w node0,node1 -n4 --ntasks-per-node=2 --hpc-train-stage-out="res:$res/%j-%s-%n" "$task" sleep 0.2
 ran "a step with results"
 job=$(job_of "$out")
-is "$(files)" "$job-0-0/task0 $job-0-0/task1 $job-0-1/task2 $job-0-1/task3" "when srun ends, each node's results are there, once per node"
-is "$(sandbox_run find "$res" ! -user user)" "" "and belong to the user"
+is "$(files)" "$job-0-0/task0 $job-0-0/task1 $job-0-1/task2 $job-0-1/task3" "when srun ends, each node's results exist, once per node"
+is "$(sandbox_run find "$res" ! -user user)" "" "owned by the user"
 is_clean "$job" "results"
 clear_out
 capture sandbox_run bash -c "cd '$work' && umask 027 && HPC_TRAIN_STAGE_OUT='res/task%t:out/%N.%3t' srun -N2 -w node0,node1 '$task'"
@@ -38,19 +38,19 @@ is "$(stat -c %a "$res_here")" 750 "with the step's umask"
 clear_out
 capture sandbox_run srun -N2 -w node0,node1 --hpc-train-stage-out="res:$res/%N,nothing:$res/none-%n" "$task"
 is "$status $(files)" "66 node0/task0 node1/task1" "a source that is on no node ends srun with 66, and keeps no other"
-like "$err" "--hpc-train-stage-out: 'nothing' was not in .SLURM_TMPDIR of any node: nothing is copied to '$res/none-%n'" "and is told"
+like "$err" "--hpc-train-stage-out: 'nothing' was not in .SLURM_TMPDIR of any node: nothing is copied to '$res/none-%n'" "reported"
 is "$(wc -l <<<"$err")" 1 "in one line"
 clear_out
 # shellcheck disable=SC2016
 rank1='[ $SLURM_PROCID = 0 ] || mkdir "$SLURM_TMPDIR/res"'
 capture sandbox_run srun -N2 -w node0,node1 --hpc-train-stage-out="res:$res/%N" bash -c "$rank1"
-is "$status $(ls "$res_here") $err" "0 node1 srun: hpc-train: 'res' was on 1 of 2 nodes" "what one node alone has is noted, and no failure"
+is "$status $(ls "$res_here") $err" "0 node1 srun: hpc-train: 'res' was on 1 of 2 nodes" "results of only one node are reported, not an error"
 clear_out
 # shellcheck disable=SC2016
 capture sandbox_run srun -N1 --hpc-train-stage-out="*.h5:$res/,res/*:$res/all,*.none:$res/none" bash -c '
     echo "job=$SLURM_JOB_ID"; cd "$SLURM_TMPDIR" && mkdir res && touch a.h5 b.h5 res/c res/.d'
 is "$status $(files)" "66 a.h5 all/c b.h5" "patterns; one that nothing matches is missing"
-is "$(sandbox_run scontrol show job "$(job_of "$out")" | grep -o 'ExitCode=.*')" "ExitCode=66:0" "in the record of srun's own job, too"
+is "$(sandbox_run scontrol show job "$(job_of "$out")" | grep -o 'ExitCode=.*')" "ExitCode=66:0" "also in srun's own job record"
 clear_out
 
 # shellcheck disable=SC2016
@@ -92,9 +92,9 @@ sandbox_run bash -c '
 wait $!
 job=$(job_of "$(cat "$work_here/output")")
 is_clean "$job" "KillWait"
-like "$(cat "$work_here/errors")" "was killed by signal 9" "what KillWait is too short for is told with the reason"
-like "$(cat "$work_here/errors")" "not all of 'res:$res/slow' is copied out: .*it is tried once more when the job ends" "and is left to the epilog"
-is "$(find "$res_here/slow" -type f | wc -l) $(ls -A "$res_here")" "20001 slow" "which does it as a whole"
+like "$(cat "$work_here/errors")" "was killed by signal 9" "the message says what killed the helper"
+like "$(cat "$work_here/errors")" "not all of 'res:$res/slow' is copied out: .*it is tried once more when the job ends" "the rest is left to the epilog"
+is "$(find "$res_here/slow" -type f | wc -l) $(ls -A "$res_here")" "20001 slow" "the epilog copies all of it"
 clear_out
 cat >"$work_here/job" <<END
 #!/bin/bash
@@ -106,7 +106,7 @@ echo script >\$SLURM_TMPDIR/res/script
 END
 capture sandbox_run sbatch --wait "$work/job"
 ran "a batch job"
-is "$(files)" "0/task0 batch/script batch/task0" "its steps' results, and at the end the script's"
+is "$(files)" "0/task0 batch/script batch/task0" "results of its steps, and finally those of the script"
 clear_out
 
 
@@ -121,21 +121,21 @@ script() {
 script "#SBATCH --hpc-train-stage-out=Res:$res/x" "srun '$task'" "echo srun=\$?"
 is "$status $record" "66 JobState=FAILED ExitCode=66:0" "a source that is not there when a script ends is in the job's record"
 like "$out" "srun: hpc-train: 'Res' is not there yet"$'\n'"srun=0" "while its steps, after which others may make it, go on"
-like "$(tail -n 4 <<<"$out")" "Res is not there: nothing is copied to $res/x" "and it is said at the end of the output"
+like "$(tail -n 4 <<<"$out")" "Res is not there: nothing is copied to $res/x" "reported at the end of the output"
 script "#SBATCH --hpc-train-stage-out=res:$res/x" "srun true" "srun '$task'" "rm -r \$SLURM_TMPDIR/res"
-is "$status $record $(files)" "0 JobState=COMPLETED ExitCode=0:0 x/task0" "one that a step has copied is not missing at the end"
+is "$status $record $(files)" "0 JobState=COMPLETED ExitCode=0:0 x/task0" "results copied by a step are not missing at the end"
 script "#SBATCH --hpc-train-stage-out=Res:$res/x" "exit 3"
 is "$status $record" "3 JobState=FAILED ExitCode=3:0" "a script's own status stays"
 script "#SBATCH --hpc-train-stage-out=res:$work/script/x" "mkdir \$SLURM_TMPDIR/res"
-is "$status $record" "74 JobState=FAILED ExitCode=74:0" "what cannot be copied is in the record, too"
+is "$status $record" "74 JobState=FAILED ExitCode=74:0" "failed copies set the job's status"
 sandbox_run bash -c "rm -f '$work'/hpc-train-lost.*"
 script "#SBATCH --hpc-train" "srun --hpc-train-stage-out=Res:$res/x '$task'"
-is "$status $record" "66 JobState=FAILED ExitCode=66:0" "and what a step with the option of its own is missing"
+is "$status $record" "66 JobState=FAILED ExitCode=66:0" "so do missing results of a step with its own option"
 clear_out
 
 script "#SBATCH -N2 --hpc-train-stage-out=res:$res/%n" \
     "for i in 0 1; do srun -N1 -n1 --relative=\$i bash -c 'mkdir -p \$SLURM_TMPDIR/res; hostname >\$SLURM_TMPDIR/res/name' & done; wait"
-is "$status $(files) $(sort "$res_here"/*/name | uniq | wc -l)" "0 0/name 1/name 2" "%n is the node's number in the job: steps of one node each have names of their own"
+is "$status $(files) $(sort "$res_here"/*/name | uniq | wc -l)" "0 0/name 1/name 2" "%n is the node's index in the job: steps of one node each have separate names"
 clear_out
 
 # ---- asked to end before the time limit, as the manual has it: the tasks save, and their results are copied ----
@@ -174,15 +174,15 @@ array() { # NAME [ARGUMENT]...: submits the script for three jobs
     capture sandbox_run sbatch --parsable --wait "${@:2}" "$work/array"
 }
 array x
-like "$status $err" "^64 .*each job of the array would write to '$res/x', one over the other: add %a" "one name for all jobs of an array is refused"
-is "$(sandbox_run squeue --noheader)" "" "before it is queued"
+like "$status $err" "^64 .*each job of the array would write to '$res/x', one over the other: add %a" "one name for all jobs of an array is an error"
+is "$(sandbox_run squeue --noheader --name=array)" "" "before it is queued"
 array '%A_%2a'
-is "$status $(cd "$res_here" && grep . ./*/m | xargs)" "0 ./${out}_01/m:1 ./${out}_02/m:2 ./${out}_03/m:3" "names of their own"
+is "$status $(cd "$res_here" && grep . ./*/m | xargs)" "0 ./${out}_01/m:1 ./${out}_02/m:2 ./${out}_03/m:3" "separate names are accepted"
 clear_out
 # Numbers that are not in $work's name by chance: a path with a job's own number in it would do.
 sed -i 's/=1-3/=901-903/' "$work_here/array"
 capture sandbox_run bash -c "cd '$work' && sbatch --wait -N1 --output=array.stdin.%a --hpc-train-stage-out='res:$res/x' < '$work/array'"
-is "$status $(files)" "64 " "also where sbatch reads the script from its input: each job ends before its script"
+is "$status $(files)" "64 " "also if sbatch reads the script from standard input: each job ends before its script"
 like "$(cat "$work_here/array.stdin.901")" "each job of the array would write to '$res/x'" "with the message in its output"
 printf '%s\n' '#!/bin/bash' "#SBATCH -N1 --array=901-902 --output=$work/array.%a" "srun --hpc-train-stage-out=res:$res/\$1 '$task'" >"$work_here/array"
 capture sandbox_run sbatch --wait "$work/array" x
@@ -190,7 +190,7 @@ is "$status $(files)" "64 " "srun in a job of an array refuses it, too"
 # shellcheck disable=SC2016
 sed -i 's/\$1/$SLURM_ARRAY_TASK_ID/' "$work_here/array"
 capture sandbox_run sbatch --wait "$work/array"
-is "$status $(files)" "0 901/task0 902/task0" "but takes a name that the shell has written the number into"
+is "$status $(files)" "0 901/task0 902/task0" "a name that contains the number from the shell is accepted"
 clear_out
 printf '%s\n' '#!/bin/bash' "srun '$task'" >"$work_here/inner"
 script "#SBATCH --array=1-1 --hpc-train" "sbatch --wait -N1 --output=/dev/null --hpc-train-stage-out=res:$res/x '$work/inner'"
@@ -216,15 +216,15 @@ refused "a step of two components" srun -N1 --hpc-train-stage-out="res:$res/x" t
 refused "a job of two components" sbatch -N1 --hpc-train-stage-out="res:$res/x" : -N1 --wrap="touch '$work/ran'"
 refused "a job of two nodes" sbatch -N2 --hpc-train-stage-out="res:$res/x" --wrap="touch '$work/ran'"
 refused "an allocation of nobody knows how many" salloc -n8 --hpc-train-stage-out="res:$res/x" touch "$work/ran"
-like "$err" "or ask for one node, with -N1" "which says how to tell"
+like "$err" "or ask for one node, with -N1" "the error says how to tell"
 sed 's/nodes=1/nodes=2/; s/%s/x/' "$work_here/job" >"$work_here/job2"
 refused "a script for two nodes" sbatch "$work/job2"
 sed 's/%s/x/; s/^mkdir/#SBATCH hetjob\n#SBATCH -N1\n&/' "$work_here/job" >"$work_here/job3"
 refused "a script for two components" sbatch "$work/job3"
-ok "$([ ! -e "$work_here/ran" ]; echo $?)" "and nothing has run"
-is "$(sandbox_run squeue --noheader)" "" "and nothing is queued"
+ok "$([ ! -e "$work_here/ran" ]; echo $?)" "nothing has run"
+is "$(sandbox_run squeue --noheader)" "" "nothing is queued"
 capture sandbox_run salloc -N1 --hpc-train-stage-out="res:$res/x" srun "$task"
-is "$status $(files)" "0 x/task0" "one node may have one name"
+is "$status $(files)" "0 x/task0" "on one node a single name is accepted"
 clear_out
 for address in http://example.com/x:y s3://bucket/x; do
     capture sandbox_run srun -N1 --hpc-train-stage="$address" true
@@ -236,18 +236,18 @@ like "$status $err" "--hpc-train-stage-out: source '../etc' must be a path below
 # ---- as the user and nobody else ----
 sandbox_run --root bash -c "mkdir '$work/team' '$work/roots' && chgrp team '$work/team' && chmod 770 '$work/team' && chmod 755 '$work/roots'"
 capture sandbox_run srun -N1 --hpc-train-stage-out="res:$work/team/x" "$task"
-ran "where only a group may write that the user is a member of"
+ran "into a folder writable by one of the user's groups"
 is "$(stat -c %u:%g "$work_here/team/x/task0")" 12000:12000 "files are the user's"
 capture sandbox_run srun -N1 --chdir="$work" --hpc-train-stage-out="res:$work/roots/x,res/task0:$res/other" "$task"
 is "$status $(files)" "74 other" "a destination that may not be written does not keep the others"
 like "$err" "res to $work/roots/x: $work/roots/x cannot be written: Permission denied" "the loss is in the step's standard error"
-like "$err" "node[0-9]: not all of 'res:.*' is copied out: .*it is tried once more when the job ends" "with what happens next"
+like "$err" "node[0-9]: not all of 'res:.*' is copied out: .*it is tried once more when the job ends" "the message says what happens next"
 job=$(job_of "$out")
 is_clean "$job" "a loss"
 is "$(ls "$work_here/roots")" "" "nothing was written with root's rights"
-like "$(cat "$work_here/hpc-train-lost.$job.0.0")" "not copied out of job $job, step 0, node 0.*$work/roots/x: .*Permission denied" "what is lost is told in the step's folder"
-is "$(stat -c %u "$work_here/hpc-train-lost.$job.0.0")" 12000 "in a file of the user's"
-like "$(cat "$state"/log/node*.log)" "job $job: results of user 12000 were not copied out and are lost" "and in the daemon's log"
+like "$(cat "$work_here/hpc-train-lost.$job.0.0")" "not copied out of job $job, step 0, node 0.*$work/roots/x: .*Permission denied" "lost results are listed in the step's folder"
+is "$(stat -c %u "$work_here/hpc-train-lost.$job.0.0")" 12000 "in a file owned by the user"
+like "$(cat "$state"/log/node*.log)" "job $job: results of user 12000 were not copied out and are lost" "and reported in the daemon's log"
 sandbox_run rm -f "$work/hpc-train-lost.$job.0.0"
 clear_out
 
@@ -260,8 +260,8 @@ capture sandbox_run salloc -N1 --chdir="$work" bash -c '
 like "$out" "res to $res/a/b: .*Not a directory.*it is tried once more" "a destination that fails when the step ends"
 job=$(job_of "$out")
 is_clean "$job" "last try"
-is "$(files)" "a/b/task0" "and not when the job ends is served then"
-is "$(ls "$work_here"/hpc-train-lost* 2>/dev/null)" "" "and nothing is called lost"
+is "$(files)" "a/b/task0" "and succeeds when the job ends: it is used then"
+is "$(ls "$work_here"/hpc-train-lost* 2>/dev/null)" "" "nothing is listed as lost"
 for node in $(all_nodes); do
     no_job_left "$node" "$node: root keeps nothing of it all"
 done

@@ -47,7 +47,7 @@ says_once() { # PORT-PATTERN NODE NAME
 }
 refused() { # NAME PORT-PATTERN NODE: what was captured last
     is "$status" 78 "$1: srun ends with 78" || diag "$err"
-    unlike "$err" 'exit code ([0-69]|7[0-79])' "$1: and so do all tasks"
+    unlike "$err" 'exit code ([0-69]|7[0-79])' "$1: all tasks end with 78"
     says_once "$2" "$3" "$1"
 }
 
@@ -59,7 +59,7 @@ for how in listen bind six; do
     is "$status $(judge <<<"$out") $(ports_of "$out")" "0 8 tasks 24064 24065 24066 24067" "a port of the first block is taken ($how): the second one" || diag "$err"
     # Nodes without tasks for it do not need it.
     capture sandbox_run srun --hpc-train-port=24000-24004 "${both[@]}" -n3 "$work/show"
-    is "$status $(judge <<<"$out")" "0 3 tasks" "one that no task of the node needs does not matter ($how)" || diag "$err"
+    is "$status $(judge <<<"$out")" "0 3 tasks" "a port that no task of the node needs does not matter ($how)" || diag "$err"
     give_back
 done
 take "$second" 24000 24000 listen
@@ -119,7 +119,7 @@ for how in listen bind; do
     [ $how = listen ] || [ "$older" = 6.8 ] || whose='a socket that does not listen, whose user this kernel does not tell'
     capture sandbox_run srun --hpc-train "${both[@]}" --ntasks-per-node=2 sleep 300
     refused "all ports of a node ($how)" '[23][0-9]*' "$second"
-    like "$err" 'of the 64 blocks of ports .* here 64 are taken' "and how many there were ($how)"
+    like "$err" 'of the 64 blocks of ports .* here 64 are taken' "the error has the number of blocks ($how)"
     capture sandbox_run srun "${staged[@]}" "${both[@]}" --ntasks-per-node=2 sleep 300
     refused "the same, broadcast ($how)" '[23][0-9]*' "$second"
     capture sandbox_run srun --hpc-train -N1 -w "$second" -n2 sleep 300
@@ -152,12 +152,12 @@ END
 chmod 755 "$work_here/at-once" "$work_here/meet"
 for try in 1 2 3; do
     capture sandbox_run salloc --quiet "${both[@]}" --ntasks-per-node=3 "$work/at-once" "$work"
-    is "$(sort <<<"$out" | uniq -c | awk '{ print $1, $2 }' | paste -sd,)" "2 24064,2 24128,2 24192" "three steps at once have the three blocks that are left ($try)" || diag "$err"
+    is "$(sort <<<"$out" | uniq -c | awk '{ print $1, $2 }' | paste -sd,)" "2 24064,2 24128,2 24192" "three concurrent steps get the three free blocks ($try)" || diag "$err"
 done
 capture sandbox_run salloc --quiet "${both[@]}" --ntasks-per-node=3 bash -c 'srun --exact --hpc-train-port=24000-24127 -N2 -n2 sleep 10 &
     sleep 3; srun --exact --hpc-train-port=24000-24127 -N2 -n2 sleep 30; echo $?; wait; srun --hpc-train-port=24000-24127 -N2 -n2 true; echo $?'
-is "$out" $'78\n0' "where the others are another step's: 78, and not once it has ended" || diag "$err"
-like "$err" 'port 24064 on .* is held by another step that runs there \(process [0-9]+ of uid 12000, user\)|port 24000 on' "which is said"
+is "$out" $'78\n0' "ports of another step: 78 until it has ended" || diag "$err"
+like "$err" 'port 24064 on .* is held by another step that runs there \(process [0-9]+ of uid 12000, user\)|port 24000 on' "the error names the holder"
 give_back
 
 # ---- a node that comes late: the others wait, and can be ended ----
@@ -197,13 +197,13 @@ sandbox_run --root nice -n 19 "${other[@]}" "$work/stranger" attack login "$port
 sandbox_run --root nice -n 19 "${other[@]}" "$work/stranger" idle login "$port" 500 3 >>"$work_here/told" 2>&1 &
 idle=$!
 for purpose in ports watch; do
-    is "$(sandbox_run "$work/stranger" hello login "$port" - ports $purpose 1 0)" refused "a stranger with a key of his own there, as $purpose: refused"
+    is "$(sandbox_run "$work/stranger" hello login "$port" - ports $purpose 1 0)" refused "an unauthenticated peer there, as $purpose: rejected"
 done
 slurmd_on "$third" CONT
 ends
 is "$status $(judge <<<"$out")" "0 3 tasks" "the step starts, with strangers at srun's port" || diag "$err"
 wait $idle
-is "$(cat "$work_here/told")" "" "who were not answered"
+is "$(cat "$work_here/told")" "" "unauthenticated peers got no answer"
 is "$(sandbox_run srun --hpc-train "${both[@]}" bash -c 'compgen -v SLURM_HPC_TRAIN; echo none')" $'none\nnone' "tasks do not have srun's variables"
 
 held_late "srun is stopped"
@@ -214,16 +214,16 @@ ok $? "srun is stopped: scancel ends the tasks that wait for it"
 signal_srun CONT
 slurmd_on "$third" CONT
 ends
-ok "$([ "$status" != 0 ]; echo $?)" "and the step"
+ok "$([ "$status" != 0 ]; echo $?)" "the step fails"
 held_late "Ctrl-C"
 # Twice within a second, on a busy machine too.
 sandbox_run --root sh -c 'i=0; while [ $i -lt 60 ] && pkill -INT -f "^srun --job-name=[l]ate"; do sleep 0.3; i=$((i + 1)); done' &
 sleep 2
 slurmd_on "$third" CONT
 within 30 are_gone
-ok $? "Ctrl-C ends them, too"
+ok $? "Ctrl-C ends the tasks, too"
 ends
-ok "$([ "$status" != 0 ]; echo $?)" "and the step"
+ok "$([ "$status" != 0 ]; echo $?)" "the step fails"
 held_late "srun is killed"
 signal_srun KILL
 within 30 are_gone

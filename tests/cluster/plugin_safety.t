@@ -19,7 +19,7 @@ ran "a first job runs"
 is "$(on_node "$node" stat -c '%U %a' $parent)" "root 711" "the parent belongs to root, and users may only pass through"
 run_on bash -c "touch $parent/x || mkdir $parent/999999 || mv $parent $parent.old || rmdir $parent; ls $parent"
 ok "$([ "$status" != 0 ]; echo $?)" "a user can neither write, nor list, nor move it"
-no_job_left "$node" "and nothing of his is there"
+no_job_left "$node" "nothing of the user's is there"
 # shellcheck disable=SC2016
 run_on bash -c 'stat -c "%U %a" $SLURM_TMPDIR; echo job=$SLURM_JOB_ID'
 like "$out" "^user 700" "the job's directory is the user's alone"
@@ -29,19 +29,19 @@ on_node "$node" bash -c 'mkdir -p /tmp/precious && echo keep >/tmp/precious/file
 run_on bash -c 'rm -rf $SLURM_TMPDIR/* && ln -s /tmp/precious $SLURM_TMPDIR/link && ln -s /tmp/precious $SLURM_TMPDIR/.hpc-train2
     rm -rf $SLURM_TMPDIR/.hpc-train && ln -s /tmp/precious $SLURM_TMPDIR/.hpc-train; echo job=$SLURM_JOB_ID'
 is_clean "$(job_of "$out")" "a directory full of links"
-is "$(on_node "$node" bash -c 'cat /tmp/precious/file; stat -c %U:%a /tmp/precious')" $'keep\nroot:755' "what they led to is untouched"
+is "$(on_node "$node" bash -c 'cat /tmp/precious/file; stat -c %U:%a /tmp/precious')" $'keep\nroot:755' "the links' targets are unchanged"
 
 # Somebody took the parent's name before the first job did (as could happen in a sticky folder).
 on_node "$node" bash -c "rm $parent/.boot; rmdir $parent && mkdir $parent && chown 12000:12000 $parent"
 run_on true
 is "$status" 78 "a parent of another owner is refused"
 capture sandbox_run srun -N1 -w "$node" -n8 --hpc-train true
-is "$(grep -c "hpc-train: .*belongs to user" <<<"$err")" 1 "which eight tasks say once"
-like "$err" "$parent belongs to user 12000, not to root" "and named"
+is "$(grep -c "hpc-train: .*belongs to user" <<<"$err")" 1 "eight tasks print the error once"
+like "$err" "$parent belongs to user 12000, not to root" "the error names the owner"
 on_node "$node" bash -c "rmdir $parent && ln -s /tmp/precious $parent"
 run_on true
 is "$status" 78 "a parent that is a link is refused"
-is "$(on_node "$node" ls /tmp/precious)" file "and nothing is made behind it"
+is "$(on_node "$node" ls /tmp/precious)" file "nothing is created at the link's target"
 on_node "$node" bash -c "rm $parent && mkdir -m 777 $parent"
 run_on true
 like "$status $err" "^78 .*can be written by others" "a parent open to all is refused"
@@ -49,7 +49,7 @@ on_node "$node" rmdir $parent
 capture sandbox_run srun -N1 -w "$node" true
 is "$status" 0 "jobs without hpc-train run all the same"
 run_on true
-ran "and with it again, once the way is free"
+ran "with hpc-train, too, once the path is free"
 is "$(sandbox_run sinfo --noheader --Node --states=drain,down,fail --format=%n)" "" "no node is drained by any of this"
 
 # ---- variables and options that want to reach root ----
@@ -88,7 +88,7 @@ late STOP
 start=$SECONDS
 capture sandbox_run srun -N2 -w "$other,$node" --hpc-train-port=$port sleep 300
 ok "$([ "$status" != 0 ] && [ $((SECONDS - start)) -lt 90 ]; echo $?)" "a node that is late does not keep a failed step ($((SECONDS - start)) s)"
-like "$err" "port $port on $other cannot be used" "which says why it failed"
+like "$err" "port $port on $other cannot be used" "the error says why"
 kill $listener
 wait
 is "$(sandbox_run sinfo --noheader --Node --states=drain,down,fail --format=%n)" "" "no node is drained by any of this"

@@ -62,7 +62,7 @@ sed -i "s|\.so $runtime|& /opt/hpc-train/lib/bad.so|" "$own"/root/opt/hpc-train/
 start() { "$sandbox" down >/dev/null; limit 180 "$sandbox" up 4 >/dev/null; }
 start
 ok $? "a sandbox with the sanitizers' runtime starts" || exit
-is "$(sandbox_run --root bash -c 'grep -l libasan $(pgrep -x "slurmd(-wlm)?" | sed "s|.*|/proc/&/maps|") | wc -l')" 4 "slurmd has it"
+is "$(sandbox_run --root bash -c 'grep -l libasan $(pgrep -x "slurmd(-wlm)?" | sed "s|.*|/proc/&/maps|") | wc -l')" 4 "slurmd has libasan loaded"
 like "$(nm -D "$own/root/opt/hpc-train/lib/slurm/spank_hpc_train.so")" "__asan_report_" "the plugin is checked"
 for helper in hpc-train-stage hpc-train-gpus; do
     like "$(nm "$build/$helper")" " T __asan_default_options" "$helper says where all can see it what is found"
@@ -70,7 +70,7 @@ done
 
 # A wrong address in srun itself.
 capture sandbox_run env BAD=1 srun -N1 true
-ok "$(compgen -G "$own/shared/sanitizer/report.srun.*" >/dev/null; echo $?)" "what is found would be seen"
+ok "$(compgen -G "$own/shared/sanitizer/report.srun.*" >/dev/null; echo $?)" "a finding would be reported"
 rm -f "$own"/shared/sanitizer/report*
 capture sandbox_run srun -N1 --hpc-train sh -c 'echo "[$LD_PRELOAD]"'
 is "$out" "[]" "the tasks run without"
@@ -92,7 +92,7 @@ for test in ${HPC_TRAIN_SANITIZED:-$(cd "$top_srcdir/tests/cluster" && ls plugin
         grep -A 6 -E '^(not ok|Bail out)' "$own/$test.out" | head -n 60 | sed 's/^/# /'
     fi
     found=$(find "$own" -maxdepth 3 -path '*/shared/sanitizer/report*' | sort)
-    is "$found" "" "$test: nothing is found" || while read -r file; do head -n 40 "$file" | sed 's/^/# /'; done <<<"$found"
+    is "$found" "" "$test: no findings" || while read -r file; do head -n 40 "$file" | sed 's/^/# /'; done <<<"$found"
     rm -f "$own"/shared/sanitizer/report*
     "$sandbox" status >/dev/null 2>&1 || start # some start sandboxes of their own
 done

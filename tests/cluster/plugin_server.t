@@ -30,6 +30,6 @@ head -c 20M /dev/zero >"$own/shared/other" && touch -r "$own/shared/set/data" "$
 on_node node1 mount --bind /shared/other /shared/set/data || diag "it cannot be mounted"
 capture sandbox_run srun -N3 --hpc-train-stage=/shared/set/data:set/data sh -c "$check"
 ran "auto: a file that one node has from elsewhere on the server"
-is "$(sort <<<"$out" | uniq -c | sort -n | sed 's/^ *//')" "1 $(md5sum <"$own/shared/other")"$'\n'"2 $sum" "each node gets its own"
-like "$err" "/shared/set/data: copied by each node: not all nodes see the same source" "for they are not the same"
+is "$(sort <<<"$out" | uniq -c | sort -n | sed 's/^ *//')" "1 $(md5sum <"$own/shared/other")"$'\n'"2 $sum" "each node copies its own"
+like "$err" "/shared/set/data: copied by each node: not all nodes see the same source" "because the sources differ"
 done_testing

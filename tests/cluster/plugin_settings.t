@@ -33,7 +33,7 @@ done
 with helper=/nowhere/helper tmpdir=/nowhere/jobs
 capture sandbox_run srun --hpc-train -N2 true
 is "$status" 78 "tmpdir= in a folder that is not there: the step ends with 78"
-like "$err" "/nowhere is no folder that can be used" "and says so"
+like "$err" "/nowhere is no folder that can be used" "the error names the folder"
 capture sandbox_run sbatch --wait --hpc-train --output=/shared/home/user/out --wrap=true
 ok "$([ "$status" != 0 ]; echo $?)" "a batch job too"
 like "$(cat "$own/shared/home/user/out")" "/nowhere is no folder" "with the message in its output"
@@ -41,7 +41,7 @@ undrained "tmpdir="
 with helper=/nowhere/helper
 capture sandbox_run srun --hpc-train-stage=/etc/hostname -N1 true
 is "$status" 78 "helper= that is not there: staging ends with 78"
-like "$err" "/nowhere/helper cannot be started: No such file .*helper=" "and says so"
+like "$err" "/nowhere/helper cannot be started: No such file .*helper=" "the error names the helper"
 undrained "helper="
 
 # ---- right ones ----
@@ -54,10 +54,10 @@ capture sandbox_run srun --hpc-train=off -N2 printenv HPC_TRAIN_RANK
 is "$out" "" "--hpc-train=off against default=on"
 capture sandbox_run srun --hpc-train-stage=/shared/data -N1 true
 is "$status" 78 "above stage_max: 78"
-like "$err" "2.1 MB are to be staged, but at most 1.0 MB may be" "and says so"
+like "$err" "2.1 MB are to be staged, but at most 1.0 MB may be" "the error has both sizes"
 capture sandbox_run srun --hpc-train-stage=/etc/hostname -N1 true
 is "$status" 78 "outside stage_src: 78"
-like "$err" "/etc/hostname .* lies in no folder that may be staged" "and says so"
+like "$err" "/etc/hostname .* lies in no folder that may be staged" "the error names the source"
 head -c 1000 /dev/zero >"$own/shared/data/two"
 capture sandbox_run srun --hpc-train-stage=/shared/data -N1 true
 ran "within both it is staged"

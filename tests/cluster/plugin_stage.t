@@ -27,8 +27,8 @@ is_clean "$job" "staging"
 
 for mode in copy broadcast; do
     capture sandbox_run srun --hpc-train-stage="$work/set:$mode" --hpc-train-stage-mode=$mode -N2 true
-    like "$err" "^hpc-train-stage: node[0-9]+: 2 files, 8 B, to .* in [0-9.]+ s[^\n]*$" "$mode: one line for the step says what was copied"
-    is "$status $(grep -c . <<<"$err")" "0 1" "$mode: and no other"
+    like "$err" "^hpc-train-stage: node[0-9]+: 2 files, 8 B, to .* in [0-9.]+ s[^\n]*$" "$mode: one line for the step reports what was copied"
+    is "$status $(grep -c . <<<"$err")" "0 1" "$mode: and no other line"
 done
 
 capture sandbox_run bash -c "cd '$work' && HPC_TRAIN_STAGE=three srun -N1 bash -c 'cat \$HPC_TRAIN_DATA'"
@@ -50,8 +50,8 @@ fails() { # NAME STATUS MESSAGE SRUN-OPTION...
     local start=$SECONDS
     capture sandbox_run srun "${@:4}" sleep 300
     is "$status" "$2" "$1: the step ends with $2"
-    ok "$([ $((SECONDS - start)) -lt 90 ]; echo $?)" "$1: soon"
-    like "$err" "$3" "$1: and says why"
+    ok "$([ $((SECONDS - start)) -lt 90 ]; echo $?)" "$1: within 90 s"
+    like "$err" "$3" "$1: the error says why"
 }
 fails "a missing source" 66 "$work/nothing cannot be read: No such file" --hpc-train-stage="$work/nothing" -N2 -n3
 is "$(grep -c "hpc-train-stage: .*cannot be read" <<<"$err")" 1 "a missing source: once for all nodes"
@@ -75,7 +75,7 @@ capture on_node "$other" bash -c "mkdir -p /tmp/only && echo here >/tmp/only/fil
 start=$SECONDS
 capture sandbox_run srun --hpc-train-stage=/tmp/only/file -N2 -w "$victim,$other" sleep 300
 ok "$([ "$status" != 0 ] && [ $((SECONDS - start)) -lt 90 ]; echo $?)" "a source missing on one node ends the step on both"
-like "$err" "$victim: /tmp/only/file cannot be read" "and names the node"
+like "$err" "$victim: /tmp/only/file cannot be read" "the error names the node"
 on_node "$victim" umount /tmp/only
 
 # The disk fills while it is copied: two steps at once, each of which would fit.
@@ -87,8 +87,8 @@ for ((i = 0; i < 10; i++)); do
         for n in 1 2; do srun -N1 -n1 -w "$1" --hpc-train-stage="$2" true 2>&1 & done; wait' x "$victim" "$work/fits"
     [[ $out == *"cannot be written: No space"* ]] && break
 done
-like "$out" "fits: the copy cannot be written: No space left on device" "a disk that fills while copying is told with the file's name"
-no_job_left "$victim" "and nothing is left there"
+like "$out" "fits: the copy cannot be written: No space left on device" "a disk that fills up while copying: the error names the file"
+no_job_left "$victim" "nothing is left there"
 capture on_node "$victim" mount -o remount,size=50% /tmp
 
 # ---- cancelling ----

@@ -35,8 +35,8 @@ gpus() {
     bare=$(sandbox_run srun -N1 -w node0 "${@:2}" /shared/gpus | sort -n)
     capture sandbox_run srun -N1 -w node0 --hpc-train "${@:2}" /shared/gpus
     out=$(sort -n <<<"$out")
-    is "$out" "$1" "srun ${*:2}: a task's own GPU is one that it may open" || diag "$err"
-    is "$(sed 's/own=.*/own=/' <<<"$out")" "$bare" "and it sees those that Slurm gives"
+    is "$out" "$1" "srun ${*:2}: the task may open its own GPU" || diag "$err"
+    is "$(sed 's/own=.*/own=/' <<<"$out")" "$bare" "the task sees the GPUs that Slurm assigned"
 }
 gpus $'0 visible=0 may=0 own=0' -n1 --gres=gpu:1
 gpus $'0 visible=0,1 may=01 own=0\n1 visible=0,1 may=01 own=1' -n2 --gres=gpu:2
@@ -56,7 +56,7 @@ capture sandbox_run timeout 60 srun -N2 -n4 --hpc-train-stage=/nowhere sleep 50
 is "$status" 66 "staging that fails ends srun with its status"
 on_node node0 sh -c 'echo data >/tmp/here; chmod 644 /tmp/here'
 capture sandbox_run timeout 60 srun -N2 -w node0,node1 -n4 --hpc-train-stage=/tmp/here --hpc-train-stage-mode=copy sleep 50
-like "$status $err" "^137 .*node1: /tmp/here cannot be read: No such file" "on one node: this is told, and running tasks are killed"
+like "$status $err" "^137 .*node1: /tmp/here cannot be read: No such file" "on one node: reported, and running tasks are killed"
 
 # ---- the copying is one of the step's processes, and what tasks leave behind is ended ----
 head -c 200M /dev/zero >"$own/shared/zero" && chmod -R a+rX "$own/shared"
@@ -69,16 +69,16 @@ group=$(on_node node0 timeout 30 bash -c 'until pid=$(pgrep -f "hpc-train-stage 
 wait $step
 is "$?" 0 "a step with results, and with a process that stays behind"
 job=$(job_of "$(cat "$own/output")")
-like "$group" "_slurmstepd.scope/.*/step_0/user/task_" "who copies them is in the control group of the step's processes"
+like "$group" "_slurmstepd.scope/.*/step_0/user/task_" "the helper that copies them is in the cgroup of the step's processes"
 cmp -s "$own/shared/zero" "$own/shared/home/user/$job/zero"
-ok $? "they are all there when srun ends"
+ok $? "all results exist when srun ends"
 is_clean "$job" "a process left behind"
-is "$(sandbox_run pgrep -u user -a sleep)" "" "and it is ended"
+is "$(sandbox_run pgrep -u user -a sleep)" "" "the left process is killed"
 
 # ---- others ----
 tap_of plugin_out.t bash "$top_srcdir/tests/cluster/plugin_out.t"
 "$sandbox" down >/dev/null
 groups=$(unshare --mount sh -c 'mount -t cgroup2 none "$1" && find "$1" -maxdepth 1 -printf "%f\n"' groups "$own/mnt")
 like "$groups" "^mnt" "the machine's control groups can be seen"
-unlike "$groups" "hpc-train-sandbox-$(stat -c %i "$own/state")" "and none of this cluster's is left"
+unlike "$groups" "hpc-train-sandbox-$(stat -c %i "$own/state")" "no cgroup of this cluster is left"
 done_testing

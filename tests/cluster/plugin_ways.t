@@ -66,7 +66,7 @@ gpus() {
     capture sandbox_run srun --mpi=none --hpc-train -w node0,node1 "${@:2}" "$work/gpus"
     out=$(sort -n <<<"$out")
     is "${out//own=*([!$'\n'])/own=}" "$bare" "srun ${*:2}: CPUs and GPUs are those that Slurm gives"
-    is "$(awk '{ print $(NF - 1), $NF }' <<<"$out" | paste -sd' ')" "$1" "srun ${*:2}: one of them is the task's own" || diag "$err"
+    is "$(awk '{ print $(NF - 1), $NF }' <<<"$out" | paste -sd' ')" "$1" "srun ${*:2}: one of them is the task's own GPU" || diag "$err"
 }
 shopt -s extglob
 each="0 own=0 1 own=1 0 own=0 1 own=1"
@@ -77,7 +77,7 @@ gpus "$each" -N2 --ntasks-per-gpu=1 --gpus=4
 if slurm_at_least 23.11; then
     gpus "$each" -N2 --ntasks-per-node=2 --tres-per-task=gres/gpu:1
     gpus "$each" -N2 --ntasks-per-node=2 --tres-per-task=cpu:3,gres/gpu:1
-    like "$out" "^0 node0 3 6 0 own=0"$'\n' "with three CPUs for each"
+    like "$out" "^0 node0 3 6 0 own=0"$'\n' "three CPUs per task"
 fi
 
 # ---- what the environment of a step is made of ----
@@ -103,7 +103,7 @@ capture sandbox_run srun -N1 --time=5 --hpc-train sh -c 'echo "$((SLURM_JOB_END_
 if slurm_at_least 23.02; then
     is "$out" 300 "a task knows the end of its job, from 23.02 on"
 else
-    is "$out" 0 "tasks do not know the end of their job, to 22.05"
+    is "$out" 0 "tasks do not know their job's end time, up to 22.05"
 fi
 capture sandbox_run srun -N1 --hpc-train-stage=/etc/hostname --hpc-train-stage-out="hostname:$work/out" --export=ALL,SLURM_JOB_END_TIME=1 \
     sh -c 'test -s "$SLURM_TMPDIR/hostname"'
@@ -117,7 +117,7 @@ if slurm_at_least 23.11; then
     capture sandbox_run salloc --quiet -N2 --ntasks-per-node=2 --hpc-train srun --external-launcher -w node0,node1 "$work/launched"
     dir=$(awk 'NR == 1 { print $3 }' <<<"$out")
     like "$dir" "^/tmp/hpc-train/[0-9]+$" "srun --external-launcher: the step is prepared" || diag "$err"
-    is "$(sort <<<"$out")" "0 node0 $dir 0/2"$'\n'"1 node1 $dir 1/2" "as one with a task on each node"
+    is "$(sort <<<"$out")" "0 node0 $dir 0/2"$'\n'"1 node1 $dir 1/2" "like a step with one task per node"
 else
     refused "unrecognized option '--external-launcher" "srun --external-launcher is of 23.11 and later" srun --external-launcher true
 fi
@@ -128,10 +128,10 @@ is "$(sort <<<"$out")" "0 node0 $dir 0/2
 1 node0 $dir 0/2
 2 node1 $dir 1/2
 3 node1 $dir 1/2" "its ranks have the job's directory, and the numbers of the task on their node"
-like "$dir" "^/tmp/hpc-train/[0-9]+$" "which is there"
+like "$dir" "^/tmp/hpc-train/[0-9]+$" "which exists"
 capture sandbox_run salloc --quiet -N2 --ntasks-per-node=2 -w node0,node1 --hpc-train mpirun --bind-to none -n 4 \
     hpc-train bench --model mnist-cnn --batch-size 1 --steps 1
-like "$status $out" "^0 .*mnist-cnn: .*, 4 ranks" "hpc-train goes by mpirun's own numbers" || diag "$err"
+like "$status $out" "^0 .*mnist-cnn: .*, 4 ranks" "hpc-train uses mpirun's ranks" || diag "$err"
 
 is "$(sandbox_run sinfo --noheader --Node --states=drain,down,fail --format=%n)" "" "no node is drained"
 done_testing

@@ -9,7 +9,7 @@ quickstart=$top_srcdir/quickstart
 
 capture limit 20 "$quickstart" --help
 is "$status" 0 "--help: exit status 0"
-like "$out" "quickstart check \[TEST...\]" "--help: names the commands, and that check takes names of tests"
+like "$out" "quickstart check \[PART\|TEST...\]" "--help: names the commands, and that check takes names of parts and tests"
 capture limit 20 "$quickstart" begin
 is "$status" 64 "an unknown command: exit status 64"
 like "$err" "unknown command 'begin'" "an unknown command: is named"
@@ -19,7 +19,7 @@ kinds() { capture env "$@" HPC_TRAIN_UNTESTED='unit tests: install libcmocka-dev
 kinds HPC_TRAIN_ALL_KINDS=1
 like "$out" "not ok 1 - unit tests: install libcmocka-dev"$'\n'"ok 2 - GPU module # SKIP not built: install CUDA" "a kind of tests that is not built fails check"
 kinds HPC_TRAIN_ALL_KINDS=
-like "$out" "^ok 1 - unit tests # SKIP not built: install libcmocka-dev, then configure again" "and is skipped, with the reason, by make check"
+like "$out" "^ok 1 - unit tests # SKIP not built: install libcmocka-dev, then configure again" "make check skips it, with the reason"
 
 temporary=$(mktemp -d /var/tmp/hpc-train-quickstart.XXXXXX)
 at_exit "rm -rf '$temporary'"
@@ -32,7 +32,7 @@ for command in '' check; do
     # shellcheck disable=SC2086
     capture limit 20 setpriv --reuid=65534 --clear-groups "$temporary/quickstart" $command
     is "$status" 78 "quickstart $command without root: exit status 78"
-    like "$err" "as root" "quickstart $command without root: says so"
+    like "$err" "as root" "quickstart $command without root: the error says so"
 done
 is "$(ls "$temporary")" $'etc\nquickstart' "nothing was built"
 capture limit 20 "$temporary/quickstart" up 0
@@ -95,7 +95,7 @@ calls make "and then only make"
 touch "$temporary/broken"
 echo "gcc 15.1" >"$temporary/compiler"
 calls configure "configure fails"
-is "$status" 70 "and so does quickstart"
+is "$status" 70 "quickstart ends with 70, too"
 rm "$temporary/broken"
 calls "configure make" "the next call configures again, though nothing else has changed"
 done_testing

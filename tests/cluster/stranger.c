@@ -5,8 +5,8 @@
  *   hello KEY RUN PURPOSE FROM TO   the whole handshake, with the key in that file ("-": one of his
  * own); prints how far it came: refused, answered, accepted
  */
-#include "agent/comm/link.h"
-#include "agent/comm/session.h"
+#include "base/net/link.h"
+#include "base/net/session.h"
 #include "base/status.h"
 
 #include <errno.h>
@@ -30,7 +30,7 @@ static int64_t until;
 
 static bool goes_on(void)
 {
-    return hpct_link_now_ms() < until;
+    return hpct_now_ms() < until;
 }
 
 static void nap(int milliseconds)
@@ -50,7 +50,7 @@ static int reach(void)
 
 static void put(int fd, const void *data, size_t size)
 {
-    hpct_link_pass(fd, (void *) (uintptr_t) data, size, true, hpct_link_now_ms() + PATIENCE_MS);
+    hpct_link_pass(fd, (void *) (uintptr_t) data, size, true, hpct_now_ms() + PATIENCE_MS);
 }
 
 /* Bytes that came until the other end closed, or said no more. */
@@ -257,14 +257,14 @@ static int shake_hands(char **argv)
         auth.key = &own;
     snprintf(auth.run, sizeof auth.run, "%s", argv[1]);
     int fd = -1;
-    for (until = hpct_link_now_ms() + 20000; fd < 0 && goes_on();)
+    for (until = hpct_now_ms() + 20000; fd < 0 && goes_on();)
         fd = reach();
     if (fd < 0 ||
         hpct_connecting_begin(&connecting, fd, &auth, purpose_of(argv[2]), (uint32_t) atoi(argv[3]),
                               (uint32_t) atoi(argv[4])) != HPCT_OK)
         return 69;
     hpct_handshake how =
-        hpct_connecting_wait(&connecting, PATIENCE_MS, hpct_link_now_ms() + PATIENCE_MS, &session);
+        hpct_connecting_wait(&connecting, PATIENCE_MS, hpct_now_ms() + PATIENCE_MS, &session);
     puts(how == HPCT_HANDSHAKE_DONE   ? "accepted"
          : how == HPCT_HANDSHAKE_LEFT ? "answered"
                                       : "refused");
@@ -280,7 +280,7 @@ int main(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN);
     setvbuf(stdout, NULL, _IOLBF, 0); /* it is killed when the step has ended */
     snprintf(address, sizeof address, "%s:%s", argv[2], argv[3]);
-    until = hpct_link_now_ms() + 1000 * atoi(argv[argc - 1]);
+    until = hpct_now_ms() + 1000 * atoi(argv[argc - 1]);
     if (strcmp(argv[1], "attack") == 0)
         attack();
     else if (strcmp(argv[1], "idle") == 0 && argc == 6)

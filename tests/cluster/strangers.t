@@ -56,7 +56,7 @@ attacked() {
     port=$((21000 + RANDOM % 900 * 10))
     timed sandbox_run srun -w node[0-1] --hpc-train-port=$port "${@//LOG/$work/alone}"
     alone=$took
-    ran "$name: alone"
+    ran "$name: without intruders"
     decoy $((port + 5))
     at_all_ports $((port + 5))
     timed sandbox_run srun -w node[0-1] --hpc-train-port=$port "${@//LOG/$work/beside}"
@@ -69,7 +69,7 @@ attacked() {
     timed sandbox_run srun -w node[0-1] --hpc-train-port=$port "${@//LOG/$work/under}"
     go_away
     ran "$name: under attack"
-    is "$(grep -v '^hpc-train-stage: node0: 1 file' <<<"$err")" "" "$name: nothing is said of it"
+    is "$(grep -v '^hpc-train-stage: node0: 1 file' <<<"$err")" "" "$name: no message about them"
     if [ -e "$work_here/alone/metrics.jsonl" ]; then is "$(lines under)" "$(lines alone)" "$name: the losses are the same"; fi
     diag "$name: $alone ms alone, $beside ms beside 6 attackers of 9 ways each on another step, $took ms under theirs: $((took - beside)) ms"
     rm -rf "$work_here/alone" "$work_here/beside" "$work_here/under"
@@ -99,19 +99,19 @@ job=$(sandbox_run squeue --noheader --user=user --format=%A --nodelist=node0 | h
 key_file() { on_node node0 sh -c "cat /tmp/hpc-train/$job/.hpc-train/key.0.0"; }
 key=$(key_file)
 like "$key" '^[0-9a-f]{64}$' "a step's key is 64 digits"
-is "$(on_node node0 stat -c '%a %U' "/tmp/hpc-train/$job/.hpc-train/key.0.0")" "600 user" "in a file of the user's alone"
+is "$(on_node node0 stat -c '%a %U' "/tmp/hpc-train/$job/.hpc-train/key.0.0")" "600 user" "in a file readable by the user only"
 capture on_node node0 "${other[@]}" cat "/tmp/hpc-train/$job/.hpc-train/key.0.0"
-like "$status $err" '^1 .*Permission denied' "which nobody else reads"
+like "$status $err" '^1 .*Permission denied' "other users cannot read it"
 (umask 077 && printf %s "$key" >"$work_here/right.key")
 sandbox_run --root chown user: "$work/right.key"
 hello() { sandbox_run "$work/stranger" hello "$@"; } # HOST PORT KEY RUN PURPOSE FROM TO
 for role in worker pulse leader watch peers exchange; do
-    is "$(hello node0 $port - "$job.0" $role 1 0)" refused "a key of his own, as $role: refused"
+    is "$(hello node0 $port - "$job.0" $role 1 0)" refused "another key, as $role: rejected"
 done
 for role in worker leader; do
     is "$(hello node0 $port "$work/other.key" "$job.0" $role 1 0)" refused "the key of the user's other job, as $role: refused"
-    is "$(hello node0 $port "$work/right.key" "$job.1" $role 1 0)" refused "this key, for the job's next step, as $role: refused"
-    is "$(hello node0 $port "$work/right.key" "$job.0" $role 1 1)" refused "this key, for another server, as $role: refused"
+    is "$(hello node0 $port "$work/right.key" "$job.1" $role 1 0)" refused "the key of the job's next step, as $role: rejected"
+    is "$(hello node0 $port "$work/right.key" "$job.0" $role 1 1)" refused "the key for another server, as $role: rejected"
 done
 is "$(hello node0 $port "$work/right.key" "$job.0" worker 1 0)" accepted "this key, this step, this server: accepted"
 everywhere() { # where the key might be read
@@ -123,12 +123,12 @@ everywhere() { # where the key might be read
 }
 everything=$(everywhere 2>/dev/null)
 like "$everything" HPC_TRAIN_KEY_FILE "the tasks' environments name the file"
-ok "$(grep -q "$key" <<<"$everything"; echo $((!$?)))" "and no environment, command line, log, or word of Slurm's has the key"
+ok "$(grep -q "$key" <<<"$everything"; echo $((!$?)))" "the key is in no environment, command line, log, or output of Slurm"
 unset everything
 touch "$work_here/go"
 began=$run
 finish
-is "$status" 0 "the run goes on with its own workers" || diag "$out" "$err"
+is "$status" 0 "the run continues with its own workers" || diag "$out" "$err"
 wait
 
 # ---- who sees and sends everything ----
@@ -138,7 +138,7 @@ chmod 600 "$work_here/key"
 relayed() { # HOW
     local port=$((21000 + RANDOM % 8000)) rank role cluster pids=()
     for rank in 0 1; do
-        role=ps
+        role='ps'
         cluster="\"ps\":[\"127.0.0.1:$port\"],\"worker\":[\"127.0.0.1:$((port + 2))\"]"
         [ $rank = 0 ] || { role=worker cluster=${cluster/:$port/:$((port + 1))}; }
         HPC_TRAIN_CONFIG="{\"version\":1,\"job\":\"7.0\",\"cluster\":{$cluster},\"task\":{\"type\":\"$role\",\"index\":0},\"rank\":$rank,
@@ -155,13 +155,13 @@ relayed() { # HOW
     wait $relay 2>/dev/null
 }
 relayed as-it-is
-is "$statuses" "0 0 " "a relay that only reads: the run ends" || diag "$(cat "$work_here"/as-it-is.*)"
+is "$statuses" "0 0 " "a passive relay: the run ends normally" || diag "$(cat "$work_here"/as-it-is.*)"
 for how in flip repeat swap cut insert; do
     relayed $how
-    is "$statuses" "69 69 " "a relay, $how: both ends notice" || diag "$(cat "$work_here/$how".[01r]*)"
-    ok "$([ ! -e "$work_here/$how.json" ]; echo $?)" "$how: nothing of it counts"
+    is "$statuses" "69 69 " "a relay, $how: both ends detect it" || diag "$(cat "$work_here/$how".[01r]*)"
+    ok "$([ ! -e "$work_here/$how.json" ]; echo $?)" "$how: no result is written"
 done
 relayed replay
-is "$statuses" "0 0 " "what was overheard, said again on connections of his own: the run ends" || diag "$(cat "$work_here"/replay.*)"
-is "$(sort -u "$work_here/replay.relay")" "96 bytes" "and he gets an answer of random numbers, and nothing more"
+is "$statuses" "0 0 " "recorded data, replayed on other connections: the run ends normally" || diag "$(cat "$work_here"/replay.*)"
+is "$(sort -u "$work_here/replay.relay")" "96 bytes" "the replaying client only gets a nonce"
 done_testing

@@ -47,7 +47,7 @@ done
 is "$(wc -l <"$work_here/short7/metrics.jsonl")" 8 "the short batch is a step"
 worst=$(paste -d' ' "$work_here"/short{1,7}/metrics.jsonl | sed 's/[^0-9.e+ -]//g' |
     awk '{ d = ($3 - $7) / $3; if (d < 0) d = -d; if (d > 1e-4) bad = 1 } END { print NR bad }')
-is "$worst" 8 "and ranks without a picture in it change nothing"
+is "$worst" 8 "ranks without a picture do not change the weights"
 
 # With the strategy that is found to be the fastest there.
 capture sandbox_run $launch -N2 ${fit% --strategy *} --data "$data" --validation-data "$data" --steps-per-epoch 60 \
@@ -71,12 +71,12 @@ is "$(grep -cE 'rank +[01] of 2' <<<"$out")" 2 "info tells each task's rank"
 # Underscores, as Python programs write options.
 capture sandbox_run $launch -N2 $fit --data "$data" --batch_size 16 --steps_per_epoch=2
 is "$status" 0 "underscores are accepted for dashes"
-like "$out" 'global batch 32' "and mean the same"
+like "$out" 'global batch 32' "with the same global batch"
 
 if sandbox_run srun -N1 --hpc-train true >/dev/null 2>&1; then
     capture sandbox_run $launch -N2 --hpc-train --hpc-train-stage="$data" $fit --steps-per-epoch 3 --summary-json "$work/p.json"
-    is "$status" 0 "with --hpc-train-stage the data need not be named"
-    is "$(number workers "$work_here/p.json")" 2 "and the plugin's config is read"
+    is "$status" 0 "with --hpc-train-stage --data is optional"
+    is "$(number workers "$work_here/p.json")" 2 "the plugin's config is read"
 else
     skip "--hpc-train-stage" "the plugin is not on this cluster"
 fi

@@ -16,7 +16,7 @@ fails() {
     said=$(grep '^hpc-train: ' <<<"$err")
     like "$said" "$regex" "$what: the message"
     is "$(grep -c . <<<"$said")" 1 "$what: said once"
-    is "$(sed -n "$all_tasks" <<<"$err" | sort -u)" "$code" "$what: all tasks alike"
+    is "$(sed -n "$all_tasks" <<<"$err" | sort -u)" "$code" "$what: all tasks end with the same status"
 }
 
 # ---- wrong usage ----------------------------------------------------------------------------------------------------
@@ -34,10 +34,10 @@ copy_data missing && rm "$work_here/missing/$labels.gz"
 fails 66 "missing/$labels .*No such file" "missing file" $launch -N3 $fit --data "$work/missing"
 copy_data truncated && truncate --size=1000000 "$work_here/truncated/$images.gz"
 fails 65 "truncated/$images.gz: it is truncated" "truncated file" $launch -N3 $fit --data "$work/truncated"
-copy_data magic && gzip -dc "$fashion/$images.gz" >"$work_here/magic/$images" &&
+copy_data magic && rm "$work_here/magic/$images.gz" && gzip -dc "$fashion/$images.gz" >"$work_here/magic/$images" &&
     printf '\001' | dd of="$work_here/magic/$images" bs=1 seek=3 conv=notrunc 2>/dev/null
 fails 65 "magic/$images: wrong magic number 0x00000801" "wrong magic" $launch -N3 $fit --data "$work/magic"
-copy_data range && gzip -dc "$fashion/$labels.gz" >"$work_here/range/$labels" &&
+copy_data range && rm "$work_here/range/$labels.gz" && gzip -dc "$fashion/$labels.gz" >"$work_here/range/$labels" &&
     printf '\013' | dd of="$work_here/range/$labels" bs=1 seek=$((8 + 41)) conv=notrunc 2>/dev/null
 fails 65 "range/$labels: label 11 of sample 41 is out of range" "label out of range" $launch -N3 $fit --data "$work/range"
 
@@ -78,9 +78,9 @@ for way in signal late variable; do
     capture sandbox_run srun --kill-on-bad-exit=0 --hpc-train -N2 -w node0,node1 bash -c "[ \$SLURM_PROCID = 1 ] || { [ $way = late ] || sleep 1; exit 5; }
         [ $way != late ] || sleep 2
         [ $way != variable ] || { trap '' WINCH; export HPC_TRAIN_RANK_0_ENDED=1; }; exec \"\$@\"" late $fit --data "$data"
-    like "$err" 'rank 0 on node0 was lost: it ended before all ranks had come' "rank 0 ends before it listens: it is named ($way)" || diag "$err"
-    is "$(sed -n 's/^srun: error: node1: task 1: Exited with exit code //p' <<<"$err")" 69 "and rank 1 ends with 69"
-    ok $((SECONDS - marked > 40)) "and does not wait for long ($((SECONDS - marked)) s)"
+    like "$err" 'rank 0 on node0 was lost: it ended before all ranks had come' "rank 0 ends before it listens: the error names it ($way)" || diag "$err"
+    is "$(sed -n 's/^srun: error: node1: task 1: Exited with exit code //p' <<<"$err")" 69 "rank 1 ends with 69"
+    ok $((SECONDS - marked > 40)) "within 40 s ($((SECONDS - marked)) s)"
 done
 
 # loses RANK SIGNAL NODES: sends the signal to a rank that trains; the others must end with 69 within 30 s and name it. One
@@ -98,9 +98,9 @@ loses() {
     finish
     others=$(sed -n "s/.*: \(tasks\{0,1\} [0-9,-]*\): Exited with exit code 69/\1/p" <<<"$err")
     ok $((seconds > within)) "$what: the others end within $within s ($seconds s)"
-    like "$err" "hpc-train: rank [0-9]+ \(node[0-9]\): rank $1 on node$1 was lost" "$what: it is named"
+    like "$err" "hpc-train: rank [0-9]+ \(node[0-9]\): rank $1 on node$1 was lost" "$what: the error names the rank"
     like "$others; $err" "$ended" "$what: the others end with 69"
-    unlike "$err" 'MPI_ABORT|An MPI communication peer|core dumped' "$what: nothing else is said"
+    unlike "$err" 'MPI_ABORT|An MPI communication peer|core dumped' "$what: no other message"
     ok "$(wait_for none_left; echo $?)" "$what: no process is left"
     wait_for none_drained
     ok $? "$what: no node is drained"

@@ -16,10 +16,10 @@ wait_for in_epoch 2
 kill -KILL "$(rank_pid 4)"
 finish
 ok "$(in_epoch 5; echo $?)" "a worker is killed in epoch 2: the others train to the end of epoch 5" || diag "$err" "$out"
-is "$(sed -n 's/^srun: error: .*: \(task .*\)$/\1/p' <<<"$err")" "task 4: Killed" "no task but the killed one fails"
+is "$(sed -n 's/^srun: error: .*: \(task .*\)$/\1/p' <<<"$err")" "task 4: Killed" "only the killed task fails"
 like "$err" 'hpc-train: worker 2 on node[01] was lost: its connection closed.*; 3 of 4 workers are here' "server 0 names it"
 summary=$work_here/ps.json
-is "$(number workers_lost "$summary") $(number servers "$summary")" "1 2" "the summary has it, and the servers"
+is "$(number workers_lost "$summary") $(number servers "$summary")" "1 2" "the summary has the lost worker, and the servers"
 losses=$(sed -n 's/.* loss: \([0-9.]*\)$/\1/p' <<<"$out" | tr '\n' ' ')
 ok "$(awk '{ print !(NF == 5 && $5 < 0.75 * $1 && $5 > 0) }' <<<"$losses")" "it converges: the losses of the epochs are $losses"
 staleness=$(number staleness_largest "$summary")
@@ -43,8 +43,8 @@ capture sandbox_run srun --kill-on-bad-exit=0 --hpc-train --hpc-train-roles=ps:1
         2) until [ -e "$0/over" ]; do sleep 0.1; done ;;
     esac
     exec "$@"' "$work" hpc-train fit --model mnist-cnn --strategy parameter-server --data "$data" --batch-size 16 --steps-per-epoch 3 --epochs 1
-like "$err" 'worker 1 \(node[01]\): parameter server 0 on node0:[0-9]+ was lost: it has ended: the run is over, or failed' "a worker after the run: it says so"
-is "$(sed -n 's/^srun: error: .*: \(task.*\)$/\1/p' <<<"$err")" "task 2: Exited with exit code 69" "and ends with 69, alone" || diag "$err"
+like "$err" 'worker 1 \(node[01]\): parameter server 0 on node0:[0-9]+ was lost: it has ended: the run is over, or failed' "a worker started after the run: the error says so"
+is "$(sed -n 's/^srun: error: .*: \(task.*\)$/\1/p' <<<"$err")" "task 2: Exited with exit code 69" "only that worker ends with 69" || diag "$err"
 
 # ---- 2 nodes of 2 ranks: what leaves a node is one node's gradients, not one rank's for each ----
 cat >"$work_here/counted" <<'END'
@@ -80,5 +80,5 @@ for node in 0 1; do
 done
 worst=$(paste -d' ' "$work_here"/{one,four}.log/metrics.jsonl | sed 's/[^0-9.e+ -]//g' |
     awk '{ d = ($3 - $7) / $3; if (d < 0) d = -d; if (d > worst) worst = d } END { print (NR == 15 && worst <= 1e-4) ? "fine" : NR " steps, off by " worst }')
-is "$worst" fine "and the losses are one rank's"
+is "$worst" fine "with the losses of one rank"
 done_testing

@@ -22,7 +22,7 @@ for ranks in 1 2 4; do
     if has_pmix; then
         capture sandbox_run srun --mpi=pmix --hpc-train -N$ranks $few --log-dir "$work/mpi$ranks"
         is "$status" 0 "$ranks ranks over MPI" || diag "$err"
-        unlike "$out" "connected by" "$ranks ranks over MPI: nothing is said of it"
+        unlike "$out" "connected by" "$ranks ranks over MPI: nothing is printed about it"
         is "$(losses tcp$ranks)" "$(losses mpi$ranks)" "$ranks ranks: the same losses as over MPI, to the digit"
     fi
     worst=$(paste <(losses tcp1) <(losses tcp$ranks) | awk '{ d = ($2 - $4) / $2; if (d < 0) d = -d; if (d > w) w = d } END { print w + 0 }')
@@ -36,12 +36,12 @@ is "$status$out$err" 0 "--verbose 0 says nothing"
 
 # ---- what MPI is told of -----------------------------------------------------------------------------------------------
 capture sandbox_run srun --mpi=pmi2 --hpc-train -N2 $few
-is "$status" 0 "PMI2, which this MPI does not know"
-like "$out" "connected by TCP, not MPI: the launcher offers no PMIx" "by TCP"
+is "$status" 0 "PMI2, which this MPI does not support"
+like "$out" "connected by TCP, not MPI: the launcher offers no PMIx" "connected by TCP"
 if has_pmix; then
     capture sandbox_run srun --mpi=pmix --hpc-train -N2 $few --comm tcp
     is "$status" 0 "--comm tcp beside PMIx"
-    like "$out" "connected by TCP, not MPI: --comm tcp" "is heeded"
+    like "$out" "connected by TCP, not MPI: --comm tcp" "--comm tcp is used"
     # What is in the environment may be of the step around it.
     capture sandbox_run salloc --quiet -N2 srun --mpi=pmix -N1 -n1 srun --overlap --mpi=none --hpc-train -N2 -n2 $few
     is "$status" 0 "a step without PMIx inside one with it" || diag "$err"
@@ -51,14 +51,14 @@ fi
 # ---- refused -------------------------------------------------------------------------------------------------------------
 capture sandbox_run srun --mpi=none --hpc-train -N2 $few --comm mpi
 is "$status" 78 "--comm mpi without PMIx: 78"
-like "$err" "hpc-train: MPI knows of no other rank \(the launcher offers no PMIx\), and the job has 2: take srun --hpc-train, or srun --mpi=pmix" "with the way out"
+like "$err" "hpc-train: MPI sees no other rank \(the launcher offers no PMIx\), but the job has 2: take srun --hpc-train, or srun --mpi=pmix" "the error says what to do"
 capture sandbox_run srun --mpi=none -N2 $few
-is "$status" 78 "neither PMIx nor the plugin: 78, and not two trainings"
-like "$err" "hpc-train: MPI knows of no other rank \(the launcher offers no PMIx\), and the job has 2: take srun --hpc-train, or srun --mpi=pmix" "with the way out"
-is "$out" "" "nothing trains"
+is "$status" 78 "without PMIx and plugin: 78 instead of two separate trainings"
+like "$err" "hpc-train: MPI sees no other rank \(the launcher offers no PMIx\), but the job has 2: take srun --hpc-train, or srun --mpi=pmix" "the error says what to do"
+is "$out" "" "nothing is trained"
 capture sandbox_run srun --mpi=none -N2 $few --comm tcp
 is "$status" 78 "--comm tcp without the plugin: 78"
-like "$err" "hpc-train: this step has no key .*start it with srun --hpc-train" "with the way out"
+like "$err" "hpc-train: this step has no key .*start it with srun --hpc-train" "the error says what to do"
 
 # ---- a rank that is lost -------------------------------------------------------------------------------------------------
 # loses RANK SIGNAL: as in train_failures.t.
@@ -71,7 +71,7 @@ loses() {
     kill "-$2" "$(rank_pid "$1")"
     finish
     ok $((seconds > 40)) "$what: the others end in time ($seconds s)"
-    like "$err" "hpc-train: rank [0-9]+ \(node[0-9]\): rank $1 on node$1 was lost" "$what: it is named"
+    like "$err" "hpc-train: rank [0-9]+ \(node[0-9]\): rank $1 on node$1 was lost" "$what: the error names the rank"
     like "$err" "tasks? [0-9,-]*: Exited with exit code 69" "$what: the others end with 69"
     ok "$(wait_for none_left; echo $?)" "$what: no process is left"
     ok "$(wait_for none_drained; echo $?)" "$what: no node is drained"

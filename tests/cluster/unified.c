@@ -1,5 +1,6 @@
-/* unified.c: loaded into slurmd, shows it /proc/PID/cgroup as a machine has it that has control groups of version 2 alone.
- * Slurm's cgroup/v2 refuses one that has some of version 1 besides, also where it needs none of those. */
+/* unified.c: loaded into slurmd, shows it /proc/PID/cgroup as a machine has it that has control
+ * groups of version 2 alone. Slurm's cgroup/v2 refuses one that has some of version 1 besides, also
+ * where it needs none of those. */
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -9,8 +10,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The lines of the file that begin with "0::", in memory. A node's groups are all that there is: who is in none of them, as
- * process 1 is, is at their root. */
+/* The lines of the file that begin with "0::", in memory. A node's groups are all that there is:
+ * who is in none of them, as process 1 is, is at their root. */
 static int filtered(int fd)
 {
     char text[8192];

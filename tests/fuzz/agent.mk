@@ -50,6 +50,16 @@ tests_fuzz_fuzz_tar_CPPFLAGS = $(agent_fuzz_cppflags)
 tests_fuzz_fuzz_tar_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_tar_LDADD = $(agent_fuzz_libs)
 
+fuzz_targets += tests/fuzz/fuzz_manifest tests/fuzz/fuzz_part
+tests_fuzz_fuzz_manifest_SOURCES = tests/fuzz/fuzz_manifest.c $(fuzz_driver)
+tests_fuzz_fuzz_manifest_CPPFLAGS = $(agent_fuzz_cppflags) $(JANSSON_CFLAGS)
+tests_fuzz_fuzz_manifest_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_manifest_LDADD = $(agent_fuzz_libs) $(JANSSON_LIBS)
+tests_fuzz_fuzz_part_SOURCES = tests/fuzz/fuzz_part.c $(fuzz_driver)
+tests_fuzz_fuzz_part_CPPFLAGS = $(agent_fuzz_cppflags)
+tests_fuzz_fuzz_part_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_part_LDADD = $(agent_fuzz_libs)
+
 fuzz_targets += tests/fuzz/fuzz_ps_message
 tests_fuzz_fuzz_ps_message_SOURCES = tests/fuzz/fuzz_ps_message.c $(fuzz_driver)
 tests_fuzz_fuzz_ps_message_CPPFLAGS = $(agent_fuzz_cppflags)

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "spank/stage/broadcast_wire.h"
-#include "spank/stage/pack.h"
+#include "spank/stage/net/broadcast_wire.h"
+#include "spank/stage/net/pack.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

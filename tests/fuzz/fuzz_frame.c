@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/comm/frame.h"
+#include "base/net/frame.h"
 
 #define AT_TAG 16
 

@@ -1,5 +1,5 @@
 /* Fuzz target: a model as Keras' JSON. What is read can be written, and that is read again. */
-#include "nn/keras/keras.h"
+#include "nn/file/keras/keras.h"
 
 #include <stdlib.h>
 #include <string.h>

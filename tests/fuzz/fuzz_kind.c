@@ -1,5 +1,5 @@
 /* Fuzz target: the first bytes of a file, as loading a model or weights looks at them. */
-#include "nn/kind.h"
+#include "base/kind.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -25,12 +25,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (hpct_listing_choose(&listing, (hpct_split) split, "input") == HPCT_OK) {
             for (size_t i = 0; i < listing.count; i++) {
                 const hpct_entry *entry = &listing.entries[i];
-                size_t length = entry->label >= 0 && entry->label < listing.num_classes
-                                    ? strlen(listing.classes[entry->label])
-                                    : 0;
                 const char *class_name = entry->name + entry->class_name;
-                if (length == 0 || class_name[length] != '/' ||
-                    strncmp(class_name, listing.classes[entry->label], length) != 0)
+                if (entry->label < 0 || entry->label >= listing.num_classes)
+                    abort();
+                const char *text = listing.classes[entry->label];
+                size_t length = strcspn(text, "\\"); /* \xf1, say, is what is no UTF-8 */
+                if (text[0] == '\0' || strncmp(class_name, text, length) != 0 ||
+                    (text[length] == '\0' && class_name[length] != '/'))
                     abort();
             }
         }

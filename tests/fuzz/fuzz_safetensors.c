@@ -1,6 +1,6 @@
 /* Fuzz target: the header of a safetensors file, as loading weights reads it: u64 length, JSON,
  * data. */
-#include "nn/safetensors.h"
+#include "nn/file/safetensors.h"
 
 #include <stdlib.h>
 #include <string.h>

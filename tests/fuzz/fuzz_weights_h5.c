@@ -1,6 +1,6 @@
 /* Fuzz target: weights in Keras' HDF5 files, of a small model. The model is changed wholly or not
  * at all. */
-#include "nn/keras/weights_h5.h"
+#include "nn/file/keras/weights_h5.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +33,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         pwrite(file, data, size, 0) != (ssize_t) size)
         abort();
     snprintf(path, sizeof path, "/proc/self/fd/%d", file);
-    hpct_status status = hpct_h5_load(model, path, values);
+    char *class_names = NULL;
+    hpct_status status = hpct_h5_load(model, path, values, &class_names);
+    free(class_names);
     for (int i = 0; i < 3; i++) {
         if (status == HPCT_OK && values[i] == NULL)
             abort();

@@ -28,11 +28,11 @@ with_packages build build-essential xz-utils lintian
 tar -xf "$tarball" -C "$bare/srv"
 source=/srv/$(basename "$tarball" .tar.xz)
 apt_in "$bare" build-dep "$source"
-ok $? "what is needed to build can be installed"
+ok $? "the build dependencies can be installed"
 in_bare "$bare" timeout 1800 env --chdir="$source" dpkg-buildpackage -us -uc -b >>"$log" 2>&1
 ok $? "dpkg-buildpackage builds, and the unit tests pass" || { diag "$(tail -n 30 "$log")"; exit 1; }
 capture in_bare "$bare" timeout 300 sh -c 'lintian --allow-root --fail-on error,warning /srv/*.changes'
-ok "$status" "lintian finds no error and no warning" || diag "$out$err"
+ok "$status" "lintian reports no error and no warning" || diag "$out$err"
 debs=$bare_work/debs
 mkdir "$debs" && cp "$bare"/srv/*.deb "$debs"
 rm -rf --one-file-system "$bare"
@@ -59,7 +59,7 @@ is "$(contents hpc-train)" "\
 /usr/share/bash-completion/completions/hpc-train
 /usr/share/man/man1/hpc-train.1.gz" "the command's"
 headers=$(cd "$top_srcdir/include" && ls hpctrain/*.h)
-is "$(contents hpc-train-dev)" "$(printf '%s\n' "$headers" | sed 's|^|/usr/include/|'; echo /usr/lib/ARCH/libhpctrain.so)" "the headers'"
+is "$(contents hpc-train-dev)" "$(printf '%s\n' "$headers" | sed 's|^|/usr/include/|'; echo /usr/lib/ARCH/libhpctrain.so)" "headers of the -dev package"
 is "$(dpkg-deb --field "$(deb slurm-spank-hpc-train)" Maintainer Section)" "Maintainer: hpc-train maintainers <maintainers@hpc-train.invalid>
 Section: admin" "and their fields"
 
@@ -113,22 +113,22 @@ apt_in "$node" install "${packages[@]}"
 ok $? "apt-get installs the packages"
 capture into_bare hpc-train info --admin
 like "$out" "WRONG  slurmd +pid [0-9]+ was started without /usr/lib/.*/spank_hpc_train.so: restart slurmd" "hpc-train info --admin says that slurmd is to be restarted"
-is "$(grep -c WRONG <<<"$out")" 1 "and nothing else is wrong" || diag "$out"
+is "$(grep -c WRONG <<<"$out")" 1 "no other check fails" || diag "$out"
 into_bare sh -c 'kill "$(cat /run/slurmd.pid 2>/dev/null || pgrep -o slurmd)"; while pgrep slurmd >/dev/null; do sleep 0.1; done; slurmd'
 idle
 capture into_bare hpc-train info --admin
-is "$status" 0 "after that nothing is" || diag "$out$err"
+is "$status" 0 "after the fix no check fails" || diag "$out$err"
 
 # ---- used ----
 is "$(as_user srun --help | grep -o -e '--hpc-train[a-z-]*[=[:space:]]' | tr -d '= ' | LC_ALL=C sort -u)" \
     "$(sed -n 's/.*{"\(hpc-train[a-z-]*\)",.*/--\1/p' "$top_srcdir/spank/options.c" | LC_ALL=C sort -u)" "srun --help shows every option"
 as_user sh -c 'echo words >data; printf "#!/bin/sh\n#SBATCH --ntasks=2 --hpc-train-stage=data\nsrun cat \$SLURM_TMPDIR/data\n" >job'
 capture as_user srun -n2 --hpc-train-stage=data sh -c 'echo "$HPC_TRAIN_RANK of $WORLD_SIZE: $(cat "$HPC_TRAIN_DATA")"'
-is "$(sort <<<"$out")" $'0 of 2: words\n1 of 2: words' "a step is prepared" || diag "$err"
+is "$(sort <<<"$out")" $'0 of 2: words\n1 of 2: words' "steps are prepared" || diag "$err"
 capture as_user sh -c 'sbatch --wait --output=out --error=err job >/dev/null; cat out'
-is "$out" $'words\nwords' "and a job" || diag "$err"
+is "$out" $'words\nwords' "jobs are prepared" || diag "$err"
 capture as_user srun -n2 --hpc-train-bind=closest --hpc-train-stage-out=result:result.%s sh -c 'echo "$WORLD_SIZE" >"$SLURM_TMPDIR/result"'
-is "$(as_user cat result.0)" 2 "and its results are copied" || diag "$err"
+is "$(as_user cat result.0)" 2 "results are copied" || diag "$err"
 capture as_user srun --hpc-train-port=x true
 like "$status $err" "^[1-9].*--hpc-train-port" "a wrong option ends srun"
 capture as_user hpc-train info
@@ -143,10 +143,10 @@ capture as_user "${training[@]}" weights.safetensors
 is "$status" 0 "it trains on JPEG and PNG pictures" || diag "$err"
 hdf5=$(dpkg-deb --field "$(deb hpc-train)" Recommends | grep -o 'libhdf5[^ ,]*')
 capture as_user "${training[@]}" made.weights.h5
-like "$status $err" "^78 .*HDF5 is not on this machine" "without HDF5 it says what is missing"
+like "$status $err" "^78 .*HDF5 is not on this machine" "without HDF5 the error names the missing library"
 apt_in "$node" install "$hdf5"
 capture as_user "${training[@]}" made.weights.h5
-is "$status" 0 "with what the package recommends, $hdf5, it writes Keras' weights" || diag "$err"
+is "$status" 0 "with the recommended package $hdf5 it writes Keras' weights" || diag "$err"
 apt_in "$node" --autoremove purge "$hdf5"
 is "$(into_bare ls /tmp/hpc-train)" "" "no job directory is left"
 # what a terminal shows after TAB
@@ -156,8 +156,8 @@ typed() {
 }
 out=$(typed 'srun --hpc-train-b\tcl\t\nhpc-train fit --bat\t\nsrun --exclus\t\nexit\n')
 like "$out" "# srun --hpc-train-bind=closest" "bash completes the plugin's options of srun"
-like "$out" "# hpc-train fit --batch-size=" "those of hpc-train"
-like "$out" "# srun --exclusive" "and Slurm's own"
+like "$out" "# hpc-train fit --batch-size=" "completion of hpc-train"
+like "$out" "# srun --exclusive" "and of Slurm's commands"
 
 # ---- another release of Slurm, by a package of the same name ----
 another() { # VERSION: what apt-get would remove to install it
@@ -184,5 +184,5 @@ apt_in "$node" --autoremove purge slurm-spank-hpc-train hpc-train hpc-train-dev
 ok $? "apt-get purge"
 # what other packages brought, and apt keeps because others recommend it, is not ours
 is "$(LC_ALL=C comm -13 <(echo "$before") <(files) | grep -vxFf <(cat "$node"/var/lib/dpkg/info/*.list))" "" "leaves no file behind"
-is "$(in_bare "$node" dpkg-query --show '*hpc-train*' 2>/dev/null)" "" "and dpkg knows nothing of it"
+is "$(in_bare "$node" dpkg-query --show '*hpc-train*' 2>/dev/null)" "" "dpkg lists no package"
 done_testing

@@ -40,12 +40,12 @@ is "$(contents hpc-train)" "\
 /usr/lib64/libhpctrain.so.0.0.0
 /usr/share/bash-completion/completions/hpc-train
 /usr/share/man/man1/hpc-train.1" "the command's"
-is "$(contents hpc-train-devel | grep -v '\.h$')" $'/usr/include/hpctrain\n/usr/lib64/libhpctrain.so' "the headers'"
+is "$(contents hpc-train-devel | grep -v '\.h$')" $'/usr/include/hpctrain\n/usr/lib64/libhpctrain.so' "headers of the -devel package"
 requires() { rpm --query --package --requires "$@" 2>>"$log"; }
 like "$(requires "$(rpm_of slurm-spank-hpc-train)" | grep '^slurm' | sort | tr '\n' ' ')" "^slurm < ${release%.*}\.[0-9]+ slurm >= $release \$" "the plugin's package needs this release of Slurm"
 tar -xf "$tarball" -C "$bare_work" --wildcards '*/hpc-train.spec' --strip-components 1
 like "$(rpmspec --query --define 'slurm_release 23.11' --requires "$bare_work/hpc-train.spec" | tr '\n' ' ')" "slurm >= 23.11 slurm < 23.12 " "or that which is defined"
-is "$(rpm --query --package --configfiles "$(rpm_of slurm-spank-hpc-train)" 2>>"$log")" $'/etc/bash_completion.d/hpc-train-slurm\n/etc/slurm/plugstack.conf.d/hpc-train.conf' "what an administrator changes is kept"
+is "$(rpm --query --package --configfiles "$(rpm_of slurm-spank-hpc-train)" 2>>"$log")" $'/etc/bash_completion.d/hpc-train-slurm\n/etc/slurm/plugstack.conf.d/hpc-train.conf' "configuration files are marked as such"
 
 # ---- in an empty folder ----
 root=$bare_work/root
@@ -53,13 +53,13 @@ mkdir "$root"
 in_root() { rpm --root "$root" --dbpath /var/lib/rpm --nodeps --nosignature "$@" >>"$log" 2>&1; }
 in_root --install "$(rpm_of slurm-spank-hpc-train)" "$(rpm_of hpc-train)" "$(rpm_of hpc-train-devel)"
 ok $? "rpm installs them" || diag "$(tail "$log")"
-is "$(grep -v '^#' "$root/etc/slurm/plugstack.conf.d/hpc-train.conf")" "optional /usr/lib64/slurm/spank_hpc_train.so" "the plugin is loaded from where it lies"
-like "$(grep helper= "$root/etc/slurm/plugstack.conf.d/hpc-train.conf" | tr '\n' ' ')" "helper=/usr/bin/hpc-train-stage .*gpu_helper=/usr/libexec/hpc-train/hpc-train-gpus" "and so are its helpers"
+is "$(grep -v '^#' "$root/etc/slurm/plugstack.conf.d/hpc-train.conf")" "optional /usr/lib64/slurm/spank_hpc_train.so" "the plugin is loaded from its installed path"
+like "$(grep helper= "$root/etc/slurm/plugstack.conf.d/hpc-train.conf" | tr '\n' ' ')" "helper=/usr/bin/hpc-train-stage .*gpu_helper=/usr/libexec/hpc-train/hpc-train-gpus" "so are its helpers"
 in_root --verify --nomtime slurm-spank-hpc-train hpc-train hpc-train-devel
-ok $? "rpm --verify finds them whole"
+ok $? "rpm --verify reports no differences"
 in_root --erase slurm-spank-hpc-train hpc-train hpc-train-devel
 ok $? "rpm removes them"
-is "$(find "$root" -not -type d -not -path "$root/var/lib/rpm/*")" "" "and leaves no file"
+is "$(find "$root" -not -type d -not -path "$root/var/lib/rpm/*")" "" "no file is left"
 # What rpmlint says beside this is for the one who signs and publishes (signature, packager, group), or is meant: the
 # library and its command are one package; rpm itself calls ldconfig; the newer hash section alone is used;
 # systemd's folder is below lib everywhere.
@@ -68,6 +68,6 @@ meant+='|library-without-ldconfig-post(u|i)n|missing-hash-section|hardcoded-libr
 if command -v rpmlint >/dev/null; then
     out=$(rpmlint "$bare_work/hpc-train.spec" "$bare_work"/rpm/RPMS/*/*.rpm 2>&1)
     like "$out" "[0-9]+ errors" "rpmlint reads the spec and the packages"
-    is "$(grep ': E: ' <<<"$out" | grep -vE ": E: ($meant)")" "" "and finds no other error"
+    is "$(grep ': E: ' <<<"$out" | grep -vE ": E: ($meant)")" "" "rpmlint reports no other error"
 fi
 done_testing

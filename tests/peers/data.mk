@@ -3,5 +3,4 @@ check_PROGRAMS += tests/peers/data_dump
 tests_peers_data_dump_SOURCES = tests/peers/data_dump.c
 tests_peers_data_dump_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
 tests_peers_data_dump_LDADD = $(hpct_parts)
-TESTS += tests/peers/data.t
 EXTRA_DIST += tests/peers/data.t tests/peers/data_peers.py

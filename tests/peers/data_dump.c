@@ -36,7 +36,8 @@ int main(int argc, char **argv)
     hpct_status status = hpct_dataset_open_as(&dataset, argv[1], split, &options);
     if (status == HPCT_OK) {
         size = dataset->size;
-        hpct_pipeline_options batches = {.dataset = dataset,
+        hpct_pipeline_options batches = {.way = hpct_input_from_host(dataset, false),
+                                         .dataset = dataset,
                                          .batches = (int64_t) (size + BATCH - 1) / BATCH,
                                          .largest = BATCH,
                                          .threads = 2,

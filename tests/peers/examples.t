@@ -18,13 +18,13 @@ run_limit=300 # the frameworks take long to start on a busy machine
 submit() { # PYTHON SCRIPT
     capture sandbox_run bash -c "cd '$work' && PYTHON='$1' EPOCHS=2 STEPS=30 TF_CPP_MIN_LOG_LEVEL=3 OMP_NUM_THREADS=1 \
         sbatch --wait --output='$work/$2.out' '$2'"
-    ran "$2 ends well" || diag "$(tail -n 30 "$work_here/$2.out")"
+    ran "$2 succeeds" || diag "$(tail -n 30 "$work_here/$2.out")"
     out=$(cat "$work_here/$2.out")
     # Both ranks trained one model: what they report of it is the same, and better than chance.
-    is "$(grep -c " of 2: " <<<"$out")" 2 "$2: two processes were part of it"
+    is "$(grep -c " of 2: " <<<"$out")" 2 "$2: two processes took part"
     mapfile -t results < <(grep " of 2: " <<<"$out")
     diag "${results[@]}"
-    is "$(sed -n 's/.* of 2: //p' <<<"$out" | sort -u | wc -l)" 1 "$2: and have the same result"
+    is "$(sed -n 's/.* of 2: //p' <<<"$out" | sort -u | wc -l)" 1 "$2: with the same result"
     ok "$(awk '/ of 2: /{ for (i = 1; i < NF; i++) if ($i == "accuracy") bad = bad || $(i + 1) < 0.4 } END { exit bad }' <<<"$out"; echo $?)" \
         "$2: which is better than chance" || diag "$out"
 }

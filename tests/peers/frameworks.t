@@ -17,7 +17,7 @@ if sandbox_run srun -N1 "$tf" -c 'import tensorflow' 2>/dev/null; then
     ran "TFConfigClusterResolver accepts the TF_CONFIG of 2x2 tasks"
     want=
     for rank in 0 1 2 3; do want+="rank $rank: worker $rank of 4, address of this node: True, in TensorFlow's order: True"$'\n'; done
-    is "$(sort <<<"$out")" "${want%$'\n'}" "and reads what it was told"
+    is "$(sort <<<"$out")" "${want%$'\n'}" "it reads the cluster of TF_CONFIG"
 else
     skip "TFConfigClusterResolver" "no tensorflow for $tf"
 fi
@@ -25,8 +25,8 @@ fi
 torch=${HPC_TRAIN_TORCH_PYTHON:-python3}
 if sandbox_run srun -N1 "$torch" -c 'import torch.distributed' 2>/dev/null; then
     capture sandbox_run srun --hpc-train-env=torch -N2 "$torch" "$work/torch_gloo.py"
-    ran "two processes of torch.distributed meet"
-    is "$(sort <<<"$out" | sed 's/ on [a-z0-9]*//')" $'rank 0 of 2: sum 3\nrank 1 of 2: sum 3' "and add up"
+    ran "two processes of torch.distributed connect"
+    is "$(sort <<<"$out" | sed 's/ on [a-z0-9]*//')" $'rank 0 of 2: sum 3\nrank 1 of 2: sum 3' "and sum a tensor"
     is "$(sort -u <<<"${out//rank ? of 2/}" | wc -l)" 2 "on two nodes"
 else
     skip "torch.distributed" "no torch for $torch"

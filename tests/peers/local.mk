@@ -11,13 +11,18 @@ tests_peers_nn_models_SOURCES = tests/peers/nn_models.c tests/peers/peers.h
 tests_peers_nn_models_LDADD = nn/libnn.la
 tests_peers_nn_optimizers_SOURCES = tests/peers/nn_optimizers.c
 tests_peers_nn_optimizers_LDADD = nn/libnn.la
-peer_tests = tests/peers/frameworks.t tests/peers/nn_bf16.t tests/peers/nn_files.t tests/peers/nn_keras.t tests/peers/nn_layers.t \
-	tests/peers/nn_optimizers.t
+if HAVE_CMOCKA
+check_PROGRAMS += tests/peers/checkpoint
+endif
+tests_peers_checkpoint_SOURCES = tests/peers/checkpoint.c $(checkpoint_folder)
+tests_peers_checkpoint_CPPFLAGS = $(agent_test_cppflags)
+tests_peers_checkpoint_LDADD = $(agent_test_libs)
+peer_tests = tests/peers/checkpoint.t tests/peers/frameworks.t tests/peers/nn_bf16.t tests/peers/nn_files.t tests/peers/nn_keras.t \
+	tests/peers/nn_layers.t tests/peers/nn_optimizers.t
 long_peer_tests = tests/peers/examples.t tests/peers/nn_cifar.t tests/peers/nn_models.t tests/peers/nn_torch.t
 long_tests += $(long_peer_tests)
-TESTS += $(peer_tests)
 scaled_tests += tests/peers/nn_files.t tests/peers/nn_optimizers.t
-EXTRA_DIST += $(peer_tests) $(long_peer_tests) tests/peers/keras_models.py tests/peers/nn_bf16.py tests/peers/nn_cifar.py \
-	tests/peers/nn_files.py tests/peers/nn_keras.py tests/peers/nn_layers.py tests/peers/nn_models.py \
-	tests/peers/nn_optimizers.py tests/peers/nn_torch.py tests/peers/parameter_server.py \
+EXTRA_DIST += $(peer_tests) $(long_peer_tests) tests/peers/checkpoint.py tests/peers/keras_models.py tests/peers/nn_bf16.py \
+	tests/peers/nn_cifar.py tests/peers/nn_files.py tests/peers/nn_keras.py tests/peers/nn_layers.py \
+	tests/peers/nn_models.py tests/peers/nn_optimizers.py tests/peers/nn_torch.py tests/peers/parameter_server.py \
 	tests/peers/tensors.py tests/peers/tf_config.py tests/peers/torch_gloo.py

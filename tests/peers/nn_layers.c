@@ -5,8 +5,8 @@
  *   nn_layers FOLDER BACKEND BATCH TRAINING SEED STEP FIRST
  *
  * TRAINING is 0 or 1; the last three are what random layers draw from. */
-#include "nn/shape.h"
-#include "nn/step.h"
+#include "nn/graph/shape.h"
+#include "nn/run/step.h"
 #include "tests/peers/peers.h"
 
 static void read_all(const char *name, void *to, size_t bytes)

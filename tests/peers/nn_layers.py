@@ -67,7 +67,7 @@ def cases():
     yield one("RandomCrop of a smaller picture", layers.RandomCrop(12, 9))
 
 
-# ---- what the random layers draw, from the description in nn/rng.h, dropout.h and picture.c ----
+# ---- what the random layers draw, from the description in nn/graph/rng.h, dropout.h and picture.c ----
 
 
 def philox(c0, c1, c2, c3):

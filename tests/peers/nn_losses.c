@@ -4,9 +4,9 @@
  * accuracy per step.
  *
  *   nn_losses MODEL[:SIDE:CLASSES] BACKEND BATCH STEPS RATE MOMENTUM FOLDER */
-#include "nn/rng.h"
-#include "nn/shape.h"
-#include "nn/step.h"
+#include "nn/graph/rng.h"
+#include "nn/graph/shape.h"
+#include "nn/run/step.h"
 #include "tests/peers/peers.h"
 
 /* "resnet50v2:64:10" takes pictures of 64 x 64 x 3 and has 10 classes. */

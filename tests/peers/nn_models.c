@@ -9,8 +9,8 @@
  *
  * MODEL: a built-in one, a residual network with its size and classes (resnet50v2:32:10), or
  * model.json, which is in FOLDER too. */
-#include "nn/shape.h"
-#include "nn/step.h"
+#include "nn/graph/shape.h"
+#include "nn/run/step.h"
 #include "tests/peers/peers.h"
 
 static hpct_model *make(char *text)

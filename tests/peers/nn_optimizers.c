@@ -5,9 +5,9 @@
  * accuracy, top-k accuracy, learning rate.
  *
  *   nn_optimizers BACKEND STEPS FOLDER KEY=VALUE… */
-#include "nn/rng.h"
-#include "nn/shape.h"
-#include "nn/step.h"
+#include "nn/graph/rng.h"
+#include "nn/graph/shape.h"
+#include "nn/run/step.h"
 
 #include <stddef.h>
 #include <stdlib.h>

@@ -1,8 +1,13 @@
 # tests/results/: what a run of fit leaves behind, whatever happens to it.
-results_tests = tests/results/faults.t tests/results/outputs.t
-TESTS += $(results_tests)
-EXTRA_DIST += $(results_tests) tests/results/lib.sh
-scaled_tests += tests/results/faults.t
+results_tests = tests/results/checkpoint_faults.t tests/results/checkpoints.t tests/results/continues.t tests/results/faults.t tests/results/outputs.t
+EXTRA_DIST += $(results_tests) tests/results/lib.sh tests/results/sweep.sh
+scaled_tests += tests/results/checkpoint_faults.t tests/results/faults.t
+if HAVE_CMOCKA
+check_PROGRAMS += tests/results/saver
+endif
+tests_results_saver_SOURCES = tests/results/saver.c $(checkpoint_folder)
+tests_results_saver_CPPFLAGS = $(agent_test_cppflags)
+tests_results_saver_LDADD = $(agent_test_libs)
 check_LTLIBRARIES += tests/results/shim.la
 tests_results_shim_la_SOURCES = tests/results/shim.c
 tests_results_shim_la_CPPFLAGS = -I$(top_srcdir) -D_GNU_SOURCE

@@ -13,8 +13,8 @@ refused() {
     local want=$1 message=$2
     shift 2
     capture fit "$@"
-    is "$status" "$want" "$* is refused" || diag "$err"
-    like "$err" "$message" "and why"
+    is "$status" "$want" "$* fails" || diag "$err"
+    like "$err" "$message" "the error says why"
     unlike "$out" "Epoch 1/2" "before step 1"
 }
 
@@ -28,13 +28,39 @@ for option in --save-weights --summary-json --timeline; do
     : >file && refused 74 "$option: file/x: .*Not a directory" $option file/x
 done
 refused 64 "the value is empty" --save-weights ""
+(sleep 0; exit 0) & dead=$!
+wait $dead
+touch ".tmp0-$dead"
+refused 74 "--save-weights: none/ ends in a slash: give the name of a file" --save-weights none/
+ok "$([ -e ".tmp0-$dead" ]; echo $?)" "a file with such a temporary name is kept"
 mkdir -p log/history.csv
 refused 74 "--log-dir: log/history.csv is a folder" --log-dir log
-is "$(ls log)" history.csv "and no other log is begun"
+is "$(ls log)" history.csv "no other log is started"
 rmdir log/history.csv
 # shellcheck disable=SC2094 # that is the point
 fit --verbose 0 --summary-json printed >printed 2>errors
 is "$? $(cat errors)" "74 hpc-train: --summary-json: printed is where this program prints: give another name" "a result does not replace what is printed"
+if [ "$(id -u)" = 0 ] && mknod disk b 7 4711 2>/dev/null; then
+    refused 74 "--save-weights: disk is a disk: give the name of a file" --save-weights disk
+else
+    skip "a disk" "none can be made here"
+fi
+if command -v python3 >/dev/null; then
+    python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind("socket")'
+    refused 74 "--summary-json: socket is a socket: give the name of a file" --summary-json socket
+else
+    skip "a socket" "no python3 here"
+fi
+if [ "$(id -u)" = 0 ] && mkdir added && chattr +a added 2>/dev/null; then
+    at_exit "chattr -a '$work/added'"
+    refused 74 "--save-weights: added/w: renaming a file in its folder failed: Operation not permitted" --save-weights added/w
+    chattr -a added
+else
+    skip "a folder where nothing gets another name" "no chattr here"
+fi
+capture limit 60 "$top_builddir/hpc-train" plan --model mnist-convnet --nodes 2 --network 1us,1gbit --json folder
+is "$status $out" "74 " "plan: before anything is measured"
+like "$err" "--json: folder is a folder" "the error says why"
 if [ "$(id -u)" = 0 ] && chattr +i file 2>/dev/null; then
     at_exit "chattr -i '$work/file'"
     refused 74 "--save-weights: file: writing failed: Operation not permitted" --save-weights file
@@ -47,7 +73,7 @@ if unshare -m true 2>/dev/null; then
     capture unshare -m bash -c 'mount -t tmpfs -o size=100k tmpfs small && shift 0 && exec "$@"' x "$top_builddir/hpc-train" fit \
         --model mnist-convnet --data "$work/pictures" --steps-per-epoch 2 --batch-size 8 --save-weights small/w
     is "$status" 74 "a disk that is too small is refused"
-    like "$err" "small/w: [0-9]+ bytes cannot be written: No space left on device" "with how much it should take"
+    like "$err" "small/w: [0-9]+ bytes cannot be written: No space left on device" "the error has the required size"
     unlike "$out" "Epoch" "before step 1"
 else
     skip "a small disk" "no mount here"
@@ -56,30 +82,40 @@ fi
 # ---- one name for two ----
 both() { # MESSAGE OPTION…
     capture fit "${@:2}"
-    is "$status" 64 "${*:2}: one file for two" || diag "$err"
-    like "$err" "$1" "which are named"
+    is "$status" 64 "${*:2}: one file for two outputs" || diag "$err"
+    like "$err" "$1" "the error names both options"
 }
 ln -s ./one.json two.safetensors
 both "--summary-json and --timeline would be one file" --summary-json one.json --timeline ./one.json
 both "--summary-json and --save-weights would be one file" --summary-json one.json --save-weights two.safetensors
 both "--timeline and --log-dir would be one file" --timeline log/../log/metrics.jsonl --log-dir log
 cp "$work/pictures/train-labels-idx1-ubyte" "$work/labels"
-both "--save-weights .*train-labels-idx1-ubyte would replace what --validation-data reads" \
+both "--save-weights .*train-labels-idx1-ubyte would replace what --data reads" \
     --save-weights "$work/pictures/train-labels-idx1-ubyte" --validation-data "$work/pictures/train-labels-idx1-ubyte"
-is "$(cmp labels "$work/pictures/train-labels-idx1-ubyte" 2>&1)" "" "and stays"
+is "$(cmp labels "$work/pictures/train-labels-idx1-ubyte" 2>&1)" "" "the labels are unchanged"
+both "--summary-json .*labels would replace what --validation-data reads" --summary-json labels --validation-data "$work/labels"
+mkdir below && ln -s "$work/pictures/train-labels-idx1-ubyte" below/link
+capture env HPC_TRAIN_DATA="$work/pictures" "$top_builddir/hpc-train" fit --model mnist-convnet --steps-per-epoch 1 --timeline below/link
+is "$status $(cmp labels "$work/pictures/train-labels-idx1-ubyte" 2>&1)" "64 " "also for a folder in \$HPC_TRAIN_DATA, through a link"
+mkdir data && cp "$work"/pictures/* data
+for i in 1 2; do
+    fit --verbose 0 --data data --save-weights data/w --summary-json data/s.json --timeline data/t.json --log-dir data
+    is "$?" 0 "files that are no data may be in the data folder, run $i"
+done
+echo '{"class_name": "Sequential"}' >model.json
+capture limit 60 "$top_builddir/hpc-train" bench --model model.json --summary-json ./model.json
+is "$status $(wc -c <model.json)" "64 29" "bench: a model is not replaced"
 
 # ---- what they become ----
 mkdir real && echo earlier >real/w && chmod 640 real/w
 ln -s real/w link && ln -s link linked && ln -s real/absent dangling
-(sleep 0; exit 0) & dead=$!
-wait $dead
 touch "real/w.tmp0-$dead" "real/w.tmp7-$dead" "real/w.tmp0-$$" "real/other.tmp0-$dead" "real/w.tmp0-x"
 fit --verbose 0 --save-weights linked --summary-json dangling
 is "$?" 0 "outputs through links"
-is "$(readlink linked) $(readlink link) $(readlink dangling)" "link real/w real/absent" "links stay"
-ok "$([ "$(stat -c %s real/w)" -gt 100000 ]; echo $?)" "and lead to what is new"
+is "$(readlink linked) $(readlink link) $(readlink dangling)" "link real/w real/absent" "links are kept"
+ok "$([ "$(stat -c %s real/w)" -gt 100000 ]; echo $?)" "and lead to the new file"
 is "$(stat -c %a real/w) $(stat -c %a real/absent)" "640 644" "modes are kept; a new file follows the umask"
-is "$(cd real && echo *)" "absent other.tmp0-$dead w w.tmp0-$$ w.tmp0-x" "what dead processes left of them is gone, and nothing else"
+is "$(cd real && echo *)" "absent other.tmp0-$dead w w.tmp0-$$ w.tmp0-x" "only temporary files of dead processes are removed"
 (umask 077; fit --verbose 0 --save-weights private)
 is "$(stat -c %a private)" 600 "another umask"
 if [ "$(id -u)" = 0 ]; then
@@ -87,10 +123,30 @@ if [ "$(id -u)" = 0 ]; then
     fit --verbose 0 --save-weights real/w
     is "$(stat -c '%u:%g %a' real/w)" "12345:23456 640" "the owner stays"
 fi
+if python3 - 2>/dev/null <<'END'; then
+import os, struct
+def acl(*entries):
+    return struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *e) for e in entries)
+none = 0xffffffff
+for name in "listed", "unlisted/w":
+    os.makedirs("unlisted", exist_ok=True)
+    open(name, "w").write("earlier")
+    os.chmod(name, 0o660)
+os.setxattr("listed", "system.posix_acl_access", acl((1, 6, none), (2, 6, 12345), (4, 0, none), (16, 6, none), (32, 0, none)))
+os.setxattr("unlisted", "system.posix_acl_default", acl((1, 7, none), (2, 7, 12345), (4, 5, none), (16, 7, none), (32, 5, none)))
+END
+    acl_of() { python3 -c 'import os, sys; print("".join(os.getxattr(sys.argv[1], n).hex() for n in os.listxattr(sys.argv[1]) if "acl" in n))' "$1"; }
+    before=$(acl_of listed)
+    fit --verbose 0 --save-weights listed --summary-json unlisted/w
+    is "$? $(acl_of listed)" "0 $before" "an ACL is kept: without it the group could do what its mask said"
+    is "$(acl_of unlisted/w) $(stat -c %a unlisted/w)" " 660" "no ACL is inherited from the folder"
+else
+    skip "ACLs" "no python3, or no ACLs here"
+fi
 long=$(printf 'n%.0s' {1..255})
 fit --save-weights "$long" --summary-json /proc/self/fd/1 >printed
 is "$?" 0 "a name as long as may be"
-like "$(head -n 1 printed) $(cat printed)" '^training: .*mnist-convnet.*"steps": 4' "and a summary behind what is printed"
+like "$(head -n 1 printed) $(cat printed)" '^training: .*mnist-convnet.*"steps": 4' "the summary follows the other output"
 fit --verbose 0 --summary-json /proc/self/fd/1 | cat >printed
 like "$(cat printed)" '"steps": 4' "also into a pipe"
 # Devices of our own: a fault would replace the system's.
@@ -115,18 +171,56 @@ is "$(cat logs/history.csv logs/metrics.jsonl)" "earlier
 earlier" "an earlier log stays until an epoch has ended"
 pkill -TERM -P $pid # of timeout
 wait $pid
-is "$? $(cat logs/history.csv) $(cat logs/*.tmp* 2>/dev/null)" "143 earlier " "also where none ended"
+is "$? $(cat logs/history.csv) $(cat logs/*.tmp* 2>/dev/null)" "143 earlier " "also if no epoch has ended"
 fit --log-dir logs >/dev/null 2>&1
-is "$(wc -l <logs/history.csv) $(wc -l <logs/metrics.jsonl)" "3 4" "then it is replaced"
+is "$(wc -l <logs/history.csv) $(wc -l <logs/metrics.jsonl)" "3 4" "a later run replaces it"
+
+# ---- a log that is taken away ----
+fit --log-dir taken --save-weights w.taken --epochs 1000 --steps-per-epoch 2 >/dev/null 2>errors &
+pid=$!
+until [ -s taken/history.csv ] || ! kill -0 $pid 2>/dev/null; do sleep 0.05; done
+rm -r taken
+pkill -TERM -P $pid
+wait $pid
+is "$(sed 's/ in [^ ]*rescued/ in rescued/g' errors)" "hpc-train: taken/history.csv was removed or replaced by another program; what it was to hold is in rescued-history.csv; taken/metrics.jsonl was removed or replaced by another program; what it was to hold is in rescued-metrics.jsonl; the weights are in w.taken" \
+    "a log that another program removed is saved elsewhere, and told"
+like "$(head -n 2 rescued-history.csv | tr '\n' ' ')" "^epoch,accuracy,learning_rate,loss 0,[0-9.]+,[0-9.]+,[0-9.]+ $" "complete from its beginning"
+ok "$([ "$(tail -n +2 rescued-history.csv | cut -d, -f1 | tr '\n' ' ')" = "$(seq 0 $(($(wc -l <rescued-history.csv) - 2)) | tr '\n' ' ')" ]; echo $?)" "to its end"
+
+# ---- two runs with one name for their results ----
+# meanwhile COMMAND...: a run of all outputs in two/, ended by a signal after COMMAND; leaves $status and errors
+meanwhile() {
+    local pid
+    rm -rf two/log
+    fit $(all_in two) --epochs 1000 --steps-per-epoch 2 >/dev/null 2>errors &
+    pid=$!
+    until [ -s two/log/history.csv ] || ! kill -0 $pid 2>/dev/null; do sleep 0.05; done
+    "$@"
+    pkill -TERM -P $pid
+    wait $pid
+    status=$?
+}
+overwrite() { for name in w.safetensors s.json t.json; do echo other >two/$name; done; }
+mkdir two
+meanwhile overwrite
+is "$(cat two/w.safetensors two/s.json two/t.json | xargs)" "other other other" "what another run has written since the first step stays"
+like "$(tail -n 1 errors)" "two/w.safetensors has been written by another program since this run began, and stays: give each run a name of its own.*the weights are in .*two/rescued-w.safetensors" \
+    "which is told, with where this run's are"
+is "$(find two -name 'rescued-*' -size +1 -printf '%f\n' | sort | xargs)" "rescued-s.json rescued-w.safetensors" "they are there"
+rm two/rescued-*
+meanwhile chmod 600 two/w.safetensors two/s.json two/log/history.csv
+is "$(ls two | xargs)" "log s.json t.json w.safetensors" "what was there before is replaced, also when its mode has changed" || diag "$(cat errors)"
+meanwhile rm two/w.safetensors two/s.json
+is "$(ls two | xargs)" "log s.json t.json w.safetensors" "what has gone meanwhile is replaced" || diag "$(cat errors)"
 
 # ---- a log that cannot be written ends nothing ----
 if [ -n "${has_devices-}" ]; then
     mkdir full && ln -s ../full.device full/history.csv
     capture fit --log-dir full --save-weights w.full
     is "$status" 74 "a full disk under --log-dir"
-    like "$out" "full/history.csv: writing failed: No space left on device; it is tried again" "is said when it shows"
-    like "$err" "full/history.csv: writing failed.*; the weights are in w.full" "and at the end, with where the weights are"
-    like "$out" "Epoch 2/2" "training goes on"
+    like "$out" "full/history.csv: writing failed: No space left on device; it is tried again" "reported when it occurs"
+    like "$err" "full/history.csv: writing failed.*; the weights are in w.full" "and at the end, with the path of the weights"
+    like "$out" "Epoch 2/2" "training continues"
     ok "$([ -s w.full ]; echo $?)" "the weights are saved"
 else
     skip "a full disk under --log-dir" "no device for it"
@@ -136,13 +230,21 @@ fi
 capture bash -c 'ulimit -f 100; exec "$@"' x "$top_builddir/hpc-train" fit --model mnist-convnet --data "$work/pictures" \
     --steps-per-epoch 2 --batch-size 8 --save-weights w.limit
 is "$status" 74 "ulimit -f is an error of writing"
-like "$err" "w.limit: [0-9]+ bytes cannot be written: File too large" "that names the file"
+like "$err" "w.limit: [0-9]+ bytes cannot be written: File too large" "the error names the file"
+mkfifo unread
+capture fit --save-weights unread
+is "$status" 74 "a pipe without a reader does not block the run"
+like "$err" "unread: nobody reads this pipe; the weights are in ./rescued-unread" "and the weights are saved"
+deep=$work$(printf "/$(printf 'p%.0s' {1..240})%.0s" {1..8})
+mkdir -p "$deep"
+capture fit --save-weights "$deep/w" --learning-rate 1e6 --epochs 3
+like "$err" "the weights are in .*pp/diverged-w$" "a long name is printed completely"
 fit --save-weights w.pipe 2>errors | true
-is "${PIPESTATUS[0]}" 74 "who no longer reads what is printed ends nothing"
+is "${PIPESTATUS[0]}" 74 "a closed standard output does not stop training"
 ok "$([ -s w.pipe ]; echo $?)" "the weights are saved"
-like "$(cat errors)" "standard output cannot be written" "and it is said"
+like "$(cat errors)" "standard output cannot be written" "the error is printed"
 fit >/dev/full 2>errors
-is "$? $(cat errors)" "74 hpc-train: standard output cannot be written" "what is printed is a result, too"
+is "$? $(cat errors)" "74 hpc-train: standard output cannot be written" "output is a result: failing to write it is an error"
 
 fit --save-weights w.closed --seed 5 >&- 2>errors
 is "$? $(cat errors)" "74 hpc-train: standard output cannot be written" "a standard output that is closed, too"
@@ -162,9 +264,9 @@ for signal in USR1 USR2 HUP XCPU TERM INT; do
     wait $pid
     got=$?
     is "$got" $((128 + $(kill -l $signal))) "SIG$signal ends it"
-    like "$(cat errors)" "stopped by SIG$signal after step [0-9]+, in epoch [0-9]+ of 1000000; the weights so far are in w.signal" "which is said"
-    like "$(cat s.signal)" "\"stopped_by\": \"SIG$signal\"" "in the summary, too"
-    ok "$([ -s w.signal ]; echo $?)" "with the weights saved"
+    like "$(cat errors)" "stopped by SIG$signal after step [0-9]+, in epoch [0-9]+ of 1000000; the weights so far are in w.signal" "the message names the signal"
+    like "$(cat s.signal)" "\"stopped_by\": \"SIG$signal\"" "the summary has the signal, too"
+    ok "$([ -s w.signal ]; echo $?)" "the weights are saved"
 done
 
 # ---- what diverges ----
@@ -172,10 +274,10 @@ fit --verbose 0 --save-weights good --summary-json good.json && cp good good.old
 capture fit --learning-rate 1e6 --save-weights good --summary-json good.json --epochs 3
 is "$status" 65 "a run that diverges fails"
 like "$out" "loss: ([0-9.]+e\+[0-9]+|nan)" "large losses are short"
-like "$out" "the loss says that training has diverged" "which is said in its epoch"
+like "$out" "training has diverged: the loss is not finite or 100 times that of step 1" "reported in its epoch"
 like "$err" "training diverged: the loss was .* in the first step and .* in the last: a smaller --learning-rate.*; the weights are in ./diverged-good" "and at the end"
 is "$(cmp good good.old 2>&1)$(cmp good.json good.json.old 2>&1)" "" "good files stay"
-ok "$([ -s diverged-good ] && [ -s diverged-good.json ]; echo $?)" "and its own are beside them"
+ok "$([ -s diverged-good ] && [ -s diverged-good.json ]; echo $?)" "its own weights are saved beside them"
 python3 - good nan <<'END' 2>/dev/null
 import struct, sys
 data = bytearray(open(sys.argv[1], "rb").read())
@@ -187,7 +289,7 @@ is "$status $(cmp good good.old 2>&1)" "65 " "a loss that stays at a hundred tim
 if [ -s nan ]; then
     capture "$top_builddir/hpc-train" evaluate --model mnist-convnet --data "$work/pictures" --weights nan
     is "$status" 65 "evaluate: NaN is no result"
-    like "$err" "finite" "and it is said"
+    like "$err" "finite" "the warning is printed"
 else
     skip "evaluate: NaN" "no python3 here"
 fi
@@ -199,10 +301,12 @@ if command -v mpirun >/dev/null; then
             --data "$work/pictures" --steps-per-epoch 2 --batch-size 8 --strategy multi-worker-mirrored --verbose 0 "$@"
     }
     capture two --save-weights folder
-    like "$err" "rank 0 .*folder is a folder" "two ranks: rank 0 says what is refused"
+    like "$err" "rank 0 .*folder is a folder" "two ranks: rank 0 prints the error"
+    capture two --save-weights "$deep/w" --learning-rate 1e6 --epochs 2
+    like "$err" "the weights are in .*pp/diverged-[0-9-]*w" "a long name is printed completely"
     capture two --save-weights good --learning-rate 1e6 --epochs 2
     is "$(grep -c "training diverged: .*; the weights are in ./diverged-[0-9]*-*good" <<<"$err") $(cmp good good.old 2>&1)" "1 " \
-        "what has diverged is said once, and replaces nothing"
+        "divergence is reported once, and replaces no file"
     two --save-weights w.two --epochs 1000000 --log-dir two.log >/dev/null 2>errors &
     pid=$!
     until [ -s two.log/history.csv ] || ! kill -0 $pid 2>/dev/null; do sleep 0.05; done
@@ -211,7 +315,7 @@ if command -v mpirun >/dev/null; then
     done
     wait $pid
     is "$(grep -c "stopped by SIGUSR1 after step [0-9]*, .*; the weights so far are in w.two" errors)" 1 "SIGUSR1 to rank 1 ends both"
-    ok "$([ -s w.two ]; echo $?)" "with the weights saved"
+    ok "$([ -s w.two ]; echo $?)" "the weights are saved"
 else
     skip "two ranks" "there is no mpirun"
 fi

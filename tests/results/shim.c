@@ -104,13 +104,13 @@ int open64(const char *path, int flags, ...)
     return fd;
 }
 
-/* "short": half of it is written. */
+/* "torn": half of it is written; "untruncated": and cannot be taken back. */
 ssize_t write(int fd, const void *data, size_t bytes)
 {
     ssize_t (*real)(int, const void *, size_t) = REAL("write", ssize_t, int, const void *, size_t);
     if (fails_on("write", fd, ENOSPC))
         return -1;
-    if (bytes > 1 && fails_on("torn", fd, EIO)) {
+    if (bytes > 1 && (fails_on("torn", fd, EIO) || fails_on("untruncated", fd, EIO))) {
         if (real(fd, data, bytes / 2) >= 0)
             errno = EIO;
         return -1;
@@ -134,6 +134,11 @@ int close(int fd)
 
 int ftruncate(int fd, off_t length)
 {
+    const char *fault = getenv("FAULT");
+    if (fault != NULL && strncmp(fault, "untruncated:", 12) == 0) {
+        errno = EIO;
+        return -1;
+    }
     return fails_on("ftruncate", fd, EIO) ? -1 : REAL("ftruncate", int, int, off_t)(fd, length);
 }
 
@@ -161,16 +166,39 @@ int flock(int fd, int operation)
     return fails_on("flock", fd, ENOLCK) ? -1 : REAL("flock", int, int, int)(fd, operation);
 }
 
+/* "renamed", "linked": it is done, and its answer lost, as on NFS; "unlinkable": a file system
+ * without hard links. */
 int rename(const char *from, const char *to)
 {
     if (fails("rename", to, EIO))
         return -1;
-    return REAL("rename", int, const char *, const char *)(from, to);
+    int result = REAL("rename", int, const char *, const char *)(from, to);
+    return result == 0 && fails("renamed", to, EIO) ? -1 : result;
 }
 
 int unlink(const char *path)
 {
     return fails("unlink", path, EIO) ? -1 : REAL("unlink", int, const char *)(path);
+}
+
+int link(const char *from, const char *to)
+{
+    if (fails("link", to, EIO) || fails("unlinkable", to, EPERM))
+        return -1;
+    int result = REAL("link", int, const char *, const char *)(from, to);
+    return result == 0 && fails("linked", to, EIO) ? -1 : result;
+}
+
+int rmdir(const char *path)
+{
+    return fails("rmdir", path, EIO) ? -1 : REAL("rmdir", int, const char *)(path);
+}
+
+int futimens(int fd, const struct timespec times[2])
+{
+    if (fails_on("futimens", fd, EIO))
+        return -1;
+    return REAL("futimens", int, int, const struct timespec *)(fd, times);
 }
 
 int mkdir(const char *path, mode_t mode)

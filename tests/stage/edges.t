@@ -22,16 +22,16 @@ user mkdir to
 user mkdir -p ro/sub
 user bash -c 'echo x >ro/f; echo y >ro/sub/g; chmod 444 ro/f; chmod 555 ro/sub ro'
 run --to to ro
-is "$status $err" "0 " "a folder that nobody may write to is staged"
-is "$(stat -c %a to/ro to/ro/sub to/ro/f | xargs)" "555 555 444" "and stays so"
+is "$status $err" "0 " "a read-only folder is staged"
+is "$(stat -c %a to/ro to/ro/sub to/ro/f | xargs)" "555 555 444" "and keeps its modes"
 run --to to ro
-like "$err" "already, unchanged" "and is found again"
+like "$err" "already, unchanged" "and is recognized as unchanged"
 user bash -c 'chmod 755 ro; echo z >ro/new; chmod 555 ro'
 run --to to ro
 is "$status $(cat to/ro/new)" "0 z" "and is replaced when it changed"
 run --to to ro/f:ro
-is "$status $(cat to/ro)" "0 x" "by a file, too"
-is "$(ls -A to/.hpc-train)" $'lock\nstaged' "nothing of it is left"
+is "$status $(cat to/ro)" "0 x" "also by a file"
+is "$(ls -A to/.hpc-train)" $'lock\nstaged' "nothing else is left"
 
 # ---- further names ----
 user bash -c 'mkdir names; echo one >names/a; ln names/a names/b; ln names/a names/z'
@@ -40,17 +40,17 @@ run --to to names
 like "$err" "already, unchanged" "a file with several names is found again"
 user bash -c 'echo two >x; touch -r to/names/b x; mv x to/names/b'
 run --to to names
-is "$status $(cat to/names/b)" "0 one" "one of its names that was given another content is staged again"
+is "$status $(cat to/names/b)" "0 one" "a hard link whose content was changed: staged again"
 user bash -c 'cd to/names; echo six >x; touch -r a x; ln -f x a; ln -f x b; ln -f x z; rm x'
 run --to to names
-is "$status $(cat to/names/z)" "0 one" "and so are all"
+is "$status $(cat to/names/z)" "0 one" "all names of the file are"
 user bash -c 'cd names; tar cf ../names.tar z a b'
 run --to to --mode extract names.tar:unpacked
 user bash -c 'cd to/unpacked; t=$(stat -c %y z); echo BAD >z; touch -d "$t" z'
 run --to to --mode extract names.tar:unpacked
-is "$status $(cat to/unpacked/a)" "0 one" "and what an archive brought, in whatever order"
+is "$status $(cat to/unpacked/a)" "0 one" "so is an archive's content, in any order"
 run --to to --mode extract names.tar:unpacked
-like "$err" "already, unchanged" "and then it is found again"
+like "$err" "already, unchanged" "then it is recognized as unchanged"
 
 # ---- links ----
 python3 - <<'END'
@@ -64,8 +64,8 @@ with tarfile.open("climb.tar", "w") as t:
 END
 run --to to --mode extract climb.tar:climb
 is "$status" 65 "a further name of a link, from where it leads out: status 65"
-like "$err" "climb.tar/out is a link to '../../x', out of the folder" "and is named"
-is "$(ls to | grep climb)" "" "and nothing is there"
+like "$err" "climb.tar/out is a link to '../../x', out of the folder" "the error names the link"
+is "$(ls to | grep climb)" "" "nothing is left"
 user bash -c 'mkdir -p far/sub tree; echo far >far/b; echo tree >tree/b; ln -s ../b far/sub/link; ln -s ../far/sub tree/ext'
 run --links follow --to to tree
 is "$status $(cat to/tree/ext/link)" "0 far" "a link within a followed folder leads where it led"
@@ -105,7 +105,7 @@ for ((round = 0; round < 5; round++)); do
     [ -n "$failed" ] && break
 done
 is "$failed$(cat errors)" "" "tasks that copy out to one folder at once do not get each other's files"
-is "$(ls -A shared)" "" "and leave nothing else there"
+is "$(ls -A shared)" "" "nothing else is left there"
 user bash -c 'mkdir -p job/many/sub && touch job/many/sub/file && chmod 755 job/many job/many/sub'
 mkdir project
 chown 12345:54321 project 2>/dev/null
@@ -126,6 +126,6 @@ for i in 1 2; do
     user cp record job/.hpc-train/out.0
     run --out --from job --all
 done
-is "$(grep -c '/proc/none' hpc-train-lost.9.0.0)" 2 "what a requeued job loses again is added to the list"
+is "$(grep -c '/proc/none' hpc-train-lost.9.0.0)" 2 "losses of a requeued job are appended to the list"
 
 done_testing

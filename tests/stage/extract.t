@@ -49,7 +49,7 @@ unpack "$archive:x"
 like "$err" "$archive is at to/x already, unchanged" "a second time it is reused"
 echo more >>to/x/many/7
 run "$stage" --verbose --mode extract --to to "$archive:x"
-like "$err" "staged again: many/7 was changed" "unless a file of it changed"
+like "$err" "staged again: many/7 was changed" "unless a file of it has changed"
 run "$stage" --to to "$archive:x"
 is "$status" 0 "the archive itself takes its place in copy mode"
 ok "$(cmp "$archive" to/x; echo $?)" "as it is"
@@ -92,7 +92,7 @@ for archive in joined.tar joined.tar.gz; do
     fresh
     unpack $archive:x
     is "$status$err" 0 "$archive: archives joined by cat are unpacked"
-    is "$(cat to/x/many/300 to/x/many/other to/x/one)" $'file 300\nother\ntwo' "$archive: all of them, the later file counts"
+    is "$(cat to/x/many/300 to/x/many/other to/x/one)" $'file 300\nother\ntwo' "$archive: all members, of which the last of each name counts"
 done
 
 # ---- bits that give rights ----
@@ -114,7 +114,7 @@ fresh
 damaged() { # NAME MESSAGE ARCHIVE
     unpack "$3:x"
     is "$status" 65 "$1: status 65"
-    like "$err" "$3: .*$2" "$1: says so"
+    like "$err" "$3: .*$2" "$1: the error says why"
     is "$(ls to; ls to/.hpc-train/staged)" "" "$1: nothing is left"
 }
 size=$(stat -c %s a.tar.gz)
@@ -180,7 +180,7 @@ END
         fresh
         unpack "$3:x"
         is "$status" 65 "$1: status 65"
-        like "$err" "$3.*$2" "$1: says so"
+        like "$err" "$3.*$2" "$1: the error says why"
         is "$(ls to; find . -name '*escaped*'; ls /tmp/hpc-train-escaped 2>/dev/null)" "" "$1: nothing is made"
     }
     hostile "a name that leads up" "leads out of the folder" up.tar

@@ -22,8 +22,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "spank/stage/broadcast_auth.h"
-#include "spank/stage/broadcast_link.h"
+#include "spank/stage/net/broadcast_auth.h"
+#include "spank/stage/net/broadcast_link.h"
 
 static int reach(const char *host, const char *port)
 {

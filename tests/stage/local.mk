@@ -1,6 +1,6 @@
 # tests/stage/: hpc-train-stage as a command, without a cluster.
-stage_tests = tests/stage/edges.t tests/stage/extract.t tests/stage/faults.t tests/stage/out.t tests/stage/signals.t tests/stage/stage.t
-TESTS += $(stage_tests)
+stage_tests = tests/stage/collisions.t tests/stage/edges.t tests/stage/extract.t tests/stage/faults.t tests/stage/out.t \
+	tests/stage/signals.t tests/stage/stage.t
 EXTRA_DIST += $(stage_tests)
 
 # One thing goes wrong in each run of hpc-train-stage.
@@ -12,3 +12,9 @@ tests_stage_faults_CPPFLAGS = -I$(top_srcdir) -D_GNU_SOURCE
 tests_stage_fault_la_SOURCES = tests/stage/fault.c tests/stage/fault.h
 tests_stage_fault_la_CPPFLAGS = -I$(top_srcdir) -D_GNU_SOURCE
 tests_stage_fault_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
+
+# File systems without what local ones have.
+check_LTLIBRARIES += tests/stage/old_fs.la
+tests_stage_old_fs_la_SOURCES = tests/stage/old_fs.c
+tests_stage_old_fs_la_CPPFLAGS = -D_GNU_SOURCE
+tests_stage_old_fs_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere

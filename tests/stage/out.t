@@ -206,7 +206,13 @@ ok "$([ -e job/.hpc-train/out.0 ]; echo $?)" "and keeps the record"
 rm out/file
 run --all
 is "$status $(cat out/file/x)" "0 x" "for the last try"
-is "$(ls -A job/.hpc-train; ls hpc-train-lost* 2>/dev/null)" "" "after which nothing is left to say"
+is "$(ls -A job/.hpc-train; ls hpc-train-lost* 2>/dev/null)" copied "after which nothing is left to say"
+ln -s job/results inner
+record 'small:inner/x'
+run --record out.0
+like "$status $err" "^64 .*small to $work/inner/x: that is in the job directory, which is removed" "a destination that leads into the job directory is an error"
+ok "$([ ! -e job/results/x ]; echo $?)" "nothing is copied there"
+rm inner job/.hpc-train/out.0
 touch out/file2
 record 'small:out/file2/x'
 run --all
@@ -218,6 +224,27 @@ is "$status" 65 "a broken record is told"
 rm -r job/.hpc-train
 run --all
 is "$status" 0 "without records there is nothing to do"
+
+# ---- what is at the destination ----
+mkdir job/old && echo aaaa >job/old/f && touch -d 2001-01-01 job/old/f
+run old:out/old
+echo bbbb >job/old/f && touch -d 2001-01-01 job/old/f
+run old:out/old
+is "$status $(cat out/old/f)" "0 bbbb" "of two runs with files of one size and time the second's are copied"
+mkdir store && echo earlier >store/real && printf one >job/results/one
+ln -s store/real linked && ln -s store/new dangling && ln -s loop loop
+run results/one:linked results/one:dangling
+is "$status $(readlink linked) $(readlink dangling) $(cat store/real store/new)" "0 store/real store/new oneone" "links are followed"
+run results/one:loop
+is "$status $(readlink loop)" "74 loop" "one that leads nowhere is an error"
+mkfifo pipe
+run results/one:pipe
+is "$status $(stat -c %F pipe)" "74 fifo" "a pipe stays one"
+like "$err" "pipe is a device, a pipe or a socket" "which is told"
+run old:job/old/below
+is "$status $(find job/old/below -type f -printf '%P ')" "64 f " "what is copied is not copied into itself"
+like "$err" "is where this is copied to: give a destination outside" "which is told"
+rm -r job/old
 
 # ---- words that are refused ----
 refused() { # LIST MESSAGE

@@ -64,7 +64,7 @@ ended() {
         [ -z "$(find "$where/.hpc-train" -mindepth 2 2>/dev/null)" ] || [ "$status" = 143 ] || [ "$status" = 0 ] ||
             bad+="$(find "$where/.hpc-train") "
     done
-    is "$bad" "" "$name: of $times signals $cut cut it off, and nothing unfinished is left"
+    is "$bad" "" "$name: of $times signals $cut interrupted it, and nothing unfinished is left"
     ok "$([ $worst -lt 1000 ]; echo $?)" "$name: it ends within a second ($worst ms)"
 }
 
@@ -80,7 +80,7 @@ waits() { # NAME PID
     sleep 0.3
     ok "$([ -e "/proc/$2" ]; echo $?)" "$1: it waits"
     end "$2"
-    is "$status $([ "$took" -lt 1000 ]; echo $?)" "75 0" "$1: and ends within a second ($took ms)"
+    is "$status $([ "$took" -lt 1000 ]; echo $?)" "75 0" "$1: ends within a second ($took ms)"
 }
 rm -rf to
 mkdir to
@@ -92,7 +92,7 @@ kill -STOP $first
 waits "behind another run" $!
 kill -KILL $first
 wait $first 2>/dev/null
-is "$(ls to)" "" "nothing came of it"
+is "$(ls to)" "" "nothing was staged"
 
 # ---- what does not ask it to end ----
 rm -rf to
@@ -103,10 +103,10 @@ while [ "/proc/$pid/exe" -ef /proc/$$/exe ]; do sleep 0.001; done
 until [ -e to/.hpc-train ] || [ ! -e /proc/$pid/status ]; do sleep 0.001; done # it is ready for signals
 for signal in USR1 USR2 ALRM PROF USR1; do kill -$signal $pid 2>/dev/null; done
 wait $pid
-is "$?" 0 "SIGUSR1 and SIGUSR2 are the program's, staging goes on"
-is "$(diff -rq src/many to/many)" "" "to its end"
+is "$?" 0 "SIGUSR1 and SIGUSR2 are ignored"
+is "$(diff -rq src/many to/many)" "" "staging completes"
 (ulimit -f 20000 && "$stage" --to to src/large) 2>errors # of 1,024 bytes
 is "$?" 74 "ulimit -f is an error of writing"
-like "$(cat errors)" "large.*File too large" "with the file's name"
+like "$(cat errors)" "large.*File too large" "the error names the file"
 
 done_testing

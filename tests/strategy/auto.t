@@ -18,7 +18,7 @@ is "$(grep -c "^strategy" "$work/said.out")" 1 "once"
 for way in multi-worker-mirrored "hybrid \(rows\)" "hybrid \(columns\)"; do
     like "$(cat "$work/said.out")" "strategy .*$way" "$way was a candidate"
 done
-unlike "$(cat "$work/said.out")" "local-sgd|bf16|powersgd" "what changes the results is none"
+unlike "$(cat "$work/said.out")" "local-sgd|bf16|powersgd" "no lossy strategy is considered"
 
 # whose cores the ranks compute on
 on_cores() { # CPUS COMMAND…: without OMP_NUM_THREADS, as ranks find them
@@ -32,23 +32,23 @@ like "$(cat "$work/cores.out")" "strategy [a-z-]+.* ms a step.*; 2 ranks share 1
     "ranks that share a core are not told what they gain"
 unlike "$(cat "$work/cores.out")" "faster than one|would pay off" "nor how many would pay off"
 on_cores "$first" plan --model mnist-convnet --batch-size 8 --nodes 1,2
-like "$(cat "$work/cores.out")" "2 ranks share 1 core here: what is measured is slower" "a plan that they measure says so, too"
-like "$(cat "$work/cores.out")" "network: .*measured here" "which is between them, unless it is stated"
+like "$(cat "$work/cores.out")" "2 ranks share 1 core here: what is measured is slower" "a measured plan reports shared cores, too"
+like "$(cat "$work/cores.out")" "network: .*measured here" "the network between them is measured unless given"
 if [ -n "$second" ] && [ "$(cat "/sys/devices/system/cpu/cpu$first/topology/thread_siblings_list")" = "$first" ]; then
     on_cores "$first,$second" fit --model mnist-convnet --data "$work/pictures" --global-batch-size 16 --steps-per-epoch 1
-    like "$(cat "$work/cores.out")" "; of ranks with 1 thread, and one alone here would have 2" "with two cores, one rank would have both"
+    like "$(cat "$work/cores.out")" "; of ranks with 1 thread, and one alone here would have 2" "with two cores, one rank would have both threads"
 fi
 
 train 2 lossy --model mnist-convnet --verbose 2 --allow-lossy
 for way in local-sgd "multi-worker-mirrored \(bf16\)" "multi-worker-mirrored \(powersgd:4\)"; do
-    like "$(cat "$work/lossy.out")" "strategy .*$way" "with --allow-lossy $way is one"
+    like "$(cat "$work/lossy.out")" "strategy .*$way" "with --allow-lossy $way is considered"
 done
 
 train 2 own --model "$wide" --verbose 2
 like "$(cat "$work/own.out")" "hybrid \\(back\\)" "the last layers in parts are one, also where each rank normalizes by its own pictures"
 train 2 named --model mnist-convnet --verbose 2 --strategy multi-worker-mirrored
 unlike "$(cat "$work/named.out")" "strategy [a-z-]+:" "a strategy that was named is not tried"
-is "$(field named strategy)" multi-worker-mirrored "but taken"
+is "$(field named strategy)" multi-worker-mirrored "the named strategy is used"
 train 1 alone --model mnist-convnet --verbose 2 --strategy auto
-unlike "$(cat "$work/alone.out")" "strategy [a-z-]+:" "one rank has nothing to choose"
+unlike "$(cat "$work/alone.out")" "strategy [a-z-]+:" "with one rank there is no choice"
 done_testing

@@ -14,7 +14,7 @@ for model in "--model mnist-cnn --momentum 0.9" "--model $random --optimizer ada
         same_as_one 1 $model --strategy central-storage --replicas "$replicas"
     done
 done
-is "$(field many strategy) $(field many replicas)" "central-storage ${few[-1]}" "the summary says so"
+is "$(field many strategy) $(field many replicas)" "central-storage ${few[-1]}" "the summary has strategy and replicas"
 
 # ---- 256 pictures: 6 batches of 42, and 4, of which one of 5 replicas has none ----
 length=() steps=7
@@ -26,5 +26,5 @@ same_as_one 1 $model --strategy central-storage --replicas 5
 # ---- ranks ----
 train 2 none --model mnist-cnn --strategy central-storage --replicas 2
 is "$?" 64 "several ranks are refused"
-like "$(cat "$work/none.out")" "strategy central-storage keeps the weights in one process, and there are 2 ranks: start one .* or take mirrored" "with the way out"
+like "$(cat "$work/none.out")" "strategy central-storage keeps the weights in one process, and there are 2 ranks: start one .* or take mirrored" "the error says what to do"
 done_testing

@@ -127,7 +127,7 @@ nothing_left() {
         wait_for 90 is_gone "$(pid_of $rank)" || left+=("rank $rank is left")
     done
     [ ${#left[@]} = 0 ]
-    ok $? "$what: nothing is left" || diag "${left[@]}" "$(tail -n 4 "$dir"/out.* "$dir/mpirun")"
+    ok $? "$what: no process or file is left" || diag "${left[@]}" "$(tail -n 4 "$dir"/out.* "$dir/mpirun")"
 }
 
 # they_go_on: a worker is lost, and server 0 says so and goes on; SIGTERM then ends all.
@@ -142,7 +142,7 @@ they_go_on() {
         wait_for 10 has_ended $rank || wrong+=("rank $rank has not ended after SIGTERM to server 0")
     done
     [ ${#wrong[@]} = 0 ]
-    ok $? "$what: the others go on without it" || diag "${wrong[@]}" "$(tail -n 4 "$dir"/out.* "$dir/mpirun")"
+    ok $? "$what: the others continue without it" || diag "${wrong[@]}" "$(tail -n 4 "$dir"/out.* "$dir/mpirun")"
 }
 
 for ((number = 1; number <= faults; number++)); do
@@ -171,7 +171,7 @@ for ((number = 1; number <= faults; number++)); do
     for ((rank = 0; rank < size && servers == 0; rank++)); do [[ $way == *tcp ]] || kill -PIPE "$(pid_of $rank)"; done
     kill "-$signal" "$(pid_of $victim)"
     how='its connection closed' name="rank $victim on"
-    [ $signal = KILL ] || how='no sign of life'
+    [ $signal = KILL ] || how='no heartbeat'
     if [ $servers = 0 ]; then
         others_end $victim "hpc-train: rank [0-9]+ \\([^)]*\\): rank $victim on $([ $nodes = 0 ] && uname -n || echo '[ab]') was lost: $how"
     elif [ $victim -lt $servers ]; then

@@ -24,11 +24,11 @@ compare "--model mnist-cnn" --hybrid-form rows
 unset HPC_TRAIN_SUMS
 # By rows: the 128 sums of the large Dense for each sample, and the riders; by columns: the 10 of the one behind it; by columns,
 # and by rows where ranks have cells of the picture instead of channels, the gradients of the convolution, 288 + 32. fp32.
-is "$(field many bytes_sent_per_step)" $((4 * (global_batch * 128 + 4 + 288 + 32))) "by rows the large Dense's outputs travel, and next to nothing else"
+is "$(field many bytes_sent_per_step)" $((4 * (global_batch * 128 + 4 + 288 + 32))) "by rows: outputs of the large Dense are sent, and little else"
 is "$(field many strategy)" hybrid "the summary names the strategy"
 [ -n "${HPC_TRAIN_LONG-}" ] || few=(3)
 compare "--model mnist-cnn" --hybrid-form columns
-is "$(field many bytes_sent_per_step)" $((4 * (global_batch * 10 + 4 + 288 + 32))) "by columns less"
+is "$(field many bytes_sent_per_step)" $((4 * (global_batch * 10 + 4 + 288 + 32))) "by columns: fewer bytes"
 
 reference --model mnist-convnet --momentum 0.9
 compare "--model mnist-convnet --momentum 0.9"
@@ -44,11 +44,11 @@ export HPC_TRAIN_SUMS=tcp
 compare "--model $wide --optimizer adam --sync-batch-norm" --hybrid-form back
 unset HPC_TRAIN_SUMS
 gradients=$((4 * $("$top_builddir/hpc-train" summary --model "$wide" | sed -n 's/^Trainable params: \([0-9,]*\).*/\1/p' | tr -d ,)))
-ok "$((!(2 * gradients > 3 * $(field many bytes_sent_per_step))))" "that sends $(field many bytes_sent_per_step) bytes, of $gradients of gradients"
+ok "$((!(2 * gradients > 3 * $(field many bytes_sent_per_step))))" "it sends $(field many bytes_sent_per_step) bytes instead of $gradients of gradients"
 # Statistics that are not synchronized are of each rank's own pictures, as with multi-worker-mirrored; also where some have none.
 for ranks in 3 7; do
     train $ranks one --model "$wide" --strategy multi-worker-mirrored "${from[@]}"
-    ok $? "$ranks ranks of multi-worker-mirrored, statistics of each one's own pictures" || diag "$(cat "$work/one.out")"
+    ok $? "$ranks ranks of multi-worker-mirrored, moving statistics of local batches" || diag "$(cat "$work/one.out")"
     same_as_one $ranks --model "$wide" "${strategy[@]}" --hybrid-form back
     steps=7 length=()
 done
@@ -81,11 +81,11 @@ stops_together
 steps=1 length=(--steps-per-epoch 1)
 train 9 none --model mnist-convnet "${strategy[@]}" --hybrid-form columns --global-batch-size 4200
 is "$?" 78 "a model without a Dense that is worth it is refused"
-like "$(cat "$work/none.out")" "strategy hybrid: model mnist-convnet has no Dense that 9 parts could split by columns" "with the reason"
+like "$(cat "$work/none.out")" "strategy hybrid: model mnist-convnet has no Dense that 9 parts could split by columns" "the error says why"
 train 2 none --model mnist-cnn "${strategy[@]}" --hybrid-form diagonal
 is "$?" 64 "an unknown form is refused"
-like "$(cat "$work/none.out")" "hybrid-form is 'diagonal', it must be auto, rows, columns or back" "with the forms that there are"
+like "$(cat "$work/none.out")" "hybrid-form is 'diagonal', it must be auto, rows, columns or back" "the error lists the forms"
 HPC_TRAIN_SUMS=ucx train 2 none --model mnist-cnn "${strategy[@]}"
 is "$?" 78 "a way of sums that there is not is refused"
-like "$(cat "$work/none.out")" "HPC_TRAIN_SUMS is 'ucx', it must be auto, mpi or tcp" "with those that there are"
+like "$(cat "$work/none.out")" "HPC_TRAIN_SUMS is 'ucx', it must be auto, mpi or tcp" "the error lists the values"
 done_testing

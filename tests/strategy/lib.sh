@@ -85,7 +85,7 @@ same_results() {
     losses=$(losses_differ one many)
     ok "$(awk -v d="$losses" 'BEGIN { print !(d != "" && d + 0 <= 1e-4) }')" "$1: the losses of $steps steps are one rank's (to ${losses:-?})"
     weights=$("$top_builddir/tests/strategy/compare_weights" "$work/one.safetensors" "$work/many.safetensors" "$work/start.safetensors")
-    ok "$(awk '{ print !(NF == 2 && $1 <= 1e-3 && $2 <= 1e-2) }' <<<"$weights")" "$1: and the weights (to ${weights:-?}, of all and of the change)"
+    ok "$(awk '{ print !(NF == 2 && $1 <= 1e-3 && $2 <= 1e-2) }' <<<"$weights")" "$1: the weights are one rank's (to ${weights:-?}, of all and of the change)"
 }
 
 # losses_differ A B: the largest relative difference between the losses of two runs; nothing when they are of different steps.
@@ -125,6 +125,6 @@ stops_together() {
     kill -TERM "$(process_of stopped 1)"
     wait $launcher
     is "$?" 143 "SIGTERM to one rank stops both"
-    like "$(cat "$work/stopped.out")" "stopped by SIGTERM after step [0-9]+, in epoch" "and both know why"
-    ok "$([ -s "$work/stopped.safetensors" ]; echo $?)" "with weights"
+    like "$(cat "$work/stopped.out")" "stopped by SIGTERM after step [0-9]+, in epoch" "both name the signal"
+    ok "$([ -s "$work/stopped.safetensors" ]; echo $?)" "and save the weights"
 }

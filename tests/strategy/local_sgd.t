@@ -19,7 +19,7 @@ is "$(sed -n 's/.*"step": *\([0-9]*\).*/\1/p' "$work/four/metrics.jsonl" | tr '\
 train 2 all --model mnist-convnet --steps-per-epoch 10 "${lossy[@]}" --local-steps 1
 sent=$(field four bytes_sent_per_step) every=$(field all bytes_sent_per_step)
 ok "$(awk -v a="$sent" -v b="$every" 'BEGIN { print !(a > 0.399 * b && a < 0.401 * b) }')" "4 averages in 10 steps send 4 tenths ($sent of $every)"
-ok "$(awk -v a="$(field four loss)" -v b="$(field all loss)" 'BEGIN { d = a - b; print !(a > 0 && d != 0 && d * d < 0.01 * b * b) }')" "and the mean loss is near"
+ok "$(awk -v a="$(field four loss)" -v b="$(field all loss)" 'BEGIN { d = a - b; print !(a > 0 && d != 0 && d * d < 0.01 * b * b) }')" "the mean loss is close"
 
 # ---- timed by whole rounds, of which one step has the average ----
 limit 100 mpirun --allow-run-as-root --oversubscribe --bind-to none -n 2 "$top_builddir/hpc-train" bench --model mnist-convnet \
@@ -29,8 +29,8 @@ is "$(field bench steps)" 24 "20 steps are three rounds of 8"
 
 # ---- refusals ----
 train 2 refused --model mnist-convnet --strategy local-sgd
-is "$?" 64 "it needs --allow-lossy"
-like "$(cat "$work/refused.out")" "give allow_lossy \(--allow-lossy\)" "and says so"
+is "$?" 64 "without --allow-lossy: an error"
+like "$(cat "$work/refused.out")" "give --allow-lossy as well" "that names the option"
 train 2 refused --model mnist-convnet --strategy multi-worker-mirrored --local-steps 4
 is "$?" 64 "--local-steps is for local-sgd alone"
 done_testing

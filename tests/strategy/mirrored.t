@@ -15,7 +15,7 @@ for model in "--model mnist-cnn --momentum 0.9" "--model $random" "--model $resi
         same_as_one "${case% *}" $model --strategy mirrored --replicas "${case#* }"
     done
 done
-is "$(field many strategy) $(field many workers) $(field many replicas)" "mirrored ${few[-1]}" "the summary says so"
+is "$(field many strategy) $(field many workers) $(field many replicas)" "mirrored ${few[-1]}" "the summary has strategy, ranks and replicas"
 
 # ---- 256 pictures: 6 batches of 42, and 4, which 2 ranks of 3 replicas share as 1 1 0 and 1 1 0 ----
 length=() steps=7
@@ -25,7 +25,7 @@ reference $model --validation-data "$work/pictures"
 same_as_one 2 $model --validation-data "$work/pictures" --replicas 3
 is "$(field many strategy)" mirrored "--replicas alone means mirrored"
 differ=$(awk -v a="$(field one val_loss)" -v b="$(field many val_loss)" 'BEGIN { d = (a - b) / a; print (d * d < 1e-8 ? "no" : "by " d) }')
-is "$differ" no "replicas evaluate their parts: the loss is one rank's"
+is "$differ" no "replicas evaluate their parts: the same loss as one rank"
 
 # ---- a signal ----
 length=(--steps-per-epoch 4 --epochs 100000) # the log is written after each epoch
@@ -43,8 +43,8 @@ like "$(cat "$work/stopped.out")" "stopped by SIGTERM after step [0-9]+.*the wei
 length=(--steps-per-epoch 1)
 train 1 none --model mnist-cnn --strategy multi-worker-mirrored --replicas 2
 is "$?" 64 "replicas are refused where the strategy has none"
-like "$(cat "$work/none.out")" "strategy multi-worker-mirrored has one replica on each rank, not 2: replicas go with mirrored" "with those that have"
+like "$(cat "$work/none.out")" "strategy multi-worker-mirrored has one replica on each rank, not 2: --replicas goes with mirrored" "the error names mirrored"
 train 1 none --model mnist-cnn --replicas 43
-is "$?" 64 "and more replicas than pictures"
+is "$?" 64 "more replicas than pictures: an error"
 like "$(cat "$work/none.out")" "a global batch of 42 cannot be shared among 43 replicas in each of 1 rank" "with both numbers"
 done_testing

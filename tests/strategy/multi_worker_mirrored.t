@@ -27,7 +27,7 @@ is "$(cmp "$work/whole.safetensors" "$work/many.safetensors" 2>&1)" "" "28 bucke
 # Over connections of our own, as between nodes without a fast fabric.
 HPC_TRAIN_SUMS=tcp train 3 many --model mnist-cnn "${from[@]}" "${strategy[@]}" --bucket-bytes 400000
 ok $? "3 ranks over TCP" || diag "$(cat "$work/many.out")"
-is "$(cmp "$work/whole.safetensors" "$work/many.safetensors" 2>&1)" "" "which has the same weights"
+is "$(cmp "$work/whole.safetensors" "$work/many.safetensors" 2>&1)" "" "with identical weights"
 # Nothing travels while backward computes what is accumulated yet.
 reference --model mnist-convnet --gradient-accumulation 3
 same_as_one 3 --model mnist-convnet --gradient-accumulation 3 "${strategy[@]}" --bucket-bytes 4096
@@ -46,7 +46,7 @@ for pair in "whole bf16" "whole fp16" "bf16 fp16"; do
 done
 train 2 many --model mnist-cnn "${strategy[@]}" --wire bf16
 is "$?" 64 "a wire that rounds is refused"
-like "$(cat "$work/many.out")" "wire bf16 rounds gradients, which changes the results: give allow_lossy \(--allow-lossy\)" "without --allow-lossy"
+like "$(cat "$work/many.out")" "--wire bf16 rounds gradients, which changes the results: give --allow-lossy" "without --allow-lossy"
 
 # ---- where the time went ----
 train 2 many --model mnist-convnet "${strategy[@]}" --bucket-bytes 1024 --steps-per-epoch 12 --timeline "$work/timeline.json"
@@ -57,10 +57,10 @@ if command -v python3 >/dev/null; then
 fi
 train 1 many --model mnist-convnet --timeline "$work/none/timeline.json"
 is "$?" 74 "a timeline that cannot be written is refused"
-like "$(cat "$work/many.out")" "timeline: $work/none/timeline.json: making a file in its folder failed: No such file" "by name"
+like "$(cat "$work/many.out")" "timeline: $work/none/timeline.json: making a file in its folder failed: No such file" "the error names the file"
 
 # ---- a name that there is not ----
 train 2 none --model mnist-cnn --strategy mirror
 is "$?" 64 "an unknown strategy is refused"
-like "$(cat "$work/none.out")" "strategy 'mirror' is unknown .did you mean mirrored\?.; there are: auto, .*multi-worker-mirrored" "with the names that there are"
+like "$(cat "$work/none.out")" "strategy 'mirror' is unknown .did you mean mirrored\?.; there are: auto, .*multi-worker-mirrored" "the error lists the names"
 done_testing

@@ -81,6 +81,10 @@ same() {
 }
 
 # ---- synchronous: one rank's result ---------------------------------------------------------------------------------
+reference --model mnist-convnet --momentum 0.9 --epochs 2 --initial-epoch 1
+same 1 2 --model mnist-convnet --momentum 0.9 --epochs 2 --initial-epoch 1
+like "$(cat "$work/many.ps.0.out")" $'(^|\n)Epoch 2/2\n' "--initial-epoch: the second epoch is the first to be trained"
+unlike "$(cat "$work/many.ps.0.out")" "Epoch 1/2" "the only epoch printed"
 reference --model mnist-convnet --momentum 0.9
 same 1 1 --model mnist-convnet --momentum 0.9
 same 2 2 --model mnist-convnet --momentum 0.9
@@ -93,7 +97,7 @@ finish
 ok $? "asynchronous, 2 servers, 2 workers" || diag "$statuses" "$(said)"
 ok "$(awk -v l="$(field async loss)" 'BEGIN { print !(l != "" && l < 1.9) }')" "it converges: the loss of the 6th epoch is $(field async loss)"
 ok "$(awk -v s="$(field async staleness_largest)" 'BEGIN { print !(s != "" && s <= 3) }')" "within the bound: staleness is $(field async staleness_largest) at most"
-is "$(field async gradients) $(field async steps)" "48 48" "every batch of every epoch has counted"
+is "$(field async gradients) $(field async steps)" "48 48" "every batch of every epoch was applied"
 like "$(field async val_loss)" '^[0-9]' "and the epochs are evaluated: val_loss is $(field async val_loss)"
 
 # ---- workers come and go --------------------------------------------------------------------------------------------
@@ -105,11 +109,11 @@ begun 1
 start worker 1 --ps-sync --steps-per-epoch "$steps" --global-batch-size $global_batch --model mnist-convnet --momentum 0.9 "${from[@]}"
 kill -KILL "$(program_of worker0)"
 finish
-is "$statuses" "0 0 137 0 " "a worker that is killed and one that comes late: the others go on" || diag "$(said)"
+is "$statuses" "0 0 137 0 " "a worker is killed and one joins late: the others continue" || diag "$(said)"
 losses=$(losses_differ one many)
-ok "$(awk -v d="$losses" 'BEGIN { print !(d != "" && d + 0 <= 1e-4) }')" "and the losses are still one rank's (to ${losses:-?})"
-is "$(field many workers_lost)" 1 "the summary says so"
-like "$(said)" 'worker 0 on here was lost: its connection closed' "and a line names the worker"
+ok "$(awk -v d="$losses" 'BEGIN { print !(d != "" && d + 0 <= 1e-4) }')" "with the losses of one rank (to ${losses:-?})"
+is "$(field many workers_lost)" 1 "the summary has the lost worker"
+like "$(said)" 'worker 0 on here was lost: its connection closed' "the error names the worker"
 
 # ---- servers may not ------------------------------------------------------------------------------------------------
 # loses SERVER SIGNAL REGEX: all others end with 69 within 30 s, and name it.
@@ -124,7 +128,7 @@ loses() {
         [ $i != "ps$1" ] || continue
         wait "${pid_of[$i]}"
         is $? 69 "server $1 gets SIG$2: $i ends with 69"
-        like "$(cat "$work/fatal.${i:0:-1}.${i: -1}.out")" "$3" "and names it"
+        like "$(cat "$work/fatal.${i:0:-1}.${i: -1}.out")" "$3" "the error names it"
     done
     ok $((SECONDS - began > 30)) "within 30 s ($((SECONDS - began)) s)"
     kill -KILL "$(program_of "ps$1")" 2>/dev/null
@@ -132,15 +136,15 @@ loses() {
 }
 loses 1 KILL 'parameter server 1 on 127.0.0.1:[0-9]* was lost: its connection closed'
 loses 0 KILL 'parameter server 0 on 127.0.0.1:[0-9]* was lost: its connection closed'
-loses 1 STOP 'parameter server 1 on 127.0.0.1:[0-9]* was lost: no sign of life'
-if [ -n "${HPC_TRAIN_LONG-}" ]; then loses 0 STOP 'parameter server 0 on 127.0.0.1:[0-9]* was lost: no sign of life'; fi
+loses 1 STOP 'parameter server 1 on 127.0.0.1:[0-9]* was lost: no heartbeat'
+if [ -n "${HPC_TRAIN_LONG-}" ]; then loses 0 STOP 'parameter server 0 on 127.0.0.1:[0-9]* was lost: no heartbeat'; fi
 
 # ---- gradients that are none ----------------------------------------------------------------------------------------
 begin diverges 1 1
 start_all --model mnist-convnet --learning-rate 1e6 --epochs 20
 finish
-is "$statuses" "69 69 " "a training that diverges: its gradients are refused" || diag "$(said)"
-like "$(said)" 'worker 0 on here was lost: its gradients are not finite, NaN or infinity: the training diverges' "with the worker's name"
+is "$statuses" "69 69 " "diverging training: its gradients are rejected" || diag "$(said)"
+like "$(said)" 'worker 0 on here was lost: its gradients are not finite, NaN or infinity: the training diverges' "the error names the worker"
 
 # A worker that comes when all is over finds nobody, and ends when it is told to.
 begin after 1 1
@@ -148,14 +152,14 @@ start worker 0 --model mnist-cnn
 for _ in {1..300}; do ! grep -q 'waiting for parameter server 0' "$work/after.worker.0.out" || break; sleep 0.1; done
 kill -TERM "$(program_of worker0)"
 wait "${pid_of[worker0]}"
-is $? 143 "a worker without servers gets SIGTERM: it ends as others do that are told to stop"
-like "$(said)" 'worker 0 .*told to stop while it waited for parameter server 0' "and says whom it waited for"
+is $? 143 "a worker without servers gets SIGTERM: it ends with 143"
+like "$(said)" 'worker 0 .*told to stop while it waited for parameter server 0' "the error names the awaited server"
 
 # ---- usage ----------------------------------------------------------------------------------------------------------
 begin usage 0 1
 limit 60 "$top_builddir/hpc-train" fit --strategy parameter-server --model mnist-cnn --data "$work/pictures" >"$work/usage.ps.0.out" 2>&1
-is $? 64 "without roles it is refused"
-like "$(said)" 'here are 0 and 1: srun --hpc-train-roles=ps:2,worker:4' "with the option that gives them"
+is $? 64 "without roles: an error"
+like "$(said)" 'here are 0 and 1: srun --hpc-train-roles=ps:2,worker:4' "that names the option"
 # refused MESSAGE OPTION…: server 0 alone, which sees it before it waits for anybody.
 refused() {
     local message=$1
@@ -163,7 +167,7 @@ refused() {
     begin usage 1 2
     start ps 0 --model mnist-cnn "$@"
     finish
-    is "$statuses" "64 " "$*: refused"
+    is "$statuses" "64 " "$*: an error"
     like "$(said)" "$message" "$*: the message"
 }
 refused 'backup-workers needs --ps-sync' --backup-workers 1
@@ -175,7 +179,7 @@ start ps 0 --model mnist-cnn
 start worker 0 --model mnist-convnet
 wait "${pid_of[worker0]}"
 is $? 78 "a worker with another model is refused"
-like "$(cat "$work/differs.worker.0.out")" 'parameter server 0 on .* refuses it: another model' "and told why"
+like "$(cat "$work/differs.worker.0.out")" 'parameter server 0 on .* refuses it: another model' "the worker prints the reason"
 kill -KILL "$(program_of ps0)"
 wait 2>/dev/null
 done_testing

@@ -27,7 +27,7 @@ for ranks in ${long:+2} 3; do
 done
 # Values of a sample go forward, as many gradients back: the convolution's 26 x 26 x 32, the first Dense's 128; the sums of a
 # step are 6; in fp32, on average over the ranks.
-is "$(field many bytes_sent_per_step)" $((4 * (2 * global_batch * (26 * 26 * 32 + 128) + 3 * 6) / 3)) "each border's activations and gradients travel"
+is "$(field many bytes_sent_per_step)" $((4 * (2 * global_batch * (26 * 26 * 32 + 128) + 3 * 6) / 3)) "each boundary's activations and gradients are sent"
 # order RANK: of forwards and backwards in step 3.
 order() {
     sed -n "s/.*\"pid\": $1, .*\"name\": \"\([fb]\)[a-z]* of micro-batch \([0-9]*\)\", \"args\": {\"step\": 3}.*/\1\2/p" "$work/trace.json" | paste -sd' '
@@ -94,11 +94,11 @@ refused() { # RANKS STATUS MESSAGE OPTION…
     shift 3
     train "$ranks" none --model mnist-cnn "$@"
     is "$?" "$expected" "refused: $ranks ranks, $*"
-    like "$(cat "$work/none.out")" "$message" "with the reason"
+    like "$(cat "$work/none.out")" "$message" "the error says why"
 }
 refused 4 78 "4 ranks cannot share 3 stages evenly" "${strategy[@]}" --stages 3
 refused 1 78 "--stages is 4, but model mnist-cnn has 3 operations" "${strategy[@]}" --stages 4
-refused 1 64 "stages and micro_batches are for strategy pipeline" --strategy hybrid --micro-batches 2
+refused 1 64 "--stages and --micro-batches are for strategy pipeline" --strategy hybrid --micro-batches 2
 if [ -n "$long" ]; then
     refused 7 78 "no divisor of 7 ranks but 1" "${strategy[@]}"
     refused 2 78 "cannot be cut into 43 micro-batches" "${strategy[@]}" --micro-batches 43

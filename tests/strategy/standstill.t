@@ -14,13 +14,13 @@ stuck() { # SECONDS: as train, in that folder
 }
 began=$(date +%s)
 stuck 3
-is "$?" 69 "a rank whose file does not answer ends both" || diag "$(cat "$work/stuck.out")"
+is "$?" 69 "a rank whose file system hangs ends both" || diag "$(cat "$work/stuck.out")"
 took=$(($(date +%s) - began))
 ok "$((took >= 3 ? 0 : 1))" "after 3 s ($took s with the start)"
-like "$(cat "$work/stuck.out")" "rank 1 .*: rank 0 on .* was lost: it has not gone on for [0-9]+ s, and the others wait for it" "who is named"
-like "$(cat "$work/stuck.out")" "rank 0 .*: the other ranks gave this one up: it has not gone on" "and knows why"
+like "$(cat "$work/stuck.out")" "rank 1 .*: rank 0 on .* was lost: it has made no progress for [0-9]+ s, and the others wait for it" "the error names the rank"
+like "$(cat "$work/stuck.out")" "rank 0 .*: the other ranks have given up this one: it has made no progress" "that rank prints why"
 
 stuck soon
 is "$?" 78 "a number is wanted"
-like "$(cat "$work/stuck.out")" "HPC_TRAIN_STANDSTILL_SECONDS='soon' is not a number of seconds from 0 to 86400" "and it is said so"
+like "$(cat "$work/stuck.out")" "HPC_TRAIN_STANDSTILL_SECONDS='soon' is not a number of seconds from 0 to 86400" "the error says so"
 done_testing

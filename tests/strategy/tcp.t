@@ -12,10 +12,10 @@ same_over_both() {
     ok $? "$ranks ranks over MPI: ${what[*]//$top_srcdir\//}" || diag "$(cat "$work/mpi.out")"
     over=tcp train "$ranks" tcp "${what[@]}"
     ok $? "over TCP" || diag "$(cat "$work/tcp.out")"
-    is "$(field tcp strategy)" "$(field mpi strategy)" "by the same strategy"
+    is "$(field tcp strategy)" "$(field mpi strategy)" "with the same strategy"
     if [ "$bits" = bits ]; then
-        is "$(cmp "$work/mpi/metrics.jsonl" "$work/tcp/metrics.jsonl" 2>&1)" "" "the same losses, to the digit"
-        is "$(cmp "$work/mpi.safetensors" "$work/tcp.safetensors" 2>&1)" "" "and the same weights, bit by bit"
+        is "$(cmp "$work/mpi/metrics.jsonl" "$work/tcp/metrics.jsonl" 2>&1)" "" "identical losses"
+        is "$(cmp "$work/mpi.safetensors" "$work/tcp.safetensors" 2>&1)" "" "identical weights"
     else
         is "$(awk -v d="$(losses_differ mpi tcp)" 'BEGIN { print d != "" && d + 0 <= 1e-5 }')" 1 "the same losses (to $(losses_differ mpi tcp))"
     fi
@@ -44,23 +44,23 @@ ok $? "auto" || diag "$(cat "$work/auto.out")"
 # ---- what is said, and what cannot be ----
 few=("$top_builddir/hpc-train" fit --data "$work/pictures" --model mnist-cnn --steps-per-epoch 2 --verbose 2)
 out=$(without_mpi 2 "${few[@]}")
-is "$?" 0 "by itself, where no launcher has told MPI of the ranks"
-like "$out" $'2 ranks, .*\nranks are connected by TCP, not MPI: the launcher offers no PMIx\n' "that and why is said"
+is "$?" 0 "automatically, if no launcher has set up MPI"
+like "$out" $'2 ranks, .*\nranks are connected by TCP, not MPI: the launcher offers no PMIx\n' "it is printed, with the reason"
 is "$(grep -c connected <<<"$out")" 1 "once"
 out=$(without_mpi 2 "${few[@]}" --comm tcp)
-like "$out" "connected by TCP, not MPI: --comm tcp" "as asked for"
+like "$out" "connected by TCP, not MPI: --comm tcp" "as requested"
 out=$(without_mpi 2 "${few[@]}" --verbose 0)
-unlike "$out" "connected" "with --verbose 0 nothing is said"
+unlike "$out" "connected" "with --verbose 0 nothing is printed"
 out=$(mpirun --allow-run-as-root --oversubscribe --bind-to none -n 2 "${few[@]}" 2>&1)
-is "$?" 0 "by MPI where mpirun has told it"
-unlike "$out" "connected by TCP" "then nothing is said"
+is "$?" 0 "over MPI if mpirun has set it up"
+unlike "$out" "connected by TCP" "nothing is printed then"
 out=$(without_mpi 2 "${few[@]}" --comm mpi)
 is "$?" 78 "--comm mpi, where MPI knows of one rank: 78"
-like "$out" "hpc-train: MPI knows of no other rank \(the launcher offers no PMIx\), and the job has 2: take srun --hpc-train, or srun --mpi=pmix" "with the way out"
+like "$out" "hpc-train: MPI sees no other rank \(the launcher offers no PMIx\), but the job has 2: take srun --hpc-train, or srun --mpi=pmix" "the error says what to do"
 out=$(mpirun --allow-run-as-root --oversubscribe --bind-to none -n 2 "${few[@]}" --comm tcp 2>&1)
-is "$?" 78 "--comm tcp, where nobody says who listens where: 78"
-like "$out" "hpc-train: --comm tcp: nobody said where the ranks listen: start them with srun --hpc-train" "with the way out"
+is "$?" 78 "--comm tcp without addresses: 78"
+like "$out" "hpc-train: --comm tcp: nobody said where the ranks listen: start them with srun --hpc-train" "the error says what to do"
 out=$("${few[@]}" --comm ucx 2>&1)
-is "$?" 64 "another word is refused"
-like "$out" "hpc-train: --comm: 'ucx' is unknown; there are: auto, mpi, tcp" "with those that there are"
+is "$?" 64 "an unknown value is an error"
+like "$out" "hpc-train: --comm: 'ucx' is unknown; there are: auto, mpi, tcp" "the error lists the values"
 done_testing

@@ -1,7 +1,7 @@
 /* tests/unit/allocations.h - counts what the project's own code allocates. Included by one file of
  * a program that is linked with $(count_allocations). */
-#ifndef HPCT_TESTS_ALLOCATIONS_H
-#define HPCT_TESTS_ALLOCATIONS_H
+#ifndef HPCT_TESTS_UNIT_ALLOCATIONS_H
+#define HPCT_TESTS_UNIT_ALLOCATIONS_H
 
 #include <stdatomic.h>
 #include <stddef.h>

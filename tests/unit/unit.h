@@ -1,6 +1,6 @@
 /* tests/unit/unit.h - cmocka and what it wants included before it. */
-#ifndef HPCT_TESTS_UNIT_H
-#define HPCT_TESTS_UNIT_H
+#ifndef HPCT_TESTS_UNIT_UNIT_H
+#define HPCT_TESTS_UNIT_UNIT_H
 
 #include <setjmp.h>
 #include <stdarg.h>

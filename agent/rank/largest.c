@@ -1,0 +1,25 @@
+#include "agent/rank/largest.h"
+
+#include "agent/rank/context.h"
+#include "base/status.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+hpct_status hpct_largest(hpct_context *context, double *values, int count)
+{
+    hpct_comm *comm = hpct_context_comm(context);
+    size_t bytes = (size_t) count * sizeof *values;
+    double *all = malloc((size_t) comm->size * bytes);
+    hpct_status status = hpct_context_agree(
+        context, all == NULL ? hpct_fail_memory((size_t) comm->size * bytes) : HPCT_OK);
+    if (status == HPCT_OK)
+        status = comm->ops->allgather(comm, values, all, bytes);
+    for (int i = 0; status == HPCT_OK && i < comm->size * count; i++) {
+        double *value = &values[i % count];
+        if (isnan(all[i]) || all[i] > *value)
+            *value = all[i];
+    }
+    free(all);
+    return status;
+}

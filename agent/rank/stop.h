@@ -1,0 +1,18 @@
+/* agent/rank/stop.h - signals as a request to stop training. */
+#ifndef HPCT_AGENT_RANK_STOP_H
+#define HPCT_AGENT_RANK_STOP_H
+
+/* From now on the first of SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGHUP and SIGXCPU is recorded. A
+ * SIGINT or SIGTERM two seconds or more after another ends the process. SIGPIPE and SIGXFSZ are
+ * ignored: write errors are handled where they occur. Signals the program ignores or handles are
+ * left alone; SIGHUP only if ignored. */
+void hpct_stop_begin(void);
+void hpct_stop_end(void);
+
+/* The signal since hpct_stop_begin, or 0. */
+int hpct_stop_signal(void);
+
+/* Its name, "SIGINT". */
+const char *hpct_stop_name(int signal);
+
+#endif

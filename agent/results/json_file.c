@@ -1,0 +1,50 @@
+/* Whole JSON documents, written so that no reader sees half of one. */
+#include "agent/results/json_file.h"
+
+#include "base/file.h"
+#include "base/output.h"
+#include "base/status.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct document {
+    const char *text, *path;
+} document;
+
+static hpct_status write_text(void *arg, int fd)
+{
+    const document *d = arg;
+    return hpct_file_write_all(fd, d->text, strlen(d->text), d->path);
+}
+
+hpct_status hpct_json_write(json_t *root, const char *path)
+{
+    char *text = NULL, *line = NULL;
+    if (root != NULL)
+        text = json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
+    json_decref(root);
+    if (text == NULL || asprintf(&line, "%s\n", text) < 0) {
+        free(text);
+        return hpct_fail_memory(0);
+    }
+    hpct_status status = hpct_output_replace(path, write_text, &(document){line, path});
+    free(text);
+    free(line);
+    return status;
+}
+
+hpct_status hpct_json_read(json_t **out, const char *path)
+{
+    json_error_t error;
+    FILE *file = fopen(path, "re");
+    if (file == NULL)
+        return hpct_fail(HPCT_ERR_NO_INPUT, "%s cannot be read: %s", path, strerror(errno));
+    *out = json_loadf(file, JSON_REJECT_DUPLICATES, &error);
+    fclose(file);
+    if (*out == NULL)
+        return hpct_fail(HPCT_ERR_DATA, "%s: line %d: %s", path, error.line, error.text);
+    return HPCT_OK;
+}

@@ -1,0 +1,15 @@
+/* agent/results/json_file.h - a JSON document as a file. */
+#ifndef HPCT_AGENT_RESULTS_JSON_FILE_H
+#define HPCT_AGENT_RESULTS_JSON_FILE_H
+
+#include <hpctrain/status.h>
+#include <jansson.h>
+
+/* As hpct_output_replace: atomic. Returns HPCT_ERR_IO naming `path`. Takes ownership of `root`;
+ * NULL (out of memory) is HPCT_ERR_INTERNAL. */
+hpct_status hpct_json_write(json_t *root, const char *path);
+
+/* HPCT_ERR_NO_INPUT, or HPCT_ERR_DATA with the line. The caller owns *out. */
+hpct_status hpct_json_read(json_t **out, const char *path);
+
+#endif

@@ -1,0 +1,130 @@
+/* Keras' progress output: a bar of 20 that is redrawn, or a line an epoch. */
+#include "agent/results/progress.h"
+
+#include "base/headway.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BAR_WIDTH 20
+#define REDRAW_SECONDS 0.1
+#define DONE_COLOUR "\033[32m"
+#define REST_COLOUR "\033[37m"
+#define NO_COLOUR "\033[0m"
+#define CLEAR_LINE "\033[K"
+
+void hpct_progress_init(hpct_progress *progress, FILE *stream, int verbose, bool with_top_k)
+{
+    *progress = (hpct_progress){.stream = stream, .verbose = verbose, .with_top_k = with_top_k};
+    if (verbose == HPCT_VERBOSE_AUTO)
+        progress->verbose = isatty(fileno(stream)) ? 1 : 2;
+}
+
+/* For as long as whoever reads it likes: a terminal may be stopped. */
+static void show(FILE *stream)
+{
+    hpct_waits before = hpct_headway_enter(HPCT_WAITS_UNSEEN);
+    fflush(stream);
+    hpct_headway_enter(before);
+}
+
+void hpct_progress_begin(hpct_progress *progress, int epoch, int epochs, int64_t steps)
+{
+    progress->steps = steps;
+    progress->drawn_at = -REDRAW_SECONDS;
+    if (progress->verbose == 0)
+        return;
+    fprintf(progress->stream, "Epoch %d/%d\n", epoch, epochs);
+    show(progress->stream);
+}
+
+static void print_step_time(FILE *stream, double seconds)
+{
+    if (seconds >= 1)
+        fprintf(stream, "%.0fs/step", seconds);
+    else if (seconds >= 1e-3)
+        fprintf(stream, "%.0fms/step", seconds * 1e3);
+    else
+        fprintf(stream, "%.0fus/step", seconds * 1e6);
+}
+
+static void print_time_left(FILE *stream, double seconds)
+{
+    long left = (long) (seconds + 0.5);
+    if (left >= 3600)
+        fprintf(stream, "%ld:%02ld:%02ld ", left / 3600, left / 60 % 60, left % 60);
+    else if (left >= 60)
+        fprintf(stream, "%ld:%02ld ", left / 60, left % 60);
+    else
+        fprintf(stream, "%lds ", left);
+}
+
+void hpct_progress_loss(char text[HPCT_LOSS_TEXT], double loss)
+{
+    if (isnan(loss))
+        snprintf(text, HPCT_LOSS_TEXT, "nan"); /* printf may say "-nan" */
+    else if (fabs(loss) < 1e6)
+        snprintf(text, HPCT_LOSS_TEXT, "%.4f", loss);
+    else
+        snprintf(text, HPCT_LOSS_TEXT, "%.1e", loss);
+}
+
+static void print_metrics(const hpct_progress *progress, const hpct_metrics *metrics,
+                          const char *prefix)
+{
+    char loss[HPCT_LOSS_TEXT];
+    hpct_progress_loss(loss, metrics->loss);
+    fprintf(progress->stream, " - %saccuracy: %.4f - %sloss: %s", prefix, metrics->accuracy, prefix,
+            loss);
+    if (progress->with_top_k)
+        fprintf(progress->stream, " - %stop_k_categorical_accuracy: %.4f", prefix,
+                metrics->top_k_accuracy);
+}
+
+static void print_bar(FILE *stream, int64_t done, int64_t steps)
+{
+    int filled = steps > 0 ? (int) (done * BAR_WIDTH / steps) : BAR_WIDTH;
+    fprintf(stream, "\r%" PRId64 "/%" PRId64 " " DONE_COLOUR, done, steps);
+    for (int i = 0; i < BAR_WIDTH; i++)
+        fputs(i == filled ? REST_COLOUR "━" : "━", stream);
+    fputs(NO_COLOUR " ", stream);
+}
+
+void hpct_progress_step(hpct_progress *progress, int64_t done, double seconds, double step_seconds,
+                        const hpct_metrics *metrics)
+{
+    if (progress->verbose != 1 || done == progress->steps ||
+        seconds - progress->drawn_at < REDRAW_SECONDS)
+        return;
+    progress->drawn_at = seconds;
+    print_bar(progress->stream, done, progress->steps);
+    print_time_left(progress->stream, step_seconds * (double) (progress->steps - done));
+    print_step_time(progress->stream, step_seconds);
+    print_metrics(progress, metrics, "");
+    fputs(CLEAR_LINE, progress->stream);
+    show(progress->stream);
+}
+
+void hpct_progress_end(hpct_progress *progress, int64_t done, double seconds, double step_seconds,
+                       const hpct_metrics *metrics, const hpct_metrics *validation)
+{
+    if (progress->verbose == 0)
+        return;
+    if (progress->verbose == 1) {
+        print_bar(progress->stream, done, progress->steps);
+        fprintf(progress->stream, "%.0fs ", seconds);
+    } else {
+        fprintf(progress->stream, "%" PRId64 "/%" PRId64 " - %.0fs - ", done, progress->steps,
+                seconds);
+    }
+    print_step_time(progress->stream, step_seconds);
+    print_metrics(progress, metrics, "");
+    if (validation != NULL)
+        print_metrics(progress, validation, "val_");
+    if (progress->verbose == 1)
+        fputs(CLEAR_LINE, progress->stream);
+    fputc('\n', progress->stream);
+    show(progress->stream);
+}

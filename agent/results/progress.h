@@ -1,0 +1,37 @@
+/* agent/results/progress.h - progress output of rank 0, in Keras' form. Formats only; knows no
+ * clock, model or rank. */
+#ifndef HPCT_AGENT_RESULTS_PROGRESS_H
+#define HPCT_AGENT_RESULTS_PROGRESS_H
+
+#include <hpctrain/train.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+typedef struct hpct_progress {
+    FILE *stream;
+    int verbose; /* 0, 1 or 2 */
+    bool with_top_k;
+    int64_t steps;
+    double drawn_at; /* time of the last redraw, in seconds of the epoch */
+} hpct_progress;
+
+/* "2.3026", or "2.4e+32" if large, or "nan". */
+#define HPCT_LOSS_TEXT 32
+void hpct_progress_loss(char text[HPCT_LOSS_TEXT], double loss);
+
+/* `verbose` may be HPCT_VERBOSE_AUTO. */
+void hpct_progress_init(hpct_progress *progress, FILE *stream, int verbose, bool with_top_k);
+
+/* Epoch `epoch` of `epochs`, from 1, with `steps` steps. */
+void hpct_progress_begin(hpct_progress *progress, int epoch, int epochs, int64_t steps);
+
+/* After `done` steps: seconds of the epoch, seconds per step (without step 1). */
+void hpct_progress_step(hpct_progress *progress, int64_t done, double seconds, double step_seconds,
+                        const hpct_metrics *metrics);
+
+/* The epoch's last line; `validation` may be NULL. */
+void hpct_progress_end(hpct_progress *progress, int64_t done, double seconds, double step_seconds,
+                       const hpct_metrics *metrics, const hpct_metrics *validation);
+
+#endif

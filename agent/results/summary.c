@@ -1,0 +1,71 @@
+/* --summary-json. */
+#include "agent/results/summary.h"
+
+#include "agent/rank/stop.h"
+#include "agent/results/json_file.h"
+
+#include <math.h>
+
+static json_t *number(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+static json_t *servers_to_json(const hpct_ps_summary *s)
+{
+    return json_pack(
+        "{s:i s:b s:i s:o s:i s:i s:I s:I s:I s:o s:I s:I}", "servers", s->servers, "synchronous",
+        (int) s->synchronous, "backup_workers", s->backup_workers, "max_staleness",
+        s->max_staleness < 0 ? json_null() : json_integer(s->max_staleness), "workers_joined",
+        s->workers_joined, "workers_lost", s->workers_lost, "gradients", (json_int_t) s->gradients,
+        "late", (json_int_t) s->late, "given_again", (json_int_t) s->given_again, "staleness_mean",
+        number(s->staleness_mean), "staleness_largest", (json_int_t) s->staleness_max, "held",
+        (json_int_t) s->held);
+}
+
+/* A folder's name need not be UTF-8. */
+static json_t *classes_to_json(const hpct_summary *s)
+{
+    json_t *names = s->num_classes > 0 ? json_array() : json_null();
+    for (int i = 0; i < s->num_classes; i++) {
+        json_t *name = json_string(s->classes[i]);
+        json_array_append_new(names, name != NULL ? name : json_integer(i));
+    }
+    return names;
+}
+
+static json_t *to_json(const hpct_summary *s)
+{
+    json_t *epoch_seconds = json_array();
+    for (int i = 0; i < s->epochs; i++)
+        json_array_append_new(epoch_seconds, number(s->epoch_seconds[i]));
+    return json_pack(
+        "{s:s s:s s:s s:s s:i s:i s:i s:i s:i s:I s:I s:I s:o s:o s:o s:o s:o s:o s:o s:o s:o s:o "
+        "s:o s:I s:o s:s s:o s:o s:o s:b s:o s:o s:o s:o}",
+        "model", s->model, "strategy", s->strategy, "device", s->device, "precision",
+        hpct_precision_policy(s->precision), "workers", s->workers, "replicas", s->replicas,
+        "threads", s->threads, "global_batch", s->global_batch, "epochs", s->epochs, "steps",
+        (json_int_t) s->steps, "parameters", (json_int_t) s->parameters, "seed",
+        (json_int_t) s->seed, "start_seconds", number(s->start_seconds), "train_seconds",
+        number(s->train_seconds), "epoch_seconds", epoch_seconds, "input_wait_seconds",
+        number(s->input_wait_seconds), "step_ms", number(s->step_ms), "images_per_second",
+        number(s->images_per_second), "loss", number(s->train.loss), "accuracy",
+        number(s->train.accuracy), "val_loss", number(s->validation.loss), "val_accuracy",
+        number(s->validation.accuracy), "peak_rss_mb", number(s->peak_rss_mb),
+        "bytes_sent_per_step", (json_int_t) s->bytes_sent_per_step, "stopped_by",
+        s->signal == 0 ? json_null() : json_string(hpct_stop_name(s->signal)), "optimizer",
+        s->optimizer, "learning_rate", number(s->learning_rate), "top_k_categorical_accuracy",
+        number(s->top_k > 0 ? s->train.top_k_accuracy : NAN), "val_top_k_categorical_accuracy",
+        number(s->top_k > 0 ? s->validation.top_k_accuracy : NAN), "emulated", s->emulated,
+        "dilation", number(s->emulated ? s->dilation : NAN), "predicted_mb",
+        number(s->predicted_mb > 0 ? s->predicted_mb : NAN), "device_used_mb",
+        number(s->device_used_mb != 0 ? s->device_used_mb : NAN), "classes", classes_to_json(s));
+}
+
+hpct_status hpct_summary_write(const hpct_summary *summary, const char *path)
+{
+    json_t *object = to_json(summary);
+    if (object != NULL && summary->parameter_server != NULL)
+        json_object_set_new(object, "parameter_server", servers_to_json(summary->parameter_server));
+    return hpct_json_write(object, path);
+}

@@ -1,0 +1,53 @@
+/* agent/results/summary.h - the JSON object of --summary-json. */
+#ifndef HPCT_AGENT_RESULTS_SUMMARY_H
+#define HPCT_AGENT_RESULTS_SUMMARY_H
+
+#include <hpctrain/train.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Additions of a run with parameter servers, under "parameter_server". */
+typedef struct hpct_ps_summary {
+    int servers, backup_workers;
+    bool synchronous;
+    int64_t max_staleness;            /* the bound; -1: none */
+    int workers_joined, workers_lost; /* reconnecting ones count again */
+    int64_t gradients, late;          /* that counted; that came second */
+    int64_t given_again;              /* batches whose worker was lost */
+    double staleness_mean;            /* updates; NaN without gradients */
+    int64_t staleness_max, held;      /* times that a worker waited for the bound */
+} hpct_ps_summary;
+
+typedef struct hpct_summary {
+    const char *model, *strategy, *device;
+    hpct_precision precision;       /* by Keras' policy names */
+    int workers, replicas, threads; /* threads of one worker */
+    int global_batch, epochs;       /* epochs finished */
+    int64_t steps;                  /* done in all */
+    size_t parameters;
+    uint64_t seed;
+    double start_seconds;        /* process start to first step */
+    double train_seconds;        /* first step to the end */
+    const double *epoch_seconds; /* [epochs] training alone, without validation */
+    double input_wait_seconds;   /* that steps waited for input, on rank 0 */
+    double step_ms;              /* median */
+    double images_per_second;
+    hpct_metrics train, validation; /* NaN becomes null */
+    int top_k;                      /* 0: the top-k accuracies are null */
+    const char *optimizer;
+    double learning_rate;                    /* of the next step */
+    double peak_rss_mb;                      /* of the largest rank */
+    int64_t bytes_sent_per_step;             /* passed to collectives by one rank */
+    int signal;                              /* that stopped it, or 0 */
+    const hpct_ps_summary *parameter_server; /* or NULL */
+    bool emulated;                           /* emulated: only times are meaningful */
+    double dilation;                         /* of what was emulated */
+    double predicted_mb, device_used_mb;     /* bench's; 0 becomes null */
+    char *const *classes;                    /* [num_classes] by label; none: null */
+    int num_classes;
+} hpct_summary;
+
+/* Writes atomically. Returns HPCT_ERR_IO naming `path`. */
+hpct_status hpct_summary_write(const hpct_summary *summary, const char *path);
+
+#endif

@@ -1,0 +1,77 @@
+/* agent/strategy/gradients/compress.h - lossy compression of data-parallel gradients: one table,
+ * one file per way (powersgd.c, top_k.c). With error feedback: what a rank does not send is its
+ * residual, added to its next gradient, so that for every parameter
+ *   sum of applied gradients + sum of residuals = sum of all ranks' gradients
+ * (Seide et al., 1-bit stochastic gradient descent, 2014; Karimireddy et al., Error feedback fixes
+ * SignSGD and other gradient compression schemes, 2019). The first steps are uncompressed. Uses
+ * arenas and communicators; independent of layers. */
+#ifndef HPCT_AGENT_STRATEGY_GRADIENTS_COMPRESS_H
+#define HPCT_AGENT_STRATEGY_GRADIENTS_COMPRESS_H
+
+#include "agent/rank/context.h"
+#include "nn/run/step.h"
+
+#include <hpctrain/strategy.h>
+
+/* Piggybacked floats behind the gradients, never compressed. */
+#define HPCT_COMPRESS_TAIL HPCT_ARENA_TAIL
+
+typedef struct hpct_compressor hpct_compressor;
+
+typedef struct hpct_compressor_plan {
+    hpct_comm *comm;
+    const hpct_arena_matrix *matrices; /* all parameters, by offset */
+    int num_matrices;
+    size_t count; /* floats of the arena */
+    const hpct_compression *options;
+} hpct_compressor_plan;
+
+typedef struct hpct_compressor_ops {
+    const char *name; /* name of the option's value */
+
+    /* Allocates everything that reduce needs. */
+    hpct_status (*open)(hpct_compressor **out, const hpct_compressor_plan *plan);
+
+    /* gradients[count + tail]: all ranks' (weighted) gradients become an approximation of their
+     * sum, the tail its exact sum; same bits on all ranks. Collective; allocates nothing. */
+    hpct_status (*reduce)(hpct_compressor *compressor, float *gradients, size_t tail);
+
+    /* Bytes one rank passes to collectives in reduce, without the tail. */
+    size_t (*bytes)(const hpct_compressor *compressor);
+
+    void (*close)(hpct_compressor *compressor);
+} hpct_compressor_ops;
+
+/* First member of every compressor's struct. */
+struct hpct_compressor {
+    const hpct_compressor_ops *ops;
+    hpct_comm *comm;
+    size_t count;
+    float *residue; /* [count], of this rank; zeros for uncompressed parameters */
+    const hpct_model *model;
+    float *host;             /* [count + HPCT_COMPRESS_TAIL], copy of device gradients; else NULL */
+    int64_t warmup, reduced; /* number of uncompressed reductions; of all so far */
+};
+
+extern const hpct_compressor_ops hpct_powersgd;
+extern const hpct_compressor_ops hpct_top_k;
+
+/* HPCT_ERR_USAGE for an invalid rank or share. */
+hpct_status hpct_compression_check(const hpct_compression *options);
+
+/* For the built model's arena; *out is NULL if nothing is compressed. Collective. */
+hpct_status hpct_compressor_open(hpct_compressor **out, hpct_context *context, hpct_model *model,
+                                 const hpct_compression *options);
+void hpct_compressor_close(hpct_compressor *compressor); /* NULL is allowed */
+
+/* Maximal number of bytes allocated by open, for that many bytes of gradients. */
+size_t hpct_compressor_need(const hpct_compression *options, int ranks, size_t gradients);
+
+/* Like hpct_compressor_ops.reduce after the warm-up; until then uncompressed sums. Gradients of a
+ * device are compressed on the host, synchronously. */
+hpct_status hpct_compressor_reduce(hpct_compressor *compressor, float *gradients, size_t tail);
+
+/* Mean bytes per reduction that one rank passed to collectives so far, without the tail. */
+double hpct_compressor_bytes(const hpct_compressor *compressor);
+
+#endif

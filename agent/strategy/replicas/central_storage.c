@@ -1,0 +1,64 @@
+/* One set of weights and optimizer slots in one process, which all replicas read in place; their
+ * gradients are summed, and all threads of the process apply one update. GPUs do not share memory:
+ * there the first GPU has the set, and the others get the updated weights. */
+#include "agent/strategy/replicas/replica_set.h"
+#include "base/status.h"
+
+hpct_status hpct_central_storage_check(int ranks)
+{
+    if (ranks == 1)
+        return HPCT_OK;
+    return hpct_fail(HPCT_ERR_USAGE,
+                     "strategy central-storage keeps the weights in one process, and there are %d "
+                     "ranks: start one (srun -n 1), or take mirrored",
+                     ranks);
+}
+
+static hpct_status central_need(const hpct_strategy_plan *plan, size_t *bytes)
+{
+    HPCT_TRY(hpct_central_storage_check(hpct_context_size(plan->context)));
+    return hpct_replica_set_need(plan, true, bytes);
+}
+
+static hpct_status central_open(hpct_strategy **out, const hpct_strategy_plan *plan)
+{
+    HPCT_TRY(hpct_central_storage_check(hpct_context_size(plan->context)));
+    return hpct_replica_set_open(out, &hpct_central_storage, plan, true);
+}
+
+static hpct_status central_reduce(hpct_strategy *strategy, hpct_step_sums *sums)
+{
+    (void) sums; /* one rank only */
+    return hpct_replica_set_add_up((hpct_replica_set *) strategy);
+}
+
+static hpct_status central_apply(hpct_strategy *strategy)
+{
+    const hpct_replica_set *set = (const hpct_replica_set *) strategy;
+    size_t count;
+    hpct_status status = set->due ? hpct_model_update(set->models[0]) : HPCT_OK;
+    for (int k = 1; k < set->num; k++) /* invalidates copies in another precision */
+        hpct_model_parameters(set->models[k], &count);
+    return status;
+}
+
+static int64_t central_bytes_per_step(const hpct_strategy *strategy)
+{
+    (void) strategy;
+    return 0;
+}
+
+const hpct_strategy_ops hpct_central_storage = {
+    .name = "central-storage",
+    .replicas = true,
+    .need = central_need,
+    .open = central_open,
+    .forward = hpct_replica_set_forward,
+    .backward = hpct_replica_set_backward,
+    .reduce = central_reduce,
+    .apply = central_apply,
+    .gather = hpct_replica_set_gather,
+    .evaluate = hpct_replica_set_evaluate,
+    .bytes_per_step = central_bytes_per_step,
+    .close = hpct_replica_set_close,
+};

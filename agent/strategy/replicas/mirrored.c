@@ -1,0 +1,72 @@
+/* Every replica of every rank has the whole model, its own weights and a part of each global batch.
+ * Gradients are summed in the process, then by one all-reduce over the ranks, with the loss and
+ * metric sums, stop signals and failures in its tail; then every replica applies the same sum, and
+ * so gets the same bits. */
+#include "agent/strategy/replica.h"
+#include "agent/strategy/replicas/replica_set.h"
+#include "base/status.h"
+#include "nn/run/clone.h"
+
+static hpct_status mirrored_need(const hpct_strategy_plan *plan, size_t *bytes)
+{
+    return hpct_replica_set_need(plan, false, bytes);
+}
+
+static hpct_status mirrored_open(hpct_strategy **out, const hpct_strategy_plan *plan)
+{
+    return hpct_replica_set_open(out, &hpct_mirrored, plan, false);
+}
+
+/* If the step only accumulates gradients, only the sums are reduced. */
+static hpct_status mirrored_reduce(hpct_strategy *strategy, hpct_step_sums *sums)
+{
+    hpct_replica_set *set = (hpct_replica_set *) strategy;
+    hpct_comm *comm = set->comm;
+    HPCT_TRY(hpct_replica_set_add_up(set));
+    if (comm->size == 1)
+        return HPCT_OK;
+    float *tail = set->gradients + set->count;
+    hpct_sums_pack(sums, tail);
+    double began = hpct_timeline_now(strategy->timeline);
+    hpct_status status = comm->ops->allreduce_sum(comm, set->due ? set->gradients : tail,
+                                                  (set->due ? set->count : 0) + HPCT_SUMS_FLOATS);
+    hpct_timeline_add(strategy->timeline, HPCT_TIMELINE_REDUCTION, 0, began);
+    hpct_sums_unpack(sums, tail);
+    return status;
+}
+
+static hpct_status update_one(void *argument, int k)
+{
+    const hpct_replica_set *set = argument;
+    return hpct_model_update_by(set->models[k], set->gradients);
+}
+
+static hpct_status mirrored_apply(hpct_strategy *strategy)
+{
+    hpct_replica_set *set = (hpct_replica_set *) strategy;
+    return set->due ? hpct_crew_run(set->crew, update_one, set) : HPCT_OK;
+}
+
+static int64_t mirrored_bytes_per_step(const hpct_strategy *strategy)
+{
+    const hpct_replica_set *set = (const hpct_replica_set *) strategy;
+    const hpct_model *model = set->models[0];
+    size_t gradients = set->count / (size_t) hpct_model_gradient_accumulation(model);
+    size_t floats = gradients + HPCT_SUMS_FLOATS + hpct_model_synced_floats(model);
+    return set->comm->size == 1 ? 0 : (int64_t) (floats * sizeof *set->gradients);
+}
+
+const hpct_strategy_ops hpct_mirrored = {
+    .name = "mirrored",
+    .replicas = true,
+    .need = mirrored_need,
+    .open = mirrored_open,
+    .forward = hpct_replica_set_forward,
+    .backward = hpct_replica_set_backward,
+    .reduce = mirrored_reduce,
+    .apply = mirrored_apply,
+    .gather = hpct_replica_set_gather,
+    .evaluate = hpct_replica_set_evaluate,
+    .bytes_per_step = mirrored_bytes_per_step,
+    .close = hpct_replica_set_close,
+};

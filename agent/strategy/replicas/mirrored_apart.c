@@ -1,0 +1,433 @@
+/* Replicas on separate GPUs, one each: every replica is a rank of multi-worker-mirrored, in its own
+ * thread, with a communicator of all replicas of all ranks. A rank's samples are divided by
+ * hpct_slice; the first replica has the plan's model and the rank's input. A data set that fits is
+ * copied to every GPU. */
+#include "agent/strategy/replicas/mirrored_apart.h"
+
+#include "agent/comm/device.h"
+#include "agent/comm/nccl.h"
+#include "agent/data/sampler.h"
+#include "agent/rank/context.h"
+#include "agent/rank/device_calls.h"
+#include "agent/strategy/replica.h"
+#include "agent/strategy/replicas/crew.h"
+#include "base/status.h"
+#include "nn/run/clone.h"
+#include "nn/run/record.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PATIENCE_SECONDS 30 /* of replicas that wait for a failed one */
+#define GRACE_SECONDS 10    /* the watch finds lost ranks within 6 s */
+#define ABORT_MS 2000
+
+struct mirrored_apart;
+
+typedef struct replica {
+    const struct mirrored_apart *set;
+    int index;
+    hpct_model *model;
+    hpct_context *context; /* of all replicas of all ranks; NULL: not open yet */
+    hpct_strategy *strategy;
+    hpct_strategy_options options;
+    int sizes[HPCT_STRATEGY_SIZES], evaluation_sizes[HPCT_STRATEGY_SIZES];
+    hpct_strategy_plan plan;
+    hpct_step_sums sums;
+    hpct_batch_sums evaluated;
+} replica;
+
+typedef struct mirrored_apart {
+    hpct_strategy base;
+    const hpct_strategy_plan *plan; /* during open */
+    hpct_context *context;          /* of the ranks */
+    hpct_crew *crew;
+    replica *replicas; /* [num] */
+    int num;
+    bool broken; /* a replica failed: waiting for the others may hang */
+    const hpct_device_calls *calls;
+    hpct_nccl_card *cards; /* [ranks][num], during open */
+    int seconds;
+    float *weights; /* and optimizer slots, from the first replica, during open */
+    int count, global_count;
+    hpct_step_sums sums; /* argument of the step */
+} mirrored_apart;
+
+/* Replica k's samples among `samples` of this rank. */
+static int part_of(const mirrored_apart *m, int k, int samples, int *begin)
+{
+    int64_t first, count = hpct_slice(samples, k, m->num, &first);
+    *begin = (int) first;
+    return (int) count;
+}
+
+/* Runs on all replicas at once. After an error, reductions on other GPUs wait for the failed
+ * replica; they are aborted, as synchronizing with these GPUs or freeing their memory would
+ * hang. */
+static hpct_status together(mirrored_apart *m, hpct_crew_work work)
+{
+    hpct_status status = hpct_crew_run(m->crew, work, m);
+    if (status != HPCT_OK && !m->broken)
+        hpct_comm_nccl_abort_all(ABORT_MS);
+    m->broken |= status != HPCT_OK;
+    return status;
+}
+
+/* ---- opening ---- */
+
+/* Collects the distinct sizes, without 0. */
+static int sizes_of(const int *whole, int num, int k, int replicas, int *sizes)
+{
+    int found = 0;
+    for (int i = 0; i < num; i++) {
+        int64_t begin;
+        int size = (int) hpct_slice(whole[i], k, replicas, &begin), j = 0;
+        while (j < found && sizes[j] != size)
+            j++;
+        if (j == found && size > 0)
+            sizes[found++] = size;
+    }
+    return found;
+}
+
+static void plan_one(replica *r, const hpct_strategy_plan *whole, int k, int num)
+{
+    r->options = *whole->options;
+    r->options.name = hpct_multi_worker_mirrored.name;
+    r->options.replicas = 0;
+    r->plan = *whole;
+    r->plan.context = r->context;
+    r->plan.model = r->model;
+    r->plan.options = &r->options;
+    r->plan.timeline = NULL; /* written by one thread only */
+    r->plan.batch_sizes = r->sizes;
+    r->plan.num_batch_sizes =
+        sizes_of(whole->batch_sizes, whole->num_batch_sizes, k, num, r->sizes);
+    r->plan.evaluation_sizes = r->evaluation_sizes;
+    r->plan.num_evaluation_sizes =
+        sizes_of(whole->evaluation_sizes, whole->num_evaluation_sizes, k, num, r->evaluation_sizes);
+    for (int i = 0; k == 0 && i < whole->num_batch_sizes + whole->num_evaluation_sizes; i++) {
+        int size = i < whole->num_batch_sizes ? whole->batch_sizes[i]
+                                              : whole->evaluation_sizes[i - whole->num_batch_sizes];
+        r->plan.input_samples = size > r->plan.input_samples ? size : r->plan.input_samples;
+    }
+    if (r->plan.num_batch_sizes == 0) /* fewer samples than replicas */
+        r->sizes[r->plan.num_batch_sizes++] = 1;
+}
+
+/* Bytes on the first GPU. */
+static hpct_status mirrored_need(const hpct_strategy_plan *plan, size_t *bytes)
+{
+    replica first = {.model = plan->model, .context = plan->context};
+    plan_one(&first, plan, 0, hpct_strategy_replicas(plan->options));
+    return hpct_multi_worker_mirrored.need(&first.plan, bytes);
+}
+
+/* hpct_crew_work: this thread selects its GPU and fills in its card. */
+static hpct_status enter(void *argument, int k)
+{
+    const mirrored_apart *m = argument;
+    const hpct_comm *ranks = hpct_context_comm(m->context);
+    hpct_status status = hpct_model_enter_replica(m->replicas[0].model, k);
+    hpct_nccl_card_fill(&m->cards[ranks->rank * m->num + k], m->calls, ranks->rank * m->num + k);
+    return status;
+}
+
+/* hpct_nccl_options.meet */
+static hpct_status meet(void *argument)
+{
+    const replica *r = argument;
+    float nothing = 0;
+    return hpct_crew_sum(r->set->crew, r->index, &nothing, 1);
+}
+
+/* hpct_crew_work */
+static hpct_status join(void *argument, int k)
+{
+    const mirrored_apart *m = argument;
+    const hpct_comm *ranks = hpct_context_comm(m->context);
+    hpct_comm *comm = NULL;
+    hpct_nccl_options nccl = {.calls = m->calls,
+                              .rank = ranks->rank * m->num + k,
+                              .size = ranks->size * m->num,
+                              .seconds = m->seconds,
+                              .grace_seconds = GRACE_SECONDS,
+                              .meet = m->num > 1 ? meet : NULL,
+                              .argument = &m->replicas[k]};
+    memcpy(nccl.id, m->cards[0].id, sizeof nccl.id);
+    HPCT_TRY(hpct_comm_nccl_open(&comm, &nccl));
+    return hpct_context_open_over(&m->replicas[k].context, comm, hpct_context_node(m->context));
+}
+
+/* All replicas of all ranks exchange their GPUs' cards; fails if NCCL cannot be used. */
+static hpct_status deal(mirrored_apart *m)
+{
+    char why[256];
+    bool take = false;
+    hpct_comm *ranks = hpct_context_comm(m->context);
+    const hpct_nccl_card *mine = m->cards + ranks->rank * m->num;
+    hpct_nccl_card *own = malloc((size_t) m->num * sizeof *own);
+    hpct_status status = hpct_context_agree(
+        m->context, own == NULL ? hpct_fail_memory((size_t) m->num * sizeof *own) : HPCT_OK);
+    if (status == HPCT_OK) {
+        memcpy(own, mine, (size_t) m->num * sizeof *own);
+        status = ranks->ops->allgather(ranks, own, m->cards, (size_t) m->num * sizeof *own);
+    }
+    free(own);
+    if (status == HPCT_OK)
+        status = hpct_nccl_cards_judge(&take, why, sizeof why, m->cards, ranks->size * m->num);
+    if (status == HPCT_ERR_CONFIG)
+        status = hpct_fail(status,
+                           "two replicas have the same GPU: give each task its own "
+                           "(srun --gpus-per-task=%d)",
+                           m->num);
+    if (status == HPCT_OK && !take)
+        status = hpct_fail(HPCT_ERR_CONFIG, "replicas on several GPUs need NCCL: replica %s",
+                           why + strcspn(why, "0123456789"));
+    return status;
+}
+
+/* hpct_crew_work: copies the weights, and optimizer slots of an earlier fit; then builds this
+ * replica for its part. */
+static hpct_status open_one(void *argument, int k)
+{
+    const mirrored_apart *m = argument;
+    replica *r = &m->replicas[k];
+    hpct_record record = hpct_record_all(r->model, true);
+    plan_one(r, m->plan, k, m->num);
+    if (k > 0)
+        HPCT_TRY(hpct_record_take(r->model, &record, m->weights));
+    return hpct_multi_worker_mirrored.open(&r->strategy, &r->plan);
+}
+
+static hpct_status prepare(mirrored_apart *m)
+{
+    const hpct_strategy_plan *plan = m->plan;
+    size_t num = (size_t) m->num, ranks = (size_t) hpct_context_size(m->context);
+    hpct_record record = hpct_record_all(plan->model, true);
+    size_t floats = hpct_record_floats(plan->model, &record);
+    m->replicas = calloc(num, sizeof *m->replicas);
+    m->cards = calloc(ranks * num, sizeof *m->cards);
+    m->weights = malloc((floats + 1) * sizeof *m->weights);
+    if (m->replicas == NULL || m->cards == NULL || m->weights == NULL)
+        return hpct_fail_memory((floats + 1) * sizeof *m->weights);
+    m->replicas[0].model = plan->model;
+    for (int k = 0; k < m->num; k++) {
+        m->replicas[k].set = m;
+        m->replicas[k].index = k;
+    }
+    HPCT_TRY(hpct_record_put(plan->model, &record, m->weights));
+    for (int k = 1; k < m->num; k++)
+        HPCT_TRY(hpct_model_clone(&m->replicas[k].model, plan->model));
+    HPCT_TRY(hpct_context_join_seconds(&m->seconds));
+    HPCT_TRY(hpct_comm_device_calls(&m->calls, "cuda"));
+    hpct_crew_options crew = {
+        .members = m->num, .threads = 1, .patience_seconds = PATIENCE_SECONDS};
+    return hpct_crew_open(&m->crew, &crew);
+}
+
+typedef struct visit {
+    const mirrored_apart *set;
+    hpct_replica_work work;
+    void *argument;
+} visit;
+
+/* hpct_crew_work */
+static hpct_status visit_one(void *argument, int k)
+{
+    const visit *v = argument;
+    return v->work(v->argument, k, v->set->replicas[k].model);
+}
+
+/* hpct_step_peers.each */
+static hpct_status visit_each(void *owner, hpct_replica_work work, void *argument)
+{
+    mirrored_apart *m = owner;
+    return hpct_crew_run(m->crew, visit_one, &(visit){m, work, argument});
+}
+
+/* Adds the replicas to the peers set by the first replica's strategy, which clears them when it
+ * closes. */
+static void divide_input(mirrored_apart *m)
+{
+    hpct_step_peers peers = *hpct_model_peers(m->base.model);
+    peers.each = visit_each;
+    peers.owner = m;
+    peers.replicas = m->num;
+    hpct_model_set_peers(m->base.model, &peers);
+}
+
+static const hpct_strategy_ops several_replicas;
+static void mirrored_close(hpct_strategy *strategy);
+
+static hpct_status mirrored_open(hpct_strategy **out, const hpct_strategy_plan *plan)
+{
+    mirrored_apart *m = calloc(1, sizeof *m);
+    hpct_status status =
+        hpct_context_agree(plan->context, m == NULL ? hpct_fail_memory(sizeof *m) : HPCT_OK);
+    if (status != HPCT_OK) {
+        free(m);
+        return status;
+    }
+    m->base = (hpct_strategy){.ops = &several_replicas,
+                              .model = plan->model,
+                              .timeline = plan->timeline,
+                              .whole_steps = true};
+    m->plan = plan;
+    m->context = plan->context;
+    m->num = hpct_strategy_replicas(plan->options);
+    status = hpct_context_agree(m->context, prepare(m));
+    if (status == HPCT_OK)
+        status = hpct_context_agree(m->context, hpct_crew_run(m->crew, enter, m));
+    if (status == HPCT_OK)
+        status = deal(m);
+    if (status == HPCT_OK)
+        status = hpct_crew_run(m->crew, join, m);
+    if (status == HPCT_OK)
+        status = hpct_crew_run(m->crew, open_one, m);
+    m->broken = status != HPCT_OK;
+    free(m->cards);
+    free(m->weights);
+    m->cards = NULL;
+    m->weights = NULL;
+    m->plan = NULL;
+    if (status != HPCT_OK) {
+        mirrored_close(&m->base);
+        return status;
+    }
+    divide_input(m);
+    *out = &m->base;
+    return HPCT_OK;
+}
+
+/* hpct_crew_work */
+static hpct_status close_one(void *argument, int k)
+{
+    const mirrored_apart *m = argument;
+    replica *r = &m->replicas[k];
+    if (r->strategy != NULL)
+        r->strategy->ops->close(r->strategy);
+    if (k > 0)
+        hpct_model_free(r->model);
+    if (m->broken)
+        hpct_context_abort(r->context, HPCT_ERR_PEER);
+    else
+        hpct_context_close(r->context);
+    return HPCT_OK;
+}
+
+static void mirrored_close(hpct_strategy *strategy)
+{
+    mirrored_apart *m = (mirrored_apart *) strategy;
+    if (m == NULL)
+        return;
+    if (m->crew != NULL)
+        hpct_crew_run(m->crew, close_one, m);
+    hpct_crew_close(m->crew);
+    for (int k = 1; m->crew == NULL && m->replicas != NULL && k < m->num; k++)
+        hpct_model_free(m->replicas[k].model);
+    free(m->replicas);
+    free(m->cards);
+    free(m->weights);
+    free(m);
+}
+
+/* ---- a step ---- */
+
+/* Called while no replica computes: sets the replicas' positions and step counts from the first
+ * one's. */
+static void deal_out(mirrored_apart *m, int count)
+{
+    m->count = count;
+    for (int k = 1; k < m->num; k++) {
+        int begin;
+        part_of(m, k, count, &begin);
+        hpct_model_take_part(m->replicas[k].model, m->replicas[0].model, begin);
+    }
+}
+
+/* hpct_crew_work. The first replica sends this rank's signals and failure. */
+static hpct_status step_one(void *argument, int k)
+{
+    const mirrored_apart *m = argument;
+    replica *r = &m->replicas[k];
+    int begin, count = part_of(m, k, m->count, &begin);
+    r->sums = (hpct_step_sums){.last = m->sums.last};
+    if (k == 0)
+        r->sums = m->sums;
+    HPCT_TRY(hpct_strategy_step(r->strategy, count, m->global_count, &r->sums));
+    return hpct_model_await_input(r->model); /* the rank's buffer will be reused */
+}
+
+static hpct_status mirrored_step(hpct_strategy *strategy, int count, int global_count,
+                                 hpct_step_sums *sums)
+{
+    mirrored_apart *m = (mirrored_apart *) strategy;
+    deal_out(m, count);
+    m->global_count = global_count;
+    m->sums = *sums;
+    hpct_status status = together(m, step_one);
+    *sums = m->replicas[0].sums;
+    return status;
+}
+
+/* ---- outside of steps ---- */
+
+/* hpct_crew_work */
+static hpct_status gather_one(void *argument, int k)
+{
+    const mirrored_apart *m = argument;
+    hpct_strategy *strategy = m->replicas[k].strategy;
+    return strategy->ops->gather(strategy);
+}
+
+static hpct_status mirrored_gather(hpct_strategy *strategy)
+{
+    return together((mirrored_apart *) strategy, gather_one);
+}
+
+/* hpct_crew_work */
+static hpct_status evaluate_one(void *argument, int k)
+{
+    const mirrored_apart *m = argument;
+    replica *r = &m->replicas[k];
+    int begin;
+    return hpct_replica_evaluate(r->model, part_of(m, k, m->count, &begin), &r->evaluated);
+}
+
+static hpct_status mirrored_evaluate(hpct_strategy *strategy, int count, hpct_batch_sums *sums)
+{
+    mirrored_apart *m = (mirrored_apart *) strategy;
+    deal_out(m, count);
+    hpct_status status = together(m, evaluate_one);
+    *sums = (hpct_batch_sums){0};
+    for (int k = 0; k < m->num; k++) {
+        sums->loss += m->replicas[k].evaluated.loss;
+        sums->correct += m->replicas[k].evaluated.correct;
+        sums->in_top_k += m->replicas[k].evaluated.in_top_k;
+    }
+    return status;
+}
+
+static int64_t mirrored_bytes_per_step(const hpct_strategy *strategy)
+{
+    const mirrored_apart *m = (const mirrored_apart *) strategy;
+    const hpct_strategy *first = m->replicas[0].strategy;
+    return (int64_t) m->num * first->ops->bytes_per_step(first);
+}
+
+static const hpct_strategy_ops several_replicas = {
+    .need = mirrored_need,
+    .open = mirrored_open,
+    .step = mirrored_step,
+    .gather = mirrored_gather,
+    .evaluate = mirrored_evaluate,
+    .bytes_per_step = mirrored_bytes_per_step,
+    .close = mirrored_close,
+};
+
+const hpct_strategy_ops *hpct_mirrored_apart(const hpct_strategy_plan *plan)
+{
+    return hpct_strategy_replicas(plan->options) > 1 ? &several_replicas
+                                                     : &hpct_multi_worker_mirrored;
+}

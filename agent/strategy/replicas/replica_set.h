@@ -1,0 +1,53 @@
+/* agent/strategy/replicas/replica_set.h - several replicas of a model in one process: the common
+ * part of their strategies. They are built alike, each for its part of the rank's samples, and
+ * compute in a thread pool; for GPUs, which do not share memory, see mirrored_apart.h. Weights are
+ * updated by the strategy.
+ *
+ * A rank's slice of the global batch (hpct_slice over ranks) is divided by hpct_slice over its
+ * replicas; no two replicas differ by more than one sample. */
+#ifndef HPCT_AGENT_STRATEGY_REPLICAS_REPLICA_SET_H
+#define HPCT_AGENT_STRATEGY_REPLICAS_REPLICA_SET_H
+
+#include "agent/strategy/replicas/crew.h"
+#include "agent/strategy/strategy.h"
+
+typedef struct hpct_replica_part hpct_replica_part;
+
+/* First member of such a strategy's struct. */
+typedef struct hpct_replica_set {
+    hpct_strategy base;
+    int num;
+    hpct_model **models; /* [num]; the first is the plan's model and has the rank's input */
+    hpct_crew *crew;
+    hpct_comm *comm;
+    float *gradients; /* of the first model: [count + HPCT_ARENA_TAIL] */
+    size_t count;
+    hpct_replica_part *parts;       /* [num] */
+    const hpct_strategy_plan *plan; /* during open */
+    bool one_storage;
+    bool due;                    /* the step ends with an update */
+    int samples, global_samples; /* of this rank, and of all ranks, in the current call */
+    bool training;
+} hpct_replica_set;
+
+/* Bytes by which the process grows with all replicas. one_storage: all replicas read one set of
+ * parameters and optimizer slots; on devices they have copies. */
+hpct_status hpct_replica_set_need(const hpct_strategy_plan *plan, bool one_storage, size_t *bytes);
+
+/* Builds all replicas with rank 0's weights of the plan's model. Collective. */
+hpct_status hpct_replica_set_open(hpct_strategy **out, const hpct_strategy_ops *ops,
+                                  const hpct_strategy_plan *plan, bool one_storage);
+void hpct_replica_set_close(hpct_strategy *strategy);
+
+/* As in hpct_strategy_ops. Backward leaves each replica's gradients in its own arena. */
+hpct_status hpct_replica_set_forward(hpct_strategy *strategy, int count, bool training);
+hpct_status hpct_replica_set_backward(hpct_strategy *strategy, int count, int global_count,
+                                      hpct_step_sums *sums);
+hpct_status hpct_replica_set_gather(hpct_strategy *strategy);
+hpct_status hpct_replica_set_evaluate(hpct_strategy *strategy, int count, hpct_batch_sums *sums);
+
+/* Sums all replicas' gradients, in the order of the replicas, into the first model's; then
+ * accumulates them if the model's optimizer does: `due` says whether an update follows. */
+hpct_status hpct_replica_set_add_up(hpct_replica_set *set);
+
+#endif

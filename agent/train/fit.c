@@ -1,0 +1,626 @@
+/* fit: the training loop of every strategy and model. All allocations are before step 1. */
+#include "agent/train/fit.h"
+
+#include "agent/cost/batch.h"
+#include "agent/data/dataset.h"
+#include "agent/rank/context.h"
+#include "agent/rank/largest.h"
+#include "agent/rank/stop.h"
+#include "agent/rank/threads.h"
+#include "agent/results/summary.h"
+#include "agent/train/evaluate.h"
+#include "agent/train/fit_run.h"
+#include "base/headway.h"
+#include "base/process.h"
+#include "base/status.h"
+#include "nn/run/step.h"
+
+#include <hpctrain/train.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MAX_STEP_TIMES ((int64_t) 1 << 20) /* most recent steps used for the median */
+
+/* ---- before step 1 ---- */
+
+/* *global_batch: samples per step. */
+static hpct_status check_options(const hpct_context *context, const hpct_fit_options *o,
+                                 int *global_batch)
+{
+    int size = hpct_context_size(context);
+    if (o->epochs < 0 || o->steps_per_epoch < 0 || o->batch_size < 0 || o->global_batch_size < 0)
+        return hpct_fail(HPCT_ERR_USAGE,
+                         "epochs, steps per epoch and batch sizes cannot be negative");
+    if (o->batch_size > 0 && o->global_batch_size > 0)
+        return hpct_fail(HPCT_ERR_USAGE,
+                         "batch size (per rank) and global batch size are both given: give one");
+    if (o->verbose < HPCT_VERBOSE_AUTO || o->verbose > 2)
+        return hpct_fail(HPCT_ERR_USAGE, "verbose is %d, it must be 0, 1 or 2", o->verbose);
+    if (o->initial_epoch < 0 || o->initial_epoch >= (o->epochs == 0 ? 1 : o->epochs))
+        return hpct_fail(HPCT_ERR_USAGE,
+                         "the initial epoch is %d of %d in all: none would be left to train",
+                         o->initial_epoch, o->epochs == 0 ? 1 : o->epochs);
+    int64_t global = o->global_batch_size;
+    if (global == 0)
+        global = (int64_t) (o->batch_size > 0 ? o->batch_size : HPCT_DEFAULT_BATCH) * size;
+    if (global > INT_MAX / 2)
+        return hpct_fail(HPCT_ERR_USAGE, "a global batch of %" PRId64 " samples is too large",
+                         global);
+    if (global < size)
+        return hpct_fail(HPCT_ERR_USAGE,
+                         "a global batch of %" PRId64 " cannot be shared among %d ranks: give at "
+                         "least one sample to each",
+                         global, size);
+    *global_batch = (int) global;
+    HPCT_TRY(hpct_checkpoints_check(o->checkpoint_dir, o->checkpoint_every, o->resume,
+                                    o->checkpoint_keep));
+    HPCT_TRY(hpct_strategy_check(&o->strategy));
+    return hpct_strategy_check_batch(&o->strategy, size, *global_batch);
+}
+
+hpct_status hpct_fit_check(const hpct_context *context, const hpct_fit_options *options)
+{
+    int ignored;
+    return hpct_context_is_apart(context) ? hpct_strategy_check(&options->strategy)
+                                          : check_options(context, options, &ignored);
+}
+
+static hpct_status choose_strategy(hpct_fit_run *run)
+{
+    int64_t samples = (int64_t) run->train->size;
+    int batch = run->options.steps_per_epoch == 0 && samples < run->global_batch
+                    ? (int) samples
+                    : run->global_batch;
+    HPCT_TRY(hpct_strategy_choose(&run->choice, run->context, run->model, &run->options.strategy,
+                                  batch, run->options.global_batch_size > 0));
+    if (run->choice.line[0] != '\0' && run->options.verbose != 0 &&
+        hpct_context_rank(run->context) == 0) {
+        puts(run->choice.line);
+        fflush(stdout);
+    }
+    return HPCT_OK;
+}
+
+/* Index of the slice of each global batch for this rank's steps. */
+static int slice_rank(const hpct_fit_run *run)
+{
+    return run->choice.ops->whole_batch ? 0 : hpct_context_rank(run->context);
+}
+
+static int slice_size(const hpct_fit_run *run)
+{
+    return run->choice.ops->whole_batch ? 1 : hpct_context_size(run->context);
+}
+
+hpct_status hpct_fit_check_data(const hpct_model *model, const hpct_dataset *train,
+                                const hpct_dataset *validation)
+{
+    hpct_shape input = hpct_model_input_shape(model);
+    int labels = hpct_model_count_labels(model);
+    HPCT_TRY(hpct_dataset_check(train, input, labels));
+    if (validation == NULL)
+        return HPCT_OK;
+    HPCT_TRY(hpct_dataset_check(validation, input, labels));
+    return hpct_dataset_check_classes(validation, train);
+}
+
+/* Evaluation uses larger batches than training if memory allows. */
+static hpct_status admit(hpct_fit_run *run)
+{
+    int64_t samples = (int64_t) run->train->size, global = run->global_batch, begin;
+    if (run->options.steps_per_epoch == 0 && samples < global)
+        global = samples;
+    hpct_batch_options batch = {
+        .data = run->train, .validation = run->validation, .strategy = run->choice.options};
+    int size = hpct_context_size(run->context), full = (int) hpct_slice(global, 0, size, &begin);
+    bool fits = false;
+    hpct_status status = HPCT_OK;
+    run->evaluation_batch = full;
+    if (run->validation != NULL && full < HPCT_EVALUATION_BATCH)
+        status = hpct_batch_fits(run->context, run->model, &batch, HPCT_EVALUATION_BATCH, 0, &fits);
+    if (fits)
+        run->evaluation_batch = HPCT_EVALUATION_BATCH;
+    else if (status == HPCT_OK)
+        status = hpct_batch_asked(hpct_batch_admit(run->context, run->model, &batch, full, NULL),
+                                  full, run->options.global_batch_size, run->global_batch / size,
+                                  run->train->size);
+    return status;
+}
+
+static hpct_status allocate(hpct_fit_run *run)
+{
+    hpct_sampler_options sampling = {
+        .samples = run->train->size,
+        .global_batch = run->global_batch,
+        .steps_per_epoch = run->options.steps_per_epoch,
+        .rank = slice_rank(run),
+        .size = slice_size(run),
+        .seed = run->options.seed,
+    };
+    hpct_status status = hpct_sampler_new(&run->sampler, &sampling);
+    if (status != HPCT_OK)
+        return status;
+    int64_t steps;
+    if (__builtin_mul_overflow(hpct_sampler_steps_per_epoch(run->sampler),
+                               (int64_t) run->options.epochs, &steps) ||
+        __builtin_mul_overflow(steps, (int64_t) run->global_batch, &steps))
+        return hpct_fail(HPCT_ERR_USAGE, "the number of epochs and steps is too large");
+    steps /= run->global_batch;
+    run->num_step_times = steps < MAX_STEP_TIMES ? steps : MAX_STEP_TIMES;
+    run->step_times = calloc((size_t) run->num_step_times, sizeof *run->step_times);
+    run->epoch_seconds = calloc((size_t) run->options.epochs, sizeof *run->epoch_seconds);
+    if (run->step_times == NULL || run->epoch_seconds == NULL)
+        return hpct_fail_memory((size_t) run->num_step_times * sizeof *run->step_times);
+    return HPCT_OK;
+}
+
+static hpct_status open_history(hpct_fit_run *run)
+{
+    int columns = (run->validation != NULL ? HPCT_HISTORY_VALIDATION : 0) |
+                  (hpct_model_top_k(run->model) > 0 ? HPCT_HISTORY_TOP_K : 0);
+    if (hpct_context_rank(run->context) != 0 || run->options.log_dir == NULL)
+        return HPCT_OK;
+    return hpct_history_open(&run->history, run->options.log_dir, columns, &run->begin.logs);
+}
+
+static hpct_status open_strategy(hpct_fit_run *run)
+{
+    int sizes[2], evaluation[2], num = 0, num_evaluation = 0;
+    int full = hpct_sampler_full_count(run->sampler), tail = hpct_sampler_short_count(run->sampler);
+    if (full > 0)
+        sizes[num++] = full;
+    if (tail > 0 && tail != full)
+        sizes[num++] = tail;
+    if (run->validation != NULL)
+        num_evaluation = hpct_evaluate_batch_sizes(run->context, run->validation,
+                                                   run->evaluation_batch, evaluation);
+    if (run->validation != NULL && num_evaluation == 0)
+        evaluation[num_evaluation++] = 1; /* more ranks than samples; all build the same */
+    hpct_strategy_plan plan = {
+        .context = run->context,
+        .model = run->model,
+        .batch_sizes = sizes,
+        .num_batch_sizes = num,
+        .evaluation_sizes = evaluation,
+        .num_evaluation_sizes = num_evaluation,
+        .options = &run->choice.options,
+        .timeline = run->timeline,
+        /* a log has the sums of each step, a checkpoint those of the epoch so far */
+        .late_sums = run->options.log_dir == NULL && run->checkpoints == NULL,
+    };
+    return run->choice.ops->open(&run->strategy, &plan);
+}
+
+static hpct_batch batch_of_step(void *argument, int64_t number)
+{
+    hpct_fit_run *run = argument;
+    int64_t steps = hpct_sampler_steps_per_epoch(run->sampler);
+    int64_t step = hpct_fit_global_step(run, &run->begin) + number;
+    return hpct_sampler_batch(run->sampler, step / steps, step % steps);
+}
+
+static hpct_status open_feed(hpct_fit_run *run)
+{
+    int full = hpct_sampler_full_count(run->sampler), tail = hpct_sampler_short_count(run->sampler);
+    hpct_pipeline_options options = {
+        .dataset = run->train,
+        .batches = hpct_sampler_steps_per_epoch(run->sampler) * run->options.epochs -
+                   hpct_fit_global_step(run, &run->begin),
+        .largest = full > tail ? full : tail,
+        .training = true,
+        .seed = run->options.seed,
+        .threads = hpct_cpu_threads(),
+        .batch = batch_of_step,
+        .from = run,
+    };
+    return hpct_context_agree(run->context, hpct_feed_open(&run->feed, run->strategy->model,
+                                                           &options, 0, run->train->size));
+}
+
+static hpct_status prepare(hpct_fit_run *run)
+{
+    hpct_status status = check_options(run->context, &run->options, &run->global_batch);
+    if (run->options.epochs == 0)
+        run->options.epochs = 1;
+    if (status == HPCT_OK)
+        status = hpct_fit_check_data(run->model, run->train, run->validation);
+    if (status == HPCT_OK && hpct_context_rank(run->context) == 0)
+        status = hpct_results_try_fit(&run->options, run->model);
+    HPCT_TRY(hpct_context_agree(run->context, status));
+    HPCT_TRY(hpct_threads_set(run->context));
+    HPCT_TRY(choose_strategy(run));
+    HPCT_TRY(admit(run));
+    HPCT_TRY(hpct_context_agree(run->context, allocate(run)));
+    HPCT_TRY(hpct_fit_open_checkpoints(run));
+    HPCT_TRY(hpct_context_agree(run->context, open_history(run)));
+    HPCT_TRY(hpct_timeline_open(&run->timeline, run->context, run->options.timeline));
+    HPCT_TRY(open_strategy(run));
+    if (run->checkpoints != NULL)
+        HPCT_TRY(hpct_context_agree(run->context, hpct_checkpoints_restore_own(run->checkpoints)));
+    return run->begin.epoch < run->options.epochs ? open_feed(run) : HPCT_OK;
+}
+
+/* ---- training ---- */
+
+static hpct_metrics mean(double loss, double correct, double in_top_k, int64_t samples)
+{
+    double n = (double) samples;
+    return (hpct_metrics){loss / n, correct / n, in_top_k / n};
+}
+
+/* Replaces a failed input. If ranks' steps must be equal, the rank's number of samples, of any
+ * content: the whole batch, for collectives within forward, or the slice, for a recording. Else no
+ * samples. */
+static hpct_input stand_in(const hpct_fit_run *run, int64_t step)
+{
+    int64_t global = hpct_sampler_global_count(run->sampler, step), first;
+    if (!run->choice.ops->whole_batch && !run->strategy->whole_steps)
+        return (hpct_input){.global_count = (int) global};
+    return (hpct_input){.pixels = hpct_model_input(run->strategy->model),
+                        .labels = hpct_model_labels(run->strategy->model),
+                        .count = (int) hpct_slice(global, slice_rank(run), slice_size(run), &first),
+                        .global_count = (int) global};
+}
+
+/* One step; adds to the epoch's sums. After an input error the rank still takes part, without
+ * samples, so that all ranks learn of the error and end together. */
+static hpct_status train_step(hpct_fit_run *run, int epoch, int64_t step, hpct_fit_sums *sums)
+{
+    double began = hpct_process_clock();
+    hpct_input input;
+    hpct_timeline_step(run->timeline);
+    double asked = hpct_timeline_now(run->timeline);
+    hpct_status fetched = run->input_failed, status;
+    if (fetched == HPCT_OK) /* else the others have not been informed yet */
+        fetched = run->input_failed = hpct_feed_next(run->feed, &input);
+    hpct_timeline_add(run->timeline, HPCT_TIMELINE_INPUT, 0, asked);
+    if (fetched != HPCT_OK && hpct_context_size(run->context) == 1)
+        return fetched;
+    if (fetched != HPCT_OK)
+        input = stand_in(run, step);
+    int64_t first;
+    hpct_slice(input.global_count, slice_rank(run), slice_size(run), &first);
+    hpct_model_set_position(run->strategy->model, run->options.seed,
+                            hpct_fit_global_step(run, &run->begin) + run->steps_done, first);
+    int signal = hpct_stop_signal();
+    hpct_step_sums step_sums = {.interrupted = signal == SIGINT,
+                                .terminated = signal != 0 && signal != SIGINT,
+                                .failed = fetched != HPCT_OK,
+                                .last = step + 1 == sums->planned ||
+                                        (signal != 0 && hpct_context_size(run->context) == 1)};
+    status = hpct_strategy_step(run->strategy, input.count, input.global_count, &step_sums);
+    if (status == HPCT_OK && step_sums.failed > 0)
+        status = hpct_context_agree(run->context, fetched);
+    if (status != HPCT_OK)
+        return status;
+    double ended = hpct_process_clock();
+    if (run->steps_done > 0)
+        run->step_times[(run->steps_done - 1) % run->num_step_times] = ended - began;
+    run->steps_done++;
+    run->samples_done += input.global_count;
+    sums->loss += step_sums.loss;
+    sums->correct += step_sums.correct;
+    sums->in_top_k += step_sums.in_top_k;
+    sums->samples += step_sums.samples;
+    sums->steps++;
+    if (++sums->timed == 1)
+        sums->first_step_ended = ended;
+    if (step_sums.interrupted > 0 || step_sums.terminated > 0)
+        run->signal = step_sums.terminated > 0 ? SIGTERM : SIGINT;
+    if (step_sums.samples == 0)
+        return HPCT_OK;
+    hpct_metrics one =
+        mean(step_sums.loss, step_sums.correct, step_sums.in_top_k, step_sums.samples);
+    hpct_results_note_loss(&run->end, one.loss, sums->loss / (double) sums->samples);
+    if (run->history != NULL)
+        hpct_history_step(run->history, epoch + 1, step + 1, &one);
+    return HPCT_OK;
+}
+
+/* Seconds per step, without the epoch's first if there are others. */
+static double step_seconds(const hpct_fit_sums *sums, double now)
+{
+    if (sums->timed < 2)
+        return now - sums->began;
+    return (now - sums->first_step_ended) / (double) (sums->timed - 1);
+}
+
+/* Agrees on the signal among ranks; first on input errors, of which other ranks may not know
+ * yet. */
+static hpct_status name_signal(hpct_fit_run *run)
+{
+    double signal = hpct_stop_signal();
+    HPCT_TRY(hpct_context_agree(run->context, run->input_failed));
+    HPCT_TRY(hpct_largest(run->context, &signal, 1));
+    if (signal > 0)
+        run->signal = (int) signal;
+    return HPCT_OK;
+}
+
+/* An error of the log is printed now and retried; it is reported again at the end. */
+static void note_epoch(hpct_fit_run *run, int epoch)
+{
+    bool diverged = hpct_results_diverged(&run->end);
+    hpct_status status = HPCT_OK;
+    if (run->history != NULL)
+        status = hpct_history_epoch(run->history, epoch, &run->result.train,
+                                    &run->result.validation, hpct_model_learning_rate(run->model),
+                                    !diverged && isfinite(run->result.train.loss));
+    if (run->progress.verbose == 0)
+        return;
+    if (status != HPCT_OK)
+        printf("%s; it is tried again\n", hpct_last_error());
+    if (diverged && !run->end.diverged)
+        puts("training has diverged: the loss is not finite or 100 times that of step 1");
+    run->end.diverged = diverged;
+    fflush(stdout);
+}
+
+static hpct_status train_epoch(hpct_fit_run *run, int epoch)
+{
+    int64_t steps = hpct_sampler_steps_per_epoch(run->sampler);
+    if (steps > run->max_steps - run->steps_done)
+        steps = run->max_steps - run->steps_done;
+    hpct_fit_sums sums = hpct_fit_begin_epoch(run, epoch, steps);
+    hpct_metrics *train = &run->result.train, *validation = &run->result.validation;
+    hpct_status status = HPCT_OK;
+    hpct_progress_begin(&run->progress, epoch + 1, run->options.epochs, steps);
+    for (int64_t step = sums.steps; step < steps && run->signal == 0; step++) {
+        status = train_step(run, epoch, step, &sums);
+        if (status == HPCT_OK)
+            status = hpct_fit_step_ended(run, epoch, step, &sums);
+        if (status != HPCT_OK)
+            return status;
+        if (run->progress.verbose != 0 && sums.samples > 0) {
+            double now = hpct_process_clock();
+            *train = mean(sums.loss, sums.correct, sums.in_top_k, sums.samples);
+            hpct_progress_step(&run->progress, sums.steps, now - sums.began,
+                               step_seconds(&sums, now), train);
+        }
+    }
+    if (run->signal != 0)
+        status = name_signal(run);
+    if (status != HPCT_OK)
+        return status;
+    double ended = hpct_process_clock();
+    bool stopped = sums.steps < steps, validated = run->validation != NULL && !stopped;
+    *train = mean(sums.loss, sums.correct, sums.in_top_k, sums.samples);
+    if (validated)
+        status = run->strategy->ops->gather(run->strategy);
+    if (validated && status == HPCT_OK)
+        status = hpct_evaluate_built(run->context, run->model, run->strategy, run->validation,
+                                     run->evaluation_batch, validation);
+    if (status != HPCT_OK)
+        return status;
+    hpct_progress_end(&run->progress, sums.steps, hpct_process_clock() - sums.began,
+                      step_seconds(&sums, ended), train, validated ? validation : NULL);
+    if (stopped)
+        return HPCT_OK;
+    run->epoch_seconds[run->epochs_done++] = ended - sums.began;
+    note_epoch(run, epoch);
+    return hpct_fit_epoch_ended(run, epoch);
+}
+
+/* ---- at the end ---- */
+
+static int compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *) a, y = *(const double *) b;
+    return (x > y) - (x < y);
+}
+
+static double median_step_seconds(hpct_fit_run *run)
+{
+    int64_t count = run->steps_done - 1;
+    if (count > run->num_step_times)
+        count = run->num_step_times;
+    if (count < 1)
+        return NAN;
+    qsort(run->step_times, (size_t) count, sizeof *run->step_times, compare_doubles);
+    return run->step_times[count / 2];
+}
+
+/* Where no step was left to train the file of the run that has trained them stays. */
+static bool is_of_earlier_run(const hpct_fit_run *run, const char *path)
+{
+    return run->steps_done == 0 && access(path, F_OK) == 0;
+}
+
+static hpct_status write_summary(hpct_fit_run *run)
+{
+    double seconds = 0;
+    hpct_summary summary = {
+        .model = hpct_model_name(run->model),
+        .strategy = run->choice.ops->name,
+        .device = hpct_model_device(run->model),
+        .precision = hpct_model_precision(run->model),
+        .workers = hpct_context_size(run->context),
+        .replicas = hpct_strategy_replicas(&run->options.strategy),
+        .threads = hpct_cpu_threads(),
+        .global_batch = run->global_batch,
+        .epochs = run->epochs_done,
+        .steps = run->steps_done,
+        .parameters = hpct_model_count_parameters(run->model),
+        .seed = run->options.seed,
+        .start_seconds = run->start_seconds,
+        .train_seconds = run->result.seconds,
+        .epoch_seconds = run->epoch_seconds,
+        .input_wait_seconds = run->feed != NULL ? hpct_feed_waited(run->feed) : 0,
+        .train = run->result.train,
+        .validation = run->result.validation,
+        .top_k = hpct_model_top_k(run->model),
+        .optimizer = hpct_optimizer_name(hpct_model_optimizer(run->model)->kind),
+        .learning_rate = hpct_model_learning_rate(run->model),
+        .bytes_sent_per_step = run->strategy->ops->bytes_per_step(run->strategy),
+        .signal = run->signal,
+        .peak_rss_mb = hpct_process_peak_mb(),
+        .classes = run->train->classes,
+        .num_classes = run->train->num_classes,
+    };
+    hpct_status status = hpct_largest(run->context, &summary.peak_rss_mb, 1);
+    if (status != HPCT_OK)
+        return status;
+    if (run->steps_done == 0)
+        summary.train = summary.validation = (hpct_metrics){NAN, NAN, NAN};
+    if (hpct_context_rank(run->context) == 0 &&
+        !is_of_earlier_run(run, run->options.summary_json)) {
+        double step = median_step_seconds(run);
+        summary.step_ms = 1e3 * step;
+        for (int i = 0; i < run->epochs_done; i++)
+            seconds += run->epoch_seconds[i];
+        summary.images_per_second = run->epochs_done > 0 && run->signal == 0
+                                        ? (double) run->samples_done / seconds
+                                        : (double) run->global_batch / step;
+        status = hpct_results_write_summary(&summary, run->options.summary_json, run->end.diverged);
+    }
+    return hpct_context_agree(run->context, status);
+}
+
+/* After an error no weights are saved: an earlier run's file stays. */
+static hpct_status save_weights(hpct_fit_run *run)
+{
+    hpct_results_end *end = &run->end;
+    const char *path = run->options.save_weights;
+    hpct_status status = HPCT_OK;
+    if (path != NULL || run->strategy->model != run->model)
+        status = run->strategy->ops->gather(run->strategy);
+    if (path == NULL || status != HPCT_OK)
+        return status;
+    /* No timeout: ending now would lose the weights. */
+    hpct_waits before = hpct_headway_enter(HPCT_WAITS_UNSEEN);
+    if (hpct_context_rank(run->context) == 0)
+        status = hpct_results_save(run->model, path, end);
+    hpct_headway_enter(before);
+    return hpct_context_agree(run->context, status);
+}
+
+/* Broadcasts rank 0's results, so that all ranks return the same message. */
+static hpct_status tell(hpct_fit_run *run)
+{
+    struct {
+        char where[HPCT_RESULTS_WHERE];
+        double first_loss, last_loss;
+        int diverged;
+    } known = {.first_loss = run->end.first_loss,
+               .last_loss = run->end.last_loss,
+               .diverged = run->end.diverged};
+    hpct_comm *comm = hpct_context_comm(run->context);
+    memcpy(known.where, run->end.where, sizeof known.where);
+    HPCT_TRY(comm->ops->broadcast(comm, &known, sizeof known, 0));
+    memcpy(run->end.where, known.where, sizeof known.where);
+    run->end.first_loss = known.first_loss;
+    run->end.last_loss = known.last_loss;
+    run->end.diverged = known.diverged != 0;
+    return hpct_context_agree(run->context, hpct_results_tell(&run->end));
+}
+
+/* Records an error; true if the next steps should be done all the same, as all ranks know of it and
+ * can still communicate. */
+static bool went(hpct_fit_run *run, hpct_status status)
+{
+    hpct_results_note(&run->end, status);
+    return status == HPCT_OK ||
+           (status != HPCT_ERR_PEER && hpct_context_all_know(run->context, status));
+}
+
+/* `failed`: the status that ended training. Nothing is saved after an error that other ranks do not
+ * know of, or after an aborted step. */
+static hpct_status finish(hpct_fit_run *run, hpct_status failed)
+{
+    bool whole = failed == HPCT_OK;
+    if (!whole && (failed == HPCT_ERR_INTERNAL || run->steps_done == 0 || !went(run, failed)))
+        return failed;
+    run->result.seconds = hpct_process_clock() - run->began;
+    run->result.steps = run->steps_done;
+    run->result.signal = run->signal;
+    run->end.diverged = hpct_results_diverged(&run->end);
+    run->end.signal = run->signal;
+    run->end.steps = run->steps_done;
+    run->end.epoch = (int) run->begin.epoch + run->epochs_done + 1;
+    run->end.epochs = run->options.epochs;
+    hpct_status status = save_weights(run);
+    if (went(run, status) && run->checkpoints != NULL)
+        status = hpct_context_agree(run->context, hpct_fit_save_last(run));
+    if (went(run, status) && whole && run->options.summary_json != NULL)
+        status = write_summary(run);
+    if (went(run, status) && whole && run->steps_done > 0)
+        status = hpct_timeline_write(run->timeline, run->context);
+    if (went(run, status) && run->options.log_dir != NULL) {
+        status = hpct_context_agree(run->context, hpct_history_close(run->history));
+        run->history = NULL;
+    }
+    return went(run, status) ? tell(run) : status;
+}
+
+static void run_free(hpct_fit_run *run)
+{
+    hpct_history_close(run->history);
+    hpct_checkpoints_close(run->checkpoints);
+    hpct_feed_close(run->feed); /* uses the strategy's model */
+    if (run->strategy != NULL)
+        run->strategy->ops->close(run->strategy);
+    hpct_sampler_free(run->sampler);
+    hpct_timeline_close(run->timeline);
+    free(run->step_times);
+    free(run->epoch_seconds);
+    free(run->end.why);
+}
+
+hpct_status hpct_fit(hpct_context *context, hpct_model *model, const hpct_dataset *train,
+                     const hpct_fit_options *options, hpct_fit_result *result)
+{
+    return hpct_fit_until(context, model, train, options, INT64_MAX, result);
+}
+
+hpct_status hpct_fit_until(hpct_context *context, hpct_model *model, const hpct_dataset *train,
+                           const hpct_fit_options *options, int64_t max_steps,
+                           hpct_fit_result *result)
+{
+    hpct_fit_run run = {
+        .context = context,
+        .model = model,
+        .train = train,
+        .options = *options,
+        .max_steps = max_steps,
+        .validation = options->validation,
+        .result = {.train = {NAN, NAN, NAN}, .validation = {NAN, NAN, NAN}},
+    };
+    const hpct_strategy_ops *ops;
+    hpct_status status = hpct_strategy_find(&ops, &options->strategy);
+    if (status == HPCT_OK)
+        status = hpct_strategy_check_device(&options->strategy, model);
+    if (status == HPCT_OK)
+        status = hpct_model_set_class_names(model, (const char *const *) train->classes,
+                                            train->num_classes);
+    if (status == HPCT_OK && ops->fit != NULL)
+        return ops->fit(context, model, train, options, max_steps, result);
+    hpct_waits before = hpct_headway_enter(HPCT_WAITS_FOR_NOBODY);
+    status = hpct_context_agree(context, status);
+    if (status == HPCT_OK)
+        status = prepare(&run);
+    if (status != HPCT_OK)
+        goto fail;
+    hpct_progress_init(&run.progress, stdout,
+                       hpct_context_rank(context) == 0 ? options->verbose : 0,
+                       hpct_model_top_k(model) > 0);
+    hpct_stop_begin();
+    run.start_seconds = hpct_process_age();
+    run.began = hpct_process_clock();
+    for (int epoch = (int) run.begin.epoch;
+         epoch < run.options.epochs && run.signal == 0 && status == HPCT_OK; epoch++)
+        status = train_epoch(&run, epoch);
+    status = finish(&run, status);
+    hpct_stop_end();
+    if (result != NULL)
+        *result = run.result;
+
+fail:
+    run_free(&run);
+    hpct_headway_enter(before);
+    return status;
+}

@@ -1,0 +1,70 @@
+/* agent/train/fit_run.h - a run of fit: its state, and its checkpoints, for fit.c alone. */
+#ifndef HPCT_AGENT_TRAIN_FIT_RUN_H
+#define HPCT_AGENT_TRAIN_FIT_RUN_H
+
+#include "agent/cost/choose.h"
+#include "agent/data/sampler.h"
+#include "agent/rank/timeline.h"
+#include "agent/results/history.h"
+#include "agent/results/progress.h"
+#include "agent/results/results.h"
+#include "agent/train/checkpoints.h"
+#include "agent/train/feed.h"
+
+#include <hpctrain/train.h>
+
+/* Sums over the steps of one epoch. */
+typedef struct hpct_fit_sums {
+    double loss, correct, in_top_k;
+    int64_t samples, steps, planned;
+    int64_t timed;                  /* steps of this run */
+    double began, first_step_ended; /* clock */
+} hpct_fit_sums;
+
+typedef struct hpct_fit_run {
+    hpct_context *context;
+    hpct_model *model;
+    const hpct_dataset *train, *validation;
+    hpct_fit_options options;
+    int64_t max_steps; /* over all epochs */
+    hpct_strategy_choice choice;
+    hpct_sampler *sampler;
+    hpct_feed *feed;
+    hpct_strategy *strategy;
+    hpct_history *history;         /* rank 0 with log_dir */
+    hpct_timeline *timeline;       /* NULL: not requested */
+    hpct_checkpoints *checkpoints; /* NULL: not requested */
+    hpct_place begin, place;       /* where this run begins, and where it is */
+    bool due;                      /* a checkpoint, at the end of the epoch */
+    hpct_progress progress;
+    int global_batch, evaluation_batch;
+    double *step_times; /* seconds, a ring buffer of num_step_times; without step 1 */
+    int64_t num_step_times, steps_done;
+    double *epoch_seconds;
+    int epochs_done, signal;
+    int64_t samples_done;
+    hpct_status input_failed; /* error of this rank's input, if any */
+    hpct_results_end end;
+    double start_seconds, began;
+    hpct_fit_result result;
+} hpct_fit_run;
+
+/* Step of the whole training, earlier runs included. */
+int64_t hpct_fit_global_step(const hpct_fit_run *run, const hpct_place *place);
+
+/* Opens the folder of checkpoints, if the options name one, and continues from what it holds:
+ * run->begin is where. Once the sampler exists, and before the model is built. Collective. */
+hpct_status hpct_fit_open_checkpoints(hpct_fit_run *run);
+
+/* The sums that an epoch begins with: zeros, or those of the run that is continued. */
+hpct_fit_sums hpct_fit_begin_epoch(const hpct_fit_run *run, int epoch, int64_t steps);
+
+/* After each step: saves if a checkpoint is due; at the end of an epoch hpct_fit_epoch_ended does,
+ * once it is evaluated and logged. After the last step hpct_fit_save_last, also if the run was
+ * stopped: HPCT_ERR_IO if the last checkpoint is not complete. Collective. */
+hpct_status hpct_fit_step_ended(hpct_fit_run *run, int epoch, int64_t step,
+                                const hpct_fit_sums *sums);
+hpct_status hpct_fit_epoch_ended(hpct_fit_run *run, int epoch);
+hpct_status hpct_fit_save_last(hpct_fit_run *run);
+
+#endif

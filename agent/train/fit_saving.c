@@ -1,0 +1,168 @@
+/* Where a run is, and when that is saved. */
+#include "agent/train/fit_run.h"
+
+#include "agent/data/dataset.h"
+#include "agent/rank/context.h"
+#include "base/process.h"
+#include "base/status.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+int64_t hpct_fit_global_step(const hpct_fit_run *run, const hpct_place *place)
+{
+    return place->epoch * hpct_sampler_steps_per_epoch(run->sampler) + place->step;
+}
+
+/* What runs that share a checkpoint have in common. NULL if out of memory. */
+static json_t *describe(const hpct_fit_run *run)
+{
+    const hpct_optimizer *o = hpct_model_optimizer(run->model);
+    char seed[24];
+    float factor = 1, offset = 0;
+    snprintf(seed, sizeof seed, "%" PRIu64, run->options.seed);
+    hpct_dataset_scale(run->train, &factor, &offset);
+    json_t *data = json_pack(
+        "{s:s,s:I,s:I,s:I,s:s,s:f,s:f}", "model", hpct_model_name(run->model), "training samples",
+        (json_int_t) run->train->size, "global batch", (json_int_t) run->global_batch,
+        "steps per epoch", (json_int_t) hpct_sampler_steps_per_epoch(run->sampler), "seed", seed,
+        "scale of images", (double) factor, "offset of images", (double) offset);
+    json_t *optimizer = json_pack(
+        "{s:s,s:f,s:i,s:I,s:f,s:b,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:i}", "optimizer",
+        hpct_optimizer_name(o->kind), "learning rate", o->learning_rate, "schedule",
+        (int) o->schedule.kind, "first step of the schedule", (json_int_t) o->schedule.first_step,
+        "momentum", o->momentum, "nesterov", o->nesterov ? 1 : 0, "beta_1", o->beta_1, "beta_2",
+        o->beta_2, "epsilon", o->epsilon, "rho", o->rho, "weight decay", o->weight_decay,
+        "clipvalue", o->clipvalue, "clipnorm", o->clipnorm, "global clipnorm", o->global_clipnorm,
+        "gradient accumulation", o->gradient_accumulation_steps);
+    if (data != NULL && optimizer != NULL)
+        json_object_update(data, optimizer);
+    json_decref(optimizer);
+    return data;
+}
+
+static hpct_status check_strategy(const hpct_fit_run *run)
+{
+    if (run->options.checkpoint_dir == NULL ||
+        (run->choice.ops->checkpoints &&
+         run->choice.options.compression.kind == HPCT_COMPRESS_NONE))
+        return HPCT_OK;
+    return hpct_fail(HPCT_ERR_USAGE,
+                     "--checkpoint-dir: strategy %s%s does not save its state yet: give --strategy "
+                     "multi-worker-mirrored%s",
+                     run->choice.ops->name,
+                     run->choice.ops->checkpoints ? " with compressed gradients" : "",
+                     run->choice.ops->checkpoints ? " without --compress" : "");
+}
+
+hpct_status hpct_fit_open_checkpoints(hpct_fit_run *run)
+{
+    bool continues = false;
+    run->begin = (hpct_place){.epoch = run->options.initial_epoch, .logs = HPCT_HISTORY_NONE};
+    HPCT_TRY(check_strategy(run));
+    if (run->options.checkpoint_dir == NULL)
+        return HPCT_OK;
+    hpct_place from;
+    json_t *same = describe(run);
+    hpct_checkpoints_options options = {
+        .context = run->context,
+        .model = run->model,
+        .dir = run->options.checkpoint_dir,
+        .every = run->options.checkpoint_every,
+        .resume = run->options.resume,
+        .keep = run->options.checkpoint_keep,
+        .steps_per_epoch = hpct_sampler_steps_per_epoch(run->sampler),
+        .speaks = run->options.verbose != 0 && hpct_context_rank(run->context) == 0,
+        .same = same,
+    };
+    hpct_status status =
+        same == NULL ? hpct_fail_memory(0)
+                     : hpct_checkpoints_open(&run->checkpoints, &options, &from, &continues);
+    json_decref(same);
+    HPCT_TRY(status);
+    if (continues)
+        run->begin = from;
+    run->end.has_loss = run->begin.has_loss;
+    run->end.first_loss = run->begin.first_loss;
+    run->end.last_loss = run->begin.last_loss;
+    run->end.mean_loss = run->begin.mean_loss;
+    if (continues && options.speaks) {
+        printf("continues %s: %" PRId64 " of %d epochs are done, and %" PRId64
+               " steps of the next\n",
+               hpct_checkpoints_last(run->checkpoints), from.epoch, run->options.epochs, from.step);
+        fflush(stdout);
+    }
+    return HPCT_OK;
+}
+
+/* ---- saving ---- */
+
+static void note_place(hpct_fit_run *run, int64_t epoch, int64_t step, const hpct_fit_sums *sums)
+{
+    const hpct_results_end *end = &run->end;
+    run->place = (hpct_place){
+        .epoch = epoch,
+        .step = step,
+        .has_loss = end->has_loss,
+        .first_loss = end->first_loss,
+        .last_loss = end->last_loss,
+        .mean_loss = end->mean_loss,
+        .logs = HPCT_HISTORY_NONE,
+    };
+    if (sums == NULL)
+        return;
+    run->place.loss = sums->loss;
+    run->place.correct = sums->correct;
+    run->place.in_top_k = sums->in_top_k;
+    run->place.samples = sums->samples;
+    run->place.steps = sums->steps;
+}
+
+/* Diverged training is not saved: earlier checkpoints stay. */
+static hpct_status save_place(hpct_fit_run *run, bool last)
+{
+    if (run->checkpoints == NULL || hpct_results_diverged(&run->end))
+        return HPCT_OK;
+    if (run->history != NULL)
+        hpct_history_mark(run->history, &run->place.logs);
+    return hpct_checkpoints_save(run->checkpoints, &run->place, last);
+}
+
+hpct_status hpct_fit_step_ended(hpct_fit_run *run, int epoch, int64_t step,
+                                const hpct_fit_sums *sums)
+{
+    bool ended = step + 1 == sums->planned, due = false;
+    if (run->checkpoints == NULL)
+        return HPCT_OK;
+    note_place(run, epoch, step + 1, sums);
+    HPCT_TRY(hpct_checkpoints_due(run->checkpoints, hpct_fit_global_step(run, &run->place), ended,
+                                  &due));
+    run->due = due && ended;
+    return due && !ended ? save_place(run, false) : HPCT_OK;
+}
+
+hpct_fit_sums hpct_fit_begin_epoch(const hpct_fit_run *run, int epoch, int64_t steps)
+{
+    hpct_fit_sums sums = {.planned = steps, .began = hpct_process_clock()};
+    if (epoch == run->begin.epoch && run->begin.step > 0) {
+        sums.loss = run->begin.loss;
+        sums.correct = run->begin.correct;
+        sums.in_top_k = run->begin.in_top_k;
+        sums.samples = run->begin.samples;
+        sums.steps = run->begin.steps;
+    }
+    return sums;
+}
+
+hpct_status hpct_fit_epoch_ended(hpct_fit_run *run, int epoch)
+{
+    note_place(run, epoch + 1, 0, NULL);
+    return run->due ? save_place(run, false) : HPCT_OK;
+}
+
+hpct_status hpct_fit_save_last(hpct_fit_run *run)
+{
+    if (run->steps_done > 0)
+        HPCT_TRY(save_place(run, true));
+    return hpct_checkpoints_finish(run->checkpoints);
+}

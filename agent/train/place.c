@@ -1,0 +1,58 @@
+/* Doubles keep all their digits (JSON_REAL_PRECISION(17) when dumped). */
+#include "agent/train/place.h"
+
+#include <math.h>
+#include <stdio.h>
+
+/* JSON has no NaN and no infinity: a step of fp16 may have had one. */
+static json_t *number(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+static void read_number(double *value, const json_t *from, const char *key)
+{
+    const json_t *number = json_object_get(from, key);
+    *value = json_is_number(number) ? json_number_value(number) : NAN;
+}
+
+json_t *hpct_place_to_json(const hpct_place *p)
+{
+    return json_pack("{s:I,s:I,s:o,s:o,s:o,s:I,s:I,s:b,s:o,s:o,s:o,s:I,s:I,s:s,s:s}", "epoch",
+                     (json_int_t) p->epoch, "step", (json_int_t) p->step, "loss", number(p->loss),
+                     "correct", number(p->correct), "in_top_k", number(p->in_top_k), "samples",
+                     (json_int_t) p->samples, "steps", (json_int_t) p->steps, "has_loss",
+                     p->has_loss ? 1 : 0, "first_loss", number(p->first_loss), "last_loss",
+                     number(p->last_loss), "mean_loss", number(p->mean_loss), "csv_bytes",
+                     (json_int_t) p->logs.csv.bytes, "steps_bytes",
+                     (json_int_t) p->logs.steps.bytes, "csv_end", p->logs.csv.end, "steps_end",
+                     p->logs.steps.end);
+}
+
+bool hpct_place_from_json(const json_t *from, hpct_place *p)
+{
+    json_int_t epoch, step, samples, steps, csv_bytes, steps_bytes;
+    const char *csv_end, *steps_end;
+    int has_loss;
+    if (json_unpack((json_t *) (uintptr_t) from, "{s:I,s:I,s:I,s:I,s:b,s:I,s:I,s:s,s:s}", "epoch",
+                    &epoch, "step", &step, "samples", &samples, "steps", &steps, "has_loss",
+                    &has_loss, "csv_bytes", &csv_bytes, "steps_bytes", &steps_bytes, "csv_end",
+                    &csv_end, "steps_end", &steps_end) != 0 ||
+        epoch < 0 || step < 0 || samples < 0 || steps < 0)
+        return false;
+    p->epoch = epoch;
+    p->step = step;
+    p->samples = samples;
+    p->steps = steps;
+    p->has_loss = has_loss != 0;
+    read_number(&p->loss, from, "loss");
+    read_number(&p->correct, from, "correct");
+    read_number(&p->in_top_k, from, "in_top_k");
+    read_number(&p->first_loss, from, "first_loss");
+    read_number(&p->last_loss, from, "last_loss");
+    read_number(&p->mean_loss, from, "mean_loss");
+    p->logs = (hpct_history_place){{.bytes = csv_bytes}, {.bytes = steps_bytes}};
+    snprintf(p->logs.csv.end, sizeof p->logs.csv.end, "%s", csv_end);
+    snprintf(p->logs.steps.end, sizeof p->logs.steps.end, "%s", steps_end);
+    return true;
+}

@@ -1,0 +1,26 @@
+/* agent/train/place.h - where a run is, and its JSON in a checkpoint. */
+#ifndef HPCT_AGENT_TRAIN_PLACE_H
+#define HPCT_AGENT_TRAIN_PLACE_H
+
+#include "agent/results/history.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Where a run is, between two steps. */
+typedef struct hpct_place {
+    int64_t epoch, step;            /* steps done of that epoch, from 0 */
+    double loss, correct, in_top_k; /* sums over the epoch's steps so far */
+    int64_t samples, steps;         /* that they cover */
+    double first_loss, last_loss, mean_loss;
+    bool has_loss;
+    hpct_history_place logs;
+} hpct_place;
+
+/* NULL if out of memory. Numbers that are not finite are null. */
+json_t *hpct_place_to_json(const hpct_place *place);
+/* False if something is missing or of another type. */
+bool hpct_place_from_json(const json_t *from, hpct_place *place);
+
+#endif

@@ -1,0 +1,57 @@
+/* base/net/link.h - TCP connections: creates sockets, and sends and receives authenticated frames
+ * without blocking. Independent of ranks. */
+#ifndef HPCT_BASE_NET_LINK_H
+#define HPCT_BASE_NET_LINK_H
+
+#include "base/clock.h"
+#include "base/net/frame.h"
+#include "base/net/session.h"
+
+#include <hpctrain/status.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct hpct_link {
+    hpct_session session; /* fd -1: unused */
+    size_t in_filled, out_filled;
+    uint8_t in[HPCT_FRAME_BYTES];
+    uint8_t out[4 * HPCT_FRAME_BYTES];
+} hpct_link;
+
+typedef enum hpct_link_result {
+    HPCT_LINK_FRAME,   /* *frame is filled */
+    HPCT_LINK_NOTHING, /* no complete frame yet */
+    HPCT_LINK_CLOSED,  /* the peer closed, or the connection broke */
+    HPCT_LINK_GARBAGE, /* the data is not authentic */
+} hpct_link_result;
+
+void hpct_link_init(hpct_link *link, const hpct_session *session); /* ownership is taken */
+void hpct_link_close(hpct_link *link);
+
+/* Sends, or buffers for hpct_link_flush what the socket does not accept. A frame that does not fit
+ * is dropped: the peer has not read for long and will be detected as silent. */
+void hpct_link_send(hpct_link *link, const hpct_frame *frame);
+void hpct_link_flush(hpct_link *link);
+
+hpct_link_result hpct_link_receive(hpct_link *link, hpct_frame *frame);
+
+/* Socket options of message connections: no delay. */
+void hpct_link_hurry(int fd);
+
+/* A non-blocking socket listening on all addresses; port 0 picks a free one, returned in *port.
+ * HPCT_ERR_CONFIG if the port is in use or not permitted; `host` is only for the message. */
+hpct_status hpct_link_listen(int *fd, int *port, const char *host, int backlog);
+
+/* Connects to "host:port" before the timeout; the socket is non-blocking. HPCT_ERR_PEER if there is
+ * no answer, HPCT_ERR_CONFIG for a malformed address. */
+hpct_status hpct_link_connect(int *fd, const char *address, int timeout_ms);
+
+/* Sends (out) or receives all of data[bytes] before until_ms, blocking. For the first messages of a
+ * connection. */
+bool hpct_link_pass(int fd, void *data, size_t bytes, bool out, int64_t until_ms);
+
+/* Splits "host:port" or "[v6]:port"; false if malformed. */
+bool hpct_link_split_address(const char *address, char *host, size_t host_size, int *port);
+
+#endif

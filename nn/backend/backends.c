@@ -1,0 +1,65 @@
+/* Finds backends by name. */
+#include "nn/backend/backend.h"
+
+#include "base/status.h"
+#include "nn/backend/module.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const hpct_backend *const hpct_backends[] = {&hpct_backend_cpu, &hpct_backend_ref, NULL};
+
+/* cuda is a module. */
+static hpct_status load_cuda(const hpct_backend **out)
+{
+    void *found = NULL;
+    hpct_status status = hpct_module_find(&found, HPCT_MODULE_CUDA, "hpct_backend_cuda");
+    *out = found;
+    return status;
+}
+
+static hpct_status find_cuda(const hpct_backend **out)
+{
+    const hpct_backend *cuda;
+    hpct_status status = load_cuda(&cuda);
+    if (status == HPCT_OK)
+        status = cuda->device->open();
+    if (status == HPCT_OK)
+        *out = cuda;
+    return status;
+}
+
+hpct_status hpct_backend_device(const hpct_device **out, const char *name)
+{
+    const hpct_backend *backend = NULL;
+    hpct_status status =
+        strcmp(name, "cuda") == 0 ? load_cuda(&backend) : hpct_backend_find(&backend, name);
+    if (status == HPCT_OK)
+        *out = backend->device;
+    return status;
+}
+
+hpct_status hpct_backend_find(const hpct_backend **out, const char *name)
+{
+    char names[128] = "";
+    for (int i = 0; hpct_backends[i] != NULL; i++) {
+        if (strcmp(hpct_backends[i]->name, name) == 0) {
+            *out = hpct_backends[i];
+            return HPCT_OK;
+        }
+        size_t used = strlen(names);
+        snprintf(names + used, sizeof names - used, "%s, ", hpct_backends[i]->name);
+    }
+    if (strcmp(name, "cuda") == 0)
+        return find_cuda(out);
+    return hpct_fail(HPCT_ERR_USAGE, "there is no backend \"%s\"; there are: %scuda", name, names);
+}
+
+hpct_status hpct_backend_choose(const hpct_backend **out, const char *name)
+{
+    if (strcmp(name, "auto") != 0)
+        return hpct_backend_find(out, name);
+    if (!hpct_module_has_driver() || find_cuda(out) != HPCT_OK)
+        *out = &hpct_backend_cpu;
+    return HPCT_OK;
+}

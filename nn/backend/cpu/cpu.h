@@ -1,0 +1,57 @@
+/* nn/backend/cpu/cpu.h - the cpu backend's operations, one constructor per kind. Each fills the
+ * op's class, sizes and requirements; the caller sets `spec` and `build`. */
+#ifndef HPCT_NN_BACKEND_CPU_CPU_H
+#define HPCT_NN_BACKEND_CPU_CPU_H
+
+#include "nn/backend/backend.h"
+
+/* On failure *out may be set, too, and must be destroyed. */
+hpct_status hpct_cpu_make_conv2d(hpct_op **out, const hpct_op_spec *spec,
+                                 const hpct_op_build *build);
+hpct_status hpct_cpu_make_direct(hpct_op **out, const hpct_op_spec *spec,
+                                 const hpct_op_build *build);
+hpct_status hpct_cpu_make_dense(hpct_op **out, const hpct_op_spec *spec,
+                                const hpct_op_build *build);
+hpct_status hpct_cpu_make_dropout(hpct_op **out, const hpct_op_spec *spec,
+                                  const hpct_op_build *build);
+hpct_status hpct_cpu_make_eltwise(hpct_op **out, const hpct_op_spec *spec,
+                                  const hpct_op_build *build);
+hpct_status hpct_cpu_make_picture(hpct_op **out, const hpct_op_spec *spec,
+                                  const hpct_op_build *build);
+hpct_status hpct_cpu_make_average_pool2d(hpct_op **out, const hpct_op_spec *spec,
+                                         const hpct_op_build *build);
+hpct_status hpct_cpu_make_max_pool2d(hpct_op **out, const hpct_op_spec *spec,
+                                     const hpct_op_build *build);
+hpct_status hpct_cpu_make_rescaling(hpct_op **out, const hpct_op_spec *spec,
+                                    const hpct_op_build *build);
+hpct_status hpct_cpu_make_relu(hpct_op **out, const hpct_op_spec *spec, const hpct_op_build *build);
+
+hpct_status hpct_cpu_loss(const hpct_loss_call *call);
+hpct_status hpct_cpu_update(const hpct_update_call *call);
+hpct_status hpct_cpu_accumulate(size_t count, const float *src, float *dst, bool first);
+/* hpct_backend.measure */
+hpct_status hpct_cpu_measure(hpct_precision precision, hpct_rates *rates);
+
+hpct_status hpct_cpu_make_batch_norm(hpct_op **out, const hpct_op_spec *spec,
+                                     const hpct_op_build *build);
+hpct_status hpct_cpu_make_pad2d(hpct_op **out, const hpct_op_spec *spec,
+                                const hpct_op_build *build);
+hpct_status hpct_cpu_make_join(hpct_op **out, const hpct_op_spec *spec, const hpct_op_build *build);
+
+/* bf16: Dense and 1x1 convolutions as matrix products, and other convolutions. *_fits: whether bf16
+ * is faster; grouped convolutions and those with few input channels stay fp32. */
+hpct_status hpct_cpu_make_product(hpct_op **out, const hpct_op_spec *spec,
+                                  const hpct_op_build *build);
+hpct_status hpct_cpu_make_conv2d_bf16(hpct_op **out, const hpct_op_spec *spec,
+                                      const hpct_op_build *build);
+bool hpct_cpu_product_fits(const hpct_op_spec *spec);
+bool hpct_cpu_conv2d_bf16_fits(const hpct_op_spec *spec);
+
+/* Whether the direct loops support this convolution: few input channels, no padding, no gradient of
+ * the source needed. */
+bool hpct_cpu_direct_fits(const hpct_op_spec *spec, const hpct_op_build *build);
+/* HPCT_FUSION_POOL: such a CONV2D before a MAX_POOL2D without overlapping windows. */
+bool hpct_cpu_direct_merges(const hpct_op_spec *spec, const hpct_op_build *build,
+                            const hpct_op_spec *next);
+
+#endif

@@ -1,0 +1,82 @@
+/* Dropout. Backward draws the same numbers again: as fast as reading a mask, without its memory. */
+#include "nn/backend/cpu/cpu.h"
+
+#include "base/status.h"
+#include "nn/backend/cpu/loops.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct job {
+    hpct_dropout dropout;
+    uint32_t first_sample;
+    size_t size, groups; /* per sample */
+    const float *src;
+    float *dst;
+} job;
+
+/* Groups are numbered over the whole batch. */
+static void drop_groups(size_t first, size_t count, void *arg)
+{
+    const job *j = arg;
+    for (size_t group = first, end = first + count; group < end;) {
+        size_t sample = group / j->groups, begin = group % j->groups;
+        size_t here = end - group < j->groups - begin ? end - group : j->groups - begin;
+        size_t from = begin * HPCT_DROPOUT_GROUP, to = from + here * HPCT_DROPOUT_GROUP;
+        size_t at = sample * j->size + from;
+        hpct_loops_best()->dropout(&j->dropout, j->first_sample + (uint32_t) sample,
+                                   (uint32_t) begin, (to < j->size ? to : j->size) - from,
+                                   j->src + at, j->dst + at);
+        group += here;
+    }
+}
+
+static void drop(const hpct_op *op, const hpct_op_call *call, const float *src, float *dst)
+{
+    hpct_draw draw = hpct_op_draw(op, call);
+    size_t size = (size_t) op->spec.dense.out, n = (size_t) call->n;
+    job j = {.dropout = hpct_dropout_make(&draw, op->spec.rate),
+             .first_sample = (uint32_t) call->first_sample,
+             .size = size,
+             .groups = (size + HPCT_DROPOUT_GROUP - 1) / HPCT_DROPOUT_GROUP,
+             .src = src,
+             .dst = dst};
+    if (call->training)
+        hpct_loops_split(n * j.groups, 64, drop_groups, &j);
+    else
+        memcpy(dst, src, n * size * sizeof *dst);
+}
+
+static hpct_status forward(hpct_op *op, const hpct_op_call *call)
+{
+    drop(op, call, call->src[0], call->dst);
+    return HPCT_OK;
+}
+
+static hpct_status backward(hpct_op *op, const hpct_op_call *call)
+{
+    if (call->diff_src[0] != NULL)
+        drop(op, call, call->diff_dst, call->diff_src[0]);
+    return HPCT_OK;
+}
+
+static void destroy(hpct_op *op)
+{
+    free(op);
+}
+
+hpct_status hpct_cpu_make_dropout(hpct_op **out, const hpct_op_spec *spec,
+                                  const hpct_op_build *build)
+{
+    static const hpct_op_class class = {
+        .forward = forward, .backward = backward, .destroy = destroy};
+    hpct_op *op = calloc(1, sizeof *op);
+    if (op == NULL)
+        return hpct_fail_memory(sizeof *op);
+    op->class = &class;
+    op->spec = *spec;
+    op->build = *build;
+    op->backward_keeps_diff_dst = true;
+    *out = op;
+    return HPCT_OK;
+}

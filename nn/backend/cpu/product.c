@@ -1,0 +1,192 @@
+/* Dense and 1x1 convolutions in bf16, as three matrix products. Source, kernel and the result's
+ * gradient are converted to bf16 once each; results and gradients are fp32. Keras' layout. */
+#include "nn/backend/cpu/cpu.h"
+
+#include "base/status.h"
+#include "nn/backend/cpu/bf16.h"
+#include "nn/backend/cpu/scratch.h"
+#include "nn/backend/cpu/shim.h"
+#include "nn/backend/ref/ref.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct product_op {
+    hpct_op op;
+    size_t rows, in, out;                   /* rows: per sample */
+    hpct_prim **forward, **data, **weights; /* by batch size */
+    size_t scaled, sums, prims;             /* offsets in scratch; the result's gradient is at 0 */
+} product_op;
+
+static product_op *product_of(hpct_op *op)
+{
+    return (product_op *) op;
+}
+
+static hpct_status refresh(hpct_op *op, const hpct_op_call *call)
+{
+    const product_op *p = product_of(op);
+    hpct_cpu_to_bf16(p->in * p->out, call->param[HPCT_OP_KERNEL], call->copies);
+    return HPCT_OK;
+}
+
+static hpct_status forward(hpct_op *op, const hpct_op_call *call)
+{
+    const product_op *p = product_of(op);
+    void *args[] = {call->workspace, call->copies, call->dst,
+                    op->spec.no_bias ? NULL : call->param[HPCT_OP_BIAS]};
+    hpct_cpu_to_bf16((size_t) call->n * p->rows * p->in, call->src[0], call->workspace);
+    return hpct_prim_execute(p->forward[call->batch], hpct_cpu_scratch(call, p->prims), args);
+}
+
+/* Computes the kernel gradient, or with a fused update adds -rate times that to the kernel. */
+static hpct_status backward_weights(const product_op *p, const hpct_op_call *call,
+                                    hpct_low_diff *diff)
+{
+    bool fused = p->op.kernel_fused;
+    if (fused) {
+        diff->factor = -call->learning_rate;
+        diff->low = hpct_cpu_scratch(call, p->scaled);
+        diff->sums = NULL;
+        hpct_cpu_diff_to_bf16(diff);
+    }
+    void *args[] = {call->workspace, diff->low, (fused ? call->param : call->grad)[HPCT_OP_KERNEL]};
+    return hpct_prim_execute(p->weights[call->batch], hpct_cpu_scratch(call, p->prims), args);
+}
+
+static hpct_status backward(hpct_op *op, const hpct_op_call *call)
+{
+    const product_op *p = product_of(op);
+    hpct_low_diff diff = {.rows = (size_t) call->n * p->rows,
+                          .out = p->out,
+                          .dst = op->spec.relu ? call->dst : NULL,
+                          .diff = call->diff_dst,
+                          .factor = 1,
+                          .low = call->scratch,
+                          .sums = op->spec.no_bias ? NULL : hpct_cpu_scratch(call, p->sums)};
+    hpct_cpu_diff_to_bf16(&diff);
+    if (!op->spec.no_bias)
+        memcpy(call->grad[HPCT_OP_BIAS], diff.sums, p->out * sizeof *diff.sums);
+    void *args[] = {diff.low, call->copies, call->diff_src[0]};
+    if (call->diff_src[0] != NULL)
+        HPCT_TRY(hpct_prim_execute(p->data[call->batch], hpct_cpu_scratch(call, p->prims), args));
+    return backward_weights(p, call, &diff);
+}
+
+static void free_prims(hpct_prim **prims, int count)
+{
+    for (int i = 0; prims != NULL && i < count; i++)
+        hpct_prim_free(prims[i]);
+    free(prims);
+}
+
+static void destroy(hpct_op *op)
+{
+    product_op *p = product_of(op);
+    free_prims(p->forward, op->build.num_batch_sizes);
+    free_prims(p->data, op->build.num_batch_sizes);
+    free_prims(p->weights, op->build.num_batch_sizes);
+    free(p);
+}
+
+static hpct_status make_prim(hpct_prim **out, const hpct_product *product, size_t *scratch)
+{
+    hpct_status status = hpct_shim_product(out, product);
+    if (status == HPCT_OK && hpct_prim_scratch_bytes(*out) > *scratch)
+        *scratch = hpct_prim_scratch_bytes(*out);
+    return status;
+}
+
+static hpct_status make_batch(product_op *p, int i, size_t *scratch)
+{
+    const hpct_op_build *build = &p->op.build;
+    const hpct_op_spec *spec = &p->op.spec;
+    size_t rows = (size_t) build->batch_sizes[i] * p->rows;
+    hpct_product forward = {.type = HPCT_BF16,
+                            .m = rows,
+                            .n = p->out,
+                            .k = p->in,
+                            .bias = !spec->no_bias,
+                            .relu = spec->relu},
+                 data = {.type = HPCT_BF16, .m = rows, .n = p->in, .k = p->out, .trans_b = true},
+                 weights = {.type = HPCT_BF16,
+                            .m = p->in,
+                            .n = p->out,
+                            .k = rows,
+                            .trans_a = true,
+                            .add = p->op.kernel_fused};
+    HPCT_TRY(make_prim(&p->forward[i], &forward, scratch));
+    if (build->needs_diff_src)
+        HPCT_TRY(make_prim(&p->data[i], &data, scratch));
+    if (build->training)
+        HPCT_TRY(make_prim(&p->weights[i], &weights, scratch));
+    return HPCT_OK;
+}
+
+bool hpct_cpu_product_fits(const hpct_op_spec *spec)
+{
+    const hpct_window *w = &spec->window;
+    if (spec->kind == HPCT_OP_DENSE)
+        return true;
+    return spec->kind == HPCT_OP_CONV2D && w->kernel_h == 1 && w->kernel_w == 1 &&
+           w->out_h == w->in_h && w->out_w == w->in_w && w->groups == 1;
+}
+
+/* Sets rows, in and out for both kinds. */
+static void take_sizes(product_op *p, const hpct_op_spec *spec)
+{
+    const hpct_window *w = &spec->window;
+    bool dense = spec->kind == HPCT_OP_DENSE;
+    p->rows = dense ? (size_t) spec->dense.rows : (size_t) w->out_h * (size_t) w->out_w;
+    p->in = (size_t) (dense ? spec->dense.in : w->in_c);
+    p->out = (size_t) (dense ? spec->dense.out : w->out_c);
+}
+
+hpct_status hpct_cpu_make_product(hpct_op **out, const hpct_op_spec *spec,
+                                  const hpct_op_build *build)
+{
+    static const hpct_op_class class = {.forward = forward,
+                                        .backward = backward,
+                                        .refresh = refresh,
+                                        .import_param = hpct_ref_import,
+                                        .export_param = hpct_ref_export,
+                                        .destroy = destroy};
+    size_t num = (size_t) build->num_batch_sizes, rows = 0, scratch = 0;
+    product_op *p = calloc(1, sizeof *p);
+    if (p == NULL)
+        return hpct_fail_memory(sizeof *p);
+    hpct_op *op = *out = &p->op;
+    op->class = &class;
+    op->spec = *spec;
+    op->build = *build;
+    op->precision = HPCT_BF16;
+    /* few rows, as in a Dense: memory traffic of the kernel dominates */
+    op->kernel_fused = build->fuse_update && build->training && spec->kind == HPCT_OP_DENSE;
+    take_sizes(p, spec);
+    p->forward = calloc(num, sizeof(hpct_prim *));
+    p->data = calloc(num, sizeof(hpct_prim *));
+    p->weights = calloc(num, sizeof(hpct_prim *));
+    if (p->forward == NULL || p->data == NULL || p->weights == NULL)
+        return hpct_fail_memory(3 * num * sizeof(hpct_prim *));
+    hpct_status status = HPCT_OK;
+    for (int i = 0; i < build->num_batch_sizes && status == HPCT_OK; i++) {
+        size_t these = (size_t) build->batch_sizes[i] * p->rows;
+        rows = these > rows ? these : rows;
+        status = make_batch(p, i, &scratch);
+    }
+    op->num_params = spec->no_bias ? 1 : 2;
+    op->param_floats[HPCT_OP_KERNEL] = p->in * p->out;
+    op->param_floats[HPCT_OP_BIAS] = p->out;
+    op->copies_bytes = p->in * p->out * sizeof(hpct_bf16);
+    op->workspace_bytes = rows * p->in * sizeof(hpct_bf16);
+    op->backward_reads_dst = spec->relu;
+    op->backward_keeps_diff_dst = true;
+    size_t diff = hpct_cpu_padded(rows * p->out * sizeof(hpct_bf16));
+    p->scaled = build->training ? diff : 0;
+    p->sums = p->scaled + (op->kernel_fused ? diff : 0);
+    p->prims =
+        p->sums +
+        (build->training ? hpct_cpu_padded(HPCT_LOW_DIFF_PARTS * p->out * sizeof(float)) : 0);
+    op->scratch_bytes = p->prims + scratch;
+    return status;
+}

@@ -1,0 +1,296 @@
+/* The backend table: GPU memory, copies, constructors of operations. */
+#include "nn/backend/cuda/cuda.h"
+
+#include "base/headway.h"
+#include "base/status.h"
+#include "nn/backend/cuda/aside.h"
+#include "nn/backend/cuda/tune.h"
+#include "nn/backend/module.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- memory ---- */
+
+static void *allocate(size_t bytes)
+{
+    void *memory = NULL;
+    cudaSetDevice(hpct_gpu.device); /* the current device is per host thread */
+    if (cudaMalloc(&memory, bytes > 0 ? bytes : 1) != cudaSuccess) {
+        cudaGetLastError();
+        return NULL;
+    }
+    if (cudaMemsetAsync(memory, 0, bytes > 0 ? bytes : 1, hpct_gpu.stream) == cudaSuccess)
+        return memory;
+    cudaGetLastError();
+    cudaFree(memory);
+    return NULL;
+}
+
+static void release(void *memory)
+{
+    cudaFree(memory); /* synchronizes the device; accepts NULL */
+}
+
+static void *allocate_host(size_t bytes)
+{
+    void *memory = NULL;
+    cudaSetDevice(hpct_gpu.device);
+    if (cudaHostAlloc(&memory, bytes > 0 ? bytes : 1, cudaHostAllocDefault) != cudaSuccess) {
+        cudaGetLastError();
+        return NULL;
+    }
+    memset(memory, 0, bytes);
+    return memory;
+}
+
+static void release_host(void *memory)
+{
+    cudaFreeHost(memory);
+}
+
+static hpct_status memory_left(size_t *left, size_t *all)
+{
+    HPCT_TRY(HPCT_CUDA(cudaSetDevice(hpct_gpu.device)));
+    return HPCT_CUDA(cudaMemGetInfo(left, all));
+}
+
+static hpct_status wait(void)
+{
+    HPCT_TRY(hpct_cuda_join(false));
+    return hpct_cuda_wait();
+}
+
+hpct_status hpct_cuda_to_host(void *host, const void *device, size_t bytes)
+{
+    HPCT_TRY(hpct_cuda_join(false));
+    if (bytes > 0)
+        HPCT_TRY(HPCT_CUDA(
+            cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, hpct_gpu.stream)));
+    return wait();
+}
+
+static hpct_status send(void *memory, const void *host, size_t bytes)
+{
+    return bytes == 0 ? HPCT_OK
+                      : HPCT_CUDA(cudaMemcpyAsync(memory, host, bytes, cudaMemcpyHostToDevice,
+                                                  hpct_gpu.stream));
+}
+
+hpct_status hpct_cuda_from_host(void *device, const void *host, size_t bytes)
+{
+    HPCT_TRY(hpct_cuda_join(false));
+    HPCT_TRY(send(device, host, bytes));
+    return wait();
+}
+
+static hpct_status fetch(void *host, const void *memory, size_t bytes)
+{
+    return HPCT_CUDA(cudaMemcpyAsync(host, memory, bytes, cudaMemcpyDeviceToHost, hpct_gpu.stream));
+}
+
+/* Records an event, created on first use. */
+static hpct_status record(cudaEvent_t *event, cudaStream_t stream)
+{
+    if (*event == NULL)
+        HPCT_TRY(HPCT_CUDA(cudaEventCreateWithFlags(event, cudaEventDisableTiming)));
+    return HPCT_CUDA(cudaEventRecord(*event, stream));
+}
+
+static hpct_status taken(void)
+{
+    return record(&hpct_gpu.taken_before, hpct_gpu.stream);
+}
+
+static hpct_status send_beside(void *memory, const void *host, size_t bytes)
+{
+    if (hpct_gpu.beside == NULL)
+        HPCT_TRY(HPCT_CUDA(cudaStreamCreateWithFlags(&hpct_gpu.beside, cudaStreamNonBlocking)));
+    if (hpct_gpu.taken_before != NULL)
+        HPCT_TRY(HPCT_CUDA(cudaStreamWaitEvent(hpct_gpu.beside, hpct_gpu.taken_before, 0)));
+    if (bytes > 0)
+        HPCT_TRY(HPCT_CUDA(
+            cudaMemcpyAsync(memory, host, bytes, cudaMemcpyHostToDevice, hpct_gpu.beside)));
+    return HPCT_OK;
+}
+
+static hpct_status take(void)
+{
+    HPCT_TRY(record(&hpct_gpu.sent_beside, hpct_gpu.beside));
+    return HPCT_CUDA(cudaStreamWaitEvent(hpct_gpu.stream, hpct_gpu.sent_beside, 0));
+}
+
+static hpct_status copy(void *to, const void *from, size_t bytes)
+{
+    return bytes == 0 ? HPCT_OK
+                      : HPCT_CUDA(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice,
+                                                  hpct_gpu.stream));
+}
+
+static hpct_status set_mark(hpct_mark mark)
+{
+    return record(&hpct_gpu.marks[mark],
+                  mark == HPCT_MARK_INPUT ? hpct_gpu.beside : hpct_gpu.stream);
+}
+
+static hpct_status await(hpct_mark mark)
+{
+    if (hpct_gpu.marks[mark] == NULL)
+        return HPCT_OK;
+    hpct_waits before = hpct_headway_enter(HPCT_WAITS_FOR_DEVICE);
+    hpct_status status = HPCT_CUDA(cudaEventSynchronize(hpct_gpu.marks[mark]));
+    hpct_headway_enter(before);
+    return status;
+}
+
+static hpct_status zero(void *memory, size_t bytes)
+{
+    return bytes == 0 ? HPCT_OK : HPCT_CUDA(cudaMemsetAsync(memory, 0, bytes, hpct_gpu.stream));
+}
+
+/* ---- types ---- */
+
+size_t hpct_cuda_value_bytes(hpct_precision values)
+{
+    return hpct_precision_bytes(values);
+}
+
+cudaDataType_t hpct_cuda_data_type(hpct_precision values)
+{
+    static const cudaDataType_t types[HPCT_PRECISIONS] = {
+        [HPCT_FP32] = CUDA_R_32F, [HPCT_BF16] = CUDA_R_16BF, [HPCT_FP16] = CUDA_R_16F};
+    return types[values];
+}
+
+cudnnDataType_t hpct_cuda_dnn_type(hpct_precision values)
+{
+    static const cudnnDataType_t types[HPCT_PRECISIONS] = {[HPCT_FP32] = CUDNN_DATA_FLOAT,
+                                                           [HPCT_BF16] = CUDNN_DATA_BFLOAT16,
+                                                           [HPCT_FP16] = CUDNN_DATA_HALF};
+    return types[values];
+}
+
+static hpct_status check_precision(hpct_precision precision)
+{
+    if (precision != HPCT_BF16 || hpct_gpu.major >= 8)
+        return HPCT_OK;
+    return hpct_fail(HPCT_ERR_CONFIG,
+                     "precision bf16 needs a GPU of compute capability 8.0 or more, this one has "
+                     "%d.%d: take --precision fp16 or fp32",
+                     hpct_gpu.major, hpct_gpu.minor);
+}
+
+/* ---- operations ---- */
+
+typedef hpct_status maker(hpct_op **, const hpct_op_spec *, const hpct_op_build *);
+
+static maker *const makers[HPCT_OP_KINDS] = {
+    [HPCT_OP_CONV2D] = hpct_cuda_make_conv2d,
+    [HPCT_OP_MAX_POOL2D] = hpct_cuda_make_pool,
+    [HPCT_OP_AVERAGE_POOL2D] = hpct_cuda_make_pool,
+    [HPCT_OP_DENSE] = hpct_cuda_make_dense,
+    [HPCT_OP_RELU] = hpct_cuda_make_activation,
+    [HPCT_OP_SOFTMAX] = hpct_cuda_make_softmax,
+    [HPCT_OP_ADD] = hpct_cuda_make_join,
+    [HPCT_OP_CONCATENATE] = hpct_cuda_make_join,
+    [HPCT_OP_RELU6] = hpct_cuda_make_activation,
+    [HPCT_OP_SIGMOID] = hpct_cuda_make_activation,
+    [HPCT_OP_TANH] = hpct_cuda_make_activation,
+    [HPCT_OP_GELU] = hpct_cuda_make_activation,
+    [HPCT_OP_BATCH_NORM] = hpct_cuda_make_batch_norm,
+    [HPCT_OP_PAD2D] = hpct_cuda_make_pad2d,
+    [HPCT_OP_DROPOUT] = hpct_cuda_make_dropout,
+    [HPCT_OP_RESCALING] = hpct_cuda_make_activation,
+    [HPCT_OP_RESIZING] = hpct_cuda_make_picture,
+    [HPCT_OP_RANDOM_CROP] = hpct_cuda_make_picture,
+    [HPCT_OP_RANDOM_FLIP] = hpct_cuda_make_picture,
+};
+
+static hpct_status make_op(hpct_op **out, const hpct_op_spec *spec, const hpct_op_build *build)
+{
+    hpct_op *op = NULL;
+    hpct_status status = HPCT_OK;
+    if (makers[spec->kind] == NULL) /* nn/backend/hosted.c is the fallback */
+        status =
+            hpct_fail(HPCT_ERR_CONFIG, "a GPU does not have the operation %s: take --device cpu",
+                      hpct_op_kind_name(spec->kind));
+    else
+        status = makers[spec->kind](&op, spec, build);
+    if (status != HPCT_OK && op != NULL) {
+        op->class->destroy(op);
+        op = NULL;
+    }
+    *out = op;
+    return status;
+}
+
+static bool fuses(hpct_fusion fusion, const hpct_op_spec *spec, const hpct_op_build *build,
+                  const hpct_op_spec *other)
+{
+    (void) other;
+    return fusion == HPCT_FUSION_CONV_NORM ? hpct_cuda_takes_norm(spec, build)
+                                           : fusion != HPCT_FUSION_POOL;
+}
+
+/* In the side stream: the first operations may not need the copies. */
+static hpct_status copy_params(hpct_precision values, const hpct_param_copy *copies, int num)
+{
+    hpct_status status = hpct_cuda_aside();
+    if (status == HPCT_OK)
+        status = hpct_cuda_copy_params(values, copies, num);
+    return hpct_cuda_back(status);
+}
+
+static const hpct_device device = {
+    .open = hpct_cuda_open,
+    .enter = hpct_cuda_enter,
+    .describe = hpct_cuda_describe,
+    .links = hpct_cuda_links,
+    .versions = hpct_cuda_versions,
+    .memory = memory_left,
+    .allocate_host = allocate_host,
+    .release_host = release_host,
+    .to_host = hpct_cuda_to_host,
+    .from_host = hpct_cuda_from_host,
+    .send = send,
+    .send_beside = send_beside,
+    .take = take,
+    .taken = taken,
+    .fetch = fetch,
+    .copy = copy,
+    .zero = zero,
+    .wait = wait,
+    .join = hpct_cuda_join,
+    .mark = set_mark,
+    .await = await,
+    .leaves_sums = true,
+    .put_sums = hpct_cuda_put_sums,
+    .to_values = hpct_cuda_to_values,
+    .from_values = hpct_cuda_from_values,
+    .gather = hpct_cuda_gather,
+    .record = hpct_cuda_record,
+    .end_record = hpct_cuda_end_record,
+    .replay = hpct_cuda_replay,
+    .drop_recording = hpct_cuda_drop_recording,
+    .set_draws = hpct_cuda_set_draws,
+    .set_rates = hpct_cuda_set_rates,
+};
+
+const hpct_backend hpct_backend_cuda = {
+    .name = "cuda",
+    .device = &device,
+    .low_values = true,
+    .allocate = allocate,
+    .release = release,
+    .check_precision = check_precision,
+    .make_op = make_op,
+    .loss = hpct_cuda_loss,
+    .update = hpct_cuda_update,
+    .accumulate = hpct_cuda_accumulate,
+    .add_values = hpct_cuda_add_values,
+    .scale = hpct_cuda_scale,
+    .copy_params = copy_params,
+    .made_ops = hpct_tune_keep,
+    .fuses = fuses,
+    .measure = hpct_cuda_measure,
+};

@@ -1,0 +1,153 @@
+/* BatchNormalization with fused ReLU. Backward recomputes the ReLU mask from the source, which it
+ * reads anyway. */
+#include "nn/backend/cuda/ops.h"
+
+#include "base/status.h"
+#include "nn/backend/norm_line.h"
+#include "nn/backend/norm_sync.h"
+
+#include <stdlib.h>
+
+static size_t channels_of(const hpct_op *op)
+{
+    return (size_t) op->spec.norm.channels;
+}
+
+/* Padded length of a per-channel array in floats. */
+static size_t padded(size_t channels)
+{
+    return hpct_norm_line_step(channels);
+}
+
+static float *param_of(const hpct_op *op, float *const *params, hpct_norm_param which)
+{
+    int index = hpct_op_norm_param(&op->spec, which);
+    return index < 0 ? NULL : params[index];
+}
+
+/* Scratch: sums[2][channels] of the whole batch, buffers for all-reduces, partial sums of
+ * blocks. */
+static float *sums_in(const hpct_op_call *call)
+{
+    return call->scratch;
+}
+
+static float *room_in(const hpct_op *op, const hpct_op_call *call)
+{
+    return sums_in(call) + padded(2 * channels_of(op));
+}
+
+static size_t sync_floats(const hpct_op *op)
+{
+    return op->spec.norm.synchronized ? padded(channels_of(op) + 1) : 0;
+}
+
+static hpct_norm norm_of(const hpct_op *op, const hpct_op_call *call)
+{
+    float *notes = call->workspace;
+    size_t step = padded(channels_of(op));
+    return (hpct_norm){
+        .queue = hpct_cuda_queue(),
+        .type = hpct_cuda_number_of(op),
+        .rows = (size_t) call->n * (size_t) op->spec.norm.rows,
+        .channels = op->spec.norm.channels,
+        .relu = op->spec.relu,
+        .momentum = op->spec.norm.momentum,
+        .epsilon = op->spec.norm.epsilon,
+        .gamma = param_of(op, call->param, HPCT_NORM_GAMMA),
+        .beta = param_of(op, call->param, HPCT_NORM_BETA),
+        .bias = call->bias,
+        .moving_mean = param_of(op, call->param, HPCT_NORM_MEAN),
+        .moving_variance = param_of(op, call->param, HPCT_NORM_VARIANCE),
+        /* layout of nn/backend/norm_line.h, then the number of rows */
+        .notes = {.mean = notes,
+                  .scale = notes + step,
+                  .shift = notes + 2 * step,
+                  .inverse = notes + 3 * step,
+                  .rows = notes + HPCT_NORM_LINE_ARRAYS * step},
+        .partial = room_in(op, call) + sync_floats(op),
+    };
+}
+
+/* ---- forward ---- */
+
+/* hpct_norm_sync_moments for device memory. */
+static hpct_status synced_moments(const hpct_op *op, const hpct_op_call *call,
+                                  const hpct_norm *norm)
+{
+    const hpct_step_peers *replicas = call->replicas;
+    float *squares = sums_in(call), *room = room_in(op, call);
+    HPCT_TRY(hpct_cuda_launched(call->moments != NULL
+                                    ? hpct_launch_norm_take(norm, call->moments, squares, room)
+                                    : hpct_launch_norm_begin(norm, call->src[0], squares, room),
+                                op, "statistics"));
+    HPCT_TRY(replicas->sum(replicas->argument, room, channels_of(op) + 1));
+    HPCT_TRY(hpct_cuda_launched(hpct_launch_norm_middle(norm, room, squares), op, "statistics"));
+    HPCT_TRY(replicas->sum(replicas->argument, squares, channels_of(op)));
+    return hpct_cuda_launched(hpct_launch_norm_end(norm, squares), op, "statistics");
+}
+
+static hpct_status forward(hpct_op *op, const hpct_op_call *call)
+{
+    hpct_norm norm = norm_of(op, call);
+    hpct_status status;
+    if (hpct_norm_is_synced(&op->spec, call))
+        status = synced_moments(op, call, &norm);
+    else if (call->training)
+        status = hpct_cuda_launched(call->moments != NULL
+                                        ? hpct_launch_norm_take(&norm, call->moments, NULL, NULL)
+                                        : hpct_launch_norm_moments(&norm, call->src[0]),
+                                    op, "statistics");
+    else
+        status = hpct_cuda_launched(hpct_launch_norm_moving(&norm), op, "statistics");
+    if (status == HPCT_OK && call->n > 0 && !op->build.deferred)
+        status = hpct_cuda_launched(hpct_launch_norm_apply(&norm, call->src[0], call->dst), op,
+                                    "forward");
+    return status;
+}
+
+/* ---- backward ---- */
+
+static hpct_status backward(hpct_op *op, const hpct_op_call *call)
+{
+    hpct_norm norm = norm_of(op, call);
+    float *sums = sums_in(call), /* gradients are this replica's; the sums are then all-reduced */
+        *diff_gamma = param_of(op, call->grad, HPCT_NORM_GAMMA),
+          *diff_beta = param_of(op, call->grad, HPCT_NORM_BETA);
+    norm.relu = op->spec.relu && !op->build.deferred;
+    HPCT_TRY(hpct_cuda_launched(
+        call->norm_sums != NULL
+            ? hpct_launch_norm_take_sums(&norm, call->norm_sums, sums, diff_gamma, diff_beta)
+            : hpct_launch_norm_sums(&norm, call->src[0], call->diff_dst, sums, diff_gamma,
+                                    diff_beta),
+        op, "sums"));
+    if (hpct_norm_is_synced(&op->spec, call))
+        HPCT_TRY(call->replicas->sum(call->replicas->argument, sums, 2 * channels_of(op)));
+    if (call->diff_src[0] != NULL)
+        HPCT_TRY(hpct_cuda_launched(hpct_launch_norm_backward(&norm, call->src[0], call->diff_dst,
+                                                              sums, hpct_cuda_adds(call, 0),
+                                                              call->diff_src[0]),
+                                    op, "backward"));
+    return HPCT_OK;
+}
+
+hpct_status hpct_cuda_make_batch_norm(hpct_op **out, const hpct_op_spec *spec,
+                                      const hpct_op_build *build)
+{
+    static const hpct_op_class class = {.forward = forward,
+                                        .backward = backward,
+                                        .import_param = hpct_cuda_import,
+                                        .export_param = hpct_cuda_export,
+                                        .destroy = hpct_cuda_destroy_op};
+    hpct_op *op = *out = hpct_cuda_new_op(&class, spec, build);
+    if (op == NULL)
+        return hpct_fail_memory(sizeof *op);
+    size_t channels = channels_of(op),
+           parts = (size_t) hpct_norm_parts(hpct_cuda_queue(), hpct_cuda_number_of(op),
+                                            spec->norm.channels);
+    op->workspace_bytes = (HPCT_NORM_LINE_ARRAYS * padded(channels) + 1) * sizeof(float);
+    op->scratch_bytes =
+        (padded(2 * channels) + sync_floats(op) + parts * 2 * channels) * sizeof(float);
+    op->backward_reads_src = true;
+    return HPCT_OK;
+}

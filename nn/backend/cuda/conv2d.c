@@ -1,0 +1,310 @@
+/* Conv2D by cuDNN. The arena has the kernel in cuDNN's layout for channels-last images,
+ * [out][height][width][in / groups]; with 16-bit activations there are copies of kernel and bias in
+ * that type.
+ *
+ * conv2d_plans.c describes the alternatives for each direction and batch size. */
+#include "nn/backend/cuda/conv2d_parts.h"
+
+#include "base/status.h"
+#include "nn/backend/cuda/aside.h"
+#include "nn/backend/cuda/bias.h"
+#include "nn/backend/cuda/direct.h"
+#include "nn/backend/cuda/import.h"
+#include "nn/backend/cuda/ops.h"
+#include "nn/backend/cuda/window.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static hpct_status named(const hpct_op *op, hpct_status status)
+{
+    const hpct_window *w = &op->spec.window;
+    char what[160];
+    if (status == HPCT_OK)
+        return status;
+    snprintf(what, sizeof what, "conv2d %dx%dx%d to %dx%dx%d, kernel %dx%d", w->in_h, w->in_w,
+             w->in_c, w->out_h, w->out_w, w->out_c, w->kernel_h, w->kernel_w);
+    return hpct_fail_within(status, what);
+}
+
+/* ---- scratch ---- */
+
+static void *picture_of(const hpct_op_call *call)
+{
+    return call->scratch;
+}
+
+void *hpct_conv_low(const hpct_conv *conv, const hpct_op_call *call)
+{
+    return (char *) call->scratch + conv->picture_bytes;
+}
+
+static void *sums_of(const hpct_conv *conv, const hpct_op_call *call)
+{
+    return (char *) hpct_conv_low(conv, call) + conv->low_bytes;
+}
+
+void *hpct_conv_workspace(const hpct_conv *conv, const hpct_op_call *call)
+{
+    return (char *) call->scratch + conv->workspace;
+}
+
+/* ---- padding ---- */
+
+/* Copies images to buffers with padding, or back. */
+static hpct_status copy_pictures(const hpct_conv *conv, int n, const void *from, void *to, bool pad)
+{
+    const hpct_window *w = &conv->op.spec.window, *p = &conv->padded;
+    size_t cell = hpct_cuda_value_bytes(conv->op.build.values) * (size_t) w->in_c,
+           row = cell * (size_t) w->in_w, padded_row = cell * (size_t) p->in_w;
+    struct cudaPitchedPtr small = {.pitch = row, .xsize = row, .ysize = (size_t) w->in_h},
+                          large = {
+                              .pitch = padded_row, .xsize = padded_row, .ysize = (size_t) p->in_h};
+    struct cudaPos start = {0},
+                   inside = {.x = cell * (size_t) w->pad_left, .y = (size_t) w->pad_top};
+    struct cudaMemcpy3DParms copy = {
+        .srcPos = pad ? start : inside,
+        .dstPos = pad ? inside : start,
+        .srcPtr = pad ? small : large,
+        .dstPtr = pad ? large : small,
+        .extent = {.width = row, .height = (size_t) w->in_h, .depth = (size_t) n},
+        .kind = cudaMemcpyDeviceToDevice};
+    copy.srcPtr.ptr = (void *) (uintptr_t) from;
+    copy.dstPtr.ptr = to;
+    return HPCT_CUDA(cudaMemcpy3DAsync(&copy, hpct_gpu.stream));
+}
+
+size_t hpct_conv_padded_bytes(const hpct_conv *conv, int n)
+{
+    const hpct_window *p = &conv->padded;
+    return (size_t) n * (size_t) p->in_h * (size_t) p->in_w * (size_t) p->in_c *
+           hpct_cuda_value_bytes(conv->op.build.values);
+}
+
+/* The source, copied with padding if the stage needs it. */
+static hpct_status source_for(const hpct_conv *conv, const hpct_conv_stage *s,
+                              const hpct_op_call *call, void **src)
+{
+    *src = (void *) (uintptr_t) call->src[0];
+    if (!s->padded)
+        return HPCT_OK;
+    *src = picture_of(call);
+    HPCT_TRY(HPCT_CUDA(
+        cudaMemsetAsync(*src, 0, hpct_conv_padded_bytes(conv, call->n), hpct_gpu.stream)));
+    return copy_pictures(conv, call->n, call->src[0], *src, true);
+}
+
+/* ---- execution ---- */
+
+/* The kernel in the activations' type. */
+void *hpct_conv_kernel(const hpct_conv *conv, const hpct_op_call *call)
+{
+    return conv->type == CUDA_R_32F ? (void *) call->param[HPCT_OP_KERNEL] : call->copies;
+}
+
+static void *bias_of(const hpct_conv *conv, const hpct_op_call *call)
+{
+    return conv->type == CUDA_R_32F ? (char *) call->param[HPCT_OP_BIAS]
+                                    : (char *) call->copies + conv->op.copy_offset[HPCT_OP_BIAS];
+}
+
+/* The fused ADD, if it is not in the engine. */
+static hpct_status add_other(const hpct_op *op, const hpct_op_call *call)
+{
+    hpct_join join = {.count = 2, .relu = op->build.adds_relu, .src = {call->dst, call->src[1]}};
+    if (!op->build.adds)
+        return HPCT_OK;
+    return hpct_cuda_check(hpct_launch_add(hpct_cuda_queue(), hpct_cuda_number_of(op),
+                                           hpct_cuda_dst_count(op, call->n), &join, call->dst),
+                           "add");
+}
+
+static hpct_status forward(hpct_op *op, const hpct_op_call *call)
+{
+    hpct_conv *conv = hpct_conv_of(op);
+    const hpct_conv_stage *s = &conv->forward[call->batch];
+    const float *bias = hpct_conv_has_bias(conv) ? call->param[HPCT_OP_BIAS] : NULL;
+    if (op->build.norm != NULL)
+        return named(op, hpct_conv_normed_forward(conv, call));
+    if (s->small)
+        return named(op, hpct_conv_small_forward(conv, call));
+    if (s->plan == NULL) {
+        hpct_direct direct = hpct_window_direct(&conv->op.spec.window, call->n);
+        hpct_status made = HPCT_CUDA(hpct_direct_forward(hpct_gpu.stream, conv->type, &direct,
+                                                         call->src[0], call->param[HPCT_OP_KERNEL],
+                                                         bias, op->spec.relu, call->dst));
+        return named(op, made == HPCT_OK ? add_other(op, call) : made);
+    }
+    void *pointers[6] = {NULL, hpct_conv_kernel(conv, call), call->dst};
+    int num = 3;
+    if (op->build.adds)
+        pointers[num++] = (void *) (uintptr_t) call->src[1];
+    if (bias != NULL)
+        pointers[num++] = bias_of(conv, call);
+    if (s->moments) { /* there is no ADD then */
+        pointers[num++] = call->workspace;
+        pointers[num] = (float *) call->workspace + op->spec.window.out_c;
+    }
+    hpct_status status = source_for(conv, s, call, &pointers[0]);
+    if (status == HPCT_OK)
+        status = hpct_dnn_execute(s->plan, pointers, hpct_conv_workspace(conv, call));
+    if (status == HPCT_OK && !s->fused)
+        status = HPCT_CUDA(hpct_bias_add(hpct_gpu.stream, conv->type, hpct_conv_rows(conv, call->n),
+                                         (size_t) op->spec.window.out_c, bias, op->spec.relu,
+                                         call->dst));
+    if (status == HPCT_OK && !s->fused)
+        status = add_other(op, call);
+    return named(op, status);
+}
+
+static hpct_status backward_data(hpct_conv *conv, const hpct_op_call *call)
+{
+    const hpct_conv_stage *s = &conv->data[call->batch];
+    if (s->plan == NULL) {
+        hpct_direct direct = hpct_window_direct(&conv->op.spec.window, call->n);
+        return HPCT_CUDA(hpct_direct_data(hpct_gpu.stream, conv->type, &direct, call->diff_dst,
+                                          call->param[HPCT_OP_KERNEL], call->diff_src[0]));
+    }
+    void *pointers[] = {s->padded ? picture_of(call) : call->diff_src[0],
+                        hpct_conv_kernel(conv, call), call->diff_dst};
+    /* first contribution, but the engine accumulates: zero it */
+    if (conv->op.adds_diff_src && !hpct_cuda_adds(call, 0))
+        HPCT_TRY(
+            HPCT_CUDA(cudaMemsetAsync(call->diff_src[0], 0,
+                                      (size_t) call->n * hpct_op_src_floats(&conv->op.spec, 0) *
+                                          hpct_cuda_value_bytes(conv->op.build.values),
+                                      hpct_gpu.stream)));
+    HPCT_TRY(hpct_dnn_execute(s->plan, pointers, hpct_conv_workspace(conv, call)));
+    if (!s->padded)
+        return HPCT_OK;
+    return copy_pictures(conv, call->n, pointers[0], call->diff_src[0], false);
+}
+
+hpct_status hpct_conv_widen_gradient(const hpct_conv *conv, const hpct_op_call *call)
+{
+    const hpct_op *op = &conv->op;
+    bool zero = op->build.leaves_bias;
+    return hpct_cuda_check(hpct_launch_widen(hpct_cuda_queue(), hpct_cuda_number(op->build.values),
+                                             op->param_floats[HPCT_OP_KERNEL],
+                                             hpct_conv_low(conv, call), call->grad[HPCT_OP_KERNEL],
+                                             zero ? op->param_floats[HPCT_OP_BIAS] : 0,
+                                             zero ? call->grad[HPCT_OP_BIAS] : NULL),
+                           "kernel's gradient");
+}
+
+static hpct_status backward_weights(hpct_conv *conv, const hpct_op_call *call)
+{
+    const hpct_conv_stage *s = &conv->weights[call->batch];
+    float *grad = call->grad[HPCT_OP_KERNEL];
+    if (s->plan == NULL) {
+        hpct_direct direct = hpct_window_direct(&conv->op.spec.window, call->n);
+        return HPCT_CUDA(hpct_direct_weights(hpct_gpu.stream, conv->type, &direct, call->src[0],
+                                             call->diff_dst, grad,
+                                             hpct_conv_workspace(conv, call)));
+    }
+    void *pointers[] = {NULL, s->low ? hpct_conv_low(conv, call) : grad, call->diff_dst};
+    HPCT_TRY(source_for(conv, s, call, &pointers[0]));
+    HPCT_TRY(hpct_dnn_execute(s->plan, pointers, hpct_conv_workspace(conv, call)));
+    return s->low ? hpct_conv_widen_gradient(conv, call) : HPCT_OK;
+}
+
+static hpct_status backward_weights_aside(hpct_conv *conv, const hpct_op_call *call)
+{
+    hpct_op_call own = *call;
+    own.scratch = call->scratch_aside;
+    hpct_status status = hpct_cuda_aside();
+    if (status == HPCT_OK)
+        status = backward_weights(conv, &own);
+    return hpct_cuda_back(status);
+}
+
+/* With the ReLU's backward. A bias left to the BATCH_NORM has gradient zero: summing it would cost
+ * a pass over memory. */
+static hpct_status backward_bias(const hpct_conv *conv, const hpct_op_call *call)
+{
+    const hpct_op *op = &conv->op;
+    float *bias = op->spec.no_bias ? NULL : call->grad[HPCT_OP_BIAS];
+    if (op->build.leaves_bias && conv->weights[call->batch].low)
+        return HPCT_OK; /* zeroed by hpct_conv_widen_gradient */
+    if (op->build.leaves_bias)
+        return HPCT_CUDA(cudaMemsetAsync(call->grad[HPCT_OP_BIAS], 0,
+                                         op->param_floats[HPCT_OP_BIAS] * sizeof(float),
+                                         hpct_gpu.stream));
+    return HPCT_CUDA(hpct_bias_mask_and_sum(
+        hpct_gpu.stream, conv->type, hpct_conv_rows(conv, call->n), (size_t) op->spec.window.out_c,
+        op->spec.relu ? call->dst : NULL, call->diff_dst, bias, sums_of(conv, call)));
+}
+
+static hpct_status backward(hpct_op *op, const hpct_op_call *call)
+{
+    hpct_conv *conv = hpct_conv_of(op);
+    bool small = op->build.norm == NULL && conv->weights[call->batch].small;
+    hpct_status status = small && !op->build.leaves_bias ? HPCT_OK : backward_bias(conv, call);
+    if (status == HPCT_OK && small)
+        return named(op, hpct_conv_small_backward(conv, call));
+    if (status == HPCT_OK && op->build.norm != NULL)
+        return named(op, hpct_conv_normed_backward(conv, call));
+    if (status == HPCT_OK && op->lingers)
+        status = backward_weights_aside(conv, call);
+    if (status == HPCT_OK && call->diff_src[0] != NULL)
+        status = backward_data(conv, call);
+    if (status == HPCT_OK && !op->lingers)
+        status = backward_weights(conv, call);
+    return named(op, status);
+}
+
+/* ---- creation ---- */
+
+static void destroy(hpct_op *op)
+{
+    hpct_conv *conv = hpct_conv_of(op);
+    hpct_conv_free_stages(conv->forward, op->build.num_batch_sizes);
+    hpct_conv_free_stages(conv->data, op->build.num_batch_sizes);
+    hpct_conv_free_stages(conv->weights, op->build.num_batch_sizes);
+    free(conv);
+}
+
+void hpct_conv_describe(hpct_conv *conv, const hpct_op_spec *spec, const hpct_op_build *build)
+{
+    static const char layout[] = "conv2d [out][height][width][in]";
+    hpct_op *op = &conv->op;
+    *conv = (hpct_conv){.type = hpct_cuda_data_type(build->values),
+                        .padded = hpct_window_with_padding(&spec->window)};
+    op->spec = *spec;
+    op->build = *build;
+    op->precision = build->values;
+    op->num_params = spec->no_bias ? 1 : 2;
+    op->param_floats[HPCT_OP_KERNEL] = hpct_op_param_floats(spec, HPCT_OP_KERNEL);
+    op->param_floats[HPCT_OP_BIAS] = (size_t) spec->window.out_c;
+    op->param_rows[HPCT_OP_KERNEL] = (size_t) spec->window.out_c;
+    op->param_layout[HPCT_OP_KERNEL] = hpct_hash(HPCT_HASH_START, layout, sizeof layout);
+    if (conv->type != CUDA_R_32F)
+        hpct_cuda_lay_copies(op, hpct_conv_has_bias(conv));
+    op->backward_reads_src = true;
+    op->backward_reads_dst = spec->relu;
+    op->backward_keeps_diff_dst = !spec->relu;
+}
+
+hpct_status hpct_cuda_make_conv2d(hpct_op **out, const hpct_op_spec *spec,
+                                  const hpct_op_build *build)
+{
+    static const hpct_op_class class = {.forward = forward,
+                                        .backward = backward,
+                                        .import_param = hpct_import_param,
+                                        .export_param = hpct_export_param,
+                                        .destroy = destroy};
+    size_t num = (size_t) build->num_batch_sizes;
+    hpct_conv *conv = calloc(1, sizeof *conv);
+    if (conv == NULL)
+        return hpct_fail_memory(sizeof *conv);
+    hpct_op *op = *out = &conv->op;
+    hpct_conv_describe(conv, spec, build);
+    op->class = &class;
+    conv->forward = calloc(num, sizeof *conv->forward);
+    conv->data = calloc(num, sizeof *conv->data);
+    conv->weights = calloc(num, sizeof *conv->weights);
+    if (conv->forward == NULL || conv->data == NULL || conv->weights == NULL)
+        return hpct_fail_memory(3 * num * sizeof *conv->forward);
+    return named(op, build->norm != NULL ? hpct_conv_make_normed_plans(conv)
+                                         : hpct_conv_make_plans(conv));
+}

@@ -1,0 +1,112 @@
+/* nn/backend/cuda/conv2d_parts.h - shared by the files of Conv2D: conv2d.c executes it,
+ * conv2d_plans.c finds cuDNN plans, conv2d_small.c has kernels for small windows, conv2d_norm.c
+ * does both for a convolution with a fused normalization of its source. */
+#ifndef HPCT_NN_BACKEND_CUDA_CONV2D_PARTS_H
+#define HPCT_NN_BACKEND_CUDA_CONV2D_PARTS_H
+
+#include "nn/backend/cuda/cuda.h"
+#include "nn/backend/cuda/dnn_graph.h"
+
+/* One direction (forward, data, weights) for one batch size. */
+typedef struct hpct_conv_stage {
+    hpct_dnn_plan *plan; /* NULL: direct kernel, */
+    bool small;          /* or the kernel for small windows */
+    bool padded;         /* works on a copy of the image with padding included */
+    bool fused;          /* forward: sum, bias and ReLU are fused */
+    bool low;            /* weights: the gradient is of the activations' type */
+    bool moments;        /* forward: also computes moments */
+} hpct_conv_stage;
+
+typedef struct hpct_conv {
+    hpct_op op;
+    cudaDataType_t type;                       /* type of activations */
+    hpct_window padded;                        /* window on images with padding included */
+    hpct_conv_stage *forward, *data, *weights; /* by batch size */
+    /* Parts of the scratch: padded image, kernel gradient in the activations' type, partial sums of
+     * the bias gradient; the rest from offset `workspace`. */
+    size_t picture_bytes, low_bytes, sums_bytes, workspace;
+} hpct_conv;
+
+#define HPCT_CONV_APART ((size_t) 256) /* bytes, alignment of buffers in the scratch */
+
+static inline size_t hpct_conv_apart(size_t bytes)
+{
+    return (bytes + HPCT_CONV_APART - 1) / HPCT_CONV_APART * HPCT_CONV_APART;
+}
+
+static inline hpct_conv *hpct_conv_of(hpct_op *op)
+{
+    return (hpct_conv *) op;
+}
+
+static inline size_t hpct_conv_rows(const hpct_conv *conv, int n)
+{
+    return (size_t) n * (size_t) hpct_window_cells(&conv->op.spec.window);
+}
+
+/* Whether the convolution adds a bias. */
+static inline bool hpct_conv_has_bias(const hpct_conv *conv)
+{
+    return !conv->op.spec.no_bias && !conv->op.build.leaves_bias;
+}
+
+static inline void hpct_conv_at_least(size_t *bytes, size_t needed)
+{
+    if (*bytes < needed)
+        *bytes = needed;
+}
+
+/* Bytes of a batch of images with padding included. */
+size_t hpct_conv_padded_bytes(const hpct_conv *conv, int n);
+
+/* Addresses of parts of the call's scratch. */
+void *hpct_conv_low(const hpct_conv *conv, const hpct_op_call *call);
+void *hpct_conv_workspace(const hpct_conv *conv, const hpct_op_call *call);
+/* The kernel in the activations' type. */
+void *hpct_conv_kernel(const hpct_conv *conv, const hpct_op_call *call);
+
+/* Converts the kernel gradient in hpct_conv_low to fp32, and zeroes the gradient of a bias left to
+ * the BATCH_NORM. */
+hpct_status hpct_conv_widen_gradient(const hpct_conv *conv, const hpct_op_call *call);
+
+/* Fills what follows from spec and build; allocates nothing. */
+void hpct_conv_describe(hpct_conv *conv, const hpct_op_spec *spec, const hpct_op_build *build);
+
+/* Text that identifies the convolution, for keys of choices. */
+void hpct_conv_say(const hpct_conv *conv, int n, char *text, size_t size);
+
+/* Creates plans for all batch sizes, and computes the scratch and its parts. */
+hpct_status hpct_conv_make_plans(hpct_conv *conv);
+void hpct_conv_free_stages(hpct_conv_stage *stages, int count);
+
+/* Whether forward may compute moments: with 16-bit activations only, since in fp32 the difference
+ * of the two sums loses more accuracy than time is gained; and only if the second vector is 16-byte
+ * aligned. */
+bool hpct_conv_may_leave_moments(const hpct_conv *conv);
+
+/* Seconds of all three directions for a batch of n, including passes over the result that they
+ * require, as measured; 0 if not available. Creates no plans. */
+hpct_status hpct_conv_seconds(hpct_conv *conv, int n, double *seconds);
+/* Minimum time of `passes` passes over `count` activations. */
+double hpct_conv_pass_seconds(const hpct_conv *conv, size_t count, int passes);
+
+/* Converts to cuDNN's window; false if impossible, as the windows do not reach the end of the
+ * image. */
+bool hpct_conv_window(const hpct_window *window, hpct_dnn_window *out);
+
+/* ---- small windows (conv2d_small.c) ---- */
+
+/* Selects the small-window kernels for forward, or for the whole backward, instead of the stage's
+ * plan, which takes `besides` further seconds, if they are faster or there is no plan. */
+hpct_status hpct_conv_take_small(const hpct_conv *conv, int n, bool backward, double besides,
+                                 hpct_conv_stage *s);
+hpct_status hpct_conv_small_forward(const hpct_conv *conv, const hpct_op_call *call);
+hpct_status hpct_conv_small_backward(const hpct_conv *conv, const hpct_op_call *call);
+
+/* ---- with build.norm (conv2d_norm.c) ---- */
+
+hpct_status hpct_conv_make_normed_plans(hpct_conv *conv);
+hpct_status hpct_conv_normed_forward(const hpct_conv *conv, const hpct_op_call *call);
+hpct_status hpct_conv_normed_backward(const hpct_conv *conv, const hpct_op_call *call);
+
+#endif

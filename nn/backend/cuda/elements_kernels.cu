@@ -1,0 +1,322 @@
+/* Elementwise kernels: activations, rescaling, casts, sums. */
+#include "nn/backend/cuda/kernel.cuh"
+#include "nn/backend/cuda/random.cuh"
+
+/* ---- functions of an element; see nn/backend/ref/activation.c ---- */
+
+struct relu {
+    __device__ float forward(float x) const
+    {
+        return x > 0 ? x : 0;
+    }
+    __device__ float backward(float y, float g) const
+    {
+        return y > 0 ? g : 0;
+    }
+};
+
+struct relu6 {
+    __device__ float forward(float x) const
+    {
+        return x > 0 ? x < 6 ? x : 6 : 0;
+    }
+    __device__ float backward(float y, float g) const
+    {
+        return y > 0 && y < 6 ? g : 0;
+    }
+};
+
+struct sigmoid {
+    __device__ float forward(float x) const
+    {
+        return 1 / (1 + expf(-x));
+    }
+    __device__ float backward(float y, float g) const
+    {
+        return g * y * (1 - y);
+    }
+};
+
+struct hyperbolic_tangent {
+    __device__ float forward(float x) const
+    {
+        return tanhf(x);
+    }
+    __device__ float backward(float y, float g) const
+    {
+        return g * (1 - y * y);
+    }
+};
+
+struct gelu {
+    static __device__ float distribution(float x)
+    {
+        return 0.5f * erfcf(-x * 0.707106781186547524f);
+    }
+    __device__ float forward(float x) const
+    {
+        return x * distribution(x);
+    }
+    __device__ float backward(float x, float g) const
+    {
+        float density = expf(-0.5f * x * x) * 0.398942280401432678f; /* / sqrt(2 pi) */
+        return g * (distribution(x) + x * density);
+    }
+};
+
+struct line {
+    float scale, offset;
+    __device__ float forward(float x) const
+    {
+        return x * scale + offset;
+    }
+};
+
+/* ---- over arrays ---- */
+
+/* dst = f(src), with `add` dst += f(src). The first threads process the elements after the last
+ * pack. */
+template <int V, typename F, typename S, typename D>
+__device__ inline void map_all(size_t count, F f, const S *src, bool add, D *dst)
+{
+    size_t packs = count / V;
+    for (size_t i = grid_index(); i < packs; i += grid_step()) {
+        float x[V];
+        load(src + i * V, x);
+#pragma unroll
+        for (int k = 0; k < V; k++)
+            x[k] = f.forward(x[k]);
+        put(x, add, dst + i * V);
+    }
+    size_t rest = packs * V + grid_index();
+    if (V > 1 && rest < count) {
+        float x[1];
+        load(src + rest, x);
+        x[0] = f.forward(x[0]);
+        put(x, add, dst + rest);
+    }
+}
+
+template <typename F, typename S, typename D, int V>
+__global__ void __launch_bounds__(THREADS) map(size_t count, F f, const S *src, bool add, D *dst)
+{
+    map_all<V>(count, f, src, add, dst);
+}
+
+template <typename T, int V>
+__global__ void __launch_bounds__(THREADS)
+    widen(size_t count, const T *src, float *dst, size_t num_zeros, float *zeros)
+{
+    map_all<V>(count, line{1, 0}, src, false, dst);
+    for (size_t i = grid_index(); i < num_zeros; i += grid_step())
+        zeros[i] = 0;
+}
+
+/* out = f'(data) diff, with `add` accumulated. */
+template <typename F, typename T, int V>
+__global__ void __launch_bounds__(THREADS)
+    map_back(size_t count, F f, const T *data, const T *diff, bool add, T *out)
+{
+    size_t packs = count / V;
+    for (size_t i = grid_index(); i < packs; i += grid_step()) {
+        float x[V], g[V];
+        load(data + i * V, x);
+        load(diff + i * V, g);
+#pragma unroll
+        for (int k = 0; k < V; k++)
+            g[k] = f.backward(x[k], g[k]);
+        put(g, add, out + i * V);
+    }
+    size_t rest = packs * V + grid_index();
+    if (V > 1 && rest < count) {
+        float x[1], g[1];
+        load(data + rest, x);
+        load(diff + rest, g);
+        g[0] = f.backward(x[0], g[0]);
+        put(g, add, out + rest);
+    }
+}
+
+/* Packs of 16 bytes of the wider type. */
+template <typename F, typename S, typename D>
+static void launch_map(hpct_queue queue, size_t count, F f, const void *src, bool add, void *dst)
+{
+    constexpr int V = WIDE<S> < WIDE<D> ? WIDE<S> : WIDE<D>;
+    const S *from = (const S *) src;
+    D *to = (D *) dst;
+    if (is_aligned(src, dst)) {
+        auto kernel = map<F, S, D, V>;
+        HPCT_LAUNCH(kernel, blocks_for(queue, count / V), THREADS, queue, count, f, from, add, to);
+    } else {
+        auto kernel = map<F, S, D, 1>;
+        HPCT_LAUNCH(kernel, blocks_for(queue, count), THREADS, queue, count, f, from, add, to);
+    }
+}
+
+template <typename F, typename T>
+static void launch_back(hpct_queue queue, size_t count, F f, const void *data, const void *diff,
+                        bool add, void *out)
+{
+    for_width<T>(is_aligned(data, diff, out), [&](auto width) {
+        constexpr int V = decltype(width)::value;
+        auto kernel = map_back<F, T, V>;
+        HPCT_LAUNCH(kernel, blocks_for(queue, count / V), THREADS, queue, count, f,
+                    (const T *) data, (const T *) diff, add, (T *) out);
+    });
+}
+
+/* Calls body with the element's function object. */
+template <typename Body> static bool for_element(hpct_element element, Body body)
+{
+    switch (element) {
+    case HPCT_ELEMENT_RELU:
+        body(relu());
+        return true;
+    case HPCT_ELEMENT_RELU6:
+        body(relu6());
+        return true;
+    case HPCT_ELEMENT_SIGMOID:
+        body(sigmoid());
+        return true;
+    case HPCT_ELEMENT_TANH:
+        body(hyperbolic_tangent());
+        return true;
+    case HPCT_ELEMENT_GELU:
+        body(gelu());
+        return true;
+    }
+    return false;
+}
+
+cudaError_t hpct_launch_element(hpct_queue queue, hpct_number type, hpct_element element,
+                                size_t count, const void *src, void *dst)
+{
+    bool known = false;
+    cudaError_t error = for_type(type, [&](auto zero) {
+        using T = decltype(zero);
+        known = for_element(element, [&](auto f) {
+            launch_map<decltype(f), T, T>(queue, count, f, src, false, dst);
+        });
+    });
+    return known ? error : cudaErrorInvalidValue;
+}
+
+cudaError_t hpct_launch_element_backward(hpct_queue queue, hpct_number type, hpct_element element,
+                                         size_t count, const void *data, const void *diff_dst,
+                                         bool add, void *diff_src)
+{
+    bool known = false;
+    cudaError_t error = for_type(type, [&](auto zero) {
+        using T = decltype(zero);
+        known = for_element(element, [&](auto f) {
+            launch_back<decltype(f), T>(queue, count, f, data, diff_dst, add, diff_src);
+        });
+    });
+    return known ? error : cudaErrorInvalidValue;
+}
+
+cudaError_t hpct_launch_rescale(hpct_queue queue, hpct_number type, size_t count, float scale,
+                                float offset, const void *src, bool add, void *dst)
+{
+    return for_type(type, [&](auto zero) {
+        using T = decltype(zero);
+        launch_map<line, T, T>(queue, count, line{scale, offset}, src, add, dst);
+    });
+}
+
+cudaError_t hpct_launch_scale(hpct_queue queue, hpct_number type, size_t count, float factor,
+                              void *dst)
+{
+    return hpct_launch_rescale(queue, type, count, factor, 0, dst, false, dst);
+}
+
+cudaError_t hpct_launch_cast(hpct_queue queue, size_t count, hpct_number from, const void *src,
+                             hpct_number to, void *dst)
+{
+    cudaError_t inner = cudaSuccess;
+    cudaError_t error = for_type(from, [&](auto source) {
+        using S = decltype(source);
+        inner = for_type(to, [&](auto target) {
+            using D = decltype(target);
+            launch_map<line, S, D>(queue, count, line{1, 0}, src, false, dst);
+        });
+    });
+    return error != cudaSuccess ? error : inner;
+}
+
+cudaError_t hpct_launch_widen(hpct_queue queue, hpct_number type, size_t count, const void *src,
+                              float *dst, size_t num_zeros, float *zeros)
+{
+    return for_type(type, [&](auto zero) {
+        using T = decltype(zero);
+        for_width<float>(is_aligned(src, dst), [&](auto width) {
+            constexpr int V = decltype(width)::value;
+            auto kernel = widen<T, V>;
+            HPCT_LAUNCH(kernel, blocks_for(queue, count / V), THREADS, queue, count,
+                        (const T *) src, dst, num_zeros, zeros);
+        });
+    });
+}
+
+/* ---- many arrays at once ---- */
+
+static_assert(sizeof(hpct_copy_table) <= 4000, "a kernel takes 4 KiB of arguments");
+
+template <typename T>
+__global__ void __launch_bounds__(THREADS) copies(const __grid_constant__ hpct_copy_table t)
+{
+    constexpr uint32_t V = 4;
+    for (uint32_t chunk = blockIdx.x; chunk < t.first_chunk[t.num]; chunk += gridDim.x) {
+        const int i = item_of(t.first_chunk, t.num, chunk);
+        const uint32_t begin = (chunk - t.first_chunk[i]) * HPCT_COPY_CHUNK;
+        const uint32_t left = t.count[i] - begin;
+        const uint32_t end = begin + (left < HPCT_COPY_CHUNK ? left : HPCT_COPY_CHUNK);
+        const float *const from = t.from[i];
+        T *const to = (T *) t.to[i];
+        for (uint32_t k = begin + V * threadIdx.x; k < end; k += V * THREADS) {
+            if (k + V <= end) {
+                float x[V];
+                load(from + k, x);
+                store(x, to + k);
+                continue;
+            }
+            for (uint32_t rest = k; rest < end; rest++)
+                round_to(from[rest], &to[rest]);
+        }
+    }
+}
+
+cudaError_t hpct_launch_copies(hpct_queue queue, hpct_number to, const hpct_copy_table *table)
+{
+    return for_type(to, [&](auto zero) {
+        using T = decltype(zero);
+        auto kernel = copies<T>;
+        HPCT_LAUNCH(kernel, blocks_for(queue, table->first_chunk[table->num], 1), THREADS, queue,
+                    *table);
+    });
+}
+
+/* ---- pseudorandom values ---- */
+
+template <typename T>
+__global__ void __launch_bounds__(THREADS) uniform(size_t count, uint64_t seed, T *dst)
+{
+    for (size_t i = grid_index(); i < (count + 3) / 4; i += grid_step()) {
+        words w = philox({{(uint32_t) i, (uint32_t) (i >> 32), 0, 0}}, seed);
+        for (int k = 0; k < 4; k++) {
+            if (4 * i + k < count)
+                round_to((float) (w.at[k] >> 8) * 0x1p-23f - 1, &dst[4 * i + k]);
+        }
+    }
+}
+
+cudaError_t hpct_launch_uniform(hpct_queue queue, hpct_number type, size_t count, uint64_t seed,
+                                void *dst)
+{
+    return for_type(type, [&](auto zero) {
+        using T = decltype(zero);
+        auto kernel = uniform<T>;
+        HPCT_LAUNCH(kernel, blocks_for(queue, (count + 3) / 4), THREADS, queue, count, seed,
+                    (T *) dst);
+    });
+}

@@ -1,0 +1,402 @@
+/* nn/backend/cuda/kernels.h - the module's kernels behind launchers with C linkage. A launcher
+ * enqueues on the queue's stream and returns the launch status; it neither allocates nor waits.
+ * Pointers are to device memory unless said otherwise. Arithmetic is fp32 (sums of losses and
+ * norms: fp64) whatever the type in memory; the order of every sum depends on the shapes only.
+ * Accesses are 16 bytes wide if alignment and channels allow it.
+ *
+ * Included from C and CUDA C++, which cannot compile nn/graph/op.h: uses none of nn's types. */
+#ifndef HPCT_NN_BACKEND_CUDA_KERNELS_H
+#define HPCT_NN_BACKEND_CUDA_KERNELS_H
+
+#include "base/drawn.h"
+#include "nn/backend/cuda/direct_shape.h"
+#include "nn/backend/norm_line.h"
+#include "nn/graph/loss_scaling.h"
+
+#include <cuda_runtime_api.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct hpct_queue {
+    cudaStream_t stream;
+    int multiprocessors; /* determines grid sizes */
+} hpct_queue;
+
+/* Type in memory of activations and their gradients, the `void *` below. */
+typedef enum hpct_number { HPCT_NUMBER_FP32, HPCT_NUMBER_BF16, HPCT_NUMBER_FP16 } hpct_number;
+
+/* ---- elementwise (elements_kernels.cu) ---- */
+
+typedef enum hpct_element {
+    HPCT_ELEMENT_RELU = 1, /* 0: none */
+    HPCT_ELEMENT_RELU6,
+    HPCT_ELEMENT_SIGMOID,
+    HPCT_ELEMENT_TANH,
+    HPCT_ELEMENT_GELU, /* its gradient is computed from the source, those above from the result */
+} hpct_element;
+
+cudaError_t hpct_launch_element(hpct_queue queue, hpct_number type, hpct_element element,
+                                size_t count, const void *src, void *dst);
+/* data: the result, for GELU the source; with `add` accumulates into diff_src. */
+cudaError_t hpct_launch_element_backward(hpct_queue queue, hpct_number type, hpct_element element,
+                                         size_t count, const void *data, const void *diff_dst,
+                                         bool add, void *diff_src);
+/* dst = src scale + offset; with `add` dst += that. */
+cudaError_t hpct_launch_rescale(hpct_queue queue, hpct_number type, size_t count, float scale,
+                                float offset, const void *src, bool add, void *dst);
+cudaError_t hpct_launch_cast(hpct_queue queue, size_t count, hpct_number from, const void *src,
+                             hpct_number to, void *dst);
+/* dst = src in fp32; also zeroes zeros[num_zeros], which may be 0. */
+cudaError_t hpct_launch_widen(hpct_queue queue, hpct_number type, size_t count, const void *src,
+                              float *dst, size_t num_zeros, float *zeros);
+
+#define HPCT_COPY_MOST 160   /* per launch */
+#define HPCT_COPY_CHUNK 4096 /* values per block and iteration */
+
+/* Copies of fp32 arrays in another type; all 16-byte aligned. */
+typedef struct hpct_copy_table {
+    int num;
+    uint32_t first_chunk[HPCT_COPY_MOST + 1]; /* of each array; then the number of chunks */
+    uint32_t count[HPCT_COPY_MOST];           /* values */
+    const float *from[HPCT_COPY_MOST];
+    void *to[HPCT_COPY_MOST];
+} hpct_copy_table;
+
+cudaError_t hpct_launch_copies(hpct_queue queue, hpct_number to, const hpct_copy_table *table);
+/* dst = factor dst. */
+cudaError_t hpct_launch_scale(hpct_queue queue, hpct_number type, size_t count, float factor,
+                              void *dst);
+/* Pseudorandom values in [-1, 1) from the seed. */
+cudaError_t hpct_launch_uniform(hpct_queue queue, hpct_number type, size_t count, uint64_t seed,
+                                void *dst);
+
+/* ---- rows (rows_kernels.cu) ---- */
+
+/* [rows][size]; backward is computed from the result. */
+cudaError_t hpct_launch_softmax(hpct_queue queue, hpct_number type, size_t rows, int size,
+                                const void *src, void *dst);
+cudaError_t hpct_launch_softmax_backward(hpct_queue queue, hpct_number type, size_t rows, int size,
+                                         const void *dst, const void *diff_dst, bool add,
+                                         void *diff_src);
+/* Copies `width` values of each row, with pitches in values; with `add` dst += src. */
+cudaError_t hpct_launch_copy_rows(hpct_queue queue, hpct_number type, size_t rows, size_t width,
+                                  const void *src, size_t src_pitch, bool add, void *dst,
+                                  size_t dst_pitch);
+
+/* ---- sums of several inputs (join_kernels.cu) ---- */
+
+#define HPCT_JOIN_MOST 8
+
+typedef struct hpct_join {
+    int count; /* of inputs, at most HPCT_JOIN_MOST */
+    bool relu;
+    const void *src[HPCT_JOIN_MOST];
+    void *diff_src[HPCT_JOIN_MOST]; /* NULL: not needed */
+    bool add[HPCT_JOIN_MOST];
+} hpct_join;
+
+cudaError_t hpct_launch_add(hpct_queue queue, hpct_number type, size_t count, const hpct_join *join,
+                            void *dst);
+/* diff_dst may be one of join->diff_src; the ReLU mask is then applied in place. */
+cudaError_t hpct_launch_add_backward(hpct_queue queue, hpct_number type, size_t count,
+                                     const hpct_join *join, const void *dst, void *diff_dst);
+
+/* ---- convolutions of small windows (small_kernels.cu) ---- */
+
+#define HPCT_SMALL_TAPS 32      /* maximum inputs of a result */
+#define HPCT_SMALL_NUMBERS 4096 /* maximum elements of the kernel */
+
+/* Whether a convolution is suitable: each result is a dot product of few inputs, for which tensor
+ * cores would be mostly idle; one group, all cells, counts below 2^31. Kernels and their gradients
+ * are fp32, [out][kernel_h][kernel_w][in]. */
+bool hpct_small_fits(const hpct_direct *conv);
+/* Adds the bias unless NULL; with `relu` applies max(0, x). */
+cudaError_t hpct_launch_small_forward(hpct_queue queue, hpct_number type, const hpct_direct *conv,
+                                      const void *src, const float *kernel, const float *bias,
+                                      bool relu, void *dst);
+/* Gradients of kernel and bias in one pass: unless dst is NULL, diff_dst is masked by dst > 0, but
+ * not changed. `bias` may be NULL. */
+size_t hpct_small_scratch_bytes(const hpct_direct *conv);
+cudaError_t hpct_launch_small_backward(hpct_queue queue, hpct_number type, const hpct_direct *conv,
+                                       const void *src, const void *dst, const void *diff_dst,
+                                       float *kernel, float *bias, float *scratch);
+
+/* ---- windows over images (window_kernels.cu) ---- */
+
+typedef struct hpct_sliding {
+    int in_h, in_w, out_h, out_w, channels;
+    int kernel_h, kernel_w, stride_h, stride_w, pad_top, pad_left;
+    bool pad_zeros; /* max pooling: padding counts as zeros; else it is ignored */
+} hpct_sliding;
+
+/* Bytes per result of the index of the maximum, saved by forward. */
+size_t hpct_max_pool_note_bytes(const hpct_sliding *window);
+cudaError_t hpct_launch_max_pool(hpct_queue queue, hpct_number type, const hpct_sliding *window,
+                                 int n, const void *src, void *dst, void *notes);
+cudaError_t hpct_launch_max_pool_backward(hpct_queue queue, hpct_number type,
+                                          const hpct_sliding *window, int n, const void *notes,
+                                          const void *diff_dst, bool add, void *diff_src);
+cudaError_t hpct_launch_average_pool(hpct_queue queue, hpct_number type, const hpct_sliding *window,
+                                     int n, const void *src, void *dst);
+cudaError_t hpct_launch_average_pool_backward(hpct_queue queue, hpct_number type,
+                                              const hpct_sliding *window, int n,
+                                              const void *diff_dst, bool add, void *diff_src);
+/* Zero padding: uses the sizes and pad_* only. */
+cudaError_t hpct_launch_pad(hpct_queue queue, hpct_number type, const hpct_sliding *window, int n,
+                            const void *src, void *dst);
+cudaError_t hpct_launch_pad_backward(hpct_queue queue, hpct_number type, const hpct_sliding *window,
+                                     int n, const void *diff_dst, bool add, void *diff_src);
+
+/* ---- batch normalization of [rows][channels] (norm_kernels.cu) ---- */
+
+/* Saved by forward for backward: fp32, [channels] each. */
+typedef struct hpct_norm_notes {
+    float *mean, *inverse; /* the batch's; inverse: 1 / sqrt(variance + epsilon) */
+    float *scale, *shift;  /* dst = (src - mean) scale + shift */
+    float *rows;           /* [1]: over all replicas */
+} hpct_norm_notes;
+
+/* gamma and beta, and their gradients, may be NULL. */
+typedef struct hpct_norm {
+    hpct_queue queue;
+    hpct_number type;
+    size_t rows; /* of this replica */
+    int channels;
+    bool relu;
+    float momentum, epsilon;
+    const float *gamma, *beta;
+    const float *bias; /* omitted from src, added to the moving mean; NULL: none */
+    float *moving_mean, *moving_variance;
+    hpct_norm_notes notes;
+    float *partial; /* [hpct_norm_parts][2][channels] */
+} hpct_norm;
+
+/* Maximum number of blocks that share the rows of a channel. */
+int hpct_norm_parts(hpct_queue queue, hpct_number type, int channels);
+
+/* Training: stores the batch's statistics in the notes, and updates the moving ones. */
+cudaError_t hpct_launch_norm_moments(const hpct_norm *norm, const void *src);
+/* The same in steps, for replicas with all-reduces in between:
+ *   begin   mean[channels], squares[channels] (sum of squared distances from it) of this replica's
+ *           rows, and room[channels + 1]: mean times rows, rows. `room` is then all-reduced;
+ *   middle  mean of all rows, squares of the distances from that. `squares` is then all-reduced;
+ *   end     notes and moving statistics. */
+cudaError_t hpct_launch_norm_begin(const hpct_norm *norm, const void *src, float *squares,
+                                   float *room);
+cudaError_t hpct_launch_norm_middle(const hpct_norm *norm, const float *room, float *squares);
+cudaError_t hpct_launch_norm_end(const hpct_norm *norm, const float *squares);
+/* In place of moments or, with squares and room, of begin: from the sums of all rows and of their
+ * squares, [2][channels]. */
+cudaError_t hpct_launch_norm_take(const hpct_norm *norm, const float *sums, float *squares,
+                                  float *room);
+/* Inference: computes the notes from the moving statistics. */
+cudaError_t hpct_launch_norm_moving(const hpct_norm *norm);
+cudaError_t hpct_launch_norm_apply(const hpct_norm *norm, const void *src, void *dst);
+/* dst = a + b, where each operand with a line (mean not NULL) is normalized by it; the first must
+ * have one. Uses queue, type, rows, channels and relu of `norm`. Unless `open` is NULL, stores
+ * there hpct_norm_open_bytes: the ReLU mask; all memory must then be 16-byte aligned. */
+cudaError_t hpct_launch_norm_add(const hpct_norm *norm, const hpct_norm_line line[2], const void *a,
+                                 const void *b, void *dst, uint8_t *open);
+/* 0: no mask for this number of channels. */
+size_t hpct_norm_open_bytes(hpct_number type, size_t rows, int channels);
+/* Its backward including the ReLU, as hpct_launch_add_backward, and
+ * sums[k][2][hpct_norm_line_step]: of the gradient g, and of g (x - mean) inverse with the line's
+ * x; for the first line, and for the second unless its mean is NULL. norm->partial:
+ * [2][hpct_norm_parts][2][channels]. */
+cudaError_t hpct_launch_norm_add_backward(const hpct_norm *norm, const hpct_norm_line line[2],
+                                          const uint8_t *open, const void *a, const void *b,
+                                          const hpct_join *join, void *diff_dst,
+                                          float *const sums[2]);
+
+/* The line of each channel in another form: x scale + shift, in values of `type`, and gamma. */
+cudaError_t hpct_launch_norm_vectors(hpct_queue queue, hpct_number type, int channels,
+                                     hpct_norm_line line, void *scale, void *shift, float *gamma);
+
+/* sums[2][channels]: of the gradient g after the ReLU mask, and of g (src - mean); from them, of
+ * this replica's rows, diff_gamma and diff_beta. */
+cudaError_t hpct_launch_norm_sums(const hpct_norm *norm, const void *src, const void *diff_dst,
+                                  float *sums, float *diff_gamma, float *diff_beta);
+/* The same from norm_sums stored by another operation (hpct_op in nn/graph/op.h). */
+cudaError_t hpct_launch_norm_take_sums(const hpct_norm *norm, const float *given, float *sums,
+                                       float *diff_gamma, float *diff_beta);
+/* sums: over all replicas. */
+cudaError_t hpct_launch_norm_backward(const hpct_norm *norm, const void *src, const void *diff_dst,
+                                      const float *sums, bool add, void *diff_src);
+
+/* ---- values that change in every step (moment_kernels.cu) ---- */
+
+/* Read on the device by replayed launches. */
+typedef struct hpct_moment {
+    uint64_t seed;
+    uint32_t step, first_sample;
+    float rate, decay, bias_1, bias_2; /* hpct_update_args */
+    float minus_rate, one;             /* factors of a product with fused update
+                                          (nn/backend/cuda/product.h) */
+} hpct_moment;
+
+cudaError_t hpct_launch_moment(hpct_queue queue, hpct_moment moment, hpct_moment *to);
+
+/* Whether the module has kernels for the thread's device. */
+cudaError_t hpct_kernels_are_there(void);
+
+/* ---- random operations (random_kernels.cu) ---- */
+
+typedef struct hpct_drawing {
+    uint64_t seed;
+    uint32_t tag, step, first_sample; /* tag: hpct_draw_tag's */
+    const hpct_moment *now;           /* if not NULL: source of seed, step and first_sample */
+} hpct_drawing;
+
+/* [n][size]; forward and backward (see nn/backend/dropout.h). */
+cudaError_t hpct_launch_dropout(hpct_queue queue, hpct_number type, hpct_drawing drawing,
+                                uint32_t threshold, float scale, int n, size_t size,
+                                const void *src, bool add, void *dst);
+
+typedef struct hpct_crop {
+    int in_h, in_w, out_h, out_w, channels;
+    int top, left, height, width; /* the box, resized to out_h x out_w */
+    bool draws;                   /* random box: out_h x out_w at any position of a larger input */
+} hpct_crop;
+
+cudaError_t hpct_launch_crop(hpct_queue queue, hpct_number type, hpct_drawing drawing,
+                             const hpct_crop *crop, int n, const void *src, void *dst);
+cudaError_t hpct_launch_crop_backward(hpct_queue queue, hpct_number type, hpct_drawing drawing,
+                                      const hpct_crop *crop, int n, const void *diff_dst, bool add,
+                                      void *diff_src);
+/* [n][h][w][channels]: flips the selected samples in the given directions; its own inverse. */
+cudaError_t hpct_launch_flip(hpct_queue queue, hpct_number type, hpct_drawing drawing, int n, int h,
+                             int w, int channels, bool horizontal, bool vertical, const void *src,
+                             bool add, void *dst);
+
+/* ---- images of a data set (gather_kernels.cu) ---- */
+
+/* hpct_pictures in device memory. */
+typedef struct hpct_gather {
+    const uint8_t *pixels;
+    const int32_t *labels;
+    int in_h, in_w, out_h, out_w, channels;
+    float factor, offset;
+} hpct_gather;
+
+/* dst[n][out_h][out_w][channels] of `type`, to[n]: labels. */
+cudaError_t hpct_launch_gather(hpct_queue queue, hpct_number type, const hpct_gather *gather, int n,
+                               const hpct_drawn *drawn, void *dst, int32_t *to);
+
+/* ---- loss (loss_kernels.cu) ---- */
+
+typedef enum hpct_loss_kind { /* forms of nn/backend/backend.h */
+                              HPCT_LOSS_KIND_LOGITS,
+                              HPCT_LOSS_KIND_PROBABILITIES,
+                              HPCT_LOSS_KIND_DISTRIBUTION,
+                              HPCT_LOSS_KIND_BINARY_LOGITS,
+                              HPCT_LOSS_KIND_BINARY,
+                              HPCT_LOSS_KIND_SQUARED
+} hpct_loss_kind;
+
+typedef struct hpct_loss_sums {
+    double loss;
+    int64_t correct, in_top_k;
+} hpct_loss_sums;
+
+typedef struct hpct_loss_args {
+    hpct_loss_kind kind;
+    int n, classes, top_k;
+    float label_smoothing, threshold, scale;
+    const hpct_loss_scaling *scaling; /* its scale is a factor, too; NULL: none */
+    const int32_t *labels;
+    const float *targets; /* NULL: labels are used */
+    hpct_loss_sums *sums; /* [1], overwritten */
+    hpct_loss_sums *left; /* if not NULL: also written to left[*turns % 2], in host memory */
+    uint32_t *turns;      /* incremented with each write */
+} hpct_loss_args;
+
+/* src and diff_src (or NULL) are of `type`. At most one launch at a time per device: blocks' sums
+ * are in a static buffer. */
+cudaError_t hpct_launch_loss(hpct_queue queue, hpct_number type, hpct_loss_args args,
+                             const void *src, void *diff_src);
+
+/* to[3]: loss, correct, in_top_k. */
+cudaError_t hpct_launch_put_sums(hpct_queue queue, const hpct_loss_sums *sums, float *to);
+
+/* ---- optimizers (update_kernels.cu) ---- */
+
+#define HPCT_UPDATE_RANGES 256  /* per launch */
+#define HPCT_UPDATE_CHUNK 4096  /* minimum floats of a range per block and iteration */
+#define HPCT_UPDATE_CHUNKS 8192 /* maximum, plus one per range */
+
+typedef enum hpct_update_kind {
+    HPCT_UPDATE_SGD,  /* with a slot: momentum */
+    HPCT_UPDATE_ADAM, /* AdamW, too */
+    HPCT_UPDATE_LARS,
+    HPCT_UPDATE_LAMB_MOMENTS, /* first half of LAMB: sums of squares of w and of its update */
+    HPCT_UPDATE_LAMB_APPLY,
+    HPCT_UPDATE_RMSPROP, /* with a first slot: momentum; with a third: centered */
+} hpct_update_kind;
+
+/* Ranges of the arenas in units of 16 floats, divided into chunks. */
+typedef struct hpct_update_table {
+    int num_ranges;
+    uint32_t chunk;                               /* units per chunk; a range's last has fewer */
+    uint32_t first_chunk[HPCT_UPDATE_RANGES + 1]; /* of each range; then the number of chunks */
+    uint32_t offset[HPCT_UPDATE_RANGES], count[HPCT_UPDATE_RANGES];
+    uint8_t adapt[HPCT_UPDATE_RANGES];
+} hpct_update_table;
+
+typedef struct hpct_update_args {
+    hpct_update_kind kind;
+    bool nesterov;
+    bool settled; /* use gradient scale and rate per range from hpct_launch_update_settle */
+    float rate, decay, momentum, epsilon, trust; /* decay: weight decay (LARS), else rate times
+                                                    weight decay */
+    float mix_1, mix_2, bias_1, bias_2, grad_scale, clipvalue;
+    float *param, *slot[3];
+    const float *grad;
+    hpct_loss_scaling *scaling; /* or NULL; the update is skipped if `infinite` is not 0 */
+    const hpct_moment *now;     /* if not NULL: source of rate, decay, bias_1 and bias_2 */
+} hpct_update_args;
+
+/* One update of all ranges in the table. LAMB_MOMENTS computes sums as hpct_launch_update_norms. */
+cudaError_t hpct_launch_update(hpct_queue queue, const hpct_update_table *table,
+                               const hpct_update_args *args);
+
+/* Sums of squares per range, kept on the device. `scaled`: of parameters, and of gradients as
+ * scaled by the update; else of unscaled gradients only. */
+cudaError_t hpct_launch_update_norms(hpct_queue queue, const hpct_update_table *table,
+                                     const hpct_update_args *args, bool scaled);
+
+/* The two sums of each range as floats, to be all-reduced with other replicas; *sums is device
+ * memory, [HPCT_UPDATE_RANGES][2]. `take` writes them back. */
+cudaError_t hpct_update_sums(float **sums);
+cudaError_t hpct_launch_update_take(hpct_queue queue, int first, int count);
+
+/* Before the update: sets `infinite` from the squares summed by COUNT_ALL; 0 unless `measured`. */
+cudaError_t hpct_launch_scaling_judge(hpct_queue queue, hpct_loss_scaling *scaling, bool measured);
+/* After the update. */
+cudaError_t hpct_launch_scaling_move(hpct_queue queue, hpct_loss_scaling *scaling, double beta_1,
+                                     double beta_2);
+
+typedef enum hpct_update_settle {
+    HPCT_SETTLE_START,      /* gradient scale and rate from args, for every range */
+    HPCT_SETTLE_COUNT_ALL,  /* adds the ranges' squares of gradients to the total over all groups */
+    HPCT_SETTLE_CLIP_ALL,   /* START, then reduces the scale such that the norm of the whole
+                               gradient is at most `limit` */
+    HPCT_SETTLE_CLIP_RANGE, /* reduces the scale by the norm of each range */
+    HPCT_SETTLE_LARS,       /* multiplies the rate by the trust ratio */
+    HPCT_SETTLE_LAMB,
+} hpct_update_settle;
+
+/* first: COUNT_ALL starts a new total. */
+cudaError_t hpct_launch_update_settle(hpct_queue queue, const hpct_update_table *table,
+                                      const hpct_update_args *args, hpct_update_settle settle,
+                                      float limit, bool first);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

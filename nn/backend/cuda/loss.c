@@ -1,0 +1,51 @@
+/* Loss and metrics. */
+#include "nn/backend/cuda/ops.h"
+
+#include <stddef.h>
+
+_Static_assert(sizeof(hpct_batch_sums) == sizeof(hpct_loss_sums) &&
+                   offsetof(hpct_batch_sums, loss) == offsetof(hpct_loss_sums, loss) &&
+                   offsetof(hpct_batch_sums, correct) == offsetof(hpct_loss_sums, correct) &&
+                   offsetof(hpct_batch_sums, in_top_k) == offsetof(hpct_loss_sums, in_top_k),
+               "the kernel's sums are not nn's");
+
+static const hpct_loss_kind kinds[HPCT_LOSS_FORMS] = {
+    [HPCT_LOSS_LOGITS] = HPCT_LOSS_KIND_LOGITS,
+    [HPCT_LOSS_PROBABILITIES] = HPCT_LOSS_KIND_PROBABILITIES,
+    [HPCT_LOSS_DISTRIBUTION] = HPCT_LOSS_KIND_DISTRIBUTION,
+    [HPCT_LOSS_BINARY_LOGITS] = HPCT_LOSS_KIND_BINARY_LOGITS,
+    [HPCT_LOSS_BINARY] = HPCT_LOSS_KIND_BINARY,
+    [HPCT_LOSS_SQUARED] = HPCT_LOSS_KIND_SQUARED,
+};
+
+static hpct_loss_args loss_args(const hpct_loss_call *call)
+{
+    return (hpct_loss_args){.kind = kinds[call->form],
+                            .n = call->n,
+                            .classes = call->classes,
+                            .top_k = call->top_k,
+                            .label_smoothing = call->label_smoothing,
+                            .threshold = call->threshold,
+                            .scale = call->scale,
+                            .scaling = call->scaling,
+                            .labels = call->labels,
+                            .targets = call->targets,
+                            .sums = (hpct_loss_sums *) (void *) call->sums,
+                            .left = (hpct_loss_sums *) (void *) call->left,
+                            .turns = call->turns};
+}
+
+hpct_status hpct_cuda_loss(const hpct_loss_call *call)
+{
+    hpct_loss_args args = loss_args(call);
+    return hpct_cuda_check(hpct_launch_loss(hpct_cuda_queue(), hpct_cuda_number(call->values), args,
+                                            call->src, call->diff_src),
+                           "loss");
+}
+
+hpct_status hpct_cuda_put_sums(const hpct_batch_sums *sums, float *to)
+{
+    return hpct_cuda_check(
+        hpct_launch_put_sums(hpct_cuda_queue(), (const hpct_loss_sums *) (const void *) sums, to),
+        "sums");
+}

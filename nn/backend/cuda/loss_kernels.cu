@@ -1,0 +1,318 @@
+/* Losses and metrics, defined as in nn/backend/ref/loss.c: one warp per sample, sums over the batch
+ * in a fixed order. */
+#include "nn/backend/cuda/kernel.cuh"
+
+/* Keras' epsilon. */
+constexpr double CLIP_LOW = 1e-7, CLIP_HIGH = 1.0 - 1e-7;
+
+__device__ inline double clip(double p)
+{
+    return p < CLIP_LOW ? CLIP_LOW : p > CLIP_HIGH ? CLIP_HIGH : p;
+}
+
+__device__ inline bool is_clipped(double p)
+{
+    return p < CLIP_LOW || p > CLIP_HIGH;
+}
+
+/* A sample, as seen by one lane of its warp. */
+template <typename T> struct sample {
+    const hpct_loss_args &c;
+    double scale; /* of the gradient */
+    int lane;
+    int32_t label;        /* 0 with targets */
+    const float *targets; /* [classes], or NULL */
+    const T *x;           /* [classes] */
+    T *diff;              /* or NULL */
+
+    __device__ double wanted(int i) const
+    {
+        if (targets != nullptr)
+            return (double) targets[i];
+        return c.classes == 1 ? (double) label : (double) (label == i);
+    }
+
+    __device__ double smoothed(int i) const
+    {
+        bool binary = c.kind == HPCT_LOSS_KIND_BINARY || c.kind == HPCT_LOSS_KIND_BINARY_LOGITS;
+        double smoothing = (double) c.label_smoothing;
+        return wanted(i) * (1 - smoothing) + smoothing / (binary ? 2 : c.classes);
+    }
+
+    __device__ double at(int i) const
+    {
+        return (double) value_of(x[i]);
+    }
+
+    __device__ void leave(int i, double slope) const
+    {
+        if (diff != nullptr)
+            round_to((float) (scale * slope), &diff[i]);
+    }
+
+    /* Each returns the sample's loss on every lane. */
+
+    __device__ double logits() const
+    {
+        float top = -INFINITY;
+        double sum = 0, weight = 0, loss = 0;
+        for (int i = lane; i < c.classes; i += WARP)
+            top = fmaxf(top, value_of(x[i]));
+        top = warp_max(top);
+        for (int i = lane; i < c.classes; i += WARP) {
+            float v = value_of(x[i]) - top;
+            double y = smoothed(i);
+            sum += (double) expf(v);
+            weight += y;
+            loss -= y * (double) v;
+        }
+        sum = warp_sum(sum);
+        weight = warp_sum(weight);
+        loss = warp_sum(loss);
+        const double inverse = 1 / sum;
+        for (int i = lane; diff != nullptr && i < c.classes; i += WARP)
+            leave(i, weight * ((double) expf(value_of(x[i]) - top) * inverse) - smoothed(i));
+        return loss + weight * log(sum);
+    }
+
+    __device__ double probabilities() const
+    {
+        double sum = 0, q_label = clip(at(label));
+        for (int i = lane; i < c.classes; i += WARP)
+            sum += clip(at(i));
+        sum = warp_sum(sum);
+        for (int i = lane; diff != nullptr && i < c.classes; i += WARP)
+            leave(i, is_clipped(at(i)) ? 0 : 1 / sum - (i == label ? 1 / q_label : 0));
+        return log(sum) - log(q_label);
+    }
+
+    __device__ double distribution() const
+    {
+        double sum = 0, loss = 0, inner = 0;
+        for (int i = lane; i < c.classes; i += WARP)
+            sum += at(i);
+        sum = warp_sum(sum);
+        for (int i = lane; i < c.classes; i += WARP) {
+            double q = at(i) / sum;
+            loss -= smoothed(i) * log(clip(q));
+            inner += is_clipped(q) ? 0 : smoothed(i);
+        }
+        loss = warp_sum(loss);
+        inner = warp_sum(inner);
+        for (int i = lane; diff != nullptr && i < c.classes; i += WARP) {
+            double q = at(i) / sum;
+            leave(i, (inner - (is_clipped(q) ? 0 : smoothed(i) / q)) / sum);
+        }
+        return loss;
+    }
+
+    __device__ double binary_logits() const
+    {
+        double loss = 0, share = 1.0 / c.classes;
+        for (int i = lane; i < c.classes; i += WARP) {
+            double v = at(i), y = smoothed(i);
+            loss += share * (fmax(v, 0.0) - v * y + log1p(exp(-fabs(v))));
+            leave(i, share * (1 / (1 + exp(-v)) - y));
+        }
+        return warp_sum(loss);
+    }
+
+    __device__ double binary() const
+    {
+        double loss = 0, share = 1.0 / c.classes;
+        for (int i = lane; i < c.classes; i += WARP) {
+            double p = clip(at(i)), y = smoothed(i);
+            loss -= share * (y * log(p) + (1 - y) * log(1 - p));
+            leave(i, is_clipped(at(i)) ? 0 : share * ((1 - y) / (1 - p) - y / p));
+        }
+        return warp_sum(loss);
+    }
+
+    __device__ double squared() const
+    {
+        double loss = 0, share = 1.0 / c.classes;
+        for (int i = lane; i < c.classes; i += WARP) {
+            double error = at(i) - wanted(i);
+            loss += share * error * error;
+            leave(i, share * 2 * error);
+        }
+        return warp_sum(loss);
+    }
+
+    /* ---- metrics ---- */
+
+    /* The first maximum of `count` values; NaN never compares larger. */
+    template <typename N> __device__ int first_largest(const N *numbers) const
+    {
+        float best = value_of(numbers[0]);
+        int which = 0;
+        for (int i = lane; i < c.classes; i += WARP) {
+            float v = value_of(numbers[i]);
+            if (v > best) {
+                best = v;
+                which = i;
+            }
+        }
+        for (int step = WARP / 2; step > 0; step /= 2) {
+            float other = __shfl_xor_sync(0xffffffffu, best, step);
+            int there = __shfl_xor_sync(0xffffffffu, which, step);
+            if (other > best || (other == best && there < which)) {
+                best = other;
+                which = there;
+            }
+        }
+        return which;
+    }
+
+    /* is_correct and is_in_top of nn/backend/ref/loss.c. */
+    __device__ void judge(hpct_loss_sums *sums) const
+    {
+        if (c.classes == 1) {
+            double y = wanted(0);
+            sums->correct += (value_of(x[0]) > c.threshold) == (y != 0) && (y == 0 || y == 1);
+            return;
+        }
+        int best = first_largest(x), own = targets != nullptr ? first_largest(targets) : label;
+        float value = value_of(x[own]);
+        int larger = 0;
+        sums->correct += best == own;
+        if (c.top_k < 1)
+            return;
+        for (int i = lane; i < c.classes; i += WARP)
+            larger += value_of(x[i]) > value;
+        larger = warp_sum(larger);
+        sums->in_top_k += isfinite(value) && larger < c.top_k;
+    }
+
+    __device__ double loss() const
+    {
+        switch (c.kind) {
+        case HPCT_LOSS_KIND_LOGITS:
+            return logits();
+        case HPCT_LOSS_KIND_PROBABILITIES:
+            return probabilities();
+        case HPCT_LOSS_KIND_DISTRIBUTION:
+            return distribution();
+        case HPCT_LOSS_KIND_BINARY_LOGITS:
+            return binary_logits();
+        case HPCT_LOSS_KIND_BINARY:
+            return binary();
+        case HPCT_LOSS_KIND_SQUARED:
+            return squared();
+        }
+        return 0;
+    }
+};
+
+__device__ inline void add_up(const hpct_loss_sums &part, hpct_loss_sums *sums)
+{
+    sums->loss += part.loss;
+    sums->correct += part.correct;
+    sums->in_top_k += part.in_top_k;
+}
+
+/* Factor of the gradient, including the dynamic loss scale. */
+__device__ inline double scale_of(const hpct_loss_args &c)
+{
+    return (double) c.scale * (c.scaling != nullptr ? (double) c.scaling->scale : 1);
+}
+
+/* Stores the whole batch's sums; called by one thread. */
+__device__ inline void leave_sums(const hpct_loss_args &c, const hpct_loss_sums &sums)
+{
+    *c.sums = sums;
+    if (c.left != nullptr) {
+        c.left[*c.turns % 2] = sums;
+        ++*c.turns;
+    }
+}
+
+/* Each block stores its sums to all[its number]; the last block to do so adds them, lane by lane of
+ * a warp. */
+__device__ inline hpct_loss_sums sums_of_blocks(const volatile hpct_loss_sums *all, unsigned blocks)
+{
+    hpct_loss_sums sums = {0, 0, 0};
+    for (unsigned i = threadIdx.x % WARP; i < blocks; i += WARP) {
+        hpct_loss_sums part = {all[i].loss, all[i].correct, all[i].in_top_k};
+        add_up(part, &sums);
+    }
+    return {warp_sum(sums.loss), warp_sum(sums.correct), warp_sum(sums.in_top_k)};
+}
+
+constexpr int WARPS = 4;    /* per block */
+constexpr int BLOCKS = 256; /* at most */
+
+HPCT_OF_DEVICE hpct_loss_sums block_sums[BLOCKS];
+HPCT_OF_DEVICE unsigned blocks_done; /* 0 between launches */
+
+template <typename T>
+__global__ void __launch_bounds__(WARPS *WARP)
+    loss_rows(const __grid_constant__ hpct_loss_args c, const T *src, T *diff_src)
+{
+    __shared__ hpct_loss_sums of_warp[WARPS];
+    const int lane = (int) threadIdx.x, warp = (int) threadIdx.y;
+    const double scale = scale_of(c);
+    hpct_loss_sums sums = {0, 0, 0};
+    for (int s = (int) blockIdx.x * WARPS + warp; s < c.n; s += (int) gridDim.x * WARPS) {
+        size_t first = (size_t) s * (size_t) c.classes;
+        sample<T> own = {c,
+                         scale,
+                         lane,
+                         c.targets == nullptr ? c.labels[s] : 0,
+                         c.targets == nullptr ? nullptr : c.targets + first,
+                         src + first,
+                         diff_src == nullptr ? nullptr : diff_src + first};
+        sums.loss += own.loss();
+        own.judge(&sums);
+    }
+    if (lane == 0)
+        of_warp[warp] = sums;
+    __syncthreads();
+    if (warp != 0)
+        return;
+    unsigned before = 0;
+    if (lane == 0) {
+        for (int i = 1; i < WARPS; i++)
+            add_up(of_warp[i], &sums);
+        block_sums[blockIdx.x] = sums;
+        __threadfence(); /* stores the sums before counting the block */
+        before = atomicAdd(&blocks_done, 1u);
+        __threadfence(); /* acquires the other blocks' sums */
+    }
+    if (__shfl_sync(0xffffffffu, before, 0) + 1 < gridDim.x)
+        return;
+    __syncwarp(); /* for all lanes: a shuffle does not order memory accesses */
+    sums = sums_of_blocks(block_sums, gridDim.x);
+    if (lane == 0) {
+        blocks_done = 0;
+        leave_sums(c, sums);
+    }
+}
+
+cudaError_t hpct_launch_loss(hpct_queue queue, hpct_number type, hpct_loss_args args,
+                             const void *src, void *diff_src)
+{
+    unsigned blocks = (unsigned) ((args.n + WARPS - 1) / WARPS);
+    blocks = blocks < 1 ? 1 : blocks < BLOCKS ? blocks : BLOCKS;
+    return for_type(type, [&](auto zero) {
+        using T = decltype(zero);
+        auto kernel = loss_rows<T>;
+        HPCT_LAUNCH(kernel, blocks, dim3(WARP, WARPS), queue, args, (const T *) src,
+                    (T *) diff_src);
+    });
+}
+
+__global__ void put_sums(const hpct_loss_sums *sums, float *to)
+{
+    if (threadIdx.x != 0)
+        return;
+    to[0] = (float) sums->loss;
+    to[1] = (float) sums->correct;
+    to[2] = (float) sums->in_top_k;
+}
+
+cudaError_t hpct_launch_put_sums(hpct_queue queue, const hpct_loss_sums *sums, float *to)
+{
+    HPCT_LAUNCH(put_sums, 1, WARP, queue, sums, to);
+    return cudaGetLastError();
+}

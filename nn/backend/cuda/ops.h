@@ -1,0 +1,59 @@
+/* nn/backend/cuda/ops.h - shared by operations with own kernels: construction, and conversion of
+ * nn's types and draws to the launchers'. */
+#ifndef HPCT_NN_BACKEND_CUDA_OPS_H
+#define HPCT_NN_BACKEND_CUDA_OPS_H
+
+#include "nn/backend/cuda/cuda.h"
+#include "nn/backend/cuda/kernels.h"
+
+/* HPCT_OK, or the launch error with the operation's kind. */
+hpct_status hpct_cuda_launched(cudaError_t error, const hpct_op *op, const char *what);
+
+static inline hpct_queue hpct_cuda_queue(void)
+{
+    return (hpct_queue){hpct_gpu.stream, hpct_gpu.multiprocessors};
+}
+
+static inline hpct_number hpct_cuda_number(hpct_precision values)
+{
+    static const hpct_number numbers[HPCT_PRECISIONS] = {[HPCT_FP32] = HPCT_NUMBER_FP32,
+                                                         [HPCT_BF16] = HPCT_NUMBER_BF16,
+                                                         [HPCT_FP16] = HPCT_NUMBER_FP16};
+    return numbers[values];
+}
+
+/* Type of an operation's activations. */
+static inline hpct_number hpct_cuda_number_of(const hpct_op *op)
+{
+    return hpct_cuda_number(op->build.values);
+}
+
+static inline size_t hpct_cuda_dst_count(const hpct_op *op, int n)
+{
+    return (size_t) n * hpct_op_dst_floats(&op->spec);
+}
+
+static inline bool hpct_cuda_adds(const hpct_op_call *call, int input)
+{
+    return call->add != NULL && call->add[input];
+}
+
+hpct_drawing hpct_cuda_drawing(const hpct_op *op, const hpct_op_call *call);
+
+/* Creates an operation with parameters in Keras' layout, whose backward does not change diff_dst
+ * and can accumulate into diff_src; NULL if out of memory. `class` may use the functions below. */
+hpct_op *hpct_cuda_new_op(const hpct_op_class *class, const hpct_op_spec *spec,
+                          const hpct_op_build *build);
+void hpct_cuda_destroy_op(hpct_op *op);
+hpct_status hpct_cuda_import(hpct_op *op, int which, const float *keras, float *arena);
+hpct_status hpct_cuda_export(hpct_op *op, int which, const float *arena, float *keras);
+
+/* Plans copies of the kernel, and with `bias` of the bias, in the activations' type: offsets and
+ * bytes. */
+void hpct_cuda_lay_copies(hpct_op *op, bool bias);
+void hpct_cuda_drop_copies(hpct_op *op);
+
+/* The largest batch size of the build. */
+int hpct_cuda_largest_batch(const hpct_op_build *build);
+
+#endif

@@ -1,0 +1,93 @@
+/* Recorded parts of a step: CUDA graphs captured from the stream. */
+#include "nn/backend/cuda/aside.h"
+#include "nn/backend/cuda/ops.h"
+#include "nn/backend/cuda/update.h"
+
+#include <string.h>
+
+/* Thread-local capture mode: other threads may make calls that a capture forbids. */
+hpct_status hpct_cuda_record(void)
+{
+    hpct_status status = hpct_cuda_join(false); /* side work left by a failed step */
+    if (status == HPCT_OK)
+        status =
+            HPCT_CUDA(cudaStreamBeginCapture(hpct_gpu.stream, cudaStreamCaptureModeThreadLocal));
+    hpct_gpu.recording = status == HPCT_OK;
+    return status;
+}
+
+hpct_status hpct_cuda_end_record(void **recording)
+{
+    cudaGraph_t graph = NULL;
+    cudaGraphExec_t made = NULL;
+    hpct_gpu.recording = false;
+    hpct_cuda_forget_aside();
+    hpct_status status = HPCT_CUDA(cudaStreamEndCapture(hpct_gpu.stream, &graph));
+    if (status == HPCT_OK) /* reductions of gradients are captured from a high-priority stream */
+        status =
+            HPCT_CUDA(cudaGraphInstantiate(&made, graph, cudaGraphInstantiateFlagUseNodePriority));
+    if (graph != NULL)
+        cudaGraphDestroy(graph);
+    /* Uploads now, so that no launch has to while kernels of other replicas wait for this one. */
+    if (status == HPCT_OK)
+        status = HPCT_CUDA(cudaGraphUpload(made, hpct_gpu.stream));
+    if (status == HPCT_OK)
+        status = hpct_cuda_wait();
+    if (status != HPCT_OK && made != NULL) {
+        cudaGraphExecDestroy(made);
+        made = NULL;
+    }
+    *recording = made;
+    return status;
+}
+
+hpct_status hpct_cuda_replay(void *recording)
+{
+    return HPCT_CUDA(cudaGraphLaunch(recording, hpct_gpu.stream));
+}
+
+void hpct_cuda_drop_recording(void *recording)
+{
+    cudaGraphExecDestroy(recording);
+}
+
+/* ---- values that change in every step ---- */
+
+static hpct_status tell(const hpct_moment *moment)
+{
+    if (memcmp(moment, &hpct_gpu.told, sizeof *moment) == 0)
+        return HPCT_OK;
+    hpct_gpu.told = *moment;
+    return hpct_cuda_check(hpct_launch_moment(hpct_cuda_queue(), *moment, hpct_gpu.now), "moment");
+}
+
+/* Not needed by models without random operations. */
+hpct_status hpct_cuda_set_draws(uint64_t seed, int64_t step, int64_t first_sample)
+{
+    hpct_moment moment = hpct_gpu.told;
+    moment.seed = seed;
+    moment.step = (uint32_t) step;
+    moment.first_sample = (uint32_t) first_sample;
+    return hpct_gpu.draws ? tell(&moment) : HPCT_OK;
+}
+
+hpct_status hpct_cuda_set_rate(float rate)
+{
+    hpct_moment moment = hpct_gpu.told;
+    moment.minus_rate = -rate;
+    moment.one = 1;
+    return tell(&moment);
+}
+
+hpct_status hpct_cuda_set_rates(const hpct_update_call *call)
+{
+    hpct_moment moment = hpct_gpu.told;
+    moment.minus_rate = -call->learning_rate;
+    moment.one = 1;
+    hpct_update_args args = hpct_cuda_update_args(call);
+    moment.rate = args.rate;
+    moment.decay = args.decay;
+    moment.bias_1 = args.bias_1;
+    moment.bias_2 = args.bias_2;
+    return tell(&moment);
+}

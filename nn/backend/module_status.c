@@ -1,0 +1,59 @@
+/* Module side of nn/backend/module.h: implements base/status.h and base/headway.h by calling the
+ * process that has loaded the module. */
+#include "config.h"
+
+#include "nn/backend/module.h"
+
+#include "base/status.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static const hpct_module_host *process;
+
+bool hpct_module_attach(const hpct_module_host *host)
+{
+    if (host->bytes != sizeof *host + sizeof(hpct_backend) ||
+        strcmp(host->version, PACKAGE_VERSION) != 0)
+        return false;
+    process = host;
+    return true;
+}
+
+void hpct_headway(void)
+{
+    process->headway();
+}
+
+hpct_waits hpct_headway_enter(hpct_waits waits)
+{
+    return process->headway_enter(waits);
+}
+
+const char *hpct_last_error(void)
+{
+    return process->last_error();
+}
+
+hpct_status hpct_fail(hpct_status status, const char *format, ...)
+{
+    char text[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    return process->fail(status, text);
+}
+
+hpct_status hpct_fail_within(hpct_status status, const char *prefix)
+{
+    return hpct_fail(status, "%s: %s", prefix, hpct_last_error());
+}
+
+hpct_status hpct_fail_memory(size_t bytes)
+{
+    if (bytes == 0)
+        return hpct_fail(HPCT_ERR_INTERNAL, "out of memory");
+    return hpct_fail(HPCT_ERR_INTERNAL, "out of memory: %zu bytes were needed", bytes);
+}

@@ -1,0 +1,30 @@
+/* nn/backend/norm_line.h - per-channel values that a BATCH_NORM fused downstream
+ * (hpct_op_build.deferred) stores at the beginning of its workspace for its reader. For C and CUDA.
+ */
+#ifndef HPCT_NN_BACKEND_NORM_LINE_H
+#define HPCT_NN_BACKEND_NORM_LINE_H
+
+#include <stddef.h>
+
+/* Result of x: (x - mean) scale + shift; inverse is 1 / sqrt(variance + epsilon), so that gamma is
+ * scale / inverse. [channels] each. */
+typedef struct hpct_norm_line {
+    const float *mean, *scale, *shift, *inverse;
+} hpct_norm_line;
+#define HPCT_NORM_LINE_ARRAYS 4
+
+/* Floats between consecutive arrays, so that each is 16-byte aligned. */
+static inline size_t hpct_norm_line_step(size_t channels)
+{
+    return (channels + 3) / 4 * 4;
+}
+
+static inline hpct_norm_line hpct_norm_line_in(const void *workspace, size_t channels)
+{
+    const float *at = (const float *) workspace;
+    size_t step = hpct_norm_line_step(channels);
+    hpct_norm_line line = {at, at + step, at + 2 * step, at + 3 * step};
+    return line;
+}
+
+#endif

@@ -1,0 +1,37 @@
+/* nn/backend/picture.h - resizing, cropping and flipping of one image, for every backend: the crop
+ * box, the interpolation points, the flips. */
+#ifndef HPCT_NN_BACKEND_PICTURE_H
+#define HPCT_NN_BACKEND_PICTURE_H
+
+#include "nn/graph/op.h"
+#include "nn/graph/rng.h"
+
+/* A rectangle of the input. */
+typedef struct hpct_box {
+    int top, left, height, width;
+} hpct_box;
+
+/* The whole input. */
+hpct_box hpct_box_whole(const hpct_picture *picture);
+
+/* RandomCrop's box without randomness: the largest centered one with the output's aspect ratio; it
+ * is then resized. */
+hpct_box hpct_box_centre(const hpct_picture *picture);
+
+/* RandomCrop's box of this sample: of the output's size at a random position, or the centered one
+ * if the input is not larger than the output in both dimensions. */
+hpct_box hpct_box_random(const hpct_picture *picture, const hpct_draw *draw, uint32_t sample);
+
+/* Whether RandomFlip flips this sample. If both directions are permitted it is flipped in both or
+ * none, as in Keras 3. */
+bool hpct_flips(const hpct_draw *draw, uint32_t sample);
+
+/* Source of an output cell along one axis: interpolated between two input cells, counted within the
+ * box. Cell centers are at halves, as in tf.image.resize. */
+typedef struct hpct_between {
+    int low, high;
+    double part; /* weight of `high` */
+} hpct_between;
+hpct_between hpct_look(int out, int out_size, int in_size);
+
+#endif

@@ -1,0 +1,129 @@
+/* nn/backend/ref/kernels.h - every operation as a plain loop over its definition, to test the fast
+ * backends against. Sums are in double. Compiled with HPCT_REF_REAL=double for numerical gradients.
+ *
+ * Shapes are Keras': images [n][h][w][c], rows [rows][features], Conv2D kernels [kh][kw][in /
+ * groups][out], Dense kernels [in][out]. Outputs are overwritten; biases and their gradients may be
+ * NULL. */
+#ifndef HPCT_NN_BACKEND_REF_KERNELS_H
+#define HPCT_NN_BACKEND_REF_KERNELS_H
+
+#include "nn/backend/backend.h"
+#include "nn/backend/dropout.h"
+#include "nn/backend/picture.h"
+
+#ifndef HPCT_REF_REAL
+#define HPCT_REF_REAL float
+#define HPCT_REF(name) hpct_ref_##name
+#else
+#define HPCT_REF(name) hpct_ref64_##name
+#endif
+typedef HPCT_REF_REAL hpct_real;
+
+void HPCT_REF(conv2d_forward)(const hpct_window *w, int n, const hpct_real *src,
+                              const hpct_real *kernel, const hpct_real *bias, hpct_real *dst);
+void HPCT_REF(conv2d_backward_data)(const hpct_window *w, int n, const hpct_real *diff_dst,
+                                    const hpct_real *kernel, hpct_real *diff_src);
+void HPCT_REF(conv2d_backward_weights)(const hpct_window *w, int n, const hpct_real *src,
+                                       const hpct_real *diff_dst, hpct_real *diff_kernel,
+                                       hpct_real *diff_bias);
+
+/* On ties the first cell (by row, then column) gets the gradient. */
+void HPCT_REF(max_pool2d_forward)(const hpct_window *w, int n, const hpct_real *src,
+                                  hpct_real *dst);
+void HPCT_REF(max_pool2d_backward)(const hpct_window *w, int n, const hpct_real *src,
+                                   const hpct_real *diff_dst, hpct_real *diff_src);
+
+/* The mean over the cells inside the image. */
+void HPCT_REF(average_pool2d_forward)(const hpct_window *w, int n, const hpct_real *src,
+                                      hpct_real *dst);
+void HPCT_REF(average_pool2d_backward)(const hpct_window *w, int n, const hpct_real *diff_dst,
+                                       hpct_real *diff_src);
+
+void HPCT_REF(dense_forward)(int rows, int in, int out, const hpct_real *src,
+                             const hpct_real *kernel, const hpct_real *bias, hpct_real *dst);
+void HPCT_REF(dense_backward_data)(int rows, int in, int out, const hpct_real *diff_dst,
+                                   const hpct_real *kernel, hpct_real *diff_src);
+void HPCT_REF(dense_backward_weights)(int rows, int in, int out, const hpct_real *src,
+                                      const hpct_real *diff_dst, hpct_real *diff_kernel,
+                                      hpct_real *diff_bias);
+
+/* `size` elements of each of n samples; backward is the same with the gradients. */
+void HPCT_REF(dropout)(const hpct_dropout *dropout, int first_sample, int n, size_t size,
+                       const hpct_real *src, hpct_real *dst);
+
+/* src * scale + offset; backward the same with the gradients and no offset. */
+void HPCT_REF(rescaling)(size_t count, hpct_real scale, hpct_real offset, const hpct_real *src,
+                         hpct_real *dst);
+
+/* One sample: a box of the image, bilinearly resized. */
+void HPCT_REF(resize_forward)(const hpct_picture *picture, const hpct_box *box,
+                              const hpct_real *src, hpct_real *dst);
+void HPCT_REF(resize_backward)(const hpct_picture *picture, const hpct_box *box,
+                               const hpct_real *diff_dst, hpct_real *diff_src);
+/* Flips one sample; its own inverse. */
+void HPCT_REF(flip)(const hpct_picture *picture, const hpct_real *src, hpct_real *dst);
+
+/* In place allowed. backward: the gradient where dst > 0, else zero. */
+void HPCT_REF(relu_forward)(size_t count, const hpct_real *src, hpct_real *dst);
+void HPCT_REF(relu_backward)(size_t count, const hpct_real *dst, const hpct_real *diff_dst,
+                             hpct_real *diff_src);
+
+/* As relu, with gradients from dst; zero at 0 and 6. */
+void HPCT_REF(relu6_forward)(size_t count, const hpct_real *src, hpct_real *dst);
+void HPCT_REF(relu6_backward)(size_t count, const hpct_real *dst, const hpct_real *diff_dst,
+                              hpct_real *diff_src);
+void HPCT_REF(sigmoid_forward)(size_t count, const hpct_real *src, hpct_real *dst);
+void HPCT_REF(sigmoid_backward)(size_t count, const hpct_real *dst, const hpct_real *diff_dst,
+                                hpct_real *diff_src);
+void HPCT_REF(tanh_forward)(size_t count, const hpct_real *src, hpct_real *dst);
+void HPCT_REF(tanh_backward)(size_t count, const hpct_real *dst, const hpct_real *diff_dst,
+                             hpct_real *diff_src);
+
+/* x Phi(x), Phi the normal CDF; the gradient, Phi(x) + x phi(x), from src. */
+void HPCT_REF(gelu_forward)(size_t count, const hpct_real *src, hpct_real *dst);
+void HPCT_REF(gelu_backward)(size_t count, const hpct_real *src, const hpct_real *diff_dst,
+                             hpct_real *diff_src);
+
+/* exp(x - max) / sum, row by row. backward: y (g - sum(g y)). */
+void HPCT_REF(softmax_forward)(int rows, int size, const hpct_real *src, hpct_real *dst);
+void HPCT_REF(softmax_backward)(int rows, int size, const hpct_real *dst, const hpct_real *diff_dst,
+                                hpct_real *diff_src);
+
+/* dst = the sum of `num` arrays; dst += src; dst *= factor. */
+void HPCT_REF(add_forward)(size_t count, int num, const hpct_real *const *src, hpct_real *dst);
+void HPCT_REF(add_to)(size_t count, const hpct_real *src, hpct_real *dst);
+void HPCT_REF(scale)(size_t count, hpct_real factor, hpct_real *dst);
+
+/* Concatenates rows of size[0], size[1], ...; backward extracts the slice of one input, with `add`
+ * added to diff_src. */
+void HPCT_REF(concatenate_forward)(size_t rows, int num, const int *size,
+                                   const hpct_real *const *src, hpct_real *dst);
+void HPCT_REF(concatenate_backward)(size_t rows, int num, const int *size, int which,
+                                    const hpct_real *diff_dst, bool add, hpct_real *diff_src);
+
+/* Batch normalization of src[rows][channels]. gamma, beta, their gradients, and diff_src may be
+ * NULL; statistics are those of the batch, or in forward the moving ones. */
+void HPCT_REF(batch_norm_statistics)(size_t rows, size_t channels, const hpct_real *src,
+                                     hpct_real *mean, hpct_real *variance);
+void HPCT_REF(batch_norm_forward)(size_t rows, size_t channels, double epsilon,
+                                  const hpct_real *src, const hpct_real *mean,
+                                  const hpct_real *variance, const hpct_real *gamma,
+                                  const hpct_real *beta, hpct_real *dst);
+void HPCT_REF(batch_norm_backward)(size_t rows, size_t channels, double epsilon,
+                                   const hpct_real *src, const hpct_real *mean,
+                                   const hpct_real *variance, const hpct_real *gamma,
+                                   const hpct_real *diff_dst, bool add, hpct_real *diff_src,
+                                   hpct_real *diff_gamma, hpct_real *diff_beta);
+/* moving = momentum * moving + (1 - momentum) * batch. */
+void HPCT_REF(batch_norm_move)(size_t channels, double momentum, const hpct_real *batch,
+                               hpct_real *moving);
+
+void HPCT_REF(pad2d_forward)(const hpct_window *w, int n, const hpct_real *src, hpct_real *dst);
+void HPCT_REF(pad2d_backward)(const hpct_window *w, int n, const hpct_real *diff_dst, bool add,
+                              hpct_real *diff_src);
+
+/* Fills call->sums; diff_src receives call->scale times the gradient, unless NULL. call->src and
+ * call->diff_src are not used. */
+void HPCT_REF(loss_rows)(const hpct_loss_call *call, const hpct_real *src, hpct_real *diff_src);
+
+#endif

@@ -1,0 +1,198 @@
+/* Losses and metrics as Keras defines them on TensorFlow. */
+#include "nn/backend/ref/kernels.h"
+
+#include <math.h>
+
+/* Keras' epsilon. */
+#define CLIP_LOW 1e-7
+#define CLIP_HIGH (1.0 - 1e-7)
+
+static double factor(const hpct_loss_call *c)
+{
+    return (double) c->scale * (c->scaling != NULL ? (double) c->scaling->scale : 1);
+}
+
+static double clip(double p)
+{
+    return p < CLIP_LOW ? CLIP_LOW : p > CLIP_HIGH ? CLIP_HIGH : p;
+}
+
+static bool is_clipped(double p)
+{
+    return p < CLIP_LOW || p > CLIP_HIGH;
+}
+
+/* ---- targets ---- */
+
+/* Target of output i of sample s: from the target row, or from the class. */
+static double wanted(const hpct_loss_call *c, int s, int i)
+{
+    if (c->targets != NULL)
+        return (double) c->targets[(size_t) s * (size_t) c->classes + (size_t) i];
+    if (c->classes == 1)
+        return c->labels[s];
+    return c->labels[s] == i;
+}
+
+static double smoothed(const hpct_loss_call *c, int s, int i)
+{
+    bool binary = c->form == HPCT_LOSS_BINARY || c->form == HPCT_LOSS_BINARY_LOGITS;
+    double smoothing = (double) c->label_smoothing;
+    return wanted(c, s, i) * (1 - smoothing) + smoothing / (binary ? 2 : c->classes);
+}
+
+/* ---- one sample ---- */
+
+/* sum y (log(sum exp x) - x), and sum(y) softmax(x) - y. */
+static double from_logits(const hpct_loss_call *c, int s, const hpct_real *x, hpct_real *diff)
+{
+    double top = (double) x[0], sum = 0, weight = 0, loss = 0;
+    for (int i = 1; i < c->classes; i++)
+        top = fmax(top, (double) x[i]);
+    for (int i = 0; i < c->classes; i++) {
+        sum += exp((double) x[i] - top);
+        weight += smoothed(c, s, i);
+        loss -= smoothed(c, s, i) * ((double) x[i] - top);
+    }
+    for (int i = 0; diff != NULL && i < c->classes; i++) {
+        double p = exp((double) x[i] - top) / sum;
+        diff[i] = (hpct_real) (factor(c) * (weight * p - smoothed(c, s, i)));
+    }
+    return loss + weight * log(sum);
+}
+
+/* log(sum q) - log q[label], q = clipped x; clipped elements have no gradient. */
+static double from_probabilities(const hpct_loss_call *c, int s, const hpct_real *x,
+                                 hpct_real *diff)
+{
+    int label = c->labels[s];
+    double sum = 0, q_label = clip((double) x[label]);
+    for (int i = 0; i < c->classes; i++)
+        sum += clip((double) x[i]);
+    for (int i = 0; diff != NULL && i < c->classes; i++) {
+        double slope = 1 / sum - (i == label ? 1 / q_label : 0);
+        diff[i] = (hpct_real) (is_clipped((double) x[i]) ? 0 : factor(c) * slope);
+    }
+    return log(sum) - log(q_label);
+}
+
+/* - sum y log clip(q), q = x / sum x. */
+static double from_distribution(const hpct_loss_call *c, int s, const hpct_real *x, hpct_real *diff)
+{
+    double sum = 0, loss = 0, inner = 0;
+    for (int i = 0; i < c->classes; i++)
+        sum += (double) x[i];
+    for (int i = 0; i < c->classes; i++) {
+        double q = (double) x[i] / sum;
+        loss -= smoothed(c, s, i) * log(clip(q));
+        inner += is_clipped(q) ? 0 : smoothed(c, s, i);
+    }
+    for (int i = 0; diff != NULL && i < c->classes; i++) {
+        double q = (double) x[i] / sum, own = is_clipped(q) ? 0 : smoothed(c, s, i) / q;
+        diff[i] = (hpct_real) (factor(c) * (inner - own) / sum);
+    }
+    return loss;
+}
+
+static double binary_from_logits(const hpct_loss_call *c, int s, const hpct_real *x,
+                                 hpct_real *diff)
+{
+    double loss = 0, share = 1.0 / c->classes;
+    for (int i = 0; i < c->classes; i++) {
+        double v = (double) x[i], y = smoothed(c, s, i);
+        loss += share * (fmax(v, 0) - v * y + log1p(exp(-fabs(v))));
+        if (diff != NULL)
+            diff[i] = (hpct_real) (factor(c) * share * (1 / (1 + exp(-v)) - y));
+    }
+    return loss;
+}
+
+static double binary(const hpct_loss_call *c, int s, const hpct_real *x, hpct_real *diff)
+{
+    double loss = 0, share = 1.0 / c->classes;
+    for (int i = 0; i < c->classes; i++) {
+        double p = clip((double) x[i]), y = smoothed(c, s, i);
+        double slope = is_clipped((double) x[i]) ? 0 : (1 - y) / (1 - p) - y / p;
+        loss -= share * (y * log(p) + (1 - y) * log(1 - p));
+        if (diff != NULL)
+            diff[i] = (hpct_real) (factor(c) * share * slope);
+    }
+    return loss;
+}
+
+static double squared(const hpct_loss_call *c, int s, const hpct_real *x, hpct_real *diff)
+{
+    double loss = 0, share = 1.0 / c->classes;
+    for (int i = 0; i < c->classes; i++) {
+        double error = (double) x[i] - wanted(c, s, i);
+        loss += share * error * error;
+        if (diff != NULL)
+            diff[i] = (hpct_real) (factor(c) * share * 2 * error);
+    }
+    return loss;
+}
+
+/* ---- metrics ---- */
+
+static int first_largest(int classes, const hpct_real *x)
+{
+    int best = 0;
+    for (int i = 1; i < classes; i++) {
+        if (x[i] > x[best])
+            best = i;
+    }
+    return best;
+}
+
+static int class_of(const hpct_loss_call *c, int s)
+{
+    int best = 0;
+    if (c->targets == NULL)
+        return c->labels[s];
+    for (int i = 1; i < c->classes; i++) {
+        if (wanted(c, s, i) > wanted(c, s, best))
+            best = i;
+    }
+    return best;
+}
+
+/* Keras' binary accuracy with one output, else whether the class has the largest output. */
+static bool is_correct(const hpct_loss_call *c, int s, const hpct_real *x)
+{
+    if (c->classes == 1)
+        return (x[0] > (hpct_real) c->threshold) == (wanted(c, s, 0) != 0) &&
+               (wanted(c, s, 0) == 0 || wanted(c, s, 0) == 1);
+    return first_largest(c->classes, x) == class_of(c, s);
+}
+
+/* Whether fewer than top_k outputs are larger than the class'. */
+static bool is_in_top(const hpct_loss_call *c, int s, const hpct_real *x)
+{
+    int class = class_of(c, s), larger = 0;
+    if (c->classes == 1 || !isfinite((double) x[class]))
+        return false;
+    for (int i = 0; i < c->classes; i++)
+        larger += x[i] > x[class];
+    return larger < c->top_k;
+}
+
+void HPCT_REF(loss_rows)(const hpct_loss_call *call, const hpct_real *src, hpct_real *diff_src)
+{
+    static double (*const losses[HPCT_LOSS_FORMS])(const hpct_loss_call *, int, const hpct_real *,
+                                                   hpct_real *) = {
+        [HPCT_LOSS_LOGITS] = from_logits,
+        [HPCT_LOSS_PROBABILITIES] = from_probabilities,
+        [HPCT_LOSS_DISTRIBUTION] = from_distribution,
+        [HPCT_LOSS_BINARY_LOGITS] = binary_from_logits,
+        [HPCT_LOSS_BINARY] = binary,
+        [HPCT_LOSS_SQUARED] = squared,
+    };
+    *call->sums = (hpct_batch_sums){0};
+    for (int s = 0; s < call->n; s++) {
+        size_t at = (size_t) s * (size_t) call->classes;
+        const hpct_real *x = src + at;
+        call->sums->loss += losses[call->form](call, s, x, diff_src != NULL ? diff_src + at : NULL);
+        call->sums->correct += is_correct(call, s, x);
+        call->sums->in_top_k += is_in_top(call, s, x);
+    }
+}

@@ -1,0 +1,668 @@
+/* The reference backend: kernels.h behind the backend table. Parameters have Keras' layout. */
+#include "nn/backend/ref/ref.h"
+
+#include "base/fp16.h"
+#include "base/status.h"
+#include "nn/backend/bf16.h"
+#include "nn/backend/collective.h"
+#include "nn/backend/norm_line.h"
+#include "nn/backend/norm_sync.h"
+#include "nn/backend/ref/kernels.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+hpct_status hpct_ref_import(hpct_op *op, int which, const float *keras, float *arena)
+{
+    memcpy(arena, keras, op->param_floats[which] * sizeof(float));
+    return HPCT_OK;
+}
+
+hpct_status hpct_ref_export(hpct_op *op, int which, const float *arena, float *keras)
+{
+    memcpy(keras, arena, op->param_floats[which] * sizeof(float));
+    return HPCT_OK;
+}
+
+static void destroy(hpct_op *op)
+{
+    free(op);
+}
+
+static size_t dst_count(const hpct_op *op, int n)
+{
+    return (size_t) n * hpct_op_dst_floats(&op->spec);
+}
+
+/* Fused ReLU of Conv2D and Dense. */
+static void finish_forward(const hpct_op *op, const hpct_op_call *call)
+{
+    if (op->spec.relu)
+        hpct_ref_relu_forward(dst_count(op, call->n), call->dst, call->dst);
+}
+
+static void start_backward(const hpct_op *op, const hpct_op_call *call)
+{
+    if (op->spec.relu)
+        hpct_ref_relu_backward(dst_count(op, call->n), call->dst, call->diff_dst, call->diff_dst);
+}
+
+/* The fused ADD. */
+static void add_other(const hpct_op *op, const hpct_op_call *call)
+{
+    size_t count = dst_count(op, call->n);
+    if (!op->build.adds)
+        return;
+    hpct_ref_add_forward(count, 2, (const float *const[]){call->dst, call->src[1]}, call->dst);
+    if (op->build.adds_relu)
+        hpct_ref_relu_forward(count, call->dst, call->dst);
+}
+
+static void leave_moments(const hpct_op *op, const hpct_op_call *call)
+{
+    size_t count = dst_count(op, call->n), channels = (size_t) op->spec.window.out_c;
+    float *sums = call->workspace;
+    for (size_t c = 0; c < channels && op->leaves_moments; c++) {
+        double sum = 0, squares = 0;
+        for (size_t i = c; i < count; i += channels) {
+            sum += (double) call->dst[i];
+            squares += (double) call->dst[i] * (double) call->dst[i];
+        }
+        sums[c] = (float) sum;
+        sums[channels + c] = (float) squares;
+    }
+}
+
+static hpct_status conv2d_forward(hpct_op *op, const hpct_op_call *call)
+{
+    hpct_ref_conv2d_forward(&op->spec.window, call->n, call->src[0], call->param[HPCT_OP_KERNEL],
+                            op->build.leaves_bias ? NULL : call->param[HPCT_OP_BIAS], call->dst);
+    finish_forward(op, call);
+    add_other(op, call);
+    leave_moments(op, call);
+    return HPCT_OK;
+}
+
+static hpct_status conv2d_backward(hpct_op *op, const hpct_op_call *call)
+{
+    start_backward(op, call);
+    hpct_ref_conv2d_backward_weights(&op->spec.window, call->n, call->src[0], call->diff_dst,
+                                     call->grad[HPCT_OP_KERNEL], call->grad[HPCT_OP_BIAS]);
+    if (op->build.leaves_bias)
+        memset(call->grad[HPCT_OP_BIAS], 0, op->param_floats[HPCT_OP_BIAS] * sizeof(float));
+    if (call->diff_src[0] != NULL)
+        hpct_ref_conv2d_backward_data(&op->spec.window, call->n, call->diff_dst,
+                                      call->param[HPCT_OP_KERNEL], call->diff_src[0]);
+    return HPCT_OK;
+}
+
+static hpct_status max_pool2d_forward(hpct_op *op, const hpct_op_call *call)
+{
+    hpct_ref_max_pool2d_forward(&op->spec.window, call->n, call->src[0], call->dst);
+    return HPCT_OK;
+}
+
+static hpct_status max_pool2d_backward(hpct_op *op, const hpct_op_call *call)
+{
+    if (call->diff_src[0] != NULL)
+        hpct_ref_max_pool2d_backward(&op->spec.window, call->n, call->src[0], call->diff_dst,
+                                     call->diff_src[0]);
+    return HPCT_OK;
+}
+
+static hpct_status average_pool2d_forward(hpct_op *op, const hpct_op_call *call)
+{
+    hpct_ref_average_pool2d_forward(&op->spec.window, call->n, call->src[0], call->dst);
+    return HPCT_OK;
+}
+
+static hpct_status average_pool2d_backward(hpct_op *op, const hpct_op_call *call)
+{
+    if (call->diff_src[0] != NULL)
+        hpct_ref_average_pool2d_backward(&op->spec.window, call->n, call->diff_dst,
+                                         call->diff_src[0]);
+    return HPCT_OK;
+}
+
+static hpct_status dense_forward(hpct_op *op, const hpct_op_call *call)
+{
+    hpct_ref_dense_forward(call->n * op->spec.dense.rows, op->spec.dense.in, op->spec.dense.out,
+                           call->src[0], call->param[HPCT_OP_KERNEL], call->param[HPCT_OP_BIAS],
+                           call->dst);
+    finish_forward(op, call);
+    return HPCT_OK;
+}
+
+static hpct_status dense_backward(hpct_op *op, const hpct_op_call *call)
+{
+    int rows = call->n * op->spec.dense.rows, in = op->spec.dense.in, out = op->spec.dense.out;
+    start_backward(op, call);
+    hpct_ref_dense_backward_weights(rows, in, out, call->src[0], call->diff_dst,
+                                    call->grad[HPCT_OP_KERNEL], call->grad[HPCT_OP_BIAS]);
+    if (call->diff_src[0] != NULL)
+        hpct_ref_dense_backward_data(rows, in, out, call->diff_dst, call->param[HPCT_OP_KERNEL],
+                                     call->diff_src[0]);
+    return HPCT_OK;
+}
+
+/* Elementwise activations; data: dst, or src (hpct_op_gradient_from_src). */
+static const struct {
+    void (*forward)(size_t count, const float *src, float *dst);
+    void (*backward)(size_t count, const float *data, const float *diff_dst, float *diff_src);
+} elements[HPCT_OP_KINDS] = {
+    [HPCT_OP_RELU] = {hpct_ref_relu_forward, hpct_ref_relu_backward},
+    [HPCT_OP_RELU6] = {hpct_ref_relu6_forward, hpct_ref_relu6_backward},
+    [HPCT_OP_SIGMOID] = {hpct_ref_sigmoid_forward, hpct_ref_sigmoid_backward},
+    [HPCT_OP_TANH] = {hpct_ref_tanh_forward, hpct_ref_tanh_backward},
+    [HPCT_OP_GELU] = {hpct_ref_gelu_forward, hpct_ref_gelu_backward},
+};
+
+static hpct_status element_forward(hpct_op *op, const hpct_op_call *call)
+{
+    elements[op->spec.kind].forward(dst_count(op, call->n), call->src[0], call->dst);
+    return HPCT_OK;
+}
+
+static hpct_status element_backward(hpct_op *op, const hpct_op_call *call)
+{
+    if (call->diff_src[0] != NULL)
+        elements[op->spec.kind].backward(dst_count(op, call->n),
+                                         op->backward_reads_src ? call->src[0] : call->dst,
+                                         call->diff_dst, call->diff_src[0]);
+    return HPCT_OK;
+}
+
+static hpct_status softmax_forward(hpct_op *op, const hpct_op_call *call)
+{
+    hpct_ref_softmax_forward(call->n * op->spec.dense.rows, op->spec.dense.out, call->src[0],
+                             call->dst);
+    return HPCT_OK;
+}
+
+static hpct_status softmax_backward(hpct_op *op, const hpct_op_call *call)
+{
+    if (call->diff_src[0] != NULL)
+        hpct_ref_softmax_backward(call->n * op->spec.dense.rows, op->spec.dense.out, call->dst,
+                                  call->diff_dst, call->diff_src[0]);
+    return HPCT_OK;
+}
+
+static void drop(const hpct_op *op, const hpct_op_call *call, const float *src, float *dst)
+{
+    size_t size = (size_t) op->spec.dense.out;
+    hpct_draw draw = hpct_op_draw(op, call);
+    hpct_dropout dropout = hpct_dropout_make(&draw, op->spec.rate);
+    if (call->training)
+        hpct_ref_dropout(&dropout, (int) call->first_sample, call->n, size, src, dst);
+    else
+        memcpy(dst, src, (size_t) call->n * size * sizeof *dst);
+}
+
+static hpct_status dropout_forward(hpct_op *op, const hpct_op_call *call)
+{
+    drop(op, call, call->src[0], call->dst);
+    return HPCT_OK;
+}
+
+static hpct_status dropout_backward(hpct_op *op, const hpct_op_call *call)
+{
+    if (call->diff_src[0] != NULL)
+        drop(op, call, call->diff_dst, call->diff_src[0]);
+    return HPCT_OK;
+}
+
+static hpct_status rescaling_forward(hpct_op *op, const hpct_op_call *call)
+{
+    hpct_ref_rescaling(dst_count(op, call->n), op->spec.scale, op->spec.offset, call->src[0],
+                       call->dst);
+    return HPCT_OK;
+}
+
+static hpct_status rescaling_backward(hpct_op *op, const hpct_op_call *call)
+{
+    if (call->diff_src[0] != NULL)
+        hpct_ref_rescaling(dst_count(op, call->n), op->spec.scale, 0, call->diff_dst,
+                           call->diff_src[0]);
+    return HPCT_OK;
+}
+
+/* One sample's forward, or its gradient's backward. */
+static void show(const hpct_op *op, const hpct_op_call *call, int s, bool forward, const float *src,
+                 float *dst)
+{
+    const hpct_picture *p = &op->spec.picture;
+    bool draws = call->training && op->spec.kind != HPCT_OP_RESIZING;
+    uint32_t sample = (uint32_t) call->first_sample + (uint32_t) s;
+    hpct_draw draw = hpct_op_draw(op, call);
+    hpct_box box = op->spec.kind != HPCT_OP_RANDOM_CROP ? hpct_box_whole(p)
+                   : draws                              ? hpct_box_random(p, &draw, sample)
+                                                        : hpct_box_centre(p);
+    if (op->spec.kind == HPCT_OP_RANDOM_FLIP && draws && hpct_flips(&draw, sample))
+        hpct_ref_flip(p, src, dst);
+    else if (forward)
+        hpct_ref_resize_forward(p, &box, src, dst);
+    else
+        hpct_ref_resize_backward(p, &box, src, dst);
+}
+
+static hpct_status picture_forward(hpct_op *op, const hpct_op_call *call)
+{
+    size_t in = hpct_op_src_floats(&op->spec, 0), out = hpct_op_dst_floats(&op->spec);
+    for (int s = 0; s < call->n; s++)
+        show(op, call, s, true, call->src[0] + (size_t) s * in, call->dst + (size_t) s * out);
+    return HPCT_OK;
+}
+
+static hpct_status picture_backward(hpct_op *op, const hpct_op_call *call)
+{
+    size_t in = hpct_op_src_floats(&op->spec, 0), out = hpct_op_dst_floats(&op->spec);
+    for (int s = 0; call->diff_src[0] != NULL && s < call->n; s++)
+        show(op, call, s, false, call->diff_dst + (size_t) s * out,
+             call->diff_src[0] + (size_t) s * in);
+    return HPCT_OK;
+}
+
+/* Adds the inputs of an Add, normalizing those with a BATCH_NORM fused downstream. */
+static void add_with_norms(const hpct_op *op, const hpct_op_call *call)
+{
+    size_t count = dst_count(op, call->n), channels = (size_t) op->spec.join.size[0];
+    memset(call->dst, 0, count * sizeof *call->dst);
+    for (int k = 0; k < op->spec.join.count; k++) {
+        const float *src = call->src[k];
+        hpct_norm_line line = hpct_norm_line_in(call->norms[k], channels);
+        for (size_t i = 0; i < count; i++) {
+            size_t c = i % channels;
+            call->dst[i] += call->norms[k] == NULL
+                                ? src[i]
+                                : (src[i] - line.mean[c]) * line.scale[c] + line.shift[c];
+        }
+    }
+}
+
+static hpct_status add_forward(hpct_op *op, const hpct_op_call *call)
+{
+    if (op->spec.join.count == 2 && call->norms != NULL &&
+        (call->norms[0] != NULL || call->norms[1] != NULL)) {
+        add_with_norms(op, call);
+        finish_forward(op, call);
+        return HPCT_OK;
+    }
+    hpct_ref_add_forward(dst_count(op, call->n), op->spec.join.count, call->src, call->dst);
+    finish_forward(op, call);
+    return HPCT_OK;
+}
+
+static hpct_status add_backward(hpct_op *op, const hpct_op_call *call)
+{
+    size_t count = dst_count(op, call->n);
+    start_backward(op, call);
+    for (int k = 0; k < op->spec.join.count; k++) {
+        float *diff_src = call->diff_src[k];
+        if (diff_src == NULL || diff_src == call->diff_dst)
+            continue;
+        if (call->add[k])
+            hpct_ref_add_to(count, call->diff_dst, diff_src);
+        else
+            memcpy(diff_src, call->diff_dst, count * sizeof *diff_src);
+    }
+    return HPCT_OK;
+}
+
+static hpct_status concatenate_forward(hpct_op *op, const hpct_op_call *call)
+{
+    hpct_ref_concatenate_forward((size_t) call->n * (size_t) op->spec.join.rows,
+                                 op->spec.join.count, op->spec.join.size, call->src, call->dst);
+    return HPCT_OK;
+}
+
+static hpct_status concatenate_backward(hpct_op *op, const hpct_op_call *call)
+{
+    for (int k = 0; k < op->spec.join.count; k++) {
+        if (call->diff_src[k] != NULL)
+            hpct_ref_concatenate_backward((size_t) call->n * (size_t) op->spec.join.rows,
+                                          op->spec.join.count, op->spec.join.size, k,
+                                          call->diff_dst, call->add[k], call->diff_src[k]);
+    }
+    return HPCT_OK;
+}
+
+/* A parameter or gradient of BATCH_NORM; NULL if absent. */
+static float *norm_param(const hpct_op *op, float *const *params, hpct_norm_param which)
+{
+    int index = hpct_op_norm_param(&op->spec, which);
+    return index < 0 ? NULL : params[index];
+}
+
+/* Saved statistics: in the workspace, after the norm line if there is one. */
+static float *kept_in(const hpct_op *op, const hpct_op_call *call)
+{
+    size_t line = HPCT_NORM_LINE_ARRAYS * hpct_norm_line_step((size_t) op->spec.norm.channels);
+    return (float *) call->workspace + (op->build.deferred ? line : 0);
+}
+
+/* kept: mean, variance, then the number of rows of all replicas. */
+static hpct_status sync_statistics(size_t channels, size_t rows, const hpct_op_call *call,
+                                   float *kept)
+{
+    float *squares = kept + channels, *total = kept + 2 * channels;
+    for (size_t c = 0; c < channels; c++)
+        squares[c] *= (float) rows;
+    hpct_status status =
+        hpct_norm_sync_moments(call->replicas, channels, rows, kept, squares, call->scratch, total);
+    for (size_t c = 0; c < channels && status == HPCT_OK; c++)
+        squares[c] /= *total;
+    return status;
+}
+
+/* Mean and variance from the moments. */
+static void take_moments(size_t rows, size_t channels, const float *sums, float *kept)
+{
+    for (size_t c = 0; c < channels; c++) {
+        float mean = sums[c] / (float) rows,
+              variance = sums[channels + c] / (float) rows - mean * mean;
+        kept[c] = mean;
+        kept[channels + c] = variance > 0 ? variance : 0;
+    }
+}
+
+/* Stores the norm line (nn/backend/norm_line.h). */
+static void leave_line(const hpct_op *op, const hpct_op_call *call, const float *mean,
+                       const float *variance)
+{
+    size_t channels = (size_t) op->spec.norm.channels, step = hpct_norm_line_step(channels);
+    const float *gamma = norm_param(op, call->param, HPCT_NORM_GAMMA),
+                *beta = norm_param(op, call->param, HPCT_NORM_BETA);
+    float *line = call->workspace;
+    for (size_t c = 0; c < channels; c++) {
+        float inverse = 1 / sqrtf(variance[c] + op->spec.norm.epsilon);
+        line[c] = mean[c];
+        line[step + c] = (gamma != NULL ? gamma[c] : 1) * inverse;
+        line[2 * step + c] = beta != NULL ? beta[c] : 0;
+        line[3 * step + c] = inverse;
+    }
+}
+
+static hpct_status batch_norm_forward(hpct_op *op, const hpct_op_call *call)
+{
+    size_t channels = (size_t) op->spec.norm.channels,
+           rows = (size_t) call->n * (size_t) op->spec.norm.rows;
+    float *mean = norm_param(op, call->param, HPCT_NORM_MEAN),
+          *variance = norm_param(op, call->param, HPCT_NORM_VARIANCE);
+    if (call->training) {
+        float *kept = kept_in(op, call);
+        double momentum = (double) op->spec.norm.momentum;
+        memset(kept, 0, 2 * channels * sizeof *kept);
+        if (rows > 0 && call->moments != NULL)
+            take_moments(rows, channels, call->moments, kept);
+        else if (rows > 0)
+            hpct_ref_batch_norm_statistics(rows, channels, call->src[0], kept, kept + channels);
+        if (hpct_norm_is_synced(&op->spec, call))
+            HPCT_TRY(sync_statistics(channels, rows, call, kept));
+        hpct_ref_batch_norm_move(channels, momentum, kept, mean);
+        hpct_ref_batch_norm_move(channels, momentum, kept + channels, variance);
+        for (size_t c = 0; c < channels && call->bias != NULL; c++)
+            mean[c] += (float) (1 - momentum) * call->bias[c];
+        mean = kept;
+        variance = kept + channels;
+    } else if (call->bias != NULL) {
+        float *without = call->scratch;
+        for (size_t c = 0; c < channels; c++)
+            without[c] = mean[c] - call->bias[c];
+        mean = without;
+    }
+    if (op->build.deferred)
+        leave_line(op, call, mean, variance);
+    if (rows == 0 || op->build.deferred)
+        return HPCT_OK;
+    hpct_ref_batch_norm_forward(rows, channels, (double) op->spec.norm.epsilon, call->src[0], mean,
+                                variance, norm_param(op, call->param, HPCT_NORM_GAMMA),
+                                norm_param(op, call->param, HPCT_NORM_BETA), call->dst);
+    finish_forward(op, call);
+    return HPCT_OK;
+}
+
+/* As hpct_ref_batch_norm_backward, with the two sums from another operation, or of all replicas. */
+static hpct_status backward_by_sums(const hpct_op *op, const hpct_op_call *call, size_t rows,
+                                    const float *gamma, float *diff_gamma, float *diff_beta)
+{
+    size_t channels = (size_t) op->spec.norm.channels, step = hpct_norm_line_step(channels);
+    const float *mean = kept_in(op, call), *variance = mean + channels;
+    float *sum = call->scratch, *sum_hat = sum + channels, *all = sum, total = (float) rows;
+    hpct_status status = HPCT_OK;
+    if (call->norm_sums != NULL) {
+        memcpy(sum, call->norm_sums, channels * sizeof *sum);
+        memcpy(sum_hat, call->norm_sums + step, channels * sizeof *sum);
+    } else {
+        hpct_ref_batch_norm_backward(rows, channels, (double) op->spec.norm.epsilon, call->src[0],
+                                     mean, variance, gamma, call->diff_dst, false, NULL, sum_hat,
+                                     sum);
+    }
+    for (size_t c = 0; c < channels; c++) {
+        if (diff_gamma != NULL)
+            diff_gamma[c] = sum_hat[c];
+        if (diff_beta != NULL)
+            diff_beta[c] = sum[c];
+    }
+    if (hpct_norm_is_synced(&op->spec, call)) {
+        all = sum_hat + channels;
+        total = variance[channels];
+        status = hpct_norm_sync_sums(call->replicas, channels, sum, sum_hat, all);
+    }
+    if (status != HPCT_OK || call->diff_src[0] == NULL)
+        return status;
+    for (size_t i = 0; i < rows * channels; i++) {
+        size_t c = i % channels;
+        float inverse = 1 / sqrtf(variance[c] + op->spec.norm.epsilon);
+        float hat = (call->src[0][i] - mean[c]) * inverse;
+        float change = call->diff_dst[i] - (all[c] + hat * all[channels + c]) / total;
+        change *= (gamma != NULL ? gamma[c] : 1) * inverse;
+        call->diff_src[0][i] = change + (call->add[0] ? call->diff_src[0][i] : 0);
+    }
+    return HPCT_OK;
+}
+
+static hpct_status batch_norm_backward(hpct_op *op, const hpct_op_call *call)
+{
+    size_t channels = (size_t) op->spec.norm.channels,
+           rows = (size_t) call->n * (size_t) op->spec.norm.rows;
+    const float *kept = kept_in(op, call);
+    if (!op->build.deferred)
+        start_backward(op, call);
+    float *gamma = norm_param(op, call->param, HPCT_NORM_GAMMA),
+          *diff_gamma = norm_param(op, call->grad, HPCT_NORM_GAMMA),
+          *diff_beta = norm_param(op, call->grad, HPCT_NORM_BETA);
+    if (call->norm_sums != NULL || hpct_norm_is_synced(&op->spec, call))
+        return backward_by_sums(op, call, rows, gamma, diff_gamma, diff_beta);
+    hpct_ref_batch_norm_backward(rows, channels, (double) op->spec.norm.epsilon, call->src[0], kept,
+                                 kept + channels, gamma, call->diff_dst, call->add[0],
+                                 call->diff_src[0], diff_gamma, diff_beta);
+    return HPCT_OK;
+}
+
+static hpct_status pad2d_forward(hpct_op *op, const hpct_op_call *call)
+{
+    hpct_ref_pad2d_forward(&op->spec.window, call->n, call->src[0], call->dst);
+    return HPCT_OK;
+}
+
+static hpct_status pad2d_backward(hpct_op *op, const hpct_op_call *call)
+{
+    if (call->diff_src[0] != NULL)
+        hpct_ref_pad2d_backward(&op->spec.window, call->n, call->diff_dst, call->add[0],
+                                call->diff_src[0]);
+    return HPCT_OK;
+}
+
+#define CLASS(kind)                                                                                \
+    {                                                                                              \
+        .forward = kind##_forward, .backward = kind##_backward, .import_param = hpct_ref_import,   \
+        .export_param = hpct_ref_export, .destroy = destroy                                        \
+    }
+static const hpct_op_class classes[HPCT_OP_KINDS] = {
+    [HPCT_OP_CONV2D] = CLASS(conv2d),
+    [HPCT_OP_MAX_POOL2D] = CLASS(max_pool2d),
+    [HPCT_OP_AVERAGE_POOL2D] = CLASS(average_pool2d),
+    [HPCT_OP_DENSE] = CLASS(dense),
+    [HPCT_OP_SOFTMAX] = CLASS(softmax),
+    [HPCT_OP_RELU] = CLASS(element),
+    [HPCT_OP_RELU6] = CLASS(element),
+    [HPCT_OP_SIGMOID] = CLASS(element),
+    [HPCT_OP_TANH] = CLASS(element),
+    [HPCT_OP_GELU] = CLASS(element),
+    [HPCT_OP_DROPOUT] = CLASS(dropout),
+    [HPCT_OP_RESCALING] = CLASS(rescaling),
+    [HPCT_OP_RESIZING] = CLASS(picture),
+    [HPCT_OP_RANDOM_CROP] = CLASS(picture),
+    [HPCT_OP_RANDOM_FLIP] = CLASS(picture),
+    [HPCT_OP_ADD] = CLASS(add),
+    [HPCT_OP_CONCATENATE] = CLASS(concatenate),
+    [HPCT_OP_BATCH_NORM] = CLASS(batch_norm),
+    [HPCT_OP_PAD2D] = CLASS(pad2d),
+};
+
+/* ---- bf16, fp16: the operands of Conv2D and Dense are rounded, the arithmetic is the same ---- */
+
+static size_t padded(size_t floats)
+{
+    return (floats + 15) / 16 * 16;
+}
+
+static float *round_to(hpct_precision precision, float *to, const float *from, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        to[i] = precision == HPCT_BF16 ? hpct_bf16_value(hpct_bf16_of(from[i]))
+                                       : hpct_fp16_value(hpct_fp16_of(from[i]));
+    return to;
+}
+
+/* A call with rounded operands, in scratch. */
+typedef struct rounded {
+    hpct_op_call call;
+    const float *src[2]; /* the second one is not rounded */
+    float *param[2];
+} rounded;
+
+static void round_operands(const hpct_op *op, const hpct_op_call *call, bool backward, rounded *r)
+{
+    size_t in = (size_t) call->n * hpct_op_src_floats(&op->spec, 0),
+           kernel = op->param_floats[HPCT_OP_KERNEL];
+    float *scratch = call->scratch;
+    r->call = *call;
+    r->src[0] = round_to(op->precision, scratch, call->src[0], in);
+    r->src[1] = op->build.adds ? call->src[1] : NULL;
+    r->param[HPCT_OP_KERNEL] =
+        round_to(op->precision, scratch + padded(in), call->param[HPCT_OP_KERNEL], kernel);
+    r->param[HPCT_OP_BIAS] = op->spec.no_bias ? NULL : call->param[HPCT_OP_BIAS];
+    r->call.src = r->src;
+    r->call.param = r->param;
+    if (backward)
+        r->call.diff_dst = round_to(op->precision, scratch + padded(in) + padded(kernel),
+                                    call->diff_dst, dst_count(op, call->n));
+}
+
+static hpct_status rounded_forward(hpct_op *op, const hpct_op_call *call)
+{
+    rounded r;
+    round_operands(op, call, false, &r);
+    return classes[op->spec.kind].forward(op, &r.call);
+}
+
+static hpct_status rounded_backward(hpct_op *op, const hpct_op_call *call)
+{
+    rounded r;
+    round_operands(op, call, true, &r);
+    return classes[op->spec.kind].backward(op, &r.call);
+}
+
+static void make_rounded(hpct_op *op)
+{
+    static const hpct_op_class class = {.forward = rounded_forward,
+                                        .backward = rounded_backward,
+                                        .import_param = hpct_ref_import,
+                                        .export_param = hpct_ref_export,
+                                        .destroy = destroy};
+    int largest = 0;
+    for (int i = 0; i < op->build.num_batch_sizes; i++)
+        largest = op->build.batch_sizes[i] > largest ? op->build.batch_sizes[i] : largest;
+    op->class = &class;
+    op->precision = op->build.precision;
+    op->backward_keeps_diff_dst = true;
+    op->scratch_bytes =
+        sizeof(float) * (padded((size_t) largest * hpct_op_src_floats(&op->spec, 0)) +
+                         padded(op->param_floats[HPCT_OP_KERNEL]) + dst_count(op, largest));
+}
+
+hpct_status hpct_ref_make_op(hpct_op **out, const hpct_op_spec *spec, const hpct_op_build *build)
+{
+    if (hpct_op_is_collective(spec))
+        return hpct_make_collective(out, spec, build);
+    if (build->norm != NULL)
+        return hpct_ref_make_normed(out, spec, build);
+    hpct_op *op = calloc(1, sizeof *op);
+    if (op == NULL)
+        return hpct_fail_memory(sizeof *op);
+    op->class = &classes[spec->kind];
+    op->spec = *spec;
+    op->build = *build;
+    op->num_params = hpct_op_num_params(spec);
+    for (int i = 0; i < op->num_params; i++)
+        op->param_floats[i] = hpct_op_param_floats(spec, i);
+    bool joins = spec->kind == HPCT_OP_ADD || spec->kind == HPCT_OP_CONCATENATE;
+    bool from_src = hpct_op_gradient_from_src(spec->kind);
+    bool from_dst =
+        spec->kind == HPCT_OP_SOFTMAX || (hpct_op_is_activation(spec->kind) && !from_src);
+    op->backward_reads_src =
+        from_src || hpct_op_num_params(spec) > 0 || spec->kind == HPCT_OP_MAX_POOL2D;
+    op->backward_reads_dst = from_dst || (spec->relu && !build->deferred);
+    op->backward_keeps_diff_dst = !spec->relu;
+    op->adds_diff_src = joins || spec->kind == HPCT_OP_BATCH_NORM || spec->kind == HPCT_OP_PAD2D;
+    if (spec->kind == HPCT_OP_BATCH_NORM) /* saved statistics of the batch */
+        op->workspace_bytes = (2 * (size_t) spec->norm.channels + 1) * sizeof(float);
+    op->leaves_moments = build->moments;
+    if (build->moments)
+        op->workspace_bytes = 2 * (size_t) spec->window.out_c * sizeof(float);
+    if (build->deferred)
+        op->workspace_bytes += HPCT_NORM_LINE_ARRAYS *
+                               hpct_norm_line_step((size_t) spec->norm.channels) * sizeof(float);
+    if (spec->kind == HPCT_OP_BATCH_NORM)
+        op->scratch_bytes =
+            (2 * (size_t) spec->norm.channels + HPCT_NORM_SYNC_ROOM(spec->norm.channels)) *
+            sizeof(float);
+    op->passes_diff_dst = spec->kind == HPCT_OP_ADD;
+    if (build->precision != HPCT_FP32 &&
+        (spec->kind == HPCT_OP_CONV2D || spec->kind == HPCT_OP_DENSE))
+        make_rounded(op);
+    *out = op;
+    return HPCT_OK;
+}
+
+hpct_status hpct_ref_loss(const hpct_loss_call *call)
+{
+    hpct_ref_loss_rows(call, call->src, call->diff_src);
+    return HPCT_OK;
+}
+
+static hpct_status scale(size_t count, float factor, float *dst)
+{
+    hpct_ref_scale(count, factor, dst);
+    return HPCT_OK;
+}
+
+static hpct_status check_precision(hpct_precision precision)
+{
+    (void) precision;
+    return HPCT_OK;
+}
+
+const hpct_backend hpct_backend_ref = {
+    .name = "ref",
+    .check_precision = check_precision,
+    .allocate = hpct_host_allocate,
+    .release = hpct_host_release,
+    .make_op = hpct_ref_make_op,
+    .loss = hpct_ref_loss,
+    .update = hpct_ref_update,
+    .accumulate = hpct_ref_accumulate,
+    .scale = scale,
+};

@@ -1,0 +1,19 @@
+/* nn/backend/ref/ref.h - parts of the reference backend that other backends use. */
+#ifndef HPCT_NN_BACKEND_REF_REF_H
+#define HPCT_NN_BACKEND_REF_REF_H
+
+#include "nn/backend/backend.h"
+
+hpct_status hpct_ref_make_op(hpct_op **out, const hpct_op_spec *spec, const hpct_op_build *build);
+/* For build->norm; called by make_op. */
+hpct_status hpct_ref_make_normed(hpct_op **out, const hpct_op_spec *spec,
+                                 const hpct_op_build *build);
+hpct_status hpct_ref_loss(const hpct_loss_call *call);
+hpct_status hpct_ref_update(const hpct_update_call *call);
+hpct_status hpct_ref_accumulate(size_t count, const float *src, float *dst, bool first);
+
+/* Copies; the layout is Keras'. */
+hpct_status hpct_ref_import(hpct_op *op, int which, const float *keras, float *arena);
+hpct_status hpct_ref_export(hpct_op *op, int which, const float *arena, float *keras);
+
+#endif

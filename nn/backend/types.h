@@ -1,0 +1,37 @@
+/* nn/backend/types.h - types of the backend interface that users of a model need, too. */
+#ifndef HPCT_NN_BACKEND_TYPES_H
+#define HPCT_NN_BACKEND_TYPES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Sums over a batch, not means, so that ranks' can be added. */
+typedef struct hpct_batch_sums {
+    double loss;
+    int64_t correct;  /* samples whose largest output is the label's; with one output: on the
+                         label's side of 0.5 */
+    int64_t in_top_k; /* samples whose label's output is among the k largest; 0 without top_k */
+} hpct_batch_sums;
+
+/* Images of a data set in memory. */
+typedef struct hpct_pictures {
+    size_t count;
+    int height, width, channels; /* of each image */
+    const uint8_t *pixels;       /* [count][height][width][channels] */
+    const int32_t *labels;       /* [count] */
+    int to_height, to_width;     /* size of the model's input */
+    float factor, offset;        /* bytes x are converted to x * factor + offset */
+} hpct_pictures;
+
+/* Peak rates of a backend: a large matrix product in the model's precision, and copying memory
+ * beyond the caches (bytes read plus written). */
+typedef struct hpct_rates {
+    double flops, bytes; /* per second */
+} hpct_rates;
+
+/* Number of threads of the cpu backend when called from this thread; at least 1. By default OpenMP
+ * decides (OMP_NUM_THREADS, else the processors that this process may run on). */
+void hpct_cpu_set_threads(int threads);
+int hpct_cpu_threads(void);
+
+#endif

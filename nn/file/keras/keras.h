@@ -1,0 +1,78 @@
+/* nn/file/keras/keras.h - models in Keras' JSON (model.to_json()): reading a layer's config, and
+ * the table of supported layers. Private to nn/file/keras/.
+ *
+ * Reading a setting removes it from the config. A setting left over at the end is unknown: unless
+ * it is null, the layer is an error, so that nothing is ignored silently. */
+#ifndef HPCT_NN_FILE_KERAS_KERAS_H
+#define HPCT_NN_FILE_KERAS_KERAS_H
+
+#include "nn/graph/graph.h"
+
+#include <jansson.h>
+
+#define HPCT_KERAS_MAX_INPUTS HPCT_NODE_MAX_INPUTS
+
+typedef struct hpct_keras_layer {
+    const char *class_name, *name;
+    json_t *settings;   /* settings not read yet */
+    hpct_status status; /* of the first error; later calls have no effect */
+    hpct_model *model;
+    hpct_precision precision;                      /* of its dtype policy */
+    int num_inputs, inputs[HPCT_KERAS_MAX_INPUTS]; /* tensors */
+} hpct_keras_layer;
+
+/* Records `layer "NAME" (CLASS): ...` as the layer's error, unless it has one. */
+void hpct_keras_fail(hpct_keras_layer *layer, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Each reads and removes one setting; `fallback` if absent. null is not the default: it is Keras'
+ * None, false for a bool, and an error otherwise. Integers are sizes, from 1 to INT_MAX; a pair may
+ * be one number for both. */
+int hpct_keras_int(hpct_keras_layer *layer, const char *key, int fallback);
+double hpct_keras_number(hpct_keras_layer *layer, const char *key, double fallback);
+bool hpct_keras_bool(hpct_keras_layer *layer, const char *key, bool fallback);
+void hpct_keras_pair(hpct_keras_layer *layer, const char *key, int pair[2]);
+hpct_shape hpct_keras_shape(hpct_keras_layer *layer, const char *key);
+hpct_padding hpct_keras_padding(hpct_keras_layer *layer);
+hpct_activation hpct_keras_activation(hpct_keras_layer *layer);
+/* Index of the setting in `words`, which ends with NULL. Default: the first. */
+int hpct_keras_word(hpct_keras_layer *layer, const char *key, const char *const *words);
+/* Removes a setting without a meaning here (each call has a comment why). */
+void hpct_keras_drop(hpct_keras_layer *layer, const char *key);
+/* Removes and returns the setting, a new reference; NULL if absent or null, which for take is an
+ * error of the layer. */
+json_t *hpct_keras_take(hpct_keras_layer *layer, const char *key);
+json_t *hpct_keras_take_or_null(hpct_keras_layer *layer, const char *key);
+/* has: whether it is present and not null. need: an error of the layer if it is absent. */
+bool hpct_keras_has(const hpct_keras_layer *layer, const char *key);
+void hpct_keras_need(hpct_keras_layer *layer, const char *key);
+
+/* Whether an object is Keras' own: a user's class or function may have the same name. */
+bool hpct_keras_is_own(const json_t *object);
+
+/* Whether all settings were read without error: the layer may be added. */
+bool hpct_keras_taken(hpct_keras_layer *layer);
+
+/* "relu"; NULL for an invalid value. */
+const char *hpct_keras_activation_name(hpct_activation activation);
+
+/* ---- the table ---- */
+
+typedef struct hpct_keras_class {
+    const char *class_name;
+    int min_inputs, max_inputs;
+    void (*add)(hpct_keras_layer *layer); /* reads the settings and adds the layer to the model */
+    /* The settings of a layer of this class, without its initializers; NULL for a class that is
+     * written as another. A new reference, NULL if out of memory. */
+    json_t *(*settings)(const hpct_layer *layer);
+} hpct_keras_class;
+
+/* NULL if unknown. */
+const hpct_keras_class *hpct_keras_find(const char *class_name);
+/* All supported classes: "InputLayer, Conv2D, ...". */
+void hpct_keras_list(char *text, size_t size);
+
+/* The model as Keras 3's JSON; the caller frees *text. */
+hpct_status hpct_keras_write(char **text, const hpct_model *model);
+
+#endif

@@ -1,0 +1,465 @@
+/* Keras' layer classes: conversion of settings from and to this project's layers. A new layer is a
+ * function and a row of the table. */
+#include "nn/file/keras/keras.h"
+
+#include <limits.h>
+#include <math.h>
+#include <string.h>
+
+/* Only channels last is supported. */
+static void take_data_format(hpct_keras_layer *layer)
+{
+    static const char *const words[] = {"channels_last", NULL};
+    if (hpct_keras_has(layer, "data_format")) /* null is Keras' default, channels last */
+        hpct_keras_word(layer, "data_format", words);
+}
+
+/* The last axis, which Keras writes as -1, as its index with the batch axis counted, or as a list
+ * of one. */
+static void take_last_axis(hpct_keras_layer *layer)
+{
+    int rank = layer->model->tensors[layer->inputs[0]].shape.rank;
+    json_t *value = hpct_keras_take(layer, "axis");
+    if (value == NULL)
+        return;
+    const json_t *axis = json_array_size(value) == 1 ? json_array_get(value, 0) : value;
+    json_int_t number = json_integer_value(axis);
+    if (!json_is_integer(axis) || (number != -1 && number != rank))
+        hpct_keras_fail(layer, "axis other than the last, -1, is not supported");
+    json_decref(value);
+}
+
+static void must_not_be(hpct_keras_layer *layer, const char *key)
+{
+    if (hpct_keras_bool(layer, key, false))
+        hpct_keras_fail(layer, "%s true is not supported", key);
+}
+
+static void add_conv2d(hpct_keras_layer *layer)
+{
+    hpct_conv2d conv = {0};
+    take_data_format(layer);
+    hpct_keras_need(layer, "filters");
+    hpct_keras_need(layer, "kernel_size");
+    conv.filters = hpct_keras_int(layer, "filters", 0);
+    hpct_keras_pair(layer, "kernel_size", conv.kernel);
+    hpct_keras_pair(layer, "strides", conv.strides);
+    hpct_keras_pair(layer, "dilation_rate", conv.dilation);
+    conv.groups = hpct_keras_int(layer, "groups", 1);
+    conv.padding = hpct_keras_padding(layer);
+    conv.no_bias = !hpct_keras_bool(layer, "use_bias", true);
+    conv.activation = hpct_keras_activation(layer);
+    if (hpct_keras_taken(layer))
+        hpct_model_add_conv2d(layer->model, &conv);
+}
+
+static const char *padding_name(hpct_padding padding)
+{
+    return padding == HPCT_SAME ? "same" : "valid";
+}
+
+static int or_one(int number)
+{
+    return number == 0 ? 1 : number;
+}
+
+static json_t *conv2d_settings(const hpct_layer *layer)
+{
+    const hpct_conv2d *conv = &layer->config.conv2d;
+    return json_pack("{s:i, s:[i,i], s:[i,i], s:[i,i], s:i, s:s, s:b, s:s, s:s}", "filters",
+                     conv->filters, "kernel_size", conv->kernel[0], conv->kernel[1], "strides",
+                     or_one(conv->strides[0]), or_one(conv->strides[1]), "dilation_rate",
+                     or_one(conv->dilation[0]), or_one(conv->dilation[1]), "groups",
+                     or_one(conv->groups), "padding", padding_name(conv->padding), "use_bias",
+                     !conv->no_bias, "activation", hpct_keras_activation_name(conv->activation),
+                     "data_format", "channels_last");
+}
+
+static void add_depthwise_conv2d(hpct_keras_layer *layer)
+{
+    hpct_depthwise_conv2d conv = {0};
+    take_data_format(layer);
+    hpct_keras_need(layer, "kernel_size");
+    hpct_keras_pair(layer, "kernel_size", conv.kernel);
+    hpct_keras_pair(layer, "strides", conv.strides);
+    hpct_keras_pair(layer, "dilation_rate", conv.dilation);
+    conv.multiplier = hpct_keras_int(layer, "depth_multiplier", 1);
+    conv.padding = hpct_keras_padding(layer);
+    conv.no_bias = !hpct_keras_bool(layer, "use_bias", true);
+    conv.activation = hpct_keras_activation(layer);
+    if (hpct_keras_int(layer, "groups", 1) != 1) /* Keras 2 writes 1, without meaning */
+        hpct_keras_fail(layer, "groups other than 1 are not supported");
+    if (hpct_keras_taken(layer))
+        hpct_model_add_depthwise_conv2d(layer->model, &conv);
+}
+
+static json_t *depthwise_conv2d_settings(const hpct_layer *layer)
+{
+    const hpct_depthwise_conv2d *conv = &layer->config.depthwise_conv2d;
+    return json_pack("{s:[i,i], s:[i,i], s:[i,i], s:i, s:s, s:b, s:s, s:s}", "kernel_size",
+                     conv->kernel[0], conv->kernel[1], "strides", or_one(conv->strides[0]),
+                     or_one(conv->strides[1]), "dilation_rate", or_one(conv->dilation[0]),
+                     or_one(conv->dilation[1]), "depth_multiplier", or_one(conv->multiplier),
+                     "padding", padding_name(conv->padding), "use_bias", !conv->no_bias,
+                     "activation", hpct_keras_activation_name(conv->activation), "data_format",
+                     "channels_last");
+}
+
+static hpct_pool2d take_pool2d(hpct_keras_layer *layer)
+{
+    hpct_pool2d pool = {.pool = {2, 2}};
+    take_data_format(layer);
+    hpct_keras_pair(layer, "pool_size", pool.pool);
+    if (hpct_keras_has(layer, "strides")) /* null: the pool size */
+        hpct_keras_pair(layer, "strides", pool.strides);
+    pool.padding = hpct_keras_padding(layer);
+    return pool;
+}
+
+static json_t *pool2d_settings(const hpct_layer *layer)
+{
+    const hpct_pool2d *pool = &layer->config.pool2d;
+    return json_pack("{s:[i,i], s:[i,i], s:s, s:s}", "pool_size", pool->pool[0], pool->pool[1],
+                     "strides", pool->strides[0] == 0 ? pool->pool[0] : pool->strides[0],
+                     pool->strides[1] == 0 ? pool->pool[1] : pool->strides[1], "padding",
+                     padding_name(pool->padding), "data_format", "channels_last");
+}
+
+static void add_max_pool2d(hpct_keras_layer *layer)
+{
+    hpct_max_pool2d pool = take_pool2d(layer);
+    if (hpct_keras_taken(layer))
+        hpct_model_add_max_pool2d(layer->model, &pool);
+}
+
+static void add_average_pool2d(hpct_keras_layer *layer)
+{
+    hpct_average_pool2d pool = take_pool2d(layer);
+    if (hpct_keras_taken(layer))
+        hpct_model_add_average_pool2d(layer->model, &pool);
+}
+
+static void add_dense(hpct_keras_layer *layer)
+{
+    hpct_dense dense = {0};
+    hpct_keras_need(layer, "units");
+    dense.units = hpct_keras_int(layer, "units", 0);
+    dense.no_bias = !hpct_keras_bool(layer, "use_bias", true);
+    dense.activation = hpct_keras_activation(layer);
+    if (hpct_keras_taken(layer))
+        hpct_model_add_dense(layer->model, &dense);
+}
+
+static json_t *dense_settings(const hpct_layer *layer)
+{
+    const hpct_dense *dense = &layer->config.dense;
+    return json_pack("{s:i, s:b, s:s}", "units", dense->units, "use_bias", !dense->no_bias,
+                     "activation", hpct_keras_activation_name(dense->activation));
+}
+
+static json_t *no_settings(const hpct_layer *layer)
+{
+    (void) layer;
+    return json_object();
+}
+
+static void add_flatten(hpct_keras_layer *layer)
+{
+    take_data_format(layer);
+    if (hpct_keras_taken(layer))
+        hpct_model_add_flatten(layer->model);
+}
+
+static void add_reshape(hpct_keras_layer *layer)
+{
+    hpct_shape shape = hpct_keras_shape(layer, "target_shape");
+    if (hpct_keras_taken(layer))
+        hpct_model_add_reshape(layer->model, shape);
+}
+
+static json_t *reshape_settings(const hpct_layer *layer)
+{
+    json_t *sizes = json_array();
+    for (int i = 0; i < layer->output.rank; i++)
+        json_array_append_new(sizes, json_integer(layer->output.size[i]));
+    return json_pack("{s:o}", "target_shape", sizes);
+}
+
+static void add_activation(hpct_keras_layer *layer)
+{
+    hpct_keras_need(layer, "activation");
+    hpct_activation activation = hpct_keras_activation(layer);
+    if (hpct_keras_taken(layer))
+        hpct_model_add_activation(layer->model, activation);
+}
+
+static json_t *activation_settings(const hpct_layer *layer)
+{
+    return json_pack("{s:s}", "activation", hpct_keras_activation_name(layer->config.activation));
+}
+
+static void add_relu(hpct_keras_layer *layer)
+{
+    double most = INFINITY; /* null */
+    if (hpct_keras_has(layer, "max_value"))
+        most = hpct_keras_number(layer, "max_value", 0);
+    if (most != 6 && most != INFINITY)
+        hpct_keras_fail(layer, "max_value %g is not supported; there is: none, 6", most);
+    if (hpct_keras_number(layer, "negative_slope", 0) != 0 ||
+        hpct_keras_number(layer, "threshold", 0) != 0)
+        hpct_keras_fail(layer, "a negative_slope or threshold other than 0 is not supported");
+    if (hpct_keras_taken(layer))
+        hpct_model_add_activation(layer->model, most == 6 ? HPCT_RELU6 : HPCT_RELU);
+}
+
+static void add_softmax(hpct_keras_layer *layer)
+{
+    take_last_axis(layer);
+    if (hpct_keras_taken(layer))
+        hpct_model_add_activation(layer->model, HPCT_SOFTMAX);
+}
+
+static void add_add(hpct_keras_layer *layer)
+{
+    if (hpct_keras_taken(layer))
+        hpct_model_add_add(layer->model, layer->inputs, layer->num_inputs);
+}
+
+static void add_concatenate(hpct_keras_layer *layer)
+{
+    take_last_axis(layer);
+    if (hpct_keras_taken(layer))
+        hpct_model_add_concatenate(layer->model, layer->inputs, layer->num_inputs);
+}
+
+static json_t *concatenate_settings(const hpct_layer *layer)
+{
+    (void) layer;
+    return json_pack("{s:i}", "axis", -1);
+}
+
+static void add_dropout(hpct_keras_layer *layer)
+{
+    hpct_keras_need(layer, "rate");
+    double rate = hpct_keras_number(layer, "rate", 0);
+    hpct_keras_drop(layer, "seed"); /* the seed of hpct_model_initialize is used */
+    if (hpct_keras_taken(layer))
+        hpct_model_add_dropout(layer->model, rate);
+}
+
+static json_t *dropout_settings(const hpct_layer *layer)
+{
+    return json_pack("{s:f}", "rate", layer->config.dropout);
+}
+
+static void add_rescaling(hpct_keras_layer *layer)
+{
+    hpct_keras_need(layer, "scale");
+    double scale = hpct_keras_number(layer, "scale", 1);
+    double offset = hpct_keras_number(layer, "offset", 0);
+    if (hpct_keras_taken(layer))
+        hpct_model_add_rescaling(layer->model, scale, offset);
+}
+
+static json_t *rescaling_settings(const hpct_layer *layer)
+{
+    return json_pack("{s:f, s:f}", "scale", layer->config.rescaling.scale, "offset",
+                     layer->config.rescaling.offset);
+}
+
+static void take_size(hpct_keras_layer *layer, int *height, int *width)
+{
+    hpct_keras_need(layer, "height");
+    hpct_keras_need(layer, "width");
+    *height = hpct_keras_int(layer, "height", 0);
+    *width = hpct_keras_int(layer, "width", 0);
+}
+
+static void add_resizing(hpct_keras_layer *layer)
+{
+    static const char *const words[] = {"bilinear", NULL};
+    int height, width;
+    take_size(layer, &height, &width);
+    take_data_format(layer);
+    hpct_keras_word(layer, "interpolation", words);
+    must_not_be(layer, "crop_to_aspect_ratio");
+    must_not_be(layer, "pad_to_aspect_ratio");
+    must_not_be(layer, "antialias");
+    hpct_keras_drop(layer, "fill_mode"); /* of padding, which is not supported */
+    hpct_keras_drop(layer, "fill_value");
+    if (hpct_keras_taken(layer))
+        hpct_model_add_resizing(layer->model, height, width);
+}
+
+static json_t *size_settings(const hpct_layer *layer)
+{
+    return json_pack("{s:i, s:i, s:s}", "height", layer->output.size[0], "width",
+                     layer->output.size[1], "data_format", "channels_last");
+}
+
+static const char *const flips[] = {
+    [HPCT_FLIP_BOTH] = "horizontal_and_vertical",
+    [HPCT_FLIP_HORIZONTAL] = "horizontal",
+    [HPCT_FLIP_VERTICAL] = "vertical",
+    NULL,
+};
+
+static void add_random_flip(hpct_keras_layer *layer)
+{
+    int mode = hpct_keras_word(layer, "mode", flips);
+    take_data_format(layer);
+    hpct_keras_drop(layer, "seed");
+    hpct_keras_drop(layer, "rng_type"); /* Keras 2: its random generator */
+    if (hpct_keras_taken(layer))
+        hpct_model_add_random_flip(layer->model, (hpct_flip) mode);
+}
+
+static json_t *random_flip_settings(const hpct_layer *layer)
+{
+    return json_pack("{s:s, s:s}", "mode", flips[layer->config.random_flip], "data_format",
+                     "channels_last");
+}
+
+static void add_random_crop(hpct_keras_layer *layer)
+{
+    int height, width;
+    take_size(layer, &height, &width);
+    take_data_format(layer);
+    hpct_keras_drop(layer, "seed");
+    hpct_keras_drop(layer, "rng_type");
+    if (hpct_keras_taken(layer))
+        hpct_model_add_random_crop(layer->model, height, width);
+}
+
+static void add_global_pool2d(hpct_keras_layer *layer, void (*add)(hpct_model *model))
+{
+    take_data_format(layer);
+    must_not_be(layer, "keepdims");
+    if (hpct_keras_taken(layer))
+        add(layer->model);
+}
+
+static void add_global_average_pool2d(hpct_keras_layer *layer)
+{
+    add_global_pool2d(layer, hpct_model_add_global_average_pool2d);
+}
+
+static void add_global_max_pool2d(hpct_keras_layer *layer)
+{
+    add_global_pool2d(layer, hpct_model_add_global_max_pool2d);
+}
+
+/* 0, the default, if absent. */
+static double take_positive(hpct_keras_layer *layer, const char *key)
+{
+    if (json_object_get(layer->settings, key) == NULL)
+        return 0;
+    double number = hpct_keras_number(layer, key, 0);
+    if (!(number > 0))
+        hpct_keras_fail(layer, "%s %g is not supported: it must be above 0", key, number);
+    return number;
+}
+
+static void add_batch_normalization(hpct_keras_layer *layer)
+{
+    hpct_batch_normalization norm = {0};
+    take_last_axis(layer);
+    norm.momentum = take_positive(layer, "momentum");
+    norm.epsilon = take_positive(layer, "epsilon");
+    norm.no_center = !hpct_keras_bool(layer, "center", true);
+    norm.no_scale = !hpct_keras_bool(layer, "scale", true);
+    norm.synchronized = hpct_keras_bool(layer, "synchronized", false);
+    must_not_be(layer, "renorm");
+    hpct_keras_drop(layer, "renorm_momentum"); /* of renorm, which is not supported */
+    if (hpct_keras_taken(layer))
+        hpct_model_add_batch_normalization(layer->model, &norm);
+}
+
+static json_t *batch_normalization_settings(const hpct_layer *layer)
+{
+    const hpct_batch_normalization *norm = &layer->config.batch_normalization;
+    return json_pack("{s:i, s:f, s:f, s:b, s:b, s:b}", "axis", -1, "momentum", norm->momentum,
+                     "epsilon", norm->epsilon, "center", !norm->no_center, "scale", !norm->no_scale,
+                     "synchronized", norm->synchronized);
+}
+
+/* A number stands for itself twice; a list of two for its elements. */
+static const json_t *one_of_two(const json_t *value, int which)
+{
+    if (!json_is_array(value))
+        return value;
+    return json_array_size(value) == 2 ? json_array_get(value, (size_t) which) : NULL;
+}
+
+/* 1, [1, 2] (both sides of height, of width), or [[1, 2], [3, 4]]. */
+static bool read_frame(const json_t *value, int frame[2][2])
+{
+    for (int i = 0; i < 4; i++) {
+        const json_t *at = one_of_two(one_of_two(value, i / 2), i % 2);
+        json_int_t number = json_integer_value(at);
+        if (!json_is_integer(at) || number < 0 || number > INT_MAX)
+            return false;
+        frame[i / 2][i % 2] = (int) number;
+    }
+    return true;
+}
+
+static void add_zero_padding2d(hpct_keras_layer *layer)
+{
+    hpct_zero_padding2d frame = {.padding = {{1, 1}, {1, 1}}};
+    take_data_format(layer);
+    json_t *value = hpct_keras_take(layer, "padding");
+    if (value != NULL && !read_frame(value, frame.padding))
+        hpct_keras_fail(layer, "padding is not one whole number, two, or two pairs");
+    json_decref(value);
+    if (hpct_keras_taken(layer))
+        hpct_model_add_zero_padding2d(layer->model, &frame);
+}
+
+static json_t *zero_padding2d_settings(const hpct_layer *layer)
+{
+    const int(*frame)[2] = layer->config.zero_padding2d.padding;
+    return json_pack("{s:[[i,i],[i,i]], s:s}", "padding", frame[0][0], frame[0][1], frame[1][0],
+                     frame[1][1], "data_format", "channels_last");
+}
+
+static const hpct_keras_class classes[] = {
+    {"Activation", 1, 1, add_activation, activation_settings},
+    {"Add", 2, HPCT_KERAS_MAX_INPUTS, add_add, no_settings},
+    {"AveragePooling2D", 1, 1, add_average_pool2d, pool2d_settings},
+    {"BatchNormalization", 1, 1, add_batch_normalization, batch_normalization_settings},
+    {"Concatenate", 2, HPCT_KERAS_MAX_INPUTS, add_concatenate, concatenate_settings},
+    {"Conv2D", 1, 1, add_conv2d, conv2d_settings},
+    {"Dense", 1, 1, add_dense, dense_settings},
+    {"DepthwiseConv2D", 1, 1, add_depthwise_conv2d, depthwise_conv2d_settings},
+    {"Dropout", 1, 1, add_dropout, dropout_settings},
+    {"Flatten", 1, 1, add_flatten, no_settings},
+    {"GlobalAveragePooling2D", 1, 1, add_global_average_pool2d, no_settings},
+    {"GlobalMaxPooling2D", 1, 1, add_global_max_pool2d, no_settings},
+    {"MaxPooling2D", 1, 1, add_max_pool2d, pool2d_settings},
+    {"RandomCrop", 1, 1, add_random_crop, size_settings},
+    {"RandomFlip", 1, 1, add_random_flip, random_flip_settings},
+    {"ReLU", 1, 1, add_relu, NULL},
+    {"Rescaling", 1, 1, add_rescaling, rescaling_settings},
+    {"Reshape", 1, 1, add_reshape, reshape_settings},
+    {"Resizing", 1, 1, add_resizing, size_settings},
+    {"Softmax", 1, 1, add_softmax, NULL},
+    {"ZeroPadding2D", 1, 1, add_zero_padding2d, zero_padding2d_settings},
+};
+#define NUM_CLASSES (sizeof classes / sizeof *classes)
+
+const hpct_keras_class *hpct_keras_find(const char *class_name)
+{
+    for (size_t i = 0; i < NUM_CLASSES; i++) {
+        if (strcmp(classes[i].class_name, class_name) == 0)
+            return &classes[i];
+    }
+    return NULL;
+}
+
+void hpct_keras_list(char *text, size_t size)
+{
+    size_t used = (size_t) snprintf(text, size, "InputLayer");
+    for (size_t i = 0; i < NUM_CLASSES && used < size; i++)
+        used += (size_t) snprintf(text + used, size - used, ", %s", classes[i].class_name);
+}

@@ -1,0 +1,497 @@
+/* Maps parameters to datasets of Keras' HDF5 files. */
+#include "nn/file/keras/weights_h5.h"
+
+#include "base/status.h"
+#include "nn/file/keras/hdf5.h"
+#include "nn/file/keras/order.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PATH_SIZE 512
+#define CLASS_NAMES "class_names"
+#define MAX_DEPTH 8 /* of nested layers */
+
+/* ---- groups of a model ---- */
+
+/* The layers in Keras' order, each with its group's name. */
+typedef struct group {
+    int layer;
+    int num_params;
+    char name[HPCT_KERAS_STEM_SIZE + 16]; /* "conv2d_1" */
+} group;
+
+static int layer_of(const hpct_model *model, int param)
+{
+    return model->nodes[model->params[param].node].layer;
+}
+
+static hpct_status list_groups(const hpct_model *model, group **out)
+{
+    size_t count = (size_t) model->num_layers;
+    group *groups = calloc(count + 1, sizeof *groups);
+    int *order = calloc(count + 1, sizeof *order);
+    hpct_status status = groups != NULL && order != NULL ? HPCT_OK : hpct_fail_memory(0);
+    if (status == HPCT_OK)
+        status = hpct_keras_order(model, order);
+    for (size_t i = 0; i < count && status == HPCT_OK; i++) {
+        char stem[HPCT_KERAS_STEM_SIZE];
+        const char *type = model->layers[order[i]].type;
+        int same = 0;
+        groups[i].layer = order[i];
+        for (size_t k = 0; k < i; k++)
+            same += strcmp(model->layers[order[k]].type, type) == 0;
+        hpct_keras_stem(type, stem);
+        if (same == 0)
+            snprintf(groups[i].name, sizeof groups[i].name, "%s", stem);
+        else
+            snprintf(groups[i].name, sizeof groups[i].name, "%s_%d", stem, same);
+        for (int p = 0; p < model->num_params; p++)
+            groups[i].num_params += layer_of(model, p) == order[i];
+    }
+    free(order);
+    if (status == HPCT_OK)
+        *out = groups;
+    else
+        free(groups);
+    return status;
+}
+
+/* The which-th variable of a layer in Keras' order: trained ones before states. */
+static int param_of(const hpct_model *model, int layer, int which)
+{
+    for (int state = 0; state < 2; state++) {
+        for (int p = 0; p < model->num_params; p++) {
+            if (layer_of(model, p) == layer && model->params[p].state == (state == 1) &&
+                which-- == 0)
+                return p;
+        }
+    }
+    return -1;
+}
+
+/* ---- saving ---- */
+
+static hpct_status save_param(hpct_hdf5 *file, const hpct_model *model, int param, const char *path)
+{
+    const hpct_shape *shape = &model->params[param].shape;
+    size_t bytes = hpct_shape_count(shape) * sizeof(float);
+    float *values = malloc(bytes);
+    if (values == NULL)
+        return hpct_fail_memory(bytes);
+    hpct_status status = hpct_param_get(model, param, values);
+    if (status == HPCT_OK)
+        status = hpct_hdf5_write(file, path, shape, values);
+    free(values);
+    return status;
+}
+
+static hpct_status save_group(hpct_hdf5 *file, const hpct_model *model, const group *g)
+{
+    char path[PATH_SIZE];
+    snprintf(path, sizeof path, "layers/%s", g->name);
+    hpct_status status = hpct_hdf5_make_group(file, path, NULL);
+    snprintf(path, sizeof path, "layers/%s/vars", g->name);
+    if (status == HPCT_OK)
+        status = hpct_hdf5_make_group(file, path, model->layers[g->layer].name);
+    for (int k = 0; k < g->num_params && status == HPCT_OK; k++) {
+        snprintf(path, sizeof path, "layers/%s/vars/%d", g->name, k);
+        status = save_param(file, model, param_of(model, g->layer, k), path);
+    }
+    return status;
+}
+
+hpct_status hpct_h5_available(void)
+{
+    return hpct_hdf5_available();
+}
+
+hpct_status hpct_h5_save(const hpct_model *model, int fd, const char *path)
+{
+    group *groups;
+    hpct_hdf5 *file = NULL;
+    HPCT_TRY(list_groups(model, &groups));
+    hpct_status status = hpct_hdf5_create(&file);
+    if (status == HPCT_OK)
+        status = hpct_hdf5_make_group(file, "vars", model->name);
+    if (status == HPCT_OK)
+        status = hpct_hdf5_make_group(file, "layers", NULL);
+    for (int i = 0; i < model->num_layers && status == HPCT_OK; i++)
+        status = save_group(file, model, &groups[i]);
+    if (status == HPCT_OK && model->class_names != NULL)
+        status = hpct_hdf5_write_attribute(file, CLASS_NAMES, model->class_names);
+    if (status == HPCT_OK)
+        status = hpct_hdf5_save(file, fd, path);
+    hpct_hdf5_close(file);
+    free(groups);
+    return status;
+}
+
+/* ---- loading: path of each parameter's dataset, in either layout ---- */
+
+typedef struct finder {
+    const hpct_model *model;
+    const group *groups;
+    hpct_hdf5 *file;
+    char (*paths)[PATH_SIZE]; /* [num_params] */
+    char **names;             /* [num_layers], as groups: layer names in the file, or NULL */
+} finder;
+
+/* Names the layer in the error as Keras does, not by its group. */
+static hpct_status count_mismatch(const finder *f, const group *g, size_t there)
+{
+    const hpct_layer *layer = &f->model->layers[g->layer];
+    return hpct_fail(HPCT_ERR_DATA, "layer \"%s\" (%s) has %d weights, but the file has %zu",
+                     layer->name, layer->type, g->num_params, there);
+}
+
+/* ---- layer names, which the file has in addition to the order ---- */
+
+static const group *find_layer(const finder *f, const char *name)
+{
+    for (int i = 0; i < f->model->num_layers; i++) {
+        const group *g = &f->groups[i];
+        if (g->num_params > 0 && strcmp(f->model->layers[g->layer].name, name) == 0)
+            return g;
+    }
+    return NULL;
+}
+
+/* Whether Keras may have numbered the layer: "conv2d", "conv2d_7". */
+static bool is_numbered(const finder *f, const group *g, const char *name)
+{
+    char stem[HPCT_KERAS_STEM_SIZE];
+    hpct_keras_stem(f->model->layers[g->layer].type, stem);
+    size_t length = strlen(stem);
+    if (strncmp(name, stem, length) != 0)
+        return false;
+    name += length;
+    return *name == '\0' || (*name == '_' && name[1 + strspn(name + 1, "0123456789")] == '\0');
+}
+
+/* The file has a name for each layer with weights, in order. If all of them are names of the
+ * model's layers, but of others than the order says, order and names contradict each other: an
+ * error. If some are not, layers were renumbered, as Keras does in each run, and such names are
+ * ignored; those that somebody has given are not. */
+static hpct_status check_names(const finder *f)
+{
+    const group *first = NULL, *given = NULL;
+    bool all = true;
+    for (int i = 0; i < f->model->num_layers; i++) {
+        const group *g = &f->groups[i];
+        if (g->num_params == 0)
+            continue;
+        const char *name = f->names[i];
+        const group *named = name != NULL ? find_layer(f, name) : NULL;
+        all = all && named != NULL;
+        if (named == NULL || named == g)
+            continue;
+        if (first == NULL)
+            first = g;
+        if (given == NULL && !is_numbered(f, named, name))
+            given = g;
+    }
+    if (!all)
+        first = given;
+    if (first == NULL)
+        return HPCT_OK;
+    return hpct_fail(
+        HPCT_ERR_DATA,
+        "its layers have the model's names in another order: \"%.63s\" comes where the "
+        "model has \"%.63s\"; save the model's JSON and its weights together",
+        f->names[first - f->groups], f->model->layers[first->layer].name);
+}
+
+static void keep_name(finder *f, int index, const char *name)
+{
+    free(f->names[index]);
+    f->names[index] = strdup(name);
+}
+
+/* "kernel" of "conv2d/kernel:0"; NULL if not one of Keras' names. */
+static const char *word_of(const char *weight)
+{
+    static const char *const words[] = {"kernel", "bias",        "gamma",
+                                        "beta",   "moving_mean", "moving_variance"};
+    const char *tail = strrchr(weight, '/');
+    tail = tail != NULL ? tail + 1 : weight;
+    size_t length = strcspn(tail, ":");
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        if (strlen(words[i]) == length && strncmp(words[i], tail, length) == 0)
+            return words[i];
+    }
+    return NULL;
+}
+
+/* Shapes do not tell apart gamma and beta, for example. */
+static hpct_status check_word(const finder *f, int param, const char *weight)
+{
+    const char *has = word_of(weight), *wants = word_of(f->model->params[param].name);
+    if (has == NULL || wants == NULL || strcmp(has, wants) == 0)
+        return HPCT_OK;
+    return hpct_fail(HPCT_ERR_DATA,
+                     "\"%.200s\" comes where \"%s\" should: its weights are in "
+                     "another order than Keras'",
+                     weight, f->model->params[param].name);
+}
+
+/* ---- the layout of Keras 3 ---- */
+
+static const group *find_group(const finder *f, const char *name)
+{
+    for (int i = 0; i < f->model->num_layers; i++) {
+        if (strcmp(f->groups[i].name, name) == 0)
+            return &f->groups[i];
+    }
+    return NULL;
+}
+
+/* State of Dropout, RandomFlip etc. */
+static bool is_generator(const char *name)
+{
+    return strcmp(name, "seed_generator") == 0 || strcmp(name, "generator") == 0;
+}
+
+/* Error for weights in the file without a layer in the model, at any depth: of further or nested
+ * layers. States of random generators are not weights. */
+static hpct_status check_nothing_else(const finder *f, const char *path, int depth)
+{
+    size_t count = 0;
+    char name[PATH_SIZE / 2], child[PATH_SIZE];
+    hpct_status status = hpct_hdf5_count(f->file, path, &count);
+    if (status == HPCT_OK && depth > MAX_DEPTH)
+        return hpct_fail(HPCT_ERR_DATA, "%.200s lies in too many groups", path);
+    for (size_t i = 0; i < count && status == HPCT_OK; i++) {
+        status = hpct_hdf5_name(f->file, path, i, name, sizeof name);
+        if (status != HPCT_OK || (depth == 1 && is_generator(name)))
+            continue;
+        int length = snprintf(child, sizeof child, "%s/%s", path, name);
+        bool is_own = depth == 1 && strcmp(name, "vars") == 0 &&
+                      find_group(f, strrchr(path, '/') + 1) != NULL;
+        if (length >= (int) sizeof child)
+            status = hpct_fail(HPCT_ERR_DATA, "%.200s has a name that is too long", path);
+        else if (!is_own && hpct_hdf5_is_group(f->file, child))
+            status = check_nothing_else(f, child, depth + 1);
+        else if (!is_own)
+            status =
+                hpct_fail(HPCT_ERR_DATA, "the model has no layer for the weights %.200s", path);
+    }
+    return status;
+}
+
+/* Reads the layer's name in the file; not all versions of Keras write it. */
+static hpct_status take_name(finder *f, int index, const char *vars)
+{
+    char **names;
+    size_t count = 0;
+    if (!hpct_hdf5_has_attribute(f->file, vars, "name"))
+        return HPCT_OK;
+    HPCT_TRY(hpct_hdf5_strings(f->file, vars, "name", &names, &count));
+    if (count == 1)
+        keep_name(f, index, names[0]);
+    free(names);
+    return HPCT_OK;
+}
+
+static hpct_status find_keras3(finder *f, const char *top)
+{
+    char vars[PATH_SIZE];
+    size_t own = 0;
+    for (int i = 0; i < f->model->num_layers; i++) {
+        const group *g = &f->groups[i];
+        size_t there = 0;
+        snprintf(vars, sizeof vars, "%s/%s/vars", top, g->name);
+        HPCT_TRY(hpct_hdf5_has(f->file, vars) ? hpct_hdf5_count(f->file, vars, &there) : HPCT_OK);
+        if (there != (size_t) g->num_params)
+            HPCT_TRY(count_mismatch(f, g, there));
+        for (int k = 0; k < g->num_params; k++)
+            snprintf(f->paths[param_of(f->model, g->layer, k)], PATH_SIZE, "%s/%s/vars/%d", top,
+                     g->name, k);
+        if (g->num_params > 0)
+            HPCT_TRY(take_name(f, i, vars));
+    }
+    if (hpct_hdf5_has(f->file, "/vars") && hpct_hdf5_count(f->file, "/vars", &own) == HPCT_OK &&
+        own > 0)
+        return hpct_fail(HPCT_ERR_DATA, "the model has none of the weights /vars");
+    return check_nothing_else(f, top, 0);
+}
+
+/* Keras 1 does not store its backend. Variable names end in :0 with TensorFlow only; Theano's
+ * convolution kernels are rotated by 180 degrees. */
+static hpct_status check_theano(const finder *f, int param, const char *weight)
+{
+    size_t length = strlen(weight);
+    if (f->model->params[param].shape.rank != 4 || length < 2 ||
+        strcmp(weight + length - 2, "_W") != 0)
+        return HPCT_OK;
+    return hpct_fail(
+        HPCT_ERR_DATA,
+        "\"%.200s\" is a kernel of Keras 1 on Theano, where kernels of convolutions are "
+        "turned: load and save it with Keras 2 on TensorFlow",
+        weight);
+}
+
+/* Matches a layer of Keras 2's list with the model's next layer that has weights. */
+static hpct_status match_keras2(finder *f, const char *name, const char *layer, int *next)
+{
+    char **weights;
+    size_t count = 0;
+    hpct_status status = hpct_hdf5_strings(f->file, layer, "weight_names", &weights, &count);
+    if (status != HPCT_OK || count == 0) {
+        if (status == HPCT_OK)
+            free(weights);
+        return status;
+    }
+    while (*next < f->model->num_layers && f->groups[*next].num_params == 0)
+        (*next)++;
+    if (*next == f->model->num_layers)
+        status = hpct_fail(HPCT_ERR_DATA, "the model has no layer for the weights %.200s", layer);
+    else if ((size_t) f->groups[*next].num_params != count)
+        status = count_mismatch(f, &f->groups[*next], count);
+    if (status == HPCT_OK)
+        keep_name(f, *next, name);
+    for (size_t k = 0; k < count && status == HPCT_OK; k++) {
+        int param = param_of(f->model, f->groups[*next].layer, (int) k);
+        int length = snprintf(f->paths[param], PATH_SIZE, "%s/%s", layer, weights[k]);
+        if (length < 0 || length >= PATH_SIZE)
+            status = hpct_fail(HPCT_ERR_DATA, "the name of one of its weights is too long");
+        if (status == HPCT_OK)
+            status = check_word(f, param, weights[k]);
+        if (status == HPCT_OK)
+            status = check_theano(f, param, weights[k]);
+    }
+    (*next)++;
+    free(weights);
+    return status;
+}
+
+/* `top`: "" for the root group. */
+static hpct_status find_keras2(finder *f, const char *top)
+{
+    char path[PATH_SIZE], **layers;
+    size_t count = 0;
+    int next = 0;
+    HPCT_TRY(
+        hpct_hdf5_strings(f->file, top[0] != '\0' ? top : "/", "layer_names", &layers, &count));
+    hpct_status status = HPCT_OK;
+    for (size_t i = 0; i < count && status == HPCT_OK; i++) {
+        int length = snprintf(path, sizeof path, "%s/%s", top, layers[i]);
+        if (length < 0 || (size_t) length >= sizeof path || !hpct_hdf5_has(f->file, path))
+            status = hpct_fail(HPCT_ERR_DATA, "%.200s is missing", layers[i]);
+        else
+            status = match_keras2(f, layers[i], path, &next);
+    }
+    for (; next < f->model->num_layers && status == HPCT_OK; next++) {
+        if (f->groups[next].num_params > 0)
+            status = count_mismatch(f, &f->groups[next], 0);
+    }
+    free(layers);
+    return status;
+}
+
+/* Keras on Theano wrote convolution kernels rotated by 180 degrees, of the same shape. */
+static hpct_status check_backend(hpct_hdf5 *file, const char *top)
+{
+    char **names;
+    size_t count = 0;
+    if (!hpct_hdf5_has_attribute(file, top, "backend"))
+        return HPCT_OK;
+    HPCT_TRY(hpct_hdf5_strings(file, top, "backend", &names, &count));
+    hpct_status status = HPCT_OK;
+    if (count > 0 && strcmp(names[0], "theano") == 0)
+        status = hpct_fail(HPCT_ERR_DATA,
+                           "Keras wrote it on Theano, whose kernels of convolutions are turned: "
+                           "load and save it with Keras 2 on TensorFlow");
+    free(names);
+    return status;
+}
+
+static hpct_status find_paths(finder *f)
+{
+    HPCT_TRY(check_backend(f->file, "/"));
+    if (hpct_hdf5_has(f->file, "/model_weights"))
+        HPCT_TRY(check_backend(f->file, "/model_weights"));
+    /* Keras 2.13 and before wrote Keras 3's layout under another name. */
+    static const char *const tops[] = {"/_layer_checkpoint_dependencies", "/layers"};
+    if (hpct_hdf5_has(f->file, tops[0]) && hpct_hdf5_has(f->file, tops[1]))
+        return hpct_fail(HPCT_ERR_DATA, "it has weights both in %s and in %s", tops[0], tops[1]);
+    for (size_t i = 0; i < sizeof tops / sizeof *tops; i++) {
+        if (hpct_hdf5_has(f->file, tops[i]))
+            return find_keras3(f, tops[i]);
+    }
+    if (hpct_hdf5_has_strings(f->file, "/", "layer_names"))
+        return find_keras2(f, "");
+    if (hpct_hdf5_has(f->file, "/model_weights"))
+        return find_keras2(f, "/model_weights");
+    return hpct_fail(HPCT_ERR_DATA, "not a file of Keras' weights: it has neither layers nor "
+                                    "layer_names");
+}
+
+/* Rejects a dataset used for two parameters. */
+static hpct_status check_once(const finder *f)
+{
+    for (int i = 0; i < f->model->num_params; i++) {
+        for (int k = 0; k < i; k++) {
+            if (strcmp(f->paths[i], f->paths[k]) == 0)
+                return hpct_fail(HPCT_ERR_DATA, "%.200s is there for both \"%s\" and \"%s\"",
+                                 f->paths[i], f->model->params[k].name, f->model->params[i].name);
+        }
+    }
+    return HPCT_OK;
+}
+
+static hpct_status read_values(const finder *f, float **values)
+{
+    for (int i = 0; i < f->model->num_params; i++)
+        HPCT_TRY(hpct_hdf5_check(f->file, f->paths[i], &f->model->params[i].shape));
+    for (int i = 0; i < f->model->num_params; i++) {
+        size_t bytes = hpct_shape_count(&f->model->params[i].shape) * sizeof(float);
+        values[i] = malloc(bytes);
+        HPCT_TRY(values[i] != NULL ? hpct_hdf5_read(f->file, f->paths[i], values[i])
+                                   : hpct_fail_memory(bytes));
+    }
+    return HPCT_OK;
+}
+
+/* Other programs may have an attribute of this name with other content. */
+static hpct_status read_class_names(hpct_hdf5 *file, char **class_names)
+{
+    char **strings;
+    size_t count = 0;
+    if (!hpct_hdf5_has_attribute(file, "/", CLASS_NAMES) ||
+        hpct_hdf5_strings(file, "/", CLASS_NAMES, &strings, &count) != HPCT_OK)
+        return HPCT_OK;
+    *class_names = count == 1 ? strdup(strings[0]) : NULL;
+    free(strings);
+    return count == 1 && *class_names == NULL ? hpct_fail_memory(0) : HPCT_OK;
+}
+
+hpct_status hpct_h5_load(const hpct_model *model, const char *path, float **values,
+                         char **class_names)
+{
+    group *groups = NULL;
+    finder f = {.model = model};
+    HPCT_TRY(list_groups(model, &groups));
+    f.groups = groups;
+    f.paths = calloc((size_t) model->num_params + 1, sizeof *f.paths);
+    f.names = calloc((size_t) model->num_layers + 1, sizeof *f.names);
+    hpct_status status =
+        f.paths != NULL && f.names != NULL ? hpct_hdf5_open(&f.file, path) : hpct_fail_memory(0);
+    if (status == HPCT_OK)
+        status = find_paths(&f);
+    if (status == HPCT_OK)
+        status = check_names(&f);
+    if (status == HPCT_OK)
+        status = check_once(&f);
+    if (status == HPCT_OK)
+        status = read_values(&f, values);
+    if (status == HPCT_OK)
+        status = read_class_names(f.file, class_names);
+    hpct_hdf5_close(f.file);
+    for (int i = 0; i < model->num_layers && f.names != NULL; i++)
+        free(f.names[i]);
+    free(f.names);
+    free(f.paths);
+    free(groups);
+    return status;
+}

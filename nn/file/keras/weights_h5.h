@@ -1,0 +1,28 @@
+/* nn/file/keras/weights_h5.h - weights in Keras' HDF5 files.
+ *
+ * Keras 3, NAME.weights.h5: layers/GROUP/vars/K is the K-th variable of a layer, trained ones
+ * first. GROUP is the layer's class in snake case, numbered within the class in Keras' order of
+ * layers (order.h), whatever the layer's name: conv2d, conv2d_1, batch_normalization. Groups of the
+ * optimizer and of other state are ignored.
+ *
+ * Keras 2, NAME.h5 (or a whole model's file, under model_weights): attribute layer_names lists the
+ * layers' groups, and each group's weight_names its variables. Read only. As in Keras, layers with
+ * weights are matched by order, because names are renumbered in each run. */
+#ifndef HPCT_NN_FILE_KERAS_WEIGHTS_H5_H
+#define HPCT_NN_FILE_KERAS_WEIGHTS_H5_H
+
+#include "nn/plan/run.h"
+
+/* HPCT_ERR_CONFIG if hpc-train was built without HDF5 or the library is not installed. */
+hpct_status hpct_h5_available(void);
+
+/* Writes Keras 3's layout to `fd`; `path` is for messages. */
+hpct_status hpct_h5_save(const hpct_model *model, int fd, const char *path);
+
+/* Fills values[i], floats of parameter i in Keras' shape, from either layout; all names, shapes and
+ * types are checked before values are read. *class_names: the root's attribute of this name, as
+ * save writes it, or NULL; the caller frees it. */
+hpct_status hpct_h5_load(const hpct_model *model, const char *path, float **values,
+                         char **class_names);
+
+#endif

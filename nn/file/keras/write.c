@@ -1,0 +1,213 @@
+/* Writes a model as Keras 3's JSON: Sequential if each layer reads the one before it, else
+ * Functional. Layers keep their names, initializers and order. */
+#include "nn/file/keras/initializers.h"
+#include "nn/file/keras/keras.h"
+#include "nn/file/keras/order.h"
+
+#include "base/file.h"
+#include "base/output.h"
+#include "base/status.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct writer {
+    const hpct_model *model;
+    char input[HPCT_NAME_SIZE]; /* name of the input layer */
+    json_t *layers;             /* the list so far */
+    hpct_status status;
+} writer;
+
+/* [null, 28, 28, 1] */
+static json_t *batch_shape(const hpct_shape *shape)
+{
+    json_t *sizes = json_pack("[n]");
+    for (int i = 0; i < shape->rank; i++)
+        json_array_append_new(sizes, json_integer(shape->size[i]));
+    return sizes;
+}
+
+/* An object in Keras' serialization; takes ownership of `config`. Functional has a registered name
+ * and no public module, the others the reverse. */
+static json_t *object(const char *module, const char *class_name, json_t *config)
+{
+    bool functional = strcmp(class_name, "Functional") == 0;
+    return json_pack("{s:s, s:s, s:o, s:s?}", "module", module, "class_name", class_name, "config",
+                     config, "registered_name", functional ? class_name : NULL);
+}
+
+/* Adds "kernel_initializer" etc.; a depthwise kernel's has another name in Keras. */
+static void add_initializers(const writer *w, int layer, json_t *config)
+{
+    const hpct_model *model = w->model;
+    for (int p = 0; p < model->num_params; p++) {
+        const hpct_param *param = &model->params[p];
+        char key[64];
+        const char *what = strrchr(param->name, '/') + 1;
+        if (model->nodes[param->node].layer != layer)
+            continue;
+        if (strcmp(what, "kernel") == 0 && strncmp(model->layers[layer].type, "Depthwise", 9) == 0)
+            what = "depthwise";
+        snprintf(key, sizeof key, "%.32s_initializer", what);
+        json_object_set_new(config, key, hpct_keras_initializer(param));
+    }
+}
+
+/* A reference to an input tensor, by the layer that produces it. */
+static json_t *reference(const writer *w, int tensor)
+{
+    const hpct_model *model = w->model;
+    int layer = model->tensors[tensor].layer;
+    const char *name = layer < 0 ? w->input : model->layers[layer].name;
+    json_t *config =
+        json_pack("{s:o, s:s, s:[s,i,i]}", "shape", batch_shape(&model->tensors[tensor].shape),
+                  "dtype", "float32", "keras_history", name, 0, 0);
+    return json_pack("{s:s, s:o}", "class_name", "__keras_tensor__", "config", config);
+}
+
+/* Keras calls a layer with several inputs with a list. */
+static json_t *inbound(const writer *w, const hpct_layer *layer)
+{
+    if (layer->num_inputs == 1)
+        return json_pack("[{s:[o], s:{}}]", "args", reference(w, layer->inputs[0]), "kwargs");
+    json_t *tensors = json_array();
+    for (int i = 0; i < layer->num_inputs; i++)
+        json_array_append_new(tensors, reference(w, layer->inputs[i]));
+    return json_pack("[{s:[o], s:{}}]", "args", tensors, "kwargs");
+}
+
+static void append(writer *w, json_t *entry, const char *name, json_t *calls)
+{
+    if (calls != NULL) {
+        json_object_set_new(entry, "name", json_string(name));
+        json_object_set_new(entry, "inbound_nodes", calls);
+    }
+    if (entry == NULL || json_array_append_new(w->layers, entry) != 0)
+        w->status = hpct_fail_memory(0);
+}
+
+static json_t *policy(const hpct_model *model, const hpct_layer *layer)
+{
+    if (model->precision == HPCT_FP32 || layer->fp32)
+        return json_string("float32");
+    return object("keras", "DTypePolicy",
+                  json_pack("{s:s}", "name", hpct_precision_policy(model->precision)));
+}
+
+static void write_layer(writer *w, int index, bool functional)
+{
+    const hpct_layer *layer = &w->model->layers[index];
+    const hpct_keras_class *class = hpct_keras_find(layer->type);
+    if (class == NULL || class->settings == NULL) {
+        w->status = hpct_fail(HPCT_ERR_USAGE, "layer %s (%s) cannot be written for Keras",
+                              layer->name, layer->type);
+        return;
+    }
+    json_t *config = class->settings(layer);
+    if (config == NULL) {
+        w->status = hpct_fail_memory(0);
+        return;
+    }
+    json_object_set_new(config, "name", json_string(layer->name));
+    json_object_set_new(config, "trainable", json_true());
+    json_object_set_new(config, "dtype", policy(w->model, layer));
+    add_initializers(w, index, config);
+    append(w, object("keras.layers", layer->type, config), layer->name,
+           functional ? inbound(w, layer) : NULL);
+}
+
+static void write_input(writer *w, bool functional)
+{
+    json_t *config =
+        json_pack("{s:o, s:s, s:s}", "batch_shape", batch_shape(&w->model->tensors[0].shape),
+                  "dtype", "float32", "name", w->input);
+    append(w, object("keras.layers", "InputLayer", config), w->input,
+           functional ? json_array() : NULL);
+}
+
+static bool is_chain(const hpct_model *model)
+{
+    for (int i = 0; i < model->num_layers; i++) {
+        const hpct_layer *layer = &model->layers[i];
+        int before = i == 0 ? 0 : model->layers[i - 1].tensor;
+        if (layer->num_inputs != 1 || layer->inputs[0] != before)
+            return false;
+    }
+    return model->num_layers > 0 && model->output == model->layers[model->num_layers - 1].tensor;
+}
+
+static bool is_taken(const hpct_model *model, const char *name)
+{
+    for (int i = 0; i < model->num_layers; i++) {
+        if (strcmp(model->layers[i].name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Sets an input name that no layer has. */
+static void name_input(writer *w)
+{
+    snprintf(w->input, sizeof w->input, "input_layer");
+    for (int i = 1; is_taken(w->model, w->input); i++)
+        snprintf(w->input, sizeof w->input, "input_layer_%d", i);
+}
+
+static json_t *write_model(writer *w)
+{
+    const hpct_model *model = w->model;
+    bool functional = !is_chain(model);
+    int *order = calloc((size_t) model->num_layers + 1, sizeof *order);
+    w->status = order != NULL ? hpct_keras_order(model, order) : hpct_fail_memory(0);
+    if (w->status == HPCT_OK)
+        write_input(w, functional);
+    for (int i = 0; i < model->num_layers && w->status == HPCT_OK; i++)
+        write_layer(w, order[i], functional);
+    free(order);
+    json_t *config =
+        json_pack("{s:s, s:b, s:O}", "name", model->name, "trainable", 1, "layers", w->layers);
+    if (!functional)
+        return object("keras", "Sequential", config);
+    const char *last = model->tensors[model->output].layer < 0
+                           ? w->input
+                           : model->layers[model->tensors[model->output].layer].name;
+    json_object_set_new(config, "input_layers", json_pack("[s,i,i]", w->input, 0, 0));
+    json_object_set_new(config, "output_layers", json_pack("[s,i,i]", last, 0, 0));
+    return object("keras.src.models.functional", "Functional", config);
+}
+
+typedef struct text_file {
+    const char *text, *path;
+} text_file;
+
+static hpct_status write_text(void *arg, int fd)
+{
+    const text_file *file = arg;
+    HPCT_TRY(hpct_file_write_all(fd, file->text, strlen(file->text), file->path));
+    return hpct_file_write_all(fd, "\n", 1, file->path);
+}
+
+hpct_status hpct_keras_write(char **text, const hpct_model *model)
+{
+    writer w = {.model = model, .layers = json_array()};
+    if (model->status != HPCT_OK)
+        return hpct_fail(model->status, "%s",
+                         model->message != NULL ? model->message : "out of memory");
+    name_input(&w);
+    json_t *root = write_model(&w);
+    *text = w.status == HPCT_OK && root != NULL ? json_dumps(root, JSON_COMPACT) : NULL;
+    if (w.status == HPCT_OK && *text == NULL)
+        w.status = hpct_fail_memory(0);
+    json_decref(root);
+    json_decref(w.layers);
+    return w.status;
+}
+
+hpct_status hpct_model_save_json(const hpct_model *model, const char *path)
+{
+    char *text;
+    HPCT_TRY(hpct_keras_write(&text, model));
+    hpct_status status = hpct_output_replace(path, write_text, &(text_file){text, path});
+    free(text);
+    return status;
+}

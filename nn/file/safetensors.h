@@ -1,0 +1,46 @@
+/* nn/file/safetensors.h - the safetensors file format: a u64 header length, a JSON object {name:
+ * {dtype, shape, data_offsets}}, then raw little-endian numbers. Independent of models. Source: the
+ * format description of the safetensors project. */
+#ifndef HPCT_NN_FILE_SAFETENSORS_H
+#define HPCT_NN_FILE_SAFETENSORS_H
+
+#include <hpctrain/status.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define HPCT_ST_MAX_RANK 8
+#define HPCT_ST_MAX_HEADER (100u << 20) /* the format's own limit */
+
+typedef struct hpct_st_entry {
+    char *name;
+    bool is_f32;
+    char dtype[8];
+    int rank;
+    int64_t shape[HPCT_ST_MAX_RANK];
+    uint64_t begin, end; /* bytes after the end of the header */
+} hpct_st_entry;
+
+typedef struct hpct_st_index {
+    hpct_st_entry *entries; /* sorted by begin */
+    size_t count;
+    char *class_names; /* "class_names" of __metadata__, a JSON list; NULL: absent */
+    char *slices;      /* "slices", of a checkpoint's part: a JSON object; NULL: absent */
+} hpct_st_index;
+
+/* Parses `header` (the JSON, `length` bytes, without the length field) of a file with `data_bytes`
+ * bytes after it. Checks that entries are inside the data without overlap or gap, and that shape,
+ * dtype and length agree; else HPCT_ERR_DATA with a message. The caller frees *out. */
+hpct_status hpct_st_parse(hpct_st_index *out, const char *header, size_t length,
+                          uint64_t data_bytes);
+void hpct_st_free(hpct_st_index *index);
+
+/* Element size in bytes of the format's types; 0 for unknown ones. */
+unsigned hpct_st_element_bytes(const char *dtype);
+
+/* Creates the JSON for these entries and one text of __metadata__ under `key` (text NULL: none),
+ * padded with spaces so that the data after it is 8-byte aligned. The caller frees *out. */
+hpct_status hpct_st_format(char **out, size_t *length, const hpct_st_entry *entries, size_t count,
+                           const char *key, const char *text);
+
+#endif

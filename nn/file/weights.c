@@ -1,0 +1,184 @@
+/* Weight files: saved atomically (the file is complete or absent), loaded atomically (the model is
+ * changed completely or not at all). The name's suffix selects the format to save. */
+#include "nn/file/weights.h"
+
+#include "base/kind.h"
+#include "base/output.h"
+#include "base/status.h"
+#include "nn/file/keras/weights_h5.h"
+#include "nn/plan/run.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+static bool ends_with(const char *path, const char *end)
+{
+    size_t length = strlen(path), size = strlen(end);
+    return length >= size && strcmp(path + length - size, end) == 0;
+}
+
+/* ---- saving ---- */
+
+typedef struct saving {
+    const hpct_model *model;
+    const char *path;
+} saving;
+
+static hpct_status save_safetensors(void *arg, int fd)
+{
+    const saving *s = arg;
+    return hpct_safetensors_save(s->model, fd, s->path);
+}
+
+static hpct_status save_h5(void *arg, int fd)
+{
+    const saving *s = arg;
+    return hpct_h5_save(s->model, fd, s->path);
+}
+
+/* Suffixes by which other programs expect another format. */
+static bool is_of_others(const char *path)
+{
+    static const char *const ends[] = {".keras", ".hdf5",   ".npz", ".npy",  ".pt",     ".pth",
+                                       ".ckpt",  ".pb",     ".bin", ".onnx", ".tflite", ".pkl",
+                                       ".json",  ".pickle", ".zip", ".tar",  ".gz"};
+    const char *end = strrchr(path, '.');
+    for (size_t i = 0; end != NULL && i < sizeof ends / sizeof *ends; i++) {
+        if (strcasecmp(end, ends[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+hpct_status hpct_model_check_weights_name(const char *path)
+{
+    const char *end = strrchr(path, '.');
+    bool h5 = end != NULL && strcasecmp(end, ".h5") == 0;
+    if (is_of_others(path))
+        return hpct_fail(HPCT_ERR_USAGE,
+                         "%s: weights are written as .safetensors or .weights.h5, not as %s: give "
+                         "a name that ends so",
+                         path, end);
+    if (!h5)
+        return HPCT_OK;
+    if (!ends_with(path, ".weights.h5"))
+        return hpct_fail(HPCT_ERR_USAGE,
+                         "%s: Keras opens weights only under names that end in .weights.h5", path);
+    hpct_status status = hpct_h5_available();
+    return status == HPCT_OK ? HPCT_OK : hpct_fail_within(status, path);
+}
+
+static hpct_status save(const hpct_model *model, const char *path,
+                        hpct_status (*put)(const char *, hpct_output_writer *, void *))
+{
+    saving s = {model, path};
+    HPCT_TRY(hpct_model_check_weights_name(path));
+    return put(path, ends_with(path, ".h5") ? save_h5 : save_safetensors, &s);
+}
+
+hpct_status hpct_model_save_weights(const hpct_model *model, const char *path)
+{
+    return save(model, path, hpct_output_replace);
+}
+
+hpct_status hpct_model_rescue_weights(const hpct_model *model, const char *path, bool synced)
+{
+    return save(model, path, synced ? hpct_output_rescue : hpct_output_rescue_unsynced);
+}
+
+hpct_status hpct_model_check_finite(const hpct_model *model)
+{
+    hpct_status status = HPCT_OK;
+    for (int i = 0; i < model->num_params && status == HPCT_OK; i++) {
+        const hpct_param *param = &model->params[i];
+        size_t count = hpct_shape_count(&param->shape);
+        float *values = malloc(count * sizeof *values);
+        if (values == NULL)
+            return hpct_fail_memory(count * sizeof *values);
+        status = hpct_param_get(model, i, values);
+        for (size_t k = 0; k < count && status == HPCT_OK; k++) {
+            if (!isfinite(values[k]))
+                status =
+                    hpct_fail(HPCT_ERR_DATA, "\"%s\" has numbers that are not finite", param->name);
+        }
+        free(values);
+    }
+    return status;
+}
+
+/* ---- loading ---- */
+
+static hpct_status load_h5(const hpct_model *model, const char *path, float **values,
+                           char **class_names)
+{
+    hpct_status status = hpct_h5_load(model, path, values, class_names);
+    return status == HPCT_OK ? HPCT_OK : hpct_fail_within(status, path);
+}
+
+/* Values of each parameter. The format is detected from the file's first bytes, else from its
+ * name. */
+static hpct_status load_values(const hpct_model *model, const char *path, float **values,
+                               char **class_names)
+{
+    hpct_kind kind = HPCT_KIND_UNKNOWN;
+    HPCT_TRY(hpct_kind_of_file(&kind, path));
+    if (kind == HPCT_KIND_HDF5 || (kind == HPCT_KIND_UNKNOWN && ends_with(path, ".h5")))
+        return load_h5(model, path, values, class_names);
+    if (kind == HPCT_KIND_SAFETENSORS || kind == HPCT_KIND_UNKNOWN)
+        return hpct_safetensors_load(model, path, values, class_names);
+    return hpct_fail(HPCT_ERR_DATA, "%s is %s", path, hpct_kind_says(kind));
+}
+
+static hpct_status check_finite(const hpct_param *param, const float *values, const char *path)
+{
+    size_t count = hpct_shape_count(&param->shape), odd = 0;
+    for (size_t i = 0; i < count; i++)
+        odd += isfinite(values[i]) ? 0 : 1;
+    if (odd == 0)
+        return HPCT_OK;
+    return hpct_fail(HPCT_ERR_DATA,
+                     "%s: %zu of the %zu numbers of \"%s\" are NaN or infinite, as when training "
+                     "has diverged: take weights from before (or these all the same: --allow-nan)",
+                     path, odd, count, param->name);
+}
+
+static hpct_status load(hpct_model *model, const char *path, bool all)
+{
+    if (!model->compiled)
+        return hpct_fail(HPCT_ERR_USAGE, "model %s must be compiled before weights are loaded",
+                         model->name);
+    size_t count = (size_t) model->num_params + 1;
+    char *class_names = NULL;
+    float **values = calloc(count, sizeof *values);
+    if (values == NULL)
+        return hpct_fail_memory(count * sizeof *values);
+    hpct_status status = load_values(model, path, values, &class_names);
+    for (int i = 0; i < model->num_params && status == HPCT_OK && !all; i++)
+        status = check_finite(&model->params[i], values[i], path);
+    for (int i = 0; i < model->num_params && status == HPCT_OK; i++)
+        status = hpct_param_set(model, i, values[i]);
+    if (status == HPCT_OK) {
+        free(model->class_names);
+        model->class_names = class_names;
+        class_names = NULL;
+    }
+    free(class_names);
+    for (int i = 0; i < model->num_params; i++)
+        free(values[i]);
+    free(values);
+    return status;
+}
+
+hpct_status hpct_model_load_weights(hpct_model *model, const char *path)
+{
+    return load(model, path, false);
+}
+
+hpct_status hpct_model_load_any_weights(hpct_model *model, const char *path)
+{
+    return load(model, path, true);
+}

@@ -1,0 +1,24 @@
+/* nn/file/weights.h - the formats of hpct_model_save_weights and hpct_model_load_weights; rescue
+ * and check of weights. */
+#ifndef HPCT_NN_FILE_WEIGHTS_H
+#define HPCT_NN_FILE_WEIGHTS_H
+
+#include <hpctrain/model.h>
+#include <stdbool.h>
+
+/* safetensors: one tensor per parameter, with its name. Writes to the empty file `fd`. */
+hpct_status hpct_safetensors_save(const hpct_model *model, int fd, const char *path);
+
+/* Fills values[i], floats of parameter i in Keras' shape; all names, types, shapes and lengths are
+ * checked before values are read. *class_names: from the file, or NULL; the caller frees it. */
+hpct_status hpct_safetensors_load(const hpct_model *model, const char *path, float **values,
+                                  char **class_names);
+
+/* As hpct_model_save_weights, for weights whose destination failed: `path` must not exist. Without
+ * `synced` the file is kept even if fsync fails. */
+hpct_status hpct_model_rescue_weights(const hpct_model *model, const char *path, bool synced);
+
+/* HPCT_ERR_DATA, naming the first parameter with a NaN or infinity. */
+hpct_status hpct_model_check_finite(const hpct_model *model);
+
+#endif

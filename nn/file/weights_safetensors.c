@@ -1,0 +1,188 @@
+/* Weights in safetensors files. */
+#include "nn/file/weights.h"
+
+#include "base/file.h"
+#include "base/status.h"
+#include "nn/file/safetensors.h"
+#include "nn/plan/run.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+_Static_assert(__BYTE_ORDER == __LITTLE_ENDIAN, "weights are written as they lie in memory");
+
+static size_t param_bytes(const hpct_param *param)
+{
+    return hpct_shape_count(&param->shape) * sizeof(float);
+}
+
+/* ---- saving ---- */
+
+static hpct_status write_header(const hpct_model *model, int fd, const char *path)
+{
+    size_t count = (size_t) model->num_params, length = 0;
+    hpct_st_entry *entries = calloc(count + 1, sizeof *entries);
+    if (entries == NULL)
+        return hpct_fail_memory((count + 1) * sizeof *entries);
+    uint64_t at = 0;
+    for (size_t i = 0; i < count; i++) {
+        hpct_param *param = &model->params[i];
+        entries[i].name = param->name;
+        strcpy(entries[i].dtype, "F32");
+        entries[i].rank = param->shape.rank;
+        for (int k = 0; k < param->shape.rank; k++)
+            entries[i].shape[k] = param->shape.size[k];
+        entries[i].begin = at;
+        entries[i].end = at += param_bytes(param);
+    }
+    char *header = NULL;
+    hpct_status status =
+        hpct_st_format(&header, &length, entries, count, "class_names", model->class_names);
+    uint64_t length_field = length;
+    if (status == HPCT_OK)
+        status = hpct_file_write_all(fd, &length_field, sizeof length_field, path);
+    if (status == HPCT_OK)
+        status = hpct_file_write_all(fd, header, length, path);
+    free(header);
+    free(entries);
+    return status;
+}
+
+static hpct_status write_params(const hpct_model *model, int fd, const char *path)
+{
+    hpct_status status = HPCT_OK;
+    for (int i = 0; i < model->num_params && status == HPCT_OK; i++) {
+        size_t bytes = param_bytes(&model->params[i]);
+        float *values = malloc(bytes);
+        if (values == NULL)
+            return hpct_fail_memory(bytes);
+        status = hpct_param_get(model, i, values);
+        if (status == HPCT_OK)
+            status = hpct_file_write_all(fd, values, bytes, path);
+        free(values);
+    }
+    return status;
+}
+
+hpct_status hpct_safetensors_save(const hpct_model *model, int fd, const char *path)
+{
+    HPCT_TRY(write_header(model, fd, path));
+    return write_params(model, fd, path);
+}
+
+/* ---- loading ---- */
+
+/* The file's index, and the offset of its data. */
+static hpct_status read_index(int fd, const char *path, hpct_st_index *index, off_t *data_at)
+{
+    struct stat info;
+    uint64_t length;
+    if (fstat(fd, &info) != 0)
+        return hpct_file_failed("reading", path);
+    if (!S_ISREG(info.st_mode))
+        return hpct_fail(HPCT_ERR_NO_INPUT, "%s is not a file", path);
+    uint64_t size = (uint64_t) info.st_size;
+    if (size < sizeof length)
+        return hpct_fail(HPCT_ERR_DATA, "%s: too short for a safetensors file", path);
+    HPCT_TRY(hpct_file_read_all(fd, &length, sizeof length, 0, path));
+    if (length > HPCT_ST_MAX_HEADER || length > size - sizeof length)
+        return hpct_fail(HPCT_ERR_DATA, "%s: not a safetensors file (header of %llu bytes)", path,
+                         (unsigned long long) length);
+    char *header = malloc(length + 1);
+    if (header == NULL)
+        return hpct_fail_memory(length + 1);
+    hpct_status status = hpct_file_read_all(fd, header, length, sizeof length, path);
+    if (status == HPCT_OK) {
+        status = hpct_st_parse(index, header, length, size - sizeof length - length);
+        if (status != HPCT_OK)
+            hpct_fail_within(status, path);
+    }
+    free(header);
+    *data_at = (off_t) (sizeof length + length);
+    return status;
+}
+
+static const hpct_st_entry *find(const hpct_st_index *index, const char *name)
+{
+    for (size_t i = 0; i < index->count; i++) {
+        if (strcmp(index->entries[i].name, name) == 0)
+            return &index->entries[i];
+    }
+    return NULL;
+}
+
+static hpct_status check_entry(const hpct_param *param, const hpct_st_entry *entry,
+                               const char *path)
+{
+    if (entry == NULL)
+        return hpct_fail(HPCT_ERR_DATA, "%s: tensor \"%s\" is missing", path, param->name);
+    if (!entry->is_f32)
+        return hpct_fail(HPCT_ERR_DATA, "%s: tensor \"%s\" is %s, not F32", path, param->name,
+                         entry->dtype);
+    bool same = entry->rank == param->shape.rank;
+    for (int i = 0; same && i < entry->rank; i++)
+        same = entry->shape[i] == param->shape.size[i];
+    if (same)
+        return HPCT_OK;
+    char text[HPCT_SHAPE_TEXT];
+    hpct_shape_format(&param->shape, text);
+    return hpct_fail(HPCT_ERR_DATA, "%s: tensor \"%s\" does not have the model's shape %s", path,
+                     param->name, text);
+}
+
+static hpct_status check_index(const hpct_model *model, const hpct_st_index *index,
+                               const char *path)
+{
+    for (int i = 0; i < model->num_params; i++) {
+        const hpct_param *param = &model->params[i];
+        HPCT_TRY(check_entry(param, find(index, param->name), path));
+    }
+    for (size_t k = 0; k < index->count; k++) {
+        bool known = false;
+        for (int i = 0; i < model->num_params; i++)
+            known |= strcmp(model->params[i].name, index->entries[k].name) == 0;
+        if (!known)
+            return hpct_fail(HPCT_ERR_DATA, "%s: the model has no \"%.80s\"", path,
+                             index->entries[k].name);
+    }
+    return HPCT_OK;
+}
+
+static hpct_status read_params(const hpct_model *model, int fd, const char *path,
+                               const hpct_st_index *index, off_t data_at, float **values)
+{
+    for (int i = 0; i < model->num_params; i++) {
+        size_t bytes = param_bytes(&model->params[i]);
+        values[i] = malloc(bytes);
+        if (values[i] == NULL)
+            return hpct_fail_memory(bytes);
+        off_t at = data_at + (off_t) find(index, model->params[i].name)->begin;
+        HPCT_TRY(hpct_file_read_all(fd, values[i], bytes, at, path));
+    }
+    return HPCT_OK;
+}
+
+hpct_status hpct_safetensors_load(const hpct_model *model, const char *path, float **values,
+                                  char **class_names)
+{
+    hpct_st_index index = {0};
+    off_t data_at = 0;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return hpct_fail(HPCT_ERR_NO_INPUT, "%s cannot be opened: %s", path, strerror(errno));
+    hpct_status status = read_index(fd, path, &index, &data_at);
+    if (status == HPCT_OK)
+        status = check_index(model, &index, path);
+    if (status == HPCT_OK)
+        status = read_params(model, fd, path, &index, data_at, values);
+    *class_names = index.class_names;
+    index.class_names = NULL;
+    hpct_st_free(&index);
+    close(fd);
+    return status;
+}

@@ -1,0 +1,13 @@
+/* nn/graph/compile.h - compiled settings that the public headers do not offer. */
+#ifndef HPCT_NN_GRAPH_COMPILE_H
+#define HPCT_NN_GRAPH_COMPILE_H
+
+#include <hpctrain/model.h>
+
+/* Set by hpct_model_compile: batches per update, 1 without accumulation; the k of top-k, or 0; the
+ * optimizer with defaults resolved. */
+int hpct_model_gradient_accumulation(const hpct_model *model);
+int hpct_model_top_k(const hpct_model *model);
+const hpct_optimizer *hpct_model_optimizer(const hpct_model *model);
+
+#endif

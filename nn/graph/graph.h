@@ -1,0 +1,200 @@
+/* nn/graph/graph.h - the parts of hpct_model: layers as named by the user, their parameters, and
+ * the nodes (operations) and tensors they are lowered to. Private to nn/.
+ *
+ * A node has a list of inputs and one output; a layer lowers to several nodes (Dense with softmax)
+ * or to none (Flatten: its tensor is a view). */
+#ifndef HPCT_NN_GRAPH_GRAPH_H
+#define HPCT_NN_GRAPH_GRAPH_H
+
+#include "nn/graph/loss_scaling.h"
+#include "nn/graph/op.h"
+#include "nn/graph/optimizer.h"
+#include "nn/graph/peers.h"
+#include "nn/graph/shape.h"
+
+#define HPCT_NAME_SIZE 64
+
+/* Configuration of layers, as far as shapes do not determine it. */
+typedef union hpct_layer_config {
+    hpct_activation activation;
+    hpct_batch_normalization batch_normalization;
+    hpct_conv2d conv2d;
+    hpct_dense dense;
+    hpct_depthwise_conv2d depthwise_conv2d;
+    hpct_flip random_flip;
+    hpct_pool2d pool2d;
+    hpct_zero_padding2d zero_padding2d;
+    double dropout; /* rate */
+    struct {
+        double scale, offset;
+    } rescaling;
+} hpct_layer_config;
+
+typedef struct hpct_layer {
+    char name[HPCT_NAME_SIZE];                            /* "conv2d_1" */
+    bool named;                                           /* by the user */
+    const char *type;                                     /* "Conv2D" */
+    int num_inputs, inputs[HPCT_NODE_MAX_INPUTS], tensor; /* input and output tensors */
+    hpct_shape output;
+    hpct_layer_config config;  /* by `type` */
+    size_t parameters, states; /* floats, in Keras' shapes; states among the parameters */
+    bool fp32;                 /* fp32 also in a model of another precision */
+} hpct_layer;
+
+typedef enum hpct_initializer {
+    HPCT_INIT_ZEROS,
+    HPCT_INIT_ONES,
+    HPCT_INIT_GLOROT_UNIFORM,
+    HPCT_INIT_CONSTANT,        /* init[0] */
+    HPCT_INIT_UNIFORM,         /* from init[0] to init[1] */
+    HPCT_INIT_NORMAL,          /* mean init[0], standard deviation init[1] */
+    HPCT_INIT_TRUNCATED_NORMAL /* redrawn beyond two standard deviations */
+} hpct_initializer;
+
+typedef struct hpct_param {
+    char name[HPCT_NAME_SIZE + 16]; /* "conv2d_1/kernel" */
+    hpct_shape shape;               /* Keras' */
+    hpct_initializer initializer;
+    double fan_in, fan_out; /* for Glorot */
+    double init[2];         /* for the others */
+    int node, index;        /* node that owns it, and index there */
+    bool state;             /* not trained: no gradient, no optimizer slot, its own arena */
+    bool split; /* a shard of a parameter; other replicas have the rest (nn/split/shard.h) */
+    /* In Keras' layout while the model is not built (NULL: not set); afterwards the arenas hold
+     * them. */
+    float *value;
+    float *slot[HPCT_NUM_SLOTS];
+} hpct_param;
+
+typedef struct hpct_tensor {
+    hpct_shape shape;
+    int root; /* tensor whose memory this one shares; itself if it has its own */
+    int layer;
+    bool read; /* by a node or a view */
+    /* In a pipeline stage (nn/split/stage.h), at the root: */
+    bool given;  /* stage input: produced by an earlier stage */
+    bool taken;  /* stage output: read or forwarded by a later stage */
+    bool learns; /* requires_grad of a stage input: depends on trained parameters */
+    bool own;    /* in a shard (nn/split/shard.h): local batch only */
+} hpct_tensor;
+
+typedef struct hpct_node {
+    hpct_op_spec spec;
+    int num_inputs;
+    int inputs[HPCT_NODE_MAX_INPUTS]; /* tensors */
+    int output;                       /* tensor */
+    int layer;
+    int first_param, num_params;
+    int added;    /* nodes inserted before it by sharding */
+    bool partial; /* partial gradients: backward cannot apply them */
+    bool own;     /* works on the local batch */
+} hpct_node;
+
+/* The run of a built model (nn/plan/run.h), and its destructors. */
+typedef struct hpct_run hpct_run;
+typedef struct hpct_run_class {
+    hpct_status (*unbuild)(hpct_model *model); /* hpct_model_unbuild */
+    void (*free)(hpct_run *run);
+} hpct_run_class;
+
+struct hpct_model {
+    char *name;
+    hpct_status status; /* of the first error while adding layers */
+    char *message;
+    bool compiled;
+    hpct_layer *layers;
+    int num_layers;
+    hpct_param *params;
+    int num_params;
+    hpct_tensor *tensors; /* 0 is the model's input */
+    int num_tensors;
+    hpct_node *nodes; /* in topological order */
+    int num_nodes;
+    int output; /* output tensor: the head */
+    bool inner; /* not the last pipeline stage: no loss at its head */
+    struct {
+        int part, parts; /* shard whose local batch this is (hpct_samples_first); parts 0: none */
+    } share;
+    char next_name[HPCT_NAME_SIZE]; /* of the next layer; "": numbered */
+    struct {
+        uint64_t seed;
+        int64_t step, first_sample;
+    } position; /* position for random layers: hpct_model_set_position */
+    hpct_loss loss;
+    hpct_precision precision;
+    double label_smoothing;
+    int top_k;
+    hpct_optimizer optimizer;           /* with defaults resolved */
+    int64_t steps;                      /* optimizer steps so far, in batches */
+    hpct_loss_scaling scaling;          /* while there is no run */
+    const struct hpct_backend *backend; /* of hpct_model_set_device; NULL: the cpu backend */
+    hpct_step_peers peers;              /* callbacks of its steps */
+    hpct_run *run;                      /* NULL until built */
+    const hpct_run_class *run_class;    /* of `run` */
+    int64_t builds;
+    int holders;       /* reference count of hpct_model_hold */
+    bool freed;        /* freed when the last holder releases */
+    char *class_names; /* a JSON list, or NULL: hpct_model_set_class_names */
+};
+
+/* Number of samples of a batch of n that a node works on, and the first of them. */
+static inline int hpct_node_samples(const hpct_model *model, const hpct_node *node, int n)
+{
+    return node->own ? hpct_samples_count(n, model->share.part, model->share.parts) : n;
+}
+
+static inline int hpct_node_first(const hpct_model *model, const hpct_node *node, int n)
+{
+    return node->own ? hpct_samples_first(n, model->share.part, model->share.parts) : 0;
+}
+
+/* Floats of one sample. */
+static inline size_t hpct_model_input_floats(const hpct_model *model)
+{
+    return hpct_shape_count(&model->tensors[0].shape);
+}
+
+static inline size_t hpct_model_output_floats(const hpct_model *model)
+{
+    return hpct_shape_count(&model->tensors[model->output].shape);
+}
+
+/* Precision of a node. */
+static inline hpct_precision hpct_node_precision(const hpct_model *model, const hpct_node *node)
+{
+    return model->layers[node->layer].fp32 ? HPCT_FP32 : model->precision;
+}
+
+/* For the hpct_model_add_…() functions. Each returns false without effect once the model has an
+ * error.
+ *
+ * begin names the next layer ("conv2d", then "conv2d_1") and returns its input's shape; then
+ * add_node, add_param and add_view, in this order, on the head. Layers that join tensors use
+ * begin_join and add_join instead of begin and add_node. */
+bool hpct_layer_begin(hpct_model *model, const char *type, const char *stem, hpct_shape *input);
+bool hpct_layer_begin_join(hpct_model *model, const char *type, const char *stem,
+                           const int *tensors, int count);
+bool hpct_layer_add_node(hpct_model *model, const hpct_op_spec *spec, const hpct_shape *output);
+bool hpct_layer_add_join(hpct_model *model, const hpct_op_spec *spec, const int *tensors, int count,
+                         const hpct_shape *output);
+bool hpct_layer_add_param(hpct_model *model, const char *name, const hpct_shape *shape,
+                          hpct_initializer initializer, double fan_in, double fan_out);
+bool hpct_layer_add_view(hpct_model *model, const hpct_shape *output);
+
+/* The last layer's config, filled after begin. */
+static inline hpct_layer_config *hpct_layer_config_of(hpct_model *model)
+{
+    return &model->layers[model->num_layers - 1].config;
+}
+
+/* Drops the optimizer slots kept in the model. */
+void hpct_model_drop_slots(hpct_model *model);
+
+/* Fuses nodes without changing results (nn/graph/fuse.c); idempotent. */
+void hpct_model_fuse(hpct_model *model);
+
+/* Records "LAYER: message" as the model's error, unless it has one. */
+void hpct_layer_fail(hpct_model *model, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,58 @@
+/* Resizing, RandomCrop and RandomFlip: image layers, mostly at the beginning of a model. */
+#include "nn/graph/layer/window.h"
+
+/* Begins the layer and fills the common sizes; false if the model has failed. */
+static bool begin(hpct_model *model, const char *type, const char *stem, hpct_picture *picture)
+{
+    hpct_shape input;
+    if (!hpct_layer_begin(model, type, stem, &input) || !hpct_window_takes(model, &input))
+        return false;
+    picture->in_h = input.size[0];
+    picture->in_w = input.size[1];
+    picture->channels = input.size[2];
+    return true;
+}
+
+static void finish(hpct_model *model, hpct_op_kind kind, const hpct_picture *picture)
+{
+    hpct_op_spec spec = {.kind = kind, .picture = *picture};
+    hpct_shape output = HPCT_SHAPE(picture->out_h, picture->out_w, picture->channels);
+    hpct_layer_add_node(model, &spec, &output);
+}
+
+static void add_sized(hpct_model *model, hpct_op_kind kind, const char *type, const char *stem,
+                      int height, int width)
+{
+    hpct_picture picture = {.out_h = height, .out_w = width};
+    if (!begin(model, type, stem, &picture))
+        return;
+    if (height < 1 || width < 1)
+        hpct_layer_fail(model, "the size %dx%d must be at least 1x1", height, width);
+    else
+        finish(model, kind, &picture);
+}
+
+void hpct_model_add_resizing(hpct_model *model, int height, int width)
+{
+    add_sized(model, HPCT_OP_RESIZING, "Resizing", "resizing", height, width);
+}
+
+void hpct_model_add_random_crop(hpct_model *model, int height, int width)
+{
+    add_sized(model, HPCT_OP_RANDOM_CROP, "RandomCrop", "random_crop", height, width);
+}
+
+void hpct_model_add_random_flip(hpct_model *model, hpct_flip mode)
+{
+    hpct_picture picture = {.horizontal = mode != HPCT_FLIP_VERTICAL,
+                            .vertical = mode != HPCT_FLIP_HORIZONTAL};
+    if (!begin(model, "RandomFlip", "random_flip", &picture))
+        return;
+    hpct_layer_config_of(model)->random_flip = mode;
+    picture.out_h = picture.in_h;
+    picture.out_w = picture.in_w;
+    if (mode != HPCT_FLIP_BOTH && mode != HPCT_FLIP_HORIZONTAL && mode != HPCT_FLIP_VERTICAL)
+        hpct_layer_fail(model, "there is no flip %d", (int) mode);
+    else
+        finish(model, HPCT_OP_RANDOM_FLIP, &picture);
+}

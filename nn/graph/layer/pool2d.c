@@ -1,0 +1,67 @@
+/* MaxPooling2D and AveragePooling2D: maximum or mean of each window, per channel; and their global
+ * variants. */
+#include "nn/graph/layer/window.h"
+
+static void add_pool(hpct_model *model, hpct_op_kind kind, const char *type, const char *stem,
+                     const hpct_pool2d *pool)
+{
+    hpct_shape input, output;
+    hpct_op_spec spec = {.kind = kind};
+    if (!hpct_layer_begin(model, type, stem, &input))
+        return;
+    hpct_layer_config_of(model)->pool2d = *pool;
+    hpct_window_config config = {
+        .what = "pool",
+        .size = {pool->pool[0], pool->pool[1]},
+        .strides = {pool->strides[0] == 0 ? pool->pool[0] : pool->strides[0],
+                    pool->strides[1] == 0 ? pool->pool[1] : pool->strides[1]},
+        .dilation = {1, 1},
+        .groups = 1,
+        .padding = pool->padding,
+    };
+    if (hpct_window_make(model, &input, &config, &spec.window, &output))
+        hpct_layer_add_node(model, &spec, &output);
+}
+
+void hpct_model_add_max_pool2d(hpct_model *model, const hpct_max_pool2d *pool)
+{
+    add_pool(model, HPCT_OP_MAX_POOL2D, "MaxPooling2D", "max_pooling2d", pool);
+}
+
+void hpct_model_add_average_pool2d(hpct_model *model, const hpct_average_pool2d *pool)
+{
+    add_pool(model, HPCT_OP_AVERAGE_POOL2D, "AveragePooling2D", "average_pooling2d", pool);
+}
+
+/* One window, then a view without height and width. */
+static void add_global_pool(hpct_model *model, hpct_op_kind kind, const char *type,
+                            const char *stem)
+{
+    hpct_shape input, output;
+    hpct_op_spec spec = {.kind = kind};
+    if (!hpct_layer_begin(model, type, stem, &input) || !hpct_window_takes(model, &input))
+        return;
+    hpct_window_config config = {
+        .what = "pool",
+        .size = {input.size[0], input.size[1]},
+        .strides = {1, 1},
+        .dilation = {1, 1},
+        .groups = 1,
+    };
+    if (!hpct_window_make(model, &input, &config, &spec.window, &output) ||
+        !hpct_layer_add_node(model, &spec, &output))
+        return;
+    output = HPCT_SHAPE(input.size[2]);
+    hpct_layer_add_view(model, &output);
+}
+
+void hpct_model_add_global_average_pool2d(hpct_model *model)
+{
+    add_global_pool(model, HPCT_OP_AVERAGE_POOL2D, "GlobalAveragePooling2D",
+                    "global_average_pooling2d");
+}
+
+void hpct_model_add_global_max_pool2d(hpct_model *model)
+{
+    add_global_pool(model, HPCT_OP_MAX_POOL2D, "GlobalMaxPooling2D", "global_max_pooling2d");
+}

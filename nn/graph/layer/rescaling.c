@@ -1,0 +1,25 @@
+/* Rescaling: x * scale + offset. */
+#include "nn/graph/graph.h"
+
+#include <math.h>
+
+void hpct_model_add_rescaling(hpct_model *model, double scale, double offset)
+{
+    hpct_shape input;
+    if (!hpct_layer_begin(model, "Rescaling", "rescaling", &input))
+        return;
+    if (!isfinite(scale) || !isfinite(offset)) {
+        hpct_layer_fail(model, "scale %g and offset %g must be numbers", scale, offset);
+        return;
+    }
+    hpct_layer_config_of(model)->rescaling.scale = scale;
+    hpct_layer_config_of(model)->rescaling.offset = offset;
+    int count = (int) hpct_shape_count(&input);
+    hpct_op_spec spec = {
+        .kind = HPCT_OP_RESCALING,
+        .scale = (float) scale,
+        .offset = (float) offset,
+        .dense = {.rows = 1, .in = count, .out = count},
+    };
+    hpct_layer_add_node(model, &spec, &input);
+}

@@ -1,0 +1,42 @@
+/* ZeroPadding2D. Compiling fuses it to the convolution or pooling after it, if possible
+ * (nn/graph/fuse.c). */
+#include "nn/graph/layer/window.h"
+
+void hpct_model_add_zero_padding2d(hpct_model *model, const hpct_zero_padding2d *padding)
+{
+    const int(*pad)[2] = padding->padding;
+    hpct_shape input;
+    if (!hpct_layer_begin(model, "ZeroPadding2D", "zero_padding2d", &input) ||
+        !hpct_window_takes(model, &input))
+        return;
+    hpct_layer_config_of(model)->zero_padding2d = *padding;
+    int64_t sides[2];
+    for (int i = 0; i < 2; i++) {
+        sides[i] = (int64_t) input.size[i] + pad[i][0] + pad[i][1];
+        if (pad[i][0] < 0 || pad[i][1] < 0 || sides[i] > INT32_MAX) {
+            hpct_layer_fail(model, "padding %d,%d must not be negative, nor huge", pad[i][0],
+                            pad[i][1]);
+            return;
+        }
+    }
+    hpct_shape output = HPCT_SHAPE((int) sides[0], (int) sides[1], input.size[2]);
+    hpct_op_spec spec = {
+        .kind = HPCT_OP_PAD2D,
+        .window = {.in_h = input.size[0],
+                   .in_w = input.size[1],
+                   .in_c = input.size[2],
+                   .out_h = output.size[0],
+                   .out_w = output.size[1],
+                   .out_c = output.size[2],
+                   .kernel_h = 1,
+                   .kernel_w = 1,
+                   .stride_h = 1,
+                   .stride_w = 1,
+                   .dilation_h = 1,
+                   .dilation_w = 1,
+                   .pad_top = pad[0][0],
+                   .pad_left = pad[1][0],
+                   .groups = 1},
+    };
+    hpct_layer_add_node(model, &spec, &output);
+}

@@ -1,0 +1,45 @@
+/* The built-in models by name. */
+#include "nn/graph/model/builtin.h"
+
+#include "base/status.h"
+
+#include <string.h>
+
+static const hpct_builtin *const builtins[] = {
+    &hpct_builtin_mnist_cnn,  &hpct_builtin_mnist_convnet, &hpct_builtin_resnet50,
+    &hpct_builtin_resnet50v2, &hpct_builtin_resnet101v2,   &hpct_builtin_resnet152v2,
+};
+#define NUM_BUILTINS (sizeof builtins / sizeof *builtins)
+
+static hpct_status make(hpct_model **out, const hpct_builtin *builtin,
+                        const hpct_builtin_options *options)
+{
+    if (options->classes < 0)
+        return hpct_fail(HPCT_ERR_USAGE, "%s cannot have %d classes", builtin->name,
+                         options->classes);
+    hpct_model *model =
+        hpct_model_new(builtin->name, options->input.rank > 0 ? options->input : builtin->input);
+    if (model == NULL)
+        return hpct_fail_memory(0);
+    builtin->describe(model, options->classes > 0 ? options->classes : builtin->classes);
+    *out = model;
+    return HPCT_OK;
+}
+
+hpct_status hpct_model_builtin_with(hpct_model **out, const hpct_builtin_options *options)
+{
+    char names[256] = "";
+    for (size_t i = 0; i < NUM_BUILTINS; i++) {
+        if (strcmp(builtins[i]->name, options->name) == 0)
+            return make(out, builtins[i], options);
+        size_t used = strlen(names);
+        snprintf(names + used, sizeof names - used, "%s%s", i == 0 ? "" : ", ", builtins[i]->name);
+    }
+    return hpct_fail(HPCT_ERR_USAGE, "there is no model \"%s\"; there are: %s", options->name,
+                     names);
+}
+
+hpct_status hpct_model_builtin(hpct_model **out, const char *name)
+{
+    return hpct_model_builtin_with(out, &(hpct_builtin_options){.name = name});
+}

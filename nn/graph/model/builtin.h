@@ -1,0 +1,22 @@
+/* nn/graph/model/builtin.h - the built-in models; each file here describes one family. */
+#ifndef HPCT_NN_GRAPH_MODEL_BUILTIN_H
+#define HPCT_NN_GRAPH_MODEL_BUILTIN_H
+
+#include <hpctrain/model.h>
+#include <stdbool.h>
+
+typedef struct hpct_builtin {
+    const char *name;
+    hpct_shape input; /* defaults */
+    int classes;
+    void (*describe)(hpct_model *model, int classes);
+} hpct_builtin;
+
+extern const hpct_builtin hpct_builtin_mnist_cnn;
+extern const hpct_builtin hpct_builtin_mnist_convnet;
+extern const hpct_builtin hpct_builtin_resnet50;
+extern const hpct_builtin hpct_builtin_resnet50v2;
+extern const hpct_builtin hpct_builtin_resnet101v2;
+extern const hpct_builtin hpct_builtin_resnet152v2;
+
+#endif

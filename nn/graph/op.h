@@ -1,0 +1,319 @@
+/* nn/graph/op.h - an operation of the graph: its specification (hpct_op_spec), its build options,
+ * the built operation (hpct_op), and a call (hpct_op_call). The interface between graph and
+ * backends.
+ *
+ * Activations are fp32 in every precision (in hpct_op_build.values if the backend has `low_values`:
+ * pointers to them are float * all the same), channels last ([n][h][w][c]), except where a backend
+ * asks for channel blocks (nn/plan/blocks.c). Parameters are fp32, in the arenas, in a layout of
+ * the backend's own; import_param and export_param convert it. */
+#ifndef HPCT_NN_GRAPH_OP_H
+#define HPCT_NN_GRAPH_OP_H
+
+#include "nn/graph/peers.h"
+#include "nn/graph/rng.h"
+
+#include <hpctrain/model.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define HPCT_NODE_MAX_INPUTS 8
+#define HPCT_OP_MAX_PARAMS 4
+#define HPCT_OP_KERNEL 0 /* index of a Conv2D's or Dense's kernel among its parameters */
+#define HPCT_OP_BIAS 1
+
+typedef enum hpct_op_kind {
+    HPCT_OP_CONV2D,
+    HPCT_OP_MAX_POOL2D,
+    HPCT_OP_AVERAGE_POOL2D,
+    HPCT_OP_DENSE,
+    HPCT_OP_RELU,
+    HPCT_OP_SOFTMAX,
+    HPCT_OP_ADD,
+    HPCT_OP_CONCATENATE,
+    HPCT_OP_RELU6,
+    HPCT_OP_SIGMOID,
+    HPCT_OP_TANH,
+    HPCT_OP_GELU,
+    HPCT_OP_BATCH_NORM,
+    HPCT_OP_PAD2D,
+    HPCT_OP_DROPOUT,
+    HPCT_OP_RESCALING,
+    HPCT_OP_RESIZING,
+    HPCT_OP_RANDOM_CROP,
+    HPCT_OP_RANDOM_FLIP,
+    HPCT_OP_SUM_PARTS,      /* of a sharded model (nn/split/shard.h): sums partial results */
+    HPCT_OP_GATHER_PARTS,   /* concatenates shards of the last axis */
+    HPCT_OP_GATHER_SAMPLES, /* concatenates the local batches of all shards */
+    HPCT_OP_KINDS
+} hpct_op_kind;
+
+/* A sliding window. Padding counts as zeros in convolutions, and is ignored in maxima and means.
+ * Padding at the bottom and right follows from the other numbers. */
+typedef struct hpct_window {
+    int in_h, in_w, in_c;
+    int out_h, out_w, out_c;
+    int kernel_h, kernel_w;
+    int stride_h, stride_w;
+    int dilation_h, dilation_w; /* distance between adjacent cells of the kernel, 1 or more */
+    int pad_top, pad_left;
+    int groups; /* CONV2D: number of groups */
+    /* CONV2D: not 0: only these output cells, in row order, as [cells][out_c]; requires
+     * hpct_window_is_small */
+    int first_cell, cells;
+    bool pad_zeros; /* MAX_POOL2D: padding counts as zeros */
+} hpct_window;
+
+/* Sizes of an image operation; the mapping is in nn/backend/picture.h. */
+typedef struct hpct_picture {
+    int in_h, in_w, out_h, out_w, channels;
+    bool horizontal, vertical; /* RANDOM_FLIP: permitted flips */
+} hpct_picture;
+
+/* A last axis split among shards: shard p has channels [first(p), first(p + 1)), at least `unit`,
+ * differing by at most one `unit`. */
+typedef struct hpct_channel_split {
+    int channels; /* total; 0: not split */
+    int unit;     /* channels that stay together; divides the total */
+    int part, parts;
+} hpct_channel_split;
+
+static inline int hpct_channel_split_first(const hpct_channel_split *split, int part)
+{
+    return (int) ((int64_t) (split->channels / split->unit) * part / split->parts) * split->unit;
+}
+
+static inline int hpct_channel_split_count(const hpct_channel_split *split, int part)
+{
+    return hpct_channel_split_first(split, part + 1) - hpct_channel_split_first(split, part);
+}
+
+/* n samples divided among shards: shard p has [first(p), first(p + 1)), the first ones one more if
+ * n is not divisible. As data-parallel ranks divide a batch. */
+static inline int hpct_samples_first(int n, int part, int parts)
+{
+    return n / parts * part + (part < n % parts ? part : n % parts);
+}
+
+static inline int hpct_samples_count(int n, int part, int parts)
+{
+    return hpct_samples_first(n, part + 1, parts) - hpct_samples_first(n, part, parts);
+}
+
+/* Input cells that a window spans. */
+static inline int hpct_window_reach(int kernel, int dilation)
+{
+    return (kernel - 1) * dilation + 1;
+}
+
+static inline int hpct_window_cells(const hpct_window *w)
+{
+    return w->cells > 0 ? w->cells : w->out_h * w->out_w;
+}
+
+/* A convolution with few unpadded inputs per output cell and vectorizable output channels. */
+#define HPCT_SMALL_WINDOW 256 /* inputs of a cell; beyond, general kernels win */
+bool hpct_window_is_small(const hpct_window *w);
+
+/* With src_blocks or dst_blocks, images and gradients on that side are [n][c / 16][h][w][16]
+ * instead of [n][h][w][c]. */
+#define HPCT_CHANNEL_BLOCK 16
+
+typedef struct hpct_op_spec {
+    hpct_op_kind kind;
+    bool src_blocks, dst_blocks; /* set when the model is built */
+    bool relu;           /* CONV2D, DENSE, ADD, BATCH_NORM, SUM_PARTS: followed by max(0, x) */
+    bool no_bias;        /* CONV2D, DENSE: no bias; SUM_PARTS: none */
+    double rate;         /* DROPOUT: fraction of elements that become zero */
+    float scale, offset; /* RESCALING */
+    union {
+        hpct_window window; /* CONV2D, MAX_POOL2D, AVERAGE_POOL2D; PAD2D: sizes and padding */
+        struct {
+            int rows; /* per sample; DENSE and SOFTMAX work on the last axis */
+            int in, out;
+        } dense;              /* DENSE; the activations, DROPOUT and RESCALING (in == out) */
+        hpct_picture picture; /* RESIZING, RANDOM_CROP, RANDOM_FLIP */
+        struct {
+            int rows; /* per sample: all axes but the last */
+            int count;
+            int size[HPCT_NODE_MAX_INPUTS]; /* each input's last axis; ADD: all the same */
+        } join;                             /* ADD, CONCATENATE */
+        struct {
+            int rows; /* per sample: all axes but the last */
+            int channels;
+            bool no_scale, no_center, synchronized;
+            float momentum, epsilon;
+            int groups; /* 2 or more: separate statistics for this many groups of the samples
+                           (hpct_samples_first), as if on different replicas */
+        } norm;         /* BATCH_NORM */
+        struct {
+            int rows; /* per sample */
+            hpct_channel_split split;
+            bool sum_diff; /* diff_dst is a partial sum in each part: backward sums it */
+            bool carries;  /* forward carries hpct_step_peers.riders */
+        } parts;           /* SUM_PARTS, GATHER_PARTS; GATHER_SAMPLES: all channels; split.part and
+                              parts divide the samples */
+    };
+} hpct_op_spec;
+
+/* Parameters of BATCH_NORM by meaning, before removing absent ones. */
+typedef enum hpct_norm_param {
+    HPCT_NORM_GAMMA,
+    HPCT_NORM_BETA,
+    HPCT_NORM_MEAN, /* moving */
+    HPCT_NORM_VARIANCE,
+} hpct_norm_param;
+/* Its index among the op's parameters, -1 if absent. */
+int hpct_op_norm_param(const hpct_op_spec *spec, hpct_norm_param which);
+
+/* Derived from a spec. Floats of one sample; of a parameter in Keras' layout. */
+const char *hpct_op_kind_name(hpct_op_kind kind); /* "conv2d" */
+/* An activation of single elements, as RELU: rows and last axis do not matter. Not SOFTMAX. */
+bool hpct_op_is_activation(hpct_op_kind kind);
+/* Such a one whose gradient is computed from its source, as GELU's, not from its result. */
+bool hpct_op_gradient_from_src(hpct_op_kind kind);
+static inline bool hpct_op_is_collective(const hpct_op_spec *spec)
+{
+    return spec->kind == HPCT_OP_SUM_PARTS || spec->kind == HPCT_OP_GATHER_PARTS ||
+           spec->kind == HPCT_OP_GATHER_SAMPLES;
+}
+int hpct_op_num_inputs(const hpct_op_spec *spec);
+size_t hpct_op_src_floats(const hpct_op_spec *spec, int input);
+size_t hpct_op_dst_floats(const hpct_op_spec *spec);
+int hpct_op_num_params(const hpct_op_spec *spec);
+size_t hpct_op_param_floats(const hpct_op_spec *spec, int which);
+bool hpct_op_param_is_state(const hpct_op_spec *spec, int which); /* not trained: no gradient */
+
+typedef struct hpct_op_build {
+    hpct_precision precision; /* at least: an operation may use fp32 if faster */
+    hpct_precision values;    /* type of activations and gradients in memory */
+    const int *batch_sizes;
+    int num_batch_sizes;
+    bool training;       /* backward will be called */
+    bool needs_diff_src; /* backward must compute the gradient of a source */
+    bool fuse_update;    /* backward may apply SGD to a parameter instead of storing its gradient */
+    bool plain_layout;   /* parameters in the same layout on every processor */
+    const hpct_window *pool; /* fused max pooling (HPCT_FUSION_POOL): result and dst_blocks are the
+                                pooling's; NULL: none */
+    bool adds;               /* CONV2D: adds src[1], of the result's shape, to the result, */
+    bool adds_relu;          /* and then applies max(0, x): the fused ADD */
+    bool moments; /* CONV2D: forward may store the sums of its result and of the result's squares,
+                     [2][channels], at the beginning of its workspace (leaves_moments) */
+    /* CONV2D: adds no bias. The BATCH_NORM, the only reader of the result, would subtract it with
+     * the mean, and adds it to the mean for the moving statistics instead (call.bias). The bias'
+     * gradient is set to zero, without rounding errors. */
+    bool leaves_bias;
+    bool deferred; /* BATCH_NORM fused downstream: forward writes no dst, only the coefficients
+                      (nn/backend/norm_line.h) from which its only reader, an ADD or CONV2D,
+                      computes the result. diff_dst is then the gradient before its ReLU */
+    /* CONV2D: the BATCH_NORM fused downstream whose result is its source (HPCT_FUSION_CONV_NORM):
+     * forward and backward compute it from call.norms[0], with its ReLU; diff_src is then the
+     * gradient before the ReLU. NULL: none. */
+    const hpct_op_spec *norm;
+    bool normed; /* ADD: a source is a BATCH_NORM fused downstream (call.norms) */
+    /* CONV2D with needs_diff_src: other readers of the source have written its gradient before. If
+     * backward can accumulate (adds_diff_src), no extra pass is needed. */
+    bool shares_src;
+    uint32_t stream; /* random stream: distinct for each node */
+} hpct_op_build;
+
+/* One call. Arrays over inputs have one entry per input. */
+typedef struct hpct_op_call {
+    int batch; /* index into hpct_op_build.batch_sizes */
+    int n;     /* batch size */
+    const float *const *src;
+    const void *const *norms; /* ADD, CONV2D: not NULL if src[k] is the source of a BATCH_NORM fused
+                                 downstream: its workspace. NULL: none */
+    const float *moments;     /* BATCH_NORM: moments of src[0] from its producer; else NULL */
+    const float *bias;        /* BATCH_NORM: bias left out of src[0]; else NULL */
+    const float *norm_sums;   /* backward of BATCH_NORM: sums from the producer of diff_dst */
+    float *dst;
+    float *diff_dst;                 /* backward may overwrite it unless backward_keeps_diff_dst */
+    float *const *diff_src;          /* NULL entries: no gradient wanted */
+    const bool *add;                 /* accumulate into this diff_src; only with adds_diff_src */
+    float *const *param;             /* [num_params] */
+    float *const *grad;              /* [num_params], overwritten; entries of state are NULL */
+    void *copies;                    /* of the parameters, 64-byte aligned; see refresh */
+    void *workspace;                 /* what forward saves for backward, 64-byte aligned */
+    void *scratch;                   /* temporary memory of the call, 64-byte aligned */
+    void *scratch_aside;             /* scratch of the side stream */
+    float learning_rate;             /* of a fused update */
+    const hpct_step_peers *replicas; /* NULL: none */
+    bool training;        /* backward may follow; state may be updated. Backward: as in forward */
+    uint64_t seed;        /* random numbers depend on these and hpct_op_build.stream: */
+    int64_t step;         /* steps since training began, and */
+    int64_t first_sample; /* index of this call's first sample in the global batch */
+} hpct_op_call;
+
+typedef struct hpct_op hpct_op;
+
+typedef struct hpct_op_class {
+    hpct_status (*forward)(hpct_op *op, const hpct_op_call *call);
+    hpct_status (*backward)(hpct_op *op, const hpct_op_call *call);
+    /* Makes call->copies from call->param before the first forward after a change. NULL: no copies,
+     * or only those of param_copied. */
+    hpct_status (*refresh)(hpct_op *op, const hpct_op_call *call);
+    /* Converts between Keras' layout on the host and the arena's. Import zeroes padding. */
+    hpct_status (*import_param)(hpct_op *op, int which, const float *keras, float *arena);
+    hpct_status (*export_param)(hpct_op *op, int which, const float *arena, float *keras);
+    void (*destroy)(hpct_op *op);
+} hpct_op_class;
+
+/* Number of nodes whose backward may run before async param gradients are complete. */
+#define HPCT_LINGERS 1
+
+/* Head of every backend's operation structs. */
+struct hpct_op {
+    const hpct_op_class *class;
+    hpct_op_spec spec;
+    hpct_op_build build;      /* batch_sizes and pool are the model's and outlive the op */
+    hpct_precision precision; /* precision used */
+    int num_params;
+    size_t param_floats[HPCT_OP_MAX_PARAMS];   /* in the arena, padding included */
+    uint64_t param_layout[HPCT_OP_MAX_PARAMS]; /* equal values mean equal layouts; 0: Keras' */
+    size_t param_rows[HPCT_OP_MAX_PARAMS];     /* rows of the matrix in the arena; 0: as in Keras */
+    bool kernel_fused;                         /* backward updates HPCT_OP_KERNEL itself */
+    size_t workspace_bytes;
+    size_t scratch_bytes;
+    size_t copies_bytes; /* copies of parameters in another type or layout: see refresh */
+    /* Parameters copied by hpct_backend.copy_params: in build.values, at an offset that is a
+     * multiple of 64. */
+    bool param_copied[HPCT_OP_MAX_PARAMS];
+    size_t copy_offset[HPCT_OP_MAX_PARAMS];
+    bool leaves_moments; /* as in hpct_op_build.moments */
+    /* CONV2D with build.norm, ADD with build.normed: backward stores sums of the g it writes to
+     * diff_src[k] of a BATCH_NORM fused downstream, in its workspace at norm_sums[k]:
+     * [2][hpct_norm_line_step(channels)], of g and of g (src - mean) inverse. */
+    bool leaves_norm_sums;
+    size_t norm_sums[2];
+    bool backward_reads_src, backward_reads_dst;
+    bool backward_keeps_diff_dst; /* backward leaves diff_dst as it was */
+    /* Backward may compute parameter gradients asynchronously, in the side stream, until
+     * hpct_device.join, at most HPCT_LINGERS nodes later; until then src and diff_dst must not
+     * change, and scratch_aside is in use. */
+    bool lingers;
+    /* Backward can accumulate into diff_src; desirable for operations with several inputs.
+     * Otherwise the step adds, using its own memory. */
+    bool adds_diff_src;
+    /* diff_src may be diff_dst itself: no copy (ADD). */
+    bool passes_diff_dst;
+};
+
+/* Random state of this call. */
+static inline hpct_draw hpct_op_draw(const hpct_op *op, const hpct_op_call *call)
+{
+    return (hpct_draw){
+        .seed = call->seed, .stream = op->build.stream, .step = (uint32_t) call->step};
+}
+
+/* FNV-1a over `size` bytes, for layout fingerprints; start with HPCT_HASH_START. */
+#define HPCT_HASH_START UINT64_C(0xcbf29ce484222325)
+static inline uint64_t hpct_hash(uint64_t hash, const void *data, size_t size)
+{
+    const unsigned char *bytes = data;
+    for (size_t i = 0; i < size; i++)
+        hash = (hash ^ bytes[i]) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+#endif

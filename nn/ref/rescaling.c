@@ -1,9 +1,0 @@
-/* Rescaling: a straight line through every element. */
-#include "nn/ref/kernels.h"
-
-void HPCT_REF(rescaling)(size_t count, hpct_real scale, hpct_real offset, const hpct_real *src,
-                         hpct_real *dst)
-{
-    for (size_t i = 0; i < count; i++)
-        dst[i] = src[i] * scale + offset;
-}

@@ -1,0 +1,69 @@
+/* Order: by parameter, its value, then its slots. */
+#include "nn/run/record.h"
+
+#include "base/status.h"
+#include "nn/plan/run.h"
+
+#include <string.h>
+
+static size_t floats_of(const hpct_param *param)
+{
+    return hpct_shape_count(&param->shape);
+}
+
+static int num_slots(const hpct_model *model, const hpct_record *record, int param)
+{
+    bool any = record->slots && !model->params[param].state;
+    return any ? hpct_optimizer_num_slots(&model->optimizer) : 0;
+}
+
+hpct_record hpct_record_all(const hpct_model *model, bool slots)
+{
+    return (hpct_record){.count = model->num_params, .slots = slots};
+}
+
+size_t hpct_record_floats(const hpct_model *model, const hpct_record *record)
+{
+    size_t floats = 0;
+    for (int i = record->first; i < record->first + record->count; i++)
+        floats += floats_of(&model->params[i]) * (size_t) (1 + num_slots(model, record, i));
+    return floats;
+}
+
+/* Zeros if it was never set. */
+static hpct_status put_slot(const hpct_model *model, int i, int slot, float *keras)
+{
+    bool any;
+    hpct_status status = hpct_param_get_slot(model, i, slot, keras, &any);
+    if (!any)
+        memset(keras, 0, floats_of(&model->params[i]) * sizeof *keras);
+    return status;
+}
+
+hpct_status hpct_record_put(const hpct_model *model, const hpct_record *record, float *floats)
+{
+    for (int i = record->first; i < record->first + record->count; i++) {
+        size_t count = floats_of(&model->params[i]);
+        HPCT_TRY(hpct_param_get(model, i, floats));
+        floats += count;
+        for (int k = 0; k < num_slots(model, record, i); k++) {
+            HPCT_TRY(put_slot(model, i, k, floats));
+            floats += count;
+        }
+    }
+    return HPCT_OK;
+}
+
+hpct_status hpct_record_take(hpct_model *model, const hpct_record *record, const float *floats)
+{
+    for (int i = record->first; i < record->first + record->count; i++) {
+        size_t count = floats_of(&model->params[i]);
+        HPCT_TRY(hpct_param_set(model, i, floats));
+        floats += count;
+        for (int k = 0; k < num_slots(model, record, i); k++) {
+            HPCT_TRY(hpct_param_set_slot(model, i, k, floats));
+            floats += count;
+        }
+    }
+    return HPCT_OK;
+}

@@ -1,0 +1,451 @@
+/* Messages are the heartbeat frames of base/net/frame.h. To srun: HELLO (rank: number of nodes,
+ * text: bitmap of free blocks) and ARRIVED (status: whether the node holds the block). From srun:
+ * READY (rank: hold this block), then BYE (all hold it), or ABORT (no block left) or LOST (rank:
+ * missing node; text: seconds); in the last two, status: whether this node reports the error. */
+#include "spank/agree/ports_agree.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/net/acceptor.h"
+#include "base/net/link.h"
+#include "base/status.h"
+
+#define RUN "ports" /* only the key identifies the step */
+#define BACKLOG 1024
+#define MAX_NODES 65536 /* Slurm's own limit */
+#define CONNECT_MS 10000
+#define AGAIN_MS                                                                                   \
+    100 /* retries: srun had too many unauthenticated connections, or nodes at once                \
+         */
+
+typedef struct member {
+    hpct_link link;
+    bool told, answered, held;
+    uint64_t free, left; /* blocks it reported free and has not failed to hold in this round */
+} member;
+
+struct hpct_ports_host {
+    hpct_key key;
+    hpct_auth auth;
+    hpct_acceptor *acceptor;
+    int stop; /* eventfd */
+    int seconds;
+    pthread_t thread;
+    member *members; /* by node */
+    struct pollfd *polls;
+    uint32_t num_members; /* allocated; at least num_nodes once that is known */
+    uint32_t num_nodes;   /* 0: no node has reported */
+    int64_t first_ms;     /* time of the first report */
+    int choice;           /* -1: none yet */
+    int round;
+};
+
+/* ---- srun's side ----------------------------------------------------------------------------- */
+
+static bool make_room(hpct_ports_host *h, uint32_t members)
+{
+    if (members <= h->num_members)
+        return true;
+    struct pollfd *polls = realloc(h->polls, (members + 2) * sizeof *polls);
+    if (polls != NULL)
+        h->polls = polls;
+    member *more = polls == NULL ? NULL : realloc(h->members, members * sizeof *more);
+    if (more == NULL)
+        return false;
+    for (uint32_t i = h->num_members; i < members; i++)
+        more[i] = (member){.link = {.session = {.fd = -1}}};
+    h->members = more;
+    h->num_members = members;
+    return true;
+}
+
+static void leave(member *m)
+{
+    hpct_link_close(&m->link);
+    m->told = false;
+}
+
+static void take_guests(hpct_ports_host *h)
+{
+    hpct_guest guest;
+    hpct_session session;
+    while (hpct_acceptor_next(h->acceptor, &guest)) {
+        uint32_t node = guest.from;
+        if (guest.purpose != HPCT_FOR_PORTS || node >= MAX_NODES || !make_room(h, node + 1)) {
+            hpct_guest_refuse(&guest);
+            continue;
+        }
+        if (!hpct_guest_accept(&guest, &session))
+            continue;
+        leave(&h->members[node]);
+        hpct_link_init(&h->members[node].link, &session);
+    }
+}
+
+/* False unless it is a valid message of a node at this point. */
+static bool take_frame(hpct_ports_host *h, uint32_t node, const hpct_frame *frame)
+{
+    member *m = &h->members[node];
+    if (frame->type == HPCT_FRAME_ARRIVED && m->told && h->choice >= 0 && !m->answered) {
+        m->answered = true;
+        m->held = frame->status == 1;
+        return true;
+    }
+    if (frame->type != HPCT_FRAME_HELLO || m->told || frame->rank <= node ||
+        frame->rank > MAX_NODES || (h->num_nodes != 0 && frame->rank != h->num_nodes) ||
+        h->choice >= 0 || !make_room(h, frame->rank))
+        return false;
+    if (h->num_nodes == 0)
+        h->first_ms = hpct_now_ms();
+    h->num_nodes = frame->rank;
+    m = &h->members[node];
+    m->told = true;
+    m->free = m->left = strtoull(frame->text, NULL, 16);
+    return true;
+}
+
+static void hear(hpct_ports_host *h, uint32_t node)
+{
+    for (;;) {
+        hpct_frame frame;
+        if (h->members[node].link.session.fd < 0)
+            return;
+        hpct_link_flush(&h->members[node].link);
+        switch (hpct_link_receive(&h->members[node].link, &frame)) {
+        case HPCT_LINK_NOTHING:
+            return;
+        case HPCT_LINK_FRAME:
+            if (take_frame(h, node, &frame))
+                continue;
+            break;
+        case HPCT_LINK_CLOSED:
+        case HPCT_LINK_GARBAGE:
+            break;
+        }
+        leave(&h->members[node]);
+    }
+}
+
+static void say(hpct_ports_host *h, hpct_frame_type type, uint32_t rank, uint32_t speaker)
+{
+    for (uint32_t node = 0; node < h->num_nodes; node++) {
+        hpct_frame frame = {.type = type, .status = node == speaker, .rank = rank};
+        snprintf(frame.text, sizeof frame.text, "%d", h->seconds);
+        hpct_link_send(&h->members[node].link, &frame);
+    }
+}
+
+static int count_bits(uint64_t bits)
+{
+    return __builtin_popcountll(bits);
+}
+
+/* Tries the lowest block first; later a random one, as another step competes for the same
+ * blocks. */
+static int choose_of(uint64_t common, bool again)
+{
+    unsigned skip = 0;
+    if (again && getrandom(&skip, sizeof skip, 0) != (ssize_t) sizeof skip)
+        skip = 0;
+    for (skip %= (unsigned) count_bits(common); skip > 0; skip--)
+        common &= common - 1;
+    return __builtin_ctzll(common);
+}
+
+static uint64_t find_common(const hpct_ports_host *h)
+{
+    uint64_t common = UINT64_MAX;
+    for (uint32_t node = 0; node < h->num_nodes; node++)
+        common &= h->members[node].left;
+    return common;
+}
+
+/* False if none is left; `speaker` is the node that excluded the last one, or -1. Steps that start
+ * together can block each other temporarily: hence the rounds. */
+static bool choose(hpct_ports_host *h, int speaker)
+{
+    uint64_t common = find_common(h);
+    uint32_t fewest = 0;
+    if (common == 0 && speaker >= 0 && ++h->round < HPCT_PORTS_ROUNDS) {
+        for (uint32_t node = 0; node < h->num_nodes; node++)
+            h->members[node].left = h->members[node].free;
+        common = find_common(h);
+    }
+    for (uint32_t node = 0; node < h->num_nodes; node++) {
+        h->members[node].answered = false;
+        if (count_bits(h->members[node].free) < count_bits(h->members[fewest].free))
+            fewest = node;
+    }
+    if (common == 0) {
+        say(h, HPCT_FRAME_ABORT, 0, speaker < 0 ? fewest : (uint32_t) speaker);
+        return false;
+    }
+    h->choice = choose_of(common, h->choice >= 0);
+    say(h, HPCT_FRAME_READY, (uint32_t) h->choice, UINT32_MAX);
+    return true;
+}
+
+/* The first node that has not reported; -1: none. */
+static int find_missing(const hpct_ports_host *h)
+{
+    for (uint32_t node = 0; node < h->num_nodes; node++) {
+        const member *m = &h->members[node];
+        if (!m->told || (h->choice >= 0 && !m->answered))
+            return (int) node;
+    }
+    return -1;
+}
+
+static uint32_t find_present(const hpct_ports_host *h, uint32_t missing)
+{
+    uint32_t node = 0;
+    while (node + 1 < h->num_nodes && (node == missing || !h->members[node].told))
+        node++;
+    return node;
+}
+
+/* Advances the agreement as far as possible. True when everything has been sent. */
+static bool go_on(hpct_ports_host *h)
+{
+    int missing = find_missing(h), speaker = -1;
+    if (h->num_nodes == 0)
+        return false;
+    if (missing >= 0) {
+        if (hpct_now_ms() - h->first_ms < (int64_t) h->seconds * 1000)
+            return false;
+        say(h, HPCT_FRAME_LOST, (uint32_t) missing, find_present(h, (uint32_t) missing));
+        return true;
+    }
+    for (uint32_t node = 0; h->choice >= 0 && node < h->num_nodes; node++) {
+        if (h->members[node].held)
+            continue;
+        h->members[node].left &= ~(UINT64_C(1) << h->choice);
+        speaker = (int) node;
+    }
+    if (h->choice >= 0 && speaker < 0) {
+        say(h, HPCT_FRAME_BYE, 0, UINT32_MAX);
+        return true;
+    }
+    return !choose(h, speaker);
+}
+
+static void *serve(void *context)
+{
+    hpct_ports_host *h = context;
+    bool done = false;
+    pthread_setname_np(pthread_self(), "hpc-train");
+    while (!done) {
+        h->polls[0] = (struct pollfd){.fd = h->stop, .events = POLLIN};
+        h->polls[1] = (struct pollfd){.fd = hpct_acceptor_fd(h->acceptor), .events = POLLIN};
+        for (uint32_t i = 0; i < h->num_members; i++)
+            h->polls[2 + i] =
+                (struct pollfd){.fd = h->members[i].link.session.fd, .events = POLLIN};
+        poll(h->polls, 2 + h->num_members, 1000);
+        if (h->polls[0].revents != 0)
+            break;
+        take_guests(h);
+        for (uint32_t node = 0; node < h->num_members; node++)
+            hear(h, node);
+        done = go_on(h);
+    }
+    for (uint32_t i = 0; i < h->num_members; i++)
+        hpct_link_close(&h->members[i].link);
+    hpct_acceptor_free(h->acceptor); /* after this, nodes cannot connect any more */
+    h->acceptor = NULL;
+    return NULL;
+}
+
+/* The port is random within the range, as Slurm chooses srun's own ports. */
+hpct_status hpct_ports_listen(int low, int high, int *fd, int *port)
+{
+    const unsigned count = (unsigned) (high - low + 1);
+    unsigned first = 0;
+    hpct_status status = HPCT_OK;
+    if (getrandom(&first, sizeof first, 0) != (ssize_t) sizeof first)
+        first = 0;
+    for (unsigned i = 0; i < count; i++) {
+        *port = low + (int) ((first % count + i) % count);
+        status = hpct_link_listen(fd, port, "this machine", BACKLOG);
+        if (status == HPCT_OK)
+            return HPCT_OK;
+    }
+    return status;
+}
+
+/* Signals are handled by srun's own threads. */
+int hpct_ports_thread(pthread_t *thread, void *(*work)(void *context), void *context)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(thread, NULL, work, context);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return error;
+}
+
+static void free_host(hpct_ports_host *h)
+{
+    hpct_acceptor_free(h->acceptor);
+    if (h->stop >= 0)
+        close(h->stop);
+    free(h->members);
+    free(h->polls);
+    explicit_bzero(&h->key, sizeof h->key);
+    free(h);
+}
+
+hpct_status hpct_ports_serve(hpct_ports_host **out, const hpct_key *key, int low, int high,
+                             int seconds, int *port)
+{
+    int fd = -1;
+    hpct_ports_host *h = calloc(1, sizeof *h);
+    if (h == NULL)
+        return hpct_fail_memory(sizeof *h);
+    h->key = *key;
+    h->auth = (hpct_auth){.key = &h->key, .run = RUN};
+    h->seconds = seconds;
+    h->choice = -1;
+    h->stop = eventfd(0, EFD_CLOEXEC);
+    hpct_status status = h->stop < 0 || !make_room(h, 2) ? hpct_fail_memory(0)
+                                                         : hpct_ports_listen(low, high, &fd, port);
+    if (status == HPCT_OK)
+        status = hpct_acceptor_new(&h->acceptor, fd, &h->auth, 0);
+    int error = status == HPCT_OK ? hpct_ports_thread(&h->thread, serve, h) : 0;
+    if (error != 0)
+        status = hpct_fail(HPCT_ERR_INTERNAL, "no thread can be started: %s", strerror(error));
+    if (status != HPCT_OK) {
+        free_host(h);
+        return status;
+    }
+    *out = h;
+    return HPCT_OK;
+}
+
+void hpct_ports_serve_end(hpct_ports_host *host)
+{
+    if (host == NULL)
+        return;
+    eventfd_write(host->stop, 1);
+    pthread_join(host->thread, NULL);
+    free_host(host);
+}
+
+/* ---- a node's side --------------------------------------------------------------------------- */
+
+static void pause_a_little(void)
+{
+    unsigned some = 0;
+    if (getrandom(&some, sizeof some, 0) != (ssize_t) sizeof some)
+        some = AGAIN_MS;
+    nanosleep(&(struct timespec){.tv_nsec = (1 + some % AGAIN_MS) * 1000000L}, NULL);
+}
+
+static hpct_status fail_silent(const hpct_ports_ask *ask)
+{
+    return hpct_fail(HPCT_ERR_PEER,
+                     "srun, at %s, has not said in %d seconds which ports the step is to have",
+                     ask->address, ask->seconds);
+}
+
+static hpct_status join(const hpct_ports_ask *ask, const hpct_auth *auth, int64_t until_ms,
+                        hpct_session *session)
+{
+    const int64_t began_ms = hpct_now_ms();
+    for (;;) {
+        int fd = -1;
+        hpct_connecting connecting;
+        hpct_status status = hpct_link_connect(&fd, ask->address, CONNECT_MS);
+        if (status == HPCT_OK) {
+            status = hpct_connecting_begin(&connecting, fd, auth, HPCT_FOR_PORTS,
+                                           (uint32_t) ask->node, 0);
+            if (status != HPCT_OK)
+                return status;
+            int64_t left = until_ms - hpct_now_ms();
+            if (hpct_connecting_wait(&connecting, left > 0 ? (int) left : 0, until_ms, session) ==
+                HPCT_HANDSHAKE_DONE)
+                return HPCT_OK;
+        } else if (hpct_now_ms() - began_ms > CONNECT_MS) {
+            return hpct_fail_within(HPCT_ERR_PEER, "agreement on ports through srun");
+        }
+        if (hpct_now_ms() >= until_ms)
+            return fail_silent(ask);
+        pause_a_little();
+    }
+}
+
+static hpct_status receive(const hpct_ports_ask *ask, hpct_link *link, int64_t until_ms,
+                           hpct_frame *frame)
+{
+    for (;;) {
+        hpct_link_flush(link);
+        switch (hpct_link_receive(link, frame)) {
+        case HPCT_LINK_FRAME:
+            return HPCT_OK;
+        case HPCT_LINK_NOTHING:
+            break;
+        case HPCT_LINK_CLOSED:
+        case HPCT_LINK_GARBAGE:
+            return hpct_fail(HPCT_ERR_PEER, "srun, at %s, is gone", ask->address);
+        }
+        int64_t left = until_ms - hpct_now_ms();
+        if (left <= 0)
+            return fail_silent(ask);
+        struct pollfd waits = {.fd = link->session.fd, .events = POLLIN};
+        poll(&waits, 1, (int) left);
+    }
+}
+
+static hpct_status talk(const hpct_ports_ask *ask, hpct_link *link, int64_t until_ms, int *choice,
+                        bool *speaks)
+{
+    hpct_frame said = {.type = HPCT_FRAME_HELLO, .rank = (uint32_t) ask->num_nodes}, heard;
+    snprintf(said.text, sizeof said.text, "%" PRIx64, ask->free);
+    *choice = -1;
+    for (;;) {
+        hpct_link_send(link, &said);
+        hpct_status status = receive(ask, link, until_ms, &heard);
+        if (status != HPCT_OK)
+            return status;
+        if (heard.type == HPCT_FRAME_BYE && *choice >= 0)
+            return HPCT_OK;
+        *speaks = heard.status == 1;
+        if (heard.type == HPCT_FRAME_ABORT)
+            return hpct_fail(HPCT_ERR_CONFIG, "no block of ports is free on all nodes of the step");
+        if (heard.type == HPCT_FRAME_LOST)
+            return hpct_fail(
+                HPCT_ERR_PEER,
+                "waited %s seconds for %s, which was to say which ports are free there", heard.text,
+                heard.rank < (uint32_t) ask->num_nodes ? ask->names[heard.rank] : "?");
+        if (heard.type != HPCT_FRAME_READY || heard.rank > 63 || (ask->free >> heard.rank & 1) == 0)
+            return hpct_fail(HPCT_ERR_PEER, "srun, at %s, sent an invalid message", ask->address);
+        *speaks = true;
+        *choice = (int) heard.rank;
+        said = (hpct_frame){.type = HPCT_FRAME_ARRIVED,
+                            .status = ask->hold(ask->context, *choice) ? 1 : 0};
+    }
+}
+
+hpct_status hpct_ports_agree(const hpct_ports_ask *ask, int *choice, bool *speaks)
+{
+    const int64_t until_ms = hpct_now_ms() + (int64_t) ask->seconds * 1000;
+    const hpct_auth auth = {.key = ask->key, .run = RUN};
+    hpct_session session;
+    hpct_link link;
+    *speaks = true;
+    HPCT_TRY(join(ask, &auth, until_ms, &session));
+    hpct_link_init(&link, &session);
+    hpct_status status = talk(ask, &link, until_ms, choice, speaks);
+    hpct_link_close(&link);
+    return status;
+}

@@ -1,0 +1,191 @@
+/* Each connection carries one heartbeat frame (base/net/frame.h), HELLO or BYE (rank: number of
+ * nodes, status and text: result), and BYE in reply. Handled one after the other, as they are
+ * short. */
+#include "spank/agree/results.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/net/acceptor.h"
+#include "base/net/link.h"
+#include "base/status.h"
+#include "spank/agree/ports_agree.h"
+
+#define RUN "results"   /* only the key identifies the step */
+#define MAX_NODES 65536 /* Slurm's own limit */
+#define HEAR_MS 2000
+#define CONNECT_MS 2000
+#define AGAIN_MS 50
+
+_Static_assert(HPCT_OUT_ENTRIES < HPCT_FRAME_TEXT, "a frame has a letter for each entry");
+
+enum { SILENT, BEGUN, ENDED };
+
+struct hpct_results_host {
+    hpct_key key;
+    hpct_auth auth;
+    hpct_acceptor *acceptor;
+    int stop; /* eventfd */
+    pthread_t thread;
+    hpct_results_sum sum;
+    uint8_t state[MAX_NODES]; /* index: node */
+};
+
+static hpct_link_result receive(hpct_link *link, int64_t until_ms, hpct_frame *frame)
+{
+    for (;;) {
+        hpct_link_flush(link);
+        hpct_link_result result = hpct_link_receive(link, frame);
+        int64_t left = until_ms - hpct_now_ms();
+        if (result != HPCT_LINK_NOTHING || left <= 0)
+            return result;
+        struct pollfd waits = {.fd = link->session.fd, .events = POLLIN};
+        poll(&waits, 1, (int) left);
+    }
+}
+
+/* ---- srun's side ----------------------------------------------------------------------------- */
+
+static void take(hpct_results_host *h, uint32_t node, const hpct_frame *frame)
+{
+    hpct_results_sum *sum = &h->sum;
+    if (frame->rank > sum->nodes && frame->rank <= MAX_NODES)
+        sum->nodes = frame->rank;
+    if (frame->type == HPCT_FRAME_HELLO && h->state[node] == SILENT)
+        h->state[node] = BEGUN;
+    if (frame->type != HPCT_FRAME_BYE || h->state[node] == ENDED)
+        return;
+    h->state[node] = ENDED;
+    sum->ended++;
+    if (sum->status == HPCT_OK)
+        sum->status = (hpct_status) frame->status;
+    for (int i = 0; i < HPCT_OUT_ENTRIES && frame->text[i] != '\0'; i++)
+        sum->have[i] += frame->text[i] == '1';
+}
+
+static void hear(hpct_results_host *h, const hpct_guest *guest, hpct_session *session)
+{
+    hpct_link link;
+    hpct_frame frame;
+    hpct_link_init(&link, session);
+    if (receive(&link, hpct_now_ms() + HEAR_MS, &frame) == HPCT_LINK_FRAME) {
+        take(h, guest->from, &frame);
+        hpct_link_send(&link, &(hpct_frame){.type = HPCT_FRAME_BYE});
+        hpct_link_flush(&link);
+    }
+    hpct_link_close(&link);
+}
+
+static void *serve(void *context)
+{
+    hpct_results_host *h = context;
+    struct pollfd polls[2] = {{.fd = h->stop, .events = POLLIN},
+                              {.fd = hpct_acceptor_fd(h->acceptor), .events = POLLIN}};
+    pthread_setname_np(pthread_self(), "hpc-train");
+    while (polls[0].revents == 0) {
+        hpct_guest guest;
+        hpct_session session;
+        poll(polls, 2, 1000);
+        while (hpct_acceptor_next(h->acceptor, &guest)) {
+            if (guest.purpose != HPCT_FOR_RESULTS || guest.from >= MAX_NODES)
+                hpct_guest_refuse(&guest);
+            else if (hpct_guest_accept(&guest, &session))
+                hear(h, &guest, &session);
+        }
+    }
+    return NULL;
+}
+
+static void free_host(hpct_results_host *h)
+{
+    hpct_acceptor_free(h->acceptor);
+    if (h->stop >= 0)
+        close(h->stop);
+    explicit_bzero(&h->key, sizeof h->key);
+    free(h);
+}
+
+hpct_status hpct_results_serve(hpct_results_host **out, const hpct_key *key, int low, int high,
+                               int *port)
+{
+    int fd = -1;
+    hpct_results_host *h = calloc(1, sizeof *h);
+    if (h == NULL)
+        return hpct_fail_memory(sizeof *h);
+    h->key = *key;
+    h->auth = (hpct_auth){.key = &h->key, .run = RUN};
+    h->stop = eventfd(0, EFD_CLOEXEC);
+    hpct_status status =
+        h->stop < 0 ? hpct_fail_memory(0) : hpct_ports_listen(low, high, &fd, port);
+    if (status == HPCT_OK)
+        status = hpct_acceptor_new(&h->acceptor, fd, &h->auth, 0);
+    int error = status == HPCT_OK ? hpct_ports_thread(&h->thread, serve, h) : 0;
+    if (error != 0)
+        status = hpct_fail(HPCT_ERR_INTERNAL, "no thread can be started: %s", strerror(error));
+    if (status != HPCT_OK)
+        free_host(h);
+    else
+        *out = h;
+    return status;
+}
+
+void hpct_results_end(hpct_results_host *host, hpct_results_sum *sum)
+{
+    eventfd_write(host->stop, 1);
+    pthread_join(host->thread, NULL);
+    *sum = host->sum;
+    free_host(host);
+}
+
+/* ---- a node's side --------------------------------------------------------------------------- */
+
+/* *gone: connection refused, so srun has stopped listening; a busy srun lets connections wait. */
+static bool tell_once(const hpct_results_way *way, const hpct_auth *auth, const hpct_frame *said,
+                      int64_t until_ms, bool *gone)
+{
+    const int64_t began_ms = hpct_now_ms();
+    int fd = -1;
+    hpct_connecting connecting;
+    hpct_session session;
+    hpct_link link;
+    hpct_frame heard;
+    if (hpct_link_connect(&fd, way->address, CONNECT_MS) != HPCT_OK) {
+        *gone = hpct_now_ms() - began_ms < CONNECT_MS;
+        return false;
+    }
+    if (hpct_connecting_begin(&connecting, fd, auth, HPCT_FOR_RESULTS, way->node, 0) != HPCT_OK ||
+        hpct_connecting_wait(&connecting, CONNECT_MS, until_ms, &session) != HPCT_HANDSHAKE_DONE)
+        return false;
+    hpct_link_init(&link, &session);
+    hpct_link_send(&link, said);
+    bool answered =
+        receive(&link, until_ms, &heard) == HPCT_LINK_FRAME && heard.type == HPCT_FRAME_BYE;
+    hpct_link_close(&link);
+    return answered;
+}
+
+bool hpct_results_tell(const hpct_results_way *way, hpct_status status, const char *there,
+                       double seconds)
+{
+    const int64_t until_ms = hpct_now_ms() + (int64_t) (seconds * 1000);
+    const hpct_auth auth = {.key = way->key, .run = RUN};
+    hpct_frame said = {.type = there == NULL ? HPCT_FRAME_HELLO : HPCT_FRAME_BYE,
+                       .rank = way->nodes,
+                       .status = (uint8_t) status};
+    hpct_frame_set(said.text, sizeof said.text, there == NULL ? "" : there);
+    bool gone = false;
+    do {
+        if (tell_once(way, &auth, &said, until_ms, &gone))
+            return true;
+        if (gone)
+            return false;
+        nanosleep(&(struct timespec){.tv_nsec = AGAIN_MS * 1000000L}, NULL);
+    } while (hpct_now_ms() < until_ms);
+    return false;
+}

@@ -1,0 +1,41 @@
+/* spank/agree/results.h - reports of the nodes to srun about stage-out; srun's exit status reflects
+ * them. Each node's helper, as the user, reports when it starts and how it ended. Connections are
+ * authenticated by the step's key (base/net/session.h). Independent of SPANK. */
+#ifndef HPCT_SPANK_AGREE_RESULTS_H
+#define HPCT_SPANK_AGREE_RESULTS_H
+
+#include <hpctrain/status.h>
+
+#include "agent/cluster/spec/out_entry.h"
+#include "base/auth/key.h"
+
+typedef struct hpct_results_host hpct_results_host;
+
+/* srun: listens on a port from `low` to `high` (0, 0: any), returned in *port, and receives reports
+ * in a thread. Returns HPCT_ERR_CONFIG if no port is free. */
+hpct_status hpct_results_serve(hpct_results_host **out, const hpct_key *key, int low, int high,
+                               int *port);
+
+typedef struct hpct_results_sum {
+    uint32_t nodes;     /* number of nodes of the step; 0: no report yet */
+    uint32_t ended;     /* nodes that have reported the end */
+    hpct_status status; /* of the first node that did not copy everything; else HPCT_OK */
+    uint32_t have[HPCT_OUT_ENTRIES]; /* by entry: number of nodes that had it */
+} hpct_results_sum;
+
+/* Stops listening; frees the host. */
+void hpct_results_end(hpct_results_host *host, hpct_results_sum *sum);
+
+/* A node's side. */
+typedef struct hpct_results_way {
+    const char *address; /* address of srun, "host:port" */
+    const hpct_key *key;
+    uint32_t node, nodes;
+} hpct_results_way;
+
+/* Reports the start (`there` NULL) or the end: the status, and per entry '1' if it existed, else
+ * '0'. Returns false if srun did not acknowledge within `seconds`. */
+bool hpct_results_tell(const hpct_results_way *way, hpct_status status, const char *there,
+                       double seconds);
+
+#endif

@@ -1,0 +1,170 @@
+/* sbatch's rules: #SBATCH lines end at the first command, and an unquoted '#' begins a comment. */
+#include <config.h>
+
+#include "spank/script_lines.h"
+
+#include <ctype.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/status.h"
+
+#define MAX_LINES 10000
+#define MAX_BYTES (64 << 20) /* a self-extracting script may be a single long line */
+
+/* NULL if it is not a script. A FIFO is not opened, as that would wake its writer. */
+static FILE *open_script(const char *path)
+{
+    struct stat info;
+    char start[2] = "";
+    int fd = stat(path, &info) == 0 && S_ISREG(info.st_mode)
+                 ? open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
+                 : -1;
+    bool is = fd >= 0 && fstat(fd, &info) == 0 && S_ISREG(info.st_mode) &&
+              info.st_size <= MAX_BYTES && pread(fd, start, 2, 0) == 2 &&
+              memcmp(start, "#!", 2) == 0;
+    FILE *script = is ? fdopen(fd, "r") : NULL;
+    if (script == NULL && fd >= 0)
+        close(fd);
+    return script;
+}
+
+/* The first word of an #SBATCH line that is an option of hpc-train, or NULL. */
+static const char *find_option(const char *line)
+{
+    const char *at = line + strlen("#SBATCH");
+    if (strncmp(line, "#SBATCH", strlen("#SBATCH")) != 0 || !isspace((unsigned char) *at))
+        return NULL;
+    at = strstr(at, "--hpc-train");
+    return at != NULL && isspace((unsigned char) at[-1]) ? at : NULL;
+}
+
+static bool is_cut(const char *option)
+{
+    char quote = '\0', before = ' ';
+    for (const char *p = option; *p != '\0'; before = *p++) {
+        if (*p == '\\' && p[1] != '\0')
+            p++;
+        else if (quote != '\0')
+            quote = *p == quote ? '\0' : quote;
+        else if (*p == '\'' || *p == '"')
+            quote = *p;
+        else if (*p == '#')
+            return !isspace((unsigned char) before);
+    }
+    return false;
+}
+
+static bool is_command(const char *line)
+{
+    line += strspn(line, " \t\r\n");
+    return *line != '\0' && *line != '#';
+}
+
+/* Signs that a script (shell, Python, Perl, R) reads its arguments. */
+static bool takes_arguments(const char *line)
+{
+    static const char *const signs[] = {"$@",       "$*",     "$1",     "$#",    "${@",  "${*",
+                                        "${1",      "shift",  "getopt", "argv",  "ARGV", "argparse",
+                                        "optparse", "docopt", "click",  "typer", "rgs("};
+    bool takes = false;
+    for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
+        takes = takes || strstr(line, signs[i]) != NULL;
+    return takes;
+}
+
+/* A here-document, a string that begins like a script, or a string of several lines in Python. */
+static bool writes_a_script(const char *line)
+{
+    return strstr(line, "<<") != NULL || strstr(line, "#!") != NULL ||
+           strstr(line, "\"\"\"") != NULL || strstr(line, "'''") != NULL;
+}
+
+static hpct_status check_line(const char *option, bool command, int number, const char *path)
+{
+    if (command)
+        return hpct_fail(HPCT_ERR_USAGE,
+                         "line %d of '%.200s': sbatch reads no #SBATCH lines behind the script's "
+                         "first command, and '%.200s' would be lost: move it up",
+                         number, path, option);
+    if (is_cut(option))
+        return hpct_fail(HPCT_ERR_USAGE,
+                         "line %d of '%.200s': sbatch takes '#' for the begin of a remark, and "
+                         "'%.200s' would be cut there: put the value in quotes",
+                         number, path, option);
+    return HPCT_OK;
+}
+
+/* *takes: the script may read its arguments. */
+static hpct_status check(FILE *script, const char *path, bool *takes)
+{
+    char *line = NULL;
+    size_t room = 0;
+    bool command = false, other = false;
+    hpct_status status = HPCT_OK;
+    *takes = false;
+    for (int number = 1;
+         status == HPCT_OK && number <= MAX_LINES && getline(&line, &room, script) > 0; number++) {
+        line[strcspn(line, "\r\n")] = '\0';
+        const char *option = other ? NULL : find_option(line);
+        command = command || is_command(line);
+        other = other || (command && writes_a_script(line));
+        *takes = *takes || takes_arguments(line);
+        if (option != NULL)
+            status = check_line(option, command, number, path);
+    }
+    free(line);
+    return status;
+}
+
+static hpct_status check_behind(char *const *words, const char *path)
+{
+    for (; *words != NULL; words++) {
+        if (strncmp(*words, "--hpc-train", strlen("--hpc-train")) == 0)
+            return hpct_fail(HPCT_ERR_USAGE,
+                             "'%.200s' stands behind '%.200s', which looks at none of its "
+                             "arguments: an option of sbatch is to stand before the script",
+                             *words, path);
+    }
+    return HPCT_OK;
+}
+
+static bool has_script(char *const *words)
+{
+    FILE *script = NULL;
+    for (; *words != NULL && script == NULL; words++)
+        script = **words == '-' ? NULL : open_script(*words);
+    if (script != NULL)
+        fclose(script);
+    return script != NULL;
+}
+
+/* An argument after an option, with a script later, is the option's value, as in `sbatch -J
+ * train.sh train.sh`. */
+static bool is_value(char *const *arguments, int i)
+{
+    return i > 1 && arguments[i - 1][0] == '-' && has_script(&arguments[i + 1]);
+}
+
+hpct_status hpct_script_lines_check(char *const *arguments)
+{
+    const char *slash = arguments[0] == NULL ? NULL : strrchr(arguments[0], '/');
+    if (arguments[0] == NULL || strcmp(slash == NULL ? arguments[0] : slash + 1, "sbatch") != 0)
+        return HPCT_OK;
+    for (int i = 1; arguments[i] != NULL && strncmp(arguments[i], "--wrap", 6) != 0; i++) {
+        FILE *script =
+            arguments[i][0] == '-' || is_value(arguments, i) ? NULL : open_script(arguments[i]);
+        if (script == NULL)
+            continue;
+        bool takes = false;
+        hpct_status status = check(script, arguments[i], &takes);
+        fclose(script);
+        return status == HPCT_OK && !takes ? check_behind(&arguments[i + 1], arguments[i]) : status;
+    }
+    return HPCT_OK;
+}

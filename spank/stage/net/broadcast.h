@@ -1,0 +1,68 @@
+/* spank/stage/net/broadcast.h - broadcast from node 0 to all nodes: blocks along two trees over
+ * TCP, and short control messages (letters) along one of them. Offers connecting, letters to all, a
+ * vote of all, the stream, and propagation of failures. Independent of files.
+ *
+ * One thread does all network work and never blocks; the caller's threads wait for it here. Every
+ * wait ends if a node fails, is lost, silent or late, or a signal arrives; the message names the
+ * node.
+ *
+ * Order, the same on all nodes: open, meet, any number of letters and votes, the stream, finish,
+ * close. After a failure: fail (if it was this node's), close. */
+#ifndef HPCT_SPANK_STAGE_NET_BROADCAST_H
+#define HPCT_SPANK_STAGE_NET_BROADCAST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "spank/stage/net/broadcast_team.h"
+#include "spank/stage/net/broadcast_wire.h"
+#include "spank/stage/tree/report.h"
+
+typedef struct hpct_broadcast hpct_broadcast;
+
+/* Listens, and starts to connect in the background. `team` and `report` must outlive it. */
+hpct_status hpct_broadcast_open(const hpct_team *team, hpct_report *report, hpct_broadcast **out);
+
+/* Waits until this node's neighbours in the trees are connected, printing the missing ones. Returns
+ * HPCT_ERR_PEER naming the missing node. */
+hpct_status hpct_broadcast_meet(hpct_broadcast *broadcast);
+
+/* From node 0 to all others, which receive it with hear; *data is to be freed. At most
+ * HPCT_LETTER_BYTES bytes. */
+hpct_status hpct_broadcast_tell(hpct_broadcast *broadcast, const void *data, size_t size);
+hpct_status hpct_broadcast_hear(hpct_broadcast *broadcast, uint8_t **data, size_t *size);
+
+/* Every node passes `size` bytes; node 0 waits and gets the AND of all in `votes`. Others do not
+ * wait. */
+hpct_status hpct_broadcast_vote(hpct_broadcast *broadcast, uint8_t *votes, size_t size);
+
+/* Node 0, from any thread: sends *block with `size` bytes (1 to HPCT_BLOCK_BYTES) and returns
+ * another one to fill. Blocks of one thread stay in order. */
+uint8_t *hpct_broadcast_block(void); /* the first one, to be freed; NULL when out of memory */
+hpct_status hpct_broadcast_put(hpct_broadcast *broadcast, uint8_t **block, size_t size);
+hpct_status hpct_broadcast_put_end(hpct_broadcast *broadcast);
+
+/* Every node, node 0 included: the next block in order; *size is 0 at the end. Valid until
+ * hpct_broadcast_taken, which releases the oldest; at most HPCT_BROADCAST_HELD may be held. */
+#define HPCT_BROADCAST_HELD 12
+hpct_status hpct_broadcast_take(hpct_broadcast *broadcast, const uint8_t **data, size_t *size);
+void hpct_broadcast_taken(hpct_broadcast *broadcast);
+
+/* Marks this node as done; returns when all nodes are. */
+hpct_status hpct_broadcast_finish(hpct_broadcast *broadcast);
+
+/* Reports this node's failure to all, from any thread. The first failure anywhere counts. */
+void hpct_broadcast_fail(hpct_broadcast *broadcast, hpct_status status, const char *why);
+
+/* HPCT_OK, or the first failure, "NODE: why", with its status. *elsewhere: on another node, and
+ * reported there. */
+hpct_status hpct_broadcast_failure(hpct_broadcast *broadcast, bool *elsewhere);
+
+/* Ends the thread, closes connections, frees. NULL is allowed. */
+void hpct_broadcast_close(hpct_broadcast *broadcast);
+
+/* Bytes of blocks received and sent. */
+void hpct_broadcast_traffic(hpct_broadcast *broadcast, uint64_t *received, uint64_t *sent);
+
+#endif

@@ -1,0 +1,70 @@
+/* spank/stage/net/broadcast_link.h - one non-blocking TCP connection of a broadcast: sockets,
+ * frames in and out. Independent of roles and of what frames mean. */
+#ifndef HPCT_SPANK_STAGE_NET_BROADCAST_LINK_H
+#define HPCT_SPANK_STAGE_NET_BROADCAST_LINK_H
+
+#include <hpctrain/status.h>
+#include <netdb.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "spank/stage/net/broadcast_wire.h"
+
+typedef struct hpct_stage_link {
+    int fd; /* -1: none */
+    /* receiving: the header, then data into `data` */
+    uint8_t head[HPCT_WIRE_HEADER];
+    size_t filled; /* of header and data together */
+    hpct_wire_header header;
+    uint8_t *data; /* buffer for the frame's data: `letter`, or a block of the caller's */
+    uint8_t *letter;
+    /* sending, besides blocks */
+    uint8_t *out;
+    size_t out_size, out_sent, out_room;
+    int64_t heard, said; /* milliseconds: time of the last receive and send */
+} hpct_stage_link;
+
+typedef enum hpct_stage_link_result {
+    HPCT_STAGE_LINK_HEADER, /* header received: set link->data, or keep link->letter */
+    HPCT_STAGE_LINK_FRAME,  /* header and data received and verified */
+    HPCT_STAGE_LINK_WAIT,   /* nothing more has arrived */
+    HPCT_STAGE_LINK_CLOSED, /* the peer closed, or the connection broke */
+    HPCT_STAGE_LINK_DAMAGED,
+} hpct_stage_link_result;
+
+void hpct_stage_link_open(hpct_stage_link *link, int fd);
+
+/* `reset`: at once without TIME_WAIT, discarding unsent data. */
+void hpct_stage_link_close(hpct_stage_link *link, bool reset);
+
+/* Reads to the end of the header, then of the data. Call hpct_stage_link_next after using a FRAME.
+ * With `most`, headers that announce more are errors. */
+hpct_stage_link_result hpct_stage_link_read(hpct_stage_link *link, uint32_t most);
+void hpct_stage_link_next(hpct_stage_link *link);
+
+/* Queues a frame; false if out of memory or if the peer has not read for very long. */
+bool hpct_stage_link_say(hpct_stage_link *link, hpct_wire_type type, uint64_t sequence,
+                         const void *data, uint32_t size);
+
+/* Appends the queue of `other`, which has no connection, to that of `link`. */
+bool hpct_stage_link_follow(hpct_stage_link *link, hpct_stage_link *other);
+
+/* Sends queued frames as far as the socket accepts. False if the connection is broken. */
+bool hpct_stage_link_flush(hpct_stage_link *link);
+bool hpct_stage_link_flushed(const hpct_stage_link *link);
+
+/* Sends header and data from `*sent` on, which advances. False if the connection is broken. */
+bool hpct_stage_link_send(hpct_stage_link *link, const uint8_t head[HPCT_WIRE_HEADER],
+                          const uint8_t *data, size_t size, size_t *sent);
+
+/* A socket listening on all addresses. Returns HPCT_ERR_CONFIG naming the port. */
+hpct_status hpct_stage_listen(int port, int *fd);
+
+/* Starts to connect; -1 and errno on immediate failure. */
+int hpct_stage_connect(const struct addrinfo *to);
+
+/* Milliseconds of a monotonic clock. */
+int64_t hpct_stage_now(void);
+
+#endif

@@ -1,0 +1,152 @@
+/* spank/stage/net/broadcast_state.h - internals of a broadcast, for broadcast*.c only. */
+#ifndef HPCT_SPANK_STAGE_NET_BROADCAST_STATE_H
+#define HPCT_SPANK_STAGE_NET_BROADCAST_STATE_H
+
+#include <poll.h>
+#include <pthread.h>
+
+#include "spank/stage/net/broadcast.h"
+#include "spank/stage/net/broadcast_auth.h"
+#include "spank/stage/net/broadcast_link.h"
+#include "spank/stage/net/broadcast_tree.h"
+
+/* Blocks in flight per node: enough for 10 Gb/s with a delay of 1 ms and a slow disk. Even, so that
+ * a slot always belongs to the same tree. */
+#define HPCT_WINDOW 32
+
+/* Connections between two neighbours: one per tree for blocks, from parent to child, and one along
+ * the first tree for letters both ways, never delayed by blocks. */
+enum { HPCT_CHANNEL_LETTERS = HPCT_NUM_TREES, HPCT_NUM_CHANNELS };
+
+/* Milliseconds. */
+#define HPCT_GREETING_MS 10000 /* from accept to authentication */
+#define HPCT_BEAT_MS 2000
+#define HPCT_SILENCE_MS 30000
+#define HPCT_GRACE_MS 2000   /* wait for the FAIL message that explains a broken connection */
+#define HPCT_FAREWELL_MS 700 /* time to deliver a last message */
+#define HPCT_LATE_MS 5000    /* time for nodes that are not connected yet to learn of a failure */
+#define HPCT_STALL_MS 300000 /* no progress for this long: hung */
+
+#define HPCT_MAX_STRANGERS 64
+
+/* State of the connection to a parent. */
+typedef enum hpct_joining {
+    HPCT_JOIN_LATER,
+    HPCT_JOIN_CONNECTING,
+    HPCT_JOIN_CHALLENGE, /* waits for CHALLENGE */
+    HPCT_JOIN_WELCOME,   /* waits for WELCOME */
+    HPCT_JOIN_DONE,
+} hpct_joining;
+
+typedef struct hpct_neighbour {
+    int node, channel;
+    bool is_parent;
+    bool up;
+    hpct_stage_link link;
+    int64_t broken_at; /* 0: not broken */
+    /* block channels: */
+    uint64_t next; /* sequence of the block to send (to a child) or to receive (from a parent) */
+    size_t sent;
+    /* connection to a parent that is not up yet */
+    hpct_joining joining;
+    struct addrinfo *addresses, *address;
+    int64_t retry_at, give_up_at;
+    int retry_ms;
+    hpct_auth_claim claim;
+    char trouble[160]; /* error of the last attempt */
+    int polled;        /* index in the last poll, or -1 */
+    bool gathered;     /* the child's vote of this round has arrived */
+    bool told;         /* was sent the failure */
+} hpct_neighbour;
+
+/* A connection that is not authenticated yet. */
+typedef struct hpct_stranger {
+    hpct_stage_link link;
+    int64_t give_up_at;
+    uint8_t challenge[HPCT_NONCE_BYTES];
+    int polled;
+} hpct_stranger;
+
+typedef struct hpct_block {
+    uint8_t *data;
+    size_t size;
+    uint64_t sequence;
+    bool filled;
+    uint8_t head[HPCT_WIRE_HEADER];
+} hpct_block;
+
+typedef struct hpct_letter {
+    uint8_t *data;
+    size_t size;
+    struct hpct_letter *next;
+} hpct_letter;
+
+#define HPCT_MAX_POLLS (2 + HPCT_MAX_STRANGERS + HPCT_MAX_NEIGHBOURS)
+#define HPCT_MAX_NEIGHBOURS (HPCT_NUM_CHANNELS * (1 + HPCT_MAX_CHILDREN))
+
+struct hpct_broadcast {
+    const hpct_team *team;
+    hpct_report *report;
+    pthread_t thread;
+    int wake_fd, listen_fd;
+
+    /* used by the network thread only */
+    hpct_stranger strangers[HPCT_MAX_STRANGERS];
+    int64_t opened_at;
+    int64_t farewell_at; /* deadline for closing after failure or end */
+
+    _Atomic int64_t alive_at; /* last time the caller showed progress */
+
+    pthread_mutex_t lock; /* protects everything below; the network thread releases it in poll */
+    pthread_cond_t changed;
+    hpct_neighbour neighbours[HPCT_MAX_NEIGHBOURS];
+    int num_neighbours;
+    bool met, closing, over, ended;
+    /* the first failure */
+    bool failed, elsewhere;
+    hpct_wire_failure failure;
+    /* blocks */
+    hpct_block blocks[HPCT_WINDOW];
+    uint64_t put;          /* sequence numbers: next to be put (node 0), */
+    uint64_t given, taken; /* next to be taken, oldest still in use */
+    int64_t put_at;        /* node 0: time of the last put; 0: none yet, or the end was put */
+    uint64_t bytes_in, bytes_out;
+    /* letters */
+    uint64_t tells;                   /* forwarded or received so far */
+    hpct_letter *heard, **heard_last; /* received, not yet taken */
+    uint64_t round;                   /* number of the current vote */
+    uint8_t *votes;                   /* combined so far; NULL: none yet */
+    size_t votes_size;
+    bool voted;
+    uint8_t *result; /* of the last complete vote, until node 0 takes it */
+    size_t result_size;
+};
+
+static inline bool hpct_neighbour_has_blocks(const hpct_neighbour *n)
+{
+    return n->channel != HPCT_CHANNEL_LETTERS;
+}
+
+/* The network thread calls all of these with the lock held. */
+
+/* broadcast_join.c: connecting and authenticating. */
+void hpct_join_begin(hpct_broadcast *b);
+/* Appends descriptors to the poll list of *count entries; room for HPCT_MAX_POLLS. */
+void hpct_join_poll(hpct_broadcast *b, struct pollfd *polls, int *count);
+void hpct_join_step(hpct_broadcast *b, const struct pollfd *polls, int64_t now);
+void hpct_join_end(hpct_broadcast *b);
+const char *hpct_node_name(const hpct_broadcast *b, int node);
+
+/* broadcast_loop.c */
+void *hpct_broadcast_loop(void *broadcast);
+void hpct_broadcast_fail_locked(hpct_broadcast *b, uint32_t node, hpct_status status,
+                                const char *why, bool elsewhere);
+bool hpct_block_is_free(const hpct_broadcast *b, uint64_t sequence);
+void hpct_broadcast_wake(hpct_broadcast *b);
+/* Sends a letter to all children in the control tree, or to the parent. */
+void hpct_letters_down(hpct_broadcast *b, hpct_wire_type type, uint64_t sequence, const void *data,
+                       size_t size);
+bool hpct_votes_add(hpct_broadcast *b, const uint8_t *votes, size_t size);
+void hpct_votes_ready(hpct_broadcast *b);
+
+#endif

@@ -1,0 +1,241 @@
+/* Records, big-endian: kind, kind of the item, length of the path, length of the target (each with
+ * its '\0'), entry, the fields of the kind, the texts, then (before the content) the hash. */
+#include "spank/stage/net/pack.h"
+
+#include <limits.h>
+#include <string.h>
+
+#include "spank/stage/net/broadcast_wire.h"
+
+enum {
+    AT_KIND = 0,
+    AT_ITEM = 1,
+    AT_PATH = 2,
+    AT_TARGET = 4,
+    AT_ZERO = 6,
+    AT_ENTRY = 8,
+    FIXED = 12,
+    ITEM_BYTES = 4 + 8 + 2 * 12, /* mode, size, two times */
+};
+
+static bool has_item(hpct_pack_kind kind)
+{
+    return kind == HPCT_PACK_ITEM || kind == HPCT_PACK_WHOLE || kind == HPCT_PACK_BEGIN;
+}
+
+/* Size of the fields of a kind. */
+static size_t own_bytes(hpct_pack_kind kind)
+{
+    switch (kind) {
+    case HPCT_PACK_ITEM:
+        return 0;
+    case HPCT_PACK_WHOLE: /* hash */
+    case HPCT_PACK_DONE:  /* size */
+        return 8;
+    case HPCT_PACK_BEGIN: /* stream */
+        return 4;
+    case HPCT_PACK_DATA: /* stream, size */
+    case HPCT_PACK_HOLE:
+    case HPCT_PACK_END: /* stream, hash */
+        return 12;
+    }
+    return 0;
+}
+
+static size_t text_bytes(const char *text)
+{
+    return text == NULL ? 0 : strlen(text) + 1;
+}
+
+size_t hpct_pack_need(const hpct_pack_record *record)
+{
+    size_t need = FIXED + own_bytes(record->kind);
+    if (has_item(record->kind))
+        need += ITEM_BYTES + text_bytes(record->item.path) + text_bytes(record->item.target);
+    return need;
+}
+
+static void put16(uint8_t *out, size_t value)
+{
+    out[0] = (uint8_t) (value >> 8);
+    out[1] = (uint8_t) value;
+}
+
+static size_t get16(const uint8_t *in)
+{
+    return (size_t) in[0] << 8 | in[1];
+}
+
+static uint8_t *put_item(uint8_t *out, const hpct_item *item)
+{
+    hpct_wire_put32(out, (uint32_t) item->mode);
+    hpct_wire_put64(out + 4, item->size);
+    out += 12;
+    for (int i = 0; i < 2; i++) {
+        hpct_wire_put64(out, (uint64_t) item->times[i].tv_sec);
+        hpct_wire_put32(out + 8, (uint32_t) item->times[i].tv_nsec);
+        out += 12;
+    }
+    return out;
+}
+
+static uint8_t *put_text(uint8_t *out, const char *text, size_t size)
+{
+    if (size > 0)
+        memcpy(out, text, size);
+    return out + size;
+}
+
+bool hpct_pack_put(hpct_pack *pack, const hpct_pack_record *record, uint8_t **data)
+{
+    const hpct_item *item = &record->item;
+    size_t path = has_item(record->kind) ? text_bytes(item->path) : 0;
+    size_t target = has_item(record->kind) ? text_bytes(item->target) : 0;
+    uint64_t content = record->kind == HPCT_PACK_WHOLE  ? item->size
+                       : record->kind == HPCT_PACK_DATA ? record->size
+                                                        : 0;
+    size_t need = hpct_pack_need(record);
+    if (path > UINT16_MAX || target > UINT16_MAX || need > pack->room - pack->size ||
+        content > pack->room - pack->size - need)
+        return false;
+    uint8_t *out = pack->data + pack->size;
+    memset(out, 0, FIXED);
+    out[AT_KIND] = (uint8_t) record->kind;
+    out[AT_ITEM] = has_item(record->kind) ? (uint8_t) item->kind : 0;
+    put16(out + AT_PATH, path);
+    put16(out + AT_TARGET, target);
+    hpct_wire_put32(out + AT_ENTRY, record->entry);
+    out += FIXED;
+    if (has_item(record->kind)) {
+        out = put_item(out, item);
+        out = put_text(out, item->path, path);
+        out = put_text(out, item->target, target);
+    }
+    switch (record->kind) {
+    case HPCT_PACK_ITEM:
+        break;
+    case HPCT_PACK_WHOLE:
+        hpct_wire_put64(out, record->hash);
+        break;
+    case HPCT_PACK_DONE:
+        hpct_wire_put64(out, record->size);
+        break;
+    case HPCT_PACK_BEGIN:
+        hpct_wire_put32(out, record->stream);
+        break;
+    case HPCT_PACK_DATA:
+    case HPCT_PACK_HOLE:
+        hpct_wire_put32(out, record->stream);
+        hpct_wire_put64(out + 4, record->size);
+        break;
+    case HPCT_PACK_END:
+        hpct_wire_put32(out, record->stream);
+        hpct_wire_put64(out + 4, record->hash);
+        break;
+    }
+    if (data != NULL)
+        *data = out + own_bytes(record->kind);
+    pack->size += need + (size_t) content;
+    return true;
+}
+
+void hpct_pack_set_hash(uint8_t *data, uint64_t hash)
+{
+    hpct_wire_put64(data - 8, hash);
+}
+
+static const uint8_t *get_item(const uint8_t *in, hpct_item *item)
+{
+    item->mode = (mode_t) hpct_wire_get32(in);
+    item->size = hpct_wire_get64(in + 4);
+    in += 12;
+    for (int i = 0; i < 2; i++) {
+        item->times[i].tv_sec = (time_t) hpct_wire_get64(in);
+        item->times[i].tv_nsec = (long) hpct_wire_get32(in + 8);
+        in += 12;
+    }
+    return in;
+}
+
+/* Whether `in` has exactly one '\0', at its end. */
+static bool is_text(const uint8_t *in, size_t size)
+{
+    return memchr(in, '\0', size) == in + size - 1;
+}
+
+static bool item_fits(const hpct_pack_record *record, size_t path, size_t target)
+{
+    const hpct_item *item = &record->item;
+    bool links = item->kind == HPCT_ITEM_SYMLINK || item->kind == HPCT_ITEM_HARDLINK;
+    bool is_file = item->kind == HPCT_ITEM_FILE;
+    return path > 0 && path <= PATH_MAX && target <= PATH_MAX && links == (target > 0) &&
+           is_file == (record->kind != HPCT_PACK_ITEM) && (item->mode & ~(mode_t) 07777) == 0 &&
+           (is_file || item->size == 0) && item->size <= INT64_MAX &&
+           item->times[0].tv_nsec < 1000000000 && item->times[1].tv_nsec < 1000000000;
+}
+
+int hpct_pack_next(const uint8_t *block, size_t size, size_t *at, hpct_pack_record *record)
+{
+    const uint8_t *in = block + *at;
+    size_t left = size - *at;
+    if (left == 0)
+        return 0;
+    *record = (hpct_pack_record){0};
+    if (left < FIXED || in[AT_KIND] < HPCT_PACK_ITEM || in[AT_KIND] > HPCT_PACK_DONE ||
+        in[AT_ITEM] > HPCT_ITEM_HARDLINK || get16(in + AT_ZERO) != 0)
+        return -1;
+    record->kind = (hpct_pack_kind) in[AT_KIND];
+    record->item.kind = (hpct_item_kind) in[AT_ITEM];
+    record->entry = hpct_wire_get32(in + AT_ENTRY);
+    size_t path = get16(in + AT_PATH), target = get16(in + AT_TARGET);
+    size_t need = FIXED + own_bytes(record->kind);
+    if (has_item(record->kind))
+        need += ITEM_BYTES + path + target;
+    else if (path != 0 || target != 0 || in[AT_ITEM] != 0)
+        return -1;
+    if (need > left)
+        return -1;
+    in += FIXED;
+    if (has_item(record->kind)) {
+        in = get_item(in, &record->item);
+        if (!item_fits(record, path, target) || !is_text(in, path) ||
+            (target > 0 && !is_text(in + path, target)))
+            return -1;
+        record->item.path = (const char *) in;
+        record->item.target = target > 0 ? (const char *) in + path : NULL;
+        in += path + target;
+    }
+    uint64_t content = 0;
+    switch (record->kind) {
+    case HPCT_PACK_ITEM:
+        break;
+    case HPCT_PACK_WHOLE:
+        record->hash = hpct_wire_get64(in);
+        record->data = in + 8;
+        content = record->item.size;
+        break;
+    case HPCT_PACK_DONE:
+        record->size = hpct_wire_get64(in);
+        break;
+    case HPCT_PACK_BEGIN:
+        record->stream = hpct_wire_get32(in);
+        break;
+    case HPCT_PACK_DATA:
+    case HPCT_PACK_HOLE:
+        record->stream = hpct_wire_get32(in);
+        record->size = hpct_wire_get64(in + 4);
+        if (record->kind == HPCT_PACK_DATA) {
+            record->data = in + 12;
+            content = record->size;
+        }
+        break;
+    case HPCT_PACK_END:
+        record->stream = hpct_wire_get32(in);
+        record->hash = hpct_wire_get64(in + 4);
+        break;
+    }
+    if (content > left - need)
+        return -1;
+    *at += need + (size_t) content;
+    return 1;
+}

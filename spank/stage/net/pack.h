@@ -1,0 +1,54 @@
+/* spank/stage/net/pack.h - packs items of trees into blocks, many small files per block, and
+ * unpacks them. Each block is self-contained: no record continues in the next. Opens no files.
+ * Blocks are untrusted: unpacked records lie within the block, but paths and values are not
+ * checked. */
+#ifndef HPCT_SPANK_STAGE_NET_PACK_H
+#define HPCT_SPANK_STAGE_NET_PACK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "spank/stage/tree/item.h"
+
+typedef enum hpct_pack_kind {
+    HPCT_PACK_ITEM = 1, /* folder, symbolic or hard link */
+    HPCT_PACK_WHOLE,    /* file with its content */
+    HPCT_PACK_BEGIN,    /* file whose content follows as `stream`, in order */
+    HPCT_PACK_DATA,
+    HPCT_PACK_HOLE,
+    HPCT_PACK_END,
+    HPCT_PACK_DONE, /* end of an entry */
+} hpct_pack_kind;
+
+typedef struct hpct_pack_record {
+    hpct_pack_kind kind;
+    uint32_t entry;      /* index in the staging list */
+    hpct_item item;      /* ITEM, WHOLE, BEGIN */
+    uint32_t stream;     /* BEGIN, DATA, HOLE, END */
+    const uint8_t *data; /* WHOLE: item.size bytes; DATA: size bytes */
+    uint64_t size;       /* DATA, HOLE: bytes; DONE: total number of items */
+    uint64_t hash;       /* WHOLE, END: hash of the content (hash.h) */
+} hpct_pack_record;
+
+/* A block being filled. */
+typedef struct hpct_pack {
+    uint8_t *data;
+    size_t size, room;
+} hpct_pack;
+
+/* Size of a record without the content of WHOLE and DATA. */
+size_t hpct_pack_need(const hpct_pack_record *record);
+
+/* Appends a record; false if there is no room. Ignores record->data of WHOLE and DATA; the caller
+ * writes the content to *data. */
+bool hpct_pack_put(hpct_pack *pack, const hpct_pack_record *record, uint8_t **data);
+
+/* Sets the hash of a WHOLE record after its content at `data` has been read. */
+void hpct_pack_set_hash(uint8_t *data, uint64_t hash);
+
+/* Reads the record at *at and advances it. 1: a record; 0: the end; -1: invalid. Texts and data
+ * point into the block. */
+int hpct_pack_next(const uint8_t *block, size_t size, size_t *at, hpct_pack_record *record);
+
+#endif

@@ -1,0 +1,118 @@
+/* Fixed-size records appended to .hpc-train/copied, each with one write. A copy is known by its
+ * inode with size and time, as inode numbers are used again. (A FUSE file system that assigns new
+ * ones makes copies unknown.) */
+#include <config.h>
+
+#include "spank/stage/out/out_ours.h"
+
+#include <fcntl.h>
+#include <search.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/cluster/spec/entry.h"
+
+typedef struct note {
+    uint64_t names; /* hash of source and destination */
+    uint64_t inode;
+    int64_t size, seconds, nanoseconds;
+} note;
+
+#define NOTES 256 /* read at once */
+
+struct hpct_out_ours {
+    int fd;
+    off_t read;  /* bytes that are in `known` */
+    void *known; /* notes, a tree (tsearch) */
+};
+
+/* FNV-1a, with the terminating zero. */
+static uint64_t hash(uint64_t value, const char *name)
+{
+    do
+        value = (value ^ (unsigned char) *name) * 1099511628211u;
+    while (*name++ != '\0');
+    return value;
+}
+
+static note note_of(const char *name, const char *to, const struct stat *info)
+{
+    return (note){.names = hash(hash(14695981039346656037u, name), to),
+                  .inode = info->st_ino,
+                  .size = info->st_size,
+                  .seconds = info->st_mtim.tv_sec,
+                  .nanoseconds = info->st_mtim.tv_nsec};
+}
+
+static int compare(const void *a, const void *b)
+{
+    return memcmp(a, b, sizeof(note));
+}
+
+hpct_out_ours *hpct_out_ours_open(int from)
+{
+    hpct_out_ours *ours = calloc(1, sizeof *ours);
+    if (ours == NULL)
+        return NULL;
+    ours->fd = openat(from, HPCT_PRIVATE_FOLDER "/copied",
+                      O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+    if (ours->fd >= 0)
+        return ours;
+    free(ours);
+    return NULL;
+}
+
+void hpct_out_ours_close(hpct_out_ours *ours)
+{
+    if (ours == NULL)
+        return;
+    close(ours->fd);
+    tdestroy(ours->known, free);
+    free(ours);
+}
+
+void hpct_out_ours_add(hpct_out_ours *ours, const char *name, const char *to,
+                       const struct stat *info)
+{
+    const note own = note_of(name, to, info);
+    if (ours != NULL && write(ours->fd, &own, sizeof own) < 0)
+        return; /* no space left: a later version of this copy will be kept beside it */
+}
+
+static void remember(hpct_out_ours *ours, const note *one)
+{
+    note *copy = malloc(sizeof *copy);
+    if (copy == NULL)
+        return;
+    *copy = *one;
+    const note *const *there = tsearch(copy, &ours->known, compare);
+    if (there == NULL || *there != copy)
+        free(copy);
+}
+
+/* What has been added since, also by other steps. */
+static void read_more(hpct_out_ours *ours)
+{
+    note notes[NOTES];
+    ssize_t got;
+    while ((got = pread(ours->fd, notes, sizeof notes, ours->read)) >= (ssize_t) sizeof *notes) {
+        size_t count = (size_t) got / sizeof *notes;
+        for (size_t i = 0; i < count; i++)
+            remember(ours, &notes[i]);
+        ours->read += (off_t) (count * sizeof *notes);
+    }
+}
+
+bool hpct_out_ours_has(hpct_out_ours *ours, const char *name, const char *to,
+                       const struct stat *info)
+{
+    const note wanted = note_of(name, to, info);
+    if (ours == NULL)
+        return false;
+    if (tfind(&wanted, &ours->known, compare) != NULL)
+        return true;
+    read_more(ours);
+    return tfind(&wanted, &ours->known, compare) != NULL;
+}

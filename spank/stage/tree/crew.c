@@ -1,0 +1,175 @@
+/* A ring of blocks: submitted, begun, finished, returned. */
+#include <config.h>
+
+#include "spank/stage/tree/crew.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/status.h"
+#include "spank/stage/tree/pace.h"
+
+#define MOST_THREADS 8
+#define MOST_BLOCKS 64
+
+typedef struct block {
+    const uint8_t *data;
+    size_t size;
+    bool finished;
+} block;
+
+struct hpct_crew {
+    hpct_crew_job job;
+    int most_threads;
+    size_t most;
+    pthread_t threads[MOST_THREADS];
+    int num_threads;
+    pthread_mutex_t mutex; /* protects everything below */
+    pthread_cond_t more;   /* signalled for a new block or the end */
+    pthread_cond_t less;   /* signalled when blocks are returned */
+    block ring[MOST_BLOCKS];
+    size_t given, begun, back; /* numbers of blocks; back <= begun <= given */
+    bool over;
+    hpct_status status; /* of the first failure */
+    char message[1024];
+};
+
+hpct_crew *hpct_crew_new(const hpct_crew_job *job, int threads, int most)
+{
+    hpct_crew *c = calloc(1, sizeof *c);
+    if (c == NULL)
+        return NULL;
+    c->job = *job;
+    c->most_threads = threads < MOST_THREADS ? threads : MOST_THREADS;
+    c->most = most < MOST_BLOCKS ? (size_t) most : MOST_BLOCKS;
+    pthread_mutex_init(&c->mutex, NULL);
+    pthread_cond_init(&c->more, NULL);
+    pthread_cond_init(&c->less, NULL);
+    return c;
+}
+
+/* Called with the mutex held. */
+static void finish(hpct_crew *c, size_t number)
+{
+    c->ring[number % MOST_BLOCKS].finished = true;
+    for (; c->back < c->given && c->ring[c->back % MOST_BLOCKS].finished; c->back++)
+        c->job.back(c->job.context);
+    pthread_cond_signal(&c->less);
+}
+
+/* Called with the mutex held; releases it during the work. */
+static void work_off(hpct_crew *c, size_t number, hpct_pace *pace)
+{
+    const block b = c->ring[number % MOST_BLOCKS];
+    if (c->status == HPCT_OK) {
+        pthread_mutex_unlock(&c->mutex);
+        hpct_pace_begin(pace);
+        hpct_status status = c->job.work(c->job.context, b.data, b.size);
+        hpct_pace_end(pace);
+        pthread_mutex_lock(&c->mutex);
+        if (status != HPCT_OK && c->status == HPCT_OK) {
+            c->status = status;
+            snprintf(c->message, sizeof c->message, "%s", hpct_last_error());
+        }
+    }
+    finish(c, number);
+}
+
+static void *run(void *context);
+
+/* Called with the mutex held. On error the existing threads continue without it. */
+static void add_thread(hpct_crew *c)
+{
+    if (!c->over && c->num_threads < c->most_threads &&
+        pthread_create(&c->threads[c->num_threads], NULL, run, c) == 0)
+        c->num_threads++;
+}
+
+static void *run(void *context)
+{
+    hpct_crew *c = context;
+    hpct_pace pace = {0};
+    pthread_mutex_lock(&c->mutex);
+    for (;;) {
+        while (c->begun < c->given && c->ring[c->begun % MOST_BLOCKS].finished)
+            c->begun++; /* the caller has processed it itself */
+        hpct_pace_kind kind = hpct_pace_look(&pace);
+        if (c->begun < c->given && (kind == HPCT_PACE_BUSY || kind == HPCT_PACE_WAITS))
+            add_thread(c);
+        if (c->begun < c->given)
+            work_off(c, c->begun++, &pace);
+        else if (c->over)
+            break;
+        else
+            pthread_cond_wait(&c->more, &c->mutex);
+    }
+    pthread_mutex_unlock(&c->mutex);
+    return NULL;
+}
+
+/* Called with the mutex held. */
+static hpct_status failure(const hpct_crew *c)
+{
+    return c->status == HPCT_OK ? HPCT_OK : hpct_fail(c->status, "%s", c->message);
+}
+
+/* Called with the mutex held; waits for a free slot. */
+static size_t next(hpct_crew *c, const uint8_t *data, size_t size)
+{
+    while (c->given - c->back >= c->most)
+        pthread_cond_wait(&c->less, &c->mutex);
+    c->ring[c->given % MOST_BLOCKS] = (block){.data = data, .size = size};
+    return c->given++;
+}
+
+hpct_status hpct_crew_give(hpct_crew *c, const uint8_t *data, size_t size)
+{
+    pthread_mutex_lock(&c->mutex);
+    size_t number = next(c, data, size);
+    if (c->num_threads == 0)
+        add_thread(c);
+    if (c->num_threads > 0)
+        pthread_cond_signal(&c->more);
+    else
+        work_off(c, number, &(hpct_pace){0}); /* no thread could be started */
+    hpct_status status = failure(c);
+    pthread_mutex_unlock(&c->mutex);
+    return status;
+}
+
+void hpct_crew_give_done(hpct_crew *c)
+{
+    pthread_mutex_lock(&c->mutex);
+    finish(c, next(c, NULL, 0));
+    pthread_mutex_unlock(&c->mutex);
+}
+
+hpct_status hpct_crew_wait(hpct_crew *c)
+{
+    pthread_mutex_lock(&c->mutex);
+    while (c->back < c->given)
+        pthread_cond_wait(&c->less, &c->mutex);
+    hpct_status status = failure(c);
+    pthread_mutex_unlock(&c->mutex);
+    return status;
+}
+
+void hpct_crew_free(hpct_crew *c)
+{
+    if (c == NULL)
+        return;
+    pthread_mutex_lock(&c->mutex);
+    c->over = true;
+    if (c->status == HPCT_OK) /* blocks that have not begun are dropped */
+        c->status = HPCT_ERR_STOPPED;
+    pthread_cond_broadcast(&c->more);
+    pthread_mutex_unlock(&c->mutex);
+    for (int i = 0; i < c->num_threads; i++)
+        pthread_join(c->threads[i], NULL);
+    pthread_cond_destroy(&c->less);
+    pthread_cond_destroy(&c->more);
+    pthread_mutex_destroy(&c->mutex);
+    free(c);
+}

@@ -1,0 +1,151 @@
+/* A cache of open folders with a few slots, replaced by least recent use. */
+#include <config.h>
+
+#include "spank/stage/tree/folders.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define SLOTS 24
+
+typedef struct slot {
+    char *path; /* NULL: free */
+    size_t size;
+    int fd, users;
+    unsigned long used; /* clock of the last use */
+} slot;
+
+struct hpct_folders {
+    int root;
+    bool make, follow;
+    pthread_mutex_t mutex;
+    unsigned long clock;
+    slot slots[SLOTS];
+};
+
+hpct_folders *hpct_folders_new(int root, bool make, bool follow)
+{
+    hpct_folders *folders = calloc(1, sizeof *folders);
+    if (folders == NULL)
+        return NULL;
+    folders->root = root;
+    folders->make = make;
+    folders->follow = follow;
+    pthread_mutex_init(&folders->mutex, NULL);
+    return folders;
+}
+
+static void drop(slot *s)
+{
+    close(s->fd);
+    free(s->path);
+    *s = (slot){0};
+}
+
+void hpct_folders_free(hpct_folders *folders)
+{
+    if (folders == NULL)
+        return;
+    for (int i = 0; i < SLOTS; i++) {
+        if (folders->slots[i].path != NULL)
+            drop(&folders->slots[i]);
+    }
+    pthread_mutex_destroy(&folders->mutex);
+    free(folders);
+}
+
+/* Opens the folder component by component from the root. */
+static int descend(const hpct_folders *folders, const char *path, size_t size)
+{
+    int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | (folders->follow ? 0 : O_NOFOLLOW);
+    int at = folders->root;
+    char part[NAME_MAX + 1];
+    for (size_t begin = 0; begin < size;) {
+        size_t length = strcspn(path + begin, "/");
+        int next = -1;
+        if (length > NAME_MAX) {
+            errno = ENAMETOOLONG;
+        } else {
+            memcpy(part, path + begin, length);
+            part[length] = '\0';
+            next = openat(at, part, flags);
+            if (next < 0 && errno == ENOENT && folders->make &&
+                (mkdirat(at, part, 0700) == 0 || errno == EEXIST))
+                next = openat(at, part, flags);
+        }
+        if (at != folders->root) {
+            int kept = errno;
+            close(at);
+            errno = kept;
+        }
+        if (next < 0)
+            return -1;
+        at = next;
+        begin += length + 1;
+    }
+    return at;
+}
+
+/* The slot of the folder, opened if necessary. NULL with errno set: it cannot be opened, or all
+ * slots are in use (EMFILE). */
+static slot *find(hpct_folders *folders, const char *path, size_t size)
+{
+    slot *oldest = NULL;
+    for (int i = 0; i < SLOTS; i++) {
+        slot *s = &folders->slots[i];
+        if (s->path != NULL && s->size == size && memcmp(s->path, path, size) == 0)
+            return s;
+        if (s->users == 0 && (oldest == NULL || s->used < oldest->used))
+            oldest = s;
+    }
+    if (oldest == NULL) {
+        errno = EMFILE;
+        return NULL;
+    }
+    slot fresh = {.path = strndup(path, size), .size = size};
+    fresh.fd = fresh.path == NULL ? -1 : descend(folders, path, size);
+    if (fresh.fd < 0) {
+        free(fresh.path);
+        return NULL;
+    }
+    if (oldest->path != NULL)
+        drop(oldest);
+    *oldest = fresh;
+    return oldest;
+}
+
+int hpct_folders_get(hpct_folders *folders, const char *path, const char **last)
+{
+    const char *slash = strrchr(path, '/');
+    *last = slash == NULL ? path : slash + 1;
+    if (slash == NULL)
+        return folders->root;
+    pthread_mutex_lock(&folders->mutex);
+    slot *s = find(folders, path, (size_t) (slash - path));
+    int fd = -1;
+    if (s != NULL) {
+        s->users++;
+        s->used = ++folders->clock;
+        fd = s->fd;
+    }
+    pthread_mutex_unlock(&folders->mutex);
+    return fd;
+}
+
+void hpct_folders_put(hpct_folders *folders, int fd)
+{
+    if (fd == folders->root)
+        return;
+    pthread_mutex_lock(&folders->mutex);
+    for (int i = 0; i < SLOTS; i++) {
+        if (folders->slots[i].path != NULL && folders->slots[i].fd == fd)
+            folders->slots[i].users--;
+    }
+    pthread_mutex_unlock(&folders->mutex);
+}

@@ -1,0 +1,38 @@
+/* spank/stage/tree/item.h - an entry of a tree, as listed, sent and written. Holds no descriptors
+ * and owns no memory. */
+#ifndef HPCT_SPANK_STAGE_TREE_ITEM_H
+#define HPCT_SPANK_STAGE_TREE_ITEM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <time.h>
+
+#define HPCT_ITEM_DEPTH 256 /* maximal number of components of a path */
+
+typedef enum hpct_item_kind {
+    HPCT_ITEM_FILE,
+    HPCT_ITEM_FOLDER,
+    HPCT_ITEM_SYMLINK,
+    HPCT_ITEM_HARDLINK, /* hard link to an earlier file */
+} hpct_item_kind;
+
+typedef struct hpct_item {
+    hpct_item_kind kind;
+    const char *path;   /* below the root: components separated by one '/'; "" is the root */
+    const char *target; /* symlink: its text; hard link: path of the earlier file; else NULL */
+    uint64_t size;      /* file: bytes including holes; else 0 */
+    mode_t mode;        /* permission bits only */
+    struct timespec times[2]; /* access and modification, as for futimens */
+} hpct_item;
+
+/* Whether `path` is "" or components separated by one '/', none "." or ".." or longer than 255
+ * bytes, at most HPCT_ITEM_DEPTH, shorter than PATH_MAX. Other bytes are allowed. */
+bool hpct_item_path_ok(const char *path);
+
+/* Whether a symbolic link at `path` with this text stays within the root: relative, ".." only at
+ * its beginning, not above the root. Links on its way are checked themselves, so no chain of links
+ * leaves the root. */
+bool hpct_item_link_stays(const char *path, const char *text);
+
+#endif

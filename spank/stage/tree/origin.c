@@ -1,0 +1,118 @@
+/* Mount of an open file (/proc/self/fdinfo), and its root and source (/proc/self/mountinfo). */
+#include <config.h>
+
+#include "spank/stage/tree/origin.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "spank/stage/tree/hash.h"
+
+typedef struct mount {
+    char *root, *point, *source; /* root: mounted directory within the file system; point: mount
+                                    point; source: device or server */
+} mount;
+
+static void mount_free(mount *m)
+{
+    free(m->root);
+    free(m->point);
+    free(m->source);
+    *m = (mount){0};
+}
+
+static int mount_of(int fd)
+{
+    char path[64], line[256];
+    int id = -1;
+    snprintf(path, sizeof path, "/proc/self/fdinfo/%d", fd);
+    FILE *file = fopen(path, "re");
+    while (file != NULL && id < 0 && fgets(line, sizeof line, file) != NULL)
+        sscanf(line, "mnt_id: %d", &id);
+    if (file != NULL)
+        fclose(file);
+    return id;
+}
+
+/* "36 35 0:98 ROOT POINT opts … - TYPE SOURCE opts" */
+static bool read_mount(const char *line, int id, mount *m)
+{
+    int found = -1;
+    const char *rest = strstr(line, " - ");
+    return rest != NULL && sscanf(line, "%d %*d %*s %ms %ms", &found, &m->root, &m->point) == 3 &&
+           found == id && sscanf(rest, " - %*s %ms", &m->source) == 1;
+}
+
+static bool find_mount(int id, mount *m)
+{
+    char *line = NULL;
+    size_t room = 0;
+    bool found = false;
+    FILE *file = fopen("/proc/self/mountinfo", "re");
+    while (file != NULL && !found && getline(&line, &room, file) >= 0) {
+        found = read_mount(line, id, m);
+        if (!found)
+            mount_free(m);
+    }
+    if (file != NULL)
+        fclose(file);
+    free(line);
+    return found;
+}
+
+/* Decodes octal escapes: blanks and the like are a backslash and three digits. */
+static void unescape(char *text)
+{
+    char *to = text;
+    for (const char *p = text; *p != '\0'; to++) {
+        char digits[4] = "", *end;
+        if (*p == '\\')
+            memcpy(digits, p + 1, strnlen(p + 1, 3));
+        long value = strtol(digits, &end, 8);
+        bool escaped = end == digits + 3;
+        *to = escaped ? (char) value : *p;
+        p += escaped ? 4 : 1;
+    }
+    *to = '\0';
+}
+
+bool hpct_origin_is_remote(const char *source)
+{
+    static const char *const here[] = {"localhost", "127.", "[::1]", "::1"};
+    const char *server = strncmp(source, "//", 2) == 0 ? source + 2 : source;
+    const char *user = strchr(server, '@'); /* sshfs: USER@HOST; Lustre: ADDRESS@NETWORK */
+    size_t size = strcspn(server, "/");
+    if (server == source && memchr(source, ':', size) == NULL)
+        return false;
+    for (size_t i = 0; i < sizeof here / sizeof *here; i++) {
+        if (strncmp(server, here[i], strlen(here[i])) == 0 ||
+            (user != NULL && strncmp(user + 1, here[i], strlen(here[i])) == 0))
+            return false;
+    }
+    return size > 0 && *server != ':';
+}
+
+uint64_t hpct_origin(int fd)
+{
+    char link[64], path[PATH_MAX], *whole = NULL;
+    mount m = {0};
+    uint64_t origin = 0;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    ssize_t size = readlink(link, path, sizeof path - 1);
+    if (size < 0 || !find_mount(mount_of(fd), &m) || !hpct_origin_is_remote(m.source))
+        goto end;
+    path[size] = '\0';
+    unescape(m.point);
+    size_t above = strcmp(m.point, "/") == 0 ? 0 : strlen(m.point);
+    if (strncmp(path, m.point, above) != 0)
+        goto end;
+    int length = asprintf(&whole, "%s\n%s\n%s", m.source, m.root, path + above);
+    origin = length < 0 ? 0 : hpct_hash(whole, (size_t) length);
+end:
+    free(whole);
+    mount_free(&m);
+    return origin;
+}

@@ -1,0 +1,67 @@
+# Unit tests of the GPU module's own kernels, which run on the host: no GPU is needed, CUDA's headers
+# and compiler are.
+if HAVE_CUDA
+if HAVE_CMOCKA
+check_LTLIBRARIES += tests/gpu_without/kernels/libcudahost.la
+unit_tests += tests/gpu_without/kernels/test_copies tests/gpu_without/libraries/test_cudnn_plans \
+	tests/gpu_without/kernels/test_gather tests/gpu_without/kernels/test_loss \
+	tests/gpu_without/kernels/test_moment tests/gpu_without/kernels/test_norm tests/gpu_without/kernels/test_ops \
+	tests/gpu_without/kernels/test_races tests/gpu_without/kernels/test_small \
+	tests/gpu_without/kernels/test_updates
+endif
+endif
+# The module's host side, compiled once for all of them.
+tests_gpu_without_kernels_libcudahost_la_SOURCES = tests/gpu_without/kernels/cuda_backend.c \
+	tests/gpu_without/kernels/cuda_backend.h nn/backend/cuda/activation.c nn/backend/cuda/batch_norm.c \
+	nn/backend/cuda/gather.c nn/backend/cuda/join.c nn/backend/cuda/loss.c nn/backend/cuda/ops.c \
+	nn/backend/cuda/pool.c nn/backend/cuda/random.c nn/backend/cuda/softmax.c nn/backend/cuda/update.c
+cuda_on_host_cppflags = $(test_cppflags) $(CUDA_CPPFLAGS)
+tests_gpu_without_kernels_libcudahost_la_CPPFLAGS = $(cuda_on_host_cppflags)
+cuda_on_host_libs = tests/gpu_without/kernels/libcudahost.la $(on_host_objects) $(nn_test_libs) -lstdc++ -lm
+
+tests_gpu_without_kernels_test_copies_SOURCES = tests/gpu_without/kernels/test_copies.c tests/unit/unit.h
+tests_gpu_without_kernels_test_copies_CPPFLAGS = $(cuda_on_host_cppflags)
+tests_gpu_without_kernels_test_copies_LDADD = $(cuda_on_host_libs)
+# The module itself, and cuDNN with a device's description in place of a handle.
+tests_gpu_without_libraries_test_cudnn_plans_SOURCES = tests/gpu_without/libraries/test_cudnn_plans.c tests/unit/unit.h
+tests_gpu_without_libraries_test_cudnn_plans_CPPFLAGS = $(cuda_on_host_cppflags)
+tests_gpu_without_libraries_test_cudnn_plans_LDFLAGS = -Wl,--wrap=cudnnBackendSetAttribute -Wl,--wrap=hpct_dnn_find \
+	-Wl,--wrap=hpct_dnn_propose -Wl,--wrap=hpct_dnn_candidate_make -Wl,--wrap=hpct_dnn_take \
+	-Wl,--wrap=hpct_conv_take_small -Wl,--wrap=hpct_tune_choices -Wl,--wrap=hpct_tune_memory \
+	-Wl,--wrap=hpct_tune_release -Wl,--wrap=hpct_tune_time -Wl,--wrap=hpct_tune_workspace_limit
+tests_gpu_without_libraries_test_cudnn_plans_LDADD = $(filter-out %-module_status.lo,$(hpctrain_cuda_la_OBJECTS)) \
+	$(cuda_kernels:.cu=.lo) $(nn_test_libs) $(CUDA_LIBS) -lstdc++ -lm
+tests_gpu_without_kernels_test_gather_SOURCES = tests/gpu_without/kernels/test_gather.c \
+	tests/gpu_without/kernels/gather_host.c tests/gpu_without/kernels/gather_host.h tests/unit/unit.h
+tests_gpu_without_kernels_test_gather_CPPFLAGS = $(cuda_on_host_cppflags)
+tests_gpu_without_kernels_test_gather_LDADD = tests/gpu_without/kernels/libcudahost.la $(on_host_objects) \
+	$(agent_test_libs) -lstdc++ -lm
+tests_gpu_without_kernels_test_loss_SOURCES = tests/gpu_without/kernels/test_loss.c tests/unit/unit.h
+tests_gpu_without_kernels_test_loss_CPPFLAGS = $(cuda_on_host_cppflags)
+tests_gpu_without_kernels_test_loss_LDADD = $(cuda_on_host_libs)
+tests_gpu_without_kernels_test_moment_SOURCES = tests/gpu_without/kernels/test_moment.c tests/unit/unit.h
+tests_gpu_without_kernels_test_moment_CPPFLAGS = $(cuda_on_host_cppflags)
+tests_gpu_without_kernels_test_moment_LDADD = $(cuda_on_host_libs)
+tests_gpu_without_kernels_test_norm_SOURCES = tests/gpu_without/kernels/test_norm.c tests/unit/unit.h
+tests_gpu_without_kernels_test_norm_CPPFLAGS = $(cuda_on_host_cppflags)
+tests_gpu_without_kernels_test_norm_LDADD = $(cuda_on_host_libs)
+# The cases of nn/backend/test_ops and test_updates.
+tests_gpu_without_kernels_test_ops_SOURCES = tests/unit/nn/backend/test_ops.c $(ops_check) tests/unit/unit.h
+tests_gpu_without_kernels_test_ops_CPPFLAGS = $(cuda_on_host_cppflags) -DNN_OPS_ON_HOST
+tests_gpu_without_kernels_test_ops_LDADD = $(cuda_on_host_libs)
+# The emulated GPU itself: what it finds.
+tests_gpu_without_kernels_test_races_SOURCES = tests/gpu_without/kernels/test_races.c \
+	tests/gpu_without/kernels/races_kernels.h tests/unit/unit.h
+tests_gpu_without_kernels_test_races_CPPFLAGS = $(cuda_on_host_cppflags)
+tests_gpu_without_kernels_test_races_LDADD = tests/gpu_without/kernels/races_kernels.lo $(filter-out \
+	%cuda_kernels_on_host.lo,$(on_host_objects)) $(CMOCKA_LIBS) -lstdc++
+tests_gpu_without_kernels_test_small_SOURCES = tests/gpu_without/kernels/test_small.c $(nn_case) tests/unit/unit.h
+tests_gpu_without_kernels_test_small_CPPFLAGS = $(cuda_on_host_cppflags)
+tests_gpu_without_kernels_test_small_LDADD = $(cuda_on_host_libs)
+tests_gpu_without_kernels_test_updates_SOURCES = tests/unit/nn/backend/test_updates.c $(nn_case) tests/unit/unit.h
+tests_gpu_without_kernels_test_updates_CPPFLAGS = $(cuda_on_host_cppflags) -DNN_OPS_ON_HOST
+tests_gpu_without_kernels_test_updates_LDADD = $(cuda_on_host_libs)
+
+EXTRA_DIST += tests/gpu_without/kernels/cuda_on_host.cc tests/gpu_without/kernels/cuda_on_host.h \
+	tests/gpu_without/kernels/cuda_kernels_on_host.cc tests/gpu_without/kernels/cuda_watch.cc \
+	tests/gpu_without/kernels/cuda_watch.h tests/gpu_without/kernels/races_kernels.cc

@@ -1,0 +1,131 @@
+/* The GPU's loss and metrics against the reference, over random batches. */
+#include "tests/gpu_without/kernels/cuda_backend.h"
+#include "tests/unit/unit.h"
+
+#include "nn/backend/ref/ref.h"
+#include "nn/graph/rng.h"
+
+#include <math.h>
+
+static uint64_t draws;
+
+static float draw(void)
+{
+    return hpct_uniform(11, 5, draws++);
+}
+
+static int pick(int low, int high)
+{
+    return low + (int) (draw() * (float) (high - low + 1));
+}
+
+typedef struct batch {
+    hpct_loss_call call;
+    size_t count;
+    float *src, *targets, *expected, *got;
+    int32_t *labels;
+} batch;
+
+static bool takes_logits(hpct_loss_form form)
+{
+    return form == HPCT_LOSS_LOGITS || form == HPCT_LOSS_BINARY_LOGITS || form == HPCT_LOSS_SQUARED;
+}
+
+/* Some outputs are equal, some lie where probabilities are clipped. */
+static float draw_output(hpct_loss_form form)
+{
+    bool edge = pick(0, 9) == 0;
+    if (takes_logits(form))
+        return edge ? 3 : 12 * (draw() - 0.5f);
+    return edge ? (float) pick(0, 1) : draw();
+}
+
+static batch random_batch(hpct_loss_form form, int i)
+{
+    bool binary =
+        form == HPCT_LOSS_BINARY || form == HPCT_LOSS_BINARY_LOGITS || form == HPCT_LOSS_SQUARED;
+    int n = i % 7 == 0 ? pick(1, 600) : pick(1, 20),
+        classes = pick(binary ? 1 : 2, i % 3 == 0   ? 2
+                                       : i % 3 == 1 ? 12
+                                                    : 130);
+    batch b = {.count = (size_t) n * (size_t) classes};
+    b.src = hpct_host_allocate(b.count * sizeof(float));
+    b.targets = hpct_host_allocate(b.count * sizeof(float));
+    b.expected = hpct_host_allocate(b.count * sizeof(float));
+    b.got = hpct_host_allocate(b.count * sizeof(float));
+    b.labels = hpct_host_allocate((size_t) n * sizeof(int32_t));
+    for (size_t k = 0; k < b.count; k++) {
+        b.src[k] = draw_output(form);
+        b.targets[k] = pick(0, 3) == 0 ? 0.5f : draw();
+        b.expected[k] = b.got[k] = NAN;
+    }
+    for (int s = 0; s < n; s++)
+        b.labels[s] = pick(0, classes == 1 ? 1 : classes - 1);
+    b.call = (hpct_loss_call){.form = form,
+                              .n = n,
+                              .classes = classes,
+                              .src = b.src,
+                              .labels = b.labels,
+                              .label_smoothing = pick(0, 1) == 0 ? 0 : 0.1f,
+                              .threshold = form == HPCT_LOSS_BINARY ? 0.5f : 0,
+                              .top_k = pick(0, 3),
+                              .scale = 0.25f};
+    if (form != HPCT_LOSS_PROBABILITIES && pick(0, 1) == 0)
+        b.call.targets = b.targets;
+    return b;
+}
+
+static void check(const batch *b, bool wants_diff)
+{
+    hpct_batch_sums expected, got, left[2] = {{.loss = -1}, {.loss = -1}};
+    uint32_t before = (uint32_t) pick(0, 3), turns = before;
+    hpct_loss_call call = b->call;
+    call.sums = &expected;
+    call.diff_src = wants_diff ? b->expected : NULL;
+    assert_int_equal(hpct_ref_loss(&call), HPCT_OK);
+    call.sums = &got;
+    call.diff_src = wants_diff ? b->got : NULL;
+    call.left = pick(0, 2) > 0 ? left : NULL;
+    call.turns = &turns;
+    assert_int_equal(cuda_backend_on_host.loss(&call), HPCT_OK);
+    assert_true(isnan(expected.loss)
+                    ? isnan(got.loss)
+                    : fabs(got.loss - expected.loss) <= 1e-6 * fabs(expected.loss) + 1e-9);
+    assert_int_equal(got.correct, expected.correct);
+    assert_int_equal(got.in_top_k, call.top_k > 0 ? expected.in_top_k : 0);
+    assert_int_equal(turns, before + (call.left != NULL));
+    if (call.left != NULL)
+        assert_memory_equal(&left[before % 2], &got, sizeof got);
+    assert_true(left[(before + 1) % 2].loss == -1);
+    double largest = 0, off = 0;
+    for (size_t i = 0; i < b->count && wants_diff; i++) {
+        assert_int_equal(isnan(b->got[i]) != 0, isnan(b->expected[i]) != 0);
+        if (isnan(b->got[i]))
+            continue;
+        largest = fmax(largest, fabs((double) b->expected[i]));
+        off = fmax(off, fabs((double) b->got[i] - (double) b->expected[i]));
+    }
+    assert_true(off <= 1e-6 * largest);
+}
+
+static void losses_match(void **state)
+{
+    (void) state;
+    for (int i = 0; i < unit_cases(66); i++) {
+        batch b = random_batch((hpct_loss_form) (i % HPCT_LOSS_FORMS), i);
+        if (i % 11 == 0)
+            b.src[pick(0, (int) b.count - 1)] = NAN;
+        check(&b, i % 5 != 4);
+        hpct_host_release(b.src);
+        hpct_host_release(b.targets);
+        hpct_host_release(b.expected);
+        hpct_host_release(b.got);
+        hpct_host_release(b.labels);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(losses_match)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,378 @@
+/* What the operations of a cuDNN graph compute, by their definitions in its manual. */
+#include "tests/gpu_without/machine/dnn.h"
+
+namespace emulated::dnn
+{
+
+namespace
+{
+
+number number_of(cudnnDataType_t type)
+{
+    switch (type) {
+    case CUDNN_DATA_FLOAT:
+        return FP32;
+    case CUDNN_DATA_BFLOAT16:
+        return BF16;
+    case CUDNN_DATA_HALF:
+        return FP16;
+    default:
+        broken("cuDNN: type %d is not emulated", (int) type);
+    }
+}
+
+} // namespace
+
+tensor tensor_of(const thing &t)
+{
+    tensor made = {t.one<int64_t>(CUDNN_ATTR_TENSOR_UNIQUE_ID),
+                   number_of(t.one<cudnnDataType_t>(CUDNN_ATTR_TENSOR_DATA_TYPE)),
+                   !t.all<char>(CUDNN_ATTR_TENSOR_IS_VIRTUAL).empty() &&
+                       t.one<char>(CUDNN_ATTR_TENSOR_IS_VIRTUAL) != 0,
+                   {},
+                   {}};
+    std::vector<int64_t> size = t.all<int64_t>(CUDNN_ATTR_TENSOR_DIMENSIONS),
+                         stride = t.all<int64_t>(CUDNN_ATTR_TENSOR_STRIDES);
+    if (size.size() != 4 || stride.size() != 4)
+        broken("cuDNN: a tensor without four axes is not emulated");
+    for (int i = 0; i < 4; i++) {
+        made.size[i] = size[(size_t) i];
+        made.stride[i] = stride[(size_t) i];
+    }
+    return made;
+}
+
+tensor tensor_of(const thing &operation, int name)
+{
+    return tensor_of(*operation.part(name));
+}
+
+namespace
+{
+
+struct window {
+    int64_t stride[2], dilation[2], before[2], after[2];
+};
+
+window window_of(const thing &conv)
+{
+    window w = {};
+    struct {
+        int name;
+        int64_t *to;
+    } const wanted[] = {{CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, w.stride},
+                        {CUDNN_ATTR_CONVOLUTION_DILATIONS, w.dilation},
+                        {CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, w.before},
+                        {CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, w.after}};
+    for (const auto &one : wanted) {
+        std::vector<int64_t> list = conv.all<int64_t>(one.name);
+        for (size_t i = 0; i < 2; i++)
+            one.to[i] = list.at(i);
+    }
+    return w;
+}
+
+struct convolution {
+    tensor x, w, y;
+    window how;
+
+    bool fits() const
+    {
+        for (int i = 0; i < 2; i++) {
+            int64_t reach = (w.size[i + 2] - 1) * how.dilation[i] + 1;
+            if (y.size[i + 2] !=
+                (x.size[i + 2] + how.before[i] + how.after[i] - reach) / how.stride[i] + 1)
+                return false;
+        }
+        return y.size[0] == x.size[0] && y.size[1] == w.size[0] && x.size[1] % w.size[1] == 0 &&
+               w.size[0] % (x.size[1] / w.size[1]) == 0;
+    }
+
+    /* Each cell of y, x and w that meet: where the channels of a group begin. */
+    template <typename V> void visit(V each) const
+    {
+        int64_t ins = w.size[1], groups = x.size[1] / ins, outs = w.size[0] / groups;
+        for (int64_t n = 0; n < y.size[0]; n++)
+            for (int64_t p = 0; p < y.size[2]; p++)
+                for (int64_t q = 0; q < y.size[3]; q++)
+                    for (int64_t r = 0; r < w.size[2]; r++)
+                        for (int64_t s = 0; s < w.size[3]; s++) {
+                            int64_t h = p * how.stride[0] - how.before[0] + r * how.dilation[0],
+                                    v = q * how.stride[1] - how.before[1] + s * how.dilation[1];
+                            if (h < 0 || h >= x.size[2] || v < 0 || v >= x.size[3])
+                                continue;
+                            for (int64_t g = 0; g < groups; g++)
+                                each((size_t) (((n * y.size[2] + p) * y.size[3] + q) * y.size[1] +
+                                               g * outs),
+                                     (size_t) (((n * x.size[2] + h) * x.size[3] + v) * x.size[1] +
+                                               g * ins),
+                                     (size_t) (((g * outs * w.size[2] + r) * w.size[3] + s) * ins));
+                        }
+    }
+
+    size_t ins() const
+    {
+        return (size_t) w.size[1];
+    }
+
+    size_t outs() const
+    {
+        return (size_t) (w.size[0] / (x.size[1] / w.size[1]));
+    }
+
+    /* Kernels with the channels of y beside each other, and back. */
+    values turn(const values &from, bool there) const
+    {
+        values to(from.size());
+        for (size_t k = 0; k < (size_t) w.size[0]; k++) {
+            for (size_t i = 0; i < next(); i++) {
+                size_t plain = k * next() + i,
+                       turned = (k / outs() * next() + i) * outs() + k % outs();
+                to[there ? turned : plain] = from[there ? plain : turned];
+            }
+        }
+        return to;
+    }
+
+    /* There: where input channel i of the cell at `kernel` begins. */
+    size_t turned(size_t kernel, size_t i) const
+    {
+        size_t group = outs() * next();
+        return (kernel / group * next() + kernel % group + i) * outs();
+    }
+
+    /* From one number of a kernel to that of the next of y's channels. */
+    size_t next() const
+    {
+        return (size_t) (w.size[1] * w.size[2] * w.size[3]);
+    }
+};
+
+/* Names of the parts of one of the three convolutions. */
+struct way {
+    int conv, x, w, y, alpha, beta;
+};
+
+bool way_of(cudnnBackendDescriptorType_t type, way *out)
+{
+    switch (type) {
+    case CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR:
+        *out = {CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC,
+                CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X,
+                CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W,
+                CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y,
+                CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA,
+                CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA};
+        return true;
+    case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR:
+        *out = {CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC,
+                CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX,
+                CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W,
+                CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY,
+                CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA,
+                CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA};
+        return true;
+    case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR:
+        *out = {CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC,
+                CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X,
+                CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
+                CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY,
+                CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA,
+                CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA};
+        return true;
+    default:
+        return false;
+    }
+}
+
+convolution convolution_of(const thing &operation, const way &names)
+{
+    return {tensor_of(operation, names.x), tensor_of(operation, names.w),
+            tensor_of(operation, names.y), window_of(*operation.part(names.conv))};
+}
+
+step convolve(const thing &operation, const way &names)
+{
+    convolution c = convolution_of(operation, names);
+    size_t ins = c.ins(), outs = c.outs();
+    bool adds = operation.one<float>(names.beta) == 1 &&
+                operation.type == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR;
+    if (operation.one<float>(names.alpha) != 1 || (operation.one<float>(names.beta) != 0 && !adds))
+        broken("cuDNN: other factors are not emulated");
+    switch (operation.type) {
+    case CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR:
+        return [c, ins, outs](state &s) {
+            values x = s.load(c.x), w = c.turn(s.load(c.w), true), y(c.y.count());
+            c.visit([&](size_t to, size_t from, size_t kernel) {
+                for (size_t i = 0; i < ins; i++)
+                    add(outs, x[from + i], &w[c.turned(kernel, i)], &y[to]);
+            });
+            s.store(c.y, std::move(y));
+        };
+    case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR:
+        return [c, adds](state &s) {
+            values x = adds ? s.load(c.x) : values(c.x.count()), w = s.load(c.w), y = s.load(c.y);
+            c.visit([&](size_t to, size_t from, size_t kernel) {
+                for (size_t k = 0; k < c.outs(); k++)
+                    add(c.ins(), y[to + k], &w[kernel + k * c.next()], &x[from]);
+            });
+            s.store(c.x, std::move(x));
+        };
+    default:
+        return [c, ins, outs](state &s) {
+            values x = s.load(c.x), w(c.w.count()), y = s.load(c.y);
+            c.visit([&](size_t to, size_t from, size_t kernel) {
+                for (size_t i = 0; i < ins; i++)
+                    add(outs, x[from + i], &y[to], &w[c.turned(kernel, i)]);
+            });
+            s.store(c.w, c.turn(w, false));
+        };
+    }
+}
+
+/* An operand as large as the result, or a vector of channels. */
+size_t within(const tensor &operand, const tensor &whole, size_t i)
+{
+    return operand.count() == whole.count() ? i : i % (size_t) whole.size[1];
+}
+
+bool spreads(const tensor &operand, const tensor &whole)
+{
+    bool same = true, vector = operand.size[0] == 1 && operand.size[1] == whole.size[1] &&
+                               operand.size[2] == 1 && operand.size[3] == 1;
+    for (int i = 0; i < 4; i++)
+        same = same && operand.size[i] == whole.size[i];
+    return same || vector;
+}
+
+step combine(const tensor &x, const tensor &b, const tensor &y, float (*how)(float, float))
+{
+    if (!spreads(x, y) || !spreads(b, y))
+        broken("cuDNN: operands of a pointwise operation differ in size");
+    return [=](state &s) {
+        values first = s.load(x), second = s.load(b), result(y.count());
+        for (size_t i = 0; i < result.size(); i++)
+            result[i] = how(first[within(x, y, i)], second[within(b, y, i)]);
+        s.store(y, std::move(result));
+    };
+}
+
+step point(const thing &operation)
+{
+    cudnnPointwiseMode_t mode = operation.part(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR)
+                                    ->one<cudnnPointwiseMode_t>(CUDNN_ATTR_POINTWISE_MODE);
+    if (mode == CUDNN_POINTWISE_RELU_BWD)
+        return combine(tensor_of(operation, CUDNN_ATTR_OPERATION_POINTWISE_DYDESC),
+                       tensor_of(operation, CUDNN_ATTR_OPERATION_POINTWISE_XDESC),
+                       tensor_of(operation, CUDNN_ATTR_OPERATION_POINTWISE_DXDESC),
+                       [](float d, float x) { return x > 0 ? d : 0; });
+    tensor x = tensor_of(operation, CUDNN_ATTR_OPERATION_POINTWISE_XDESC),
+           y = tensor_of(operation, CUDNN_ATTR_OPERATION_POINTWISE_YDESC);
+    if (mode == CUDNN_POINTWISE_RELU_FWD)
+        return combine(x, x, y, [](float a, float) { return a > 0 ? a : 0; });
+    tensor b = tensor_of(operation, CUDNN_ATTR_OPERATION_POINTWISE_BDESC);
+    switch (mode) {
+    case CUDNN_POINTWISE_ADD:
+        return combine(x, b, y, [](float p, float q) { return p + q; });
+    case CUDNN_POINTWISE_SUB:
+        return combine(x, b, y, [](float p, float q) { return p - q; });
+    case CUDNN_POINTWISE_MUL:
+        return combine(x, b, y, [](float p, float q) { return p * q; });
+    default:
+        broken("cuDNN: pointwise mode %d is not emulated", (int) mode);
+    }
+}
+
+size_t channel_of(const tensor &t, size_t i)
+{
+    return i % (size_t) t.size[1];
+}
+
+step take_moments(const thing &operation)
+{
+    tensor x = tensor_of(operation, CUDNN_ATTR_OPERATION_GENSTATS_XDESC),
+           sum = tensor_of(operation, CUDNN_ATTR_OPERATION_GENSTATS_SUMDESC),
+           squares = tensor_of(operation, CUDNN_ATTR_OPERATION_GENSTATS_SQSUMDESC);
+    return [=](state &s) {
+        values v = s.load(x), first(sum.count()), second(squares.count());
+        for (size_t i = 0; i < v.size(); i++) {
+            first[channel_of(x, i)] += v[i];
+            second[channel_of(x, i)] += v[i] * v[i];
+        }
+        s.store(sum, std::move(first));
+        s.store(squares, std::move(second));
+    };
+}
+
+/* The gradients of scale and bias, and the three vectors of which
+ * dx = eq_dy dy + eq_x x + eq_bias is made. */
+step sum_norm(const thing &o)
+{
+    tensor x = tensor_of(o, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_X_DESC),
+           dy = tensor_of(o, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_DY_DESC),
+           mean = tensor_of(o, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_MEAN_DESC),
+           inverse = tensor_of(o, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_INVSTD_DESC),
+           scale = tensor_of(o, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_BN_SCALE_DESC),
+           diff_scale = tensor_of(o, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_DBN_SCALE_DESC),
+           diff_bias = tensor_of(o, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_DBN_BIAS_DESC),
+           eq_dy = tensor_of(o, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_EQ_DY_SCALE_DESC),
+           eq_x = tensor_of(o, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_EQ_X_SCALE_DESC),
+           eq_bias = tensor_of(o, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_EQ_BIAS);
+    return [=](state &s) {
+        values v = s.load(x), d = s.load(dy), m = s.load(mean), r = s.load(inverse),
+               g = s.load(scale);
+        values scales(m.size()), biases(m.size()), a(m.size()), b(m.size()), c(m.size());
+        float count = (float) (v.size() / m.size());
+        for (size_t i = 0; i < v.size(); i++) {
+            size_t k = channel_of(x, i);
+            scales[k] += d[i] * (v[i] - m[k]) * r[k];
+            biases[k] += d[i];
+        }
+        for (size_t k = 0; k < m.size(); k++) {
+            a[k] = g[k] * r[k];
+            b[k] = -g[k] * r[k] * r[k] * scales[k] / count;
+            c[k] = -g[k] * r[k] * biases[k] / count - b[k] * m[k];
+        }
+        s.store(diff_scale, std::move(scales));
+        s.store(diff_bias, std::move(biases));
+        s.store(eq_dy, std::move(a));
+        s.store(eq_x, std::move(b));
+        s.store(eq_bias, std::move(c));
+    };
+}
+
+} // namespace
+
+step step_of(const thing &operation)
+{
+    way names;
+    if (way_of(operation.type, &names))
+        return convolve(operation, names);
+    switch (operation.type) {
+    case CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR:
+        return point(operation);
+    case CUDNN_BACKEND_OPERATION_GEN_STATS_DESCRIPTOR:
+        return take_moments(operation);
+    case CUDNN_BACKEND_OPERATION_BN_BWD_WEIGHTS_DESCRIPTOR:
+        return sum_norm(operation);
+    default:
+        broken("cuDNN: operation %d is not emulated", (int) operation.type);
+    }
+}
+
+bool fits(const thing &operation)
+{
+    way names;
+    return !way_of(operation.type, &names) || convolution_of(operation, names).fits();
+}
+
+size_t bytes_added_to(const thing &operation)
+{
+    way names;
+    if (!way_of(operation.type, &names) || operation.one<float>(names.beta) == 0)
+        return 0;
+    tensor sum = tensor_of(operation, names.x);
+    return sum.count() * bytes_of(sum.type);
+}
+
+} // namespace emulated::dnn

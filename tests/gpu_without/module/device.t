@@ -1,0 +1,249 @@
+#!/bin/bash
+# --device: where the GPU module is not, where there is no driver, and one rank that trains by a backend whose memory the process
+# cannot reach.
+# shellcheck disable=SC2034,SC2154
+
+# shellcheck source=tests/gpu_without/module/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+capture env HPC_TRAIN_MODULE_DIR="$own" "$train" fit "${steps[@]}" --device cuda
+is "$status" 78 "--device cuda without the module ends as a wrong installation does"
+like "$err" "hpctrain-cuda.so is not installed.*--device cpu" "and says what is missing"
+is "$(lines "$err")" 1 "in one line"
+capture "$train" fit "${steps[@]}" --device abacus
+is "$status" 64 "an unknown device is refused"
+
+if [ -e "$top_builddir/.libs/hpctrain-cuda.so" ] && [ ! -e /dev/nvidiactl ]; then
+    capture env HPC_TRAIN_MODULE_DIR="$top_builddir/.libs" "$train" fit "${steps[@]}" --device cuda
+    is "$status" 78 "--device cuda without a driver"
+    like "$err" "driver.*--device cpu" "says so"
+    is "$(lines "$err")" 1 "in one line"
+    capture env HPC_TRAIN_MODULE_DIR="$top_builddir/.libs" "$train" fit "${steps[@]}" --device auto
+    is "$status" 0 "--device auto takes the CPU then"
+    is "$err" "" "and says nothing of it"
+else
+    skip "no driver" "the GPU module is not built, or a GPU is here"
+fi
+
+fit() {
+    capture "$train" fit "${steps[@]}" --epochs 2 --validation-data synthetic:4 --log-dir "$own/$1" \
+        --summary-json "$own/$1.json" --save-weights "$own/$1.safetensors" --device "$@"
+}
+fit cpu
+is "$status" 0 "training on the CPU"
+export HPC_TRAIN_TEST_RECORDINGS=$own/recordings
+fit cuda
+is "$status" 0 "and on a device whose memory is its own"
+like "$(<"$own/cuda.json")" '"device": "cuda"' "the summary has it"
+# the reference sums in another order than oneDNN does
+same() { # NAME NAME
+    python3 - "$own" "$@" <<'END'
+import csv, sys
+cpu, cuda = (list(csv.reader(open(f"{sys.argv[1]}/{d}/history.csv")))[1:] for d in sys.argv[2:])
+assert len(cpu) == len(cuda) == 2
+for a, b in zip(cpu, cuda):
+    for x, y in zip(a, b):
+        assert abs(float(x) - float(y)) < 2e-4, (a, b)
+END
+}
+same cpu cuda
+ok $? "the same losses and accuracies"
+
+capture "$train" evaluate --model mnist-convnet --data synthetic:4 --weights "$own/cuda.safetensors" --device cuda
+is "$status" 0 "evaluation"
+# A step is called once, recorded when it comes again, and replayed, in 10 of 12 steps: the first one behind an evaluation does
+# not copy the parameters again, so it is another.
+is "$(sed 's/.*, //' "$own/recordings" | sort | uniq -c | xargs)" "1 10 replays" "a step is one recording"
+changing=(--optimizer adam --schedule cosine --warmup-epochs 1 --clip-norm 1)
+steps=(--model "$own/drops.json" --data synthetic:12 --batch-size 2 --verbose 2 "${changing[@]}")
+fit cpu --device cpu
+rm -r "$own/cuda"
+fit cuda
+is "$status" 0 "a model that draws, a rate that changes" || diag "$err"
+same cpu cuda
+ok $? "the same losses and accuracies"
+# Plain SGD is in the product of a Dense layer's gradient, by the rate of each step.
+steps=(--model "$own/drops.json" --data synthetic:12 --batch-size 2 --verbose 2 --learning-rate 0.1 --schedule cosine --warmup-epochs 1)
+fit cpu --device cpu
+for record in 1 0; do
+    rm -r "$own/cuda"
+    export HPC_TRAIN_RECORD=$record
+    fit cuda
+    is "$status" 0 "SGD of a rate that changes, HPC_TRAIN_RECORD=$record" || diag "$err"
+    same cpu cuda
+    ok $? "the same losses and accuracies"
+done
+unset HPC_TRAIN_RECORD
+steps=(--model mnist-convnet --data synthetic:12 --batch-size 2 --verbose 2)
+unset HPC_TRAIN_TEST_RECORDINGS
+capture "$train" fit "${steps[@]}" --device cuda --optimizer adam --gradient-accumulation 2 --top-k 3 --global-clip-norm 1
+is "$status" 0 "an optimizer with slots, accumulation, top-k"
+for test in nn/backend/test_conv2d nn/backend/test_ops nn/run/test_train; do
+    [ -e "$top_builddir/tests/unit/$test" ] || continue
+    capture env HPC_TRAIN_CUDNN_COMPILE=1 HPC_TRAIN_SHORT=1 HPC_TRAIN_TEST_BACKEND=cuda "$top_builddir/tests/unit/$test"
+    is "$status" 0 "${test##*/}'s cases there"
+    [ $test != nn/backend/test_conv2d ] || like "$out $err" "([1-9][0-9]*) of [0-9]+ convolutions left moments" "convolutions leave moments there"
+    [ $test != nn/backend/test_conv2d ] || [ $gpu != machine ] || [ -n "${HPC_TRAIN_TEST_ENGINES-}" ] || # as engines are drawn, maybe none
+        like "$out $err" "([1-9][0-9]*) of [0-9]+ convolutions added to gradients" "and add to others' gradients"
+    [ $test != nn/backend/test_conv2d ] || [ -n "${HPC_TRAIN_TEST_ENGINES-}" ] ||
+        like "$out $err" "([1-9][0-9]*) of [0-9]+ convolutions took a normalization" "and take normalizations over"
+done
+# Where libraries take long, own kernels are taken: then a step of this model is 16 calls, six of them products of cuBLASLt.
+if [ "$gpu" = machine ]; then
+    for test in test_conv2d test_ops; do
+        if [ -e "$top_builddir/tests/unit/nn/backend/$test" ]; then
+            capture env HPC_TRAIN_TEST_SLOW_LIBRARIES=1 XDG_CACHE_HOME="$own/slow" HPC_TRAIN_SHORT=1 HPC_TRAIN_TEST_BACKEND=cuda \
+                "$top_builddir/tests/unit/nn/backend/$test"
+            is "$status" 0 "$test with own kernels for small windows" || diag "$err"
+        else
+            skip "$test with own kernels for small windows" "the unit tests are not built: no cmocka"
+        fi
+    done
+    capture env HPC_TRAIN_TEST_SLOW_LIBRARIES=1 XDG_CACHE_HOME="$own/slow" HPC_TRAIN_TEST_RECORDINGS="$own/own-kernels" \
+        "$train" bench --model mnist-cnn --batch-size 8 --steps 2 --device cuda --precision bf16
+    is "$status" 0 "mnist-cnn with them" || diag "$err"
+    is "$(cut -d, -f1 "$own/own-kernels")" "16 calls" "parameters are copied at once, the first layer has own kernels, the large kernel is updated with its gradient"
+    # Copies and what lingers of the large Dense go on beside the rest.
+    capture env HPC_TRAIN_TEST_SLOW_LIBRARIES=1 XDG_CACHE_HOME="$own/in-branches" HPC_TRAIN_TEST_RECORDINGS="$own/branches" HPC_TRAIN_TEST_BRANCHES=1 \
+        "$train" bench --model mnist-cnn --batch-size 8 --steps 2 --device cuda --precision bf16
+    is "$(cut -d, -f1,2 "$own/branches")" "16 calls, 13 after each other" "copies and the large product go on beside others"
+    # What a replayed step asks of the device besides: a mark, behind which its loss is on the host.
+    enqueued() {
+        rm -f "$own/enqueued"
+        capture env HPC_TRAIN_TEST_ACCOUNT="$own/enqueued" "$train" bench --model mnist-convnet --batch-size 2 --steps "$1" --device cuda
+        sed 's/.*, \([0-9]*\) enqueued/\1/' "$own/enqueued"
+    }
+    enqueued 20 >"$own/warm"
+    is $(($(enqueued 40) - $(enqueued 20))) 40 "a step is a graph and a mark"
+fi
+for device in cpu cuda; do
+    capture "$train" bench --model mnist-convnet --batch-size 4 --steps 3 --device $device --summary-json "$own/bench.$device.json"
+    is "$status" 0 "bench, $device"
+done
+loss_of() { sed -n 's/^ *"loss": \([0-9.]*\).*/\1/p' "$own/bench.$1.json"; }
+ok "$(awk -v a="$(loss_of cpu)" -v b="$(loss_of cuda)" 'BEGIN { d = a - b; print !(a > 0 && d < 1e-4 && d > -1e-4) }')" \
+    "with the same losses, from pictures that were sent once ($(loss_of cpu), $(loss_of cuda))"
+capture "$train" info
+like "$out" "NCCL +there is no NCCL behind the wall" "info says whether there is NCCL"
+like "$out" "GPU 0 +(the reference, behind a wall|emulated GPU, 8.0 GiB, compute capability 9.0)" "lists GPUs"
+capture env HPC_TRAIN_TEST_DEVICES=2 "$train" info
+like "$out" "to the others: 1 (through the wall|by NVLink)" "and their links"
+like "$(<"$own/bench.cuda.json")" '"device_used_mb": [0-9.]+' "bench says what was taken of the GPU"
+ok "$(python3 -c 'import json, sys; j = json.load(open(sys.argv[1])); print(int(not 0.9 < j["predicted_mb"] / j["device_used_mb"] < 1.1))' \
+    "$own/bench.cuda.json")" "within 10 % of what was planned"
+ok "$(python3 -c 'import json, sys; j = json.load(open(sys.argv[1])); print(int(not 0.999 < j["train_seconds"] * j["images_per_second"] / 12 < 1.001))' \
+    "$own/bench.cuda.json")" "and its rate is of all steps, to the end of the last"
+
+capture env HPC_TRAIN_TEST_USED=8157 "$train" bench --model mnist-convnet --batch-size 100000 --steps 1 --device cuda
+is "$status" 78 "a batch that the device has no room for"
+like "$err" "batch size 100000 takes [0-9.]+ GiB \(most activations in backward of layer [a-z0-9_]+: [0-9.]+ GiB\), more than the [0-9.]+ [GM]iB that a rank may take \(GPU\): at most [0-9]+ fits" \
+    "says how much, in which layer, and what would fit"
+if [ $gpu = machine ]; then
+    capture env HPC_TRAIN_TEST_USED=8170 "$train" bench --model mnist-convnet --batch-size 64 --steps 1 --device cuda
+    is "$status" 78 "a device that others have filled"
+    like "$err" "the GPU is out of memory before anything is computed: of its 8192 MiB 2[0-9] are free; others use it.*cudaMalloc: out of memory" "says so"
+    is "$(lines "$err")" 1 "in one line"
+    capture env HPC_TRAIN_TEST_MAJOR=6 "$train" fit "${steps[@]}" --device cuda
+    is "$status" 78 "one that is too old"
+    like "$err" "compute capability 6.0, it must be 7.0 or more: take --device cpu" "is refused"
+    capture env HPC_TRAIN_TEST_MAJOR=7 "$train" fit "${steps[@]}" --device cuda --precision bf16
+    is "$status" 78 "bf16 on one that does not have it"
+    like "$err" "precision bf16 needs a GPU of compute capability 8.0 or more" "is refused"
+    for call in cudaGraphLaunch:3 cudnnBackendExecute:2 cublasLtMatmul:2 launch:5; do
+        capture env HPC_TRAIN_TEST_REFUSES=$call "$train" fit "${steps[@]}" --device cuda
+        is "$status" 70 "$call fails"
+        like "$err" "(cudaGraphLaunch|of layer [a-z0-9_]+: .*): (an )?emulated (CUDA )?error" "says what failed, and where"
+    done
+    # A kernel that does what it must not is found later, in another layer or in a library's call: that is said, with what to do,
+    # and then its own layer is named.
+    for number in 5 9; do
+        capture env HPC_TRAIN_TEST_REFUSES=kernel:$number "$train" fit "${steps[@]}" --device cuda
+        is "$status" 70 "kernel $number does what it must not"
+        like "$err" "emulated CUDA error 700, by a kernel of this call or an earlier one \(CUDA_LAUNCH_BLOCKING=1 and HPC_TRAIN_RECORD=0 together name its layer\)" \
+            "found later, and said so"
+        capture env HPC_TRAIN_TEST_REFUSES=kernel:$number CUDA_LAUNCH_BLOCKING=1 HPC_TRAIN_RECORD=0 "$train" fit "${steps[@]}" --device cuda
+        like "$err" "of layer [a-z0-9_]+: .*: emulated CUDA error 700\$" "found where it is launched"
+    done
+    for call in cudaStreamBeginCapture cudaStreamEndCapture cudaGraphInstantiate; do
+        capture env HPC_TRAIN_TEST_REFUSES=$call:1+ "$train" fit "${steps[@]}" --device cuda
+        is "$status" 0 "$call fails: a step is made of calls"
+    done
+fi
+taken=$([ $gpu = machine ] && echo 8152 || echo 8190) # cuBLAS has its own
+capture env HPC_TRAIN_TEST_TAKEN="$taken" "$train" bench --model mnist-convnet --batch-size 64 --steps 1 --device cuda
+is "$status" 78 "room that somebody else has taken meanwhile"
+like "$err" "the GPU is out of memory: [0-9]+ MiB are needed for activations, most of them in backward, layer [a-z0-9_]+, and of its 8192 MiB [0-9]+ are free: take a smaller batch" \
+    "says what is missing"
+
+# ---- pictures that lie on the device, sums that are looked at later ----
+
+fit_small on-device --device cuda
+same_as_cpu on-device
+read -r sent waits < <(sed 's/ bytes sent, / /; s/ waits.*//' "$own/account")
+# 20 steps and 6 batches of evaluation; 12 bytes a picture
+is "$sent" $((12 * (2 * 40 + 2 * 12))) "a step sends numbers of pictures, not pictures"
+ok "$((waits >= 26))" "and does not wait for the device ($waits waits, building and evaluating)"
+if [ $gpu = module ]; then
+    export HPC_TRAIN_TEST_NO_GATHER=1
+    fit_small sent-pictures --device cuda
+    same_as_cpu sent-pictures
+    read -r sent waits < <(sed 's/ bytes sent, / /; s/ waits.*//' "$own/account")
+    is "$sent" $(((4 * 28 * 28 + 4) * (2 * 40 + 2 * 12))) "where it cannot make them, a step sends pictures"
+    ok "$((waits >= 20))" "and does not wait for the device ($waits waits)"
+    unset HPC_TRAIN_TEST_NO_GATHER
+fi
+# A block of ResNetV2's and one of ResNet's: what lingers of a convolution reads a gradient that the normalization before it goes
+# on with, and an Add leaves sums to a normalization.
+python3 - "$own/blocks.json" <<'END'
+import json, sys
+layers = []
+def layer(kind, name, before, **config):
+    seen = [{"class_name": "__keras_tensor__", "config": {"shape": [None, 14, 14, 8], "dtype": "float32", "keras_history": [b, 0, 0]}} for b in before]
+    layers.append({"class_name": kind, "config": {"name": name, **config}, "name": name,
+                   "inbound_nodes": [{"args": [seen] if len(seen) > 1 else seen, "kwargs": {}}] if seen else []})
+layer("InputLayer", "in", [], batch_shape=[None, 28, 28, 1])
+layer("Conv2D", "stem", ["in"], filters=8, kernel_size=[3, 3], strides=[2, 2], padding="same")
+layer("BatchNormalization", "before", ["stem"])
+layer("Activation", "open", ["before"], activation="relu")
+layer("Conv2D", "second", ["open"], filters=8, kernel_size=[3, 3], padding="same", use_bias=False)
+layer("Add", "sum", ["stem", "second"])
+layer("Conv2D", "third", ["sum"], filters=8, kernel_size=[1, 1], padding="same")
+layer("Conv2D", "fourth", ["third"], filters=8, kernel_size=[3, 3], padding="same")
+layer("Conv2D", "fifth", ["fourth"], filters=8, kernel_size=[1, 1], padding="same")
+layer("BatchNormalization", "behind", ["fifth"])
+layer("Add", "total", ["sum", "behind"])
+layer("Activation", "last", ["total"], activation="relu")
+layer("GlobalAveragePooling2D", "pool", ["last"])
+layer("Dense", "classes", ["pool"], units=10)
+json.dump({"class_name": "Functional", "config": {"name": "blocks", "layers": layers, "input_layers": ["in", 0, 0],
+                                                  "output_layers": ["classes", 0, 0]}}, open(sys.argv[1], "w"))
+END
+# At a larger rate rounding grows from step to step: with other numbers of threads by more than what an error changes.
+for device in cpu cuda cuda-in-line; do
+    way=1
+    [ $device != cuda-in-line ] || way=0
+    HPC_TRAIN_TEST_BRANCHES=$way XDG_CACHE_HOME=$own/$device fit_small "blocks-$device" --device ${device%%-*} --model "$own/blocks.json" \
+        --learning-rate 0.05 --epochs 4
+    [ $device = cpu ] || ok "$(near "$(number blocks-cpu loss)" "$(number blocks-$device loss)")" \
+        "blocks on $device: loss is the CPU's ($(number blocks-cpu loss), $(number blocks-$device loss))"
+done
+# In 16 bits gradients of kernels lie in the scratch until they are made fp32.
+HPC_TRAIN_TEST_BRANCHES=1 XDG_CACHE_HOME=$own/cuda fit_small blocks-in-bf16 --device cuda --precision bf16 --model "$own/blocks.json" \
+    --learning-rate 0.05
+HPC_TRAIN_TEST_BRANCHES=0 XDG_CACHE_HOME=$own/cuda-in-line fit_small blocks-in-bf16-in-line --device cuda --precision bf16 \
+    --model "$own/blocks.json" --learning-rate 0.05
+# Engines, which round differently, are drawn for each.
+ok "$(awk -v a="$(number blocks-in-bf16 loss)" -v b="$(number blocks-in-bf16-in-line loss)" 'BEGIN { d = a - b; print !(a > 0 && d < 1e-3 && d > -1e-3) }')" \
+    "in bf16: the same beside each other and in line ($(number blocks-in-bf16 loss), $(number blocks-in-bf16-in-line loss))"
+for device in cpu cuda; do
+    fit_small "residual-$device" --device $device --model "$top_srcdir/tests/strategy/residual.json" --steps-per-epoch 5
+done
+for value in loss val_loss; do
+    ok "$(near "$(number residual-cpu $value)" "$(number residual-cuda $value)")" \
+        "normalized pictures that are added: $value is the CPU's ($(number residual-cpu $value), $(number residual-cuda $value))"
+done
+fit_small logged --device cuda --log-dir "$own/log"
+same_as_cpu logged
+is "$(wc -l <"$own/log/metrics.jsonl")" 20 "a log has each step's"
+
+done_testing

@@ -1,0 +1,357 @@
+/* The lock of a folder: who lives keeps it, who is gone loses it, and one of many gets it. */
+#include "agent/checkpoint/disk.h"
+#include "agent/checkpoint/holder.h"
+#include "agent/checkpoint/lock.h"
+#include "tests/unit/agent/checkpoint/folder.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const hpct_lock_times quick = {.renew = 0.1, .gone = 100, .wait = 1};
+static char dir[64];
+
+static int setup(void **state)
+{
+    (void) state;
+    folder_make(dir);
+    folder_notes[0] = '\0';
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void) state;
+    folder_remove(dir);
+    return 0;
+}
+
+static hpct_status take(hpct_lock **lock)
+{
+    return hpct_lock_take(lock, dir, &quick, folder_note, NULL);
+}
+
+static void assert_taken(void)
+{
+    hpct_lock *lock;
+    if (take(&lock) != HPCT_OK)
+        fail_msg("%s", hpct_last_error());
+    assert_int_equal(hpct_lock_check(lock), HPCT_OK);
+    hpct_lock_release(lock);
+    assert_false(folder_has(dir, "lock"));
+}
+
+static void assert_refused(const char *words)
+{
+    hpct_lock *lock;
+    assert_int_equal(take(&lock), HPCT_ERR_CONFIG);
+    if (strstr(hpct_last_error(), words) == NULL)
+        fail_msg("'%s' is not in: %s", words, hpct_last_error());
+    assert_true(folder_has(dir, "lock"));
+    assert_int_equal(folder_count(dir, ""), 1); /* nothing else is left there */
+}
+
+static void write_lock(const hpct_holder *holder)
+{
+    char *text;
+    assert_int_equal(hpct_holder_format(&text, holder), HPCT_OK);
+    folder_write(dir, "lock", text, strlen(text));
+    free(text);
+}
+
+static void set_time(int64_t seconds_ago)
+{
+    char path[128];
+    struct stat now;
+    snprintf(path, sizeof path, "%s/lock", dir);
+    assert_int_equal(stat(path, &now), 0);
+    const struct timespec times[2] = {{.tv_sec = now.st_mtime - seconds_ago},
+                                      {.tv_sec = now.st_mtime - seconds_ago}};
+    assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+}
+
+/* ---- on this machine ---- */
+
+static void a_second_run_is_refused_with_the_holder_named(void **state)
+{
+    (void) state;
+    char host[256] = "", words[512];
+    hpct_lock *lock;
+    setenv("SLURM_JOB_ID", "4711", 1);
+    assert_int_equal(take(&lock), HPCT_OK);
+    gethostname(host, sizeof host - 1);
+    snprintf(words, sizeof words, "in use by job 4711 on host %s (process %d, since 2", host,
+             (int) getpid());
+    unsetenv("SLURM_JOB_ID");
+    assert_refused(words);
+    assert_refused("end that run, or give this one a folder of its own");
+    hpct_lock_release(lock);
+    assert_taken();
+}
+
+/* Takes the lock in a process that ends without releasing it. */
+static void leave_lock(void)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        hpct_lock *lock;
+        _exit(take(&lock) == HPCT_OK ? 0 : 1);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_true(folder_has(dir, "lock"));
+}
+
+static void a_dead_process_loses_it_at_once(void **state)
+{
+    (void) state;
+    leave_lock();
+    assert_taken();
+    assert_string_equal(folder_notes, "");
+}
+
+static void a_process_not_waited_for_is_dead(void **state)
+{
+    (void) state;
+    pid_t child = fork();
+    if (child == 0) {
+        hpct_lock *lock;
+        _exit(take(&lock) == HPCT_OK ? 0 : 1);
+    }
+    siginfo_t info;
+    assert_int_equal(waitid(P_PID, (id_t) child, &info, WEXITED | WNOWAIT), 0);
+    assert_taken();
+    assert_string_equal(folder_notes, ""); /* at once */
+    waitpid(child, NULL, 0);
+}
+
+static void a_reused_process_id_does_not_count(void **state)
+{
+    (void) state;
+    hpct_holder holder;
+    hpct_holder_self(&holder);
+    write_lock(&holder);
+    assert_refused("in use by");
+    holder.started--;
+    write_lock(&holder);
+    assert_taken();
+}
+
+/* ---- on another machine ---- */
+
+static void hold_elsewhere(void)
+{
+    hpct_holder holder;
+    hpct_holder_self(&holder);
+    strcpy(holder.boot, "another");
+    strcpy(holder.host, "n2");
+    strcpy(holder.job, "12");
+    write_lock(&holder);
+}
+
+static void another_namespace_is_another_machine(void **state)
+{
+    (void) state;
+    hpct_holder holder;
+    hpct_holder_self(&holder);
+    assert_int_equal(hpct_holder_look(&holder), HPCT_HOLDER_LIVES);
+    strcpy(holder.processes, "pid:[1]");
+    assert_int_equal(hpct_holder_look(&holder), HPCT_HOLDER_UNKNOWN);
+}
+
+static void not_renewed_for_long_it_is_taken_at_once(void **state)
+{
+    (void) state;
+    hold_elsewhere();
+    set_time(101);
+    assert_taken();
+    assert_string_equal(folder_notes, "");
+}
+
+static void not_renewed_while_waited_for_it_is_taken(void **state)
+{
+    (void) state;
+    hold_elsewhere();
+    set_time(50);
+    assert_taken();
+    assert_non_null(strstr(folder_notes, "locked by job 12 on host n2"));
+    assert_non_null(strstr(folder_notes, "waiting up to"));
+}
+
+/* Its clock may be wrong. */
+static void a_time_in_the_future_is_waited_for_no_longer(void **state)
+{
+    (void) state;
+    hold_elsewhere();
+    set_time(-100000);
+    assert_taken();
+}
+
+static void *renew_later(void *arg)
+{
+    (void) arg;
+    usleep(200000);
+    set_time(49);
+    return NULL;
+}
+
+static void renewed_while_waited_for_it_is_kept(void **state)
+{
+    (void) state;
+    pthread_t thread;
+    hold_elsewhere();
+    set_time(50);
+    pthread_create(&thread, NULL, renew_later, NULL);
+    assert_refused("in use by job 12 on host n2");
+    pthread_join(thread, NULL);
+}
+
+static void an_unreadable_lock_is_waited_for(void **state)
+{
+    (void) state;
+    folder_write(dir, "lock", "{\"job\": 1", 9);
+    assert_taken();
+    assert_non_null(strstr(folder_notes, "a run that has left no name"));
+    folder_write(dir, "lock", "", 0);
+    assert_taken();
+}
+
+/* ---- held ---- */
+
+static void the_holder_renews_it(void **state)
+{
+    (void) state;
+    hpct_lock *lock;
+    struct stat now;
+    char path[128];
+    snprintf(path, sizeof path, "%s/lock", dir);
+    assert_int_equal(take(&lock), HPCT_OK);
+    set_time(1000);
+    assert_int_equal(stat(path, &now), 0);
+    int64_t old = now.st_mtime;
+    for (int i = 0; i < 100 && now.st_mtime < old + 900; i++) {
+        usleep(20000);
+        assert_int_equal(stat(path, &now), 0);
+    }
+    assert_true(now.st_mtime >= old + 900);
+    hpct_lock_release(lock);
+}
+
+static void a_lock_taken_over_is_noticed_and_left_alone(void **state)
+{
+    (void) state;
+    hpct_lock *lock;
+    size_t size;
+    assert_int_equal(take(&lock), HPCT_OK);
+    char path[128];
+    snprintf(path, sizeof path, "%s/lock", dir);
+    unlink(path);
+    hold_elsewhere();
+    assert_int_equal(hpct_lock_check(lock), HPCT_ERR_CONFIG);
+    assert_non_null(strstr(hpct_last_error(), "job 12 on host n2"));
+    hpct_lock_release(lock);
+    char *text = folder_read(dir, "lock", &size);
+    assert_non_null(strstr(text, "n2"));
+    free(text);
+    assert_int_equal(folder_count(dir, ""), 1);
+}
+
+static void a_lock_removed_by_hand_is_made_again(void **state)
+{
+    (void) state;
+    hpct_lock *lock;
+    char path[128];
+    snprintf(path, sizeof path, "%s/lock", dir);
+    assert_int_equal(take(&lock), HPCT_OK);
+    unlink(path);
+    assert_int_equal(hpct_lock_check(lock), HPCT_OK);
+    assert_refused("in use by");
+    hpct_lock_release(lock);
+    assert_int_equal(folder_count(dir, ""), 0);
+}
+
+/* ---- several at once ---- */
+
+#define RIVALS 8
+
+/* Tries to take the lock; waits until all have tried. Exit code 0: it has it, and has it still. */
+static _Noreturn void rival(int go, int done, int end)
+{
+    char byte;
+    hpct_lock *lock = NULL;
+    if (read(go, &byte, 1) < 0)
+        _exit(9);
+    hpct_status status = take(&lock);
+    if (write(done, "x", 1) != 1 || read(end, &byte, 1) < 0)
+        _exit(9);
+    if (status == HPCT_OK)
+        _exit(hpct_lock_check(lock) == HPCT_OK ? 0 : 2);
+    _exit(status == HPCT_ERR_CONFIG ? 1 : 3);
+}
+
+static void compete(void)
+{
+    int go[2], done[2], end[2], winners = 0, status;
+    char bytes[RIVALS];
+    assert_int_equal(pipe(go), 0);
+    assert_int_equal(pipe(done), 0);
+    assert_int_equal(pipe(end), 0);
+    for (int i = 0; i < RIVALS; i++) {
+        if (fork() == 0) {
+            close(end[1]);
+            rival(go[0], done[1], end[0]);
+        }
+    }
+    memset(bytes, 'x', sizeof bytes);
+    assert_int_equal(write(go[1], bytes, RIVALS), RIVALS);
+    for (int i = 0; i < RIVALS; i++)
+        assert_int_equal(read(done[0], bytes, 1), 1);
+    close(end[1]); /* all end */
+    for (int i = 0; i < RIVALS; i++) {
+        assert_true(wait(&status) > 0);
+        assert_true(WIFEXITED(status));
+        assert_within(WEXITSTATUS(status), 0, 1);
+        winners += WEXITSTATUS(status) == 0;
+    }
+    close(end[0]);
+    for (int i = 0; i < 2; i++) {
+        close(go[i]);
+        close(done[i]);
+    }
+    assert_int_equal(winners, 1);
+}
+
+static void one_of_many_gets_the_lock_of_a_dead_run(void **state)
+{
+    (void) state;
+    for (int i = 0; i < unit_cases(60); i++) {
+        leave_lock();
+        compete();
+    }
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_second_run_is_refused_with_the_holder_named),
+        TEST(a_dead_process_loses_it_at_once),
+        TEST(a_process_not_waited_for_is_dead),
+        TEST(a_reused_process_id_does_not_count),
+        TEST(another_namespace_is_another_machine),
+        TEST(not_renewed_for_long_it_is_taken_at_once),
+        TEST(not_renewed_while_waited_for_it_is_taken),
+        TEST(a_time_in_the_future_is_waited_for_no_longer),
+        TEST(renewed_while_waited_for_it_is_kept),
+        TEST(an_unreadable_lock_is_waited_for),
+        TEST(the_holder_renews_it),
+        TEST(a_lock_taken_over_is_noticed_and_left_alone),
+        TEST(a_lock_removed_by_hand_is_made_again),
+        TEST(one_of_many_gets_the_lock_of_a_dead_run),
+    };
+    return cmocka_run_group_tests_name("lock", tests, NULL, NULL);
+}

@@ -1,0 +1,305 @@
+/* agent/data: resizing, and the pipeline's batches. */
+#include "agent/data/pipeline.h"
+#include "agent/data/resize.h"
+#include "base/headway.h"
+#include "tests/unit/agent/data/pictures.h"
+#include "tests/unit/unit.h"
+
+#include <math.h>
+#include <time.h>
+#include <unistd.h>
+
+static uint64_t state_of_random = 88172645463325252u;
+
+static uint32_t draw(uint32_t n)
+{
+    state_of_random ^= state_of_random << 13;
+    state_of_random ^= state_of_random >> 7;
+    state_of_random ^= state_of_random << 17;
+    return (uint32_t) (state_of_random >> 11) % n;
+}
+
+/* ---- resizing ---- */
+
+/* The definition, one output float at a time, in double precision. */
+static double resized_at(const hpct_picture *src, int height, int width, int y, int x, int c)
+{
+    double fy = fmax((y + 0.5) * src->height / height - 0.5, 0);
+    double fx = fmax((x + 0.5) * src->width / width - 0.5, 0);
+    int y0 = (int) fy, x0 = (int) fx;
+    int y1 = y0 + 1 < src->height ? y0 + 1 : y0, x1 = x0 + 1 < src->width ? x0 + 1 : x0;
+#define AT(y, x) ((double) src->pixels[((y) *src->width + (x)) * src->channels + c])
+    double top = AT(y0, x0) + (AT(y0, x1) - AT(y0, x0)) * (fx - x0);
+    double bottom = AT(y1, x0) + (AT(y1, x1) - AT(y1, x0)) * (fx - x0);
+    return top + (bottom - top) * (fy - y0);
+}
+
+static double prepared_at(const hpct_picture *src, const hpct_preparation *how, int y, int x, int c)
+{
+    int from_y = y + how->move_y, from_x = x + how->move_x;
+    if (from_y < 0 || from_y >= how->height || from_x < 0 || from_x >= how->width)
+        return how->offset;
+    if (how->flip)
+        from_x = how->width - 1 - from_x;
+    return resized_at(src, how->height, how->width, from_y, from_x, c) * how->factor + how->offset;
+}
+
+static void pictures_are_resized_as_defined(void **state)
+{
+    (void) state;
+    static uint8_t bytes[50 * 50 * 4];
+    static float out[60 * 60 * 4];
+    for (int v = 0; hpct_resize_variants[v] != NULL; v++) {
+        hpct_resizer *resizer;
+        if (!hpct_resize_variants[v]->supported())
+            continue;
+        assert_int_equal(hpct_resizer_new(&resizer), HPCT_OK);
+        hpct_resizer_use(resizer, hpct_resize_variants[v]);
+        for (int round = 0; round < unit_cases(400); round++) {
+            hpct_picture src = {.pixels = bytes,
+                                .height = 1 + (int) draw(50),
+                                .width = 1 + (int) draw(50),
+                                .channels = 1 + (int) draw(4)};
+            bool same = draw(4) == 0;
+            hpct_preparation how = {
+                .height = same ? src.height : 1 + (int) draw(60),
+                .width = same ? src.width : 1 + (int) draw(60),
+                .factor = 1 / 127.5f,
+                .offset = -1,
+                .flip = draw(2) == 0,
+                .move_y = (int) draw(9) - 4,
+                .move_x = draw(2) == 0 ? 0 : (int) draw(9) - 4,
+            };
+            for (int i = 0; i < src.height * src.width * src.channels; i++)
+                bytes[i] = (uint8_t) draw(256);
+            assert_int_equal(hpct_resize(resizer, &src, &how, out), HPCT_OK);
+            for (int i = 0; i < how.height * how.width * src.channels; i++) {
+                int c = i % src.channels, x = i / src.channels % how.width;
+                int y = i / src.channels / how.width;
+                double want = prepared_at(&src, &how, y, x, c);
+                if (fabs(out[i] - want) > 1e-4)
+                    fail_msg("%s: %dx%d to %dx%d: (%d, %d) is %g, not %g",
+                             hpct_resize_variants[v]->name, src.height, src.width, how.height,
+                             how.width, y, x, out[i], want);
+            }
+        }
+        hpct_resizer_free(resizer);
+    }
+}
+
+/* ---- batches ---- */
+
+static hpct_batch sampled(void *from, int64_t number)
+{
+    hpct_sampler *sampler = from;
+    int64_t steps = hpct_sampler_steps_per_epoch(sampler);
+    return hpct_sampler_batch(sampler, number / steps, number % steps);
+}
+
+#define SAMPLES 37
+#define BATCH 10
+#define EPOCHS 3
+#define STEPS (4 * EPOCHS)
+
+/* All batches of a run, one after the other, as `ranks` ranks get them with so many threads. */
+static void collect(const hpct_dataset *dataset, int ranks, int threads, float *pixels,
+                    int32_t *labels)
+{
+    size_t elements = dataset->elements;
+    hpct_waits waits;
+    uint32_t headway = hpct_headway_look(&waits);
+    for (int rank = 0; rank < ranks; rank++) {
+        hpct_sampler *sampler;
+        hpct_pipeline *pipeline;
+        hpct_sampler_options sampling = {
+            .samples = SAMPLES, .global_batch = BATCH, .rank = rank, .size = ranks, .seed = 5};
+        assert_int_equal(hpct_sampler_new(&sampler, &sampling), HPCT_OK);
+        hpct_pipeline_options options = {
+            .way = hpct_input_from_host(dataset, true),
+            .dataset = dataset,
+            .batches = STEPS,
+            .largest = hpct_sampler_full_count(sampler),
+            .training = true,
+            .seed = 5,
+            .threads = threads,
+            .batch = sampled,
+            .from = sampler,
+        };
+        assert_int_equal(hpct_pipeline_open(&pipeline, &options), HPCT_OK);
+        for (int64_t step = 0; step < STEPS; step++) {
+            hpct_input input;
+            int64_t begin, global = step % 4 == 3 ? SAMPLES % BATCH : BATCH;
+            int64_t count = hpct_slice(global, rank, ranks, &begin);
+            assert_int_equal(hpct_pipeline_next(pipeline, &input), HPCT_OK);
+            assert_int_equal(input.count, count);
+            assert_int_equal(input.global_count, global);
+            assert_int_equal((uintptr_t) input.pixels % 64, 0);
+            int64_t at = step / 4 * SAMPLES + step % 4 * BATCH + begin;
+            memcpy(pixels + (size_t) at * elements, input.pixels,
+                   (size_t) count * elements * sizeof *pixels);
+            memcpy(labels + at, input.labels, (size_t) count * sizeof *labels);
+        }
+        assert_true(hpct_pipeline_waited(pipeline) > 0);
+        hpct_pipeline_close(pipeline);
+        hpct_sampler_free(sampler);
+    }
+    if (!hpct_dataset_is_plain(dataset, true)) /* each sample is, for the watch */
+        assert_true(hpct_headway_look(&waits) - headway >= EPOCHS * SAMPLES);
+}
+
+static hpct_dataset *synthetic(const hpct_dataset_options *options)
+{
+    hpct_dataset *dataset;
+    assert_int_equal(
+        hpct_dataset_synthetic(&dataset, HPCT_SHAPE(9, 8, 3), 5, SAMPLES, HPCT_TRAIN, options),
+        HPCT_OK);
+    return dataset;
+}
+
+/* The same floats whatever the number of ranks and threads; plain, resized or augmented. */
+static void batches_depend_on_seed_and_step_alone(void **state)
+{
+    (void) state;
+    static const hpct_dataset_options options[] = {
+        {0},
+        {.scaling = HPCT_SCALE_SYMMETRIC, .flip = true, .crop = 3},
+        {.height = 12, .width = 11, .flip = true},
+    };
+    size_t most = (size_t) EPOCHS * SAMPLES * 12 * 11 * 3;
+    float *first = calloc(most, sizeof *first), *again = calloc(most, sizeof *again);
+    static int32_t labels[EPOCHS * SAMPLES], other[EPOCHS * SAMPLES];
+    for (size_t o = 0; o < sizeof options / sizeof options[0]; o++) {
+        hpct_dataset *dataset = synthetic(&options[o]);
+        size_t bytes = (size_t) EPOCHS * SAMPLES * dataset->elements * sizeof *first;
+        collect(dataset, 1, 1, first, labels);
+        for (int ranks = 1; ranks <= 4; ranks *= 2) {
+            for (int threads = 1; threads <= 5; threads = threads * 2 + (threads == 2)) {
+                memset(again, 0, bytes);
+                collect(dataset, ranks, threads, again, other);
+                assert_memory_equal(first, again, bytes);
+                assert_memory_equal(labels, other, sizeof labels);
+            }
+        }
+        hpct_dataset_free(dataset);
+    }
+    free(first);
+    free(again);
+}
+
+/* About half of the pictures are mirrored, moves are spread, and passes differ. */
+static void augmentation_is_as_asked(void **state)
+{
+    (void) state;
+    int flips = 0, moves[7] = {0}, alike = 0;
+    const int cases = 7000;
+    for (uint32_t i = 0; i < (uint32_t) cases; i++) {
+        uint64_t a = hpct_sample_bits(3, 0, i), b = hpct_sample_bits(3, 1, i);
+        flips += (int) (a & 1);
+        moves[(a >> 32 & 0x7fffff) * 7 >> 23]++;
+        alike += (a & 1) == (b & 1);
+    }
+    assert_true(abs(flips - cases / 2) < 200);
+    assert_true(abs(alike - cases / 2) < 200);
+    for (int i = 0; i < 7; i++)
+        assert_true(abs(moves[i] - cases / 7) < 150);
+}
+
+/* Also where a batch goes from one pass to the next, on the second of two ranks. */
+static void augmentation_follows_pass_and_sample(void **state)
+{
+    (void) state;
+    hpct_dataset *dataset = synthetic(&(hpct_dataset_options){.flip = true});
+    hpct_sampler *sampler;
+    hpct_pipeline *pipeline;
+    uint32_t order[SAMPLES];
+    hpct_sampler_options sampling = {.samples = SAMPLES,
+                                     .global_batch = BATCH,
+                                     .steps_per_epoch = 5,
+                                     .rank = 1,
+                                     .size = 2,
+                                     .seed = 5};
+    assert_int_equal(hpct_sampler_new(&sampler, &sampling), HPCT_OK);
+    hpct_pipeline_options options = {.way = hpct_input_from_host(dataset, true),
+                                     .dataset = dataset,
+                                     .batches = 15,
+                                     .largest = BATCH / 2,
+                                     .training = true,
+                                     .seed = 5,
+                                     .threads = 2,
+                                     .batch = sampled,
+                                     .from = sampler};
+    assert_int_equal(hpct_pipeline_open(&pipeline, &options), HPCT_OK);
+    for (int at = BATCH / 2, step = 0; step < 15; step++, at += BATCH) {
+        hpct_input input;
+        assert_int_equal(hpct_pipeline_next(pipeline, &input), HPCT_OK);
+        for (int i = 0; i < BATCH / 2; i++) {
+            uint64_t pass = (uint64_t) (at + i) / SAMPLES;
+            hpct_shuffle(order, SAMPLES, 5, pass);
+            uint32_t index = order[(at + i) % SAMPLES];
+            size_t column = (hpct_sample_bits(5, pass, index) & 1) != 0 ? 7 : 0;
+            float want = (float) dataset->pixels[index * 216 + column * 3] / 255.0f;
+            assert_true(fabsf(input.pixels[i * 216] - want) < 1e-6f);
+        }
+    }
+    hpct_pipeline_close(pipeline);
+    hpct_sampler_free(sampler);
+    hpct_dataset_free(dataset);
+}
+
+/* Evaluation sees the pictures as they are. */
+static void only_training_augments(void **state)
+{
+    (void) state;
+    hpct_dataset *dataset = synthetic(&(hpct_dataset_options){.flip = true, .crop = 2});
+    assert_false(hpct_dataset_is_plain(dataset, true));
+    assert_true(hpct_dataset_is_plain(dataset, false));
+    hpct_dataset_free(dataset);
+}
+
+static void cut_pictures_end_the_run(void **state)
+{
+    (void) state;
+    static uint8_t seed[4096];
+    const char *folder = pictures_folder();
+    size_t size = pictures_seed("picture/png", seed, sizeof seed);
+    for (int i = 0; i < 5; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "a/%d.png", i);
+        pictures_write(folder, name, seed, i == 3 ? size - 20 : size, false);
+    }
+    hpct_dataset *dataset;
+    hpct_sampler *sampler;
+    hpct_pipeline *pipeline;
+    hpct_input input;
+    /* So little memory that nothing is decoded before it is needed. */
+    hpct_dataset_options little = {.height = 4, .width = 4, .memory = 10};
+    assert_int_equal(hpct_dataset_open_as(&dataset, folder, HPCT_TRAIN, &little), HPCT_OK);
+    hpct_sampler_options sampling = {.samples = 5, .global_batch = 5, .size = 1};
+    assert_int_equal(hpct_sampler_new(&sampler, &sampling), HPCT_OK);
+    hpct_pipeline_options options = {.way = hpct_input_from_host(dataset, false),
+                                     .dataset = dataset,
+                                     .batches = 4,
+                                     .largest = 5,
+                                     .threads = 2,
+                                     .batch = sampled,
+                                     .from = sampler};
+    assert_int_equal(hpct_pipeline_open(&pipeline, &options), HPCT_OK);
+    assert_int_equal(hpct_pipeline_next(pipeline, &input), HPCT_ERR_DATA);
+    assert_non_null(strstr(hpct_last_error(), "a/3.png"));
+    hpct_pipeline_close(pipeline);
+    hpct_sampler_free(sampler);
+    hpct_dataset_free(dataset);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pictures_are_resized_as_defined),
+        cmocka_unit_test(batches_depend_on_seed_and_step_alone),
+        cmocka_unit_test(augmentation_is_as_asked),
+        cmocka_unit_test(augmentation_follows_pass_and_sample),
+        cmocka_unit_test(only_training_augments),
+        cmocka_unit_test(cut_pictures_end_the_run),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

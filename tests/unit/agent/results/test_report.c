@@ -1,0 +1,247 @@
+/* What rank 0 shows and writes: progress, history.csv, metrics.jsonl, the summary; and how many
+ * threads a rank takes. */
+#include "agent/rank/threads.h"
+#include "agent/results/history.h"
+#include "agent/results/progress.h"
+#include "agent/results/summary.h"
+#include "base/headway.h"
+#include "tests/unit/agent/data/pictures.h"
+#include "tests/unit/unit.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <unistd.h>
+
+static const hpct_metrics train = {.loss = 0.0612, .accuracy = 0.98123, .top_k_accuracy = 0.9975};
+static const hpct_metrics validation = {.loss = 0.1, .accuracy = 0.97, .top_k_accuracy = 0.995};
+
+/* What an epoch of 4 steps prints. */
+static char *shown(int verbose, bool with_top_k, const hpct_metrics *last, double step_seconds)
+{
+    char *text = NULL;
+    size_t size;
+    hpct_progress progress;
+    FILE *stream = open_memstream(&text, &size);
+    hpct_progress_init(&progress, stream, verbose, with_top_k);
+    hpct_progress_begin(&progress, 1, 8, 4);
+    hpct_progress_step(&progress, 1, 1.0, step_seconds, &train);
+    hpct_progress_step(&progress, 2, 1.05, step_seconds, &train); /* too soon to be drawn again */
+    hpct_progress_end(&progress, 4, 12.3, step_seconds, &train, last);
+    fclose(stream);
+    return text;
+}
+
+static void lines_are_as_keras_writes_them(void **state)
+{
+    (void) state;
+    char *text = shown(2, false, NULL, 0.034);
+    assert_string_equal(text,
+                        "Epoch 1/8\n4/4 - 12s - 34ms/step - accuracy: 0.9812 - loss: 0.0612\n");
+    free(text);
+    text = shown(2, false, &validation, 0.0002);
+    assert_string_equal(text,
+                        "Epoch 1/8\n4/4 - 12s - 200us/step - accuracy: 0.9812 - loss: 0.0612 - "
+                        "val_accuracy: 0.9700 - val_loss: 0.1000\n");
+    free(text);
+    text = shown(2, true, &validation, 0.0002);
+    assert_string_equal(text,
+                        "Epoch 1/8\n4/4 - 12s - 200us/step - accuracy: 0.9812 - loss: 0.0612 - "
+                        "top_k_categorical_accuracy: 0.9975 - val_accuracy: 0.9700 - "
+                        "val_loss: 0.1000 - val_top_k_categorical_accuracy: 0.9950\n");
+    free(text);
+    text = shown(0, false, &validation, 1);
+    assert_string_equal(text, "");
+    free(text);
+}
+
+static void progress_bar_fills(void **state)
+{
+    (void) state;
+    char *text = shown(1, false, NULL, 30.0);
+    assert_string_equal(text, "Epoch 1/8\n"
+                              "\r1/4 \033[32m━━━━━\033[37m━━━━━━━━━━━━━━━\033[0m 1:30 30s/step - "
+                              "accuracy: 0.9812 - loss: 0.0612\033[K"
+                              "\r4/4 \033[32m━━━━━━━━━━━━━━━━━━━━\033[0m 12s 30s/step - "
+                              "accuracy: 0.9812 - loss: 0.0612\033[K\n");
+    free(text);
+}
+
+static void read_file(char *out, size_t size, const char *folder, const char *name)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    out[fread(out, 1, size - 1, file)] = '\0';
+    fclose(file);
+}
+
+static hpct_waits while_shown;
+
+static ssize_t look(void *cookie, const char *bytes, size_t size)
+{
+    (void) cookie;
+    (void) bytes;
+    hpct_headway_look(&while_shown);
+    return (ssize_t) size;
+}
+
+/* The watch judges nobody while rank 0 writes to whoever reads it. */
+static void blocked_terminal_is_no_standstill(void **state)
+{
+    (void) state;
+    hpct_waits after;
+    hpct_progress progress;
+    FILE *stream = fopencookie(NULL, "w", (cookie_io_functions_t){.write = look});
+    hpct_headway_enter(HPCT_WAITS_FOR_NOBODY);
+    hpct_progress_init(&progress, stream, 1, false);
+    for (int i = 0; i < 3; i++) {
+        while_shown = HPCT_WAITS_FOR_NOBODY;
+        if (i == 0)
+            hpct_progress_begin(&progress, 1, 8, 4);
+        else if (i == 1)
+            hpct_progress_step(&progress, 1, 1.0, 1.0, &train);
+        else
+            hpct_progress_end(&progress, 4, 12.3, 1.0, &train, NULL);
+        assert_int_equal(while_shown, HPCT_WAITS_UNSEEN);
+        hpct_headway_look(&after);
+        assert_int_equal(after, HPCT_WAITS_FOR_NOBODY);
+    }
+    hpct_headway_enter(HPCT_WAITS_UNSEEN);
+    fclose(stream);
+}
+
+static void history_is_as_keras_writes_it(void **state)
+{
+    (void) state;
+    char text[4096];
+    const char *folder = pictures_folder();
+    hpct_history *history;
+    const hpct_metrics nan = {.loss = NAN, .accuracy = 0.5};
+    assert_int_equal(
+        hpct_history_open(&history, folder, HPCT_HISTORY_VALIDATION, &HPCT_HISTORY_NONE), HPCT_OK);
+    hpct_history_step(history, 1, 1, &train);
+    hpct_history_step(history, 1, 2, &nan);
+    assert_int_equal(hpct_history_epoch(history, 0, &train, &validation, 0.05, true), HPCT_OK);
+    assert_int_equal(hpct_history_close(history), HPCT_OK);
+    read_file(text, sizeof text, folder, "history.csv");
+    assert_string_equal(text, "epoch,accuracy,learning_rate,loss,val_accuracy,val_loss\n"
+                              "0,0.98123,0.05,0.0612,0.97,0.1\n");
+    read_file(text, sizeof text, folder, "metrics.jsonl");
+    assert_string_equal(text,
+                        "{\"epoch\": 1, \"step\": 1, \"loss\": 0.0612, \"accuracy\": 0.98123}\n"
+                        "{\"epoch\": 1, \"step\": 2, \"loss\": null, \"accuracy\": 0.5}\n");
+    int all = HPCT_HISTORY_VALIDATION | HPCT_HISTORY_TOP_K;
+    assert_int_equal(hpct_history_open(&history, folder, all, &HPCT_HISTORY_NONE), HPCT_OK);
+    assert_int_equal(hpct_history_epoch(history, 1, &train, &validation, 0.05, true), HPCT_OK);
+    assert_int_equal(hpct_history_close(history), HPCT_OK);
+    read_file(text, sizeof text, folder, "history.csv");
+    assert_string_equal(text, "epoch,accuracy,learning_rate,loss,top_k_categorical_accuracy,"
+                              "val_accuracy,val_loss,val_top_k_categorical_accuracy\n"
+                              "1,0.98123,0.05,0.0612,0.9975,0.97,0.1,0.995\n");
+    assert_int_equal(hpct_history_open(&history, "/dev/null/logs", 0, &HPCT_HISTORY_NONE),
+                     HPCT_ERR_IO);
+    assert_non_null(strstr(hpct_last_error(), "/dev/null/logs"));
+}
+
+static void full_disk_is_reported(void **state)
+{
+    (void) state;
+    char csv[4096];
+    const char *folder = pictures_folder();
+    hpct_history *history;
+    snprintf(csv, sizeof csv, "%s/history.csv", folder);
+    assert_int_equal(symlink("/dev/full", csv), 0);
+    assert_int_equal(hpct_history_open(&history, folder, 0, &HPCT_HISTORY_NONE), HPCT_OK);
+    assert_int_equal(hpct_history_epoch(history, 0, &train, NULL, 0.05, true), HPCT_ERR_IO);
+    assert_non_null(strstr(hpct_last_error(), csv));
+    hpct_history_close(history);
+}
+
+static void summary_has_all_documented_keys(void **state)
+{
+    (void) state;
+    static const char *const keys[] = {"model",
+                                       "strategy",
+                                       "device",
+                                       "precision",
+                                       "workers",
+                                       "replicas",
+                                       "global_batch",
+                                       "epochs",
+                                       "steps",
+                                       "parameters",
+                                       "start_seconds",
+                                       "train_seconds",
+                                       "epoch_seconds",
+                                       "step_ms",
+                                       "images_per_second",
+                                       "loss",
+                                       "accuracy",
+                                       "val_loss",
+                                       "val_accuracy",
+                                       "peak_rss_mb",
+                                       "bytes_sent_per_step",
+                                       "optimizer",
+                                       "learning_rate",
+                                       "top_k_categorical_accuracy",
+                                       "val_top_k_categorical_accuracy"};
+    char path[4096], wrong[] = "/no/such/folder/s.json";
+    const double seconds[] = {1.5, 2.5};
+    hpct_summary summary = {.model = "m",
+                            .strategy = "s",
+                            .device = "cpu",
+                            .precision = HPCT_FP32,
+                            .optimizer = "lamb",
+                            .learning_rate = 0.05,
+                            .workers = 2,
+                            .epochs = 2,
+                            .epoch_seconds = seconds,
+                            .train = train,
+                            .validation = {NAN, NAN, NAN},
+                            .parameters = 2770634};
+    snprintf(path, sizeof path, "%s/s.json", pictures_folder());
+    assert_int_equal(hpct_summary_write(&summary, path), HPCT_OK);
+    json_t *object = json_load_file(path, JSON_REJECT_DUPLICATES, NULL);
+    assert_non_null(object);
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        if (json_object_get(object, keys[i]) == NULL)
+            fail_msg("'%s' is missing", keys[i]);
+    }
+    assert_int_equal(json_integer_value(json_object_get(object, "parameters")), 2770634);
+    assert_int_equal(json_array_size(json_object_get(object, "epoch_seconds")), 2);
+    assert_true(json_is_null(json_object_get(object, "val_loss")));
+    json_decref(object);
+    assert_int_equal(hpct_summary_write(&summary, wrong), HPCT_ERR_IO);
+    assert_non_null(strstr(hpct_last_error(), wrong));
+}
+
+static void threads_are_what_the_task_was_given(void **state)
+{
+    (void) state;
+    assert_int_equal(hpct_threads_share(8, 1, NULL, NULL, 1), 8);
+    assert_int_equal(hpct_threads_share(8, 4, NULL, NULL, 4), 2); /* mpirun, not bound */
+    assert_int_equal(hpct_threads_share(8, 16, NULL, NULL, 16), 1);
+    assert_int_equal(hpct_threads_share(8, 1, "3", "64", 1), 3); /* srun -c3 */
+    assert_int_equal(hpct_threads_share(2, 1, "3", "64", 1), 2); /* bound to fewer */
+    assert_int_equal(hpct_threads_share(8, 1, NULL, "1", 1), 1); /* srun without -c, not bound */
+    assert_int_equal(hpct_threads_share(64, 1, NULL, "16", 4), 4);
+    assert_int_equal(hpct_threads_share(64, 1, NULL, "2", 4), 1);
+    assert_int_equal(hpct_threads_share(64, 1, "4", "1", 1), 1); /* srun --exact in sbatch -c4 */
+    assert_int_equal(hpct_threads_share(64, 1, "4", "8", 2), 4);
+    assert_int_equal(hpct_threads_share(64, 1, "2", "4", 4), 1); /* srun -O */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lines_are_as_keras_writes_them),
+        cmocka_unit_test(progress_bar_fills),
+        cmocka_unit_test(blocked_terminal_is_no_standstill),
+        cmocka_unit_test(history_is_as_keras_writes_it),
+        cmocka_unit_test(full_disk_is_reported),
+        cmocka_unit_test(summary_has_all_documented_keys),
+        cmocka_unit_test(threads_are_what_the_task_was_given),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,266 @@
+/* agent/strategy/replicas/crew: sums in one order, what happens when one fails, who talks to other
+ * processes. */
+#include "agent/strategy/replicas/crew.h"
+#include "base/status.h"
+#include "nn/run/step.h"
+#include "tests/unit/unit.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MEMBERS 3
+#define COUNT 5
+
+static hpct_crew *crew;
+
+static void open_crew(int members, hpct_status (*sum)(void *, float *, size_t), void *argument)
+{
+    hpct_crew_options options = {
+        .members = members, .threads = 2, .sum = sum, .argument = argument};
+    assert_int_equal(hpct_crew_open(&crew, &options), HPCT_OK);
+}
+
+/* ---- what members are ---- */
+
+typedef struct seen {
+    pthread_t thread[MEMBERS];
+    int threads[MEMBERS], blocked[MEMBERS], times[MEMBERS];
+} seen;
+
+static hpct_status look(void *argument, int member)
+{
+    seen *s = argument;
+    sigset_t mask;
+    pthread_sigmask(SIG_SETMASK, NULL, &mask);
+    s->thread[member] = pthread_self();
+    s->threads[member] = hpct_cpu_threads();
+    s->blocked[member] = sigismember(&mask, SIGTERM) == 1 && sigismember(&mask, SIGINT) == 1;
+    s->times[member]++;
+    return HPCT_OK;
+}
+
+static void each_member_is_a_thread(void **state)
+{
+    (void) state;
+    seen s = {0};
+    open_crew(MEMBERS, NULL, NULL);
+    assert_int_equal(hpct_crew_run(crew, look, &s), HPCT_OK);
+    seen first = s;
+    assert_int_equal(hpct_crew_run(crew, look, &s), HPCT_OK);
+    for (int k = 0; k < MEMBERS; k++) {
+        assert_int_equal(s.times[k], 2);
+        assert_int_equal(s.threads[k], 2);
+        assert_true(s.blocked[k]);
+        assert_true(pthread_equal(s.thread[k], first.thread[k]));
+        assert_false(pthread_equal(s.thread[k], pthread_self()));
+        assert_false(pthread_equal(s.thread[k], s.thread[(k + 1) % MEMBERS]));
+    }
+    hpct_crew_close(crew);
+}
+
+/* ---- sums ---- */
+
+typedef struct summing {
+    float got[MEMBERS][COUNT];
+    int rounds;
+} summing;
+
+/* Numbers whose sum depends on the order: 1e8 - 1e8 + 1, while 1 + 1e8 is 1e8. */
+static const float order_matters[MEMBERS] = {1e8f, -1e8f, 1};
+
+static hpct_status sum_often(void *argument, int member)
+{
+    summing *s = argument;
+    for (int round = 0; round < s->rounds; round++) {
+        size_t count = 1 + (size_t) round % COUNT;
+        for (size_t i = 0; i < count; i++)
+            s->got[member][i] = order_matters[member] * (float) (1 + i);
+        hpct_status status = hpct_crew_sum(crew, member, s->got[member], count);
+        if (status != HPCT_OK)
+            return status;
+        for (size_t i = 0; i < count; i++) {
+            if (s->got[member][i] != (float) (1 + i))
+                return hpct_fail(HPCT_ERR_INTERNAL, "round %d: %g", round,
+                                 (double) s->got[member][i]);
+        }
+    }
+    return HPCT_OK;
+}
+
+static void sums_are_in_the_members_order(void **state)
+{
+    (void) state;
+    summing s = {.rounds = 300};
+    open_crew(MEMBERS, NULL, NULL);
+    assert_int_equal(hpct_crew_run(crew, sum_often, &s), HPCT_OK);
+    assert_memory_equal(s.got[0], s.got[1], sizeof s.got[0]);
+    assert_memory_equal(s.got[0], s.got[2], sizeof s.got[0]);
+    hpct_crew_close(crew);
+}
+
+/* ---- other processes ---- */
+
+typedef struct others {
+    pthread_t caller;
+    int calls, fail_at;
+    bool by_caller;
+} others;
+
+/* As if one other process had the same. */
+static hpct_status twice(void *argument, float *data, size_t count)
+{
+    others *o = argument;
+    o->by_caller = (o->calls == 0 || o->by_caller) && pthread_equal(pthread_self(), o->caller);
+    if (++o->calls == o->fail_at)
+        return hpct_fail(HPCT_ERR_PEER, "rank 7 was lost");
+    for (size_t i = 0; i < count; i++)
+        data[i] *= 2;
+    return HPCT_OK;
+}
+
+static hpct_status sum_three_times(void *argument, int member)
+{
+    float *got = (float *) argument + member;
+    hpct_status status = HPCT_OK;
+    for (int i = 0; i < 3 && status == HPCT_OK; i++) {
+        *got = (float) (member + 1);
+        status = hpct_crew_sum(crew, member, got, 1);
+    }
+    return status;
+}
+
+static void the_caller_sums_over_other_processes(void **state)
+{
+    (void) state;
+    for (int members = 1; members <= MEMBERS; members++) {
+        others o = {.caller = pthread_self()};
+        float got[MEMBERS] = {0};
+        open_crew(members, twice, &o);
+        assert_int_equal(hpct_crew_run(crew, sum_three_times, got), HPCT_OK);
+        for (int k = 0; k < members; k++)
+            assert_true(got[k] == (float) (members * (members + 1)));
+        assert_int_equal(o.calls, 3);
+        assert_true(o.by_caller);
+        hpct_crew_close(crew);
+    }
+}
+
+static void a_lost_rank_ends_all_members(void **state)
+{
+    (void) state;
+    others o = {.caller = pthread_self(), .fail_at = 2};
+    float got[MEMBERS] = {0};
+    open_crew(MEMBERS, twice, &o);
+    assert_int_equal(hpct_crew_run(crew, sum_three_times, got), HPCT_ERR_PEER);
+    assert_string_equal(hpct_last_error(), "rank 7 was lost");
+    assert_int_equal(o.calls, 2);
+    hpct_crew_close(crew);
+}
+
+/* ---- failures ---- */
+
+static hpct_status fail_second(void *argument, int member)
+{
+    float data = 1;
+    if (member == *(const int *) argument)
+        return hpct_fail(HPCT_ERR_INTERNAL, "out of memory");
+    return hpct_crew_sum(crew, member, &data, 1); /* would wait for ever */
+}
+
+static void one_that_fails_ends_the_work_of_all(void **state)
+{
+    (void) state;
+    others o = {.caller = pthread_self()};
+    for (int with_others = 0; with_others < 2; with_others++) {
+        open_crew(MEMBERS, with_others ? twice : NULL, &o);
+        for (int who = 0; who < MEMBERS; who++) {
+            char message[64];
+            snprintf(message, sizeof message, "replica %d: out of memory", who);
+            assert_int_equal(hpct_crew_run(crew, fail_second, &who), HPCT_ERR_INTERNAL);
+            assert_string_equal(hpct_last_error(), message);
+        }
+        float got[MEMBERS] = {0};
+        assert_int_equal(hpct_crew_run(crew, sum_three_times, got), HPCT_OK); /* and goes on */
+        assert_true(got[0] == (with_others ? 12.0f : 6.0f));
+        hpct_crew_close(crew);
+    }
+    assert_int_equal(o.calls, 3);
+}
+
+static hpct_status sum_unlike(void *argument, int member)
+{
+    float data[MEMBERS] = {0};
+    (void) argument;
+    return hpct_crew_sum(crew, member, data, (size_t) member + 1);
+}
+
+/* One fails, the others wait for it where nobody tells them. */
+static hpct_status fail_or_wait(void *argument, int member)
+{
+    (void) argument;
+    if (member == 1)
+        return hpct_fail(HPCT_ERR_CONFIG, "it has no GPU");
+    sleep(60);
+    return HPCT_OK;
+}
+
+static void waiting_member_ends_after_patience(void **state)
+{
+    (void) state;
+    int ends[2], status;
+    char text[256] = "";
+    assert_int_equal(pipe(ends), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        dup2(ends[1], 2);
+        hpct_crew_options options = {.members = MEMBERS, .threads = 1, .patience_seconds = 1};
+        if (hpct_crew_open(&crew, &options) == HPCT_OK)
+            hpct_crew_run(crew, fail_or_wait, NULL);
+        _exit(0);
+    }
+    close(ends[1]);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), HPCT_ERR_CONFIG);
+    assert_true(read(ends[0], text, sizeof text - 1) > 0);
+    close(ends[0]);
+    assert_string_equal(text,
+                        "hpc-train: replica 1: it has no GPU; other replicas have waited for it "
+                        "for 1 s\n");
+}
+
+static void sums_of_different_lengths_are_refused(void **state)
+{
+    (void) state;
+    open_crew(MEMBERS, NULL, NULL);
+    assert_int_equal(hpct_crew_run(crew, sum_unlike, NULL), HPCT_ERR_INTERNAL);
+    assert_non_null(strstr(hpct_last_error(), "where others have"));
+    hpct_crew_close(crew);
+}
+
+static void unused_thread_pool_closes(void **state)
+{
+    (void) state;
+    open_crew(MEMBERS, NULL, NULL);
+    hpct_crew_close(crew);
+    hpct_crew_close(NULL);
+}
+
+int main(void)
+{
+    alarm(300); /* members that are not let go would wait for ever */
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_member_is_a_thread),
+        cmocka_unit_test(sums_are_in_the_members_order),
+        cmocka_unit_test(the_caller_sums_over_other_processes),
+        cmocka_unit_test(a_lost_rank_ends_all_members),
+        cmocka_unit_test(one_that_fails_ends_the_work_of_all),
+        cmocka_unit_test(waiting_member_ends_after_patience),
+        cmocka_unit_test(sums_of_different_lengths_are_refused),
+        cmocka_unit_test(unused_thread_pool_closes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,126 @@
+/* base/net: frames that are altered, addresses, ports. */
+#include "base/net/frame.h"
+#include "base/net/link.h"
+#include "tests/unit/cases.h"
+
+#include <unistd.h>
+
+static const hpct_key key = {{1, 2, 3}};
+
+static hpct_seal *seal(void)
+{
+    hpct_seal *seal;
+    assert_int_equal(hpct_seal_new(&seal, &key), HPCT_OK);
+    return seal;
+}
+
+static void frames_are_decoded_as_encoded(void **state)
+{
+    (void) state;
+    uint8_t bytes[HPCT_FRAME_BYTES];
+    hpct_seal *writer = seal(), *reader = seal();
+    hpct_frame in = {.type = HPCT_FRAME_ABORT, .status = 66, .rank = 70000}, out;
+    hpct_frame_set(in.node, sizeof in.node, "node1");
+    hpct_frame_set(in.text, sizeof in.text, "no such file");
+    assert_true(hpct_frame_encode(bytes, &in, writer));
+    assert_true(hpct_frame_decode(&out, bytes, reader));
+    assert_int_equal(out.type, HPCT_FRAME_ABORT);
+    assert_int_equal(out.status, 66);
+    assert_int_equal(out.rank, 70000);
+    assert_string_equal(out.node, "node1");
+    assert_string_equal(out.text, "no such file");
+    hpct_seal_free(writer);
+    hpct_seal_free(reader);
+}
+
+/* Whether a frame with these bytes is taken, sealed by somebody with the key, or as it is. */
+static bool is_taken(hpct_frame *out, const uint8_t frame[HPCT_FRAME_BYTES], bool sealed_anew)
+{
+    uint8_t bytes[HPCT_FRAME_BYTES];
+    hpct_seal *writer = seal(), *reader = seal();
+    memcpy(bytes, frame, sizeof bytes);
+    hpct_seal_add(writer, bytes, 16);
+    hpct_seal_add(writer, bytes + 32, sizeof bytes - 32);
+    if (sealed_anew)
+        assert_true(hpct_seal_end(writer, bytes + 16));
+    bool taken = hpct_frame_decode(out, bytes, reader);
+    hpct_seal_free(writer);
+    hpct_seal_free(reader);
+    return taken;
+}
+
+static void altered_frames_are_rejected(void **state)
+{
+    (void) state;
+    uint8_t good[HPCT_FRAME_BYTES], bytes[HPCT_FRAME_BYTES];
+    hpct_seal *writer = seal();
+    hpct_frame in = {.type = HPCT_FRAME_HELLO, .rank = 1}, out;
+    assert_true(hpct_frame_encode(good, &in, writer));
+    hpct_seal_free(writer);
+    assert_true(is_taken(&out, good, false));
+    for (int i = 0; i < HPCT_FRAME_BYTES; i++) {
+        memcpy(bytes, good, sizeof bytes);
+        bytes[i] ^= 0x40;
+        assert_false(is_taken(&out, bytes, false));
+        if (i < 8 && i != 6) /* magic, version, type, 0 */
+            assert_false(is_taken(&out, bytes, true));
+    }
+    memcpy(bytes, good, sizeof bytes);
+    memset(bytes + 32, 'x', 64); /* a node name without an end */
+    assert_false(is_taken(&out, bytes, true));
+    memcpy(bytes, good, sizeof bytes);
+    memcpy(bytes + 32, "a\033[2J", 6);
+    assert_true(is_taken(&out, bytes, true));
+    assert_string_equal(out.node, "a?[2J"); /* it may be printed on a terminal */
+}
+
+static hpct_status split_address(const parse_case *c, char *got, size_t size)
+{
+    char host[32];
+    int port = 0;
+    HPCT_TRY(accepted_if(hpct_link_split_address(c->text, host, sizeof host, &port)));
+    snprintf(got, size, "%s %d", host, port);
+    return HPCT_OK;
+}
+
+static void addresses_are_host_and_port(void **state)
+{
+    (void) state;
+    static const parse_case cases[] = {
+        {"node0:22000", HPCT_OK, "node0 22000"},
+        {"[fe80::1]:80", HPCT_OK, "fe80::1 80"},
+        {"node0", HPCT_ERR_USAGE},
+        {":80", HPCT_ERR_USAGE},
+        {"node0:", HPCT_ERR_USAGE},
+        {"node0:0", HPCT_ERR_USAGE},
+        {"node0:65536", HPCT_ERR_USAGE},
+        {"node0:8x", HPCT_ERR_USAGE},
+        {"a-name-that-is-longer-than-32-bytes:80", HPCT_ERR_USAGE},
+    };
+    RUN_CASES(split_address, cases);
+}
+
+static void listen_reports_a_port_in_use(void **state)
+{
+    (void) state;
+    int first, second, port = 0;
+    assert_int_equal(hpct_link_listen(&first, &port, "here", 1), HPCT_OK);
+    assert_true(port > 0);
+    assert_int_equal(hpct_link_listen(&second, &port, "here", 1), HPCT_ERR_CONFIG);
+    char text[64];
+    snprintf(text, sizeof text, "port %d on here is in use", port);
+    assert_non_null(strstr(hpct_last_error(), text));
+    assert_non_null(strstr(hpct_last_error(), "--hpc-train-port"));
+    close(first);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(frames_are_decoded_as_encoded),
+        cmocka_unit_test(altered_frames_are_rejected),
+        cmocka_unit_test(addresses_are_host_and_port),
+        cmocka_unit_test(listen_reports_a_port_in_use),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,526 @@
+/* The reference's gradients against central differences, everything in double precision. */
+#define HPCT_REF_REAL double
+#include "nn/backend/ref/kernels.h"
+#include "tests/unit/nn/nn_case.h"
+#include "tests/unit/unit.h"
+
+#include "nn/graph/rng.h"
+
+#include <math.h>
+
+#define STEP 1e-5
+#define TOLERANCE 1e-7
+
+static uint64_t draws;
+
+static int pick(int low, int high)
+{
+    return low + (int) (hpct_uniform(11, 1, draws++) * (float) (high - low + 1));
+}
+
+static double *random_doubles(size_t count)
+{
+    double *memory = malloc(count * sizeof *memory);
+    assert_non_null(memory);
+    for (size_t i = 0; i < count; i++)
+        memory[i] = 2 * (double) hpct_uniform(11, 2, draws++) - 1;
+    return memory;
+}
+
+/* An operation under test: forward into `dst`, and how many numbers there are. The scalar that is
+ * differentiated is sum(weight * dst). */
+typedef struct probe {
+    void (*forward)(const struct probe *p);
+    const hpct_op_spec *spec;
+    int n;
+    double *src, *kernel, *bias, *dst, *weight;
+    size_t dst_count;
+} probe;
+
+static double scalar(const probe *p)
+{
+    double sum = 0;
+    p->forward(p);
+    for (size_t i = 0; i < p->dst_count; i++)
+        sum += p->weight[i] * p->dst[i];
+    return sum;
+}
+
+static void check(const probe *p, const char *what, double *at, const double *gradient,
+                  size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        double kept = at[i];
+        at[i] = kept + STEP;
+        double above = scalar(p);
+        at[i] = kept - STEP;
+        double below = scalar(p);
+        at[i] = kept;
+        double numerical = (above - below) / (2 * STEP);
+        if (fabs(numerical - gradient[i]) > TOLERANCE * (1 + fabs(numerical)))
+            fail_msg("%s[%zu]: %.12g, numerically %.12g", what, i, gradient[i], numerical);
+    }
+}
+
+static void conv2d(const probe *p)
+{
+    hpct_ref64_conv2d_forward(&p->spec->window, p->n, p->src, p->kernel, p->bias, p->dst);
+}
+
+static void max_pool2d(const probe *p)
+{
+    hpct_ref64_max_pool2d_forward(&p->spec->window, p->n, p->src, p->dst);
+}
+
+static void average_pool2d(const probe *p)
+{
+    hpct_ref64_average_pool2d_forward(&p->spec->window, p->n, p->src, p->dst);
+}
+
+static void dense(const probe *p)
+{
+    hpct_ref64_dense_forward(p->n * p->spec->dense.rows, p->spec->dense.in, p->spec->dense.out,
+                             p->src, p->kernel, p->bias, p->dst);
+}
+
+static void softmax(const probe *p)
+{
+    hpct_ref64_softmax_forward(p->n * p->spec->dense.rows, p->spec->dense.out, p->src, p->dst);
+}
+
+/* Activations of single elements. */
+typedef void element_forward(size_t count, const double *src, double *dst);
+typedef void element_backward(size_t count, const double *data, const double *diff_dst,
+                              double *diff_src);
+
+static void elements_agree(void **state)
+{
+    (void) state;
+    static const struct {
+        const char *name;
+        element_forward *forward;
+        element_backward *backward;
+        bool from_src;
+    } kinds[] = {
+        {"relu", hpct_ref64_relu_forward, hpct_ref64_relu_backward, false},
+        {"relu6", hpct_ref64_relu6_forward, hpct_ref64_relu6_backward, false},
+        {"sigmoid", hpct_ref64_sigmoid_forward, hpct_ref64_sigmoid_backward, false},
+        {"tanh", hpct_ref64_tanh_forward, hpct_ref64_tanh_backward, false},
+        {"gelu", hpct_ref64_gelu_forward, hpct_ref64_gelu_backward, true},
+    };
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        for (int i = 0; i < 200; i++) {
+            double x[3], y[3], slope, one = 1;
+            x[1] = 9 * (2 * (double) hpct_uniform(11, 3, draws++) - 1);
+            x[0] = x[1] - STEP;
+            x[2] = x[1] + STEP;
+            kinds[k].forward(3, x, y);
+            kinds[k].backward(1, kinds[k].from_src ? &x[1] : &y[1], &one, &slope);
+            double numerical = (y[2] - y[0]) / (2 * STEP);
+            if (fabs(numerical - slope) > TOLERANCE)
+                fail_msg("%s at %g: %.12g, numerically %.12g", kinds[k].name, x[1], slope,
+                         numerical);
+        }
+    }
+}
+
+/* Numbers that Keras gives: keras.activations.f([-7, -1, -0.5, 0, 0.5, 1, 7]). */
+static void activations_have_keras_values(void **state)
+{
+    (void) state;
+    static const double x[7] = {-7, -1, -0.5, 0, 0.5, 1, 7};
+    static const struct {
+        element_forward *forward;
+        double y[7];
+    } kinds[] = {
+        {hpct_ref64_relu6_forward, {0, 0, 0, 0, 0.5, 1, 6}},
+        {hpct_ref64_sigmoid_forward,
+         {0.000911051, 0.268941421, 0.377540669, 0.5, 0.622459331, 0.731058579, 0.999088949}},
+        {hpct_ref64_tanh_forward,
+         {-0.999998337, -0.761594156, -0.462117157, 0, 0.462117157, 0.761594156, 0.999998337}},
+        {hpct_ref64_gelu_forward,
+         {-8.96e-12, -0.158655254, -0.154268770, 0, 0.345731230, 0.841344746, 7}},
+    };
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        double y[7];
+        kinds[k].forward(7, x, y);
+        for (int i = 0; i < 7; i++)
+            assert_true(fabs(y[i] - kinds[k].y[i]) < 1e-9);
+    }
+}
+
+static hpct_op_spec random_window(hpct_op_kind kind)
+{
+    int kernel[2] = {pick(1, 3), pick(1, 3)}, strides[2] = {pick(1, 3), pick(1, 3)};
+    int dilation[2] = {1, 1}, groups = kind == HPCT_OP_CONV2D ? pick(1, 3) : 1;
+    for (int k = 0; k < 2 && kind == HPCT_OP_CONV2D; k++)
+        dilation[k] = pick(1, 2); /* together with strides: not in Keras, but defined */
+    int in[3] = {pick(hpct_window_reach(kernel[0], dilation[0]), 6),
+                 pick(hpct_window_reach(kernel[1], dilation[1]), 6), groups * pick(1, 3)};
+    hpct_op_spec spec = {.kind = kind};
+    spec.window = nn_dilated_window(in, kind == HPCT_OP_CONV2D ? groups * pick(1, 3) : in[2],
+                                    kernel, strides, dilation, groups, pick(0, 1) == 1);
+    return spec;
+}
+
+static void windows_agree(void **state)
+{
+    (void) state;
+    for (int i = 0; i < 80; i++) {
+        static const struct {
+            hpct_op_kind kind;
+            void (*forward)(const probe *);
+            const char *source;
+        } kinds[] = {{HPCT_OP_CONV2D, conv2d, "conv2d source"},
+                     {HPCT_OP_MAX_POOL2D, max_pool2d, "max_pool2d source"},
+                     {HPCT_OP_CONV2D, conv2d, "conv2d source"},
+                     {HPCT_OP_AVERAGE_POOL2D, average_pool2d, "average_pool2d source"}};
+        hpct_op_kind kind = kinds[i % 4].kind;
+        hpct_op_spec spec = random_window(kind);
+        const hpct_window *w = &spec.window;
+        int n = pick(1, 3);
+        size_t src = (size_t) (n * w->in_h * w->in_w * w->in_c),
+               dst = (size_t) (n * w->out_h * w->out_w * w->out_c),
+               kernel = (size_t) (w->kernel_h * w->kernel_w * w->in_c / w->groups * w->out_c),
+               bias = (size_t) w->out_c;
+        probe p = {.forward = kinds[i % 4].forward,
+                   .spec = &spec,
+                   .n = n,
+                   .src = random_doubles(src),
+                   .kernel = random_doubles(kernel),
+                   .bias = random_doubles(bias),
+                   .dst = random_doubles(dst),
+                   .weight = random_doubles(dst),
+                   .dst_count = dst};
+        double *diff_src = random_doubles(src), *diff_kernel = random_doubles(kernel),
+               *diff_bias = random_doubles(bias);
+        if (kind == HPCT_OP_CONV2D) {
+            hpct_ref64_conv2d_backward_data(w, n, p.weight, p.kernel, diff_src);
+            hpct_ref64_conv2d_backward_weights(w, n, p.src, p.weight, diff_kernel, diff_bias);
+            check(&p, "conv2d kernel", p.kernel, diff_kernel, kernel);
+            check(&p, "conv2d bias", p.bias, diff_bias, bias);
+        } else if (kind == HPCT_OP_MAX_POOL2D) {
+            hpct_ref64_max_pool2d_backward(w, n, p.src, p.weight, diff_src);
+        } else {
+            hpct_ref64_average_pool2d_backward(w, n, p.weight, diff_src);
+        }
+        check(&p, kinds[i % 4].source, p.src, diff_src, src);
+        free(p.src), free(p.kernel), free(p.bias), free(p.dst), free(p.weight);
+        free(diff_src), free(diff_kernel), free(diff_bias);
+    }
+}
+
+static void rows_agree(void **state)
+{
+    (void) state;
+    for (int i = 0; i < 60; i++) {
+        int n = pick(1, 4);
+        bool is_dense = i % 2 == 0;
+        hpct_op_spec spec = {.dense = {.rows = pick(1, 3), .in = pick(1, 6)}};
+        spec.dense.out = is_dense ? pick(1, 6) : spec.dense.in;
+        int rows = n * spec.dense.rows, in = spec.dense.in, out = spec.dense.out;
+        size_t src = (size_t) (rows * in), dst = (size_t) (rows * out),
+               kernel = (size_t) (in * out);
+        probe p = {.forward = is_dense ? dense : softmax,
+                   .spec = &spec,
+                   .n = n,
+                   .src = random_doubles(src),
+                   .kernel = random_doubles(kernel),
+                   .bias = random_doubles((size_t) out),
+                   .dst = random_doubles(dst),
+                   .weight = random_doubles(dst),
+                   .dst_count = dst};
+        double *diff_src = random_doubles(src), *diff_kernel = random_doubles(kernel),
+               *diff_bias = random_doubles((size_t) out);
+        p.forward(&p);
+        if (is_dense) {
+            hpct_ref64_dense_backward_data(rows, in, out, p.weight, p.kernel, diff_src);
+            hpct_ref64_dense_backward_weights(rows, in, out, p.src, p.weight, diff_kernel,
+                                              diff_bias);
+            check(&p, "dense kernel", p.kernel, diff_kernel, kernel);
+            check(&p, "dense bias", p.bias, diff_bias, (size_t) out);
+        } else {
+            hpct_ref64_softmax_backward(rows, out, p.dst, p.weight, diff_src);
+        }
+        check(&p, "source", p.src, diff_src, src);
+        free(p.src), free(p.kernel), free(p.bias), free(p.dst), free(p.weight);
+        free(diff_src), free(diff_kernel), free(diff_bias);
+    }
+}
+
+static void batch_norm(const probe *p)
+{
+    size_t rows = (size_t) (p->n * p->spec->norm.rows), channels = (size_t) p->spec->norm.channels;
+    double mean[8], variance[8];
+    hpct_ref64_batch_norm_statistics(rows, channels, p->src, mean, variance);
+    hpct_ref64_batch_norm_forward(rows, channels, 1e-3, p->src, mean, variance, p->kernel, p->bias,
+                                  p->dst);
+}
+
+/* Through the batch's own mean and variance. */
+static void batch_norm_agrees(void **state)
+{
+    (void) state;
+    for (int i = 0; i < 40; i++) {
+        hpct_op_spec spec = {.norm = {.rows = pick(2, 5), .channels = pick(1, 8)}};
+        int n = pick(2, 4);
+        size_t rows = (size_t) (n * spec.norm.rows), channels = (size_t) spec.norm.channels,
+               count = rows * channels;
+        probe p = {.forward = batch_norm,
+                   .spec = &spec,
+                   .n = n,
+                   .src = random_doubles(count),
+                   .kernel = random_doubles(channels),
+                   .bias = random_doubles(channels),
+                   .dst = random_doubles(count),
+                   .weight = random_doubles(count),
+                   .dst_count = count};
+        double *diff_src = random_doubles(count), *diff_gamma = random_doubles(channels),
+               *diff_beta = random_doubles(channels), mean[8], variance[8];
+        hpct_ref64_batch_norm_statistics(rows, channels, p.src, mean, variance);
+        hpct_ref64_batch_norm_backward(rows, channels, 1e-3, p.src, mean, variance, p.kernel,
+                                       p.weight, false, diff_src, diff_gamma, diff_beta);
+        check(&p, "gamma", p.kernel, diff_gamma, channels);
+        check(&p, "beta", p.bias, diff_beta, channels);
+        check(&p, "source", p.src, diff_src, count);
+        free(p.src), free(p.kernel), free(p.bias), free(p.dst), free(p.weight);
+        free(diff_src), free(diff_gamma), free(diff_beta);
+    }
+}
+
+/* Linear operations: backward is forward's transpose, <forward(x), y> = <x, backward(y)>. */
+static void compare_products(const char *what, const double *x, const double *back, size_t in,
+                             const double *forth, const double *y, size_t out)
+{
+    double left = 0, right = 0;
+    for (size_t i = 0; i < out; i++)
+        left += forth[i] * y[i];
+    for (size_t i = 0; i < in; i++)
+        right += x[i] * back[i];
+    if (fabs(left - right) > 1e-12 * (double) (in + out))
+        fail_msg("%s: %.15g forward, %.15g backward", what, left, right);
+}
+
+static void pictures_agree(void **state)
+{
+    (void) state;
+    const hpct_draw draw = {.seed = 9, .stream = 2, .step = 4};
+    for (int i = 0; i < 100; i++) {
+        hpct_picture p = {.in_h = pick(1, 7),
+                          .in_w = pick(1, 7),
+                          .out_h = pick(1, 7),
+                          .out_w = pick(1, 7),
+                          .channels = pick(1, 3),
+                          .horizontal = pick(0, 1) == 1,
+                          .vertical = pick(0, 1) == 1};
+        size_t in = (size_t) (p.in_h * p.in_w * p.channels),
+               out = (size_t) (p.out_h * p.out_w * p.channels);
+        double *x = random_doubles(in), *y = random_doubles(out), *forth = random_doubles(out),
+               *back = random_doubles(in), *flipped = random_doubles(in), *z = random_doubles(in);
+        const hpct_box boxes[] = {hpct_box_whole(&p), hpct_box_centre(&p),
+                                  hpct_box_random(&p, &draw, (uint32_t) i)};
+        for (int b = 0; b < 3; b++) {
+            hpct_ref64_resize_forward(&p, &boxes[b], x, forth);
+            hpct_ref64_resize_backward(&p, &boxes[b], y, back);
+            compare_products("resize", x, back, in, forth, y, out);
+        }
+        p.out_h = p.in_h;
+        p.out_w = p.in_w;
+        hpct_ref64_flip(&p, x, flipped);
+        hpct_ref64_flip(&p, z, back);
+        compare_products("flip", x, back, in, flipped, z, in);
+        free(x), free(y), free(forth), free(back), free(flipped), free(z);
+    }
+}
+
+static void dropout_agrees(void **state)
+{
+    (void) state;
+    const hpct_draw draw = {.seed = 9, .stream = 2, .step = 4};
+    const hpct_dropout dropout = hpct_dropout_make(&draw, 0.4);
+    double *x = random_doubles(300), *y = random_doubles(300), *forth = random_doubles(300),
+           *back = random_doubles(300);
+    hpct_ref64_dropout(&dropout, 3, 3, 100, x, forth);
+    hpct_ref64_dropout(&dropout, 3, 3, 100, y, back);
+    compare_products("dropout", x, back, 300, forth, y, 300);
+    free(x), free(y), free(forth), free(back);
+}
+
+/* tf.image.resize of [[1, 2], [3, 4]] to 4 x 4, and of five cells to two and to three. */
+static void resizing_has_tensorflow_values(void **state)
+{
+    (void) state;
+    static const double square[] = {1, 2, 3, 4}, row[] = {1, 2, 4, 8, 16};
+    static const double large[] = {1,   1.25, 1.75, 2,   1.5, 1.75, 2.25, 2.5,
+                                   2.5, 2.75, 3.25, 3.5, 3,   3.25, 3.75, 4};
+    static const double two[] = {1.75, 10}, three[] = {4.0 / 3, 4, 40.0 / 3};
+    double got[16];
+    hpct_picture p = {.in_h = 2, .in_w = 2, .out_h = 4, .out_w = 4, .channels = 1};
+    hpct_box box = hpct_box_whole(&p);
+    hpct_ref64_resize_forward(&p, &box, square, got);
+    for (int i = 0; i < 16; i++)
+        assert_true(fabs(got[i] - large[i]) < 1e-12);
+    p = (hpct_picture){.in_h = 1, .in_w = 5, .out_h = 1, .out_w = 2, .channels = 1};
+    box = hpct_box_whole(&p);
+    hpct_ref64_resize_forward(&p, &box, row, got);
+    assert_true(fabs(got[0] - two[0]) < 1e-12 && fabs(got[1] - two[1]) < 1e-12);
+    p.out_w = 3;
+    hpct_ref64_resize_forward(&p, &box, row, got);
+    for (int i = 0; i < 3; i++)
+        assert_true(fabs(got[i] - three[i]) < 1e-12);
+}
+
+static double loss_of(hpct_loss_call call, const double *x, double *diff)
+{
+    hpct_batch_sums sums;
+    call.sums = &sums;
+    hpct_ref64_loss_rows(&call, x, diff);
+    return sums.loss;
+}
+
+/* Every form, from labels and from rows of targets, smoothed and not. */
+static void losses_agree(void **state)
+{
+    (void) state;
+    for (int i = 0; i < 120; i++) {
+        hpct_loss_form form = (hpct_loss_form) (i % HPCT_LOSS_FORMS);
+        bool probabilities = form == HPCT_LOSS_PROBABILITIES || form == HPCT_LOSS_DISTRIBUTION ||
+                             form == HPCT_LOSS_BINARY;
+        bool binary = form == HPCT_LOSS_BINARY || form == HPCT_LOSS_BINARY_LOGITS;
+        int n = pick(1, 4), classes = pick(binary ? 1 : 2, 6);
+        size_t count = (size_t) (n * classes);
+        double *x = random_doubles(count), *diff = random_doubles(count);
+        float targets[24];
+        int32_t labels[4];
+        for (int s = 0; s < n; s++)
+            labels[s] = pick(0, classes == 1 ? 1 : classes - 1);
+        for (size_t k = 0; k < count; k++) {
+            targets[k] = hpct_uniform(11, 3, draws++);
+            if (probabilities)
+                x[k] = 0.01 + 0.49 * (x[k] + 1); /* inside the clipping */
+        }
+        bool smooth = form != HPCT_LOSS_PROBABILITIES && form != HPCT_LOSS_SQUARED;
+        hpct_loss_call call = {
+            .form = form,
+            .n = n,
+            .classes = classes,
+            .labels = labels,
+            .targets = form != HPCT_LOSS_PROBABILITIES && pick(0, 1) == 1 ? targets : NULL,
+            .label_smoothing = smooth && pick(0, 1) == 1 ? 0.1f : 0,
+            .scale = 0.25f};
+        loss_of(call, x, diff);
+        for (size_t k = 0; k < count; k++) {
+            double kept = x[k];
+            x[k] = kept + STEP;
+            double above = loss_of(call, x, NULL);
+            x[k] = kept - STEP;
+            double below = loss_of(call, x, NULL);
+            x[k] = kept;
+            double numerical = 0.25 * (above - below) / (2 * STEP);
+            if (fabs(numerical - diff[k]) > 1e-6 * (1 + fabs(numerical)))
+                fail_msg("form %d: %g, numerically %g", (int) form, diff[k], numerical);
+        }
+        free(x);
+        free(diff);
+    }
+}
+
+/* Examples of Keras' documentation, and what clipping makes of certainty. */
+static void losses_have_keras_values(void **state)
+{
+    (void) state;
+    const double p[] = {0.05, 0.95, 0, 0.1, 0.8, 0.1}, sure[] = {1, 0, 0}, logits[] = {2, 1, 0.1},
+                 huge[] = {1e4, 0, -1e4};
+    double diff[3];
+    hpct_batch_sums sums;
+    hpct_loss_call call = {.form = HPCT_LOSS_PROBABILITIES,
+                           .n = 2,
+                           .classes = 3,
+                           .labels = (int32_t[]){1, 2},
+                           .scale = 1,
+                           .sums = &sums};
+    hpct_ref64_loss_rows(&call, p, NULL);
+    assert_true(fabs(sums.loss - (0.05129329 + 2.30258509)) < 1e-5);
+    assert_int_equal(sums.correct, 1);
+    call.form = HPCT_LOSS_DISTRIBUTION;
+    hpct_ref64_loss_rows(&call, p, NULL);
+    assert_true(fabs(sums.loss - (0.05129329 + 2.30258509)) < 1e-5);
+    call.n = 1;
+    call.form = HPCT_LOSS_PROBABILITIES;
+    assert_true(fabs(loss_of(call, sure, diff) - 16.118096) < 1e-5);
+    assert_true(diff[0] == 0 && diff[1] == 0 && diff[2] == 0);
+    call.form = HPCT_LOSS_LOGITS;
+    call.labels = (int32_t[]){0};
+    assert_true(fabs(loss_of(call, logits, NULL) - 0.41703) < 1e-5);
+    call.labels = (int32_t[]){2};
+    assert_true(loss_of(call, huge, diff) == 2e4 && diff[0] == 1 && diff[2] == -1);
+    /* keras.losses.BinaryCrossentropy: 0.865 from logits, 0.714 of the second */
+    const double binary[] = {-18.6, 0.51, 2.94, -12.8}, chances[] = {0.6, 0.3, 0.2, 0.8};
+    call = (hpct_loss_call){.form = HPCT_LOSS_BINARY_LOGITS,
+                            .n = 1,
+                            .classes = 4,
+                            .targets = (float[]){0, 1, 0, 0},
+                            .sums = &sums};
+    assert_true(fabs(loss_of(call, binary, NULL) - 0.865) < 1e-3);
+    call.form = HPCT_LOSS_BINARY;
+    assert_true(fabs(loss_of(call, chances, NULL) -
+                     (0.916291 + 1.203973 + 0.223144 + 1.609438) / 4) < 1e-5);
+    call.form = HPCT_LOSS_SQUARED;
+    assert_true(fabs(loss_of(call, chances, NULL) - (0.36 + 0.49 + 0.04 + 0.64) / 4) < 1e-12);
+}
+
+static hpct_batch_sums metrics_of(hpct_loss_call call, const double *x)
+{
+    hpct_batch_sums sums;
+    call.sums = &sums;
+    hpct_ref64_loss_rows(&call, x, NULL);
+    return sums;
+}
+
+/* Of equal outputs the first is the largest, and all are in the top k (tf.math.in_top_k). */
+static void metrics_are_keras(void **state)
+{
+    (void) state;
+    const double x[] = {3, 1, 2, 1, /**/ 1, 3, 3, 0, /**/ 0, NAN, 1, 2};
+    hpct_loss_call call = {.form = HPCT_LOSS_SQUARED, .n = 3, .classes = 4, .top_k = 2};
+    const struct {
+        int32_t labels[3];
+        int64_t correct, in_top_k;
+    } cases[] = {{{0, 1, 3}, 3, 3}, {{2, 2, 2}, 0, 3}, {{1, 0, 1}, 0, 0}, {{3, 3, 0}, 0, 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        float targets[12] = {0};
+        for (int s = 0; s < 3; s++)
+            targets[s * 4 + cases[i].labels[s]] = 1;
+        for (int dense = 0; dense < 2; dense++) {
+            call.labels = cases[i].labels;
+            call.targets = dense ? targets : NULL;
+            hpct_batch_sums sums = metrics_of(call, x);
+            assert_int_equal(sums.correct, cases[i].correct);
+            assert_int_equal(sums.in_top_k, cases[i].in_top_k);
+        }
+    }
+    const double single[] = {0.2, 0.7, 0.5, 0.9};
+    call = (hpct_loss_call){.form = HPCT_LOSS_BINARY,
+                            .n = 4,
+                            .classes = 1,
+                            .threshold = 0.5f,
+                            .labels = (int32_t[]){0, 1, 1, 0}};
+    assert_int_equal(metrics_of(call, single).correct, 2);
+    call.threshold = 0.8f;
+    assert_int_equal(metrics_of(call, single).correct, 1);
+    call.targets = (float[]){0.2f, 0.7f, 0.5f, 0.9f}; /* no number that 0 or 1 is equal to */
+    assert_int_equal(metrics_of(call, single).correct, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(windows_agree),     cmocka_unit_test(rows_agree),
+        cmocka_unit_test(elements_agree),    cmocka_unit_test(activations_have_keras_values),
+        cmocka_unit_test(batch_norm_agrees), cmocka_unit_test(pictures_agree),
+        cmocka_unit_test(dropout_agrees),    cmocka_unit_test(resizing_has_tensorflow_values),
+        cmocka_unit_test(losses_agree),      cmocka_unit_test(losses_have_keras_values),
+        cmocka_unit_test(metrics_are_keras),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

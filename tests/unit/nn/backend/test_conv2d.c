@@ -1,0 +1,264 @@
+/* Conv2D of every backend against the reference, with all that is fused into it. */
+#include "tests/unit/nn/backend/ops_check.h"
+#include "tests/unit/unit.h"
+
+#include "nn/backend/norm_line.h"
+
+#include <math.h>
+
+static void conv2d_matches(void **state)
+{
+    (void) state;
+    for (int i = 0; i < unit_cases(150); i++) {
+        nn_case c = random_window_case(HPCT_OP_CONV2D, 20, 40);
+        c.fuse_update = i % 3 == 0;
+        check_case(&c);
+    }
+}
+
+/* Whose source others read, too: its gradient is added to theirs, if they have any. */
+static void conv2d_adding_to_a_shared_gradient_matches(void **state)
+{
+    (void) state;
+    int cases = unit_cases(120), asked = 0;
+    added = 0;
+    for (int i = 0; i < cases; i++) {
+        nn_case c = random_window_case(HPCT_OP_CONV2D, 20, 40);
+        c.needs_diff_src = c.shares_src = true;
+        c.add = i % 2 == 0;
+        asked += c.add;
+        check_case(&c);
+    }
+    print_message("%d of %d convolutions added to gradients\n", added, asked);
+}
+
+/* And what another operation made. */
+static void conv2d_with_fused_add_matches(void **state)
+{
+    (void) state;
+    if (wanted() == NULL || wanted()->fuses == NULL)
+        skip();
+    for (int i = 0; i < unit_cases(100); i++) {
+        nn_case c = random_window_case(HPCT_OP_CONV2D, 20, 40);
+        c.spec.relu = false;
+        c.adds = true;
+        c.adds_relu = pick(0, 1) == 1;
+        check_case(&c);
+    }
+}
+
+/* The sums of what it has written. */
+static void compare_moments(const nn_case *c, const nn_result *r)
+{
+    size_t channels = (size_t) c->spec.window.out_c;
+    for (size_t k = 0; k < channels; k++) {
+        double sum = 0, squares = 0;
+        for (size_t i = k; i < r->dst_count; i += channels) {
+            sum += (double) r->dst[i];
+            squares += (double) r->dst[i] * (double) r->dst[i];
+        }
+        double room = 1e-2 * sqrt(squares * (double) r->dst_count / (double) channels) + 1e-6;
+        assert_true(fabs((double) r->moments[k] - sum) <= room);
+        assert_true(fabs((double) r->moments[channels + k] - squares) <= 1e-2 * squares + 1e-6);
+    }
+}
+
+static void bias_has_no_gradient(const nn_result *r)
+{
+    for (size_t k = 0; k < r->param_count[1] && r->num_params > 1; k++)
+        assert_true(r->grad[1][k] == 0);
+}
+
+static void conv2d_computes_moments_for_batch_norm(void **state)
+{
+    (void) state;
+    const hpct_backend *backend = wanted();
+    int left = 0, cases = unit_cases(60);
+    if (backend == NULL || backend->fuses == NULL)
+        skip();
+    for (int i = 0; i < cases; i++) {
+        nn_case c = random_window_case(HPCT_OP_CONV2D, 20, 40);
+        c.spec.window.out_c = (c.spec.window.out_c + 7) / 8 * 8;
+        c.spec.relu = false;
+        c.leaves_bias = !c.spec.no_bias; /* as of what is normalized */
+        c.moments = true;
+        c.values = i % 2 == 0 ? HPCT_BF16 : HPCT_FP16;
+        c.precision = c.values;
+        nn_result *r = nn_case_run(&c, backend, (uint64_t) i, NULL, 1);
+        if (r == NULL)
+            fail_msg("%s", hpct_last_error());
+        left += r->moments != NULL;
+        if (r->moments != NULL)
+            compare_moments(&c, r);
+        bias_has_no_gradient(r);
+        nn_result_free(r);
+    }
+    print_message("%d of %d convolutions left moments\n", left, cases);
+}
+
+/* Of what a normalization before it would have made. Scale and shift may be in 16 bits, too. */
+static void conv2d_with_fused_batch_norm_matches(void **state)
+{
+    (void) state;
+    const hpct_backend *backend = wanted();
+    int taken = 0, cases = unit_cases(60);
+    if (backend == NULL || backend->fuses == NULL)
+        skip();
+    for (int i = 0; i < cases; i++) {
+        nn_case c = random_window_case(HPCT_OP_CONV2D, 40, 40);
+        hpct_window *w = &c.spec.window;
+        w->in_c = 32 * pick(1, 3);
+        w->out_c = 32 * pick(1, 3);
+        if (i == 0) { /* one of ResNet-50, for which libraries are made */
+            *w = nn_window((int[]){14, 14, 64}, 64, (int[]){3, 3}, (int[]){1, 1}, true);
+            c.n = 4;
+        }
+        hpct_op_spec norm = {.kind = HPCT_OP_BATCH_NORM,
+                             .relu = true,
+                             .norm = {.rows = w->in_h * w->in_w, .channels = w->in_c}};
+        c.spec.relu = false;
+        c.leaves_bias = !c.spec.no_bias;
+        c.needs_diff_src = c.moments = true;
+        c.small_integers = 3;
+        c.norm = &norm;
+        c.values = c.precision = HPCT_FP16;
+        nn_result *r = nn_case_run(&c, backend, draws, NULL, 1);
+        if (r == NULL && strstr(hpct_last_error(), "has no engine") != NULL)
+            continue; /* others are right, whether they are worth it or not */
+        nn_result *expected = nn_case_run(&c, &hpct_backend_ref, draws, NULL, 1);
+        if (expected == NULL || r == NULL)
+            fail_msg("%s", hpct_last_error());
+        compare_moments(&c, r);
+        compare_loosely(&c, "forward", r->dst, expected->dst, r->dst_count);
+        compare_loosely(&c, "source gradient", r->diff_src[0], expected->diff_src[0],
+                        r->src_count[0]);
+        compare_loosely(&c, "kernel gradient", r->grad[0], expected->grad[0], r->param_count[0]);
+        bias_has_no_gradient(r);
+        size_t channels = (size_t) w->in_c, step = hpct_norm_line_step(channels);
+        compare_loosely(&c, "sums of the gradient", r->norm_sums, expected->norm_sums, channels);
+        compare_loosely(&c, "sums of the scaled gradient", r->norm_sums + step,
+                        expected->norm_sums + step, channels);
+        nn_result_free(expected);
+        nn_result_free(r);
+        taken++;
+    }
+    print_message("%d of %d convolutions took a normalization\n", taken, cases);
+    assert_true(taken > 0 || getenv("HPC_TRAIN_TEST_ENGINES") != NULL); /* which leaves some out */
+}
+
+/* Multiples of 16, where oneDNN's blocked kernels work. */
+static void conv2d_of_16n_channels_matches(void **state)
+{
+    (void) state;
+    for (int i = 0; i < unit_cases(40); i++) {
+        nn_case c = random_window_case(HPCT_OP_CONV2D, 1, 1);
+        int in[3] = {c.spec.window.in_h, c.spec.window.in_w, 16 * pick(1, 3)};
+        int kernel[2] = {c.spec.window.kernel_h, c.spec.window.kernel_w};
+        int strides[2] = {c.spec.window.stride_h, c.spec.window.stride_w};
+        c.spec.window = nn_window(in, 16 * pick(1, 4), kernel, strides, pick(0, 1) == 1);
+        check_case(&c);
+    }
+}
+
+/* Dilated and grouped ones, and depthwise ones, whose groups have one channel. */
+static void grouped_and_dilated_conv2d_matches(void **state)
+{
+    (void) state;
+    for (int i = 0; i < unit_cases(40); i++) {
+        nn_case c = {.n = pick(1, 5), .other_n = pick(0, 2) == 0 ? pick(1, 9) : 0};
+        int kernel[2] = {pick(1, 4), pick(1, 4)}, strides[2] = {1, 1}, dilation[2] = {1, 1};
+        int *apart = pick(0, 2) == 0 ? strides : dilation;
+        apart[0] = pick(1, 3);
+        apart[1] = pick(1, 3);
+        int groups = pick(1, 3) == 1 ? 1 : pick(2, 20), each = pick(0, 2) == 0 ? 1 : pick(1, 17);
+        int in[3] = {pick(hpct_window_reach(kernel[0], dilation[0]), 14),
+                     pick(hpct_window_reach(kernel[1], dilation[1]), 14), groups * each};
+        c.spec.kind = HPCT_OP_CONV2D;
+        c.spec.window = nn_dilated_window(in, groups * pick(1, 4), kernel, strides, dilation,
+                                          groups, pick(0, 1) == 1);
+        c.spec.relu = pick(0, 1) == 1;
+        c.spec.no_bias = pick(0, 1) == 1;
+        c.needs_diff_src = pick(0, 1) == 1;
+        c.plain_layout = pick(0, 3) == 0;
+        check_case(&c);
+    }
+}
+
+/* First layers: few input channels, nothing to pass back. */
+static void conv2d_of_few_input_channels_matches(void **state)
+{
+    (void) state;
+    for (int i = 0; i < unit_cases(60); i++) {
+        int kernel[2] = {pick(1, 7), pick(1, 7)}, strides[2] = {pick(1, 2), pick(1, 2)};
+        int in[3] = {pick(kernel[0], 20), pick(kernel[1], 30), pick(1, 4)};
+        nn_case c = {.n = pick(1, 9), .other_n = pick(0, 1) * pick(1, 12)};
+        c.spec.kind = HPCT_OP_CONV2D;
+        c.spec.window = nn_window(in, 16 * pick(1, 5), kernel, strides, false);
+        c.spec.relu = pick(0, 1) == 1;
+        c.spec.no_bias = pick(0, 1) == 1;
+        check_case(&c);
+    }
+}
+
+/* One column of results from windows that leave columns out, and strides above 2: oneDNN 3's kernel
+ * for AMX is wrong there. */
+static void conv2d_of_one_output_column_matches(void **state)
+{
+    (void) state;
+    for (int i = 0; i < unit_cases(60); i++) {
+        nn_case c = {.n = pick(1, 5), .other_n = pick(0, 2) == 0 ? pick(1, 9) : 0};
+        int kernel[2] = {pick(1, 5), pick(1, 5)}, strides[2] = {pick(1, 4), pick(2, 4)};
+        int columns = pick(0, 1) == 0 ? 1 : pick(1, 9);
+        int in[3] = {pick(kernel[0], 24), kernel[1] + (columns - 1) * strides[1], pick(5, 40)};
+        c.spec.kind = HPCT_OP_CONV2D;
+        c.spec.window = nn_window(in, pick(3, 40), kernel, strides, false);
+        c.spec.relu = pick(0, 1) == 1;
+        c.spec.no_bias = pick(0, 1) == 1;
+        assert_true(c.spec.window.out_w == columns);
+        check_case(&c);
+    }
+}
+
+/* Some of the output's cells alone, from any cell of a row to any. */
+static void conv2d_of_some_output_cells_matches(void **state)
+{
+    (void) state;
+    for (int i = 0; i < unit_cases(60); i++) {
+        nn_case c = {.n = pick(1, 5), .other_n = pick(0, 2) == 0 ? pick(1, 9) : 0};
+        int kernel[2] = {pick(1, 4), pick(1, 4)}, strides[2] = {pick(1, 2), pick(1, 2)};
+        int in[3] = {pick(kernel[0], 14), pick(kernel[1], 30), pick(1, 4)};
+        hpct_window *w = &c.spec.window;
+        c.spec.kind = HPCT_OP_CONV2D;
+        *w = nn_window(in, 16 * pick(1, 3), kernel, strides, false);
+        w->first_cell = pick(0, w->out_h * w->out_w - 1);
+        w->cells = pick(1, w->out_h * w->out_w - w->first_cell);
+        c.spec.relu = pick(0, 1) == 1;
+        c.spec.no_bias = pick(0, 1) == 1;
+        assert_true(hpct_window_is_small(w));
+        check_case(&c);
+    }
+}
+
+static void both_16_bit_types_were_tried(void **state)
+{
+    (void) state;
+    values_of_16_bits_were_tried(unit_cases(400));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(conv2d_matches),
+        cmocka_unit_test(conv2d_with_fused_add_matches),
+        cmocka_unit_test(conv2d_adding_to_a_shared_gradient_matches),
+        cmocka_unit_test(conv2d_computes_moments_for_batch_norm),
+        cmocka_unit_test(conv2d_with_fused_batch_norm_matches),
+        cmocka_unit_test(conv2d_of_16n_channels_matches),
+        cmocka_unit_test(grouped_and_dilated_conv2d_matches),
+        cmocka_unit_test(conv2d_of_few_input_channels_matches),
+        cmocka_unit_test(conv2d_of_some_output_cells_matches),
+        cmocka_unit_test(conv2d_of_one_output_column_matches),
+        cmocka_unit_test(both_16_bit_types_were_tried),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

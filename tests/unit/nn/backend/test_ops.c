@@ -1,0 +1,198 @@
+/* Every operation but Conv2D, of every backend against the reference. With NN_OPS_ON_HOST the GPU's
+ * kernels on the host. */
+#include "tests/unit/nn/backend/ops_check.h"
+#include "tests/unit/unit.h"
+
+static void max_pool2d_matches(void **state)
+{
+    (void) state;
+    for (int i = 0; i < unit_cases(120); i++) {
+        nn_case c = random_window_case(HPCT_OP_MAX_POOL2D, 40, 0);
+        check_case(&c);
+    }
+}
+
+static void average_pool2d_matches(void **state)
+{
+    (void) state;
+    for (int i = 0; i < unit_cases(40); i++) {
+        nn_case c = random_window_case(HPCT_OP_AVERAGE_POOL2D, 40, 0);
+        check_case(&c);
+    }
+}
+
+static void max_pool2d_of_equal_values_matches(void **state)
+{
+    (void) state;
+    for (int i = 0; i < unit_cases(40); i++) {
+        nn_case c = random_window_case(HPCT_OP_MAX_POOL2D, 40, 0);
+        c.small_integers = 2;
+        check_case(&c);
+    }
+}
+
+static void dense_matches(void **state)
+{
+    (void) state;
+    for (int i = 0; i < unit_cases(120); i++) {
+        nn_case c = {.n = pick(1, 70), .other_n = pick(0, 1) * pick(1, 70)};
+        c.precision = pick_precision();
+        c.spec.kind = HPCT_OP_DENSE;
+        c.spec.relu = pick(0, 1) == 1;
+        c.spec.no_bias = pick(0, 3) == 0;
+        c.spec.dense.rows = pick(0, 3) == 0 ? pick(2, 4) : 1;
+        c.spec.dense.in = i % 20 == 0 ? pick(4000, 9000) : pick(1, 300); /* block by block */
+        c.spec.dense.out = pick(1, 70);
+        c.needs_diff_src = pick(0, 1) == 1;
+        c.fuse_update = pick(0, 1) == 1;
+        check_case(&c);
+    }
+}
+
+static void activations_match(void **state)
+{
+    (void) state;
+    static const hpct_op_kind kinds[] = {HPCT_OP_RELU,    HPCT_OP_SOFTMAX, HPCT_OP_RELU6,
+                                         HPCT_OP_SIGMOID, HPCT_OP_TANH,    HPCT_OP_GELU};
+    for (int i = 0; i < unit_cases(60); i++) {
+        nn_case c = {.n = pick(1, 30),
+                     .other_n = pick(0, 1) * pick(1, 30),
+                     .needs_diff_src = true,
+                     .small_integers = pick(0, 1) * 9}; /* 0 and 6 among them: ReLU6 bends there */
+        c.spec.kind = kinds[i % 6];
+        c.spec.dense.rows = pick(1, 40);
+        c.spec.dense.in = c.spec.dense.out = pick(1, 100);
+        check_case(&c);
+    }
+}
+
+static void add_and_concatenate_match(void **state)
+{
+    (void) state;
+    for (int i = 0; i < unit_cases(80); i++) {
+        nn_case c = {.n = pick(1, 30), .needs_diff_src = true, .add = pick(0, 1) == 1};
+        bool round = pick(0, 1) == 1;
+        c.spec.kind = i % 2 == 0 ? HPCT_OP_ADD : HPCT_OP_CONCATENATE;
+        c.spec.relu = i % 2 == 0 && pick(0, 1) == 1;
+        c.spec.join.rows = pick(1, 60);
+        c.spec.join.count = pick(2, HPCT_NODE_MAX_INPUTS);
+        for (int k = 0; k < c.spec.join.count; k++)
+            c.spec.join.size[k] = i % 2 == 0 && k > 0 ? c.spec.join.size[0]
+                                  : round             ? HPCT_CHANNEL_BLOCK * pick(1, 3)
+                                                      : pick(1, 50);
+        check_case(&c);
+    }
+}
+
+/* Random channels and rows, with and without gamma and beta. */
+static void batch_norm_matches(void **state)
+{
+    (void) state;
+    for (int i = 0; i < unit_cases(80); i++) {
+        nn_case c = {.n = pick(1, 20), .needs_diff_src = pick(0, 3) > 0};
+        c.add = c.needs_diff_src && pick(0, 1) == 1;
+        c.spec.kind = HPCT_OP_BATCH_NORM;
+        c.spec.relu = pick(0, 1) == 1;
+        c.spec.norm.rows = pick(0, 3) == 0 ? pick(2, 400) : pick(2, 50);
+        c.spec.norm.channels = pick(0, 1) == 0 ? pick(1, 100) : 16 * pick(1, 12);
+        c.spec.norm.no_scale = pick(0, 3) == 0;
+        c.spec.norm.no_center = pick(0, 3) == 0;
+        c.spec.norm.momentum = 0.9f;
+        c.spec.norm.epsilon = 1e-3f;
+        c.inference = c.forward_only = pick(0, 4) == 0;
+        check_case(&c);
+    }
+}
+
+static void pad2d_matches(void **state)
+{
+    (void) state;
+    for (int i = 0; i < unit_cases(40); i++) {
+        nn_case c = {.n = pick(1, 9), .needs_diff_src = true, .add = pick(0, 1) == 1};
+        hpct_window *w = &c.spec.window;
+        c.spec.kind = HPCT_OP_PAD2D;
+        *w = (hpct_window){.in_h = pick(1, 9),
+                           .in_w = pick(1, 9),
+                           .in_c = pick_channels(20),
+                           .kernel_h = 1,
+                           .kernel_w = 1,
+                           .stride_h = 1,
+                           .stride_w = 1,
+                           .dilation_h = 1,
+                           .dilation_w = 1,
+                           .pad_top = pick(0, 3),
+                           .pad_left = pick(0, 3),
+                           .groups = 1};
+        w->out_h = w->in_h + w->pad_top + pick(0, 3);
+        w->out_w = w->in_w + w->pad_left + pick(0, 3);
+        w->out_c = w->in_c;
+        check_case(&c);
+    }
+}
+
+static void dropout_and_rescaling_match(void **state)
+{
+    (void) state;
+    for (int i = 0; i < unit_cases(40); i++) {
+        nn_case c = {.n = pick(1, 30), .needs_diff_src = true, .inference = pick(0, 4) == 0};
+        c.spec.kind = i % 2 == 0 ? HPCT_OP_DROPOUT : HPCT_OP_RESCALING;
+        c.spec.rate = pick(0, 10) == 0 ? 1 : pick(1, 9) / 10.0;
+        c.spec.scale = (float) pick(1, 5) / 3;
+        c.spec.offset = (float) pick(-2, 2);
+        c.spec.dense.rows = 1;
+        c.spec.dense.in = c.spec.dense.out = pick(1, 2000);
+        check_case(&c);
+    }
+}
+
+static void resizing_crop_and_flip_match(void **state)
+{
+    (void) state;
+    static const hpct_op_kind kinds[] = {HPCT_OP_RESIZING, HPCT_OP_RANDOM_CROP,
+                                         HPCT_OP_RANDOM_FLIP};
+    for (int i = 0; i < unit_cases(60); i++) {
+        nn_case c = {.n = pick(1, 9), .needs_diff_src = true, .inference = pick(0, 2) == 0};
+        hpct_picture *p = &c.spec.picture;
+        c.spec.kind = kinds[i % 3];
+        *p = (hpct_picture){.in_h = pick(1, 20),
+                            .in_w = pick(1, 20),
+                            .channels = pick(1, 5),
+                            .horizontal = pick(0, 1) == 1,
+                            .vertical = pick(0, 1) == 1};
+        bool larger = pick(0, 1) == 1; /* only then a crop is drawn */
+        p->out_h = i % 3 == 2 ? p->in_h : larger ? pick(1, p->in_h) : pick(1, 30);
+        p->out_w = i % 3 == 2 ? p->in_w : larger ? pick(1, p->in_w) : pick(1, 30);
+        check_case(&c);
+    }
+}
+
+static void blocked_layouts_were_tried(void **state)
+{
+    (void) state;
+    blocks_were_tried(unit_cases(150));
+}
+
+static void both_16_bit_types_were_tried(void **state)
+{
+    (void) state;
+    values_of_16_bits_were_tried(unit_cases(400));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(max_pool2d_matches),
+        cmocka_unit_test(average_pool2d_matches),
+        cmocka_unit_test(max_pool2d_of_equal_values_matches),
+        cmocka_unit_test(dense_matches),
+        cmocka_unit_test(activations_match),
+        cmocka_unit_test(add_and_concatenate_match),
+        cmocka_unit_test(batch_norm_matches),
+        cmocka_unit_test(pad2d_matches),
+        cmocka_unit_test(dropout_and_rescaling_match),
+        cmocka_unit_test(resizing_crop_and_flip_match),
+        cmocka_unit_test(blocked_layouts_were_tried),
+        cmocka_unit_test(both_16_bit_types_were_tried),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,680 @@
+/* Models as Keras' JSON: what is read, what is refused and how the message names it, what is
+ * written; Keras' order of layers. */
+#include "nn/file/keras/keras.h"
+#include "nn/file/keras/order.h"
+#include "nn/plan/run.h"
+#include "tests/unit/cases.h"
+
+#include <unistd.h>
+
+static const hpct_optimizer sgd = {.kind = HPCT_SGD, .learning_rate = 0.1};
+
+static hpct_model *read_model(const char *text)
+{
+    hpct_model *model = NULL;
+    if (hpct_model_from_json(&model, text, strlen(text)) != HPCT_OK)
+        fail_msg("%s", hpct_last_error());
+    return model;
+}
+
+static hpct_status parse_model(const parse_case *c, char *got, size_t size)
+{
+    hpct_model *model = NULL;
+    hpct_status status = hpct_model_from_json(&model, c->text, strlen(c->text));
+    if (status != HPCT_OK)
+        assert_null(model);
+    else
+        snprintf(got, size, "%s", hpct_model_name(model));
+    hpct_model_free(model);
+    return status;
+}
+
+#define BAD(text, words)                                                                           \
+    {                                                                                              \
+        text, HPCT_ERR_DATA, words                                                                 \
+    }
+
+static void assert_same_text(const hpct_model *a, const hpct_model *b)
+{
+    char *x, *y;
+    assert_int_equal(hpct_keras_write(&x, a), HPCT_OK);
+    assert_int_equal(hpct_keras_write(&y, b), HPCT_OK);
+    assert_string_equal(x, y);
+    free(x);
+    free(y);
+}
+
+/* ---- Sequential ---- */
+
+#define INPUT_3                                                                                    \
+    "{\"class_name\":\"InputLayer\",\"config\":{\"batch_shape\":[null,8,8,1],\"name\":\"in\"}}"
+#define INPUT_2                                                                                    \
+    "{\"class_name\":\"InputLayer\",\"config\":{\"batch_input_shape\":[null,8,8,1],"               \
+    "\"dtype\":\"float32\",\"sparse\":false,\"ragged\":false,\"name\":\"in\"}}"
+#define SEQUENTIAL(layers)                                                                         \
+    "{\"class_name\":\"Sequential\",\"config\":{\"name\":\"s\",\"layers\":[" layers "]}}"
+#define LAYER(class, config) "{\"class_name\":\"" class "\",\"config\":{" config "}}"
+#define CONV(more)                                                                                 \
+    LAYER("Conv2D", "\"name\":\"c\",\"filters\":4,\"kernel_size\":[3,3],\"padding\":"              \
+                    "\"same\"" more)
+#define FLATTEN LAYER("Flatten", "\"name\":\"f\"")
+#define DENSE LAYER("Dense", "\"name\":\"d\",\"units\":5,\"activation\":\"softmax\"")
+
+static void sequential_of_keras_2_and_3(void **state)
+{
+    (void) state;
+    hpct_model *new = read_model(SEQUENTIAL(INPUT_3 "," CONV() "," FLATTEN "," DENSE));
+    hpct_model *old = read_model(SEQUENTIAL(INPUT_2 "," CONV(
+        ",\"batch_input_shape\":[null,8,8,1],\"dtype\":\"float32\"") "," FLATTEN "," DENSE));
+    assert_string_equal(hpct_model_name(new), "s");
+    assert_int_equal(new->num_layers, 3);
+    assert_string_equal(new->layers[0].name, "c");
+    assert_string_equal(new->params[2].name, "d/kernel");
+    assert_int_equal(hpct_model_count_parameters(new), 9 * 4 + 4 + 8 * 8 * 4 * 5 + 5);
+    assert_true(hpct_model_ends_in_softmax(new));
+    assert_same_text(new, old);
+    hpct_model_free(new);
+    hpct_model_free(old);
+}
+
+/* Keras 2 without an Input, and the policy as an object, as Keras 3 writes it. */
+static void sequential_without_input_layer(void **state)
+{
+    (void) state;
+    hpct_model *model = read_model(SEQUENTIAL(LAYER(
+        "Conv2D",
+        "\"name\":\"c\",\"batch_input_shape\":[null,8,8,1],\"filters\":2,\"kernel_size\":3,"
+        "\"strides\":2,\"data_format\":\"channels_last\",\"kernel_regularizer\":null,"
+        "\"activation\":{\"module\":\"builtins\",\"class_name\":\"function\",\"config\":\"relu\","
+        "\"registered_name\":\"function\"},"
+        "\"dtype\":{\"module\":\"keras\",\"class_name\":\"DTypePolicy\",\"config\":"
+        "{\"name\":\"float32\"},\"registered_name\":null}")));
+    assert_int_equal(model->layers[0].output.size[0], 3);
+    assert_true(model->nodes[0].spec.relu);
+    assert_false(hpct_model_ends_in_softmax(model));
+    hpct_model_free(model);
+    model =
+        read_model("{\"class_name\":\"Sequential\",\"config\":{\"name\":\"s\",\"layers\":[" FLATTEN
+                   "],\"build_input_shape\":[null,2,3]}}");
+    assert_int_equal(hpct_model_output_shape(model).size[0], 6);
+    hpct_model_free(model);
+}
+
+/* Before Keras 2.2.3 the config of a Sequential was the list of its layers. */
+static void sequential_config_as_a_list(void **state)
+{
+    (void) state;
+    hpct_model *model = read_model(
+        "{\"class_name\":\"Sequential\",\"keras_version\":\"2.1.6\",\"backend\":\"tensorflow\","
+        "\"config\":[" CONV(",\"trainable\":true,\"batch_input_shape\":[null,8,8,1],"
+                            "\"dtype\":\"float32\",\"activation\":\"relu\"") "," FLATTEN "," DENSE
+                                                                             "]}");
+    assert_int_equal(model->num_layers, 3);
+    assert_string_equal(model->layers[0].name, "c");
+    assert_int_equal(hpct_model_output_shape(model).size[0], 5);
+    hpct_model_free(model);
+    static const parse_case cases[] = {
+        BAD("{\"class_name\":\"Sequential\",\"config\":[" FLATTEN "]}",
+            "the input's shape is not in it"),
+        BAD("{\"class_name\":\"Sequential\",\"config\":[]}", "it has 0 layers"),
+    };
+    RUN_CASES(parse_model, cases);
+}
+
+/* json.dump(model.to_json()), and what an editor of Windows makes of a file. */
+static void json_within_a_json_string(void **state)
+{
+    (void) state;
+    static const char plain[] = SEQUENTIAL(INPUT_3 "," FLATTEN "," DENSE);
+    char twice[sizeof plain * 2 + 8], *to = twice;
+    *to++ = '"';
+    for (const char *c = plain; *c != '\0'; c++) {
+        if (*c == '"')
+            *to++ = '\\';
+        *to++ = *c;
+    }
+    strcpy(to, "\"");
+    hpct_model *model = read_model(plain), *encoded = read_model(twice);
+    assert_same_text(model, encoded);
+    hpct_model_free(encoded);
+    snprintf(twice, sizeof twice, "\xef\xbb\xbf%s", plain);
+    encoded = read_model(twice);
+    assert_same_text(model, encoded);
+    hpct_model_free(encoded);
+    hpct_model_free(model);
+    static const parse_case cases[] = {
+        BAD("\"abc\"", "line 1"),
+        BAD("\"\\\"abc\\\"\"", "line 1"), /* a string in a string */
+        BAD("7", "not a Keras model"),
+        BAD("{\"name\":\"s\",\"layers\":[" FLATTEN "]}", "what get_config() gives"),
+        BAD("{\"modelTopology\":{}}", "TensorFlow.js"),
+        BAD("{\"class_name\":\"MyModel\",\"config\":{}}",
+            "its class is not Sequential or Functional"),
+    };
+    RUN_CASES(parse_model, cases);
+}
+
+/* Number: the loss that the last layer asks for. How many labels it has. */
+static hpct_status find_loss(const parse_case *c, char *got, size_t size)
+{
+    hpct_loss loss;
+    hpct_model *model = read_model(c->text);
+    hpct_status status = hpct_model_own_loss(model, &loss);
+    if (status == HPCT_OK) {
+        assert_int_equal(loss, c->number);
+        assert_int_equal(hpct_model_compile(model, loss, &sgd), HPCT_OK);
+        snprintf(got, size, "%d", hpct_model_count_labels(model));
+    }
+    hpct_model_free(model);
+    return status;
+}
+
+static void loss_follows_from_the_last_layer(void **state)
+{
+    (void) state;
+#define ENDS(units, activation)                                                                    \
+    SEQUENTIAL(INPUT_3 "," FLATTEN "," LAYER("Dense", "\"name\":\"d\",\"units\":" units            \
+                                                      ",\"activation\":\"" activation "\""))
+    static const parse_case cases[] = {
+        {ENDS("5", "softmax"), HPCT_OK, "5", HPCT_SPARSE_CATEGORICAL_CROSSENTROPY},
+        {ENDS("5", "sigmoid"), HPCT_OK, "5", HPCT_SPARSE_CATEGORICAL_CROSSENTROPY},
+        {ENDS("5", "linear"), HPCT_OK, "5", HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS},
+        {ENDS("5", "relu"), HPCT_OK, "5", HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS},
+        {ENDS("1", "sigmoid"), HPCT_OK, "2", HPCT_BINARY_CROSSENTROPY},
+        {ENDS("1", "linear"), HPCT_OK, "2", HPCT_BINARY_CROSSENTROPY_FROM_LOGITS},
+        BAD(ENDS("1", "softmax"), "softmax, which is always 1"),
+        BAD(ENDS("1", "relu"), "one output of relu"),
+        BAD(ENDS("1", "tanh"), "one output of tanh"),
+    };
+    RUN_CASES(find_loss, cases);
+}
+
+/* ---- dtype policies ---- */
+
+#define POLICY_3(name)                                                                             \
+    ",\"dtype\":{\"module\":\"keras\",\"class_name\":\"DTypePolicy\",\"config\":{\"name\":\"" name \
+    "\"},\"registered_name\":null}"
+#define POLICY_2(name) ",\"dtype\":{\"class_name\":\"Policy\",\"config\":{\"name\":\"" name "\"}}"
+
+/* One layer of mixed_bfloat16 makes the model so, and float32 beside it an exception; the caller
+ * may want another precision, which all have then. */
+static void dtype_policies_set_the_precision(void **state)
+{
+    (void) state;
+    static const char *const texts[] = {
+        SEQUENTIAL(INPUT_3 "," CONV(POLICY_3("mixed_bfloat16")) "," FLATTEN "," DENSE),
+        SEQUENTIAL(INPUT_2 "," CONV(POLICY_2("mixed_bfloat16")) "," FLATTEN "," DENSE),
+        SEQUENTIAL(INPUT_3 "," CONV(",\"dtype\":\"mixed_bfloat16\"") "," FLATTEN "," DENSE),
+    };
+    for (int i = 0; i < 3; i++) {
+        hpct_model *model = read_model(texts[i]);
+        assert_int_equal(hpct_model_precision(model), HPCT_BF16);
+        assert_int_equal(hpct_model_compile(model, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY, &sgd),
+                         HPCT_OK);
+        assert_int_equal(hpct_model_precision(model), HPCT_BF16);
+        assert_int_equal(hpct_node_precision(model, &model->nodes[0]), HPCT_BF16);
+        assert_int_equal(hpct_node_precision(model, &model->nodes[1]), HPCT_FP32); /* d */
+        char *text;
+        assert_int_equal(hpct_keras_write(&text, model), HPCT_OK);
+        hpct_model *again = read_model(text);
+        assert_same_text(model, again);
+        hpct_model_free(again);
+        free(text);
+        hpct_compile_options options = {.loss = HPCT_SPARSE_CATEGORICAL_CROSSENTROPY,
+                                        .optimizer = sgd};
+        assert_int_equal(hpct_model_compile_with(model, &options), HPCT_OK);
+        assert_int_equal(hpct_node_precision(model, &model->nodes[0]), HPCT_FP32);
+        hpct_model_free(model);
+    }
+    hpct_model *half =
+        read_model(SEQUENTIAL(INPUT_3 "," CONV(POLICY_3("mixed_float16")) "," FLATTEN "," DENSE));
+    assert_int_equal(hpct_model_precision(half), HPCT_FP16);
+    assert_int_equal(hpct_node_precision(half, &half->nodes[1]), HPCT_FP32);
+    char *text;
+    assert_int_equal(hpct_keras_write(&text, half), HPCT_OK);
+    assert_non_null(strstr(text, "mixed_float16"));
+    free(text);
+    hpct_model_free(half);
+    hpct_model *model = read_model(SEQUENTIAL(INPUT_3 "," CONV() "," FLATTEN "," DENSE));
+    assert_int_equal(hpct_model_precision(model), HPCT_FP32);
+    hpct_compile_options options = {
+        .loss = HPCT_SPARSE_CATEGORICAL_CROSSENTROPY, .optimizer = sgd, .precision = HPCT_BF16};
+    assert_int_equal(hpct_model_compile_with(model, &options), HPCT_OK);
+    assert_int_equal(hpct_node_precision(model, &model->nodes[1]), HPCT_BF16);
+    hpct_model_free(model);
+}
+
+/* ---- Functional ---- */
+
+#define FUNCTIONAL(layers, ends)                                                                   \
+    "{\"class_name\":\"Functional\",\"config\":{\"name\":\"f\",\"layers\":[" layers "]," ends "}}"
+#define ENDS_2 "\"input_layers\":[[\"in\",0,0]],\"output_layers\":[[\"sum\",0,0]]"
+#define ENDS_3 "\"input_layers\":[\"in\",0,0],\"output_layers\":[\"sum\",0,0]"
+#define NODE(class, config, inbound)                                                               \
+    "{\"class_name\":\"" class "\",\"config\":{" config "},\"inbound_nodes\":" inbound "}"
+#define IN NODE("InputLayer", "\"batch_shape\":[null,8,8,2],\"name\":\"in\"", "[]")
+#define CONV_A(inbound)                                                                            \
+    NODE("Conv2D", "\"name\":\"a\",\"filters\":2,\"kernel_size\":[1,1]", inbound)
+#define CONV_B(inbound)                                                                            \
+    NODE("Conv2D", "\"name\":\"b\",\"filters\":2,\"kernel_size\":[1,1]", inbound)
+#define SUM(inbound) NODE("Add", "\"name\":\"sum\"", inbound)
+#define OLD(name) "[[[\"" name "\",0,0,{}]]]"
+#define TENSOR(name)                                                                               \
+    "{\"class_name\":\"__keras_tensor__\",\"config\":{\"shape\":[null,8,8,2],\"dtype\":"           \
+    "\"float32\",\"keras_history\":[\"" name "\",0,0]}}"
+#define NEW(name) "[{\"args\":[" TENSOR(name) "],\"kwargs\":{\"mask\":null,\"training\":false}}]"
+#define OLD_SUM SUM("[[[\"in\",0,0,{}],[\"b\",0,0,{}]]]")
+#define NEW_SUM SUM("[{\"args\":[[" TENSOR("in") "," TENSOR("b") "]],\"kwargs\":{}}]")
+
+#define FLAT                                                                                       \
+    "{\"class_name\":\"Flatten\",\"config\":{\"name\":\"fl\"},\"inbound_nodes\":[[[\"in\",0,0,{}]" \
+    "]]}"
+
+static void functional_of_keras_2_and_3(void **state)
+{
+    (void) state;
+    hpct_model *old =
+        read_model(FUNCTIONAL(IN "," CONV_A(OLD("in")) "," CONV_B(OLD("a")) "," OLD_SUM, ENDS_2));
+    hpct_model *new =
+        read_model(FUNCTIONAL(IN "," CONV_A(NEW("in")) "," CONV_B(NEW("a")) "," NEW_SUM, ENDS_3));
+    hpct_model *shuffled =
+        read_model(FUNCTIONAL(NEW_SUM "," CONV_B(NEW("a")) "," CONV_A(NEW("in")) "," IN, ENDS_3));
+    assert_int_equal(old->num_layers, 3);
+    assert_int_equal(old->layers[2].num_inputs, 2);
+    assert_int_equal(old->layers[2].inputs[0], 0);
+    assert_int_equal(old->output, old->layers[2].tensor);
+    assert_same_text(old, new);
+    assert_same_text(old, shuffled);
+    hpct_model_free(old);
+    hpct_model_free(new);
+    hpct_model_free(shuffled);
+    hpct_model *named =
+        read_model(FUNCTIONAL(IN "," FLAT, "\"input_layers\":{\"in\":[\"in\",0,0]},"
+                                           "\"output_layers\":{\"y\":[\"fl\",0,0]}"));
+    assert_int_equal(named->num_layers, 1);
+    hpct_model_free(named);
+    static const parse_case cases[] = {
+        BAD(FUNCTIONAL(IN "," FLAT, "\"input_layers\":{\"a\":[\"in\",0,0],\"b\":[\"in\",0,0]},"
+                                    "\"output_layers\":[[\"fl\",0,0]]"),
+            "input_layers: it has 2"),
+        BAD(FUNCTIONAL(IN "," FLAT, "\"input_layers\":{},\"output_layers\":[[\"fl\",0,0]]"),
+            "input_layers: it has 0"),
+    };
+    RUN_CASES(parse_model, cases);
+}
+
+/* ---- refusals ---- */
+
+static void unsupported_models_are_rejected(void **state)
+{
+    (void) state;
+    static const parse_case cases[] = {
+        BAD("{", "line 1"),
+        BAD("[]", "not a Keras model"),
+        BAD(LAYER("Model2", ""), "class_name \"Model2\""),
+        BAD(SEQUENTIAL(""), "it has 0 layers"),
+        BAD(SEQUENTIAL(INPUT_3), "no layer besides its input"),
+        BAD(SEQUENTIAL(FLATTEN), "the input's shape is not in it"),
+        BAD(SEQUENTIAL(LAYER("InputLayer", "\"batch_shape\":[null,null,8,1]")), "must be fixed"),
+        BAD(SEQUENTIAL(LAYER("InputLayer", "\"batch_shape\":[32,8,8,1]")), "fixed batch size"),
+        BAD(SEQUENTIAL(
+                LAYER("InputLayer", "\"batch_shape\":[null,8],\"name\":\"i\",\"sparse\":true")),
+            "layer \"i\" (InputLayer): sparse"),
+        BAD(SEQUENTIAL(INPUT_3 "," LAYER("LSTM", "\"name\":\"l\"")),
+            "layer \"l\" (LSTM): there is no layer of this class"),
+        BAD(SEQUENTIAL(INPUT_3 ",{\"class_name\":\"Flatten\",\"config\":{\"name\":\"x\"},"
+                               "\"registered_name\":\"mine>Flatten\"}"),
+            "layer \"x\" (Flatten): its class is not Keras' own"),
+        BAD(SEQUENTIAL(INPUT_3 ",{\"class_name\":\"Flatten\",\"config\":{\"name\":\"x\"},"
+                               "\"registered_name\":\"MyFlatten\"}"),
+            "layer \"x\" (Flatten): its class is not Keras' own"),
+        BAD(SEQUENTIAL(INPUT_3 "," LAYER("InputLayer", "\"batch_shape\":[null,8,8,1]")),
+            "only models with one input"),
+        BAD(SEQUENTIAL(INPUT_3 ",{\"class_name\":\"Flatten\",\"config\":{},\"module\":\"mine\"}"),
+            "its class is not Keras' own"),
+        BAD(SEQUENTIAL(INPUT_3 "," CONV(",\"data_format\":\"channels_first\"")),
+            "layer \"c\" (Conv2D): data_format \"channels_first\" is not supported"),
+        BAD(SEQUENTIAL(INPUT_3 "," CONV(",\"activation\":\"selu\"")), "activation \"selu\""),
+        BAD(SEQUENTIAL(INPUT_3 "," CONV(",\"trainable\":false")),
+            "\"c\" (Conv2D): trainable false"),
+        BAD(SEQUENTIAL(INPUT_3 "," CONV(POLICY_3("float64"))),
+            "layer \"c\" (Conv2D): dtype policy \"float64\" is not supported; there are: float32, "
+            "mixed_bfloat16, mixed_float16"),
+        BAD(SEQUENTIAL(INPUT_3 "," CONV(
+                POLICY_3("mixed_bfloat16")) ",{\"class_name\":\"Flatten\",\"config\":{\"name\":"
+                                            "\"x\"" POLICY_3("mixed_float16") "}}"),
+            "layer \"x\" (Flatten): dtype policy mixed_float16 beside mixed_bfloat16 of another"),
+        BAD(SEQUENTIAL(INPUT_3 "," CONV(POLICY_2("bfloat16"))),
+            "\"c\" (Conv2D): dtype policy \"bfloat16\""),
+        BAD(SEQUENTIAL(INPUT_3 "," CONV(",\"dtype\":{\"class_name\":\"DTypePolicyMap\"}")),
+            "dtype policy \"DTypePolicyMap\""),
+        BAD(SEQUENTIAL(INPUT_3 "," CONV(",\"kernel_regularizer\":{\"class_name\":\"L2\"}")),
+            "kernel_regularizer {\"class_name\":\"L2\"} is not supported"),
+        BAD(SEQUENTIAL(INPUT_3 "," CONV(",\"brand_new\":1")), "brand_new 1 is not supported"),
+        BAD(SEQUENTIAL(INPUT_3 "," CONV(",\"filters2\":null,\"groups\":3")),
+            "3 groups do not divide"),
+        BAD(SEQUENTIAL(INPUT_3 "," CONV(",\"strides\":[1,2,3]")),
+            "strides [1,2,3] is not supported"),
+        BAD(SEQUENTIAL(INPUT_3 "," CONV(",\"use_bias\":1")), "use_bias 1 is not supported"),
+        BAD(SEQUENTIAL(INPUT_3 "," CONV(",\"groups\":99999999999")), "groups 99999999999"),
+        BAD(SEQUENTIAL(INPUT_3 "," CONV(",\"kernel_initializer\":\"orthogonal\"")),
+            "kernel_initializer orthogonal is not supported"),
+        BAD(SEQUENTIAL(INPUT_3 "," CONV() "," CONV()), "layer c: there is a layer of this name"),
+        BAD(SEQUENTIAL(INPUT_3 "," LAYER("ReLU", "\"max_value\":3.0")), "max_value 3"),
+        BAD(SEQUENTIAL(INPUT_3 "," LAYER("ReLU", "\"negative_slope\":0.1")), "negative_slope"),
+        BAD(SEQUENTIAL(INPUT_3 "," LAYER("Softmax", "\"axis\":1")), "axis other than the last"),
+        BAD(SEQUENTIAL(INPUT_3 "," LAYER("Reshape", "\"name\":\"r\",\"target_shape\":[7]")),
+            "layer r: input 8x8x1 cannot take"),
+        BAD(SEQUENTIAL(INPUT_3 "," LAYER("Reshape", "\"name\":\"r\"")), "target_shape is missing"),
+        BAD(SEQUENTIAL(INPUT_3 "," LAYER("Resizing",
+                                         "\"height\":4,\"width\":4,\"interpolation\":\"bicubic\"")),
+            "interpolation \"bicubic\" is not supported; there is: \"bilinear\""),
+        BAD(SEQUENTIAL(INPUT_3
+                       "," LAYER("Resizing", "\"height\":4,\"width\":4,\"antialias\":true")),
+            "antialias true"),
+        BAD(FUNCTIONAL(IN "," CONV_A(OLD("nowhere")) "," OLD_SUM, ENDS_2),
+            "layer \"a\" (Conv2D): it reads layer \"nowhere\", but there is none"),
+        BAD(FUNCTIONAL(IN "," CONV_A(OLD("b")) "," CONV_B(OLD("a")) "," OLD_SUM, ENDS_2),
+            "form a cycle"),
+        BAD(FUNCTIONAL(IN "," CONV_A(OLD("in")) "," CONV_A(OLD("in")) "," OLD_SUM, ENDS_2),
+            "two layers are called \"a\""),
+        BAD(FUNCTIONAL(IN ",{\"class_name\":\"Conv2D\",\"name\":\"b\",\"config\":{\"name\":\"a\","
+                          "\"filters\":2,\"kernel_size\":[1,1]},\"inbound_nodes\":[]}",
+                       ENDS_2),
+            "a layer has two names, \"b\" and \"a\""),
+        BAD(FUNCTIONAL(IN "," CONV_A("[[[\"in\",0,0,{}]],[[\"b\",0,0,{}]]]") "," CONV_B(
+                           OLD("in")) "," OLD_SUM,
+                       ENDS_2),
+            "layer \"a\" (Conv2D): it is called 2 times; shared layers"),
+        BAD(FUNCTIONAL(IN "," CONV_A("[[[\"in\",1,0,{}]]]") "," OLD_SUM, ENDS_2), "more than once"),
+        BAD(FUNCTIONAL(IN "," CONV_A("[[[\"in\",0,0,{\"training\":true}]]]") "," OLD_SUM, ENDS_2),
+            "called with arguments"),
+        BAD(FUNCTIONAL(IN "," CONV_A(
+                           "[{\"args\":[" TENSOR("in") "],\"kwargs\":{\"axis\":1}}]") "," OLD_SUM,
+                       ENDS_2),
+            "called with arguments"),
+        BAD(FUNCTIONAL(IN "," CONV_A("[{\"args\":[7],\"kwargs\":{}}]") "," OLD_SUM, ENDS_2),
+            "something other than tensors"),
+        BAD(FUNCTIONAL(IN "," CONV_A(OLD("in")) "," CONV_B(OLD("in")) "," OLD_SUM, ENDS_2),
+            "layer \"a\" does not lead to the model's output"),
+        BAD(FUNCTIONAL(IN "," CONV_B(OLD("in")) "," SUM(OLD("b")), ENDS_2),
+            "layer \"sum\" (Add): it reads 1 tensors"),
+        BAD(FUNCTIONAL(
+                IN "," CONV_A(OLD("in")),
+                "\"input_layers\":[[\"in\",0,0]],\"output_layers\":[[\"a\",0,0],[\"in\",0,0]]"),
+            "output_layers: it has 2"),
+        BAD(FUNCTIONAL(IN "," CONV_A(OLD("in")),
+                       "\"input_layers\":[[\"a\",0,0]],\"output_layers\":[[\"a\",0,0]]"),
+            "\"a\" is not an InputLayer"),
+    };
+    RUN_CASES(parse_model, cases);
+}
+
+/* What Keras would refuse, or take for something else than the default. */
+static void invalid_settings_are_rejected(void **state)
+{
+    (void) state;
+#define INIT(key, text) SEQUENTIAL(INPUT_3 "," CONV(",\"" key "\":" text))
+#define CONSTANT(value)                                                                            \
+    INIT("bias_initializer", "{\"class_name\":\"Constant\",\"config\":{\"value\":" value "}}")
+#define NORM(more) SEQUENTIAL(INPUT_3 "," LAYER("BatchNormalization", "\"name\":\"b\"," more))
+#define OTHERS_RELU(module, registered)                                                            \
+    INIT("activation", "{\"module\":\"" module "\",\"class_name\":\"function\",\"config\":"        \
+                       "\"relu\",\"registered_name\":\"" registered "\"}")
+    static const parse_case cases[] = {
+        /* null is None, which is false, or an error */
+        BAD(INIT("use_bias", "null"), "use_bias null"),
+        BAD(INIT("strides", "null"), "strides null"),
+        BAD(SEQUENTIAL(INPUT_3 "," LAYER("MaxPooling2D", "\"padding\":null")), "padding null"),
+        BAD(INIT("trainable", "null"), "trainable null"),
+        BAD(NORM("\"center\":null"), "center null"),
+        BAD(NORM("\"momentum\":null"), "momentum null"),
+        BAD(NORM("\"axis\":null"), "axis null"),
+        BAD(SEQUENTIAL(INPUT_3 "," LAYER("ReLU", "\"threshold\":null")), "threshold null"),
+        BAD(SEQUENTIAL(INPUT_3 "," LAYER("RandomFlip", "\"mode\":null")), "mode null"),
+        BAD(INIT("bias_initializer", "null"), "bias_initializer null"),
+        BAD(NORM("\"gamma_initializer\":null"), "gamma_initializer null"),
+        /* what Keras has no default for */
+        BAD(SEQUENTIAL(INPUT_3 "," LAYER("Dropout", "\"name\":\"x\"")), "rate is missing"),
+        BAD(SEQUENTIAL(INPUT_3 "," LAYER("Rescaling", "\"offset\":1")), "scale is missing"),
+        BAD(SEQUENTIAL(INPUT_3 "," LAYER("Activation", "\"name\":\"x\"")), "activation is missing"),
+        BAD(SEQUENTIAL(INPUT_3 "," LAYER("Dense", "\"output_dim\":5")), "units is missing"),
+        BAD(SEQUENTIAL(INPUT_3 "," LAYER("Conv2D", "\"filters\":4")), "kernel_size is missing"),
+        BAD(SEQUENTIAL(INPUT_3 "," LAYER("Resizing", "\"height\":4")), "width is missing"),
+        /* 0 or -1, which stand for a default in a structure */
+        BAD(INIT("strides", "[0,0]"), "strides [0,0]"),
+        BAD(INIT("dilation_rate", "0"), "dilation_rate 0"),
+        BAD(INIT("groups", "0"), "groups 0"),
+        BAD(SEQUENTIAL(INPUT_3
+                       "," LAYER("DepthwiseConv2D", "\"kernel_size\":3,\"depth_multiplier\":0")),
+            "depth_multiplier 0"),
+        BAD(SEQUENTIAL(INPUT_3 "," LAYER("MaxPooling2D", "\"strides\":[0,2]")), "strides [0,2]"),
+        BAD(NORM("\"momentum\":-1"), "momentum -1"),
+        BAD(NORM("\"epsilon\":-1"), "epsilon -1"),
+        /* more or other numbers than the setting has */
+        BAD(SEQUENTIAL(INPUT_3 "," LAYER("ZeroPadding2D", "\"padding\":[[1,1],[1,1],[1,1]]")),
+            "padding is not"),
+        BAD(SEQUENTIAL(INPUT_3 "," LAYER("ZeroPadding2D", "\"padding\":[[1,2,9],[3,4]]")),
+            "padding is not"),
+        BAD(SEQUENTIAL(INPUT_3 "," LAYER("Rescaling", "\"scale\":1e300")), "scale 1.0"),
+        BAD(CONSTANT("[1,2,3,4]"), "Constant has something other than one number"),
+        BAD(CONSTANT("\"0.5\""), "Constant has something other than one number"),
+        BAD(CONSTANT("1e300"), "Constant has a number that is not finite"),
+        BAD(INIT("kernel_initializer",
+                 "{\"class_name\":\"RandomNormal\",\"config\":{\"stddev\":1,\"clip\":2}}"),
+            "RandomNormal has a setting that is not known"),
+        /* names of Keras' that are somebody else's */
+        BAD(OTHERS_RELU("__main__", "relu"), "activation {"),
+        BAD(OTHERS_RELU("builtins", "mine>relu"), "activation {"),
+        BAD(INIT("kernel_initializer", "{\"module\":\"mine\",\"class_name\":\"Zeros\","
+                                       "\"config\":{}}"),
+            "kernel_initializer Zeros is not Keras' own"),
+        BAD(SEQUENTIAL(INPUT_3
+                       ",{\"class_name\":\"Flatten\",\"config\":{},\"module\":\"keras_x\"}"),
+            "its class is not Keras' own"),
+        BAD(INIT("dtype", "{\"class_name\":\"QuantizedDTypePolicy\",\"config\":{\"name\":"
+                          "\"float32\"}}"),
+            "dtype policy \"QuantizedDTypePolicy\""),
+        /* the graph */
+        BAD(FUNCTIONAL(IN "," CONV_A("[[[\"in\",\"1\",0,{}]]]") "," OLD_SUM, ENDS_2),
+            "more than once"),
+        BAD(FUNCTIONAL(IN "," CONV_A("[]") "," OLD_SUM, ENDS_2), "it reads nothing"),
+        BAD(SEQUENTIAL(
+                LAYER("InputLayer", "\"batch_shape\":[null,8],\"batch_input_shape\":[null,9]")),
+            "batch_shape and batch_input_shape differ"),
+    };
+    RUN_CASES(parse_model, cases);
+    /* where null is Keras' default */
+#define NULL_CONV                                                                                  \
+    CONV(",\"activation\":null,\"dtype\":null,\"kernel_initializer\":null,\"data_format\":null")
+#define NULL_POOL LAYER("MaxPooling2D", "\"strides\":null")
+#define NULL_DROPOUT LAYER("Dropout", "\"rate\":0,\"noise_shape\":null")
+    hpct_model_free(read_model(SEQUENTIAL(INPUT_3 "," NULL_CONV "," NULL_POOL "," NULL_DROPOUT)));
+    hpct_model_free(read_model(SEQUENTIAL(INPUT_3 "," LAYER("ReLU", "\"max_value\":null"))));
+}
+
+/* With: the file that is written. */
+static hpct_status load_model(const parse_case *c, char *got, size_t size)
+{
+    (void) got;
+    (void) size;
+    hpct_model *model = NULL;
+    FILE *file = fopen(c->with, "w");
+    fputs(c->text, file);
+    fclose(file);
+    return hpct_model_load_json(&model, c->with);
+}
+
+static void errors_name_the_file_and_its_format(void **state)
+{
+    (void) state;
+    hpct_model *model = NULL;
+    char path[] = "/tmp/hpct-keras-XXXXXX";
+    int file = mkstemp(path);
+    assert_int_equal(write(file, "{}", 2), 2);
+    close(file);
+    assert_int_equal(hpct_model_load_json(&model, path), HPCT_ERR_DATA);
+    assert_non_null(strstr(hpct_last_error(), path));
+    const parse_case cases[] = {
+        {"\x89HDF\r\n\x1a\n", HPCT_ERR_DATA, "model.to_json()", 0, path},
+        {"class_name: Model\n", HPCT_ERR_DATA, "in YAML", 0, path},
+        {"version https://git-lfs.github.com/spec/v1", HPCT_ERR_DATA, "git lfs pull", 0, path},
+        {"<!DOCTYPE html>", HPCT_ERR_DATA, "a page of HTML", 0, path},
+        {"", HPCT_ERR_DATA, "an empty file", 0, path},
+        {"\xff\xfe{", HPCT_ERR_DATA, "UTF-16", 0, path},
+    };
+    RUN_CASES(load_model, cases);
+    unlink(path);
+    assert_int_equal(hpct_model_load_json(&model, path), HPCT_ERR_NO_INPUT);
+    assert_int_equal(hpct_model_load_json(&model, "/tmp"), HPCT_ERR_NO_INPUT);
+}
+
+/* ---- writing ---- */
+
+/* Every class, with settings that are not the defaults. */
+static hpct_model *every_layer(void)
+{
+    hpct_model *model = hpct_model_new("all", HPCT_SHAPE(20, 18, 4));
+    hpct_model_add_rescaling(model, 1.0 / 255, -0.5);
+    hpct_model_add_random_flip(model, HPCT_FLIP_VERTICAL);
+    hpct_model_add_random_crop(model, 17, 16);
+    hpct_model_add_resizing(model, 16, 15);
+    hpct_model_name_layer(model, "input_layer"); /* the input takes another name */
+    hpct_model_add_conv2d(model, &(hpct_conv2d){.filters = 6,
+                                                .kernel = {3, 2},
+                                                .strides = {2, 1},
+                                                .groups = 2,
+                                                .padding = HPCT_SAME,
+                                                .no_bias = true,
+                                                .activation = HPCT_GELU});
+    int branch = hpct_model_head(model);
+    hpct_model_add_depthwise_conv2d(
+        model, &(hpct_depthwise_conv2d){
+                   .kernel = {3, 3}, .dilation = {2, 1}, .multiplier = 2, .padding = HPCT_SAME});
+    hpct_model_add_conv2d(
+        model, &(hpct_conv2d){
+                   .filters = 6, .kernel = {1, 1}, .dilation = {1, 3}, .activation = HPCT_TANH});
+    hpct_model_add_add(model, (int[]){branch, hpct_model_head(model)}, 2);
+    hpct_model_add_activation(model, HPCT_RELU6);
+    hpct_model_add_concatenate(model, (int[]){hpct_model_head(model), branch}, 2);
+    hpct_model_add_batch_normalization(
+        model, &(hpct_batch_normalization){
+                   .synchronized = true, .momentum = 0.9, .epsilon = 1e-5, .no_scale = true});
+    hpct_model_add_zero_padding2d(model, &(hpct_zero_padding2d){.padding = {{1, 2}, {3, 0}}});
+    hpct_model_add_max_pool2d(model, &(hpct_max_pool2d){.pool = {2, 3}, .strides = {1, 2}});
+    hpct_model_add_average_pool2d(model,
+                                  &(hpct_average_pool2d){.pool = {2, 2}, .padding = HPCT_SAME});
+    hpct_model_add_reshape(model, HPCT_SHAPE(-1, 6));
+    hpct_model_add_flatten(model);
+    hpct_model_add_dropout(model, 0.25);
+    hpct_model_add_dense(model, &(hpct_dense){.units = 7, .no_bias = true});
+    hpct_model_add_activation(model, HPCT_SOFTMAX);
+    assert_int_equal(model->status, HPCT_OK);
+    return model;
+}
+
+static void written_models_are_read_back(void **state)
+{
+    (void) state;
+    char *text;
+    hpct_model *model = every_layer();
+    assert_int_equal(hpct_keras_write(&text, model), HPCT_OK);
+    hpct_model *again = read_model(text);
+    assert_same_text(model, again);
+    assert_int_equal(model->num_nodes, again->num_nodes);
+    for (int i = 0; i < model->num_nodes; i++)
+        assert_memory_equal(&model->nodes[i].spec, &again->nodes[i].spec, sizeof(hpct_op_spec));
+    for (int i = 0; i < model->num_params; i++)
+        assert_string_equal(model->params[i].name, again->params[i].name);
+    free(text);
+    hpct_model_free(model);
+    hpct_model_free(again);
+}
+
+static void files_are_written_atomically(void **state)
+{
+    (void) state;
+    char folder[] = "/tmp/hpct-keras-XXXXXX", path[64];
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/m.json", folder);
+    hpct_model *model = every_layer(), *again = NULL;
+    assert_int_equal(hpct_model_save_json(model, path), HPCT_OK);
+    assert_int_equal(hpct_model_load_json(&again, path), HPCT_OK);
+    assert_same_text(model, again);
+    unlink(path);
+    assert_int_equal(rmdir(folder), 0); /* nothing is left beside it */
+    hpct_model_free(model);
+    hpct_model_free(again);
+}
+
+/* ---- Keras' order ---- */
+
+/* Two branches, made first to last: by Keras' rule what is nearer to the output comes later, and of
+ * two at one distance that which the last layer reads first. */
+static void layers_are_ordered_as_in_keras(void **state)
+{
+    (void) state;
+    static const hpct_conv2d one = {.filters = 2, .kernel = {1, 1}};
+    static const char *const made[] = {"short", "long1", "long2", "low", "sum"};
+    hpct_model *model = hpct_model_new("m", HPCT_SHAPE(4, 4, 2));
+    int tensors[4], order[5];
+    for (int i = 0; i < 4; i++) {
+        if (i != 2)
+            hpct_model_set_head(model, i == 3 ? tensors[0] : 0);
+        hpct_model_name_layer(model, made[i]);
+        hpct_model_add_conv2d(model, &one);
+        tensors[i] = hpct_model_head(model);
+    }
+    hpct_model_name_layer(model, made[4]);
+    hpct_model_add_add(model, (int[]){tensors[2], tensors[3]}, 2);
+    assert_int_equal(model->status, HPCT_OK);
+    assert_int_equal(hpct_keras_order(model, order), HPCT_OK);
+    /* depths: long1 2, long2 1, short 2, low 1, sum 0; met: sum long2 long1 low short */
+    static const char *const wanted[] = {"long1", "short", "long2", "low", "sum"};
+    for (int i = 0; i < 5; i++)
+        assert_string_equal(model->layers[order[i]].name, wanted[i]);
+    hpct_model_free(model);
+}
+
+static hpct_status stem(const parse_case *c, char *got, size_t size)
+{
+    char text[HPCT_KERAS_STEM_SIZE];
+    hpct_keras_stem(c->text, text);
+    snprintf(got, size, "%s", text);
+    return HPCT_OK;
+}
+
+static void layer_names_are_those_of_keras(void **state)
+{
+    (void) state;
+    static const parse_case cases[] = {
+        {"Conv2D", HPCT_OK, "conv2d"},
+        {"DepthwiseConv2D", HPCT_OK, "depthwise_conv2d"},
+        {"GlobalAveragePooling2D", HPCT_OK, "global_average_pooling2d"},
+        {"BatchNormalization", HPCT_OK, "batch_normalization"},
+        {"ReLU", HPCT_OK, "re_lu"},
+        {"Add", HPCT_OK, "add"},
+    };
+    RUN_CASES(stem, cases);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sequential_of_keras_2_and_3),
+        cmocka_unit_test(sequential_without_input_layer),
+        cmocka_unit_test(sequential_config_as_a_list),
+        cmocka_unit_test(json_within_a_json_string),
+        cmocka_unit_test(loss_follows_from_the_last_layer),
+        cmocka_unit_test(dtype_policies_set_the_precision),
+        cmocka_unit_test(functional_of_keras_2_and_3),
+        cmocka_unit_test(unsupported_models_are_rejected),
+        cmocka_unit_test(invalid_settings_are_rejected),
+        cmocka_unit_test(errors_name_the_file_and_its_format),
+        cmocka_unit_test(written_models_are_read_back),
+        cmocka_unit_test(files_are_written_atomically),
+        cmocka_unit_test(layers_are_ordered_as_in_keras),
+        cmocka_unit_test(layer_names_are_those_of_keras),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

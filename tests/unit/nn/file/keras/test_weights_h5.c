@@ -1,0 +1,355 @@
+/* Weights in Keras' HDF5 files: what is written, what is refused, and that a failure changes
+ * nothing. That Keras reads and writes the same is seen in tests/peers/nn_files.t. */
+#include "nn/file/keras/hdf5.h"
+#include "nn/plan/run.h"
+#include "tests/unit/unit.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+static char folder[] = "/tmp/hpct-weights-XXXXXX";
+
+static const char *in_folder(const char *name)
+{
+    static char path[4][512];
+    static int next;
+    next = (next + 1) % 4;
+    snprintf(path[next], sizeof path[next], "%s/%s", folder, name);
+    return path[next];
+}
+
+static int make_folder(void **state)
+{
+    (void) state;
+    return mkdtemp(folder) == NULL;
+}
+
+static int remove_folder(void **state)
+{
+    (void) state;
+    unlink(in_folder("w.weights.h5"));
+    unlink(in_folder("v.weights.h5"));
+    unlink(in_folder("bad.h5"));
+    return rmdir(folder); /* fails when a file is left beside them */
+}
+
+/* The model of tests/fuzz/corpus/weights_h5. conv2d/kernel [3][3][1][2], conv2d/bias [2],
+ * dense/kernel [8][3]. */
+static hpct_model *small(uint64_t seed)
+{
+    hpct_model *model = hpct_model_new("small", HPCT_SHAPE(4, 4, 1));
+    hpct_optimizer sgd = {.kind = HPCT_SGD, .learning_rate = 0.1};
+    hpct_model_add_conv2d(model, &(hpct_conv2d){.filters = 2, .kernel = {3, 3}});
+    hpct_model_add_flatten(model);
+    hpct_model_add_dense(model, &(hpct_dense){.units = 3, .no_bias = true});
+    assert_int_equal(
+        hpct_model_compile(model, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS, &sgd), HPCT_OK);
+    assert_int_equal(hpct_model_initialize(model, seed), HPCT_OK);
+    return model;
+}
+
+static void assert_same(const hpct_model *a, const hpct_model *b)
+{
+    for (int i = 0; i < a->num_params; i++) {
+        float x[64], y[64];
+        assert_int_equal(hpct_param_get(a, i, x), HPCT_OK);
+        assert_int_equal(hpct_param_get(b, i, y), HPCT_OK);
+        assert_memory_equal(x, y, hpct_shape_count(&a->params[i].shape) * sizeof(float));
+    }
+}
+
+static size_t read_file(const char *path, char *bytes, size_t size)
+{
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    size_t count = fread(bytes, 1, size, file);
+    fclose(file);
+    return count;
+}
+
+static void weights_come_back(void **state)
+{
+    (void) state;
+    static char first[65536], second[65536];
+    hpct_model *model = small(1), *other = small(2);
+    assert_int_equal(hpct_model_save_weights(model, in_folder("w.weights.h5")), HPCT_OK);
+    time_t saved = time(NULL);
+    assert_int_equal(hpct_model_load_weights(other, in_folder("w.weights.h5")), HPCT_OK);
+    assert_same(model, other);
+    while (time(NULL) == saved) /* HDF5 counts seconds, and 2 does for groups, too */
+        usleep(10000);
+    assert_int_equal(hpct_model_save_weights(other, in_folder("v.weights.h5")), HPCT_OK);
+    size_t size = read_file(in_folder("w.weights.h5"), first, sizeof first);
+    assert_int_equal(read_file(in_folder("v.weights.h5"), second, sizeof second), size);
+    assert_memory_equal(first, second, size); /* same weights, same bytes: no times */
+    hpct_model_free(model);
+    hpct_model_free(other);
+}
+
+static void layout_is_keras_3(void **state)
+{
+    (void) state;
+    hpct_hdf5 *file;
+    hpct_model *model = small(1);
+    float bias[2], kept[2];
+    assert_int_equal(hpct_model_save_weights(model, in_folder("w.weights.h5")), HPCT_OK);
+    assert_int_equal(hpct_hdf5_open(&file, in_folder("w.weights.h5")), HPCT_OK);
+    assert_true(hpct_hdf5_has(file, "/vars"));
+    assert_true(hpct_hdf5_has(file, "/layers/flatten/vars"));
+    assert_true(hpct_hdf5_has_attribute(file, "/layers/conv2d/vars", "name"));
+    assert_int_equal(hpct_hdf5_check(file, "/layers/conv2d/vars/0", &HPCT_SHAPE(3, 3, 1, 2)),
+                     HPCT_OK);
+    assert_int_equal(hpct_hdf5_check(file, "/layers/conv2d/vars/1", &HPCT_SHAPE(2)), HPCT_OK);
+    assert_int_equal(hpct_hdf5_check(file, "/layers/dense/vars/0", &HPCT_SHAPE(8, 3)), HPCT_OK);
+    assert_false(hpct_hdf5_has(file, "/layers/dense/vars/1"));
+    assert_int_equal(hpct_hdf5_read(file, "/layers/conv2d/vars/1", bias), HPCT_OK);
+    assert_int_equal(hpct_param_get(model, 1, kept), HPCT_OK);
+    assert_memory_equal(bias, kept, sizeof bias);
+    hpct_hdf5_close(file);
+    hpct_model_free(model);
+}
+
+/* Files that Keras 3 and Keras 2 wrote: the weights are 0, 1, 2 … throughout. */
+static void keras_own_files_are_read(void **state)
+{
+    (void) state;
+    static const char *const names[] = {"keras3", "keras2", "keras2-chunks"};
+    const char *top = getenv("top_srcdir");
+    for (int i = 0; i < 3; i++) {
+        char path[1024];
+        float values[64], next = 0;
+        static char bytes[65536];
+        hpct_model *model = small(1);
+        snprintf(path, sizeof path, "%s/tests/fuzz/corpus/weights_h5/%s", top != NULL ? top : ".",
+                 names[i]);
+        size_t size = read_file(path, bytes, sizeof bytes);
+        FILE *file = fopen(in_folder("bad.h5"), "wb"); /* the name says the format */
+        assert_int_equal(fwrite(bytes, 1, size, file), size);
+        fclose(file);
+        if (hpct_model_load_weights(model, in_folder("bad.h5")) != HPCT_OK)
+            fail_msg("%s", hpct_last_error());
+        for (int p = 0; p < model->num_params; p++) {
+            assert_int_equal(hpct_param_get(model, p, values), HPCT_OK);
+            for (size_t k = 0; k < hpct_shape_count(&model->params[p].shape); k++)
+                assert_true(values[k] == next++);
+        }
+        hpct_model_free(model);
+    }
+}
+
+/* Keras 2's file with one text in the place of another, which is as long, wherever it is. */
+static void assert_changed_is_refused(const char *old, const char *new, const char *message)
+{
+    const char *top = getenv("top_srcdir");
+    static char bytes[65536];
+    char path[1024];
+    size_t length = strlen(old), found = 0;
+    snprintf(path, sizeof path, "%s/tests/fuzz/corpus/weights_h5/keras2", top != NULL ? top : ".");
+    size_t size = read_file(path, bytes, sizeof bytes);
+    for (size_t i = 0; i + length <= size; i++) {
+        if (memcmp(bytes + i, old, length) != 0)
+            continue;
+        memcpy(bytes + i, new, length);
+        found++;
+    }
+    assert_true(found > 0);
+    FILE *file = fopen(in_folder("changed.h5"), "wb");
+    assert_int_equal(fwrite(bytes, 1, size, file), size);
+    fclose(file);
+    hpct_model *model = small(1);
+    assert_int_equal(hpct_model_load_weights(model, in_folder("changed.h5")), HPCT_ERR_DATA);
+    if (strstr(hpct_last_error(), message) == NULL)
+        fail_msg("%s", hpct_last_error());
+    unlink(in_folder("changed.h5"));
+    hpct_model_free(model);
+}
+
+/* The same file, had Keras written it on another backend: Keras 1 shows it by its names alone. */
+static void kernels_of_theano_are_refused(void **state)
+{
+    (void) state;
+    assert_changed_is_refused("tensorflow", "theano\0\0\0", "Theano");
+    assert_changed_is_refused("kernel:0", "kernel_W", "Keras 1 on Theano");
+}
+
+/* gamma and beta of a normalization, say, have one shape. */
+static void weights_in_another_order_are_refused(void **state)
+{
+    (void) state;
+    assert_changed_is_refused("bias:0", "beta:0", "beta:0\" comes where \"conv2d/bias\" should");
+}
+
+/* A file like that of small(), with one thing wrong. */
+typedef struct fault {
+    const char *top;     /* instead of "layers" */
+    const char *without; /* this dataset */
+    const char *extra_group, *extra;
+    int bias;                   /* instead of 2 */
+    const char *conv2d, *dense; /* what the layers are called */
+    const char *message;
+} fault;
+
+static void write_faulty(const fault *f)
+{
+    hpct_hdf5 *file;
+    char path[128];
+    float values[64] = {0};
+    const char *top = f->top != NULL ? f->top : "layers";
+    const struct {
+        const char *name;
+        hpct_shape shape;
+    } sets[] = {{"conv2d/vars/0", HPCT_SHAPE(3, 3, 1, 2)},
+                {"conv2d/vars/1", HPCT_SHAPE(f->bias > 0 ? f->bias : 2)},
+                {"dense/vars/0", HPCT_SHAPE(8, 3)}};
+    static const char *const groups[] = {"", "/conv2d", "/conv2d/vars", "/dense", "/dense/vars"};
+    assert_int_equal(hpct_hdf5_create(&file), HPCT_OK);
+    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
+        snprintf(path, sizeof path, "%s%s", top, groups[i]);
+        const char *name = i == 2 ? f->conv2d : i == 4 ? f->dense : NULL;
+        assert_int_equal(hpct_hdf5_make_group(file, path, name), HPCT_OK);
+    }
+    for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
+        snprintf(path, sizeof path, "%s/%s", top, sets[i].name);
+        if (f->without == NULL || strcmp(f->without, sets[i].name) != 0)
+            assert_int_equal(hpct_hdf5_write(file, path, &sets[i].shape, values), HPCT_OK);
+    }
+    if (f->extra_group != NULL) {
+        assert_int_equal(hpct_hdf5_make_group(file, f->extra_group, NULL), HPCT_OK);
+        snprintf(path, sizeof path, "%s/vars", f->extra_group);
+        assert_int_equal(hpct_hdf5_make_group(file, path, NULL), HPCT_OK);
+    }
+    if (f->extra != NULL)
+        assert_int_equal(hpct_hdf5_write(file, f->extra, &HPCT_SHAPE(1), values), HPCT_OK);
+    int fd = open(in_folder("bad.h5"), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    assert_true(fd >= 0);
+    assert_int_equal(hpct_hdf5_save(file, fd, "bad.h5"), HPCT_OK);
+    close(fd);
+    hpct_hdf5_close(file);
+}
+
+static void faulty_files_are_refused(void **state)
+{
+    (void) state;
+    static const fault faults[] = {
+        {.top = "layer", .message = "neither layers nor layer_names"},
+        {.without = "dense/vars/0",
+         .message = "layer \"dense\" (Dense) has 1 weights, but the file has 0"},
+        {.without = "conv2d/vars/0",
+         .message = "layer \"conv2d\" (Conv2D) has 2 weights, but the file has 1"},
+        {.without = "conv2d/vars/1",
+         .extra = "layers/conv2d/vars/bias",
+         .message = "vars/1 is missing"},
+        {.extra = "layers/dense/vars/1", .message = "has 1 weights, but the file has 2"},
+        {.extra_group = "layers/dense_1",
+         .extra = "layers/dense_1/vars/0",
+         .message = "no layer for the weights /layers/dense_1"},
+        {.bias = 3, .message = "conv2d/vars/1 does not have the model's shape 2"},
+        {.extra_group = "layers/flatten",
+         .extra = "layers/flatten/vars/0",
+         .message = "layer \"flatten\" (Flatten) has 0 weights, but the file has 1"},
+        {.extra_group = "layers/dense/lora",
+         .extra = "layers/dense/lora/vars/0",
+         .message = "no layer for the weights /layers/dense/lora/vars"},
+        {.extra_group = "_layer_checkpoint_dependencies", .message = "weights both in"},
+        {.conv2d = "dense",
+         .dense = "conv2d",
+         .message = "names in another order: \"dense\" comes where the model has \"conv2d\""},
+    };
+    static const fault none = {.extra_group = "layers/activation"},
+                       older = {.top = "_layer_checkpoint_dependencies"},
+                       state_of_random = {.extra_group = "layers/dense/seed_generator",
+                                          .extra = "layers/dense/seed_generator/vars/0"},
+                       counted = {.conv2d = "conv2d_1", .dense = "dense"};
+    hpct_model *model = small(5), *same = small(5);
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        write_faulty(&faults[i]);
+        assert_int_equal(hpct_model_load_weights(model, in_folder("bad.h5")), HPCT_ERR_DATA);
+        if (strstr(hpct_last_error(), faults[i].message) == NULL ||
+            strstr(hpct_last_error(), in_folder("bad.h5")) == NULL)
+            fail_msg("case %zu: %s", i, hpct_last_error());
+        assert_same(model, same);
+    }
+    write_faulty(&none);
+    assert_int_equal(hpct_model_load_weights(model, in_folder("bad.h5")), HPCT_OK);
+    write_faulty(&older);
+    assert_int_equal(hpct_model_load_weights(model, in_folder("bad.h5")), HPCT_OK);
+    write_faulty(&counted);
+    assert_int_equal(hpct_model_load_weights(model, in_folder("bad.h5")), HPCT_OK);
+    write_faulty(&state_of_random);
+    assert_int_equal(hpct_model_load_weights(model, in_folder("bad.h5")), HPCT_OK);
+    FILE *file = fopen(in_folder("bad.h5"), "wb");
+    fputs("not HDF5", file);
+    fclose(file);
+    assert_int_equal(hpct_model_load_weights(model, in_folder("bad.h5")), HPCT_ERR_DATA);
+    assert_int_equal(hpct_model_load_weights(model, in_folder("absent.h5")), HPCT_ERR_NO_INPUT);
+    hpct_model_free(model);
+    hpct_model_free(same);
+}
+
+/* As on a full disk; also when the process ends there must be nothing left to fail. */
+static void a_failed_save_leaves_the_old_file(void **state)
+{
+    (void) state;
+    hpct_model *model = small(5), *other = small(6), *back = small(7);
+    assert_int_equal(hpct_model_save_weights(model, in_folder("w.weights.h5")), HPCT_OK);
+    struct rlimit limit, low;
+    getrlimit(RLIMIT_FSIZE, &limit);
+    low = limit;
+    low.rlim_cur = 1000;
+    signal(SIGXFSZ, SIG_IGN);
+    setrlimit(RLIMIT_FSIZE, &low);
+    hpct_status status = hpct_model_save_weights(other, in_folder("w.weights.h5"));
+    setrlimit(RLIMIT_FSIZE, &limit);
+    assert_int_equal(status, HPCT_ERR_IO);
+    assert_non_null(strstr(hpct_last_error(), in_folder("w.weights.h5")));
+    assert_int_equal(hpct_model_load_weights(back, in_folder("w.weights.h5")), HPCT_OK);
+    assert_same(back, model);
+    assert_int_equal(hpct_model_save_weights(other, in_folder("w.weights.h5")), HPCT_OK);
+    hpct_model_free(model);
+    hpct_model_free(other);
+    hpct_model_free(back);
+}
+
+/* What a file is decides, not what it is called. */
+static void it_may_have_another_name(void **state)
+{
+    (void) state;
+    hpct_model *model = small(5), *back = small(7);
+    assert_int_equal(hpct_model_save_weights(model, in_folder("named.weights.h5")), HPCT_OK);
+    assert_int_equal(rename(in_folder("named.weights.h5"), in_folder("named.safetensors")), 0);
+    assert_int_equal(hpct_model_load_weights(back, in_folder("named.safetensors")), HPCT_OK);
+    assert_same(back, model);
+    unlink(in_folder("named.safetensors"));
+    hpct_model_free(model);
+    hpct_model_free(back);
+}
+
+static void a_name_must_be_one_that_keras_opens(void **state)
+{
+    (void) state;
+    hpct_model *model = small(5);
+    assert_int_equal(hpct_model_save_weights(model, in_folder("w.h5")), HPCT_ERR_USAGE);
+    assert_int_equal(hpct_model_check_weights_name("w.h5"), HPCT_ERR_USAGE);
+    assert_int_equal(hpct_model_check_weights_name("w.weights.h5"), HPCT_OK);
+    assert_int_equal(hpct_model_check_weights_name("w.safetensors"), HPCT_OK);
+    hpct_model_free(model);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(weights_come_back),
+        cmocka_unit_test(layout_is_keras_3),
+        cmocka_unit_test(keras_own_files_are_read),
+        cmocka_unit_test(kernels_of_theano_are_refused),
+        cmocka_unit_test(weights_in_another_order_are_refused),
+        cmocka_unit_test(faulty_files_are_refused),
+        cmocka_unit_test(a_failed_save_leaves_the_old_file),
+        cmocka_unit_test(it_may_have_another_name),
+        cmocka_unit_test(a_name_must_be_one_that_keras_opens),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

@@ -1,0 +1,671 @@
+/* Describing models: shapes, names, counts, messages, summary, initial values, random numbers,
+ * memory plan. */
+#include "nn/graph/rng.h"
+#include "nn/plan/plan.h"
+#include "nn/plan/run.h"
+#include "tests/unit/unit.h"
+
+#include <math.h>
+
+static const hpct_optimizer sgd = {.kind = HPCT_SGD, .learning_rate = 0.1};
+
+static hpct_model *builtin(const char *name)
+{
+    hpct_model *model;
+    assert_int_equal(hpct_model_builtin(&model, name), HPCT_OK);
+    return model;
+}
+
+static hpct_status compile(hpct_model *model)
+{
+    return hpct_model_compile(model, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY, &sgd);
+}
+
+static void builtin_models_have_keras_counts(void **state)
+{
+    (void) state;
+    hpct_model *cnn = builtin("mnist-cnn"), *convnet = builtin("mnist-convnet");
+    assert_int_equal(hpct_model_count_parameters(cnn), 2770634);
+    assert_int_equal(hpct_model_count_parameters(convnet), 62346);
+    assert_int_equal(compile(cnn), HPCT_OK);
+    assert_int_equal(compile(convnet), HPCT_OK);
+    hpct_shape output = hpct_model_output_shape(cnn);
+    assert_true(output.rank == 1 && output.size[0] == 10);
+    assert_string_equal(hpct_model_name(convnet), "mnist-convnet");
+    hpct_model_free(cnn);
+    hpct_model_free(convnet);
+}
+
+/* keras.applications: model.count_params() and the layers' names. */
+static void residual_networks_are_keras(void **state)
+{
+    (void) state;
+    static const struct {
+        const char *name;
+        size_t parameters, states;
+    } nets[] = {
+        {"resnet50", 25636712, 53120},
+        {"resnet50v2", 25613800, 45440},
+        {"resnet101v2", 44675560, 97664},
+        {"resnet152v2", 60380648, 143744},
+    };
+    for (size_t i = 0; i < sizeof nets / sizeof *nets; i++) {
+        hpct_model *m = builtin(nets[i].name);
+        assert_int_equal(compile(m), HPCT_OK);
+        assert_int_equal(hpct_model_count_parameters(m), nets[i].parameters);
+        assert_int_equal(hpct_model_count_parameters(m) - hpct_model_count_trainable(m),
+                         nets[i].states);
+        hpct_model_free(m);
+    }
+    hpct_model *m = builtin("resnet50"); /* v1.5: three blocks halve the picture in the 3x3 */
+    int pads = 0;
+    for (int i = 0; i < m->num_layers; i++)
+        pads += strstr(m->layers[i].name, "_block1_2_pad") != NULL;
+    assert_int_equal(pads, 3);
+    hpct_model_free(m);
+    hpct_builtin_options small = {"resnet50v2", HPCT_SHAPE(32, 48, 1), 10};
+    assert_int_equal(hpct_model_builtin_with(&m, &small), HPCT_OK);
+    assert_int_equal(compile(m), HPCT_OK);
+    assert_int_equal(hpct_model_count_parameters(m), 25613800 - 2 * 7 * 7 * 64 - 990 * 2049);
+    assert_string_equal(m->layers[0].name, "conv1_pad");
+    assert_string_equal(m->layers[m->num_layers - 1].name, "predictions");
+    hpct_model_free(m);
+    small.input = HPCT_SHAPE(2, 2, 3);
+    assert_int_equal(hpct_model_builtin_with(&m, &small), HPCT_OK); /* said by compile */
+    assert_int_equal(compile(m), HPCT_OK);
+    hpct_model_free(m);
+    small.classes = -1;
+    assert_int_equal(hpct_model_builtin_with(&m, &small), HPCT_ERR_USAGE);
+}
+
+static void unknown_model_lists_the_names(void **state)
+{
+    (void) state;
+    hpct_model *model;
+    assert_int_equal(hpct_model_builtin(&model, "resnet9000"), HPCT_ERR_USAGE);
+    assert_string_equal(hpct_last_error(),
+                        "there is no model \"resnet9000\"; there are: mnist-cnn, mnist-convnet, "
+                        "resnet50, resnet50v2, resnet101v2, resnet152v2");
+}
+
+/* Each describes a faulty model; the first fault is what compile returns. */
+static void small_input(hpct_model *m)
+{
+    hpct_model_add_conv2d(m, &(hpct_conv2d){.filters = 1, .kernel = {26, 26}});
+    hpct_model_add_conv2d(m, &(hpct_conv2d){.filters = 1, .kernel = {5, 5}});
+    hpct_model_add_dense(m, &(hpct_dense){.units = 0});
+}
+static void no_filters(hpct_model *m)
+{
+    hpct_model_add_conv2d(m, &(hpct_conv2d){.filters = 0, .kernel = {3, 3}});
+}
+static void no_kernel(hpct_model *m)
+{
+    hpct_model_add_conv2d(m, &(hpct_conv2d){.filters = 2, .kernel = {0, 3}});
+}
+static void strided_and_dilated(hpct_model *m)
+{
+    hpct_model_add_conv2d(
+        m, &(hpct_conv2d){.filters = 2, .kernel = {3, 3}, .strides = {1, 2}, .dilation = {2, 1}});
+}
+static void bad_dilation(hpct_model *m)
+{
+    hpct_model_add_conv2d(m, &(hpct_conv2d){.filters = 2, .kernel = {3, 3}, .dilation = {1, -2}});
+}
+static void dilated_too_far(hpct_model *m)
+{
+    hpct_model_add_conv2d(m, &(hpct_conv2d){.filters = 2, .kernel = {3, 15}, .dilation = {1, 2}});
+}
+static void dilated_beyond_numbers(hpct_model *m)
+{
+    hpct_model_add_conv2d(
+        m, &(hpct_conv2d){
+               .filters = 2, .kernel = {3, 3}, .dilation = {1, 2147483647}, .padding = HPCT_SAME});
+}
+static void bad_groups(hpct_model *m)
+{
+    hpct_model_add_conv2d(m, &(hpct_conv2d){.filters = 6, .kernel = {3, 3}});
+    hpct_model_add_conv2d(m, &(hpct_conv2d){.filters = 9, .kernel = {3, 3}, .groups = 2});
+}
+static void negative_groups(hpct_model *m)
+{
+    hpct_model_add_conv2d(m, &(hpct_conv2d){.filters = 9, .kernel = {3, 3}, .groups = -1});
+}
+static void bad_multiplier(hpct_model *m)
+{
+    hpct_model_add_depthwise_conv2d(m,
+                                    &(hpct_depthwise_conv2d){.kernel = {3, 3}, .multiplier = -1});
+}
+static void flat_depthwise(hpct_model *m)
+{
+    hpct_model_add_flatten(m);
+    hpct_model_add_depthwise_conv2d(m, &(hpct_depthwise_conv2d){.kernel = {3, 3}});
+}
+static void bad_strides(hpct_model *m)
+{
+    hpct_model_add_max_pool2d(m, &(hpct_max_pool2d){.pool = {2, 2}, .strides = {-1, 1}});
+}
+static void negative_average(hpct_model *m)
+{
+    hpct_model_add_average_pool2d(m, &(hpct_average_pool2d){.pool = {2, -2}});
+}
+static void bad_padding(hpct_model *m)
+{
+    hpct_model_add_average_pool2d(m, &(hpct_average_pool2d){.pool = {2, 2}, .padding = 7});
+}
+static void flat_pool(hpct_model *m)
+{
+    hpct_model_add_flatten(m);
+    hpct_model_add_max_pool2d(m, &(hpct_max_pool2d){.pool = {2, 2}});
+}
+static void no_units(hpct_model *m)
+{
+    hpct_model_add_flatten(m);
+    hpct_model_add_dense(m, &(hpct_dense){.units = 3});
+    hpct_model_add_dense(m, &(hpct_dense){.units = -1});
+}
+static void bad_activation(hpct_model *m)
+{
+    hpct_model_add_activation(m, (hpct_activation) 77);
+}
+static void bad_reshape(hpct_model *m)
+{
+    hpct_model_add_reshape(m, HPCT_SHAPE(28, 29));
+}
+static void indivisible(hpct_model *m)
+{
+    hpct_model_add_reshape(m, HPCT_SHAPE(-1, 5));
+}
+static void negative_size(hpct_model *m)
+{
+    hpct_model_add_reshape(m, HPCT_SHAPE(28, -28, -1));
+}
+static void zero_size(hpct_model *m)
+{
+    hpct_model_add_reshape(m, HPCT_SHAPE(0, -1));
+}
+static void enormous_sizes(hpct_model *m)
+{
+    hpct_model_add_reshape(m, HPCT_SHAPE(2147483647, 2147483647, 2147483647, -1));
+}
+static void many_sizes(hpct_model *m)
+{
+    hpct_model_add_reshape(m, (hpct_shape){.rank = 5});
+}
+static void no_sizes(hpct_model *m)
+{
+    hpct_model_add_reshape(m, (hpct_shape){0});
+}
+static void two_open_sizes(hpct_model *m)
+{
+    hpct_model_add_reshape(m, HPCT_SHAPE(-1, -1));
+}
+static void rate_too_large(hpct_model *m)
+{
+    hpct_model_add_dropout(m, 0.5);
+    hpct_model_add_dropout(m, 1.5);
+}
+static void no_rate(hpct_model *m)
+{
+    hpct_model_add_dropout(m, NAN);
+}
+static void infinite_scale(hpct_model *m)
+{
+    hpct_model_add_rescaling(m, INFINITY, 0);
+}
+static void flat_resizing(hpct_model *m)
+{
+    hpct_model_add_flatten(m);
+    hpct_model_add_resizing(m, 5, 5);
+}
+static void empty_resizing(hpct_model *m)
+{
+    hpct_model_add_resizing(m, 0, 5);
+}
+static void negative_crop(hpct_model *m)
+{
+    hpct_model_add_random_crop(m, 5, -5);
+}
+static void unknown_flip(hpct_model *m)
+{
+    hpct_model_add_random_flip(m, (hpct_flip) 9);
+}
+static void huge_resizing(hpct_model *m)
+{
+    hpct_model_add_resizing(m, 65536, 65536);
+}
+static void huge_layer(hpct_model *m)
+{
+    hpct_model_add_flatten(m);
+    hpct_model_add_dense(m, &(hpct_dense){.units = 2147483647});
+}
+static void pictures_out(hpct_model *m)
+{
+    hpct_model_add_conv2d(m, &(hpct_conv2d){.filters = 2, .kernel = {3, 3}});
+}
+static void nothing(hpct_model *m)
+{
+    (void) m;
+}
+
+static void first_fault_is_kept_with_the_layers_name(void **state)
+{
+    (void) state;
+    static const struct {
+        void (*describe)(hpct_model *);
+        const char *message;
+    } cases[] = {
+        {small_input, "conv2d_1: kernel 5x5 does not fit input 3x3x1"},
+        {no_filters, "conv2d: filters must be at least 1, not 0"},
+        {no_kernel, "conv2d: kernel 0x3 must be at least 1x1"},
+        {strided_and_dilated, "conv2d: strides 1x2 and dilation 2x1 cannot both be above 1"},
+        {bad_dilation, "conv2d: dilation 1x-2 must be at least 1x1"},
+        {dilated_too_far, "conv2d: kernel 3x15, dilated, does not fit input 28x28x1"},
+        {dilated_beyond_numbers, "conv2d: kernel 3x3, dilated, is too large"},
+        {bad_groups, "conv2d_1: 2 groups do not divide 6 input channels and 9 filters"},
+        {negative_groups, "conv2d: groups must be at least 1, not -1"},
+        {bad_multiplier, "depthwise_conv2d: the depth multiplier must be at least 1, not -1"},
+        {flat_depthwise,
+         "depthwise_conv2d: the input must be height x width x channels, but it is 784; put a "
+         "reshape before it"},
+        {bad_strides, "max_pooling2d: strides -1x1 must be at least 1x1"},
+        {negative_average, "average_pooling2d: pool 2x-2 must be at least 1x1"},
+        {bad_padding, "average_pooling2d: padding must be HPCT_VALID or HPCT_SAME"},
+        {flat_pool,
+         "max_pooling2d: the input must be height x width x channels, but it is 784; put "
+         "a reshape before it"},
+        {no_units, "dense_1: units must be at least 1, not -1"},
+        {bad_activation, "activation: there is no activation 77"},
+        {bad_reshape, "reshape: input 28x28x1 cannot take the shape 28x29"},
+        {indivisible, "reshape: input 28x28x1 cannot take the shape -1x5"},
+        {negative_size, "reshape: sizes must be at least 1, or -1 for one of them, not 28x-28x-1"},
+        {zero_size, "reshape: sizes must be at least 1, or -1 for one of them, not 0x-1"},
+        {enormous_sizes, "reshape: input 28x28x1 cannot take the shape "
+                         "2147483647x2147483647x2147483647x-1"},
+        {many_sizes, "reshape: the shape must have 1 to 4 sizes, not 5"},
+        {no_sizes, "reshape: the shape must have 1 to 4 sizes, not 0"},
+        {two_open_sizes, "reshape: only one size can be -1, but the shape is -1x-1"},
+        {rate_too_large, "dropout_1: the rate must lie between 0 and 1, but it is 1.5"},
+        {no_rate, "dropout: the rate must lie between 0 and 1, but it is nan"},
+        {infinite_scale, "rescaling: scale inf and offset 0 must be numbers"},
+        {flat_resizing,
+         "resizing: the input must be height x width x channels, but it is 784; put a reshape "
+         "before it"},
+        {empty_resizing, "resizing: the size 0x5 must be at least 1x1"},
+        {negative_crop, "random_crop: the size 5x-5 must be at least 1x1"},
+        {unknown_flip, "random_flip: there is no flip 9"},
+        {huge_resizing, "resizing: its output would have 2^31 elements or more"},
+        {huge_layer, "dense: its kernel would have 2^31 elements or more"},
+        {pictures_out, "conv2d: the model's output must be one row of classes, but it is 26x26x2; "
+                       "add a flatten and a dense"},
+        {nothing, "model m has no layers"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        hpct_model *model = hpct_model_new("m", HPCT_SHAPE(28, 28, 1));
+        cases[i].describe(model);
+        assert_int_equal(compile(model), HPCT_ERR_USAGE);
+        assert_string_equal(hpct_last_error(), cases[i].message);
+        hpct_model_free(model);
+    }
+    hpct_model *model = hpct_model_new("m", HPCT_SHAPE(0, 3));
+    hpct_model_add_flatten(model);
+    assert_int_equal(compile(model), HPCT_ERR_USAGE);
+    assert_string_equal(
+        hpct_last_error(),
+        "input: the shape needs 1 to 4 positive sizes and fewer than 2^31 elements");
+    hpct_model_free(model);
+}
+
+static void compile_refuses_bad_settings(void **state)
+{
+    (void) state;
+    hpct_model *model = builtin("mnist-cnn");
+    hpct_optimizer bad[] = {{.kind = HPCT_SGD, .learning_rate = NAN},
+                            {.kind = HPCT_SGD, .learning_rate = -1},
+                            {.kind = HPCT_SGD, .learning_rate = 1, .momentum = 1},
+                            {.kind = HPCT_SGD, .learning_rate = 1, .momentum = NAN},
+                            {.kind = HPCT_OPTIMIZER_KINDS}};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_int_equal(hpct_model_compile(model, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY, &bad[i]),
+                         HPCT_ERR_USAGE);
+    assert_int_equal(hpct_model_compile(model, (hpct_loss) 9, &sgd), HPCT_ERR_USAGE);
+    assert_int_equal(hpct_model_initialize(model, 1), HPCT_ERR_USAGE); /* not compiled */
+    assert_int_equal(compile(model), HPCT_OK);
+    hpct_model_add_flatten(model); /* too late */
+    assert_int_equal(compile(model), HPCT_ERR_USAGE);
+    assert_string_equal(hpct_last_error(),
+                        "mnist-cnn: the model is compiled already; add flatten before that");
+    hpct_model_free(model);
+}
+
+static void shapes_follow_keras(void **state)
+{
+    (void) state;
+    hpct_model *m = hpct_model_new("m", HPCT_SHAPE(7, 8, 3));
+    hpct_model_add_conv2d(m, &(hpct_conv2d){.filters = 4,
+                                            .kernel = {3, 2},
+                                            .strides = {2, 3},
+                                            .padding = HPCT_SAME});                      /* 4x3x4 */
+    hpct_model_add_max_pool2d(m, &(hpct_max_pool2d){.pool = {3, 2}, .strides = {1, 1}}); /* 2x2x4 */
+    hpct_model_add_reshape(m, HPCT_SHAPE(2, -1));                                        /* 2x8 */
+    hpct_model_add_dense(m, &(hpct_dense){.units = 5, .activation = HPCT_SOFTMAX});      /* 2x5 */
+    hpct_model_add_activation(m, HPCT_LINEAR);
+    hpct_model_add_reshape(m, HPCT_SHAPE(5, 2, 1));
+    hpct_model_add_average_pool2d(m, &(hpct_average_pool2d){.pool = {2, 2}, .padding = HPCT_SAME});
+    hpct_model_add_conv2d(
+        m, &(hpct_conv2d){.filters = 4, .kernel = {1, 1}, .activation = HPCT_GELU}); /* 3x1x4 */
+    hpct_model_add_activation(m, HPCT_TANH);
+    hpct_model_add_flatten(m);
+    const hpct_shape expected[] = {HPCT_SHAPE(4, 3, 4), HPCT_SHAPE(2, 2, 4), HPCT_SHAPE(2, 8),
+                                   HPCT_SHAPE(2, 5),    HPCT_SHAPE(2, 5),    HPCT_SHAPE(5, 2, 1),
+                                   HPCT_SHAPE(3, 1, 1), HPCT_SHAPE(3, 1, 4), HPCT_SHAPE(3, 1, 4),
+                                   HPCT_SHAPE(12)};
+    assert_int_equal(compile(m), HPCT_OK);
+    assert_int_equal(m->num_layers, 10);
+    for (int i = 0; i < 10; i++) {
+        char got[HPCT_SHAPE_TEXT], wanted[HPCT_SHAPE_TEXT];
+        hpct_shape_format(&m->layers[i].output, got);
+        hpct_shape_format(&expected[i], wanted);
+        assert_string_equal(got, wanted);
+    }
+    assert_string_equal(m->params[2].name, "dense/kernel");
+    assert_int_equal(hpct_model_count_parameters(m), 3 * 2 * 3 * 4 + 4 + 8 * 5 + 5 + 8);
+    /* conv2d, pool, dense, softmax, pool, conv2d, gelu, tanh; the rest are views */
+    assert_int_equal(m->num_nodes, 8);
+    assert_int_equal(m->nodes[6].spec.kind, HPCT_OP_GELU);
+    assert_string_equal(m->layers[6].name, "average_pooling2d");
+    hpct_model_free(m);
+}
+
+static void operations_have_names(void **state)
+{
+    (void) state;
+    for (int kind = 0; kind < HPCT_OP_KINDS; kind++)
+        assert_non_null(hpct_op_kind_name((hpct_op_kind) kind));
+}
+
+/* Of two classes: of all activations only sigmoid, and none, leave one output to train. */
+static void one_output_is_a_sigmoid_or_a_logit(void **state)
+{
+    (void) state;
+    int known = 0;
+    for (bool more = true; more; known++) {
+        hpct_activation activation = (hpct_activation) known;
+        hpct_loss loss;
+        hpct_model *m = hpct_model_new("m", HPCT_SHAPE(3));
+        hpct_model_add_dense(m, &(hpct_dense){.units = 1});
+        hpct_model_add_activation(m, activation);
+        more = m->status == HPCT_OK;
+        bool can = activation == HPCT_LINEAR || activation == HPCT_SIGMOID;
+        if (more)
+            assert_int_equal(hpct_model_own_loss(m, &loss), can ? HPCT_OK : HPCT_ERR_DATA);
+        hpct_model_free(m);
+    }
+    assert_true(known > HPCT_GELU);
+}
+
+static void picture_layers_have_keras_shapes_and_names(void **state)
+{
+    (void) state;
+    hpct_model *m = hpct_model_new("m", HPCT_SHAPE(30, 32, 3));
+    hpct_model_add_rescaling(m, 1.0 / 255, 0);
+    hpct_model_add_random_flip(m, HPCT_FLIP_HORIZONTAL);
+    hpct_model_add_random_crop(m, 28, 24);
+    hpct_model_add_resizing(m, 64, 48);
+    hpct_model_add_flatten(m);
+    hpct_model_add_dropout(m, 0.5);
+    assert_int_equal(compile(m), HPCT_OK);
+    static const char *const layers[][2] = {{"rescaling", "30x32x3"},   {"random_flip", "30x32x3"},
+                                            {"random_crop", "28x24x3"}, {"resizing", "64x48x3"},
+                                            {"flatten", "9216"},        {"dropout", "9216"}};
+    for (int i = 0; i < 6; i++) {
+        char text[HPCT_SHAPE_TEXT];
+        hpct_shape_format(&m->layers[i].output, text);
+        assert_string_equal(m->layers[i].name, layers[i][0]);
+        assert_string_equal(text, layers[i][1]);
+    }
+    assert_int_equal(hpct_model_count_parameters(m), 0);
+    hpct_model_free(m);
+}
+
+/* Output shapes and parameter shapes that Keras gives the same layers. */
+static void convolutions_have_keras_shapes(void **state)
+{
+    (void) state;
+    hpct_model *m = hpct_model_new("m", HPCT_SHAPE(11, 12, 6));
+    hpct_model_add_conv2d(m, &(hpct_conv2d){.filters = 8,
+                                            .kernel = {3, 2},
+                                            .dilation = {2, 3},
+                                            .groups = 2,
+                                            .no_bias = true}); /* 7x9x8 */
+    hpct_model_add_depthwise_conv2d(m, &(hpct_depthwise_conv2d){.kernel = {2, 3},
+                                                                .strides = {2, 2},
+                                                                .multiplier = 3,
+                                                                .padding = HPCT_SAME}); /* 4x5x24 */
+    hpct_model_add_depthwise_conv2d(
+        m, &(hpct_depthwise_conv2d){.kernel = {3, 3}, .dilation = {1, 2}, .no_bias = true});
+    hpct_model_add_conv2d(m, &(hpct_conv2d){.filters = 2,
+                                            .kernel = {3, 3},
+                                            .dilation = {3, 3},
+                                            .padding = HPCT_SAME}); /* 2x1x2 */
+    hpct_model_add_flatten(m);
+    hpct_model_add_dense(m, &(hpct_dense){.units = 3, .no_bias = true});
+    assert_int_equal(compile(m), HPCT_OK);
+    static const char *const outputs[] = {"7x9x8", "4x5x24", "2x1x24", "2x1x2", "4", "3"};
+    for (int i = 0; i < 6; i++) {
+        char text[HPCT_SHAPE_TEXT];
+        hpct_shape_format(&m->layers[i].output, text);
+        assert_string_equal(text, outputs[i]);
+    }
+    static const struct {
+        const char *name, *shape;
+        double fan_in, fan_out;
+    } params[] = {
+        {"conv2d/kernel", "3x2x3x8", 18, 48},
+        {"depthwise_conv2d/kernel", "2x3x8x3", 48, 18},
+        {"depthwise_conv2d/bias", "24", 0, 0},
+        {"depthwise_conv2d_1/kernel", "3x3x24x1", 216, 9},
+        {"conv2d_1/kernel", "3x3x24x2", 216, 18},
+        {"conv2d_1/bias", "2", 0, 0},
+        {"dense/kernel", "4x3", 4, 3},
+    };
+    assert_int_equal(m->num_params, sizeof params / sizeof *params);
+    for (int i = 0; i < m->num_params; i++) {
+        char text[HPCT_SHAPE_TEXT];
+        hpct_shape_format(&m->params[i].shape, text);
+        assert_string_equal(m->params[i].name, params[i].name);
+        assert_string_equal(text, params[i].shape);
+        assert_true(m->params[i].fan_in == params[i].fan_in);
+        assert_true(m->params[i].fan_out == params[i].fan_out);
+    }
+    hpct_model_free(m);
+}
+
+static void summary_has_keras_form(void **state)
+{
+    (void) state;
+    static const char expected[] =
+        "Model: \"mnist-cnn\"\n"
+        "_________________________________________________________________\n"
+        " Layer (type)                Output Shape              Param #   \n"
+        "=================================================================\n"
+        " reshape (Reshape)           (None, 28, 28, 1)         0         \n"
+        "                                                                 \n"
+        " conv2d (Conv2D)             (None, 26, 26, 32)        320       \n"
+        "                                                                 \n"
+        " flatten (Flatten)           (None, 21632)             0         \n"
+        "                                                                 \n"
+        " dense (Dense)               (None, 128)               2769024   \n"
+        "                                                                 \n"
+        " dense_1 (Dense)             (None, 10)                1290      \n"
+        "                                                                 \n"
+        "=================================================================\n"
+        "Total params: 2,770,634\n"
+        "Trainable params: 2,770,634\n"
+        "Non-trainable params: 0\n"
+        "_________________________________________________________________\n";
+    hpct_model *model = builtin("mnist-cnn");
+    char *text = NULL;
+    size_t size;
+    FILE *stream = open_memstream(&text, &size);
+    assert_int_equal(hpct_model_summary(model, stream), HPCT_OK);
+    fclose(stream);
+    assert_string_equal(text, expected);
+    free(text);
+    FILE *full = fopen("/dev/full", "w");
+    setvbuf(full, NULL, _IONBF, 0);
+    assert_int_equal(hpct_model_summary(model, full), HPCT_ERR_IO);
+    fclose(full);
+    hpct_model_free(model);
+}
+
+/* The vectors that the Random123 library publishes. */
+static void philox_gives_the_published_numbers(void **state)
+{
+    (void) state;
+    static const struct {
+        uint32_t counter[4], key[2], out[4];
+    } known[] = {
+        {{0, 0, 0, 0}, {0, 0}, {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}},
+        {{0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff},
+         {0xffffffff, 0xffffffff},
+         {0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}},
+        {{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344},
+         {0xa4093822, 0x299f31d0},
+         {0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        uint32_t out[4];
+        hpct_philox(known[i].counter, known[i].key, out);
+        assert_memory_equal(out, known[i].out, sizeof out);
+    }
+}
+
+static float *values_of(const hpct_model *model, int param)
+{
+    float *values = malloc(hpct_shape_count(&model->params[param].shape) * sizeof *values);
+    assert_int_equal(hpct_param_get(model, param, values), HPCT_OK);
+    return values;
+}
+
+/* Keras: sqrt(6 / (fan_in + fan_out)); of a 3x3 kernel from 1 to 32 channels the fans are 9 and
+ * 288. */
+static void numbers_do_not_depend_on_how_many_are_drawn(void **state)
+{
+    (void) state;
+    for (size_t count = 0; count < 14; count++) {
+        float many[15] = {[14] = 2};
+        many[count] = 2;
+        hpct_uniforms(5, 6, count, many);
+        for (size_t i = 0; i < count; i++)
+            assert_true(many[i] == hpct_uniform(5, 6, i));
+        assert_true(many[count] == 2);
+    }
+}
+
+static void initial_values_are_glorot_uniform(void **state)
+{
+    (void) state;
+    static const struct {
+        int param;
+        double fans;
+    } kernels[] = {{0, 9 + 288}, {2, 21632 + 128}, {4, 128 + 10}};
+    hpct_model *model = builtin("mnist-cnn");
+    assert_int_equal(compile(model), HPCT_OK);
+    assert_int_equal(hpct_model_initialize(model, 7), HPCT_OK);
+    for (size_t k = 0; k < sizeof kernels / sizeof *kernels; k++) {
+        size_t count = hpct_shape_count(&model->params[kernels[k].param].shape);
+        double limit = sqrt(6 / kernels[k].fans), sum = 0, squares = 0, largest = 0;
+        float *values = values_of(model, kernels[k].param),
+              *bias = values_of(model, kernels[k].param + 1);
+        for (size_t i = 0; i < count; i++) {
+            sum += (double) values[i];
+            squares += (double) values[i] * (double) values[i];
+            largest = fmax(largest, fabs((double) values[i]));
+        }
+        double n = (double) count;
+        assert_true(largest <= limit * 1.00001 && largest > limit * 0.95);
+        assert_true(fabs(sum / n) < 4 * limit / sqrt(3 * n));
+        assert_true(fabs(sqrt(3 * squares / n) / limit - 1) < 4 / sqrt(n));
+        assert_true(bias[0] == 0);
+        free(values);
+        free(bias);
+    }
+    hpct_model_free(model);
+}
+
+static void initial_values_depend_on_the_seed_alone(void **state)
+{
+    (void) state;
+    hpct_model *models[3];
+    int batch = 2;
+    for (int i = 0; i < 3; i++) {
+        models[i] = builtin("mnist-convnet");
+        assert_int_equal(compile(models[i]), HPCT_OK);
+    }
+    hpct_build_options options = {.backend = "cpu", .batch_sizes = &batch, .num_batch_sizes = 1};
+    assert_int_equal(hpct_model_build(models[1], &options), HPCT_OK);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(hpct_model_initialize(models[i], i == 2 ? 8 : 7), HPCT_OK);
+    size_t bytes = hpct_shape_count(&models[0]->params[2].shape) * sizeof(float);
+    float *values[3];
+    for (int i = 0; i < 3; i++)
+        values[i] = values_of(models[i], 2);
+    assert_memory_equal(values[0], values[1], bytes); /* drawn before or after the build */
+    assert_memory_not_equal(values[0], values[2], bytes);
+    for (int i = 0; i < 3; i++) {
+        free(values[i]);
+        hpct_model_free(models[i]);
+    }
+}
+
+static void plan_shares_but_never_overlaps(void **state)
+{
+    (void) state;
+    uint64_t draws = 0;
+    for (int round = 0; round < 200; round++) {
+        hpct_plan_item items[24];
+        size_t sum = 0;
+        int count = 24;
+        for (int i = 0; i < count; i++) {
+            items[i].first = (int) (hpct_uniform(3, 0, draws++) * 30);
+            items[i].last = items[i].first + (int) (hpct_uniform(3, 0, draws++) * 10);
+            items[i].bytes = (size_t) (hpct_uniform(3, 0, draws++) * 1000);
+            sum += (items[i].bytes + 63) / 64 * 64;
+        }
+        size_t total = hpct_plan(items, count);
+        assert_true(total < sum); /* lives are short: something is shared */
+        for (int i = 0; i < count; i++) {
+            assert_true(items[i].offset % 64 == 0 && items[i].offset + items[i].bytes <= total);
+            for (int k = 0; k < i; k++) {
+                bool together = items[i].first <= items[k].last && items[k].first <= items[i].last;
+                bool apart = items[i].offset + items[i].bytes <= items[k].offset ||
+                             items[k].offset + items[k].bytes <= items[i].offset;
+                assert_true(!together || apart || items[i].bytes == 0 || items[k].bytes == 0);
+            }
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(builtin_models_have_keras_counts),
+        cmocka_unit_test(residual_networks_are_keras),
+        cmocka_unit_test(unknown_model_lists_the_names),
+        cmocka_unit_test(first_fault_is_kept_with_the_layers_name),
+        cmocka_unit_test(compile_refuses_bad_settings),
+        cmocka_unit_test(shapes_follow_keras),
+        cmocka_unit_test(operations_have_names),
+        cmocka_unit_test(one_output_is_a_sigmoid_or_a_logit),
+        cmocka_unit_test(picture_layers_have_keras_shapes_and_names),
+        cmocka_unit_test(convolutions_have_keras_shapes),
+        cmocka_unit_test(summary_has_keras_form),
+        cmocka_unit_test(philox_gives_the_published_numbers),
+        cmocka_unit_test(numbers_do_not_depend_on_how_many_are_drawn),
+        cmocka_unit_test(initial_values_are_glorot_uniform),
+        cmocka_unit_test(initial_values_depend_on_the_seed_alone),
+        cmocka_unit_test(plan_shares_but_never_overlaps),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

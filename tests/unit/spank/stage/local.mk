@@ -1,0 +1,15 @@
+# Unit tests of spank/stage/.
+if HAVE_CMOCKA
+unit_tests += tests/unit/spank/stage/net/test_broadcast tests/unit/spank/stage/tree/test_pace \
+	tests/unit/spank/stage/tree/test_tree
+endif
+stage_test_libs = spank/stage/libstage.la agent/cluster/libcluster.la base/libbase.la $(CMOCKA_LIBS)
+tests_unit_spank_stage_net_test_broadcast_SOURCES = tests/unit/spank/stage/net/test_broadcast.c $(cases)
+tests_unit_spank_stage_net_test_broadcast_CPPFLAGS = $(test_cppflags)
+tests_unit_spank_stage_net_test_broadcast_LDADD = $(stage_test_libs)
+tests_unit_spank_stage_tree_test_tree_SOURCES = tests/unit/spank/stage/tree/test_tree.c $(cases)
+tests_unit_spank_stage_tree_test_tree_CPPFLAGS = $(test_cppflags)
+tests_unit_spank_stage_tree_test_tree_LDADD = $(stage_test_libs)
+tests_unit_spank_stage_tree_test_pace_SOURCES = tests/unit/spank/stage/tree/test_pace.c tests/unit/unit.h
+tests_unit_spank_stage_tree_test_pace_CPPFLAGS = $(test_cppflags) -D_GNU_SOURCE
+tests_unit_spank_stage_tree_test_pace_LDADD = $(stage_test_libs)

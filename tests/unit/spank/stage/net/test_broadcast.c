@@ -1,0 +1,503 @@
+/* What a broadcast is made of, without a network: the trees, the frames, the packed items and what
+ * becomes of wrong ones, the file of nodes, the choice of the way. */
+#include <config.h>
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/unit/cases.h"
+
+#include "agent/cluster/spec/mode.h"
+#include "base/status.h"
+#include "spank/stage/net/broadcast_take.h"
+#include "spank/stage/net/broadcast_team.h"
+#include "spank/stage/net/broadcast_tree.h"
+#include "spank/stage/net/broadcast_wire.h"
+#include "spank/stage/net/pack.h"
+#include "spank/stage/net/together.h"
+#include "spank/stage/tree/crew.h"
+#include "spank/stage/tree/hash.h"
+#include "spank/stage/tree/origin.h"
+#include "spank/stage/tree/tree.h"
+
+/* A changed size may ask for more memory than there is, which must be an error and no end. */
+const char *__asan_default_options(void);
+__attribute__((visibility("default"))) const char *__asan_default_options(void)
+{
+    return "allocator_may_return_null=1";
+}
+
+static char base[] = "/tmp/hpc-train-test.XXXXXX";
+static int base_fd;
+static hpct_report quiet;
+
+static int set_up(void **state)
+{
+    (void) state;
+    assert_non_null(mkdtemp(base));
+    base_fd = open(base, O_RDONLY | O_DIRECTORY);
+    hpct_report_start(&quiet, false, -1);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void) state;
+    close(base_fd);
+    hpct_tree_remove(AT_FDCWD, base, NULL);
+    return 0;
+}
+
+/* ---- the trees ---- */
+
+static void check_tree(int tree, int count, int *inner)
+{
+    int parent, children[HPCT_MAX_CHILDREN], its_parent, its_children[HPCT_MAX_CHILDREN];
+    for (int me = 0; me < count; me++) {
+        int found = hpct_tree_place(tree, count, me, &parent, children), steps = 0;
+        assert_within(found, 0, me == 0 ? 1 : HPCT_MAX_CHILDREN);
+        assert_true((parent < 0) == (me == 0));
+        inner[me] += found > 0 && me > 0;
+        for (int i = 0; i < found; i++) {
+            hpct_tree_place(tree, count, children[i], &its_parent, its_children);
+            assert_int_equal(its_parent, me);
+        }
+        for (int at = me; at > 0; at = parent, steps++)
+            hpct_tree_place(tree, count, at, &parent, children);
+        assert_within(steps, 0, hpct_tree_depth(count) + 1);
+    }
+}
+
+static void each_node_is_twice_in_the_trees_and_sends_in_one(void **state)
+{
+    (void) state;
+    for (int count = 2; count <= 130; count++) {
+        int *inner = calloc((size_t) count, sizeof *inner);
+        assert_non_null(inner);
+        for (int tree = 0; tree < HPCT_NUM_TREES; tree++)
+            check_tree(tree, count, inner);
+        for (int i = 1; i < count; i++)
+            assert_within(inner[i], 0, 1); /* so nobody sends more than he gets */
+        free(inner);
+    }
+    assert_within(hpct_tree_depth(10000), 13, 15);
+}
+
+/* ---- frames ---- */
+
+static void frames_are_decoded_as_encoded(void **state)
+{
+    (void) state;
+    uint8_t head[HPCT_WIRE_HEADER];
+    char data[100] = "some bytes";
+    hpct_wire_header header = {.type = HPCT_WIRE_BLOCK,
+                               .size = sizeof data,
+                               .sequence = 1ull << 40},
+                     read;
+    hpct_wire_encode(head, &header, data);
+    assert_true(hpct_wire_decode(&read, head));
+    assert_int_equal(read.type, HPCT_WIRE_BLOCK);
+    assert_int_equal(read.size, sizeof data);
+    assert_true(read.sequence == 1ull << 40);
+    assert_true(hpct_wire_check(&read, data));
+    for (size_t i = 0; i < 8 * sizeof data; i++) {
+        data[i / 8] = (char) (data[i / 8] ^ 1 << i % 8);
+        assert_false(hpct_wire_check(&read, data));
+        data[i / 8] = (char) (data[i / 8] ^ 1 << i % 8);
+    }
+}
+
+static void altered_headers_are_rejected(void **state)
+{
+    (void) state;
+    uint8_t head[HPCT_WIRE_HEADER];
+    hpct_wire_header header = {.type = HPCT_WIRE_TELL, .size = 3, .sequence = 7}, read;
+    hpct_wire_encode(head, &header, "abc");
+    for (size_t i = 0; i < 8 * sizeof head; i++) {
+        head[i / 8] = (uint8_t) (head[i / 8] ^ 1 << i % 8);
+        assert_false(hpct_wire_decode(&read, head));
+        head[i / 8] = (uint8_t) (head[i / 8] ^ 1 << i % 8);
+    }
+    header = (hpct_wire_header){.type = HPCT_WIRE_BLOCK, .size = HPCT_BLOCK_BYTES + 1};
+    hpct_wire_encode_again(head, &header);
+    assert_false(hpct_wire_decode(&read, head));
+}
+
+static void error_messages_are_made_printable(void **state)
+{
+    (void) state;
+    uint8_t out[HPCT_WIRE_FAILURE_MAX];
+    hpct_wire_failure failure = {.node = 3, .status = HPCT_ERR_IO, .text = "a\033[2Jb"}, read;
+    size_t size = hpct_wire_put_failure(out, &failure);
+    assert_true(hpct_wire_get_failure(&read, out, size));
+    assert_int_equal(read.node, 3);
+    assert_int_equal(read.status, HPCT_ERR_IO);
+    assert_string_equal(read.text, "a?[2Jb");
+    assert_false(hpct_wire_get_failure(&read, out, 4));
+    out[4] = 0; /* a failure that is none */
+    assert_false(hpct_wire_get_failure(&read, out, size));
+}
+
+/* ---- packed items ---- */
+
+static hpct_item an_item(hpct_item_kind kind, const char *path)
+{
+    return (hpct_item){.kind = kind,
+                       .path = path,
+                       .mode = kind == HPCT_ITEM_FOLDER ? 0750 : 0640,
+                       .times = {{.tv_sec = 5, .tv_nsec = 6}, {.tv_sec = 7, .tv_nsec = 8}}};
+}
+
+static void put(hpct_pack *pack, hpct_pack_record record, const void *content)
+{
+    uint8_t *data = NULL;
+    uint64_t size = record.kind == HPCT_PACK_WHOLE ? record.item.size : record.size;
+    assert_true(hpct_pack_put(pack, &record, &data));
+    if (content != NULL)
+        memcpy(data, content, (size_t) size);
+}
+
+/* A folder, a small file, and one that comes in two pieces with a hole between them. */
+static void pack_tree(hpct_pack *pack)
+{
+    static const char text[] = "0123456789";
+    hpct_item small = an_item(HPCT_ITEM_FILE, "a/small"), large = an_item(HPCT_ITEM_FILE, "large");
+    char whole[10 + 4096 + 10] = {0};
+    memcpy(whole, text, 10);
+    memcpy(whole + 10 + 4096, text, 10);
+    small.size = 10;
+    large.size = sizeof whole;
+    put(pack, (hpct_pack_record){.kind = HPCT_PACK_ITEM, .item = an_item(HPCT_ITEM_FOLDER, "")},
+        NULL);
+    put(pack, (hpct_pack_record){.kind = HPCT_PACK_ITEM, .item = an_item(HPCT_ITEM_FOLDER, "a")},
+        NULL);
+    put(pack,
+        (hpct_pack_record){.kind = HPCT_PACK_WHOLE, .item = small, .hash = hpct_hash(text, 10)},
+        text);
+    put(pack, (hpct_pack_record){.kind = HPCT_PACK_BEGIN, .item = large, .stream = 2}, NULL);
+    put(pack, (hpct_pack_record){.kind = HPCT_PACK_DATA, .stream = 2, .size = 10}, text);
+    put(pack, (hpct_pack_record){.kind = HPCT_PACK_HOLE, .stream = 2, .size = 4096}, NULL);
+    put(pack, (hpct_pack_record){.kind = HPCT_PACK_DATA, .stream = 2, .size = 10}, text);
+    put(pack,
+        (hpct_pack_record){
+            .kind = HPCT_PACK_END, .stream = 2, .hash = hpct_hash(whole, sizeof whole)},
+        NULL);
+    put(pack, (hpct_pack_record){.kind = HPCT_PACK_DONE, .size = 4}, NULL);
+}
+
+static hpct_status take(const uint8_t *data, size_t size)
+{
+    const hpct_take_target target = {
+        .entry = 0, .folder = base_fd, .root = "tree", .options = {.name = "SRC"}};
+    hpct_receiver *receiver = hpct_receiver_new(&target, 1, &quiet);
+    assert_non_null(receiver);
+    hpct_status status = hpct_receiver_block(receiver, data, size);
+    if (status == HPCT_OK)
+        status = hpct_receiver_end(receiver);
+    hpct_receiver_free(receiver);
+    return status;
+}
+
+static void packed_trees_are_unpacked_unchanged(void **state)
+{
+    (void) state;
+    uint8_t data[8192];
+    char text[64] = "";
+    struct stat info;
+    hpct_pack pack = {.data = data, .room = sizeof data};
+    pack_tree(&pack);
+    assert_int_equal(take(data, pack.size), HPCT_OK);
+    int fd = openat(base_fd, "tree/a/small", O_RDONLY);
+    assert_int_equal(read(fd, text, sizeof text), 10);
+    assert_string_equal(text, "0123456789");
+    assert_int_equal(fstat(fd, &info), 0);
+    assert_int_equal(info.st_mode & 07777, 0640);
+    assert_int_equal(info.st_mtim.tv_sec, 7);
+    assert_int_equal(info.st_mtim.tv_nsec, 8);
+    close(fd);
+    fd = openat(base_fd, "tree/large", O_RDONLY);
+    assert_int_equal(pread(fd, text, sizeof text, 10 + 4096), 10);
+    close(fd);
+    assert_int_equal(fstatat(base_fd, "tree/a", &info, 0), 0);
+    assert_int_equal(info.st_mode & 07777, 0750);
+    hpct_tree_remove(base_fd, "tree", NULL);
+}
+
+/* Each byte changed, the block cut anywhere: never accepted as something else than it was, never
+ * outside the tree. (On the way the frame's hash would find it out first.) */
+static void damaged_items_are_rejected(void **state)
+{
+    (void) state;
+    uint8_t data[8192], wrong[8192];
+    hpct_pack pack = {.data = data, .room = sizeof data};
+    struct stat info;
+    pack_tree(&pack);
+    for (size_t i = 0; i < pack.size; i++) {
+        memcpy(wrong, data, pack.size);
+        assert_true(take(wrong, i) != HPCT_OK);
+        hpct_tree_remove(base_fd, "tree", NULL);
+    }
+    for (size_t i = 0; i < pack.size; i++) {
+        memcpy(wrong, data, pack.size);
+        wrong[i] ^= 0x11;
+        /* other names, modes and times are as good as the right ones */
+        if (take(wrong, pack.size) == HPCT_OK && fstatat(base_fd, "tree/large", &info, 0) == 0)
+            assert_int_equal(info.st_size, 10 + 4096 + 10);
+        hpct_tree_remove(base_fd, "tree", NULL);
+        assert_int_equal(fstatat(AT_FDCWD, base, &info, 0), 0);
+    }
+}
+
+static void expect(const hpct_pack_record *records, size_t count, bool good)
+{
+    uint8_t data[4096];
+    hpct_pack pack = {.data = data, .room = sizeof data};
+    const hpct_pack_record root = {.kind = HPCT_PACK_ITEM, .item = an_item(HPCT_ITEM_FOLDER, "")};
+    put(&pack, root, NULL);
+    for (size_t i = 0; i < count; i++)
+        put(&pack, records[i], NULL);
+    assert_true((take(data, pack.size) == HPCT_OK) == good);
+    hpct_tree_remove(base_fd, "tree", NULL);
+}
+
+static void expect_nonsense(const hpct_pack_record *records, size_t count)
+{
+    expect(records, count, false);
+}
+
+static void inconsistent_items_are_rejected(void **state)
+{
+    (void) state;
+    hpct_item file = an_item(HPCT_ITEM_FILE, "file"), link = an_item(HPCT_ITEM_SYMLINK, "link");
+    const hpct_pack_record begin = {.kind = HPCT_PACK_BEGIN, .item = file};
+    const hpct_pack_record end = {.kind = HPCT_PACK_END, .hash = hpct_hash("", 0)};
+    const hpct_pack_record done = {.kind = HPCT_PACK_DONE, .size = 2};
+    const hpct_pack_record data = {.kind = HPCT_PACK_HOLE, .size = 5};
+    const hpct_pack_record many = {.kind = HPCT_PACK_END, .stream = 1000};
+    const hpct_pack_record other = {.kind = HPCT_PACK_DONE, .entry = 1, .size = 1};
+    const hpct_pack_record few = {.kind = HPCT_PACK_DONE, .size = 3};
+    link.target = "../../../etc/passwd";
+    const hpct_pack_record out = {.kind = HPCT_PACK_ITEM, .item = link};
+    const hpct_pack_record up = {.kind = HPCT_PACK_ITEM,
+                                 .item = an_item(HPCT_ITEM_FOLDER, "../up")};
+    expect((hpct_pack_record[]){begin, end, done}, 3, true);
+    expect_nonsense((hpct_pack_record[]){begin, begin}, 2); /* begun twice */
+    expect_nonsense((hpct_pack_record[]){end}, 1);          /* an end of nothing */
+    expect_nonsense((hpct_pack_record[]){data}, 1);
+    expect_nonsense((hpct_pack_record[]){many}, 1);
+    expect_nonsense((hpct_pack_record[]){other}, 1);            /* nobody asked for it */
+    expect_nonsense((hpct_pack_record[]){begin, done}, 2);      /* one not ended */
+    expect_nonsense((hpct_pack_record[]){begin, data, end}, 3); /* longer than it said */
+    expect_nonsense((hpct_pack_record[]){begin, end, few}, 3);  /* one missing */
+    expect_nonsense((hpct_pack_record[]){begin, end, done, end}, 4);
+    expect_nonsense((hpct_pack_record[]){begin, end, done, done}, 4);
+    expect_nonsense((hpct_pack_record[]){begin, end}, 2); /* no end of all */
+    expect_nonsense((hpct_pack_record[]){out, done}, 2);
+    expect_nonsense((hpct_pack_record[]){up, done}, 2);
+}
+
+/* ---- the crew ---- */
+
+#define NUM_BLOCKS 500
+
+typedef struct work {
+    uint8_t blocks[NUM_BLOCKS];
+    atomic_int done[NUM_BLOCKS], done_in_all;
+    int back;
+    int bad; /* block that fails, or -1 */
+} work;
+
+static hpct_status do_block(void *context, const uint8_t *data, size_t size)
+{
+    work *w = context;
+    int number = (int) (data - w->blocks);
+    assert_int_equal(size, 1);
+    if (number % 7 == 0) /* so that later ones overtake it */
+        usleep(200);
+    w->done[number]++;
+    w->done_in_all++;
+    return number == w->bad ? hpct_fail(HPCT_ERR_IO, "block %d", number) : HPCT_OK;
+}
+
+static void get_back(void *context)
+{
+    work *w = context;
+    if (w->bad < 0)
+        assert_int_equal(w->done[w->back], 1); /* the oldest one, and not before it was done */
+    w->back++;
+}
+
+static void blocks_are_released_in_order(void **state)
+{
+    (void) state;
+    work *w = calloc(1, sizeof *w);
+    assert_non_null(w);
+    w->bad = -1;
+    const hpct_crew_job job = {.work = do_block, .back = get_back, .context = w};
+    hpct_crew *crew = hpct_crew_new(&job, 4, 12);
+    for (int i = 0; i < NUM_BLOCKS; i++) {
+        if (i % 5 == 0) { /* the caller's own */
+            w->done[i]++;
+            hpct_crew_give_done(crew);
+        } else {
+            assert_int_equal(hpct_crew_give(crew, &w->blocks[i], 1), HPCT_OK);
+        }
+    }
+    assert_int_equal(hpct_crew_wait(crew), HPCT_OK);
+    assert_int_equal(w->back, NUM_BLOCKS);
+    hpct_crew_free(crew);
+    free(w);
+}
+
+static void worker_threads_report_the_first_error(void **state)
+{
+    (void) state;
+    work *w = calloc(1, sizeof *w);
+    hpct_status status = HPCT_OK;
+    assert_non_null(w);
+    w->bad = 3;
+    const hpct_crew_job job = {.work = do_block, .back = get_back, .context = w};
+    hpct_crew *crew = hpct_crew_new(&job, 4, 12);
+    for (int i = 0; i < NUM_BLOCKS && status == HPCT_OK; i++)
+        status = hpct_crew_give(crew, &w->blocks[i], 1);
+    assert_int_equal(status, HPCT_ERR_IO);
+    assert_string_equal(hpct_last_error(), "block 3");
+    assert_int_equal(hpct_crew_wait(crew), HPCT_ERR_IO);
+    assert_within(w->done_in_all, 4, 3 + 12 + 1);
+    hpct_crew_free(crew);
+    free(w);
+}
+
+/* ---- the file of nodes ---- */
+
+static hpct_status read_team(const char *text, hpct_team *team)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/nodes", base);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+    *team = (hpct_team){0};
+    hpct_status status = hpct_team_read(path, 0, team);
+    if (status != HPCT_OK)
+        hpct_team_free(team);
+    return status;
+}
+
+static hpct_status parse_team(const parse_case *c, char *got, size_t size)
+{
+    hpct_team team;
+    HPCT_TRY(read_team(c->text, &team));
+    for (int i = 0; i < team.count; i++) {
+        size_t used = strlen(got);
+        snprintf(got + used, size - used, "%s%s %d", i > 0 ? ", " : "", team.hosts[i],
+                 team.ports[i]);
+    }
+    hpct_team_free(&team);
+    return HPCT_OK;
+}
+
+static void node_lists_are_parsed(void **state)
+{
+    (void) state;
+    static const parse_case cases[] = {
+        {"n009:22000\nn010.cluster:1\n[fe80::1]:65535", HPCT_OK,
+         "n009 22000, n010.cluster 1, fe80::1 65535"},
+        {"", HPCT_ERR_USAGE},
+        {"n1", HPCT_ERR_USAGE},
+        {"n1:0\n", HPCT_ERR_USAGE},
+        {"n1:65536\n", HPCT_ERR_USAGE},
+        {":22\n", HPCT_ERR_USAGE},
+        {"a b:1\n", HPCT_ERR_USAGE},
+        {"n1:22\n\n", HPCT_ERR_USAGE},
+        {"[a:1\n", HPCT_ERR_USAGE},
+        {"n1:x\n", HPCT_ERR_USAGE},
+    };
+    RUN_CASES(parse_team, cases);
+}
+
+/* ---- the choice ---- */
+
+static hpct_stage_way choose(int nodes, bool same, bool extract, uint64_t bytes, uint64_t entries,
+                             const char *because)
+{
+    char why[256] = "";
+    const hpct_stage_facts facts = {
+        .nodes = nodes, .same = same, .extract = extract, .bytes = bytes, .entries = entries};
+    hpct_stage_way way = hpct_stage_mode_choose(&facts, why, sizeof why);
+    assert_non_null(strstr(why, because));
+    return way;
+}
+
+static void mode_is_chosen_by_size_count_and_nodes(void **state)
+{
+    (void) state;
+    const uint64_t GB = 1000000000;
+    assert_int_equal(choose(1, true, false, 100 * GB, 1, "one node"), HPCT_WAY_COPY);
+    assert_int_equal(choose(8, false, false, 100 * GB, 1, "local"), HPCT_WAY_COPY);
+    assert_int_equal(choose(8, true, false, 1000, 2, "few enough"), HPCT_WAY_COPY);
+    assert_int_equal(choose(2, true, false, 100 * GB, 10, "large files"), HPCT_WAY_COPY);
+    assert_int_equal(choose(2, true, false, GB, 60000, "read once"), HPCT_WAY_BROADCAST);
+    assert_int_equal(choose(8, true, false, 100 * GB, 10, "read once"), HPCT_WAY_BROADCAST);
+    assert_int_equal(choose(1000, true, false, 1000000, 1, "read once"), HPCT_WAY_BROADCAST);
+}
+
+static void a_server_names_what_it_serves(void **state)
+{
+    (void) state;
+    static const char *const remote[] = {
+        "nas:/home", "10.0.0.1:/x", "[fe80::1]:/x", "//nas/data", "10.0.0.1@tcp:/lustre",
+        "u@nas:",    "bucket:set"};
+    static const char *const local[] = {"/dev/sda1",     "tmpfs",          "none", "localhost:/x",
+                                        "127.0.0.1:/x",  "u@localhost:/x", ":/x",  "/a:b",
+                                        "//localhost/x", "pool/data:x",    ""};
+    for (size_t i = 0; i < sizeof remote / sizeof *remote; i++)
+        assert_true(hpct_origin_is_remote(remote[i]));
+    for (size_t i = 0; i < sizeof local / sizeof *local; i++)
+        assert_false(hpct_origin_is_remote(local[i]));
+}
+
+static void server_file_is_identified_on_all_nodes(void **state)
+{
+    (void) state;
+    struct stat one = {.st_ino = 5, .st_size = 7, .st_mtim = {8, 9}, .st_ctim = {10, 11}};
+    struct stat other = one;
+    hpct_offer offer = {0};
+    hpct_offer_identify(&offer, &one, 0);
+    assert_true(hpct_offer_is(&offer, &one, 0));
+    other.st_ino++; /* as each node's FUSE numbers it */
+    assert_false(hpct_offer_is(&offer, &other, 0));
+    assert_false(hpct_offer_is(&offer, &other, 77));
+    hpct_offer_identify(&offer, &one, 77);
+    assert_true(hpct_offer_is(&offer, &other, 77));
+    assert_false(hpct_offer_is(&offer, &other, 78));
+    other.st_mtim.tv_nsec++;
+    assert_false(hpct_offer_is(&offer, &other, 77));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_node_is_twice_in_the_trees_and_sends_in_one),
+        cmocka_unit_test(frames_are_decoded_as_encoded),
+        cmocka_unit_test(altered_headers_are_rejected),
+        cmocka_unit_test(error_messages_are_made_printable),
+        cmocka_unit_test(packed_trees_are_unpacked_unchanged),
+        cmocka_unit_test(damaged_items_are_rejected),
+        cmocka_unit_test(inconsistent_items_are_rejected),
+        cmocka_unit_test(blocks_are_released_in_order),
+        cmocka_unit_test(worker_threads_report_the_first_error),
+        cmocka_unit_test(node_lists_are_parsed),
+        cmocka_unit_test(mode_is_chosen_by_size_count_and_nodes),
+        cmocka_unit_test(a_server_names_what_it_serves),
+        cmocka_unit_test(server_file_is_identified_on_all_nodes),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

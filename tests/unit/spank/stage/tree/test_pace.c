@@ -1,0 +1,139 @@
+/* When another thread is started: pace.c tells how a thread spent its time, crew.c acts upon it. */
+#include "tests/unit/unit.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "spank/stage/tree/crew.h"
+#include "spank/stage/tree/pace.h"
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double) time.tv_sec + (double) time.tv_nsec * 1e-9;
+}
+
+/* A busy machine may take its time between the two, but not each of ten times. */
+static void test_early(void **state)
+{
+    (void) state;
+    int early = 0;
+    for (int i = 0; i < 10; i++) {
+        hpct_pace pace = {0};
+        hpct_pace_begin(&pace);
+        hpct_pace_end(&pace);
+        early += hpct_pace_look(&pace) == HPCT_PACE_EARLY;
+    }
+    assert_true(early > 0);
+}
+
+static void test_waits(void **state)
+{
+    (void) state;
+    hpct_pace pace = {0};
+    for (int i = 0; i < 30; i++) {
+        hpct_pace_begin(&pace);
+        usleep(1000);
+        hpct_pace_end(&pace);
+    }
+    assert_int_equal(hpct_pace_look(&pace), HPCT_PACE_WAITS);
+    assert_int_equal(hpct_pace_look(&pace), HPCT_PACE_EARLY); /* it began anew */
+}
+
+/* What lies between two pieces of work does not count. */
+static void test_between(void **state)
+{
+    (void) state;
+    hpct_pace pace = {0};
+    hpct_pace_begin(&pace);
+    hpct_pace_end(&pace);
+    usleep(40000);
+    assert_int_equal(hpct_pace_look(&pace), HPCT_PACE_EARLY);
+}
+
+static atomic_int at_work;
+
+static void *share_core(void *context)
+{
+    hpct_pace pace = {0};
+    hpct_pace_kind *kind = context;
+    cpu_set_t all, one;
+    size_t first = 0; /* the same for both */
+    sched_getaffinity(0, sizeof all, &all);
+    while (!CPU_ISSET(first, &all))
+        first++;
+    CPU_ZERO(&one);
+    CPU_SET(first, &one);
+    sched_setaffinity(0, sizeof one, &one);
+    at_work++;
+    while (at_work < 2)
+        sched_yield();
+    hpct_pace_begin(&pace);
+    for (double end = now() + 0.2; now() < end;) {
+    }
+    hpct_pace_end(&pace);
+    *kind = hpct_pace_look(&pace);
+    return NULL;
+}
+
+static void test_shares(void **state)
+{
+    (void) state;
+    pthread_t threads[2];
+    hpct_pace_kind kinds[2];
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, share_core, &kinds[i]), 0);
+    for (int i = 0; i < 2; i++) {
+        pthread_join(threads[i], NULL);
+        assert_int_equal(kinds[i], HPCT_PACE_SHARES);
+    }
+}
+
+/* ---- the crew ---- */
+
+static atomic_int working, most_working;
+
+static hpct_status wait_a_little(void *context, const uint8_t *data, size_t size)
+{
+    (void) context, (void) data, (void) size;
+    int count = ++working;
+    if (count > most_working)
+        most_working = count;
+    usleep(5000);
+    working--;
+    return HPCT_OK;
+}
+
+static void give_back(void *context)
+{
+    ++*(int *) context;
+}
+
+static void test_crew_grows(void **state)
+{
+    (void) state;
+    int back = 0;
+    const hpct_crew_job job = {.work = wait_a_little, .back = give_back, .context = &back};
+    hpct_crew *crew = hpct_crew_new(&job, 3, 8);
+    assert_non_null(crew);
+    for (int i = 0; i < 60; i++)
+        assert_int_equal(hpct_crew_give(crew, NULL, 0), HPCT_OK);
+    assert_int_equal(hpct_crew_wait(crew), HPCT_OK);
+    hpct_crew_free(crew);
+    assert_int_equal(back, 60);
+    assert_int_equal(most_working, 3); /* all that it may */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_early),      cmocka_unit_test(test_waits),
+        cmocka_unit_test(test_between),    cmocka_unit_test(test_shares),
+        cmocka_unit_test(test_crew_grows),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
