@@ -121,6 +121,7 @@ agent_libagent_la_SOURCES = \
 	agent/strategy/multi_worker_mirrored.c \
 	agent/strategy/pipeline.c \
 	agent/strategy/replica.c agent/strategy/replica.h \
+	agent/strategy/state.c agent/strategy/state.h \
 	agent/strategy/replicas/central_storage.c \
 	agent/strategy/replicas/crew.c agent/strategy/replicas/crew.h \
 	agent/strategy/replicas/mirrored.c \
@@ -136,7 +137,9 @@ agent_libagent_la_SOURCES = \
 	agent/train/fit_run.h agent/train/fit_saving.c \
 	agent/train/info.c \
 	agent/train/place.c agent/train/place.h \
-	agent/train/train_and_evaluate.c agent/train/trainer.c
+	agent/train/run_state.c agent/train/run_state.h \
+	agent/train/train_and_evaluate.c agent/train/trainer.c \
+	agent/train/writer.c agent/train/writer.h
 
 # Apart, because only this part is compiled with MPI's flags.
 noinst_LTLIBRARIES += agent/comm/libcommmpi.la

@@ -5,9 +5,11 @@
  * signals and failures; all ranks compute the loss. With one rank it is the unsplit model. */
 #include "agent/comm/circulant.h"
 #include "agent/comm/fabric.h"
+#include "agent/data/sampler.h"
 #include "agent/strategy/alike.h"
 #include "agent/strategy/gradients/buckets.h"
 #include "agent/strategy/replica.h"
+#include "agent/strategy/state.h"
 #include "agent/strategy/strategy.h"
 #include "base/nearest.h"
 #include "base/status.h"
@@ -45,6 +47,7 @@ typedef struct hybrid {
     bool due;      /* the step ends with an update */
     bool failed;   /* a rank had no input */
     float riders[HPCT_RIDERS];
+    float *parcel; /* a part of a value, for the state; NULL until needed */
 } hybrid;
 
 /* ---- opening ---- */
@@ -346,6 +349,7 @@ static void hybrid_close(hpct_strategy *strategy)
     hpct_circulant_close(h->own);
     hpct_shard_close(h->shard);
     free(h->packed);
+    free(h->parcel);
     free(h);
 }
 
@@ -495,8 +499,87 @@ static int64_t hybrid_bytes_per_step(const hpct_strategy *strategy)
                       sums / (size_t) hpct_model_gradient_accumulation(h->model));
 }
 
+/* ---- the state ---- */
+
+/* A split value is equal on all ranks once its parts are joined: each saves some of its rows. */
+static void hybrid_share(const hpct_strategy *strategy, const hpct_state_value *value,
+                         hpct_state_share *out)
+{
+    const hybrid *h = (const hybrid *) strategy;
+    bool first = h->comm->rank == 0;
+    hpct_shard_hold hold =
+        h->shard != NULL ? hpct_shard_holds(h->shard, value->param) : (hpct_shard_hold){0};
+    *out = hpct_state_equal(value, first);
+    if (hold.split) {
+        out->meets = true;
+        out->rows = hpct_slice(value->shape.size[0], h->comm->rank, h->comm->size, &out->begin);
+    } else if ((value->is_state && hold.own) || (value->is_accumulated && hold.summed)) {
+        *out = hpct_state_own(value, 1, first);
+    }
+}
+
+/* Room for the largest part of a value. Collective at first. */
+static hpct_status make_room(hybrid *h)
+{
+    size_t most = 1;
+    if (h->parcel != NULL)
+        return HPCT_OK;
+    for (int i = 0; i < hpct_shard_num_params(h->shard); i++) {
+        for (int part = 0; part < h->comm->size; part++) {
+            size_t count = hpct_shard_part_floats(h->shard, i, part);
+            most = count > most ? count : most;
+        }
+    }
+    h->parcel = malloc(most * sizeof *h->parcel);
+    return hpct_context_agree(
+        h->context, h->parcel != NULL ? HPCT_OK : hpct_fail_memory(most * sizeof *h->parcel));
+}
+
+/* Every rank receives all parts. */
+static hpct_status join(hybrid *h, const hpct_state_value *value, float *floats)
+{
+    HPCT_TRY(make_room(h));
+    for (int part = 0; part < h->comm->size; part++) {
+        size_t bytes = hpct_shard_part_floats(h->shard, value->param, part) * sizeof *h->parcel;
+        if (part == h->comm->rank)
+            HPCT_TRY(hpct_state_get(h->model, value->param, value->slot, h->parcel));
+        HPCT_TRY(h->comm->ops->broadcast(h->comm, h->parcel, bytes, part));
+        hpct_shard_paste(h->shard, value->param, part, h->parcel, floats);
+    }
+    return HPCT_OK;
+}
+
+static hpct_status hybrid_get(hpct_strategy *strategy, const hpct_state_value *value, int copy,
+                              float *floats)
+{
+    hybrid *h = (hybrid *) strategy;
+    (void) copy;
+    return h->shard != NULL && hpct_shard_holds(h->shard, value->param).split
+               ? join(h, value, floats)
+               : hpct_state_get(h->model, value->param, value->slot, floats);
+}
+
+static hpct_status hybrid_put(hpct_strategy *strategy, const hpct_state_value *value, int copy,
+                              const float *floats)
+{
+    hybrid *h = (hybrid *) strategy;
+    (void) copy;
+    if (h->shard == NULL || !hpct_shard_holds(h->shard, value->param).split)
+        return hpct_state_put(h->model, value->param, value->slot, floats);
+    HPCT_TRY(make_room(h));
+    hpct_shard_cut(h->shard, value->param, floats, h->parcel);
+    return hpct_state_put(h->model, value->param, value->slot, h->parcel);
+}
+
+static const struct hpct_state_ops state_ops = {
+    .share = hybrid_share,
+    .get = hybrid_get,
+    .put = hybrid_put,
+};
+
 const hpct_strategy_ops hpct_hybrid = {
     .name = "hybrid",
+    .state = &state_ops,
     .whole_batch = true,
     .need = hybrid_need,
     .open = hybrid_open,

@@ -12,6 +12,7 @@
  * except for rounding, for SGD with or without momentum. */
 #include "agent/strategy/gradients/buckets.h"
 #include "agent/strategy/replica.h"
+#include "agent/strategy/state.h"
 #include "base/status.h"
 #include "nn/run/step.h"
 
@@ -216,8 +217,46 @@ static int64_t local_bytes_per_step(const hpct_strategy *strategy)
            (int64_t) (hpct_model_synced_floats(l->model) * sizeof(float));
 }
 
+/* ---- the state ---- */
+
+/* After an average: the weights are equal then. */
+static bool local_ready(const hpct_strategy *strategy)
+{
+    return ((const local_sgd *) strategy)->since == 0;
+}
+
+/* Each rank has optimizer slots of its own, too. */
+static void local_share(const hpct_strategy *strategy, const hpct_state_value *value,
+                        hpct_state_share *out)
+{
+    const local_sgd *l = (const local_sgd *) strategy;
+    bool own = l->comm->size > 1 && (value->is_state || value->slot != HPCT_STATE_PARAM);
+    *out = own ? hpct_state_own(value, 1, l->comm->rank == 0)
+               : hpct_state_equal(value, l->comm->rank == 0);
+}
+
+static void local_numbers(hpct_strategy *strategy, double *numbers, bool put)
+{
+    local_sgd *l = (local_sgd *) strategy;
+    if (put) {
+        l->steps = (int64_t) numbers[0];
+        l->averages = (int64_t) numbers[1];
+    } else {
+        numbers[0] = (double) l->steps;
+        numbers[1] = (double) l->averages;
+    }
+}
+
+static const struct hpct_state_ops state_ops = {
+    .ready = local_ready,
+    .share = local_share,
+    .num_numbers = 2,
+    .numbers = local_numbers,
+};
+
 const hpct_strategy_ops hpct_local_sgd = {
     .name = "local-sgd",
+    .state = &state_ops,
     .need = local_need,
     .open = local_open,
     .forward = local_forward,

@@ -4,6 +4,7 @@
 #include "agent/strategy/gradients/buckets.h"
 #include "agent/strategy/gradients/compress.h"
 #include "agent/strategy/replica.h"
+#include "agent/strategy/state.h"
 #include "base/status.h"
 #include "nn/run/step.h"
 
@@ -356,9 +357,78 @@ static int64_t multi_worker_bytes_per_step(const hpct_strategy *strategy)
            (int64_t) (sums + hpct_model_synced_floats(m->model) * sizeof(float));
 }
 
+/* ---- the state ---- */
+
+static hpct_status multi_worker_extend(const hpct_strategy *strategy, hpct_state_list *list)
+{
+    const multi_worker *m = (const multi_worker *) strategy;
+    return m->compressor != NULL
+               ? hpct_state_list_add(list, m->model, HPCT_STATE_RESIDUE, "residue")
+               : HPCT_OK;
+}
+
+/* Each rank has moving statistics of its own samples, and their gradients until an update. */
+static void multi_worker_share(const hpct_strategy *strategy, const hpct_state_value *value,
+                               hpct_state_share *out)
+{
+    const multi_worker *m = (const multi_worker *) strategy;
+    bool own = m->comm->size > 1 &&
+               (value->is_state || value->is_accumulated || value->slot == HPCT_STATE_RESIDUE);
+    *out = own ? hpct_state_own(value, 1, m->comm->rank == 0)
+               : hpct_state_equal(value, m->comm->rank == 0);
+}
+
+static hpct_status multi_worker_get(hpct_strategy *strategy, const hpct_state_value *value,
+                                    int copy, float *floats)
+{
+    const multi_worker *m = (const multi_worker *) strategy;
+    (void) copy;
+    return value->slot == HPCT_STATE_RESIDUE
+               ? hpct_compressor_get_residue(m->compressor, value->param, floats)
+               : hpct_state_get(m->model, value->param, value->slot, floats);
+}
+
+static hpct_status multi_worker_put(hpct_strategy *strategy, const hpct_state_value *value,
+                                    int copy, const float *floats)
+{
+    const multi_worker *m = (const multi_worker *) strategy;
+    (void) copy;
+    return value->slot == HPCT_STATE_RESIDUE
+               ? hpct_compressor_put_residue(m->compressor, value->param, floats)
+               : hpct_state_put(m->model, value->param, value->slot, floats);
+}
+
+static void multi_worker_numbers(hpct_strategy *strategy, double *numbers, bool put)
+{
+    multi_worker *m = (multi_worker *) strategy;
+    if (m->compressor != NULL && put)
+        m->compressor->reduced = (int64_t) numbers[0];
+    else if (!put)
+        numbers[0] = m->compressor != NULL ? (double) m->compressor->reduced : 0;
+}
+
+static float *multi_worker_layout_floats(const hpct_strategy *strategy, size_t *count)
+{
+    const multi_worker *m = (const multi_worker *) strategy;
+    *count = 0;
+    return m->compressor != NULL && m->compressor->ops->factors != NULL
+               ? m->compressor->ops->factors(m->compressor, count)
+               : NULL;
+}
+
+static const struct hpct_state_ops state_ops = {
+    .extend = multi_worker_extend,
+    .share = multi_worker_share,
+    .get = multi_worker_get,
+    .put = multi_worker_put,
+    .num_numbers = 1,
+    .numbers = multi_worker_numbers,
+    .layout_floats = multi_worker_layout_floats,
+};
+
 const hpct_strategy_ops hpct_multi_worker_mirrored = {
     .name = "multi-worker-mirrored",
-    .checkpoints = true,
+    .state = &state_ops,
     .need = multi_worker_need,
     .open = multi_worker_open,
     .forward = multi_worker_forward,

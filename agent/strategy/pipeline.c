@@ -8,6 +8,7 @@
 #include "agent/strategy/alike.h"
 #include "agent/strategy/replica.h"
 #include "agent/strategy/stage_layout.h"
+#include "agent/strategy/state.h"
 #include "agent/strategy/strategy.h"
 #include "base/status.h"
 #include "nn/run/record.h"
@@ -526,8 +527,53 @@ static int64_t pipeline_bytes_per_step(const hpct_strategy *strategy)
     return ((const pipeline *) strategy)->bytes;
 }
 
+/* ---- the state ---- */
+
+/* The value's parameter in this rank's stage, or -1. */
+static int in_stage(const pipeline *p, const hpct_state_value *value)
+{
+    int first, count;
+    hpct_stage_parameters(p->whole, &p->cut, p->number, &first, &count);
+    return value->param >= first && value->param < first + count ? value->param - first : -1;
+}
+
+/* Replicas of a stage have moving statistics of their own samples, and their gradients until an
+ * update. */
+static void pipeline_share(const hpct_strategy *strategy, const hpct_state_value *value,
+                           hpct_state_share *out)
+{
+    const pipeline *p = (const pipeline *) strategy;
+    bool holds = in_stage(p, value) >= 0, first = holds && p->replica == 0;
+    bool own = p->layout.replicas > 1 && (value->is_state || value->is_accumulated);
+    *out = own ? hpct_state_own(value, holds, first) : hpct_state_equal(value, first);
+}
+
+static hpct_status pipeline_get(hpct_strategy *strategy, const hpct_state_value *value, int copy,
+                                float *floats)
+{
+    const pipeline *p = (const pipeline *) strategy;
+    (void) copy;
+    return hpct_state_get(p->model, in_stage(p, value), value->slot, floats);
+}
+
+static hpct_status pipeline_put(hpct_strategy *strategy, const hpct_state_value *value, int copy,
+                                const float *floats)
+{
+    const pipeline *p = (const pipeline *) strategy;
+    int param = in_stage(p, value);
+    (void) copy;
+    return param >= 0 ? hpct_state_put(p->model, param, value->slot, floats) : HPCT_OK;
+}
+
+static const struct hpct_state_ops state_ops = {
+    .share = pipeline_share,
+    .get = pipeline_get,
+    .put = pipeline_put,
+};
+
 const hpct_strategy_ops hpct_pipeline_stages = {
     .name = "pipeline",
+    .state = &state_ops,
     .whole_batch = true,
     .in_pieces = true,
     .need = pipeline_need,

@@ -63,9 +63,9 @@ typedef struct hpct_strategy_ops {
      * be timed or emulated as those of one step. */
     bool in_pieces;
 
-    /* Between steps, the whole state of training is in the plan's model, on every rank; only moving
-     * statistics may differ. */
-    bool checkpoints;
+    /* What the ranks hold of the training state (agent/strategy/state.h); NULL: it cannot be
+     * saved. */
+    const struct hpct_state_ops *state;
 
     /* Supports options->replicas above 1: the replicas share a rank's samples. */
     bool replicas;

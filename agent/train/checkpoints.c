@@ -1,41 +1,35 @@
-/* The step waits only while its state is copied; a thread of rank 0 writes the copy. Decisions that
- * depend on time or files are rank 0's, and broadcast. */
+/* The step waits only while the state is copied; a thread of each rank writes its part of the copy.
+ * Rank 0 completes the checkpoint once all parts are written, which the ranks tell each other after
+ * one of the next steps. Decisions that depend on time or files are rank 0's, and broadcast. */
 #include "agent/train/checkpoints.h"
 
 #include "agent/checkpoint/store.h"
 #include "agent/rank/context.h"
 #include "agent/rank/largest.h"
+#include "agent/train/run_state.h"
+#include "agent/train/writer.h"
 #include "base/headway.h"
 #include "base/process.h"
 #include "base/status.h"
-#include "nn/run/state.h"
-#include "nn/run/step.h"
 
 #include <inttypes.h>
 #include <limits.h>
 #include <math.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define DEFAULT_KEEP 2
-#define MOST_SECONDS 600      /* that may be lost, by default */
-#define LEAST_SECONDS 10      /* between two checkpoints, by default */
-#define FIRST_SECONDS 60      /* until the cost is known */
-#define MEASURED_STEPS 4      /* before the first interval is fixed, without the first step */
-#define SHARE 0.01            /* of the time that training may wait for copies */
-#define STATES "ranks/states" /* [ranks][floats]: each rank's moving statistics */
+#define MOST_SECONDS 600 /* that may be lost, by default */
+#define LEAST_SECONDS 10 /* between two checkpoints, by default */
+#define FIRST_SECONDS 60 /* until the cost is known */
+#define MEASURED_STEPS 4 /* before the first interval is fixed, without the first step */
+#define SHARE 0.01       /* of the time that training may wait for copies */
 
 enum kind { BY_TIME, BY_STEPS, BY_EPOCH };
 
-/* What the thread writes. */
-typedef struct job {
-    int64_t step;
-    char *text; /* state.json */
-    bool there, running;
-} job;
+/* What the ranks are waiting for; the same on all. */
+enum phase { IDLE, PARTS, COMPLETION };
 
 struct hpct_checkpoints {
     hpct_context *context;
@@ -47,23 +41,23 @@ struct hpct_checkpoints {
     double seconds;      /* BY_TIME: fixed interval; 0: by cost */
     int64_t steps, next; /* BY_STEPS: interval; BY_TIME: step of the next one */
     int64_t began_step, steps_per_epoch;
-    double began;            /* clock after the first step */
-    double copied;           /* seconds that training waited for the last copy */
-    hpct_state *state, *own; /* rank 0's copy; this rank's moving statistics */
-    float *states;           /* [ranks][num_states] */
-    size_t num_states;
-    bool has_own; /* `states` are of as many ranks, and not restored yet */
+    double began;  /* clock after the first step */
+    double copied; /* seconds that training waited for the last copy */
+    bool wanted;   /* one is due, as soon as the state can be taken */
+    hpct_run_state *state;
+    hpct_writer *writer; /* NULL: this rank writes nothing */
+    enum phase phase;
+    int64_t ask, ask_after; /* step after which the ranks compare, and the next interval */
+    int64_t step;           /* being written */
+    hpct_status written;    /* of the last one, on the rank that failed */
+    char *why;
+    int64_t saved; /* step of the last complete one; -1: none */
     /* rank 0 */
     hpct_store *store;
-    pthread_t thread;
-    bool has_thread, ends;
-    pthread_mutex_t mutex;
-    pthread_cond_t changed;
-    job job;
-    hpct_status written; /* of the last write */
-    char *why;
-    double write_seconds;
-    int64_t saved; /* step of the last complete one; -1: none */
+    hpct_store_file *files; /* [ranks] */
+    char *text;             /* state.json of the one being written */
+    hpct_checkpoint *from;  /* until it is restored */
+    json_t *description;    /* hpct_run_state_describe of that */
     char last[PATH_MAX];
 };
 
@@ -123,98 +117,6 @@ hpct_status hpct_checkpoints_check(const char *dir, const char *every, const cha
     return HPCT_OK;
 }
 
-/* ---- the writing thread ---- */
-
-static hpct_store_tensor tensor_of(const hpct_state_tensor *from)
-{
-    hpct_store_tensor t = {.name = from->name, .type = HPCT_STORE_F32, .data = from->values};
-    t.rank = from->shape.rank;
-    for (int k = 0; k < t.rank; k++)
-        t.shape[k] = from->shape.size[k];
-    return t;
-}
-
-static hpct_store_tensor states_tensor(const hpct_checkpoints *c, int64_t ranks)
-{
-    return (hpct_store_tensor){.name = STATES,
-                               .type = HPCT_STORE_F32,
-                               .rank = 2,
-                               .shape = {ranks, (int64_t) c->num_states},
-                               .data = c->states};
-}
-
-static hpct_status write_job(hpct_checkpoints *c)
-{
-    const hpct_state *state = c->state;
-    hpct_store_file file;
-    size_t count = (size_t) state->num_tensors;
-    hpct_store_tensor *tensors = calloc(count + 1, sizeof *tensors);
-    if (tensors == NULL)
-        return hpct_fail_memory((count + 1) * sizeof *tensors);
-    for (size_t i = 0; i < count; i++)
-        tensors[i] = tensor_of(&state->tensors[i]);
-    if (c->num_states > 0 && hpct_context_size(c->context) > 1)
-        tensors[count++] = states_tensor(c, hpct_context_size(c->context));
-    hpct_status status = hpct_store_check(c->store);
-    if (status == HPCT_OK)
-        status = hpct_store_write_part(c->dir, c->job.step, 0, tensors, count, &file);
-    if (status == HPCT_OK)
-        status = hpct_store_commit(c->store, c->job.step, c->job.text, &file, 1, false);
-    free(tensors);
-    return status;
-}
-
-static void *write_all(void *argument)
-{
-    hpct_checkpoints *c = argument;
-    pthread_setname_np(pthread_self(), "checkpoint");
-    pthread_mutex_lock(&c->mutex);
-    for (;;) {
-        while (!c->job.there && !c->ends)
-            pthread_cond_wait(&c->changed, &c->mutex);
-        if (!c->job.there)
-            break;
-        c->job.there = false;
-        c->job.running = true;
-        pthread_mutex_unlock(&c->mutex);
-        double began = hpct_process_clock();
-        hpct_status status = write_job(c);
-        char *why = status != HPCT_OK ? hpct_error_keep() : NULL;
-        pthread_mutex_lock(&c->mutex);
-        c->write_seconds = hpct_process_clock() - began;
-        c->written = status;
-        free(c->why);
-        c->why = why;
-        if (status == HPCT_OK) {
-            c->saved = c->job.step;
-            snprintf(c->last, sizeof c->last, "%s/step-%010" PRId64, c->dir, c->job.step);
-        }
-        c->job.running = false;
-        pthread_cond_broadcast(&c->changed);
-    }
-    pthread_mutex_unlock(&c->mutex);
-    return NULL;
-}
-
-/* Until nothing is written. Without a timeout, as ending now would lose what is written. */
-static void await_writer(hpct_checkpoints *c)
-{
-    hpct_waits before = hpct_headway_enter(HPCT_WAITS_UNSEEN);
-    pthread_mutex_lock(&c->mutex);
-    while (c->job.there || c->job.running)
-        pthread_cond_wait(&c->changed, &c->mutex);
-    pthread_mutex_unlock(&c->mutex);
-    hpct_headway_enter(before);
-}
-
-static bool is_busy(hpct_checkpoints *c)
-{
-    pthread_mutex_lock(&c->mutex);
-    bool busy = c->job.there || c->job.running;
-    pthread_mutex_unlock(&c->mutex);
-    return busy;
-}
-
 /* ---- state.json ---- */
 
 /* For `hpc-train checkpoint export`; JSON null if there are none. */
@@ -234,36 +136,22 @@ static json_t *class_names(const hpct_model *model)
 /* NULL if out of memory. */
 static char *state_text(const hpct_checkpoints *c, const hpct_place *place)
 {
-    const hpct_state_scaling *s = &c->state->scaling;
-    json_t *root = json_pack(
-        "{s:i,s:I,s:I,s:o,s:I,s:{s:f,s:f,s:f,s:I,s:I},s:O,s:o}", "format", 1, "epoch",
-        (json_int_t) place->epoch, "ranks", (json_int_t) hpct_context_size(c->context), "place",
-        hpct_place_to_json(place), "optimizer_steps", (json_int_t) c->state->steps, "loss_scale",
-        "scale", s->scale, "undo_1", s->undo_1, "undo_2", s->undo_2, "good", (json_int_t) s->good,
-        "left_out", (json_int_t) s->left_out, "run", c->same, "class_names", class_names(c->model));
+    json_t *root =
+        json_pack("{s:i,s:I,s:o,s:o,s:O,s:o}", "format", 1, "epoch", (json_int_t) place->epoch,
+                  "place", hpct_place_to_json(place), "state", hpct_run_state_describe(c->state),
+                  "run", c->same, "class_names", class_names(c->model));
     char *text = root != NULL ? json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) : NULL;
     json_decref(root);
     return text;
 }
 
-static bool state_parse(const json_t *root, hpct_state *state, hpct_place *place, int *ranks)
+static bool state_parse(const json_t *root, hpct_place *place, json_t **description)
 {
-    json_int_t steps, good, left_out;
     json_t *from;
-    hpct_state_scaling *s = &state->scaling;
     int format;
-    bool parsed =
-        json_unpack((json_t *) (uintptr_t) root, "{s:i,s:i,s:o,s:I,s:{s:F,s:F,s:F,s:I,s:I}}",
-                    "format", &format, "ranks", ranks, "place", &from, "optimizer_steps", &steps,
-                    "loss_scale", "scale", &s->scale, "undo_1", &s->undo_1, "undo_2", &s->undo_2,
-                    "good", &good, "left_out", &left_out) == 0 &&
-        format == 1 && *ranks >= 1 && hpct_place_from_json(from, place);
-    if (!parsed)
-        return false;
-    state->steps = steps;
-    s->good = good;
-    s->left_out = left_out;
-    return true;
+    return json_unpack((json_t *) (uintptr_t) root, "{s:i,s:o,s:o}", "format", &format, "place",
+                       &from, "state", description) == 0 &&
+           format == 1 && json_is_object(*description) && hpct_place_from_json(from, place);
 }
 
 /* ---- continuing ---- */
@@ -298,142 +186,89 @@ static hpct_status compare(const json_t *own, const json_t *root, const char *fo
     return HPCT_OK;
 }
 
-static hpct_status read_tensors(hpct_checkpoints *c, hpct_checkpoint *from, int ranks)
-{
-    for (int i = 0; i < c->state->num_tensors; i++) {
-        hpct_store_tensor t = tensor_of(&c->state->tensors[i]);
-        HPCT_TRY(hpct_checkpoint_read(from, &t, c->state->tensors[i].values));
-    }
-    if (c->num_states == 0 || ranks == 1 || ranks != hpct_context_size(c->context))
-        return HPCT_OK;
-    hpct_store_tensor t = states_tensor(c, ranks);
-    return hpct_checkpoint_read(from, &t, c->states);
-}
-
 /* Rank 0 alone. */
-static hpct_status load(hpct_checkpoints *c, const char *path, hpct_place *place, int *ranks,
-                        bool *found)
+static hpct_status load(hpct_checkpoints *c, const char *path, hpct_place *place)
 {
-    hpct_checkpoint *from = NULL;
     json_error_t error;
+    json_t *description = NULL;
     bool given = path != NULL;
-    hpct_status status = hpct_store_load(&from, given ? path : c->dir, note, NULL);
+    hpct_status status = hpct_store_load(&c->from, given ? path : c->dir, note, NULL);
     if (status == HPCT_ERR_NO_INPUT && !given)
         return HPCT_OK;
     HPCT_TRY(status);
-    const char *folder = hpct_checkpoint_folder(from);
-    json_t *root = json_loads(hpct_checkpoint_state(from), JSON_REJECT_DUPLICATES, &error);
-    if (root == NULL || !state_parse(root, c->state, place, ranks))
+    const char *folder = hpct_checkpoint_folder(c->from);
+    json_t *root = json_loads(hpct_checkpoint_state(c->from), JSON_REJECT_DUPLICATES, &error);
+    if (root == NULL || !state_parse(root, place, &description))
         status = hpct_fail(HPCT_ERR_DATA, "%s/state.json is not that of a run of fit", folder);
     if (status == HPCT_OK)
         status = compare(c->same, root, folder);
-    if (status == HPCT_OK)
-        status = read_tensors(c, from, *ranks);
     if (status == HPCT_OK) {
-        *found = true;
-        c->saved = hpct_checkpoint_step(from);
+        c->description = json_incref(description);
+        c->saved = hpct_checkpoint_step(c->from);
         snprintf(c->last, sizeof c->last, "%s", folder);
     }
     json_decref(root);
-    hpct_checkpoint_free(from);
     return status;
 }
 
-/* What rank 0 has read. */
+/* What rank 0 has found. */
 typedef struct found {
     hpct_place place;
-    hpct_state_scaling scaling;
-    int64_t steps, saved;
-    int ranks, is;
+    int64_t saved;
+    int is;
 } found;
 
-hpct_status hpct_checkpoints_restore_own(hpct_checkpoints *c)
+static hpct_status find(hpct_checkpoints *c, const char *how, hpct_place *place, bool *continues)
 {
-    size_t at = 0;
-    const float *row = c->states + (size_t) hpct_context_rank(c->context) * c->num_states;
-    if (!c->has_own)
-        return HPCT_OK;
-    for (int i = 0; i < c->own->num_tensors; at += c->own->tensors[i++].count)
-        memcpy(c->own->tensors[i].values, row + at, c->own->tensors[i].count * sizeof *row);
-    return hpct_state_put(c->own, c->model);
-}
-
-/* Every rank receives the state, and its own moving statistics if there were as many ranks. */
-static hpct_status share(hpct_checkpoints *c, const found *f)
-{
-    hpct_comm *comm = hpct_context_comm(c->context);
-    size_t ranks = (size_t) comm->size;
-    for (int i = 0; i < c->state->num_tensors; i++) {
-        hpct_state_tensor *t = &c->state->tensors[i];
-        HPCT_TRY(comm->ops->broadcast(comm, t->values, t->count * sizeof *t->values, 0));
-        if (t->is_accumulated && comm->rank != 0) /* rank 0 has the sum of all */
-            memset(t->values, 0, t->count * sizeof *t->values);
-    }
-    c->state->steps = f->steps;
-    c->state->scaling = f->scaling;
-    HPCT_TRY(hpct_context_agree(c->context, hpct_state_put(c->state, c->model)));
-    if (c->num_states == 0 || ranks == 1 || f->ranks != comm->size)
-        return HPCT_OK;
-    size_t bytes = ranks * c->num_states * sizeof *c->states;
-    c->has_own = true;
-    return comm->ops->broadcast(comm, c->states, bytes, 0);
-}
-
-static hpct_status resume(hpct_checkpoints *c, const char *how, hpct_place *place, bool *continues)
-{
-    found f = {.ranks = 1};
-    bool is = false, automatic = how == NULL || strcmp(how, "auto") == 0;
+    found f = {.is = 0};
+    bool automatic = how == NULL || strcmp(how, "auto") == 0;
     hpct_comm *comm = hpct_context_comm(c->context);
     hpct_status status = HPCT_OK;
     if (how != NULL && strcmp(how, "never") == 0)
         return HPCT_OK;
     if (leads(c))
-        status = load(c, automatic ? NULL : how, &f.place, &f.ranks, &is);
+        status = load(c, automatic ? NULL : how, &f.place);
     HPCT_TRY(hpct_context_agree(c->context, status));
-    f.is = is;
-    f.steps = c->state->steps;
-    f.scaling = c->state->scaling;
+    f.is = c->from != NULL;
     f.saved = c->saved;
     HPCT_TRY(comm->ops->broadcast(comm, &f, sizeof f, 0));
     if (!f.is)
         return HPCT_OK;
-    HPCT_TRY(hpct_context_agree(c->context, share(c, &f)));
     c->saved = f.saved;
     *place = f.place;
     *continues = true;
     return HPCT_OK;
 }
 
+hpct_status hpct_checkpoints_attach(hpct_checkpoints *c, hpct_strategy *strategy)
+{
+    HPCT_TRY(hpct_run_state_open(&c->state, c->context, c->model, strategy));
+    hpct_status status = HPCT_OK;
+    if (hpct_run_state_writes(c->state))
+        status = hpct_writer_open(&c->writer, c->dir, c->store);
+    HPCT_TRY(hpct_context_agree(c->context, status));
+    if (c->saved < 0)
+        return HPCT_OK;
+    status = hpct_run_state_restore(c->state, c->from, c->description);
+    hpct_checkpoint_free(c->from);
+    json_decref(c->description);
+    c->from = NULL;
+    c->description = NULL;
+    return status;
+}
+
 /* ---- opening ---- */
 
-static hpct_status allocate(hpct_checkpoints *c, const hpct_checkpoints_options *o)
+static hpct_status open_store(hpct_checkpoints *c, const hpct_checkpoints_options *o)
 {
     size_t ranks = (size_t) hpct_context_size(c->context);
     c->dir = strdup(o->dir);
-    if (c->dir == NULL)
-        return hpct_fail_memory(0);
-    HPCT_TRY(hpct_state_new(&c->state, o->model, false));
-    HPCT_TRY(hpct_state_new(&c->own, o->model, true));
-    for (int i = 0; i < c->own->num_tensors; i++)
-        c->num_states += c->own->tensors[i].count;
-    c->states = calloc(ranks * c->num_states + 1, sizeof *c->states);
-    return c->states != NULL ? HPCT_OK : hpct_fail_memory(ranks * c->num_states * sizeof(float));
-}
-
-static hpct_status open_store(hpct_checkpoints *c, int keep)
-{
-    if (!leads(c))
-        return HPCT_OK;
-    HPCT_TRY(hpct_store_open(&c->store, c->dir, keep > 0 ? keep : DEFAULT_KEEP, note, NULL));
-    sigset_t all, before;
-    sigfillset(&all); /* signals interrupt no write */
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(&c->thread, NULL, write_all, c);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    c->has_thread = error == 0;
-    return error == 0
-               ? HPCT_OK
-               : hpct_fail(HPCT_ERR_INTERNAL, "no thread can be started: %s", strerror(error));
+    c->files = calloc(ranks, sizeof *c->files);
+    if (c->dir == NULL || c->files == NULL)
+        return hpct_fail_memory(ranks * sizeof *c->files);
+    return leads(c) ? hpct_store_open(&c->store, c->dir, o->keep > 0 ? o->keep : DEFAULT_KEEP, note,
+                                      NULL)
+                    : HPCT_OK;
 }
 
 hpct_status hpct_checkpoints_open(hpct_checkpoints **out, const hpct_checkpoints_options *options,
@@ -444,8 +279,6 @@ hpct_status hpct_checkpoints_open(hpct_checkpoints **out, const hpct_checkpoints
     hpct_checkpoints *c = calloc(1, sizeof *c);
     hpct_status status = c != NULL ? HPCT_OK : hpct_fail_memory(sizeof *c);
     HPCT_TRY(hpct_context_agree(options->context, status));
-    pthread_mutex_init(&c->mutex, NULL);
-    pthread_cond_init(&c->changed, NULL);
     c->context = options->context;
     c->model = options->model;
     c->speaks = options->speaks;
@@ -453,12 +286,9 @@ hpct_status hpct_checkpoints_open(hpct_checkpoints **out, const hpct_checkpoints
     c->steps_per_epoch = options->steps_per_epoch;
     c->saved = -1;
     parse_every(options->every, &c->kind, &c->seconds, &c->steps);
-    status = allocate(c, options);
+    status = hpct_context_agree(c->context, open_store(c, options));
     if (status == HPCT_OK)
-        status = open_store(c, options->keep);
-    status = hpct_context_agree(c->context, status);
-    if (status == HPCT_OK)
-        status = resume(c, options->resume, place, continues);
+        status = find(c, options->resume, place, continues);
     if (status != HPCT_OK) {
         hpct_checkpoints_close(c);
         return status;
@@ -469,16 +299,114 @@ hpct_status hpct_checkpoints_open(hpct_checkpoints **out, const hpct_checkpoints
     return HPCT_OK;
 }
 
+/* ---- completing ---- */
+
+/* What a rank says of its writer. */
+typedef struct report {
+    int busy, failed;
+    hpct_store_file file;
+} report;
+
+static report own_report(hpct_checkpoints *c)
+{
+    report mine = {.busy = c->writer != NULL && !hpct_writer_is_idle(c->writer)};
+    if (c->writer == NULL || mine.busy)
+        return mine;
+    hpct_writer_result result = hpct_writer_last(c->writer);
+    mine.failed = result.status != HPCT_OK;
+    mine.file = result.file;
+    return mine;
+}
+
+/* The rank that failed says why: now, and at the end if no later one is complete. */
+static void note_failure(hpct_checkpoints *c)
+{
+    hpct_writer_result result = hpct_writer_last(c->writer);
+    free(c->why);
+    c->why = strdup(result.why != NULL ? result.why : "");
+    c->written = result.status;
+    fprintf(stderr, "hpc-train: checkpoint: %s; it is tried again\n", c->why);
+}
+
+static void complete(hpct_checkpoints *c, const report *reports)
+{
+    size_t count = 0;
+    c->phase = COMPLETION;
+    c->ask_after = 1;
+    if (!leads(c))
+        return;
+    for (int rank = 0; rank < hpct_context_size(c->context); rank++) {
+        if (reports[rank].file.bytes > 0)
+            c->files[count++] = reports[rank].file;
+    }
+    hpct_writer_begin(c->writer,
+                      &(hpct_writer_job){
+                          .step = c->step, .text = c->text, .files = c->files, .num_files = count});
+}
+
+static void end_phase(hpct_checkpoints *c, const report *reports)
+{
+    bool failed = false;
+    for (int rank = 0; rank < hpct_context_size(c->context); rank++)
+        failed |= reports[rank].failed != 0;
+    if (reports[hpct_context_rank(c->context)].failed)
+        note_failure(c);
+    if (!failed && c->phase == PARTS) {
+        complete(c, reports);
+        return;
+    }
+    c->phase = IDLE;
+    if (failed)
+        return;
+    c->saved = c->step;
+    c->written = HPCT_OK;
+    snprintf(c->last, sizeof c->last, "%s/step-%010" PRId64, c->dir, c->step);
+}
+
+/* Whether all ranks have written. Collective. */
+static hpct_status ask(hpct_checkpoints *c, int64_t done)
+{
+    hpct_comm *comm = hpct_context_comm(c->context);
+    size_t ranks = (size_t) comm->size;
+    report mine = own_report(c), *reports = calloc(ranks, sizeof *reports);
+    bool busy = false;
+    hpct_status status = hpct_context_agree(
+        c->context, reports != NULL ? HPCT_OK : hpct_fail_memory(ranks * sizeof *reports));
+    if (status == HPCT_OK)
+        status = comm->ops->allgather(comm, &mine, reports, sizeof mine);
+    for (size_t rank = 0; rank < ranks && status == HPCT_OK; rank++)
+        busy |= reports[rank].busy != 0;
+    if (status == HPCT_OK && !busy)
+        end_phase(c, reports);
+    c->ask_after *= busy ? 2 : 1;
+    c->ask = done + c->ask_after;
+    free(reports);
+    return status;
+}
+
+/* Until nothing is written. Without a timeout, as ending now would lose what is written. */
+static hpct_status await_all(hpct_checkpoints *c)
+{
+    hpct_status status = HPCT_OK;
+    hpct_waits before = hpct_headway_enter(HPCT_WAITS_UNSEEN);
+    while (c->phase != IDLE && status == HPCT_OK) {
+        if (c->writer != NULL)
+            hpct_writer_await(c->writer);
+        status = ask(c, c->step);
+    }
+    hpct_headway_enter(before);
+    return status;
+}
+
 /* ---- saving ---- */
 
 /* Interval in steps, from the slowest rank's step and rank 0's costs. */
 static hpct_status plan_next(hpct_checkpoints *c, int64_t done)
 {
     int64_t timed = done - c->began_step - 1;
-    pthread_mutex_lock(&c->mutex);
+    bool idle = c->writer != NULL && hpct_writer_is_idle(c->writer);
     double values[3] = {(hpct_process_clock() - c->began) / (double) (timed > 0 ? timed : 1),
-                        c->copied, c->write_seconds};
-    pthread_mutex_unlock(&c->mutex);
+                        c->copied, idle ? hpct_writer_last(c->writer).seconds : 0};
     HPCT_TRY(hpct_largest(c->context, values, 3));
     double seconds = c->seconds;
     if (seconds == 0 && values[2] == 0)
@@ -490,134 +418,91 @@ static hpct_status plan_next(hpct_checkpoints *c, int64_t done)
     return HPCT_OK;
 }
 
-hpct_status hpct_checkpoints_due(hpct_checkpoints *c, int64_t done, bool epoch_ended, bool *due)
+static hpct_status is_time(hpct_checkpoints *c, int64_t done, bool epoch_ended, bool *is)
 {
-    *due = false;
+    *is = false;
     if (c->began == 0)
         c->began = hpct_process_clock(); /* without the first step */
     if (c->kind != BY_TIME) {
-        *due = c->kind == BY_EPOCH ? epoch_ended : done % c->steps == 0;
+        *is = c->kind == BY_EPOCH ? epoch_ended : done % c->steps == 0;
         return HPCT_OK;
     }
     if (done < c->next)
         return HPCT_OK;
-    *due = done != c->began_step + 1 + MEASURED_STEPS;
+    *is = done != c->began_step + 1 + MEASURED_STEPS;
     return plan_next(c, done);
 }
 
-/* The mean of the moving statistics goes into the state, in the order of the ranks. */
-static void average_states(hpct_checkpoints *c)
+hpct_status hpct_checkpoints_due(hpct_checkpoints *c, int64_t done, bool epoch_ended, bool *due)
 {
-    size_t ranks = (size_t) hpct_context_size(c->context), at = 0;
-    for (int i = 0; i < c->state->num_tensors; i++) {
-        hpct_state_tensor *t = &c->state->tensors[i];
-        if (!t->is_state)
-            continue;
-        for (size_t k = 0; k < t->count; k++, at++) {
-            double sum = 0;
-            for (size_t rank = 0; rank < ranks; rank++)
-                sum += (double) c->states[rank * c->num_states + at];
-            t->values[k] = (float) (sum / (double) ranks);
-        }
-    }
-}
-
-static hpct_status gather_states(hpct_checkpoints *c)
-{
-    hpct_comm *comm = hpct_context_comm(c->context);
-    size_t at = 0;
-    if (comm->size == 1 || c->num_states == 0)
-        return HPCT_OK;
-    float *mine = calloc(c->num_states, sizeof *mine);
-    hpct_status status = mine != NULL ? hpct_state_take(c->own, c->model)
-                                      : hpct_fail_memory(c->num_states * sizeof *mine);
-    status = hpct_context_agree(c->context, status);
-    for (int i = 0; i < c->own->num_tensors && status == HPCT_OK; at += c->own->tensors[i++].count)
-        memcpy(mine + at, c->own->tensors[i].values, c->own->tensors[i].count * sizeof *mine);
-    if (status == HPCT_OK)
-        status = comm->ops->allgather(comm, mine, c->states, c->num_states * sizeof *mine);
-    free(mine);
-    return status;
-}
-
-/* Between updates each rank has gradients of its own samples: their sum is saved. */
-static hpct_status take_state(hpct_checkpoints *c)
-{
-    hpct_comm *comm = hpct_context_comm(c->context);
-    bool sums = comm->size > 1 && hpct_model_gradient_accumulation(c->model) > 1;
-    hpct_status status = leads(c) || sums ? hpct_state_take(c->state, c->model) : HPCT_OK;
-    if (!sums)
-        return status;
-    status = hpct_context_agree(c->context, status);
-    for (int i = 0; i < c->state->num_tensors && status == HPCT_OK; i++) {
-        const hpct_state_tensor *t = &c->state->tensors[i];
-        if (t->is_accumulated)
-            status = comm->ops->allreduce_sum(comm, t->values, t->count);
-    }
-    return status;
-}
-
-/* Rank 0: hands the copy to the thread. */
-static hpct_status hand_over(hpct_checkpoints *c, const hpct_place *place, int64_t step)
-{
-    if (hpct_context_size(c->context) > 1)
-        average_states(c);
-    char *text = state_text(c, place);
-    if (text == NULL)
-        return hpct_fail_memory(0);
-    pthread_mutex_lock(&c->mutex);
-    free(c->job.text);
-    c->job.text = text;
-    c->job.step = step;
-    c->job.there = true;
-    pthread_cond_broadcast(&c->changed);
-    pthread_mutex_unlock(&c->mutex);
+    bool is;
+    if (c->phase != IDLE && done >= c->ask)
+        HPCT_TRY(ask(c, done));
+    HPCT_TRY(is_time(c, done, epoch_ended, &is));
+    c->wanted |= is;
+    *due = c->wanted && hpct_run_state_ready(c->state);
+    c->wanted &= !*due;
     return HPCT_OK;
 }
 
-/* A failed write is named when the next one begins. */
-static void say_failed(hpct_checkpoints *c)
+/* Hands the copy to the writers. A checkpoint that rank 0 alone writes is completed at once. */
+static hpct_status hand_over(hpct_checkpoints *c, const hpct_place *place)
 {
-    pthread_mutex_lock(&c->mutex);
-    if (c->written != HPCT_OK && c->why != NULL && c->speaks)
-        printf("checkpoint: %s; it is tried again\n", c->why);
-    pthread_mutex_unlock(&c->mutex);
+    hpct_writer_job job = {.step = c->step, .part = hpct_context_rank(c->context)};
+    bool alone = hpct_run_state_writers(c->state) == 1;
+    job.tensors = hpct_run_state_tensors(c->state, &job.count);
+    if (leads(c)) {
+        free(c->text);
+        c->text = state_text(c, place);
+    }
+    HPCT_TRY(hpct_context_agree(c->context,
+                                leads(c) && c->text == NULL ? hpct_fail_memory(0) : HPCT_OK));
+    if (alone)
+        job.text = c->text;
+    if (c->writer != NULL)
+        hpct_writer_begin(c->writer, &job);
+    c->phase = alone ? COMPLETION : PARTS;
+    c->ask_after = 1;
+    c->ask = c->step + 1;
+    return HPCT_OK;
+}
+
+static hpct_status save(hpct_checkpoints *c, const hpct_place *place, int64_t step)
+{
+    double began = hpct_process_clock();
+    HPCT_TRY(hpct_run_state_take(c->state));
+    c->step = step;
+    HPCT_TRY(hand_over(c, place));
+    c->copied = hpct_process_clock() - began;
+    return HPCT_OK;
 }
 
 hpct_status hpct_checkpoints_save(hpct_checkpoints *c, const hpct_place *place, bool last)
 {
-    hpct_comm *comm = hpct_context_comm(c->context);
     const int64_t step = place->epoch * c->steps_per_epoch + place->step;
-    double began = hpct_process_clock();
-    int busy = 0;
-    if (leads(c) && last)
-        await_writer(c);
-    if (leads(c))
-        busy = is_busy(c) ? 1 : c->saved == step ? 2 : 0;
-    HPCT_TRY(comm->ops->broadcast(comm, &busy, sizeof busy, 0));
-    if (busy == 1 && c->speaks)
-        puts("checkpoint skipped: the previous one is still being written");
-    if (busy != 0)
+    if (last)
+        HPCT_TRY(await_all(c));
+    else if (c->phase != IDLE)
+        HPCT_TRY(ask(c, step));
+    if (c->phase != IDLE) {
+        if (c->speaks)
+            puts("checkpoint skipped: the previous one is still being written");
         return HPCT_OK;
-    HPCT_TRY(gather_states(c));
-    hpct_status status = take_state(c);
-    if (status == HPCT_OK && leads(c)) {
-        say_failed(c);
-        status = hand_over(c, place, step);
     }
-    c->copied = hpct_process_clock() - began;
-    return hpct_context_agree(c->context, status);
+    if (c->saved != step)
+        HPCT_TRY(save(c, place, step));
+    return last ? await_all(c) : HPCT_OK;
 }
 
 hpct_status hpct_checkpoints_finish(hpct_checkpoints *c)
 {
-    if (!leads(c))
+    if (c == NULL)
         return HPCT_OK;
-    await_writer(c);
-    return c->written == HPCT_OK
-               ? HPCT_OK
-               : hpct_fail(c->written, "checkpoint: %s%s%s", c->why != NULL ? c->why : c->dir,
-                           c->last[0] != '\0' ? "; the last complete one is " : "", c->last);
+    HPCT_TRY(await_all(c));
+    if (c->written == HPCT_OK)
+        return HPCT_OK;
+    return hpct_fail(c->written, "checkpoint: %s%s%s", c->why != NULL ? c->why : c->dir,
+                     c->last[0] != '\0' ? "; the last complete one is " : "", c->last);
 }
 
 const char *hpct_checkpoints_last(const hpct_checkpoints *c)
@@ -629,22 +514,15 @@ void hpct_checkpoints_close(hpct_checkpoints *c)
 {
     if (c == NULL)
         return;
-    if (c->has_thread) {
-        pthread_mutex_lock(&c->mutex);
-        c->ends = true;
-        pthread_cond_broadcast(&c->changed);
-        pthread_mutex_unlock(&c->mutex);
-        pthread_join(c->thread, NULL);
-    }
+    hpct_writer_close(c->writer);
+    hpct_run_state_close(c->state);
     hpct_store_close(c->store);
-    hpct_state_free(c->state);
-    hpct_state_free(c->own);
-    free(c->states);
+    hpct_checkpoint_free(c->from);
+    json_decref(c->description);
     json_decref(c->same);
-    free(c->job.text);
+    free(c->files);
+    free(c->text);
     free(c->why);
     free(c->dir);
-    pthread_cond_destroy(&c->changed);
-    pthread_mutex_destroy(&c->mutex);
     free(c);
 }

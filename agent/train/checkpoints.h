@@ -1,8 +1,9 @@
-/* agent/train/checkpoints.h - when a run saves its state, and continuing from it. Rank 0 writes, in
- * a thread, while training goes on. */
+/* agent/train/checkpoints.h - when a run saves its state, and continuing from it. Threads write
+ * while training goes on. */
 #ifndef HPCT_AGENT_TRAIN_CHECKPOINTS_H
 #define HPCT_AGENT_TRAIN_CHECKPOINTS_H
 
+#include "agent/strategy/strategy.h"
 #include "agent/train/place.h"
 
 #include <hpctrain/context.h>
@@ -27,16 +28,16 @@ typedef struct hpct_checkpoints hpct_checkpoints;
 hpct_status hpct_checkpoints_check(const char *dir, const char *every, const char *resume,
                                    int keep);
 
-/* Takes the folder's lock, and continues from the newest valid checkpoint, or the given one: the
- * model, not yet built, receives its state, and *place is where to go on (zeros without one). The
- * caller keeps options->same. Collective. Returns HPCT_ERR_CONFIG, naming the difference, if the
- * checkpoint is of another run; HPCT_ERR_NO_INPUT if a given one is missing. */
+/* Takes the folder's lock, and finds the newest valid checkpoint, or the given one: *place is where
+ * to go on (zeros without one). The caller keeps options->same. Collective. Returns
+ * HPCT_ERR_CONFIG, naming the difference, if the checkpoint is of another run; HPCT_ERR_NO_INPUT if
+ * a given one is missing. */
 hpct_status hpct_checkpoints_open(hpct_checkpoints **out, const hpct_checkpoints_options *options,
                                   hpct_place *place, bool *continues);
 
-/* Once the model is built for training, which broadcasts rank 0's weights: this rank's own moving
- * statistics, if the checkpoint is of as many ranks. */
-hpct_status hpct_checkpoints_restore_own(hpct_checkpoints *checkpoints);
+/* Once `strategy` is open for the model: it receives the state of the checkpoint, if there is one.
+ * The strategy outlives the checkpoints. Collective. */
+hpct_status hpct_checkpoints_attach(hpct_checkpoints *checkpoints, hpct_strategy *strategy);
 
 /* Whether to save after step `done` of the run (from 1 on, with those of earlier runs); the same on
  * all ranks. Collective now and then. `epoch_ended`: its last step. */
@@ -49,8 +50,8 @@ hpct_status hpct_checkpoints_due(hpct_checkpoints *checkpoints, int64_t done, bo
 hpct_status hpct_checkpoints_save(hpct_checkpoints *checkpoints, const hpct_place *place,
                                   bool last);
 
-/* Waits for the writer. Returns HPCT_ERR_IO if the last checkpoint is not complete. Not
- * collective: on ranks other than 0 always HPCT_OK. */
+/* Waits until all is written. Returns HPCT_ERR_IO, on the rank that failed, if the last checkpoint
+ * is not complete. Collective. */
 hpct_status hpct_checkpoints_finish(hpct_checkpoints *checkpoints);
 
 /* Path of the last complete checkpoint, or "". Rank 0. */

@@ -241,7 +241,7 @@ static hpct_status prepare(hpct_fit_run *run)
     HPCT_TRY(hpct_timeline_open(&run->timeline, run->context, run->options.timeline));
     HPCT_TRY(open_strategy(run));
     if (run->checkpoints != NULL)
-        HPCT_TRY(hpct_context_agree(run->context, hpct_checkpoints_restore_own(run->checkpoints)));
+        HPCT_TRY(hpct_checkpoints_attach(run->checkpoints, run->strategy));
     return run->begin.epoch < run->options.epochs ? open_feed(run) : HPCT_OK;
 }
 
@@ -543,9 +543,11 @@ static hpct_status finish(hpct_fit_run *run, hpct_status failed)
     run->end.steps = run->steps_done;
     run->end.epoch = (int) run->begin.epoch + run->epochs_done + 1;
     run->end.epochs = run->options.epochs;
-    hpct_status status = save_weights(run);
-    if (went(run, status) && run->checkpoints != NULL)
+    hpct_status status = HPCT_OK;
+    if (run->checkpoints != NULL) /* first: saving weights averages the moving statistics */
         status = hpct_context_agree(run->context, hpct_fit_save_last(run));
+    if (went(run, status))
+        status = save_weights(run);
     if (went(run, status) && whole && run->options.summary_json != NULL)
         status = write_summary(run);
     if (went(run, status) && whole && run->steps_done > 0)

@@ -43,16 +43,14 @@ static json_t *describe(const hpct_fit_run *run)
 
 static hpct_status check_strategy(const hpct_fit_run *run)
 {
-    if (run->options.checkpoint_dir == NULL ||
-        (run->choice.ops->checkpoints &&
-         run->choice.options.compression.kind == HPCT_COMPRESS_NONE))
+    const hpct_strategy_ops *ops = run->choice.ops;
+    bool apart = ops->replicas && hpct_model_on_device(run->model);
+    if (run->options.checkpoint_dir == NULL || (ops->state != NULL && !apart))
         return HPCT_OK;
     return hpct_fail(HPCT_ERR_USAGE,
-                     "--checkpoint-dir: strategy %s%s does not save its state yet: give --strategy "
-                     "multi-worker-mirrored%s",
-                     run->choice.ops->name,
-                     run->choice.ops->checkpoints ? " with compressed gradients" : "",
-                     run->choice.ops->checkpoints ? " without --compress" : "");
+                     "--checkpoint-dir: strategy %s does not save its state%s: take --strategy "
+                     "multi-worker-mirrored",
+                     ops->name, apart ? " on GPUs" : "");
 }
 
 hpct_status hpct_fit_open_checkpoints(hpct_fit_run *run)

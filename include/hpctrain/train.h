@@ -32,8 +32,9 @@ typedef struct hpct_fit_options {
                                      step), written by rank 0; default: none */
     const char *save_weights;     /* file for the weights, written by rank 0 at the end, also when
                                      stopped; elsewhere if that or the run fails; default: none */
-    const char *checkpoint_dir;   /* folder for the state of training, written by rank 0 while
-                                     training goes on; one run at a time; default: none */
+    const char *checkpoint_dir;   /* folder for the state of training, shared by all nodes,
+                                     written by the ranks while training goes on; one run at a
+                                     time; default: none */
     const char *checkpoint_every; /* "epoch", a number of steps, or a time: "90s", "10m"; default:
                                      by time, so that training waits for at most 1 % of it */
     int checkpoint_keep;          /* number of checkpoints that stay; default 2 */

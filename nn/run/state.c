@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define VALUE (-1) /* not a slot */
+/* ---- the list ---- */
 
 /* Name of a slot's directory, or NULL if this optimizer does not have it. */
 static const char *slot_name(const hpct_model *model, int slot)
@@ -21,140 +21,131 @@ static const char *slot_name(const hpct_model *model, int slot)
     return slot < hpct_optimizer_num_slots(o) ? hpct_optimizers[o->kind].slots[slot] : NULL;
 }
 
-/* Calls `use` for every tensor of the state, in a fixed order. */
-typedef hpct_status visitor(void *argument, int param, int slot, const char *slot_name);
-
-static hpct_status visit(const hpct_model *model, bool states_only, visitor *use, void *argument)
+static hpct_status add(hpct_state_list *list, const hpct_model *model, int param, int slot,
+                       const char *slot_name)
 {
-    for (int i = 0; i < model->num_params; i++) {
-        if (states_only && !model->params[i].state)
-            continue;
-        HPCT_TRY(use(argument, i, VALUE, NULL));
+    const hpct_param *p = &model->params[param];
+    hpct_state_value *v = &list->values[list->count];
+    *v = (hpct_state_value){
+        .shape = p->shape,
+        .count = hpct_shape_count(&p->shape),
+        .param = param,
+        .slot = slot,
+        .is_state = p->state,
+        .is_accumulated = slot == HPCT_SLOT_ACCUMULATED,
+    };
+    int length = slot == HPCT_STATE_PARAM
+                     ? asprintf(&v->name, "weights/%s", p->name)
+                     : asprintf(&v->name, "optimizer/%s/%s", slot_name, p->name);
+    if (length < 0)
+        return hpct_fail_memory(0);
+    list->count++;
+    list->largest = v->count > list->largest ? v->count : list->largest;
+    return HPCT_OK;
+}
+
+hpct_status hpct_state_list_make(hpct_state_list *out, const hpct_model *model)
+{
+    size_t most = (size_t) model->num_params * (1 + HPCT_NUM_SLOTS);
+    *out = (hpct_state_list){.largest = 1};
+    out->values = calloc(most + 1, sizeof *out->values);
+    hpct_status status =
+        out->values != NULL ? HPCT_OK : hpct_fail_memory(most * sizeof *out->values);
+    for (int i = 0; i < model->num_params && status == HPCT_OK; i++) {
+        status = add(out, model, i, HPCT_STATE_PARAM, NULL);
         for (int slot = 0; slot < HPCT_NUM_SLOTS && !model->params[i].state; slot++) {
             const char *name = slot_name(model, slot);
-            if (name != NULL)
-                HPCT_TRY(use(argument, i, slot, name));
+            if (status == HPCT_OK && name != NULL)
+                status = add(out, model, i, slot, name);
         }
     }
-    return HPCT_OK;
-}
-
-static hpct_status count_one(void *argument, int param, int slot, const char *name)
-{
-    (void) param;
-    (void) slot;
-    (void) name;
-    ++*(int *) argument;
-    return HPCT_OK;
-}
-
-typedef struct filling {
-    hpct_state *state;
-    const hpct_model *model;
-    hpct_model *target; /* of put */
-    int next;
-} filling;
-
-static hpct_status add(void *argument, int param, int slot, const char *slot_name)
-{
-    filling *f = argument;
-    const hpct_param *p = &f->model->params[param];
-    hpct_state_tensor *t = &f->state->tensors[f->next++];
-    int length = slot == VALUE ? asprintf(&t->name, "weights/%s", p->name)
-                               : asprintf(&t->name, "optimizer/%s/%s", slot_name, p->name);
-    if (length < 0) {
-        t->name = NULL;
-        return hpct_fail_memory(0);
-    }
-    t->shape = p->shape;
-    t->count = hpct_shape_count(&p->shape);
-    t->is_state = p->state;
-    t->is_accumulated = slot == HPCT_SLOT_ACCUMULATED;
-    t->values = calloc(t->count, sizeof *t->values);
-    return t->values != NULL ? HPCT_OK : hpct_fail_memory(t->count * sizeof *t->values);
-}
-
-hpct_status hpct_state_new(hpct_state **out, const hpct_model *model, bool states_only)
-{
-    int num = 0;
-    hpct_state *state = calloc(1, sizeof *state);
-    if (state == NULL)
-        return hpct_fail_memory(sizeof *state);
-    hpct_status status = visit(model, states_only, count_one, &num);
-    state->tensors = calloc((size_t) num + 1, sizeof *state->tensors);
-    state->num_tensors = state->tensors != NULL ? num : 0;
-    state->states_only = states_only;
-    if (state->tensors == NULL)
-        status = hpct_fail_memory((size_t) num * sizeof *state->tensors);
-    if (status == HPCT_OK)
-        status = visit(model, states_only, add, &(filling){.state = state, .model = model});
-    if (status == HPCT_OK)
-        *out = state;
-    else
-        hpct_state_free(state);
+    if (status != HPCT_OK)
+        hpct_state_list_free(out);
     return status;
 }
 
-void hpct_state_free(hpct_state *state)
+hpct_status hpct_state_list_add(hpct_state_list *list, const hpct_model *model, int slot,
+                                const char *slot_name)
 {
-    if (state == NULL)
-        return;
-    for (int i = 0; i < state->num_tensors; i++) {
-        free(state->tensors[i].name);
-        free(state->tensors[i].values);
+    size_t most = (size_t) list->count + (size_t) model->num_params;
+    hpct_state_value *more = realloc(list->values, most * sizeof *more);
+    if (more == NULL)
+        return hpct_fail_memory(most * sizeof *more);
+    list->values = more;
+    for (int i = 0; i < model->num_params; i++) {
+        if (!model->params[i].state)
+            HPCT_TRY(add(list, model, i, slot, slot_name));
     }
-    free(state->tensors);
-    free(state);
+    return HPCT_OK;
 }
 
-static hpct_status take_one(void *argument, int param, int slot, const char *slot_name)
+void hpct_state_list_free(hpct_state_list *list)
 {
-    filling *f = argument;
-    hpct_state_tensor *t = &f->state->tensors[f->next++];
+    for (int i = 0; i < list->count; i++)
+        free(list->values[i].name);
+    free(list->values);
+    *list = (hpct_state_list){.count = 0};
+}
+
+/* ---- values ---- */
+
+hpct_status hpct_state_get(const hpct_model *model, int param, int slot, float *floats)
+{
     bool any = true;
-    (void) slot_name;
-    hpct_status status = slot == VALUE
-                             ? hpct_param_get(f->model, param, t->values)
-                             : hpct_param_get_slot(f->model, param, slot, t->values, &any);
+    hpct_status status = slot == HPCT_STATE_PARAM
+                             ? hpct_param_get(model, param, floats)
+                             : hpct_param_get_slot(model, param, slot, floats, &any);
     if (!any)
-        memset(t->values, 0, t->count * sizeof *t->values);
+        memset(floats, 0, hpct_shape_count(&model->params[param].shape) * sizeof *floats);
     return status;
 }
 
-hpct_status hpct_state_take(hpct_state *state, const hpct_model *model)
+hpct_status hpct_state_put(hpct_model *model, int param, int slot, const float *floats)
+{
+    return slot == HPCT_STATE_PARAM ? hpct_param_set(model, param, floats)
+                                    : hpct_param_set_slot(model, param, slot, floats);
+}
+
+hpct_status hpct_state_get_arena(const hpct_model *model, int param, const float *arena,
+                                 float *floats)
+{
+    const hpct_param *p = &model->params[param];
+    hpct_op *op = model->run->nodes[p->node].op;
+    arena += model->run->arenas.param_offsets[param];
+    return op->class->export_param(op, p->index, arena, floats);
+}
+
+hpct_status hpct_state_put_arena(const hpct_model *model, int param, float *arena,
+                                 const float *floats)
+{
+    const hpct_param *p = &model->params[param];
+    hpct_op *op = model->run->nodes[p->node].op;
+    arena += model->run->arenas.param_offsets[param];
+    return op->class->import_param(op, p->index, floats, arena);
+}
+
+hpct_status hpct_state_get_numbers(const hpct_model *model, double numbers[HPCT_STATE_NUMBERS])
 {
     hpct_loss_scaling s = model->scaling;
-    HPCT_TRY(
-        visit(model, state->states_only, take_one, &(filling){.state = state, .model = model}));
     if (model->run != NULL && hpct_model_scaling_bytes(model) > 0)
         HPCT_TRY(hpct_model_read_scaling(model, &s));
-    state->steps = model->steps;
-    state->scaling = (hpct_state_scaling){s.scale, s.undo_1, s.undo_2, s.good, s.left_out};
+    numbers[0] = (double) model->steps;
+    numbers[1] = (double) s.scale;
+    numbers[2] = s.undo_1;
+    numbers[3] = s.undo_2;
+    numbers[4] = s.good;
+    numbers[5] = (double) s.left_out;
     return HPCT_OK;
 }
 
-static hpct_status put_one(void *argument, int param, int slot, const char *slot_name)
+hpct_status hpct_state_put_numbers(hpct_model *model, const double numbers[HPCT_STATE_NUMBERS])
 {
-    filling *f = argument;
-    const hpct_state_tensor *t = &f->state->tensors[f->next++];
-    (void) slot_name;
-    return slot == VALUE ? hpct_param_set(f->target, param, t->values)
-                         : hpct_param_set_slot(f->target, param, slot, t->values);
-}
-
-hpct_status hpct_state_put(hpct_state *state, hpct_model *model)
-{
-    const hpct_state_scaling *from = &state->scaling;
-    const hpct_loss_scaling s = {.scale = (float) from->scale,
-                                 .undo_1 = from->undo_1,
-                                 .undo_2 = from->undo_2,
-                                 .good = (int32_t) from->good,
-                                 .left_out = (int32_t) from->left_out};
-    HPCT_TRY(visit(model, state->states_only, put_one,
-                   &(filling){.state = state, .model = model, .target = model}));
-    if (state->states_only)
-        return HPCT_OK;
-    model->steps = state->steps;
+    const hpct_loss_scaling s = {.scale = (float) numbers[1],
+                                 .undo_1 = numbers[2],
+                                 .undo_2 = numbers[3],
+                                 .good = (int32_t) numbers[4],
+                                 .left_out = (int32_t) numbers[5]};
+    model->steps = (int64_t) numbers[0];
     model->scaling = s;
     return model->run != NULL && hpct_model_scaling_bytes(model) > 0
                ? hpct_model_write_scaling(model, &s)

@@ -1,5 +1,6 @@
-/* nn/run/state.h - a model's training state in host memory, in Keras' layout: parameters, states,
- * optimizer slots, step count, loss scale. Independent of files and ranks. */
+/* nn/run/state.h - a model's training state, value by value, in host memory and Keras' layout:
+ * parameters, moving statistics, optimizer slots, step count, loss scale. Independent of files and
+ * ranks. */
 #ifndef HPCT_NN_RUN_STATE_H
 #define HPCT_NN_RUN_STATE_H
 
@@ -9,36 +10,46 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-typedef struct hpct_state_tensor {
+#define HPCT_STATE_PARAM (-1) /* a value that is no optimizer slot */
+
+typedef struct hpct_state_value {
     char *name; /* "weights/NAME", "optimizer/SLOT/NAME" */
     hpct_shape shape;
     size_t count;
+    int param, slot;     /* index in the model; HPCT_STATE_PARAM or the slot */
     bool is_state;       /* a moving statistic: replicas may have their own */
-    bool is_accumulated; /* gradients of the samples of this rank */
-    float *values;       /* [count] */
-} hpct_state_tensor;
+    bool is_accumulated; /* gradients since the last update */
+} hpct_state_value;
 
-/* The loss scale of fp16 (nn/graph/loss_scaling.h). */
-typedef struct hpct_state_scaling {
-    double scale, undo_1, undo_2;
-    int64_t good, left_out;
-} hpct_state_scaling;
+typedef struct hpct_state_list {
+    hpct_state_value *values;
+    int count;
+    size_t largest; /* floats of the largest one, at least 1 */
+} hpct_state_list;
 
-typedef struct hpct_state {
-    hpct_state_tensor *tensors;
-    int num_tensors;
-    bool states_only;
-    int64_t steps; /* optimizer steps so far, in batches */
-    hpct_state_scaling scaling;
-} hpct_state;
+/* The values of a compiled model, in a fixed order. The caller frees *out. */
+hpct_status hpct_state_list_make(hpct_state_list *out, const hpct_model *model);
+void hpct_state_list_free(hpct_state_list *list); /* a zeroed one is allowed */
 
-/* Allocates the state of a compiled model. `states_only`: the moving statistics alone. */
-hpct_status hpct_state_new(hpct_state **out, const hpct_model *model, bool states_only);
-void hpct_state_free(hpct_state *state); /* NULL is allowed */
+/* Appends a value for every parameter that is trained, "optimizer/NAME-OF-SLOT/NAME", with a slot
+ * number below HPCT_STATE_PARAM. */
+hpct_status hpct_state_list_add(hpct_state_list *list, const hpct_model *model, int slot,
+                                const char *slot_name);
 
-/* Copies from or to a model of the same layers, built or not, between steps. Synchronous. With
- * `states_only` step count and loss scale stay as they are. */
-hpct_status hpct_state_take(hpct_state *state, const hpct_model *model);
-hpct_status hpct_state_put(hpct_state *state, hpct_model *model);
+/* Copies floats[count] of a value from or to a model, built or not, between steps; slots that were
+ * never set are zeros. Synchronous. */
+hpct_status hpct_state_get(const hpct_model *model, int param, int slot, float *floats);
+hpct_status hpct_state_put(hpct_model *model, int param, int slot, const float *floats);
+
+/* The same for a parameter of an array that lies like the model's gradients (host memory). */
+hpct_status hpct_state_get_arena(const hpct_model *model, int param, const float *arena,
+                                 float *floats);
+hpct_status hpct_state_put_arena(const hpct_model *model, int param, float *arena,
+                                 const float *floats);
+
+/* Optimizer steps so far, in batches, and the loss scale of fp16 (nn/graph/loss_scaling.h). */
+#define HPCT_STATE_NUMBERS 6
+hpct_status hpct_state_get_numbers(const hpct_model *model, double numbers[HPCT_STATE_NUMBERS]);
+hpct_status hpct_state_put_numbers(hpct_model *model, const double numbers[HPCT_STATE_NUMBERS]);
 
 #endif

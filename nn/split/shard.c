@@ -433,6 +433,26 @@ hpct_status hpct_shard_spread(hpct_shard *shard, const float *records, hpct_mode
     return status == HPCT_OK ? hpct_model_copy_scaling(shard->model, whole) : status;
 }
 
+size_t hpct_shard_part_floats(const hpct_shard *shard, int param, int part)
+{
+    return hpct_param_slice_floats(&shard->slices[param], part);
+}
+
+int hpct_shard_num_params(const hpct_shard *shard)
+{
+    return shard->model->num_params;
+}
+
+void hpct_shard_cut(const hpct_shard *shard, int param, const float *whole, float *own)
+{
+    hpct_param_slice_cut(&shard->slices[param], shard->part, whole, own);
+}
+
+void hpct_shard_paste(const hpct_shard *shard, int param, int part, const float *own, float *whole)
+{
+    hpct_param_slice_paste(&shard->slices[param], part, own, whole);
+}
+
 void hpct_shard_tell_steps(const hpct_shard *shard, hpct_model *whole)
 {
     whole->steps = shard->model->steps;
@@ -443,6 +463,14 @@ void hpct_shard_tell_steps(const hpct_shard *shard, hpct_model *whole)
 static bool is_summed(const hpct_model *model, int param)
 {
     return model->nodes[model->params[param].node].partial && !model->params[param].state;
+}
+
+hpct_shard_hold hpct_shard_holds(const hpct_shard *shard, int param)
+{
+    const hpct_model *model = shard->model;
+    return (hpct_shard_hold){.split = shard->slices[param].split.channels > 0,
+                             .own = model->nodes[model->params[param].node].own,
+                             .summed = is_summed(model, param)};
 }
 
 const hpct_shard_range *hpct_shard_summed(hpct_shard *shard, int *num)

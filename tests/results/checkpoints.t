@@ -77,13 +77,6 @@ if command -v mpirun >/dev/null; then
     capture run "${model[@]}" --checkpoint-dir ckpt --log-dir log-8 --save-weights 8.safetensors
     same two 8
     ok "$((status + $?))" "two ranks, BatchNormalization: the same bits" || diag "$err"
-    gathered=(--gradient-accumulation 3 --checkpoint-every 1) # cut between two updates
-    run --gradient-accumulation 3 --log-dir log-gathered >/dev/null
-    rm -rf ckpt log-8
-    killed KILL 8 "${gathered[@]}" --checkpoint-dir ckpt
-    capture run "${gathered[@]}" --checkpoint-dir ckpt --log-dir log-8
-    near log-gathered log-8
-    ok "$((status + $?))" "two ranks, gradient accumulation: the same losses to fp32 rounding" || diag "$err"
     rm -rf ckpt log-8
     killed KILL 8 --checkpoint-dir ckpt --checkpoint-every 1
     mpi=()
@@ -106,7 +99,6 @@ refused 78 'is of a run with seed "0", this one has "1"' "another seed" --seed 1
 refused 78 'is of a run with optimizer "adam", this one has "sgd"' "another optimizer" --optimizer sgd
 refused 78 'with model "mnist-convnet", this one has' "another model" --model mnist-cnn
 refused 64 "checkpoint-every is 'x'" "an interval that is none" --checkpoint-every x
-refused 64 "strategy hybrid does not save its state yet" "a strategy that saves no state" --strategy hybrid
 refused 66 "none" "a checkpoint that is not there" --resume none
 capture run --resume never
 like "$status $err" "^64 .*are for runs with --checkpoint-dir" "resume without checkpoint-dir"

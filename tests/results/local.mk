@@ -1,7 +1,8 @@
 # tests/results/: what a run of fit leaves behind, whatever happens to it.
-results_tests = tests/results/checkpoint_faults.t tests/results/checkpoints.t tests/results/continues.t tests/results/faults.t tests/results/outputs.t
+results_tests = tests/results/checkpoint_faults.t tests/results/checkpoints.t \
+	tests/results/continues.t tests/results/cuts.t tests/results/faults.t tests/results/outputs.t
 EXTRA_DIST += $(results_tests) tests/results/lib.sh tests/results/sweep.sh
-scaled_tests += tests/results/checkpoint_faults.t tests/results/faults.t
+scaled_tests += tests/results/checkpoint_faults.t tests/results/cuts.t tests/results/faults.t
 if HAVE_CMOCKA
 check_PROGRAMS += tests/results/saver
 endif

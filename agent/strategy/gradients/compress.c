@@ -2,6 +2,7 @@
 #include "agent/strategy/gradients/compress.h"
 
 #include "base/status.h"
+#include "nn/run/state.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -127,6 +128,25 @@ hpct_status hpct_compressor_reduce(hpct_compressor *c, float *gradients, size_t 
     HPCT_TRY((hpct_model_scaling_bytes(c->model) > 0 ? reduce_scaled : c->ops->reduce)(c, c->host,
                                                                                        tail));
     return hpct_model_write(c->model, gradients, c->host, c->count + tail);
+}
+
+static hpct_status check_host(const hpct_compressor *c)
+{
+    return c->host == NULL ? HPCT_OK
+                           : hpct_fail(HPCT_ERR_CONFIG, "what compressed gradients of a GPU have "
+                                                        "not sent cannot be saved");
+}
+
+hpct_status hpct_compressor_get_residue(const hpct_compressor *c, int param, float *floats)
+{
+    HPCT_TRY(check_host(c));
+    return hpct_state_get_arena(c->model, param, c->residue, floats);
+}
+
+hpct_status hpct_compressor_put_residue(const hpct_compressor *c, int param, const float *floats)
+{
+    HPCT_TRY(check_host(c));
+    return hpct_state_put_arena(c->model, param, c->residue, floats);
 }
 
 double hpct_compressor_bytes(const hpct_compressor *c)

@@ -39,6 +39,9 @@ typedef struct hpct_compressor_ops {
     /* Bytes one rank passes to collectives in reduce, without the tail. */
     size_t (*bytes)(const hpct_compressor *compressor);
 
+    /* Factors kept for the next step, [*count], equal on all ranks. NULL: none. */
+    float *(*factors)(const hpct_compressor *compressor, size_t *count);
+
     void (*close)(hpct_compressor *compressor);
 } hpct_compressor_ops;
 
@@ -70,6 +73,13 @@ size_t hpct_compressor_need(const hpct_compression *options, int ranks, size_t g
 /* Like hpct_compressor_ops.reduce after the warm-up; until then uncompressed sums. Gradients of a
  * device are compressed on the host, synchronously. */
 hpct_status hpct_compressor_reduce(hpct_compressor *compressor, float *gradients, size_t tail);
+
+/* This rank's residual of a parameter, in Keras' layout; HPCT_ERR_CONFIG on a device, whose layout
+ * the host cannot read. */
+hpct_status hpct_compressor_get_residue(const hpct_compressor *compressor, int param,
+                                        float *floats);
+hpct_status hpct_compressor_put_residue(const hpct_compressor *compressor, int param,
+                                        const float *floats);
 
 /* Mean bytes per reduction that one rank passed to collectives so far, without the tail. */
 double hpct_compressor_bytes(const hpct_compressor *compressor);

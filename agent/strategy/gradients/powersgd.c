@@ -139,10 +139,18 @@ static size_t powersgd_bytes(const hpct_compressor *compressor)
     return (p->left_count + p->right_count) * sizeof(float);
 }
 
+static float *powersgd_factors(const hpct_compressor *compressor, size_t *count)
+{
+    const powersgd *p = (const powersgd *) compressor;
+    *count = p->right_count;
+    return p->right;
+}
+
 const hpct_compressor_ops hpct_powersgd = {
     .name = "powersgd",
     .open = powersgd_open,
     .reduce = powersgd_reduce,
     .bytes = powersgd_bytes,
+    .factors = powersgd_factors,
     .close = powersgd_close,
 };

@@ -51,6 +51,7 @@ static int64_t central_bytes_per_step(const hpct_strategy *strategy)
 const hpct_strategy_ops hpct_central_storage = {
     .name = "central-storage",
     .replicas = true,
+    .state = &hpct_replica_set_state,
     .need = central_need,
     .open = central_open,
     .forward = hpct_replica_set_forward,

@@ -383,3 +383,40 @@ hpct_status hpct_replica_set_evaluate(hpct_strategy *strategy, int count, hpct_b
     *sums = sums_of_all(set);
     return status;
 }
+
+/* ---- the state ---- */
+
+static hpct_model *set_model(const hpct_strategy *strategy, int k)
+{
+    const hpct_replica_set *set = (const hpct_replica_set *) strategy;
+    return k < set->num ? set->models[k] : NULL;
+}
+
+static void set_share(const hpct_strategy *strategy, const hpct_state_value *value,
+                      hpct_state_share *out)
+{
+    const hpct_replica_set *set = (const hpct_replica_set *) strategy;
+    bool first = set->comm->rank == 0, several = set->comm->size > 1;
+    if (value->is_state && (several || set->num > 1))
+        *out = hpct_state_own(value, set->num, first);
+    else if (value->is_accumulated && several) /* in the first replica, as the sum over all */
+        *out = hpct_state_own(value, 1, first);
+    else
+        *out = hpct_state_equal(value, first);
+}
+
+/* Sums of gradients are in the first replica; what is stored once, too. */
+static hpct_status set_put(hpct_strategy *strategy, const hpct_state_value *value, int copy,
+                           const float *floats)
+{
+    const hpct_replica_set *set = (const hpct_replica_set *) strategy;
+    bool once = value->is_accumulated || (set->one_storage && !value->is_state);
+    for (int k = 0; k < (once ? 1 : set->num); k++) {
+        if (copy == k || copy == HPCT_STATE_ALL)
+            HPCT_TRY(hpct_state_put(set->models[k], value->param, value->slot, floats));
+    }
+    return HPCT_OK;
+}
+
+const struct hpct_state_ops hpct_replica_set_state = {
+    .share = set_share, .model = set_model, .put = set_put};

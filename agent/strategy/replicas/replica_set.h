@@ -9,6 +9,7 @@
 #define HPCT_AGENT_STRATEGY_REPLICAS_REPLICA_SET_H
 
 #include "agent/strategy/replicas/crew.h"
+#include "agent/strategy/state.h"
 #include "agent/strategy/strategy.h"
 
 typedef struct hpct_replica_part hpct_replica_part;
@@ -49,5 +50,9 @@ hpct_status hpct_replica_set_evaluate(hpct_strategy *strategy, int count, hpct_b
 /* Sums all replicas' gradients, in the order of the replicas, into the first model's; then
  * accumulates them if the model's optimizer does: `due` says whether an update follows. */
 hpct_status hpct_replica_set_add_up(hpct_replica_set *set);
+
+/* Replicas have moving statistics of their own samples; ranks also sums of gradients until an
+ * update. */
+extern const struct hpct_state_ops hpct_replica_set_state;
 
 #endif

@@ -1,0 +1,136 @@
+/* A thread of its own, so that training goes on. */
+#include "agent/train/writer.h"
+
+#include "base/process.h"
+#include "base/status.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct hpct_writer {
+    const char *dir;
+    hpct_store *store;
+    pthread_t thread;
+    bool has_thread, ends;
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    bool busy;
+    hpct_writer_job job;
+    char *why;
+    hpct_writer_result last;
+};
+
+static hpct_status write_job(hpct_writer *w)
+{
+    const hpct_writer_job *job = &w->job;
+    const hpct_store_file *files = job->files != NULL ? job->files : &w->last.file;
+    size_t num_files = job->files != NULL ? job->num_files : 1;
+    if (w->store != NULL)
+        HPCT_TRY(hpct_store_check(w->store));
+    if (job->tensors != NULL)
+        HPCT_TRY(hpct_store_write_part(w->dir, job->step, job->part, job->tensors, job->count,
+                                       &w->last.file));
+    return job->text != NULL
+               ? hpct_store_commit(w->store, job->step, job->text, files, num_files, false)
+               : HPCT_OK;
+}
+
+static void *write_all(void *argument)
+{
+    hpct_writer *w = argument;
+    pthread_setname_np(pthread_self(), "checkpoint");
+    pthread_mutex_lock(&w->mutex);
+    for (;;) {
+        while (!w->busy && !w->ends)
+            pthread_cond_wait(&w->changed, &w->mutex);
+        if (!w->busy)
+            break;
+        pthread_mutex_unlock(&w->mutex);
+        double began = hpct_process_clock();
+        hpct_status status = write_job(w);
+        char *why = status != HPCT_OK ? hpct_error_keep() : NULL;
+        double seconds = hpct_process_clock() - began;
+        pthread_mutex_lock(&w->mutex);
+        free(w->why);
+        w->why = why;
+        w->last.status = status;
+        w->last.why = why;
+        w->last.seconds = seconds;
+        w->busy = false;
+        pthread_cond_broadcast(&w->changed);
+    }
+    pthread_mutex_unlock(&w->mutex);
+    return NULL;
+}
+
+hpct_status hpct_writer_open(hpct_writer **out, const char *dir, hpct_store *store)
+{
+    sigset_t all, before;
+    hpct_writer *w = calloc(1, sizeof *w);
+    if (w == NULL)
+        return hpct_fail_memory(sizeof *w);
+    w->dir = dir;
+    w->store = store;
+    pthread_mutex_init(&w->mutex, NULL);
+    pthread_cond_init(&w->changed, NULL);
+    sigfillset(&all); /* signals interrupt no write */
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(&w->thread, NULL, write_all, w);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    w->has_thread = error == 0;
+    if (error == 0) {
+        *out = w;
+        return HPCT_OK;
+    }
+    hpct_writer_close(w);
+    return hpct_fail(HPCT_ERR_INTERNAL, "no thread can be started: %s", strerror(error));
+}
+
+void hpct_writer_close(hpct_writer *w)
+{
+    if (w == NULL)
+        return;
+    if (w->has_thread) {
+        pthread_mutex_lock(&w->mutex);
+        w->ends = true;
+        pthread_cond_broadcast(&w->changed);
+        pthread_mutex_unlock(&w->mutex);
+        pthread_join(w->thread, NULL);
+    }
+    free(w->why);
+    pthread_cond_destroy(&w->changed);
+    pthread_mutex_destroy(&w->mutex);
+    free(w);
+}
+
+void hpct_writer_begin(hpct_writer *w, const hpct_writer_job *job)
+{
+    pthread_mutex_lock(&w->mutex);
+    w->job = *job;
+    w->busy = true;
+    pthread_cond_broadcast(&w->changed);
+    pthread_mutex_unlock(&w->mutex);
+}
+
+bool hpct_writer_is_idle(hpct_writer *w)
+{
+    pthread_mutex_lock(&w->mutex);
+    bool idle = !w->busy;
+    pthread_mutex_unlock(&w->mutex);
+    return idle;
+}
+
+void hpct_writer_await(hpct_writer *w)
+{
+    pthread_mutex_lock(&w->mutex);
+    while (w->busy)
+        pthread_cond_wait(&w->changed, &w->mutex);
+    pthread_mutex_unlock(&w->mutex);
+}
+
+hpct_writer_result hpct_writer_last(const hpct_writer *w)
+{
+    return w->last;
+}
