@@ -41,7 +41,7 @@ include tests/cluster/local.mk
 module_tests = tests/gpu_without/module/device.t tests/gpu_without/module/ranks.t tests/gpu_without/module/replicas.t \
 	tests/gpu_without/module/servers.t
 long_tests += tests/build/strategy_sanitizers.t
-scaled_tests += tests/build/valgrind.t
+scaled_tests += tests/build/configure.t tests/build/valgrind.t $(module_tests)
 EXTRA_DIST += $(sanitizer_tests) $(build_tests) tests/build/strategy_sanitizers.t tests/build/lib.sh \
 	tests/build/lsan.supp tests/build/valgrind.supp
 check_LTLIBRARIES += tests/build/keep_modules.la
@@ -128,15 +128,17 @@ check-unit: unit-programs
 # HPC_TRAIN_SHORT=1: fewer random cases.
 # Left out, for half a minute and more each: the profile of a whole network, and the operations' random cases, which run
 # with ASan.
-# Arithmetic and races that the sanitizers see in full. And, but in check-long, those that train, kernels that take long, and
-# waits.
+# Arithmetic and races that the sanitizers see in full. And, but in check-long, those that train, arithmetic, code for GPUs,
+# and waits.
 not_under_valgrind = tests/gpu_without/libraries/test_cudnn_plans tests/gpu_without/kernels/test_loss \
 	tests/gpu_without/kernels/test_ops tests/gpu_without/kernels/test_updates tests/unit/agent/cost/test_bench \
 	tests/unit/nn/backend/test_conv2d tests/unit/nn/backend/test_ops tests/unit/nn/run/test_random \
 	tests/unit/nn/split/test_shard \
 	tests/unit/agent/cost/test_plan tests/unit/spank/test_removal tests/unit/agent/data/test_sampler \
-	$(if $(HPC_TRAIN_LONG),,tests/gpu_without/kernels/test_norm \
-	tests/gpu_without/kernels/test_small \
+	$(if $(HPC_TRAIN_LONG),,$(filter tests/gpu_without/%,$(unit_tests)) tests/unit/nn/plan/test_fusions \
+	tests/unit/nn/plan/test_sums tests/unit/nn/graph/test_initializers tests/unit/nn/backend/cuda/test_shapes \
+	tests/unit/nn/backend/ref/test_gradients tests/unit/nn/run/test_state tests/unit/agent/cost/test_predict \
+	tests/unit/agent/rank/test_batch tests/unit/agent/strategy/gradients/test_compress \
 	tests/unit/agent/comm/test_standstill tests/unit/agent/comm/test_watch \
 	tests/unit/agent/strategy/replicas/test_replicas tests/unit/agent/train/test_fit \
 	tests/unit/nn/backend/cpu/test_loops tests/unit/nn/backend/test_bf16 tests/unit/nn/backend/test_fp16 \

@@ -1,4 +1,5 @@
-/* The GPU module's kernels and their launchers as functions of the host. */
+/* The GPU module's kernels and their launchers as functions of the host; those of normalization and
+ * windows are in cuda_norms_on_host.cc. */
 #include "tests/gpu_without/kernels/cuda_on_host.h"
 
 #include "nn/backend/cuda/elements_kernels.cu"
@@ -6,11 +7,7 @@
 #include "nn/backend/cuda/join_kernels.cu"
 #include "nn/backend/cuda/loss_kernels.cu"
 #include "nn/backend/cuda/moment_kernels.cu"
-#include "nn/backend/cuda/norm_join_kernels.cu"
-#include "nn/backend/cuda/norm_kernels.cu"
-#include "nn/backend/cuda/norm_line_kernels.cu"
 #include "nn/backend/cuda/random_kernels.cu"
 #include "nn/backend/cuda/rows_kernels.cu"
 #include "nn/backend/cuda/small_kernels.cu"
 #include "nn/backend/cuda/update_kernels.cu"
-#include "nn/backend/cuda/window_kernels.cu"

@@ -54,7 +54,7 @@ tests_gpu_without_kernels_test_races_SOURCES = tests/gpu_without/kernels/test_ra
 	tests/gpu_without/kernels/races_kernels.h tests/unit/unit.h
 tests_gpu_without_kernels_test_races_CPPFLAGS = $(cuda_on_host_cppflags)
 tests_gpu_without_kernels_test_races_LDADD = tests/gpu_without/kernels/races_kernels.lo $(filter-out \
-	%cuda_kernels_on_host.lo,$(on_host_objects)) $(CMOCKA_LIBS) -lstdc++
+	$(kernels_on_host),$(on_host_objects)) $(CMOCKA_LIBS) -lstdc++
 tests_gpu_without_kernels_test_small_SOURCES = tests/gpu_without/kernels/test_small.c $(nn_case) tests/unit/unit.h
 tests_gpu_without_kernels_test_small_CPPFLAGS = $(cuda_on_host_cppflags)
 tests_gpu_without_kernels_test_small_LDADD = $(cuda_on_host_libs)
@@ -63,5 +63,6 @@ tests_gpu_without_kernels_test_updates_CPPFLAGS = $(cuda_on_host_cppflags) -DNN_
 tests_gpu_without_kernels_test_updates_LDADD = $(cuda_on_host_libs)
 
 EXTRA_DIST += tests/gpu_without/kernels/cuda_on_host.cc tests/gpu_without/kernels/cuda_on_host.h \
-	tests/gpu_without/kernels/cuda_kernels_on_host.cc tests/gpu_without/kernels/cuda_watch.cc \
+	tests/gpu_without/kernels/cuda_kernels_on_host.cc tests/gpu_without/kernels/cuda_norms_on_host.cc \
+	tests/gpu_without/kernels/cuda_watch.cc \
 	tests/gpu_without/kernels/cuda_watch.h tests/gpu_without/kernels/races_kernels.cc

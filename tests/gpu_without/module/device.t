@@ -78,7 +78,9 @@ steps=(--model mnist-convnet --data synthetic:12 --batch-size 2 --verbose 2)
 unset HPC_TRAIN_TEST_RECORDINGS
 capture "$train" fit "${steps[@]}" --device cuda --optimizer adam --gradient-accumulation 2 --top-k 3 --global-clip-norm 1
 is "$status" 0 "an optimizer with slots, accumulation, top-k"
-for test in nn/backend/test_conv2d nn/backend/test_ops nn/run/test_train; do
+tests=(nn/backend/test_conv2d)
+[ -z "${HPC_TRAIN_LONG-}" ] || tests+=(nn/backend/test_ops nn/run/test_train)
+for test in "${tests[@]}"; do
     [ -e "$top_builddir/tests/unit/$test" ] || continue
     capture env HPC_TRAIN_CUDNN_COMPILE=1 HPC_TRAIN_SHORT=1 HPC_TRAIN_TEST_BACKEND=cuda "$top_builddir/tests/unit/$test"
     is "$status" 0 "${test##*/}'s cases there"
@@ -90,7 +92,9 @@ for test in nn/backend/test_conv2d nn/backend/test_ops nn/run/test_train; do
 done
 # Where libraries take long, own kernels are taken: then a step of this model is 16 calls, six of them products of cuBLASLt.
 if [ "$gpu" = machine ]; then
-    for test in test_conv2d test_ops; do
+    tests=(test_ops)
+    [ -z "${HPC_TRAIN_LONG-}" ] || tests+=(test_conv2d)
+    for test in "${tests[@]}"; do
         if [ -e "$top_builddir/tests/unit/nn/backend/$test" ]; then
             capture env HPC_TRAIN_TEST_SLOW_LIBRARIES=1 XDG_CACHE_HOME="$own/slow" HPC_TRAIN_SHORT=1 HPC_TRAIN_TEST_BACKEND=cuda \
                 "$top_builddir/tests/unit/nn/backend/$test"

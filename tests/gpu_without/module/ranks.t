@@ -48,43 +48,45 @@ for way in powersgd:2 topk:0.1; do
 done
 fit_small pipeline --device cuda --strategy pipeline --micro-batches 2 --global-batch-size 4
 same_as_cpu pipeline
-fit_small three-in-fp16 --device cuda --precision fp16
-ok "$(awk -v a="$(number on-cpu loss)" -v b="$(number three-in-fp16 loss)" 'BEGIN { d = a - b; print !(d < 0.02 && d > -0.02 && d != 0) }')" \
-    "in fp16 near what it is in fp32 ($(number on-cpu loss), $(number three-in-fp16 loss))"
-like "$(<"$own/three-in-fp16.json")" '"precision": "mixed_float16"' "which the summary says"
-fit_small rows-in-fp16 --device cuda --model mnist-cnn --strategy hybrid --hybrid-form rows --steps-per-epoch 4 --epochs 1 --precision fp16
-near_in_fp16 cpu-rows rows-in-fp16
-for way in powersgd:2 topk:0.1; do
-    fit_small "fp16-$way" --device cuda --precision fp16 --allow-lossy --compress $way --compress-warmup 4
-    near_in_fp16 "cuda-$way" "fp16-$way"
-done
-for precision in fp32 fp16; do
-    fit_small "local-$precision" --device cuda --precision $precision --learning-rate 0.001 --model "$own/synced.json" --strategy local-sgd --allow-lossy --local-steps 3
-done
-near_in_fp16 local-fp32 local-fp16
-# What stands before the steep layers has gradients that fp16 cannot hold until the scale is small enough, what comes
-# behind them never. All ranks leave out the same steps, those of one rank.
-low=(--device cuda --precision fp16 --global-batch-size 4)
-fit_small stages-in-fp16 "${low[@]}" --model "$own/steep.json" --strategy pipeline --micro-batches 1
-fit_small columns-in-fp16 "${low[@]}" --model "$own/flat.json" --strategy hybrid --hybrid-form columns
-fit_small sent-in-fp16 "${low[@]}" --model "$own/steep.json" --allow-lossy --compress powersgd:2 --compress-warmup 0
-fit_small gathering-stages-in-fp16 "${low[@]}" --model "$own/steep.json" --strategy pipeline --micro-batches 1 --gradient-accumulation 2
-several=("${ranks[@]}")
-ranks=("${ranks[@]/%3/4}") # two replicas of two stages
-fit_small stages-twice-in-fp16 "${low[@]}" --model "$own/steep.json" --strategy pipeline --stages 2 --micro-batches 1
-ranks=()
-fit_small steep-in-fp16 "${low[@]}" --model "$own/steep.json"
-fit_small flat-in-fp16 "${low[@]}" --model "$own/flat.json"
-fit_small gathering-in-fp16 "${low[@]}" --model "$own/steep.json" --gradient-accumulation 2
-ranks=("${several[@]}")
-for pair in "steep stages" "steep stages-twice" "gathering gathering-stages" "flat columns"; do
-    read -r alone together <<<"$pair"
-    for value in loss val_loss; do
-        ok "$(near "$(number "$alone-in-fp16" $value)" "$(number "$together-in-fp16" $value)")" \
-            "$together in fp16: $value is one rank's ($(number "$alone-in-fp16" $value), $(number "$together-in-fp16" $value))"
+if [ -n "${HPC_TRAIN_LONG-}" ]; then # strategies in fp16, a minute of both cores
+    fit_small three-in-fp16 --device cuda --precision fp16
+    ok "$(awk -v a="$(number on-cpu loss)" -v b="$(number three-in-fp16 loss)" 'BEGIN { d = a - b; print !(d < 0.02 && d > -0.02 && d != 0) }')" \
+        "in fp16 near what it is in fp32 ($(number on-cpu loss), $(number three-in-fp16 loss))"
+    like "$(<"$own/three-in-fp16.json")" '"precision": "mixed_float16"' "which the summary says"
+    fit_small rows-in-fp16 --device cuda --model mnist-cnn --strategy hybrid --hybrid-form rows --steps-per-epoch 4 --epochs 1 --precision fp16
+    near_in_fp16 cpu-rows rows-in-fp16
+    for way in powersgd:2 topk:0.1; do
+        fit_small "fp16-$way" --device cuda --precision fp16 --allow-lossy --compress $way --compress-warmup 4
+        near_in_fp16 "cuda-$way" "fp16-$way"
     done
-done
-near_in_fp16 steep-in-fp16 sent-in-fp16 0.003
+    for precision in fp32 fp16; do
+        fit_small "local-$precision" --device cuda --precision $precision --learning-rate 0.001 --model "$own/synced.json" --strategy local-sgd --allow-lossy --local-steps 3
+    done
+    near_in_fp16 local-fp32 local-fp16
+    # What stands before the steep layers has gradients that fp16 cannot hold until the scale is small enough, what comes
+    # behind them never. All ranks leave out the same steps, those of one rank.
+    low=(--device cuda --precision fp16 --global-batch-size 4)
+    fit_small stages-in-fp16 "${low[@]}" --model "$own/steep.json" --strategy pipeline --micro-batches 1
+    fit_small columns-in-fp16 "${low[@]}" --model "$own/flat.json" --strategy hybrid --hybrid-form columns
+    fit_small sent-in-fp16 "${low[@]}" --model "$own/steep.json" --allow-lossy --compress powersgd:2 --compress-warmup 0
+    fit_small gathering-stages-in-fp16 "${low[@]}" --model "$own/steep.json" --strategy pipeline --micro-batches 1 --gradient-accumulation 2
+    several=("${ranks[@]}")
+    ranks=("${ranks[@]/%3/4}") # two replicas of two stages
+    fit_small stages-twice-in-fp16 "${low[@]}" --model "$own/steep.json" --strategy pipeline --stages 2 --micro-batches 1
+    ranks=()
+    fit_small steep-in-fp16 "${low[@]}" --model "$own/steep.json"
+    fit_small flat-in-fp16 "${low[@]}" --model "$own/flat.json"
+    fit_small gathering-in-fp16 "${low[@]}" --model "$own/steep.json" --gradient-accumulation 2
+    ranks=("${several[@]}")
+    for pair in "steep stages" "steep stages-twice" "gathering gathering-stages" "flat columns"; do
+        read -r alone together <<<"$pair"
+        for value in loss val_loss; do
+            ok "$(near "$(number "$alone-in-fp16" $value)" "$(number "$together-in-fp16" $value)")" \
+                "$together in fp16: $value is one rank's ($(number "$alone-in-fp16" $value), $(number "$together-in-fp16" $value))"
+        done
+    done
+    near_in_fp16 steep-in-fp16 sent-in-fp16 0.003
+fi
 
 # ---- with what stands in for NCCL: a step of all ranks is one recording ----
 export HPC_TRAIN_TEST_NCCL=1 HPC_TRAIN_TEST_RECORDINGS=$own/with-nccl

@@ -48,6 +48,10 @@ static hpct_status run(hpct_child child, const char *text)
     return status;
 }
 
+#define SOON                                                                                       \
+    40 /* seconds that a loaded machine keeps, and what would not end by itself does not           \
+        */
+
 static const hpct_child patient = {.stall_seconds = 20, .end_signal = SIGKILL};
 
 static void output_is_captured_and_sanitized(void **state)
@@ -67,12 +71,12 @@ static void open_descriptors_of_others_do_not_delay(void **state)
     (void) state;
     hpct_child child = patient;
     static const char script[] =
-        "(for i in 1 2 3 4 5 6 7 8 9 10; do echo >&3; sleep 0.5; done) >/dev/null 2>&1 & exit 66";
+        "(for i in $(seq 120); do echo >&3; sleep 0.5; done) >/dev/null 2>&1 & exit 66";
     assert_int_equal(run(child, script), HPCT_ERR_NO_INPUT);
-    assert_true(seconds < 4);
+    assert_true(seconds < SOON);
     child.line = keep_line;
-    assert_int_equal(run(child, "timeout 5 yes >&2 3>&- & sleep 0.1; exit 66"), HPCT_ERR_NO_INPUT);
-    assert_true(seconds < 4);
+    assert_int_equal(run(child, "timeout 60 yes >&2 3>&- & sleep 0.1; exit 66"), HPCT_ERR_NO_INPUT);
+    assert_true(seconds < SOON);
     assert_int_equal(num_lines, 40);
 }
 
@@ -81,13 +85,13 @@ static void closing_output_does_not_extend_the_timeout(void **state)
     (void) state;
     hpct_child child = patient;
     child.limit_seconds = 1;
-    assert_int_equal(run(child, "exec 3>&- 2>&-; sleep 30"), HPCT_ERR_STOPPED);
+    assert_int_equal(run(child, "exec 3>&- 2>&-; sleep 300"), HPCT_ERR_STOPPED);
     assert_non_null(strstr(hpct_last_error(), "had not ended after 1 seconds"));
-    assert_true(seconds < 4);
+    assert_true(seconds < SOON);
     child = (hpct_child){.stall_seconds = 1, .end_signal = SIGKILL};
-    assert_int_equal(run(child, "exec 3>&-; sleep 30"), HPCT_ERR_IO);
+    assert_int_equal(run(child, "exec 3>&-; sleep 300"), HPCT_ERR_IO);
     assert_non_null(strstr(hpct_last_error(), "no progress for 1 seconds"));
-    assert_true(seconds < 4);
+    assert_true(seconds < SOON);
 }
 
 static void stopped_child_is_killed_after_the_timeout(void **state)
@@ -96,17 +100,17 @@ static void stopped_child_is_killed_after_the_timeout(void **state)
     hpct_child child = patient;
     child.limit_seconds = 1;
     assert_int_equal(run(child, "kill -STOP $$"), HPCT_ERR_STOPPED);
-    assert_true(seconds < 4);
+    assert_true(seconds < SOON);
     child = (hpct_child){.stall_seconds = 1, .end_signal = SIGKILL};
     assert_int_equal(run(child, "kill -STOP $$"), HPCT_ERR_IO);
-    assert_true(seconds < 4);
+    assert_true(seconds < SOON);
 }
 
 static void changed_byte_is_a_heartbeat(void **state)
 {
     (void) state;
-    hpct_child child = {.stall_seconds = 2, .end_signal = SIGKILL};
-    assert_int_equal(run(child, "for i in 1 2 3 4 5; do printf . >&3; sleep 1; done; exit 66"),
+    hpct_child child = {.stall_seconds = 5, .end_signal = SIGKILL};
+    assert_int_equal(run(child, "for i in 1 2 3 4 5 6 7; do printf . >&3; sleep 1; done; exit 66"),
                      HPCT_ERR_NO_INPUT);
 }
 
@@ -129,7 +133,7 @@ static void traced_child_does_not_delay(void **state)
              name); /* a signal would stop it */
     assert_int_equal(run(patient, text), HPCT_ERR_IO);
     assert_non_null(strstr(hpct_last_error(), "status is lost"));
-    assert_true(seconds < 15);
+    assert_true(seconds < SOON);
     kill(tracer, SIGKILL);
     assert_int_equal(waitpid(tracer, &status, 0), tracer);
     assert_true(WIFSIGNALED(status));

@@ -211,7 +211,7 @@ static void racing_user_gains_nothing(void **state)
         waitpid(child, NULL, 0);
         assert_string_equal(status == HPCT_OK ? "" : hpct_last_error(), "");
         assert_true(is_empty(parent)); /* although he held it, and went on */
-        assert_true(took < 15);
+        assert_true(took < 100);       /* he goes on for ever */
         check_own(own);
         moved += faccessat(own, "b", F_OK, AT_SYMLINK_NOFOLLOW) == 0;
         close(ready[0]);
@@ -268,7 +268,7 @@ static void busy_writer_does_not_prevent_removal(void **state)
         close(job);
         assert_string_equal(status == HPCT_OK ? "" : hpct_last_error(), "");
         assert_true(is_empty(parent));
-        assert_true(took < 15);
+        assert_true(took < 100); /* he goes on for ever */
     }
 }
 

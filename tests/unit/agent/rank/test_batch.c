@@ -7,7 +7,6 @@
 #include "tests/unit/unit.h"
 
 #include <hpctrain/hpctrain.h>
-#include <math.h>
 
 #define MIB ((size_t) 1 << 20)
 
@@ -153,8 +152,9 @@ static bool undisturbed(void)
 #endif
 }
 
-/* Trains with what was chosen: the process grows by the need, to a tenth; twice as many would not
- * fit. `flip`: the pipeline has buffers of its own. */
+/* Trains with what was chosen: the process grows by the need, to a fifth less (pages of buffers
+ * that so few steps do not touch) and an eighth more; twice as many would not fit. `flip`: the
+ * pipeline has buffers of its own. */
 static void the_plan_is_what_the_process_grows_by(void **state)
 {
     (void) state;
@@ -188,7 +188,7 @@ static void the_plan_is_what_the_process_grows_by(void **state)
         assert_int_equal(hpct_fit(context, model, data, &options, NULL), HPCT_OK);
         double grown = (double) (of_process("VmHWM") - before);
         print_message("need %.1f MiB, grown %.1f MiB\n", (double) choice.need / MIB, grown / MIB);
-        assert_true(fabs((double) choice.need / grown - 1) < 0.1);
+        assert_true(grown > 0.8 * (double) choice.need && grown < 1.125 * (double) choice.need);
         hpct_dataset_free(data);
         hpct_model_free(model);
         hpct_context_close(context);
