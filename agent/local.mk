@@ -97,6 +97,7 @@ agent_libagent_la_SOURCES = \
 	agent/ps/strategy.c \
 	agent/ps/worker.c \
 	agent/rank/context.c agent/rank/context.h \
+	agent/rank/deadline.c agent/rank/deadline.h \
 	agent/rank/device.c \
 	agent/rank/device_calls.c agent/rank/device_calls.h \
 	agent/rank/largest.c agent/rank/largest.h \
@@ -130,11 +131,12 @@ agent_libagent_la_SOURCES = \
 	agent/strategy/stage_layout.c agent/strategy/stage_layout.h \
 	agent/strategy/strategy.c agent/strategy/strategy.h \
 	agent/train/bench.c \
+	agent/train/best.c agent/train/best.h \
 	agent/train/checkpoints.c agent/train/checkpoints.h \
 	agent/train/evaluate.c agent/train/evaluate.h \
 	agent/train/feed.c agent/train/feed.h \
 	agent/train/fit.c agent/train/fit.h \
-	agent/train/fit_run.h agent/train/fit_saving.c \
+	agent/train/fit_deadline.c agent/train/fit_nan.c agent/train/fit_run.h agent/train/fit_saving.c \
 	agent/train/info.c \
 	agent/train/place.c agent/train/place.h \
 	agent/train/run_state.c agent/train/run_state.h \

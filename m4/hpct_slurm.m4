@@ -62,6 +62,10 @@ AC_DEFUN([HPCT_SLURM_RELEASE], [
     [noyes], [AC_MSG_RESULT([step id, signal])],
     [AC_MSG_ERROR([slurm/slurm.h declares slurm_signal_job_step in a form that hpc-train does not know: it knows Slurm 22.05 to 26.05])])
 
+  dnl Where it has another form, Slurm itself tells a job when it ends (SLURM_JOB_END_TIME).
+  HPCT_SLURM_DECLARES([SLURM_END_TIME_NUMBER], [get_end_time(job, time *)],
+    [extern int slurm_get_end_time(uint32_t, time_t *)])
+
   AC_MSG_CHECKING([for the form of slurm_complete_job])
   HPCT_SLURM_DECLARES([SLURM_COMPLETE_NUMBERS], [complete_job(job, status), to 25.05],
     [extern int slurm_complete_job(uint32_t, uint32_t)])

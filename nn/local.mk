@@ -52,6 +52,7 @@ nn_libnn_la_SOURCES = \
 	nn/plan/transit.c \
 	nn/run/clone.c nn/run/clone.h \
 	nn/run/emulate.c nn/run/emulate.h \
+	nn/run/finite.c nn/run/finite.h \
 	nn/run/exchange.c \
 	nn/run/params.c \
 	nn/run/parts.c nn/run/parts.h \

@@ -89,6 +89,12 @@ static void serve_ports(hpct_plugin *plugin)
         hpct_slurm_info("the nodes cannot agree on ports: %s", hpct_last_error());
 }
 
+/* Without it Slurm's own variable is used, which Slurm has from 23.02 on. */
+static void send_end_time(uint32_t job)
+{
+    hpct_step_end_send(job > 0 ? hpct_slurm_end_time(job) : 0);
+}
+
 /* In a step over several components srun shows the plugin only the first one's nodes, at a time
  * when the environment of the other components is being built. */
 static bool may_have_components(void)
@@ -148,8 +154,10 @@ hpct_status hpct_client_check(hpct_plugin *plugin, bool srun)
         return status;
     }
     bool usable = !choices.on || plugin->trouble[0] == '\0';
-    if (choices.on && usable && srun && may_have_components())
+    if (choices.on && usable && srun && may_have_components()) {
         serve_ports(plugin);
+        send_end_time((uint32_t) number_of("SLURM_JOB_ID"));
+    }
     if (choices.on && usable && srun)
         hpct_client_hear_results(plugin, &choices);
     hpct_choices_free(&choices);
@@ -161,13 +169,18 @@ hpct_status hpct_client_check(hpct_plugin *plugin, bool srun)
 
 bool hpct_client_check_nodes(hpct_plugin *plugin, hpct_slurm *slurm)
 {
-    uint32_t nodes = 0;
+    uint32_t nodes = 0, job = 0;
     hpct_environment own = {.get = get};
     hpct_choices choices = {0};
-    if (!hpct_slurm_get(slurm, HPCT_SLURM_NODES, &nodes) || nodes == 1 ||
-        hpct_options_resolve(&plugin->options, &own, plugin->settings.on_by_default, &choices) !=
-            HPCT_OK)
+    if (hpct_options_resolve(&plugin->options, &own, plugin->settings.on_by_default, &choices) !=
+        HPCT_OK)
         return true;
+    if (choices.on && !may_have_components() && hpct_slurm_get(slurm, HPCT_SLURM_JOB, &job))
+        send_end_time(job);
+    if (!hpct_slurm_get(slurm, HPCT_SLURM_NODES, &nodes) || nodes == 1) {
+        hpct_choices_free(&choices);
+        return true;
+    }
     hpct_status status = choices.on ? hpct_out_list_check_nodes(&choices.out) : HPCT_OK;
     if (status != HPCT_OK) {
         hpct_fail_within(status, "--hpc-train-stage-out");

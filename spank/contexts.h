@@ -38,6 +38,7 @@ typedef struct hpct_plugin {
     pid_t daemon;  /* slurmstepd itself */
     bool has_key;
     int srun_port;    /* port where srun coordinates ports; 0: none */
+    int64_t end_time; /* of the job; 0: unknown */
     int results_port; /* port where srun receives reports about stage-out */
     hpct_share *share;
     bool out;             /* results will be copied out */

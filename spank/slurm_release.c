@@ -53,6 +53,17 @@ void hpct_slurm_srun_ports(int *low, int *high)
     *high = range == NULL ? 0 : range[1];
 }
 
+int64_t hpct_slurm_end_time(uint32_t job)
+{
+#ifdef SLURM_END_TIME_NUMBER
+    time_t end = 0;
+    return slurm_get_end_time(job, &end) == SLURM_SUCCESS ? (int64_t) end : 0;
+#else
+    (void) job;
+    return 0;
+#endif
+}
+
 /* SPANK has no item for addresses, and querying slurmctld for ten thousand nodes from every task is
  * too expensive; but slurmstepd has them in memory. In no public header; unchanged from 22.05 to
  * 26.05. The first function takes a NodeHostname, the others a NodeName. */

@@ -24,6 +24,9 @@ char *hpct_slurm_address(const char *node);
 /* SrunPortRange; 0 and 0: any. */
 void hpct_slurm_srun_ports(int *low, int *high);
 
+/* When the job ends, in seconds since 1970, from slurmctld; 0 if unknown. In a user's command. */
+int64_t hpct_slurm_end_time(uint32_t job);
+
 /* Makes slurmctld signal the whole step, including its components within one job; SIGKILL ends it.
  * No effect if that is already under way. */
 void hpct_slurm_signal_step(uint32_t job, uint32_t step, int number);

@@ -174,6 +174,7 @@ void hpct_step_start(hpct_plugin *plugin, hpct_slurm *slurm)
     bool one_node = hpct_slurm_get(slurm, HPCT_SLURM_NODES, &nodes) && nodes == 1;
     plugin->has_key = hpct_step_key_take(&plugin->key, slurm, script || one_node);
     plugin->srun_port = hpct_step_port_take(slurm, HPCT_STEP_PORT_SENT);
+    plugin->end_time = hpct_step_end_take(slurm);
     plugin->results_port = hpct_step_port_take(slurm, HPCT_STEP_RESULTS_SENT);
     plugin->folder = hpct_step_folder_take(slurm);
     /* first, as it also keeps the tasks from each printing the same error */

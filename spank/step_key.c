@@ -1,6 +1,7 @@
 /* Sends and receives the step's key by environment variables. */
 #include "spank/step_key.h"
 
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,6 +36,16 @@ hpct_status hpct_step_port_send(const char *variable, int port)
     return setenv(variable, text, 1) == 0 ? HPCT_OK : hpct_fail_memory(0);
 }
 
+void hpct_step_end_send(int64_t end)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%" PRId64, end);
+    if (end > 0)
+        setenv(HPCT_STEP_END_SENT, text, 1);
+    else
+        unsetenv(HPCT_STEP_END_SENT);
+}
+
 bool hpct_step_key_take(hpct_key *key, hpct_slurm *slurm, bool alone)
 {
     hpct_environment environment = hpct_slurm_environment(slurm);
@@ -54,6 +65,20 @@ int hpct_step_port_take(hpct_slurm *slurm, const char *variable)
     if (text != NULL)
         hpct_slurm_set(slurm, variable, NULL);
     return sent ? (int) port : 0;
+}
+
+int64_t hpct_step_end_take(hpct_slurm *slurm)
+{
+    hpct_environment environment = hpct_slurm_environment(slurm);
+    const char *sent = environment.get(environment.context, HPCT_STEP_END_SENT), *text = sent;
+    long end = 0;
+    if (text == NULL)
+        text = environment.get(environment.context, "SLURM_JOB_END_TIME");
+    if (text != NULL && !hpct_number_parse(text, 1, LONG_MAX, &end))
+        end = 0;
+    if (sent != NULL)
+        hpct_slurm_set(slurm, HPCT_STEP_END_SENT, NULL);
+    return end;
 }
 
 char *hpct_step_folder_take(hpct_slurm *slurm)

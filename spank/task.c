@@ -1,4 +1,5 @@
 /* Runs in each task, as the user, just before its program starts. */
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,6 +38,13 @@ static hpct_status read_facts(hpct_plugin *plugin, hpct_slurm *slurm, hpct_task_
     return hpct_fail(HPCT_ERR_INTERNAL, "Slurm does not say which task this is");
 }
 
+static hpct_status set_end_time(const hpct_plugin *plugin, hpct_slurm *slurm)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%" PRId64, plugin->end_time);
+    return hpct_slurm_set(slurm, "HPC_TRAIN_END_TIME", plugin->end_time > 0 ? text : NULL);
+}
+
 static hpct_status set_environment(hpct_plugin *plugin, hpct_slurm *slurm,
                                    const hpct_choices *choices, const hpct_config *config)
 {
@@ -49,6 +57,8 @@ static hpct_status set_environment(hpct_plugin *plugin, hpct_slurm *slurm,
         status = hpct_private_write(config->tmpdir, name, json, &file);
     if (status == HPCT_OK)
         status = hpct_variables_emit(config, choices->frameworks, json, file, set, slurm, &dropped);
+    if (status == HPCT_OK)
+        status = set_end_time(plugin, slurm);
     if (status == HPCT_OK && choices->hide && config->gpu != NULL)
         status = hpct_slurm_set(slurm, "CUDA_VISIBLE_DEVICES", config->gpu);
     if (status == HPCT_OK && dropped != NULL && config->rank == 0)

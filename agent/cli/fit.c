@@ -50,7 +50,15 @@ static const hpct_cli_option options[] = {
      "save the weights there at the end, also when stopped by a signal: .weights.h5 for Keras, any "
      "other name for safetensors",
      4, 0, TEXT(fit.save_weights)},
-    {.doc = "Checkpoints (of rank 0):", .group = 6},
+    {"save-best", "FILE", "save the weights of the best epoch so far there, at its end", 4, 0,
+     TEXT(fit.save_best)},
+    {"monitor", "METRIC",
+     "which epoch is the best: loss, accuracy, val_loss, val_accuracy (default val_loss; without "
+     "--validation-data loss)",
+     4, 0, TEXT(fit.monitor)},
+    {"mode", "auto|min|max", "whether less or more is better (default auto: less for losses)", 4, 0,
+     TEXT(fit.monitor_mode)},
+    {.doc = "Checkpoints:", .group = 6},
     {"checkpoint-dir", "DIR",
      "save the state of training there while it goes on; a run with the same options continues it",
      6, 0, TEXT(fit.checkpoint_dir)},
@@ -62,22 +70,28 @@ static const hpct_cli_option options[] = {
     {"resume", "auto|never|PATH",
      "continue the newest checkpoint of --checkpoint-dir (default), none, or that of a folder", 6,
      0, TEXT(fit.resume)},
+    {"on-nan", "stop|resume",
+     "when the loss is not finite: stop (default), or go back to the last checkpoint, once, with "
+     "half the learning rate",
+     6, 0, TEXT(fit.on_nan)},
     {0},
 };
 
-/* --save-weights may overwrite the file of --weights; no other input may be overwritten. */
+/* --save-weights and --save-best may overwrite the file of --weights; no other input may be
+ * overwritten. */
 static void keep_inputs(const arguments *a)
 {
     const char *data = a->common.data != NULL ? a->common.data : getenv("HPC_TRAIN_DATA");
     const hpct_cli_file outputs[] = {{"--save-weights", a->fit.save_weights},
+                                     {"--save-best", a->fit.save_best},
                                      {"--summary-json", a->common.summary_json},
                                      {"--timeline", a->common.timeline}},
                         inputs[] = {{"--weights", a->common.weights},
                                     {"--model", a->common.model.name},
                                     {"--data", data},
                                     {"--validation-data", a->validation_data}};
-    hpct_cli_keep(outputs, 1, inputs + 1, 3);
-    hpct_cli_keep(outputs + 1, 2, inputs, 4);
+    hpct_cli_keep(outputs, 2, inputs + 1, 3);
+    hpct_cli_keep(outputs + 2, 2, inputs, 4);
 }
 
 static bool has_servers(const arguments *a)
@@ -298,9 +312,11 @@ static int run(int argc, char **argv)
         status = fit(context, model, defaults, &a, &result);
     status = hpct_context_finish(context, "hpc-train", status);
     hpct_model_free(model);
-    /* Exit code 75 asks for the run to be continued, which needs a checkpoint. */
-    bool continues = a.fit.checkpoint_dir != NULL && result.signal != SIGINT;
-    return status == HPCT_ERR_STOPPED && !continues ? 128 + result.signal : (int) status;
+    /* Exit code 75 asks for the run to be continued, which needs a checkpoint, and, so that it is
+     * not asked for ever, a step that was done. */
+    bool continues = a.fit.checkpoint_dir != NULL && result.signal != SIGINT && result.steps > 0;
+    int number = result.signal >= NSIG ? SIGTERM : result.signal;
+    return status == HPCT_ERR_STOPPED && !continues ? 128 + number : (int) status;
 }
 
 const hpct_command hpct_command_fit = {

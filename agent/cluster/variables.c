@@ -23,6 +23,7 @@ const char *const hpct_variable_names[] = {
     "HPC_TRAIN_GPU",
     "HPC_TRAIN_DATA",
     "HPC_TRAIN_KEY_FILE",
+    "HPC_TRAIN_END_TIME",
     "SLURM_TMPDIR",
     "TMPDIR",
     "TF_CONFIG",

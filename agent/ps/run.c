@@ -87,6 +87,11 @@ static hpct_status check_options(hpct_ps_run *run)
         return hpct_fail(HPCT_ERR_USAGE,
                          "--checkpoint-dir: strategy parameter-server does not save "
                          "its state yet: give --strategy multi-worker-mirrored");
+    if (o->save_best != NULL || o->monitor != NULL || o->monitor_mode != NULL ||
+        (o->on_nan != NULL && strcmp(o->on_nan, "stop") != 0))
+        return hpct_fail(HPCT_ERR_USAGE,
+                         "--save-best, --monitor, --mode and --on-nan resume are not "
+                         "for --strategy parameter-server");
     if (o->initial_epoch < 0 || o->initial_epoch >= o->epochs)
         return hpct_fail(HPCT_ERR_USAGE,
                          "the initial epoch is %d of %d in all: none would be left to train",

@@ -90,8 +90,16 @@ int hpct_stop_signal(void)
     return received;
 }
 
+void hpct_stop_raise(int signal)
+{
+    if (received == 0)
+        received = signal;
+}
+
 const char *hpct_stop_name(int signal)
 {
+    if (signal == HPCT_STOP_DEADLINE)
+        return "the job's time limit";
     for (int i = 0; i < NUM_SIGNALS; i++) {
         if (signals[i].number == signal)
             return signals[i].name;

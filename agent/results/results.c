@@ -96,6 +96,7 @@ static hpct_status try_with_logs(const hpct_fit_options *o, const hpct_model *mo
         {"--summary-json", o->summary_json, 0},
         {"--timeline", o->timeline, 0},
         {"--save-weights", o->save_weights, hpct_model_count_parameters(model) * sizeof(float)},
+        {"--save-best", o->save_best, hpct_model_count_parameters(model) * sizeof(float)},
         {"--log-dir", epochs, 0},
         {"--log-dir", steps, 0},
     };
@@ -113,6 +114,8 @@ hpct_status hpct_results_try_fit(const hpct_fit_options *options, const hpct_mod
     hpct_status status = HPCT_OK;
     if (options->save_weights != NULL)
         status = hpct_model_check_weights_name(options->save_weights);
+    if (status == HPCT_OK && options->save_best != NULL)
+        status = hpct_model_check_weights_name(options->save_best);
     if (status == HPCT_OK && options->checkpoint_dir != NULL)
         status = hpct_output_make_folder(options->checkpoint_dir); /* outputs may be in it */
     if (status == HPCT_OK && log != NULL)
@@ -309,14 +312,17 @@ void hpct_results_note(hpct_results_end *end, hpct_status status)
 
 static hpct_status has_diverged(const hpct_results_end *end, const char *lead, const char *where)
 {
-    char first[HPCT_LOSS_TEXT], last[HPCT_LOSS_TEXT];
+    char first[HPCT_LOSS_TEXT], last[HPCT_LOSS_TEXT], fault[sizeof end->fault + 64] = "";
     hpct_progress_loss(first, end->first_loss);
     hpct_progress_loss(last, end->last_loss);
+    if (!isfinite(end->last_loss))
+        snprintf(fault, sizeof fault, " (step %" PRId64 ", in epoch %d%s%s)", end->steps,
+                 end->epoch, end->fault[0] != '\0' ? ", " : "", end->fault);
     return hpct_fail(
         HPCT_ERR_DATA,
-        "training diverged: the loss was %s in the first step and %s in the last: a smaller "
+        "training diverged: the loss was %s in the first step and %s in the last%s: a smaller "
         "--learning-rate, or --clip-norm, may help%s%s",
-        first, last, lead, where);
+        first, last, fault, lead, where);
 }
 
 hpct_status hpct_results_tell(const hpct_results_end *end)

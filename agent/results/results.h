@@ -46,6 +46,7 @@ typedef struct hpct_results_end {
     int64_t steps;
     int epoch, epochs; /* current one, from 1 */
     const char *save_weights;
+    char fault[200];                /* of a loss that is not finite: where that began, or "" */
     char where[HPCT_RESULTS_WHERE]; /* path of the weights, or "" */
 } hpct_results_end;
 

@@ -17,6 +17,7 @@
 #include "nn/run/step.h"
 #include "nn/split/shard.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -404,7 +405,7 @@ static hpct_status hybrid_backward(hpct_strategy *strategy, int count, int globa
     if (h->failed) /* all ranks know it and skip the update */
         return HPCT_OK;
     hpct_status status = hpct_model_loss(h->model, count, 1.0f / (float) global_count, &local);
-    if (status == HPCT_OK)
+    if (status == HPCT_OK && isfinite(local.loss)) /* the same on all ranks */
         status = hpct_model_backward(h->model, count);
     sums->loss = local.loss;
     sums->correct = (double) local.correct;

@@ -2,6 +2,7 @@
 #include "agent/strategy/replica.h"
 
 #include "base/status.h"
+#include "nn/run/finite.h"
 #include "nn/run/step.h"
 
 #include <stdlib.h>
@@ -140,6 +141,9 @@ hpct_status hpct_replica_backward(hpct_model *model, int count, float scale)
         return hpct_model_backward_absent(model);
     }
     HPCT_TRY(hpct_model_loss(model, count, scale, NULL));
+    /* backward may update: alone, the weights of a loss that is not finite are kept */
+    if (hpct_model_peers(model)->argument == NULL && !hpct_model_loss_is_finite(model))
+        return hpct_model_clear_gradients(model);
     return hpct_model_backward(model, count);
 }
 

@@ -3,10 +3,10 @@
 
 #include "base/status.h"
 
-static hpct_model *model_of(const hpct_strategy *strategy, int k)
+hpct_model *hpct_strategy_model(const hpct_strategy *strategy, int k)
 {
     const struct hpct_state_ops *ops = strategy->ops->state;
-    if (ops->model != NULL)
+    if (ops != NULL && ops->model != NULL)
         return ops->model(strategy, k);
     return k == 0 ? strategy->model : NULL;
 }
@@ -15,9 +15,9 @@ hpct_status hpct_strategy_get(hpct_strategy *strategy, const hpct_state_value *v
                               float *floats)
 {
     const struct hpct_state_ops *ops = strategy->ops->state;
-    return ops->get != NULL
-               ? ops->get(strategy, value, copy, floats)
-               : hpct_state_get(model_of(strategy, copy), value->param, value->slot, floats);
+    return ops->get != NULL ? ops->get(strategy, value, copy, floats)
+                            : hpct_state_get(hpct_strategy_model(strategy, copy), value->param,
+                                             value->slot, floats);
 }
 
 hpct_status hpct_strategy_put(hpct_strategy *strategy, const hpct_state_value *value, int copy,
@@ -27,7 +27,7 @@ hpct_status hpct_strategy_put(hpct_strategy *strategy, const hpct_state_value *v
     hpct_model *model;
     if (ops->put != NULL)
         return ops->put(strategy, value, copy, floats);
-    for (int k = 0; (model = model_of(strategy, k)) != NULL; k++) {
+    for (int k = 0; (model = hpct_strategy_model(strategy, k)) != NULL; k++) {
         if (copy == k || copy == HPCT_STATE_ALL)
             HPCT_TRY(hpct_state_put(model, value->param, value->slot, floats));
     }
@@ -36,13 +36,13 @@ hpct_status hpct_strategy_put(hpct_strategy *strategy, const hpct_state_value *v
 
 hpct_status hpct_strategy_get_numbers(hpct_strategy *strategy, double *numbers)
 {
-    return hpct_state_get_numbers(model_of(strategy, 0), numbers);
+    return hpct_state_get_numbers(hpct_strategy_model(strategy, 0), numbers);
 }
 
 hpct_status hpct_strategy_put_numbers(hpct_strategy *strategy, const double *numbers)
 {
     hpct_model *model;
-    for (int k = 0; (model = model_of(strategy, k)) != NULL; k++)
+    for (int k = 0; (model = hpct_strategy_model(strategy, k)) != NULL; k++)
         HPCT_TRY(hpct_state_put_numbers(model, numbers));
     return HPCT_OK;
 }

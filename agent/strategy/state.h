@@ -49,7 +49,10 @@ struct hpct_state_ops {
     float *(*layout_floats)(const hpct_strategy *strategy, size_t *count);
 };
 
-/* The same by these rules. */
+/* The k-th model that steps; NULL after the last. */
+hpct_model *hpct_strategy_model(const hpct_strategy *strategy, int k);
+
+/* Values by these rules. */
 hpct_status hpct_strategy_get(hpct_strategy *strategy, const hpct_state_value *value, int copy,
                               float *floats);
 hpct_status hpct_strategy_put(hpct_strategy *strategy, const hpct_state_value *value, int copy,

@@ -5,6 +5,7 @@
 #include "base/nearest.h"
 #include "base/status.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -233,7 +234,8 @@ hpct_status hpct_strategy_step(hpct_strategy *strategy, int count, int global_co
         status = strategy->ops->reduce(strategy, sums);
     hpct_timeline_add(timeline, HPCT_TIMELINE_WAIT, 0, began);
     began = hpct_timeline_now(timeline);
-    if (status == HPCT_OK && sums->failed == 0)
+    /* a loss that is not finite, where it is known already: the weights that gave it stay */
+    if (status == HPCT_OK && sums->failed == 0 && (sums->samples == 0 || isfinite(sums->loss)))
         status = strategy->ops->apply(strategy);
     if (status == HPCT_OK && strategy->ops->finish != NULL)
         status = strategy->ops->finish(strategy, sums);

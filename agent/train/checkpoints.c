@@ -48,7 +48,8 @@ struct hpct_checkpoints {
     hpct_writer *writer; /* NULL: this rank writes nothing */
     enum phase phase;
     int64_t ask, ask_after; /* step after which the ranks compare, and the next interval */
-    int64_t step;           /* being written */
+    int64_t step;           /* being written, and */
+    bool best;              /* whether it is the best so far */
     hpct_status written;    /* of the last one, on the rank that failed */
     char *why;
     int64_t saved; /* step of the last complete one; -1: none */
@@ -339,9 +340,11 @@ static void complete(hpct_checkpoints *c, const report *reports)
         if (reports[rank].file.bytes > 0)
             c->files[count++] = reports[rank].file;
     }
-    hpct_writer_begin(c->writer,
-                      &(hpct_writer_job){
-                          .step = c->step, .text = c->text, .files = c->files, .num_files = count});
+    hpct_writer_begin(c->writer, &(hpct_writer_job){.step = c->step,
+                                                    .text = c->text,
+                                                    .files = c->files,
+                                                    .num_files = count,
+                                                    .best = c->best});
 }
 
 static void end_phase(hpct_checkpoints *c, const report *reports)
@@ -448,7 +451,7 @@ hpct_status hpct_checkpoints_due(hpct_checkpoints *c, int64_t done, bool epoch_e
 /* Hands the copy to the writers. A checkpoint that rank 0 alone writes is completed at once. */
 static hpct_status hand_over(hpct_checkpoints *c, const hpct_place *place)
 {
-    hpct_writer_job job = {.step = c->step, .part = hpct_context_rank(c->context)};
+    hpct_writer_job job = {.step = c->step, .part = hpct_context_rank(c->context), .best = c->best};
     bool alone = hpct_run_state_writers(c->state) == 1;
     job.tensors = hpct_run_state_tensors(c->state, &job.count);
     if (leads(c)) {
@@ -477,7 +480,8 @@ static hpct_status save(hpct_checkpoints *c, const hpct_place *place, int64_t st
     return HPCT_OK;
 }
 
-hpct_status hpct_checkpoints_save(hpct_checkpoints *c, const hpct_place *place, bool last)
+hpct_status hpct_checkpoints_save(hpct_checkpoints *c, const hpct_place *place, bool best,
+                                  bool last)
 {
     const int64_t step = place->epoch * c->steps_per_epoch + place->step;
     if (last)
@@ -489,6 +493,7 @@ hpct_status hpct_checkpoints_save(hpct_checkpoints *c, const hpct_place *place, 
             puts("checkpoint skipped: the previous one is still being written");
         return HPCT_OK;
     }
+    c->best = best;
     if (c->saved != step)
         HPCT_TRY(save(c, place, step));
     return last ? await_all(c) : HPCT_OK;
@@ -503,6 +508,19 @@ hpct_status hpct_checkpoints_finish(hpct_checkpoints *c)
         return HPCT_OK;
     return hpct_fail(c->written, "checkpoint: %s%s%s", c->why != NULL ? c->why : c->dir,
                      c->last[0] != '\0' ? "; the last complete one is " : "", c->last);
+}
+
+double hpct_checkpoints_seconds(const hpct_checkpoints *c)
+{
+    bool any = c != NULL && c->writer != NULL && hpct_writer_is_idle(c->writer);
+    return any ? c->copied + hpct_writer_last(c->writer).seconds : 0;
+}
+
+hpct_status hpct_checkpoints_any(hpct_checkpoints *c, bool *any)
+{
+    HPCT_TRY(await_all(c));
+    *any = c->saved >= 0;
+    return HPCT_OK;
 }
 
 const char *hpct_checkpoints_last(const hpct_checkpoints *c)

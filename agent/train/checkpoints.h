@@ -45,14 +45,21 @@ hpct_status hpct_checkpoints_due(hpct_checkpoints *checkpoints, int64_t done, bo
                                  bool *due);
 
 /* Copies the state and has it written; skipped, after a message, while an earlier one still is
- * written, unless `last`, which waits. A failed write is reported and tried again at the next time.
- * Collective. */
-hpct_status hpct_checkpoints_save(hpct_checkpoints *checkpoints, const hpct_place *place,
+ * written, unless `last`, which waits. `best`: it stays until another one of these is complete. A
+ * failed write is reported and tried again at the next time. Collective. */
+hpct_status hpct_checkpoints_save(hpct_checkpoints *checkpoints, const hpct_place *place, bool best,
                                   bool last);
 
 /* Waits until all is written. Returns HPCT_ERR_IO, on the rank that failed, if the last checkpoint
  * is not complete. Collective. */
 hpct_status hpct_checkpoints_finish(hpct_checkpoints *checkpoints);
+
+/* Seconds that the last checkpoint took, on this rank; 0 before one, or for NULL. */
+double hpct_checkpoints_seconds(const hpct_checkpoints *checkpoints);
+
+/* Waits until all is written; whether there is a complete one. The same on all ranks. Collective.
+ */
+hpct_status hpct_checkpoints_any(hpct_checkpoints *checkpoints, bool *any);
 
 /* Path of the last complete checkpoint, or "". Rank 0. */
 const char *hpct_checkpoints_last(const hpct_checkpoints *checkpoints);

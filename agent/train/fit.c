@@ -59,6 +59,15 @@ static hpct_status check_options(const hpct_context *context, const hpct_fit_opt
     *global_batch = (int) global;
     HPCT_TRY(hpct_checkpoints_check(o->checkpoint_dir, o->checkpoint_every, o->resume,
                                     o->checkpoint_keep));
+    if (o->save_best == NULL && o->checkpoint_dir == NULL &&
+        (o->monitor != NULL || o->monitor_mode != NULL))
+        return hpct_fail(HPCT_ERR_USAGE, "--monitor and --mode are for runs with --save-best or "
+                                         "--checkpoint-dir");
+    bool stop = o->on_nan == NULL || strcmp(o->on_nan, "stop") == 0;
+    if (!stop && strcmp(o->on_nan, "resume") != 0)
+        return hpct_fail(HPCT_ERR_USAGE, "--on-nan is '%s', it must be stop or resume", o->on_nan);
+    if (!stop && o->checkpoint_dir == NULL)
+        return hpct_fail(HPCT_ERR_USAGE, "--on-nan resume is for runs with --checkpoint-dir");
     HPCT_TRY(hpct_strategy_check(&o->strategy));
     return hpct_strategy_check_batch(&o->strategy, size, *global_batch);
 }
@@ -229,6 +238,8 @@ static hpct_status prepare(hpct_fit_run *run)
         run->options.epochs = 1;
     if (status == HPCT_OK)
         status = hpct_fit_check_data(run->model, run->train, run->validation);
+    if (status == HPCT_OK)
+        status = hpct_best_check(&run->options, hpct_model_top_k(run->model) > 0);
     if (status == HPCT_OK && hpct_context_rank(run->context) == 0)
         status = hpct_results_try_fit(&run->options, run->model);
     HPCT_TRY(hpct_context_agree(run->context, status));
@@ -269,6 +280,12 @@ static hpct_input stand_in(const hpct_fit_run *run, int64_t step)
 
 /* One step; adds to the epoch's sums. After an input error the rank still takes part, without
  * samples, so that all ranks learn of the error and end together. */
+/* Of fp16: a step whose gradients are infinite is left out, and the scale is lowered. */
+static bool has_loss_scale(const hpct_fit_run *run)
+{
+    return hpct_model_precision(run->model) == HPCT_FP16;
+}
+
 static hpct_status train_step(hpct_fit_run *run, int epoch, int64_t step, hpct_fit_sums *sums)
 {
     double began = hpct_process_clock();
@@ -317,9 +334,11 @@ static hpct_status train_step(hpct_fit_run *run, int epoch, int64_t step, hpct_f
     hpct_metrics one =
         mean(step_sums.loss, step_sums.correct, step_sums.in_top_k, step_sums.samples);
     hpct_results_note_loss(&run->end, one.loss, sums->loss / (double) sums->samples);
+    if (!isfinite(one.loss) && !has_loss_scale(run)) /* no later step would be better */
+        status = hpct_fit_note_nan(run, input.count, input.global_count);
     if (run->history != NULL)
         hpct_history_step(run->history, epoch + 1, step + 1, &one);
-    return HPCT_OK;
+    return status;
 }
 
 /* Seconds per step, without the epoch's first if there are others. */
@@ -342,6 +361,12 @@ static hpct_status name_signal(hpct_fit_run *run)
     return HPCT_OK;
 }
 
+static void say_diverged(const hpct_fit_run *run)
+{
+    if (!run->end.diverged && run->progress.verbose != 0)
+        puts("training has diverged: the loss is not finite or 100 times that of step 1");
+}
+
 /* An error of the log is printed now and retried; it is reported again at the end. */
 static void note_epoch(hpct_fit_run *run, int epoch)
 {
@@ -355,8 +380,8 @@ static void note_epoch(hpct_fit_run *run, int epoch)
         return;
     if (status != HPCT_OK)
         printf("%s; it is tried again\n", hpct_last_error());
-    if (diverged && !run->end.diverged)
-        puts("training has diverged: the loss is not finite or 100 times that of step 1");
+    if (diverged)
+        say_diverged(run);
     run->end.diverged = diverged;
     fflush(stdout);
 }
@@ -370,14 +395,15 @@ static hpct_status train_epoch(hpct_fit_run *run, int epoch)
     hpct_metrics *train = &run->result.train, *validation = &run->result.validation;
     hpct_status status = HPCT_OK;
     hpct_progress_begin(&run->progress, epoch + 1, run->options.epochs, steps);
-    for (int64_t step = sums.steps; step < steps && run->signal == 0; step++) {
+    for (int64_t step = sums.steps; step < steps && run->signal == 0 && !run->nan; step++) {
         status = train_step(run, epoch, step, &sums);
         if (status == HPCT_OK)
             status = hpct_fit_step_ended(run, epoch, step, &sums);
         if (status != HPCT_OK)
             return status;
+        double now = hpct_process_clock();
+        hpct_fit_heed_deadline(run, epoch, step, &sums, step_seconds(&sums, now));
         if (run->progress.verbose != 0 && sums.samples > 0) {
-            double now = hpct_process_clock();
             *train = mean(sums.loss, sums.correct, sums.in_top_k, sums.samples);
             hpct_progress_step(&run->progress, sums.steps, now - sums.began,
                                step_seconds(&sums, now), train);
@@ -388,7 +414,7 @@ static hpct_status train_epoch(hpct_fit_run *run, int epoch)
     if (status != HPCT_OK)
         return status;
     double ended = hpct_process_clock();
-    bool stopped = sums.steps < steps, validated = run->validation != NULL && !stopped;
+    bool stopped = sums.steps < steps || run->nan, validated = run->validation != NULL && !stopped;
     *train = mean(sums.loss, sums.correct, sums.in_top_k, sums.samples);
     if (validated)
         status = run->strategy->ops->gather(run->strategy);
@@ -397,12 +423,16 @@ static hpct_status train_epoch(hpct_fit_run *run, int epoch)
                                      run->evaluation_batch, validation);
     if (status != HPCT_OK)
         return status;
+    run->evaluation_seconds = hpct_process_clock() - ended;
     hpct_progress_end(&run->progress, sums.steps, hpct_process_clock() - sums.began,
                       step_seconds(&sums, ended), train, validated ? validation : NULL);
+    if (run->nan)
+        say_diverged(run);
     if (stopped)
         return HPCT_OK;
     run->epoch_seconds[run->epochs_done++] = ended - sums.began;
     note_epoch(run, epoch);
+    HPCT_TRY(hpct_fit_note_best(run, validated));
     return hpct_fit_epoch_ended(run, epoch);
 }
 
@@ -548,6 +578,8 @@ static hpct_status finish(hpct_fit_run *run, hpct_status failed)
         status = hpct_context_agree(run->context, hpct_fit_save_last(run));
     if (went(run, status))
         status = save_weights(run);
+    if (went(run, status))
+        status = hpct_fit_best_saved(run);
     if (went(run, status) && whole && run->options.summary_json != NULL)
         status = write_summary(run);
     if (went(run, status) && whole && run->steps_done > 0)
@@ -563,6 +595,7 @@ static void run_free(hpct_fit_run *run)
 {
     hpct_history_close(run->history);
     hpct_checkpoints_close(run->checkpoints);
+    hpct_deadline_close(run->deadline);
     hpct_feed_close(run->feed); /* uses the strategy's model */
     if (run->strategy != NULL)
         run->strategy->ops->close(run->strategy);
@@ -571,6 +604,52 @@ static void run_free(hpct_fit_run *run)
     free(run->step_times);
     free(run->epoch_seconds);
     free(run->end.why);
+}
+
+/* A whole run, or, if it goes back, the part until then: *path is the checkpoint. */
+static hpct_status run_once(hpct_fit_run *run, char **path)
+{
+    bool back = false;
+    hpct_status status = prepare(run);
+    if (status != HPCT_OK)
+        return status;
+    hpct_progress_init(&run->progress, stdout,
+                       hpct_context_rank(run->context) == 0 ? run->options.verbose : 0,
+                       hpct_model_top_k(run->model) > 0);
+    if (hpct_context_rank(run->context) == 0)
+        status = hpct_deadline_open(&run->deadline);
+    HPCT_TRY(hpct_context_agree(run->context, status));
+    hpct_stop_begin();
+    run->start_seconds = hpct_process_age();
+    run->began = hpct_process_clock();
+    for (int epoch = (int) run->begin.epoch;
+         epoch < run->options.epochs && run->signal == 0 && !run->nan && status == HPCT_OK; epoch++)
+        status = train_epoch(run, epoch);
+    if (status == HPCT_OK)
+        status = hpct_fit_goes_back(run, &back, path);
+    if (!back)
+        status = finish(run, status);
+    hpct_stop_end();
+    return status;
+}
+
+static hpct_status run_all(const hpct_fit_run *first, hpct_fit_result *result)
+{
+    char *path = NULL;
+    hpct_fit_run run = *first;
+    hpct_status status = run_once(&run, &path);
+    if (path != NULL) {
+        run_free(&run);
+        run = *first;
+        run.options.resume = path;
+        run.again = true;
+        status = run_once(&run, NULL);
+    }
+    if (result != NULL)
+        *result = run.result;
+    run_free(&run);
+    free(path);
+    return status;
 }
 
 hpct_status hpct_fit(hpct_context *context, hpct_model *model, const hpct_dataset *train,
@@ -583,7 +662,7 @@ hpct_status hpct_fit_until(hpct_context *context, hpct_model *model, const hpct_
                            const hpct_fit_options *options, int64_t max_steps,
                            hpct_fit_result *result)
 {
-    hpct_fit_run run = {
+    const hpct_fit_run run = {
         .context = context,
         .model = model,
         .train = train,
@@ -604,25 +683,7 @@ hpct_status hpct_fit_until(hpct_context *context, hpct_model *model, const hpct_
     hpct_waits before = hpct_headway_enter(HPCT_WAITS_FOR_NOBODY);
     status = hpct_context_agree(context, status);
     if (status == HPCT_OK)
-        status = prepare(&run);
-    if (status != HPCT_OK)
-        goto fail;
-    hpct_progress_init(&run.progress, stdout,
-                       hpct_context_rank(context) == 0 ? options->verbose : 0,
-                       hpct_model_top_k(model) > 0);
-    hpct_stop_begin();
-    run.start_seconds = hpct_process_age();
-    run.began = hpct_process_clock();
-    for (int epoch = (int) run.begin.epoch;
-         epoch < run.options.epochs && run.signal == 0 && status == HPCT_OK; epoch++)
-        status = train_epoch(&run, epoch);
-    status = finish(&run, status);
-    hpct_stop_end();
-    if (result != NULL)
-        *result = run.result;
-
-fail:
-    run_free(&run);
+        status = run_all(&run, result);
     hpct_headway_enter(before);
     return status;
 }

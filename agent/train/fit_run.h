@@ -4,6 +4,7 @@
 
 #include "agent/cost/choose.h"
 #include "agent/data/sampler.h"
+#include "agent/rank/deadline.h"
 #include "agent/rank/timeline.h"
 #include "agent/results/history.h"
 #include "agent/results/progress.h"
@@ -36,6 +37,14 @@ typedef struct hpct_fit_run {
     hpct_checkpoints *checkpoints; /* NULL: not requested */
     hpct_place begin, place;       /* where this run begins, and where it is */
     bool due;                      /* a checkpoint, at the end of the epoch */
+    hpct_best best;                /* so far */
+    hpct_deadline *deadline;       /* rank 0 */
+    double evaluation_seconds;     /* of the last one */
+    bool deadline_said;
+    bool again;              /* back to a checkpoint after a loss that was not finite */
+    bool nan;                /* the loss of the last step is not finite: training ends */
+    bool is_best;            /* the epoch that has just ended */
+    hpct_status best_failed; /* of writing the last best weights */
     hpct_progress progress;
     int global_batch, evaluation_batch;
     double *step_times; /* seconds, a ring buffer of num_step_times; without step 1 */
@@ -58,6 +67,26 @@ hpct_status hpct_fit_open_checkpoints(hpct_fit_run *run);
 
 /* The sums that an epoch begins with: zeros, or those of the run that is continued. */
 hpct_fit_sums hpct_fit_begin_epoch(const hpct_fit_run *run, int epoch, int64_t steps);
+
+/* Once an epoch is evaluated, gathered or not: saves its weights if they are the best so far.
+ * Errors are printed, and returned by hpct_fit_best_saved. Collective. */
+hpct_status hpct_fit_note_best(hpct_fit_run *run, bool gathered);
+
+/* HPCT_ERR_IO if the best weights are not in place. The same on all ranks. */
+hpct_status hpct_fit_best_saved(const hpct_fit_run *run);
+
+/* A step's loss is not finite: finds the layer and rank that it comes from, for the last message.
+ * Collective. */
+hpct_status hpct_fit_note_nan(hpct_fit_run *run, int count, int global_count);
+
+/* After that, with --on-nan resume: whether there is a checkpoint to go back to, and this has not
+ * been done yet; then *path is its folder, on rank 0, and the caller frees it. Collective. */
+hpct_status hpct_fit_goes_back(hpct_fit_run *run, bool *back, char **path);
+
+/* Rank 0, after a step: says once if not all of the run fits into the job; if the end is near, and
+ * there are checkpoints, raises HPCT_STOP_DEADLINE. `seconds`: of a step. */
+void hpct_fit_heed_deadline(hpct_fit_run *run, int epoch, int64_t step, const hpct_fit_sums *sums,
+                            double seconds);
 
 /* After each step: saves if a checkpoint is due; at the end of an epoch hpct_fit_epoch_ended does,
  * once it is evaluated and logged. After the last step hpct_fit_save_last, also if the run was

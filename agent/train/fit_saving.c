@@ -3,8 +3,11 @@
 
 #include "agent/data/dataset.h"
 #include "agent/rank/context.h"
+#include "agent/results/results.h"
+#include "base/headway.h"
 #include "base/process.h"
 #include "base/status.h"
+#include "nn/run/step.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -57,6 +60,7 @@ hpct_status hpct_fit_open_checkpoints(hpct_fit_run *run)
 {
     bool continues = false;
     run->begin = (hpct_place){.epoch = run->options.initial_epoch, .logs = HPCT_HISTORY_NONE};
+    hpct_model_set_halvings(run->model, 0);
     HPCT_TRY(check_strategy(run));
     if (run->options.checkpoint_dir == NULL)
         return HPCT_OK;
@@ -80,6 +84,8 @@ hpct_status hpct_fit_open_checkpoints(hpct_fit_run *run)
     HPCT_TRY(status);
     if (continues)
         run->begin = from;
+    run->best = run->begin.best;
+    hpct_model_set_halvings(run->model, run->begin.halvings + run->again);
     run->end.has_loss = run->begin.has_loss;
     run->end.first_loss = run->begin.first_loss;
     run->end.last_loss = run->begin.last_loss;
@@ -106,6 +112,8 @@ static void note_place(hpct_fit_run *run, int64_t epoch, int64_t step, const hpc
         .last_loss = end->last_loss,
         .mean_loss = end->mean_loss,
         .logs = HPCT_HISTORY_NONE,
+        .best = run->best,
+        .halvings = run->begin.halvings + run->again,
     };
     if (sums == NULL)
         return;
@@ -117,13 +125,13 @@ static void note_place(hpct_fit_run *run, int64_t epoch, int64_t step, const hpc
 }
 
 /* Diverged training is not saved: earlier checkpoints stay. */
-static hpct_status save_place(hpct_fit_run *run, bool last)
+static hpct_status save_place(hpct_fit_run *run, bool best, bool last)
 {
     if (run->checkpoints == NULL || hpct_results_diverged(&run->end))
         return HPCT_OK;
     if (run->history != NULL)
         hpct_history_mark(run->history, &run->place.logs);
-    return hpct_checkpoints_save(run->checkpoints, &run->place, last);
+    return hpct_checkpoints_save(run->checkpoints, &run->place, best, last);
 }
 
 hpct_status hpct_fit_step_ended(hpct_fit_run *run, int epoch, int64_t step,
@@ -136,7 +144,7 @@ hpct_status hpct_fit_step_ended(hpct_fit_run *run, int epoch, int64_t step,
     HPCT_TRY(hpct_checkpoints_due(run->checkpoints, hpct_fit_global_step(run, &run->place), ended,
                                   &due));
     run->due = due && ended;
-    return due && !ended ? save_place(run, false) : HPCT_OK;
+    return due && !ended ? save_place(run, false, false) : HPCT_OK;
 }
 
 hpct_fit_sums hpct_fit_begin_epoch(const hpct_fit_run *run, int epoch, int64_t steps)
@@ -155,12 +163,52 @@ hpct_fit_sums hpct_fit_begin_epoch(const hpct_fit_run *run, int epoch, int64_t s
 hpct_status hpct_fit_epoch_ended(hpct_fit_run *run, int epoch)
 {
     note_place(run, epoch + 1, 0, NULL);
-    return run->due ? save_place(run, false) : HPCT_OK;
+    return run->due ? save_place(run, run->is_best, false) : HPCT_OK;
 }
 
 hpct_status hpct_fit_save_last(hpct_fit_run *run)
 {
     if (run->steps_done > 0)
-        HPCT_TRY(save_place(run, true));
+        HPCT_TRY(save_place(run, run->is_best && run->place.step == 0, true));
     return hpct_checkpoints_finish(run->checkpoints);
+}
+
+/* ---- the best epoch ---- */
+
+/* Elsewhere if need be; an earlier good file stays. */
+static hpct_status save_best(const hpct_fit_run *run)
+{
+    hpct_results_end end = run->end;
+    hpct_status status = hpct_results_save(run->model, run->options.save_best, &end);
+    if (status != HPCT_OK)
+        fprintf(stderr,
+                "hpc-train: --save-best: %s%s%s; it is tried again after the next better epoch\n",
+                hpct_last_error(), end.where[0] != '\0' ? "; the weights are in " : "", end.where);
+    return status;
+}
+
+hpct_status hpct_fit_note_best(hpct_fit_run *run, bool gathered)
+{
+    hpct_status status = HPCT_OK;
+    run->is_best =
+        !hpct_results_diverged(&run->end) &&
+        hpct_best_note(&run->best, &run->options, &run->result.train, &run->result.validation);
+    if (!run->is_best || run->options.save_best == NULL)
+        return HPCT_OK;
+    if (!gathered)
+        HPCT_TRY(run->strategy->ops->gather(run->strategy));
+    hpct_waits before = hpct_headway_enter(HPCT_WAITS_UNSEEN); /* as for the last weights */
+    if (hpct_context_rank(run->context) == 0)
+        status = save_best(run);
+    hpct_headway_enter(before);
+    run->best_failed = status = hpct_context_agree(run->context, status);
+    return status == HPCT_OK || hpct_context_all_know(run->context, status) ? HPCT_OK : status;
+}
+
+hpct_status hpct_fit_best_saved(const hpct_fit_run *run)
+{
+    return run->best_failed == HPCT_OK
+               ? HPCT_OK
+               : hpct_fail(run->best_failed, "the weights of the best epoch are not in %s",
+                           run->options.save_best);
 }

@@ -3,6 +3,7 @@
 #define HPCT_AGENT_TRAIN_PLACE_H
 
 #include "agent/results/history.h"
+#include "agent/train/best.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -16,6 +17,8 @@ typedef struct hpct_place {
     double first_loss, last_loss, mean_loss;
     bool has_loss;
     hpct_history_place logs;
+    hpct_best best;
+    int halvings; /* of the learning rate, by --on-nan resume */
 } hpct_place;
 
 /* NULL if out of memory. Numbers that are not finite are null. */

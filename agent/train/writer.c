@@ -33,7 +33,7 @@ static hpct_status write_job(hpct_writer *w)
         HPCT_TRY(hpct_store_write_part(w->dir, job->step, job->part, job->tensors, job->count,
                                        &w->last.file));
     return job->text != NULL
-               ? hpct_store_commit(w->store, job->step, job->text, files, num_files, false)
+               ? hpct_store_commit(w->store, job->step, job->text, files, num_files, job->best)
                : HPCT_OK;
 }
 

@@ -17,6 +17,7 @@ typedef struct hpct_writer_job {
     const char *text; /* state.json: the checkpoint is completed; NULL: not by this job */
     const hpct_store_file *files; /* [num_files], its parts; NULL: the one of this job */
     size_t num_files;
+    bool best; /* the store keeps it until another one is */
 } hpct_writer_job;
 
 typedef struct hpct_writer_result {

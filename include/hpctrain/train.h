@@ -38,8 +38,15 @@ typedef struct hpct_fit_options {
     const char *checkpoint_every; /* "epoch", a number of steps, or a time: "90s", "10m"; default:
                                      by time, so that training waits for at most 1 % of it */
     int checkpoint_keep;          /* number of checkpoints that stay; default 2 */
-    const char *resume;       /* "auto" (default): continue what checkpoint_dir holds, "never", or
-                                 the folder of a checkpoint */
+    const char *resume; /* "auto" (default): continue what checkpoint_dir holds, "never", or
+                           the folder of a checkpoint */
+    const char *on_nan; /* "stop" (default): a loss that is not finite ends training; "resume": once
+                           goes back to the last checkpoint, with half the learning rate */
+    const char *save_best;    /* file for the weights of the best epoch so far, written by rank 0 at
+                                 its end; default: none */
+    const char *monitor;      /* metric that says which is: a column of history.csv; default:
+                                 val_loss, without validation data loss */
+    const char *monitor_mode; /* "min", "max", or "auto" (default): min for losses */
     const char *summary_json; /* file, written by rank 0 at the end; default: none */
     const char *timeline; /* file for a Chrome trace of up to 50 steps of all ranks, from step 2:
                              input, forward, backward, reductions of buckets, update; written

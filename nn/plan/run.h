@@ -180,6 +180,7 @@ struct hpct_run {
     bool stage_training;                        /* `training` of the last forward */
     hpct_run_times *times;                      /* NULL: no profiling */
     hpct_emulation *emulation;                  /* NULL: no emulation */
+    struct hpct_finite_found *finite;           /* NULL: not looked for (nn/run/finite.h) */
     struct hpct_recordings *recordings;         /* nn/run/replay.h; NULL: none yet */
     void (*ends[HPCT_RUN_ENDS])(hpct_run *run); /* of hpct_run_at_end */
 };

@@ -4,6 +4,7 @@
 #include "base/headway.h"
 #include "base/status.h"
 #include "nn/run/emulate.h"
+#include "nn/run/finite.h"
 #include "nn/run/replay.h"
 #include "nn/run/step.h"
 #include "nn/run/synced.h"
@@ -159,10 +160,13 @@ static hpct_status call_forward(hpct_model *model, int batch, int n)
             status = join(run, false);
         if (status != HPCT_OK)
             break;
+        hpct_finite_look_before(model, i, call.n);
         if (call.n > 0 && !run->nodes[i].made)
             status = named(model, i, "forward", hpct_emulate_forward(model, i, &call));
         else if (call.training)
             status = hpct_norm_forward_absent(model, i);
+        if (!run->nodes[i].made)
+            hpct_finite_look_after(model, i, call.n);
         hpct_headway();
         hpct_run_ended(run, HPCT_TIME_FORWARD(i), begin);
         if (status == HPCT_OK && model->peers.pause != NULL)

@@ -16,6 +16,11 @@ static hpct_status need_training(const hpct_model *model)
     return HPCT_OK;
 }
 
+void hpct_model_set_halvings(hpct_model *model, int halvings)
+{
+    model->halvings = halvings;
+}
+
 hpct_status hpct_model_accumulate(hpct_model *model, bool *due)
 {
     hpct_status status = need_training(model);

@@ -1,5 +1,5 @@
 # tests/results/: what a run of fit leaves behind, whatever happens to it.
-results_tests = tests/results/checkpoint_faults.t tests/results/checkpoints.t \
+results_tests = tests/results/best.t tests/results/checkpoint_faults.t tests/results/checkpoints.t \
 	tests/results/continues.t tests/results/cuts.t tests/results/faults.t tests/results/outputs.t
 EXTRA_DIST += $(results_tests) tests/results/lib.sh tests/results/sweep.sh
 scaled_tests += tests/results/checkpoint_faults.t tests/results/cuts.t tests/results/faults.t
@@ -9,7 +9,10 @@ endif
 tests_results_saver_SOURCES = tests/results/saver.c $(checkpoint_folder)
 tests_results_saver_CPPFLAGS = $(agent_test_cppflags)
 tests_results_saver_LDADD = $(agent_test_libs)
-check_LTLIBRARIES += tests/results/shim.la
+check_LTLIBRARIES += tests/results/shim.la tests/results/nan_once.la
 tests_results_shim_la_SOURCES = tests/results/shim.c
 tests_results_shim_la_CPPFLAGS = -I$(top_srcdir) -D_GNU_SOURCE
 tests_results_shim_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
+tests_results_nan_once_la_SOURCES = tests/results/nan_once.c
+tests_results_nan_once_la_CPPFLAGS = -D_GNU_SOURCE
+tests_results_nan_once_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere

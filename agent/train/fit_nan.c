@@ -1,0 +1,98 @@
+/* A loss that is not finite: which layer it comes from, and on which rank. The step's forward is
+ * repeated, with the same pictures and random numbers, and looked at. */
+#include "agent/rank/context.h"
+#include "agent/strategy/state.h"
+#include "agent/train/fit_run.h"
+#include "base/status.h"
+#include "nn/run/finite.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Pipelines have the rest of forward in backward. */
+static hpct_status repeat(const hpct_fit_run *run, int count, int global_count)
+{
+    hpct_strategy *strategy = run->strategy;
+    hpct_step_sums sums = {.last = true};
+    if (strategy->ops->announce != NULL)
+        strategy->ops->announce(strategy, &sums);
+    HPCT_TRY(strategy->ops->forward(strategy, count, true));
+    return strategy->ops->in_pieces ? strategy->ops->backward(strategy, count, global_count, &sums)
+                                    : HPCT_OK;
+}
+
+/* Of the models of this rank the first that has found anything. */
+static hpct_status look(const hpct_fit_run *run, int count, int global_count,
+                        hpct_finite_found *found)
+{
+    int num = 0;
+    while (hpct_strategy_model(run->strategy, num) != NULL)
+        num++;
+    hpct_finite_found *each = calloc((size_t) num, sizeof *each);
+    HPCT_TRY(hpct_context_agree(run->context, each != NULL ? HPCT_OK : hpct_fail_memory(0)));
+    for (int k = 0; k < num; k++)
+        hpct_model_watch_finite(hpct_strategy_model(run->strategy, k), &each[k]);
+    hpct_status status = repeat(run, count, global_count);
+    for (int k = 0; k < num; k++) {
+        hpct_model_watch_finite(hpct_strategy_model(run->strategy, k), NULL);
+        if (found->place == HPCT_FINITE)
+            *found = each[k];
+    }
+    free(each);
+    return status;
+}
+
+static void format(char *text, size_t size, const hpct_finite_found *found, int rank)
+{
+    static const char *const what[] = {
+        [HPCT_FINITE_NOT_INPUT] = "pictures",
+        [HPCT_FINITE_NOT_WEIGHTS] = "weights of layer ",
+        [HPCT_FINITE_NOT_OUTPUT] = "output of layer ",
+    };
+    if (found->place != HPCT_FINITE)
+        snprintf(text, size, "%s%s on rank %d not finite", what[found->place],
+                 found->place == HPCT_FINITE_NOT_INPUT ? "" : found->layer, rank);
+}
+
+hpct_status hpct_fit_note_nan(hpct_fit_run *run, int count, int global_count)
+{
+    hpct_comm *comm = hpct_context_comm(run->context);
+    size_t ranks = (size_t) comm->size;
+    hpct_finite_found mine = {.place = HPCT_FINITE}, *all = NULL;
+    run->nan = true;
+    if (hpct_model_on_device(run->model)) /* its weights have been updated */
+        return HPCT_OK;
+    HPCT_TRY(look(run, count, global_count, &mine));
+    all = calloc(ranks, sizeof *all);
+    hpct_status status =
+        hpct_context_agree(run->context, all != NULL ? HPCT_OK : hpct_fail_memory(0));
+    if (status == HPCT_OK)
+        status = comm->ops->allgather(comm, &mine, all, sizeof mine);
+    for (size_t rank = ranks; status == HPCT_OK && rank-- > 0;)
+        format(run->end.fault, sizeof run->end.fault, &all[rank], (int) rank);
+    free(all);
+    return status;
+}
+
+hpct_status hpct_fit_goes_back(hpct_fit_run *run, bool *back, char **path)
+{
+    *back = false;
+    if (!run->nan || run->options.on_nan == NULL || strcmp(run->options.on_nan, "resume") != 0 ||
+        run->again || run->begin.halvings > 0)
+        return HPCT_OK;
+    HPCT_TRY(hpct_checkpoints_any(run->checkpoints, back));
+    if (!*back)
+        return HPCT_OK;
+    *path = strdup(hpct_context_rank(run->context) == 0 ? hpct_checkpoints_last(run->checkpoints)
+                                                        : "rank 0's");
+    HPCT_TRY(hpct_context_agree(run->context, *path != NULL ? HPCT_OK : hpct_fail_memory(0)));
+    if (hpct_context_rank(run->context) == 0)
+        fprintf(stderr,
+                "hpc-train: the loss of step %" PRId64
+                " is not finite%s%s: back to %s, with half the "
+                "learning rate\n",
+                run->steps_done, run->end.fault[0] != '\0' ? ", " : "", run->end.fault, *path);
+    return HPCT_OK;
+}
