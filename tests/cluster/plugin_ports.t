@@ -193,8 +193,8 @@ are_gone() { ! sandbox_run --root ps -p "$waiting" >/dev/null; }
 signal_srun() { sandbox_run --root pkill "-$1" -f "^srun --job-name=late"; }
 late "a late node"
 like "$port" '^[0-9]+$' "a node comes late: the others wait at srun"
-sandbox_run --root nice -n 19 "${other[@]}" "$work/stranger" attack login "$port" 4 >"$work_here/told" 2>&1
-sandbox_run --root nice -n 19 "${other[@]}" "$work/stranger" idle login "$port" 500 3 >>"$work_here/told" 2>&1 &
+sandbox_run --root nice -n 19 "${other[@]}" "$work/stranger" attack login "$port" 2 >"$work_here/told" 2>&1
+sandbox_run --root nice -n 19 "${other[@]}" "$work/stranger" idle login "$port" 250 3 >>"$work_here/told" 2>&1 &
 idle=$!
 for purpose in ports watch; do
     is "$(sandbox_run "$work/stranger" hello login "$port" - ports $purpose 1 0)" refused "an unauthenticated peer there, as $purpose: rejected"

@@ -70,7 +70,7 @@ loses() {
     mark
     kill "-$2" "$(rank_pid "$1")"
     finish
-    ok $((seconds > 40)) "$what: the others end in time ($seconds s)"
+    ok $((seconds > 110)) "$what: the others end in time ($seconds s)"
     like "$err" "hpc-train: rank [0-9]+ \(node[0-9]\): rank $1 on node$1 was lost" "$what: the error names the rank"
     like "$err" "tasks? [0-9,-]*: Exited with exit code 69" "$what: the others end with 69"
     ok "$(wait_for none_left; echo $?)" "$what: no process is left"

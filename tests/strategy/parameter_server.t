@@ -130,7 +130,7 @@ loses() {
         is $? 69 "server $1 gets SIG$2: $i ends with 69"
         like "$(cat "$work/fatal.${i:0:-1}.${i: -1}.out")" "$3" "the error names it"
     done
-    ok $((SECONDS - began > 30)) "within 30 s ($((SECONDS - began)) s)"
+    ok $((SECONDS - began > 100)) "soon ($((SECONDS - began)) s; on a quiet machine within 30 s)"
     kill -KILL "$(program_of "ps$1")" 2>/dev/null
     wait "${pid_of[ps$1]}" 2>/dev/null
 }
