@@ -66,6 +66,9 @@ AC_DEFUN([HPCT_SLURM_RELEASE], [
   HPCT_SLURM_DECLARES([SLURM_END_TIME_NUMBER], [get_end_time(job, time *)],
     [extern int slurm_get_end_time(uint32_t, time_t *)])
 
+  HPCT_SLURM_DECLARES([SLURM_REQUEUE_NUMBER], [requeue(job, flags)],
+    [extern int slurm_requeue(uint32_t, uint32_t)])
+
   AC_MSG_CHECKING([for the form of slurm_complete_job])
   HPCT_SLURM_DECLARES([SLURM_COMPLETE_NUMBERS], [complete_job(job, status), to 25.05],
     [extern int slurm_complete_job(uint32_t, uint32_t)])

@@ -74,6 +74,17 @@ static hpct_status check_array(const hpct_choices *choices, bool srun)
     return status == HPCT_OK ? HPCT_OK : hpct_fail_within(status, "--hpc-train-stage-out");
 }
 
+/* The script's slurmstepd does not see options of srun. */
+static hpct_status check_requeue(const hpct_plugin *plugin, const hpct_environment *own)
+{
+    if (plugin->options.values[HPCT_OPTION_REQUEUE] == NULL ||
+        hpct_option_forwarded(own, HPCT_OPTION_REQUEUE) != NULL)
+        return HPCT_OK;
+    return hpct_fail(HPCT_ERR_USAGE,
+                     "--hpc-train-requeue is for batch jobs: give it to sbatch; the "
+                     "job is requeued when its script ends with 75");
+}
+
 /* If srun cannot listen, the nodes use the first block of ports, if it is free. */
 static void serve_ports(hpct_plugin *plugin)
 {
@@ -138,6 +149,8 @@ hpct_status hpct_client_check(hpct_plugin *plugin, bool srun)
     if (status == HPCT_OK)
         status =
             hpct_options_resolve(&plugin->options, &own, plugin->settings.on_by_default, &choices);
+    if (status == HPCT_OK && srun)
+        status = check_requeue(plugin, &own);
     if (status == HPCT_OK && choices.on)
         status = check_nodes(&choices, srun);
     if (status == HPCT_OK && choices.on)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/cluster/number.h"
 #include "agent/cluster/variables.h"
 #include "base/status.h"
 
@@ -64,6 +65,21 @@ static hpct_status apply_hide(const char *text, hpct_choices *choices)
     return read_switch(text, &choices->hide);
 }
 
+hpct_status hpct_requeue_parse(const char *text, int *times)
+{
+    long number;
+    if (!hpct_number_parse(text, 1, HPCT_REQUEUE_MOST, &number))
+        return hpct_fail(HPCT_ERR_USAGE, "'%.100s' is not a number from 1 to %d", text,
+                         HPCT_REQUEUE_MOST);
+    *times = (int) number;
+    return HPCT_OK;
+}
+
+static hpct_status apply_requeue(const char *text, hpct_choices *choices)
+{
+    return hpct_requeue_parse(text, &choices->requeue);
+}
+
 const hpct_option_info hpct_option_table[HPCT_NUM_OPTIONS] = {
     [HPCT_OPTION_ON] = {"hpc-train", "on|off", HPCT_ARGUMENT_OPTIONAL,
                         "prepare the tasks for distributed training; every other hpc-train option "
@@ -97,6 +113,10 @@ const hpct_option_info hpct_option_table[HPCT_NUM_OPTIONS] = {
                           apply_bind},
     [HPCT_OPTION_HIDE] = {"hpc-train-hide", NULL, HPCT_ARGUMENT_NONE,
                           "show each task only its own GPU", "HPC_TRAIN_HIDE", "on", apply_hide},
+    [HPCT_OPTION_REQUEUE] = {"hpc-train-requeue", "N", HPCT_ARGUMENT_OPTIONAL,
+                             "sbatch: requeue the job when its script ends with 75, to be "
+                             "continued, up to N times (10)",
+                             "HPC_TRAIN_REQUEUE", "10", apply_requeue},
 };
 
 /* For an option without a value Slurm forwards "(null)" to a job's steps, as printf prints a null

@@ -26,6 +26,7 @@ typedef enum hpct_option {
     HPCT_OPTION_STAGE_OUT,
     HPCT_OPTION_BIND,
     HPCT_OPTION_HIDE,
+    HPCT_OPTION_REQUEUE,
     HPCT_NUM_OPTIONS,
 } hpct_option;
 
@@ -48,6 +49,7 @@ typedef struct hpct_choices {
     hpct_out_list out;
     hpct_gpu_bind bind;
     bool hide;
+    int requeue; /* how often a job is requeued at most; 0: not */
 } hpct_choices;
 
 typedef struct hpct_option_info {
@@ -81,6 +83,10 @@ const char *hpct_option_forwarded(const hpct_environment *environment, hpct_opti
 /* sbatch and salloc within a job, before Slurm reads them: removes the enclosing job's options from
  * this process's environment. */
 void hpct_options_forget_forwarded(void);
+
+/* --hpc-train-requeue: "1" to "1000"; HPCT_ERR_USAGE. A number, so that root may parse it. */
+#define HPCT_REQUEUE_MOST 1000
+hpct_status hpct_requeue_parse(const char *text, int *times);
 
 /* Checks one value; HPCT_ERR_USAGE with "--NAME: why". */
 hpct_status hpct_option_check(hpct_option option, const char *text);

@@ -2,8 +2,10 @@
  * is redeclared. */
 #include <config.h>
 
+#include "base/status.h"
 #include "spank/slurm_release.h"
 
+#include <errno.h>
 #include <netdb.h>
 #include <signal.h>
 #include <slurm/slurm.h>
@@ -153,5 +155,17 @@ void hpct_slurm_end_job(uint32_t job, int code)
     slurm_complete_job(&id, status);
 #else
     slurm_complete_job(job, status);
+#endif
+}
+
+hpct_status hpct_slurm_requeue(uint32_t job)
+{
+#ifdef SLURM_REQUEUE_NUMBER
+    if (slurm_requeue(job, 0) == SLURM_SUCCESS)
+        return HPCT_OK;
+    return hpct_fail(HPCT_ERR_CONFIG, "%s", slurm_strerror(errno));
+#else
+    return hpct_fail(HPCT_ERR_CONFIG, "job %u: this release of Slurm is not known to hpc-train",
+                     job);
 #endif
 }

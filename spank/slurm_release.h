@@ -4,6 +4,7 @@
 #ifndef HPCT_SPANK_SLURM_RELEASE_H
 #define HPCT_SPANK_SLURM_RELEASE_H
 
+#include <hpctrain/status.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -33,6 +34,10 @@ void hpct_slurm_signal_step(uint32_t job, uint32_t step, int number);
 
 /* Ends the job with an exit code, recorded as the job's. */
 void hpct_slurm_end_job(uint32_t job, int code);
+
+/* Requeues a batch job: it ends, and waits in the queue again. HPCT_ERR_CONFIG with Slurm's reason:
+ * no batch job, --no-requeue. */
+hpct_status hpct_slurm_requeue(uint32_t job);
 
 /* Kills the step's tasks through the nodes' daemons. False if a node did not know the step: tasks
  * not started yet, or ended. For components that are separate jobs: srun 22.05 does not return

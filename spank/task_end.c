@@ -5,6 +5,7 @@
 #include "base/status.h"
 #include "spank/cgroup.h"
 #include "spank/contexts.h"
+#include "spank/requeue.h"
 #include "spank/slurm_release.h"
 #include "spank/tell.h"
 #include "spank/tmpdir.h"
@@ -72,6 +73,21 @@ static void fail_script(const hpct_plugin *plugin, hpct_slurm *slurm, hpct_statu
         hpct_slurm_end_job(plugin->job, why);
 }
 
+/* Copies out, and says what is not. */
+static void leave_results(hpct_plugin *plugin, hpct_slurm *slurm, const char *node)
+{
+    hpct_environment environment = hpct_slurm_environment(slurm);
+    hpct_status status = copy_out(plugin);
+    if (status == HPCT_OK)
+        return;
+    hpct_slurm_error("%s: not all of '%s' is copied out: %s; it is tried once more when the "
+                     "job ends, and what is lost then is told in hpc-train-lost.%u.* in the "
+                     "step's folder",
+                     node, hpct_options_text(&plugin->options, &environment, HPCT_OPTION_STAGE_OUT),
+                     hpct_last_error(), plugin->job);
+    fail_script(plugin, slurm, status);
+}
+
 void hpct_task_ended(hpct_plugin *plugin, hpct_slurm *slurm)
 {
     uint32_t tasks = 0;
@@ -88,15 +104,8 @@ void hpct_task_ended(hpct_plugin *plugin, hpct_slurm *slurm)
         end_step(plugin, slurm, node);
     else
         tell_zero_is_gone(plugin, slurm);
-    if (!last || !started || !plugin->out)
-        return;
-    hpct_status status = copy_out(plugin);
-    if (status == HPCT_OK)
-        return;
-    hpct_slurm_error("%s: not all of '%s' is copied out: %s; it is tried once more when the "
-                     "job ends, and what is lost then is told in hpc-train-lost.%u.* in the "
-                     "step's folder",
-                     node, hpct_options_text(&plugin->options, &environment, HPCT_OPTION_STAGE_OUT),
-                     hpct_last_error(), plugin->job);
-    fail_script(plugin, slurm, status);
+    if (last && started && plugin->out)
+        leave_results(plugin, slurm, node);
+    if (last && started)
+        hpct_requeue_script(plugin, slurm);
 }

@@ -26,6 +26,7 @@ late_cluster_tests = \
 	tests/cluster/plugin_options.t \
 	tests/cluster/train_ps.t \
 	tests/cluster/train_deadline.t \
+	tests/cluster/requeue.t \
 	tests/cluster/plugin_slurm_conf.t \
 	tests/cluster/plugin_ways.t \
 	tests/cluster/plugin_gpu.t \
