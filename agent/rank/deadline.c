@@ -1,4 +1,4 @@
-/* squeue is asked once a minute, near the end more often. */
+/* squeue is asked every five minutes, near the end more often. */
 #include "agent/rank/deadline.h"
 
 #include "base/process.h"
@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MOST_PAUSE 60 /* seconds between two questions, and near the end */
+#define MOST_PAUSE 300 /* seconds between two questions, and near the end */
 #define LEAST_PAUSE 5
 #define PATIENCE 30  /* seconds that squeue gets */
 #define SLICE_MS 200 /* in which an end is noticed */
