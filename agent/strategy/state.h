@@ -62,10 +62,10 @@ hpct_status hpct_strategy_put(hpct_strategy *strategy, const hpct_state_value *v
 hpct_status hpct_strategy_get_numbers(hpct_strategy *strategy, double *numbers);
 hpct_status hpct_strategy_put_numbers(hpct_strategy *strategy, const double *numbers);
 
-/* The share of a value that is equal on all ranks, or on those with `holds`: the first one saves
- * it, `first`. */
+/* Of a value that is the same wherever it is: one rank, with `first`, saves it. */
 hpct_state_share hpct_state_equal(const hpct_state_value *value, bool first);
-/* Of one that every rank with copies > 0 has its own of. */
+/* Of a value of which this rank has `copies` of its own; the rank with `first` saves what they are
+ * together. */
 hpct_state_share hpct_state_own(const hpct_state_value *value, int copies, bool first);
 
 #endif

@@ -319,14 +319,14 @@ static report own_report(hpct_checkpoints *c)
     return mine;
 }
 
-/* The rank that failed says why: now, and at the end if no later one is complete. */
+/* The rank that failed says why: now, and as the run's error if no later one is complete. */
 static void note_failure(hpct_checkpoints *c)
 {
     hpct_writer_result result = hpct_writer_last(c->writer);
     free(c->why);
     c->why = strdup(result.why != NULL ? result.why : "");
     c->written = result.status;
-    fprintf(stderr, "hpc-train: checkpoint: %s; it is tried again\n", c->why);
+    fprintf(stderr, "hpc-train: checkpoint: %s; earlier ones stay\n", c->why);
 }
 
 static void complete(hpct_checkpoints *c, const report *reports)

@@ -616,7 +616,9 @@ static hpct_status run_once(hpct_fit_run *run, char **path)
     hpct_progress_init(&run->progress, stdout,
                        hpct_context_rank(run->context) == 0 ? run->options.verbose : 0,
                        hpct_model_top_k(run->model) > 0);
-    if (hpct_context_rank(run->context) == 0)
+    /* for a message, and to stop with a checkpoint */
+    if (hpct_context_rank(run->context) == 0 &&
+        (run->options.verbose != 0 || run->checkpoints != NULL))
         status = hpct_deadline_open(&run->deadline);
     HPCT_TRY(hpct_context_agree(run->context, status));
     hpct_stop_begin();

@@ -3,8 +3,7 @@
 
 #include "base/status.h"
 #include "nn/plan/run.h"
-
-#include <string.h>
+#include "nn/run/state.h"
 
 static size_t floats_of(const hpct_param *param)
 {
@@ -30,16 +29,6 @@ size_t hpct_record_floats(const hpct_model *model, const hpct_record *record)
     return floats;
 }
 
-/* Zeros if it was never set. */
-static hpct_status put_slot(const hpct_model *model, int i, int slot, float *keras)
-{
-    bool any;
-    hpct_status status = hpct_param_get_slot(model, i, slot, keras, &any);
-    if (!any)
-        memset(keras, 0, floats_of(&model->params[i]) * sizeof *keras);
-    return status;
-}
-
 hpct_status hpct_record_put(const hpct_model *model, const hpct_record *record, float *floats)
 {
     for (int i = record->first; i < record->first + record->count; i++) {
@@ -47,7 +36,7 @@ hpct_status hpct_record_put(const hpct_model *model, const hpct_record *record, 
         HPCT_TRY(hpct_param_get(model, i, floats));
         floats += count;
         for (int k = 0; k < num_slots(model, record, i); k++) {
-            HPCT_TRY(put_slot(model, i, k, floats));
+            HPCT_TRY(hpct_state_get(model, i, k, floats));
             floats += count;
         }
     }
