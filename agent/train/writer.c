@@ -4,10 +4,16 @@
 #include "base/process.h"
 #include "base/status.h"
 
+#include <errno.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+
+#define PATIENCE 5 /* seconds until a wait is said */
 
 struct hpct_writer {
     const char *dir;
@@ -18,6 +24,7 @@ struct hpct_writer {
     pthread_cond_t changed;
     bool busy;
     hpct_writer_job job;
+    double began;
     char *why;
     hpct_writer_result last;
 };
@@ -109,6 +116,7 @@ void hpct_writer_begin(hpct_writer *w, const hpct_writer_job *job)
 {
     pthread_mutex_lock(&w->mutex);
     w->job = *job;
+    w->began = hpct_process_clock();
     w->busy = true;
     pthread_cond_broadcast(&w->changed);
     pthread_mutex_unlock(&w->mutex);
@@ -124,7 +132,17 @@ bool hpct_writer_is_idle(hpct_writer *w)
 
 void hpct_writer_await(hpct_writer *w)
 {
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += PATIENCE;
     pthread_mutex_lock(&w->mutex);
+    while (w->busy && pthread_cond_timedwait(&w->changed, &w->mutex, &until) != ETIMEDOUT)
+        continue;
+    if (w->busy)
+        fprintf(stderr,
+                "hpc-train: %s: the checkpoint of step %" PRId64
+                " has been written for %.0f s (a slow or hung file system): waiting for it\n",
+                w->dir, w->job.step, hpct_process_clock() - w->began);
     while (w->busy)
         pthread_cond_wait(&w->changed, &w->mutex);
     pthread_mutex_unlock(&w->mutex);

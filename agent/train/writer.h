@@ -35,7 +35,10 @@ void hpct_writer_close(hpct_writer *writer); /* after its job; NULL is allowed *
 
 void hpct_writer_begin(hpct_writer *writer, const hpct_writer_job *job); /* it is idle */
 bool hpct_writer_is_idle(hpct_writer *writer);
-void hpct_writer_await(hpct_writer *writer); /* without a timeout: ending would lose the job */
+
+/* Without a timeout, as ending would lose the job; says on standard error what is waited for, once
+ * it has been a while. */
+void hpct_writer_await(hpct_writer *writer);
 
 /* Of the last job; it is idle. */
 hpct_writer_result hpct_writer_last(const hpct_writer *writer);
