@@ -87,9 +87,10 @@ build_part = $(build_tests) $(scale_tests) $(results_tests) $(stage_tests) tests
 sanitizers_part = $(sanitizer_tests)
 cluster_part = $(cluster_tests)
 strategies_part = $(strategy_tests) $(rank_tests) $(module_tests)
-TESTS += $(sanitizer_tests) $(slow_cluster_tests) $(slow_build_tests) $(module_tests) $(early_cluster_tests) \
+all_tests = $(sanitizer_tests) $(slow_cluster_tests) $(slow_build_tests) $(module_tests) $(early_cluster_tests) \
 	$(strategy_tests) $(rank_tests) $(late_cluster_tests) $(build_tests) $(results_tests) $(stage_tests) tests/peers/data.t \
 	$(peer_tests) $(scale_tests) $(unit_part)
+TESTS += $(all_tests)
 $(filter-out check-unit,$(parts:%=check-%)): check-%: check-programs
 	$(MAKE) check-TESTS TESTS="$($*_part)"
 # NAME/PART of each test, for the table of ./quickstart check.
