@@ -68,6 +68,8 @@ AC_DEFUN([HPCT_SLURM_RELEASE], [
 
   HPCT_SLURM_DECLARES([SLURM_REQUEUE_NUMBER], [requeue(job, flags)],
     [extern int slurm_requeue(uint32_t, uint32_t)])
+  HPCT_SLURM_DECLARES([SLURM_LOAD_JOB_NUMBER], [load_job(jobs, job, flags)],
+    [extern int slurm_load_job(job_info_msg_t **, uint32_t, uint16_t)])
 
   AC_MSG_CHECKING([for the form of slurm_complete_job])
   HPCT_SLURM_DECLARES([SLURM_COMPLETE_NUMBERS], [complete_job(job, status), to 25.05],

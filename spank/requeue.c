@@ -3,18 +3,27 @@
 #include "spank/requeue.h"
 
 #include <limits.h>
+#include <signal.h>
 #include <sys/wait.h>
 
 #include "agent/cluster/number.h"
 #include "base/status.h"
 #include "spank/slurm_release.h"
 
-static bool asks_again(hpct_slurm *slurm, uint32_t step)
+/* Why the job is to run again; NULL: it is not. A script that does not end by itself is ended at
+ * the job's time limit, by the same signals as one that is cancelled. */
+static const char *find_reason(hpct_slurm *slurm, const hpct_plugin *plugin)
 {
     uint32_t status = 0;
-    return hpct_slurm_step_kind(step) == HPCT_STEP_SCRIPT &&
-           hpct_slurm_get(slurm, HPCT_SLURM_STATUS, &status) && WIFEXITED((int) status) &&
-           WEXITSTATUS((int) status) == HPCT_ERR_STOPPED;
+    if (hpct_slurm_step_kind(plugin->step) != HPCT_STEP_SCRIPT ||
+        !hpct_slurm_get(slurm, HPCT_SLURM_STATUS, &status))
+        return NULL;
+    int how = (int) status;
+    if (WIFEXITED(how) && WEXITSTATUS(how) == HPCT_ERR_STOPPED)
+        return "the script asks to be continued (exit status 75)";
+    bool ended = (WIFSIGNALED(how) && (WTERMSIG(how) == SIGTERM || WTERMSIG(how) == SIGKILL)) ||
+                 (WIFEXITED(how) && WEXITSTATUS(how) > 128);
+    return ended && hpct_slurm_ran_out(plugin->job) ? "the job has reached its time limit" : NULL;
 }
 
 /* SPANK's item of this name is 0 in a script's step (22.05); the variable is not there before the
@@ -29,26 +38,24 @@ static long restarts(const hpct_environment *environment)
 void hpct_requeue_script(hpct_plugin *plugin, hpct_slurm *slurm)
 {
     int times = 0;
+    const char *why;
     hpct_environment environment = hpct_slurm_environment(slurm);
     const char *text = hpct_options_text(&plugin->options, &environment, HPCT_OPTION_REQUEUE);
     if (text == NULL || hpct_requeue_parse(text, &times) != HPCT_OK ||
-        !asks_again(slurm, plugin->step))
+        (why = find_reason(slurm, plugin)) == NULL)
         return;
     long before = restarts(&environment);
     if (before >= times) {
-        hpct_slurm_error("the script asks to be continued (exit status 75); the job is not "
-                         "requeued again: it has been %ld times, and --hpc-train-requeue allows %d",
-                         before, times);
+        hpct_slurm_error("%s; it is not requeued again: it has been %ld times, and "
+                         "--hpc-train-requeue allows %d",
+                         why, before, times);
         return;
     }
     hpct_status status = hpct_slurm_requeue(plugin->job);
     if (status == HPCT_OK)
-        hpct_slurm_error(
-            "the script asks to be continued (exit status 75): job %u is requeued (%ld "
-            "of %d times)",
-            plugin->job, before + 1, times);
+        hpct_slurm_error("%s: job %u is requeued (%ld of %d times)", why, plugin->job, before + 1,
+                         times);
     else
-        hpct_slurm_error("the script asks to be continued (exit status 75), but job %u cannot be "
-                         "requeued: %s",
-                         plugin->job, hpct_last_error());
+        hpct_slurm_error("%s, but job %u cannot be requeued: %s", why, plugin->job,
+                         hpct_last_error());
 }

@@ -1,5 +1,6 @@
 /* spank/requeue.h - sbatch --hpc-train-requeue: a batch job whose script asks to be continued, by
- * exit status 75, is requeued. Runs in the script's slurmstepd, as root: the value is a number. */
+ * exit status 75, or is ended at the time limit, is requeued. Runs in the script's slurmstepd, as
+ * root: the value is a number. */
 #ifndef HPCT_SPANK_REQUEUE_H
 #define HPCT_SPANK_REQUEUE_H
 

@@ -158,6 +158,23 @@ void hpct_slurm_end_job(uint32_t job, int code)
 #endif
 }
 
+bool hpct_slurm_ran_out(uint32_t job)
+{
+    bool ran_out = false;
+#ifdef SLURM_LOAD_JOB_NUMBER
+    job_info_msg_t *jobs = NULL;
+    if (slurm_load_job(&jobs, job, 0) != SLURM_SUCCESS || jobs == NULL)
+        return false;
+    for (uint32_t i = 0; i < jobs->record_count; i++)
+        ran_out |= jobs->job_array[i].job_id == job &&
+                   (jobs->job_array[i].job_state & JOB_STATE_BASE) == JOB_TIMEOUT;
+    slurm_free_job_info_msg(jobs);
+#else
+    (void) job;
+#endif
+    return ran_out;
+}
+
 hpct_status hpct_slurm_requeue(uint32_t job)
 {
 #ifdef SLURM_REQUEUE_NUMBER

@@ -35,6 +35,9 @@ void hpct_slurm_signal_step(uint32_t job, uint32_t step, int number);
 /* Ends the job with an exit code, recorded as the job's. */
 void hpct_slurm_end_job(uint32_t job, int code);
 
+/* Whether the job has reached its time limit, as slurmctld says. */
+bool hpct_slurm_ran_out(uint32_t job);
+
 /* Requeues a batch job: it ends, and waits in the queue again. HPCT_ERR_CONFIG with Slurm's reason:
  * no batch job, --no-requeue. */
 hpct_status hpct_slurm_requeue(uint32_t job);

@@ -32,6 +32,9 @@ stopped=$(submit o -N2 --hpc-train-requeue=$times --hpc-train-stage-out="out:$wo
     'srun -N2 --mpi=none bash -c "mkdir -p \$SLURM_TMPDIR/out; echo >\$SLURM_TMPDIR/out/run.\${SLURM_RESTART_COUNT:-0}; exit 75"')
 array=$(submit a -N1 --array=3,5 --hpc-train-requeue=1 --wrap 'srun --mpi=none bash -c "echo \$SLURM_ARRAY_TASK_ID; exit 75"')
 
+late=$(submit l -N1 -t 1 --hpc-train-requeue=1 --wrap 'srun --mpi=none sleep 1000')
+trapped=$(submit lb -N1 -t 1 --hpc-train-requeue=1 --wrap 'trap "exit 3" TERM; srun --mpi=none sleep 1000; wait')
+
 # ---- jobs that are not requeued ----
 job=$(submit p -N1 --hpc-train-requeue --wrap 'srun --mpi=none bash -c "exit 74"')
 follow "$job"
@@ -46,11 +49,25 @@ capture sandbox_run sbatch -N1 --hpc-train-requeue=no --wrap true
 ok $((status == 0)) "a wrong number is refused at once"
 like "$err" "--hpc-train-requeue: 'no' is not a number from 1 to 1000" "the error says what is right"
 
+job=$(submit c -N1 -t 1 --hpc-train-requeue --wrap 'srun --mpi=none sleep 1000')
+until sandbox_run scontrol show job "$job" | grep -q JobState=RUNNING; do sleep 0.2; done
+sandbox_run scancel "$job"
+follow "$job"
+like "$(sandbox_run scontrol show job "$job")" "JobState=CANCELLED .*Restarts=0 " "nor does one that is cancelled"
+
+# ---- at the time limit ----
+restarts() { sandbox_run scontrol show job "$1" | grep -q "Restarts=1 "; }
+end=$((SECONDS + 150))
+until { restarts "$late" && sandbox_run scontrol show job "$trapped" | grep -qE 'JobState=(TIMEOUT|FAILED)'; } || [ $SECONDS -ge $end ]; do sleep 0.5; done
+like "$(cat "$work_here/l")" "the job has reached its time limit: job $late is requeued \(1 of 1 times\)" "a job that reaches its time limit is requeued"
+unlike "$(cat "$work_here/lb")" "requeued" "but not one whose script ends in its own way" || diag "$(sandbox_run scontrol show job "$trapped")"
+sandbox_run scancel "$late"
+
 # ---- what became of the others ----
 for job in "$stopped" "${array}_3" "${array}_5" "$trained"; do follow "$job"; done
 is "$(grep -c 'is requeued' "$work_here/o")" $times "a script that ends with 75 is requeued, as often as allowed" || diag "$(cat "$work_here/o")"
 like "$(cat "$work_here/o")" "job $stopped is requeued \(1 of $times times\)" "it says so"
-like "$(cat "$work_here/o")" "the job is not requeued again: it has been $times times, and --hpc-train-requeue allows $times" "and when it is not again"
+like "$(cat "$work_here/o")" "it is not requeued again: it has been $times times, and --hpc-train-requeue allows $times" "and when it is not again"
 for node in 0 1; do
     is "$(ls "$work_here/results-$node" | sort | tail -n 2 | tr '\n' ' ')" "run.$((times - 1)) run.$times " "the results of each run are kept (node $node)"
 done
