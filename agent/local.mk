@@ -2,7 +2,7 @@
 include agent/cluster/local.mk
 
 hpctrain_HEADERS += include/hpctrain/hpctrain.h include/hpctrain/batch.h include/hpctrain/bench.h include/hpctrain/checkpoint.h include/hpctrain/context.h \
-	include/hpctrain/dataset.h include/hpctrain/info.h include/hpctrain/plan.h include/hpctrain/strategy.h include/hpctrain/train.h include/hpctrain/trainer.h
+	include/hpctrain/dataset.h include/hpctrain/info.h include/hpctrain/launch.h include/hpctrain/plan.h include/hpctrain/strategy.h include/hpctrain/train.h include/hpctrain/trainer.h
 
 # Everything of the agent; the library below and the unit tests are linked with it.
 noinst_LTLIBRARIES += agent/libagent.la
@@ -85,6 +85,12 @@ agent_libagent_la_SOURCES = \
 	agent/data/split_name.c agent/data/split_name.h \
 	agent/data/synthetic.c \
 	agent/data/tar.c agent/data/tar.h \
+	agent/launch/command.c agent/launch/command.h \
+	agent/launch/launch.c \
+	agent/launch/nodes.c agent/launch/nodes.h \
+	agent/launch/srun.c agent/launch/srun.h \
+	agent/launch/srun_line.c agent/launch/srun_line.h \
+	agent/launch/step_facts.c agent/launch/step_facts.h \
 	agent/ps/channel.c agent/ps/channel.h \
 	agent/ps/connect.c agent/ps/connect.h \
 	agent/ps/holder.c agent/ps/holder.h \
@@ -97,7 +103,7 @@ agent_libagent_la_SOURCES = \
 	agent/ps/strategy.c \
 	agent/ps/worker.c \
 	agent/rank/context.c agent/rank/context.h \
-	agent/rank/deadline.c agent/rank/deadline.h \
+	agent/rank/job_end.c agent/rank/job_end.h \
 	agent/rank/device.c \
 	agent/rank/device_calls.c agent/rank/device_calls.h \
 	agent/rank/largest.c agent/rank/largest.h \
@@ -161,7 +167,7 @@ libhpctrain_la_LDFLAGS = $(AM_LDFLAGS) -version-info 0:0:0 -no-undefined
 bin_PROGRAMS += hpc-train
 hpc_train_SOURCES = agent/cli/cli.h \
 	agent/cli/batch.c agent/cli/bench.c agent/cli/checkpoint.c agent/cli/common.c agent/cli/context.c agent/cli/data.c agent/cli/evaluate.c agent/cli/fit.c agent/cli/info.c \
-	agent/cli/input.c agent/cli/keep.c agent/cli/main.c agent/cli/model.c agent/cli/options.c agent/cli/plan.c agent/cli/summary.c agent/cli/training.c \
+	agent/cli/input.c agent/cli/keep.c agent/cli/launch.c agent/cli/main.c agent/cli/model.c agent/cli/options.c agent/cli/plan.c agent/cli/summary.c agent/cli/training.c \
 	base/nearest.c base/nearest.h
 hpc_train_CPPFLAGS = $(AM_CPPFLAGS) -DHPCT_CHECK='"$(sbindir)/hpc-train-check"'
 hpc_train_LDADD = libhpctrain.la

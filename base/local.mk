@@ -7,6 +7,7 @@ hpctrain_HEADERS += include/hpctrain/status.h
 noinst_LTLIBRARIES += base/libfile.la
 base_libfile_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
 base_libfile_la_SOURCES = \
+	base/ask.c base/ask.h \
 	base/debug.c base/debug.h \
 	base/device_calls.h \
 	base/drawn.h \

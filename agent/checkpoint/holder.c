@@ -50,13 +50,24 @@ static void read_machine(char boot[64], char processes[64])
     processes[length > 0 ? length : 0] = '\0';
 }
 
+static int64_t count_of(const char *variable)
+{
+    const char *text = getenv(variable);
+    return text != NULL ? strtoll(text, NULL, 10) : 0;
+}
+
 void hpct_holder_self(hpct_holder *out)
 {
-    const char *job = getenv("SLURM_JOB_ID");
+    const char *job = getenv("SLURM_JOB_ID"), *launch = getenv("HPC_TRAIN_LAUNCH"),
+               *cluster = getenv("SLURM_CLUSTER_NAME");
     time_t now = time(NULL);
     struct tm utc;
     *out = (hpct_holder){.pid = getpid(), .started = start_of(getpid())};
     snprintf(out->job, sizeof out->job, "%s", job != NULL ? job : "");
+    snprintf(out->cluster, sizeof out->cluster, "%s", cluster != NULL ? cluster : "");
+    snprintf(out->launch, sizeof out->launch, "%s", launch != NULL ? launch : "");
+    out->requeues = count_of("SLURM_RESTART_COUNT");
+    out->restarts = count_of("HPC_TRAIN_RESTART");
     if (gethostname(out->host, sizeof out->host - 1) != 0)
         strcpy(out->host, "unknown");
     read_machine(out->boot, out->processes);
@@ -69,10 +80,12 @@ void hpct_holder_self(hpct_holder *out)
 
 hpct_status hpct_holder_format(char **out, const hpct_holder *holder)
 {
-    json_t *root = json_pack("{s:s, s:s, s:I, s:I, s:s, s:s, s:s, s:s}", "job", holder->job, "host",
-                             holder->host, "pid", (json_int_t) holder->pid, "started",
-                             (json_int_t) holder->started, "boot", holder->boot, "processes",
-                             holder->processes, "since", holder->since, "token", holder->token);
+    json_t *root = json_pack(
+        "{s:s, s:s, s:I, s:s, s:I, s:s, s:I, s:I, s:s, s:s, s:s, s:s}", "job", holder->job,
+        "cluster", holder->cluster, "requeues", (json_int_t) holder->requeues, "launch",
+        holder->launch, "restarts", (json_int_t) holder->restarts, "host", holder->host, "pid",
+        (json_int_t) holder->pid, "started", (json_int_t) holder->started, "boot", holder->boot,
+        "processes", holder->processes, "since", holder->since, "token", holder->token);
     *out = root != NULL ? json_dumps(root, JSON_INDENT(1)) : NULL;
     json_decref(root);
     return *out != NULL ? HPCT_OK : hpct_fail_memory(0);
@@ -88,8 +101,12 @@ void hpct_holder_parse(hpct_holder *out, const char *text, size_t length)
 {
     json_t *root = json_loadb(text, length, 0, NULL);
     *out = (hpct_holder){.pid = json_integer_value(json_object_get(root, "pid")),
-                         .started = json_integer_value(json_object_get(root, "started"))};
+                         .started = json_integer_value(json_object_get(root, "started")),
+                         .requeues = json_integer_value(json_object_get(root, "requeues")),
+                         .restarts = json_integer_value(json_object_get(root, "restarts"))};
     get_text(out->job, sizeof out->job, root, "job");
+    get_text(out->cluster, sizeof out->cluster, root, "cluster");
+    get_text(out->launch, sizeof out->launch, root, "launch");
     get_text(out->host, sizeof out->host, root, "host");
     get_text(out->boot, sizeof out->boot, root, "boot");
     get_text(out->processes, sizeof out->processes, root, "processes");
@@ -100,9 +117,24 @@ void hpct_holder_parse(hpct_holder *out, const char *text, size_t length)
 
 /* ---- whether it lives ---- */
 
+/* Whether it belongs to an earlier run of this job, or of this launch. */
+static bool is_of_earlier_run(const hpct_holder *holder)
+{
+    hpct_holder self;
+    hpct_holder_self(&self);
+    if (self.job[0] == '\0' || strcmp(self.job, holder->job) != 0 ||
+        strcmp(self.cluster, holder->cluster) != 0)
+        return false;
+    return holder->requeues < self.requeues ||
+           (self.launch[0] != '\0' && strcmp(self.launch, holder->launch) == 0 &&
+            holder->restarts < self.restarts);
+}
+
 hpct_holder_life hpct_holder_look(const hpct_holder *holder)
 {
     char boot[64], processes[64];
+    if (is_of_earlier_run(holder))
+        return HPCT_HOLDER_ENDED;
     read_machine(boot, processes);
     if (boot[0] == '\0' || processes[0] == '\0' || strcmp(boot, holder->boot) != 0 ||
         strcmp(processes, holder->processes) != 0 || holder->pid <= 0 || holder->pid > INT32_MAX ||

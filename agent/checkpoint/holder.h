@@ -12,7 +12,10 @@
 #define HPCT_HOLDER_MAX_BYTES 4096
 
 typedef struct hpct_holder {
-    char job[32]; /* SLURM_JOB_ID; "": none */
+    char job[32];               /* SLURM_JOB_ID; "": none */
+    char cluster[64];           /* numbers of jobs are a cluster's own */
+    char launch[96];            /* of `hpc-train launch`; "": none */
+    int64_t requeues, restarts; /* of that job, and by that launch */
     char host[256];
     int64_t pid;
     int64_t started;    /* clock ticks after boot: tells apart processes with the same id */
@@ -37,6 +40,9 @@ hpct_status hpct_holder_format(char **out, const hpct_holder *holder);
 /* A text of another form, such as half of one, gives a holder of whom nothing is known. */
 void hpct_holder_parse(hpct_holder *out, const char *text, size_t length);
 
+/* A job that was requeued, and a step that was started again, have ended before: also where this
+ * machine cannot tell. A process that goes on nevertheless, on a node that is cut off, finds the
+ * lock to be another one's before it completes a checkpoint. */
 hpct_holder_life hpct_holder_look(const hpct_holder *holder);
 
 /* "job 7 on host n1 (process 12, since …)". */

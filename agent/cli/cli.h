@@ -22,6 +22,7 @@ extern const hpct_command hpct_command_plan;
 extern const hpct_command hpct_command_summary;
 extern const hpct_command hpct_command_info;
 extern const hpct_command hpct_command_checkpoint;
+extern const hpct_command hpct_command_launch;
 
 /* Wrong usage: rank 0 prints "hpc-train: …" on stderr, all ranks exit with code 64. */
 __attribute__((format(printf, 1, 2), noreturn)) void hpct_cli_usage(const char *format, ...);

@@ -126,7 +126,7 @@ static int sharers(const hpct_context *context, const arguments *a)
     const hpct_strategy_options *s = &a->common.strategy;
     int workers = hpct_context_workers(context);
     if (!has_servers(a))
-        return workers;
+        return hpct_context_first_workers(context);
     /* more backups than workers are rejected by hpct_fit */
     return s->ps_synchronous && s->ps_backup_workers < workers ? workers - s->ps_backup_workers : 1;
 }
@@ -287,6 +287,9 @@ static int run(int argc, char **argv)
     if (common->batch.size == HPCT_CLI_AUTO && has_servers(&a))
         hpct_cli_usage("--batch-size auto is not for --strategy parameter-server, whose workers "
                        "do not wait for one another: give a number");
+    if (common->batch.size == HPCT_CLI_AUTO && getenv("HPC_TRAIN_LAUNCH") != NULL)
+        hpct_cli_usage("--batch-size auto is not for hpc-train launch: on fewer nodes it would be "
+                       "another batch, with which no checkpoint is continued: give a number");
     if (a.fit.initial_epoch >= a.fit.epochs)
         hpct_cli_usage("--initial-epoch %d: --epochs counts all epochs, including those done "
                        "already among them, and must be larger than that, not %d",

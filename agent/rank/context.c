@@ -2,6 +2,7 @@
  * order. */
 #include "agent/rank/context.h"
 
+#include "agent/cluster/number.h"
 #include "agent/comm/deadline.h"
 #include "agent/comm/device.h"
 #include "agent/comm/exchange.h"
@@ -18,6 +19,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <spawn.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -626,6 +628,15 @@ int hpct_context_size(const hpct_context *context)
 int hpct_context_workers(const hpct_context *context)
 {
     return context->apart ? context->workers : context->config->size;
+}
+
+int hpct_context_first_workers(const hpct_context *context)
+{
+    int workers = hpct_context_workers(context);
+    const char *text = getenv("HPC_TRAIN_LAUNCH_TASKS");
+    long first = 0;
+    bool known = text != NULL && !context->apart && hpct_number_parse(text, 1, INT_MAX, &first);
+    return known ? (int) first : workers;
 }
 
 int hpct_context_leads(const hpct_context *context)

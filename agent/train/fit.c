@@ -47,7 +47,8 @@ static hpct_status check_options(const hpct_context *context, const hpct_fit_opt
                          o->initial_epoch, o->epochs == 0 ? 1 : o->epochs);
     int64_t global = o->global_batch_size;
     if (global == 0)
-        global = (int64_t) (o->batch_size > 0 ? o->batch_size : HPCT_DEFAULT_BATCH) * size;
+        global = (int64_t) (o->batch_size > 0 ? o->batch_size : HPCT_DEFAULT_BATCH) *
+                 hpct_context_first_workers(context);
     if (global > INT_MAX / 2)
         return hpct_fail(HPCT_ERR_USAGE, "a global batch of %" PRId64 " samples is too large",
                          global);
@@ -595,7 +596,7 @@ static void run_free(hpct_fit_run *run)
 {
     hpct_history_close(run->history);
     hpct_checkpoints_close(run->checkpoints);
-    hpct_deadline_close(run->deadline);
+    hpct_job_end_close(run->job_end);
     hpct_feed_close(run->feed); /* uses the strategy's model */
     if (run->strategy != NULL)
         run->strategy->ops->close(run->strategy);
@@ -619,7 +620,7 @@ static hpct_status run_once(hpct_fit_run *run, char **path)
     /* for a message, and to stop with a checkpoint */
     if (hpct_context_rank(run->context) == 0 &&
         (run->options.verbose != 0 || run->checkpoints != NULL))
-        status = hpct_deadline_open(&run->deadline);
+        status = hpct_job_end_open(&run->job_end);
     HPCT_TRY(hpct_context_agree(run->context, status));
     hpct_stop_begin();
     run->start_seconds = hpct_process_age();

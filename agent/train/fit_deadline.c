@@ -60,7 +60,7 @@ static void say(const hpct_fit_run *run, int epoch, int64_t step, double seconds
 void hpct_fit_heed_deadline(hpct_fit_run *run, int epoch, int64_t step, const hpct_fit_sums *sums,
                             double seconds)
 {
-    double left = hpct_deadline_left(run->deadline);
+    double left = hpct_job_end_left(run->job_end);
     if (!isfinite(left) || sums->timed < 2)
         return;
     if (!run->deadline_said && run->options.verbose != 0 &&

@@ -4,7 +4,7 @@
 
 #include "agent/cost/choose.h"
 #include "agent/data/sampler.h"
-#include "agent/rank/deadline.h"
+#include "agent/rank/job_end.h"
 #include "agent/rank/timeline.h"
 #include "agent/results/history.h"
 #include "agent/results/progress.h"
@@ -38,7 +38,7 @@ typedef struct hpct_fit_run {
     hpct_place begin, place;       /* where this run begins, and where it is */
     bool due;                      /* a checkpoint, at the end of the epoch */
     hpct_best best;                /* so far */
-    hpct_deadline *deadline;       /* rank 0 */
+    hpct_job_end *job_end;         /* rank 0 */
     double evaluation_seconds;     /* of the last one */
     bool deadline_said;
     bool again;              /* back to a checkpoint after a loss that was not finite */
@@ -85,6 +85,10 @@ hpct_status hpct_fit_goes_back(hpct_fit_run *run, bool *back, char **path);
 
 /* Rank 0, after a step: says once if not all of the run fits into the job; if the end is near, and
  * there are checkpoints, raises HPCT_STOP_DEADLINE. `seconds`: of a step. */
+/* What runs that share a checkpoint have in common. NULL if out of memory. */
+json_t *hpct_fit_describe(const hpct_model *model, const hpct_dataset *train, uint64_t seed,
+                          int global_batch, int64_t steps_per_epoch);
+
 void hpct_fit_heed_deadline(hpct_fit_run *run, int epoch, int64_t step, const hpct_fit_sums *sums,
                             double seconds);
 

@@ -83,6 +83,10 @@ HPCT_API int hpct_context_local_rank(const hpct_context *context);
 /* Number of ranks that train: all except parameter servers. */
 HPCT_API int hpct_context_workers(const hpct_context *context);
 
+/* The same of the first run where `hpc-train launch` has started this one again, perhaps on fewer
+ * nodes: samples per rank are multiplied by this number, so that the global batch stays. */
+HPCT_API int hpct_context_first_workers(const hpct_context *context);
+
 /* Whether this rank prints progress and writes results: rank 0, or parameter server 0. */
 HPCT_API int hpct_context_leads(const hpct_context *context);
 

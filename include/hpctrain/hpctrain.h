@@ -25,6 +25,7 @@
 #include <hpctrain/context.h>
 #include <hpctrain/dataset.h>
 #include <hpctrain/info.h>
+#include <hpctrain/launch.h>
 #include <hpctrain/model.h>
 #include <hpctrain/plan.h>
 #include <hpctrain/status.h>

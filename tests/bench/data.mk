@@ -10,5 +10,5 @@ CLEANFILES += tests/bench/input$(EXEEXT)
 # Several ranks over links of a rate, prediction and measurement, beside TensorFlow and torch: scripts alone.
 EXTRA_DIST += tests/bench/cluster_peer_tf.py tests/bench/cluster_peer_torch.py tests/bench/cluster_peers.sh \
 	tests/bench/lossy.sh tests/bench/tcp.sh tests/bench/overlap.py tests/bench/plan_check.sh \
-	tests/bench/speedup.sh tests/bench/speedup_lib.sh tests/bench/strong_scaling.sh tests/bench/w1_comm.sh
+	tests/bench/checkpoint.sh tests/bench/restart.sh tests/bench/speedup.sh tests/bench/speedup_lib.sh tests/bench/strong_scaling.sh tests/bench/w1_comm.sh
 EXTRA_DIST += tests/bench/input.py tests/bench/input_tf.py tests/bench/input_torch.py

@@ -1,6 +1,8 @@
 # tests/cluster/: TAP scripts that use a real Slurm in the sandbox; each skips itself where none runs. They mostly wait, so
 # tests/local.mk starts others beside them: the slowest first, the rest in two groups.
 slow_cluster_tests = \
+	tests/cluster/requeue.t \
+	tests/cluster/launch.t \
 	tests/cluster/plugin_waits.t \
 	tests/cluster/train_tcp.t \
 	tests/cluster/plugin_ports.t \
@@ -26,7 +28,6 @@ late_cluster_tests = \
 	tests/cluster/plugin_options.t \
 	tests/cluster/train_ps.t \
 	tests/cluster/train_deadline.t \
-	tests/cluster/requeue.t \
 	tests/cluster/plugin_slurm_conf.t \
 	tests/cluster/plugin_ways.t \
 	tests/cluster/plugin_gpu.t \
@@ -48,8 +49,8 @@ scaled_tests += tests/cluster/plugin_attacks.t tests/cluster/plugin_cgroup.t tes
 EXTRA_DIST += tests/cluster/plugin_sanitizers.t tests/cluster/asan_options.c
 
 # What the plugin costs.
-long_tests += tests/cluster/plugin_cost.t
-EXTRA_DIST += tests/cluster/plugin_cost.t tests/bench/latency.sh tests/bench/memory.sh
+long_tests += tests/cluster/plugin_cost.t tests/cluster/runs_go_on.t
+EXTRA_DIST += tests/cluster/runs_go_on.t tests/cluster/plugin_cost.t tests/bench/latency.sh tests/bench/memory.sh
 
 # Who knocks in plugin_broadcast.t.
 check_PROGRAMS += tests/stage/intruder

@@ -190,6 +190,48 @@ static void a_time_in_the_future_is_waited_for_no_longer(void **state)
     assert_taken();
 }
 
+/* As one that was requeued, or started again by hpc-train launch, finds it. */
+static void an_earlier_run_of_the_same_job_has_ended(void **state)
+{
+    static const struct {
+        const char *job, *cluster, *requeues, *launch, *restarts;
+        hpct_holder_life life;
+    } of[] = {
+        {"12", "c", "1", "", "0", HPCT_HOLDER_ENDED},
+        {"12", "c", "0", "12.5", "1", HPCT_HOLDER_ENDED},
+        {"12", "c", "0", "12.5", "0", HPCT_HOLDER_UNKNOWN},
+        {"12", "c", "0", "12.6", "1", HPCT_HOLDER_UNKNOWN},
+        {"12", "d", "1", "12.5", "1", HPCT_HOLDER_UNKNOWN},
+        {"13", "c", "1", "", "0", HPCT_HOLDER_UNKNOWN},
+    };
+    (void) state;
+    hpct_holder holder;
+    hpct_holder_self(&holder);
+    strcpy(holder.boot, "another");
+    strcpy(holder.job, "12");
+    strcpy(holder.cluster, "c");
+    strcpy(holder.launch, "12.5");
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        setenv("SLURM_JOB_ID", of[i].job, 1);
+        setenv("SLURM_CLUSTER_NAME", of[i].cluster, 1);
+        setenv("SLURM_RESTART_COUNT", of[i].requeues, 1);
+        setenv("HPC_TRAIN_LAUNCH", of[i].launch, 1);
+        setenv("HPC_TRAIN_RESTART", of[i].restarts, 1);
+        if (hpct_holder_look(&holder) != of[i].life)
+            fail_msg("case %zu", i);
+    }
+    write_lock(&holder);
+    setenv("SLURM_JOB_ID", "12", 1);
+    setenv("SLURM_CLUSTER_NAME", "c", 1);
+    assert_taken();
+    assert_string_equal(folder_notes, ""); /* at once, though it was renewed just now */
+    unsetenv("SLURM_JOB_ID");
+    unsetenv("SLURM_CLUSTER_NAME");
+    unsetenv("SLURM_RESTART_COUNT");
+    unsetenv("HPC_TRAIN_LAUNCH");
+    unsetenv("HPC_TRAIN_RESTART");
+}
+
 static void *renew_later(void *arg)
 {
     (void) arg;
@@ -344,6 +386,7 @@ int main(void)
         TEST(a_reused_process_id_does_not_count),
         TEST(another_namespace_is_another_machine),
         TEST(not_renewed_for_long_it_is_taken_at_once),
+        TEST(an_earlier_run_of_the_same_job_has_ended),
         TEST(not_renewed_while_waited_for_it_is_taken),
         TEST(a_time_in_the_future_is_waited_for_no_longer),
         TEST(renewed_while_waited_for_it_is_kept),

@@ -1,32 +1,27 @@
 /* squeue is asked every five minutes, near the end more often. */
-#include "agent/rank/deadline.h"
+#include "agent/rank/job_end.h"
 
+#include "base/ask.h"
 #include "base/process.h"
 #include "base/status.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
-#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #define MOST_PAUSE 300 /* seconds between two questions, and near the end */
 #define LEAST_PAUSE 5
-#define PATIENCE 30  /* seconds that squeue gets */
-#define SLICE_MS 200 /* in which an end is noticed */
+#define PATIENCE 30 /* seconds that squeue gets */
+#define MOST_BYTES (1 << 20)
 
-extern char **environ;
-
-struct hpct_deadline {
+struct hpct_job_end {
     char job[24];
     pthread_t thread;
     pthread_mutex_t mutex;
@@ -47,67 +42,46 @@ static long long parse_time(const char *text)
                                                                                             : -1;
 }
 
-static bool is_ended(hpct_deadline *d)
+static bool is_ended(void *context)
 {
+    hpct_job_end *d = context;
     pthread_mutex_lock(&d->mutex);
     bool ends = d->ends;
     pthread_mutex_unlock(&d->mutex);
     return ends;
 }
 
-/* Its output's first line. */
-static void hear(hpct_deadline *d, int fd, char *text, size_t size)
+/* In a line "JOB TIME" for each job, which are several of an array; -1: none. */
+static long long find_time(char *text, const char *job)
 {
-    size_t length = 0;
-    double until = hpct_process_clock() + PATIENCE;
-    struct pollfd one = {.fd = fd, .events = POLLIN};
-    text[0] = '\0';
-    while (hpct_process_clock() < until && !is_ended(d)) {
-        int ready = poll(&one, 1, SLICE_MS);
-        if (ready < 0)
-            break;
-        if (ready == 0)
-            continue;
-        ssize_t bytes = (one.revents & (POLLIN | POLLHUP)) != 0
-                            ? read(fd, text + length, size - 1 - length)
-                            : -1;
-        if (bytes <= 0)
-            break;
-        length += (size_t) bytes;
-        text[length] = '\0';
-        if (length + 1 >= size)
-            break;
+    char *rest = NULL;
+    size_t length = strlen(job);
+    for (char *line = strtok_r(text, "\n", &rest); line != NULL;
+         line = strtok_r(NULL, "\n", &rest)) {
+        if (strncmp(line, job, length) == 0 && line[length] == ' ')
+            return parse_time(line + length + 1);
     }
+    return -1;
 }
 
 /* Seconds left, or -1. */
-static double ask(hpct_deadline *d)
+static double ask_squeue(hpct_job_end *d)
 {
-    char text[64];
-    char *const arguments[] = {
-        "env", "SLURM_TIME_FORMAT=%s", "squeue", "--noheader", "--jobs", d->job, "--format", "%e",
-        NULL};
-    int fds[2], status;
-    pid_t pid;
-    posix_spawn_file_actions_t actions;
-    if (pipe2(fds, O_CLOEXEC) != 0)
-        return -1;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&actions, fds[1], 1);
-    posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
-    int error = posix_spawnp(&pid, arguments[0], &actions, NULL, arguments, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    close(fds[1]);
-    if (error == 0) {
-        hear(d, fds[0], text, sizeof text);
-        kill(pid, SIGKILL); /* it has said all, or was late */
-        while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-            continue;
+    double left = -1;
+    char *text = malloc(MOST_BYTES);
+    char *const arguments[] = {"env",      "SLURM_TIME_FORMAT=%s",
+                               "squeue",   "--noheader",
+                               "--jobs",   d->job,
+                               "--format", "%A %e",
+                               NULL};
+    const hpct_ask ask = {
+        .arguments = arguments, .seconds = PATIENCE, .is_cancelled = is_ended, .context = d};
+    if (text != NULL && hpct_ask_run(&ask, text, MOST_BYTES) == HPCT_OK) {
+        long long at = find_time(text, d->job);
+        left = at < 0 ? -1 : fmax((double) (at - (long long) time(NULL)), 0);
     }
-    close(fds[0]);
-    long long at = error == 0 ? parse_time(text) : -1;
-    return at < 0 ? -1 : fmax((double) (at - (long long) time(NULL)), 0);
+    free(text);
+    return left;
 }
 
 /* ---- the thread ---- */
@@ -118,7 +92,7 @@ static double pause_before(double left)
 }
 
 /* Until the next question, or the end. */
-static void wait_a_while(hpct_deadline *d)
+static void wait_a_while(hpct_job_end *d)
 {
     struct timespec until;
     double seconds = pause_before(d->end - hpct_process_clock());
@@ -130,12 +104,12 @@ static void wait_a_while(hpct_deadline *d)
 
 static void *ask_again(void *argument)
 {
-    hpct_deadline *d = argument;
-    pthread_setname_np(pthread_self(), "deadline");
+    hpct_job_end *d = argument;
+    pthread_setname_np(pthread_self(), "job_end");
     pthread_mutex_lock(&d->mutex);
     while (!d->ends) {
         pthread_mutex_unlock(&d->mutex);
-        double asked = hpct_process_clock(), left = ask(d);
+        double asked = hpct_process_clock(), left = ask_squeue(d);
         pthread_mutex_lock(&d->mutex);
         if (left >= 0)
             d->end = asked + left;
@@ -145,7 +119,7 @@ static void *ask_again(void *argument)
     return NULL;
 }
 
-static hpct_status start(hpct_deadline *d)
+static hpct_status start(hpct_job_end *d)
 {
     sigset_t all, before;
     pthread_condattr_t by_clock;
@@ -164,13 +138,13 @@ static hpct_status start(hpct_deadline *d)
                : hpct_fail(HPCT_ERR_INTERNAL, "no thread can be started: %s", strerror(error));
 }
 
-hpct_status hpct_deadline_open(hpct_deadline **out)
+hpct_status hpct_job_end_open(hpct_job_end **out)
 {
     const char *job = getenv("SLURM_JOB_ID"), *end = getenv("HPC_TRAIN_END_TIME");
     *out = NULL;
     if (job == NULL || strlen(job) >= sizeof(*out)->job || job[0] < '0' || job[0] > '9')
         return HPCT_OK;
-    hpct_deadline *d = calloc(1, sizeof *d);
+    hpct_job_end *d = calloc(1, sizeof *d);
     if (d == NULL)
         return hpct_fail_memory(sizeof *d);
     strcpy(d->job, job);
@@ -180,11 +154,11 @@ hpct_status hpct_deadline_open(hpct_deadline **out)
     if (status == HPCT_OK)
         *out = d;
     else
-        hpct_deadline_close(d);
+        hpct_job_end_close(d);
     return status;
 }
 
-void hpct_deadline_close(hpct_deadline *d)
+void hpct_job_end_close(hpct_job_end *d)
 {
     if (d == NULL)
         return;
@@ -200,7 +174,7 @@ void hpct_deadline_close(hpct_deadline *d)
     free(d);
 }
 
-double hpct_deadline_left(hpct_deadline *d)
+double hpct_job_end_left(hpct_job_end *d)
 {
     if (d == NULL)
         return INFINITY;

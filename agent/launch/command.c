@@ -1,0 +1,156 @@
+/* Later options of srun win over earlier ones, and over its variables. */
+#include "agent/launch/command.h"
+
+#include "base/status.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Of an option, its long name and its letter, or 0: whether `word` is it. */
+static bool is_option(const char *word, const char *name, char letter)
+{
+    size_t length = strlen(name);
+    if (strncmp(word, "--", 2) == 0)
+        return strncmp(word + 2, name, length) == 0 &&
+               (word[2 + length] == '\0' || word[2 + length] == '=');
+    return letter != 0 && word[0] == '-' && word[1] == letter;
+}
+
+/* What follows it; NULL: the last word. */
+static const char *value_of(char *const *word)
+{
+    const char *equals = strchr(*word, '=');
+    if (strncmp(*word, "--", 2) == 0)
+        return equals != NULL ? equals + 1 : word[1];
+    return (*word)[2] != '\0' ? *word + 2 : word[1];
+}
+
+static const struct refusal {
+    const char *name;
+    char letter;
+    const char *why;
+} refusals[] = {
+    {"no-kill", 'k', "a step that goes on without a node is not started again"},
+    {"relative", 'r', "nodes are chosen among those that are left: use --nodelist"},
+    {"nodefile", 'F', "nodes are chosen among those that are left: use --nodelist"},
+    {"gpus", 'G', "their number is that of the nodes that are left: use --gpus-per-node"},
+    {"het-group", 0, "a step over several components is not started again"},
+    {"pack-group", 0, "a step over several components is not started again"},
+    {"pty", 0, "its output is read here"},
+    {"jobid", 0, "it runs in this job"},
+};
+
+bool hpct_launch_goes_on(char *const *options)
+{
+    bool goes_on = false;
+    for (char *const *word = options; *word != NULL; word++) {
+        const char *value = is_option(*word, "kill-on-bad-exit", 'K') ? value_of(word) : NULL;
+        if (value != NULL)
+            goes_on = strcmp(value, "0") == 0;
+    }
+    return goes_on;
+}
+
+hpct_status hpct_launch_check_options(char *const *options)
+{
+    for (char *const *word = options; *word != NULL; word++) {
+        for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
+            const struct refusal *r = &refusals[i];
+            if (!is_option(*word, r->name, r->letter) ||
+                (r->letter == 'k' && hpct_launch_goes_on(options)))
+                continue;
+            return hpct_fail(HPCT_ERR_USAGE, "launch: srun's %s is not for launch: %s", *word,
+                             r->why);
+        }
+    }
+    return HPCT_OK;
+}
+
+bool hpct_launch_chooses_nodes(char *const *options)
+{
+    for (char *const *word = options; *word != NULL; word++) {
+        if (is_option(*word, "nodelist", 'w') || is_option(*word, "exclude", 'x'))
+            return true;
+    }
+    return false;
+}
+
+const char *hpct_launch_export(char *const *options)
+{
+    const char *value = getenv("SLURM_EXPORT_ENV");
+    for (char *const *word = options; *word != NULL; word++) {
+        if (is_option(*word, "export", 0))
+            value = value_of(word);
+    }
+    return value != NULL && strncasecmp(value, "ALL", 3) != 0 ? value : NULL;
+}
+
+int hpct_launch_tasks(const hpct_launch_place *first, int nodes)
+{
+    int tasks = (int) ((long long) first->tasks * nodes / first->nodes);
+    return tasks > nodes ? tasks : nodes;
+}
+
+#define HANDED_ON "HPC_TRAIN_RESTART,HPC_TRAIN_LAUNCH,HPC_TRAIN_LAUNCH_TASKS"
+
+/* The options that are made here, one after the other, each with its NUL. */
+static size_t print_options(char *out, size_t size, const char *export,
+                            const hpct_launch_place *place, const hpct_launch_place *first)
+{
+    size_t used = 0;
+#define ADD(...)                                                                                   \
+    used += (size_t) snprintf(out + used, used < size ? size - used : 0, __VA_ARGS__) + 1
+    if (export != NULL && (strcasecmp(export, "NONE") == 0 || strcasecmp(export, "NIL") == 0))
+        ADD("--export=" HANDED_ON);
+    else if (export != NULL)
+        ADD("--export=%s," HANDED_ON, export);
+    if (place != NULL) {
+        ADD("--overlap");          /* the last step may not have ended on nodes that are gone */
+        ADD("--open-mode=append"); /* files of --output */
+        ADD("--nodes=%d", place->nodes);
+        ADD("--ntasks=%d", place->tasks);
+        if (first->tasks % first->nodes == 0)
+            ADD("--ntasks-per-node=%d", first->tasks / first->nodes);
+        ADD("--nodelist=%s", place->list);
+    }
+#undef ADD
+    return used;
+}
+
+static size_t count_words(char *const *words)
+{
+    size_t count = 0;
+    while (words[count] != NULL)
+        count++;
+    return count;
+}
+
+char **hpct_launch_command(char *const *options, char *const *program,
+                           const hpct_launch_place *place, const hpct_launch_place *first)
+{
+    const char *export = hpct_launch_export(options);
+    size_t size = (export != NULL ? strlen(export) : 0) +
+                  (place != NULL ? strlen(place->list) : 0) + sizeof HANDED_ON + 256;
+    char **words = calloc(count_words(options) + count_words(program) + 16, sizeof *words);
+    char *made = malloc(size), **at = words;
+    if (words == NULL || made == NULL) {
+        free(words);
+        free(made);
+        return NULL;
+    }
+    size_t used = (size_t) sprintf(made, "srun") + 1, kill = used;
+    used += (size_t) sprintf(made + used, "--kill-on-bad-exit=1") + 1;
+    *at++ = made;
+    *at++ = made + kill;
+    for (; *options != NULL; options++)
+        *at++ = *options;
+    size_t end = used + print_options(made + used, size - used, export, place, first);
+    while (used < end) {
+        *at++ = made + used;
+        used += strlen(made + used) + 1;
+    }
+    for (; *program != NULL; program++)
+        *at++ = *program;
+    return words;
+}

@@ -1,0 +1,389 @@
+/* When srun is run again, and where. */
+#include <hpctrain/launch.h>
+
+#include "agent/launch/command.h"
+#include "agent/launch/nodes.h"
+#include "agent/launch/srun.h"
+#include "agent/rank/job_end.h"
+#include "base/process.h"
+#include "base/status.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define RESTARTS 10
+#define MOST_FAILURES 2 /* after which a node is left out */
+#define QUICK                                                                                      \
+    10 /* seconds: a run that ends earlier, on the same nodes, is not repeated at once             \
+        */
+#define MOST_PAUSE 30
+#define LEAST_LEFT 120 /* seconds of the job, with fewer of which another run is not begun */
+
+typedef struct launch {
+    const hpct_launch_options *options;
+    const char *job;
+    hpct_job_end *end;
+    hpct_job_nodes nodes;
+    hpct_step_facts first, now; /* the steps of the first and of the present run; no id: Slurm has
+                                   not shown it (yet) */
+    bool *used;                 /* [nodes.count] by the present run */
+    int num_used, quick;        /* runs in a row that ended early */
+} launch;
+
+static void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static void say(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fputs("hpc-train launch: ", stderr);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+    va_end(arguments);
+}
+
+/* ---- where ---- */
+
+static bool is_usable(const hpct_job_node *node)
+{
+    return node->is_there && node->failures < MOST_FAILURES;
+}
+
+/* Marks the nodes of the first run; others are for later ones. */
+static void note_first(launch *l)
+{
+    hpct_job_nodes step;
+    if (l->num_used > 0 || l->first.list == NULL ||
+        hpct_job_nodes_open(&step, l->first.list) != HPCT_OK)
+        return;
+    for (int i = 0; i < step.count; i++) {
+        hpct_job_node *node = hpct_job_nodes_find(&l->nodes, step.nodes[i].name);
+        if (node == NULL)
+            continue;
+        l->used[node - l->nodes.nodes] = true;
+        l->num_used++;
+    }
+    hpct_job_nodes_close(&step);
+}
+
+static bool was_first(const launch *l, const hpct_job_node *node)
+{
+    hpct_job_nodes step;
+    if (l->first.list == NULL || hpct_job_nodes_open(&step, l->first.list) != HPCT_OK)
+        return false;
+    bool was = hpct_job_nodes_find(&step, node->name) != NULL;
+    hpct_job_nodes_close(&step);
+    return was;
+}
+
+/* Nodes for the next run: those of the last one, and in their place others of the job, at most as
+ * many as at first. The count; next[nodes.count]. */
+static int choose(const launch *l, bool *next)
+{
+    bool own = hpct_launch_chooses_nodes(l->options->options);
+    int count = 0;
+    for (int turn = 0; turn < 2; turn++) {
+        for (int i = 0; i < l->nodes.count && count < l->first.nodes; i++) {
+            const hpct_job_node *node = &l->nodes.nodes[i];
+            if (l->used[i] != (turn == 0) || !is_usable(node) || (own && !was_first(l, node)))
+                continue;
+            next[i] = true;
+            count++;
+        }
+    }
+    return count;
+}
+
+static char *join(const launch *l, const bool *chosen)
+{
+    size_t size = 1;
+    for (int i = 0; i < l->nodes.count; i++)
+        size += chosen[i] ? strlen(l->nodes.nodes[i].name) + 1 : 0;
+    char *list = malloc(size), *at = list;
+    if (list == NULL)
+        return NULL;
+    *at = '\0';
+    for (int i = 0; i < l->nodes.count; i++) {
+        if (chosen[i])
+            at += sprintf(at, "%s%s", at > list ? "," : "", l->nodes.nodes[i].name);
+    }
+    return list;
+}
+
+/* ---- while a step runs ---- */
+
+static bool lacks_node(void *context)
+{
+    launch *l = context;
+    note_first(l);
+    if (l->num_used == 0 || hpct_job_nodes_look(&l->nodes, l->job) != HPCT_OK)
+        return false;
+    for (int i = 0; i < l->nodes.count; i++) {
+        if (l->used[i] && !l->nodes.nodes[i].is_there)
+            return true;
+    }
+    return false;
+}
+
+static bool grows(void *context)
+{
+    launch *l = context;
+    bool *next = calloc((size_t) l->nodes.count, sizeof *next);
+    bool more = next != NULL && l->num_used < l->first.nodes &&
+                hpct_job_nodes_look(&l->nodes, l->job) == HPCT_OK && choose(l, next) > l->num_used;
+    free(next);
+    if (more)
+        say("a node is back: the program is asked for a checkpoint (SIGUSR1), to start again with "
+            "it");
+    return more;
+}
+
+/* ---- when ---- */
+
+/* Wrong options, data or files do not get better; 75 asks for the whole job to be continued. */
+static bool can_help(const hpct_srun_end *end)
+{
+    int status = end->status;
+    return status != 0 && !end->stopped && !hpct_status_explains(status) && status != 126 &&
+           status != 127;
+}
+
+static void note_failure(launch *l, const hpct_srun_end *end)
+{
+    hpct_job_node *node =
+        end->failed[0] != '\0' ? hpct_job_nodes_find(&l->nodes, end->failed) : NULL;
+    if (node != NULL)
+        node->failures++;
+    if (hpct_job_nodes_look(&l->nodes, l->job) != HPCT_OK)
+        say("%s: the nodes are taken to be healthy", hpct_last_error());
+    for (int i = 0; i < l->nodes.count; i++) {
+        hpct_job_node *one = &l->nodes.nodes[i];
+        if (!l->used[i] || is_usable(one))
+            continue;
+        if (!one->is_there)
+            say("%s is left out: %s", one->name, one->why);
+        else
+            say("%s is left out: tasks have failed there %d times", one->name, one->failures);
+        if (!l->options->regrow)
+            one->failures = MOST_FAILURES; /* also when it is back */
+    }
+}
+
+/* A run that fails early on healthy nodes would fail again at once. False: told to stop. */
+static bool pause_after(launch *l, const hpct_srun_end *end)
+{
+    l->quick = end->seconds < QUICK && !end->asked_to_grow ? l->quick + 1 : 0;
+    int seconds = l->quick > 1 ? 1 << (l->quick < 6 ? l->quick : 6) : 0;
+    if (seconds > MOST_PAUSE)
+        seconds = MOST_PAUSE;
+    if (seconds > 0)
+        say("it has ended after %.1f s: waiting %d s", end->seconds, seconds);
+    return !hpct_srun_stopped(seconds);
+}
+
+/* ---- the runs ---- */
+
+static hpct_status set_variables(const launch *l, int restart)
+{
+    char number[16], tasks[16];
+    snprintf(number, sizeof number, "%d", restart);
+    snprintf(tasks, sizeof tasks, "%d", l->first.tasks);
+    if (restart > 0)
+        unsetenv("SLURM_GPUS"); /* of sbatch --gpus: a number for all nodes */
+    if (setenv("HPC_TRAIN_RESTART", number, 1) != 0 ||
+        (l->first.tasks > 0 && setenv("HPC_TRAIN_LAUNCH_TASKS", tasks, 1) != 0))
+        return hpct_fail_memory(0);
+    return HPCT_OK;
+}
+
+/* Runs srun on `place`, NULL: as the user has it. */
+static hpct_status run_once(launch *l, int restart, const hpct_launch_place *place,
+                            hpct_srun_end *end)
+{
+    const hpct_launch_options *o = l->options;
+    hpct_launch_place first = {.nodes = l->first.nodes, .tasks = l->first.tasks};
+    HPCT_TRY(set_variables(l, restart));
+    char **command = hpct_launch_command(o->options, o->program, place, &first);
+    if (command == NULL)
+        return hpct_fail_memory(0);
+    hpct_srun srun = {.arguments = command,
+                      .job = l->job,
+                      .facts = l->first.id[0] == '\0' ? &l->first : &l->now,
+                      .context = l,
+                      .goes_on = hpct_launch_goes_on(o->options),
+                      .lacks_node = lacks_node,
+                      .grows = o->regrow ? grows : NULL};
+    hpct_status status = hpct_srun_run(&srun, end);
+    note_first(l);
+    hpct_step_facts_free(&l->now);
+    free(command[0]);
+    free(command);
+    return status;
+}
+
+/* After runs that were too short for Slurm to show where their tasks were. */
+static hpct_status run_as_first(launch *l, int restart, hpct_srun_end *end)
+{
+    for (int i = 0; i < l->nodes.count; i++) {
+        if (!is_usable(&l->nodes.nodes[i]))
+            return hpct_fail(HPCT_ERR_PEER,
+                             "node %s cannot be used, and Slurm has not shown which "
+                             "nodes the step had",
+                             l->nodes.nodes[i].name);
+    }
+    say("starting again");
+    return run_once(l, restart, NULL, end);
+}
+
+/* HPCT_ERR_PEER: too few nodes are left. */
+static hpct_status run_again(launch *l, int restart, hpct_srun_end *end)
+{
+    int most = l->options->min_nodes > 0 ? l->options->min_nodes : 1;
+    bool *next = calloc((size_t) l->nodes.count, sizeof *next);
+    if (next == NULL)
+        return hpct_fail_memory((size_t) l->nodes.count);
+    hpct_launch_place first = {.nodes = l->first.nodes, .tasks = l->first.tasks}, place;
+    hpct_status status = HPCT_OK;
+    char *list = NULL;
+    if (l->first.id[0] == '\0') {
+        free(next);
+        return run_as_first(l, restart, end);
+    }
+    place.nodes = choose(l, next);
+    if (place.nodes < most)
+        status = hpct_fail(HPCT_ERR_PEER, "%d of %d nodes are left, and --min-nodes is %d",
+                           place.nodes, l->first.nodes, most);
+    if (status == HPCT_OK && (list = join(l, next)) == NULL)
+        status = hpct_fail_memory(0);
+    if (status == HPCT_OK) {
+        place.tasks = hpct_launch_tasks(&first, place.nodes);
+        place.list = list;
+        say("starting again, %d tasks on %d of %d nodes: %s", place.tasks, place.nodes,
+            l->first.nodes, list);
+        memcpy(l->used, next, (size_t) l->nodes.count * sizeof *next);
+        l->num_used = place.nodes;
+        status = run_once(l, restart, &place, end);
+    }
+    free(list);
+    free(next);
+    return status;
+}
+
+/* Of the last run, for the message. */
+static void describe(char *text, size_t size, const hpct_srun_end *end)
+{
+    if (end->how[0] != '\0')
+        snprintf(text, size, "%s", end->how);
+    else if (end->gave_up)
+        snprintf(text, size, "a node is gone");
+    else if (end->status > 128)
+        snprintf(text, size, "srun was ended by signal %d", end->status - 128);
+    else
+        snprintf(text, size, "exit status %d", end->status);
+}
+
+static hpct_status run_all(launch *l, int *exit_status)
+{
+    int most = l->options->restarts == 0 ? RESTARTS : l->options->restarts, failures = 0;
+    char how[160];
+    hpct_srun_end end;
+    HPCT_TRY(run_once(l, 0, NULL, &end));
+    for (int restart = 1;; restart++) {
+        *exit_status = end.status;
+        bool grown = end.asked_to_grow && end.status == HPCT_ERR_STOPPED && !end.stopped;
+        bool refused = restart == 1 && !end.began; /* srun has said why */
+        if (!grown && (refused || !can_help(&end)))
+            return HPCT_OK;
+        describe(how, sizeof how, &end);
+        if (!grown) {
+            say("the run has failed: %s", how);
+            note_failure(l, &end);
+        }
+        if (!grown && failures++ >= most) {
+            say("not started again: there were %d restarts, and --restarts allows %d", failures - 1,
+                most > 0 ? most : 0);
+            return HPCT_OK;
+        }
+        double left = hpct_job_end_left(l->end);
+        if (left < LEAST_LEFT) {
+            say("not started again: the job ends in %.0f s; exit status 75 lets another one go on",
+                left);
+            *exit_status = HPCT_ERR_STOPPED;
+            return HPCT_OK;
+        }
+        if (!pause_after(l, &end)) {
+            say("not started again: told to stop; exit status 75 lets another job go on");
+            *exit_status = HPCT_ERR_STOPPED;
+            return HPCT_OK;
+        }
+        hpct_status status = run_again(l, restart, &end);
+        if (status == HPCT_ERR_PEER) {
+            say("not started again: %s", hpct_last_error());
+            return HPCT_OK;
+        }
+        HPCT_TRY(status);
+    }
+}
+
+/* ---- before the first run ---- */
+
+#define FIRST_SPECIAL_STEP 0xfffffffaU
+
+static hpct_status check_place(const char **job)
+{
+    const char *step = getenv("SLURM_STEP_ID"), *tasks = getenv("SLURM_STEP_NODELIST");
+    *job = getenv("SLURM_JOB_ID");
+    if (*job == NULL || getenv("SLURM_JOB_NODELIST") == NULL)
+        return hpct_fail(HPCT_ERR_CONFIG, "launch runs inside of a job: in a script of sbatch, or "
+                                          "in the shell of salloc");
+    if (tasks != NULL && step != NULL && strtoull(step, NULL, 10) < FIRST_SPECIAL_STEP)
+        return hpct_fail(HPCT_ERR_CONFIG,
+                         "launch starts srun itself: call it in the job's script, without srun");
+    if (getenv("SLURM_HET_SIZE") != NULL)
+        return hpct_fail(HPCT_ERR_CONFIG, "launch is not for heterogeneous jobs: a component "
+                                          "cannot take another's tasks");
+    return HPCT_OK;
+}
+
+/* Tells the runs of one launch from those of others. */
+static hpct_status name_launch(const char *job)
+{
+    char text[96];
+    snprintf(text, sizeof text, "%.31s.%lld.%" PRIx64, job, (long long) getpid(),
+             (uint64_t) time(NULL));
+    unsetenv("HPC_TRAIN_LAUNCH_TASKS");
+    return setenv("HPC_TRAIN_LAUNCH", text, 1) == 0 ? HPCT_OK : hpct_fail_memory(0);
+}
+
+hpct_status hpct_launch(const hpct_launch_options *options, int *exit_status)
+{
+    launch l = {.options = options};
+    *exit_status = 0;
+    if (options->program == NULL || options->program[0] == NULL)
+        return hpct_fail(HPCT_ERR_USAGE, "launch: a program is missing");
+    HPCT_TRY(hpct_launch_check_options(options->options));
+    HPCT_TRY(check_place(&l.job));
+    HPCT_TRY(name_launch(l.job));
+    if (!hpct_launch_goes_on(options->options))
+        unsetenv("SLURM_NO_KILL"); /* else a step goes on without a node */
+    HPCT_TRY(hpct_job_nodes_open(&l.nodes, getenv("SLURM_JOB_NODELIST")));
+    l.used = calloc((size_t) l.nodes.count, sizeof *l.used);
+    hpct_srun_block_signals();
+    hpct_status status =
+        l.used != NULL ? HPCT_OK : hpct_fail_memory((size_t) l.nodes.count * sizeof *l.used);
+    if (status == HPCT_OK)
+        status = hpct_job_end_open(&l.end);
+    if (status == HPCT_OK)
+        status = run_all(&l, exit_status);
+    hpct_job_end_close(l.end);
+    hpct_srun_unblock_signals();
+    hpct_step_facts_free(&l.first);
+    hpct_job_nodes_close(&l.nodes);
+    free(l.used);
+    return status;
+}

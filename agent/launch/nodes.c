@@ -1,0 +1,282 @@
+/* Slurm's view of the job's nodes, and whether their slurmd can be reached. */
+#include "agent/launch/nodes.h"
+
+#include "agent/cluster/nodelist.h"
+#include "base/ask.h"
+#include "base/process.h"
+#include "base/status.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define ASK_SECONDS 10
+#define CONNECT_SECONDS 2
+#define BYTES_PER_NODE 2048 /* of sinfo's output, in several partitions */
+
+hpct_status hpct_job_nodes_open(hpct_job_nodes *out, const char *list)
+{
+    char **names = NULL;
+    int count = 0;
+    *out = (hpct_job_nodes){.count = 0};
+    HPCT_TRY(hpct_nodelist_expand(list, &names, &count));
+    out->nodes = calloc((size_t) count, sizeof *out->nodes);
+    if (out->nodes == NULL) {
+        hpct_names_free(names, count);
+        return hpct_fail_memory((size_t) count * sizeof *out->nodes);
+    }
+    for (int i = 0; i < count; i++)
+        out->nodes[i] = (hpct_job_node){.name = names[i], .is_there = true};
+    out->count = count;
+    free(names);
+    return HPCT_OK;
+}
+
+void hpct_job_nodes_close(hpct_job_nodes *nodes)
+{
+    for (int i = 0; i < nodes->count; i++)
+        free(nodes->nodes[i].name);
+    free(nodes->nodes);
+    *nodes = (hpct_job_nodes){.count = 0};
+}
+
+hpct_job_node *hpct_job_nodes_find(hpct_job_nodes *nodes, const char *name)
+{
+    for (int i = 0; i < nodes->count; i++) {
+        if (strcmp(nodes->nodes[i].name, name) == 0)
+            return &nodes->nodes[i];
+    }
+    return NULL;
+}
+
+/* ---- what Slurm says ---- */
+
+bool hpct_sinfo_line_parse(const char *line, hpct_sinfo_line *out)
+{
+    char port[16], end;
+    *out = (hpct_sinfo_line){.port = 0};
+    if (sscanf(line, " %255s %63s %255s %15s %c", out->name, out->state, out->address, port,
+               &end) != 4)
+        return false;
+    char *rest;
+    long number = strtol(port, &rest, 10);
+    out->port = (int) number;
+    return *rest == '\0' && number > 0 && number < 65536;
+}
+
+/* "*": not responding. Drained nodes finish the jobs that they have. */
+bool hpct_sinfo_state_runs(const char *state)
+{
+    static const char *const out[] = {"down",   "fail", "unk",  "boot",
+                                      "reboot", "pow",  "futr", "inval"};
+    if (strpbrk(state, "*~#!%^") != NULL)
+        return false;
+    for (size_t i = 0; i < sizeof out / sizeof *out; i++) {
+        if (strncmp(state, out[i], strlen(out[i])) == 0)
+            return false;
+    }
+    return true;
+}
+
+/* The list of job's nodes in the output of squeue, a line "JOB NODES" for each job of an array;
+ * NULL: there is none. */
+static char *find_job(char *text, const char *job)
+{
+    char *rest = NULL;
+    size_t length = strlen(job);
+    for (char *line = strtok_r(text, "\n", &rest); line != NULL;
+         line = strtok_r(NULL, "\n", &rest)) {
+        if (strncmp(line, job, length) == 0 && line[length] == ' ')
+            return line + length + 1;
+    }
+    return NULL;
+}
+
+/* The nodes that the job still has: a failed one is taken from it. */
+static hpct_status ask_job(hpct_job_nodes *nodes, const char *job, bool *has)
+{
+    size_t size = (size_t) nodes->count * 260 + (1 << 20); /* and for the rest of an array */
+    char name[32], *text = malloc(size), **names = NULL;
+    int count = 0;
+    snprintf(name, sizeof name, "%s", job);
+    char *const arguments[] = {"squeue", "--noheader", "--jobs", name, "--format", "%A %N", NULL};
+    const hpct_ask ask = {.arguments = arguments, .seconds = ASK_SECONDS};
+    if (text == NULL)
+        return hpct_fail_memory(size);
+    hpct_status status = hpct_ask_run(&ask, text, size);
+    if (status == HPCT_OK) {
+        const char *list = find_job(text, job);
+        status = list != NULL ? hpct_nodelist_expand(list, &names, &count)
+                              : hpct_fail(HPCT_ERR_IO, "squeue does not know job %s", job);
+    }
+    for (int i = 0; i < count; i++) {
+        hpct_job_node *node = hpct_job_nodes_find(nodes, names[i]);
+        if (node != NULL)
+            has[node - nodes->nodes] = true;
+    }
+    hpct_names_free(names, count);
+    free(text);
+    return status;
+}
+
+static char *join_names(const hpct_job_nodes *nodes)
+{
+    size_t size = 1;
+    for (int i = 0; i < nodes->count; i++)
+        size += strlen(nodes->nodes[i].name) + 1;
+    char *list = malloc(size), *at = list;
+    for (int i = 0; list != NULL && i < nodes->count; i++)
+        at += sprintf(at, "%s%s", i > 0 ? "," : "", nodes->nodes[i].name);
+    return list;
+}
+
+static hpct_status ask_states(hpct_job_nodes *nodes, hpct_sinfo_line *lines)
+{
+    size_t size = (size_t) nodes->count * BYTES_PER_NODE + 64;
+    char *text = malloc(size), *list = join_names(nodes), *rest = NULL;
+    char *const arguments[] = {
+        "sinfo",   "--all", "--noheader", "--Node",
+        "--nodes", list,    "--Format",   "NodeList:256,StateCompact:64,NodeAddr:256,Port:16",
+        NULL};
+    const hpct_ask ask = {.arguments = arguments, .seconds = ASK_SECONDS};
+    hpct_status status =
+        text != NULL && list != NULL ? hpct_ask_run(&ask, text, size) : hpct_fail_memory(size);
+    for (char *line = status == HPCT_OK ? strtok_r(text, "\n", &rest) : NULL; line != NULL;
+         line = strtok_r(NULL, "\n", &rest)) {
+        hpct_sinfo_line one;
+        hpct_job_node *node =
+            hpct_sinfo_line_parse(line, &one) ? hpct_job_nodes_find(nodes, one.name) : NULL;
+        if (node != NULL)
+            lines[node - nodes->nodes] = one;
+    }
+    free(list);
+    free(text);
+    return status;
+}
+
+/* ---- connections ---- */
+
+#define ADDRESSES 4 /* of a node, that are tried */
+
+/* Whether slurmd of a node accepts a connection. */
+typedef enum answer { UNKNOWN, ANSWERS, SILENT } answer;
+
+typedef struct attempt {
+    int node, fd;
+} attempt;
+
+/* Begins to connect to all addresses of a node; how many. */
+static int begin_connecting(const hpct_sinfo_line *to, int node, attempt *attempts, answer *out)
+{
+    char port[16];
+    int count = 0;
+    struct addrinfo *found = NULL, hints = {.ai_socktype = SOCK_STREAM};
+    snprintf(port, sizeof port, "%d", to->port);
+    *out = UNKNOWN;
+    if (to->port == 0 || getaddrinfo(to->address, port, &hints, &found) != 0)
+        return 0;
+    for (const struct addrinfo *at = found; at != NULL && count < ADDRESSES; at = at->ai_next) {
+        int fd = socket(at->ai_family, at->ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        if (fd < 0)
+            continue;
+        *out = SILENT; /* until one is connected */
+        if (connect(fd, at->ai_addr, at->ai_addrlen) != 0 && errno != EINPROGRESS)
+            close(fd);
+        else
+            attempts[count++] = (attempt){node, fd};
+    }
+    freeaddrinfo(found);
+    return count;
+}
+
+static bool is_connected(int fd)
+{
+    int error = 0;
+    socklen_t size = sizeof error;
+    return getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) == 0 && error == 0;
+}
+
+/* Until all are decided, or time is over. */
+static void await(const attempt *attempts, struct pollfd *fds, int count, answer *answers)
+{
+    double until = hpct_process_clock() + CONNECT_SECONDS;
+    int pending = count;
+    for (double left; pending > 0 && (left = until - hpct_process_clock()) > 0;) {
+        if (poll(fds, (nfds_t) count, (int) (left * 1000) + 1) < 0 && errno != EINTR)
+            break;
+        for (int i = 0; i < count; i++) {
+            if (fds[i].fd < 0 || fds[i].revents == 0)
+                continue;
+            if (is_connected(fds[i].fd))
+                answers[attempts[i].node] = ANSWERS;
+            fds[i].fd = -1;
+            pending--;
+        }
+    }
+}
+
+static hpct_status connect_all(const hpct_sinfo_line *lines, int count, answer *answers)
+{
+    size_t most = (size_t) count * ADDRESSES;
+    attempt *attempts = calloc(most, sizeof *attempts);
+    struct pollfd *fds = calloc(most, sizeof *fds);
+    int begun = 0;
+    hpct_status status =
+        attempts != NULL && fds != NULL ? HPCT_OK : hpct_fail_memory(most * sizeof *fds);
+    for (int i = 0; i < count && status == HPCT_OK; i++)
+        begun += begin_connecting(&lines[i], i, attempts + begun, &answers[i]);
+    for (int i = 0; i < begun; i++)
+        fds[i] = (struct pollfd){.fd = attempts[i].fd, .events = POLLOUT};
+    if (status == HPCT_OK)
+        await(attempts, fds, begun, answers);
+    for (int i = 0; i < begun; i++)
+        close(attempts[i].fd);
+    free(fds);
+    free(attempts);
+    return status;
+}
+
+/* ---- both ---- */
+
+static void judge(hpct_job_node *node, bool has, const hpct_sinfo_line *line, bool is_silent)
+{
+    node->is_there = false;
+    if (!has)
+        snprintf(node->why, sizeof node->why, "it is no longer part of the job");
+    else if (!hpct_sinfo_state_runs(line->state))
+        snprintf(node->why, sizeof node->why, "state %s", line->state);
+    else if (is_silent)
+        snprintf(node->why, sizeof node->why, "its slurmd does not answer");
+    else
+        node->is_there = true;
+}
+
+hpct_status hpct_job_nodes_look(hpct_job_nodes *nodes, const char *job)
+{
+    size_t count = (size_t) nodes->count;
+    bool *has = calloc(count, sizeof *has), any = false;
+    answer *answers = calloc(count, sizeof *answers);
+    hpct_sinfo_line *lines = calloc(count, sizeof *lines);
+    hpct_status status = HPCT_OK;
+    if (has == NULL || answers == NULL || lines == NULL)
+        status = hpct_fail_memory(count * sizeof *lines);
+    if (status == HPCT_OK)
+        status = ask_job(nodes, job, has);
+    if (status == HPCT_OK)
+        status = ask_states(nodes, lines);
+    if (status == HPCT_OK)
+        status = connect_all(lines, nodes->count, answers);
+    for (size_t i = 0; i < count && status == HPCT_OK; i++)
+        any |= answers[i] == ANSWERS;
+    for (size_t i = 0; i < count && status == HPCT_OK; i++)
+        judge(&nodes->nodes[i], has[i], &lines[i], any && answers[i] == SILENT);
+    free(lines);
+    free(answers);
+    free(has);
+    return status;
+}

@@ -1,0 +1,25 @@
+/* agent/launch/srun_line.h - what srun prints on standard error about tasks that ended and nodes
+ * that failed. Slurm has no other way to ask for it without accounting; the messages are the same
+ * from 22.05 to 26.05. */
+#ifndef HPCT_AGENT_LAUNCH_SRUN_LINE_H
+#define HPCT_AGENT_LAUNCH_SRUN_LINE_H
+
+#include <stdbool.h>
+
+typedef enum hpct_srun_event {
+    HPCT_SRUN_EXITED,      /* tasks ended with a status that is not 0 */
+    HPCT_SRUN_KILLED,      /* tasks were ended by a signal */
+    HPCT_SRUN_NODE_FAILED, /* Slurm has given the node up, or tasks could not be started there */
+} hpct_srun_event;
+
+typedef struct hpct_srun_line {
+    hpct_srun_event event;
+    char nodes[256]; /* as srun prints them: "node2", "node[0-3]" */
+    int code;        /* HPCT_SRUN_EXITED: the exit status */
+    bool has_first;  /* task 0 is among them */
+} hpct_srun_line;
+
+/* False for any other line. `line` has no newline. */
+bool hpct_srun_line_parse(const char *line, hpct_srun_line *out);
+
+#endif

@@ -1,0 +1,264 @@
+/* What launch reads of Slurm's commands, and the command lines of srun that it makes. */
+#include "agent/launch/command.h"
+#include "agent/launch/nodes.h"
+#include "agent/launch/srun_line.h"
+#include "agent/launch/step_facts.h"
+#include "tests/unit/cases.h"
+
+static hpct_status parse_line(const parse_case *c, char *got, size_t size)
+{
+    static const char *const events[] = {"exited", "killed", "node failed"};
+    hpct_srun_line line;
+    bool known = hpct_srun_line_parse(c->text, &line);
+    if (known)
+        snprintf(got, size, "%s %s %d%s", line.nodes, events[line.event], line.code,
+                 line.has_first ? ", task 0" : "");
+    return accepted_if(known);
+}
+
+/* As Slurm 22.05, 24.11 and 25.05 print them. */
+static void lines_of_srun_name_what_failed(void **state)
+{
+    (void) state;
+    static const parse_case cases[] = {
+        {"srun: error: node2: task 2: Killed", HPCT_OK, "node2 killed 0"},
+        {"srun: error: node2: task 2: Segmentation fault (core dumped)", HPCT_OK, "node2 killed 0"},
+        {"srun: error: node2: task 2: Out Of Memory", HPCT_OK, "node2 killed 0"},
+        {"srun: error: node0: task 0: Exited with exit code 69", HPCT_OK,
+         "node0 exited 69, task 0"},
+        {"srun: error: gpu-1.site: tasks 4-5,7: Exited with exit code 1", HPCT_OK,
+         "gpu-1.site exited 1"},
+        {"srun: error: n[0-1,07]: tasks 0-3: Terminated", HPCT_OK, "n[0-1,07] killed 0, task 0"},
+        {"srun: error: Node failure on node3", HPCT_OK, "node3 node failed 0"},
+        {"srun: error: Task launch for StepId=7.0 failed on node node3: Communication connection "
+         "failure",
+         HPCT_OK, "node3 node failed 0"},
+        {"srun: error: Task launch for 7.0 failed on node node3: Invalid job credential", HPCT_OK,
+         "node3 node failed 0"},
+        {"", HPCT_ERR_USAGE},
+        {"srun: error: ", HPCT_ERR_USAGE},
+        {"srun: error: node0: task 0: ", HPCT_ERR_USAGE},
+        {"srun: error: node0: task : Killed", HPCT_ERR_USAGE},
+        {"srun: error: node0: task 0: Exited with exit code", HPCT_ERR_USAGE},
+        {"srun: error: node0: task 0: Exited with exit code 0", HPCT_ERR_USAGE},
+        {"srun: error: node0: Killed", HPCT_ERR_USAGE},
+        {"srun: error: Node failure on ", HPCT_ERR_USAGE},
+        {"srun: error: Node failure on a b", HPCT_ERR_USAGE},
+        {"srun: error: Task launch for StepId=7.0 failed", HPCT_ERR_USAGE},
+        {"srun: Job step aborted: Waiting up to 7 seconds for job step to finish.", HPCT_ERR_USAGE},
+        {"srun: error: Timed out waiting for job step to complete", HPCT_ERR_USAGE},
+        {"slurmstepd: error: *** STEP 7.0 ON node0 CANCELLED AT 2026-11-27T10:00:00 ***",
+         HPCT_ERR_USAGE},
+        {"error: node0: task 0: Killed", HPCT_ERR_USAGE},
+        {"rank 1: srun: error: node0: task 0: Killed", HPCT_ERR_USAGE},
+    };
+    RUN_CASES(parse_line, cases);
+}
+
+static void a_name_that_is_too_long_is_no_name(void **state)
+{
+    (void) state;
+    char line[400] = "srun: error: ";
+    hpct_srun_line out;
+    memset(line + strlen(line), 'n', 255);
+    strcat(line, ": task 0: Killed");
+    assert_true(hpct_srun_line_parse(line, &out));
+    line[13 + 255] = 'n';
+    line[13 + 256] = '\0';
+    strcat(line, ": task 0: Killed");
+    assert_false(hpct_srun_line_parse(line, &out));
+}
+
+#define STEP(id, pid)                                                                              \
+    "StepId=" id " UserId=1000 StartTime=2026-11-27T10:00:00 TimeLimit=UNLIMITED State=RUNNING "   \
+    "Partition=main NodeList=node[0-1] Nodes=2 CPUs=4 Tasks=4 Name=my program Network=(null) "     \
+    "TRES=cpu=4,node=2 ResvPorts=(null) SrunHost:Pid=login:" pid "\n"
+
+static hpct_status parse_step(const parse_case *c, char *got, size_t size)
+{
+    hpct_step_facts facts;
+    bool known = hpct_step_facts_parse(c->text, c->number, &facts);
+    if (known)
+        snprintf(got, size, "%s %d %d %s", facts.id, facts.nodes, facts.tasks, facts.list);
+    hpct_step_facts_free(&facts);
+    return accepted_if(known);
+}
+
+static void a_step_is_found_by_its_srun(void **state)
+{
+    (void) state;
+    static const parse_case cases[] = {
+        {STEP("7.0", "12"), HPCT_OK, "7.0 2 4 node[0-1]", 12},
+        {"StepId=7.batch Nodes=1 Tasks=1 NodeList=node0\n" STEP("7.3", "5") STEP("7.4", "12"),
+         HPCT_OK, "7.4 2 4 node[0-1]", 12},
+        {STEP("9_4.0", "12"), HPCT_OK, "9_4.0 2 4 node[0-1]", 12},
+        {STEP("7.0", "12"), HPCT_ERR_USAGE, NULL, 13},
+        {"No steps in the system\n", HPCT_ERR_USAGE, NULL, 12},
+        {"", HPCT_ERR_USAGE, NULL, 12},
+        {"StepId=7.0 Nodes=2 Tasks=1 NodeList=n SrunHost:Pid=h:12\n", HPCT_ERR_USAGE, NULL, 12},
+        {"StepId=7.0 Nodes=0 Tasks=1 NodeList=n SrunHost:Pid=h:12\n", HPCT_ERR_USAGE, NULL, 12},
+        {"Nodes=1 Tasks=1 NodeList=n SrunHost:Pid=h:12\n", HPCT_ERR_USAGE, NULL, 12},
+        {"StepId=7.0 Nodes=1 Tasks=1 SrunHost:Pid=h:12", HPCT_ERR_USAGE, NULL, 12},
+        {"StepId=123456789012345678901234567890123456789012345678 Nodes=1 Tasks=1 NodeList=n "
+         "SrunHost:Pid=h:12",
+         HPCT_ERR_USAGE, NULL, 12},
+    };
+    RUN_CASES(parse_step, cases);
+}
+
+static hpct_status parse_node(const parse_case *c, char *got, size_t size)
+{
+    hpct_sinfo_line line;
+    bool known = hpct_sinfo_line_parse(c->text, &line);
+    if (known)
+        snprintf(got, size, "%s %s %s %d %s", line.name, line.state, line.address, line.port,
+                 hpct_sinfo_state_runs(line.state) ? "runs" : "out");
+    return accepted_if(known);
+}
+
+static void a_node_runs_tasks_in_some_states(void **state)
+{
+    (void) state;
+    static const parse_case cases[] = {
+        {"node0       alloc   10.0.0.1      6818    ", HPCT_OK, "node0 alloc 10.0.0.1 6818 runs"},
+        {"node0 mix node0 6818", HPCT_OK, "node0 mix node0 6818 runs"},
+        {"node0 drng node0 6818", HPCT_OK, "node0 drng node0 6818 runs"},
+        {"node0 comp node0 6818", HPCT_OK, "node0 comp node0 6818 runs"},
+        {"node0 alloc* node0 6818", HPCT_OK, "node0 alloc* node0 6818 out"},
+        {"node0 down node0 6818", HPCT_OK, "node0 down node0 6818 out"},
+        {"node0 down* node0 6818", HPCT_OK, "node0 down* node0 6818 out"},
+        {"node0 fail node0 6818", HPCT_OK, "node0 fail node0 6818 out"},
+        {"node0 idle~ node0 6818", HPCT_OK, "node0 idle~ node0 6818 out"},
+        {"node0 alloc node0", HPCT_ERR_USAGE},
+        {"node0 alloc node0 0", HPCT_ERR_USAGE},
+        {"node0 alloc node0 70000", HPCT_ERR_USAGE},
+        {"node0 alloc node0 x", HPCT_ERR_USAGE},
+        {"node0 alloc node0 6818 more", HPCT_ERR_USAGE},
+        {"", HPCT_ERR_USAGE},
+    };
+    RUN_CASES(parse_node, cases);
+}
+
+/* The options of srun that a text has, divided at spaces. */
+static void split(char *text, char **words)
+{
+    int count = 0;
+    char *rest = NULL;
+    for (char *word = strtok_r(text, " ", &rest); word != NULL && count < 15;
+         word = strtok_r(NULL, " ", &rest))
+        words[count++] = word;
+    words[count] = NULL;
+}
+
+static hpct_status parse_options(const parse_case *c, char *got, size_t size)
+{
+    char text[512];
+    char *words[16];
+    snprintf(text, sizeof text, "%s", c->text);
+    split(text, words);
+    hpct_status status = hpct_launch_check_options(words);
+    snprintf(got, size, "%s%s", hpct_launch_chooses_nodes(words) ? "chosen" : "any",
+             hpct_launch_goes_on(words) ? ", goes on" : "");
+    return status;
+}
+
+static void options_that_forbid_a_restart_are_refused(void **state)
+{
+    (void) state;
+    static const parse_case cases[] = {
+        {"", HPCT_OK, "any"},
+        {"-N4 -n 8 --hpc-train --cpus-per-task=2 -K --kill-on-bad-exit=1 -K1", HPCT_OK, "any"},
+        {"-N2 --nodelist=node[0-1]", HPCT_OK, "chosen"},
+        {"-w node0", HPCT_OK, "chosen"},
+        {"-xnode0", HPCT_OK, "chosen"},
+        {"--exclude node0", HPCT_OK, "chosen"},
+        {"--no-kill", HPCT_ERR_USAGE, "--no-kill|goes on without a node"},
+        {"--no-kill -K0", HPCT_OK, "any, goes on"},
+        {"-F nodes", HPCT_ERR_USAGE, "-F|--nodelist"},
+        {"--gpus=4", HPCT_ERR_USAGE, "--gpus=4|--gpus-per-node"},
+        {"-G4", HPCT_ERR_USAGE, "-G4"},
+        {"--gpus-per-node=4 --gpus-per-task 1", HPCT_OK, "any"},
+        {"-k", HPCT_ERR_USAGE, "-k"},
+        {"-K0", HPCT_OK, "any, goes on"},
+        {"-K1 --kill-on-bad-exit=0", HPCT_OK, "any, goes on"},
+        {"--kill-on-bad-exit 0", HPCT_OK, "any, goes on"},
+        {"--kill-on-bad-exit=0 -K -K1", HPCT_OK, "any"},
+        {"-r 1", HPCT_ERR_USAGE, "-r|--nodelist"},
+        {"--relative=1", HPCT_ERR_USAGE, "--relative=1"},
+        {"--het-group=0,1", HPCT_ERR_USAGE, "--het-group=0,1|components"},
+        {"--pty", HPCT_ERR_USAGE, "--pty"},
+        {"--jobid=4", HPCT_ERR_USAGE, "--jobid=4"},
+    };
+    RUN_CASES(parse_options, cases);
+}
+
+/* `number` nodes are left of `with`; 0: the first run. */
+static hpct_status make_command(const parse_case *c, char *got, size_t size)
+{
+    char text[512], list[] = "a,b,c";
+    char *words[16], *const program[] = {"hpc-train", "fit", "--no-kill", NULL};
+    const hpct_launch_place *first = c->with;
+    hpct_launch_place place = {.nodes = c->number, .list = list};
+    snprintf(text, sizeof text, "%s", c->text);
+    split(text, words);
+    if (c->number > 0)
+        place.tasks = hpct_launch_tasks(first, c->number);
+    char **command = hpct_launch_command(words, program, c->number > 0 ? &place : NULL, first);
+    for (char **word = command; *word != NULL; word++)
+        snprintf(got + strlen(got), size - strlen(got), "%s%s", word == command ? "" : " ", *word);
+    free(command[0]);
+    free(command);
+    return HPCT_OK;
+}
+
+#define PROGRAM " hpc-train fit --no-kill"
+#define LEFT(nodes, tasks) "--overlap --open-mode=append --nodes=" nodes " --ntasks=" tasks
+
+static void later_runs_have_the_nodes_and_tasks_that_are_left(void **state)
+{
+    (void) state;
+    static const hpct_launch_place four = {.nodes = 4, .tasks = 8},
+                                   seven = {.nodes = 4, .tasks = 7};
+    static const parse_case cases[] = {
+        {"-N4 --hpc-train", HPCT_OK, "srun --kill-on-bad-exit=1 -N4 --hpc-train" PROGRAM, 0, &four},
+        {"-N4 --hpc-train", HPCT_OK,
+         "srun --kill-on-bad-exit=1 -N4 --hpc-train " LEFT("3", "6") " --ntasks-per-node=2 "
+                                                                     "--nodelist=a,b,c" PROGRAM,
+         3, &four},
+        {"-n7", HPCT_OK,
+         "srun --kill-on-bad-exit=1 -n7 " LEFT("3", "5") " --nodelist=a,b,c" PROGRAM, 3, &seven},
+        {"--export=PATH,HOME", HPCT_OK,
+         "srun --kill-on-bad-exit=1 --export=PATH,HOME "
+         "--export=PATH,HOME,HPC_TRAIN_RESTART,HPC_TRAIN_LAUNCH,HPC_TRAIN_LAUNCH_TASKS" PROGRAM,
+         0, &four},
+        {"--export NONE", HPCT_OK,
+         "srun --kill-on-bad-exit=1 --export NONE "
+         "--export=HPC_TRAIN_RESTART,HPC_TRAIN_LAUNCH,HPC_TRAIN_LAUNCH_TASKS" PROGRAM,
+         0, &four},
+        {"--export=ALL,A=1", HPCT_OK, "srun --kill-on-bad-exit=1 --export=ALL,A=1" PROGRAM, 0,
+         &four},
+    };
+    unsetenv("SLURM_EXPORT_ENV");
+    RUN_CASES(make_command, cases);
+    setenv("SLURM_EXPORT_ENV", "NONE", 1); /* of sbatch --export=NONE */
+    static const parse_case none[] = {
+        {"", HPCT_OK,
+         "srun --kill-on-bad-exit=1 "
+         "--export=HPC_TRAIN_RESTART,HPC_TRAIN_LAUNCH,HPC_TRAIN_LAUNCH_TASKS" PROGRAM,
+         0, &four}};
+    RUN_CASES(make_command, none);
+    unsetenv("SLURM_EXPORT_ENV");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lines_of_srun_name_what_failed),
+        cmocka_unit_test(a_name_that_is_too_long_is_no_name),
+        cmocka_unit_test(a_step_is_found_by_its_srun),
+        cmocka_unit_test(a_node_runs_tasks_in_some_states),
+        cmocka_unit_test(options_that_forbid_a_restart_are_refused),
+        cmocka_unit_test(later_runs_have_the_nodes_and_tasks_that_are_left),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
