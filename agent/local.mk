@@ -98,6 +98,7 @@ agent_libagent_la_SOURCES = \
 	agent/ps/message.c agent/ps/message.h \
 	agent/ps/partition.c agent/ps/partition.h \
 	agent/ps/run.c agent/ps/run.h \
+	agent/ps/saving.c agent/ps/saving.h \
 	agent/ps/schedule.c agent/ps/schedule.h \
 	agent/ps/server.c \
 	agent/ps/strategy.c \

@@ -7,6 +7,7 @@
 #include "base/status.h"
 #include "nn/run/step.h"
 
+#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,6 +26,17 @@ static hpct_status lost(const hpct_ps_servers *servers, int server, const char *
     char who[160];
     return hpct_fail(HPCT_ERR_PEER, "%s: %s was lost: %s", servers->run->name,
                      hpct_ps_run_server(servers->run, server, who), how);
+}
+
+/* Sends heartbeats to the servers connected so far, while waiting for the next or for answers. */
+static void beat(hpct_ps_servers *servers, int reached)
+{
+    for (int i = servers->first; i < reached; i++) {
+        hpct_ps_channel_flush(&servers->channels[i]);
+        hpct_ps_channel_beat(&servers->channels[i], hpct_now_ms());
+    }
+    if (servers->meanwhile != NULL)
+        servers->meanwhile(servers->argument);
 }
 
 /* ---- waiting for answers ---- */
@@ -81,6 +93,8 @@ static hpct_status turn(hpct_ps_servers *servers, int64_t began)
             channel->session.fd, hpct_ps_channel_sending(channel) ? POLLIN | POLLOUT : POLLIN, 0};
     }
     poll(servers->polls + servers->first, (nfds_t) (count - servers->first), HPCT_PS_BEAT_MS);
+    if (servers->run->serves) /* workers have a thread for that */
+        beat(servers, count);
     for (int i = servers->first; i < count && status == HPCT_OK; i++)
         status = receive(servers, i);
     int64_t now = hpct_now_ms();
@@ -134,6 +148,42 @@ hpct_status hpct_ps_servers_pull(hpct_ps_servers *servers, int64_t version, bool
     hpct_status status = await_answers(servers);
     *exact = !servers->stale;
     return status;
+}
+
+hpct_status hpct_ps_servers_gather(hpct_ps_servers *servers, int64_t version, bool slots)
+{
+    struct iovec pieces[HPCT_PS_PIECES];
+    int most = slots ? INT_MAX : 1;
+    for (int arena = 0; arena < most && hpct_ps_run_arena(servers->run, 0, arena, pieces) > 0;
+         arena++) {
+        hpct_ps_message request = {
+            .type = HPCT_PS_PULL, .version = (uint64_t) version, .slice = (uint32_t) arena};
+        expect(servers, HPCT_PS_PARAMS, version);
+        for (int i = servers->first; i < servers->run->servers; i++) {
+            hpct_ps_run_arena(servers->run, i, arena, servers->channels[i].into);
+            if (!hpct_ps_channel_send(&servers->channels[i], &request, NULL))
+                return lost(servers, i, "it takes nothing any more");
+        }
+        HPCT_TRY(await_answers(servers));
+    }
+    return HPCT_OK;
+}
+
+hpct_status hpct_ps_servers_restore(hpct_ps_servers *servers, int64_t steps)
+{
+    struct iovec floats[HPCT_PS_PIECES];
+    for (int arena = 0; hpct_ps_run_arena(servers->run, 0, arena, floats) >= 0; arena++) {
+        hpct_ps_message part = {
+            .type = HPCT_PS_PUSH, .step = (uint64_t) steps, .slice = (uint32_t) arena};
+        expect(servers, HPCT_PS_PUSHED, 0);
+        for (int i = servers->first; i < servers->run->servers; i++) {
+            part.bytes = (uint64_t) hpct_ps_run_arena(servers->run, i, arena, floats);
+            if (!hpct_ps_channel_send(&servers->channels[i], &part, floats))
+                return lost(servers, i, "it takes nothing any more");
+        }
+        HPCT_TRY(await_answers(servers));
+    }
+    return HPCT_OK;
 }
 
 hpct_status hpct_ps_servers_push(hpct_ps_servers *servers, const hpct_ps_message *item,
@@ -203,17 +253,6 @@ void hpct_ps_servers_leave(hpct_ps_servers *servers, const hpct_ps_message *last
 }
 
 /* ---- connecting ---- */
-
-/* Sends heartbeats to the servers connected so far, while waiting for the next. */
-static void beat(hpct_ps_servers *servers, int reached)
-{
-    for (int i = servers->first; i < reached; i++) {
-        hpct_ps_channel_flush(&servers->channels[i]);
-        hpct_ps_channel_beat(&servers->channels[i], hpct_now_ms());
-    }
-    if (servers->meanwhile != NULL)
-        servers->meanwhile(servers->argument);
-}
 
 /* Authenticates both ends. Server 0 may answer late, as it first connects to the other servers
  * while its socket is listening already. */
@@ -309,6 +348,8 @@ static hpct_status reach_one(hpct_ps_servers *servers, int server, const hpct_ps
         if (greeted > 0 && answer.bytes != hpct_ps_run_parameters(run, server, parts))
             return hpct_fail(HPCT_ERR_CONFIG, "%s: %s divides the model in another way", run->name,
                              who);
+        if (greeted > 0 && server == 0)
+            servers->epochs_done = (int) answer.step;
         if (greeted > 0)
             return HPCT_OK;
         if (hpct_stop_signal() != 0)

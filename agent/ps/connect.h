@@ -10,6 +10,7 @@ typedef struct hpct_ps_servers {
     const hpct_ps_run *run;
     hpct_ps_channel *channels; /* [servers]; fd -1 if not connected */
     struct pollfd *polls;
+    int epochs_done; /* as server 0 says */
     int first;       /* first server: 0, or 1 if the client is server 0 */
     int answered;    /* number of answers received of those awaited */
     bool stale;      /* an answer had another version */
@@ -17,7 +18,7 @@ typedef struct hpct_ps_servers {
     bool has_item;
     hpct_ps_message item;
     hpct_ps_message_type wanted;
-    void (*meanwhile)(void *); /* called while connecting */
+    void (*meanwhile)(void *); /* called while connecting, and on a server while it waits */
     void *argument;
 } hpct_ps_servers;
 
@@ -33,6 +34,11 @@ hpct_status hpct_ps_servers_again(const hpct_ps_servers *servers, hpct_session *
 
 /* Pulls all parts of this version into the model; *exact: false if a server has a later version. */
 hpct_status hpct_ps_servers_pull(hpct_ps_servers *servers, int64_t version, bool *exact);
+
+/* Server 0: pulls the other servers' parts, on demand with optimizer slots; or sends them what its
+ * own model has of them, with the number of optimizer steps. */
+hpct_status hpct_ps_servers_gather(hpct_ps_servers *servers, int64_t version, bool slots);
+hpct_status hpct_ps_servers_restore(hpct_ps_servers *servers, int64_t steps);
 
 /* Pushes the model's gradients, and `states`, to all servers; returns when all have acknowledged
  * them. */

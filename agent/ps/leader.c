@@ -2,6 +2,7 @@
 #include "agent/ps/leader.h"
 
 #include "agent/data/dataset.h"
+#include "agent/ps/saving.h"
 #include "agent/results/history.h"
 #include "agent/results/progress.h"
 #include "agent/results/results.h"
@@ -38,6 +39,9 @@ struct hpct_ps_leader {
     hpct_ps_summary summary;
     int signal;
     hpct_results_end end;
+    hpct_ps_saving *saving;  /* NULL: no checkpoints */
+    hpct_place begin, place; /* place: at the end of the last epoch */
+    bool continues, between;
 };
 
 static hpct_metrics mean(const sums *s)
@@ -75,6 +79,42 @@ static void begin_epoch(hpct_ps_leader *l)
                         steps_of_epoch(l));
 }
 
+/* From a checkpoint the run goes on as with --initial-epoch. */
+static hpct_status open_saving(hpct_ps_leader *l)
+{
+    hpct_ps_run *run = l->run;
+    HPCT_TRY(hpct_ps_saving_open(&l->saving, run, &l->begin, &l->continues));
+    if (l->continues) {
+        run->options.initial_epoch = (int) l->begin.epoch;
+        run->schedule.epochs = run->options.epochs - (int) l->begin.epoch;
+    }
+    if (run->schedule.epochs < 0)
+        run->schedule.epochs = 0;
+    l->end.has_loss = l->begin.has_loss;
+    l->end.first_loss = l->begin.first_loss;
+    l->end.last_loss = l->begin.last_loss;
+    l->end.mean_loss = l->begin.mean_loss;
+    return HPCT_OK;
+}
+
+static hpct_status open_leader(hpct_ps_leader *l)
+{
+    hpct_ps_run *run = l->run;
+    const hpct_fit_options *o = &run->options;
+    HPCT_TRY(open_saving(l));
+    l->epoch_seconds = calloc((size_t) run->schedule.epochs + 1, sizeof *l->epoch_seconds);
+    l->step_times = calloc((size_t) l->num_step_times, sizeof *l->step_times);
+    if (l->epoch_seconds == NULL || l->step_times == NULL)
+        return hpct_fail_memory((size_t) l->num_step_times * sizeof *l->step_times);
+    HPCT_TRY(hpct_ps_schedule_new(&l->schedule, &run->schedule));
+    if (o->log_dir == NULL)
+        return HPCT_OK;
+    return hpct_history_open(&l->history, o->log_dir,
+                             (o->validation != NULL ? HPCT_HISTORY_VALIDATION : 0) |
+                                 (hpct_model_top_k(run->model) > 0 ? HPCT_HISTORY_TOP_K : 0),
+                             &l->begin.logs);
+}
+
 hpct_status hpct_ps_leader_new(hpct_ps_leader **out, hpct_ps_run *run)
 {
     const hpct_fit_options *o = &run->options;
@@ -85,18 +125,11 @@ hpct_status hpct_ps_leader_new(hpct_ps_leader **out, hpct_ps_run *run)
     l->result = (hpct_fit_result){.train = {NAN, NAN, NAN}, .validation = {NAN, NAN, NAN}};
     l->num_step_times =
         run->schedule.max_steps < MAX_STEP_TIMES ? run->schedule.max_steps : MAX_STEP_TIMES;
-    l->epoch_seconds = calloc((size_t) run->schedule.epochs, sizeof *l->epoch_seconds);
-    l->step_times = calloc((size_t) l->num_step_times, sizeof *l->step_times);
-    hpct_status status = hpct_ps_schedule_new(&l->schedule, &run->schedule);
-    if (status == HPCT_OK && (l->epoch_seconds == NULL || l->step_times == NULL))
-        status = hpct_fail_memory((size_t) l->num_step_times * sizeof *l->step_times);
-    if (status == HPCT_OK && o->log_dir != NULL)
-        status = hpct_history_open(&l->history, o->log_dir,
-                                   (o->validation != NULL ? HPCT_HISTORY_VALIDATION : 0) |
-                                       (hpct_model_top_k(run->model) > 0 ? HPCT_HISTORY_TOP_K : 0),
-                                   &HPCT_HISTORY_NONE);
+    hpct_status status = open_leader(l);
     if (status != HPCT_OK) {
+        char *told = hpct_error_keep();
         hpct_ps_leader_free(l);
+        hpct_error_restore(told);
         return status;
     }
     l->summary.servers = run->servers;
@@ -113,6 +146,7 @@ void hpct_ps_leader_free(hpct_ps_leader *leader)
     if (leader == NULL)
         return;
     hpct_history_close(leader->history);
+    hpct_ps_saving_close(leader->saving);
     hpct_ps_schedule_free(leader->schedule);
     free(leader->epoch_seconds);
     free(leader->step_times);
@@ -133,7 +167,8 @@ void hpct_ps_leader_joined(hpct_ps_leader *l, int worker)
         return;
     l->began = hpct_process_clock();
     l->start_seconds = hpct_process_age();
-    begin_epoch(l);
+    if (!hpct_ps_schedule_ended(l->schedule))
+        begin_epoch(l);
 }
 
 void hpct_ps_leader_left(hpct_ps_leader *l, int worker, bool lost)
@@ -145,6 +180,7 @@ void hpct_ps_leader_left(hpct_ps_leader *l, int worker, bool lost)
 void hpct_ps_leader_stop(hpct_ps_leader *l, int signal)
 {
     l->signal = signal;
+    l->between = false; /* gradients may still come, which belong to the next epoch */
     hpct_ps_schedule_stop(l->schedule);
 }
 
@@ -180,6 +216,44 @@ static void end_step(hpct_ps_leader *l, int64_t updates, int64_t steps)
                        &l->result.train);
 }
 
+/* Diverged training is not saved: earlier checkpoints stay. */
+static void note_place(hpct_ps_leader *l)
+{
+    const hpct_results_end *end = &l->end;
+    l->place = (hpct_place){.epoch = epochs_before(l),
+                            .has_loss = end->has_loss,
+                            .first_loss = end->first_loss,
+                            .last_loss = end->last_loss,
+                            .mean_loss = end->mean_loss,
+                            .logs = HPCT_HISTORY_NONE,
+                            .best = l->begin.best,
+                            .halvings = l->begin.halvings};
+    l->between = !hpct_results_diverged(end);
+}
+
+bool hpct_ps_leader_continues(const hpct_ps_leader *leader)
+{
+    return leader->continues;
+}
+
+bool hpct_ps_leader_saves(const hpct_ps_leader *leader)
+{
+    return leader->between && hpct_ps_saving_due(leader->saving);
+}
+
+static hpct_status save(hpct_ps_leader *l, bool last)
+{
+    if (l->history != NULL)
+        hpct_history_mark(l->history, &l->place.logs);
+    l->run->saved = true;
+    return hpct_ps_saving_save(l->saving, &l->place, last);
+}
+
+hpct_status hpct_ps_leader_save(hpct_ps_leader *leader)
+{
+    return save(leader, false);
+}
+
 /* Ends an epoch, including its evaluation, if there is one. */
 static void end_epoch(hpct_ps_leader *l, int epoch)
 {
@@ -199,6 +273,7 @@ static void end_epoch(hpct_ps_leader *l, int epoch)
                                !hpct_results_diverged(&l->end) && isfinite(l->result.train.loss));
     if (status != HPCT_OK && l->progress.verbose != 0) /* reported again at the end */
         fprintf(l->progress.stream, "%s; it is tried again\n", hpct_last_error());
+    note_place(l);
     if (!hpct_ps_schedule_ended(l->schedule))
         begin_epoch(l);
 }
@@ -222,8 +297,13 @@ hpct_status hpct_ps_leader_done(hpct_ps_leader *l, int worker, const hpct_ps_mes
         add(&l->epoch, message, samples);
         add(&l->step, message, samples);
     }
-    if (statistics->updates > updates)
+    l->between = false;
+    if (statistics->updates > updates) {
+        int64_t before = l->run->options.initial_epoch * options->steps_per_epoch;
         end_step(l, statistics->updates, steps + 1);
+        HPCT_TRY(hpct_ps_saving_step(l->saving, before + statistics->updates,
+                                     hpct_ps_schedule_trained(l->schedule) > trained));
+    }
     bool epoch_done = hpct_ps_schedule_trained(l->schedule) > trained;
     if (epoch_done)
         l->epoch_seconds[trained] = hpct_process_clock() - l->epoch_began;
@@ -337,6 +417,9 @@ hpct_status hpct_ps_leader_finish(hpct_ps_leader *l, hpct_fit_result *result)
         hpct_results_note(&l->end, hpct_results_save(l->run->model, o->save_weights, &l->end));
     if (o->summary_json != NULL)
         hpct_results_note(&l->end, write_summary(l));
+    if (l->saving != NULL && l->between) /* the run has ended with an epoch */
+        hpct_results_note(&l->end, save(l, true));
+    hpct_results_note(&l->end, hpct_ps_saving_finish(l->saving));
     hpct_results_note(&l->end, hpct_history_close(l->history));
     l->history = NULL;
     return hpct_results_tell(&l->end);

@@ -5,6 +5,8 @@
 
 #include "agent/ps/run.h"
 
+#include <stdbool.h>
+
 typedef struct hpct_ps_leader hpct_ps_leader;
 
 /* `run` must outlive the leader. */
@@ -22,6 +24,14 @@ hpct_status hpct_ps_leader_done(hpct_ps_leader *leader, int worker, const hpct_p
 
 /* After SIGINT or SIGTERM: no more items are assigned. */
 void hpct_ps_leader_stop(hpct_ps_leader *leader, int signal);
+
+/* Whether the run continues a checkpoint, whose state is in the model. */
+bool hpct_ps_leader_continues(const hpct_ps_leader *leader);
+
+/* Between epochs: whether a checkpoint is due; it is saved with all parameters and slots in the
+ * model. */
+bool hpct_ps_leader_saves(const hpct_ps_leader *leader);
+hpct_status hpct_ps_leader_save(hpct_ps_leader *leader);
 
 /* After the run, with all parameters in the model: writes weights, summary and logs. */
 hpct_status hpct_ps_leader_finish(hpct_ps_leader *leader, hpct_fit_result *result);

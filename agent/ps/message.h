@@ -11,13 +11,16 @@
 
 typedef enum hpct_ps_message_type {
     HPCT_PS_HELLO = 1, /* to a server: `from`, its index, its node, the run's `plan` */
-    HPCT_PS_WELCOME,   /* from a server: its `version` and the size of its part */
+    HPCT_PS_WELCOME,   /* from a server: the size of its part; from server 0 in `step` the number of
+                          epochs done before */
     HPCT_PS_REFUSED,   /* from a server: the reason in `text`, with `status` */
-    HPCT_PS_ITEM, /* from server 0: a worker's next item; END, also to other servers, with `signal`
-                   */
-    HPCT_PS_PULL, /* to a server: requests its part, of `version` */
+    HPCT_PS_ITEM, /* from server 0: a worker's next item; END, also to other servers, with `signal`,
+                     and in `step` 1 if a checkpoint was saved */
+    HPCT_PS_PULL, /* to a server: requests its part, of `version`; from server 0 its arena `slice`
+                     (hpct_ps_run_arena) */
     HPCT_PS_PARAMS,  /* from a server: its part follows */
-    HPCT_PS_PUSH,    /* to a server: the gradient of `step` and `slice` follows */
+    HPCT_PS_PUSH,    /* to a server: the gradient of `step` and `slice` follows; from server 0 the
+                        content of its arena `slice`, after `step` optimizer steps */
     HPCT_PS_PUSHED,  /* from a server: acknowledges PUSH */
     HPCT_PS_DONE,    /* to server 0: the sums of a completed item */
     HPCT_PS_SKIPPED, /* to server 0: an item that is not needed any more */

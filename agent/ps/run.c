@@ -7,6 +7,7 @@
 #include "agent/ps/partition.h"
 #include "agent/rank/threads.h"
 #include "agent/results/results.h"
+#include "agent/train/checkpoints.h"
 #include "agent/train/fit.h"
 #include "base/status.h"
 #include "config.h"
@@ -83,10 +84,8 @@ static hpct_status check_options(hpct_ps_run *run)
         return hpct_fail(HPCT_ERR_USAGE, "--wire is not for --strategy parameter-server");
     if (o->epochs == 0)
         o->epochs = 1;
-    if (o->checkpoint_dir != NULL)
-        return hpct_fail(HPCT_ERR_USAGE,
-                         "--checkpoint-dir: strategy parameter-server does not save "
-                         "its state yet: give --strategy multi-worker-mirrored");
+    HPCT_TRY(hpct_checkpoints_check(o->checkpoint_dir, o->checkpoint_every, o->resume,
+                                    o->checkpoint_keep));
     if (o->save_best != NULL || o->monitor != NULL || o->monitor_mode != NULL ||
         (o->on_nan != NULL && strcmp(o->on_nan, "stop") != 0))
         return hpct_fail(HPCT_ERR_USAGE,
@@ -388,6 +387,19 @@ size_t hpct_ps_run_parameters(const hpct_ps_run *run, int server, struct iovec *
     size_t count;
     return part(run, server, hpct_model_parameters(run->host, &count),
                 hpct_model_states(run->host, &count), pieces);
+}
+
+int64_t hpct_ps_run_arena(const hpct_ps_run *run, int server, int arena, struct iovec *pieces)
+{
+    size_t count;
+    if (arena == 0)
+        return (int64_t) hpct_ps_run_parameters(run, server, pieces);
+    float *slots = hpct_model_slots(run->host, arena - 1, &count);
+    if (slots == NULL)
+        return -1;
+    part(run, server, slots, NULL, pieces);
+    pieces[1] = (struct iovec){NULL, 0};
+    return (int64_t) pieces[0].iov_len;
 }
 
 size_t hpct_ps_run_gradients(const hpct_ps_run *run, int server, float *states,

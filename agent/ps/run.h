@@ -32,6 +32,7 @@ typedef struct hpct_ps_run {
     hpct_ps_schedule_options schedule;
     hpct_sampler *sampler;         /* over global batches */
     size_t *bounds, *state_bounds; /* [servers + 1] in the arenas */
+    bool saved;                    /* known at the end: a checkpoint was saved in this run */
     uint64_t plan;                 /* hash of everything that must be equal in all processes */
 } hpct_ps_run;
 
@@ -45,6 +46,10 @@ void hpct_ps_run_free(hpct_ps_run *run);
 size_t hpct_ps_run_parameters(const hpct_ps_run *run, int server, struct iovec *pieces);
 size_t hpct_ps_run_gradients(const hpct_ps_run *run, int server, float *states,
                              struct iovec *pieces);
+
+/* A server's part of arena 0, its parameters and states, or 1, 2, ..., its optimizer slots: for
+ * checkpoints, on servers. Returns the bytes, which may be 0; -1: there are not so many. */
+int64_t hpct_ps_run_arena(const hpct_ps_run *run, int server, int arena, struct iovec *pieces);
 
 /* On a worker with an additional host model: copies what was pulled from run->host to the model; or
  * its gradients and states to run->host. No effect otherwise. */

@@ -7,6 +7,8 @@
 #include "base/net/acceptor.h"
 #include "base/net/link.h"
 #include "base/status.h"
+#include "nn/run/state.h"
+#include "nn/run/step.h"
 
 #include <limits.h>
 #include <poll.h>
@@ -45,6 +47,7 @@ typedef struct server {
     int num_members;
     bool *came; /* [workers] have connected at least once */
     int num_came, here;
+    int restored;     /* arenas that server 0 has sent */
     int64_t alone_ms; /* since when there is no worker */
     bool said, led;   /* led: server 0 has connected */
     int64_t turn_ms;
@@ -144,8 +147,10 @@ static void admit(server *s, member *m, const hpct_ps_message *hello)
     size_t bytes;
     m->known = true;
     memcpy(m->node, hello->node, sizeof m->node);
-    if (m->from == HPCT_PS_FROM_LEADER)
+    if (m->from == HPCT_PS_FROM_LEADER) {
         s->led = true;
+        hpct_ps_run_arena(s->run, s->run->index, 0, m->channel.into);
+    }
     if (m->from != HPCT_PS_FROM_WORKER)
         return;
     bytes = (s->holder.count + s->holder.state_count) * sizeof *m->floats;
@@ -182,6 +187,7 @@ static void hear_hello(server *s, member *m, const hpct_ps_message *hello)
     }
     admit(s, m, hello);
     answer.bytes = floats * sizeof(float);
+    answer.step = (uint64_t) s->run->options.initial_epoch;
     hpct_ps_channel_send(&m->channel, &answer, NULL);
 }
 
@@ -216,6 +222,27 @@ static hpct_status serve_push(server *s, member *m, const hpct_ps_message *messa
     return HPCT_OK;
 }
 
+/* Server 0 continues a checkpoint: the content of arena 0 has come, 1, ...; the next one is
+ * expected. */
+static hpct_status take_part(server *s, member *m, const hpct_ps_message *message)
+{
+    hpct_ps_message answer = {.type = HPCT_PS_PUSHED};
+    double numbers[HPCT_STATE_NUMBERS];
+    size_t count;
+    if (message->slice != (uint32_t) s->restored || s->num_came > 0)
+        return part(s, m, "it sent what nobody of this run sends");
+    hpct_model_parameters(s->run->model, &count); /* has changed */
+    HPCT_TRY(hpct_state_get_numbers(s->run->model, numbers));
+    numbers[0] = (double) message->step;
+    HPCT_TRY(hpct_state_put_numbers(s->run->model, numbers));
+    s->restored++;
+    if (hpct_ps_run_arena(s->run, s->run->index, s->restored, m->channel.into) < 0)
+        memset(m->channel.into, 0, sizeof m->channel.into);
+    if (!hpct_ps_channel_send(&m->channel, &answer, NULL))
+        return part(s, m, "it takes nothing any more");
+    return HPCT_OK;
+}
+
 static hpct_status serve_pull(server *s, member *m, const hpct_ps_message *message)
 {
     struct iovec floats[HPCT_PS_PIECES];
@@ -227,7 +254,11 @@ static hpct_status serve_pull(server *s, member *m, const hpct_ps_message *messa
     if (!possible)
         return part(s, m, "it asked for parameters that there are not");
     answer.version = s->run->schedule.synchronous ? (uint64_t) s->holder.version : message->version;
-    answer.bytes = hpct_ps_run_parameters(s->run, s->run->index, floats);
+    int64_t bytes = hpct_ps_run_arena(
+        s->run, s->run->index, m->from == HPCT_PS_FROM_LEADER ? (int) message->slice : 0, floats);
+    if (bytes < 0)
+        return part(s, m, "it asked for parameters that there are not");
+    answer.bytes = (uint64_t) bytes;
     if (!hpct_ps_channel_send(&m->channel, &answer, floats))
         status = part(s, m, "it takes nothing any more");
     return status;
@@ -275,9 +306,12 @@ static hpct_status hear(server *s, member *m, const hpct_ps_message *message)
         return serve_worker(s, m, message);
     if (m->from == HPCT_PS_FROM_LEADER && message->type == HPCT_PS_PULL)
         return serve_pull(s, m, message);
+    if (m->from == HPCT_PS_FROM_LEADER && message->type == HPCT_PS_PUSH)
+        return take_part(s, m, message);
     if (m->from == HPCT_PS_FROM_LEADER && message->type == HPCT_PS_ITEM) {
         s->over = true;
         s->signal = message->signal;
+        s->run->saved = message->step > 0;
         return HPCT_OK;
     }
     if (m->from == HPCT_PS_FROM_LEADER && message->type == HPCT_PS_LOST)
@@ -372,7 +406,8 @@ static void give_out(server *s)
         hpct_ps_message message = {.type = HPCT_PS_ITEM,
                                    .task = (uint8_t) item.task,
                                    .signal = (uint8_t) s->signal,
-                                   .step = (uint64_t) item.step,
+                                   .step = item.task == HPCT_PS_END ? (uint64_t) s->run->saved
+                                                                    : (uint64_t) item.step,
                                    .slice = (uint32_t) item.slice,
                                    .version = (uint64_t) item.version};
         if (item.task == HPCT_PS_WAIT)
@@ -440,15 +475,31 @@ static void sleep_until_something(server *s)
     poll(s->polls, count, HPCT_PS_BEAT_MS);
 }
 
+/* Server 0, between epochs, and after the last item: all parts into its model. */
+static hpct_status gather(server *s, bool slots)
+{
+    bool possible;
+    int64_t version = hpct_ps_schedule_statistics(hpct_ps_leader_schedule(s->leader))->updates;
+    HPCT_TRY(hpct_ps_holder_reach(&s->holder, version, &possible));
+    return hpct_ps_servers_gather(&s->servers, version, slots);
+}
+
 static hpct_status lead(server *s, int64_t now)
 {
     hpct_ps_schedule *schedule = hpct_ps_leader_schedule(s->leader);
+    if (hpct_ps_leader_saves(s->leader)) {
+        HPCT_TRY(gather(s, true));
+        HPCT_TRY(hpct_ps_leader_save(s->leader));
+    }
     if (s->signal == 0 && hpct_stop_signal() != 0 && !hpct_ps_schedule_ended(schedule)) {
         s->signal = hpct_stop_signal();
         hpct_ps_leader_stop(s->leader, s->signal);
     }
     give_out(s);
-    s->over = hpct_ps_schedule_ended(schedule) && s->here == 0;
+    /* of a checkpoint that has nothing left to train, all workers are told */
+    bool told = s->run->schedule.epochs > 0 || s->num_came == s->run->workers ||
+                now - s->alone_ms >= (int64_t) s->run->join_seconds * 1000;
+    s->over = hpct_ps_schedule_ended(schedule) && s->here == 0 && told;
     return s->over ? HPCT_OK : judge_absence(s, now);
 }
 
@@ -477,11 +528,21 @@ static hpct_status turn(server *s)
 
 /* ---- opening and closing ---- */
 
-/* Accepts connections while this server connects to the others: otherwise they fill the listen
- * queue, and the kernel of a worker retries its SYN only after one second, then three. */
+/* While this server connects to the others, or waits for them: accepts connections, which else fill
+ * the listen queue, and the kernel of a worker retries its SYN only after one second, then three;
+ * and sends heartbeats. */
 static void let_in(void *argument)
 {
-    take_connections(argument);
+    server *s = argument;
+    take_connections(s);
+    beat(s, hpct_now_ms());
+}
+
+static hpct_status restore(server *s)
+{
+    double numbers[HPCT_STATE_NUMBERS];
+    HPCT_TRY(hpct_state_get_numbers(s->run->model, numbers));
+    return hpct_ps_servers_restore(&s->servers, (int64_t) numbers[0]);
 }
 
 static hpct_status open_server(server *s)
@@ -510,17 +571,10 @@ static hpct_status open_server(server *s)
                                    (uint32_t) run->index);
     if (status == HPCT_OK && s->leader != NULL)
         status = hpct_ps_servers_reach(&s->servers, run, HPCT_PS_FROM_LEADER, let_in, s);
+    if (status == HPCT_OK && s->leader != NULL && hpct_ps_leader_continues(s->leader))
+        status = restore(s);
     s->alone_ms = s->turn_ms = hpct_now_ms();
     return status;
-}
-
-/* Server 0, after the last item: pulls all parameters; then the other servers may end. */
-static hpct_status collect(server *s)
-{
-    bool exact;
-    int64_t version = hpct_ps_schedule_statistics(hpct_ps_leader_schedule(s->leader))->updates;
-    HPCT_TRY(hpct_ps_holder_reach(&s->holder, version, &exact));
-    return hpct_ps_servers_pull(&s->servers, version, &exact);
 }
 
 /* Sends to all connections. */
@@ -561,8 +615,11 @@ hpct_status hpct_ps_serve(hpct_ps_run *run, hpct_ps_leader *leader, int *signal)
     while (status == HPCT_OK && !s.over)
         status = turn(&s);
     if (status == HPCT_OK && leader != NULL)
-        status = collect(&s);
-    hpct_ps_message end = {.type = HPCT_PS_ITEM, .task = HPCT_PS_END, .signal = (uint8_t) s.signal};
+        status = gather(&s, run->options.checkpoint_dir != NULL); /* then the others may end */
+    hpct_ps_message end = {.type = HPCT_PS_ITEM,
+                           .task = HPCT_PS_END,
+                           .signal = (uint8_t) s.signal,
+                           .step = run->saved};
     if (status != HPCT_OK)
         hpct_ps_run_reason(run, &end);
     if (status != HPCT_OK && s.members != NULL)

@@ -73,6 +73,11 @@ static hpct_status servers_fit(hpct_context *context, hpct_model *model, const h
             own.signal = hpct_stop_signal();
         hpct_stop_end();
     }
+    /* of a run that is stopped, the steps since the last checkpoint are lost */
+    if (own.signal != 0 && options->checkpoint_dir != NULL && !run.saved)
+        own.steps = 0;
+    else if (own.signal != 0 && own.steps == 0)
+        own.steps = run.saved;
     if (status == HPCT_OK && own.signal != 0)
         status = stopped_too(&run, own.signal);
     hpct_ps_run_free(&run);

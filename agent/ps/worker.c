@@ -306,6 +306,7 @@ static hpct_status open_worker(worker *w)
         return hpct_fail_memory((w->num_states + 1) * sizeof *w->states);
     HPCT_TRY(open_pipeline(w));
     HPCT_TRY(hpct_ps_servers_reach(&w->servers, w->run, HPCT_PS_FROM_WORKER, NULL, NULL));
+    w->run->options.initial_epoch = w->servers.epochs_done; /* server 0 may continue a checkpoint */
     HPCT_TRY(hpct_ps_servers_again(&w->servers, &session));
     return start_pulse(&w->pulse, w->run, &session);
 }
@@ -325,6 +326,7 @@ hpct_status hpct_ps_work(hpct_ps_run *run, int *signal)
         if (status == HPCT_OK && hpct_stop_signal() != 0)
             break;
     }
+    run->saved = status == HPCT_OK && w.item.task == HPCT_PS_END && w.item.step > 0;
     if (status == HPCT_OK)
         *signal = w.item.task == HPCT_PS_END ? w.item.signal : hpct_stop_signal();
     stop_pulse(w.pulse);

@@ -17,19 +17,19 @@ int64_t hpct_fit_global_step(const hpct_fit_run *run, const hpct_place *place)
     return place->epoch * hpct_sampler_steps_per_epoch(run->sampler) + place->step;
 }
 
-/* What runs that share a checkpoint have in common. NULL if out of memory. */
-static json_t *describe(const hpct_fit_run *run)
+json_t *hpct_fit_describe(const hpct_model *model, const hpct_dataset *train, uint64_t number,
+                          int global_batch, int64_t steps_per_epoch)
 {
-    const hpct_optimizer *o = hpct_model_optimizer(run->model);
+    const hpct_optimizer *o = hpct_model_optimizer(model);
     char seed[24];
     float factor = 1, offset = 0;
-    snprintf(seed, sizeof seed, "%" PRIu64, run->options.seed);
-    hpct_dataset_scale(run->train, &factor, &offset);
-    json_t *data = json_pack(
-        "{s:s,s:I,s:I,s:I,s:s,s:f,s:f}", "model", hpct_model_name(run->model), "training samples",
-        (json_int_t) run->train->size, "global batch", (json_int_t) run->global_batch,
-        "steps per epoch", (json_int_t) hpct_sampler_steps_per_epoch(run->sampler), "seed", seed,
-        "scale of images", (double) factor, "offset of images", (double) offset);
+    snprintf(seed, sizeof seed, "%" PRIu64, number);
+    hpct_dataset_scale(train, &factor, &offset);
+    json_t *data = json_pack("{s:s,s:I,s:I,s:I,s:s,s:f,s:f}", "model", hpct_model_name(model),
+                             "training samples", (json_int_t) train->size, "global batch",
+                             (json_int_t) global_batch, "steps per epoch",
+                             (json_int_t) steps_per_epoch, "seed", seed, "scale of images",
+                             (double) factor, "offset of images", (double) offset);
     json_t *optimizer = json_pack(
         "{s:s,s:f,s:i,s:I,s:f,s:b,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:i}", "optimizer",
         hpct_optimizer_name(o->kind), "learning rate", o->learning_rate, "schedule",
@@ -65,7 +65,8 @@ hpct_status hpct_fit_open_checkpoints(hpct_fit_run *run)
     if (run->options.checkpoint_dir == NULL)
         return HPCT_OK;
     hpct_place from;
-    json_t *same = describe(run);
+    json_t *same = hpct_fit_describe(run->model, run->train, run->options.seed, run->global_batch,
+                                     hpct_sampler_steps_per_epoch(run->sampler));
     hpct_checkpoints_options options = {
         .context = run->context,
         .model = run->model,

@@ -538,6 +538,16 @@ float *hpct_model_states(hpct_model *model, size_t *count)
     return model->run != NULL ? model->run->arenas.states : NULL;
 }
 
+float *hpct_model_slots(hpct_model *model, int k, size_t *count)
+{
+    *count = model->run != NULL ? model->run->arenas.floats : 0;
+    for (int slot = 0; model->run != NULL && slot < HPCT_NUM_SLOTS; slot++) {
+        if (model->run->arenas.slot[slot] != NULL && k-- == 0)
+            return model->run->arenas.slot[slot];
+    }
+    return NULL;
+}
+
 hpct_status hpct_model_scale_states(hpct_model *model, float factor)
 {
     const hpct_run *run = model->run;

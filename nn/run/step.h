@@ -71,6 +71,8 @@ float *hpct_model_parameters(hpct_model *model, size_t *count);
 float *hpct_model_gradients(hpct_model *model, size_t *count);
 /* The same for states; *count may be 0. Forward with `training` changes them. */
 float *hpct_model_states(hpct_model *model, size_t *count);
+/* The k-th arena of optimizer slots, laid out as parameters; NULL if there are not so many. */
+float *hpct_model_slots(hpct_model *model, int k, size_t *count);
 hpct_status hpct_model_scale_states(hpct_model *model, float factor);     /* every one *= factor */
 hpct_status hpct_model_scale_parameters(hpct_model *model, float factor); /* trained ones */
 uint64_t hpct_model_layout_fingerprint(const hpct_model *model);

@@ -139,6 +139,69 @@ loses 0 KILL 'parameter server 0 on 127.0.0.1:[0-9]* was lost: its connection cl
 loses 1 STOP 'parameter server 1 on 127.0.0.1:[0-9]* was lost: no heartbeat'
 if [ -n "${HPC_TRAIN_LONG-}" ]; then loses 0 STOP 'parameter server 0 on 127.0.0.1:[0-9]* was lost: no heartbeat'; fi
 
+# ---- checkpoints ----------------------------------------------------------------------------------------------------
+# Kept between runs: the name's folder; `begin` would remove it.
+go_on() { pids=() && start_all "$@" && finish; }
+# close A B: largest difference of their losses, relative; nothing if they are not of the same steps
+close() {
+    python3 - "$work/$1/metrics.jsonl" "$work/$2/metrics.jsonl" <<'END'
+import json, sys
+one, two = ([json.loads(line) for line in open(path)] for path in sys.argv[1:])
+if [(r["epoch"], r["step"]) for r in one] == [(r["epoch"], r["step"]) for r in two]:
+    print(max(abs(a["loss"] - b["loss"]) / a["loss"] for a, b in zip(one, two)))
+END
+}
+near_to() { awk -v d="$1" 'BEGIN { print !(d != "" && d + 0 <= 1e-4) }'; }
+reference --model mnist-convnet --momentum 0.9 # makes start.safetensors
+whole=(--model mnist-convnet --momentum 0.9 --ps-sync --steps-per-epoch 50 --epochs 5 --global-batch-size "$global_batch" "${from[@]}" --validation-data "$work/pictures")
+begin whole 2 2
+start_all "${whole[@]}"
+finish
+ok $? "a run that nothing stops" || diag "$statuses" "$(said)"
+begin cut 2 2
+start_all "${whole[@]}" --checkpoint-dir "$work/ckpt"
+begun 4
+kill -KILL "$(program_of ps1)"
+finish
+cp -r "$work/ckpt" "$work/ckpt-one"
+go_on "${whole[@]}" --checkpoint-dir "$work/ckpt"
+ok $? "after a server was lost the run continues from its checkpoint" || diag "$statuses" "$(said)"
+like "$(cat "$work/cut.ps.0.out")" "continues $work/ckpt/step-0*[0-9]+: [1-4] of 5 epochs are done" "it says from where"
+apart=$(close whole cut)
+ok "$(near_to "$apart")" "each step is logged once, with the loss of the uncut run (to ${apart:-?})"
+is "$(wc -l <"$work/cut/history.csv")" 6 "history.csv has each epoch once"
+weights=$("$top_builddir/tests/strategy/compare_weights" "$work/whole.safetensors" "$work/cut.safetensors" "$work/start.safetensors")
+ok "$(awk '{ print !(NF == 2 && $1 <= 1e-3 && $2 <= 1e-2) }' <<<"$weights")" "with its weights (to ${weights:-?}, of all and of the change)"
+begin fewer 1 1
+cp -r "$work/cut" "$work/fewer"
+start_all "${whole[@]}" --checkpoint-dir "$work/ckpt-one"
+finish
+ok $? "one server and one worker go on from two" || diag "$statuses" "$(said)"
+apart=$(close whole fewer)
+ok "$(near_to "$apart")" "with the losses of the uncut run (to ${apart:-?})"
+begin again 2 2
+start_all "${whole[@]}" --checkpoint-dir "$work/ckpt"
+finish
+is "$statuses$(cmp "$work/cut.safetensors" "$work/again.safetensors" 2>&1)" "0 0 0 0 " "a run that is finished has nothing left to train" || diag "$(said)"
+"$top_builddir/hpc-train" fit --strategy multi-worker-mirrored --data "$work/pictures" --seed 3 --verbose 2 --model mnist-convnet --momentum 0.9 \
+    --steps-per-epoch 50 --epochs 6 --global-batch-size $global_batch "${from[@]}" --checkpoint-dir "$work/ckpt" >"$work/again.one.0.out" 2>&1
+ok $? "another strategy trains a further epoch" || diag "$(said)"
+like "$(said)" "5 of 6 epochs are done" "from the same checkpoint"
+begin clipped 2 1 # server 0 has all parameters
+start_all --model mnist-convnet --optimizer adam --global-clip-norm 1 --ps-sync --epochs 2 --checkpoint-dir "$work/ckpt-clipped"
+finish
+ok $? "a server that has no parameters" || diag "$statuses" "$(said)"
+go_on --model mnist-convnet --optimizer adam --global-clip-norm 1 --ps-sync --epochs 3 --checkpoint-dir "$work/ckpt-clipped"
+ok $? "also when the run continues" || diag "$statuses" "$(said)"
+begin async 2 2
+start_all --model mnist-cnn --batch-size 32 --epochs 100000 --checkpoint-dir "$work/ckpt-async"
+begun 3
+kill -TERM "$(program_of ps0)"
+finish
+is "$statuses" "75 75 75 75 " "asynchronous: SIGTERM to server 0: all end with 75" || diag "$(said)"
+go_on --model mnist-cnn --batch-size 32 --epochs 4 --checkpoint-dir "$work/ckpt-async" --resume auto
+ok $? "and the run can be continued" || diag "$statuses" "$(said)"
+
 # ---- gradients that are none ----------------------------------------------------------------------------------------
 begin diverges 1 1
 start_all --model mnist-convnet --learning-rate 1e6 --epochs 20

@@ -1,0 +1,125 @@
+/* Server 0 saves as a single rank does, with a strategy that does nothing but hold the model. */
+#include "agent/ps/saving.h"
+
+#include "agent/strategy/state.h"
+#include "agent/train/checkpoints.h"
+#include "agent/train/fit_run.h"
+#include "base/status.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct hpct_ps_saving {
+    hpct_strategy strategy;
+    hpct_context *alone;
+    hpct_checkpoints *checkpoints;
+    bool due;
+};
+
+static void share(const hpct_strategy *strategy, const hpct_state_value *value,
+                  hpct_state_share *out)
+{
+    (void) strategy;
+    *out = hpct_state_equal(value, true);
+}
+
+static const struct hpct_state_ops state = {.share = share};
+static const hpct_strategy_ops held = {.name = "parameter-server", .state = &state};
+
+static hpct_status open_checkpoints(hpct_ps_saving *s, hpct_ps_run *run, hpct_place *begin,
+                                    bool *continues)
+{
+    const hpct_fit_options *o = &run->options;
+    int64_t steps = run->schedule.steps_per_epoch;
+    json_t *same = hpct_fit_describe(run->model, run->train, o->seed, run->global_batch, steps);
+    hpct_checkpoints_options options = {.context = s->alone,
+                                        .model = run->model,
+                                        .dir = o->checkpoint_dir,
+                                        .every = o->checkpoint_every != NULL ? o->checkpoint_every
+                                                                             : "epoch",
+                                        .resume = o->resume,
+                                        .keep = o->checkpoint_keep,
+                                        .steps_per_epoch = steps,
+                                        .speaks = o->verbose != 0,
+                                        .same = same};
+    hpct_status status = same != NULL
+                             ? hpct_checkpoints_open(&s->checkpoints, &options, begin, continues)
+                             : hpct_fail_memory(0);
+    json_decref(same);
+    HPCT_TRY(status);
+    if (*continues && begin->step != 0)
+        return hpct_fail(HPCT_ERR_CONFIG,
+                         "%s is of step %" PRId64 " of an epoch, and strategy parameter-server "
+                         "goes on from the end of one: continue it with the strategy that saved it",
+                         hpct_checkpoints_last(s->checkpoints), begin->step);
+    return hpct_checkpoints_attach(s->checkpoints, &s->strategy);
+}
+
+hpct_status hpct_ps_saving_open(hpct_ps_saving **out, hpct_ps_run *run, hpct_place *begin,
+                                bool *continues)
+{
+    *out = NULL;
+    *continues = false;
+    *begin = (hpct_place){.epoch = run->options.initial_epoch, .logs = HPCT_HISTORY_NONE};
+    if (run->options.checkpoint_dir == NULL)
+        return HPCT_OK;
+    hpct_place from;
+    hpct_ps_saving *s = calloc(1, sizeof *s);
+    if (s == NULL)
+        return hpct_fail_memory(sizeof *s);
+    s->strategy = (hpct_strategy){.ops = &held, .model = run->model};
+    hpct_status status = hpct_context_open_alone(&s->alone);
+    if (status == HPCT_OK)
+        status = open_checkpoints(s, run, &from, continues);
+    if (status != HPCT_OK) {
+        char *told = hpct_error_keep();
+        hpct_ps_saving_close(s);
+        hpct_error_restore(told);
+        return status;
+    }
+    if (*continues)
+        *begin = from;
+    if (*continues && run->options.verbose != 0) {
+        printf("continues %s: %" PRId64 " of %d epochs are done\n",
+               hpct_checkpoints_last(s->checkpoints), from.epoch, run->options.epochs);
+        fflush(stdout);
+    }
+    *out = s;
+    return HPCT_OK;
+}
+
+void hpct_ps_saving_close(hpct_ps_saving *saving)
+{
+    if (saving == NULL)
+        return;
+    hpct_checkpoints_close(saving->checkpoints);
+    hpct_context_close(saving->alone);
+    free(saving);
+}
+
+hpct_status hpct_ps_saving_step(hpct_ps_saving *saving, int64_t done, bool epoch_ended)
+{
+    bool due = false;
+    if (saving == NULL)
+        return HPCT_OK;
+    hpct_status status = hpct_checkpoints_due(saving->checkpoints, done, epoch_ended, &due);
+    saving->due |= due;
+    return status;
+}
+
+bool hpct_ps_saving_due(const hpct_ps_saving *saving)
+{
+    return saving != NULL && saving->due;
+}
+
+hpct_status hpct_ps_saving_save(hpct_ps_saving *saving, const hpct_place *place, bool last)
+{
+    saving->due = false;
+    return hpct_checkpoints_save(saving->checkpoints, place, false, last);
+}
+
+hpct_status hpct_ps_saving_finish(hpct_ps_saving *saving)
+{
+    return saving != NULL ? hpct_checkpoints_finish(saving->checkpoints) : HPCT_OK;
+}
