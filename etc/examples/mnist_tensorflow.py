@@ -1,7 +1,8 @@
 """Trains a small network on MNIST or Fashion-MNIST with TensorFlow's MultiWorkerMirroredStrategy.
 
 Nothing here is about Slurm or hpc-train: the strategy reads TF_CONFIG, which `srun --hpc-train` sets in
-every task. One task alone trains alone. See mnist_tensorflow.sbatch."""
+every task. One task alone trains alone. A run that was stopped goes on after its last whole epoch, from the
+folder backup/. See mnist_tensorflow.sbatch."""
 import gzip
 import os
 
@@ -50,7 +51,8 @@ with strategy.scope():
     model = build()
 steps = STEPS or count // (BATCH_PER_WORKER * workers)
 chief = strategy.cluster_resolver.task_id in (None, 0)
-history = model.fit(batches, epochs=EPOCHS, steps_per_epoch=steps, verbose=2 if chief else 0)
+history = model.fit(batches, epochs=EPOCHS, steps_per_epoch=steps, verbose=2 if chief else 0,
+                    callbacks=[tf.keras.callbacks.BackupAndRestore("backup")])
 print("worker %d of %d: loss %.4f accuracy %.4f" % (
     strategy.cluster_resolver.task_id or 0, workers,
     history.history["loss"][-1], history.history["accuracy"][-1]), flush=True)
