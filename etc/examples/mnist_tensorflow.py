@@ -53,6 +53,6 @@ steps = STEPS or count // (BATCH_PER_WORKER * workers)
 chief = strategy.cluster_resolver.task_id in (None, 0)
 history = model.fit(batches, epochs=EPOCHS, steps_per_epoch=steps, verbose=2 if chief else 0,
                     callbacks=[tf.keras.callbacks.BackupAndRestore("backup")])
+last = {name: values[-1] for name, values in history.history.items()}  # empty if no epoch was left to train
 print("worker %d of %d: loss %.4f accuracy %.4f" % (
-    strategy.cluster_resolver.task_id or 0, workers,
-    history.history["loss"][-1], history.history["accuracy"][-1]), flush=True)
+    strategy.cluster_resolver.task_id or 0, workers, last.get("loss", np.nan), last.get("accuracy", np.nan)), flush=True)

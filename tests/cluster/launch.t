@@ -85,7 +85,11 @@ cat >"$work_here/program" <<'END'
 #!/bin/bash
 echo "restart $HPC_TRAIN_RESTART rank $RANK of $WORLD_SIZE on $(hostname) master $MASTER_ADDR:$MASTER_PORT $TF_CONFIG"
 case $1 in
-one) [ "$HPC_TRAIN_RESTART.$RANK" != 0.1 ] || kill -KILL $$ ;;
+one) touch "said.$RANK"
+    if [ "$HPC_TRAIN_RESTART.$RANK" = 0.1 ]; then
+        until [ -e said.0 ] && [ -e said.2 ] && [ -e said.3 ]; do sleep 0.1; done
+        kill -KILL $$
+    fi ;;
 node) [ "$(hostname)" != node2 ] || kill -KILL $$ ;;
 spare) if [ "$RANK" = "$2" ] && [ "$HPC_TRAIN_RESTART" = 0 ]; then kill -KILL $$; fi ;;
 stop) trap 'exit 75' TERM; touch began; until [ -e never ]; do sleep 0.1; done ;;

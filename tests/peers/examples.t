@@ -29,10 +29,27 @@ submit() { # PYTHON SCRIPT
         "$2: which is better than chance" || diag "$out"
 }
 
+# again PYTHON SCRIPT MARK DONE: a task is killed once MARK is printed, after the first epoch, and the run goes on from there; DONE
+# is what the first epoch prints.
+again() {
+    local job pid
+    rm -rf "${work_here:?}"/{backup,checkpoint.pt,"$2.out"}
+    job=$(sandbox_run bash -c "cd '$work' && PYTHON='$1' EPOCHS=4 STEPS=100 TF_CPP_MIN_LOG_LEVEL=3 OMP_NUM_THREADS=1 sbatch --parsable --output='$work/$2.out' '$2'")
+    until grep -qE "$3" "$work_here/$2.out" 2>/dev/null || ! sandbox_run squeue --noheader --jobs "$job" | grep -q .; do sleep 0.2; done
+    for pid in $(pgrep -f "mnist_[a-z]*.py"); do
+        ! tr '\0' '\n' <"/proc/$pid/environ" 2>/dev/null | grep -qx "SLURM_PROCID=1" || kill -KILL "$pid"
+    done
+    while sandbox_run squeue --noheader --jobs "$job" 2>/dev/null | grep -q .; do sleep 0.5; done
+    out=$(cat "$work_here/$2.out")
+    like "$out" "the run has failed: .*Killed.*starting again, 2 tasks" "$2: a task that is killed starts the run again" || diag "$out"
+    is "$(grep -c " of 2: " <<<"$out")" 2 "$2: which ends" || diag "$out"
+    ok "$([ "$(grep -cE "$4" <<<"$out")" = 1 ]; echo $?)" "$2: without the epoch that was done"
+}
 tf=${HPC_TRAIN_TF_PYTHON:-python3}
 unlike "$(sed '/^"""/,/"""$/d' "$work_here/mnist_tensorflow.py")" "TF_CONFIG|SLURM" "the program has no TF_CONFIG code of its own"
 if sandbox_run srun -N1 "$tf" -c 'import tensorflow, tf_keras' 2>/dev/null; then
     submit "$tf" mnist_tensorflow.sbatch
+    again "$tf" mnist_tensorflow.sbatch '^Epoch 2/4' '^Epoch 1/4'
     cp "$(dirname "$0")/parameter_server.py" "$work_here" && sandbox_run --root chmod -R a+rX "$work"
     # srun ends the workers and the server, which wait for ever, after the chief
     capture sandbox_run env TF_CPP_MIN_LOG_LEVEL=3 srun --hpc-train-roles=chief,worker:2,ps --wait=2 -N2 -n4 \
@@ -45,6 +62,7 @@ fi
 torch=${HPC_TRAIN_TORCH_PYTHON:-python3}
 if sandbox_run srun -N1 "$torch" -c 'import torch.distributed' 2>/dev/null; then
     submit "$torch" mnist_torch.sbatch
+    again "$torch" mnist_torch.sbatch '^epoch 1: ' '^epoch 1: '
 else
     skip "DistributedDataParallel" "no torch for $torch"
 fi
