@@ -27,7 +27,7 @@ capture sandbox_run env HPC_TRAIN_JOIN_SECONDS=20 "${ranks[@]}" hpc-train fit --
     --data /usr/share/datasets/fashion-mnist --epochs 1 --steps-per-epoch 2
 ran "two ranks of hpc-train connect"
 capture sandbox_run srun --mpi=none --hpc-train -N1 -n1 printenv MASTER_ADDR : -N1 -n1 printenv MASTER_ADDR
-is "$out" $'10.77.1.1\n10.77.1.1' "also in a step over components"
+is "$out" $'10.77.1.1\n10.77.1.1' "also in a step over components" || diag "$status $err"
 
 # ---- reserved ports ----
 tell='echo "$SLURM_STEP_RESV_PORTS $TF_CONFIG"'
