@@ -56,7 +56,7 @@ bool hpct_step_facts_parse(const char *text, pid_t srun, hpct_step_facts *out)
             out->nodes = number_of(line, length, "Nodes");
             out->tasks = number_of(line, length, "Tasks");
             out->list = value_of(line, length, "NodeList");
-            bool fits = id != NULL && strlen(id) < sizeof out->id;
+            bool fits = id != NULL && id[0] != '\0' && strlen(id) < sizeof out->id;
             if (fits)
                 strcpy(out->id, id);
             free(id);

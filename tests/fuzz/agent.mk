@@ -38,6 +38,11 @@ tests_fuzz_fuzz_pickle_CPPFLAGS = $(agent_fuzz_cppflags)
 tests_fuzz_fuzz_pickle_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_pickle_LDADD = $(agent_fuzz_libs)
 
+fuzz_targets += tests/fuzz/fuzz_slurm_text
+tests_fuzz_fuzz_slurm_text_SOURCES = tests/fuzz/fuzz_slurm_text.c $(fuzz_driver)
+tests_fuzz_fuzz_slurm_text_CPPFLAGS = $(agent_fuzz_cppflags)
+tests_fuzz_fuzz_slurm_text_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_slurm_text_LDADD = $(agent_fuzz_libs)
 fuzz_targets += tests/fuzz/fuzz_listing
 tests_fuzz_fuzz_listing_SOURCES = tests/fuzz/fuzz_listing.c $(fuzz_driver)
 tests_fuzz_fuzz_listing_CPPFLAGS = $(agent_fuzz_cppflags)

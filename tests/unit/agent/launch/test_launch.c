@@ -98,6 +98,7 @@ static void a_step_is_found_by_its_srun(void **state)
         {"StepId=7.0 Nodes=2 Tasks=1 NodeList=n SrunHost:Pid=h:12\n", HPCT_ERR_USAGE, NULL, 12},
         {"StepId=7.0 Nodes=0 Tasks=1 NodeList=n SrunHost:Pid=h:12\n", HPCT_ERR_USAGE, NULL, 12},
         {"Nodes=1 Tasks=1 NodeList=n SrunHost:Pid=h:12\n", HPCT_ERR_USAGE, NULL, 12},
+        {"StepId= Nodes=1 Tasks=1 NodeList=n SrunHost:Pid=h:12\n", HPCT_ERR_USAGE, NULL, 12},
         {"StepId=7.0 Nodes=1 Tasks=1 SrunHost:Pid=h:12", HPCT_ERR_USAGE, NULL, 12},
         {"StepId=123456789012345678901234567890123456789012345678 Nodes=1 Tasks=1 NodeList=n "
          "SrunHost:Pid=h:12",
