@@ -154,7 +154,7 @@ hpct_status hpct_ps_servers_gather(hpct_ps_servers *servers, int64_t version, bo
 {
     struct iovec pieces[HPCT_PS_PIECES];
     int most = slots ? INT_MAX : 1;
-    for (int arena = 0; arena < most && hpct_ps_run_arena(servers->run, 0, arena, pieces) > 0;
+    for (int arena = 0; arena < most && hpct_ps_run_arena(servers->run, 0, arena, pieces) >= 0;
          arena++) {
         hpct_ps_message request = {
             .type = HPCT_PS_PULL, .version = (uint64_t) version, .slice = (uint32_t) arena};
@@ -349,7 +349,7 @@ static hpct_status reach_one(hpct_ps_servers *servers, int server, const hpct_ps
             return hpct_fail(HPCT_ERR_CONFIG, "%s: %s divides the model in another way", run->name,
                              who);
         if (greeted > 0 && server == 0)
-            servers->epochs_done = (int) answer.step;
+            servers->epochs_done = answer.step;
         if (greeted > 0)
             return HPCT_OK;
         if (hpct_stop_signal() != 0)

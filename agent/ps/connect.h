@@ -10,11 +10,11 @@ typedef struct hpct_ps_servers {
     const hpct_ps_run *run;
     hpct_ps_channel *channels; /* [servers]; fd -1 if not connected */
     struct pollfd *polls;
-    int epochs_done; /* as server 0 says */
-    int first;       /* first server: 0, or 1 if the client is server 0 */
-    int answered;    /* number of answers received of those awaited */
-    bool stale;      /* an answer had another version */
-    int64_t version; /* expected in the answers */
+    uint64_t epochs_done; /* as server 0 says */
+    int first;            /* first server: 0, or 1 if the client is server 0 */
+    int answered;         /* number of answers received of those awaited */
+    bool stale;           /* an answer had another version */
+    int64_t version;      /* expected in the answers */
     bool has_item;
     hpct_ps_message item;
     hpct_ps_message_type wanted;

@@ -63,7 +63,7 @@ typedef struct hpct_fit_result {
     hpct_metrics train;      /* last epoch, mean over its steps */
     hpct_metrics validation; /* last epoch; NaN without validation data */
     double seconds;          /* from the first step to the end */
-    int64_t steps;           /* total */
+    int64_t steps;           /* total; 0 if parameter servers were stopped before a checkpoint */
     int signal;              /* that stopped the run, else 0; equal on all ranks */
 } hpct_fit_result;
 
