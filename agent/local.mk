@@ -109,6 +109,7 @@ agent_libagent_la_SOURCES = \
 	agent/rank/device_calls.c agent/rank/device_calls.h \
 	agent/rank/largest.c agent/rank/largest.h \
 	agent/rank/memory.c agent/rank/memory.h \
+	agent/rank/squeue.c agent/rank/squeue.h \
 	agent/rank/stop.c agent/rank/stop.h \
 	agent/rank/threads.c agent/rank/threads.h \
 	agent/rank/timeline.c agent/rank/timeline.h \

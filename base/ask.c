@@ -39,10 +39,15 @@ static int spawn(pid_t *pid, char *const *arguments, int output)
     return error;
 }
 
-static hpct_status hear(const hpct_ask *ask, int fd, char *text, size_t size)
+static hpct_status late(const hpct_ask *ask)
+{
+    return hpct_fail(HPCT_ERR_IO, "%s has not answered within %.0f s", ask->arguments[0],
+                     ask->seconds);
+}
+
+static hpct_status hear(const hpct_ask *ask, double until, int fd, char *text, size_t size)
 {
     size_t length = 0;
-    double until = hpct_process_clock() + ask->seconds;
     struct pollfd one = {.fd = fd, .events = POLLIN};
     text[0] = '\0';
     while (hpct_process_clock() < until &&
@@ -64,29 +69,41 @@ static hpct_status hear(const hpct_ask *ask, int fd, char *text, size_t size)
             return hpct_fail(HPCT_ERR_IO, "%s has printed %zu bytes or more", ask->arguments[0],
                              size);
     }
-    return hpct_fail(HPCT_ERR_IO, "%s has not answered within %.0f s", ask->arguments[0],
-                     ask->seconds);
+    return late(ask);
+}
+
+/* A program may close its output and go on. */
+static hpct_status await_end(const hpct_ask *ask, double until, pid_t pid, int *how)
+{
+    pid_t ended;
+    while ((ended = waitpid(pid, how, WNOHANG)) == 0 && hpct_process_clock() < until)
+        usleep(2000);
+    return ended != 0 ? HPCT_OK : late(ask);
 }
 
 hpct_status hpct_ask_run(const hpct_ask *ask, char *text, size_t size)
 {
     int fds[2], how = 0;
+    double until = hpct_process_clock() + ask->seconds;
     pid_t pid;
     text[0] = '\0';
     if (pipe2(fds, O_CLOEXEC) != 0)
         return hpct_fail(HPCT_ERR_IO, "no pipe for %s: %s", ask->arguments[0], strerror(errno));
     int error = spawn(&pid, ask->arguments, fds[1]);
     close(fds[1]);
-    hpct_status status = error == 0 ? hear(ask, fds[0], text, size)
+    hpct_status status = error == 0 ? hear(ask, until, fds[0], text, size)
                                     : hpct_fail(HPCT_ERR_IO, "%s cannot be run: %s",
                                                 ask->arguments[0], strerror(error));
     close(fds[0]);
     if (error != 0)
         return status;
-    if (status != HPCT_OK)
+    if (status == HPCT_OK)
+        status = await_end(ask, until, pid, &how);
+    if (status != HPCT_OK) {
         kill(pid, SIGKILL);
-    while (waitpid(pid, &how, 0) < 0 && errno == EINTR)
-        continue;
+        while (waitpid(pid, &how, 0) < 0 && errno == EINTR)
+            continue;
+    }
     if (status == HPCT_OK && !(WIFEXITED(how) && WEXITSTATUS(how) == 0))
         status = hpct_fail(HPCT_ERR_IO, "%s has failed (%s %d)", ask->arguments[0],
                            WIFEXITED(how) ? "exit status" : "signal",

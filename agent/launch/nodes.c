@@ -2,6 +2,7 @@
 #include "agent/launch/nodes.h"
 
 #include "agent/cluster/nodelist.h"
+#include "agent/rank/squeue.h"
 #include "base/ask.h"
 #include "base/process.h"
 #include "base/status.h"
@@ -83,44 +84,21 @@ bool hpct_sinfo_state_runs(const char *state)
     return true;
 }
 
-/* The list of job's nodes in the output of squeue, a line "JOB NODES" for each job of an array;
- * NULL: there is none. */
-static char *find_job(char *text, const char *job)
-{
-    char *rest = NULL;
-    size_t length = strlen(job);
-    for (char *line = strtok_r(text, "\n", &rest); line != NULL;
-         line = strtok_r(NULL, "\n", &rest)) {
-        if (strncmp(line, job, length) == 0 && line[length] == ' ')
-            return line + length + 1;
-    }
-    return NULL;
-}
-
 /* The nodes that the job still has: a failed one is taken from it. */
 static hpct_status ask_job(hpct_job_nodes *nodes, const char *job, bool *has)
 {
-    size_t size = (size_t) nodes->count * 260 + (1 << 20); /* and for the rest of an array */
-    char name[32], *text = malloc(size), **names = NULL;
+    char *list, **names = NULL;
     int count = 0;
-    snprintf(name, sizeof name, "%s", job);
-    char *const arguments[] = {"squeue", "--noheader", "--jobs", name, "--format", "%A %N", NULL};
-    const hpct_ask ask = {.arguments = arguments, .seconds = ASK_SECONDS};
-    if (text == NULL)
-        return hpct_fail_memory(size);
-    hpct_status status = hpct_ask_run(&ask, text, size);
-    if (status == HPCT_OK) {
-        const char *list = find_job(text, job);
-        status = list != NULL ? hpct_nodelist_expand(list, &names, &count)
-                              : hpct_fail(HPCT_ERR_IO, "squeue does not know job %s", job);
-    }
+    const hpct_squeue question = {.job = job, .format = "%N", .seconds = ASK_SECONDS};
+    HPCT_TRY(hpct_squeue_ask(&list, &question));
+    hpct_status status = hpct_nodelist_expand(list, &names, &count);
     for (int i = 0; i < count; i++) {
         hpct_job_node *node = hpct_job_nodes_find(nodes, names[i]);
         if (node != NULL)
             has[node - nodes->nodes] = true;
     }
     hpct_names_free(names, count);
-    free(text);
+    free(list);
     return status;
 }
 

@@ -1,7 +1,7 @@
 /* squeue is asked every five minutes, near the end more often. */
 #include "agent/rank/job_end.h"
 
-#include "base/ask.h"
+#include "agent/rank/squeue.h"
 #include "base/process.h"
 #include "base/status.h"
 
@@ -19,7 +19,6 @@
 #define MOST_PAUSE 300 /* seconds between two questions, and near the end */
 #define LEAST_PAUSE 5
 #define PATIENCE 30 /* seconds that squeue gets */
-#define MOST_BYTES (1 << 20)
 
 struct hpct_job_end {
     char job[24];
@@ -38,8 +37,7 @@ static long long parse_time(const char *text)
     char *end;
     errno = 0;
     long long at = strtoll(text, &end, 10);
-    return text[0] >= '1' && text[0] <= '9' && (*end == '\0' || *end == '\n') && errno == 0 ? at
-                                                                                            : -1;
+    return text[0] >= '1' && text[0] <= '9' && *end == '\0' && errno == 0 ? at : -1;
 }
 
 static bool is_ended(void *context)
@@ -51,37 +49,17 @@ static bool is_ended(void *context)
     return ends;
 }
 
-/* In a line "JOB TIME" for each job, which are several of an array; -1: none. */
-static long long find_time(char *text, const char *job)
-{
-    char *rest = NULL;
-    size_t length = strlen(job);
-    for (char *line = strtok_r(text, "\n", &rest); line != NULL;
-         line = strtok_r(NULL, "\n", &rest)) {
-        if (strncmp(line, job, length) == 0 && line[length] == ' ')
-            return parse_time(line + length + 1);
-    }
-    return -1;
-}
-
 /* Seconds left, or -1. */
 static double ask_squeue(hpct_job_end *d)
 {
-    double left = -1;
-    char *text = malloc(MOST_BYTES);
-    char *const arguments[] = {"env",      "SLURM_TIME_FORMAT=%s",
-                               "squeue",   "--noheader",
-                               "--jobs",   d->job,
-                               "--format", "%A %e",
-                               NULL};
-    const hpct_ask ask = {
-        .arguments = arguments, .seconds = PATIENCE, .is_cancelled = is_ended, .context = d};
-    if (text != NULL && hpct_ask_run(&ask, text, MOST_BYTES) == HPCT_OK) {
-        long long at = find_time(text, d->job);
-        left = at < 0 ? -1 : fmax((double) (at - (long long) time(NULL)), 0);
-    }
+    char *text;
+    const hpct_squeue question = {
+        .job = d->job, .format = "%e", .seconds = PATIENCE, .is_cancelled = is_ended, .context = d};
+    if (hpct_squeue_ask(&text, &question) != HPCT_OK)
+        return -1;
+    long long at = parse_time(text);
     free(text);
-    return left;
+    return at < 0 ? -1 : fmax((double) (at - (long long) time(NULL)), 0);
 }
 
 /* ---- the thread ---- */

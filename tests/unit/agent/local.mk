@@ -11,7 +11,7 @@ unit_tests += tests/unit/base/auth/test_auth tests/unit/base/net/test_frame test
 	tests/unit/agent/cost/test_predict tests/unit/agent/ps/test_ps \
 	tests/unit/agent/checkpoint/test_kills tests/unit/agent/checkpoint/test_lock \
 	tests/unit/agent/checkpoint/test_manifest tests/unit/agent/checkpoint/test_store \
-	tests/unit/agent/launch/test_launch \
+	tests/unit/agent/launch/test_launch tests/unit/base/test_ask \
 	tests/unit/agent/strategy/replicas/test_replicas tests/unit/agent/results/test_report \
 	tests/unit/agent/data/test_sampler tests/unit/agent/strategy/test_stage_layout tests/unit/agent/comm/test_wire
 # The same training as so many ranks.
@@ -51,6 +51,9 @@ tests_unit_agent_checkpoint_test_lock_LDADD = $(agent_test_libs)
 tests_unit_agent_checkpoint_test_manifest_SOURCES = tests/unit/agent/checkpoint/test_manifest.c $(cases)
 tests_unit_agent_checkpoint_test_manifest_CPPFLAGS = $(agent_test_cppflags) $(JANSSON_CFLAGS)
 tests_unit_agent_checkpoint_test_manifest_LDADD = $(agent_test_libs) $(JANSSON_LIBS)
+tests_unit_base_test_ask_SOURCES = tests/unit/base/test_ask.c $(cases)
+tests_unit_base_test_ask_CPPFLAGS = $(agent_test_cppflags)
+tests_unit_base_test_ask_LDADD = $(agent_test_libs)
 tests_unit_agent_launch_test_launch_SOURCES = tests/unit/agent/launch/test_launch.c $(cases)
 tests_unit_agent_launch_test_launch_CPPFLAGS = $(agent_test_cppflags)
 tests_unit_agent_launch_test_launch_LDADD = $(agent_test_libs)
