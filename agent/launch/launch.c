@@ -19,9 +19,7 @@
 
 #define RESTARTS 10
 #define MOST_FAILURES 2 /* after which a node is left out */
-#define QUICK                                                                                      \
-    10 /* seconds: a run that ends earlier, on the same nodes, is not repeated at once             \
-        */
+#define QUICK 10        /* seconds: after two shorter runs there is a pause */
 #define MOST_PAUSE 30
 #define LEAST_LEFT 120 /* seconds of the job, with fewer of which another run is not begun */
 
@@ -32,7 +30,7 @@ typedef struct launch {
     hpct_job_nodes nodes;
     hpct_step_facts first, now; /* the steps of the first and of the present run; no id: Slurm has
                                    not shown it (yet) */
-    bool *used;                 /* [nodes.count] by the present run */
+    bool *used, *at_first;      /* [nodes.count] by the present run, and by the first */
     int num_used, quick;        /* runs in a row that ended early */
 } launch;
 
@@ -65,20 +63,10 @@ static void note_first(launch *l)
         hpct_job_node *node = hpct_job_nodes_find(&l->nodes, step.nodes[i].name);
         if (node == NULL)
             continue;
-        l->used[node - l->nodes.nodes] = true;
+        l->used[node - l->nodes.nodes] = l->at_first[node - l->nodes.nodes] = true;
         l->num_used++;
     }
     hpct_job_nodes_close(&step);
-}
-
-static bool was_first(const launch *l, const hpct_job_node *node)
-{
-    hpct_job_nodes step;
-    if (l->first.list == NULL || hpct_job_nodes_open(&step, l->first.list) != HPCT_OK)
-        return false;
-    bool was = hpct_job_nodes_find(&step, node->name) != NULL;
-    hpct_job_nodes_close(&step);
-    return was;
 }
 
 /* Nodes for the next run: those of the last one, and in their place others of the job, at most as
@@ -90,7 +78,7 @@ static int choose(const launch *l, bool *next)
     for (int turn = 0; turn < 2; turn++) {
         for (int i = 0; i < l->nodes.count && count < l->first.nodes; i++) {
             const hpct_job_node *node = &l->nodes.nodes[i];
-            if (l->used[i] != (turn == 0) || !is_usable(node) || (own && !was_first(l, node)))
+            if (l->used[i] != (turn == 0) || !is_usable(node) || (own && !l->at_first[i]))
                 continue;
             next[i] = true;
             count++;
@@ -149,8 +137,8 @@ static bool grows(void *context)
 static bool can_help(const hpct_srun_end *end)
 {
     int status = end->status;
-    return status != 0 && !end->stopped && !hpct_status_explains(status) && status != 126 &&
-           status != 127;
+    return status != 0 && !end->stopped && !end->others_failed && !hpct_status_explains(status) &&
+           status != 126 && status != 127;
 }
 
 static void note_failure(launch *l, const hpct_srun_end *end)
@@ -338,15 +326,15 @@ static hpct_status check_place(const char **job)
 {
     const char *step = getenv("SLURM_STEP_ID"), *tasks = getenv("SLURM_STEP_NODELIST");
     *job = getenv("SLURM_JOB_ID");
+    if (getenv("SLURM_HET_SIZE") != NULL)
+        return hpct_fail(HPCT_ERR_CONFIG, "launch is not for heterogeneous jobs: a component "
+                                          "cannot take another's tasks");
     if (*job == NULL || getenv("SLURM_JOB_NODELIST") == NULL)
         return hpct_fail(HPCT_ERR_CONFIG, "launch runs inside of a job: in a script of sbatch, or "
                                           "in the shell of salloc");
     if (tasks != NULL && step != NULL && strtoull(step, NULL, 10) < FIRST_SPECIAL_STEP)
         return hpct_fail(HPCT_ERR_CONFIG,
                          "launch starts srun itself: call it in the job's script, without srun");
-    if (getenv("SLURM_HET_SIZE") != NULL)
-        return hpct_fail(HPCT_ERR_CONFIG, "launch is not for heterogeneous jobs: a component "
-                                          "cannot take another's tasks");
     return HPCT_OK;
 }
 
@@ -373,9 +361,11 @@ hpct_status hpct_launch(const hpct_launch_options *options, int *exit_status)
         unsetenv("SLURM_NO_KILL"); /* else a step goes on without a node */
     HPCT_TRY(hpct_job_nodes_open(&l.nodes, getenv("SLURM_JOB_NODELIST")));
     l.used = calloc((size_t) l.nodes.count, sizeof *l.used);
+    l.at_first = calloc((size_t) l.nodes.count, sizeof *l.at_first);
     hpct_srun_block_signals();
-    hpct_status status =
-        l.used != NULL ? HPCT_OK : hpct_fail_memory((size_t) l.nodes.count * sizeof *l.used);
+    hpct_status status = l.used != NULL && l.at_first != NULL
+                             ? HPCT_OK
+                             : hpct_fail_memory((size_t) l.nodes.count * sizeof *l.used);
     if (status == HPCT_OK)
         status = hpct_job_end_open(&l.end);
     if (status == HPCT_OK)
@@ -384,6 +374,7 @@ hpct_status hpct_launch(const hpct_launch_options *options, int *exit_status)
     hpct_srun_unblock_signals();
     hpct_step_facts_free(&l.first);
     hpct_job_nodes_close(&l.nodes);
+    free(l.at_first);
     free(l.used);
     return status;
 }

@@ -38,10 +38,9 @@ typedef struct run {
     int errors, signals; /* read ends; errors: -1 once closed */
     char line[LINE];
     size_t length;
-    int first_code; /* exit status of the task that ended first with one that is not 0; -1: signal
-                     */
-    int zero_code;  /* of task 0 */
-    bool node_failed, was_killed;                           /* srun was */
+    int first_code;   /* exit status of the task that ended first with one that is not 0; -1: signal
+                       */
+    bool zero_failed; /* task 0, or a node */
     double began, failed_at, ended_at, asked_at, looked_at; /* 0: not yet */
     bool has_ended;
     bool terminates; /* SIGTERM is to be passed on as soon as the step is known */
@@ -149,9 +148,7 @@ static void note_line(run *r)
     int code = line.event == HPCT_SRUN_EXITED ? line.code : -1;
     if (r->first_code == 0)
         r->first_code = code;
-    if (line.has_first)
-        r->zero_code = code >= 0 ? code : 128 + SIGKILL;
-    r->node_failed |= line.event == HPCT_SRUN_NODE_FAILED;
+    r->zero_failed |= line.has_first || line.event == HPCT_SRUN_NODE_FAILED;
     if (r->failed_at == 0 && !stopped)
         r->failed_at = hpct_process_clock();
     if (r->end->how[0] != '\0' || !is_cause(&line))
@@ -247,7 +244,6 @@ static void look_for_end(run *r)
         return;
     r->has_ended = true;
     r->ended_at = hpct_process_clock();
-    r->was_killed = !WIFEXITED(how);
     r->end->status = WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how);
 }
 
@@ -345,9 +341,8 @@ hpct_status hpct_srun_run(hpct_srun *srun, hpct_srun_end *end)
         close(r.errors);
     if (r.signals >= 0)
         close(r.signals);
-    if (srun->goes_on && r.failed_at > 0 && !r.node_failed && !r.was_killed)
-        end->status = r.zero_code;
-    else if (end->status != 0 && hpct_status_explains(r.first_code))
+    end->others_failed = srun->goes_on && r.failed_at > 0 && !r.zero_failed && !r.end->gave_up;
+    if (!srun->goes_on && end->status != 0 && hpct_status_explains(r.first_code))
         end->status = r.first_code;
     end->began = is_known(&r) || r.failed_at > 0;
     end->seconds = r.ended_at - r.began;

@@ -10,8 +10,8 @@
 
 typedef struct hpct_srun_end {
     int status;         /* as a shell has it: exit status, or 128 and the signal; of the task that
-                           ended first, if it explains itself, as Slurm then kills the others; of
-                           task 0, if the step goes on without failed tasks */
+                           ended first, if it explains itself, as Slurm then kills the others */
+    bool others_failed; /* the step has gone on without failed tasks, and task 0 is none of them */
     double seconds;     /* that it ran */
     char failed[256];   /* the node whose task or daemon failed first; "": not known, or several */
     char how[128];      /* what srun said of it */

@@ -90,6 +90,7 @@ one) touch "said.$RANK"
         until [ -e said.0 ] && [ -e said.2 ] && [ -e said.3 ]; do sleep 0.1; done
         kill -KILL $$
     fi ;;
+place) [ "$(hostname)" != node1 ] || kill -KILL $$ ;;
 node) [ "$(hostname)" != node2 ] || kill -KILL $$ ;;
 spare) if [ "$RANK" = "$2" ] && [ "$HPC_TRAIN_RESTART" = 0 ]; then kill -KILL $$; fi ;;
 stop) trap 'exit 75' TERM; touch began; until [ -e never ]; do sleep 0.1; done ;;
@@ -114,6 +115,13 @@ submit node --hpc-train --mpi=none --export=PATH -- ./program node
 await node
 like "$out" "node2 is left out: tasks have failed there 2 times" "a node where tasks fail twice is left out" || diag "$out"
 like "$out" "restart 2 rank 2 of 3 on node3.*launch: 0" "the run ends without it"
+submit place -N2 --hpc-train --mpi=none -- ./program place
+await place
+like "$out" "node1 is left out.*starting again, 2 tasks on 2 of 2 nodes: node0,node2.*launch: 0" "another node of the job takes its place" || diag "$out"
+printf '#!/bin/bash\ncd %q\nhpc-train launch --hpc-train --mpi=none -- ./program spare 1\necho "launch: $?"\n' "$work" >"$work_here/array.sbatch"
+sandbox_run sbatch --wait --array=0-1 -N2 --no-kill -o "$work/array.%a.out" "$work/array.sbatch" >/dev/null
+is "$(cat "$work_here"/array.?.out | grep -cE 'starting again, 2 tasks on 2 of 2 nodes|^launch: 0$')" 4 "each task of a job array looks at its own nodes" ||
+    diag "$(cat "$work_here"/array.?.out)"
 submit few --min-nodes 4 --hpc-train --mpi=none -- ./program node
 await few
 like "$out" "not started again: 3 of 4 nodes are left, and --min-nodes is 4.launch: 1(37|43)" "not on fewer nodes than --min-nodes" || diag "$out"
@@ -128,7 +136,7 @@ for status in 64 65 74 75 78 0; do
 done
 submit spare --kill-on-bad-exit=0 --no-kill --hpc-train --mpi=none -- ./program spare 3
 await spare
-is "$(grep -c 'rank 0 of' <<<"$out") ${out##*$'\n'}" "1 launch: 0" "with --kill-on-bad-exit=0 the run goes on without a task" || diag "$out"
+is "$(grep -c 'rank 0 of' <<<"$out") ${out##*$'\n'}" "1 launch: 137" "with --kill-on-bad-exit=0 the run goes on without a task, and is not repeated" || diag "$out"
 submit first --kill-on-bad-exit=0 --hpc-train --mpi=none -- ./program spare 0
 await first
 is "$(grep -c 'rank 0 of' <<<"$out") ${out##*$'\n'}" "2 launch: 0" "but not without task 0" || diag "$out"
@@ -153,6 +161,8 @@ capture sandbox_run hpc-train launch -- true
 like "$status $err" "^78 .*inside of a job" "outside of a job"
 capture sandbox_run srun -N1 --mpi=none hpc-train launch -- true
 like "$status $err" "^78 .*launch starts srun itself" "started by srun"
+capture sandbox_run salloc -Q -N1 : -N1 hpc-train launch -- true
+like "$status $err" "^78 .*not for heterogeneous jobs" "in a heterogeneous job"
 capture sandbox_run salloc -Q -N1 hpc-train launch -n1 true
 like "$status $err" "^64 .*write -- and the program" "without --"
 capture sandbox_run salloc -Q -N1 hpc-train launch --no-kill -- true
