@@ -50,24 +50,34 @@ static void read_machine(char boot[64], char processes[64])
     processes[length > 0 ? length : 0] = '\0';
 }
 
+static void copy_variable(char *out, size_t size, const char *variable)
+{
+    const char *text = getenv(variable);
+    snprintf(out, size, "%s", text != NULL ? text : "");
+}
+
 static int64_t count_of(const char *variable)
 {
     const char *text = getenv(variable);
     return text != NULL ? strtoll(text, NULL, 10) : 0;
 }
 
+/* Job and launch, from the environment. */
+static void name_run(hpct_holder *out)
+{
+    copy_variable(out->job, sizeof out->job, "SLURM_JOB_ID");
+    copy_variable(out->cluster, sizeof out->cluster, "SLURM_CLUSTER_NAME");
+    copy_variable(out->launch, sizeof out->launch, "HPC_TRAIN_LAUNCH");
+    out->requeues = count_of("SLURM_RESTART_COUNT");
+    out->restarts = count_of("HPC_TRAIN_RESTART");
+}
+
 void hpct_holder_self(hpct_holder *out)
 {
-    const char *job = getenv("SLURM_JOB_ID"), *launch = getenv("HPC_TRAIN_LAUNCH"),
-               *cluster = getenv("SLURM_CLUSTER_NAME");
     time_t now = time(NULL);
     struct tm utc;
     *out = (hpct_holder){.pid = getpid(), .started = start_of(getpid())};
-    snprintf(out->job, sizeof out->job, "%s", job != NULL ? job : "");
-    snprintf(out->cluster, sizeof out->cluster, "%s", cluster != NULL ? cluster : "");
-    snprintf(out->launch, sizeof out->launch, "%s", launch != NULL ? launch : "");
-    out->requeues = count_of("SLURM_RESTART_COUNT");
-    out->restarts = count_of("HPC_TRAIN_RESTART");
+    name_run(out);
     if (gethostname(out->host, sizeof out->host - 1) != 0)
         strcpy(out->host, "unknown");
     read_machine(out->boot, out->processes);
@@ -121,7 +131,7 @@ void hpct_holder_parse(hpct_holder *out, const char *text, size_t length)
 static bool is_of_earlier_run(const hpct_holder *holder)
 {
     hpct_holder self;
-    hpct_holder_self(&self);
+    name_run(&self);
     if (self.job[0] == '\0' || strcmp(self.job, holder->job) != 0 ||
         strcmp(self.cluster, holder->cluster) != 0)
         return false;

@@ -96,9 +96,16 @@ static int make_lock(const hpct_lock *lock, int *fd, hpct_status *status)
     return made;
 }
 
-/* Removes the lock if it has this token. Another run may have taken it over since it was read: so
- * it is renamed first, and put back if it turns out to be another one's. */
-static hpct_status remove_lock(const hpct_lock *lock, const char *token)
+/* Whether no other process removes the lock: the file system's lock on it is taken, or there are
+ * none. *fd is to be closed afterwards, unless it is -1. */
+static bool may_remove(const hpct_lock *lock, int *fd)
+{
+    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    *fd = open(lock->path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+    return *fd < 0 || fcntl(*fd, F_OFD_SETLK, &whole) == 0 || (errno != EAGAIN && errno != EACCES);
+}
+
+static hpct_status rename_and_remove(const hpct_lock *lock, const char *token)
 {
     char name[64], *aside, own[HPCT_DISK_TOKEN];
     seen now;
@@ -115,6 +122,22 @@ static hpct_status remove_lock(const hpct_lock *lock, const char *token)
         status = hpct_file_failed("removing", aside);
     }
     free(aside);
+    return status;
+}
+
+/* Removes the lock if it has this token. Another run may have taken it over since it was read: so
+ * it is read again, where no other process may remove it. Some file systems have no locks: there it
+ * is renamed first, and put back if it turns out to be another one's. */
+static hpct_status remove_lock(const hpct_lock *lock, const char *token)
+{
+    int fd;
+    seen now;
+    hpct_status status = HPCT_OK;
+    if (may_remove(lock, &fd) && read_lock(&now, lock->path) == HPCT_OK &&
+        strcmp(now.holder.token, token) == 0)
+        status = rename_and_remove(lock, token);
+    if (fd >= 0)
+        close(fd);
     return status;
 }
 
