@@ -306,11 +306,11 @@ static hpct_status open_worker(worker *w)
         return hpct_fail_memory((w->num_states + 1) * sizeof *w->states);
     HPCT_TRY(open_pipeline(w));
     HPCT_TRY(hpct_ps_servers_reach(&w->servers, w->run, HPCT_PS_FROM_WORKER, NULL, NULL));
-    if (w->servers.epochs_done > (uint64_t) w->run->options.epochs)
-        return hpct_fail(HPCT_ERR_PEER,
-                         "%s: server 0 continues after more epochs than --epochs has",
+    if (w->servers.epochs_done > INT32_MAX)
+        return hpct_fail(HPCT_ERR_PEER, "%s: server 0 continues after more epochs than any run has",
                          w->run->name);
-    w->run->options.initial_epoch = (int) w->servers.epochs_done; /* of a checkpoint, perhaps */
+    /* Of a checkpoint, perhaps; it may have more epochs than --epochs: then none is left. */
+    w->run->options.initial_epoch = (int) w->servers.epochs_done;
     HPCT_TRY(hpct_ps_servers_again(&w->servers, &session));
     return start_pulse(&w->pulse, w->run, &session);
 }

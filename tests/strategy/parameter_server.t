@@ -199,8 +199,11 @@ begun 3
 kill -TERM "$(program_of ps0)"
 finish
 is "$statuses" "75 75 75 75 " "asynchronous: SIGTERM to server 0: all end with 75" || diag "$(said)"
-go_on --model mnist-cnn --batch-size 32 --epochs 4 --checkpoint-dir "$work/ckpt-async" --resume auto
+last=$(find "$work/ckpt-async" -name 'step-*' -printf '%f\n' | sort | tail -n 1)
+go_on --model mnist-cnn --batch-size 32 --epochs $((10#${last#step-} / 8 + 1)) --checkpoint-dir "$work/ckpt-async"
 ok $? "and the run can be continued" || diag "$statuses" "$(said)"
+go_on --model mnist-cnn --batch-size 32 --epochs 1 --checkpoint-dir "$work/ckpt-async"
+is "$statuses" "0 0 0 0 " "with fewer epochs than are done, nothing is left to train" || diag "$(said)"
 
 # ---- gradients that are none ----------------------------------------------------------------------------------------
 begin diverges 1 1
