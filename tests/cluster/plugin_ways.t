@@ -114,7 +114,7 @@ ok $? "results are copied out all the same"
 # ---- mpirun, which starts a task of its own on each node ----
 script launched 'echo "${OMPI_COMM_WORLD_RANK-$HPC_TRAIN_RANK} $SLURMD_NODENAME $SLURM_TMPDIR ${HPC_TRAIN_RANK-}/${HPC_TRAIN_WORLD_SIZE-}"'
 if slurm_at_least 23.11; then
-    capture sandbox_run salloc --quiet -N2 --ntasks-per-node=2 --hpc-train srun --external-launcher -w node0,node1 "$work/launched"
+    capture sandbox_run salloc --quiet -N2 --ntasks-per-node=2 -w node0,node1 --hpc-train srun --external-launcher "$work/launched"
     dir=$(awk 'NR == 1 { print $3 }' <<<"$out")
     like "$dir" "^/tmp/hpc-train/[0-9]+$" "srun --external-launcher: the step is prepared" || diag "$err"
     is "$(sort <<<"$out")" "0 node0 $dir 0/2"$'\n'"1 node1 $dir 1/2" "like a step with one task per node"

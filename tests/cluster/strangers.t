@@ -90,12 +90,12 @@ attacked "broadcast" --hpc-train-stage="$work/file" --hpc-train-stage-mode=broad
 # ---- who has a key ----
 # A run that waits for its workers, and another step of the same user.
 port=$((21000 + RANDOM % 900 * 10))
-begin srun -N2 -n4 --hpc-train-port=$port --hpc-train-roles=ps:2,worker:2 bash -c '[ $SLURM_PROCID -lt 2 ] || until [ -e "$0/go" ]; do sleep 0.1; done; exec "$@"' "$work" \
+begin srun -N2 -n4 -w node[0-1] --job-name=keyed --hpc-train-port=$port --hpc-train-roles=ps:2,worker:2 bash -c '[ $SLURM_PROCID -lt 2 ] || until [ -e "$0/go" ]; do sleep 0.1; done; exec "$@"' "$work" \
     hpc-train fit --model mnist-cnn --strategy parameter-server --ps-sync --data "$data" --global-batch-size 64 --steps-per-epoch 20 --epochs 1
 run=$began
 sandbox_run srun -w node2 --hpc-train bash -c "cp \$HPC_TRAIN_KEY_FILE $work/other.key; sleep 30" &
 wait_for test -s "$work_here/other.key"
-job=$(sandbox_run squeue --noheader --user=user --format=%A --nodelist=node0 | head -n 1)
+job=$(sandbox_run squeue --noheader --name=keyed --format=%A)
 key_file() { on_node node0 sh -c "cat /tmp/hpc-train/$job/.hpc-train/key.0.0"; }
 key=$(key_file)
 like "$key" '^[0-9a-f]{64}$' "a step's key is 64 digits"
